@@ -1,0 +1,73 @@
+# kuberewind. `make help` lists everything.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+GO       ?= go
+BIN      := bin
+VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS  := -s -w -X github.com/kuberewind/kuberewind/internal/version.version=$(VERSION)
+TOOL     := $(GO) tool -modfile=tools/go.mod
+# The nested modules build from the module proxy too; none of them is part of a workspace.
+export GOWORK := off
+
+.PHONY: help
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-20s %s\n", $$1, $$2}'
+
+.PHONY: build
+build: ## Build the programs into bin/
+	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS)" -o $(BIN)/ ./cmd/...
+
+.PHONY: setup
+setup: ## Find or install what the tests and the demo need: PostgreSQL server binaries
+	@hack/setup.sh
+
+.PHONY: control-plane
+control-plane: ## Build kube-apiserver, etcd and kubectl into the cache (once)
+	@hack/build-control-plane.sh
+
+.PHONY: control-plane-full
+control-plane-full: ## The same with scheduler, controller-manager and kwok
+	@hack/build-control-plane.sh full
+
+.PHONY: demo
+demo: setup control-plane build ## Record a local control plane into the embedded PostgreSQL and show what was recorded
+	@$(GO) run ./hack/demo -bin $(BIN)
+
+.PHONY: run
+run: setup build ## Record the cluster of your own kubeconfig, read-only, into the embedded PostgreSQL
+	@$(BIN)/recorder run
+
+.PHONY: test
+test: setup control-plane ## Run all tests: packages under the race detector, then whole systems
+	@$(GO) test -race -timeout 15m $$($(GO) list ./... | grep -v /test/)
+	@$(GO) test -timeout 20m ./test/...
+
+.PHONY: race
+race: setup control-plane ## Run everything, the whole-system tests too, under the race detector
+	@$(GO) test -race -timeout 60m ./...
+
+.PHONY: lint
+lint: ## Check style, layers and module files
+	@test -z "$$(gofmt -l $$(git ls-files -- '*.go'))" || { echo "gofmt these:"; gofmt -l $$(git ls-files -- '*.go'); exit 1; }
+	@$(GO) mod tidy -diff
+	@$(GO) mod verify >/dev/null
+	@$(TOOL) golangci-lint run --allow-parallel-runners ./...
+
+.PHONY: bench
+bench: ## Run the benchmarks: ratios within one run
+	@$(GO) test -run '^$$' -bench . -benchmem -count 1 ./patch ./kube ./deltafifo
+	@$(GO) test -run '^$$' -bench . -benchmem -count 1 ./sink/postgres
+
+.PHONY: load
+load: setup control-plane ## Measure a recorder under load: rows/s, CPU and memory
+	@$(GO) test -count 1 -timeout 20m -run TestLoad -v ./test/system -args -load
+
+.PHONY: generate
+generate: ## Write the generated parts of the documentation again
+	@$(GO) run ./hack/docs
+
+.PHONY: clean
+clean: ## Remove what was built here; the caches of Go and of the control plane stay
+	@rm -rf $(BIN) .demo
