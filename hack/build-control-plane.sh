@@ -1,0 +1,40 @@
+#!/bin/sh
+# Builds the control plane that the tests and the demo run: etcd, kube-apiserver and kubectl; with the argument "full" also
+# kube-scheduler, kube-controller-manager and kwok. A second call finds them and ends at once. The last line printed is
+# their folder; progress goes to standard error. internal/controlplane/binaries says where they are kept.
+set -eu
+cd "$(dirname "$0")/.."
+
+# The go command needs a build cache and a module cache that it can write. An account without a home, or with a
+# read-only one, gets them in a folder of its own under TMPDIR.
+usable() {
+	case "$1" in /*) mkdir -p "$1" 2>/dev/null && [ -w "$1" ] ;; *) return 1 ;; esac
+}
+fallback="${TMPDIR:-/tmp}/kuberewind-$(id -u)"
+own_fallback() {
+	mkdir -p -m 700 "$fallback"
+	if [ -h "$fallback" ] || [ ! -O "$fallback" ]; then
+		echo "build-control-plane: $fallback belongs to somebody else; set TMPDIR to a folder of your own" >&2
+		exit 1
+	fi
+}
+if ! usable "$(go env GOCACHE)"; then
+	own_fallback
+	GOCACHE="$fallback/go-build"
+	export GOCACHE
+	echo "build-control-plane: no build cache that can be written; using $GOCACHE" >&2
+fi
+if ! usable "$(go env GOMODCACHE)"; then
+	own_fallback
+	GOMODCACHE="$fallback/go-mod"
+	export GOMODCACHE
+	echo "build-control-plane: no module cache that can be written; using $GOMODCACHE" >&2
+fi
+if [ -z "$(go env GOPATH)" ]; then
+	own_fallback
+	GOPATH="$fallback/go"
+	export GOPATH
+fi
+
+# Not exec'd as a program of its own: `go run` keeps what it built in the build cache.
+exec go run -buildvcs=false ./hack/build-control-plane "$@"

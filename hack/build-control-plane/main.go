@@ -1,0 +1,41 @@
+// Command build-control-plane builds the control plane programs into the cache, unless they are there already, and
+// prints their folder as the last line. It is run by hack/build-control-plane.sh.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/kuberewind/kuberewind/internal/controlplane/binaries"
+)
+
+func main() {
+	names, err := wanted(os.Args[1:])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "build-control-plane:", err)
+		os.Exit(2)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	dir, err := binaries.Build(ctx, os.Stderr, names...)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "build-control-plane:", err)
+		os.Exit(1)
+	}
+	fmt.Println(dir)
+}
+
+// wanted returns the files to build.
+func wanted(args []string) ([]string, error) {
+	switch {
+	case len(args) == 0:
+		return binaries.Minimal, nil
+	case len(args) == 1 && args[0] == "full":
+		return binaries.Full, nil
+	default:
+		return nil, fmt.Errorf(`unexpected arguments %q; there is one, "full": the scheduler, the controller manager and kwok too`, args)
+	}
+}
