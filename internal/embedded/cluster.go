@@ -1,0 +1,228 @@
+package embedded
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// superuser owns the cluster, and is the name of the database as well.
+const superuser = "kuberewind"
+
+// dataMajor is the version that made the data, 0 if there are none yet.
+func (l layout) dataMajor() (int, error) {
+	text, err := os.ReadFile(filepath.Join(l.data(), "PG_VERSION"))
+	if err == nil {
+		major, err := strconv.Atoi(strings.TrimSpace(string(text)))
+		if err != nil {
+			return 0, fmt.Errorf("the PG_VERSION of %s: %w", l.data(), err)
+		}
+		return major, nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return 0, explainPath("read the version of", l.data(), err)
+	}
+	if _, err := os.Lstat(l.data()); !errors.Is(err, fs.ErrNotExist) {
+		return 0, fmt.Errorf("%s exists and is no data directory of PostgreSQL (it has no PG_VERSION): move it away, "+
+			"or choose another data directory", l.data())
+	}
+	return 0, nil
+}
+
+// HasData tells whether Start would find data in a data directory. It changes nothing.
+func HasData(dataDir string) (bool, error) {
+	major, err := layout{dataDir}.dataMajor()
+	return major != 0, err
+}
+
+// initialize makes the cluster in a scratch directory, and puts it in place when it is whole. It needs the lifecycle lock.
+func (s *Server) initialize(ctx context.Context) error {
+	s.log.Info("making the data directory of the embedded PostgreSQL", "dir", s.layout.dir, "version", s.bin.version,
+		"user", s.account.name)
+	password, err := s.layout.ensurePassword()
+	if err != nil {
+		return err
+	}
+	// The children of an initdb that was killed go on for a while, and hold the lock as a server does.
+	lock, err := s.takeServerLock(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = lock.Close() }() // nothing was written
+	if err := os.RemoveAll(s.layout.scratch()); err != nil {
+		return explainPath("remove an unfinished data directory", s.layout.scratch(), err)
+	}
+	if err := makePrivate(s.layout.scratch(), s.account); err != nil {
+		return err
+	}
+	if err := s.initdb(ctx, password, lock); err != nil {
+		return err
+	}
+	if err := s.layout.includeSettings(); err != nil {
+		return err
+	}
+	if err := os.Rename(s.layout.scratch(), s.layout.data()); err != nil {
+		return explainPath("put the data directory in place", s.layout.data(), err)
+	}
+	return nil
+}
+
+func (s *Server) initdb(ctx context.Context, password string, lock *os.File) (err error) {
+	passwordFile := filepath.Join(s.layout.dir, "initdb.password")
+	if err := writeNew(passwordFile, []byte(password)); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.Remove(passwordFile)) }()
+	if err := s.account.own(passwordFile); err != nil {
+		return explainPath("hand over", passwordFile, err)
+	}
+	cmd := s.command(ctx, "initdb", s.initdbArgs(passwordFile)...)
+	cmd.ExtraFiles = []*os.File{lock}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return s.layout.explainOutput(fmt.Errorf("initdb of %s in %s: %w", s.bin.dir, s.layout.dir, cause(ctx, err)), string(out))
+	}
+	return nil
+}
+
+func (s *Server) initdbArgs(passwordFile string) []string {
+	args := []string{
+		"--pgdata=" + s.layout.scratch(), "--username=" + superuser, "--pwfile=" + passwordFile, "--auth=scram-sha-256",
+		"--encoding=UTF8", "--locale=C", "--data-checksums",
+	}
+	if s.bin.major >= 17 {
+		// Code point order like C, and upper and lower know Unicode.
+		args = append(args, "--locale-provider=builtin", "--builtin-locale=C.UTF-8")
+	}
+	if s.options.Throwaway {
+		args = append(args, "--no-sync")
+	}
+	return args
+}
+
+// includeSettings refers to the settings by a path that stays right when DataDir is moved.
+func (l layout) includeSettings() error {
+	path := filepath.Join(l.scratch(), "postgresql.conf")
+	// The directory is another user's by now: a link that he puts there must not be followed.
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY|syscall.O_NOFOLLOW, 0)
+	if err != nil {
+		return explainPath("open", path, err)
+	}
+	_, err = file.WriteString("\n# The recorder's settings, rewritten at each start. Of two lines the last one wins: put yours below.\n" +
+		"include '../" + filepath.Base(l.settings()) + "'\n")
+	if err := errors.Join(err, file.Close()); err != nil {
+		return explainPath("write", path, err)
+	}
+	return nil
+}
+
+// writeSettings is called before each start: ports, paths and the abilities of the binaries may have changed.
+func (s *Server) writeSettings(ctx context.Context) error {
+	var text strings.Builder
+	text.WriteString("# Written by the recorder at each start.\n")
+	for _, setting := range s.settings(s.supportsLZ4(ctx)) {
+		fmt.Fprintf(&text, "%s = '%s'\n", setting[0], strings.ReplaceAll(setting[1], "'", "''"))
+	}
+	path := s.layout.settings()
+	if err := os.WriteFile(path, []byte(text.String()), 0o644); err != nil {
+		return explainPath("write", path, err)
+	}
+	return os.Chmod(path, 0o644) // whatever the umask is: the server's account has to read it
+}
+
+// settings suit a recorder beside other programs: little memory, few fsyncs, every commit durable.
+func (s *Server) settings(lz4 bool) [][2]string {
+	listen := ""
+	if s.options.Port != 0 {
+		listen = "127.0.0.1"
+	}
+	compression := "on" // pglz
+	toast := "pglz"
+	if lz4 {
+		compression, toast = "lz4", "lz4"
+	}
+	all := [][2]string{
+		{"listen_addresses", listen},
+		{"port", strconv.Itoa(s.port())},
+		{"unix_socket_directories", `"` + strings.ReplaceAll(s.socketDir, `"`, `""`) + `"`},
+		{"unix_socket_permissions", "0700"},
+		{"password_encryption", "scram-sha-256"},
+		{"shared_buffers", "128MB"},
+		{"max_wal_size", "2GB"}, // fewer full-page images; crash recovery stays within seconds
+		{"checkpoint_timeout", "15min"},
+		{"wal_compression", compression},
+		{"default_toast_compression", toast},
+		{"synchronous_commit", "on"},
+		{"timezone", "UTC"},
+		{"log_timezone", "UTC"},
+		{"log_line_prefix", "%m [%p] %u@%d "},
+		{"logging_collector", "on"}, // a week of logs, so that they stay bounded
+		{"log_directory", s.layout.logs()},
+		{"log_filename", "server-%a.log"},
+		{"log_rotation_age", "1d"},
+		{"log_rotation_size", "0"},
+		{"log_truncate_on_rotation", "on"},
+	}
+	if s.options.Throwaway {
+		all = append(all, [][2]string{{"fsync", "off"}, {"full_page_writes", "off"}, {"max_wal_size", "512MB"},
+			{"max_connections", "200"}}...)
+	}
+	return all
+}
+
+// supportsLZ4 asks the binaries: whether lz4 was compiled in is the packager's choice.
+func (s *Server) supportsLZ4(ctx context.Context) bool {
+	return s.command(ctx, "postgres", "-D", s.layout.data(), "-C", "default_toast_compression",
+		"-c", "default_toast_compression=lz4").Run() == nil
+}
+
+// ensurePassword returns the superuser's password, made at the first call. The file has the form that libpq reads.
+func (l layout) ensurePassword() (string, error) {
+	password, err := l.readPassword()
+	if !errors.Is(err, fs.ErrNotExist) {
+		return password, err
+	}
+	random := make([]byte, 24)
+	_, _ = rand.Read(random) // never fails
+	password = hex.EncodeToString(random)
+	return password, writeNew(l.passFile(), []byte("*:*:*:"+superuser+":"+password+"\n"))
+}
+
+func (l layout) readPassword() (string, error) {
+	text, err := os.ReadFile(l.passFile())
+	if err != nil {
+		return "", explainPath("read the password file", l.passFile(), err)
+	}
+	fields := bytes.SplitN(bytes.TrimSpace(text), []byte(":"), 5)
+	if len(fields) != 5 || len(fields[4]) == 0 {
+		return "", fmt.Errorf("the password file %s has no line *:*:*:%s:PASSWORD", l.passFile(), superuser)
+	}
+	return string(fields[4]), nil
+}
+
+// writeNew writes a file that only the user can read, whole or not at all.
+func writeNew(path string, text []byte) (err error) {
+	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
+	if err != nil {
+		return explainPath("write", path, err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(explainPath("write", path, err), os.Remove(file.Name()))
+		}
+	}()
+	_, err = file.Write(text)
+	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return err
+	}
+	return os.Rename(file.Name(), path)
+}

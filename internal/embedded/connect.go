@@ -1,0 +1,97 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgerrcode"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// URL connects to the record's database through the unix socket, as the superuser who owns it. It carries the password. With
+// a role, sessions act as that role from their first statement and come back to it at RESET ROLE; the role need not be able
+// to log in. Errors come from the server, when the URL is used.
+func (s *Server) URL(role ...string) string {
+	options := ""
+	if len(role) > 0 {
+		options = "-c role=" + strings.NewReplacer(`\`, `\\`, ` `, `\ `).Replace(role[0])
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.databaseURL(superuser, options)
+}
+
+// databaseURL needs s.mu.
+func (s *Server) databaseURL(database, options string) string {
+	query := url.Values{"host": {s.running.socketDir}, "port": {strconv.Itoa(s.running.port)}}
+	if options != "" {
+		query.Set("options", options)
+	}
+	u := url.URL{
+		Scheme: "postgres", User: url.UserPassword(superuser, s.password), Path: "/" + database,
+		// libpq does not take + for a space.
+		RawQuery: strings.ReplaceAll(query.Encode(), "+", "%20"),
+	}
+	return u.String()
+}
+
+// ensureDatabase makes the record's database at the first start. It needs s.mu.
+func (s *Server) ensureDatabase(ctx context.Context) error {
+	conn, err := pgx.Connect(ctx, s.databaseURL(superuser, ""))
+	var refusal *pgconn.PgError
+	if errors.As(err, &refusal) {
+		switch refusal.Code {
+		case pgerrcode.InvalidCatalogName:
+			return s.createDatabase(ctx)
+		case pgerrcode.InvalidPassword:
+			return fmt.Errorf("the password in %s is not that of user %s: restore the file", s.layout.passFile(), superuser)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("connect to the embedded PostgreSQL in %s: %w", s.layout.dir, err)
+	}
+	return conn.Close(ctx)
+}
+
+func (s *Server) createDatabase(ctx context.Context) error {
+	conn, err := pgx.Connect(ctx, s.databaseURL("postgres", ""))
+	if err != nil {
+		return fmt.Errorf("connect to the embedded PostgreSQL in %s: %w", s.layout.dir, err)
+	}
+	if _, err := conn.Exec(ctx, "CREATE DATABASE "+superuser); err != nil {
+		return errors.Join(fmt.Errorf("create the database %s: %w", superuser, err), conn.Close(ctx))
+	}
+	return conn.Close(ctx)
+}
+
+// PSQL is a psql on the record's database, not yet started; the caller wires its input and output. The password is in a file
+// that it reads, neither in its arguments nor in its environment.
+func (s *Server) PSQL(ctx context.Context, args ...string) (*exec.Cmd, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	path := s.bin.program("psql")
+	if _, err := os.Stat(path); err != nil {
+		if path, err = exec.LookPath("psql"); err != nil {
+			return nil, fmt.Errorf("psql is neither in %s nor on PATH: install PostgreSQL's client "+
+				"(Debian, Ubuntu: apt-get install postgresql-client; Fedora: dnf install postgresql; macOS: brew install libpq): %w",
+				s.bin.dir, err)
+		}
+	}
+	cmd := exec.CommandContext(ctx, path, args...)
+	for _, variable := range os.Environ() {
+		if !strings.HasPrefix(variable, "PG") {
+			cmd.Env = append(cmd.Env, variable)
+		}
+	}
+	cmd.Env = append(cmd.Env, "PGHOST="+s.running.socketDir, "PGPORT="+strconv.Itoa(s.running.port),
+		"PGUSER="+superuser, "PGDATABASE="+superuser, "PGPASSFILE="+filepath.Clean(s.layout.passFile()))
+	return cmd, nil
+}

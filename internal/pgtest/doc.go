@@ -1,0 +1,35 @@
+// Package pgtest gives tests real PostgreSQL databases: an empty one, or one with a schema, per test.
+//
+//	func TestMain(m *testing.M) { pgtest.Main(m) }
+//
+//	func TestSomething(t *testing.T) {
+//		db := pgtest.New(t, migrate) // func(context.Context, *pgx.Conn) error
+//		pool := db.Pool(t)
+//		…
+//	}
+//
+// # What it guarantees
+//
+//   - A database of its own for each call of New, dropped after the test. The setup runs once per process and server, into a
+//     template; each database is a copy of that.
+//   - One server per process, started at the first use in a temporary directory, with fsync off, under another account if
+//     the tests run as root. Nothing outlives the process: a watchdog that waits for its end, however it comes, stops the
+//     server and removes the directory.
+//   - With TEST_DATABASE_URL (a postgres:// URL whose role may create databases) that server is used instead. What Main does
+//     not get to drop there when the process is killed is named pgtest_….
+//   - StartServer gives a test a server of its own, to stop, kill, restart, and (as root on Linux, where a small file system
+//     can be mounted) to fill its disk. Tests that ask for what the user may not do are skipped, and say why.
+//
+// # What it rejects, and why
+//
+//   - Faults of the shared server: tests run in parallel on it. Those of one database (cut or refused connections, read-only,
+//     a limit of connections) are methods of Database.
+//   - Setup functions that differ only in what they capture: they are told apart by their code, so two closures made at one
+//     place count as one.
+//
+// The binaries come from where internal/embedded finds them; KUBEREWIND_POSTGRES_BIN names others.
+//
+// # Goroutines
+//
+// None, but those of pools, which are closed with their test.
+package pgtest

@@ -1,0 +1,120 @@
+package pgtest
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+)
+
+// watchScript waits until its input ends: this process holds the other end, so that happens when it closes it, and when it
+// dies in whatever way. A pid file is believed only if the process works in the data directory, where /proc tells.
+const watchScript = `
+cat >/dev/null
+data="$1/postgres/data"
+tries=0
+while [ -e "$1" ] && [ "$tries" -lt 300 ]; do
+	pid=$(head -n 1 "$data/postmaster.pid")
+	if [ -n "$pid" ] && kill -0 "$pid" && { [ ! -e /proc/self/cwd ] || [ /proc/"$pid"/cwd -ef "$data" ]; }; then
+		kill -QUIT "$pid"
+	else
+		umount "$1/postgres"
+		rm -rf "$1"
+	fi
+	[ -e "$1" ] || exit 0
+	tries=$((tries + 1))
+	sleep 0.1
+done
+[ ! -e "$1" ]
+`
+
+// watchdog is a process that removes a directory with the server in it when this process ends.
+type watchdog struct {
+	root  string
+	cmd   *exec.Cmd
+	input io.Closer
+}
+
+func startWatchdog(root string) (*watchdog, error) {
+	// In a session of its own it outlives whoever kills the process group of the tests. It inherits neither stdout nor
+	// stderr, which would keep `go test` waiting.
+	cmd := exec.Command("/bin/sh", "-c", watchScript, "pgtest-watchdog", root)
+	cmd.Dir = "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	input, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("start the watchdog of the tests' PostgreSQL: %w", err)
+	}
+	return &watchdog{root: root, cmd: cmd, input: input}, nil
+}
+
+// finish has the watchdog do its work now.
+func (w *watchdog) finish() error {
+	if err := w.input.Close(); err != nil {
+		return fmt.Errorf("tell the watchdog of %s: %w", w.root, err)
+	}
+	if err := w.cmd.Wait(); err != nil {
+		return fmt.Errorf("remove %s: %w", w.root, err)
+	}
+	return nil
+}
+
+// mountRefusal is why no file system can be mounted, or "".
+func mountRefusal() string {
+	if os.Geteuid() != 0 {
+		return "only root can mount one"
+	}
+	dir, err := os.MkdirTemp("", "pgtest-mount-")
+	if err != nil {
+		return err.Error()
+	}
+	defer func() { _ = os.Remove(dir) }() // an empty directory
+	if err := mountDisk(context.Background(), dir, 1<<20); err != nil {
+		return err.Error()
+	}
+	if out, err := exec.Command("umount", dir).CombinedOutput(); err != nil {
+		return fmt.Sprintf("umount %s: %v %s", dir, err, out)
+	}
+	return ""
+}
+
+func mountDisk(ctx context.Context, dir string, bytes int64) error {
+	if err := os.MkdirAll(dir, 0o711); err != nil {
+		return fmt.Errorf("make a disk for PostgreSQL: %w", err)
+	}
+	options := "mode=0711,size=" + strconv.FormatInt(bytes, 10)
+	if out, err := exec.CommandContext(ctx, "mount", "-t", "tmpfs", "-o", options, "tmpfs", dir).CombinedOutput(); err != nil {
+		return fmt.Errorf("mount a disk for PostgreSQL: %w %s", err, out)
+	}
+	return nil
+}
+
+func (l *local) filler() string { return filepath.Join(l.dataDir(), "filler") }
+
+// fill writes until nothing fits, not even a byte.
+func (l *local) fill(context.Context) error {
+	file, err := os.OpenFile(l.filler(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("fill the disk: %w", err)
+	}
+	for size := 1 << 20; size > 0; {
+		if _, err := file.Write(make([]byte, size)); err != nil {
+			size /= 2
+		}
+	}
+	return file.Close()
+}
+
+func (l *local) free(context.Context) error {
+	if err := os.Remove(l.filler()); err != nil {
+		return fmt.Errorf("free the disk: %w", err)
+	}
+	return nil
+}
