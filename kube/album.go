@@ -1,0 +1,310 @@
+package kube
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+)
+
+// album keeps an extract of every object of one resource, by name, and keeps it
+// current. client-go's reflector drives it: what that one folds or repeats does not
+// matter here, where only the newest state counts.
+type album[T any] struct {
+	lister *ListWatch
+	parse  func(*Object) (*T, error)
+	// begun reports whether what the object stands for has begun.
+	begun func(*T) bool
+	// changed is called after each change, without the lock. before or after is nil
+	// for what was not there or is there no more.
+	changed func(before, after *extract[T])
+	log     *slog.Logger
+	settled chan struct{} // closed once the resource was listed or cannot be
+
+	mu       sync.Mutex // protects what follows
+	entries  map[string]*extract[T]
+	version  string // up to which entries are complete, empty before the first list
+	failed   error  // why the resource cannot be followed, nil if it can
+	failures int    // in a row
+	once     sync.Once
+}
+
+// extract is what is kept of an object. A definition can be a megabyte, of which a
+// follower needs a few hundred bytes.
+type extract[T any] struct {
+	value   *T
+	uid     types.UID
+	version string // resource version of the object
+	// since is the resource version with which what the object stands for has begun, or
+	// an earlier one; empty if it had begun already when following did.
+	since string
+}
+
+func newAlbum[T any](lister *ListWatch, log *slog.Logger) *album[T] {
+	return &album[T]{lister: lister, log: log, settled: make(chan struct{}), entries: map[string]*extract[T]{}}
+}
+
+const (
+	// albumPage bounds the memory of a list, of whose items only extracts stay.
+	albumPage = 50
+	// albumPatience is after how many failures in a row a first list is given up for now.
+	albumPatience = 3
+)
+
+// run follows the resource until the context ends.
+func (a *album[T]) run(ctx context.Context) {
+	silent := klog.Logger{}
+	reflector := cache.NewReflectorWithOptions(&extractLister[T]{a.lister, a, ctx}, nil, a, cache.ReflectorOptions{
+		Logger: &silent, Name: "kube", TypeDescription: a.lister.resource.String(),
+	})
+	reflector.WatchListPageSize = albumPage
+	backoff := wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 10, Cap: 30 * time.Second}
+	_ = backoff.DelayWithReset(clock.RealClock{}, 2*time.Minute).Until(ctx, true, true, func(ctx context.Context) (bool, error) {
+		if err := reflector.ListAndWatchWithContext(ctx); err != nil && ctx.Err() == nil {
+			a.fail(err)
+		}
+		return false, nil
+	})
+}
+
+// fail notes that the resource could not be listed or watched.
+func (a *album[T]) fail(err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.failures++
+	refused := apierrors.IsForbidden(err) || apierrors.IsNotFound(err)
+	if !refused && (a.version != "" || a.failures < albumPatience) {
+		a.log.Warn("following is interrupted", "resource", a.lister.resource.String(), "error", err)
+		return
+	}
+	if a.failed == nil {
+		a.log.Warn("cannot be followed: changes are found by periodic discovery", "resource", a.lister.resource.String(), "error", err)
+	}
+	a.failed = err
+	a.once.Do(func() { close(a.settled) })
+}
+
+// trouble is why the entries are not to be trusted, nil if they are.
+func (a *album[T]) trouble() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.failed
+}
+
+// get returns what is known of an object, nil if there is none of the name.
+func (a *album[T]) get(name string) *extract[T] {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.entries[name]
+}
+
+// all returns what is known of all objects.
+func (a *album[T]) all() []*extract[T] {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	all := make([]*extract[T], 0, len(a.entries))
+	for _, e := range a.entries {
+		all = append(all, e)
+	}
+	return all
+}
+
+// Add implements cache.ReflectorStore.
+func (a *album[T]) Add(object any) error { return a.put(object) }
+
+// Update implements cache.ReflectorStore.
+func (a *album[T]) Update(object any) error { return a.put(object) }
+
+func (a *album[T]) put(object any) error {
+	name, after := a.extract(object)
+	if after == nil {
+		return nil
+	}
+	a.mu.Lock()
+	before := a.entries[name]
+	a.date(before, after, object.(*Object).ResourceVersion)
+	a.entries[name] = after
+	a.mu.Unlock()
+	a.changed(before, after)
+	return nil
+}
+
+// date settles since, given the resource version at or before which what is new of
+// the object became so.
+func (a *album[T]) date(before, after *extract[T], version string) {
+	if before != nil && before.uid == after.uid && a.begun(before.value) {
+		version = before.since
+	}
+	if a.begun(after.value) {
+		after.since = version
+	}
+}
+
+// Delete implements cache.ReflectorStore.
+func (a *album[T]) Delete(object any) error {
+	name := object.(metav1.Object).GetName()
+	a.mu.Lock()
+	before := a.entries[name]
+	delete(a.entries, name)
+	a.mu.Unlock()
+	a.changed(before, nil)
+	return nil
+}
+
+// Replace implements cache.ReflectorStore. What is new in a list that is not the
+// first became so after the version up to which the entries were complete.
+func (a *album[T]) Replace(objects []any, version string) error {
+	next := make(map[string]*extract[T], len(objects))
+	for _, object := range objects {
+		if name, e := a.extract(object); e != nil {
+			next[name] = e
+		}
+	}
+	a.mu.Lock()
+	previous := a.entries
+	for name, after := range next {
+		a.date(previous[name], after, a.version)
+	}
+	a.entries, a.version = next, version
+	a.failed, a.failures = nil, 0
+	a.once.Do(func() { close(a.settled) })
+	a.mu.Unlock()
+	a.announce(previous, next)
+	return nil
+}
+
+func (a *album[T]) announce(previous, next map[string]*extract[T]) {
+	for name, before := range previous {
+		if next[name] == nil {
+			a.changed(before, nil)
+		}
+	}
+	for name, after := range next {
+		a.changed(previous[name], after)
+	}
+}
+
+// Resync implements cache.ReflectorStore.
+func (a *album[T]) Resync() error { return nil }
+
+// UpdateResourceVersion implements cache.ResourceVersionUpdater.
+func (a *album[T]) UpdateResourceVersion(version string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.version = version
+	a.failed, a.failures = nil, 0
+}
+
+// extract takes what matters from an object; it is nil if the object makes no sense,
+// which an API server does not serve.
+func (a *album[T]) extract(object any) (string, *extract[T]) {
+	if e, ok := object.(*extracted[T]); ok {
+		return e.Name, e.extract
+	}
+	o := object.(*Object)
+	value, err := a.parse(o)
+	if err != nil {
+		a.log.Error("an object that describes an API cannot be read; its resource is not followed", "error", err)
+		return o.Name, nil
+	}
+	return o.Name, &extract[T]{value: value, uid: o.UID, version: o.ResourceVersion}
+}
+
+// recall looks for where the given objects begun after a resource version that was
+// reached by an earlier run. It takes at most a few seconds; what the server has
+// forgotten stays unknown.
+func (a *album[T]) recall(ctx context.Context, since string, missing map[types.UID]bool) {
+	seconds := int64(2)
+	w, err := a.lister.WatchWithContext(ctx, metav1.ListOptions{ResourceVersion: since, TimeoutSeconds: &seconds})
+	if err != nil {
+		return
+	}
+	defer w.Stop()
+	fresh := map[types.UID]bool{} // their creation was seen
+	for event := range w.ResultChan() {
+		o, ok := event.Object.(*Object)
+		if !ok || !missing[o.UID] {
+			continue
+		}
+		fresh[o.UID] = fresh[o.UID] || event.Type == watch.Added
+		_, e := a.extract(o)
+		if e == nil || !fresh[o.UID] || !a.begun(e.value) {
+			continue
+		}
+		a.recalled(o)
+		if delete(missing, o.UID); len(missing) == 0 {
+			return
+		}
+	}
+}
+
+// recalled notes where an object has begun.
+func (a *album[T]) recalled(o *Object) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if e := a.entries[o.Name]; e != nil && e.uid == o.UID {
+		e.since = o.ResourceVersion
+	}
+}
+
+// extractLister is a ListWatch whose lists hold extracts only. It lists until the
+// context ends, which upstream's reflector does not.
+type extractLister[T any] struct {
+	*ListWatch
+	album *album[T]
+	ctx   context.Context
+}
+
+// extracted is an item of an extractList.
+type extracted[T any] struct {
+	Object
+	extract *extract[T]
+}
+
+// extractList is what an extractLister lists.
+type extractList[T any] struct {
+	metav1.TypeMeta
+	metav1.ListMeta
+	Items []*extracted[T]
+}
+
+// DeepCopyObject implements runtime.Object. The items are not changed by anyone.
+func (l *extractList[T]) DeepCopyObject() runtime.Object {
+	c := *l
+	return &c
+}
+
+// ListWithContext implements cache.ListerWithContext. The list is consistent: no
+// older than what the server has, whatever the reflector asks for.
+func (l *extractLister[T]) ListWithContext(_ context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	options.ResourceVersion, options.ResourceVersionMatch = "", ""
+	page, err := l.Page(l.ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	list := &extractList[T]{TypeMeta: page.TypeMeta, ListMeta: page.ListMeta}
+	for _, o := range page.Items {
+		if _, e := l.album.extract(o); e != nil {
+			list.Items = append(list.Items, &extracted[T]{Object{TypeMeta: o.TypeMeta, ObjectMeta: o.ObjectMeta}, e})
+		}
+	}
+	for _, err := range page.Undecodable() {
+		l.album.log.Error("an object that describes an API cannot be read; its resource is not followed", "error", err)
+	}
+	return list, nil
+}
+
+// List implements cache.Lister.
+func (l *extractLister[T]) List(options metav1.ListOptions) (runtime.Object, error) {
+	return l.ListWithContext(l.ctx, options)
+}

@@ -1,0 +1,170 @@
+package kube
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"syscall"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes/scheme"
+	_ "k8s.io/client-go/plugin/pkg/client/auth" // every way to authenticate that a kubeconfig can name
+	"k8s.io/client-go/rest"
+
+	"github.com/kuberewind/kuberewind/internal/version"
+)
+
+const (
+	// defaultQPS and defaultBurst let a restarted recorder resume some hundred
+	// watches within seconds and keep a relist storm away from the server. client-go's
+	// 5 and 10 are made for a controller with a few informers.
+	defaultQPS   = 50
+	defaultBurst = 100
+
+	// defaultMaxFrame is far above what etcd stores (1.5 MiB) and what client-go's own
+	// decoder takes (16 MiB): conversion and aggregated APIs can make objects larger.
+	defaultMaxFrame = 64 << 20
+)
+
+// Options are the knobs of a [Client]; the zero value of each is its default.
+type Options struct {
+	UserAgent     string  // kuberewind/<version>
+	QPS           float32 // requests a second, unless the rest.Config says: 50
+	Burst         int     // requests at once, unless the rest.Config says: 100
+	MaxFrameBytes int64   // of one watch event or list item: 64 MiB
+}
+
+func (o Options) withDefaults() Options {
+	if o.UserAgent == "" {
+		o.UserAgent = "kuberewind/" + version.String()
+	}
+	if o.QPS == 0 {
+		o.QPS = defaultQPS
+	}
+	if o.Burst == 0 {
+		o.Burst = defaultBurst
+	}
+	if o.MaxFrameBytes == 0 {
+		o.MaxFrameBytes = defaultMaxFrame
+	}
+	return o
+}
+
+// Client is a connection to one API server. Its methods can be called from any goroutine.
+type Client struct {
+	config    *rest.Config
+	options   Options
+	rest      *rest.RESTClient
+	discovery *discovery.DiscoveryClient
+	http      *http.Client
+	hangUp    func()
+}
+
+// NewClient makes a client with connections of its own. Nothing is sent yet. The
+// config is not changed. It is an error if the config's TLS or authentication cannot
+// be set up.
+func NewClient(config *rest.Config, options Options) (*Client, error) {
+	c := &Client{options: options.withDefaults()}
+	c.config = c.adapt(config)
+	var err error
+	if c.http, c.hangUp, err = newHTTPClient(c.config); err != nil {
+		return nil, fmt.Errorf("connection to %s: %w", config.Host, err)
+	}
+	if c.rest, err = rest.UnversionedRESTClientForConfigAndClient(c.config, c.http); err != nil {
+		return nil, fmt.Errorf("client for %s: %w", config.Host, err)
+	}
+	c.discovery = discovery.NewDiscoveryClient(c.rest)
+	return c, nil
+}
+
+// adapt makes the config one of a recorder.
+func (c *Client) adapt(config *rest.Config) *rest.Config {
+	adapted := rest.CopyConfig(config)
+	adapted.UserAgent = c.options.UserAgent
+	adapted.ContentConfig = rest.ContentConfig{
+		AcceptContentTypes:   "application/json",
+		ContentType:          "application/json",
+		NegotiatedSerializer: scheme.Codecs.WithoutConversion(),
+	}
+	// A limit on the whole response would end every watch.
+	adapted.Timeout = 0
+	if adapted.QPS == 0 {
+		adapted.QPS = c.options.QPS
+	}
+	if adapted.Burst == 0 {
+		adapted.Burst = c.options.Burst
+	}
+	if adapted.WarningHandler == nil && adapted.WarningHandlerWithContext == nil {
+		adapted.WarningHandler = rest.NoWarnings{}
+	}
+	return adapted
+}
+
+// Fresh returns a client of the same configuration and rate limit that shares no
+// connection with this one, so that another API server behind the same address may
+// answer: one whose history goes further back. The caller closes it.
+func (c *Client) Fresh() (*Client, error) {
+	config := rest.CopyConfig(c.config)
+	config.RateLimiter = c.rest.GetRateLimiter()
+	return NewClient(config, c.options)
+}
+
+// Close closes all connections; streams that are open end with an error.
+func (c *Client) Close() {
+	c.hangUp()
+}
+
+// Host is the address of the API server.
+func (c *Client) Host() string { return c.config.Host }
+
+// raw sends a GET and returns the body.
+func (c *Client) raw(ctx context.Context, path, accept string) ([]byte, error) {
+	result := c.rest.Get().RequestURI(path).SetHeader("Accept", accept).Do(ctx)
+	body, err := result.Raw()
+	if err != nil {
+		// Error, unlike Raw, reads the Status that the server sent.
+		return nil, explain(path, result.Error())
+	}
+	return body, nil
+}
+
+// explain adds what was asked for, unless the error says it already, what the
+// server said if that was not a Status, which client-go leaves out of its message,
+// and what to do about a kubeconfig that does not fit the server.
+func explain(what string, err error) error {
+	if notJSON := (*NotJSONError)(nil); errors.As(err, &notJSON) {
+		return notJSON
+	}
+	advice := advise(err)
+	cause, ok := apierrors.StatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
+	if said := strings.TrimSpace(cause.Message); ok && !strings.Contains(err.Error(), said) {
+		err = fmt.Errorf("%w: %.*q", err, headBytes, said)
+	}
+	if advice != "" {
+		return fmt.Errorf("%s: %w: %s", what, err, advice)
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
+// advise is what to do about a kubeconfig that does not fit the server, empty if that is not what is wrong.
+func advise(err error) string {
+	var authority x509.UnknownAuthorityError
+	var name x509.HostnameError
+	switch {
+	case apierrors.IsUnauthorized(err):
+		return "the API server does not accept the credentials of this context of the kubeconfig; renew them"
+	case errors.As(err, &authority):
+		return "the certificate-authority of this cluster in the kubeconfig is not that of the server"
+	case errors.As(err, &name):
+		return "use an address that the certificate has, or name one as tls-server-name of this cluster in the kubeconfig"
+	case errors.Is(err, syscall.ECONNREFUSED), errors.As(err, new(*net.DNSError)):
+		return "does the API server run, and is this its address?"
+	}
+	return ""
+}

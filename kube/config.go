@@ -1,0 +1,138 @@
+package kube
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// ConfigOptions say where to find the cluster; the zero value is what every
+// client-go program does.
+type ConfigOptions struct {
+	Kubeconfig string // one file, in place of KUBECONFIG and ~/.kube/config
+	Context    string // in place of the current context
+}
+
+// Config is a cluster to connect to.
+type Config struct {
+	REST      *rest.Config
+	Namespace string // the context's, else "default"
+	Cluster   string // the name of the context's cluster, or InCluster
+	Context   string // the context's name, empty in a cluster
+}
+
+// InCluster is the display name of a cluster in which the program runs itself.
+const InCluster = "in-cluster"
+
+// LoadConfig finds the cluster as every client-go program does: the file given, else
+// the files of KUBECONFIG merged, else ~/.kube/config, else the service account of
+// the pod that it runs in. An error says what was looked for, and where.
+func LoadConfig(options ConfigOptions) (*Config, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = options.Kubeconfig
+	// The list of missing files is in our own error.
+	rules.WarnIfAllMissing = false
+	files, err := rules.Load()
+	if err != nil {
+		return nil, loadError(options, err)
+	}
+	context, err := pickContext(files, options, rules)
+	if err != nil {
+		return nil, err
+	}
+	if context == "" && len(files.Clusters) == 0 {
+		return inCluster(rules)
+	}
+	if name := files.Contexts[context].Cluster; files.Clusters[name] == nil {
+		return nil, fmt.Errorf("context %q names the cluster %q, which is not in %s; there are: %s",
+			context, name, places(rules), strings.Join(slices.Sorted(maps.Keys(files.Clusters)), ", "))
+	}
+	overrides := &clientcmd.ConfigOverrides{CurrentContext: context}
+	loaded := clientcmd.NewNonInteractiveClientConfig(*files, context, overrides, rules)
+	config := &Config{Context: context, Cluster: files.Contexts[context].Cluster}
+	if config.REST, err = loaded.ClientConfig(); err != nil {
+		return nil, fmt.Errorf("context %q of %s: %w", context, places(rules), err)
+	}
+	if config.Namespace, _, err = loaded.Namespace(); err != nil {
+		return nil, fmt.Errorf("context %q of %s: namespace: %w", context, places(rules), err)
+	}
+	return config, nil
+}
+
+func loadError(options ConfigOptions, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("kubeconfig %s does not exist (given by --kubeconfig)", options.Kubeconfig)
+	}
+	return fmt.Errorf("kubeconfig cannot be read: %w", err)
+}
+
+// pickContext returns the name of the context to use, empty if the files have
+// neither contexts nor clusters and none was asked for.
+func pickContext(files *clientcmdapi.Config, options ConfigOptions, rules *clientcmd.ClientConfigLoadingRules) (string, error) {
+	name, source := options.Context, "asked for"
+	if name == "" {
+		name, source = files.CurrentContext, "named as current-context"
+	}
+	if _, ok := files.Contexts[name]; ok {
+		return name, nil
+	}
+	switch known := slices.Sorted(maps.Keys(files.Contexts)); {
+	case name == "" && len(files.Contexts) == 0 && len(files.Clusters) == 0:
+		return "", nil
+	case len(known) == 0:
+		return "", fmt.Errorf("context %q, %s, does not exist: there are no contexts in %s", name, source, places(rules))
+	case name == "":
+		return "", fmt.Errorf("no context was asked for and %s names no current-context; there are: %s", places(rules), strings.Join(known, ", "))
+	default:
+		return "", fmt.Errorf("context %q, %s, does not exist in %s; there are: %s", name, source, places(rules), strings.Join(known, ", "))
+	}
+}
+
+// inCluster uses the pod's service account.
+func inCluster(rules *clientcmd.ClientConfigLoadingRules) (*Config, error) {
+	config, err := rest.InClusterConfig()
+	if err != nil {
+		return nil, fmt.Errorf("no cluster: looked for a kubeconfig in %s, then for a service account of a pod (%w); give --kubeconfig or set KUBECONFIG", places(rules), err)
+	}
+	return &Config{REST: config, Namespace: podNamespace(), Cluster: InCluster}, nil
+}
+
+// podNamespace is where a pod finds its own namespace, as client-go looks for it.
+func podNamespace() string {
+	if namespace := os.Getenv("POD_NAMESPACE"); namespace != "" {
+		return namespace
+	}
+	const file = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+	if text, err := os.ReadFile(file); err == nil && len(strings.TrimSpace(string(text))) > 0 {
+		return strings.TrimSpace(string(text))
+	}
+	return "default"
+}
+
+// places lists the files that were looked at, and which of them are missing.
+func places(rules *clientcmd.ClientConfigLoadingRules) string {
+	files := rules.Precedence
+	if rules.ExplicitPath != "" {
+		files = []string{rules.ExplicitPath}
+	}
+	var names []string
+	for _, file := range files {
+		if file == "" {
+			continue
+		}
+		if _, err := os.Stat(file); err != nil {
+			file += " (missing)"
+		}
+		names = append(names, filepath.Clean(file))
+	}
+	return strings.Join(names, ", ")
+}

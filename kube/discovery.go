@@ -1,0 +1,190 @@
+package kube
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+)
+
+// Discovery is what the server offered at one moment.
+type Discovery struct {
+	// Resources can be listed and watched, one version of each, sorted by group and name.
+	Resources []Resource
+	// Unwatchable cannot, with the reason.
+	Unwatchable []Unwatchable
+	// Cohabiting are served from the same storage as another and left out.
+	Cohabiting []Cohabiting
+	// Failed are the group versions of which the server could not tell: what was
+	// known of them stays as it was.
+	Failed map[schema.GroupVersion]error
+	// Served are the group versions of which it could.
+	Served map[schema.GroupVersion]bool
+}
+
+// Unwatchable is a resource that cannot be recorded by a list and a watch.
+type Unwatchable struct {
+	Resource Resource
+	Reason   string
+}
+
+// Cohabiting is a second name for the objects of another resource.
+type Cohabiting struct {
+	Resource Resource
+	Kept     schema.GroupResource
+}
+
+// cohabitants are the groups that have served the same objects, for each resource
+// name, the one to keep first. They are kube-apiserver's own pairs, past ones included.
+var cohabitants = map[string][]string{
+	"events":              {"", "events.k8s.io"},
+	"ingresses":           {"networking.k8s.io", "extensions"},
+	"networkpolicies":     {"networking.k8s.io", "extensions"},
+	"deployments":         {"apps", "extensions"},
+	"daemonsets":          {"apps", "extensions"},
+	"replicasets":         {"apps", "extensions"},
+	"podsecuritypolicies": {"policy", "extensions"},
+}
+
+// Discover asks the server what it offers. Of each resource it takes the version in
+// use, if that is still served, else the server's preferred one. A failure of some
+// groups is in the result; the error is for a failure of the whole.
+func (c *Client) Discover(ctx context.Context, inUse map[schema.GroupResource]string) (*Discovery, error) {
+	groups, lists, err := c.discovery.ServerGroupsAndResourcesWithContext(ctx)
+	d := &Discovery{Failed: map[schema.GroupVersion]error{}, Served: map[schema.GroupVersion]bool{}}
+	if partial := (*discovery.ErrGroupDiscoveryFailed)(nil); errors.As(err, &partial) {
+		d.Failed = partial.Groups
+	} else if err != nil {
+		return nil, explain("discovery of "+c.Host(), c.inFull(ctx, err))
+	}
+	if len(lists) == 0 && len(d.Failed) == 0 {
+		return nil, fmt.Errorf("discovery of %s: the server offers no resources at all", c.Host())
+	}
+	d.sort(choose(groups, lists, inUse, d.Served))
+	return d, nil
+}
+
+// inFull asks again what the server says, which client-go's discovery leaves out of its errors.
+func (c *Client) inFull(ctx context.Context, err error) error {
+	if !apierrors.IsUnexpectedServerError(err) {
+		return err
+	}
+	for _, path := range []string{"/api", "/apis"} {
+		if _, said := c.raw(ctx, path, acceptAggregated); said != nil {
+			return said
+		}
+	}
+	return err
+}
+
+// choose picks one version of each resource. served is filled with what the lists are of.
+func choose(groups []*metav1.APIGroup, lists []*metav1.APIResourceList, inUse map[schema.GroupResource]string, served map[schema.GroupVersion]bool) []Resource {
+	byVersion := map[schema.GroupVersion]*metav1.APIResourceList{}
+	for _, list := range lists {
+		if gv, err := schema.ParseGroupVersion(list.GroupVersion); err == nil {
+			byVersion[gv] = list
+			served[gv] = true
+		}
+	}
+	chosen := map[schema.GroupResource]Resource{}
+	for _, group := range groups {
+		for _, gv := range versions(group) {
+			for _, r := range resources(gv, byVersion[gv]) {
+				_, taken := chosen[r.GroupResource()]
+				if !taken || inUse[r.GroupResource()] == r.Version {
+					chosen[r.GroupResource()] = r
+				}
+			}
+		}
+	}
+	result := make([]Resource, 0, len(chosen))
+	for _, r := range chosen {
+		result = append(result, r)
+	}
+	slices.SortFunc(result, func(a, b Resource) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Name, b.Name))
+	})
+	return result
+}
+
+// versions are the group's, the preferred one first.
+func versions(group *metav1.APIGroup) []schema.GroupVersion {
+	gvs := []schema.GroupVersion{{Group: group.Name, Version: group.PreferredVersion.Version}}
+	for _, version := range group.Versions {
+		if version.Version != group.PreferredVersion.Version {
+			gvs = append(gvs, schema.GroupVersion{Group: group.Name, Version: version.Version})
+		}
+	}
+	return gvs
+}
+
+// resources are those of one group version, without subresources: a change made
+// through one is a change of the parent.
+func resources(gv schema.GroupVersion, list *metav1.APIResourceList) []Resource {
+	if list == nil {
+		return nil
+	}
+	var result []Resource
+	for _, api := range list.APIResources {
+		if strings.Contains(api.Name, "/") {
+			continue
+		}
+		result = append(result, Resource{
+			Group: gv.Group, Version: gv.Version, Name: api.Name, Singular: api.SingularName, Kind: api.Kind,
+			Namespaced: api.Namespaced, Verbs: api.Verbs, ShortNames: api.ShortNames, Categories: api.Categories,
+		})
+	}
+	return result
+}
+
+// sort puts each resource where it belongs.
+func (d *Discovery) sort(found []Resource) {
+	watchable := map[schema.GroupResource]bool{}
+	for _, r := range found {
+		watchable[r.GroupResource()] = r.hasVerb("list") && r.hasVerb("watch")
+	}
+	for _, r := range found {
+		if kept, ok := d.cohabits(r.GroupResource(), watchable); ok {
+			d.Cohabiting = append(d.Cohabiting, Cohabiting{r, kept})
+			continue
+		}
+		switch {
+		case !r.hasVerb("list"):
+			d.Unwatchable = append(d.Unwatchable, Unwatchable{r, "the server does not offer to list it"})
+		case !r.hasVerb("watch"):
+			d.Unwatchable = append(d.Unwatchable, Unwatchable{r, "the server does not offer to watch it"})
+		default:
+			d.Resources = append(d.Resources, r)
+		}
+	}
+}
+
+// cohabits tells whether a resource that is to be kept before this one is there, or
+// may be there, for all that is known.
+func (d *Discovery) cohabits(gr schema.GroupResource, watchable map[schema.GroupResource]bool) (schema.GroupResource, bool) {
+	groups := cohabitants[gr.Resource]
+	for _, group := range groups[:max(0, slices.Index(groups, gr.Group))] {
+		better := schema.GroupResource{Group: group, Resource: gr.Resource}
+		if watchable[better] || d.groupFailed(group) {
+			return better, true
+		}
+	}
+	return schema.GroupResource{}, false
+}
+
+// groupFailed reports whether any version of the group could not be discovered.
+func (d *Discovery) groupFailed(group string) bool {
+	for gv := range d.Failed {
+		if gv.Group == group {
+			return true
+		}
+	}
+	return false
+}

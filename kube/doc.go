@@ -1,0 +1,47 @@
+// Package kube is how the recorder speaks to an API server: kubeconfig, the
+// connection, lists and watches that keep each object's bytes, what can be
+// recorded, and what the server says of itself.
+//
+// # What it guarantees
+//
+//   - An [Object] is what the server sent: its bytes are kept verbatim and only
+//     metadata is decoded from them, once. Items of a list come without apiVersion
+//     and kind; both are added, so that a list and a watch give the same object.
+//   - A [ListWatch] is a cache.ListerWatcher and a cache.ListerWatcherWithContext.
+//     Authentication, TLS, throttling, Retry-After and HTTP/2 health checks are
+//     client-go's.
+//   - One item of a list that cannot be decoded does not fail the list: it stands
+//     in [List.Undecodable]. In a watch it ends the stream with an ERROR event
+//     that carries the cause [CauseUndecodable], so that no position passes it (I3).
+//   - A group whose discovery failed is not a removed resource. A resource is
+//     called removed only when two discoveries in a row agree, or when its
+//     CustomResourceDefinition was deleted.
+//   - [Follower] announces a new CustomResourceDefinition's resource when it is
+//     Established, with a resource version at which it had no objects yet.
+//
+// # What it rejects, and why
+//
+//   - Answers that are neither called JSON nor look like it ([NotJSONError]): a login page or a proxy's
+//     apology answered with 200 must not be read as an empty cluster.
+//   - A watch frame or list item above [Options].MaxFrameBytes ([FrameTooLargeError]):
+//     the memory of one stream is bounded.
+//   - Streaming lists (sendInitialEvents): they fold changes that happen while the
+//     list is sent. [ListWatch.IsWatchListSemanticsUnSupported] says so to client-go.
+//   - CBOR and protobuf: the record is JSON.
+//
+// # Goroutines
+//
+// A watch has one goroutine, which ends when the stream ends, when its context
+// ends or at Stop; Stop waits for it. [Follower.Run] owns every goroutine of the
+// follower and returns when all of them are done. Nothing else runs in the
+// background but the connections of client-go's transport, which [Client.Close]
+// closes.
+//
+// # Knobs
+//
+//	Options.UserAgent       kuberewind/<version>
+//	Options.QPS, Burst      50 and 100 requests, unless rest.Config says otherwise
+//	Options.MaxFrameBytes   64 MiB
+//	FollowerOptions.Rediscover           10 minutes, up to a tenth more
+//	FollowerOptions.RediscoverDegraded   1 minute, when definitions cannot be listed
+package kube

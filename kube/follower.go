@@ -1,0 +1,263 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/client-go/util/workqueue"
+)
+
+// Handler is told of what a [Follower] finds. Calls come one at a time, in the order
+// in which things are found for one resource. An error makes the follower call again,
+// later and later; a handler therefore must bear to be told twice.
+type Handler interface {
+	// Added tells of a resource to record. since is empty, or a resource version at
+	// which the resource was new and had no objects: a watch from there misses nothing
+	// and needs no list. The API server can still refuse it with 410, if objects came
+	// before its own history of the resource began.
+	Added(ctx context.Context, r Resource, since string) error
+	// Removed tells that the resource is no longer served. Its last deletions can
+	// still be on their way in a stream that is open.
+	Removed(ctx context.Context, r Resource) error
+	// Changed tells of another version, because the one in use is no longer served, or
+	// of a definition whose schemas changed: the same objects may look different now,
+	// at the same resource versions.
+	Changed(ctx context.Context, before, after Resource) error
+}
+
+// FollowerOptions are the knobs of a [Follower].
+type FollowerOptions struct {
+	// Known are the resources that the caller records already, from an earlier run.
+	// They are not announced again: only their removal or change is.
+	Known []Resource
+	// Since is the resource version up to which CustomResourceDefinitions were known
+	// in that run, empty if there was none. Definitions created after it are announced
+	// with the resource version from which to watch if the server still knows.
+	Since string
+	// Rediscover is the time between two complete discoveries: 10 minutes, plus up to
+	// a tenth.
+	Rediscover time.Duration
+	// RediscoverDegraded is the same when definitions or API services cannot be
+	// followed: 1 minute.
+	RediscoverDegraded time.Duration
+	// OnDiscovery is called with each complete discovery after the handler was told what
+	// it brought, if it is not nil.
+	OnDiscovery func(ctx context.Context, d *Discovery)
+	// Log is where trouble is told; nil for nowhere.
+	Log *slog.Logger
+}
+
+func (o FollowerOptions) withDefaults() FollowerOptions {
+	if o.Rediscover == 0 {
+		o.Rediscover = 10 * time.Minute
+	}
+	if o.RediscoverDegraded == 0 {
+		o.RediscoverDegraded = time.Minute
+	}
+	if o.OnDiscovery == nil {
+		o.OnDiscovery = func(context.Context, *Discovery) {}
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+// Follower keeps the set of resources current while the server runs: it watches
+// CustomResourceDefinitions and APIServices, and rediscovers now and then. What it
+// finds goes through a workqueue to the handler.
+type Follower struct {
+	client      *Client
+	handler     Handler
+	options     FollowerOptions
+	definitions *album[definition]
+	services    *album[service]
+	queue       workqueue.TypedRateLimitingInterface[schema.GroupResource]
+	ready       chan struct{} // closed when a discovery can be judged
+	synced      chan struct{}
+
+	// confirm is how long after it was first missed a resource is looked for again
+	// before it is called removed: API servers that are being upgraded one by one
+	// answer in turn.
+	confirm time.Duration
+
+	// The worker owns what follows.
+	announced map[schema.GroupResource]Resource
+	seen      *Discovery
+	pass      int                          // number of the last complete discovery
+	missed    map[schema.GroupResource]int // pass in which a resource was first missed
+	started   bool                         // the first pass was made
+	waits     int                          // passes in a row in which groups were expected that were not there
+}
+
+// everything is the queue's key for a complete discovery.
+var everything = schema.GroupResource{}
+
+const (
+	confirmAfter = 5 * time.Second
+	// settleAfter lets a burst of APIService events end before a discovery.
+	settleAfter = 200 * time.Millisecond
+	// incompleteAfter is when to look again for a group that should be there; it doubles
+	// from pass to pass.
+	incompleteAfter = time.Second
+	// retryBase and retryCap bound the delay between tries of one resource.
+	retryBase = 20 * time.Millisecond
+	retryCap  = 30 * time.Second
+)
+
+// NewFollower makes a follower; Run starts it.
+func NewFollower(client *Client, handler Handler, options FollowerOptions) *Follower {
+	f := &Follower{
+		client:    client,
+		handler:   handler,
+		options:   options.withDefaults(),
+		ready:     make(chan struct{}),
+		synced:    make(chan struct{}),
+		confirm:   confirmAfter,
+		announced: map[schema.GroupResource]Resource{},
+		missed:    map[schema.GroupResource]int{},
+	}
+	for _, r := range options.Known {
+		f.announced[r.GroupResource()] = r
+	}
+	f.definitions = newAlbum[definition](client.ListWatch(definitionResource, ""), f.options.Log)
+	f.definitions.parse, f.definitions.changed = parseDefinition, f.definitionChanged
+	f.definitions.begun = func(d *definition) bool { return d.established }
+	f.services = newAlbum[service](client.ListWatch(serviceResource, ""), f.options.Log)
+	f.services.parse, f.services.changed = parseService, f.serviceChanged
+	f.services.begun = func(s *service) bool { return s.available }
+	return f
+}
+
+// Run follows until the context ends, and returns when everything that it started
+// has. It is called once.
+func (f *Follower) Run(ctx context.Context) {
+	f.queue = workqueue.NewTypedRateLimitingQueue(
+		workqueue.NewTypedItemExponentialFailureRateLimiter[schema.GroupResource](retryBase, retryCap))
+	var running sync.WaitGroup
+	running.Go(func() { f.definitions.run(ctx) })
+	running.Go(func() { f.services.run(ctx) })
+	running.Go(func() { f.begin(ctx) })
+	running.Go(func() { f.work(ctx) })
+	<-ctx.Done()
+	f.queue.ShutDown()
+	running.Wait()
+}
+
+// Synced is closed once everything that the server offered at the start was
+// announced, or tried to be.
+func (f *Follower) Synced() <-chan struct{} { return f.synced }
+
+// Degraded says why new and removed resources are found late, by periodic discovery
+// only; nil if they are not.
+func (f *Follower) Degraded() error {
+	return errors.Join(f.definitions.trouble(), f.services.trouble())
+}
+
+// begin asks for the first discovery when the definitions are known: what comes from
+// one must be told from the rest.
+func (f *Follower) begin(ctx context.Context) {
+	for _, settled := range []<-chan struct{}{f.definitions.settled, f.services.settled} {
+		select {
+		case <-settled:
+		case <-ctx.Done():
+			return
+		}
+	}
+	f.recall(ctx)
+	close(f.ready)
+	f.queue.Add(everything)
+}
+
+// recall finds where the definitions that are new since the earlier run were established.
+func (f *Follower) recall(ctx context.Context) {
+	if f.options.Since == "" {
+		return
+	}
+	known := map[types.UID]bool{}
+	for _, r := range f.options.Known {
+		known[r.DefinitionUID] = true
+	}
+	missing := map[types.UID]bool{}
+	for _, e := range f.definitions.all() {
+		order, err := resourceversion.CompareResourceVersion(e.version, f.options.Since)
+		if !known[e.uid] && e.since == "" && (order > 0 || err != nil) {
+			missing[e.uid] = true
+		}
+	}
+	if len(missing) > 0 {
+		f.definitions.recall(ctx, f.options.Since, missing)
+	}
+}
+
+// work is the only goroutine that calls the handler.
+func (f *Follower) work(ctx context.Context) {
+	for {
+		key, quit := f.queue.Get()
+		if quit {
+			return
+		}
+		if err := f.process(ctx, key); err != nil && ctx.Err() == nil {
+			f.options.Log.Warn("will be tried again", "resource", key.String(), "error", err)
+			f.queue.AddRateLimited(key)
+		} else {
+			f.queue.Forget(key)
+		}
+		f.queue.Done(key)
+	}
+}
+
+func (f *Follower) process(ctx context.Context, key schema.GroupResource) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-f.ready:
+	default:
+		// Before the definitions are known, everything that comes from one would look
+		// as if it were gone. The first pass has it all.
+		return nil
+	}
+	switch {
+	case key == everything:
+		return f.rediscover(ctx)
+	case !f.started:
+		return nil
+	}
+	return f.reconcile(ctx, key)
+}
+
+// definitionChanged is called by the album of definitions.
+func (f *Follower) definitionChanged(before, after *extract[definition]) {
+	for _, e := range []*extract[definition]{before, after} {
+		if e != nil {
+			f.queue.Add(e.value.groupResource())
+		}
+	}
+}
+
+// serviceChanged is called by the album of API services. Those of definitions bring
+// nothing that the definitions do not, unless these cannot be followed.
+func (f *Follower) serviceChanged(before, after *extract[service]) {
+	for _, e := range []*extract[service]{before, after} {
+		if e != nil && (e.value.origin != originDefinition || f.definitions.trouble() != nil) {
+			f.queue.AddAfter(everything, settleAfter)
+			return
+		}
+	}
+}
+
+// interval is the time until the next discovery.
+func (f *Follower) interval() time.Duration {
+	every := f.options.Rediscover
+	if f.Degraded() != nil {
+		every = f.options.RediscoverDegraded
+	}
+	return every + rand.N(every/10+1)
+}

@@ -1,0 +1,310 @@
+package kube
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+const (
+	definitionsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+	servicesPath    = "/apis/apiregistration.k8s.io/v1/apiservices"
+)
+
+// holding answers lists with a text and holds watches open.
+func holding(lists map[string]string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		text, ok := lists[r.URL.Path]
+		switch {
+		case !ok:
+			answer(404, "text/plain", "404 page not found")(w, r)
+		case r.URL.Query().Get("watch") != "":
+			stream(true)(w, r)
+		default:
+			answer(200, "application/json", text)(w, r)
+		}
+	}
+}
+
+const none = `{"metadata":{"resourceVersion":"10"},"items":[]}`
+
+// rare keeps a follower from discovering on its own.
+var rare = FollowerOptions{Rediscover: time.Hour, RediscoverDegraded: time.Hour}
+
+// discoverOnce makes the follower discover once more, and waits until it has told
+// what it found.
+func (f *following) discoverOnce(t *testing.T) {
+	t.Helper()
+	for len(f.discovered) > 0 {
+		<-f.discovered
+	}
+	f.queue.Add(everything)
+	select {
+	case <-f.discovered:
+	case <-time.After(deadline):
+		t.Fatal("no discovery")
+	}
+}
+
+func followOffer(t *testing.T, o *offering, options FollowerOptions) *following {
+	t.Helper()
+	f := newFollowing(t, serve(t, o.ServeHTTP), options)
+	f.confirm = time.Hour
+	f.start(t)
+	return f
+}
+
+func TestAGroupThatFailsIsNotRemoved(t *testing.T) {
+	full := offer{"v1": {"pods"}, "metrics/v1": {"nodes"}}
+	o := &offering{offer: full, other: holding(map[string]string{definitionsPath: none, servicesPath: none})}
+	f := followOffer(t, o, rare)
+	require.Equal(t, []string{"v1 pods", "metrics/v1 nodes"}, names(f.initial))
+	require.NoError(t, f.Degraded())
+
+	o.set(offer{"v1": {"pods"}, "metrics/v1": nil})
+	for range 3 {
+		f.discoverOnce(t)
+	}
+	o.set(offer{"v1": {"pods"}, "metrics/v2": {"nodes"}, "metrics/v1": nil})
+	f.discoverOnce(t)
+	o.set(full)
+	f.discoverOnce(t)
+	require.Empty(t, f.tellings)
+}
+
+func TestAResourceIsRemovedOnlyWhenItIsMissedTwice(t *testing.T) {
+	full, half := offer{"v1": {"pods"}, "apps/v1": {"things"}}, offer{"v1": {"pods"}}
+	o := &offering{offer: full, other: holding(map[string]string{definitionsPath: none, servicesPath: none})}
+	f := followOffer(t, o, rare)
+
+	// One answer of an API server that lags behind the others says nothing.
+	o.set(half)
+	f.discoverOnce(t)
+	o.set(full)
+	f.discoverOnce(t)
+	require.Empty(t, f.tellings)
+
+	o.set(half)
+	f.discoverOnce(t)
+	require.Empty(t, f.tellings)
+	f.discoverOnce(t)
+	said := f.next(t)
+	require.Equal(t, "removed", said.what)
+	require.Equal(t, "apps/v1 things", said.resource.String())
+
+	o.set(full)
+	f.discoverOnce(t)
+	require.Equal(t, "added", f.next(t).what)
+
+	o.set(offer{"v1": {"pods"}, "apps/v2": {"things"}})
+	f.discoverOnce(t)
+	require.Empty(t, f.tellings)
+	f.discoverOnce(t)
+	said = f.next(t)
+	require.Equal(t, "changed", said.what)
+	require.Equal(t, "apps/v1 things to apps/v2 things", said.before.String()+" to "+said.resource.String())
+}
+
+func TestNothingIsJudgedBeforeTheDefinitionsAreKnown(t *testing.T) {
+	client := serve(t, func(_ http.ResponseWriter, r *http.Request) { t.Error("asked for " + r.URL.Path) })
+	things := Resource{Group: "example.com", Version: "v1", Name: "things", DefinitionUID: "u"}
+	f := newFollowing(t, client, FollowerOptions{Known: []Resource{things}})
+	require.NoError(t, f.process(t.Context(), everything))
+	require.NoError(t, f.process(t.Context(), things.GroupResource()))
+	require.Empty(t, f.tellings)
+}
+
+func TestAMissedResourceIsLookedForAgainSoon(t *testing.T) {
+	o := &offering{offer: offer{"v1": {"pods"}, "apps/v1": {"things"}}, other: holding(map[string]string{definitionsPath: none, servicesPath: none})}
+	f := newFollowing(t, serve(t, o.ServeHTTP), rare)
+	f.confirm = time.Millisecond
+	f.start(t)
+	o.set(offer{"v1": {"pods"}})
+	f.queue.Add(everything)
+	require.Equal(t, "removed", f.next(t).what)
+}
+
+func TestAHandlerThatFailsIsToldAgain(t *testing.T) {
+	o := &offering{offer: offer{"v1": {"pods", "nodes"}}, other: holding(map[string]string{definitionsPath: none, servicesPath: none})}
+	f := newFollowing(t, serve(t, o.ServeHTTP), rare)
+	var tries atomic.Int32
+	f.fail = func(said telling) error {
+		if said.resource.Name == "pods" && tries.Add(1) < 4 {
+			return errors.New("no room")
+		}
+		return nil
+	}
+	f.run(t)
+	told := map[string]bool{f.next(t).resource.Name: true, f.next(t).resource.Name: true}
+	require.Equal(t, map[string]bool{"pods": true, "nodes": true}, told)
+	require.Equal(t, int32(4), tries.Load())
+	<-f.Synced()
+}
+
+func TestADiscoveryThatFailsIsTriedAgain(t *testing.T) {
+	o := &offering{offer: offer{"v1": {"pods"}}, broken: 3, other: holding(map[string]string{definitionsPath: none, servicesPath: none})}
+	f := followOffer(t, o, rare)
+	require.Equal(t, []string{"v1 pods"}, names(f.initial))
+}
+
+func TestWhatIsKnownIsNotAnnouncedAndKeptWhileItCannotBeSeen(t *testing.T) {
+	known := []Resource{{Version: "v1", Name: "pods", Kind: "Pods", Namespaced: true}, {Group: "metrics", Version: "v1", Name: "nodes"}, {Group: "left", Version: "v1", Name: "things"}}
+	options := rare
+	options.Known = known
+	o := &offering{offer: offer{"v1": {"pods", "nodes"}, "metrics/v1": nil}, other: holding(map[string]string{definitionsPath: none, servicesPath: none})}
+	f := newFollowing(t, serve(t, o.ServeHTTP), options)
+	f.confirm = time.Millisecond
+	f.run(t)
+	added, removed := f.next(t), f.next(t)
+	require.Equal(t, "added v1 nodes", added.what+" "+added.resource.String())
+	require.Equal(t, "removed left/v1 things", removed.what+" "+removed.resource.String())
+}
+
+func TestWithoutDefinitionsDiscoveryHasToDo(t *testing.T) {
+	for name, other := range map[string]http.HandlerFunc{
+		"not served": holding(nil),
+		"forbidden":  answer(403, "application/json", failure(403, "Forbidden", "no")),
+		"broken":     answer(500, "application/json", failure(500, "InternalError", "no")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := &offering{offer: offer{"v1": {"pods"}, "example.com/v1": {"things"}}, other: other}
+			options := rare
+			options.RediscoverDegraded = time.Millisecond
+			f := followOffer(t, o, options)
+			require.Equal(t, []string{"v1 pods", "example.com/v1 things"}, names(f.initial))
+			require.Error(t, f.Degraded())
+			o.set(offer{"v1": {"pods"}, "example.com/v1": {"things", "others"}})
+			require.Equal(t, "example.com/v1 others", f.next(t).resource.String())
+		})
+	}
+}
+
+func TestAnAPIServiceThatDiscoveryDoesNotListYetIsAFailedGroup(t *testing.T) {
+	service := `{"metadata":{"resourceVersion":"10"},"items":[{"metadata":{"name":"v1.late"},"spec":{"group":"late","version":"v1","service":{"name":"x"}},"status":{"conditions":[{"type":"Available","status":"True"}]}}]}`
+	o := &offering{offer: offer{"v1": {"pods"}}, other: holding(map[string]string{definitionsPath: none, servicesPath: service})}
+	options := rare
+	options.Known = []Resource{{Group: "late", Version: "v1", Name: "things", Kind: "Things", Namespaced: true}}
+	f := newFollowing(t, serve(t, o.ServeHTTP), options)
+	f.confirm = time.Millisecond
+	f.start(t)
+	require.Contains(t, f.last().Failed, schema.GroupVersion{Group: "late", Version: "v1"})
+	// It is waited for, without a word.
+	o.set(offer{"v1": {"pods"}, "late/v1": {"things", "more"}})
+	require.Equal(t, "late/v1 more", f.next(t).resource.String())
+}
+
+func TestADefinitionIsReadForWhatItServes(t *testing.T) {
+	text := `{"metadata":{"name":"things.x","uid":"u"},"spec":{"group":"x","scope":"Cluster","names":{"plural":"things","kind":"Thing"},
+		"versions":[{"name":"v1alpha1","served":true},{"name":"v2","served":false},{"name":"v1","served":true},{"name":"v1beta2","served":true}],
+		"conversion":{"strategy":"Webhook","webhook":{"clientConfig":{"caBundle":"AAA"}}}},"status":{"conditions":[{"type":"Established","status":"True","reason":"x"}]}}`
+	read := func(text string) *definition {
+		d, err := parseDefinition(&Object{JSON: []byte(text)})
+		require.NoError(t, err)
+		return d
+	}
+	d := read(text)
+	require.True(t, d.established)
+	require.Equal(t, []string{"v1", "v1beta2", "v1alpha1"}, d.versions)
+	r, ok := d.in("v1alpha1")
+	require.True(t, ok)
+	require.Equal(t, "v1alpha1", r.Version)
+	r, _ = d.in("v2")
+	require.Equal(t, "v1", r.Version)
+	require.False(t, r.Namespaced)
+	_, ok = (&definition{}).in("v1")
+	require.False(t, ok)
+
+	same := read(strings.Replace(text, "AAA", "BBB", 1))
+	require.Equal(t, d.resource.Schema, same.resource.Schema, "a rotated certificate changes no object")
+	for _, change := range [][2]string{{"Webhook", "None"}, {`"v1","served"`, `"v1","schema":{},"served"`}} {
+		require.NotEqual(t, d.resource.Schema, read(strings.Replace(text, change[0], change[1], 1)).resource.Schema)
+	}
+	_, err := parseDefinition(&Object{JSON: []byte(`{"spec":{"versions":{}}}`)})
+	require.Error(t, err)
+}
+
+func TestADefinitionFoundInALaterListIsNotOlderThanTheOneBefore(t *testing.T) {
+	object := func(name, uid string, established bool) *Object {
+		text, err := json.Marshal(map[string]any{"metadata": map[string]any{"name": name, "uid": uid}, "spec": map[string]any{"versions": []any{}},
+			"status": map[string]any{"conditions": []condition{{"Established", map[bool]string{true: "True", false: "False"}[established]}}}})
+		require.NoError(t, err)
+		return parse(t, string(text))
+	}
+	f := NewFollower(serve(t, answer(404, "", "")), nil, FollowerOptions{})
+	a := f.definitions
+	a.changed = func(_, _ *extract[definition]) {}
+	since := func(name string) string { return a.get(name).since }
+	require.NoError(t, a.Replace([]any{object("old", "1", true), object("slow", "2", false), object("reborn", "3", true)}, "100"))
+	require.Empty(t, since("old"))
+	a.UpdateResourceVersion("150")
+	require.NoError(t, a.Replace([]any{object("old", "1", true), object("slow", "2", true), object("reborn", "4", true), object("new", "5", true)}, "200"))
+	require.Empty(t, since("old"))
+	require.Equal(t, []string{"150", "150", "150"}, []string{since("slow"), since("reborn"), since("new")})
+
+	event := object("watched", "6", false)
+	event.ResourceVersion = "210"
+	require.NoError(t, a.Add(event))
+	require.Empty(t, since("watched"))
+	for _, version := range []string{"220", "230"} {
+		event = object("watched", "6", true)
+		event.ResourceVersion = version
+		require.NoError(t, a.Update(event))
+		require.Equal(t, "220", since("watched"))
+	}
+	require.NoError(t, a.Delete(event))
+	require.Nil(t, a.get("watched"))
+}
+
+func TestOnlyWhatIsProvedToBeEmptyIsPassedOver(t *testing.T) {
+	tests := map[string]struct {
+		now   string // of the first list
+		full  string // the revision at which there is an object
+		since string
+		want  string
+	}{
+		"empty all along":    {"105", "", "100", "105"},
+		"an object at last":  {"105", "105", "100", "104"},
+		"an object at once":  {"105", "101", "100", "100"},
+		"too far":            {"900", "", "100", "100"},
+		"history reversed":   {"90", "", "100", "100"},
+		"no number":          {"abc", "", "100", "100"},
+		"forgotten":          {"105", "forgotten", "100", "100"},
+		"nothing in between": {"100", "", "100", "100"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			client := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				query := r.URL.Query()
+				at := query.Get("resourceVersion")
+				switch {
+				case at == "":
+					answer(200, "application/json", fmt.Sprintf(`{"metadata":{"resourceVersion":%q},"items":[]}`, test.now))(w, r)
+				case query.Get("resourceVersionMatch") != "Exact" || query.Get("limit") != "1":
+					answer(400, "text/plain", r.URL.String())(w, r)
+				case test.full == "forgotten":
+					answer(410, "application/json", failure(410, "Expired", "compacted"))(w, r)
+				case at == test.full:
+					answer(200, "application/json", `{"items":[{}]}`)(w, r)
+				default:
+					answer(200, "application/json", none)(w, r)
+				}
+			})
+			got, err := client.settle(t.Context(), widgets, test.since)
+			require.NoError(t, err)
+			require.Equal(t, test.want, got)
+		})
+	}
+	_, err := serve(t, answer(404, "text/plain", "404 page not found")).settle(t.Context(), widgets, "100")
+	require.ErrorContains(t, err, "example.com/v1 widgets is not served yet")
+	got, err := serve(t, answer(403, "application/json", failure(403, "Forbidden", "no"))).settle(t.Context(), widgets, "100")
+	require.NoError(t, err)
+	require.Equal(t, "100", got)
+}

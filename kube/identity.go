@@ -1,0 +1,32 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// namespaces is the resource whose member kube-system identifies a cluster.
+var namespaces = Resource{Version: "v1", Name: "namespaces", Kind: "Namespace"}
+
+// ClusterUID is the identity of the cluster: the UID of namespace kube-system,
+// which exists as long as the cluster does and in no other.
+func (c *Client) ClusterUID(ctx context.Context) (types.UID, error) {
+	o, err := c.ListWatch(namespaces, "").Get(ctx, "", metav1.NamespaceSystem)
+	switch {
+	case apierrors.IsForbidden(err):
+		return "", fmt.Errorf("the cluster cannot be identified: namespace kube-system may not be read; add to a ClusterRole of the recorder the rule "+
+			`{apiGroups: [""], resources: ["namespaces"], verbs: ["get"]}: %w`, err)
+	case apierrors.IsNotFound(err):
+		return "", fmt.Errorf("the cluster cannot be identified: %s has no namespace kube-system: %w", c.Host(), err)
+	case err != nil:
+		return "", fmt.Errorf("the cluster cannot be identified at %s: %w", c.Host(), err)
+	case o.UID == "":
+		return "", errors.New("the cluster cannot be identified: namespace kube-system has no UID")
+	}
+	return o.UID, nil
+}

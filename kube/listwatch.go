@@ -1,0 +1,151 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+)
+
+// ListWatch lists and watches one resource, in one namespace or in all.
+type ListWatch struct {
+	client    *Client
+	resource  Resource
+	namespace string
+}
+
+var (
+	_ cache.ListerWatcher            = (*ListWatch)(nil)
+	_ cache.ListerWatcherWithContext = (*ListWatch)(nil)
+)
+
+// ListWatch returns the lister and watcher of a resource; an empty namespace means all.
+func (c *Client) ListWatch(resource Resource, namespace string) *ListWatch {
+	return &ListWatch{client: c, resource: resource, namespace: namespace}
+}
+
+// Resource is what is listed and watched.
+func (lw *ListWatch) Resource() Resource { return lw.resource }
+
+// IsWatchListSemanticsUnSupported tells client-go's reflector to list and not to
+// stream a list through a watch, which would fold changes that happen meanwhile.
+func (lw *ListWatch) IsWatchListSemanticsUnSupported() bool { return true }
+
+// List implements cache.Lister.
+func (lw *ListWatch) List(options metav1.ListOptions) (runtime.Object, error) {
+	return lw.ListWithContext(context.Background(), options)
+}
+
+// Watch implements cache.Watcher.
+func (lw *ListWatch) Watch(options metav1.ListOptions) (watch.Interface, error) {
+	return lw.WatchWithContext(context.Background(), options)
+}
+
+// ListWithContext implements cache.ListerWithContext. What it returns is a *[List],
+// of one page if options has a limit.
+func (lw *ListWatch) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	list, err := lw.Page(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	return list, nil
+}
+
+// Page reads one page of a list, decoding it as it arrives. The error is an API
+// status if the server answered with one.
+func (lw *ListWatch) Page(ctx context.Context, options metav1.ListOptions) (*List, error) {
+	options.Watch = false
+	// The request is given up if decoding is, so that the connection is not read to
+	// the end of a body that nobody wants.
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	body, err := lw.request(options).Stream(ctx)
+	if err != nil {
+		return nil, lw.explain("list", err)
+	}
+	defer body.Close()
+	list, err := decodePage(body, lw.resource, lw.client.options.MaxFrameBytes)
+	if err == nil {
+		_, err = io.Copy(io.Discard, body)
+	}
+	return list, err
+}
+
+// WatchWithContext implements cache.WatcherWithContext. What it returns is a
+// *[Watch], which ends with the context too.
+func (lw *ListWatch) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	options.Watch = true
+	ctx, cancel := context.WithCancelCause(ctx)
+	// A compressed stream is delayed by what the unpacker holds back.
+	body, err := lw.request(options).SetHeader("Accept-Encoding", "identity").Stream(ctx)
+	if err != nil {
+		cancel(errStopped)
+		return nil, lw.explain("watch", err)
+	}
+	return newWatch(ctx, cancel, body, lw.resource, lw.client.options.MaxFrameBytes), nil
+}
+
+// WatchFresh is WatchWithContext over a connection of its own (see [Client.Fresh]),
+// which is closed with the watch.
+func (lw *ListWatch) WatchFresh(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	fresh, err := lw.client.Fresh()
+	if err != nil {
+		return nil, err
+	}
+	w, err := fresh.ListWatch(lw.resource, lw.namespace).WatchWithContext(ctx, options)
+	if err != nil {
+		fresh.Close()
+		return nil, err
+	}
+	context.AfterFunc(w.(*Watch).ctx, fresh.Close)
+	return w, nil
+}
+
+// Get reads one object by name from etcd, past the server's watch cache: it shows
+// the server's true state even when lists still come from a stale cache. It is a
+// NotFound status error if there is no such object.
+func (lw *ListWatch) Get(ctx context.Context, namespace, name string) (*Object, error) {
+	path := lw.resource.path(namespace, name)
+	body, err := lw.client.rest.Get().AbsPath(path...).Stream(ctx)
+	if err != nil {
+		return nil, explain(lw.resource.String()+named(namespace, name), err)
+	}
+	defer body.Close()
+	s := newScanner(body, lw.client.options.MaxFrameBytes)
+	o := &Object{}
+	where, err := s.item(o)
+	if err != nil {
+		return nil, fmt.Errorf("%s%s: %w", lw.resource, named(namespace, name), err)
+	}
+	o.JSON = s.tape.copyOf(where.start, where.end, 0)
+	return o, nil
+}
+
+// explain adds what was asked for and, where that is forbidden, what to grant.
+func (lw *ListWatch) explain(verb string, err error) error {
+	r := lw.resource
+	err = explain(verb+" of "+r.String(), err)
+	if apierrors.IsForbidden(err) {
+		return fmt.Errorf("%w; grant the recorder the rule {apiGroups: [%q], resources: [%q], verbs: [list, watch]}, or leave it out with --exclude %s",
+			err, r.Group, r.Name, r.GroupResource())
+	}
+	return err
+}
+
+// request asks for the list or the watch that the options describe.
+func (lw *ListWatch) request(options metav1.ListOptions) *rest.Request {
+	return lw.client.rest.Get().
+		AbsPath(lw.resource.path(lw.namespace)...).
+		SpecificallyVersionedParams(&options, scheme.ParameterCodec, optionsVersion)
+}
+
+// optionsVersion is the version of ListOptions, whatever the version of the resource.
+var optionsVersion = schema.GroupVersion{Version: "v1"}

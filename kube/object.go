@@ -1,0 +1,156 @@
+package kube
+
+import (
+	"bytes"
+	"encoding/json"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kuberewind/kuberewind/patch"
+)
+
+// Object is one object as the server served it: its bytes, and the metadata
+// decoded from them. It is a runtime.Object and a metav1.Object.
+//
+// Of the metadata, annotations are not held decoded (GetAnnotations reads them
+// from the text) and managedFields come without fieldsV1: both can be as large
+// as the object itself, and annotations can repeat a Secret's values (I9).
+//
+// UID and ResourceVersion can be empty: some aggregated APIs have neither. A
+// bookmark is an Object with a ResourceVersion and no text.
+type Object struct {
+	metav1.TypeMeta
+	metav1.ObjectMeta
+
+	// JSON is the whole object as served, nil once SetDoc was called. It is never
+	// changed and never shared with a read buffer.
+	JSON []byte
+
+	doc    patch.Doc
+	digest [16]byte
+}
+
+var (
+	_ runtime.Object = (*Object)(nil)
+	_ metav1.Object  = (*Object)(nil)
+)
+
+// SetDoc replaces the served text by its canonical, redacted form. The served
+// text is dropped: from here on the object holds nothing that was redacted (I9).
+func (o *Object) SetDoc(doc patch.Doc) {
+	o.JSON = nil
+	o.Annotations = nil
+	o.doc = doc
+	o.digest = patch.Digest(doc)
+}
+
+// Doc is the canonical text, nil until SetDoc.
+func (o *Object) Doc() patch.Doc { return o.doc }
+
+// Digest is the digest of Doc, zero until SetDoc.
+func (o *Object) Digest() [16]byte { return o.digest }
+
+// text is whichever form of the object is held.
+func (o *Object) text() []byte {
+	if o.doc != nil {
+		return o.doc
+	}
+	return o.JSON
+}
+
+// The fixed part of an Object and of an entry of its lists and maps, in bytes, as
+// the allocator rounds them.
+const (
+	objectOverhead = 512
+	entryOverhead  = 48
+)
+
+// Size is about how many bytes of memory the object holds, its decoded metadata
+// included.
+func (o *Object) Size() int {
+	size := objectOverhead + cap(o.JSON) + cap(o.doc)
+	size += len(o.Name) + len(o.Namespace) + len(o.UID) + len(o.ResourceVersion) + len(o.GenerateName)
+	for key, value := range o.Labels {
+		size += entryOverhead + len(key) + len(value)
+	}
+	for key, value := range o.Annotations {
+		size += entryOverhead + len(key) + len(value)
+	}
+	for _, finalizer := range o.Finalizers {
+		size += entryOverhead + len(finalizer)
+	}
+	for _, owner := range o.OwnerReferences {
+		size += 2*entryOverhead + len(owner.Name) + len(owner.UID) + len(owner.Kind) + len(owner.APIVersion)
+	}
+	for _, entry := range o.ManagedFields {
+		size += 3*entryOverhead + len(entry.Manager) + len(entry.APIVersion)
+	}
+	return size
+}
+
+// GetAnnotations reads the annotations from the object's text, on each call.
+func (o *Object) GetAnnotations() map[string]string {
+	if o.Annotations != nil || o.text() == nil {
+		return o.Annotations
+	}
+	var partial struct {
+		Metadata struct {
+			Annotations map[string]string `json:"annotations"`
+		} `json:"metadata"`
+	}
+	if err := json.Unmarshal(o.text(), &partial); err != nil {
+		return nil
+	}
+	return partial.Metadata.Annotations
+}
+
+// Manager is the field manager whose managedFields entry is the newest, and the
+// subresource through which it wrote; of entries of one second, the last. Both are
+// empty if the object has no entry with a time.
+func (o *Object) Manager() (name, subresource string) {
+	var newest time.Time
+	for i := range o.ManagedFields {
+		entry := &o.ManagedFields[i]
+		if entry.Time == nil || entry.Time.IsZero() || entry.Time.Time.Before(newest) {
+			continue
+		}
+		newest = entry.Time.Time
+		name, subresource = entry.Manager, entry.Subresource
+	}
+	return name, subresource
+}
+
+// EvidenceTime is the newest moment at which, by its own metadata, something
+// happened to the object: a field manager's write, its creation, or the request to
+// delete it, which is deletionTimestamp minus the grace period, as that timestamp
+// lies in the future. It is false if the metadata says nothing.
+func (o *Object) EvidenceTime() (time.Time, bool) {
+	newest := o.CreationTimestamp.Time
+	for i := range o.ManagedFields {
+		if at := o.ManagedFields[i].Time; at != nil && at.Time.After(newest) {
+			newest = at.Time
+		}
+	}
+	if o.DeletionTimestamp != nil {
+		requested := o.DeletionTimestamp.Time
+		if o.DeletionGracePeriodSeconds != nil {
+			requested = requested.Add(-time.Duration(*o.DeletionGracePeriodSeconds) * time.Second)
+		}
+		if requested.After(newest) {
+			newest = requested
+		}
+	}
+	return newest, !newest.IsZero()
+}
+
+// DeepCopyObject implements runtime.Object.
+func (o *Object) DeepCopyObject() runtime.Object {
+	if o == nil {
+		return nil
+	}
+	c := &Object{TypeMeta: o.TypeMeta, JSON: bytes.Clone(o.JSON), doc: bytes.Clone(o.doc), digest: o.digest}
+	o.ObjectMeta.DeepCopyInto(&c.ObjectMeta)
+	return c
+}

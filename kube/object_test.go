@@ -1,0 +1,118 @@
+package kube
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kuberewind/kuberewind/patch"
+)
+
+// parse reads one object.
+func parse(t *testing.T, text string) *Object {
+	t.Helper()
+	list, err := decodePage(reader(`{"items":[`+text+`]}`), pods, 1<<20)
+	require.NoError(t, err)
+	require.Empty(t, list.Undecodable())
+	return list.Items[0]
+}
+
+func at(t *testing.T, text string) time.Time {
+	t.Helper()
+	parsed, err := time.Parse(time.RFC3339, text)
+	require.NoError(t, err)
+	return parsed
+}
+
+func TestTheManagerIsTheOneWhoseEntryIsNewestAndOfOneSecondTheLast(t *testing.T) {
+	o := parse(t, `{"metadata":{"name":"a","managedFields":[
+		{"manager":"late","time":"2026-01-02T00:00:01Z","subresource":"status","fieldsV1":{"f:a":{}}},
+		{"manager":"early","time":"2026-01-02T00:00:00Z"},
+		{"manager":"last","time":"2026-01-02T00:00:01Z","subresource":"scale"},
+		{"manager":"timeless"}]}}`)
+	name, subresource := o.Manager()
+	require.Equal(t, "last", name)
+	require.Equal(t, "scale", subresource)
+
+	name, subresource = parse(t, `{"metadata":{"name":"a"}}`).Manager()
+	require.Empty(t, name+subresource)
+}
+
+func TestEvidenceTimeIsTheNewestThingThatHappenedToTheObject(t *testing.T) {
+	tests := map[string]struct{ metadata, want string }{
+		"a write":    {`"creationTimestamp":"2026-01-01T00:00:00Z","managedFields":[{"time":"2026-01-03T00:00:00Z"},{"time":"2026-01-02T00:00:00Z"}]`, "2026-01-03T00:00:00Z"},
+		"a creation": {`"creationTimestamp":"2026-01-01T00:00:00Z"`, "2026-01-01T00:00:00Z"},
+		"a request to delete, before its grace period": {`"creationTimestamp":"2026-01-01T00:00:00Z","deletionTimestamp":"2026-01-02T00:00:30Z","deletionGracePeriodSeconds":30`, "2026-01-02T00:00:00Z"},
+		"a write after that request":                   {`"deletionTimestamp":"2026-01-02T00:00:30Z","deletionGracePeriodSeconds":30,"managedFields":[{"time":"2026-01-02T00:00:10Z"}]`, "2026-01-02T00:00:10Z"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, ok := parse(t, `{"metadata":{`+test.metadata+`}}`).EvidenceTime()
+			require.True(t, ok)
+			require.True(t, at(t, test.want).Equal(got), got)
+		})
+	}
+	_, ok := parse(t, `{"metadata":{"creationTimestamp":null}}`).EvidenceTime()
+	require.False(t, ok)
+}
+
+func TestTheCanonicalTextReplacesTheServedOneAndItsAnnotations(t *testing.T) {
+	o := parse(t, `{"metadata":{"name":"a","annotations":{"secret":"value"}}}`)
+	require.Equal(t, map[string]string{"secret": "value"}, o.GetAnnotations())
+	before := o.Size()
+
+	doc, err := patch.Canonical([]byte(`{"metadata":{"annotations":{"secret":"hash"},"name":"a"}}`))
+	require.NoError(t, err)
+	o.SetDoc(doc)
+
+	require.Nil(t, o.JSON)
+	require.Equal(t, doc, o.Doc())
+	require.Equal(t, patch.Digest(doc), o.Digest())
+	require.Equal(t, map[string]string{"secret": "hash"}, o.GetAnnotations())
+	require.Less(t, o.Size(), before+len(doc))
+	require.Greater(t, o.Size(), len(doc))
+}
+
+func TestACopyOfAnObjectSharesNothing(t *testing.T) {
+	o := parse(t, `{"metadata":{"name":"a","labels":{"k":"v"},"annotations":{"x":"y"}}}`)
+	c := o.DeepCopyObject().(*Object)
+	require.Equal(t, o, c)
+	c.JSON[0], c.Labels["k"] = 'x', "w"
+	require.Equal(t, byte('{'), o.JSON[0])
+	require.Equal(t, "v", o.Labels["k"])
+
+	o.SetDoc(patch.Doc(`{}`))
+	c = o.DeepCopyObject().(*Object)
+	c.Doc()[0] = 'x'
+	require.Equal(t, patch.Doc(`{}`), o.Doc())
+	require.Equal(t, o.Digest(), c.Digest())
+	require.Nil(t, (*Object)(nil).DeepCopyObject())
+}
+
+func TestUpstreamsHelpersWorkOnObjectsAndLists(t *testing.T) {
+	list, err := decodePage(reader(`{"metadata":{"resourceVersion":"7","continue":"more"},"items":[{"metadata":{"name":"a","uid":"u","annotations":{"x":"y"}}}]}`), pods, 1<<20)
+	require.NoError(t, err)
+
+	listMeta, err := meta.ListAccessor(list)
+	require.NoError(t, err)
+	require.Equal(t, "7", listMeta.GetResourceVersion())
+	require.Equal(t, "more", listMeta.GetContinue())
+	objects, err := meta.ExtractListWithAlloc(list)
+	require.NoError(t, err)
+	require.Equal(t, []runtime.Object{list.Items[0]}, objects)
+	require.NoError(t, meta.EachListItem(list, func(o runtime.Object) error {
+		accessor, err := meta.Accessor(o)
+		require.NoError(t, err)
+		require.Equal(t, "a", accessor.GetName())
+		require.Equal(t, map[string]string{"x": "y"}, accessor.GetAnnotations())
+		require.Equal(t, "/v1, Kind=Pod", o.GetObjectKind().GroupVersionKind().String())
+		return nil
+	}))
+	require.Equal(t, list, list.DeepCopyObject())
+	require.NotSame(t, list.Items[0], list.DeepCopyObject().(*List).Items[0])
+	require.Equal(t, &metav1.ObjectMeta{Name: "a", UID: "u"}, objects[0].(*Object).GetObjectMeta())
+}

@@ -1,0 +1,186 @@
+package kube
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+func (r *realServer) definition(t *testing.T) {
+	follower := r.follow(t, FollowerOptions{})
+	created := r.create(t, definitionOf("things", "one.example.com", "v1beta1", "v1"))
+	established := time.Now()
+	added := follower.next(t)
+	require.Equal(t, "added", added.what)
+	require.Less(t, time.Since(established), time.Second)
+	require.Equal(t, Resource{Group: "one.example.com", Version: "v1", Name: "things", Singular: "thing", Kind: "Things", Namespaced: true,
+		Verbs: definedVerbs, ShortNames: []string{"things-short"}, Categories: []string{"all"},
+		DefinitionUID: created.GetUID(), Schema: added.resource.Schema}, added.resource)
+	requireSince(t, created, added)
+
+	r.patch(t, "things.one.example.com", `[{"op":"add","path":"/spec/versions/0/schema/openAPIV3Schema/description","value":"other"}]`)
+	changed := follower.next(t)
+	require.Equal(t, "changed", changed.what)
+	require.Equal(t, added.resource, changed.before)
+	require.NotEqual(t, added.resource.Schema, changed.resource.Schema)
+
+	// The version in use is no longer served.
+	r.patch(t, "things.one.example.com", `[{"op":"replace","path":"/spec/versions/1/served","value":false}]`)
+	changed = follower.next(t)
+	require.Equal(t, "changed", changed.what)
+	require.Equal(t, "v1", changed.before.Version)
+	require.Equal(t, "v1beta1", changed.resource.Version)
+
+	r.delete(t, "things.one.example.com")
+	removed := follower.next(t)
+	require.Equal(t, "removed", removed.what)
+	require.Equal(t, created.GetUID(), removed.resource.DefinitionUID)
+
+	again := r.create(t, definitionOf("things", "one.example.com", "v1"))
+	added = follower.next(t)
+	require.Equal(t, "added", added.what)
+	require.Equal(t, again.GetUID(), added.resource.DefinitionUID)
+	requireSince(t, again, added)
+	r.delete(t, "things.one.example.com")
+	require.Equal(t, "removed", follower.next(t).what)
+	require.NoError(t, follower.Degraded())
+}
+
+func (r *realServer) nothingMissed(t *testing.T) {
+	follower := r.follow(t, FollowerOptions{})
+	for i := range 2 {
+		plural := fmt.Sprintf("gadgets%d", i)
+		r.create(t, definitionOf(plural, "two.example.com", "v1"))
+		added := follower.next(t)
+		uid := r.comeAndGo(t, plural)
+		require.NoError(t, r.comeAndGone(t, added, uid))
+		r.delete(t, plural+".two.example.com")
+		require.Equal(t, "removed", follower.next(t).what)
+	}
+}
+
+func (r *realServer) confessed(t *testing.T) {
+	follower := r.follow(t, FollowerOptions{})
+	for i := range 2 {
+		plural := fmt.Sprintf("gizmos%d", i)
+		r.create(t, definitionOf(plural, "two.example.com", "v1"))
+		uid := r.comeAndGo(t, plural)
+		err := r.comeAndGone(t, follower.next(t), uid)
+		require.True(t, err == nil || apierrors.IsResourceExpired(err), err)
+		r.delete(t, plural+".two.example.com")
+		require.Equal(t, "removed", follower.next(t).what)
+	}
+}
+
+// comeAndGo makes an object of a new resource as soon as the server takes it, and
+// deletes it at once.
+func (r *realServer) comeAndGo(t *testing.T, plural string) types.UID {
+	t.Helper()
+	objects := r.dynamic.Resource(schema.GroupVersionResource{Group: "two.example.com", Version: "v1", Resource: plural}).Namespace("default")
+	for {
+		first, err := objects.Create(t.Context(), object("two.example.com/v1", title(plural), "first", nil), metav1.CreateOptions{})
+		if err == nil {
+			require.NoError(t, objects.Delete(t.Context(), "first", metav1.DeleteOptions{}))
+			return first.GetUID()
+		}
+		require.True(t, apierrors.IsNotFound(err), err)
+	}
+}
+
+// comeAndGone watches from the announcement for that object's two events; the error
+// is the server's refusal.
+func (r *realServer) comeAndGone(t *testing.T, added telling, uid types.UID) error {
+	t.Helper()
+	w, err := r.client.ListWatch(added.resource, "").WatchWithContext(t.Context(), metav1.ListOptions{ResourceVersion: added.since})
+	require.NoError(t, err)
+	defer w.Stop()
+	for _, kind := range []watch.EventType{watch.Added, watch.Deleted} {
+		event := <-w.ResultChan()
+		if event.Type == watch.Error {
+			return apierrors.FromObject(event.Object)
+		}
+		require.Equal(t, kind, event.Type)
+		require.Equal(t, uid, event.Object.(*Object).UID)
+	}
+	return nil
+}
+
+// requireSince requires that a resource is announced with a version not before its
+// definition's creation.
+func requireSince(t *testing.T, created *unstructured.Unstructured, added telling) {
+	t.Helper()
+	order, err := resourceversion.CompareResourceVersion(created.GetResourceVersion(), added.since)
+	require.NoError(t, err)
+	require.Negative(t, order)
+}
+
+func (r *realServer) betweenRuns(t *testing.T) {
+	kept := r.create(t, definitionOf("kept", "three.example.com", "v1"))
+	lost := r.create(t, definitionOf("lost", "three.example.com", "v1"))
+	reborn := r.create(t, definitionOf("reborn", "three.example.com", "v1"))
+	first := r.follow(t, FollowerOptions{Rediscover: time.Hour})
+	known := first.initial
+	first.stop()
+	list, err := r.client.ListWatch(definitionResource, "").Page(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+
+	r.delete(t, "lost.three.example.com")
+	r.delete(t, "reborn.three.example.com")
+	rebirth := r.create(t, definitionOf("reborn", "three.example.com", "v1"))
+	fresh := r.create(t, definitionOf("fresh", "three.example.com", "v1"))
+	r.patch(t, "kept.three.example.com", `[{"op":"add","path":"/spec/versions/0/schema/openAPIV3Schema/description","value":"other"}]`)
+
+	second := r.follow(t, FollowerOptions{Known: known, Since: list.ResourceVersion})
+	told := map[string]telling{}
+	for _, telling := range second.all {
+		told[telling.what+" "+telling.resource.Name] = telling
+	}
+	require.Len(t, told, 5, "%v", told)
+	requireSince(t, fresh, told["added fresh"])
+	requireSince(t, rebirth, told["added reborn"])
+	require.Equal(t, reborn.GetUID(), told["removed reborn"].resource.DefinitionUID)
+	require.Equal(t, lost.GetUID(), told["removed lost"].resource.DefinitionUID)
+	require.Equal(t, kept.GetUID(), told["changed kept"].resource.DefinitionUID)
+	for _, name := range []string{"kept", "reborn", "fresh"} {
+		r.delete(t, name+".three.example.com")
+	}
+}
+
+func (r *realServer) apiService(t *testing.T) {
+	follower := r.follow(t, FollowerOptions{})
+	service := object("apiregistration.k8s.io/v1", "APIService", "v1.dead.example.com", map[string]any{"spec": map[string]any{
+		"group": "dead.example.com", "version": "v1", "groupPriorityMinimum": int64(100), "versionPriority": int64(100),
+		"insecureSkipTLSVerify": true, "service": map[string]any{"namespace": "default", "name": "nothing"}}})
+	services := r.dynamic.Resource(serviceResource.GroupVersion().WithResource("apiservices"))
+	_, err := services.Create(t.Context(), service, metav1.CreateOptions{})
+	require.NoError(t, err)
+	// Its API server does not answer: the group fails, and nothing else is touched.
+	dead := schema.GroupVersion{Group: "dead.example.com", Version: "v1"}
+	await(t, follower.discovered, func() bool { return follower.last().Failed[dead] != nil })
+	require.NoError(t, services.Delete(t.Context(), "v1.dead.example.com", metav1.DeleteOptions{}))
+	await(t, follower.discovered, func() bool { return follower.last().Failed[dead] == nil })
+	require.Empty(t, follower.tellings)
+}
+
+func (r *realServer) forbidden(t *testing.T) {
+	client := connect(t, r.config(t, "nobody"), Options{})
+	follower := r.followWith(t, client, FollowerOptions{RediscoverDegraded: 50 * time.Millisecond})
+	require.True(t, apierrors.IsForbidden(follower.Degraded()), follower.Degraded())
+	created := r.create(t, definitionOf("things", "four.example.com", "v1"))
+	added := follower.next(t)
+	require.Equal(t, "added", added.what)
+	require.Equal(t, "four.example.com/v1 things", added.resource.String())
+	require.Empty(t, added.since)
+	require.NotEmpty(t, created.GetUID())
+	r.delete(t, "things.four.example.com")
+	require.Equal(t, "removed", follower.next(t).what)
+}

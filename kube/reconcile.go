@@ -1,0 +1,256 @@
+package kube
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// errUndiscovered is the failure of a group version that has an APIService and is
+// missing from discovery: an API server that has just started may not know it yet.
+var errUndiscovered = errors.New("its APIService exists, but discovery does not list it")
+
+// rediscover makes one complete discovery and reconciles every resource with it.
+func (f *Follower) rediscover(ctx context.Context) error {
+	d, err := f.client.Discover(ctx, f.inUse())
+	if err != nil {
+		return err
+	}
+	f.failUndiscovered(d)
+	f.seen, f.pass, f.started = d, f.pass+1, true
+	for _, gr := range f.candidates() {
+		if err := f.reconcile(ctx, gr); err != nil {
+			f.options.Log.Warn("will be tried again", "resource", gr.String(), "error", err)
+			f.queue.AddRateLimited(gr)
+		}
+	}
+	f.options.OnDiscovery(ctx, d)
+	if f.pass == 1 {
+		close(f.synced)
+	}
+	f.schedule()
+	return nil
+}
+
+// schedule asks for the next discovery.
+func (f *Follower) schedule() {
+	next := f.interval()
+	if len(f.missed) > 0 {
+		next = min(next, f.confirm)
+	}
+	if f.expectsMore() {
+		next = min(next, incompleteAfter<<min(f.waits, 10))
+		f.waits++
+	} else {
+		f.waits = 0
+	}
+	f.queue.AddAfter(everything, next)
+}
+
+// expectsMore reports whether a group could not be discovered that should be there.
+// One whose APIService says that it is not available is not waited for: that
+// APIService is watched.
+func (f *Follower) expectsMore() bool {
+	for gv := range f.seen.Failed {
+		if e := f.services.get(gv.Version + "." + gv.Group); e == nil || e.value.available {
+			return true
+		}
+	}
+	return false
+}
+
+func (f *Follower) inUse() map[schema.GroupResource]string {
+	versions := make(map[schema.GroupResource]string, len(f.announced))
+	for gr, r := range f.announced {
+		versions[gr] = r.Version
+	}
+	return versions
+}
+
+// failUndiscovered counts as failed what the aggregator should serve and does not
+// list. An APIService that is not available is stale in discovery anyway.
+func (f *Follower) failUndiscovered(d *Discovery) {
+	if f.services.trouble() != nil {
+		return
+	}
+	for _, e := range f.services.all() {
+		gv := e.value.groupVersion
+		expected := e.value.origin == originBuiltIn || e.value.origin == originService
+		if expected && !d.Served[gv] && d.Failed[gv] == nil {
+			d.Failed[gv] = errUndiscovered
+		}
+	}
+}
+
+// candidates are all resources of which anything is known.
+func (f *Follower) candidates() []schema.GroupResource {
+	all := map[schema.GroupResource]bool{}
+	for gr := range f.announced {
+		all[gr] = true
+	}
+	for _, r := range f.seen.Resources {
+		all[r.GroupResource()] = true
+	}
+	for _, e := range f.definitions.all() {
+		all[e.value.groupResource()] = true
+	}
+	return slices.SortedFunc(maps.Keys(all), func(a, b schema.GroupResource) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource))
+	})
+}
+
+// verdict is what is known of a resource.
+type verdict int
+
+const (
+	keep      verdict = iota // nothing can be said: it stays as it is
+	served                   // by its definition
+	offered                  // by discovery, which is to be confirmed before a change is believed
+	gone                     // with its definition
+	unoffered                // missing from discovery, to be confirmed
+)
+
+// judge says what is to be of a resource.
+func (f *Follower) judge(gr schema.GroupResource) (Resource, string, verdict) {
+	current, known := f.announced[gr]
+	if f.definitions.trouble() == nil {
+		if e := f.definitions.get(gr.String()); e != nil {
+			return judgeDefinition(e, current, known)
+		}
+		if current.DefinitionUID != "" {
+			return Resource{}, "", gone
+		}
+	}
+	r, v := f.judgeDiscovery(gr, current, known)
+	return r, "", v
+}
+
+// judgeDefinition trusts a definition alone: discovery lags behind it.
+func judgeDefinition(e *extract[definition], current Resource, known bool) (Resource, string, verdict) {
+	r, ok := e.value.in(current.Version)
+	switch {
+	case ok && e.value.established:
+		return r, e.since, served
+	case known && current.DefinitionUID == e.uid && ok:
+		// Served once, it stays served while its names are fought over.
+		return Resource{}, "", keep
+	}
+	return Resource{}, "", gone
+}
+
+// judgeDiscovery says what discovery says, as far as it is to be trusted.
+func (f *Follower) judgeDiscovery(gr schema.GroupResource, current Resource, known bool) (Resource, verdict) {
+	if known && f.seen.Failed[current.GroupVersion()] != nil {
+		return Resource{}, keep
+	}
+	for _, r := range f.seen.Resources {
+		if r.GroupResource() != gr {
+			continue
+		}
+		if !known && f.awaitsDefinition(r.GroupVersion()) {
+			return Resource{}, keep
+		}
+		r.DefinitionUID, r.Schema = current.DefinitionUID, current.Schema
+		return r, offered
+	}
+	if f.seen.groupFailed(gr.Group) {
+		return Resource{}, keep
+	}
+	return Resource{}, unoffered
+}
+
+// awaitsDefinition reports whether a resource of this group version comes from a
+// definition that is not known yet, or from one that is gone while discovery lags.
+func (f *Follower) awaitsDefinition(gv schema.GroupVersion) bool {
+	if f.definitions.trouble() != nil || f.services.trouble() != nil {
+		return false
+	}
+	name := gv.Version + "." + gv.Group
+	e := f.services.get(name)
+	return e != nil && e.value.origin == originDefinition
+}
+
+// reconcile tells the handler what is to be told of one resource.
+func (f *Follower) reconcile(ctx context.Context, gr schema.GroupResource) error {
+	want, since, v := f.judge(gr)
+	current, known := f.announced[gr]
+	switch {
+	case v == keep, !known && (v == gone || v == unoffered):
+		delete(f.missed, gr)
+		return nil
+	case !known:
+		return f.add(ctx, want, since)
+	case v == gone, v == unoffered && f.confirmed(gr):
+		return f.remove(ctx, current)
+	case v == unoffered:
+		return nil
+	case want.DefinitionUID != current.DefinitionUID && current.DefinitionUID != "":
+		// I5: a definition that was created again is another life of its resource.
+		if err := f.remove(ctx, current); err != nil {
+			return err
+		}
+		return f.add(ctx, want, since)
+	}
+	return f.change(ctx, current, want, v)
+}
+
+// confirmed reports whether a resource was missed, or offered in another version
+// only, in an earlier discovery already.
+func (f *Follower) confirmed(gr schema.GroupResource) bool {
+	first, ok := f.missed[gr]
+	if !ok {
+		f.missed[gr] = f.pass
+		return false
+	}
+	return f.pass > first
+}
+
+func (f *Follower) add(ctx context.Context, r Resource, since string) error {
+	if since != "" {
+		var err error
+		if since, err = f.client.settle(ctx, r, since); err != nil {
+			return err
+		}
+	}
+	if err := f.handler.Added(ctx, r, since); err != nil {
+		return fmt.Errorf("added %s: %w", r, err)
+	}
+	f.announced[r.GroupResource()] = r
+	return nil
+}
+
+func (f *Follower) remove(ctx context.Context, r Resource) error {
+	if err := f.handler.Removed(ctx, r); err != nil {
+		return fmt.Errorf("removed %s: %w", r, err)
+	}
+	delete(f.announced, r.GroupResource())
+	delete(f.missed, r.GroupResource())
+	return nil
+}
+
+func (f *Follower) change(ctx context.Context, before, after Resource, v verdict) error {
+	gr := before.GroupResource()
+	// A caller that does not keep digests has nothing to compare with.
+	if before.Schema == "" {
+		before.Schema = after.Schema
+	}
+	if before.Version == after.Version && before.Kind == after.Kind && before.Namespaced == after.Namespaced && before.Schema == after.Schema {
+		delete(f.missed, gr)
+		f.announced[gr] = after
+		return nil
+	}
+	if v == offered && !f.confirmed(gr) {
+		return nil
+	}
+	if err := f.handler.Changed(ctx, before, after); err != nil {
+		return fmt.Errorf("changed %s: %w", after, err)
+	}
+	delete(f.missed, gr)
+	f.announced[gr] = after
+	return nil
+}

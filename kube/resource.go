@@ -1,0 +1,66 @@
+package kube
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Resource is a group and resource in one served version.
+type Resource struct {
+	Group      string
+	Version    string
+	Name       string // plural, as in paths
+	Singular   string
+	Kind       string
+	Namespaced bool
+	Verbs      []string
+	ShortNames []string
+	Categories []string
+
+	// DefinitionUID is the UID of the CustomResourceDefinition that this resource
+	// comes from, empty if it is not known to come from one. A definition that was
+	// deleted and created again is another life of the resource (I5).
+	DefinitionUID types.UID
+	// Schema is a digest of what in the definition can change the content of an
+	// object at an unchanged resource version: versions, schemas, conversion.
+	Schema string
+}
+
+// GroupResource identifies the resource among those of a cluster.
+func (r Resource) GroupResource() schema.GroupResource {
+	return schema.GroupResource{Group: r.Group, Resource: r.Name}
+}
+
+// GroupVersion is the API group and version by which the resource is read.
+func (r Resource) GroupVersion() schema.GroupVersion {
+	return schema.GroupVersion{Group: r.Group, Version: r.Version}
+}
+
+// String is, for example, "apps/v1 deployments".
+func (r Resource) String() string {
+	return r.GroupVersion().String() + " " + r.Name
+}
+
+// path is where the resource is served, for all namespaces if namespace is empty.
+func (r Resource) path(namespace string, more ...string) []string {
+	segments := []string{"apis", r.Group, r.Version}
+	if r.Group == "" {
+		segments = []string{"api", r.Version}
+	}
+	if namespace != "" {
+		segments = append(segments, "namespaces", namespace)
+	}
+	return append(append(segments, r.Name), more...)
+}
+
+// hasVerb reports whether discovery lists the verb.
+func (r Resource) hasVerb(verb string) bool {
+	for _, v := range r.Verbs {
+		if strings.EqualFold(v, verb) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,122 @@
+package kube
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+
+	"github.com/kuberewind/kuberewind/patch"
+)
+
+// Document is one thing that the server says of itself.
+type Document struct {
+	Path string // as asked for, for example /openapi/v3/apis/apps/v1
+	// Hash is the server's own for an OpenAPI v3 document, else the digest of the
+	// document's canonical form.
+	Hash string
+	// Body is the text as served, nil if the caller has this version already.
+	Body []byte
+}
+
+const (
+	acceptJSON = "application/json"
+	// acceptAggregated asks for all groups and resources in one document.
+	acceptAggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList," +
+		"application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList," + acceptJSON
+
+	openAPIIndex = "/openapi/v3"
+)
+
+// Documents are aggregated discovery (/api and /apis), /version, the index of
+// OpenAPI v3 and its documents, sorted by path. have is what the caller holds, hash
+// by path: those documents come without a body, and OpenAPI documents among them
+// are not even fetched.
+//
+// What can be had is returned along with the errors of what cannot.
+func (c *Client) Documents(ctx context.Context, have map[string]string) ([]Document, error) {
+	var documents []Document
+	var errs []error
+	var index []byte
+	for _, path := range []string{"/api", "/apis", openAPIIndex, "/version"} {
+		body, err := c.raw(ctx, path, acceptAggregated)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if path == openAPIIndex {
+			index = body
+		}
+		document, err := ownHash(path, body, have)
+		errs = append(errs, err)
+		documents = append(documents, document)
+	}
+	schemas, err := c.schemas(ctx, index, have)
+	documents = append(documents, schemas...)
+	slices.SortFunc(documents, func(a, b Document) int { return bytes.Compare([]byte(a.Path), []byte(b.Path)) })
+	return documents, errors.Join(append(errs, err)...)
+}
+
+// ownHash hashes a document's canonical form: replicas may space and order it otherwise.
+func ownHash(path string, body []byte, have map[string]string) (Document, error) {
+	canonical, err := patch.Canonical(body)
+	if err != nil {
+		return Document{Path: path, Body: body}, fmt.Errorf("%s: %w", path, err)
+	}
+	digest := patch.Digest(canonical)
+	document := Document{Path: path, Hash: hex.EncodeToString(digest[:]), Body: body}
+	if have[path] == document.Hash {
+		document.Body = nil
+	}
+	return document, nil
+}
+
+// schemas fetches the OpenAPI v3 documents that changed. The address of each in the
+// index carries its hash.
+func (c *Client) schemas(ctx context.Context, index []byte, have map[string]string) ([]Document, error) {
+	if index == nil {
+		return nil, nil
+	}
+	var parsed struct {
+		Paths map[string]struct {
+			ServerRelativeURL string `json:"serverRelativeURL"`
+		} `json:"paths"`
+	}
+	if err := json.Unmarshal(index, &parsed); err != nil {
+		return nil, fmt.Errorf("%s: %w", openAPIIndex, err)
+	}
+	var documents []Document
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(parsed.Paths)) {
+		document, err := c.schema(ctx, openAPIIndex+"/"+name, parsed.Paths[name].ServerRelativeURL, have)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		documents = append(documents, document)
+	}
+	return documents, errors.Join(errs...)
+}
+
+func (c *Client) schema(ctx context.Context, path, address string, have map[string]string) (Document, error) {
+	parsed, err := url.Parse(address)
+	if err != nil {
+		return Document{}, fmt.Errorf("%s: address in the index: %w", path, err)
+	}
+	document := Document{Path: path, Hash: parsed.Query().Get("hash")}
+	if document.Hash != "" && have[path] == document.Hash {
+		return document, nil
+	}
+	if document.Body, err = c.raw(ctx, address, acceptJSON); err != nil {
+		return Document{}, fmt.Errorf("%s: %w", path, err)
+	}
+	if document.Hash == "" {
+		return ownHash(path, document.Body, have)
+	}
+	return document, nil
+}
