@@ -1,0 +1,60 @@
+package reflector
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+// maxRetryAfter bounds what a server may ask for: an absurd Retry-After must
+// not stop a stream for good.
+const maxRetryAfter = 5 * time.Minute
+
+// delays are the growing pauses between retries. They start over when none was
+// needed for backoffReset.
+type delays struct {
+	initial, current wait.Backoff
+	over             time.Time // when the last pause was over
+}
+
+func newDelays(backoff wait.Backoff) *delays {
+	return &delays{initial: backoff, current: backoff}
+}
+
+func (d *delays) next(now time.Time) time.Duration {
+	if now.Sub(d.over) > backoffReset {
+		d.current = d.initial
+	}
+	delay := d.current.Step()
+	d.over = now.Add(delay)
+	return delay
+}
+
+// delayAfter is how long to wait after an error. A server that names a time
+// gets it, with jitter, so that not all streams come back at once.
+func (r *Reflector) delayAfter(err error) time.Duration {
+	delays := r.retry
+	if kindOf(err) == deniedFailure {
+		delays = r.retryDenied
+	}
+	delay := delays.next(r.clock.Now())
+	seconds, ok := apierrors.SuggestsClientDelay(err)
+	if !ok || seconds <= 0 {
+		return delay
+	}
+	asked := min(time.Duration(seconds)*time.Second, maxRetryAfter)
+	return max(delay, asked+rand.N(asked/2+1))
+}
+
+// pause waits, or until the context ends.
+func (r *Reflector) pause(ctx context.Context, delay time.Duration) {
+	timer := r.clock.NewTimer(delay)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C():
+	}
+}

@@ -1,0 +1,117 @@
+package reflector
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// batchSettle is how long a stream must stay open after a delete to show that
+// no more deletes of the same resource version follow. The server sends them
+// back to back.
+const batchSettle = 2 * time.Second
+
+// cursor is a place in a stream: what has been seen, and from where to watch so
+// that nothing is left out.
+//
+// I2: objects that expire on one etcd lease are deleted in one transaction and
+// share a resource version. A watch goes on strictly after its resource
+// version, so while more deletes of the newest one may follow, the place to go
+// on from is before it.
+type cursor struct {
+	rv string // newest resource version seen, "" if none
+
+	// Valid while deletes is not nil: deletes has what was deleted at rv, before
+	// is the newest resource version that is complete, and lastDelete is when
+	// the present watch last sent one of the deletes, zero if it did not yet.
+	before     string
+	deletes    map[identity]struct{}
+	lastDelete time.Time
+}
+
+// identity tells objects apart that have no UID, too.
+type identity struct {
+	uid             types.UID
+	namespace, name string
+}
+
+func identityOf(object metav1.Object) identity {
+	return identity{object.GetUID(), object.GetNamespace(), object.GetName()}
+}
+
+// resumeFrom is the resource version from which to watch.
+func (c *cursor) resumeFrom() string {
+	if c.deletes != nil {
+		return c.before
+	}
+	return c.rv
+}
+
+// repeats reports an event that was seen already and comes again because the
+// watch began before it.
+func (c *cursor) repeats(kind watch.EventType, object metav1.Object, now time.Time) bool {
+	if kind != watch.Deleted || c.deletes == nil || object.GetResourceVersion() != c.rv {
+		return false
+	}
+	_, seen := c.deletes[identityOf(object)]
+	if seen {
+		c.lastDelete = now
+	}
+	return seen
+}
+
+// saw moves the cursor to an event, never back, and reports whether it moved.
+// Events without a resource version (aggregated APIs) leave it where it is.
+func (c *cursor) saw(kind watch.EventType, object metav1.Object, now time.Time) bool {
+	rv := object.GetResourceVersion()
+	moved := isPosition(rv) && after(rv, c.rv)
+	switch {
+	case moved && kind == watch.Deleted:
+		c.before, c.rv = c.rv, rv
+		c.deletes = map[identity]struct{}{identityOf(object): {}}
+		c.lastDelete = now
+	case moved:
+		c.rv, c.deletes = rv, nil
+	case rv != c.rv || c.deletes == nil:
+	case kind == watch.Deleted:
+		c.deletes[identityOf(object)] = struct{}{}
+		c.lastDelete = now
+	case kind == watch.Bookmark:
+		c.deletes = nil
+	}
+	return moved
+}
+
+// began notes that another watch is read: what the one before had sent last
+// says nothing about the time since.
+func (c *cursor) began() { c.lastDelete = time.Time{} }
+
+// ended notes that a watch has ended which was waited for until now.
+func (c *cursor) ended(now time.Time) {
+	if !c.lastDelete.IsZero() && now.Sub(c.lastDelete) >= batchSettle {
+		c.deletes = nil
+	}
+}
+
+// isPosition reports whether a watch from this resource version would be a
+// continuation: "" and "0" have other meanings.
+func isPosition(rv string) bool { return rv != "" && rv != "0" }
+
+// after reports whether a is later than b in one resource. Resource versions
+// that cannot be compared are taken in order of arrival.
+func after(a, b string) bool {
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	if err != nil {
+		return a != b
+	}
+	return order > 0
+}
+
+// before reports whether a is known to be earlier than b in one resource.
+func before(a, b string) bool {
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	return err == nil && order < 0
+}

@@ -1,0 +1,63 @@
+// Package reflector keeps a store fed with everything that happens to one
+// resource: it lists it when it has to, watches it otherwise, and never moves
+// on from a change that the store has not accepted.
+//
+// It has the seams of client-go's cache.Reflector: it takes a
+// cache.ListerWatcher, feeds a cache.ReflectorStore, and calls the optional
+// cache.ReflectorBookmarkStore and cache.ResourceVersionUpdater. It differs
+// where a recorder must not lose what a cache may.
+//
+// # What it guarantees
+//
+//   - I1: the resource version from which the stream goes on moves only after
+//     the store has returned nil for everything up to it. An error of any store
+//     method ends that ListAndWatch; the same place is watched again after a
+//     pause. A store that blocks holds the stream back.
+//   - I2: every event that the server sends is handed over once, in the order
+//     served. Several deletes can share one resource version; if the connection
+//     breaks among them, the stream goes on before that version and leaves out
+//     those that the store already has. Events that the server repeats unasked
+//     are handed over: to leave them out is for who keeps the record.
+//   - I3: every list is announced to a PagedStore with its cause, and every
+//     stretch in which the stream cannot go on to an InterruptStore. Where the
+//     server can still give the history, it is not listed: a stream starts from
+//     a stored resource version, a clean end or a broken connection is followed
+//     by another watch from the same place, and "410 Gone" is first tried on a
+//     new connection. Items of a list that cannot be read are told to an
+//     UnreadStore: they have not vanished.
+//   - A list is consistent: it is read at resource version "", in pages of one
+//     snapshot. If the snapshot expires between pages, or a page is of another
+//     one, AbortReplace is called and the list begins anew. Pages go to the
+//     store as they come. The watch is opened at the first page's resource
+//     version, so that a list which takes long does not outlive the history.
+//   - I4: resource versions are compared only within this resource, with
+//     apimachinery's resourceversion helper. Those that it cannot compare are
+//     taken in order of arrival. The position goes back in one case: a list
+//     that is older than what is recorded, whose cause is history_reversed.
+//
+// # What it rejects, and why
+//
+//   - An event of another type than expected, a Table, or an object without
+//     metadata: the stream is reopened at the same place and, when that place
+//     fails five times in the same way while lists work, listed again with
+//     cause undecodable. To log and go on would be a silent loss.
+//   - Resource versions "" and "0" of a list: a watch from there would not be a
+//     continuation. The stream is interrupted with cause undecodable.
+//   - WatchList (sendInitialEvents): it folds changes into the initial state,
+//     and servers that ignore it never end it.
+//
+// # Who owns its goroutines
+//
+// Run works on the caller's goroutine. While further pages of a list come, one
+// goroutine reads the watch ahead; the list that started it waits for it.
+// Nothing outlives Run, and every request is made with its context. A store
+// that blocks must be unblocked by its owner when the context ends.
+//
+// # Knobs
+//
+// See Options. Fixed: a stream counts as working with its first event or after
+// five seconds without an error; an interruption with cause unreachable is
+// announced after 30 seconds; a page may take five minutes; a watch is read
+// ahead up to 10,000 events or PageBytes; a list that twice lost its snapshot
+// is read in one page.
+package reflector

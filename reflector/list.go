@@ -1,0 +1,236 @@
+package reflector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// listTries is how many generations of a list are begun before a pause. The
+// last one asks for everything in one page, which cannot lose its snapshot.
+const listTries = 3
+
+// errNewGeneration is why a list must begin anew: its snapshot is gone.
+var errNewGeneration = errors.New("the list's snapshot was lost between pages")
+
+// relist is a list that is due.
+type relist struct {
+	cause, detail string
+	// tentative: if the list cannot be begun, watch again instead.
+	tentative bool
+}
+
+// list brings one consistent list to the store. It returns what was read of the
+// watch in the meantime, nil if nothing was.
+func (r *Reflector) list(ctx context.Context) (*stream, error) {
+	release, err := r.options.ListGate(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list %s: waiting for a turn: %w", r.TypeDescription(), err)
+	}
+	defer release()
+	var ahead *stream
+	for try := range listTries {
+		ahead, err = r.listGeneration(ctx, r.limit(try))
+		if !errors.Is(err, errNewGeneration) {
+			break
+		}
+		r.log.InfoContext(ctx, "list begins anew", "error", err)
+	}
+	if err != nil {
+		return nil, r.listFailed(err)
+	}
+	return ahead, nil
+}
+
+// limit is how many objects to ask for in the first page; 0 means all.
+func (r *Reflector) limit(try int) int64 {
+	switch {
+	case try == listTries-1:
+		return 0
+	case r.pageLimit != 0:
+		return r.pageLimit
+	default:
+		return r.WatchListPageSize
+	}
+}
+
+// listFailed withdraws a tentative list. A request that was rejected is no
+// evidence about a place in the stream.
+func (r *Reflector) listFailed(err error) error {
+	if r.pending != nil && r.pending.tentative {
+		r.pending = nil
+	}
+	err = fmt.Errorf("list %s: %w", r.TypeDescription(), err)
+	if kindOf(err) == poisonFailure {
+		return &failure{kind: transientFailure, err: err}
+	}
+	return err
+}
+
+// listGeneration reads one list from its first page to its last.
+func (r *Reflector) listGeneration(ctx context.Context, limit int64) (_ *stream, err error) {
+	g := &generation{r: r}
+	defer func() {
+		if err != nil {
+			g.abort()
+		}
+	}()
+	// Resource version "": the newest, not what a cache may hold.
+	for next := ""; ; {
+		p, err := r.fetch(ctx, limit, next)
+		if err != nil {
+			return nil, g.pageFailed(err)
+		}
+		if err := g.accept(ctx, p); err != nil {
+			return nil, err
+		}
+		if p.next == "" {
+			return g.finish()
+		}
+		next, limit = p.next, r.limit(0)
+	}
+}
+
+// generation is one list on its way to the store.
+type generation struct {
+	r     *Reflector
+	rv    string // the list's, "" before the first page
+	begun bool   // the store knows of it
+	items []any  // for a store that wants them all at once
+	late  []error
+	ahead *lookahead // reads the watch while further pages come
+}
+
+// pageFailed tells an expired snapshot from other failures.
+func (g *generation) pageFailed(err error) error {
+	if g.begun && isExpired(err) {
+		return fmt.Errorf("%w: %w", errNewGeneration, err)
+	}
+	return err
+}
+
+// accept brings one page to the store.
+func (g *generation) accept(ctx context.Context, p page) error {
+	if g.begun && p.rv != g.rv {
+		return fmt.Errorf("%w: first page at resource version %s, a further one at %q", errNewGeneration, g.rv, p.rv)
+	}
+	if !g.begun {
+		if err := g.begin(ctx, p); err != nil {
+			return err
+		}
+	} else {
+		g.late = append(g.late, p.undecodable...)
+	}
+	if err := g.r.out.unreadable(p.undecodable); err != nil {
+		return err
+	}
+	if g.ahead == nil && p.next != "" {
+		g.ahead = g.r.lookAhead(ctx, g.rv)
+	}
+	if g.r.out.paged == nil {
+		g.items = append(g.items, p.items...)
+		return nil
+	}
+	return storeFailed("replace page", g.rv, g.r.out.paged.ReplacePage(p.items, g.rv))
+}
+
+// begin announces the list to the store (I3).
+func (g *generation) begin(ctx context.Context, p page) error {
+	if !isPosition(p.rv) {
+		return &failure{kind: unusableFailure, err: fmt.Errorf(
+			"the server's list has resource version %q, from which no watch can go on: this resource cannot be recorded", p.rv)}
+	}
+	g.rv = p.rv
+	cause, detail := g.cause(p)
+	from := ""
+	if g.r.recorded() {
+		from = g.r.at.resumeFrom()
+	}
+	if err := g.r.out.beginReplace(cause, detail, from); err != nil {
+		return err
+	}
+	g.begun = true
+	if g.r.pending != nil {
+		// I3: what the list shows is recorded before its end. The history from
+		// before it would come too late.
+		g.r.pending.tentative = false
+	}
+	g.r.options.Hooks.Relist(cause)
+	g.r.log.InfoContext(ctx, "listing", "cause", cause, "detail", detail, "from", from, "resource_version", g.rv)
+	return nil
+}
+
+// cause says why there is a list, and in detail what led to it. If the stream
+// was interrupted, that is the cause: a history that expired meanwhile is its
+// consequence.
+func (g *generation) cause(p page) (cause, detail string) {
+	r, details := g.r, []string{}
+	cause = r.options.ListCause
+	switch {
+	case !r.recorded():
+	case before(p.rv, r.at.rv):
+		cause = CauseHistoryReversed
+		details = append(details, fmt.Sprintf("the list is at resource version %s, the record at %s", p.rv, r.at.rv))
+	case r.health.interrupted != "":
+		cause = r.health.interrupted
+	case r.pending != nil:
+		cause = r.pending.cause
+	}
+	if r.pending != nil {
+		details = append(details, r.pending.detail)
+	}
+	if len(p.undecodable) > 0 {
+		details = append(details, undecodableItems(p.undecodable))
+	}
+	return cause, strings.Join(details, "; ")
+}
+
+// finish closes the list in the store and, I1, only then takes its resource
+// version for the position.
+func (g *generation) finish() (*stream, error) {
+	r := g.r
+	if len(g.late) > 0 {
+		// The list was announced before these were met: they need a word of
+		// their own (I3).
+		if err := r.out.interrupted(CauseUndecodable, undecodableItems(g.late)); err != nil {
+			return nil, err
+		}
+	}
+	if err := g.end(); err != nil {
+		return nil, err
+	}
+	r.at, r.provisional, r.pending = cursor{rv: g.rv}, false, nil
+	r.health = health{unproven: true}
+	r.publish()
+	if g.ahead == nil {
+		return nil, nil
+	}
+	return g.ahead.handOver(), nil
+}
+
+func (g *generation) end() error {
+	if g.r.out.paged == nil {
+		return storeFailed("replace", g.rv, g.r.out.store.Replace(g.items, g.rv))
+	}
+	return storeFailed("end replace", g.rv, g.r.out.paged.EndReplace(g.rv))
+}
+
+// abort undoes a list that was not completed.
+func (g *generation) abort() {
+	if g.ahead != nil {
+		g.ahead.discard()
+	}
+	if g.begun {
+		g.r.out.abortReplace()
+	}
+}
+
+func undecodableItems(errs []error) string {
+	const shown = 5
+	text := fmt.Sprintf("%d items of the list could not be decoded", len(errs))
+	for _, err := range errs[:min(shown, len(errs))] {
+		text += ": " + err.Error()
+	}
+	return text
+}

@@ -1,0 +1,156 @@
+package reflector
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+const (
+	// lookaheadEvents bounds what is read of a watch while a list comes;
+	// PageBytes bounds it by weight. What is beyond waits at the server.
+	lookaheadEvents = 10_000
+	// lookaheadPause is how long, up to twice as much, the next watch waits
+	// when one has ended during a list.
+	lookaheadPause = time.Second
+)
+
+// lookahead reads the watch that follows a list while the list's pages still
+// come, so that the server need not keep the history for so long. One goroutine
+// reads; handOver or discard, one of which must be called, waits for it.
+type lookahead struct {
+	r      *Reflector
+	halt   chan struct{} // closed by the owner: read no further
+	done   chan struct{} // closed by the goroutine at its end
+	cancel context.CancelFunc
+
+	// These belong to the goroutine until done is closed.
+	at     cursor
+	events []watch.Event
+	bytes  int64
+	open   *stream // nil if the watch has ended
+	tried  bool    // a watch was opened or refused before
+}
+
+func (r *Reflector) lookAhead(ctx context.Context, from string) *lookahead {
+	ctx, cancel := context.WithCancel(ctx)
+	l := &lookahead{
+		r: r, halt: make(chan struct{}), done: make(chan struct{}), cancel: cancel,
+		at: cursor{rv: from},
+	}
+	go func() {
+		defer close(l.done)
+		l.run(ctx)
+	}()
+	return l
+}
+
+// handOver ends the reading and returns what was read, with the watch if it is
+// still open.
+func (l *lookahead) handOver() *stream {
+	close(l.halt)
+	<-l.done
+	s := l.open
+	if s == nil {
+		l.cancel()
+		return &stream{ahead: l.events}
+	}
+	s.ahead = l.events
+	stopWatch := s.cancel
+	s.cancel = func() { stopWatch(); l.cancel() }
+	return s
+}
+
+// discard ends the reading; what was read belongs to a list that is no more.
+func (l *lookahead) discard() {
+	l.cancel()
+	close(l.halt)
+	<-l.done
+	l.closeOpen(nil)
+}
+
+func (l *lookahead) run(ctx context.Context) {
+	for l.bytes < l.r.options.PageBytes && len(l.events) < lookaheadEvents {
+		if l.open == nil && !l.reopen(ctx) {
+			return
+		}
+		select {
+		case <-l.halt:
+			return
+		case <-l.open.ctx.Done():
+			l.closeOpen(ctx.Err())
+		case event, ok := <-l.open.watch.ResultChan():
+			if !l.take(event, ok) {
+				return
+			}
+		}
+	}
+}
+
+// reopen opens a watch where the last one ended, and reports false if there is
+// nothing more to be had for now: the reflector will find out why.
+func (l *lookahead) reopen(ctx context.Context) bool {
+	for {
+		if l.tried && !l.wait(ctx) {
+			return false
+		}
+		l.tried = true
+		s, err := l.r.open(ctx, l.r.source, l.at.resumeFrom())
+		if err == nil {
+			l.open = s
+			l.at.began()
+			return true
+		}
+		if isExpired(err) || deniedCause(err) != "" || ctx.Err() != nil {
+			return false
+		}
+	}
+}
+
+// take keeps one event, and reports false if reading must end with it.
+func (l *lookahead) take(event watch.Event, ok bool) bool {
+	if !ok {
+		l.at.ended(l.r.clock.Now())
+		l.closeOpen(nil)
+		return true
+	}
+	if event.Type == watch.Error {
+		l.at.ended(l.r.clock.Now())
+		err := apierrors.FromObject(event.Object)
+		l.closeOpen(err)
+		return !isExpired(err)
+	}
+	l.events = append(l.events, event)
+	l.bytes += sizeOf(event.Object)
+	object, err := meta.Accessor(event.Object)
+	if err != nil {
+		return false
+	}
+	l.at.saw(event.Type, object, l.r.clock.Now())
+	return true
+}
+
+func (l *lookahead) closeOpen(err error) {
+	if l.open != nil {
+		l.r.closeStream(l.open, err)
+		l.open = nil
+	}
+}
+
+// wait pauses between two watches, and reports false if reading must end.
+func (l *lookahead) wait(ctx context.Context) bool {
+	timer := l.r.clock.NewTimer(lookaheadPause + rand.N(lookaheadPause))
+	defer timer.Stop()
+	select {
+	case <-l.halt:
+		return false
+	case <-ctx.Done():
+		return false
+	case <-timer.C():
+		return true
+	}
+}

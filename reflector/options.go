@@ -1,0 +1,186 @@
+package reflector
+
+import (
+	"context"
+	"log/slog"
+	"math"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+)
+
+const (
+	defaultPageSize        = 500
+	defaultPageBytes       = 8 << 20
+	defaultMinWatchTimeout = 5 * time.Minute
+	// API servers send a bookmark about once a minute: two in a row may be
+	// late, three are not.
+	defaultSilenceTimeout = 3 * time.Minute
+	defaultForbiddenRetry = time.Minute
+
+	// The steps of client-go's own reflector, which end at one request in 30 to
+	// 60 seconds.
+	backoffInit   = 800 * time.Millisecond
+	backoffMax    = 30 * time.Second
+	backoffFactor = 2.0
+	backoffJitter = 1.0
+	// A stream that did not need a pause for this long starts over with short
+	// ones.
+	backoffReset = 2 * time.Minute
+)
+
+// Options configures a Reflector. The zero value is a reflector that lists
+// first and works with the defaults named below.
+type Options struct {
+	// Name identifies the reflector in logs. Default: TypeDescription.
+	Name string
+	// TypeDescription says in words what is reflected. Default: derived from
+	// the expected type, as client-go does.
+	TypeDescription string
+	// ResyncPeriod is how often the store's Resync is called. 0, the default:
+	// never.
+	ResyncPeriod time.Duration
+
+	// ResourceVersion is the recorded position from which to go on. "": nothing
+	// is recorded.
+	ResourceVersion string
+	// StartResourceVersion is used when nothing is recorded: a resource version
+	// before which the resource had no objects, such as that of its
+	// CustomResourceDefinition. If a watch from there works, nothing was missed
+	// and no list is needed. If it has expired, the resource is listed with
+	// cause first_list, as if this were not set.
+	StartResourceVersion string
+
+	// ListCause is the cause of the list that is made when nothing is recorded,
+	// or what is recorded cannot be gone on from. Default CauseFirstList.
+	ListCause string
+
+	// Interrupted is the cause with which another reflector has told the store
+	// that the stream cannot go on, and nobody since that it does. The store is
+	// told when it does. Default "": it was not told.
+	Interrupted string
+
+	// PageSize is the number of objects asked for in one page of a list.
+	// Default 500.
+	PageSize int64
+	// PageBytes bounds the weight of a page: when objects say how big they are
+	// (Size() int), the pages that follow ask for as many as fit. It bounds
+	// what is read ahead of a watch during a list as well. Default 8 MiB.
+	PageBytes int64
+	// ListGate is entered before a list and left after it, so that few lists
+	// run at a time. Default: no gate.
+	ListGate func(ctx context.Context) (release func(), err error)
+
+	// MinWatchTimeout is the least time for which a watch is asked; each asks
+	// for a random one between it and twice as much. Default 5 minutes.
+	MinWatchTimeout time.Duration
+	// SilenceTimeout is for how long a stream that has sent a bookmark may send
+	// nothing before it is reconnected. Default 3 minutes.
+	SilenceTimeout time.Duration
+
+	// Backoff spaces out retries. Default: 0.8 s, doubled up to 30 s, each with
+	// up to as much again at random.
+	Backoff *wait.Backoff
+	// ForbiddenRetry is up to where the pause grows while the server answers
+	// 401, 403 or 404. Default 1 minute, with as much jitter as Backoff.
+	ForbiddenRetry time.Duration
+	// Fresh gives a source that uses a new connection, which may lead to
+	// another API server. It is used for the watch that follows a 410, and
+	// after silence. Default: 410 leads to a list at once.
+	Fresh func() cache.ListerWatcher
+
+	// Clock times pauses, resyncs and silence. Default: the real one.
+	Clock clock.Clock
+	// Logger gets what Run retries and why a list was needed. Default: nothing
+	// is logged.
+	Logger *slog.Logger
+	// Hooks are told what happens, for metrics.
+	Hooks Hooks
+}
+
+// Hooks are called when something happens; each may be nil. They must return
+// quickly, and the watch hooks may be called from two goroutines at once.
+type Hooks struct {
+	// Relist is called when the first page of a list has come.
+	Relist func(cause string)
+	// ListPage is called for each page; bytes is 0 if the objects do not say.
+	ListPage func(items int, bytes int64)
+	// Undecodable is called for items of a list that could not be read, and
+	// for a place in the stream that is listed past because it cannot be.
+	Undecodable func(items int)
+	// WatchOpened is called when the server has accepted a watch.
+	WatchOpened func(resourceVersion string)
+	// WatchClosed is called when a watch that was opened ends; nil means that
+	// it ended cleanly or was not needed any more.
+	WatchClosed func(err error)
+	// Position is called when the store has accepted everything up to a
+	// resource version.
+	Position func(resourceVersion string)
+}
+
+// withDefaults fills in what was left out.
+func (o Options) withDefaults() Options {
+	orElse(&o.ListCause, CauseFirstList)
+	orElse(&o.PageSize, defaultPageSize)
+	orElse(&o.PageBytes, defaultPageBytes)
+	orElse(&o.MinWatchTimeout, defaultMinWatchTimeout)
+	orElse(&o.SilenceTimeout, defaultSilenceTimeout)
+	orElse(&o.ForbiddenRetry, defaultForbiddenRetry)
+	orElse(&o.Name, o.TypeDescription)
+	if o.Backoff == nil {
+		o.Backoff = defaultBackoff()
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.ListGate == nil {
+		o.ListGate = func(context.Context) (func(), error) { return func() {}, nil }
+	}
+	o.Hooks = o.Hooks.withDefaults()
+	return o
+}
+
+func (h Hooks) withDefaults() Hooks {
+	if h.Relist == nil {
+		h.Relist = func(string) {}
+	}
+	if h.ListPage == nil {
+		h.ListPage = func(int, int64) {}
+	}
+	if h.Undecodable == nil {
+		h.Undecodable = func(int) {}
+	}
+	if h.WatchOpened == nil {
+		h.WatchOpened = func(string) {}
+	}
+	if h.WatchClosed == nil {
+		h.WatchClosed = func(error) {}
+	}
+	if h.Position == nil {
+		h.Position = func(string) {}
+	}
+	return h
+}
+
+func defaultBackoff() *wait.Backoff {
+	return &wait.Backoff{
+		Duration: backoffInit,
+		Cap:      backoffMax,
+		Steps:    int(math.Ceil(float64(backoffMax) / float64(backoffInit))),
+		Factor:   backoffFactor,
+		Jitter:   backoffJitter,
+	}
+}
+
+// orElse sets a value that is still its type's zero.
+func orElse[T comparable](value *T, otherwise T) {
+	var zero T
+	if *value == zero {
+		*value = otherwise
+	}
+}

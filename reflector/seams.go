@@ -1,0 +1,163 @@
+package reflector
+
+import (
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+)
+
+// Causes of a list or an interruption, as told to the store.
+const (
+	CauseFirstList       = "first_list"       // nothing was recorded yet
+	CauseConfiguration   = "configuration"    // more is to be recorded than before
+	CauseExpired         = "expired"          // 410: the history from the position on is gone
+	CauseForbidden       = "forbidden"        // 403
+	CauseUnauthorized    = "unauthorized"     // 401
+	CauseNotFound        = "not_found"        // 404: the resource is not served
+	CauseUndecodable     = "undecodable"      // what the server sent could not be understood
+	CauseHistoryReversed = "history_reversed" // the server is older than the record
+	CauseUnreachable     = "unreachable"      // no answer, or only errors, for a while
+)
+
+// PagedStore is an optional interface of the store: the pages of a list go to
+// it as they come, and it learns why there is a list. A store without it gets
+// each list through Replace, whole.
+type PagedStore interface {
+	// BeginReplace is called when the first page has come.
+	// fromResourceVersion is the position so far, "" if nothing is recorded.
+	BeginReplace(cause, detail, fromResourceVersion string) error
+	// ReplacePage hands over one page; resourceVersion is the list's.
+	ReplacePage(list []interface{}, resourceVersion string) error
+	// EndReplace is called after every page of one consistent list was
+	// accepted.
+	EndReplace(resourceVersion string) error
+	// AbortReplace is called when the list could not be completed: nothing has
+	// vanished, and the position is what it was. A further BeginReplace may
+	// follow.
+	AbortReplace()
+}
+
+// UnreadStore is an optional interface of a PagedStore: between BeginReplace and
+// EndReplace it learns of objects that are on the list and could not be read, so
+// that it does not take them for vanished.
+type UnreadStore interface {
+	// Unread gives the object's key as cache.ObjectName writes it, "" if not even
+	// that could be read.
+	Unread(key string) error
+}
+
+// InterruptStore is an optional interface of the store: it learns when the
+// stream cannot go on, and when it goes on without having missed anything. If
+// something was missed, a list follows instead of Resumed.
+type InterruptStore interface {
+	Interrupted(cause, detail string) error
+	Resumed() error
+}
+
+// outlet is the store with its optional interfaces. All its errors are
+// failures of kind storeFailure.
+type outlet struct {
+	store     cache.ReflectorStore
+	paged     PagedStore
+	unread    UnreadStore
+	interrupt InterruptStore
+	bookmark  cache.ReflectorBookmarkStore
+	versions  cache.ResourceVersionUpdater
+}
+
+func newOutlet(store cache.ReflectorStore) outlet {
+	o := outlet{store: store}
+	o.paged, _ = store.(PagedStore)
+	o.unread, _ = store.(UnreadStore)
+	o.interrupt, _ = store.(InterruptStore)
+	o.bookmark, _ = store.(cache.ReflectorBookmarkStore)
+	o.versions, _ = store.(cache.ResourceVersionUpdater)
+	return o
+}
+
+// deliver hands one event to the store.
+func (o outlet) deliver(event watch.Event, resourceVersion string) error {
+	switch event.Type {
+	case watch.Added:
+		return storeFailed("add", resourceVersion, o.store.Add(event.Object))
+	case watch.Modified:
+		return storeFailed("update", resourceVersion, o.store.Update(event.Object))
+	case watch.Deleted:
+		return storeFailed("delete", resourceVersion, o.store.Delete(event.Object))
+	case watch.Bookmark:
+		if o.bookmark == nil || !isPosition(resourceVersion) {
+			return nil
+		}
+		return storeFailed("bookmark", resourceVersion, o.bookmark.Bookmark(resourceVersion))
+	default:
+		return &failure{kind: poisonFailure, err: fmt.Errorf("unknown watch event type %q", event.Type)}
+	}
+}
+
+func (o outlet) beginReplace(cause, detail, from string) error {
+	if o.paged == nil {
+		return nil
+	}
+	return storeFailed("begin replace", from, o.paged.BeginReplace(cause, detail, from))
+}
+
+// unreadable tells the store of each object that an error is about.
+func (o outlet) unreadable(errs []error) error {
+	if o.unread == nil {
+		return nil
+	}
+	for _, err := range errs {
+		var named interface{ ObjectName() cache.ObjectName }
+		key := ""
+		if errors.As(err, &named) && named.ObjectName().Name != "" {
+			key = named.ObjectName().String()
+		}
+		if err := o.unread.Unread(key); err != nil {
+			return storeFailed("unread", "", err)
+		}
+	}
+	return nil
+}
+
+func (o outlet) abortReplace() {
+	if o.paged != nil {
+		o.paged.AbortReplace()
+	}
+}
+
+func (o outlet) resync() error {
+	return storeFailed("resync", "", o.store.Resync())
+}
+
+func (o outlet) interrupted(cause, detail string) error {
+	if o.interrupt == nil {
+		return nil
+	}
+	return storeFailed("interrupt", "", o.interrupt.Interrupted(cause, detail))
+}
+
+func (o outlet) resumed() error {
+	if o.interrupt == nil {
+		return nil
+	}
+	return storeFailed("resume", "", o.interrupt.Resumed())
+}
+
+func (o outlet) updateResourceVersion(resourceVersion string) {
+	if o.versions != nil {
+		o.versions.UpdateResourceVersion(resourceVersion)
+	}
+}
+
+// storeFailed marks a store's error, nil stays nil.
+func storeFailed(operation, resourceVersion string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if resourceVersion != "" {
+		operation += " at resource version " + resourceVersion
+	}
+	return &failure{kind: storeFailure, err: fmt.Errorf("store: %s: %w", operation, err)}
+}
