@@ -1,0 +1,189 @@
+package deltafifo
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+)
+
+// The benchmarks put the same objects, already decoded, through this package's queue and through client-go's two, in one
+// run: what is measured is the queue and the key function, which all three call.
+
+// served stands for an object as the recorder has it: metadata, and bytes of a known size.
+type served struct {
+	metav1.ObjectMeta
+	size int
+}
+
+func (s *served) Size() int { return s.size }
+
+func (s *served) GetObjectMeta() metav1.Object { return &s.ObjectMeta }
+
+func servedObjects() []any {
+	objs := make([]any, 4096)
+	for i := range objs {
+		objs[i] = &served{size: 2048, ObjectMeta: metav1.ObjectMeta{
+			Namespace: fmt.Sprintf("namespace-%d", i%50), Name: fmt.Sprintf("object-%d", i), UID: "uid", ResourceVersion: strconv.Itoa(i),
+		}}
+	}
+	return objs
+}
+
+type nothingKnown struct{}
+
+func (nothingKnown) ListKeys() []string                 { return nil }
+func (nothingKnown) GetByKey(string) (any, bool, error) { return nil, false, nil }
+
+// consumer takes at least one delta and tells how many it took.
+type consumer func() (int, error)
+
+func popper(q cache.Queue) consumer {
+	return func() (int, error) {
+		deltas, err := q.Pop(func(any, bool) error { return nil })
+		if err != nil {
+			return 0, err
+		}
+		return len(deltas.(cache.Deltas)), nil // DeltaFIFO gives all deltas of a key at once.
+	}
+}
+
+func batchPopper(q cache.QueueWithBatch) consumer {
+	return func() (n int, err error) {
+		err = q.PopBatch(
+			func(d []cache.Delta, _ bool) error { n = len(d); return nil },
+			func(any, bool) error { n = 1; return nil })
+		return n, err
+	}
+}
+
+func committer(q *Queue) consumer {
+	return func() (int, error) {
+		entries, err := q.Next(context.Background(), 2000, 0, 0)
+		q.Done(len(entries))
+		return len(entries), err
+	}
+}
+
+func drain(b *testing.B, consume consumer, n int) {
+	b.Helper()
+	for got := 0; got < n; {
+		took, err := consume()
+		if err != nil {
+			b.Error(err)
+			return
+		}
+		got += took
+	}
+}
+
+type contender struct {
+	name  string
+	start func() (cache.ReflectorStore, consumer)
+}
+
+func contenders() []contender {
+	ours := func(consume func(*Queue, *FIFO) consumer) func() (cache.ReflectorStore, consumer) {
+		return func() (cache.ReflectorStore, consumer) {
+			q := New(Options{})
+			f := q.FIFO(FIFOOptions{KnownObjects: nothingKnown{}})
+			return f, consume(q, f)
+		}
+	}
+	realFIFO := func() *cache.RealFIFO { return cache.NewRealFIFO(cache.MetaNamespaceKeyFunc, nothingKnown{}, nil) }
+	return []contender{
+		{"RealFIFO/Pop", func() (cache.ReflectorStore, consumer) { f := realFIFO(); return f, popper(f) }},
+		{"DeltaFIFO/Pop", func() (cache.ReflectorStore, consumer) {
+			f := cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{KnownObjects: nothingKnown{}})
+			return f, popper(f)
+		}},
+		{"ours/Pop", ours(func(_ *Queue, f *FIFO) consumer { return popper(f) })},
+		{"RealFIFO/PopBatch", func() (cache.ReflectorStore, consumer) { f := realFIFO(); return f, batchPopper(f) }},
+		{"ours/PopBatch", ours(func(_ *Queue, f *FIFO) consumer { return batchPopper(f) })},
+		{"ours/Next", ours(func(q *Queue, _ *FIFO) consumer { return committer(q) })},
+	}
+}
+
+// BenchmarkThroughput: some producers feed one queue, one consumer drains it.
+func BenchmarkThroughput(b *testing.B) {
+	objs := servedObjects()
+	for _, producers := range []int{1, 8} {
+		for _, c := range contenders() {
+			b.Run(fmt.Sprintf("producers=%d/%s", producers, c.name), func(b *testing.B) {
+				store, consume := c.start()
+				b.ReportAllocs()
+				wg := produce(b, store, objs, producers)
+				drain(b, consume, share(b.N, producers)*producers)
+				wg.Wait()
+			})
+		}
+	}
+}
+
+// BenchmarkStreams: eight streams feed one queue through a FIFO each; client-go needs, and gets, a queue for each.
+func BenchmarkStreams(b *testing.B) {
+	const streams = 8
+	objs := servedObjects()
+	b.Run("RealFIFO/Pop", func(b *testing.B) {
+		b.ReportAllocs()
+		var wg sync.WaitGroup
+		for range streams {
+			f := cache.NewRealFIFO(cache.MetaNamespaceKeyFunc, nothingKnown{}, nil)
+			wg.Go(func() { feed(b, f, objs, share(b.N, streams)) })
+			wg.Go(func() { drain(b, popper(f), share(b.N, streams)) })
+		}
+		wg.Wait()
+	})
+	b.Run("ours/Next", func(b *testing.B) {
+		b.ReportAllocs()
+		q := New(Options{})
+		var wg sync.WaitGroup
+		for range streams {
+			f := q.FIFO(FIFOOptions{})
+			wg.Go(func() { feed(b, f, objs, share(b.N, streams)) })
+		}
+		drain(b, committer(q), share(b.N, streams)*streams)
+		wg.Wait()
+	})
+}
+
+// BenchmarkBacklog fills a queue first and drains it then.
+func BenchmarkBacklog(b *testing.B) {
+	objs := servedObjects()
+	const backlog = 50_000
+	for _, c := range contenders() {
+		b.Run(c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				store, consume := c.start()
+				feed(b, store, objs, backlog)
+				drain(b, consume, backlog)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/backlog, "ns/delta")
+		})
+	}
+}
+
+func share(n, of int) int { return (n + of - 1) / of }
+
+func produce(b *testing.B, store cache.ReflectorStore, objs []any, producers int) *sync.WaitGroup {
+	b.Helper()
+	var wg sync.WaitGroup
+	for range producers {
+		wg.Go(func() { feed(b, store, objs, share(b.N, producers)) })
+	}
+	return &wg
+}
+
+func feed(b *testing.B, store cache.ReflectorStore, objs []any, n int) {
+	b.Helper()
+	for i := range n {
+		if err := store.Update(objs[i%len(objs)]); err != nil {
+			b.Error(err)
+		}
+	}
+}

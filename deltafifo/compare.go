@@ -1,0 +1,56 @@
+package deltafifo
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// identified is what tells versions of an object apart.
+type identified interface {
+	GetUID() types.UID
+	GetResourceVersion() string
+}
+
+// digested is what tells contents apart.
+type digested interface {
+	Digest() [16]byte
+}
+
+// difference is what a list shows of an object that was there already.
+type difference int
+
+const (
+	same          difference = iota
+	changed                  // another version
+	reinterpreted            // the same version with other content: the schema, or the server, has changed
+	recreated                // another object under the same name
+)
+
+// compare tells how an object in a list differs from what was there.
+func compare(before, after any) difference {
+	old, ok1 := before.(identified)
+	item, ok2 := after.(identified)
+	switch {
+	case !ok1 || !ok2:
+		return changed
+	case old.GetUID() != item.GetUID(): // I5: an object is its UID.
+		return recreated
+	case old.GetResourceVersion() != item.GetResourceVersion():
+		return changed
+	}
+	return compareContent(before, after, item.GetResourceVersion() != "")
+}
+
+// compareContent of one version. Without digests the resource version has to do, if there is one.
+func compareContent(before, after any, versioned bool) difference {
+	old, ok1 := before.(digested)
+	item, ok2 := after.(digested)
+	switch {
+	case ok1 && ok2 && old.Digest() == item.Digest():
+		return same
+	case ok1 && ok2 && versioned:
+		return reinterpreted
+	case versioned:
+		return same
+	}
+	return changed
+}

@@ -1,0 +1,95 @@
+package deltafifo
+
+import (
+	"time"
+
+	"k8s.io/client-go/tools/cache"
+)
+
+// Source says how a delta came to be known.
+type Source string
+
+// The sources of deltas.
+const (
+	SourceWatch    Source = "watch"    // an event of a watch
+	SourceList     Source = "list"     // the first list of a stream
+	SourceRelist   Source = "relist"   // a later list
+	SourceResync   Source = "resync"   // a keyframe of a known object
+	SourceSchema   Source = "schema"   // other content at the same resource version
+	SourceInferred Source = "inferred" // a deletion that nobody saw: the object was gone from a list
+)
+
+// Entry is one held delta, bookmark or marker.
+type Entry struct {
+	// Stream is the handle of the stream, as given in FIFOOptions.
+	Stream any
+	// Delta is the delta; its Type is empty for bookmarks and markers. Its Object is as given and transformed, or a
+	// cache.DeletedFinalStateUnknown for a deletion that was inferred or that the caller gave as such.
+	Delta cache.Delta
+	// Source is empty for bookmarks and markers. An entry with a source and no delta passes over an event (FIFO.Pass).
+	Source Source
+	// Observed is when the entry reached the queue, before any wait for room. It does not decrease in queue order.
+	Observed time.Time
+	// Position is the resource version up to which the stream is complete once this entry is committed. Empty, the
+	// entry does not move it.
+	Position string
+	// ListRV is the resource version of the list that showed the deletion, for inferred deletions: it happened at or before it.
+	ListRV string
+	// Marker is set where the stream was interrupted, resumed or replaced.
+	Marker *Marker
+	// Bytes is what the entry counts for in the queue's bound.
+	Bytes int
+}
+
+// Bookmark tells whether the entry does nothing but move the position.
+func (e *Entry) Bookmark() bool { return e.Marker == nil && e.Delta.Type == "" }
+
+// MarkerKind is what a Marker marks.
+type MarkerKind string
+
+// The kinds of markers.
+const (
+	Interrupted MarkerKind = "interrupted" // the stream cannot proceed
+	Resumed     MarkerKind = "resumed"     // it proceeds, and nothing was missed
+	Replaced    MarkerKind = "replaced"    // a list has come to its end: the stream is whole again
+)
+
+// Marker is a fact about a stream rather than about an object.
+type Marker struct {
+	Kind          MarkerKind
+	Cause, Detail string
+	// FromRV is the position before, FromTime when the queue saw it reached: empty where this queue cannot know.
+	FromRV   string
+	FromTime time.Time
+	// ToRV is the resource version of the list.
+	ToRV string
+	// What the list showed against what was recorded. An object recreated under its name has vanished and appeared.
+	Appeared, Changed, Vanished, Unchanged int
+}
+
+const (
+	// entryBytes is what an entry takes besides its object: the node, the key, the strings that it points to.
+	entryBytes = 256
+	// unsizedBytes is assumed of objects that do not tell their size.
+	unsizedBytes = 512
+)
+
+// bytesOf tells what an entry with obj counts for.
+func bytesOf(obj any) int {
+	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		obj = tombstone.Obj
+	}
+	if sized, ok := obj.(interface{ Size() int }); ok {
+		return entryBytes + max(0, sized.Size())
+	}
+	return entryBytes + unsizedBytes
+}
+
+// positionOf gives the resource version of an object as watched. A tombstone has none: the version in it is the last
+// one that somebody saw, not that of the deletion.
+func positionOf(obj any) string {
+	if versioned, ok := obj.(interface{ GetResourceVersion() string }); ok {
+		return versioned.GetResourceVersion()
+	}
+	return ""
+}

@@ -1,0 +1,178 @@
+package deltafifo
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/tools/cache"
+)
+
+func TestAnObjectThatCannotBeTransformedOrKeyedIsRejectedToTheCaller(t *testing.T) {
+	boom := errors.New("boom")
+	q, f := newFIFO(Options{}, FIFOOptions{Transformer: func(o any) (any, error) {
+		if o == "bad" {
+			return nil, boom
+		}
+		return o, nil
+	}})
+	require.ErrorIs(t, f.Add("bad"), boom)
+	err := f.Update("secret")
+	require.ErrorIs(t, err, errNoKey)
+	require.NotContains(t, err.Error(), "secret", "an object must not get into a log by way of an error")
+	require.Zero(t, q.Stats().Entries)
+	require.False(t, f.HasSynced())
+	require.NotNil(t, f.Transformer())
+}
+
+func TestATombstoneIsKeptAsGivenAndHasNoPosition(t *testing.T) {
+	q, f := newFIFO(Options{}, FIFOOptions{Transformer: func(any) (any, error) { return nil, errors.New("not for tombstones") }})
+	tombstone := cache.DeletedFinalStateUnknown{Key: "a", Obj: obj("a", "1", "1")}
+	require.NoError(t, f.Delete(tombstone))
+	e := next(t, q)[0]
+	require.Equal(t, cache.Delta{Type: cache.Deleted, Object: tombstone}, e.Delta)
+	require.Empty(t, e.Position)
+	require.Equal(t, SourceWatch, e.Source)
+}
+
+func TestTheDeletionOfAnUnknownObjectIsKept(t *testing.T) {
+	q, f := newFIFO(Options{}, FIFOOptions{KnownObjects: knowing()})
+	require.NoError(t, f.Delete(obj("a", "1", "1")))
+	require.NoError(t, f.Delete(obj("a", "1", "1")))
+	require.Len(t, next(t, q), 2)
+}
+
+func TestInterruptionsAreSaidOnce(t *testing.T) {
+	q, f := newFIFO(Options{}, FIFOOptions{})
+	require.NoError(t, f.Add(obj("a", "1", "5")))
+	require.NoError(t, f.Interrupted("forbidden", "first"))
+	require.NoError(t, f.Interrupted("forbidden", "again"))
+	require.NoError(t, f.Interrupted("not_found", ""))
+	require.NoError(t, f.Resumed())
+	require.NoError(t, f.Resumed())
+	require.NoError(t, f.Interrupted("not_found", ""))
+	require.NoError(t, takeIn(f, "forbidden", "5", "9", []any{obj("a", "1", "5")}))
+	require.NoError(t, f.Resumed(), "a list has shown already that the stream proceeds")
+	entries := next(t, q)
+	require.Equal(t, []string{
+		"watch Added a/1@5=body-5 >5",
+		"interrupted forbidden 5.. +0 ~0 -0 =0 >", "interrupted not_found 5.. +0 ~0 -0 =0 >", "resumed not_found 5.. +0 ~0 -0 =0 >",
+		"interrupted not_found 5.. +0 ~0 -0 =0 >", "replaced forbidden 5..9 +0 ~0 -0 =1 >9",
+	}, told(entries))
+	require.Equal(t, "first", entries[1].Marker.Detail)
+	require.Equal(t, entries[0].Observed, entries[1].Marker.FromTime)
+}
+
+func TestANewFIFODoesNotKnowWhatWasInterruptedBeforeIt(t *testing.T) {
+	q, f := newFIFO(Options{}, FIFOOptions{})
+	require.NoError(t, f.Resumed())
+	require.NoError(t, f.Resumed())
+	require.Equal(t, []string{"resumed  .. +0 ~0 -0 =0 >"}, told(next(t, q)))
+}
+
+// summary is a known value that cannot be stored as a whole object.
+type summary struct {
+	*object
+	whole any
+	err   error
+}
+
+func (s summary) Object() (any, error) { return s.whole, s.err }
+
+func TestAResyncMakesKeyframesOfAllThatIsKnownAndNotHeld(t *testing.T) {
+	k := knowing(obj("a", "1", "1"), obj("b", "2", "2"))
+	k.objs["c"] = summary{object: obj("c", "3", "3"), whole: obj("c", "3", "3")}
+	q, f := newFIFO(Options{}, FIFOOptions{KnownObjects: k, Transformer: func(o any) (any, error) { return o, nil }})
+	require.NoError(t, f.Update(obj("b", "2", "4")))
+	require.NoError(t, f.Resync())
+	require.Equal(t, []string{
+		"watch Updated b/2@4=body-4 >4", "resync Sync a/1@1=body-1 >", "resync Sync c/3@3=body-3 >",
+	}, told(next(t, q)))
+	require.NoError(t, f.Resync())
+	require.Empty(t, next(t, q), "what is handed out is held")
+	require.Nil(t, f.stream.tails)
+	q.Done(3)
+	require.NoError(t, f.Resync())
+	require.Len(t, next(t, q), 3)
+}
+
+func TestAResyncWithNothingKnownDoesNothing(t *testing.T) {
+	q, f := newFIFO(Options{}, FIFOOptions{})
+	require.NoError(t, f.Resync())
+	require.Zero(t, q.Stats().Entries)
+}
+
+func TestAResyncStopsAtAnObjectThatCannotBeHad(t *testing.T) {
+	boom := errors.New("boom")
+	k := knowing()
+	k.objs["a"] = summary{object: obj("a", "1", "1"), err: boom}
+	_, f := newFIFO(Options{}, FIFOOptions{KnownObjects: k})
+	require.ErrorIs(t, f.Resync(), boom)
+}
+
+func TestAResyncDuringAListDoesNotDisturbIt(t *testing.T) {
+	q, f := newFIFO(Options{}, FIFOOptions{KnownObjects: knowing(obj("a", "1", "1"), obj("b", "2", "2"))})
+	require.NoError(t, f.Add(obj("c", "3", "2")))
+	require.NoError(t, f.BeginReplace("expired", "", "2"))
+	require.NoError(t, f.ReplacePage([]any{obj("a", "1", "3")}, "9"))
+	require.NoError(t, f.Resync())
+	require.NoError(t, f.EndReplace("9"))
+	require.Equal(t, []string{
+		"watch Added c/3@2=body-2 >2", "relist Sync a/1@3=body-3 >", "resync Sync b/2@2=body-2 >", "inferred Deleted {b b/2@2=body-2} >",
+		"inferred Deleted {c c/3@2=body-2} >", "replaced expired 2..9 +0 ~1 -2 =0 >9",
+	}, told(next(t, q)))
+}
+
+func TestAFIFOHasSyncedWhenItsFirstListIsDone(t *testing.T) {
+	q, f := newFIFO(Options{}, FIFOOptions{})
+	require.NoError(t, f.BeginReplace("first_list", "", ""))
+	require.NoError(t, f.ReplacePage([]any{obj("a", "1", "1"), obj("b", "2", "2")}, "9"))
+	next(t, q)
+	q.Done(1)
+	require.False(t, f.HasSynced())
+	require.NoError(t, f.EndReplace("9"))
+	require.NoError(t, f.Add(obj("c", "3", "10")))
+	require.False(t, f.HasSynced())
+	q.Done(1)
+	require.True(t, f.HasSynced())
+	<-f.HasSyncedChecker().Done()
+	require.Equal(t, "deltafifo", f.HasSyncedChecker().Name())
+}
+
+func TestAnAbortedListIsNotAFirstOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, f := newFIFO(Options{}, FIFOOptions{Name: "pods"})
+		require.NoError(t, f.BeginReplace("first_list", "", ""))
+		require.NoError(t, f.ReplacePage([]any{obj("a", "1", "1")}, "9"))
+		f.AbortReplace()
+		next(t, q)
+		q.Done(1)
+		require.False(t, f.HasSynced())
+		require.NoError(t, takeIn(f, "first_list", "", "10"))
+		require.Equal(t, "pods", f.Name())
+	})
+}
+
+// watched calls onGet before each look-up.
+type watched struct {
+	*known
+	onGet func()
+}
+
+func (w watched) GetByKey(key string) (any, bool, error) {
+	w.onGet()
+	return w.known.GetByKey(key)
+}
+
+func TestNothingEntersTheStreamBetweenALookUpAndItsKeyframe(t *testing.T) {
+	var f *FIFO
+	looks := 0
+	_, f = newFIFO(Options{}, FIFOOptions{KnownObjects: watched{knowing(obj("a", "1", "1")), func() {
+		looks++
+		require.False(t, f.stream.feed.TryLock(), "a newer version must not come before the keyframe of an older one")
+	}}})
+	require.NoError(t, f.Resync())
+	require.NoError(t, takeIn(f, "expired", "", "9", []any{obj("a", "1", "2")}))
+	require.Equal(t, 1, looks, "what is held is not looked up")
+}

@@ -1,0 +1,88 @@
+package deltafifo
+
+import "time"
+
+// node is one held entry. The nodes of a queue are linked in queue order, those of a stream once more among
+// themselves: Pop takes from the middle of the queue, which neither a ring nor a slice would let go of in constant
+// time.
+type node struct {
+	entry         Entry
+	key           string
+	fifo          *FIFO
+	before, after *node     // in the queue
+	next          *node     // in the stream
+	since         time.Time // of a bookmark: when the first of those merged into it came
+	handed        bool      // out to the consumer, and neither done nor taken back
+}
+
+// maxSpare bounds the nodes kept for reuse, to about 2 MB.
+const maxSpare = 8192
+
+// nodes is a list of nodes and those that are kept for reuse.
+type nodes struct {
+	head, tail *node
+	spare      *node
+	spares     int
+}
+
+func (l *nodes) get() *node {
+	n := l.spare
+	if n == nil {
+		return &node{}
+	}
+	l.spare, n.after = n.after, nil
+	l.spares--
+	return n
+}
+
+// put clears n, so that nothing that it held is retained, and keeps it for reuse.
+func (l *nodes) put(n *node) {
+	*n = node{}
+	if l.spares == maxSpare {
+		return
+	}
+	n.after, l.spare = l.spare, n
+	l.spares++
+}
+
+func (l *nodes) append(n *node) {
+	n.before, n.after = l.tail, nil
+	if l.tail == nil {
+		l.head = n
+	} else {
+		l.tail.after = n
+	}
+	l.tail = n
+}
+
+func (l *nodes) unlink(n *node) {
+	if n.before == nil {
+		l.head = n.after
+	} else {
+		n.before.after = n.after
+	}
+	if n.after == nil {
+		l.tail = n.before
+	} else {
+		n.after.before = n.before
+	}
+	n.before, n.after = nil, nil
+}
+
+// tally counts nodes.
+type tally struct {
+	entries, bookmarks int
+	bytes              int64
+}
+
+func (t *tally) add(n *node) { t.change(n, 1) }
+
+func (t *tally) sub(n *node) { t.change(n, -1) }
+
+func (t *tally) change(n *node, by int) {
+	t.entries += by
+	t.bytes += int64(by) * int64(n.entry.Bytes)
+	if n.entry.Bookmark() {
+		t.bookmarks += by
+	}
+}

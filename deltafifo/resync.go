@@ -1,0 +1,49 @@
+package deltafifo
+
+import (
+	"fmt"
+
+	"k8s.io/client-go/tools/cache"
+)
+
+// Resync enqueues a Sync delta, a keyframe, for every known object of which nothing is held. Watch events may come in
+// between: it takes its turn with them object by object. It blocks until there is room. At the first object that cannot
+// be had it stops with an error; the keyframes before it stay.
+func (f *FIFO) Resync() error {
+	if f.known == nil {
+		return nil
+	}
+	f.useTails()
+	defer f.releaseTails()
+	for _, key := range f.known.ListKeys() {
+		if err := f.resyncOne(key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *FIFO) resyncOne(key string) error {
+	f.stream.feed.Lock()
+	defer f.stream.feed.Unlock()
+	if _, _, pending := f.pending(key); pending {
+		return nil
+	}
+	known, exists, err := f.getKnown(key)
+	if err != nil || !exists {
+		return err
+	}
+	obj, err := whole(known)
+	if err != nil {
+		return fmt.Errorf("object of known %s: %w", key, err)
+	}
+	return f.enqueue(key, cache.Sync, SourceResync, obj, "")
+}
+
+// whole gives the object of a known value, which may be no more than its identity and digest.
+func whole(known any) (any, error) {
+	if k, ok := known.(interface{ Object() (any, error) }); ok {
+		return k.Object()
+	}
+	return known, nil
+}
