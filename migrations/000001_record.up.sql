@@ -1,0 +1,359 @@
+-- The record: what the API server served, in the order in which it served it.
+--
+-- Every key begins with the cluster. There are no sequences, triggers, foreign keys or unique constraints on the
+-- path of a delta: the compare-and-swap on heads is what keeps the record exact (I1).
+-- Each file of migrations is one transaction, and replaces schema_version() in it: what that function says is what was applied.
+
+CREATE SCHEMA IF NOT EXISTS kuberewind;
+COMMENT ON SCHEMA kuberewind IS 'Every change of every object of the recorded Kubernetes clusters. Read the views deltas, changes, objects, gaps, pauses and server; \d+ explains their columns.';
+
+CREATE FUNCTION kuberewind.schema_version() RETURNS integer LANGUAGE sql STABLE PARALLEL SAFE RETURN 1;
+COMMENT ON FUNCTION kuberewind.schema_version() IS 'The number of the last migration that was applied. It changes in the transaction of the migration itself.';
+
+-- A recorder registers its cluster with a plain INSERT of the highest number plus one, and tries again on a duplicate (23505): the writer may not LOCK this table.
+CREATE TABLE kuberewind.clusters (
+    cluster         integer     NOT NULL PRIMARY KEY,
+    uid             text        NOT NULL UNIQUE,
+    name            text        NOT NULL UNIQUE,
+    registered_at   timestamptz NOT NULL,
+    key_fingerprint bytea       NOT NULL
+);
+COMMENT ON TABLE kuberewind.clusters IS 'The clusters of this record.';
+COMMENT ON COLUMN kuberewind.clusters.cluster IS 'Number of the cluster in this record; every key begins with it.';
+COMMENT ON COLUMN kuberewind.clusters.uid IS 'Identity of the cluster: the UID of its namespace kube-system.';
+COMMENT ON COLUMN kuberewind.clusters.name IS 'Name under which the views show the cluster; the operator chooses it.';
+COMMENT ON COLUMN kuberewind.clusters.registered_at IS 'When a recorder first wrote for this cluster.';
+COMMENT ON COLUMN kuberewind.clusters.key_fingerprint IS 'Fingerprint of the key that hides the values of Secrets (I9); a recorder with another key is refused. The key itself is not in the database.';
+
+CREATE TABLE kuberewind.heads (
+    cluster     integer     NOT NULL PRIMARY KEY,
+    epoch       bigint      NOT NULL,
+    seq         bigint      NOT NULL,
+    batch       bigint      NOT NULL,
+    digest      bytea       NOT NULL,
+    observed_at timestamptz NOT NULL
+) WITH (fillfactor = 10); -- updated by every commit: the free space keeps the versions of a row on its page
+COMMENT ON TABLE kuberewind.heads IS 'Where each cluster''s record ends. Every commit moves this row first, by compare-and-swap on epoch, seq and batch (I1).';
+COMMENT ON COLUMN kuberewind.heads.cluster IS 'The cluster, as in clusters.';
+COMMENT ON COLUMN kuberewind.heads.epoch IS 'The writer that holds the cluster now; the commits of any other fail.';
+COMMENT ON COLUMN kuberewind.heads.seq IS 'seq of the last delta.';
+COMMENT ON COLUMN kuberewind.heads.batch IS 'Number of the last commit.';
+COMMENT ON COLUMN kuberewind.heads.digest IS 'Digest of the last batch, to which the next one is chained.';
+COMMENT ON COLUMN kuberewind.heads.observed_at IS 'observed_at of the last commit: the recorder was watching until then.';
+
+CREATE TABLE kuberewind.epochs (
+    cluster    integer     NOT NULL,
+    epoch      bigint      NOT NULL,
+    started_at timestamptz NOT NULL,
+    after_seq  bigint      NOT NULL,
+    recorder   text        NOT NULL,
+    version    text        NOT NULL,
+    config     jsonb       NOT NULL,
+    PRIMARY KEY (cluster, epoch)
+);
+COMMENT ON TABLE kuberewind.epochs IS 'Which writer held a cluster, from which seq on, and under which configuration it recorded: what was left out on purpose is read from here.';
+COMMENT ON COLUMN kuberewind.epochs.cluster IS 'The cluster, as in clusters.';
+COMMENT ON COLUMN kuberewind.epochs.epoch IS 'Number of the writer, rising by one with each that takes over.';
+COMMENT ON COLUMN kuberewind.epochs.started_at IS 'When it took over.';
+COMMENT ON COLUMN kuberewind.epochs.after_seq IS 'Last seq of the writer before; its own deltas follow.';
+COMMENT ON COLUMN kuberewind.epochs.recorder IS 'Name of the process that wrote (host and process).';
+COMMENT ON COLUMN kuberewind.epochs.version IS 'Version of the recorder.';
+COMMENT ON COLUMN kuberewind.epochs.config IS 'Its configuration, without passwords: which resources, namespaces and labels were included and excluded.';
+
+CREATE TABLE kuberewind.streams (
+    cluster        integer     NOT NULL,
+    stream         integer     NOT NULL,
+    api_group      text        NOT NULL,
+    resource       text        NOT NULL,
+    scope          text        NOT NULL,
+    version        text        NOT NULL,
+    kind           text        NOT NULL,
+    namespaced     boolean     NOT NULL,
+    started_at     timestamptz NOT NULL,
+    state          text        NOT NULL,
+    state_since    timestamptz NOT NULL,
+    detail         text        NOT NULL,
+    filter         text        NOT NULL,
+    position       text,
+    last_rv        text,
+    last_seq       bigint      NOT NULL,
+    synced         boolean     NOT NULL,
+    bookmarks      boolean     NOT NULL,
+    positioned_at  timestamptz NOT NULL,
+    PRIMARY KEY (cluster, stream),
+    UNIQUE (cluster, api_group, resource, scope)
+) WITH (fillfactor = 50); -- the columns that every commit updates are in no index, so the updates stay on the page
+COMMENT ON TABLE kuberewind.streams IS 'The list-watches: one row for each resource of a cluster, or for each namespace of it.';
+COMMENT ON COLUMN kuberewind.streams.cluster IS 'The cluster, as in clusters.';
+COMMENT ON COLUMN kuberewind.streams.stream IS 'Number of the stream within its cluster.';
+COMMENT ON COLUMN kuberewind.streams.api_group IS 'API group, '''' for the core group.';
+COMMENT ON COLUMN kuberewind.streams.resource IS 'Resource: the plural name, as in URLs.';
+COMMENT ON COLUMN kuberewind.streams.scope IS 'Namespace to which the list-watch is confined, '''' for all.';
+COMMENT ON COLUMN kuberewind.streams.version IS 'API version in which the server was last asked for it.';
+COMMENT ON COLUMN kuberewind.streams.kind IS 'Kind of its objects.';
+COMMENT ON COLUMN kuberewind.streams.namespaced IS 'Whether its objects live in namespaces.';
+COMMENT ON COLUMN kuberewind.streams.started_at IS 'When it was first recorded.';
+COMMENT ON COLUMN kuberewind.streams.state IS 'What it is doing now: listing, live, or interrupted.';
+COMMENT ON COLUMN kuberewind.streams.state_since IS 'Since when.';
+COMMENT ON COLUMN kuberewind.streams.detail IS 'What the server or the recorder says about that state.';
+COMMENT ON COLUMN kuberewind.streams.filter IS 'The filter under which it is recorded, '''' for none; when it changes, the stream is listed again.';
+COMMENT ON COLUMN kuberewind.streams.position IS 'Resource version from which a watch can go on without missing anything; NULL before the first list is complete.';
+COMMENT ON COLUMN kuberewind.streams.last_rv IS 'Resource version of its last recorded delta.';
+COMMENT ON COLUMN kuberewind.streams.last_seq IS 'seq of its last recorded delta, 0 before the first.';
+COMMENT ON COLUMN kuberewind.streams.synced IS 'Whether the position can be resumed from: false before the first list is complete, and while a later one is on record in part.';
+COMMENT ON COLUMN kuberewind.streams.bookmarks IS 'Whether the server has ever sent it a bookmark.';
+COMMENT ON COLUMN kuberewind.streams.positioned_at IS 'observed_at of what last moved the position.';
+
+CREATE TABLE kuberewind.lives (
+    cluster     integer NOT NULL,
+    object_id   bigint  NOT NULL,
+    stream      integer NOT NULL,
+    namespace   text    NOT NULL,
+    name        text    NOT NULL,
+    uid         text    NOT NULL,
+    deleted_seq bigint,
+    PRIMARY KEY (cluster, object_id)
+) WITH (fillfactor = 90);
+-- What an auditor looks up. These two alone do not begin with the cluster: they are no keys, one who asks need not name the cluster, and the
+-- name is what selects; it comes before the namespace so that it can be asked for by itself.
+CREATE INDEX lives_by_name ON kuberewind.lives (name, namespace, cluster, stream);
+CREATE INDEX lives_by_uid ON kuberewind.lives (uid, cluster);
+-- What a recorder loads when it starts; without it, a start would read every life that ever was.
+CREATE INDEX lives_alive ON kuberewind.lives (cluster, stream, object_id) WHERE deleted_seq IS NULL;
+COMMENT ON TABLE kuberewind.lives IS 'The lives of objects: one row from creation to deletion, by UID (I5). An object that is deleted and made again under its name has two.';
+COMMENT ON COLUMN kuberewind.lives.cluster IS 'The cluster, as in clusters.';
+COMMENT ON COLUMN kuberewind.lives.object_id IS 'Number of the life within its cluster: the seq of its first delta.';
+COMMENT ON COLUMN kuberewind.lives.stream IS 'The stream that served it.';
+COMMENT ON COLUMN kuberewind.lives.namespace IS 'Namespace, '''' for cluster-scoped objects.';
+COMMENT ON COLUMN kuberewind.lives.name IS 'Name. One of more than 1,024 bytes is cut, and ends in … and a digest: the object has it whole. U+FFFD stands for NUL.';
+COMMENT ON COLUMN kuberewind.lives.uid IS 'UID, as the API server gave it.';
+COMMENT ON COLUMN kuberewind.lives.deleted_seq IS 'seq of the delta that ended it, NULL while it lives.';
+
+CREATE TABLE kuberewind.exclusions (
+    cluster     integer     NOT NULL,
+    stream      integer     NOT NULL,
+    uid         text        NOT NULL,
+    namespace   text        NOT NULL,
+    name        text        NOT NULL,
+    excluded_at timestamptz NOT NULL,
+    PRIMARY KEY (cluster, stream, uid)
+);
+COMMENT ON TABLE kuberewind.exclusions IS 'Living objects that a label filter leaves out. The decision holds for the whole life, across restarts; the row goes when the life ends.';
+COMMENT ON COLUMN kuberewind.exclusions.cluster IS 'The cluster, as in clusters.';
+COMMENT ON COLUMN kuberewind.exclusions.stream IS 'The stream that served it.';
+COMMENT ON COLUMN kuberewind.exclusions.uid IS 'UID of the object.';
+COMMENT ON COLUMN kuberewind.exclusions.namespace IS 'Namespace, '''' for cluster-scoped objects.';
+COMMENT ON COLUMN kuberewind.exclusions.name IS 'Name.';
+COMMENT ON COLUMN kuberewind.exclusions.excluded_at IS 'When the decision was taken.';
+
+-- The two integers stand together so that no byte is lost to alignment.
+CREATE TABLE kuberewind.deltas_data (
+    cluster     integer     NOT NULL,
+    stream      integer     NOT NULL,
+    seq         bigint      NOT NULL,
+    object_id   bigint      NOT NULL,
+    observed_at timestamptz NOT NULL,
+    occurred_at timestamptz NOT NULL,
+    type        smallint    NOT NULL,
+    source      smallint    NOT NULL,
+    rv          text        NOT NULL,
+    version     text        NOT NULL,
+    manager     text,
+    subresource text,
+    digest      bytea       NOT NULL,
+    patch       jsonb,
+    object      json,
+    exact       bytea
+) PARTITION BY RANGE (observed_at);
+CREATE INDEX deltas_by_seq ON kuberewind.deltas_data (cluster, seq);
+CREATE INDEX deltas_by_object ON kuberewind.deltas_data (cluster, object_id, seq);
+COMMENT ON TABLE kuberewind.deltas_data IS 'Every change of every object. Rows are immutable (I8); the view deltas shows them with their names. One partition for each UTC day of observed_at.';
+COMMENT ON COLUMN kuberewind.deltas_data.cluster IS 'The cluster, as in clusters.';
+COMMENT ON COLUMN kuberewind.deltas_data.stream IS 'The stream that served it.';
+COMMENT ON COLUMN kuberewind.deltas_data.seq IS 'Number of the delta within its cluster: from 1, without holes, never used again.';
+COMMENT ON COLUMN kuberewind.deltas_data.object_id IS 'The life that it belongs to; its first delta has seq = object_id.';
+COMMENT ON COLUMN kuberewind.deltas_data.observed_at IS 'When the recorder saw it. Does not decrease with seq.';
+COMMENT ON COLUMN kuberewind.deltas_data.occurred_at IS 'Best evidence of when it happened: observed_at, but an estimate for what was caught up after a pause.';
+COMMENT ON COLUMN kuberewind.deltas_data.type IS '1 Added, 2 Updated, 3 Deleted, 4 Sync.';
+COMMENT ON COLUMN kuberewind.deltas_data.source IS '1 watch, 2 list, 3 relist, 4 resync, 5 schema, 6 inferred.';
+COMMENT ON COLUMN kuberewind.deltas_data.rv IS 'Resource version; for an inferred delete, of the list that no longer held the object.';
+COMMENT ON COLUMN kuberewind.deltas_data.version IS 'API version in which the object was served.';
+COMMENT ON COLUMN kuberewind.deltas_data.manager IS 'Field manager whose entry in managedFields is newest, NULL if there is none. A watch does not carry the user.';
+COMMENT ON COLUMN kuberewind.deltas_data.subresource IS 'Subresource of that entry, such as status; NULL for none.';
+COMMENT ON COLUMN kuberewind.deltas_data.digest IS 'First 16 bytes of SHA-256 of the canonical JSON text of this version; of the last known version for an inferred delete.';
+COMMENT ON COLUMN kuberewind.deltas_data.patch IS 'RFC 6902 patch, with the member "old" on replace and remove, against the version before with this row''s resource version in its metadata. NULL on first versions, on inferred deletes, and where only the whole object could be stored.';
+COMMENT ON COLUMN kuberewind.deltas_data.object IS 'The whole object, on keyframes. Always text that jsonb accepts.';
+COMMENT ON COLUMN kuberewind.deltas_data.exact IS 'The exact canonical text in UTF-8, where object had to be changed for jsonb; NULL where object is exact.';
+
+CREATE TABLE kuberewind.batches (
+    cluster      integer     NOT NULL,
+    batch        bigint      NOT NULL,
+    epoch        bigint      NOT NULL,
+    first_seq    bigint      NOT NULL,
+    last_seq     bigint      NOT NULL,
+    observed_at  timestamptz NOT NULL,
+    committed_at timestamptz NOT NULL,
+    digest       bytea       NOT NULL
+) PARTITION BY RANGE (observed_at);
+CREATE INDEX batches_by_batch ON kuberewind.batches (cluster, batch);
+CREATE INDEX batches_by_last_seq ON kuberewind.batches (cluster, last_seq);
+COMMENT ON TABLE kuberewind.batches IS 'One row for each commit, chained by digest to the one before: evidence against tampering. One partition for each UTC day of observed_at.';
+COMMENT ON COLUMN kuberewind.batches.cluster IS 'The cluster, as in clusters.';
+COMMENT ON COLUMN kuberewind.batches.batch IS 'Number of the commit within its cluster, without holes.';
+COMMENT ON COLUMN kuberewind.batches.epoch IS 'The writer, as in epochs.';
+COMMENT ON COLUMN kuberewind.batches.first_seq IS 'seq of its first delta; last_seq + 1 if it has none.';
+COMMENT ON COLUMN kuberewind.batches.last_seq IS 'seq of the last delta up to and with this commit.';
+COMMENT ON COLUMN kuberewind.batches.observed_at IS 'observed_at of the last thing in it.';
+COMMENT ON COLUMN kuberewind.batches.committed_at IS 'When it was committed, by the recorder''s clock.';
+COMMENT ON COLUMN kuberewind.batches.digest IS 'SHA-256 over the digest before and the content of this commit, which can be computed again from the tables.';
+
+CREATE TABLE kuberewind.days (
+    cluster   integer     NOT NULL,
+    day       date        NOT NULL,
+    first_seq bigint      NOT NULL,
+    last_seq  bigint      NOT NULL,
+    first_at  timestamptz NOT NULL,
+    last_at   timestamptz NOT NULL,
+    PRIMARY KEY (cluster, day)
+) WITH (fillfactor = 50);
+CREATE INDEX days_by_seq ON kuberewind.days (cluster, first_seq); -- first_seq never changes, so updates stay on the page
+COMMENT ON TABLE kuberewind.days IS 'What each day''s partition of deltas_data holds of a cluster: turns a seq into a day without looking into every partition.';
+COMMENT ON COLUMN kuberewind.days.cluster IS 'The cluster, as in clusters.';
+COMMENT ON COLUMN kuberewind.days.day IS 'UTC day of observed_at.';
+COMMENT ON COLUMN kuberewind.days.first_seq IS 'Its lowest seq.';
+COMMENT ON COLUMN kuberewind.days.last_seq IS 'Its highest seq.';
+COMMENT ON COLUMN kuberewind.days.first_at IS 'Its earliest observed_at.';
+COMMENT ON COLUMN kuberewind.days.last_at IS 'Its latest observed_at.';
+
+CREATE TABLE kuberewind.gaps_data (
+    cluster      integer     NOT NULL,
+    gap          bigint      NOT NULL,
+    stream       integer     NOT NULL,
+    cause        text        NOT NULL,
+    detail       text        NOT NULL,
+    from_rv      text,
+    from_at      timestamptz,
+    opened_batch bigint      NOT NULL,
+    to_rv        text,
+    to_at        timestamptz,
+    closed_batch bigint,
+    outcome      text,
+    appeared     bigint,
+    changed      bigint,
+    vanished     bigint,
+    unchanged    bigint,
+    PRIMARY KEY (cluster, gap)
+);
+COMMENT ON TABLE kuberewind.gaps_data IS 'Where versions may have been missed (I3). A row is opened when the recorder cannot see, and closed once, when it can again.';
+COMMENT ON COLUMN kuberewind.gaps_data.cluster IS 'The cluster, as in clusters.';
+COMMENT ON COLUMN kuberewind.gaps_data.gap IS 'Number of the gap within its cluster.';
+COMMENT ON COLUMN kuberewind.gaps_data.stream IS 'The stream that it is in.';
+COMMENT ON COLUMN kuberewind.gaps_data.cause IS 'Why: first_list, expired, forbidden, unauthorized, not_found, undecodable, history_reversed, configuration, schema, overflow, unreachable.';
+COMMENT ON COLUMN kuberewind.gaps_data.detail IS 'What the server or the recorder says about it.';
+COMMENT ON COLUMN kuberewind.gaps_data.from_rv IS 'Resource version up to which the stream was complete; NULL if it never was.';
+COMMENT ON COLUMN kuberewind.gaps_data.from_at IS 'When it was last known to be complete; NULL if it never was.';
+COMMENT ON COLUMN kuberewind.gaps_data.opened_batch IS 'The commit that opened it.';
+COMMENT ON COLUMN kuberewind.gaps_data.to_rv IS 'Resource version from which the stream is complete again; NULL while open.';
+COMMENT ON COLUMN kuberewind.gaps_data.to_at IS 'When it was complete again; NULL while open.';
+COMMENT ON COLUMN kuberewind.gaps_data.closed_batch IS 'The commit that closed it; NULL while open.';
+COMMENT ON COLUMN kuberewind.gaps_data.outcome IS 'How it ended: resumed if nothing was missed after all, relisted if a list took the place of what was missed, equal if that list held nothing new; NULL while open.';
+COMMENT ON COLUMN kuberewind.gaps_data.appeared IS 'Objects that the list had and the record did not.';
+COMMENT ON COLUMN kuberewind.gaps_data.changed IS 'Objects that the list had in another version.';
+COMMENT ON COLUMN kuberewind.gaps_data.vanished IS 'Objects that the list no longer had: their deletes are inferred.';
+COMMENT ON COLUMN kuberewind.gaps_data.unchanged IS 'Objects that the list had as they were recorded.';
+
+CREATE TABLE kuberewind.pauses_data (
+    cluster    integer     NOT NULL,
+    epoch      bigint      NOT NULL,
+    from_at    timestamptz NOT NULL,
+    to_at      timestamptz NOT NULL,
+    after_seq  bigint      NOT NULL,
+    PRIMARY KEY (cluster, epoch)
+);
+COMMENT ON TABLE kuberewind.pauses_data IS 'When no recorder ran. What was caught up afterwards has estimated times.';
+COMMENT ON COLUMN kuberewind.pauses_data.cluster IS 'The cluster, as in clusters.';
+COMMENT ON COLUMN kuberewind.pauses_data.epoch IS 'The writer that ended the pause.';
+COMMENT ON COLUMN kuberewind.pauses_data.from_at IS 'The last commit before it.';
+COMMENT ON COLUMN kuberewind.pauses_data.to_at IS 'When the writer took over.';
+COMMENT ON COLUMN kuberewind.pauses_data.after_seq IS 'Last seq before it.';
+
+CREATE TABLE kuberewind.documents (
+    cluster integer NOT NULL,
+    digest  bytea   NOT NULL,
+    content json    NOT NULL,
+    PRIMARY KEY (cluster, digest)
+);
+COMMENT ON TABLE kuberewind.documents IS 'The contents of server_data, each kept once.';
+COMMENT ON COLUMN kuberewind.documents.cluster IS 'The cluster, as in clusters.';
+COMMENT ON COLUMN kuberewind.documents.digest IS 'Digest of the content.';
+COMMENT ON COLUMN kuberewind.documents.content IS 'The document, as served.';
+
+CREATE TABLE kuberewind.server_data (
+    cluster     integer     NOT NULL,
+    path        text        NOT NULL,
+    observed_at timestamptz NOT NULL,
+    digest      bytea,
+    PRIMARY KEY (cluster, path, observed_at)
+);
+COMMENT ON TABLE kuberewind.server_data IS 'What the API server said of itself: version, discovery, OpenAPI. A row whenever it changed.';
+COMMENT ON COLUMN kuberewind.server_data.cluster IS 'The cluster, as in clusters.';
+COMMENT ON COLUMN kuberewind.server_data.path IS 'Path of the document on the API server, such as /version.';
+COMMENT ON COLUMN kuberewind.server_data.observed_at IS 'When it was first seen like this; it holds until the next row of the path.';
+COMMENT ON COLUMN kuberewind.server_data.digest IS 'The content, as in documents; NULL when the server stopped serving it.';
+
+-- lz4 where the server was built with it: half the time of pglz for jsonb. New partitions copy it from here.
+DO $$
+BEGIN
+    IF 'lz4' = ANY (SELECT unnest(enumvals) FROM pg_catalog.pg_settings WHERE name = 'default_toast_compression') THEN
+        ALTER TABLE kuberewind.deltas_data
+            ALTER COLUMN patch SET COMPRESSION lz4, ALTER COLUMN object SET COMPRESSION lz4, ALTER COLUMN exact SET COMPRESSION lz4;
+        ALTER TABLE kuberewind.documents ALTER COLUMN content SET COMPRESSION lz4;
+    END IF;
+END $$;
+
+-- Partitions are data, not schema: the recorder asks for them ahead of need, and on demand. As its definer, because the
+-- recorder owns nothing; with LIKE and ATTACH, because CREATE TABLE ... PARTITION OF would stop every writer for its time.
+-- No CHECK constraint is needed to spare ATTACH its scan: the table is empty. The lock on the parent lets writers
+-- go on and keeps a second caller waiting until the first has committed, so call it in a transaction of its own.
+-- A day that was detached and is still there is attached again.
+CREATE FUNCTION kuberewind.ensure_day(day date) RETURNS boolean
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET timezone = 'UTC'
+SET datestyle = 'ISO, YMD'
+AS $$
+DECLARE
+    parent regclass;
+    part   text;
+    made   boolean := false;
+BEGIN
+    IF day IS NULL OR NOT isfinite(day) OR day < '0001-01-01' OR day > '9999-12-31' THEN
+        RAISE EXCEPTION 'ensure_day needs a day of the years 1 to 9999, not %', coalesce(day::text, 'NULL')
+            USING ERRCODE = 'datetime_field_overflow';
+    END IF;
+    FOREACH parent IN ARRAY ARRAY['kuberewind.deltas_data', 'kuberewind.batches']::regclass[] LOOP
+        part := format('kuberewind.%s_p%s', CASE parent WHEN 'kuberewind.batches'::regclass THEN 'batches' ELSE 'deltas' END, to_char(day, 'YYYYMMDD'));
+        CONTINUE WHEN EXISTS (SELECT FROM pg_inherits WHERE inhrelid = to_regclass(part) AND inhparent = parent);
+        EXECUTE format('LOCK TABLE ONLY %s IN SHARE UPDATE EXCLUSIVE MODE', parent);
+        CONTINUE WHEN EXISTS (SELECT FROM pg_inherits WHERE inhrelid = to_regclass(part) AND inhparent = parent);
+        IF to_regclass(part) IS NULL THEN
+            EXECUTE format('CREATE TABLE %s (LIKE %s INCLUDING ALL)', part, parent);
+            EXECUTE format('COMMENT ON TABLE %s IS %L', part, format('Partition of %s for %s (UTC).', parent, day));
+        END IF;
+        EXECUTE format('ALTER TABLE %s ATTACH PARTITION %s FOR VALUES FROM (%L) TO (%L)',
+            parent, part, day::timestamptz, (day + 1)::timestamptz);
+        made := true;
+    END LOOP;
+    RETURN made;
+END $$;
+COMMENT ON FUNCTION kuberewind.ensure_day(date) IS 'Makes the partitions of deltas_data and batches for a UTC day, if they are missing; true if it made one. Does not stop writers.';
+REVOKE ALL ON FUNCTION kuberewind.ensure_day(date) FROM PUBLIC;
+
+DO $$
+BEGIN
+    IF to_regclass('kuberewind.schema_migrations') IS NOT NULL THEN
+        COMMENT ON TABLE kuberewind.schema_migrations IS 'Kept by golang-migrate while it works. Which migration was applied is said by schema_version().';
+        COMMENT ON COLUMN kuberewind.schema_migrations.version IS 'Migration that is running, or ran last.';
+        COMMENT ON COLUMN kuberewind.schema_migrations.dirty IS 'True while it runs, and after it was interrupted.';
+    END IF;
+END $$;

@@ -1,0 +1,37 @@
+// Package migrations makes and changes the schema kuberewind: the tables of the record, and the views that are its public surface.
+//
+// # What it guarantees
+//
+//   - A migration is applied whole or not at all. Each file is sent as one multi-statement query, which PostgreSQL runs as
+//     one transaction, and replaces the function schema_version() in it. That function is what every decision here is taken
+//     from; the table of golang-migrate, which is written before and after the file and says "dirty" after any interruption, is not.
+//     So a migration that was killed at whatever point needs no repair: the next [Up] goes on from what was applied.
+//   - Migrators exclude each other by golang-migrate's advisory lock, and each looks at the version again once it holds it.
+//   - A migration that waits for a lock gives up after five seconds and tries again, so that it never holds up
+//     a recorder or a reader for longer.
+//   - When its context ends, the statement in progress is cancelled on the server before Up or Down returns.
+//
+// # What it rejects, and why
+//
+//   - A schema that is newer than this program ([ErrNewer]): it may mean something that this program does not know.
+//   - Down on a record that holds deltas ([ErrFilled]), unless forced: nothing brings them back.
+//   - PostgreSQL before 15, which is not tested, and a database whose encoding is not UTF8, which cannot hold what Kubernetes serves.
+//
+// The URL must lead to the server itself: session locks do not work through a pooler in transaction mode.
+//
+// # Roles
+//
+// [Roles] makes two group roles and gives them their rights; roles belong to the whole server, so they are never dropped here.
+//
+//   - kuberewind_writer may add to the record, and move its heads, streams, days, ends of lives and ends of gaps. It cannot change or remove a delta,
+//     nor drop a partition (I8): it owns nothing, and partitions are made for it by ensure_day(), which runs as the owner.
+//   - kuberewind_auditor may read the public views, nothing else.
+//
+// A recorder calls [BecomeWriter] on each new connection, so that it gives up its other rights even where it logs in as the owner.
+// That protects against mistakes; against someone who has its password, let it log in as a member of kuberewind_writer that is
+// neither owner nor superuser, and run the migrations with a URL of their own.
+//
+// # Goroutines
+//
+// None outlives a call. Files after the first two are added with the next number, up and down, and replace schema_version().
+package migrations

@@ -1,0 +1,139 @@
+package migrations
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgerrcode"
+)
+
+const (
+	// lockTimeout bounds how long a migration waits for a lock, and with it how long those are held up who queue behind it.
+	lockTimeout = 5 * time.Second
+	// lockPause is the time between two attempts, in which the queue behind the migration runs empty.
+	lockPause = time.Second
+)
+
+// errFilledCode is the SQLSTATE that guard raises.
+const errFilledCode = "KR001"
+
+// guard goes before each migration down, in its transaction. The lock keeps recorders from committing until it has decided.
+const guard = `DO $$
+BEGIN
+    LOCK TABLE kuberewind.heads IN ACCESS EXCLUSIVE MODE;
+    IF EXISTS (SELECT FROM kuberewind.deltas_data) THEN
+        RAISE EXCEPTION 'the record holds deltas' USING ERRCODE = 'KR001';
+    END IF;
+END $$;
+`
+
+// Up brings the schema of the database to the version that this program knows. Any role that may read the version
+// can call it on a schema that is there already. The url is a PostgreSQL URL or key=value string, pgxpool's parameters included.
+// It waits for locks and for other migrators until ctx ends, and says so in the log. Rights are not its business: call Roles afterwards.
+func Up(ctx context.Context, url string, log *slog.Logger) error {
+	return move(ctx, url, log, Latest(), "")
+}
+
+// Down removes the record with all that it holds. Unless forced, it returns ErrFilled if there is any delta.
+func Down(ctx context.Context, url string, force bool) error {
+	before := guard
+	if force {
+		before = ""
+	}
+	err := move(ctx, url, slog.New(slog.DiscardHandler), 0, before)
+	if hasCode(err, errFilledCode) {
+		return fmt.Errorf("%w: removing its schema would destroy every delta in it; force it if that is meant", ErrFilled)
+	}
+	return err
+}
+
+// move applies migrations, up or down as target asks for, each preceded by the SQL in before.
+func move(ctx context.Context, url string, log *slog.Logger, target int, before string) error {
+	err := apply(ctx, url, log, target, before)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return fmt.Errorf("migrate the schema: %w (%w)", context.Cause(ctx), err)
+	case hasCode(err, pgerrcode.InsufficientPrivilege):
+		return fmt.Errorf("migrate the schema: %w (it takes its owner or a superuser, or for the first time a role that may create schemas)", err)
+	default:
+		return fmt.Errorf("migrate the schema: %w", err)
+	}
+}
+
+func apply(ctx context.Context, url string, log *slog.Logger, target int, before string) error {
+	p, err := openProbe(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer p.close(ctx)
+	version, err := Version(ctx, p.conn)
+	if err != nil || version == target {
+		return err
+	}
+	if version > Latest() {
+		return compare(version, Latest())
+	}
+	if err := p.prepare(ctx); err != nil {
+		return err
+	}
+	return retryLocks(ctx, log, func() error {
+		return p.steps(ctx, version, target, before, log)
+	})
+}
+
+// retryLocks repeats f while it fails for want of a lock.
+func retryLocks(ctx context.Context, log *slog.Logger, f func() error) error {
+	for {
+		err := f()
+		if !hasCode(err, pgerrcode.LockNotAvailable, pgerrcode.DeadlockDetected) {
+			return err
+		}
+		log.WarnContext(ctx, "the schema is in use by another session, its migration waits", "error", err)
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(lockPause):
+		}
+	}
+}
+
+// steps applies one migration after another until the version is target or past it.
+func (p *probe) steps(ctx context.Context, from, target int, before string, log *slog.Logger) error {
+	s, err := p.open(ctx, before, log)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	direction := 1
+	if target < from {
+		direction = -1
+	}
+	for {
+		version, err := Version(ctx, p.conn)
+		if err != nil {
+			return err
+		}
+		if (target-version)*direction <= 0 {
+			return past(version)
+		}
+		log.InfoContext(ctx, "migrating the schema", "version", version, "target", target)
+		// Not to exist is what golang-migrate says when someone else took the last step meanwhile.
+		if err := s.migrate.Steps(direction); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return plain(err)
+		}
+	}
+}
+
+// past refuses what a newer program made of the schema while this one waited.
+func past(version int) error {
+	if version > Latest() {
+		return compare(version, Latest())
+	}
+	return nil
+}

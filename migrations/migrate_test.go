@@ -1,0 +1,160 @@
+package migrations_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/kuberewind/kuberewind/migrations"
+)
+
+func TestSchemaGoesUpAndDownAndUpAgain(t *testing.T) {
+	url := newDatabase(t)
+	conn := connect(t, url)
+	require.ErrorIs(t, migrations.Check(t.Context(), conn), migrations.ErrMissing)
+	for range 2 {
+		require.NoError(t, migrations.Up(t.Context(), url, discard()))
+		require.NoError(t, migrations.Check(t.Context(), conn))
+		require.NotEmpty(t, objectsOf(t, conn))
+		require.NoError(t, migrations.Up(t.Context(), url, discard()), "nothing to do is no error")
+
+		require.NoError(t, migrations.Down(t.Context(), url, false))
+		require.ErrorIs(t, migrations.Check(t.Context(), conn), migrations.ErrMissing)
+		require.Equal(t, []string{"schema_migrations"}, objectsOf(t, conn), "only golang-migrate's own table stays")
+	}
+	require.NoError(t, migrations.Down(t.Context(), url, false), "nothing to remove is no error")
+}
+
+func objectsOf(t *testing.T, conn querier) []string {
+	t.Helper()
+	return column[string](t, conn, `SELECT relname::text FROM pg_class WHERE relnamespace = 'kuberewind'::regnamespace AND relkind IN ('r', 'p', 'v')
+		UNION ALL SELECT proname::text FROM pg_proc WHERE pronamespace = 'kuberewind'::regnamespace`)
+}
+
+func TestEachMigrationSaysItsOwnNumberAndIsUndoneExactly(t *testing.T) {
+	url := newDatabase(t)
+	conn := connect(t, url)
+	var before []string
+	for version := 1; version <= migrations.Latest(); version++ {
+		require.NoError(t, migrations.To(t.Context(), url, version))
+		require.Equal(t, version, one[int](t, conn, "SELECT kuberewind.schema_version()"))
+		require.Equal(t, fmt.Sprint(version, false), one[string](t, conn, "SELECT version || ' ' || dirty FROM kuberewind.schema_migrations"))
+
+		after := objectsOf(t, conn)
+		if version > 1 {
+			require.NoError(t, migrations.To(t.Context(), url, version-1))
+			require.Equal(t, version-1, one[int](t, conn, "SELECT kuberewind.schema_version()"))
+			require.ElementsMatch(t, before, objectsOf(t, conn))
+			require.NoError(t, migrations.To(t.Context(), url, version))
+		}
+		before = after
+	}
+}
+
+func TestDownIsRefusedOnAFilledRecordUnlessForced(t *testing.T) {
+	url, conn := migrated(t)
+	fill(t, conn)
+
+	err := migrations.Down(t.Context(), url, false)
+	require.ErrorIs(t, err, migrations.ErrFilled)
+	require.ErrorContains(t, err, "force")
+	require.NoError(t, migrations.Check(t.Context(), conn), "nothing was taken away")
+
+	require.NoError(t, migrations.Down(t.Context(), url, true))
+	require.ErrorIs(t, migrations.Check(t.Context(), conn), migrations.ErrMissing)
+}
+
+func TestDownWaitsForACommitInProgressAndIsRefusedByIt(t *testing.T) {
+	url, conn := migrated(t)
+	fill(t, conn)
+	run(t, conn, "DELETE FROM kuberewind.deltas_data")
+	tx, err := conn.Begin(t.Context())
+	require.NoError(t, err)
+	run(t, tx, "UPDATE kuberewind.heads SET seq = seq + 1")
+	insertDelta(t, tx, delta{seq: 100, object: 1, day: day1, patch: "[]"})
+
+	var down errgroup.Group
+	down.Go(func() error { return migrations.Down(t.Context(), url, false) })
+	eventually(t, connect(t, url), waiting)
+	require.NoError(t, tx.Commit(t.Context()))
+	require.ErrorIs(t, down.Wait(), migrations.ErrFilled)
+	require.NoError(t, migrations.Check(t.Context(), conn))
+}
+
+func TestNewerSchemaIsRefusedWithBothNumbers(t *testing.T) {
+	url, conn := migrated(t)
+	run(t, conn, `CREATE OR REPLACE FUNCTION kuberewind.schema_version() RETURNS integer LANGUAGE sql STABLE RETURN 99`)
+	for name, err := range map[string]error{
+		"Check": migrations.Check(t.Context(), conn),
+		"Up":    migrations.Up(t.Context(), url, discard()),
+		"Down":  migrations.Down(t.Context(), url, true),
+	} {
+		require.ErrorIs(t, err, migrations.ErrNewer, name)
+		require.ErrorContains(t, err, "99", name)
+		require.ErrorContains(t, err, fmt.Sprint(migrations.Latest()), name)
+	}
+	require.NotEmpty(t, objectsOf(t, conn))
+}
+
+func TestOlderSchemaIsReportedWithBothNumbersAndMigrated(t *testing.T) {
+	url := newDatabase(t)
+	conn := connect(t, url)
+	require.NoError(t, migrations.To(t.Context(), url, 1))
+	err := migrations.Check(t.Context(), conn)
+	require.ErrorIs(t, err, migrations.ErrOlder)
+	require.ErrorContains(t, err, "version 1,")
+	require.ErrorContains(t, err, fmt.Sprint(migrations.Latest()))
+	require.NoError(t, migrations.Up(t.Context(), url, discard()))
+	require.NoError(t, migrations.Check(t.Context(), conn))
+}
+
+func TestManyMigratorsAtOnceAllSucceed(t *testing.T) {
+	url := newDatabase(t)
+	group, ctx := errgroup.WithContext(t.Context())
+	for range 8 {
+		group.Go(func() error { return migrations.Up(ctx, url, discard()) })
+	}
+	require.NoError(t, group.Wait())
+	require.NoError(t, migrations.Check(t.Context(), connect(t, url)))
+}
+
+func TestEveryFormOfURLWorks(t *testing.T) {
+	url := newDatabase(t)
+	require.Contains(t, url, "?")
+	config, err := pgx.ParseConfig(url)
+	require.NoError(t, err)
+	for _, form := range []string{
+		strings.Replace(url, "postgres://", "postgresql://", 1) + "&pool_max_conns=3",
+		dsn(config, config.User, config.Password, config.Database),
+	} {
+		require.NoError(t, migrations.Up(t.Context(), form, discard()), form)
+		require.NoError(t, migrations.Down(t.Context(), form, false), form)
+	}
+}
+
+func TestUnreachableServerAndBadURLAreClearErrors(t *testing.T) {
+	err := migrations.Up(t.Context(), "postgres://someone:secret@127.0.0.1:1/record?connect_timeout=5", discard())
+	require.ErrorContains(t, err, "127.0.0.1")
+	require.NotContains(t, err.Error(), "secret")
+	err = migrations.Up(t.Context(), "postgres://someone:secret@127.0.0.1:port/record", discard())
+	require.Error(t, err)
+	require.NotContains(t, err.Error(), "secret")
+}
+
+func TestDatabaseThatCannotHoldUnicodeIsRefused(t *testing.T) {
+	admin := connect(t, newDatabase(t))
+	name := one[string](t, admin, "SELECT current_database() || '_latin'")
+	run(t, admin, "CREATE DATABASE "+name+" ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0")
+	t.Cleanup(func() {
+		_, err := admin.Exec(context.Background(), "DROP DATABASE "+name+" WITH (FORCE)")
+		require.NoError(t, err)
+	})
+	config := admin.Config()
+	url := dsn(config, config.User, config.Password, name)
+	require.ErrorContains(t, migrations.Up(t.Context(), url, discard()), "LATIN1")
+}

@@ -1,0 +1,103 @@
+package migrations
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+
+	"github.com/golang-migrate/migrate/v4/source"
+	"github.com/jackc/pgerrcode"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// Schema is the PostgreSQL schema that holds the record.
+const Schema = "kuberewind"
+
+var (
+	// ErrMissing is returned by Check when the database holds no record.
+	ErrMissing = errors.New("the database holds no record")
+	// ErrOlder is returned by Check when migrations of this program are not yet applied.
+	ErrOlder = errors.New("the schema of the record is older than this program")
+	// ErrNewer is returned when the schema was made by a newer program.
+	ErrNewer = errors.New("the schema of the record is newer than this program")
+	// ErrFilled is returned by Down when the record holds deltas.
+	ErrFilled = errors.New("the record is not empty")
+)
+
+//go:embed *.up.sql *.down.sql
+var files embed.FS
+
+// Querier is what Version and Check need of a connection, pool or transaction.
+type Querier interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+// Latest returns the version of the schema that this program knows.
+func Latest() int {
+	entries, err := files.ReadDir(".")
+	if err != nil {
+		panic(err) // the files are part of the program
+	}
+	latest := 0
+	for _, entry := range entries {
+		if file, err := source.DefaultParse(entry.Name()); err == nil {
+			latest = max(latest, int(file.Version))
+		}
+	}
+	return latest
+}
+
+// Version returns the version of the schema in the database, 0 if there is none.
+func Version(ctx context.Context, db Querier) (int, error) {
+	var version int
+	err := db.QueryRow(ctx, "SELECT kuberewind.schema_version()").Scan(&version)
+	switch {
+	case err == nil:
+		return version, nil
+	case hasCode(err, pgerrcode.InvalidSchemaName, pgerrcode.UndefinedFunction):
+		return 0, nil
+	case hasCode(err, pgerrcode.InsufficientPrivilege):
+		return 0, fmt.Errorf("read the version of the schema: %w (is this role a member of %s or %s?)", err, WriterRole, AuditorRole)
+	default:
+		return 0, fmt.Errorf("read the version of the schema: %w", err)
+	}
+}
+
+// Check returns nil if the schema in the database is the one that this program knows, and otherwise an error that says both
+// versions and is ErrMissing, ErrOlder or ErrNewer.
+func Check(ctx context.Context, db Querier) error {
+	version, err := Version(ctx, db)
+	if err != nil {
+		return err
+	}
+	return compare(version, Latest())
+}
+
+func compare(version, latest int) error {
+	switch {
+	case version == latest:
+		return nil
+	case version == 0:
+		return fmt.Errorf("%w: it has no schema %s; make it with \"recorder migrate\"", ErrMissing, Schema)
+	case version < latest:
+		return fmt.Errorf("%w: version %d, and version %d is needed; run \"recorder migrate\"", ErrOlder, version, latest)
+	default:
+		return fmt.Errorf("%w: version %d, and this program knows up to %d; use a newer program", ErrNewer, version, latest)
+	}
+}
+
+// hasCode tells whether err carries one of the SQLSTATEs.
+func hasCode(err error, codes ...string) bool {
+	var pgErr *pgconn.PgError
+	if !errors.As(err, &pgErr) {
+		return false
+	}
+	for _, code := range codes {
+		if pgErr.Code == code {
+			return true
+		}
+	}
+	return false
+}

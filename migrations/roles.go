@@ -1,0 +1,191 @@
+package migrations
+
+import (
+	"context"
+	_ "embed" // for grants.sql
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgerrcode"
+	"github.com/jackc/pgx/v5"
+)
+
+const (
+	// WriterRole is the role under which a recorder works.
+	WriterRole = "kuberewind_writer"
+	// AuditorRole is the role of those who read the public views.
+	AuditorRole = "kuberewind_auditor"
+)
+
+//go:embed grants.sql
+var grants string
+
+const (
+	// rolesAttempts bounds the retries of Roles; each of them means that a migrator of another database got through.
+	rolesAttempts = 50
+	rolesPause    = 50 * time.Millisecond
+)
+
+// Beginner is what Roles needs of a connection or pool.
+type Beginner interface {
+	Begin(ctx context.Context) (pgx.Tx, error)
+}
+
+// Roles makes the roles of the writer and the auditor where they are missing, and gives them their rights in this database:
+// those, and no others. A migrating role that owns the schema becomes a member of the writer, so that it can step down to it.
+// Call it after each migration.
+//
+// What this role may not do is returned as SQL for an administrator to run in this database, and is no error. Called by a role that
+// does not own the schema, it changes no rights. The error is ErrMissing where there is no schema.
+func Roles(ctx context.Context, db Beginner) (missing string, err error) {
+	for attempt := 1; ; attempt++ {
+		missing, err = roles(ctx, db)
+		if err == nil {
+			return missing, nil
+		}
+		if !collided(err) || attempt == rolesAttempts {
+			return "", fmt.Errorf("set up the roles of the record: %w", err)
+		}
+		select {
+		case <-ctx.Done():
+			return "", fmt.Errorf("set up the roles of the record: %w", context.Cause(ctx))
+		case <-time.After(rolesPause):
+		}
+	}
+}
+
+// collided tells whether another session changed the same rows of the catalogs, which belong to all databases of the server.
+// PostgreSQL has no code of its own for that: "tuple concurrently updated" comes as an internal error.
+func collided(err error) bool {
+	return hasCode(err, pgerrcode.InternalError, pgerrcode.UniqueViolation, pgerrcode.DuplicateObject, pgerrcode.DeadlockDetected)
+}
+
+// standing is what the connected role is and may do.
+type standing struct {
+	user, database        string
+	hasWriter, hasAuditor bool
+	mayCreate             bool // roles
+	owner                 bool // of the schema, or superuser
+}
+
+func roles(ctx context.Context, db Beginner) (missing string, err error) {
+	tx, err := db.Begin(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }() // after a commit it does nothing
+	who, err := standingOf(ctx, tx)
+	if err != nil {
+		return "", err
+	}
+	sql, ready, err := who.create(ctx, tx)
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case !ready:
+		sql = append(sql, who.membership()...)
+		sql = append(sql, strings.TrimSpace(grants))
+	case who.owner:
+		joined, err := who.join(ctx, tx)
+		if err != nil {
+			return "", err
+		}
+		sql = append(sql, joined...)
+		if _, err := tx.Exec(ctx, grants); err != nil {
+			return "", err
+		}
+	}
+	if err := tx.Commit(ctx); err != nil || len(sql) == 0 {
+		return "", err
+	}
+	head := fmt.Sprintf("-- To be run by a superuser in the database %s:\n", pgx.Identifier{who.database}.Sanitize())
+	return head + strings.Join(sql, "\n") + "\n", nil
+}
+
+func standingOf(ctx context.Context, tx pgx.Tx) (who standing, err error) {
+	// The lock keeps two migrators of this database apart; nothing but the waiting of the second depends on it.
+	if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock(hashtext('kuberewind roles'))"); err != nil {
+		return who, err
+	}
+	err = tx.QueryRow(ctx, `SELECT current_user, current_database(),
+			to_regrole($1) IS NOT NULL, to_regrole($2) IS NOT NULL, r.rolsuper OR r.rolcreaterole,
+			pg_has_role(n.nspowner, 'USAGE')
+		FROM pg_catalog.pg_roles r, pg_catalog.pg_namespace n
+		WHERE r.rolname = current_user AND n.nspname = 'kuberewind'`, WriterRole, AuditorRole).
+		Scan(&who.user, &who.database, &who.hasWriter, &who.hasAuditor, &who.mayCreate, &who.owner)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return who, ErrMissing
+	}
+	return who, err
+}
+
+// create makes the roles that are missing; what it may not, it returns as SQL. ready says that both are there.
+func (who standing) create(ctx context.Context, tx pgx.Tx) (missing []string, ready bool, err error) {
+	// Always in this order, so that two migrators cannot wait for each other's second role.
+	if !who.hasWriter {
+		missing = append(missing, "CREATE ROLE "+WriterRole+" NOLOGIN;")
+	}
+	if !who.hasAuditor {
+		missing = append(missing, "CREATE ROLE "+AuditorRole+" NOLOGIN;")
+	}
+	if len(missing) == 0 || !who.mayCreate {
+		return missing, len(missing) == 0, nil
+	}
+	_, err = tx.Exec(ctx, strings.Join(missing, "\n"))
+	return nil, true, err
+}
+
+func (who standing) membership() []string {
+	if !who.owner {
+		return nil
+	}
+	return []string{fmt.Sprintf("GRANT %s TO %s;", WriterRole, pgx.Identifier{who.user}.Sanitize())}
+}
+
+// join makes the owner a member of the writer; if it may not, the SQL for that is returned.
+func (who standing) join(ctx context.Context, tx pgx.Tx) (missing []string, err error) {
+	able, err := mayBecome(ctx, tx, WriterRole)
+	if err != nil || able {
+		return nil, err
+	}
+	inner, err := tx.Begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if _, err = inner.Exec(ctx, who.membership()[0]); err == nil {
+		return nil, inner.Commit(ctx)
+	}
+	if rollback := inner.Rollback(ctx); rollback != nil {
+		return nil, rollback
+	}
+	if hasCode(err, pgerrcode.InsufficientPrivilege) {
+		return who.membership(), nil
+	}
+	return nil, err
+}
+
+// BecomeWriter lets the session work as kuberewind_writer from now on (I8), and tells whether it does: where the role
+// does not exist or this one is not a member of it, the session stays what it is. It is meant for a pool's AfterConnect.
+func BecomeWriter(ctx context.Context, conn *pgx.Conn) (bool, error) {
+	able, err := mayBecome(ctx, conn, WriterRole)
+	if err != nil || !able {
+		return false, err
+	}
+	if _, err := conn.Exec(ctx, "SET ROLE "+WriterRole); err != nil {
+		return false, fmt.Errorf("become %s: %w", WriterRole, err)
+	}
+	return true, nil
+}
+
+// mayBecome asks as each server understands it: since PostgreSQL 16, a member need not be allowed to SET ROLE.
+func mayBecome(ctx context.Context, db Querier, role string) (able bool, err error) {
+	err = db.QueryRow(ctx, `SELECT coalesce(pg_has_role(to_regrole($1)::oid,
+		CASE WHEN current_setting('server_version_num')::int >= 160000 THEN 'SET' ELSE 'MEMBER' END), false)`, role).Scan(&able)
+	if err != nil {
+		return false, fmt.Errorf("ask for membership in %s: %w", role, err)
+	}
+	return able, nil
+}

@@ -1,0 +1,263 @@
+package migrations_test
+
+import (
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/kuberewind/kuberewind/internal/pgtest"
+	"github.com/kuberewind/kuberewind/migrations"
+)
+
+// withRoles returns a database with a small record in it and the roles set up.
+func withRoles(t *testing.T) (url string, conn *pgx.Conn) {
+	t.Helper()
+	url, conn = migrated(t)
+	fill(t, conn)
+	missing, err := migrations.Roles(t.Context(), conn)
+	require.NoError(t, err)
+	require.Empty(t, missing)
+	return url, conn
+}
+
+// denied requires that a statement fails for want of a right, and leaves the transaction usable.
+func denied(t *testing.T, tx pgx.Tx, sql string) {
+	t.Helper()
+	inner, err := tx.Begin(t.Context())
+	require.NoError(t, err)
+	_, err = inner.Exec(t.Context(), sql)
+	require.NoError(t, inner.Rollback(t.Context()))
+	var pgErr *pgconn.PgError
+	require.ErrorAs(t, err, &pgErr, sql)
+	require.Equal(t, "42501", pgErr.Code, sql)
+}
+
+// as begins a transaction under another role, which ends with the test.
+func as(t *testing.T, url, role string) pgx.Tx {
+	t.Helper()
+	tx, err := connect(t, url).Begin(t.Context())
+	require.NoError(t, err)
+	run(t, tx, "SET LOCAL ROLE "+role)
+	return tx
+}
+
+func TestWriterCanAddToTheRecordAndNotChangeIt(t *testing.T) {
+	url, conn := withRoles(t)
+	session := connect(t, url)
+	writer, err := migrations.BecomeWriter(t.Context(), session)
+	require.NoError(t, err)
+	require.True(t, writer)
+	tx, err := session.Begin(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, migrations.WriterRole, one[string](t, tx, "SELECT current_user::text"))
+
+	for _, sql := range []string{
+		"SELECT kuberewind.ensure_day('2026-03-09')",
+		"SELECT * FROM kuberewind.heads FOR UPDATE",
+		"UPDATE kuberewind.heads SET seq = 10, batch = 4",
+		"INSERT INTO kuberewind.lives VALUES (1, 10, 1, 'default', 'new', 'uid-10')",
+		"INSERT INTO kuberewind.deltas_data SELECT * FROM kuberewind.deltas_data WHERE seq = 1",
+		`INSERT INTO kuberewind.batches VALUES (1, 4, 2, 10, 10, '2026-03-09Z', now(), '\x')`,
+		"UPDATE kuberewind.lives SET deleted_seq = 10 WHERE object_id = 6",
+		"UPDATE kuberewind.streams SET position = '5'",
+		"UPDATE kuberewind.days SET last_seq = 10",
+		"UPDATE kuberewind.clusters SET name = 'other'",
+		"INSERT INTO kuberewind.gaps_data (cluster, gap, stream, cause, detail, opened_batch) VALUES (1, 1, 1, 'expired', '', 4)",
+		"UPDATE kuberewind.gaps_data SET to_rv = '1', to_at = now(), closed_batch = 4, outcome = 'resumed', appeared = 0, changed = 0, vanished = 0, unchanged = 0, detail = 'more'",
+		"INSERT INTO kuberewind.exclusions VALUES (1, 1, 'u', 'n', 'n', now())",
+		"DELETE FROM kuberewind.exclusions",
+		"INSERT INTO kuberewind.pauses_data VALUES (1, 3, now(), now(), 10)",
+		"SELECT * FROM kuberewind.deltas, kuberewind.objects LIMIT 1",
+	} {
+		run(t, tx, sql)
+	}
+	require.NoError(t, migrations.Check(t.Context(), tx))
+	for _, sql := range []string{
+		"UPDATE kuberewind.deltas_data SET manager = 'someone else'",
+		"DELETE FROM kuberewind.deltas_data",
+		"TRUNCATE kuberewind.deltas_data",
+		"DROP TABLE kuberewind.deltas_data",
+		"DROP TABLE kuberewind.deltas_p20260301",
+		"DELETE FROM kuberewind.deltas_p20260301",
+		"UPDATE kuberewind.deltas_p20260309 SET manager = NULL",
+		"TRUNCATE kuberewind.deltas_p20260309",
+		"SELECT * FROM kuberewind.deltas_p20260309",
+		"ALTER TABLE kuberewind.deltas_data DETACH PARTITION kuberewind.deltas_p20260301",
+		"UPDATE kuberewind.batches SET digest = NULL",
+		"DELETE FROM kuberewind.batches",
+		"UPDATE kuberewind.lives SET name = 'x'",
+		"DELETE FROM kuberewind.lives",
+		"UPDATE kuberewind.clusters SET key_fingerprint = NULL",
+		"UPDATE kuberewind.gaps_data SET cause = 'none'",
+		"DELETE FROM kuberewind.gaps_data",
+		"DELETE FROM kuberewind.heads",
+		"UPDATE kuberewind.epochs SET config = NULL",
+		"UPDATE kuberewind.pauses_data SET to_at = now()",
+		"CREATE TABLE kuberewind.mine (a int)",
+		"DROP FUNCTION kuberewind.ensure_day(date)",
+		"DROP VIEW kuberewind.deltas",
+		"UPDATE kuberewind.schema_migrations SET dirty = true",
+	} {
+		denied(t, tx, sql)
+	}
+	require.NoError(t, tx.Rollback(t.Context()))
+	require.Equal(t, 9, one[int](t, conn, "SELECT count(*)::int FROM kuberewind.deltas"))
+}
+
+func TestAuditorCanReadTheViewsAndNothingElse(t *testing.T) {
+	url, conn := withRoles(t)
+	tx := as(t, url, migrations.AuditorRole)
+	for _, view := range []string{"deltas", "changes", "objects", "gaps", "pauses", "server"} {
+		run(t, tx, "SELECT * FROM kuberewind."+view)
+		require.False(t, one[bool](t, tx, "SELECT has_table_privilege('kuberewind.' || $1, 'INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER')", view), view)
+	}
+	require.NoError(t, migrations.Check(t.Context(), tx))
+	for _, table := range column[string](t, conn, "SELECT 'kuberewind.' || relname FROM pg_class WHERE relnamespace = 'kuberewind'::regnamespace AND relkind IN ('r', 'p')") {
+		denied(t, tx, "SELECT * FROM "+table)
+		denied(t, tx, "DELETE FROM "+table)
+	}
+	denied(t, tx, "SELECT kuberewind.ensure_day('2026-03-09')")
+	denied(t, tx, "CREATE TABLE kuberewind.mine (a int)")
+}
+
+func TestRolesTakesBackWhatWasGrantedBeside(t *testing.T) {
+	url, conn := withRoles(t)
+	run(t, conn, "GRANT ALL ON kuberewind.deltas_data, kuberewind.deltas_p20260301 TO kuberewind_writer")
+	run(t, conn, "GRANT UPDATE (rv) ON kuberewind.deltas_data TO kuberewind_auditor")
+	run(t, conn, "GRANT ALL ON SCHEMA kuberewind TO kuberewind_writer, kuberewind_auditor")
+	run(t, conn, "GRANT EXECUTE ON FUNCTION kuberewind.ensure_day TO kuberewind_auditor")
+	_, err := migrations.Roles(t.Context(), conn)
+	require.NoError(t, err)
+	tx := as(t, url, migrations.WriterRole)
+	run(t, tx, "SELECT * FROM kuberewind.deltas_data")
+	run(t, tx, "SELECT kuberewind.ensure_day('2026-03-09')")
+	denied(t, tx, "CREATE TABLE kuberewind.deltas_p20260310 (LIKE kuberewind.deltas_data INCLUDING ALL)")
+	denied(t, as(t, url, migrations.AuditorRole), "CREATE TABLE kuberewind.mine (a int)")
+	denied(t, as(t, url, migrations.AuditorRole), "SELECT kuberewind.ensure_day('2026-03-09')")
+	denied(t, tx, "DELETE FROM kuberewind.deltas_data")
+	denied(t, tx, "DELETE FROM kuberewind.deltas_p20260301")
+	denied(t, as(t, url, migrations.AuditorRole), "UPDATE kuberewind.deltas_data SET rv = '1'")
+}
+
+// unknown hides both roles inside a transaction: they belong to the whole server, and other databases need them.
+func unknown(t *testing.T, tx pgx.Tx) {
+	t.Helper()
+	run(t, tx, "ALTER ROLE kuberewind_writer RENAME TO kuberewind_writer_hidden")
+	run(t, tx, "ALTER ROLE kuberewind_auditor RENAME TO kuberewind_auditor_hidden")
+}
+
+func TestOwnerThatMayNotMakeRolesGetsTheSQL(t *testing.T) {
+	url, conn := withRoles(t)
+	tx, err := connect(t, url).Begin(t.Context())
+	require.NoError(t, err)
+	unknown(t, tx)
+	run(t, tx, `CREATE ROLE "Some Owner"`)
+	run(t, tx, `ALTER SCHEMA kuberewind OWNER TO "Some Owner"`)
+	run(t, tx, `SET LOCAL ROLE "Some Owner"`)
+
+	missing, err := migrations.Roles(t.Context(), tx)
+	require.NoError(t, err)
+	require.Contains(t, missing, one[string](t, conn, "SELECT current_database()::text"))
+	require.Contains(t, missing, "CREATE ROLE kuberewind_writer NOLOGIN;\nCREATE ROLE kuberewind_auditor NOLOGIN;\n")
+
+	run(t, tx, "RESET ROLE")
+	run(t, tx, missing)
+	run(t, tx, `SET LOCAL ROLE "Some Owner"`)
+	run(t, tx, "SET LOCAL ROLE kuberewind_writer")
+	run(t, tx, "UPDATE kuberewind.heads SET seq = 10")
+	denied(t, tx, "DELETE FROM kuberewind.deltas_data")
+	run(t, tx, "RESET ROLE")
+	run(t, tx, "SET LOCAL ROLE kuberewind_auditor")
+	run(t, tx, "SELECT * FROM kuberewind.deltas")
+}
+
+func TestOwnerThatMayMakeRolesMakesThemAndBecomesAWriter(t *testing.T) {
+	url, _ := withRoles(t)
+	session := connect(t, url)
+	tx, err := session.Begin(t.Context())
+	require.NoError(t, err)
+	unknown(t, tx)
+	run(t, tx, `CREATE ROLE "Some Owner" CREATEROLE`)
+	run(t, tx, `DO $$ DECLARE r regclass; BEGIN
+		FOR r IN SELECT oid FROM pg_class WHERE relnamespace = 'kuberewind'::regnamespace AND relkind IN ('r', 'p', 'v') LOOP
+			EXECUTE format('ALTER TABLE %s OWNER TO "Some Owner"', r);
+		END LOOP; END $$`)
+	run(t, tx, `ALTER SCHEMA kuberewind OWNER TO "Some Owner"`)
+	run(t, tx, `ALTER FUNCTION kuberewind.ensure_day(date) OWNER TO "Some Owner"`)
+	run(t, tx, `ALTER FUNCTION kuberewind.schema_version() OWNER TO "Some Owner"`)
+	run(t, tx, `SET LOCAL SESSION AUTHORIZATION "Some Owner"`)
+
+	missing, err := migrations.Roles(t.Context(), tx)
+	require.NoError(t, err)
+	require.Empty(t, missing)
+	writer, err := migrations.BecomeWriter(t.Context(), session)
+	require.NoError(t, err)
+	require.True(t, writer)
+	run(t, tx, "UPDATE kuberewind.heads SET seq = 10")
+	run(t, tx, "SELECT kuberewind.ensure_day('2026-03-09')")
+	denied(t, tx, "DELETE FROM kuberewind.deltas_data")
+}
+
+func TestRoleThatDoesNotOwnTheSchemaChangesNoRights(t *testing.T) {
+	url, _ := withRoles(t)
+	missing, err := migrations.Roles(t.Context(), as(t, url, migrations.WriterRole))
+	require.NoError(t, err)
+	require.Empty(t, missing)
+}
+
+func TestStrangerDoesNotBecomeAWriter(t *testing.T) {
+	url, _ := withRoles(t)
+	session := connect(t, url)
+	tx, err := session.Begin(t.Context())
+	require.NoError(t, err)
+	run(t, tx, "CREATE ROLE stranger")
+	run(t, tx, "SET LOCAL SESSION AUTHORIZATION stranger")
+	writer, err := migrations.BecomeWriter(t.Context(), session)
+	require.NoError(t, err)
+	require.False(t, writer)
+	require.ErrorContains(t, migrations.Check(t.Context(), tx), "member")
+}
+
+func TestRolesNeedASchema(t *testing.T) {
+	_, err := migrations.Roles(t.Context(), connect(t, newDatabase(t)))
+	require.ErrorIs(t, err, migrations.ErrMissing)
+}
+
+func TestRolesAreSetUpFromManyDatabasesAtOnce(t *testing.T) {
+	group, ctx := errgroup.WithContext(t.Context())
+	for range 4 {
+		url, _ := migrated(t)
+		for range 2 {
+			session := connect(t, url)
+			group.Go(func() error {
+				_, err := migrations.Roles(ctx, session)
+				return err
+			})
+		}
+	}
+	require.NoError(t, group.Wait())
+}
+
+func TestMigratorWithoutRightsIsToldWhatItNeeds(t *testing.T) {
+	url := pgtest.New(t, nil).Login(t)
+	require.ErrorContains(t, migrations.Up(t.Context(), url, discard()), "owner or a superuser")
+}
+
+func TestMemberOfTheWriterFindsNothingToMigrateAndBecomesTheWriter(t *testing.T) {
+	db := pgtest.New(t, migrate)
+	_, err := migrations.Roles(t.Context(), db.Connect(t))
+	require.NoError(t, err)
+	url := db.Login(t, migrations.WriterRole)
+	require.NoError(t, migrations.Up(t.Context(), url, discard()))
+
+	session := connect(t, url)
+	missing, err := migrations.Roles(t.Context(), session)
+	require.NoError(t, err)
+	require.Empty(t, missing)
+	writer, err := migrations.BecomeWriter(t.Context(), session)
+	require.NoError(t, err)
+	require.True(t, writer)
+}

@@ -1,0 +1,166 @@
+package migrations_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+)
+
+func TestEveryTableViewColumnAndFunctionIsExplained(t *testing.T) {
+	_, conn := migrated(t)
+	run(t, conn, "SELECT kuberewind.ensure_day('2026-03-01')")
+	require.Empty(t, column[string](t, conn, `
+		SELECT c.oid::regclass || coalesce('.' || a.attname, '')
+		FROM pg_class c
+		LEFT JOIN LATERAL (SELECT attnum, attname FROM pg_attribute WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped UNION ALL SELECT 0, NULL) a ON true
+		WHERE c.relnamespace = 'kuberewind'::regnamespace AND c.relkind IN ('r', 'p', 'v')
+		  AND coalesce(CASE a.attnum WHEN 0 THEN obj_description(c.oid, 'pg_class') ELSE col_description(c.oid, a.attnum) END, '') = ''
+		UNION ALL
+		SELECT p.oid::regprocedure::text FROM pg_proc p
+		WHERE p.pronamespace = 'kuberewind'::regnamespace AND coalesce(obj_description(p.oid, 'pg_proc'), '') = ''
+		UNION ALL
+		SELECT 'schema' WHERE obj_description('kuberewind'::regnamespace, 'pg_namespace') IS NULL`))
+}
+
+// The public surface is versioned: columns are added at the end, never moved or taken away.
+func TestViewsHaveTheirPublishedColumns(t *testing.T) {
+	_, conn := migrated(t)
+	for view, columns := range map[string]string{
+		"deltas": "cluster seq observed_at occurred_at type source api_group version resource kind namespace name uid resource_version manager patch object" +
+			" subresource object_id digest exact",
+		"changes": "cluster seq observed_at occurred_at type source api_group version resource kind namespace name uid resource_version manager patch object" +
+			" op path old new step subresource object_id",
+		"objects": "cluster api_group version resource kind namespace name uid first_seen last_seen first_type last_type resource_version deleted object_id last_seq",
+		"gaps":    "cluster gap api_group resource scope cause detail from_at to_at from_rv to_rv open outcome appeared changed vanished unchanged opened_batch closed_batch",
+		"pauses":  "cluster from_at to_at after_seq epoch recorder version",
+		"server":  "cluster path observed_at content digest",
+	} {
+		require.Equal(t, columns, one[string](t, conn, `SELECT string_agg(attname, ' ' ORDER BY attnum) FROM pg_attribute WHERE attrelid = to_regclass('kuberewind.' || $1) AND attnum > 0`, view), view)
+	}
+}
+
+func TestDeltasAreDecoded(t *testing.T) {
+	_, conn := migrated(t)
+	fill(t, conn)
+	require.Equal(t, []string{
+		"prod 1 Sync list apps/v1 deployments Deployment default/web uid-1 1001 kubectl scale",
+		"prod 2 Updated watch apps/v1 deployments Deployment default/web uid-1 1002 kubectl scale",
+		"prod 3 Updated watch apps/v1 deployments Deployment default/web uid-1 1003 kubectl scale",
+		"prod 4 Sync relist apps/v1 deployments Deployment default/web uid-1 1004 kubectl scale",
+		"prod 5 Deleted watch apps/v1 deployments Deployment default/web uid-1 1005 kubectl scale",
+		"prod 6 Added watch apps/v1 deployments Deployment default/web uid-6 1006 kubectl scale",
+		"prod 7 Sync resync apps/v1 deployments Deployment default/web uid-6 1007 kubectl scale",
+		"prod 8 Added watch /v1 nodes Node /node-a uid-8 1008 kubectl scale",
+		"prod 9 Deleted inferred /v1 nodes Node /node-a uid-8 1009 kubectl scale",
+	}, column[string](t, conn, `SELECT concat_ws(' ', cluster, seq, type, source, api_group || '/' || version, resource, kind, namespace || '/' || name, uid, resource_version, manager, subresource)
+		FROM kuberewind.deltas ORDER BY seq`))
+	require.Equal(t, 3, one[int](t, conn, "SELECT (object #> '{spec,replicas}')::int FROM kuberewind.deltas WHERE seq = 1"))
+	require.Equal(t, day1, one[time.Time](t, conn, "SELECT observed_at FROM kuberewind.deltas WHERE seq = 2").UTC())
+}
+
+func TestChangesGiveOneRowForEachPath(t *testing.T) {
+	_, conn := migrated(t)
+	fill(t, conn)
+	require.Equal(t, []string{
+		`1.1 Sync add "" - {"spec": {"replicas": 3}}`,
+		`2.1 Updated replace "/spec/replicas" 3 5`,
+		`2.2 Updated add "/spec/paused" - null`,
+		`4.1 Sync replace "" - {"spec": {"replicas": 7}}`,
+		`5.1 Deleted remove "/spec/paused" null -`,
+		`5.2 Deleted remove "" - -`,
+		`6.1 Added add "" - {"spec": {}}`,
+		`8.1 Added add "" - {}`,
+		`9.1 Deleted remove "" - -`,
+	}, column[string](t, conn, `SELECT concat_ws(' ', seq || '.' || step, type, op, '"' || path || '"', coalesce(old::text, '-'), coalesce(new::text, '-'))
+		FROM kuberewind.changes ORDER BY seq, step`))
+}
+
+func TestObjectsGiveOneRowForEachLife(t *testing.T) {
+	_, conn := migrated(t)
+	fill(t, conn)
+	require.Equal(t, []string{
+		"1 web uid-1 Sync Deleted 03-01 03-02 v1 1005 5 true",
+		"6 web uid-6 Added Sync 03-02 03-03 v1 1007 7 false",
+		"8 node-a uid-8 Added Deleted 03-03 03-03 v1 1009 9 true",
+	}, column[string](t, conn, `SELECT concat_ws(' ', object_id, name, uid, first_type, last_type,
+			to_char(first_seen AT TIME ZONE 'UTC', 'MM-DD'), to_char(last_seen AT TIME ZONE 'UTC', 'MM-DD'), version, resource_version, last_seq, CASE WHEN deleted THEN 'true' ELSE 'false' END)
+		FROM kuberewind.objects ORDER BY object_id`))
+}
+
+func TestGapsPausesAndServerAreShownByName(t *testing.T) {
+	_, conn := migrated(t)
+	fill(t, conn)
+	run(t, conn, `INSERT INTO kuberewind.gaps_data (cluster, gap, stream, cause, detail, from_rv, from_at, opened_batch) VALUES (1, 1, 2, 'forbidden', 'nodes is forbidden', '7', $1, 2)`, day1)
+	run(t, conn, `INSERT INTO kuberewind.gaps_data VALUES (1, 2, 1, 'first_list', '', NULL, NULL, 1, '9', $1, 1, 'relisted', 3, 0, 0, 0)`, day1)
+	run(t, conn, `INSERT INTO kuberewind.pauses_data VALUES (1, 2, $1, $2, 5)`, day1, day2)
+	run(t, conn, `INSERT INTO kuberewind.documents VALUES (1, '\x01', '{"minor": "37"}')`)
+	run(t, conn, `INSERT INTO kuberewind.server_data VALUES (1, '/version', $1, '\x01'), (1, '/openapi/v3/apis/gone', $1, NULL)`, day1)
+
+	require.Equal(t, []string{"prod 1 nodes forbidden open", "prod 2 deployments first_list relisted 3"},
+		column[string](t, conn, "SELECT concat_ws(' ', cluster, gap, resource, cause, CASE WHEN open THEN 'open' END, outcome, appeared) FROM kuberewind.gaps ORDER BY gap"))
+	require.Equal(t, "prod 1 day 5 host-2 v0.2",
+		one[string](t, conn, "SELECT concat_ws(' ', cluster, to_at - from_at, after_seq, recorder, version) FROM kuberewind.pauses"))
+	require.Equal(t, []string{"prod /openapi/v3/apis/gone", `prod /version {"minor": "37"}`},
+		column[string](t, conn, "SELECT concat_ws(' ', cluster, path, content) FROM kuberewind.server ORDER BY path"))
+}
+
+func TestQueriesOfViewsReadOnlyThePartitionsThatTheyNeed(t *testing.T) {
+	_, conn := migrated(t)
+	fill(t, conn)
+	const day = "observed_at >= '2026-03-02T00:00:00Z' AND observed_at < '2026-03-03T00:00:00Z'"
+	for _, query := range []string{
+		"SELECT * FROM kuberewind.deltas WHERE " + day,
+		"SELECT * FROM kuberewind.deltas WHERE namespace = 'default' AND name = 'web' AND " + day,
+		"SELECT * FROM kuberewind.changes WHERE path LIKE '/spec/%' AND " + day,
+	} {
+		require.Equal(t, []string{"deltas_p20260302"}, partitionsIn(plan(t, conn, query)), query)
+	}
+}
+
+func TestQueriesOfViewsStartFromTheName(t *testing.T) {
+	_, conn := migrated(t)
+	fill(t, conn)
+	run(t, conn, `INSERT INTO kuberewind.lives SELECT 1, 1000 + n, 1, 'ns-' || n % 10, 'name-' || n, 'uid-' || n FROM generate_series(1, 20000) n`)
+	run(t, conn, "ANALYZE kuberewind.lives")
+	for _, view := range []string{"deltas", "changes", "objects"} {
+		require.Contains(t, plan(t, conn, "SELECT * FROM kuberewind."+view+" WHERE namespace = 'ns-7' AND name = 'name-7'"), "lives_by_name", view)
+		require.Contains(t, plan(t, conn, "SELECT * FROM kuberewind."+view+" WHERE uid = 'uid-7'"), "lives_by_uid", view)
+	}
+}
+
+func TestObjectsDoNotReadTheDeltasOfAllDays(t *testing.T) {
+	_, conn := migrated(t)
+	fill(t, conn)
+	require.NotContains(t, plan(t, conn, "SELECT kind, count(*) FROM kuberewind.objects GROUP BY kind"), "deltas_p", "what is not asked for is not looked up")
+
+	run(t, conn, "SET enable_seqscan = off") // tables of a few rows would be read whole
+	ran := plan(t, conn, "SELECT * FROM kuberewind.objects WHERE uid = 'uid-8'", "ANALYZE")
+	for _, line := range strings.Split(ran, "\n") {
+		if strings.Contains(line, "deltas_p20260301") || strings.Contains(line, "deltas_p20260302") {
+			require.Contains(t, line, "never executed")
+		}
+	}
+	require.Contains(t, ran, "deltas_p20260303")
+}
+
+func plan(t *testing.T, conn *pgx.Conn, query string, options ...string) string {
+	t.Helper()
+	options = append(options, "COSTS OFF")
+	return strings.Join(column[string](t, conn, "EXPLAIN ("+strings.Join(options, ", ")+") "+query), "\n")
+}
+
+// partitionsIn names the partitions that a plan scans.
+func partitionsIn(plan string) []string {
+	seen := map[string]bool{}
+	var names []string
+	for _, word := range strings.Fields(plan) {
+		if strings.HasPrefix(word, "deltas_p") && len(word) == len("deltas_p20260302") && !seen[word] {
+			seen[word] = true
+			names = append(names, word)
+		}
+	}
+	return names
+}
