@@ -1,0 +1,238 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+var (
+	errOutOfOrder = errors.New("batches were committed out of order")
+	// errLate is the cause with which one attempt is given up.
+	errLate = errors.New("the database did not answer in time")
+)
+
+// Commit writes a batch: whole, once, and after the batch before it. While the database is away, full, read-only or
+// busy, it tries again, until ctx ends; nothing is dropped. The error is ErrFenced if another writer has taken over, and otherwise
+// one that another try would not have changed; ClassOf tells. If ctx ends while a transaction is being committed,
+// nobody knows whether it was: the next Open finds out.
+func (s *Sink) Commit(ctx context.Context, b *Batch) error {
+	if b.Empty() {
+		s.keepBatch(b)
+		return nil
+	}
+	if last := s.committed.Load(); b.number != last+1 {
+		return fmt.Errorf("%w: batch %d after %d", errOutOfOrder, b.number, last)
+	}
+	s.ensureSometimes(ctx)
+	begun := time.Now()
+	attempts, err := s.commitUntilDone(ctx, b)
+	if err != nil {
+		return fmt.Errorf("commit batch %d (seq %d to %d) of cluster %q: %w", b.number, b.firstSeq, b.lastSeq, s.cfg.ClusterName, explain(err))
+	}
+	s.committed.Store(b.number)
+	if s.cfg.Hooks.Committed != nil {
+		s.cfg.Hooks.Committed(CommitStats{
+			EncodeStats: b.stats, Batch: b.number, LastSeq: b.lastSeq, Observed: micros(b.observed), Bytes: b.Bytes(),
+			Attempts: attempts, Latency: time.Since(begun),
+		})
+	}
+	s.keepBatch(b)
+	return nil
+}
+
+func (s *Sink) commitUntilDone(ctx context.Context, b *Batch) (attempts int, err error) {
+	partitions := 0
+	for attempt := 1; ; attempt++ {
+		err := s.attempt(ctx, b, attempt > 1)
+		if err == nil {
+			return attempt, nil
+		}
+		if ctx.Err() != nil {
+			return attempt, errors.Join(context.Cause(ctx), err)
+		}
+		class := ClassOf(err)
+		if !class.Transient() {
+			return attempt, err
+		}
+		wait := backoff(attempt)
+		if class == NoPartition && partitions < maxPartitions {
+			partitions++
+			if err = s.ensureBatch(ctx, b); err == nil {
+				wait = 0
+			}
+		}
+		if s.cfg.Hooks.Retrying != nil {
+			s.cfg.Hooks.Retrying(Retry{Class: class, Attempt: attempt, Wait: wait, Err: err})
+		}
+		if err := sleep(ctx, wait); err != nil {
+			return attempt, err
+		}
+	}
+}
+
+// maxPartitions bounds how often partitions are made for one batch with no pause: making one must not fail to help for ever.
+const maxPartitions = 3
+
+const (
+	firstWait = 50 * time.Millisecond
+	maxWait   = 5 * time.Second
+)
+
+// backoff doubles with each attempt, and differs by a half either way, so that recorders that lost one server do not come back together.
+func backoff(attempt int) time.Duration {
+	wait := min(firstWait<<min(attempt-1, 10), maxWait)
+	return wait/2 + rand.N(wait)
+}
+
+func sleep(ctx context.Context, wait time.Duration) error {
+	if wait == 0 {
+		return ctx.Err()
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return nil
+	}
+}
+
+// attempt tries once. Each try after the first begins with asking whether one before it was committed after all (I7).
+func (s *Sink) attempt(ctx context.Context, b *Batch, again bool) error {
+	limited, cancel := context.WithTimeoutCause(ctx, s.cfg.Patience, errLate)
+	defer cancel()
+	err := s.attemptWithin(limited, b, again)
+	// A deadline that is not ctx's is that of this attempt, or the connect_timeout of the URL.
+	if err != nil && ctx.Err() == nil && (errors.Is(context.Cause(limited), errLate) || errors.Is(err, context.DeadlineExceeded)) {
+		return fmt.Errorf("%w: %s", errLate, err.Error())
+	}
+	return err
+}
+
+func (s *Sink) attemptWithin(ctx context.Context, b *Batch, again bool) error {
+	conn, err := s.pool.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	// A connection that is still in a transaction is closed by this, which rolls back.
+	defer conn.Release()
+	if again {
+		done, err := s.settled(ctx, conn.Conn(), b)
+		if err != nil || done {
+			return err
+		}
+	}
+	return s.write(ctx, conn.Conn(), b)
+}
+
+// settled reads the head to learn whether the batch is committed. A transaction that is still open, on a connection that was lost,
+// holds the head; FOR UPDATE waits until it has ended one way or the other.
+func (s *Sink) settled(ctx context.Context, conn *pgx.Conn, b *Batch) (done bool, err error) {
+	now, err := readHead(ctx, conn, s.info.Cluster, "FOR UPDATE")
+	switch {
+	case err != nil:
+		return false, err
+	case now == b.after():
+		return true, nil
+	case now.epoch == b.epoch && now.batch == b.before.batch && now.digest == b.before.digest:
+		return false, nil
+	}
+	return false, fencedBy(now, b)
+}
+
+// fenced explains why a head was not where it should be.
+func (s *Sink) fenced(ctx context.Context) error {
+	now, err := readHead(ctx, s.pool, s.info.Cluster, "")
+	if err != nil {
+		return errors.Join(ErrFenced, err)
+	}
+	return fmt.Errorf("%w: it writes as epoch %d, this one was epoch %d", ErrFenced, now.epoch, s.info.Epoch)
+}
+
+func fencedBy(now head, b *Batch) error {
+	return fmt.Errorf("%w: the head is at epoch %d, batch %d, seq %d, and this one, of epoch %d, was to follow batch %d, seq %d",
+		ErrFenced, now.epoch, now.batch, now.seq, b.epoch, b.before.batch, b.before.seq)
+}
+
+type querier interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+func readHead(ctx context.Context, db querier, cluster int32, lock string) (h head, err error) {
+	var digest []byte
+	var observed time.Time
+	err = db.QueryRow(ctx, `SELECT epoch, seq, batch, digest, observed_at FROM kuberewind.heads WHERE cluster = $1 `+lock, cluster).
+		Scan(&h.epoch, &h.seq, &h.batch, &digest, &observed)
+	if err != nil {
+		return h, fmt.Errorf("read the head of the record: %w", err)
+	}
+	if len(digest) != len(h.digest) {
+		return h, fmt.Errorf("the head of the record has a digest of %d bytes", len(digest))
+	}
+	h.digest, h.observed = [32]byte(digest), observed.UnixMicro()
+	return h, nil
+}
+
+// write is the transaction.
+func (s *Sink) write(ctx context.Context, conn *pgx.Conn, b *Batch) error {
+	if err := s.moveHead(ctx, conn, b); err != nil {
+		return err
+	}
+	if len(b.lives) > 0 {
+		if err := copyRows(ctx, conn.PgConn(), "lives", lifeColumns, b.livesCopy.b, len(b.lives)); err != nil {
+			return err
+		}
+	}
+	if b.stats.Rows > 0 {
+		if err := copyRows(ctx, conn.PgConn(), "deltas_data", deltaColumns, b.deltas.b, b.stats.Rows); err != nil {
+			return err
+		}
+	}
+	return conn.SendBatch(ctx, s.statements(b)).Close()
+}
+
+// moveHead begins the transaction with the compare-and-swap. I1: the position cannot pass a delta of another writer, nor one of a
+// batch that was not committed, because then no row is found, and nothing is written.
+func (s *Sink) moveHead(ctx context.Context, conn *pgx.Conn, b *Batch) error {
+	batch := new(pgx.Batch)
+	batch.Queue("BEGIN")
+	moved := false
+	batch.Queue(`
+		UPDATE kuberewind.heads SET seq = $5, batch = batch + 1, digest = $6, observed_at = $7
+		WHERE cluster = $1 AND epoch = $2 AND seq = $3 AND batch = $4`,
+		s.info.Cluster, b.epoch, b.before.seq, b.before.batch, b.lastSeq, b.digest[:], micros(b.observed),
+	).Exec(func(tag pgconn.CommandTag) error {
+		moved = tag.RowsAffected() == 1
+		return nil
+	})
+	if err := conn.SendBatch(ctx, batch).Close(); err != nil {
+		return err
+	}
+	if moved {
+		return nil
+	}
+	now, err := readHead(ctx, conn, s.info.Cluster, "")
+	if err != nil {
+		return err
+	}
+	return fencedBy(now, b)
+}
+
+func copyRows(ctx context.Context, conn *pgconn.PgConn, table, columns string, data []byte, rows int) error {
+	tag, err := conn.CopyFrom(ctx, bytes.NewReader(data), "COPY kuberewind."+table+" ("+columns+") FROM STDIN (FORMAT binary)")
+	if err != nil {
+		return fmt.Errorf("copy into %s: %w", table, err)
+	}
+	if tag.RowsAffected() != int64(rows) {
+		return fmt.Errorf("copy into %s: %d rows were sent, and the server took %d", table, rows, tag.RowsAffected())
+	}
+	return nil
+}

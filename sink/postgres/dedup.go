@@ -1,0 +1,76 @@
+package postgres
+
+import "k8s.io/apimachinery/pkg/util/resourceversion"
+
+// recorded reports whether the version is in the record already (I7). A watch that is resumed, or overlaps another, gives
+// again what it gave before; a list is compared by the queue, which knows what waits in it.
+func (st *Stream) recorded(v *version) bool {
+	same := v.known != nil && v.known.isUID(v.uid)
+	if v.item.Source != SourceWatch {
+		return same && v.kind != typeDeleted && fromList(v.item.Source) && v.rv == v.known.rvText() && v.digest == v.known.digest
+	}
+	switch {
+	case same && v.kind == typeDeleted:
+		return false
+	case same && v.rv == "":
+		return v.digest == v.known.digest
+	case same:
+		return notAfter(v.rv, v.known.rvText())
+	case st.buried.covers(v.uid, v.rv):
+		return true
+	}
+	// Several deletes may share the resource version at which the watch is resumed.
+	return v.kind == typeDeleted && v.rv != "" && notAfter(v.rv, st.work.lastRV)
+}
+
+func fromList(source string) bool { return source == SourceList || source == SourceRelist }
+
+// notAfter reports whether a is the same resource version as b, or, where both can be compared, an earlier one (I4).
+func notAfter(a, b string) bool {
+	if a == b {
+		return true
+	}
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	return err == nil && order < 0
+}
+
+// maxBuried is how many ended lives a stream remembers: more than a watch gives again when two overlap for a moment. Lives
+// that ended before the recorder started need not be remembered, since a watch is resumed after them.
+const maxBuried = 4096
+
+// buried remembers the last lives that ended, so that a stretch of a watch that is given again does not begin them anew.
+type buried struct {
+	ended map[[16]byte]uint64 // UID to the resource version of the end, 0 if that is not a number
+	order [][16]byte          // a ring
+	next  int
+}
+
+func (t *buried) add(uid, rv string) {
+	packedUID, ok := packUID(uid)
+	if !ok {
+		return
+	}
+	if t.ended == nil {
+		t.ended = make(map[[16]byte]uint64)
+	}
+	if len(t.order) < maxBuried {
+		t.order = append(t.order, packedUID)
+	} else {
+		delete(t.ended, t.order[t.next])
+		t.order[t.next] = packedUID
+		t.next = (t.next + 1) % maxBuried
+	}
+	t.ended[packedUID], _ = packRV(rv)
+}
+
+// covers reports whether the version belongs to a life that ended. A UID does not come back (I5), but where etcd is restored; what
+// was served after that has a list before it, and resource versions that can be compared.
+func (t *buried) covers(uid, rv string) bool {
+	packedUID, ok := packUID(uid)
+	if !ok {
+		return false
+	}
+	end, ended := t.ended[packedUID]
+	packedRV, number := packRV(rv)
+	return ended && (end == 0 || !number || packedRV <= end)
+}

@@ -1,0 +1,314 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kuberewind/kuberewind/patch"
+)
+
+// kept encodes and commits items, and gives what became of them.
+func (r *recording) kept(items ...Item) EncodeStats {
+	r.t.Helper()
+	b := r.encode(items...)
+	stats := b.stats
+	require.NoError(r.t, r.sink.Commit(context.Background(), b))
+	return stats
+}
+
+func TestWhatIsRecordedIsSkipped(t *testing.T) {
+	r := record(t, newDatabase(t))
+	pods := r.pods()
+	uid := newUID()
+	v1, v2, v3 := made(t, "a", "x", uid, "11", `1`), made(t, "a", "x", uid, "12", `2`), made(t, "a", "x", uid, "13", `2`)
+	stretch := []Item{watched(pods, Added, v1), watched(pods, Updated, v2), watched(pods, Deleted, v3)}
+	r.commit(replacedBy(pods, causeFirstList, "10"))
+	require.Equal(t, 3, r.kept(append(stretch[:2:2], stretch...)...).Rows)
+	again := r.encode(stretch...)
+	require.Equal(t, 3, again.stats.Skipped)
+	require.True(t, again.Empty())
+	require.NoError(t, r.sink.Commit(t.Context(), again))
+	require.Equal(t, int64(2), one[int64](t, r.db, `SELECT batch FROM kuberewind.heads WHERE cluster = $1`, r.cluster()), "nothing is committed for it")
+	require.Equal(t, "12 13", r.position(pods))
+	r.commit(bookmark(pods, "20"))
+	require.Len(t, r.history(), 3)
+	r.verify()
+}
+
+func TestResourceVersionsThatAreNotNumbersAreComparedForEqualityOnly(t *testing.T) {
+	r := record(t, newDatabase(t))
+	st := r.pods()
+	r.commit(replacedBy(st, causeFirstList, "list"))
+	uid := "not-a-uuid"
+	b, a := made(t, "", "x", uid, "b", `1`), made(t, "", "x", uid, "a", `2`)
+	require.Equal(t, 2, r.kept(watched(st, Added, b), watched(st, Updated, a)).Rows)
+	require.Equal(t, 1, r.kept(watched(st, Updated, a)).Skipped)
+	r.reopen()
+	st = r.pods()
+	require.Equal(t, 1, r.kept(watched(st, Updated, a)).Skipped)
+	known, _, _ := st.Known().GetByKey("x")
+	require.Equal(t, uid, string(known.(KnownObject).GetUID()))
+	require.Equal(t, "a", known.(KnownObject).GetResourceVersion())
+}
+
+func TestResourceVersionsThatAreNotOfOneOrderLoseNothing(t *testing.T) {
+	r := record(t, newDatabase(t))
+	st := r.pods()
+	r.commit(replacedBy(st, causeFirstList, "10"), watched(st, Added, made(t, "", "x", newUID(), "100", `1`)))
+	require.Equal(t, 1, r.kept(watched(st, Added, made(t, "", "y", newUID(), "3", `1`))).Rows, "an aggregated API may count for each object")
+	require.Equal(t, "10 100", r.position(st), "and the position does not go back")
+}
+
+func TestObjectsWithoutUIDOrResourceVersionAreRecordedWhenTheyChange(t *testing.T) {
+	r := record(t, newDatabase(t))
+	st := r.pods()
+	one, two := made(t, "", "x", "", "", `1`), made(t, "", "x", "", "", `2`)
+	require.Equal(t, 2, r.kept(watched(st, Added, one), watched(st, Updated, one), watched(st, Updated, two)).Rows)
+	r.reopen()
+	st = r.pods()
+	require.Equal(t, 1, r.kept(watched(st, Updated, two), watched(st, Updated, one)).Rows)
+	require.Equal(t, 1, r.kept(watched(st, Deleted, one)).Rows)
+	history := r.history()
+	require.Len(t, history, 4)
+}
+
+func TestNewUIDUnderAKnownNameEndsTheOldLifeFirst(t *testing.T) {
+	r := record(t, newDatabase(t))
+	pods := r.pods()
+	old, fresh := made(t, "a", "x", newUID(), "11", `1`), made(t, "a", "x", newUID(), "15", `2`)
+	r.commit(watched(pods, Added, old))
+	r.commit(watched(pods, Added, fresh))
+	require.Equal(t, []string{"Added watch", "Deleted inferred", "Added watch"},
+		all[string](t, r.db, `SELECT type || ' ' || source FROM kuberewind.deltas WHERE cluster = $1 ORDER BY seq`, r.cfg.ClusterName))
+	require.Equal(t, []int64{1, 1, 3}, all[int64](t, r.db, `SELECT object_id FROM kuberewind.deltas WHERE cluster = $1 ORDER BY seq`, r.cfg.ClusterName))
+	require.Equal(t, 1, r.kept(watched(pods, Updated, old)).Skipped, "the old life does not begin again")
+	require.Equal(t, old.doc, r.history()[1].Doc)
+	r.verify()
+}
+
+func TestDeleteOfAnUnknownObjectIsALifeOfOneRow(t *testing.T) {
+	r := record(t, newDatabase(t))
+	pods := r.pods()
+	r.commit(replacedBy(pods, causeFirstList, "10"))
+	x := made(t, "a", "x", newUID(), "11", `1`)
+	require.Equal(t, 1, r.kept(watched(pods, Deleted, x)).Rows)
+	require.Equal(t, 1, r.kept(watched(pods, Deleted, x)).Skipped)
+	require.Equal(t, int64(1), one[int64](t, r.db, `SELECT deleted_seq FROM kuberewind.lives WHERE cluster = $1 AND object_id = 1`, r.cluster()))
+	require.True(t, r.history()[0].HasObj)
+	r.verify()
+}
+
+func TestObjectThatAListNoLongerHoldsIsDeletedByInference(t *testing.T) {
+	r := record(t, newDatabase(t))
+	pods := r.pods()
+	x := made(t, "a", "x", newUID(), "5", `1`)
+	r.commit(listed(pods, SourceList, x), replacedBy(pods, causeFirstList, "10"))
+	stats := r.kept(gone(pods, x, "30"), gone(pods, x, "30"), replacedBy(pods, "expired", "30"))
+	require.Equal(t, 1, stats.Rows)
+	require.Equal(t, 1, stats.Skipped)
+	last := r.history()[1]
+	require.Equal(t, "30", last.RV)
+	require.False(t, last.HasPatch)
+	require.False(t, last.HasObj)
+	r.verify()
+}
+
+func TestKeyframesComeWithFirstVersionsSyncsEvery64thVersionAndEachDay(t *testing.T) {
+	r := record(t, newDatabase(t))
+	pods := r.pods()
+	uid := newUID()
+	version := func(rv int) *object { return made(t, "a", "x", uid, fmt.Sprint(rv), fmt.Sprintf(`{"n":%d}`, rv)) }
+	var items []Item
+	for rv := 1; rv <= 130; rv++ {
+		items = append(items, watched(pods, Updated, version(rv)))
+	}
+	r.commit(items...)
+	r.commit(listed(pods, SourceRelist, version(131)))
+	r.commit(watched(pods, Updated, version(132)))
+	r.now = r.now.Add(12 * time.Hour)
+	r.commit(watched(pods, Updated, version(133)), watched(pods, Updated, version(134)))
+	r.reopen()
+	pods = r.pods()
+	r.commit(watched(pods, Updated, version(135)))
+	require.Equal(t, []int64{1, 65, 129, 131, 133},
+		all[int64](t, r.db, `SELECT seq FROM kuberewind.deltas_data WHERE cluster = $1 AND object IS NOT NULL ORDER BY seq`, r.cluster()))
+	require.Equal(t, []int64{1}, all[int64](t, r.db, `SELECT seq FROM kuberewind.deltas_data WHERE cluster = $1 AND patch IS NULL`, r.cluster()))
+	require.Equal(t, []string{"2026-03-10 1 132", "2026-03-11 133 135"},
+		all[string](t, r.db, `SELECT format('%s %s %s', day, first_seq, last_seq) FROM kuberewind.days WHERE cluster = $1 ORDER BY day`, r.cluster()))
+	require.Len(t, r.history(), 135)
+	r.verify()
+}
+
+func TestPatchThatIsLargerThanTheObjectComesWithIt(t *testing.T) {
+	r := record(t, newDatabase(t))
+	pods := r.pods()
+	uid := newUID()
+	r.commit(watched(pods, Added, made(t, "a", "x", uid, "1", `"`+strings.Repeat("long", 500)+`"`)))
+	r.commit(watched(pods, Updated, made(t, "a", "x", uid, "2", `"s"`)))
+	last := r.history()[1]
+	require.True(t, last.HasPatch)
+	require.True(t, last.HasObj)
+}
+
+func TestTimeDoesNotGoBackWithSeq(t *testing.T) {
+	r := record(t, newDatabase(t))
+	pods := r.pods()
+	r.commit(watched(pods, Added, made(t, "a", "x", newUID(), "1", `1`)))
+	r.now = noon.Add(-time.Hour)
+	stats := r.kept(watched(pods, Added, made(t, "a", "y", newUID(), "2", `1`)))
+	require.Equal(t, time.Hour, stats.Held)
+	r.reopen()
+	pods = r.pods()
+	r.commit(watched(pods, Added, made(t, "a", "z", newUID(), "3", `1`)))
+	for _, d := range r.history() {
+		require.Equal(t, noon, d.Observed.UTC())
+	}
+	require.Equal(t, 0, one[int](t, r.db, `SELECT count(*) FROM kuberewind.pauses_data WHERE from_at > to_at`))
+}
+
+func TestOccurredIsWhatTheItemSaysElseWhenItWasObserved(t *testing.T) {
+	r := record(t, newDatabase(t))
+	pods := r.pods()
+	estimated := watched(pods, Added, made(t, "a", "x", newUID(), "1", `1`))
+	estimated.Occurred = noon.Add(-time.Hour)
+	r.commit(estimated, watched(pods, Added, made(t, "a", "y", newUID(), "2", `1`)))
+	require.Equal(t, []time.Time{noon.Add(-time.Hour), noon}, utc(all[time.Time](t, r.db, `SELECT occurred_at FROM kuberewind.deltas_data WHERE cluster = $1 ORDER BY seq`, r.cluster())))
+}
+
+func utc(times []time.Time) []time.Time {
+	for i := range times {
+		times[i] = times[i].UTC()
+	}
+	return times
+}
+
+// hazards are contents that jsonb or text cannot hold, or that are easily damaged.
+func hazards() map[string]string {
+	deep := strings.Repeat(`[`, 3000) + strings.Repeat(`]`, 3000)
+	return map[string]string{
+		"NUL":                `{"a":"x\u0000y"}`,
+		"lone surrogate":     `{"a":"\ud800","b":"\udc00x"}`,
+		"surrogate pair":     `{"a":"\ud83d\ude00"}`,
+		"invalid UTF-8":      "{\"a\":\"\xff\xfe\"}",
+		"NUL in a key":       `{"\u0000":1,"\u0000a":2}`,
+		"beyond 2^53":        `{"a":9007199254740993,"b":-123456789012345678901234567890.5}`,
+		"beyond numeric":     `{"a":1e200000}`,
+		"exponents":          `{"a":1e3,"b":1.50,"c":-0,"d":1e-7}`,
+		"1.5 MiB":            `{"a":"` + noise(1536<<10) + `"}`,
+		"deep":               `{"a":` + deep + `}`,
+		"duplicate keys":     `{"a":1,"a":2}`,
+		"empty key, / and ~": `{"":1,"a/b":2,"c~d":3,"e~1f":null}`,
+		"explicit null":      `{"a":null}`,
+		"control characters": `{"a":"\u0001\u001f\t\n\u007f"}`,
+		"a backslash u text": `{"a":"\\u0000"}`,
+	}
+}
+
+func TestHazardousContentIsGivenBackExactly(t *testing.T) {
+	r := record(t, newDatabase(t))
+	things := r.pods()
+	var want []patch.Doc
+	rv := 10
+	for name, content := range hazards() {
+		uid := newUID()
+		for _, spec := range []string{`{"plain":true}`, content, strings.Replace(content, "{", `{"more":[1,2],`, 1), `{"plain":true}`, content} {
+			rv++
+			o := made(t, "a", strings.ReplaceAll(name, " ", "-"), uid, fmt.Sprint(rv), spec)
+			want = append(want, o.doc)
+			require.Zero(t, r.kept(watched(things, Updated, o)).Mismatches, name)
+			if rv%4 == 0 {
+				r.reopen()
+				things = r.pods()
+			}
+		}
+	}
+	history := r.history()
+	require.Len(t, history, len(want))
+	for i := range want {
+		require.Equal(t, string(want[i]), string(history[i].Doc), "seq %d", i+1)
+	}
+	for i, d := range history {
+		if _, unsafe := patch.SafeForSQL(want[i]); unsafe {
+			require.True(t, d.HasObj, "what SQL cannot hold is stored whole, seq %d", d.Seq)
+		}
+	}
+	require.Equal(t, len(want), one[int](t, r.db, `SELECT count(*) FROM kuberewind.deltas WHERE cluster = $1 AND (object IS NULL OR object -> 'metadata' ->> 'name' <> '')`, r.cfg.ClusterName),
+		"SQL can read each object")
+	r.verify()
+}
+
+func TestTextsThatPostgreSQLCannotHoldAreReplaced(t *testing.T) {
+	r := record(t, newDatabase(t))
+	st := r.pods()
+	o := made(t, "a", "x", newUID(), "1", `1`)
+	o.manager, o.subresource = "bad\x00\xff", "sta\x00tus"
+	r.commit(watched(st, Added, o))
+	require.Equal(t, "bad\uFFFD\uFFFD sta\uFFFDtus", one[string](t, r.db, `SELECT manager || ' ' || subresource FROM kuberewind.deltas_data WHERE cluster = $1`, r.cluster()))
+	r.verify()
+}
+
+// The API server bounds neither the length nor the characters of a role's name.
+func TestNamesThatTheRecordCannotHoldAsTheyAreLoseNothing(t *testing.T) {
+	r := record(t, newDatabase(t))
+	st := r.pods()
+	long := noise(6000)
+	names := []string{long, long + "x", "nul\x00and more", "bad\uFFFDname", "plain"}
+	uids := make([]string, len(names))
+	items := []Item{replacedBy(st, causeFirstList, "1")}
+	for i, name := range names {
+		uids[i] = newUID()
+		items = append(items, watched(st, Added, made(t, "a", name, uids[i], strconv.Itoa(10+i), `1`)))
+	}
+	r.commit(items...)
+	held := all[string](t, r.db, `SELECT name FROM kuberewind.lives WHERE cluster = $1 ORDER BY object_id`, r.cluster())
+	require.Len(t, held[0], maxName)
+	require.NotEqual(t, held[0], held[1], "a digest tells them apart")
+	require.Equal(t, []string{"nul\uFFFDand more", "bad\uFFFDname", "plain"}, held[2:])
+	r.reopen()
+	st = r.pods()
+	for i, name := range names {
+		known, exists, _ := st.Known().GetByKey("a/" + name)
+		require.True(t, exists, "%.20q", name)
+		require.Equal(t, uids[i], string(known.(KnownObject).GetUID()))
+	}
+	require.Equal(t, 1, r.kept(watched(st, Deleted, made(t, "a", names[0], uids[0], "20", `1`))).Rows)
+	require.Equal(t, len(names), one[int](t, r.db, `SELECT count(*) FROM kuberewind.lives WHERE cluster = $1`, r.cluster()), "a restart begins no second life")
+	r.verify()
+}
+
+func TestItemsThatMakeNoSenseAreRefused(t *testing.T) {
+	db := newDatabase(t)
+	for _, change := range []func(*Item){
+		func(it *Item) { it.Stream = 99 },
+		func(it *Item) { it.Kind = 0 },
+		func(it *Item) { it.Type = "Odd" },
+		func(it *Item) { it.Source = "" },
+		func(it *Item) { it.Object = nil },
+		func(it *Item) { it.Object = &object{name: "x"} },
+	} {
+		r := record(t, db)
+		it := watched(r.pods(), Added, made(t, "a", "x", newUID(), "1", `1`))
+		change(&it)
+		_, err := r.sink.Encode([]Item{it})
+		require.Error(t, err)
+		_, again := r.sink.Encode(nil)
+		require.Equal(t, err, again, "what was numbered will not be committed")
+	}
+}
+
+func TestOneBatchMayHoldTwoDays(t *testing.T) {
+	r := record(t, newDatabase(t))
+	pods := r.pods()
+	before, after := watched(pods, Added, made(t, "a", "x", newUID(), "1", `1`)), watched(pods, Added, made(t, "a", "y", newUID(), "2", `1`))
+	before.Observed, after.Observed = noon.Add(12*time.Hour-time.Microsecond), noon.Add(12*time.Hour)
+	r.commit(before, after)
+	require.Equal(t, []string{"2026-03-10 1 1", "2026-03-11 2 2"},
+		all[string](t, r.db, `SELECT format('%s %s %s', day, first_seq, last_seq) FROM kuberewind.days WHERE cluster = $1 ORDER BY day`, r.cluster()))
+	r.verify()
+}

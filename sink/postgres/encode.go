@@ -1,0 +1,187 @@
+package postgres
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// An encoder numbers rows and keeps the known state. It belongs to the goroutine that calls Encode.
+type encoder struct {
+	cluster int32
+	head    head
+	lastDay int32 // newest day that has a row in days
+	lastGap int64
+	chain   *chain
+	now     func() time.Time
+	hooks   Hooks
+	err     error // after which it is of no more use
+
+	plain, diff, packed []byte // memory for the version before, the patch and the compressed text
+}
+
+// Encode makes a batch of items: it skips what is recorded, computes and checks patches, gives seqs and moves the known
+// state. It may run while the batch before is being committed. After an error the sink cannot be used further, because
+// seqs were given that will not be committed; neither may a batch be left out.
+func (s *Sink) Encode(items []Item) (*Batch, error) {
+	e := &s.encoder
+	if e.err != nil {
+		return nil, e.err
+	}
+	b := s.spareBatch()
+	e.begin(b)
+	for i := range items {
+		if err := e.item(b, s.stream(items[i].Stream), &items[i]); err != nil {
+			e.err = fmt.Errorf("encode item %d of %d, of stream %d: %w", i+1, len(items), items[i].Stream, err)
+			return nil, e.err
+		}
+	}
+	e.end(b)
+	b.stats.Items = len(items)
+	if e.hooks.Encoded != nil {
+		e.hooks.Encoded(b.stats)
+	}
+	return b, nil
+}
+
+func (e *encoder) begin(b *Batch) {
+	b.epoch, b.number, b.before = e.head.epoch, e.head.batch+1, e.head
+	b.firstSeq = e.head.seq + 1
+	b.deltas.begin()
+	e.chain.begin(e.head.digest)
+}
+
+func (e *encoder) item(b *Batch, st *Stream, it *Item) error {
+	if st == nil {
+		return errors.New("the stream is not open")
+	}
+	e.observe(b, it)
+	switch it.Kind {
+	case Delta:
+		return e.delta(b, st, it)
+	case Position:
+		e.position(b, st, it)
+	case Interrupted:
+		e.interrupted(b, st, it)
+	case Resumed:
+		e.resumed(b, st, it)
+	case Replaced:
+		e.replaced(b, st, it)
+	case Excluded, Unexcluded:
+		e.exclude(b, st, it)
+	default:
+		return fmt.Errorf("unknown kind %d of item", it.Kind)
+	}
+	return nil
+}
+
+// observe moves the encoder's time, which does not decrease with seq.
+func (e *encoder) observe(b *Batch, it *Item) {
+	observed := it.Observed
+	if observed.IsZero() {
+		observed = e.now()
+	}
+	switch at := observed.UnixMicro(); {
+	case at >= e.head.observed:
+		e.head.observed = at
+	default:
+		b.stats.Held = max(b.stats.Held, time.Duration(e.head.observed-at)*time.Microsecond)
+	}
+}
+
+// touch marks the stream's row for the batch.
+func (b *Batch) touch(st *Stream) {
+	if !st.dirty {
+		st.dirty = true
+		b.dirty = append(b.dirty, st)
+	}
+	b.changed = true
+}
+
+func (e *encoder) exclude(b *Batch, st *Stream, it *Item) {
+	namespace, name := splitKey(it.Key)
+	uid := it.UID
+	if it.Object != nil {
+		namespace, name, uid = it.Object.GetNamespace(), it.Object.GetName(), it.Object.GetUID()
+	}
+	if st.setExcluded(uid, it.Kind == Excluded) {
+		if b.excluded == nil {
+			b.excluded = make(map[excludedKey]excludedRow)
+		}
+		b.excluded[excludedKey{st.id, uid}] = excludedRow{
+			present: it.Kind == Excluded, namespace: clean(namespace), name: clean(name), at: e.head.observed,
+		}
+		b.changed = true
+	}
+	e.pass(b, st, it.Position)
+}
+
+// append adds a row to the batch, under the next seq.
+func (e *encoder) append(b *Batch, st *Stream, r *row) {
+	st.work.lastSeq = r.seq
+	b.touch(st)
+	b.stats.count(r)
+	b.bound(r, &e.lastDay)
+	e.chain.delta(r)
+	r.copyTo(&b.deltas, e.cluster)
+}
+
+// bound widens the bounds of the row's day.
+func (b *Batch) bound(r *row, lastDay *int32) {
+	day := dayOf(r.observed)
+	if n := len(b.days); n == 0 || b.days[n-1].day != day {
+		b.days = append(b.days, dayRow{day: day, created: day > *lastDay, firstSeq: r.seq, firstAt: r.observed})
+		*lastDay = max(day, *lastDay)
+	}
+	d := &b.days[len(b.days)-1]
+	d.lastSeq, d.lastAt = r.seq, r.observed
+}
+
+// end completes the batch, and the digest of it, and moves the head.
+func (e *encoder) end(b *Batch) {
+	b.lastSeq, b.observed = e.head.seq, e.head.observed
+	b.deltas.end()
+	e.endLives(b)
+	e.endGaps(b)
+	for _, st := range b.dirty {
+		st.dirty = false
+		b.streams = append(b.streams, streamRow{id: st.id, state: st.publish()})
+	}
+	if !b.changed {
+		return
+	}
+	b.digest = e.chain.end(e.cluster, b.epoch, b.number, b.firstSeq, b.lastSeq, b.observed)
+	e.head = b.after()
+}
+
+func (e *encoder) endLives(b *Batch) {
+	b.livesCopy.begin()
+	for i := range b.lives {
+		e.chain.life(&b.lives[i])
+		b.lives[i].copyTo(&b.livesCopy, e.cluster)
+	}
+	b.livesCopy.end()
+	for _, ended := range b.endings {
+		e.chain.ending(ended)
+	}
+}
+
+// endGaps copies what the gaps are now: the next batch may change them while this one is being committed.
+func (e *encoder) endGaps(b *Batch) {
+	for _, g := range b.touched {
+		b.gaps = append(b.gaps, gapChange{gap: *g, created: g.opened == b.number})
+	}
+	slices.SortFunc(b.gaps, func(x, y gapChange) int { return cmp.Compare(x.number, y.number) })
+	for i := range b.gaps {
+		if b.gaps[i].created {
+			e.chain.opening(&b.gaps[i].gap)
+		}
+	}
+	for i := range b.gaps {
+		if b.gaps[i].closed == b.number {
+			e.chain.closing(&b.gaps[i].gap)
+		}
+	}
+}

@@ -1,0 +1,128 @@
+package postgres
+
+import "strings"
+
+// A stream has at most one open gap: a stretch that cannot be seen is one row, whatever becomes the reason on the way. The row
+// keeps the first cause, without which nothing would have been missed; streams.detail shows the present one.
+
+const causeFirstList = "first_list"
+
+// Outcomes of a gap: nothing was missed; a list took the place of what was missed; that list held nothing new.
+const (
+	outcomeResumed  = "resumed"
+	outcomeRelisted = "relisted"
+	outcomeEqual    = "equal"
+)
+
+func (e *encoder) interrupted(b *Batch, st *Stream, it *Item) {
+	m := &it.Marker
+	if st.work.gap == nil {
+		e.openGap(b, st, m)
+	}
+	e.setState(b, st, stateInterrupted, note(m))
+}
+
+func (e *encoder) resumed(b *Batch, st *Stream, it *Item) {
+	w := &st.work
+	if w.gap != nil {
+		e.closeGap(b, st, outcomeResumed, firstOf(it.Marker.ToRV, w.position))
+	}
+	state := stateLive
+	if !w.synced {
+		state = stateListing
+	}
+	e.setState(b, st, state, "")
+}
+
+// resumedByItself closes a gap that a recorder before this one left open, when the watch turns out to go on from the stored
+// position: this one's reflector was never interrupted, so it will not say that it has resumed.
+func (e *encoder) resumedByItself(b *Batch, st *Stream) {
+	if st.work.gap == nil || !st.work.inherited {
+		return
+	}
+	e.closeGap(b, st, outcomeResumed, st.work.position)
+	e.setState(b, st, stateLive, "")
+}
+
+// replaced records that the stream is complete up to a list. I3: that is a gap, even where none was open, because nobody saw
+// what came between.
+func (e *encoder) replaced(b *Batch, st *Stream, it *Item) {
+	w, m := &st.work, &it.Marker
+	if w.gap == nil {
+		e.openGap(b, st, m)
+	}
+	outcome := outcomeRelisted
+	if w.synced && m.Appeared == 0 && m.Changed == 0 && m.Vanished == 0 {
+		outcome = outcomeEqual
+	}
+	w.gap.detail = joined(w.gap.detail, clean(m.Detail))
+	w.gap.counts = &[4]int64{int64(m.Appeared), int64(m.Changed), int64(m.Vanished), int64(m.Unchanged)}
+	rv := firstOf(m.ToRV, it.Position)
+	e.closeGap(b, st, outcome, rv)
+	w.synced, w.filter = true, st.filter()
+	w.position, w.lastRV, w.positionedAt = rv, rv, e.head.observed
+	e.setState(b, st, stateLive, "")
+}
+
+func (e *encoder) openGap(b *Batch, st *Stream, m *Marker) {
+	e.lastGap++
+	g := &gap{number: e.lastGap, stream: st.id, cause: clean(m.Cause), detail: clean(m.Detail), opened: b.number}
+	if from := firstOf(m.FromRV, st.work.position); from != "" && m.Cause != causeFirstList {
+		at := st.work.positionedAt
+		if !m.FromTime.IsZero() {
+			at = m.FromTime.UnixMicro()
+		}
+		from = clean(from)
+		g.fromRV, g.fromAt = &from, &at
+	}
+	st.work.gap, st.work.inherited = g, false
+	b.change(g)
+}
+
+func (e *encoder) closeGap(b *Batch, st *Stream, outcome, toRV string) {
+	g, at := st.work.gap, e.head.observed
+	g.outcome, g.closed, g.toAt = outcome, b.number, &at
+	if toRV != "" {
+		toRV = clean(toRV)
+		g.toRV = &toRV
+	}
+	st.work.gap = nil
+	b.change(g)
+	b.touch(st)
+}
+
+// change marks the gap's row for the batch.
+func (b *Batch) change(g *gap) {
+	for _, touched := range b.touched {
+		if touched == g {
+			return
+		}
+	}
+	b.touched = append(b.touched, g)
+	b.changed = true
+}
+
+func note(m *Marker) string {
+	if m.Detail == "" {
+		return m.Cause
+	}
+	return m.Cause + ": " + m.Detail
+}
+
+// joined gives a detail with another that may repeat it.
+func joined(detail, more string) string {
+	switch {
+	case strings.HasPrefix(more, detail):
+		return more
+	case more == "":
+		return detail
+	}
+	return detail + "; " + more
+}
+
+func firstOf(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}

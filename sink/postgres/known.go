@@ -1,0 +1,136 @@
+package postgres
+
+import (
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kuberewind/kuberewind/patch"
+)
+
+// Known is what the record holds of a stream's living objects, with the batches that are encoded and not yet committed. It
+// is a cache.KeyListerGetter whose values are KnownObjects. Only Encode changes it.
+type Known struct {
+	mu      sync.RWMutex                 // protects objects and count
+	objects map[string]map[string]*entry // by namespace, then name
+	count   int
+}
+
+// A KnownObject is one version of an object in the record.
+type KnownObject struct {
+	namespace, name string
+	entry           *entry
+}
+
+// GetNamespace gives its namespace, "" for a cluster-scoped object.
+func (k KnownObject) GetNamespace() string { return k.namespace }
+
+// GetName gives its name.
+func (k KnownObject) GetName() string { return k.name }
+
+// GetUID gives its UID.
+func (k KnownObject) GetUID() types.UID { return types.UID(k.entry.uidText()) }
+
+// GetResourceVersion gives its resource version, "" if it had none.
+func (k KnownObject) GetResourceVersion() string { return k.entry.rvText() }
+
+// Digest gives the digest of its canonical text, zero if the record could not be folded.
+func (k KnownObject) Digest() [16]byte { return k.entry.digest }
+
+// Doc gives its canonical text, nil if the record could not be folded.
+func (k KnownObject) Doc() patch.Doc {
+	if k.entry.doc == nil {
+		return nil
+	}
+	doc, err := k.entry.text(nil)
+	if err != nil {
+		return nil
+	}
+	return doc
+}
+
+// Manager says that nobody is to be blamed for storing an object again.
+func (k KnownObject) Manager() (name, subresource string) { return "", "" }
+
+// ListKeys gives the keys of all living objects, "namespace/name" or "name", in no order.
+func (k *Known) ListKeys() []string {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	keys := make([]string, 0, k.count)
+	for namespace, objects := range k.objects {
+		for name := range objects {
+			keys = append(keys, joinKey(namespace, name))
+		}
+	}
+	return keys
+}
+
+// GetByKey gives the KnownObject of a key. It never returns an error.
+func (k *Known) GetByKey(key string) (value any, exists bool, err error) {
+	namespace, name := splitKey(key)
+	e := k.get(namespace, name)
+	if e == nil {
+		return nil, false, nil
+	}
+	return KnownObject{namespace: namespace, name: name, entry: e}, true, nil
+}
+
+// Len gives the number of living objects.
+func (k *Known) Len() int {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return k.count
+}
+
+func (k *Known) get(namespace, name string) *entry {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return k.objects[namespace][name]
+}
+
+// put stores an entry. The name is copied each time, because it may share the memory of a whole object, and a Go map takes
+// over the key of an assignment even where it holds an equal one.
+func (k *Known) put(namespace, name string, e *entry) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	objects := k.objects[namespace]
+	if objects == nil {
+		if k.objects == nil {
+			k.objects = make(map[string]map[string]*entry)
+		}
+		objects = make(map[string]*entry)
+		k.objects[strings.Clone(namespace)] = objects
+	}
+	before := len(objects)
+	objects[strings.Clone(name)] = e
+	k.count += len(objects) - before
+}
+
+func (k *Known) remove(namespace, name string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	objects := k.objects[namespace]
+	if _, ok := objects[name]; !ok {
+		return
+	}
+	k.count--
+	if delete(objects, name); len(objects) == 0 {
+		delete(k.objects, namespace)
+	}
+}
+
+func joinKey(namespace, name string) string {
+	if namespace == "" {
+		return name
+	}
+	return namespace + "/" + name
+}
+
+// splitKey is the reverse of joinKey. A name may hold a slash in aggregated APIs; a namespace may not.
+func splitKey(key string) (namespace, name string) {
+	if namespace, name, ok := strings.Cut(key, "/"); ok {
+		return namespace, name
+	}
+	return "", key
+}

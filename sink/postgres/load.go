@@ -1,0 +1,231 @@
+package postgres
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/klauspost/compress/s2"
+
+	"github.com/kuberewind/kuberewind/patch"
+)
+
+// A loader folds the living objects of a stream from the record.
+//
+// All rows that the last version of an object needs are in one partition, because the first row of a life in a day is a
+// keyframe (I8). So the days are gone through from the newest, each query reads one partition, and an object that was
+// found is not looked for again. What changed lately is found at once; what has not changed for a hundred days costs a hundred
+// lookups in an index.
+type loader struct {
+	sink    *Sink
+	stream  *Stream
+	pending []pendingLife // by object_id
+	packed  []byte
+}
+
+type pendingLife struct {
+	objectID        int64
+	namespace, name string
+	uid             string
+}
+
+// loadChunk is how many objects are asked for at once: the server sorts their rows.
+const loadChunk = 500
+
+func (s *Sink) loadKnown(ctx context.Context, st *Stream) error {
+	l := &loader{sink: s, stream: st}
+	if err := l.lives(ctx); err != nil {
+		return fmt.Errorf("load its living objects: %w", err)
+	}
+	days, err := l.days(ctx)
+	if err != nil {
+		return fmt.Errorf("load the days of the record: %w", err)
+	}
+	for _, day := range days {
+		if err := l.day(ctx, day); err != nil {
+			return fmt.Errorf("fold its objects of %s: %w", day.lastAt.UTC().Format(time.DateOnly), err)
+		}
+	}
+	for i := range l.pending {
+		l.unfolded(&l.pending[i], &fold{}, errors.New("no keyframe is on record"))
+	}
+	return nil
+}
+
+func (l *loader) lives(ctx context.Context) error {
+	rows, err := l.sink.pool.Query(ctx, `
+		SELECT object_id, namespace, name, uid FROM kuberewind.lives
+		WHERE cluster = $1 AND stream = $2 AND deleted_seq IS NULL ORDER BY object_id`, l.sink.info.Cluster, l.stream.id)
+	if err != nil {
+		return err
+	}
+	l.pending, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (p pendingLife, err error) {
+		return p, row.Scan(&p.objectID, &p.namespace, &p.name, &p.uid)
+	})
+	return err
+}
+
+type recordedDay struct {
+	lastSeq         int64
+	firstAt, lastAt time.Time
+}
+
+func (l *loader) days(ctx context.Context) ([]recordedDay, error) {
+	if len(l.pending) == 0 {
+		return nil, nil
+	}
+	rows, err := l.sink.pool.Query(ctx, `
+		SELECT last_seq, first_at, last_at FROM kuberewind.days
+		WHERE cluster = $1 AND last_seq >= $2 ORDER BY day DESC`, l.sink.info.Cluster, l.pending[0].objectID)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (d recordedDay, err error) {
+		return d, row.Scan(&d.lastSeq, &d.firstAt, &d.lastAt)
+	})
+}
+
+// day finds pending objects in one partition. Those that were born later need not be looked for: they were found.
+func (l *loader) day(ctx context.Context, day recordedDay) error {
+	var missing []pendingLife
+	for chunk := range slices.Chunk(l.pending, loadChunk) {
+		if chunk[0].objectID > day.lastSeq {
+			missing = append(missing, chunk...)
+			continue
+		}
+		found, err := l.chunk(ctx, chunk, day)
+		if err != nil {
+			return err
+		}
+		for i := range chunk {
+			if !found[chunk[i].objectID] {
+				missing = append(missing, chunk[i])
+			}
+		}
+	}
+	l.pending = missing
+	return nil
+}
+
+// foldQuery gives, of each object, the last keyframe within the bounds and the rows after it.
+const foldQuery = `
+	SELECT d.object_id, d.seq, d.observed_at, d.rv, d.digest, d.patch::text, d.object::text, d.exact
+	FROM unnest($2::bigint[]) AS o (object_id)
+	CROSS JOIN LATERAL (
+		SELECT seq FROM kuberewind.deltas_data
+		WHERE cluster = $1 AND object_id = o.object_id AND object IS NOT NULL AND observed_at BETWEEN $3 AND $4
+		ORDER BY seq DESC LIMIT 1
+	) AS keyframe
+	CROSS JOIN LATERAL (
+		SELECT * FROM kuberewind.deltas_data
+		WHERE cluster = $1 AND object_id = o.object_id AND seq >= keyframe.seq AND observed_at BETWEEN $3 AND $4
+	) AS d
+	ORDER BY d.object_id, d.seq`
+
+// A fold is one object on its way through its rows.
+type fold struct {
+	objectID, seq int64
+	observed      time.Time
+	rv            string
+	digest        []byte
+	doc           patch.Doc
+	since         uint8
+	unsafe        bool
+	err           error
+}
+
+func (l *loader) chunk(ctx context.Context, chunk []pendingLife, day recordedDay) (found map[int64]bool, err error) {
+	ids := make([]int64, len(chunk))
+	for i := range chunk {
+		ids[i] = chunk[i].objectID
+	}
+	rows, err := l.sink.pool.Query(ctx, foldQuery, l.sink.info.Cluster, ids, day.firstAt, day.lastAt)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	found = make(map[int64]bool, len(chunk))
+	var f fold
+	for rows.Next() {
+		var next fold
+		var change, object, exact pgtype.DriverBytes // valid until the next row
+		if err := rows.Scan(&next.objectID, &next.seq, &next.observed, &next.rv, &next.digest, &change, &object, &exact); err != nil {
+			return nil, err
+		}
+		if next.objectID != f.objectID {
+			l.finish(chunk, &f)
+			f = fold{objectID: next.objectID}
+			found[next.objectID] = true
+		}
+		f.seq, f.observed, f.rv, f.digest = next.seq, next.observed, next.rv, next.digest
+		f.add(change, object, exact)
+	}
+	l.finish(chunk, &f)
+	return found, rows.Err()
+}
+
+// add folds one row. After an error the next keyframe sets the object right again.
+func (f *fold) add(change, object, exact []byte) {
+	switch {
+	case exact != nil:
+		f.doc, f.err = patch.Canonical(exact)
+		f.since, f.unsafe = 0, true
+	case object != nil:
+		f.doc, f.err = patch.Canonical(object)
+		f.since, f.unsafe = 0, false
+	case change != nil && f.err == nil:
+		f.doc, f.err = patch.Apply(withResourceVersion(f.doc, f.rv), change)
+		f.since++
+	}
+}
+
+// finish makes the folded object known.
+func (l *loader) finish(chunk []pendingLife, f *fold) {
+	if f.objectID == 0 {
+		return
+	}
+	i, ok := slices.BinarySearchFunc(chunk, f.objectID, func(p pendingLife, id int64) int { return cmp.Compare(p.objectID, id) })
+	if !ok {
+		return
+	}
+	p := &chunk[i]
+	digest := patch.Digest(f.doc)
+	// I6: what the record folds to is what was served.
+	if f.err != nil || !bytes.Equal(digest[:], f.digest) {
+		l.unfolded(p, f, f.err)
+		return
+	}
+	e := newEntry(p.uid, f.rv)
+	e.id, e.digest, e.day, e.since, e.unsafe = p.objectID, digest, dayOf(f.observed.UnixMicro()), f.since, f.unsafe
+	l.packed = s2.Encode(l.packed[:cap(l.packed)], f.doc)
+	e.doc = bytes.Clone(l.packed)
+	l.stream.known.put(p.namespace, p.served(f.doc), &e)
+}
+
+// served gives the name as the server knows it: that of the object, where lives could not hold it.
+func (p *pendingLife) served(doc patch.Doc) string {
+	value, _ := patch.Get(doc, "/metadata/name")
+	if name, ok := patch.Unquote(value); ok && lifeName(string(name)) == p.name {
+		return string(name)
+	}
+	return p.name
+}
+
+// unfolded makes an object known of which only the identity is: its next version is stored whole.
+func (l *loader) unfolded(p *pendingLife, f *fold, err error) {
+	e := newEntry(p.uid, f.rv)
+	e.id, e.day = p.objectID, noDay
+	l.stream.known.put(p.namespace, p.name, &e)
+	m := Mismatch{Stream: l.stream.id, Seq: f.seq, Key: joinKey(p.namespace, p.name), Err: err}
+	l.sink.log.Error("the record of an object does not fold to what was served; its next version is stored whole",
+		"cluster", l.sink.cfg.ClusterName, "stream", m.Stream, "object", m.Key, "object_id", p.objectID, "seq", m.Seq, "error", err)
+	if l.sink.cfg.Hooks.Unfolded != nil {
+		l.sink.cfg.Hooks.Unfolded(m)
+	}
+}

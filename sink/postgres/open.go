@@ -1,0 +1,166 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgerrcode"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/kuberewind/kuberewind/migrations"
+)
+
+var (
+	// ErrKeyMismatch says that the cluster's Secrets were hidden with another key (I9).
+	ErrKeyMismatch = errors.New("the cluster was recorded with another key for the values of Secrets")
+	// ErrNameTaken says that another cluster has the name.
+	ErrNameTaken = errors.New("another cluster has this name in the record")
+)
+
+func (s *Sink) open(ctx context.Context) error {
+	if err := migrations.Check(ctx, s.pool); err != nil {
+		return err
+	}
+	if err := s.ensureAhead(ctx); err != nil {
+		return err
+	}
+	if err := s.takeOver(ctx); err != nil {
+		return err
+	}
+	if err := s.loadEncoder(ctx); err != nil {
+		return err
+	}
+	return s.loadServer(ctx)
+}
+
+// registerAttempts bounds how often two clusters that are registered at once may take each other's number.
+const registerAttempts = 20
+
+func (s *Sink) takeOver(ctx context.Context) error {
+	for attempt := 1; ; attempt++ {
+		err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+			return s.beginEpoch(ctx, tx)
+		})
+		if !isCode(err, pgerrcode.UniqueViolation) || attempt == registerAttempts {
+			return err
+		}
+	}
+}
+
+func (s *Sink) beginEpoch(ctx context.Context, tx pgx.Tx) error {
+	if _, err := tx.Exec(ctx, `SET LOCAL lock_timeout = '60s'`); err != nil {
+		return err
+	}
+	now := s.now().UTC().Truncate(time.Microsecond)
+	known, err := s.findCluster(ctx, tx)
+	if err == nil && !known {
+		err = s.registerCluster(ctx, tx, now)
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.moveEpoch(ctx, tx); err != nil {
+		return err
+	}
+	// I4: the clock may have gone back since the last commit; the record's time does not.
+	s.info.Started = latest(now, s.info.Observed)
+	s.info.Resumed = s.info.Epoch > 1
+	_, err = tx.Exec(ctx, `
+		INSERT INTO kuberewind.epochs (cluster, epoch, started_at, after_seq, recorder, version, config) VALUES ($1, $2, $3, $4, $5, $6, $7::jsonb)`,
+		s.info.Cluster, s.info.Epoch, now, s.info.AfterSeq, clean(s.cfg.Recorder), clean(s.cfg.Version), string(s.cfg.ConfigJSON))
+	if err != nil || !s.info.Resumed {
+		return err
+	}
+	_, err = tx.Exec(ctx, `
+		INSERT INTO kuberewind.pauses_data (cluster, epoch, from_at, to_at, after_seq) VALUES ($1, $2, $3, $4, $5)`,
+		s.info.Cluster, s.info.Epoch, s.info.Observed, s.info.Started, s.info.AfterSeq)
+	return err
+}
+
+func (s *Sink) findCluster(ctx context.Context, tx pgx.Tx) (known bool, err error) {
+	var name string
+	var fingerprint []byte
+	err = tx.QueryRow(ctx, `SELECT cluster, name, key_fingerprint FROM kuberewind.clusters WHERE uid = $1`, s.cfg.ClusterUID).
+		Scan(&s.info.Cluster, &name, &fingerprint)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return false, nil
+	case err != nil:
+		return false, err
+	case !bytes.Equal(fingerprint, s.cfg.KeyFingerprint):
+		// I9: with another key, every Secret would seem to change, and old and new values could not be compared.
+		return false, fmt.Errorf("%w (fingerprint %x, and this recorder's key has %x): give it the key that it was first recorded with", ErrKeyMismatch, fingerprint, s.cfg.KeyFingerprint)
+	case name == s.cfg.ClusterName:
+		return true, nil
+	}
+	_, err = tx.Exec(ctx, `UPDATE kuberewind.clusters SET name = $2 WHERE cluster = $1`, s.info.Cluster, s.cfg.ClusterName)
+	return true, s.nameTaken(err)
+}
+
+func (s *Sink) registerCluster(ctx context.Context, tx pgx.Tx, now time.Time) error {
+	err := tx.QueryRow(ctx, `
+		INSERT INTO kuberewind.clusters (cluster, uid, name, registered_at, key_fingerprint)
+		SELECT coalesce(max(cluster), 0) + 1, $1, $2, $3, $4 FROM kuberewind.clusters RETURNING cluster`,
+		s.cfg.ClusterUID, s.cfg.ClusterName, now, s.cfg.KeyFingerprint).Scan(&s.info.Cluster)
+	if err != nil {
+		return s.nameTaken(err)
+	}
+	origin := genesis(s.cfg.ClusterUID)
+	_, err = tx.Exec(ctx, `INSERT INTO kuberewind.heads (cluster, epoch, seq, batch, digest, observed_at) VALUES ($1, 0, 0, 0, $2, $3)`,
+		s.info.Cluster, origin[:], now)
+	return err
+}
+
+// nameTaken explains the one duplicate that another try does not resolve.
+func (s *Sink) nameTaken(err error) error {
+	var pgErr *pgconn.PgError
+	if errors.As(err, &pgErr) && pgErr.Code == pgerrcode.UniqueViolation && pgErr.ConstraintName == "clusters_name_key" {
+		return fmt.Errorf("%w: give this one another name than %q", ErrNameTaken, s.cfg.ClusterName)
+	}
+	return err
+}
+
+// moveEpoch makes this the cluster's writer. From its commit on, the compare-and-swap of any other finds no row (I1).
+func (s *Sink) moveEpoch(ctx context.Context, tx pgx.Tx) error {
+	h := &s.encoder.head
+	var digest []byte
+	err := tx.QueryRow(ctx, `
+		UPDATE kuberewind.heads SET epoch = epoch + 1 WHERE cluster = $1 RETURNING epoch, seq, batch, digest, observed_at`, s.info.Cluster).
+		Scan(&h.epoch, &h.seq, &h.batch, &digest, &s.info.Observed)
+	if err != nil {
+		return fmt.Errorf("take over the head of the record: %w", err)
+	}
+	h.digest, h.observed = [32]byte(digest), s.info.Observed.UnixMicro()
+	s.info.Epoch, s.info.AfterSeq = h.epoch, h.seq
+	return nil
+}
+
+// loadEncoder reads what the encoder goes on from, apart from the head.
+func (s *Sink) loadEncoder(ctx context.Context) error {
+	e := &s.encoder
+	e.cluster, e.chain, e.now, e.hooks = s.info.Cluster, newChain(), s.now, s.cfg.Hooks
+	s.committed.Store(e.head.batch)
+	var day *time.Time
+	err := s.pool.QueryRow(ctx, `
+		SELECT (SELECT max(day) FROM kuberewind.days WHERE cluster = $1), (SELECT coalesce(max(gap), 0) FROM kuberewind.gaps_data WHERE cluster = $1)`,
+		s.info.Cluster).Scan(&day, &e.lastGap)
+	e.lastDay = noDay
+	if day != nil {
+		e.lastDay = dayOf(day.UnixMicro())
+	}
+	return err
+}
+
+// noDay is before every day.
+const noDay = -1 << 31
+
+func latest(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,194 @@
+package postgres
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kuberewind/kuberewind/migrations"
+)
+
+func (r *recording) openWith(change func(*Config)) error {
+	r.t.Helper()
+	cfg := r.cfg
+	change(&cfg)
+	s, err := Open(context.Background(), cfg)
+	if err == nil {
+		s.Close()
+	}
+	return err
+}
+
+func TestAnotherKeyIsRefused(t *testing.T) {
+	r := record(t, newDatabase(t))
+	err := r.openWith(func(c *Config) { c.KeyFingerprint = []byte{9} })
+	require.ErrorIs(t, err, ErrKeyMismatch)
+	require.Equal(t, Permanent, ClassOf(err))
+	require.Equal(t, int64(1), one[int64](t, r.db, `SELECT epoch FROM kuberewind.heads WHERE cluster = $1`, r.cluster()), "the refused one took nothing over")
+}
+
+func TestNameOfAnotherClusterIsRefused(t *testing.T) {
+	r := record(t, newDatabase(t))
+	other := newUID()
+	err := r.openWith(func(c *Config) { c.ClusterUID = other })
+	require.ErrorIs(t, err, ErrNameTaken)
+	require.ErrorContains(t, err, r.cfg.ClusterName)
+	require.NoError(t, r.openWith(func(c *Config) { c.ClusterUID, c.ClusterName = other, "other" }))
+	require.ErrorIs(t, r.openWith(func(c *Config) { c.ClusterUID = other }), ErrNameTaken, "nor can a cluster be renamed so")
+	require.Error(t, r.openWith(func(c *Config) { c.ClusterName = "" }))
+}
+
+func TestClusterIsRenamed(t *testing.T) {
+	r := record(t, newDatabase(t))
+	r.sink.Close()
+	r.cfg.ClusterName = "production"
+	r.open()
+	require.Equal(t, []string{"production"}, all[string](t, r.db, `SELECT name FROM kuberewind.clusters`))
+}
+
+func TestSchemaOfAnotherVersionIsRefused(t *testing.T) {
+	r := record(t, newDatabase(t))
+	for version, want := range map[string]error{"999": migrations.ErrNewer, "1": migrations.ErrOlder} {
+		r.db.exec(t, `CREATE OR REPLACE FUNCTION kuberewind.schema_version() RETURNS integer LANGUAGE sql STABLE RETURN `+version)
+		err := r.openWith(func(*Config) {})
+		require.ErrorIs(t, err, want)
+		require.Equal(t, Permanent, ClassOf(err))
+	}
+	r.db.exec(t, `DROP SCHEMA kuberewind CASCADE`)
+	require.ErrorIs(t, r.openWith(func(*Config) {}), migrations.ErrMissing)
+}
+
+func TestDatabaseThatCannotBeReachedIsAnErrorThatMayPass(t *testing.T) {
+	r := record(t, newDatabase(t))
+	err := r.openWith(func(c *Config) { c.URL = "postgres://nobody@127.0.0.1:1/none?sslmode=disable" })
+	require.Equal(t, Connection, ClassOf(err))
+	require.True(t, ClassOf(err).Transient())
+	require.Error(t, r.openWith(func(c *Config) { c.URL = "postgres://%%" }))
+	err = r.openWith(func(c *Config) { c.URL = r.db.Login(t) })
+	require.Equal(t, Permanent, ClassOf(err))
+	require.ErrorContains(t, err, migrations.WriterRole)
+}
+
+func TestEachTakeoverIsAnEpochAndAPause(t *testing.T) {
+	r := record(t, newDatabase(t))
+	require.Equal(t, Info{Cluster: r.cluster(), Epoch: 1, Observed: noon, Started: noon}, utcInfo(r.sink.Info()))
+	r.now = noon.Add(time.Minute)
+	r.commit(watched(r.pods(), Added, made(t, "a", "x", newUID(), "1", `1`)))
+	r.now = noon.Add(time.Hour)
+	r.reopen()
+	require.Equal(t, Info{Cluster: r.cluster(), Epoch: 2, AfterSeq: 1, Observed: noon.Add(time.Minute), Started: noon.Add(time.Hour), Resumed: true}, utcInfo(r.sink.Info()))
+	require.Equal(t, []string{"2 00:59:00 1"},
+		all[string](t, r.db, `SELECT format('%s %s %s', epoch, to_at - from_at, after_seq) FROM kuberewind.pauses WHERE cluster = $1`, r.cfg.ClusterName))
+	require.Equal(t, []string{`1 0 test v0 ["*"]`, `2 1 test v0 ["*"]`},
+		all[string](t, r.db, `SELECT format('%s %s %s %s %s', epoch, after_seq, recorder, version, config -> 'include') FROM kuberewind.epochs WHERE cluster = $1 ORDER BY epoch`, r.cluster()))
+}
+
+func utcInfo(i Info) Info {
+	i.Observed, i.Started = i.Observed.UTC(), i.Started.UTC()
+	return i
+}
+
+func TestClustersRegisteredAtOnceGetNumbersOfTheirOwn(t *testing.T) {
+	r := record(t, newDatabase(t))
+	const clusters = 8
+	errs := make(chan error)
+	for range clusters {
+		go func() {
+			errs <- r.openWith(func(c *Config) {
+				uid := newUID()
+				c.ClusterUID, c.ClusterName = uid, uid
+			})
+		}()
+	}
+	for range clusters {
+		require.NoError(t, <-errs)
+	}
+	require.Equal(t, clusters+1, one[int](t, r.db, `SELECT count(*) FROM kuberewind.heads`))
+}
+
+func TestCommitsWaitForTheDiskWhateverTheServerSays(t *testing.T) {
+	db := newDatabase(t)
+	db.exec(t, `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET synchronous_commit = off', current_database()); END $$`)
+	r := record(t, db)
+	var setting string
+	require.NoError(t, r.sink.pool.QueryRow(t.Context(), `SHOW synchronous_commit`).Scan(&setting))
+	require.Equal(t, "on", setting)
+}
+
+func TestPoolOfTheCallerStaysOpen(t *testing.T) {
+	db := newDatabase(t)
+	pool, err := NewPool(t.Context(), db.url)
+	require.NoError(t, err)
+	defer pool.Close()
+	r := record(t, db, func(c *Config) { c.Pool = pool })
+	r.sink.Close()
+	require.NoError(t, pool.Ping(t.Context()))
+}
+
+func TestWhatTheServerSaysIsRecordedWhenItChanges(t *testing.T) {
+	r := record(t, newDatabase(t))
+	say := func(path string, content []byte) {
+		t.Helper()
+		r.now = r.now.Add(time.Second)
+		require.NoError(t, r.sink.RecordServer(t.Context(), path, content))
+	}
+	say("/openapi", nil)
+	say("/version", []byte(`{"major":"1"}`))
+	say("/version", []byte(`{"major":"1"}`))
+	say("/version", []byte(`{"major":"2"}`))
+	say("/version", nil)
+	say("/version", nil)
+	r.reopen()
+	say("/version", nil)
+	say("/version", []byte(`{"major":"1"}`))
+	r.now = noon
+	say("/version", []byte(`{"nul":"\u0000"}`))
+	require.ErrorIs(t, r.sink.RecordServer(t.Context(), "/version", []byte(`<html>`)), errDocument)
+	require.Equal(t, []string{`{"major": "1"}`, `{"major": "2"}`, ``, `{"major": "1"}`, `{"nul": "` + "\uFFFD" + `"}`},
+		all[string](t, r.db, `SELECT coalesce(content::text, '') FROM kuberewind.server WHERE cluster = $1 AND path = '/version' ORDER BY observed_at`, r.cfg.ClusterName))
+	require.Equal(t, 3, one[int](t, r.db, `SELECT count(*) FROM kuberewind.documents WHERE cluster = $1`, r.cluster()))
+	require.Equal(t, 5, one[int](t, r.db, `SELECT count(*) FROM kuberewind.server_data WHERE cluster = $1`, r.cluster()))
+}
+
+func TestStatusSaysWhereEachStreamStands(t *testing.T) {
+	r := record(t, newDatabase(t))
+	pods, nodes := r.pods(), r.stream(StreamSpec{Resource: "nodes", Kind: "Node"})
+	r.now = noon.Add(time.Minute)
+	r.commit(listed(pods, SourceList, made(t, "a", "x", newUID(), "5", `1`)), replacedBy(pods, causeFirstList, "10"), interruptedBy(nodes, "forbidden", "no"))
+	status, err := ReadStatus(t.Context(), r.db.admin)
+	require.NoError(t, err)
+	require.Len(t, status.Clusters, 1)
+	c := status.Clusters[0]
+	require.Equal(t, r.cfg.ClusterName, c.Name)
+	require.Equal(t, "test v0", c.Recorder+" "+c.Version)
+	require.Equal(t, noon.Add(time.Minute), c.ObservedAt.UTC())
+	require.Equal(t, noon.Add(time.Minute), c.CommittedAt.UTC())
+	require.Equal(t, []int64{1, 1, 1}, []int64{c.Seq, c.Batch, c.Epoch})
+	require.Len(t, c.Streams, 2)
+	require.Equal(t, "nodes interrupted forbidden: no", c.Streams[0].Resource+" "+c.Streams[0].State+" "+c.Streams[0].Detail)
+	require.Equal(t, &OpenGap{Cause: "forbidden", Detail: "no"}, c.Streams[0].Gap)
+	require.Equal(t, "pods live 10", c.Streams[1].Resource+" "+c.Streams[1].State+" "+c.Streams[1].Position)
+	require.Equal(t, int64(1), c.Streams[1].Living)
+	require.Nil(t, c.Streams[1].Gap)
+}
+
+func TestHooksTellWhatWasDone(t *testing.T) {
+	var encoded []EncodeStats
+	var committed []CommitStats
+	r := record(t, newDatabase(t), func(c *Config) {
+		c.Hooks.Encoded = func(s EncodeStats) { encoded = append(encoded, s) }
+		c.Hooks.Committed = func(s CommitStats) { committed = append(committed, s) }
+	})
+	pods := r.pods()
+	x := made(t, "a", "x", newUID(), "1", `1`)
+	r.commit(watched(pods, Added, x), watched(pods, Added, x))
+	want := EncodeStats{Items: 2, Rows: 1, Types: [5]int{typeAdded: 1}, Keyframes: 1, Skipped: 1}
+	require.Equal(t, []EncodeStats{want}, encoded)
+	require.Len(t, committed, 1)
+	require.Equal(t, want, committed[0].EncodeStats)
+	require.Equal(t, []int64{1, 1, 1}, []int64{committed[0].Batch, committed[0].LastSeq, int64(committed[0].Attempts)})
+	require.Positive(t, committed[0].Bytes)
+	require.Equal(t, noon, committed[0].Observed)
+}

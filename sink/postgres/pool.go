@@ -1,0 +1,46 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/kuberewind/kuberewind/migrations"
+)
+
+// NewPool makes the connections of a recorder. They work as the role kuberewind_writer where they may (I8), wait for the disk when
+// they commit, and are ended by the server soon after this process can no longer be reached, so that a transaction
+// which it left open does not hold up its successor. No connection is made yet.
+func NewPool(ctx context.Context, url string) (*pgxpool.Pool, error) {
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, fmt.Errorf("the database's URL: %w", err)
+	}
+	config.AfterConnect = prepareSession
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return nil, fmt.Errorf("the database's connections: %w", err)
+	}
+	return pool, nil
+}
+
+// sessionSettings are set by a statement and not in the startup message, which poolers may refuse. An operator's choice to wait for
+// replicas is kept; a choice not to wait for the disk is not, because a position must not be ahead of what survives (I1).
+const sessionSettings = `
+	SELECT set_config('idle_in_transaction_session_timeout', '30s', false),
+		set_config('tcp_keepalives_idle', '10', false),
+		set_config('tcp_keepalives_interval', '5', false),
+		set_config('tcp_keepalives_count', '4', false),
+		set_config('tcp_user_timeout', '30000', false),
+		set_config('timezone', 'UTC', false),
+		set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, false)`
+
+func prepareSession(ctx context.Context, conn *pgx.Conn) error {
+	if _, err := conn.Exec(ctx, sessionSettings); err != nil {
+		return fmt.Errorf("settings of the session: %w", err)
+	}
+	_, err := migrations.BecomeWriter(ctx, conn)
+	return err
+}

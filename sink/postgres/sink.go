@@ -1,0 +1,165 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// Config says which cluster is written where, and by whom.
+type Config struct {
+	// Pool is a pool that NewPool made. If it is nil, Open makes one for URL, and Close ends it.
+	Pool *pgxpool.Pool
+	// URL is where the record is, in any form that libpq takes.
+	URL string
+
+	// ClusterUID identifies the cluster: the UID of its namespace kube-system.
+	ClusterUID string
+	// ClusterName is what the record calls it. A cluster that is recorded under another name is renamed.
+	ClusterName string
+	// KeyFingerprint is that of the key which hides the values of Secrets (I9).
+	KeyFingerprint []byte
+
+	// Recorder names this process, such as host and process number.
+	Recorder string
+	// Version is the version of the program.
+	Version string
+	// ConfigJSON is its configuration, with no secrets in it. Empty means {}.
+	ConfigJSON []byte
+
+	// Patience is the time after which an attempt to commit is given up and tried again; zero means one minute.
+	Patience time.Duration
+	// Logger is told what can not be returned to anyone; nil means nobody.
+	Logger *slog.Logger
+	// Hooks tell what is being done.
+	Hooks Hooks
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+}
+
+const (
+	defaultPatience = time.Minute
+	// daysAhead and ensureEvery keep partitions ready: a database that could not make one has three days to be repaired.
+	daysAhead   = 3
+	ensureEvery = time.Hour
+)
+
+// Info says what Open found.
+type Info struct {
+	Cluster  int32
+	Epoch    int64
+	AfterSeq int64     // seq of the last delta before this writer
+	Observed time.Time // observed_at of the last commit before it, or when the cluster was registered
+	Started  time.Time // when it took over: a pause of the record lasted from Observed until then
+	Resumed  bool      // whether the cluster was recorded before
+}
+
+// A Sink writes the record of one cluster, as its only writer.
+type Sink struct {
+	cfg     Config
+	pool    *pgxpool.Pool
+	ownPool bool
+	info    Info
+	log     *slog.Logger
+	now     func() time.Time
+
+	registering sync.Mutex // held while a stream is given its number
+	mu          sync.RWMutex
+	streams     map[int32]*Stream // protected by mu, as is byKey
+	byKey       map[streamKey]*Stream
+
+	encoder   encoder     // belongs to the goroutine that calls Encode
+	spare     chan *Batch // committed batches, whose memory is used again
+	committed atomic.Int64
+	ensured   time.Time // when partitions were last made ahead; belongs to the goroutine that calls Commit
+
+	serverMu sync.Mutex             // held while a document is recorded
+	server   map[string]serverState // last recorded document of each path, protected by serverMu
+}
+
+// Open takes over a cluster: registers it if it is new, begins an epoch, so that the commits of any writer before fail, and puts
+// the pause since the last commit on record. It waits up to a minute for the transaction of a writer before it to end.
+//
+// The error is ErrKeyMismatch, ErrNameTaken, one of migrations.ErrMissing, ErrOlder and ErrNewer, or one of the database's;
+// ClassOf says whether it is worth another try.
+func Open(ctx context.Context, cfg Config) (*Sink, error) {
+	s, err := newSink(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.open(ctx); err != nil {
+		s.closePool()
+		return nil, fmt.Errorf("open the record of cluster %q: %w", cfg.ClusterName, explain(err))
+	}
+	return s, nil
+}
+
+func newSink(ctx context.Context, cfg Config) (*Sink, error) {
+	if cfg.ClusterUID == "" || cfg.ClusterName == "" {
+		return nil, errors.New("the cluster to be recorded has no UID or no name")
+	}
+	if cfg.KeyFingerprint == nil {
+		cfg.KeyFingerprint = []byte{}
+	}
+	if len(cfg.ConfigJSON) == 0 {
+		cfg.ConfigJSON = []byte("{}")
+	}
+	if cfg.Patience == 0 {
+		cfg.Patience = defaultPatience
+	}
+	s := &Sink{
+		cfg: cfg, pool: cfg.Pool, log: cfg.Logger, now: cfg.Now,
+		streams: make(map[int32]*Stream), byKey: make(map[streamKey]*Stream),
+		spare: make(chan *Batch, 2), server: make(map[string]serverState),
+	}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	if s.now == nil {
+		s.now = time.Now
+	}
+	if s.pool == nil {
+		pool, err := NewPool(ctx, cfg.URL)
+		if err != nil {
+			return nil, err
+		}
+		s.pool, s.ownPool = pool, true
+	}
+	return s, nil
+}
+
+// Info says what Open found.
+func (s *Sink) Info() Info { return s.info }
+
+// Close lets go of the database. It must not be called while another method runs.
+func (s *Sink) Close() { s.closePool() }
+
+func (s *Sink) closePool() {
+	if s.ownPool {
+		s.pool.Close()
+	}
+}
+
+// spareBatch gives an empty batch, with the memory of a committed one if there is any.
+func (s *Sink) spareBatch() *Batch {
+	select {
+	case b := <-s.spare:
+		b.reset()
+		return b
+	default:
+		return new(Batch)
+	}
+}
+
+func (s *Sink) keepBatch(b *Batch) {
+	select {
+	case s.spare <- b:
+	default:
+	}
+}

@@ -1,0 +1,153 @@
+package postgres
+
+import (
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// statements is the rest of the transaction, sent at once. Where one fails, the server skips those after it, COMMIT too.
+func (s *Sink) statements(b *Batch) *pgx.Batch {
+	batch := new(pgx.Batch)
+	s.queueBatchRow(batch, b)
+	s.queueEndings(batch, b)
+	s.queueStreams(batch, b)
+	for i := range b.gaps {
+		s.queueGap(batch, &b.gaps[i])
+	}
+	for i := range b.days {
+		s.queueDay(batch, &b.days[i])
+	}
+	s.queueExcluded(batch, b)
+	batch.Queue("COMMIT")
+	return batch
+}
+
+func (s *Sink) queueBatchRow(batch *pgx.Batch, b *Batch) {
+	batch.Queue(`
+		INSERT INTO kuberewind.batches (cluster, batch, epoch, first_seq, last_seq, observed_at, committed_at, digest)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+		s.info.Cluster, b.number, b.epoch, b.firstSeq, b.lastSeq, micros(b.observed), s.now(), b.digest[:])
+}
+
+func (s *Sink) queueEndings(batch *pgx.Batch, b *Batch) {
+	var ids, seqs []int64
+	for _, e := range b.endings {
+		if e.objectID < b.firstSeq { // the lives of this batch were copied with their ends
+			ids, seqs = append(ids, e.objectID), append(seqs, e.seq)
+		}
+	}
+	if len(ids) == 0 {
+		return
+	}
+	batch.Queue(`
+		UPDATE kuberewind.lives l SET deleted_seq = e.seq
+		FROM unnest($2::bigint[], $3::bigint[]) AS e (object_id, seq)
+		WHERE l.cluster = $1 AND l.object_id = e.object_id`,
+		s.info.Cluster, ids, seqs)
+}
+
+func (s *Sink) queueStreams(batch *pgx.Batch, b *Batch) {
+	n := len(b.streams)
+	if n == 0 {
+		return
+	}
+	ids, lastSeqs := make([]int32, n), make([]int64, n)
+	positions, lastRVs := make([]*string, n), make([]*string, n)
+	synced, bookmarks := make([]bool, n), make([]bool, n)
+	states, details, filters := make([]string, n), make([]string, n), make([]string, n)
+	since, positioned := make([]time.Time, n), make([]time.Time, n)
+	for i := range b.streams {
+		w := &b.streams[i].state
+		ids[i], lastSeqs[i] = b.streams[i].id, w.lastSeq
+		positions[i], lastRVs[i] = nullable(clean(w.position)), nullable(clean(w.lastRV))
+		synced[i], bookmarks[i] = w.synced, w.bookmarks
+		states[i], details[i], filters[i] = w.state, w.detail, w.filter
+		since[i], positioned[i] = micros(w.stateSince), micros(w.positionedAt)
+	}
+	batch.Queue(`
+		UPDATE kuberewind.streams s
+		SET position = n.position, last_rv = n.last_rv, last_seq = n.last_seq, synced = n.synced, bookmarks = n.bookmarks,
+			state = n.state, detail = n.detail, filter = n.filter, state_since = n.state_since, positioned_at = n.positioned_at
+		FROM unnest($2::int[], $3::text[], $4::text[], $5::bigint[], $6::bool[], $7::bool[], $8::text[], $9::text[], $10::text[], $11::timestamptz[], $12::timestamptz[])
+			AS n (stream, position, last_rv, last_seq, synced, bookmarks, state, detail, filter, state_since, positioned_at)
+		WHERE s.cluster = $1 AND s.stream = n.stream`,
+		s.info.Cluster, ids, positions, lastRVs, lastSeqs, synced, bookmarks, states, details, filters, since, positioned)
+}
+
+func (s *Sink) queueGap(batch *pgx.Batch, g *gapChange) {
+	if g.created {
+		batch.Queue(`
+			INSERT INTO kuberewind.gaps_data (cluster, gap, stream, cause, detail, from_rv, from_at, opened_batch)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+			s.info.Cluster, g.number, g.stream, g.cause, g.detail, g.fromRV, timeOrNull(g.fromAt), g.opened)
+	}
+	if g.closed == 0 {
+		return
+	}
+	var counts [4]*int64
+	for i := range counts {
+		if g.counts != nil {
+			counts[i] = &g.counts[i]
+		}
+	}
+	batch.Queue(`
+		UPDATE kuberewind.gaps_data
+		SET to_rv = $3, to_at = $4, closed_batch = $5, outcome = $6, appeared = $7, changed = $8, vanished = $9, unchanged = $10, detail = $11
+		WHERE cluster = $1 AND gap = $2`,
+		s.info.Cluster, g.number, g.toRV, timeOrNull(g.toAt), g.closed, g.outcome, counts[0], counts[1], counts[2], counts[3], g.detail)
+}
+
+func (s *Sink) queueDay(batch *pgx.Batch, d *dayRow) {
+	if d.created {
+		batch.Queue(`
+			INSERT INTO kuberewind.days (cluster, day, first_seq, last_seq, first_at, last_at) VALUES ($1, $2::date, $3, $4, $5, $6)`,
+			s.info.Cluster, dayText(d.day), d.firstSeq, d.lastSeq, micros(d.firstAt), micros(d.lastAt))
+		return
+	}
+	batch.Queue(`UPDATE kuberewind.days SET last_seq = $3, last_at = $4 WHERE cluster = $1 AND day = $2::date`,
+		s.info.Cluster, dayText(d.day), d.lastSeq, micros(d.lastAt))
+}
+
+func (s *Sink) queueExcluded(batch *pgx.Batch, b *Batch) {
+	if len(b.excluded) == 0 {
+		return
+	}
+	var touched, present excludedColumns
+	for key, r := range b.excluded {
+		touched.add(key, r)
+		if r.present {
+			present.add(key, r)
+		}
+	}
+	batch.Queue(`
+		DELETE FROM kuberewind.exclusions x USING unnest($2::int[], $3::text[]) AS n (stream, uid)
+		WHERE x.cluster = $1 AND x.stream = n.stream AND x.uid = n.uid`,
+		s.info.Cluster, touched.streams, touched.uids)
+	batch.Queue(`
+		INSERT INTO kuberewind.exclusions (cluster, stream, uid, namespace, name, excluded_at)
+		SELECT $1, * FROM unnest($2::int[], $3::text[], $4::text[], $5::text[], $6::timestamptz[])`,
+		s.info.Cluster, present.streams, present.uids, present.namespaces, present.names, present.times)
+}
+
+type excludedColumns struct {
+	streams                 []int32
+	uids, namespaces, names []string
+	times                   []time.Time
+}
+
+func (c *excludedColumns) add(key excludedKey, r excludedRow) {
+	c.streams = append(c.streams, key.stream)
+	c.uids = append(c.uids, clean(string(key.uid)))
+	c.namespaces = append(c.namespaces, r.namespace)
+	c.names = append(c.names, r.name)
+	c.times = append(c.times, micros(r.at))
+}
+
+func timeOrNull(n *int64) *time.Time {
+	if n == nil {
+		return nil
+	}
+	t := micros(*n)
+	return &t
+}

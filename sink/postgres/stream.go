@@ -1,0 +1,313 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// StreamSpec says which list-watch a stream is. Group, Resource and Scope are its identity.
+type StreamSpec struct {
+	Group      string
+	Resource   string
+	Scope      string // namespace, "" for all
+	Version    string // served API version that is asked for
+	Kind       string
+	Namespaced bool
+	Filter     string // "" for none; see Stream.FilterChanged
+
+	// StartRV is the resource version from which a new stream is complete with no list, because nothing of it can be older:
+	// that of the CRD whose instances it follows. It means nothing for a stream that was recorded before.
+	StartRV string
+}
+
+type streamKey struct{ group, resource, scope string }
+
+func (s *StreamSpec) key() streamKey { return streamKey{s.Group, s.Resource, s.Scope} }
+
+// A Stream is one list-watch in the record.
+type Stream struct {
+	id    int32
+	known Known
+
+	// What belongs to the encoder.
+	work   streamState
+	buried buried
+	dirty  bool
+
+	mu        sync.RWMutex // protects what follows
+	spec      StreamSpec
+	published streamState
+	excluded  map[types.UID]struct{}
+}
+
+// ID is the number by which items name the stream.
+func (st *Stream) ID() int32 { return st.id }
+
+// Known is the view of its living objects.
+func (st *Stream) Known() *Known { return &st.known }
+
+// Position is the resource version at which a watch can go on, "" if the stream has to be listed.
+func (st *Stream) Position() string {
+	if w := st.state(); w.synced {
+		return w.position
+	}
+	return ""
+}
+
+// Unfinished is why there was a list after the first that was not recorded to its end, "" if there is none.
+func (st *Stream) Unfinished() (cause string) {
+	if w := st.state(); !w.synced && w.position != "" && w.gap != nil {
+		return w.gap.cause
+	}
+	return ""
+}
+
+// FilterChanged reports whether the stream was recorded under another filter than its specification has. It has to be listed
+// then; the new filter counts from the Replaced of that list.
+func (st *Stream) FilterChanged() bool {
+	st.mu.RLock()
+	defer st.mu.RUnlock()
+	return st.published.position != "" && st.published.filter != st.spec.Filter
+}
+
+// Excluded reports whether a label filter leaves out the object with this UID, as decided when it was first seen.
+func (st *Stream) Excluded(uid types.UID) bool {
+	st.mu.RLock()
+	defer st.mu.RUnlock()
+	_, excluded := st.excluded[uid]
+	return excluded
+}
+
+// filter is the one of the specification.
+func (st *Stream) filter() string {
+	st.mu.RLock()
+	defer st.mu.RUnlock()
+	return st.spec.Filter
+}
+
+func (st *Stream) state() streamState {
+	st.mu.RLock()
+	defer st.mu.RUnlock()
+	return st.published
+}
+
+// publish shows readers the encoder's state.
+func (st *Stream) publish() streamState {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.published = st.work
+	if g := st.work.gap; g != nil {
+		shown := *g
+		st.published.gap = &shown
+	}
+	return st.work
+}
+
+// setExcluded reports whether anything changed.
+func (st *Stream) setExcluded(uid types.UID, excluded bool) bool {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if _, was := st.excluded[uid]; was == excluded {
+		return false
+	}
+	if !excluded {
+		delete(st.excluded, uid)
+		return true
+	}
+	if st.excluded == nil {
+		st.excluded = make(map[types.UID]struct{})
+	}
+	st.excluded[uid] = struct{}{}
+	return true
+}
+
+// Stream opens a stream: registers it, or finds it and folds its living objects from the record, which takes memory for one
+// object at a time beyond what it keeps. A stream that is open already is returned as it is, with the new version, kind and
+// filter. It returns ErrFenced if another writer holds the cluster.
+func (s *Sink) Stream(ctx context.Context, spec StreamSpec) (*Stream, error) {
+	st, err := s.openStream(ctx, spec)
+	if err != nil {
+		return nil, fmt.Errorf("open stream %s/%s of scope %q: %w", spec.Group, spec.Resource, spec.Scope, explain(err))
+	}
+	return st, nil
+}
+
+func (s *Sink) openStream(ctx context.Context, spec StreamSpec) (*Stream, error) {
+	if st := s.openedStream(spec.key()); st != nil {
+		if err := s.respecify(ctx, st.id, &spec); err != nil {
+			return nil, err
+		}
+		st.mu.Lock()
+		defer st.mu.Unlock()
+		st.spec = spec
+		return st, nil
+	}
+	st := &Stream{spec: spec}
+	err := s.findStream(ctx, st)
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = s.registerStream(ctx, st)
+	}
+	if err != nil {
+		return nil, err
+	}
+	st.publish()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if opened := s.byKey[spec.key()]; opened != nil {
+		return opened, nil // by another goroutine, meanwhile
+	}
+	s.streams[st.id], s.byKey[spec.key()] = st, st
+	return st, nil
+}
+
+// Position is the resource version at which the stream of a resource in all namespaces can go on, whether it is open or not; ""
+// if it was never recorded as a whole.
+func (s *Sink) Position(ctx context.Context, group, resource string) (string, error) {
+	var position *string
+	err := s.pool.QueryRow(ctx, `
+		SELECT position FROM kuberewind.streams WHERE cluster = $1 AND api_group = $2 AND resource = $3 AND scope = ''`,
+		s.info.Cluster, group, resource).Scan(&position)
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return "", fmt.Errorf("position of stream %s/%s: %w", group, resource, explain(err))
+	}
+	return textOf(position), nil
+}
+
+func (s *Sink) openedStream(key streamKey) *Stream {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.byKey[key]
+}
+
+func (s *Sink) stream(id int32) *Stream {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.streams[id]
+}
+
+// respecify stores version and kind, which are attributes of a stream and not its identity.
+func (s *Sink) respecify(ctx context.Context, id int32, spec *StreamSpec) error {
+	tag, err := s.pool.Exec(ctx, `
+		UPDATE kuberewind.streams s SET version = $3, kind = $4, namespaced = $5
+		FROM kuberewind.heads h
+		WHERE s.cluster = $1 AND s.stream = $2 AND h.cluster = $1 AND h.epoch = $6`,
+		s.info.Cluster, id, spec.Version, spec.Kind, spec.Namespaced, s.info.Epoch)
+	if err == nil && tag.RowsAffected() == 0 {
+		err = s.fenced(ctx)
+	}
+	return err
+}
+
+func (s *Sink) findStream(ctx context.Context, st *Stream) error {
+	var position, lastRV *string
+	var positionedAt, stateSince time.Time
+	w := &st.work
+	err := s.pool.QueryRow(ctx, `
+		SELECT stream, position, last_rv, last_seq, synced, bookmarks, positioned_at, state, state_since, detail, filter
+		FROM kuberewind.streams WHERE cluster = $1 AND api_group = $2 AND resource = $3 AND scope = $4`,
+		s.info.Cluster, st.spec.Group, st.spec.Resource, st.spec.Scope,
+	).Scan(&st.id, &position, &lastRV, &w.lastSeq, &w.synced, &w.bookmarks, &positionedAt, &w.state, &stateSince, &w.detail, &w.filter)
+	if err != nil {
+		return err
+	}
+	w.position, w.lastRV = textOf(position), textOf(lastRV)
+	w.positionedAt, w.stateSince = positionedAt.UnixMicro(), stateSince.UnixMicro()
+	if err := s.respecify(ctx, st.id, &st.spec); err != nil {
+		return err
+	}
+	if err := s.loadGap(ctx, st); err != nil {
+		return err
+	}
+	if err := s.loadExcluded(ctx, st); err != nil {
+		return err
+	}
+	return s.loadKnown(ctx, st)
+}
+
+// registerStream gives the stream a number. One is registered at a time, because the number is the highest plus one.
+func (s *Sink) registerStream(ctx context.Context, st *Stream) error {
+	s.registering.Lock()
+	defer s.registering.Unlock()
+	now := s.now()
+	w := &st.work
+	*w = streamState{state: stateListing, stateSince: now.UnixMicro(), positionedAt: now.UnixMicro(), filter: st.spec.Filter}
+	if st.spec.StartRV != "" {
+		w.state, w.synced, w.position, w.lastRV = stateLive, true, st.spec.StartRV, st.spec.StartRV
+	}
+	err := s.pool.QueryRow(ctx, `
+		INSERT INTO kuberewind.streams (cluster, stream, api_group, resource, scope, version, kind, namespaced, started_at,
+			state, state_since, detail, filter, position, last_rv, last_seq, synced, bookmarks, positioned_at)
+		SELECT h.cluster, (SELECT coalesce(max(stream), 0) + 1 FROM kuberewind.streams WHERE cluster = h.cluster), $3, $4, $5, $6, $7, $8, $9,
+			$10, $9, '', $11, $12, $12, 0, $13, false, $9
+		FROM kuberewind.heads h WHERE h.cluster = $1 AND h.epoch = $2
+		RETURNING stream`,
+		s.info.Cluster, s.info.Epoch, st.spec.Group, st.spec.Resource, st.spec.Scope, st.spec.Version, st.spec.Kind, st.spec.Namespaced, now,
+		w.state, w.filter, nullable(w.position), w.synced,
+	).Scan(&st.id)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return s.fenced(ctx)
+	}
+	return err
+}
+
+// loadGap finds the gap that a recorder before this one left open.
+func (s *Sink) loadGap(ctx context.Context, st *Stream) error {
+	g := gap{stream: st.id}
+	var fromAt *time.Time
+	err := s.pool.QueryRow(ctx, `
+		SELECT gap, cause, detail, from_rv, from_at, opened_batch FROM kuberewind.gaps_data
+		WHERE cluster = $1 AND stream = $2 AND closed_batch IS NULL ORDER BY gap DESC LIMIT 1`, s.info.Cluster, st.id,
+	).Scan(&g.number, &g.cause, &g.detail, &g.fromRV, &fromAt, &g.opened)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	g.fromAt = microsOf(fromAt)
+	st.work.gap, st.work.inherited = &g, true
+	return nil
+}
+
+func (s *Sink) loadExcluded(ctx context.Context, st *Stream) error {
+	rows, err := s.pool.Query(ctx, `SELECT uid FROM kuberewind.exclusions WHERE cluster = $1 AND stream = $2`, s.info.Cluster, st.id)
+	if err != nil {
+		return err
+	}
+	uids, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return err
+	}
+	for _, uid := range uids {
+		st.setExcluded(types.UID(uid), true)
+	}
+	return nil
+}
+
+func textOf(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+func nullable(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+func microsOf(t *time.Time) *int64 {
+	if t == nil {
+		return nil
+	}
+	n := t.UnixMicro()
+	return &n
+}
