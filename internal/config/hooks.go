@@ -1,0 +1,70 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// toDuration reads a duration. A number without a unit would be taken for nanoseconds.
+func toDuration(_, to reflect.Type, value any) (any, error) {
+	if to != reflect.TypeFor[time.Duration]() {
+		return value, nil
+	}
+	if d, ok := value.(time.Duration); ok {
+		return d, nil
+	}
+	text := fmt.Sprint(value)
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return nil, fmt.Errorf("%q is not a duration with a unit, such as 10ms, 25s or 5m", text)
+	}
+	return d, nil
+}
+
+// stringToRules splits a list that came from the environment. Rules hold commas in label selectors, so white space
+// separates them.
+func stringToRules(from, to reflect.Type, value any) (any, error) {
+	if from.Kind() != reflect.String || to != reflect.TypeFor[[]string]() {
+		return value, nil
+	}
+	return strings.Fields(value.(string)), nil
+}
+
+// Where passwords stand. What cannot be parsed is masked too: it is shown when it is refused.
+var (
+	urlPassword     = regexp.MustCompile(`(://[^:/?#@]*:).*@`)
+	queryPassword   = regexp.MustCompile(`(?i)([?&](?:ssl)?password=)[^&#]*`)
+	keywordPassword = regexp.MustCompile(`(?i)(password\s*=\s*)('(?:[^'\\]|\\.)*'|(?:\\.|\S)+)`)
+)
+
+// MaskURL hides the password of a PostgreSQL URL or keyword string.
+func MaskURL(database string) string {
+	if !strings.Contains(database, "://") {
+		return keywordPassword.ReplaceAllString(database, "${1}xxxxx")
+	}
+	masked := urlPassword.ReplaceAllString(database, "${1}xxxxx@")
+	return queryPassword.ReplaceAllString(masked, "${1}xxxxx")
+}
+
+// Masked is the configuration without passwords, fit to be shown and recorded.
+func (c Config) Masked() Config {
+	c.Database = MaskURL(c.Database)
+	return c
+}
+
+// Settings is the configuration by key, as a file has it.
+func (c Config) Settings() map[string]any {
+	settings := map[string]any{}
+	v := reflect.ValueOf(c)
+	for i := range v.NumField() {
+		value := v.Field(i).Interface()
+		if d, ok := value.(time.Duration); ok {
+			value = d.String()
+		}
+		settings[v.Type().Field(i).Tag.Get("mapstructure")] = value
+	}
+	return settings
+}

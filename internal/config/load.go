@@ -1,0 +1,191 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/go-viper/mapstructure/v2"
+	"github.com/spf13/pflag"
+	"github.com/spf13/viper"
+)
+
+const envPrefix = "RECORDER"
+
+// Flags defines one flag for each key, with the defaults, and --config.
+func Flags(flags *pflag.FlagSet) {
+	d := Default()
+	flags.String("config", "", "configuration file, YAML, JSON or TOML (default: kuberewind/recorder.yaml in the user's configuration directory, then in /etc)")
+	flags.String("kubeconfig", d.Kubeconfig, "kubeconfig file (default: $KUBECONFIG, then ~/.kube/config, then in-cluster)")
+	flags.String("context", d.Context, "context of the kubeconfig (default: its current context)")
+	flags.String("cluster-name", d.ClusterName, "name of the cluster in the record (default: its name in the kubeconfig)")
+	flags.String("database", d.Database, "PostgreSQL URL, or "+Embedded+" for a PostgreSQL of the recorder's own")
+	flags.String("data-dir", d.DataDir, "directory of the embedded database and of the redaction key")
+	flags.Bool("migrate", d.Migrate, "bring an older schema up to date at the start; false refuses it")
+	flags.StringArray("include", d.Include, "record only what a rule matches: resource[.group][/namespace][?label-selector], * in each part")
+	flags.StringArray("exclude", d.Exclude, "do not record what a rule matches; same form, wins over --include")
+	flags.String("secret-values", d.SecretValues, "hash: Secret values are replaced by a keyed hash; record: they are recorded")
+	flags.StringArray("redact", d.Redact, "further values to replace by a keyed hash: resource[.group]:/path/with/*")
+	flags.String("redaction-key-file", d.RedactionKeyFile, "key of the hashes, made when missing (default: redaction.key in the data directory)")
+	flags.String("queue-size", d.QueueSize, "bytes that may wait for the database before the watches are held back")
+	flags.Int("batch-rows", d.BatchRows, "most deltas in one transaction")
+	flags.Duration("linger", d.Linger, "how long a batch waits for more deltas")
+	flags.Int("list-concurrency", d.ListConcurrency, "lists in flight at once")
+	flags.Duration("drain-timeout", d.DrainTimeout, "time to write what is queued after SIGTERM")
+	flags.String("listen", d.Listen, "address of /metrics, /healthz and /readyz; empty for none")
+	flags.String("log-format", d.LogFormat, "text or json")
+	flags.String("log-level", d.LogLevel, "debug, info, warn or error")
+}
+
+// Load reads flags over environment over file over defaults. It returns the configuration and the file that was
+// read, if any. Errors name the key and the place it came from.
+func Load(flags *pflag.FlagSet, environ []string) (Config, string, error) {
+	v := viper.New()
+	if err := v.BindPFlags(configured(flags)); err != nil {
+		return Config{}, "", fmt.Errorf("bind flags: %w", err)
+	}
+	v.SetEnvPrefix(envPrefix)
+	v.SetEnvKeyReplacer(strings.NewReplacer("-", "_"))
+	v.AutomaticEnv()
+	if err := unknownEnvironment(environ); err != nil {
+		return Config{}, "", err
+	}
+	file, err := readFile(v, flags, environ)
+	if err != nil {
+		return Config{}, "", err
+	}
+	var c Config
+	if err := v.UnmarshalExact(&c, withoutWeakTypes); err != nil {
+		return Config{}, "", fmt.Errorf("configuration%s: %w", from(file), err)
+	}
+	if err := c.Validate(); err != nil {
+		return Config{}, "", fmt.Errorf("configuration%s: %w", from(file), err)
+	}
+	return c, file, nil
+}
+
+// configured leaves out the flags that are not keys of the configuration.
+func configured(flags *pflag.FlagSet) *pflag.FlagSet {
+	keys := pflag.NewFlagSet("", pflag.ContinueOnError)
+	flags.VisitAll(func(f *pflag.Flag) {
+		if slices.Contains(Keys(), f.Name) {
+			keys.AddFlag(f)
+		}
+	})
+	return keys
+}
+
+// Keys are the names of all settings, sorted.
+func Keys() []string {
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	Flags(flags)
+	var keys []string
+	flags.VisitAll(func(f *pflag.Flag) {
+		if f.Name != "config" {
+			keys = append(keys, f.Name)
+		}
+	})
+	return keys
+}
+
+func withoutWeakTypes(c *mapstructure.DecoderConfig) {
+	c.DecodeHook = mapstructure.ComposeDecodeHookFunc(
+		toDuration,
+		stringToRules,
+	)
+}
+
+// readFile reads the named file, or the first that exists on the search path.
+func readFile(v *viper.Viper, flags *pflag.FlagSet, environ []string) (string, error) {
+	path := lookup(environ, envPrefix+"_CONFIG")
+	if f := flags.Lookup("config"); f != nil && f.Changed {
+		path = f.Value.String()
+	}
+	if path == "" {
+		path = firstExisting(searchPath())
+	}
+	if path == "" {
+		return "", nil
+	}
+	v.SetConfigFile(path)
+	if err := v.ReadInConfig(); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return "", fmt.Errorf("configuration file %s does not exist", path)
+		}
+		return "", fmt.Errorf("configuration file %s cannot be read: %w", path, err)
+	}
+	return path, unknownKeys(path)
+}
+
+// unknownKeys reads the file by itself: v has the flags' keys as well.
+func unknownKeys(path string) error {
+	file := viper.New()
+	file.SetConfigFile(path)
+	if err := file.ReadInConfig(); err != nil {
+		return fmt.Errorf("configuration file %s cannot be read: %w", path, err)
+	}
+	var errs []error
+	for key := range file.AllSettings() {
+		if !slices.Contains(Keys(), key) {
+			errs = append(errs, fmt.Errorf("configuration file %s: %s names no setting; see recorder config --help", path, key))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func searchPath() []string {
+	var paths []string
+	if dir, err := os.UserConfigDir(); err == nil {
+		paths = append(paths, filepath.Join(dir, "kuberewind", "recorder.yaml"))
+	}
+	return append(paths, "/etc/kuberewind/recorder.yaml")
+}
+
+func firstExisting(paths []string) string {
+	for _, path := range paths {
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+	}
+	return ""
+}
+
+func from(file string) string {
+	if file == "" {
+		return ""
+	}
+	return " (" + file + ")"
+}
+
+// Kubernetes puts the addresses of Services into the environment of each container: a Service named recorder gives
+// RECORDER_SERVICE_HOST, RECORDER_PORT_80_TCP and their like, which are nobody's configuration.
+var serviceVariable = regexp.MustCompile(`^` + envPrefix + `(_.*)?_(SERVICE_HOST|SERVICE_PORT(_.+)?|PORT(_\d+_(TCP|UDP|SCTP)(_.+)?)?)$`)
+
+func unknownEnvironment(environ []string) error {
+	known := map[string]bool{envPrefix + "_CONFIG": true}
+	for _, key := range Keys() {
+		known[envPrefix+"_"+strings.ToUpper(strings.ReplaceAll(key, "-", "_"))] = true
+	}
+	var errs []error
+	for _, pair := range environ {
+		name, _, _ := strings.Cut(pair, "=")
+		if strings.HasPrefix(name, envPrefix+"_") && !known[name] && !serviceVariable.MatchString(name) {
+			errs = append(errs, fmt.Errorf("environment variable %s names no setting; see recorder config --help", name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func lookup(environ []string, name string) string {
+	for _, pair := range environ {
+		if key, value, ok := strings.Cut(pair, "="); ok && key == name {
+			return value
+		}
+	}
+	return ""
+}

@@ -1,0 +1,138 @@
+package redact_test
+
+import (
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kuberewind/kuberewind/internal/redact"
+	"github.com/kuberewind/kuberewind/patch"
+)
+
+var secrets = schema.GroupResource{Resource: "secrets"}
+
+func key(t *testing.T) redact.Key {
+	t.Helper()
+	k, err := redact.LoadKey(filepath.Join(t.TempDir(), "redaction.key"))
+	require.NoError(t, err)
+	return k
+}
+
+func redactor(t *testing.T, k redact.Key, mode redact.Secrets, paths ...string) *redact.Redactor {
+	t.Helper()
+	parsed, err := redact.ParsePaths(paths)
+	require.NoError(t, err)
+	r, err := redact.New(k, mode, parsed)
+	require.NoError(t, err)
+	return r
+}
+
+func apply(t *testing.T, r *redact.Resource, text string) string {
+	t.Helper()
+	doc, err := patch.Canonical([]byte(text))
+	require.NoError(t, err)
+	out, err := r.Apply(doc, "ns", "name")
+	require.NoError(t, err)
+	canonical, err := patch.Canonical(out)
+	require.NoError(t, err)
+	require.Equal(t, string(canonical), string(out), "what is redacted stays canonical")
+	return string(out)
+}
+
+func TestNoValueOfASecretIsLeftAnywhere(t *testing.T) {
+	inner := `{"apiVersion":"v1","data":{"password":"aHVudGVyMg=="},"kind":"Secret","stringData":{"token":"hunter2"}}`
+	annotation, err := json.Marshal(inner)
+	require.NoError(t, err)
+	text := `{"kind":"Secret","data":{"password":"aHVudGVyMg==","empty":""},"stringData":{"token":"hunter2"},"type":"Opaque","metadata":{"annotations":{
+		"kubectl.kubernetes.io/last-applied-configuration":` + string(annotation) + `,"keep":"me"}}}`
+	out := apply(t, redactor(t, key(t), redact.Hash).For(secrets), text)
+	require.NotContains(t, out, "aHVudGVyMg")
+	require.NotContains(t, out, "hunter2")
+	require.Contains(t, out, `"keep":"me"`)
+	require.Contains(t, out, `"type":"Opaque"`)
+
+	var seen struct {
+		Data     map[string]string
+		Metadata struct{ Annotations map[string]string }
+	}
+	require.NoError(t, json.Unmarshal([]byte(out), &seen))
+	var applied struct{ Data map[string]string }
+	require.NoError(t, json.Unmarshal([]byte(seen.Metadata.Annotations["kubectl.kubernetes.io/last-applied-configuration"]), &applied))
+	require.True(t, strings.HasPrefix(seen.Data["password"], "hmac-sha256:"))
+	require.Equal(t, seen.Data["password"], applied.Data["password"], "one value has one hash in the object and in what was applied")
+}
+
+func TestALastAppliedConfigurationThatCannotBeReadIsReplacedWhole(t *testing.T) {
+	out := apply(t, redactor(t, key(t), redact.Hash).For(secrets),
+		`{"metadata":{"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{\"data\":{\"a\":\"hunter2\""}}}`)
+	require.NotContains(t, out, "hunter2")
+}
+
+func TestAChangeOfAValueShows(t *testing.T) {
+	r := redactor(t, key(t), redact.Hash).For(secrets)
+	before := apply(t, r, `{"data":{"a":"x","b":"y"}}`)
+	require.Equal(t, before, apply(t, r, `{"data":{"b":"y","a":"x"}}`))
+	after := apply(t, r, `{"data":{"a":"z","b":"y"}}`)
+	require.NotEqual(t, before, after)
+	doc, err := patch.Diff(patch.Doc(before), patch.Doc(after))
+	require.NoError(t, err)
+	require.Contains(t, string(doc), `"/data/a"`)
+	require.NotContains(t, string(doc), `"/data/b"`)
+}
+
+func TestEqualValuesOfTwoObjectsDoNotShowAsEqual(t *testing.T) {
+	r := redactor(t, key(t), redact.Hash).For(secrets)
+	one, err := r.Apply(patch.Doc(`{"data":{"a":"x"}}`), "ns", "one")
+	require.NoError(t, err)
+	two, err := r.Apply(patch.Doc(`{"data":{"a":"x"}}`), "ns", "two")
+	require.NoError(t, err)
+	require.NotEqual(t, string(one), string(two))
+}
+
+func TestFurtherPathsAreReplacedInAnyKind(t *testing.T) {
+	r := redactor(t, key(t), redact.Record, "*.example.org:/spec/credentials/*/token", "configmaps:/data/password")
+	require.Nil(t, r.For(secrets), "the operator asked for the values of Secrets")
+	out := apply(t, r.For(schema.GroupResource{Group: "example.org", Resource: "things"}),
+		`{"spec":{"credentials":[{"token":"hunter2","user":"u"},{"token":{"deep":"hunter2"}}]}}`)
+	require.NotContains(t, out, "hunter2")
+	require.Contains(t, out, `"user":"u"`)
+	require.NotContains(t, apply(t, r.For(schema.GroupResource{Resource: "configmaps"}), `{"data":{"password":"hunter2"}}`), "hunter2")
+	require.Nil(t, r.For(schema.GroupResource{Group: "other.org", Resource: "things"}))
+}
+
+func TestAPathThatCannotBeReadIsNamed(t *testing.T) {
+	for _, text := range []string{"", "secrets", "secrets:data", ":/data", "se[crets:/data", "secrets:/a~2"} {
+		_, err := redact.ParsePath(text)
+		require.ErrorContains(t, err, text)
+	}
+}
+
+func TestTheKeyIsMadeOnceAndReadByItsOwnerOnly(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "below", "redaction.key")
+	_, err := redact.ReadKey(path)
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.NoDirExists(t, filepath.Dir(path), "reading makes nothing")
+	first, err := redact.LoadKey(path)
+	require.NoError(t, err)
+	second, err := redact.LoadKey(path)
+	require.NoError(t, err)
+	require.Equal(t, first.Fingerprint(), second.Fingerprint())
+	require.NotEqual(t, first.Fingerprint(), key(t).Fingerprint())
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+
+	require.NoError(t, os.Chmod(path, 0o644))
+	_, err = redact.LoadKey(path)
+	require.ErrorContains(t, err, "chmod")
+	require.NoError(t, os.Chmod(path, 0o600))
+	require.NoError(t, os.WriteFile(path, []byte("short\n"), 0o600))
+	_, err = redact.LoadKey(path)
+	require.ErrorContains(t, err, "64 hexadecimal digits")
+}

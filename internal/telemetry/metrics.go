@@ -1,0 +1,91 @@
+// Package telemetry is what the recorder says of itself while it runs: metrics, health and logs. Nothing is global:
+// the registry, the handler and the logger are made once by the composition root and handed down.
+package telemetry
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+)
+
+// Metrics are the recorder's own. Streams are labelled by group and resource.
+type Metrics struct {
+	Registry *prometheus.Registry
+
+	Deltas       *prometheus.CounterVec
+	Position     *prometheus.GaugeVec
+	LastRecorded *prometheus.GaugeVec
+	StreamUp     *prometheus.GaugeVec
+	Relists      *prometheus.CounterVec
+	Watches      *prometheus.CounterVec
+
+	Rows           prometheus.Counter
+	Batches        prometheus.Counter
+	CommitSeconds  prometheus.Histogram
+	CommitRetries  *prometheus.CounterVec
+	Lag            prometheus.Histogram
+	Skipped        prometheus.Counter
+	Keyframes      prometheus.Counter
+	PatchMismatch  prometheus.Counter
+	Undecodable    *prometheus.CounterVec
+	Head           prometheus.Gauge
+	DiscoveryFails prometheus.Counter
+}
+
+// NewMetrics registers everything, the Go runtime's and the process's collectors included.
+func NewMetrics() *Metrics {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	f := promauto.With(registry)
+	stream := []string{"group", "resource"}
+	return &Metrics{
+		Registry: registry,
+		Deltas: f.NewCounterVec(prometheus.CounterOpts{Name: "kuberewind_deltas_total",
+			Help: "Deltas committed, by stream and type."}, append(stream, "type")),
+		Position: f.NewGaugeVec(prometheus.GaugeOpts{Name: "kuberewind_stream_position",
+			Help: "Resource version up to which a stream is committed."}, stream),
+		LastRecorded: f.NewGaugeVec(prometheus.GaugeOpts{Name: "kuberewind_stream_recorded_timestamp_seconds",
+			Help: "When the newest committed delta or bookmark of a stream was observed; the lag of a busy stream is now minus this."}, stream),
+		StreamUp: f.NewGaugeVec(prometheus.GaugeOpts{Name: "kuberewind_stream_up",
+			Help: "1 while a stream follows the server, 0 while it is listing or interrupted."}, stream),
+		Relists: f.NewCounterVec(prometheus.CounterOpts{Name: "kuberewind_relists_total",
+			Help: "Lists made, by stream and cause; each is a gap."}, append(stream, "cause")),
+		Watches: f.NewCounterVec(prometheus.CounterOpts{Name: "kuberewind_watches_total",
+			Help: "Watches opened, by stream."}, stream),
+		Rows: f.NewCounter(prometheus.CounterOpts{Name: "kuberewind_sink_rows_total",
+			Help: "Rows of deltas committed."}),
+		Batches: f.NewCounter(prometheus.CounterOpts{Name: "kuberewind_sink_batches_total",
+			Help: "Transactions committed."}),
+		CommitSeconds: f.NewHistogram(prometheus.HistogramOpts{Name: "kuberewind_sink_commit_seconds",
+			Help: "Time of one commit, retries included.", Buckets: prometheus.ExponentialBuckets(0.001, 2, 16)}),
+		CommitRetries: f.NewCounterVec(prometheus.CounterOpts{Name: "kuberewind_sink_commit_retries_total",
+			Help: "Commits tried again, by SQLSTATE or cause."}, []string{"cause"}),
+		Lag: f.NewHistogram(prometheus.HistogramOpts{Name: "kuberewind_delta_lag_seconds",
+			Help: "Time from the observation of a delta to its commit.", Buckets: prometheus.ExponentialBuckets(0.001, 2, 18)}),
+		Skipped: f.NewCounter(prometheus.CounterOpts{Name: "kuberewind_deltas_skipped_total",
+			Help: "Deltas that the server sent again and that were on record already."}),
+		Keyframes: f.NewCounter(prometheus.CounterOpts{Name: "kuberewind_keyframes_total",
+			Help: "Rows that hold the whole object."}),
+		PatchMismatch: f.NewCounter(prometheus.CounterOpts{Name: "kuberewind_patch_mismatches_total",
+			Help: "Patches that failed their check and were replaced by keyframes; always 0."}),
+		Undecodable: f.NewCounterVec(prometheus.CounterOpts{Name: "kuberewind_undecodable_total",
+			Help: "Objects that could not be read and are confessed as gaps."}, stream),
+		Head: f.NewGauge(prometheus.GaugeOpts{Name: "kuberewind_head_seq",
+			Help: "Number of the newest committed delta."}),
+		DiscoveryFails: f.NewCounter(prometheus.CounterOpts{Name: "kuberewind_discovery_failures_total",
+			Help: "Discoveries that failed, wholly or for some groups."}),
+	}
+}
+
+// Queue registers gauges that read the queue when they are scraped.
+func (m *Metrics) Queue(bytes, entries, oldestSeconds, blockedSeconds func() float64) {
+	f := promauto.With(m.Registry)
+	f.NewGaugeFunc(prometheus.GaugeOpts{Name: "kuberewind_queue_bytes",
+		Help: "Bytes that wait for the database."}, bytes)
+	f.NewGaugeFunc(prometheus.GaugeOpts{Name: "kuberewind_queue_entries",
+		Help: "Entries that wait for the database."}, entries)
+	f.NewGaugeFunc(prometheus.GaugeOpts{Name: "kuberewind_queue_oldest_seconds",
+		Help: "Age of the oldest entry that waits."}, oldestSeconds)
+	f.NewCounterFunc(prometheus.CounterOpts{Name: "kuberewind_queue_blocked_seconds_total",
+		Help: "Time for which the full queue held streams back."}, blockedSeconds)
+}

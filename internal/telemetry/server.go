@@ -1,0 +1,68 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// A Check gives nil when what it checks is well, else what is wrong.
+type Check func() error
+
+// Server answers /metrics, /healthz and /readyz on one address.
+type Server struct {
+	listener net.Listener
+	http     *http.Server
+}
+
+// Listen binds the address. Healthy says whether the process should live on, ready whether it records.
+func Listen(address string, metrics *Metrics, healthy, ready Check) (*Server, error) {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("listen for /metrics and /healthz: %w; choose another address, or none, with --listen", err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics.Registry, promhttp.HandlerOpts{}))
+	mux.Handle("GET /healthz", probe(healthy))
+	mux.Handle("GET /readyz", probe(ready))
+	return &Server{listener: listener, http: &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}}, nil
+}
+
+func probe(check Check) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if err := check(); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprintln(w, "ok")
+	})
+}
+
+// Address is where the server listens.
+func (s *Server) Address() string { return s.listener.Addr().String() }
+
+// Close stops listening, be it that Serve was called or not.
+func (s *Server) Close() {
+	_ = s.http.Close() // whoever asks for metrics now asks in vain either way
+	_ = s.listener.Close()
+}
+
+// Serve blocks until ctx ends.
+func (s *Server) Serve(ctx context.Context) error {
+	stopped := make(chan error, 1)
+	stop := context.AfterFunc(ctx, func() {
+		shutdown, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+		defer cancel()
+		stopped <- s.http.Shutdown(shutdown)
+	})
+	err := s.http.Serve(s.listener)
+	if stop() || !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return <-stopped
+}
