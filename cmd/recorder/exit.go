@@ -1,0 +1,34 @@
+package main
+
+import (
+	"errors"
+
+	"github.com/kuberewind/kuberewind/internal/recorder"
+	"github.com/kuberewind/kuberewind/sink/postgres"
+)
+
+// The exit codes, documented in the help.
+const (
+	exitDone        = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitEnvironment = 3
+	exitFenced      = 4
+)
+
+func exitCode(err error) int {
+	var usage usageError
+	var environment *recorder.EnvironmentError
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.As(err, &usage):
+		return exitUsage
+	case errors.Is(err, postgres.ErrFenced):
+		return exitFenced
+	case errors.As(err, &environment):
+		return exitEnvironment
+	default:
+		return exitFailed
+	}
+}

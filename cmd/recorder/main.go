@@ -1,0 +1,23 @@
+// Command recorder follows a Kubernetes cluster and records every change of every object in PostgreSQL.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		first := <-signals
+		// Before anything is told to end: a second signal ends the program at once, whatever it is waiting for.
+		signal.Stop(signals)
+		cancel(fmt.Errorf("ended by a signal: %s", first))
+	}()
+	os.Exit(run(ctx, os.Args[1:], streams{in: os.Stdin, out: os.Stdout, err: os.Stderr}))
+}

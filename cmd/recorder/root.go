@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kuberewind/kuberewind/internal/config"
+	"github.com/kuberewind/kuberewind/internal/telemetry"
+	"github.com/kuberewind/kuberewind/internal/version"
+)
+
+// streams are what a command reads from and writes to.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+// program is what the commands share.
+type program struct {
+	streams
+	environ []string
+}
+
+// run is main without the process: it gives the exit code.
+func run(ctx context.Context, args []string, s streams) int {
+	p := &program{streams: s, environ: os.Environ()}
+	root := p.command()
+	root.SetArgs(args)
+	root.SetIn(s.in)
+	root.SetOut(s.out)
+	root.SetErr(s.err)
+	err := root.ExecuteContext(ctx)
+	if err != nil {
+		fmt.Fprintln(s.err, "recorder:", err)
+	}
+	return exitCode(err)
+}
+
+const longHelp = `recorder follows a Kubernetes cluster and writes every change of every object, once and in order, into PostgreSQL.
+It only reads the cluster. Without arguments it records the cluster of the current kubeconfig context into a PostgreSQL of its own.
+
+Each setting is a flag, a variable RECORDER_… or a key of the configuration file, in this order of precedence.
+
+Exit codes: 0 done; 1 failed while running; 2 wrong usage or configuration; 3 the cluster or the database cannot be used;
+4 another recorder has taken over; 130, 143 ended by a second signal.`
+
+func (p *program) command() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "recorder",
+		Short:         "Record every change of a Kubernetes cluster in PostgreSQL",
+		Long:          longHelp,
+		Version:       version.String(),
+		Args:          noArguments,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		RunE:          p.run,
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return mistake(cmd, err) })
+	config.Flags(root.PersistentFlags())
+	root.AddCommand(p.runCommand(), p.migrateCommand(), p.checkCommand(), p.statusCommand(), p.psqlCommand(), p.configCommand())
+	return root
+}
+
+// load reads the configuration and makes the logger that it asks for.
+func (p *program) load(cmd *cobra.Command) (config.Config, *slog.Logger, error) {
+	cfg, file, err := config.Load(cmd.Flags(), p.environ)
+	if err != nil {
+		return config.Config{}, nil, usageError{err}
+	}
+	level, err := cfg.Level()
+	if err != nil {
+		return config.Config{}, nil, usageError{err}
+	}
+	log := telemetry.NewLogger(p.err, cfg.LogFormat, level)
+	if file != "" {
+		log.Debug("configuration file read", "file", file)
+	}
+	return cfg, log, nil
+}
+
+// loadQuietly is load for commands whose output is the answer: they log what is wrong, and no more unless asked to.
+func (p *program) loadQuietly(cmd *cobra.Command) (config.Config, *slog.Logger, error) {
+	cfg, log, err := p.load(cmd)
+	if err == nil && cfg.LogLevel == config.Default().LogLevel {
+		log = telemetry.NewLogger(p.err, cfg.LogFormat, slog.LevelWarn)
+	}
+	return cfg, log, err
+}

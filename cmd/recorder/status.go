@@ -1,0 +1,211 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/kuberewind/kuberewind/internal/recorder"
+	"github.com/kuberewind/kuberewind/migrations"
+	"github.com/kuberewind/kuberewind/sink/postgres"
+)
+
+// quietAfter is how old the newest commit is when no recorder seems to run: API servers send each stream a bookmark about once a
+// minute, and each is a commit.
+const quietAfter = 3 * time.Minute
+
+func (p *program) statusCommand() *cobra.Command {
+	var output outputFlag
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Show what is recorded, how far, and what is wrong",
+		Long: "Show, from the database alone, what is recorded, how far, and which streams do not follow the cluster. A recorder may be\n" +
+			"running or not.",
+		Example: `  recorder status                # the streams that do not follow the cluster
+  recorder status --output wide  # all streams`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := output.validate(); err != nil {
+				return err
+			}
+			status, err := p.readStatus(cmd)
+			if err != nil {
+				return err
+			}
+			return p.print(output, status, func(wide bool) error { return p.printStatus(status, wide) })
+		},
+	}
+	output.add(cmd)
+	concerns(cmd, databaseSettings...)
+	return cmd
+}
+
+func (p *program) readStatus(cmd *cobra.Command) (status postgres.Status, err error) {
+	cfg, log, err := p.loadQuietly(cmd)
+	if err != nil {
+		return status, err
+	}
+	db, err := recorder.OpenRecord(cmd.Context(), cfg, log)
+	if err != nil {
+		return status, &recorder.EnvironmentError{Err: err}
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	conn, err := db.Connect(cmd.Context())
+	if err != nil {
+		return status, &recorder.EnvironmentError{Err: err}
+	}
+	defer func() { err = errors.Join(err, conn.Close(context.WithoutCancel(cmd.Context()))) }()
+	if err := migrations.Check(cmd.Context(), conn); err != nil {
+		return status, &recorder.EnvironmentError{Err: err}
+	}
+	return postgres.ReadStatus(cmd.Context(), conn)
+}
+
+func (p *program) printStatus(status postgres.Status, wide bool) error {
+	if len(status.Clusters) == 0 {
+		fmt.Fprintln(p.out, `nothing is recorded yet; "recorder run" records`)
+		return nil
+	}
+	for i, c := range status.Clusters {
+		if i > 0 {
+			fmt.Fprintln(p.out)
+		}
+		if err := p.printCluster(c, wide); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *program) printCluster(c postgres.ClusterStatus, wide bool) error {
+	head := newTable(p.out)
+	head.row("Cluster:", fmt.Sprintf("%s, uid %s", c.Name, c.UID))
+	head.row("Recorder:", fmt.Sprintf("%s, version %s, epoch %d since %s", c.Recorder, c.Version, c.Epoch, when(c.StartedAt)))
+	head.row("Recorded:", fmt.Sprintf("%d deltas, last commit %s", c.Seq, when(lastCommit(c))))
+	head.row("Streams:", summary(c.Streams))
+	if age := time.Since(lastCommit(c)); age > quietAfter {
+		head.row("Warning:", fmt.Sprintf("nothing was committed for %s: no recorder is running, or it cannot reach the cluster", duration.HumanDuration(age)))
+	}
+	if err := head.flush(); err != nil {
+		return err
+	}
+	if wide {
+		return p.printAllStreams(c.Streams)
+	}
+	return p.printAilingStreams(c.Streams)
+}
+
+// lastCommit is the start of the epoch where nothing was committed since.
+func lastCommit(c postgres.ClusterStatus) time.Time {
+	if c.ObservedAt.Before(c.StartedAt) {
+		return c.StartedAt
+	}
+	return c.ObservedAt
+}
+
+// summary counts the streams by state, and what lives in them.
+func summary(streams []postgres.StreamStatus) string {
+	states := map[string]int{}
+	gaps, living := 0, int64(0)
+	for _, s := range streams {
+		states[s.State]++
+		living += s.Living
+		if s.Gap != nil {
+			gaps++
+		}
+	}
+	text := fmt.Sprintf("%d live", states["live"])
+	for _, state := range []string{"listing", "interrupted"} {
+		if states[state] > 0 {
+			text += fmt.Sprintf(", %d %s", states[state], state)
+		}
+	}
+	if gaps > 0 {
+		text += fmt.Sprintf("; %d open gaps", gaps)
+	}
+	return text + fmt.Sprintf("; %d living objects", living)
+}
+
+// printAilingStreams shows which streams do not follow the cluster. What the server says to that fills lines.
+func (p *program) printAilingStreams(streams []postgres.StreamStatus) error {
+	t := newTable(p.out)
+	for _, s := range streams {
+		if s.State == "live" && s.Gap == nil {
+			continue
+		}
+		t.titled("RESOURCE", "STATE", "SINCE", "LIVING", "GAP")
+		t.row(resourceName(s), s.State, age(s.StateSince), strconv.FormatInt(s.Living, 10), orDash(cause(s)))
+	}
+	if t.hasHead {
+		t.row("")
+		t.row("--output wide says why.")
+	}
+	return t.flush()
+}
+
+func (p *program) printAllStreams(streams []postgres.StreamStatus) error {
+	t := newTable(p.out)
+	for _, s := range streams {
+		t.titled("RESOURCE", "VERSION", "STATE", "SINCE", "LIVING", "LAST SEQ", "POSITION", "MOVED", "WHY")
+		t.row(resourceName(s), s.Version, s.State, age(s.StateSince), strconv.FormatInt(s.Living, 10), strconv.FormatInt(s.LastSeq, 10),
+			orDash(s.Position), age(s.PositionedAt), why(s))
+	}
+	return t.flush()
+}
+
+func resourceName(s postgres.StreamStatus) string {
+	name := s.Resource
+	if s.Group != "" {
+		name += "." + s.Group
+	}
+	if s.Scope != "" {
+		name += " in " + s.Scope
+	}
+	return name
+}
+
+func cause(s postgres.StreamStatus) string {
+	if s.Gap == nil {
+		return ""
+	}
+	return s.Gap.Cause
+}
+
+// why is what the server or the recorder says of the state, with the gap that is open because of it.
+func why(s postgres.StreamStatus) string {
+	if s.Gap == nil {
+		return s.Detail
+	}
+	text := s.Gap.Cause
+	if !s.Gap.Since.IsZero() {
+		text += ", nothing seen for " + age(s.Gap.Since)
+	}
+	if s.Gap.Detail != "" {
+		text += ": " + s.Gap.Detail
+	}
+	return text
+}
+
+// when is a time with its age, of which the second is for people.
+func when(t time.Time) string {
+	return fmt.Sprintf("%s (%s ago)", t.UTC().Format(time.RFC3339), age(t))
+}
+
+func age(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return duration.HumanDuration(max(time.Since(t), 0))
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}

@@ -1,0 +1,160 @@
+package recorder
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kuberewind/kuberewind/internal/config"
+	"github.com/kuberewind/kuberewind/internal/redact"
+	"github.com/kuberewind/kuberewind/migrations"
+)
+
+// A Report is what Check found.
+type Report struct {
+	OK        bool      `json:"ok"`
+	Findings  []Finding `json:"findings"`
+	Resources []Access  `json:"resources,omitempty"` // by name
+}
+
+// A Finding is one thing that was checked.
+type Finding struct {
+	What   string `json:"what"`
+	OK     bool   `json:"ok"`
+	Detail string `json:"detail,omitempty"`
+	Advice string `json:"advice,omitempty"`
+}
+
+// checker is a recorder that is not going to run.
+type checker struct {
+	*Recorder
+	report Report
+	uid    string // of the cluster, where that could be asked for
+	key    []byte // fingerprint of the redaction key on record, nil where there is none
+}
+
+// Check tries what a recorder needs. It changes nothing in the cluster and in the database, and makes neither an embedded
+// database nor a redaction key; an embedded database that does not run is started for as long as the check takes.
+func Check(ctx context.Context, cfg config.Config, log *slog.Logger) Report {
+	c := &checker{Recorder: &Recorder{cfg: cfg, log: log}, report: Report{OK: true}}
+	c.checkCluster(ctx)
+	c.checkDatabase(ctx)
+	c.checkKey()
+	if err := c.close(); err != nil {
+		c.note("close", "", err)
+	}
+	return c.report
+}
+
+// note adds a finding: the detail, or the error, which need not begin with what it is about.
+func (c *checker) note(what, detail string, err error) {
+	f := Finding{What: what, OK: err == nil, Detail: detail}
+	if err != nil {
+		f.Detail = strings.TrimPrefix(err.Error(), what+" ")
+	}
+	c.add(f)
+}
+
+func (c *checker) add(f Finding) {
+	c.report.OK = c.report.OK && f.OK
+	c.report.Findings = append(c.report.Findings, f)
+}
+
+func (c *checker) checkCluster(ctx context.Context) {
+	name, uid, err := c.connect(ctx)
+	if err != nil {
+		c.note("cluster", "", err)
+		return
+	}
+	c.uid = uid
+	c.note("cluster", fmt.Sprintf("%s at %s, uid %s", name, c.client.Host(), uid), nil)
+	if c.filter, err = c.cfg.Filter(); err != nil {
+		c.note("filter", "", err)
+		return
+	}
+	discovery, err := c.client.Discover(ctx, nil)
+	if err != nil {
+		c.note("discovery", "", err)
+		return
+	}
+	for _, gv := range slices.SortedFunc(maps.Keys(discovery.Failed), func(a, b schema.GroupVersion) int { return strings.Compare(a.String(), b.String()) }) {
+		c.note("discovery", "", fmt.Errorf("%s: %w", gv, discovery.Failed[gv]))
+	}
+	c.checkAccess(ctx, discovery)
+}
+
+func (c *checker) checkDatabase(ctx context.Context) {
+	const what = "database"
+	detail, err := c.tryDatabase(ctx)
+	if errors.Is(err, errNoRecord) {
+		c.note(what, "embedded, will be made at the first start in "+postgresDir(c.cfg), nil)
+		return
+	}
+	c.note(what, detail, err)
+}
+
+func (c *checker) tryDatabase(ctx context.Context) (detail string, err error) {
+	if c.database, err = OpenRecord(ctx, c.cfg, c.log); err != nil {
+		return "", err
+	}
+	conn, err := c.database.Connect(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	if err := migrations.Check(ctx, conn); err != nil {
+		return "", err
+	}
+	version, err := checkWritable(ctx, conn)
+	if err != nil {
+		return "", err
+	}
+	err = conn.QueryRow(ctx, `SELECT key_fingerprint FROM kuberewind.clusters WHERE uid = $1`, c.uid).Scan(&c.key)
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return "", err
+	}
+	return fmt.Sprintf("%s: PostgreSQL %s, schema version %d, may be written", c.cfg.Masked().Database, version, migrations.Latest()), nil
+}
+
+// checkWritable asks for the right and for a server that is not read-only.
+func checkWritable(ctx context.Context, conn *pgx.Conn) (version string, err error) {
+	var readOnly, login string
+	var may bool
+	err = conn.QueryRow(ctx, `SELECT current_setting('server_version'), current_setting('transaction_read_only'), current_user::text,
+		has_table_privilege('kuberewind.deltas_data', 'INSERT')`).Scan(&version, &readOnly, &login, &may)
+	switch {
+	case err != nil:
+		return "", err
+	case readOnly == "on":
+		return "", errors.New("the server is read-only")
+	case !may:
+		return "", fmt.Errorf("this login may not write; let an administrator run: GRANT %s TO %s", migrations.WriterRole, pgx.Identifier{login}.Sanitize())
+	}
+	return version, nil
+}
+
+// checkKey comes after the database, which says with which key the cluster was recorded.
+func (c *checker) checkKey() {
+	const what = "redaction key"
+	path := c.cfg.KeyFile()
+	key, err := redact.ReadKey(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && c.key == nil:
+		c.note(what, path+", will be made at the first start", nil)
+	case errors.Is(err, fs.ErrNotExist):
+		c.note(what, "", fmt.Errorf("%s does not exist, and this cluster was recorded with a key (fingerprint %x): restore the file, or name it with --redaction-key-file", path, c.key))
+	case err == nil && c.key != nil && !bytes.Equal(c.key, key.Fingerprint()):
+		c.note(what, "", fmt.Errorf("%s is another key (fingerprint %x) than the one with which this cluster was recorded (%x)", path, key.Fingerprint(), c.key))
+	default:
+		c.note(what, path, err)
+	}
+}

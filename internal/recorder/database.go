@@ -1,0 +1,195 @@
+package recorder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"time"
+
+	"github.com/jackc/pgerrcode"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/kuberewind/kuberewind/internal/config"
+	"github.com/kuberewind/kuberewind/internal/embedded"
+	"github.com/kuberewind/kuberewind/migrations"
+)
+
+// Database is the PostgreSQL of the configuration: one that runs somewhere, or the embedded one, which is held as long as
+// the Database is open.
+type Database struct {
+	log      *slog.Logger
+	url      string // of the configuration
+	embedded *embedded.Server
+	missed   chan struct{} // see Missed
+}
+
+// OpenDatabase starts or joins the embedded PostgreSQL where that is asked for. Nothing else is contacted.
+func OpenDatabase(ctx context.Context, cfg config.Config, log *slog.Logger) (*Database, error) {
+	if cfg.Database != config.Embedded {
+		return &Database{log: log, url: cfg.Database}, nil
+	}
+	server, err := embedded.Start(ctx, embedded.Options{DataDir: postgresDir(cfg), Logger: log})
+	if err != nil {
+		return nil, fmt.Errorf("embedded PostgreSQL: %w", err)
+	}
+	return &Database{log: log, url: cfg.Database, embedded: server, missed: make(chan struct{}, 1)}, nil
+}
+
+// errNoRecord says that an embedded PostgreSQL was never started.
+var errNoRecord = errors.New("nothing is recorded yet")
+
+// OpenRecord is OpenDatabase for those who only read: it makes no embedded PostgreSQL.
+func OpenRecord(ctx context.Context, cfg config.Config, log *slog.Logger) (*Database, error) {
+	if cfg.Database == config.Embedded {
+		made, err := embedded.HasData(postgresDir(cfg))
+		if err != nil {
+			return nil, fmt.Errorf("embedded PostgreSQL: %w", err)
+		}
+		if !made {
+			return nil, fmt.Errorf(`%w in %s: start "recorder run", or say with --data-dir or --database where the record is`, errNoRecord, cfg.DataDir)
+		}
+	}
+	return OpenDatabase(ctx, cfg, log)
+}
+
+func postgresDir(cfg config.Config) string { return filepath.Join(cfg.DataDir, "postgres") }
+
+// URL is where the database is. It holds the password.
+func (d *Database) URL() string {
+	if d.embedded != nil {
+		return d.embedded.URL()
+	}
+	return d.url
+}
+
+// Missed says that the database does not answer. It does not block.
+func (d *Database) Missed() {
+	select {
+	case d.missed <- struct{}{}:
+	default: // It has been said already, or the database is not ours to start.
+	}
+}
+
+// Keep starts the embedded PostgreSQL again when it is missed and has died, until ctx ends.
+func (d *Database) Keep(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-d.missed:
+		}
+		if err := d.embedded.Ensure(ctx); err != nil && ctx.Err() == nil {
+			d.log.Error("the embedded PostgreSQL could not be started again", "error", err)
+		}
+	}
+}
+
+// Connect opens a connection for a few statements. The caller closes it.
+func (d *Database) Connect(ctx context.Context) (*pgx.Conn, error) {
+	// The pool's parser, because a URL may carry parameters of the pool, which the server would refuse.
+	settings, err := pgxpool.ParseConfig(d.URL())
+	if err != nil {
+		return nil, fmt.Errorf("database: %w", err)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, connectTimeout, fmt.Errorf("the database did not answer within %s", connectTimeout))
+	defer cancel()
+	conn, err := pgx.ConnectConfig(ctx, settings.ConnConfig)
+	if err != nil {
+		return nil, d.named(withCause(ctx, err))
+	}
+	return conn, nil
+}
+
+// Close lets go of the embedded PostgreSQL; the last one to do so stops it.
+func (d *Database) Close() error {
+	if d.embedded == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	return d.embedded.Stop(ctx)
+}
+
+// Lock refuses a second recorder of one cluster where both would use the embedded database. A database elsewhere decides by
+// epoch: the later recorder takes over.
+func (d *Database) Lock(clusterUID string) (unlock func() error, err error) {
+	if d.embedded == nil {
+		return func() error { return nil }, nil
+	}
+	lock, err := d.embedded.Lock(clusterUID)
+	var held *embedded.HeldError
+	if errors.As(err, &held) {
+		return nil, fmt.Errorf("this cluster is being recorded into this embedded database already (%w): stop that recorder, or give this one another --data-dir or --database", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return lock.Unlock, nil
+}
+
+// Migrate brings schema and roles up to date. It returns the SQL that somebody with more rights has to run for the roles.
+func (d *Database) Migrate(ctx context.Context) (missing string, err error) {
+	// Up waits for locks for as long as it takes. A server that is not there is named in time, by this.
+	conn, err := d.Connect(ctx)
+	if err != nil {
+		return "", err
+	}
+	err = migrations.Up(ctx, d.URL(), d.log)
+	if err == nil {
+		missing, err = migrations.Roles(ctx, conn)
+	}
+	if err != nil {
+		err = d.named(err)
+	}
+	return missing, errors.Join(err, conn.Close(context.WithoutCancel(ctx)))
+}
+
+// named adds to an error which database it is about and, as far as that is known, what leads out of it.
+func (d *Database) named(err error) error {
+	if advice := advise(err); advice != "" {
+		err = fmt.Errorf("%w (%s)", err, advice)
+	}
+	return fmt.Errorf("database %s: %w", config.MaskURL(d.url), err)
+}
+
+func advise(err error) string {
+	var refusal *pgconn.PgError
+	switch {
+	case errors.As(err, &refusal):
+		return adviceByCode[refusal.Code]
+	case errors.As(err, new(*pgconn.ConnectError)):
+		return "does PostgreSQL run there? --database says where it is"
+	}
+	return ""
+}
+
+var adviceByCode = map[string]string{
+	pgerrcode.InvalidPassword:                   "check the user and the password in --database",
+	pgerrcode.InvalidAuthorizationSpecification: "check the user and the password in --database",
+	pgerrcode.InvalidCatalogName:                "make it with CREATE DATABASE, or name another one in --database",
+	pgerrcode.TooManyConnections:                "a recorder needs a few: raise the limit of the database, the role or the server",
+	pgerrcode.ReadOnlySQLTransaction:            "this server takes no writes: name the primary in --database, or lift default_transaction_read_only",
+}
+
+// Ready migrates the database where that is allowed, else checks that it need not be.
+func (d *Database) Ready(ctx context.Context, migrate bool) error {
+	if d.embedded != nil || migrate {
+		missing, err := d.Migrate(ctx)
+		if err == nil && missing != "" {
+			d.log.Warn("the roles of the record are missing and this login may not make them; recorder migrate prints the SQL")
+		}
+		return err
+	}
+	conn, err := d.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	if err = migrations.Check(ctx, conn); err != nil {
+		err = d.named(err)
+	}
+	return errors.Join(err, conn.Close(context.WithoutCancel(ctx)))
+}

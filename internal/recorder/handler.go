@@ -1,0 +1,96 @@
+package recorder
+
+import (
+	"context"
+	"time"
+
+	"github.com/kuberewind/kuberewind/kube"
+	"github.com/kuberewind/kuberewind/sink/postgres"
+)
+
+// retireAfter is how long a stream whose resource is no longer served may take to end by itself: its last deletions can
+// still be on their way.
+const retireAfter = time.Minute
+
+// handler starts and stops streams as resources come and go. Its calls come one at a time.
+type handler struct {
+	*Recorder
+	giveUp context.CancelCauseFunc
+	failed error // why giveUp was called
+}
+
+// Added implements kube.Handler.
+func (h *handler) Added(ctx context.Context, resource kube.Resource, since string) error {
+	h.noteChange()
+	if !h.filter.Resource(resource.GroupResource()) {
+		h.log.Debug("resource left out by the filter", "resource", resource.String())
+		return nil
+	}
+	return h.start(ctx, resource, since)
+}
+
+// Changed implements kube.Handler: the stream goes on in the new version where it was.
+func (h *handler) Changed(ctx context.Context, before, after kube.Resource) error {
+	h.noteChange()
+	if before.Version == after.Version || !h.filter.Resource(after.GroupResource()) {
+		return nil
+	}
+	h.log.Info("another version of a resource is served", "before", before.String(), "after", after.String())
+	return h.start(ctx, after, "")
+}
+
+// Removed implements kube.Handler.
+func (h *handler) Removed(ctx context.Context, resource kube.Resource) error {
+	h.noteChange()
+	h.mu.Lock()
+	s := h.streams[resource.GroupResource()]
+	h.mu.Unlock()
+	if s == nil {
+		return nil
+	}
+	h.log.Info("resource is no longer served", "resource", resource.String())
+	run := s.current()
+	h.retirements.Go(func() {
+		select {
+		case <-run.gone:
+		case <-time.After(retireAfter):
+		case <-ctx.Done():
+			return
+		}
+		run.halt()
+	})
+	return nil
+}
+
+// start opens and launches a stream, or one that is open in another version. What another try would not change ends the
+// recorder: it must not look alive and record nothing.
+func (h *handler) start(ctx context.Context, resource kube.Resource, since string) error {
+	err := h.open(ctx, resource, since)
+	if err != nil && ctx.Err() == nil && !postgres.ClassOf(err).Transient() {
+		h.failed = err
+		h.giveUp(err)
+	}
+	return err
+}
+
+func (h *handler) open(ctx context.Context, resource kube.Resource, since string) error {
+	h.mu.Lock()
+	s := h.streams[resource.GroupResource()]
+	h.mu.Unlock()
+	if s != nil {
+		if _, err := h.register(ctx, resource, s.rules, ""); err != nil {
+			return err
+		}
+		h.launch(ctx, s, resource, since)
+		return nil
+	}
+	s, err := h.newStream(ctx, resource, since)
+	if err != nil {
+		return err
+	}
+	h.mu.Lock()
+	h.streams[resource.GroupResource()] = s
+	h.mu.Unlock()
+	h.launch(ctx, s, resource, since)
+	return nil
+}

@@ -1,0 +1,102 @@
+package recorder
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kuberewind/kuberewind/deltafifo"
+	"github.com/kuberewind/kuberewind/internal/telemetry"
+	"github.com/kuberewind/kuberewind/sink/postgres"
+)
+
+// metrics keeps the recorder's metrics.
+type metrics struct{ *telemetry.Metrics }
+
+// streamCounters are one stream's, looked up once.
+type streamCounters struct {
+	deltas             map[cache.DeltaType]prometheus.Counter
+	relists            func(cause string) prometheus.Counter
+	watches            prometheus.Counter
+	undecodable        prometheus.Counter
+	up, position, seen prometheus.Gauge
+}
+
+func (m *metrics) stream(gr schema.GroupResource) streamCounters {
+	labels := []string{gr.Group, gr.Resource}
+	c := streamCounters{
+		deltas:  map[cache.DeltaType]prometheus.Counter{},
+		relists: func(cause string) prometheus.Counter { return m.Relists.WithLabelValues(gr.Group, gr.Resource, cause) },
+		watches: m.Watches.WithLabelValues(labels...),
+
+		undecodable: m.Undecodable.WithLabelValues(labels...),
+		up:          m.StreamUp.WithLabelValues(labels...),
+		position:    m.Position.WithLabelValues(labels...),
+		seen:        m.LastRecorded.WithLabelValues(labels...),
+	}
+	for _, t := range []cache.DeltaType{cache.Added, cache.Updated, cache.Deleted, cache.Sync} {
+		c.deltas[t] = m.Deltas.WithLabelValues(gr.Group, gr.Resource, string(t))
+	}
+	return c
+}
+
+// committed counts the entries of a batch that is in the database.
+func (m *metrics) committed(entries []deltafifo.Entry) {
+	now := time.Now()
+	for i := range entries {
+		e := &entries[i]
+		counters := &e.Stream.(*stream).counters
+		if e.Delta.Type != "" {
+			counters.deltas[e.Delta.Type].Inc()
+			m.Lag.Observe(now.Sub(e.Observed).Seconds())
+		}
+		if rv, err := strconv.ParseFloat(e.Position, 64); err == nil {
+			counters.position.Set(rv)
+			counters.seen.Set(float64(e.Observed.UnixMilli()) / 1e3)
+		}
+	}
+}
+
+// watchQueue has the queue's state read when it is scraped.
+func (m *metrics) watchQueue(q *deltafifo.Queue) {
+	m.Queue(
+		func() float64 { return float64(q.Stats().Bytes) },
+		func() float64 { return float64(q.Stats().Entries) },
+		func() float64 { return q.Stats().OldestAge.Seconds() },
+		func() float64 { return q.Stats().Blocked.Seconds() },
+	)
+}
+
+// sinkHooks tell metrics and log what the sink does.
+func (r *Recorder) sinkHooks() postgres.Hooks {
+	m := r.metrics
+	return postgres.Hooks{
+		Committed: func(s postgres.CommitStats) {
+			m.Rows.Add(float64(s.Rows))
+			m.Batches.Inc()
+			m.Keyframes.Add(float64(s.Keyframes))
+			m.Skipped.Add(float64(s.Skipped))
+			m.CommitSeconds.Observe(s.Latency.Seconds())
+			m.Head.Set(float64(s.LastSeq))
+		},
+		Retrying: func(t postgres.Retry) {
+			m.CommitRetries.WithLabelValues(string(t.Class)).Inc()
+			if t.Class == postgres.Connection {
+				r.database.Missed()
+			}
+			r.log.Warn("the database does not take what is queued; trying again",
+				"attempt", t.Attempt, "wait", t.Wait.Round(time.Millisecond).String(), "error", t.Err)
+		},
+		Mismatch: func(x postgres.Mismatch) {
+			m.PatchMismatch.Inc()
+			r.log.Error("a patch did not give what was served; the whole object was stored", "seq", x.Seq, "key", x.Key, "error", x.Err)
+		},
+		Unfolded: func(x postgres.Mismatch) {
+			m.PatchMismatch.Inc()
+			r.log.Error("the record of an object cannot be folded; its next version is stored whole", "seq", x.Seq, "key", x.Key, "error", x.Err)
+		},
+	}
+}

@@ -1,0 +1,60 @@
+package recorder
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestWhatIsCaughtUpOnHappenedWithinThePause(t *testing.T) {
+	from := time.Date(2026, 3, 1, 3, 0, 0, 0, time.UTC)
+	to := from.Add(10 * time.Minute)
+	seen := to.Add(time.Second)
+	for _, c := range []struct {
+		name     string
+		evidence time.Time
+		want     time.Time
+	}{
+		{"evidence within it is believed", from.Add(time.Minute), from.Add(time.Minute)},
+		{"evidence from before it is its beginning", from.Add(-time.Hour), from},
+		{"no evidence is its end", time.Time{}, to},
+		{"evidence from after it is live", to.Add(time.Second), seen},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var o occurrence
+			o.resume(from, to)
+			require.Equal(t, c.want, o.at(to, seen, c.evidence, !c.evidence.IsZero()))
+		})
+	}
+}
+
+func TestAStreamThatHasReachedThePresentIsBelieved(t *testing.T) {
+	from := time.Date(2026, 3, 1, 3, 0, 0, 0, time.UTC)
+	to := from.Add(10 * time.Minute)
+	old := from.Add(time.Minute)
+
+	var never occurrence
+	require.Equal(t, to, never.at(to, to, old, true), "there was no pause")
+
+	var o occurrence
+	o.resume(from, to)
+	o.live()
+	require.Equal(t, to, o.at(to, to, old, true), "a bookmark came")
+
+	o.resume(from, to)
+	late := to.Add(settle + time.Second)
+	require.Equal(t, late, o.at(to, late, old, true), "the server sends what was missed at once")
+	require.Equal(t, to, o.at(to, to, old, true), "and from then on the stream is live")
+}
+
+func TestTheClockDoesNotGoBack(t *testing.T) {
+	wall := time.Date(2026, 3, 1, 3, 0, 0, 123456789, time.UTC)
+	c := newClock(func() time.Time { return wall }, wall.Add(time.Hour))
+	require.Equal(t, wall.Add(time.Hour), c.Now(), "the record is ahead: it goes on from there")
+	wall = wall.Add(2 * time.Hour)
+	second := c.Now()
+	require.Equal(t, wall.Truncate(time.Microsecond), second)
+	wall = wall.Add(-time.Hour)
+	require.Equal(t, second, c.Now())
+}

@@ -1,0 +1,126 @@
+package recorder
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/kuberewind/kuberewind/deltafifo"
+	"github.com/kuberewind/kuberewind/internal/redact"
+	"github.com/kuberewind/kuberewind/internal/telemetry"
+	"github.com/kuberewind/kuberewind/internal/version"
+	"github.com/kuberewind/kuberewind/kube"
+	"github.com/kuberewind/kuberewind/sink/postgres"
+)
+
+// connectTimeout bounds the first words with the API server: whoever starts a recorder is waiting.
+const connectTimeout = 30 * time.Second
+
+// open makes everything that the recorder needs. What was made before an error is closed by close.
+func (r *Recorder) open(ctx context.Context) error {
+	r.metrics = &metrics{telemetry.NewMetrics()}
+	var err error
+	if r.filter, err = r.cfg.Filter(); err != nil {
+		return err
+	}
+	cluster, uid, err := r.connect(ctx)
+	if err != nil {
+		return err
+	}
+	if r.database, err = OpenDatabase(ctx, r.cfg, r.log); err != nil {
+		return err
+	}
+	if r.unlock, err = r.database.Lock(uid); err != nil {
+		return err
+	}
+	if err := r.database.Ready(ctx, r.cfg.Migrate); err != nil {
+		return err
+	}
+	// Before the sink: one that could not listen would end, and have ended the recorder before it.
+	if err := r.listen(); err != nil {
+		return err
+	}
+	return r.openSink(ctx, cluster, uid)
+}
+
+// connect finds the cluster and asks it who it is.
+func (r *Recorder) connect(ctx context.Context) (name, uid string, err error) {
+	found, err := kube.LoadConfig(kube.ConfigOptions{Kubeconfig: r.cfg.Kubeconfig, Context: r.cfg.Context})
+	if err != nil {
+		return "", "", err
+	}
+	if r.client, err = kube.NewClient(found.REST, kube.Options{}); err != nil {
+		return "", "", err
+	}
+	r.log.Info("connecting to the cluster", "server", r.client.Host(), "context", found.Context)
+	ctx, cancel := context.WithTimeoutCause(ctx, connectTimeout, fmt.Errorf("%s did not answer within %s", r.client.Host(), connectTimeout))
+	defer cancel()
+	id, err := r.client.ClusterUID(ctx)
+	if err != nil {
+		return "", "", withCause(ctx, err)
+	}
+	name = r.cfg.ClusterName
+	if name == "" {
+		name = found.Cluster
+	}
+	return name, string(id), nil
+}
+
+// withCause adds why the context has ended, if that is what an error is about.
+func withCause(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
+		return fmt.Errorf("%w: %w", cause, err)
+	}
+	return err
+}
+
+func (r *Recorder) openSink(ctx context.Context, cluster, uid string) error {
+	key, err := redact.LoadKey(r.cfg.KeyFile())
+	if err != nil {
+		return err
+	}
+	paths, err := redact.ParsePaths(r.cfg.Redact)
+	if err != nil {
+		return err
+	}
+	if r.redactor, err = redact.New(key, redact.Secrets(r.cfg.SecretValues), paths); err != nil {
+		return err
+	}
+	settings, err := json.Marshal(r.cfg.Masked().Settings())
+	if err != nil {
+		return err
+	}
+	r.sink, err = postgres.Open(ctx, postgres.Config{
+		URL: r.database.URL(), ClusterUID: uid, ClusterName: cluster, KeyFingerprint: key.Fingerprint(),
+		Recorder: recorderName(), Version: version.String(), ConfigJSON: settings, Hooks: r.sinkHooks(), Logger: r.log,
+	})
+	if err != nil {
+		return err
+	}
+	if r.definitions, err = r.sink.Position(ctx, "apiextensions.k8s.io", "customresourcedefinitions"); err != nil {
+		return err
+	}
+	info := r.sink.Info()
+	clock := newClock(time.Now, info.Started)
+	r.started = clock.Now()
+	queueBytes, err := r.cfg.QueueBytes()
+	if err != nil {
+		return err
+	}
+	r.queue = deltafifo.New(deltafifo.Options{MaxBytes: queueBytes, Now: clock.Now})
+	r.metrics.watchQueue(r.queue)
+	r.log.Info("record opened", "cluster", cluster, "uid", uid, "server", r.client.Host(), "database", r.cfg.Masked().Database, "epoch", info.Epoch, "seq", info.AfterSeq)
+	return nil
+}
+
+// recorderName says which process wrote an epoch.
+func recorderName() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return fmt.Sprintf("%s/%d", host, os.Getpid())
+}

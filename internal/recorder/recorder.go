@@ -1,0 +1,233 @@
+package recorder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kuberewind/kuberewind/deltafifo"
+	"github.com/kuberewind/kuberewind/internal/config"
+	"github.com/kuberewind/kuberewind/internal/filter"
+	"github.com/kuberewind/kuberewind/internal/redact"
+	"github.com/kuberewind/kuberewind/internal/telemetry"
+	"github.com/kuberewind/kuberewind/kube"
+	"github.com/kuberewind/kuberewind/sink/postgres"
+)
+
+// EnvironmentError says that the cluster or the database cannot be used, before anything was recorded.
+type EnvironmentError struct{ Err error }
+
+func (e *EnvironmentError) Error() string { return e.Err.Error() }
+
+func (e *EnvironmentError) Unwrap() error { return e.Err }
+
+// Recorder records one cluster.
+type Recorder struct {
+	cfg      config.Config
+	log      *slog.Logger
+	metrics  *metrics
+	client   *kube.Client
+	database *Database
+	sink     *postgres.Sink
+	queue    *deltafifo.Queue
+	filter   *filter.Filter
+	redactor *redact.Redactor
+	gate     *gate
+	http     *telemetry.Server // nil where nothing is to be served
+	started  time.Time
+	// definitions is the resource version up to which CustomResourceDefinitions were recorded when this recorder began.
+	definitions string
+
+	mu      sync.Mutex // protects streams
+	streams map[schema.GroupResource]*stream
+
+	unlock           func() error
+	resourcesChanged chan struct{}
+	retirements      sync.WaitGroup
+	synced           atomic.Bool
+}
+
+// Run records until ctx ends, then writes what is queued, within the drain timeout, and returns nil. It returns an
+// EnvironmentError where it could not begin, and postgres.ErrFenced where another recorder has taken over.
+func Run(ctx context.Context, cfg config.Config, log *slog.Logger) (err error) {
+	r := &Recorder{cfg: cfg, log: log, gate: newGate(cfg.ListConcurrency), streams: map[schema.GroupResource]*stream{}, resourcesChanged: make(chan struct{}, 1)}
+	defer func() { err = errors.Join(err, r.close()) }()
+	if err := r.open(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return &EnvironmentError{err}
+	}
+	return r.run(ctx)
+}
+
+// run keeps the order of an end: the streams stop, the queue runs dry, the sink closes.
+func (r *Recorder) run(ctx context.Context) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	// I7: what is queued when ctx ends is written with a context that outlives it.
+	drain, abandon := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer abandon(nil)
+
+	var g errgroup.Group
+	g.Go(func() error {
+		var keeper sync.WaitGroup
+		kept, leave := context.WithCancel(drain)
+		keeper.Go(func() { r.database.Keep(kept) })
+		err := r.pump().run(drain)
+		leave()
+		keeper.Wait()
+		stop(err)
+		return err
+	})
+	g.Go(func() error {
+		err := r.follow(ctx)
+		stop(err)
+		r.queue.Close()
+		r.log.Info("draining", "entries", r.queue.Stats().Entries, "timeout", r.cfg.DrainTimeout.String())
+		limit := time.AfterFunc(r.cfg.DrainTimeout, func() {
+			abandon(fmt.Errorf("what was queued could not be written within %s; it will be read from the API server again", r.cfg.DrainTimeout))
+		})
+		context.AfterFunc(drain, func() { limit.Stop() })
+		return err
+	})
+	g.Go(func() error { return r.followServer(ctx) })
+	if r.http != nil {
+		g.Go(func() error {
+			err := r.http.Serve(ctx)
+			stop(err)
+			return err
+		})
+	}
+	err := g.Wait()
+	if err == nil {
+		r.log.Info("stopped")
+	}
+	return err
+}
+
+func (r *Recorder) pump() *pump {
+	return &pump{queue: r.queue, sink: r.sink, rows: r.cfg.BatchRows, linger: r.cfg.Linger, committed: r.metrics.committed}
+}
+
+func (r *Recorder) listen() (err error) {
+	if r.cfg.Listen == "" {
+		return nil
+	}
+	r.http, err = telemetry.Listen(r.cfg.Listen, r.metrics.Metrics, func() error { return nil }, r.ready)
+	if err == nil {
+		r.log.Info("serving /metrics, /healthz and /readyz", "address", r.http.Address())
+	}
+	return err
+}
+
+// ready says whether every stream follows the server, or has said why it cannot.
+func (r *Recorder) ready() error {
+	if !r.synced.Load() {
+		return errors.New("the streams are being opened")
+	}
+	return nil
+}
+
+// follow runs the streams until ctx ends, and returns when all have stopped. The error is why a stream can never be recorded.
+func (r *Recorder) follow(ctx context.Context) error {
+	ctx, giveUp := context.WithCancelCause(ctx)
+	defer giveUp(nil)
+	h := &handler{Recorder: r, giveUp: giveUp}
+	follower := kube.NewFollower(r.client, h, kube.FollowerOptions{Since: r.definitions, Log: r.log, OnDiscovery: r.discovered})
+	var g errgroup.Group
+	g.Go(func() error {
+		r.awaitStreams(ctx, follower.Synced())
+		return nil
+	})
+	follower.Run(ctx)
+	_ = g.Wait()
+	r.haltAll()
+	r.retirements.Wait()
+	return h.failed
+}
+
+// awaitStreams says when the record is up to date.
+func (r *Recorder) awaitStreams(ctx context.Context, announced <-chan struct{}) {
+	select {
+	case <-announced:
+	case <-ctx.Done():
+		return
+	}
+	streams := r.snapshot()
+	for _, s := range streams {
+		select {
+		case <-s.settled:
+		case <-ctx.Done():
+			return
+		}
+	}
+	r.synced.Store(true)
+	r.log.Info("recording", "streams", len(streams), "after", time.Since(r.started).Round(time.Millisecond).String())
+}
+
+func (r *Recorder) snapshot() []*stream {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	streams := make([]*stream, 0, len(r.streams))
+	for _, s := range r.streams {
+		streams = append(streams, s)
+	}
+	return streams
+}
+
+// haltAll stops all streams at once and waits for them.
+func (r *Recorder) haltAll() {
+	var all sync.WaitGroup
+	for _, s := range r.snapshot() {
+		all.Go(s.halt)
+	}
+	all.Wait()
+}
+
+// close gives back what open took, as far as it came.
+func (r *Recorder) close() error {
+	var err error
+	if r.http != nil {
+		r.http.Close()
+	}
+	if r.sink != nil {
+		r.closeSink()
+	}
+	if r.unlock != nil {
+		err = errors.Join(err, r.unlock())
+	}
+	if r.database != nil {
+		err = errors.Join(err, r.database.Close())
+	}
+	if r.client != nil {
+		r.client.Close()
+	}
+	return err
+}
+
+// closeSinkTimeout bounds the goodbye to a database that does not answer: whoever sent SIGTERM has waited for the drain
+// already, and the process ends with its connections.
+const closeSinkTimeout = 2 * time.Second
+
+func (r *Recorder) closeSink() {
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		r.sink.Close()
+	}()
+	timer := time.NewTimer(closeSinkTimeout)
+	defer timer.Stop()
+	select {
+	case <-closed:
+	case <-timer.C:
+		r.log.Warn("the database did not take leave", "timeout", closeSinkTimeout.String())
+	}
+}

@@ -1,0 +1,254 @@
+package recorder
+
+import (
+	"fmt"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kuberewind/kuberewind/deltafifo"
+	"github.com/kuberewind/kuberewind/internal/filter"
+	"github.com/kuberewind/kuberewind/kube"
+	"github.com/kuberewind/kuberewind/reflector"
+	"github.com/kuberewind/kuberewind/sink/postgres"
+)
+
+// exclusions collects which lives a label filter leaves out, and which of these have ended, until the pump writes them:
+// with the position that passes the event, or before it.
+type exclusions struct {
+	mu    sync.Mutex // protects items
+	items []postgres.Item
+}
+
+func (e *exclusions) add(items ...postgres.Item) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.items = append(e.items, items...)
+}
+
+func (e *exclusions) take() []postgres.Item {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	items := e.items
+	e.items = nil
+	return items
+}
+
+// store is where a reflector puts what it is served: it leaves out what is not to be recorded and hands the rest to the
+// stream's FIFO. It is used by one reflector.
+//
+// A decision holds for a life. Namespaces and names last as long; labels do not: where a rule looks at them, the decision of
+// the first sight is on record. Rules may change between two runs of the recorder: what was recorded goes on being
+// recorded, because to leave it out would look as if it were gone; what was left out is decided anew.
+type store struct {
+	*deltafifo.FIFO
+	stream *stream
+	run    *streamRun
+	rules  filter.Resource
+	// lives holds decisions by UID: all where rules look at labels, else those that the rules would not take now.
+	lives map[types.UID]bool
+	// listed are the UIDs that the list under way has shown, and unread says that it holds others.
+	listed map[types.UID]struct{}
+	unread bool
+}
+
+func newStore(s *stream, run *streamRun) *store {
+	st := &store{FIFO: run.fifo, stream: s, run: run, rules: s.rules, lives: map[types.UID]bool{}}
+	st.recall()
+	return st
+}
+
+// recall takes over the decisions that the record holds.
+func (s *store) recall() {
+	record := s.stream.record
+	changed := record.FilterChanged()
+	for _, uid := range record.ExcludedUIDs() {
+		s.lives[uid] = false
+		if changed {
+			s.forget(uid)
+		}
+	}
+	for _, key := range record.Known().ListKeys() {
+		known, ok, _ := record.Known().GetByKey(key)
+		if !ok {
+			continue
+		}
+		object := known.(postgres.KnownObject)
+		if s.rules.ByLabel() || !s.rules.Allows(object.GetNamespace(), nil) {
+			s.lives[object.GetUID()] = true
+		}
+	}
+}
+
+// recordable decides about one object. A life that is newly left out because of its labels is added to fresh.
+func (s *store) recordable(o *kube.Object, fresh *[]*kube.Object) bool {
+	decided, ok := s.lives[o.UID]
+	if !ok {
+		if decided = s.rules.Allows(o.Namespace, o.Labels); !decided && s.rules.ByLabel() {
+			*fresh = append(*fresh, o)
+		}
+	}
+	return decided
+}
+
+// partition splits objects into what is recorded and the rest. The decisions are on record before they take effect.
+func (s *store) partition(list []any) ([]any, error) {
+	var kept []any
+	var fresh []*kube.Object
+	for _, obj := range list {
+		o, ok := obj.(*kube.Object)
+		if !ok {
+			return nil, fmt.Errorf("a %T is not an object as the API server served it", obj)
+		}
+		if s.recordable(o, &fresh) {
+			kept = append(kept, o)
+		}
+	}
+	if s.rules.ByLabel() {
+		s.remember(kept, fresh)
+	}
+	return kept, nil
+}
+
+func (s *store) remember(kept []any, fresh []*kube.Object) {
+	for _, obj := range kept {
+		s.lives[obj.(*kube.Object).UID] = true
+	}
+	for _, o := range fresh {
+		s.lives[o.UID] = false
+		key := cache.ObjectName{Namespace: o.Namespace, Name: o.Name}
+		s.stream.exclusions.add(postgres.Item{Stream: s.stream.record.ID(), Kind: postgres.Excluded, UID: o.UID, Key: key.String()})
+	}
+}
+
+// pass gives the object to next, or, when it is left out, moves the position past it.
+func (s *store) pass(obj any, next func(any) error) error {
+	if s.rules.Everything() {
+		return next(obj)
+	}
+	kept, err := s.partition([]any{obj})
+	if err != nil {
+		return err
+	}
+	if len(kept) == 1 {
+		return next(obj)
+	}
+	return s.Pass(obj.(*kube.Object).ResourceVersion)
+}
+
+// Add implements cache.ReflectorStore.
+func (s *store) Add(obj any) error { return s.pass(obj, s.FIFO.Add) }
+
+// Update implements cache.ReflectorStore.
+func (s *store) Update(obj any) error { return s.pass(obj, s.FIFO.Update) }
+
+// Delete implements cache.ReflectorStore. The life is over, and with it the decision.
+func (s *store) Delete(obj any) error {
+	if err := s.pass(obj, s.FIFO.Delete); err != nil {
+		return err
+	}
+	if o, ok := obj.(*kube.Object); ok {
+		s.forget(o.UID)
+	}
+	return nil
+}
+
+func (s *store) forget(uid types.UID) {
+	if recorded, known := s.lives[uid]; known && !recorded {
+		s.stream.exclusions.add(postgres.Item{Stream: s.stream.record.ID(), Kind: postgres.Unexcluded, UID: uid})
+	}
+	delete(s.lives, uid)
+}
+
+// ReplacePage takes one page of a list.
+func (s *store) ReplacePage(list []any, resourceVersion string) error {
+	kept, err := s.filterPage(list)
+	if err != nil {
+		return err
+	}
+	return s.FIFO.ReplacePage(kept, resourceVersion)
+}
+
+// Replace implements cache.ReflectorStore.
+func (s *store) Replace(list []any, resourceVersion string) error {
+	kept, err := s.filterPage(list)
+	if err != nil {
+		return err
+	}
+	return s.FIFO.Replace(kept, resourceVersion)
+}
+
+func (s *store) filterPage(list []any) ([]any, error) {
+	if s.rules.Everything() {
+		return list, nil
+	}
+	kept, err := s.partition(list)
+	if err == nil && s.listed != nil {
+		for _, obj := range list {
+			s.listed[obj.(*kube.Object).UID] = struct{}{}
+		}
+	}
+	return kept, err
+}
+
+// BeginReplace begins a list. What it does not show is gone, and the decisions about it with it.
+func (s *store) BeginReplace(cause, detail, fromResourceVersion string) error {
+	s.listed, s.unread = make(map[types.UID]struct{}, len(s.lives)), false
+	s.run.listCause = cause
+	s.run.listing.Store(true)
+	if cause != reflector.CauseFirstList {
+		// I3: what a list shows is recorded before its end, and it may not come to that: the gap is on record before it.
+		if err := s.FIFO.Interrupted(cause, detail); err != nil {
+			return err
+		}
+	}
+	return s.FIFO.BeginReplace(cause, detail, fromResourceVersion)
+}
+
+// Unread says that the list holds an object that cannot be read. Its decision stands, whichever that is.
+func (s *store) Unread(key string) error {
+	s.unread = true
+	return s.FIFO.Unread(key)
+}
+
+// EndReplace ends it.
+func (s *store) EndReplace(resourceVersion string) error {
+	for uid := range s.lives {
+		if _, ok := s.listed[uid]; !ok && !s.unread {
+			s.forget(uid)
+		}
+	}
+	s.listed = nil
+	if err := s.FIFO.EndReplace(resourceVersion); err != nil {
+		return err
+	}
+	s.stream.interrupted = ""
+	s.run.listing.Store(false)
+	s.stream.settle()
+	return nil
+}
+
+// Interrupted says why the stream cannot be followed.
+func (s *store) Interrupted(cause, detail string) error {
+	if err := s.FIFO.Interrupted(cause, detail); err != nil {
+		return err
+	}
+	s.stream.interrupted = cause
+	if cause == reflector.CauseNotFound {
+		s.run.goneOnce.Do(func() { close(s.run.gone) })
+	}
+	s.stream.settle()
+	return nil
+}
+
+// Resumed says that it can, and that nothing was missed.
+func (s *store) Resumed() error {
+	if err := s.FIFO.Resumed(); err != nil {
+		return err
+	}
+	s.stream.interrupted = ""
+	return nil
+}
+
+var _ cache.ReflectorStore = (*store)(nil)

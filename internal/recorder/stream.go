@@ -1,0 +1,202 @@
+package recorder
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kuberewind/kuberewind/deltafifo"
+	"github.com/kuberewind/kuberewind/internal/filter"
+	"github.com/kuberewind/kuberewind/kube"
+	"github.com/kuberewind/kuberewind/reflector"
+	"github.com/kuberewind/kuberewind/sink/postgres"
+)
+
+// stream is one resource in the record. It lasts as long as the process, while the resource may be served in another
+// version, vanish and come back: each time with another run.
+type stream struct {
+	name       string
+	record     *postgres.Stream
+	rules      filter.Resource
+	exclusions exclusions
+	counters   streamCounters
+	// occurrence is the encoder's.
+	occurrence occurrence
+	// interrupted is why the stream cannot be followed, as it was last said; empty if it can. It belongs to the run: each
+	// starts when the one before has ended.
+	interrupted string
+	// opened is when the first watch was, in nanoseconds since 1970; 0 before that.
+	opened atomic.Int64
+	// settled is closed when the stream follows the server for the first time, or has said why it cannot.
+	settled chan struct{}
+	settle  func()
+
+	mu  sync.Mutex // protects run
+	run *streamRun
+}
+
+// streamRun is one reflector and the FIFO that it feeds.
+type streamRun struct {
+	fifo      *deltafifo.FIFO
+	reflector *reflector.Reflector
+	listing   atomic.Bool // since a list was begun that has not come to its end
+	listCause string      // of that list; belongs to the reflector until done
+	// gone is closed when the server says that it does not serve the resource.
+	gone     chan struct{}
+	goneOnce sync.Once
+
+	stop context.CancelCauseFunc
+	done chan struct{}
+}
+
+var errStreamStopped = errors.New("the stream was stopped")
+
+// halt ends the reflector, and what it may be waiting for, and waits for it. What it has queued stays queued.
+func (r *streamRun) halt() {
+	r.stop(errStreamStopped)
+	r.fifo.Close()
+	<-r.done
+}
+
+func (s *stream) current() *streamRun {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.run
+}
+
+func (s *stream) halt() {
+	if run := s.current(); run != nil {
+		run.halt()
+	}
+}
+
+// newStream registers the resource in the record and loads what the record holds of it.
+// Since is a resource version before which the resource had no objects, or empty.
+func (r *Recorder) newStream(ctx context.Context, resource kube.Resource, since string) (*stream, error) {
+	rules := r.filter.For(resource.GroupResource())
+	record, err := r.register(ctx, resource, rules, since)
+	if err != nil {
+		return nil, err
+	}
+	s := &stream{
+		name: resource.String(), record: record, rules: rules,
+		counters: r.metrics.stream(resource.GroupResource()), settled: make(chan struct{}),
+	}
+	s.settle = sync.OnceFunc(func() { close(s.settled) })
+	if info := r.sink.Info(); info.Resumed && record.Position() != "" {
+		s.occurrence.resume(info.Observed, info.Started)
+	}
+	return s, nil
+}
+
+// register says to the record which version of the resource is followed now.
+func (r *Recorder) register(ctx context.Context, resource kube.Resource, rules filter.Resource, since string) (*postgres.Stream, error) {
+	return r.sink.Stream(ctx, postgres.StreamSpec{
+		Group: resource.Group, Resource: resource.Name, Version: resource.Version, Kind: resource.Kind,
+		Namespaced: resource.Namespaced, Filter: rules.String(), StartRV: since,
+	})
+}
+
+// launch follows the resource from where the record ends, in place of the run before. Since is a resource version before
+// which the resource had no objects, or empty.
+func (r *Recorder) launch(ctx context.Context, s *stream, resource kube.Resource, since string) {
+	before := s.current()
+	if before != nil {
+		before.halt()
+	}
+	from := s.start(before)
+	run := &streamRun{gone: make(chan struct{}), done: make(chan struct{})}
+	run.fifo = r.queue.FIFO(deltafifo.FIFOOptions{
+		Stream: s, Name: resource.String(), KnownObjects: s.record.Known(),
+		Transformer: transformer(r.redactor.For(resource.GroupResource())),
+	})
+	if since != "" && from.position != "" && !precedes(since, from.position) && run.fifo.Vacant() {
+		// A definition that was just created: whatever there was of an earlier one is dead.
+		from = start{since: since, cause: reflector.CauseFirstList}
+	}
+	run.reflector = r.newReflector(s, run, resource, from)
+	s.mu.Lock()
+	s.run = run
+	s.mu.Unlock()
+	ctx, run.stop = context.WithCancelCause(ctx)
+	go func() {
+		defer close(run.done)
+		// It waits for room in the queue, and must not hold up who starts and stops the streams.
+		if err := run.fifo.Bookmark(from.since); err == nil {
+			run.reflector.RunWithContext(ctx)
+		}
+	}()
+}
+
+// precedes says that a is known to be earlier than b: what comes after it is on record already, up to b.
+func precedes(a, b string) bool {
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	return err == nil && order < 0
+}
+
+// start says where the stream goes on after a run that has ended, if there was one in this process.
+func (s *stream) start(before *streamRun) start {
+	from := start{position: s.record.Position(), cause: reflector.CauseFirstList}
+	if before != nil {
+		// What that run has accepted is queued, and will be recorded before anything of the next.
+		from.position = before.reflector.ResumeResourceVersion()
+	}
+	switch unfinished := s.record.Unfinished(); {
+	case s.record.FilterChanged():
+		// What the filter now lets in was never listed.
+		return start{cause: reflector.CauseConfiguration}
+	case before != nil && before.listing.Load():
+		return start{cause: before.listCause}
+	case from.position == "" && unfinished != "":
+		return start{cause: unfinished}
+	}
+	return from
+}
+
+// start says where a run begins: at a position, or at a resource version before which there was nothing, else with a list.
+type start struct{ position, since, cause string }
+
+func (r *Recorder) newReflector(s *stream, run *streamRun, resource kube.Resource, from start) *reflector.Reflector {
+	lw := r.client.ListWatch(resource, "")
+	gr := resource.GroupResource()
+	return reflector.NewReflectorWithOptions(lw, &kube.Object{}, newStore(s, run), reflector.Options{
+		Name: resource.String(), TypeDescription: resource.String(),
+		ResourceVersion: from.position, StartResourceVersion: from.since, ListCause: from.cause, Interrupted: s.interrupted,
+		ListGate: r.gate.acquire,
+		Fresh:    func() cache.ListerWatcher { return fresh{lw} },
+		Logger:   r.log.With(slog.String("group", gr.Group), slog.String("resource", gr.Resource)),
+		Hooks:    s.hooks(run),
+	})
+}
+
+// hooks keep the metrics of a run, and tell when the stream has settled.
+func (s *stream) hooks(run *streamRun) reflector.Hooks {
+	return reflector.Hooks{
+		Relist:      func(cause string) { s.counters.relists(cause).Inc() },
+		Undecodable: func(items int) { s.counters.undecodable.Add(float64(items)) },
+		WatchOpened: func(string) {
+			s.counters.watches.Inc()
+			s.opened.CompareAndSwap(0, time.Now().UnixNano())
+			s.counters.up.Set(1)
+			if !run.listing.Load() {
+				s.settle()
+			}
+		},
+		WatchClosed: func(error) { s.counters.up.Set(0) },
+	}
+}
+
+// watchedSince is when the first watch of this process was opened: what was missed is served soon after that, or, by a list,
+// before.
+func (s *stream) watchedSince(now time.Time) time.Time {
+	if opened := s.opened.Load(); opened != 0 {
+		return time.Unix(0, opened)
+	}
+	return now
+}

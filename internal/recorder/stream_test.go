@@ -1,0 +1,99 @@
+package recorder
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kuberewind/kuberewind/deltafifo"
+	"github.com/kuberewind/kuberewind/internal/filter"
+	"github.com/kuberewind/kuberewind/internal/redact"
+	"github.com/kuberewind/kuberewind/kube"
+	"github.com/kuberewind/kuberewind/reflector"
+	"github.com/kuberewind/kuberewind/sink/postgres"
+)
+
+func TestAGapIsQueuedBeforeWhatAListShows(t *testing.T) {
+	for cause, want := range map[string][]deltafifo.MarkerKind{
+		reflector.CauseExpired:   {deltafifo.Interrupted, "", deltafifo.Replaced},
+		reflector.CauseFirstList: {"", deltafifo.Replaced}, // there was nothing before it
+	} {
+		queue := deltafifo.New(deltafifo.Options{})
+		all, err := filter.New(nil, nil)
+		require.NoError(t, err)
+		s := &stream{record: &postgres.Stream{}, rules: all.For(schema.GroupResource{Resource: "pods"}), settle: func() {}}
+		run := &streamRun{fifo: queue.FIFO(deltafifo.FIFOOptions{Stream: s})}
+		st := newStore(s, run)
+		require.NoError(t, st.BeginReplace(cause, "why", "7"))
+		require.NoError(t, st.ReplacePage([]any{&kube.Object{ObjectMeta: metav1.ObjectMeta{Name: "a"}}}, "9"))
+		require.True(t, run.listing.Load())
+		require.NoError(t, st.EndReplace("9"))
+		require.False(t, run.listing.Load())
+		queue.Close()
+		entries, err := queue.Next(t.Context(), 10, 1<<20, 0)
+		require.NoError(t, err)
+		var got []deltafifo.MarkerKind
+		for _, e := range entries {
+			kind := deltafifo.MarkerKind("")
+			if e.Marker != nil {
+				kind = e.Marker.Kind
+			}
+			got = append(got, kind)
+		}
+		require.Equal(t, want, got, cause)
+	}
+}
+
+func TestAStreamGoesOnWhereTheRunBeforeEnded(t *testing.T) {
+	s := &stream{record: &postgres.Stream{}}
+	before := &streamRun{reflector: reflector.NewReflectorWithOptions(fresh{}, &kube.Object{}, &deltafifo.FIFO{}, reflector.Options{ResourceVersion: "42"})}
+	require.Equal(t, start{position: "42", cause: reflector.CauseFirstList}, s.start(before), "though the record is not there yet")
+	before.listing.Store(true)
+	before.listCause = reflector.CauseExpired
+	require.Equal(t, start{cause: reflector.CauseExpired}, s.start(before), "a list that was cut is begun anew")
+}
+
+func TestAFullQueueDoesNotHoldUpWhoStartsAndStopsStreams(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		redactor, err := redact.New(redact.Key{}, redact.Record, nil)
+		require.NoError(t, err)
+		r := &Recorder{log: slog.New(slog.DiscardHandler), gate: newGate(1), redactor: redactor, queue: deltafifo.New(deltafifo.Options{MaxBytes: 1})}
+		require.NoError(t, r.queue.FIFO(deltafifo.FIFOOptions{}).Bookmark("1"), "the queue is full, and nobody drains it")
+
+		s := &stream{record: &postgres.Stream{}, run: ended(r.queue, "4")}
+		r.launch(t.Context(), s, kube.Resource{Group: "example.com", Version: "v1", Name: "widgets"}, "5")
+		synctest.Wait()
+		s.halt()
+	})
+}
+
+// ended is a run that got up to a resource version.
+func ended(queue *deltafifo.Queue, position string) *streamRun {
+	run := &streamRun{fifo: queue.FIFO(deltafifo.FIFOOptions{}), stop: func(error) {}, done: make(chan struct{})}
+	run.reflector = reflector.NewReflectorWithOptions(fresh{}, &kube.Object{}, run.fifo, reflector.Options{ResourceVersion: position})
+	close(run.done)
+	return run
+}
+
+func TestANewDefinitionIsFollowedFromItsStartWhereTheRecordIsWhole(t *testing.T) {
+	for recorded, want := range map[string]string{
+		"":  "",  // never listed, or a list was cut, or the rules are others: only a list makes it whole
+		"4": "5", // nothing was before
+		"9": "9", // what comes before is on record
+	} {
+		redactor, err := redact.New(redact.Key{}, redact.Record, nil)
+		require.NoError(t, err)
+		r := &Recorder{log: slog.New(slog.DiscardHandler), gate: newGate(1), redactor: redactor, queue: deltafifo.New(deltafifo.Options{})}
+		s := &stream{record: &postgres.Stream{}, run: ended(r.queue, recorded)}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		r.launch(ctx, s, kube.Resource{Group: "example.com", Version: "v1", Name: "widgets"}, "5")
+		s.halt()
+		require.Equal(t, want, s.current().reflector.LastSyncResourceVersion(), "recorded up to %q", recorded)
+	}
+}
