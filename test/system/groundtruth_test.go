@@ -1,0 +1,361 @@
+package system_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/kuberewind/kuberewind/internal/controlplane"
+	"github.com/kuberewind/kuberewind/patch"
+)
+
+// writes is how many writes each of the two large tests makes.
+const writes = 20_000
+
+// seed is printed with each run, and can be set to repeat one.
+var seed = uint64(time.Now().UnixNano())
+
+// world is a control plane that is recorded.
+type world struct {
+	plane    *controlplane.ControlPlane
+	database string
+	dataDir  string
+	db       *pgx.Conn
+	oracle   *oracle
+	// extra are arguments of recorders that are started from now on.
+	extra []string
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	plane := controlplane.ForTest(t, controlplane.Options{APIServer: controlplane.APIServerOptions{
+		Audit: true, AuditUsers: []string{recorderUser},
+		Args: []string{"--event-ttl=40s", "--max-requests-inflight=2000", "--max-mutating-requests-inflight=1000"},
+	}, Users: []controlplane.User{{Name: recorderUser, Groups: []string{"system:masters"}}}})
+	return &world{plane: plane, database: newDatabase(t), dataDir: t.TempDir()}
+}
+
+const recorderUser = "recorder"
+
+func (w *world) record(t *testing.T) *recorderProcess {
+	t.Helper()
+	kubeconfig, err := w.plane.APIServer.Kubeconfig(recorderUser)
+	require.NoError(t, err)
+	args := []string{"--kubeconfig", kubeconfig, "--database", w.database, "--data-dir", w.dataDir, "--listen", "127.0.0.1:0"}
+	return startRecorder(t, append(args, w.extra...)...)
+}
+
+func (w *world) connect(t *testing.T) {
+	t.Helper()
+	var err error
+	w.db, err = pgx.Connect(t.Context(), w.database)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = w.db.Close(context.WithoutCancel(t.Context())) })
+}
+
+func (w *world) workload(t *testing.T, writes int) *workload {
+	t.Helper()
+	t.Logf("workload of %d writes, seed %d", writes, seed)
+	load, err := newWorkload(w.plane.Config(), seed, 8, writes)
+	require.NoError(t, err)
+	db, err := pgx.Connect(t.Context(), w.database)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = db.Close(context.WithoutCancel(t.Context())) })
+	load.followed = func(ctx context.Context) (followed bool) {
+		// A stream is on record as soon as it is opened; the answer to its watch takes a moment longer.
+		err := db.QueryRow(ctx, `SELECT EXISTS (SELECT FROM kuberewind.streams
+			WHERE resource = 'widgets' AND state = 'live' AND state_since < now() - interval '3 seconds')`).Scan(&followed)
+		return err == nil && followed
+	}
+	return load
+}
+
+func TestEveryRevisionIsRecordedExactlyOnceAndFoldsToWhatWasServed(t *testing.T) {
+	w := newWorld(t)
+	recorder := w.record(t)
+	recorder.awaitReady(t)
+	w.connect(t)
+	w.begin(t)
+	started := time.Now()
+	require.NoError(t, w.workload(t, writes).run(t.Context()))
+	t.Logf("%d writes in %s", writes, time.Since(started).Round(time.Millisecond))
+	w.compare(t)
+	recorder.terminate(t)
+}
+
+func TestARecorderThatIsStoppedAndKilledMissesNothingAndListsNothingAgain(t *testing.T) {
+	w := newWorld(t)
+	recorder := w.record(t)
+	recorder.awaitReady(t)
+	w.connect(t)
+	w.begin(t)
+	before := len(w.lists(t))
+
+	load := w.workload(t, writes)
+	random := rand.New(rand.NewPCG(seed, 1))
+	var g errgroup.Group
+	g.Go(func() error { return load.run(t.Context()) })
+	starts := 1
+	for load.done.Load() < writes {
+		// The next end comes at random progress of the workload, seen, not timed.
+		target := load.done.Load() + 500 + random.Int64N(2500)
+		eventually(t.Context(), t, "progress of the workload", func() bool { return load.done.Load() >= min(target, writes) })
+		if random.IntN(3) == 0 {
+			recorder.awaitReady(t)
+			recorder.terminate(t)
+		} else {
+			recorder.kill(t)
+		}
+		recorder = w.record(t)
+		starts++
+	}
+	require.NoError(t, g.Wait())
+	t.Logf("the recorder was started %d times", starts)
+	w.compare(t)
+	w.requireNoRelist(t, before)
+	recorder.terminate(t)
+}
+
+// begin notes from where on everything is expected.
+func (w *world) begin(t *testing.T) {
+	t.Helper()
+	var err error
+	w.oracle = newOracle(t, w.plane)
+	w.oracle.from, err = w.plane.Etcd.Revision(t.Context())
+	require.NoError(t, err)
+}
+
+// compare waits until the record has come to etcd's revision of now, and holds it against the oracle: all of it.
+func (w *world) compare(t *testing.T) {
+	t.Helper()
+	ctx := t.Context()
+	var err error
+	w.oracle.to, err = w.plane.Etcd.Revision(ctx)
+	require.NoError(t, err)
+	expected, err := w.oracle.writes(ctx)
+	require.NoError(t, err)
+	total := 0
+	for _, n := range expected {
+		total += n
+	}
+	waited := time.Now()
+	eventually(ctx, t, fmt.Sprintf("%d rows between revisions %d and %d", total, w.oracle.from, w.oracle.to), func() bool {
+		return w.countRows(t) >= total
+	})
+	t.Logf("the record was complete %s after the last write", time.Since(waited).Round(time.Millisecond))
+	record := readRecord(ctx, t, w.db)
+	w.compareWrites(t, record, expected)
+	w.compareServed(t, record)
+	w.compareFirstLists(t, record)
+	w.requireNoGap(t)
+	w.requireNoSecret(t)
+}
+
+func (w *world) countRows(t *testing.T) (n int) {
+	t.Helper()
+	err := w.db.QueryRow(t.Context(), `SELECT count(*) FROM kuberewind.deltas WHERE resource_version::numeric BETWEEN $1 AND $2 AND source = 'watch'`,
+		w.oracle.from+1, w.oracle.to).Scan(&n)
+	require.NoError(t, err)
+	return n
+}
+
+// expectedNow says whether a row is one of those that the oracle knows.
+func (w *world) expectedNow(x *row) bool {
+	rev, err := strconv.ParseInt(x.meta.ResourceVersion, 10, 64)
+	return err == nil && rev > w.oracle.from && rev <= w.oracle.to
+}
+
+// compareWrites: every write of etcd is one row, of its type, and nothing else is.
+func (w *world) compareWrites(t *testing.T, record []row, expected map[write]int) {
+	t.Helper()
+	found := map[write]int{}
+	for i := range record {
+		x := &record[i]
+		if !w.expectedNow(x) {
+			continue
+		}
+		require.Equal(t, "watch", x.source, "seq %d of %s %+v", x.seq, x.stream.resource, x.meta)
+		rev, _ := strconv.ParseInt(x.meta.ResourceVersion, 10, 64)
+		found[write{rev, x.typ}]++
+	}
+	for key, n := range expected {
+		require.Equal(t, n, found[key], "%s at revision %d", key.kind, key.rev)
+	}
+	require.Len(t, found, len(expected))
+	t.Logf("%d writes of etcd, %d of them sharing a revision, are on record once each", sum(expected), sum(expected)-len(expected))
+}
+
+func sum(counts map[write]int) (total int) {
+	for _, n := range counts {
+		total += n
+	}
+	return total
+}
+
+// compareServed: each row folds to what the server served at its revision.
+func (w *world) compareServed(t *testing.T, record []row) {
+	t.Helper()
+	rows := map[streamName][]*row{}
+	var streams []streamName
+	for i := range record {
+		x := &record[i]
+		if _, known := rows[x.stream]; !known {
+			streams = append(streams, x.stream)
+		}
+		if w.expectedNow(x) {
+			rows[x.stream] = append(rows[x.stream], x)
+		} else if _, known := rows[x.stream]; !known {
+			rows[x.stream] = nil
+		}
+	}
+	served, err := w.oracle.served(t.Context(), streams)
+	require.NoError(t, err)
+	compared := 0
+	for _, s := range streams {
+		require.Len(t, rows[s], len(served[s]), "versions of %s", s.path())
+		for i, v := range served[s] {
+			w.compareVersion(t, s, rows[s], i, v)
+			compared++
+		}
+	}
+	t.Logf("%d versions of %d resources fold to what was served", compared, len(streams))
+}
+
+// compareVersion: the rows of a stream stand in the order served; versions of one revision may change places.
+func (w *world) compareVersion(t *testing.T, s streamName, rows []*row, i int, v version) {
+	t.Helper()
+	x := rows[i]
+	for j := i + 1; x.meta.UID != v.UID && j < len(rows) && rows[j].meta.ResourceVersion == v.ResourceVersion; j++ {
+		rows[i], rows[j] = rows[j], rows[i]
+		x = rows[i]
+	}
+	require.Equal(t, v.meta, x.meta, "seq %d of %s", x.seq, s.path())
+	require.Equal(t, v.Type, x.typ, "seq %d of %s %+v", x.seq, s.path(), v.meta)
+	require.Equal(t, string(w.comparable(t, s, v.Doc)), string(w.comparable(t, s, x.doc)), "seq %d of %s", x.seq, s.path())
+}
+
+// comparable hides the values of Secrets, which the record has as hashes.
+func (w *world) comparable(t *testing.T, s streamName, doc patch.Doc) patch.Doc {
+	t.Helper()
+	if s.resource != "secrets" {
+		return doc
+	}
+	path, err := patch.ParsePath("/data/*")
+	require.NoError(t, err)
+	hidden, err := patch.Rewrite(doc, []patch.Path{path}, func(string, patch.Doc) (patch.Doc, error) { return patch.Doc(`"hidden"`), nil })
+	require.NoError(t, err)
+	return hidden
+}
+
+// compareFirstLists: what was there before the record began is on record as it was at the first list.
+func (w *world) compareFirstLists(t *testing.T, record []row) {
+	t.Helper()
+	found := map[streamName]map[string]patch.Doc{}
+	for i := range record {
+		if x := &record[i]; x.source == "list" {
+			if found[x.stream] == nil {
+				found[x.stream] = map[string]patch.Doc{}
+			}
+			found[x.stream][x.meta.UID] = x.doc
+		}
+	}
+	for s, rvs := range w.firstLists(t) {
+		listed, err := w.oracle.list(t.Context(), s, rvs)
+		require.NoError(t, err)
+		require.Len(t, found[s], len(listed), "first list of %s", s.path())
+		for _, v := range listed {
+			require.Equal(t, string(w.comparable(t, s, v.Doc)), string(w.comparable(t, s, found[s][v.UID])), "%s %+v", s.path(), v.meta)
+		}
+	}
+}
+
+func (w *world) firstLists(t *testing.T) map[streamName]string {
+	t.Helper()
+	rows, err := w.db.Query(t.Context(), `
+		SELECT g.api_group, s.version, g.resource, g.to_rv FROM kuberewind.gaps g JOIN kuberewind.streams s USING (api_group, resource)
+		WHERE g.cause = 'first_list'`)
+	require.NoError(t, err)
+	lists := map[streamName]string{}
+	var s streamName
+	var rv string
+	_, err = pgx.ForEachRow(rows, []any{&s.group, &s.version, &s.resource, &rv}, func() error {
+		lists[s] = rv
+		return nil
+	})
+	require.NoError(t, err)
+	require.NotEmpty(t, lists)
+	return lists
+}
+
+// requireNoGap: but for the first lists, nothing is confessed, because nothing was missed; and of the CRD that was made in
+// mid-run nothing had to be listed.
+func (w *world) requireNoGap(t *testing.T) {
+	t.Helper()
+	rows, err := w.db.Query(t.Context(), `SELECT resource || ': ' || cause || ' ' || detail FROM kuberewind.gaps
+		WHERE cause <> 'first_list' AND outcome IS DISTINCT FROM 'resumed' OR api_group = $1 AND appeared > 0`, widgets.Group)
+	require.NoError(t, err)
+	gaps, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(t, err)
+	require.Empty(t, gaps)
+}
+
+// requireNoSecret: I9. The value of the workload's Secrets is nowhere in the record, plain or in base64.
+func (w *world) requireNoSecret(t *testing.T) {
+	t.Helper()
+	var n int
+	err := w.db.QueryRow(t.Context(), `SELECT count(*) FROM kuberewind.deltas
+		WHERE concat(patch::text, object::text, encode(exact, 'escape')) LIKE ANY ($1)`,
+		[]string{"%" + secretValue + "%", "%Y29ycmVjdC1ob3JzZS1iYXR0ZXJ5LXN0YXBsZQ%"}).Scan(&n)
+	require.NoError(t, err)
+	require.Zero(t, n)
+}
+
+// lists are the lists that the recorder has asked for. One of one object is a probe: is a new resource served yet?
+func (w *world) lists(t *testing.T) []controlplane.Request {
+	t.Helper()
+	requests, err := w.plane.APIServer.Requests()
+	require.NoError(t, err)
+	var lists []controlplane.Request
+	for _, r := range requests {
+		probe := strings.Contains(r.URI+"&", "limit=1&")
+		if r.User == recorderUser && r.Verb == "list" && r.Resource != "" && !probe {
+			lists = append(lists, r)
+		}
+	}
+	return lists
+}
+
+func (w *world) requireNoRelist(t *testing.T, before int) {
+	t.Helper()
+	for _, r := range w.lists(t)[before:] {
+		// To learn what there is to record, these two are read at each start; not into the record.
+		if r.Resource == "customresourcedefinitions" || r.Resource == "apiservices" {
+			continue
+		}
+		t.Fatalf("a list after the first start: %s", r.URI)
+	}
+	for _, r := range w.relistsOnRecord(t) {
+		t.Fatalf("a relist on record: %s", r)
+	}
+}
+
+func (w *world) relistsOnRecord(t *testing.T) []string {
+	t.Helper()
+	rows, err := w.db.Query(t.Context(), `SELECT DISTINCT resource FROM kuberewind.deltas WHERE source NOT IN ('watch', 'list')`)
+	require.NoError(t, err)
+	found, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(t, err)
+	return found
+}
+
+func (m meta) String() string {
+	return strings.Join([]string{m.Namespace, m.Name, m.UID, m.ResourceVersion}, " ")
+}

@@ -1,0 +1,334 @@
+package system_test
+
+import (
+	"context"
+	"fmt"
+	"syscall"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+)
+
+// act is somebody who changes the cluster.
+type act struct {
+	t      *testing.T
+	client dynamic.Interface
+}
+
+func (w *world) act(t *testing.T) *act {
+	t.Helper()
+	client, err := dynamic.NewForConfig(w.plane.Config())
+	require.NoError(t, err)
+	return &act{t: t, client: client}
+}
+
+func (a *act) in(gvr schema.GroupVersionResource) dynamic.ResourceInterface {
+	if gvr == crds || gvr == namespaces {
+		return a.client.Resource(gvr)
+	}
+	return a.client.Resource(gvr).Namespace("default")
+}
+
+func (a *act) create(gvr schema.GroupVersionResource, o *unstructured.Unstructured) *unstructured.Unstructured {
+	a.t.Helper()
+	created, err := a.in(gvr).Create(a.t.Context(), o, metav1.CreateOptions{})
+	require.NoError(a.t, err)
+	return created
+}
+
+func (a *act) merge(gvr schema.GroupVersionResource, name, body string) {
+	a.t.Helper()
+	_, err := a.in(gvr).Patch(a.t.Context(), name, types.MergePatchType, []byte(body), metav1.PatchOptions{})
+	require.NoError(a.t, err)
+}
+
+func (a *act) delete(gvr schema.GroupVersionResource, name string) {
+	a.t.Helper()
+	require.NoError(a.t, a.in(gvr).Delete(a.t.Context(), name, noGrace()))
+}
+
+// awaitWidgets returns when the API server serves widgets.
+func (a *act) awaitWidgets() {
+	a.t.Helper()
+	eventually(a.t.Context(), a.t, "widgets to be served", func() bool {
+		_, err := a.in(widgets).List(a.t.Context(), metav1.ListOptions{})
+		return err == nil
+	})
+}
+
+// awaitNoWidgets returns when their definition is gone.
+func (a *act) awaitNoWidgets() {
+	a.t.Helper()
+	eventually(a.t.Context(), a.t, "the CRD to be gone", func() bool {
+		_, err := a.in(crds).Get(a.t.Context(), "widgets.example.kuberewind.dev", metav1.GetOptions{})
+		return err != nil
+	})
+}
+
+// lines runs a query of one text column.
+func (w *world) lines(t *testing.T, sql string, args ...any) []string {
+	t.Helper()
+	rows, err := w.db.Query(t.Context(), sql, args...)
+	require.NoError(t, err)
+	found, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(t, err)
+	return found
+}
+
+const widgetRows = `SELECT type || ' ' || name || ' ' || uid FROM kuberewind.deltas WHERE resource = 'widgets' ORDER BY seq`
+
+func (w *world) awaitLines(t *testing.T, want []string, sql string, args ...any) {
+	t.Helper()
+	var got []string
+	eventually(t.Context(), t, fmt.Sprintf("%q by %s", want, sql), func() bool {
+		got = w.lines(t, sql, args...)
+		return len(got) >= len(want)
+	})
+	require.Equal(t, want, got)
+}
+
+func TestAResourceThatAppearsVanishesAndComesBackIsRecordedWholly(t *testing.T) {
+	w := newWorld(t)
+	recorder := w.record(t)
+	recorder.awaitReady(t)
+	w.connect(t)
+	a := w.act(t)
+
+	a.create(crds, widgetCRD())
+	a.awaitWidgets()
+	first := a.create(widgets, template(widgets, "default", "one"))
+	want := []string{"Added one " + string(first.GetUID())}
+	w.awaitLines(t, want, widgetRows)
+
+	a.delete(crds, "widgets.example.kuberewind.dev")
+	want = append(want, "Deleted one "+string(first.GetUID()))
+	w.awaitLines(t, want, widgetRows)
+	a.awaitNoWidgets()
+
+	a.create(crds, widgetCRD())
+	a.awaitWidgets()
+	second := a.create(widgets, template(widgets, "default", "one"))
+	want = append(want, "Added one "+string(second.GetUID()))
+	w.awaitLines(t, want, widgetRows)
+	require.NotEqual(t, first.GetUID(), second.GetUID())
+
+	require.Equal(t, []string{string(first.GetUID()), string(second.GetUID())},
+		w.lines(t, `SELECT uid FROM kuberewind.objects WHERE resource = 'widgets' ORDER BY object_id`))
+	require.Empty(t, w.lines(t, `SELECT cause FROM kuberewind.gaps WHERE resource = 'widgets' AND outcome IS DISTINCT FROM 'resumed'`),
+		"nothing of it was missed")
+	recorder.terminate(t)
+}
+
+func TestTheGapOfAResourceThatVanishedEndsWhenItComesBack(t *testing.T) {
+	w := newWorld(t)
+	recorder := w.record(t)
+	recorder.awaitReady(t)
+	w.connect(t)
+	a := w.act(t)
+	const gaps = `SELECT cause || ' ' || coalesce(outcome, 'open') FROM kuberewind.gaps WHERE resource = 'widgets' ORDER BY gap`
+
+	a.create(crds, widgetCRD())
+	a.awaitWidgets()
+	first := a.create(widgets, template(widgets, "default", "one"))
+	a.delete(crds, "widgets.example.kuberewind.dev")
+	w.awaitLines(t, []string{"not_found open"}, gaps)
+	a.awaitNoWidgets()
+
+	a.create(crds, widgetCRD())
+	a.awaitWidgets()
+	second := a.create(widgets, template(widgets, "default", "two"))
+	w.awaitLines(t, []string{"Added one " + string(first.GetUID()), "Deleted one " + string(first.GetUID()), "Added two " + string(second.GetUID())}, widgetRows)
+	require.Equal(t, []string{"not_found resumed"}, w.lines(t, gaps))
+	require.Equal(t, []string{"live"}, w.lines(t, `SELECT state FROM kuberewind.streams WHERE resource = 'widgets'`))
+	recorder.terminate(t)
+}
+
+func TestAResourceThatAppearedWhileNoRecorderRanIsRecordedFromItsFirstObject(t *testing.T) {
+	w := newWorld(t)
+	recorder := w.record(t)
+	recorder.awaitReady(t)
+	w.connect(t)
+	recorder.terminate(t)
+
+	a := w.act(t)
+	a.create(crds, widgetCRD())
+	a.awaitWidgets()
+	gone := a.create(widgets, template(widgets, "default", "gone"))
+	a.delete(widgets, "gone")
+
+	recorder = w.record(t)
+	recorder.awaitReady(t)
+	w.awaitLines(t, []string{"Added gone " + string(gone.GetUID()), "Deleted gone " + string(gone.GetUID())}, widgetRows)
+	require.Empty(t, w.lines(t, `SELECT cause FROM kuberewind.gaps WHERE resource = 'widgets'`), "the server had it all")
+	recorder.terminate(t)
+}
+
+func TestAnotherServedVersionIsOnRecord(t *testing.T) {
+	w := newWorld(t)
+	recorder := w.record(t)
+	recorder.awaitReady(t)
+	w.connect(t)
+	a := w.act(t)
+	a.create(crds, widgetCRD())
+	a.awaitWidgets()
+	a.create(widgets, template(widgets, "default", "one"))
+	const version = `SELECT version FROM kuberewind.streams WHERE resource = 'widgets'`
+	w.awaitLines(t, []string{"v1"}, version)
+
+	a.merge(crds, "widgets.example.kuberewind.dev", `{"spec":{"versions":[
+		{"name":"v1","served":false,"storage":false,"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}},
+		{"name":"v2","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}]}}`)
+	w.awaitLines(t, []string{"Added v1", "Sync v2"}, `SELECT type || ' ' || version FROM kuberewind.deltas WHERE resource = 'widgets' ORDER BY seq`)
+	require.Equal(t, []string{"v2"}, w.lines(t, version))
+	recorder.terminate(t)
+}
+
+func TestOtherRulesEndNoLife(t *testing.T) {
+	w := newWorld(t)
+	w.connect(t)
+	a := w.act(t)
+	under := func(rules ...string) {
+		t.Helper()
+		w.extra = rules
+		recorder := w.record(t)
+		recorder.awaitReady(t)
+		recorder.terminate(t)
+	}
+	const left = `SELECT name FROM kuberewind.exclusions ORDER BY name`
+	const rows = `SELECT type || ' ' || name FROM kuberewind.deltas WHERE resource = 'configmaps' AND namespace = 'default'
+		AND name <> 'kube-root-ca.crt' ORDER BY seq`
+	for _, team := range []string{"a", "b"} {
+		configMap := template(configMaps, "default", "of-"+team)
+		configMap.SetLabels(map[string]string{"team": team})
+		a.create(configMaps, configMap)
+	}
+
+	under("--exclude", "configmaps?team=b")
+	require.Equal(t, []string{"Sync of-a"}, w.lines(t, rows))
+	require.Equal(t, []string{"of-b"}, w.lines(t, left))
+	under("--exclude", "configmaps?team=a")
+	want := []string{"Sync of-a", "Sync of-b"}
+	require.Equal(t, want, w.lines(t, rows), "what the rules let in now is recorded, and what was recorded goes on")
+	require.Empty(t, w.lines(t, left))
+	for _, rules := range [][]string{{"--exclude", "configmaps/default"}, nil, {"--exclude", "configmaps?team=b"}} {
+		under(rules...)
+		require.Equal(t, want, w.lines(t, rows), "nothing was deleted: %q", rules)
+	}
+
+	w.extra = []string{"--exclude", "configmaps/default"}
+	recorder := w.record(t)
+	recorder.awaitReady(t)
+	a.create(configMaps, template(configMaps, "default", "new"))
+	a.delete(configMaps, "of-a")
+	w.awaitLines(t, append(want, "Deleted of-a"), rows)
+	recorder.terminate(t)
+}
+
+func TestWhatTheServerSaysOfItselfIsOnRecordWheneverItChanges(t *testing.T) {
+	w := newWorld(t)
+	recorder := w.record(t)
+	recorder.awaitReady(t)
+	w.connect(t)
+	const changed = `SELECT count(*)::text FROM kuberewind.server WHERE path = '/apis'`
+	const schemas = `SELECT path FROM kuberewind.server WHERE path = ANY ($1) ORDER BY path`
+	wanted := []string{"/api", "/apis", "/openapi/v3/apis/apps/v1", "/version"}
+	w.awaitLines(t, wanted, `SELECT DISTINCT path FROM kuberewind.server WHERE path = ANY ($1) ORDER BY path`, wanted)
+	before := w.lines(t, changed)
+
+	a := w.act(t)
+	a.create(crds, widgetCRD())
+	own := []string{"/openapi/v3/apis/example.kuberewind.dev/v1"}
+	w.awaitLines(t, own, schemas, own)
+	require.NotEqual(t, before, w.lines(t, changed), "discovery changed, and that is on record")
+	recorder.terminate(t)
+}
+
+func TestALifeIsRecordedOrLeftOutAsItWasFirstSeen(t *testing.T) {
+	w := newWorld(t)
+	w.extra = []string{"--exclude", "configmaps?private", "--exclude", "*/kube-*", "--exclude", "leases"}
+	recorder := w.record(t)
+	recorder.awaitReady(t)
+	w.connect(t)
+	a := w.act(t)
+
+	private := template(configMaps, "default", "private")
+	private.SetLabels(map[string]string{"private": "yes"})
+	a.create(configMaps, private)
+	a.create(configMaps, template(configMaps, "default", "public"))
+	a.merge(configMaps, "private", `{"metadata":{"labels":null}}`)
+	a.merge(configMaps, "public", `{"metadata":{"labels":{"private":"yes"}}}`)
+
+	const rows = `SELECT type || ' ' || name FROM kuberewind.deltas WHERE resource = 'configmaps' AND namespace = 'default'
+		AND name <> 'kube-root-ca.crt' ORDER BY seq`
+	want := []string{"Added public", "Updated public"}
+	w.awaitLines(t, want, rows)
+	recorder.terminate(t)
+
+	recorder = w.record(t)
+	recorder.awaitReady(t)
+	a.merge(configMaps, "private", `{"data":{"key-0":"after the restart"}}`)
+	a.merge(configMaps, "public", `{"data":{"key-0":"after the restart"}}`)
+	a.delete(configMaps, "private")
+	a.delete(configMaps, "public")
+	w.awaitLines(t, append(want, "Updated public", "Deleted public"), rows)
+	require.Empty(t, w.lines(t, `SELECT DISTINCT resource FROM kuberewind.deltas WHERE resource = 'leases' OR namespace LIKE 'kube-%'`))
+	require.Equal(t, []string{"configmaps?private"},
+		w.lines(t, `SELECT config -> 'exclude' ->> 0 FROM kuberewind.epochs ORDER BY epoch DESC LIMIT 1`))
+
+	recorder.terminate(t)
+	w.extra = nil
+	recorder = w.record(t)
+	recorder.awaitReady(t)
+	require.NotEmpty(t, w.lines(t, `SELECT resource FROM kuberewind.gaps WHERE cause = 'configuration' AND resource = 'configmaps'`),
+		"what the filter now lets in was not followed before: that is on record")
+	require.NotEmpty(t, w.lines(t, `SELECT name FROM kuberewind.deltas WHERE resource = 'configmaps' AND namespace LIKE 'kube-%'`))
+	recorder.terminate(t)
+}
+
+func TestARecorderThatWasPausedWhileAnotherTookOverWritesNothing(t *testing.T) {
+	w := newWorld(t)
+	old := w.record(t)
+	old.awaitReady(t)
+	w.connect(t)
+	a := w.act(t)
+	a.create(configMaps, template(configMaps, "default", "before"))
+	const rows = `SELECT type || ' ' || name FROM kuberewind.deltas WHERE resource = 'configmaps' AND name IN ('before', 'during', 'after') ORDER BY seq`
+	w.awaitLines(t, []string{"Added before"}, rows)
+
+	require.NoError(t, old.cmd.Process.Signal(syscall.SIGSTOP))
+	a.create(configMaps, template(configMaps, "default", "during"))
+	successor := w.record(t)
+	successor.awaitReady(t)
+	w.awaitLines(t, []string{"Added before", "Added during"}, rows)
+
+	require.NoError(t, old.cmd.Process.Signal(syscall.SIGCONT))
+	a.create(configMaps, template(configMaps, "default", "after"))
+	old.awaitEnd(t)
+	require.Equal(t, 4, old.cmd.ProcessState.ExitCode(), old.log())
+	w.awaitLines(t, []string{"Added before", "Added during", "Added after"}, rows)
+	require.Empty(t, w.lines(t, `SELECT cause FROM kuberewind.gaps WHERE cause <> 'first_list'`))
+	successor.terminate(t)
+}
+
+func TestTheRecordersLoginCannotChangeWhatIsOnRecord(t *testing.T) {
+	w := newWorld(t)
+	recorder := w.record(t)
+	recorder.awaitReady(t)
+	w.connect(t)
+	_, err := w.db.Exec(t.Context(), `SET ROLE kuberewind_writer`)
+	require.NoError(t, err)
+	for _, sql := range []string{
+		`UPDATE kuberewind.deltas_data SET rv = '1'`, `DELETE FROM kuberewind.deltas_data`, `TRUNCATE kuberewind.deltas_data`,
+		`DELETE FROM kuberewind.batches`, `DROP TABLE kuberewind.deltas_data`,
+	} {
+		_, err := w.db.Exec(context.WithoutCancel(t.Context()), sql)
+		require.Regexp(t, "permission denied|must be owner", err, sql)
+	}
+	recorder.terminate(t)
+}
