@@ -1,0 +1,136 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+const manifest = `apiVersion: v1
+kind: Namespace
+metadata: {name: shop}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings, namespace: shop}
+data: {color: blue, limit: "10"}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: login, namespace: shop}
+stringData: {password: correct-horse-battery-staple}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: checkout, namespace: shop}
+spec:
+  replicas: 3
+  selector: {matchLabels: {app: checkout}}
+  template:
+    metadata: {labels: {app: checkout}}
+    spec:
+      containers: [{name: app, image: "registry.example/checkout:1.4.0"}]
+`
+
+var steps = []struct {
+	what string
+	args []string
+}{
+	{"Somebody deploys,", []string{"apply", "-f", "-"}},
+	{"scales,", []string{"-n", "shop", "scale", "deployment/checkout", "--replicas=5"}},
+	{"changes an image,", []string{"-n", "shop", "set", "image", "deployment/checkout", "app=registry.example/checkout:1.5.0"}},
+	{"edits a ConfigMap,", []string{"-n", "shop", "patch", "configmap", "settings", "--type=merge", "-p", `{"data":{"color":"green"}}`}},
+	{"and deletes.", []string{"-n", "shop", "delete", "deployment", "checkout"}},
+}
+
+// show plays the scenario and asks what the demo's reader would ask.
+func (d *demo) show(ctx context.Context, r *recording) error {
+	for _, step := range steps {
+		say("%s", step.what)
+		if err := d.play(ctx, step.args); err != nil {
+			return err
+		}
+	}
+	if err := d.awaitDelete(ctx, r); err != nil {
+		return err
+	}
+	for _, q := range d.questions() {
+		say("%s", q.what)
+		fmt.Println(q.sql)
+		if err := d.psql(ctx, os.Stdout, "-P", "pager=off", "-c", q.sql); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *demo) play(ctx context.Context, args []string) error {
+	fmt.Println("$ kubectl", strings.Join(args, " "))
+	cmd := exec.CommandContext(ctx, d.kubectl, append([]string{"--kubeconfig", d.kubeconfig}, args...)...)
+	cmd.Stdin = strings.NewReader(manifest)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	return cmd.Run()
+}
+
+// awaitDelete returns when the scenario's last change is in the record.
+func (d *demo) awaitDelete(ctx context.Context, r *recording) error {
+	sql := fmt.Sprintf(`SELECT count(*) FROM kuberewind.deltas WHERE cluster = '%s' AND type = 'Deleted' AND kind = 'Deployment'`, d.cluster)
+	ticker := time.NewTicker(200 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		var out bytes.Buffer
+		if err := d.psql(ctx, &out, "-At", "-c", sql); err != nil {
+			return err
+		}
+		if strings.TrimSpace(out.String()) != "0" {
+			return nil
+		}
+		select {
+		case <-ticker.C:
+		case err := <-r.ended:
+			r.ended <- err
+			return errors.Join(errors.New("the recorder ended before it had recorded everything"), err)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func (d *demo) psql(ctx context.Context, out interface{ Write([]byte) (int, error) }, args ...string) error {
+	cmd := exec.CommandContext(ctx, d.recorder, append([]string{"psql", "--data-dir", d.dataDir, "--"}, args...)...)
+	cmd.Stdout, cmd.Stderr = out, os.Stderr
+	return cmd.Run()
+}
+
+type question struct{ what, sql string }
+
+func (d *demo) questions() []question {
+	return []question{
+		{"Everything that happened in the namespace, as an auditor reads it:", fmt.Sprintf(
+			`SELECT seq, to_char(observed_at, 'HH24:MI:SS.MS') AS at, type, kind, name, resource_version AS rv, manager
+FROM kuberewind.deltas WHERE cluster = '%s' AND namespace = 'shop' ORDER BY seq`, d.cluster)},
+		{"What was changed, from what, to what, by whom:", fmt.Sprintf(
+			`SELECT kind, name, op, path, old, new, manager
+FROM kuberewind.changes WHERE cluster = '%s' AND namespace = 'shop'
+  AND path ~ '^/(spec/replicas|spec/template/spec/containers|data/)' ORDER BY seq`, d.cluster)},
+		{"The Secret: that it is there shows, its value does not:", fmt.Sprintf(
+			`SELECT name, object -> 'data' AS data FROM kuberewind.deltas WHERE cluster = '%s' AND kind = 'Secret' AND name = 'login'`, d.cluster)},
+		{"What the record does not claim to know:", fmt.Sprintf(
+			`SELECT cause, count(*) AS streams, sum(appeared) AS objects_found FROM kuberewind.gaps WHERE cluster = '%s' GROUP BY cause`, d.cluster)},
+	}
+}
+
+// next says what can be typed now.
+func (d *demo) next() {
+	say(`Done. Everything is stopped; the record stays. Try:
+
+  %[1]s psql --data-dir %[2]s -- -c "SELECT * FROM kuberewind.objects WHERE cluster = '%[3]s' AND namespace = 'shop'"
+  %[1]s psql --data-dir %[2]s        # a shell; \d+ kuberewind.deltas explains each column
+  %[1]s status --data-dir %[2]s
+  make run                    # record the cluster of your own kubeconfig, read-only`, d.recorder, d.dataDir, d.cluster)
+}
