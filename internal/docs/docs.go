@@ -1,0 +1,72 @@
+// Package docs writes the parts of the documentation that the code knows better: the tables of metrics and settings.
+package docs
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/kuberewind/kuberewind/internal/config"
+	"github.com/kuberewind/kuberewind/internal/telemetry"
+)
+
+// Generate puts the tables between their marks in the text of docs/operating.md.
+func Generate(page []byte) ([]byte, error) {
+	page, err := replace(page, "metrics", metrics())
+	if err != nil {
+		return nil, err
+	}
+	return replace(page, "settings", settings())
+}
+
+// replace puts rows below the table head that stands between <!-- name … --> and <!-- /name -->.
+func replace(page []byte, name string, rows []string) ([]byte, error) {
+	begin := bytes.Index(page, []byte("<!-- "+name))
+	end := bytes.Index(page, []byte("<!-- /"+name+" -->"))
+	head := -1
+	if begin >= 0 {
+		head = bytes.Index(page[begin:], []byte("|---"))
+	}
+	if head < 0 || end < begin {
+		return nil, fmt.Errorf("docs/operating.md has no table between the marks of %s", name)
+	}
+	head += begin
+	head += bytes.IndexByte(page[head:], '\n') + 1
+	out := append([]byte{}, page[:head]...)
+	out = append(out, strings.Join(rows, "\n")+"\n"...)
+	return append(out, page[end:]...), nil
+}
+
+// metrics are our own; what the Go runtime and the process collectors add is theirs to document.
+func metrics() []string {
+	var rows []string
+	for _, d := range telemetry.Describe() {
+		rows = append(rows, fmt.Sprintf("| `%s` | %s |", d.Name, d.Help))
+	}
+	return rows
+}
+
+func settings() []string {
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	config.Flags(flags)
+	var rows []string
+	flags.VisitAll(func(f *pflag.Flag) {
+		variable := "RECORDER_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+		rows = append(rows, fmt.Sprintf("| `--%s` | `%s` | %s | %s |", f.Name, variable, defaultOf(f), strings.ReplaceAll(f.Usage, "|", "\\|")))
+	})
+	return rows
+}
+
+// defaultOf leaves out what depends on who runs the program.
+func defaultOf(f *pflag.Flag) string {
+	switch {
+	case f.Name == "data-dir":
+		return "as root `/var/lib/kuberewind`, else `~/.local/share/kuberewind`"
+	case f.DefValue == "" || f.DefValue == "[]":
+		return ""
+	default:
+		return "`" + f.DefValue + "`"
+	}
+}
