@@ -295,8 +295,9 @@ func (w *world) firstLists(t *testing.T) map[streamName]string {
 	return lists
 }
 
-// requireNoGap: but for the first lists, nothing is confessed, because nothing was missed; and of the CRD that was made in
-// mid-run nothing had to be listed.
+// requireNoGap: but for the first lists, nothing is confessed, because nothing was missed. Of the CRD that was made in mid-run
+// a first list that found nothing is let pass. That is a needless gap, and a known defect: under load the API server's cache
+// of a new resource can begin after the version that kube.Client.settle has proved empty, and the watch is refused.
 func (w *world) requireNoGap(t *testing.T) {
 	t.Helper()
 	rows, err := w.db.Query(t.Context(), `SELECT resource || ': ' || cause || ' ' || detail FROM kuberewind.gaps
