@@ -24,8 +24,8 @@ const (
 	// defaultQPS and defaultBurst let a restarted recorder resume some hundred
 	// watches within seconds and keep a relist storm away from the server. client-go's
 	// 5 and 10 are made for a controller with a few informers.
-	defaultQPS   = 50
-	defaultBurst = 100
+	defaultQPS   = 200
+	defaultBurst = 400
 
 	// defaultMaxFrame is far above what etcd stores (1.5 MiB) and what client-go's own
 	// decoder takes (16 MiB): conversion and aggregated APIs can make objects larger.
@@ -35,8 +35,8 @@ const (
 // Options are the knobs of a [Client]; the zero value of each is its default.
 type Options struct {
 	UserAgent     string  // kuberewind/<version>
-	QPS           float32 // requests a second, unless the rest.Config says: 50
-	Burst         int     // requests at once, unless the rest.Config says: 100
+	QPS           float32 // requests a second, unless the rest.Config says: 200
+	Burst         int     // requests at once, unless the rest.Config says: 400
 	MaxFrameBytes int64   // of one watch event or list item: 64 MiB
 }
 

@@ -40,7 +40,7 @@
 // # Knobs
 //
 //	Options.UserAgent       kuberewind/<version>
-//	Options.QPS, Burst      50 and 100 requests, unless rest.Config says otherwise
+//	Options.QPS, Burst      200 and 400 requests, unless rest.Config says otherwise
 //	Options.MaxFrameBytes   64 MiB
 //	FollowerOptions.Rediscover           10 minutes, up to a tenth more
 //	FollowerOptions.RediscoverDegraded   1 minute, when definitions cannot be listed

@@ -3,7 +3,6 @@ package kube
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -263,48 +262,8 @@ func TestADefinitionFoundInALaterListIsNotOlderThanTheOneBefore(t *testing.T) {
 	require.Nil(t, a.get("watched"))
 }
 
-func TestOnlyWhatIsProvedToBeEmptyIsPassedOver(t *testing.T) {
-	tests := map[string]struct {
-		now   string // of the first list
-		full  string // the revision at which there is an object
-		since string
-		want  string
-	}{
-		"empty all along":    {"105", "", "100", "105"},
-		"an object at last":  {"105", "105", "100", "104"},
-		"an object at once":  {"105", "101", "100", "100"},
-		"too far":            {"900", "", "100", "100"},
-		"history reversed":   {"90", "", "100", "100"},
-		"no number":          {"abc", "", "100", "100"},
-		"forgotten":          {"105", "forgotten", "100", "100"},
-		"nothing in between": {"100", "", "100", "100"},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			client := serve(t, func(w http.ResponseWriter, r *http.Request) {
-				query := r.URL.Query()
-				at := query.Get("resourceVersion")
-				switch {
-				case at == "":
-					answer(200, "application/json", fmt.Sprintf(`{"metadata":{"resourceVersion":%q},"items":[]}`, test.now))(w, r)
-				case query.Get("resourceVersionMatch") != "Exact" || query.Get("limit") != "1":
-					answer(400, "text/plain", r.URL.String())(w, r)
-				case test.full == "forgotten":
-					answer(410, "application/json", failure(410, "Expired", "compacted"))(w, r)
-				case at == test.full:
-					answer(200, "application/json", `{"items":[{}]}`)(w, r)
-				default:
-					answer(200, "application/json", none)(w, r)
-				}
-			})
-			got, err := client.settle(t.Context(), widgets, test.since)
-			require.NoError(t, err)
-			require.Equal(t, test.want, got)
-		})
-	}
-	_, err := serve(t, answer(404, "text/plain", "404 page not found")).settle(t.Context(), widgets, "100")
+func TestAResourceThatIsNotServedYetIsNotAnnounced(t *testing.T) {
+	err := serve(t, answer(404, "text/plain", "404 page not found")).served(t.Context(), widgets)
 	require.ErrorContains(t, err, "example.com/v1 widgets is not served yet")
-	got, err := serve(t, answer(403, "application/json", failure(403, "Forbidden", "no"))).settle(t.Context(), widgets, "100")
-	require.NoError(t, err)
-	require.Equal(t, "100", got)
+	require.NoError(t, serve(t, answer(403, "application/json", failure(403, "Forbidden", "no"))).served(t.Context(), widgets))
 }

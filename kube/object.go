@@ -145,6 +145,22 @@ func (o *Object) EvidenceTime() (time.Time, bool) {
 	return newest, !newest.IsZero()
 }
 
+// AtResourceVersion is a copy with another resource version in its metadata and in
+// its text.
+func (o *Object) AtResourceVersion(rv string) (runtime.Object, error) {
+	doc, err := patch.Canonical(o.text())
+	if err != nil {
+		return nil, err
+	}
+	if doc, err = patch.Set(doc, "/metadata/resourceVersion", patch.Quote([]byte(rv))); err != nil {
+		return nil, err
+	}
+	c := &Object{TypeMeta: o.TypeMeta, JSON: doc}
+	o.ObjectMeta.DeepCopyInto(&c.ObjectMeta)
+	c.ResourceVersion = rv
+	return c, nil
+}
+
 // DeepCopyObject implements runtime.Object.
 func (o *Object) DeepCopyObject() runtime.Object {
 	if o == nil {

@@ -1,7 +1,6 @@
 package kube
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -10,9 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
-	"k8s.io/apimachinery/pkg/watch"
 )
 
 func (r *realServer) definition(t *testing.T) {
@@ -53,65 +50,6 @@ func (r *realServer) definition(t *testing.T) {
 	r.delete(t, "things.one.example.com")
 	require.Equal(t, "removed", follower.next(t).what)
 	require.NoError(t, follower.Degraded())
-}
-
-func (r *realServer) nothingMissed(t *testing.T) {
-	follower := r.follow(t, FollowerOptions{})
-	for i := range 2 {
-		plural := fmt.Sprintf("gadgets%d", i)
-		r.create(t, definitionOf(plural, "two.example.com", "v1"))
-		added := follower.next(t)
-		uid := r.comeAndGo(t, plural)
-		require.NoError(t, r.comeAndGone(t, added, uid))
-		r.delete(t, plural+".two.example.com")
-		require.Equal(t, "removed", follower.next(t).what)
-	}
-}
-
-func (r *realServer) confessed(t *testing.T) {
-	follower := r.follow(t, FollowerOptions{})
-	for i := range 2 {
-		plural := fmt.Sprintf("gizmos%d", i)
-		r.create(t, definitionOf(plural, "two.example.com", "v1"))
-		uid := r.comeAndGo(t, plural)
-		err := r.comeAndGone(t, follower.next(t), uid)
-		require.True(t, err == nil || apierrors.IsResourceExpired(err), err)
-		r.delete(t, plural+".two.example.com")
-		require.Equal(t, "removed", follower.next(t).what)
-	}
-}
-
-// comeAndGo makes an object of a new resource as soon as the server takes it, and
-// deletes it at once.
-func (r *realServer) comeAndGo(t *testing.T, plural string) types.UID {
-	t.Helper()
-	objects := r.dynamic.Resource(schema.GroupVersionResource{Group: "two.example.com", Version: "v1", Resource: plural}).Namespace("default")
-	for {
-		first, err := objects.Create(t.Context(), object("two.example.com/v1", title(plural), "first", nil), metav1.CreateOptions{})
-		if err == nil {
-			require.NoError(t, objects.Delete(t.Context(), "first", metav1.DeleteOptions{}))
-			return first.GetUID()
-		}
-		require.True(t, apierrors.IsNotFound(err), err)
-	}
-}
-
-// comeAndGone watches from the announcement for that object's two events; the error
-// is the server's refusal.
-func (r *realServer) comeAndGone(t *testing.T, added telling, uid types.UID) error {
-	t.Helper()
-	w, err := r.client.ListWatch(added.resource, "").WatchWithContext(t.Context(), metav1.ListOptions{ResourceVersion: added.since})
-	require.NoError(t, err)
-	defer w.Stop()
-	for _, kind := range []watch.EventType{watch.Added, watch.Deleted} {
-		event := <-w.ResultChan()
-		if event.Type == watch.Error {
-			return apierrors.FromObject(event.Object)
-		}
-		require.Equal(t, kind, event.Type)
-		require.Equal(t, uid, event.Object.(*Object).UID)
-	}
-	return nil
 }
 
 // requireSince requires that a resource is announced with a version not before its

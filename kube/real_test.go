@@ -42,8 +42,6 @@ func TestOnARealServer(t *testing.T) {
 	t.Run("upstream's reflector runs on a ListWatch", r.upstream)
 	t.Run("the cluster is known by its system namespace", r.identity)
 	t.Run("a definition's resource is announced, changed, recreated and removed", r.definition)
-	t.Run("nothing before the announcement of a resource is missed", r.nothingMissed)
-	t.Run("what the server has forgotten of a new resource is refused and not passed over", r.confessed)
 	t.Run("a definition made between two runs is announced with its creation", r.betweenRuns)
 	t.Run("an API service that comes and goes is followed", r.apiService)
 	t.Run("without the right to list definitions they are found by discovery", r.forbidden)

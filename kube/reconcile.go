@@ -212,8 +212,7 @@ func (f *Follower) confirmed(gr schema.GroupResource) bool {
 
 func (f *Follower) add(ctx context.Context, r Resource, since string) error {
 	if since != "" {
-		var err error
-		if since, err = f.client.settle(ctx, r, since); err != nil {
+		if err := f.client.served(ctx, r); err != nil {
 			return err
 		}
 	}

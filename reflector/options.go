@@ -48,9 +48,9 @@ type Options struct {
 	ResourceVersion string
 	// StartResourceVersion is used when nothing is recorded: a resource version
 	// before which the resource had no objects, such as that of its
-	// CustomResourceDefinition. If a watch from there works, nothing was missed
-	// and no list is needed. If it has expired, the resource is listed with
-	// cause first_list, as if this were not set.
+	// CustomResourceDefinition. If a watch from there works, or what came after
+	// can be recovered, nothing was missed and no list is needed. Otherwise the
+	// resource is listed with cause first_list, as if this were not set.
 	StartResourceVersion string
 
 	// ListCause is the cause of the list that is made when nothing is recorded,
@@ -90,6 +90,12 @@ type Options struct {
 	// another API server. It is used for the watch that follows a 410, and
 	// after silence. Default: 410 leads to a list at once.
 	Fresh func() cache.ListerWatcher
+
+	// RecoverRevisions is how many revisions of etcd after the position are
+	// looked at one by one when no watch can give them any more, so that an
+	// expired history need not be a gap. It is of use for resources with few
+	// objects, and takes one list for each revision. Default 0: none.
+	RecoverRevisions int
 
 	// Clock times pauses, resyncs and silence. Default: the real one.
 	Clock clock.Clock

@@ -27,12 +27,13 @@ type scenario struct {
 	pageSize   int64
 	recorded   bool // begins at a recorded position
 	fresh      bool // new connections can be had
+	revisions  int  // how many are recovered
 }
 
 // step is one thing that happens at the server, after a while.
 type step struct {
 	after time.Duration
-	do    string // write delete-some bookmark elsewhere forget
+	do    string // write delete-some bookmark elsewhere forget compact
 	name  string
 }
 
@@ -42,7 +43,7 @@ func drawScenario(t *rapid.T) scenario {
 		return step{
 			after: time.Duration(rapid.IntRange(0, 20_000).Draw(t, "after")) * time.Millisecond,
 			do: rapid.SampledFrom([]string{"write", "write", "write", "write", "delete-some",
-				"bookmark", "elsewhere", "forget"}).Draw(t, "do"),
+				"bookmark", "elsewhere", "forget", "forget", "compact"}).Draw(t, "do"),
 			name: rapid.SampledFrom(names).Draw(t, "name"),
 		}
 	})
@@ -54,6 +55,7 @@ func drawScenario(t *rapid.T) scenario {
 		pageSize:   rapid.Int64Range(1, 3).Draw(t, "page size"),
 		recorded:   rapid.Bool().Draw(t, "recorded"),
 		fresh:      rapid.Bool().Draw(t, "fresh"),
+		revisions:  rapid.SampledFrom([]int{0, 3, 100}).Draw(t, "revisions"),
 	}
 }
 
@@ -85,7 +87,7 @@ func (sc scenario) play(t *testing.T) (*server, *ledger, string) {
 		}
 		return nil
 	}
-	options := Options{PageSize: sc.pageSize}
+	options := Options{PageSize: sc.pageSize, RecoverRevisions: sc.revisions}
 	if sc.recorded {
 		options.ResourceVersion = "9"
 	}
@@ -130,6 +132,8 @@ func (s *server) do(step step) {
 		s.elsewhere()
 	case step.do == "forget":
 		s.forget()
+	case step.do == "compact":
+		s.compact()
 	case step.do == "delete-some" && len(state) > 0:
 		var names []string
 		for name := range state {

@@ -33,6 +33,7 @@ type server struct {
 	rv                       int
 	history                  []change
 	forgotten                int           // watches and snapshots from before here have expired
+	compacted                int           // lists at exact versions from before here have expired, too
 	changed                  chan struct{} // closed and replaced at each change
 	lives                    int           // makes UIDs
 	open                     int           // watches that were not stopped
@@ -137,11 +138,18 @@ func (s *server) bookmark() {
 	s.changed = make(chan struct{})
 }
 
-// forget drops the history up to now.
+// forget drops the history up to now that can be watched.
 func (s *server) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.forgotten = s.rv
+}
+
+// compact drops the history up to now.
+func (s *server) compact() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.forgotten, s.compacted = s.rv, s.rv
 }
 
 // stateAt is what exists at a resource version. The caller holds mu.
@@ -187,6 +195,15 @@ func (s *server) ListWithContext(_ context.Context, options metav1.ListOptions) 
 			return nil, err
 		}
 		if at < s.forgotten {
+			return nil, expired()
+		}
+	}
+	if options.ResourceVersionMatch == metav1.ResourceVersionMatchExact {
+		var err error
+		if at, err = strconv.Atoi(options.ResourceVersion); err != nil || at > s.rv {
+			return nil, apierrors.NewBadRequest("no such resource version")
+		}
+		if at < s.compacted {
 			return nil, expired()
 		}
 	}

@@ -239,7 +239,7 @@ func (r *Reflector) afterWatch(ctx context.Context, err error) error {
 }
 
 // afterExpiry tries new connections, which may lead to an API server that still
-// has the history, before it has the resource listed. That a list's own
+// has the history, and then to recover it, before it has the resource listed. That a list's own
 // resource version has expired calls for a pause, or the two would chase each
 // other.
 func (r *Reflector) afterExpiry(ctx context.Context, err error) error {
@@ -248,6 +248,9 @@ func (r *Reflector) afterExpiry(ctx context.Context, err error) error {
 		r.useFresh = true
 		r.pause(ctx, rand.N(freshPause))
 		return ctx.Err()
+	}
+	if recovered, failed := r.recover(ctx); recovered || failed != nil {
+		return failed
 	}
 	r.pending = &relist{cause: CauseExpired, detail: err.Error()}
 	if r.health.unproven {

@@ -2,6 +2,8 @@ package reflector
 
 import (
 	"errors"
+	"fmt"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -164,6 +166,21 @@ func TestANewResourceIsWatchedFromItsOwnVersion(t *testing.T) {
 			require.Equal(t, []string{"begin first_list", "page a@10", "end 10"}, store.calls())
 		})
 	})
+	t.Run("the version has expired, and what came after is recovered", func(t *testing.T) {
+		inBubble(t, func(t *testing.T) {
+			s, store := newServer(9), &ledger{}
+			s.write(watch.Added, "a")
+			s.write(watch.Modified, "a")
+			s.write(watch.Deleted, "a")
+			s.elsewhere()
+			s.forget()
+			start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{StartResourceVersion: "9", RecoverRevisions: 4}))
+			require.Equal(t, []string{"add a@10", "update a@11", "delete a@12", "bookmark 13"}, store.calls())
+			s.write(watch.Added, "a")
+			pass(0)
+			require.Equal(t, "add a@14", store.calls()[4])
+		})
+	})
 	t.Run("something is recorded", func(t *testing.T) {
 		inBubble(t, func(t *testing.T) {
 			s := newServer(9)
@@ -314,5 +331,83 @@ func TestANewResourceThatHasWorkedHasAPositionToLose(t *testing.T) {
 		s.write(watch.Added, "a")
 		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{StartResourceVersion: "9"}))
 		require.Equal(t, []string{"add a@10", "begin expired from 10", "page a@10", "end 10"}, store.calls())
+	})
+}
+
+func TestHistoryThatCanNoLongerBeWatchedIsRecoveredFromListsAtEachRevision(t *testing.T) {
+	tests := map[string]struct {
+		revisions int
+		lose      func(*server)
+		list      func(metav1.ListOptions) error
+		want      []string
+	}{
+		"all of it":        {10, (*server).forget, nil, []string{"delete a@11", "delete b@11", "add c@12", "bookmark 14"}},
+		"etcd has no more": {10, (*server).compact, nil, []string{"begin expired from 10", "page c@12", "end 14"}},
+		"too far":          {3, (*server).forget, nil, []string{"begin expired from 10", "page c@12", "end 14"}},
+		"not asked for":    {0, (*server).forget, nil, []string{"begin expired from 10", "page c@12", "end 14"}},
+		"a list on the way fails": {10, (*server).forget, func(o metav1.ListOptions) error {
+			if o.ResourceVersion == "13" {
+				return internal()
+			}
+			return nil
+		}, []string{"begin expired from 10", "page c@12", "end 14"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				s, store := newServer(8), &ledger{}
+				s.onList = test.list
+				s.write(watch.Added, "a")
+				s.write(watch.Added, "b")
+				s.write(watch.Deleted, "a", "b")
+				s.write(watch.Added, "c")
+				s.elsewhere()
+				s.elsewhere()
+				test.lose(s)
+				start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "10", RecoverRevisions: test.revisions}))
+				require.Equal(t, test.want, store.calls())
+			})
+		})
+	}
+}
+
+func TestAResourceOfManyObjectsIsListedAndNotRecovered(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s, store := newServer(0), &ledger{}
+		for i := range recoverObjects + 1 {
+			s.write(watch.Added, fmt.Sprint(i))
+		}
+		at := strconv.Itoa(s.rv)
+		s.elsewhere()
+		s.forget()
+		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: at, RecoverRevisions: 10}))
+		require.Equal(t, "begin expired from "+at, store.calls()[0])
+	})
+}
+
+func TestAnInterruptedStreamWhoseHistoryIsRecoveredIsResumed(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s, store := newServer(9), &ledger{}
+		s.onWatch = plans(watchPlan{refuse: forbidden()})
+		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "9", RecoverRevisions: 10}))
+		s.write(watch.Added, "a")
+		s.forget()
+		pass(time.Minute)
+		require.Equal(t, []string{"interrupted forbidden", "resumed", "add a@10", "bookmark 10"}, store.calls())
+	})
+}
+
+func TestAServerWhoseListsAreNotExactIsNotBelieved(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s, store := newServer(9), &ledger{}
+		s.write(watch.Added, "a")
+		s.forget()
+		// As client-go's own doubles do: whatever is asked for, the newest is given.
+		lw := &cache.ListWatch{
+			ListFunc:  func(metav1.ListOptions) (runtime.Object, error) { return s.List(metav1.ListOptions{}) },
+			WatchFunc: s.Watch,
+		}
+		start(t, NewReflectorWithOptions(lw, &v1.Pod{}, store, Options{ResourceVersion: "9", RecoverRevisions: 10}))
+		require.Equal(t, []string{"begin expired from 9", "page a@10", "end 10"}, store.calls())
 	})
 }

@@ -155,8 +155,22 @@ func (s *stream) start(before *streamRun) start {
 		return start{cause: before.listCause}
 	case from.position == "" && unfinished != "":
 		return start{cause: unfinished}
+	case before == nil && s.record.Empty():
+		return start{since: from.position, cause: reflector.CauseFirstList}
 	}
 	return from
+}
+
+// recoverRevisions is what hundreds of writes a second make while a recorder starts again.
+const recoverRevisions = 2000
+
+// recoverable is how many revisions are looked at one by one if the history from there cannot be watched. Of a resource that
+// was just defined it never can: the API server's own begins a little later.
+func (s start) recoverable() int {
+	if s.since == "" {
+		return 0
+	}
+	return recoverRevisions
 }
 
 // start says where a run begins: at a position, or at a resource version before which there was nothing, else with a list.
@@ -168,10 +182,11 @@ func (r *Recorder) newReflector(s *stream, run *streamRun, resource kube.Resourc
 	return reflector.NewReflectorWithOptions(lw, &kube.Object{}, newStore(s, run), reflector.Options{
 		Name: resource.String(), TypeDescription: resource.String(),
 		ResourceVersion: from.position, StartResourceVersion: from.since, ListCause: from.cause, Interrupted: s.interrupted,
-		ListGate: r.gate.acquire,
-		Fresh:    func() cache.ListerWatcher { return fresh{lw} },
-		Logger:   r.log.With(slog.String("group", gr.Group), slog.String("resource", gr.Resource)),
-		Hooks:    s.hooks(run),
+		ListGate:         r.gate.acquire,
+		Fresh:            func() cache.ListerWatcher { return fresh{lw} },
+		RecoverRevisions: from.recoverable(),
+		Logger:           r.log.With(slog.String("group", gr.Group), slog.String("resource", gr.Resource)),
+		Hooks:            s.hooks(run),
 	})
 }
 

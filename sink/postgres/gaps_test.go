@@ -269,12 +269,18 @@ func TestStreamOfANewResourceStartsWithoutAListOrAGap(t *testing.T) {
 	things := r.stream(spec)
 	require.Equal(t, "100", things.Position())
 	require.Equal(t, "live", r.state(things))
+	require.True(t, things.Empty())
+	r.reopen()
+	things = r.stream(spec)
+	require.True(t, things.Empty(), "a restart does not forget it")
 	r.commit(watched(things, Added, made(t, "", "x", newUID(), "101", `1`)))
 	require.Empty(t, r.gaps())
 	spec.StartRV = "999"
 	require.Equal(t, "100", r.stream(spec).Position(), "it means nothing once the stream is recorded")
 	r.reopen()
 	require.Equal(t, "100", r.stream(spec).Position())
+	require.False(t, r.stream(spec).Empty())
+	require.False(t, r.pods().Empty(), "it was never listed")
 }
 
 func TestChangedFilterCountsFromTheListThatAppliedIt(t *testing.T) {

@@ -37,6 +37,7 @@ type Stream struct {
 
 	// What belongs to the encoder.
 	work   streamState
+	empty  bool
 	buried buried
 	dirty  bool
 
@@ -67,6 +68,10 @@ func (st *Stream) Unfinished() (cause string) {
 	}
 	return ""
 }
+
+// Empty reports whether, when it was opened, the stream was complete and had never had an object: it is one that began with a
+// StartRV, and nothing has come of it yet.
+func (st *Stream) Empty() bool { return st.empty }
 
 // FilterChanged reports whether the stream was recorded under another filter than its specification has. It has to be listed
 // then; the new filter counts from the Replaced of that list.
@@ -209,10 +214,11 @@ func (s *Sink) findStream(ctx context.Context, st *Stream) error {
 	var positionedAt, stateSince time.Time
 	w := &st.work
 	err := s.pool.QueryRow(ctx, `
-		SELECT stream, position, last_rv, last_seq, synced, bookmarks, positioned_at, state, state_since, detail, filter
-		FROM kuberewind.streams WHERE cluster = $1 AND api_group = $2 AND resource = $3 AND scope = $4`,
+		SELECT stream, position, last_rv, last_seq, synced, bookmarks, positioned_at, state, state_since, detail, filter, synced AND last_seq = 0
+			AND NOT EXISTS (SELECT FROM kuberewind.gaps_data g WHERE g.cluster = s.cluster AND g.stream = s.stream)
+		FROM kuberewind.streams s WHERE cluster = $1 AND api_group = $2 AND resource = $3 AND scope = $4`,
 		s.info.Cluster, st.spec.Group, st.spec.Resource, st.spec.Scope,
-	).Scan(&st.id, &position, &lastRV, &w.lastSeq, &w.synced, &w.bookmarks, &positionedAt, &w.state, &stateSince, &w.detail, &w.filter)
+	).Scan(&st.id, &position, &lastRV, &w.lastSeq, &w.synced, &w.bookmarks, &positionedAt, &w.state, &stateSince, &w.detail, &w.filter, &st.empty)
 	if err != nil {
 		return err
 	}
@@ -239,6 +245,7 @@ func (s *Sink) registerStream(ctx context.Context, st *Stream) error {
 	*w = streamState{state: stateListing, stateSince: now.UnixMicro(), positionedAt: now.UnixMicro(), filter: st.spec.Filter}
 	if st.spec.StartRV != "" {
 		w.state, w.synced, w.position, w.lastRV = stateLive, true, st.spec.StartRV, st.spec.StartRV
+		st.empty = true
 	}
 	err := s.pool.QueryRow(ctx, `
 		INSERT INTO kuberewind.streams (cluster, stream, api_group, resource, scope, version, kind, namespaced, started_at,

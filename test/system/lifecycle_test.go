@@ -125,6 +125,30 @@ func TestAResourceThatAppearsVanishesAndComesBackIsRecordedWholly(t *testing.T) 
 	recorder.terminate(t)
 }
 
+func TestWhatIsMadeAndUsedWhileNoRecorderRunsIsRecordedFromItsFirstInstance(t *testing.T) {
+	w := newWorld(t)
+	recorder := w.record(t)
+	recorder.awaitReady(t)
+	w.connect(t)
+	recorder.terminate(t)
+
+	a := w.act(t)
+	a.create(crds, widgetCRD())
+	a.awaitWidgets()
+	one := a.create(widgets, template(widgets, "default", "one"))
+	two := a.create(widgets, template(widgets, "default", "two"))
+	a.delete(widgets, "one")
+	// More than a few revisions, so that what a watch can no longer be told is not found by luck.
+	for i := range 100 {
+		a.create(configMaps, template(configMaps, "default", fmt.Sprint("other-", i)))
+	}
+
+	recorder = w.record(t)
+	w.awaitLines(t, []string{"Added one " + string(one.GetUID()), "Added two " + string(two.GetUID()), "Deleted one " + string(one.GetUID())}, widgetRows)
+	require.Empty(t, w.lines(t, `SELECT cause FROM kuberewind.gaps WHERE resource = 'widgets'`), "etcd had all of it")
+	recorder.terminate(t)
+}
+
 func TestTheGapOfAResourceThatVanishedEndsWhenItComesBack(t *testing.T) {
 	w := newWorld(t)
 	recorder := w.record(t)

@@ -29,12 +29,9 @@ type workload struct {
 	writes  int
 	done    atomic.Int64
 	// half is closed when half of the writes are done: the moment at which the CRD is made.
-	half     chan struct{}
-	halfDone atomic.Bool
-	// followed says whether the recorder follows the CRD's resource; instances are made from then on. What is made before
-	// that, a server under load may have forgotten by the time it is asked for it.
-	followed  func(context.Context) bool
-	instances atomic.Bool
+	half      chan struct{}
+	halfDone  atomic.Bool
+	instances atomic.Bool // the CRD is there
 }
 
 var (
@@ -93,15 +90,6 @@ func (w *workload) run(ctx context.Context) error {
 func (w *workload) makeCRD(ctx context.Context) error {
 	if _, err := w.client.Resource(crds).Create(ctx, widgetCRD(), metav1.CreateOptions{}); err != nil {
 		return err
-	}
-	ticker := time.NewTicker(50 * time.Millisecond)
-	defer ticker.Stop()
-	for !w.followed(ctx) {
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
 	}
 	w.instances.Store(true)
 	return nil
