@@ -25,7 +25,9 @@
 //
 //   - kuberewind_writer may add to the record, and move its heads, streams, days, ends of lives and ends of gaps. It cannot change or remove a delta,
 //     nor drop a partition (I8): it owns nothing, and partitions are made for it by ensure_day(), which runs as the owner.
-//   - kuberewind_auditor may read the public views, nothing else.
+//     Checkpoints, which are derived from the rest, it may make and drop.
+//   - kuberewind_auditor may read the views and call the functions that read them, nothing else. Views run as their owner, functions as
+//     their caller.
 //
 // A recorder calls [BecomeWriter] on each new connection, so that it gives up its other rights even where it logs in as the owner.
 // That protects against mistakes; against someone who has its password, let it log in as a member of kuberewind_writer that is

@@ -2,6 +2,7 @@
 DO $$
 DECLARE
     relation regclass;
+    routine  regprocedure;
 BEGIN
     FOR relation IN
         SELECT DISTINCT held.oid
@@ -15,16 +16,41 @@ BEGIN
     LOOP
         EXECUTE format('REVOKE ALL ON %s FROM kuberewind_writer, kuberewind_auditor', relation);
     END LOOP;
+    FOR routine IN
+        SELECT DISTINCT p.oid
+        FROM pg_catalog.pg_proc p
+        CROSS JOIN LATERAL pg_catalog.aclexplode(p.proacl) granted
+        WHERE p.pronamespace = 'kuberewind'::regnamespace AND granted.grantee IN ('kuberewind_writer'::regrole, 'kuberewind_auditor'::regrole)
+    LOOP
+        EXECUTE format('REVOKE ALL ON FUNCTION %s FROM kuberewind_writer, kuberewind_auditor', routine);
+    END LOOP;
 END $$;
 
 -- Who may make a table here could make the one that ensure_day() attaches as a partition, and own it.
 REVOKE ALL ON SCHEMA kuberewind FROM kuberewind_writer, kuberewind_auditor;
-REVOKE ALL ON FUNCTION kuberewind.schema_version(), kuberewind.ensure_day(date) FROM kuberewind_writer, kuberewind_auditor;
 GRANT USAGE ON SCHEMA kuberewind TO kuberewind_writer, kuberewind_auditor;
 GRANT EXECUTE ON FUNCTION kuberewind.schema_version() TO kuberewind_writer, kuberewind_auditor;
 GRANT EXECUTE ON FUNCTION kuberewind.ensure_day(date) TO kuberewind_writer;
 
-GRANT SELECT ON kuberewind.deltas, kuberewind.changes, kuberewind.objects, kuberewind.gaps, kuberewind.pauses, kuberewind.server
+GRANT SELECT ON kuberewind.deltas, kuberewind.changes, kuberewind.objects, kuberewind.gaps, kuberewind.pauses, kuberewind.server, kuberewind.coverage
+    TO kuberewind_writer, kuberewind_auditor;
+
+-- They run with the rights of who calls them, and read nothing but the views that are granted here.
+GRANT EXECUTE ON FUNCTION
+    kuberewind.object_at(text, text, text, text, text, timestamptz), kuberewind.object_at(text, text, text, text, text, text),
+    kuberewind.snapshot_at(text, timestamptz, text, text, text), kuberewind.snapshot_at(text, text, text, text, text),
+    kuberewind.history(text, text, text, text, text, timestamptz, timestamptz), kuberewind.history(text, text, text, text, text, text, text),
+    kuberewind.apply_patch(jsonb, jsonb),
+    kuberewind.record_object_at, kuberewind.record_snapshot_at, kuberewind.record_history, kuberewind.record_left_out, kuberewind.record_version,
+    kuberewind.record_fold, kuberewind.record_observed_at, kuberewind.record_points, kuberewind.record_seq_at, kuberewind.record_instant,
+    kuberewind.record_streams_of, kuberewind.record_cluster, kuberewind.record_tokens
+    TO kuberewind_writer, kuberewind_auditor;
+
+-- What programs read the record through, whoever runs them.
+GRANT SELECT ON
+    kuberewind.record_clusters, kuberewind.record_heads, kuberewind.record_epochs, kuberewind.record_streams, kuberewind.record_lives,
+    kuberewind.record_exclusions, kuberewind.record_deltas, kuberewind.record_batches, kuberewind.record_days, kuberewind.record_gaps,
+    kuberewind.record_pauses, kuberewind.record_server, kuberewind.record_checkpoints, kuberewind.record_checkpoint_blocks
     TO kuberewind_writer, kuberewind_auditor;
 
 -- I8: nothing on deltas_data and batches but to add rows; partitions are reached through their parents only.
@@ -38,3 +64,6 @@ GRANT UPDATE (name) ON kuberewind.clusters TO kuberewind_writer;
 GRANT UPDATE (deleted_seq) ON kuberewind.lives TO kuberewind_writer;
 GRANT UPDATE (detail, to_rv, to_at, closed_batch, outcome, appeared, changed, vanished, unchanged) ON kuberewind.gaps_data TO kuberewind_writer;
 GRANT DELETE ON kuberewind.exclusions TO kuberewind_writer;
+
+-- Checkpoints are derived, so what made them may drop them.
+GRANT SELECT, INSERT, DELETE ON kuberewind.checkpoints, kuberewind.checkpoint_blocks TO kuberewind_writer;

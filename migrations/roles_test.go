@@ -185,9 +185,11 @@ func TestOwnerThatMayMakeRolesMakesThemAndBecomesAWriter(t *testing.T) {
 		FOR r IN SELECT oid FROM pg_class WHERE relnamespace = 'kuberewind'::regnamespace AND relkind IN ('r', 'p', 'v') LOOP
 			EXECUTE format('ALTER TABLE %s OWNER TO "Some Owner"', r);
 		END LOOP; END $$`)
+	run(t, tx, `DO $$ DECLARE f regprocedure; BEGIN
+		FOR f IN SELECT oid FROM pg_proc WHERE pronamespace = 'kuberewind'::regnamespace LOOP
+			EXECUTE format('ALTER FUNCTION %s OWNER TO "Some Owner"', f);
+		END LOOP; END $$`)
 	run(t, tx, `ALTER SCHEMA kuberewind OWNER TO "Some Owner"`)
-	run(t, tx, `ALTER FUNCTION kuberewind.ensure_day(date) OWNER TO "Some Owner"`)
-	run(t, tx, `ALTER FUNCTION kuberewind.schema_version() OWNER TO "Some Owner"`)
 	run(t, tx, `SET LOCAL SESSION AUTHORIZATION "Some Owner"`)
 
 	missing, err := migrations.Roles(t.Context(), tx)

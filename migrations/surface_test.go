@@ -37,6 +37,9 @@ func TestViewsHaveTheirPublishedColumns(t *testing.T) {
 		"gaps":    "cluster gap api_group resource scope cause detail from_at to_at from_rv to_rv open outcome appeared changed vanished unchanged opened_batch closed_batch",
 		"pauses":  "cluster from_at to_at after_seq epoch recorder version",
 		"server":  "cluster path observed_at content digest",
+		"coverage": "cluster api_group resource scope complete from_at to_at from_rv to_rv live cause detail" +
+			" outcome appeared changed vanished unchanged gap",
+		"snapshot": "api_group version resource kind namespace name uid resource_version object seq object_id observed_at occurred_at", // a type
 	} {
 		require.Equal(t, columns, one[string](t, conn, `SELECT string_agg(attname, ' ' ORDER BY attnum) FROM pg_attribute WHERE attrelid = to_regclass('kuberewind.' || $1) AND attnum > 0`, view), view)
 	}

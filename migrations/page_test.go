@@ -1,0 +1,44 @@
+package migrations_test
+
+import (
+	"os"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kuberewind/kuberewind/sink/postgres"
+)
+
+func TestExamplesOfThePageRunForAnAuditorAndFindSomething(t *testing.T) {
+	page, err := os.ReadFile("../docs/sql.md")
+	require.NoError(t, err)
+	examples := regexp.MustCompile("(?s)```sql\n(.*?);\n```").FindAllSubmatch(page, -1)
+	require.Greater(t, len(examples), 8)
+
+	r := record(t)
+	r.now = time.Now().Add(-time.Hour)
+	deployments, configmaps := r.stream("apps", "deployments", "Deployment", true), r.stream("", "configmaps", "ConfigMap", true)
+	r.listed(deployments)
+	r.listed(configmaps)
+	image := func(image string) *version {
+		return r.made("shop", "web", "uid-1", `{"replicas":3,"template":{"spec":{"containers":[{"name":"a","image":"`+image+`"}]}}}`)
+	}
+	r.commit(watched(deployments, postgres.Added, image("web:1")), watched(configmaps, postgres.Added, r.made("shop", "settings", "uid-2", `{}`)),
+		watched(configmaps, postgres.Added, r.made("shop", "old", "uid-3", `{}`)))
+	r.now = time.Now().Add(-time.Minute)
+	r.commit(watched(deployments, postgres.Updated, image("web:2")), watched(configmaps, postgres.Deleted, r.made("shop", "old", "uid-3", `{}`)))
+	r.commit(postgres.Item{Stream: configmaps, Kind: postgres.Interrupted, Marker: postgres.Marker{Cause: "expired"}})
+	for _, example := range examples {
+		sql := string(example[1])
+		rows, err := r.reader.Query(t.Context(), sql)
+		require.NoError(t, err, sql)
+		found := 0
+		for rows.Next() {
+			found++
+		}
+		require.NoError(t, rows.Err(), sql)
+		require.Positive(t, found, sql)
+	}
+}

@@ -1,0 +1,177 @@
+package migrations_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kuberewind/kuberewind/migrations"
+	"github.com/kuberewind/kuberewind/patch"
+	"github.com/kuberewind/kuberewind/sink/postgres"
+)
+
+// version is one version of an object, as a server could serve it.
+type version struct {
+	namespace, name, uid string
+	rv                   int
+	doc                  patch.Doc
+}
+
+func (v *version) GetNamespace() string                { return v.namespace }
+func (v *version) GetName() string                     { return v.name }
+func (v *version) GetUID() types.UID                   { return types.UID(v.uid) }
+func (v *version) GetResourceVersion() string          { return fmt.Sprint(v.rv) }
+func (v *version) Doc() patch.Doc                      { return v.doc }
+func (v *version) Manager() (name, subresource string) { return "kubectl", "" }
+
+// recording writes true rows: what a recorder writes, through the same sink.
+type recording struct {
+	t     *testing.T
+	url   string
+	admin *pgx.Conn
+	cfg   postgres.Config
+	sink  *postgres.Sink
+	now   time.Time
+	rv    int
+	said  []string // notices on reader
+	// reader may read what auditors may, and nothing else.
+	reader *pgx.Conn
+}
+
+func record(t *testing.T) *recording {
+	t.Helper()
+	url, admin := migrated(t)
+	_, err := migrations.Roles(t.Context(), admin)
+	require.NoError(t, err)
+	r := &recording{t: t, url: url, admin: admin, now: day1, rv: 1000}
+	config, err := pgx.ParseConfig(url)
+	require.NoError(t, err)
+	config.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) { r.said = append(r.said, n.Severity+": "+n.Message) }
+	config.RuntimeParams["timezone"] = "UTC"
+	r.reader, err = pgx.ConnectConfig(t.Context(), config)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = r.reader.Close(context.Background()) })
+	run(t, r.reader, "SET SESSION AUTHORIZATION "+auditorLogin(t, admin))
+	r.cfg = postgres.Config{
+		URL: url, ClusterUID: "uid-of-kube-system", ClusterName: "prod", KeyFingerprint: []byte{1}, Recorder: "host-1", Version: "v1",
+		Logger: slog.New(slog.DiscardHandler), Now: func() time.Time { return r.now },
+	}
+	r.open()
+	t.Cleanup(func() { r.sink.Close() })
+	return r
+}
+
+// auditorLogin makes a role that is a member of the auditors and nothing else.
+func auditorLogin(t *testing.T, admin *pgx.Conn) string {
+	t.Helper()
+	role := "reader_" + one[string](t, admin, "SELECT current_database()::text")
+	run(t, admin, "CREATE ROLE "+role+" LOGIN")
+	run(t, admin, "GRANT kuberewind_auditor TO "+role)
+	t.Cleanup(func() {
+		_, err := admin.Exec(context.Background(), "DROP ROLE "+role)
+		require.NoError(t, err)
+	})
+	return role
+}
+
+func (r *recording) open() {
+	r.t.Helper()
+	var err error
+	r.sink, err = postgres.Open(r.t.Context(), r.cfg)
+	require.NoError(r.t, err)
+}
+
+// reopen goes on as another recorder, after a pause.
+func (r *recording) reopen(pause time.Duration) {
+	r.t.Helper()
+	r.sink.Close()
+	r.now = r.now.Add(pause)
+	r.open()
+}
+
+func (r *recording) stream(group, resource, kind string, namespaced bool) int32 {
+	r.t.Helper()
+	st, err := r.sink.Stream(r.t.Context(), postgres.StreamSpec{Group: group, Resource: resource, Kind: kind, Version: "v1", Namespaced: namespaced})
+	require.NoError(r.t, err)
+	return st.ID()
+}
+
+// made gives a version whose spec is the JSON text, with the next resource version.
+func (r *recording) made(namespace, name, uid, spec string) *version {
+	r.t.Helper()
+	r.rv++
+	meta := map[string]string{"name": name, "uid": uid, "resourceVersion": fmt.Sprint(r.rv)}
+	if namespace != "" {
+		meta["namespace"] = namespace
+	}
+	text, err := json.Marshal(meta)
+	require.NoError(r.t, err)
+	doc, err := patch.Canonical(fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Thing","metadata":%s,"spec":%s}`, text, spec))
+	require.NoError(r.t, err)
+	return &version{namespace: namespace, name: name, uid: uid, rv: r.rv, doc: doc}
+}
+
+func (r *recording) commit(items ...postgres.Item) {
+	r.t.Helper()
+	for i := range items {
+		if items[i].Observed.IsZero() {
+			items[i].Observed = r.now
+		}
+		items[i].Version = "v1"
+	}
+	b, err := r.sink.Encode(items)
+	require.NoError(r.t, err)
+	require.NoError(r.t, r.sink.Commit(r.t.Context(), b))
+}
+
+func (r *recording) listed(st int32) {
+	r.t.Helper()
+	r.commit(postgres.Item{Stream: st, Kind: postgres.Replaced, Marker: postgres.Marker{Cause: "first_list", ToRV: fmt.Sprint(r.rv)}})
+}
+
+// watched is an event of a watch.
+func watched(st int32, kind string, v *version) postgres.Item {
+	return postgres.Item{Stream: st, Kind: postgres.Delta, Type: kind, Source: postgres.SourceWatch, Object: v, Position: fmt.Sprint(v.rv)}
+}
+
+// object asks object_at for a deployment of the namespace shop, "" for none; what was said with it is in said.
+func (r *recording) object(name string, at any) string {
+	r.t.Helper()
+	r.said = nil
+	kind := "text"
+	if _, ok := at.(time.Time); ok {
+		kind = "timestamptz"
+	}
+	return r.canonical(one[*string](r.t, r.reader, "SELECT kuberewind.object_at('', 'apps', 'deployments', 'shop', $1, $2::"+kind+")::text", name, at))
+}
+
+func (r *recording) canonical(text *string) string {
+	r.t.Helper()
+	if text == nil {
+		return ""
+	}
+	doc, err := patch.Canonical([]byte(*text))
+	require.NoError(r.t, err)
+	return string(doc)
+}
+
+// warned gives what was said with the last answer as one text.
+func (r *recording) warned() string { return strings.Join(r.said, "\n") }
+
+// fails gives the message and the hint of the error of a query.
+func (r *recording) fails(sql string, args ...any) string {
+	r.t.Helper()
+	_, err := r.reader.Exec(r.t.Context(), sql, args...)
+	var pgErr *pgconn.PgError
+	require.ErrorAs(r.t, err, &pgErr, sql)
+	return pgErr.Message + "; " + pgErr.Hint
+}
