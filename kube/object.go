@@ -106,22 +106,6 @@ func (o *Object) GetAnnotations() map[string]string {
 	return partial.Metadata.Annotations
 }
 
-// Manager is the field manager whose managedFields entry is the newest, and the
-// subresource through which it wrote; of entries of one second, the last. Both are
-// empty if the object has no entry with a time.
-func (o *Object) Manager() (name, subresource string) {
-	var newest time.Time
-	for i := range o.ManagedFields {
-		entry := &o.ManagedFields[i]
-		if entry.Time == nil || entry.Time.IsZero() || entry.Time.Time.Before(newest) {
-			continue
-		}
-		newest = entry.Time.Time
-		name, subresource = entry.Manager, entry.Subresource
-	}
-	return name, subresource
-}
-
 // EvidenceTime is the newest moment at which, by its own metadata, something
 // happened to the object: a field manager's write, its creation, or the request to
 // delete it, which is deletionTimestamp minus the grace period, as that timestamp

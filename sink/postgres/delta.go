@@ -125,7 +125,7 @@ func (e *encoder) newRow(st *Stream, v *version) row {
 func (e *encoder) record(b *Batch, st *Stream, v *version) {
 	r := e.newRow(st, v)
 	r.digest = v.digest
-	manager, subresource := v.item.Object.Manager()
+	manager, subresource := writer(v)
 	r.manager, r.subresource = clean(manager), clean(subresource)
 	next := newEntry(v.uid, v.rv)
 	next.digest, next.day = v.digest, dayOf(r.observed)
@@ -145,6 +145,17 @@ func (e *encoder) record(b *Batch, st *Stream, v *version) {
 	e.packed = s2.Encode(e.packed[:cap(e.packed)], v.doc)
 	next.doc = bytes.Clone(e.packed)
 	st.known.put(v.namespace, v.name, &next)
+}
+
+// writer says who made a version.
+func writer(v *version) (name, subresource string) {
+	compared, ok := v.item.Object.(interface {
+		ManagerAfter(before func() (patch.Doc, error)) (name, subresource string)
+	})
+	if !ok || v.known == nil || v.known.doc == nil {
+		return v.item.Object.Manager()
+	}
+	return compared.ManagerAfter(func() (patch.Doc, error) { return v.known.text(nil) })
 }
 
 // content decides what the row carries: the patch, the whole object, or both.

@@ -77,7 +77,9 @@ type Marker struct {
 	Appeared, Changed, Vanished, Unchanged int // of Replaced: how the list compared with what was recorded
 }
 
-// Object is one version of an object, as it is to be recorded. If it has a method Digest() [16]byte, that is taken for the digest of Doc.
+// Object is one version of an object, as it is to be recorded. If it has a method Digest() [16]byte, that is taken for the digest of Doc;
+// if it has ManagerAfter(before func() (patch.Doc, error)) (name, subresource string), that is asked and not Manager where the version
+// before is known.
 type Object interface {
 	GetNamespace() string
 	GetName() string
