@@ -1,0 +1,106 @@
+package cookbook_test
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+)
+
+func TestTheCookbookAnswersItsQuestions(t *testing.T) {
+	p := readPage(t)
+	require.GreaterOrEqual(t, len(p.questions), 24)
+	s := play(t)
+
+	settings := map[string]string{"cluster": clusterName}
+	for name, moment := range s.moments {
+		settings[name] = moment.Format("2006-01-02 15:04:05.000+00")
+	}
+	require.Equal(t, names(settings), names(p.settings), `the page sets what its queries need: \set name 'value'`)
+	outputs := s.ask(t, settings, p.questions)
+	s.expect(t, p, outputs)
+	t.Run("every query that reads deltas is bounded", func(t *testing.T) { s.prunes(t, settings, p) })
+	if *update {
+		if !t.Failed() {
+			require.NoError(t, os.WriteFile(pagePath, []byte(p.with(settings, outputs)), 0o644))
+		}
+		return
+	}
+	for i, q := range p.questions {
+		t.Run(q.title, func(t *testing.T) {
+			require.Equal(t, normalised(q.output), normalised(outputs[i]), "go test ./test/cookbook -args -update writes the page again")
+		})
+	}
+}
+
+// answer is one answer as a table of trimmed cells.
+func answer(t *testing.T, p page, outputs []string, title string) [][]string {
+	t.Helper()
+	i := slices.IndexFunc(p.questions, func(q question) bool { return q.title == title })
+	require.GreaterOrEqual(t, i, 0, "the page asks: %s", title)
+	var rows [][]string
+	lines := strings.Split(strings.TrimSpace(outputs[i]), "\n")
+	for _, line := range lines[2 : len(lines)-1] {
+		var cells []string
+		for cell := range strings.SplitSeq(line, "|") {
+			cells = append(cells, strings.TrimSpace(cell))
+		}
+		rows = append(rows, cells)
+	}
+	return rows
+}
+
+// lines joins the wanted cells of each row; a column that is not wanted, such as a time, is left out.
+func lines(rows [][]string, columns ...int) []string {
+	var texts []string
+	for _, row := range rows {
+		var cells []string
+		for _, column := range columns {
+			cells = append(cells, row[column])
+		}
+		texts = append(texts, strings.Join(cells, " "))
+	}
+	return texts
+}
+
+var dayOf = regexp.MustCompile(`deltas_p(\d{8})`)
+
+// prunes holds each plan against a record of many days: only those of the period may be read. What reads none, or goes by the
+// key of lives, has no such plan.
+func (s *story) prunes(t *testing.T, settings map[string]string, p page) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), s.database.URL())
+	require.NoError(t, err)
+	defer func() { _ = conn.Close(t.Context()) }()
+	_, err = conn.Exec(t.Context(), `SELECT kuberewind.ensure_day(current_date - n) FROM generate_series(1, 30) n`)
+	require.NoError(t, err)
+	_, err = conn.Exec(t.Context(), `SET timezone = 'UTC'; SET enable_partition_pruning = on`)
+	require.NoError(t, err)
+	today := s.moments["from"].Format("20060102")
+	for _, q := range p.questions {
+		if !strings.Contains(q.sql, "kuberewind.deltas") && !strings.Contains(q.sql, "kuberewind.changes") {
+			continue
+		}
+		t.Run(q.title, func(t *testing.T) {
+			sql := q.sql
+			for name, setting := range settings {
+				sql = strings.ReplaceAll(sql, ":'"+name+"'", "'"+setting+"'")
+			}
+			rows, err := conn.Query(t.Context(), "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) "+sql)
+			require.NoError(t, err)
+			plan, err := pgx.CollectRows(rows, pgx.RowTo[string])
+			require.NoError(t, err)
+			for _, line := range plan {
+				for _, day := range dayOf.FindAllStringSubmatch(line, -1) {
+					if day[1] != today {
+						require.Contains(t, line, "never executed", strings.Join(plan, "\n"))
+					}
+				}
+			}
+		})
+	}
+}
