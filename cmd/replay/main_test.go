@@ -1,0 +1,101 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/stretchr/testify/require"
+)
+
+// names are what the program is called by. The test binary is the program when it is called by one of them.
+var names = []string{"replay", "kubectl-replay", "kubectl-rewind"}
+
+func TestMain(m *testing.M) {
+	if slices.Contains(names, filepath.Base(os.Args[0])) {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// install puts the program into a directory, under each of its names.
+func install(t *testing.T) string {
+	t.Helper()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	bin := t.TempDir()
+	for _, name := range names {
+		require.NoError(t, os.Symlink(self, filepath.Join(bin, name)))
+	}
+	return bin
+}
+
+func TestScripts(t *testing.T) {
+	bin := install(t)
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("HOME", env.WorkDir)
+			env.Setenv("XDG_CONFIG_HOME", filepath.Join(env.WorkDir, ".config"))
+			env.Setenv("REPLAY_DATA_DIR", filepath.Join(env.WorkDir, "data"))
+			env.Setenv("KUBECONFIG", filepath.Join(env.WorkDir, "kubeconfig"))
+			env.Setenv("PATH", bin+string(filepath.ListSeparator)+env.Getenv("PATH"))
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+	})
+}
+
+// exits CODE argument…: replay ends with this code.
+func exits(ts *testscript.TestScript, _ bool, args []string) {
+	code := 0
+	var exit *exec.ExitError
+	if err := ts.Exec("replay", args[1:]...); errors.As(err, &exit) {
+		code = exit.ExitCode()
+	}
+	if strconv.Itoa(code) != args[0] {
+		ts.Fatalf("exit code %d instead of %s", code, args[0])
+	}
+}
+
+// TestSignalsEndTheProgramWhileItWaitsForTheDatabase has a database that takes connections and says nothing.
+func TestSignalsEndTheProgramWhileItWaitsForTheDatabase(t *testing.T) {
+	bin := install(t)
+	for signal, code := range map[os.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143} {
+		mute, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		defer mute.Close()
+		var out bytes.Buffer
+		cmd := exec.Command(filepath.Join(bin, "replay"), "get", "pods", "--database", "postgres://u@"+mute.Addr().String()+"/d?sslmode=disable")
+		cmd.Stdout, cmd.Stderr = &out, &out
+		cmd.Env = append(os.Environ(), "KUBECONFIG="+t.TempDir()+"/none")
+		require.NoError(t, cmd.Start())
+		conn, err := mute.Accept()
+		require.NoError(t, err)
+		defer func() { _ = conn.Close() }()
+		require.NoError(t, cmd.Process.Signal(signal))
+		ended := make(chan struct{})
+		go func() {
+			_ = cmd.Wait() // ProcessState says more
+			close(ended)
+		}()
+		select {
+		case <-ended:
+		case <-time.After(time.Minute):
+			_ = cmd.Process.Kill()
+			t.Fatal("it did not end")
+		}
+		require.Equal(t, code, cmd.ProcessState.ExitCode(), out.String())
+		require.Empty(t, out.String())
+	}
+}

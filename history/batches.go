@@ -1,0 +1,184 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Rows are read in batches: no connection is held while the caller works with them, and a reading may last for hours. A batch begins small and
+// doubles while it stays below batchBytes.
+const (
+	firstBatch = 100
+	maxBatch   = 4000
+	batchBytes = 4 << 20
+)
+
+// A deltaReader is a Query on its way through the days.
+type deltaReader struct {
+	record *Record
+	q      Query
+	kinds  []int16
+	ids    []int64 // lives that are asked for; nil: any
+	empty  bool    // nothing can match
+	head   int64   // where the record ends
+	limit  int
+}
+
+func (r *Record) newDeltaReader(ctx context.Context, q Query) (*deltaReader, error) {
+	kinds, err := typeNumbers(q.Types)
+	if err != nil {
+		return nil, err
+	}
+	head, err := r.extent(ctx, r.pool)
+	if err != nil {
+		return nil, err
+	}
+	if q.ToSeq == 0 {
+		q.ToSeq = math.MaxInt64
+	}
+	q.ToSeq = min(q.ToSeq, head.LastSeq)
+	g := &deltaReader{record: r, q: q, kinds: kinds, head: head.LastSeq, limit: firstBatch}
+	if q.ObjectID == 0 && q.Name == "" && q.UID == "" {
+		return g, nil
+	}
+	first, last := int64(math.MaxInt64), int64(0)
+	for life, err := range r.lives(ctx, r.pool, LifeQuery{Scope: q.Scope, UID: q.UID}, q.ObjectID) {
+		if err != nil {
+			return nil, err
+		}
+		g.ids = append(g.ids, life.ObjectID)
+		first = min(first, life.ObjectID)
+		if life.DeletedSeq == 0 {
+			life.DeletedSeq = math.MaxInt64
+		}
+		last = max(last, life.DeletedSeq)
+	}
+	g.empty = len(g.ids) == 0
+	g.q.FromSeq, g.q.ToSeq = max(q.FromSeq, first), min(q.ToSeq, last)
+	return g, nil
+}
+
+// batches gives the rows in order. After an error about one day, or about rows, it goes on behind it if the caller does.
+func (g *deltaReader) batches(ctx context.Context) iter.Seq2[[]row, error] {
+	return func(yield func([]row, error) bool) {
+		if g.empty {
+			return
+		}
+		days, err := g.record.daysFrom(ctx, g.record.pool, g.q.FromSeq, g.q.ToSeq)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for i := range days {
+			if !g.day(ctx, &days[i], yield) {
+				return
+			}
+		}
+	}
+}
+
+func (g *deltaReader) day(ctx context.Context, d *day, yield func([]row, error) bool) bool {
+	from, until := d.firstAt, d.lastAt
+	if g.q.From.After(from) {
+		from = g.q.From
+	}
+	if !g.q.To.IsZero() && g.q.To.Before(until) {
+		until = g.q.To
+	}
+	if until.Before(from) {
+		return true
+	}
+	if err := g.record.present(ctx, g.record.pool, d); err != nil {
+		return yield(nil, err) && isMissingDay(err)
+	}
+	after, last := max(g.q.FromSeq, d.firstSeq)-1, min(g.q.ToSeq, d.lastSeq)
+	for after < last {
+		rows, complete, err := g.batch(ctx, after, last, from, until)
+		if err != nil {
+			yield(nil, fmt.Errorf("read the deltas of %s after seq %d: %w", d.day.Format(time.DateOnly), after, err))
+			return false
+		}
+		if len(rows) > 0 {
+			after = rows[len(rows)-1].seq
+			if !yield(rows, nil) {
+				return false
+			}
+		}
+		if complete {
+			return true
+		}
+	}
+	return true
+}
+
+func isMissingDay(err error) bool {
+	var missing *MissingDayError
+	return errors.As(err, &missing)
+}
+
+func (g *deltaReader) query(after, last int64, from, until time.Time) (string, []any) {
+	args := []any{g.record.cluster.Number, after, last, from, until, g.limit}
+	var where strings.Builder
+	also := func(condition string, arg any) {
+		args = append(args, arg)
+		fmt.Fprintf(&where, condition, len(args))
+	}
+	if g.q.Streams != nil {
+		also(" AND d.stream = ANY ($%d::int[])", g.q.Streams)
+	}
+	switch {
+	case len(g.ids) == 1:
+		also(" AND d.object_id = $%d", g.ids[0])
+	case g.ids != nil:
+		also(" AND d.object_id = ANY ($%d::bigint[])", g.ids)
+	case g.q.Namespace != "":
+		also(" AND l.namespace = $%d", g.q.Namespace)
+	}
+	if g.kinds != nil {
+		also(" AND d.type = ANY ($%d::smallint[])", g.kinds)
+	}
+	return `SELECT ` + rowColumns + `, ` + lifeColumns + `
+		FROM kuberewind.record_deltas d` + joinLives + `
+		WHERE d.cluster = $1 AND d.seq > $2 AND d.seq <= $3 AND d.observed_at BETWEEN $4 AND $5` + where.String() + `
+		ORDER BY d.seq LIMIT $6`, args
+}
+
+// batch reads the next rows; complete says that there are no more up to last.
+func (g *deltaReader) batch(ctx context.Context, after, last int64, from, until time.Time) (batch []row, complete bool, err error) {
+	sql, args := g.query(after, last, from, until)
+	rows, err := g.record.pool.Query(ctx, sql, args...)
+	if err != nil {
+		return nil, false, err
+	}
+	defer rows.Close()
+	size := 0
+	for rows.Next() {
+		var w row
+		if err := w.scan(rows); err != nil {
+			return nil, false, err
+		}
+		batch = append(batch, w)
+		if size += w.size(); size > batchBytes {
+			// What was sent beyond it is read again.
+			g.limit = max(g.limit/2, firstBatch)
+			return batch, false, nil
+		}
+	}
+	complete = len(batch) < g.limit
+	if size < batchBytes/2 {
+		g.limit = min(2*g.limit, maxBatch)
+	}
+	return batch, complete, rows.Err()
+}
+
+// scanLife is used by lives.
+func scanLife(rows pgx.Rows, l *Life, stream *int32) error {
+	return rows.Scan(&l.ObjectID, stream, &l.Namespace, &l.Name, &l.UID, &l.DeletedSeq)
+}

@@ -1,0 +1,59 @@
+package history
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// A Coverage is a stretch of a resource that is complete, or one that is not, and why.
+type Coverage struct {
+	Group, Resource, Scope                 string
+	Complete                               bool
+	From, To                               time.Time // zero From: since ever; zero To: it goes on, or nothing was recorded since
+	FromRV, ToRV                           string
+	Live                                   bool   // it is going on, and a recorder is writing
+	Cause, Detail                          string // of what is not complete
+	Outcome                                string // of a gap: relisted or equal
+	Appeared, Changed, Vanished, Unchanged int64  // of a gap: how the list compared with what was recorded
+	Gap                                    int64  // number of the gap, 0 if it is none
+}
+
+// Coverage lists what is complete and what is not, by resource and time. A namespace in the scope leaves out streams that are confined
+// to others.
+func (r *Record) Coverage(ctx context.Context, scope Scope) ([]Coverage, error) {
+	streams, err := r.streamsIn(ctx, r.pool, scope)
+	if err != nil {
+		return nil, err
+	}
+	in := make(map[[3]string]bool, len(streams))
+	for _, s := range streams {
+		in[[3]string{s.Group, s.Resource, s.Scope}] = true
+	}
+	rows, err := r.pool.Query(ctx, `
+		SELECT api_group, resource, scope, complete, from_at, to_at, coalesce(from_rv, ''), coalesce(to_rv, ''), coalesce(live, false), coalesce(cause, ''), coalesce(detail, ''),
+			coalesce(outcome, ''), coalesce(appeared, 0), coalesce(changed, 0), coalesce(vanished, 0), coalesce(unchanged, 0), coalesce(gap, 0)
+		FROM kuberewind.coverage WHERE cluster = $1 ORDER BY api_group, resource, scope, from_at NULLS FIRST, to_at NULLS LAST`, r.cluster.Name)
+	if err != nil {
+		return nil, fmt.Errorf("read the coverage of the record: %w", err)
+	}
+	var all []Coverage
+	var c Coverage
+	var from, to *time.Time
+	_, err = pgx.ForEachRow(rows, []any{
+		&c.Group, &c.Resource, &c.Scope, &c.Complete, &from, &to, &c.FromRV, &c.ToRV, &c.Live, &c.Cause, &c.Detail,
+		&c.Outcome, &c.Appeared, &c.Changed, &c.Vanished, &c.Unchanged, &c.Gap,
+	}, func() error {
+		// What configuration left out has no stream.
+		if c.From, c.To = timeOf(from), timeOf(to); in[[3]string{c.Group, c.Resource, c.Scope}] || scope.Streams == nil {
+			all = append(all, c)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the coverage of the record: %w", err)
+	}
+	return all, nil
+}

@@ -1,0 +1,66 @@
+package history
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// A day is what the partition of one UTC day holds.
+type day struct {
+	day               time.Time
+	firstSeq, lastSeq int64
+	firstAt, lastAt   time.Time
+}
+
+// dayFresh is how long a partition that was found is believed to be there.
+const dayFresh = time.Minute
+
+// daysFrom gives the days that hold seqs from one to another, oldest first.
+func (r *Record) daysFrom(ctx context.Context, db querier, fromSeq, toSeq int64) ([]day, error) {
+	rows, err := db.Query(ctx, `
+		SELECT day, first_seq, last_seq, first_at, last_at FROM kuberewind.record_days
+		WHERE cluster = $1 AND last_seq >= $2 AND first_seq <= $3 ORDER BY first_seq`, r.cluster.Number, fromSeq, toSeq)
+	if err != nil {
+		return nil, fmt.Errorf("read the days of the record: %w", err)
+	}
+	days, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (d day, err error) {
+		err = row.Scan(&d.day, &d.firstSeq, &d.lastSeq, &d.firstAt, &d.lastAt)
+		d.firstAt, d.lastAt = d.firstAt.UTC(), d.lastAt.UTC()
+		return d, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the days of the record: %w", err)
+	}
+	return days, nil
+}
+
+// present returns a *MissingDayError if the day's partition is gone: a query would just find nothing in it.
+func (r *Record) present(ctx context.Context, db querier, d *day) error {
+	r.mu.Lock()
+	found := r.days[d.day]
+	r.mu.Unlock()
+	if time.Since(found) < dayFresh {
+		return nil
+	}
+	var there bool
+	err := db.QueryRow(ctx, `
+		SELECT EXISTS (SELECT FROM kuberewind.record_deltas WHERE cluster = $1 AND seq BETWEEN $2 AND $3 AND observed_at BETWEEN $4 AND $5)`,
+		r.cluster.Number, d.firstSeq, d.lastSeq, d.firstAt, d.lastAt).Scan(&there)
+	if err != nil {
+		return fmt.Errorf("look for the deltas of %s: %w", d.day.Format(time.DateOnly), err)
+	}
+	if !there {
+		return &MissingDayError{Day: d.day, FirstSeq: d.firstSeq, LastSeq: d.lastSeq}
+	}
+	r.mu.Lock()
+	r.days[d.day] = time.Now()
+	r.mu.Unlock()
+	return nil
+}
+
+// wholeSeq is the largest seq.
+const wholeSeq = math.MaxInt64

@@ -1,0 +1,97 @@
+package history
+
+import (
+	"context"
+	"iter"
+	"time"
+)
+
+// Deltas gives deltas in the order of seq, up to the end that the record has when it begins. A delta that is damaged comes with a
+// *DamagedError, a day whose partition is gone is a *MissingDayError; after both it goes on if the caller does.
+func (r *Record) Deltas(ctx context.Context, q Query) iter.Seq2[Delta, error] {
+	return func(yield func(Delta, error) bool) {
+		g, err := r.newDeltaReader(ctx, q)
+		if err != nil {
+			yield(Delta{}, err)
+			return
+		}
+		g.deltas(ctx, yield)
+	}
+}
+
+func (g *deltaReader) deltas(ctx context.Context, yield func(Delta, error) bool) bool {
+	for batch, err := range g.batches(ctx) {
+		if err != nil {
+			if !yield(Delta{}, err) {
+				return false
+			}
+			continue
+		}
+		for i := range batch {
+			stream, err := g.record.stream(ctx, g.record.pool, batch[i].stream)
+			if err != nil {
+				yield(Delta{}, err)
+				return false
+			}
+			d, err := batch[i].delta(stream)
+			if err != nil {
+				err = batch[i].damaged(stream, d.Seq, err)
+			}
+			if !yield(d, err) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// followEvery is how often the head of the record is looked at.
+const followEvery = time.Second
+
+// Follow gives what Deltas gives, and then waits for more, until ctx ends, which is no error, or the Query does.
+func (r *Record) Follow(ctx context.Context, q Query) iter.Seq2[Delta, error] {
+	return func(yield func(Delta, error) bool) {
+		yield = unlessDone(ctx, yield)
+		err := r.follow(ctx, q, func(g *deltaReader) bool { return g.deltas(ctx, yield) })
+		if err != nil {
+			yield(Delta{}, err)
+		}
+	}
+}
+
+// unlessDone ends an iteration whose context has ended, instead of giving that as an error.
+func unlessDone[T any](ctx context.Context, yield func(T, error) bool) func(T, error) bool {
+	return func(t T, err error) bool {
+		if err != nil && ctx.Err() != nil {
+			return false
+		}
+		return yield(t, err)
+	}
+}
+
+// follow reads on whenever the head has moved. Lives of the name that is asked for may have begun meanwhile.
+func (r *Record) follow(ctx context.Context, q Query, read func(*deltaReader) bool) error {
+	ticker := time.NewTicker(followEvery)
+	defer ticker.Stop()
+	for seen := int64(-1); ; {
+		head, err := r.extent(ctx, r.pool)
+		if err != nil {
+			return err
+		}
+		if head.LastSeq > seen {
+			g, err := r.newDeltaReader(ctx, q)
+			if err != nil || !read(g) {
+				return err
+			}
+			seen, q.FromSeq = g.head, max(q.FromSeq, g.head+1)
+		}
+		if q.ToSeq != 0 && q.ToSeq <= seen || !q.To.IsZero() && q.To.Before(head.LastAt) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+}

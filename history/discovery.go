@@ -1,0 +1,99 @@
+package history
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// What of aggregated discovery (APIGroupDiscoveryList of apidiscovery.k8s.io) is read. Recorded texts are older and newer than any
+// library, so that only what is needed is named.
+type groupList struct {
+	Items []struct {
+		Metadata struct{ Name string }
+		Versions []struct {
+			Version   string
+			Resources []struct {
+				Resource         string
+				ResponseKind     *struct{ Kind string }
+				Scope            string
+				SingularResource string
+				ShortNames       []string
+				Categories       []string
+				Verbs            []string
+			}
+		}
+	}
+}
+
+// Discovery lists the resources that the server served at that time, by group, version (the preferred first, as the server
+// ordered them) and name, from the discovery that was recorded: those of custom resource definitions too. Where none was
+// recorded, it makes do with what the streams say, which is without short names, categories and what was never listed.
+func (r *Record) Discovery(ctx context.Context, at time.Time) ([]Resource, error) {
+	core, err := r.Documents(ctx, at, "/api")
+	if err != nil {
+		return nil, err
+	}
+	var all []Resource
+	for _, path := range []string{"/api", "/apis"} {
+		d, ok := core[path]
+		if !ok {
+			continue
+		}
+		resources, err := parseDiscovery(d.Content)
+		if err != nil {
+			return nil, fmt.Errorf("discovery at %s, as recorded at %s: %w", path, stamp(d.ObservedAt), err)
+		}
+		all = append(all, resources...)
+	}
+	if len(all) > 0 {
+		return all, nil
+	}
+	return r.streamedResources(ctx)
+}
+
+func parseDiscovery(text []byte) ([]Resource, error) {
+	var list groupList
+	if err := json.Unmarshal(text, &list); err != nil {
+		return nil, err
+	}
+	var all []Resource
+	for _, group := range list.Items {
+		for i, version := range group.Versions {
+			for _, served := range version.Resources {
+				resource := Resource{
+					Group: group.Metadata.Name, Version: version.Version, Resource: served.Resource, Singular: served.SingularResource,
+					ShortNames: served.ShortNames, Categories: served.Categories, Verbs: served.Verbs,
+					Namespaced: served.Scope == "Namespaced", Preferred: i == 0,
+				}
+				if served.ResponseKind != nil {
+					resource.Kind = served.ResponseKind.Kind
+				}
+				all = append(all, resource)
+			}
+		}
+	}
+	return all, nil
+}
+
+// streamedResources makes resources of streams.
+func (r *Record) streamedResources(ctx context.Context) ([]Resource, error) {
+	streams, err := r.Streams(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var all []Resource
+	for _, s := range streams {
+		if slices.ContainsFunc(all, func(o Resource) bool { return o.Group == s.Group && o.Resource == s.Resource }) {
+			continue // another scope of it
+		}
+		all = append(all, Resource{
+			Group: s.Group, Version: s.Version, Resource: s.Resource, Kind: s.Kind, Singular: strings.ToLower(s.Kind),
+			Verbs: []string{"list", "watch"}, Namespaced: s.Namespaced, Preferred: true,
+		})
+	}
+	return all, nil
+}

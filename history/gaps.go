@@ -1,0 +1,137 @@
+package history
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// A Gap is a stretch of a stream in which versions may have been missed.
+type Gap struct {
+	Number                                 int64
+	Stream                                 *Stream
+	Cause, Detail                          string
+	FromRV                                 string    // up to which the stream was complete; "" if it never was
+	FromAt                                 time.Time // zero if it never was
+	ToRV                                   string
+	ToAt                                   time.Time // zero while open
+	OpenedBatch                            int64
+	ClosedBatch                            int64  // 0 while open
+	Outcome                                string // resumed, relisted or equal; "" while open
+	Appeared, Changed, Vanished, Unchanged int64
+}
+
+// Causes and outcomes that mean something to a reader of the record.
+const (
+	CauseFirstList       = "first_list"
+	CauseHistoryReversed = "history_reversed"
+	OutcomeResumed       = "resumed"
+)
+
+// Covers reports whether the stream was not followed at that time. Before its first list it was not followed at any.
+func (g *Gap) Covers(t time.Time) bool {
+	return (g.FromAt.IsZero() || !t.Before(g.FromAt)) && (g.ToAt.IsZero() || t.Before(g.ToAt))
+}
+
+// Gaps lists the gaps of the streams in a scope, by number.
+func (r *Record) Gaps(ctx context.Context, scope Scope) ([]Gap, error) {
+	return r.gaps(ctx, r.pool, scope)
+}
+
+func (r *Record) gaps(ctx context.Context, db querier, scope Scope) ([]Gap, error) {
+	streams, err := r.streamsIn(ctx, db, scope)
+	if err != nil {
+		return nil, err
+	}
+	byID, ids := make(map[int32]*Stream, len(streams)), make([]int32, 0, len(streams))
+	for _, s := range streams {
+		byID[s.ID], ids = s, append(ids, s.ID)
+	}
+	rows, err := db.Query(ctx, `
+		SELECT gap, stream, cause, detail, coalesce(from_rv, ''), from_at, coalesce(to_rv, ''), to_at, opened_batch, coalesce(closed_batch, 0), coalesce(outcome, ''),
+			coalesce(appeared, 0), coalesce(changed, 0), coalesce(vanished, 0), coalesce(unchanged, 0)
+		FROM kuberewind.record_gaps WHERE cluster = $1 AND stream = ANY ($2) ORDER BY gap`, r.cluster.Number, ids)
+	if err != nil {
+		return nil, fmt.Errorf("read the gaps of the record: %w", err)
+	}
+	gaps, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (g Gap, err error) {
+		var stream int32
+		var fromAt, toAt *time.Time
+		err = row.Scan(&g.Number, &stream, &g.Cause, &g.Detail, &g.FromRV, &fromAt, &g.ToRV, &toAt, &g.OpenedBatch, &g.ClosedBatch, &g.Outcome,
+			&g.Appeared, &g.Changed, &g.Vanished, &g.Unchanged)
+		g.Stream, g.FromAt, g.ToAt = byID[stream], timeOf(fromAt), timeOf(toAt)
+		return g, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the gaps of the record: %w", err)
+	}
+	return gaps, nil
+}
+
+// A Pause is a stretch in which no recorder ran.
+type Pause struct {
+	Epoch             int64 // of the writer that ended it
+	From, To          time.Time
+	AfterSeq          int64 // last seq before it
+	Recorder, Version string
+}
+
+// Pauses lists the pauses of the record, by time.
+func (r *Record) Pauses(ctx context.Context) ([]Pause, error) { return r.pauses(ctx, r.pool) }
+
+func (r *Record) pauses(ctx context.Context, db querier) ([]Pause, error) {
+	rows, err := db.Query(ctx, `
+		SELECT p.epoch, p.from_at, p.to_at, p.after_seq, coalesce(e.recorder, ''), coalesce(e.version, '')
+		FROM kuberewind.record_pauses p
+		LEFT JOIN kuberewind.record_epochs e ON e.cluster = p.cluster AND e.epoch = p.epoch
+		WHERE p.cluster = $1 ORDER BY p.epoch`, r.cluster.Number)
+	if err != nil {
+		return nil, fmt.Errorf("read the pauses of the record: %w", err)
+	}
+	pauses, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (p Pause, err error) {
+		err = row.Scan(&p.Epoch, &p.From, &p.To, &p.AfterSeq, &p.Recorder, &p.Version)
+		p.From, p.To = p.From.UTC(), p.To.UTC()
+		return p, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the pauses of the record: %w", err)
+	}
+	return pauses, nil
+}
+
+// An Epoch is a stretch in which one recorder held the cluster.
+type Epoch struct {
+	Number            int64
+	StartedAt         time.Time
+	AfterSeq          int64 // last seq of the one before
+	Recorder, Version string
+	Config            []byte // JSON: what was included and excluded
+}
+
+// Epochs lists who recorded the cluster, and with which configuration, oldest first.
+func (r *Record) Epochs(ctx context.Context) ([]Epoch, error) {
+	rows, err := r.pool.Query(ctx, `
+		SELECT epoch, started_at, after_seq, recorder, version, config::text
+		FROM kuberewind.record_epochs WHERE cluster = $1 ORDER BY epoch`, r.cluster.Number)
+	if err != nil {
+		return nil, fmt.Errorf("read the epochs of the record: %w", err)
+	}
+	epochs, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (e Epoch, err error) {
+		err = row.Scan(&e.Number, &e.StartedAt, &e.AfterSeq, &e.Recorder, &e.Version, &e.Config)
+		e.StartedAt = e.StartedAt.UTC()
+		return e, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the epochs of the record: %w", err)
+	}
+	return epochs, nil
+}
+
+func timeOf(t *time.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.UTC()
+}

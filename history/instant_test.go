@@ -1,0 +1,232 @@
+package history
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kuberewind/kuberewind/sink/postgres"
+)
+
+func TestInstantsAreReadInEveryForm(t *testing.T) {
+	for text, want := range map[string]Instant{
+		"now":                            Now(),
+		" now ":                          Now(),
+		"-10m":                           Ago(10 * time.Minute),
+		"-1h30m":                         Ago(90 * time.Minute),
+		"-2d":                            Ago(48 * time.Hour),
+		"-1d12h":                         Ago(36 * time.Hour),
+		"seq:17":                         AtSeq(17),
+		"rv:184467440737095516151844674": AtRV("184467440737095516151844674"),
+		"2026-03-10T12:00:00Z":           At(tuesday),
+		"2026-03-10T13:00:00+01:00":      At(tuesday),
+		"2026-03-10 12:00:00Z":           At(tuesday),
+		"2026-03-10T12:00Z":              At(tuesday),
+		"2026-03-10T12:00:00.123456789Z": At(tuesday.Add(123456789)),
+	} {
+		got, err := ParseInstant(text)
+		require.NoError(t, err, text)
+		require.Equal(t, want, got, text)
+		again, err := ParseInstant(got.String())
+		require.NoError(t, err, got.String())
+		require.Equal(t, got, again, "%s gives itself back", text)
+	}
+	for _, text := range []string{"", "yesterday", "10m", "-", "--1h", "-+1h", "-1x", "seq:", "seq:0", "seq:-1", "seq:1.5", "rv:", "rv:0", "rv:01", "rv:abc", "12:00", "2026-13-10T12:00:00Z", "0001-01-01T00:00:00Z"} {
+		_, err := ParseInstant(text)
+		require.ErrorIs(t, err, ErrInstant, "%q", text)
+		require.ErrorContains(t, err, text)
+	}
+}
+
+// paused is a record with a pause, within which an object changed twice and another was made and deleted.
+func paused(t *testing.T) (*book, time.Time) {
+	b := newBook(t, 2)
+	b.commit(b.set(0, "a", "x", `1`), b.set(0, "a", "y", `1`))
+	stopped := b.now
+	b.pause(time.Hour)
+	late := func(it postgres.Item, minutes int) postgres.Item {
+		it.Occurred = stopped.Add(time.Duration(minutes) * time.Minute)
+		b.pages[len(b.pages)-1].occurred = it.Occurred
+		return it
+	}
+	b.now = b.now.Add(time.Second)
+	b.commit(
+		late(b.set(0, "a", "x", `2`), 10), late(b.set(0, "a", "z", `1`), 12), late(b.set(0, "a", "x", `3`), 20),
+		late(b.remove(0, "a", "z"), 30), late(b.remove(0, "a", "y"), 40), b.set(1, "a", "new", `1`))
+	b.now = b.now.Add(time.Hour)
+	b.commit(b.set(0, "a", "x", `4`))
+	return b, stopped
+}
+
+func TestAnInstantWithinAPauseIsAnsweredByEstimates(t *testing.T) {
+	b, stopped := paused(t)
+	_, err := b.checkpointer(t, CheckpointOptions{}).MakeOne(t.Context())
+	require.NoError(t, err)
+	r := b.record(t)
+	for _, minutes := range []int{0, 5, 10, 11, 15, 25, 35, 45, 59} {
+		at := stopped.Add(time.Duration(minutes) * time.Minute)
+		p := resolved(t, r, At(at), Scope{})
+		require.Equal(t, []NoteKind{NoteEstimated}, kinds(p.Notes), "%d minutes", minutes)
+		want := b.liveAt(func(p *page) bool { return !p.occurred.After(at) })
+		for _, o := range []RebuildOptions{{}, {NoCheckpoint: true}} {
+			got, _ := rebuilt(t, r, p, Scope{}, o)
+			require.Equal(t, want, got, "%d minutes", minutes)
+		}
+	}
+	p := resolved(t, r, At(stopped.Add(2*time.Hour)), Scope{})
+	require.Empty(t, p.Notes)
+	require.Zero(t, p.Until)
+}
+
+func TestWhatWasCaughtUpOnIsFoldedOnACheckpointBeforeIt(t *testing.T) {
+	b := newBook(t, 1)
+	b.commit(b.set(0, "a", "x", `1`))
+	_, err := b.checkpointer(t, CheckpointOptions{}).MakeOne(t.Context())
+	require.NoError(t, err)
+	stopped := b.now
+	b.pause(time.Hour)
+	for i := 2; i < 5; i++ {
+		it := b.set(0, "a", "x", strconv.Itoa(i))
+		it.Occurred = stopped.Add(time.Duration(i) * time.Minute)
+		b.pages[len(b.pages)-1].occurred = it.Occurred
+		b.commit(it)
+	}
+	r := b.record(t)
+	at := stopped.Add(3 * time.Minute)
+	got, stats := rebuilt(t, r, resolved(t, r, At(at), Scope{}), Scope{}, RebuildOptions{})
+	require.Equal(t, b.liveAt(func(p *page) bool { return !p.occurred.After(at) }), got)
+	require.Equal(t, int64(1), stats.Checkpoint)
+}
+
+func TestAnInstantWithinAGapSaysSo(t *testing.T) {
+	b := newBook(t, 2)
+	b.commit(b.set(0, "a", "x", `1`))
+	b.now = b.now.Add(time.Minute)
+	b.commit(postgres.Item{Stream: b.streams[0].ID(), Kind: postgres.Interrupted, Marker: postgres.Marker{Cause: "forbidden", Detail: "no rights"}})
+	b.now = b.now.Add(time.Minute)
+	inside := b.now
+	b.commit(b.set(1, "a", "y", `1`))
+	r := b.record(t)
+	p := resolved(t, r, At(inside), Scope{})
+	require.Equal(t, []NoteKind{NoteGap}, kinds(p.Notes), "while it is open")
+	require.Contains(t, p.Notes[0].Text, "forbidden, no rights")
+	require.Equal(t, "things0", p.Notes[0].Resource)
+
+	b.now = b.now.Add(time.Minute)
+	b.rv += 10
+	b.list(0, "forbidden", postgres.SourceRelist, b.vanish(0, "a", "x"))
+	b.now = b.now.Add(time.Minute)
+	b.commit(b.set(1, "a", "y", `2`))
+	require.Equal(t, []NoteKind{NoteGap}, kinds(resolved(t, r, At(inside), Scope{}).Notes), "after it is closed")
+	require.Empty(t, resolved(t, r, At(inside), Scope{Streams: []int32{2}}).Notes, "of another resource")
+	require.Empty(t, resolved(t, r, At(b.now), Scope{}).Notes, "after it")
+
+	p = resolved(t, r, AtRV(strconv.Itoa(b.rv-5)), Scope{Streams: []int32{1}})
+	require.Contains(t, kinds(p.Notes), NoteGap, "by resource version")
+	got, _ := rebuilt(t, r, p, Scope{Streams: []int32{1}}, RebuildOptions{})
+	require.Contains(t, got, "1 a/x", "its delete is known from a list beyond it")
+}
+
+func TestAnInterruptionAfterWhichNothingWasMissedIsNoGap(t *testing.T) {
+	b := newBook(t, 1)
+	b.commit(b.set(0, "a", "x", `1`))
+	b.now = b.now.Add(time.Minute)
+	b.commit(postgres.Item{Stream: b.streams[0].ID(), Kind: postgres.Interrupted, Marker: postgres.Marker{Cause: "unreachable"}})
+	b.now = b.now.Add(10 * time.Minute)
+	it := b.set(0, "a", "x", `2`)
+	it.Occurred = b.now.Add(-5 * time.Minute)
+	b.commit(postgres.Item{Stream: b.streams[0].ID(), Kind: postgres.Resumed}, it)
+	r := b.record(t)
+	p := resolved(t, r, At(b.now.Add(-4*time.Minute)), Scope{})
+	require.Equal(t, []NoteKind{NoteEstimated}, kinds(p.Notes))
+	got, _ := rebuilt(t, r, p, Scope{}, RebuildOptions{})
+	require.Contains(t, got["1 a/x"], `"spec":2`)
+	got, _ = rebuilt(t, r, resolved(t, r, At(b.now.Add(-6*time.Minute)), Scope{}), Scope{}, RebuildOptions{})
+	require.Contains(t, got["1 a/x"], `"spec":1`)
+}
+
+func TestResourcesThatWereNotRecordedYetAreNamed(t *testing.T) {
+	b := newBook(t, 1)
+	b.commit(b.set(0, "a", "x", `1`))
+	b.now = b.now.Add(time.Hour)
+	_, err := b.sink.Stream(t.Context(), postgres.StreamSpec{Resource: "pods", Kind: "Pod", Version: "v1", Namespaced: true})
+	require.NoError(t, err)
+	r := b.record(t)
+	p := resolved(t, r, AtSeq(1), Scope{})
+	require.Equal(t, []NoteKind{NoteNotYet}, kinds(p.Notes), "its first list is not complete")
+	require.Equal(t, "pods", p.Notes[0].Resource)
+}
+
+func TestAResourceVersionCountsForOneResourceUnlessOneEtcdServesThem(t *testing.T) {
+	b := newBook(t, 2)
+	for range 5 {
+		b.now = b.now.Add(time.Minute)
+		b.commit(b.set(0, "a", "x", strconv.Itoa(b.rv)))
+		other := b.rv
+		b.rv = 1_000_000 + other
+		b.commit(b.set(1, "a", "x", strconv.Itoa(b.rv)))
+		b.rv = other
+	}
+	r := b.record(t)
+	_, err := r.Resolve(t.Context(), AtRV("12"), Scope{})
+	require.ErrorIs(t, err, ErrManyResources)
+	require.ErrorContains(t, err, "name one resource")
+	p := resolved(t, r, AtRV("12"), Scope{Streams: []int32{1}})
+	require.Equal(t, int64(4), p.Seq, "the next one of that resource is beyond it")
+}
+
+func TestNumbersThatContradictEachOtherAreOfDifferentEtcds(t *testing.T) {
+	b := newBook(t, 2)
+	numbers := []int{100, 500, 600, 300, 900}
+	for i, other := range numbers {
+		b.now = b.now.Add(time.Minute)
+		b.rv = 100 * (i + 1)
+		b.commit(b.set(0, "a", "x", strconv.Itoa(i)))
+		b.now = b.now.Add(time.Minute)
+		b.rv = max(other, 100*i+1)
+		if i == 2 {
+			b.rv = 5000
+		}
+		b.commit(b.set(1, "a", fmtName(i), strconv.Itoa(i)))
+	}
+	r := b.record(t)
+	_, err := r.Resolve(t.Context(), AtRV("300"), Scope{})
+	require.ErrorIs(t, err, ErrManyResources)
+}
+
+func fmtName(i int) string { return "o" + strconv.Itoa(i) }
+
+func TestAResourceVersionCountsInTheNewestGeneration(t *testing.T) {
+	b := newBook(t, 1)
+	b.commit(b.set(0, "a", "kept", `1`), b.set(0, "a", "deleted", `1`)) // 11, 12
+	b.rv = 50
+	b.commit(b.set(0, "a", "kept", `2`), b.remove(0, "a", "deleted"), b.set(0, "a", "lost", `1`)) // 51 to 53
+	b.now = b.now.Add(time.Minute)
+	b.commit(postgres.Item{Stream: b.streams[0].ID(), Kind: postgres.Interrupted, Marker: postgres.Marker{Cause: CauseHistoryReversed}})
+	b.now = b.now.Add(time.Minute)
+	b.rv = 20 // etcd was restored from a copy made then
+	lost := b.vanish(0, "a", "lost")
+	kept := newThing(t, "a", "kept", b.live[0]["a/kept"].uid, 11, `1`)
+	b.live[0]["a/kept"] = kept
+	deleted := newThing(t, "a", "deleted", b.uid(), 12, `1`)
+	b.live[0]["a/deleted"] = deleted
+	b.list(0, CauseHistoryReversed, postgres.SourceRelist, lost, b.item(0, postgres.Sync, postgres.SourceRelist, kept), b.item(0, postgres.Sync, postgres.SourceRelist, deleted))
+	list := int64(len(b.pages))
+	b.now = b.now.Add(time.Minute)
+	b.rv = 30
+	b.commit(b.set(0, "a", "kept", `3`)) // 31
+	r := b.record(t)
+
+	p := resolved(t, r, AtRV("25"), Scope{})
+	require.Contains(t, kinds(p.Notes), NoteGeneration)
+	for _, o := range []RebuildOptions{{}, {NoCheckpoint: true}} {
+		got, _ := rebuilt(t, r, p, Scope{}, o)
+		require.Equal(t, b.liveAt(bySeq(list)), got)
+	}
+	got, _ := rebuilt(t, r, resolved(t, r, AtRV("31"), Scope{}), Scope{}, RebuildOptions{})
+	require.Equal(t, b.liveAt(bySeq(list+1)), got)
+	_, err := r.Resolve(t.Context(), AtRV("15"), Scope{})
+	require.ErrorContains(t, err, "name the instant by its time or seq")
+}

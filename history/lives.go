@@ -1,0 +1,81 @@
+package history
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strings"
+)
+
+// Lives lists lives in the order in which they began. Asked for by name or UID it reads an index, else all lives that ever were.
+func (r *Record) Lives(ctx context.Context, q LifeQuery) iter.Seq2[Life, error] {
+	return r.lives(ctx, r.pool, q, 0)
+}
+
+func (r *Record) lives(ctx context.Context, db querier, q LifeQuery, id int64) iter.Seq2[Life, error] {
+	return func(yield func(Life, error) bool) {
+		if err := r.eachLife(ctx, db, q, id, func(l Life) bool { return yield(l, nil) }); err != nil {
+			yield(Life{}, fmt.Errorf("read the lives of the record: %w", err))
+		}
+	}
+}
+
+func (r *Record) eachLife(ctx context.Context, db querier, q LifeQuery, id int64, give func(Life) bool) error {
+	set, err := r.readStreams(ctx, db)
+	if err != nil {
+		return err
+	}
+	sql, args := r.livesQuery(q, id)
+	rows, err := db.Query(ctx, sql, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var l Life
+		var stream int32
+		if err := scanLife(rows, &l, &stream); err != nil {
+			return err
+		}
+		if l.Stream = set.byID[stream]; l.Stream == nil {
+			l.Stream = &Stream{ID: stream} // it is not on record: there is nothing to say of it but its number
+		}
+		if !give(l) {
+			return nil
+		}
+	}
+	return rows.Err()
+}
+
+func (r *Record) livesQuery(q LifeQuery, id int64) (string, []any) {
+	args := []any{r.cluster.Number}
+	var where strings.Builder
+	also := func(condition string, arg any) {
+		args = append(args, arg)
+		fmt.Fprintf(&where, condition, len(args))
+	}
+	if id != 0 {
+		also(" AND object_id = $%d", id)
+	}
+	if q.Streams != nil {
+		also(" AND stream = ANY ($%d::int[])", q.Streams)
+	}
+	if q.Namespace != "" {
+		also(" AND namespace = $%d", q.Namespace)
+	}
+	if q.Name != "" {
+		also(" AND name = $%d", q.Name)
+	}
+	if q.UID != "" {
+		also(" AND uid = $%d", q.UID)
+	}
+	if q.LiveAt != 0 {
+		also(" AND object_id <= $%[1]d AND (deleted_seq IS NULL OR deleted_seq > $%[1]d)", q.LiveAt)
+	}
+	if q.bornBy != 0 {
+		also(" AND object_id <= $%d", q.bornBy)
+		also(" AND (deleted_seq IS NULL OR deleted_seq > $%d)", q.endedAfter)
+	}
+	return `SELECT object_id, stream, namespace, name, uid, coalesce(deleted_seq, 0)
+		FROM kuberewind.record_lives WHERE cluster = $1` + where.String() + ` ORDER BY object_id`, args
+}

@@ -1,0 +1,42 @@
+package history
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+)
+
+// Of a hundred days a query plans and reads the one that it needs: the time that it takes must not grow with the record.
+func TestQueriesReadOneDayOfMany(t *testing.T) {
+	b := newBook(t, 1)
+	for i := range 60 {
+		b.commit(b.set(0, "a", "x", strconv.Itoa(i)))
+		b.now = b.now.AddDate(0, 0, 1)
+	}
+	r := b.record(t)
+	g, err := r.newDeltaReader(t.Context(), Query{Scope: Scope{Name: "x"}})
+	require.NoError(t, err)
+	all, err := r.daysFrom(t.Context(), r.pool, 1, 60)
+	require.NoError(t, err)
+	require.Len(t, all, 60)
+	d := all[30]
+	sql, args := g.query(0, 60, d.firstAt, d.lastAt)
+	for range 10 { // by then another mode would have planned for any parameters
+		rows, err := r.pool.Query(t.Context(), "EXPLAIN "+sql, args...)
+		require.NoError(t, err)
+		plan, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		require.NoError(t, err)
+		text := strings.Join(plan, "\n")
+		require.Contains(t, text, "deltas_p"+d.day.Format("20060102"))
+		require.Equal(t, 1, strings.Count(text, " on deltas_p"), text)
+	}
+	begun := time.Now()
+	p := resolved(t, r, At(d.firstAt), Scope{})
+	got, _ := rebuilt(t, r, p, Scope{Name: "x"}, RebuildOptions{})
+	require.Contains(t, got["1 a/x"], `"spec":30`)
+	t.Logf("resolved and rebuilt one object in %s", time.Since(begun))
+}

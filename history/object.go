@@ -1,0 +1,61 @@
+package history
+
+import (
+	"time"
+
+	"github.com/kuberewind/kuberewind/patch"
+)
+
+// An Object is one that was live at a Point.
+type Object struct {
+	ObjectID               int64
+	Seq                    int64 // of its last delta
+	Stream                 *Stream
+	Namespace, Name, UID   string
+	RV, Version            string
+	Doc                    patch.Doc // shares memory with others: copy what is to be kept for long
+	ObservedAt, OccurredAt time.Time // of its last delta; zero if it came from a checkpoint
+}
+
+// Progress says how far a rebuild or a verification is.
+type Progress struct {
+	Stage       string // what is being done
+	Done, Total int64  // Total is 0 if it is not known
+}
+
+// RebuildOptions of Rebuild.
+type RebuildOptions struct {
+	// Damaged is told of each object that cannot be given; nil: the first one ends the rebuild. It must be safe for
+	// concurrent use.
+	Damaged func(*DamagedError)
+	// Progress is told now and then, by one goroutine at a time.
+	Progress func(Progress)
+	// NoCheckpoint folds everything from the deltas.
+	NoCheckpoint bool
+}
+
+// RebuildStats say what a rebuild did.
+type RebuildStats struct {
+	Objects    int64  // emitted
+	Damaged    int64  // told to RebuildOptions.Damaged
+	Checkpoint int64  // seq of the checkpoint that was used, 0 for none
+	Tail       int64  // deltas read
+	Notes      []Note // such as why a checkpoint could not be used
+}
+
+// A Life is one object from creation to deletion.
+type Life struct {
+	ObjectID             int64 // seq of its first delta
+	Stream               *Stream
+	Namespace, Name, UID string
+	DeletedSeq           int64 // 0 while it lives
+}
+
+// A LifeQuery says which lives are asked for. Zero values do not bound.
+type LifeQuery struct {
+	Scope
+	UID    string
+	LiveAt int64 // those that are live at this seq
+
+	bornBy, endedAfter int64 // those that may belong to a point
+}

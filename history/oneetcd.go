@@ -1,0 +1,248 @@
+package history
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// A sighting is a resource version that a stream had at a time.
+type sighting struct {
+	stream int32
+	at     time.Time
+	rv     string
+}
+
+// oneEtcd says which streams a resource version can be compared with. One resource can always be. For several it has to be established that
+// one etcd numbers them: what one stream showed lies, in time and in number, between what another showed before and after. All
+// streams that ever changed have to be tied together like this. Those that have not changed since their list need not: whatever their
+// numbers, they are what they were.
+//
+// I4: resource versions of different resources are compared only where that is established.
+func (f *pointer) oneEtcd(ctx context.Context, streams []*Stream, gaps []Gap) (map[int32]bool, error) {
+	compared := make(map[int32]bool, len(streams))
+	resources := make(map[string]bool)
+	for _, s := range streams {
+		compared[s.ID] = true
+		resources[s.GroupResource().String()] = true
+	}
+	if len(resources) == 1 {
+		return compared, nil
+	}
+	w, err := f.sightings(ctx, streams, gaps)
+	if err != nil {
+		return nil, err
+	}
+	ties, seen, changed := newTies(streams), w.seen, w.changed
+	for _, a := range streams {
+		for _, b := range streams {
+			if a.ID != b.ID && ties.find(a.ID) != ties.find(b.ID) && between(seen[a.ID], seen[b.ID]) {
+				ties.join(a.ID, b.ID)
+			}
+		}
+	}
+	for pair := range w.against {
+		if ties.find(pair[0]) == ties.find(pair[1]) {
+			return nil, fmt.Errorf("%w: %s and %s are numbered by different etcds: name one resource, or the instant by its time or seq",
+				ErrManyResources, named(streams, pair[0]), named(streams, pair[1]))
+		}
+	}
+	groups := make(map[int32][]*Stream)
+	largest := int32(0)
+	for _, s := range streams {
+		if changed[s.ID] {
+			root := ties.find(s.ID)
+			groups[root] = append(groups[root], s)
+			if largest == 0 || len(groups[root]) > len(groups[largest]) {
+				largest = root
+			}
+		}
+	}
+	if len(groups) > 1 {
+		return nil, fmt.Errorf("%w: it is not established that one etcd serves %s: name one resource, or the instant by its time or seq",
+			ErrManyResources, odd(groups, largest))
+	}
+	for _, s := range streams {
+		compared[s.ID] = len(groups) == 0 || ties.find(s.ID) == largest
+	}
+	f.note(NoteOneEtcd, nil, time.Time{}, time.Time{},
+		"one etcd serves these %d resources: the resource versions that their lists and watches showed lie between each other's in time and in number", len(resources))
+	return compared, nil
+}
+
+func odd(groups map[int32][]*Stream, largest int32) string {
+	var names []string
+	for root, group := range groups {
+		if root != largest {
+			names = append(names, group[0].GroupResource().String())
+		}
+	}
+	slices.Sort(names)
+	return groups[largest][0].GroupResource().String() + " and " + strings.Join(names, ", ")
+}
+
+// between reports whether something that the first stream showed lies between what the second showed before and after it.
+func between(inner, outer []sighting) bool {
+	for _, i := range inner {
+		below, above := false, false
+		for _, o := range outer {
+			below = below || (!o.at.After(i.at) && notAfter(o.rv, i.rv))
+			above = above || (!o.at.Before(i.at) && notAfter(i.rv, o.rv))
+		}
+		if below && above {
+			return true
+		}
+	}
+	return false
+}
+
+func named(streams []*Stream, id int32) string {
+	i := slices.IndexFunc(streams, func(s *Stream) bool { return s.ID == id })
+	return streams[i].GroupResource().String()
+}
+
+// A watcher goes through what lists and watches showed, in the order of time.
+type watcher struct {
+	seen    map[int32][]sighting
+	changed map[int32]bool    // streams of which a watch may have shown a change
+	against map[[2]int32]bool // pairs of streams whose numbers contradict each other
+	settled map[int32]uint64  // highest number of a stream that was shown long enough ago
+	recent  []sighting        // shown since
+	numbers []uint64          // of recent
+}
+
+// watchSkew is how much later one watch may give a change than another: what one showed that long before is not beyond what the other
+// shows now, if one etcd numbers both.
+const watchSkew = 30 * time.Second
+
+func (w *watcher) list(id int32, at time.Time, rv string) {
+	if wellFormed(rv) {
+		w.seen[id] = append(w.seen[id], sighting{stream: id, at: at, rv: rv})
+	}
+}
+
+func (w *watcher) watch(s sighting) {
+	number, err := strconv.ParseUint(s.rv, 10, 64)
+	if err != nil {
+		return
+	}
+	w.changed[s.stream] = true
+	w.seen[s.stream] = kept(w.seen[s.stream], s)
+	for len(w.recent) > 0 && s.at.Sub(w.recent[0].at) > watchSkew {
+		old := w.recent[0].stream
+		w.settled[old] = max(w.settled[old], w.numbers[0])
+		w.recent, w.numbers = w.recent[1:], w.numbers[1:]
+	}
+	for other, highest := range w.settled {
+		if highest > number && other != s.stream {
+			w.against[[2]int32{other, s.stream}] = true
+		}
+	}
+	w.recent, w.numbers = append(w.recent, s), append(w.numbers, number)
+}
+
+// maxSeen bounds what is kept of a stream: beyond it the last is replaced.
+const maxSeen = 12
+
+func kept(seen []sighting, s sighting) []sighting {
+	if len(seen) < maxSeen {
+		return append(seen, s)
+	}
+	seen[len(seen)-1] = s
+	return seen
+}
+
+// sightings collects what lists and watches showed: of each stream the ends of its lists, its position, and deltas of its watch from the beginning and the
+// end of a few days. What was before the server's history last went backwards does not count.
+func (f *pointer) sightings(ctx context.Context, streams []*Stream, gaps []Gap) (*watcher, error) {
+	w := &watcher{seen: make(map[int32][]sighting), changed: make(map[int32]bool), against: make(map[[2]int32]bool), settled: make(map[int32]uint64)}
+	var since time.Time
+	for i := range gaps {
+		if gaps[i].Cause == CauseHistoryReversed {
+			since = later(since, gaps[i].ToAt)
+		}
+	}
+	listed := make(map[int32]string)
+	for i := range gaps {
+		if g := &gaps[i]; !g.ToAt.IsZero() && g.Outcome != OutcomeResumed && !g.ToAt.Before(since) {
+			w.list(g.Stream.ID, g.ToAt, g.ToRV)
+			listed[g.Stream.ID] = g.ToRV
+		}
+	}
+	for _, s := range streams {
+		w.changed[s.ID] = s.LastSeq > 0 && s.LastRV != "" && listed[s.ID] != s.LastRV
+	}
+	days, err := f.record.daysFrom(ctx, f.tx, 1, f.extent.LastSeq)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range sample(days) {
+		if err := f.watched(ctx, &d, streams, since, w); err != nil {
+			return nil, err
+		}
+	}
+	for _, s := range streams {
+		w.list(s.ID, f.extent.LastAt, s.LastRV)
+	}
+	return w, nil
+}
+
+// sample takes the first day and the last ones.
+func sample(days []day) []day {
+	if len(days) <= 3 {
+		return days
+	}
+	return []day{days[0], days[len(days)-2], days[len(days)-1]}
+}
+
+// watchedRows is how many deltas of a day are looked at, from its beginning and its end.
+const watchedRows = 5000
+
+func (f *pointer) watched(ctx context.Context, d *day, streams []*Stream, since time.Time, w *watcher) error {
+	ids := make([]int32, len(streams))
+	for i, s := range streams {
+		ids[i] = s.ID
+	}
+	// What was caught up on says nothing: each watch catches up by itself.
+	rows, err := f.tx.Query(ctx, `
+		SELECT stream, observed_at, rv FROM kuberewind.record_deltas
+		WHERE cluster = $1 AND observed_at BETWEEN $2 AND $3 AND (seq < $4 OR seq > $5) AND observed_at >= $6
+			AND stream = ANY ($7::int[]) AND source = 1 AND occurred_at = observed_at
+		ORDER BY seq`, f.record.cluster.Number, d.firstAt, d.lastAt, d.firstSeq+watchedRows, d.lastSeq-watchedRows, since, ids)
+	if err != nil {
+		return fmt.Errorf("read which resource versions were shown: %w", err)
+	}
+	var s sighting
+	if _, err := pgx.ForEachRow(rows, []any{&s.stream, &s.at, &s.rv}, func() error {
+		w.watch(s)
+		return nil
+	}); err != nil {
+		return fmt.Errorf("read which resource versions were shown: %w", err)
+	}
+	return nil
+}
+
+// ties are streams that are known to be numbered by one etcd (a union-find).
+type ties map[int32]int32
+
+func newTies(streams []*Stream) ties {
+	t := make(ties, len(streams))
+	for _, s := range streams {
+		t[s.ID] = s.ID
+	}
+	return t
+}
+
+func (t ties) find(id int32) int32 {
+	for t[id] != id {
+		id = t[id]
+	}
+	return id
+}
+
+func (t ties) join(a, b int32) { t[t.find(a)] = t.find(b) }

@@ -1,0 +1,200 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/kuberewind/kuberewind/migrations"
+)
+
+var (
+	// ErrNoCluster says that the record holds no cluster, or none of the name that was given.
+	ErrNoCluster = errors.New("the record holds no such cluster")
+	// ErrManyClusters says that the record holds several clusters and none was named.
+	ErrManyClusters = errors.New("the record holds several clusters")
+	// ErrEmpty says that nothing of the cluster has been recorded yet.
+	ErrEmpty = errors.New("nothing is recorded yet")
+)
+
+// Options say which record is opened.
+type Options struct {
+	Cluster string       // name of the cluster; "" if the record holds one only
+	Log     *slog.Logger // nil means nobody
+}
+
+// A Cluster is one whose record the database holds.
+type Cluster struct {
+	Number int32
+	Name   string
+	UID    string // of its namespace kube-system
+}
+
+// A Record is the record of one cluster. Its methods may be called from many goroutines.
+type Record struct {
+	pool    *pgxpool.Pool
+	cluster Cluster
+	log     *slog.Logger
+
+	mu      sync.Mutex // protects what follows
+	streams streamSet
+	days    map[time.Time]time.Time // when the partition of a day was last found
+}
+
+// Open opens the record that a PostgreSQL URL leads to. The error is ErrNoCluster, ErrManyClusters, one of migrations.ErrMissing,
+// ErrOlder and ErrNewer, or one of the database's.
+func Open(ctx context.Context, url string, o Options) (*Record, error) {
+	pool, err := newPool(ctx, url)
+	if err != nil {
+		return nil, err
+	}
+	r, err := open(ctx, pool, o)
+	if err != nil {
+		pool.Close()
+		return nil, fmt.Errorf("open the record: %w", err)
+	}
+	return r, nil
+}
+
+func open(ctx context.Context, pool *pgxpool.Pool, o Options) (*Record, error) {
+	if err := migrations.Check(ctx, pool); err != nil {
+		return nil, err
+	}
+	found, err := clusters(ctx, pool)
+	if err != nil {
+		return nil, err
+	}
+	cluster, err := chosen(found, o.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	return newRecord(pool, cluster, o.Log), nil
+}
+
+func newRecord(pool *pgxpool.Pool, cluster Cluster, log *slog.Logger) *Record {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return &Record{pool: pool, cluster: cluster, log: log, days: make(map[time.Time]time.Time)}
+}
+
+func chosen(found []Cluster, name string) (Cluster, error) {
+	names := make([]string, len(found))
+	for i, c := range found {
+		if c.Name == name {
+			return c, nil
+		}
+		names[i] = c.Name
+	}
+	switch {
+	case len(found) == 0:
+		return Cluster{}, fmt.Errorf("%w: it holds none at all; has a recorder run on this database?", ErrNoCluster)
+	case name != "":
+		return Cluster{}, fmt.Errorf("%w: %q; it holds %s", ErrNoCluster, name, strings.Join(names, ", "))
+	case len(found) > 1:
+		return Cluster{}, fmt.Errorf("%w: say which one, of %s", ErrManyClusters, strings.Join(names, ", "))
+	}
+	return found[0], nil
+}
+
+// newPool makes connections that only read, and on which a statement is planned for its parameters: a plan for any parameters would
+// have to hold every partition.
+func newPool(ctx context.Context, url string) (*pgxpool.Pool, error) {
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, fmt.Errorf("the URL of the database: %w", err)
+	}
+	parameters := config.ConnConfig.RuntimeParams
+	parameters["default_transaction_read_only"] = "on"
+	prepareSession(parameters)
+	return pgxpool.NewWithConfig(ctx, config)
+}
+
+func prepareSession(parameters map[string]string) {
+	parameters["plan_cache_mode"] = "force_custom_plan"
+	// The queries are many and short: compiling them takes longer than running them.
+	parameters["jit"] = "off"
+	parameters["timezone"] = "UTC"
+	if parameters["application_name"] == "" {
+		parameters["application_name"] = "kuberewind history"
+	}
+}
+
+// Close lets go of the database. It must not be called while another method runs.
+func (r *Record) Close() { r.pool.Close() }
+
+// Cluster says whose record it is.
+func (r *Record) Cluster() Cluster { return r.cluster }
+
+// Pool is what the record is read through. Its connections only read.
+func (r *Record) Pool() *pgxpool.Pool { return r.pool }
+
+// Clusters lists the clusters of a database, by name.
+func Clusters(ctx context.Context, url string) ([]Cluster, error) {
+	pool, err := newPool(ctx, url)
+	if err != nil {
+		return nil, err
+	}
+	defer pool.Close()
+	if err := migrations.Check(ctx, pool); err != nil {
+		return nil, fmt.Errorf("list the clusters of the record: %w", err)
+	}
+	return clusters(ctx, pool)
+}
+
+func clusters(ctx context.Context, db querier) ([]Cluster, error) {
+	rows, err := db.Query(ctx, `SELECT cluster, name, uid FROM kuberewind.record_clusters ORDER BY name`)
+	if err != nil {
+		return nil, fmt.Errorf("list the clusters of the record: %w", err)
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (c Cluster, err error) {
+		return c, row.Scan(&c.Number, &c.Name, &c.UID)
+	})
+}
+
+// querier is a pool, connection or transaction.
+type querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+// An Extent is what a record spans.
+type Extent struct {
+	FirstSeq, LastSeq int64
+	FirstAt           time.Time // observed_at of the first delta
+	LastAt            time.Time // until when the recorder was watching: of the last commit, which need not hold a delta
+}
+
+// Extent says what the record spans. FirstSeq is 0 if nothing is recorded yet.
+func (r *Record) Extent(ctx context.Context) (Extent, error) {
+	return r.extent(ctx, r.pool)
+}
+
+func (r *Record) extent(ctx context.Context, db querier) (e Extent, err error) {
+	var firstSeq *int64
+	var firstAt *time.Time
+	err = db.QueryRow(ctx, `
+		SELECT h.seq, h.observed_at, d.first_seq, d.first_at
+		FROM kuberewind.record_heads h
+		LEFT JOIN LATERAL (
+			SELECT first_seq, first_at FROM kuberewind.record_days WHERE cluster = h.cluster ORDER BY first_seq LIMIT 1
+		) d ON true
+		WHERE h.cluster = $1`, r.cluster.Number).Scan(&e.LastSeq, &e.LastAt, &firstSeq, &firstAt)
+	if err != nil {
+		return e, fmt.Errorf("read what the record spans: %w", err)
+	}
+	if firstSeq != nil {
+		e.FirstSeq, e.FirstAt = *firstSeq, firstAt.UTC()
+	}
+	e.LastAt = e.LastAt.UTC()
+	return e, nil
+}
+
+func isNoRows(err error) bool { return errors.Is(err, pgx.ErrNoRows) }

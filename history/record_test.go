@@ -1,0 +1,481 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/kuberewind/kuberewind/internal/pgtest"
+	"github.com/kuberewind/kuberewind/migrations"
+	"github.com/kuberewind/kuberewind/sink/postgres"
+)
+
+func TestARecordIsOpenedByTheNameOfItsCluster(t *testing.T) {
+	b := newBook(t, 1)
+	_, err := Open(t.Context(), b.db.URL(), Options{Cluster: "other"})
+	require.ErrorIs(t, err, ErrNoCluster)
+	require.ErrorContains(t, err, "it holds test")
+	second := b.config
+	second.ClusterUID, second.ClusterName = "other", "other"
+	s, err := postgres.Open(t.Context(), second)
+	require.NoError(t, err)
+	s.Close()
+	_, err = Open(t.Context(), b.db.URL(), Options{})
+	require.ErrorIs(t, err, ErrManyClusters)
+	r, err := Open(t.Context(), b.db.URL(), Options{Cluster: "other"})
+	require.NoError(t, err)
+	defer r.Close()
+	_, err = r.Resolve(t.Context(), Now(), Scope{})
+	require.ErrorIs(t, err, ErrEmpty)
+	all, err := Clusters(t.Context(), b.db.URL())
+	require.NoError(t, err)
+	require.Len(t, all, 2)
+}
+
+func TestADatabaseWithoutARecordIsRefused(t *testing.T) {
+	b := newBook(t, 0)
+	b.db.Exec(t, `CREATE OR REPLACE FUNCTION kuberewind.schema_version() RETURNS integer LANGUAGE sql STABLE PARALLEL SAFE RETURN 2`)
+	_, err := Open(t.Context(), b.db.URL(), Options{})
+	require.ErrorIs(t, err, migrations.ErrOlder)
+}
+
+func TestAnAuditorReadsEverythingAndWritesNothing(t *testing.T) {
+	b := newBook(t, 1)
+	rnd := random(t)
+	b.scribble(rnd, 10)
+	_, err := b.checkpointer(t, CheckpointOptions{}).MakeOne(t.Context())
+	require.NoError(t, err)
+	b.scribble(rnd, 3)
+	require.NoError(t, b.sink.RecordServer(t.Context(), "/version", []byte(`{"major":"1"}`)))
+
+	r, err := Open(t.Context(), b.db.Login(t, migrations.AuditorRole), Options{})
+	require.NoError(t, err)
+	defer r.Close()
+	got, stats := rebuilt(t, r, resolved(t, r, AtSeq(int64(len(b.pages))), Scope{}), Scope{}, RebuildOptions{})
+	require.Equal(t, b.liveAt(bySeq(int64(len(b.pages)))), got)
+	require.Positive(t, stats.Checkpoint)
+	found, _ := findings(t, r)
+	require.Empty(t, found)
+	_, err = r.Coverage(t.Context(), Scope{})
+	require.NoError(t, err)
+	_, err = r.Epochs(t.Context())
+	require.NoError(t, err)
+	documents, err := r.Documents(t.Context(), b.now, "")
+	require.NoError(t, err)
+	require.JSONEq(t, `{"major":"1"}`, string(documents["/version"].Content))
+	_, err = r.Pool().Exec(t.Context(), `DELETE FROM kuberewind.checkpoints`)
+	require.Error(t, err)
+
+	stranger, err := Open(t.Context(), b.db.Login(t), Options{})
+	if err == nil {
+		stranger.Close()
+	}
+	require.ErrorContains(t, err, migrations.AuditorRole, "who may not is told what is missing")
+}
+
+func TestTheWriterMakesCheckpoints(t *testing.T) {
+	b := newBook(t, 1)
+	b.scribble(random(t), 5)
+	pool, err := postgres.NewPool(t.Context(), b.db.Login(t, migrations.WriterRole))
+	require.NoError(t, err)
+	defer pool.Close()
+	c := NewCheckpointer(pool, Cluster{Number: 1, Name: "test"}, CheckpointOptions{EveryDeltas: 1, Busy: 1})
+	info, err := c.MakeOne(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, int64(len(b.pages)), info.Seq)
+	require.NoError(t, c.Thin(t.Context()))
+	_, err = c.MakeOne(t.Context())
+	require.ErrorIs(t, err, ErrNothingNew)
+}
+
+func TestFollowingGivesWhatIsThereAndWhatComes(t *testing.T) {
+	b := newBook(t, 1)
+	b.commit(b.set(0, "a", "x", `1`), b.set(0, "a", "y", `1`))
+	r := b.record(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var docs []string
+	for v, err := range r.FollowVersions(ctx, Query{Scope: Scope{Name: "x"}}) {
+		require.NoError(t, err)
+		docs = append(docs, string(v.Doc))
+		switch len(docs) {
+		case 1:
+			b.commit(b.set(0, "a", "x", `2`))
+		case 2:
+			require.Equal(t, docs[0], string(v.Before))
+			b.commit(b.remove(0, "a", "x"))
+			b.commit(b.set(0, "a", "x", `3`)) // another life of the name
+		case 4:
+			require.Nil(t, v.Before)
+			cancel()
+		}
+	}
+	require.Len(t, docs, 4)
+	n := 0
+	for _, err := range r.Follow(t.Context(), Query{ToSeq: 3}) {
+		require.NoError(t, err)
+		n++
+	}
+	require.Equal(t, 3, n, "it ends with the query")
+}
+
+func TestALongLifeIsReadInBatches(t *testing.T) {
+	b := newBook(t, 1)
+	for range 20 {
+		var items []postgres.Item
+		for range 500 {
+			items = append(items, b.set(0, "a", "x", strconv.Itoa(b.rv)))
+		}
+		b.commit(items...)
+		b.now = b.now.Add(3 * time.Hour)
+	}
+	r := b.record(t)
+	n := 0
+	for v, err := range r.Versions(t.Context(), Query{Scope: Scope{Streams: []int32{1}, Namespace: "a", Name: "x"}}) {
+		require.NoError(t, err)
+		require.Equal(t, string(b.pages[n].thing.doc), string(v.Doc))
+		n++
+	}
+	require.Equal(t, 10_000, n)
+	p := resolved(t, r, AtSeq(9_876), Scope{Name: "x"})
+	got, _ := rebuilt(t, r, p, Scope{Name: "x"}, RebuildOptions{})
+	require.Equal(t, map[string]string{"1 a/x": string(b.pages[9_875].thing.doc)}, got)
+}
+
+func TestTwoLivesOfOneNameAreTwoLives(t *testing.T) {
+	b := newBook(t, 1)
+	b.commit(b.set(0, "a", "x", `1`), b.remove(0, "a", "x"), b.set(0, "a", "x", `2`))
+	r := b.record(t)
+	var lives []Life
+	for l, err := range r.Lives(t.Context(), LifeQuery{Scope: Scope{Name: "x"}}) {
+		require.NoError(t, err)
+		lives = append(lives, l)
+	}
+	require.Len(t, lives, 2)
+	require.Equal(t, []int64{1, 2, 3, 0}, []int64{lives[0].ObjectID, lives[0].DeletedSeq, lives[1].ObjectID, lives[1].DeletedSeq})
+	require.NotEqual(t, lives[0].UID, lives[1].UID)
+}
+
+func TestTheResourceVersionOfAStreamAtAPoint(t *testing.T) {
+	b := newBook(t, 2)
+	b.commit(b.set(0, "a", "x", `1`))                                                           // 11
+	b.commit(b.set(1, "a", "x", `1`))                                                           // 12
+	b.commit(b.set(0, "a", "x", `2`))                                                           // 13
+	b.commit(postgres.Item{Stream: b.streams[1].ID(), Kind: postgres.Position, Position: "40"}) // a bookmark
+	r := b.record(t)
+	for _, c := range []struct {
+		at   Instant
+		want [2]string
+	}{{AtSeq(1), [2]string{"11", "10"}}, {AtSeq(2), [2]string{"11", "12"}}, {AtSeq(3), [2]string{"13", "40"}}} {
+		p := resolved(t, r, c.at, Scope{})
+		for i, want := range c.want {
+			rv, err := r.StreamRV(t.Context(), p, int32(i+1))
+			require.NoError(t, err)
+			require.Equal(t, want, rv, "stream %d at %s", i+1, c.at)
+		}
+	}
+}
+
+func TestDiscoveryIsWhatTheServerSaidAtThatTime(t *testing.T) {
+	b := newBook(t, 1)
+	b.commit(b.set(0, "a", "x", `1`))
+	r := b.record(t)
+	resources, err := r.Discovery(t.Context(), b.now)
+	require.NoError(t, err)
+	require.Equal(t, []Resource{{
+		Group: "example.com", Version: "v1", Resource: "things0", Kind: "Thing", Singular: "thing", Verbs: []string{"list", "watch"}, Namespaced: true, Preferred: true,
+	}}, resources, "made do with streams")
+
+	text := func(version string) []byte {
+		return []byte(`{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","items":[{"metadata":{"name":"apps"},"versions":[
+			{"version":"` + version + `","resources":[{"resource":"deployments","responseKind":{"group":"","version":"","kind":"Deployment"},"scope":"Namespaced",
+			"singularResource":"deployment","shortNames":["deploy"],"categories":["all"],"verbs":["get","list","watch"]}],"freshness":"Current"}]}]}`)
+	}
+	require.NoError(t, b.sink.RecordServer(t.Context(), "/apis", text("v1beta1")))
+	before := b.now
+	b.now = b.now.Add(time.Hour)
+	require.NoError(t, b.sink.RecordServer(t.Context(), "/apis", text("v1")))
+	for at, version := range map[time.Time]string{before.Add(-time.Hour): "v1beta1", before: "v1beta1", b.now.Add(-time.Second): "v1beta1", b.now: "v1", b.now.Add(time.Hour): "v1"} {
+		resources, err := r.Discovery(t.Context(), at)
+		require.NoError(t, err)
+		require.Equal(t, []Resource{{
+			Group: "apps", Version: version, Resource: "deployments", Kind: "Deployment", Singular: "deployment", ShortNames: []string{"deploy"}, Categories: []string{"all"},
+			Verbs: []string{"get", "list", "watch"}, Namespaced: true, Preferred: true,
+		}}, resources, at)
+	}
+}
+
+// days is a record of five days: an object that changes on each, and one that does only on the first.
+func days(t *testing.T) *book {
+	b := newBook(t, 1)
+	b.days()
+	return b
+}
+
+func (b *book) days() {
+	b.commit(b.set(0, "a", "still", `1`))
+	for i := range 5 {
+		b.commit(b.set(0, "a", "x", strconv.Itoa(i)))
+		b.commit(b.set(0, "a", "x", strconv.Itoa(i+100)))
+		b.now = b.now.AddDate(0, 0, 1)
+	}
+}
+
+func TestAMissingDayIsNamedWhereItIsNeeded(t *testing.T) {
+	b := days(t) // seq 1 to 3 on the first day, two on each after
+	r := b.record(t)
+	b.db.Exec(t, `ALTER TABLE kuberewind.deltas_data DETACH PARTITION kuberewind.deltas_p20260312`)
+	var missing *MissingDayError
+	var seqs []int64
+	failures := 0
+	for d, err := range r.Deltas(t.Context(), Query{}) {
+		if err != nil {
+			require.ErrorAs(t, err, &missing)
+			failures++
+			continue
+		}
+		seqs = append(seqs, d.Seq)
+	}
+	require.Equal(t, []int64{1, 2, 3, 4, 5, 8, 9, 10, 11}, seqs, "the other days are read")
+	require.Equal(t, 1, failures)
+	require.Equal(t, "2026-03-12", missing.Day.Format(time.DateOnly))
+
+	_, err := r.Resolve(t.Context(), AtSeq(6), Scope{})
+	require.ErrorAs(t, err, &missing)
+	p := resolved(t, r, AtSeq(5), Scope{})
+	got, _ := rebuilt(t, r, p, Scope{}, RebuildOptions{})
+	require.Equal(t, b.liveAt(bySeq(5)), got, "an instant before does not need it")
+	p = resolved(t, r, AtSeq(11), Scope{})
+	got, _ = rebuilt(t, r, p, Scope{Name: "x"}, RebuildOptions{})
+	require.Equal(t, map[string]string{"1 a/x": string(b.pages[10].thing.doc)}, got, "nor an object that has changed since")
+	_, err = r.Rebuild(t.Context(), p, Scope{}, RebuildOptions{}, func(Object) error { return nil })
+	require.ErrorAs(t, err, &missing, "one that may have changed on it does")
+
+	found, _ := findings(t, r)
+	require.Equal(t, CheckPartition, found[0].Check)
+	require.Len(t, found, 1)
+}
+
+func TestADamagedRowIsNamedAndTheOthersCome(t *testing.T) {
+	b := newBook(t, 1)
+	b.commit(b.set(0, "a", "x", `1`), b.set(0, "a", "y", `1`), b.set(0, "a", "x", `2`), b.set(0, "a", "x", `3`), b.set(0, "a", "y", `2`))
+	c := b.checkpointer(t, CheckpointOptions{})
+	b.db.Exec(t, `UPDATE kuberewind.deltas_data SET patch = jsonb_set(patch, '{0,value}', '9') WHERE seq = 3`)
+	r := b.record(t)
+	var bad []int64
+	for v, err := range r.Versions(t.Context(), Query{}) {
+		var damaged *DamagedError
+		if errors.As(err, &damaged) {
+			require.Equal(t, v.Seq, damaged.Seq)
+			require.Equal(t, int64(3), damaged.Root)
+			require.Nil(t, v.Doc)
+			bad = append(bad, v.Seq)
+			continue
+		}
+		require.NoError(t, err)
+		require.Equal(t, string(b.pages[v.Seq-1].thing.doc), string(v.Doc))
+	}
+	require.Equal(t, []int64{3, 4}, bad)
+
+	_, err := c.MakeOne(t.Context())
+	require.NoError(t, err, "a damaged object stops no checkpoint")
+	for _, o := range []RebuildOptions{{}, {NoCheckpoint: true}} {
+		var told []*DamagedError
+		o.Damaged = func(d *DamagedError) { told = append(told, d) }
+		got, stats := rebuilt(t, r, resolved(t, r, AtSeq(5), Scope{}), Scope{}, o)
+		require.Equal(t, map[string]string{"1 a/y": string(b.pages[4].thing.doc)}, got)
+		require.Equal(t, int64(1), stats.Damaged)
+		require.Len(t, told, 1)
+		require.Equal(t, int64(3), told[0].Seq)
+		require.ErrorIs(t, told[0], ErrDigest)
+		require.ErrorContains(t, told[0], "seq 3 of things0.example.com a/x is damaged")
+	}
+	_, err = r.Rebuild(t.Context(), resolved(t, r, AtSeq(5), Scope{}), Scope{}, RebuildOptions{}, func(Object) error { return nil })
+	var damaged *DamagedError
+	require.ErrorAs(t, err, &damaged)
+}
+
+func TestACheckpointThatIsNotWhatWasWrittenIsNotUsed(t *testing.T) {
+	for name, damage := range map[string]string{
+		"a block is gone":        `DELETE FROM kuberewind.checkpoint_blocks WHERE block = 1`,
+		"a block is another":     `UPDATE kuberewind.checkpoint_blocks SET data = '\x00' WHERE block = 1`,
+		"a digest is another":    `UPDATE kuberewind.checkpoint_blocks SET digest = sha256('') WHERE block = 1`,
+		"the directory is gone":  `DELETE FROM kuberewind.checkpoint_blocks WHERE block = 0`,
+		"it counts otherwise":    `UPDATE kuberewind.checkpoints SET objects = objects + 1`,
+		"it is another's digest": `UPDATE kuberewind.checkpoints SET digest = sha256('')`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBook(t, 1)
+			b.scribble(random(t), 10)
+			_, err := b.checkpointer(t, CheckpointOptions{}).MakeOne(t.Context())
+			require.NoError(t, err)
+			b.db.Exec(t, damage)
+			r := b.record(t)
+			seq := int64(len(b.pages))
+			got, stats := rebuilt(t, r, resolved(t, r, AtSeq(seq), Scope{}), Scope{}, RebuildOptions{})
+			require.Equal(t, b.liveAt(bySeq(seq)), got)
+			require.Zero(t, stats.Checkpoint)
+			require.Equal(t, []NoteKind{NoteCheckpoint}, kinds(stats.Notes))
+			found, _ := findings(t, r)
+			require.NotEmpty(t, found)
+			require.Equal(t, CheckCheckpoint, found[0].Check)
+		})
+	}
+}
+
+func TestCheckpointsAreMadeWhenTheyAreDue(t *testing.T) {
+	b := newBook(t, 1)
+	b.scribble(random(t), 10)
+	c := b.checkpointer(t, CheckpointOptions{EveryDeltas: int64(len(b.pages))})
+	due, err := c.Due(t.Context())
+	require.NoError(t, err)
+	require.True(t, due)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- c.Run(ctx) }()
+	r := b.record(t)
+	require.Eventually(t, func() bool {
+		infos, err := r.Checkpoints(t.Context())
+		return err == nil && len(infos) == 1 && infos[0].Seq == int64(len(b.pages))
+	}, 10*time.Second, 10*time.Millisecond)
+	cancel()
+	require.NoError(t, <-done)
+	due, err = c.Due(t.Context())
+	require.NoError(t, err)
+	require.False(t, due)
+}
+
+func TestOldCheckpointsAreThinnedOutToOneADay(t *testing.T) {
+	extent := Extent{FirstSeq: 100, LastAt: tuesday}
+	var infos []CheckpointInfo // newest first
+	for i := range 20 {
+		infos = append(infos, CheckpointInfo{Seq: int64(1000 - 50*i), ObservedAt: tuesday.Add(-time.Duration(i) * 8 * time.Hour)})
+	}
+	drop := dispensable(infos, extent, 48*time.Hour, 0)
+	// Of the third day back and those before, the newest of each is kept; seq below 100 is before the record.
+	require.Equal(t, []int64{650, 550, 500, 400, 350, 250, 200, 100, 50}, drop)
+	require.Subset(t, dispensable(infos, extent, 48*time.Hour, 72*time.Hour), drop)
+	require.Empty(t, dispensable(infos[:1], Extent{LastAt: tuesday.AddDate(1, 0, 0)}, time.Hour, time.Hour), "the newest stays")
+}
+
+func TestARebuildIsOfOneStateWhileARecorderWrites(t *testing.T) {
+	b := newBook(t, 2)
+	rnd := random(t)
+	b.scribble(rnd, 20)
+	r := b.record(t)
+	seq := int64(len(b.pages))
+	want := b.liveAt(bySeq(seq))
+	p := resolved(t, r, Now(), Scope{})
+	require.Equal(t, seq, p.Seq)
+	b.scribble(rnd, 5)
+	got, _ := rebuilt(t, r, p, Scope{}, RebuildOptions{})
+	require.Equal(t, want, got)
+}
+
+func TestAnErrorOfTheCallerEndsARebuild(t *testing.T) {
+	b := newBook(t, 1)
+	b.scribble(random(t), 5)
+	r := b.record(t)
+	full := errors.New("full")
+	_, err := r.Rebuild(t.Context(), resolved(t, r, Now(), Scope{}), Scope{}, RebuildOptions{}, func(Object) error { return full })
+	require.ErrorIs(t, err, full)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = r.Rebuild(ctx, resolved(t, r, Now(), Scope{}), Scope{}, RebuildOptions{}, func(Object) error { return nil })
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+// daysTest is the test whose databases daysWithCheckpoint is made for.
+var daysTest *testing.T
+
+func daysWithCheckpoint(ctx context.Context, conn *pgx.Conn) error {
+	url := conn.Config().ConnString()
+	if err := noRecord(ctx, conn); err != nil {
+		return err
+	}
+	b := newBookOn(daysTest, url, 1)
+	b.days()
+	b.sink.Close()
+	pool, err := pgxpool.New(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	_, err = NewCheckpointer(pool, Cluster{Number: 1, Name: "test"}, CheckpointOptions{Busy: 1}).MakeOne(ctx)
+	return err
+}
+
+func TestVerifyFindsEachThingThatDoesNotHold(t *testing.T) {
+	daysTest = t
+	for damage, check := range map[string]Check{
+		`UPDATE kuberewind.deltas_data SET patch = jsonb_set(patch, '{0,old}', '"forged"') WHERE seq = 4`:            CheckOld,
+		`UPDATE kuberewind.deltas_data SET patch = jsonb_set(patch, '{0,value}', '"forged"') WHERE seq = 5`:          CheckFold,
+		`UPDATE kuberewind.deltas_data SET digest = decode(repeat('00', 16), 'hex') WHERE seq = 4`:                   CheckFold,
+		`UPDATE kuberewind.deltas_data SET object = '{"a":1}' WHERE seq = 1`:                                         CheckFold,
+		`UPDATE kuberewind.deltas_data SET object = NULL WHERE seq = 6`:                                              CheckKeyframe,
+		`UPDATE kuberewind.deltas_data SET patch = '[]' WHERE seq = 6`:                                               CheckKeyframe,
+		`DELETE FROM kuberewind.deltas_data WHERE seq = 5`:                                                           CheckSeq,
+		`DELETE FROM kuberewind.deltas_data WHERE seq = 11`:                                                          CheckDays,
+		`UPDATE kuberewind.deltas_data SET observed_at = observed_at - interval '1 minute' WHERE seq = 7`:            CheckSeq,
+		`UPDATE kuberewind.days SET first_seq = 5 WHERE day = '2026-03-11'`:                                          CheckDays,
+		`UPDATE kuberewind.days SET last_at = last_at + interval '1 second' WHERE day = '2026-03-11'`:                CheckDays,
+		`DELETE FROM kuberewind.days WHERE day = '2026-03-12'`:                                                       CheckDays,
+		`UPDATE kuberewind.lives SET deleted_seq = 9 WHERE object_id = 1`:                                            CheckLives,
+		`DELETE FROM kuberewind.lives WHERE object_id = 1`:                                                           CheckLives,
+		`UPDATE kuberewind.lives SET stream = 7 WHERE object_id = 1`:                                                 CheckLives,
+		`UPDATE kuberewind.streams SET last_seq = 9`:                                                                 CheckStreams,
+		`UPDATE kuberewind.streams SET last_rv = '12'`:                                                               CheckStreams,
+		`UPDATE kuberewind.heads SET seq = 12`:                                                                       CheckSeq,
+		`UPDATE kuberewind.checkpoint_blocks SET data = '\x00' WHERE block = 1`:                                      CheckCheckpoint,
+		`UPDATE kuberewind.checkpoints SET checkpoint = 10; UPDATE kuberewind.checkpoint_blocks SET checkpoint = 10`: CheckCheckpoint,
+		`ALTER TABLE kuberewind.deltas_data DETACH PARTITION kuberewind.deltas_p20260312`:                            CheckPartition,
+		`ALTER TABLE kuberewind.deltas_p20260313 RENAME TO deltas_p20270101`:                                         CheckPartition,
+	} {
+		t.Run(damage, func(t *testing.T) {
+			db := pgtest.New(t, daysWithCheckpoint)
+			r, err := Open(t.Context(), db.URL(), Options{})
+			require.NoError(t, err)
+			defer r.Close()
+			found, counts := findings(t, r)
+			require.Empty(t, found)
+			require.Equal(t, VerifyCounts{
+				Deltas: 11, Lives: 2, Live: 2, Patches: 9, Keyframes: 6, Days: 5, Streams: 1, Checkpoints: 1, CheckpointObjects: 2,
+			}, counts)
+			db.Exec(t, damage)
+			found, counts = findings(t, r)
+			require.NotEmpty(t, found)
+			require.Equal(t, int64(len(found)), counts.Findings)
+			var checks []Check
+			for _, f := range found {
+				checks = append(checks, f.Check)
+			}
+			require.Contains(t, checks, check, found)
+		})
+	}
+}
+
+func TestManyRebuildsAtOnceDoNotWaitForEachOther(t *testing.T) {
+	b := newBook(t, 1)
+	var items []postgres.Item
+	for i := range 2 * lastChunk {
+		items = append(items, b.set(0, "a", "o"+strconv.Itoa(i), `1`))
+	}
+	b.commit(items...)
+	r := b.record(t)
+	p := resolved(t, r, Now(), Scope{})
+	var all errgroup.Group
+	for range 3 * int(r.Pool().Config().MaxConns) {
+		all.Go(func() error {
+			_, err := r.Rebuild(t.Context(), p, Scope{}, RebuildOptions{}, func(Object) error { return nil })
+			return err
+		})
+	}
+	require.NoError(t, all.Wait())
+}

@@ -1,0 +1,275 @@
+package history
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Resolve finds an instant in the record, for a scope. What the answer is to be taken with is in the point's notes. The error is
+// ErrEmpty, ErrBeforeRecord, ErrManyResources, a *MissingDayError, or one of the database's.
+func (r *Record) Resolve(ctx context.Context, at Instant, scope Scope) (Point, error) {
+	var p Point
+	err := pgx.BeginTxFunc(ctx, r.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) (err error) {
+		p, err = r.resolve(ctx, tx, at, scope)
+		return err
+	})
+	if err != nil {
+		return Point{}, fmt.Errorf("find %s in the record: %w", at, err)
+	}
+	return p, nil
+}
+
+func (r *Record) resolve(ctx context.Context, tx pgx.Tx, at Instant, scope Scope) (Point, error) {
+	extent, err := r.extent(ctx, tx)
+	if err != nil {
+		return Point{}, err
+	}
+	if extent.FirstSeq == 0 {
+		return Point{}, fmt.Errorf("%w of cluster %s", ErrEmpty, r.cluster.Name)
+	}
+	f := &pointer{record: r, tx: tx, scope: scope, extent: extent, now: time.Now().UTC(), point: Point{Instant: at}}
+	switch at.kind {
+	case instantRV:
+		err = f.byRV(ctx)
+	case instantSeq:
+		err = f.bySeq(ctx)
+	default:
+		err = f.byTime(ctx)
+	}
+	return f.point, err
+}
+
+// A pointer finds one point.
+type pointer struct {
+	record *Record
+	tx     pgx.Tx
+	scope  Scope
+	extent Extent
+	now    time.Time
+	point  Point
+}
+
+func (f *pointer) note(kind NoteKind, s *Stream, from, to time.Time, format string, args ...any) {
+	n := Note{Kind: kind, From: from, To: to, Text: fmt.Sprintf(format, args...)}
+	if s != nil {
+		n.Group, n.Resource = s.Group, s.Resource
+	}
+	f.point.Notes = append(f.point.Notes, n)
+}
+
+func (f *pointer) before() error {
+	return &BeforeRecordError{Instant: f.point.Instant, FirstAt: f.extent.FirstAt, FirstSeq: f.extent.FirstSeq}
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
+
+func (f *pointer) bySeq(ctx context.Context) error {
+	p := &f.point
+	p.Seq = f.point.Instant.n
+	if p.Seq < f.extent.FirstSeq {
+		return f.before()
+	}
+	if p.Seq > f.extent.LastSeq {
+		f.note(NoteAfterEnd, nil, f.extent.LastAt, time.Time{}, "the record ends at seq:%d, at %s: this is its last state", f.extent.LastSeq, stamp(f.extent.LastAt))
+		p.Seq = f.extent.LastSeq
+	}
+	var err error
+	if p.Time, err = f.timeOf(ctx, p.Seq); err != nil {
+		return err
+	}
+	return f.gapsAt(ctx, p.Time)
+}
+
+// timeOf gives observed_at of a seq.
+func (f *pointer) timeOf(ctx context.Context, seq int64) (time.Time, error) {
+	days, err := f.record.daysFrom(ctx, f.tx, seq, seq)
+	if err != nil || len(days) == 0 {
+		return time.Time{}, err
+	}
+	if err := f.record.present(ctx, f.tx, &days[0]); err != nil {
+		return time.Time{}, err
+	}
+	at, err := f.observed(ctx, &days[0], seq)
+	return at.UTC(), err
+}
+
+// observed gives observed_at of a seq, or of the next one that there is: a hole is found by Verify, and is no reason not to answer.
+func (f *pointer) observed(ctx context.Context, d *day, seq int64) (at time.Time, err error) {
+	err = f.tx.QueryRow(ctx, `
+		SELECT observed_at FROM kuberewind.record_deltas
+		WHERE cluster = $1 AND seq >= $2 AND observed_at BETWEEN $3 AND $4 ORDER BY seq LIMIT 1`, f.record.cluster.Number, seq, d.firstAt, d.lastAt).Scan(&at)
+	if err != nil {
+		return at, fmt.Errorf("read when seq %d was observed: %w", seq, err)
+	}
+	return at, nil
+}
+
+// lastBy gives the last seq whose observed_at is not after a time, 0 if there is none. observed_at does not decrease with seq, so that
+// some twenty looks into an index find it.
+func (f *pointer) lastBy(ctx context.Context, t time.Time) (int64, error) {
+	var d day
+	err := f.tx.QueryRow(ctx, `
+		SELECT day, first_seq, last_seq, first_at, last_at FROM kuberewind.record_days
+		WHERE cluster = $1 AND first_at <= $2 ORDER BY first_seq DESC LIMIT 1`, f.record.cluster.Number, t).
+		Scan(&d.day, &d.firstSeq, &d.lastSeq, &d.firstAt, &d.lastAt)
+	if isNoRows(err) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("read the days of the record: %w", err)
+	}
+	if !t.Before(d.lastAt) {
+		return d.lastSeq, nil
+	}
+	if err := f.record.present(ctx, f.tx, &d); err != nil {
+		return 0, err
+	}
+	low, high := d.firstSeq, d.lastSeq // low was observed in time, high was not
+	for high-low > 1 {
+		middle := low + (high-low)/2
+		at, err := f.observed(ctx, &d, middle)
+		if err != nil {
+			return 0, err
+		}
+		if at.After(t) {
+			high = middle
+		} else {
+			low = middle
+		}
+	}
+	return low, nil
+}
+
+// headQuiet is how long a recorder that works may commit nothing: servers send each stream a bookmark every minute.
+const headQuiet = 2 * time.Minute
+
+func (f *pointer) byTime(ctx context.Context) error {
+	p := &f.point
+	p.Time = f.now
+	switch p.Instant.kind {
+	case instantAgo:
+		p.Time = f.now.Add(-time.Duration(p.Instant.n))
+	case instantTime:
+		p.Time = time.Unix(0, p.Instant.n).UTC()
+	default:
+	}
+	if p.Time.Before(f.extent.FirstAt) {
+		return f.before()
+	}
+	f.afterEnd()
+	var err error
+	if p.Seq, err = f.lastBy(ctx, p.Time); err != nil {
+		return err
+	}
+	if err := f.caughtUp(ctx); err != nil {
+		return err
+	}
+	return f.gapsAt(ctx, p.Time)
+}
+
+func (f *pointer) afterEnd() {
+	p := &f.point
+	if !p.Time.After(f.extent.LastAt) || (p.Instant.IsNow() && f.now.Sub(f.extent.LastAt) < headQuiet) {
+		return
+	}
+	f.note(NoteAfterEnd, nil, f.extent.LastAt, time.Time{}, "the record ends at %s: this is its last state", stamp(f.extent.LastAt))
+}
+
+// caughtUpWithin is how long after a pause or an interruption what happened in it may still be coming.
+const caughtUpWithin = 30 * time.Minute
+
+// caughtUp finds up to where deltas have to be looked for that occurred by the instant and were observed after it. That can be only where the instant
+// is in a pause, or in an interruption of a stream after which nothing was missed.
+func (f *pointer) caughtUp(ctx context.Context) error {
+	p := &f.point
+	var until time.Time
+	pauses, err := f.record.pauses(ctx, f.tx)
+	if err != nil {
+		return err
+	}
+	for _, pause := range pauses {
+		if !p.Time.Before(pause.From) && p.Time.Before(pause.To) {
+			until = later(until, pause.To)
+			f.note(NoteEstimated, nil, pause.From, pause.To,
+				"no recorder ran from %s to %s: what happened then was caught up on, and when it happened within that time is an estimate", stamp(pause.From), stamp(pause.To))
+		}
+	}
+	gaps, err := f.record.gaps(ctx, f.tx, f.scope)
+	if err != nil {
+		return err
+	}
+	for i := range gaps {
+		g := &gaps[i]
+		if g.Outcome == OutcomeResumed && !g.ToAt.IsZero() && !g.FromAt.IsZero() && g.Covers(p.Time) {
+			until = later(until, g.ToAt)
+			f.note(NoteEstimated, g.Stream, g.FromAt, g.ToAt,
+				"%s could not be watched from %s to %s (%s): nothing was missed, but when it happened within that time is an estimate", g.Stream, stamp(g.FromAt), stamp(g.ToAt), g.Cause)
+		}
+	}
+	if until.IsZero() {
+		return nil
+	}
+	last, err := f.lastBy(ctx, until.Add(caughtUpWithin))
+	if last > p.Seq {
+		p.Until = last
+	}
+	return err
+}
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}
+
+// gapsAt notes the streams that were not, or not yet, followed at a time.
+func (f *pointer) gapsAt(ctx context.Context, t time.Time) error {
+	gaps, err := f.record.gaps(ctx, f.tx, f.scope)
+	if err != nil {
+		return err
+	}
+	noted := make(map[int32]bool)
+	for i := range gaps {
+		g := &gaps[i]
+		if g.Stream == nil || !g.Covers(t) || (g.Outcome == OutcomeResumed && !g.FromAt.IsZero()) {
+			continue
+		}
+		f.noteGap(g)
+		noted[g.Stream.ID] = true
+	}
+	streams, err := f.record.streamsIn(ctx, f.tx, f.scope)
+	if err != nil {
+		return err
+	}
+	for _, s := range streams {
+		// One whose first list is not complete has no gap yet.
+		if s.Position == "" && !noted[s.ID] {
+			f.note(NoteNotYet, s, time.Time{}, time.Time{}, "%s is not recorded yet: its first list is not complete", s)
+		}
+	}
+	return nil
+}
+
+func (f *pointer) noteGap(g *Gap) {
+	switch {
+	case g.FromAt.IsZero() && g.ToAt.IsZero():
+		f.note(NoteNotYet, g.Stream, g.FromAt, g.ToAt, "%s was not recorded yet: %s", g.Stream, because(g))
+	case g.FromAt.IsZero():
+		f.note(NoteNotYet, g.Stream, g.FromAt, g.ToAt, "%s was not recorded before %s: %s", g.Stream, stamp(g.ToAt), because(g))
+	case g.ToAt.IsZero():
+		f.note(NoteGap, g.Stream, g.FromAt, g.ToAt, "changes of %s after %s are not on record: %s", g.Stream, stamp(g.FromAt), because(g))
+	default:
+		f.note(NoteGap, g.Stream, g.FromAt, g.ToAt, "changes of %s between %s and %s may have been missed: %s", g.Stream, stamp(g.FromAt), stamp(g.ToAt), because(g))
+	}
+}
+
+func because(g *Gap) string {
+	if g.Detail == "" {
+		return g.Cause
+	}
+	return g.Cause + ", " + g.Detail
+}

@@ -1,0 +1,325 @@
+package history
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// byRV finds a resource version in each stream of the scope: the deltas before the first that a watch gave beyond it. Rows that
+// lists gave on the way count if they are not beyond it themselves.
+func (f *pointer) byRV(ctx context.Context) error {
+	p := &f.point
+	p.RV = p.Instant.rv
+	streams, err := f.record.streamsIn(ctx, f.tx, f.scope)
+	if err != nil {
+		return err
+	}
+	if len(streams) == 0 {
+		return fmt.Errorf("%w in this scope", ErrEmpty)
+	}
+	gaps, err := f.record.gaps(ctx, f.tx, f.scope)
+	if err != nil {
+		return err
+	}
+	p.streams = make(map[int32]streamPoint, len(streams))
+	for _, s := range streams {
+		p.streams[s.ID] = streamPoint{seq: f.extent.LastSeq, sure: math.MaxInt64}
+	}
+	compared, err := f.oneEtcd(ctx, streams, gaps)
+	if err != nil {
+		return err
+	}
+	for i := range gaps {
+		if g := &gaps[i]; compared[g.Stream.ID] {
+			if err := f.generation(ctx, g); err != nil {
+				return err
+			}
+		}
+	}
+	if err := f.beyond(ctx, streams, compared); err != nil {
+		return err
+	}
+	if err := f.gapsAround(ctx, gaps, compared); err != nil {
+		return err
+	}
+	return f.close(ctx, streams, compared)
+}
+
+// generation moves a stream's beginning behind a gap in which the server's history went backwards: its numbers were used twice, and count as those
+// of the newest generation.
+func (f *pointer) generation(ctx context.Context, g *Gap) error {
+	if g.Cause != CauseHistoryReversed || g.ToAt.IsZero() {
+		return nil
+	}
+	if g.ToRV != "" && !notAfter(g.ToRV, f.point.RV) {
+		return fmt.Errorf("resource version %s of %s counts since the server's history went backwards at %s, and what it was then is only known from %s on: name the instant by its time or seq",
+			f.point.RV, g.Stream, stamp(g.ToAt), g.ToRV)
+	}
+	first, last, err := f.batches(ctx, g)
+	if err != nil {
+		return err
+	}
+	from := last + 1
+	days, err := f.record.daysFrom(ctx, f.tx, first, last)
+	if err != nil {
+		return err
+	}
+	for _, d := range slices.Backward(days) {
+		var seq *int64
+		// The rows of the list, and of what it did not hold any more: what the watch gave before in the same batch is older.
+		err := f.tx.QueryRow(ctx, `
+			SELECT min(seq) FROM kuberewind.record_deltas
+			WHERE cluster = $1 AND seq BETWEEN $2 AND $3 AND observed_at BETWEEN $4 AND $5 AND stream = $6 AND source <> 1`,
+			f.record.cluster.Number, first, last, d.firstAt, d.lastAt, g.Stream.ID).Scan(&seq)
+		if err != nil {
+			return fmt.Errorf("find where the history of %s began again: %w", g.Stream, err)
+		}
+		if seq != nil {
+			from = *seq
+		}
+	}
+	at := f.point.streams[g.Stream.ID]
+	at.from = from
+	f.point.streams[g.Stream.ID] = at
+	f.note(NoteGeneration, g.Stream, g.FromAt, g.ToAt,
+		"the server's history of %s went backwards at %s: resource version %s counts as of after that", g.Stream, stamp(g.ToAt), f.point.RV)
+	return nil
+}
+
+// batches gives the first seq of the batch that opened a gap, and the last of the one that closed it.
+func (f *pointer) batches(ctx context.Context, g *Gap) (first, last int64, err error) {
+	from, to := g.FromAt, g.ToAt
+	if from.IsZero() {
+		from = f.extent.FirstAt.Add(-24 * time.Hour) // a batch need not hold a delta
+	}
+	if to.IsZero() {
+		to = f.extent.LastAt
+	}
+	err = f.tx.QueryRow(ctx, `
+		SELECT coalesce(min(first_seq), 1), coalesce(max(last_seq) FILTER (WHERE batch = $3), $6) FROM kuberewind.record_batches
+		WHERE cluster = $1 AND batch IN ($2, $3) AND observed_at BETWEEN $4 AND $5`,
+		f.record.cluster.Number, g.OpenedBatch, g.ClosedBatch, from, to, f.extent.LastSeq).Scan(&first, &last)
+	if err != nil {
+		err = fmt.Errorf("find the commits of gap %d: %w", g.Number, err)
+	}
+	return first, last, err
+}
+
+// beyond finds the first delta of each stream that a watch gave beyond the resource version.
+func (f *pointer) beyond(ctx context.Context, streams []*Stream, compared map[int32]bool) error {
+	var left []int32
+	from := int64(0)
+	for _, s := range streams {
+		if compared[s.ID] && !notAfter(s.LastRV, f.point.RV) {
+			left = append(left, s.ID)
+			from = max(from, f.point.streams[s.ID].from)
+		}
+	}
+	after, limits, err := f.brackets(ctx, left)
+	if err != nil || len(left) == 0 {
+		return err
+	}
+	days, err := f.record.daysFrom(ctx, f.tx, after+1, f.extent.LastSeq)
+	if err != nil {
+		return err
+	}
+	if after == 0 {
+		if days, err = f.skipDays(ctx, days, left, from); err != nil {
+			return err
+		}
+	}
+	for i := range days {
+		if left, err = f.beyondIn(ctx, &days[i], left, after, limits); err != nil || len(left) == 0 {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *pointer) beyondIn(ctx context.Context, d *day, left []int32, after int64, limits map[int32]int64) ([]int32, error) {
+	if err := f.record.present(ctx, f.tx, d); err != nil {
+		return nil, err
+	}
+	free := make([]int64, len(left))
+	for i, id := range left {
+		free[i] = f.point.streams[id].from
+	}
+	rows, err := f.tx.Query(ctx, `
+		SELECT d.stream, min(d.seq) FROM kuberewind.record_deltas d
+		JOIN unnest($6::int[], $7::bigint[]) AS o (stream, free) ON o.stream = d.stream
+		WHERE d.cluster = $1 AND d.seq > $2 AND d.observed_at BETWEEN $3 AND $4 AND d.source = 1 AND d.seq >= o.free
+			AND NOT `+fmt.Sprintf(rvCounts, 5)+`
+		GROUP BY d.stream`, f.record.cluster.Number, after, d.firstAt, d.lastAt, f.point.RV, left, free)
+	if err != nil {
+		return nil, fmt.Errorf("find resource version %s: %w", f.point.RV, err)
+	}
+	found := make(map[int32]int64)
+	var id int32
+	var seq int64
+	if _, err := pgx.ForEachRow(rows, []any{&id, &seq}, func() error {
+		found[id] = seq
+		return nil
+	}); err != nil {
+		return nil, fmt.Errorf("find resource version %s: %w", f.point.RV, err)
+	}
+	return slices.DeleteFunc(left, func(id int32) bool {
+		at := f.point.streams[id]
+		first, ok := found[id]
+		limit, limited := limits[id]
+		switch {
+		case limited && (ok && limit < first || !ok && limit <= d.lastSeq):
+			at.seq = limit
+		case ok:
+			at.seq = first - 1
+		default:
+			return false
+		}
+		f.point.streams[id] = at
+		return true
+	}), nil
+}
+
+// brackets uses the resource versions that checkpoints note of streams: the last seq up to which none of the streams is beyond, and of
+// each the first one known at which it is. What it holds there is what it held at the resource version, if nothing came between.
+func (f *pointer) brackets(ctx context.Context, streams []int32) (after int64, limits map[int32]int64, err error) {
+	limits = make(map[int32]int64)
+	infos, err := f.record.checkpoints(ctx, f.tx, f.extent.LastSeq)
+	for _, c := range infos { // newest first
+		all := true
+		for _, id := range streams {
+			rv, known := c.Streams[id]
+			if c.Seq < f.point.streams[id].from || !known || !notAfter(rv, f.point.RV) {
+				all = false
+			}
+			if c.Seq >= f.point.streams[id].from && known && !notAfter(rv, f.point.RV) {
+				limits[id] = c.Seq
+			}
+		}
+		if all {
+			return c.Seq, limits, err
+		}
+	}
+	return 0, limits, err
+}
+
+// skipDays leaves out the days that are over before the resource version, found by halving: the first that a watch gave in
+// a day is not beyond it. One day more is kept, because streams do not move in step.
+func (f *pointer) skipDays(ctx context.Context, days []day, streams []int32, from int64) ([]day, error) {
+	days = slices.DeleteFunc(days, func(d day) bool { return d.lastSeq < from })
+	low, high := 0, len(days)
+	for high-low > 1 {
+		middle := low + (high-low)/2
+		beyond, err := f.beginsBeyond(ctx, days[middle:high], streams)
+		if err != nil {
+			return nil, err
+		}
+		if beyond {
+			high = middle
+		} else {
+			low = middle
+		}
+	}
+	return days[max(low-1, 0):], nil
+}
+
+// beginsBeyond looks at the first delta that a watch gave in some days.
+func (f *pointer) beginsBeyond(ctx context.Context, days []day, streams []int32) (bool, error) {
+	for i := range days {
+		var rv string
+		err := f.tx.QueryRow(ctx, `
+			SELECT rv FROM kuberewind.record_deltas
+			WHERE cluster = $1 AND observed_at BETWEEN $2 AND $3 AND stream = ANY ($4::int[]) AND source = 1 ORDER BY seq LIMIT 1`,
+			f.record.cluster.Number, days[i].firstAt, days[i].lastAt, streams).Scan(&rv)
+		switch {
+		case err == nil:
+			return !notAfter(rv, f.point.RV), nil
+		case !isNoRows(err):
+			return false, fmt.Errorf("find resource version %s: %w", f.point.RV, err)
+		}
+	}
+	return true, nil
+}
+
+// gapsAround notes the gaps that the resource version is in.
+func (f *pointer) gapsAround(ctx context.Context, gaps []Gap, compared map[int32]bool) error {
+	for i := range gaps {
+		g := &gaps[i]
+		if !compared[g.Stream.ID] || (g.ToRV != "" && notAfter(g.ToRV, f.point.RV)) || (g.FromRV != "" && notAfter(f.point.RV, g.FromRV)) {
+			continue
+		}
+		if g.Outcome == OutcomeResumed && g.FromRV != "" {
+			continue
+		}
+		f.noteGap(g)
+		first, _, err := f.batches(ctx, g)
+		if err != nil {
+			return err
+		}
+		at := f.point.streams[g.Stream.ID]
+		at.sure = min(at.sure, first-1)
+		f.point.streams[g.Stream.ID] = at
+	}
+	return nil
+}
+
+// close ends the point: where nothing is known beyond the resource version, the stream's last state counts.
+func (f *pointer) close(ctx context.Context, streams []*Stream, compared map[int32]bool) (err error) {
+	p := &f.point
+	before := true
+	for _, s := range streams {
+		at := p.streams[s.ID]
+		if at.seq < f.extent.LastSeq {
+			p.Seq = max(p.Seq, at.seq)
+		}
+		before = before && compared[s.ID] && f.startsAfter(s)
+	}
+	for _, s := range streams {
+		at := p.streams[s.ID]
+		if at.seq == f.extent.LastSeq {
+			p.Seq = max(p.Seq, s.LastSeq)
+		}
+		if compared[s.ID] && s.LastRV != "" && notAfter(s.LastRV, p.RV) && s.LastRV != p.RV {
+			f.note(NoteAfterEnd, s, f.extent.LastAt, time.Time{}, "%s is recorded up to resource version %s: this is its last state", s, s.LastRV)
+		}
+	}
+	p.Seq = max(p.Seq, f.extent.FirstSeq)
+	for id, at := range p.streams {
+		at.seq = min(at.seq, p.Seq)
+		if !compared[id] {
+			at.from = math.MaxInt64 // nothing of it has changed: its numbers do not matter
+		}
+		at.sure = min(at.sure, at.seq)
+		p.streams[id] = at
+	}
+	p.sureSeq()
+	if before {
+		return f.before()
+	}
+	p.Time, err = f.timeOf(ctx, p.Seq)
+	return err
+}
+
+// startsAfter reports whether the first list of a stream was beyond the resource version.
+func (f *pointer) startsAfter(s *Stream) bool {
+	for _, n := range f.point.Notes {
+		if n.Kind == NoteNotYet && n.Group == s.Group && n.Resource == s.Resource {
+			return true
+		}
+	}
+	return false
+}
+
+// sureSeq lets a stream that ends early not hold back the others: after its last delta that counts all deltas of it are judged one by one.
+func (p *Point) sureSeq() {
+	for id, at := range p.streams {
+		if at.sure == at.seq && at.seq == p.Seq {
+			at.sure = p.Seq
+		}
+		p.streams[id] = at
+	}
+}

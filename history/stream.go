@@ -1,0 +1,146 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// A Stream is one list-watch: a resource of the cluster, or of one namespace of it.
+type Stream struct {
+	ID         int32
+	Group      string // "" for the core group
+	Resource   string // plural
+	Version    string // in which the server was last asked for it
+	Kind       string
+	Scope      string // namespace that it is confined to, "" for all
+	Namespaced bool
+	StartedAt  time.Time // when it was first recorded
+	State      string    // listing, live or interrupted
+	StateSince time.Time
+	Detail     string // what the server or the recorder says about the state
+	Filter     string // "" for none
+	Position   string // resource version from which a watch can go on; "" before the first list is complete
+	LastRV     string // resource version up to which it is recorded
+	LastSeq    int64  // of its last delta, 0 before the first
+	Synced     bool   // whether a list is complete
+}
+
+// GroupResource names what the stream follows.
+func (s *Stream) GroupResource() schema.GroupResource {
+	return schema.GroupResource{Group: s.Group, Resource: s.Resource}
+}
+
+// String is the group and resource as in "deployments.apps", with the scope if there is one.
+func (s *Stream) String() string {
+	name := s.GroupResource().String()
+	if s.Scope != "" {
+		name += " in namespace " + s.Scope
+	}
+	return name
+}
+
+// errNoStream says that a delta or a life names a stream that is not on record.
+var errNoStream = errors.New("the record has no such stream")
+
+// streamsFresh is how long Streams may answer from memory.
+const streamsFresh = time.Second
+
+type streamSet struct {
+	all  []*Stream
+	byID map[int32]*Stream
+	at   time.Time
+}
+
+// Streams lists the streams of the cluster, by group, resource and scope. The answer may be a second old.
+func (r *Record) Streams(ctx context.Context) ([]Stream, error) {
+	set, err := r.streamSet(ctx, r.pool)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]Stream, len(set.all))
+	for i, st := range set.all {
+		all[i] = *st
+	}
+	return all, nil
+}
+
+func (r *Record) streamSet(ctx context.Context, db querier) (streamSet, error) {
+	r.mu.Lock()
+	set := r.streams
+	r.mu.Unlock()
+	if set.byID != nil && time.Since(set.at) < streamsFresh {
+		return set, nil
+	}
+	set, err := r.readStreams(ctx, db)
+	if err != nil {
+		return set, fmt.Errorf("read the streams of the record: %w", err)
+	}
+	r.mu.Lock()
+	r.streams = set
+	r.mu.Unlock()
+	return set, nil
+}
+
+func (r *Record) readStreams(ctx context.Context, db querier) (set streamSet, err error) {
+	rows, err := db.Query(ctx, `
+		SELECT stream, api_group, resource, version, kind, scope, namespaced, started_at, state, state_since, detail, filter,
+			coalesce(position, ''), coalesce(last_rv, ''), last_seq, synced
+		FROM kuberewind.record_streams WHERE cluster = $1 ORDER BY api_group, resource, scope`, r.cluster.Number)
+	if err != nil {
+		return set, err
+	}
+	set.all, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (*Stream, error) {
+		s := new(Stream)
+		err := row.Scan(&s.ID, &s.Group, &s.Resource, &s.Version, &s.Kind, &s.Scope, &s.Namespaced, &s.StartedAt, &s.State, &s.StateSince,
+			&s.Detail, &s.Filter, &s.Position, &s.LastRV, &s.LastSeq, &s.Synced)
+		s.StartedAt, s.StateSince = s.StartedAt.UTC(), s.StateSince.UTC()
+		return s, err
+	})
+	set.byID, set.at = make(map[int32]*Stream, len(set.all)), time.Now()
+	for _, s := range set.all {
+		set.byID[s.ID] = s
+	}
+	return set, err
+}
+
+// stream gives a stream by its number; one that is not in the set, which may be a second old, is read.
+func (r *Record) stream(ctx context.Context, db querier, id int32) (*Stream, error) {
+	set, err := r.streamSet(ctx, db)
+	if err != nil {
+		return nil, err
+	}
+	if s := set.byID[id]; s != nil {
+		return s, nil
+	}
+	if set, err = r.readStreams(ctx, db); err != nil {
+		return nil, fmt.Errorf("read the streams of the record: %w", err)
+	}
+	r.mu.Lock()
+	r.streams = set
+	r.mu.Unlock()
+	if s := set.byID[id]; s != nil {
+		return s, nil
+	}
+	return nil, fmt.Errorf("%w, of number %d", errNoStream, id)
+}
+
+// streamsIn gives the streams of a scope.
+func (r *Record) streamsIn(ctx context.Context, db querier, scope Scope) ([]*Stream, error) {
+	set, err := r.streamSet(ctx, db)
+	if err != nil {
+		return nil, err
+	}
+	var in []*Stream
+	for _, s := range set.all {
+		if (scope.Streams == nil || slices.Contains(scope.Streams, s.ID)) && (scope.Namespace == "" || s.Scope == "" || s.Scope == scope.Namespace) {
+			in = append(in, s)
+		}
+	}
+	return in, nil
+}

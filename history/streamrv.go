@@ -1,0 +1,86 @@
+package history
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// StreamRV is the resource version that a stream had reached at a point, as a list then would have said it; "" if it had none yet.
+func (r *Record) StreamRV(ctx context.Context, p Point, stream int32) (rv string, err error) {
+	err = pgx.BeginTxFunc(ctx, r.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+		rv, err = r.streamRV(ctx, tx, &p, stream)
+		return err
+	})
+	if err != nil {
+		return "", fmt.Errorf("find the resource version of stream %d at %s: %w", stream, p.Instant, err)
+	}
+	return rv, nil
+}
+
+func (r *Record) streamRV(ctx context.Context, tx pgx.Tx, p *Point, id int32) (string, error) {
+	set, err := r.readStreams(ctx, tx)
+	if err != nil {
+		return "", err
+	}
+	s := set.byID[id]
+	if s == nil {
+		return "", fmt.Errorf("the record has no stream %d", id)
+	}
+	if p.RV != "" {
+		if notAfter(s.LastRV, p.RV) {
+			return s.LastRV, nil // it was never seen beyond it
+		}
+		return p.RV, nil
+	}
+	extent, err := r.extent(ctx, tx)
+	if err != nil || p.Seq >= extent.LastSeq {
+		return s.LastRV, err
+	}
+	return r.rvUpTo(ctx, tx, id, p)
+}
+
+// rvUpTo gives the newest of what the stream's watch, its lists and checkpoints showed by a seq.
+func (r *Record) rvUpTo(ctx context.Context, tx pgx.Tx, id int32, p *Point) (string, error) {
+	gaps, err := r.gaps(ctx, tx, Scope{Streams: []int32{id}})
+	if err != nil {
+		return "", err
+	}
+	rv, since := "", int64(0)
+	for i := range gaps {
+		if g := &gaps[i]; !g.ToAt.IsZero() && !g.ToAt.After(p.Time) && g.ToRV != "" {
+			rv = g.ToRV // lists of one stream follow each other, also where the numbers went back
+		}
+	}
+	infos, err := r.checkpoints(ctx, tx, p.Seq)
+	if err != nil {
+		return "", err
+	}
+	if len(infos) > 0 && infos[0].Streams[id] != "" {
+		since = infos[0].Seq
+		if rv == "" || notAfter(rv, infos[0].Streams[id]) {
+			rv = infos[0].Streams[id]
+		}
+	}
+	days, err := r.daysFrom(ctx, tx, since+1, p.Seq)
+	if err != nil {
+		return "", err
+	}
+	for _, d := range slices.Backward(days) {
+		var last string
+		err := tx.QueryRow(ctx, `
+			SELECT rv FROM kuberewind.record_deltas
+			WHERE cluster = $1 AND seq > $2 AND seq <= $3 AND observed_at BETWEEN $4 AND $5 AND stream = $6 AND source = 1
+			ORDER BY seq DESC LIMIT 1`, r.cluster.Number, since, p.Seq, d.firstAt, d.lastAt, id).Scan(&last)
+		if err == nil {
+			return laterRV(rv, last), nil
+		}
+		if !isNoRows(err) {
+			return "", fmt.Errorf("read the deltas of %s: %w", d.day.Format(time.DateOnly), err)
+		}
+	}
+	return rv, nil
+}

@@ -1,0 +1,141 @@
+package history
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// A lifeRow is what lives says of an object that begins or ends in a batch.
+type lifeRow struct {
+	stream     int32
+	deletedSeq int64
+}
+
+// livesOf reads the lives that begin or end in a batch.
+func (v *verification) livesOf(ctx context.Context, batch []row) (map[int64]lifeRow, error) {
+	var ids []int64
+	for i := range batch {
+		if batch[i].seq == batch[i].objectID || batch[i].kind == typeDeleted {
+			ids = append(ids, batch[i].objectID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	rows, err := v.record.pool.Query(ctx, `
+		SELECT object_id, stream, coalesce(deleted_seq, 0) FROM kuberewind.record_lives WHERE cluster = $1 AND object_id = ANY ($2::bigint[])`,
+		v.record.cluster.Number, ids)
+	if err != nil {
+		return nil, fmt.Errorf("read the lives of the record: %w", err)
+	}
+	defer rows.Close()
+	lives := make(map[int64]lifeRow, len(ids))
+	for rows.Next() {
+		var id int64
+		var l lifeRow
+		if err := rows.Scan(&id, &l.stream, &l.deletedSeq); err != nil {
+			return nil, fmt.Errorf("read the lives of the record: %w", err)
+		}
+		lives[id] = l
+	}
+	return lives, rows.Err()
+}
+
+// life holds a row that begins or ends a life against lives.
+func (v *verification) life(w *row, lives map[int64]lifeRow) error {
+	l, ok := lives[w.objectID]
+	if w.seq == w.objectID {
+		switch {
+		case !ok:
+			if err := v.found(CheckLives, w.seq, "it begins an object of which there is no life"); err != nil {
+				return err
+			}
+		case l.stream != w.stream:
+			if err := v.found(CheckLives, w.seq, "its life belongs to stream %d, and it to stream %d", l.stream, w.stream); err != nil {
+				return err
+			}
+		}
+	}
+	if w.kind != typeDeleted {
+		return nil
+	}
+	v.ended++
+	delete(v.objects, w.objectID)
+	if ok && l.deletedSeq != w.seq {
+		return v.found(CheckLives, w.seq, "it ends object %d, and its life says that seq %d does", w.objectID, l.deletedSeq)
+	}
+	return nil
+}
+
+// lives compares all lives with what was seen: those that are alive are held, and the others ended with a row.
+func (v *verification) lives(ctx context.Context) error {
+	alive := make(map[int64]bool, len(v.objects))
+	var born, ended int64
+	for l, err := range v.record.Lives(ctx, LifeQuery{}) {
+		if err != nil {
+			return err
+		}
+		if l.ObjectID > v.extent.LastSeq {
+			continue
+		}
+		v.counts.Lives++
+		if l.ObjectID >= v.extent.FirstSeq {
+			born++
+		}
+		if l.DeletedSeq != 0 && l.DeletedSeq <= v.extent.LastSeq {
+			if l.DeletedSeq >= v.extent.FirstSeq {
+				ended++
+			}
+			if v.objects[l.ObjectID] != nil {
+				if err := v.found(CheckLives, l.ObjectID, "its life ended with seq %d, and no such delta ends it", l.DeletedSeq); err != nil {
+					return err
+				}
+			}
+			continue
+		}
+		alive[l.ObjectID] = true
+		if v.objects[l.ObjectID] == nil && l.ObjectID >= v.extent.FirstSeq {
+			if err := v.found(CheckLives, l.ObjectID, "it is alive by its life, and by its deltas it has ended, or there are none"); err != nil {
+				return err
+			}
+		}
+	}
+	for id := range v.objects {
+		if !alive[id] && v.counts.Findings == 0 {
+			if err := v.found(CheckLives, id, "it is alive by its deltas, and there is no life of it"); err != nil {
+				return err
+			}
+		}
+	}
+	if v.counts.Findings == 0 && (born != v.born || ended != v.ended) {
+		return v.found(CheckLives, 0, "%d lives began and %d ended, and by the deltas it was %d and %d", born, ended, v.born, v.ended)
+	}
+	return nil
+}
+
+// errOld says that a patch cannot be undone.
+var errOld = errors.New("it has no member old where something is removed or replaced")
+
+// withTests puts before each operation that says what was there a test that it was: neither the chain nor a fold notices an old that was
+// forged, since a patch applies without it.
+func withTests(text []byte) ([]byte, error) {
+	var operations []map[string]json.RawMessage
+	if err := json.Unmarshal(text, &operations); err != nil {
+		return nil, err
+	}
+	tested := make([]map[string]json.RawMessage, 0, 2*len(operations))
+	for _, o := range operations {
+		switch string(o["op"]) {
+		case `"replace"`, `"remove"`:
+			old, ok := o["old"]
+			if !ok {
+				return nil, errOld
+			}
+			tested = append(tested, map[string]json.RawMessage{"op": json.RawMessage(`"test"`), "path": o["path"], "value": old})
+		}
+		tested = append(tested, o)
+	}
+	return json.Marshal(tested)
+}

@@ -1,0 +1,183 @@
+package history
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"iter"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/klauspost/compress/s2"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kuberewind/kuberewind/patch"
+)
+
+// A folder keeps the last version of each object that a reading has touched and that is still alive, compressed.
+type folder struct {
+	record  *Record
+	objects map[int64]*folded
+	types   []cache.DeltaType
+	missing []time.Time // days that the caller was told of
+	packed  []byte
+}
+
+type folded struct {
+	doc  []byte // s2; nil if the object cannot be folded, or has no version yet
+	root int64  // seq of the row that is damaged, 0 for none
+	err  error
+}
+
+// Versions gives what Deltas gives, with the object after and before each. A delta that cannot be folded comes with a *DamagedError and
+// without Doc, and so do those that follow it, up to the next keyframe of the object.
+func (r *Record) Versions(ctx context.Context, q Query) iter.Seq2[Version, error] {
+	return func(yield func(Version, error) bool) {
+		f := r.newFolder(&q)
+		g, err := r.newDeltaReader(ctx, q)
+		if err != nil {
+			yield(Version{}, err)
+			return
+		}
+		f.versions(ctx, g, yield)
+	}
+}
+
+// FollowVersions gives what Versions gives, and then waits for more, until ctx ends, which is no error, or the Query does.
+func (r *Record) FollowVersions(ctx context.Context, q Query) iter.Seq2[Version, error] {
+	return func(yield func(Version, error) bool) {
+		yield = unlessDone(ctx, yield)
+		f := r.newFolder(&q)
+		err := r.follow(ctx, q, func(g *deltaReader) bool { return f.versions(ctx, g, yield) })
+		if err != nil {
+			yield(Version{}, err)
+		}
+	}
+}
+
+// newFolder takes the types out of the Query: a version is folded from deltas of all types.
+func (r *Record) newFolder(q *Query) *folder {
+	f := &folder{record: r, objects: make(map[int64]*folded), types: q.Types}
+	q.Types = nil
+	return f
+}
+
+func (f *folder) versions(ctx context.Context, g *deltaReader, yield func(Version, error) bool) bool {
+	if _, err := typeNumbers(f.types); err != nil {
+		yield(Version{}, err)
+		return false
+	}
+	for batch, err := range g.batches(ctx) {
+		if err == nil {
+			err = f.load(ctx, batch)
+		}
+		if err != nil && !f.told(err) && !yield(Version{}, err) {
+			return false
+		}
+		if err != nil && !isMissingDay(err) {
+			return false
+		}
+		for i := range batch {
+			if !f.give(ctx, &batch[i], yield) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// load finds the versions before the first rows of objects that the reading has not touched yet.
+func (f *folder) load(ctx context.Context, batch []row) error {
+	var targets []target
+	for i := range batch {
+		w := &batch[i]
+		if f.objects[w.objectID] != nil {
+			continue
+		}
+		f.objects[w.objectID] = new(folded)
+		if w.seq != w.objectID {
+			targets = append(targets, target{id: w.objectID, bound: w.seq - 1, from: math.MaxInt64})
+		}
+	}
+	if len(targets) == 0 {
+		return nil
+	}
+	slices.SortFunc(targets, func(a, b target) int { return cmp.Compare(a.id, b.id) })
+	last := slices.MaxFunc(targets, func(a, b target) int { return cmp.Compare(a.bound, b.bound) }).bound
+	days, err := f.record.daysFrom(ctx, f.record.pool, targets[0].id, last)
+	if err != nil {
+		return err
+	}
+	find := finder{record: f.record}
+	_, err = find.find(ctx, f.record.pool, targets, days, func(v *lastVersion) error {
+		o := f.objects[v.id]
+		if v.err != nil {
+			o.root, o.err = v.seq, v.err
+			return nil //nolint:nilerr // its deltas are given, each with the error
+		}
+		f.keep(o, v.doc)
+		return nil
+	})
+	return err
+}
+
+func (f *folder) keep(o *folded, doc patch.Doc) {
+	f.packed = s2.Encode(f.packed[:cap(f.packed)], doc)
+	o.doc, o.root, o.err = slices.Clone(f.packed), 0, nil
+}
+
+// give folds one row.
+func (f *folder) give(ctx context.Context, w *row, yield func(Version, error) bool) bool {
+	stream, err := f.record.stream(ctx, f.record.pool, w.stream)
+	if err != nil {
+		yield(Version{}, err)
+		return false
+	}
+	v, err := f.version(w, stream)
+	if f.types != nil && !slices.Contains(f.types, v.Type) {
+		return true
+	}
+	return yield(v, err)
+}
+
+func (f *folder) version(w *row, stream *Stream) (v Version, err error) {
+	o := f.objects[w.objectID]
+	if w.kind == typeDeleted {
+		delete(f.objects, w.objectID)
+	}
+	v.Delta, err = w.delta(stream)
+	if o.doc != nil {
+		before, unpackErr := s2.Decode(nil, o.doc)
+		if unpackErr != nil {
+			return v, unpackErr // of our own memory
+		}
+		v.Before = before
+	}
+	if err == nil {
+		v.Doc, err = step(v.Before, w.rv, v.Patch, v.Object, nil, w.digest)
+	}
+	if err == nil {
+		f.keep(o, v.Doc)
+		return v, nil
+	}
+	damaged := w.damaged(stream, w.seq, err)
+	if o.root != 0 && !w.whole() {
+		damaged.Root, damaged.Err = o.root, o.err
+	}
+	o.doc, o.root, o.err = nil, damaged.Root, err
+	return v, damaged
+}
+
+// told reports whether the error is a missing day that the caller knows of: versions before those of a day may be in it.
+func (f *folder) told(err error) bool {
+	var missing *MissingDayError
+	if !errors.As(err, &missing) {
+		return false
+	}
+	if slices.Contains(f.missing, missing.Day) {
+		return true
+	}
+	f.missing = append(f.missing, missing.Day)
+	return false
+}

@@ -1,0 +1,237 @@
+package checkpoint
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/kuberewind/kuberewind/patch"
+)
+
+const (
+	// BlockRecords ends a block: with 256 objects zstd has seen what there is to see in objects of a kind.
+	BlockRecords = 256
+	// BlockBytes ends a block of large objects, so that several can be held in memory.
+	BlockBytes = 4 << 20
+	// MaxBlock bounds what a block may decode to: one object can be longer than BlockBytes.
+	MaxBlock = 1 << 30
+
+	// The first byte says what a block is, and in which form.
+	kindRecords   = 0x11
+	kindDirectory = 0x12
+)
+
+// A Record is one object that was live.
+type Record struct {
+	ObjectID             int64
+	Seq                  int64 // of its last delta
+	Stream               int32
+	Namespace, Name, UID string
+	RV, Version          string
+	Digest               [16]byte
+	Doc                  patch.Doc
+}
+
+// A Key is what records are sorted by.
+type Key struct {
+	Stream          int32
+	Namespace, Name string
+}
+
+// Key gives the record's.
+func (r *Record) Key() Key { return Key{r.Stream, r.Namespace, r.Name} }
+
+// Compare orders keys.
+func (k Key) Compare(other Key) int {
+	return cmp.Or(cmp.Compare(k.Stream, other.Stream), cmp.Compare(k.Namespace, other.Namespace), cmp.Compare(k.Name, other.Name))
+}
+
+// ErrBlock says that bytes are no block.
+var ErrBlock = errors.New("not a block of a checkpoint")
+
+// An Encoder makes blocks.
+type Encoder struct {
+	zstd  *zstd.Encoder
+	plain []byte
+}
+
+// NewEncoder makes an encoder. It needs no closing.
+func NewEncoder() *Encoder {
+	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedDefault))
+	if err != nil {
+		panic(err) // the options are constants
+	}
+	return &Encoder{zstd: encoder}
+}
+
+// Block encodes records.
+func (e *Encoder) Block(records []Record) []byte {
+	b := append(e.plain[:0], kindRecords)
+	b = binary.AppendUvarint(b, uint64(len(records)))
+	for i := range records {
+		r := &records[i]
+		b = binary.AppendVarint(b, r.ObjectID)
+		b = binary.AppendVarint(b, r.Seq)
+		b = binary.AppendVarint(b, int64(r.Stream))
+		for _, text := range [...]string{r.Namespace, r.Name, r.UID, r.RV, r.Version} {
+			b = appendText(b, text)
+		}
+		b = append(b, r.Digest[:]...)
+		b = appendText(b, r.Doc)
+	}
+	e.plain = b
+	return e.zstd.EncodeAll(b, nil)
+}
+
+// Directory encodes the first key of each block.
+func (e *Encoder) Directory(first []Key) []byte {
+	b := append(e.plain[:0], kindDirectory)
+	b = binary.AppendUvarint(b, uint64(len(first)))
+	for _, k := range first {
+		b = binary.AppendVarint(b, int64(k.Stream))
+		b = appendText(b, k.Namespace)
+		b = appendText(b, k.Name)
+	}
+	e.plain = b
+	return e.zstd.EncodeAll(b, nil)
+}
+
+func appendText[T string | patch.Doc](b []byte, text T) []byte {
+	b = binary.AppendUvarint(b, uint64(len(text)))
+	return append(b, text...)
+}
+
+// A Decoder reads blocks.
+type Decoder struct{ zstd *zstd.Decoder }
+
+// NewDecoder makes a decoder. It needs no closing.
+func NewDecoder() *Decoder {
+	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(MaxBlock))
+	if err != nil {
+		panic(err) // the options are constants
+	}
+	return &Decoder{zstd: decoder}
+}
+
+// Close lets go of its memory.
+func (d *Decoder) Close() { d.zstd.Close() }
+
+// Block decodes records. Their documents share memory. The error wraps ErrBlock. Digests are not compared.
+func (d *Decoder) Block(data []byte) ([]Record, error) {
+	r, n, err := d.open(data, kindRecords)
+	if err != nil {
+		return nil, err
+	}
+	records := make([]Record, 0, min(n, uint64(len(r.rest)/minRecord)))
+	for range n {
+		var record Record
+		record.ObjectID, record.Seq, record.Stream = r.varint(), r.varint(), int32(r.varint())
+		record.Namespace, record.Name, record.UID = r.text(), r.text(), r.text()
+		record.RV, record.Version = r.text(), r.text()
+		copy(record.Digest[:], r.bytes(uint64(len(record.Digest))))
+		record.Doc = patch.Doc(r.bytes(r.uvarint()))
+		if r.failed {
+			break
+		}
+		records = append(records, record)
+	}
+	return records, r.end()
+}
+
+// Directory decodes the first keys of the blocks.
+func (d *Decoder) Directory(data []byte) ([]Key, error) {
+	r, n, err := d.open(data, kindDirectory)
+	if err != nil {
+		return nil, err
+	}
+	keys := make([]Key, 0, min(n, uint64(len(r.rest)/minKey)))
+	for range n {
+		k := Key{Stream: int32(r.varint()), Namespace: r.text(), Name: r.text()}
+		if r.failed {
+			break
+		}
+		keys = append(keys, k)
+	}
+	return keys, r.end()
+}
+
+// The least bytes that a record and a key take, so that a number of them that cannot be true is not believed.
+const (
+	minRecord = 3 + 5 + 16 + 1
+	minKey    = 3
+)
+
+func (d *Decoder) open(data []byte, kind byte) (*reader, uint64, error) {
+	plain, err := d.zstd.DecodeAll(data, nil)
+	if err != nil {
+		return nil, 0, fmt.Errorf("%w: %w", ErrBlock, err)
+	}
+	if len(plain) == 0 || plain[0] != kind {
+		return nil, 0, fmt.Errorf("%w: it begins in another way", ErrBlock)
+	}
+	r := &reader{rest: plain[1:]}
+	return r, r.uvarint(), nil
+}
+
+// A reader takes values off a text until one cannot be had.
+type reader struct {
+	rest   []byte
+	failed bool
+}
+
+func (r *reader) uvarint() uint64 {
+	n, size := binary.Uvarint(r.rest)
+	return took(r, n, size)
+}
+
+func (r *reader) varint() int64 {
+	n, size := binary.Varint(r.rest)
+	return took(r, n, size)
+}
+
+func took[T int64 | uint64](r *reader, n T, size int) T {
+	if size <= 0 {
+		r.failed, r.rest = true, nil
+		return 0
+	}
+	r.rest = r.rest[size:]
+	return n
+}
+
+func (r *reader) bytes(n uint64) []byte {
+	if n > uint64(len(r.rest)) {
+		r.failed, r.rest = true, nil
+		return nil
+	}
+	taken := r.rest[:n:n]
+	r.rest = r.rest[n:]
+	return taken
+}
+
+func (r *reader) text() string { return string(r.bytes(r.uvarint())) }
+
+func (r *reader) end() error {
+	if r.failed || len(r.rest) > 0 {
+		return fmt.Errorf("%w: it is cut short, or goes on after its end", ErrBlock)
+	}
+	return nil
+}
+
+// Covering gives the numbers of the blocks that can hold keys from one key to another, from the first keys of the blocks. The
+// directory is block 0, so the first with records has number 1.
+func Covering(first []Key, from, to Key) []int32 {
+	var blocks []int32
+	for i := range first {
+		if first[i].Compare(to) > 0 {
+			break
+		}
+		if i+1 < len(first) && first[i+1].Compare(from) < 0 {
+			continue
+		}
+		blocks = append(blocks, int32(i+1))
+	}
+	return blocks
+}

@@ -1,0 +1,99 @@
+package printers
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	kubeprinters "k8s.io/kubernetes/pkg/printers"
+	"k8s.io/kubernetes/pkg/printers/internalversion"
+
+	// The kinds that internalversion prints, and whose types it does not register.
+	_ "k8s.io/kubernetes/pkg/apis/admissionregistration/install"
+	_ "k8s.io/kubernetes/pkg/apis/apiserverinternal/install"
+	_ "k8s.io/kubernetes/pkg/apis/flowcontrol/install"
+	_ "k8s.io/kubernetes/pkg/apis/networking/install"
+	_ "k8s.io/kubernetes/pkg/apis/node/install"
+	_ "k8s.io/kubernetes/pkg/apis/storagemigration/install"
+)
+
+// builtin has the printers of kube-apiserver, which take the internal version of an object.
+type builtin struct {
+	generator *kubeprinters.HumanReadableGenerator
+}
+
+func newBuiltin() *builtin {
+	return &builtin{generator: kubeprinters.NewTableGenerator().With(internalversion.AddHandlers)}
+}
+
+// style is that of a kind, if the printers know its version.
+func (b *builtin) style(gvk schema.GroupVersionKind) (style, bool) {
+	if !legacyscheme.Scheme.Recognizes(gvk) {
+		return nil, false
+	}
+	empty, err := legacyscheme.Scheme.New(gvk)
+	if err != nil {
+		return nil, false
+	}
+	table, err := b.table(empty)
+	if err != nil {
+		return nil, false
+	}
+	return &builtinStyle{builtin: b, definitions: table.ColumnDefinitions}, true
+}
+
+type builtinStyle struct {
+	builtin     *builtin
+	definitions []metav1.TableColumnDefinition
+}
+
+func (s *builtinStyle) columns() []metav1.TableColumnDefinition { return s.definitions }
+
+func (s *builtinStyle) cells(doc []byte, shift func() time.Duration) ([]any, []metav1.TableRowCondition, error) {
+	object, kind, err := legacyscheme.Codecs.UniversalDeserializer().Decode(doc, nil, nil)
+	if err != nil && kind != nil && kind.Kind == "Secret" {
+		// Values that were replaced by hashes are not base64. Only their number is shown.
+		if doc, err = withoutValues(doc); err == nil {
+			object, _, err = legacyscheme.Codecs.UniversalDeserializer().Decode(doc, nil, nil)
+		}
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	legacyscheme.Scheme.Default(object)
+	shiftTimes(object, shift())
+	table, err := s.builtin.table(object)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(table.Rows) != 1 {
+		return nil, nil, fmt.Errorf("%d rows for one object", len(table.Rows))
+	}
+	return table.Rows[0].Cells, table.Rows[0].Conditions, nil
+}
+
+// withoutValues empties the values of a Secret.
+func withoutValues(doc []byte) ([]byte, error) {
+	var secret map[string]any
+	if err := json.Unmarshal(doc, &secret); err != nil {
+		return nil, err
+	}
+	if data, ok := secret["data"].(map[string]any); ok {
+		for key := range data {
+			data[key] = ""
+		}
+	}
+	return json.Marshal(secret)
+}
+
+func (b *builtin) table(object runtime.Object) (*metav1.Table, error) {
+	internal, err := legacyscheme.Scheme.ConvertToVersion(object, runtime.InternalGroupVersioner)
+	if err != nil {
+		return nil, err
+	}
+	return b.generator.GenerateTable(internal, kubeprinters.GenerateOptions{Wide: true})
+}

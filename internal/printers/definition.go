@@ -1,0 +1,68 @@
+package printers
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+var definitions = schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}
+
+// definition prints CustomResourceDefinitions as apiextensions-apiserver does, whose printer takes types that only a server has.
+type definition struct{}
+
+func (definition) columns() []metav1.TableColumnDefinition {
+	return []metav1.TableColumnDefinition{
+		nameColumn, {Name: "Scope", Type: "string"}, {Name: "Versions", Type: "string"}, {Name: "Created At", Type: "date"},
+		{Name: "Group", Type: "string", Priority: 1}, {Name: "Kind", Type: "string", Priority: 1},
+		{Name: "ShortNames", Type: "string", Priority: 1}, {Name: "Established", Type: "boolean", Priority: 1},
+	}
+}
+
+func (definition) cells(doc []byte, _ func() time.Duration) ([]any, []metav1.TableRowCondition, error) {
+	var object struct {
+		metav1.PartialObjectMetadata
+		Spec struct {
+			Group, Scope, Version string
+			Names                 struct {
+				Kind       string
+				ShortNames []string
+			}
+			Versions []struct {
+				Name            string
+				Served, Storage bool
+			}
+		}
+		Status struct {
+			Conditions []struct{ Type, Status string }
+		}
+	}
+	if err := json.Unmarshal(doc, &object); err != nil {
+		return nil, nil, err
+	}
+	var versions []string
+	for _, v := range object.Spec.Versions {
+		switch {
+		case v.Served && v.Storage:
+			versions = append(versions, v.Name+"(storage)")
+		case v.Served:
+			versions = append(versions, v.Name)
+		}
+	}
+	if len(object.Spec.Versions) == 0 && object.Spec.Version != "" { // as early v1beta1 had it
+		versions = []string{object.Spec.Version + "(storage)"}
+	}
+	slices.Sort(versions)
+	established := false
+	for _, c := range object.Status.Conditions {
+		established = established || c.Type == "Established" && c.Status == "True"
+	}
+	return []any{
+		object.Name, object.Spec.Scope, strings.Join(versions, ","), object.CreationTimestamp.UTC().Format(time.RFC3339),
+		object.Spec.Group, object.Spec.Names.Kind, strings.Join(object.Spec.Names.ShortNames, ","), established,
+	}, nil, nil
+}

@@ -1,0 +1,119 @@
+package printers
+
+import (
+	"encoding/json"
+	"fmt"
+	"iter"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Tables makes tables as of one instant.
+type Tables struct {
+	instant    time.Time
+	definition func(schema.GroupResource) []byte
+	builtin    *builtin
+}
+
+// New makes Tables for an instant. definition gives the CustomResourceDefinition of a resource as it was then, as JSON, nil if there
+// is none; it may be nil.
+func New(instant time.Time, definition func(schema.GroupResource) []byte) *Tables {
+	if definition == nil {
+		definition = func(schema.GroupResource) []byte { return nil }
+	}
+	return &Tables{instant: instant, definition: definition, builtin: newBuiltin()}
+}
+
+// A style makes the cells of the objects of one kind and version.
+type style interface {
+	columns() []metav1.TableColumnDefinition
+	// cells are one for each column. shift is how far the times of the object must be moved for a printer that reads the wall clock.
+	cells(doc []byte, shift func() time.Duration) (cells []any, conditions []metav1.TableRowCondition, err error)
+}
+
+// Make makes the table of some objects of one resource. What the rows carry beside their cells is as the API server's parameter
+// includeObject says.
+func (t *Tables) Make(resource schema.GroupResource, objects iter.Seq2[string, []byte], include metav1.IncludeObjectPolicy) (*metav1.Table, error) {
+	table := &metav1.Table{TypeMeta: metav1.TypeMeta{APIVersion: metav1.SchemeGroupVersion.String(), Kind: "Table"}, Rows: []metav1.TableRow{}}
+	styles := map[schema.GroupVersionKind]style{}
+	for key, doc := range objects {
+		meta := &metav1.PartialObjectMetadata{}
+		if err := json.Unmarshal(doc, meta); err != nil {
+			return nil, fmt.Errorf("%s %s: %w", resource, key, err)
+		}
+		gvk := meta.GroupVersionKind()
+		if styles[gvk] == nil {
+			styles[gvk] = t.style(resource, gvk)
+		}
+		if table.ColumnDefinitions == nil {
+			table.ColumnDefinitions = styles[gvk].columns()
+		}
+		row := t.row(styles[gvk], meta, doc, table.ColumnDefinitions)
+		object, err := carried(include, meta, doc)
+		if err != nil {
+			return nil, fmt.Errorf("%s %s: %w", resource, key, err)
+		}
+		row.Object = runtime.RawExtension{Object: object}
+		table.Rows = append(table.Rows, row)
+	}
+	return table, nil
+}
+
+// row falls back on name and age where the printer of the kind fails, or has other columns than the table.
+func (t *Tables) row(s style, meta *metav1.PartialObjectMetadata, doc []byte, columns []metav1.TableColumnDefinition) metav1.TableRow {
+	cells, conditions, err := s.cells(doc, t.shift)
+	if err == nil && len(cells) == len(columns) {
+		return metav1.TableRow{Cells: cells, Conditions: conditions}
+	}
+	cells = make([]any, len(columns))
+	for i, column := range columns {
+		switch column.Name {
+		case "Name":
+			cells[i] = meta.Name
+		case ageColumn:
+			cells[i] = age(meta.CreationTimestamp, t.shift())
+		}
+	}
+	return metav1.TableRow{Cells: cells}
+}
+
+// shift is how far the instant lies back now. It is read for each row, because tables take time.
+func (t *Tables) shift() time.Duration { return time.Since(t.instant) }
+
+func (t *Tables) style(resource schema.GroupResource, gvk schema.GroupVersionKind) style {
+	switch {
+	case createdAtOnly[resource]:
+		return createdAt{}
+	case resource == apiServices:
+		return apiService{}
+	case resource == definitions:
+		return definition{}
+	}
+	if s, ok := t.builtin.style(gvk); ok {
+		return s
+	}
+	if definition := t.definition(resource); definition != nil {
+		if s, err := newCustom(definition, gvk.Version); err == nil {
+			return s
+		}
+	}
+	return generic{}
+}
+
+// carried is what a row carries of its object.
+func carried(include metav1.IncludeObjectPolicy, meta *metav1.PartialObjectMetadata, doc []byte) (runtime.Object, error) {
+	switch include {
+	case metav1.IncludeNone:
+		return nil, nil
+	case metav1.IncludeObject:
+		object := &unstructured.Unstructured{}
+		return object, object.UnmarshalJSON(doc)
+	default:
+	}
+	meta.TypeMeta = metav1.TypeMeta{APIVersion: metav1.SchemeGroupVersion.String(), Kind: "PartialObjectMetadata"}
+	return meta, nil
+}

@@ -1,0 +1,70 @@
+package replay
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/jackc/pgerrcode"
+	"github.com/jackc/pgx/v5/pgconn"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	cmdutil "k8s.io/kubectl/pkg/cmd/util"
+)
+
+// message is an error as kubectl prints it: scripts and eyes know "Error from server (NotFound): …" and "error: …".
+func message(err error) string {
+	text := ""
+	for _, each := range flatten(err) {
+		text += line(each)
+	}
+	return text
+}
+
+func line(err error) string {
+	for inner := err; inner != nil; inner = errors.Unwrap(inner) {
+		if text, ok := cmdutil.StandardErrorMessage(inner); ok {
+			return strings.TrimSpace(text) + "\n"
+		}
+	}
+	text := "error: " + strings.TrimPrefix(strings.TrimSpace(err.Error()), "error: ")
+	if advice := advise(err); advice != "" {
+		text += " (" + advice + ")"
+	}
+	return text + "\n"
+}
+
+// advise says what leads out of an error of the database, as far as that is known.
+func advise(err error) string {
+	var refusal *pgconn.PgError
+	switch {
+	case errors.As(err, &refusal):
+		switch refusal.Code {
+		case pgerrcode.InsufficientPrivilege:
+			return "this login may not read the record; its owner can allow it: GRANT kuberewind_auditor TO the login"
+		case pgerrcode.InvalidPassword, pgerrcode.InvalidAuthorizationSpecification:
+			return "check the user and the password in --database"
+		case pgerrcode.InvalidCatalogName:
+			return "name another database with --database"
+		}
+	case errors.As(err, new(*pgconn.ConnectError)):
+		return "does PostgreSQL run there? --database says where it is"
+	}
+	return ""
+}
+
+// flatten takes apart what is several errors.
+func flatten(err error) []error {
+	var parts []error
+	switch several := err.(type) { //nolint:errorlint // What wraps several errors is said as one.
+	case utilerrors.Aggregate:
+		parts = several.Errors()
+	case interface{ Unwrap() []error }:
+		parts = several.Unwrap()
+	default:
+		return []error{err}
+	}
+	var all []error
+	for _, part := range parts {
+		all = append(all, flatten(part)...)
+	}
+	return all
+}

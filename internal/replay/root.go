@@ -1,0 +1,185 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/kuberewind/kuberewind/internal/version"
+)
+
+const longHelp = `replay shows a Kubernetes cluster as it was at any instant, from what recorder recorded of it.
+It reads the record and nothing else: no answer needs the API server, except that of "verify --against-cluster".
+
+An instant (--at, --from, --to, --since, --until) is one of
+  2026-01-31T12:00:00Z   a time, RFC 3339 (any precision, any time zone)
+  -10m, -2d              a duration before now
+  now                    the end of the record
+  seq:1234               after the delta of this number
+  rv:5678                after this resource version
+and includes what happened at it.
+
+Settings are flags, variables (REPLAY_DATABASE, REPLAY_DATA_DIR, REPLAY_CLUSTER, REPLAY_QUIET) or keys of the file
+kuberewind/replay.yaml, in this order of precedence; then RECORDER_DATABASE, RECORDER_DATA_DIR and the recorder's file.
+
+Exit codes: 0 done; 1 failed, or not all could be answered (diff: 0 equal, 1 different, 2 failed); 130, 143 ended by a signal.`
+
+const rootExample = `  # What ran in this namespace ten minutes ago
+  %[1]s get pods -n shop --at -10m
+
+  # What was there when the alert fired, with the columns that kubectl prints
+  %[1]s get deploy,rs,pods -n shop --at 2026-01-31T03:12:00Z -o wide
+
+  # An object as it was, as YAML
+  %[1]s get cm/settings -n shop --at 2026-01-31T03:12:00Z -o yaml
+
+  # The whole cluster, one file an object
+  %[1]s snapshot --at -1h -o ./cluster`
+
+// NewRootCommand makes the command that name (argv[0]) stands for. Files named kubectl-replay and kubectl-rewind are plugins of kubectl.
+func NewRootCommand(name string, streams genericiooptions.IOStreams) *cobra.Command {
+	env := newEnv(streams, os.Environ())
+	root := &cobra.Command{
+		Use:           programName,
+		Short:         "Show a Kubernetes cluster as it was at any instant",
+		Long:          longHelp,
+		Version:       version.String(),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          onlyCommands,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			return env.load(cmd)
+		},
+	}
+	env.command = programName
+	if plugin, ok := strings.CutPrefix(strings.TrimSuffix(filepath.Base(name), ".exe"), "kubectl-"); ok {
+		// Cobra then says "kubectl replay" wherever it names the command.
+		root.Use = plugin
+		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl " + plugin}
+		env.command = "kubectl " + plugin
+	}
+	root.Example = fmt.Sprintf(rootExample, env.command)
+	root.SetIn(streams.In)
+	root.SetOut(streams.Out)
+	root.SetErr(streams.ErrOut)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return mistake(cmd, err) })
+	settingFlags(root.PersistentFlags())
+	env.Config.AddFlags(root.PersistentFlags())
+	for _, construct := range commands() {
+		root.AddCommand(construct(env))
+	}
+	return root
+}
+
+// kubeFlags are those of kubectl that mean something here. The name of the cluster is that of the record, so --cluster is not kubectl's.
+func kubeFlags() *genericclioptions.ConfigFlags {
+	all := genericclioptions.NewConfigFlags(true)
+	return &genericclioptions.ConfigFlags{KubeConfig: all.KubeConfig, Context: all.Context, Namespace: all.Namespace}
+}
+
+// Execute runs the program and gives its exit code.
+func Execute(ctx context.Context, name string, args []string, streams genericiooptions.IOStreams) int {
+	root := NewRootCommand(name, streams)
+	root.SetArgs(args)
+	done := make(chan error, 1)
+	go func() { done <- root.ExecuteContext(ctx) }()
+	select {
+	case err := <-done:
+		return report(ctx, err, streams.ErrOut)
+	case <-ctx.Done():
+	}
+	// What was begun ends by itself, unless it is stuck in writing to somebody who does not read.
+	grace := time.NewTimer(endWithin)
+	defer grace.Stop()
+	select {
+	case err := <-done:
+		return report(ctx, err, streams.ErrOut)
+	case <-grace.C:
+		return report(ctx, context.Cause(ctx), streams.ErrOut)
+	}
+}
+
+// endWithin is the patience with a command that was told to end: an embedded PostgreSQL takes a moment to stop.
+const endWithin = 15 * time.Second
+
+// An ExitError ends the program with a code of its own, and with what it has to say, if anything.
+type ExitError struct {
+	Code int
+	Err  error // nil: all was said
+}
+
+func (e *ExitError) Error() string {
+	if e.Err == nil {
+		return fmt.Sprintf("exit code %d", e.Code)
+	}
+	return e.Err.Error()
+}
+
+func (e *ExitError) Unwrap() error { return e.Err }
+
+// A Signal is the cause of a context that a signal ended.
+type Signal struct {
+	Name string
+	Code int // of the exit: 128 and its number
+}
+
+func (s *Signal) Error() string { return "ended by " + s.Name }
+
+// report says what went wrong and gives the exit code.
+func report(ctx context.Context, err error, out io.Writer) int {
+	var signal *Signal
+	var exit *ExitError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(context.Cause(ctx), &signal):
+		return signal.Code
+	case errors.As(err, &exit):
+		if exit.Err != nil {
+			fmt.Fprint(out, message(exit.Err))
+		}
+		return exit.Code
+	}
+	fmt.Fprint(out, message(err))
+	return 1
+}
+
+// mistake says where to read what the command takes.
+func mistake(cmd *cobra.Command, err error) error {
+	return fmt.Errorf("%w\nSee '%s --help' for usage", err, cmd.CommandPath())
+}
+
+// onlyCommands refuses arguments of the root: each would be a command that there is not.
+func onlyCommands(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	cmd.SuggestionsMinimumDistance = 2 // letters
+	err := fmt.Errorf("unknown command %q", args[0])
+	if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
+		err = fmt.Errorf("%w; did you mean %s?", err, strings.Join(like, " or "))
+	}
+	return mistake(cmd, err)
+}
+
+func newVersionCommand(e *Env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version of this program",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintln(e.IOStreams.Out, version.String())
+			return err
+		},
+	}
+}
