@@ -60,6 +60,10 @@ bench: ## Run the benchmarks: ratios within one run
 	@$(GO) test -run '^$$' -bench . -benchmem -count 1 ./patch ./kube ./deltafifo
 	@$(GO) test -run '^$$' -bench . -benchmem -count 1 ./sink/postgres
 
+.PHONY: bench-replay
+bench-replay: setup ## Measure replay on 300,000 and 3,000,000 deltas against full rows: ratios within one run (about an hour, 20 GB)
+	@$(GO) run ./bench -check
+
 .PHONY: load
 load: setup control-plane ## Measure a recorder under load: rows/s, CPU and memory
 	@$(GO) test -count 1 -timeout 20m -run TestLoad -v ./test/system -args -load

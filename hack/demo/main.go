@@ -43,6 +43,7 @@ func run(ctx context.Context, bin string) (err error) {
 
 	d := &demo{
 		recorder: filepath.Join(bin, "recorder"),
+		replay:   filepath.Join(bin, "replay"),
 		dataDir:  filepath.Join(config.Default().DataDir, "demo"),
 		cluster:  "demo-" + time.Now().UTC().Format("20060102-150405"),
 		kubectl:  plane.Kubectl(), kubeconfig: kubeconfig,

@@ -15,8 +15,10 @@ import (
 
 // demo knows where everything is.
 type demo struct {
-	recorder, dataDir, cluster string
-	kubectl, kubeconfig        string
+	recorder, replay    string
+	dataDir, cluster    string
+	kubectl, kubeconfig string
+	before              string // the instant before the Deployment was deleted
 }
 
 // recording is a recorder that runs.

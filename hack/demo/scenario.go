@@ -66,7 +66,30 @@ func (d *demo) show(ctx context.Context, r *recording) error {
 			return err
 		}
 	}
-	return nil
+	return d.rewind(ctx)
+}
+
+// rewind shows the past with replay.
+func (d *demo) rewind(ctx context.Context) error {
+	var before bytes.Buffer
+	sql := fmt.Sprintf(`SELECT seq - 1 FROM kuberewind.deltas WHERE cluster = '%s' AND type = 'Deleted' AND kind = 'Deployment' ORDER BY seq LIMIT 1`, d.cluster)
+	if err := d.psql(ctx, &before, "-At", "-c", sql); err != nil {
+		return err
+	}
+	d.before = "seq:" + strings.TrimSpace(before.String())
+	say("The same as a log, and the Deployment, which is gone, as it was before it was deleted:")
+	if err := d.replayed(ctx, "log", "-n", "shop"); err != nil {
+		return err
+	}
+	return d.replayed(ctx, "get", "deployments,configmaps", "-n", "shop", "--at", d.before)
+}
+
+func (d *demo) replayed(ctx context.Context, args ...string) error {
+	args = append([]string{"--data-dir", d.dataDir, "--cluster", d.cluster}, args...)
+	fmt.Println("$ " + d.replay + " " + strings.Join(args, " "))
+	cmd := exec.CommandContext(ctx, d.replay, args...)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	return cmd.Run()
 }
 
 func (d *demo) play(ctx context.Context, args []string) error {
@@ -129,8 +152,10 @@ FROM kuberewind.changes WHERE cluster = '%s' AND namespace = 'shop'
 func (d *demo) next() {
 	say(`Done. Everything is stopped; the record stays. Try:
 
+  %[4]s get deployment checkout -n shop -o yaml --at %[5]s --data-dir %[2]s --cluster %[3]s
+  %[4]s coverage --data-dir %[2]s --cluster %[3]s
   %[1]s psql --data-dir %[2]s -- -c "SELECT * FROM kuberewind.objects WHERE cluster = '%[3]s' AND namespace = 'shop'"
   %[1]s psql --data-dir %[2]s        # a shell; \d+ kuberewind.deltas explains each column
   %[1]s status --data-dir %[2]s
-  make run                    # record the cluster of your own kubeconfig, read-only`, d.recorder, d.dataDir, d.cluster)
+  make run                    # record the cluster of your own kubeconfig, read-only`, d.recorder, d.dataDir, d.cluster, d.replay, d.before)
 }

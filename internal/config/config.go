@@ -52,6 +52,8 @@ type Config struct {
 	Linger time.Duration `mapstructure:"linger"`
 	// ListConcurrency is how many lists are in flight at once.
 	ListConcurrency int `mapstructure:"list-concurrency"`
+	// CheckpointEvery is after how many deltas a checkpoint is made: 0 chooses by the size of the cluster, -1 makes none.
+	CheckpointEvery int `mapstructure:"checkpoint-every"`
 	// DrainTimeout bounds the time between SIGTERM and exit.
 	DrainTimeout time.Duration `mapstructure:"drain-timeout"`
 
@@ -142,6 +144,7 @@ func (c Config) Validate() error {
 		oneOf("log-format", c.LogFormat, "text", "json"),
 		atLeast("batch-rows", c.BatchRows, 1),
 		atLeast("list-concurrency", c.ListConcurrency, 1),
+		atLeast("checkpoint-every", c.CheckpointEvery, -1),
 		notNegative("linger", c.Linger),
 		notNegative("drain-timeout", c.DrainTimeout),
 		notEmpty("database", c.Database),

@@ -50,7 +50,7 @@ func TestEveryKeyCanBeSetInEachPlace(t *testing.T) {
 	values := map[string]string{
 		"kubeconfig": "/k", "context": "c", "cluster-name": "n", "database": "postgres://h/d", "data-dir": "/d", "migrate": "false",
 		"include": "pods", "exclude": "nodes", "secret-values": "record", "redact": "pods:/spec", "redaction-key-file": "/r",
-		"queue-size": "2Mi", "batch-rows": "7", "linger": "1m0s", "list-concurrency": "3", "drain-timeout": "2m0s", "listen": "h:1",
+		"queue-size": "2Mi", "batch-rows": "7", "linger": "1m0s", "list-concurrency": "3", "checkpoint-every": "500", "drain-timeout": "2m0s", "listen": "h:1",
 		"log-format": "json", "log-level": "debug",
 	}
 	require.Len(t, values, len(config.Keys()))

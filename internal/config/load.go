@@ -36,6 +36,7 @@ func Flags(flags *pflag.FlagSet) {
 	flags.Int("batch-rows", d.BatchRows, "most deltas in one transaction")
 	flags.Duration("linger", d.Linger, "how long a batch waits for more deltas")
 	flags.Int("list-concurrency", d.ListConcurrency, "lists in flight at once")
+	flags.Int("checkpoint-every", d.CheckpointEvery, "deltas from one checkpoint to the next, which make replay fast; 0 chooses by the number of objects, -1 makes none")
 	flags.Duration("drain-timeout", d.DrainTimeout, "time to write what is queued after SIGTERM")
 	flags.String("listen", d.Listen, "address of /metrics, /healthz and /readyz; empty for none")
 	flags.String("log-format", d.LogFormat, "text or json")

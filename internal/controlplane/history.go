@@ -66,6 +66,22 @@ func (e *Etcd) EachRevision(ctx context.Context, from, to int64, do func(Revisio
 	return e.wrap("reading the history of", err)
 }
 
+// Keys returns the keys of all objects at a revision. It fails if that has been compacted.
+func (e *Etcd) Keys(ctx context.Context, revision int64) ([]string, error) {
+	var keys []string
+	err := e.use(ctx, func(client *clientv3.Client) error {
+		response, err := client.Get(ctx, registryPrefix, clientv3.WithPrefix(), clientv3.WithRev(revision), clientv3.WithKeysOnly())
+		if err != nil {
+			return err
+		}
+		for _, kv := range response.Kvs {
+			keys = append(keys, string(kv.Key))
+		}
+		return nil
+	})
+	return keys, e.wrap("reading the keys of", err)
+}
+
 // followHistory watches all keys, not only those of objects: every revision has a write of some key, so the one at
 // to, or the first after it, always comes, and with it the certainty that nothing up to there is missing.
 func followHistory(ctx context.Context, client *clientv3.Client, from, to int64, do func(Revision) error) error {

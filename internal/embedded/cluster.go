@@ -157,6 +157,8 @@ func (s *Server) settings(lz4 bool) [][2]string {
 		{"unix_socket_permissions", "0700"},
 		{"password_encryption", "scram-sha-256"},
 		{"shared_buffers", "128MB"},
+		// Compiling a query over a hundred partitions takes many times longer than running it.
+		{"jit", "off"},
 		{"max_wal_size", "2GB"}, // fewer full-page images; crash recovery stays within seconds
 		{"checkpoint_timeout", "15min"},
 		{"wal_compression", compression},

@@ -112,6 +112,7 @@ func (r *Recorder) openSink(ctx context.Context, cluster, uid string) error {
 	}
 	r.queue = deltafifo.New(deltafifo.Options{MaxBytes: queueBytes, Now: clock.Now})
 	r.metrics.watchQueue(r.queue)
+	r.clusterName = cluster
 	r.log.Info("record opened", "cluster", cluster, "uid", uid, "server", r.client.Host(), "database", r.cfg.Masked().Database, "epoch", info.Epoch, "seq", info.AfterSeq)
 	return nil
 }

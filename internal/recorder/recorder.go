@@ -42,6 +42,8 @@ type Recorder struct {
 	gate     *gate
 	http     *telemetry.Server // nil where nothing is to be served
 	started  time.Time
+	// clusterName is the one under which the cluster is on record.
+	clusterName string
 	// definitions is the resource version up to which CustomResourceDefinitions were recorded when this recorder began.
 	definitions string
 
@@ -99,6 +101,7 @@ func (r *Recorder) run(ctx context.Context) error {
 		return err
 	})
 	g.Go(func() error { return r.followServer(ctx) })
+	g.Go(func() error { return r.makeCheckpoints(ctx) })
 	if r.http != nil {
 		g.Go(func() error {
 			err := r.http.Serve(ctx)

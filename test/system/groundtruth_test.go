@@ -32,6 +32,8 @@ type world struct {
 	oracle   *oracle
 	// extra are arguments of recorders that are started from now on.
 	extra []string
+	// fromCheckpoint is how many rebuilds began with a checkpoint.
+	fromCheckpoint int
 }
 
 func newWorld(t *testing.T) *world {
@@ -75,10 +77,18 @@ func TestEveryRevisionIsRecordedExactlyOnceAndFoldsToWhatWasServed(t *testing.T)
 	recorder.awaitReady(t)
 	w.connect(t)
 	w.begin(t)
+	before := w.quietMoment(t)
 	started := time.Now()
-	require.NoError(t, w.workload(t, writes).run(t.Context()))
+	load := w.workload(t, writes)
+	var g errgroup.Group
+	g.Go(func() error { return load.run(t.Context()) })
+	<-load.half
+	w.makeCheckpoint(t)
+	require.NoError(t, g.Wait())
 	t.Logf("%d writes in %s", writes, time.Since(started).Round(time.Millisecond))
+	after := w.quietMoment(t)
 	w.compare(t)
+	w.requireRebuilds(t, before, after)
 	recorder.terminate(t)
 }
 

@@ -1,0 +1,202 @@
+package system_test
+
+import (
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/patch"
+	"github.com/kuberewind/kuberewind/sink/postgres"
+)
+
+const (
+	// rebuilds is at how many random revisions a random resource is rebuilt and held against what the server lists there.
+	rebuilds = 200
+	// wholeRebuilds is at how many the whole cluster is.
+	wholeRebuilds = 12
+	// snapshots is how many namespaces are asked of SQL.
+	snapshots = 20
+)
+
+// moment is a time at which nobody wrote, and etcd's revision then.
+type moment struct {
+	at  time.Time
+	rev int64
+}
+
+// quietMoment waits until nothing was written for a second: what is listed now is what was there at that time.
+func (w *world) quietMoment(t *testing.T) (m moment) {
+	t.Helper()
+	eventually(t.Context(), t, "a second without a write", func() bool {
+		before, err := w.plane.Etcd.Revision(t.Context())
+		require.NoError(t, err)
+		started := time.Now()
+		for time.Since(started) < time.Second {
+			m.at = time.Now()
+			if m.rev, err = w.plane.Etcd.Revision(t.Context()); err != nil || m.rev != before {
+				return false
+			}
+		}
+		return true
+	})
+	return m
+}
+
+// makeCheckpoint makes one while the recorder writes, as the recorder does.
+func (w *world) makeCheckpoint(t *testing.T) {
+	t.Helper()
+	pool, err := postgres.NewPool(t.Context(), w.database)
+	require.NoError(t, err)
+	defer pool.Close()
+	var cluster history.Cluster
+	require.NoError(t, w.db.QueryRow(t.Context(), `SELECT cluster, name, uid FROM kuberewind.clusters`).Scan(&cluster.Number, &cluster.Name, &cluster.UID))
+	made, err := history.NewCheckpointer(pool, cluster, history.CheckpointOptions{}).MakeOne(t.Context())
+	require.NoError(t, err)
+	t.Logf("a checkpoint of %d objects at seq %d", made.Objects, made.Seq)
+}
+
+// requireRebuilds: what is rebuilt from the record is what the server served, at any revision and time.
+func (w *world) requireRebuilds(t *testing.T, moments ...moment) {
+	t.Helper()
+	record, err := history.Open(t.Context(), w.database, history.Options{})
+	require.NoError(t, err)
+	defer record.Close()
+	streams, err := record.Streams(t.Context())
+	require.NoError(t, err)
+
+	random := rand.New(rand.NewPCG(seed, 2))
+	objects := 0
+	for range rebuilds {
+		s := streams[random.IntN(len(streams))]
+		rev := w.randomRevision(random)
+		objects += w.requireEqualAt(t, record, history.AtRV(strconv.FormatInt(rev, 10)), rev, s)
+	}
+	for range wholeRebuilds {
+		rev := w.randomRevision(random)
+		objects += w.requireEqualAt(t, record, history.AtRV(strconv.FormatInt(rev, 10)), rev, streams...)
+	}
+	for _, m := range moments {
+		objects += w.requireEqualAt(t, record, history.At(m.at), m.rev, streams...)
+	}
+	t.Logf("%d objects rebuilt as they were served, %d times from a checkpoint", objects, w.fromCheckpoint)
+	require.NotZero(t, w.fromCheckpoint)
+	w.requireSnapshots(t, random)
+}
+
+func (w *world) randomRevision(random *rand.Rand) int64 {
+	return w.oracle.from + 1 + random.Int64N(w.oracle.to-w.oracle.from)
+}
+
+// requireEqualAt rebuilds streams at an instant, holds them against what an API server without a cache lists at the revision, and
+// gives the number of objects. Of the whole cluster, it is also all that etcd holds.
+func (w *world) requireEqualAt(t *testing.T, record *history.Record, at history.Instant, rev int64, streams ...history.Stream) int {
+	t.Helper()
+	scope := history.Scope{}
+	for _, s := range streams {
+		scope.Streams = append(scope.Streams, s.ID)
+	}
+	point, err := record.Resolve(t.Context(), at, scope)
+	require.NoError(t, err, "%s", at)
+	rebuilt := w.rebuild(t, record, point, scope)
+	total := 0
+	for _, s := range streams {
+		name := streamName{s.Group, s.Version, s.Resource}
+		listed, err := w.oracle.list(t.Context(), name, strconv.FormatInt(rev, 10))
+		require.NoError(t, err)
+		require.Len(t, rebuilt[name], len(listed), "%s at %s, revision %d", name.path(), at, rev)
+		for _, v := range listed {
+			require.Equal(t, string(w.comparable(t, name, v.Doc)), string(w.comparable(t, name, rebuilt[name][v.UID])), "%s %+v at %s", name.path(), v.meta, at)
+		}
+		total += len(listed)
+	}
+	if len(streams) > 1 {
+		require.Equal(t, w.objectsInEtcd(t, rev), total, "objects in etcd at revision %d", rev)
+	}
+	return total
+}
+
+func (w *world) rebuild(t *testing.T, record *history.Record, point history.Point, scope history.Scope) map[streamName]map[string]patch.Doc {
+	t.Helper()
+	var mu sync.Mutex
+	rebuilt := map[streamName]map[string]patch.Doc{}
+	stats, err := record.Rebuild(t.Context(), point, scope, history.RebuildOptions{}, func(o history.Object) error {
+		mu.Lock()
+		defer mu.Unlock()
+		name := streamName{o.Stream.Group, o.Stream.Version, o.Stream.Resource}
+		if rebuilt[name] == nil {
+			rebuilt[name] = map[string]patch.Doc{}
+		}
+		rebuilt[name][o.UID] = o.Doc
+		return nil
+	})
+	require.NoError(t, err)
+	if stats.Checkpoint != 0 {
+		w.fromCheckpoint++
+	}
+	return rebuilt
+}
+
+// objectsInEtcd is how many objects etcd held at a revision.
+func (w *world) objectsInEtcd(t *testing.T, rev int64) (n int) {
+	t.Helper()
+	keys, err := w.plane.Etcd.Keys(t.Context(), rev)
+	require.NoError(t, err)
+	for _, key := range keys {
+		served := true
+		for _, prefix := range notObjects {
+			served = served && !strings.HasPrefix(key, prefix)
+		}
+		if served {
+			n++
+		}
+	}
+	return n
+}
+
+// requireSnapshots holds what plain SQL gives of a namespace against the same lists.
+func (w *world) requireSnapshots(t *testing.T, random *rand.Rand) {
+	t.Helper()
+	resources := []streamName{{"", "v1", "pods"}, {"", "v1", "configmaps"}, {"apps", "v1", "deployments"}, {"batch", "v1", "jobs"}}
+	compared := 0
+	for range snapshots {
+		rev := w.randomRevision(random)
+		s := resources[random.IntN(len(resources))]
+		listed, err := w.oracle.list(t.Context(), s, strconv.FormatInt(rev, 10))
+		require.NoError(t, err)
+		byNamespace := map[string]map[string]patch.Doc{}
+		for _, v := range listed {
+			if byNamespace[v.Namespace] == nil {
+				byNamespace[v.Namespace] = map[string]patch.Doc{}
+			}
+			byNamespace[v.Namespace][v.UID] = v.Doc
+		}
+		for namespace, objects := range byNamespace {
+			require.Equal(t, objects, w.snapshotAt(t, rev, s, namespace), "%s in %s at revision %d", s.path(), namespace, rev)
+			compared += len(objects)
+			break
+		}
+	}
+	t.Logf("%d objects given by snapshot_at as they were served", compared)
+}
+
+func (w *world) snapshotAt(t *testing.T, rev int64, s streamName, namespace string) map[string]patch.Doc {
+	t.Helper()
+	rows, err := w.db.Query(t.Context(), `SELECT uid, object::text FROM kuberewind.snapshot_at(NULL, $1, $2, $3, $4)`,
+		"rv:"+strconv.FormatInt(rev, 10), s.group, s.resource, namespace)
+	require.NoError(t, err)
+	found := map[string]patch.Doc{}
+	var uid, text string
+	_, err = pgx.ForEachRow(rows, []any{&uid, &text}, func() (err error) {
+		found[uid], err = patch.Canonical([]byte(text))
+		return err
+	})
+	require.NoError(t, err)
+	return found
+}
