@@ -44,8 +44,7 @@ var environment = func() (text string) {
 	return text
 }()
 
-// BenchmarkRebuild compares, in one run, rebuilding with checkpoints at several distances and without, and the SQL that takes the newest keyframe
-// of each object with no knowledge of days.
+// BenchmarkRebuild compares, in one run, rebuilding with checkpoints at several distances and without.
 func BenchmarkRebuild(b *testing.B) {
 	const objects, deltas = 5000, 60_000
 	book := benchmarkRecord(b, objects, deltas)
