@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/kuberewind/kuberewind/sink/postgres"
+)
+
+// batchRows is what the recorder puts into one transaction when much waits.
+const batchRows = 1000
+
+const clusterName = "bench"
+
+// The plain way: every version whole. It is not logged, because only reading it is measured. lz4 as in the record, where the server has it.
+const makeFullRows = `
+	CREATE SCHEMA bench;
+	CREATE UNLOGGED TABLE bench.full_rows (
+		seq         bigint      NOT NULL PRIMARY KEY,
+		object_id   bigint      NOT NULL,
+		observed_at timestamptz NOT NULL,
+		rv          text        NOT NULL,
+		type        text        NOT NULL,
+		object      jsonb       NOT NULL
+	);
+	CREATE INDEX full_rows_by_object ON bench.full_rows (object_id, seq)`
+
+var fullColumns = []string{"seq", "object_id", "observed_at", "rv", "type", "object"}
+
+// A writer records what a fleet does, as the recorder would, and into bench.full_rows.
+type writer struct {
+	fleet   *fleet
+	sink    *postgres.Sink
+	pool    *pgxpool.Pool // the sink's
+	admin   *pgxpool.Pool
+	streams [kinds]int32
+	cut     func(seq int64) bool                       // whether a batch has to end with this seq
+	after   func(ctx context.Context, seq int64) error // called after each batch
+	writing time.Duration                              // spent in the sink alone
+}
+
+func newWriter(ctx context.Context, url string, f *fleet) (*writer, error) {
+	w := &writer{fleet: f}
+	var err error
+	if w.admin, err = pgxpool.New(ctx, url); err != nil {
+		return nil, err
+	}
+	if _, err = w.admin.Exec(ctx, makeFullRows); err == nil {
+		w.pool, err = postgres.NewPool(ctx, url)
+	}
+	if err == nil {
+		w.sink, err = postgres.Open(ctx, postgres.Config{
+			Pool: w.pool, ClusterUID: "d0c8a1f0-6f7a-4d61-9d0e-3b2f4c5a6b7c", ClusterName: clusterName, Recorder: "bench", Version: "bench",
+			Now: w.sinkTime,
+		})
+	}
+	for k := 0; err == nil && k < kinds; k++ {
+		var st *postgres.Stream
+		if st, err = w.sink.Stream(ctx, f.kinds[k].spec); err == nil {
+			w.streams[k] = st.ID()
+		}
+	}
+	if err != nil {
+		w.close()
+		return nil, err
+	}
+	return w, nil
+}
+
+func (w *writer) close() {
+	if w.sink != nil {
+		w.sink.Close()
+	}
+	if w.pool != nil {
+		w.pool.Close()
+	}
+	w.admin.Close()
+}
+
+// sinkTime is the record's time: that of the fleet.
+func (w *writer) sinkTime() time.Time { return w.fleet.at(w.fleet.seq) }
+
+// idle lets go of all connections, so that the database can be copied.
+func (w *writer) idle() {
+	w.pool.Reset()
+	w.admin.Reset()
+}
+
+// begin records the first lists.
+func (w *writer) begin(ctx context.Context) error {
+	if err := w.write(ctx, w.fleet.first(), postgres.SourceList); err != nil {
+		return err
+	}
+	var ends []postgres.Item
+	for _, stream := range w.streams {
+		rv := fmt.Sprint(w.fleet.rv)
+		ends = append(ends, postgres.Item{
+			Stream: stream, Kind: postgres.Replaced, Observed: w.fleet.at(w.fleet.seq), Position: rv, Marker: postgres.Marker{Cause: "first_list", ToRV: rv},
+		})
+	}
+	return w.commit(ctx, ends)
+}
+
+// record goes on to a seq.
+func (w *writer) record(ctx context.Context, to int64) error {
+	if w.fleet.seq == 0 {
+		if err := w.begin(ctx); err != nil {
+			return err
+		}
+		if err := w.after(ctx, w.fleet.seq); err != nil {
+			return err
+		}
+	}
+	for w.fleet.seq < to {
+		var batch []change
+		for len(batch) < batchRows && w.fleet.seq < to {
+			batch = append(batch, w.fleet.next())
+			if w.cut(w.fleet.seq) {
+				break
+			}
+		}
+		if err := w.write(ctx, batch, postgres.SourceWatch); err != nil {
+			return err
+		}
+		if err := w.after(ctx, w.fleet.seq); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *writer) write(ctx context.Context, changes []change, source string) error {
+	both, ctx := errgroup.WithContext(ctx)
+	both.Go(func() error {
+		items := make([]postgres.Item, len(changes))
+		for i, c := range changes {
+			items[i] = postgres.Item{
+				Stream: w.streams[c.kind], Kind: postgres.Delta, Type: c.action, Source: source, Observed: c.observed, Object: c.version, Version: "v1",
+			}
+			if source == postgres.SourceWatch {
+				items[i].Position = c.rv
+			}
+		}
+		return w.commit(ctx, items)
+	})
+	both.Go(func() error {
+		_, err := w.admin.CopyFrom(ctx, pgx.Identifier{"bench", "full_rows"}, fullColumns, pgx.CopyFromSlice(len(changes), func(i int) ([]any, error) {
+			c := &changes[i]
+			return []any{c.seq, c.objectID, c.observed, c.rv, c.action, []byte(c.doc)}, nil
+		}))
+		return err
+	})
+	if err := both.Wait(); err != nil {
+		return fmt.Errorf("write deltas up to %d: %w", changes[len(changes)-1].seq, err)
+	}
+	return nil
+}
+
+func (w *writer) commit(ctx context.Context, items []postgres.Item) error {
+	started := time.Now()
+	for len(items) > 0 {
+		n := min(len(items), batchRows)
+		batch, err := w.sink.Encode(items[:n])
+		if err != nil {
+			return err
+		}
+		last := batch.LastSeq()
+		if err := w.sink.Commit(ctx, batch); err != nil {
+			return err
+		}
+		if items = items[n:]; len(items) == 0 && last != w.fleet.seq {
+			return fmt.Errorf("the record ends with seq %d and not %d: something was taken as recorded already", last, w.fleet.seq)
+		}
+	}
+	w.writing += time.Since(started)
+	return nil
+}

@@ -1,0 +1,116 @@
+// Command bench measures what reading the record costs: it makes synthetic records of several sizes, each the beginning of the
+// next, in a PostgreSQL of its own, and rebuilds the cluster of each at random instants — with checkpoints, without, and from a
+// plain table of full rows, whose answers have to be equal.
+//
+//	go run ./bench -check
+//
+// The records are written as the recorder writes them, with its checkpoints. The server has the settings of the embedded one and no
+// fsync, which only writing would feel; nothing is read from a cold disk. Ways that are compared are measured in turn, so that what
+// else the machine does hits them alike; a ratio of one run can be trusted, a time of another machine cannot. The default sizes
+// take about 15 GB in -dir, and up to an hour.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/kuberewind/kuberewind/internal/embedded"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err := rebuildOnce(ctx, os.Stdout)
+	if errors.Is(err, errNotChild) {
+		err = command(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	}
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		stop()
+		os.Exit(1)
+	}
+}
+
+var errRatio = errors.New("a required ratio does not hold")
+
+func command(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
+	b := &bench{log: stderr, peak: peakOfChild}
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	deltas := flags.String("deltas", "300000,3000000", "how many deltas the records have, smallest first; it spans three days, and its list of objects counts")
+	flags.IntVar(&b.Live, "live", 20_000, "how many objects live at any time")
+	flags.Int64Var(&b.Versions, "versions", 1000, "how many versions one object has in the largest record")
+	flags.Int64Var(&b.Interval, "interval", 0, "deltas between two checkpoints; 0 is the recorder's default")
+	flags.IntVar(&b.Instants, "instants", 5, "at how many instants the slow ways are measured; the fast one is at three times as many")
+	dir := flags.String("dir", os.TempDir(), "where the PostgreSQL of this run is put; it is removed at the end")
+	output := flags.String("o", "table", "output: table or json")
+	check := flags.Bool("check", false, "fail if a required ratio does not hold")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if *output != "table" && *output != "json" || flags.NArg() > 0 {
+		return fmt.Errorf("-o is table or json, and there are no arguments: %q, %q", *output, flags.Args())
+	}
+	for n := range strings.SplitSeq(*deltas, ",") {
+		size, err := strconv.ParseInt(strings.TrimSpace(n), 10, 64)
+		if err != nil {
+			return fmt.Errorf("-deltas: %w", err)
+		}
+		b.Deltas = append(b.Deltas, size)
+	}
+	if err := b.validate(); err != nil {
+		return err
+	}
+	if err := onServer(ctx, *dir, func(url string, pid int) error {
+		b.url, b.postmaster = url, pid
+		return b.run(ctx)
+	}); err != nil {
+		return err
+	}
+	show := b.report.table
+	if *output == "json" {
+		show = b.report.json
+	}
+	if err := show(stdout); err != nil {
+		return err
+	}
+	if *check && !b.report.holds() {
+		return errRatio
+	}
+	return nil
+}
+
+// stopPatience bounds how long the server may take to stop, also after an interrupt.
+const stopPatience = time.Minute
+
+// onServer runs something on a PostgreSQL that is there as long as that takes.
+func onServer(ctx context.Context, parent string, run func(url string, pid int) error) (err error) {
+	dir, err := os.MkdirTemp(parent, "kuberewind-bench-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if err := os.Chmod(dir, 0o711); err != nil { // as root the server runs under another account
+		return err
+	}
+	server, err := embedded.Start(ctx, embedded.Options{DataDir: filepath.Join(dir, "postgres"), Throwaway: true})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopPatience)
+		defer cancel()
+		err = errors.Join(err, server.Stop(stopping))
+	}()
+	return run(server.URL(), server.PID())
+}
