@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+
+	"github.com/kuberewind/kuberewind/history"
 )
 
 // act is somebody who changes the cluster.
@@ -354,5 +356,29 @@ func TestTheRecordersLoginCannotChangeWhatIsOnRecord(t *testing.T) {
 		_, err := w.db.Exec(context.WithoutCancel(t.Context()), sql)
 		require.Regexp(t, "permission denied|must be owner", err, sql)
 	}
+	recorder.terminate(t)
+}
+
+func TestARecorderMakesACheckpointWhenOneIsDueAndReplayUsesIt(t *testing.T) {
+	w := newWorld(t)
+	w.extra = []string{"--checkpoint-every", "50"}
+	recorder := w.record(t)
+	recorder.awaitReady(t)
+	w.connect(t)
+	recorder.terminate(t)
+
+	// It looks at its start, and from then on once a minute.
+	recorder = w.record(t)
+	eventually(t.Context(), t, "a checkpoint", func() bool {
+		return len(w.lines(t, `SELECT checkpoint::text FROM kuberewind.record_checkpoints`)) == 1
+	})
+	record, err := history.Open(t.Context(), w.database, history.Options{})
+	require.NoError(t, err)
+	defer record.Close()
+	point, err := record.Resolve(t.Context(), history.Now(), history.Scope{})
+	require.NoError(t, err)
+	rebuilt := w.rebuild(t, record, point, history.Scope{})
+	require.NotEmpty(t, rebuilt)
+	require.Equal(t, 1, w.fromCheckpoint)
 	recorder.terminate(t)
 }
