@@ -1,9 +1,10 @@
 package kube
 
 import (
-	"bytes"
 	"encoding/json"
+	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,21 +31,22 @@ func (o *Object) Manager() (name, subresource string) {
 // ManagerAfter is Manager for an object whose version before is known. Times alone
 // do not always tell: they have whole seconds, and an entry that was written through
 // the subresource scale has none. Then the entry counts that the write has
-// changed. before is asked for only if it is needed.
+// changed or, if it has changed none, that owns what was changed. before is asked
+// for only if it is needed.
 func (o *Object) ManagerAfter(before func() (patch.Doc, error)) (name, subresource string) {
 	name, subresource = o.Manager()
 	if !o.timesAreAmbiguous() {
 		return name, subresource
 	}
-	doc, err := before()
+	was, err := before()
 	if err != nil {
 		return name, subresource
 	}
-	was, is := managersOf(doc), managersOf(o.text())
-	if len(was.entries) == 0 || len(is.entries) == 0 {
+	is, err := patch.Canonical(o.text())
+	if err != nil {
 		return name, subresource
 	}
-	if writer := is.writerAfter(was); writer != nil {
+	if writer := writerOf(was, is); writer != nil {
 		return writer.Manager, writer.Subresource
 	}
 	return name, subresource
@@ -67,76 +69,194 @@ func (o *Object) timesAreAmbiguous() bool {
 	return twice
 }
 
-// managers is what a text says of who wrote it.
-type managers struct {
-	generation int64
-	entries    []manager
-}
-
+// A manager is an entry of managedFields.
 type manager struct {
-	Manager     string          `json:"manager"`
-	Operation   string          `json:"operation"`
-	APIVersion  string          `json:"apiVersion"`
-	Subresource string          `json:"subresource"`
-	Time        *metav1.Time    `json:"time"`
-	FieldsV1    json.RawMessage `json:"fieldsV1"`
+	Manager     string         `json:"manager"`
+	Operation   string         `json:"operation"`
+	APIVersion  string         `json:"apiVersion"`
+	Subresource string         `json:"subresource"`
+	Time        *metav1.Time   `json:"time"`
+	FieldsV1    map[string]any `json:"fieldsV1"`
 }
 
-func managersOf(text []byte) managers {
-	var partial struct {
-		Metadata struct {
-			Generation    int64     `json:"generation"`
-			ManagedFields []manager `json:"managedFields"`
-		} `json:"metadata"`
+func managersOf(doc patch.Doc) (entries []*manager) {
+	text, ok := patch.Get(doc, "/metadata/managedFields")
+	if !ok || json.Unmarshal(text, &entries) != nil {
+		return nil
 	}
-	if err := json.Unmarshal(text, &partial); err != nil {
-		return managers{}
-	}
-	return managers{partial.Metadata.Generation, partial.Metadata.ManagedFields}
+	return slices.DeleteFunc(entries, func(m *manager) bool { return m == nil })
 }
 
-// writerAfter is the entry of whoever made this version of the one before, nil if
-// nothing tells.
-func (m managers) writerAfter(before managers) *manager {
-	var writer, untimed *manager
-	changed, untimedEntries := false, 0
-	for i := range m.entries {
-		entry := &m.entries[i]
-		if entry.Time.IsZero() {
-			untimed = entry
-			untimedEntries++
-		}
-		at := slices.IndexFunc(before.entries, entry.isOf)
-		if at >= 0 && entry.equal(&before.entries[at]) {
-			continue
-		}
-		changed = true
-		// Whoever writes gets a new time. With the time it had, an entry has only lost fields to the writer, or its manager wrote
-		// twice within a second.
-		if at >= 0 && entry.Time.Equal(before.entries[at].Time) && len(entry.FieldsV1) < len(before.entries[at].FieldsV1) {
-			continue
-		}
-		if writer == nil || entry.newerThan(writer) {
-			writer = entry
-		}
+// writerOf is the entry of whoever made a version of the one before, nil if nothing
+// tells.
+func writerOf(was, is patch.Doc) *manager {
+	before, after := managersOf(was), managersOf(is)
+	if len(before) == 0 {
+		return nil
 	}
-	// A second write through scale changes no entry at all, but the specification.
-	if !changed && untimedEntries == 1 && m.generation != before.generation {
-		return untimed
+	candidates := changedEntries(before, after)
+	if len(candidates) == 0 {
+		candidates = newestEntries(after)
+	}
+	if len(candidates) < 2 {
+		return first(candidates)
+	}
+	paths := changedPaths(was, is)
+	var writer *manager
+	most := -1
+	for _, c := range candidates {
+		owned := 0
+		for _, path := range paths {
+			if owns(c.FieldsV1, path) || owns(fieldsBefore(before, c), path) {
+				owned++
+			}
+		}
+		if owned > most || owned == most && c.newerThan(writer) {
+			writer, most = c, owned
+		}
 	}
 	return writer
 }
 
-// isOf reports whether two entries are of one manager, which may have several.
-func (m *manager) isOf(other manager) bool {
-	return m.Manager == other.Manager && m.Operation == other.Operation && m.APIVersion == other.APIVersion && m.Subresource == other.Subresource
+func first(entries []*manager) *manager {
+	if len(entries) == 0 {
+		return nil
+	}
+	return entries[0]
 }
 
-func (m *manager) equal(other *manager) bool {
-	return m.Time.Equal(other.Time) && bytes.Equal(m.FieldsV1, other.FieldsV1)
+// changedEntries are those that a version has changed, but for those that have only
+// lost fields to the writer: whoever writes gets a new time.
+func changedEntries(before, after []*manager) (changed []*manager) {
+	for _, entry := range after {
+		old := find(before, entry)
+		if old == nil || !entry.Time.Equal(old.Time) || fields(entry.FieldsV1) > fields(old.FieldsV1) {
+			changed = append(changed, entry)
+		}
+	}
+	return changed
 }
 
-// newerThan takes what has no time for newer, because it was seen to have changed.
+// newestEntries are those that may have been written last: of the newest second, and
+// without a time.
+func newestEntries(entries []*manager) (newest []*manager) {
+	var last *metav1.Time
+	for _, entry := range entries {
+		if last == nil || last.Before(entry.Time) {
+			last = entry.Time
+		}
+	}
+	for _, entry := range entries {
+		if entry.Time.IsZero() || entry.Time.Equal(last) {
+			newest = append(newest, entry)
+		}
+	}
+	return newest
+}
+
+// find looks for the entry of the same manager.
+func find(entries []*manager, m *manager) *manager {
+	for _, e := range entries {
+		if e.Manager == m.Manager && e.Operation == m.Operation && e.APIVersion == m.APIVersion && e.Subresource == m.Subresource {
+			return e
+		}
+	}
+	return nil
+}
+
+func fieldsBefore(before []*manager, m *manager) map[string]any {
+	if old := find(before, m); old != nil {
+		return old.FieldsV1
+	}
+	return nil
+}
+
+// fields counts what a set of fields holds.
+func fields(set map[string]any) int {
+	n := len(set)
+	for _, below := range set {
+		if below, ok := below.(map[string]any); ok {
+			n += fields(below)
+		}
+	}
+	return n
+}
+
+// newerThan takes what has no time for newer: it may be.
 func (m *manager) newerThan(other *manager) bool {
-	return m.Time.IsZero() || !other.Time.IsZero() && !m.Time.Before(other.Time)
+	return other == nil || m.Time.IsZero() || !other.Time.IsZero() && !m.Time.Before(other.Time)
+}
+
+// changedPaths are the paths that somebody has changed, as the segments of JSON
+// pointers.
+func changedPaths(was, is patch.Doc) (paths [][]string) {
+	text, err := patch.Diff(was, is)
+	var steps []struct {
+		Path       string
+		Old, Value any
+	}
+	if err != nil || json.Unmarshal(text, &steps) != nil {
+		return nil
+	}
+	for _, step := range steps {
+		path := strings.Split(step.Path, "/")[1:]
+		for i := range path {
+			path[i] = unescape.Replace(path[i])
+		}
+		paths = appendChanged(paths, path, step.Old, step.Value)
+	}
+	return slices.DeleteFunc(paths, func(path []string) bool {
+		return len(path) > 1 && path[0] == "metadata" && slices.Contains(notWritten, path[1])
+	})
+}
+
+// appendChanged goes into objects that a patch replaces whole because they are small.
+func appendChanged(paths [][]string, path []string, was, is any) [][]string {
+	before, ok1 := was.(map[string]any)
+	after, ok2 := is.(map[string]any)
+	if !ok1 || !ok2 {
+		return append(paths, path)
+	}
+	for key, value := range after {
+		if old, had := before[key]; !had || !reflect.DeepEqual(old, value) {
+			paths = appendChanged(paths, append(slices.Clone(path), key), old, value)
+		}
+	}
+	for key := range before {
+		if _, has := after[key]; !has {
+			paths = append(paths, append(slices.Clone(path), key))
+		}
+	}
+	return paths
+}
+
+// notWritten is the metadata that the server changes by itself.
+var notWritten = []string{"managedFields", "resourceVersion", "generation"}
+
+// unescape gives a key of its segment of a JSON pointer (RFC 6901).
+var unescape = strings.NewReplacer("~1", "/", "~0", "~")
+
+// owns reports whether a set of fields, in the form of FieldsV1, holds a path or
+// something below it. Which element of a list a position is, the path does not say:
+// any will do.
+func owns(set map[string]any, path []string) bool {
+	if set == nil {
+		return false
+	}
+	if len(path) == 0 || len(set) == 0 {
+		return true
+	}
+	if below, ok := set["f:"+path[0]]; ok {
+		below, ok := below.(map[string]any)
+		return ok && owns(below, path[1:])
+	}
+	for key, below := range set {
+		if strings.HasPrefix(key, "v:") {
+			return true
+		}
+		if below, ok := below.(map[string]any); ok && strings.HasPrefix(key, "k:") && owns(below, path[1:]) {
+			return true
+		}
+	}
+	return false
 }
