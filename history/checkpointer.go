@@ -157,8 +157,9 @@ type making struct {
 }
 
 func (m *making) run(ctx context.Context) (CheckpointInfo, error) {
-	// The queries of one connection are planned for their parameters here too.
-	if _, err := m.tx.Exec(ctx, `SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL jit = off`); err != nil {
+	// The queries of one connection are planned for their parameters here too. And it rests within the transaction, after a long tail for
+	// longer than the pool of the recorder lets a transaction be idle.
+	if _, err := m.tx.Exec(ctx, `SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL jit = off; SET LOCAL idle_in_transaction_session_timeout = 0`); err != nil {
 		return m.info, err
 	}
 	if err := m.start(ctx); err != nil {
@@ -203,9 +204,7 @@ func (m *making) start(ctx context.Context) error {
 		return fmt.Errorf("%w of cluster %s", ErrEmpty, m.record.cluster.Name)
 	}
 	m.info.Seq, m.info.MadeAt = extent.LastSeq, m.checkpointer.options.Now().UTC()
-	var exists bool
-	err = m.tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM kuberewind.record_checkpoints WHERE cluster = $1 AND checkpoint = $2)`,
-		m.record.cluster.Number, m.info.Seq).Scan(&exists)
+	exists, err := m.record.hasCheckpoint(ctx, m.tx, m.info.Seq)
 	if err != nil {
 		return err
 	}

@@ -150,6 +150,7 @@ func (f *finder) chunk(ctx context.Context, db querier, chunk []target, d *day, 
 				return nil, err
 			}
 		case last.err != nil:
+			last.kind = next.kind // one that was deleted after is not missed
 			continue
 		default:
 			next.doc = last.doc

@@ -249,12 +249,19 @@ func (r *playing) edge(ctx context.Context, p Point) (edge, error) {
 		return e, nil
 	}
 	e.late = make(map[int64]int64)
+	ended := make(map[[2]string]Delta) // by namespace and name, the last end that seems to be later
 	for d, err := range r.record.Deltas(ctx, Query{Scope: r.scope, FromSeq: p.Seq + 1, ToSeq: p.Until}) {
 		if err != nil {
 			return e, err
 		}
+		name := [2]string{d.Namespace, d.Name}
 		if !d.OccurredAt.After(p.Time) {
-			e.late[d.ObjectID] = d.Seq // It brings with it those before it, on which it was made.
+			e.late[d.ObjectID] = d.Seq // It brings with it those before it, on which it was made,
+			if last, ok := ended[name]; ok {
+				e.late[last.ObjectID] = last.Seq // and the end of the life that had the name before.
+			}
+		} else if d.Type == cache.Deleted {
+			ended[name] = Delta{ObjectID: d.ObjectID, Seq: d.Seq}
 		}
 	}
 	return e, nil

@@ -26,6 +26,7 @@ type rebuilding struct {
 	emit    func(Object) error
 	streams streamSet
 	workers int
+	heirs   map[checkpoint.Key]int64 // of names, the last life of those that were caught up on and began by the point
 
 	objects, damaged atomic.Int64
 	progress         sync.Mutex // held while Progress is called
@@ -160,6 +161,9 @@ func (b *rebuilding) fromCheckpoint(ctx context.Context, tx pgx.Tx, from *saved)
 		return err
 	}
 	b.stats.Tail = t.rows
+	if err := b.inherit(ctx, tx, t); err != nil {
+		return err
+	}
 	if err := b.decode(ctx, tx, from, t); err != nil {
 		return err
 	}
@@ -242,6 +246,11 @@ func (b *rebuilding) saved(s *checkpoint.Record, t *tail, made int64) error {
 		RV: s.RV, Version: s.Version, Doc: s.Doc,
 	}
 	switch {
+	case b.heirs[s.Key()] > s.ObjectID:
+		if changed != nil {
+			changed.seen = true
+		}
+		return nil
 	case changed == nil || !changed.touched():
 		if patch.Digest(s.Doc) != s.Digest {
 			b.doubted(s.ObjectID, made)
@@ -289,6 +298,9 @@ func (b *rebuilding) foldNew(ctx context.Context, tx pgx.Tx, t *tail) error {
 			for _, id := range chunk {
 				changed := t.objects[id]
 				life := lives[id]
+				if b.outlived(life) {
+					continue
+				}
 				if life == nil {
 					life = &Life{ObjectID: id, Stream: b.streams.byID[changed.last().stream]}
 				}
@@ -360,10 +372,14 @@ func (b *rebuilding) fromDeltas(ctx context.Context, tx pgx.Tx) (*search, error)
 		l.Stream = b.streams.byID[stream]
 		lives[l.ObjectID] = l
 		targets = append(targets, target{id: l.ObjectID, bound: bound})
+		if l.ObjectID > b.point.Seq {
+			b.heir(l)
+		}
 	}
 	if err := rows.Err(); err != nil {
 		return nil, fmt.Errorf("read the lives of the record: %w", err)
 	}
+	targets = slices.DeleteFunc(targets, func(t target) bool { return b.outlived(lives[t.id]) })
 	return &search{lives: lives, targets: targets}, nil
 }
 
@@ -379,6 +395,9 @@ func (b *rebuilding) caughtUp(ctx context.Context, tx pgx.Tx) (map[int64]int64, 
 	}
 	for i := range days {
 		d := &days[i]
+		if err := b.record.present(ctx, tx, d); err != nil {
+			return nil, err
+		}
 		rows, err := tx.Query(ctx, `
 			SELECT object_id, max(seq) FROM kuberewind.record_deltas
 			WHERE cluster = $1 AND seq > $2 AND seq <= $3 AND observed_at BETWEEN $4 AND $5 AND occurred_at <= $6

@@ -30,6 +30,10 @@ func (r *Record) resolve(ctx context.Context, tx pgx.Tx, at Instant, scope Scope
 	if extent.FirstSeq == 0 {
 		return Point{}, fmt.Errorf("%w of cluster %s", ErrEmpty, r.cluster.Name)
 	}
+	// What is remembered of the streams may be older than this state of the record: a resource version that has come since would not be found.
+	if err := r.refreshStreams(ctx, tx); err != nil {
+		return Point{}, err
+	}
 	f := &pointer{record: r, tx: tx, scope: scope, extent: extent, now: time.Now().UTC(), point: Point{Instant: at}}
 	switch at.kind {
 	case instantRV:
@@ -96,11 +100,15 @@ func (f *pointer) timeOf(ctx context.Context, seq int64) (time.Time, error) {
 	return at.UTC(), err
 }
 
-// observed gives observed_at of a seq, or of the next one that there is: a hole is found by Verify, and is no reason not to answer.
+// observed gives observed_at of a seq, or of the next one that there is, or the end of the day: a hole is found by Verify, and is no reason not
+// to answer.
 func (f *pointer) observed(ctx context.Context, d *day, seq int64) (at time.Time, err error) {
 	err = f.tx.QueryRow(ctx, `
 		SELECT observed_at FROM kuberewind.record_deltas
 		WHERE cluster = $1 AND seq >= $2 AND observed_at BETWEEN $3 AND $4 ORDER BY seq LIMIT 1`, f.record.cluster.Number, seq, d.firstAt, d.lastAt).Scan(&at)
+	if isNoRows(err) {
+		return d.lastAt, nil
+	}
 	if err != nil {
 		return at, fmt.Errorf("read when seq %d was observed: %w", seq, err)
 	}
@@ -148,7 +156,7 @@ const headQuiet = 2 * time.Minute
 
 func (f *pointer) byTime(ctx context.Context) error {
 	p := &f.point
-	p.Time = f.now
+	p.Time = later(f.now, f.extent.LastAt) // now is the end of the record, also where the recorder's clock is ahead of this one
 	switch p.Instant.kind {
 	case instantAgo:
 		p.Time = f.now.Add(-time.Duration(p.Instant.n))

@@ -48,6 +48,15 @@ func (r *Record) checkpoints(ctx context.Context, db querier, upTo int64) ([]Che
 	return infos, nil
 }
 
+// hasCheckpoint reports whether there is a checkpoint of a seq.
+func (r *Record) hasCheckpoint(ctx context.Context, db querier, seq int64) (there bool, err error) {
+	err = db.QueryRow(ctx, `SELECT EXISTS (SELECT FROM kuberewind.record_checkpoints WHERE cluster = $1 AND checkpoint = $2)`, r.cluster.Number, seq).Scan(&there)
+	if err != nil {
+		return false, fmt.Errorf("look for checkpoint %d: %w", seq, err)
+	}
+	return there, nil
+}
+
 // errUnusable says that a checkpoint is not what was written. What it says was derived, so nothing is lost.
 var errUnusable = errors.New("it is not what was written")
 

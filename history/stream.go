@@ -77,14 +77,24 @@ func (r *Record) streamSet(ctx context.Context, db querier) (streamSet, error) {
 	if set.byID != nil && time.Since(set.at) < streamsFresh {
 		return set, nil
 	}
-	set, err := r.readStreams(ctx, db)
-	if err != nil {
-		return set, fmt.Errorf("read the streams of the record: %w", err)
+	if err := r.refreshStreams(ctx, db); err != nil {
+		return set, err
 	}
 	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.streams, nil
+}
+
+// refreshStreams reads the streams, whatever is remembered of them.
+func (r *Record) refreshStreams(ctx context.Context, db querier) error {
+	set, err := r.readStreams(ctx, db)
+	if err != nil {
+		return fmt.Errorf("read the streams of the record: %w", err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.streams = set
-	r.mu.Unlock()
-	return set, nil
+	return nil
 }
 
 func (r *Record) readStreams(ctx context.Context, db querier) (set streamSet, err error) {
@@ -118,12 +128,12 @@ func (r *Record) stream(ctx context.Context, db querier, id int32) (*Stream, err
 	if s := set.byID[id]; s != nil {
 		return s, nil
 	}
-	if set, err = r.readStreams(ctx, db); err != nil {
-		return nil, fmt.Errorf("read the streams of the record: %w", err)
+	if err := r.refreshStreams(ctx, db); err != nil {
+		return nil, err
 	}
-	r.mu.Lock()
-	r.streams = set
-	r.mu.Unlock()
+	if set, err = r.streamSet(ctx, db); err != nil {
+		return nil, err
+	}
 	if s := set.byID[id]; s != nil {
 		return s, nil
 	}

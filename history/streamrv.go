@@ -50,16 +50,22 @@ func (r *Record) rvUpTo(ctx context.Context, tx pgx.Tx, id int32, p *Point) (str
 		return "", err
 	}
 	rv, since := "", int64(0)
+	var generation time.Time // when the newest generation of numbers began
 	for i := range gaps {
-		if g := &gaps[i]; !g.ToAt.IsZero() && !g.ToAt.After(p.Time) && g.ToRV != "" {
-			rv = g.ToRV // lists of one stream follow each other, also where the numbers went back
+		g := &gaps[i]
+		if g.ToAt.IsZero() || g.ToAt.After(p.Time) || g.ToRV == "" {
+			continue
+		}
+		rv = g.ToRV // lists of one stream follow each other, also where the numbers went back
+		if g.Cause == CauseHistoryReversed {
+			generation = g.ToAt
 		}
 	}
 	infos, err := r.checkpoints(ctx, tx, p.Seq)
 	if err != nil {
 		return "", err
 	}
-	if len(infos) > 0 && infos[0].Streams[id] != "" {
+	if len(infos) > 0 && infos[0].Streams[id] != "" && infos[0].ObservedAt.After(generation) {
 		since = infos[0].Seq
 		if rv == "" || notAfter(rv, infos[0].Streams[id]) {
 			rv = infos[0].Streams[id]
@@ -73,8 +79,8 @@ func (r *Record) rvUpTo(ctx context.Context, tx pgx.Tx, id int32, p *Point) (str
 		var last string
 		err := tx.QueryRow(ctx, `
 			SELECT rv FROM kuberewind.record_deltas
-			WHERE cluster = $1 AND seq > $2 AND seq <= $3 AND observed_at BETWEEN $4 AND $5 AND stream = $6 AND source = 1
-			ORDER BY seq DESC LIMIT 1`, r.cluster.Number, since, p.Seq, d.firstAt, d.lastAt, id).Scan(&last)
+			WHERE cluster = $1 AND seq > $2 AND seq <= $3 AND observed_at BETWEEN $4 AND $5 AND stream = $6 AND source = 1 AND observed_at >= $7
+			ORDER BY seq DESC LIMIT 1`, r.cluster.Number, since, p.Seq, d.firstAt, d.lastAt, id, generation).Scan(&last)
 		if err == nil {
 			return laterRV(rv, last), nil
 		}

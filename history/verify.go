@@ -91,6 +91,7 @@ type verification struct {
 	checkpoints []CheckpointInfo // oldest first, those not reached yet
 	objects     map[int64]*held
 	last        map[int32]*lastOfStream
+	generation  map[int32]time.Time // when the server's history of a stream last went backwards: the numbers before say nothing
 	born, ended int64
 	expected    int64 // next seq
 	observed    time.Time
@@ -149,6 +150,16 @@ func (v *verification) begin(ctx context.Context) (days []day, partitions map[ti
 			return err
 		}
 		v.streams = set.all
+		gaps, err := r.gaps(ctx, tx, Scope{})
+		if err != nil {
+			return err
+		}
+		v.generation = make(map[int32]time.Time)
+		for i := range gaps {
+			if g := &gaps[i]; g.Cause == CauseHistoryReversed && !g.ToAt.IsZero() {
+				v.generation[g.Stream.ID] = g.ToAt
+			}
+		}
 		if v.checkpoints, err = r.checkpoints(ctx, tx, v.extent.LastSeq); err != nil {
 			return err
 		}
@@ -332,7 +343,7 @@ func (v *verification) order(w *row) error {
 	} else {
 		s.seq = w.seq
 	}
-	if s := v.last[w.stream]; w.source == sourceWatch {
+	if s := v.last[w.stream]; w.source == sourceWatch && !w.observed.Before(v.generation[w.stream]) {
 		s.rv = w.rv
 	}
 	return nil
@@ -453,6 +464,9 @@ func (v *verification) checkpoint(ctx context.Context) error {
 	}
 	v.counts.Checkpoints++
 	wrong := func(text string) error {
+		if there, err := v.record.hasCheckpoint(ctx, v.record.pool, info.Seq); err != nil || !there {
+			return err // it was thinned out meanwhile
+		}
 		return v.found(CheckCheckpoint, info.Seq, "checkpoint %d: %s", info.Seq, text)
 	}
 	found, err := v.record.usable(ctx, v.record.pool, info, Scope{})

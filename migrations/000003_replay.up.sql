@@ -381,6 +381,9 @@ DECLARE
 BEGIN
     SELECT h.* INTO head FROM kuberewind.record_heads h WHERE h.cluster = of_cluster;
     SELECT y.* INTO first FROM kuberewind.record_days y WHERE y.cluster = of_cluster ORDER BY y.day LIMIT 1;
+    IF by_time = statement_timestamp() THEN
+        by_time := greatest(by_time, head.observed_at); -- now is the end of the record, also where the recorder's clock is ahead
+    END IF;
     IF first.first_seq IS NULL THEN
         RAISE EXCEPTION 'the record of the cluster holds no delta yet' USING ERRCODE = 'invalid_parameter_value';
     ELSIF by_time < first.first_at OR by_seq < first.first_seq THEN
@@ -406,7 +409,7 @@ BEGIN
         at_time := by_time;
         seq_max := kuberewind.record_seq_at(of_cluster, by_time);
         -- A recorder that is alive commits at least every minute or so.
-        IF by_time > statement_timestamp() OR by_time > head.observed_at AND head.observed_at < statement_timestamp() - interval '5 minutes' THEN
+        IF by_time > head.observed_at AND (by_time > statement_timestamp() OR head.observed_at < statement_timestamp() - interval '5 minutes') THEN
             RAISE WARNING '% lies after the record, which ends at %: this is the last that is known', by_time, head.observed_at;
         END IF;
         SELECT p.* INTO note FROM kuberewind.record_pauses p WHERE p.cluster = of_cluster AND p.from_at <= by_time AND p.to_at > by_time LIMIT 1;
@@ -433,10 +436,15 @@ BEGIN
                 OR by_rv IS NOT NULL
                     AND (g.from_rv IS NULL OR (length(g.from_rv), g.from_rv COLLATE "C") < (length(by_rv), by_rv COLLATE "C"))
                     AND (g.to_rv IS NULL OR (length(g.to_rv), g.to_rv COLLATE "C") > (length(by_rv), by_rv COLLATE "C"))
-                OR by_rv IS NOT NULL AND g.cause = 'history_reversed')
+                OR by_rv IS NOT NULL AND g.cause = 'history_reversed' AND g.to_at IS NOT NULL)
             ORDER BY g.gap
         LOOP
-            IF by_rv IS NOT NULL AND note.cause = 'history_reversed' THEN
+            IF by_rv IS NOT NULL AND note.cause = 'history_reversed' AND note.to_at IS NOT NULL THEN
+                IF (length(by_rv), by_rv COLLATE "C") < (length(note.to_rv), note.to_rv COLLATE "C") THEN
+                    RAISE EXCEPTION 'resource version % of % counts since the server''s history went backwards at %, and what it was then is only known from % on',
+                        by_rv, s.label, note.to_at, note.to_rv
+                        USING ERRCODE = 'invalid_parameter_value', HINT = 'Name the instant by its time or seq.';
+                END IF;
                 SELECT max(b.last_seq) INTO old_seq FROM kuberewind.record_batches b
                 WHERE b.cluster = of_cluster AND b.batch = note.opened_batch - 1
                   AND b.observed_at <= coalesce(note.to_at, head.observed_at);
@@ -489,12 +497,21 @@ DECLARE
     pending bigint[] := ARRAY(SELECT o FROM unnest(objects) o ORDER BY o);
     found   bigint[];
     seq_end bigint := greatest(seq_max, caught_up);
+    partitions text[] := ARRAY(SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = 'kuberewind.deltas_data'::regclass);
     day     record;
     r       record;
     doc     jsonb;
 BEGIN
     FOR day IN SELECT y.* FROM kuberewind.record_days y WHERE y.cluster = of_cluster AND y.first_seq <= seq_end ORDER BY y.day DESC LOOP
         EXIT WHEN cardinality(pending) = 0 OR day.last_seq < pending[1];
+        -- A day without its partition looks like one on which nothing happened, and would give a version from before it. One that is
+        -- attached under another name is looked into.
+        IF to_char(day.day, '"deltas_p"YYYYMMDD') <> ALL (partitions) THEN
+            IF NOT EXISTS (SELECT FROM kuberewind.record_deltas x WHERE x.cluster = of_cluster AND x.observed_at BETWEEN day.first_at AND day.last_at) THEN
+                RAISE EXCEPTION 'the deltas of % (seq % to %) are not on record: is the partition of its day gone?', day.day, day.first_seq, day.last_seq
+                    USING ERRCODE = 'data_exception', HINT = 'Attach it again, or ask for an instant that does not need it.';
+            END IF;
+        END IF;
         -- For few, a look whether the day has anything of them costs a fifth of the query that folds.
         IF cardinality(pending) < 10 THEN
             CONTINUE WHEN NOT EXISTS (
@@ -532,6 +549,8 @@ BEGIN
             END IF;
             CONTINUE WHEN r.seq < r.newest;
             found := found || r.object_id;
+            object := doc;
+            doc := NULL;
             CONTINUE WHEN r.last_type = 3 OR (length(r.rv), r.rv COLLATE "C") > (length(at_rv), at_rv COLLATE "C");
             object_id := r.object_id;
             seq := r.seq;
@@ -539,9 +558,7 @@ BEGIN
             occurred_at := r.occurred_at;
             version := r.version;
             resource_version := r.rv;
-            object := doc;
             RETURN NEXT;
-            doc := NULL;
         END LOOP;
         IF cardinality(found) > 0 THEN
             pending := ARRAY(SELECT o FROM unnest(pending) o EXCEPT SELECT o FROM unnest(found) o ORDER BY 1);
@@ -592,7 +609,13 @@ BEGIN
         SELECT array_agg(l.object_id) INTO lives FROM kuberewind.record_lives l
         WHERE l.name = of_name AND l.namespace = coalesce(of_namespace, '') AND l.cluster = number AND l.stream = point.stream
           AND l.object_id <= greatest(point.seq_max, point.caught_up)
-          AND (by_rv IS NOT NULL OR l.deleted_seq IS NULL OR l.deleted_seq > point.seq_max);
+          AND (by_rv IS NOT NULL OR l.deleted_seq IS NULL OR l.deleted_seq > point.seq_max)
+          AND (point.caught_up <= point.seq_max OR NOT EXISTS ( -- another of its name has begun, so it has ended, although that may seem to be later
+            SELECT FROM kuberewind.record_lives n
+            JOIN kuberewind.record_deltas x ON x.cluster = n.cluster AND x.object_id = n.object_id
+            WHERE n.cluster = number AND n.stream = l.stream AND n.namespace = l.namespace AND n.name = l.name
+              AND n.object_id > greatest(l.object_id, point.seq_max) AND n.object_id <= point.caught_up
+              AND x.seq <= point.caught_up AND x.occurred_at <= point.at_time AND x.observed_at > point.at_time));
         CONTINUE WHEN lives IS NULL;
         SELECT f.object INTO answer
         FROM kuberewind.record_fold(number, lives, point.seq_max, point.caught_up, point.at_time, point.at_rv, point.old_seq) f
@@ -675,7 +698,13 @@ BEGIN
             SELECT l.object_id FROM kuberewind.record_lives l
             WHERE l.cluster = number AND l.stream = ANY (point.streams) AND l.object_id <= greatest(point.seq_max, point.caught_up)
               AND (by_rv IS NOT NULL OR l.deleted_seq IS NULL OR l.deleted_seq > point.seq_max)
-              AND (of_namespace IS NULL OR l.namespace = of_namespace));
+              AND (of_namespace IS NULL OR l.namespace = of_namespace)
+              AND (point.caught_up <= point.seq_max OR NOT EXISTS ( -- another of its name has begun, so it has ended, although that may seem to be later
+                SELECT FROM kuberewind.record_lives n
+                JOIN kuberewind.record_deltas x ON x.cluster = n.cluster AND x.object_id = n.object_id
+                WHERE n.cluster = number AND n.stream = l.stream AND n.namespace = l.namespace AND n.name = l.name
+                  AND n.object_id > greatest(l.object_id, point.seq_max) AND n.object_id <= point.caught_up
+                  AND x.seq <= point.caught_up AND x.occurred_at <= point.at_time AND x.observed_at > point.at_time)));
         RETURN QUERY
         SELECT s.api_group, f.version, s.resource, s.kind, l.namespace, l.name, l.uid, f.resource_version, f.object, f.seq, f.object_id, f.observed_at, f.occurred_at
         FROM kuberewind.record_fold(number, lives, point.seq_max, point.caught_up, point.at_time, point.at_rv, point.old_seq) f
@@ -721,6 +750,7 @@ AS $$
 DECLARE
     number  integer := kuberewind.record_cluster(cluster_name);
     streams integer[] := kuberewind.record_streams_of(number, of_group, of_resource, of_namespace, true);
+    partitions text[] := ARRAY(SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = 'kuberewind.deltas_data'::regclass);
     life    record;
     day     record;
     d       record;
@@ -762,6 +792,12 @@ BEGIN
                 patch := d.patch;
                 RETURN NEXT;
             END LOOP;
+            IF NOT FOUND AND to_char(day.day, '"deltas_p"YYYYMMDD') <> ALL (partitions) THEN
+                IF NOT EXISTS (SELECT FROM kuberewind.record_deltas x WHERE x.cluster = number AND x.observed_at BETWEEN day.first_at AND day.last_at) THEN
+                    RAISE WARNING 'the deltas of % (seq % to %) are not on record: is the partition of its day gone? Versions of that day are missing',
+                        day.day, day.first_seq, day.last_seq;
+                END IF;
+            END IF;
         END LOOP;
     END LOOP;
 END $$;

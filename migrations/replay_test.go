@@ -296,6 +296,8 @@ func TestResourceVersionsCountSinceTheHistoryWentBackwards(t *testing.T) {
 	require.Equal(t, string(later.doc), r.object("web", "rv:1003"))
 	require.Empty(t, r.object("lost", "rv:1004"))
 	require.Equal(t, string(versions[2].doc), r.object("web", "seq:3"))
+	require.Contains(t, r.fails("SELECT kuberewind.object_at('', 'apps', 'deployments', 'shop', 'web', 'rv:1001')"), "only known from 1002 on",
+		"of web the restored version is of 1001, and the last one before is beyond it")
 	require.Equal(t, []string{"web"}, column[string](t, r.reader, "SELECT name FROM kuberewind.snapshot_at('', 'rv:1003', NULL, 'deployments')"))
 }
 
@@ -370,6 +372,40 @@ func TestADamagedRowIsNamedAndOtherObjectsAreStillRead(t *testing.T) {
 
 	run(t, r.admin, "ALTER TABLE kuberewind.deltas_data DETACH PARTITION kuberewind.deltas_p20260301")
 	require.Contains(t, r.fails("SELECT kuberewind.object_at('', 'apps', 'deployments', 'shop', 'web', 'seq:3')"), "is the partition of its day gone?")
+}
+
+func TestADayWhosePartitionIsGoneIsAnErrorWhereItIsNeeded(t *testing.T) {
+	r, st, versions := small(t)
+	for n := range 2 {
+		r.now = day1.AddDate(0, 0, n+1)
+		versions = append(versions, r.made("shop", "web", "uid-1", fmt.Sprintf(`{"replicas":%d}`, 10+n)))
+		r.commit(watched(st, postgres.Updated, versions[3+n]))
+	}
+	quiet := r.made("shop", "quiet", "uid-2", `{}`)
+	r.commit(watched(st, postgres.Added, quiet))
+	run(t, r.admin, "ALTER TABLE kuberewind.deltas_data DETACH PARTITION kuberewind.deltas_p20260302")
+
+	gone := "the deltas of 2026-03-02 (seq 4 to 4) are not on record: is the partition of its day gone?"
+	for _, at := range []string{"seq:4", fmt.Sprint("rv:", versions[3].rv), "2026-03-02T23:00:00Z"} {
+		require.Contains(t, r.fails("SELECT kuberewind.object_at('', 'apps', 'deployments', 'shop', 'web', $1::text)", at), gone, at)
+		require.Contains(t, r.fails("SELECT kuberewind.snapshot_at('', $1::text, 'apps', 'deployments')", at), gone, at)
+	}
+	require.Equal(t, string(versions[2].doc), r.object("web", "seq:3"), "an instant before does not need it")
+	require.Equal(t, string(versions[4].doc), r.object("web", "now"), "nor does what has changed since")
+	require.Equal(t, string(quiet.doc), r.object("quiet", "now"), "nor what is younger")
+	r.said = nil
+	require.Equal(t, 4, one[int](t, r.reader, "SELECT count(*)::int FROM kuberewind.history('', 'apps', 'deployments', 'shop', 'web')"))
+	require.Contains(t, r.warned(), "WARNING: "+gone)
+}
+
+func TestNowIsTheEndOfTheRecordAlsoWhereTheRecordersClockIsAhead(t *testing.T) {
+	r, st, _ := small(t)
+	r.now = time.Now().UTC().Add(30 * time.Second)
+	ahead := r.made("shop", "web", "uid-1", `{"replicas":77}`)
+	r.commit(watched(st, postgres.Updated, ahead))
+	require.Equal(t, string(ahead.doc), r.object("web", "now"))
+	require.Empty(t, r.warned())
+	require.NotEqual(t, string(ahead.doc), r.object("web", "-0s1ms"), "an instant by time is what it says")
 }
 
 func TestWhatJSONBCannotHoldIsReadAsItStandsInObject(t *testing.T) {

@@ -1,0 +1,42 @@
+package history
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/kuberewind/kuberewind/internal/checkpoint"
+)
+
+// inherit notes the lives that began after the point's seq and belong to it. Whoever had the name before has ended, although that may
+// seem to be later: of an end that was caught up on there is often no evidence, and it is taken for the end of the pause.
+func (b *rebuilding) inherit(ctx context.Context, tx pgx.Tx, t *tail) error {
+	if b.point.Until <= b.point.Seq {
+		return nil
+	}
+	var ids []int64
+	for id, o := range t.objects {
+		if id > b.point.Seq && o.touched() {
+			ids = append(ids, id)
+		}
+	}
+	lives, err := b.identities(ctx, tx, ids)
+	for _, l := range lives {
+		b.heir(l)
+	}
+	return err
+}
+
+func (b *rebuilding) heir(l *Life) {
+	if b.heirs == nil {
+		b.heirs = make(map[checkpoint.Key]int64)
+	}
+	if l.Stream != nil {
+		b.heirs[keyOf(l)] = max(b.heirs[keyOf(l)], l.ObjectID)
+	}
+}
+
+// outlived reports whether a life has ended because another of its name began.
+func (b *rebuilding) outlived(l *Life) bool {
+	return l != nil && l.Stream != nil && b.heirs[keyOf(l)] > l.ObjectID
+}

@@ -1,0 +1,216 @@
+package history
+
+import (
+	"errors"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kuberewind/kuberewind/sink/postgres"
+)
+
+func TestNowIsTheEndOfTheRecordAlsoWhereTheRecordersClockIsAhead(t *testing.T) {
+	b := newBook(t, 1)
+	b.now = time.Now().UTC().Add(30 * time.Second).Truncate(time.Microsecond)
+	b.commit(b.set(0, "a", "x", `1`))
+	r := b.record(t)
+	p := resolved(t, r, Now(), Scope{})
+	require.Equal(t, int64(1), p.Seq)
+	require.Equal(t, b.now, p.Time)
+	require.Empty(t, p.Notes)
+	_, err := r.Resolve(t.Context(), Ago(0), Scope{})
+	require.ErrorIs(t, err, ErrBeforeRecord, "an instant by time is what it says")
+}
+
+func TestAResourceVersionIsFoundAsSoonAsItIsOnRecord(t *testing.T) {
+	b := newBook(t, 1)
+	b.commit(b.set(0, "a", "x", `1`))
+	r := b.record(t)
+	resolved(t, r, Now(), Scope{}) // remembers the streams for a moment
+	b.commit(b.set(0, "a", "x", `2`))
+	p := resolved(t, r, AtRV(strconv.Itoa(b.rv)), Scope{})
+	require.Empty(t, p.Notes)
+	got, _ := rebuilt(t, r, p, Scope{}, RebuildOptions{})
+	require.Equal(t, b.liveAt(bySeq(2)), got)
+}
+
+func TestARecordWithoutItsLastRowIsReadUpToTheRowBefore(t *testing.T) {
+	b := newBook(t, 1)
+	b.commit(b.set(0, "a", "x", `1`), b.set(0, "a", "y", `1`), b.set(0, "a", "x", `2`))
+	b.db.Exec(t, `DELETE FROM kuberewind.deltas_data WHERE seq = 3`)
+	r := b.record(t)
+	for _, at := range []Instant{Now(), AtSeq(3), AtRV("12"), AtRV("13")} {
+		got, _ := rebuilt(t, r, resolved(t, r, at, Scope{}), Scope{}, RebuildOptions{})
+		require.Equal(t, b.liveAt(bySeq(2)), got, "%s", at)
+	}
+	_, err := b.checkpointer(t, CheckpointOptions{}).MakeOne(t.Context())
+	require.NoError(t, err)
+	found, _ := findings(t, r)
+	require.NotEmpty(t, found, "it is Verify that says so")
+}
+
+func TestADamagedRowOfAnObjectThatWasDeletedAfterIsNotMissed(t *testing.T) {
+	b := newBook(t, 1)
+	b.commit(b.set(0, "a", "x", `1`), b.set(0, "a", "x", `2`))
+	stopped := b.now
+	b.pause(time.Hour)
+	gone := b.remove(0, "a", "x")
+	gone.Occurred = stopped.Add(10 * time.Minute)
+	b.commit(gone)
+	b.db.Exec(t, `UPDATE kuberewind.deltas_data SET patch = jsonb_set(patch, '{0,value}', '9') WHERE seq = 2`)
+	r := b.record(t)
+	got, _ := rebuilt(t, r, resolved(t, r, At(stopped.Add(20*time.Minute)), Scope{}), Scope{}, RebuildOptions{})
+	require.Empty(t, got)
+	_, err := r.Rebuild(t.Context(), resolved(t, r, At(stopped.Add(5*time.Minute)), Scope{}), Scope{}, RebuildOptions{}, func(Object) error { return nil })
+	var damaged *DamagedError
+	require.ErrorAs(t, err, &damaged, "while it lived it is")
+}
+
+func TestWhatWasCaughtUpOnOnADayThatIsGoneIsNotLeftOut(t *testing.T) {
+	b := newBook(t, 1)
+	b.commit(b.set(0, "a", "x", `1`))
+	stopped := b.now
+	b.pause(24 * time.Hour)
+	late := b.set(0, "a", "x", `2`)
+	late.Occurred = stopped.Add(time.Minute)
+	b.commit(late)
+	r := b.record(t)
+	p := resolved(t, r, At(stopped.Add(time.Hour)), Scope{})
+	b.db.Exec(t, `ALTER TABLE kuberewind.deltas_data DETACH PARTITION kuberewind.deltas_p20260311`)
+	_, err := r.Rebuild(t.Context(), p, Scope{}, RebuildOptions{}, func(Object) error { return nil })
+	var missing *MissingDayError
+	require.ErrorAs(t, err, &missing)
+}
+
+// The recorder's own connections are not left idle in a transaction for long, and a checkpoint rests within one.
+func TestACheckpointIsMadeAlsoWhereItRestsForLong(t *testing.T) {
+	b := newBook(t, 1)
+	var items []postgres.Item
+	for i := range 600 { // three blocks
+		items = append(items, b.set(0, "a", fmtName(i), `1`))
+	}
+	b.commit(items...)
+	config, err := pgxpool.ParseConfig(b.db.URL())
+	require.NoError(t, err)
+	config.ConnConfig.RuntimeParams["idle_in_transaction_session_timeout"] = "1ms"
+	pool, err := pgxpool.NewWithConfig(t.Context(), config)
+	require.NoError(t, err)
+	defer pool.Close()
+	_, err = NewCheckpointer(pool, Cluster{Number: 1, Name: "test"}, CheckpointOptions{Busy: 0.2}).MakeOne(t.Context())
+	require.NoError(t, err)
+}
+
+func TestACheckpointThatIsThinnedOutWhileItIsVerifiedIsNoFinding(t *testing.T) {
+	b := newBook(t, 1)
+	b.commit(b.set(0, "a", "x", `1`))
+	_, err := b.checkpointer(t, CheckpointOptions{}).MakeOne(t.Context())
+	require.NoError(t, err)
+	for i := range 2 * firstBatch {
+		b.commit(b.set(0, "a", "x", strconv.Itoa(i)))
+	}
+	_, err = b.checkpointer(t, CheckpointOptions{}).MakeOne(t.Context())
+	require.NoError(t, err)
+	r := b.record(t)
+	thin := func(Progress) {
+		b.db.Exec(t, `DELETE FROM kuberewind.checkpoints WHERE checkpoint > 1; DELETE FROM kuberewind.checkpoint_blocks WHERE checkpoint > 1`)
+	}
+	for f, err := range r.Verify(t.Context(), VerifyOptions{Progress: thin}) {
+		require.NoError(t, errors.Join(err, errors.New(f.Text)))
+	}
+}
+
+// reversed is a record of an etcd that was restored from a copy made at resource version 20, when it was at 53: the list after it, up to the seq
+// that is given, and nothing since.
+func reversed(t *testing.T) (b *book, list int64) {
+	b = newBook(t, 1)
+	b.commit(b.set(0, "a", "kept", `1`)) // 11
+	b.rv = 50
+	b.commit(b.set(0, "a", "lost", `1`), b.set(0, "a", "lost", `2`)) // 51, 52
+	_, err := b.checkpointer(t, CheckpointOptions{}).MakeOne(t.Context())
+	require.NoError(t, err)
+	b.commit(b.set(0, "a", "lost", `3`)) // 53
+	b.now = b.now.Add(time.Minute)
+	b.commit(postgres.Item{Stream: b.streams[0].ID(), Kind: postgres.Interrupted, Marker: postgres.Marker{Cause: CauseHistoryReversed}})
+	b.now = b.now.Add(time.Minute)
+	b.rv = 20
+	b.list(0, CauseHistoryReversed, postgres.SourceRelist, b.vanish(0, "a", "lost"))
+	return b, int64(len(b.pages))
+}
+
+func TestTheResourceVersionOfAStreamIsOfItsNewestGeneration(t *testing.T) {
+	b, list := reversed(t)
+	b.now = b.now.Add(time.Minute)
+	b.commit(b.set(0, "a", "kept", `2`)) // 21
+	b.commit(b.set(0, "a", "kept", `3`)) // 22
+	r := b.record(t)
+	for seq, want := range map[int64]string{3: "52", 4: "53", list: "20", list + 1: "21", list + 2: "22"} {
+		rv, err := r.StreamRV(t.Context(), resolved(t, r, AtSeq(seq), Scope{}), 1)
+		require.NoError(t, err)
+		require.Equal(t, want, rv, "seq %d", seq)
+	}
+}
+
+func TestNumbersThatWentBackWithTheServersHistoryAreNoFinding(t *testing.T) {
+	b, _ := reversed(t)
+	found, _ := findings(t, b.record(t))
+	require.Empty(t, found)
+}
+
+// What is deleted without grace gives no evidence of when: the end of the pause is taken for it. What was made under its name within the pause
+// does say when.
+func TestOfOneNameOneLifeIsLiveWithinAPause(t *testing.T) {
+	b := newBook(t, 1)
+	b.commit(b.set(0, "a", "x", `1`), b.set(0, "a", "y", `1`))
+	_, err := b.checkpointer(t, CheckpointOptions{}).MakeOne(t.Context())
+	require.NoError(t, err)
+	b.commit(b.set(0, "a", "z", `1`))
+	stopped := b.now
+	b.pause(time.Hour)
+	late := func(it postgres.Item, minutes int) postgres.Item {
+		it.Occurred = stopped.Add(time.Duration(minutes) * time.Minute)
+		return it
+	}
+	b.commit(
+		late(b.remove(0, "a", "x"), 60), late(b.set(0, "a", "x", `2`), 10),
+		late(b.remove(0, "a", "z"), 60), late(b.set(0, "a", "z", `2`), 10), late(b.remove(0, "a", "z"), 15))
+	again := b.pages[4].thing
+	b.now = b.now.Add(time.Hour)
+	b.commit(b.set(0, "a", "end", `1`))
+	r := b.record(t)
+	want := map[string]string{"1 a/x": string(again.doc), "1 a/y": string(b.pages[1].thing.doc)}
+	at := At(stopped.Add(20 * time.Minute))
+	for _, o := range []RebuildOptions{{}, {NoCheckpoint: true}} {
+		got, _ := rebuilt(t, r, resolved(t, r, at, Scope{}), Scope{}, o)
+		require.Equal(t, want, got)
+	}
+	for _, sql := range []string{
+		`SELECT (object ->> 'spec')::int FROM kuberewind.snapshot_at('', $1::text) WHERE name <> 'y'`,
+		`SELECT (kuberewind.object_at('', NULL, 'things0', 'a', 'x', $1::text) ->> 'spec')::int`,
+	} {
+		rows, err := r.Pool().Query(t.Context(), sql, at.String())
+		require.NoError(t, err)
+		specs, err := pgx.CollectRows(rows, pgx.RowTo[int])
+		require.NoError(t, err)
+		require.Equal(t, []int{2}, specs, sql)
+	}
+
+	// Who watches on from there must not be told that the earlier life ended: it would take that for the end of the one that it has.
+	l := NewListWatch(r, ListWatchOptions{Resource: schema.GroupVersionResource{Group: "example.com", Resource: "things0"}, PlayerOptions: PlayerOptions{From: at}})
+	list, err := l.ListWithContext(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	require.Len(t, list.(*unstructured.UnstructuredList).Items, 2)
+	w, err := l.WatchWithContext(t.Context(), metav1.ListOptions{ResourceVersion: list.(*unstructured.UnstructuredList).GetResourceVersion()})
+	require.NoError(t, err)
+	defer w.Stop()
+	event := <-w.ResultChan()
+	require.Equal(t, watch.Added, event.Type)
+	require.Equal(t, "end", event.Object.(*unstructured.Unstructured).GetName())
+}
