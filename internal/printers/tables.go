@@ -1,9 +1,11 @@
 package printers
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -60,7 +62,26 @@ func (t *Tables) Make(resource schema.GroupResource, objects iter.Seq2[string, [
 		row.Object = runtime.RawExtension{Object: object}
 		table.Rows = append(table.Rows, row)
 	}
+	if resource == flowSchemas {
+		byPrecedence(table)
+	}
 	return table, nil
+}
+
+var flowSchemas = schema.GroupResource{Group: "flowcontrol.apiserver.k8s.io", Resource: "flowschemas"}
+
+// byPrecedence puts FlowSchemas in the order in which the server tries them, as its printer of their list does: theirs is the only one
+// that does not keep the order of the list.
+func byPrecedence(table *metav1.Table) {
+	column := slices.IndexFunc(table.ColumnDefinitions, func(c metav1.TableColumnDefinition) bool { return c.Name == "MatchingPrecedence" })
+	if column < 0 {
+		return
+	}
+	slices.SortStableFunc(table.Rows, func(a, b metav1.TableRow) int {
+		x, _ := a.Cells[column].(int64)
+		y, _ := b.Cells[column].(int64)
+		return cmp.Compare(x, y)
+	})
 }
 
 // row falls back on name and age where the printer of the kind fails, or has other columns than the table.

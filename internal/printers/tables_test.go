@@ -89,6 +89,26 @@ func TestWhatThePrintersDoNotKnowHasARowAllTheSame(t *testing.T) {
 	require.Equal(t, map[string]string{"Name": "a", "Created At": "2020-01-02T11:00:00Z"}, role, "as the API server has it")
 }
 
+func TestFlowSchemasStandInTheOrderInWhichTheyAreTried(t *testing.T) {
+	names := []string{"catch-all", "exempt", "probes"}
+	precedences := []int{10000, 1, 2}
+	objects := func(yield func(string, []byte) bool) {
+		for i, name := range names {
+			if !yield(name, fmt.Appendf(nil, `{"apiVersion":"flowcontrol.apiserver.k8s.io/v1","kind":"FlowSchema","metadata":{"name":%q},"spec":{"matchingPrecedence":%d,
+				"priorityLevelConfiguration":{"name":"exempt"}}}`, name, precedences[i])) {
+				return
+			}
+		}
+	}
+	table, err := printers.New(instant, nil).Make(schema.GroupResource{Group: "flowcontrol.apiserver.k8s.io", Resource: "flowschemas"}, objects, metav1.IncludeMetadata)
+	require.NoError(t, err)
+	var got []any
+	for _, row := range table.Rows {
+		got = append(got, row.Cells[0])
+	}
+	require.Equal(t, []any{"exempt", "probes", "catch-all"}, got)
+}
+
 func TestTheNumberOfHashedValuesIsShown(t *testing.T) {
 	secret := row(t, core("secrets"), "", `{"apiVersion":"v1","kind":"Secret","type":"Opaque","metadata":{"name":"a"},"data":{"x":"hmac-sha256:00","y":"eA=="}}`)
 	require.Equal(t, "Opaque", secret["Type"])

@@ -138,7 +138,7 @@ func (r *coverageReport) summary() string {
 	}
 	text := fmt.Sprintf("%d resources are complete from their first list on", complete)
 	if r.Complete {
-		text = fmt.Sprintf("Complete: %d resources, each from its first list on", complete)
+		text = fmt.Sprintf("Complete: %s, each from its first list on", counted(complete, "resource"))
 	}
 	if holes > 0 {
 		text += fmt.Sprintf(", %d with gaps", holes)

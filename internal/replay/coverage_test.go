@@ -21,6 +21,7 @@ Pause from 2026-03-10T12:12:00.000Z to 2026-03-10T12:20:00.000Z, after seq 14: t
 1 resources are complete from their first list on, 1 with gaps; the recorder paused once.
 `, got.out)
 	require.Equal(t, 1, b.replayed(t, "coverage", "--fail-if-incomplete").code)
+	require.Contains(t, b.replayed(t, "coverage", "secrets").out, "Complete: 1 resource, each from its first list on")
 	require.Zero(t, b.replayed(t, "coverage", "--fail-if-incomplete", "--since", "2026-03-10T12:11:00Z").code)
 	require.Zero(t, b.replayed(t, "coverage", "--fail-if-incomplete", "secrets").code)
 	require.Equal(t, 1, b.replayed(t, "coverage", "--fail-if-incomplete", "secrets", "--until", "now").code, "the record ends before")

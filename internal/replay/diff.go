@@ -91,12 +91,9 @@ func (d *diffCommand) run(cmd *cobra.Command, args []string) error {
 	if err := d.validate(cmd); err != nil {
 		return err
 	}
-	namespace, _, err := d.env.Namespace()
+	namespace, err := d.env.Namespace(d.allNamespaces)
 	if err != nil {
 		return err
-	}
-	if d.allNamespaces {
-		namespace = ""
 	}
 	rec, err := d.env.Open(cmd.Context())
 	if err != nil {
@@ -162,7 +159,7 @@ func (d *diffCommand) answer(ctx context.Context, rec *Record, args []string, na
 	if err != nil {
 		return false, err
 	}
-	c := newCompared(d.env, rec, selects)
+	c := newCompared(d.env, rec, selects, targets)
 	for _, s := range scopesOf(targets, namespace) {
 		if err := c.read(ctx, from, to, s); err != nil {
 			return false, err
@@ -176,7 +173,7 @@ func (d *diffCommand) answer(ctx context.Context, rec *Record, args []string, na
 	if err := p.print(differences, c.onlyBookkeeping); err != nil {
 		return false, err
 	}
-	return len(differences) > 0, c.damage()
+	return len(differences) > 0, errors.Join(c.damage(), c.chosen.missing("at either instant"))
 }
 
 // targets are what is compared, by the names that it had at the later instant.

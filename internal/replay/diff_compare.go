@@ -20,6 +20,7 @@ type compared struct {
 	env     *Env
 	rec     *Record
 	selects selector
+	chosen  *chosen
 
 	mu              sync.Mutex // protects what follows
 	before          map[int64]*side
@@ -35,8 +36,8 @@ type side struct {
 	packed         []byte // s2
 }
 
-func newCompared(e *Env, rec *Record, selects selector) *compared {
-	return &compared{env: e, rec: rec, selects: selects, before: map[int64]*side{}, after: map[int64]*side{}, broken: map[int64]*history.DamagedError{}}
+func newCompared(e *Env, rec *Record, selects selector, targets []Target) *compared {
+	return &compared{env: e, rec: rec, selects: selects, chosen: newChosen(targets), before: map[int64]*side{}, after: map[int64]*side{}, broken: map[int64]*history.DamagedError{}}
 }
 
 func pack(o *history.Object) *side {
@@ -87,7 +88,12 @@ func (c *compared) second(o history.Object) error {
 func (c *compared) rebuild(ctx context.Context, point history.Point, scope history.Scope, emit func(history.Object) error) error {
 	progress := c.env.progress("rebuilding the cluster at " + point.Instant.String())
 	defer progress.end()
-	stats, err := c.rec.Rebuild(ctx, point, scope, history.RebuildOptions{Damaged: c.noteDamage, Progress: progress.tell}, emit)
+	stats, err := c.rec.Rebuild(ctx, point, scope, history.RebuildOptions{Damaged: c.noteDamage, Progress: progress.tell}, func(o history.Object) error {
+		if !c.chosen.has(o.Stream.GroupResource(), o.Name) {
+			return nil
+		}
+		return emit(o)
+	})
 	if err != nil {
 		return err
 	}
@@ -96,6 +102,9 @@ func (c *compared) rebuild(ctx context.Context, point history.Point, scope histo
 }
 
 func (c *compared) noteDamage(d *history.DamagedError) {
+	if d.Stream != nil && !c.chosen.has(d.Stream.GroupResource(), d.Name) {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.broken[d.ObjectID] = d

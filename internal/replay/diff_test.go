@@ -2,6 +2,7 @@ package replay
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -58,6 +59,18 @@ func TestADiffIsOfWhatIsAskedFor(t *testing.T) {
 	require.Contains(t, b.replayed(t, "diff", "-A", "--from", "seq:14", "--to", "2026-03-10T12:15:00Z").err, "no recorder ran from")
 }
 
+func TestADiffOfManyNamesIsOfTheseNames(t *testing.T) {
+	b := story(t)
+	args := []string{"diff", "-o", "name", "-n", "shop", "--from", "seq:3", "configmaps", "settings"}
+	for n := range maxNames {
+		args = append(args, fmt.Sprintf("none-%d", n))
+	}
+	got := b.replayed(t, args...)
+	require.Equal(t, "~ configmaps shop/settings\n", got.out, "and not what else there is of the type")
+	require.Equal(t, 2, got.code)
+	require.Equal(t, maxNames, strings.Count(got.err, "was not there at either instant"), got.err)
+}
+
 func TestTheFormsOfADiff(t *testing.T) {
 	b := story(t)
 	got := b.replayed(t, "diff", "-n", "shop", "--from", "seq:3", "--to", "seq:5", "-u")
@@ -103,16 +116,18 @@ total              3       2         1
 func TestTroubleOfADiffIsNotADifference(t *testing.T) {
 	b := story(t)
 	for args, want := range map[string]string{
-		"-A":                                "say from which instant on",
-		"-A --from x":                       "--from: not an instant",
-		"-A --from seq:1 --to x":            "--to: not an instant",
-		"-A --from 2020-01-01T00:00:00Z":    "before the record began",
-		"widgets -A --from seq:1":           "the server doesn't have a resource type",
-		"-A --from seq:1 --nothing":         "unknown flag: --nothing",
-		"-A --from seq:1 -o xml":            "none of text, json, name, unified, stat",
-		"-A --from seq:1 -u -o json":        "exclude each other",
-		"-A --from seq:1 -l a=b=c":          "",
-		"-A --from seq:1 --cluster another": "another",
+		"-A":                                   "say from which instant on",
+		"-A --from x":                          "--from: not an instant",
+		"-A --from seq:1 --to x":               "--to: not an instant",
+		"-A --from 2020-01-01T00:00:00Z":       "before the record began",
+		"widgets -A --from seq:1":              "the server doesn't have a resource type",
+		"-A --from seq:1 --nothing":            "unknown flag: --nothing",
+		"configmaps/none -n shop --from seq:1": `configmaps "none" was not there at either instant`,
+		", -A --from seq:1":                    `the server doesn't have a resource type ""`,
+		"-A --from seq:1 -o xml":               "none of text, json, name, unified, stat",
+		"-A --from seq:1 -u -o json":           "exclude each other",
+		"-A --from seq:1 -l a=b=c":             "",
+		"-A --from seq:1 --cluster another":    "another",
 	} {
 		t.Run(args, func(t *testing.T) {
 			got := b.replayed(t, append([]string{"diff"}, strings.Fields(args)...)...)

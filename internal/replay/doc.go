@@ -8,8 +8,9 @@
 //   - The answer is standard output; notes (gaps, estimates, the end of the record), progress and errors are standard error. A note is
 //     printed once.
 //   - What cannot be folded is named by its seq, the rest is answered, and the exit code says that not all is there.
-//   - SIGINT and SIGTERM end a command at once, with 130 and 143. What was printed until then is whole lines of a table, but may be
-//     half of a JSON or YAML text: nothing is printed before it is complete, except by snapshot and by what follows the record.
+//   - SIGINT and SIGTERM end a command at once, with 130 and 143; of log --follow they are the end, with 0. What was printed until then
+//     is whole lines of a table, but may be half of a JSON or YAML text: nothing is printed before it is complete, except by snapshot
+//     and by what follows the record.
 //
 // # What it rejects, and why
 //

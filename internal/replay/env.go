@@ -78,13 +78,20 @@ func (e *Env) explainOpen(err error) error {
 	return fmt.Errorf("database %s: %w", config.MaskURL(e.Database), err)
 }
 
-// Namespace is that of --namespace, else of the kubeconfig's context, else default. explicit: --namespace says it.
-func (e *Env) Namespace() (name string, explicit bool, err error) {
-	name, explicit, err = e.Config.ToRawKubeConfigLoader().Namespace()
-	if err != nil {
-		return "", false, fmt.Errorf("the namespace of the current context: %w; name one with -n, or use -A", err)
+// Namespace is that of --namespace, else of the kubeconfig's context, else default; "" for all. A kubeconfig that cannot be read is in
+// nobody's way who does not need it.
+func (e *Env) Namespace(all bool) (string, error) {
+	if all {
+		return "", nil
 	}
-	return name, explicit, nil
+	if named := *e.Config.Namespace; named != "" {
+		return named, nil
+	}
+	name, _, err := e.Config.ToRawKubeConfigLoader().Namespace()
+	if err != nil {
+		return "", fmt.Errorf("the namespace of the current context: %w; name one with -n, or use -A", err)
+	}
+	return name, nil
 }
 
 // Notes prints notes on standard error, each once.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -81,7 +82,10 @@ func loadSettings(flags *pflag.FlagSet, environ []string) (Settings, error) {
 			}
 		}
 	}
-	s := Settings{Database: v.GetString("database"), DataDir: v.GetString("data-dir"), Cluster: v.GetString("cluster"), Quiet: v.GetBool("quiet")}
+	s := Settings{Database: v.GetString("database"), DataDir: v.GetString("data-dir"), Cluster: v.GetString("cluster")}
+	if s.Quiet, err = strconv.ParseBool(v.GetString("quiet")); err != nil {
+		return s, fmt.Errorf("quiet is %q: it must be true or false", v.GetString("quiet"))
+	}
 	if s.Database == "" {
 		return s, errors.New("database is empty: name the PostgreSQL URL of the record, or " + config.Embedded)
 	}

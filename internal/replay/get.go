@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,11 +10,13 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	kubectlget "k8s.io/kubectl/pkg/cmd/get"
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 
@@ -77,12 +80,9 @@ func (g *getCommand) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	namespace, _, err := g.env.Namespace()
+	namespace, err := g.env.Namespace(g.allNamespaces)
 	if err != nil {
 		return err
-	}
-	if g.allNamespaces {
-		namespace = ""
 	}
 	ctx := cmd.Context()
 	rec, err := g.env.Open(ctx)
@@ -123,7 +123,7 @@ func (g *getCommand) answer(cmd *cobra.Command, rec *Record, args []string, inst
 		return err
 	}
 	transport := &transport{ctx: ctx, view: view, index: index}
-	factory := cmdutil.NewFactory(&recordGetter{env: g.env, catalog: view.catalog, transport: transport})
+	factory := cmdutil.NewFactory(&recordGetter{namespace: namespace, catalog: view.catalog, transport: transport})
 	g.kubectl.IOStreams = genericiooptions.IOStreams{In: g.env.IOStreams.In, Out: &untilDone{ctx, g.env.IOStreams.Out}, ErrOut: g.env.IOStreams.ErrOut}
 	if err := g.kubectl.Complete(factory, cmd, args); err != nil {
 		return err
@@ -153,7 +153,7 @@ func (w *untilDone) Write(text []byte) (int, error) {
 
 // recordGetter is what kubectl's code gets its clients from: they ask the record.
 type recordGetter struct {
-	env       *Env
+	namespace string // "" for all
 	catalog   *Catalog
 	transport http.RoundTripper
 }
@@ -174,7 +174,8 @@ func (g *recordGetter) ToDiscoveryClient() (discovery.CachedDiscoveryInterface, 
 // ToRESTMapper knows what was served at the instant.
 func (g *recordGetter) ToRESTMapper() (meta.RESTMapper, error) { return g.catalog.mapper, nil }
 
-// ToRawKubeConfigLoader knows the namespace.
+// ToRawKubeConfigLoader knows the namespace, and reads no file. Where all are asked for, kubectl asks for one and does not use it.
 func (g *recordGetter) ToRawKubeConfigLoader() clientcmd.ClientConfig {
-	return g.env.Config.ToRawKubeConfigLoader()
+	context := clientcmdapi.Context{Namespace: cmp.Or(g.namespace, metav1.NamespaceDefault)}
+	return clientcmd.NewDefaultClientConfig(*clientcmdapi.NewConfig(), &clientcmd.ConfigOverrides{Context: context})
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -171,7 +173,9 @@ func TestWhatCannotBeAnsweredSaysWhatToDo(t *testing.T) {
 		{"pods nobody -n shop", `Error from server (NotFound): pods "nobody" not found`},
 		{"pods nobody -n nowhere", `Error from server (NotFound): namespaces "nowhere" not found`},
 		{"pods,widgets web", "a name goes with one type"},
-		{"pods/web widgets", "is no TYPE/NAME"},
+		{"pods/web widgets", `"widgets" is no TYPE/NAME, as other arguments are`},
+		{"pods/", `"pods/" is no TYPE/NAME: one type, one slash, one name`},
+		{"pods,", `the server doesn't have a resource type ""`},
 		{"", "say which type of resource to get"},
 		{"pods --cluster other", "it holds test"},
 		{"pods --nonsense", "See 'replay get --help' for usage"},
@@ -235,6 +239,39 @@ func TestASnapshotForKubectlApplyHasWhatAnotherClusterTakes(t *testing.T) {
 		require.NotContains(t, items, gone)
 	}
 	require.Contains(t, got.err, "apply twice")
+}
+
+func TestASnapshotOfManyNamesHasTheseAndNamesThoseThatThereWereNot(t *testing.T) {
+	h := newHarbour(t)
+	args := []string{"snapshot", "-n", "shop", "--at", at("12:04"), "pods", "web"}
+	for n := range maxNames {
+		args = append(args, fmt.Sprintf("none-%d", n))
+	}
+	got := h.replayed(t, args...)
+	require.Equal(t, 1, got.code)
+	require.Contains(t, got.out, podUID)
+	require.NotContains(t, got.out, otherUID)
+	require.Equal(t, maxNames, strings.Count(got.err, "was not there at"), got.err)
+	require.Zero(t, h.replayed(t, "snapshot", "-n", "shop", "--at", at("12:04"), "pods/web").code)
+}
+
+func TestAKubeconfigThatCannotBeReadIsInNobodysWayWhoNamesTheNamespace(t *testing.T) {
+	h := newHarbour(t)
+	broken := filepath.Join(t.TempDir(), "kubeconfig")
+	require.NoError(t, os.WriteFile(broken, []byte("no kubeconfig"), 0o600))
+	for _, c := range []struct{ question, want string }{
+		{"get pods -A -o name --at " + at("12:04"), "pod/other\npod/web\n"},
+		{"get pods -n shop -o name --at " + at("12:04"), "pod/other\npod/web\n"},
+		{"diff -A pods -o name --from " + at("12:04") + " --to " + at("12:04"), ""},
+		{"log -n shop deployments --since " + at("12:04") + " --until " + at("12:04"), ""},
+	} {
+		got := h.replayed(t, append(strings.Fields(c.question), "--kubeconfig", broken)...)
+		require.Zero(t, got.code, "%s: %s", c.question, got.err)
+		require.Equal(t, c.want, got.out, c.question)
+	}
+	got := h.replayed(t, "get", "pods", "--kubeconfig", broken)
+	require.Equal(t, 1, got.code)
+	require.Contains(t, got.err, "name one with -n, or use -A")
 }
 
 func TestASnapshotSaysWhatCannotBeWritten(t *testing.T) {

@@ -21,6 +21,7 @@ type view struct {
 	catalog *Catalog
 	point   history.Point
 	objects *indexer.Snapshot
+	chosen  *chosen
 
 	mu      sync.Mutex // protects what follows
 	damaged map[objectKey]*history.DamagedError
@@ -66,7 +67,7 @@ func (e *Env) look(ctx context.Context, rec *Record, at history.Instant, args []
 	}
 	return &view{
 		env: e, rec: rec, catalog: catalog, point: point, damaged: map[objectKey]*history.DamagedError{},
-		objects: indexer.NewSnapshot(nil, indexer.Options{}),
+		objects: indexer.NewSnapshot(nil, indexer.Options{}), chosen: newChosen(targets),
 	}, targets, nil
 }
 
@@ -109,6 +110,9 @@ func (v *view) load(ctx context.Context, targets []Target, namespace string) err
 }
 
 func (v *view) keep(o history.Object) error {
+	if !v.chosen.has(o.Stream.GroupResource(), o.Name) {
+		return nil
+	}
 	return v.objects.Add(o.Stream.GroupResource(), o.Doc)
 }
 
@@ -133,6 +137,9 @@ func (v *view) noteDamage(d *history.DamagedError) {
 	}
 	if d.Stream != nil {
 		key.resource = d.Stream.GroupResource()
+		if !v.chosen.has(key.resource, d.Name) {
+			return
+		}
 	}
 	v.damaged[key] = d
 }
@@ -156,7 +163,7 @@ func (v *view) damage() error {
 // maxNames is how many names are looked up one by one; with more, all objects of the resource are read.
 const maxNames = 20
 
-// scopesOf joins targets into as few readings as there can be.
+// scopesOf joins targets into as few readings as there can be. They may give more than the targets name: chosen tells.
 func scopesOf(targets []Target, namespace string) []history.Scope {
 	var scopes []history.Scope
 	all := map[bool]*history.Scope{}

@@ -37,6 +37,9 @@ is. What the server counts on its own (metadata.managedFields, resourceVersion a
 out unless --all-fields or --path asks for it. So are, in a log without a name, objects that were only found or stored again
 (--type Sync has them).
 
+A watch does not say who deleted an object: what is known is who wrote it last, which is also the manager of a Deleted in -o json and
+for --manager.
+
 A ~ before a time says that it is an estimate. Gaps and pauses of the record are lines of the log, where they fall.
 
 -o json prints one object a line: cluster, seq, observedAt, occurredAt, estimated, type (Added, Updated, Deleted, Sync), source
@@ -106,12 +109,9 @@ func (l *logCommand) run(cmd *cobra.Command, args []string) error {
 	if err := l.validate(cmd); err != nil {
 		return err
 	}
-	namespace, _, err := l.env.Namespace()
+	namespace, err := l.env.Namespace(l.allNamespaces)
 	if err != nil {
 		return err
-	}
-	if l.allNamespaces {
-		namespace = ""
 	}
 	rec, err := l.env.Open(cmd.Context())
 	if err != nil {
@@ -176,7 +176,7 @@ func deltaTypes(names []string) ([]cache.DeltaType, error) {
 func (l *logCommand) answer(ctx context.Context, rec *Record, args []string, namespace string) error {
 	at, _, err := l.env.timeOf(ctx, rec, l.bounds.until)
 	if err != nil {
-		return err
+		return fmt.Errorf("--until: %w", err)
 	}
 	catalog, err := l.env.Catalog(ctx, rec, at)
 	if err != nil {

@@ -30,6 +30,7 @@ type interruptions struct {
 type interruption struct {
 	at    time.Time
 	after int64 // seq, 0 if it is known by its time only
+	began int32 // stream whose recording began, which comes before all of its deltas; 0 for none
 	remark
 }
 
@@ -75,7 +76,7 @@ func (i *interruptions) add(n interruption) {
 func (i *interruptions) gap(g *history.Gap) interruption {
 	n := interruption{at: g.FromAt, remark: remark{Kind: "gap", Group: g.Stream.Group, Resource: g.Stream.Resource, From: g.FromAt, To: g.ToAt}}
 	if g.FromAt.IsZero() {
-		n.Kind, n.at, n.From = "began", g.ToAt, g.ToAt
+		n.Kind, n.at, n.From, n.began = "began", g.ToAt, g.ToAt, g.Stream.ID
 		n.Text = fmt.Sprintf("%s recorded from %s on", g.Stream, i.printer.stamp(g.ToAt))
 		if g.ToAt.IsZero() {
 			n.at, n.From = g.Stream.StartedAt, g.Stream.StartedAt
@@ -126,20 +127,26 @@ func (i *interruptions) before(ctx context.Context, d *history.Delta, give func(
 			return err
 		}
 	}
-	due := 0
-	for due < len(i.waiting) && i.waiting[due].isBefore(d) {
-		due++
-	}
-	err := i.print(i.waiting[:due], give)
-	i.waiting = i.waiting[due:]
-	return err
+	var due []interruption
+	i.waiting = slices.DeleteFunc(i.waiting, func(n interruption) bool {
+		before := n.isBefore(d)
+		if before {
+			due = append(due, n)
+		}
+		return before
+	})
+	return i.print(due, give)
 }
 
 func (n *interruption) isBefore(d *history.Delta) bool {
-	if n.after > 0 {
+	switch {
+	case n.after > 0:
 		return n.after < d.Seq
+	case n.began != 0 && n.began == d.Stream.ID:
+		return true // What the list held was observed a little before the list had ended.
+	default:
+		return n.at.Before(d.ObservedAt) // A gap begins with the last delta before it.
 	}
-	return !n.at.After(d.ObservedAt)
 }
 
 // rest prints what comes after the last delta.
@@ -150,7 +157,6 @@ func (i *interruptions) rest(give func(func() error) error) error {
 }
 
 func (i *interruptions) print(due []interruption, give func(func() error) error) error {
-	due = slices.Clone(due)
 	if i.brief {
 		due = joined(due, i.printer)
 	}

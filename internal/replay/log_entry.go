@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/client-go/tools/cache"
+
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/patch"
 )
@@ -146,11 +148,8 @@ func (p *logPrinter) head(e *entry) string {
 	if e.Estimated {
 		mark = "~"
 	}
-	by := e.Manager
-	if e.Subresource != "" {
-		by += "/" + e.Subresource
-	}
-	if by == "" {
+	by := writer(e.Manager, e.Subresource)
+	if by == "" || e.Type == string(cache.Deleted) { // Who deletes leaves no entry.
 		by = "-"
 	}
 	head := fmt.Sprintf("%s%s  %-*s  ", mark, p.stamp(e.OccurredAt), typeWidth, e.Type)

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
@@ -24,7 +25,7 @@ const webLog = `Deployment shop/web  uid 00000001-0000-4000-8000-000000000000  (
  2026-03-10T12:03:00.000Z  Updated  helm                      + metadata.labels.app=web
     spec.template.spec.containers[web].image nginx:1.25 → nginx:1.27
  2026-03-10T12:04:00.000Z  Updated  helm                      nothing but metadata.managedFields
- 2026-03-10T12:07:00.000Z  Deleted  kubectl                   deleted
+ 2026-03-10T12:07:00.000Z  Deleted  -                         deleted; last written by kubectl
 
 Deployment shop/web  uid 00000002-0000-4000-8000-000000000000  (life 2 of 2)
  2026-03-10T12:08:00.000Z  Added    helm                      created
@@ -46,7 +47,7 @@ func TestTheLogOfANamespaceHasGapsAndPausesWhereTheyFall(t *testing.T) {
 	require.Zero(t, got.code, got.err)
 	require.Equal(t, `-- gap: of configmaps, versions may have been missed from 2026-03-10T12:00:00.000Z to 2026-03-10T12:11:00.000Z: expired (too old); a list then showed 0 new, 1 changed, 1 vanished, 0 unchanged
  2026-03-10T12:06:00.000Z  Updated  Secret shop/creds                     kubectl                   data.password changed
- 2026-03-10T12:07:00.000Z  Deleted  Deployment shop/web                   kubectl                   deleted
+ 2026-03-10T12:07:00.000Z  Deleted  Deployment shop/web                   -                         deleted; last written by kubectl
  2026-03-10T12:08:00.000Z  Added    Deployment shop/web                   helm                      created
  2026-03-10T12:11:00.000Z  Sync     ConfigMap shop/settings               kubectl                   found changed by a list after a gap
     data.mode slow → fast
@@ -150,7 +151,8 @@ func TestWhatCannotBeMeantIsRefused(t *testing.T) {
 		"log -A --since seq:9 --until seq:3": "--since seq:9 is after --until seq:3",
 		"log -A --since 2026-03-10T12:10:00Z --until 2026-03-10T12:05:00Z": "--since 2026-03-10T12:10:00Z is after --until",
 		"log deployment/web -n shop --since rv:111 --until rv:105":         "--since rv:111 is after --until rv:105",
-		"log -A --until 2020-01-01T00:00:00Z":                              "before the record began",
+		"log -A --until 2020-01-01T00:00:00Z":                              "--until: ",
+		"log , -A":                                                         `the server doesn't have a resource type ""`,
 		"log -A -f --until now":                                            "--follow has no end",
 		"log -A -o yaml":                                                   `--output "yaml" is none of text, wide, json`,
 		"log deployment/web configmap/settings -n shop -f":                 "--follow takes one object",
@@ -175,6 +177,42 @@ func TestBeforeTheRecordBeganThereIsNothingToShow(t *testing.T) {
 	require.Contains(t, got.err, "the record begins at")
 	found, _ := seqs(t, got.out)
 	require.Len(t, found, 13)
+}
+
+func TestWhereARecordingOrAGapBeginsIsALineBetweenTheDeltas(t *testing.T) {
+	b := newBook(t)
+	settings := b.object("configmaps", "shop", "settings", settingsUID, "kubectl", "", `,"data":{"mode":"slow"}`)
+	first := b.item("configmaps", postgres.Sync, postgres.SourceList, settings)
+	first.Observed = b.now
+	b.now = b.now.Add(time.Millisecond) // A list ends after what it held was observed.
+	b.listed("configmaps", "first_list", postgres.SourceList, postgres.Marker{}, first)
+	b.at("12:02")
+	b.write(postgres.Updated, "configmaps", b.object("configmaps", "shop", "settings", settingsUID, "kubectl", "", `,"data":{"mode":"fast"}`))
+	b.commit(postgres.Item{Stream: b.streams["configmaps"].ID(), Kind: postgres.Interrupted, Marker: postgres.Marker{Cause: "expired", Detail: "too old"}})
+
+	got := b.replayed(t, "log", "configmap/settings", "-n", "shop", "-o", "json")
+	require.Zero(t, got.code, got.err)
+	var kinds []string
+	for line := range strings.Lines(got.out) {
+		var e struct {
+			Type string
+			Note *remark
+		}
+		require.NoError(t, json.Unmarshal([]byte(line), &e))
+		if e.Note != nil {
+			e.Type = e.Note.Kind
+		}
+		kinds = append(kinds, e.Type)
+	}
+	require.Equal(t, []string{"began", "Sync", "Updated", "gap"}, kinds)
+}
+
+func TestALogOfNothingSaysSo(t *testing.T) {
+	got := story(t).replayed(t, "log", "-n", "nowhere", "--path", "spec.replicas", "--since", "seq:1")
+	require.Zero(t, got.code)
+	require.Contains(t, got.err, "nothing of what was asked for changed in that time")
+	got = story(t).replayed(t, "log", "-n", "shop", "--since", "seq:1")
+	require.NotContains(t, got.err, "nothing of what was asked for")
 }
 
 // damage changes a row as nobody is meant to.

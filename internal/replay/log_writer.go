@@ -270,6 +270,9 @@ func (w *logWriter) finish(ended error) error {
 	if w.newestFirst && w.limit == 0 && w.shown > w.deltas {
 		w.env.Note(fmt.Sprintf("%d older deltas are not shown; --limit says how many are", w.shown-w.deltas))
 	}
+	if w.shown == 0 && w.quieted == 0 && len(w.damaged) == 0 && !w.follow {
+		w.env.Note("nothing of what was asked for changed in that time")
+	}
 	if w.quieted > 0 {
 		w.env.Note(fmt.Sprintf("%d objects that were there when their recording began are not shown; --type Sync shows them", w.quieted))
 	}

@@ -206,8 +206,11 @@ func (c *Catalog) Targets(args []string) ([]Target, error) {
 	var targets []Target
 	for _, arg := range args {
 		word, name, ok := strings.Cut(arg, "/")
-		if !ok || word == "" || name == "" || strings.Contains(name, "/") {
-			return nil, fmt.Errorf("%q is no TYPE/NAME, as the other arguments are", arg)
+		switch {
+		case !ok:
+			return nil, fmt.Errorf("%q is no TYPE/NAME, as other arguments are: write all of them so, or none", arg)
+		case word == "" || name == "" || strings.Contains(name, "/"):
+			return nil, fmt.Errorf("%q is no TYPE/NAME: one type, one slash, one name", arg)
 		}
 		r, err := c.Lookup(word)
 		if err != nil {
@@ -222,9 +225,6 @@ func (c *Catalog) Targets(args []string) ([]Target, error) {
 func (c *Catalog) list(words string) ([]*Resource, error) {
 	var all []*Resource
 	for word := range strings.SplitSeq(words, ",") {
-		if word == "" {
-			continue
-		}
 		expanded, isCategory := c.categories.Expand(word)
 		if !isCategory {
 			r, err := c.Lookup(word)
@@ -240,21 +240,4 @@ func (c *Catalog) list(words string) ([]*Resource, error) {
 		}
 	}
 	return all, nil
-}
-
-// Resource reads one argument: a type, a list of types, a category, or TYPE/NAME, whose name it leaves out.
-func (e *Env) Resource(ctx context.Context, rec *Record, at time.Time, arg string) ([]Resource, error) {
-	c, err := e.Catalog(ctx, rec, at)
-	if err != nil {
-		return nil, err
-	}
-	targets, err := c.Targets([]string{arg})
-	if err != nil {
-		return nil, err
-	}
-	var resources []Resource
-	for _, t := range targets {
-		resources = append(resources, *t.Resource)
-	}
-	return resources, nil
 }

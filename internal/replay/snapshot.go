@@ -135,7 +135,7 @@ func (s *snapshotCommand) write(ctx context.Context, rec *Record, args []string,
 		return errors.Join(err, to.abandon())
 	}
 	s.say(form)
-	return v.damage()
+	return errors.Join(v.damage(), v.chosen.missing("at "+instant.String()))
 }
 
 // each writes every object, unpacking one at a time.

@@ -29,6 +29,7 @@ func TestKubectlsEyesSeeNoDifference(t *testing.T) {
 		"configmaps -n shop", "cm -A", "cm settings -n shop",
 		"widgets -n shop", "wd -A -o wide", "widgets.example.com big -n shop", "widgets -n shop --field-selector=spec.size=large",
 		"secrets -n shop", "namespaces", "serviceaccounts -A", "roles -A", "clusterroles system:discovery", "crd", "crd -o wide", "apiservices v1.apps", "priorityclasses", "leases -A",
+		"flowschemas", "prioritylevelconfigurations -o wide",
 		"statefulsets,daemonsets,cronjobs -n shop", "ingresses,networkpolicies,endpointslices -n shop", "pv,pvc -A", "hpa,pdb -n shop",
 		"pods,svc -n shop", "pods,configmaps,deployments -A", "all -n shop", "all -A", "pods,nodes",
 		"pods -n shop -o name", "pods,svc -n shop -o name", "pods -n shop -o jsonpath={.items[*].metadata.name}",
