@@ -80,7 +80,7 @@ func (b *bench) run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, b.close()) }()
 	if b.Interval == 0 {
-		b.Interval = max(leastInterval, perObject*int64(b.Live))
+		b.Interval = history.CheckpointInterval(int64(b.Live))
 	}
 	if err := b.make(ctx); err != nil {
 		return err

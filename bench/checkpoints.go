@@ -9,13 +9,6 @@ import (
 	"github.com/kuberewind/kuberewind/history"
 )
 
-// The recorder's defaults, see history.CheckpointOptions. They are here only to know between which intervals to compare: in
-// the larger records it is the Checkpointer that says when one is due.
-const (
-	perObject     = 5
-	leastInterval = 20_000
-)
-
 // A checkpoints makes the checkpoints of a record. The recorder makes its first one after the first lists, and then one in each
 // interval. In the smallest record there is one more between every two, so that intervals can be compared; settle puts
 // those aside.
@@ -58,7 +51,7 @@ func (c *checkpoints) after(ctx context.Context, seq int64) error {
 	if !c.settled {
 		return nil
 	}
-	return c.maker.Thin(ctx)
+	return c.maker.Prune(ctx)
 }
 
 // settle leaves the checkpoints that the recorder would have made, and keeps copies of the others.
@@ -72,7 +65,7 @@ func (c *checkpoints) settle(ctx context.Context) error {
 	if err := keep(ctx, c.admin, c.live, 2*c.half); err != nil {
 		return err
 	}
-	return c.maker.Thin(ctx)
+	return c.maker.Prune(ctx)
 }
 
 // keep leaves the checkpoints that an interval has.

@@ -31,7 +31,7 @@ func rebuild(ctx context.Context, record *history.Record, at history.Instant, o 
 		return b, err
 	}
 	b.stats, err = record.Rebuild(ctx, point, history.Scope{}, o, func(o history.Object) error {
-		return b.snapshot.Add(o.Stream.GroupResource(), o.Doc)
+		return b.snapshot.AddDoc(o.Stream.GroupResource(), o.Namespace, o.Name, o.RV, o.Doc)
 	})
 	if err == nil && len(b.stats.Notes) > 0 {
 		err = fmt.Errorf("the rebuild is not what is measured: %s", b.stats.Notes[0])

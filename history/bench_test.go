@@ -74,7 +74,7 @@ func BenchmarkRebuild(b *testing.B) {
 		run(b, RebuildOptions{}, Scope{Streams: []int32{1}, Namespace: "ns1"})
 	})
 	b.Run("one object", func(b *testing.B) { run(b, RebuildOptions{}, Scope{Streams: []int32{1}, Namespace: "ns1", Name: "o1"}) })
-	for _, tail := range []int{1, 4, 5} { // 1, 5 and 10 times the living objects, one on the other
+	for _, tail := range []int{1, 1, 2, 4} { // 1, 2, 4 and 8 times the living objects, one on the other
 		more := tail * objects
 		for range more / 1000 {
 			var items []postgres.Item

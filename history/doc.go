@@ -9,8 +9,9 @@
 //     *DamagedError that names the seq; everything else still comes.
 //   - An instant that the record cannot answer exactly is answered with notes that say why, or not at all (ErrBeforeRecord).
 //     Point says which deltas belong to an instant.
-//   - A rebuild with a checkpoint and one without give the same objects. A checkpoint is compared with its digests before
-//     anything of it is used.
+//   - A rebuild with a checkpoint and one without give the same objects. A checkpoint is compared with the digests of its blocks
+//     before anything of it is used; its objects are compared with their own when it is made, when a row of the tail is folded onto
+//     them, and by Verify.
 //   - Memory is bounded: deltas come in batches of a few MiB; folded objects wait compressed, and only those that the reading
 //     still needs.
 //   - Every query on deltas bounds observed_at, found in the table of days, so that the planner sees one partition or two and

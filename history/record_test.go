@@ -3,6 +3,8 @@ package history
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -90,7 +92,7 @@ func TestTheWriterMakesCheckpoints(t *testing.T) {
 	info, err := c.MakeOne(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, int64(len(b.pages)), info.Seq)
-	require.NoError(t, c.Thin(t.Context()))
+	require.NoError(t, c.Prune(t.Context()))
 	_, err = c.MakeOne(t.Context())
 	require.ErrorIs(t, err, ErrNothingNew)
 }
@@ -352,17 +354,35 @@ func TestCheckpointsAreMadeWhenTheyAreDue(t *testing.T) {
 	require.False(t, due)
 }
 
-func TestOldCheckpointsAreThinnedOutToOneADay(t *testing.T) {
-	extent := Extent{FirstSeq: 100, LastAt: tuesday}
-	var infos []CheckpointInfo // newest first
-	for i := range 20 {
-		infos = append(infos, CheckpointInfo{Seq: int64(1000 - 50*i), ObservedAt: tuesday.Add(-time.Duration(i) * 8 * time.Hour)})
+func TestCheckpointsAreKeptAsLongAsTheRecordGoesBack(t *testing.T) {
+	b := newBook(t, 1)
+	rnd := random(t)
+	c := b.checkpointer(t, CheckpointOptions{})
+	var made []int64 // newest first
+	for range 4 {
+		b.scribble(rnd, 5)
+		b.now = b.now.AddDate(0, 0, 1)
+		b.commit(b.set(0, "a", "x", strconv.Itoa(len(made))))
+		info, err := c.MakeOne(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, c.Prune(t.Context()))
+		made = slices.Insert(made, 0, info.Seq)
 	}
-	drop := dispensable(infos, extent, 48*time.Hour, 0)
-	// Of the third day back and those before, the newest of each is kept; seq below 100 is before the record.
-	require.Equal(t, []int64{650, 550, 500, 400, 350, 250, 200, 100, 50}, drop)
-	require.Subset(t, dispensable(infos, extent, 48*time.Hour, 72*time.Hour), drop)
-	require.Empty(t, dispensable(infos[:1], Extent{LastAt: tuesday.AddDate(1, 0, 0)}, time.Hour, time.Hour), "the newest stays")
+	kept := func() (seqs []int64) {
+		infos, err := b.record(t).Checkpoints(t.Context())
+		require.NoError(t, err)
+		for _, info := range infos {
+			seqs = append(seqs, info.Seq)
+		}
+		return seqs
+	}
+	require.Equal(t, made, kept())
+	b.db.Exec(t, fmt.Sprintf(`DELETE FROM kuberewind.days WHERE first_seq <= %d`, made[2]))
+	require.NoError(t, c.Prune(t.Context()))
+	require.Equal(t, made[:2], kept())
+	var blocks int
+	require.NoError(t, b.db.Pool(t).QueryRow(t.Context(), `SELECT count(DISTINCT checkpoint) FROM kuberewind.checkpoint_blocks`).Scan(&blocks))
+	require.Equal(t, 2, blocks)
 }
 
 func TestARebuildIsOfOneStateWhileARecorderWrites(t *testing.T) {

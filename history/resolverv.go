@@ -188,7 +188,7 @@ func (f *pointer) beyondIn(ctx context.Context, d *day, left []int32, after int6
 // each the first one known at which it is. What it holds there is what it held at the resource version, if nothing came between.
 func (f *pointer) brackets(ctx context.Context, streams []int32) (after int64, limits map[int32]int64, err error) {
 	limits = make(map[int32]int64)
-	infos, err := f.record.checkpoints(ctx, f.tx, f.extent.LastSeq)
+	infos, err := f.record.checkpoints(ctx, f.tx, f.extent.LastSeq, wholeSeq)
 	for _, c := range infos { // newest first
 		all := true
 		for _, id := range streams {

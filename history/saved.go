@@ -2,6 +2,7 @@ package history
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -27,13 +28,15 @@ type CheckpointInfo struct {
 
 // Checkpoints lists the checkpoints of the record, newest first.
 func (r *Record) Checkpoints(ctx context.Context) ([]CheckpointInfo, error) {
-	return r.checkpoints(ctx, r.pool, 1<<62)
+	return r.checkpoints(ctx, r.pool, wholeSeq, wholeSeq)
 }
 
-func (r *Record) checkpoints(ctx context.Context, db querier, upTo int64) ([]CheckpointInfo, error) {
+// checkpoints lists those up to a seq, newest first: so many at most.
+func (r *Record) checkpoints(ctx context.Context, db querier, upTo, limit int64) ([]CheckpointInfo, error) {
 	rows, err := db.Query(ctx, `
 		SELECT checkpoint, observed_at, made_at, objects, blocks, bytes, digest, streams
-		FROM kuberewind.record_checkpoints WHERE cluster = $1 AND checkpoint <= $2 ORDER BY checkpoint DESC`, r.cluster.Number, upTo)
+		FROM kuberewind.record_checkpoints WHERE cluster = $1 AND checkpoint <= $2 ORDER BY checkpoint DESC LIMIT $3`,
+		r.cluster.Number, upTo, limit)
 	if err != nil {
 		return nil, fmt.Errorf("read the checkpoints of the record: %w", err)
 	}
@@ -148,6 +151,35 @@ func (r *Record) block(ctx context.Context, db querier, seq int64, block int32) 
 		return nil, fmt.Errorf("%w: block %d has another digest", errUnusable, block)
 	}
 	return data, nil
+}
+
+// eachBlock reads the blocks that a scope needs, in their order, each compared with its digest.
+func (r *Record) eachBlock(ctx context.Context, db querier, s *saved, use func(data []byte) error) error {
+	rows, err := db.Query(ctx, `
+		SELECT block, data, digest FROM kuberewind.record_checkpoint_blocks
+		WHERE cluster = $1 AND checkpoint = $2 AND block = ANY ($3::int[]) ORDER BY block`, r.cluster.Number, s.info.Seq, s.blocks)
+	if err != nil {
+		return fmt.Errorf("read checkpoint %d: %w", s.info.Seq, err)
+	}
+	defer rows.Close()
+	for _, want := range s.blocks {
+		var block int32
+		var data, digest []byte
+		if !rows.Next() {
+			return cmp.Or(rows.Err(), fmt.Errorf("%w: block %d is missing", errUnusable, want))
+		}
+		if err := rows.Scan(&block, &data, &digest); err != nil {
+			return fmt.Errorf("read checkpoint %d: %w", s.info.Seq, err)
+		}
+		if sum := sha256.Sum256(data); block != want || !bytes.Equal(sum[:], digest) {
+			return fmt.Errorf("%w: block %d has another digest", errUnusable, want)
+		}
+		if err := use(data); err != nil {
+			return err
+		}
+	}
+	rows.Close()
+	return rows.Err()
 }
 
 // needed gives the blocks that hold objects of a scope.

@@ -61,7 +61,7 @@ func (r *Record) rvUpTo(ctx context.Context, tx pgx.Tx, id int32, p *Point) (str
 			generation = g.ToAt
 		}
 	}
-	infos, err := r.checkpoints(ctx, tx, p.Seq)
+	infos, err := r.checkpoints(ctx, tx, p.Seq, 1)
 	if err != nil {
 		return "", err
 	}

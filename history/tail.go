@@ -2,18 +2,21 @@ package history
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/klauspost/compress/s2"
 
 	"github.com/kuberewind/kuberewind/patch"
 )
 
 // A tail is what the deltas after a checkpoint say of the objects that they touch. Nothing is folded while it is read: an object
-// needs its last keyframe, compressed, and the patches after it, and is folded once, by whoever has the version before.
+// needs the patches since its last row without one, and is folded once, by whoever has the version before.
 type tail struct {
 	point   *Point
 	objects map[int64]*tailObject
@@ -35,28 +38,43 @@ type tailRow struct {
 	rv, version        string
 	digest             [16]byte
 	change             []byte
-	whole              []byte // s2 of the text of a keyframe
+	whole              []byte // s2 of the text, of a row without a patch
 }
 
 // readTail reads the rows after a seq that are in a scope and may belong to the point.
-func (r *Record) readTail(ctx context.Context, db querier, p *Point, scope Scope, after int64, progress func(int64)) (*tail, error) {
+func (r *Record) readTail(ctx context.Context, tx pgx.Tx, p *Point, scope Scope, after int64, progress func(int64)) (*tail, error) {
 	t := &tail{point: p, objects: make(map[int64]*tailObject)}
 	last := max(p.Seq, p.Until)
-	days, err := r.daysFrom(ctx, db, after+1, last)
+	days, err := r.daysFrom(ctx, tx, after+1, last)
 	if err != nil {
 		return nil, err
 	}
+	// The rows of a tail lie side by side in the order of their seqs, and the index has that order. Whatever else the planner may think of
+	// sorts them, with their texts, on disk.
+	if err := alongIndex(ctx, tx, true); err != nil {
+		return nil, err
+	}
 	for i := range days {
-		if err := r.present(ctx, db, &days[i]); err != nil {
+		if err := r.present(ctx, tx, &days[i]); err != nil {
 			return nil, err
 		}
-		if err := t.day(ctx, db, r, &days[i], scope, after, last, progress); err != nil {
+		if err := t.day(ctx, tx, r, &days[i], scope, after, last, progress); err != nil {
 			return nil, fmt.Errorf("read the deltas of %s after seq %d: %w", days[i].day.Format(time.DateOnly), after, err)
 		}
 	}
-	return t, nil
+	return t, alongIndex(ctx, tx, false)
 }
 
+// alongIndex leaves the planner, within the transaction, no other way to an order than an index, or any again.
+func alongIndex(ctx context.Context, tx pgx.Tx, only bool) error {
+	_, err := tx.Exec(ctx, `SELECT set_config('enable_sort', $1, true), set_config('enable_bitmapscan', $1, true)`, strconv.FormatBool(!only))
+	if err != nil {
+		return fmt.Errorf("choose how the deltas are read: %w", err)
+	}
+	return nil
+}
+
+// day reads the rows of one day. Where there is a patch, the version before is known too: only a row without one needs its object.
 func (t *tail) day(ctx context.Context, db querier, r *Record, d *day, scope Scope, after, last int64, progress func(int64)) error {
 	args := []any{r.cluster.Number, after, last, d.firstAt, d.lastAt}
 	var where strings.Builder
@@ -70,7 +88,8 @@ func (t *tail) day(ctx context.Context, db querier, r *Record, d *day, scope Sco
 			SELECT FROM kuberewind.record_lives l WHERE l.cluster = d.cluster AND l.object_id = d.object_id AND l.namespace = $%d)`, len(args))
 	}
 	rows, err := db.Query(ctx, `
-		SELECT seq, object_id, stream, observed_at, occurred_at, type, rv, version, digest, patch::text, object::text, exact
+		SELECT seq, object_id, stream, observed_at, occurred_at, type, rv, version, digest, patch::text,
+			CASE WHEN patch IS NULL THEN object::text END, CASE WHEN patch IS NULL THEN exact END
 		FROM kuberewind.record_deltas d
 		WHERE cluster = $1 AND seq > $2 AND seq <= $3 AND observed_at BETWEEN $4 AND $5`+where.String()+` ORDER BY seq`, args...)
 	if err != nil {
@@ -90,11 +109,11 @@ func (t *tail) day(ctx context.Context, db querier, r *Record, d *day, scope Sco
 			object = exact
 		}
 		switch {
+		case change != nil:
+			w.change = append([]byte(nil), change...)
 		case object != nil:
 			packed = s2.Encode(packed[:cap(packed)], object)
 			w.whole = append([]byte(nil), packed...)
-		case change != nil:
-			w.change = append([]byte(nil), change...)
 		}
 		t.add(id, &w)
 		if t.rows++; progress != nil && t.rows%5000 == 0 {
@@ -150,19 +169,29 @@ func (o *tailObject) touched() bool { return o.dead || len(o.rows) > 0 }
 
 func (o *tailObject) last() *tailRow { return &o.rows[len(o.rows)-1] }
 
-// fold gives the last version. It compares only that with its digest: who finds it wrong folds the object from the deltas alone, step by step.
+// fold gives the last version. The patches are applied as one, and only its result is compared with a digest: who finds it wrong folds the
+// object from the deltas alone, step by step.
 func (o *tailObject) fold(before patch.Doc) (patch.Doc, error) {
-	doc := before
-	for i := range o.rows {
-		w := &o.rows[i]
-		var whole []byte
-		var err error
-		if w.whole != nil {
-			if whole, err = s2.Decode(nil, w.whole); err != nil {
-				return nil, err
-			}
+	doc, rows := before, o.rows
+	if rows[0].whole != nil {
+		whole, err := s2.Decode(nil, rows[0].whole)
+		if err != nil {
+			return nil, err
 		}
-		if doc, err = fold(doc, w.rv, w.change, whole, nil); err != nil {
+		if doc, err = patch.Canonical(whole); err != nil {
+			return nil, err
+		}
+		rows = rows[1:]
+	}
+	if len(doc) == 0 {
+		return nil, ErrNoKeyframe
+	}
+	if len(rows) > 0 {
+		joined, err := joinedPatches(rows)
+		if err != nil {
+			return nil, err
+		}
+		if doc, err = patch.Apply(withResourceVersion(doc, o.last().rv), joined); err != nil {
 			return nil, err
 		}
 	}
@@ -171,6 +200,34 @@ func (o *tailObject) fold(before patch.Doc) (patch.Doc, error) {
 	}
 	return doc, nil
 }
+
+// joinedPatches is one patch that does what those of several rows do, one after the other. What the rows between say of the resource version is
+// overwritten by the last.
+func joinedPatches(rows []tailRow) ([]byte, error) {
+	if len(rows) == 1 {
+		return rows[0].change, nil
+	}
+	size := 2
+	for i := range rows {
+		size += len(rows[i].change)
+	}
+	joined := append(make([]byte, 0, size), '[')
+	for i := range rows {
+		change := rows[i].change
+		if len(change) < 2 || change[0] != '[' {
+			return nil, errNoPatch
+		}
+		if operations := change[1 : len(change)-1]; len(operations) > 0 {
+			if len(joined) > 1 {
+				joined = append(joined, ',')
+			}
+			joined = append(joined, operations...)
+		}
+	}
+	return append(joined, ']'), nil
+}
+
+var errNoPatch = errors.New("a row of the tail has no patch")
 
 // holds reports whether a row of a stream belongs to a point that was given as a resource version.
 func (p *Point) holds(stream int32, seq int64, rv string) bool {

@@ -160,7 +160,7 @@ func (v *verification) begin(ctx context.Context) (days []day, partitions map[ti
 				v.generation[g.Stream.ID] = g.ToAt
 			}
 		}
-		if v.checkpoints, err = r.checkpoints(ctx, tx, v.extent.LastSeq); err != nil {
+		if v.checkpoints, err = r.checkpoints(ctx, tx, v.extent.LastSeq, wholeSeq); err != nil {
 			return err
 		}
 		slices.Reverse(v.checkpoints)

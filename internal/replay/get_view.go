@@ -113,7 +113,7 @@ func (v *view) keep(o history.Object) error {
 	if !v.chosen.has(o.Stream.GroupResource(), o.Name) {
 		return nil
 	}
-	return v.objects.Add(o.Stream.GroupResource(), o.Doc)
+	return v.objects.AddDoc(o.Stream.GroupResource(), o.Namespace, o.Name, o.RV, o.Doc)
 }
 
 // rebuild emits the objects of a scope, and remembers those that are damaged.
