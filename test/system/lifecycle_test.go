@@ -3,6 +3,7 @@ package system_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -380,5 +381,45 @@ func TestARecorderMakesACheckpointWhenOneIsDueAndReplayUsesIt(t *testing.T) {
 	rebuilt := w.rebuild(t, record, point, history.Scope{})
 	require.NotEmpty(t, rebuilt)
 	require.Equal(t, 1, w.fromCheckpoint)
+	recorder.terminate(t)
+}
+
+func TestTheWriterIsNamedAlsoWhereManyWriteWithinOneSecond(t *testing.T) {
+	w := newWorld(t)
+	recorder := w.record(t)
+	recorder.awaitReady(t)
+	w.connect(t)
+	in := w.act(t).in(deployments)
+	want := map[string]string{}
+	wrote := func(manager string, o *unstructured.Unstructured, err error) {
+		require.NoError(t, err)
+		want[o.GetResourceVersion()] = manager
+	}
+	created, err := in.Create(t.Context(), template(deployments, "default", "web"), metav1.CreateOptions{FieldManager: "applier"})
+	wrote("applier/", created, err)
+	patch := func(manager, body string, subresources ...string) {
+		o, err := in.Patch(t.Context(), "web", types.MergePatchType, []byte(body), metav1.PatchOptions{FieldManager: manager}, subresources...)
+		require.NoError(t, err)
+		if len(subresources) > 0 && subresources[0] == "scale" {
+			o, err = in.Get(t.Context(), "web", metav1.GetOptions{}) // what came back is a Scale
+		}
+		wrote(manager+"/"+strings.Join(subresources, ""), o, err)
+	}
+	for i := range 10 {
+		patch("annotator", fmt.Sprintf(`{"metadata":{"annotations":{"example.dev/n":"%d"}}}`, i))
+		patch("controller", fmt.Sprintf(`{"status":{"observedGeneration":%d}}`, i+1), "status")
+		patch("autoscaler", fmt.Sprintf(`{"spec":{"replicas":%d}}`, i+3), "scale")
+		patch("setter", fmt.Sprintf(`{"spec":{"minReadySeconds":%d}}`, i+1))
+	}
+	got := map[string]string{}
+	eventually(t.Context(), t, "all writes on record", func() bool {
+		clear(got)
+		for _, line := range w.lines(t, `SELECT resource_version || ' ' || manager || '/' || coalesce(subresource, '') FROM kuberewind.deltas WHERE resource = 'deployments'`) {
+			rv, manager, _ := strings.Cut(line, " ")
+			got[rv] = manager
+		}
+		return len(got) >= len(want)
+	})
+	require.Equal(t, want, got)
 	recorder.terminate(t)
 }
