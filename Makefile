@@ -61,7 +61,7 @@ bench: ## Run the benchmarks: ratios within one run
 	@$(GO) test -run '^$$' -bench . -benchmem -count 1 ./sink/postgres ./history ./indexer
 
 .PHONY: bench-replay
-bench-replay: setup ## Measure replay on 300,000 and 3,000,000 deltas against full rows: ratios within one run (about an hour, 20 GB)
+bench-replay: setup ## Measure replay on 300,000 and 3,000,000 deltas against full rows: ratios within one run (a quarter of an hour, 20 GB)
 	@$(GO) run ./bench -check
 
 .PHONY: load
