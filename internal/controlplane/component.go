@@ -116,16 +116,6 @@ func (c *Component) Continue() error {
 	return c.whileRunning("continuing", func(p *process) error { return p.signal(syscall.SIGCONT) })
 }
 
-// WaitReady returns when the component serves, which after a fault of another component may take it some seconds.
-func (c *Component) WaitReady(ctx context.Context) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.running() {
-		return fmt.Errorf("%s is not running", c.name)
-	}
-	return c.waitReady(ctx)
-}
-
 // running is called with mu held.
 func (c *Component) running() bool { return c.process != nil && !c.process.hasEnded() }
 
