@@ -19,6 +19,8 @@ type FIFOOptions struct {
 	// KnownObjects is what has been committed: the objects, or for each a value with GetUID, GetResourceVersion and
 	// Digest. Values may have a method Object() (any, error) that gives the object for a resync. Nil: nothing is known.
 	KnownObjects cache.KeyListerGetter
+	// ResyncNeeded says of which known values Resync makes keyframes. Nil: of all.
+	ResyncNeeded func(known any) bool
 	// Transformer is applied to every object that comes from outside, but not to tombstones.
 	Transformer cache.TransformFunc
 }
@@ -31,6 +33,7 @@ type FIFO struct {
 	keyOf     cache.KeyFunc
 	known     cache.KeyListerGetter
 	transform cache.TransformFunc
+	needed    func(known any) bool
 
 	// Protected by the stream's feed.
 	replacing    *replacement
@@ -70,7 +73,7 @@ var errReplacing = errors.New("deltafifo: a list is being taken in: what came af
 
 // FIFO returns a FIFO that feeds q.
 func (q *Queue) FIFO(o FIFOOptions) *FIFO {
-	f := &FIFO{queue: q, name: o.Name, keyOf: o.KeyFunction, known: o.KnownObjects, transform: o.Transformer, synced: make(chan struct{})}
+	f := &FIFO{queue: q, name: o.Name, keyOf: o.KeyFunction, known: o.KnownObjects, transform: o.Transformer, needed: o.ResyncNeeded, synced: make(chan struct{})}
 	if f.name == "" {
 		f.name = "deltafifo"
 	}

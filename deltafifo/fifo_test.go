@@ -97,6 +97,15 @@ func TestAResyncMakesKeyframesOfAllThatIsKnownAndNotHeld(t *testing.T) {
 	require.Len(t, next(t, q), 3)
 }
 
+func TestAResyncLeavesOutWhatNeedsNone(t *testing.T) {
+	q, f := newFIFO(Options{}, FIFOOptions{
+		KnownObjects: knowing(obj("a", "1", "1"), obj("b", "2", "2")),
+		ResyncNeeded: func(known any) bool { return known.(*object).name == "b" },
+	})
+	require.NoError(t, f.Resync())
+	require.Equal(t, []string{"resync Sync b/2@2=body-2 >"}, told(next(t, q)))
+}
+
 func TestAResyncWithNothingKnownDoesNothing(t *testing.T) {
 	q, f := newFIFO(Options{}, FIFOOptions{})
 	require.NoError(t, f.Resync())

@@ -6,7 +6,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Resync enqueues a Sync delta, a keyframe, for every known object of which nothing is held. Watch events may come in
+// Resync enqueues a Sync delta, a keyframe, for every known object of which nothing is held, and that FIFOOptions.ResyncNeeded does
+// not leave out. Watch events may come in
 // between: it takes its turn with them object by object. It blocks until there is room. At the first object that cannot
 // be had it stops with an error; the keyframes before it stay.
 func (f *FIFO) Resync() error {
@@ -30,7 +31,7 @@ func (f *FIFO) resyncOne(key string) error {
 		return nil
 	}
 	known, exists, err := f.getKnown(key)
-	if err != nil || !exists {
+	if err != nil || !exists || f.needed != nil && !f.needed(known) {
 		return err
 	}
 	obj, err := whole(known)

@@ -200,10 +200,23 @@ func (b *book) remove(stream int, namespace, name string) postgres.Item {
 func (b *book) vanish(stream int, namespace, name string) postgres.Item {
 	o := b.live[stream][key(namespace, name)]
 	delete(b.live[stream], key(namespace, name))
+	b.again(stream, o)
 	it := b.item(stream, postgres.Deleted, postgres.SourceInferred, o)
 	it.Object, it.Key, it.UID, it.RV = nil, key(namespace, name), o.GetUID(), strconv.Itoa(b.rv)
 	b.pages[len(b.pages)-1].rv = it.RV
 	return it
+}
+
+// again expects the keyframe that comes before an inferred delete which would be the only row of its life in a day.
+func (b *book) again(stream int, o *thing) {
+	for i := len(b.pages) - 1; i >= 0; i-- {
+		if p := &b.pages[i]; p.thing.uid == o.uid {
+			if p.observed.UTC().Format(time.DateOnly) != b.now.UTC().Format(time.DateOnly) {
+				b.item(stream, postgres.Sync, postgres.SourceResync, o)
+			}
+			return
+		}
+	}
 }
 
 // list ends a gap with what is live on the server, in things of the caller's or none.

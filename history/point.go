@@ -65,9 +65,13 @@ type BeforeRecordError struct {
 	Instant  Instant
 	FirstAt  time.Time
 	FirstSeq int64
+	Pruned   bool // days before that were dropped
 }
 
 func (e *BeforeRecordError) Error() string {
+	if e.Pruned {
+		return fmt.Sprintf("%s is before what is left of the record, which begins at %s (seq:%d): the days before were dropped", e.Instant, e.FirstAt.UTC().Format(time.RFC3339Nano), e.FirstSeq)
+	}
 	return fmt.Sprintf("%s is before the record began, at %s (seq:%d)", e.Instant, e.FirstAt.UTC().Format(time.RFC3339Nano), e.FirstSeq)
 }
 

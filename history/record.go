@@ -170,6 +170,12 @@ type Extent struct {
 	FirstSeq, LastSeq int64
 	FirstAt           time.Time // observed_at of the first delta
 	LastAt            time.Time // until when the recorder was watching: of the last commit, which need not hold a delta
+
+	// WholeSeq and WholeAt are from where on the state of every object can be told: the first delta, or, where days before it were dropped
+	// (Pruned), the first complete sweep after them.
+	WholeSeq int64
+	WholeAt  time.Time
+	Pruned   bool
 }
 
 // Extent says what the record spans. FirstSeq is 0 if nothing is recorded yet.
@@ -180,18 +186,25 @@ func (r *Record) Extent(ctx context.Context) (Extent, error) {
 func (r *Record) extent(ctx context.Context, db querier) (e Extent, err error) {
 	var firstSeq *int64
 	var firstAt *time.Time
+	var wholeSeq *int64
+	var wholeAt *time.Time
 	err = db.QueryRow(ctx, `
-		SELECT h.seq, h.observed_at, d.first_seq, d.first_at
+		SELECT h.seq, h.observed_at, d.first_seq, d.first_at, z.seq, z.observed_at
 		FROM kuberewind.record_heads h
 		LEFT JOIN LATERAL (
 			SELECT first_seq, first_at FROM kuberewind.record_days WHERE cluster = h.cluster ORDER BY first_seq LIMIT 1
 		) d ON true
-		WHERE h.cluster = $1`, r.cluster.Number).Scan(&e.LastSeq, &e.LastAt, &firstSeq, &firstAt)
+		LEFT JOIN kuberewind.record_horizons z ON z.cluster = h.cluster
+		WHERE h.cluster = $1`, r.cluster.Number).Scan(&e.LastSeq, &e.LastAt, &firstSeq, &firstAt, &wholeSeq, &wholeAt)
 	if err != nil {
 		return e, fmt.Errorf("read what the record spans: %w", err)
 	}
 	if firstSeq != nil {
 		e.FirstSeq, e.FirstAt = *firstSeq, firstAt.UTC()
+		e.WholeSeq, e.WholeAt = e.FirstSeq, e.FirstAt
+	}
+	if wholeSeq != nil {
+		e.Pruned, e.WholeSeq, e.WholeAt = true, *wholeSeq, wholeAt.UTC()
 	}
 	e.LastAt = e.LastAt.UTC()
 	return e, nil

@@ -65,7 +65,7 @@ func (f *pointer) note(kind NoteKind, s *Stream, from, to time.Time, format stri
 }
 
 func (f *pointer) before() error {
-	return &BeforeRecordError{Instant: f.point.Instant, FirstAt: f.extent.FirstAt, FirstSeq: f.extent.FirstSeq}
+	return &BeforeRecordError{Instant: f.point.Instant, FirstAt: f.extent.WholeAt, FirstSeq: f.extent.WholeSeq, Pruned: f.extent.Pruned}
 }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
@@ -73,7 +73,7 @@ func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 func (f *pointer) bySeq(ctx context.Context) error {
 	p := &f.point
 	p.Seq = f.point.Instant.n
-	if p.Seq < f.extent.FirstSeq {
+	if p.Seq < f.extent.WholeSeq {
 		return f.before()
 	}
 	if p.Seq > f.extent.LastSeq {
@@ -164,7 +164,7 @@ func (f *pointer) byTime(ctx context.Context) error {
 		p.Time = time.Unix(0, p.Instant.n).UTC()
 	default:
 	}
-	if p.Time.Before(f.extent.FirstAt) {
+	if p.Time.Before(f.extent.WholeAt) {
 		return f.before()
 	}
 	f.afterEnd()

@@ -22,6 +22,9 @@ func (f *pointer) byRV(ctx context.Context) error {
 	if len(streams) == 0 {
 		return fmt.Errorf("%w in this scope", ErrEmpty)
 	}
+	if err := f.dropped(ctx, streams); err != nil {
+		return err
+	}
 	gaps, err := f.record.gaps(ctx, f.tx, f.scope)
 	if err != nil {
 		return err
@@ -48,6 +51,29 @@ func (f *pointer) byRV(ctx context.Context) error {
 		return err
 	}
 	return f.close(ctx, streams, compared)
+}
+
+// dropped refuses a resource version before that of any row up to where the record is whole: what an object was at it is gone.
+func (f *pointer) dropped(ctx context.Context, streams []*Stream) error {
+	if !f.extent.Pruned {
+		return nil
+	}
+	ids := make([]int32, len(streams))
+	for i, s := range streams {
+		ids[i] = s.ID
+	}
+	var later bool
+	err := f.tx.QueryRow(ctx, `
+		SELECT EXISTS (SELECT FROM kuberewind.record_deltas
+			WHERE cluster = $1 AND stream = ANY ($2) AND seq <= $3 AND observed_at BETWEEN $4 AND $5 AND NOT `+fmt.Sprintf(rvCounts, 6)+`)`,
+		f.record.cluster.Number, ids, f.extent.WholeSeq, f.extent.FirstAt, f.extent.WholeAt, f.point.RV).Scan(&later)
+	if err != nil {
+		return fmt.Errorf("look for what was dropped: %w", err)
+	}
+	if later {
+		return f.before()
+	}
+	return nil
 }
 
 // generation moves a stream's beginning behind a gap in which the server's history went backwards: its numbers were used twice, and count as those

@@ -1,4 +1,4 @@
--- What the two roles may do. Rights that are not listed here are taken away first, in the same transaction.
+-- What the writer and the auditor may do. Rights that are not listed here are taken away first, in the same transaction.
 DO $$
 DECLARE
     relation regclass;
@@ -32,7 +32,8 @@ GRANT USAGE ON SCHEMA kuberewind TO kuberewind_writer, kuberewind_auditor;
 GRANT EXECUTE ON FUNCTION kuberewind.schema_version() TO kuberewind_writer, kuberewind_auditor;
 GRANT EXECUTE ON FUNCTION kuberewind.ensure_day(date) TO kuberewind_writer;
 
-GRANT SELECT ON kuberewind.deltas, kuberewind.changes, kuberewind.objects, kuberewind.gaps, kuberewind.pauses, kuberewind.server, kuberewind.coverage
+GRANT SELECT ON kuberewind.deltas, kuberewind.changes, kuberewind.objects, kuberewind.gaps, kuberewind.pauses, kuberewind.prunes, kuberewind.server,
+    kuberewind.coverage
     TO kuberewind_writer, kuberewind_auditor;
 
 -- They run with the rights of who calls them, and read nothing but the views that are granted here.
@@ -42,7 +43,7 @@ GRANT EXECUTE ON FUNCTION
     kuberewind.history(text, text, text, text, text, timestamptz, timestamptz), kuberewind.history(text, text, text, text, text, text, text),
     kuberewind.apply_patch(jsonb, jsonb),
     kuberewind.record_object_at, kuberewind.record_snapshot_at, kuberewind.record_history, kuberewind.record_left_out, kuberewind.record_version,
-    kuberewind.record_fold, kuberewind.record_observed_at, kuberewind.record_points, kuberewind.record_seq_at, kuberewind.record_instant,
+    kuberewind.record_fold, kuberewind.record_observed_at, kuberewind.record_points, kuberewind.record_points_of, kuberewind.record_seq_at, kuberewind.record_instant,
     kuberewind.record_streams_of, kuberewind.record_cluster, kuberewind.record_tokens
     TO kuberewind_writer, kuberewind_auditor;
 
@@ -50,14 +51,15 @@ GRANT EXECUTE ON FUNCTION
 GRANT SELECT ON
     kuberewind.record_clusters, kuberewind.record_heads, kuberewind.record_epochs, kuberewind.record_streams, kuberewind.record_lives,
     kuberewind.record_exclusions, kuberewind.record_deltas, kuberewind.record_batches, kuberewind.record_days, kuberewind.record_gaps,
-    kuberewind.record_pauses, kuberewind.record_server, kuberewind.record_checkpoints, kuberewind.record_checkpoint_blocks
+    kuberewind.record_pauses, kuberewind.record_server, kuberewind.record_checkpoints, kuberewind.record_checkpoint_blocks,
+    kuberewind.record_sweeps, kuberewind.record_prunes, kuberewind.record_horizons, kuberewind.record_partitions, kuberewind.record_coverage
     TO kuberewind_writer, kuberewind_auditor;
 
 -- I8: nothing on deltas_data and batches but to add rows; partitions are reached through their parents only.
 GRANT SELECT, INSERT ON
     kuberewind.clusters, kuberewind.heads, kuberewind.epochs, kuberewind.streams, kuberewind.lives, kuberewind.exclusions,
     kuberewind.deltas_data, kuberewind.batches, kuberewind.days, kuberewind.gaps_data, kuberewind.pauses_data,
-    kuberewind.documents, kuberewind.server_data
+    kuberewind.documents, kuberewind.server_data, kuberewind.sweeps
     TO kuberewind_writer;
 GRANT UPDATE ON kuberewind.heads, kuberewind.streams, kuberewind.days TO kuberewind_writer;
 GRANT UPDATE (name) ON kuberewind.clusters TO kuberewind_writer;

@@ -2,9 +2,10 @@ package migrations
 
 import (
 	"context"
-	_ "embed" // for grants.sql
+	_ "embed" // for the grants
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,10 +18,18 @@ const (
 	WriterRole = "kuberewind_writer"
 	// AuditorRole is the role of those who read the public views.
 	AuditorRole = "kuberewind_auditor"
+	// PrunerRole is the role that may have whole days dropped, and nothing else.
+	PrunerRole = "kuberewind_pruner"
 )
+
+// allRoles are in the order in which they are made: always the same, so that two migrators cannot wait for each other's second role.
+var allRoles = []string{WriterRole, AuditorRole, PrunerRole}
 
 //go:embed grants.sql
 var grants string
+
+//go:embed grants_pruner.sql
+var prunerGrants string
 
 const (
 	// rolesAttempts bounds the retries of Roles; each of them means that a migrator of another database got through.
@@ -33,7 +42,7 @@ type Beginner interface {
 	Begin(ctx context.Context) (pgx.Tx, error)
 }
 
-// Roles makes the roles of the writer and the auditor where they are missing, and gives them their rights in this database:
+// Roles makes the roles of the writer, the auditor and the pruner where they are missing, and gives them their rights in this database:
 // those, and no others. A migrating role that owns the schema becomes a member of the writer, so that it can step down to it.
 // Call it after each migration.
 //
@@ -64,10 +73,10 @@ func collided(err error) bool {
 
 // standing is what the connected role is and may do.
 type standing struct {
-	user, database        string
-	hasWriter, hasAuditor bool
-	mayCreate             bool // roles
-	owner                 bool // of the schema, or superuser
+	user, database string
+	absent         []string // roles
+	mayCreate      bool     // roles
+	owner          bool     // of the schema, or superuser
 }
 
 func roles(ctx context.Context, db Beginner) (missing string, err error) {
@@ -87,16 +96,13 @@ func roles(ctx context.Context, db Beginner) (missing string, err error) {
 	switch {
 	case !ready:
 		sql = append(sql, who.membership()...)
-		sql = append(sql, strings.TrimSpace(grants))
+		sql = append(sql, strings.TrimSpace(grants), strings.TrimSpace(prunerGrants))
 	case who.owner:
-		joined, err := who.join(ctx, tx)
+		granted, err := who.grant(ctx, tx, len(sql) == 0)
 		if err != nil {
 			return "", err
 		}
-		sql = append(sql, joined...)
-		if _, err := tx.Exec(ctx, grants); err != nil {
-			return "", err
-		}
+		sql = append(sql, granted...)
 	}
 	if err := tx.Commit(ctx); err != nil || len(sql) == 0 {
 		return "", err
@@ -111,28 +117,40 @@ func standingOf(ctx context.Context, tx pgx.Tx) (who standing, err error) {
 		return who, err
 	}
 	err = tx.QueryRow(ctx, `SELECT current_user, current_database(),
-			to_regrole($1) IS NOT NULL, to_regrole($2) IS NOT NULL, r.rolsuper OR r.rolcreaterole,
+			ARRAY(SELECT role FROM unnest($1::text[]) WITH ORDINALITY AS wanted (role, place) WHERE to_regrole(role) IS NULL ORDER BY place), r.rolsuper OR r.rolcreaterole,
 			pg_has_role(n.nspowner, 'USAGE')
 		FROM pg_catalog.pg_roles r, pg_catalog.pg_namespace n
-		WHERE r.rolname = current_user AND n.nspname = 'kuberewind'`, WriterRole, AuditorRole).
-		Scan(&who.user, &who.database, &who.hasWriter, &who.hasAuditor, &who.mayCreate, &who.owner)
+		WHERE r.rolname = current_user AND n.nspname = 'kuberewind'`, allRoles).
+		Scan(&who.user, &who.database, &who.absent, &who.mayCreate, &who.owner)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return who, ErrMissing
 	}
 	return who, err
 }
 
-// create makes the roles that are missing; what it may not, it returns as SQL. ready says that both are there.
-func (who standing) create(ctx context.Context, tx pgx.Tx) (missing []string, ready bool, err error) {
-	// Always in this order, so that two migrators cannot wait for each other's second role.
-	if !who.hasWriter {
-		missing = append(missing, "CREATE ROLE "+WriterRole+" NOLOGIN;")
+// grant gives the roles their rights; what it may not, or what has to wait for the pruner, it returns as SQL.
+func (who standing) grant(ctx context.Context, tx pgx.Tx, pruner bool) (missing []string, err error) {
+	if missing, err = who.join(ctx, tx); err != nil {
+		return nil, err
 	}
-	if !who.hasAuditor {
-		missing = append(missing, "CREATE ROLE "+AuditorRole+" NOLOGIN;")
+	if _, err := tx.Exec(ctx, grants); err != nil {
+		return nil, err
+	}
+	if !pruner {
+		return append(missing, strings.TrimSpace(prunerGrants)), nil
+	}
+	_, err = tx.Exec(ctx, prunerGrants)
+	return missing, err
+}
+
+// create makes the roles that are missing; what it may not, it returns as SQL. ready says that those are there without which nothing
+// is recorded and read: a record from before there was a pruner goes on.
+func (who standing) create(ctx context.Context, tx pgx.Tx) (missing []string, ready bool, err error) {
+	for _, role := range who.absent {
+		missing = append(missing, "CREATE ROLE "+role+" NOLOGIN;")
 	}
 	if len(missing) == 0 || !who.mayCreate {
-		return missing, len(missing) == 0, nil
+		return missing, !slices.Contains(who.absent, WriterRole) && !slices.Contains(who.absent, AuditorRole), nil
 	}
 	_, err = tx.Exec(ctx, strings.Join(missing, "\n"))
 	return nil, true, err

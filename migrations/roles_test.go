@@ -142,11 +142,12 @@ func TestRolesTakesBackWhatWasGrantedBeside(t *testing.T) {
 	denied(t, as(t, url, migrations.AuditorRole), "UPDATE kuberewind.deltas_data SET rv = '1'")
 }
 
-// unknown hides both roles inside a transaction: they belong to the whole server, and other databases need them.
+// unknown hides the roles inside a transaction: they belong to the whole server, and other databases need them.
 func unknown(t *testing.T, tx pgx.Tx) {
 	t.Helper()
 	run(t, tx, "ALTER ROLE kuberewind_writer RENAME TO kuberewind_writer_hidden")
 	run(t, tx, "ALTER ROLE kuberewind_auditor RENAME TO kuberewind_auditor_hidden")
+	run(t, tx, "ALTER ROLE kuberewind_pruner RENAME TO kuberewind_pruner_hidden")
 }
 
 func TestOwnerThatMayNotMakeRolesGetsTheSQL(t *testing.T) {
@@ -161,7 +162,7 @@ func TestOwnerThatMayNotMakeRolesGetsTheSQL(t *testing.T) {
 	missing, err := migrations.Roles(t.Context(), tx)
 	require.NoError(t, err)
 	require.Contains(t, missing, one[string](t, conn, "SELECT current_database()::text"))
-	require.Contains(t, missing, "CREATE ROLE kuberewind_writer NOLOGIN;\nCREATE ROLE kuberewind_auditor NOLOGIN;\n")
+	require.Contains(t, missing, "CREATE ROLE kuberewind_writer NOLOGIN;\nCREATE ROLE kuberewind_auditor NOLOGIN;\nCREATE ROLE kuberewind_pruner NOLOGIN;\n")
 
 	run(t, tx, "RESET ROLE")
 	run(t, tx, missing)
@@ -262,4 +263,28 @@ func TestMemberOfTheWriterFindsNothingToMigrateAndBecomesTheWriter(t *testing.T)
 	writer, err := migrations.BecomeWriter(t.Context(), session)
 	require.NoError(t, err)
 	require.True(t, writer)
+}
+
+func TestAnOwnerThatMayNotMakeThePrunerGrantsTheOthers(t *testing.T) {
+	url, conn := withRoles(t)
+	tx, err := connect(t, url).Begin(t.Context())
+	require.NoError(t, err)
+	run(t, tx, "ALTER ROLE kuberewind_pruner RENAME TO kuberewind_pruner_hidden")
+	run(t, tx, `CREATE ROLE "Owner Of All"`)
+	run(t, tx, `GRANT kuberewind_writer TO "Owner Of All"`)
+	run(t, tx, `ALTER SCHEMA kuberewind OWNER TO "Owner Of All"`)
+	for _, sql := range column[string](t, conn, `SELECT format('ALTER TABLE %s OWNER TO "Owner Of All"', oid::regclass) FROM pg_class WHERE relnamespace = 'kuberewind'::regnamespace AND relkind IN ('r', 'p', 'v')`) {
+		run(t, tx, sql)
+	}
+	for _, sql := range column[string](t, conn, `SELECT format('ALTER FUNCTION %s OWNER TO "Owner Of All"', oid::regprocedure) FROM pg_proc WHERE pronamespace = 'kuberewind'::regnamespace`) {
+		run(t, tx, sql)
+	}
+	run(t, tx, "REVOKE INSERT ON kuberewind.sweeps FROM kuberewind_writer")
+	run(t, tx, `SET LOCAL ROLE "Owner Of All"`)
+	missing, err := migrations.Roles(t.Context(), tx)
+	require.NoError(t, err)
+	require.Contains(t, missing, "CREATE ROLE kuberewind_pruner NOLOGIN;")
+	require.Contains(t, missing, "TO kuberewind_pruner")
+	require.NotContains(t, missing, "kuberewind_auditor")
+	require.True(t, one[bool](t, tx, "SELECT has_table_privilege('kuberewind_writer', 'kuberewind.sweeps', 'INSERT')"), "what is recorded goes on")
 }

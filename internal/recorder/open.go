@@ -105,12 +105,13 @@ func (r *Recorder) openSink(ctx context.Context, cluster, uid string) error {
 	}
 	info := r.sink.Info()
 	clock := newClock(time.Now, info.Started)
-	r.started = clock.Now()
+	r.now = clock.Now
+	r.started = r.now()
 	queueBytes, err := r.cfg.QueueBytes()
 	if err != nil {
 		return err
 	}
-	r.queue = deltafifo.New(deltafifo.Options{MaxBytes: queueBytes, Now: clock.Now})
+	r.queue = deltafifo.New(deltafifo.Options{MaxBytes: queueBytes, Now: r.now})
 	r.metrics.watchQueue(r.queue)
 	r.clusterName = cluster
 	r.log.Info("record opened", "cluster", cluster, "uid", uid, "server", r.client.Host(), "database", r.cfg.Masked().Database, "epoch", info.Epoch, "seq", info.AfterSeq)

@@ -139,7 +139,7 @@ func (s *stream) item(e *deltafifo.Entry) (postgres.Item, error) {
 		}
 		item.Occurred = s.occurrence.at(s.watchedSince(e.Observed), e.Observed, time.Time{}, false)
 	case postgres.KnownObject:
-		item.Object = obj
+		item.Object, item.Version = obj, obj.Version()
 	default:
 		return postgres.Item{}, fmt.Errorf("stream %s: a delta of %T cannot be recorded", s.name, obj)
 	}

@@ -42,6 +42,7 @@ type Recorder struct {
 	gate     *gate
 	http     *telemetry.Server // nil where nothing is to be served
 	started  time.Time
+	now      func() time.Time // the clock of the record
 	// clusterName is the one under which the cluster is on record.
 	clusterName string
 	// definitions is the resource version up to which CustomResourceDefinitions were recorded when this recorder began.
@@ -102,6 +103,7 @@ func (r *Recorder) run(ctx context.Context) error {
 	})
 	g.Go(func() error { return r.followServer(ctx) })
 	g.Go(func() error { return r.makeCheckpoints(ctx) })
+	g.Go(func() error { return r.sweep(ctx) })
 	if r.http != nil {
 		g.Go(func() error {
 			err := r.http.Serve(ctx)

@@ -95,6 +95,12 @@ func (r *Recorder) newStream(ctx context.Context, resource kube.Resource, since 
 	return s, nil
 }
 
+// dormantStream is one that is on record, and that nothing is followed for.
+func (r *Recorder) dormantStream(record *postgres.Stream) *stream {
+	gr := record.GroupResource()
+	return &stream{name: gr.String(), record: record, counters: r.metrics.stream(gr)}
+}
+
 // register says to the record which version of the resource is followed now.
 func (r *Recorder) register(ctx context.Context, resource kube.Resource, rules filter.Resource, since string) (*postgres.Stream, error) {
 	return r.sink.Stream(ctx, postgres.StreamSpec{

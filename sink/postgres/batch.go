@@ -27,6 +27,7 @@ type Batch struct {
 	gaps      []gapChange
 	excluded  map[excludedKey]excludedRow
 	days      []dayRow
+	sweep     *sweepRow // nil for none
 	stats     EncodeStats
 	changed   bool // whether there is anything to commit
 

@@ -40,14 +40,16 @@ func (e *encoder) delta(b *Batch, st *Stream, it *Item) error {
 		return err
 	}
 	v.known = st.known.get(v.namespace, v.name)
-	if st.recorded(&v) {
+	if st.recorded(&v) || v.source == sourceResync && !e.due(&v) {
 		b.stats.Skipped++
 		e.pass(b, st, it.Position)
 		return nil
 	}
 	if v.known != nil && !v.known.isUID(v.uid) {
 		// I5: the name has a new UID, so the old life is over, though nothing was served that said so.
-		e.endUnseen(b, st, &v)
+		if err := e.endUnseen(b, st, &v); err != nil {
+			return err
+		}
 		v.known = nil
 	}
 	e.begun(b, st, it.Source)
@@ -83,19 +85,25 @@ func (e *encoder) vanished(b *Batch, st *Stream, v *version) error {
 		b.stats.Skipped++ // I7: its end is recorded.
 	} else {
 		e.begun(b, st, it.Source)
-		e.endUnseen(b, st, v)
+		if err := e.endUnseen(b, st, v); err != nil {
+			return err
+		}
 	}
 	e.pass(b, st, it.Position)
 	return nil
 }
 
 // endUnseen ends the life of v.known with a row of its own, which repeats the digest of the last version.
-func (e *encoder) endUnseen(b *Batch, st *Stream, v *version) {
+func (e *encoder) endUnseen(b *Batch, st *Stream, v *version) error {
+	if err := e.again(b, st, v); err != nil {
+		return err
+	}
 	r := e.newRow(st, v)
 	r.kind, r.source = typeDeleted, sourceInferred
 	r.objectID, r.digest = v.known.id, v.known.digest
 	e.append(b, st, &r)
 	e.endLife(b, st, v, &r, v.known.uidText())
+	return nil
 }
 
 // endLife ends the life to which the row belongs.

@@ -38,6 +38,7 @@ func (s *Sink) Encode(items []Item) (*Batch, error) {
 			return nil, e.err
 		}
 	}
+	s.complete(b)
 	e.end(b)
 	b.stats.Items = len(items)
 	if e.hooks.Encoded != nil {

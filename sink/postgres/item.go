@@ -93,7 +93,7 @@ type Object interface {
 const (
 	typeAdded, typeUpdated, typeDeleted, typeSync = 1, 2, 3, 4
 
-	sourceInferred = 6
+	sourceResync, sourceInferred = 4, 6
 )
 
 func typeNumber(t string) (int16, bool) {
@@ -119,7 +119,7 @@ func sourceNumber(s string) (int16, bool) {
 	case SourceRelist:
 		return 3, true
 	case SourceResync:
-		return 4, true
+		return sourceResync, true
 	case SourceSchema:
 		return 5, true
 	case SourceInferred:

@@ -34,6 +34,9 @@ func (s *Sink) open(ctx context.Context) error {
 	if err := s.loadEncoder(ctx); err != nil {
 		return err
 	}
+	if err := s.loadSwept(ctx); err != nil {
+		return err
+	}
 	return s.loadServer(ctx)
 }
 

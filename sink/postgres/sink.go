@@ -77,7 +77,9 @@ type Sink struct {
 	encoder   encoder     // belongs to the goroutine that calls Encode
 	spare     chan *Batch // committed batches, whose memory is used again
 	committed atomic.Int64
-	ensured   time.Time // when partitions were last made ahead; belongs to the goroutine that calls Commit
+	asked     atomic.Int32 // day whose sweep may be complete, noDay for none
+	swept     atomic.Int32 // day whose sweep was complete last
+	ensured   time.Time    // when partitions were last made ahead; belongs to the goroutine that calls Commit
 
 	serverMu sync.Mutex             // held while a document is recorded
 	server   map[string]serverState // last recorded document of each path, protected by serverMu

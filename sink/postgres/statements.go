@@ -19,6 +19,7 @@ func (s *Sink) statements(b *Batch) *pgx.Batch {
 		s.queueDay(batch, &b.days[i])
 	}
 	s.queueExcluded(batch, b)
+	s.queueSweep(batch, b)
 	batch.Queue("COMMIT")
 	return batch
 }

@@ -14,10 +14,12 @@ type ChainReport struct {
 	LastBatch  int64
 	Batches    int64 // whose digests were computed again
 	Deltas     int64
-	// Anchored says that the record begins with its first batch. Otherwise older partitions were dropped, and the
-	// oldest batch is believed.
+	// Anchored says that the record begins with its first batch. Otherwise older partitions were dropped.
 	Anchored bool
-	Breaks   []ChainBreak // at most maxBreaks
+	// Linked says that the batch before the oldest one is on record as dropped, with its digest. Where it is not, or where deltas of the oldest
+	// batch went with the day before it, that batch is believed.
+	Linked bool
+	Breaks []ChainBreak // at most maxBreaks
 }
 
 // A ChainBreak is a batch that does not say what was written.
@@ -69,6 +71,7 @@ type verifier struct {
 	head    head
 	before  [32]byte // digest of the batch before
 	chain   *chain
+	dropped int64 // last seq that went with the batch before the oldest one
 	report  ChainReport
 
 	batches *cursor[chainedBatch]
@@ -104,6 +107,9 @@ func (v *verifier) open(ctx context.Context, tx pgx.Tx) error {
 		return err
 	}
 	v.report.FirstBatch, v.report.Anchored = firstBatch, firstBatch == 1 || firstBatch == 0 && v.head.batch == 0
+	if err := v.link(ctx, tx); err != nil {
+		return err
+	}
 	opener := cursorOpener{ctx: ctx, tx: tx, args: []any{v.cluster, firstBatch, firstSeq}}
 	v.batches = declare(&opener, "kuberewind_batches", selectBatches, scanBatch)
 	v.deltas = declare(&opener, "kuberewind_deltas", selectDeltas, scanDelta)
@@ -112,6 +118,22 @@ func (v *verifier) open(ctx context.Context, tx pgx.Tx) error {
 	v.opened = declare(&opener, "kuberewind_opened", selectOpened, scanGap)
 	v.closed = declare(&opener, "kuberewind_closed", selectClosed, scanGap)
 	return opener.err
+}
+
+// link finds what the oldest batch is chained to, where those before it were dropped.
+func (v *verifier) link(ctx context.Context, tx pgx.Tx) error {
+	if v.report.Anchored {
+		return nil
+	}
+	var digest []byte
+	err := tx.QueryRow(ctx, `
+		SELECT batch_digest, (SELECT coalesce(max(last_seq), 0) FROM kuberewind.record_prunes WHERE cluster = $1)
+		FROM kuberewind.record_prunes WHERE cluster = $1 AND last_batch = $2`, v.cluster, v.report.FirstBatch-1).Scan(&digest, &v.dropped)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil
+	}
+	v.report.Linked = copy(v.before[:], digest) == len(v.before)
+	return err
 }
 
 func (v *verifier) run(ctx context.Context) error {
@@ -160,7 +182,7 @@ func (v *verifier) batch(ctx context.Context, b *chainedBatch) error {
 		return err
 	}
 	digest := v.chain.end(v.cluster, b.epoch, b.number, b.firstSeq, b.lastSeq, b.observed)
-	believed := b.number == v.report.FirstBatch && !v.report.Anchored
+	believed := b.number == v.report.FirstBatch && !v.report.Anchored && (!v.report.Linked || b.firstSeq <= v.dropped)
 	switch want := b.lastSeq - b.firstSeq + 1; {
 	case believed:
 	case rows != want:

@@ -1,0 +1,176 @@
+package recorder
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kuberewind/kuberewind/deltafifo"
+	"github.com/kuberewind/kuberewind/internal/pgtest"
+	"github.com/kuberewind/kuberewind/kube"
+	"github.com/kuberewind/kuberewind/migrations"
+	"github.com/kuberewind/kuberewind/patch"
+	"github.com/kuberewind/kuberewind/sink/postgres"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+func emptyRecord(ctx context.Context, conn *pgx.Conn) error {
+	if err := migrations.Up(ctx, conn.Config().ConnString(), slog.New(slog.DiscardHandler)); err != nil {
+		return err
+	}
+	_, err := migrations.Roles(ctx, conn)
+	return err
+}
+
+// A swept is a sweeper with a real sink, a queue and a pump that the test works by hand.
+type swept struct {
+	*sweeper
+	t        *testing.T
+	conn     *pgxpool.Pool
+	at       time.Time
+	config   postgres.Config
+	followed []*stream
+}
+
+func newSwept(t *testing.T) *swept {
+	db := pgtest.Shared(t).New(t, emptyRecord)
+	s := &swept{t: t, conn: db.Pool(t), at: time.Date(2026, 3, 10, 23, 0, 0, 0, time.UTC)}
+	s.config = postgres.Config{URL: db.URL(), ClusterUID: "uid", ClusterName: "prod", Now: func() time.Time { return s.at }}
+	s.open()
+	t.Cleanup(func() { s.sink.Close() })
+	return s
+}
+
+func (s *swept) open() {
+	s.t.Helper()
+	sink, err := postgres.Open(s.t.Context(), s.config)
+	require.NoError(s.t, err)
+	now := func() time.Time { return s.at }
+	s.followed = nil
+	s.sweeper = &sweeper{
+		sink: sink, queue: deltafifo.New(deltafifo.Options{Now: now}), now: now, log: slog.New(slog.DiscardHandler),
+		streams: func() []*stream { return s.followed },
+		dormant: func(record *postgres.Stream) *stream { return &stream{record: record} },
+	}
+}
+
+func (s *swept) follow(resource, kind string) (*stream, *deltafifo.FIFO) {
+	s.t.Helper()
+	record, err := s.sink.Stream(s.t.Context(), postgres.StreamSpec{Resource: resource, Kind: kind, Version: "v1", Namespaced: true})
+	require.NoError(s.t, err)
+	st := &stream{record: record}
+	s.followed = append(s.followed, st)
+	return st, s.queue.FIFO(deltafifo.FIFOOptions{Stream: st, KnownObjects: record.Known()})
+}
+
+// pump writes what is queued.
+func (s *swept) pump() {
+	s.t.Helper()
+	for s.queue.Stats().Entries > 0 {
+		entries, err := s.queue.Next(s.t.Context(), 1000, 1<<20, 0)
+		require.NoError(s.t, err)
+		items, err := itemsOf(entries)
+		require.NoError(s.t, err)
+		batch, err := s.sink.Encode(items)
+		require.NoError(s.t, err)
+		require.NoError(s.t, s.sink.Commit(s.t.Context(), batch))
+		s.queue.Done(len(entries))
+	}
+}
+
+func (s *swept) round() {
+	s.t.Helper()
+	require.NoError(s.t, s.sweeper.round(s.t.Context()))
+}
+
+// told gives the deltas from a seq on, and the sweeps.
+func (s *swept) told(from int) (deltas, sweeps []string) {
+	s.t.Helper()
+	read := func(sql string, args ...any) []string {
+		rows, err := s.conn.Query(s.t.Context(), sql, args...)
+		require.NoError(s.t, err)
+		all, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		require.NoError(s.t, err)
+		return all
+	}
+	return read(`SELECT trim(concat_ws(' ', type, source, resource, name, version)) FROM kuberewind.deltas WHERE seq >= $1 ORDER BY resource, name, seq`, from),
+		read(`SELECT concat_ws(' ', day, objects) FROM kuberewind.sweeps ORDER BY day`)
+}
+
+func served(t *testing.T, kind, name string, rv int) *kube.Object {
+	t.Helper()
+	o := &kube.Object{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: name, UID: types.UID("uid-of-" + name), ResourceVersion: fmt.Sprint(rv)}}
+	doc, err := patch.Canonical(fmt.Appendf(nil, `{"apiVersion":"v1","kind":%q,"metadata":{"name":%q,"namespace":"a","resourceVersion":"%d"}}`, kind, name, rv))
+	require.NoError(t, err)
+	o.SetDoc(doc)
+	return o
+}
+
+func TestEachLivingObjectIsStoredOnceADay(t *testing.T) {
+	s := newSwept(t)
+	_, pods := s.follow("pods", "Pod")
+	_, services := s.follow("services", "Service")
+	require.NoError(t, pods.Add(served(t, "Pod", "quiet", 11)))
+	require.NoError(t, pods.Add(served(t, "Pod", "busy", 12)))
+	require.NoError(t, services.Add(served(t, "Service", "web", 13)))
+	s.pump()
+
+	s.at = s.at.Add(59*time.Minute + 59*time.Second)
+	require.NoError(t, pods.Update(served(t, "Pod", "busy", 14)))
+	s.at = s.at.Add(2 * time.Second) // another day, and what was seen in the last one still waits
+	s.round()
+	s.pump()
+	s.round()
+	s.pump()
+	s.round()
+	require.NoError(t, pods.Bookmark("20"))
+	s.pump()
+	deltas, sweeps := s.told(4)
+	require.Equal(t, []string{"Updated watch pods busy", "Sync resync pods busy v1", "Sync resync pods quiet v1", "Sync resync services web v1"}, deltas)
+	require.Equal(t, []string{"2026-03-11 3"}, sweeps)
+
+	s.round()
+	require.Zero(t, s.queue.Stats().Entries, "the day is done")
+}
+
+func TestWhatIsNotFollowedAnyMoreIsStoredToo(t *testing.T) {
+	s := newSwept(t)
+	_, gone := s.follow("things", "Thing")
+	require.NoError(t, gone.Add(served(t, "Thing", "last", 11)))
+	s.pump()
+	s.sink.Close()
+	s.open()
+	_, pods := s.follow("pods", "Pod")
+	s.at = s.at.AddDate(0, 0, 1)
+	s.round()
+	s.pump()
+	s.round()
+	require.NoError(t, pods.Bookmark("20"))
+	s.pump()
+	deltas, sweeps := s.told(2)
+	require.Equal(t, []string{"Sync resync things last v1"}, deltas)
+	require.Equal(t, []string{"2026-03-11 1"}, sweeps)
+}
+
+func TestASweepEndsWithTheRecorderThoughTheQueueIsFull(t *testing.T) {
+	s := newSwept(t)
+	_, pods := s.follow("pods", "Pod")
+	require.NoError(t, pods.Add(served(t, "Pod", "quiet", 11)))
+	s.pump()
+	s.at = s.at.AddDate(0, 0, 1)
+	s.queue = deltafifo.New(deltafifo.Options{MaxBytes: 1, Now: s.now})
+	full := s.queue.FIFO(deltafifo.FIFOOptions{})
+	require.NoError(t, full.Add(served(t, "Pod", "other", 12)))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, s.sweeper.round(ctx), context.Canceled)
+}

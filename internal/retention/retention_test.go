@@ -1,0 +1,218 @@
+package retention_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/internal/pgtest"
+	"github.com/kuberewind/kuberewind/internal/retention"
+	"github.com/kuberewind/kuberewind/migrations"
+	"github.com/kuberewind/kuberewind/patch"
+	"github.com/kuberewind/kuberewind/sink/postgres"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+func emptyRecord(ctx context.Context, conn *pgx.Conn) error {
+	if err := migrations.Up(ctx, conn.Config().ConnString(), slog.New(slog.DiscardHandler)); err != nil {
+		return err
+	}
+	_, err := migrations.Roles(ctx, conn)
+	return err
+}
+
+type object struct {
+	name, rv string
+	doc      patch.Doc
+}
+
+func (o *object) GetNamespace() string                { return "shop" }
+func (o *object) GetName() string                     { return o.name }
+func (o *object) GetUID() types.UID                   { return types.UID("uid-of-" + o.name) }
+func (o *object) GetResourceVersion() string          { return o.rv }
+func (o *object) Doc() patch.Doc                      { return o.doc }
+func (o *object) Manager() (name, subresource string) { return "kubectl", "" }
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// fourDays makes a record of four days. On each, pod "busy" changes, and one is made that the next day deletes; "quiet" never changes.
+// All days but the third are swept.
+func fourDays(t *testing.T) (url string, admin *pgxpool.Pool) {
+	t.Helper()
+	db := pgtest.Shared(t).New(t, emptyRecord)
+	now := noon
+	sink, err := postgres.Open(t.Context(), postgres.Config{URL: db.URL(), ClusterUID: "uid", ClusterName: "prod", Now: func() time.Time { return now }})
+	require.NoError(t, err)
+	defer sink.Close()
+	pods, err := sink.Stream(t.Context(), postgres.StreamSpec{Resource: "pods", Kind: "Pod", Version: "v1", Namespaced: true})
+	require.NoError(t, err)
+	commit := func(items ...postgres.Item) {
+		for i := range items {
+			items[i].Stream, items[i].Observed, items[i].Version = pods.ID(), now, "v1"
+		}
+		batch, err := sink.Encode(items)
+		require.NoError(t, err)
+		require.NoError(t, sink.Commit(t.Context(), batch))
+	}
+	rv := 100
+	watched := func(kind, name string) postgres.Item {
+		rv++
+		doc, err := patch.Canonical(fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":%q,"namespace":"shop","resourceVersion":"%d"},"spec":{"n":%d}}`, name, rv, rv))
+		require.NoError(t, err)
+		return postgres.Item{Kind: postgres.Delta, Type: kind, Source: postgres.SourceWatch, Object: &object{name, fmt.Sprint(rv), doc}, Position: fmt.Sprint(rv)}
+	}
+	commit(postgres.Item{Kind: postgres.Replaced, Position: "100", Marker: postgres.Marker{Cause: "first_list", ToRV: "100"}})
+	for day := range 4 {
+		now = noon.AddDate(0, 0, day)
+		if day == 0 {
+			commit(watched(postgres.Added, "quiet"), watched(postgres.Added, "busy"))
+		} else {
+			commit(watched(postgres.Updated, "busy"), watched(postgres.Deleted, fmt.Sprint("of-", day-1)))
+		}
+		commit(watched(postgres.Added, fmt.Sprint("of-", day)))
+		if day != 2 {
+			now = now.Add(time.Hour)
+			known, _, err := pods.Known().GetByKey("shop/quiet")
+			require.NoError(t, err)
+			sink.Complete(now)
+			commit(postgres.Item{Kind: postgres.Delta, Type: postgres.Sync, Source: postgres.SourceResync, Object: known.(postgres.KnownObject)},
+				watched(postgres.Updated, "busy"))
+			require.True(t, sink.Swept(now))
+		}
+		now = now.Add(time.Hour)
+		commit(watched(postgres.Updated, "busy"))
+	}
+	return db.URL(), db.Pool(t)
+}
+
+// pruner is a login that may prune and nothing else.
+func pruner(t *testing.T, url string) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	_, err = conn.Exec(t.Context(), "SET ROLE "+migrations.PrunerRole)
+	require.NoError(t, err)
+	return conn
+}
+
+func days(report retention.Report) (names []string) {
+	for _, d := range report.Dropped {
+		names = append(names, d.Day+" "+d.Why)
+	}
+	return names
+}
+
+func at(day int) func() time.Time {
+	return func() time.Time { return time.Date(2026, 3, day, 0, 0, 0, 0, time.UTC) }
+}
+
+// holds checks everything that is left.
+func holds(t *testing.T, url string, admin *pgxpool.Pool) *history.Record {
+	t.Helper()
+	record, err := history.Open(t.Context(), url, history.Options{})
+	require.NoError(t, err)
+	t.Cleanup(record.Close)
+	for f, err := range record.Verify(t.Context(), history.VerifyOptions{}) {
+		require.NoError(t, err)
+		require.Fail(t, f.Text, f.Check)
+	}
+	report, err := postgres.VerifyChain(t.Context(), admin, "prod")
+	require.NoError(t, err)
+	require.Empty(t, report.Breaks)
+	return record
+}
+
+func TestDaysGoByAgeAndTheRestHolds(t *testing.T) {
+	url, admin := fourDays(t)
+	conn := pruner(t, url)
+	options := retention.Options{OlderThan: 24 * time.Hour, Reason: "age", Now: at(4), DryRun: true}
+	planned, err := retention.Prune(t.Context(), conn, options)
+	require.NoError(t, err)
+	require.Equal(t, []string{"2026-03-01 age", "2026-03-02 age"}, days(planned), "a day goes when it ended a day ago")
+	require.Empty(t, planned.Obstacle)
+	require.Less(t, planned.Left, planned.Bytes)
+
+	options.DryRun = false
+	report, err := retention.Prune(t.Context(), conn, options)
+	require.NoError(t, err)
+	require.Equal(t, days(planned), days(report), "a dry run says what will be done")
+	require.EqualValues(t, 1, report.Lives)
+	record := holds(t, url, admin)
+
+	// The third day was never swept: the record is whole from the sweep of the fourth on.
+	for _, text := range []string{"2026-03-01T13:00:00Z", "2026-03-03T20:00:00Z", "seq:1", "rv:101", "rv:104"} {
+		instant, err := history.ParseInstant(text)
+		require.NoError(t, err)
+		_, err = record.Resolve(t.Context(), instant, history.Scope{})
+		require.ErrorIs(t, err, history.ErrBeforeRecord, text)
+		require.ErrorContains(t, err, "is before what is left of the record, which begins at 2026-03-04T13:00:00Z", text)
+	}
+	instant, err := history.ParseInstant("2026-03-04T13:00:00Z")
+	require.NoError(t, err)
+	_, err = record.Resolve(t.Context(), instant, history.Scope{})
+	require.NoError(t, err)
+
+	again, err := retention.Prune(t.Context(), conn, options)
+	require.NoError(t, err)
+	require.Empty(t, again.Dropped)
+}
+
+func TestDaysGoBySizeAndTheLastOneStays(t *testing.T) {
+	url, admin := fourDays(t)
+	conn := pruner(t, url)
+	all, err := retention.Prune(t.Context(), conn, retention.Options{MaxBytes: 1 << 60, Reason: "size"})
+	require.NoError(t, err)
+	require.Empty(t, all.Dropped)
+	one, err := retention.Prune(t.Context(), conn, retention.Options{MaxBytes: all.Bytes - 1, Reason: "size"})
+	require.NoError(t, err)
+	require.Equal(t, []string{"2026-03-01 size"}, days(one))
+	holds(t, url, admin)
+
+	rest, err := retention.Prune(t.Context(), conn, retention.Options{MaxBytes: 1, Reason: "size"})
+	require.NoError(t, err)
+	require.Equal(t, []string{"2026-03-02 size", "2026-03-03 size"}, days(rest))
+	require.Equal(t, "2026-03-04", rest.Kept.Day)
+	require.Contains(t, rest.Obstacle, "no sweep of the cluster prod is complete after it")
+	holds(t, url, admin)
+}
+
+func TestADayThatIsReadAllTheTimeIsToldAndStays(t *testing.T) {
+	url, admin := fourDays(t)
+	reading, err := admin.Begin(t.Context())
+	require.NoError(t, err)
+	_, err = reading.Exec(t.Context(), "SELECT count(*) FROM kuberewind.deltas_data")
+	require.NoError(t, err)
+	conn := pruner(t, url)
+	options := retention.Options{OlderThan: time.Hour, Reason: "age", Now: at(3), Attempts: 2, Pause: time.Millisecond}
+	_, err = retention.Prune(t.Context(), conn, options)
+	require.ErrorIs(t, err, retention.ErrBusy)
+	require.ErrorContains(t, err, "day 2026-03-01")
+	require.NoError(t, reading.Rollback(t.Context()))
+	report, err := retention.Prune(t.Context(), conn, options)
+	require.NoError(t, err)
+	require.Len(t, report.Dropped, 1)
+}
+
+func TestTheOldestCommitThatIsLeftIsChainedToTheLastThatWent(t *testing.T) {
+	url, admin := fourDays(t)
+	_, err := retention.Prune(t.Context(), pruner(t, url), retention.Options{OlderThan: time.Hour, Reason: "age", Now: at(3)})
+	require.NoError(t, err)
+	holds(t, url, admin)
+	_, err = admin.Exec(t.Context(), "UPDATE kuberewind.deltas_data SET manager = 'nobody' WHERE seq = (SELECT min(first_seq) FROM kuberewind.days)")
+	require.NoError(t, err)
+	report, err := postgres.VerifyChain(t.Context(), admin, "prod")
+	require.NoError(t, err)
+	require.True(t, report.Linked)
+	require.Len(t, report.Breaks, 1)
+	require.Equal(t, report.FirstBatch, report.Breaks[0].Batch)
+}

@@ -1,0 +1,186 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/klauspost/compress/s2"
+
+	"github.com/kuberewind/kuberewind/patch"
+)
+
+// A sweep makes a day readable without those before it (I8): each object that lives without a row of its own in that day gets a Sync keyframe with the
+// source resync. Who drives the sink sends those; the encoder leaves out what is not needed, and decides when all are there.
+
+// NeedsKeyframe reports whether the object has no row in the UTC day of a time, and can be stored again.
+func (k KnownObject) NeedsKeyframe(at time.Time) bool {
+	return k.entry.doc != nil && k.entry.day < dayOf(at.UnixMicro())
+}
+
+// Size is that of its canonical text, 0 if the record could not be folded.
+func (k KnownObject) Size() int {
+	n, err := s2.DecodedLen(k.entry.doc)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// Version is the API version in which it was served.
+func (k KnownObject) Version() string { return apiVersion(k.Doc()) }
+
+// Progress of a sweep.
+type Progress struct {
+	Waiting  int // objects that have no row in the day yet
+	Unfolded int // of these, objects that have to be served again first, because their record could not be folded
+}
+
+// Unswept says how many objects of the open streams have no row in the UTC day of a time.
+func (s *Sink) Unswept(at time.Time) (p Progress) {
+	day := dayOf(at.UnixMicro())
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, st := range s.streams {
+		waiting, unfolded := st.known.before(day)
+		p.Waiting, p.Unfolded = p.Waiting+waiting, p.Unfolded+unfolded
+	}
+	return p
+}
+
+// Swept reports whether the sweep of the UTC day of a time is complete.
+func (s *Sink) Swept(at time.Time) bool { return s.swept.Load() >= dayOf(at.UnixMicro()) }
+
+// Complete asks the encoder to put on record, with its next batch, that the sweep of the UTC day of a time is complete, if it is. The streams that have living
+// objects on record must be open; see Dormant.
+func (s *Sink) Complete(at time.Time) { s.asked.Store(dayOf(at.UnixMicro())) }
+
+// complete answers that.
+func (s *Sink) complete(b *Batch) {
+	day := s.asked.Swap(noDay)
+	if day == noDay || day != dayOf(s.encoder.head.observed) || day <= s.swept.Load() {
+		return
+	}
+	objects := int64(0)
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, st := range s.streams {
+		if waiting, _ := st.known.before(day); waiting > 0 {
+			return
+		}
+		objects += int64(st.known.Len())
+	}
+	b.sweep, b.changed = &sweepRow{day: day, objects: objects}, true
+	s.swept.Store(day)
+}
+
+// A sweepRow is a row of sweeps.
+type sweepRow struct {
+	day     int32
+	objects int64
+}
+
+func (s *Sink) queueSweep(batch *pgx.Batch, b *Batch) {
+	if b.sweep == nil {
+		return
+	}
+	batch.Queue(`
+		INSERT INTO kuberewind.sweeps (cluster, day, epoch, batch, seq, observed_at, objects) VALUES ($1, $2::date, $3, $4, $5, $6, $7)`,
+		s.info.Cluster, dayText(b.sweep.day), b.epoch, b.number, b.lastSeq, micros(b.observed), b.sweep.objects)
+}
+
+// loadSwept reads which day was swept last.
+func (s *Sink) loadSwept(ctx context.Context) error {
+	s.asked.Store(noDay)
+	s.swept.Store(noDay)
+	var day *time.Time
+	err := s.pool.QueryRow(ctx, `SELECT max(day) FROM kuberewind.sweeps WHERE cluster = $1`, s.info.Cluster).Scan(&day)
+	if day != nil {
+		s.swept.Store(dayOf(day.UnixMicro()))
+	}
+	return err
+}
+
+// Dormant opens the streams that have living objects on record and are not open, as they are on record: their resource is not served any more, or left
+// out by now. What they hold has to outlive the days before, too. It gives those that it opened.
+func (s *Sink) Dormant(ctx context.Context) ([]*Stream, error) {
+	rows, err := s.pool.Query(ctx, `
+		SELECT api_group, resource, scope, version, kind, namespaced, filter FROM kuberewind.streams s
+		WHERE cluster = $1 AND EXISTS (SELECT FROM kuberewind.lives l WHERE l.cluster = s.cluster AND l.stream = s.stream AND l.deleted_seq IS NULL)`,
+		s.info.Cluster)
+	if err != nil {
+		return nil, fmt.Errorf("find the streams that are not followed: %w", explain(err))
+	}
+	specs, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (spec StreamSpec, err error) {
+		return spec, row.Scan(&spec.Group, &spec.Resource, &spec.Scope, &spec.Version, &spec.Kind, &spec.Namespaced, &spec.Filter)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("find the streams that are not followed: %w", explain(err))
+	}
+	var opened []*Stream
+	for _, spec := range specs {
+		if s.openedStream(spec.key()) != nil {
+			continue
+		}
+		st, err := s.Stream(ctx, spec)
+		if err != nil {
+			return nil, err
+		}
+		opened = append(opened, st)
+	}
+	return opened, nil
+}
+
+// before counts the objects whose last row is from before a day.
+func (k *Known) before(day int32) (waiting, unfolded int) {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	for _, objects := range k.objects {
+		for _, e := range objects {
+			if e.day >= day {
+				continue
+			}
+			waiting++
+			if e.doc == nil {
+				unfolded++
+			}
+		}
+	}
+	return waiting, unfolded
+}
+
+// due reports whether a keyframe of a known object is needed, and says what the record says: a day takes one row of an object that did not change, and
+// what has changed since it was sent has a row already.
+func (e *encoder) due(v *version) bool {
+	return v.known != nil && v.known.isUID(v.uid) && v.known.rvText() == v.rv && v.known.digest == v.digest && v.known.day < dayOf(e.head.observed)
+}
+
+// again stores the known version of v once more, where a row that ends its life would be the only one of it in its day: I8, the first
+// row of a life in a day is a keyframe.
+func (e *encoder) again(b *Batch, st *Stream, v *version) error {
+	if v.known.doc == nil || v.known.day >= dayOf(e.head.observed) {
+		return nil
+	}
+	object := KnownObject{namespace: v.namespace, name: v.name, entry: v.known}
+	item := Item{Stream: st.id, Kind: Delta, Type: Sync, Source: SourceResync, Object: object, Version: object.Version()}
+	w := version{item: &item, kind: typeSync, source: sourceResync, known: v.known}
+	if err := w.read(object); err != nil {
+		return err
+	}
+	e.record(b, st, &w)
+	v.known = st.known.get(v.namespace, v.name)
+	return nil
+}
+
+// apiVersion gives the version of an object without its group.
+func apiVersion(doc patch.Doc) string {
+	value, _ := patch.Get(doc, "/apiVersion")
+	text, _ := patch.Unquote(value)
+	for i := len(text) - 1; i >= 0; i-- {
+		if text[i] == '/' {
+			return string(text[i+1:])
+		}
+	}
+	return string(text)
+}
