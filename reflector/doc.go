@@ -23,14 +23,18 @@
 //     server can still give the history, it is not listed: a stream starts from
 //     a stored resource version, a clean end or a broken connection is followed
 //     by another watch from the same place, and "410 Gone" is first tried on a
-//     new connection. Items of a list that cannot be read are told to an
+//     new connection, then, with RecoverRevisions, answered by lists at exact
+//     revisions, which etcd can give after an API server cannot: what they show
+//     is handed over as a watch would have, and the stream goes on only if each
+//     revision is accounted for. Items of a list that cannot be read are told to an
 //     UnreadStore: they have not vanished.
 //   - A list is consistent: it is read at resource version "", in pages of one
 //     snapshot. If the snapshot expires between pages, or a page is of another
 //     one, AbortReplace is called and the list begins anew. Pages go to the
 //     store as they come. The watch is opened at the first page's resource
 //     version, so that a list which takes long does not outlive the history.
-//   - I4: resource versions are compared only within this resource, with
+//   - I4: resource versions are compared only within this resource (what
+//     Options.Revisions says of others is its own responsibility), with
 //     apimachinery's resourceversion helper. Those that it cannot compare are
 //     taken in order of arrival. The position goes back in one case: a list
 //     that is older than what is recorded, whose cause is history_reversed.
@@ -49,7 +53,8 @@
 // # Who owns its goroutines
 //
 // Run works on the caller's goroutine. While further pages of a list come, one
-// goroutine reads the watch ahead; the list that started it waits for it.
+// goroutine reads the watch ahead; the list that started it waits for it. So
+// does a recovery for the few that ask at once.
 // Nothing outlives Run, and every request is made with its context. A store
 // that blocks must be unblocked by its owner when the context ends.
 //
@@ -59,5 +64,6 @@
 // five seconds without an error; an interruption with cause unreachable is
 // announced after 30 seconds; a page may take five minutes; a watch is read
 // ahead up to 10,000 events or PageBytes; a list that twice lost its snapshot
-// is read in one page.
+// is read in one page; a recovery may take two minutes and 512 MiB of lists,
+// four of one object at a time; eight may fail for reasons that may pass.
 package reflector

@@ -92,10 +92,13 @@ type Options struct {
 	Fresh func() cache.ListerWatcher
 
 	// RecoverRevisions is how many revisions of etcd after the position are
-	// looked at one by one when no watch can give them any more, so that an
-	// expired history need not be a gap. It is of use for resources with few
-	// objects, and takes one list for each revision. Default 0: none.
+	// looked at when no watch can give them any more, so that an expired history
+	// need not be a gap. A revision that is known to be another resource's costs
+	// nothing; each other takes a list of one object, and where something has
+	// changed one of all. Default 0: none.
 	RecoverRevisions int
+	// Revisions knows what is another resource's. Default: nothing is known.
+	Revisions Revisions
 
 	// Clock times pauses, resyncs and silence. Default: the real one.
 	Clock clock.Clock
@@ -121,9 +124,30 @@ type Hooks struct {
 	// WatchClosed is called when a watch that was opened ends; nil means that
 	// it ended cleanly or was not needed any more.
 	WatchClosed func(err error)
+	// Recovered is called when it was tried to recover history that no watch
+	// can give any more.
+	Recovered func(Recovery)
 	// Position is called when the store has accepted everything up to a
 	// resource version.
 	Position func(resourceVersion string)
+}
+
+// Revisions is what is known from elsewhere of the etcd that keeps the resource.
+type Revisions interface {
+	// Unaccounted gives the revisions after from, up to to, in order, that may
+	// be of this resource: all but those of which it is certain that they are
+	// another's. It may wait a while for others to find out. If there are more
+	// than limit, it gives more than limit, and need not give all.
+	Unaccounted(ctx context.Context, from, to uint64, limit int) ([]uint64, error)
+}
+
+// Recovery is one attempt to recover history.
+type Recovery struct {
+	From, To  string
+	Revisions int  // that had to be looked at
+	Requests  int  // that it took
+	Versions  int  // that were found
+	Complete  bool // everything up to To was brought
 }
 
 // withDefaults fills in what was left out.
@@ -166,6 +190,9 @@ func (h Hooks) withDefaults() Hooks {
 	}
 	if h.WatchClosed == nil {
 		h.WatchClosed = func(error) {}
+	}
+	if h.Recovered == nil {
+		h.Recovered = func(Recovery) {}
 	}
 	if h.Position == nil {
 		h.Position = func(string) {}

@@ -18,6 +18,7 @@ type page struct {
 	items       []any
 	rv          string // the list's resource version
 	next        string // the token that continues the list, "" for the last page
+	remaining   *int64 // how many items the further pages have, if the server says so
 	bytes       int64  // what the items say they weigh
 	undecodable []error
 }
@@ -60,7 +61,7 @@ func (r *Reflector) understand(list runtime.Object) (page, error) {
 	if err != nil {
 		return page{}, fmt.Errorf("the answer (%T) is not a list: %w", list, err)
 	}
-	p := page{rv: metadata.GetResourceVersion(), next: metadata.GetContinue(), items: make([]any, 0, len(objects))}
+	p := page{rv: metadata.GetResourceVersion(), next: metadata.GetContinue(), remaining: metadata.GetRemainingItemCount(), items: make([]any, 0, len(objects))}
 	if confessing, ok := list.(interface{ Undecodable() []error }); ok {
 		p.undecodable = confessing.Undecodable()
 	}

@@ -1,14 +1,13 @@
 package reflector
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"maps"
-	"slices"
+	"regexp"
 	"strconv"
+	"time"
 
-	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -16,14 +15,12 @@ import (
 )
 
 const (
-	// recoverStep is after how many revisions it is tried to watch again: the
-	// server's own history may begin there.
-	recoverStep = 64
-	// recoverObjects is how many objects a resource may have: they are read
-	// once for each revision.
-	recoverObjects = 500
-	// recoverAtOnce is how many lists are asked for at a time, and held.
-	recoverAtOnce = 8
+	// recoverTries is how many attempts may fail for a reason that may pass: a
+	// server that starts again refuses much, and the history is worth a wait.
+	recoverTries = 8
+	// recoverTimeout bounds one attempt. Meanwhile the server's own history,
+	// which goes on from there, grows old.
+	recoverTimeout = 2 * time.Minute
 )
 
 // recover brings versions after the position to the store although no watch can
@@ -31,148 +28,114 @@ const (
 //
 // What an API server can watch begins when it first asked etcd for the
 // resource: at its start, or after a new resource's definition. etcd knows
-// more, and lists at exact resource versions show it (I3): each revision
-// after the position is listed, and what differs from the one before is what a
-// watch would have sent. An object that is deleted between two revisions is
-// served as it was before, with the resource version of its end; so it is here.
+// more, and lists at exact resource versions show it (I3). A revision of etcd
+// is one write, so those that are known to be of other resources can be left
+// out, and where all are known nothing need be asked. The others are looked at
+// (see recovery.settle).
 //
-// It is an error if the store fails, or the context ends. Whatever else goes
-// wrong leaves the position at the last version that was brought.
-func (r *Reflector) recover(ctx context.Context) (bool, error) {
+// An error calls for a pause, and another try. Whatever shows that the history
+// is gone, or would cost too much, leaves the position at the last version that
+// was brought.
+func (r *Reflector) recover(ctx context.Context, gone error) (bool, error) {
 	from, err := strconv.ParseUint(r.at.resumeFrom(), 10, 64)
-	if err != nil || r.health.recovered >= r.options.RecoverRevisions {
-		return false, nil //nolint:nilerr // opaque versions cannot be counted
+	if err != nil || r.options.RecoverRevisions == 0 {
+		return false, nil // opaque versions cannot be counted
 	}
-	newest, err := r.source.ListWithContext(ctx, metav1.ListOptions{Limit: 1})
-	if err != nil {
-		return false, ctx.Err()
-	}
-	p, err := r.understand(newest)
-	if err != nil {
-		return false, nil //nolint:nilerr // the list that follows will say so
-	}
-	to, err := strconv.ParseUint(p.rv, 10, 64)
-	if err != nil || to <= from || to-from > uint64(r.options.RecoverRevisions-r.health.recovered) {
-		return false, nil //nolint:nilerr // too far, or not to be counted
-	}
-	base, err := r.listExactly(ctx, from)
-	if err != nil || r.provisional && len(base) > 0 {
-		return false, ctx.Err()
-	}
-	to = min(to, from+recoverStep)
-	err = r.recoverBetween(ctx, base, from, to)
-	if kindOf(err) == storeFailure || ctx.Err() != nil {
+	bounded, cancel := context.WithTimeout(ctx, recoverTimeout)
+	defer cancel()
+	c := &recovery{r: r, from: from}
+	err = c.run(bounded, gone)
+	r.options.Hooks.Recovered(c.told(err == nil))
+	switch {
+	case err == nil:
+		r.log.InfoContext(ctx, "history recovered", "from", from, "to", c.to,
+			"revisions", len(c.points), "versions", c.versions, "requests", c.requests.Load())
+		return true, nil
+	case kindOf(err) == storeFailure:
 		return false, err
+	case ctx.Err() != nil:
+		return false, ctx.Err()
+	case c.mayPass(err):
+		r.health.recoveries++
+		return false, fmt.Errorf("recover %s after resource version %d: %w", r.TypeDescription(), from, err)
 	}
+	r.log.InfoContext(ctx, "history cannot be recovered", "from", from, "to", c.to, "reached", r.at.rv,
+		"requests", c.requests.Load(), "error", err)
+	return false, nil
+}
+
+// mayPass tells what another attempt may not meet from what it would.
+func (c *recovery) mayPass(err error) bool {
+	var lasting *unrecoverable
+	if errors.As(err, &lasting) || isExpired(err) || c.r.health.recoveries >= recoverTries {
+		return false
+	}
+	return deniedCause(err) != "" || !isClientError(err)
+}
+
+// unrecoverable is why history is given up that the server may still have.
+type unrecoverable struct{ why string }
+
+func (e *unrecoverable) Error() string { return e.why }
+
+// firstWatchable is how an API server says from where on its own history can be
+// watched. Without it the history is recovered up to now, which is further.
+var firstWatchable = regexp.MustCompile(`too old resource version: \d+ \((\d+)\)`)
+
+func (c *recovery) run(ctx context.Context, gone error) error {
+	if err := c.findEnd(ctx, gone); err != nil {
+		return err
+	}
+	r := c.r
+	var err error
+	if c.points, err = c.unaccounted(ctx); err != nil {
+		return err
+	}
+	if len(c.points) > r.options.RecoverRevisions {
+		return &unrecoverable{fmt.Sprintf("between %d and %d more than %d revisions may be of this resource", c.from, c.to, r.options.RecoverRevisions)}
+	}
+	release, err := r.options.ListGate(ctx)
 	if err != nil {
-		r.log.InfoContext(ctx, "history could be recovered in part only", "from", from, "to", to, "reached", r.at.rv, "error", err)
-		return false, nil
+		return err
 	}
-	r.health.recovered += int(to - from)
-	r.log.InfoContext(ctx, "history recovered", "from", from, "to", to)
-	return true, nil
-}
-
-// snapshot is what a resource held at one revision.
-type snapshot map[identity]runtime.Object
-
-func (s snapshot) identities() []identity {
-	return slices.SortedFunc(maps.Keys(s), func(a, b identity) int {
-		return cmp.Or(cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name), cmp.Compare(a.uid, b.uid))
-	})
-}
-
-// recoverBetween brings the revisions after from, up to to.
-func (r *Reflector) recoverBetween(ctx context.Context, base snapshot, from, to uint64) error {
-	for from < to {
-		snapshots := make([]snapshot, min(recoverAtOnce, to-from))
-		g, listing := errgroup.WithContext(ctx)
-		for i := range snapshots {
-			g.Go(func() (err error) {
-				snapshots[i], err = r.listExactly(listing, from+1+uint64(i))
-				return err
-			})
-		}
-		if err := g.Wait(); err != nil {
-			return err
-		}
-		for _, next := range snapshots {
-			from++
-			if err := r.bringRevision(base, next, strconv.FormatUint(from, 10)); err != nil {
-				return err
-			}
-			base = next
-		}
+	defer release()
+	if err := c.settle(ctx); err != nil {
+		return err
 	}
 	return r.bring(watch.Event{Type: watch.Bookmark, Object: &metav1.PartialObjectMetadata{
-		ObjectMeta: metav1.ObjectMeta{ResourceVersion: strconv.FormatUint(to, 10)}}})
+		ObjectMeta: metav1.ObjectMeta{ResourceVersion: strconv.FormatUint(c.to, 10)}}})
 }
 
-// listExactly gives what the resource held at a revision.
-func (r *Reflector) listExactly(ctx context.Context, revision uint64) (snapshot, error) {
-	rv := strconv.FormatUint(revision, 10)
-	ctx, cancel := context.WithTimeout(ctx, pageTimeout)
-	defer cancel()
-	list, err := r.source.ListWithContext(ctx, metav1.ListOptions{
-		Limit: recoverObjects, ResourceVersion: rv, ResourceVersionMatch: metav1.ResourceVersionMatchExact})
+// findEnd sets up to where to recover.
+func (c *recovery) findEnd(ctx context.Context, gone error) error {
+	p, err := c.ask(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	p, err := r.understand(list)
-	switch {
-	case err != nil:
-		return nil, err
-	case p.rv != rv:
-		return nil, fmt.Errorf("asked for a list at exactly %s, the server gave one at %q", rv, p.rv)
-	case p.next != "":
-		return nil, fmt.Errorf("there are more than %d objects", recoverObjects)
-	case len(p.undecodable) > 0:
-		return nil, p.undecodable[0]
+	if c.to, err = strconv.ParseUint(p.rv, 10, 64); err != nil || c.to <= c.from {
+		return &unrecoverable{fmt.Sprintf("the server is at resource version %q, the record at %d", p.rv, c.from)}
 	}
-	held := make(snapshot, len(p.items))
-	for _, item := range p.items {
-		object, ok := item.(runtime.Object)
-		if !ok {
-			return nil, fmt.Errorf("an item of the list is a %T", item)
-		}
-		metadata, err := r.expectation.metadata(object)
-		if err != nil {
-			return nil, err
-		}
-		held[identityOf(metadata)] = object
-	}
-	return held, nil
-}
-
-// bringRevision brings what changed at one revision.
-func (r *Reflector) bringRevision(before, now snapshot, rv string) error {
-	for _, id := range before.identities() {
-		if _, lives := now[id]; lives {
-			continue
-		}
-		last, err := atResourceVersion(before[id], rv)
-		if err != nil {
-			return err
-		}
-		if err := r.bring(watch.Event{Type: watch.Deleted, Object: last}); err != nil {
-			return err
-		}
-	}
-	for _, id := range now.identities() {
-		kind := watch.Modified
-		known, lived := before[id]
-		switch {
-		case !lived:
-			kind = watch.Added
-		case resourceVersionOf(known) == resourceVersionOf(now[id]):
-			continue
-		}
-		// The store may change what it gets; the next revision is held against this.
-		if err := r.bring(watch.Event{Type: kind, Object: now[id].DeepCopyObject()}); err != nil {
-			return err
+	if found := firstWatchable.FindStringSubmatch(gone.Error()); found != nil {
+		// What does not parse, or is not ahead, is no hint.
+		if first, err := strconv.ParseUint(found[1], 10, 64); err == nil && first > c.from {
+			c.to = min(c.to, first)
 		}
 	}
 	return nil
+}
+
+// unaccounted gives the revisions that may be of this resource, and more than
+// RecoverRevisions if there are.
+func (c *recovery) unaccounted(ctx context.Context) ([]uint64, error) {
+	limit := c.r.options.RecoverRevisions
+	if known := c.r.options.Revisions; known != nil {
+		return known.Unaccounted(ctx, c.from, c.to, limit)
+	}
+	all := make([]uint64, 0, limit)
+	for revision := c.from + 1; revision <= c.to && len(all) <= limit; revision++ {
+		all = append(all, revision)
+	}
+	return all, nil
 }
 
 // bring is handle for an event that no watch has sent. The history goes on with
@@ -200,14 +163,6 @@ func (r *Reflector) bring(event watch.Event) error {
 	}
 	r.out.updateResourceVersion(r.at.rv)
 	return nil
-}
-
-func resourceVersionOf(object runtime.Object) string {
-	metadata, err := meta.Accessor(object)
-	if err != nil {
-		return ""
-	}
-	return metadata.GetResourceVersion()
 }
 
 // atResourceVersion is an object with another resource version. An object that

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -194,11 +195,13 @@ func (s *server) ListWithContext(_ context.Context, options metav1.ListOptions) 
 		if _, err := fmt.Sscanf(options.Continue, "%d/%d", &at, &from); err != nil {
 			return nil, err
 		}
-		if at < s.forgotten {
+		// What began as an exact list lasts as long as the history.
+		if at < s.compacted || at < s.forgotten && !strings.HasSuffix(options.Continue, exactly) {
 			return nil, expired()
 		}
 	}
-	if options.ResourceVersionMatch == metav1.ResourceVersionMatchExact {
+	exact := options.ResourceVersionMatch == metav1.ResourceVersionMatchExact
+	if exact {
 		var err error
 		if at, err = strconv.Atoi(options.ResourceVersion); err != nil || at > s.rv {
 			return nil, apierrors.NewBadRequest("no such resource version")
@@ -207,8 +210,15 @@ func (s *server) ListWithContext(_ context.Context, options metav1.ListOptions) 
 			return nil, expired()
 		}
 	}
-	return s.pageAt(at, from, int(options.Limit)), nil
+	list := s.pageAt(at, from, int(options.Limit))
+	if list.Continue != "" && (exact || strings.HasSuffix(options.Continue, exactly)) {
+		list.Continue += exactly
+	}
+	return list, nil
 }
+
+// exactly marks the tokens of lists at exact versions.
+const exactly = "/exactly"
 
 // pageAt is a page of the state at a resource version.
 func (s *server) pageAt(at, from, limit int) *v1.PodList {
@@ -222,6 +232,8 @@ func (s *server) pageAt(at, from, limit int) *v1.PodList {
 	list := podList(strconv.Itoa(at), "")
 	if limit > 0 && len(names) > limit {
 		list.Continue = fmt.Sprintf("%d/%d", at, from+limit)
+		remaining := int64(len(names) - limit)
+		list.RemainingItemCount = &remaining
 		names = names[:limit]
 	}
 	for _, name := range names {
@@ -360,4 +372,9 @@ func status(err error) *metav1.Status {
 		s.Code = http.StatusInternalServerError
 	}
 	return &s
+}
+
+// expiredBefore is what a watch cache says whose history begins after first.
+func expiredBefore(first int) error {
+	return apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: 1 (%d)", first))
 }

@@ -249,7 +249,7 @@ func (r *Reflector) afterExpiry(ctx context.Context, err error) error {
 		r.pause(ctx, rand.N(freshPause))
 		return ctx.Err()
 	}
-	if recovered, failed := r.recover(ctx); recovered || failed != nil {
+	if recovered, failed := r.recover(ctx, err); recovered || failed != nil {
 		return failed
 	}
 	r.pending = &relist{cause: CauseExpired, detail: err.Error()}

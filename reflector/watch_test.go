@@ -2,8 +2,6 @@ package reflector
 
 import (
 	"errors"
-	"fmt"
-	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -350,7 +348,7 @@ func TestHistoryThatCanNoLongerBeWatchedIsRecoveredFromListsAtEachRevision(t *te
 				return internal()
 			}
 			return nil
-		}, []string{"begin expired from 10", "page c@12", "end 14"}},
+		}, []string{"interrupted unreachable", "begin unreachable from 10", "page c@12", "end 14"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -365,24 +363,11 @@ func TestHistoryThatCanNoLongerBeWatchedIsRecoveredFromListsAtEachRevision(t *te
 				s.elsewhere()
 				test.lose(s)
 				start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "10", RecoverRevisions: test.revisions}))
+				pass(10 * time.Minute)
 				require.Equal(t, test.want, store.calls())
 			})
 		})
 	}
-}
-
-func TestAResourceOfManyObjectsIsListedAndNotRecovered(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s, store := newServer(0), &ledger{}
-		for i := range recoverObjects + 1 {
-			s.write(watch.Added, fmt.Sprint(i))
-		}
-		at := strconv.Itoa(s.rv)
-		s.elsewhere()
-		s.forget()
-		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: at, RecoverRevisions: 10}))
-		require.Equal(t, "begin expired from "+at, store.calls()[0])
-	})
 }
 
 func TestAnInterruptedStreamWhoseHistoryIsRecoveredIsResumed(t *testing.T) {

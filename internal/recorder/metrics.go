@@ -10,6 +10,7 @@ import (
 
 	"github.com/kuberewind/kuberewind/deltafifo"
 	"github.com/kuberewind/kuberewind/internal/telemetry"
+	"github.com/kuberewind/kuberewind/reflector"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
@@ -20,6 +21,7 @@ type metrics struct{ *telemetry.Metrics }
 type streamCounters struct {
 	deltas             map[cache.DeltaType]prometheus.Counter
 	relists            func(cause string) prometheus.Counter
+	recovered          func(reflector.Recovery)
 	watches            prometheus.Counter
 	undecodable        prometheus.Counter
 	up, position, seen prometheus.Gauge
@@ -30,6 +32,15 @@ func (m *metrics) stream(gr schema.GroupResource) streamCounters {
 	c := streamCounters{
 		deltas:  map[cache.DeltaType]prometheus.Counter{},
 		relists: func(cause string) prometheus.Counter { return m.Relists.WithLabelValues(gr.Group, gr.Resource, cause) },
+		recovered: func(done reflector.Recovery) {
+			outcome := "partial"
+			if done.Complete {
+				outcome = "complete"
+			}
+			m.Recoveries.WithLabelValues(gr.Group, gr.Resource, outcome).Inc()
+			m.RecoveryRequests.WithLabelValues(gr.Group, gr.Resource).Add(float64(done.Requests))
+			m.RecoveredVersions.WithLabelValues(gr.Group, gr.Resource).Add(float64(done.Versions))
+		},
 		watches: m.Watches.WithLabelValues(labels...),
 
 		undecodable: m.Undecodable.WithLabelValues(labels...),

@@ -41,8 +41,10 @@ type Recorder struct {
 	redactor *redact.Redactor
 	gate     *gate
 	http     *telemetry.Server // nil where nothing is to be served
-	started  time.Time
-	now      func() time.Time // the clock of the record
+	// revisions is what the streams know of each other's.
+	revisions *revisions
+	started   time.Time
+	now       func() time.Time // the clock of the record
 	// clusterName is the one under which the cluster is on record.
 	clusterName string
 	// definitions is the resource version up to which CustomResourceDefinitions were recorded when this recorder began.
@@ -60,7 +62,7 @@ type Recorder struct {
 // Run records until ctx ends, then writes what is queued, within the drain timeout, and returns nil. It returns an
 // EnvironmentError where it could not begin, and postgres.ErrFenced where another recorder has taken over.
 func Run(ctx context.Context, cfg config.Config, log *slog.Logger) (err error) {
-	r := &Recorder{cfg: cfg, log: log, gate: newGate(cfg.ListConcurrency), streams: map[schema.GroupResource]*stream{}, resourcesChanged: make(chan struct{}, 1)}
+	r := &Recorder{cfg: cfg, log: log, gate: newGate(cfg.ListConcurrency), revisions: newRevisions(), streams: map[schema.GroupResource]*stream{}, resourcesChanged: make(chan struct{}, 1)}
 	defer func() { err = errors.Join(err, r.close()) }()
 	if err := r.open(ctx); err != nil {
 		if ctx.Err() != nil {

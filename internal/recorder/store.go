@@ -138,10 +138,18 @@ func (s *store) pass(obj any, next func(any) error) error {
 }
 
 // Add implements cache.ReflectorStore.
-func (s *store) Add(obj any) error { return s.pass(obj, s.FIFO.Add) }
+func (s *store) Add(obj any) error { return s.saw(obj, s.pass(obj, s.FIFO.Add)) }
 
 // Update implements cache.ReflectorStore.
-func (s *store) Update(obj any) error { return s.pass(obj, s.FIFO.Update) }
+func (s *store) Update(obj any) error { return s.saw(obj, s.pass(obj, s.FIFO.Update)) }
+
+// saw notes whose the revision is of what was accepted, also where it is left out.
+func (s *store) saw(obj any, err error) error {
+	if o, ok := obj.(*kube.Object); ok && err == nil {
+		s.stream.claims.saw(o, false)
+	}
+	return err
+}
 
 // Delete implements cache.ReflectorStore. The life is over, and with it the decision.
 func (s *store) Delete(obj any) error {
@@ -150,6 +158,7 @@ func (s *store) Delete(obj any) error {
 	}
 	if o, ok := obj.(*kube.Object); ok {
 		s.forget(o.UID)
+		s.stream.claims.saw(o, true)
 	}
 	return nil
 }

@@ -26,6 +26,7 @@ type stream struct {
 	rules      filter.Resource
 	exclusions exclusions
 	counters   streamCounters
+	claims     *claims
 	// occurrence is the encoder's.
 	occurrence occurrence
 	// interrupted is why the stream cannot be followed, as it was last said; empty if it can. It belongs to the run: each
@@ -87,6 +88,9 @@ func (r *Recorder) newStream(ctx context.Context, resource kube.Resource, since 
 	s := &stream{
 		name: resource.String(), record: record, rules: rules,
 		counters: r.metrics.stream(resource.GroupResource()), settled: make(chan struct{}),
+		claims: r.revisions.stream(resource.String(), func(namespace string) cache.ListerWithContext {
+			return r.client.ListWatch(resource, namespace)
+		}),
 	}
 	s.settle = sync.OnceFunc(func() { close(s.settled) })
 	if info := r.sink.Info(); info.Resumed && record.Position() != "" {
@@ -167,17 +171,8 @@ func (s *stream) start(before *streamRun) start {
 	return from
 }
 
-// recoverRevisions is what hundreds of writes a second make while a recorder starts again.
+// recoverRevisions is what hundreds of writes a second make while an API server or a recorder starts again.
 const recoverRevisions = 2000
-
-// recoverable is how many revisions are looked at one by one if the history from there cannot be watched. Of a resource that
-// was just defined it never can: the API server's own begins a little later.
-func (s start) recoverable() int {
-	if s.since == "" {
-		return 0
-	}
-	return recoverRevisions
-}
 
 // start says where a run begins: at a position, or at a resource version before which there was nothing, else with a list.
 type start struct{ position, since, cause string }
@@ -190,9 +185,9 @@ func (r *Recorder) newReflector(s *stream, run *streamRun, resource kube.Resourc
 		ResourceVersion: from.position, StartResourceVersion: from.since, ListCause: from.cause, Interrupted: s.interrupted,
 		ListGate:         r.gate.acquire,
 		Fresh:            func() cache.ListerWatcher { return fresh{lw} },
-		RecoverRevisions: from.recoverable(),
-		Logger:           r.log.With(slog.String("group", gr.Group), slog.String("resource", gr.Resource)),
-		Hooks:            s.hooks(run),
+		RecoverRevisions: recoverRevisions, Revisions: s.claims,
+		Logger: r.log.With(slog.String("group", gr.Group), slog.String("resource", gr.Resource)),
+		Hooks:  s.hooks(run),
 	})
 }
 
@@ -205,11 +200,17 @@ func (s *stream) hooks(run *streamRun) reflector.Hooks {
 			s.counters.watches.Inc()
 			s.opened.CompareAndSwap(0, time.Now().UnixNano())
 			s.counters.up.Set(1)
+			s.claims.watching(time.Now())
 			if !run.listing.Load() {
 				s.settle()
 			}
 		},
-		WatchClosed: func(error) { s.counters.up.Set(0) },
+		WatchClosed: func(error) {
+			s.counters.up.Set(0)
+			s.claims.watching(time.Time{})
+		},
+		Recovered: s.counters.recovered,
+		Position:  s.claims.reached,
 	}
 }
 

@@ -19,6 +19,10 @@ type Metrics struct {
 	Relists      *prometheus.CounterVec
 	Watches      *prometheus.CounterVec
 
+	Recoveries        *prometheus.CounterVec
+	RecoveryRequests  *prometheus.CounterVec
+	RecoveredVersions *prometheus.CounterVec
+
 	Rows           prometheus.Counter
 	Batches        prometheus.Counter
 	CommitSeconds  prometheus.Histogram
@@ -52,6 +56,12 @@ func NewMetrics() *Metrics {
 			Help: "Lists made, by stream and cause; each is a gap."}, append(stream, "cause")),
 		Watches: f.NewCounterVec(prometheus.CounterOpts{Name: "kuberewind_watches_total",
 			Help: "Watches opened, by stream."}, stream),
+		Recoveries: f.NewCounterVec(prometheus.CounterOpts{Name: "kuberewind_recoveries_total",
+			Help: "Attempts to recover history that could no longer be watched, by stream and outcome (complete, partial)."}, append(stream, "outcome")),
+		RecoveryRequests: f.NewCounterVec(prometheus.CounterOpts{Name: "kuberewind_recovery_requests_total",
+			Help: "Lists that recovering history took, by stream."}, stream),
+		RecoveredVersions: f.NewCounterVec(prometheus.CounterOpts{Name: "kuberewind_recovered_versions_total",
+			Help: "Versions recovered by stream; without that, each would be in a gap."}, stream),
 		Rows: f.NewCounter(prometheus.CounterOpts{Name: "kuberewind_sink_rows_total",
 			Help: "Rows of deltas committed."}),
 		Batches: f.NewCounter(prometheus.CounterOpts{Name: "kuberewind_sink_batches_total",

@@ -1,0 +1,335 @@
+package recorder
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kuberewind/kuberewind/kube"
+	"github.com/kuberewind/kuberewind/reflector"
+)
+
+const (
+	// ownerBlock is how many revisions are kept together, and ownerBlocks how many such blocks: the newest million
+	// revisions, in 2 MiB.
+	ownerBlock  = 4096
+	ownerBlocks = 256
+	// busierWait is how long a stream waits for busier ones to find out what is theirs. An API server keeps the history
+	// that follows for more than a minute.
+	busierWait = 30 * time.Second
+	// busierLook is how often it is looked whether they have.
+	busierLook = 100 * time.Millisecond
+	// opensFor is how long a watch has been open that will not be refused any more for its position being too old.
+	opensFor = time.Second
+)
+
+// revisions is what is known of the revisions of etcd: of which stream each is. One write of the API server is one
+// revision, so that what is one stream's is nothing to any other in the same etcd.
+type revisions struct {
+	mu      sync.Mutex // protects what follows, and the fields of claims that say so
+	owners  map[uint64]*[ownerBlock]uint16
+	streams []*claims // by owner, which begins with 1
+}
+
+// claims are the revisions of one stream.
+type claims struct {
+	all   *revisions
+	owner uint16
+	name  string
+	// lister lists the resource in a namespace; an empty one means all.
+	lister func(namespace string) cache.ListerWithContext
+
+	// Protected by all.mu.
+	newest   uint64 // revision of the stream
+	position uint64 // up to which the stream has said what is its
+	opened   time.Time
+	witness  witness
+	cohort   *claims // a stream in the same etcd, if one is known that others refer to as well
+}
+
+// witness is the newest version of an object that was served, which lives as long as the history in which it was written.
+type witness struct {
+	revision        uint64
+	namespace, name string
+}
+
+func newRevisions() *revisions { return &revisions{owners: map[uint64]*[ownerBlock]uint16{}} }
+
+// stream adds a stream.
+func (r *revisions) stream(name string, lister func(namespace string) cache.ListerWithContext) *claims {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := &claims{all: r, owner: uint16(len(r.streams) + 1), name: name, lister: lister}
+	r.streams = append(r.streams, c)
+	return c
+}
+
+// saw notes that a version of an object was served. A deleted one cannot be a witness: it is not there any more.
+func (c *claims) saw(o *kube.Object, deleted bool) {
+	revision, err := strconv.ParseUint(o.ResourceVersion, 10, 64)
+	if err != nil {
+		return
+	}
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
+	c.all.claimLocked(revision, c.owner)
+	c.newest = max(c.newest, revision)
+	if !deleted && revision > c.witness.revision {
+		c.witness = witness{revision: revision, namespace: o.Namespace, name: o.Name}
+	}
+}
+
+func (r *revisions) claimLocked(revision uint64, owner uint16) {
+	block := r.owners[revision/ownerBlock]
+	if block == nil {
+		block = new([ownerBlock]uint16)
+		r.owners[revision/ownerBlock] = block
+	}
+	// The first claim stands: a second one comes from another etcd, and one of the two is not believed.
+	if block[revision%ownerBlock] == 0 {
+		block[revision%ownerBlock] = owner
+	}
+	if len(r.owners) > ownerBlocks {
+		oldest := revision / ownerBlock
+		for at := range r.owners {
+			oldest = min(oldest, at)
+		}
+		delete(r.owners, oldest)
+	}
+}
+
+// reached notes up to where the stream has said what is its.
+func (c *claims) reached(resourceVersion string) {
+	position, err := strconv.ParseUint(resourceVersion, 10, 64)
+	if err != nil {
+		return
+	}
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
+	c.position = max(c.position, position)
+}
+
+// watching notes since when the stream is watched, zero if it is not.
+func (c *claims) watching(since time.Time) {
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
+	c.opened = since
+}
+
+var _ reflector.Revisions = (*claims)(nil)
+
+// Unaccounted implements reflector.Revisions. The busiest stream goes first: what it finds to be its, the others need not
+// look at.
+func (c *claims) Unaccounted(ctx context.Context, from, to uint64, limit int) ([]uint64, error) {
+	if err := c.awaitBusier(ctx, from, to); err != nil {
+		return nil, err
+	}
+	trusted, err := c.trusted(ctx, from, to)
+	if err != nil {
+		return nil, err
+	}
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
+	var left []uint64
+	for revision := from + 1; revision <= to && len(left) <= limit; revision++ {
+		if owner := c.all.ownerLocked(revision); revision > trusted.until || !trusted.owners[owner] {
+			left = append(left, revision)
+		}
+	}
+	return left, nil
+}
+
+func (r *revisions) ownerLocked(revision uint64) uint16 {
+	if block := r.owners[revision/ownerBlock]; block != nil {
+		return block[revision%ownerBlock]
+	}
+	return 0
+}
+
+// awaitBusier returns when no busier stream is on its way to say more.
+func (c *claims) awaitBusier(ctx context.Context, from, to uint64) error {
+	limit := time.NewTimer(busierWait)
+	defer limit.Stop()
+	look := time.NewTicker(busierLook)
+	defer look.Stop()
+	for c.mayLearn(from, to) {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-limit.C:
+			return nil
+		case <-look.C:
+		}
+	}
+	return nil
+}
+
+// mayLearn reports whether there are revisions that nobody has claimed, and a busier stream that has not come past them.
+// The order by the newest revision lets no two streams wait for each other.
+func (c *claims) mayLearn(from, to uint64) bool {
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
+	busier := false
+	for _, other := range c.all.streams {
+		follows := other.position >= to || !other.opened.IsZero() && time.Since(other.opened) > opensFor
+		busier = busier || other.newest > c.newest && !follows
+	}
+	if !busier {
+		return false
+	}
+	for revision := from + 1; revision <= to; revision++ {
+		if c.all.ownerLocked(revision) == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// trusted says whose claims count, and up to which revision.
+type trusted struct {
+	owners map[uint16]bool
+	until  uint64
+}
+
+// trusted finds out which of those who claim revisions have the etcd of this stream, and whether that still has the history
+// in which they were served: restored from a snapshot, it would have given the same revisions to others.
+func (c *claims) trusted(ctx context.Context, from, to uint64) (trusted, error) {
+	t := trusted{owners: map[uint16]bool{}}
+	var newest *claims
+	for _, other := range c.claimants(from, to) {
+		same, err := c.sameEtcd(ctx, other)
+		if err != nil {
+			return t, err
+		}
+		if t.owners[other.owner] = same; same && (newest == nil || other.seen().revision > newest.seen().revision) {
+			newest = other
+		}
+	}
+	if newest == nil {
+		return t, nil
+	}
+	seen := newest.seen()
+	stands, err := newest.stands(ctx, seen)
+	if stands {
+		t.until = seen.revision
+	}
+	return t, err
+}
+
+func (c *claims) seen() witness {
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
+	return c.witness
+}
+
+// claimants are the other streams that have claimed one of the revisions.
+func (c *claims) claimants(from, to uint64) []*claims {
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
+	found := map[uint16]bool{}
+	var others []*claims
+	for revision := from + 1; revision <= to; revision++ {
+		owner := c.all.ownerLocked(revision)
+		if owner != 0 && owner != c.owner && !found[owner] {
+			found[owner] = true
+			others = append(others, c.all.streams[owner-1])
+		}
+	}
+	return others
+}
+
+// stands reports that the history holds a version which was served from it.
+func (c *claims) stands(ctx context.Context, w witness) (bool, error) {
+	if w.revision == 0 {
+		return false, nil
+	}
+	at := strconv.FormatUint(w.revision, 10)
+	list, err := c.lister(w.namespace).ListWithContext(ctx, metav1.ListOptions{
+		FieldSelector:   "metadata.name=" + w.name,
+		ResourceVersion: at, ResourceVersionMatch: metav1.ResourceVersionMatchExact,
+	})
+	switch {
+	case apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge), apierrors.IsResourceExpired(err), apierrors.IsBadRequest(err):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("look for what %s was at resource version %s: %w", c.name, at, err)
+	}
+	items, err := meta.ExtractList(list)
+	if err != nil {
+		return false, err
+	}
+	for _, item := range items {
+		object, err := meta.Accessor(item)
+		if err == nil && object.GetName() == w.name && object.GetNamespace() == w.namespace && object.GetResourceVersion() == at {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// sameEtcd reports whether two streams are kept in one etcd. I4: their resource versions may be compared if a list of the one
+// brackets lists of the other. That they do is remembered; that they do not may have been a stale cache.
+func (c *claims) sameEtcd(ctx context.Context, other *claims) (bool, error) {
+	if c.knownTogether(other) {
+		return true, nil
+	}
+	var at [3]uint64
+	for i, asked := range []*claims{c, other, c} {
+		var err error
+		if at[i], err = asked.now(ctx); err != nil {
+			return false, err
+		}
+	}
+	same := at[0] != 0 && at[0] <= at[1] && at[1] <= at[2]
+	if same {
+		c.join(other)
+	}
+	return same, nil
+}
+
+// now is the revision that a list says, 0 if it is none.
+func (c *claims) now(ctx context.Context) (uint64, error) {
+	list, err := c.lister("").ListWithContext(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil {
+		return 0, fmt.Errorf("ask where %s is: %w", c.name, err)
+	}
+	metadata, err := meta.ListAccessor(list)
+	if err != nil {
+		return 0, err
+	}
+	revision, err := strconv.ParseUint(metadata.GetResourceVersion(), 10, 64)
+	if err != nil {
+		return 0, nil //nolint:nilerr // opaque versions are nobody else's
+	}
+	return revision, nil
+}
+
+func (c *claims) knownTogether(other *claims) bool {
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
+	return c.headLocked() == other.headLocked()
+}
+
+// join notes that two streams are together, and with them all that are known to be with either.
+func (c *claims) join(other *claims) {
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
+	if head, others := c.headLocked(), other.headLocked(); head != others {
+		others.cohort = head
+	}
+}
+
+// headLocked is the one of its cohort that refers to nobody.
+func (c *claims) headLocked() *claims {
+	for c.cohort != nil {
+		c = c.cohort
+	}
+	return c
+}

@@ -1,0 +1,127 @@
+package recorder
+
+import (
+	"context"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kuberewind/kuberewind/kube"
+)
+
+// etcdDouble answers what revisions asks of a server: where it is, and what an object was. A real one cannot be made to hold
+// another history at the same revisions while streams stay as they are.
+type etcdDouble struct {
+	now     int
+	objects map[string]string // name by the revision at which it was written
+}
+
+func (e *etcdDouble) List(options metav1.ListOptions) (runtime.Object, error) {
+	return e.ListWithContext(context.Background(), options)
+}
+
+func (e *etcdDouble) ListWithContext(_ context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	if options.FieldSelector == "" {
+		return &kube.List{ListMeta: metav1.ListMeta{ResourceVersion: strconv.Itoa(e.now)}}, nil
+	}
+	if at, err := strconv.Atoi(options.ResourceVersion); err != nil || at > e.now {
+		return nil, apierrors.NewBadRequest("no such revision")
+	}
+	list := &kube.List{ListMeta: metav1.ListMeta{ResourceVersion: options.ResourceVersion}}
+	if name := e.objects[options.ResourceVersion]; options.FieldSelector == "metadata.name="+name {
+		list.Items = append(list.Items, written(name, options.ResourceVersion))
+	}
+	return list, nil
+}
+
+func written(name, rv string) *kube.Object {
+	return &kube.Object{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, ResourceVersion: rv}}
+}
+
+func (e *etcdDouble) lister(string) cache.ListerWithContext { return e }
+
+func unaccounted(t *testing.T, c *claims) []uint64 {
+	t.Helper()
+	left, err := c.Unaccounted(t.Context(), 100, 105, 10)
+	require.NoError(t, err)
+	return left
+}
+
+// twoStreams are one that asks and one that has claimed 101, 103 and 104, the last of them a deletion's.
+func twoStreams(asked, claimed *etcdDouble) (*claims, *claims) {
+	all := newRevisions()
+	a, b := all.stream("a", asked.lister), all.stream("b", claimed.lister)
+	b.saw(written("x", "101"), false)
+	b.saw(written("y", "103"), false)
+	b.saw(written("x", "104"), true)
+	b.reached("105")
+	return a, b
+}
+
+func TestRevisionsOfOthersInTheSameEtcdAreAccountedFor(t *testing.T) {
+	etcd := &etcdDouble{now: 110, objects: map[string]string{"101": "x", "103": "y"}}
+	a, b := twoStreams(etcd, etcd)
+	require.Equal(t, []uint64{102, 104, 105}, unaccounted(t, a), "what is after the last version that can be looked up is not proved")
+	require.Equal(t, []uint64{101, 102, 103, 104, 105}, unaccounted(t, b), "what is its own is not another's")
+}
+
+func TestRevisionsOfAnotherEtcdAreNot(t *testing.T) {
+	a, _ := twoStreams(&etcdDouble{now: 110}, &etcdDouble{now: 500, objects: map[string]string{"103": "y"}})
+	require.Equal(t, []uint64{101, 102, 103, 104, 105}, unaccounted(t, a))
+}
+
+func TestRevisionsOfAHistoryThatWasReplacedAreNot(t *testing.T) {
+	for name, restored := range map[string]*etcdDouble{
+		"another object":  {now: 110, objects: map[string]string{"103": "z"}},
+		"not there again": {now: 102},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, _ := twoStreams(restored, restored)
+			require.Equal(t, []uint64{101, 102, 103, 104, 105}, unaccounted(t, a))
+		})
+	}
+}
+
+func TestTheBusierStreamIsWaitedForButNotForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		etcd := &etcdDouble{now: 110, objects: map[string]string{"102": "x"}}
+		all := newRevisions()
+		idle, busy := all.stream("idle", etcd.lister), all.stream("busy", etcd.lister)
+		busy.saw(written("x", "99"), false)
+		time.AfterFunc(time.Second, func() {
+			busy.saw(written("x", "102"), false)
+			busy.reached("105")
+		})
+		started := time.Now()
+		require.Equal(t, []uint64{101, 103, 104, 105}, unaccounted(t, idle))
+		require.Equal(t, time.Second, time.Since(started).Truncate(time.Second))
+
+		late := all.stream("late", etcd.lister)
+		late.saw(written("x", "106"), false)
+		started = time.Now()
+		unaccounted(t, idle)
+		require.Equal(t, busierWait, time.Since(started))
+		late.watching(time.Now())
+		started = time.Now()
+		unaccounted(t, idle)
+		require.Less(t, time.Since(started), 2*opensFor, "a stream that is watched says what is its")
+	})
+}
+
+func TestTheNewestRevisionsAreKept(t *testing.T) {
+	all := newRevisions()
+	c := all.stream("c", (&etcdDouble{}).lister)
+	for block := range ownerBlocks + 10 {
+		c.saw(written("x", strconv.Itoa(block*ownerBlock+1)), false)
+	}
+	require.Len(t, all.owners, ownerBlocks)
+	require.Zero(t, all.ownerLocked(1))
+	require.Equal(t, c.owner, all.ownerLocked((ownerBlocks+9)*ownerBlock+1))
+}

@@ -1,0 +1,299 @@
+package reflector
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+const (
+	// countsAtOnce is how many lists of one object are asked for at a time.
+	countsAtOnce = 4
+	// recoverBytes bounds what is read in one attempt: a few dozen lists of a
+	// thousand objects.
+	recoverBytes = 512 << 20
+)
+
+// recovery is one attempt to recover the revisions after from, up to to.
+type recovery struct {
+	r        *Reflector
+	from, to uint64
+	points   []uint64 // the revisions that may be of this resource, in order
+	counts   []int64  // how many objects there were at from and at each point
+
+	bytes    int64
+	versions int
+	requests atomic.Int64
+}
+
+func (c *recovery) told(complete bool) Recovery {
+	return Recovery{
+		From: strconv.FormatUint(c.from, 10), To: strconv.FormatUint(c.to, 10), Revisions: len(c.points),
+		Requests: int(c.requests.Load()), Versions: c.versions, Complete: complete,
+	}
+}
+
+// settle brings what happened at the points, or proves that nothing did.
+//
+// Each write of etcd is at a revision of its own, except for deletes by one
+// lease. So each object that was made or deleted at a point changes how many
+// there are, which a list of one object tells. If the number stands at all
+// points, nothing was made or deleted, not even for a moment; if moreover no
+// object is newer than from, nothing was updated either.
+func (c *recovery) settle(ctx context.Context) error {
+	if len(c.points) == 0 {
+		return nil
+	}
+	newer, err := c.scan(ctx)
+	if err != nil {
+		return err
+	}
+	if err := c.count(ctx); err != nil {
+		return err
+	}
+	if c.r.provisional && c.counts[0] != 0 {
+		return &unrecoverable{fmt.Sprintf("there were objects at the start, resource version %d", c.from)}
+	}
+	if !newer && c.flat(0, len(c.points)) {
+		return nil
+	}
+	first, err := c.look(ctx, c.from)
+	if err != nil {
+		return err
+	}
+	last, err := c.look(ctx, c.points[len(c.points)-1], first)
+	if err != nil {
+		return err
+	}
+	return c.between(ctx, 0, first, len(c.points), last)
+}
+
+// between brings what happened after the a-th place, up to the b-th, where the
+// 0th is from and the others are the points.
+func (c *recovery) between(ctx context.Context, a int, before snapshot, b int, after snapshot) error {
+	if b == a+1 {
+		return c.bringRevision(before, after, strconv.FormatUint(c.points[b-1], 10))
+	}
+	if c.flat(a, b) && before.equal(after) {
+		return nil
+	}
+	middle := (a + b) / 2
+	between, err := c.look(ctx, c.points[middle-1], before, after)
+	if err != nil {
+		return err
+	}
+	if err := c.between(ctx, a, before, middle, between); err != nil {
+		return err
+	}
+	return c.between(ctx, middle, between, b, after)
+}
+
+// flat reports that there were as many objects at all places from a to b.
+func (c *recovery) flat(a, b int) bool {
+	for _, n := range c.counts[a : b+1] {
+		if n < 0 || n != c.counts[a] {
+			return false
+		}
+	}
+	return true
+}
+
+// count asks how many objects there were. A server that does not say, -1, has
+// every point looked at.
+func (c *recovery) count(ctx context.Context) error {
+	c.counts = make([]int64, len(c.points)+1)
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(countsAtOnce)
+	for i := range c.counts {
+		revision := c.from
+		if i > 0 {
+			revision = c.points[i-1]
+		}
+		g.Go(func() error {
+			p, err := c.askExactly(ctx, revision, metav1.ListOptions{Limit: 1})
+			switch {
+			case err != nil:
+				return err
+			case p.next == "":
+				c.counts[i] = int64(len(p.items))
+			case p.remaining == nil:
+				c.counts[i] = -1
+			default:
+				c.counts[i] = int64(len(p.items)) + *p.remaining
+			}
+			return nil
+		})
+	}
+	return g.Wait()
+}
+
+// scan reports whether an object at the last point is newer than from.
+func (c *recovery) scan(ctx context.Context) (newer bool, err error) {
+	position := strconv.FormatUint(c.from, 10)
+	err = c.eachPage(ctx, c.points[len(c.points)-1], func(items []any) error {
+		for _, item := range items {
+			metadata, err := c.r.expectation.metadata(item.(runtime.Object))
+			if err != nil {
+				return err
+			}
+			newer = newer || after(metadata.GetResourceVersion(), position)
+		}
+		return nil
+	})
+	return newer, err
+}
+
+// snapshot is what a resource held at one revision.
+type snapshot map[identity]runtime.Object
+
+func (s snapshot) identities() []identity {
+	return slices.SortedFunc(maps.Keys(s), func(a, b identity) int {
+		return cmp.Or(cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name), cmp.Compare(a.uid, b.uid))
+	})
+}
+
+func (s snapshot) equal(other snapshot) bool {
+	return maps.EqualFunc(s, other, func(a, b runtime.Object) bool { return resourceVersionOf(a) == resourceVersionOf(b) })
+}
+
+// look gives what the resource held at a revision. Versions that others hold
+// are not held twice.
+func (c *recovery) look(ctx context.Context, revision uint64, others ...snapshot) (snapshot, error) {
+	held := snapshot{}
+	err := c.eachPage(ctx, revision, func(items []any) error {
+		for _, item := range items {
+			object := item.(runtime.Object)
+			metadata, err := c.r.expectation.metadata(object)
+			if err != nil {
+				return err
+			}
+			id := identityOf(metadata)
+			for _, other := range others {
+				if known, ok := other[id]; ok && resourceVersionOf(known) == metadata.GetResourceVersion() {
+					object = known
+				}
+			}
+			held[id] = object
+		}
+		return nil
+	})
+	return held, err
+}
+
+// eachPage lists the resource at a revision.
+func (c *recovery) eachPage(ctx context.Context, revision uint64, do func(items []any) error) error {
+	options := metav1.ListOptions{Limit: c.r.limit(0)}
+	p, err := c.askExactly(ctx, revision, options)
+	for {
+		if err != nil {
+			return err
+		}
+		if err := do(p.items); err != nil {
+			return err
+		}
+		if c.bytes += p.bytes; c.bytes > recoverBytes {
+			return &unrecoverable{fmt.Sprintf("the lists weigh more than %d bytes", recoverBytes)}
+		}
+		if p.next == "" {
+			return nil
+		}
+		options.Continue = p.next
+		p, err = c.ask(ctx, options)
+		if err == nil && p.rv != strconv.FormatUint(revision, 10) {
+			return &unrecoverable{fmt.Sprintf("a list at exactly %d went on at %q", revision, p.rv)}
+		}
+	}
+}
+
+// askExactly asks for the first page of a list at a revision.
+func (c *recovery) askExactly(ctx context.Context, revision uint64, options metav1.ListOptions) (page, error) {
+	options.ResourceVersion = strconv.FormatUint(revision, 10)
+	options.ResourceVersionMatch = metav1.ResourceVersionMatchExact
+	p, err := c.ask(ctx, options)
+	if err == nil && p.rv != options.ResourceVersion {
+		return page{}, &unrecoverable{fmt.Sprintf("asked for a list at exactly %d, the server gave one at %q", revision, p.rv)}
+	}
+	return p, err
+}
+
+func (c *recovery) ask(ctx context.Context, options metav1.ListOptions) (page, error) {
+	ctx, cancel := context.WithTimeout(ctx, pageTimeout)
+	defer cancel()
+	c.requests.Add(1)
+	list, err := c.r.source.ListWithContext(ctx, options)
+	if err != nil {
+		return page{}, err
+	}
+	p, err := c.r.understand(list)
+	if err != nil {
+		return page{}, &unrecoverable{err.Error()}
+	}
+	if len(p.undecodable) > 0 {
+		return page{}, &unrecoverable{undecodableItems(p.undecodable)}
+	}
+	for _, item := range p.items {
+		if _, ok := item.(runtime.Object); !ok {
+			return page{}, &unrecoverable{fmt.Sprintf("an item of the list is a %T", item)}
+		}
+	}
+	return p, nil
+}
+
+// bringRevision brings what changed at one revision. An object that is deleted
+// is served as it was before, with the resource version of its end; so it is
+// here.
+func (c *recovery) bringRevision(before, now snapshot, rv string) error {
+	for _, id := range before.identities() {
+		if _, lives := now[id]; lives {
+			continue
+		}
+		last, err := atResourceVersion(before[id], rv)
+		if err != nil {
+			return err
+		}
+		if err := c.bring(watch.Deleted, last); err != nil {
+			return err
+		}
+	}
+	for _, id := range now.identities() {
+		kind := watch.Modified
+		known, lived := before[id]
+		switch {
+		case !lived:
+			kind = watch.Added
+		case resourceVersionOf(known) == resourceVersionOf(now[id]):
+			continue
+		}
+		if at := resourceVersionOf(now[id]); at != rv {
+			return &unrecoverable{fmt.Sprintf("a version of resource version %s first shows at %s", at, rv)}
+		}
+		// The store may change what it gets; the next revision is held against this.
+		if err := c.bring(kind, now[id].DeepCopyObject()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *recovery) bring(kind watch.EventType, object runtime.Object) error {
+	c.versions++
+	return c.r.bring(watch.Event{Type: kind, Object: object})
+}
+
+func resourceVersionOf(object runtime.Object) string {
+	metadata, err := meta.Accessor(object)
+	if err != nil {
+		return ""
+	}
+	return metadata.GetResourceVersion()
+}

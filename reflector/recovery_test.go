@@ -1,0 +1,146 @@
+package reflector
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// elsewhere knows what is of another resource.
+type elsewhere []uint64
+
+func (e elsewhere) Unaccounted(_ context.Context, from, to uint64, _ int) ([]uint64, error) {
+	var left []uint64
+	for revision := from + 1; revision <= to; revision++ {
+		if !slices.Contains(e, revision) {
+			left = append(left, revision)
+		}
+	}
+	return left, nil
+}
+
+// recovered starts a reflector at a position whose history has expired, and returns how it was recovered.
+func recovered(t *testing.T, s *server, store *ledger, at int, options Options) Recovery {
+	t.Helper()
+	s.forget()
+	var told []Recovery
+	options.ResourceVersion = strconv.Itoa(at)
+	options.RecoverRevisions = 20
+	options.Hooks.Recovered = func(r Recovery) { told = append(told, r) }
+	start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, options))
+	require.Len(t, told, 1)
+	return told[0]
+}
+
+func TestWhatIsKnownToBeOfOthersIsNotAskedFor(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s, store := newServer(9), &ledger{}
+		for range 5 {
+			s.elsewhere()
+		}
+		got := recovered(t, s, store, 9, Options{Revisions: elsewhere{10, 11, 12, 13, 14}})
+		require.Equal(t, Recovery{From: "9", To: "14", Requests: 1, Complete: true}, got, "where the server is, and nothing else")
+		require.Equal(t, []string{"bookmark 14"}, store.calls())
+	})
+}
+
+func TestAResourceInWhichNothingHappenedIsReadOnceHoweverManyRevisionsThereAre(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s, store := newServer(0), &ledger{}
+		for i := range 1200 {
+			s.write(watch.Added, fmt.Sprint(i))
+		}
+		at := s.rv
+		for range 10 {
+			s.elsewhere()
+		}
+		got := recovered(t, s, store, at, Options{})
+		require.Equal(t, []string{"bookmark 1210"}, store.calls())
+		require.Equal(t, 1+3+11, got.Requests, "where the server is, three pages, and the counts")
+	})
+}
+
+func TestWhatWasMadeAndDeletedBetweenTwoEqualSidesIsFound(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s, store := newServer(8), &ledger{}
+		s.write(watch.Added, "stays")
+		s.elsewhere()
+		s.write(watch.Added, "brief")
+		s.elsewhere()
+		s.write(watch.Modified, "brief")
+		s.write(watch.Deleted, "brief")
+		s.elsewhere()
+		recovered(t, s, store, 9, Options{Revisions: elsewhere{12}})
+		require.Equal(t, []string{"add brief@11", "update brief@13", "delete brief@14", "bookmark 15"}, store.calls())
+	})
+}
+
+func TestALargeResourceIsRecoveredPageByPage(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s, store := newServer(0), &ledger{}
+		for i := range 1200 {
+			s.write(watch.Added, fmt.Sprint(i))
+		}
+		at := s.rv
+		s.write(watch.Modified, "7")
+		s.write(watch.Modified, "7")
+		s.write(watch.Deleted, "1100")
+		recovered(t, s, store, at, Options{})
+		require.Equal(t, []string{"update 7@1201", "update 7@1202", "delete 1100@1203", "bookmark 1203"}, store.calls())
+	})
+}
+
+func TestWrongKnowledgeOfOthersIsNotBelieved(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s, store := newServer(9), &ledger{}
+		s.write(watch.Added, "a")
+		s.elsewhere()
+		got := recovered(t, s, store, 9, Options{Revisions: elsewhere{10}})
+		require.False(t, got.Complete)
+		require.Equal(t, []string{"begin expired from 9", "page a@10", "end 11"}, store.calls())
+	})
+}
+
+func TestAServerThatIsStillStartingIsWaitedForWithTheHistory(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s, store := newServer(9), &ledger{}
+		s.write(watch.Added, "a")
+		s.forget()
+		failures := 0
+		s.onList = func(o metav1.ListOptions) error {
+			if failures++; failures <= 4 {
+				return []error{refused(), tooMany(1), internal(), forbidden()}[failures-1]
+			}
+			return nil
+		}
+		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "9", RecoverRevisions: 20}))
+		pass(time.Minute)
+		require.Equal(t, []string{"interrupted forbidden", "resumed", "add a@10", "bookmark 10"}, store.calls())
+	})
+}
+
+func TestHistoryIsRecoveredOnlyUpToWhereTheServerSaysThatItsOwnBegins(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s, store := newServer(9), &ledger{}
+		s.elsewhere()
+		s.forget()
+		for range 3 {
+			s.write(watch.Added, fmt.Sprint("later-", s.rv))
+		}
+		s.onWatch = plans(watchPlan{refuse: expiredBefore(10)})
+		var told []Recovery
+		options := Options{ResourceVersion: "9", RecoverRevisions: 20, Hooks: Hooks{Recovered: func(r Recovery) { told = append(told, r) }}}
+		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, options))
+		require.Equal(t, "10", told[0].To)
+		require.Equal(t, 1, told[0].Revisions)
+		require.Len(t, store.calls(), 4)
+	})
+}

@@ -1,0 +1,153 @@
+package system_test
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+)
+
+// restarts is how many times the API server is restarted under load.
+var restarts = flag.Int("restarts", 2, "how many times TestRestartsOfTheAPIServerLeaveNoGap restarts it")
+
+// churn is a workload that minds no failure: a server that restarts refuses or breaks off writes, some of which it has done.
+type churn struct {
+	client dynamic.Interface
+	wrote  atomic.Int64
+}
+
+// churned is what it writes to: what is cached, what is not (Events), and what is cached only once it is asked for (widgets).
+var churned = []schema.GroupVersionResource{configMaps, secrets, pods, events, leases, widgets}
+
+// run makes about perSecond writes a second with several clients until ctx ends.
+func (c *churn) run(ctx context.Context, perSecond int) error {
+	const clients = 5
+	g, ctx := errgroup.WithContext(ctx)
+	for id := range clients {
+		g.Go(func() error {
+			random := rand.New(rand.NewPCG(seed, uint64(id)))
+			pace := time.NewTicker(clients * time.Second / time.Duration(perSecond))
+			defer pace.Stop()
+			for {
+				select {
+				case <-ctx.Done():
+					return nil
+				case <-pace.C:
+					c.write(ctx, random, id)
+				}
+			}
+		})
+	}
+	return g.Wait()
+}
+
+// write makes, changes or deletes one of a few objects; many live for less time than a restart takes.
+func (c *churn) write(ctx context.Context, random *rand.Rand, id int) {
+	// A server that hangs must not keep the others from being written to.
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	gvr := churned[random.IntN(len(churned))]
+	in, name := c.client.Resource(gvr).Namespace("default"), fmt.Sprintf("churn-%d-%d", id, random.IntN(8))
+	body := fmt.Sprintf(`{"metadata":{"labels":{"turn":"%d"}}}`, random.Uint32())
+	_, err := in.Patch(ctx, name, types.MergePatchType, []byte(body), metav1.PatchOptions{})
+	switch {
+	case err != nil:
+		_, err = in.Create(ctx, template(gvr, "default", name), metav1.CreateOptions{})
+	case random.IntN(3) == 0:
+		err = in.Delete(ctx, name, noGrace())
+	}
+	if err == nil {
+		c.wrote.Add(1)
+	}
+}
+
+// TestRestartsOfTheAPIServerLeaveNoGap: after each, the API server refuses every position, while etcd has all of it (I3).
+func TestRestartsOfTheAPIServerLeaveNoGap(t *testing.T) {
+	w := newWorld(t)
+	recorder := w.record(t)
+	recorder.awaitReady(t)
+	w.connect(t)
+	w.act(t).create(crds, widgetCRD())
+	w.act(t).awaitWidgets()
+	w.begin(t)
+	config := rest.CopyConfig(w.plane.Config())
+	config.QPS, config.WarningHandler = -1, rest.NoWarnings{}
+	client, err := dynamic.NewForConfig(config)
+	require.NoError(t, err)
+	load := &churn{client: client}
+	ctx, cancel := context.WithCancel(t.Context())
+	var g errgroup.Group
+	g.Go(func() error { return load.run(ctx, 100) })
+	lists := len(w.lists(t))
+	exact := w.exactLists(t)
+	for round := range *restarts {
+		target := load.wrote.Load() + 300
+		eventually(ctx, t, "progress of the workload", func() bool { return load.wrote.Load() >= target })
+		started := time.Now()
+		if round%2 == 0 {
+			require.NoError(t, w.plane.APIServer.Restart(ctx))
+		} else {
+			require.NoError(t, w.plane.APIServer.Kill())
+			require.NoError(t, w.plane.APIServer.Start(ctx))
+		}
+		t.Logf("restart %d took %s", round+1, time.Since(started).Round(time.Millisecond))
+	}
+	target := load.wrote.Load() + 100
+	eventually(ctx, t, "progress of the workload", func() bool { return load.wrote.Load() >= target })
+	cancel()
+	require.NoError(t, g.Wait())
+	w.compare(t)
+	w.requireNoRelist(t, lists)
+	done := recorder.recovered(t)
+	t.Logf("%d writes, %d restarts: %+v, and %d requests in all", load.wrote.Load(), *restarts, done, w.exactLists(t)-exact)
+	require.Positive(t, done.versions, "nothing had to be recovered: the test shows nothing")
+	recorder.terminate(t)
+}
+
+// exactLists is how many lists at an exact revision, or of one object, the recorder has asked for.
+func (w *world) exactLists(t *testing.T) (n int) {
+	t.Helper()
+	requests, err := w.plane.APIServer.Requests()
+	require.NoError(t, err)
+	for _, r := range requests {
+		if r.User == recorderUser && r.Verb == "list" && r.Code == http.StatusOK &&
+			(strings.Contains(r.URI, "resourceVersionMatch=Exact") || strings.Contains(r.URI+"&", "limit=1&")) {
+			n++
+		}
+	}
+	return n
+}
+
+// recovered is what the log says about recoveries.
+type recovered struct{ recoveries, revisions, versions, requests int }
+
+func (p *recorderProcess) recovered(t *testing.T) (all recovered) {
+	t.Helper()
+	for _, text := range strings.Split(p.log(), "\n") {
+		var line struct {
+			Msg                           string
+			Revisions, Versions, Requests int
+		}
+		if json.Unmarshal([]byte(text), &line) == nil && line.Msg == "history recovered" {
+			all.recoveries++
+			all.revisions += line.Revisions
+			all.versions += line.Versions
+			all.requests += line.Requests
+		}
+	}
+	return all
+}
