@@ -24,6 +24,9 @@ func newDelays(backoff wait.Backoff) *delays {
 	return &delays{initial: backoff, current: backoff}
 }
 
+// reset has the next pause be a short one: there was progress.
+func (d *delays) reset() { d.over = time.Time{} }
+
 func (d *delays) next(now time.Time) time.Duration {
 	if now.Sub(d.over) > backoffReset {
 		d.current = d.initial

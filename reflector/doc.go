@@ -28,6 +28,9 @@
 //     is handed over as a watch would have, and the stream goes on only if each
 //     revision is accounted for. Items of a list that cannot be read are told to an
 //     UnreadStore: they have not vanished.
+//   - A position does not age: where the server sends no bookmarks, it is moved,
+//     with RecoverRevisions, to where it is proved that nothing has happened,
+//     while the watch stays open.
 //   - A list is consistent: it is read at resource version "", in pages of one
 //     snapshot. If the snapshot expires between pages, or a page is of another
 //     one, AbortReplace is called and the list begins anew. Pages go to the

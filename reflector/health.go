@@ -27,6 +27,7 @@ type health struct {
 	failingSince time.Time // zero: nothing has failed
 	interrupted  string    // the cause that the store was told, "" if none
 	freshTries   int       // new connections tried after a 410
+	recovered    int       // revisions looked at to recover after a 410
 	recoveries   int       // attempts to recover that failed for no lasting reason
 	unproven     bool      // a list was completed, no watch has worked since
 	poison       poison

@@ -43,29 +43,10 @@ func (c *recovery) told(complete bool) Recovery {
 	}
 }
 
-// settle brings what happened at the points, or proves that nothing did.
-//
-// Each write of etcd is at a revision of its own, except for deletes by one
-// lease. So each object that was made or deleted at a point changes how many
-// there are, which a list of one object tells. If the number stands at all
-// points, nothing was made or deleted, not even for a moment; if moreover no
-// object is newer than from, nothing was updated either.
+// settle brings what happened at the points.
 func (c *recovery) settle(ctx context.Context) error {
-	if len(c.points) == 0 {
-		return nil
-	}
-	newer, err := c.scan(ctx)
-	if err != nil {
+	if nothing, err := c.proved(ctx); nothing || err != nil {
 		return err
-	}
-	if err := c.count(ctx); err != nil {
-		return err
-	}
-	if c.r.provisional && c.counts[0] != 0 {
-		return &unrecoverable{fmt.Sprintf("there were objects at the start, resource version %d", c.from)}
-	}
-	if !newer && c.flat(0, len(c.points)) {
-		return nil
 	}
 	first, err := c.look(ctx, c.from)
 	if err != nil {
@@ -76,6 +57,30 @@ func (c *recovery) settle(ctx context.Context) error {
 		return err
 	}
 	return c.between(ctx, 0, first, len(c.points), last)
+}
+
+// proved reports whether it is proved that nothing happened at the points.
+//
+// Each write of etcd is at a revision of its own, except for deletes by one
+// lease. So each object that was made or deleted at a point changes how many
+// there are, which a list of one object tells. If the number stands at all
+// points, nothing was made or deleted, not even for a moment; if moreover no
+// object is newer than from, nothing was updated either.
+func (c *recovery) proved(ctx context.Context) (bool, error) {
+	if len(c.points) == 0 {
+		return true, nil
+	}
+	newer, err := c.scan(ctx)
+	if err != nil {
+		return false, err
+	}
+	if err := c.count(ctx); err != nil {
+		return false, err
+	}
+	if c.r.provisional && c.counts[0] != 0 {
+		return false, &unrecoverable{fmt.Sprintf("there were objects at the start, resource version %d", c.from)}
+	}
+	return !newer && c.flat(0, len(c.points)), nil
 }
 
 // between brings what happened after the a-th place, up to the b-th, where the

@@ -19,6 +19,9 @@ const (
 	// late, three are not.
 	defaultSilenceTimeout = 3 * time.Minute
 	defaultForbiddenRetry = time.Minute
+	// One bookmark may be late, and three such stretches are less than what
+	// etcd keeps.
+	defaultUnmarkedTimeout = 90 * time.Second
 
 	// The steps of client-go's own reflector, which end at one request in 30 to
 	// 60 seconds.
@@ -80,6 +83,14 @@ type Options struct {
 	// nothing before it is reconnected. Default 3 minutes.
 	SilenceTimeout time.Duration
 
+	// UnmarkedTimeout is for how long a stream that sends no bookmarks may send
+	// nothing before it is looked whether nothing has happened, so that its
+	// position does not grow old: with RecoverRevisions, and as often again.
+	// It should be well below what etcd is compacted after, 5 minutes unless
+	// the API server was told otherwise. Default 90 seconds, in which a server
+	// that sends bookmarks has sent one.
+	UnmarkedTimeout time.Duration
+
 	// Backoff spaces out retries. Default: 0.8 s, doubled up to 30 s, each with
 	// up to as much again at random.
 	Backoff *wait.Backoff
@@ -95,7 +106,7 @@ type Options struct {
 	// looked at when no watch can give them any more, so that an expired history
 	// need not be a gap. A revision that is known to be another resource's costs
 	// nothing; each other takes a list of one object, and where something has
-	// changed one of all. Default 0: none.
+	// changed one of all. Counted until a watch works. Default 0: none.
 	RecoverRevisions int
 	// Revisions knows what is another resource's. Default: nothing is known.
 	Revisions Revisions
@@ -157,6 +168,7 @@ func (o Options) withDefaults() Options {
 	orElse(&o.PageBytes, defaultPageBytes)
 	orElse(&o.MinWatchTimeout, defaultMinWatchTimeout)
 	orElse(&o.SilenceTimeout, defaultSilenceTimeout)
+	orElse(&o.UnmarkedTimeout, defaultUnmarkedTimeout)
 	orElse(&o.ForbiddenRetry, defaultForbiddenRetry)
 	orElse(&o.Name, o.TypeDescription)
 	if o.Backoff == nil {

@@ -18,6 +18,10 @@ const (
 	// recoverTries is how many attempts may fail for a reason that may pass: a
 	// server that starts again refuses much, and the history is worth a wait.
 	recoverTries = 8
+	// recoverStep is how many revisions are looked at before the position moves:
+	// what a server that ends meanwhile has shown is kept, and before the next
+	// step others may have found out what is theirs.
+	recoverStep = 500
 	// recoverTimeout bounds one attempt. Meanwhile the server's own history,
 	// which goes on from there, grows old.
 	recoverTimeout = 2 * time.Minute
@@ -48,6 +52,9 @@ func (r *Reflector) recover(ctx context.Context, gone error) (bool, error) {
 	r.options.Hooks.Recovered(c.told(err == nil))
 	switch {
 	case err == nil:
+		r.health.recovered += len(c.points)
+		r.health.recoveries = 0
+		r.retry.reset()
 		r.log.InfoContext(ctx, "history recovered", "from", from, "to", c.to,
 			"revisions", len(c.points), "versions", c.versions, "requests", c.requests.Load())
 		return true, nil
@@ -86,15 +93,7 @@ func (c *recovery) run(ctx context.Context, gone error) error {
 	if err := c.findEnd(ctx, gone); err != nil {
 		return err
 	}
-	r := c.r
-	var err error
-	if c.points, err = c.unaccounted(ctx); err != nil {
-		return err
-	}
-	if len(c.points) > r.options.RecoverRevisions {
-		return &unrecoverable{fmt.Sprintf("between %d and %d more than %d revisions may be of this resource", c.from, c.to, r.options.RecoverRevisions)}
-	}
-	release, err := r.options.ListGate(ctx)
+	release, err := c.findPoints(ctx)
 	if err != nil {
 		return err
 	}
@@ -102,18 +101,46 @@ func (c *recovery) run(ctx context.Context, gone error) error {
 	if err := c.settle(ctx); err != nil {
 		return err
 	}
-	return r.bring(watch.Event{Type: watch.Bookmark, Object: &metav1.PartialObjectMetadata{
+	return c.r.bring(watch.Event{Type: watch.Bookmark, Object: &metav1.PartialObjectMetadata{
 		ObjectMeta: metav1.ObjectMeta{ResourceVersion: strconv.FormatUint(c.to, 10)}}})
 }
 
-// findEnd sets up to where to recover.
-func (c *recovery) findEnd(ctx context.Context, gone error) error {
+// findPoints finds which revisions have to be looked at, at most a step of
+// them, and enters the gate. It takes to back to where the step ends.
+func (c *recovery) findPoints(ctx context.Context) (release func(), err error) {
+	if c.points, err = c.unaccounted(ctx); err != nil {
+		return nil, err
+	}
+	limit := c.r.options.RecoverRevisions - c.r.health.recovered
+	if len(c.points) > limit {
+		return nil, &unrecoverable{fmt.Sprintf("between %d and %d more than %d revisions may be of this resource", c.from, c.to, limit)}
+	}
+	if len(c.points) > recoverStep {
+		c.to = c.points[recoverStep] - 1
+		c.points = c.points[:recoverStep]
+	}
+	return c.r.options.ListGate(ctx)
+}
+
+// findNow sets to to where the server is.
+func (c *recovery) findNow(ctx context.Context) error {
 	p, err := c.ask(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
 		return err
 	}
-	if c.to, err = strconv.ParseUint(p.rv, 10, 64); err != nil || c.to <= c.from {
+	if c.to, err = strconv.ParseUint(p.rv, 10, 64); err != nil || c.to < c.from {
 		return &unrecoverable{fmt.Sprintf("the server is at resource version %q, the record at %d", p.rv, c.from)}
+	}
+	return nil
+}
+
+// findEnd sets up to where to recover.
+func (c *recovery) findEnd(ctx context.Context, gone error) error {
+	if err := c.findNow(ctx); err != nil {
+		return err
+	}
+	if c.to == c.from {
+		return &unrecoverable{"the server is where the record is"}
 	}
 	if found := firstWatchable.FindStringSubmatch(gone.Error()); found != nil {
 		// What does not parse, or is not ahead, is no hint.
@@ -125,9 +152,9 @@ func (c *recovery) findEnd(ctx context.Context, gone error) error {
 }
 
 // unaccounted gives the revisions that may be of this resource, and more than
-// RecoverRevisions if there are.
+// may still be looked at if there are.
 func (c *recovery) unaccounted(ctx context.Context) ([]uint64, error) {
-	limit := c.r.options.RecoverRevisions
+	limit := c.r.options.RecoverRevisions - c.r.health.recovered
 	if known := c.r.options.Revisions; known != nil {
 		return known.Unaccounted(ctx, c.from, c.to, limit)
 	}

@@ -144,3 +144,20 @@ func TestHistoryIsRecoveredOnlyUpToWhereTheServerSaysThatItsOwnBegins(t *testing
 		require.Len(t, store.calls(), 4)
 	})
 }
+
+func TestALongHistoryIsRecoveredStepByStep(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s, store := newServer(9), &ledger{}
+		for range recoverStep + 1 {
+			s.elsewhere()
+		}
+		s.write(watch.Added, "a")
+		s.forget()
+		steps := []string{}
+		options := Options{ResourceVersion: "9", RecoverRevisions: 1000}
+		options.Hooks.Recovered = func(r Recovery) { steps = append(steps, r.From+"-"+r.To) }
+		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, options))
+		require.Equal(t, []string{"9-509", "509-511"}, steps)
+		require.Equal(t, []string{"bookmark 509", "add a@511", "bookmark 511"}, store.calls())
+	})
+}

@@ -56,6 +56,7 @@ type watchPlan struct {
 	cutAfter  int            // ends after so many events, if > 0
 	sharply   runtime.Object // sent as ERROR at the end, if set
 	immediate bool           // ends before the first event
+	holdUntil chan struct{}  // sends nothing before it is closed, if set
 }
 
 func newServer(at int) *server {
@@ -303,6 +304,15 @@ func (w *serverWatch) Stop() {
 func (w *serverWatch) serve(ctx context.Context, from int, plan watchPlan) {
 	defer close(w.results)
 	next, sent := 0, 0
+	if plan.holdUntil != nil {
+		select {
+		case <-plan.holdUntil:
+		case <-ctx.Done():
+			return
+		case <-w.stopped:
+			return
+		}
+	}
 	for !plan.immediate && (plan.cutAfter == 0 || sent < plan.cutAfter) {
 		w.server.mu.Lock()
 		history, changed := w.server.history, w.server.changed

@@ -135,7 +135,7 @@ func (r *Reflector) consume(ctx context.Context, s *stream) error {
 				return err
 			}
 		case <-quiet.C():
-			next, err := r.whenQuiet(s)
+			next, err := r.whenQuiet(ctx, s)
 			if err != nil {
 				return err
 			}
@@ -202,7 +202,7 @@ func (r *Reflector) advance(kind watch.EventType, object metav1.Object) {
 
 // whenQuiet is called when a watch may have been quiet for long enough to mean
 // something, and returns when to ask again.
-func (r *Reflector) whenQuiet(s *stream) (time.Duration, error) {
+func (r *Reflector) whenQuiet(ctx context.Context, s *stream) (time.Duration, error) {
 	quiet := r.clock.Since(s.heard)
 	if quiet < settleAfter {
 		return settleAfter - quiet, nil
@@ -211,7 +211,7 @@ func (r *Reflector) whenQuiet(s *stream) (time.Duration, error) {
 		return 0, err
 	}
 	if !r.bookmarks {
-		return r.options.SilenceTimeout, nil
+		return r.whenUnmarked(ctx, quiet)
 	}
 	if quiet >= r.options.SilenceTimeout {
 		r.at.ended(r.clock.Now())

@@ -23,7 +23,7 @@ const (
 	ownerBlocks = 256
 	// busierWait is how long a stream waits for busier ones to find out what is theirs. An API server keeps the history
 	// that follows for more than a minute.
-	busierWait = 30 * time.Second
+	busierWait = 10 * time.Second
 	// busierLook is how often it is looked whether they have.
 	busierLook = 100 * time.Millisecond
 	// opensFor is how long a watch has been open that will not be refused any more for its position being too old.

@@ -171,8 +171,8 @@ func (s *stream) start(before *streamRun) start {
 	return from
 }
 
-// recoverRevisions is what hundreds of writes a second make while an API server or a recorder starts again.
-const recoverRevisions = 2000
+// recoverRevisions is what a hundred writes a second make in a minute and a half that no stream could tell of.
+const recoverRevisions = 10_000
 
 // start says where a run begins: at a position, or at a resource version before which there was nothing, else with a list.
 type start struct{ position, since, cause string }
