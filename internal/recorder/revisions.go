@@ -24,6 +24,10 @@ const (
 	// busierWait is how long a stream waits for busier ones to find out what is theirs. An API server keeps the history
 	// that follows for more than a minute.
 	busierWait = 10 * time.Second
+	// busierLongWait is how long it waits where it would have to look at more than fewLooks revisions itself, and so would
+	// every other stream: that would hold up the very streams that can tell.
+	busierLongWait = time.Minute
+	fewLooks       = 50
 	// busierLook is how often it is looked whether they have.
 	busierLook = 100 * time.Millisecond
 	// opensFor is how long a watch has been open that will not be refused any more for its position being too old.
@@ -155,25 +159,31 @@ func (r *revisions) ownerLocked(revision uint64) uint16 {
 
 // awaitBusier returns when no busier stream is on its way to say more.
 func (c *claims) awaitBusier(ctx context.Context, from, to uint64) error {
-	limit := time.NewTimer(busierWait)
-	defer limit.Stop()
+	began := time.Now()
 	look := time.NewTicker(busierLook)
 	defer look.Stop()
-	for c.mayLearn(from, to) {
+	for {
+		limit := busierWait
+		switch unclaimed := c.mayLearn(from, to); {
+		case unclaimed == 0:
+			return nil
+		case unclaimed > fewLooks:
+			limit = busierLongWait
+		}
+		if time.Since(began) >= limit {
+			return nil
+		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-limit.C:
-			return nil
 		case <-look.C:
 		}
 	}
-	return nil
 }
 
-// mayLearn reports whether there are revisions that nobody has claimed, and a busier stream that has not come past them.
+// mayLearn gives how many revisions nobody has claimed, 0 if there is no busier stream that has not come past them.
 // The order by the newest revision lets no two streams wait for each other.
-func (c *claims) mayLearn(from, to uint64) bool {
+func (c *claims) mayLearn(from, to uint64) (unclaimed int) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	busier := false
@@ -181,15 +191,12 @@ func (c *claims) mayLearn(from, to uint64) bool {
 		follows := other.position >= to || !other.opened.IsZero() && time.Since(other.opened) > opensFor
 		busier = busier || other.newest > c.newest && !follows
 	}
-	if !busier {
-		return false
-	}
-	for revision := from + 1; revision <= to; revision++ {
+	for revision := from + 1; busier && revision <= to; revision++ {
 		if c.all.ownerLocked(revision) == 0 {
-			return true
+			unclaimed++
 		}
 	}
-	return false
+	return unclaimed
 }
 
 // trusted says whose claims count, and up to which revision.
