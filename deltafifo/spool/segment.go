@@ -1,0 +1,241 @@
+package spool
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const (
+	magic      = "kwspool1"
+	suffix     = ".seg"
+	recordHead = 8
+	// maxHeader and maxRecord bound what is believed of a length that is read.
+	maxHeader = 64 << 10
+	maxRecord = 1 << 30
+)
+
+var (
+	castagnoli = crc32.MakeTable(crc32.Castagnoli)
+	errDamaged = errors.New("the file is damaged")
+	// errTorn is damage as a crash makes it: the file ends within something, or in zeros.
+	errTorn = fmt.Errorf("%w: it is torn", errDamaged)
+)
+
+// segment is one file of records.
+type segment struct {
+	path       string
+	header     []byte
+	first, end uint64 // indices of its records
+	size       int64  // up to its last whole record
+}
+
+func headerSize(header []byte) int { return len(magic) + 8 + 4 + len(header) + 4 }
+
+func segmentPath(dir string, first uint64) string {
+	return filepath.Join(dir, fmt.Sprintf("%020d%s", first, suffix))
+}
+
+// create begins a segment. After an error there is no file.
+func create(dir string, first uint64, header []byte) (*segment, *os.File, error) {
+	s := &segment{path: segmentPath(dir, first), header: header, first: first, end: first, size: int64(headerSize(header))}
+	file, err := os.OpenFile(s.path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return nil, nil, err
+	}
+	head := append(make([]byte, 0, s.size), magic...)
+	head = binary.LittleEndian.AppendUint64(head, first)
+	head = binary.LittleEndian.AppendUint32(head, uint32(len(header)))
+	head = append(head, header...)
+	head = binary.LittleEndian.AppendUint32(head, crc32.Checksum(head, castagnoli))
+	_, err = file.Write(head)
+	if err == nil {
+		err = syncDir(dir)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, file.Close(), os.Remove(s.path))
+	}
+	return s, file, nil
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+func writeRecord(to io.WriterAt, at int64, packed []byte) error {
+	frame := make([]byte, recordHead, recordHead+len(packed))
+	binary.LittleEndian.PutUint32(frame, uint32(len(packed)))
+	frame = append(frame, packed...)
+	binary.LittleEndian.PutUint32(frame[4:], checksum(frame[:4], packed))
+	_, err := to.WriteAt(frame, at)
+	return err
+}
+
+func checksum(length, packed []byte) uint32 {
+	return crc32.Update(crc32.Checksum(length, castagnoli), castagnoli, packed)
+}
+
+// reader reads the records of one segment.
+type reader struct {
+	segment *segment
+	file    io.Closer
+	in      *bufio.Reader
+	packed  []byte
+}
+
+func (s *segment) open() (*reader, error) {
+	file, err := os.Open(s.path)
+	if err != nil {
+		return nil, err
+	}
+	r := &reader{segment: s, file: file, in: bufio.NewReaderSize(file, 256<<10)}
+	if _, _, err := r.head(); err != nil {
+		r.close()
+		return nil, err
+	}
+	return r, nil
+}
+
+func (r *reader) close() { _ = r.file.Close() }
+
+// head reads the header of a segment.
+func (r *reader) head() (first uint64, header []byte, err error) {
+	fixed := make([]byte, len(magic)+12)
+	if _, err := io.ReadFull(r.in, fixed); err != nil {
+		return 0, nil, damaged(err)
+	}
+	length := binary.LittleEndian.Uint32(fixed[len(magic)+8:])
+	if !bytes.HasPrefix(fixed, []byte(magic)) || length > maxHeader {
+		return 0, nil, errDamaged
+	}
+	rest := make([]byte, length+4)
+	if _, err := io.ReadFull(r.in, rest); err != nil {
+		return 0, nil, damaged(err)
+	}
+	header = rest[:length]
+	if checksum(fixed, header) != binary.LittleEndian.Uint32(rest[length:]) {
+		return 0, nil, errDamaged
+	}
+	return binary.LittleEndian.Uint64(fixed[len(magic):]), header, nil
+}
+
+// next gives the next record, compressed. It is io.EOF where the file ends between two records, and errDamaged where what comes is no
+// whole record, or errTorn.
+func (r *reader) next() ([]byte, error) {
+	var head [recordHead]byte
+	n, err := io.ReadFull(r.in, head[:])
+	if n == 0 && errors.Is(err, io.EOF) {
+		return nil, io.EOF
+	}
+	if err != nil {
+		return nil, damaged(err)
+	}
+	length := binary.LittleEndian.Uint32(head[:4])
+	if length == 0 {
+		return nil, errTorn
+	}
+	if length > maxRecord {
+		return nil, errDamaged
+	}
+	if r.packed, err = readN(r.in, r.packed[:0], int(length)); err != nil {
+		return nil, damaged(err)
+	}
+	if checksum(head[:4], r.packed) != binary.LittleEndian.Uint32(head[4:]) {
+		return nil, errDamaged
+	}
+	return r.packed, nil
+}
+
+// readN reads n bytes in steps, so that a damaged length does not take memory for what is not there.
+func readN(in io.Reader, into []byte, n int) ([]byte, error) {
+	const step = 1 << 20
+	for len(into) < n {
+		from := len(into)
+		into = slices.Grow(into, min(step, n-from))[:from+min(step, n-from)]
+		if _, err := io.ReadFull(in, into[from:]); err != nil {
+			return nil, err
+		}
+	}
+	return into, nil
+}
+
+func (r *reader) skip(records uint64) error {
+	for range records {
+		if _, err := r.next(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// damaged tells an end within something from a disk that cannot be read.
+func damaged(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return errTorn
+	}
+	return err
+}
+
+// scan reads a whole segment and notes how far it is whole. It is errDamaged where something follows that.
+func (s *segment) scan() error {
+	file, err := os.Open(s.path)
+	if err != nil {
+		return err
+	}
+	r := &reader{segment: s, file: file, in: bufio.NewReaderSize(file, 256<<10)}
+	defer r.close()
+	first, header, err := r.head()
+	if err == nil && first != s.first {
+		err = errDamaged
+	}
+	if err != nil {
+		return err
+	}
+	s.header, s.end, s.size = header, first, int64(headerSize(header))
+	for {
+		packed, err := r.next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		s.end++
+		s.size += int64(recordHead + len(packed))
+	}
+}
+
+// listSegments gives the segments of a folder in order, by their names.
+func listSegments(dir string) ([]*segment, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var all []*segment
+	for _, entry := range entries {
+		name, ok := strings.CutSuffix(entry.Name(), suffix)
+		if !ok {
+			continue
+		}
+		first, err := strconv.ParseUint(name, 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("%s is not a segment: %w", entry.Name(), err)
+		}
+		all = append(all, &segment{path: filepath.Join(dir, entry.Name()), first: first, end: first})
+	}
+	slices.SortFunc(all, func(a, b *segment) int { return strings.Compare(a.path, b.path) })
+	return all, nil
+}

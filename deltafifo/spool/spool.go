@@ -1,0 +1,275 @@
+package spool
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/gofrs/flock"
+	"github.com/klauspost/compress/s2"
+)
+
+// The defaults of Options.
+const (
+	DefaultSegmentBytes = 64 << 20
+	DefaultSyncEvery    = time.Second
+)
+
+var (
+	// ErrFull says that a record does not fit into the bound.
+	ErrFull = errors.New("the spool is full")
+	// ErrLocked says that another process has the spool.
+	ErrLocked = errors.New("another process uses the spool")
+)
+
+// Options configures a Spool.
+type Options struct {
+	// Dir is the folder, made where it is missing. Nothing else may be in it.
+	Dir string
+	// MaxBytes bounds the segments' files.
+	MaxBytes int64
+	// SegmentBytes is from which size on a new segment is begun. Default: DefaultSegmentBytes.
+	SegmentBytes int64
+	// SyncEvery is how long a record may be unsynced while others are appended. Default: DefaultSyncEvery.
+	SyncEvery time.Duration
+	// Header is written at the beginning of each segment: whose records these are.
+	Header []byte
+}
+
+// Spool is an ordered log of records on disk.
+type Spool struct {
+	o    Options
+	lock *flock.Flock
+
+	cursorFile *os.File
+	cursor     Cursor
+	generation uint64
+
+	segments []*segment // in order; the last one is appended to
+	file     *os.File   // of the last segment, nil if there is none that can be appended to
+	bytes    int64
+	released uint64
+	next     uint64 // index of the next record
+	synced   time.Time
+
+	reading *reader
+	read    uint64 // index of the next record to be read
+
+	asideDir string
+	packed   []byte
+	plain    []byte
+}
+
+// Open takes the folder, and repairs what a crash has left: see the package's guarantees.
+func Open(o Options) (*Spool, error) {
+	if o.SegmentBytes <= 0 {
+		o.SegmentBytes = DefaultSegmentBytes
+	}
+	if o.SyncEvery <= 0 {
+		o.SyncEvery = DefaultSyncEvery
+	}
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("spool: %w", err)
+	}
+	s := &Spool{o: o, lock: flock.New(filepath.Join(o.Dir, "lock"), flock.SetPermissions(0o600)), synced: time.Now()}
+	locked, err := s.lock.TryLock()
+	if err == nil && !locked {
+		err = ErrLocked
+	}
+	if err == nil {
+		err = s.open()
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("spool %s: %w", o.Dir, err), s.Close())
+	}
+	return s, nil
+}
+
+func (s *Spool) open() error {
+	if err := s.openCursor(); err != nil {
+		return err
+	}
+	if err := s.recover(); err != nil {
+		return err
+	}
+	s.next = max(s.cursor.Done, s.cursor.Next)
+	if n := len(s.segments); n > 0 {
+		s.next = s.segments[n-1].end
+		s.released, s.read = s.segments[0].first, s.segments[0].first
+		return nil
+	}
+	s.released, s.read = s.next, s.next
+	return nil
+}
+
+// Close lets go of the folder. What is in it stays.
+func (s *Spool) Close() error {
+	var errs []error
+	s.endReading()
+	if s.file != nil {
+		errs = append(errs, s.file.Sync(), s.file.Close())
+		s.file = nil
+	}
+	if s.cursorFile != nil {
+		errs = append(errs, s.cursorFile.Close())
+		s.cursorFile = nil
+	}
+	return errors.Join(append(errs, s.lock.Close())...)
+}
+
+// Header is the owner's header of the oldest segment, nil where there is none.
+func (s *Spool) Header() []byte {
+	if len(s.segments) == 0 {
+		return nil
+	}
+	return s.segments[0].header
+}
+
+// First is the index of the oldest record that is not released, Next that of the next one to be appended.
+func (s *Spool) First() uint64 { return s.released }
+
+// Next is the index that the next record gets.
+func (s *Spool) Next() uint64 { return s.next }
+
+// Bytes is the size of the segments' files.
+func (s *Spool) Bytes() int64 { return s.bytes }
+
+// Aside is the folder into which Open, or SetAside, has moved what could not be used; empty if there was nothing.
+func (s *Spool) Aside() string { return s.asideDir }
+
+// Append adds a record. After an error it is as if it had not been called.
+func (s *Spool) Append(record []byte) (err error) {
+	s.packed = s2.Encode(s.packed[:cap(s.packed)], record)
+	size := int64(recordHead + len(s.packed))
+	if s.file == nil || s.last().size >= s.o.SegmentBytes {
+		size += int64(headerSize(s.o.Header))
+	}
+	if s.bytes+size > s.o.MaxBytes {
+		return ErrFull
+	}
+	if err := s.rotate(); err != nil {
+		return fmt.Errorf("spool: begin a segment: %w", err)
+	}
+	last := s.last()
+	if err := writeRecord(s.file, last.size, s.packed); err != nil {
+		return errors.Join(fmt.Errorf("spool: append: %w", err), s.cut(last))
+	}
+	written := int64(recordHead + len(s.packed))
+	last.size += written
+	last.end++
+	s.bytes += written
+	s.next++
+	s.syncSometimes()
+	return nil
+}
+
+func (s *Spool) last() *segment { return s.segments[len(s.segments)-1] }
+
+// cut takes back a half-written record. Where even that fails, the next append writes over it.
+func (s *Spool) cut(last *segment) error { return s.file.Truncate(last.size) }
+
+// syncSometimes bounds what a power cut takes. A failed sync is no failed append: the record is there for every reader.
+func (s *Spool) syncSometimes() {
+	if now := time.Now(); now.Sub(s.synced) >= s.o.SyncEvery {
+		s.synced = now
+		_ = s.file.Sync()
+	}
+}
+
+// rotate begins a segment where there is none, or the last one is full.
+func (s *Spool) rotate() error {
+	if s.file != nil && s.last().size < s.o.SegmentBytes {
+		return nil
+	}
+	begun, file, err := create(s.o.Dir, s.next, s.o.Header)
+	if err != nil {
+		return err
+	}
+	if s.file != nil {
+		_ = s.file.Sync()
+		_ = s.file.Close()
+	}
+	s.file = file
+	s.segments = append(s.segments, begun)
+	s.bytes += begun.size
+	return nil
+}
+
+// Read gives the next record that was not read yet; ok is false if there is none. The record is valid until the next call. An error is
+// final.
+func (s *Spool) Read() (record []byte, ok bool, err error) {
+	if s.read == s.next {
+		return nil, false, nil
+	}
+	if s.reading == nil || s.read == s.reading.segment.end {
+		if err := s.openReader(); err != nil {
+			return nil, false, fmt.Errorf("spool: read record %d: %w", s.read, err)
+		}
+	}
+	packed, err := s.reading.next()
+	if err == nil {
+		s.plain, err = s2.Decode(s.plain[:cap(s.plain)], packed)
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("spool: read record %d: %w", s.read, err)
+	}
+	s.read++
+	return s.plain, true, nil
+}
+
+func (s *Spool) openReader() error {
+	s.endReading()
+	for _, segment := range s.segments {
+		if s.read >= segment.first && s.read < segment.end {
+			r, err := segment.open()
+			if err != nil {
+				return err
+			}
+			s.reading = r
+			return r.skip(s.read - segment.first)
+		}
+	}
+	return errors.New("it is in no segment")
+}
+
+func (s *Spool) endReading() {
+	if s.reading != nil {
+		s.reading.close()
+		s.reading = nil
+	}
+}
+
+// SeekTo lets Read go on at the record with this index, which is not released.
+func (s *Spool) SeekTo(index uint64) {
+	s.endReading()
+	s.read = index
+}
+
+// Release gives up the records before the index. Segments of which nothing is left are deleted; when nothing at all is left, the
+// spool takes no room.
+func (s *Spool) Release(before uint64) error {
+	s.released = max(s.released, min(before, s.next))
+	s.read = max(s.read, s.released)
+	var errs []error
+	for len(s.segments) > 0 && s.segments[0].end <= s.released && (len(s.segments) > 1 || s.released == s.next) {
+		errs = append(errs, s.removeFirst())
+	}
+	return errors.Join(errs...)
+}
+
+func (s *Spool) removeFirst() error {
+	first := s.segments[0]
+	if s.reading != nil && s.reading.segment == first {
+		s.endReading()
+	}
+	var err error
+	if len(s.segments) == 1 && s.file != nil {
+		err = s.file.Close()
+		s.file = nil
+	}
+	s.segments = s.segments[1:]
+	s.bytes -= first.size
+	return errors.Join(err, os.Remove(first.path))
+}

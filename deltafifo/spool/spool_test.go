@@ -1,0 +1,282 @@
+package spool
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func open(t require.TestingT, o Options) *Spool {
+	if o.MaxBytes == 0 {
+		o.MaxBytes = 1 << 30
+	}
+	s, err := Open(o)
+	require.NoError(t, err)
+	return s
+}
+
+// rest reads all that was not read yet.
+func rest(t require.TestingT, s *Spool) []string {
+	var all []string
+	for {
+		record, ok, err := s.Read()
+		require.NoError(t, err)
+		if !ok {
+			return all
+		}
+		all = append(all, string(record))
+	}
+}
+
+func fill(t require.TestingT, s *Spool, from, to int) (all []string) {
+	for i := from; i < to; i++ {
+		all = append(all, fmt.Sprintf("record %d %s", i, strings.Repeat("x", i%37)))
+		require.NoError(t, s.Append([]byte(all[len(all)-1])))
+	}
+	return all
+}
+
+func TestWhatIsAppendedComesBackInOrderAndTakesNoRoomOnceReleased(t *testing.T) {
+	s := open(t, Options{Dir: t.TempDir(), SegmentBytes: 200, Header: []byte("mine")})
+	defer func() { require.NoError(t, s.Close()) }()
+	all := fill(t, s, 0, 50)
+	require.Equal(t, all, rest(t, s))
+	require.Equal(t, []byte("mine"), s.Header())
+	require.NoError(t, s.Release(20))
+	require.Equal(t, uint64(20), s.First())
+	more := fill(t, s, 50, 60)
+	require.Equal(t, more, rest(t, s))
+	s.SeekTo(20)
+	require.Equal(t, append(slices.Clone(all[20:]), more...), rest(t, s))
+	require.NoError(t, s.Release(60))
+	require.Zero(t, s.Bytes())
+	files, err := filepath.Glob(filepath.Join(s.o.Dir, "*"+suffix))
+	require.NoError(t, err)
+	require.Empty(t, files)
+	require.Equal(t, fill(t, s, 60, 61), rest(t, s))
+}
+
+func TestWhatWasAcceptedIsThereAfterTheProcessHasDied(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, Options{Dir: dir, SegmentBytes: 300})
+	all := fill(t, s, 0, 40)
+	require.NoError(t, s.SetCursor(3, []byte("a"), 5, []byte("b")))
+	died(t, s)
+	s = open(t, Options{Dir: dir, SegmentBytes: 300})
+	require.Equal(t, Cursor{Done: 3, Mark: []byte("a"), Next: 5, NextMark: []byte("b")}, s.Cursor())
+	require.Equal(t, all, rest(t, s))
+	require.Empty(t, s.Aside())
+	require.Equal(t, fill(t, s, 40, 45), rest(t, s), "it goes on behind")
+	require.NoError(t, s.Close())
+}
+
+// died lets go of the folder as the end of a process does: nothing is flushed.
+func died(t require.TestingT, s *Spool) {
+	s.endReading()
+	if s.file != nil {
+		require.NoError(t, s.file.Close())
+	}
+	require.NoError(t, s.cursorFile.Close())
+	require.NoError(t, s.lock.Close())
+}
+
+// Whatever prefix of the bytes is on disk, what is read is a prefix of what was appended, and appending goes on.
+func TestAnyPrefixOfTheBytesIsAPrefixOfTheRecords(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		dir, err := os.MkdirTemp(t.TempDir(), "spool")
+		require.NoError(rt, err)
+		o := Options{Dir: dir, SegmentBytes: rapid.Int64Range(60, 400).Draw(rt, "segment")}
+		s := open(rt, o)
+		all := fill(rt, s, 0, rapid.IntRange(1, 60).Draw(rt, "records"))
+		segments := slices.Clone(s.segments)
+		died(rt, s)
+
+		// The crash comes after so many bytes: later segments were never begun.
+		left := rapid.Int64Range(0, total(segments)).Draw(rt, "written")
+		for _, segment := range segments {
+			keep := min(left, segment.size)
+			left -= keep
+			if keep == 0 {
+				require.NoError(rt, os.Remove(segment.path))
+				continue
+			}
+			require.NoError(rt, os.Truncate(segment.path, keep))
+		}
+		s = open(rt, o)
+		got := rest(rt, s)
+		require.LessOrEqual(rt, len(got), len(all))
+		require.Equal(rt, all[:len(got)], append([]string{}, got...))
+		require.Empty(rt, s.Aside(), "a torn end is no damage")
+		require.Equal(rt, fill(rt, s, 100, 110), rest(rt, s))
+		require.NoError(rt, s.Close())
+	})
+}
+
+func total(segments []*segment) (n int64) {
+	for _, s := range segments {
+		n += s.size
+	}
+	return n
+}
+
+// Whichever byte is damaged, what is read is a prefix, and what follows the damage is kept aside.
+func TestADamagedByteEndsTheRecordsThereAndTheRestIsKept(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		dir, err := os.MkdirTemp(t.TempDir(), "spool")
+		require.NoError(rt, err)
+		o := Options{Dir: dir, SegmentBytes: 200}
+		s := open(rt, o)
+		all := fill(rt, s, 0, 30)
+		segments := slices.Clone(s.segments)
+		died(rt, s)
+		which := segments[rapid.IntRange(0, len(segments)-2).Draw(rt, "segment")]
+		data, err := os.ReadFile(which.path)
+		require.NoError(rt, err)
+		data[rapid.IntRange(0, len(data)-1).Draw(rt, "byte")] ^= 1 << rapid.IntRange(0, 7).Draw(rt, "bit")
+		require.NoError(rt, os.WriteFile(which.path, data, 0o600))
+
+		s = open(rt, o)
+		got := rest(rt, s)
+		require.Less(rt, len(got), len(all))
+		require.Equal(rt, all[:len(got)], append([]string{}, got...))
+		require.GreaterOrEqual(rt, len(got), int(which.first))
+		kept, err := os.ReadFile(filepath.Join(s.Aside(), filepath.Base(which.path)))
+		require.NoError(rt, err)
+		require.Equal(rt, data, kept)
+		require.NoError(rt, s.Close())
+	})
+}
+
+func TestAMissingSegmentEndsTheRecords(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, Options{Dir: dir, SegmentBytes: 200})
+	all := fill(t, s, 0, 40)
+	gone := s.segments[2]
+	after := s.segments[3]
+	died(t, s)
+	require.NoError(t, os.Remove(gone.path))
+	s = open(t, Options{Dir: dir, SegmentBytes: 200})
+	require.Equal(t, all[:gone.first], rest(t, s))
+	require.FileExists(t, filepath.Join(s.Aside(), filepath.Base(after.path)))
+	require.NoError(t, s.Close())
+}
+
+func TestTheBoundHoldsAndRoomComesBack(t *testing.T) {
+	s := open(t, Options{Dir: t.TempDir(), SegmentBytes: 100, MaxBytes: 300})
+	defer func() { require.NoError(t, s.Close()) }()
+	n := 0
+	var err error
+	for ; err == nil; n++ {
+		err = s.Append([]byte(fmt.Sprint("a record with a number: ", n)))
+		require.LessOrEqual(t, s.Bytes(), int64(300))
+	}
+	require.ErrorIs(t, err, ErrFull)
+	require.Len(t, rest(t, s), n-1)
+	require.NoError(t, s.Release(s.segments[0].end))
+	require.NoError(t, s.Append([]byte("again")))
+	require.Equal(t, []string{"again"}, rest(t, s))
+}
+
+func TestAFailedAppendLeavesNothingBehind(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, Options{Dir: dir})
+	all := fill(t, s, 0, 5)
+	writable := s.file
+	var err error
+	s.file, err = os.Open(s.last().path) // as on a disk that has become read-only
+	require.NoError(t, err)
+	require.Error(t, s.Append([]byte("lost")))
+	require.NoError(t, s.file.Close())
+	s.file = writable
+	all = append(all, fill(t, s, 5, 8)...)
+	require.Equal(t, all, rest(t, s))
+	require.NoError(t, s.Close())
+}
+
+func TestOnlyOneProcessHasTheFolder(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, Options{Dir: dir})
+	_, err := Open(Options{Dir: dir, MaxBytes: 1})
+	require.ErrorIs(t, err, ErrLocked)
+	require.NoError(t, s.Close())
+	require.NoError(t, open(t, Options{Dir: dir}).Close())
+}
+
+func TestACursorThatIsCutLeavesTheOneBefore(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, Options{Dir: dir})
+	for i := range uint64(5) {
+		require.NoError(t, s.SetCursor(i, []byte{byte(i)}, i+1, []byte{byte(i + 1)}))
+	}
+	torn := int64(s.generation%2) * slotBytes
+	died(t, s)
+	file, err := os.OpenFile(filepath.Join(dir, "cursor"), os.O_RDWR, 0)
+	require.NoError(t, err)
+	_, err = file.WriteAt(make([]byte, 100), torn+7)
+	require.NoError(t, err)
+	require.NoError(t, file.Close())
+	s = open(t, Options{Dir: dir})
+	require.Equal(t, Cursor{Done: 3, Mark: []byte{3}, Next: 4, NextMark: []byte{4}}, s.Cursor())
+	require.NoError(t, s.Close())
+}
+
+func TestWhatIsSetAsideIsKeptAndTheSpoolGoesOnEmpty(t *testing.T) {
+	s := open(t, Options{Dir: t.TempDir(), SegmentBytes: 200})
+	defer func() { require.NoError(t, s.Close()) }()
+	fill(t, s, 0, 20)
+	segments := slices.Clone(s.segments)
+	folder, err := s.SetAside()
+	require.NoError(t, err)
+	for _, segment := range segments {
+		require.FileExists(t, filepath.Join(folder, filepath.Base(segment.path)))
+	}
+	require.Zero(t, s.Bytes())
+	require.Equal(t, fill(t, s, 20, 25), rest(t, s))
+}
+
+// Whatever a file holds, the reader ends without a panic and gives no record that its checksum does not cover.
+func FuzzSegment(f *testing.F) {
+	dir := f.TempDir()
+	s := open(f, Options{Dir: dir, Header: []byte("owner")})
+	fill(f, s, 0, 5)
+	whole, err := os.ReadFile(s.last().path)
+	require.NoError(f, err)
+	require.NoError(f, s.Close())
+	f.Add(whole)
+	f.Add(whole[:len(whole)-3])
+	f.Add(append(bytes.Clone(whole), 0, 0, 0, 0, 0, 0, 0, 0))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		path := segmentPath(t.TempDir(), 0)
+		require.NoError(t, os.WriteFile(path, data, 0o600))
+		found := &segment{path: path}
+		if err := found.scan(); err == nil {
+			require.Equal(t, int64(len(data)), found.size)
+		}
+		require.LessOrEqual(t, found.size, int64(len(data)))
+		if found.end == 0 {
+			return
+		}
+		r, err := found.open()
+		require.NoError(t, err)
+		defer r.close()
+		for range found.end {
+			packed, err := r.next()
+			require.NoError(t, err)
+			require.NotEmpty(t, packed)
+		}
+		_, err = r.next()
+		require.True(t, err != nil || found.size < int64(len(data)))
+		require.NotErrorIs(t, err, io.ErrShortBuffer)
+	})
+}
