@@ -14,13 +14,28 @@
 //   - An entry leaves only when Done says that it is committed, or when the process function given to Pop has
 //     succeeded (I1). Until then it is held, counted, and handed out again after Requeue or a failed Pop.
 //   - Bounded in bytes: a call that enqueues blocks while its entry does not fit, and those that wait are let in
-//     in the order in which they came, whichever stream they belong to. An entry larger than the bound is let in
+//     in the order in which they came, whichever stream they belong to. With a Spool, a call blocks only while that is full, too, or cannot
+//     be written. An entry larger than the bound is let in
 //     when the queue holds nothing else. The bytes of an object are its Size() after the transformer ran, or else
 //     an estimate.
 //   - A list is compared with the stream's state at the queue's tail: what is known (KnownObjects) as changed by
 //     what is held. Only what differs becomes a delta; another UID under the same key is another life (I5); and
 //     every list ends in one marker that says what was found (I3). What the list held and could not be read (Unread)
 //     has not vanished.
+//
+// # Spilling
+//
+// With Options.Spool, a full queue writes all that it holds to the spool, and from then on everything that comes, before anything else: so the
+// spool begins with the oldest entry that is not committed, and order is that of one log. What was written is read back as
+// there is room in memory, up to half of the bound. The queue stops spilling when all of the spool is in memory again; the spool is empty when the
+// last of that is committed. Committing notes in the spool's cursor up to where the record goes, before it goes there: a process that
+// comes later knows exactly which entries are committed. Where the spool cannot be written, callers wait for room in memory, and each that comes
+// tries again. Where it cannot be read back, Next returns the error and the queue is of no more use: a new start goes on from what can be read.
+//
+// A list can be compared with memory only: BeginReplace waits while entries of its stream are on disk only, Resync fails, and Vacant says
+// no. What is spilled during a list is remembered by UID, resource version and digest.
+//
+// After Close, what is on disk only stays there.
 //
 // For the comparison to be right, the consumer changes KnownObjects first and says Done afterwards.
 //
@@ -42,6 +57,7 @@
 // # Knobs
 //
 //   - Options.MaxBytes, 256 MiB: the bound on what is held.
+//   - Options.Spool, Codec, Left, Mark, OnSpill: where to spill to, and what is there from a process before.
 //   - Options.BookmarkLinger, 5 s: for how long Next lets a batch wait that has nothing but bookmarks.
 //   - Options.Now, time.Now: the clock that stamps entries.
 //   - Next's maxItems, maxBytes and linger: how large a batch may become, and how long it may wait for more.

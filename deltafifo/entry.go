@@ -37,8 +37,15 @@ type Entry struct {
 	ListRV string
 	// Marker is set where the stream was interrupted, resumed or replaced.
 	Marker *Marker
+	// Attached is what FIFOOptions.Attach gave.
+	Attached any
 	// Bytes is what the entry counts for in the queue's bound.
 	Bytes int
+}
+
+// superseded tells that a later version of the same key is known, which is on disk only.
+func (n *node) superseded(tail *node) bool {
+	return n.copied && tail != nil && tail != n && tail.entry.Bytes == 0 && tail.record > n.record
 }
 
 // Bookmark tells whether the entry does nothing but move the position.

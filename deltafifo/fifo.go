@@ -21,6 +21,8 @@ type FIFOOptions struct {
 	KnownObjects cache.KeyListerGetter
 	// ResyncNeeded says of which known values Resync makes keyframes. Nil: of all.
 	ResyncNeeded func(known any) bool
+	// Attach gives what is to be recorded with the next entry: it becomes Entry.Attached. Nil, or a function that returns nil: nothing.
+	Attach func() any
 	// Transformer is applied to every object that comes from outside, but not to tombstones.
 	Transformer cache.TransformFunc
 }
@@ -34,10 +36,13 @@ type FIFO struct {
 	known     cache.KeyListerGetter
 	transform cache.TransformFunc
 	needed    func(known any) bool
+	attach    func() any
 
 	// Protected by the stream's feed.
 	replacing    *replacement
 	interruption interruption
+
+	number uint64 // in records of the spool
 
 	// Protected by the queue's lock.
 	closed     bool
@@ -73,12 +78,15 @@ var errReplacing = errors.New("deltafifo: a list is being taken in: what came af
 
 // FIFO returns a FIFO that feeds q.
 func (q *Queue) FIFO(o FIFOOptions) *FIFO {
-	f := &FIFO{queue: q, name: o.Name, keyOf: o.KeyFunction, known: o.KnownObjects, transform: o.Transformer, needed: o.ResyncNeeded, synced: make(chan struct{})}
+	f := &FIFO{queue: q, name: o.Name, keyOf: o.KeyFunction, known: o.KnownObjects, transform: o.Transformer, needed: o.ResyncNeeded, attach: o.Attach, synced: make(chan struct{})}
 	if f.name == "" {
 		f.name = "deltafifo"
 	}
 	if f.keyOf == nil {
 		f.keyOf = cache.MetaNamespaceKeyFunc
+	}
+	if f.attach == nil {
+		f.attach = func() any { return nil }
 	}
 	if o.Stream == nil {
 		o.Stream = f
@@ -86,6 +94,7 @@ func (q *Queue) FIFO(o FIFOOptions) *FIFO {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	f.stream = q.streamLocked(o.Stream)
+	q.spill.number(f)
 	return f
 }
 
@@ -136,6 +145,7 @@ func (f *FIFO) enqueue(key string, t cache.DeltaType, source Source, obj any, po
 		Source:   source,
 		Position: position,
 		Bytes:    bytesOf(obj),
+		Attached: f.attach(),
 	})
 }
 
@@ -152,10 +162,14 @@ func (f *FIFO) moveTo(resourceVersion string, source Source) error {
 	switch {
 	case f.replacing != nil:
 		return errReplacing
-	case resourceVersion == "", f.queue.coalesce(f, resourceVersion, source):
+	case resourceVersion == "":
 		return nil
 	}
-	return f.queue.enqueue(f, "", Entry{Position: resourceVersion, Source: source, Bytes: entryBytes})
+	attached := f.attach()
+	if attached == nil && f.queue.coalesce(f, resourceVersion, source) {
+		return nil
+	}
+	return f.queue.enqueue(f, "", Entry{Position: resourceVersion, Source: source, Bytes: entryBytes, Attached: attached})
 }
 
 // Transformer returns the transformer of the options.
@@ -175,6 +189,7 @@ func (f *FIFO) Close() {
 	f.releaseTailsLocked()
 	f.stream.arrival.Broadcast()
 	f.stream.fifos--
+	delete(q.spill.fifos, f.number)
 	q.forgetLocked(f.stream)
 }
 

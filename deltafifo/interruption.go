@@ -35,7 +35,7 @@ func (f *FIFO) mark(kind MarkerKind, cause, detail string) error {
 		m.Cause = was
 	}
 	m.FromRV, m.FromTime = f.position()
-	if err := f.queue.enqueue(f, "", Entry{Marker: m, Bytes: entryBytes}); err != nil {
+	if err := f.queue.enqueue(f, "", Entry{Marker: m, Bytes: entryBytes, Attached: f.attach()}); err != nil {
 		return err
 	}
 	f.interruption = interruption{said: true, cause: cause}

@@ -43,10 +43,9 @@ func (q *Queue) standInLineLocked(n *node) <-chan error {
 func (q *Queue) admitLocked() {
 	admitted := 0
 	for _, w := range q.line.waiters {
-		if !q.fitsLocked(w.node) {
+		if !q.acceptLocked(w.node) {
 			break
 		}
-		q.appendLocked(w.node)
 		w.admitted <- nil
 		admitted++
 	}

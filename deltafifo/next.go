@@ -57,6 +57,10 @@ func (q *Queue) batch(ctx context.Context, l limits) ([]Entry, error) {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
+		q.refillLocked()
+		if q.spill.broken != nil {
+			return nil, q.spill.broken
+		}
 		if q.fresh.entries == 0 && q.closed {
 			return nil, cache.ErrFIFOClosed
 		}
@@ -75,7 +79,7 @@ func (q *Queue) patienceLocked(l limits) time.Duration {
 	switch {
 	case q.fresh.entries == 0:
 		return forever
-	case q.closed, !q.line.empty(), q.fresh.entries >= l.entries, q.fresh.bytes >= l.bytes:
+	case q.closed, !q.line.empty(), q.spill.behind > 0, q.fresh.entries >= l.entries, q.fresh.bytes >= l.bytes:
 		return 0
 	}
 	if q.onlyBookmarksLocked() {
@@ -177,9 +181,14 @@ func (q *Queue) Done(n int) {
 		panic(fmt.Sprintf("deltafifo: Done(%d) with %d entries handed out", n, q.handed))
 	}
 	q.handed -= n
+	copies := 0
 	for range n {
+		if q.held.head.copied {
+			copies++
+		}
 		q.leaveLocked(q.held.head)
 	}
+	q.committedLocked(copies)
 	q.admitLocked()
 }
 

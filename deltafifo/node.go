@@ -8,11 +8,14 @@ import "time"
 type node struct {
 	entry         Entry
 	key           string
-	fifo          *FIFO
+	fifo          *FIFO // nil if it was spooled by a process before
+	stream        *stream
 	before, after *node     // in the queue
 	next          *node     // in the stream
 	since         time.Time // of a bookmark: when the first of those merged into it came
 	handed        bool      // out to the consumer, and neither done nor taken back
+	copied        bool      // in the spool as well
+	record        uint64    // its index there, where it was read back from it, or is on disk only
 }
 
 // maxSpare bounds the nodes kept for reuse, to about 2 MB.

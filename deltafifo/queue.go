@@ -23,6 +23,17 @@ type Options struct {
 	BookmarkLinger time.Duration
 	// Now stamps the entries. Default: time.Now.
 	Now func() time.Time
+
+	// Spool takes what does not fit into MaxBytes, as records that Codec makes; nil: what does not fit waits. Such a queue is drained by Next,
+	// and told of each commit by Committing.
+	Spool Spool
+	Codec Codec
+	// Left says of which streams the spool holds entries from a process before. They come first.
+	Left map[any]Spooled
+	// Mark is the mark of the last commit.
+	Mark []byte
+	// OnSpill is told when the queue begins and ends to spill, and when it cannot. It is called under the queue's lock.
+	OnSpill func(SpillEvent)
 }
 
 // Queue is the ordered, bounded queue of one cluster.
@@ -48,6 +59,7 @@ type Queue struct {
 	sleeper sleeper
 	drained drainage
 	closed  bool
+	spill   spill
 }
 
 // drainage is how a queue is drained.
@@ -72,7 +84,7 @@ func New(o Options) *Queue {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Queue{
+	q := &Queue{
 		maxBytes:       o.MaxBytes,
 		bookmarkLinger: o.BookmarkLinger,
 		now:            o.Now,
@@ -80,6 +92,12 @@ func New(o Options) *Queue {
 		wake:           make(chan struct{}, 1),
 		streams:        map[any]*stream{},
 	}
+	if o.Spool != nil {
+		q.drained = drainByNext
+		q.spill.begin(&o)
+		q.resumeSpool(o.Left)
+	}
+	return q
 }
 
 // Close ends the feeding of all FIFOs: calls that wait for room, and all later ones, fail with cache.ErrFIFOClosed.
@@ -103,16 +121,18 @@ func (q *Queue) enqueue(f *FIFO, key string, e Entry) error {
 		return cache.ErrFIFOClosed
 	}
 	n := q.held.get()
-	n.entry, n.key, n.fifo = e, key, f
+	n.entry, n.key, n.fifo, n.stream = e, key, f, f.stream
 	n.entry.Stream = f.stream.handle
 	n.entry.Observed = q.stampLocked()
 	n.since = n.entry.Observed
-	if q.line.empty() && q.fitsLocked(n) {
-		q.appendLocked(n)
+	if q.line.empty() && q.acceptLocked(n) {
 		q.mu.Unlock()
 		return nil
 	}
 	admitted := q.standInLineLocked(n)
+	if q.spill.spool != nil {
+		q.admitLocked() // The disk may have room again.
+	}
 	q.mu.Unlock()
 	return <-admitted
 }
@@ -124,7 +144,7 @@ func (q *Queue) coalesce(f *FIFO, position string, source Source) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	n := f.stream.last
-	if q.closed || f.closed || n == nil || n.handed || !n.entry.Bookmark() || n.entry.Source != source {
+	if q.closed || f.closed || q.spill.on || n == nil || n.handed || n.copied || !n.entry.Bookmark() || n.entry.Source != source {
 		return false
 	}
 	n.entry.Position = position
@@ -162,15 +182,20 @@ func (q *Queue) fitsLocked(n *node) bool {
 }
 
 func (q *Queue) appendLocked(n *node) {
+	q.linkLocked(n)
+	n.fifo.appendedLocked(n)
+	n.stream.moveLocked(n)
+	n.stream.linkLocked(n)
+	q.stirLocked(n)
+}
+
+func (q *Queue) linkLocked(n *node) {
 	q.held.append(n)
 	q.all.add(n)
 	q.fresh.add(n)
 	if q.cursor == nil {
 		q.cursor = n
 	}
-	n.fifo.appendedLocked(n)
-	n.fifo.stream.appendLocked(n)
-	q.stirLocked(n)
 }
 
 // leaveLocked lets go of the oldest node of its stream. The caller then lets in those who wait: admitLocked.
@@ -184,9 +209,11 @@ func (q *Queue) leaveLocked(n *node) {
 	}
 	q.all.sub(n)
 	q.held.unlink(n)
-	n.fifo.stream.leaveLocked(n)
-	n.fifo.leftLocked(n)
-	q.forgetLocked(n.fifo.stream)
+	n.stream.leaveLocked(n)
+	if n.fifo != nil {
+		n.fifo.leftLocked(n)
+	}
+	q.forgetLocked(n.stream)
 	q.held.put(n)
 }
 
@@ -213,6 +240,12 @@ type Stats struct {
 	// Waiting calls are blocked for want of room. Blocked is for how long, in all, at least one was.
 	Waiting int
 	Blocked time.Duration
+	// Spooled entries are on disk, some of them in memory as well; SpoolBytes is what they take there, and SpoolAge for how long the oldest
+	// has been held. Spilling says that new ones go there.
+	Spooled    int
+	SpoolBytes int64
+	SpoolAge   time.Duration
+	Spilling   bool
 }
 
 // Stats returns the queue's state.
@@ -230,6 +263,12 @@ func (q *Queue) Stats() Stats {
 	}
 	if q.held.head != nil {
 		s.OldestAge = now.Sub(q.held.head.entry.Observed)
+	}
+	if q.spill.spool != nil {
+		s.Spooled, s.SpoolBytes, s.Spilling = q.spill.copied+q.spill.behind, q.spill.spool.Bytes(), q.spill.on
+	}
+	if s.Spooled > 0 {
+		s.SpoolAge = s.OldestAge
 	}
 	return s
 }

@@ -143,6 +143,10 @@ func (f *FIFO) begin(cause, detail, from string) error {
 	if q.closed || f.closed {
 		return cache.ErrFIFOClosed
 	}
+	// What the list is compared with must be in memory.
+	if err := f.awaitMemoryLocked(); err != nil {
+		return err
+	}
 	f.stream.useTailsLocked()
 	f.usesTails = true
 	f.replacing = r
@@ -234,7 +238,7 @@ func (f *FIFO) replaceOne(r *replacement, key string, obj any) error {
 func (f *FIFO) inferDeleted(r *replacement, key string, last any) error {
 	tombstone := cache.DeletedFinalStateUnknown{Key: key, Obj: last}
 	err := f.queue.enqueue(f, key, Entry{
-		Delta: cache.Delta{Type: cache.Deleted, Object: tombstone}, Source: SourceInferred, ListRV: r.marker.ToRV, Bytes: bytesOf(tombstone),
+		Delta: cache.Delta{Type: cache.Deleted, Object: tombstone}, Source: SourceInferred, ListRV: r.marker.ToRV, Bytes: bytesOf(tombstone), Attached: f.attach(),
 	})
 	if err != nil {
 		return err
@@ -263,7 +267,7 @@ func (f *FIFO) end(resourceVersion string) error {
 	// I1, I3: the position moves, and the gap is on record, only behind all that the list showed.
 	m := r.marker
 	m.Detail = r.twice.confess(m.Detail)
-	if err := f.queue.enqueue(f, "", Entry{Marker: &m, Position: resourceVersion, Bytes: entryBytes}); err != nil {
+	if err := f.queue.enqueue(f, "", Entry{Marker: &m, Position: resourceVersion, Bytes: entryBytes, Attached: f.attach()}); err != nil {
 		return err
 	}
 	f.interruption = interruption{said: true}

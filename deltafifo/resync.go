@@ -14,7 +14,9 @@ func (f *FIFO) Resync() error {
 	if f.known == nil {
 		return nil
 	}
-	f.useTails()
+	if err := f.useTails(); err != nil {
+		return err
+	}
 	defer f.releaseTails()
 	for _, key := range f.known.ListKeys() {
 		if err := f.resyncOne(key); err != nil {

@@ -21,6 +21,7 @@ type stream struct {
 	fifos       int       // that are open
 	arrival     sync.Cond // for Pop: an entry, the end of another Pop, or a Close
 	popping     bool
+	behind      int // entries on disk only
 
 	position     string // of the last entry that has one; empty at first
 	positionedAt time.Time
@@ -44,22 +45,27 @@ func (q *Queue) streamLocked(handle any) *stream {
 
 // forgetLocked drops a stream of which nothing is left.
 func (q *Queue) forgetLocked(st *stream) {
-	if st.fifos == 0 && st.first == nil {
+	if st.fifos == 0 && st.first == nil && st.behind == 0 {
 		delete(q.streams, st.handle)
 	}
 }
 
-func (st *stream) appendLocked(n *node) {
+// moveLocked notes the position that the stream has with n.
+func (st *stream) moveLocked(n *node) {
+	if n.entry.Position != "" {
+		st.position, st.positionedAt = n.entry.Position, n.entry.Observed
+	}
+}
+
+// linkLocked puts n, which is in memory, behind what is.
+func (st *stream) linkLocked(n *node) {
 	if st.last == nil {
 		st.first = n
 	} else {
 		st.last.next = n
 	}
 	st.last = n
-	if n.entry.Position != "" {
-		st.position, st.positionedAt = n.entry.Position, n.entry.Observed
-	}
-	if st.tails != nil && n.entry.Delta.Type != "" {
+	if st.tails != nil && n.entry.Delta.Type != "" && !n.superseded(st.tails[n.key]) {
 		st.tails[n.key] = n
 	}
 	st.arrival.Broadcast()

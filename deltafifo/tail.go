@@ -1,15 +1,19 @@
 package deltafifo
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 )
 
-// Vacant tells whether nothing is alive in the stream once everything that is held is committed.
+// Vacant tells whether nothing is alive in the stream once everything that is held is committed. Where that would have to be read from disk,
+// it says no.
 func (f *FIFO) Vacant() bool {
 	f.stream.feed.Lock()
 	defer f.stream.feed.Unlock()
-	f.useTails()
+	if err := f.useTails(); err != nil {
+		return false
+	}
 	defer f.releaseTails()
 	for _, key := range f.unseen(&replacement{}) {
 		if _, alive, err := f.tail(key); alive || err != nil {
@@ -67,10 +71,16 @@ func (f *FIFO) pendingKeys() []string {
 	return keys
 }
 
-func (f *FIFO) useTails() {
+var errOnDisk = errors.New("deltafifo: a part of the stream is on disk")
+
+func (f *FIFO) useTails() error {
 	f.queue.mu.Lock()
 	defer f.queue.mu.Unlock()
+	if f.stream.behind > 0 {
+		return errOnDisk
+	}
 	f.stream.useTailsLocked()
+	return nil
 }
 
 func (f *FIFO) releaseTails() {

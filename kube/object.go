@@ -3,6 +3,7 @@ package kube
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -153,4 +154,14 @@ func (o *Object) DeepCopyObject() runtime.Object {
 	c := &Object{TypeMeta: o.TypeMeta, JSON: bytes.Clone(o.JSON), doc: bytes.Clone(o.doc), digest: o.digest}
 	o.ObjectMeta.DeepCopyInto(&c.ObjectMeta)
 	return c
+}
+
+// Restore makes an object of its canonical text, as SetDoc took it.
+func Restore(doc patch.Doc) (*Object, error) {
+	o := &Object{}
+	if _, err := newScanner(bytes.NewReader(doc), int64(len(doc))+1).item(o); err != nil {
+		return nil, fmt.Errorf("restore an object: %w", err)
+	}
+	o.SetDoc(doc)
+	return o, nil
 }

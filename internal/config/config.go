@@ -46,6 +46,10 @@ type Config struct {
 
 	// QueueSize bounds what waits for the database, as a Kubernetes quantity of bytes.
 	QueueSize string `mapstructure:"queue-size"`
+	// SpoolSize bounds what waits for the database on disk when the queue is full, as a Kubernetes quantity of bytes; 0 is none.
+	SpoolSize string `mapstructure:"spool-size"`
+	// SpoolDir is where that is; empty means DataDir/spool.
+	SpoolDir string `mapstructure:"spool-dir"`
 	// BatchRows is the most deltas that one transaction takes.
 	BatchRows int `mapstructure:"batch-rows"`
 	// Linger is how long a batch waits for more deltas.
@@ -73,6 +77,8 @@ func Default() Config {
 		SecretValues: string(redact.Hash),
 		// A quarter of a gibibyte rides out a database that is away for some seconds at thousands of deltas/s.
 		QueueSize: "256Mi",
+		// Ten minutes and more of a busy cluster.
+		SpoolSize: "10Gi",
 		// Beyond 2,000 rows a COPY gains nothing but latency.
 		BatchRows: 2000,
 		Linger:    10 * time.Millisecond,
@@ -112,6 +118,26 @@ func (c Config) QueueBytes() (int64, error) {
 	return quantity.Value(), nil
 }
 
+// SpoolBytes is SpoolSize in bytes.
+func (c Config) SpoolBytes() (int64, error) {
+	quantity, err := resource.ParseQuantity(c.SpoolSize)
+	if err != nil {
+		return 0, fmt.Errorf("spool-size %q is not a quantity of bytes such as 10Gi: %w", c.SpoolSize, err)
+	}
+	if n := quantity.Value(); n != 0 && n < 1<<20 {
+		return 0, fmt.Errorf("spool-size %q is neither 0 nor at least 1Mi", c.SpoolSize)
+	}
+	return quantity.Value(), nil
+}
+
+// Spool is the folder of the spools.
+func (c Config) Spool() string {
+	if c.SpoolDir != "" {
+		return c.SpoolDir
+	}
+	return filepath.Join(c.DataDir, "spool")
+}
+
 // Level is LogLevel as slog has it.
 func (c Config) Level() (slog.Level, error) {
 	var level slog.Level
@@ -135,11 +161,12 @@ func (c Config) Filter() (*filter.Filter, error) { return filter.New(c.Include, 
 // Validate gives every fault of the values at once.
 func (c Config) Validate() error {
 	_, queueErr := c.QueueBytes()
+	_, spoolErr := c.SpoolBytes()
 	_, levelErr := c.Level()
 	_, filterErr := c.Filter()
 	_, redactErr := redact.ParsePaths(c.Redact)
 	return errors.Join(
-		queueErr, levelErr, filterErr, redactErr,
+		queueErr, spoolErr, levelErr, filterErr, redactErr,
 		oneOf("secret-values", c.SecretValues, string(redact.Hash), string(redact.Record)),
 		oneOf("log-format", c.LogFormat, "text", "json"),
 		atLeast("batch-rows", c.BatchRows, 1),

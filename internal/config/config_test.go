@@ -50,7 +50,7 @@ func TestEveryKeyCanBeSetInEachPlace(t *testing.T) {
 	values := map[string]string{
 		"kubeconfig": "/k", "context": "c", "cluster-name": "n", "database": "postgres://h/d", "data-dir": "/d", "migrate": "false",
 		"include": "pods", "exclude": "nodes", "secret-values": "record", "redact": "pods:/spec", "redaction-key-file": "/r",
-		"queue-size": "2Mi", "batch-rows": "7", "linger": "1m0s", "list-concurrency": "3", "checkpoint-every": "500", "drain-timeout": "2m0s", "listen": "h:1",
+		"queue-size": "2Mi", "spool-size": "3Gi", "spool-dir": "/s", "batch-rows": "7", "linger": "1m0s", "list-concurrency": "3", "checkpoint-every": "500", "drain-timeout": "2m0s", "listen": "h:1",
 		"log-format": "json", "log-level": "debug",
 	}
 	require.Len(t, values, len(config.Keys()))
@@ -105,6 +105,8 @@ func TestWhatCannotBeMeantIsAnErrorThatNamesIt(t *testing.T) {
 		{name: "a bad rule", args: []string{"--exclude=po[ds"}, want: "po[ds"},
 		{name: "a bad path", args: []string{"--redact=secrets"}, want: "secrets"},
 		{name: "a bad size", args: []string{"--queue-size=much"}, want: "queue-size"},
+		{name: "a bad spool", args: []string{"--spool-size=much"}, want: "spool-size"},
+		{name: "a small spool", args: []string{"--spool-size=1"}, want: "spool-size"},
 		{name: "a small size", args: []string{"--queue-size=1"}, want: "queue-size"},
 		{name: "a bad level", args: []string{"--log-level=loud"}, want: "log-level"},
 		{name: "a bad format", args: []string{"--log-format=xml"}, want: "log-format"},

@@ -45,7 +45,7 @@ func (h *handler) Removed(ctx context.Context, resource kube.Resource) error {
 	h.mu.Lock()
 	s := h.streams[resource.GroupResource()]
 	h.mu.Unlock()
-	if s == nil {
+	if s == nil || s.current() == nil {
 		return nil
 	}
 	h.log.Info("resource is no longer served", "resource", resource.String())

@@ -79,6 +79,11 @@ func (m *metrics) watchQueue(q *deltafifo.Queue) {
 		func() float64 { return q.Stats().OldestAge.Seconds() },
 		func() float64 { return q.Stats().Blocked.Seconds() },
 	)
+	m.Spool(
+		func() float64 { return float64(q.Stats().SpoolBytes) },
+		func() float64 { return float64(q.Stats().Spooled) },
+		func() float64 { return q.Stats().SpoolAge.Seconds() },
+	)
 }
 
 // sinkHooks tell metrics and log what the sink does.

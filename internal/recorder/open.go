@@ -105,15 +105,19 @@ func (r *Recorder) openSink(ctx context.Context, cluster, uid string) error {
 	}
 	info := r.sink.Info()
 	clock := newClock(time.Now, info.Started)
+	r.clusterName = cluster
 	r.now = clock.Now
 	r.started = r.now()
 	queueBytes, err := r.cfg.QueueBytes()
 	if err != nil {
 		return err
 	}
-	r.queue = deltafifo.New(deltafifo.Options{MaxBytes: queueBytes, Now: r.now})
+	options := deltafifo.Options{MaxBytes: queueBytes, Now: r.now, Mark: info.Head}
+	if err := r.openSpool(ctx, &options, spoolOwner{Cluster: uid, Epoch: info.Epoch, AfterSeq: info.AfterSeq, Key: key.Fingerprint()}); err != nil {
+		return err
+	}
+	r.queue = deltafifo.New(options)
 	r.metrics.watchQueue(r.queue)
-	r.clusterName = cluster
 	r.log.Info("record opened", "cluster", cluster, "uid", uid, "server", r.client.Host(), "database", r.cfg.Masked().Database, "epoch", info.Epoch, "seq", info.AfterSeq)
 	return nil
 }

@@ -1,9 +1,11 @@
 package recorder
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -31,6 +33,7 @@ type pump struct {
 	sink   sink
 	rows   int
 	linger time.Duration
+	log    *slog.Logger
 	// committed is told of each batch, after it.
 	committed func(entries []deltafifo.Entry)
 }
@@ -79,6 +82,9 @@ func (p *pump) encode(ctx context.Context, batches chan<- encoded) error {
 
 func (p *pump) commit(ctx context.Context, batches <-chan encoded) error {
 	for b := range batches {
+		if err := p.announce(ctx, b); err != nil {
+			return err
+		}
 		if err := p.sink.Commit(ctx, b.batch); err != nil {
 			return fmt.Errorf("commit: %w", err)
 		}
@@ -86,6 +92,28 @@ func (p *pump) commit(ctx context.Context, batches <-chan encoded) error {
 		p.committed(b.entries)
 	}
 	return nil
+}
+
+// announceAgain is how long to wait before the cursor of the spool is written again.
+const announceAgain = time.Second
+
+// announce has the queue note what is about to be committed. I7: while that cannot be noted, what is on disk would be written twice
+// after a crash, so nothing is committed.
+func (p *pump) announce(ctx context.Context, b encoded) error {
+	for {
+		err := p.queue.Committing(len(b.entries), bytes.Clone(b.batch.Mark()))
+		if err == nil {
+			return nil
+		}
+		p.log.Error("the spool's cursor cannot be written; nothing is committed until it can", "error", err)
+		timer := time.NewTimer(announceAgain)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return context.Cause(ctx)
+		}
+	}
 }
 
 // itemsOf says to the sink, in its words, what the entries are.
@@ -96,7 +124,8 @@ func itemsOf(entries []deltafifo.Entry) ([]postgres.Item, error) {
 		if !ok {
 			return nil, fmt.Errorf("an entry of the queue belongs to no stream but to a %T", entries[i].Stream)
 		}
-		for _, decided := range st.exclusions.take() {
+		decisions, _ := entries[i].Attached.([]postgres.Item)
+		for _, decided := range decisions {
 			// Without a time of its own it would be dated now, and all that waits behind it with it.
 			decided.Observed = entries[i].Observed
 			items = append(items, decided)
@@ -113,13 +142,17 @@ func itemsOf(entries []deltafifo.Entry) ([]postgres.Item, error) {
 // item is called by the encoder only, which owns the stream's occurrence.
 func (s *stream) item(e *deltafifo.Entry) (postgres.Item, error) {
 	item := postgres.Item{Stream: s.record.ID(), Observed: e.Observed, Position: e.Position}
+	occurrence := &s.occurrence
+	if e.Observed.Before(s.since) {
+		occurrence = &s.spooledOccurrence // A recorder before this one saw it live.
+	}
 	if e.Marker != nil {
-		s.mark(&item, e.Marker)
+		s.mark(&item, e.Marker, occurrence)
 		return item, nil
 	}
 	if e.Bookmark() {
 		if e.Source == "" {
-			s.occurrence.live()
+			occurrence.live()
 		}
 		item.Kind, item.Source = postgres.Position, string(e.Source)
 		return item, nil
@@ -131,13 +164,13 @@ func (s *stream) item(e *deltafifo.Entry) (postgres.Item, error) {
 		evidence, ok := obj.EvidenceTime()
 		// What is deleted without grace says only what happened to it before.
 		ok = ok && (e.Delta.Type != cache.Deleted || obj.DeletionTimestamp != nil)
-		item.Occurred = s.occurrence.at(s.watchedSince(e.Observed), e.Observed, evidence, ok)
+		item.Occurred = occurrence.at(s.watchedSince(e.Observed), e.Observed, evidence, ok)
 	case cache.DeletedFinalStateUnknown:
 		item.Key, item.RV = obj.Key, e.ListRV
 		if last, ok := obj.Obj.(interface{ GetUID() types.UID }); ok {
 			item.UID = last.GetUID()
 		}
-		item.Occurred = s.occurrence.at(s.watchedSince(e.Observed), e.Observed, time.Time{}, false)
+		item.Occurred = occurrence.at(s.watchedSince(e.Observed), e.Observed, time.Time{}, false)
 	case postgres.KnownObject:
 		item.Object, item.Version = obj, obj.Version()
 	default:
@@ -152,13 +185,13 @@ var markerKinds = map[deltafifo.MarkerKind]postgres.ItemKind{
 	deltafifo.Replaced:    postgres.Replaced,
 }
 
-func (s *stream) mark(item *postgres.Item, m *deltafifo.Marker) {
+func (s *stream) mark(item *postgres.Item, m *deltafifo.Marker, occurrence *occurrence) {
 	item.Kind = markerKinds[m.Kind]
 	item.Marker = postgres.Marker{
 		Cause: m.Cause, Detail: m.Detail, FromRV: m.FromRV, ToRV: m.ToRV, FromTime: m.FromTime,
 		Appeared: m.Appeared, Changed: m.Changed, Vanished: m.Vanished, Unchanged: m.Unchanged,
 	}
 	if m.Kind == deltafifo.Replaced {
-		s.occurrence.live()
+		occurrence.live()
 	}
 }

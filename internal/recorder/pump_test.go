@@ -36,7 +36,7 @@ func TestADecisionIsAsOldAsWhatItIsRecordedWith(t *testing.T) {
 	seen := time.Date(2026, 3, 1, 3, 0, 0, 0, time.UTC)
 	s := &stream{record: &postgres.Stream{}}
 	s.exclusions.add(postgres.Item{Kind: postgres.Excluded, UID: "1"})
-	items, err := itemsOf([]deltafifo.Entry{{Stream: s, Observed: seen, Position: "7", Source: deltafifo.SourceWatch}})
+	items, err := itemsOf([]deltafifo.Entry{{Stream: s, Observed: seen, Position: "7", Source: deltafifo.SourceWatch, Attached: s.exclusions.attach()}})
 	require.NoError(t, err)
 	require.Len(t, items, 2)
 	require.Equal(t, postgres.Excluded, items[0].Kind)

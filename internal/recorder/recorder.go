@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kuberewind/kuberewind/deltafifo"
+	"github.com/kuberewind/kuberewind/deltafifo/spool"
 	"github.com/kuberewind/kuberewind/internal/config"
 	"github.com/kuberewind/kuberewind/internal/filter"
 	"github.com/kuberewind/kuberewind/internal/redact"
@@ -37,6 +38,7 @@ type Recorder struct {
 	database *Database
 	sink     *postgres.Sink
 	queue    *deltafifo.Queue
+	spool    *spool.Spool // nil where there is none
 	filter   *filter.Filter
 	redactor *redact.Redactor
 	gate     *gate
@@ -121,7 +123,7 @@ func (r *Recorder) run(ctx context.Context) error {
 }
 
 func (r *Recorder) pump() *pump {
-	return &pump{queue: r.queue, sink: r.sink, rows: r.cfg.BatchRows, linger: r.cfg.Linger, committed: r.metrics.committed}
+	return &pump{queue: r.queue, sink: r.sink, rows: r.cfg.BatchRows, linger: r.cfg.Linger, log: r.log, committed: r.metrics.committed}
 }
 
 func (r *Recorder) listen() (err error) {
@@ -170,6 +172,9 @@ func (r *Recorder) awaitStreams(ctx context.Context, announced <-chan struct{}) 
 	}
 	streams := r.snapshot()
 	for _, s := range streams {
+		if s.current() == nil {
+			continue // It is in the spool only: its resource is not served, or left out, by now.
+		}
 		select {
 		case <-s.settled:
 		case <-ctx.Done():
@@ -207,6 +212,9 @@ func (r *Recorder) close() error {
 	}
 	if r.sink != nil {
 		r.closeSink()
+	}
+	if r.spool != nil {
+		err = errors.Join(err, r.spool.Close())
 	}
 	if r.unlock != nil {
 		err = errors.Join(err, r.unlock())

@@ -2,6 +2,7 @@ package recorder
 
 import (
 	"fmt"
+	"maps"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -33,6 +34,14 @@ func (e *exclusions) take() []postgres.Item {
 	items := e.items
 	e.items = nil
 	return items
+}
+
+// attach is take, for the entry that is enqueued next.
+func (e *exclusions) attach() any {
+	if items := e.take(); items != nil {
+		return items
+	}
+	return nil
 }
 
 // store is where a reflector puts what it is served: it leaves out what is not to be recorded and hands the rest to the
@@ -78,6 +87,9 @@ func (s *store) recall() {
 		if s.rules.ByLabel() || !s.rules.Allows(object.GetNamespace(), nil) {
 			s.lives[object.GetUID()] = true
 		}
+	}
+	if s.stream.left != nil {
+		maps.Copy(s.lives, s.stream.left.lives)
 	}
 }
 

@@ -22,6 +22,7 @@ import (
 // version, vanish and come back: each time with another run.
 type stream struct {
 	name       string
+	resource   entryResource // as in records of the spool
 	record     *postgres.Stream
 	rules      filter.Resource
 	exclusions exclusions
@@ -29,6 +30,11 @@ type stream struct {
 	claims     *claims
 	// occurrence is the encoder's.
 	occurrence occurrence
+	// since is when this recorder took over: what was observed before it comes from a spool, and spooledOccurrence is its.
+	since             time.Time
+	spooledOccurrence occurrence
+	// left is what a recorder before this one left of the stream in the spool; nil where there is nothing.
+	left *leftover
 	// interrupted is why the stream cannot be followed, as it was last said; empty if it can. It belongs to the run: each
 	// starts when the one before has ended.
 	interrupted string
@@ -86,13 +92,14 @@ func (r *Recorder) newStream(ctx context.Context, resource kube.Resource, since 
 		return nil, err
 	}
 	s := &stream{
-		name: resource.String(), record: record, rules: rules,
+		name: resource.String(), resource: entryResourceOf(resource), record: record, rules: rules,
 		counters: r.metrics.stream(resource.GroupResource()), settled: make(chan struct{}),
 		claims: r.revisions.stream(resource.String(), func(namespace string) cache.ListerWithContext {
 			return r.client.ListWatch(resource, namespace)
 		}),
 	}
 	s.settle = sync.OnceFunc(func() { close(s.settled) })
+	s.since = r.sink.Info().Started
 	if info := r.sink.Info(); info.Resumed && record.Position() != "" {
 		s.occurrence.resume(info.Observed, info.Started)
 	}
@@ -124,6 +131,7 @@ func (r *Recorder) launch(ctx context.Context, s *stream, resource kube.Resource
 	run := &streamRun{gone: make(chan struct{}), done: make(chan struct{})}
 	run.fifo = r.queue.FIFO(deltafifo.FIFOOptions{
 		Stream: s, Name: resource.String(), KnownObjects: s.record.Known(),
+		Attach:      s.exclusions.attach,
 		Transformer: transformer(r.redactor.For(resource.GroupResource())),
 	})
 	if since != "" && from.position != "" && !precedes(since, from.position) && run.fifo.Vacant() {
@@ -153,6 +161,9 @@ func precedes(a, b string) bool {
 // start says where the stream goes on after a run that has ended, if there was one in this process.
 func (s *stream) start(before *streamRun) start {
 	from := start{position: s.record.Position(), cause: reflector.CauseFirstList}
+	if before == nil && s.left != nil && s.left.position != "" {
+		from.position = s.left.position
+	}
 	if before != nil {
 		// What that run has accepted is queued, and will be recorded before anything of the next.
 		from.position = before.reflector.ResumeResourceVersion()
@@ -163,9 +174,11 @@ func (s *stream) start(before *streamRun) start {
 		return start{cause: reflector.CauseConfiguration}
 	case before != nil && before.listing.Load():
 		return start{cause: before.listCause}
+	case before == nil && s.left != nil && s.left.listing:
+		return start{cause: s.left.listCause}
 	case from.position == "" && unfinished != "":
 		return start{cause: unfinished}
-	case before == nil && s.record.Empty():
+	case before == nil && s.record.Empty() && s.left == nil:
 		return start{since: from.position, cause: reflector.CauseFirstList}
 	}
 	return from

@@ -18,6 +18,7 @@ func Describe() []Description {
 	m := NewMetrics()
 	zero := func() float64 { return 0 }
 	m.Queue(zero, zero, zero, zero)
+	m.Spool(zero, zero, zero)
 	var found []Description
 	descriptors := make(chan *prometheus.Desc)
 	go func() {

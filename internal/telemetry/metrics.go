@@ -34,6 +34,8 @@ type Metrics struct {
 	Undecodable    *prometheus.CounterVec
 	Head           prometheus.Gauge
 	DiscoveryFails prometheus.Counter
+	SpoolFailing   prometheus.Gauge
+	SpoolSetAside  prometheus.Counter
 }
 
 // NewMetrics registers everything, the Go runtime's and the process's collectors included.
@@ -84,7 +86,22 @@ func NewMetrics() *Metrics {
 			Help: "Number of the newest committed delta."}),
 		DiscoveryFails: f.NewCounter(prometheus.CounterOpts{Name: "kuberewind_discovery_failures_total",
 			Help: "Discoveries that failed, wholly or for some groups."}),
+		SpoolFailing: f.NewGauge(prometheus.GaugeOpts{Name: "kuberewind_spool_failing",
+			Help: "1 while the spool on disk cannot be written, because it is full or its disk is: the watches are held back."}),
+		SpoolSetAside: f.NewCounter(prometheus.CounterOpts{Name: "kuberewind_spool_set_aside_total",
+			Help: "Spools, or parts of them, that were damaged or overtaken and were set aside."}),
 	}
+}
+
+// Spool registers gauges that read the spool's state when they are scraped.
+func (m *Metrics) Spool(bytes, entries, oldestSeconds func() float64) {
+	f := promauto.With(m.Registry)
+	f.NewGaugeFunc(prometheus.GaugeOpts{Name: "kuberewind_spool_bytes",
+		Help: "Bytes on disk that wait for the database."}, bytes)
+	f.NewGaugeFunc(prometheus.GaugeOpts{Name: "kuberewind_spool_entries",
+		Help: "Entries on disk that wait for the database."}, entries)
+	f.NewGaugeFunc(prometheus.GaugeOpts{Name: "kuberewind_spool_oldest_seconds",
+		Help: "Age of the oldest entry on disk."}, oldestSeconds)
 }
 
 // Queue registers gauges that read the queue when they are scraped.

@@ -77,6 +77,14 @@ type dayRow struct {
 // Empty reports whether there is nothing to commit, because all was recorded already.
 func (b *Batch) Empty() bool { return !b.changed }
 
+// Mark is what Info.Head will be once the batch is committed.
+func (b *Batch) Mark() []byte {
+	if b.Empty() {
+		return b.before.digest[:]
+	}
+	return b.digest[:]
+}
+
 // Rows is the number of deltas in it.
 func (b *Batch) Rows() int { return b.stats.Rows }
 

@@ -138,7 +138,7 @@ func (s *Sink) moveEpoch(ctx context.Context, tx pgx.Tx) error {
 		return fmt.Errorf("take over the head of the record: %w", err)
 	}
 	h.digest, h.observed = [32]byte(digest), s.info.Observed.UnixMicro()
-	s.info.Epoch, s.info.AfterSeq = h.epoch, h.seq
+	s.info.Epoch, s.info.AfterSeq, s.info.Head = h.epoch, h.seq, digest
 	return nil
 }
 

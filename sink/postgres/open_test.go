@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"encoding/hex"
 	"testing"
 	"time"
 
@@ -76,8 +77,10 @@ func TestEachTakeoverIsAnEpochAndAPause(t *testing.T) {
 	require.Equal(t, Info{Cluster: r.cluster(), Epoch: 1, Observed: noon, Started: noon}, utcInfo(r.sink.Info()))
 	r.now = noon.Add(time.Minute)
 	r.commit(watched(r.pods(), Added, made(t, "a", "x", newUID(), "1", `1`)))
+	head := all[string](t, r.db, `SELECT encode(digest, 'hex') FROM kuberewind.heads WHERE cluster = $1`, r.cluster())[0]
 	r.now = noon.Add(time.Hour)
 	r.reopen()
+	require.Equal(t, head, hex.EncodeToString(r.sink.Info().Head))
 	require.Equal(t, Info{Cluster: r.cluster(), Epoch: 2, AfterSeq: 1, Observed: noon.Add(time.Minute), Started: noon.Add(time.Hour), Resumed: true}, utcInfo(r.sink.Info()))
 	require.Equal(t, []string{"2 00:59:00 1"},
 		all[string](t, r.db, `SELECT format('%s %s %s', epoch, to_at - from_at, after_seq) FROM kuberewind.pauses WHERE cluster = $1`, r.cfg.ClusterName))
@@ -86,7 +89,7 @@ func TestEachTakeoverIsAnEpochAndAPause(t *testing.T) {
 }
 
 func utcInfo(i Info) Info {
-	i.Observed, i.Started = i.Observed.UTC(), i.Started.UTC()
+	i.Observed, i.Started, i.Head = i.Observed.UTC(), i.Started.UTC(), nil
 	return i
 }
 

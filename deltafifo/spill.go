@@ -1,0 +1,374 @@
+package deltafifo
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+)
+
+// Spool keeps records on disk, in order and numbered without a break, as package spool does.
+type Spool interface {
+	// Append adds a record whole, or not at all.
+	Append(record []byte) error
+	// Read gives the record behind the one that was read last, valid until the next call; SeekTo has it go on at an index.
+	Read() (record []byte, ok bool, err error)
+	SeekTo(index uint64)
+	// Release gives up the records before the index.
+	Release(before uint64) error
+	// First is the oldest record that is not released, Next the one that is appended next.
+	First() uint64
+	Next() uint64
+	Bytes() int64
+	// SetCursor notes what Queue.Committing says; it is on disk when the call returns.
+	SetCursor(done uint64, mark []byte, next uint64, nextMark []byte) error
+}
+
+// Codec makes a record of an entry, and back. Decode sets Stream and Bytes, too.
+type Codec interface {
+	AppendEntry(to []byte, e *Entry) ([]byte, error)
+	DecodeEntry(record []byte) (Entry, error)
+}
+
+// Spooled says what of a stream a spool holds from a process before.
+type Spooled struct {
+	Entries  int
+	Position string // the last one
+	At       time.Time
+}
+
+// SpillEvent says what the queue does with its spool.
+type SpillEvent struct {
+	Spilling bool  // entries go to the spool
+	Err      error // why they cannot
+	Entries  int   // in the spool
+	Bytes    int64
+}
+
+// spill is what a queue holds on disk. Held nodes that are in the spool as well come before those that are not, and the oldest of them is
+// the spool's first record; the records that are not in memory come after all nodes.
+type spill struct {
+	spool   Spool
+	codec   Codec
+	observe func(SpillEvent)
+
+	on      bool // what is enqueued goes to the spool first
+	copied  int  // held nodes that are in the spool, too
+	behind  int  // records that are not in memory
+	failing bool // the last attempt failed
+	broken  error
+	buffer  []byte
+
+	mark, nextMark []byte // what was committed last, and what is being committed
+	committing     int    // the entries of that
+
+	fifos     map[uint64]*FIFO // by the number in the records of this process
+	lastFIFO  uint64
+	reader    uint64 // the record that the spool reads next
+	recovered uint64 // records before this are of a process before
+}
+
+// refillBytes bounds what is read back at once: two batches.
+const refillBytes = 32 << 20
+
+func (s *spill) begin(o *Options) {
+	s.spool, s.codec, s.observe, s.mark = o.Spool, o.Codec, o.OnSpill, o.Mark
+	s.fifos = map[uint64]*FIFO{}
+	if s.observe == nil {
+		s.observe = func(SpillEvent) {}
+	}
+	s.recovered, s.reader = s.spool.Next(), s.spool.First()
+	s.spool.SeekTo(s.reader)
+	s.behind = int(s.spool.Next() - s.spool.First())
+	s.on = s.behind > 0
+}
+
+// resumeSpool takes over what a process before has left in the spool.
+func (q *Queue) resumeSpool(left map[any]Spooled) {
+	for handle, of := range left {
+		st := q.streamLocked(handle)
+		st.fifos--
+		st.behind, st.position, st.positionedAt = of.Entries, of.Position, of.At
+	}
+}
+
+func (s *spill) number(f *FIFO) {
+	if s.spool != nil {
+		s.lastFIFO++
+		f.number = s.lastFIFO
+		s.fifos[f.number] = f
+	}
+}
+
+func (s *spill) event(err error) {
+	s.observe(SpillEvent{Spilling: s.on, Err: err, Entries: s.copied + s.behind, Bytes: s.spool.Bytes()})
+}
+
+// acceptLocked takes n into memory, into the spool, or both; it is false where there is no room. I2: nothing is dropped.
+func (q *Queue) acceptLocked(n *node) bool {
+	if !q.spill.on {
+		if q.fitsLocked(n) {
+			q.appendLocked(n)
+			return true
+		}
+		if q.spill.spool == nil || !q.beginSpillLocked() {
+			return false
+		}
+	}
+	if err := q.writeLocked(n); err != nil {
+		// What fits can still wait in memory, but not before what is on disk only (I4).
+		if q.spill.behind > 0 || !q.fitsLocked(n) {
+			return false
+		}
+		q.spill.on = false
+		q.appendLocked(n)
+		return true
+	}
+	if q.spill.behind == 0 && q.fitsLocked(n) {
+		n.copied = true
+		q.spill.copied++
+		q.appendLocked(n)
+		return true
+	}
+	q.appendBehindLocked(n)
+	return true
+}
+
+// beginSpillLocked writes what is held to the spool, so that the spool begins where the record ends: whoever finds it after a crash
+// can go on from there (I7). What is held stays in memory as well.
+func (q *Queue) beginSpillLocked() bool {
+	s := &q.spill
+	if s.copied == 0 {
+		first := s.spool.Next()
+		if err := s.spool.SetCursor(first, s.mark, first+uint64(s.committing), s.nextMark); err != nil {
+			q.spillFailedLocked(err)
+			return false
+		}
+	}
+	for n := q.held.head; n != nil; n = n.after {
+		if n.copied {
+			continue
+		}
+		if q.writeLocked(n) != nil {
+			return false
+		}
+		n.copied = true
+		s.copied++
+	}
+	s.on = true
+	s.event(nil)
+	return true
+}
+
+// writeLocked appends n to the spool.
+func (q *Queue) writeLocked(n *node) error {
+	s := &q.spill
+	number := uint64(0)
+	if n.fifo != nil {
+		number = n.fifo.number
+	}
+	s.buffer = binary.AppendUvarint(s.buffer[:0], number)
+	s.buffer = binary.AppendUvarint(s.buffer, uint64(len(n.key)))
+	s.buffer = append(s.buffer, n.key...)
+	var err error
+	if s.buffer, err = s.codec.AppendEntry(s.buffer, &n.entry); err == nil {
+		err = s.spool.Append(s.buffer)
+	}
+	if err != nil {
+		q.spillFailedLocked(err)
+		return err
+	}
+	s.failing = false
+	return nil
+}
+
+func (q *Queue) spillFailedLocked(err error) {
+	if !q.spill.failing {
+		q.spill.failing = true
+		q.spill.event(err)
+	}
+}
+
+// appendBehindLocked counts what is on disk only.
+func (q *Queue) appendBehindLocked(n *node) {
+	st := n.stream
+	q.spill.behind++
+	st.behind++
+	st.moveLocked(n)
+	n.fifo.appendedLocked(n)
+	if st.tails != nil && n.entry.Delta.Type != "" {
+		st.tails[n.key] = &node{
+			key: n.key, stream: st, record: q.spill.spool.Next() - 1,
+			entry: Entry{Delta: cache.Delta{Type: n.entry.Delta.Type, Object: identityOf(n.entry.Delta.Object)}},
+		}
+	}
+	q.held.put(n)
+	q.wakeLocked()
+}
+
+// identity is what a list is compared with, without the object's text.
+type identity struct {
+	uid    types.UID
+	rv     string
+	digest [16]byte
+}
+
+// GetUID gives the object's UID.
+func (i identity) GetUID() types.UID { return i.uid }
+
+// GetResourceVersion gives the version's.
+func (i identity) GetResourceVersion() string { return i.rv }
+
+// Digest gives that of the object's text.
+func (i identity) Digest() [16]byte { return i.digest }
+
+func identityOf(obj any) any {
+	o, ok := obj.(interface {
+		identified
+		digested
+	})
+	if !ok {
+		return obj
+	}
+	return identity{o.GetUID(), o.GetResourceVersion(), o.Digest()}
+}
+
+// refillLocked reads back what there is room for: half of the bound, so that the rest is free for what is enqueued once the spool is
+// empty.
+func (q *Queue) refillLocked() {
+	s := &q.spill
+	if s.broken != nil || q.closed {
+		return // what is on disk is safe there
+	}
+	for read := int64(0); s.behind > 0 && read < refillBytes && (q.all.entries == 0 || q.all.bytes < q.maxBytes/2); {
+		n, err := q.readLocked()
+		if err != nil {
+			s.broken = fmt.Errorf("deltafifo: what was spooled cannot be read back; a new start goes on from what can be: %w", err)
+			q.wakeLocked()
+			return
+		}
+		read += int64(n.entry.Bytes)
+		q.appendReadLocked(n)
+	}
+	if s.on && s.behind == 0 && q.line.empty() && q.all.bytes < q.maxBytes/2 {
+		s.on = false
+		s.event(nil)
+	}
+}
+
+var errRecord = errors.New("not the record of an entry")
+
+func (q *Queue) readLocked() (*node, error) {
+	s := &q.spill
+	index := s.spool.Next() - uint64(s.behind)
+	if s.reader != index {
+		s.spool.SeekTo(index) // What was copied is in memory already.
+	}
+	s.reader = index + 1
+	record, ok, err := s.spool.Read()
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, errRecord
+	}
+	number, key, payload, err := splitRecord(record)
+	if err != nil {
+		return nil, err
+	}
+	n := q.held.get()
+	n.key, n.record, n.copied = key, index, true
+	if n.entry, err = s.codec.DecodeEntry(payload); err != nil {
+		return nil, err
+	}
+	n.since = n.entry.Observed
+	if n.stream = q.streams[n.entry.Stream]; n.stream == nil {
+		return nil, fmt.Errorf("a record of a stream that is not in the queue: %v", n.entry.Stream)
+	}
+	if index >= s.recovered {
+		n.fifo = s.fifos[number]
+	}
+	return n, nil
+}
+
+func (q *Queue) appendReadLocked(n *node) {
+	q.spill.behind--
+	q.spill.copied++
+	q.linkLocked(n)
+	st := n.stream
+	st.behind--
+	if tail := st.tails[n.key]; tail != nil && tail.record == n.record && tail.entry.Bytes == 0 {
+		st.tails[n.key] = n
+	}
+	st.linkLocked(n)
+	q.stirLocked(n)
+}
+
+// awaitMemoryLocked waits until nothing of the stream is on disk only: what a list is compared with must be at hand. It is an error if the
+// stream is closed meanwhile.
+func (f *FIFO) awaitMemoryLocked() error {
+	for f.stream.behind > 0 {
+		if f.closed || f.queue.closed {
+			return cache.ErrFIFOClosed
+		}
+		f.stream.arrival.Wait()
+	}
+	return nil
+}
+
+// Committing tells that the n oldest entries are about to be committed, and by which mark it will be seen that they are. It must be called
+// before each commit where there is a spool. An error means that the cursor is not on disk: to commit
+// all the same would risk that the entries are taken for uncommitted after a crash (I7).
+func (q *Queue) Committing(n int, mark []byte) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	s := &q.spill
+	s.committing, s.nextMark = n, mark
+	if s.copied == 0 {
+		return nil
+	}
+	first := s.spool.First()
+	return s.spool.SetCursor(first, s.mark, first+uint64(n), mark)
+}
+
+// committedLocked lets go of the records of entries that have left.
+func (q *Queue) committedLocked(copies int) {
+	s := &q.spill
+	if s.spool == nil {
+		return
+	}
+	s.mark, s.nextMark, s.committing = s.nextMark, nil, 0
+	if copies > 0 {
+		s.copied -= copies
+		if err := s.spool.Release(s.spool.First() + uint64(copies)); err != nil {
+			s.event(err)
+		}
+	}
+	q.refillLocked()
+}
+
+// ReadRecord gives the entry of a record of the spool.
+func ReadRecord(codec Codec, record []byte) (Entry, error) {
+	_, _, payload, err := splitRecord(record)
+	if err != nil {
+		return Entry{}, err
+	}
+	return codec.DecodeEntry(payload)
+}
+
+// splitRecord gives the number of the FIFO, the key, and what the codec made.
+func splitRecord(record []byte) (number uint64, key string, payload []byte, err error) {
+	number, a := binary.Uvarint(record)
+	if a <= 0 {
+		return 0, "", nil, errRecord
+	}
+	length, b := binary.Uvarint(record[a:])
+	if b <= 0 || uint64(len(record)-a-b) < length {
+		return 0, "", nil, errRecord
+	}
+	end := a + b + int(length)
+	return number, string(record[a+b : end]), record[end:], nil
+}

@@ -1,0 +1,159 @@
+package recorder
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kuberewind/kuberewind/deltafifo"
+	"github.com/kuberewind/kuberewind/kube"
+	"github.com/kuberewind/kuberewind/sink/postgres"
+)
+
+// codec makes records of entries: the length of a head, the head as JSON, and the object's canonical text, which holds nothing that must
+// not be kept (I9). A stream is named by its resource, never by its number in a database.
+type codec struct {
+	// stream gives the stream of a resource.
+	stream func(kube.Resource) (*stream, error)
+}
+
+// entryHead is everything of an entry but the object.
+type entryHead struct {
+	Resource  entryResource     `json:"resource"`
+	Type      cache.DeltaType   `json:"type,omitempty"`
+	Source    deltafifo.Source  `json:"source,omitempty"`
+	Observed  time.Time         `json:"observed"`
+	Position  string            `json:"position,omitempty"`
+	ListRV    string            `json:"list_rv,omitempty"`
+	Marker    *deltafifo.Marker `json:"marker,omitempty"`
+	Bytes     int               `json:"bytes"`
+	Gone      *entryGone        `json:"gone,omitempty"`
+	Decisions []entryExclusion  `json:"decisions,omitempty"`
+}
+
+type entryResource struct {
+	Group      string `json:"group,omitempty"`
+	Version    string `json:"version"`
+	Name       string `json:"name"`
+	Kind       string `json:"kind"`
+	Namespaced bool   `json:"namespaced,omitempty"`
+}
+
+// entryGone is an object that was found to be gone.
+type entryGone struct {
+	Key string    `json:"key"`
+	UID types.UID `json:"uid,omitempty"`
+}
+
+// GetUID implements what the pump asks of it.
+func (g *entryGone) GetUID() types.UID { return g.UID }
+
+// entryExclusion is a decision of a label filter about a life.
+type entryExclusion struct {
+	Excluded bool      `json:"excluded,omitempty"`
+	UID      types.UID `json:"uid"`
+	Key      string    `json:"key,omitempty"`
+}
+
+var errEntry = errors.New("not an entry of a recorder's spool")
+
+// AppendEntry implements deltafifo.Codec.
+func (c codec) AppendEntry(to []byte, e *deltafifo.Entry) ([]byte, error) {
+	s, ok := e.Stream.(*stream)
+	if !ok {
+		return nil, fmt.Errorf("an entry of a %T cannot be spooled", e.Stream)
+	}
+	head := entryHead{
+		Resource: s.resource, Type: e.Delta.Type, Source: e.Source, Observed: e.Observed, Position: e.Position,
+		ListRV: e.ListRV, Marker: e.Marker, Bytes: e.Bytes, Decisions: decisionsOf(e),
+	}
+	var doc []byte
+	switch obj := e.Delta.Object.(type) {
+	case nil:
+	case *kube.Object:
+		doc = obj.Doc()
+	case cache.DeletedFinalStateUnknown:
+		head.Gone = &entryGone{Key: obj.Key}
+		if last, ok := obj.Obj.(interface{ GetUID() types.UID }); ok {
+			head.Gone.UID = last.GetUID()
+		}
+	default:
+		return nil, fmt.Errorf("stream %s: a delta of %T cannot be spooled", s.name, obj)
+	}
+	text, err := json.Marshal(head)
+	if err != nil {
+		return nil, err
+	}
+	to = binary.AppendUvarint(to, uint64(len(text)))
+	return append(append(to, text...), doc...), nil
+}
+
+func decisionsOf(e *deltafifo.Entry) []entryExclusion {
+	items, _ := e.Attached.([]postgres.Item)
+	decisions := make([]entryExclusion, 0, len(items))
+	for _, item := range items {
+		decisions = append(decisions, entryExclusion{Excluded: item.Kind == postgres.Excluded, UID: item.UID, Key: item.Key})
+	}
+	return decisions
+}
+
+// DecodeEntry implements deltafifo.Codec.
+func (c codec) DecodeEntry(record []byte) (deltafifo.Entry, error) {
+	length, n := binary.Uvarint(record)
+	if n <= 0 || uint64(len(record)-n) < length {
+		return deltafifo.Entry{}, errEntry
+	}
+	text, doc := record[n:n+int(length)], record[n+int(length):]
+	var head entryHead
+	if err := json.Unmarshal(text, &head); err != nil {
+		return deltafifo.Entry{}, fmt.Errorf("%w: %w", errEntry, err)
+	}
+	s, err := c.stream(head.Resource.resource())
+	if err != nil {
+		return deltafifo.Entry{}, err
+	}
+	e := deltafifo.Entry{
+		Stream: s, Delta: cache.Delta{Type: head.Type}, Source: head.Source, Observed: head.Observed, Position: head.Position,
+		ListRV: head.ListRV, Marker: head.Marker, Bytes: head.Bytes,
+	}
+	if items := head.decisions(s); items != nil {
+		e.Attached = items
+	}
+	switch {
+	case head.Gone != nil:
+		e.Delta.Object = cache.DeletedFinalStateUnknown{Key: head.Gone.Key, Obj: head.Gone}
+	case len(doc) > 0:
+		if e.Delta.Object, err = kube.Restore(bytes.Clone(doc)); err != nil {
+			return deltafifo.Entry{}, err
+		}
+	case head.Type != "":
+		return deltafifo.Entry{}, errEntry
+	}
+	return e, nil
+}
+
+func (h *entryHead) decisions(s *stream) []postgres.Item {
+	var items []postgres.Item
+	for _, d := range h.Decisions {
+		kind := postgres.Unexcluded
+		if d.Excluded {
+			kind = postgres.Excluded
+		}
+		items = append(items, postgres.Item{Stream: s.record.ID(), Kind: kind, UID: d.UID, Key: d.Key})
+	}
+	return items
+}
+
+func (r entryResource) resource() kube.Resource {
+	return kube.Resource{Group: r.Group, Version: r.Version, Name: r.Name, Kind: r.Kind, Namespaced: r.Namespaced}
+}
+
+func entryResourceOf(r kube.Resource) entryResource {
+	return entryResource{Group: r.Group, Version: r.Version, Name: r.Name, Kind: r.Kind, Namespaced: r.Namespaced}
+}

@@ -1,0 +1,128 @@
+package recorder
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kuberewind/kuberewind/deltafifo"
+	"github.com/kuberewind/kuberewind/internal/filter"
+	"github.com/kuberewind/kuberewind/internal/redact"
+	"github.com/kuberewind/kuberewind/kube"
+	"github.com/kuberewind/kuberewind/reflector"
+	"github.com/kuberewind/kuberewind/sink/postgres"
+)
+
+var widgets = kube.Resource{Group: "example.com", Version: "v1", Name: "widgets", Kind: "Widget", Namespaced: true}
+
+// spooledWidgets is a stream, and a codec that knows it.
+func spooledWidgets(t testing.TB, rules ...string) (*stream, codec) {
+	t.Helper()
+	f, err := filter.New(rules, nil)
+	require.NoError(t, err)
+	s := &stream{name: "widgets", resource: entryResourceOf(widgets), record: &postgres.Stream{}, rules: f.For(schema.GroupResource{Group: "example.com", Resource: "widgets"})}
+	return s, codec{stream: func(r kube.Resource) (*stream, error) {
+		require.Equal(t, widgets, r, "a stream is named by its resource")
+		return s, nil
+	}}
+}
+
+// widget is an object as the queue holds it.
+func widget(t testing.TB, rv string) *kube.Object {
+	t.Helper()
+	o, err := kube.Restore([]byte(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"labels":{"a":"b"},"managedFields":[{"manager":"kubectl","operation":"Update","time":"2026-03-01T03:00:00Z"}],"name":"w","namespace":"n","resourceVersion":"` + rv + `","uid":"u"},"spec":{"x":1}}`))
+	require.NoError(t, err)
+	return o
+}
+
+func entries(t testing.TB, s *stream) map[string]deltafifo.Entry {
+	t.Helper()
+	seen := time.Date(2026, 3, 1, 3, 0, 0, 123000, time.UTC)
+	return map[string]deltafifo.Entry{
+		"delta":    {Stream: s, Delta: cache.Delta{Type: cache.Updated, Object: widget(t, "7")}, Source: deltafifo.SourceWatch, Observed: seen, Position: "7", Bytes: 900},
+		"bookmark": {Stream: s, Observed: seen, Position: "9", Bytes: 256},
+		"passed": {Stream: s, Source: deltafifo.SourceWatch, Observed: seen, Position: "9", Bytes: 256, Attached: []postgres.Item{
+			{Kind: postgres.Excluded, UID: "x", Key: "n/x"}, {Kind: postgres.Unexcluded, UID: "y"}}},
+		"marker": {Stream: s, Observed: seen, Position: "9", Bytes: 256, Marker: &deltafifo.Marker{
+			Kind: deltafifo.Replaced, Cause: "expired", Detail: "why", FromRV: "1", FromTime: seen, ToRV: "9", Appeared: 1, Changed: 2, Vanished: 3, Unchanged: 4}},
+		"gone": {Stream: s, Observed: seen, ListRV: "9", Source: deltafifo.SourceInferred, Bytes: 700,
+			Delta: cache.Delta{Type: cache.Deleted, Object: cache.DeletedFinalStateUnknown{Key: "n/w", Obj: &entryGone{Key: "n/w", UID: "u"}}}},
+	}
+}
+
+func TestAnEntryComesBackFromItsRecordAsItWas(t *testing.T) {
+	s, c := spooledWidgets(t)
+	for name, e := range entries(t, s) {
+		record, err := c.AppendEntry([]byte(nil), &e)
+		require.NoError(t, err, name)
+		got, err := c.DecodeEntry(record)
+		require.NoError(t, err, name)
+		require.Equal(t, e, got, name)
+		for cut := range len(record) {
+			if got, err := c.DecodeEntry(record[:cut]); err == nil {
+				require.NotEqual(t, e, got, "%s, cut after %d bytes", name, cut)
+			}
+		}
+	}
+}
+
+func TestWhatIsHiddenReachesNoRecord(t *testing.T) {
+	redactor, err := redact.New(redact.Key{}, redact.Hash, nil)
+	require.NoError(t, err)
+	secrets := kube.Resource{Version: "v1", Name: "secrets", Kind: "Secret", Namespaced: true}
+	o := &kube.Object{JSON: []byte(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","namespace":"n","annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{\"data\":{\"p\":\"aHVudGVyMg==\"}}"}},"data":{"p":"aHVudGVyMg=="}}`)}
+	hidden, err := transformer(redactor.For(secrets.GroupResource()))(o)
+	require.NoError(t, err)
+	s := &stream{resource: entryResourceOf(secrets), record: &postgres.Stream{}}
+	record, err := codec{}.AppendEntry(nil, &deltafifo.Entry{Stream: s, Delta: cache.Delta{Type: cache.Added, Object: hidden}})
+	require.NoError(t, err)
+	require.NotContains(t, string(record), "aHVudGVyMg==")
+	require.NotContains(t, string(record), "hunter2")
+}
+
+// Whatever a record holds, it is an entry or an error.
+func FuzzEntry(f *testing.F) {
+	s, c := spooledWidgets(f)
+	for _, e := range entries(f, s) {
+		record, err := c.AppendEntry(nil, &e)
+		require.NoError(f, err)
+		f.Add(record)
+	}
+	c.stream = func(kube.Resource) (*stream, error) { return s, nil }
+	f.Fuzz(func(t *testing.T, record []byte) {
+		e, err := c.DecodeEntry(record)
+		if err != nil {
+			return
+		}
+		_, err = c.AppendEntry(nil, &e)
+		require.NoError(t, err)
+	})
+}
+
+func TestAStreamGoesOnWhereTheSpoolEnds(t *testing.T) {
+	for name, test := range map[string]struct {
+		entries []deltafifo.Entry
+		want    start
+	}{
+		"events may share a resource version": {[]deltafifo.Entry{{Source: deltafifo.SourceWatch, Position: "5"}, {Source: deltafifo.SourceWatch, Position: "6"}, {Source: deltafifo.SourceWatch, Position: "6"}}, start{position: "5", cause: reflector.CauseFirstList}},
+		"a bookmark is complete":              {[]deltafifo.Entry{{Source: deltafifo.SourceWatch, Position: "5"}, {Position: "6"}}, start{position: "6", cause: reflector.CauseFirstList}},
+		"a list that was cut": {[]deltafifo.Entry{
+			{Source: deltafifo.SourceWatch, Position: "5"}, {Marker: &deltafifo.Marker{Kind: deltafifo.Interrupted, Cause: "expired"}},
+			{Source: deltafifo.SourceRelist, Delta: cache.Delta{Type: cache.Sync}},
+		}, start{cause: "expired"}},
+		"a list that is complete": {[]deltafifo.Entry{
+			{Source: deltafifo.SourceList, Delta: cache.Delta{Type: cache.Sync}}, {Marker: &deltafifo.Marker{Kind: deltafifo.Replaced}, Position: "9"},
+		}, start{position: "9", cause: reflector.CauseFirstList}},
+	} {
+		s, _ := spooledWidgets(t)
+		s.left = &leftover{}
+		for i := range test.entries {
+			s.left.take(s, &test.entries[i])
+		}
+		require.Equal(t, test.want, s.start(nil), name)
+		require.Equal(t, len(test.entries), s.left.Entries)
+	}
+}

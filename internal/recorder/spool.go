@@ -1,0 +1,251 @@
+package recorder
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kuberewind/kuberewind/deltafifo"
+	"github.com/kuberewind/kuberewind/deltafifo/spool"
+	"github.com/kuberewind/kuberewind/kube"
+	"github.com/kuberewind/kuberewind/reflector"
+)
+
+// spoolOwner is the header of a spool: whose entries these are, and where the record was when its writer began.
+type spoolOwner struct {
+	Cluster  string `json:"cluster"`
+	Epoch    int64  `json:"epoch"`
+	AfterSeq int64  `json:"after_seq"`
+	Key      []byte `json:"key"` // fingerprint of the key with which values were hidden (I9)
+}
+
+// leftover is what a recorder before this one has left of a stream in the spool.
+type leftover struct {
+	deltafifo.Spooled
+	position    string // at which a watch goes on; empty where the record's own does
+	last        string // the newest resource version of a watch
+	listing     bool   // it ends within a list
+	listCause   string
+	interrupted string
+	lives       map[types.UID]bool // decisions of a label filter
+}
+
+// openSpool opens the spool of the cluster and adds it to the queue's options, with what a recorder before this one has left in it.
+// Without a usable folder there is none: a full queue then holds the watches back.
+func (r *Recorder) openSpool(ctx context.Context, o *deltafifo.Options, owner spoolOwner) error {
+	size, err := r.cfg.SpoolBytes()
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(r.cfg.Spool(), owner.Cluster)
+	if _, err := os.Stat(dir); size == 0 && errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	header, err := json.Marshal(owner)
+	if err != nil {
+		return err
+	}
+	if r.spool, err = spool.Open(spool.Options{Dir: dir, MaxBytes: size, Header: header}); err != nil {
+		r.spool = nil
+		r.metrics.SpoolFailing.Set(1)
+		r.log.Error("there is no spool: a full queue will hold the watches back", "folder", dir, "error", err)
+		return nil
+	}
+	if r.spool.Aside() != "" {
+		r.reportAside(r.spool.Aside(), "the spool was damaged; the streams go on from the last entry before the damage")
+	}
+	o.Spool, o.Codec, o.OnSpill = r.spool, codec{stream: r.spooledStream(ctx)}, r.spilled
+	return r.resumeSpool(o, owner)
+}
+
+func (r *Recorder) reportAside(folder, why string) {
+	r.metrics.SpoolSetAside.Inc()
+	r.log.Error("what was spooled is set aside", "why", why, "folder", folder)
+}
+
+// spilled tells metrics and log what the queue does with the spool.
+func (r *Recorder) spilled(e deltafifo.SpillEvent) {
+	attributes := []any{"entries", e.Entries, "bytes", e.Bytes}
+	switch {
+	case e.Err != nil:
+		r.metrics.SpoolFailing.Set(1)
+		r.log.Error("the spool cannot be written; the watches are held back until it can, or the database takes what is queued", append(attributes, "error", e.Err)...)
+	case e.Spilling:
+		r.metrics.SpoolFailing.Set(0)
+		r.log.Warn("the queue is full; what comes goes to the spool", attributes...)
+	default:
+		r.metrics.SpoolFailing.Set(0)
+		r.log.Info("the spool is drained", attributes...)
+	}
+}
+
+// spooledStream opens the stream of a resource that the spool names.
+func (r *Recorder) spooledStream(ctx context.Context) func(kube.Resource) (*stream, error) {
+	return func(resource kube.Resource) (*stream, error) {
+		r.mu.Lock()
+		s := r.streams[resource.GroupResource()]
+		r.mu.Unlock()
+		if s != nil {
+			return s, nil
+		}
+		s, err := r.newStream(ctx, resource, "")
+		if err != nil {
+			return nil, err
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.streams[resource.GroupResource()] = s
+		return s, nil
+	}
+}
+
+// resumeSpool finds out which of the entries are in the record, and what the others mean for the streams.
+func (r *Recorder) resumeSpool(o *deltafifo.Options, owner spoolOwner) error {
+	if r.spool.First() == r.spool.Next() {
+		return nil
+	}
+	from, err := r.spoolStart(owner)
+	if err != nil {
+		return r.setSpoolAside(err.Error())
+	}
+	if err := r.spool.Release(from); err != nil {
+		return err
+	}
+	left, err := r.readSpool(o.Codec)
+	if errors.Is(err, errUnreadable) {
+		return r.setSpoolAside(err.Error())
+	}
+	if err != nil {
+		return err
+	}
+	o.Left = map[any]deltafifo.Spooled{}
+	for s, l := range left {
+		s.left, s.interrupted = l, l.interrupted
+		info := r.sink.Info()
+		if l.At.After(info.Observed) && s.occurrence.catchingUp {
+			s.occurrence.resume(l.At, info.Started)
+		}
+		o.Left[s] = l.Spooled
+	}
+	r.log.Info("going on from the spool of a recorder before", "entries", r.spool.Next()-r.spool.First(), "bytes", r.spool.Bytes(), "streams", len(left))
+	return nil
+}
+
+func (r *Recorder) setSpoolAside(why string) error {
+	folder, err := r.spool.SetAside()
+	if err == nil {
+		r.reportAside(folder, why)
+	}
+	return err
+}
+
+var (
+	errOvertaken  = errors.New("another recorder has written to the record since, or it is another record; nothing can be appended behind that")
+	errForeign    = errors.New("it is of another cluster or was written with another redaction key")
+	errUnreadable = errors.New("it cannot be read")
+)
+
+// spoolStart is the first entry that is not on record (I7). The cursor names the state of the record with which it was written, and
+// the one that a commit under way was to make: any other means that somebody else has written.
+func (r *Recorder) spoolStart(owner spoolOwner) (uint64, error) {
+	var was spoolOwner
+	if err := json.Unmarshal(r.spool.Header(), &was); err != nil || was.Cluster != owner.Cluster || !bytes.Equal(was.Key, owner.Key) {
+		return 0, errForeign
+	}
+	c, head := r.spool.Cursor(), r.sink.Info().Head
+	switch {
+	case len(c.NextMark) > 0 && bytes.Equal(c.NextMark, head):
+		return c.Next, nil
+	case bytes.Equal(c.Mark, head):
+		return c.Done, nil
+	}
+	return 0, errOvertaken
+}
+
+// readSpool reads all entries once.
+func (r *Recorder) readSpool(codec deltafifo.Codec) (map[*stream]*leftover, error) {
+	left := map[*stream]*leftover{}
+	first := r.spool.First()
+	defer r.spool.SeekTo(first)
+	r.spool.SeekTo(first)
+	for {
+		record, ok, err := r.spool.Read()
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", errUnreadable, err)
+		}
+		if !ok {
+			return left, nil
+		}
+		e, err := deltafifo.ReadRecord(codec, record)
+		if errors.Is(err, errEntry) {
+			return nil, fmt.Errorf("%w: %w", errUnreadable, err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		s := e.Stream.(*stream)
+		if left[s] == nil {
+			left[s] = &leftover{lives: map[types.UID]bool{}}
+		}
+		left[s].take(s, &e)
+	}
+}
+
+// take goes one entry further.
+func (l *leftover) take(s *stream, e *deltafifo.Entry) {
+	l.Entries++
+	l.At = e.Observed
+	if e.Position != "" {
+		l.Position = e.Position
+		l.move(s, e)
+	}
+	for _, d := range decisionsOf(e) {
+		l.lives[d.UID] = !d.Excluded
+	}
+	if o, ok := e.Delta.Object.(*kube.Object); ok && s.rules.ByLabel() {
+		l.lives[o.UID] = true
+	}
+	switch m := e.Marker; {
+	case m == nil:
+		if fromList(e) && !l.listing {
+			l.listing = true
+			l.listCause = reflector.CauseFirstList
+			if l.interrupted != "" {
+				l.listCause = l.interrupted
+			}
+		}
+	case m.Kind == deltafifo.Interrupted:
+		l.interrupted = m.Cause
+	default:
+		l.interrupted = ""
+		if m.Kind == deltafifo.Replaced {
+			l.listing = false
+		}
+	}
+}
+
+func fromList(e *deltafifo.Entry) bool {
+	return e.Delta.Type != "" && e.Source != deltafifo.SourceWatch && e.Source != deltafifo.SourceResync
+}
+
+// move is where a watch can go on. Several deletes can share the resource version of the last event, and not all of them may be in the
+// spool: so it is the one before, but for a bookmark or a list, which is complete.
+func (l *leftover) move(s *stream, e *deltafifo.Entry) {
+	switch {
+	case e.Source != deltafifo.SourceWatch:
+		l.position = e.Position
+	case e.Position != l.last:
+		if l.last == "" {
+			l.last = s.record.Position()
+		}
+		l.position = l.last
+	}
+	l.last = e.Position
+}

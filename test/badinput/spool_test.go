@@ -1,0 +1,249 @@
+package badinput_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kuberewind/kuberewind/internal/config"
+	"github.com/kuberewind/kuberewind/internal/pgtest"
+)
+
+// victim is a recorder of its own process, as it is shipped, that is going to be killed.
+type victim struct {
+	dir string
+	cmd *exec.Cmd
+	log *logbook
+}
+
+// spawn starts one with a queue that is soon full.
+func spawn(t *testing.T, s *server, database, dir string) *victim {
+	t.Helper()
+	v := &victim{dir: dir, log: newLogbook()}
+	v.cmd = exec.CommandContext(context.WithoutCancel(t.Context()), recorder.path, "run", "--queue-size=1Mi", "--listen=127.0.0.1:0",
+		"--kubeconfig", s.kubeconfig(t), "--database", database, "--data-dir", dir)
+	v.cmd.Env = []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH"), "XDG_CONFIG_HOME=" + dir}
+	v.cmd.Stdout, v.cmd.Stderr = v.log, v.log
+	require.NoError(t, v.cmd.Start())
+	t.Cleanup(func() {
+		_ = v.cmd.Process.Kill()
+		_ = v.cmd.Wait()
+		if t.Failed() {
+			t.Logf("log of the recorder that was killed:\n%s", v.log)
+		}
+	})
+	return v
+}
+
+func (v *victim) await(t *testing.T, words ...string) string {
+	t.Helper()
+	deadline := time.After(patience)
+	for {
+		line, news := v.log.find(words)
+		if line != "" {
+			return line
+		}
+		select {
+		case <-news:
+		case <-deadline:
+			t.Fatalf("the recorder did not say %q", words)
+		}
+	}
+}
+
+// awaitSpooled waits until so many entries are on disk. Somebody else's metrics can only be polled.
+func (v *victim) awaitSpooled(t *testing.T, want int) {
+	t.Helper()
+	_, address, _ := strings.Cut(v.await(t, "serving /metrics", "address="), "address=")
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	require.Eventually(t, func() bool {
+		answer, err := client.Get("http://" + strings.TrimSpace(address) + "/metrics")
+		if err != nil {
+			return false
+		}
+		defer answer.Body.Close()
+		text, err := io.ReadAll(answer.Body)
+		_, rest, found := strings.Cut(string(text), "\nkuberewind_spool_entries ")
+		value, _, _ := strings.Cut(rest, "\n")
+		entries, bad := strconv.ParseFloat(value, 64)
+		return err == nil && found && bad == nil && int(entries) >= want
+	}, patience, 50*time.Millisecond)
+}
+
+// kill9 ends it in the middle of whatever it does.
+func (v *victim) kill9(t *testing.T) {
+	t.Helper()
+	require.NoError(t, v.cmd.Process.Kill())
+	_ = v.cmd.Wait()
+}
+
+// heir starts a recorder with what the victim has left.
+func (v *victim) heir(t *testing.T, s *server, database string, adapt ...func(*config.Config)) *recording {
+	t.Helper()
+	return record(t, s, database, append(adapt, func(cfg *config.Config) { cfg.DataDir, cfg.QueueSize = v.dir, "1Mi" })...)
+}
+
+// flood writes versions of an object that do not fit into the queue.
+func flood(r *resource, l *life, versions int) {
+	for i := range versions {
+		r.write("MODIFIED", l.name, r.object(l.name, l.uid, fmt.Sprintf(`,"data":{"n":"%d","v":%q}`, i, noise(100<<10))))
+	}
+}
+
+// outgrown is a recorder whose database went away, and that has spooled what came since.
+func outgrown(t *testing.T, compact bool) (s *server, cms *resource, start int, db *pgtest.Database, v *victim) {
+	t.Helper()
+	db, address := private(t)
+	cms = configMaps()
+	s = newServer(t, cms)
+	a, b := cms.create("a"), cms.create("b")
+	start = s.head()
+	v = spawn(t, s, address, t.TempDir())
+	v.await(t, "msg=recording")
+	open(t, db).awaitCount(cms, 2)
+	db.Server().Stop(t)
+	flood(cms, a, 40)
+	b.delete()
+	c := cms.create("c")
+	c.update(3)
+	v.awaitSpooled(t, 45)
+	if compact {
+		cms.compact()
+	}
+	c.update(1)
+	v.awaitSpooled(t, 46)
+	v.await(t, "level=WARN", "the queue is full; what comes goes to the spool")
+	return s, cms, start, db, v
+}
+
+// The server has forgotten what came during the outage: only the spool has it.
+func TestWhatWasSpooledSurvivesKill9AndIsOnRecordOnceWithNoGap(t *testing.T) {
+	t.Parallel()
+	s, cms, start, db, v := outgrown(t, true)
+	v.kill9(t)
+	cms.create("d").update(2)
+	db.Server().Start(t)
+	r := v.heir(t, s, db.URL())
+	r.await(t, "going on from the spool of a recorder before")
+	cms.create("e").update(2)
+	record := open(t, db)
+	record.awaitCount(cms, 2+46+6)
+	r.await(t, "the spool is drained")
+	r.end(t)
+	record.requireHistory(cms, cms.listed(t, start), cms.watched(t, start))
+	record.requireGaps(cms, "first_list:relisted")
+	left, err := filepath.Glob(filepath.Join(v.dir, "spool", "*", "*.seg"))
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
+// It is killed again and again while it drains, wherever it is.
+func TestASpoolIsDrainedOnceHoweverOftenTheRecorderIsKilled(t *testing.T) {
+	t.Parallel()
+	s, cms, start, db, v := outgrown(t, true)
+	v.kill9(t)
+	db.Server().Start(t)
+	record := open(t, db)
+	for i := range 4 {
+		next := spawn(t, s, db.URL(), v.dir)
+		next.await(t, "going on from the spool")
+		record.awaitCount(cms, 2+8*(i+1))
+		next.kill9(t)
+	}
+	r := v.heir(t, s, db.URL())
+	cms.create("e").update(2)
+	record.awaitCount(cms, 2+46+3)
+	r.end(t)
+	record.requireHistory(cms, cms.listed(t, start), cms.watched(t, start))
+	record.requireGaps(cms, "first_list:relisted")
+}
+
+// The database comes back, and the recorder lives on.
+func TestASpoolDrainsInOrderWhileMoreComes(t *testing.T) {
+	t.Parallel()
+	s, cms, start, db, v := outgrown(t, true)
+	db.Server().Start(t)
+	cms.create("d").update(20)
+	record := open(t, db)
+	record.awaitCount(cms, 2+46+21)
+	v.await(t, "the spool is drained")
+	record.requireHistory(cms, cms.listed(t, start), cms.watched(t, start))
+	record.requireGaps(cms, "first_list:relisted")
+	require.Equal(t, s.head(), start+46+21)
+}
+
+func TestASpoolThatAnotherRecorderHasOvertakenIsSetAside(t *testing.T) {
+	t.Parallel()
+	s, cms, start, db, v := outgrown(t, false)
+	v.kill9(t)
+	db.Server().Start(t)
+	key := func(cfg *config.Config) { cfg.RedactionKeyFile = filepath.Join(v.dir, "redaction.key") }
+	other := begin(t, s, db.URL(), key)
+	record := open(t, db)
+	record.awaitCount(cms, 2+46)
+	other.end(t)
+	r := v.heir(t, s, db.URL())
+	r.await(t, "level=ERROR", "set aside", "another recorder has written to the record since")
+	cms.create("e").update(2)
+	record.awaitCount(cms, 2+46+3)
+	r.end(t)
+	record.requireHistory(cms, cms.listed(t, start), cms.watched(t, start))
+	record.requireGaps(cms, "first_list:relisted")
+	kept, err := filepath.Glob(filepath.Join(v.dir, "spool", "*", "aside-*", "*.seg"))
+	require.NoError(t, err)
+	require.NotEmpty(t, kept)
+}
+
+// What follows the damage is read from the server again, which still has it.
+func TestASpoolThatIsDamagedIsUsedUpToThereAndNothingIsLost(t *testing.T) {
+	t.Parallel()
+	s, cms, start, db, v := outgrown(t, false)
+	v.kill9(t)
+	segments, err := filepath.Glob(filepath.Join(v.dir, "spool", "*", "*.seg"))
+	require.NoError(t, err)
+	data, err := os.ReadFile(segments[0])
+	require.NoError(t, err)
+	data[len(data)/2] ^= 1
+	require.NoError(t, os.WriteFile(segments[0], data, 0o600))
+	db.Server().Start(t)
+	r := v.heir(t, s, db.URL())
+	r.await(t, "level=ERROR", "set aside", "the spool was damaged")
+	record := open(t, db)
+	record.awaitCount(cms, 2+46)
+	r.end(t)
+	record.requireHistory(cms, cms.listed(t, start), cms.watched(t, start))
+	record.requireGaps(cms, "first_list:relisted")
+}
+
+func TestWithoutAFolderForTheSpoolTheWatchesAreHeldBack(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t, migrated)
+	cms := configMaps()
+	s := newServer(t, cms)
+	a := cms.create("a")
+	start := s.head()
+	file := writeFile(t, "file", "where the folder should be")
+	r := begin(t, s, db.URL(), func(cfg *config.Config) { cfg.QueueSize, cfg.SpoolDir = "1Mi", file })
+	r.await(t, "level=ERROR", "there is no spool: a full queue will hold the watches back")
+	open(t, db).awaitCount(cms, 1)
+	db.RefuseConnections(t)
+	db.CutConnections(t)
+	flood(cms, a, 20)
+	r.await(t, "level=WARN", "trying again")
+	db.AllowConnections(t)
+	record := open(t, db)
+	record.awaitCount(cms, 21)
+	r.end(t)
+	record.requireHistory(cms, cms.listed(t, start), cms.watched(t, start))
+	record.requireGaps(cms, "first_list:relisted")
+}
