@@ -154,6 +154,7 @@ func (s *Spool) Append(record []byte) (err error) {
 	}
 	last := s.last()
 	if err := writeRecord(s.file, last.size, s.packed); err != nil {
+		s.endReading() // It may have read ahead into what is cut now.
 		return errors.Join(fmt.Errorf("spool: append: %w", err), s.cut(last))
 	}
 	written := int64(recordHead + len(s.packed))

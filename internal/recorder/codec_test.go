@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kuberewind/kuberewind/deltafifo"
+	"github.com/kuberewind/kuberewind/deltafifo/spool"
 	"github.com/kuberewind/kuberewind/internal/filter"
 	"github.com/kuberewind/kuberewind/internal/redact"
 	"github.com/kuberewind/kuberewind/kube"
@@ -125,4 +127,33 @@ func TestAStreamGoesOnWhereTheSpoolEnds(t *testing.T) {
 		require.Equal(t, test.want, s.start(nil), name)
 		require.Equal(t, len(test.entries), s.left.Entries)
 	}
+}
+
+func TestTheHeadOfTheRecordSaysWhichEntriesAreOnRecord(t *testing.T) {
+	owner := spoolOwner{Cluster: "c", Epoch: 3, Key: []byte("key")}
+	cursor := spool.Cursor{Done: 7, Mark: []byte("before"), Next: 9, NextMark: []byte("after")}
+	for name, test := range map[string]struct {
+		owner  spoolOwner
+		cursor spool.Cursor
+		head   string
+		want   uint64
+		err    error
+	}{
+		"the commit under way came to nothing": {owner, cursor, "before", 7, nil},
+		"it was made":                          {owner, cursor, "after", 9, nil},
+		"somebody else has written":            {owner, cursor, "other", 0, errOvertaken},
+		"no commit was under way":              {owner, spool.Cursor{Done: 7, Mark: []byte("before")}, "before", 7, nil},
+		"no cursor":                            {owner, spool.Cursor{}, "before", 0, errOvertaken},
+		"another cluster":                      {spoolOwner{Cluster: "d", Key: []byte("key")}, cursor, "before", 0, errForeign},
+		"another key":                          {spoolOwner{Cluster: "c", Key: []byte("yek")}, cursor, "before", 0, errForeign},
+		"a later epoch":                        {spoolOwner{Cluster: "c", Epoch: 9, Key: []byte("key")}, cursor, "before", 7, nil},
+	} {
+		header, err := json.Marshal(owner)
+		require.NoError(t, err)
+		got, err := spoolStart(header, test.cursor, test.owner, []byte(test.head))
+		require.ErrorIs(t, err, test.err, name)
+		require.Equal(t, test.want, got, name)
+	}
+	_, err := spoolStart([]byte("{"), cursor, owner, []byte("before"))
+	require.ErrorIs(t, err, errForeign)
 }

@@ -111,7 +111,7 @@ func (r *Recorder) resumeSpool(o *deltafifo.Options, owner spoolOwner) error {
 	if r.spool.First() == r.spool.Next() {
 		return nil
 	}
-	from, err := r.spoolStart(owner)
+	from, err := spoolStart(r.spool.Header(), r.spool.Cursor(), owner, r.sink.Info().Head)
 	if err != nil {
 		return r.setSpoolAside(err.Error())
 	}
@@ -154,12 +154,11 @@ var (
 
 // spoolStart is the first entry that is not on record (I7). The cursor names the state of the record with which it was written, and
 // the one that a commit under way was to make: any other means that somebody else has written.
-func (r *Recorder) spoolStart(owner spoolOwner) (uint64, error) {
+func spoolStart(header []byte, c spool.Cursor, owner spoolOwner, head []byte) (uint64, error) {
 	var was spoolOwner
-	if err := json.Unmarshal(r.spool.Header(), &was); err != nil || was.Cluster != owner.Cluster || !bytes.Equal(was.Key, owner.Key) {
+	if err := json.Unmarshal(header, &was); err != nil || was.Cluster != owner.Cluster || !bytes.Equal(was.Key, owner.Key) {
 		return 0, errForeign
 	}
-	c, head := r.spool.Cursor(), r.sink.Info().Head
 	switch {
 	case len(c.NextMark) > 0 && bytes.Equal(c.NextMark, head):
 		return c.Next, nil
