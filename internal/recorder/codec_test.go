@@ -63,7 +63,7 @@ func TestAnEntryComesBackFromItsRecordAsItWas(t *testing.T) {
 		got, err := c.DecodeEntry(record)
 		require.NoError(t, err, name)
 		require.Equal(t, e, got, name)
-		for cut := range len(record) {
+		for cut := range record {
 			if got, err := c.DecodeEntry(record[:cut]); err == nil {
 				require.NotEqual(t, e, got, "%s, cut after %d bytes", name, cut)
 			}
