@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 
 	embeddedpostgres "github.com/fergusstrange/embedded-postgres"
 )
@@ -77,6 +78,7 @@ func (s *Server) fetch(ctx context.Context, f finder, major int, repository stri
 	if err := download(ctx, version, scratch, tree, repository); err != nil {
 		return binaries{}, err
 	}
+	awaitForks()
 	if err := allowReading(tree); err != nil {
 		return binaries{}, explainPath("allow reading", tree, err)
 	}
@@ -122,6 +124,13 @@ func download(ctx context.Context, version embeddedpostgres.PostgresVersion, scr
 		return errors.Join(startErr, err)
 	}
 	return nil
+}
+
+// awaitForks returns when each child that was forked before has executed its program. Until then it has open what this process had open: no
+// system runs a program that somebody can still write to ("text file busy").
+func awaitForks() {
+	syscall.ForkLock.Lock()
+	defer syscall.ForkLock.Unlock()
 }
 
 // allowReading makes a tree readable by the server's account, whatever the umask was.
