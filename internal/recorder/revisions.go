@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kuberewind/kuberewind/kube"
@@ -47,10 +48,9 @@ type claims struct {
 	all   *revisions
 	owner uint16
 	name  string
-	// lister lists the resource in a namespace; an empty one means all.
-	lister func(namespace string) cache.ListerWithContext
 
 	// Protected by all.mu.
+	lister   func(namespace string) cache.ListerWithContext
 	newest   uint64 // revision of the stream
 	position uint64 // up to which the stream has said what is its
 	opened   time.Time
@@ -67,12 +67,26 @@ type witness struct {
 func newRevisions() *revisions { return &revisions{owners: map[uint64]*[ownerBlock]uint16{}} }
 
 // stream adds a stream.
-func (r *revisions) stream(name string, lister func(namespace string) cache.ListerWithContext) *claims {
+func (r *revisions) stream(name string) *claims {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	c := &claims{all: r, owner: uint16(len(r.streams) + 1), name: name, lister: lister}
+	c := &claims{all: r, owner: uint16(len(r.streams) + 1), name: name}
 	r.streams = append(r.streams, c)
 	return c
+}
+
+// listWith says how the stream is listed in a namespace from now on; an empty one means all.
+func (c *claims) listWith(lister func(namespace string) cache.ListerWithContext) {
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
+	c.lister = lister
+}
+
+func (c *claims) list(ctx context.Context, namespace string, options metav1.ListOptions) (runtime.Object, error) {
+	c.all.mu.Lock()
+	lister := c.lister
+	c.all.mu.Unlock()
+	return lister(namespace).ListWithContext(ctx, options)
 }
 
 // saw notes that a version of an object was served. A deleted one cannot be a witness: it is not there any more.
@@ -212,6 +226,9 @@ func (c *claims) trusted(ctx context.Context, from, to uint64) (trusted, error) 
 	var newest *claims
 	for _, other := range c.claimants(from, to) {
 		same, err := c.sameEtcd(ctx, other)
+		if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err) {
+			continue // It is not served any more, or not to us: its claims count for nothing.
+		}
 		if err != nil {
 			return t, err
 		}
@@ -258,7 +275,7 @@ func (c *claims) stands(ctx context.Context, w witness) (bool, error) {
 		return false, nil
 	}
 	at := strconv.FormatUint(w.revision, 10)
-	list, err := c.lister(w.namespace).ListWithContext(ctx, metav1.ListOptions{
+	list, err := c.list(ctx, w.namespace, metav1.ListOptions{
 		FieldSelector:   "metadata.name=" + w.name,
 		ResourceVersion: at, ResourceVersionMatch: metav1.ResourceVersionMatchExact,
 	})
@@ -303,7 +320,7 @@ func (c *claims) sameEtcd(ctx context.Context, other *claims) (bool, error) {
 
 // now is the revision that a list says, 0 if it is none.
 func (c *claims) now(ctx context.Context) (uint64, error) {
-	list, err := c.lister("").ListWithContext(ctx, metav1.ListOptions{Limit: 1})
+	list, err := c.list(ctx, "", metav1.ListOptions{Limit: 1})
 	if err != nil {
 		return 0, fmt.Errorf("ask where %s is: %w", c.name, err)
 	}

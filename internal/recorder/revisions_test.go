@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kuberewind/kuberewind/kube"
@@ -21,6 +22,7 @@ import (
 type etcdDouble struct {
 	now     int
 	objects map[string]string // name by the revision at which it was written
+	refused error             // nil: it answers
 }
 
 func (e *etcdDouble) List(options metav1.ListOptions) (runtime.Object, error) {
@@ -28,6 +30,9 @@ func (e *etcdDouble) List(options metav1.ListOptions) (runtime.Object, error) {
 }
 
 func (e *etcdDouble) ListWithContext(_ context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	if e.refused != nil {
+		return nil, e.refused
+	}
 	if options.FieldSelector == "" {
 		return &kube.List{ListMeta: metav1.ListMeta{ResourceVersion: strconv.Itoa(e.now)}}, nil
 	}
@@ -47,6 +52,12 @@ func written(name, rv string) *kube.Object {
 
 func (e *etcdDouble) lister(string) cache.ListerWithContext { return e }
 
+// listedBy has a stream be listed by an etcd.
+func listedBy(c *claims, etcd *etcdDouble) *claims {
+	c.listWith(etcd.lister)
+	return c
+}
+
 func unaccounted(t *testing.T, c *claims) []uint64 {
 	t.Helper()
 	left, err := c.Unaccounted(t.Context(), 100, 105, 10)
@@ -57,7 +68,7 @@ func unaccounted(t *testing.T, c *claims) []uint64 {
 // twoStreams are one that asks and one that has claimed 101, 103 and 104, the last of them a deletion's.
 func twoStreams(asked, claimed *etcdDouble) (*claims, *claims) {
 	all := newRevisions()
-	a, b := all.stream("a", asked.lister), all.stream("b", claimed.lister)
+	a, b := listedBy(all.stream("a"), asked), listedBy(all.stream("b"), claimed)
 	b.saw(written("x", "101"), false)
 	b.saw(written("y", "103"), false)
 	b.saw(written("x", "104"), true)
@@ -89,11 +100,20 @@ func TestRevisionsOfAHistoryThatWasReplacedAreNot(t *testing.T) {
 	}
 }
 
+func TestRevisionsOfAResourceThatIsNotServedAnyMoreAreNot(t *testing.T) {
+	for _, refused := range []error{
+		apierrors.NewNotFound(schema.GroupResource{}, ""), apierrors.NewForbidden(schema.GroupResource{}, "", nil), apierrors.NewMethodNotSupported(schema.GroupResource{}, "list"),
+	} {
+		a, _ := twoStreams(&etcdDouble{now: 110}, &etcdDouble{refused: refused})
+		require.Equal(t, []uint64{101, 102, 103, 104, 105}, unaccounted(t, a))
+	}
+}
+
 func TestTheBusierStreamIsWaitedForButNotForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		etcd := &etcdDouble{now: 110, objects: map[string]string{"102": "x"}}
 		all := newRevisions()
-		idle, busy := all.stream("idle", etcd.lister), all.stream("busy", etcd.lister)
+		idle, busy := listedBy(all.stream("idle"), etcd), listedBy(all.stream("busy"), etcd)
 		busy.saw(written("x", "99"), false)
 		time.AfterFunc(time.Second, func() {
 			busy.saw(written("x", "102"), false)
@@ -103,7 +123,7 @@ func TestTheBusierStreamIsWaitedForButNotForEver(t *testing.T) {
 		require.Equal(t, []uint64{101, 103, 104, 105}, unaccounted(t, idle))
 		require.Equal(t, time.Second, time.Since(started).Truncate(time.Second))
 
-		late := all.stream("late", etcd.lister)
+		late := listedBy(all.stream("late"), etcd)
 		late.saw(written("x", "106"), false)
 		started = time.Now()
 		unaccounted(t, idle)
@@ -121,7 +141,7 @@ func TestTheBusierStreamIsWaitedForButNotForEver(t *testing.T) {
 
 func TestTheNewestRevisionsAreKept(t *testing.T) {
 	all := newRevisions()
-	c := all.stream("c", (&etcdDouble{}).lister)
+	c := all.stream("c")
 	for block := range ownerBlocks + 10 {
 		c.saw(written("x", strconv.Itoa(block*ownerBlock+1)), false)
 	}

@@ -94,9 +94,7 @@ func (r *Recorder) newStream(ctx context.Context, resource kube.Resource, since 
 	s := &stream{
 		name: resource.String(), resource: entryResourceOf(resource), record: record, rules: rules,
 		counters: r.metrics.stream(resource.GroupResource()), settled: make(chan struct{}),
-		claims: r.revisions.stream(resource.String(), func(namespace string) cache.ListerWithContext {
-			return r.client.ListWatch(resource, namespace)
-		}),
+		claims: r.revisions.stream(resource.String()),
 	}
 	s.settle = sync.OnceFunc(func() { close(s.settled) })
 	s.since = r.sink.Info().Started
@@ -192,6 +190,7 @@ type start struct{ position, since, cause string }
 
 func (r *Recorder) newReflector(s *stream, run *streamRun, resource kube.Resource, from start) *reflector.Reflector {
 	lw := r.client.ListWatch(resource, "")
+	s.claims.listWith(func(namespace string) cache.ListerWithContext { return r.client.ListWatch(resource, namespace) })
 	gr := resource.GroupResource()
 	return reflector.NewReflectorWithOptions(lw, &kube.Object{}, newStore(s, run), reflector.Options{
 		Name: resource.String(), TypeDescription: resource.String(),
