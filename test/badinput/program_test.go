@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/kuberewind/kuberewind/internal/recordertest"
 )
 
 // The exit codes that the help of the program promises.
@@ -22,11 +24,10 @@ const (
 	exitFenced      = 4
 )
 
-// program is the recorder as it is shipped.
-type program struct{ path string }
+// program is one as it is shipped.
+type program string
 
-// recorder is built by TestMain.
-var recorder program
+const recorder program = "recorder"
 
 // invocation is one call of the program, in a home of its own.
 type invocation struct {
@@ -44,7 +45,7 @@ func (p program) run(t *testing.T, i invocation) (code int, said string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, p.path, append(i.args, "--listen=")...)
+	cmd := exec.CommandContext(ctx, recordertest.Program(string(p)), append(i.args, "--listen=")...)
 	home := t.TempDir()
 	cmd.Env = append(i.env, "HOME="+home, "PATH="+os.Getenv("PATH"), "XDG_CONFIG_HOME="+home)
 	var out bytes.Buffer

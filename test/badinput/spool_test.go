@@ -1,90 +1,38 @@
 package badinput_test
 
 import (
-	"context"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/kuberewind/kuberewind/internal/config"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
+	"github.com/kuberewind/kuberewind/internal/recordertest"
 )
 
 // victim is a recorder of its own process, as it is shipped, that is going to be killed.
 type victim struct {
+	*recordertest.Process
 	dir string
-	cmd *exec.Cmd
-	log *logbook
 }
 
 // spawn starts one with a queue that is soon full.
 func spawn(t *testing.T, s *server, database, dir string) *victim {
 	t.Helper()
-	v := &victim{dir: dir, log: newLogbook()}
-	v.cmd = exec.CommandContext(context.WithoutCancel(t.Context()), recorder.path, "run", "--queue-size=1Mi", "--listen=127.0.0.1:0",
-		"--kubeconfig", s.kubeconfig(t), "--database", database, "--data-dir", dir)
-	v.cmd.Env = []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH"), "XDG_CONFIG_HOME=" + dir}
-	v.cmd.Stdout, v.cmd.Stderr = v.log, v.log
-	require.NoError(t, v.cmd.Start())
-	t.Cleanup(func() {
-		_ = v.cmd.Process.Kill()
-		_ = v.cmd.Wait()
-		if t.Failed() {
-			t.Logf("log of the recorder that was killed:\n%s", v.log)
-		}
-	})
-	return v
+	return &victim{dir: dir, Process: recordertest.Start(t, "--queue-size=1Mi", "--listen=127.0.0.1:0",
+		"--kubeconfig", s.kubeconfig(t), "--database", database, "--data-dir", dir)}
 }
 
-func (v *victim) await(t *testing.T, words ...string) string {
-	t.Helper()
-	deadline := time.After(patience)
-	for {
-		line, news := v.log.find(words)
-		if line != "" {
-			return line
-		}
-		select {
-		case <-news:
-		case <-deadline:
-			t.Fatalf("the recorder did not say %q", words)
-		}
-	}
-}
-
-// awaitSpooled waits until so many entries are on disk. Somebody else's metrics can only be polled.
+// awaitSpooled waits until so many entries are on disk.
 func (v *victim) awaitSpooled(t *testing.T, want int) {
 	t.Helper()
-	_, address, _ := strings.Cut(v.await(t, "serving /metrics", "address="), "address=")
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	require.Eventually(t, func() bool {
-		answer, err := client.Get("http://" + strings.TrimSpace(address) + "/metrics")
-		if err != nil {
-			return false
-		}
-		defer answer.Body.Close()
-		text, err := io.ReadAll(answer.Body)
-		_, rest, found := strings.Cut(string(text), "\nkuberewind_spool_entries ")
-		value, _, _ := strings.Cut(rest, "\n")
-		entries, bad := strconv.ParseFloat(value, 64)
-		return err == nil && found && bad == nil && int(entries) >= want
-	}, patience, 50*time.Millisecond)
-}
-
-// kill9 ends it in the middle of whatever it does.
-func (v *victim) kill9(t *testing.T) {
-	t.Helper()
-	require.NoError(t, v.cmd.Process.Kill())
-	_ = v.cmd.Wait()
+	recordertest.Eventually(t.Context(), t, fmt.Sprintf("%d entries on disk", want), func() bool {
+		entries, ok := v.Metric(t, "kuberewind_spool_entries")
+		return ok && int(entries) >= want
+	})
 }
 
 // heir starts a recorder with what the victim has left.
@@ -109,7 +57,7 @@ func outgrown(t *testing.T, compact bool) (s *server, cms *resource, start int, 
 	a, b := cms.create("a"), cms.create("b")
 	start = s.head()
 	v = spawn(t, s, address, t.TempDir())
-	v.await(t, "msg=recording")
+	v.AwaitReady(t)
 	open(t, db).awaitCount(cms, 2)
 	db.Server().Stop(t)
 	flood(cms, a, 40)
@@ -122,7 +70,7 @@ func outgrown(t *testing.T, compact bool) (s *server, cms *resource, start int, 
 	}
 	c.update(1)
 	v.awaitSpooled(t, 46)
-	v.await(t, "level=WARN", "the queue is full; what comes goes to the spool")
+	v.Await(t, "the queue is full; what comes goes to the spool")
 	return s, cms, start, db, v
 }
 
@@ -130,7 +78,7 @@ func outgrown(t *testing.T, compact bool) (s *server, cms *resource, start int, 
 func TestWhatWasSpooledSurvivesKill9AndIsOnRecordOnceWithNoGap(t *testing.T) {
 	t.Parallel()
 	s, cms, start, db, v := outgrown(t, true)
-	v.kill9(t)
+	v.Kill(t)
 	cms.create("d").update(2)
 	db.Server().Start(t)
 	r := v.heir(t, s, db.URL())
@@ -151,14 +99,14 @@ func TestWhatWasSpooledSurvivesKill9AndIsOnRecordOnceWithNoGap(t *testing.T) {
 func TestASpoolIsDrainedOnceHoweverOftenTheRecorderIsKilled(t *testing.T) {
 	t.Parallel()
 	s, cms, start, db, v := outgrown(t, true)
-	v.kill9(t)
+	v.Kill(t)
 	db.Server().Start(t)
 	record := open(t, db)
 	for i := range 4 {
 		next := spawn(t, s, db.URL(), v.dir)
-		next.await(t, "going on from the spool")
+		next.Await(t, "going on from the spool")
 		record.awaitCount(cms, 2+8*(i+1))
-		next.kill9(t)
+		next.Kill(t)
 	}
 	r := v.heir(t, s, db.URL())
 	cms.create("e").update(2)
@@ -176,7 +124,7 @@ func TestASpoolDrainsInOrderWhileMoreComes(t *testing.T) {
 	cms.create("d").update(20)
 	record := open(t, db)
 	record.awaitCount(cms, 2+46+21)
-	v.await(t, "the spool is drained")
+	v.Await(t, "the spool is drained")
 	record.requireHistory(cms, cms.listed(t, start), cms.watched(t, start))
 	record.requireGaps(cms, "first_list:relisted")
 	require.Equal(t, s.head(), start+46+21)
@@ -185,7 +133,7 @@ func TestASpoolDrainsInOrderWhileMoreComes(t *testing.T) {
 func TestASpoolThatAnotherRecorderHasOvertakenIsSetAside(t *testing.T) {
 	t.Parallel()
 	s, cms, start, db, v := outgrown(t, false)
-	v.kill9(t)
+	v.Kill(t)
 	db.Server().Start(t)
 	key := func(cfg *config.Config) { cfg.RedactionKeyFile = filepath.Join(v.dir, "redaction.key") }
 	other := begin(t, s, db.URL(), key)
@@ -208,7 +156,7 @@ func TestASpoolThatAnotherRecorderHasOvertakenIsSetAside(t *testing.T) {
 func TestASpoolThatIsDamagedIsUsedUpToThereAndNothingIsLost(t *testing.T) {
 	t.Parallel()
 	s, cms, start, db, v := outgrown(t, false)
-	v.kill9(t)
+	v.Kill(t)
 	segments, err := filepath.Glob(filepath.Join(v.dir, "spool", "*", "*.seg"))
 	require.NoError(t, err)
 	data, err := os.ReadFile(segments[0])

@@ -1,7 +1,6 @@
 package cookbook_test
 
 import (
-	"context"
 	"encoding/json"
 	"os/exec"
 	"strings"
@@ -15,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/yaml"
+
+	"github.com/kuberewind/kuberewind/internal/recordertest"
 )
 
 // ref names an object on the server.
@@ -178,25 +179,12 @@ func (a *actor) awaitDeleted(uid types.UID) {
 	}
 }
 
-// await polls, as another process's database can only be polled.
+// await returns when a question is answered with true.
 func (w *world) await(what, sql string, args ...any) {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
-	defer cancel()
-	ticker := time.NewTicker(5 * time.Millisecond)
-	defer ticker.Stop()
-	for {
-		var met bool
-		err := w.db.QueryRow(ctx, sql, args...).Scan(&met)
-		if err == nil && met {
-			return
-		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			w.t.Fatalf("not within %s: %s (%v)", patience, what, err)
-		}
-	}
+	recordertest.Eventually(w.t.Context(), w.t, what, func() (met bool) {
+		return w.db.QueryRow(w.t.Context(), sql, args...).Scan(&met) == nil && met
+	})
 }
 
 func asJSON(t *testing.T, value any) string {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kuberewind/kuberewind/internal/controlplane"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
+	"github.com/kuberewind/kuberewind/internal/recordertest"
 )
 
 // clusterName is the cluster's in the record.
@@ -24,7 +25,7 @@ type world struct {
 	plane    *controlplane.ControlPlane
 	database *pgtest.Database
 	db       *pgx.Conn
-	recorder *recorderProcess // nil while none runs
+	recorder *recordertest.Process // nil while none runs
 	dataDir  string
 	cacheDir string // of kubectl
 	writes   map[ref]write
@@ -53,13 +54,14 @@ func (w *world) record() {
 	w.t.Helper()
 	kubeconfig, err := w.plane.APIServer.Kubeconfig("recorder")
 	require.NoError(w.t, err)
-	w.recorder = startRecorder(w.t, "--kubeconfig", kubeconfig, "--database", w.database.URL(), "--data-dir", w.dataDir,
+	w.recorder = recordertest.Start(w.t, "--kubeconfig", kubeconfig, "--database", w.database.URL(), "--data-dir", w.dataDir,
 		"--listen", "127.0.0.1:0", "--cluster-name", clusterName, "--exclude", "leases.coordination.k8s.io")
+	w.recorder.AwaitReady(w.t)
 }
 
 func (w *world) stopRecording() {
 	w.t.Helper()
-	w.recorder.terminate(w.t)
+	w.recorder.Terminate(w.t)
 	w.recorder = nil
 }
 

@@ -7,8 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -26,10 +24,8 @@ import (
 
 	"github.com/kuberewind/kuberewind/internal/controlplane"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
+	"github.com/kuberewind/kuberewind/internal/recordertest"
 )
-
-// patience is many times what anything here takes on a busy machine of two cores.
-const patience = 2 * time.Minute
 
 // A cluster is a control plane that is being recorded.
 type cluster struct {
@@ -63,36 +59,8 @@ func (c *cluster) record() {
 	c.t.Helper()
 	c.database = pgtest.New(c.t, nil)
 	c.pool = c.database.Pool(c.t)
-	cmd := exec.Command(recorderBinary, "run", "--kubeconfig", c.kubeconfig, "--database", c.database.URL(), "--data-dir", c.t.TempDir(),
+	recordertest.Start(c.t, "--kubeconfig", c.kubeconfig, "--database", c.database.URL(), "--data-dir", c.t.TempDir(),
 		"--cluster-name", "test", "--listen", "127.0.0.1:0")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	log := &lockedBuffer{}
-	cmd.Stdout, cmd.Stderr = log, log
-	require.NoError(c.t, cmd.Start())
-	c.t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		if c.t.Failed() {
-			c.t.Logf("log of the recorder:\n%s", log)
-		}
-	})
-}
-
-type lockedBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
 }
 
 // output is what a program did.
@@ -108,12 +76,12 @@ func (c *cluster) kubectl(args ...string) output {
 
 func (c *cluster) replay(args ...string) output {
 	c.t.Helper()
-	return c.run(replayBinary, args...)
+	return c.run(recordertest.Program("replay"), args...)
 }
 
 func (c *cluster) run(program string, args ...string) output {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(c.t.Context(), recordertest.Patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + c.t.TempDir(), "KUBECONFIG=" + c.kubeconfig}
@@ -206,18 +174,7 @@ func (c *cluster) awaitRecorded(objects ...*unstructured.Unstructured) {
 	}
 }
 
-// eventually polls what can only be polled: another process.
 func (c *cluster) eventually(what string, condition func() bool) {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
-	defer cancel()
-	ticker := time.NewTicker(100 * time.Millisecond)
-	defer ticker.Stop()
-	for !condition() {
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			c.t.Fatalf("not within %s: %s", patience, what)
-		}
-	}
+	recordertest.Eventually(c.t.Context(), c.t, what, condition)
 }

@@ -2,6 +2,7 @@ package replay_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -16,6 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kuberewind/kuberewind/internal/recordertest"
 )
 
 type verification struct {
@@ -154,10 +158,28 @@ func (c *cluster) tamper(object *unstructured.Unstructured) {
 	require.Contains(t, done.stderr, "is another one than \"test\" in the record")
 }
 
+// lockedBuffer can be read while a process writes to it.
+type lockedBuffer struct {
+	mu   sync.Mutex // protects text
+	text bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
 // interruptFollowing follows what is being written, and ends that with a signal.
 func (c *cluster) interruptFollowing() {
 	c.t.Helper()
-	cmd := exec.Command(replayBinary, "log", "configmaps", "-n", "default", "-f", "--since", "now", "--database", c.database.URL(), "-o", "json")
+	cmd := exec.Command(recordertest.Program("replay"), "log", "configmaps", "-n", "default", "-f", "--since", "now", "--database", c.database.URL(), "-o", "json")
 	cmd.Env = []string{"HOME=" + c.t.TempDir(), "KUBECONFIG=" + c.kubeconfig}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out, err := cmd.StdoutPipe()

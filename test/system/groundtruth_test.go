@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/kuberewind/kuberewind/internal/controlplane"
+	"github.com/kuberewind/kuberewind/internal/recordertest"
 	"github.com/kuberewind/kuberewind/patch"
 )
 
@@ -47,12 +48,12 @@ func newWorld(t *testing.T) *world {
 
 const recorderUser = "recorder"
 
-func (w *world) record(t *testing.T) *recorderProcess {
+func (w *world) record(t *testing.T) *recordertest.Process {
 	t.Helper()
 	kubeconfig, err := w.plane.APIServer.Kubeconfig(recorderUser)
 	require.NoError(t, err)
 	args := []string{"--kubeconfig", kubeconfig, "--database", w.database, "--data-dir", w.dataDir, "--listen", "127.0.0.1:0"}
-	return startRecorder(t, append(args, w.extra...)...)
+	return recordertest.Start(t, append(args, w.extra...)...)
 }
 
 func (w *world) connect(t *testing.T) {
@@ -74,7 +75,7 @@ func (w *world) workload(t *testing.T, writes int) *workload {
 func TestEveryRevisionIsRecordedExactlyOnceAndFoldsToWhatWasServed(t *testing.T) {
 	w := newWorld(t)
 	recorder := w.record(t)
-	recorder.awaitReady(t)
+	recorder.AwaitReady(t)
 	w.connect(t)
 	w.begin(t)
 	before := w.quietMoment(t)
@@ -89,13 +90,13 @@ func TestEveryRevisionIsRecordedExactlyOnceAndFoldsToWhatWasServed(t *testing.T)
 	after := w.quietMoment(t)
 	w.compare(t)
 	w.requireRebuilds(t, before, after)
-	recorder.terminate(t)
+	recorder.Terminate(t)
 }
 
 func TestARecorderThatIsStoppedAndKilledMissesNothingAndListsNothingAgain(t *testing.T) {
 	w := newWorld(t)
 	recorder := w.record(t)
-	recorder.awaitReady(t)
+	recorder.AwaitReady(t)
 	w.connect(t)
 	w.begin(t)
 	before := len(w.lists(t))
@@ -110,10 +111,10 @@ func TestARecorderThatIsStoppedAndKilledMissesNothingAndListsNothingAgain(t *tes
 		target := load.done.Load() + 500 + random.Int64N(2500)
 		eventually(t.Context(), t, "progress of the workload", func() bool { return load.done.Load() >= min(target, writes) })
 		if random.IntN(3) == 0 {
-			recorder.awaitReady(t)
-			recorder.terminate(t)
+			recorder.AwaitReady(t)
+			recorder.Terminate(t)
 		} else {
-			recorder.kill(t)
+			recorder.Kill(t)
 		}
 		recorder = w.record(t)
 		starts++
@@ -122,7 +123,7 @@ func TestARecorderThatIsStoppedAndKilledMissesNothingAndListsNothingAgain(t *tes
 	t.Logf("the recorder was started %d times", starts)
 	w.compare(t)
 	w.requireNoRelist(t, before)
-	recorder.terminate(t)
+	recorder.Terminate(t)
 }
 
 // begin notes from where on everything is expected.

@@ -99,7 +99,7 @@ func (w *world) awaitLines(t *testing.T, want []string, sql string, args ...any)
 func TestAResourceThatAppearsVanishesAndComesBackIsRecordedWholly(t *testing.T) {
 	w := newWorld(t)
 	recorder := w.record(t)
-	recorder.awaitReady(t)
+	recorder.AwaitReady(t)
 	w.connect(t)
 	a := w.act(t)
 
@@ -125,15 +125,15 @@ func TestAResourceThatAppearsVanishesAndComesBackIsRecordedWholly(t *testing.T) 
 		w.lines(t, `SELECT uid FROM kuberewind.objects WHERE resource = 'widgets' ORDER BY object_id`))
 	require.Empty(t, w.lines(t, `SELECT cause FROM kuberewind.gaps WHERE resource = 'widgets' AND outcome IS DISTINCT FROM 'resumed'`),
 		"nothing of it was missed")
-	recorder.terminate(t)
+	recorder.Terminate(t)
 }
 
 func TestWhatIsMadeAndUsedWhileNoRecorderRunsIsRecordedFromItsFirstInstance(t *testing.T) {
 	w := newWorld(t)
 	recorder := w.record(t)
-	recorder.awaitReady(t)
+	recorder.AwaitReady(t)
 	w.connect(t)
-	recorder.terminate(t)
+	recorder.Terminate(t)
 
 	a := w.act(t)
 	a.create(crds, widgetCRD())
@@ -149,13 +149,13 @@ func TestWhatIsMadeAndUsedWhileNoRecorderRunsIsRecordedFromItsFirstInstance(t *t
 	recorder = w.record(t)
 	w.awaitLines(t, []string{"Added one " + string(one.GetUID()), "Added two " + string(two.GetUID()), "Deleted one " + string(one.GetUID())}, widgetRows)
 	require.Empty(t, w.lines(t, `SELECT cause FROM kuberewind.gaps WHERE resource = 'widgets'`), "etcd had all of it")
-	recorder.terminate(t)
+	recorder.Terminate(t)
 }
 
 func TestTheGapOfAResourceThatVanishedEndsWhenItComesBack(t *testing.T) {
 	w := newWorld(t)
 	recorder := w.record(t)
-	recorder.awaitReady(t)
+	recorder.AwaitReady(t)
 	w.connect(t)
 	a := w.act(t)
 	const gaps = `SELECT cause || ' ' || coalesce(outcome, 'open') FROM kuberewind.gaps WHERE resource = 'widgets' ORDER BY gap`
@@ -173,15 +173,15 @@ func TestTheGapOfAResourceThatVanishedEndsWhenItComesBack(t *testing.T) {
 	w.awaitLines(t, []string{"Added one " + string(first.GetUID()), "Deleted one " + string(first.GetUID()), "Added two " + string(second.GetUID())}, widgetRows)
 	require.Equal(t, []string{"not_found resumed"}, w.lines(t, gaps))
 	require.Equal(t, []string{"live"}, w.lines(t, `SELECT state FROM kuberewind.streams WHERE resource = 'widgets'`))
-	recorder.terminate(t)
+	recorder.Terminate(t)
 }
 
 func TestAResourceThatAppearedWhileNoRecorderRanIsRecordedFromItsFirstObject(t *testing.T) {
 	w := newWorld(t)
 	recorder := w.record(t)
-	recorder.awaitReady(t)
+	recorder.AwaitReady(t)
 	w.connect(t)
-	recorder.terminate(t)
+	recorder.Terminate(t)
 
 	a := w.act(t)
 	a.create(crds, widgetCRD())
@@ -190,16 +190,16 @@ func TestAResourceThatAppearedWhileNoRecorderRanIsRecordedFromItsFirstObject(t *
 	a.delete(widgets, "gone")
 
 	recorder = w.record(t)
-	recorder.awaitReady(t)
+	recorder.AwaitReady(t)
 	w.awaitLines(t, []string{"Added gone " + string(gone.GetUID()), "Deleted gone " + string(gone.GetUID())}, widgetRows)
 	require.Empty(t, w.lines(t, `SELECT cause FROM kuberewind.gaps WHERE resource = 'widgets'`), "the server had it all")
-	recorder.terminate(t)
+	recorder.Terminate(t)
 }
 
 func TestAnotherServedVersionIsOnRecord(t *testing.T) {
 	w := newWorld(t)
 	recorder := w.record(t)
-	recorder.awaitReady(t)
+	recorder.AwaitReady(t)
 	w.connect(t)
 	a := w.act(t)
 	a.create(crds, widgetCRD())
@@ -213,7 +213,7 @@ func TestAnotherServedVersionIsOnRecord(t *testing.T) {
 		{"name":"v2","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}]}}`)
 	w.awaitLines(t, []string{"Added v1", "Sync v2"}, `SELECT type || ' ' || version FROM kuberewind.deltas WHERE resource = 'widgets' ORDER BY seq`)
 	require.Equal(t, []string{"v2"}, w.lines(t, version))
-	recorder.terminate(t)
+	recorder.Terminate(t)
 }
 
 func TestOtherRulesEndNoLife(t *testing.T) {
@@ -224,8 +224,8 @@ func TestOtherRulesEndNoLife(t *testing.T) {
 		t.Helper()
 		w.extra = rules
 		recorder := w.record(t)
-		recorder.awaitReady(t)
-		recorder.terminate(t)
+		recorder.AwaitReady(t)
+		recorder.Terminate(t)
 	}
 	const left = `SELECT name FROM kuberewind.exclusions ORDER BY name`
 	const rows = `SELECT type || ' ' || name FROM kuberewind.deltas WHERE resource = 'configmaps' AND namespace = 'default'
@@ -250,17 +250,17 @@ func TestOtherRulesEndNoLife(t *testing.T) {
 
 	w.extra = []string{"--exclude", "configmaps/default"}
 	recorder := w.record(t)
-	recorder.awaitReady(t)
+	recorder.AwaitReady(t)
 	a.create(configMaps, template(configMaps, "default", "new"))
 	a.delete(configMaps, "of-a")
 	w.awaitLines(t, append(want, "Deleted of-a"), rows)
-	recorder.terminate(t)
+	recorder.Terminate(t)
 }
 
 func TestWhatTheServerSaysOfItselfIsOnRecordWheneverItChanges(t *testing.T) {
 	w := newWorld(t)
 	recorder := w.record(t)
-	recorder.awaitReady(t)
+	recorder.AwaitReady(t)
 	w.connect(t)
 	const changed = `SELECT count(*)::text FROM kuberewind.server WHERE path = '/apis'`
 	const schemas = `SELECT path FROM kuberewind.server WHERE path = ANY ($1) ORDER BY path`
@@ -273,14 +273,14 @@ func TestWhatTheServerSaysOfItselfIsOnRecordWheneverItChanges(t *testing.T) {
 	own := []string{"/openapi/v3/apis/example.kuberewind.dev/v1"}
 	w.awaitLines(t, own, schemas, own)
 	require.NotEqual(t, before, w.lines(t, changed), "discovery changed, and that is on record")
-	recorder.terminate(t)
+	recorder.Terminate(t)
 }
 
 func TestALifeIsRecordedOrLeftOutAsItWasFirstSeen(t *testing.T) {
 	w := newWorld(t)
 	w.extra = []string{"--exclude", "configmaps?private", "--exclude", "*/kube-*", "--exclude", "leases"}
 	recorder := w.record(t)
-	recorder.awaitReady(t)
+	recorder.AwaitReady(t)
 	w.connect(t)
 	a := w.act(t)
 
@@ -295,10 +295,10 @@ func TestALifeIsRecordedOrLeftOutAsItWasFirstSeen(t *testing.T) {
 		AND name <> 'kube-root-ca.crt' ORDER BY seq`
 	want := []string{"Added public", "Updated public"}
 	w.awaitLines(t, want, rows)
-	recorder.terminate(t)
+	recorder.Terminate(t)
 
 	recorder = w.record(t)
-	recorder.awaitReady(t)
+	recorder.AwaitReady(t)
 	a.merge(configMaps, "private", `{"data":{"key-0":"after the restart"}}`)
 	a.merge(configMaps, "public", `{"data":{"key-0":"after the restart"}}`)
 	a.delete(configMaps, "private")
@@ -308,45 +308,44 @@ func TestALifeIsRecordedOrLeftOutAsItWasFirstSeen(t *testing.T) {
 	require.Equal(t, []string{"configmaps?private"},
 		w.lines(t, `SELECT config -> 'exclude' ->> 0 FROM kuberewind.epochs ORDER BY epoch DESC LIMIT 1`))
 
-	recorder.terminate(t)
+	recorder.Terminate(t)
 	w.extra = nil
 	recorder = w.record(t)
-	recorder.awaitReady(t)
+	recorder.AwaitReady(t)
 	require.NotEmpty(t, w.lines(t, `SELECT resource FROM kuberewind.gaps WHERE cause = 'configuration' AND resource = 'configmaps'`),
 		"what the filter now lets in was not followed before: that is on record")
 	require.NotEmpty(t, w.lines(t, `SELECT name FROM kuberewind.deltas WHERE resource = 'configmaps' AND namespace LIKE 'kube-%'`))
-	recorder.terminate(t)
+	recorder.Terminate(t)
 }
 
 func TestARecorderThatWasPausedWhileAnotherTookOverWritesNothing(t *testing.T) {
 	w := newWorld(t)
 	old := w.record(t)
-	old.awaitReady(t)
+	old.AwaitReady(t)
 	w.connect(t)
 	a := w.act(t)
 	a.create(configMaps, template(configMaps, "default", "before"))
 	const rows = `SELECT type || ' ' || name FROM kuberewind.deltas WHERE resource = 'configmaps' AND name IN ('before', 'during', 'after') ORDER BY seq`
 	w.awaitLines(t, []string{"Added before"}, rows)
 
-	require.NoError(t, old.cmd.Process.Signal(syscall.SIGSTOP))
+	old.Signal(t, syscall.SIGSTOP)
 	a.create(configMaps, template(configMaps, "default", "during"))
 	successor := w.record(t)
-	successor.awaitReady(t)
+	successor.AwaitReady(t)
 	w.awaitLines(t, []string{"Added before", "Added during"}, rows)
 
-	require.NoError(t, old.cmd.Process.Signal(syscall.SIGCONT))
+	old.Signal(t, syscall.SIGCONT)
 	a.create(configMaps, template(configMaps, "default", "after"))
-	old.awaitEnd(t)
-	require.Equal(t, 4, old.cmd.ProcessState.ExitCode(), old.log())
+	require.Equal(t, 4, old.AwaitEnd(t), old.Log())
 	w.awaitLines(t, []string{"Added before", "Added during", "Added after"}, rows)
 	require.Empty(t, w.lines(t, `SELECT cause FROM kuberewind.gaps WHERE cause <> 'first_list'`))
-	successor.terminate(t)
+	successor.Terminate(t)
 }
 
 func TestTheRecordersLoginCannotChangeWhatIsOnRecord(t *testing.T) {
 	w := newWorld(t)
 	recorder := w.record(t)
-	recorder.awaitReady(t)
+	recorder.AwaitReady(t)
 	w.connect(t)
 	_, err := w.db.Exec(t.Context(), `SET ROLE kuberewind_writer`)
 	require.NoError(t, err)
@@ -357,16 +356,16 @@ func TestTheRecordersLoginCannotChangeWhatIsOnRecord(t *testing.T) {
 		_, err := w.db.Exec(context.WithoutCancel(t.Context()), sql)
 		require.Regexp(t, "permission denied|must be owner", err, sql)
 	}
-	recorder.terminate(t)
+	recorder.Terminate(t)
 }
 
 func TestARecorderMakesACheckpointWhenOneIsDueAndReplayUsesIt(t *testing.T) {
 	w := newWorld(t)
 	w.extra = []string{"--checkpoint-every", "50"}
 	recorder := w.record(t)
-	recorder.awaitReady(t)
+	recorder.AwaitReady(t)
 	w.connect(t)
-	recorder.terminate(t)
+	recorder.Terminate(t)
 
 	// It looks at its start, and from then on once a minute.
 	recorder = w.record(t)
@@ -381,13 +380,13 @@ func TestARecorderMakesACheckpointWhenOneIsDueAndReplayUsesIt(t *testing.T) {
 	rebuilt := w.rebuild(t, record, point, history.Scope{})
 	require.NotEmpty(t, rebuilt)
 	require.Equal(t, 1, w.fromCheckpoint)
-	recorder.terminate(t)
+	recorder.Terminate(t)
 }
 
 func TestTheWriterIsNamedAlsoWhereManyWriteWithinOneSecond(t *testing.T) {
 	w := newWorld(t)
 	recorder := w.record(t)
-	recorder.awaitReady(t)
+	recorder.AwaitReady(t)
 	w.connect(t)
 	in := w.act(t).in(deployments)
 	want := map[string]string{}
@@ -421,5 +420,5 @@ func TestTheWriterIsNamedAlsoWhereManyWriteWithinOneSecond(t *testing.T) {
 		return len(got) >= len(want)
 	})
 	require.Equal(t, want, got)
-	recorder.terminate(t)
+	recorder.Terminate(t)
 }

@@ -22,16 +22,16 @@ func TestLoad(t *testing.T) {
 	}
 	w := newWorld(t)
 	recorder := w.record(t)
-	recorder.awaitReady(t)
+	recorder.AwaitReady(t)
 	w.connect(t)
 	w.begin(t)
-	idle := usageOf(t, recorder.cmd.Process.Pid)
+	idle := usageOf(t, recorder.PID())
 	started := time.Now()
 	const measured = 40_000
 	require.NoError(t, w.workload(t, measured).run(t.Context()))
 	took := time.Since(started)
 	w.compare(t)
-	used := usageOf(t, recorder.cmd.Process.Pid)
+	used := usageOf(t, recorder.PID())
 
 	var rows, batches int64
 	var p50, p99 float64
@@ -47,7 +47,7 @@ func TestLoad(t *testing.T) {
 	fmt.Printf("recorder CPU      %s: %.0f µs a delta, %.1f %% of a core\n", cpu.Round(time.Millisecond),
 		cpu.Seconds()*1e6/float64(rows), 100*cpu.Seconds()/took.Seconds())
 	fmt.Printf("recorder memory   %d MiB at its peak\n", used.peak>>20)
-	recorder.terminate(t)
+	recorder.Terminate(t)
 }
 
 // usage is what a process has used so far.

@@ -2,36 +2,18 @@
 package system_test
 
 import (
-	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
+	"context"
 	"testing"
 
-	"github.com/kuberewind/kuberewind/internal/pgtest"
+	"github.com/kuberewind/kuberewind/internal/recordertest"
 )
 
-// recorderBinary is built once for all tests, as it is shipped.
-var recorderBinary string
+func TestMain(m *testing.M) { recordertest.Main(m, "recorder") }
 
-func TestMain(m *testing.M) { pgtest.Main(withBinary{m}) }
+// patience is how long anything may take.
+const patience = recordertest.Patience
 
-// withBinary has the binary for as long as the tests run.
-type withBinary struct{ m *testing.M }
-
-func (w withBinary) Run() int {
-	dir, err := os.MkdirTemp("", "kuberewind-system-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
-	recorderBinary = filepath.Join(dir, "recorder")
-	build := exec.Command("go", "build", "-o", recorderBinary, "../../cmd/recorder")
-	build.Stdout, build.Stderr = os.Stderr, os.Stderr
-	if err := build.Run(); err != nil {
-		fmt.Fprintln(os.Stderr, "build the recorder:", err)
-		return 1
-	}
-	return w.m.Run()
+func eventually(ctx context.Context, t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	recordertest.Eventually(ctx, t, what, condition)
 }

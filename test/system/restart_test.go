@@ -19,6 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+
+	"github.com/kuberewind/kuberewind/internal/recordertest"
 )
 
 // restarts is how many times the API server is restarted under load.
@@ -79,7 +81,7 @@ func (c *churn) write(ctx context.Context, random *rand.Rand, id int) {
 func TestRestartsOfTheAPIServerLeaveNoGap(t *testing.T) {
 	w := newWorld(t)
 	recorder := w.record(t)
-	recorder.awaitReady(t)
+	recorder.AwaitReady(t)
 	w.connect(t)
 	w.act(t).create(crds, widgetCRD())
 	w.act(t).awaitWidgets()
@@ -112,10 +114,10 @@ func TestRestartsOfTheAPIServerLeaveNoGap(t *testing.T) {
 	require.NoError(t, g.Wait())
 	w.compare(t)
 	w.requireNoRelist(t, lists)
-	done := recorder.recovered(t)
+	done := recoveredBy(recorder)
 	t.Logf("%d writes, %d restarts: %+v, and %d requests in all", load.wrote.Load(), *restarts, done, w.exactLists(t)-exact)
 	require.Positive(t, done.versions, "nothing had to be recovered: the test shows nothing")
-	recorder.terminate(t)
+	recorder.Terminate(t)
 }
 
 // exactLists is how many lists at an exact revision, or of one object, the recorder has asked for.
@@ -135,9 +137,8 @@ func (w *world) exactLists(t *testing.T) (n int) {
 // recovered is what the log says about recoveries.
 type recovered struct{ recoveries, revisions, versions, requests int }
 
-func (p *recorderProcess) recovered(t *testing.T) (all recovered) {
-	t.Helper()
-	for _, text := range strings.Split(p.log(), "\n") {
+func recoveredBy(p *recordertest.Process) (all recovered) {
+	for text := range strings.Lines(p.Log()) {
 		var line struct {
 			Msg                           string
 			Revisions, Versions, Requests int

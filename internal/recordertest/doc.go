@@ -1,0 +1,21 @@
+// Package recordertest runs the programs as they are shipped in tests of whole systems, and reads what they record.
+//
+//	func TestMain(m *testing.M) { recordertest.Main(m, "recorder") }
+//
+//	func TestSomething(t *testing.T) {
+//		p := recordertest.Start(t, "--kubeconfig", …, "--database", …)
+//		p.AwaitReady(t)
+//		…
+//		p.Terminate(t)
+//	}
+//
+// # What it guarantees
+//
+//   - The programs are built once per package, from the sources under test.
+//   - A process that Start has started ends with its test at the latest, and with the process of the tests however that ends (on
+//     Linux). If the test fails, its log is shown.
+//
+// # Goroutines
+//
+// One for each process, which reads its log and reaps it; it has ended when the process has.
+package recordertest

@@ -1,0 +1,56 @@
+package recordertest
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"go.uber.org/goleak"
+
+	"github.com/kuberewind/kuberewind/internal/pgtest"
+)
+
+// commands is where the programs' sources are.
+const commands = "github.com/kuberewind/kuberewind/cmd/"
+
+// built is the folder of the programs, while Main runs.
+var built string
+
+// Program is the path of a program that Main was told to build.
+func Program(name string) string { return filepath.Join(built, name) }
+
+// Main builds the named programs, runs the tests of a package as pgtest.Main does, and exits. The surroundings do not decide which
+// cluster the programs see, nor how.
+func Main(m goleak.TestingM, programs ...string) {
+	for _, name := range []string{"KUBECONFIG", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"} {
+		_ = os.Unsetenv(name) // fails only for names that cannot be
+	}
+	pgtest.Main(withPrograms{m, programs})
+}
+
+// withPrograms has the programs for as long as the tests run.
+type withPrograms struct {
+	tests    goleak.TestingM
+	programs []string
+}
+
+// Run implements goleak.TestingM.
+func (w withPrograms) Run() int {
+	dir, err := os.MkdirTemp("", "kuberewind-programs-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer func() { _ = os.RemoveAll(dir) }() // what is left is in the system's temporary folder
+	built = dir
+	args := []string{"build", "-o", dir + "/"}
+	for _, name := range w.programs {
+		args = append(args, commands+name)
+	}
+	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "build the programs: %v\n%s", err, out)
+		return 1
+	}
+	return w.tests.Run()
+}
