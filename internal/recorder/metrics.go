@@ -114,5 +114,6 @@ func (r *Recorder) sinkHooks() postgres.Hooks {
 			m.PatchMismatch.Inc()
 			r.log.Error("the record of an object cannot be folded; its next version is stored whole", "seq", x.Seq, "key", x.Key, "error", x.Err)
 		},
+		Gap: r.gapChanged,
 	}
 }

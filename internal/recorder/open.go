@@ -118,6 +118,7 @@ func (r *Recorder) openSink(ctx context.Context, cluster, uid string) error {
 	}
 	r.queue = deltafifo.New(options)
 	r.metrics.watchQueue(r.queue)
+	r.metrics.OpenGaps(func() float64 { return float64(r.sink.OpenGaps()) })
 	r.log.Info("record opened", "cluster", cluster, "uid", uid, "server", r.client.Host(), "database", r.cfg.Masked().Database, "epoch", info.Epoch, "seq", info.AfterSeq)
 	return nil
 }

@@ -19,6 +19,7 @@ func Describe() []Description {
 	zero := func() float64 { return 0 }
 	m.Queue(zero, zero, zero, zero)
 	m.Spool(zero, zero, zero)
+	m.OpenGaps(zero)
 	var found []Description
 	descriptors := make(chan *prometheus.Desc)
 	go func() {

@@ -18,6 +18,7 @@ type Metrics struct {
 	StreamUp     *prometheus.GaugeVec
 	Relists      *prometheus.CounterVec
 	Watches      *prometheus.CounterVec
+	Gaps         *prometheus.CounterVec
 
 	Recoveries        *prometheus.CounterVec
 	RecoveryRequests  *prometheus.CounterVec
@@ -58,6 +59,8 @@ func NewMetrics() *Metrics {
 			Help: "Lists made, by stream and cause; each is a gap."}, append(stream, "cause")),
 		Watches: f.NewCounterVec(prometheus.CounterOpts{Name: "kuberewind_watches_total",
 			Help: "Watches opened, by stream."}, stream),
+		Gaps: f.NewCounterVec(prometheus.CounterOpts{Name: "kuberewind_gaps_total",
+			Help: "Gaps closed, by stream, cause and outcome (resumed: nothing was missed; relisted, equal: versions may have been)."}, append(stream, "cause", "outcome")),
 		Recoveries: f.NewCounterVec(prometheus.CounterOpts{Name: "kuberewind_recoveries_total",
 			Help: "Attempts to recover history that could no longer be watched, by stream and outcome (complete, partial)."}, append(stream, "outcome")),
 		RecoveryRequests: f.NewCounterVec(prometheus.CounterOpts{Name: "kuberewind_recovery_requests_total",
@@ -91,6 +94,12 @@ func NewMetrics() *Metrics {
 		SpoolSetAside: f.NewCounter(prometheus.CounterOpts{Name: "kuberewind_spool_set_aside_total",
 			Help: "Spools, or parts of them, that were damaged or overtaken and were set aside."}),
 	}
+}
+
+// OpenGaps registers a gauge that counts them when it is scraped.
+func (m *Metrics) OpenGaps(open func() float64) {
+	promauto.With(m.Registry).NewGaugeFunc(prometheus.GaugeOpts{Name: "kuberewind_gaps_open",
+		Help: "Streams that have an open gap: what happens there cannot be seen."}, open)
 }
 
 // Spool registers gauges that read the spool's state when they are scraped.

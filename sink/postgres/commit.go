@@ -43,6 +43,7 @@ func (s *Sink) Commit(ctx context.Context, b *Batch) error {
 			Attempts: attempts, Latency: time.Since(begun),
 		})
 	}
+	s.tellGaps(b)
 	s.keepBatch(b)
 	return nil
 }

@@ -14,6 +14,8 @@ type Hooks struct {
 	Mismatch func(Mismatch)
 	// Unfolded is called when the record of an object could not be folded at the start: its next version is stored whole.
 	Unfolded func(Mismatch)
+	// Gap is called when a gap has been opened or closed, or both, in the database.
+	Gap func(GapChange)
 }
 
 // EncodeStats says what became of some items.
@@ -60,4 +62,67 @@ type Mismatch struct {
 	Seq    int64  // of the row
 	Key    string // "namespace/name" or "name"
 	Err    error  // nil if the text was merely different
+}
+
+// A GapChange is a gap that a commit has opened, closed, or both.
+type GapChange struct {
+	Group, Resource, Scope string // of the stream
+	Opened, Closed         bool
+
+	Cause, Detail string
+	FromRV        string    // up to which the stream was complete, "" if it never was
+	FromTime      time.Time // zero if it never was
+	ToRV          string    // from which it is complete again; "" while open
+	ToTime        time.Time // zero while open
+
+	// Outcome says how it ended: resumed, relisted or equal. What the list found is counted for the latter two.
+	Outcome                                string
+	Appeared, Changed, Vanished, Unchanged int64
+}
+
+// Missed reports whether versions may have been missed: the gap was closed by a list.
+func (g *GapChange) Missed() bool { return g.Closed && g.Outcome != outcomeResumed }
+
+func (s *Sink) gapChange(batch int64, c *gapChange) GapChange {
+	of := s.stream(c.stream).identity()
+	g := GapChange{
+		Group: of.group, Resource: of.resource, Scope: of.scope,
+		Opened: c.created, Closed: c.closed == batch, Cause: c.cause, Detail: c.detail,
+		FromRV: textOf(c.fromRV), FromTime: timeOf(c.fromAt), ToRV: textOf(c.toRV), ToTime: timeOf(c.toAt), Outcome: c.outcome,
+	}
+	if n := c.counts; n != nil {
+		g.Appeared, g.Changed, g.Vanished, g.Unchanged = n[0], n[1], n[2], n[3]
+	}
+	return g
+}
+
+// timeOf is zero for nil.
+func timeOf(at *int64) time.Time {
+	if at == nil {
+		return time.Time{}
+	}
+	return micros(*at)
+}
+
+// tellGaps tells the hook of the gaps of a batch that is in the database.
+func (s *Sink) tellGaps(b *Batch) {
+	if s.cfg.Hooks.Gap == nil {
+		return
+	}
+	for i := range b.gaps {
+		s.cfg.Hooks.Gap(s.gapChange(b.number, &b.gaps[i]))
+	}
+}
+
+// OpenGaps counts the streams that have an open gap.
+func (s *Sink) OpenGaps() int {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	open := 0
+	for _, st := range s.streams {
+		if st.state().gap != nil {
+			open++
+		}
+	}
+	return open
 }

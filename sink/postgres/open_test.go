@@ -195,3 +195,30 @@ func TestHooksTellWhatWasDone(t *testing.T) {
 	require.Positive(t, committed[0].Bytes)
 	require.Equal(t, noon, committed[0].Observed)
 }
+
+func TestTheHookOfGapsTellsEachOnceItIsOnRecord(t *testing.T) {
+	var told []GapChange
+	r := record(t, newDatabase(t), func(c *Config) {
+		c.Hooks.Gap = func(g GapChange) { told = append(told, g) }
+	})
+	pods := r.pods()
+	first := replacedBy(pods, causeFirstList, "10")
+	first.Marker.Appeared = 2
+	r.commit(first)
+	want := GapChange{Resource: "pods", Opened: true, Closed: true, Cause: "first_list", ToRV: "10", ToTime: noon, Outcome: "relisted", Appeared: 2}
+	require.Equal(t, []GapChange{want}, told)
+	require.True(t, told[0].Missed())
+
+	r.commit(interruptedBy(pods, "forbidden", "no"))
+	require.Equal(t, GapChange{Resource: "pods", Opened: true, Cause: "forbidden", Detail: "no", FromRV: "10", FromTime: noon}, told[1])
+	require.Equal(t, 1, r.sink.OpenGaps())
+	r.reopen()
+	pods = r.pods()
+	require.Equal(t, 1, r.sink.OpenGaps(), "a recorder before this one left it open")
+	r.now = noon.Add(time.Minute)
+	r.commit(Item{Stream: pods.ID(), Kind: Resumed})
+	require.Equal(t, GapChange{Resource: "pods", Closed: true, Cause: "forbidden", Detail: "no", FromRV: "10", FromTime: noon, ToRV: "10", ToTime: r.now, Outcome: "resumed"}, told[2])
+	require.False(t, told[2].Missed())
+	require.Zero(t, r.sink.OpenGaps())
+	require.Len(t, told, 3)
+}

@@ -58,6 +58,12 @@ func (st *Stream) GroupResource() schema.GroupResource {
 	return schema.GroupResource{Group: st.spec.Group, Resource: st.spec.Resource}
 }
 
+func (st *Stream) identity() streamKey {
+	st.mu.RLock()
+	defer st.mu.RUnlock()
+	return st.spec.key()
+}
+
 // Known is the view of its living objects.
 func (st *Stream) Known() *Known { return &st.known }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/kuberewind/kuberewind/internal/config"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
 )
 
@@ -97,11 +98,11 @@ func TestAWatchThatFailsIsOpenedAgainWhereItWasAndNothingIsLost(t *testing.T) {
 }
 
 // beginWith starts to record a server whose configmaps are a and b.
-func beginWith(t *testing.T, s *server, cms *resource) (a *life, start int, db *pgtest.Database, r *recording) {
+func beginWith(t *testing.T, s *server, cms *resource, adapt ...func(*config.Config)) (a *life, start int, db *pgtest.Database, r *recording) {
 	t.Helper()
 	a, _ = cms.create("a"), cms.create("b")
 	db = pgtest.New(t, migrated)
-	r = begin(t, s, db.URL())
+	r = begin(t, s, db.URL(), adapt...)
 	cms.awaitWatch(t)
 	return a, s.head(), db, r
 }
@@ -226,6 +227,7 @@ func TestAHistoryThatIsGoneIsConfessedWithWhatItCost(t *testing.T) {
 	a.update(1)
 	// a, b, gone, kept; then gone's end, kept's last version, fresh; then a's update.
 	record.awaitCount(cms, 8)
+	r.await(t, "level=WARN", "versions may have been missed", "resource=configmaps", "cause=expired", "appeared=1 changed=1 vanished=1")
 	r.end(t)
 
 	history := record.history(cms)

@@ -101,6 +101,9 @@ func (r *recording) await(t *testing.T, words ...string) string {
 	}
 }
 
+// listening has a recorder listen.
+func listening(cfg *config.Config) { cfg.Listen = "127.0.0.1:0" }
+
 // metrics asks a recorder that listens.
 func (r *recording) metrics(t *testing.T) string {
 	t.Helper()

@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/kuberewind/kuberewind/internal/config"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
 )
 
@@ -21,7 +20,7 @@ func TestAnItemThatCannotBeDecodedIsConfessedAndTheOthersAreRecorded(t *testing.
 	cms.create("a")
 	start := s.head()
 	db := pgtest.New(t, migrated)
-	r := begin(t, s, db.URL(), func(cfg *config.Config) { cfg.Listen = "127.0.0.1:0" })
+	r := begin(t, s, db.URL(), listening)
 	r.await(t, "level=ERROR", "items of a list could not be decoded", "default/broken")
 	cms.create("c")
 	record := open(t, db)
