@@ -191,6 +191,26 @@ func TestStatsTellHowLongStreamsWereBlockedAndHowOldTheOldestIs(t *testing.T) {
 	})
 }
 
+func TestAStreamTellsForHowLongItWasHeldBackLately(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(Options{MaxBytes: 1000})
+		f, other := q.FIFO(FIFOOptions{KeyFunction: nameOf}), q.FIFO(FIFOOptions{KeyFunction: nameOf})
+		require.NoError(t, f.Add(sized("a", 1000)))
+		for range 2 {
+			result := call(func() error { return f.Add(sized("a", 1000)) })
+			pass(3 * time.Second)
+			next(t, q)
+			q.Done(1)
+			require.NoError(t, <-result)
+			pass(time.Minute)
+		}
+		require.Equal(t, 6*time.Second, f.HeldBack())
+		require.Zero(t, other.HeldBack())
+		pass(5 * time.Minute)
+		require.Zero(t, f.HeldBack())
+	})
+}
+
 func TestBytesAreThoseOfTheTransformedObject(t *testing.T) {
 	q, f := newFIFO(Options{}, FIFOOptions{Transformer: func(o any) (any, error) { return sized("a", 1000), nil }})
 	require.NoError(t, f.Add(sized("a", 5000)))

@@ -41,6 +41,7 @@ type FIFO struct {
 	// Protected by the stream's feed.
 	replacing    *replacement
 	interruption interruption
+	held         holdBack
 
 	number uint64 // in records of the spool
 

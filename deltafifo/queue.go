@@ -129,12 +129,17 @@ func (q *Queue) enqueue(f *FIFO, key string, e Entry) error {
 		q.mu.Unlock()
 		return nil
 	}
+	since := n.entry.Observed
 	admitted := q.standInLineLocked(n)
 	if q.spill.spool != nil {
 		q.admitLocked() // The disk may have room again.
 	}
 	q.mu.Unlock()
-	return <-admitted
+	err := <-admitted
+	q.mu.Lock()
+	f.held.add(since, q.stampLocked())
+	q.mu.Unlock()
+	return err
 }
 
 // coalesce lets the newer bookmark take the place of the one before it, if that one is the last entry of the stream and

@@ -1,6 +1,12 @@
 package recorder
 
 import (
+	"encoding/json"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kuberewind/kuberewind/internal/filter"
 	"github.com/kuberewind/kuberewind/reflector"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
@@ -29,4 +35,50 @@ func (r *Recorder) gapChanged(g postgres.GapChange) {
 		return
 	}
 	log.Warn("the gap is closed: versions may have been missed", "detail", g.Detail)
+}
+
+// Causes of gaps that the server knows nothing of: to it, a position is too old, whyever that is.
+const (
+	causeOverflow     = "overflow"      // queue and spool were full, and the watch was held back
+	causeSpoolCorrupt = "spool_corrupt" // what was spooled could not be read
+)
+
+// overflowAfter is how long a stream must have been held back for that to be the cause: less is an ordinary wait.
+const overflowAfter = time.Second
+
+// because is the cause of a list, where the recorder knows better than the server (I3).
+func (s *store) because(cause string) string {
+	switch {
+	case cause != reflector.CauseExpired:
+		return cause
+	case s.stream.excuse != "":
+		return s.stream.excuse
+	case s.HeldBack() >= overflowAfter:
+		return causeOverflow
+	}
+	return cause
+}
+
+// excuse is why the record's position in a stream may be older than the server remembers, if that is more than a pause of the recorder.
+func (r *Recorder) excuse(gr schema.GroupResource) string {
+	switch {
+	case r.filterBefore != nil && !r.filterBefore.Resource(gr):
+		return reflector.CauseConfiguration
+	case r.spoolCorrupt:
+		return causeSpoolCorrupt
+	}
+	return ""
+}
+
+// filterOf gives the rules of a recorder's configuration, nil where they are not known.
+func filterOf(config []byte) *filter.Filter {
+	var rules struct{ Include, Exclude []string }
+	if err := json.Unmarshal(config, &rules); err != nil {
+		return nil
+	}
+	before, err := filter.New(rules.Include, rules.Exclude)
+	if err != nil {
+		return nil
+	}
+	return before
 }

@@ -104,6 +104,7 @@ func (r *Recorder) openSink(ctx context.Context, cluster, uid string) error {
 		return err
 	}
 	info := r.sink.Info()
+	r.filterBefore = filterOf(info.Config)
 	clock := newClock(time.Now, info.Started)
 	r.clusterName = cluster
 	r.now = clock.Now

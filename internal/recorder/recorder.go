@@ -39,10 +39,13 @@ type Recorder struct {
 	sink     *postgres.Sink
 	queue    *deltafifo.Queue
 	spool    *spool.Spool // nil where there is none
-	filter   *filter.Filter
-	redactor *redact.Redactor
-	gate     *gate
-	http     *telemetry.Server // nil where nothing is to be served
+	// spoolCorrupt says that what a recorder before this one had spooled could not all be read.
+	spoolCorrupt bool
+	filter       *filter.Filter
+	filterBefore *filter.Filter // of the recorder before
+	redactor     *redact.Redactor
+	gate         *gate
+	http         *telemetry.Server // nil where nothing is to be served
 	// revisions is what the streams know of each other's.
 	revisions *revisions
 	started   time.Time

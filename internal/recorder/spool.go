@@ -59,6 +59,7 @@ func (r *Recorder) openSpool(ctx context.Context, o *deltafifo.Options, owner sp
 		return nil
 	}
 	if r.spool.Aside() != "" {
+		r.spoolCorrupt = true
 		r.reportAside(r.spool.Aside(), "the spool was damaged; the streams go on from the last entry before the damage")
 	}
 	o.Spool, o.Codec, o.OnSpill = r.spool, codec{stream: r.spooledStream(ctx)}, r.spilled
@@ -120,6 +121,10 @@ func (r *Recorder) resumeSpool(o *deltafifo.Options, owner spoolOwner) error {
 	}
 	left, err := r.readSpool(o.Codec)
 	if errors.Is(err, errUnreadable) {
+		r.spoolCorrupt = true
+		for _, s := range r.snapshot() {
+			s.excuse = causeSpoolCorrupt
+		}
 		return r.setSpoolAside(err.Error())
 	}
 	if err != nil {

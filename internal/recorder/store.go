@@ -175,6 +175,15 @@ func (s *store) Delete(obj any) error {
 	return nil
 }
 
+// Bookmark implements cache.ReflectorBookmarkStore.
+func (s *store) Bookmark(resourceVersion string) error {
+	if err := s.FIFO.Bookmark(resourceVersion); err != nil {
+		return err
+	}
+	s.stream.excuse = ""
+	return nil
+}
+
 func (s *store) forget(uid types.UID) {
 	if recorded, known := s.lives[uid]; known && !recorded {
 		s.stream.exclusions.add(postgres.Item{Stream: s.stream.record.ID(), Kind: postgres.Unexcluded, UID: uid})
@@ -215,6 +224,7 @@ func (s *store) filterPage(list []any) ([]any, error) {
 
 // BeginReplace begins a list. What it does not show is gone, and the decisions about it with it.
 func (s *store) BeginReplace(cause, detail, fromResourceVersion string) error {
+	cause = s.because(cause)
 	s.listed, s.unread = make(map[types.UID]struct{}, len(s.lives)), false
 	s.run.listCause = cause
 	s.run.listing.Store(true)
@@ -244,7 +254,7 @@ func (s *store) EndReplace(resourceVersion string) error {
 	if err := s.FIFO.EndReplace(resourceVersion); err != nil {
 		return err
 	}
-	s.stream.interrupted = ""
+	s.stream.interrupted, s.stream.excuse = "", ""
 	s.run.listing.Store(false)
 	s.stream.settle()
 	return nil

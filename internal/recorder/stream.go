@@ -38,6 +38,8 @@ type stream struct {
 	// interrupted is why the stream cannot be followed, as it was last said; empty if it can. It belongs to the run: each
 	// starts when the one before has ended.
 	interrupted string
+	// excuse is why the position may be older than the server remembers; empty once the stream has gone on from there. It belongs to the run.
+	excuse string
 	// opened is when the first watch was, in nanoseconds since 1970; 0 before that.
 	opened atomic.Int64
 	// settled is closed when the stream follows the server for the first time, or has said why it cannot.
@@ -98,6 +100,7 @@ func (r *Recorder) newStream(ctx context.Context, resource kube.Resource, since 
 	}
 	s.settle = sync.OnceFunc(func() { close(s.settled) })
 	s.since = r.sink.Info().Started
+	s.excuse = r.excuse(resource.GroupResource())
 	if info := r.sink.Info(); info.Resumed && record.Position() != "" {
 		s.occurrence.resume(info.Observed, info.Started)
 	}
@@ -217,7 +220,10 @@ func (s *stream) hooks(run *streamRun) reflector.Hooks {
 				s.settle()
 			}
 		},
-		WatchClosed: func(error) {
+		WatchClosed: func(err error) {
+			if err == nil {
+				s.excuse = ""
+			}
 			s.counters.up.Set(0)
 			s.claims.watching(time.Time{})
 		},

@@ -190,7 +190,12 @@ func (p *Process) Metric(t testing.TB, name string) (float64, bool) {
 	if err != nil {
 		return 0, false
 	}
-	_, rest, found := strings.Cut("\n"+string(text), "\n"+name+" ")
+	return ParseMetric(string(text), name)
+}
+
+// ParseMetric finds the value of a metric that has no labels in what is served.
+func ParseMetric(text, name string) (float64, bool) {
+	_, rest, found := strings.Cut("\n"+text, "\n"+name+" ")
 	value, _, _ := strings.Cut(rest, "\n")
 	number, err := strconv.ParseFloat(value, 64)
 	return number, found && err == nil

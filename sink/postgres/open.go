@@ -78,6 +78,10 @@ func (s *Sink) beginEpoch(ctx context.Context, tx pgx.Tx) error {
 	if err != nil || !s.info.Resumed {
 		return err
 	}
+	if err := tx.QueryRow(ctx, `SELECT config::text FROM kuberewind.epochs WHERE cluster = $1 AND epoch = $2`, s.info.Cluster, s.info.Epoch-1).
+		Scan(&s.info.Config); err != nil {
+		return fmt.Errorf("read the configuration of the recorder before: %w", err)
+	}
 	_, err = tx.Exec(ctx, `
 		INSERT INTO kuberewind.pauses_data (cluster, epoch, from_at, to_at, after_seq) VALUES ($1, $2, $3, $4, $5)`,
 		s.info.Cluster, s.info.Epoch, s.info.Observed, s.info.Started, s.info.AfterSeq)

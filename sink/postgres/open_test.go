@@ -81,6 +81,7 @@ func TestEachTakeoverIsAnEpochAndAPause(t *testing.T) {
 	r.now = noon.Add(time.Hour)
 	r.reopen()
 	require.Equal(t, head, hex.EncodeToString(r.sink.Info().Head))
+	require.JSONEq(t, `{"include":["*"]}`, string(r.sink.Info().Config))
 	require.Equal(t, Info{Cluster: r.cluster(), Epoch: 2, AfterSeq: 1, Observed: noon.Add(time.Minute), Started: noon.Add(time.Hour), Resumed: true}, utcInfo(r.sink.Info()))
 	require.Equal(t, []string{"2 00:59:00 1"},
 		all[string](t, r.db, `SELECT format('%s %s %s', epoch, to_at - from_at, after_seq) FROM kuberewind.pauses WHERE cluster = $1`, r.cfg.ClusterName))
@@ -89,7 +90,7 @@ func TestEachTakeoverIsAnEpochAndAPause(t *testing.T) {
 }
 
 func utcInfo(i Info) Info {
-	i.Observed, i.Started, i.Head = i.Observed.UTC(), i.Started.UTC(), nil
+	i.Observed, i.Started, i.Head, i.Config = i.Observed.UTC(), i.Started.UTC(), nil, nil
 	return i
 }
 

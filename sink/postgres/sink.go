@@ -58,6 +58,7 @@ type Info struct {
 	Observed time.Time // observed_at of the last commit before it, or when the cluster was registered
 	Started  time.Time // when it took over: a pause of the record lasted from Observed until then
 	Resumed  bool      // whether the cluster was recorded before
+	Config   []byte    // ConfigJSON of the writer before, nil if there was none
 	Head     []byte    // what tells this state of the record from any other: see Batch.Mark
 }
 

@@ -151,6 +151,16 @@ func (a *archive) gaps(r *resource) []gap {
 	return all
 }
 
+// strings are the rows of a question that gives one text each.
+func (a *archive) strings(sql string, args ...any) []string {
+	a.t.Helper()
+	rows, err := a.conn.Query(a.t.Context(), sql, args...)
+	require.NoError(a.t, err)
+	texts, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(a.t, err)
+	return texts
+}
+
 // requireGaps compares causes and outcomes, as cause:outcome.
 func (a *archive) requireGaps(r *resource, want ...string) []gap {
 	a.t.Helper()

@@ -1,0 +1,33 @@
+package deltafifo
+
+import "time"
+
+// holdBack sums up for how long a stream had to wait for room. Its server may have forgotten what came meanwhile.
+type holdBack struct {
+	total time.Duration
+	until time.Time
+}
+
+// holdBackMemory is how long ago a wait may be to be told of: API servers keep the history of five minutes unless told otherwise, so
+// that what was held back longer ago has been read since, or was found to be gone.
+const holdBackMemory = 5 * time.Minute
+
+func (h *holdBack) add(from, until time.Time) {
+	if from.Sub(h.until) > holdBackMemory {
+		h.total = 0
+	}
+	h.total += until.Sub(from)
+	h.until = until
+}
+
+// HeldBack is for how long, in all, calls that enqueue have waited for room lately.
+func (f *FIFO) HeldBack() time.Duration {
+	f.stream.feed.Lock()
+	defer f.stream.feed.Unlock()
+	f.queue.mu.Lock()
+	defer f.queue.mu.Unlock()
+	if f.queue.stampLocked().Sub(f.held.until) > holdBackMemory {
+		return 0
+	}
+	return f.held.total
+}
