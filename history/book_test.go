@@ -116,6 +116,7 @@ func (b *book) open() {
 	var err error
 	b.sink, err = postgres.Open(context.Background(), b.config)
 	require.NoError(b.t, err)
+	require.NoError(b.t, b.sink.RecordPause(context.Background(), time.Time{}))
 	b.streams = nil
 	for i := range b.live {
 		st, err := b.sink.Stream(context.Background(), postgres.StreamSpec{

@@ -88,6 +88,7 @@ func (r *recording) open() {
 	var err error
 	r.sink, err = postgres.Open(r.t.Context(), r.cfg)
 	require.NoError(r.t, err)
+	require.NoError(r.t, r.sink.RecordPause(r.t.Context(), time.Time{}))
 }
 
 // reopen goes on as another recorder, after a pause.

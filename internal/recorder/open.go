@@ -117,6 +117,9 @@ func (r *Recorder) openSink(ctx context.Context, cluster, uid string) error {
 	if err := r.openSpool(ctx, &options, spoolOwner{Cluster: uid, Epoch: info.Epoch, AfterSeq: info.AfterSeq, Key: key.Fingerprint()}); err != nil {
 		return err
 	}
+	if err := r.sink.RecordPause(ctx, r.seen); err != nil {
+		return err
+	}
 	r.queue = deltafifo.New(options)
 	r.metrics.watchQueue(r.queue)
 	r.metrics.OpenGaps(func() float64 { return float64(r.sink.OpenGaps()) })

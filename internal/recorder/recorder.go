@@ -41,6 +41,8 @@ type Recorder struct {
 	spool    *spool.Spool // nil where there is none
 	// spoolCorrupt says that what a recorder before this one had spooled could not all be read.
 	spoolCorrupt bool
+	// seen is the time of the last thing that it has left there.
+	seen         time.Time
 	filter       *filter.Filter
 	filterBefore *filter.Filter // of the recorder before
 	redactor     *redact.Redactor

@@ -138,6 +138,9 @@ func (r *Recorder) resumeSpool(o *deltafifo.Options, owner spoolOwner) error {
 			s.occurrence.resume(l.At, info.Started)
 		}
 		o.Left[s] = l.Spooled
+		if l.At.After(r.seen) {
+			r.seen = l.At
+		}
 	}
 	r.log.Info("going on from the spool of a recorder before", "entries", r.spool.Next()-r.spool.First(), "bytes", r.spool.Bytes(), "streams", len(left))
 	return nil

@@ -81,6 +81,7 @@ func (b *book) open() {
 	var err error
 	b.sink, err = postgres.Open(context.Background(), b.config)
 	require.NoError(b.t, err)
+	require.NoError(b.t, b.sink.RecordPause(context.Background(), time.Time{}))
 	for _, spec := range bookResources {
 		b.streams[spec.Resource], err = b.sink.Stream(context.Background(), spec)
 		require.NoError(b.t, err)

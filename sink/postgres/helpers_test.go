@@ -87,6 +87,7 @@ func (r *recording) open() {
 	s, err := Open(context.Background(), r.cfg)
 	require.NoError(r.t, err)
 	r.sink = s
+	require.NoError(r.t, r.sink.RecordPause(context.Background(), time.Time{}))
 }
 
 // reopen goes on as a new recorder.

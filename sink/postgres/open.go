@@ -82,10 +82,27 @@ func (s *Sink) beginEpoch(ctx context.Context, tx pgx.Tx) error {
 		Scan(&s.info.Config); err != nil {
 		return fmt.Errorf("read the configuration of the recorder before: %w", err)
 	}
-	_, err = tx.Exec(ctx, `
-		INSERT INTO kuberewind.pauses_data (cluster, epoch, from_at, to_at, after_seq) VALUES ($1, $2, $3, $4, $5)`,
-		s.info.Cluster, s.info.Epoch, s.info.Observed, s.info.Started, s.info.AfterSeq)
-	return err
+	return nil
+}
+
+// RecordPause puts on record that no recorder saw what happened since the last commit, or, where a writer before this one has left what it saw after
+// that, since seen. It is called before the first commit: until there is one, the pause of the next writer begins where this one's does.
+func (s *Sink) RecordPause(ctx context.Context, seen time.Time) error {
+	from := latest(s.info.Observed, seen)
+	if !s.info.Resumed || from.After(s.info.Started) {
+		return nil
+	}
+	tag, err := s.pool.Exec(ctx, `
+		INSERT INTO kuberewind.pauses_data (cluster, epoch, from_at, to_at, after_seq)
+		SELECT cluster, epoch, $3, $4, $5 FROM kuberewind.heads WHERE cluster = $1 AND epoch = $2`,
+		s.info.Cluster, s.info.Epoch, from, s.info.Started, s.info.AfterSeq)
+	if err == nil && tag.RowsAffected() == 0 {
+		err = s.fenced(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("record the pause before this recorder: %w", explain(err))
+	}
+	return nil
 }
 
 func (s *Sink) findCluster(ctx context.Context, tx pgx.Tx) (known bool, err error) {

@@ -89,6 +89,23 @@ func TestEachTakeoverIsAnEpochAndAPause(t *testing.T) {
 		all[string](t, r.db, `SELECT format('%s %s %s %s %s', epoch, after_seq, recorder, version, config -> 'include') FROM kuberewind.epochs WHERE cluster = $1 ORDER BY epoch`, r.cluster()))
 }
 
+func TestAPauseBeginsWithTheLastThingThatWasSeen(t *testing.T) {
+	r := record(t, newDatabase(t))
+	r.now = noon.Add(time.Hour)
+	r.sink.Close()
+	s, err := Open(t.Context(), r.cfg)
+	require.NoError(t, err)
+	defer s.Close()
+	require.NoError(t, s.RecordPause(t.Context(), noon.Add(50*time.Minute)))
+	pauses := func() []string {
+		return all[string](t, r.db, `SELECT format('%s %s', epoch, to_at - from_at) FROM kuberewind.pauses WHERE cluster = $1 ORDER BY epoch`, r.cfg.ClusterName)
+	}
+	require.Equal(t, []string{"2 00:10:00"}, pauses())
+	r.open()
+	require.Equal(t, []string{"2 00:10:00", "3 01:00:00"}, pauses(), "what was seen before was lost")
+	require.ErrorIs(t, s.RecordPause(t.Context(), noon), ErrFenced)
+}
+
 func utcInfo(i Info) Info {
 	i.Observed, i.Started, i.Head, i.Config = i.Observed.UTC(), i.Started.UTC(), nil, nil
 	return i

@@ -56,7 +56,7 @@ type Info struct {
 	Epoch    int64
 	AfterSeq int64     // seq of the last delta before this writer
 	Observed time.Time // observed_at of the last commit before it, or when the cluster was registered
-	Started  time.Time // when it took over: a pause of the record lasted from Observed until then
+	Started  time.Time // when it took over: see RecordPause
 	Resumed  bool      // whether the cluster was recorded before
 	Config   []byte    // ConfigJSON of the writer before, nil if there was none
 	Head     []byte    // what tells this state of the record from any other: see Batch.Mark
@@ -87,8 +87,8 @@ type Sink struct {
 	server   map[string]serverState // last recorded document of each path, protected by serverMu
 }
 
-// Open takes over a cluster: registers it if it is new, begins an epoch, so that the commits of any writer before fail, and puts
-// the pause since the last commit on record. It waits up to a minute for the transaction of a writer before it to end.
+// Open takes over a cluster: registers it if it is new, and begins an epoch, so that the commits of any writer before fail. It waits up to a minute
+// for the transaction of a writer before it to end.
 //
 // The error is ErrKeyMismatch, ErrNameTaken, one of migrations.ErrMissing, ErrOlder and ErrNewer, or one of the database's;
 // ClassOf says whether it is worth another try.

@@ -90,6 +90,8 @@ func TestWhatWasSpooledSurvivesKill9AndIsOnRecordOnceWithNoGap(t *testing.T) {
 	r.end(t)
 	record.requireHistory(cms, cms.listed(t, start), cms.watched(t, start))
 	record.requireGaps(cms, "first_list:relisted")
+	require.Equal(t, []string{"true"}, record.strings(`SELECT (from_at >= max(observed_at) AND from_at < to_at)::text
+		FROM kuberewind.pauses, kuberewind.deltas WHERE name = 'c' GROUP BY from_at, to_at`), "the watch went on until it was killed")
 	left, err := filepath.Glob(filepath.Join(v.dir, "spool", "*", "*.seg"))
 	require.NoError(t, err)
 	require.Empty(t, left)
