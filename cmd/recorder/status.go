@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/duration"
 
+	"github.com/kuberewind/kuberewind/deltafifo/spool"
 	"github.com/kuberewind/kuberewind/internal/recorder"
 	"github.com/kuberewind/kuberewind/migrations"
 	"github.com/kuberewind/kuberewind/sink/postgres"
@@ -24,8 +26,8 @@ func (p *program) statusCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show what is recorded, how far, and what is wrong",
-		Long: "Show, from the database alone, what is recorded, how far, and which streams do not follow the cluster. A recorder may be\n" +
-			"running or not.",
+		Long: "Show, from the database, what is recorded, how far, and which streams do not follow the cluster; and what lies in the spool, where\n" +
+			"that is on this machine. A recorder may be running or not.",
 		Example: `  recorder status                # the streams that do not follow the cluster
   recorder status --output wide  # all streams`,
 		Args: noArguments,
@@ -41,11 +43,21 @@ func (p *program) statusCommand() *cobra.Command {
 		},
 	}
 	output.add(cmd)
-	concerns(cmd, databaseSettings...)
+	concerns(cmd, statusSettings...)
 	return cmd
 }
 
-func (p *program) readStatus(cmd *cobra.Command) (status postgres.Status, err error) {
+// recordStatus is what the database says, and the disk.
+type recordStatus struct {
+	Clusters []clusterStatus `json:"clusters"`
+}
+
+type clusterStatus struct {
+	postgres.ClusterStatus
+	Spool spool.Contents `json:"spool"`
+}
+
+func (p *program) readStatus(cmd *cobra.Command) (status recordStatus, err error) {
 	cfg, log, err := p.loadQuietly(cmd)
 	if err != nil {
 		return status, err
@@ -63,10 +75,21 @@ func (p *program) readStatus(cmd *cobra.Command) (status postgres.Status, err er
 	if err := migrations.Check(cmd.Context(), conn); err != nil {
 		return status, &recorder.EnvironmentError{Err: err}
 	}
-	return postgres.ReadStatus(cmd.Context(), conn)
+	record, err := postgres.ReadStatus(cmd.Context(), conn)
+	if err != nil {
+		return status, err
+	}
+	for _, c := range record.Clusters {
+		contents, err := spool.Look(filepath.Join(cfg.Spool(), c.UID))
+		if err != nil {
+			return status, &recorder.EnvironmentError{Err: err}
+		}
+		status.Clusters = append(status.Clusters, clusterStatus{c, contents})
+	}
+	return status, nil
 }
 
-func (p *program) printStatus(status postgres.Status, wide bool) error {
+func (p *program) printStatus(status recordStatus, wide bool) error {
 	if len(status.Clusters) == 0 {
 		fmt.Fprintln(p.out, `nothing is recorded yet; "recorder run" records`)
 		return nil
@@ -82,13 +105,22 @@ func (p *program) printStatus(status postgres.Status, wide bool) error {
 	return nil
 }
 
-func (p *program) printCluster(c postgres.ClusterStatus, wide bool) error {
+func (p *program) printCluster(c clusterStatus, wide bool) error {
 	head := newTable(p.out)
 	head.row("Cluster:", fmt.Sprintf("%s, uid %s", c.Name, c.UID))
 	head.row("Recorder:", fmt.Sprintf("%s, version %s, epoch %d since %s", c.Recorder, c.Version, c.Epoch, when(c.StartedAt)))
-	head.row("Recorded:", fmt.Sprintf("%d deltas, last commit %s", c.Seq, when(lastCommit(c))))
+	head.row("Recorded:", fmt.Sprintf("%d deltas, last commit %s", c.Seq, when(lastCommit(c.ClusterStatus))))
 	head.row("Streams:", summary(c.Streams))
-	if age := time.Since(lastCommit(c)); age > quietAfter {
+	if c.Gaps.Missed > 0 {
+		head.row("Gaps:", fmt.Sprintf("in %d stretches versions may have been missed, in the last up to %s; replay coverage shows them", c.Gaps.Missed, when(c.Gaps.Last)))
+	}
+	if c.Spool.Bytes > 0 {
+		head.row("Spool:", fmt.Sprintf("%d bytes on disk that wait for the database", c.Spool.Bytes))
+	}
+	for _, folder := range c.Spool.Aside {
+		head.row("Warning:", fmt.Sprintf("what was spooled is set aside in %s: look at it, then remove it", folder))
+	}
+	if age := time.Since(lastCommit(c.ClusterStatus)); age > quietAfter {
 		head.row("Warning:", fmt.Sprintf("nothing was committed for %s: no recorder is running, or it cannot reach the cluster", duration.HumanDuration(age)))
 	}
 	if err := head.flush(); err != nil {

@@ -38,6 +38,9 @@ func noArguments(cmd *cobra.Command, args []string) error {
 // databaseSettings are what the commands that only use the database heed.
 var databaseSettings = []string{"config", "database", "data-dir", "log-format", "log-level"}
 
+// statusSettings are those, and where the spool is.
+var statusSettings = append(slices.Clone(databaseSettings), "spool-dir")
+
 // concerns leaves the settings that a command does not heed out of its help. They are accepted all the same: every command reads
 // one configuration.
 func concerns(cmd *cobra.Command, settings ...string) {

@@ -105,9 +105,12 @@ func (s *Spool) copyAside(segment *segment) error {
 	return os.WriteFile(filepath.Join(s.asideDir, filepath.Base(segment.path)), data, 0o600)
 }
 
+// asidePrefix begins the names of the folders for what is set aside.
+const asidePrefix = "aside-"
+
 func (s *Spool) makeAside() (err error) {
 	if s.asideDir == "" {
-		s.asideDir, err = os.MkdirTemp(s.o.Dir, "aside-"+time.Now().UTC().Format("20060102T150405Z")+"-")
+		s.asideDir, err = os.MkdirTemp(s.o.Dir, asidePrefix+time.Now().UTC().Format("20060102T150405Z")+"-")
 	}
 	return err
 }

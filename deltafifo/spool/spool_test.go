@@ -245,6 +245,24 @@ func TestWhatIsSetAsideIsKeptAndTheSpoolGoesOnEmpty(t *testing.T) {
 	require.Equal(t, fill(t, s, 20, 25), rest(t, s))
 }
 
+func TestWhatLiesInAFolderIsTold(t *testing.T) {
+	dir := t.TempDir()
+	c, err := Look(filepath.Join(dir, "none"))
+	require.NoError(t, err)
+	require.Zero(t, c)
+	s := open(t, Options{Dir: dir})
+	defer func() { require.NoError(t, s.Close()) }()
+	fill(t, s, 0, 1)
+	c, err = Look(dir)
+	require.NoError(t, err)
+	require.Equal(t, Contents{Bytes: s.Bytes()}, c)
+	folder, err := s.SetAside()
+	require.NoError(t, err)
+	c, err = Look(dir)
+	require.NoError(t, err)
+	require.Equal(t, Contents{Aside: []string{folder}}, c)
+}
+
 // Whatever a file holds, the reader ends without a panic and gives no record that its checksum does not cover.
 func FuzzSegment(f *testing.F) {
 	dir := f.TempDir()

@@ -193,6 +193,14 @@ func TestStatusSaysWhereEachStreamStands(t *testing.T) {
 	require.Equal(t, "pods live 10", c.Streams[1].Resource+" "+c.Streams[1].State+" "+c.Streams[1].Position)
 	require.Equal(t, int64(1), c.Streams[1].Living)
 	require.Nil(t, c.Streams[1].Gap)
+	require.Zero(t, c.Gaps)
+
+	r.now = noon.Add(time.Hour)
+	r.commit(replacedBy(pods, "expired", "20"), interruptedBy(pods, "forbidden", "no"), Item{Stream: pods.ID(), Kind: Resumed})
+	status, err = ReadStatus(t.Context(), r.db.admin)
+	require.NoError(t, err)
+	gaps := status.Clusters[0].Gaps
+	require.Equal(t, PastGaps{Missed: 1, Last: r.now}, PastGaps{gaps.Missed, gaps.Last.UTC()})
 }
 
 func TestHooksTellWhatWasDone(t *testing.T) {

@@ -30,7 +30,14 @@ type ClusterStatus struct {
 	Version   string    `json:"version"`
 	StartedAt time.Time `json:"startedAt"`
 
+	Gaps    PastGaps       `json:"gaps"`
 	Streams []StreamStatus `json:"streams"` // by group, resource, scope
+}
+
+// PastGaps are the gaps, but for first lists, that a list has closed: versions may have been missed.
+type PastGaps struct {
+	Missed int64     `json:"missed"`
+	Last   time.Time `json:"last,omitzero"` // end of the last one
 }
 
 // StreamStatus is the state of one stream.
@@ -81,19 +88,27 @@ func ReadStatus(ctx context.Context, db Reader) (Status, error) {
 func readClusters(ctx context.Context, db Reader) ([]ClusterStatus, error) {
 	rows, err := db.Query(ctx, `
 		SELECT c.cluster, c.name, c.uid, c.registered_at, h.seq, h.batch, h.observed_at, b.committed_at,
-			h.epoch, coalesce(e.recorder, ''), coalesce(e.version, ''), coalesce(e.started_at, c.registered_at)
+			h.epoch, coalesce(e.recorder, ''), coalesce(e.version, ''), coalesce(e.started_at, c.registered_at),
+			g.missed, g.last
 		FROM kuberewind.clusters c
 		JOIN kuberewind.heads h ON h.cluster = c.cluster
 		LEFT JOIN kuberewind.epochs e ON e.cluster = c.cluster AND e.epoch = h.epoch
 		LEFT JOIN kuberewind.batches b ON b.cluster = c.cluster AND b.batch = h.batch AND b.observed_at = h.observed_at
+		CROSS JOIN LATERAL (
+			SELECT count(*) AS missed, max(to_at) AS last FROM kuberewind.gaps_data
+			WHERE cluster = c.cluster AND cause <> 'first_list' AND outcome <> 'resumed'
+		) g
 		ORDER BY c.name`)
 	if err != nil {
 		return nil, err
 	}
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (c ClusterStatus, err error) {
-		var committed *time.Time
+		var committed, last *time.Time
 		err = row.Scan(&c.Cluster, &c.Name, &c.UID, &c.RegisteredAt, &c.Seq, &c.Batch, &c.ObservedAt, &committed,
-			&c.Epoch, &c.Recorder, &c.Version, &c.StartedAt)
+			&c.Epoch, &c.Recorder, &c.Version, &c.StartedAt, &c.Gaps.Missed, &last)
+		if last != nil {
+			c.Gaps.Last = *last
+		}
 		if committed != nil {
 			c.CommittedAt = *committed
 		}
