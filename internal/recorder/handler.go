@@ -42,6 +42,7 @@ func (h *handler) Changed(ctx context.Context, before, after kube.Resource) erro
 // Removed implements kube.Handler.
 func (h *handler) Removed(ctx context.Context, resource kube.Resource) error {
 	h.noteChange()
+	h.opened(resource.GroupResource(), nil) // and need not be
 	h.mu.Lock()
 	s := h.streams[resource.GroupResource()]
 	h.mu.Unlock()
@@ -66,6 +67,7 @@ func (h *handler) Removed(ctx context.Context, resource kube.Resource) error {
 // recorder: it must not look alive and record nothing.
 func (h *handler) start(ctx context.Context, resource kube.Resource, since string) error {
 	err := h.open(ctx, resource, since)
+	h.opened(resource.GroupResource(), err)
 	if err != nil && ctx.Err() == nil && !postgres.ClassOf(err).Transient() {
 		h.failed = err
 		h.giveUp(err)

@@ -57,8 +57,10 @@ type Recorder struct {
 	// definitions is the resource version up to which CustomResourceDefinitions were recorded when this recorder began.
 	definitions string
 
-	mu      sync.Mutex // protects streams
+	mu      sync.Mutex // protects what follows
 	streams map[schema.GroupResource]*stream
+	// unopened is why streams could not be opened when that was last tried, by their names.
+	unopened map[string]error
 
 	unlock           func() error
 	resourcesChanged chan struct{}
@@ -69,7 +71,7 @@ type Recorder struct {
 // Run records until ctx ends, then writes what is queued, within the drain timeout, and returns nil. It returns an
 // EnvironmentError where it could not begin, and postgres.ErrFenced where another recorder has taken over.
 func Run(ctx context.Context, cfg config.Config, log *slog.Logger) (err error) {
-	r := &Recorder{cfg: cfg, log: log, gate: newGate(cfg.ListConcurrency), revisions: newRevisions(), streams: map[schema.GroupResource]*stream{}, resourcesChanged: make(chan struct{}, 1)}
+	r := &Recorder{cfg: cfg, log: log, gate: newGate(cfg.ListConcurrency), revisions: newRevisions(), streams: map[schema.GroupResource]*stream{}, unopened: map[string]error{}, resourcesChanged: make(chan struct{}, 1)}
 	defer func() { err = errors.Join(err, r.close()) }()
 	if err := r.open(ctx); err != nil {
 		if ctx.Err() != nil {
@@ -140,14 +142,6 @@ func (r *Recorder) listen() (err error) {
 		r.log.Info("serving /metrics, /healthz and /readyz", "address", r.http.Address())
 	}
 	return err
-}
-
-// ready says whether every stream follows the server, or has said why it cannot.
-func (r *Recorder) ready() error {
-	if !r.synced.Load() {
-		return errors.New("the streams are being opened")
-	}
-	return nil
 }
 
 // follow runs the streams until ctx ends, and returns when all have stopped. The error is why a stream can never be recorded.

@@ -1,0 +1,35 @@
+package recorder
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// ready says whether every stream follows the server, or has said why it cannot.
+func (r *Recorder) ready() error {
+	if !r.synced.Load() {
+		return errors.New("the streams are being opened")
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(r.unopened)) {
+		errs = append(errs, fmt.Errorf("%s is not recorded yet; it is tried again: %w", name, r.unopened[name]))
+	}
+	return errors.Join(errs...)
+}
+
+// opened notes that the stream of a resource was opened, or why not.
+func (r *Recorder) opened(gr schema.GroupResource, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err == nil {
+		delete(r.unopened, gr.String())
+		return
+	}
+	r.unopened[gr.String()] = err
+}

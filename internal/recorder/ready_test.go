@@ -1,0 +1,53 @@
+package recorder
+
+import (
+	"log/slog"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/kuberewind/kuberewind/deltafifo"
+	"github.com/kuberewind/kuberewind/internal/filter"
+	"github.com/kuberewind/kuberewind/internal/pgtest"
+	"github.com/kuberewind/kuberewind/internal/redact"
+	"github.com/kuberewind/kuberewind/internal/telemetry"
+	"github.com/kuberewind/kuberewind/kube"
+	"github.com/kuberewind/kuberewind/sink/postgres"
+)
+
+func TestARecorderIsNotReadyWhileAStreamCannotBeOpened(t *testing.T) {
+	db := pgtest.Shared(t).New(t, emptyRecord)
+	sink, err := postgres.Open(t.Context(), postgres.Config{URL: db.URL(), ClusterUID: "uid", ClusterName: "prod"})
+	require.NoError(t, err)
+	defer sink.Close()
+	client, err := kube.NewClient(&rest.Config{Host: "https://127.0.0.1:1"}, kube.Options{})
+	require.NoError(t, err)
+	defer client.Close()
+	all, err := filter.New(nil, nil)
+	require.NoError(t, err)
+	redactor, err := redact.New(redact.Key{}, redact.Record, nil)
+	require.NoError(t, err)
+	r := &Recorder{
+		log: slog.New(slog.DiscardHandler), metrics: &metrics{telemetry.NewMetrics()}, client: client, sink: sink, filter: all, redactor: redactor,
+		queue: deltafifo.New(deltafifo.Options{}), gate: newGate(1), revisions: newRevisions(),
+		streams: map[schema.GroupResource]*stream{}, unopened: map[string]error{}, resourcesChanged: make(chan struct{}, 1),
+	}
+	defer r.haltAll()
+	h := &handler{Recorder: r, giveUp: func(error) {}}
+	require.ErrorContains(t, r.ready(), "being opened")
+	r.synced.Store(true)
+	require.NoError(t, r.ready())
+
+	widgets, gadgets := kube.Resource{Group: "example.com", Version: "v1", Name: "widgets"}, kube.Resource{Group: "example.com", Version: "v1", Name: "gadgets"}
+	db.RefuseConnections(t)
+	db.CutConnections(t)
+	require.Error(t, h.Added(t.Context(), widgets, ""))
+	require.Error(t, h.Added(t.Context(), gadgets, ""))
+	require.ErrorContains(t, r.ready(), "widgets.example.com is not recorded yet; it is tried again: ")
+	require.NoError(t, h.Removed(t.Context(), gadgets))
+	db.AllowConnections(t)
+	require.NoError(t, h.Added(t.Context(), widgets, ""))
+	require.NoError(t, r.ready())
+}
