@@ -7,7 +7,9 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/kuberewind/kuberewind/internal/checkpoint"
@@ -85,6 +87,9 @@ func (c *Checkpointer) makeDue(ctx context.Context) error {
 		return err
 	}
 	info, err := c.MakeOne(ctx)
+	if errors.Is(err, ErrNothingNew) {
+		return nil // Two recorders, for as long as one of them does not know yet that the other has taken over.
+	}
 	if err != nil {
 		return err
 	}
@@ -112,7 +117,7 @@ func (c *Checkpointer) Due(ctx context.Context) (bool, error) {
 	return since >= every, nil
 }
 
-// ErrNothingNew says that there is a checkpoint at the end of the record already.
+// ErrNothingNew says that there is a checkpoint at the end of the record already, or that another has made it meanwhile.
 var ErrNothingNew = errors.New("there is a checkpoint of this seq already")
 
 // MakeOne makes a checkpoint of the end of the record, from the newest usable one and the deltas after it. Everything is read
@@ -124,6 +129,10 @@ func (c *Checkpointer) MakeOne(ctx context.Context) (info CheckpointInfo, err er
 		info, err = m.run(ctx)
 		return err
 	})
+	var refusal *pgconn.PgError
+	if errors.As(err, &refusal) && refusal.Code == pgerrcode.UniqueViolation {
+		err = ErrNothingNew
+	}
 	if err != nil {
 		return CheckpointInfo{}, fmt.Errorf("make a checkpoint: %w", err)
 	}

@@ -31,9 +31,11 @@ type making struct {
 }
 
 func (m *making) run(ctx context.Context) (CheckpointInfo, error) {
+	// An erasure waits for this lock, and this waits for an erasure, before it sees anything: what was erased does not come back in a checkpoint.
 	// The queries of one connection are planned for their parameters here too. And it rests within the transaction, after a long tail for
 	// longer than the pool of the recorder lets a transaction be idle.
-	if _, err := m.tx.Exec(ctx, `SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL jit = off; SET LOCAL idle_in_transaction_session_timeout = 0`); err != nil {
+	if _, err := m.tx.Exec(ctx, `SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL jit = off; SET LOCAL idle_in_transaction_session_timeout = 0;
+		LOCK TABLE kuberewind.checkpoints IN ROW EXCLUSIVE MODE`); err != nil {
 		return m.info, err
 	}
 	if err := m.start(ctx); err != nil {

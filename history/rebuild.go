@@ -99,6 +99,10 @@ const tailPerObject = 5
 // newest finds the checkpoint to start from, or nil.
 func (b *rebuilding) newest(ctx context.Context, tx pgx.Tx) (*saved, error) {
 	upTo := b.point.sure(b.scope)
+	extent, err := b.record.extent(ctx, tx)
+	if err != nil {
+		return nil, err
+	}
 	for {
 		infos, err := b.record.checkpoints(ctx, tx, upTo, 1)
 		if err != nil {
@@ -108,6 +112,9 @@ func (b *rebuilding) newest(ctx context.Context, tx pgx.Tx) (*saved, error) {
 			return nil, nil
 		}
 		info := infos[0]
+		if info.Seq < extent.FirstSeq-1 {
+			return nil, nil // What came after it was dropped in part, and an older one is no better.
+		}
 		if max(b.point.Seq, b.point.Until)-info.Seq > tailPerObject*info.Objects+leastDeltas {
 			return nil, nil
 		}

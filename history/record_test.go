@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
@@ -383,6 +384,71 @@ func TestCheckpointsAreKeptAsLongAsTheRecordGoesBack(t *testing.T) {
 	var blocks int
 	require.NoError(t, b.db.Pool(t).QueryRow(t.Context(), `SELECT count(DISTINCT checkpoint) FROM kuberewind.checkpoint_blocks`).Scan(&blocks))
 	require.Equal(t, 2, blocks)
+}
+
+func TestACheckpointWhoseTailWasDroppedInPartIsNotUsed(t *testing.T) {
+	b := newBook(t, 1)
+	b.commit(b.set(0, "a", "x", "1"), b.set(0, "a", "gone", "1"))
+	_, err := b.checkpointer(t, CheckpointOptions{}).MakeOne(t.Context())
+	require.NoError(t, err)
+	b.commit(b.remove(0, "a", "gone"))
+	b.now = b.now.AddDate(0, 0, 1)
+	b.commit(b.set(0, "a", "x", "2"))
+	want := b.liveAt(bySeq(4))
+	b.db.Exec(t, `DELETE FROM kuberewind.deltas_data WHERE seq < 4`)
+	b.db.Exec(t, `DELETE FROM kuberewind.days WHERE first_seq < 4`)
+	r := b.record(t)
+	got, stats := rebuilt(t, r, resolved(t, r, Now(), Scope{}), Scope{}, RebuildOptions{})
+	require.Equal(t, want, got)
+	require.Zero(t, stats.Checkpoint)
+}
+
+// blocked waits until somebody waits for a lock.
+func (b *book) blocked(t *testing.T) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		var waits bool
+		err := b.db.Pool(t).QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')`).Scan(&waits)
+		return err == nil && waits
+	}, 10*time.Second, 10*time.Millisecond)
+}
+
+func TestOfTwoThatMakeOneCheckpointTheLaterHasNothingToDo(t *testing.T) {
+	b := newBook(t, 1)
+	b.scribble(random(t), 5)
+	tx, err := b.db.Pool(t).Begin(t.Context())
+	require.NoError(t, err)
+	defer func() { _ = tx.Rollback(context.Background()) }()
+	_, err = tx.Exec(t.Context(), `INSERT INTO kuberewind.checkpoints VALUES (1, $1, now(), now(), 0, 0, 0, '', '{}')`, len(b.pages))
+	require.NoError(t, err)
+	done := make(chan error)
+	go func() {
+		_, err := b.checkpointer(t, CheckpointOptions{}).MakeOne(t.Context())
+		done <- err
+	}()
+	b.blocked(t)
+	require.NoError(t, tx.Commit(t.Context()))
+	require.ErrorIs(t, <-done, ErrNothingNew)
+}
+
+func TestACheckpointSeesTheRecordOnlyWhenAnErasureIsOver(t *testing.T) {
+	b := newBook(t, 1)
+	b.scribble(random(t), 5)
+	tx, err := b.db.Pool(t).Begin(t.Context())
+	require.NoError(t, err)
+	defer func() { _ = tx.Rollback(context.Background()) }()
+	_, err = tx.Exec(t.Context(), `LOCK TABLE kuberewind.checkpoints IN SHARE ROW EXCLUSIVE MODE`) // as an erasure does
+	require.NoError(t, err)
+	done := make(chan CheckpointInfo)
+	go func() {
+		info, err := b.checkpointer(t, CheckpointOptions{}).MakeOne(t.Context())
+		assert.NoError(t, err)
+		done <- info
+	}()
+	b.blocked(t)
+	b.commit(b.set(0, "a", "late", "1"))
+	require.NoError(t, tx.Rollback(t.Context()))
+	require.Equal(t, int64(len(b.pages)), (<-done).Seq)
 }
 
 func TestARebuildIsOfOneStateWhileARecorderWrites(t *testing.T) {
