@@ -16,6 +16,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/config"
 	"github.com/kuberewind/kuberewind/internal/embedded"
 	"github.com/kuberewind/kuberewind/migrations"
+	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
 // Database is the PostgreSQL of the configuration: one that runs somewhere, or the embedded one, which is held as long as
@@ -84,6 +85,34 @@ func (d *Database) Keep(ctx context.Context) {
 		}
 		if err := d.embedded.Ensure(ctx); err != nil && ctx.Err() == nil {
 			d.log.Error("the embedded PostgreSQL could not be started again", "error", err)
+		}
+	}
+}
+
+const (
+	firstAwait = 500 * time.Millisecond
+	maxAwait   = 10 * time.Second
+)
+
+// Await returns when the database answers, or refuses in a way that another try would not change. A recorder that ended instead would be started
+// again later and later by whoever keeps it running, and could come too late for the history when the database is back.
+func (d *Database) Await(ctx context.Context) error {
+	for wait := firstAwait; ; wait = min(2*wait, maxAwait) {
+		conn, err := d.Connect(ctx)
+		if err == nil {
+			return conn.Close(ctx)
+		}
+		if class := postgres.ClassOf(err); ctx.Err() != nil || !class.Transient() && class != postgres.Cancelled {
+			return err
+		}
+		d.log.Warn("the database does not answer; waiting for it: nothing is recorded until it does, and what the API server forgets meanwhile will be a gap",
+			"wait", wait.String(), "error", err)
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return context.Cause(ctx)
 		}
 	}
 }

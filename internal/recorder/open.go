@@ -36,6 +36,11 @@ func (r *Recorder) open(ctx context.Context) error {
 	if r.unlock, err = r.database.Lock(uid); err != nil {
 		return err
 	}
+	if r.recordedBefore(uid) {
+		if err := r.database.Await(ctx); err != nil {
+			return err
+		}
+	}
 	if err := r.database.Ready(ctx, r.cfg.Migrate); err != nil {
 		return err
 	}
@@ -44,6 +49,12 @@ func (r *Recorder) open(ctx context.Context) error {
 		return err
 	}
 	return r.openSink(ctx, cluster, uid)
+}
+
+// recordedBefore says whether a recorder has recorded the cluster from this data directory: what it was told of the database was right once.
+func (r *Recorder) recordedBefore(uid string) bool {
+	_, err := os.Stat(r.spoolDir(uid))
+	return err == nil
 }
 
 // connect finds the cluster and asks it who it is.

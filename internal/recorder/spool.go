@@ -37,6 +37,8 @@ type leftover struct {
 	lives       map[types.UID]bool // decisions of a label filter
 }
 
+func (r *Recorder) spoolDir(clusterUID string) string { return filepath.Join(r.cfg.Spool(), clusterUID) }
+
 // openSpool opens the spool of the cluster and adds it to the queue's options, with what a recorder before this one has left in it.
 // Without a usable folder there is none: a full queue then holds the watches back.
 func (r *Recorder) openSpool(ctx context.Context, o *deltafifo.Options, owner spoolOwner) error {
@@ -44,7 +46,7 @@ func (r *Recorder) openSpool(ctx context.Context, o *deltafifo.Options, owner sp
 	if err != nil {
 		return err
 	}
-	dir := filepath.Join(r.cfg.Spool(), owner.Cluster)
+	dir := r.spoolDir(owner.Cluster)
 	if _, err := os.Stat(dir); size == 0 && errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -121,6 +121,29 @@ func TestASpoolIsDrainedOnceHoweverOftenTheRecorderIsKilled(t *testing.T) {
 	record.requireGaps(cms, "first_list:relisted")
 }
 
+// The recorder and the database were away at once, and the recorder comes back first.
+func TestARecorderThatHasRecordedBeforeWaitsForTheDatabase(t *testing.T) {
+	t.Parallel()
+	db, address := private(t)
+	cms := configMaps()
+	s := newServer(t, cms)
+	a := cms.create("a")
+	start := s.head()
+	dir := t.TempDir()
+	there := func(cfg *config.Config) { cfg.DataDir = dir }
+	begin(t, s, address, there).end(t)
+	db.Server().Stop(t)
+	a.update(3)
+	r := record(t, s, address, there)
+	r.await(t, "level=WARN", "the database does not answer; waiting for it", "does PostgreSQL run there")
+	db.Server().Start(t)
+	record := open(t, db)
+	record.awaitCount(cms, 1+3)
+	r.end(t)
+	record.requireHistory(cms, cms.listed(t, start), cms.watched(t, start))
+	record.requireGaps(cms, "first_list:relisted")
+}
+
 // The database comes back, and the recorder lives on.
 func TestASpoolDrainsInOrderWhileMoreComes(t *testing.T) {
 	t.Parallel()
