@@ -2,6 +2,7 @@ package history
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -16,6 +17,9 @@ func (r *Record) Resolve(ctx context.Context, at Instant, scope Scope) (Point, e
 		p, err = r.resolve(ctx, tx, at, scope)
 		return err
 	})
+	if errors.Is(err, ErrBeforeRecord) {
+		return Point{}, err // which names the instant
+	}
 	if err != nil {
 		return Point{}, fmt.Errorf("find %s in the record: %w", at, err)
 	}

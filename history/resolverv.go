@@ -310,7 +310,7 @@ func (f *pointer) close(ctx context.Context, streams []*Stream, compared map[int
 			p.Seq = max(p.Seq, s.LastSeq)
 		}
 		if compared[s.ID] && s.LastRV != "" && notAfter(s.LastRV, p.RV) && s.LastRV != p.RV {
-			f.note(NoteAfterEnd, s, f.extent.LastAt, time.Time{}, "%s is recorded up to resource version %s: this is its last state", s, s.LastRV)
+			f.note(NoteAfterEnd, s, f.extent.LastAt, time.Time{}, "the watch of %s has shown nothing after resource version %s: this is its state since then", s, s.LastRV)
 		}
 	}
 	p.Seq = max(p.Seq, f.extent.FirstSeq)

@@ -59,7 +59,7 @@ func move(ctx context.Context, url string, log *slog.Logger, target int, before 
 		return nil
 	case ctx.Err() != nil:
 		return fmt.Errorf("migrate the schema: %w (%w)", context.Cause(ctx), err)
-	case hasCode(err, pgerrcode.InsufficientPrivilege):
+	case hasCode(err, pgerrcode.InsufficientPrivilege) && !errors.Is(err, ErrNoRights):
 		return fmt.Errorf("migrate the schema: %w (it takes its owner or a superuser, or for the first time a role that may create schemas)", err)
 	default:
 		return fmt.Errorf("migrate the schema: %w", err)

@@ -22,6 +22,8 @@ var (
 	ErrOlder = errors.New("the schema of the record is older than this program")
 	// ErrNewer is returned when the schema was made by a newer program.
 	ErrNewer = errors.New("the schema of the record is newer than this program")
+	// ErrNoRights is returned where not even the version of the schema may be read.
+	ErrNoRights = errors.New("this login has no right to the record; its owner can give it one: GRANT " + AuditorRole + " TO the login, or " + WriterRole + " for a recorder")
 	// ErrFilled is returned by Down when the record holds deltas.
 	ErrFilled = errors.New("the record is not empty")
 )
@@ -59,7 +61,7 @@ func Version(ctx context.Context, db Querier) (int, error) {
 	case hasCode(err, pgerrcode.InvalidSchemaName, pgerrcode.UndefinedFunction):
 		return 0, nil
 	case hasCode(err, pgerrcode.InsufficientPrivilege):
-		return 0, fmt.Errorf("read the version of the schema: %w (is this role a member of %s or %s?)", err, WriterRole, AuditorRole)
+		return 0, fmt.Errorf("read the version of the schema: %w (%w)", err, ErrNoRights)
 	default:
 		return 0, fmt.Errorf("read the version of the schema: %w", err)
 	}

@@ -179,6 +179,7 @@ func (d *Database) Migrate(ctx context.Context) (missing string, err error) {
 
 // named adds to an error which database it is about and, as far as that is known, what leads out of it.
 func (d *Database) named(err error) error {
+	err = config.Plain(err)
 	if advice := advise(err); advice != "" {
 		err = fmt.Errorf("%w (%s)", err, advice)
 	}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kuberewind/kuberewind/deltafifo"
+	"github.com/kuberewind/kuberewind/internal/config"
 	"github.com/kuberewind/kuberewind/internal/telemetry"
 	"github.com/kuberewind/kuberewind/reflector"
 	"github.com/kuberewind/kuberewind/sink/postgres"
@@ -104,7 +105,7 @@ func (r *Recorder) sinkHooks() postgres.Hooks {
 				r.database.Missed()
 			}
 			r.log.Warn("the database does not take what is queued; trying again",
-				"attempt", t.Attempt, "wait", t.Wait.Round(time.Millisecond).String(), "error", t.Err)
+				"attempt", t.Attempt, "wait", t.Wait.Round(time.Millisecond).String(), "error", config.Plain(t.Err))
 		},
 		Mismatch: func(x postgres.Mismatch) {
 			m.PatchMismatch.Inc()

@@ -37,7 +37,9 @@ type leftover struct {
 	lives       map[types.UID]bool // decisions of a label filter
 }
 
-func (r *Recorder) spoolDir(clusterUID string) string { return filepath.Join(r.cfg.Spool(), clusterUID) }
+func (r *Recorder) spoolDir(clusterUID string) string {
+	return filepath.Join(r.cfg.Spool(), clusterUID)
+}
 
 // openSpool opens the spool of the cluster and adds it to the queue's options, with what a recorder before this one has left in it.
 // Without a usable folder there is none: a full queue then holds the watches back.

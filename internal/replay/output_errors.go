@@ -8,6 +8,9 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
+
+	"github.com/kuberewind/kuberewind/internal/config"
+	"github.com/kuberewind/kuberewind/migrations"
 )
 
 // message is an error as kubectl prints it: scripts and eyes know "Error from server (NotFound): …" and "error: …".
@@ -25,7 +28,7 @@ func line(err error) string {
 			return strings.TrimSpace(text) + "\n"
 		}
 	}
-	text := "error: " + strings.TrimPrefix(strings.TrimSpace(err.Error()), "error: ")
+	text := "error: " + strings.TrimPrefix(strings.TrimSpace(config.Plain(err).Error()), "error: ")
 	if advice := advise(err); advice != "" {
 		text += " (" + advice + ")"
 	}
@@ -36,6 +39,7 @@ func line(err error) string {
 func advise(err error) string {
 	var refusal *pgconn.PgError
 	switch {
+	case errors.Is(err, migrations.ErrNoRights): // It says so itself.
 	case errors.As(err, &refusal):
 		switch refusal.Code {
 		case pgerrcode.InsufficientPrivilege:

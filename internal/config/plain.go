@@ -1,0 +1,39 @@
+package config
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// Plain gives an error of the way to a database on one line, and what several attempts have met once: whether with encryption or without, an
+// address at which nothing listens refuses twice. Other errors are returned as they are.
+func Plain(err error) error {
+	if !errors.As(err, new(*pgconn.ConnectError)) {
+		return err
+	}
+	lines := strings.Split(err.Error(), "\n")
+	var said []string
+	for _, line := range lines[1:] {
+		line = strings.TrimSpace(line)
+		repeats := func(before string) bool { return strings.Contains(before, line) }
+		if line != "" && !slices.ContainsFunc(said, repeats) {
+			said = append(said, line)
+		}
+	}
+	if len(said) == 0 {
+		return err
+	}
+	return &plainError{err, lines[0] + " " + strings.Join(said, "; ")}
+}
+
+type plainError struct {
+	error
+	text string
+}
+
+func (e *plainError) Error() string { return e.text }
+
+func (e *plainError) Unwrap() error { return e.error }
