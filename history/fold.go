@@ -8,8 +8,8 @@ import (
 
 const resourceVersionPath = "/metadata/resourceVersion"
 
-// step folds one row onto the version before it, which is nil if it is not known, and compares the result with the digest (I6).
-func step(before patch.Doc, rv string, change, object, exact, digest []byte) (patch.Doc, error) {
+// Step folds one row onto the version before it, which is nil if it is not known, and compares the result with the digest (I6).
+func Step(before patch.Doc, rv string, change, object, exact, digest []byte) (patch.Doc, error) {
 	doc, err := fold(before, rv, change, object, exact)
 	if err != nil {
 		return nil, err
@@ -29,13 +29,13 @@ func fold(before patch.Doc, rv string, change, object, exact []byte) (patch.Doc,
 	case before == nil:
 		return nil, ErrNoKeyframe
 	case change != nil:
-		return patch.Apply(withResourceVersion(before, rv), change)
+		return patch.Apply(Rebased(before, rv), change)
 	}
 	return before, nil // an inferred delete: the last version that is known
 }
 
-// withResourceVersion gives what a patch is made against: the version before, with the row's resource version in it.
-func withResourceVersion(doc patch.Doc, rv string) patch.Doc {
+// Rebased gives what a patch is made against: the version before, with the row's resource version in it.
+func Rebased(doc patch.Doc, rv string) patch.Doc {
 	if rv == "" {
 		return doc
 	}

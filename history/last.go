@@ -155,7 +155,7 @@ func (f *finder) chunk(ctx context.Context, db querier, chunk []target, d *day, 
 		default:
 			next.doc = last.doc
 		}
-		next.doc, next.err = step(next.doc, next.rv, change, object, exact, next.digest)
+		next.doc, next.err = Step(next.doc, next.rv, change, object, exact, next.digest)
 		last = next
 	}
 	if err := rows.Err(); err != nil {

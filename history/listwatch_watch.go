@@ -244,10 +244,10 @@ func (w *recordWatch) event(v *Version) (watch.EventType, patch.Doc, error) {
 	case is:
 		return watch.Added, v.Doc, nil
 	case was && v.Type == cache.Deleted:
-		return watch.Deleted, withResourceVersion(v.Doc, v.RV), nil
+		return watch.Deleted, Rebased(v.Doc, v.RV), nil
 	case was:
 		// It has left the selection, with this version: an API server sends the last one that was in it.
-		return watch.Deleted, withResourceVersion(v.Before, v.RV), nil
+		return watch.Deleted, Rebased(v.Before, v.RV), nil
 	}
 	return "", nil, nil
 }

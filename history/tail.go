@@ -191,7 +191,7 @@ func (o *tailObject) fold(before patch.Doc) (patch.Doc, error) {
 		if err != nil {
 			return nil, err
 		}
-		if doc, err = patch.Apply(withResourceVersion(doc, o.last().rv), joined); err != nil {
+		if doc, err = patch.Apply(Rebased(doc, o.last().rv), joined); err != nil {
 			return nil, err
 		}
 	}

@@ -79,9 +79,9 @@ func TestPatchesAppliedAsOneGiveWhatTheyGiveOneAfterTheOther(t *testing.T) {
 			rv := strconv.Itoa(10 * seq)
 			next := object(rv)
 			if rapid.IntRange(0, 3).Draw(t, "only its version") == 0 {
-				next = withResourceVersion(doc, rv)
+				next = Rebased(doc, rv)
 			}
-			change, err := patch.Diff(withResourceVersion(doc, rv), next)
+			change, err := patch.Diff(Rebased(doc, rv), next)
 			require.NoError(t, err)
 			o.rows = append(o.rows, tailRow{seq: int64(seq), rv: rv, digest: patch.Digest(next), change: spelled(t, change)})
 			doc = next
@@ -94,7 +94,7 @@ func TestPatchesAppliedAsOneGiveWhatTheyGiveOneAfterTheOther(t *testing.T) {
 				whole = first
 			}
 			var err error
-			stepped, err = step(stepped, w.rv, w.change, whole, nil, w.digest[:])
+			stepped, err = Step(stepped, w.rv, w.change, whole, nil, w.digest[:])
 			require.NoError(t, err)
 		}
 		joined, err := o.fold(before)

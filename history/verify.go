@@ -370,7 +370,7 @@ func (v *verification) row(w *row) error {
 			return err
 		}
 	}
-	doc, foldErr := step(before, w.rv, w.patch, w.object, w.exact, w.digest)
+	doc, foldErr := Step(before, w.rv, w.patch, w.object, w.exact, w.digest)
 	unknown := errors.Is(foldErr, ErrNoKeyframe) && w.seq != w.objectID // told where it began
 	if foldErr != nil {
 		o.doc = nil
@@ -431,7 +431,7 @@ func (v *verification) patched(w *row, before patch.Doc) error {
 	if before == nil || w.exact != nil {
 		return nil
 	}
-	base := withResourceVersion(before, w.rv)
+	base := Rebased(before, w.rv)
 	if _, changed := patch.SafeForSQL(base); changed {
 		return nil // the patch says in part what SQL can hold, for readers; the keyframe beside it counts
 	}

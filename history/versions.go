@@ -155,7 +155,7 @@ func (f *folder) version(w *row, stream *Stream) (v Version, err error) {
 		v.Before = before
 	}
 	if err == nil {
-		v.Doc, err = step(v.Before, w.rv, v.Patch, v.Object, nil, w.digest)
+		v.Doc, err = Step(v.Before, w.rv, v.Patch, v.Object, nil, w.digest)
 	}
 	if err == nil {
 		f.keep(o, v.Doc)

@@ -33,7 +33,7 @@ GRANT EXECUTE ON FUNCTION kuberewind.schema_version() TO kuberewind_writer, kube
 GRANT EXECUTE ON FUNCTION kuberewind.ensure_day(date) TO kuberewind_writer;
 
 GRANT SELECT ON kuberewind.deltas, kuberewind.changes, kuberewind.objects, kuberewind.gaps, kuberewind.pauses, kuberewind.prunes, kuberewind.server,
-    kuberewind.coverage
+    kuberewind.coverage, kuberewind.erasures
     TO kuberewind_writer, kuberewind_auditor;
 
 -- They run with the rights of who calls them, and read nothing but the views that are granted here.
@@ -66,6 +66,9 @@ GRANT UPDATE (name) ON kuberewind.clusters TO kuberewind_writer;
 GRANT UPDATE (deleted_seq) ON kuberewind.lives TO kuberewind_writer;
 GRANT UPDATE (detail, to_rv, to_at, closed_batch, outcome, appeared, changed, vanished, unchanged) ON kuberewind.gaps_data TO kuberewind_writer;
 GRANT DELETE ON kuberewind.exclusions TO kuberewind_writer;
+
+-- What verifies the chain of batches; whoever erases is the owner.
+GRANT SELECT ON kuberewind.erasures_data, kuberewind.erased_deltas TO kuberewind_writer;
 
 -- Checkpoints are derived, so what made them may drop them.
 GRANT SELECT, INSERT, DELETE ON kuberewind.checkpoints, kuberewind.checkpoint_blocks TO kuberewind_writer;

@@ -3,6 +3,7 @@ package spool
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -113,4 +114,17 @@ func (s *Spool) makeAside() (err error) {
 		s.asideDir, err = os.MkdirTemp(s.o.Dir, asidePrefix+time.Now().UTC().Format("20060102T150405Z")+"-")
 	}
 	return err
+}
+
+// Left says what stands in the folder of a spool, which may be in use: whether records wait in it, and the folders that were set aside.
+func Left(dir string) (waiting bool, aside []string, err error) {
+	segments, err := listSegments(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil, nil
+	}
+	if err != nil {
+		return false, nil, fmt.Errorf("spool %s: %w", dir, err)
+	}
+	aside, err = filepath.Glob(filepath.Join(dir, "aside-*"))
+	return len(segments) > 0, aside, err
 }

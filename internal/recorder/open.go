@@ -106,7 +106,7 @@ func (r *Recorder) openSink(ctx context.Context, cluster, uid string) error {
 	}
 	r.sink, err = postgres.Open(ctx, postgres.Config{
 		URL: r.database.URL(), ClusterUID: uid, ClusterName: cluster, KeyFingerprint: key.Fingerprint(),
-		Recorder: recorderName(), Version: version.String(), ConfigJSON: settings, Hooks: r.sinkHooks(), Logger: r.log,
+		Recorder: Name(), Version: version.String(), ConfigJSON: settings, Hooks: r.sinkHooks(), Logger: r.log,
 	})
 	if err != nil {
 		return err
@@ -138,8 +138,8 @@ func (r *Recorder) openSink(ctx context.Context, cluster, uid string) error {
 	return nil
 }
 
-// recorderName says which process wrote an epoch.
-func recorderName() string {
+// Name says which process wrote an epoch.
+func Name() string {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"

@@ -23,6 +23,14 @@ func (k Key) Fingerprint() []byte {
 	return mac.Sum(nil)[:16]
 }
 
+// Sum tells texts apart, for one purpose, and gives nothing of them away to who has not the key.
+func (k Key) Sum(purpose string, text []byte) []byte {
+	mac := hmac.New(sha256.New, k.bytes[:])
+	mac.Write([]byte("kuberewind " + purpose + "\x00"))
+	mac.Write(text)
+	return mac.Sum(nil)
+}
+
 // LoadKey reads the key file, 64 hexadecimal digits, and makes it when there is none. A file that others may read is
 // refused: who has the key can try out values.
 func LoadKey(path string) (Key, error) {

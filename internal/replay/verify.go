@@ -19,7 +19,7 @@ import (
 
 const verifyLong = `Read the whole record and check that it holds: seqs have no holes and times do not go back, every version folds to the digest that
 was stored with it, patches say what was there, keyframes, days, partitions, lives, positions and checkpoints agree with the deltas, and the chain of
-batches, in which each commit is sealed with the one before, is unbroken. A line for each thing that does not hold; a summary.
+batches, in which each commit is sealed with the one before, is unbroken. What "recorder erase" changed is in the chain, and nothing else passes for it. A line for each thing that does not hold; a summary.
 
 With --against-cluster the live cluster is listed too, and the record is rebuilt at the resource version of each list: they must be equal,
 object by object. Values of Secrets are hashed as the recorder does if its key can be read here, and masked on both sides if not. A
@@ -27,7 +27,7 @@ resource that the recorder cannot see now, or records in part only, is said to b
 
 The chain can be checked by the recorder's login or the owner of the tables; to an auditor's the tables are closed.
 
--o json prints one object: holds, checked (numbers), findings (check, seq, text), chain (checked, batches, deltas, anchored), and with --against-cluster
+-o json prints one object: holds, checked (numbers), findings (check, seq, text), chain (checked, batches, deltas, anchored, erasures, erased), and with --against-cluster
 resources (group, resource, scope, status: equal, different, unproven; objects, resourceVersion, masked, text).
 
 Exit codes: 0 everything holds, 1 something does not, or could not be checked.`
@@ -101,6 +101,8 @@ type chainReport struct {
 	Checked  bool   `json:"checked"`
 	Batches  int64  `json:"batches"`
 	Deltas   int64  `json:"deltas"`
+	Erasures int64  `json:"erasures,omitempty"`
+	Erased   int64  `json:"erased,omitempty"`
 	Anchored bool   `json:"anchored"`
 	Text     string `json:"text,omitempty"`
 }
@@ -200,7 +202,7 @@ func (v *verifyCommand) chain(ctx context.Context, rec *Record, report *verifyRe
 	if err != nil {
 		return err
 	}
-	report.Chain = chainReport{Checked: true, Batches: chain.Batches, Deltas: chain.Deltas, Anchored: chain.Anchored}
+	report.Chain = chainReport{Checked: true, Batches: chain.Batches, Deltas: chain.Deltas, Erasures: chain.Erasures, Erased: chain.Erased, Anchored: chain.Anchored}
 	for _, b := range chain.Breaks {
 		v.found(report, verifyFinding{Check: checkChain, Text: fmt.Sprintf("batch %d: %s", b.Batch, b.Reason)})
 	}
@@ -232,6 +234,9 @@ func (v *verifyCommand) print(r *verifyReport) error {
 		fmt.Fprintf(out, "chain: %d batches with %d deltas, from the first one on\n", r.Chain.Batches, r.Chain.Deltas)
 	default:
 		fmt.Fprintf(out, "chain: %d batches with %d deltas, from the oldest that is left on\n", r.Chain.Batches, r.Chain.Deltas)
+	}
+	if r.Chain.Erasures > 0 {
+		fmt.Fprintf(out, "chain: %d erasures are part of it, which changed %d deltas; the view erasures says by whom and why\n", r.Chain.Erasures, r.Chain.Erased)
 	}
 	if v.againstCluster {
 		printResources(out, r.Resources)

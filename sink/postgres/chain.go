@@ -19,7 +19,13 @@ import (
 //	    opened by the batch:
 //	'c' for each gap by number,         gap, detail, to_rv, to_at, outcome, appeared, changed, vanished, unchanged
 //	    closed by the batch:
+//	'x' for the erasure that the batch  erasure, erased_at, erased_by, reason, scope, fingerprint, deltas, objects, documents
+//	    is, if it is one:
+//	'y' for each delta by seq that it   seq, digest_before, digest_after
+//	    changed:
 //	'b' once:                           cluster, epoch, batch, first_seq, last_seq, observed_at
+//
+// The digest in 'd' is that with which the delta was written: where erased_deltas names the delta, digest_before of its oldest row.
 //
 // Integers of any width are 8 bytes, big-endian; times are microseconds since 1970 as integers; texts and byte strings are
 // their length as a 4-byte integer and their bytes; what may be NULL is a byte 0 for NULL, or a byte 1 and the value.
@@ -90,6 +96,25 @@ func (c *chain) closing(g *gap) {
 		}
 		c.intOrNull(&g.counts[i])
 	}
+	c.write()
+}
+
+func (c *chain) erasure(x *Erasure) {
+	c.tag('x')
+	c.ints(x.Number, x.At.UnixMicro())
+	c.text(x.By)
+	c.text(x.Reason)
+	c.text(x.Scope)
+	c.text(string(x.Fingerprint))
+	c.ints(x.Deltas, x.Objects, x.Documents)
+	c.write()
+}
+
+func (c *chain) erased(d *erasedDelta) {
+	c.tag('y')
+	c.ints(d.seq)
+	c.text(string(d.before[:]))
+	c.text(string(d.after[:]))
 	c.write()
 }
 

@@ -86,6 +86,12 @@ const (
 		FROM kuberewind.gaps_data WHERE cluster = %[1]d`
 	selectOpened = selectGaps + ` AND opened_batch >= %[2]d ORDER BY opened_batch, gap`
 	selectClosed = selectGaps + ` AND closed_batch >= %[2]d ORDER BY closed_batch, gap`
+	// Erasures of batches that were dropped changed nothing that is left.
+	selectErasures = `SELECT erasure, batch, erased_at, erased_by, reason, scope, fingerprint, deltas, objects, documents
+		FROM kuberewind.erasures_data WHERE cluster = %[1]d AND batch >= %[2]d ORDER BY batch, erasure`
+	selectErased        = `SELECT seq, digest_before, digest_after, batch FROM kuberewind.erased_deltas WHERE cluster = %[1]d AND batch >= %[2]d`
+	selectErasedBySeq   = selectErased + ` AND seq >= %[3]d ORDER BY seq, batch`
+	selectErasedByBatch = selectErased + ` ORDER BY batch, seq`
 )
 
 func scanBatch(r pgx.CollectableRow) (b chainedBatch, err error) {

@@ -14,6 +14,8 @@ type ChainReport struct {
 	LastBatch  int64
 	Batches    int64 // whose digests were computed again
 	Deltas     int64
+	Erasures   int64 // that are in the chain
+	Erased     int64 // deltas that these changed, each counted once for each
 	// Anchored says that the record begins with its first batch. Otherwise older partitions were dropped.
 	Anchored bool
 	// Linked says that the batch before the oldest one is on record as dropped, with its digest. Where it is not, or where deltas of the oldest
@@ -80,6 +82,9 @@ type verifier struct {
 	endings *cursor[ending]
 	opened  *cursor[gap]
 	closed  *cursor[gap]
+
+	erasuresMade               *cursor[erasureRow]
+	erasedBySeq, erasedByBatch *cursor[erasedDelta]
 }
 
 func newVerifier(ctx context.Context, tx pgx.Tx, name string) (*verifier, error) {
@@ -117,6 +122,9 @@ func (v *verifier) open(ctx context.Context, tx pgx.Tx) error {
 	v.endings = declare(&opener, "kuberewind_endings", selectEndings, scanEnding)
 	v.opened = declare(&opener, "kuberewind_opened", selectOpened, scanGap)
 	v.closed = declare(&opener, "kuberewind_closed", selectClosed, scanGap)
+	v.erasuresMade = declare(&opener, "kuberewind_erasures", selectErasures, scanErasure)
+	v.erasedBySeq = declare(&opener, "kuberewind_erased_by_seq", selectErasedBySeq, scanErased)
+	v.erasedByBatch = declare(&opener, "kuberewind_erased_by_batch", selectErasedByBatch, scanErased)
 	return opener.err
 }
 
@@ -166,6 +174,9 @@ func (v *verifier) finish(ctx context.Context) error {
 	if ok {
 		v.broken(v.report.LastBatch+1, fmt.Sprintf("seq %d is on record, and no batch wrote it", extra.seq))
 	}
+	if err := v.unmade(ctx); err != nil {
+		return err
+	}
 	if v.report.LastBatch != v.head.batch {
 		v.broken(v.head.batch, fmt.Sprintf("the head is at batch %d, and the last batch on record is %d", v.head.batch, v.report.LastBatch))
 	} else if v.before != v.head.digest {
@@ -204,11 +215,15 @@ func (v *verifier) broken(batch int64, reason string) {
 
 // content hashes what the batch wrote, and counts its deltas. What belongs to no batch is left out, and is told by its seq.
 func (v *verifier) content(ctx context.Context, b *chainedBatch) (rows int64, err error) {
+	var undone error
 	err = v.deltas.through(ctx, func(r *row) int64 { return r.seq }, b.firstSeq, b.lastSeq, func(r *row) {
 		rows++
+		if undone == nil {
+			undone = v.undo(ctx, r)
+		}
 		v.chain.delta(r)
 	})
-	if err == nil {
+	if err = errors.Join(err, undone); err == nil {
 		err = v.lives.through(ctx, func(l *life) int64 { return l.objectID }, b.firstSeq, b.lastSeq, v.chain.life)
 	}
 	if err == nil {
@@ -219,6 +234,9 @@ func (v *verifier) content(ctx context.Context, b *chainedBatch) (rows int64, er
 	}
 	if err == nil {
 		err = v.closed.through(ctx, func(g *gap) int64 { return g.closed }, b.number, b.number, v.chain.closing)
+	}
+	if err == nil {
+		err = v.erasures(ctx, b)
 	}
 	return rows, err
 }

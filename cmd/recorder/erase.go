@@ -1,0 +1,216 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/spf13/cobra"
+
+	"github.com/kuberewind/kuberewind/deltafifo/spool"
+	"github.com/kuberewind/kuberewind/internal/config"
+	"github.com/kuberewind/kuberewind/internal/erasure"
+	"github.com/kuberewind/kuberewind/internal/recorder"
+	"github.com/kuberewind/kuberewind/internal/redact"
+	"github.com/kuberewind/kuberewind/internal/version"
+	"github.com/kuberewind/kuberewind/migrations"
+)
+
+// eraseFlags are as they were given.
+type eraseFlags struct {
+	output    outputFlag
+	valueFile string
+	in        string
+	paths     []string
+	reason    string
+	yes       bool
+}
+
+func (p *program) eraseCommand() *cobra.Command {
+	var f eraseFlags
+	cmd := &cobra.Command{
+		Use:   "erase",
+		Short: "Remove a leaked value from the whole record",
+		Long: "Remove a value that should never have been recorded from the whole record of a cluster: from each version of each object, from\n" +
+			"patches and what they call old, from checkpoints and from what the API server said of itself. \"[erased N]\" stands where it was.\n" +
+			"It goes also where it is a part of a longer text, and where it stands in JSON in a text, or in base64. Without --yes nothing is\n" +
+			"changed: what would go is shown.\n\n" +
+			"--database names the login that owns the record; no other can change it. Who erased, when, why and what rows is on record (the view\n" +
+			"erasures), in the chain that \"replay verify\" checks; the value itself is not. A recorder that runs ends with exit code 4 and has to be\n" +
+			"started again: it holds the value in memory. Older copies stay in backups, replicas and the write-ahead log, and in the files\n" +
+			"of the database until VACUUM FULL: see docs/operating.md.\n\n" +
+			"Exit codes: 0 done, or shown; 1 failed, and nothing was changed; 3 the database cannot be used.",
+		Example: `  recorder erase --value-from-file leaked.txt
+  pass show db | recorder erase --value-from-file - --in secrets/shop/db --reason 'ticket 4711' --yes`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return p.erase(cmd, f) },
+	}
+	f.output.add(cmd)
+	cmd.Flags().StringVar(&f.valueFile, "value-from-file", "", "file that holds the value, - for the standard input; a line end after it is not part of it")
+	cmd.Flags().StringVar(&f.in, "in", "", "only there: resource[.group][/namespace[/name]]")
+	cmd.Flags().StringArrayVar(&f.paths, "path", nil, "only there: a JSON pointer, * for every member or element; may be given again")
+	cmd.Flags().StringVar(&f.reason, "reason", "", "why, put on record; needed with --yes")
+	cmd.Flags().BoolVar(&f.yes, "yes", false, "erase; there is no way back")
+	concerns(cmd, append(databaseSettings, "cluster-name", "redaction-key-file", "spool-dir")...)
+	return cmd
+}
+
+// value reads what is to go. It is no flag: those show in lists of processes, and in the history of the shell.
+func (p *program) value(f *eraseFlags) (text []byte, err error) {
+	switch f.valueFile {
+	case "":
+		return nil, errors.New("say where the value is, with --value-from-file")
+	case "-":
+		text, err = io.ReadAll(p.in)
+	default:
+		text, err = os.ReadFile(f.valueFile)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--value-from-file: %w", err)
+	}
+	return bytes.TrimSuffix(bytes.TrimSuffix(text, []byte("\n")), []byte("\r")), nil
+}
+
+func (p *program) erase(cmd *cobra.Command, f eraseFlags) (err error) {
+	if err := f.output.validate(); err != nil {
+		return err
+	}
+	if f.yes && f.reason == "" {
+		return mistake(cmd, errors.New("say why, with --reason: it is put on record"))
+	}
+	text, err := p.value(&f)
+	if err != nil {
+		return mistake(cmd, err)
+	}
+	cfg, log, err := p.loadQuietly(cmd)
+	if err != nil {
+		return err
+	}
+	db, err := recorder.OpenRecord(cmd.Context(), cfg, log)
+	if err != nil {
+		return &recorder.EnvironmentError{Err: err}
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	conn, err := db.Connect(cmd.Context())
+	if err != nil {
+		return &recorder.EnvironmentError{Err: err}
+	}
+	defer func() { err = errors.Join(err, conn.Close(context.WithoutCancel(cmd.Context()))) }()
+	if err := migrations.Check(cmd.Context(), conn); err != nil {
+		return &recorder.EnvironmentError{Err: err}
+	}
+	options := erasure.Options{
+		Value: text, In: f.in, Paths: f.paths, Reason: f.reason, DryRun: !f.yes, Recorder: recorder.Name() + " erase", Version: version.String(),
+	}
+	aside, err := findErasable(cmd.Context(), conn, cfg, &options)
+	if err != nil {
+		return &recorder.EnvironmentError{Err: err}
+	}
+	report, err := erasure.Erase(cmd.Context(), conn, options)
+	if errors.Is(err, erasure.ErrValue) || errors.Is(err, erasure.ErrScope) {
+		return mistake(cmd, err)
+	}
+	if err != nil {
+		return err
+	}
+	return p.print(f.output, report, func(bool) error { return p.printErased(report, aside) })
+}
+
+// findErasable completes the options with the cluster and its key, and gives the folders in which spools were set aside.
+func findErasable(ctx context.Context, conn *pgx.Conn, cfg config.Config, o *erasure.Options) (aside []string, err error) {
+	rows, err := conn.Query(ctx, `SELECT cluster, uid, name, key_fingerprint FROM kuberewind.clusters WHERE $1 IN ('', name) ORDER BY name`, cfg.ClusterName)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	var name, uid string
+	var fingerprint []byte
+	if _, err = pgx.ForEachRow(rows, []any{&o.Cluster, &uid, &name, &fingerprint}, func() error {
+		names = append(names, name)
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	switch len(names) {
+	case 0:
+		return nil, errors.New("the record holds no such cluster")
+	case 1:
+	default:
+		return nil, fmt.Errorf("the record holds several clusters (%s): name one with --cluster-name", strings.Join(names, ", "))
+	}
+	key, err := redact.ReadKey(cfg.KeyFile())
+	if err != nil {
+		return nil, err
+	}
+	if !bytes.Equal(key.Fingerprint(), fingerprint) {
+		return nil, fmt.Errorf("cluster %s was recorded with another redaction key than %s: name the recorder's with --redaction-key-file", name, cfg.KeyFile())
+	}
+	o.Keyed = func(text []byte) []byte { return key.Sum("erasure", text) }
+	dir := filepath.Join(cfg.Spool(), uid)
+	waiting, aside, err := spool.Left(dir)
+	if err == nil && waiting {
+		err = fmt.Errorf("deltas wait in the spool %s, and may hold the value: let a recorder write them first (kuberewind_spool_entries is 0 then)", dir)
+	}
+	return aside, err
+}
+
+func (p *program) printErased(r erasure.Report, aside []string) error {
+	t := newTable(p.out)
+	for _, o := range r.Objects {
+		t.titled("RESOURCE", "NAMESPACE", "NAME", "UID", "DELTAS")
+		t.row(o.Resource, o.Namespace, o.Name, o.UID, fmt.Sprint(o.Deltas))
+	}
+	if err := t.flush(); err != nil {
+		return err
+	}
+	done := "nothing was found"
+	switch {
+	case r.Deltas+r.Documents == 0:
+	case r.DryRun:
+		done = "would be erased"
+	default:
+		done = fmt.Sprintf("erased, on record as erasure %d", r.Erasure)
+	}
+	fmt.Fprintf(p.out, "%d deltas of %d objects, %d documents of the server: %s; %d checkpoints that go are made again\n", r.Deltas, len(r.Objects), r.Documents, done, r.Checkpoints)
+	for _, o := range r.Objects {
+		if o.Holds {
+			fmt.Fprintf(p.out, "Warning: %s %s/%s holds it still, and its next version would bring it back: change it there, then erase once more%s\n", o.Resource, o.Namespace, o.Name, redactions(&o))
+		}
+	}
+	if r.Named > 0 {
+		fmt.Fprintf(p.out, "Warning: %d objects have it in their name or namespace, where it stays\n", r.Named)
+	}
+	for _, folder := range aside {
+		fmt.Fprintf(p.out, "Warning: what was spooled and set aside may hold it: remove %s\n", folder)
+	}
+	if r.Erasure > 0 {
+		fmt.Fprintln(p.out, "The old rows are in the files of the database until these have run, and in its write-ahead log, replicas and backups:")
+		for _, day := range r.Days {
+			fmt.Fprintf(p.out, "  VACUUM (FULL, ANALYZE) kuberewind.deltas_p%s;\n", strings.ReplaceAll(day, "-", ""))
+		}
+		fmt.Fprintln(p.out, "  VACUUM FULL kuberewind.documents, kuberewind.checkpoint_blocks; ANALYZE kuberewind.deltas_data; VACUUM FULL pg_statistic;")
+	}
+	return nil
+}
+
+// redactions are the rules that keep the value out from now on.
+func redactions(o *erasure.Object) string {
+	var rules []string
+	for _, path := range o.Paths {
+		resource := o.Resource
+		if !strings.Contains(resource, ".") {
+			resource += "." // the core group
+		}
+		rules = append(rules, fmt.Sprintf("--redact '%s:%s'", resource, path))
+	}
+	if len(rules) == 0 {
+		return ""
+	}
+	return ", or record it with " + strings.Join(rules, " ")
+}

@@ -1,0 +1,263 @@
+package erasure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/kuberewind/kuberewind/patch"
+	"github.com/kuberewind/kuberewind/sink/postgres"
+)
+
+// Conn is what Erase needs of a connection. Its login owns the tables.
+type Conn interface {
+	Begin(ctx context.Context) (pgx.Tx, error)
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+}
+
+// Options say what is to go, from where, and why.
+type Options struct {
+	// Cluster is the number of the cluster.
+	Cluster int32
+	// Value is what is to go, also as a part of longer texts.
+	Value []byte
+	// Keyed makes fingerprints, with a key that is not in the database.
+	Keyed func(text []byte) []byte
+	// In is resource[.group][/namespace[/name]], or empty for all objects, and what the server said of itself. The namespace of cluster-scoped objects is empty.
+	In string
+	// Paths are where in the objects, as patch.ParsePath reads them; none for everywhere.
+	Paths []string
+	// Reason is put on record.
+	Reason string
+	// Recorder and Version say which program did it, as in epochs.
+	Recorder, Version string
+	// DryRun says what would go, and changes nothing.
+	DryRun bool
+}
+
+// An Object is a life that held the value.
+type Object struct {
+	Resource  string `json:"resource"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	UID       string `json:"uid"`
+	Deltas    int64  `json:"deltas"`
+	// Holds says that the newest version on record held it, and the object lives: it is in the cluster still, and the next version would bring it again.
+	Holds bool `json:"holds"`
+	// Paths are where that version held it.
+	Paths []string `json:"paths,omitempty"`
+}
+
+// A Report is what was done.
+type Report struct {
+	DryRun bool `json:"dryRun"`
+	// Erasure is its number, 0 if there was nothing to do, or with DryRun.
+	Erasure     int64    `json:"erasure,omitempty"`
+	Deltas      int64    `json:"deltas"`
+	Objects     []Object `json:"objects"`
+	Documents   int64    `json:"documents"`
+	Checkpoints int64    `json:"checkpoints"`
+	// Days are those whose partitions hold what was changed.
+	Days []string `json:"days"`
+	// Named are objects in whose name or namespace the value is: these stay.
+	Named int64 `json:"named"`
+}
+
+var (
+	// ErrNotOwner says that the login may not change the record.
+	ErrNotOwner = errors.New("only the owner of the record may erase from it")
+	// ErrScope says that In or Paths cannot be read.
+	ErrScope = errors.New("no such place")
+)
+
+// Erase takes the value out of the record. It looks for it while recorders go on, and stops them for the time of the change.
+func Erase(ctx context.Context, conn Conn, o Options) (Report, error) {
+	e, err := newErasing(conn, o)
+	if err == nil {
+		err = e.run(ctx)
+	}
+	if err != nil {
+		return Report{}, fmt.Errorf("erase from the record: %w", err)
+	}
+	return e.report, nil
+}
+
+type erasing struct {
+	conn    Conn
+	options Options
+	value   *value
+	scope   scope
+	report  Report
+
+	objects map[int64]bool // object_id of lives whose rows may hold the value
+	scanned int64          // seq up to which was looked
+	first   int64          // lowest seq that was changed
+	days    map[string]bool
+}
+
+// A scope says of which objects. Nil stands for any.
+type scope struct{ resource, group, namespace, name *string }
+
+func newErasing(conn Conn, o Options) (*erasing, error) {
+	var paths []patch.Path
+	for _, text := range o.Paths {
+		path, err := patch.ParsePath(text)
+		if err != nil || text == "" {
+			return nil, fmt.Errorf("%w: %q is no path such as /spec/containers/*/env", ErrScope, text)
+		}
+		paths = append(paths, path)
+	}
+	v, err := newValue(o.Value, o.Keyed, paths)
+	if err != nil {
+		return nil, err
+	}
+	e := &erasing{conn: conn, options: o, value: v, objects: map[int64]bool{}, days: map[string]bool{}, report: Report{DryRun: o.DryRun, Objects: []Object{}, Days: []string{}}}
+	e.scope, err = parseScope(o.In)
+	return e, err
+}
+
+func parseScope(in string) (s scope, err error) {
+	if in == "" {
+		return s, nil
+	}
+	parts := strings.SplitN(in, "/", 3)
+	resource, group, _ := strings.Cut(parts[0], ".")
+	if resource == "" {
+		return s, fmt.Errorf("%w: %q is not resource[.group][/namespace[/name]]", ErrScope, in)
+	}
+	s.resource, s.group = &resource, &group
+	if len(parts) > 1 {
+		s.namespace = &parts[1]
+	}
+	if len(parts) > 2 {
+		s.name = &parts[2]
+	}
+	return s, nil
+}
+
+// everything reports whether nothing was left out.
+func (e *erasing) everything() bool { return e.options.In == "" && len(e.options.Paths) == 0 }
+
+func (e *erasing) run(ctx context.Context) error {
+	if err := e.owner(ctx); err != nil {
+		return err
+	}
+	// What is on record already does not change: this takes the time, and holds nobody up.
+	if err := e.scan(ctx, e.conn); err != nil {
+		return err
+	}
+	if e.options.DryRun {
+		return e.dry(ctx)
+	}
+	tx, err := e.conn.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }() // without effect once committed
+	if err := e.change(ctx, tx); err != nil {
+		return err
+	}
+	return tx.Commit(ctx)
+}
+
+func (e *erasing) owner(ctx context.Context) error {
+	var owns bool
+	var login, owner string
+	err := e.conn.QueryRow(ctx, `
+		SELECT pg_has_role(current_user, relowner, 'USAGE'), current_user, pg_get_userbyid(relowner)
+		FROM pg_catalog.pg_class WHERE oid = 'kuberewind.deltas_data'::regclass`).Scan(&owns, &login, &owner)
+	if err == nil && !owns {
+		return fmt.Errorf("%w: that is %s, and the login is %s", ErrNotOwner, owner, login)
+	}
+	return err
+}
+
+// dry goes through the lives and changes nothing.
+func (e *erasing) dry(ctx context.Context) error {
+	e.value.marker = markerOf(0)
+	if err := e.lives(ctx, e.conn, func(context.Context, *rewritten) error { return nil }); err != nil {
+		return err
+	}
+	if err := e.checkpoints(ctx, e.conn); err != nil {
+		return err
+	}
+	return e.documents(ctx, e.conn)
+}
+
+func (e *erasing) change(ctx context.Context, tx pgx.Tx) error {
+	// Who makes a checkpoint has this lock in a weaker mode, and reads what was there when it began: it has to end first, and none may begin. No reader
+	// is held up, nor, while this waits, a recorder.
+	if _, err := tx.Exec(ctx, `SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = 0; LOCK TABLE kuberewind.checkpoints IN SHARE ROW EXCLUSIVE MODE`); err != nil {
+		return err
+	}
+	head, err := postgres.BeginErasure(ctx, tx, e.options.Cluster)
+	if err != nil {
+		return err
+	}
+	// What came meanwhile.
+	if err := e.scan(ctx, tx); err != nil {
+		return err
+	}
+	e.value.marker = markerOf(head.Number)
+	err = e.lives(ctx, tx, func(ctx context.Context, w *rewritten) error {
+		return head.Change(ctx, w.observed, w.ErasedDelta, w.patch, w.object, w.exact)
+	})
+	if err != nil {
+		return err
+	}
+	if err := e.checkpoints(ctx, tx); err != nil {
+		return err
+	}
+	if err := e.documents(ctx, tx); err != nil {
+		return err
+	}
+	if e.report.Deltas+e.report.Documents == 0 {
+		return nil
+	}
+	e.report.Erasure = head.Number
+	x := postgres.Erasure{
+		Reason: e.options.Reason, Scope: strings.TrimSpace(e.options.In + " " + strings.Join(e.options.Paths, " ")), Fingerprint: e.value.keyed(e.options.Value),
+		Deltas: e.report.Deltas, Objects: int64(len(e.report.Objects)), Documents: e.report.Documents,
+	}
+	if err := tx.QueryRow(ctx, `SELECT clock_timestamp(), session_user`).Scan(&x.At, &x.By); err != nil {
+		return err
+	}
+	return head.End(ctx, x, e.options.Recorder, e.options.Version)
+}
+
+// lives goes through all lives that may hold the value, in order.
+func (e *erasing) lives(ctx context.Context, db querier, change func(context.Context, *rewritten) error) error {
+	ids := make([]int64, 0, len(e.objects))
+	for id := range e.objects {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	for _, id := range ids {
+		if err := e.life(ctx, db, id, change); err != nil {
+			return err
+		}
+	}
+	for day := range e.days {
+		e.report.Days = append(e.report.Days, day)
+	}
+	slices.Sort(e.report.Days)
+	return nil
+}
+
+// querier is a connection or a transaction.
+type querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+}
+
+// dayOf is the UTC day whose partition holds a delta.
+func dayOf(observed time.Time) string { return observed.UTC().Format(time.DateOnly) }

@@ -1,0 +1,406 @@
+package erasure_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/internal/erasure"
+	"github.com/kuberewind/kuberewind/internal/pgtest"
+	"github.com/kuberewind/kuberewind/migrations"
+	"github.com/kuberewind/kuberewind/patch"
+	"github.com/kuberewind/kuberewind/sink/postgres"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+func emptyRecord(ctx context.Context, conn *pgx.Conn) error {
+	if err := migrations.Up(ctx, conn.Config().ConnString(), slog.New(slog.DiscardHandler)); err != nil {
+		return err
+	}
+	_, err := migrations.Roles(ctx, conn)
+	return err
+}
+
+type object struct {
+	name, rv string
+	doc      patch.Doc
+}
+
+func (o *object) GetNamespace() string                { return "shop" }
+func (o *object) GetName() string                     { return o.name }
+func (o *object) GetUID() types.UID                   { return types.UID("uid-of-" + o.name) }
+func (o *object) GetResourceVersion() string          { return o.rv }
+func (o *object) Doc() patch.Doc                      { return o.doc }
+func (o *object) Manager() (name, subresource string) { return "kubectl", "" }
+
+// leaked has what JSON escapes, once inside of a string and twice inside of an object inside of a string.
+const leaked = `hunter2-"sesame"<open>`
+
+// A scene is a record of two days.
+type scene struct {
+	*testing.T
+	url   string
+	admin *pgxpool.Pool
+	sink  *postgres.Sink
+	pods  *postgres.Stream
+	now   time.Time
+	rv    int
+}
+
+func newScene(t *testing.T) *scene {
+	t.Helper()
+	db := pgtest.Shared(t).New(t, emptyRecord)
+	s := &scene{T: t, url: db.URL(), admin: db.Pool(t), now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), rv: 100}
+	s.open()
+	s.commit(postgres.Item{Kind: postgres.Replaced, Position: "100", Marker: postgres.Marker{Cause: "first_list", ToRV: "100"}})
+	return s
+}
+
+// open begins an epoch, as a recorder that starts.
+func (s *scene) open() {
+	s.Helper()
+	var err error
+	s.sink, err = postgres.Open(s.Context(), postgres.Config{URL: s.url, ClusterUID: "uid", ClusterName: "prod", Now: func() time.Time { return s.now }})
+	require.NoError(s, err)
+	s.Cleanup(s.sink.Close)
+	s.pods, err = s.sink.Stream(s.Context(), postgres.StreamSpec{Resource: "pods", Kind: "Pod", Version: "v1", Namespaced: true})
+	require.NoError(s, err)
+}
+
+func (s *scene) commit(items ...postgres.Item) {
+	s.Helper()
+	require.NoError(s, s.try(items...))
+}
+
+func (s *scene) try(items ...postgres.Item) error {
+	s.Helper()
+	for i := range items {
+		items[i].Stream, items[i].Observed, items[i].Version = s.pods.ID(), s.now, "v1"
+	}
+	batch, err := s.sink.Encode(items)
+	require.NoError(s, err)
+	return s.sink.Commit(s.Context(), batch)
+}
+
+// version is an event of a pod whose spec has these members.
+func (s *scene) version(kind, name string, members ...string) postgres.Item {
+	s.Helper()
+	s.rv++
+	text := fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":%q,"namespace":"shop","resourceVersion":"%d"},"spec":{%s}}`, name, s.rv, strings.Join(members, ","))
+	doc, err := patch.Canonical([]byte(text))
+	require.NoError(s, err, text)
+	return postgres.Item{Kind: postgres.Delta, Type: kind, Source: postgres.SourceWatch, Object: &object{name, fmt.Sprint(s.rv), doc}, Position: fmt.Sprint(s.rv)}
+}
+
+// quote is text in JSON.
+func quote(text string) string { return string(patch.Quote([]byte(text))) }
+
+// leak has pods with the value in every place where it can be, over two days, and some without.
+func (s *scene) leak() {
+	s.Helper()
+	env := `"args":[` + quote("--password="+leaked+"!") + `,"-v"]`
+	applied := `"applied":` + quote(`{"spec":{"password":`+quote(leaked)+`}}`)
+	html := `"applied":` + quote(`{"spec":{"password":"hunter2-\"sesame\"\u003copen\u003e"}}`)
+	secret := `"data":` + quote(base64.StdEncoding.EncodeToString([]byte(leaked)))
+	member := `"f:` + strings.Trim(quote(leaked), `"`) + `":{},` + `"f:` + strings.Trim(quote(leaked), `"`) + `2":{}`
+	nul := `"nul":"\u0000` + strings.Trim(quote(leaked), `"`) + `"`
+	s.commit(s.version(postgres.Added, "clean", `"n":1`), s.version(postgres.Added, "leaky", `"n":1`), s.version(postgres.Added, "gone", env))
+	s.commit(s.version(postgres.Updated, "leaky", `"n":2`, env), s.version(postgres.Updated, "leaky", `"n":3`, applied), s.version(postgres.Updated, "leaky", html))
+	s.now = s.now.AddDate(0, 0, 1)
+	s.commit(s.version(postgres.Updated, "leaky", secret, member), s.version(postgres.Updated, "leaky", nul), s.version(postgres.Updated, "leaky", `"n":4`))
+	s.commit(postgres.Item{Kind: postgres.Delta, Type: postgres.Deleted, Source: postgres.SourceInferred, Key: "shop/gone", UID: "uid-of-gone", RV: fmt.Sprint(s.rv)})
+	s.commit(s.version(postgres.Updated, "clean", `"n":2`), s.version(postgres.Added, "live", env))
+}
+
+func keyed(text []byte) []byte {
+	sum := sha256.Sum256(append([]byte("key"), text...))
+	return sum[:]
+}
+
+func (s *scene) erase(o erasure.Options) (erasure.Report, error) {
+	conn, err := pgx.Connect(s.Context(), s.url)
+	require.NoError(s, err)
+	defer func() { _ = conn.Close(context.Background()) }()
+	if o.Value == nil {
+		o.Value = []byte(leaked)
+	}
+	o.Cluster, o.Keyed, o.Reason, o.Recorder, o.Version = 1, keyed, "ticket 7", "host/1", "test"
+	return erasure.Erase(s.Context(), conn, o)
+}
+
+func (s *scene) erased(o erasure.Options) erasure.Report {
+	s.Helper()
+	report, err := s.erase(o)
+	require.NoError(s, err)
+	return report
+}
+
+// where gives the tables that hold a text.
+func (s *scene) where(text string) (tables []string) {
+	s.Helper()
+	rows, err := s.admin.Query(s.Context(), "SELECT relname::text FROM pg_class WHERE relnamespace = 'kuberewind'::regnamespace AND relkind = 'r' ORDER BY 1")
+	require.NoError(s, err)
+	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(s, err)
+	for _, name := range names {
+		var n int
+		require.NoError(s, s.admin.QueryRow(s.Context(), "SELECT count(*) FROM kuberewind."+name+" t WHERE strpos(t::text, $1) > 0 OR strpos(t::text, encode(convert_to($1, 'UTF8'), 'hex')) > 0", text).Scan(&n))
+		if n > 0 {
+			tables = append(tables, name)
+		}
+	}
+	return tables
+}
+
+func (s *scene) chain() postgres.ChainReport {
+	s.Helper()
+	report, err := postgres.VerifyChain(s.Context(), s.admin, "prod")
+	require.NoError(s, err)
+	return report
+}
+
+// holds checks everything.
+func (s *scene) holds() *history.Record {
+	s.Helper()
+	record, err := history.Open(s.Context(), s.url, history.Options{})
+	require.NoError(s, err)
+	s.Cleanup(record.Close)
+	for f, err := range record.Verify(s.Context(), history.VerifyOptions{}) {
+		require.NoError(s, err)
+		require.Fail(s, f.Text, "%s, seq %d", f.Check, f.Seq)
+	}
+	require.Empty(s, s.chain().Breaks)
+	return record
+}
+
+// specs gives what each version of a pod has in its spec.
+func (s *scene) specs(name string) (specs []string) {
+	s.Helper()
+	rows, err := s.admin.Query(s.Context(), "SELECT object ->> 'spec' FROM kuberewind.history('prod', '', 'pods', 'shop', $1) ORDER BY seq", name)
+	require.NoError(s, err)
+	specs, err = pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(s, err)
+	return specs
+}
+
+func TestErasedValueIsNowhereAndEveryVersionHolds(t *testing.T) {
+	s := newScene(t)
+	s.leak()
+	require.NoError(t, s.sink.RecordServer(t.Context(), "/openapi/v3", []byte(`{"default":`+quote(leaked)+`}`)))
+	record := s.holds()
+	info, err := history.NewCheckpointer(s.admin, record.Cluster(), history.CheckpointOptions{}).MakeOne(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, int64(3), info.Objects)
+	encoded := base64.StdEncoding.EncodeToString([]byte(leaked))
+	require.Equal(t, []string{"deltas_p20260301", "deltas_p20260302", "documents"}, s.where("hunter2-"))
+	before := s.specs("clean")
+
+	planned := s.erased(erasure.Options{DryRun: true})
+	require.Zero(t, planned.Erasure)
+	require.Equal(t, []string{"deltas_p20260301", "deltas_p20260302", "documents"}, s.where("hunter2-"), "a dry run changes nothing")
+	report := s.erased(erasure.Options{})
+	require.Equal(t, int64(1), report.Erasure)
+	require.Equal(t, int64(10), report.Deltas)
+	require.Equal(t, int64(1), report.Documents)
+	require.Equal(t, int64(1), report.Checkpoints)
+	require.Equal(t, []string{"2026-03-01", "2026-03-02"}, report.Days)
+	require.Equal(t, []erasure.Object{
+		{Resource: "pods", Namespace: "shop", Name: "leaky", UID: "uid-of-leaky", Deltas: 6},
+		{Resource: "pods", Namespace: "shop", Name: "gone", UID: "uid-of-gone", Deltas: 3},
+		{Resource: "pods", Namespace: "shop", Name: "live", UID: "uid-of-live", Deltas: 1, Holds: true, Paths: []string{"/spec/args/0"}},
+	}, report.Objects)
+	planned.DryRun, planned.Erasure = false, 1
+	require.Equal(t, report, planned, "what was said before is what was done")
+
+	require.Empty(t, s.where("hunter2-"))
+	require.Empty(t, s.where(encoded))
+	s.holds()
+	require.Equal(t, before, s.specs("clean"))
+	leaky := s.specs("leaky")
+	require.Equal(t, []string{`{"n": 1}`, `{"n": 2, "args": ["--password=[erased 1]!", "-v"]}`}, leaky[:2])
+	require.Equal(t, `{"n": 3, "applied": "{\"spec\":{\"password\":\"[erased 1]\"}}"}`, leaky[2])
+	require.Equal(t, `{"applied": "{\"spec\":{\"password\":\"[erased 1]\"}}"}`, leaky[3])
+	require.Regexp(t, `^\{"data": "\[erased 1\]", "f:\[erased 1 [0-9a-f]{8}\]": \{\}, "f:\[erased 1 [0-9a-f]{8}\]2": \{\}\}$`, leaky[4])
+	require.Equal(t, `{"n": 4}`, leaky[6])
+	require.Contains(t, s.specs("gone")[0], "[erased 1]")
+	chain := s.chain()
+	require.Equal(t, []int64{1, 10}, []int64{chain.Erasures, chain.Erased})
+
+	var text string
+	require.NoError(t, s.admin.QueryRow(t.Context(), "SELECT concat_ws(' ', cluster, erasure, erased_by = session_user, reason, scope, length(fingerprint), deltas, objects, documents, batch) FROM kuberewind.erasures").Scan(&text))
+	require.Equal(t, "prod 1 t ticket 7  32 10 3 1 7", text)
+}
+
+func TestRecorderThatRanMeanwhileIsFencedAndTheNextGoesOn(t *testing.T) {
+	s := newScene(t)
+	s.leak()
+	s.erased(erasure.Options{})
+	require.ErrorIs(t, s.try(s.version(postgres.Updated, "live", `"n":2`)), postgres.ErrFenced)
+	s.rv--
+	s.open()
+	s.commit(s.version(postgres.Updated, "live", `"n":2`))
+	require.Empty(t, s.where("hunter2-"), "the patch of the next version would have called it old")
+	s.holds()
+	require.Equal(t, []string{`{"args": ["--password=[erased 1]!", "-v"]}`, `{"n": 2}`}, s.specs("live"))
+}
+
+func TestErasuresFollowEachOtherOnOneDelta(t *testing.T) {
+	s := newScene(t)
+	s.commit(s.version(postgres.Added, "pod", `"a":"first-secret","b":"second-secret"`), s.version(postgres.Updated, "pod", `"b":"second-secret"`))
+	s.erased(erasure.Options{Value: []byte("first-secret")})
+	report := s.erased(erasure.Options{Value: []byte("second-secret")})
+	require.Equal(t, int64(2), report.Erasure)
+	require.Equal(t, []string{`{"a": "[erased 1]", "b": "[erased 2]"}`, `{"b": "[erased 2]"}`}, s.specs("pod"))
+	s.holds()
+	require.Equal(t, int64(4), s.chain().Erased)
+	again := s.erased(erasure.Options{Value: []byte("second-secret")})
+	require.Zero(t, again.Erasure, "nothing is left to erase, and nothing goes on record")
+}
+
+func TestWhatIsRecordedWhileItIsLookedForIsErasedToo(t *testing.T) {
+	s := newScene(t)
+	s.leak()
+	tx, err := s.admin.Begin(t.Context())
+	require.NoError(t, err)
+	defer func() { _ = tx.Rollback(context.Background()) }()
+	_, err = tx.Exec(t.Context(), "LOCK TABLE kuberewind.checkpoints IN ROW EXCLUSIVE MODE") // as one who makes a checkpoint
+	require.NoError(t, err)
+	done := make(chan erasure.Report)
+	go func() {
+		report, err := s.erase(erasure.Options{})
+		assert.NoError(t, err)
+		done <- report
+	}()
+	require.Eventually(t, func() bool {
+		var waits bool
+		err := s.admin.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')`).Scan(&waits)
+		return err == nil && waits
+	}, 10*time.Second, 10*time.Millisecond)
+	s.commit(s.version(postgres.Added, "late", `"password":`+quote(leaked)))
+	require.NoError(t, tx.Rollback(t.Context()))
+	require.Equal(t, int64(11), (<-done).Deltas)
+	require.Empty(t, s.where("hunter2-"))
+	s.holds()
+}
+
+func TestErasureHidesNoTampering(t *testing.T) {
+	s := newScene(t)
+	s.leak()
+	s.erased(erasure.Options{})
+	execute := func(format string) {
+		for _, table := range []string{"deltas_data", "erased_deltas", "erasures_data"} {
+			_, err := s.admin.Exec(t.Context(), strings.ReplaceAll(format, "…", table))
+			require.NoError(t, err)
+		}
+	}
+	execute("CREATE TABLE public.kept_… AS SELECT * FROM kuberewind.…")
+	for damage, batch := range map[string]int64{
+		`UPDATE kuberewind.deltas_data SET digest = decode(repeat('00', 16), 'hex') WHERE seq = 3`: 2,
+		`UPDATE kuberewind.deltas_data SET digest = decode(repeat('00', 16), 'hex') WHERE seq = 1`: 2,
+		`UPDATE kuberewind.erased_deltas SET digest_before = digest_after WHERE seq = 3`:           2,
+		`UPDATE kuberewind.erased_deltas SET digest_after = digest_before WHERE seq = 3`:           2,
+		`DELETE FROM kuberewind.erased_deltas WHERE seq = 3`:                                       2,
+		`DELETE FROM kuberewind.erasures_data`:                                                     7,
+		`UPDATE kuberewind.erasures_data SET erased_by = 'nobody'`:                                 7,
+		`UPDATE kuberewind.erasures_data SET reason = 'none'`:                                      7,
+		`INSERT INTO kuberewind.erased_deltas SELECT cluster, 1, batch, digest, digest FROM kuberewind.deltas_data d JOIN kuberewind.erasures_data USING (cluster) WHERE d.seq = 1`: 7,
+		`INSERT INTO kuberewind.erased_deltas SELECT cluster, 1, 9, digest, digest FROM kuberewind.deltas_data WHERE seq = 1`:                                                       9,
+		`INSERT INTO kuberewind.erasures_data SELECT cluster, 2, 8, erased_at, erased_by, reason, scope, fingerprint, deltas, objects, documents FROM kuberewind.erasures_data`:     8,
+	} {
+		t.Run(damage, func(t *testing.T) {
+			_, err := s.admin.Exec(t.Context(), damage)
+			require.NoError(t, err)
+			report := s.chain()
+			execute("DELETE FROM kuberewind.…; INSERT INTO kuberewind.… SELECT * FROM public.kept_…")
+			require.NotEmpty(t, report.Breaks)
+			require.Equal(t, batch, report.Breaks[0].Batch, report.Breaks)
+		})
+	}
+	require.Empty(t, s.chain().Breaks)
+}
+
+func TestErasureKeepsToItsScope(t *testing.T) {
+	s := newScene(t)
+	s.commit(
+		s.version(postgres.Added, "a", `"x":"the-secret","y":"the-secret"`),
+		s.version(postgres.Added, "b", `"x":"the-secret"`))
+	report := s.erased(erasure.Options{Value: []byte("the-secret"), In: "pods/shop/a", Paths: []string{"/spec/x"}})
+	require.Equal(t, int64(1), report.Deltas)
+	require.Equal(t, []string{`{"x": "[erased 1]", "y": "the-secret"}`}, s.specs("a"))
+	require.Equal(t, []string{`{"x": "the-secret"}`}, s.specs("b"))
+	require.Zero(t, s.erased(erasure.Options{Value: []byte("the-secret"), In: "nodes"}).Deltas)
+	require.Zero(t, s.erased(erasure.Options{Value: []byte("the-secret"), In: "pods.apps"}).Deltas)
+	require.Equal(t, int64(1), s.erased(erasure.Options{Value: []byte("the-secret"), In: "pods/shop/b"}).Deltas)
+	s.holds()
+}
+
+func TestOldestKeyframeLosesTheValueFromAPatchThatNothingIsLeftUnder(t *testing.T) {
+	s := newScene(t)
+	keep := `"keep":"` + strings.Repeat("what stays the same ", 10) + `"`
+	s.commit(s.version(postgres.Added, "pod", keep, `"x/y":"the-secret"`, `"the-secret/key":1`))
+	s.now = s.now.AddDate(0, 0, 1)
+	s.commit(s.version(postgres.Updated, "pod", keep))
+	_, err := s.admin.Exec(t.Context(), "DROP TABLE kuberewind.deltas_p20260301")
+	require.NoError(t, err)
+	require.Equal(t, []string{"deltas_p20260302"}, s.where("the-secret"))
+	require.Equal(t, int64(1), s.erased(erasure.Options{Value: []byte("the-secret")}).Deltas)
+	require.Empty(t, s.where("the-secret"))
+	var text string
+	require.NoError(t, s.admin.QueryRow(t.Context(), "SELECT patch::text FROM kuberewind.deltas_data").Scan(&text))
+	require.Contains(t, text, `"old": "[erased 1]"`)
+	require.Regexp(t, `"path": "/spec/\[erased 1 [0-9a-f]{8}\]~1key"`, text)
+}
+
+func TestErasureIsRefusedWhole(t *testing.T) {
+	s := newScene(t)
+	s.leak()
+	for value, reason := range map[string]string{
+		"short": "less than 6 bytes", "metadata": "which each object has", "\xff\xfe\xfd\xfc\xfb\xfa": "not UTF-8", `"<>"<>"<>`: "in one way only", "erased": "in its place",
+	} {
+		_, err := s.erase(erasure.Options{Value: []byte(value)})
+		require.ErrorIs(t, err, erasure.ErrValue)
+		require.ErrorContains(t, err, reason)
+	}
+	_, err := s.erase(erasure.Options{Paths: []string{"spec"}})
+	require.ErrorIs(t, err, erasure.ErrScope)
+	_, err = s.erase(erasure.Options{In: "/shop"})
+	require.ErrorIs(t, err, erasure.ErrScope)
+
+	// The last row of all is damaged: those before it were changed by then.
+	_, err = s.admin.Exec(t.Context(), "UPDATE kuberewind.deltas_data SET digest = decode(repeat('00', 16), 'hex') WHERE seq = (SELECT max(seq) FROM kuberewind.deltas_data)")
+	require.NoError(t, err)
+	_, err = s.erase(erasure.Options{In: "pods"})
+	require.ErrorIs(t, err, history.ErrDigest)
+	require.ErrorContains(t, err, "replay verify says more")
+	require.Equal(t, []string{"deltas_p20260301", "deltas_p20260302"}, s.where("hunter2-"))
+	require.Zero(t, s.chain().Erasures)
+}
+
+func TestOnlyTheOwnerErases(t *testing.T) {
+	s := newScene(t)
+	s.leak()
+	conn, err := pgx.Connect(t.Context(), s.url)
+	require.NoError(t, err)
+	defer func() { _ = conn.Close(context.Background()) }()
+	_, err = conn.Exec(t.Context(), "SET ROLE "+migrations.WriterRole)
+	require.NoError(t, err)
+	_, err = erasure.Erase(t.Context(), conn, erasure.Options{Cluster: 1, Value: []byte(leaked)})
+	require.ErrorIs(t, err, erasure.ErrNotOwner)
+	for _, sql := range []string{"INSERT INTO kuberewind.erasures_data SELECT * FROM kuberewind.erasures_data", "DELETE FROM kuberewind.erased_deltas"} {
+		_, err = conn.Exec(t.Context(), sql)
+		require.ErrorContains(t, err, "permission denied")
+	}
+}

@@ -1,0 +1,191 @@
+package erasure
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/patch"
+	"github.com/kuberewind/kuberewind/sink/postgres"
+)
+
+// A rewritten is a delta as it is without the value.
+type rewritten struct {
+	postgres.ErasedDelta
+	observed             time.Time
+	patch, object, exact []byte
+}
+
+// A delta is one on record.
+type delta struct {
+	seq                          int64
+	observed                     time.Time
+	kind                         int16
+	rv                           string
+	digest, patch, object, exact []byte
+}
+
+// typeDeleted is what ends a life, in deltas_data.
+const typeDeleted = 3
+
+// rowsAtOnce bounds what of a life is held: versions of one object are up to a megabyte or two.
+const rowsAtOnce = 64
+
+// life folds one life twice, with and without the value, and has the rows changed that are not the same.
+func (e *erasing) life(ctx context.Context, db querier, id int64, change func(context.Context, *rewritten) error) error {
+	object := Object{}
+	var group string
+	err := db.QueryRow(ctx, `
+		SELECT s.resource, s.api_group, l.namespace, l.name, l.uid FROM kuberewind.lives l JOIN kuberewind.streams s ON s.cluster = l.cluster AND s.stream = l.stream
+		WHERE l.cluster = $1 AND l.object_id = $2`, e.options.Cluster, id).Scan(&object.Resource, &group, &object.Namespace, &object.Name, &object.UID)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return fmt.Errorf("there is no life of object %d; replay verify says more", id)
+	}
+	if err != nil {
+		return err
+	}
+	if group != "" {
+		object.Resource += "." + group
+	}
+	w := folding{value: e.value}
+	var last int16
+	for after := id - 1; ; {
+		rows, err := e.rows(ctx, db, id, after)
+		if err != nil {
+			return err
+		}
+		if len(rows) == 0 {
+			break
+		}
+		for i := range rows {
+			d := &rows[i]
+			after, last = d.seq, d.kind
+			changed, err := w.row(d)
+			if err != nil {
+				return fmt.Errorf("seq %d of %s %s/%s: %w; replay verify says more", d.seq, object.Resource, object.Namespace, object.Name, err)
+			}
+			if changed == nil {
+				continue
+			}
+			if err := change(ctx, changed); err != nil {
+				return err
+			}
+			e.note(&object, changed)
+		}
+	}
+	if object.Deltas == 0 {
+		return nil
+	}
+	if last != typeDeleted && !bytes.Equal(w.before, w.clean) {
+		object.Holds = true
+		object.Paths = places(w.before, w.clean)
+	}
+	e.report.Objects = append(e.report.Objects, object)
+	return nil
+}
+
+func (e *erasing) note(object *Object, w *rewritten) {
+	object.Deltas++
+	e.report.Deltas++
+	e.days[dayOf(w.observed)] = true
+	if e.first == 0 || w.Seq < e.first {
+		e.first = w.Seq
+	}
+}
+
+func (e *erasing) rows(ctx context.Context, db querier, id, after int64) ([]delta, error) {
+	rows, err := db.Query(ctx, `
+		SELECT seq, observed_at, type, rv, digest, patch::text, object::text, exact FROM kuberewind.deltas_data
+		WHERE cluster = $1 AND object_id = $2 AND seq > $3 ORDER BY seq LIMIT `+strconv.Itoa(rowsAtOnce), e.options.Cluster, id, after)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (d delta, err error) {
+		return d, row.Scan(&d.seq, &d.observed, &d.kind, &d.rv, &d.digest, &d.patch, &d.object, &d.exact)
+	})
+}
+
+// A folding is one life, up to a row.
+type folding struct {
+	value         *value
+	before, clean patch.Doc // the version on record, and without the value
+}
+
+// row goes one row further; nil says that it stays as it is.
+func (f *folding) row(d *delta) (*rewritten, error) {
+	doc, err := history.Step(f.before, d.rv, d.patch, d.object, d.exact, d.digest)
+	if err != nil {
+		return nil, err
+	}
+	clean, err := f.value.erased(doc)
+	if err != nil {
+		return nil, err
+	}
+	base, cleanBase := f.before, f.clean
+	f.before, f.clean = doc, clean
+	patched := d.patch != nil && (!bytes.Equal(base, cleanBase) || base == nil && f.value.suspected(d.patch))
+	if bytes.Equal(doc, clean) && !patched {
+		return nil, nil
+	}
+	w := &rewritten{ErasedDelta: postgres.ErasedDelta{Seq: d.seq, After: patch.Digest(clean)}, observed: d.observed, patch: d.patch, object: d.object, exact: d.exact}
+	copy(w.Before[:], d.digest)
+	whole := d.object != nil
+	if d.patch != nil {
+		if w.patch, whole, err = f.patch(d, cleanBase, whole); err != nil {
+			return nil, err
+		}
+	}
+	if whole {
+		w.object, w.exact = keyframe(clean)
+	}
+	return w, nil
+}
+
+// patch gives the patch between two versions without the value, and whether the whole object has to stand beside it.
+func (f *folding) patch(d *delta, base patch.Doc, whole bool) ([]byte, bool, error) {
+	if base == nil {
+		// A keyframe whose version before was dropped.
+		text, err := f.value.operations(d.patch)
+		return text, whole, err
+	}
+	text, err := patch.Diff(history.Rebased(base, d.rv), f.clean)
+	if err != nil {
+		return nil, false, err
+	}
+	safe, replaced := patch.SafeForSQL(text)
+	if safe[0] != '[' {
+		return nil, true, nil // too large for jsonb
+	}
+	return safe, whole || replaced, nil
+}
+
+// keyframe gives the columns of a keyframe.
+func keyframe(doc patch.Doc) (object, exact []byte) {
+	object, changed := patch.SafeForSQL(doc)
+	if changed {
+		return object, doc
+	}
+	return object, nil
+}
+
+// maxPlaces bounds what is told of one object.
+const maxPlaces = 10
+
+// places says where two versions differ.
+func places(from, to patch.Doc) []string {
+	change, err := patch.Diff(from, to)
+	if err != nil {
+		return nil
+	}
+	paths := pathsOf(change)
+	slices.Sort(paths)
+	paths = slices.Compact(paths)
+	return paths[:min(len(paths), maxPlaces)]
+}

@@ -1,0 +1,159 @@
+package erasure
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/kuberewind/kuberewind/patch"
+)
+
+// scan finds the lives of which a row may hold the value, among those after what was scanned before.
+func (e *erasing) scan(ctx context.Context, db querier) error {
+	var last int64
+	if err := db.QueryRow(ctx, `SELECT seq FROM kuberewind.heads WHERE cluster = $1`, e.options.Cluster).Scan(&last); err != nil {
+		return err
+	}
+	rows, err := db.Query(ctx, `SELECT first_at, last_at FROM kuberewind.days WHERE cluster = $1 AND last_seq > $2 ORDER BY day`, e.options.Cluster, e.scanned)
+	if err != nil {
+		return err
+	}
+	type day struct{ first, last time.Time }
+	days, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (d day, err error) { return d, row.Scan(&d.first, &d.last) })
+	if err != nil {
+		return err
+	}
+	for _, d := range days {
+		if err := e.scanDay(ctx, db, d.first, d.last, last); err != nil {
+			return err
+		}
+	}
+	e.scanned = last
+	return e.named(ctx, db)
+}
+
+func (e *erasing) scanDay(ctx context.Context, db querier, first, last time.Time, to int64) error {
+	rows, err := db.Query(ctx, `
+		SELECT DISTINCT d.object_id FROM kuberewind.deltas_data d
+		JOIN kuberewind.streams s ON s.cluster = d.cluster AND s.stream = d.stream
+		JOIN kuberewind.lives l ON l.cluster = d.cluster AND l.object_id = d.object_id
+		WHERE d.cluster = $1 AND d.observed_at BETWEEN $2 AND $3 AND d.seq > $4 AND d.seq <= $5
+		  AND ($6::text IS NULL OR s.resource = $6) AND ($7::text IS NULL OR s.api_group = $7)
+		  AND ($8::text IS NULL OR l.namespace = $8) AND ($9::text IS NULL OR l.name = $9)
+		  AND EXISTS (SELECT FROM unnest($10::text[]) run WHERE strpos(d.patch::text, run) > 0 OR strpos(d.object::text, run) > 0 OR position(convert_to(run, 'UTF8') IN d.exact) > 0)`,
+		e.options.Cluster, first, last, e.scanned, to, e.scope.resource, e.scope.group, e.scope.namespace, e.scope.name, e.runs())
+	if err != nil {
+		return err
+	}
+	ids, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+	for _, id := range ids {
+		e.objects[id] = true
+	}
+	return err
+}
+
+func (e *erasing) runs() []string {
+	texts := make([]string, len(e.value.runs))
+	for i, run := range e.value.runs {
+		texts[i] = string(run)
+	}
+	return texts
+}
+
+// named counts what keeps the value in its name.
+func (e *erasing) named(ctx context.Context, db querier) error {
+	return db.QueryRow(ctx, `
+		SELECT count(*) FROM kuberewind.lives WHERE cluster = $1 AND (strpos(name, $2) > 0 OR strpos(namespace, $2) > 0)`,
+		e.options.Cluster, string(e.options.Value)).Scan(&e.report.Named)
+}
+
+// checkpoints drops those that hold what was changed, with all after it. They are derived; the recorder makes new ones.
+func (e *erasing) checkpoints(ctx context.Context, db querier) error {
+	if e.first == 0 {
+		return nil
+	}
+	if e.options.DryRun {
+		return db.QueryRow(ctx, `SELECT count(*) FROM kuberewind.checkpoints WHERE cluster = $1 AND checkpoint >= $2`, e.options.Cluster, e.first).Scan(&e.report.Checkpoints)
+	}
+	if _, err := db.Exec(ctx, `DELETE FROM kuberewind.checkpoint_blocks WHERE cluster = $1 AND checkpoint >= $2`, e.options.Cluster, e.first); err != nil {
+		return err
+	}
+	tag, err := db.Exec(ctx, `DELETE FROM kuberewind.checkpoints WHERE cluster = $1 AND checkpoint >= $2`, e.options.Cluster, e.first)
+	e.report.Checkpoints = tag.RowsAffected()
+	return err
+}
+
+type document struct {
+	digest  []byte
+	content []byte
+}
+
+// documents erases from what the server said of itself.
+func (e *erasing) documents(ctx context.Context, db querier) error {
+	if !e.everything() {
+		return nil
+	}
+	rows, err := db.Query(ctx, `
+		SELECT digest, content::text FROM kuberewind.documents
+		WHERE cluster = $1 AND EXISTS (SELECT FROM unnest($2::text[]) run WHERE strpos(content::text, run) > 0)`, e.options.Cluster, e.runs())
+	if err != nil {
+		return err
+	}
+	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (d document, err error) { return d, row.Scan(&d.digest, &d.content) })
+	if err != nil {
+		return err
+	}
+	for _, d := range found {
+		if err := e.document(ctx, db, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *erasing) document(ctx context.Context, db querier, d document) error {
+	canonical, err := patch.Canonical(d.content)
+	if err != nil {
+		return err
+	}
+	clean, err := e.value.everywhere(canonical)
+	if err != nil || string(clean) == string(canonical) {
+		return err
+	}
+	e.report.Documents++
+	if e.options.DryRun {
+		return nil
+	}
+	digest := sha256.Sum256(clean)
+	for _, statement := range []struct {
+		sql  string
+		args []any
+	}{
+		{`INSERT INTO kuberewind.documents (cluster, digest, content) VALUES ($1, $2, $3::text::json) ON CONFLICT DO NOTHING`, []any{e.options.Cluster, digest[:], string(clean)}},
+		{`UPDATE kuberewind.server_data SET digest = $2 WHERE cluster = $1 AND digest = $3`, []any{e.options.Cluster, digest[:], d.digest}},
+		{`DELETE FROM kuberewind.documents WHERE cluster = $1 AND digest = $2`, []any{e.options.Cluster, d.digest}},
+	} {
+		if _, err := db.Exec(ctx, statement.sql, statement.args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pathsOf gives where a patch changes something.
+func pathsOf(change []byte) []string {
+	var operations []struct {
+		Path string `json:"path"`
+	}
+	if err := json.Unmarshal(change, &operations); err != nil {
+		return nil
+	}
+	paths := make([]string, len(operations))
+	for i, o := range operations {
+		paths[i] = o.Path
+	}
+	return paths
+}
