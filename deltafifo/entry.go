@@ -59,6 +59,7 @@ const (
 	Interrupted MarkerKind = "interrupted" // the stream cannot proceed
 	Resumed     MarkerKind = "resumed"     // it proceeds, and nothing was missed
 	Replaced    MarkerKind = "replaced"    // a list has come to its end: the stream is whole again
+	Compared    MarkerKind = "compared"    // every object was compared with what is served under the schema in Detail
 )
 
 // Marker is a fact about a stream rather than about an object.

@@ -62,6 +62,26 @@ func (c *Client) Documents(ctx context.Context, have map[string]string) ([]Docum
 	return documents, errors.Join(append(errs, err)...)
 }
 
+// ServerVersion is the release of the API server, such as v1.36.2.
+func (c *Client) ServerVersion(ctx context.Context) (string, error) {
+	body, err := c.raw(ctx, "/version", acceptJSON)
+	if err != nil {
+		return "", err
+	}
+	return ParseVersion(body)
+}
+
+// ParseVersion reads the release of the API server from its document at /version.
+func ParseVersion(document []byte) (string, error) {
+	var v struct {
+		GitVersion string `json:"gitVersion"`
+	}
+	if err := json.Unmarshal(document, &v); err != nil {
+		return "", fmt.Errorf("/version: %w", err)
+	}
+	return v.GitVersion, nil
+}
+
 // ownHash hashes a document's canonical form: replicas may space and order it otherwise.
 func ownHash(path string, body []byte, have map[string]string) (Document, error) {
 	canonical, err := patch.Canonical(body)

@@ -4,6 +4,10 @@ CREATE OR REPLACE FUNCTION kuberewind.schema_version() RETURNS integer LANGUAGE 
 
 COMMENT ON SCHEMA kuberewind IS 'Every change of every object of the recorded Kubernetes clusters. Read the views deltas, changes, objects, gaps, pauses, prunes, erasures, coverage and server, and call the functions object_at, snapshot_at and history; \d+ and \df+ explain them.';
 
+-- What the server makes of a stored object can change though the object does not: a default of its definition, a conversion, another release of the server.
+ALTER TABLE kuberewind.streams ADD COLUMN schema text NOT NULL DEFAULT '';
+COMMENT ON COLUMN kuberewind.streams.schema IS 'Under which schema its objects were last compared with what the server serves: API version, digest of the definition, release of the server. '''' where that is not known. When it changes, they are compared again (source schema).';
+
 CREATE TABLE kuberewind.erasures_data (
     cluster     integer     NOT NULL,
     erasure     bigint      NOT NULL,

@@ -118,6 +118,9 @@ func TestAStreamGoesOnWhereTheSpoolEnds(t *testing.T) {
 		"a list that is complete": {[]deltafifo.Entry{
 			{Source: deltafifo.SourceList, Delta: cache.Delta{Type: cache.Sync}}, {Marker: &deltafifo.Marker{Kind: deltafifo.Replaced}, Position: "9"},
 		}, start{position: "9", cause: reflector.CauseFirstList}},
+		"what was compared is no list": {[]deltafifo.Entry{
+			{Position: "5"}, {Source: deltafifo.SourceSchema, Delta: cache.Delta{Type: cache.Sync}}, {Marker: &deltafifo.Marker{Kind: deltafifo.Compared}},
+		}, start{position: "5", cause: reflector.CauseFirstList}},
 	} {
 		s, _ := spooledWidgets(t)
 		s.left = &leftover{}

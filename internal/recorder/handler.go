@@ -22,6 +22,7 @@ type handler struct {
 // Added implements kube.Handler.
 func (h *handler) Added(ctx context.Context, resource kube.Resource, since string) error {
 	h.noteChange()
+	h.schemas.defined(resource)
 	if !h.filter.Resource(resource.GroupResource()) {
 		h.log.Debug("resource left out by the filter", "resource", resource.String())
 		return nil
@@ -32,6 +33,7 @@ func (h *handler) Added(ctx context.Context, resource kube.Resource, since strin
 // Changed implements kube.Handler: the stream goes on in the new version where it was.
 func (h *handler) Changed(ctx context.Context, before, after kube.Resource) error {
 	h.noteChange()
+	h.schemas.defined(after)
 	if before.Version == after.Version || !h.filter.Resource(after.GroupResource()) {
 		return nil
 	}

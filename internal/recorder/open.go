@@ -73,6 +73,10 @@ func (r *Recorder) connect(ctx context.Context) (name, uid string, err error) {
 	if err != nil {
 		return "", "", withCause(ctx, err)
 	}
+	// Before any stream is opened: what is listed first is listed under this release.
+	if r.schemas.server, err = r.client.ServerVersion(ctx); err != nil {
+		return "", "", withCause(ctx, err)
+	}
 	name = r.cfg.ClusterName
 	if name == "" {
 		name = found.Cluster

@@ -183,6 +183,7 @@ var markerKinds = map[deltafifo.MarkerKind]postgres.ItemKind{
 	deltafifo.Interrupted: postgres.Interrupted,
 	deltafifo.Resumed:     postgres.Resumed,
 	deltafifo.Replaced:    postgres.Replaced,
+	deltafifo.Compared:    postgres.Compared,
 }
 
 func (s *stream) mark(item *postgres.Item, m *deltafifo.Marker, occurrence *occurrence) {

@@ -50,6 +50,7 @@ type Recorder struct {
 	http         *telemetry.Server // nil where nothing is to be served
 	// revisions is what the streams know of each other's.
 	revisions *revisions
+	schemas   *schemas
 	started   time.Time
 	now       func() time.Time // the clock of the record
 	// clusterName is the one under which the cluster is on record.
@@ -71,7 +72,10 @@ type Recorder struct {
 // Run records until ctx ends, then writes what is queued, within the drain timeout, and returns nil. It returns an
 // EnvironmentError where it could not begin, and postgres.ErrFenced where another recorder has taken over.
 func Run(ctx context.Context, cfg config.Config, log *slog.Logger) (err error) {
-	r := &Recorder{cfg: cfg, log: log, gate: newGate(cfg.ListConcurrency), revisions: newRevisions(), streams: map[schema.GroupResource]*stream{}, unopened: map[string]error{}, resourcesChanged: make(chan struct{}, 1)}
+	r := &Recorder{
+		cfg: cfg, log: log, gate: newGate(cfg.ListConcurrency), revisions: newRevisions(), schemas: newSchemas(),
+		streams: map[schema.GroupResource]*stream{}, unopened: map[string]error{}, resourcesChanged: make(chan struct{}, 1),
+	}
 	defer func() { err = errors.Join(err, r.close()) }()
 	if err := r.open(ctx); err != nil {
 		if ctx.Err() != nil {
@@ -115,6 +119,7 @@ func (r *Recorder) run(ctx context.Context) error {
 	g.Go(func() error { return r.followServer(ctx) })
 	g.Go(func() error { return r.makeCheckpoints(ctx) })
 	g.Go(func() error { return r.sweep(ctx) })
+	g.Go(func() error { return r.compareContents(ctx) })
 	if r.http != nil {
 		g.Go(func() error {
 			err := r.http.Serve(ctx)

@@ -54,6 +54,9 @@ func (r *Recorder) recordServer(ctx context.Context, have map[string]string) err
 			return err
 		}
 		have[d.Path] = d.Hash
+		if d.Path == "/version" {
+			r.schemas.release(d.Body)
+		}
 	}
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -232,6 +233,7 @@ func (l *leftover) take(s *stream, e *deltafifo.Entry) {
 				l.listCause = l.interrupted
 			}
 		}
+	case m.Kind == deltafifo.Compared:
 	case m.Kind == deltafifo.Interrupted:
 		l.interrupted = m.Cause
 	default:
@@ -243,7 +245,7 @@ func (l *leftover) take(s *stream, e *deltafifo.Entry) {
 }
 
 func fromList(e *deltafifo.Entry) bool {
-	return e.Delta.Type != "" && e.Source != deltafifo.SourceWatch && e.Source != deltafifo.SourceResync
+	return e.Delta.Type != "" && slices.Contains([]deltafifo.Source{deltafifo.SourceList, deltafifo.SourceRelist, deltafifo.SourceInferred}, e.Source)
 }
 
 // move is where a watch can go on. Several deletes can share the resource version of the last event, and not all of them may be in the

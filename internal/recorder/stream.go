@@ -52,6 +52,7 @@ type stream struct {
 
 // streamRun is one reflector and the FIFO that it feeds.
 type streamRun struct {
+	served    kube.Resource // as it is asked for
 	fifo      *deltafifo.FIFO
 	reflector *reflector.Reflector
 	listing   atomic.Bool // since a list was begun that has not come to its end
@@ -117,7 +118,7 @@ func (r *Recorder) dormantStream(record *postgres.Stream) *stream {
 func (r *Recorder) register(ctx context.Context, resource kube.Resource, rules filter.Resource, since string) (*postgres.Stream, error) {
 	return r.sink.Stream(ctx, postgres.StreamSpec{
 		Group: resource.Group, Resource: resource.Name, Version: resource.Version, Kind: resource.Kind,
-		Namespaced: resource.Namespaced, Filter: rules.String(), StartRV: since,
+		Namespaced: resource.Namespaced, Filter: rules.String(), Schema: r.schemas.of(resource), StartRV: since,
 	})
 }
 
@@ -129,7 +130,7 @@ func (r *Recorder) launch(ctx context.Context, s *stream, resource kube.Resource
 		before.halt()
 	}
 	from := s.start(before)
-	run := &streamRun{gone: make(chan struct{}), done: make(chan struct{})}
+	run := &streamRun{served: resource, gone: make(chan struct{}), done: make(chan struct{})}
 	run.fifo = r.queue.FIFO(deltafifo.FIFOOptions{
 		Stream: s, Name: resource.String(), KnownObjects: s.record.Known(),
 		Attach:      s.exclusions.attach,

@@ -23,7 +23,9 @@ func (st *Stream) recorded(v *version) bool {
 	return v.kind == typeDeleted && v.rv != "" && notAfter(v.rv, st.work.lastRV)
 }
 
-func fromList(source string) bool { return source == SourceList || source == SourceRelist }
+func fromList(source string) bool {
+	return source == SourceList || source == SourceRelist || source == SourceSchema
+}
 
 // notAfter reports whether a is the same resource version as b, or, where both can be compared, an earlier one (I4).
 func notAfter(a, b string) bool {

@@ -70,6 +70,9 @@ func (e *encoder) item(b *Batch, st *Stream, it *Item) error {
 		e.resumed(b, st, it)
 	case Replaced:
 		e.replaced(b, st, it)
+	case Compared:
+		st.work.schema = clean(it.Marker.Detail)
+		b.touch(st)
 	case Excluded, Unexcluded:
 		e.exclude(b, st, it)
 	default:

@@ -27,6 +27,8 @@ const (
 	Excluded
 	// Unexcluded takes that back: the life has ended (UID).
 	Unexcluded
+	// Compared says that every living object was held against what the server serves under a schema, Marker.Detail, and that the differences are on record.
+	Compared
 )
 
 // Types of deltas, as in client-go.
@@ -93,7 +95,7 @@ type Object interface {
 const (
 	typeAdded, typeUpdated, typeDeleted, typeSync = 1, 2, 3, 4
 
-	sourceResync, sourceInferred = 4, 6
+	sourceResync, sourceSchema, sourceInferred = 4, 5, 6
 )
 
 func typeNumber(t string) (int16, bool) {
@@ -121,7 +123,7 @@ func sourceNumber(s string) (int16, bool) {
 	case SourceResync:
 		return sourceResync, true
 	case SourceSchema:
-		return 5, true
+		return sourceSchema, true
 	case SourceInferred:
 		return sourceInferred, true
 	}

@@ -12,8 +12,9 @@ type streamState struct {
 	stateSince   int64
 	detail       string
 	filter       string
-	gap          *gap // the open one
-	inherited    bool // the gap was opened by a recorder before this one
+	schema       string // see Stream.Schema
+	gap          *gap   // the open one
+	inherited    bool   // the gap was opened by a recorder before this one
 }
 
 // States of a stream.
@@ -60,10 +61,10 @@ func (e *encoder) bookmark(b *Batch, st *Stream, rv string) {
 	b.touch(st)
 }
 
-// begun notes that a list has changed what is recorded. I3: until its end the stream cannot be resumed from its position, since a
+// begun notes that a list has changed what is recorded, other than by what one resource version now looks like. I3: until its end the stream cannot be resumed from its position, since a
 // watch from there gives versions from before the list, which would come too late for the objects that the list has shown.
 func (e *encoder) begun(b *Batch, st *Stream, source string) {
-	if st.work.synced && source != SourceWatch && source != SourceResync {
+	if st.work.synced && source != SourceWatch && source != SourceResync && source != SourceSchema {
 		st.work.synced = false
 		b.touch(st)
 	}

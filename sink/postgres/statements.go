@@ -56,24 +56,24 @@ func (s *Sink) queueStreams(batch *pgx.Batch, b *Batch) {
 	ids, lastSeqs := make([]int32, n), make([]int64, n)
 	positions, lastRVs := make([]*string, n), make([]*string, n)
 	synced, bookmarks := make([]bool, n), make([]bool, n)
-	states, details, filters := make([]string, n), make([]string, n), make([]string, n)
+	states, details, filters, schemas := make([]string, n), make([]string, n), make([]string, n), make([]string, n)
 	since, positioned := make([]time.Time, n), make([]time.Time, n)
 	for i := range b.streams {
 		w := &b.streams[i].state
 		ids[i], lastSeqs[i] = b.streams[i].id, w.lastSeq
 		positions[i], lastRVs[i] = nullable(clean(w.position)), nullable(clean(w.lastRV))
 		synced[i], bookmarks[i] = w.synced, w.bookmarks
-		states[i], details[i], filters[i] = w.state, w.detail, w.filter
+		states[i], details[i], filters[i], schemas[i] = w.state, w.detail, w.filter, w.schema
 		since[i], positioned[i] = micros(w.stateSince), micros(w.positionedAt)
 	}
 	batch.Queue(`
 		UPDATE kuberewind.streams s
 		SET position = n.position, last_rv = n.last_rv, last_seq = n.last_seq, synced = n.synced, bookmarks = n.bookmarks,
-			state = n.state, detail = n.detail, filter = n.filter, state_since = n.state_since, positioned_at = n.positioned_at
-		FROM unnest($2::int[], $3::text[], $4::text[], $5::bigint[], $6::bool[], $7::bool[], $8::text[], $9::text[], $10::text[], $11::timestamptz[], $12::timestamptz[])
-			AS n (stream, position, last_rv, last_seq, synced, bookmarks, state, detail, filter, state_since, positioned_at)
+			state = n.state, detail = n.detail, filter = n.filter, schema = n.schema, state_since = n.state_since, positioned_at = n.positioned_at
+		FROM unnest($2::int[], $3::text[], $4::text[], $5::bigint[], $6::bool[], $7::bool[], $8::text[], $9::text[], $10::text[], $11::timestamptz[], $12::timestamptz[], $13::text[])
+			AS n (stream, position, last_rv, last_seq, synced, bookmarks, state, detail, filter, state_since, positioned_at, schema)
 		WHERE s.cluster = $1 AND s.stream = n.stream`,
-		s.info.Cluster, ids, positions, lastRVs, lastSeqs, synced, bookmarks, states, details, filters, since, positioned)
+		s.info.Cluster, ids, positions, lastRVs, lastSeqs, synced, bookmarks, states, details, filters, since, positioned, schemas)
 }
 
 func (s *Sink) queueGap(batch *pgx.Batch, g *gapChange) {

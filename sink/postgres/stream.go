@@ -22,6 +22,9 @@ type StreamSpec struct {
 	Namespaced bool
 	Filter     string // "" for none; see Stream.FilterChanged
 
+	// Schema is what decides the content of the objects of a new stream at a resource version; see Stream.Schema.
+	Schema string
+
 	// StartRV is the resource version from which a new stream is complete with no list, because nothing of it can be older:
 	// that of the CRD whose instances it follows. It means nothing for a stream that was recorded before.
 	StartRV string
@@ -94,6 +97,9 @@ func (st *Stream) FilterChanged() bool {
 	defer st.mu.RUnlock()
 	return st.published.position != "" && st.published.filter != st.spec.Filter
 }
+
+// Schema is that under which all living objects were last compared with what the server serves, "" if that is not known. See Compared.
+func (st *Stream) Schema() string { return st.state().schema }
 
 // Excluded reports whether a label filter leaves out the object with this UID, as decided when it was first seen.
 func (st *Stream) Excluded(uid types.UID) bool {
@@ -228,11 +234,11 @@ func (s *Sink) findStream(ctx context.Context, st *Stream) error {
 	var positionedAt, stateSince time.Time
 	w := &st.work
 	err := s.pool.QueryRow(ctx, `
-		SELECT stream, position, last_rv, last_seq, synced, bookmarks, positioned_at, state, state_since, detail, filter, synced AND last_seq = 0
+		SELECT stream, position, last_rv, last_seq, synced, bookmarks, positioned_at, state, state_since, detail, filter, schema, synced AND last_seq = 0
 			AND NOT EXISTS (SELECT FROM kuberewind.gaps_data g WHERE g.cluster = s.cluster AND g.stream = s.stream)
 		FROM kuberewind.streams s WHERE cluster = $1 AND api_group = $2 AND resource = $3 AND scope = $4`,
 		s.info.Cluster, st.spec.Group, st.spec.Resource, st.spec.Scope,
-	).Scan(&st.id, &position, &lastRV, &w.lastSeq, &w.synced, &w.bookmarks, &positionedAt, &w.state, &stateSince, &w.detail, &w.filter, &st.empty)
+	).Scan(&st.id, &position, &lastRV, &w.lastSeq, &w.synced, &w.bookmarks, &positionedAt, &w.state, &stateSince, &w.detail, &w.filter, &w.schema, &st.empty)
 	if err != nil {
 		return err
 	}
@@ -256,20 +262,20 @@ func (s *Sink) registerStream(ctx context.Context, st *Stream) error {
 	defer s.registering.Unlock()
 	now := s.now()
 	w := &st.work
-	*w = streamState{state: stateListing, stateSince: now.UnixMicro(), positionedAt: now.UnixMicro(), filter: st.spec.Filter}
+	*w = streamState{state: stateListing, stateSince: now.UnixMicro(), positionedAt: now.UnixMicro(), filter: st.spec.Filter, schema: clean(st.spec.Schema)}
 	if st.spec.StartRV != "" {
 		w.state, w.synced, w.position, w.lastRV = stateLive, true, st.spec.StartRV, st.spec.StartRV
 		st.empty = true
 	}
 	err := s.pool.QueryRow(ctx, `
 		INSERT INTO kuberewind.streams (cluster, stream, api_group, resource, scope, version, kind, namespaced, started_at,
-			state, state_since, detail, filter, position, last_rv, last_seq, synced, bookmarks, positioned_at)
+			state, state_since, detail, filter, position, last_rv, last_seq, synced, bookmarks, positioned_at, schema)
 		SELECT h.cluster, (SELECT coalesce(max(stream), 0) + 1 FROM kuberewind.streams WHERE cluster = h.cluster), $3, $4, $5, $6, $7, $8, $9,
-			$10, $9, '', $11, $12, $12, 0, $13, false, $9
+			$10, $9, '', $11, $12, $12, 0, $13, false, $9, $14
 		FROM kuberewind.heads h WHERE h.cluster = $1 AND h.epoch = $2
 		RETURNING stream`,
 		s.info.Cluster, s.info.Epoch, st.spec.Group, st.spec.Resource, st.spec.Scope, st.spec.Version, st.spec.Kind, st.spec.Namespaced, now,
-		w.state, w.filter, nullable(w.position), w.synced,
+		w.state, w.filter, nullable(w.position), w.synced, w.schema,
 	).Scan(&st.id)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return s.fenced(ctx)

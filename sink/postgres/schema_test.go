@@ -1,0 +1,35 @@
+package postgres
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestOtherContentAtTheSameResourceVersionIsRecordedOnceAndBlamedOnNobody(t *testing.T) {
+	r := record(t, newDatabase(t))
+	pods := r.pods()
+	r.commit(replacedBy(pods, causeFirstList, "10"))
+	uid := newUID()
+	r.commit(watched(pods, Added, made(t, "a", "x", uid, "11", `1`)))
+	other := made(t, "a", "x", uid, "11", `2`)
+	other.manager = "kubectl"
+	r.commit(listed(pods, SourceSchema, other), Item{Stream: pods.ID(), Kind: Compared, Marker: Marker{Detail: "v1 abc"}})
+	r.commit(listed(pods, SourceSchema, other))
+	require.Len(t, r.history(), 2)
+	require.Equal(t, "4 5 t", one[string](t, r.db, `SELECT concat_ws(' ', type, source, manager IS NULL) FROM kuberewind.deltas_data WHERE seq = 2`))
+	require.Equal(t, "10", pods.Position(), "the watch goes on where it was")
+	require.Equal(t, "v1 abc", pods.Schema())
+	r.verify()
+
+	r.reopen()
+	pods = r.pods()
+	require.Equal(t, []string{"v1 abc", "10"}, []string{pods.Schema(), pods.Position()})
+}
+
+func TestANewStreamBeginsUnderItsSchema(t *testing.T) {
+	r := record(t, newDatabase(t))
+	require.Equal(t, "v1 abc", r.stream(StreamSpec{Resource: "pods", Kind: "Pod", Schema: "v1 abc"}).Schema())
+	r.reopen()
+	require.Equal(t, "v1 abc", r.stream(StreamSpec{Resource: "pods", Kind: "Pod", Schema: "v1 def"}).Schema(), "what is on record was compared under that one")
+}
