@@ -68,6 +68,23 @@ bench-replay: setup ## Measure replay on 300,000 and 3,000,000 deltas against fu
 load: setup control-plane ## Measure a recorder under load: rows/s, CPU and memory
 	@$(GO) test -count 1 -timeout 20m -run TestLoad -v ./test/system -args -load
 
+.PHONY: chaos
+chaos: setup control-plane ## Break things for a minute: each quick kind of fault once, and print a table (part of test)
+	@$(GO) test -count 1 -timeout 10m -run TestCampaign -v ./test/chaos -args $(if $(SEED),-seed $(SEED))
+
+# How long, how many revisions and rounds of faults at least, which kinds of faults, how often etcd is compacted.
+FOR       ?= 0s
+REVISIONS ?= 0
+ROUNDS    ?= 0
+FAULTS    ?= all
+COMPACT   ?= 1m
+RATE      ?= 100
+
+.PHONY: soak
+soak: setup control-plane ## Break things for as long as asked: FOR=60m REVISIONS=200000 [SEED=] [FAULTS=kind,kind] [ROUNDS=] [COMPACT=1m] [RATE=100]
+	@$(GO) test -count 1 -timeout 24h -run TestCampaign -v ./test/chaos -args -for $(FOR) -revisions $(REVISIONS) -rounds $(ROUNDS) \
+		-faults $(FAULTS) -compact $(COMPACT) -rate $(RATE) $(if $(SEED),-seed $(SEED))
+
 .PHONY: generate
 generate: ## Write the generated parts of the documentation again
 	@$(GO) run ./hack/docs

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 )
@@ -100,6 +101,40 @@ func (e *Etcd) Compact(ctx context.Context, revision int64) error {
 		return err
 	})
 	return e.wrap("compacting", err)
+}
+
+// Compacted returns the oldest revision that can be read: that of the last compaction, 1 if there was none. It is known not to be
+// older than another one.
+func (e *Etcd) Compacted(ctx context.Context, known int64) (int64, error) {
+	known = max(known, 1)
+	err := e.use(ctx, func(client *clientv3.Client) error {
+		readable := func(revision int64) (bool, int64, error) {
+			response, err := client.Get(ctx, "/", clientv3.WithCountOnly(), clientv3.WithRev(revision))
+			if errors.Is(err, rpctypes.ErrCompacted) {
+				return false, 0, nil
+			}
+			if err != nil {
+				return false, 0, err
+			}
+			return true, response.Header.Revision, nil
+		}
+		if ok, _, err := readable(known); ok || err != nil {
+			return err
+		}
+		_, current, err := readable(0)
+		for gone := known; err == nil && gone+1 < current; {
+			var ok bool
+			middle := gone + (current-gone)/2
+			if ok, _, err = readable(middle); ok {
+				current = middle
+			} else {
+				gone = middle
+			}
+		}
+		known = current
+		return err
+	})
+	return known, e.wrap("reading the compacted revision of", err)
 }
 
 // use runs do with a client of its own: one that lives on would need seconds to find etcd again after each fault.

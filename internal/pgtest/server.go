@@ -32,9 +32,10 @@ type Server struct {
 
 // local is a server that this process started.
 type local struct {
-	root     string // the directory that the watchdog removes
-	watchdog *watchdog
-	held     *embedded.Server // nil while it is stopped
+	root      string // the directory that the watchdog removes
+	diskBytes int64  // size of its file system, 0 for that of the system
+	watchdog  *watchdog
+	held      *embedded.Server // nil while it is stopped
 }
 
 func (l *local) dataDir() string { return filepath.Join(l.root, "postgres") }
@@ -78,8 +79,8 @@ func startLocal(ctx context.Context, diskBytes int64) (*Server, error) {
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(root))
 	}
-	l := &local{root: root, watchdog: watchdog}
-	if err := l.open(ctx, diskBytes); err != nil {
+	l := &local{root: root, diskBytes: diskBytes, watchdog: watchdog}
+	if err := l.open(ctx); err != nil {
 		return nil, errors.Join(err, l.close(ctx))
 	}
 	s, err := newServer(l.held.URL())
@@ -90,12 +91,12 @@ func startLocal(ctx context.Context, diskBytes int64) (*Server, error) {
 	return s, nil
 }
 
-func (l *local) open(ctx context.Context, diskBytes int64) (err error) {
+func (l *local) open(ctx context.Context) (err error) {
 	if err := os.Chmod(l.root, 0o711); err != nil { // as root, the server runs under another account
 		return fmt.Errorf("make a directory for PostgreSQL: %w", err)
 	}
-	if diskBytes != 0 {
-		if err := mountDisk(ctx, l.dataDir(), diskBytes); err != nil {
+	if l.diskBytes != 0 {
+		if err := mountDisk(ctx, l.dataDir(), l.diskBytes); err != nil {
 			return err
 		}
 	}
@@ -189,6 +190,9 @@ func (s *Server) Start(t testing.TB) { t.Helper(); s.private(t, (*local).start) 
 
 // Restart stops the server and starts it again.
 func (s *Server) Restart(t testing.TB) { t.Helper(); s.Stop(t); s.Start(t) }
+
+// MayMount says why no small file system can be mounted here, or nothing.
+func MayMount() (refusal string) { return mountRefusal() }
 
 // Kill ends the server as a crash does. It returns when none of its processes is left.
 func (s *Server) Kill(t testing.TB) { t.Helper(); s.private(t, (*local).kill) }

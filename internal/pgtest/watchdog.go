@@ -98,13 +98,22 @@ func mountDisk(ctx context.Context, dir string, bytes int64) error {
 
 func (l *local) filler() string { return filepath.Join(l.dataDir(), "filler") }
 
-// fill writes until nothing fits, not even a byte.
-func (l *local) fill(context.Context) error {
+// fill makes the disk no larger than what is on it, and writes until nothing fits, not even a byte.
+func (l *local) fill(ctx context.Context) error {
+	var disk syscall.Statfs_t
+	if err := syscall.Statfs(l.dataDir(), &disk); err != nil {
+		return fmt.Errorf("fill the disk: %w", err)
+	}
+	// What is written meanwhile must not make the size too small to be set.
+	const room = 1 << 20
+	if err := resizeDisk(ctx, l.dataDir(), int64(disk.Blocks-disk.Bfree)*disk.Bsize+room); err != nil {
+		return err
+	}
 	file, err := os.OpenFile(l.filler(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("fill the disk: %w", err)
 	}
-	for size := 1 << 20; size > 0; {
+	for size := room; size > 0; {
 		if _, err := file.Write(make([]byte, size)); err != nil {
 			size /= 2
 		}
@@ -112,9 +121,17 @@ func (l *local) fill(context.Context) error {
 	return file.Close()
 }
 
-func (l *local) free(context.Context) error {
+func (l *local) free(ctx context.Context) error {
 	if err := os.Remove(l.filler()); err != nil {
 		return fmt.Errorf("free the disk: %w", err)
+	}
+	return resizeDisk(ctx, l.dataDir(), l.diskBytes)
+}
+
+func resizeDisk(ctx context.Context, dir string, bytes int64) error {
+	size := "remount,size=" + strconv.FormatInt(bytes, 10)
+	if out, err := exec.CommandContext(ctx, "mount", "-o", size, dir).CombinedOutput(); err != nil {
+		return fmt.Errorf("resize the disk of PostgreSQL: %w %s", err, out)
 	}
 	return nil
 }

@@ -1,10 +1,12 @@
 package recordertest
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"testing"
 
 	"go.uber.org/goleak"
 
@@ -53,4 +55,18 @@ func (w withPrograms) Run() int {
 		return 1
 	}
 	return w.tests.Run()
+}
+
+// RunProgram runs a program to its end and returns its exit code and all that it said.
+func RunProgram(t testing.TB, name string, args ...string) (code int, said string) {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), Program(name), args...).CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatalf("run %s: %v", name, err)
+	}
+	if exit != nil {
+		code = exit.ExitCode()
+	}
+	return code, string(out)
 }

@@ -135,10 +135,12 @@ func (p *Process) AwaitReady(t testing.TB) {
 	p.Await(t, `"msg":"recording"`)
 }
 
-// Signal sends one.
-func (p *Process) Signal(t testing.TB, signal syscall.Signal) {
+// Signal sends one. It fails if the process has ended.
+func (p *Process) Signal(signal syscall.Signal) error { return p.cmd.Process.Signal(signal) }
+
+func (p *Process) mustSignal(t testing.TB, signal syscall.Signal) {
 	t.Helper()
-	if err := p.cmd.Process.Signal(signal); err != nil {
+	if err := p.Signal(signal); err != nil {
 		t.Fatalf("signal %s to recorder %d: %v", signal, p.PID(), err)
 	}
 }
@@ -146,7 +148,7 @@ func (p *Process) Signal(t testing.TB, signal syscall.Signal) {
 // Terminate sends SIGTERM, and wants a clean end.
 func (p *Process) Terminate(t testing.TB) {
 	t.Helper()
-	p.Signal(t, syscall.SIGTERM)
+	p.mustSignal(t, syscall.SIGTERM)
 	if code := p.AwaitEnd(t); code != 0 {
 		t.Fatalf("the recorder ended with %d\n%s", code, p.Log())
 	}
@@ -155,14 +157,17 @@ func (p *Process) Terminate(t testing.TB) {
 // Kill is kill -9.
 func (p *Process) Kill(t testing.TB) {
 	t.Helper()
-	p.Signal(t, syscall.SIGKILL)
+	p.mustSignal(t, syscall.SIGKILL)
 	p.AwaitEnd(t)
 }
 
 // Ended is closed when the process has ended.
 func (p *Process) Ended() <-chan struct{} { return p.ended }
 
-// AwaitEnd returns the exit code when the process has ended: -1 if a signal ended it.
+// ExitCode is that of a process that has ended: -1 if a signal ended it.
+func (p *Process) ExitCode() int { return p.cmd.ProcessState.ExitCode() }
+
+// AwaitEnd returns the exit code when the process has ended.
 func (p *Process) AwaitEnd(t testing.TB) int {
 	t.Helper()
 	select {
@@ -170,11 +175,12 @@ func (p *Process) AwaitEnd(t testing.TB) int {
 	case <-time.After(Patience):
 		t.Fatalf("the recorder did not end within %s\n%s", Patience, p.Log())
 	}
-	return p.cmd.ProcessState.ExitCode()
+	return p.ExitCode()
 }
 
-// Metric asks a recorder that listens for one of its metrics, and says whether it got an answer.
-func (p *Process) Metric(t testing.TB, name string) (float64, bool) {
+// Metrics asks a recorder that listens, and returns what each of its metrics says, by name and labels as they are written; nil if it
+// does not answer.
+func (p *Process) Metrics(t testing.TB) map[string]float64 {
 	t.Helper()
 	var listening struct{ Address string }
 	if err := json.Unmarshal([]byte(p.Await(t, "serving /metrics")), &listening); err != nil {
@@ -183,22 +189,26 @@ func (p *Process) Metric(t testing.TB, name string) (float64, bool) {
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 5 * time.Second}
 	answer, err := client.Get("http://" + listening.Address + "/metrics")
 	if err != nil {
-		return 0, false
+		return nil
 	}
 	defer func() { _ = answer.Body.Close() }() // what was read is what counts
-	text, err := io.ReadAll(answer.Body)
-	if err != nil {
-		return 0, false
-	}
-	return ParseMetric(string(text), name)
+	return ParseMetrics(answer.Body)
 }
 
-// ParseMetric finds the value of a metric that has no labels in what is served.
-func ParseMetric(text, name string) (float64, bool) {
-	_, rest, found := strings.Cut("\n"+text, "\n"+name+" ")
-	value, _, _ := strings.Cut(rest, "\n")
-	number, err := strconv.ParseFloat(value, 64)
-	return number, found && err == nil
+// ParseMetrics gives the values of what is served, by the metrics' names with their labels; nil where it could not be read.
+func ParseMetrics(served io.Reader) map[string]float64 {
+	metrics := map[string]float64{}
+	lines := bufio.NewScanner(served)
+	for lines.Scan() {
+		last := strings.LastIndexByte(lines.Text(), ' ')
+		if value, err := strconv.ParseFloat(lines.Text()[last+1:], 64); err == nil && last > 0 {
+			metrics[lines.Text()[:last]] = value
+		}
+	}
+	if lines.Err() != nil {
+		return nil
+	}
+	return metrics
 }
 
 // Eventually polls what can only be polled: another process, and its database.

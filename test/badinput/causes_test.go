@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -106,7 +107,7 @@ func TestWhatIsNoLongerLeftOutIsCaughtUpOnOrConfessed(t *testing.T) {
 func (r *recording) awaitMetric(t *testing.T, name string, want float64) {
 	t.Helper()
 	recordertest.Eventually(t.Context(), t, fmt.Sprintf("%s to be %v", name, want), func() bool {
-		value, ok := recordertest.ParseMetric(r.metrics(t), name)
+		value, ok := recordertest.ParseMetrics(strings.NewReader(r.metrics(t)))[name]
 		return ok && value >= want
 	})
 }

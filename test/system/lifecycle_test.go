@@ -328,13 +328,13 @@ func TestARecorderThatWasPausedWhileAnotherTookOverWritesNothing(t *testing.T) {
 	const rows = `SELECT type || ' ' || name FROM kuberewind.deltas WHERE resource = 'configmaps' AND name IN ('before', 'during', 'after') ORDER BY seq`
 	w.awaitLines(t, []string{"Added before"}, rows)
 
-	old.Signal(t, syscall.SIGSTOP)
+	require.NoError(t, old.Signal(syscall.SIGSTOP))
 	a.create(configMaps, template(configMaps, "default", "during"))
 	successor := w.record(t)
 	successor.AwaitReady(t)
 	w.awaitLines(t, []string{"Added before", "Added during"}, rows)
 
-	old.Signal(t, syscall.SIGCONT)
+	require.NoError(t, old.Signal(syscall.SIGCONT))
 	a.create(configMaps, template(configMaps, "default", "after"))
 	require.Equal(t, 4, old.AwaitEnd(t), old.Log())
 	w.awaitLines(t, []string{"Added before", "Added during", "Added after"}, rows)

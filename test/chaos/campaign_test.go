@@ -1,0 +1,182 @@
+package chaos_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kuberewind/kuberewind/internal/recordertest"
+)
+
+// A campaign is one run.
+type campaign struct {
+	*world
+	ledger   *ledger
+	faults   []fault
+	refused  map[string]string
+	injected map[string]int
+	started  time.Time
+	rounds   int
+	verdict  verdict
+	idle     []usage // after each round
+}
+
+// TestCampaign: whatever happens, each revision of etcd is a row once, or inside a gap that could not be avoided (I1 to I4, I7).
+func TestCampaign(t *testing.T) {
+	random := rand.New(rand.NewPCG(*seed, 0))
+	t.Logf("seed %d", *seed)
+	c := &campaign{injected: map[string]int{}, refused: map[string]string{}, started: time.Now()}
+	for _, f := range chosen(t) {
+		if f.refused != nil {
+			c.refused[f.kind] = f.refused()
+		}
+		if c.refused[f.kind] == "" {
+			c.faults = append(c.faults, f)
+		}
+	}
+	c.world = newWorld(t, random, c.faults)
+	c.ledger = c.begin(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer c.load.wait.Wait()
+	defer cancel()
+	defer func() { c.report(t) }()
+	c.load.run(ctx)
+	for c.goesOn() {
+		if !c.round(t) {
+			break
+		}
+	}
+	c.require(t)
+}
+
+// goesOn says whether there is another round.
+func (c *campaign) goesOn() bool {
+	least := max(*rounds, 1)
+	if *rounds == 0 {
+		least = len(c.faults)
+	}
+	return c.rounds < least || time.Since(c.started) < *lasting || c.ledger.writes < *revisions
+}
+
+// next are the faults of the next round: at first each kind alone, then a few at once.
+func (c *campaign) next() []fault {
+	if c.rounds < len(c.faults) {
+		return c.faults[c.rounds : c.rounds+1]
+	}
+	var together []fault
+	for range 1 + c.random.IntN(3) {
+		f := c.faults[c.random.IntN(len(c.faults))]
+		if !slices.ContainsFunc(together, func(other fault) bool { return other.part == f.part }) {
+			together = append(together, f)
+		}
+	}
+	place := func(f fault) int {
+		return slices.IndexFunc(faults, func(other fault) bool { return other.kind == f.kind })
+	}
+	slices.SortFunc(together, func(a, b fault) int { return place(a) - place(b) })
+	return together
+}
+
+// round injects, heals, and compares. It says whether the record is whole.
+func (c *campaign) round(t *testing.T) bool {
+	t.Helper()
+	together := c.next()
+	c.rounds++
+	var names string
+	for _, f := range together {
+		names += " " + f.kind
+		c.injected[f.kind]++
+	}
+	c.hold(t, c.between(0.5, 1.5))
+	began := time.Now()
+	c.inject(t, together)
+	lasted := time.Since(began)
+	c.hold(t, c.between(0.3, 1))
+	resume := c.load.pause()
+	defer resume()
+	quiet := time.Now()
+	c.verdict = c.ledger.settle(t.Context(), t, c.world)
+	c.idle = append(c.idle, c.usage(t))
+	t.Logf("round %d:%s for %.1f s, over %.1f s later: %d revisions, %d rows, %d confessed, %d missing", c.rounds, names, lasted.Seconds(),
+		time.Since(quiet).Seconds(), c.ledger.writes, c.ledger.rows, c.verdict.confessed, len(c.verdict.missing))
+	return c.whole()
+}
+
+// inject nests the faults.
+func (c *campaign) inject(t *testing.T, together []fault) {
+	t.Helper()
+	if len(together) == 0 {
+		c.hold(t, c.between(0, 1))
+		return
+	}
+	together[0].do(t, c.world, func() { c.inject(t, together[1:]) })
+}
+
+func (c *campaign) whole() bool {
+	l := c.ledger
+	return len(c.verdict.missing) == 0 && len(c.verdict.open) == 0 && len(l.strange) == 0 && l.twice == 0 && l.differing == 0 &&
+		len(l.faults) == 0 && len(c.needless()) == 0
+}
+
+func (c *campaign) needless() (found []gap) {
+	for _, g := range c.verdict.gaps {
+		if c.ledger.needless(g) {
+			found = append(found, g)
+		}
+	}
+	return found
+}
+
+// require fails the test if the record is not what it should be, and shows what is needed to find out why.
+func (c *campaign) require(t *testing.T) {
+	t.Helper()
+	for i, s := range c.verdict.missing {
+		if i < 20 {
+			t.Errorf("missing: %s of %v at revision %d", s.kind, s.object, s.revision)
+		}
+	}
+	for _, g := range c.verdict.open {
+		t.Errorf("still open: %s of %s from %d", g.cause, g.resource, g.from)
+	}
+	for _, g := range c.needless() {
+		t.Errorf("needless: gap %d of %s, %s, %s, revisions %d to %d", g.number, g.resource, g.cause, g.outcome, g.from, g.to)
+	}
+	for _, x := range c.ledger.strange {
+		t.Errorf("etcd never had: seq %d, %s of %v at %s by %s", x.seq, x.kind, x.object, x.text, x.source)
+	}
+	for _, text := range c.ledger.faults {
+		t.Error(text)
+	}
+	c.requireNoGrowth(t)
+	c.requireChain(t)
+	if t.Failed() {
+		path := filepath.Join(os.TempDir(), fmt.Sprintf("kuberewind-chaos-%d.log", *seed))
+		require.NoError(t, os.WriteFile(path, []byte(c.log()), 0o600))
+		t.Logf("the logs of the recorders are in %s", path)
+	}
+}
+
+// An idle recorder may have grown by half since the first round, and by what Go's collector leaves lying about.
+const grown, room = 1.5, 128 << 20
+
+func (c *campaign) requireNoGrowth(t *testing.T) {
+	t.Helper()
+	first, last := c.idle[0], c.idle[len(c.idle)-1]
+	require.LessOrEqual(t, last.memory, grown*first.memory+room, "memory")
+	require.LessOrEqual(t, last.goroutines, grown*first.goroutines, "goroutines")
+	require.LessOrEqual(t, last.files, grown*first.files, "open files")
+}
+
+// requireChain has replay verify the record: the chain, the folds, the digests.
+func (c *campaign) requireChain(t *testing.T) {
+	t.Helper()
+	code, said := recordertest.RunProgram(t, "replay", "verify", "--database", c.database.URL())
+	require.Zero(t, code, "replay verify: %s", said)
+}

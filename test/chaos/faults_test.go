@@ -1,0 +1,199 @@
+package chaos_test
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kuberewind/kuberewind/internal/pgtest"
+)
+
+// A fault is one kind of what may happen. It begins, lasts while other faults may come and go, and is over when do returns.
+type fault struct {
+	kind string
+	// part is what it breaks: no two faults of one part come together.
+	part string
+	// quick says that the recorder is over it in seconds.
+	quick bool
+	// refused says why it cannot be injected here; nil if it always can.
+	refused func() string
+	do      func(t *testing.T, w *world, during func())
+}
+
+// faults are in the order in which they are nested: what needs an API server that answers comes before what takes it away.
+var faults = []fault{
+	{kind: "crd-recreated", part: "definition", quick: true, do: recreateDefinition},
+	{kind: "rbac-withdrawn", part: "rights", do: withdrawRights},
+	{kind: "two-recorders", part: "recorder", quick: true, do: secondRecorder},
+	{kind: "two-recorders-paused", part: "recorder", quick: true, do: secondRecorderWhilePaused},
+	{kind: "recorder-killed", part: "recorder", quick: true, do: signalled(syscall.SIGKILL)},
+	{kind: "recorder-terminated", part: "recorder", do: signalled(syscall.SIGTERM)},
+	{kind: "recorder-paused", part: "recorder", quick: true, do: paused},
+	{kind: "compacted-beyond", part: "recorder", do: compactedBeyond},
+	{kind: "spool-and-kill", part: "database", quick: true, do: spoolAndKill},
+	{kind: "postgres-killed", part: "database", quick: true, do: postgresKilled},
+	{kind: "postgres-away", part: "database", do: postgresAway},
+	{kind: "postgres-full", part: "database", do: postgresFull, refused: pgtest.MayMount},
+	{kind: "postgres-no-connections", part: "database", do: noConnections},
+	{kind: "sql-reset", part: "sql", quick: true, do: func(_ *testing.T, w *world, during func()) { w.sql.reset(); during() }},
+	{kind: "sql-refused", part: "sql", do: onWire(func(w *world) *wire { return w.sql }, (*wire).refuse)},
+	{kind: "sql-half-open", part: "sql", do: onWire(func(w *world) *wire { return w.sql }, (*wire).drop)},
+	{kind: "api-reset", part: "api", quick: true, do: func(_ *testing.T, w *world, during func()) { w.api.reset(); during() }},
+	{kind: "api-refused", part: "api", do: onWire(func(w *world) *wire { return w.api }, (*wire).refuse)},
+	{kind: "api-half-open", part: "api", do: onWire(func(w *world) *wire { return w.api }, (*wire).drop)},
+	{kind: "apiserver-killed", part: "server", quick: true, do: serverKilled},
+	{kind: "apiserver-terminated", part: "server", do: serverTerminated},
+	{kind: "etcd-restarted", part: "server", quick: true, do: etcdRestarted},
+	{kind: "apiserver-rolled", part: "server", do: nil, refused: func() string { return "an older kube-apiserver is not built" }},
+	{kind: "clock-steps", do: nil, refused: func() string { return "one machine has one clock: tests of the packages inject it" }},
+}
+
+// chosen are the faults that -faults names.
+func chosen(t *testing.T) []fault {
+	t.Helper()
+	var found []fault
+	for name := range strings.SplitSeq(*kinds, ",") {
+		before := len(found)
+		for _, f := range faults {
+			if f.kind == name || name == "all" || name == quick && f.quick {
+				found = append(found, f)
+			}
+		}
+		require.Greater(t, len(found), before, "there is no kind of fault %q", name)
+	}
+	return found
+}
+
+func recreateDefinition(t *testing.T, w *world, during func()) {
+	w.mustDelete(t, crds, widgetsDefinition)
+	w.hold(t, w.between(0, 1))
+	during()
+	w.edition++
+	w.makeWidgets(t, w.edition)
+	w.hold(t, seconds(1))
+}
+
+// withdrawRights cuts the watches too: what runs is not asked again whether it may.
+func withdrawRights(t *testing.T, w *world, during func()) {
+	w.mustDelete(t, clusterRoleBindings, reader)
+	w.api.reset()
+	w.hold(t, w.between(2, 6))
+	during()
+	w.bindReader(t)
+}
+
+// secondRecorder is one that somebody has started by mistake, or as a standby. Whichever is left in the end goes on.
+func secondRecorder(t *testing.T, w *world, during func()) {
+	w.second(t)
+	w.hold(t, w.between(2, 5))
+	during()
+	w.leaveOne()
+}
+
+func secondRecorderWhilePaused(t *testing.T, w *world, during func()) {
+	w.recorder.signal(syscall.SIGSTOP)
+	w.second(t)
+	w.hold(t, w.between(2, 4))
+	during()
+	w.recorder.signal(syscall.SIGCONT)
+	w.hold(t, seconds(1))
+	w.leaveOne()
+}
+
+func signalled(signal syscall.Signal) func(*testing.T, *world, func()) {
+	return func(t *testing.T, w *world, during func()) {
+		w.recorder.signal(signal)
+		w.hold(t, w.between(0, 2))
+		during()
+	}
+}
+
+func paused(t *testing.T, w *world, during func()) {
+	w.recorder.signal(syscall.SIGSTOP)
+	w.hold(t, w.between(1, 6))
+	during()
+	w.recorder.signal(syscall.SIGCONT)
+}
+
+// compactedBeyond is the one kind after which a gap cannot be avoided: while no recorder runs, etcd forgets what has been written, and
+// the API server, restarted, too.
+func compactedBeyond(t *testing.T, w *world, during func()) {
+	w.recorder.end()
+	w.hold(t, w.between(1, 3))
+	current, err := w.oracle.catchUp(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, w.plane.Etcd.Compact(t.Context(), current))
+	require.NoError(t, w.plane.APIServer.Restart(t.Context()))
+	during()
+	w.recorder.start(t)
+}
+
+func spoolAndKill(t *testing.T, w *world, during func()) {
+	w.server.Stop(t)
+	w.hold(t, w.between(2, 5))
+	w.recorder.signal(syscall.SIGKILL)
+	during()
+	w.hold(t, w.between(0, 2))
+	w.server.Start(t)
+}
+
+func postgresKilled(t *testing.T, w *world, during func()) {
+	w.server.Kill(t)
+	w.hold(t, w.between(0, 3))
+	during()
+	w.server.Start(t)
+}
+
+func postgresAway(t *testing.T, w *world, during func()) {
+	w.server.Stop(t)
+	w.hold(t, w.between(10, 30))
+	during()
+	w.server.Start(t)
+}
+
+// postgresFull: a full log makes PostgreSQL crash, so that it may have to be started again.
+func postgresFull(t *testing.T, w *world, during func()) {
+	w.server.FillDisk(t)
+	w.hold(t, w.between(5, 15))
+	during()
+	w.server.FreeDisk(t)
+	w.server.Start(t)
+}
+
+func noConnections(t *testing.T, w *world, during func()) {
+	w.database.LimitConnections(t, 0)
+	w.database.CutConnections(t)
+	w.hold(t, w.between(2, 8))
+	during()
+	w.database.LimitConnections(t, -1)
+}
+
+func onWire(which func(*world) *wire, breaks func(*wire)) func(*testing.T, *world, func()) {
+	return func(t *testing.T, w *world, during func()) {
+		breaks(which(w))
+		w.hold(t, w.between(2, 8))
+		during()
+		require.NoError(t, which(w).mend())
+	}
+}
+
+func serverKilled(t *testing.T, w *world, during func()) {
+	require.NoError(t, w.plane.APIServer.Kill())
+	during()
+	require.NoError(t, w.plane.APIServer.Start(t.Context()))
+}
+
+func serverTerminated(t *testing.T, w *world, during func()) {
+	require.NoError(t, w.plane.APIServer.Stop(t.Context()))
+	during()
+	require.NoError(t, w.plane.APIServer.Start(t.Context()))
+}
+
+// etcdRestarted resets the watch caches of an API server that goes on.
+func etcdRestarted(t *testing.T, w *world, during func()) {
+	require.NoError(t, w.plane.Etcd.Kill())
+	during()
+	require.NoError(t, w.plane.Etcd.Start(t.Context()))
+}

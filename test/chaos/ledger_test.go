@@ -1,0 +1,259 @@
+package chaos_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+)
+
+// A ledger holds the record against the oracle: each write is a row once, or inside a confessed gap.
+type ledger struct {
+	oracle *oracle
+	from   int64 // after which revision everything is expected
+	seq    int64 // up to which the record has been read
+
+	expected map[place][]*state // several only where the history went backwards
+	open     map[*state]bool    // not found in the record yet
+	strange  map[int64]row      // rows by seq that etcd never had, as far as the oracle has read
+	judged   map[int64]gap      // by number, closed ones
+
+	writes, rows, twice, differing int
+	faults                         []string // the first few, in words
+}
+
+// place is where a version stands in the history.
+type place struct {
+	object
+	revision int64
+}
+
+// state is what is known of a write.
+type state struct {
+	write
+	seq int64 // of its row, 0 if there is none
+}
+
+// row is one delta of the record.
+type row struct {
+	object
+	seq           int64
+	kind, source  string
+	version, text string // API version; resource version
+	digest        []byte
+}
+
+// gap is one of the record.
+type gap struct {
+	number                   int64
+	resource, cause, outcome string
+	from, to                 int64 // to is 0 while it is open
+	fromAt, toAt             time.Time
+	missed                   int
+}
+
+func newLedger(o *oracle) *ledger {
+	return &ledger{oracle: o, from: o.read, expected: map[place][]*state{}, open: map[*state]bool{}, strange: map[int64]row{}, judged: map[int64]gap{}}
+}
+
+// update reads what is new in both histories.
+func (l *ledger) update(ctx context.Context, db pgx.Tx) error {
+	for _, w := range l.oracle.take() {
+		s := &state{write: *w}
+		at := place{w.object, w.revision}
+		l.expected[at] = append(l.expected[at], s)
+		l.open[s] = true
+		l.writes++
+	}
+	rows, err := db.Query(ctx, `SELECT seq, type, source, version, resource, namespace, name, resource_version, digest
+		FROM kuberewind.deltas WHERE seq > $1 ORDER BY seq`, l.seq)
+	if err != nil {
+		return err
+	}
+	found, err := pgx.CollectRows(rows, func(r pgx.CollectableRow) (x row, err error) {
+		err = r.Scan(&x.seq, &x.kind, &x.source, &x.version, &x.resource, &x.namespace, &x.name, &x.text, &x.digest)
+		return x, err
+	})
+	if err != nil {
+		return err
+	}
+	for _, x := range l.strange {
+		delete(l.strange, x.seq)
+		l.enter(x)
+	}
+	for _, x := range found {
+		if x.seq != l.seq+1 {
+			l.fault("the numbers of deltas have a hole: %d comes after %d", x.seq, l.seq)
+		}
+		l.seq = x.seq
+		l.rows++
+		l.enter(x)
+	}
+	return nil
+}
+
+// enter finds the write that a row tells of. Keyframes and inferred deletes tell of none.
+func (l *ledger) enter(x row) {
+	revision, err := strconv.ParseInt(x.text, 10, 64)
+	if x.source != "watch" && x.source != "relist" || err != nil || revision <= l.from {
+		return
+	}
+	states := l.expected[place{x.object, revision}]
+	if len(states) == 0 {
+		l.strange[x.seq] = x
+		return
+	}
+	var known *state
+	for _, s := range states {
+		fits := x.kind == s.kind || x.source == "relist" && s.kind != "Deleted"
+		if fits && l.equal(s, x) && (known == nil || known.seq != 0) {
+			known = s
+		}
+	}
+	switch {
+	case known == nil:
+		l.differing++
+		l.fault("seq %d, %s of %v at %d by %s, differs from what etcd has: %s", x.seq, x.kind, x.object, revision, x.source, states[0].kind)
+	case known.seq != 0:
+		l.twice++
+		l.fault("seq %d, %s of %v at %d by %s, is on record already: seq %d", x.seq, x.kind, x.object, revision, x.source, known.seq)
+	default:
+		known.seq = x.seq
+		delete(l.open, known)
+	}
+}
+
+// equal compares contents where that is possible: values of Secrets are hashed, and other versions than the stored one are converted.
+func (l *ledger) equal(s *state, x row) bool {
+	return x.resource == "secrets" || !strings.HasSuffix("/"+s.version, "/"+x.version) || [16]byte(x.digest) == s.digest
+}
+
+func (l *ledger) fault(format string, args ...any) {
+	if len(l.faults) < 20 {
+		l.faults = append(l.faults, fmt.Sprintf(format, args...))
+	}
+}
+
+// gaps are those of the record that missed, or may have missed, anything after the first lists.
+func (l *ledger) gaps(ctx context.Context, db pgx.Tx) ([]gap, error) {
+	rows, err := db.Query(ctx, `SELECT gap, resource, cause, coalesce(outcome, ''), coalesce(from_rv, '0'), coalesce(to_rv, '0'),
+			coalesce(from_at, 'epoch'), coalesce(to_at, 'infinity'::timestamptz - '1 year'::interval)
+		FROM kuberewind.gaps ORDER BY gap`)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(r pgx.CollectableRow) (g gap, err error) {
+		var from, to string
+		if err = r.Scan(&g.number, &g.resource, &g.cause, &g.outcome, &from, &to, &g.fromAt, &g.toAt); err != nil {
+			return g, err
+		}
+		g.from, err = strconv.ParseInt(from, 10, 64)
+		if err == nil {
+			g.to, err = strconv.ParseInt(to, 10, 64)
+		}
+		return g, err
+	})
+}
+
+// confessed says whether a gap owns up to a write. One that ended with nothing missed owns up to nothing.
+func (g *gap) confessed(s *state, generation int) bool {
+	if g.resource != s.resource || g.outcome == "resumed" {
+		return false
+	}
+	if g.cause == "history_reversed" {
+		return s.generation < generation && s.revision > g.from || s.generation == generation && (g.to == 0 || s.revision <= g.to)
+	}
+	return s.revision > g.from && (g.to == 0 || s.revision <= g.to)
+}
+
+// verdict is how the two histories compare.
+type verdict struct {
+	missing   []*state // in no gap
+	confessed int
+	open      []gap // open gaps
+	gaps      []gap // closed ones, with what they missed
+}
+
+func (l *ledger) judge(ctx context.Context, db pgx.Tx) (v verdict, err error) {
+	gaps, err := l.gaps(ctx, db)
+	if err != nil {
+		return v, err
+	}
+	for s := range l.open {
+		owned := false
+		for i := range gaps {
+			if gaps[i].confessed(s, l.oracle.generation) {
+				gaps[i].missed++
+				owned = true
+				break
+			}
+		}
+		if owned {
+			v.confessed++
+		} else {
+			v.missing = append(v.missing, s)
+		}
+	}
+	for _, g := range gaps {
+		switch {
+		case g.cause == "first_list" && g.from == 0:
+		case g.outcome == "":
+			v.open = append(v.open, g)
+		default:
+			v.gaps = append(v.gaps, g)
+		}
+	}
+	slices.SortFunc(v.missing, func(a, b *state) int { return int(a.revision - b.revision) })
+	return v, nil
+}
+
+// needless says whether the history could still have been read when the gap was closed, and why not otherwise.
+func (l *ledger) needless(g gap) bool {
+	switch {
+	case g.outcome == "resumed", g.cause == "history_reversed", g.cause == "forbidden":
+		return false
+	default:
+		return !l.oracle.forgotten(g.from, g.toAt)
+	}
+}
+
+// settle returns when all is on record or confessed, up to the revision of now, and no gap is open; or says what is not.
+func (l *ledger) settle(ctx context.Context, t *testing.T, w *world) (v verdict) {
+	t.Helper()
+	var err error
+	for {
+		if _, err = l.oracle.catchUp(ctx); err == nil {
+			break
+		}
+		require.NoError(t, ctx.Err(), "etcd does not answer: %v", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, *patience)
+	defer cancel()
+	ticker := time.NewTicker(100 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		err = w.query(ctx, func(ctx context.Context, db pgx.Tx) (err error) {
+			if err = l.update(ctx, db); err == nil {
+				v, err = l.judge(ctx, db)
+			}
+			return err
+		})
+		if err == nil && len(l.strange)+len(v.missing)+len(v.open) == 0 {
+			return v
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return v
+		}
+		if _, late := l.oracle.catchUp(ctx); late != nil {
+			continue // only needed for strange rows: the API server writes by itself
+		}
+	}
+}

@@ -1,0 +1,210 @@
+package chaos_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kuberewind/kuberewind/internal/controlplane"
+	"github.com/kuberewind/kuberewind/patch"
+)
+
+// oraclePoll is how often the oracle reads what is new in etcd: far more often than anything is compacted.
+const oraclePoll = 200 * time.Millisecond
+
+// The oracle knows what a recorder that misses nothing has recorded: it reads etcd itself, before that is compacted, and shares no
+// code with the recorder but the canonical form of JSON.
+type oracle struct {
+	etcd *controlplane.Etcd
+
+	mu          sync.Mutex // protects what follows
+	generation  int        // how often the history has gone backwards
+	read        int64      // up to which revision, in this generation
+	compacted   int64
+	compactions []compaction
+	news        []*write // since take
+}
+
+// compaction is since when a revision has been the oldest one.
+type compaction struct {
+	at       time.Time
+	revision int64
+}
+
+// object names what a write of etcd was about.
+type object struct{ resource, namespace, name string }
+
+// write is one write of an object in etcd.
+type write struct {
+	object
+	generation int
+	revision   int64
+	kind       string // Added, Updated, Deleted
+	// version is the API version in which it is stored: only in that one it is served as it is stored.
+	version string
+	digest  [16]byte
+}
+
+// newOracle knows everything after the current revision.
+func newOracle(t *testing.T, etcd *controlplane.Etcd) *oracle {
+	t.Helper()
+	o := &oracle{etcd: etcd}
+	var err error
+	o.read, err = etcd.Revision(t.Context())
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		ticker := time.NewTicker(oraclePoll)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+				_, _ = o.catchUp(ctx) // etcd may be down: then there is nothing new
+			}
+		}
+	}()
+	t.Cleanup(func() { cancel(); <-done })
+	return o
+}
+
+// catchUp reads up to the current revision and returns it.
+func (o *oracle) catchUp(ctx context.Context) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	current, err := o.etcd.Revision(ctx)
+	if err != nil {
+		return 0, err
+	}
+	err = o.etcd.EachRevision(ctx, o.read+1, current, func(r controlplane.Revision) error {
+		w, err := o.parse(r)
+		if w != nil {
+			o.news = append(o.news, w)
+		}
+		o.read = max(o.read, r.Rev-1) // several writes can share one revision
+		return err
+	})
+	if err != nil {
+		o.dropUnfinished()
+		return 0, err
+	}
+	o.read = current
+	compacted, err := o.etcd.Compacted(ctx, o.compacted)
+	if err == nil && compacted != o.compacted {
+		o.compacted = compacted
+		o.compactions = append(o.compactions, compaction{time.Now(), compacted})
+	}
+	return current, err
+}
+
+// dropUnfinished forgets writes of revisions that will be read again.
+func (o *oracle) dropUnfinished() {
+	for len(o.news) > 0 {
+		last := o.news[len(o.news)-1]
+		if last.generation != o.generation || last.revision <= o.read {
+			return
+		}
+		o.news = o.news[:len(o.news)-1]
+	}
+}
+
+// take gives what has been written since it was last asked.
+func (o *oracle) take() []*write {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	news := o.news
+	o.news = nil
+	return news
+}
+
+// forgotten says whether etcd had compacted what followed a revision at that time.
+func (o *oracle) forgotten(revision int64, at time.Time) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, c := range o.compactions {
+		// It is noticed up to two polls late.
+		if c.revision > revision && c.at.Add(-2*oraclePoll).Before(at) {
+			return true
+		}
+	}
+	return false
+}
+
+// notObjects are keys of the API server's own book-keeping, which it serves to nobody.
+var notObjects = []string{"/registry/ranges/", "/registry/masterleases/", "/registry/peerserverleases/"}
+
+// elsewhere are the resources that etcd keeps under another name.
+var elsewhere = strings.NewReplacer("/registry/minions/", "/registry/nodes/", "/registry/services/specs/", "/registry/services/",
+	"/registry/services/endpoints/", "/registry/endpoints/", "/registry/ingress/", "/registry/ingresses/", "/registry/controllers/", "/registry/replicationcontrollers/")
+
+var deltaTypes = map[controlplane.RevisionKind]string{
+	controlplane.Create: "Added", controlplane.Update: "Updated", controlplane.Delete: "Deleted",
+}
+
+// parse is nil for what is no object.
+func (o *oracle) parse(r controlplane.Revision) (*write, error) {
+	for _, prefix := range notObjects {
+		if strings.HasPrefix(r.Key, prefix) {
+			return nil, nil
+		}
+	}
+	parts := strings.Split(elsewhere.Replace(r.Key), "/")[2:]
+	if strings.Contains(parts[0], ".") { // the group stands before the resource
+		parts = parts[1:]
+	}
+	w := &write{generation: o.generation, revision: r.Rev, kind: deltaTypes[r.Kind]}
+	switch len(parts) {
+	case 2:
+		w.object = object{parts[0], "", parts[1]}
+	case 3:
+		w.object = object{parts[0], parts[1], parts[2]}
+	default:
+		return nil, fmt.Errorf("the key %s is of an unknown form", r.Key)
+	}
+	value := r.Value
+	if r.Kind == controlplane.Delete {
+		value = r.Previous
+	}
+	var err error
+	w.version, w.digest, err = digestOf(value, r.Rev)
+	return w, err
+}
+
+// digestOf is the digest of an object as it is served, by what is stored: without its resource version, which is the revision.
+func digestOf(stored []byte, revision int64) (version string, digest [16]byte, err error) {
+	var doc map[string]json.RawMessage
+	var metadata map[string]json.RawMessage
+	if err := json.Unmarshal(stored, &doc); err != nil {
+		return "", digest, err
+	}
+	err = errors.Join(json.Unmarshal(doc["apiVersion"], &version), json.Unmarshal(doc["metadata"], &metadata))
+	if err != nil {
+		return "", digest, err
+	}
+	metadata["resourceVersion"] = json.RawMessage(strconv.Quote(strconv.FormatInt(revision, 10)))
+	doc["metadata"], err = json.Marshal(metadata)
+	if err != nil {
+		return "", digest, err
+	}
+	text, err := json.Marshal(doc)
+	if err != nil {
+		return "", digest, err
+	}
+	canonical, err := patch.Canonical(text)
+	sum := sha256.Sum256(canonical)
+	return version, [16]byte(sum[:16]), err
+}

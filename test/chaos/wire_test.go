@@ -1,0 +1,158 @@
+package chaos_test
+
+import (
+	"context"
+	"io"
+	"net"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A wire is the network between the recorder and one server, and nobody else's.
+type wire struct {
+	network, server string
+	address         string
+	wait            sync.WaitGroup
+
+	mu       sync.Mutex // protects what follows
+	listener net.Listener
+	links    map[*link]struct{}
+	deaf     bool // connections are taken, and nothing that comes is passed on
+}
+
+// link is one connection of the recorder, and the one to the server that belongs to it.
+type link struct {
+	client, server net.Conn
+	deaf           bool // for ever: what it passed on at the wrong time would break the protocol
+}
+
+func newWire(t *testing.T, network, server string) *wire {
+	t.Helper()
+	w := &wire{network: network, server: server, address: "127.0.0.1:0", links: map[*link]struct{}{}}
+	require.NoError(t, w.mend())
+	w.address = w.listener.Addr().String()
+	t.Cleanup(w.refuse)
+	return w
+}
+
+// mend makes new connections work. Those that are deaf stay so, as half-open ones do.
+func (w *wire) mend() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.deaf = false
+	if w.listener != nil {
+		return nil
+	}
+	listener, err := net.Listen("tcp", w.address)
+	if err != nil {
+		return err
+	}
+	w.listener = listener
+	w.wait.Go(func() { w.accept(listener) })
+	return nil
+}
+
+// reset ends all connections; new ones are taken.
+func (w *wire) reset() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for l := range w.links {
+		l.close()
+	}
+}
+
+// refuse ends all connections and takes no new ones.
+func (w *wire) refuse() {
+	w.mu.Lock()
+	if w.listener != nil {
+		_ = w.listener.Close()
+		w.listener = nil
+	}
+	w.mu.Unlock()
+	w.reset()
+	w.wait.Wait()
+}
+
+// drop loses what is sent, on every connection that there is and on those that come, and ends none of them.
+func (w *wire) drop() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.deaf = true
+	for l := range w.links {
+		l.deaf = true
+	}
+}
+
+func (w *wire) accept(listener net.Listener) {
+	for {
+		client, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		var dialer net.Dialer
+		server, err := dialer.DialContext(context.Background(), w.network, w.server)
+		if err != nil {
+			_ = client.Close()
+			continue
+		}
+		w.mu.Lock()
+		l := &link{client: client, server: server, deaf: w.deaf}
+		w.links[l] = struct{}{}
+		if w.listener != listener {
+			l.close()
+		}
+		w.wait.Go(func() { w.pass(l) })
+		w.mu.Unlock()
+	}
+}
+
+// pass returns when both directions have ended.
+func (w *wire) pass(l *link) {
+	var both sync.WaitGroup
+	both.Go(func() { w.copy(l, l.server, l.client) })
+	both.Go(func() { w.copy(l, l.client, l.server) })
+	both.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.links, l)
+}
+
+// copy passes bytes on while the link is not deaf. Of a deaf one, the end is lost too; only its own client's is noticed.
+func (w *wire) copy(l *link, to io.Writer, from io.Reader) {
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buffer)
+		if w.isDeaf(l) {
+			if err != nil && from == l.client {
+				l.close()
+			}
+			if err != nil {
+				return
+			}
+			continue
+		}
+		if n > 0 {
+			if _, failed := to.Write(buffer[:n]); failed != nil {
+				err = failed
+			}
+		}
+		if err != nil {
+			l.close()
+			return
+		}
+	}
+}
+
+func (w *wire) isDeaf(l *link) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return l.deaf
+}
+
+// close may be called more than once.
+func (l *link) close() {
+	_ = l.client.Close()
+	_ = l.server.Close()
+}

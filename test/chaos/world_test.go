@@ -1,0 +1,267 @@
+package chaos_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/kuberewind/kuberewind/internal/controlplane"
+	"github.com/kuberewind/kuberewind/internal/pgtest"
+	"github.com/kuberewind/kuberewind/internal/recordertest"
+	"github.com/kuberewind/kuberewind/migrations"
+)
+
+// patience is how long the recorder may take to be over what it has been through. It asks again for what it may not read, and finds
+// out that a connection is half open, within a minute each.
+var patience = flag.Duration("patience", recordertest.Patience, "how long the recorder may take to be over a fault")
+
+// world is a cluster, its record, and the recorder between them, each reached through a wire.
+type world struct {
+	plane      *controlplane.ControlPlane
+	server     *pgtest.Server
+	database   *pgtest.Database
+	api, sql   *wire
+	client     dynamic.Interface
+	load       *load
+	oracle     *oracle
+	recorder   *keeper
+	random     *rand.Rand
+	kubeconfig string
+	address    string // of the database, as the recorder's login, over the wire
+	key        string // file of the redaction key, which all recorders share
+	dir        string
+	other      *keeper // of another recorder, while there are two
+	recorders  int
+	retired    []*keeper
+	edition    int // of the definition of widgets
+
+	mu    sync.Mutex // protects exits
+	exits map[int]int
+}
+
+// recorderUser may read everything, as long as a binding says so.
+const recorderUser = "recorder"
+
+func newWorld(t *testing.T, random *rand.Rand, selected []fault) *world {
+	t.Helper()
+	w := &world{random: random, dir: t.TempDir(), exits: map[int]int{}}
+	w.key = filepath.Join(w.dir, "redaction.key")
+	w.plane = controlplane.ForTest(t, controlplane.Options{APIServer: controlplane.APIServerOptions{Args: []string{
+		// What is stored can be compared with what is recorded, Events expire while somebody looks, and the load is not held back.
+		"--storage-media-type=application/json", "--event-ttl=40s", "--etcd-compaction-interval=" + compacted.String(),
+		"--max-requests-inflight=2000", "--max-mutating-requests-inflight=1000",
+	}}, Users: []controlplane.User{{Name: recorderUser}}})
+	config := w.plane.Config()
+	config.WarningHandler = rest.NoWarnings{}
+	var err error
+	w.client, err = dynamic.NewForConfig(config)
+	require.NoError(t, err)
+	w.allowReading(t)
+	w.makeWidgets(t, 0)
+	w.api = newWire(t, "tcp", hostOf(t, w.plane.APIServer.URL()))
+	w.writeKubeconfig(t)
+	w.openDatabase(t, selected)
+	w.recorder = w.newRecorder(t)
+	w.load = newLoad(w.client, *seed)
+	return w
+}
+
+func hostOf(t *testing.T, address string) string {
+	t.Helper()
+	u, err := url.Parse(address)
+	require.NoError(t, err)
+	return u.Host
+}
+
+// writeKubeconfig is the control plane's, but for the way over the wire.
+func (w *world) writeKubeconfig(t *testing.T) {
+	t.Helper()
+	path, err := w.plane.APIServer.Kubeconfig(recorderUser)
+	require.NoError(t, err)
+	config, err := clientcmd.LoadFromFile(path)
+	require.NoError(t, err)
+	for _, cluster := range config.Clusters {
+		cluster.Server = "https://" + w.api.address
+	}
+	w.kubeconfig = filepath.Join(w.dir, "kubeconfig")
+	require.NoError(t, clientcmd.WriteToFile(*config, w.kubeconfig))
+}
+
+// openDatabase starts a PostgreSQL of the test's own, on a small disk if that is going to be filled.
+func (w *world) openDatabase(t *testing.T, selected []fault) {
+	t.Helper()
+	if slices.ContainsFunc(selected, func(f fault) bool { return f.kind == "postgres-full" }) {
+		w.server = pgtest.StartServerOnDisk(t, diskBytes)
+	} else {
+		w.server = pgtest.StartServer(t)
+	}
+	w.database = w.server.New(t, migrated)
+	login := w.database.Login(t, migrations.WriterRole)
+	config, err := pgx.ParseConfig(login)
+	require.NoError(t, err)
+	network, address := pgconn.NetworkAddress(config.Host, config.Port)
+	w.sql = newWire(t, network, address)
+	u := url.URL{Scheme: "postgres", User: url.UserPassword(config.User, config.Password), Host: w.sql.address, Path: "/" + config.Database,
+		RawQuery: "sslmode=disable"}
+	w.address = u.String()
+}
+
+// diskBytes is far more than a campaign writes: the disk is made smaller to be full.
+const diskBytes = 8 << 30
+
+// migrated is the setup of a database that holds an empty record.
+func migrated(ctx context.Context, conn *pgx.Conn) error {
+	if err := migrations.Up(ctx, conn.Config().ConnString(), slog.New(slog.DiscardHandler)); err != nil {
+		return err
+	}
+	_, err := migrations.Roles(ctx, conn)
+	return err
+}
+
+// newRecorder has a folder of its own, and a queue that is soon full.
+func (w *world) newRecorder(t *testing.T) *keeper {
+	t.Helper()
+	w.recorders++
+	name := fmt.Sprint("recorder-", w.recorders)
+	return newKeeper(t, w.ended, "--kubeconfig", w.kubeconfig, "--database", w.address, "--data-dir", filepath.Join(w.dir, name),
+		"--redaction-key-file", w.key, "--cluster-name", "chaos", "--listen", "127.0.0.1:0", "--queue-size", "1Mi")
+}
+
+func (w *world) ended(code int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.exits[code]++
+}
+
+// query asks the record as its owner, not over the wire, as it is at one instant. It fails while the server is down.
+func (w *world) query(ctx context.Context, do func(context.Context, pgx.Tx) error) error {
+	db, err := pgx.Connect(ctx, w.database.URL())
+	if err != nil {
+		return err
+	}
+	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
+	err = pgx.BeginTxFunc(ctx, db, options, func(tx pgx.Tx) error { return do(ctx, tx) })
+	return errors.Join(err, db.Close(context.WithoutCancel(ctx)))
+}
+
+// hold returns when the load has tried so many more writes. That is what time is measured in here.
+func (w *world) hold(t *testing.T, writes int64) {
+	t.Helper()
+	target := w.load.tried.Load() + writes
+	recordertest.Eventually(t.Context(), t, strconv.FormatInt(writes, 10)+" more writes", func() bool { return w.load.tried.Load() >= target })
+}
+
+// seconds are as many writes as are tried in so many.
+func seconds(n float64) int64 { return int64(n * float64(*rate)) }
+
+// between chooses how many seconds a fault lasts.
+func (w *world) between(least, most float64) int64 {
+	return seconds(least + w.random.Float64()*(most-least))
+}
+
+// second starts another recorder of the same cluster into the same record.
+func (w *world) second(t *testing.T) {
+	t.Helper()
+	w.other = w.newRecorder(t)
+	w.other.start(t)
+}
+
+// leaveOne ends one of the two.
+func (w *world) leaveOne() {
+	if w.random.IntN(2) == 0 {
+		w.recorder, w.other = w.other, w.recorder
+	}
+	w.other.end()
+	w.retired = append(w.retired, w.other)
+	w.other = nil
+}
+
+// log is what all recorders have logged.
+func (w *world) log() string {
+	var text strings.Builder
+	for _, k := range append(w.retired, w.recorder) {
+		text.WriteString(k.log())
+	}
+	return text.String()
+}
+
+// allowReading binds the recorder to a role that reads everything.
+func (w *world) allowReading(t *testing.T) {
+	t.Helper()
+	role := newObject("rbac.authorization.k8s.io/v1", "ClusterRole", "", reader, map[string]any{"rules": []any{
+		map[string]any{"apiGroups": []any{"*"}, "resources": []any{"*"}, "verbs": []any{"get", "list", "watch"}},
+		map[string]any{"nonResourceURLs": []any{"*"}, "verbs": []any{"get"}},
+	}})
+	w.mustCreate(t, clusterRoles, role)
+	w.bindReader(t)
+}
+
+const reader = "kuberewind-reader"
+
+func (w *world) bindReader(t *testing.T) {
+	t.Helper()
+	w.mustCreate(t, clusterRoleBindings, newObject("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "", reader, map[string]any{
+		"roleRef":  map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": reader},
+		"subjects": []any{map[string]any{"kind": "User", "name": recorderUser, "apiGroup": "rbac.authorization.k8s.io"}},
+	}))
+}
+
+// usage is what the recorder holds when nothing is going on.
+type usage struct{ memory, goroutines, files float64 }
+
+// usage returns when all streams are followed again.
+func (w *world) usage(t *testing.T) (u usage) {
+	t.Helper()
+	recordertest.Eventually(t.Context(), t, "all streams to be followed", func() bool {
+		metrics := w.recorder.current().Metrics(t)
+		u = usage{metrics["process_resident_memory_bytes"], metrics["go_goroutines"], metrics["process_open_fds"]}
+		for name, up := range metrics {
+			if strings.HasPrefix(name, "kuberewind_stream_up{") && up == 0 {
+				return false
+			}
+		}
+		return metrics != nil
+	})
+	return u
+}
+
+// begin starts the recorder, and returns once everything that comes is expected to be recorded.
+func (w *world) begin(t *testing.T) *ledger {
+	t.Helper()
+	w.recorder.start(t)
+	w.recorder.current().AwaitReady(t)
+	w.oracle = newOracle(t, w.plane.Etcd)
+	l := newLedger(w.oracle)
+	recordertest.Eventually(t.Context(), t, "the first lists", func() bool {
+		return w.query(t.Context(), func(ctx context.Context, db pgx.Tx) error {
+			var open bool
+			err := db.QueryRow(ctx, `SELECT count(*) FILTER (WHERE open) > 0 FROM kuberewind.gaps`).Scan(&open)
+			if err == nil && open {
+				err = errors.New("there are open gaps")
+			}
+			return err
+		}) == nil
+	})
+	return l
+}
+
+// noGrace deletes at once.
+func noGrace() metav1.DeleteOptions { return metav1.DeleteOptions{GracePeriodSeconds: new(int64)} }
