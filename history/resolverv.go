@@ -97,10 +97,11 @@ func (f *pointer) generation(ctx context.Context, g *Gap) error {
 	}
 	for _, d := range slices.Backward(days) {
 		var seq *int64
-		// The rows of the list, and of what it did not hold any more: what the watch gave before in the same batch is older.
+		// The rows of the list, and of what it did not hold any more: what the watch gave before in the same batch is older, and so is what
+		// was stored again until there was a list.
 		err := f.tx.QueryRow(ctx, `
 			SELECT min(seq) FROM kuberewind.record_deltas
-			WHERE cluster = $1 AND seq BETWEEN $2 AND $3 AND observed_at BETWEEN $4 AND $5 AND stream = $6 AND source <> 1`,
+			WHERE cluster = $1 AND seq BETWEEN $2 AND $3 AND observed_at BETWEEN $4 AND $5 AND stream = $6 AND source NOT IN (1, 4)`,
 			f.record.cluster.Number, first, last, d.firstAt, d.lastAt, g.Stream.ID).Scan(&seq)
 		if err != nil {
 			return fmt.Errorf("find where the history of %s began again: %w", g.Stream, err)

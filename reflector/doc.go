@@ -31,6 +31,11 @@
 //   - A position does not age: where the server sends no bookmarks, it is moved,
 //     with RecoverRevisions, to where it is proved that nothing has happened,
 //     while the watch stays open.
+//   - A stream does not go on in another history: with Options.History, it is
+//     asked before each watch, and after a 410, whether the server's history is
+//     still the one that was reflected. If it is not, or Reverse says so, the
+//     store is told at once, and the list that must follow is begun only when
+//     it is found truthful: its cause is history_reversed.
 //   - A list is consistent: it is read at resource version "", in pages of one
 //     snapshot. If the snapshot expires between pages, or a page is of another
 //     one, AbortReplace is called and the list begins anew. Pages go to the
@@ -40,7 +45,8 @@
 //     Options.Revisions says of others is its own responsibility), with
 //     apimachinery's resourceversion helper. Those that it cannot compare are
 //     taken in order of arrival. The position goes back in one case: a list
-//     that is older than what is recorded, whose cause is history_reversed.
+//     whose cause is history_reversed, because it is older than what is recorded
+//     or because of the above.
 //
 // # What it rejects, and why
 //

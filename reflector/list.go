@@ -116,6 +116,9 @@ func (g *generation) accept(ctx context.Context, p page) error {
 		return fmt.Errorf("%w: first page at resource version %s, a further one at %q", errNewGeneration, g.rv, p.rv)
 	}
 	if !g.begun {
+		if err := g.r.trust(ctx, p); err != nil {
+			return err
+		}
 		if err := g.begin(ctx, p); err != nil {
 			return err
 		}
@@ -169,6 +172,9 @@ func (g *generation) cause(p page) (cause, detail string) {
 	cause = r.options.ListCause
 	switch {
 	case !r.recorded():
+	case r.reversed != "":
+		cause = CauseHistoryReversed
+		details = append(details, r.reversed)
 	case before(p.rv, r.at.rv):
 		cause = CauseHistoryReversed
 		details = append(details, fmt.Sprintf("the list is at resource version %s, the record at %s", p.rv, r.at.rv))
@@ -200,7 +206,7 @@ func (g *generation) finish() (*stream, error) {
 	if err := g.end(); err != nil {
 		return nil, err
 	}
-	r.at, r.provisional, r.pending = cursor{rv: g.rv}, false, nil
+	r.at, r.provisional, r.pending, r.reversed = cursor{rv: g.rv}, false, nil, ""
 	r.health = health{unproven: true}
 	r.publish()
 	if g.ahead == nil {

@@ -111,6 +111,10 @@ type Options struct {
 	// Revisions knows what is another resource's. Default: nothing is known.
 	Revisions Revisions
 
+	// History knows whether the server's history is still that of
+	// ResourceVersion. It is asked before each watch. Default: nobody is asked.
+	History History
+
 	// Clock times pauses, resyncs and silence. Default: the real one.
 	Clock clock.Clock
 	// Logger gets what Run retries and why a list was needed. Default: nothing
@@ -182,6 +186,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.ListGate == nil {
 		o.ListGate = func(context.Context) (func(), error) { return func() {}, nil }
+	}
+	if o.History == nil {
+		o.History = noHistory{}
 	}
 	o.Hooks = o.Hooks.withDefaults()
 	return o

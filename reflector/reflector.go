@@ -26,8 +26,9 @@ type Reflector struct {
 	out         outlet
 	clock       clock.Clock
 	log         *slog.Logger
-	retry       *delays // between retries
-	retryDenied *delays // between retries of what the server refuses
+	retry       *delays     // between retries
+	retryDenied *delays     // between retries of what the server refuses
+	reversals   chan string // proofs, from any goroutine
 
 	mu     sync.RWMutex // protects lastRV, which anyone may ask for
 	lastRV string
@@ -37,6 +38,7 @@ type Reflector struct {
 	at          cursor
 	provisional bool    // at is Options.StartResourceVersion: nothing is recorded yet
 	pending     *relist // a list must come before the next watch
+	reversed    string  // what proves that at is in a history that is no more; a list must come
 	health      health
 	pageLimit   int64 // adapted to the weight of pages; 0: WatchListPageSize
 	bookmarks   bool  // the server has sent a bookmark
@@ -77,9 +79,13 @@ func NewReflectorWithOptions(
 		log:               options.Logger.With("reflector", options.Name),
 		retry:             newDelays(*options.Backoff),
 		retryDenied:       newDelays(denied),
+		reversals:         make(chan string, 1),
 		health:            health{interrupted: options.Interrupted},
 	}
 	r.startAt(options.ResourceVersion, options.StartResourceVersion)
+	if options.ListCause == CauseHistoryReversed {
+		r.reversed = "it had gone backwards before"
+	}
 	return r
 }
 
@@ -147,8 +153,11 @@ func (r *Reflector) ListAndWatchWithContext(ctx context.Context) error {
 // fails.
 func (r *Reflector) follow(ctx context.Context) error {
 	for ctx.Err() == nil {
+		if err := r.inHistory(ctx); err != nil {
+			return err
+		}
 		var ahead *stream
-		if r.at.rv == "" || r.pending != nil {
+		if r.at.rv == "" || r.pending != nil || r.reversed != "" {
 			var err error
 			if ahead, err = r.list(ctx); err != nil {
 				return err

@@ -134,6 +134,11 @@ func (r *Reflector) consume(ctx context.Context, s *stream) error {
 			if err := r.handle(s, event); err != nil {
 				return err
 			}
+		case proof := <-r.reversals:
+			if err := r.reverse(ctx, proof); err != nil {
+				return err
+			}
+			return errReversed
 		case <-quiet.C():
 			next, err := r.whenQuiet(ctx, s)
 			if err != nil {
@@ -224,7 +229,7 @@ func (r *Reflector) whenQuiet(ctx context.Context, s *stream) (time.Duration, er
 // else after a pause.
 func (r *Reflector) afterWatch(ctx context.Context, err error) error {
 	switch {
-	case err == nil:
+	case err == nil, errors.Is(err, errReversed):
 		return nil
 	case kindOf(err) == storeFailure:
 		return err
@@ -243,6 +248,10 @@ func (r *Reflector) afterWatch(ctx context.Context, err error) error {
 // resource version has expired calls for a pause, or the two would chase each
 // other.
 func (r *Reflector) afterExpiry(ctx context.Context, err error) error {
+	// To recover is to compare two revisions of one history.
+	if failed := r.inHistory(ctx); failed != nil || r.reversed != "" {
+		return failed
+	}
 	if r.options.Fresh != nil && r.recorded() && r.health.freshTries < freshTries {
 		r.health.freshTries++
 		r.useFresh = true

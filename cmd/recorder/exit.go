@@ -19,6 +19,7 @@ const (
 func exitCode(err error) int {
 	var usage usageError
 	var environment *recorder.EnvironmentError
+	var foreign *recorder.ForeignClusterError
 	switch {
 	case err == nil:
 		return exitDone
@@ -26,7 +27,7 @@ func exitCode(err error) int {
 		return exitUsage
 	case errors.Is(err, postgres.ErrFenced):
 		return exitFenced
-	case errors.As(err, &environment):
+	case errors.As(err, &environment), errors.As(err, &foreign):
 		return exitEnvironment
 	default:
 		return exitFailed

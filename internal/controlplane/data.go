@@ -29,6 +29,12 @@ func (e *Etcd) SaveData() (*SavedData, error) {
 	return &SavedData{dir: filepath.Join(dir, "data")}, err
 }
 
+// NoData is what an etcd has that never ran: restored, it makes another cluster at the same addresses.
+func (e *Etcd) NoData() (*SavedData, error) {
+	dir, err := os.MkdirTemp(e.dir, "etcd-empty-")
+	return &SavedData{dir: dir}, err
+}
+
 // RestoreData kills etcd, puts the saved data in the place of its own and starts it: revisions go back, and will be given
 // again to other writes. API servers are not told and keep serving what their watch caches hold, as in a careless
 // restore; restart them, as the manual of etcd says, for an orderly one. Saved data can be restored more than once.

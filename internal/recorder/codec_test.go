@@ -25,7 +25,7 @@ func spooledWidgets(t testing.TB, rules ...string) (*stream, codec) {
 	t.Helper()
 	f, err := filter.New(rules, nil)
 	require.NoError(t, err)
-	s := &stream{name: "widgets", resource: entryResourceOf(widgets), record: &postgres.Stream{}, rules: f.For(schema.GroupResource{Group: "example.com", Resource: "widgets"})}
+	s := &stream{name: "widgets", resource: entryResourceOf(widgets), record: &postgres.Stream{}, rules: f.For(schema.GroupResource{Group: "example.com", Resource: "widgets"}), claims: newRevisions().stream("widgets")}
 	return s, codec{stream: func(r kube.Resource) (*stream, error) {
 		require.Equal(t, widgets, r, "a stream is named by its resource")
 		return s, nil

@@ -29,6 +29,15 @@ func TestWhatIsCaughtUpOnHappenedWithinThePause(t *testing.T) {
 	}
 }
 
+func TestWhatCameBackWithAnOlderHistoryGivesNoEvidence(t *testing.T) {
+	from := time.Date(2026, 3, 1, 3, 0, 0, 0, time.UTC)
+	to := from.Add(10 * time.Minute)
+	var o occurrence
+	o.resume(from, to)
+	o.reversed()
+	require.Equal(t, to, o.at(to, to.Add(time.Second), from.Add(-time.Hour), true), "it was served like this before, and otherwise since")
+}
+
 func TestAStreamThatHasReachedThePresentIsBelieved(t *testing.T) {
 	from := time.Date(2026, 3, 1, 3, 0, 0, 0, time.UTC)
 	to := from.Add(10 * time.Minute)

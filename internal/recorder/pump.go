@@ -14,6 +14,7 @@ import (
 
 	"github.com/kuberewind/kuberewind/deltafifo"
 	"github.com/kuberewind/kuberewind/kube"
+	"github.com/kuberewind/kuberewind/reflector"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
@@ -192,7 +193,10 @@ func (s *stream) mark(item *postgres.Item, m *deltafifo.Marker, occurrence *occu
 		Cause: m.Cause, Detail: m.Detail, FromRV: m.FromRV, ToRV: m.ToRV, FromTime: m.FromTime,
 		Appeared: m.Appeared, Changed: m.Changed, Vanished: m.Vanished, Unchanged: m.Unchanged,
 	}
-	if m.Kind == deltafifo.Replaced {
+	switch {
+	case m.Kind == deltafifo.Replaced:
 		occurrence.live()
+	case m.Kind == deltafifo.Interrupted && m.Cause == reflector.CauseHistoryReversed:
+		occurrence.reversed()
 	}
 }

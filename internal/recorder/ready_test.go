@@ -5,10 +5,10 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
 	"github.com/kuberewind/kuberewind/deltafifo"
+	"github.com/kuberewind/kuberewind/internal/config"
 	"github.com/kuberewind/kuberewind/internal/filter"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
 	"github.com/kuberewind/kuberewind/internal/redact"
@@ -29,11 +29,9 @@ func TestARecorderIsNotReadyWhileAStreamCannotBeOpened(t *testing.T) {
 	require.NoError(t, err)
 	redactor, err := redact.New(redact.Key{}, redact.Record, nil)
 	require.NoError(t, err)
-	r := &Recorder{
-		log: slog.New(slog.DiscardHandler), metrics: &metrics{telemetry.NewMetrics()}, client: client, sink: sink, filter: all, redactor: redactor,
-		queue: deltafifo.New(deltafifo.Options{}), gate: newGate(1), revisions: newRevisions(),
-		streams: map[schema.GroupResource]*stream{}, unopened: map[string]error{}, resourcesChanged: make(chan struct{}, 1),
-	}
+	r := newRecorder(config.Config{ListConcurrency: 1}, slog.New(slog.DiscardHandler))
+	r.metrics, r.client, r.sink, r.filter, r.redactor = &metrics{telemetry.NewMetrics()}, client, sink, all, redactor
+	r.queue = deltafifo.New(deltafifo.Options{})
 	defer r.haltAll()
 	h := &handler{Recorder: r, giveUp: func(error) {}}
 	require.ErrorContains(t, r.ready(), "being opened")

@@ -69,13 +69,17 @@ type Recorder struct {
 	synced           atomic.Bool
 }
 
-// Run records until ctx ends, then writes what is queued, within the drain timeout, and returns nil. It returns an
-// EnvironmentError where it could not begin, and postgres.ErrFenced where another recorder has taken over.
-func Run(ctx context.Context, cfg config.Config, log *slog.Logger) (err error) {
-	r := &Recorder{
+func newRecorder(cfg config.Config, log *slog.Logger) *Recorder {
+	return &Recorder{
 		cfg: cfg, log: log, gate: newGate(cfg.ListConcurrency), revisions: newRevisions(), schemas: newSchemas(),
 		streams: map[schema.GroupResource]*stream{}, unopened: map[string]error{}, resourcesChanged: make(chan struct{}, 1),
 	}
+}
+
+// Run records until ctx ends, then writes what is queued, within the drain timeout, and returns nil. It returns an
+// EnvironmentError where it could not begin, and postgres.ErrFenced where another recorder has taken over.
+func Run(ctx context.Context, cfg config.Config, log *slog.Logger) (err error) {
+	r := newRecorder(cfg, log)
 	defer func() { err = errors.Join(err, r.close()) }()
 	if err := r.open(ctx); err != nil {
 		if ctx.Err() != nil {
@@ -117,6 +121,13 @@ func (r *Recorder) run(ctx context.Context) error {
 		return err
 	})
 	g.Go(func() error { return r.followServer(ctx) })
+	g.Go(func() error {
+		err := r.followHistory(ctx)
+		if err != nil {
+			stop(err)
+		}
+		return err
+	})
 	g.Go(func() error { return r.makeCheckpoints(ctx) })
 	g.Go(func() error { return r.sweep(ctx) })
 	g.Go(func() error { return r.compareContents(ctx) })

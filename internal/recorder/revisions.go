@@ -2,15 +2,11 @@ package recorder
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kuberewind/kuberewind/kube"
@@ -41,27 +37,32 @@ type revisions struct {
 	mu      sync.Mutex // protects what follows, and the fields of claims that say so
 	owners  map[uint64]*[ownerBlock]uint16
 	streams []*claims // by owner, which begins with 1
+
+	identity *identity
+	telling  sync.Mutex // held while streams are told that a history is no more
 }
 
 // claims are the revisions of one stream.
 type claims struct {
-	all   *revisions
-	owner uint16
-	name  string
+	all        *revisions
+	owner      uint16
+	name       string
+	namespaced bool
+	// canonical brings an object into the form in which it is recorded.
+	canonical cache.TransformFunc
 
 	// Protected by all.mu.
 	lister   func(namespace string) cache.ListerWithContext
 	newest   uint64 // revision of the stream
 	position uint64 // up to which the stream has said what is its
 	opened   time.Time
-	witness  witness
-	cohort   *claims // a stream in the same etcd, if one is known that others refer to as well
-}
-
-// witness is the newest version of an object that was served, which lives as long as the history in which it was written.
-type witness struct {
-	revision        uint64
-	namespace, name string
+	living   []witness // the newest versions of living objects, in order
+	cohort   *claims   // a stream in the same etcd, if one is known that others refer to as well
+	tied     bool      // it was looked in which etcd it is
+	// reverse has the stream leave its history; nil where it is not followed.
+	reverse  func(proof string)
+	reversed bool    // it has left it, and was not listed since
+	undone   witness // what was served and is not in etcd any more
 }
 
 func newRevisions() *revisions { return &revisions{owners: map[uint64]*[ownerBlock]uint16{}} }
@@ -82,14 +83,15 @@ func (c *claims) listWith(lister func(namespace string) cache.ListerWithContext)
 	c.lister = lister
 }
 
-func (c *claims) list(ctx context.Context, namespace string, options metav1.ListOptions) (runtime.Object, error) {
+// in gives what lists the stream in a namespace.
+func (c *claims) in(namespace string) cache.ListerWithContext {
 	c.all.mu.Lock()
 	lister := c.lister
 	c.all.mu.Unlock()
-	return lister(namespace).ListWithContext(ctx, options)
+	return lister(namespace)
 }
 
-// saw notes that a version of an object was served. A deleted one cannot be a witness: it is not there any more.
+// saw notes that a version of an object was served.
 func (c *claims) saw(o *kube.Object, deleted bool) {
 	revision, err := strconv.ParseUint(o.ResourceVersion, 10, 64)
 	if err != nil {
@@ -99,9 +101,7 @@ func (c *claims) saw(o *kube.Object, deleted bool) {
 	defer c.all.mu.Unlock()
 	c.all.claimLocked(revision, c.owner)
 	c.newest = max(c.newest, revision)
-	if !deleted && revision > c.witness.revision {
-		c.witness = witness{revision: revision, namespace: o.Namespace, name: o.Name}
-	}
+	c.rememberLocked(witnessOf(o, revision), deleted)
 }
 
 func (r *revisions) claimLocked(revision uint64, owner uint16) {
@@ -141,7 +141,10 @@ func (c *claims) watching(since time.Time) {
 	c.opened = since
 }
 
-var _ reflector.Revisions = (*claims)(nil)
+var (
+	_ reflector.Revisions = (*claims)(nil)
+	_ reflector.History   = (*claims)(nil)
+)
 
 // Unaccounted implements reflector.Revisions. The busiest stream goes first: what it finds to be its, the others need not
 // look at.
@@ -225,7 +228,7 @@ func (c *claims) trusted(ctx context.Context, from, to uint64) (trusted, error) 
 	t := trusted{owners: map[uint16]bool{}}
 	var newest *claims
 	for _, other := range c.claimants(from, to) {
-		same, err := c.sameEtcd(ctx, other)
+		same, err := c.sameEtcd(ctx, other, (*claims).now)
 		if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err) {
 			continue // It is not served any more, or not to us: its claims count for nothing.
 		}
@@ -240,8 +243,8 @@ func (c *claims) trusted(ctx context.Context, from, to uint64) (trusted, error) 
 		return t, nil
 	}
 	seen := newest.seen()
-	stands, err := newest.stands(ctx, seen)
-	if stands {
+	what, err := newest.look(ctx, seen, seen.revision)
+	if what == same {
 		t.until = seen.revision
 	}
 	return t, err
@@ -250,7 +253,7 @@ func (c *claims) trusted(ctx context.Context, from, to uint64) (trusted, error) 
 func (c *claims) seen() witness {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
-	return c.witness
+	return c.newestLocked()
 }
 
 // claimants are the other streams that have claimed one of the revisions.
@@ -269,45 +272,16 @@ func (c *claims) claimants(from, to uint64) []*claims {
 	return others
 }
 
-// stands reports that the history holds a version which was served from it.
-func (c *claims) stands(ctx context.Context, w witness) (bool, error) {
-	if w.revision == 0 {
-		return false, nil
-	}
-	at := strconv.FormatUint(w.revision, 10)
-	list, err := c.list(ctx, w.namespace, metav1.ListOptions{
-		FieldSelector:   "metadata.name=" + w.name,
-		ResourceVersion: at, ResourceVersionMatch: metav1.ResourceVersionMatchExact,
-	})
-	switch {
-	case apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge), apierrors.IsResourceExpired(err), apierrors.IsBadRequest(err):
-		return false, nil
-	case err != nil:
-		return false, fmt.Errorf("look for what %s was at resource version %s: %w", c.name, at, err)
-	}
-	items, err := meta.ExtractList(list)
-	if err != nil {
-		return false, err
-	}
-	for _, item := range items {
-		object, err := meta.Accessor(item)
-		if err == nil && object.GetName() == w.name && object.GetNamespace() == w.namespace && object.GetResourceVersion() == at {
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
 // sameEtcd reports whether two streams are kept in one etcd. I4: their resource versions may be compared if a list of the one
 // brackets lists of the other. That they do is remembered; that they do not may have been a stale cache.
-func (c *claims) sameEtcd(ctx context.Context, other *claims) (bool, error) {
+func (c *claims) sameEtcd(ctx context.Context, other *claims, now func(*claims, context.Context) (uint64, error)) (bool, error) {
 	if c.knownTogether(other) {
 		return true, nil
 	}
 	var at [3]uint64
 	for i, asked := range []*claims{c, other, c} {
 		var err error
-		if at[i], err = asked.now(ctx); err != nil {
+		if at[i], err = now(asked, ctx); err != nil {
 			return false, err
 		}
 	}
@@ -316,23 +290,6 @@ func (c *claims) sameEtcd(ctx context.Context, other *claims) (bool, error) {
 		c.join(other)
 	}
 	return same, nil
-}
-
-// now is the revision that a list says, 0 if it is none.
-func (c *claims) now(ctx context.Context) (uint64, error) {
-	list, err := c.list(ctx, "", metav1.ListOptions{Limit: 1})
-	if err != nil {
-		return 0, fmt.Errorf("ask where %s is: %w", c.name, err)
-	}
-	metadata, err := meta.ListAccessor(list)
-	if err != nil {
-		return 0, err
-	}
-	revision, err := strconv.ParseUint(metadata.GetResourceVersion(), 10, 64)
-	if err != nil {
-		return 0, nil //nolint:nilerr // opaque versions are nobody else's
-	}
-	return revision, nil
 }
 
 func (c *claims) knownTogether(other *claims) bool {

@@ -197,6 +197,7 @@ func (s *store) ReplacePage(list []any, resourceVersion string) error {
 	if err != nil {
 		return err
 	}
+	s.stream.claims.shown(list)
 	return s.FIFO.ReplacePage(kept, resourceVersion)
 }
 
@@ -228,6 +229,7 @@ func (s *store) BeginReplace(cause, detail, fromResourceVersion string) error {
 	s.listed, s.unread = make(map[types.UID]struct{}, len(s.lives)), false
 	s.run.listCause = cause
 	s.run.listing.Store(true)
+	s.stream.claims.listing(cause)
 	if cause != reflector.CauseFirstList {
 		// I3: what a list shows is recorded before its end, and it may not come to that: the gap is on record before it.
 		if err := s.FIFO.Interrupted(cause, detail); err != nil {
@@ -255,6 +257,7 @@ func (s *store) EndReplace(resourceVersion string) error {
 		return err
 	}
 	s.stream.interrupted, s.stream.excuse = "", ""
+	s.stream.claims.listed()
 	s.run.listing.Store(false)
 	s.stream.settle()
 	return nil

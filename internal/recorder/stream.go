@@ -99,6 +99,9 @@ func (r *Recorder) newStream(ctx context.Context, resource kube.Resource, since 
 		counters: r.metrics.stream(resource.GroupResource()), settled: make(chan struct{}),
 		claims: r.revisions.stream(resource.String()),
 	}
+	s.claims.namespaced = resource.Namespaced
+	s.claims.canonical = transformer(r.redactor.For(resource.GroupResource()))
+	s.claims.recall(record.Known(), record.Position())
 	s.settle = sync.OnceFunc(func() { close(s.settled) })
 	s.since = r.sink.Info().Started
 	s.excuse = r.excuse(resource.GroupResource())
@@ -141,6 +144,7 @@ func (r *Recorder) launch(ctx context.Context, s *stream, resource kube.Resource
 		from = start{since: since, cause: reflector.CauseFirstList}
 	}
 	run.reflector = r.newReflector(s, run, resource, from)
+	s.claims.follow(run.reflector.Reverse)
 	s.mu.Lock()
 	s.run = run
 	s.mu.Unlock()
@@ -176,6 +180,9 @@ func (s *stream) start(before *streamRun) start {
 		return start{cause: reflector.CauseConfiguration}
 	case before != nil && before.listing.Load():
 		return start{cause: before.listCause}
+	case s.reversed(before):
+		// Where the numbers have caught up, nothing would show any more that they went back.
+		return start{cause: reflector.CauseHistoryReversed}
 	case before == nil && s.left != nil && s.left.listing:
 		return start{cause: s.left.listCause}
 	case from.position == "" && unfinished != "":
@@ -184,6 +191,12 @@ func (s *stream) start(before *streamRun) start {
 		return start{since: from.position, cause: reflector.CauseFirstList}
 	}
 	return from
+}
+
+// reversed says that the stream has left a history that is no more, and was not listed since.
+func (s *stream) reversed(before *streamRun) bool {
+	return s.claims.left() || s.interrupted == reflector.CauseHistoryReversed ||
+		before == nil && s.record.OpenGap() == reflector.CauseHistoryReversed
 }
 
 // recoverRevisions is what a hundred writes a second make in a minute and a half that no stream could tell of.
@@ -201,7 +214,7 @@ func (r *Recorder) newReflector(s *stream, run *streamRun, resource kube.Resourc
 		ResourceVersion: from.position, StartResourceVersion: from.since, ListCause: from.cause, Interrupted: s.interrupted,
 		ListGate:         r.gate.acquire,
 		Fresh:            func() cache.ListerWatcher { return fresh{lw} },
-		RecoverRevisions: recoverRevisions, Revisions: s.claims,
+		RecoverRevisions: recoverRevisions, Revisions: s.claims, History: s.claims,
 		Logger: r.log.With(slog.String("group", gr.Group), slog.String("resource", gr.Resource)),
 		Hooks:  s.hooks(run),
 	})

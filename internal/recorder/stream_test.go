@@ -26,7 +26,7 @@ func TestAGapIsQueuedBeforeWhatAListShows(t *testing.T) {
 		queue := deltafifo.New(deltafifo.Options{})
 		all, err := filter.New(nil, nil)
 		require.NoError(t, err)
-		s := &stream{record: &postgres.Stream{}, rules: all.For(schema.GroupResource{Resource: "pods"}), settle: func() {}}
+		s := &stream{record: &postgres.Stream{}, rules: all.For(schema.GroupResource{Resource: "pods"}), settle: func() {}, claims: newRevisions().stream("pods")}
 		run := &streamRun{fifo: queue.FIFO(deltafifo.FIFOOptions{Stream: s})}
 		st := newStore(s, run)
 		require.NoError(t, st.BeginReplace(cause, "why", "7"))
@@ -50,7 +50,7 @@ func TestAGapIsQueuedBeforeWhatAListShows(t *testing.T) {
 }
 
 func TestAStreamGoesOnWhereTheRunBeforeEnded(t *testing.T) {
-	s := &stream{record: &postgres.Stream{}}
+	s := &stream{record: &postgres.Stream{}, claims: newRevisions().stream("pods")}
 	before := &streamRun{reflector: reflector.NewReflectorWithOptions(fresh{}, &kube.Object{}, &deltafifo.FIFO{}, reflector.Options{ResourceVersion: "42"})}
 	require.Equal(t, start{position: "42", cause: reflector.CauseFirstList}, s.start(before), "though the record is not there yet")
 	before.listing.Store(true)
@@ -65,7 +65,7 @@ func TestAFullQueueDoesNotHoldUpWhoStartsAndStopsStreams(t *testing.T) {
 		r := &Recorder{log: slog.New(slog.DiscardHandler), gate: newGate(1), redactor: redactor, queue: deltafifo.New(deltafifo.Options{MaxBytes: 1})}
 		require.NoError(t, r.queue.FIFO(deltafifo.FIFOOptions{}).Bookmark("1"), "the queue is full, and nobody drains it")
 
-		s := &stream{record: &postgres.Stream{}, run: ended(r.queue, "4")}
+		s := &stream{record: &postgres.Stream{}, claims: newRevisions().stream("pods"), run: ended(r.queue, "4")}
 		r.launch(t.Context(), s, kube.Resource{Group: "example.com", Version: "v1", Name: "widgets"}, "5")
 		synctest.Wait()
 		s.halt()
@@ -89,7 +89,7 @@ func TestANewDefinitionIsFollowedFromItsStartWhereTheRecordIsWhole(t *testing.T)
 		redactor, err := redact.New(redact.Key{}, redact.Record, nil)
 		require.NoError(t, err)
 		r := &Recorder{log: slog.New(slog.DiscardHandler), gate: newGate(1), redactor: redactor, queue: deltafifo.New(deltafifo.Options{})}
-		s := &stream{record: &postgres.Stream{}, run: ended(r.queue, recorded)}
+		s := &stream{record: &postgres.Stream{}, claims: newRevisions().stream("pods"), run: ended(r.queue, recorded)}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		r.launch(ctx, s, kube.Resource{Group: "example.com", Version: "v1", Name: "widgets"}, "5")

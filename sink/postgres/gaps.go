@@ -3,9 +3,13 @@ package postgres
 import "strings"
 
 // A stream has at most one open gap: a stretch that cannot be seen is one row, whatever becomes the reason on the way. The row
-// keeps the first cause, without which nothing would have been missed; streams.detail shows the present one.
+// keeps the first cause, without which nothing would have been missed; streams.detail shows the present one. Only that the server's
+// history went backwards has a row of its own: it tells two generations of resource versions apart.
 
-const causeFirstList = "first_list"
+const (
+	causeFirstList = "first_list"
+	causeReversed  = "history_reversed"
+)
 
 // Outcomes of a gap: nothing was missed; a list took the place of what was missed; that list held nothing new.
 const (
@@ -15,8 +19,12 @@ const (
 )
 
 func (e *encoder) interrupted(b *Batch, st *Stream, it *Item) {
-	m := &it.Marker
-	if st.work.gap == nil {
+	w, m := &st.work, &it.Marker
+	if m.Cause == causeReversed && w.gap != nil && w.gap.cause != causeReversed {
+		// From here on resource versions mean something else, whatever was the matter before. The gap that follows begins where this one did.
+		e.closeGap(b, st, outcomeRelisted, w.position)
+	}
+	if w.gap == nil {
 		e.openGap(b, st, m)
 	}
 	e.setState(b, st, stateInterrupted, note(m))

@@ -110,6 +110,24 @@ func TestInterruptionIsOneGapWithItsFirstCause(t *testing.T) {
 	r.verify()
 }
 
+func TestAReversedHistoryHasAGapOfItsOwnWhateverIsOpen(t *testing.T) {
+	r := record(t, newDatabase(t))
+	pods := r.pods()
+	r.commit(replacedBy(pods, causeFirstList, "10"))
+	r.now = noon.Add(time.Minute)
+	r.commit(interruptedBy(pods, "unreachable", "connection refused"))
+	r.now = noon.Add(2 * time.Minute)
+	r.commit(interruptedBy(pods, causeReversed, "etcd is younger"), interruptedBy(pods, causeReversed, "etcd is younger"))
+	r.now = noon.Add(3 * time.Minute)
+	r.commit(replacedBy(pods, causeReversed, "7"))
+	require.Equal(t, []gapRow{
+		{Cause: "unreachable", Detail: "connection refused", FromRV: "10", FromAt: "0s", ToRV: "10", ToAt: "2m0s", Outcome: "relisted", Counts: "-"},
+		{Cause: causeReversed, Detail: "etcd is younger", FromRV: "10", FromAt: "0s", ToRV: "7", ToAt: "3m0s", Outcome: "equal", Counts: "0 0 0 0"},
+	}, r.gaps()[1:])
+	require.Equal(t, "7 7", r.position(pods))
+	r.verify()
+}
+
 func TestWhatAListConfessesIsOnRecordWhereAGapIsOpenAlready(t *testing.T) {
 	r := record(t, newDatabase(t))
 	pods := r.pods()

@@ -86,6 +86,14 @@ func (st *Stream) Unfinished() (cause string) {
 	return ""
 }
 
+// OpenGap is the cause of the gap that is open, "" if there is none.
+func (st *Stream) OpenGap() (cause string) {
+	if w := st.state(); w.gap != nil {
+		return w.gap.cause
+	}
+	return ""
+}
+
 // Empty reports whether, when it was opened, the stream was complete and had never had an object: it is one that began with a
 // StartRV, and nothing has come of it yet.
 func (st *Stream) Empty() bool { return st.empty }

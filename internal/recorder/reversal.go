@@ -1,0 +1,339 @@
+package recorder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const (
+	// probeEvery is how often each etcd is asked whether its history is the one on record: it costs one read of one key.
+	probeEvery = 10 * time.Second
+	// tiesPerRound bounds how many streams are assigned to their etcd in one round, by two such reads each.
+	tiesPerRound = 20
+	// confirmAfter is how long what a watch is about to say may take: several deletes can share a revision.
+	confirmAfter = time.Second
+)
+
+// ForeignClusterError says that the API server serves another cluster than the one that is being recorded.
+type ForeignClusterError struct{ Host, Recorded, Found string }
+
+func (e *ForeignClusterError) Error() string {
+	return fmt.Sprintf("%s serves another cluster: the UID of its namespace kube-system is %s, and that of the one on record %s; the record of that ends here. "+
+		"Start the recorder again, with a --cluster-name of its own, to record the new one", e.Host, e.Found, e.Recorded)
+}
+
+// identity finds out whether the API server still serves the cluster that it did.
+type identity struct {
+	host string
+	uid  string
+	ask  func(context.Context) (types.UID, error)
+	// foreign is told once that it does not.
+	foreign chan error
+
+	mu    sync.Mutex // protects what follows; held while asking
+	began time.Time
+	err   error
+}
+
+// check asks, or waits for the answer to somebody who has asked since it was called. A nil identity is nobody's.
+func (i *identity) check(ctx context.Context) error {
+	if i == nil {
+		return nil
+	}
+	called := time.Now()
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	var foreign *ForeignClusterError
+	if i.began.After(called) || errors.As(i.err, &foreign) {
+		return i.err
+	}
+	i.began = time.Now()
+	var found types.UID
+	found, i.err = i.ask(ctx)
+	if i.err == nil && string(found) != i.uid {
+		i.err = &ForeignClusterError{Host: i.host, Recorded: i.uid, Found: string(found)}
+		i.foreign <- i.err
+	}
+	return i.err
+}
+
+// followHistory looks now and then whether the history of each etcd is the one on record, until ctx ends. The error is that the cluster
+// is another.
+func (r *Recorder) followHistory(ctx context.Context) error {
+	for {
+		timer := time.NewTimer(probeEvery + rand.N(probeEvery/5))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return nil
+		case err := <-r.revisions.identity.foreign:
+			timer.Stop()
+			return err
+		case <-timer.C:
+		}
+		if err := r.revisions.probe(ctx); err != nil && ctx.Err() == nil {
+			r.log.Debug("it was not found out whether the server's history is still the one on record", "error", err)
+		}
+	}
+}
+
+// probe asks each etcd about what is newest of it.
+func (r *revisions) probe(ctx context.Context) error {
+	if err := r.identity.check(ctx); err != nil {
+		return err
+	}
+	failed := r.tie(ctx)
+	for _, c := range r.newestOfEach() {
+		if _, err := c.verify(ctx, 0); err != nil {
+			failed = errors.Join(failed, err)
+		}
+	}
+	return failed
+}
+
+// tie finds out which streams are kept in one etcd, a few at a time.
+func (r *revisions) tie(ctx context.Context) error {
+	var failed error
+	tried := map[*claims]bool{}
+	for range tiesPerRound {
+		c, heads := r.untied(tried)
+		if c == nil {
+			break
+		}
+		tried[c] = true
+		if err := c.tieTo(ctx, heads); err != nil {
+			failed = errors.Join(failed, err)
+		}
+	}
+	return failed
+}
+
+// tieTo finds the etcd of the stream among those of others; if it is none of them, it is one of its own.
+func (c *claims) tieTo(ctx context.Context, heads []*claims) error {
+	for _, head := range heads {
+		together, err := head.sameEtcd(ctx, c, (*claims).now)
+		if err != nil {
+			return err
+		}
+		if together {
+			break
+		}
+	}
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
+	c.tied = true
+	return nil
+}
+
+// untied is a followed stream of which nobody has looked in which etcd it is, and one stream of each etcd.
+func (r *revisions) untied(tried map[*claims]bool) (found *claims, heads []*claims) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range r.streams {
+		switch {
+		case c.position == 0 || c.reversed:
+		case !c.tied && c.cohort == nil && found == nil && !tried[c]:
+			found = c
+		case c.tied && c.cohort == nil:
+			heads = append(heads, c)
+		}
+	}
+	return found, heads
+}
+
+// newestOfEach is, of each etcd, the stream that has come furthest.
+func (r *revisions) newestOfEach() []*claims {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	furthest := map[*claims]*claims{}
+	for _, c := range r.streams {
+		head := c.headLocked()
+		if c.reverse == nil || c.reversed || c.position == 0 || !head.tied {
+			continue
+		}
+		if best := furthest[head]; best == nil || c.position > best.position {
+			furthest[head] = c
+		}
+	}
+	found := make([]*claims, 0, len(furthest))
+	for _, c := range furthest {
+		found = append(found, c)
+	}
+	return found
+}
+
+// Reversed implements reflector.History.
+func (c *claims) Reversed(ctx context.Context, resourceVersion string) (string, error) {
+	if err := c.all.identity.check(ctx); err != nil {
+		return "", err
+	}
+	position, err := strconv.ParseUint(resourceVersion, 10, 64)
+	if err != nil {
+		return "", nil //nolint:nilerr // nothing is recorded, or opaque versions cannot be compared
+	}
+	return c.verify(ctx, position)
+}
+
+// verify holds the newest living object of the stream against etcd, at the stream's position. What proves that etcd has another history
+// is told to all streams in it.
+func (c *claims) verify(ctx context.Context, position uint64) (proof string, err error) {
+	proof, w, err := c.compare(ctx, position)
+	if proof == "" || err != nil {
+		return "", err
+	}
+	c.leave(w, proof)
+	return proof, c.tellOthers(ctx, proof)
+}
+
+func (c *claims) compare(ctx context.Context, position uint64) (proof string, w witness, err error) {
+	var doubted witness
+	for {
+		w, at := c.expected()
+		if at == 0 {
+			at = position
+		}
+		what, err := c.look(ctx, w, at)
+		if err == nil && what == unknown {
+			what, err = c.lookNow(ctx, w)
+		}
+		switch {
+		case err != nil:
+			return "", w, err
+		case what == ahead:
+			return fmt.Sprintf("%s was recorded up to resource version %d, which etcd has not come to", c.name, at), w, nil
+		case what == other && w.name == "", what == same, what == unknown:
+			return c.compareFurther(ctx, at, position)
+		case w.name == doubted.name && w.namespace == doubted.namespace && w.revision == doubted.revision:
+			return fmt.Sprintf("%s %s/%s was recorded with resource version %d, and was something else in etcd at %d", c.name, w.namespace, w.name, w.revision, at), w, nil
+		}
+		doubted = w
+		timer := time.NewTimer(confirmAfter)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return "", w, ctx.Err()
+		case <-timer.C:
+		}
+	}
+}
+
+// compareFurther asks whether etcd has come to a position beyond that of the record: that of a spool.
+func (c *claims) compareFurther(ctx context.Context, at, position uint64) (proof string, w witness, err error) {
+	if position <= at {
+		return "", w, nil
+	}
+	what, err := c.look(ctx, w, position)
+	if what == ahead {
+		proof = fmt.Sprintf("%s was followed up to resource version %d, which etcd has not come to", c.name, position)
+	}
+	return proof, w, err
+}
+
+// expected is the newest living object, and the revision at which it was the newest version for certain.
+func (c *claims) expected() (w witness, at uint64) {
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
+	w = c.newestLocked()
+	return w, max(c.position, w.revision)
+}
+
+// leave notes that the stream was in a history that is no more.
+func (c *claims) leave(undone witness, proof string) {
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
+	if c.reversed {
+		return
+	}
+	c.reversed, c.undone = true, undone
+	c.forgetLocked()
+	if c.reverse != nil {
+		c.reverse(proof)
+	}
+}
+
+// forgetLocked drops what was known in a history that is no more. All claims go: whose they are in the new one is not known.
+func (c *claims) forgetLocked() {
+	clear(c.all.owners)
+	c.newest, c.position, c.living = 0, 0, nil
+}
+
+// tellOthers has the streams in the same etcd leave the history, too.
+func (c *claims) tellOthers(ctx context.Context, proof string) error {
+	c.all.telling.Lock()
+	defer c.all.telling.Unlock()
+	c.all.mu.Lock()
+	others := make([]*claims, 0, len(c.all.streams))
+	for _, o := range c.all.streams {
+		if o != c && o.reverse != nil && !o.reversed && o.position != 0 {
+			others = append(others, o)
+		}
+	}
+	c.all.mu.Unlock()
+	var failed error
+	for _, o := range others {
+		together, err := c.sameEtcd(ctx, o, (*claims).trueNow)
+		failed = errors.Join(failed, err)
+		if together {
+			o.leave(witness{}, proof)
+		}
+	}
+	return failed
+}
+
+// Truthful implements reflector.History.
+func (c *claims) Truthful(ctx context.Context, resourceVersion string, items []any) error {
+	at, err := strconv.ParseUint(resourceVersion, 10, 64)
+	if err != nil {
+		return nil //nolint:nilerr // opaque versions cannot be compared
+	}
+	if err := c.stillCached(ctx); err != nil {
+		return err
+	}
+	var shown claims
+	shown.all = newRevisions()
+	shown.shown(items)
+	newest := shown.seen()
+	switch what, err := c.look(ctx, newest, at); {
+	case err != nil:
+		return err
+	case what == ahead:
+		return errors.New("etcd has not come to it: the API server answers from its cache; restart it")
+	case what == other && newest.name != "":
+		return fmt.Errorf("etcd does not hold %s/%s as listed: the API server answers from its cache; restart it", newest.namespace, newest.name)
+	}
+	return nil
+}
+
+// stillCached returns an error while the API server serves what is not in etcd any more.
+func (c *claims) stillCached(ctx context.Context) error {
+	for _, o := range c.inEtcd() {
+		if o.undone.name == "" {
+			continue
+		}
+		if what, err := o.look(ctx, o.undone, o.undone.revision); err != nil || what == same || what == unknown {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		list, err := o.listOne(ctx, o.undone, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		if served, err := o.find(list, o.undone); err != nil || served {
+			if err != nil {
+				return err
+			}
+			return fmt.Errorf("the API server still serves %s %s/%s at resource version %d, which is not in etcd: restart it", o.name, o.undone.namespace, o.undone.name, o.undone.revision)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,257 @@
+package recorder
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kuberewind/kuberewind/kube"
+	"github.com/kuberewind/kuberewind/reflector"
+)
+
+// archive is an etcd that holds the versions of a few objects. A real one does not give the same revision twice when a test wants it.
+type archive struct {
+	now, compacted int
+	versions       []*kube.Object // in order; one without a UID is an end
+	cached         []*kube.Object // what an API server lists that does not know what happened
+	asked          int
+}
+
+func servedAs(name, uid string, rv int) *kube.Object {
+	return &kube.Object{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(uid), ResourceVersion: strconv.Itoa(rv)}}
+}
+
+// titled is a version with metadata that only it has.
+func titled(o *kube.Object, title string) *kube.Object {
+	o.JSON = []byte(fmt.Sprintf(`{"metadata":{"name":%q,"annotations":{"title":%q}}}`, o.Name, title))
+	return o
+}
+
+func (a *archive) lister(string) cache.ListerWithContext { return a }
+
+func (a *archive) List(options metav1.ListOptions) (runtime.Object, error) {
+	return a.ListWithContext(context.Background(), options)
+}
+
+func (a *archive) ListWithContext(_ context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	a.asked++
+	if options.ResourceVersion == "" {
+		return &kube.List{ListMeta: metav1.ListMeta{ResourceVersion: strconv.Itoa(a.now)}, Items: a.cached}, nil
+	}
+	at, err := strconv.Atoi(options.ResourceVersion)
+	switch {
+	case err != nil:
+		return nil, err
+	case at > a.now:
+		gone := apierrors.NewTimeoutError(fmt.Sprintf("Too large resource version: %d, current: %d", at, a.now), 0)
+		gone.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}
+		return nil, gone
+	case at < a.compacted:
+		return nil, apierrors.NewResourceExpired("compacted")
+	}
+	list := &kube.List{ListMeta: metav1.ListMeta{ResourceVersion: options.ResourceVersion}}
+	if o := a.newest(options.FieldSelector[len("metadata.name="):], at); o != nil {
+		list.Items = append(list.Items, o)
+	}
+	return list, nil
+}
+
+func (a *archive) newest(name string, at int) (found *kube.Object) {
+	for _, o := range a.versions {
+		if rv, _ := strconv.Atoi(o.ResourceVersion); o.Name == name && rv <= at {
+			found = o
+			if o.UID == "" {
+				found = nil
+			}
+		}
+	}
+	return found
+}
+
+func (a *archive) Get(_ context.Context, _, name string) (*kube.Object, error) {
+	if o := a.newest(name, a.now); o != nil {
+		return o, nil
+	}
+	return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "things"}, name)
+}
+
+// followed is a stream that is followed, up to a position, of an object that was served.
+func followed(all *revisions, name string, etcd *archive, position int, served ...*kube.Object) (c *claims, told *[]string) {
+	c, told = all.stream(name), &[]string{}
+	c.listWith(etcd.lister)
+	c.canonical = transformer(nil)
+	for _, o := range served {
+		c.saw(o, false)
+	}
+	c.reached(strconv.Itoa(position))
+	c.follow(func(proof string) { *told = append(*told, proof) })
+	return c, told
+}
+
+func TestWhatProvesThatAHistoryIsAnother(t *testing.T) {
+	served := func() *kube.Object { return servedAs("x", "1", 50) }
+	for name, test := range map[string]struct {
+		etcd   *archive
+		served *kube.Object
+		proof  string
+	}{
+		"it stands":                             {&archive{now: 70, versions: []*kube.Object{served()}}, served(), ""},
+		"etcd is younger":                       {&archive{now: 55, versions: []*kube.Object{served()}}, served(), "which etcd has not come to"},
+		"etcd is younger, and nothing lives":    {&archive{now: 55}, nil, "which etcd has not come to"},
+		"nothing lives":                         {&archive{now: 70}, nil, ""},
+		"the object is not there":               {&archive{now: 70}, served(), "was something else in etcd"},
+		"it is older":                           {&archive{now: 70, versions: []*kube.Object{servedAs("x", "1", 40)}}, served(), "was something else"},
+		"another has the name":                  {&archive{now: 70, versions: []*kube.Object{servedAs("x", "2", 50)}}, served(), "was something else"},
+		"it was changed since":                  {&archive{now: 70, versions: []*kube.Object{served(), servedAs("x", "1", 65)}}, served(), ""},
+		"the same number with another content":  {&archive{now: 70, versions: []*kube.Object{titled(served(), "b")}}, titled(served(), "a"), "was something else"},
+		"the same number with the same content": {&archive{now: 70, versions: []*kube.Object{titled(served(), "a")}}, titled(served(), "a"), ""},
+		"compacted, and newer":                  {&archive{now: 90, compacted: 80, versions: []*kube.Object{servedAs("x", "1", 85)}}, served(), ""},
+		"compacted, and gone":                   {&archive{now: 90, compacted: 80}, served(), ""},
+		"compacted, and older":                  {&archive{now: 90, compacted: 80, versions: []*kube.Object{servedAs("x", "1", 40)}}, served(), "was something else"},
+		"compacted, and as it was":              {&archive{now: 90, compacted: 80, versions: []*kube.Object{served()}}, served(), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var objects []*kube.Object
+				if test.served != nil {
+					_, err := transformer(nil)(test.served)
+					if test.served.JSON != nil {
+						require.NoError(t, err)
+					}
+					objects = append(objects, test.served)
+				}
+				c, told := followed(newRevisions(), "things", test.etcd, 60, objects...)
+				proof, err := c.Reversed(t.Context(), "60")
+				require.NoError(t, err)
+				if test.proof == "" {
+					require.Empty(t, proof)
+					require.Empty(t, *told)
+					return
+				}
+				require.Contains(t, proof, test.proof)
+				require.Equal(t, []string{proof}, *told)
+				require.True(t, c.left())
+			})
+		})
+	}
+}
+
+func TestADeletionThatTheWatchIsAboutToTellIsNoProof(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		// Two deletes of one lease: the first has come.
+		etcd := &archive{now: 70, versions: []*kube.Object{servedAs("x", "1", 50), servedAs("x", "", 60)}}
+		c, told := followed(newRevisions(), "events", etcd, 60, servedAs("x", "1", 50))
+		time.AfterFunc(confirmAfter/2, func() { c.saw(servedAs("x", "1", 60), true) })
+		proof, err := c.Reversed(t.Context(), "60")
+		require.NoError(t, err)
+		require.Empty(t, proof)
+		require.Empty(t, *told)
+	})
+}
+
+func TestAllStreamsOfAnEtcdAreToldAndThoseOfAnotherAreNot(t *testing.T) {
+	all := newRevisions()
+	restored, apart := &archive{now: 55}, &archive{now: 900}
+	_, first := followed(all, "a", restored, 60)
+	_, idle := followed(all, "b", restored, 10)
+	_, other := followed(all, "c", apart, 800)
+	owner, _ := followed(all, "d", restored, 5, servedAs("x", "1", 5))
+	require.NoError(t, all.probe(t.Context()))
+	require.Len(t, *first, 1)
+	require.Equal(t, *first, *idle)
+	require.Empty(t, *other)
+	require.Empty(t, all.owners, "the same revisions will be given to others")
+	require.True(t, owner.left())
+
+	require.NoError(t, all.probe(t.Context()))
+	require.Len(t, *first, 1, "who has left has left")
+
+	owner.listing(reflector.CauseHistoryReversed)
+	owner.shown([]any{servedAs("x", "1", 5)})
+	owner.listed()
+	owner.reached("55")
+	require.False(t, owner.left())
+	w, at := owner.expected()
+	require.Equal(t, "x", w.name)
+	require.EqualValues(t, 55, at, "and not what it was before")
+}
+
+func TestOneStreamOfEachEtcdIsAsked(t *testing.T) {
+	all := newRevisions()
+	etcd := &archive{now: 100}
+	for i := range 10 {
+		followed(all, strconv.Itoa(i), etcd, 50+i)
+	}
+	require.NoError(t, all.probe(t.Context()))
+	etcd.asked = 0
+	require.NoError(t, all.probe(t.Context()))
+	require.Equal(t, 1, etcd.asked)
+}
+
+func TestAListIsTrueOnlyIfEtcdHoldsWhatItShows(t *testing.T) {
+	all := newRevisions()
+	etcd := &archive{now: 55, versions: []*kube.Object{servedAs("kept", "1", 20)}}
+	c, _ := followed(all, "things", etcd, 60, servedAs("lost", "2", 52))
+	listed := func(rv string, items ...*kube.Object) error {
+		var page []any
+		for _, o := range items {
+			page = append(page, o)
+		}
+		return c.Truthful(t.Context(), rv, page)
+	}
+	require.NoError(t, listed("55", servedAs("kept", "1", 20)))
+	require.NoError(t, listed("55"))
+	require.ErrorContains(t, listed("60"), "has not come to it")
+	require.ErrorContains(t, listed("55", servedAs("kept", "1", 20), servedAs("lost", "2", 52)), "ns/lost")
+
+	etcd.cached = []*kube.Object{servedAs("lost", "2", 52)}
+	_, err := c.Reversed(t.Context(), "60")
+	require.NoError(t, err)
+	require.ErrorContains(t, listed("55", servedAs("kept", "1", 20)), "still serves things ns/lost", "the cache of this stream is as old as that one's")
+	etcd.cached = nil
+	require.NoError(t, listed("55", servedAs("kept", "1", 20)))
+}
+
+func TestTheClusterIsAskedWhoItIsByOneForAll(t *testing.T) {
+	asked, found := 0, types.UID("a")
+	hold := make(chan struct{})
+	i := &identity{host: "https://c", uid: "a", foreign: make(chan error, 1), ask: func(context.Context) (types.UID, error) {
+		asked++
+		<-hold
+		return found, nil
+	}}
+	var called sync.WaitGroup
+	answers := make(chan error, 10)
+	for range cap(answers) {
+		called.Add(1)
+		go func() {
+			called.Done()
+			answers <- i.check(t.Context())
+		}()
+	}
+	called.Wait()
+	close(hold)
+	for range cap(answers) {
+		require.NoError(t, <-answers)
+	}
+	require.Less(t, asked, cap(answers))
+
+	found = "b"
+	var foreign *ForeignClusterError
+	require.ErrorAs(t, i.check(t.Context()), &foreign)
+	require.ErrorAs(t, i.check(t.Context()), &foreign, "and it stays so")
+	require.Len(t, i.foreign, 1)
+	require.Equal(t, "b", foreign.Found)
+}

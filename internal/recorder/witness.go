@@ -1,0 +1,286 @@
+package recorder
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kuberewind/kuberewind/kube"
+	"github.com/kuberewind/kuberewind/patch"
+	"github.com/kuberewind/kuberewind/reflector"
+	"github.com/kuberewind/kuberewind/sink/postgres"
+)
+
+// witness is a version of an object that was served. As long as it is the newest of its object, etcd has it at each later revision
+// of the history in which it was written.
+type witness struct {
+	revision        uint64
+	namespace, name string
+	uid             types.UID
+	// doc is the version as recorded; it gives nil where it is not.
+	doc func() patch.Doc
+}
+
+// witnesses is how many living objects are remembered of a stream: the newest may be deleted.
+const witnesses = 3
+
+func witnessOf(o *kube.Object, revision uint64) witness {
+	return witness{revision: revision, namespace: o.Namespace, name: o.Name, uid: o.UID, doc: o.Doc}
+}
+
+// rememberLocked puts the newest version of an object in the place of an older one, or, if that was its end, forgets it.
+func (c *claims) rememberLocked(w witness, deleted bool) {
+	c.living = slices.DeleteFunc(c.living, func(other witness) bool { return other.namespace == w.namespace && other.name == w.name })
+	if deleted {
+		return
+	}
+	c.living = append(c.living, w)
+	slices.SortStableFunc(c.living, func(a, b witness) int { return cmp.Compare(a.revision, b.revision) })
+	if len(c.living) > witnesses {
+		c.living = slices.Delete(c.living, 0, 1)
+	}
+}
+
+// newestLocked is the zero witness where no object is known to live.
+func (c *claims) newestLocked() witness {
+	if len(c.living) == 0 {
+		return witness{}
+	}
+	return c.living[len(c.living)-1]
+}
+
+// recall takes over what the record holds, which is complete up to a position.
+func (c *claims) recall(known *postgres.Known, position string) {
+	at, err := strconv.ParseUint(position, 10, 64)
+	if err != nil {
+		return
+	}
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
+	c.position = at
+	for _, key := range known.ListKeys() {
+		object, ok, _ := known.GetByKey(key)
+		if !ok {
+			continue
+		}
+		o := object.(postgres.KnownObject)
+		if revision, err := strconv.ParseUint(o.GetResourceVersion(), 10, 64); err == nil {
+			c.rememberLocked(witness{revision: revision, namespace: o.GetNamespace(), name: o.GetName(), uid: o.GetUID(), doc: o.Doc}, false)
+		}
+	}
+}
+
+// listing notes that a list begins: what lives is what it shows.
+func (c *claims) listing(cause string) {
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
+	c.living = nil
+	if cause == reflector.CauseHistoryReversed {
+		c.forgetLocked()
+	}
+}
+
+// follow says how the stream is told that its history is no more.
+func (c *claims) follow(reverse func(proof string)) {
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
+	c.reverse = reverse
+}
+
+// left reports whether the stream has left a history that is no more, and was not listed since.
+func (c *claims) left() bool {
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
+	return c.reversed
+}
+
+// shown notes what a page of a list holds.
+func (c *claims) shown(page []any) {
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
+	for _, item := range page {
+		if o, ok := item.(*kube.Object); ok {
+			if revision, err := strconv.ParseUint(o.ResourceVersion, 10, 64); err == nil {
+				c.rememberLocked(witnessOf(o, revision), false)
+			}
+		}
+	}
+}
+
+// listed notes that the list is complete.
+func (c *claims) listed() {
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
+	c.reversed = false
+}
+
+// sight is what etcd says of a witness.
+type sight int
+
+const (
+	unknown sight = iota // etcd has forgotten, or the server does not ask it
+	same                 // the object was as it was served
+	other                // it was not, or not there
+	ahead                // etcd has not come to that revision
+)
+
+// nobody stands for an object where none is known: any name will do to ask where etcd is.
+var nobody = witness{name: "kuberewind"}
+
+// look asks what etcd had at a revision, for which the witness is the newest version of its object. A list of one object by name at an
+// exact revision is answered by etcd, whatever the API server's cache holds: that has no such lists.
+func (c *claims) look(ctx context.Context, w witness, revision uint64) (sight, error) {
+	list, err := c.listOne(ctx, w, metav1.ListOptions{
+		ResourceVersion: strconv.FormatUint(revision, 10), ResourceVersionMatch: metav1.ResourceVersionMatchExact,
+	})
+	switch {
+	case isAhead(err):
+		return ahead, nil
+	case apierrors.IsResourceExpired(err), apierrors.IsGone(err), apierrors.IsBadRequest(err), apierrors.IsInvalid(err):
+		return unknown, nil
+	case err != nil:
+		return unknown, fmt.Errorf("look for what %s was at resource version %d: %w", c.name, revision, err)
+	}
+	metadata, err := meta.ListAccessor(list)
+	if err != nil || metadata.GetResourceVersion() != strconv.FormatUint(revision, 10) {
+		return unknown, err
+	}
+	found, err := c.find(list, w)
+	if found {
+		return same, err
+	}
+	return other, err
+}
+
+func (c *claims) listOne(ctx context.Context, w witness, options metav1.ListOptions) (runtime.Object, error) {
+	namespace := w.namespace
+	if w.name == "" {
+		w = nobody
+		if c.namespaced {
+			namespace = metav1.NamespaceDefault
+		}
+	}
+	options.FieldSelector = "metadata.name=" + w.name
+	return c.in(namespace).ListWithContext(ctx, options)
+}
+
+// lookNow is look for where etcd has forgotten the revision: what the object is now cannot be older than what was served.
+func (c *claims) lookNow(ctx context.Context, w witness) (sight, error) {
+	getter, ok := c.in(w.namespace).(interface {
+		Get(ctx context.Context, namespace, name string) (*kube.Object, error)
+	})
+	if w.name == "" || !ok {
+		return unknown, nil
+	}
+	o, err := getter.Get(ctx, w.namespace, w.name)
+	switch {
+	case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
+		return unknown, nil // It may have been deleted since.
+	case err != nil:
+		return unknown, fmt.Errorf("look for what is newest of %s: %w", c.name, err)
+	}
+	switch revision, err := strconv.ParseUint(o.ResourceVersion, 10, 64); {
+	case err != nil || revision > w.revision:
+		return unknown, nil //nolint:nilerr // opaque versions cannot be compared
+	case revision == w.revision && o.UID == w.uid && c.sameMetadata(o, w):
+		return same, nil
+	}
+	return other, nil
+}
+
+// inEtcd are the streams that are known to be in the etcd of this one, and itself.
+func (c *claims) inEtcd() []*claims {
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
+	var found []*claims
+	for _, o := range c.all.streams {
+		if o.headLocked() == c.headLocked() {
+			found = append(found, o)
+		}
+	}
+	return found
+}
+
+// isAhead says that etcd refuses a revision that is to come; older API servers hand on its own words.
+func isAhead(err error) bool {
+	return apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) ||
+		err != nil && strings.Contains(err.Error(), "required revision is a future revision")
+}
+
+// find reports whether a list holds what was served.
+func (c *claims) find(list runtime.Object, w witness) (bool, error) {
+	items, err := meta.ExtractList(list)
+	if err != nil {
+		return false, err
+	}
+	for _, item := range items {
+		o, ok := item.(*kube.Object)
+		if ok && o.Name == w.name && o.Namespace == w.namespace {
+			return o.UID == w.uid && o.ResourceVersion == strconv.FormatUint(w.revision, 10) && c.sameMetadata(o, w), nil
+		}
+	}
+	return false, nil
+}
+
+// sameMetadata compares what a change of a schema cannot change, so that one revision has it twice only in two histories.
+func (c *claims) sameMetadata(o *kube.Object, w witness) bool {
+	if w.doc == nil || c.canonical == nil {
+		return true
+	}
+	was := w.doc()
+	if was == nil {
+		return true
+	}
+	if _, err := c.canonical(o); err != nil {
+		return true
+	}
+	a, _ := patch.Get(was, "/metadata")
+	b, _ := patch.Get(o.Doc(), "/metadata")
+	return bytes.Equal(a, b)
+}
+
+// currentRevision is how an API server says where etcd is, to who asks for more.
+var currentRevision = regexp.MustCompile(`current: (\d+)`)
+
+// trueNow is the revision at which etcd is, as an API server says that only knows it from etcd. Those that do not say have it asked for
+// with a list. Each such request leaves a warning in the API server's log.
+func (c *claims) trueNow(ctx context.Context) (uint64, error) {
+	_, err := c.listOne(ctx, witness{}, metav1.ListOptions{
+		ResourceVersion: strconv.FormatInt(math.MaxInt64, 10), ResourceVersionMatch: metav1.ResourceVersionMatchExact,
+	})
+	if isAhead(err) {
+		if found := currentRevision.FindStringSubmatch(err.Error()); found != nil && found[1] != "0" {
+			return strconv.ParseUint(found[1], 10, 64)
+		}
+	}
+	return c.now(ctx)
+}
+
+// now is the revision that a list says, 0 if it is none.
+func (c *claims) now(ctx context.Context) (uint64, error) {
+	list, err := c.in("").ListWithContext(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil {
+		return 0, fmt.Errorf("ask where %s is: %w", c.name, err)
+	}
+	metadata, err := meta.ListAccessor(list)
+	if err != nil {
+		return 0, err
+	}
+	revision, err := strconv.ParseUint(metadata.GetResourceVersion(), 10, 64)
+	if err != nil {
+		return 0, nil //nolint:nilerr // opaque versions are nobody else's
+	}
+	return revision, nil
+}

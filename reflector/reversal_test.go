@@ -1,0 +1,151 @@
+package reflector
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// historian says of the server's history what the test has it say.
+type historian struct {
+	mu     sync.Mutex
+	proof  string
+	failed error // of looking
+	lies   error // of a list
+	asked  []string
+	shown  int // items of lists
+}
+
+func (h *historian) set(change func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	change()
+}
+
+func (h *historian) Reversed(_ context.Context, rv string) (string, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.asked = append(h.asked, rv)
+	if rv == "" {
+		return "", h.failed
+	}
+	return h.proof, h.failed
+}
+
+func (h *historian) Truthful(_ context.Context, _ string, items []any) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.shown += len(items)
+	return h.lies
+}
+
+func TestAHistoryIsAskedForBeforeEachWatchAndLeftWhereItIsAnother(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s, store, h := withPods(2), &ledger{}, &historian{}
+		r := NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "2", History: h})
+		h.proof = "it is younger"
+		h.lies = errors.New("the cache is stale")
+		start(t, r)
+		h.set(func() { require.Equal(t, []string{"2"}, h.asked) })
+		require.Equal(t, []string{"interrupted history_reversed"}, store.calls(), "at once, and nothing of a list that is not believed")
+		require.Equal(t, "it is younger", store.find("interrupted").detail)
+		require.Empty(t, s.watched(), "a watch from there would be in another history")
+		pass(2 * time.Minute)
+		require.Len(t, store.calls(), 1)
+
+		h.set(func() { h.lies, h.proof = nil, "" })
+		pass(2 * time.Minute)
+		require.Equal(t, []string{"interrupted history_reversed", "begin history_reversed from 2", "page a@1 b@2", "end 2"}, store.calls())
+		require.Contains(t, store.find("begin").detail, "it is younger")
+		h.set(func() { require.Positive(t, h.shown) })
+		require.Len(t, s.watched(), 1, "and on it goes")
+	})
+}
+
+func TestWhileItIsNotKnownWhetherTheHistoryStandsNothingIsWatched(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s, store, h := withPods(2), &ledger{}, &historian{failed: errors.New("no answer")}
+		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "2", History: h}))
+		pass(time.Minute)
+		require.Empty(t, s.watched())
+		require.Equal(t, []string{"interrupted unreachable"}, store.calls())
+		h.set(func() { h.failed = nil })
+		pass(2 * time.Minute)
+		require.Len(t, s.watched(), 1)
+		require.Empty(t, s.listed())
+		require.Equal(t, []string{"interrupted unreachable", "resumed"}, store.calls())
+	})
+}
+
+func TestAStreamThatIsToldLeavesItsOpenWatchOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s, store, h := withPods(2), &ledger{}, &historian{}
+		r := NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "2", History: h})
+		start(t, r)
+		require.Empty(t, store.calls())
+		r.Reverse("another stream has seen it")
+		r.Reverse("and another")
+		synctest.Wait()
+		left := []string{"interrupted history_reversed", "begin history_reversed from 2", "page a@1 b@2", "end 2"}
+		require.Equal(t, left, store.calls())
+		s.write(watch.Modified, "a")
+		synctest.Wait()
+		pass(time.Minute)
+		require.Equal(t, append(left, "update a@3"), store.calls())
+		require.Equal(t, 1, s.count(&s.open))
+	})
+}
+
+func TestAnotherHistoryIsNotTakenForWhatAnAPIServerHasForgotten(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s, store := withPods(2), &ledger{}
+		for range 5 {
+			s.elsewhere()
+		}
+		s.forget()
+		r := NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "2", History: history{func(n int) string {
+			if n == 1 {
+				return ""
+			}
+			return "it is another" // by the time that the watch is refused
+		}, new(int)}, RecoverRevisions: 100})
+		start(t, r)
+		pass(time.Minute)
+		require.Equal(t, []string{"interrupted history_reversed", "begin history_reversed from 2", "page a@1 b@2", "end 7"}, store.calls())
+	})
+}
+
+// history says something else each time.
+type history struct {
+	proof func(n int) string
+	n     *int
+}
+
+func (h history) Reversed(_ context.Context, rv string) (string, error) {
+	if rv != "2" {
+		return "", nil
+	}
+	*h.n++
+	return h.proof(*h.n), nil
+}
+
+func (history) Truthful(context.Context, string, []any) error { return nil }
+
+func TestAStreamThatHadLeftItsHistoryBeforeListsOnlyWhatIsTrue(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s, store, h := withPods(2), &ledger{}, &historian{lies: errors.New("the cache is stale")}
+		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ListCause: CauseHistoryReversed, History: h}))
+		pass(time.Minute)
+		require.NotContains(t, store.calls(), "end 2")
+		h.set(func() { h.lies = nil })
+		pass(2 * time.Minute)
+		require.Contains(t, store.calls(), "end 2")
+	})
+}

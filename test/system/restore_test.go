@@ -1,0 +1,176 @@
+package system_test
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/internal/controlplane"
+	"github.com/kuberewind/kuberewind/internal/recordertest"
+)
+
+// restored is a cluster whose etcd is put back to what it was before some writes.
+type restored struct {
+	*world
+	*act
+	saved    *controlplane.SavedData
+	recorder *recordertest.Process
+	undone   string    // resource version of the last write that is put back
+	before   time.Time // when that was seen
+}
+
+const configMapsNow = `SELECT name || '@' || (object -> 'metadata' ->> 'resourceVersion') 
+	FROM kuberewind.snapshot_at('', $1, '', 'configmaps', 'default') ORDER BY name`
+
+// beforeRestore records a cluster up to where it is about to be put back.
+func beforeRestore(t *testing.T) *restored {
+	t.Helper()
+	w := newWorld(t)
+	r := &restored{world: w, act: w.act(t), recorder: w.record(t)}
+	r.recorder.AwaitReady(t)
+	w.connect(t)
+	r.create(configMaps, template(configMaps, "default", "kept"))
+	r.create(configMaps, template(configMaps, "default", "gone"))
+	var err error
+	r.saved, err = w.plane.Etcd.SaveData()
+	require.NoError(t, err)
+	r.merge(configMaps, "kept", `{"data":{"later":"yes"}}`)
+	r.delete(configMaps, "gone")
+	r.undone = r.create(configMaps, template(configMaps, "default", "lost")).GetResourceVersion()
+	w.awaitLines(t, []string{r.undone}, `SELECT resource_version FROM kuberewind.deltas WHERE name = 'lost'`)
+	require.NoError(t, w.db.QueryRow(t.Context(), `SELECT max(observed_at) FROM kuberewind.deltas WHERE name = 'lost'`).Scan(&r.before))
+	return r
+}
+
+// served is what etcd holds of what configMapsNow asks for.
+func (r *restored) served(t *testing.T) (found []string) {
+	t.Helper()
+	for _, name := range []string{"gone", "kept", "lost", "new"} {
+		if o, err := r.in(configMaps).Get(t.Context(), name, metav1.GetOptions{}); err == nil {
+			found = append(found, name+"@"+o.GetResourceVersion())
+		}
+	}
+	return found
+}
+
+// awaitTruth waits until the record says what the API server does, and every stream is complete again.
+func (r *restored) awaitTruth(t *testing.T) {
+	t.Helper()
+	want := r.served(t)
+	require.NotEmpty(t, want)
+	eventually(t.Context(), t, fmt.Sprintf("%q on record", want), func() bool {
+		return slices.Equal(want, r.lines(t, configMapsNow, "now")) && len(r.open(t)) == 0
+	})
+	causes := r.lines(t, `SELECT DISTINCT cause || ' ' || outcome FROM kuberewind.gaps WHERE cause NOT IN ('first_list', 'unreachable')`)
+	slices.Sort(causes)
+	require.Subset(t, []string{"history_reversed equal", "history_reversed relisted"}, causes)
+	require.NotEmpty(t, causes)
+}
+
+// awaitAll waits until every stream has been told: one etcd keeps them all.
+func (r *restored) awaitAll(t *testing.T) {
+	t.Helper()
+	eventually(t.Context(), t, "every stream in another generation", func() bool {
+		return len(r.lines(t, `SELECT s.resource FROM kuberewind.streams s WHERE NOT EXISTS (
+			SELECT FROM kuberewind.gaps g WHERE g.resource = s.resource AND g.api_group = s.api_group AND g.cause = 'history_reversed')`)) == 0
+	})
+}
+
+func (r *restored) open(t *testing.T) []string {
+	t.Helper()
+	return r.lines(t, `SELECT resource || ' ' || cause FROM kuberewind.gaps WHERE open`)
+}
+
+// requireGenerations: what was put back is still there for who asks for its time, and its numbers now mean what they mean since.
+func (r *restored) requireGenerations(t *testing.T) {
+	t.Helper()
+	at := history.At(r.before).String()
+	was := r.lines(t, configMapsNow, at)
+	require.Contains(t, was, "lost@"+r.undone)
+	require.Len(t, was, 2)
+	made := r.create(configMaps, template(configMaps, "default", "new")).GetResourceVersion()
+	r.awaitTruth(t)
+	require.Contains(t, r.lines(t, configMapsNow, "rv:"+made), "new@"+made)
+	for _, now := range r.lines(t, configMapsNow, "rv:"+made) {
+		require.NotEqual(t, "lost@"+r.undone, now)
+	}
+}
+
+func TestAnEtcdThatIsRestoredWithItsAPIServerIsAnotherGeneration(t *testing.T) {
+	r := beforeRestore(t)
+	require.NoError(t, r.plane.APIServer.Stop(t.Context()))
+	require.NoError(t, r.plane.Etcd.RestoreData(t.Context(), r.saved))
+	require.NoError(t, r.plane.APIServer.Start(t.Context()))
+	r.awaitAll(t)
+	r.awaitTruth(t)
+	r.requireGenerations(t)
+	r.recorder.Terminate(t)
+}
+
+func TestAnEtcdThatIsRestoredUnderItsAPIServerIsNotBelievedBeforeThatHasNoticed(t *testing.T) {
+	r := beforeRestore(t)
+	require.NoError(t, r.plane.Etcd.RestoreData(t.Context(), r.saved))
+	r.awaitAll(t)
+	eventually(t.Context(), t, "the reversal on record", func() bool {
+		return slices.Contains(r.open(t), "configmaps history_reversed")
+	})
+	// The API server lists what it has in its cache.
+	list, err := r.in(configMaps).List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	require.True(t, slices.ContainsFunc(list.Items, func(o unstructured.Unstructured) bool { return o.GetName() == "lost" }), "the API server tells the truth: this shows nothing")
+	r.recorder.Await(t, "is not trusted")
+	require.Contains(t, r.open(t), "configmaps history_reversed")
+	require.NoError(t, r.plane.APIServer.Restart(t.Context()))
+	r.awaitAll(t)
+	r.awaitTruth(t)
+	r.requireGenerations(t)
+	r.recorder.Terminate(t)
+}
+
+func TestAnEtcdThatIsRestoredAndOvertakesItselfWhileNoRecorderRunsIsAnotherGeneration(t *testing.T) {
+	r := beforeRestore(t)
+	r.recorder.Terminate(t)
+	last, err := strconv.ParseInt(cmp.Or(r.lines(t, `SELECT max(position::bigint)::text FROM kuberewind.streams`)...), 10, 64)
+	require.NoError(t, err)
+	require.NoError(t, r.plane.APIServer.Stop(t.Context()))
+	require.NoError(t, r.plane.Etcd.RestoreData(t.Context(), r.saved))
+	require.NoError(t, r.plane.APIServer.Start(t.Context()))
+	eventually(t.Context(), t, "etcd to overtake the record", func() bool {
+		r.createAgain(secrets, "overtaking-"+strconv.FormatInt(time.Now().UnixNano(), 36))
+		now, err := r.plane.Etcd.Revision(t.Context())
+		return err == nil && now > last+10
+	})
+	r.recorder = r.record(t)
+	r.recorder.AwaitReady(t)
+	r.awaitAll(t)
+	r.awaitTruth(t)
+	r.requireGenerations(t)
+	r.recorder.Terminate(t)
+}
+
+func TestAnotherClusterAtTheSameAddressIsNotMixedIntoTheRecord(t *testing.T) {
+	r := beforeRestore(t)
+	empty, err := r.plane.Etcd.NoData()
+	require.NoError(t, err)
+	require.NoError(t, r.plane.APIServer.Stop(t.Context()))
+	require.NoError(t, r.plane.Etcd.RestoreData(t.Context(), empty))
+	require.NoError(t, r.plane.APIServer.Start(t.Context()))
+	require.Equal(t, 3, r.recorder.AwaitEnd(t), r.recorder.Log())
+	require.Contains(t, r.recorder.Log(), "serves another cluster")
+	uids := r.lines(t, `SELECT DISTINCT uid FROM kuberewind.deltas WHERE resource = 'namespaces' AND name = 'kube-system'`)
+	require.Len(t, uids, 1, "one cluster's kube-system")
+
+	r.extra = []string{"--cluster-name", "rebuilt"}
+	successor := r.record(t)
+	successor.AwaitReady(t)
+	require.Len(t, r.lines(t, `SELECT DISTINCT cluster FROM kuberewind.deltas`), 2)
+	successor.Terminate(t)
+}
