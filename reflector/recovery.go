@@ -22,8 +22,9 @@ const (
 	// what a server that ends meanwhile has shown is kept, and before the next
 	// step others may have found out what is theirs.
 	recoverStep = 500
-	// recoverTimeout bounds one attempt. Meanwhile the server's own history,
-	// which goes on from there, grows old.
+	// recoverTimeout bounds how long one attempt looks at what it has found to
+	// look at. Meanwhile the server's own history, which goes on from there,
+	// grows old.
 	recoverTimeout = 2 * time.Minute
 )
 
@@ -45,10 +46,8 @@ func (r *Reflector) recover(ctx context.Context, gone error) (bool, error) {
 	if err != nil || r.options.RecoverRevisions == 0 {
 		return false, nil // opaque versions cannot be counted
 	}
-	bounded, cancel := context.WithTimeout(ctx, recoverTimeout)
-	defer cancel()
 	c := &recovery{r: r, from: from}
-	err = c.run(bounded, gone)
+	err = c.run(ctx, gone)
 	r.options.Hooks.Recovered(c.told(err == nil))
 	switch {
 	case err == nil:
@@ -64,6 +63,11 @@ func (r *Reflector) recover(ctx context.Context, gone error) (bool, error) {
 		return false, ctx.Err()
 	case c.mayPass(err):
 		r.health.recoveries++
+		if c.versions > 0 {
+			// What the next attempt need not bring any more is progress.
+			r.health.recoveries = 0
+			r.retry.reset()
+		}
 		return false, fmt.Errorf("recover %s after resource version %d: %w", r.TypeDescription(), from, err)
 	}
 	r.log.InfoContext(ctx, "history cannot be recovered", "from", from, "to", c.to, "reached", r.at.rv,
@@ -98,7 +102,9 @@ func (c *recovery) run(ctx context.Context, gone error) error {
 		return err
 	}
 	defer release()
-	if err := c.settle(ctx); err != nil {
+	bounded, cancel := context.WithTimeout(ctx, recoverTimeout)
+	defer cancel()
+	if err := c.settle(bounded); err != nil {
 		return err
 	}
 	return c.r.bring(watch.Event{Type: watch.Bookmark, Object: &metav1.PartialObjectMetadata{

@@ -161,3 +161,34 @@ func TestALongHistoryIsRecoveredStepByStep(t *testing.T) {
 		require.Equal(t, []string{"bookmark 509", "add a@511", "bookmark 511"}, store.calls())
 	})
 }
+
+func TestAServerThatEndsAgainAndAgainIsAskedAsLongAsEachAttemptBringsSomething(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		const writes = 60
+		s, store := newServer(9), &ledger{}
+		for range writes {
+			s.write(watch.Modified, "a")
+		}
+		s.forget()
+		attempts, looks := 0, 0
+		s.onList = func(o metav1.ListOptions) error {
+			switch {
+			case o.ResourceVersion == "" && o.Limit == 1:
+				attempts++
+				looks = 0
+			case o.Limit != 1:
+				looks++
+			}
+			if looks > 12 {
+				return refused()
+			}
+			return nil
+		}
+		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "9", RecoverRevisions: 1000}))
+		pass(10 * time.Minute)
+		require.Greater(t, attempts, recoverTries+1, "this shows nothing")
+		require.Len(t, store.calls(), writes+1)
+		require.NotContains(t, store.calls(), "begin expired from 9")
+		require.Equal(t, "bookmark 69", store.calls()[writes])
+	})
+}

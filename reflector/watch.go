@@ -98,7 +98,14 @@ func (r *Reflector) watch(ctx context.Context, s *stream) (err error) {
 		}
 	}
 	r.at.began()
-	defer func() { r.closeStream(s, err) }()
+	defer func() {
+		if s.works && r.clock.Since(s.asked) >= settleAfter {
+			// What fails next is another trouble than what failed before: a server that is
+			// restarted often is not one that should be spared.
+			r.retry.reset()
+		}
+		r.closeStream(s, err)
+	}()
 	for i := range s.ahead {
 		event := s.ahead[i]
 		s.ahead[i] = watch.Event{} // the store decides how long it is kept
