@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -221,9 +222,49 @@ func (a *album[T]) extract(object any) (string, *extract[T]) {
 }
 
 // recall looks for where the given objects begun after a resource version that was
-// reached by an earlier run. It takes at most a few seconds; what the server has
+// reached by an earlier run. It takes at most a few seconds; what etcd has
 // forgotten stays unknown.
 func (a *album[T]) recall(ctx context.Context, since string, missing map[types.UID]bool) {
+	if a.replay(ctx, since, missing); len(missing) == 0 || ctx.Err() != nil {
+		return
+	}
+	// A server that was restarted has forgotten what etcd has not.
+	if err := a.dropThoseAt(ctx, since, missing); err != nil {
+		a.log.Debug("when definitions began is not known", "since", since, "error", err)
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, e := range a.entries {
+		if missing[e.uid] && e.since == "" && a.begun(e.value) {
+			e.since = since
+		}
+	}
+}
+
+// dropThoseAt leaves those that were not there yet at a resource version.
+func (a *album[T]) dropThoseAt(ctx context.Context, version string, missing map[types.UID]bool) error {
+	options := metav1.ListOptions{ResourceVersion: version, ResourceVersionMatch: metav1.ResourceVersionMatchExact, Limit: albumPage}
+	for {
+		page, err := a.lister.Page(ctx, options)
+		if err != nil {
+			return err
+		}
+		for _, o := range page.Items {
+			delete(missing, o.UID)
+		}
+		if len(page.Undecodable()) > 0 {
+			return errors.Join(page.Undecodable()...)
+		}
+		if page.Continue == "" {
+			return nil
+		}
+		options = metav1.ListOptions{Continue: page.Continue, Limit: albumPage}
+	}
+}
+
+// replay goes through what a watch can still give.
+func (a *album[T]) replay(ctx context.Context, since string, missing map[types.UID]bool) {
 	seconds := int64(2)
 	w, err := a.lister.WatchWithContext(ctx, metav1.ListOptions{ResourceVersion: since, TimeoutSeconds: &seconds})
 	if err != nil {

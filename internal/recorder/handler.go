@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/kuberewind/kuberewind/deltafifo"
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
@@ -61,8 +62,31 @@ func (h *handler) Removed(ctx context.Context, resource kube.Resource) error {
 			return
 		}
 		run.halt()
+		if resource.DefinitionUID != "" {
+			h.conclude(ctx, s, run)
+		}
 	})
 	return nil
+}
+
+// conclude ends the gap of a stream whose definition was deleted. The API server ends the instances first, and the watch last: what was watched
+// up to there, and has nothing left that lives, is complete.
+func (r *Recorder) conclude(ctx context.Context, s *stream, run *streamRun) {
+	select {
+	case <-run.gone:
+	default:
+		return
+	}
+	// That of the run is closed.
+	fifo := r.queue.FIFO(deltafifo.FIFOOptions{Stream: s, Name: s.name, KnownObjects: s.record.Known()})
+	defer fifo.Close()
+	defer context.AfterFunc(ctx, fifo.Close)()
+	if !run.followed || s.current() != run || !fifo.Vacant() {
+		return
+	}
+	if err := fifo.Resumed(); err == nil {
+		r.log.Info("the resource has ended, and the record of it is complete", "resource", s.name)
+	}
 }
 
 // start opens and launches a stream, or one that is open in another version. What another try would not change ends the

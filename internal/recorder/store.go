@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
@@ -263,15 +264,21 @@ func (s *store) EndReplace(resourceVersion string) error {
 	return nil
 }
 
+// endsWithin is how soon after the end of its watch a resource is known not to be served any more, if that is why it has ended.
+const endsWithin = 5 * time.Second
+
 // Interrupted says why the stream cannot be followed.
 func (s *store) Interrupted(cause, detail string) error {
 	if err := s.FIFO.Interrupted(cause, detail); err != nil {
 		return err
 	}
-	s.stream.interrupted = cause
 	if cause == reflector.CauseNotFound {
-		s.run.goneOnce.Do(func() { close(s.run.gone) })
+		s.run.goneOnce.Do(func() {
+			s.run.followed = s.stream.interrupted == "" && !s.run.listing.Load() && time.Since(time.Unix(0, s.run.closed.Load())) < endsWithin
+			close(s.run.gone)
+		})
 	}
+	s.stream.interrupted = cause
 	s.stream.settle()
 	return nil
 }

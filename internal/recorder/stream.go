@@ -60,6 +60,8 @@ type streamRun struct {
 	// gone is closed when the server says that it does not serve the resource.
 	gone     chan struct{}
 	goneOnce sync.Once
+	followed bool         // up to when the server said so; to be read after gone
+	closed   atomic.Int64 // when the last watch was, in nanoseconds since 1970
 
 	stop context.CancelCauseFunc
 	done chan struct{}
@@ -239,6 +241,7 @@ func (s *stream) hooks(run *streamRun) reflector.Hooks {
 				s.excuse = ""
 			}
 			s.counters.up.Set(0)
+			run.closed.Store(time.Now().UnixNano())
 			s.claims.watching(time.Time{})
 		},
 		Recovered: s.counters.recovered,

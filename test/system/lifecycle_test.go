@@ -3,6 +3,7 @@ package system_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -152,7 +153,7 @@ func TestWhatIsMadeAndUsedWhileNoRecorderRunsIsRecordedFromItsFirstInstance(t *t
 	recorder.Terminate(t)
 }
 
-func TestTheGapOfAResourceThatVanishedEndsWhenItComesBack(t *testing.T) {
+func TestAResourceThatVanishedWhileItWasWatchedIsComplete(t *testing.T) {
 	w := newWorld(t)
 	recorder := w.record(t)
 	recorder.AwaitReady(t)
@@ -164,8 +165,9 @@ func TestTheGapOfAResourceThatVanishedEndsWhenItComesBack(t *testing.T) {
 	a.awaitWidgets()
 	first := a.create(widgets, template(widgets, "default", "one"))
 	a.delete(crds, "widgets.example.kuberewind.dev")
-	w.awaitLines(t, []string{"not_found open"}, gaps)
 	a.awaitNoWidgets()
+	eventually(t.Context(), t, "the end of the gap", func() bool { return slices.Equal(w.lines(t, gaps), []string{"not_found resumed"}) })
+	require.Empty(t, w.lines(t, `SELECT cause FROM kuberewind.coverage WHERE resource = 'widgets' AND NOT complete`))
 
 	a.create(crds, widgetCRD())
 	a.awaitWidgets()
@@ -177,23 +179,31 @@ func TestTheGapOfAResourceThatVanishedEndsWhenItComesBack(t *testing.T) {
 }
 
 func TestAResourceThatAppearedWhileNoRecorderRanIsRecordedFromItsFirstObject(t *testing.T) {
-	w := newWorld(t)
-	recorder := w.record(t)
-	recorder.AwaitReady(t)
-	w.connect(t)
-	recorder.Terminate(t)
+	for name, restart := range map[string]bool{"": false, "though the API server has forgotten it": true} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			recorder := w.record(t)
+			recorder.AwaitReady(t)
+			w.connect(t)
+			recorder.Terminate(t)
 
-	a := w.act(t)
-	a.create(crds, widgetCRD())
-	a.awaitWidgets()
-	gone := a.create(widgets, template(widgets, "default", "gone"))
-	a.delete(widgets, "gone")
+			a := w.act(t)
+			a.create(crds, widgetCRD())
+			a.awaitWidgets()
+			gone := a.create(widgets, template(widgets, "default", "gone"))
+			a.delete(widgets, "gone")
+			if restart {
+				require.NoError(t, w.plane.APIServer.Restart(t.Context()))
+			}
 
-	recorder = w.record(t)
-	recorder.AwaitReady(t)
-	w.awaitLines(t, []string{"Added gone " + string(gone.GetUID()), "Deleted gone " + string(gone.GetUID())}, widgetRows)
-	require.Empty(t, w.lines(t, `SELECT cause FROM kuberewind.gaps WHERE resource = 'widgets'`), "the server had it all")
-	recorder.Terminate(t)
+			recorder = w.record(t)
+			recorder.AwaitReady(t)
+			w.awaitLines(t, []string{"Added gone " + string(gone.GetUID()), "Deleted gone " + string(gone.GetUID())}, widgetRows)
+			require.Empty(t, w.lines(t, `SELECT cause FROM kuberewind.gaps WHERE resource = 'widgets'`), "etcd had it all")
+			require.Empty(t, w.lines(t, `SELECT resource || ' ' || cause FROM kuberewind.gaps WHERE cause <> 'first_list' AND outcome IS DISTINCT FROM 'resumed'`))
+			recorder.Terminate(t)
+		})
+	}
 }
 
 func TestAnotherServedVersionIsOnRecord(t *testing.T) {
