@@ -60,6 +60,9 @@ func (r *Recorder) openSpool(ctx context.Context, o *deltafifo.Options, owner sp
 	if r.spool, err = spool.Open(spool.Options{Dir: dir, MaxBytes: size, Header: header}); err != nil {
 		r.spool = nil
 		r.metrics.SpoolFailing.Set(1)
+		if c, lookErr := spool.Look(dir); lookErr == nil && c.Bytes > 0 && !errors.Is(err, spool.ErrLocked) {
+			r.spoolCorrupt = true // What lies there would have come first.
+		}
 		r.log.Error("there is no spool: a full queue will hold the watches back", "folder", dir, "error", err)
 		return nil
 	}

@@ -222,3 +222,62 @@ func TestWithoutAFolderForTheSpoolTheWatchesAreHeldBack(t *testing.T) {
 	record.requireHistory(cms, cms.listed(t, start), cms.watched(t, start))
 	record.requireGaps(cms, "first_list:relisted")
 }
+
+// smallDisk is a file system of its own.
+func smallDisk(t *testing.T, size string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size="+size, "tmpfs", dir).CombinedOutput(); err != nil {
+		t.Skipf("a small disk takes the right to mount one: %v %s", err, out)
+	}
+	t.Cleanup(func() {
+		out, err := exec.Command("umount", "-l", dir).CombinedOutput()
+		require.NoError(t, err, string(out))
+	})
+	return dir
+}
+
+func TestADiskThatIsFullHoldsTheWatchesBackAndNothingIsLost(t *testing.T) {
+	t.Parallel()
+	db, address := private(t)
+	cms := configMaps()
+	s := newServer(t, cms)
+	a := cms.create("a")
+	start := s.head()
+	dir := smallDisk(t, "2m")
+	r := begin(t, s, address, listening, func(cfg *config.Config) { cfg.QueueSize, cfg.SpoolDir = "1Mi", dir })
+	open(t, db).awaitCount(cms, 1)
+	db.Server().Stop(t)
+	flood(cms, a, 60)
+	r.await(t, "level=ERROR", "the spool cannot be written", "no space left on device")
+	require.InDelta(t, 1, metric(r.metrics(t), "kuberewind_spool_failing"), 0)
+	db.Server().Start(t)
+	record := open(t, db)
+	record.awaitCount(cms, 61)
+	r.await(t, "the spool is drained")
+	r.end(t)
+	record.requireHistory(cms, cms.listed(t, start), cms.watched(t, start))
+	record.requireGaps(cms, "first_list:relisted")
+}
+
+// The database is back, but what was spooled lies on a disk that is read-only now, and the server has forgotten it.
+func TestASpoolThatCannotBeOpenedIsConfessedIfTheServerHasForgottenIt(t *testing.T) {
+	t.Parallel()
+	s, cms, _, db, v := outgrown(t, true)
+	v.kill9(t)
+	folder := filepath.Join(v.dir, "spool")
+	if out, err := exec.Command("mount", "-t", "overlay", "-o", "lowerdir="+folder+":"+t.TempDir(), "overlay", folder).CombinedOutput(); err != nil {
+		t.Skipf("a read-only disk takes the right to mount one: %v %s", err, out)
+	}
+	t.Cleanup(func() {
+		out, err := exec.Command("umount", "-l", folder).CombinedOutput()
+		require.NoError(t, err, string(out))
+	})
+	db.Server().Start(t)
+	r := v.heir(t, s, db.URL())
+	r.await(t, "level=ERROR", "there is no spool", "read-only file system")
+	record := open(t, db)
+	record.await("the end of the gap", `SELECT count(*) = 2 FROM kuberewind.gaps WHERE NOT open`)
+	r.end(t)
+	record.requireGaps(cms, "first_list:relisted", "spool_corrupt:relisted")
+}

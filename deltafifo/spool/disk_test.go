@@ -1,0 +1,66 @@
+package spool
+
+import (
+	"crypto/rand"
+	"os/exec"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// disk is a file system of its own, of a mebibyte.
+func disk(t *testing.T, options string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=1m"+options, "tmpfs", dir).CombinedOutput(); err != nil {
+		t.Skipf("a small disk takes the right to mount one: %v %s", err, out)
+	}
+	t.Cleanup(func() {
+		out, err := exec.Command("umount", "-l", dir).CombinedOutput()
+		require.NoError(t, err, string(out))
+	})
+	return dir
+}
+
+func noise(t *testing.T, bytes int) string {
+	t.Helper()
+	text := make([]byte, bytes)
+	_, err := rand.Read(text)
+	require.NoError(t, err)
+	return string(text)
+}
+
+func TestADiskThatIsFullTakesNothingFromWhatIsThereAndGoesOnWhenItHasRoom(t *testing.T) {
+	o := Options{Dir: disk(t, ""), SegmentBytes: 200 << 10}
+	s := open(t, o)
+	var want []string
+	var err error
+	for err == nil {
+		record := noise(t, 10<<10)
+		if err = s.Append([]byte(record)); err == nil {
+			want = append(want, record)
+		}
+	}
+	require.ErrorIs(t, err, syscall.ENOSPC)
+	require.Greater(t, len(want), 50)
+	require.NoError(t, s.SetCursor(0, []byte("mark"), 7, []byte("next")), "the cursor has its room")
+	require.NoError(t, s.Close())
+
+	s = open(t, o)
+	defer func() { require.NoError(t, s.Close()) }()
+	require.Empty(t, s.Aside())
+	require.Equal(t, Cursor{Mark: []byte("mark"), Next: 7, NextMark: []byte("next")}, s.Cursor())
+	require.Equal(t, want, rest(t, s))
+	require.ErrorIs(t, s.Append([]byte(noise(t, 100<<10))), syscall.ENOSPC)
+	require.NoError(t, s.Release(uint64(len(want)-5)))
+	more := noise(t, 100<<10)
+	require.NoError(t, s.Append([]byte(more)))
+	s.SeekTo(s.First())
+	require.Equal(t, append(want[len(want)-5:], more), rest(t, s))
+}
+
+func TestADiskThatIsReadOnlyIsNamed(t *testing.T) {
+	_, err := Open(Options{Dir: disk(t, ",ro"), MaxBytes: 1 << 20})
+	require.ErrorIs(t, err, syscall.EROFS)
+}
