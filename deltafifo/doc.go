@@ -25,9 +25,9 @@
 //
 // # Spilling
 //
-// With Options.Spool, a full queue writes all that it holds to the spool, and from then on everything that comes, before anything else: so the
+// With Options.Spool, a queue that is full, or whose oldest entry has waited for long, writes all that it holds to the spool, and from then on everything that comes, before anything else: so the
 // spool begins with the oldest entry that is not committed, and order is that of one log. What was written is read back as
-// there is room in memory, up to half of the bound. The queue stops spilling when all of the spool is in memory again; the spool is empty when the
+// there is room in memory, up to half of the bound. The queue stops spilling when all of the spool is in memory again, and nothing of it has waited for long; the spool is empty when the
 // last of that is committed. Committing notes in the spool's cursor up to where the record goes, before it goes there: a process that
 // comes later knows exactly which entries are committed. Where the spool cannot be written, callers wait for room in memory, and each that comes
 // tries again. Where it cannot be read back, Next returns the error and the queue is of no more use: a new start goes on from what can be read.
@@ -58,6 +58,7 @@
 //
 //   - Options.MaxBytes, 256 MiB: the bound on what is held.
 //   - Options.Spool, Codec, Left, Mark, OnSpill: where to spill to, and what is there from a process before.
+//   - Options.SpillAfter, 30 s: for how long an entry may wait in memory only.
 //   - Options.BookmarkLinger, 5 s: for how long Next lets a batch wait that has nothing but bookmarks.
 //   - Options.Now, time.Now: the clock that stamps entries.
 //   - Next's maxItems, maxBytes and linger: how large a batch may become, and how long it may wait for more.

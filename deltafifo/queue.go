@@ -12,6 +12,8 @@ import (
 const (
 	DefaultMaxBytes       = 256 << 20
 	DefaultBookmarkLinger = 5 * time.Second
+	// A server that keeps history for a minute can still give again what waits in memory only when the process dies.
+	DefaultSpillAfter = 30 * time.Second
 )
 
 // Options configures a Queue. The zero value is usable.
@@ -32,6 +34,8 @@ type Options struct {
 	Left map[any]Spooled
 	// Mark is the mark of the last commit.
 	Mark []byte
+	// SpillAfter is for how long an entry may wait in memory only: then all that is held goes to the spool, too. Default: DefaultSpillAfter.
+	SpillAfter time.Duration
 	// OnSpill is told when the queue begins and ends to spill, and when it cannot. It is called under the queue's lock.
 	OnSpill func(SpillEvent)
 }
@@ -80,6 +84,9 @@ func New(o Options) *Queue {
 	}
 	if o.BookmarkLinger <= 0 {
 		o.BookmarkLinger = DefaultBookmarkLinger
+	}
+	if o.SpillAfter <= 0 {
+		o.SpillAfter = DefaultSpillAfter
 	}
 	if o.Now == nil {
 		o.Now = time.Now

@@ -54,6 +54,7 @@ type spill struct {
 	spool   Spool
 	codec   Codec
 	observe func(SpillEvent)
+	after   time.Duration // Options.SpillAfter
 
 	on      bool // what is enqueued goes to the spool first
 	copied  int  // held nodes that are in the spool, too
@@ -75,7 +76,7 @@ type spill struct {
 const refillBytes = 32 << 20
 
 func (s *spill) begin(o *Options) {
-	s.spool, s.codec, s.observe, s.mark = o.Spool, o.Codec, o.OnSpill, o.Mark
+	s.spool, s.codec, s.observe, s.mark, s.after = o.Spool, o.Codec, o.OnSpill, o.Mark, o.SpillAfter
 	s.fifos = map[uint64]*FIFO{}
 	if s.observe == nil {
 		s.observe = func(SpillEvent) {}
@@ -110,12 +111,12 @@ func (s *spill) event(err error) {
 // acceptLocked takes n into memory, into the spool, or both; it is false where there is no room. I2: nothing is dropped.
 func (q *Queue) acceptLocked(n *node) bool {
 	if !q.spill.on {
-		if q.fitsLocked(n) {
-			q.appendLocked(n)
-			return true
-		}
-		if q.spill.spool == nil || !q.beginSpillLocked() {
-			return false
+		fits := q.fitsLocked(n)
+		if fits && !q.overdueLocked() || q.spill.spool == nil || !q.beginSpillLocked() {
+			if fits {
+				q.appendLocked(n)
+			}
+			return fits
 		}
 	}
 	if err := q.writeLocked(n); err != nil {
@@ -135,6 +136,12 @@ func (q *Queue) acceptLocked(n *node) bool {
 	}
 	q.appendBehindLocked(n)
 	return true
+}
+
+// overdueLocked says whether what is held waits for so long that it must outlive the process.
+func (q *Queue) overdueLocked() bool {
+	oldest := q.held.head
+	return q.spill.spool != nil && oldest != nil && q.stampLocked().Sub(oldest.entry.Observed) >= q.spill.after
 }
 
 // beginSpillLocked writes what is held to the spool, so that the spool begins where the record ends: whoever finds it after a crash
@@ -253,7 +260,7 @@ func (q *Queue) refillLocked() {
 		read += int64(n.entry.Bytes)
 		q.appendReadLocked(n)
 	}
-	if s.on && s.behind == 0 && q.line.empty() && q.all.bytes < q.maxBytes/2 {
+	if s.on && s.behind == 0 && q.line.empty() && q.all.bytes < q.maxBytes/2 && !q.overdueLocked() {
 		s.on = false
 		s.event(nil)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -112,11 +113,13 @@ func TestWhatIsSpooledFollowsWhatIsCommittedWheneverTheProcessDies(t *testing.T)
 		dir, err := os.MkdirTemp(t.TempDir(), "spool")
 		require.NoError(rt, err)
 		var d database
-		q, s := spilling(rt, dir, 2000, nil)
+		now := time.Unix(1000, 0)
+		clock := func() time.Time { return now }
+		q, s, _ := reborn(rt, dir, clock, &d)
 		f := q.FIFO(FIFOOptions{Stream: "a"})
 		served := 0
 		for range rapid.IntRange(1, 40).Draw(rt, "steps") {
-			switch rapid.SampledFrom([]string{"serve", "serve", "commit", "die"}).Draw(rt, "step") {
+			switch rapid.SampledFrom([]string{"serve", "serve", "commit", "wait", "die"}).Draw(rt, "step") {
 			case "serve":
 				for range rapid.IntRange(1, 12).Draw(rt, "objects") {
 					served++
@@ -124,10 +127,12 @@ func TestWhatIsSpooledFollowsWhatIsCommittedWheneverTheProcessDies(t *testing.T)
 				}
 			case "commit":
 				d.commitNext(rt, q, rapid.IntRange(1, 9).Draw(rt, "most"), 0)
+			case "wait":
+				now = now.Add(DefaultSpillAfter / 2)
 			case "die":
 				d.commitNext(rt, q, 3, rapid.IntRange(0, 2).Draw(rt, "at"))
 				require.NoError(rt, s.Close())
-				q, s, served = reborn(rt, dir, &d)
+				q, s, served = reborn(rt, dir, clock, &d)
 				f = q.FIFO(FIFOOptions{Stream: "a"})
 			}
 		}
@@ -143,12 +148,12 @@ func TestWhatIsSpooledFollowsWhatIsCommittedWheneverTheProcessDies(t *testing.T)
 }
 
 // reborn is a process that goes on from the spool; the server gives what comes after it.
-func reborn(t require.TestingT, dir string, d *database) (q *Queue, s *spool.Spool, served int) {
+func reborn(t require.TestingT, dir string, clock func() time.Time, d *database) (q *Queue, s *spool.Spool, served int) {
 	s, err := spool.Open(spool.Options{Dir: dir, MaxBytes: 1 << 20, SegmentBytes: 4 << 10})
 	require.NoError(t, err)
 	codec := numberedCodec{map[string]any{"a": "a"}}
 	served = len(d.rows)
-	o := Options{MaxBytes: 2000, Spool: s, Codec: codec, Mark: d.mark, Left: map[any]Spooled{}}
+	o := Options{MaxBytes: 2000, Now: clock, Spool: s, Codec: codec, Mark: d.mark, Left: map[any]Spooled{}}
 	if s.First() < s.Next() {
 		from := s.Cursor().Done
 		if len(s.Cursor().NextMark) > 0 && bytes.Equal(s.Cursor().NextMark, d.mark) {
@@ -209,16 +214,61 @@ func TestAFullQueueSpillsAndMemoryStaysBounded(t *testing.T) {
 	require.True(t, a.HasSynced())
 }
 
+func TestWhatWaitsForLongGoesToTheSpoolThoughThereIsRoom(t *testing.T) {
+	dir := t.TempDir()
+	var d database
+	now := time.Unix(1000, 0)
+	q, s, _ := reborn(t, dir, func() time.Time { return now }, &d)
+	f := q.FIFO(FIFOOptions{Stream: "a"})
+	require.NoError(t, f.Add(number(1, "x")))
+	now = now.Add(DefaultSpillAfter - 1)
+	require.NoError(t, f.Add(number(2, "x")))
+	require.Zero(t, q.Stats().Spooled)
+	now = now.Add(1)
+	require.NoError(t, f.Add(number(3, "x")))
+	require.Equal(t, 3, q.Stats().Spooled)
+	require.Equal(t, 3, q.Stats().Entries, "it is still in memory")
+	d.commitNext(t, q, 1, 0)
+	require.False(t, q.Stats().Spilling, "what is left has not waited for long")
+	require.NoError(t, s.Close()) // The process dies.
+
+	q, s, served := reborn(t, dir, func() time.Time { return now }, &d)
+	defer func() { require.NoError(t, s.Close()) }()
+	require.Equal(t, 3, served)
+	for len(d.rows) < 3 {
+		d.commitNext(t, q, 1, 0)
+	}
+	require.Equal(t, []string{"1", "2", "3"}, d.rows)
+	require.Zero(t, s.Bytes())
+}
+
+func TestWhatWaitsForLongStaysInMemoryWhereTheDiskTakesNothing(t *testing.T) {
+	working, err := spool.Open(spool.Options{Dir: t.TempDir(), MaxBytes: 1 << 20})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, working.Close()) }()
+	now := time.Unix(1000, 0)
+	disk := &failingSpool{Spool: working}
+	disk.full.Store(true)
+	q := New(Options{Now: func() time.Time { return now }, Spool: disk, Codec: numberedCodec{map[string]any{"a": "a"}}})
+	f := q.FIFO(FIFOOptions{Stream: "a"})
+	for i := range 3 {
+		require.NoError(t, f.Add(number(i+1, "x")))
+		now = now.Add(DefaultSpillAfter)
+	}
+	require.Equal(t, 3, q.Stats().Entries)
+	require.Zero(t, q.Stats().Spooled)
+}
+
 // failingSpool is a disk that does not take what is written.
 type failingSpool struct {
 	Spool
-	full bool
+	full atomic.Bool
 }
 
 var errDisk = errors.New("no space left on device")
 
 func (s *failingSpool) Append(record []byte) error {
-	if s.full {
+	if s.full.Load() {
 		return errDisk
 	}
 	return s.Spool.Append(record)
@@ -236,12 +286,12 @@ func TestADiskThatIsFullHoldsTheWatchesBackUntilItHasRoomAgain(t *testing.T) {
 		require.NoError(t, a.Add(number(i+1, "x")))
 	}
 	require.True(t, (<-events).Spilling)
-	disk.full = true
+	disk.full.Store(true)
 	done := make(chan error, 1)
 	go func() { done <- a.Add(number(11, "x")) }()
 	require.ErrorIs(t, (<-events).Err, errDisk)
 	require.Empty(t, done)
-	disk.full = false
+	disk.full.Store(false)
 	require.NoError(t, b.Add(number(12, "x")), "whoever comes next tries again")
 	require.NoError(t, <-done)
 	var d database
@@ -261,7 +311,7 @@ func TestADiskThatStaysFullStillLetsTheQueueDrain(t *testing.T) {
 	for i := range 10 {
 		require.NoError(t, a.Add(number(i+1, "x")))
 	}
-	disk.full = true
+	disk.full.Store(true)
 	done := make(chan error, 1)
 	go func() {
 		var err error

@@ -88,7 +88,7 @@ func (r *Recorder) spilled(e deltafifo.SpillEvent) {
 		r.log.Error("the spool cannot be written; the watches are held back until it can, or the database takes what is queued", append(attributes, "error", e.Err)...)
 	case e.Spilling:
 		r.metrics.SpoolFailing.Set(0)
-		r.log.Warn("the queue is full; what comes goes to the spool", attributes...)
+		r.log.Warn("the database does not keep up; what waits for it goes to the spool", attributes...)
 	default:
 		r.metrics.SpoolFailing.Set(0)
 		r.log.Info("the spool is drained", attributes...)
