@@ -2,8 +2,6 @@ package badinput_test
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -46,12 +44,7 @@ func TestWhatWasLostWithASpoolIsConfessedAsThat(t *testing.T) {
 	t.Parallel()
 	s, cms, _, db, v := outgrown(t, true)
 	v.Kill(t)
-	segments, err := filepath.Glob(filepath.Join(v.dir, "spool", "*", "*.seg"))
-	require.NoError(t, err)
-	data, err := os.ReadFile(segments[0])
-	require.NoError(t, err)
-	data[len(data)/2] ^= 1
-	require.NoError(t, os.WriteFile(segments[0], data, 0o600))
+	damage(t, v)
 	db.Server().Start(t)
 	r := v.heir(t, s, db.URL())
 	record := open(t, db)

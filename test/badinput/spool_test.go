@@ -185,12 +185,7 @@ func TestASpoolThatIsDamagedIsUsedUpToThereAndNothingIsLost(t *testing.T) {
 	t.Parallel()
 	s, cms, start, db, v := outgrown(t, false)
 	v.Kill(t)
-	segments, err := filepath.Glob(filepath.Join(v.dir, "spool", "*", "*.seg"))
-	require.NoError(t, err)
-	data, err := os.ReadFile(segments[0])
-	require.NoError(t, err)
-	data[len(data)/2] ^= 1
-	require.NoError(t, os.WriteFile(segments[0], data, 0o600))
+	damage(t, v)
 	db.Server().Start(t)
 	r := v.heir(t, s, db.URL())
 	r.await(t, "level=ERROR", "set aside", "the spool was damaged")
@@ -199,6 +194,37 @@ func TestASpoolThatIsDamagedIsUsedUpToThereAndNothingIsLost(t *testing.T) {
 	r.end(t)
 	record.requireHistory(cms, cms.listed(t, start), cms.watched(t, start))
 	record.requireGaps(cms, "first_list:relisted")
+}
+
+// The damage is met by the recorder that has spooled: it ends, and the next goes on from before it.
+func TestASpoolThatCannotBeReadBackEndsTheRecorderAndNothingIsLost(t *testing.T) {
+	t.Parallel()
+	s, cms, start, db, v := outgrown(t, false)
+	damage(t, v)
+	db.Server().Start(t)
+	v.Await(t, "what was spooled cannot be read back; a new start goes on from what can be")
+	require.Equal(t, 1, v.AwaitEnd(t))
+	r := v.heir(t, s, db.URL())
+	r.await(t, "level=ERROR", "set aside", "the spool was damaged")
+	record := open(t, db)
+	record.awaitCount(cms, 2+46)
+	r.end(t)
+	record.requireHistory(cms, cms.listed(t, start), cms.watched(t, start))
+	record.requireGaps(cms, "first_list:relisted")
+}
+
+// damage changes a byte in the middle of what is on disk.
+func damage(t *testing.T, v *victim) {
+	t.Helper()
+	segments, err := filepath.Glob(filepath.Join(v.dir, "spool", "*", "*.seg"))
+	require.NoError(t, err)
+	data, err := os.ReadFile(segments[0])
+	require.NoError(t, err)
+	file, err := os.OpenFile(segments[0], os.O_WRONLY, 0)
+	require.NoError(t, err)
+	_, err = file.WriteAt([]byte{data[len(data)/2] ^ 1}, int64(len(data)/2))
+	require.NoError(t, err)
+	require.NoError(t, file.Close())
 }
 
 func TestWithoutAFolderForTheSpoolTheWatchesAreHeldBack(t *testing.T) {
