@@ -2,7 +2,7 @@
 
 CREATE OR REPLACE FUNCTION kuberewind.schema_version() RETURNS integer LANGUAGE sql STABLE PARALLEL SAFE RETURN 5;
 
-COMMENT ON SCHEMA kuberewind IS 'Every change of every object of the recorded Kubernetes clusters. Read the views deltas, changes, objects, gaps, pauses, prunes, erasures, coverage and server, and call the functions object_at, snapshot_at and history; \d+ and \df+ explain them.';
+COMMENT ON SCHEMA kuberewind IS 'Every change of every object of the recorded Kubernetes clusters. Read the views deltas, changes, objects, gaps, pauses, clock_steps, prunes, erasures, coverage and server, and call the functions object_at, snapshot_at and history; \d+ and \df+ explain them.';
 
 -- What the server makes of a stored object can change though the object does not: a default of its definition, a conversion, another release of the server.
 ALTER TABLE kuberewind.streams ADD COLUMN schema text NOT NULL DEFAULT '';
@@ -50,6 +50,44 @@ COMMENT ON COLUMN kuberewind.erased_deltas.seq IS 'Number of the delta.';
 COMMENT ON COLUMN kuberewind.erased_deltas.batch IS 'The commit of the erasure.';
 COMMENT ON COLUMN kuberewind.erased_deltas.digest_before IS 'Its digest before. The same as after where only the patch spoke of the value.';
 COMMENT ON COLUMN kuberewind.erased_deltas.digest_after IS 'Its digest after.';
+
+-- Clocks that step.
+CREATE TABLE kuberewind.clock_steps_data (
+    cluster     integer     NOT NULL,
+    epoch       bigint      NOT NULL,
+    step        bigint      NOT NULL,
+    after_seq   bigint      NOT NULL,
+    record_at   timestamptz NOT NULL,
+    recorder_at timestamptz NOT NULL,
+    database_at timestamptz NOT NULL,
+    adopted     boolean     NOT NULL,
+    PRIMARY KEY (cluster, epoch, step)
+);
+COMMENT ON TABLE kuberewind.clock_steps_data IS 'Steps of the recorders'' clocks: the view clock_steps shows them with the names of their clusters.';
+COMMENT ON COLUMN kuberewind.clock_steps_data.cluster IS 'The cluster, as in clusters.';
+COMMENT ON COLUMN kuberewind.clock_steps_data.epoch IS 'The writer, as in epochs.';
+COMMENT ON COLUMN kuberewind.clock_steps_data.step IS 'Number of the step within its epoch.';
+COMMENT ON COLUMN kuberewind.clock_steps_data.after_seq IS 'Last seq that was committed then.';
+COMMENT ON COLUMN kuberewind.clock_steps_data.record_at IS 'The record''s time before it. observed_at does not go back below that.';
+COMMENT ON COLUMN kuberewind.clock_steps_data.recorder_at IS 'What the clock of the recorder''s host showed.';
+COMMENT ON COLUMN kuberewind.clock_steps_data.database_at IS 'What the database''s clock showed.';
+COMMENT ON COLUMN kuberewind.clock_steps_data.adopted IS 'Whether the record goes on by the clock of the recorder''s host: the database''s agreed. Otherwise it goes on from record_at, with what passes.';
+
+CREATE VIEW kuberewind.clock_steps AS
+SELECT c.name AS cluster, t.epoch, e.recorder, t.step, t.after_seq, t.record_at, t.recorder_at, t.database_at, t.adopted
+FROM kuberewind.clock_steps_data t
+JOIN kuberewind.clusters c ON c.cluster = t.cluster
+LEFT JOIN kuberewind.epochs e ON e.cluster = t.cluster AND e.epoch = t.epoch;
+COMMENT ON VIEW kuberewind.clock_steps IS 'Where a recorder''s clock stepped by more than a minute, or did not agree with the database''s: what observed_at is worth there.';
+COMMENT ON COLUMN kuberewind.clock_steps.cluster IS 'Name of the cluster.';
+COMMENT ON COLUMN kuberewind.clock_steps.epoch IS 'The writer, as in pauses.';
+COMMENT ON COLUMN kuberewind.clock_steps.recorder IS 'Name of the process that wrote (host and process).';
+COMMENT ON COLUMN kuberewind.clock_steps.step IS 'Number of the step within its epoch.';
+COMMENT ON COLUMN kuberewind.clock_steps.after_seq IS 'Last seq that was committed then.';
+COMMENT ON COLUMN kuberewind.clock_steps.record_at IS 'The record''s time before it. observed_at does not go back below that.';
+COMMENT ON COLUMN kuberewind.clock_steps.recorder_at IS 'What the clock of the recorder''s host showed.';
+COMMENT ON COLUMN kuberewind.clock_steps.database_at IS 'What the database''s clock showed.';
+COMMENT ON COLUMN kuberewind.clock_steps.adopted IS 'Whether the record goes on by the clock of the recorder''s host: the database''s agreed. Otherwise it goes on from record_at, with what passes.';
 
 CREATE VIEW kuberewind.erasures AS
 SELECT c.name AS cluster, e.erasure, e.erased_at, e.erased_by, e.reason, e.scope, e.fingerprint, e.deltas, e.objects, e.documents, e.batch

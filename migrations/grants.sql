@@ -33,7 +33,7 @@ GRANT EXECUTE ON FUNCTION kuberewind.schema_version() TO kuberewind_writer, kube
 GRANT EXECUTE ON FUNCTION kuberewind.ensure_day(date) TO kuberewind_writer;
 
 GRANT SELECT ON kuberewind.deltas, kuberewind.changes, kuberewind.objects, kuberewind.gaps, kuberewind.pauses, kuberewind.prunes, kuberewind.server,
-    kuberewind.coverage, kuberewind.erasures
+    kuberewind.coverage, kuberewind.erasures, kuberewind.clock_steps
     TO kuberewind_writer, kuberewind_auditor;
 
 -- They run with the rights of who calls them, and read nothing but the views that are granted here.
@@ -59,7 +59,7 @@ GRANT SELECT ON
 GRANT SELECT, INSERT ON
     kuberewind.clusters, kuberewind.heads, kuberewind.epochs, kuberewind.streams, kuberewind.lives, kuberewind.exclusions,
     kuberewind.deltas_data, kuberewind.batches, kuberewind.days, kuberewind.gaps_data, kuberewind.pauses_data,
-    kuberewind.documents, kuberewind.server_data, kuberewind.sweeps
+    kuberewind.documents, kuberewind.server_data, kuberewind.sweeps, kuberewind.clock_steps_data
     TO kuberewind_writer;
 GRANT UPDATE ON kuberewind.heads, kuberewind.streams, kuberewind.days TO kuberewind_writer;
 GRANT UPDATE (name) ON kuberewind.clusters TO kuberewind_writer;

@@ -56,14 +56,3 @@ func TestAStreamThatHasReachedThePresentIsBelieved(t *testing.T) {
 	require.Equal(t, late, o.at(to, late, old, true), "the server sends what was missed at once")
 	require.Equal(t, to, o.at(to, to, old, true), "and from then on the stream is live")
 }
-
-func TestTheClockDoesNotGoBack(t *testing.T) {
-	wall := time.Date(2026, 3, 1, 3, 0, 0, 123456789, time.UTC)
-	c := newClock(func() time.Time { return wall }, wall.Add(time.Hour))
-	require.Equal(t, wall.Add(time.Hour), c.Now(), "the record is ahead: it goes on from there")
-	wall = wall.Add(2 * time.Hour)
-	second := c.Now()
-	require.Equal(t, wall.Truncate(time.Microsecond), second)
-	wall = wall.Add(-time.Hour)
-	require.Equal(t, second, c.Now())
-}

@@ -109,9 +109,13 @@ func (r *Recorder) openSink(ctx context.Context, cluster, uid string) error {
 	if err != nil {
 		return err
 	}
+	database, err := r.openClock(ctx, uid)
+	if err != nil {
+		return err
+	}
 	r.sink, err = postgres.Open(ctx, postgres.Config{
 		URL: r.database.URL(), ClusterUID: uid, ClusterName: cluster, KeyFingerprint: key.Fingerprint(),
-		Recorder: Name(), Version: version.String(), ConfigJSON: settings, Hooks: r.sinkHooks(), Logger: r.log,
+		Recorder: Name(), Version: version.String(), ConfigJSON: settings, Hooks: r.sinkHooks(), Logger: r.log, Now: r.clock.Now,
 	})
 	if err != nil {
 		return err
@@ -121,9 +125,10 @@ func (r *Recorder) openSink(ctx context.Context, cluster, uid string) error {
 	}
 	info := r.sink.Info()
 	r.filterBefore = filterOf(info.Config)
-	clock := newClock(time.Now, info.Started)
+	if err := r.beginTime(ctx, database); err != nil {
+		return err
+	}
 	r.clusterName = cluster
-	r.now = clock.Now
 	r.started = r.now()
 	queueBytes, err := r.cfg.QueueBytes()
 	if err != nil {

@@ -52,6 +52,9 @@ type Recorder struct {
 	revisions *revisions
 	schemas   *schemas
 	started   time.Time
+	host      host
+	clock     *clock
+	time      *timekeeper
 	now       func() time.Time // the clock of the record
 	// clusterName is the one under which the cluster is on record.
 	clusterName string
@@ -71,7 +74,7 @@ type Recorder struct {
 
 func newRecorder(cfg config.Config, log *slog.Logger) *Recorder {
 	return &Recorder{
-		cfg: cfg, log: log, gate: newGate(cfg.ListConcurrency), revisions: newRevisions(), schemas: newSchemas(),
+		cfg: cfg, log: log, gate: newGate(cfg.ListConcurrency), revisions: newRevisions(), schemas: newSchemas(), host: thisHost(),
 		streams: map[schema.GroupResource]*stream{}, unopened: map[string]error{}, resourcesChanged: make(chan struct{}, 1),
 	}
 }
@@ -131,6 +134,7 @@ func (r *Recorder) run(ctx context.Context) error {
 	g.Go(func() error { return r.makeCheckpoints(ctx) })
 	g.Go(func() error { return r.sweep(ctx) })
 	g.Go(func() error { return r.compareContents(ctx) })
+	g.Go(func() error { return r.keepTime(ctx) })
 	if r.http != nil {
 		g.Go(func() error {
 			err := r.http.Serve(ctx)

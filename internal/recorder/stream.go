@@ -40,7 +40,7 @@ type stream struct {
 	interrupted string
 	// excuse is why the position may be older than the server remembers; empty once the stream has gone on from there. It belongs to the run.
 	excuse string
-	// opened is when the first watch was, in nanoseconds since 1970; 0 before that.
+	// opened is when the first watch was, by the clock of the record, in nanoseconds since 1970; 0 before that.
 	opened atomic.Int64
 	// settled is closed when the stream follows the server for the first time, or has said why it cannot.
 	settled chan struct{}
@@ -218,18 +218,18 @@ func (r *Recorder) newReflector(s *stream, run *streamRun, resource kube.Resourc
 		Fresh:            func() cache.ListerWatcher { return fresh{lw} },
 		RecoverRevisions: recoverRevisions, Revisions: s.claims, History: s.claims,
 		Logger: r.log.With(slog.String("group", gr.Group), slog.String("resource", gr.Resource)),
-		Hooks:  s.hooks(run),
+		Hooks:  r.hooks(s, run),
 	})
 }
 
 // hooks keep the metrics of a run, and tell when the stream has settled.
-func (s *stream) hooks(run *streamRun) reflector.Hooks {
+func (r *Recorder) hooks(s *stream, run *streamRun) reflector.Hooks {
 	return reflector.Hooks{
 		Relist:      func(cause string) { s.counters.relists(cause).Inc() },
 		Undecodable: func(items int) { s.counters.undecodable.Add(float64(items)) },
 		WatchOpened: func(string) {
 			s.counters.watches.Inc()
-			s.opened.CompareAndSwap(0, time.Now().UnixNano())
+			s.opened.CompareAndSwap(0, r.now().UnixNano())
 			s.counters.up.Set(1)
 			s.claims.watching(time.Now())
 			if !run.listing.Load() {

@@ -1,0 +1,48 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// A ClockStep is what three clocks showed when one of them was found to have stepped.
+type ClockStep struct {
+	Record   time.Time // that of the record, before
+	Recorder time.Time // that of the recorder's host
+	Database time.Time
+	Adopted  bool // whether the record goes on by the host's
+}
+
+// DatabaseTime asks the database for its time.
+func (s *Sink) DatabaseTime(ctx context.Context) (now time.Time, err error) {
+	if err := s.pool.QueryRow(ctx, `SELECT clock_timestamp()`).Scan(&now); err != nil {
+		return now, fmt.Errorf("ask the database for its time: %w", explain(err))
+	}
+	return now, nil
+}
+
+// RecordClock puts a step of the clock on record. The error may be ErrFenced. It may be called from any goroutine.
+func (s *Sink) RecordClock(ctx context.Context, step ClockStep) error {
+	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		// I1: the lock keeps the head from being taken over until this is committed.
+		head, err := readHead(ctx, tx, s.info.Cluster, "FOR SHARE")
+		if err != nil {
+			return err
+		}
+		if head.epoch != s.info.Epoch {
+			return fmt.Errorf("%w: it writes as epoch %d, this one was epoch %d", ErrFenced, head.epoch, s.info.Epoch)
+		}
+		_, err = tx.Exec(ctx, `
+			INSERT INTO kuberewind.clock_steps_data (cluster, epoch, step, after_seq, record_at, recorder_at, database_at, adopted)
+			SELECT $1, $2, (SELECT count(*) + 1 FROM kuberewind.clock_steps_data WHERE cluster = $1 AND epoch = $2), $3, $4, $5, $6, $7`,
+			s.info.Cluster, s.info.Epoch, head.seq, step.Record, step.Recorder, step.Database, step.Adopted)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("record a step of the clock: %w", explain(err))
+	}
+	return nil
+}
