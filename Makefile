@@ -72,18 +72,20 @@ load: setup control-plane ## Measure a recorder under load: rows/s, CPU and memo
 chaos: setup control-plane ## Break things for a minute: each quick kind of fault once, and print a table (part of test)
 	@$(GO) test -count 1 -timeout 10m -run TestCampaign -v ./test/chaos -args $(if $(SEED),-seed $(SEED))
 
-# How long, how many revisions and rounds of faults at least, which kinds of faults, how often etcd is compacted.
+# How long, how many revisions and rounds of faults at least, which kinds of faults, how often etcd is compacted, how many
+# writes there are in a second, how long PostgreSQL is away at least when it is.
 FOR       ?= 0s
 REVISIONS ?= 0
 ROUNDS    ?= 0
 FAULTS    ?= all
 COMPACT   ?= 1m
 RATE      ?= 100
+AWAY      ?= 0s
 
 .PHONY: soak
-soak: setup control-plane ## Break things for as long as asked: FOR=60m REVISIONS=200000 [SEED=] [FAULTS=kind,kind] [ROUNDS=] [COMPACT=1m] [RATE=100]
+soak: setup control-plane ## Break things for as long as asked: FOR=60m REVISIONS=200000 [SEED=] [FAULTS=kind,kind] [ROUNDS=] [COMPACT=1m] [RATE=100] [AWAY=10m]
 	@$(GO) test -count 1 -timeout 24h -run TestCampaign -v ./test/chaos -args -for $(FOR) -revisions $(REVISIONS) -rounds $(ROUNDS) \
-		-faults $(FAULTS) -compact $(COMPACT) -rate $(RATE) $(if $(SEED),-seed $(SEED))
+		-faults $(FAULTS) -compact $(COMPACT) -rate $(RATE) -away $(AWAY) $(if $(SEED),-seed $(SEED))
 
 .PHONY: generate
 generate: ## Write the generated parts of the documentation again

@@ -31,7 +31,7 @@ func spawn(t *testing.T, s *server, database, dir string) *victim {
 func (v *victim) awaitSpooled(t *testing.T, want int) {
 	t.Helper()
 	recordertest.Eventually(t.Context(), t, fmt.Sprintf("%d entries on disk", want), func() bool {
-		return int(v.Metrics(t)["kuberewind_spool_entries"]) >= want
+		return int(v.Metrics()["kuberewind_spool_entries"]) >= want
 	})
 }
 

@@ -1,6 +1,7 @@
 package chaos_test
 
 import (
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -29,6 +30,7 @@ var faults = []fault{
 	{kind: "two-recorders", part: "recorder", quick: true, do: secondRecorder},
 	{kind: "two-recorders-paused", part: "recorder", quick: true, do: secondRecorderWhilePaused},
 	{kind: "recorder-killed", part: "recorder", quick: true, do: signalled(syscall.SIGKILL)},
+	{kind: "recorder-killed-often", part: "recorder", do: killedOften},
 	{kind: "recorder-terminated", part: "recorder", do: signalled(syscall.SIGTERM)},
 	{kind: "recorder-paused", part: "recorder", quick: true, do: paused},
 	{kind: "compacted-beyond", part: "recorder", do: compactedBeyond},
@@ -37,6 +39,7 @@ var faults = []fault{
 	{kind: "postgres-away", part: "database", do: postgresAway},
 	{kind: "postgres-full", part: "database", do: postgresFull, refused: pgtest.MayMount},
 	{kind: "postgres-no-connections", part: "database", do: noConnections},
+	{kind: "postgres-slow", part: "database", do: postgresSlow, refused: noCompiler},
 	{kind: "sql-reset", part: "sql", quick: true, do: func(_ *testing.T, w *world, during func()) { w.sql.reset(); during() }},
 	{kind: "sql-refused", part: "sql", do: onWire(func(w *world) *wire { return w.sql }, (*wire).refuse)},
 	{kind: "sql-half-open", part: "sql", do: onWire(func(w *world) *wire { return w.sql }, (*wire).drop)},
@@ -46,6 +49,8 @@ var faults = []fault{
 	{kind: "apiserver-killed", part: "server", quick: true, do: serverKilled},
 	{kind: "apiserver-terminated", part: "server", do: serverTerminated},
 	{kind: "etcd-restarted", part: "server", quick: true, do: etcdRestarted},
+	{kind: "etcd-restored", part: "server", do: restored(false)},
+	{kind: "etcd-and-apiserver-restored", part: "server", do: restored(true)},
 	{kind: "apiserver-rolled", part: "server", do: nil, refused: func() string { return "an older kube-apiserver is not built" }},
 	{kind: "clock-steps", do: nil, refused: func() string { return "one machine has one clock: tests of the packages inject it" }},
 }
@@ -110,6 +115,18 @@ func signalled(signal syscall.Signal) func(*testing.T, *world, func()) {
 	}
 }
 
+// killedOften kills each recorder wherever it is when its time comes: while it starts, while it catches up, or later.
+func killedOften(t *testing.T, w *world, during func()) {
+	for range kills {
+		w.recorder.signal(syscall.SIGKILL)
+		w.hold(t, w.between(restartPause.Seconds(), 2*restartPause.Seconds()))
+	}
+	during()
+}
+
+// kills is how many there are in a row.
+const kills = 20
+
 func paused(t *testing.T, w *world, during func()) {
 	w.recorder.signal(syscall.SIGSTOP)
 	w.hold(t, w.between(1, 6))
@@ -148,7 +165,7 @@ func postgresKilled(t *testing.T, w *world, during func()) {
 
 func postgresAway(t *testing.T, w *world, during func()) {
 	w.server.Stop(t)
-	w.hold(t, w.between(10, 30))
+	w.hold(t, max(w.between(10, 30), seconds(away.Seconds())))
 	during()
 	w.server.Start(t)
 }
@@ -160,6 +177,14 @@ func postgresFull(t *testing.T, w *world, during func()) {
 	during()
 	w.server.FreeDisk(t)
 	w.server.Start(t)
+}
+
+// postgresSlow makes each write to its disk take longer than most commits do otherwise.
+func postgresSlow(t *testing.T, w *world, during func()) {
+	require.NoError(t, os.WriteFile(w.slow, nil, 0o600))
+	w.hold(t, w.between(4, 10))
+	during()
+	require.NoError(t, os.Remove(w.slow))
 }
 
 func noConnections(t *testing.T, w *world, during func()) {
@@ -196,4 +221,24 @@ func etcdRestarted(t *testing.T, w *world, during func()) {
 	require.NoError(t, w.plane.Etcd.Kill())
 	during()
 	require.NoError(t, w.plane.Etcd.Start(t.Context()))
+}
+
+// restored lets history go backwards while nobody writes, so that the oracle has all of the history that is lost.
+func restored(restart bool) func(*testing.T, *world, func()) {
+	return func(t *testing.T, w *world, during func()) {
+		saved, err := w.plane.Etcd.SaveData()
+		require.NoError(t, err)
+		w.hold(t, w.between(1, 3))
+		during()
+		defer w.load.pause()()
+		server := w.plane.APIServer
+		require.NoError(t, server.Pause())
+		require.NoError(t, w.oracle.goBack(t.Context(), func() error { return w.plane.Etcd.RestoreData(t.Context(), saved) }))
+		if restart {
+			require.NoError(t, server.Kill())
+			require.NoError(t, server.Start(t.Context()))
+		} else {
+			require.NoError(t, server.Continue())
+		}
+	}
 }

@@ -22,7 +22,7 @@ type ledger struct {
 	expected map[place][]*state // several only where the history went backwards
 	open     map[*state]bool    // not found in the record yet
 	strange  map[int64]row      // rows by seq that etcd never had, as far as the oracle has read
-	judged   map[int64]gap      // by number, closed ones
+	judged   map[int64]bool     // closed gaps by number: whether they were needless
 
 	writes, rows, twice, differing int
 	faults                         []string // the first few, in words
@@ -59,7 +59,7 @@ type gap struct {
 }
 
 func newLedger(o *oracle) *ledger {
-	return &ledger{oracle: o, from: o.read, expected: map[place][]*state{}, open: map[*state]bool{}, strange: map[int64]row{}, judged: map[int64]gap{}}
+	return &ledger{oracle: o, from: o.read, expected: map[place][]*state{}, open: map[*state]bool{}, strange: map[int64]row{}, judged: map[int64]bool{}}
 }
 
 // update reads what is new in both histories.
@@ -213,14 +213,15 @@ func (l *ledger) judge(ctx context.Context, db pgx.Tx) (v verdict, err error) {
 	return v, nil
 }
 
-// needless says whether the history could still have been read when the gap was closed, and why not otherwise.
+// needless says whether a gap that is closed was needless: the history could still have been read then.
 func (l *ledger) needless(g gap) bool {
-	switch {
-	case g.outcome == "resumed", g.cause == "history_reversed", g.cause == "forbidden":
-		return false
-	default:
-		return !l.oracle.forgotten(g.from, g.toAt)
+	verdict, known := l.judged[g.number]
+	if !known {
+		excused := g.outcome == "resumed" || g.cause == "history_reversed" || g.cause == "forbidden"
+		verdict = !excused && !l.oracle.forgotten(g.from, g.toAt)
+		l.judged[g.number] = verdict
 	}
+	return verdict
 }
 
 // settle returns when all is on record or confessed, up to the revision of now, and no gap is open; or says what is not.

@@ -86,6 +86,27 @@ func (o *oracle) catchUp(ctx context.Context) (int64, error) {
 	defer cancel()
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	return o.catchUpLocked(ctx)
+}
+
+// goBack restores an older history while nobody writes.
+func (o *oracle) goBack(ctx context.Context, restore func() error) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if _, err := o.catchUpLocked(ctx); err != nil {
+		return err
+	}
+	if err := restore(); err != nil {
+		return err
+	}
+	var err error
+	o.generation++
+	o.compacted, o.compactions = 0, nil
+	o.read, err = o.etcd.Revision(ctx)
+	return err
+}
+
+func (o *oracle) catchUpLocked(ctx context.Context) (int64, error) {
 	current, err := o.etcd.Revision(ctx)
 	if err != nil {
 		return 0, err

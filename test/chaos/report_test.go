@@ -42,6 +42,7 @@ func (c *campaign) report(t *testing.T) {
 	line("twice\t%d", l.twice)
 	line("needless gaps\t%d", len(c.needless()))
 	line("differing, or never in etcd\t%d", l.differing+len(l.strange))
+	line("streams still catching up\t%d at most, %s after a round", c.behind, idleWait)
 	for _, code := range slices.Sorted(maps.Keys(c.exits)) {
 		line("ends of recorders with %d\t%d", code, c.exits[code])
 	}
@@ -51,6 +52,7 @@ func (c *campaign) report(t *testing.T) {
 		line("its goroutines\t%.0f, %.0f", first.goroutines, last.goroutines)
 		line("its open files\t%.0f, %.0f", first.files, last.files)
 	}
+	line("at its peak\t%.0f MiB of memory, %.1f MiB in the queue, %.1f MiB in the spool", c.peak.memory/(1<<20), c.peak.queue/(1<<20), c.peak.spool/(1<<20))
 	line("again\tmake soak SEED=%d FAULTS=%s ROUNDS=%d COMPACT=%s RATE=%d", *seed, *kinds, c.rounds, *compacted, *rate)
 	_ = table.Flush() // to memory
 	fmt.Printf("\n%s\n", text.String())

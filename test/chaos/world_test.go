@@ -10,10 +10,10 @@ import (
 	"net/url"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -51,7 +51,9 @@ type world struct {
 	other      *keeper // of another recorder, while there are two
 	recorders  int
 	retired    []*keeper
-	edition    int // of the definition of widgets
+	edition    int    // of the definition of widgets
+	slow       string // file that makes the database's disk slow
+	peak       peak
 
 	mu    sync.Mutex // protects exits
 	exits map[int]int
@@ -108,7 +110,13 @@ func (w *world) writeKubeconfig(t *testing.T) {
 // openDatabase starts a PostgreSQL of the test's own, on a small disk if that is going to be filled.
 func (w *world) openDatabase(t *testing.T, selected []fault) {
 	t.Helper()
-	if slices.ContainsFunc(selected, func(f fault) bool { return f.kind == "postgres-full" }) {
+	selects := func(kind string) bool {
+		return slices.ContainsFunc(selected, func(f fault) bool { return f.kind == kind })
+	}
+	if selects("postgres-slow") {
+		w.slow = slowDisk(t)
+	}
+	if selects("postgres-full") {
 		w.server = pgtest.StartServerOnDisk(t, diskBytes)
 	} else {
 		w.server = pgtest.StartServer(t)
@@ -162,11 +170,45 @@ func (w *world) query(ctx context.Context, do func(context.Context, pgx.Tx) erro
 	return errors.Join(err, db.Close(context.WithoutCancel(ctx)))
 }
 
-// hold returns when the load has tried so many more writes. That is what time is measured in here.
+// hold returns when the load has tried so many more writes, which is what time is measured in here; or when that takes far longer than
+// it should, because a server hangs. It looks at the recorder meanwhile.
 func (w *world) hold(t *testing.T, writes int64) {
 	t.Helper()
 	target := w.load.tried.Load() + writes
-	recordertest.Eventually(t.Context(), t, strconv.FormatInt(writes, 10)+" more writes", func() bool { return w.load.tried.Load() >= target })
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Duration(writes)*time.Second/time.Duration(*rate))
+	defer cancel()
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	for w.load.tried.Load() < target {
+		w.look()
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// lookEvery is how often the recorder is looked at.
+const lookEvery = time.Second
+
+// peak is the most that was seen of the recorder.
+type peak struct {
+	at                   time.Time // when it was looked at last
+	memory, queue, spool float64   // bytes
+}
+
+func (w *world) look() {
+	if time.Since(w.peak.at) < lookEvery {
+		return
+	}
+	w.peak.at = time.Now()
+	metrics := w.recorder.current().Metrics()
+	for name, most := range map[string]*float64{
+		"process_resident_memory_bytes": &w.peak.memory, "kuberewind_queue_bytes": &w.peak.queue, "kuberewind_spool_bytes": &w.peak.spool,
+	} {
+		*most = max(*most, metrics[name])
+	}
 }
 
 // seconds are as many writes as are tried in so many.
@@ -227,20 +269,34 @@ func (w *world) bindReader(t *testing.T) {
 // usage is what the recorder holds when nothing is going on.
 type usage struct{ memory, goroutines, files float64 }
 
-// usage returns when all streams are followed again.
-func (w *world) usage(t *testing.T) (u usage) {
+// idleWait is how long a recorder whose record is whole may take to follow all streams again before the next round begins.
+const idleWait = 15 * time.Second
+
+// usage waits for all streams to be followed again, and says how many are not.
+func (w *world) usage(t *testing.T) (u usage, behind int) {
 	t.Helper()
-	recordertest.Eventually(t.Context(), t, "all streams to be followed", func() bool {
-		metrics := w.recorder.current().Metrics(t)
+	ctx, cancel := context.WithTimeout(t.Context(), idleWait)
+	defer cancel()
+	ticker := time.NewTicker(100 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		metrics := w.recorder.current().Metrics()
 		u = usage{metrics["process_resident_memory_bytes"], metrics["go_goroutines"], metrics["process_open_fds"]}
+		behind = 0
 		for name, up := range metrics {
 			if strings.HasPrefix(name, "kuberewind_stream_up{") && up == 0 {
-				return false
+				behind++
 			}
 		}
-		return metrics != nil
-	})
-	return u
+		if metrics != nil && behind == 0 {
+			return u, 0
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return u, behind
+		}
+	}
 }
 
 // begin starts the recorder, and returns once everything that comes is expected to be recorded.
