@@ -149,6 +149,15 @@ func (s *Sink) settled(ctx context.Context, conn *pgx.Conn, b *Batch) (done bool
 	return false, fencedBy(now, b)
 }
 
+// Holds returns ErrFenced if another writer has taken over, and else the error of asking.
+func (s *Sink) Holds(ctx context.Context) error {
+	now, err := readHead(ctx, s.pool, s.info.Cluster, "")
+	if err == nil && now.epoch != s.info.Epoch {
+		err = fmt.Errorf("%w: it writes as epoch %d, this one was epoch %d", ErrFenced, now.epoch, s.info.Epoch)
+	}
+	return err
+}
+
 // fenced explains why a head was not where it should be.
 func (s *Sink) fenced(ctx context.Context) error {
 	now, err := readHead(ctx, s.pool, s.info.Cluster, "")

@@ -40,22 +40,70 @@ func (s *Sink) open(ctx context.Context) error {
 	return s.loadServer(ctx)
 }
 
-// registerAttempts bounds how often two clusters that are registered at once may take each other's number.
-const registerAttempts = 20
+const (
+	// registerAttempts bounds how often two clusters that are registered at once may take each other's number.
+	registerAttempts = 20
+	// headAttempts times headPatience, which is lock_timeout in the words of PostgreSQL, is a minute.
+	headAttempts = 30
+	headPatience = "2s"
+)
 
 func (s *Sink) takeOver(ctx context.Context) error {
-	for attempt := 1; ; attempt++ {
+	for registrations, waits := 1, 1; ; {
 		err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 			return s.beginEpoch(ctx, tx)
 		})
-		if !isCode(err, pgerrcode.UniqueViolation) || attempt == registerAttempts {
+		switch {
+		case isCode(err, pgerrcode.UniqueViolation) && registrations < registerAttempts:
+			registrations++
+		case isCode(err, pgerrcode.LockNotAvailable) && waits < headAttempts:
+			waits++
+			if err := s.evict(ctx); err != nil {
+				return err
+			}
+		default:
 			return err
 		}
 	}
 }
 
+// evict ends the session that holds the head of the record when what it waits for is its own client: a writer that was stopped in
+// mid-transaction, or cut off, would keep its successor out for as long as its connection seems to live. A transaction that
+// is under way is left to come to its end.
+func (s *Sink) evict(ctx context.Context) error {
+	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		var holder string
+		err := tx.QueryRow(ctx, `
+			SELECT h.xmax::text FROM kuberewind.heads h JOIN kuberewind.clusters c USING (cluster) WHERE c.uid = $1`, s.cfg.ClusterUID).Scan(&holder)
+		if err != nil {
+			return ignoreNoRows(err)
+		}
+		// A session may be ended by its own login, which the writer's role is not.
+		if _, err := tx.Exec(ctx, `SET LOCAL ROLE NONE`); err != nil {
+			return err
+		}
+		var ended int
+		err = tx.QueryRow(ctx, `
+			SELECT count(pg_terminate_backend(a.pid))
+			FROM pg_locks l JOIN pg_stat_activity a USING (pid)
+			WHERE l.locktype = 'transactionid' AND l.transactionid::text = $1 AND l.granted AND a.wait_event = 'ClientRead' AND a.usename = session_user`,
+			holder).Scan(&ended)
+		if err == nil && ended > 0 {
+			s.log.Warn("a writer before this one does not answer and had the head of the record; its session was ended")
+		}
+		return err
+	})
+}
+
+func ignoreNoRows(err error) error {
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil
+	}
+	return err
+}
+
 func (s *Sink) beginEpoch(ctx context.Context, tx pgx.Tx) error {
-	if _, err := tx.Exec(ctx, `SET LOCAL lock_timeout = '60s'`); err != nil {
+	if _, err := tx.Exec(ctx, `SELECT set_config('lock_timeout', $1, true)`, headPatience); err != nil {
 		return err
 	}
 	now := s.now().UTC().Truncate(time.Microsecond)

@@ -1,0 +1,43 @@
+package postgres
+
+import (
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgproto3"
+	"github.com/stretchr/testify/require"
+)
+
+func TestASuccessorEndsTheTransactionOfAWriterThatWasStoppedInIt(t *testing.T) {
+	for name, stopped := range map[string]string{
+		"between two statements": `SELECT`,
+		"in a COPY":              `COPY kuberewind.lives FROM STDIN`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			db := newDatabase(t)
+			f := recordFaulty(t, db, db.url)
+			f.mustCommit(f.update())
+			// A client that says nothing more and whose connection lives.
+			conn := db.Connect(t)
+			_, err := conn.Exec(t.Context(), "BEGIN")
+			require.NoError(t, err)
+			_, err = conn.Exec(t.Context(), `UPDATE kuberewind.heads SET seq = seq + 1, batch = batch + 1`)
+			require.NoError(t, err)
+			conn.PgConn().Frontend().Send(&pgproto3.Query{String: stopped})
+			require.NoError(t, conn.PgConn().Frontend().Flush())
+			require.Eventually(t, func() bool {
+				return one[bool](t, db, `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $1 AND wait_event = 'ClientRead' AND query = $2)`, conn.PgConn().PID(), stopped)
+			}, 30*time.Second, 5*time.Millisecond)
+
+			stale := f.sink
+			require.NoError(t, stale.Holds(t.Context()))
+			f.open()
+			defer stale.Close()
+			require.ErrorIs(t, stale.Holds(t.Context()), ErrFenced)
+			require.NoError(t, f.sink.Holds(t.Context()))
+			f.pods = f.recording.pods()
+			f.mustCommit(f.update())
+			f.exactlyOnce()
+		})
+	}
+}
