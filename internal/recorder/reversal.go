@@ -262,7 +262,7 @@ func (c *claims) leave(undone witness, proof string) {
 // forgetLocked drops what was known in a history that is no more. All claims go: whose they are in the new one is not known.
 func (c *claims) forgetLocked() {
 	clear(c.all.owners)
-	c.newest, c.position, c.living = 0, 0, nil
+	c.claimed, c.position, c.living = 0, 0, nil
 }
 
 // tellOthers has the streams in the same etcd leave the history, too.

@@ -25,6 +25,9 @@ const (
 	// every other stream: that would hold up the very streams that can tell.
 	busierLongWait = time.Minute
 	fewLooks       = 50
+	// busierLongestWait bounds the wait for those that make progress. Positions are a minute old when a server restarts, and etcd keeps
+	// five; a resource to which nobody writes has a watch cache that does not fill.
+	busierLongestWait = 3 * time.Minute
 	// busierLook is how often it is looked whether they have.
 	busierLook = 100 * time.Millisecond
 	// opensFor is how long a watch has been open that will not be refused any more for its position being too old.
@@ -53,8 +56,9 @@ type claims struct {
 
 	// Protected by all.mu.
 	lister   func(namespace string) cache.ListerWithContext
-	newest   uint64 // revision of the stream
-	position uint64 // up to which the stream has said what is its
+	claimed  uint64    // how many revisions were its
+	position uint64    // up to which the stream has said what is its
+	moved    time.Time // when it last came further
 	opened   time.Time
 	living   []witness // the newest versions of living objects, in order
 	cohort   *claims   // a stream in the same etcd, if one is known that others refer to as well
@@ -100,7 +104,7 @@ func (c *claims) saw(o *kube.Object, deleted bool) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	c.all.claimLocked(revision, c.owner)
-	c.newest = max(c.newest, revision)
+	c.claimed++
 	c.rememberLocked(witnessOf(o, revision), deleted)
 }
 
@@ -131,7 +135,9 @@ func (c *claims) reached(resourceVersion string) {
 	}
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
-	c.position = max(c.position, position)
+	if position > c.position {
+		c.position, c.moved = position, time.Now()
+	}
 }
 
 // watching notes since when the stream is watched, zero if it is not.
@@ -181,13 +187,19 @@ func (c *claims) awaitBusier(ctx context.Context, from, to uint64) error {
 	defer look.Stop()
 	for {
 		limit := busierWait
-		switch unclaimed := c.mayLearn(from, to); {
+		unclaimed, moved := c.mayLearn(from, to)
+		switch {
 		case unclaimed == 0:
 			return nil
 		case unclaimed > fewLooks:
 			limit = busierLongWait
+			if moved.Before(began) {
+				moved = began
+			}
+		default:
+			moved = began
 		}
-		if time.Since(began) >= limit {
+		if time.Since(moved) >= limit || time.Since(began) >= busierLongestWait {
 			return nil
 		}
 		select {
@@ -198,22 +210,27 @@ func (c *claims) awaitBusier(ctx context.Context, from, to uint64) error {
 	}
 }
 
-// mayLearn gives how many revisions nobody has claimed, 0 if there is no busier stream that has not come past them.
-// The order by the newest revision lets no two streams wait for each other.
-func (c *claims) mayLearn(from, to uint64) (unclaimed int) {
+// mayLearn gives how many revisions nobody has claimed, 0 if there is no busier stream that has not come past them, and when such a one
+// last came further. It is busier if more revisions were its; that order lets no two streams wait for each other.
+func (c *claims) mayLearn(from, to uint64) (unclaimed int, moved time.Time) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	busier := false
 	for _, other := range c.all.streams {
 		follows := other.position >= to || !other.opened.IsZero() && time.Since(other.opened) > opensFor
-		busier = busier || other.newest > c.newest && !follows
+		if !follows && (other.claimed > c.claimed || other.claimed == c.claimed && other.owner < c.owner && other.claimed > 0) {
+			busier = true
+			if other.moved.After(moved) {
+				moved = other.moved
+			}
+		}
 	}
 	for revision := from + 1; busier && revision <= to; revision++ {
 		if c.all.ownerLocked(revision) == 0 {
 			unclaimed++
 		}
 	}
-	return unclaimed
+	return unclaimed, moved
 }
 
 // trusted says whose claims count, and up to which revision.

@@ -77,6 +77,9 @@ func (c *claims) recall(known *postgres.Known, position string) {
 		}
 		o := object.(postgres.KnownObject)
 		if revision, err := strconv.ParseUint(o.GetResourceVersion(), 10, 64); err == nil {
+			if revision+recoverRevisions > at {
+				c.claimed++ // for how busy it is
+			}
 			c.rememberLocked(witness{revision: revision, namespace: o.GetNamespace(), name: o.GetName(), uid: o.GetUID(), doc: o.Doc}, false)
 		}
 	}

@@ -120,6 +120,44 @@ func TestRestartsOfTheAPIServerLeaveNoGap(t *testing.T) {
 	recorder.Terminate(t)
 }
 
+// TestARestartWhileNoRecorderRunsLeavesNoGap: the position comes from the record, and which streams are busy as well.
+func TestARestartWhileNoRecorderRunsLeavesNoGap(t *testing.T) {
+	w := newWorld(t)
+	recorder := w.record(t)
+	recorder.awaitReady(t)
+	w.connect(t)
+	w.act(t).create(crds, widgetCRD())
+	w.act(t).awaitWidgets()
+	w.begin(t)
+	config := rest.CopyConfig(w.plane.Config())
+	config.QPS, config.WarningHandler = -1, rest.NoWarnings{}
+	client, err := dynamic.NewForConfig(config)
+	require.NoError(t, err)
+	load := &churn{client: client}
+	ctx, cancel := context.WithCancel(t.Context())
+	var g errgroup.Group
+	g.Go(func() error { return load.run(ctx, 100) })
+	await := func(writes int64) {
+		target := load.wrote.Load() + writes
+		eventually(ctx, t, "progress of the workload", func() bool { return load.wrote.Load() >= target })
+	}
+	await(100)
+	recorder.terminate(t)
+	lists := len(w.lists(t))
+	await(300)
+	require.NoError(t, w.plane.APIServer.Restart(ctx))
+	await(100)
+	recorder = w.record(t)
+	recorder.awaitReady(t)
+	await(100)
+	cancel()
+	require.NoError(t, g.Wait())
+	w.compare(t)
+	w.requireNoRelist(t, lists)
+	t.Logf("%d writes: %+v", load.wrote.Load(), recorder.recovered(t))
+	recorder.terminate(t)
+}
+
 // exactLists is how many lists at an exact revision, or of one object, the recorder has asked for.
 func (w *world) exactLists(t *testing.T) (n int) {
 	t.Helper()
