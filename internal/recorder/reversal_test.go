@@ -27,6 +27,7 @@ type archive struct {
 	versions       []*kube.Object // in order; one without a UID is an end
 	cached         []*kube.Object // what an API server lists that does not know what happened
 	asked          int
+	fails          error // instead of any answer
 }
 
 func servedAs(name, uid string, rv int) *kube.Object {
@@ -47,6 +48,9 @@ func (a *archive) List(options metav1.ListOptions) (runtime.Object, error) {
 
 func (a *archive) ListWithContext(_ context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	a.asked++
+	if a.fails != nil {
+		return nil, a.fails
+	}
 	if options.ResourceVersion == "" {
 		return &kube.List{ListMeta: metav1.ListMeta{ResourceVersion: strconv.Itoa(a.now)}, Items: a.cached}, nil
 	}
@@ -81,7 +85,7 @@ func (a *archive) newest(name string, at int) (found *kube.Object) {
 }
 
 func (a *archive) Get(_ context.Context, _, name string) (*kube.Object, error) {
-	if o := a.newest(name, a.now); o != nil {
+	if o := a.newest(name, a.now); o != nil && a.fails == nil {
 		return o, nil
 	}
 	return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "things"}, name)
@@ -145,6 +149,25 @@ func TestWhatProvesThatAHistoryIsAnother(t *testing.T) {
 				require.True(t, c.left())
 			})
 		})
+	}
+}
+
+func TestAServerThatHasNoSuchListsIsWatchedAndOneThatIsBusyAskedAgain(t *testing.T) {
+	etcd := &archive{now: 70}
+	c, _ := followed(newRevisions(), "things", etcd, 60, servedAs("x", "1", 50))
+	for _, err := range []error{
+		apierrors.NewInternalError(fmt.Errorf("not implemented")), apierrors.NewBadRequest("field selectors"),
+		apierrors.NewForbidden(schema.GroupResource{Resource: "things"}, "", fmt.Errorf("no")), apierrors.NewResourceExpired("compacted"),
+	} {
+		etcd.fails = err
+		proof, failed := c.Reversed(t.Context(), "60")
+		require.NoError(t, failed)
+		require.Empty(t, proof)
+	}
+	for _, err := range []error{apierrors.NewTooManyRequests("busy", 1), apierrors.NewServiceUnavailable("starting"), fmt.Errorf("connection refused")} {
+		etcd.fails = err
+		_, failed := c.Reversed(t.Context(), "60")
+		require.ErrorIs(t, failed, err)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"regexp"
@@ -151,7 +152,7 @@ func (c *claims) look(ctx context.Context, w witness, revision uint64) (sight, e
 	switch {
 	case isAhead(err):
 		return ahead, nil
-	case apierrors.IsResourceExpired(err), apierrors.IsGone(err), apierrors.IsBadRequest(err), apierrors.IsInvalid(err):
+	case saysNothing(err):
 		return unknown, nil
 	case err != nil:
 		return unknown, fmt.Errorf("look for what %s was at resource version %d: %w", c.name, revision, err)
@@ -220,6 +221,14 @@ func (c *claims) inEtcd() []*claims {
 func isAhead(err error) bool {
 	return apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) ||
 		err != nil && strings.Contains(err.Error(), "required revision is a future revision")
+}
+
+// saysNothing is what a server answers that has forgotten, refuses, or has no such lists, as some aggregated ones: the watch will tell. One
+// that is too busy, or not there, is asked again.
+func saysNothing(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && !apierrors.IsTooManyRequests(err) && !apierrors.IsServiceUnavailable(err) &&
+		!apierrors.IsTimeout(err) && !apierrors.IsServerTimeout(err)
 }
 
 // find reports whether a list holds what was served.
