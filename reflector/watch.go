@@ -99,7 +99,7 @@ func (r *Reflector) watch(ctx context.Context, s *stream) (err error) {
 	}
 	r.at.began()
 	defer func() {
-		if s.works && r.clock.Since(s.asked) >= settleAfter {
+		if s.works && r.clock.Since(s.asked) >= shortWatch {
 			// What fails next is another trouble than what failed before: a server that is
 			// restarted often is not one that should be spared.
 			r.retry.reset()

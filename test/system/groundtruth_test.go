@@ -149,9 +149,14 @@ func (w *world) compare(t *testing.T) {
 		total += n
 	}
 	waited := time.Now()
-	eventually(ctx, t, fmt.Sprintf("%d rows between revisions %d and %d", total, w.oracle.from, w.oracle.to), func() bool {
-		return w.countRows(t) >= total
-	})
+	// However much there is to catch up on, it has to go on.
+	for n := -1; n < total; {
+		before := n
+		eventually(ctx, t, fmt.Sprintf("more than %d of the %d rows between revisions %d and %d", before, total, w.oracle.from, w.oracle.to), func() bool {
+			n = w.countRows(t)
+			return n > before
+		})
+	}
 	t.Logf("the record was complete %s after the last write", time.Since(waited).Round(time.Millisecond))
 	record := readRecord(ctx, t, w.db)
 	w.compareWrites(t, record, expected)
