@@ -44,7 +44,7 @@ const (
 func (r *Reflector) recover(ctx context.Context, gone error) (bool, error) {
 	from, err := strconv.ParseUint(r.at.resumeFrom(), 10, 64)
 	if err != nil || r.options.RecoverRevisions == 0 {
-		return false, nil // opaque versions cannot be counted
+		return false, nil //nolint:nilerr // opaque versions cannot be counted
 	}
 	c := &recovery{r: r, from: from}
 	err = c.run(ctx, gone)
