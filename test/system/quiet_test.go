@@ -76,13 +76,18 @@ func TestEventsDoNotAgeOutOfACompactedEtcd(t *testing.T) {
 
 	store := heard{calls: make(chan string, 100)}
 	resource := kube.Resource{Version: "v1", Name: "events", Kind: "Event", Namespaced: true}
-	r := reflector.NewReflectorWithOptions(client.ListWatch(resource, ""), &kube.Object{}, store, reflector.Options{
-		ResourceVersion: start, RecoverRevisions: 100, UnmarkedTimeout: time.Second,
-	})
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() { defer close(done); r.RunWithContext(ctx) }()
-	t.Cleanup(func() { cancel(); <-done })
+	follow := func(from string) (r *reflector.Reflector, stop func()) {
+		r = reflector.NewReflectorWithOptions(client.ListWatch(resource, ""), &kube.Object{}, store, reflector.Options{
+			ResourceVersion: from, RecoverRevisions: 100, UnmarkedTimeout: time.Second,
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); r.RunWithContext(ctx) }()
+		stop = func() { cancel(); <-done }
+		t.Cleanup(stop)
+		return r, stop
+	}
+	r, stop := follow(start)
 
 	for round := range 3 {
 		for i := range 5 {
@@ -94,10 +99,22 @@ func TestEventsDoNotAgeOutOfACompactedEtcd(t *testing.T) {
 			var what string
 			_, err := fmt.Sscan(store.next(t), &what, &reached)
 			require.NoError(t, err)
-			require.Equal(t, "bookmark", what)
+			require.NotEqual(t, "replace", what) // The API server may have something to say of itself.
 		}
 		require.NoError(t, w.plane.Etcd.Compact(t.Context(), now))
 		require.Positive(t, w.plane.APIServer.CutConnections())
+	}
+	// Somebody else goes on from there: etcd has kept no more than what came since.
+	stop()
+	position := r.ResumeResourceVersion()
+	for i := range 5 {
+		a.createAgain(configMaps, fmt.Sprint("meanwhile-", i))
+	}
+	missed := a.createAgain(events, "missed")
+	follow(position)
+	for call := ""; call != "add "+missed; {
+		call = store.next(t)
+		require.NotContains(t, call, "replace")
 	}
 	last := a.createAgain(events, "last")
 	for call := ""; call != "add "+last; {
