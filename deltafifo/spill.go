@@ -314,6 +314,14 @@ func (q *Queue) appendReadLocked(n *node) {
 	q.stirLocked(n)
 }
 
+// AwaitMemory waits until a list of the stream can be compared with what is known and held: nothing of it is on disk only. The error is
+// cache.ErrFIFOClosed.
+func (f *FIFO) AwaitMemory() error {
+	f.queue.mu.Lock()
+	defer f.queue.mu.Unlock()
+	return f.awaitMemoryLocked()
+}
+
 // awaitMemoryLocked waits until nothing of the stream is on disk only: what a list is compared with must be at hand. It is an error if the
 // stream is closed meanwhile.
 func (f *FIFO) awaitMemoryLocked() error {

@@ -339,14 +339,17 @@ func TestAListIsComparedWithWhatWasSpilled(t *testing.T) {
 		require.NoError(t, f.Add(number(i+1, fmt.Sprint("x", i))))
 	}
 	require.False(t, f.Vacant(), "what is on disk only is not looked at")
-	begun := make(chan error, 1)
+	begun, ready := make(chan error, 1), make(chan error, 1)
+	go func() { ready <- f.AwaitMemory() }()
 	go func() { begun <- f.BeginReplace("expired", "", "10") }()
 	var d database
 	for f.behind() > 0 {
 		require.Empty(t, begun)
+		require.Empty(t, ready)
 		d.commitNext(t, q, 1, 0)
 	}
 	require.NoError(t, <-begun)
+	require.NoError(t, <-ready)
 	held := q.Stats().Entries
 	page := []any{}
 	for i := range 5 {

@@ -24,6 +24,10 @@ type relist struct {
 // list brings one consistent list to the store. It returns what was read of the
 // watch in the meantime, nil if nothing was.
 func (r *Reflector) list(ctx context.Context) (*stream, error) {
+	// Not within the gate: others can list meanwhile, and what is listed is new when the store takes it in.
+	if err := r.options.BeforeList(ctx); err != nil {
+		return nil, fmt.Errorf("list %s: %w", r.TypeDescription(), err)
+	}
 	release, err := r.options.ListGate(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list %s: waiting for a turn: %w", r.TypeDescription(), err)

@@ -72,6 +72,9 @@ type Options struct {
 	// (Size() int), the pages that follow ask for as many as fit. It bounds
 	// what is read ahead of a watch during a list as well. Default 8 MiB.
 	PageBytes int64
+	// BeforeList is called before a list is begun, and may wait until the store
+	// can take one in. An error puts the list off. Default: nothing is waited for.
+	BeforeList func(ctx context.Context) error
 	// ListGate is entered before a list and left after it, so that few lists
 	// run at a time. Default: no gate.
 	ListGate func(ctx context.Context) (release func(), err error)
@@ -183,6 +186,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.BeforeList == nil {
+		o.BeforeList = func(context.Context) error { return nil }
 	}
 	if o.ListGate == nil {
 		o.ListGate = func(context.Context) (func(), error) { return func() {}, nil }

@@ -214,6 +214,7 @@ func (r *Recorder) newReflector(s *stream, run *streamRun, resource kube.Resourc
 	return reflector.NewReflectorWithOptions(lw, &kube.Object{}, newStore(s, run), reflector.Options{
 		Name: resource.String(), TypeDescription: resource.String(),
 		ResourceVersion: from.position, StartResourceVersion: from.since, ListCause: from.cause, Interrupted: s.interrupted,
+		BeforeList:       func(context.Context) error { return run.fifo.AwaitMemory() }, // halt closes the FIFO
 		ListGate:         r.gate.acquire,
 		Fresh:            func() cache.ListerWatcher { return fresh{lw} },
 		RecoverRevisions: recoverRevisions, Revisions: s.claims, History: s.claims,

@@ -2,9 +2,11 @@ package badinput_test
 
 import (
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -80,8 +82,9 @@ func TestWhatWasSpooledSurvivesKill9AndIsOnRecordOnceWithNoGap(t *testing.T) {
 	s, cms, start, db, v := outgrown(t, true)
 	v.Kill(t)
 	cms.create("d").update(2)
-	db.Server().Start(t)
 	r := v.heir(t, s, db.URL())
+	r.await(t, "the database does not answer; waiting for it")
+	db.Server().Start(t)
 	r.await(t, "going on from the spool of a recorder before")
 	cms.create("e").update(2)
 	record := open(t, db)
@@ -156,6 +159,32 @@ func TestASpoolDrainsInOrderWhileMoreComes(t *testing.T) {
 	record.requireHistory(cms, cms.listed(t, start), cms.watched(t, start))
 	record.requireGaps(cms, "first_list:relisted")
 	require.Equal(t, s.head(), start+46+21)
+}
+
+// A list that is needed while the stream's deltas are on disk is made when they have been read back, not before: it would be old by then, and keep
+// others from listing.
+func TestAListIsNotMadeBeforeItCanBeComparedWithWhatWasSpooled(t *testing.T) {
+	t.Parallel()
+	s, cms, _, db, v := outgrown(t, true)
+	s.goAway()
+	cms.create("d")
+	cms.compact()
+	var listed atomic.Int32
+	cms.lists.add(always, func(w http.ResponseWriter, q *http.Request) {
+		if q.URL.RawQuery == "limit=500" { // not one that recovers history
+			listed.Add(1)
+		}
+		cms.serveList(w, q)
+	})
+	s.comeBack()
+	v.Await(t, "history cannot be recovered")
+	v.awaitSpooled(t, 46)
+	require.Zero(t, listed.Load())
+	db.Server().Start(t)
+	record := open(t, db)
+	record.await("the end of the gap", `SELECT count(*) = 2 FROM kuberewind.gaps WHERE NOT open`)
+	require.EqualValues(t, 1, listed.Load())
+	require.Equal(t, 1, record.requireGaps(cms, "first_list:relisted", "expired:relisted")[1].Counts[0], "d appeared, and all else is on record")
 }
 
 func TestASpoolThatAnotherRecorderHasOvertakenIsSetAside(t *testing.T) {

@@ -124,7 +124,7 @@ func TestRestartsOfTheAPIServerLeaveNoGap(t *testing.T) {
 func TestARestartWhileNoRecorderRunsLeavesNoGap(t *testing.T) {
 	w := newWorld(t)
 	recorder := w.record(t)
-	recorder.awaitReady(t)
+	recorder.AwaitReady(t)
 	w.connect(t)
 	w.act(t).create(crds, widgetCRD())
 	w.act(t).awaitWidgets()
@@ -142,20 +142,20 @@ func TestARestartWhileNoRecorderRunsLeavesNoGap(t *testing.T) {
 		eventually(ctx, t, "progress of the workload", func() bool { return load.wrote.Load() >= target })
 	}
 	await(100)
-	recorder.terminate(t)
+	recorder.Terminate(t)
 	lists := len(w.lists(t))
 	await(300)
 	require.NoError(t, w.plane.APIServer.Restart(ctx))
 	await(100)
 	recorder = w.record(t)
-	recorder.awaitReady(t)
+	recorder.AwaitReady(t)
 	await(100)
 	cancel()
 	require.NoError(t, g.Wait())
 	w.compare(t)
 	w.requireNoRelist(t, lists)
-	t.Logf("%d writes: %+v", load.wrote.Load(), recorder.recovered(t))
-	recorder.terminate(t)
+	t.Logf("%d writes: %+v", load.wrote.Load(), recoveredBy(recorder))
+	recorder.Terminate(t)
 }
 
 // exactLists is how many lists at an exact revision, or of one object, the recorder has asked for.
