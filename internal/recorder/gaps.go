@@ -2,6 +2,7 @@ package recorder
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -46,17 +47,24 @@ const (
 // overflowAfter is how long a stream must have been held back for that to be the cause: less is an ordinary wait.
 const overflowAfter = time.Second
 
-// because is the cause of a list, where the recorder knows better than the server (I3).
-func (s *store) because(cause string) string {
-	switch {
-	case cause != reflector.CauseExpired:
-		return cause
-	case s.stream.excuse != "":
-		return s.stream.excuse
-	case s.HeldBack() >= overflowAfter:
-		return causeOverflow
+// because is the cause of a list, and what is known of it, where the recorder knows better than the server (I3).
+func (s *store) because(cause, detail string) (string, string) {
+	if cause != reflector.CauseExpired {
+		return cause, detail
 	}
-	return cause
+	if excuse := s.stream.excuse; excuse != "" {
+		return excuse, excuses[excuse] + "; " + detail
+	}
+	if held := s.HeldBack(); held >= overflowAfter {
+		return causeOverflow, fmt.Sprintf("queue and spool were full, and the watch was held back for %s; %s", held.Round(time.Second), detail)
+	}
+	return cause, detail
+}
+
+// excuses say what the causes in stream.excuse mean.
+var excuses = map[string]string{
+	reflector.CauseConfiguration: "it was left out by the rules of the recorder before",
+	causeSpoolCorrupt:            "what the recorder before had spooled could not all be read",
 }
 
 // excuse is why the record's position in a stream may be older than the server remembers, if that is more than a pause of the recorder.

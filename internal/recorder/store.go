@@ -226,7 +226,7 @@ func (s *store) filterPage(list []any) ([]any, error) {
 
 // BeginReplace begins a list. What it does not show is gone, and the decisions about it with it.
 func (s *store) BeginReplace(cause, detail, fromResourceVersion string) error {
-	cause = s.because(cause)
+	cause, detail = s.because(cause, detail)
 	s.listed, s.unread = make(map[types.UID]struct{}, len(s.lives)), false
 	s.run.listCause = cause
 	s.run.listing.Store(true)
