@@ -186,6 +186,9 @@ func (p *program) printErased(r erasure.Report, aside []string) error {
 	if r.Named > 0 {
 		fmt.Fprintf(p.out, "Warning: %d objects have it in their name or namespace, where it stays\n", r.Named)
 	}
+	if r.Told > 0 {
+		fmt.Fprintf(p.out, "Warning: %d gaps, streams or configurations of recorders speak of it (detail, filter, config), where it stays\n", r.Told)
+	}
 	for _, folder := range aside {
 		fmt.Fprintf(p.out, "Warning: what was spooled and set aside may hold it: remove %s\n", folder)
 	}

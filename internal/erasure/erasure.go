@@ -67,8 +67,9 @@ type Report struct {
 	Checkpoints int64    `json:"checkpoints"`
 	// Days are those whose partitions hold what was changed.
 	Days []string `json:"days"`
-	// Named are objects in whose name or namespace the value is: these stay.
+	// Named are objects in whose name or namespace the value is, and Told are gaps, streams and configurations that speak of it: these stay.
 	Named int64 `json:"named"`
+	Told  int64 `json:"told"`
 }
 
 var (

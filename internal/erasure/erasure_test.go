@@ -404,3 +404,11 @@ func TestOnlyTheOwnerErases(t *testing.T) {
 		require.ErrorContains(t, err, "permission denied")
 	}
 }
+
+func TestWhatKeepsTheValueIsSaid(t *testing.T) {
+	s := newScene(t)
+	s.commit(s.version(postgres.Added, "the-secret", `"n":1`), postgres.Item{Kind: postgres.Interrupted, Marker: postgres.Marker{Cause: "forbidden", Detail: "not the-secret"}})
+	report := s.erased(erasure.Options{Value: []byte("the-secret")})
+	require.Equal(t, []int64{0, 1, 2}, []int64{report.Deltas, report.Named, report.Told})
+	s.holds()
+}

@@ -63,11 +63,14 @@ func (e *erasing) runs() []string {
 	return texts
 }
 
-// named counts what keeps the value in its name.
+// named counts what keeps the value: the digests of batches cover names, and what was said of gaps.
 func (e *erasing) named(ctx context.Context, db querier) error {
 	return db.QueryRow(ctx, `
-		SELECT count(*) FROM kuberewind.lives WHERE cluster = $1 AND (strpos(name, $2) > 0 OR strpos(namespace, $2) > 0)`,
-		e.options.Cluster, string(e.options.Value)).Scan(&e.report.Named)
+		SELECT (SELECT count(*) FROM kuberewind.lives WHERE cluster = $1 AND (strpos(name, $2) > 0 OR strpos(namespace, $2) > 0)),
+			(SELECT count(*) FROM kuberewind.gaps_data WHERE cluster = $1 AND strpos(detail, $2) > 0)
+			+ (SELECT count(*) FROM kuberewind.streams WHERE cluster = $1 AND strpos(concat_ws(' ', detail, filter), $2) > 0)
+			+ (SELECT count(*) FROM kuberewind.epochs WHERE cluster = $1 AND strpos(config::text, $2) > 0)`,
+		e.options.Cluster, string(e.options.Value)).Scan(&e.report.Named, &e.report.Told)
 }
 
 // checkpoints drops those that hold what was changed, with all after it. They are derived; the recorder makes new ones.

@@ -76,7 +76,7 @@ func (r *Recorder) connect(ctx context.Context) (name, uid string, err error) {
 	}
 	// Before any stream is opened: what is listed first is listed under this release.
 	if r.schemas.server, err = r.client.ServerVersion(ctx); err != nil {
-		return "", "", withCause(ctx, err)
+		r.log.Warn("the API server does not say which release it is", "error", err)
 	}
 	name = r.cfg.ClusterName
 	if name == "" {
