@@ -31,6 +31,7 @@ func (r *Recorder) open(ctx context.Context) error {
 		return err
 	}
 	r.revisions.identity = &identity{host: r.client.Host(), uid: uid, ask: r.client.ClusterUID, foreign: make(chan error, 1)}
+	r.askRelease(ctx)
 	if r.database, err = OpenDatabase(ctx, r.cfg, r.log); err != nil {
 		return err
 	}
@@ -74,15 +75,21 @@ func (r *Recorder) connect(ctx context.Context) (name, uid string, err error) {
 	if err != nil {
 		return "", "", withCause(ctx, err)
 	}
-	// Before any stream is opened: what is listed first is listed under this release.
-	if r.schemas.server, err = r.client.ServerVersion(ctx); err != nil {
-		r.log.Warn("the API server does not say which release it is", "error", err)
-	}
 	name = r.cfg.ClusterName
 	if name == "" {
 		name = found.Cluster
 	}
 	return name, string(id), nil
+}
+
+// askRelease comes before any stream is opened: what is listed first is listed under this release.
+func (r *Recorder) askRelease(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	var err error
+	if r.schemas.server, err = r.client.ServerVersion(ctx); err != nil {
+		r.log.Warn("the API server does not say which release it is", "error", err)
+	}
 }
 
 // withCause adds why the context has ended, if that is what an error is about.
