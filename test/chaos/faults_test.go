@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kuberewind/kuberewind/internal/pgtest"
+	"github.com/kuberewind/kuberewind/internal/recordertest"
 )
 
 // A fault is one kind of what may happen. It begins, lasts while other faults may come and go, and is over when do returns.
@@ -55,18 +56,24 @@ var faults = []fault{
 	{kind: "clock-steps", do: nil, refused: func() string { return "one machine has one clock: tests of the packages inject it" }},
 }
 
-// chosen are the faults that -faults names.
-func chosen(t *testing.T) []fault {
+// chosen are the faults that -faults names, in the order in which they are nested.
+func chosen(t *testing.T) (found []fault) {
 	t.Helper()
-	var found []fault
+	named := map[string]bool{}
 	for name := range strings.SplitSeq(*kinds, ",") {
-		before := len(found)
+		name, without := strings.CutPrefix(name, "-")
+		before := len(named)
 		for _, f := range faults {
 			if f.kind == name || name == "all" || name == quick && f.quick {
-				found = append(found, f)
+				named[f.kind] = !without
 			}
 		}
-		require.Greater(t, len(found), before, "there is no kind of fault %q", name)
+		require.True(t, without || len(named) > before, "there is no kind of fault %q, or it is named twice", name)
+	}
+	for _, f := range faults {
+		if named[f.kind] {
+			found = append(found, f)
+		}
 	}
 	return found
 }
@@ -118,8 +125,10 @@ func signalled(signal syscall.Signal) func(*testing.T, *world, func()) {
 // killedOften kills each recorder wherever it is when its time comes: while it starts, while it catches up, or later.
 func killedOften(t *testing.T, w *world, during func()) {
 	for range kills {
+		victim := w.recorder.current()
 		w.recorder.signal(syscall.SIGKILL)
-		w.hold(t, w.between(restartPause.Seconds(), 2*restartPause.Seconds()))
+		recordertest.Eventually(t.Context(), t, "another recorder", func() bool { return w.recorder.current() != victim })
+		w.hold(t, w.between(0, 2))
 	}
 	during()
 }

@@ -16,7 +16,7 @@ var (
 	lasting   = flag.Duration("for", 0, "how long rounds are added; 0 for as many as -rounds says")
 	rounds    = flag.Int("rounds", 0, "how many rounds there are at least; 0 for one with each kind of fault")
 	revisions = flag.Int("revisions", 0, "how many revisions of recorded objects there are at least")
-	kinds     = flag.String("faults", quick, "kinds of faults, separated by commas: all for every one, or quick for those that take seconds")
+	kinds     = flag.String("faults", quick, "kinds of faults, separated by commas: all for every one, quick for those that take seconds, -kind for all named before it but that one")
 	compacted = flag.Duration("compact", 0, "how often etcd is compacted to what it was that long before, as in production every five minutes; 0 for never")
 	away      = flag.Duration("away", 0, "how long PostgreSQL is away at least when it is")
 	rate      = flag.Int("rate", 100, "writes a second")
