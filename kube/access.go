@@ -13,8 +13,15 @@ const accessReviews = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 // Allowed asks the server whether this client may use a verb on all objects of a resource, and why not. The question
 // leaves nothing behind on the server.
 func (c *Client) Allowed(ctx context.Context, verb string, r Resource) (allowed bool, reason string, err error) {
+	return c.AllowedOn(ctx, verb, r, "", "")
+}
+
+// AllowedOn is Allowed for the objects of one namespace, or for one of them. An empty name is all of them.
+func (c *Client) AllowedOn(ctx context.Context, verb string, r Resource, namespace, name string) (allowed bool, reason string, err error) {
 	review := authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: verb, Group: r.Group, Version: r.Version, Resource: r.Name},
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Verb: verb, Group: r.Group, Version: r.Version, Resource: r.Name, Namespace: namespace, Name: name,
+		},
 	}}
 	body, err := json.Marshal(review)
 	if err != nil {

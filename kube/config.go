@@ -30,6 +30,9 @@ type Config struct {
 	Context   string // the context's name, empty in a cluster
 }
 
+// InCluster reports whether the program runs in the cluster, as one of its Pods.
+func (c *Config) InCluster() bool { return c.Context == "" }
+
 // InCluster is the display name of a cluster in which the program runs itself.
 const InCluster = "in-cluster"
 

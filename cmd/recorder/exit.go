@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 
+	"github.com/kuberewind/kuberewind/internal/election"
 	"github.com/kuberewind/kuberewind/internal/recorder"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
@@ -25,7 +26,7 @@ func exitCode(err error) int {
 		return exitDone
 	case errors.As(err, &usage):
 		return exitUsage
-	case errors.Is(err, postgres.ErrFenced):
+	case errors.Is(err, postgres.ErrFenced), errors.Is(err, election.ErrLost):
 		return exitFenced
 	case errors.As(err, &environment), errors.As(err, &foreign):
 		return exitEnvironment

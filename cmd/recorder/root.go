@@ -42,7 +42,8 @@ func run(ctx context.Context, args []string, s streams) int {
 }
 
 const longHelp = `recorder follows a Kubernetes cluster and writes every change of every object, once and in order, into PostgreSQL.
-It only reads the cluster. Without arguments it records the cluster of the current kubeconfig context into a PostgreSQL of its own.
+It only reads the cluster, but for a Lease and Events about itself where it runs in one.
+Without arguments it records the cluster of the current kubeconfig context into a PostgreSQL of its own.
 
 Each setting is a flag, a variable RECORDER_… or a key of the configuration file, in this order of precedence.
 

@@ -11,7 +11,7 @@ func (p *program) runCommand() *cobra.Command {
 		Use:   "run",
 		Short: "Follow the cluster and record it (the default)",
 		Long: "Follow the cluster and record it, until SIGTERM or SIGINT: then what is queued is written, within --drain-timeout.\n" +
-			"The cluster is only read: get, list and watch.",
+			"The cluster is only read: get, list and watch. Of several recorders with one database, one records and the others stand by.",
 		Args: noArguments,
 		RunE: p.run,
 	}

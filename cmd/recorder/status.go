@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/kuberewind/kuberewind/deltafifo/spool"
+	"github.com/kuberewind/kuberewind/internal/election"
 	"github.com/kuberewind/kuberewind/internal/recorder"
 	"github.com/kuberewind/kuberewind/migrations"
 	"github.com/kuberewind/kuberewind/sink/postgres"
@@ -35,11 +37,11 @@ func (p *program) statusCommand() *cobra.Command {
 			if err := output.validate(); err != nil {
 				return err
 			}
-			status, err := p.readStatus(cmd)
+			found, err := p.readStatus(cmd)
 			if err != nil {
 				return err
 			}
-			return p.print(output, status, func(wide bool) error { return p.printStatus(status, wide) })
+			return p.print(output, found, func(wide bool) error { return p.printStatus(found, wide) })
 		},
 	}
 	output.add(cmd)
@@ -54,47 +56,51 @@ type recordStatus struct {
 
 type clusterStatus struct {
 	postgres.ClusterStatus
-	Spool spool.Contents `json:"spool"`
+	Standbys []string       `json:"standbys,omitempty"`
+	Spool    spool.Contents `json:"spool"`
 }
 
-func (p *program) readStatus(cmd *cobra.Command) (status recordStatus, err error) {
+func (p *program) readStatus(cmd *cobra.Command) (found recordStatus, err error) {
 	cfg, log, err := p.loadQuietly(cmd)
 	if err != nil {
-		return status, err
+		return found, err
 	}
 	db, err := recorder.OpenRecord(cmd.Context(), cfg, log)
 	if err != nil {
-		return status, &recorder.EnvironmentError{Err: err}
+		return found, &recorder.EnvironmentError{Err: err}
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	conn, err := db.Connect(cmd.Context())
 	if err != nil {
-		return status, &recorder.EnvironmentError{Err: err}
+		return found, &recorder.EnvironmentError{Err: err}
 	}
 	defer func() { err = errors.Join(err, conn.Close(context.WithoutCancel(cmd.Context()))) }()
 	if err := migrations.Check(cmd.Context(), conn); err != nil {
-		return status, &recorder.EnvironmentError{Err: err}
+		return found, &recorder.EnvironmentError{Err: err}
 	}
-	record, err := postgres.ReadStatus(cmd.Context(), conn)
+	recorded, err := postgres.ReadStatus(cmd.Context(), conn)
 	if err != nil {
-		return status, err
+		return found, err
 	}
-	for _, c := range record.Clusters {
-		contents, err := spool.Look(filepath.Join(cfg.Spool(), c.UID))
-		if err != nil {
-			return status, &recorder.EnvironmentError{Err: err}
+	for _, recorded := range recorded.Clusters {
+		c := clusterStatus{ClusterStatus: recorded}
+		if c.Spool, err = spool.Look(filepath.Join(cfg.Spool(), c.UID)); err != nil {
+			return found, &recorder.EnvironmentError{Err: err}
 		}
-		status.Clusters = append(status.Clusters, clusterStatus{c, contents})
+		if c.Standbys, err = election.Standbys(cmd.Context(), conn, c.UID); err != nil {
+			return found, err
+		}
+		found.Clusters = append(found.Clusters, c)
 	}
-	return status, nil
+	return found, nil
 }
 
-func (p *program) printStatus(status recordStatus, wide bool) error {
-	if len(status.Clusters) == 0 {
+func (p *program) printStatus(found recordStatus, wide bool) error {
+	if len(found.Clusters) == 0 {
 		fmt.Fprintln(p.out, `nothing is recorded yet; "recorder run" records`)
 		return nil
 	}
-	for i, c := range status.Clusters {
+	for i, c := range found.Clusters {
 		if i > 0 {
 			fmt.Fprintln(p.out)
 		}
@@ -109,6 +115,9 @@ func (p *program) printCluster(c clusterStatus, wide bool) error {
 	head := newTable(p.out)
 	head.row("Cluster:", fmt.Sprintf("%s, uid %s", c.Name, c.UID))
 	head.row("Recorder:", fmt.Sprintf("%s, version %s, epoch %d since %s", c.Recorder, c.Version, c.Epoch, when(c.StartedAt)))
+	if len(c.Standbys) > 0 {
+		head.row("Standby:", strings.Join(c.Standbys, ", "))
+	}
 	head.row("Recorded:", fmt.Sprintf("%d deltas, last commit %s", c.Seq, when(lastCommit(c.ClusterStatus))))
 	head.row("Streams:", summary(c.Streams))
 	if c.Gaps.Missed > 0 {

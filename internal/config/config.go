@@ -10,12 +10,23 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/kuberewind/kuberewind/internal/election"
 	"github.com/kuberewind/kuberewind/internal/filter"
 	"github.com/kuberewind/kuberewind/internal/redact"
 )
 
 // Embedded is the value of Database that asks for a PostgreSQL of the recorder's own.
 const Embedded = "embedded"
+
+// Values of LeaderElect.
+const (
+	// ElectAuto is ElectLease in a cluster that grants it, else ElectDatabase.
+	ElectAuto = "auto"
+	// ElectLease is by a Lease of the cluster, and by the database.
+	ElectLease = "lease"
+	// ElectDatabase is by the database alone: nothing is written to the cluster.
+	ElectDatabase = "database"
+)
 
 // Config is everything that can be configured. Its field tags are the keys of flags, of the file and, in upper case
 // with underscores and the prefix RECORDER_, of the environment.
@@ -32,6 +43,16 @@ type Config struct {
 	DataDir string `mapstructure:"data-dir"`
 	// Migrate brings an older schema up to date when the recorder starts.
 	Migrate bool `mapstructure:"migrate"`
+
+	// LeaderElect is how recorders of one cluster agree on which of them records: one of the values that begin with Elect.
+	LeaderElect string `mapstructure:"leader-elect"`
+	// LeaseNamespace and LeaseName are those of the Lease; an empty namespace is that of the Pod.
+	LeaseNamespace string `mapstructure:"lease-namespace"`
+	LeaseName      string `mapstructure:"lease-name"`
+	// LeaseDuration is how long a leader may be silent before it is taken for gone.
+	LeaseDuration time.Duration `mapstructure:"lease-duration"`
+	// EventNamespace is where the recorder tells of itself in Events; empty is that of the Pod, and none outside a cluster.
+	EventNamespace string `mapstructure:"event-namespace"`
 
 	// Include and Exclude are filter rules; see filter.ParseRule.
 	Include []string `mapstructure:"include"`
@@ -71,10 +92,14 @@ type Config struct {
 // Default is the configuration of a recorder that was told nothing.
 func Default() Config {
 	return Config{
-		Database:     Embedded,
-		DataDir:      defaultDataDir(),
-		Migrate:      true,
-		SecretValues: string(redact.Hash),
+		Database:    Embedded,
+		DataDir:     defaultDataDir(),
+		Migrate:     true,
+		LeaderElect: ElectAuto,
+		LeaseName:   "kuberewind-recorder",
+		// As long as Kubernetes' own controllers wait.
+		LeaseDuration: 15 * time.Second,
+		SecretValues:  string(redact.Hash),
 		// A quarter of a gibibyte rides out a database that is away for some seconds at thousands of deltas/s.
 		QueueSize: "256Mi",
 		// Ten minutes and more of a busy cluster.
@@ -169,6 +194,8 @@ func (c Config) Validate() error {
 		queueErr, spoolErr, levelErr, filterErr, redactErr,
 		oneOf("secret-values", c.SecretValues, string(redact.Hash), string(redact.Record)),
 		oneOf("log-format", c.LogFormat, "text", "json"),
+		oneOf("leader-elect", c.LeaderElect, ElectAuto, ElectLease, ElectDatabase),
+		c.validateLease(),
 		atLeast("batch-rows", c.BatchRows, 1),
 		atLeast("list-concurrency", c.ListConcurrency, 1),
 		atLeast("checkpoint-every", c.CheckpointEvery, -1),
@@ -177,6 +204,16 @@ func (c Config) Validate() error {
 		notEmpty("database", c.Database),
 		notEmpty("data-dir", c.DataDir),
 	)
+}
+
+func (c Config) validateLease() error {
+	switch {
+	case c.LeaderElect == ElectLease && c.Database == Embedded:
+		return errors.New("leader-elect lease is for recorders that share a database: name it with --database")
+	case c.LeaseDuration < election.MinTerm:
+		return fmt.Errorf("lease-duration %s is below its minimum of %s", c.LeaseDuration, election.MinTerm)
+	}
+	return notEmpty("lease-name", c.LeaseName)
 }
 
 func oneOf(key, value string, allowed ...string) error {

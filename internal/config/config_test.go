@@ -51,7 +51,8 @@ func TestEveryKeyCanBeSetInEachPlace(t *testing.T) {
 		"kubeconfig": "/k", "context": "c", "cluster-name": "n", "database": "postgres://h/d", "data-dir": "/d", "migrate": "false",
 		"include": "pods", "exclude": "nodes", "secret-values": "record", "redact": "pods:/spec", "redaction-key-file": "/r",
 		"queue-size": "2Mi", "spool-size": "3Gi", "spool-dir": "/s", "batch-rows": "7", "linger": "1m0s", "list-concurrency": "3", "checkpoint-every": "500", "drain-timeout": "2m0s", "listen": "h:1",
-		"log-format": "json", "log-level": "debug",
+		"log-format": "json", "log-level": "debug", "leader-elect": "lease", "lease-namespace": "ln", "lease-name": "l",
+		"lease-duration": "1m0s", "event-namespace": "en",
 	}
 	require.Len(t, values, len(config.Keys()))
 	lists := map[string]bool{"include": true, "exclude": true, "redact": true}
@@ -111,6 +112,10 @@ func TestWhatCannotBeMeantIsAnErrorThatNamesIt(t *testing.T) {
 		{name: "a bad level", args: []string{"--log-level=loud"}, want: "log-level"},
 		{name: "a bad format", args: []string{"--log-format=xml"}, want: "log-format"},
 		{name: "a bad mode", args: []string{"--secret-values=no"}, want: "secret-values"},
+		{name: "a bad election", args: []string{"--leader-elect=dice"}, want: "leader-elect"},
+		{name: "a Lease for one", args: []string{"--leader-elect=lease"}, want: "--database"},
+		{name: "a short Lease", args: []string{"--lease-duration=1s"}, want: "lease-duration"},
+		{name: "a Lease without a name", args: []string{"--lease-name="}, want: "lease-name"},
 		{name: "no database", args: []string{"--database="}, want: "database"},
 		{name: "a missing file", args: []string{"--config=/nowhere.yaml"}, want: "/nowhere.yaml"},
 		{name: "a file that is no YAML", file: "a: [", want: "recorder.yaml"},

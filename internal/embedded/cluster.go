@@ -176,7 +176,7 @@ func (s *Server) settings(lz4 bool) [][2]string {
 	}
 	if s.options.Throwaway {
 		all = append(all, [][2]string{{"fsync", "off"}, {"full_page_writes", "off"}, {"max_wal_size", "512MB"},
-			{"max_connections", "200"}}...)
+			{"max_connections", "400"}}...)
 	}
 	return all
 }

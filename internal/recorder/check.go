@@ -90,6 +90,8 @@ func (c *checker) checkCluster(ctx context.Context) {
 		c.note("discovery", "", fmt.Errorf("%s: %w", gv, discovery.Failed[gv]))
 	}
 	c.checkAccess(ctx, discovery)
+	c.checkElection(ctx)
+	c.checkEvents(ctx)
 }
 
 func (c *checker) checkDatabase(ctx context.Context) {
@@ -118,8 +120,7 @@ func (c *checker) tryDatabase(ctx context.Context) (detail string, err error) {
 	if err != nil {
 		return "", err
 	}
-	err = conn.QueryRow(ctx, `SELECT key_fingerprint FROM kuberewind.clusters WHERE uid = $1`, c.uid).Scan(&c.key)
-	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+	if c.key, err = keyOnRecord(ctx, conn, c.uid); err != nil {
 		return "", err
 	}
 	return fmt.Sprintf("%s: PostgreSQL %s, schema version %d, may be written", c.cfg.Masked().Database, version, migrations.Latest()), nil

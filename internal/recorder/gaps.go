@@ -14,6 +14,7 @@ import (
 
 // gapChanged says once that a gap was opened, and once how it ended (I3). That a resource was listed for the first time is no news.
 func (r *Recorder) gapChanged(g postgres.GapChange) {
+	r.notices.gap(&g)
 	if g.Closed {
 		r.metrics.Gaps.WithLabelValues(g.Group, g.Resource, g.Cause, g.Outcome).Inc()
 	}

@@ -38,16 +38,23 @@ func (r *Recorder) open(ctx context.Context) error {
 	if r.unlock, err = r.database.Lock(uid); err != nil {
 		return err
 	}
+	// Before the election: one that could not listen would end, and have ended the recorder before it.
+	if err := r.listen(); err != nil {
+		return err
+	}
+	if err := r.openNotices(ctx); err != nil {
+		return err
+	}
 	if r.recordedBefore(uid) {
 		if err := r.database.Await(ctx); err != nil {
 			return err
 		}
 	}
-	if err := r.database.Ready(ctx, r.cfg.Migrate); err != nil {
+	if err := r.elect(ctx, uid); err != nil {
 		return err
 	}
-	// Before the sink: one that could not listen would end, and have ended the recorder before it.
-	if err := r.listen(); err != nil {
+	// A standby leaves the schema to the leader, which may be of another version.
+	if err := r.database.Ready(ctx, r.cfg.Migrate); err != nil {
 		return err
 	}
 	return r.openSink(ctx, cluster, uid)
@@ -61,14 +68,13 @@ func (r *Recorder) recordedBefore(uid string) bool {
 
 // connect finds the cluster and asks it who it is.
 func (r *Recorder) connect(ctx context.Context) (name, uid string, err error) {
-	found, err := kube.LoadConfig(kube.ConfigOptions{Kubeconfig: r.cfg.Kubeconfig, Context: r.cfg.Context})
-	if err != nil {
+	if r.found, err = kube.LoadConfig(kube.ConfigOptions{Kubeconfig: r.cfg.Kubeconfig, Context: r.cfg.Context}); err != nil {
 		return "", "", err
 	}
-	if r.client, err = kube.NewClient(found.REST, kube.Options{}); err != nil {
+	if r.client, err = kube.NewClient(r.found.REST, kube.Options{}); err != nil {
 		return "", "", err
 	}
-	r.log.Info("connecting to the cluster", "server", r.client.Host(), "context", found.Context)
+	r.log.Info("connecting to the cluster", "server", r.client.Host(), "context", r.found.Context)
 	ctx, cancel := context.WithTimeoutCause(ctx, connectTimeout, fmt.Errorf("%s did not answer within %s", r.client.Host(), connectTimeout))
 	defer cancel()
 	id, err := r.client.ClusterUID(ctx)
@@ -77,7 +83,7 @@ func (r *Recorder) connect(ctx context.Context) (name, uid string, err error) {
 	}
 	name = r.cfg.ClusterName
 	if name == "" {
-		name = found.Cluster
+		name = r.found.Cluster
 	}
 	return name, string(id), nil
 }
@@ -151,6 +157,9 @@ func (r *Recorder) openSink(ctx context.Context, cluster, uid string) error {
 	r.queue = deltafifo.New(options)
 	r.metrics.watchQueue(r.queue)
 	r.metrics.OpenGaps(func() float64 { return float64(r.sink.OpenGaps()) })
+	r.standby.Store(false)
+	r.metrics.Leader.Set(1)
+	r.notices.Normal("LeaderElected", fmt.Sprintf("%s records cluster %s, as epoch %d", Name(), cluster, info.Epoch))
 	r.log.Info("record opened", "cluster", cluster, "uid", uid, "server", r.client.Host(), "database", r.cfg.Masked().Database, "epoch", info.Epoch, "seq", info.AfterSeq)
 	return nil
 }

@@ -9,10 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// ready says whether every stream follows the server, or has said why it cannot.
-func (r *Recorder) ready() error {
-	if !r.synced.Load() {
-		return errors.New("the streams are being opened")
+// ready says whether every stream follows the server, or has said why it cannot. A standby is ready to take over: were it not, a
+// Deployment would never end the leader of the version before.
+func (r *Recorder) ready() (state string, err error) {
+	switch {
+	case r.standby.Load():
+		return "standby", nil
+	case !r.synced.Load():
+		return "", errors.New("the streams are being opened")
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -20,7 +24,7 @@ func (r *Recorder) ready() error {
 	for _, name := range slices.Sorted(maps.Keys(r.unopened)) {
 		errs = append(errs, fmt.Errorf("%s is not recorded yet; it is tried again: %w", name, r.unopened[name]))
 	}
-	return errors.Join(errs...)
+	return "ok", errors.Join(errs...)
 }
 
 // opened notes that the stream of a resource was opened, or why not.

@@ -15,6 +15,7 @@ import (
 	"github.com/kuberewind/kuberewind/deltafifo"
 	"github.com/kuberewind/kuberewind/deltafifo/spool"
 	"github.com/kuberewind/kuberewind/internal/config"
+	"github.com/kuberewind/kuberewind/internal/election"
 	"github.com/kuberewind/kuberewind/internal/filter"
 	"github.com/kuberewind/kuberewind/internal/redact"
 	"github.com/kuberewind/kuberewind/internal/telemetry"
@@ -34,6 +35,7 @@ type Recorder struct {
 	cfg      config.Config
 	log      *slog.Logger
 	metrics  *metrics
+	found    *kube.Config
 	client   *kube.Client
 	database *Database
 	sink     *postgres.Sink
@@ -47,7 +49,11 @@ type Recorder struct {
 	filterBefore *filter.Filter // of the recorder before
 	redactor     *redact.Redactor
 	gate         *gate
+	election     *election.Election // nil where the database is this recorder's own
+	notices      *notices
 	http         *telemetry.Server // nil where nothing is to be served
+	served       chan struct{}     // closed when http has ended, with serving saying why
+	serving      error
 	// revisions is what the streams know of each other's.
 	revisions *revisions
 	schemas   *schemas
@@ -70,12 +76,13 @@ type Recorder struct {
 	resourcesChanged chan struct{}
 	retirements      sync.WaitGroup
 	synced           atomic.Bool
+	standby          atomic.Bool // another recorder records the cluster
 }
 
 func newRecorder(cfg config.Config, log *slog.Logger) *Recorder {
 	return &Recorder{
 		cfg: cfg, log: log, gate: newGate(cfg.ListConcurrency), revisions: newRevisions(), schemas: newSchemas(), host: thisHost(),
-		streams: map[schema.GroupResource]*stream{}, unopened: map[string]error{}, resourcesChanged: make(chan struct{}, 1),
+		notices: &notices{gaps: map[gapNotice]map[string]bool{}}, streams: map[schema.GroupResource]*stream{}, unopened: map[string]error{}, resourcesChanged: make(chan struct{}, 1),
 	}
 }
 
@@ -135,9 +142,21 @@ func (r *Recorder) run(ctx context.Context) error {
 	g.Go(func() error { return r.sweep(ctx) })
 	g.Go(func() error { return r.compareContents(ctx) })
 	g.Go(func() error { return r.keepTime(ctx) })
+	if r.election != nil {
+		g.Go(func() error {
+			// What is queued then is written if the record still takes it (I1).
+			err := r.election.Keep(ctx, r.sink.Holds)
+			stop(err)
+			return err
+		})
+	}
+	g.Go(func() error {
+		r.notices.follow(ctx, r.waiting)
+		return nil
+	})
 	if r.http != nil {
 		g.Go(func() error {
-			err := r.http.Serve(ctx)
+			err := r.keepServing(ctx)
 			stop(err)
 			return err
 		})
@@ -153,15 +172,32 @@ func (r *Recorder) pump() *pump {
 	return &pump{queue: r.queue, sink: r.sink, rows: r.cfg.BatchRows, linger: r.cfg.Linger, log: r.log, committed: r.metrics.committed}
 }
 
+// listen serves until close: a standby is asked for its state, too.
 func (r *Recorder) listen() (err error) {
 	if r.cfg.Listen == "" {
 		return nil
 	}
-	r.http, err = telemetry.Listen(r.cfg.Listen, r.metrics.Metrics, func() error { return nil }, r.ready)
-	if err == nil {
-		r.log.Info("serving /metrics, /healthz and /readyz", "address", r.http.Address())
+	healthy := func() (string, error) { return "ok", nil }
+	if r.http, err = telemetry.Listen(r.cfg.Listen, r.metrics.Metrics, healthy, r.ready); err != nil {
+		return err
 	}
-	return err
+	r.log.Info("serving /metrics, /healthz and /readyz", "address", r.http.Address())
+	r.served = make(chan struct{})
+	go func() {
+		defer close(r.served)
+		r.serving = r.http.Serve(context.Background())
+	}()
+	return nil
+}
+
+// keepServing returns when ctx or the serving ends.
+func (r *Recorder) keepServing(ctx context.Context) error {
+	select {
+	case <-r.served:
+		return r.serving
+	case <-ctx.Done():
+		return nil
+	}
 }
 
 // follow runs the streams until ctx ends, and returns when all have stopped. The error is why a stream can never be recorded.
@@ -226,14 +262,20 @@ func (r *Recorder) haltAll() {
 // close gives back what open took, as far as it came.
 func (r *Recorder) close() error {
 	var err error
-	if r.http != nil {
-		r.http.Close()
-	}
 	if r.sink != nil {
 		r.closeSink()
 	}
 	if r.spool != nil {
 		err = errors.Join(err, r.spool.Close())
+	}
+	// From here on, another may record.
+	if r.election != nil {
+		r.election.Close()
+	}
+	r.notices.Close()
+	if r.http != nil {
+		r.http.Close()
+		<-r.served
 	}
 	if r.unlock != nil {
 		err = errors.Join(err, r.unlock())

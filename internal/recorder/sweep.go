@@ -41,7 +41,7 @@ func (r *Recorder) sweep(ctx context.Context) error {
 		case <-ticker.C:
 		}
 		// Until all streams are open, objects of one that is not would be taken for those of a resource that is gone.
-		if r.ready() != nil {
+		if _, err := r.ready(); err != nil {
 			continue
 		}
 		if err := s.round(ctx); err != nil && ctx.Err() == nil {

@@ -184,18 +184,40 @@ func (p *Process) AwaitEnd(t testing.TB) int {
 // Metrics asks a recorder that listens, and returns what each of its metrics says, by name and labels as they are written; nil if it
 // does not answer.
 func (p *Process) Metrics() map[string]float64 {
+	answer := p.ask("/metrics")
+	if answer == nil {
+		return nil
+	}
+	defer func() { _ = answer.Body.Close() }() // what was read is what counts
+	return ParseMetrics(answer.Body)
+}
+
+// Get is what a recorder that listens answers, "" if it does not.
+func (p *Process) Get(path string) string {
+	answer := p.ask(path)
+	if answer == nil {
+		return ""
+	}
+	defer func() { _ = answer.Body.Close() }()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
+func (p *Process) ask(path string) *http.Response {
 	line, _ := p.find([]string{"serving /metrics"})
 	var listening struct{ Address string }
 	if json.Unmarshal([]byte(line), &listening) != nil {
 		return nil
 	}
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: askTimeout}
-	answer, err := client.Get("http://" + listening.Address + "/metrics")
+	answer, err := client.Get("http://" + listening.Address + path)
 	if err != nil {
 		return nil
 	}
-	defer func() { _ = answer.Body.Close() }() // what was read is what counts
-	return ParseMetrics(answer.Body)
+	return answer
 }
 
 // ParseMetrics gives the values of what is served, by the metrics' names with their labels; nil where it could not be read.

@@ -35,6 +35,7 @@ type Metrics struct {
 	Undecodable    *prometheus.CounterVec
 	Head           prometheus.Gauge
 	DiscoveryFails prometheus.Counter
+	Leader         prometheus.Gauge
 	SpoolFailing   prometheus.Gauge
 	SpoolSetAside  prometheus.Counter
 }
@@ -89,6 +90,8 @@ func NewMetrics() *Metrics {
 			Help: "Number of the newest committed delta."}),
 		DiscoveryFails: f.NewCounter(prometheus.CounterOpts{Name: "kuberewind_discovery_failures_total",
 			Help: "Discoveries that failed, wholly or for some groups."}),
+		Leader: f.NewGauge(prometheus.GaugeOpts{Name: "kuberewind_leader",
+			Help: "1 while this recorder records its cluster, 0 while it stands by."}),
 		SpoolFailing: f.NewGauge(prometheus.GaugeOpts{Name: "kuberewind_spool_failing",
 			Help: "1 while the spool on disk cannot be written, because it is full or its disk is: the watches are held back."}),
 		SpoolSetAside: f.NewCounter(prometheus.CounterOpts{Name: "kuberewind_spool_set_aside_total",

@@ -11,8 +11,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// A Check gives nil when what it checks is well, else what is wrong.
-type Check func() error
+// A Check gives a word for the state when that is well, else what is wrong.
+type Check func() (state string, err error)
 
 // Server answers /metrics, /healthz and /readyz on one address.
 type Server struct {
@@ -20,7 +20,7 @@ type Server struct {
 	http     *http.Server
 }
 
-// Listen binds the address. Healthy says whether the process should live on, ready whether it records.
+// Listen binds the address. Healthy says whether the process should live on, ready whether it does what it is there for.
 func Listen(address string, metrics *Metrics, healthy, ready Check) (*Server, error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
@@ -35,11 +35,12 @@ func Listen(address string, metrics *Metrics, healthy, ready Check) (*Server, er
 
 func probe(check Check) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		if err := check(); err != nil {
+		state, err := check()
+		if err != nil {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 			return
 		}
-		fmt.Fprintln(w, "ok")
+		fmt.Fprintln(w, state)
 	})
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -153,8 +152,13 @@ func TestWhatIsMadeAndUsedWhileNoRecorderRunsIsRecordedFromItsFirstInstance(t *t
 	recorder.Terminate(t)
 }
 
+// ownEvents are those that a recorder wrote about itself, be it before the first list of Events or after it.
+const ownEvents = `SELECT (object->>'type') || ' ' || (object->>'reason') FROM kuberewind.deltas
+	WHERE resource = 'events' AND type IN ('Added', 'Sync') AND object->'source'->>'component' = 'kuberewind-recorder' ORDER BY 1`
+
 func TestAResourceThatVanishedWhileItWasWatchedIsComplete(t *testing.T) {
 	w := newWorld(t)
+	w.extra = []string{"--event-namespace", "default"}
 	recorder := w.record(t)
 	recorder.AwaitReady(t)
 	w.connect(t)
@@ -175,6 +179,8 @@ func TestAResourceThatVanishedWhileItWasWatchedIsComplete(t *testing.T) {
 	w.awaitLines(t, []string{"Added one " + string(first.GetUID()), "Deleted one " + string(first.GetUID()), "Added two " + string(second.GetUID())}, widgetRows)
 	require.Equal(t, []string{"not_found resumed"}, w.lines(t, gaps))
 	require.Equal(t, []string{"live"}, w.lines(t, `SELECT state FROM kuberewind.streams WHERE resource = 'widgets'`))
+	// The recorder has told of it, and what it told is on record and has no consequences.
+	w.awaitLines(t, []string{"Normal GapClosed", "Normal LeaderElected", "Warning GapOpened"}, ownEvents)
 	recorder.Terminate(t)
 }
 
@@ -326,30 +332,6 @@ func TestALifeIsRecordedOrLeftOutAsItWasFirstSeen(t *testing.T) {
 		"what the filter now lets in was not followed before: that is on record")
 	require.NotEmpty(t, w.lines(t, `SELECT name FROM kuberewind.deltas WHERE resource = 'configmaps' AND namespace LIKE 'kube-%'`))
 	recorder.Terminate(t)
-}
-
-func TestARecorderThatWasPausedWhileAnotherTookOverWritesNothing(t *testing.T) {
-	w := newWorld(t)
-	old := w.record(t)
-	old.AwaitReady(t)
-	w.connect(t)
-	a := w.act(t)
-	a.create(configMaps, template(configMaps, "default", "before"))
-	const rows = `SELECT type || ' ' || name FROM kuberewind.deltas WHERE resource = 'configmaps' AND name IN ('before', 'during', 'after') ORDER BY seq`
-	w.awaitLines(t, []string{"Added before"}, rows)
-
-	require.NoError(t, old.Signal(syscall.SIGSTOP))
-	a.create(configMaps, template(configMaps, "default", "during"))
-	successor := w.record(t)
-	successor.AwaitReady(t)
-	w.awaitLines(t, []string{"Added before", "Added during"}, rows)
-
-	require.NoError(t, old.Signal(syscall.SIGCONT))
-	a.create(configMaps, template(configMaps, "default", "after"))
-	require.Equal(t, 4, old.AwaitEnd(t), old.Log())
-	w.awaitLines(t, []string{"Added before", "Added during", "Added after"}, rows)
-	require.Empty(t, w.lines(t, `SELECT cause FROM kuberewind.gaps WHERE cause <> 'first_list'`))
-	successor.Terminate(t)
 }
 
 func TestTheRecordersLoginCannotChangeWhatIsOnRecord(t *testing.T) {

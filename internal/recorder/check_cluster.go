@@ -1,0 +1,52 @@
+package recorder
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/kuberewind/kuberewind/internal/config"
+)
+
+// checkElection says how several recorders of the cluster would agree, and what that needs.
+func (c *checker) checkElection(ctx context.Context) {
+	const what = "leader election"
+	namespace, err := c.leaseNamespace()
+	switch {
+	case err != nil:
+		c.note(what, "", err)
+	case c.cfg.Database == config.Embedded:
+		c.note(what, "none: the embedded database takes one recorder", nil)
+	case namespace == "":
+		c.note(what, "by the database; nothing is written to the cluster", nil)
+	default:
+		lease := fmt.Sprintf("Lease %s/%s", namespace, c.cfg.LeaseName)
+		needed := c.cfg.LeaderElect == config.ElectLease
+		c.checkRight(ctx, what, "by the "+lease+" and the database", leaseRight, namespace, c.cfg.LeaseName, needed)
+	}
+}
+
+// checkEvents says whether the recorder could tell of itself in the cluster.
+func (c *checker) checkEvents(ctx context.Context) {
+	const what = "events"
+	namespace := c.eventNamespace()
+	if namespace == "" {
+		c.note(what, "none about the recorder: it does not run in a cluster, and --event-namespace names no namespace", nil)
+		return
+	}
+	c.checkRight(ctx, what, "about the recorder, in namespace "+namespace, eventRight, namespace, "", false)
+}
+
+// checkRight adds a finding. What is not needed is no fault where it is missing, and is advised all the same.
+func (c *checker) checkRight(ctx context.Context, what, detail string, of right, namespace, name string, needed bool) {
+	missing, err := c.missing(ctx, of, namespace, name)
+	if err != nil {
+		c.note(what, "", err)
+		return
+	}
+	f := Finding{What: what, OK: true, Detail: fmt.Sprintf("%s: may %s", detail, strings.Join(of.verbs, ", "))}
+	if len(missing) > 0 {
+		f.OK, f.Detail, f.Advice = !needed, fmt.Sprintf("%s: may not %s", detail, strings.Join(missing, ", ")), of.rule(namespace)
+	}
+	c.add(f)
+}

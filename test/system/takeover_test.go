@@ -1,0 +1,145 @@
+package system_test
+
+import (
+	"context"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"github.com/kuberewind/kuberewind/internal/recordertest"
+)
+
+// slowTakeover is many times what a takeover takes: a term of three seconds, the asking, and the opening of the record.
+const slowTakeover = time.Minute
+
+// TestAStandbyTakesOver: from a leader that was killed, and from one that was stopped with a transaction open, under load. Nothing is
+// missing, nothing is there twice, nothing is listed again, and what the stopped one had begun is not on record (I1, I3, I7).
+func TestAStandbyTakesOver(t *testing.T) {
+	w := newWorld(t)
+	for _, kind := range []struct {
+		name string
+		args []string
+	}{
+		{"by the database", nil},
+		{"by a Lease", []string{"--leader-elect", "lease", "--lease-namespace", "default", "--event-namespace", "default"}},
+	} {
+		t.Run(kind.name, func(t *testing.T) {
+			w := &world{plane: w.plane, database: newDatabase(t), dataDir: t.TempDir()}
+			w.takeOverTwice(t, kind.args)
+			if kind.args != nil {
+				require.Equal(t, []string{"Normal LeaderElected", "Normal LeaderElected", "Normal LeaderElected", "Normal Standby", "Normal Standby"}, w.lines(t, ownEvents))
+			}
+		})
+	}
+}
+
+func (w *world) takeOverTwice(t *testing.T, args []string) {
+	first := w.candidate(t, args)
+	first.AwaitReady(t)
+	w.connect(t)
+	second := w.candidate(t, args)
+	second.Await(t, "standby: another recorder records this cluster")
+	require.Equal(t, "standby\n", second.Get("/readyz"))
+	require.Equal(t, "ok\n", first.Get("/readyz"))
+
+	w.begin(t)
+	stopLoad := w.churn(t, 60)
+	w.awaitCommits(t, 1, 20)
+	before := len(w.lists(t))
+	killed := time.Now()
+	first.Kill(t)
+	w.reportTakeover(t, 2, "SIGKILL", killed)
+	second.AwaitReady(t)
+
+	third := w.candidate(t, args)
+	third.Await(t, "standby: another recorder records this cluster")
+	w.awaitCommits(t, 2, 20)
+	stopped := w.stopInTransaction(t, second)
+	w.reportTakeover(t, 3, "SIGSTOP in a transaction", stopped)
+	third.AwaitReady(t)
+	require.NoError(t, second.Signal(syscall.SIGCONT))
+	require.Equal(t, 4, second.AwaitEnd(t), second.Log())
+
+	w.awaitCommits(t, 3, 20)
+	stopLoad()
+	w.compare(t)
+	w.requireNoRelist(t, before)
+	third.Terminate(t)
+}
+
+// candidate starts a recorder of its own host: it shares the database and the redaction key with the others, and nothing else.
+func (w *world) candidate(t *testing.T, args []string) *recordertest.Process {
+	t.Helper()
+	kubeconfig, err := w.plane.APIServer.Kubeconfig(recorderUser)
+	require.NoError(t, err)
+	return recordertest.Start(t, append([]string{
+		"--kubeconfig", kubeconfig, "--database", w.database, "--data-dir", t.TempDir(), "--listen", "127.0.0.1:0",
+		"--redaction-key-file", filepath.Join(w.dataDir, "redaction.key"), "--lease-duration", "3s",
+	}, args...)...)
+}
+
+// churn writes until the function that it returns is called.
+func (w *world) churn(t *testing.T, perSecond int) (stop func()) {
+	t.Helper()
+	config := rest.CopyConfig(w.plane.Config())
+	config.QPS, config.WarningHandler = -1, rest.NoWarnings{}
+	client, err := dynamic.NewForConfig(config)
+	require.NoError(t, err)
+	load := &churn{client: client}
+	ctx, cancel := context.WithCancel(t.Context())
+	var g errgroup.Group
+	g.Go(func() error { return load.run(ctx, perSecond) })
+	stop = func() {
+		cancel()
+		require.NoError(t, g.Wait())
+	}
+	t.Cleanup(stop)
+	return stop
+}
+
+// awaitCommits waits until a writer has committed so many times.
+func (w *world) awaitCommits(t *testing.T, epoch, n int) {
+	t.Helper()
+	eventually(t.Context(), t, "commits", func() bool {
+		var commits int
+		require.NoError(t, w.db.QueryRow(t.Context(), `SELECT count(*) FROM kuberewind.batches WHERE epoch = $1`, epoch).Scan(&commits))
+		return commits >= n
+	})
+}
+
+// reportTakeover waits for the first commit of a writer.
+func (w *world) reportTakeover(t *testing.T, epoch int, from string, since time.Time) {
+	t.Helper()
+	w.awaitCommits(t, epoch, 1)
+	var committed time.Time
+	require.NoError(t, w.db.QueryRow(t.Context(), `SELECT min(committed_at) FROM kuberewind.batches WHERE epoch = $1`, epoch).Scan(&committed))
+	took := committed.Sub(since)
+	t.Logf("takeover: %s from %s of the leader to the standby's first commit, with --lease-duration 3s", took.Round(10*time.Millisecond), from)
+	require.Less(t, took, slowTakeover)
+}
+
+// stopInTransaction stops the process while its COPY waits for a lock, and then gives the lock back: the transaction has moved the head, its
+// rows are written or on their way, and nobody ends it.
+func (w *world) stopInTransaction(t *testing.T, p *recordertest.Process) time.Time {
+	t.Helper()
+	tx, err := w.db.Begin(t.Context())
+	require.NoError(t, err)
+	_, err = tx.Exec(t.Context(), `LOCK TABLE kuberewind.deltas_data IN EXCLUSIVE MODE`)
+	require.NoError(t, err)
+	eventually(t.Context(), t, "a COPY that waits for the lock", func() bool {
+		var waits bool
+		require.NoError(t, tx.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_locks
+			WHERE relation = 'kuberewind.deltas_data'::regclass AND mode = 'RowExclusiveLock' AND NOT granted)`).Scan(&waits))
+		return waits
+	})
+	stopped := time.Now()
+	require.NoError(t, p.Signal(syscall.SIGSTOP))
+	require.NoError(t, tx.Rollback(t.Context()))
+	return stopped
+}
