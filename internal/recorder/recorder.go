@@ -56,6 +56,7 @@ type Recorder struct {
 	serving      error
 	// revisions is what the streams know of each other's.
 	revisions *revisions
+	newest    map[int32][]string // the newest of the record, by stream
 	schemas   *schemas
 	started   time.Time
 	host      host

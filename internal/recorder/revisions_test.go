@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kuberewind/kuberewind/kube"
+	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
 // etcdDouble answers what revisions asks of a server: where it is, and what an object was. A real one cannot be made to hold
@@ -81,6 +82,16 @@ func TestRevisionsOfOthersInTheSameEtcdAreAccountedFor(t *testing.T) {
 	a, b := twoStreams(etcd, etcd)
 	require.Equal(t, []uint64{102, 104, 105}, unaccounted(t, a), "what is after the last version that can be looked up is not proved")
 	require.Equal(t, []uint64{101, 102, 103, 104, 105}, unaccounted(t, b), "what is its own is not another's")
+}
+
+func TestRevisionsOnRecordAreAccountedFor(t *testing.T) {
+	etcd := &etcdDouble{now: 110, objects: map[string]string{"103": "y"}}
+	all := newRevisions()
+	a, b := listedBy(all.stream("a"), etcd), listedBy(all.stream("b"), etcd)
+	b.recall(&postgres.Known{}, "105", []string{"101", "103"})
+	require.Equal(t, []uint64{101, 102, 103, 104, 105}, unaccounted(t, a), "no object is known that proves the history")
+	b.saw(written("y", "103"), false)
+	require.Equal(t, []uint64{102, 104, 105}, unaccounted(t, a))
 }
 
 func TestRevisionsOfAnotherEtcdAreNot(t *testing.T) {

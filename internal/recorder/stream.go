@@ -103,7 +103,7 @@ func (r *Recorder) newStream(ctx context.Context, resource kube.Resource, since 
 	}
 	s.claims.namespaced = resource.Namespaced
 	s.claims.canonical = transformer(r.redactor.For(resource.GroupResource()))
-	s.claims.recall(record.Known(), record.Position())
+	s.claims.recall(record.Known(), record.Position(), r.newest[record.ID()])
 	s.settle = sync.OnceFunc(func() { close(s.settled) })
 	s.since = r.sink.Info().Started
 	s.excuse = r.excuse(resource.GroupResource())

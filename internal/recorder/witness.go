@@ -62,8 +62,8 @@ func (c *claims) newestLocked() witness {
 	return c.living[len(c.living)-1]
 }
 
-// recall takes over what the record holds, which is complete up to a position.
-func (c *claims) recall(known *postgres.Known, position string) {
+// recall takes over what the record holds, which is complete up to a position: what lives, and the newest revisions that were the stream's.
+func (c *claims) recall(known *postgres.Known, position string, newest []string) {
 	at, err := strconv.ParseUint(position, 10, 64)
 	if err != nil {
 		return
@@ -71,6 +71,12 @@ func (c *claims) recall(known *postgres.Known, position string) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	c.position = at
+	for _, rv := range newest {
+		if revision, err := strconv.ParseUint(rv, 10, 64); err == nil {
+			c.all.claimLocked(revision, c.owner)
+			c.claimed++
+		}
+	}
 	for _, key := range known.ListKeys() {
 		object, ok, _ := known.GetByKey(key)
 		if !ok {
@@ -78,9 +84,6 @@ func (c *claims) recall(known *postgres.Known, position string) {
 		}
 		o := object.(postgres.KnownObject)
 		if revision, err := strconv.ParseUint(o.GetResourceVersion(), 10, 64); err == nil {
-			if revision+recoverRevisions > at {
-				c.claimed++ // for how busy it is
-			}
 			c.rememberLocked(witness{revision: revision, namespace: o.GetNamespace(), name: o.GetName(), uid: o.GetUID(), doc: o.Doc}, false)
 		}
 	}
