@@ -82,6 +82,7 @@ func (p *program) readStatus(cmd *cobra.Command) (found recordStatus, err error)
 	if err != nil {
 		return found, err
 	}
+	found.Clusters = make([]clusterStatus, 0, len(recorded.Clusters))
 	for _, recorded := range recorded.Clusters {
 		c := clusterStatus{ClusterStatus: recorded}
 		if c.Spool, err = spool.Look(filepath.Join(cfg.Spool(), c.UID)); err != nil {

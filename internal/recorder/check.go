@@ -45,7 +45,7 @@ type checker struct {
 // Check tries what a recorder needs. It changes nothing in the cluster and in the database, and makes neither an embedded
 // database nor a redaction key; an embedded database that does not run is started for as long as the check takes.
 func Check(ctx context.Context, cfg config.Config, log *slog.Logger) Report {
-	c := &checker{Recorder: &Recorder{cfg: cfg, log: log}, report: Report{OK: true}}
+	c := &checker{Recorder: newRecorder(cfg, log), report: Report{OK: true}}
 	c.checkCluster(ctx)
 	c.checkDatabase(ctx)
 	c.checkKey()

@@ -31,7 +31,6 @@ func (r *Recorder) open(ctx context.Context) error {
 		return err
 	}
 	r.revisions.identity = &identity{host: r.client.Host(), uid: uid, ask: r.client.ClusterUID, foreign: make(chan error, 1)}
-	r.askRelease(ctx)
 	if r.database, err = OpenDatabase(ctx, r.cfg, r.log); err != nil {
 		return err
 	}
@@ -53,6 +52,7 @@ func (r *Recorder) open(ctx context.Context) error {
 	if err := r.elect(ctx, uid); err != nil {
 		return err
 	}
+	r.askRelease(ctx) // A standby may have waited for days.
 	// A standby leaves the schema to the leader, which may be of another version.
 	if err := r.database.Ready(ctx, r.cfg.Migrate); err != nil {
 		return err

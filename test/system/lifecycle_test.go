@@ -179,8 +179,8 @@ func TestAResourceThatVanishedWhileItWasWatchedIsComplete(t *testing.T) {
 	w.awaitLines(t, []string{"Added one " + string(first.GetUID()), "Deleted one " + string(first.GetUID()), "Added two " + string(second.GetUID())}, widgetRows)
 	require.Equal(t, []string{"not_found resumed"}, w.lines(t, gaps))
 	require.Equal(t, []string{"live"}, w.lines(t, `SELECT state FROM kuberewind.streams WHERE resource = 'widgets'`))
-	// The recorder has told of it, and what it told is on record and has no consequences.
-	w.awaitLines(t, []string{"Normal GapClosed", "Normal LeaderElected", "Warning GapOpened"}, ownEvents)
+	// The recorder has told of it, and what it told is on record and has no consequences. It may have opened and closed the gap in one commit.
+	w.awaitLines(t, []string{"Normal GapClosed", "Normal LeaderElected"}, `SELECT * FROM (`+ownEvents+`) AS own (said) WHERE said <> 'Warning GapOpened'`)
 	recorder.Terminate(t)
 }
 
