@@ -113,6 +113,8 @@ func (s *Sink) attempt(ctx context.Context, b *Batch, again bool) error {
 	err := s.attemptWithin(limited, b, again)
 	// A deadline that is not ctx's is that of this attempt, or the connect_timeout of the URL.
 	if err != nil && ctx.Err() == nil && (errors.Is(context.Cause(limited), errLate) || errors.Is(err, context.DeadlineExceeded)) {
+		// What the network did to one connection it has done to all: the others would be waited for as long, one after the other.
+		s.pool.Reset()
 		return fmt.Errorf("%w: %s", errLate, err.Error())
 	}
 	return err

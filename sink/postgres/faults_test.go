@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"github.com/kuberewind/kuberewind/internal/pgtest"
@@ -352,6 +353,27 @@ func TestServerThatDoesNotAnswerIsGivenUpAndTriedAgain(t *testing.T) {
 		f.sink.cfg.Patience = time.Minute
 	}
 	f.mustCommit(f.update())
+	f.exactlyOnce()
+}
+
+func TestConnectionsThatWereLostTogetherAreNotWaitedForOneByOne(t *testing.T) {
+	db := newDatabase(t)
+	p := newProxy(t, db.url)
+	f := recordFaulty(t, db, p.url)
+	var idle []*pgxpool.Conn
+	for range 3 {
+		conn, err := f.sink.pool.Acquire(t.Context())
+		require.NoError(t, err)
+		idle = append(idle, conn)
+	}
+	for _, conn := range idle {
+		conn.Release()
+	}
+	p.halfOpen()
+	f.sink.cfg.Patience = time.Second
+	f.mustCommit(f.update())
+	require.Len(t, f.retries, 1)
+	p.resetLost() // a client waits long until it takes leave of a server that does not answer
 	f.exactlyOnce()
 }
 

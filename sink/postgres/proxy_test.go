@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/url"
 	"sync"
@@ -38,6 +39,7 @@ type proxy struct {
 	mu   sync.Mutex // protects what follows
 	next cut        // done to the next COMMIT
 	open map[net.Conn]struct{}
+	lost map[net.Conn]struct{} // what these send does not arrive
 }
 
 // A heldConn is the server's side of a cut connection, with the COMMIT that was not sent.
@@ -50,7 +52,7 @@ func newProxy(t testing.TB, target string) *proxy {
 	t.Helper()
 	config, err := pgx.ParseConfig(target)
 	require.NoError(t, err)
-	p := &proxy{t: t, held: make(chan *heldConn, 1), open: make(map[net.Conn]struct{})}
+	p := &proxy{t: t, held: make(chan *heldConn, 1), open: make(map[net.Conn]struct{}), lost: make(map[net.Conn]struct{})}
 	p.network, p.address = pgconn.NetworkAddress(config.Host, config.Port)
 	p.listener, err = net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -78,6 +80,29 @@ func (p *proxy) cutNextCommit(how cut) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.next = how
+}
+
+// halfOpen loses what is sent on the connections that there are. Neither side learns of it.
+func (p *proxy) halfOpen() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	maps.Copy(p.lost, p.open)
+}
+
+// resetLost has both sides learn of it.
+func (p *proxy) resetLost() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for conn := range p.lost {
+		_ = conn.Close()
+	}
+}
+
+func (p *proxy) isLost(conn net.Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, lost := p.lost[conn]
+	return lost
 }
 
 func (p *proxy) takeCut() cut {
@@ -122,6 +147,9 @@ func (p *proxy) requests(client, server net.Conn, watch chan<- struct{}, answere
 		if err != nil {
 			_ = server.Close()
 			return
+		}
+		if p.isLost(client) {
+			continue
 		}
 		how := noCut
 		if bytes.Contains(buf[:n], []byte("COMMIT")) {
