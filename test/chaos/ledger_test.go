@@ -2,15 +2,14 @@ package chaos_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
-	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/stretchr/testify/require"
 )
 
 // A ledger holds the record against the oracle: each write is a row once, or inside a confessed gap.
@@ -224,37 +223,34 @@ func (l *ledger) needless(g gap) bool {
 	return verdict
 }
 
-// settle returns when all is on record or confessed, up to the revision of now, and no gap is open; or says what is not.
-func (l *ledger) settle(ctx context.Context, t *testing.T, w *world) (v verdict) {
-	t.Helper()
-	var err error
-	for {
-		if _, err = l.oracle.catchUp(ctx); err == nil {
-			break
-		}
-		require.NoError(t, ctx.Err(), "etcd does not answer: %v", err)
-	}
+// settle returns when all is on record or confessed, up to the revision of now, and no gap is open; or says, after as long as the
+// recorder may take, what is not.
+func (l *ledger) settle(ctx context.Context, w *world) (v verdict, err error) {
 	ctx, cancel := context.WithTimeout(ctx, *patience)
 	defer cancel()
 	ticker := time.NewTicker(100 * time.Millisecond)
 	defer ticker.Stop()
 	for {
-		err = w.query(ctx, func(ctx context.Context, db pgx.Tx) (err error) {
-			if err = l.update(ctx, db); err == nil {
-				v, err = l.judge(ctx, db)
-			}
-			return err
-		})
+		_, err = l.oracle.catchUp(ctx)
+		if err == nil {
+			err = w.query(ctx, func(ctx context.Context, db pgx.Tx) error {
+				if err := l.update(ctx, db); err != nil {
+					return err
+				}
+				now, err := l.judge(ctx, db)
+				if err == nil {
+					v = now
+				}
+				return err
+			})
+		}
 		if err == nil && len(l.strange)+len(v.missing)+len(v.open) == 0 {
-			return v
+			return v, nil
 		}
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
-			return v
-		}
-		if _, late := l.oracle.catchUp(ctx); late != nil {
-			continue // only needed for strange rows: the API server writes by itself
+			return v, errors.Join(err, context.Cause(ctx))
 		}
 	}
 }
