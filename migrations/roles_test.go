@@ -221,7 +221,7 @@ func TestStrangerDoesNotBecomeAWriter(t *testing.T) {
 	writer, err := migrations.BecomeWriter(t.Context(), session)
 	require.NoError(t, err)
 	require.False(t, writer)
-	require.ErrorContains(t, migrations.Check(t.Context(), tx), "member")
+	require.ErrorContains(t, migrations.Check(t.Context(), tx), "GRANT kuberewind_auditor")
 }
 
 func TestRolesNeedASchema(t *testing.T) {

@@ -73,7 +73,7 @@ func TestWhileItIsNotKnownWhetherTheHistoryStandsNothingIsWatched(t *testing.T) 
 	inBubble(t, func(t *testing.T) {
 		s, store, h := withPods(2), &ledger{}, &historian{failed: errors.New("no answer")}
 		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "2", History: h}))
-		pass(time.Minute)
+		pass(unreachableAfter + time.Minute) // attempts are up to half a minute apart
 		require.Empty(t, s.watched())
 		require.Equal(t, []string{"interrupted unreachable"}, store.calls())
 		h.set(func() { h.failed = nil })
