@@ -2,7 +2,6 @@ package recorder
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -176,12 +175,9 @@ func (r *Recorder) openClock(ctx context.Context, clusterUID string) (database t
 		return database, err
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
-	var record time.Time
-	err = conn.QueryRow(ctx, `
-		SELECT clock_timestamp(), coalesce((SELECT h.observed_at FROM kuberewind.heads h JOIN kuberewind.clusters c USING (cluster) WHERE c.uid = $1), 'epoch')`,
-		clusterUID).Scan(&database, &record)
+	database, record, err := postgres.ReadClocks(ctx, conn, clusterUID)
 	if err != nil {
-		return database, fmt.Errorf("ask the database for its time: %w", err)
+		return database, err
 	}
 	r.clock = newClock(r.host, startTime(r.host.wall(), database, record))
 	return database, nil

@@ -16,6 +16,21 @@ type ClockStep struct {
 	Adopted  bool // whether the record goes on by the host's
 }
 
+// ReadClocks asks the database for its time, and for that at which the record of a cluster ends: zero where there is none.
+func ReadClocks(ctx context.Context, conn *pgx.Conn, clusterUID string) (database, record time.Time, err error) {
+	var ends *time.Time
+	err = conn.QueryRow(ctx, `
+		SELECT clock_timestamp(), (SELECT h.observed_at FROM kuberewind.heads h JOIN kuberewind.clusters c USING (cluster) WHERE c.uid = $1)`,
+		clusterUID).Scan(&database, &ends)
+	if err != nil {
+		return database, record, fmt.Errorf("ask the database for its time: %w", explain(err))
+	}
+	if ends != nil {
+		record = *ends
+	}
+	return database, record, nil
+}
+
 // DatabaseTime asks the database for its time.
 func (s *Sink) DatabaseTime(ctx context.Context) (now time.Time, err error) {
 	if err := s.pool.QueryRow(ctx, `SELECT clock_timestamp()`).Scan(&now); err != nil {

@@ -126,8 +126,9 @@ func (s *Sink) beginEpoch(ctx context.Context, tx pgx.Tx) error {
 	if err != nil || !s.info.Resumed {
 		return err
 	}
-	if err := tx.QueryRow(ctx, `SELECT config::text FROM kuberewind.epochs WHERE cluster = $1 AND epoch = $2`, s.info.Cluster, s.info.Epoch-1).
-		Scan(&s.info.Config); err != nil {
+	err = tx.QueryRow(ctx, `SELECT config::text FROM kuberewind.epochs WHERE cluster = $1 AND epoch < $2 ORDER BY epoch DESC LIMIT 1`, s.info.Cluster, s.info.Epoch).
+		Scan(&s.info.Config)
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return fmt.Errorf("read the configuration of the recorder before: %w", err)
 	}
 	return nil

@@ -53,7 +53,16 @@ func (p program) run(t *testing.T, i invocation) (code int, said string) {
 	cmd.WaitDelay = time.Second
 	require.NoError(t, cmd.Start())
 	if i.during != nil {
+		during := true
+		defer func() {
+			if during { // It has failed.
+				cancel()
+				_ = cmd.Wait()
+				t.Log(out.String())
+			}
+		}()
 		i.during(t, cmd.Process)
+		during = false
 	}
 	err := cmd.Wait()
 	var exit *exec.ExitError
