@@ -31,6 +31,13 @@ control-plane: ## Build kube-apiserver, etcd and kubectl into the cache (once)
 control-plane-full: ## The same with scheduler, controller-manager and kwok
 	@hack/build-control-plane.sh full
 
+OLDER := $(BIN)/previous/kube-apiserver
+
+.PHONY: control-plane-previous
+control-plane-previous: ## Build the kube-apiserver of the minor release before, for make soak (once; minutes)
+	@cd test/controlplane-previous && CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -o $(CURDIR)/$(OLDER) \
+		-ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$$($(GO) list -m -f '{{.Version}}' k8s.io/kubernetes)" k8s.io/kubernetes/cmd/kube-apiserver
+
 .PHONY: demo
 demo: setup control-plane build ## Record a local control plane into the embedded PostgreSQL and show what was recorded
 	@$(GO) run ./hack/demo -bin $(BIN)
@@ -85,7 +92,7 @@ AWAY      ?= 0s
 .PHONY: soak
 soak: setup control-plane ## Break things for as long as asked: FOR=60m REVISIONS=200000 [SEED=] [FAULTS=kind,kind] [ROUNDS=] [COMPACT=1m] [RATE=100] [AWAY=10m]
 	@$(GO) test -count 1 -timeout 24h -run TestCampaign -v ./test/chaos -args -for $(FOR) -revisions $(REVISIONS) -rounds $(ROUNDS) \
-		-faults $(FAULTS) -compact $(COMPACT) -rate $(RATE) -away $(AWAY) $(if $(SEED),-seed $(SEED))
+		-faults $(FAULTS) -compact $(COMPACT) -rate $(RATE) -away $(AWAY) $(if $(wildcard $(OLDER)),-older $(CURDIR)/$(OLDER)) $(if $(SEED),-seed $(SEED))
 
 .PHONY: generate
 generate: ## Write the generated parts of the documentation again

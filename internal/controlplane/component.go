@@ -105,6 +105,17 @@ func (c *Component) Restart(ctx context.Context) error {
 	return c.Start(ctx)
 }
 
+// Roll stops the component and starts another program in its place, at the same address with the same data, and returns the one before.
+func (c *Component) Roll(ctx context.Context, path string) (before string, err error) {
+	if err := c.Stop(ctx); err != nil {
+		return "", err
+	}
+	c.mu.Lock()
+	before, c.path = c.path, path
+	c.mu.Unlock()
+	return before, c.Start(ctx)
+}
+
 // Pause makes the component stand still: connections stay open, and nothing is answered. It returns when every thread
 // has stopped.
 func (c *Component) Pause() error {

@@ -1,11 +1,13 @@
 package chaos_test
 
 import (
+	"context"
 	"os"
 	"strings"
 	"syscall"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"github.com/kuberewind/kuberewind/internal/pgtest"
@@ -50,9 +52,10 @@ var faults = []fault{
 	{kind: "apiserver-killed", part: "server", quick: true, do: serverKilled},
 	{kind: "apiserver-terminated", part: "server", do: serverTerminated},
 	{kind: "etcd-restarted", part: "server", quick: true, do: etcdRestarted},
-	{kind: "etcd-restored", part: "server", do: restored(false)},
-	{kind: "etcd-and-apiserver-restored", part: "server", do: restored(true)},
-	{kind: "apiserver-rolled", part: "server", do: nil, refused: func() string { return "an older kube-apiserver is not built" }},
+	{kind: "etcd-restored", part: "server", do: restored},
+	{kind: "etcd-restored-behind", part: "server", do: restoredBehind},
+	{kind: "etcd-overtaken", part: "server", do: overtaken},
+	{kind: "apiserver-rolled", part: "server", do: rolled, refused: noOlderServer},
 	{kind: "clock-steps", do: nil, refused: func() string { return "one machine has one clock: tests of the packages inject it" }},
 }
 
@@ -225,6 +228,21 @@ func serverTerminated(t *testing.T, w *world, during func()) {
 	require.NoError(t, w.plane.APIServer.Start(t.Context()))
 }
 
+func noOlderServer() string {
+	if *older == "" {
+		return "there is no older kube-apiserver: make control-plane-previous"
+	}
+	return ""
+}
+
+// rolled goes to the other version, and the next time back.
+func rolled(t *testing.T, w *world, during func()) {
+	during()
+	before, err := w.plane.APIServer.Roll(t.Context(), w.release)
+	require.NoError(t, err)
+	w.release = before
+}
+
 // etcdRestarted resets the watch caches of an API server that goes on.
 func etcdRestarted(t *testing.T, w *world, during func()) {
 	require.NoError(t, w.plane.Etcd.Kill())
@@ -232,22 +250,45 @@ func etcdRestarted(t *testing.T, w *world, during func()) {
 	require.NoError(t, w.plane.Etcd.Start(t.Context()))
 }
 
-// restored lets history go backwards while nobody writes, so that the oracle has all of the history that is lost.
-func restored(restart bool) func(*testing.T, *world, func()) {
-	return func(t *testing.T, w *world, during func()) {
-		saved, err := w.plane.Etcd.SaveData()
-		require.NoError(t, err)
-		w.hold(t, w.between(1, 3))
-		during()
-		defer w.load.pause()()
-		server := w.plane.APIServer
-		require.NoError(t, server.Pause())
-		require.NoError(t, w.oracle.goBack(t.Context(), func() error { return w.plane.Etcd.RestoreData(t.Context(), saved) }))
-		if restart {
-			require.NoError(t, server.Kill())
-			require.NoError(t, server.Start(t.Context()))
-		} else {
-			require.NoError(t, server.Continue())
-		}
-	}
+// restored lets history go backwards. Both servers are restarted, and the recorder has to see it.
+func restored(t *testing.T, w *world, during func()) {
+	defer w.restore(t, during)()
+	require.NoError(t, w.plane.APIServer.Kill())
+	require.NoError(t, w.plane.APIServer.Start(t.Context()))
+}
+
+// restoredBehind leaves the API server as it is, which then serves what its watch caches hold, until the recorder has seen it all the same.
+func restoredBehind(t *testing.T, w *world, during func()) {
+	defer w.restore(t, during)()
+	require.NoError(t, w.plane.APIServer.Continue())
+	recordertest.Eventually(t.Context(), t, "the recorder to see that history went backwards", func() bool {
+		return w.query(t.Context(), func(ctx context.Context, db pgx.Tx) error {
+			var gap int64
+			return db.QueryRow(ctx, `SELECT gap FROM kuberewind.gaps WHERE cause = 'history_reversed' AND open LIMIT 1`).Scan(&gap)
+		}) == nil
+	})
+	require.NoError(t, w.plane.APIServer.Restart(t.Context()))
+}
+
+// overtaken is the same while the load goes on, so that the new history passes the old one before anybody looks.
+func overtaken(t *testing.T, w *world, during func()) {
+	resume := w.restore(t, during)
+	require.NoError(t, w.plane.APIServer.Continue())
+	resume()
+	w.hold(t, w.between(5, 10))
+	require.NoError(t, w.plane.APIServer.Restart(t.Context()))
+}
+
+// restore goes back to what etcd was before the other faults. Nobody writes from before it until the function is called, and the API
+// server stands still, so that the oracle has all of the history that is lost.
+func (w *world) restore(t *testing.T, during func()) (resume func()) {
+	t.Helper()
+	saved, err := w.plane.Etcd.SaveData()
+	require.NoError(t, err)
+	w.hold(t, w.between(1, 3))
+	during()
+	resume = w.load.pause()
+	require.NoError(t, w.plane.APIServer.Pause())
+	require.NoError(t, w.oracle.goBack(t.Context(), func() error { return w.plane.Etcd.RestoreData(t.Context(), saved) }))
+	return resume
 }

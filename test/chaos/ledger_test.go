@@ -119,6 +119,8 @@ func (l *ledger) enter(x row) {
 	case known == nil:
 		l.differing++
 		l.fault("seq %d, %s of %v at %d by %s, differs from what etcd has: %s", x.seq, x.kind, x.object, revision, x.source, states[0].kind)
+	case known.seq != 0 && x.source == "relist" && known.generation < l.oracle.generation:
+		known.generation = l.oracle.generation // it is what the history went back to
 	case known.seq != 0:
 		l.twice++
 		l.fault("seq %d, %s of %v at %d by %s, is on record already: seq %d", x.seq, x.kind, x.object, revision, x.source, known.seq)
@@ -142,7 +144,7 @@ func (l *ledger) fault(format string, args ...any) {
 // gaps are those of the record that missed, or may have missed, anything after the first lists.
 func (l *ledger) gaps(ctx context.Context, db pgx.Tx) ([]gap, error) {
 	rows, err := db.Query(ctx, `SELECT gap, resource, cause, coalesce(outcome, ''), coalesce(from_rv, '0'), coalesce(to_rv, '0'),
-			coalesce(from_at, 'epoch'), coalesce(to_at, 'infinity'::timestamptz - '1 year'::interval)
+			coalesce(from_at, 'epoch'), coalesce(to_at, now())
 		FROM kuberewind.gaps ORDER BY gap`)
 	if err != nil {
 		return nil, err

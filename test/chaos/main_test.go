@@ -19,6 +19,7 @@ var (
 	kinds     = flag.String("faults", quick, "kinds of faults, separated by commas: all for every one, quick for those that take seconds, -kind for all named before it but that one")
 	compacted = flag.Duration("compact", 0, "how often etcd is compacted to what it was that long before, as in production every five minutes; 0 for never")
 	away      = flag.Duration("away", 0, "how long PostgreSQL is away at least when it is")
+	older     = flag.String("older", "", "path of a kube-apiserver of another release, which the API server is rolled to and back")
 	rate      = flag.Int("rate", 100, "writes a second")
 )
 
