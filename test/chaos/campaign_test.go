@@ -113,7 +113,7 @@ func (c *campaign) round(t *testing.T) bool {
 	}
 	c.behind = max(c.behind, behind)
 	t.Logf("it lasted %.1f s, was over %.1f s later; after %.1f s %d streams were still catching up: %d revisions, %d rows, %d confessed, %d missing",
-		lasted.Seconds(), over.Seconds(), time.Since(quiet).Seconds(), behind, c.ledger.writes, c.ledger.rows, c.verdict.confessed, len(c.verdict.missing))
+		lasted.Seconds(), over.Seconds(), time.Since(quiet).Seconds(), behind, c.ledger.writes, c.ledger.rows, len(c.verdict.owners), len(c.verdict.missing))
 	return c.whole()
 }
 

@@ -235,12 +235,14 @@ func noOlderServer() string {
 	return ""
 }
 
-// rolled goes to the other version, and the next time back.
+// rolled goes to the other release and back: what only one of them serves cannot be followed meanwhile.
 func rolled(t *testing.T, w *world, during func()) {
-	during()
-	before, err := w.plane.APIServer.Roll(t.Context(), w.release)
+	own, err := w.plane.APIServer.Roll(t.Context(), *older)
 	require.NoError(t, err)
-	w.release = before
+	w.hold(t, w.between(2, 6))
+	during()
+	_, err = w.plane.APIServer.Roll(t.Context(), own)
+	require.NoError(t, err)
 }
 
 // etcdRestarted resets the watch caches of an API server that goes on.

@@ -21,6 +21,7 @@ type ledger struct {
 	expected map[place][]*state // several only where the history went backwards
 	open     map[*state]bool    // not found in the record yet
 	strange  map[int64]row      // rows by seq that etcd never had, as far as the oracle has read
+	owners   map[*state]int64   // of the last round that was settled
 	judged   map[int64]bool     // closed gaps by number: whether they were needless
 
 	writes, rows, twice, differing int
@@ -162,8 +163,8 @@ func (l *ledger) gaps(ctx context.Context, db pgx.Tx) ([]gap, error) {
 	})
 }
 
-// confessed says whether a gap owns up to a write. One that ended with nothing missed owns up to nothing.
-func (g *gap) confessed(s *state, generation int) bool {
+// confesses says whether a gap owns up to a write of this generation or the one before. One that ended with nothing missed owns up to nothing.
+func (g *gap) confesses(s *state, generation int) bool {
 	if g.resource != s.resource || g.outcome == "resumed" {
 		return false
 	}
@@ -175,10 +176,10 @@ func (g *gap) confessed(s *state, generation int) bool {
 
 // verdict is how the two histories compare.
 type verdict struct {
-	missing   []*state // in no gap
-	confessed int
-	open      []gap // open gaps
-	gaps      []gap // closed ones, with what they missed
+	missing []*state         // in no gap
+	owners  map[*state]int64 // of what only a gap accounts for: its number
+	open    []gap            // open gaps
+	gaps    []gap            // closed ones, with what they missed
 }
 
 func (l *ledger) judge(ctx context.Context, db pgx.Tx) (v verdict, err error) {
@@ -186,20 +187,20 @@ func (l *ledger) judge(ctx context.Context, db pgx.Tx) (v verdict, err error) {
 	if err != nil {
 		return v, err
 	}
+	v.owners = map[*state]int64{}
 	for s := range l.open {
-		owned := false
-		for i := range gaps {
-			if gaps[i].confessed(s, l.oracle.generation) {
-				gaps[i].missed++
-				owned = true
-				break
+		owner := slices.IndexFunc(gaps, func(g gap) bool {
+			if number, known := l.owners[s]; known {
+				return g.number == number
 			}
-		}
-		if owned {
-			v.confessed++
-		} else {
+			return g.confesses(s, l.oracle.generation)
+		})
+		if owner < 0 {
 			v.missing = append(v.missing, s)
+			continue
 		}
+		gaps[owner].missed++
+		v.owners[s] = gaps[owner].number
 	}
 	for _, g := range gaps {
 		switch {
@@ -247,6 +248,7 @@ func (l *ledger) settle(ctx context.Context, w *world) (v verdict, err error) {
 			})
 		}
 		if err == nil && len(l.strange)+len(v.missing)+len(v.open) == 0 {
+			l.owners = v.owners
 			return v, nil
 		}
 		select {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -101,7 +102,8 @@ func (o *oracle) goBack(ctx context.Context, restore func() error) error {
 	}
 	var err error
 	o.generation++
-	o.compacted, o.compactions = 0, nil
+	o.compacted = 0
+	o.compactions = append(o.compactions, compaction{time.Now(), 0})
 	o.read, err = o.etcd.Revision(ctx)
 	return err
 }
@@ -156,10 +158,10 @@ func (o *oracle) take() []*write {
 func (o *oracle) forgotten(revision int64, at time.Time) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, c := range o.compactions {
+	for _, c := range slices.Backward(o.compactions) {
 		// It is noticed up to two polls late.
-		if c.revision > revision && c.at.Add(-2*oraclePoll).Before(at) {
-			return true
+		if c.at.Add(-2 * oraclePoll).Before(at) {
+			return c.revision > revision
 		}
 	}
 	return false

@@ -53,7 +53,6 @@ type world struct {
 	retired    []*keeper
 	edition    int    // of the definition of widgets
 	slow       string // file that makes the database's disk slow
-	release    string // kube-apiserver that the API server is rolled to next
 	peak       peak
 
 	mu    sync.Mutex // protects exits
@@ -65,7 +64,7 @@ const recorderUser = "recorder"
 
 func newWorld(t *testing.T, random *rand.Rand, selected []fault) *world {
 	t.Helper()
-	w := &world{random: random, dir: t.TempDir(), exits: map[int]int{}, release: *older}
+	w := &world{random: random, dir: t.TempDir(), exits: map[int]int{}}
 	w.key = filepath.Join(w.dir, "redaction.key")
 	w.plane = controlplane.ForTest(t, controlplane.Options{APIServer: controlplane.APIServerOptions{Args: []string{
 		// What is stored can be compared with what is recorded, Events expire while somebody looks, and the load is not held back.
