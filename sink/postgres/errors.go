@@ -138,7 +138,7 @@ func explain(err error) error {
 	case pgerrcode.InsufficientPrivilege:
 		return fmt.Errorf("%w (the role needs to be a member of %s: run \"recorder migrate\")", err, migrations.WriterRole)
 	case pgerrcode.LockNotAvailable:
-		return fmt.Errorf("%w (another recorder's transaction holds the head of the record: is one still running?)", err)
+		return fmt.Errorf("%w (another recorder's transaction, or an erasure, holds the head of the record: is one still running?)", err)
 	case pgerrcode.InvalidSQLStatementName, pgerrcode.DuplicatePreparedStatement:
 		return fmt.Errorf("%w (a pooler in transaction mode: add default_query_exec_mode=exec to the URL)", err)
 	}

@@ -69,7 +69,7 @@ func (s *Sink) takeOver(ctx context.Context) error {
 
 // evict ends the session that holds the head of the record when what it waits for is its own client: a writer that was stopped in
 // mid-transaction, or cut off, would keep its successor out for as long as its connection seems to live. A transaction that
-// is under way is left to come to its end.
+// is under way is left to come to its end, and so is an erasure, which waits for its client while that folds lives.
 func (s *Sink) evict(ctx context.Context) error {
 	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		var holder string
@@ -86,8 +86,9 @@ func (s *Sink) evict(ctx context.Context) error {
 		err = tx.QueryRow(ctx, `
 			SELECT count(pg_terminate_backend(a.pid))
 			FROM pg_locks l JOIN pg_stat_activity a USING (pid)
-			WHERE l.locktype = 'transactionid' AND l.transactionid::text = $1 AND l.granted AND a.wait_event = 'ClientRead' AND a.usename = session_user`,
-			holder).Scan(&ended)
+			WHERE l.locktype = 'transactionid' AND l.transactionid::text = $1 AND l.granted AND a.wait_event = 'ClientRead' AND a.usename = session_user
+				AND a.application_name <> $2`,
+			holder, erasing).Scan(&ended)
 		if err == nil && ended > 0 {
 			s.log.Warn("a writer before this one does not answer and had the head of the record; its session was ended")
 		}

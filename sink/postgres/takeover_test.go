@@ -41,3 +41,16 @@ func TestASuccessorEndsTheTransactionOfAWriterThatWasStoppedInIt(t *testing.T) {
 		})
 	}
 }
+
+func TestASuccessorEndsNoErasure(t *testing.T) {
+	db := newDatabase(t)
+	f := recordFaulty(t, db, db.url)
+	f.mustCommit(f.update())
+	tx, err := db.Connect(t).Begin(t.Context())
+	require.NoError(t, err)
+	_, err = BeginErasure(t.Context(), tx, f.sink.info.Cluster)
+	require.NoError(t, err)
+	require.NoError(t, f.sink.evict(t.Context()))
+	_, err = tx.Exec(t.Context(), "SELECT 1")
+	require.NoError(t, err, "its session goes on")
+}
