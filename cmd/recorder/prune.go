@@ -38,7 +38,7 @@ func (p *program) pruneCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.prune(cmd, f) },
 	}
 	f.output.add(cmd)
-	cmd.Flags().StringVar(&f.olderThan, "older-than", "", "drop days that ended longer ago, such as 90d or 36h")
+	cmd.Flags().StringVar(&f.olderThan, "older-than", "", "drop days that ended longer ago by the database's clock, such as 90d or 36h")
 	cmd.Flags().StringVar(&f.maxSize, "max-size", "", "drop the oldest days until the rest of them is no larger, such as 500Gi")
 	cmd.Flags().StringVar(&f.reason, "reason", "", "why, put on record (default: the flags)")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "say what would go, and drop nothing")

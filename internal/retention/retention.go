@@ -19,7 +19,7 @@ type Querier interface {
 
 // Options say what is to go. One of OlderThan and MaxBytes is set, or both: then a day goes for either.
 type Options struct {
-	// OlderThan drops days that ended longer ago than this; zero for none.
+	// OlderThan drops days that ended longer ago than this, by the database's clock; zero for none.
 	OlderThan time.Duration
 	// MaxBytes drops the oldest days until the days that are left have no more bytes; zero for no bound.
 	MaxBytes int64
@@ -31,8 +31,6 @@ type Options struct {
 	Attempts int
 	// Pause is between two attempts; zero means a second.
 	Pause time.Duration
-	// Now is the clock; nil means time.Now.
-	Now func() time.Time
 }
 
 const (
@@ -69,9 +67,6 @@ var ErrBusy = errors.New("the day is being read: a query is open that has to end
 
 // Prune drops what the options say. The report is true also where an error comes with it.
 func Prune(ctx context.Context, db Querier, o Options) (Report, error) {
-	if o.Now == nil {
-		o.Now = time.Now
-	}
 	if o.Attempts == 0 {
 		o.Attempts = defaultAttempts
 	}
@@ -94,6 +89,7 @@ type pruning struct {
 type partition struct {
 	day   time.Time
 	bytes int64
+	old   bool // it ended longer ago than OlderThan
 }
 
 func (p *pruning) run(ctx context.Context) error {
@@ -134,7 +130,7 @@ func (p *pruning) run(ctx context.Context) error {
 // why a day is to go, empty if it is not.
 func (p *pruning) why(part partition) string {
 	switch {
-	case p.options.OlderThan > 0 && !part.day.AddDate(0, 0, 1).After(p.options.Now().Add(-p.options.OlderThan)):
+	case p.options.OlderThan > 0 && part.old:
 		return "age"
 	case p.options.MaxBytes > 0 && p.report.Left > p.options.MaxBytes:
 		return "size"
@@ -142,13 +138,16 @@ func (p *pruning) why(part partition) string {
 	return ""
 }
 
+// partitions gives the days, oldest first. How old they are is the database's to say: a wrong clock of the host must not cost a day.
 func (p *pruning) partitions(ctx context.Context) ([]partition, error) {
-	rows, err := p.db.Query(ctx, `SELECT day, bytes FROM kuberewind.record_partitions ORDER BY day`)
+	rows, err := p.db.Query(ctx, `
+		SELECT day, bytes, (day + 1)::timestamp AT TIME ZONE 'UTC' <= clock_timestamp() - $1::interval FROM kuberewind.record_partitions ORDER BY day`,
+		p.options.OlderThan)
 	if err != nil {
 		return nil, err
 	}
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (part partition, err error) {
-		return part, row.Scan(&part.day, &part.bytes)
+		return part, row.Scan(&part.day, &part.bytes, &part.old)
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -112,9 +113,8 @@ func days(report retention.Report) (names []string) {
 	return names
 }
 
-func at(day int) func() time.Time {
-	return func() time.Time { return time.Date(2026, 3, day, 0, 0, 0, 0, time.UTC) }
-}
+// since gives how long ago a day of the record began, by the clock that the database on this machine has too.
+func since(day int) time.Duration { return time.Since(time.Date(2026, 3, day, 0, 0, 0, 0, time.UTC)) }
 
 // holds checks everything that is left.
 func holds(t *testing.T, url string, admin *pgxpool.Pool) *history.Record {
@@ -135,10 +135,10 @@ func holds(t *testing.T, url string, admin *pgxpool.Pool) *history.Record {
 func TestDaysGoByAgeAndTheRestHolds(t *testing.T) {
 	url, admin := fourDays(t)
 	conn := pruner(t, url)
-	options := retention.Options{OlderThan: 24 * time.Hour, Reason: "age", Now: at(4), DryRun: true}
+	options := retention.Options{OlderThan: since(3), Reason: "age", DryRun: true}
 	planned, err := retention.Prune(t.Context(), conn, options)
 	require.NoError(t, err)
-	require.Equal(t, []string{"2026-03-01 age", "2026-03-02 age"}, days(planned), "a day goes when it ended a day ago")
+	require.Equal(t, []string{"2026-03-01 age", "2026-03-02 age"}, days(planned), "a day goes when it ended that long ago")
 	require.Empty(t, planned.Obstacle)
 	require.Less(t, planned.Left, planned.Bytes)
 
@@ -167,6 +167,20 @@ func TestDaysGoByAgeAndTheRestHolds(t *testing.T) {
 	require.Empty(t, again.Dropped)
 }
 
+func TestTheClockOfThePrunersHostIsNotAsked(t *testing.T) {
+	url, _ := fourDays(t)
+	older := since(2)
+	synctest.Test(t, func(t *testing.T) {
+		require.Equal(t, 2000, time.Now().UTC().Year(), "the host's clock is years behind")
+		conn, err := pgx.Connect(t.Context(), url)
+		require.NoError(t, err)
+		defer func() { _ = conn.Close(context.Background()) }()
+		report, err := retention.Prune(t.Context(), conn, retention.Options{OlderThan: older, Reason: "age", DryRun: true})
+		require.NoError(t, err)
+		require.Equal(t, []string{"2026-03-01 age"}, days(report))
+	})
+}
+
 func TestDaysGoBySizeAndTheLastOneStays(t *testing.T) {
 	url, admin := fourDays(t)
 	conn := pruner(t, url)
@@ -193,7 +207,7 @@ func TestADayThatIsReadAllTheTimeIsToldAndStays(t *testing.T) {
 	_, err = reading.Exec(t.Context(), "SELECT count(*) FROM kuberewind.deltas_data")
 	require.NoError(t, err)
 	conn := pruner(t, url)
-	options := retention.Options{OlderThan: time.Hour, Reason: "age", Now: at(3), Attempts: 2, Pause: time.Millisecond}
+	options := retention.Options{OlderThan: since(2), Reason: "age", Attempts: 2, Pause: time.Millisecond}
 	_, err = retention.Prune(t.Context(), conn, options)
 	require.ErrorIs(t, err, retention.ErrBusy)
 	require.ErrorContains(t, err, "day 2026-03-01")
@@ -205,7 +219,7 @@ func TestADayThatIsReadAllTheTimeIsToldAndStays(t *testing.T) {
 
 func TestTheOldestCommitThatIsLeftIsChainedToTheLastThatWent(t *testing.T) {
 	url, admin := fourDays(t)
-	_, err := retention.Prune(t.Context(), pruner(t, url), retention.Options{OlderThan: time.Hour, Reason: "age", Now: at(3)})
+	_, err := retention.Prune(t.Context(), pruner(t, url), retention.Options{OlderThan: since(2), Reason: "age"})
 	require.NoError(t, err)
 	holds(t, url, admin)
 	_, err = admin.Exec(t.Context(), "UPDATE kuberewind.deltas_data SET manager = 'nobody' WHERE seq = (SELECT min(first_seq) FROM kuberewind.days)")
