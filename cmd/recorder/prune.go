@@ -76,15 +76,18 @@ func (f *pruneFlags) options() (o retention.Options, err error) {
 	return o, nil
 }
 
+// maxAgeDays is a hundred years: no record is older.
+const maxAgeDays = 100 * 365
+
 // parseAge takes days, which Go's durations do not.
 func parseAge(text string) (time.Duration, error) {
 	age, err := time.ParseDuration(text)
 	if days, ok := strings.CutSuffix(text, "d"); ok {
-		var n int
-		n, err = strconv.Atoi(days)
+		var n uint64
+		n, err = strconv.ParseUint(days, 10, 16) // more days than fit would wrap around to a short age
 		age = time.Duration(n) * 24 * time.Hour
 	}
-	if err != nil || age <= 0 || age > 100*365*24*time.Hour {
+	if err != nil || age <= 0 || age > maxAgeDays*24*time.Hour {
 		return 0, errors.New("no age such as 90d or 36h")
 	}
 	return age, nil
