@@ -119,7 +119,8 @@ COMMENT ON COLUMN kuberewind.record_partitions.first_seq IS 'Lowest seq in it, o
 COMMENT ON COLUMN kuberewind.record_partitions.last_seq IS 'Highest seq in it, of any cluster.';
 
 -- I8: why a day has to stay, NULL if it may go. Days are dropped from the oldest on, so what is before it is gone, and the record is whole from the
--- first sweep after it: of the next day, or of a later one where no recorder ran long enough to complete that. The sweep is not merely believed.
+-- first sweep after it: of the next day, or of a later one where no recorder ran long enough to complete that. The sweep is not merely believed: the
+-- writer tells of it. What goes is asked of the deltas and of prunes_data, to which the writer has no rights.
 CREATE FUNCTION kuberewind.prune_obstacle(of_day date, older_gone boolean) RETURNS text
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -142,7 +143,9 @@ BEGIN
         RETURN 'it is not over';
     END IF;
     FOR sweep IN
-        SELECT c.name, c.cluster, w.day, w.seq, w.observed_at
+        SELECT c.name, c.cluster, w.day, w.seq, w.observed_at, greatest(
+            (SELECT max(d.seq) FROM kuberewind.deltas_data d WHERE d.cluster = c.cluster AND d.observed_at < (of_day + 1)::timestamptz),
+            (SELECT max(p.last_seq) FROM kuberewind.prunes_data p WHERE p.cluster = c.cluster)) AS gone
         FROM kuberewind.clusters c
         JOIN kuberewind.heads h ON h.cluster = c.cluster AND h.batch > 0
         LEFT JOIN LATERAL (
@@ -151,11 +154,12 @@ BEGIN
         ORDER BY c.name
     LOOP
         -- A cluster whose record began later has nothing to lose, and needs no sweep.
-        CONTINUE WHEN sweep.day IS NULL
-            AND NOT EXISTS (SELECT FROM kuberewind.days y WHERE y.cluster = sweep.cluster AND y.day <= of_day)
+        CONTINUE WHEN sweep.day IS NULL AND sweep.gone IS NULL
             AND NOT EXISTS (SELECT FROM kuberewind.batches b WHERE b.cluster = sweep.cluster AND b.observed_at < (of_day + 1)::timestamptz);
         IF sweep.day IS NULL THEN
             RETURN format('no sweep of the cluster %s is complete after it', sweep.name);
+        ELSIF sweep.seq < sweep.gone THEN
+            RETURN format('the sweep of %s of the cluster %s says that it was complete with seq %s, and seq %s is of an earlier day', sweep.day, sweep.name, sweep.seq, sweep.gone);
         END IF;
         SELECT count(*) INTO broken
         FROM kuberewind.lives l

@@ -123,6 +123,27 @@ func TestWhatIsDroppedIsOnRecordAndTheRestIsWhole(t *testing.T) {
 		"a recorder that starts finds all that lives")
 }
 
+func TestASweepThatTheWriterMadeUpDropsNothing(t *testing.T) {
+	r, _ := threeDays(t, false)
+	writer, conn := connect(t, r.url), pruner(t, r)
+	run(t, writer, "SET ROLE "+migrations.WriterRole)
+	for _, seq := range []string{"0", "4", "6", "1000"} {
+		run(t, writer, "INSERT INTO kuberewind.sweeps VALUES (1, '2026-03-04', 1, 0, "+seq+", '2026-03-05', 0)")
+		require.Contains(t, refused(t, conn, "SELECT kuberewind.prune_day('2026-03-01', 'age')"), "55000 the day 2026-03-01 cannot be dropped: ", seq)
+		run(t, r.admin, "DELETE FROM kuberewind.sweeps")
+	}
+	require.Equal(t, 6, one[int](t, r.admin, "SELECT count(*)::int FROM kuberewind.deltas"))
+}
+
+func TestADayStaysForAClusterOfWhichNothingButPrunesIsLeft(t *testing.T) {
+	r, _ := threeDays(t, true)
+	conn := pruner(t, r)
+	run(t, conn, "SELECT kuberewind.prune_day('2026-03-01', 'age')")
+	run(t, conn, "SELECT kuberewind.prune_day('2026-03-02', 'age')")
+	run(t, r.admin, "DELETE FROM kuberewind.deltas_data; DELETE FROM kuberewind.days; DELETE FROM kuberewind.batches; DELETE FROM kuberewind.sweeps")
+	require.Contains(t, refused(t, conn, "SELECT kuberewind.prune_day('2026-03-03', 'age')"), "no sweep of the cluster prod is complete after it", "it is no cluster that began later")
+}
+
 func TestThePrunerMayDropDaysAndNothingElse(t *testing.T) {
 	r, _ := threeDays(t, true)
 	tx := as(t, r.url, migrations.PrunerRole)
