@@ -14,7 +14,6 @@ package clusterevents
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -103,19 +102,29 @@ type sink struct {
 	once      sync.Once
 }
 
+// noted says it once where Events are not let in. What passes, such as a server that is busy, and a patch of an Event that has
+// expired since, client-go tries again.
 func (s *sink) noted(event *corev1.Event, err error) (*corev1.Event, error) {
-	if errors.As(err, new(*apierrors.StatusError)) {
-		s.once.Do(func() {
-			s.log.Warn("Events about the recorder are refused; this is not said again", "namespace", s.namespace, "error", err,
-				"advice", `"recorder check" says what to grant`)
-		})
+	if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsInvalid(err) {
+		s.refused(err)
 	}
 	return event, err
 }
 
+func (s *sink) refused(err error) {
+	s.once.Do(func() {
+		s.log.Warn("Events about the recorder are refused; this is not said again", "namespace", s.namespace, "error", err,
+			"advice", `"recorder check" says what to grant`)
+	})
+}
+
 // Create implements record.EventSink.
 func (s *sink) Create(event *corev1.Event) (*corev1.Event, error) {
-	return s.noted(s.events.Create(event))
+	created, err := s.noted(s.events.Create(event))
+	if apierrors.IsNotFound(err) {
+		s.refused(err) // There is no such namespace.
+	}
+	return created, err
 }
 
 // Update implements record.EventSink.

@@ -19,6 +19,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/redact"
 	"github.com/kuberewind/kuberewind/internal/version"
 	"github.com/kuberewind/kuberewind/kube"
+	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
 // elect returns when this recorder is the one that records the cluster. The embedded database has refused others already.
@@ -159,4 +160,15 @@ func (r *Recorder) ownConfig() *rest.Config {
 	config := rest.CopyConfig(r.found.REST)
 	config.UserAgent = "kuberewind/" + version.String()
 	return config
+}
+
+// fenced returns ErrFenced if the record is another recorder's. A database that cannot be asked is no reason to end: it is away, and the
+// question comes again.
+func (r *Recorder) fenced(ctx context.Context) error {
+	err := r.sink.Holds(ctx)
+	if err != nil && !errors.Is(err, postgres.ErrFenced) {
+		r.log.Debug("it was not found out whether the record is still this recorder's; asking again", "error", config.Plain(err))
+		return nil
+	}
+	return err
 }

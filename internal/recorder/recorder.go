@@ -56,7 +56,6 @@ type Recorder struct {
 	serving      error
 	// revisions is what the streams know of each other's.
 	revisions *revisions
-	newest    map[int32][]string // the newest of the record, by stream
 	schemas   *schemas
 	started   time.Time
 	host      host
@@ -70,6 +69,7 @@ type Recorder struct {
 
 	mu      sync.Mutex // protects what follows
 	streams map[schema.GroupResource]*stream
+	newest  map[int32][]string // the newest revisions on record, by stream, until that is opened
 	// unopened is why streams could not be opened when that was last tried, by their names.
 	unopened map[string]error
 
@@ -146,7 +146,7 @@ func (r *Recorder) run(ctx context.Context) error {
 	if r.election != nil {
 		g.Go(func() error {
 			// What is queued then is written if the record still takes it (I1).
-			err := r.election.Keep(ctx, r.sink.Holds)
+			err := r.election.Keep(ctx, r.fenced)
 			stop(err)
 			return err
 		})

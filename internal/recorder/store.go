@@ -198,8 +198,12 @@ func (s *store) ReplacePage(list []any, resourceVersion string) error {
 	if err != nil {
 		return err
 	}
+	// The queue changes the objects; then they are as they are recorded.
+	if err := s.FIFO.ReplacePage(kept, resourceVersion); err != nil {
+		return err
+	}
 	s.stream.claims.shown(list)
-	return s.FIFO.ReplacePage(kept, resourceVersion)
+	return nil
 }
 
 // Replace implements cache.ReflectorStore.

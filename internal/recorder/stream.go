@@ -103,7 +103,7 @@ func (r *Recorder) newStream(ctx context.Context, resource kube.Resource, since 
 	}
 	s.claims.namespaced = resource.Namespaced
 	s.claims.canonical = transformer(r.redactor.For(resource.GroupResource()))
-	s.claims.recall(record.Known(), record.Position(), r.newest[record.ID()])
+	s.claims.recall(record.Known(), record.Position(), r.takeNewest(record.ID()))
 	s.settle = sync.OnceFunc(func() { close(s.settled) })
 	s.since = r.sink.Info().Started
 	s.excuse = r.excuse(resource.GroupResource())
@@ -111,6 +111,15 @@ func (r *Recorder) newStream(ctx context.Context, resource kube.Resource, since 
 		s.occurrence.resume(info.Observed, info.Started)
 	}
 	return s, nil
+}
+
+// takeNewest gives the newest revisions on record of a stream, once.
+func (r *Recorder) takeNewest(stream int32) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	newest := r.newest[stream]
+	delete(r.newest, stream)
+	return newest
 }
 
 // dormantStream is one that is on record, and that nothing is followed for.
