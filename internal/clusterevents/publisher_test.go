@@ -67,7 +67,8 @@ func TestEventsAreWrittenAndARefusalIsSaidOnce(t *testing.T) {
 	require.Contains(t, log.String(), "Events about the recorder are refused; this is not said again")
 	require.Empty(t, list())
 
-	p, err = New(Options{Config: plane.Config(), Namespace: "default", Pod: "recorder-0", PodUID: "u", Host: "h", Log: slog.New(slog.DiscardHandler)})
+	var quiet safeBuffer
+	p, err = New(Options{Config: plane.Config(), Namespace: "default", Pod: "recorder-0", PodUID: "u", Host: "h", Log: slog.New(slog.NewTextHandler(&quiet, nil))})
 	require.NoError(t, err)
 	defer p.Close()
 	p.Normal("Standby", strings.Repeat("ü", maxMessage))
@@ -77,6 +78,12 @@ func TestEventsAreWrittenAndARefusalIsSaidOnce(t *testing.T) {
 	require.Equal(t, corev1.EventSource{Component: Component, Host: "h"}, event.Source)
 	require.Equal(t, "Normal Standby", event.Type+" "+event.Reason)
 	require.True(t, strings.HasSuffix(event.Message, "üü…"))
+
+	// After its time to live, client-go patches what is not there any more, and then makes it anew.
+	require.NoError(t, admin.CoreV1().Events("default").Delete(t.Context(), event.Name, metav1.DeleteOptions{}))
+	p.Normal("Standby", strings.Repeat("ü", maxMessage))
+	require.Eventually(t, func() bool { return len(list()) == 1 }, time.Minute, 10*time.Millisecond)
+	require.Empty(t, quiet.String(), "it was not refused")
 
 	var none *Publisher
 	none.Warning("GapOpened", "nobody hears it")
