@@ -89,6 +89,7 @@ type verification struct {
 	extent      Extent
 	streams     []*Stream
 	checkpoints []CheckpointInfo // oldest first, those not reached yet
+	prunes      []prunedDay
 	objects     map[int64]*held
 	last        map[int32]*lastOfStream
 	generation  map[int32]time.Time // when the server's history of a stream last went backwards: the numbers before say nothing
@@ -118,7 +119,10 @@ func (v *verification) found(check Check, seq int64, format string, args ...any)
 
 func (v *verification) run(ctx context.Context) error {
 	days, partitions, err := v.begin(ctx)
-	if err != nil || len(days) == 0 {
+	if err != nil {
+		return err
+	}
+	if err := v.dropped(); err != nil || len(days) == 0 {
 		return err
 	}
 	v.expected = v.extent.FirstSeq
@@ -165,6 +169,9 @@ func (v *verification) begin(ctx context.Context) (days []day, partitions map[ti
 		}
 		slices.Reverse(v.checkpoints)
 		if days, err = r.daysFrom(ctx, tx, 0, wholeSeq); err != nil {
+			return err
+		}
+		if v.prunes, err = r.prunedDays(ctx, tx); err != nil {
 			return err
 		}
 		partitions, err = v.partitions(ctx, tx)

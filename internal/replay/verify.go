@@ -19,7 +19,8 @@ import (
 
 const verifyLong = `Read the whole record and check that it holds: seqs have no holes and times do not go back, every version folds to the digest that
 was stored with it, patches say what was there, keyframes, days, partitions, lives, positions and checkpoints agree with the deltas, and the chain of
-batches, in which each commit is sealed with the one before, is unbroken. What "recorder erase" changed is in the chain, and nothing else passes for it. A line for each thing that does not hold; a summary.
+batches, in which each commit is sealed with the one before, is unbroken. What "recorder prune" dropped is on record as dropped: from the oldest day on, and
+nothing else may be missing. What "recorder erase" changed is in the chain, and nothing else passes for it. A line for each thing that does not hold; a summary.
 
 With --against-cluster the live cluster is listed too, and the record is rebuilt at the resource version of each list: they must be equal,
 object by object. Values of Secrets are hashed as the recorder does if its key can be read here, and masked on both sides if not. A

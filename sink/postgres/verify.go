@@ -16,12 +16,10 @@ type ChainReport struct {
 	Deltas     int64
 	Erasures   int64 // that are in the chain
 	Erased     int64 // deltas that these changed, each counted once for each
-	// Anchored says that the record begins with its first batch. Otherwise older partitions were dropped.
+	// Anchored says that the record begins with its first batch. Otherwise older partitions were dropped, and the batch before the oldest one is on
+	// record as dropped, with its digest; that it is not is a break. Where deltas of the oldest batch went with the day before it, that batch is believed.
 	Anchored bool
-	// Linked says that the batch before the oldest one is on record as dropped, with its digest. Where it is not, or where deltas of the oldest
-	// batch went with the day before it, that batch is believed.
-	Linked bool
-	Breaks []ChainBreak // at most maxBreaks
+	Breaks   []ChainBreak // at most maxBreaks
 }
 
 // A ChainBreak is a batch that does not say what was written.
@@ -73,7 +71,8 @@ type verifier struct {
 	head    head
 	before  [32]byte // digest of the batch before
 	chain   *chain
-	dropped int64 // last seq that went with the batch before the oldest one
+	linked  bool  // the digest of the batch before the oldest one is known
+	dropped int64 // last seq that went with it
 	report  ChainReport
 
 	batches *cursor[chainedBatch]
@@ -130,18 +129,20 @@ func (v *verifier) open(ctx context.Context, tx pgx.Tx) error {
 
 // link finds what the oldest batch is chained to, where those before it were dropped.
 func (v *verifier) link(ctx context.Context, tx pgx.Tx) error {
-	if v.report.Anchored {
+	if v.report.Anchored || v.report.FirstBatch == 0 {
 		return nil
 	}
 	var digest []byte
 	err := tx.QueryRow(ctx, `
 		SELECT batch_digest, (SELECT coalesce(max(last_seq), 0) FROM kuberewind.record_prunes WHERE cluster = $1)
 		FROM kuberewind.record_prunes WHERE cluster = $1 AND last_batch = $2`, v.cluster, v.report.FirstBatch-1).Scan(&digest, &v.dropped)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return err
 	}
-	v.report.Linked = copy(v.before[:], digest) == len(v.before)
-	return err
+	if v.linked = copy(v.before[:], digest) == len(v.before); !v.linked {
+		v.broken(v.report.FirstBatch, fmt.Sprintf("it is the oldest on record, and no prune says that batches 1 to %d were dropped", v.report.FirstBatch-1))
+	}
+	return nil
 }
 
 func (v *verifier) run(ctx context.Context) error {
@@ -193,7 +194,7 @@ func (v *verifier) batch(ctx context.Context, b *chainedBatch) error {
 		return err
 	}
 	digest := v.chain.end(v.cluster, b.epoch, b.number, b.firstSeq, b.lastSeq, b.observed)
-	believed := b.number == v.report.FirstBatch && !v.report.Anchored && (!v.report.Linked || b.firstSeq <= v.dropped)
+	believed := b.number == v.report.FirstBatch && !v.report.Anchored && (!v.linked || b.firstSeq <= v.dropped)
 	switch want := b.lastSeq - b.firstSeq + 1; {
 	case believed:
 	case rows != want:
