@@ -261,7 +261,9 @@ func (c *claims) leave(undone witness, proof string) {
 
 // forgetLocked drops what was known in a history that is no more. All claims go: whose they are in the new one is not known.
 func (c *claims) forgetLocked() {
-	clear(c.all.owners)
+	for _, other := range c.all.streams {
+		other.newest = nil
+	}
 	c.claimed, c.position, c.living = 0, 0, nil
 }
 

@@ -2,6 +2,8 @@ package recorder
 
 import (
 	"context"
+	"math"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -14,10 +16,9 @@ import (
 )
 
 const (
-	// ownerBlock is how many revisions are kept together, and ownerBlocks how many such blocks: the newest million
-	// revisions, in 2 MiB.
-	ownerBlock  = 4096
-	ownerBlocks = 256
+	// keptRevisions bounds how many revisions are kept of one stream: its newest, in 4 MiB at most. A position is no older than a few
+	// minutes where recovery has a chance.
+	keptRevisions = 1 << 19
 	// busierWait is how long a stream waits for busier ones to find out what is theirs. An API server keeps the history
 	// that follows for more than a minute.
 	busierWait = 10 * time.Second
@@ -38,8 +39,7 @@ const (
 // revision, so that what is one stream's is nothing to any other in the same etcd.
 type revisions struct {
 	mu      sync.Mutex // protects what follows, and the fields of claims that say so
-	owners  map[uint64]*[ownerBlock]uint16
-	streams []*claims // by owner, which begins with 1
+	streams []*claims
 
 	identity *identity
 	telling  sync.Mutex // held while streams are told that a history is no more
@@ -48,7 +48,7 @@ type revisions struct {
 // claims are the revisions of one stream.
 type claims struct {
 	all        *revisions
-	owner      uint16
+	number     int // among the streams
 	name       string
 	namespaced bool
 	// canonical brings an object into the form in which it is recorded.
@@ -57,6 +57,7 @@ type claims struct {
 	// Protected by all.mu.
 	lister   func(namespace string) cache.ListerWithContext
 	claimed  uint64    // how many revisions were its
+	newest   []uint64  // the newest of these, in order
 	position uint64    // up to which the stream has said what is its
 	moved    time.Time // when it last came further
 	opened   time.Time
@@ -69,13 +70,13 @@ type claims struct {
 	undone   witness // what was served and is not in etcd any more
 }
 
-func newRevisions() *revisions { return &revisions{owners: map[uint64]*[ownerBlock]uint16{}} }
+func newRevisions() *revisions { return &revisions{} }
 
 // stream adds a stream.
 func (r *revisions) stream(name string) *claims {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	c := &claims{all: r, owner: uint16(len(r.streams) + 1), name: name}
+	c := &claims{all: r, number: len(r.streams), name: name}
 	r.streams = append(r.streams, c)
 	return c
 }
@@ -103,28 +104,30 @@ func (c *claims) saw(o *kube.Object, deleted bool) {
 	}
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
-	c.all.claimLocked(revision, c.owner)
-	c.claimed++
+	c.claimLocked(revision)
 	c.rememberLocked(witnessOf(o, revision), deleted)
 }
 
-func (r *revisions) claimLocked(revision uint64, owner uint16) {
-	block := r.owners[revision/ownerBlock]
-	if block == nil {
-		block = new([ownerBlock]uint16)
-		r.owners[revision/ownerBlock] = block
-	}
-	// The first claim stands: a second one comes from another etcd, and one of the two is not believed.
-	if block[revision%ownerBlock] == 0 {
-		block[revision%ownerBlock] = owner
-	}
-	if len(r.owners) > ownerBlocks {
-		oldest := revision / ownerBlock
-		for at := range r.owners {
-			oldest = min(oldest, at)
+func (c *claims) claimLocked(revision uint64) {
+	c.claimed++
+	at := len(c.newest)
+	if at > 0 && revision <= c.newest[at-1] {
+		var known bool
+		if at, known = slices.BinarySearch(c.newest, revision); known {
+			return
 		}
-		delete(r.owners, oldest)
 	}
+	c.newest = slices.Insert(c.newest, at, revision)
+	if len(c.newest) > keptRevisions {
+		c.newest = slices.Clone(c.newest[keptRevisions/2:])
+	}
+}
+
+// withinLocked are the stream's revisions after from, up to to.
+func (c *claims) withinLocked(from, to uint64) []uint64 {
+	first, _ := slices.BinarySearch(c.newest, from+1)
+	last, _ := slices.BinarySearch(c.newest, to+1)
+	return c.newest[first:last]
 }
 
 // reached notes up to where the stream has said what is its.
@@ -162,22 +165,15 @@ func (c *claims) Unaccounted(ctx context.Context, from, to uint64, limit int) ([
 	if err != nil {
 		return nil, err
 	}
-	c.all.mu.Lock()
-	defer c.all.mu.Unlock()
 	var left []uint64
 	for revision := from + 1; revision <= to && len(left) <= limit; revision++ {
-		if owner := c.all.ownerLocked(revision); revision > trusted.until || !trusted.owners[owner] {
-			left = append(left, revision)
+		if len(trusted) > 0 && trusted[0] == revision {
+			trusted = trusted[1:]
+			continue
 		}
+		left = append(left, revision)
 	}
 	return left, nil
-}
-
-func (r *revisions) ownerLocked(revision uint64) uint16 {
-	if block := r.owners[revision/ownerBlock]; block != nil {
-		return block[revision%ownerBlock]
-	}
-	return 0
 }
 
 // awaitBusier returns when no busier stream is on its way to say more.
@@ -218,31 +214,27 @@ func (c *claims) mayLearn(from, to uint64) (unclaimed int, moved time.Time) {
 	busier := false
 	for _, other := range c.all.streams {
 		follows := other.position >= to || !other.opened.IsZero() && time.Since(other.opened) > opensFor
-		if !follows && (other.claimed > c.claimed || other.claimed == c.claimed && other.owner < c.owner && other.claimed > 0) {
+		if !follows && (other.claimed > c.claimed || other.claimed == c.claimed && other.number < c.number && other.claimed > 0) {
 			busier = true
 			if other.moved.After(moved) {
 				moved = other.moved
 			}
 		}
 	}
-	for revision := from + 1; busier && revision <= to; revision++ {
-		if c.all.ownerLocked(revision) == 0 {
-			unclaimed++
-		}
+	if !busier || to <= from {
+		return 0, moved
 	}
-	return unclaimed, moved
+	claimed := 0
+	for _, other := range c.all.streams {
+		claimed += len(other.withinLocked(from, to))
+	}
+	return max(0, int(min(to-from, math.MaxInt32))-claimed), moved
 }
 
-// trusted says whose claims count, and up to which revision.
-type trusted struct {
-	owners map[uint16]bool
-	until  uint64
-}
-
-// trusted finds out which of those who claim revisions have the etcd of this stream, and whether that still has the history
+// trusted gives, in order, the revisions of others that count: those of streams in the etcd of this one, as far as that still has the history
 // in which they were served: restored from a snapshot, it would have given the same revisions to others.
-func (c *claims) trusted(ctx context.Context, from, to uint64) (trusted, error) {
-	t := trusted{owners: map[uint16]bool{}}
+func (c *claims) trusted(ctx context.Context, from, to uint64) ([]uint64, error) {
+	var together []*claims
 	var newest *claims
 	for _, other := range c.claimants(from, to) {
 		same, err := c.sameEtcd(ctx, other, (*claims).now)
@@ -250,21 +242,36 @@ func (c *claims) trusted(ctx context.Context, from, to uint64) (trusted, error) 
 			continue // It is not served any more, or not to us: its claims count for nothing.
 		}
 		if err != nil {
-			return t, err
+			return nil, err
 		}
-		if t.owners[other.owner] = same; same && (newest == nil || other.seen().revision > newest.seen().revision) {
+		if !same {
+			continue
+		}
+		together = append(together, other)
+		if newest == nil || other.seen().revision > newest.seen().revision {
 			newest = other
 		}
 	}
 	if newest == nil {
-		return t, nil
+		return nil, nil
 	}
 	seen := newest.seen()
-	what, err := newest.look(ctx, seen, seen.revision)
-	if what == same {
-		t.until = seen.revision
+	if what, err := newest.look(ctx, seen, seen.revision); what != same || err != nil {
+		return nil, err
 	}
-	return t, err
+	return c.union(together, from, min(to, seen.revision)), nil
+}
+
+// union gives the revisions of some streams, in order and each once.
+func (c *claims) union(of []*claims, from, to uint64) []uint64 {
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
+	var all []uint64
+	for _, other := range of {
+		all = append(all, other.withinLocked(from, to)...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 func (c *claims) seen() witness {
@@ -277,13 +284,10 @@ func (c *claims) seen() witness {
 func (c *claims) claimants(from, to uint64) []*claims {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
-	found := map[uint16]bool{}
 	var others []*claims
-	for revision := from + 1; revision <= to; revision++ {
-		owner := c.all.ownerLocked(revision)
-		if owner != 0 && owner != c.owner && !found[owner] {
-			found[owner] = true
-			others = append(others, c.all.streams[owner-1])
+	for _, other := range c.all.streams {
+		if other != c && len(other.withinLocked(from, to)) > 0 {
+			others = append(others, other)
 		}
 	}
 	return others

@@ -158,10 +158,33 @@ func TestTheBusierStreamIsWaitedForButNotForEver(t *testing.T) {
 func TestTheNewestRevisionsAreKept(t *testing.T) {
 	all := newRevisions()
 	c := all.stream("c")
-	for block := range ownerBlocks + 10 {
-		c.saw(written("x", strconv.Itoa(block*ownerBlock+1)), false)
+	for revision := range keptRevisions + 10 {
+		c.saw(written("x", strconv.Itoa(revision+1)), false)
 	}
-	require.Len(t, all.owners, ownerBlocks)
-	require.Zero(t, all.ownerLocked(1))
-	require.Equal(t, c.owner, all.ownerLocked((ownerBlocks+9)*ownerBlock+1))
+	require.LessOrEqual(t, len(c.newest), keptRevisions)
+	require.Greater(t, len(c.newest), keptRevisions/2-1)
+	require.Equal(t, []uint64{keptRevisions + 9, keptRevisions + 10}, c.withinLocked(keptRevisions+8, keptRevisions+20))
+	require.Empty(t, c.withinLocked(0, 5))
+}
+
+func TestTheRevisionsOfOneEtcdDoNotDisplaceThoseOfAnother(t *testing.T) {
+	all := newRevisions()
+	events, pods := all.stream("events"), all.stream("pods")
+	pods.saw(written("x", "1000000"), false)
+	for revision := range keptRevisions + 10 {
+		events.saw(written("e", strconv.Itoa(50_000_000+revision)), false)
+	}
+	pods.saw(written("x", "1000001"), false)
+	require.Equal(t, []uint64{1000000, 1000001}, pods.withinLocked(0, 2000000))
+	require.Equal(t, []uint64{1000001}, pods.withinLocked(1000000, 1000001))
+}
+
+func TestAStretchOfManyMillionsIsNotGoneThrough(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		etcd := &etcdDouble{now: 110, objects: map[string]string{"103": "y"}}
+		a, _ := twoStreams(etcd, etcd)
+		left, err := a.Unaccounted(t.Context(), 100, 1<<60, 10)
+		require.NoError(t, err)
+		require.Len(t, left, 11, "more than the limit, and no more than to say so")
+	})
 }

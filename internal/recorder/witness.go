@@ -73,8 +73,7 @@ func (c *claims) recall(known *postgres.Known, position string, newest []string)
 	c.position = at
 	for _, rv := range newest {
 		if revision, err := strconv.ParseUint(rv, 10, 64); err == nil {
-			c.all.claimLocked(revision, c.owner)
-			c.claimed++
+			c.claimLocked(revision)
 		}
 	}
 	for _, key := range known.ListKeys() {
