@@ -146,7 +146,7 @@ type Hooks struct {
 	// can give any more.
 	Recovered func(Recovery)
 	// Position is called when the store has accepted everything up to a
-	// resource version.
+	// resource version, that included: more deletes of a newer one may follow.
 	Position func(resourceVersion string)
 }
 

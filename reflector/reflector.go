@@ -184,5 +184,5 @@ func (r *Reflector) publish() {
 	r.mu.Lock()
 	r.lastRV = r.at.rv
 	r.mu.Unlock()
-	r.options.Hooks.Position(r.at.rv)
+	r.options.Hooks.Position(r.at.resumeFrom())
 }

@@ -204,7 +204,8 @@ func (r *Reflector) advance(kind watch.EventType, object metav1.Object) {
 	if kind == watch.Bookmark {
 		r.bookmarks = true
 	}
-	if r.at.saw(kind, object, r.clock.Now()) {
+	complete := r.at.resumeFrom()
+	if r.at.saw(kind, object, r.clock.Now()) || r.at.resumeFrom() != complete {
 		r.publish()
 	}
 	if isPosition(object.GetResourceVersion()) {
