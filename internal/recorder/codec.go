@@ -13,6 +13,7 @@ import (
 
 	"github.com/kuberewind/kuberewind/deltafifo"
 	"github.com/kuberewind/kuberewind/kube"
+	"github.com/kuberewind/kuberewind/patch"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
@@ -54,6 +55,15 @@ type entryGone struct {
 // GetUID implements what the pump asks of it.
 func (g *entryGone) GetUID() types.UID { return g.UID }
 
+// keyframe is an object of the record that is stored again, as it comes back from the spool: nobody served it.
+type keyframe struct{ *kube.Object }
+
+// Version is the API version in which it was served.
+func (k keyframe) Version() string { return k.GroupVersionKind().Version }
+
+// Manager says that nobody is to be blamed for storing an object again.
+func (keyframe) Manager() (name, subresource string) { return "", "" }
+
 // entryExclusion is a decision of a label filter about a life.
 type entryExclusion struct {
 	Excluded bool      `json:"excluded,omitempty"`
@@ -76,7 +86,7 @@ func (c codec) AppendEntry(to []byte, e *deltafifo.Entry) ([]byte, error) {
 	var doc []byte
 	switch obj := e.Delta.Object.(type) {
 	case nil:
-	case *kube.Object:
+	case interface{ Doc() patch.Doc }: // *kube.Object, postgres.KnownObject and keyframe
 		doc = obj.Doc()
 	case cache.DeletedFinalStateUnknown:
 		head.Gone = &entryGone{Key: obj.Key}
@@ -129,8 +139,12 @@ func (c codec) DecodeEntry(record []byte) (deltafifo.Entry, error) {
 	case head.Gone != nil:
 		e.Delta.Object = cache.DeletedFinalStateUnknown{Key: head.Gone.Key, Obj: head.Gone}
 	case len(doc) > 0:
-		if e.Delta.Object, err = kube.Restore(bytes.Clone(doc)); err != nil {
+		object, err := kube.Restore(bytes.Clone(doc))
+		if err != nil {
 			return deltafifo.Entry{}, err
+		}
+		if e.Delta.Object = object; e.Source == deltafifo.SourceResync {
+			e.Delta.Object = keyframe{object}
 		}
 	case head.Type != "":
 		return deltafifo.Entry{}, errEntry

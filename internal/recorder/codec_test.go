@@ -50,6 +50,7 @@ func entries(t testing.TB, s *stream) map[string]deltafifo.Entry {
 			{Kind: postgres.Excluded, UID: "x", Key: "n/x"}, {Kind: postgres.Unexcluded, UID: "y"}}},
 		"marker": {Stream: s, Observed: seen, Position: "9", Bytes: 256, Marker: &deltafifo.Marker{
 			Kind: deltafifo.Replaced, Cause: "expired", Detail: "why", FromRV: "1", FromTime: seen, ToRV: "9", Appeared: 1, Changed: 2, Vanished: 3, Unchanged: 4}},
+		"keyframe": {Stream: s, Delta: cache.Delta{Type: cache.Sync, Object: keyframe{widget(t, "7")}}, Source: deltafifo.SourceResync, Observed: seen, Bytes: 900},
 		"gone": {Stream: s, Observed: seen, ListRV: "9", Source: deltafifo.SourceInferred, Bytes: 700,
 			Delta: cache.Delta{Type: cache.Deleted, Object: cache.DeletedFinalStateUnknown{Key: "n/w", Obj: &entryGone{Key: "n/w", UID: "u"}}}},
 	}

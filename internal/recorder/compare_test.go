@@ -31,7 +31,7 @@ func newCompared(t *testing.T) *compared {
 	st.run = &streamRun{served: c.served}
 	c.fifo = fifo
 	c.comparer = &comparer{
-		streams: func() []*stream { return c.swept.followed }, schemas: newSchemas(), now: func() time.Time { return c.at },
+		streams: func() []*stream { return c.swept.recorder.snapshot() }, schemas: newSchemas(), now: func() time.Time { return c.at },
 		log: slog.New(slog.DiscardHandler), pending: map[*stream]*comparison{},
 		compare: func(_ context.Context, _ *stream, _ *streamRun, schema string) (int, error) {
 			c.calls = append(c.calls, schema)
@@ -56,7 +56,7 @@ func (c *compared) rounds(seconds int) []string {
 	return c.calls
 }
 
-func (c *compared) stream() *postgres.Stream { return c.swept.followed[0].record }
+func (c *compared) stream() *postgres.Stream { return c.swept.recorder.snapshot()[0].record }
 
 func TestAnotherSchemaIsComparedTwiceAndPutOnRecord(t *testing.T) {
 	c := newCompared(t)
@@ -69,7 +69,9 @@ func TestAnotherSchemaIsComparedTwiceAndPutOnRecord(t *testing.T) {
 	for _, change := range []func(){
 		func() { c.served.Schema = "b"; c.schemas.defined(c.served) },
 		func() { c.schemas.release([]byte(`{"gitVersion":"v1.37.0"}`)) },
-		func() { c.swept.followed[0].run = &streamRun{served: kube.Resource{Version: "v2", Name: "pods"}} },
+		func() {
+			c.swept.recorder.snapshot()[0].run = &streamRun{served: kube.Resource{Version: "v2", Name: "pods"}}
+		},
 	} {
 		change()
 		require.Len(t, c.rounds(200), 2)
@@ -105,6 +107,6 @@ func TestAComparisonThatFailsIsTriedAgainAndALaterSchemaTakesItsPlace(t *testing
 
 	c.served.Schema = "c"
 	c.schemas.defined(c.served)
-	c.swept.followed[0].run.listing.Store(true)
+	c.swept.recorder.snapshot()[0].run.listing.Store(true)
 	require.Empty(t, c.rounds(200), "a list is on its way")
 }

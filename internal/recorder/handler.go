@@ -46,9 +46,7 @@ func (h *handler) Changed(ctx context.Context, before, after kube.Resource) erro
 func (h *handler) Removed(ctx context.Context, resource kube.Resource) error {
 	h.noteChange()
 	h.opened(resource.GroupResource(), nil) // and need not be
-	h.mu.Lock()
-	s := h.streams[resource.GroupResource()]
-	h.mu.Unlock()
+	s := h.openStream(resource)
 	if s == nil || s.current() == nil {
 		return nil
 	}
@@ -102,23 +100,15 @@ func (h *handler) start(ctx context.Context, resource kube.Resource, since strin
 }
 
 func (h *handler) open(ctx context.Context, resource kube.Resource, since string) error {
-	h.mu.Lock()
-	s := h.streams[resource.GroupResource()]
-	h.mu.Unlock()
-	if s != nil {
-		if _, err := h.register(ctx, resource, s.rules, ""); err != nil {
-			return err
-		}
-		h.launch(ctx, s, resource, since)
-		return nil
-	}
-	s, err := h.newStream(ctx, resource, since)
+	s, opened, err := h.streamOf(ctx, resource, since)
 	if err != nil {
 		return err
 	}
-	h.mu.Lock()
-	h.streams[resource.GroupResource()] = s
-	h.mu.Unlock()
+	if !opened {
+		if _, err := h.register(ctx, resource, s.rules, ""); err != nil {
+			return err
+		}
+	}
 	h.launch(ctx, s, resource, since)
 	return nil
 }

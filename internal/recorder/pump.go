@@ -140,6 +140,12 @@ func itemsOf(entries []deltafifo.Entry) ([]postgres.Item, error) {
 	return items, nil
 }
 
+// known is an object of the record that is stored again: a postgres.KnownObject, or a keyframe.
+type known interface {
+	postgres.Object
+	Version() string
+}
+
 // item is called by the encoder only, which owns the stream's occurrence.
 func (s *stream) item(e *deltafifo.Entry) (postgres.Item, error) {
 	item := postgres.Item{Stream: s.record.ID(), Observed: e.Observed, Position: e.Position}
@@ -172,7 +178,7 @@ func (s *stream) item(e *deltafifo.Entry) (postgres.Item, error) {
 			item.UID = last.GetUID()
 		}
 		item.Occurred = occurrence.at(s.watchedSince(e.Observed), e.Observed, time.Time{}, false)
-	case postgres.KnownObject:
+	case known:
 		item.Object, item.Version = obj, obj.Version()
 	default:
 		return postgres.Item{}, fmt.Errorf("stream %s: a delta of %T cannot be recorded", s.name, obj)

@@ -67,6 +67,7 @@ type Recorder struct {
 	// definitions is the resource version up to which CustomResourceDefinitions were recorded when this recorder began.
 	definitions string
 
+	opening sync.Mutex // held while a stream is opened, before mu
 	mu      sync.Mutex // protects what follows
 	streams map[schema.GroupResource]*stream
 	newest  map[int32][]string // the newest revisions on record, by stream, until that is opened

@@ -98,20 +98,8 @@ func (r *Recorder) spilled(e deltafifo.SpillEvent) {
 // spooledStream opens the stream of a resource that the spool names.
 func (r *Recorder) spooledStream(ctx context.Context) func(kube.Resource) (*stream, error) {
 	return func(resource kube.Resource) (*stream, error) {
-		r.mu.Lock()
-		s := r.streams[resource.GroupResource()]
-		r.mu.Unlock()
-		if s != nil {
-			return s, nil
-		}
-		s, err := r.newStream(ctx, resource, "")
-		if err != nil {
-			return nil, err
-		}
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.streams[resource.GroupResource()] = s
-		return s, nil
+		s, _, err := r.streamOf(ctx, resource, "")
+		return s, err
 	}
 }
 

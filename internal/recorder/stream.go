@@ -103,7 +103,6 @@ func (r *Recorder) newStream(ctx context.Context, resource kube.Resource, since 
 	}
 	s.claims.namespaced = resource.Namespaced
 	s.claims.canonical = transformer(r.redactor.For(resource.GroupResource()))
-	s.claims.recall(record.Known(), record.Position(), r.takeNewest(record.ID()))
 	s.settle = sync.OnceFunc(func() { close(s.settled) })
 	s.since = r.sink.Info().Started
 	s.excuse = r.excuse(resource.GroupResource())
@@ -122,10 +121,37 @@ func (r *Recorder) takeNewest(stream int32) []string {
 	return newest
 }
 
-// dormantStream is one that is on record, and that nothing is followed for.
-func (r *Recorder) dormantStream(record *postgres.Stream) *stream {
-	gr := record.GroupResource()
-	return &stream{name: gr.String(), record: record, counters: r.metrics.stream(gr)}
+// streamOf gives the stream of a resource, and opens it if it is not open: a resource has one stream as long as the process lives, since
+// what is spooled of it comes back under the resource's name.
+func (r *Recorder) streamOf(ctx context.Context, resource kube.Resource, since string) (s *stream, opened bool, err error) {
+	if s = r.openStream(resource); s != nil {
+		return s, false, nil
+	}
+	r.opening.Lock()
+	defer r.opening.Unlock()
+	if s = r.openStream(resource); s != nil {
+		return s, false, nil
+	}
+	if s, err = r.newStream(ctx, resource, since); err != nil {
+		return nil, false, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.streams[resource.GroupResource()] = s
+	return s, true, nil
+}
+
+// openStream gives the stream of a resource, nil if it is not open.
+func (r *Recorder) openStream(resource kube.Resource) *stream {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.streams[resource.GroupResource()]
+}
+
+// openDormant opens the stream of a resource that is on record, and that nothing is followed for.
+func (r *Recorder) openDormant(ctx context.Context, resource kube.Resource) error {
+	_, _, err := r.streamOf(ctx, resource, "")
+	return err
 }
 
 // register says to the record which version of the resource is followed now.
@@ -155,6 +181,10 @@ func (r *Recorder) launch(ctx context.Context, s *stream, resource kube.Resource
 		from = start{since: since, cause: reflector.CauseFirstList}
 	}
 	run.reflector = r.newReflector(s, run, resource, from)
+	if before == nil {
+		// Others ask the server about what it recalls, so it has to be served.
+		s.claims.recall(s.record.Known(), s.record.Position(), r.takeNewest(s.record.ID()))
+	}
 	s.claims.follow(run.reflector.Reverse)
 	s.mu.Lock()
 	s.run = run

@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kuberewind/kuberewind/deltafifo"
+	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
@@ -22,16 +23,18 @@ type sweeper struct {
 	queue   *deltafifo.Queue
 	now     func() time.Time // the clock of the queue
 	streams func() []*stream
-	// dormant makes a stream of one that is on record and not followed.
-	dormant func(*postgres.Stream) *stream
-	log     *slog.Logger
+	// open opens a stream of a resource that is on record and not followed.
+	open func(context.Context, kube.Resource) error
+	log  *slog.Logger
+}
 
-	idle []*stream // those that it made
+func (r *Recorder) newSweeper() *sweeper {
+	return &sweeper{sink: r.sink, queue: r.queue, now: r.now, streams: r.snapshot, open: r.openDormant, log: r.log}
 }
 
 // sweep runs the sweeper until ctx ends. What fails is tried again: days stay until their sweep is complete.
 func (r *Recorder) sweep(ctx context.Context) error {
-	s := &sweeper{sink: r.sink, queue: r.queue, now: r.now, streams: r.snapshot, dormant: r.dormantStream, log: r.log}
+	s := r.newSweeper()
 	ticker := time.NewTicker(sweepEvery)
 	defer ticker.Stop()
 	for {
@@ -56,12 +59,15 @@ func (s *sweeper) round(ctx context.Context) error {
 	if s.sink.Swept(now) {
 		return nil
 	}
-	opened, err := s.sink.Dormant(ctx)
-	for _, record := range opened {
-		s.idle = append(s.idle, s.dormant(record))
-	}
+	dormant, err := s.sink.Dormant(ctx)
 	if err != nil {
 		return err
+	}
+	for _, d := range dormant {
+		resource := kube.Resource{Group: d.Group, Version: d.Version, Name: d.Resource, Kind: d.Kind, Namespaced: d.Namespaced}
+		if err := s.open(ctx, resource); err != nil {
+			return err
+		}
 	}
 	lacking := s.sink.Unswept(now)
 	if lacking.Waiting == 0 {
@@ -72,17 +78,7 @@ func (s *sweeper) round(ctx context.Context) error {
 		s.log.Warn("the record of some objects cannot be folded: until they change or are listed again, no day before this one can be dropped", "objects", lacking.Unfolded)
 		return nil
 	}
-	followed := map[int32]bool{}
 	for _, st := range s.streams() {
-		followed[st.record.ID()] = true
-		if err := s.resync(ctx, st, now); err != nil {
-			return err
-		}
-	}
-	for _, st := range s.idle {
-		if followed[st.record.ID()] {
-			continue
-		}
 		if err := s.resync(ctx, st, now); err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -14,7 +15,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kuberewind/kuberewind/deltafifo"
+	"github.com/kuberewind/kuberewind/deltafifo/spool"
+	"github.com/kuberewind/kuberewind/internal/config"
+	"github.com/kuberewind/kuberewind/internal/filter"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
+	"github.com/kuberewind/kuberewind/internal/redact"
+	"github.com/kuberewind/kuberewind/internal/telemetry"
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/migrations"
 	"github.com/kuberewind/kuberewind/patch"
@@ -38,7 +44,7 @@ type swept struct {
 	conn     *pgxpool.Pool
 	at       time.Time
 	config   postgres.Config
-	followed []*stream
+	recorder *Recorder
 }
 
 func newSwept(t *testing.T) *swept {
@@ -54,37 +60,64 @@ func (s *swept) open() {
 	s.t.Helper()
 	sink, err := postgres.Open(s.t.Context(), s.config)
 	require.NoError(s.t, err)
-	now := func() time.Time { return s.at }
-	s.followed = nil
-	s.sweeper = &sweeper{
-		sink: sink, queue: deltafifo.New(deltafifo.Options{Now: now}), now: now, log: slog.New(slog.DiscardHandler),
-		streams: func() []*stream { return s.followed },
-		dormant: func(record *postgres.Stream) *stream { return &stream{record: record} },
-	}
+	s.recorder = newRecorder(config.Config{ListConcurrency: 1}, slog.New(slog.DiscardHandler))
+	r := s.recorder
+	r.sink, r.metrics, r.now = sink, &metrics{telemetry.NewMetrics()}, func() time.Time { return s.at }
+	r.filter, err = filter.New(nil, nil)
+	require.NoError(s.t, err)
+	r.redactor, err = redact.New(redact.Key{}, redact.Hash, nil)
+	require.NoError(s.t, err)
+	r.queue = deltafifo.New(deltafifo.Options{Now: r.now})
+	s.sweeper = r.newSweeper()
+}
+
+// spill gives the recorder a queue with room for two objects in memory, and goes on from the spool.
+func (s *swept) spill(dir string) {
+	s.t.Helper()
+	r := s.recorder
+	var err error
+	r.spool, err = spool.Open(spool.Options{Dir: dir, MaxBytes: 1 << 20, Header: []byte(`{"cluster":"uid"}`)})
+	require.NoError(s.t, err)
+	o := deltafifo.Options{MaxBytes: 1000, Now: r.now, Spool: r.spool, Codec: codec{stream: r.spooledStream(s.t.Context())}, Mark: r.sink.Info().Head}
+	require.NoError(s.t, r.resumeSpool(&o, spoolOwner{Cluster: "uid"}))
+	r.queue = deltafifo.New(o)
+	s.sweeper = r.newSweeper()
+}
+
+// die ends the process, and leaves what is in the spool.
+func (s *swept) die() {
+	s.t.Helper()
+	require.NoError(s.t, s.recorder.spool.Close())
+	s.sink.Close()
+	s.open()
 }
 
 func (s *swept) follow(resource, kind string) (*stream, *deltafifo.FIFO) {
 	s.t.Helper()
-	record, err := s.sink.Stream(s.t.Context(), postgres.StreamSpec{Resource: resource, Kind: kind, Version: "v1", Namespaced: true})
+	st, _, err := s.recorder.streamOf(s.t.Context(), kube.Resource{Name: resource, Kind: kind, Version: "v1", Namespaced: true}, "")
 	require.NoError(s.t, err)
-	st := &stream{record: record}
-	s.followed = append(s.followed, st)
-	return st, s.queue.FIFO(deltafifo.FIFOOptions{Stream: st, KnownObjects: record.Known()})
+	return st, s.queue.FIFO(deltafifo.FIFOOptions{Stream: st, KnownObjects: st.record.Known()})
 }
 
 // pump writes what is queued.
 func (s *swept) pump() {
 	s.t.Helper()
-	for s.queue.Stats().Entries > 0 {
+	for s.queue.Stats().Entries+s.queue.Stats().Spooled > 0 {
 		entries, err := s.queue.Next(s.t.Context(), 1000, 1<<20, 0)
 		require.NoError(s.t, err)
-		items, err := itemsOf(entries)
-		require.NoError(s.t, err)
-		batch, err := s.sink.Encode(items)
-		require.NoError(s.t, err)
-		require.NoError(s.t, s.sink.Commit(s.t.Context(), batch))
-		s.queue.Done(len(entries))
+		s.write(entries)
 	}
+}
+
+func (s *swept) write(entries []deltafifo.Entry) {
+	s.t.Helper()
+	items, err := itemsOf(entries)
+	require.NoError(s.t, err)
+	batch, err := s.sink.Encode(items)
+	require.NoError(s.t, err)
+	require.NoError(s.t, s.queue.Committing(len(entries), bytes.Clone(batch.Mark())))
+	require.NoError(s.t, s.sink.Commit(s.t.Context(), batch))
+	s.queue.Done(len(entries))
 }
 
 func (s *swept) round() {
@@ -109,7 +142,7 @@ func (s *swept) told(from int) (deltas, sweeps []string) {
 func served(t *testing.T, kind, name string, rv int) *kube.Object {
 	t.Helper()
 	o := &kube.Object{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: name, UID: types.UID("uid-of-" + name), ResourceVersion: fmt.Sprint(rv)}}
-	doc, err := patch.Canonical(fmt.Appendf(nil, `{"apiVersion":"v1","kind":%q,"metadata":{"name":%q,"namespace":"a","resourceVersion":"%d"}}`, kind, name, rv))
+	doc, err := patch.Canonical(fmt.Appendf(nil, `{"apiVersion":"v1","kind":%q,"metadata":{"name":%q,"namespace":"a","resourceVersion":"%d","uid":%q}}`, kind, name, rv, o.UID))
 	require.NoError(t, err)
 	o.SetDoc(doc)
 	return o
@@ -159,6 +192,51 @@ func TestWhatIsNotFollowedAnyMoreIsStoredToo(t *testing.T) {
 	deltas, sweeps := s.told(2)
 	require.Equal(t, []string{"Sync resync things last v1"}, deltas)
 	require.Equal(t, []string{"2026-03-11 1"}, sweeps)
+}
+
+// A sweep in an outage goes to the spool with everything else, that of a resource which is served no more, too.
+func TestASweepIsSpooled(t *testing.T) {
+	s := newSwept(t)
+	_, things := s.follow("things", "Thing")
+	for i := range 3 {
+		require.NoError(t, things.Add(served(t, "Thing", fmt.Sprint("last", i), 11+i)))
+	}
+	_, pods := s.follow("pods", "Pod")
+	for i := range 3 {
+		require.NoError(t, pods.Add(served(t, "Pod", fmt.Sprint("quiet", i), 21+i)))
+	}
+	s.pump()
+	s.sink.Close()
+	s.open()
+	dir := t.TempDir()
+	s.spill(dir)
+	_, pods = s.follow("pods", "Pod")
+	s.at = s.at.AddDate(0, 0, 1)
+	s.round()
+	require.NoError(t, pods.Update(served(t, "Pod", "quiet0", 30)), "the watch is not held back")
+	require.Equal(t, 7, s.queue.Stats().Spooled)
+	require.Less(t, s.queue.Stats().Entries, 4)
+	for range 3 {
+		entries, err := s.queue.Next(t.Context(), 1, 0, 0)
+		require.NoError(t, err)
+		s.write(entries)
+	}
+	s.die()
+
+	s.spill(dir)
+	require.Equal(t, 4, s.queue.Stats().Spooled)
+	s.follow("pods", "Pod")
+	s.pump()
+	s.round()
+	_, pods = s.follow("pods", "Pod")
+	require.NoError(t, pods.Bookmark("40"))
+	s.pump()
+	deltas, sweeps := s.told(7)
+	require.Equal(t, []string{
+		"Sync resync pods quiet0 v1", "Updated watch pods quiet0 v1", "Sync resync pods quiet1 v1", "Sync resync pods quiet2 v1",
+		"Sync resync things last0 v1", "Sync resync things last1 v1", "Sync resync things last2 v1",
+	}, deltas)
+	require.Equal(t, []string{"2026-03-11 6"}, sweeps)
 }
 
 func TestASweepEndsWithTheRecorderThoughTheQueueIsFull(t *testing.T) {

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -102,9 +103,9 @@ func (s *Sink) loadSwept(ctx context.Context) error {
 	return err
 }
 
-// Dormant opens the streams that have living objects on record and are not open, as they are on record: their resource is not served any more, or left
-// out by now. What they hold has to outlive the days before, too. It gives those that it opened.
-func (s *Sink) Dormant(ctx context.Context) ([]*Stream, error) {
+// Dormant gives the streams that have living objects on record and are not open, as they are on record: their resource is not served any more, or left
+// out by now. What they hold has to outlive the days before, too.
+func (s *Sink) Dormant(ctx context.Context) ([]StreamSpec, error) {
 	rows, err := s.pool.Query(ctx, `
 		SELECT api_group, resource, scope, version, kind, namespaced, filter FROM kuberewind.streams s
 		WHERE cluster = $1 AND EXISTS (SELECT FROM kuberewind.lives l WHERE l.cluster = s.cluster AND l.stream = s.stream AND l.deleted_seq IS NULL)`,
@@ -118,18 +119,7 @@ func (s *Sink) Dormant(ctx context.Context) ([]*Stream, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the streams that are not followed: %w", explain(err))
 	}
-	var opened []*Stream
-	for _, spec := range specs {
-		if s.openedStream(spec.key()) != nil {
-			continue
-		}
-		st, err := s.Stream(ctx, spec)
-		if err != nil {
-			return nil, err
-		}
-		opened = append(opened, st)
-	}
-	return opened, nil
+	return slices.DeleteFunc(specs, func(spec StreamSpec) bool { return s.openedStream(spec.key()) != nil }), nil
 }
 
 // before counts the objects whose last row is from before a day.
