@@ -55,7 +55,7 @@ func (p *program) eraseCommand() *cobra.Command {
 	cmd.Flags().StringVar(&f.valueFile, "value-from-file", "", "file that holds the value, - for the standard input; a line end after it is not part of it")
 	cmd.Flags().StringVar(&f.in, "in", "", "only there: resource[.group][/namespace[/name]]")
 	cmd.Flags().StringArrayVar(&f.paths, "path", nil, "only there: a JSON pointer, * for every member or element; may be given again")
-	cmd.Flags().StringVar(&f.reason, "reason", "", "why, put on record; needed with --yes")
+	cmd.Flags().StringVar(&f.reason, "reason", "", "why, put on record, so without the value; needed with --yes")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "erase; there is no way back")
 	concerns(cmd, append(databaseSettings, "cluster-name", "redaction-key-file", "spool-dir")...)
 	return cmd
@@ -187,7 +187,7 @@ func (p *program) printErased(r erasure.Report, aside []string) error {
 		fmt.Fprintf(p.out, "Warning: %d objects have it in their name or namespace, where it stays\n", r.Named)
 	}
 	if r.Told > 0 {
-		fmt.Fprintf(p.out, "Warning: %d gaps, streams or configurations of recorders speak of it (detail, filter, config), where it stays\n", r.Told)
+		fmt.Fprintf(p.out, "Warning: %d gaps, streams, configurations of recorders, managers of deltas, or reasons of prunes and erasures speak of it, where it stays\n", r.Told)
 	}
 	for _, folder := range aside {
 		fmt.Fprintf(p.out, "Warning: what was spooled and set aside may hold it: remove %s\n", folder)

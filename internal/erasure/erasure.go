@@ -67,7 +67,8 @@ type Report struct {
 	Checkpoints int64    `json:"checkpoints"`
 	// Days are those whose partitions hold what was changed.
 	Days []string `json:"days"`
-	// Named are objects in whose name or namespace the value is, and Told are gaps, streams and configurations that speak of it: these stay.
+	// Named are objects in whose name or namespace the value is, and Told is all else that speaks of it: gaps, streams, configurations and names of managers,
+	// reasons of prunes and erasures: these stay.
 	Named int64 `json:"named"`
 	Told  int64 `json:"told"`
 }
@@ -100,6 +101,7 @@ type erasing struct {
 
 	objects map[int64]bool // object_id of lives whose rows may hold the value
 	scanned int64          // seq up to which was looked
+	managed int64          // deltas whose manager or subresource holds the value
 	first   int64          // lowest seq that was changed
 	days    map[string]bool
 }
@@ -121,8 +123,23 @@ func newErasing(conn Conn, o Options) (*erasing, error) {
 		return nil, err
 	}
 	e := &erasing{conn: conn, options: o, value: v, objects: map[int64]bool{}, days: map[string]bool{}, report: Report{DryRun: o.DryRun, Objects: []Object{}, Days: []string{}}}
-	e.scope, err = parseScope(o.In)
-	return e, err
+	if e.scope, err = parseScope(o.In); err != nil {
+		return nil, err
+	}
+	return e, e.unsaid()
+}
+
+// unsaid refuses what would put the value on record.
+func (e *erasing) unsaid() error {
+	if e.value.in(e.options.Reason) {
+		return fmt.Errorf("%w: it is part of the reason, which is put on record", ErrValue)
+	}
+	for _, place := range append([]string{e.options.In}, e.options.Paths...) {
+		if e.value.in(place) || e.value.in(pointerPlain.Replace(place)) {
+			return fmt.Errorf("%w: it is part of the place to look in, which is put on record: leave that out, or name a place above it", ErrValue)
+		}
+	}
+	return nil
 }
 
 func parseScope(in string) (s scope, err error) {

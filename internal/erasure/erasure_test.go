@@ -137,7 +137,10 @@ func (s *scene) erase(o erasure.Options) (erasure.Report, error) {
 	if o.Value == nil {
 		o.Value = []byte(leaked)
 	}
-	o.Cluster, o.Keyed, o.Reason, o.Recorder, o.Version = 1, keyed, "ticket 7", "host/1", "test"
+	if o.Reason == "" {
+		o.Reason = "ticket 7"
+	}
+	o.Cluster, o.Keyed, o.Recorder, o.Version = 1, keyed, "host/1", "test"
 	return erasure.Erase(s.Context(), conn, o)
 }
 
@@ -374,6 +377,14 @@ func TestErasureIsRefusedWhole(t *testing.T) {
 		require.ErrorIs(t, err, erasure.ErrValue)
 		require.ErrorContains(t, err, reason)
 	}
+	for _, o := range []erasure.Options{
+		{Reason: "somebody committed " + leaked}, {Reason: base64.StdEncoding.EncodeToString([]byte(leaked))}, {In: "pods/shop/" + leaked}, {Paths: []string{"/spec/n", "/spec/" + leaked}},
+		{Paths: []string{"/spec/a~1secret~0"}, Value: []byte("a/secret~")},
+	} {
+		_, err := s.erase(o)
+		require.ErrorIs(t, err, erasure.ErrValue)
+		require.ErrorContains(t, err, "which is put on record")
+	}
 	_, err := s.erase(erasure.Options{Paths: []string{"spec"}})
 	require.ErrorIs(t, err, erasure.ErrScope)
 	_, err = s.erase(erasure.Options{In: "/shop"})
@@ -405,10 +416,55 @@ func TestOnlyTheOwnerErases(t *testing.T) {
 	}
 }
 
+// managed is an object that somebody else changed.
+type managed struct {
+	*object
+	by string
+}
+
+func (m managed) Manager() (name, subresource string) { return m.by, "" }
+
 func TestWhatKeepsTheValueIsSaid(t *testing.T) {
 	s := newScene(t)
-	s.commit(s.version(postgres.Added, "the-secret", `"n":1`), postgres.Item{Kind: postgres.Interrupted, Marker: postgres.Marker{Cause: "forbidden", Detail: "not the-secret"}})
-	report := s.erased(erasure.Options{Value: []byte("the-secret")})
-	require.Equal(t, []int64{0, 1, 2}, []int64{report.Deltas, report.Named, report.Told})
+	const secret = "the-secret"
+	encoded := base64.StdEncoding.EncodeToString([]byte(secret))
+	s.commit(s.version(postgres.Added, secret, `"n":1`), postgres.Item{Kind: postgres.Excluded, UID: "left-out", Key: "shop/" + secret},
+		postgres.Item{Kind: postgres.Interrupted, Marker: postgres.Marker{Cause: "forbidden", Detail: "not " + secret}})
+	report := s.erased(erasure.Options{Value: []byte(secret)})
+	require.Equal(t, []int64{0, 2, 2}, []int64{report.Deltas, report.Named, report.Told})
+
+	_, err := s.admin.Exec(t.Context(), "UPDATE kuberewind.gaps_data SET detail = $1 WHERE detail <> ''", "not "+encoded)
+	require.NoError(t, err)
+	_, err = s.admin.Exec(t.Context(), "UPDATE kuberewind.streams SET detail = $1", "not "+encoded)
+	require.NoError(t, err)
+	require.Equal(t, int64(2), s.erased(erasure.Options{Value: []byte(secret)}).Told, "in any form")
+}
+
+func TestManagersOfWhichTheValueIsTheNameAreSaid(t *testing.T) {
+	s := newScene(t)
+	v := s.version(postgres.Added, "pod", `"n":"the-secret"`)
+	v.Object = managed{v.Object.(*object), "the-secret"}
+	s.commit(v)
+	for range 2 {
+		report := s.erased(erasure.Options{Value: []byte("the-secret")})
+		require.Equal(t, int64(1), report.Told, "it is in the digest of its batch")
+	}
+	s.holds()
+}
+
+func TestBase64OfAFileGoesWithItsLineEnd(t *testing.T) {
+	s := newScene(t)
+	values := []string{"hunter2sesame", "hunter2-sesame", "hunter2--sesame"}
+	for i, value := range values {
+		for j, end := range []string{"", "\n", "\r\n"} {
+			s.commit(s.version(postgres.Added, fmt.Sprint("pod-", i, j), `"n":`+quote(base64.StdEncoding.EncodeToString([]byte(value+end)))))
+		}
+	}
+	for i, value := range values {
+		require.Equal(t, int64(3), s.erased(erasure.Options{Value: []byte(value)}).Deltas)
+		for j := range 3 {
+			require.Equal(t, []string{fmt.Sprintf(`{"n": "[erased %d]"}`, i+1)}, s.specs(fmt.Sprint("pod-", i, j)))
+		}
+	}
 	s.holds()
 }

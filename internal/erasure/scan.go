@@ -44,33 +44,51 @@ func (e *erasing) scanDay(ctx context.Context, db querier, first, last time.Time
 		  AND ($6::text IS NULL OR s.resource = $6) AND ($7::text IS NULL OR s.api_group = $7)
 		  AND ($8::text IS NULL OR l.namespace = $8) AND ($9::text IS NULL OR l.name = $9)
 		  AND EXISTS (SELECT FROM unnest($10::text[]) run WHERE strpos(d.patch::text, run) > 0 OR strpos(d.object::text, run) > 0 OR position(convert_to(run, 'UTF8') IN d.exact) > 0)`,
-		e.options.Cluster, first, last, e.scanned, to, e.scope.resource, e.scope.group, e.scope.namespace, e.scope.name, e.runs())
+		e.options.Cluster, first, last, e.scanned, to, e.scope.resource, e.scope.group, e.scope.namespace, e.scope.name, textsOf(e.value.runs))
 	if err != nil {
 		return err
 	}
 	ids, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+	if err != nil {
+		return err
+	}
 	for _, id := range ids {
 		e.objects[id] = true
 	}
+	var managed int64
+	err = db.QueryRow(ctx, `
+		SELECT count(*) FROM kuberewind.deltas_data d WHERE d.cluster = $1 AND d.observed_at BETWEEN $2 AND $3 AND d.seq > $4 AND d.seq <= $5
+		  AND EXISTS (SELECT FROM unnest($6::text[]) form WHERE strpos(concat_ws(' ', d.manager, d.subresource), form) > 0)`,
+		e.options.Cluster, first, last, e.scanned, to, textsOf(e.value.forms)).Scan(&managed)
+	e.managed += managed
 	return err
 }
 
-func (e *erasing) runs() []string {
-	texts := make([]string, len(e.value.runs))
-	for i, run := range e.value.runs {
-		texts[i] = string(run)
+func textsOf(all [][]byte) []string {
+	out := make([]string, len(all))
+	for i, text := range all {
+		out[i] = string(text)
 	}
-	return texts
+	return out
 }
 
 // named counts what keeps the value: the digests of batches cover names, and what was said of gaps.
 func (e *erasing) named(ctx context.Context, db querier) error {
-	return db.QueryRow(ctx, `
-		SELECT (SELECT count(*) FROM kuberewind.lives WHERE cluster = $1 AND (strpos(name, $2) > 0 OR strpos(namespace, $2) > 0)),
-			(SELECT count(*) FROM kuberewind.gaps_data WHERE cluster = $1 AND strpos(detail, $2) > 0)
-			+ (SELECT count(*) FROM kuberewind.streams WHERE cluster = $1 AND strpos(concat_ws(' ', detail, filter), $2) > 0)
-			+ (SELECT count(*) FROM kuberewind.epochs WHERE cluster = $1 AND strpos(config::text, $2) > 0)`,
-		e.options.Cluster, string(e.options.Value)).Scan(&e.report.Named, &e.report.Told)
+	err := db.QueryRow(ctx, `
+		WITH keeps (kind, text) AS (
+			SELECT 'name', concat_ws(' ', namespace, name) FROM kuberewind.lives WHERE cluster = $1
+			UNION ALL SELECT 'name', concat_ws(' ', namespace, name) FROM kuberewind.exclusions WHERE cluster = $1
+			UNION ALL SELECT 'told', detail FROM kuberewind.gaps_data WHERE cluster = $1
+			UNION ALL SELECT 'told', concat_ws(' ', detail, filter) FROM kuberewind.streams WHERE cluster = $1
+			UNION ALL SELECT 'told', config::text FROM kuberewind.epochs WHERE cluster = $1
+			UNION ALL SELECT 'told', reason FROM kuberewind.prunes_data WHERE cluster = $1
+			UNION ALL SELECT 'told', concat_ws(' ', reason, scope) FROM kuberewind.erasures_data WHERE cluster = $1
+		)
+		SELECT count(*) FILTER (WHERE kind = 'name'), count(*) FILTER (WHERE kind = 'told') FROM keeps
+		WHERE EXISTS (SELECT FROM unnest($2::text[]) form WHERE strpos(text, form) > 0)`,
+		e.options.Cluster, textsOf(e.value.forms)).Scan(&e.report.Named, &e.report.Told)
+	e.report.Told += e.managed
+	return err
 }
 
 // checkpoints drops those that hold what was changed, with all after it. They are derived; the recorder makes new ones.
@@ -101,7 +119,7 @@ func (e *erasing) documents(ctx context.Context, db querier) error {
 	}
 	rows, err := db.Query(ctx, `
 		SELECT digest, content::text FROM kuberewind.documents
-		WHERE cluster = $1 AND EXISTS (SELECT FROM unnest($2::text[]) run WHERE strpos(content::text, run) > 0)`, e.options.Cluster, e.runs())
+		WHERE cluster = $1 AND EXISTS (SELECT FROM unnest($2::text[]) run WHERE strpos(content::text, run) > 0)`, e.options.Cluster, textsOf(e.value.runs))
 	if err != nil {
 		return err
 	}

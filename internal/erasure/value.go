@@ -35,7 +35,8 @@ type value struct {
 	paths  []patch.Path // empty for everywhere
 }
 
-// newValue takes a value as it is, as it stands in JSON inside of a string (last-applied-configuration), and in base64 (Secrets).
+// newValue takes a value as it is, as it stands in JSON inside of a string (last-applied-configuration), and in base64 (Secrets), of which the line end
+// is part that a file or echo gave it.
 func newValue(text []byte, keyed func([]byte) []byte, paths []patch.Path) (*value, error) {
 	if len(text) < leastValue {
 		return nil, fmt.Errorf("%w: it has less than %d bytes, and would be found by chance", ErrValue, leastValue)
@@ -59,7 +60,11 @@ func newValue(text []byte, keyed func([]byte) []byte, paths []patch.Path) (*valu
 	}
 	quoted := patch.Quote(text)
 	v := &value{paths: paths, keyed: keyed}
-	for _, form := range [][]byte{text, quoted[1 : len(quoted)-1], html[1 : len(html)-1], []byte(base64.StdEncoding.EncodeToString(text))} {
+	forms := [][]byte{text, quoted[1 : len(quoted)-1], html[1 : len(html)-1]}
+	for _, end := range []string{"", "\n", "\r\n"} {
+		forms = append(forms, []byte(base64.StdEncoding.EncodeToString(slices.Concat(text, []byte(end)))))
+	}
+	for _, form := range forms {
 		if slices.ContainsFunc(v.forms, func(f []byte) bool { return bytes.Equal(f, form) }) {
 			continue
 		}
@@ -87,6 +92,11 @@ func longestRun(form []byte) []byte {
 		}
 	}
 	return longest
+}
+
+// in reports whether a text holds the value, in any form.
+func (v *value) in(text string) bool {
+	return slices.ContainsFunc(v.forms, func(form []byte) bool { return strings.Contains(text, string(form)) })
 }
 
 // suspected reports whether a text may hold the value.
@@ -199,15 +209,21 @@ func (v *value) operations(text []byte) ([]byte, error) {
 	return patch.Canonical(out)
 }
 
+// What a token of a JSON pointer stands for, and how it is written.
+var (
+	pointerPlain   = strings.NewReplacer("~1", "/", "~0", "~")
+	pointerEscaped = strings.NewReplacer("~", "~0", "/", "~1")
+)
+
 // pointer erases from the tokens of a JSON pointer, which are names of members.
 func (v *value) pointer(quoted patch.Doc) patch.Doc {
 	text, _ := patch.Unquote(quoted)
 	tokens := strings.Split(string(text), "/")
 	for i, token := range tokens {
-		plain := strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
+		plain := pointerPlain.Replace(token)
 		if out, changed := v.text(patch.Quote([]byte(plain)), true); changed {
 			plain, _ := patch.Unquote(out)
-			tokens[i] = strings.NewReplacer("~", "~0", "/", "~1").Replace(string(plain))
+			tokens[i] = pointerEscaped.Replace(string(plain))
 		}
 	}
 	return patch.Quote([]byte(strings.Join(tokens, "/")))
