@@ -34,9 +34,9 @@ func servedAs(name, uid string, rv int) *kube.Object {
 	return &kube.Object{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(uid), ResourceVersion: strconv.Itoa(rv)}}
 }
 
-// titled is a version with metadata that only it has.
-func titled(o *kube.Object, title string) *kube.Object {
-	o.JSON = []byte(fmt.Sprintf(`{"metadata":{"name":%q,"annotations":{"title":%q}}}`, o.Name, title))
+// titled is a version with an annotation, written at a time.
+func titled(o *kube.Object, title, written string) *kube.Object {
+	o.JSON = []byte(fmt.Sprintf(`{"metadata":{"name":%q,"annotations":{"title":%q},"managedFields":[{"time":%q}]}}`, o.Name, title, written))
 	return o
 }
 
@@ -106,6 +106,7 @@ func followed(all *revisions, name string, etcd *archive, position int, served .
 
 func TestWhatProvesThatAHistoryIsAnother(t *testing.T) {
 	served := func() *kube.Object { return servedAs("x", "1", 50) }
+	const early, late = "2026-01-02T03:04:05Z", "2026-01-02T03:04:06Z"
 	for name, test := range map[string]struct {
 		etcd   *archive
 		served *kube.Object
@@ -119,8 +120,10 @@ func TestWhatProvesThatAHistoryIsAnother(t *testing.T) {
 		"it is older":                           {&archive{now: 70, versions: []*kube.Object{servedAs("x", "1", 40)}}, served(), "was something else"},
 		"another has the name":                  {&archive{now: 70, versions: []*kube.Object{servedAs("x", "2", 50)}}, served(), "was something else"},
 		"it was changed since":                  {&archive{now: 70, versions: []*kube.Object{served(), servedAs("x", "1", 65)}}, served(), ""},
-		"the same number with another content":  {&archive{now: 70, versions: []*kube.Object{titled(served(), "b")}}, titled(served(), "a"), "was something else"},
-		"the same number with the same content": {&archive{now: 70, versions: []*kube.Object{titled(served(), "a")}}, titled(served(), "a"), ""},
+		"the same number at another time":       {&archive{now: 70, versions: []*kube.Object{titled(served(), "a", early)}}, titled(served(), "a", late), "was something else"},
+		"the same number, redacted otherwise":   {&archive{now: 70, versions: []*kube.Object{titled(served(), "a", late)}}, titled(served(), "hash", late), ""},
+		"the same number, its time redacted":    {&archive{now: 70, versions: []*kube.Object{titled(served(), "a", late)}}, titled(served(), "a", "hash"), ""},
+		"the same number with the same content": {&archive{now: 70, versions: []*kube.Object{titled(served(), "a", late)}}, titled(served(), "a", late), ""},
 		"compacted, and newer":                  {&archive{now: 90, compacted: 80, versions: []*kube.Object{servedAs("x", "1", 85)}}, served(), ""},
 		"compacted, and gone":                   {&archive{now: 90, compacted: 80}, served(), ""},
 		"compacted, and older":                  {&archive{now: 90, compacted: 80, versions: []*kube.Object{servedAs("x", "1", 40)}}, served(), "was something else"},

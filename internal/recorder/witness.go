@@ -1,12 +1,13 @@
 package recorder
 
 import (
-	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -248,7 +249,8 @@ func (c *claims) find(list runtime.Object, w witness) (bool, error) {
 	return false, nil
 }
 
-// sameMetadata compares what a change of a schema cannot change, so that one revision has it twice only in two histories.
+// sameMetadata compares what tells when an object was written, so that one revision has it twice only in two histories. Labels and annotations
+// are no such evidence: rules of redaction, erasures, and conversion to another served version make them others in one history.
 func (c *claims) sameMetadata(o *kube.Object, w witness) bool {
 	if w.doc == nil || c.canonical == nil {
 		return true
@@ -260,9 +262,30 @@ func (c *claims) sameMetadata(o *kube.Object, w witness) bool {
 	if _, err := c.canonical(o); err != nil {
 		return true
 	}
-	a, _ := patch.Get(was, "/metadata")
-	b, _ := patch.Get(o.Doc(), "/metadata")
-	return bytes.Equal(a, b)
+	type manager struct {
+		Time metav1.Time `json:"time"`
+	}
+	return matching[metav1.Time](was, o.Doc(), "/metadata/creationTimestamp") &&
+		matching[metav1.Time](was, o.Doc(), "/metadata/deletionTimestamp") &&
+		matching[int64](was, o.Doc(), "/metadata/generation") &&
+		matching[[]manager](was, o.Doc(), "/metadata/managedFields")
+}
+
+// matching compares two objects at a path. What cannot be read was redacted or erased, and says nothing.
+func matching[T any](a, b patch.Doc, path string) bool {
+	was, readable := valueAt[T](a, path)
+	is, both := valueAt[T](b, path)
+	return !readable || !both || reflect.DeepEqual(was, is)
+}
+
+// valueAt is zero where there is nothing.
+func valueAt[T any](doc patch.Doc, path string) (value T, readable bool) {
+	text, found := patch.Get(doc, path)
+	if !found {
+		return value, true
+	}
+	err := json.Unmarshal(text, &value)
+	return value, err == nil
 }
 
 // currentRevision is how an API server says where etcd is, to who asks for more.

@@ -156,6 +156,27 @@ func TestAnEtcdThatIsRestoredAndOvertakesItselfWhileNoRecorderRunsIsAnotherGener
 	r.recorder.Terminate(t)
 }
 
+func TestOtherRulesOfRedactionAreNoRestore(t *testing.T) {
+	w := newWorld(t)
+	a, recorder := w.act(t), w.record(t)
+	recorder.AwaitReady(t)
+	w.connect(t)
+	recorded := func(name string) {
+		o := template(configMaps, "default", name)
+		o.SetAnnotations(map[string]string{"leaked": "hunter2"})
+		made := a.create(configMaps, o).GetResourceVersion()
+		w.awaitLines(t, []string{made}, `SELECT resource_version FROM kuberewind.deltas WHERE name = $1`, name)
+	}
+	recorded("plain")
+	recorder.Terminate(t)
+	w.extra = []string{"--redact", "configmaps:/metadata/annotations/leaked"}
+	recorder = w.record(t)
+	recorder.AwaitReady(t)
+	recorded("redacted") // after whatever was said when the watch was opened
+	require.Empty(t, w.lines(t, `SELECT resource || ' ' || detail FROM kuberewind.gaps WHERE cause = 'history_reversed'`))
+	recorder.Terminate(t)
+}
+
 func TestAnotherClusterAtTheSameAddressIsNotMixedIntoTheRecord(t *testing.T) {
 	r := beforeRestore(t)
 	empty, err := r.plane.Etcd.NoData()
