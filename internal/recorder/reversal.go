@@ -137,13 +137,16 @@ func (c *claims) tieTo(ctx context.Context, heads []*claims) error {
 func (r *revisions) untied(tried map[*claims]bool) (found *claims, heads []*claims) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	known := map[*claims]bool{}
 	for _, c := range r.streams {
+		head := c.headLocked()
 		switch {
-		case c.position == 0 || c.reversed:
-		case !c.tied && c.cohort == nil && found == nil && !tried[c]:
-			found = c
-		case c.tied && c.cohort == nil:
+		case !c.asksLocked() || c.position == 0 || c.reversed:
+		case head.tied && !known[head]:
+			known[head] = true
 			heads = append(heads, c)
+		case !head.tied && c == head && found == nil && !tried[c]:
+			found = c
 		}
 	}
 	return found, heads
@@ -156,7 +159,7 @@ func (r *revisions) newestOfEach() []*claims {
 	furthest := map[*claims]*claims{}
 	for _, c := range r.streams {
 		head := c.headLocked()
-		if c.reverse == nil || c.reversed || c.position == 0 || !head.tied {
+		if !c.asksLocked() || c.reversed || c.position == 0 || !head.tied {
 			continue
 		}
 		if best := furthest[head]; best == nil || c.position > best.position {
@@ -274,7 +277,7 @@ func (c *claims) tellOthers(ctx context.Context, proof string) error {
 	c.all.mu.Lock()
 	others := make([]*claims, 0, len(c.all.streams))
 	for _, o := range c.all.streams {
-		if o != c && o.reverse != nil && !o.reversed && o.position != 0 {
+		if o != c && !o.reversed && o.position != 0 && (o.asksLocked() || o.headLocked() == c.headLocked()) {
 			others = append(others, o)
 		}
 	}

@@ -61,6 +61,7 @@ type claims struct {
 	position uint64    // up to which the stream has said what is its
 	moved    time.Time // when it last came further
 	opened   time.Time
+	denied   bool      // the server refuses it, or does not serve it
 	living   []witness // the newest versions of living objects, in order
 	cohort   *claims   // a stream in the same etcd, if one is known that others refer to as well
 	tied     bool      // it was looked in which etcd it is
@@ -148,7 +149,20 @@ func (c *claims) watching(since time.Time) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	c.opened = since
+	if !since.IsZero() {
+		c.denied = false
+	}
 }
+
+// interrupted notes why the stream cannot be followed.
+func (c *claims) interrupted(cause string) {
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
+	c.denied = cause == reflector.CauseForbidden || cause == reflector.CauseUnauthorized || cause == reflector.CauseNotFound
+}
+
+// asksLocked reports whether the server can be asked for the stream: nobody waits for what one that is not served any more would say.
+func (c *claims) asksLocked() bool { return c.reverse != nil && !c.denied }
 
 var (
 	_ reflector.Revisions = (*claims)(nil)
@@ -213,6 +227,9 @@ func (c *claims) mayLearn(from, to uint64) (unclaimed int, moved time.Time) {
 	defer c.all.mu.Unlock()
 	busier := false
 	for _, other := range c.all.streams {
+		if !other.asksLocked() {
+			continue
+		}
 		follows := other.position >= to || !other.opened.IsZero() && time.Since(other.opened) > opensFor
 		if !follows && (other.claimed > c.claimed || other.claimed == c.claimed && other.number < c.number && other.claimed > 0) {
 			busier = true

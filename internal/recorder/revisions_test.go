@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kuberewind/kuberewind/kube"
+	"github.com/kuberewind/kuberewind/reflector"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
@@ -56,6 +57,7 @@ func (e *etcdDouble) lister(string) cache.ListerWithContext { return e }
 // listedBy has a stream be listed by an etcd.
 func listedBy(c *claims, etcd *etcdDouble) *claims {
 	c.listWith(etcd.lister)
+	c.follow(func(string) {})
 	return c
 }
 
@@ -187,4 +189,55 @@ func TestAStretchOfManyMillionsIsNotGoneThrough(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, left, 11, "more than the limit, and no more than to say so")
 	})
+}
+
+func TestNobodyWaitsForAStreamThatIsNotServed(t *testing.T) {
+	for name, end := range map[string]func(*claims){
+		"its run has ended": func(c *claims) { c.follow(nil) },
+		"it is forbidden":   func(c *claims) { c.interrupted(reflector.CauseForbidden) },
+		"it is gone":        func(c *claims) { c.interrupted(reflector.CauseNotFound) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				all, etcd := newRevisions(), &etcdDouble{now: 200}
+				gone, quiet := listedBy(all.stream("gone"), etcd), listedBy(all.stream("quiet"), etcd)
+				gone.saw(written("x", "60"), false)
+				gone.reached("60")
+				quiet.reached("100")
+				end(gone)
+				began := time.Now()
+				require.Len(t, unaccounted(t, quiet), 5)
+				require.Zero(t, time.Since(began))
+
+				gone.follow(func(string) {})
+				gone.watching(time.Now())
+				gone.watching(time.Time{})
+				unaccounted(t, quiet)
+				require.Equal(t, busierWait, time.Since(began), "it is served again")
+			})
+		})
+	}
+}
+
+func TestTheEtcdOfAStreamThatIsGoneIsStillKnown(t *testing.T) {
+	all, etcd := newRevisions(), &archive{now: 100}
+	gone, _ := followed(all, "gone", etcd, 50)
+	followed(all, "stays", etcd, 60)
+	require.NoError(t, all.probe(t.Context()))
+	gone.listWith((&archive{fails: apierrors.NewNotFound(schema.GroupResource{Resource: "gone"}, "")}).lister)
+	gone.follow(nil)
+	later, _ := followed(all, "later", etcd, 70)
+	require.NoError(t, all.probe(t.Context()))
+	require.Equal(t, gone.headLocked(), later.headLocked())
+}
+
+func TestAStreamThatIsNotServedIsToldOfAnotherHistory(t *testing.T) {
+	all, etcd := newRevisions(), &archive{now: 100}
+	gone, _ := followed(all, "gone", etcd, 50)
+	followed(all, "stays", etcd, 60)
+	require.NoError(t, all.probe(t.Context()))
+	gone.follow(nil)
+	etcd.now = 55
+	require.NoError(t, all.probe(t.Context()))
+	require.True(t, gone.left(), "it may come back")
 }

@@ -283,6 +283,7 @@ func (s *store) Interrupted(cause, detail string) error {
 		})
 	}
 	s.stream.interrupted = cause
+	s.stream.claims.interrupted(cause)
 	s.stream.settle()
 	return nil
 }

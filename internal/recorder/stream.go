@@ -192,6 +192,7 @@ func (r *Recorder) launch(ctx context.Context, s *stream, resource kube.Resource
 	ctx, run.stop = context.WithCancelCause(ctx)
 	go func() {
 		defer close(run.done)
+		defer s.claims.follow(nil)
 		// It waits for room in the queue, and must not hold up who starts and stops the streams.
 		if err := run.fifo.Bookmark(from.since); err == nil {
 			run.reflector.RunWithContext(ctx)
