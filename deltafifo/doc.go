@@ -25,12 +25,12 @@
 //
 // # Spilling
 //
-// With Options.Spool, a queue that is full, or whose oldest entry has waited for long, writes all that it holds to the spool, and from then on everything that comes, before anything else: so the
+// With Options.Spool, a queue that is full, or whose oldest entry has waited for long (SpillOverdue), writes all that it holds to the spool, and from then on everything that comes, before anything else: so the
 // spool begins with the oldest entry that is not committed, and order is that of one log. What was written is read back as
 // there is room in memory, up to half of the bound. The queue stops spilling when all of the spool is in memory again, and nothing of it has waited for long; the spool is empty when the
 // last of that is committed. Committing notes in the spool's cursor up to where the record goes, before it goes there: a process that
 // comes later knows exactly which entries are committed. Where the spool cannot be written, callers wait for room in memory, and each that comes
-// tries again. Where it cannot be read back, Next returns the error and the queue is of no more use: a new start goes on from what can be read.
+// when the queue is full tries again. Where it cannot be read back, Next returns the error and the queue is of no more use: a new start goes on from what can be read.
 //
 // A list can be compared with memory only: BeginReplace waits while entries of its stream are on disk only, Resync fails, and Vacant says
 // no. What is spilled during a list is remembered by UID, resource version and digest.

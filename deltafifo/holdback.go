@@ -26,7 +26,7 @@ func (f *FIFO) HeldBack() time.Duration {
 	defer f.stream.feed.Unlock()
 	f.queue.mu.Lock()
 	defer f.queue.mu.Unlock()
-	if f.queue.stampLocked().Sub(f.held.until) > holdBackMemory {
+	if time.Since(f.held.until) > holdBackMemory {
 		return 0
 	}
 	return f.held.total

@@ -30,7 +30,7 @@ func (l *line) blockedFor(now time.Time) time.Duration {
 
 func (q *Queue) standInLineLocked(n *node) <-chan error {
 	if q.line.empty() {
-		q.line.since = n.entry.Observed
+		q.line.since = time.Now()
 	}
 	w := waiter{node: n, admitted: make(chan error, 1)}
 	q.line.waiters = append(q.line.waiters, w)
@@ -76,6 +76,6 @@ func (q *Queue) keepInLineLocked(kept []waiter) {
 	clear(q.line.waiters[len(kept):])
 	q.line.waiters = kept
 	if q.line.empty() {
-		q.line.blocked += q.stampLocked().Sub(q.line.since)
+		q.line.blocked += time.Since(q.line.since)
 	}
 }

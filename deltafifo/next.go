@@ -83,9 +83,9 @@ func (q *Queue) patienceLocked(l limits) time.Duration {
 		return 0
 	}
 	if q.onlyBookmarksLocked() {
-		return max(l.linger, q.bookmarkLinger) - q.stampLocked().Sub(q.oldestBookmarkLocked())
+		return max(l.linger, q.bookmarkLinger) - time.Since(q.oldestBookmarkLocked())
 	}
-	return l.linger - q.stampLocked().Sub(q.oldestDeltaLocked())
+	return l.linger - time.Since(q.oldestDeltaLocked())
 }
 
 func (q *Queue) onlyBookmarksLocked() bool { return q.fresh.entries == q.fresh.bookmarks }
@@ -106,7 +106,7 @@ func (q *Queue) oldestDeltaLocked() time.Time {
 	for n.entry.Bookmark() {
 		n = n.after
 	}
-	return n.entry.Observed
+	return n.since
 }
 
 // sleepLocked gives up the lock until there is reason to look again, or patience is at its end. That is counted by the

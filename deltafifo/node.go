@@ -12,7 +12,7 @@ type node struct {
 	stream        *stream
 	before, after *node     // in the queue
 	next          *node     // in the stream
-	since         time.Time // of a bookmark: when the first of those merged into it came
+	since         time.Time // when it came, or the first of the bookmarks merged into it; by the runtime's clock
 	handed        bool      // out to the consumer, and neither done nor taken back
 	copied        bool      // in the spool as well
 	record        uint64    // its index there, where it was read back from it, or is on disk only

@@ -23,7 +23,7 @@ type Options struct {
 	// BookmarkLinger is for how long Next lets bookmarks wait for a delta to be committed with. It has no effect where it
 	// is shorter than the linger of Next. Default: DefaultBookmarkLinger.
 	BookmarkLinger time.Duration
-	// Now stamps the entries. Default: time.Now.
+	// Now stamps the entries. It may stand still or jump: for how long something takes is told by the runtime's clock. Default: time.Now.
 	Now func() time.Time
 
 	// Spool takes what does not fit into MaxBytes, as records that Codec makes; nil: what does not fit waits. Such a queue is drained by Next,
@@ -34,9 +34,9 @@ type Options struct {
 	Left map[any]Spooled
 	// Mark is the mark of the last commit.
 	Mark []byte
-	// SpillAfter is for how long an entry may wait in memory only: then all that is held goes to the spool, too. Default: DefaultSpillAfter.
+	// SpillAfter is for how long an entry may wait in memory only: then SpillOverdue has all that is held go to the spool, too. Default: DefaultSpillAfter.
 	SpillAfter time.Duration
-	// OnSpill is told when the queue begins and ends to spill, and when it cannot. It is called under the queue's lock.
+	// OnSpill is told when the queue begins and ends to spill, when it cannot, and when it can again or need not. It is called under the queue's lock.
 	OnSpill func(SpillEvent)
 }
 
@@ -131,12 +131,12 @@ func (q *Queue) enqueue(f *FIFO, key string, e Entry) error {
 	n.entry, n.key, n.fifo, n.stream = e, key, f, f.stream
 	n.entry.Stream = f.stream.handle
 	n.entry.Observed = q.stampLocked()
-	n.since = n.entry.Observed
+	n.since = time.Now()
 	if q.line.empty() && q.acceptLocked(n) {
 		q.mu.Unlock()
 		return nil
 	}
-	since := n.entry.Observed
+	since := n.since
 	admitted := q.standInLineLocked(n)
 	if q.spill.spool != nil {
 		q.admitLocked() // The disk may have room again.
@@ -144,7 +144,7 @@ func (q *Queue) enqueue(f *FIFO, key string, e Entry) error {
 	q.mu.Unlock()
 	err := <-admitted
 	q.mu.Lock()
-	f.held.add(since, q.stampLocked())
+	f.held.add(since, time.Now())
 	q.mu.Unlock()
 	return err
 }
@@ -264,7 +264,7 @@ type Stats struct {
 func (q *Queue) Stats() Stats {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	now := q.stampLocked()
+	now := time.Now()
 	s := Stats{
 		Entries:   q.all.entries,
 		Bytes:     q.all.bytes,
@@ -274,7 +274,7 @@ func (q *Queue) Stats() Stats {
 		Blocked:   q.line.blockedFor(now),
 	}
 	if q.held.head != nil {
-		s.OldestAge = now.Sub(q.held.head.entry.Observed)
+		s.OldestAge = now.Sub(q.held.head.since)
 	}
 	if q.spill.spool != nil {
 		s.Spooled, s.SpoolBytes, s.Spilling = q.spill.copied+q.spill.behind, q.spill.spool.Bytes(), q.spill.on

@@ -59,7 +59,7 @@ type spill struct {
 	on      bool // what is enqueued goes to the spool first
 	copied  int  // held nodes that are in the spool, too
 	behind  int  // records that are not in memory
-	failing bool // the last attempt failed
+	failing bool // the last attempt failed, and there is need of another
 	broken  error
 	buffer  []byte
 
@@ -111,12 +111,12 @@ func (s *spill) event(err error) {
 // acceptLocked takes n into memory, into the spool, or both; it is false where there is no room. I2: nothing is dropped.
 func (q *Queue) acceptLocked(n *node) bool {
 	if !q.spill.on {
-		fits := q.fitsLocked(n)
-		if fits && !q.overdueLocked() || q.spill.spool == nil || !q.beginSpillLocked() {
-			if fits {
-				q.appendLocked(n)
-			}
-			return fits
+		if q.fitsLocked(n) {
+			q.appendLocked(n)
+			return true
+		}
+		if q.spill.spool == nil || !q.beginSpillLocked() {
+			return false
 		}
 	}
 	if err := q.writeLocked(n); err != nil {
@@ -128,6 +128,10 @@ func (q *Queue) acceptLocked(n *node) bool {
 		q.appendLocked(n)
 		return true
 	}
+	if q.spill.failing {
+		q.spill.failing = false
+		q.spill.event(nil)
+	}
 	if q.spill.behind == 0 && q.fitsLocked(n) {
 		n.copied = true
 		q.spill.copied++
@@ -138,10 +142,20 @@ func (q *Queue) acceptLocked(n *node) bool {
 	return true
 }
 
+// SpillOverdue has all that is held written to the spool if the oldest of it has waited for Options.SpillAfter. Where a queue has a
+// spool, it is to be called every now and then: nothing else looks at the time, whatever is enqueued.
+func (q *Queue) SpillOverdue() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !q.spill.on && q.overdueLocked() {
+		q.beginSpillLocked()
+	}
+}
+
 // overdueLocked says whether what is held waits for so long that it must outlive the process.
 func (q *Queue) overdueLocked() bool {
 	oldest := q.held.head
-	return q.spill.spool != nil && oldest != nil && q.stampLocked().Sub(oldest.entry.Observed) >= q.spill.after
+	return q.spill.spool != nil && oldest != nil && time.Since(oldest.since) >= q.spill.after
 }
 
 // beginSpillLocked writes what is held to the spool, so that the spool begins where the record ends: whoever finds it after a crash
@@ -165,7 +179,7 @@ func (q *Queue) beginSpillLocked() bool {
 		n.copied = true
 		s.copied++
 	}
-	s.on = true
+	s.on, s.failing = true, false
 	s.event(nil)
 	return true
 }
@@ -188,7 +202,6 @@ func (q *Queue) writeLocked(n *node) error {
 		q.spillFailedLocked(err)
 		return err
 	}
-	s.failing = false
 	return nil
 }
 
@@ -260,8 +273,9 @@ func (q *Queue) refillLocked() {
 		read += int64(n.entry.Bytes)
 		q.appendReadLocked(n)
 	}
-	if s.on && s.behind == 0 && q.line.empty() && q.all.bytes < q.maxBytes/2 && !q.overdueLocked() {
-		s.on = false
+	needless := s.behind == 0 && q.line.empty() && q.all.bytes < q.maxBytes/2 && !q.overdueLocked()
+	if needless && (s.on || s.failing) {
+		s.on, s.failing = false, false
 		s.event(nil)
 	}
 }
@@ -291,7 +305,7 @@ func (q *Queue) readLocked() (*node, error) {
 	if n.entry, err = s.codec.DecodeEntry(payload); err != nil {
 		return nil, err
 	}
-	n.since = n.entry.Observed
+	n.since = time.Now().Add(-max(0, q.stampLocked().Sub(n.entry.Observed))) // another process may have stamped it
 	if n.stream = q.streams[n.entry.Stream]; n.stream == nil {
 		return nil, fmt.Errorf("a record of a stream that is not in the queue: %v", n.entry.Stream)
 	}
@@ -359,7 +373,7 @@ func (q *Queue) committedLocked(copies int) {
 	if copies > 0 {
 		s.copied -= copies
 		if err := s.spool.Release(s.spool.First() + uint64(copies)); err != nil {
-			s.event(err)
+			q.spillFailedLocked(err)
 		}
 	}
 	q.refillLocked()

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -113,9 +114,7 @@ func TestWhatIsSpooledFollowsWhatIsCommittedWheneverTheProcessDies(t *testing.T)
 		dir, err := os.MkdirTemp(t.TempDir(), "spool")
 		require.NoError(rt, err)
 		var d database
-		now := time.Unix(1000, 0)
-		clock := func() time.Time { return now }
-		q, s, _ := reborn(rt, dir, clock, &d)
+		q, s, _ := reborn(rt, dir, time.Now, &d)
 		f := q.FIFO(FIFOOptions{Stream: "a"})
 		served := 0
 		for range rapid.IntRange(1, 40).Draw(rt, "steps") {
@@ -128,11 +127,13 @@ func TestWhatIsSpooledFollowsWhatIsCommittedWheneverTheProcessDies(t *testing.T)
 			case "commit":
 				d.commitNext(rt, q, rapid.IntRange(1, 9).Draw(rt, "most"), 0)
 			case "wait":
-				now = now.Add(DefaultSpillAfter / 2)
+				q.spill.after = 0
+				q.SpillOverdue()
+				q.spill.after = DefaultSpillAfter
 			case "die":
 				d.commitNext(rt, q, 3, rapid.IntRange(0, 2).Draw(rt, "at"))
 				require.NoError(rt, s.Close())
-				q, s, served = reborn(rt, dir, clock, &d)
+				q, s, served = reborn(rt, dir, time.Now, &d)
 				f = q.FIFO(FIFOOptions{Stream: "a"})
 			}
 		}
@@ -215,24 +216,31 @@ func TestAFullQueueSpillsAndMemoryStaysBounded(t *testing.T) {
 }
 
 func TestWhatWaitsForLongGoesToTheSpoolThoughThereIsRoom(t *testing.T) {
+	synctest.Test(t, testWhatWaitsForLong)
+}
+
+func testWhatWaitsForLong(t *testing.T) {
 	dir := t.TempDir()
 	var d database
-	now := time.Unix(1000, 0)
-	q, s, _ := reborn(t, dir, func() time.Time { return now }, &d)
+	standing := func() time.Time { return time.Unix(1000, 0) } // The clock of the record may.
+	q, s, _ := reborn(t, dir, standing, &d)
 	f := q.FIFO(FIFOOptions{Stream: "a"})
 	require.NoError(t, f.Add(number(1, "x")))
-	now = now.Add(DefaultSpillAfter - 1)
+	time.Sleep(DefaultSpillAfter - 1)
 	require.NoError(t, f.Add(number(2, "x")))
-	require.Zero(t, q.Stats().Spooled)
-	now = now.Add(1)
 	require.NoError(t, f.Add(number(3, "x")))
+	q.SpillOverdue()
+	require.Zero(t, q.Stats().Spooled)
+	time.Sleep(1)
+	require.Equal(t, DefaultSpillAfter, q.Stats().OldestAge)
+	q.SpillOverdue()
 	require.Equal(t, 3, q.Stats().Spooled)
 	require.Equal(t, 3, q.Stats().Entries, "it is still in memory")
 	d.commitNext(t, q, 1, 0)
 	require.False(t, q.Stats().Spilling, "what is left has not waited for long")
 	require.NoError(t, s.Close()) // The process dies.
 
-	q, s, served := reborn(t, dir, func() time.Time { return now }, &d)
+	q, s, served := reborn(t, dir, standing, &d)
 	defer func() { require.NoError(t, s.Close()) }()
 	require.Equal(t, 3, served)
 	for len(d.rows) < 3 {
@@ -246,17 +254,34 @@ func TestWhatWaitsForLongStaysInMemoryWhereTheDiskTakesNothing(t *testing.T) {
 	working, err := spool.Open(spool.Options{Dir: t.TempDir(), MaxBytes: 1 << 20})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, working.Close()) }()
-	now := time.Unix(1000, 0)
 	disk := &failingSpool{Spool: working}
 	disk.full.Store(true)
-	q := New(Options{Now: func() time.Time { return now }, Spool: disk, Codec: numberedCodec{map[string]any{"a": "a"}}})
+	var events []SpillEvent
+	q := New(Options{SpillAfter: 1, Spool: disk, Codec: numberedCodec{map[string]any{"a": "a"}}, OnSpill: func(e SpillEvent) { events = append(events, e) }})
 	f := q.FIFO(FIFOOptions{Stream: "a"})
 	for i := range 3 {
 		require.NoError(t, f.Add(number(i+1, "x")))
-		now = now.Add(DefaultSpillAfter)
+		q.SpillOverdue()
 	}
 	require.Equal(t, 3, q.Stats().Entries)
 	require.Zero(t, q.Stats().Spooled)
+	require.Len(t, events, 1)
+	require.ErrorIs(t, events[0].Err, errDisk)
+	var d database
+	d.commitNext(t, q, 2, 0)
+	require.Len(t, events, 1, "something still waits that is in memory only")
+	d.commitNext(t, q, 2, 0)
+	require.Len(t, events, 2, "nothing has to be spooled")
+	require.NoError(t, events[1].Err)
+
+	require.NoError(t, f.Add(number(4, "x")))
+	q.SpillOverdue()
+	require.Len(t, events, 3, "a disk that fails again is told of again")
+	disk.full.Store(false)
+	q.SpillOverdue()
+	require.Len(t, events, 4)
+	require.True(t, events[3].Spilling)
+	require.Equal(t, 1, q.Stats().Spooled)
 }
 
 // failingSpool is a disk that does not take what is written.
@@ -294,6 +319,9 @@ func TestADiskThatIsFullHoldsTheWatchesBackUntilItHasRoomAgain(t *testing.T) {
 	disk.full.Store(false)
 	require.NoError(t, b.Add(number(12, "x")), "whoever comes next tries again")
 	require.NoError(t, <-done)
+	e := <-events
+	require.NoError(t, e.Err, "it can be written again")
+	require.True(t, e.Spilling)
 	var d database
 	for len(d.rows) < 12 {
 		d.commitNext(t, q, 4, 0)

@@ -115,6 +115,7 @@ func (r *Recorder) run(ctx context.Context) error {
 		var keeper sync.WaitGroup
 		kept, leave := context.WithCancel(drain)
 		keeper.Go(func() { r.database.Keep(kept) })
+		keeper.Go(func() { r.spillOverdue(kept) })
 		err := r.pump().run(drain)
 		leave()
 		keeper.Wait()

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -92,6 +93,23 @@ func (r *Recorder) spilled(e deltafifo.SpillEvent) {
 	default:
 		r.metrics.SpoolFailing.Set(0)
 		r.log.Info("the spool is drained", attributes...)
+	}
+}
+
+// spillLook is how often is looked whether something has waited for long, and how soon a disk that does not take it is tried again.
+const spillLook = time.Second
+
+// spillOverdue has what waits for long go to the spool, until ctx ends.
+func (r *Recorder) spillOverdue(ctx context.Context) {
+	ticker := time.NewTicker(spillLook)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			r.queue.SpillOverdue()
+		}
 	}
 }
 

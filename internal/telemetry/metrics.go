@@ -93,7 +93,7 @@ func NewMetrics() *Metrics {
 		Leader: f.NewGauge(prometheus.GaugeOpts{Name: "kuberewind_leader",
 			Help: "1 while this recorder records its cluster, 0 while it stands by."}),
 		SpoolFailing: f.NewGauge(prometheus.GaugeOpts{Name: "kuberewind_spool_failing",
-			Help: "1 while the spool on disk cannot be written, because it is full or its disk is: the watches are held back."}),
+			Help: "1 while the spool on disk cannot be written, because it is full or its disk is: once the queue is full, the watches are held back. 0 again when it can be, or when nothing waits that has to be spooled."}),
 		SpoolSetAside: f.NewCounter(prometheus.CounterOpts{Name: "kuberewind_spool_set_aside_total",
 			Help: "Spools, or parts of them, that were damaged or overtaken and were set aside."}),
 	}
