@@ -231,7 +231,7 @@ func testWhatWaitsForLong(t *testing.T) {
 	require.NoError(t, f.Add(number(3, "x")))
 	q.SpillOverdue()
 	require.Zero(t, q.Stats().Spooled)
-	time.Sleep(1)
+	time.Sleep(time.Nanosecond)
 	require.Equal(t, DefaultSpillAfter, q.Stats().OldestAge)
 	q.SpillOverdue()
 	require.Equal(t, 3, q.Stats().Spooled)
