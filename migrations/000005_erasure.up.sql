@@ -105,3 +105,8 @@ COMMENT ON COLUMN kuberewind.erasures.deltas IS 'How many deltas were changed.';
 COMMENT ON COLUMN kuberewind.erasures.objects IS 'How many objects they belong to.';
 COMMENT ON COLUMN kuberewind.erasures.documents IS 'How many documents of the server were changed.';
 COMMENT ON COLUMN kuberewind.erasures.batch IS 'The commit that holds it.';
+
+-- The causes as they are by now; docs/operating.md says what they mean.
+COMMENT ON COLUMN kuberewind.gaps_data.cause IS 'Why: first_list, expired, overflow, spool_corrupt, configuration, forbidden, unauthorized, not_found, unreachable, undecodable, history_reversed.';
+COMMENT ON COLUMN kuberewind.record_gaps.cause IS 'Why: first_list, expired, overflow, spool_corrupt, configuration, forbidden, unauthorized, not_found, unreachable, undecodable, history_reversed.';
+COMMENT ON COLUMN kuberewind.gaps.cause IS 'Why: first_list, expired, overflow, spool_corrupt, configuration, forbidden, unauthorized, not_found, unreachable, undecodable, history_reversed.';

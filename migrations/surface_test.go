@@ -1,6 +1,8 @@
 package migrations_test
 
 import (
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -23,6 +25,26 @@ func TestEveryTableViewColumnAndFunctionIsExplained(t *testing.T) {
 		WHERE p.pronamespace = 'kuberewind'::regnamespace AND coalesce(obj_description(p.oid, 'pg_proc'), '') = ''
 		UNION ALL
 		SELECT 'schema' WHERE obj_description('kuberewind'::regnamespace, 'pg_namespace') IS NULL`))
+}
+
+func TestTheCausesOfGapsAreThoseOfTheDocs(t *testing.T) {
+	text, err := os.ReadFile("../docs/operating.md")
+	require.NoError(t, err)
+	_, table, ok := strings.Cut(string(text), "\n| cause | what it means |\n")
+	require.True(t, ok)
+	table, _, _ = strings.Cut(table, "\n\n")
+	var causes []string
+	for _, row := range strings.Split(table, "\n")[1:] {
+		for _, cause := range regexp.MustCompile("`([a-z_]+)`").FindAllStringSubmatch(strings.Split(row, "|")[1], -1) {
+			causes = append(causes, cause[1])
+		}
+	}
+	require.Greater(t, len(causes), 5)
+	_, conn := migrated(t)
+	for _, view := range []string{"gaps_data", "record_gaps", "gaps"} {
+		comment := one[string](t, conn, "SELECT col_description(attrelid, attnum) FROM pg_attribute WHERE attrelid = to_regclass('kuberewind.' || $1) AND attname = 'cause'", view)
+		require.ElementsMatch(t, causes, strings.Split(strings.TrimSuffix(strings.TrimPrefix(comment, "Why: "), "."), ", "), view)
+	}
 }
 
 // The public surface is versioned: columns are added at the end, never moved or taken away.
