@@ -62,8 +62,8 @@ type Report struct {
 	Documents   int64 `json:"documents"`
 }
 
-// ErrBusy says that a day was read all the time.
-var ErrBusy = errors.New("the day is being read: a query is open that has to end first")
+// ErrBusy says that a day was in use all the time. An autovacuum gives way to who waits for deadlock_timeout, a second by default: longer than is waited here.
+var ErrBusy = errors.New("the day is in use: a query that reads it, or an autovacuum, has to end first (see pg_stat_activity)")
 
 // Prune drops what the options say. The report is true also where an error comes with it.
 func Prune(ctx context.Context, db Querier, o Options) (Report, error) {
