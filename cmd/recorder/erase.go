@@ -193,6 +193,7 @@ func (p *program) printErased(r erasure.Report, aside []string) error {
 		fmt.Fprintf(p.out, "Warning: what was spooled and set aside may hold it: remove %s\n", folder)
 	}
 	if r.Erasure > 0 {
+		fmt.Fprintln(p.out, "A recorder that ran meanwhile may set its spool aside when it is started again, with the value in it: see recorder status there, and remove it.")
 		fmt.Fprintln(p.out, "The old rows are in the files of the database until these have run, and in its write-ahead log, replicas and backups:")
 		for _, day := range r.Days {
 			fmt.Fprintf(p.out, "  VACUUM (FULL, ANALYZE) kuberewind.deltas_p%s;\n", strings.ReplaceAll(day, "-", ""))
