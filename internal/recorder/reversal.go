@@ -90,7 +90,7 @@ func (r *revisions) probe(ctx context.Context) error {
 	if err := r.identity.check(ctx); err != nil {
 		return err
 	}
-	failed := r.tie(ctx)
+	failed := errors.Join(r.tell(ctx), r.tie(ctx))
 	for _, c := range r.newestOfEach() {
 		if _, err := c.verify(ctx, 0); err != nil {
 			failed = errors.Join(failed, err)
@@ -182,7 +182,48 @@ func (c *claims) Reversed(ctx context.Context, resourceVersion string) (string, 
 	if err != nil {
 		return "", nil //nolint:nilerr // nothing is recorded, or opaque versions cannot be compared
 	}
+	if proof, err := c.learn(ctx); proof != "" || err != nil {
+		return proof, err
+	}
 	return c.verify(ctx, position)
+}
+
+// reversal is what proved that the history of an etcd is no more.
+type reversal struct {
+	finder *claims // a stream in that etcd
+	proof  string
+}
+
+// learn has the stream leave its history if it was followed in one that others have found to be no more: it was not open then, or could not be
+// asked in which etcd it is.
+func (c *claims) learn(ctx context.Context) (proof string, err error) {
+	for {
+		found, news := c.news()
+		if !news {
+			return "", nil
+		}
+		together, err := found.finder.sameEtcd(ctx, c, (*claims).trueNow)
+		if err != nil {
+			return "", err
+		}
+		if together {
+			c.leave(witness{}, found.proof)
+			return found.proof, nil
+		}
+		c.all.mu.Lock()
+		c.told++
+		c.all.mu.Unlock()
+	}
+}
+
+// news is the oldest reversal of which the stream has not learned yet.
+func (c *claims) news() (reversal, bool) {
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
+	if c.told >= len(c.all.reversals) {
+		return reversal{}, false
+	}
+	return c.all.reversals[c.told], true
 }
 
 // verify holds the newest living object of the stream against etcd, at the stream's position. What proves that etcd has another history
@@ -192,8 +233,11 @@ func (c *claims) verify(ctx context.Context, position uint64) (proof string, err
 	if proof == "" || err != nil {
 		return "", err
 	}
+	c.all.mu.Lock()
+	c.all.reversals = append(c.all.reversals, reversal{finder: c, proof: proof})
+	c.all.mu.Unlock()
 	c.leave(w, proof)
-	return proof, c.tellOthers(ctx, proof)
+	return proof, c.all.tell(ctx)
 }
 
 func (c *claims) compare(ctx context.Context, position uint64) (proof string, w witness, err error) {
@@ -255,7 +299,7 @@ func (c *claims) leave(undone witness, proof string) {
 	if c.reversed {
 		return
 	}
-	c.reversed, c.undone = true, undone
+	c.reversed, c.undone, c.told = true, undone, len(c.all.reversals)
 	c.forgetLocked()
 	if c.reverse != nil {
 		c.reverse(proof)
@@ -270,24 +314,22 @@ func (c *claims) forgetLocked() {
 	c.claimed, c.position, c.living = 0, 0, nil
 }
 
-// tellOthers has the streams in the same etcd leave the history, too.
-func (c *claims) tellOthers(ctx context.Context, proof string) error {
-	c.all.telling.Lock()
-	defer c.all.telling.Unlock()
-	c.all.mu.Lock()
-	others := make([]*claims, 0, len(c.all.streams))
-	for _, o := range c.all.streams {
-		if o != c && !o.reversed && o.position != 0 && (o.asksLocked() || o.headLocked() == c.headLocked()) {
+// tell has the streams learn of what was found. Those that cannot be asked learn it later: when they are watched next, or with the next probe.
+func (r *revisions) tell(ctx context.Context) error {
+	r.telling.Lock()
+	defer r.telling.Unlock()
+	r.mu.Lock()
+	var others []*claims
+	for _, o := range r.streams {
+		if o.told < len(r.reversals) && !o.reversed && o.position != 0 && (o.asksLocked() || o.headLocked() == r.reversals[o.told].finder.headLocked()) {
 			others = append(others, o)
 		}
 	}
-	c.all.mu.Unlock()
+	r.mu.Unlock()
 	var failed error
 	for _, o := range others {
-		together, err := c.sameEtcd(ctx, o, (*claims).trueNow)
-		failed = errors.Join(failed, err)
-		if together {
-			o.leave(witness{}, proof)
+		if _, err := o.learn(ctx); err != nil {
+			failed = errors.Join(failed, err)
 		}
 	}
 	return failed

@@ -2,6 +2,7 @@ package recorder
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"sync"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/reflector"
+	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
 // archive is an etcd that holds the versions of a few objects. A real one does not give the same revision twice when a test wants it.
@@ -282,4 +284,33 @@ func TestTheClusterIsAskedWhoItIsByOneForAll(t *testing.T) {
 	require.ErrorAs(t, i.check(t.Context()), &foreign, "and it stays so")
 	require.Len(t, i.foreign, 1)
 	require.Equal(t, "b", foreign.Found)
+}
+
+func TestAStreamThatIsOpenedAfterAReversalLearnsOfIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newRevisions()
+		// Restored to 40, and come to 100. The service was deleted at 55 in the history that was, and lives now: nothing of the stream itself proves anything.
+		etcd := &archive{now: 100, versions: []*kube.Object{servedAs("kept", "1", 20), servedAs("gone", "2", 21)}}
+		a, _ := followed(all, "configmaps", etcd, 60, servedAs("lost", "3", 50))
+		proof, err := a.Reversed(t.Context(), "60")
+		require.NoError(t, err)
+		require.NotEmpty(t, proof)
+
+		late, told := followed(all, "services", etcd, 60, servedAs("kept", "1", 20))
+		late.recall(&postgres.Known{}, "60", nil)
+		etcd.fails = errors.New("busy")
+		_, err = late.Reversed(t.Context(), "60")
+		require.Error(t, err, "it is not followed before that is known")
+		require.Empty(t, *told)
+		etcd.fails = nil
+		got, err := late.Reversed(t.Context(), "60")
+		require.NoError(t, err)
+		require.Equal(t, proof, got)
+		require.Equal(t, []string{proof}, *told)
+
+		fresh, told := followed(all, "widgets", etcd, 100)
+		_, err = fresh.Reversed(t.Context(), "100")
+		require.NoError(t, err)
+		require.Empty(t, *told, "a stream of a resource that is new has no other history")
+	})
 }

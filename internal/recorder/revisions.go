@@ -43,6 +43,8 @@ type revisions struct {
 
 	identity *identity
 	telling  sync.Mutex // held while streams are told that a history is no more
+	// reversals are those found by this process; protected by mu.
+	reversals []reversal
 }
 
 // claims are the revisions of one stream.
@@ -68,6 +70,7 @@ type claims struct {
 	// reverse has the stream leave its history; nil where it is not followed.
 	reverse  func(proof string)
 	reversed bool    // it has left it, and was not listed since
+	told     int     // of how many reversals it has learned, or that are older than what it knows
 	undone   witness // what was served and is not in etcd any more
 }
 
@@ -77,7 +80,7 @@ func newRevisions() *revisions { return &revisions{} }
 func (r *revisions) stream(name string) *claims {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	c := &claims{all: r, number: len(r.streams), name: name}
+	c := &claims{all: r, number: len(r.streams), name: name, told: len(r.reversals)}
 	r.streams = append(r.streams, c)
 	return c
 }

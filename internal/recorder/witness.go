@@ -71,7 +71,8 @@ func (c *claims) recall(known *postgres.Known, position string, newest []string)
 	}
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
-	c.position = at
+	// What is on record may be of a history that was found to be no more before the stream was opened.
+	c.position, c.told = at, 0
 	for _, rv := range newest {
 		if revision, err := strconv.ParseUint(rv, 10, 64); err == nil {
 			c.claimLocked(revision)
@@ -130,7 +131,7 @@ func (c *claims) shown(page []any) {
 func (c *claims) listed() {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
-	c.reversed = false
+	c.reversed, c.told = false, len(c.all.reversals)
 }
 
 // sight is what etcd says of a witness.
