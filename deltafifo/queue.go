@@ -50,7 +50,7 @@ type Queue struct {
 	wake chan struct{} // tells the sleeping Next to look again
 
 	// mu protects everything below, and the fields of streams and FIFOs that say so. No foreign code runs under it
-	// but Options.Now.
+	// but Options.Now, and what Options.Spool, Codec and OnSpill are.
 	mu      sync.Mutex
 	held    nodes
 	all     tally // what is held

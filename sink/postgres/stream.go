@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -53,13 +52,6 @@ type Stream struct {
 
 // ID is the number by which items name the stream.
 func (st *Stream) ID() int32 { return st.id }
-
-// GroupResource is what it lists and watches.
-func (st *Stream) GroupResource() schema.GroupResource {
-	st.mu.RLock()
-	defer st.mu.RUnlock()
-	return schema.GroupResource{Group: st.spec.Group, Resource: st.spec.Resource}
-}
 
 func (st *Stream) identity() streamKey {
 	st.mu.RLock()
