@@ -127,6 +127,10 @@ func (r *Recorder) resumeSpool(o *deltafifo.Options, owner spoolOwner) error {
 		return nil
 	}
 	from, err := spoolStart(r.spool.Header(), r.spool.Cursor(), owner, r.sink.Info().Head)
+	if err == nil && from < r.spool.First() {
+		// Of what is missing nothing can be told, and what comes after it would move the positions past it.
+		return r.setCorruptSpoolAside(fmt.Errorf("%w: its beginning is missing, from entry %d to %d", errUnreadable, from, r.spool.First()))
+	}
 	if err != nil {
 		return r.setSpoolAside(err.Error())
 	}
@@ -135,11 +139,7 @@ func (r *Recorder) resumeSpool(o *deltafifo.Options, owner spoolOwner) error {
 	}
 	left, err := r.readSpool(o.Codec)
 	if errors.Is(err, errUnreadable) {
-		r.spoolCorrupt = true
-		for _, s := range r.snapshot() {
-			s.excuse = causeSpoolCorrupt
-		}
-		return r.setSpoolAside(err.Error())
+		return r.setCorruptSpoolAside(err)
 	}
 	if err != nil {
 		return err
@@ -158,6 +158,14 @@ func (r *Recorder) resumeSpool(o *deltafifo.Options, owner spoolOwner) error {
 	}
 	r.log.Info("going on from the spool of a recorder before", "entries", r.spool.Next()-r.spool.First(), "bytes", r.spool.Bytes(), "streams", len(left))
 	return nil
+}
+
+func (r *Recorder) setCorruptSpoolAside(err error) error {
+	r.spoolCorrupt = true
+	for _, s := range r.snapshot() {
+		s.excuse = causeSpoolCorrupt
+	}
+	return r.setSpoolAside(err.Error())
 }
 
 func (r *Recorder) setSpoolAside(why string) error {

@@ -2,6 +2,10 @@ package recorder
 
 import (
 	"context"
+	"encoding/json"
+	"log/slog"
+	"os"
+	"path/filepath"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,6 +14,10 @@ import (
 
 	"github.com/kuberewind/kuberewind/deltafifo"
 	"github.com/kuberewind/kuberewind/deltafifo/spool"
+	"github.com/kuberewind/kuberewind/internal/config"
+	"github.com/kuberewind/kuberewind/internal/pgtest"
+	"github.com/kuberewind/kuberewind/internal/telemetry"
+	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
 // A database is away, and the cluster is quiet: what waits in memory would be lost with the process.
@@ -34,4 +42,37 @@ func TestWhatWaitsForLongIsSpooledThoughNothingElseComes(t *testing.T) {
 		stop()
 		synctest.Wait()
 	})
+}
+
+// What is left of it follows what nobody knows any more.
+func TestASpoolWhoseBeginningIsMissingIsSetAside(t *testing.T) {
+	db := pgtest.Shared(t).New(t, emptyRecord)
+	sink, err := postgres.Open(t.Context(), postgres.Config{URL: db.URL(), ClusterUID: "uid", ClusterName: "prod"})
+	require.NoError(t, err)
+	defer sink.Close()
+	owner := spoolOwner{Cluster: "uid", Epoch: 1}
+	header, err := json.Marshal(owner)
+	require.NoError(t, err)
+	o := spool.Options{Dir: t.TempDir(), MaxBytes: 1 << 20, SegmentBytes: 100, Header: header}
+	disk, err := spool.Open(o)
+	require.NoError(t, err)
+	require.NoError(t, disk.SetCursor(0, sink.Info().Head, 0, nil))
+	for range 9 {
+		require.NoError(t, disk.Append([]byte("a record that fills a segment together with a few others")))
+	}
+	require.NoError(t, disk.Close())
+	segments, err := filepath.Glob(filepath.Join(o.Dir, "*.seg"))
+	require.NoError(t, err)
+	require.Greater(t, len(segments), 2)
+	require.NoError(t, os.Remove(segments[0]))
+
+	r := newRecorder(config.Config{}, slog.New(slog.DiscardHandler))
+	r.metrics, r.sink = &metrics{telemetry.NewMetrics()}, sink
+	r.spool, err = spool.Open(o)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, r.spool.Close()) }()
+	require.NoError(t, r.resumeSpool(&deltafifo.Options{}, owner))
+	require.True(t, r.spoolCorrupt)
+	require.NotEmpty(t, r.spool.Aside())
+	require.Equal(t, r.spool.First(), r.spool.Next())
 }
