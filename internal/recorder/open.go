@@ -30,7 +30,7 @@ func (r *Recorder) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.revisions.identity = &identity{host: r.client.Host(), uid: uid, ask: r.client.ClusterUID, foreign: make(chan error, 1)}
+	r.revisions.identity = &identity{host: r.client.Host(), uid: uid, ask: r.client.ClusterUID, foreign: make(chan error, 1), log: r.log}
 	if r.database, err = OpenDatabase(ctx, r.cfg, r.log); err != nil {
 		return err
 	}

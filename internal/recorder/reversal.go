@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"strconv"
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -37,11 +39,16 @@ type identity struct {
 	ask  func(context.Context) (types.UID, error)
 	// foreign is told once that it does not.
 	foreign chan error
+	log     *slog.Logger
+	unknown sync.Once // said: it may not be asked
 
 	mu    sync.Mutex // protects what follows; held while asking
 	began time.Time
 	err   error
 }
+
+// askTimeout bounds each question here: a request that nobody answers must not hold the streams up.
+const askTimeout = 10 * time.Second
 
 // check asks, or waits for the answer to somebody who has asked since it was called. A nil identity is nobody's.
 func (i *identity) check(ctx context.Context) error {
@@ -52,13 +59,24 @@ func (i *identity) check(ctx context.Context) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	var foreign *ForeignClusterError
-	if i.began.After(called) || errors.As(i.err, &foreign) {
+	// That somebody else was called off is no answer.
+	answered := i.began.After(called) && (i.err == nil || ctx.Err() != nil || !errors.Is(i.err, context.Canceled))
+	if answered || errors.As(i.err, &foreign) {
 		return i.err
 	}
 	i.began = time.Now()
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
 	var found types.UID
 	found, i.err = i.ask(ctx)
-	if i.err == nil && string(found) != i.uid {
+	switch {
+	case apierrors.IsForbidden(i.err):
+		// The streams may be served all the same. A cluster without that namespace, though, is one that has just begun.
+		i.unknown.Do(func() {
+			i.log.Warn("whether this is still the same cluster cannot be asked; the streams go on", "error", i.err)
+		})
+		i.err = nil
+	case i.err == nil && string(found) != i.uid:
 		i.err = &ForeignClusterError{Host: i.host, Recorded: i.uid, Found: string(found)}
 		i.foreign <- i.err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"sync"
 	"testing"
@@ -284,6 +285,16 @@ func TestTheClusterIsAskedWhoItIsByOneForAll(t *testing.T) {
 	require.ErrorAs(t, i.check(t.Context()), &foreign, "and it stays so")
 	require.Len(t, i.foreign, 1)
 	require.Equal(t, "b", foreign.Found)
+}
+
+func TestAClusterThatMayNotBeAskedWhoItIsIsFollowedAllTheSame(t *testing.T) {
+	answer := apierrors.NewForbidden(schema.GroupResource{Resource: "namespaces"}, "kube-system", nil)
+	i := &identity{host: "https://c", uid: "a", foreign: make(chan error, 1), log: slog.New(slog.DiscardHandler), ask: func(context.Context) (types.UID, error) {
+		return "", fmt.Errorf("the cluster cannot be identified: %w", answer)
+	}}
+	require.NoError(t, i.check(t.Context()))
+	answer = apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "kube-system")
+	require.Error(t, i.check(t.Context()), "it has just begun, or another answers")
 }
 
 func TestAStreamThatIsOpenedAfterAReversalLearnsOfIt(t *testing.T) {

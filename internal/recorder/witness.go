@@ -180,6 +180,8 @@ func (c *claims) listOne(ctx context.Context, w witness, options metav1.ListOpti
 			namespace = metav1.NamespaceDefault
 		}
 	}
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
 	options.FieldSelector = "metadata.name=" + w.name
 	return c.in(namespace).ListWithContext(ctx, options)
 }
@@ -192,6 +194,8 @@ func (c *claims) lookNow(ctx context.Context, w witness) (sight, error) {
 	if w.name == "" || !ok {
 		return unknown, nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
 	o, err := getter.Get(ctx, w.namespace, w.name)
 	switch {
 	case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
@@ -308,6 +312,8 @@ func (c *claims) trueNow(ctx context.Context) (uint64, error) {
 
 // now is the revision that a list says, 0 if it is none.
 func (c *claims) now(ctx context.Context) (uint64, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
 	list, err := c.in("").ListWithContext(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
 		return 0, fmt.Errorf("ask where %s is: %w", c.name, err)
