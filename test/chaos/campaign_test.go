@@ -75,7 +75,7 @@ func (c *campaign) next() []fault {
 	var together []fault
 	for range 1 + c.random.IntN(3) {
 		f := c.faults[c.random.IntN(len(c.faults))]
-		if !slices.ContainsFunc(together, func(other fault) bool { return other.part == f.part }) {
+		if !slices.ContainsFunc(together, func(other fault) bool { return other.part == f.part || other.alone || f.alone }) {
 			together = append(together, f)
 		}
 	}

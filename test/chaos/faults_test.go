@@ -19,6 +19,8 @@ type fault struct {
 	kind string
 	// part is what it breaks: no two faults of one part come together.
 	part string
+	// alone says that it waits for what the recorder sees meanwhile: no other comes with it.
+	alone bool
 	// quick says that the recorder is over it in seconds.
 	quick bool
 	// refused says why it cannot be injected here; nil if it always can.
@@ -53,7 +55,7 @@ var faults = []fault{
 	{kind: "apiserver-terminated", part: "server", do: serverTerminated},
 	{kind: "etcd-restarted", part: "server", quick: true, do: etcdRestarted},
 	{kind: "etcd-restored", part: "server", do: restored},
-	{kind: "etcd-restored-behind", part: "server", do: restoredBehind},
+	{kind: "etcd-restored-behind", part: "server", alone: true, do: restoredBehind},
 	{kind: "etcd-overtaken", part: "server", do: overtaken},
 	{kind: "apiserver-rolled", part: "server", do: rolled, refused: noOlderServer},
 	{kind: "clock-steps", do: nil, refused: func() string { return "one machine has one clock: tests of the packages inject it" }},
