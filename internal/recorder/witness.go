@@ -205,7 +205,7 @@ func (c *claims) lookNow(ctx context.Context, w witness) (sight, error) {
 	}
 	switch revision, err := strconv.ParseUint(o.ResourceVersion, 10, 64); {
 	case err != nil || revision > w.revision:
-		return unknown, nil //nolint:nilerr // opaque versions cannot be compared
+		return unknown, nil // opaque versions cannot be compared
 	case revision == w.revision && o.UID == w.uid && c.sameMetadata(o, w):
 		return same, nil
 	}
@@ -324,7 +324,7 @@ func (c *claims) now(ctx context.Context) (uint64, error) {
 	}
 	revision, err := strconv.ParseUint(metadata.GetResourceVersion(), 10, 64)
 	if err != nil {
-		return 0, nil //nolint:nilerr // opaque versions are nobody else's
+		return 0, nil // opaque versions are nobody else's
 	}
 	return revision, nil
 }
