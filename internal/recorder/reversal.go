@@ -103,12 +103,12 @@ func (r *Recorder) followHistory(ctx context.Context) error {
 	}
 }
 
-// probe asks each etcd about what is newest of it.
+// probe asks each etcd about what is newest of it, and about some of what was served since the last probe.
 func (r *revisions) probe(ctx context.Context) error {
 	if err := r.identity.check(ctx); err != nil {
 		return err
 	}
-	failed := errors.Join(r.tell(ctx), r.tie(ctx))
+	failed := errors.Join(r.tell(ctx), r.tie(ctx), r.lookBack(ctx))
 	for _, c := range r.newestOfEach() {
 		if _, err := c.verify(ctx, 0); err != nil {
 			failed = errors.Join(failed, err)
@@ -251,11 +251,16 @@ func (c *claims) verify(ctx context.Context, position uint64) (proof string, err
 	if proof == "" || err != nil {
 		return "", err
 	}
+	return proof, c.found(ctx, w, proof)
+}
+
+// found has the stream, and all others in its etcd, leave a history that is no more.
+func (c *claims) found(ctx context.Context, undone witness, proof string) error {
 	c.all.mu.Lock()
 	c.all.reversals = append(c.all.reversals, reversal{finder: c, proof: proof})
 	c.all.mu.Unlock()
-	c.leave(w, proof)
-	return proof, c.all.tell(ctx)
+	c.leave(undone, proof)
+	return c.all.tell(ctx)
 }
 
 func (c *claims) compare(ctx context.Context, position uint64) (proof string, w witness, err error) {
@@ -329,7 +334,7 @@ func (c *claims) forgetLocked() {
 	for _, other := range c.all.streams {
 		other.newest = nil
 	}
-	c.claimed, c.position, c.living = 0, 0, nil
+	c.claimed, c.position, c.living, c.samples = 0, 0, nil, nil
 }
 
 // tell has the streams learn of what was found. Those that cannot be asked learn it later: when they are watched next, or with the next probe.

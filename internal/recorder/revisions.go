@@ -65,6 +65,8 @@ type claims struct {
 	opened   time.Time
 	denied   bool      // the server refuses it, or does not serve it
 	living   []witness // the newest versions of living objects, in order
+	samples  []sample  // of what was served since the last probe, in order
+	sampled  time.Time // when the last one was
 	cohort   *claims   // a stream in the same etcd, if one is known that others refer to as well
 	tied     bool      // it was looked in which etcd it is
 	// reverse has the stream leave its history; nil where it is not followed.
@@ -109,7 +111,11 @@ func (c *claims) saw(o *kube.Object, deleted bool) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	c.claimLocked(revision)
-	c.rememberLocked(witnessOf(o, revision), deleted)
+	w := witnessOf(o, revision)
+	c.rememberLocked(w, deleted)
+	if !deleted {
+		c.sampleLocked(w)
+	}
 }
 
 func (c *claims) claimLocked(revision uint64) {

@@ -1,0 +1,76 @@
+package recorder
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+const (
+	// sampleEvery is how often one of the versions that a stream is served is kept to be looked at by the next probe: etcd may have been put
+	// back, and have passed the record again, in a few seconds. Then what is newest is of the new history, and only what was served
+	// before shows that there was another.
+	sampleEvery = time.Second
+	// keptSamples bounds those of one stream, samplesPerProbe the reads that they cost an etcd with each probe.
+	keptSamples     = 16
+	samplesPerProbe = 12
+)
+
+// sample is a version that a stream was served: etcd has it at its revision, and always will.
+type sample struct {
+	of *claims
+	witness
+}
+
+func (c *claims) sampleLocked(w witness) {
+	if now := time.Now(); now.Sub(c.sampled) >= sampleEvery {
+		c.sampled = now
+		c.samples = append(c.samples, sample{c, w})
+		if len(c.samples) > keptSamples {
+			c.samples = slices.Delete(c.samples, 0, 1)
+		}
+	}
+}
+
+// takeSamples gives what was sampled since the last time, by etcd: some dozen, from all of the time.
+func (r *revisions) takeSamples() [][]sample {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	byEtcd := map[*claims][]sample{}
+	for _, c := range r.streams {
+		if c.asksLocked() && !c.reversed {
+			head := c.headLocked()
+			byEtcd[head] = append(byEtcd[head], c.samples...)
+		}
+		c.samples = nil
+	}
+	taken := make([][]sample, 0, len(byEtcd))
+	for _, samples := range byEtcd {
+		slices.SortFunc(samples, func(a, b sample) int { return cmp.Compare(a.revision, b.revision) })
+		some := make([]sample, 0, samplesPerProbe)
+		for i := range min(len(samples), samplesPerProbe) {
+			some = append(some, samples[i*len(samples)/min(len(samples), samplesPerProbe)])
+		}
+		taken = append(taken, some)
+	}
+	return taken
+}
+
+// lookBack holds what was served since the last probe against etcd.
+func (r *revisions) lookBack(ctx context.Context) (failed error) {
+	for _, samples := range r.takeSamples() {
+		for _, s := range samples {
+			what, err := s.of.look(ctx, s.witness, s.revision)
+			failed = errors.Join(failed, err)
+			if err == nil && what == other {
+				proof := fmt.Sprintf("%s %s/%s was served with resource version %d, which is something else in etcd", s.of.name, s.namespace, s.name, s.revision)
+				failed = errors.Join(failed, s.of.found(ctx, s.witness, proof))
+				break
+			}
+		}
+	}
+	return failed
+}
