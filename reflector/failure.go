@@ -37,7 +37,8 @@ var (
 	// errShortWatch is a watch that ended at once and empty-handed: opening the
 	// next one without a pause would be a busy loop.
 	errShortWatch = errors.New("watch ended within a second without an event")
-	// errSilent is a watch that sent bookmarks once and now sends nothing.
+	// errSilent is a watch that sent bookmarks once and now sends nothing, or
+	// that does not say what is known to have happened.
 	errSilent = errors.New("watch fell silent")
 )
 

@@ -35,6 +35,10 @@ func (r *Reflector) whenUnmarked(ctx context.Context, quiet time.Duration) (time
 		return r.options.UnmarkedTimeout, r.bring(watch.Event{Type: watch.Bookmark, Object: &metav1.PartialObjectMetadata{
 			ObjectMeta: metav1.ObjectMeta{ResourceVersion: strconv.FormatUint(c.to, 10)}}})
 	}
+	if err == nil && c.to != c.from && quiet >= 2*r.options.UnmarkedTimeout {
+		// It has had the time of another look to say what has happened.
+		return 0, errSilent
+	}
 	// What has happened, the watch is about to say. What could not be found out
 	// is asked again.
 	return r.options.UnmarkedTimeout, nil

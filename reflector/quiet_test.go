@@ -61,6 +61,26 @@ func TestAQuietStreamIsNotMovedPastWhatItsWatchHasNotSaid(t *testing.T) {
 	})
 }
 
+func TestAWatchThatDoesNotSayWhatHasHappenedIsOpenedAnew(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s, store := newServer(8), &ledger{}
+		s.write(watch.Added, "a")
+		stuck := make(chan struct{})
+		defer close(stuck)
+		s.onWatch = func(metav1.ListOptions) watchPlan {
+			if len(s.watches) > 1 {
+				return watchPlan{}
+			}
+			return watchPlan{holdUntil: stuck}
+		}
+		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "9", RecoverRevisions: 10}))
+		s.write(watch.Added, "b")
+		pass(2*defaultUnmarkedTimeout + settleAfter)
+		require.Equal(t, []string{"add b@10"}, store.calls())
+		require.Len(t, s.watched(), 2)
+	})
+}
+
 func TestAStreamWithBookmarksIsNotLookedAt(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newServer(9)
