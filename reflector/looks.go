@@ -24,6 +24,10 @@ const (
 	recoverBytes = 512 << 20
 )
 
+// errEnoughRead ends an attempt that has come further: the next goes on from
+// there.
+var errEnoughRead = fmt.Errorf("the lists of one attempt weigh more than %d bytes", recoverBytes)
+
 // recovery is one attempt to recover the revisions after from, up to to.
 type recovery struct {
 	r        *Reflector
@@ -206,7 +210,9 @@ func (c *recovery) eachPage(ctx context.Context, revision uint64, do func(items 
 		if err := do(p.items); err != nil {
 			return err
 		}
-		if c.bytes += p.bytes; c.bytes > recoverBytes {
+		if c.bytes += p.bytes; c.bytes > recoverBytes && c.versions > 0 {
+			return errEnoughRead
+		} else if c.bytes > recoverBytes {
 			return &unrecoverable{fmt.Sprintf("the lists weigh more than %d bytes", recoverBytes)}
 		}
 		if p.next == "" {

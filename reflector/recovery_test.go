@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
@@ -190,5 +192,38 @@ func TestAServerThatEndsAgainAndAgainIsAskedAsLongAsEachAttemptBringsSomething(t
 		require.Len(t, store.calls(), writes+1)
 		require.NotContains(t, store.calls(), "begin expired from 9")
 		require.Equal(t, "bookmark 69", store.calls()[writes])
+	})
+}
+
+// heavy is a server whose lists weigh much.
+type heavy struct {
+	*server
+	weight string
+}
+
+func (h *heavy) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	list, err := h.server.ListWithContext(ctx, o)
+	if pods, ok := list.(*v1.PodList); ok {
+		for i := range pods.Items {
+			pods.Items[i].Annotations = map[string]string{"w": h.weight}
+		}
+	}
+	return list, err
+}
+
+func TestAHistoryThatWeighsMuchIsRecoveredInSeveralAttempts(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s, store := newServer(8), &ledger{}
+		s.write(watch.Added, "a")
+		for range 20 {
+			s.write(watch.Modified, "a")
+		}
+		s.forget()
+		h := &heavy{s, strings.Repeat("x", 60<<20)}
+		start(t, NewReflectorWithOptions(h, &v1.Pod{}, store, Options{ResourceVersion: "9", RecoverRevisions: 100}))
+		pass(10 * time.Minute)
+		require.Len(t, store.calls(), 21)
+		require.Equal(t, "bookmark 29", store.calls()[20])
+		require.NotContains(t, strings.Join(store.calls(), " "), "begin")
 	})
 }
