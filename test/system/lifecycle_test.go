@@ -97,6 +97,7 @@ func (w *world) awaitLines(t *testing.T, want []string, sql string, args ...any)
 }
 
 func TestAResourceThatAppearsVanishesAndComesBackIsRecordedWholly(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	recorder := w.record(t)
 	recorder.AwaitReady(t)
@@ -129,6 +130,7 @@ func TestAResourceThatAppearsVanishesAndComesBackIsRecordedWholly(t *testing.T) 
 }
 
 func TestWhatIsMadeAndUsedWhileNoRecorderRunsIsRecordedFromItsFirstInstance(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	recorder := w.record(t)
 	recorder.AwaitReady(t)
@@ -157,6 +159,7 @@ const ownEvents = `SELECT (object->>'type') || ' ' || (object->>'reason') FROM k
 	WHERE resource = 'events' AND type IN ('Added', 'Sync') AND object->'source'->>'component' = 'kuberewind-recorder' ORDER BY 1`
 
 func TestAResourceThatVanishedWhileItWasWatchedIsComplete(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.extra = []string{"--event-namespace", "default"}
 	recorder := w.record(t)
@@ -185,6 +188,7 @@ func TestAResourceThatVanishedWhileItWasWatchedIsComplete(t *testing.T) {
 }
 
 func TestAResourceThatAppearedWhileNoRecorderRanIsRecordedFromItsFirstObject(t *testing.T) {
+	t.Parallel()
 	for name, restart := range map[string]bool{"": false, "though the API server has forgotten it": true} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -213,6 +217,7 @@ func TestAResourceThatAppearedWhileNoRecorderRanIsRecordedFromItsFirstObject(t *
 }
 
 func TestAnotherServedVersionIsOnRecord(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	recorder := w.record(t)
 	recorder.AwaitReady(t)
@@ -233,6 +238,7 @@ func TestAnotherServedVersionIsOnRecord(t *testing.T) {
 }
 
 func TestOtherRulesEndNoLife(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.connect(t)
 	a := w.act(t)
@@ -274,6 +280,7 @@ func TestOtherRulesEndNoLife(t *testing.T) {
 }
 
 func TestWhatTheServerSaysOfItselfIsOnRecordWheneverItChanges(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	recorder := w.record(t)
 	recorder.AwaitReady(t)
@@ -293,6 +300,7 @@ func TestWhatTheServerSaysOfItselfIsOnRecordWheneverItChanges(t *testing.T) {
 }
 
 func TestALifeIsRecordedOrLeftOutAsItWasFirstSeen(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.extra = []string{"--exclude", "configmaps?private", "--exclude", "*/kube-*", "--exclude", "leases"}
 	recorder := w.record(t)
@@ -335,6 +343,7 @@ func TestALifeIsRecordedOrLeftOutAsItWasFirstSeen(t *testing.T) {
 }
 
 func TestTheRecordersLoginCannotChangeWhatIsOnRecord(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	recorder := w.record(t)
 	recorder.AwaitReady(t)
@@ -352,6 +361,7 @@ func TestTheRecordersLoginCannotChangeWhatIsOnRecord(t *testing.T) {
 }
 
 func TestARecorderMakesACheckpointWhenOneIsDueAndReplayUsesIt(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.extra = []string{"--checkpoint-every", "50"}
 	recorder := w.record(t)
@@ -376,6 +386,7 @@ func TestARecorderMakesACheckpointWhenOneIsDueAndReplayUsesIt(t *testing.T) {
 }
 
 func TestTheWriterIsNamedAlsoWhereManyWriteWithinOneSecond(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	recorder := w.record(t)
 	recorder.AwaitReady(t)

@@ -63,6 +63,7 @@ func (a *act) createAgain(gvr schema.GroupVersionResource, name string) (rv stri
 // TestEventsDoNotAgeOutOfACompactedEtcd: the API server sends no bookmarks of Events, so that their position stands still while
 // they are quiet and others are written to, and etcd forgets it.
 func TestEventsDoNotAgeOutOfACompactedEtcd(t *testing.T) {
+	t.Parallel()
 	w := &world{plane: controlplane.ForTest(t, controlplane.Options{})}
 	client, err := kube.NewClient(w.plane.Config(), kube.Options{})
 	require.NoError(t, err)

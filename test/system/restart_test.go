@@ -79,6 +79,7 @@ func (c *churn) write(ctx context.Context, random *rand.Rand, id int) {
 
 // TestRestartsOfTheAPIServerLeaveNoGap: after each, the API server refuses every position, while etcd has all of it (I3).
 func TestRestartsOfTheAPIServerLeaveNoGap(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	recorder := w.record(t)
 	recorder.AwaitReady(t)
@@ -122,6 +123,7 @@ func TestRestartsOfTheAPIServerLeaveNoGap(t *testing.T) {
 
 // TestARestartWhileNoRecorderRunsLeavesNoGap: the position comes from the record, and which streams are busy as well.
 func TestARestartWhileNoRecorderRunsLeavesNoGap(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	recorder := w.record(t)
 	recorder.AwaitReady(t)

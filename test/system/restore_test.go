@@ -105,6 +105,7 @@ func (r *restored) requireGenerations(t *testing.T) {
 }
 
 func TestAnEtcdThatIsRestoredWithItsAPIServerIsAnotherGeneration(t *testing.T) {
+	t.Parallel()
 	r := beforeRestore(t)
 	require.NoError(t, r.plane.APIServer.Stop(t.Context()))
 	require.NoError(t, r.plane.Etcd.RestoreData(t.Context(), r.saved))
@@ -116,6 +117,7 @@ func TestAnEtcdThatIsRestoredWithItsAPIServerIsAnotherGeneration(t *testing.T) {
 }
 
 func TestAnEtcdThatIsRestoredUnderItsAPIServerIsNotBelievedBeforeThatHasNoticed(t *testing.T) {
+	t.Parallel()
 	r := beforeRestore(t)
 	require.NoError(t, r.plane.Etcd.RestoreData(t.Context(), r.saved))
 	r.awaitAll(t)
@@ -136,6 +138,7 @@ func TestAnEtcdThatIsRestoredUnderItsAPIServerIsNotBelievedBeforeThatHasNoticed(
 }
 
 func TestAnEtcdThatIsRestoredAndOvertakesItselfWhileNoRecorderRunsIsAnotherGeneration(t *testing.T) {
+	t.Parallel()
 	r := beforeRestore(t)
 	r.recorder.Terminate(t)
 	last, err := strconv.ParseInt(cmp.Or(r.lines(t, `SELECT max(position::bigint)::text FROM kuberewind.streams`)...), 10, 64)
@@ -157,6 +160,7 @@ func TestAnEtcdThatIsRestoredAndOvertakesItselfWhileNoRecorderRunsIsAnotherGener
 }
 
 func TestOtherRulesOfRedactionAreNoRestore(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	a, recorder := w.act(t), w.record(t)
 	recorder.AwaitReady(t)
@@ -178,6 +182,7 @@ func TestOtherRulesOfRedactionAreNoRestore(t *testing.T) {
 }
 
 func TestAnotherClusterAtTheSameAddressIsNotMixedIntoTheRecord(t *testing.T) {
+	t.Parallel()
 	r := beforeRestore(t)
 	empty, err := r.plane.Etcd.NoData()
 	require.NoError(t, err)

@@ -16,6 +16,7 @@ func defaulted(size string) string {
 
 // TestContentThatChangesAtTheSameResourceVersionIsFound: a default shows in objects that nobody has written to.
 func TestContentThatChangesAtTheSameResourceVersionIsFound(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.extra = []string{"--include", "widgets.*"}
 	recorder := w.record(t)

@@ -21,6 +21,7 @@ const slowTakeover = time.Minute
 // TestAStandbyTakesOver: from a leader that was killed, and from one that was stopped with a transaction open, under load. Nothing is
 // missing, nothing is there twice, nothing is listed again, and what the stopped one had begun is not on record (I1, I3, I7).
 func TestAStandbyTakesOver(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for _, kind := range []struct {
 		name string
