@@ -242,9 +242,24 @@ func (r *realServer) delete(t *testing.T, name string) {
 	require.NoError(t, err)
 	defer w.Stop()
 	require.NoError(t, definitions.Delete(t.Context(), name, metav1.DeleteOptions{}))
-	for event := range w.ResultChan() {
-		if event.Type == watch.Deleted {
-			return
+	// An API server that cannot clear the instances at once tries again later and later; a change has it try now.
+	touch := time.NewTicker(10 * time.Second)
+	defer touch.Stop()
+	limit := time.After(2 * time.Minute)
+	for {
+		select {
+		case <-limit:
+			t.Fatalf("definition %s is not gone", name)
+		case event, open := <-w.ResultChan():
+			if !open || event.Type == watch.Deleted {
+				return
+			}
+		case at := <-touch.C:
+			body := fmt.Sprintf(`{"metadata":{"annotations":{"touched":%q}}}`, at)
+			_, err := definitions.Patch(t.Context(), name, types.MergePatchType, []byte(body), metav1.PatchOptions{})
+			if !apierrors.IsNotFound(err) {
+				require.NoError(t, err)
+			}
 		}
 	}
 }
