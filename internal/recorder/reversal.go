@@ -216,7 +216,7 @@ type reversal struct {
 // asked in which etcd it is.
 func (c *claims) learn(ctx context.Context) (proof string, err error) {
 	for {
-		found, news := c.news()
+		found, at, news := c.news()
 		if !news {
 			return "", nil
 		}
@@ -229,19 +229,19 @@ func (c *claims) learn(ctx context.Context) (proof string, err error) {
 			return found.proof, nil
 		}
 		c.all.mu.Lock()
-		c.told++
+		c.told = max(c.told, at+1) // The prober and the stream may learn at once.
 		c.all.mu.Unlock()
 	}
 }
 
-// news is the oldest reversal of which the stream has not learned yet.
-func (c *claims) news() (reversal, bool) {
+// news is the oldest reversal of which the stream has not learned yet, and its number.
+func (c *claims) news() (found reversal, at int, news bool) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	if c.told >= len(c.all.reversals) {
-		return reversal{}, false
+		return reversal{}, 0, false
 	}
-	return c.all.reversals[c.told], true
+	return c.all.reversals[c.told], c.told, true
 }
 
 // verify holds the newest living object of the stream against etcd, at the stream's position. What proves that etcd has another history

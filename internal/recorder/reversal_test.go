@@ -343,6 +343,10 @@ func TestAHistoryThatHasPassedTheOldOneBetweenTwoProbesIsFoundOut(t *testing.T) 
 		etcd.now, etcd.versions = 80, []*kube.Object{servedAs("kept", "1", 20), servedAs("new", "3", 45), servedAs("new", "3", 70)}
 		c.saw(servedAs("new", "3", 70), false)
 		c.reached("70")
+		etcd.fails = errors.New("restarting")
+		require.Error(t, all.probe(t.Context()))
+		require.Empty(t, *told)
+		etcd.fails = nil
 		require.NoError(t, all.probe(t.Context()))
 		require.Len(t, *told, 1)
 		require.Contains(t, (*told)[0], "lost was served with resource version 52")

@@ -23,12 +23,13 @@ const (
 type sample struct {
 	of *claims
 	witness
+	told int // of how many reversals the stream had learned: after another one, it says nothing any more
 }
 
 func (c *claims) sampleLocked(w witness) {
 	if now := time.Now(); now.Sub(c.sampled) >= sampleEvery {
 		c.sampled = now
-		c.samples = append(c.samples, sample{c, w})
+		c.samples = append(c.samples, sample{c, w, c.told})
 		if len(c.samples) > keptSamples {
 			c.samples = slices.Delete(c.samples, 0, 1)
 		}
@@ -64,8 +65,12 @@ func (r *revisions) lookBack(ctx context.Context) (failed error) {
 	for _, samples := range r.takeSamples() {
 		for _, s := range samples {
 			what, err := s.of.look(ctx, s.witness, s.revision)
-			failed = errors.Join(failed, err)
-			if err == nil && what == other {
+			if err != nil {
+				failed = errors.Join(failed, err)
+				s.keep() // A server that cannot answer now is restarted, perhaps with an older etcd.
+				continue
+			}
+			if what == other && s.stands() {
 				proof := fmt.Sprintf("%s %s/%s was served with resource version %d, which is something else in etcd", s.of.name, s.namespace, s.name, s.revision)
 				failed = errors.Join(failed, s.of.found(ctx, s.witness, proof))
 				break
@@ -73,4 +78,22 @@ func (r *revisions) lookBack(ctx context.Context) (failed error) {
 		}
 	}
 	return failed
+}
+
+// stands reports whether the stream is still in the history in which the sample was taken.
+func (s *sample) stands() bool {
+	s.of.all.mu.Lock()
+	defer s.of.all.mu.Unlock()
+	return s.standsLocked()
+}
+
+func (s *sample) standsLocked() bool { return !s.of.reversed && s.of.told == s.told }
+
+// keep has the next probe look at the sample.
+func (s *sample) keep() {
+	s.of.all.mu.Lock()
+	defer s.of.all.mu.Unlock()
+	if s.standsLocked() && len(s.of.samples) < keptSamples {
+		s.of.samples = append(s.of.samples, *s)
+	}
 }
