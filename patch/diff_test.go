@@ -148,7 +148,7 @@ func roundTrip(t require.TestingT, from, to patch.Doc) []byte {
 	require.NoError(t, err)
 	require.Equal(t, string(from), string(got), "with its old members a patch can be undone: %s", ops)
 	whole := fmt.Sprintf(`[{"old":%s,"op":"replace","path":"","value":%s}]`, from, to)
-	require.LessOrEqual(t, len(ops), len(whole), "never longer than replacing all")
+	require.LessOrEqual(t, len(ops), len(whole), "never longer than replacing all: %s %s", whole, ops)
 	return ops
 }
 

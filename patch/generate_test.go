@@ -63,11 +63,11 @@ func (d dialect) object(t *rapid.T, depth int) object {
 }
 
 var keys = []text{
-	"a", "b", "name", "type", "uid", "key", "manager", "a/b", "m~n", "~1", "/", "~", "0", "1", "-", "01", "*", "metadata", "metadatas",
+	"a", "b", "name", "type", "uid", "key", "manager", "a/b", "m~n", "~1", "/", "~", "0", "1", "-", "*", "metadata", "metadatas",
 	"\\\"", "\\\\", "é", "🙂", "\\n", "\\u0000", "f:a", `k:{\"name\":\"x\"}`,
 }
 
-var oddKeys = []text{"", "\\ud800", "\\udfff", "\xff", "\xed\xa0\x80"}
+var oddKeys = []text{"", "01", "\\ud800", "\\udfff", "\xff", "\xed\xa0\x80"}
 
 func (d dialect) key(t *rapid.T) text {
 	if d.foreign {

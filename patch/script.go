@@ -16,10 +16,10 @@ func (d *differ) cost(e edit) int {
 	if e.kind != editAdd {
 		n += len(textOld) + len(d.from.span(e.from))
 	}
-	if e.kind != editRemove {
-		n += len(textValue) + len(d.to.span(e.to))
+	if e.kind == editRemove {
+		return n + len(`"`)
 	}
-	return n
+	return n + len(textValue) + len(d.to.span(e.to))
 }
 
 // appendPatch writes the planned edits.
