@@ -377,6 +377,32 @@ func TestConnectionsThatWereLostTogetherAreNotWaitedForOneByOne(t *testing.T) {
 	f.exactlyOnce()
 }
 
+func TestConnectionsInTheMakingThatAreLostDoNotTakeThePlaceOfOthers(t *testing.T) {
+	db := newDatabase(t)
+	p := newProxy(t, db.url)
+	f := recordFaulty(t, db, p.url+"&connect_timeout=1&pool_max_conns=1")
+	f.sink.pool.Reset()
+	p.muteNew(true)
+	f.sink.cfg.Patience = 500 * time.Millisecond
+	f.onRetry = func(Retry) {
+		f.onRetry = nil
+		p.muteNew(false)
+		f.sink.cfg.Patience = time.Minute
+	}
+	f.mustCommit(f.update())
+	require.NotEmpty(t, f.retries)
+	f.exactlyOnce()
+}
+
+func TestConnectionIsNotWaitedForLongWhereTheURLDoesNotSay(t *testing.T) {
+	for url, patience := range map[string]time.Duration{"postgres://localhost/x": connectPatience, "postgres://localhost/x?connect_timeout=3": 3 * time.Second} {
+		pool, err := NewPool(t.Context(), url)
+		require.NoError(t, err)
+		require.Equal(t, patience, pool.Config().ConnConfig.ConnectTimeout, url)
+		pool.Close()
+	}
+}
+
 func TestServerThatDoesNotAnswerAConnectionInTheTimeOfTheURLIsTriedAgain(t *testing.T) {
 	db := newDatabase(t)
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // it takes connections and says nothing

@@ -40,6 +40,7 @@ type proxy struct {
 	next cut        // done to the next COMMIT
 	open map[net.Conn]struct{}
 	lost map[net.Conn]struct{} // what these send does not arrive
+	mute bool                  // connections that are made are lost once they are to be prepared
 }
 
 // A heldConn is the server's side of a cut connection, with the COMMIT that was not sent.
@@ -89,6 +90,13 @@ func (p *proxy) halfOpen() {
 	maps.Copy(p.lost, p.open)
 }
 
+// muteNew loses what is sent on connections as they are made, from their first statement on, until it is called with false.
+func (p *proxy) muteNew(mute bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mute = mute
+}
+
 // resetLost has both sides learn of it.
 func (p *proxy) resetLost() {
 	p.mu.Lock()
@@ -98,9 +106,12 @@ func (p *proxy) resetLost() {
 	}
 }
 
-func (p *proxy) isLost(conn net.Conn) bool {
+func (p *proxy) isLost(conn net.Conn, sent []byte) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.mute && bytes.Contains(sent, []byte("set_config")) {
+		p.lost[conn] = struct{}{}
+	}
 	_, lost := p.lost[conn]
 	return lost
 }
@@ -148,7 +159,7 @@ func (p *proxy) requests(client, server net.Conn, watch chan<- struct{}, answere
 			_ = server.Close()
 			return
 		}
-		if p.isLost(client) {
+		if p.isLost(client, buf[:n]) {
 			continue
 		}
 		how := noCut
