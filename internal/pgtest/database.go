@@ -27,6 +27,9 @@ type template struct {
 	err  error
 }
 
+// createDatabase copies files, which without fsync takes a fifth of the time of logging every block.
+const createDatabase = "CREATE DATABASE %s STRATEGY file_copy"
+
 // New makes a database on the shared server, on which setup was run; nil leaves it empty. It is dropped after the test.
 func New(t testing.TB, setup Setup) *Database {
 	t.Helper()
@@ -38,7 +41,7 @@ func (s *Server) New(t testing.TB, setup Setup) *Database {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), operationTimeout)
 	defer cancel()
-	statement := "CREATE DATABASE %s"
+	statement := createDatabase
 	if setup != nil {
 		template := s.template(setup)
 		if template.err != nil {
@@ -70,7 +73,7 @@ func (s *Server) template(setup Setup) *template {
 		made.err = errors.New("it did not return") // stays if setup panics or ends its goroutine
 		ctx, cancel := context.WithTimeout(context.Background(), operationTimeout)
 		defer cancel()
-		if made.err = s.exec(ctx, "CREATE DATABASE "+made.name); made.err == nil {
+		if made.err = s.exec(ctx, fmt.Sprintf(createDatabase, made.name)); made.err == nil {
 			made.err = connected(ctx, s.databaseURL(made.name, nil), func(conn *pgx.Conn) error { return setup(ctx, conn) })
 		}
 	})
