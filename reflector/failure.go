@@ -90,7 +90,12 @@ func isClientError(err error) bool {
 	return code >= http.StatusBadRequest && code < http.StatusInternalServerError
 }
 
-// deniedCause names the cause of a refusal, "" if the error is not one.
+// isRefusal reports 401 and 403.
+func isRefusal(err error) bool {
+	return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)
+}
+
+// deniedCause names the cause for which a resource is denied, "" if it is not.
 func deniedCause(err error) string {
 	switch {
 	case apierrors.IsForbidden(err):

@@ -12,6 +12,9 @@ const (
 	// unreachableAfter is how long a stream may fail before it is said to be
 	// interrupted: what is shorter is an ordinary hiccup.
 	unreachableAfter = 30 * time.Second
+	// refusedAfter is the same for a stream that is recorded and answered 401 or
+	// 403: an API server that starts does so until it has read who may do what.
+	refusedAfter = 10 * time.Second
 	// poisonLimit is how many times the same place may fail in the same way
 	// before a list is tried to get past it.
 	poisonLimit = 5
@@ -25,6 +28,7 @@ const (
 // list that was completed resets it.
 type health struct {
 	failingSince time.Time // zero: nothing has failed
+	refusedSince time.Time // zero: the last failure was not 401 or 403
 	interrupted  string    // the cause that the store was told, "" if none
 	freshTries   int       // new connections tried after a 410
 	recovered    int       // revisions looked at to recover after a 410
@@ -50,6 +54,12 @@ func (r *Reflector) failed(err error) error {
 	if r.health.failingSince.IsZero() {
 		r.health.failingSince = r.clock.Now()
 	}
+	switch {
+	case !isRefusal(err):
+		r.health.refusedSince = time.Time{}
+	case r.health.refusedSince.IsZero():
+		r.health.refusedSince = r.clock.Now()
+	}
 	if kind == poisonFailure {
 		r.notePoison(err)
 	}
@@ -63,6 +73,8 @@ func (r *Reflector) failed(err error) error {
 // failure may pass by itself.
 func (r *Reflector) interruption(kind failureKind, err error) string {
 	switch {
+	case isRefusal(err) && r.recorded() && r.clock.Since(r.health.refusedSince) < refusedAfter:
+		return ""
 	case kind == deniedFailure:
 		return deniedCause(err)
 	case kind == unusableFailure, r.health.poison.count > poisonLimit:

@@ -2,6 +2,8 @@ package reflector
 
 import (
 	"errors"
+	"math"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,6 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
@@ -73,13 +76,38 @@ func TestARefusedWatchThatIsAllowedAgainHasLostNothing(t *testing.T) {
 	}
 }
 
+// everyFourSeconds has a stream that is refused that often be interrupted by the fourth refusal.
+var everyFourSeconds = &wait.Backoff{Duration: 4 * time.Second, Factor: 1, Steps: math.MaxInt}
+
+func forbiddenFourTimes() []watchPlan {
+	return slices.Repeat([]watchPlan{{refuse: forbidden()}}, 4)
+}
+
+func TestARefusalThatPassesWithinSecondsIsNoInterruption(t *testing.T) {
+	passing := refusals()
+	delete(passing, CauseNotFound) // says that the resource is gone
+	for cause, refusal := range passing {
+		t.Run(cause, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				s, store := newServer(9), &ledger{}
+				away, refusing := watchPlan{refuse: refused()}, watchPlan{refuse: refusal}
+				s.onWatch = plans(refusing, away, away, away, refusing, refusing, refusing)
+				start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "9", Backoff: everyFourSeconds}))
+				s.write(watch.Added, "a")
+				pass(time.Minute)
+				require.Equal(t, []string{"add a@10"}, store.calls())
+			})
+		})
+	}
+}
+
 func TestAnIdleStreamCountsAsResumedOnceItHasLasted(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, store := newServer(9), &ledger{}
-		s.onWatch = plans(watchPlan{refuse: forbidden()})
-		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "9"}))
-		pass(4 * time.Second)
-		require.Len(t, s.watched(), 2)
+		s.onWatch = plans(forbiddenFourTimes()...)
+		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "9", Backoff: everyFourSeconds}))
+		pass(17 * time.Second)
+		require.Len(t, s.watched(), 5)
 		require.Equal(t, []string{"interrupted forbidden"}, store.calls())
 		pass(settleAfter)
 		require.Equal(t, []string{"interrupted forbidden", "resumed"}, store.calls())
@@ -89,8 +117,8 @@ func TestAnIdleStreamCountsAsResumedOnceItHasLasted(t *testing.T) {
 func TestAHistoryThatExpiredWhileRefusedIsListedForTheRefusal(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, store := newServer(9), &ledger{}
-		s.onWatch = plans(watchPlan{refuse: forbidden()})
-		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "9"}))
+		s.onWatch = plans(forbiddenFourTimes()...)
+		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "9", Backoff: everyFourSeconds}))
 		s.write(watch.Added, "a")
 		s.forget()
 		pass(time.Minute)
@@ -147,8 +175,8 @@ func TestAStoreThatCannotTakeAnInterruptionIsToldAgain(t *testing.T) {
 				}
 				return nil
 			}}
-			s.onWatch = plans(watchPlan{refuse: forbidden()}, watchPlan{refuse: forbidden()})
-			start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "9"}))
+			s.onWatch = plans(append(forbiddenFourTimes(), watchPlan{refuse: forbidden()})...)
+			start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "9", Backoff: everyFourSeconds}))
 			pass(5 * time.Minute)
 			require.Equal(t, []string{"interrupted forbidden", "resumed"}, store.calls())
 		})
@@ -158,8 +186,8 @@ func TestAStoreThatCannotTakeAnInterruptionIsToldAgain(t *testing.T) {
 func TestAStreamThatFailsAgainAfterItHasWorkedIsInterruptedAgain(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, store := newServer(9), &ledger{}
-		s.onWatch = plans(watchPlan{refuse: forbidden()}, watchPlan{cutAfter: 1}, watchPlan{refuse: forbidden()})
-		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "9"}))
+		s.onWatch = plans(slices.Concat(forbiddenFourTimes(), []watchPlan{{cutAfter: 1}}, forbiddenFourTimes())...)
+		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "9", Backoff: everyFourSeconds}))
 		s.write(watch.Added, "a")
 		pass(time.Minute)
 		s.write(watch.Added, "b")

@@ -373,8 +373,8 @@ func TestHistoryThatCanNoLongerBeWatchedIsRecoveredFromListsAtEachRevision(t *te
 func TestAnInterruptedStreamWhoseHistoryIsRecoveredIsResumed(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, store := newServer(9), &ledger{}
-		s.onWatch = plans(watchPlan{refuse: forbidden()})
-		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "9", RecoverRevisions: 10}))
+		s.onWatch = plans(forbiddenFourTimes()...)
+		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "9", RecoverRevisions: 10, Backoff: everyFourSeconds}))
 		s.write(watch.Added, "a")
 		s.forget()
 		pass(time.Minute)
