@@ -109,6 +109,16 @@ func (a *album[T]) get(name string) *extract[T] {
 	return a.entries[name]
 }
 
+// missing returns a resource version at which there was no object of the name, empty if there is one.
+func (a *album[T]) missing(name string) string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.entries[name] != nil {
+		return ""
+	}
+	return a.version
+}
+
 // all returns what is known of all objects.
 func (a *album[T]) all() []*extract[T] {
 	a.mu.Lock()
@@ -153,10 +163,12 @@ func (a *album[T]) date(before, after *extract[T], version string) {
 
 // Delete implements cache.ReflectorStore.
 func (a *album[T]) Delete(object any) error {
-	name := object.(metav1.Object).GetName()
+	o := object.(metav1.Object)
+	name := o.GetName()
 	a.mu.Lock()
 	before := a.entries[name]
 	delete(a.entries, name)
+	a.version = o.GetResourceVersion()
 	a.mu.Unlock()
 	a.changed(before, nil)
 	return nil

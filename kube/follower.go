@@ -24,8 +24,9 @@ type Handler interface {
 	// before its own history of the resource began.
 	Added(ctx context.Context, r Resource, since string) error
 	// Removed tells that the resource is no longer served. Its last deletions can
-	// still be on their way in a stream that is open.
-	Removed(ctx context.Context, r Resource) error
+	// still be on their way in a stream that is open. at is a resource version at which
+	// its definition was no more, and so all its objects; empty if there is none.
+	Removed(ctx context.Context, r Resource, at string) error
 	// Changed tells of another version, because the one in use is no longer served, or
 	// of a definition whose schemas changed: the same objects may look different now,
 	// at the same resource versions.
@@ -34,9 +35,10 @@ type Handler interface {
 
 // FollowerOptions are the knobs of a [Follower].
 type FollowerOptions struct {
-	// Known are the resources that the caller records already, from an earlier run.
-	// They are not announced again: only their removal or change is.
-	Known []Resource
+	// Recorded are the resources of an earlier run. Those that are not served any
+	// more, or by another definition, are told to be removed before anything else is
+	// said of them.
+	Recorded []Resource
 	// Since is the resource version up to which CustomResourceDefinitions were known
 	// in that run, empty if there was none. Definitions created after it are announced
 	// with the resource version from which to watch if the server still knows.
@@ -90,6 +92,7 @@ type Follower struct {
 
 	// The worker owns what follows.
 	announced map[schema.GroupResource]Resource
+	recorded  map[schema.GroupResource]Resource // in the earlier run, or perhaps, and nothing was told of them since
 	seen      *Discovery
 	pass      int                          // number of the last complete discovery
 	missed    map[schema.GroupResource]int // pass in which a resource was first missed
@@ -122,10 +125,11 @@ func NewFollower(client *Client, handler Handler, options FollowerOptions) *Foll
 		synced:    make(chan struct{}),
 		confirm:   confirmAfter,
 		announced: map[schema.GroupResource]Resource{},
+		recorded:  map[schema.GroupResource]Resource{},
 		missed:    map[schema.GroupResource]int{},
 	}
-	for _, r := range options.Known {
-		f.announced[r.GroupResource()] = r
+	for _, r := range options.Recorded {
+		f.recorded[r.GroupResource()] = r
 	}
 	f.definitions = newAlbum[definition](client.ListWatch(definitionResource, ""), f.options.Log)
 	f.definitions.parse, f.definitions.changed = parseDefinition, f.definitionChanged
@@ -182,7 +186,7 @@ func (f *Follower) recall(ctx context.Context) {
 		return
 	}
 	known := map[types.UID]bool{}
-	for _, r := range f.options.Known {
+	for _, r := range f.options.Recorded {
 		known[r.DefinitionUID] = true
 	}
 	missing := map[types.UID]bool{}

@@ -115,7 +115,7 @@ func TestAResourceIsRemovedOnlyWhenItIsMissedTwice(t *testing.T) {
 func TestNothingIsJudgedBeforeTheDefinitionsAreKnown(t *testing.T) {
 	client := serve(t, func(_ http.ResponseWriter, r *http.Request) { t.Error("asked for " + r.URL.Path) })
 	things := Resource{Group: "example.com", Version: "v1", Name: "things", DefinitionUID: "u"}
-	f := newFollowing(t, client, FollowerOptions{Known: []Resource{things}})
+	f := newFollowing(t, client, FollowerOptions{Recorded: []Resource{things}})
 	require.NoError(t, f.process(t.Context(), everything))
 	require.NoError(t, f.process(t.Context(), things.GroupResource()))
 	require.Empty(t, f.tellings)
@@ -148,23 +148,43 @@ func TestAHandlerThatFailsIsToldAgain(t *testing.T) {
 	<-f.Synced()
 }
 
+func TestAHandlerThatFailedIsToldWhatIsGone(t *testing.T) {
+	o := &offering{offer: offer{"v1": {"pods", "nodes"}}, other: holding(map[string]string{definitionsPath: none, servicesPath: none})}
+	f := newFollowing(t, serve(t, o.ServeHTTP), rare)
+	f.confirm = time.Millisecond
+	f.fail = func(said telling) error {
+		if said.what == "added" && said.resource.Name == "pods" {
+			return errors.New("no room")
+		}
+		return nil
+	}
+	f.start(t)
+	require.Equal(t, []string{"v1 nodes"}, names(f.initial))
+	o.set(offer{"v1": {"nodes"}})
+	f.queue.Add(everything)
+	said := f.next(t)
+	require.Equal(t, "removed v1 pods", said.what+" "+said.resource.String())
+}
+
 func TestADiscoveryThatFailsIsTriedAgain(t *testing.T) {
 	o := &offering{offer: offer{"v1": {"pods"}}, broken: 3, other: holding(map[string]string{definitionsPath: none, servicesPath: none})}
 	f := followOffer(t, o, rare)
 	require.Equal(t, []string{"v1 pods"}, names(f.initial))
 }
 
-func TestWhatIsKnownIsNotAnnouncedAndKeptWhileItCannotBeSeen(t *testing.T) {
-	known := []Resource{{Version: "v1", Name: "pods", Kind: "Pods", Namespaced: true}, {Group: "metrics", Version: "v1", Name: "nodes"}, {Group: "left", Version: "v1", Name: "things"}}
+func TestWhatIsOnRecordIsNotRemovedWhileItCannotBeSeen(t *testing.T) {
+	recorded := []Resource{{Version: "v1", Name: "pods", Kind: "Pods", Namespaced: true}, {Group: "metrics", Version: "v1", Name: "nodes"}, {Group: "left", Version: "v1", Name: "things"}}
 	options := rare
-	options.Known = known
+	options.Recorded = recorded
 	o := &offering{offer: offer{"v1": {"pods", "nodes"}, "metrics/v1": nil}, other: holding(map[string]string{definitionsPath: none, servicesPath: none})}
 	f := newFollowing(t, serve(t, o.ServeHTTP), options)
 	f.confirm = time.Millisecond
 	f.run(t)
-	added, removed := f.next(t), f.next(t)
-	require.Equal(t, "added v1 nodes", added.what+" "+added.resource.String())
-	require.Equal(t, "removed left/v1 things", removed.what+" "+removed.resource.String())
+	for _, want := range []string{"added v1 nodes", "added v1 pods", "removed left/v1 things"} {
+		said := f.next(t)
+		require.Equal(t, want, said.what+" "+said.resource.String())
+		require.Empty(t, said.at)
+	}
 }
 
 func TestWithoutDefinitionsDiscoveryHasToDo(t *testing.T) {
@@ -190,14 +210,16 @@ func TestAnAPIServiceThatDiscoveryDoesNotListYetIsAFailedGroup(t *testing.T) {
 	service := `{"metadata":{"resourceVersion":"10"},"items":[{"metadata":{"name":"v1.late"},"spec":{"group":"late","version":"v1","service":{"name":"x"}},"status":{"conditions":[{"type":"Available","status":"True"}]}}]}`
 	o := &offering{offer: offer{"v1": {"pods"}}, other: holding(map[string]string{definitionsPath: none, servicesPath: service})}
 	options := rare
-	options.Known = []Resource{{Group: "late", Version: "v1", Name: "things", Kind: "Things", Namespaced: true}}
+	options.Recorded = []Resource{{Group: "late", Version: "v1", Name: "things", Kind: "Things", Namespaced: true}}
 	f := newFollowing(t, serve(t, o.ServeHTTP), options)
 	f.confirm = time.Millisecond
 	f.start(t)
 	require.Contains(t, f.last().Failed, schema.GroupVersion{Group: "late", Version: "v1"})
 	// It is waited for, without a word.
 	o.set(offer{"v1": {"pods"}, "late/v1": {"things", "more"}})
-	require.Equal(t, "late/v1 more", f.next(t).resource.String())
+	told := []telling{f.next(t), f.next(t)}
+	require.ElementsMatch(t, []string{"added late/v1 more", "added late/v1 things"},
+		[]string{told[0].what + " " + told[0].resource.String(), told[1].what + " " + told[1].resource.String()})
 }
 
 func TestADefinitionIsReadForWhatItServes(t *testing.T) {

@@ -15,6 +15,7 @@ type telling struct {
 	resource Resource
 	before   Resource
 	since    string
+	at       string
 }
 
 // following is a running follower that notes what it tells.
@@ -85,8 +86,8 @@ func (f *following) Added(_ context.Context, r Resource, since string) error {
 	return f.tell(telling{what: "added", resource: r, since: since})
 }
 
-func (f *following) Removed(_ context.Context, r Resource) error {
-	return f.tell(telling{what: "removed", resource: r})
+func (f *following) Removed(_ context.Context, r Resource, at string) error {
+	return f.tell(telling{what: "removed", resource: r, at: at})
 }
 
 func (f *following) Changed(_ context.Context, before, after Resource) error {

@@ -93,6 +93,9 @@ func (f *Follower) candidates() []schema.GroupResource {
 	for gr := range f.announced {
 		all[gr] = true
 	}
+	for gr := range f.recorded {
+		all[gr] = true
+	}
 	for _, r := range f.seen.Resources {
 		all[r.GroupResource()] = true
 	}
@@ -122,7 +125,7 @@ func (f *Follower) judge(gr schema.GroupResource) (Resource, string, verdict) {
 		if e := f.definitions.get(gr.String()); e != nil {
 			return judgeDefinition(e, current, known)
 		}
-		if current.DefinitionUID != "" {
+		if current.DefinitionUID != "" || f.recorded[gr].DefinitionUID != "" {
 			return Resource{}, "", gone
 		}
 	}
@@ -178,6 +181,12 @@ func (f *Follower) awaitsDefinition(gv schema.GroupVersion) bool {
 // reconcile tells the handler what is to be told of one resource.
 func (f *Follower) reconcile(ctx context.Context, gr schema.GroupResource) error {
 	want, since, v := f.judge(gr)
+	if r, ok := f.recorded[gr]; ok {
+		if settled, err := f.reconcileRecorded(ctx, r, want, since, v); err != nil || !settled {
+			return err
+		}
+		delete(f.recorded, gr)
+	}
 	current, known := f.announced[gr]
 	switch {
 	case v == keep, !known && (v == gone || v == unoffered):
@@ -185,18 +194,36 @@ func (f *Follower) reconcile(ctx context.Context, gr schema.GroupResource) error
 		return nil
 	case !known:
 		return f.add(ctx, want, since)
-	case v == gone, v == unoffered && f.confirmed(gr):
-		return f.remove(ctx, current)
+	case v == gone:
+		return f.remove(ctx, current, f.definitions.missing(gr.String()))
+	case v == unoffered && f.confirmed(gr):
+		return f.remove(ctx, current, "")
 	case v == unoffered:
 		return nil
 	case want.DefinitionUID != current.DefinitionUID && current.DefinitionUID != "":
 		// I5: a definition that was created again is another life of its resource.
-		if err := f.remove(ctx, current); err != nil {
+		if err := f.remove(ctx, current, since); err != nil {
 			return err
 		}
 		return f.add(ctx, want, since)
 	}
 	return f.change(ctx, current, want, v)
+}
+
+// reconcileRecorded tells what has become of a resource of the earlier run, and reports whether that is known.
+func (f *Follower) reconcileRecorded(ctx context.Context, r, now Resource, since string, v verdict) (settled bool, err error) {
+	switch {
+	case v == keep, v == unoffered && !f.confirmed(r.GroupResource()):
+		return false, nil
+	case v == gone:
+		since = f.definitions.missing(r.GroupResource().String())
+	case v == unoffered:
+		since = ""
+	case r.DefinitionUID == "" || r.DefinitionUID == now.DefinitionUID:
+		return true, nil
+	}
+	err = f.remove(ctx, r, since)
+	return err == nil, err
 }
 
 // confirmed reports whether a resource was missed, or offered in another version
@@ -217,14 +244,15 @@ func (f *Follower) add(ctx context.Context, r Resource, since string) error {
 		}
 	}
 	if err := f.handler.Added(ctx, r, since); err != nil {
+		f.recorded[r.GroupResource()] = r // as far as it came
 		return fmt.Errorf("added %s: %w", r, err)
 	}
 	f.announced[r.GroupResource()] = r
 	return nil
 }
 
-func (f *Follower) remove(ctx context.Context, r Resource) error {
-	if err := f.handler.Removed(ctx, r); err != nil {
+func (f *Follower) remove(ctx context.Context, r Resource, at string) error {
+	if err := f.handler.Removed(ctx, r, at); err != nil {
 		return fmt.Errorf("removed %s: %w", r, err)
 	}
 	delete(f.announced, r.GroupResource())

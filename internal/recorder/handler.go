@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/kuberewind/kuberewind/deltafifo"
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
@@ -43,12 +42,12 @@ func (h *handler) Changed(ctx context.Context, before, after kube.Resource) erro
 }
 
 // Removed implements kube.Handler.
-func (h *handler) Removed(ctx context.Context, resource kube.Resource) error {
+func (h *handler) Removed(ctx context.Context, resource kube.Resource, at string) error {
 	h.noteChange()
 	h.opened(resource.GroupResource(), nil) // and need not be
 	s := h.openStream(resource)
 	if s == nil || s.current() == nil {
-		return nil
+		return h.unserved(ctx, resource, at)
 	}
 	h.log.Info("resource is no longer served", "resource", resource.String())
 	run := s.current()
@@ -60,31 +59,13 @@ func (h *handler) Removed(ctx context.Context, resource kube.Resource) error {
 			return
 		}
 		run.halt()
-		if resource.DefinitionUID != "" {
-			h.conclude(ctx, s, run)
+		if resource.DefinitionUID != "" && s.current() == run {
+			if err := h.end(ctx, s, run, at); err != nil && ctx.Err() == nil {
+				h.log.Warn("the end of a resource was not recorded", "resource", s.name, "error", err)
+			}
 		}
 	})
 	return nil
-}
-
-// conclude ends the gap of a stream whose definition was deleted. The API server ends the instances first, and the watch last: what was watched
-// up to there, and has nothing left that lives, is complete.
-func (r *Recorder) conclude(ctx context.Context, s *stream, run *streamRun) {
-	select {
-	case <-run.gone:
-	default:
-		return
-	}
-	// That of the run is closed.
-	fifo := r.queue.FIFO(deltafifo.FIFOOptions{Stream: s, Name: s.name, KnownObjects: s.record.Known()})
-	defer fifo.Close()
-	defer context.AfterFunc(ctx, fifo.Close)()
-	if !run.followed || s.current() != run || !fifo.Vacant() {
-		return
-	}
-	if err := fifo.Resumed(); err == nil {
-		r.log.Info("the resource has ended, and the record of it is complete", "resource", s.name)
-	}
 }
 
 // start opens and launches a stream, or one that is open in another version. What another try would not change ends the

@@ -136,6 +136,9 @@ func (r *Recorder) openSink(ctx context.Context, cluster, uid string) error {
 	if r.definitions, err = r.sink.Position(ctx, "apiextensions.k8s.io", "customresourcedefinitions"); err != nil {
 		return err
 	}
+	if err := r.loadRecorded(ctx); err != nil {
+		return err
+	}
 	if r.newest, err = r.sink.Revisions(ctx); err != nil {
 		return err
 	}

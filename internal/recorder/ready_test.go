@@ -48,8 +48,8 @@ func TestARecorderIsNotReadyWhileAStreamCannotBeOpened(t *testing.T) {
 	require.Error(t, h.Added(t.Context(), widgets, ""))
 	require.Error(t, h.Added(t.Context(), gadgets, ""))
 	require.ErrorContains(t, ready(), "widgets.example.com is not recorded yet; it is tried again: ")
-	require.NoError(t, h.Removed(t.Context(), gadgets))
 	db.AllowConnections(t)
+	require.NoError(t, h.Removed(t.Context(), gadgets, ""))
 	require.NoError(t, h.Added(t.Context(), widgets, ""))
 	require.NoError(t, ready())
 }

@@ -66,6 +66,8 @@ type Recorder struct {
 	clusterName string
 	// definitions is the resource version up to which CustomResourceDefinitions were recorded when this recorder began.
 	definitions string
+	// recorded are the resources that were followed before it.
+	recorded []kube.Resource
 
 	opening sync.Mutex // held while a stream is opened, before mu
 	mu      sync.Mutex // protects what follows
@@ -208,7 +210,7 @@ func (r *Recorder) follow(ctx context.Context) error {
 	ctx, giveUp := context.WithCancelCause(ctx)
 	defer giveUp(nil)
 	h := &handler{Recorder: r, giveUp: giveUp}
-	follower := kube.NewFollower(r.client, h, kube.FollowerOptions{Since: r.definitions, Log: r.log, OnDiscovery: r.discovered})
+	follower := kube.NewFollower(r.client, h, kube.FollowerOptions{Recorded: r.recorded, Since: r.definitions, Log: r.log, OnDiscovery: r.discovered})
 	var g errgroup.Group
 	g.Go(func() error {
 		r.awaitStreams(ctx, follower.Synced())

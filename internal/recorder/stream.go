@@ -40,6 +40,8 @@ type stream struct {
 	interrupted string
 	// excuse is why the position may be older than the server remembers; empty once the stream has gone on from there. It belongs to the run.
 	excuse string
+	// ended is a resource version at which no object was left, as the definition of the resource was deleted. It is empty while there is a run.
+	ended string
 	// opened is when the first watch was, by the clock of the record, in nanoseconds since 1970; 0 before that.
 	opened atomic.Int64
 	// settled is closed when the stream follows the server for the first time, or has said why it cannot.
@@ -181,6 +183,7 @@ func (r *Recorder) launch(ctx context.Context, s *stream, resource kube.Resource
 		from = start{since: since, cause: reflector.CauseFirstList}
 	}
 	run.reflector = r.newReflector(s, run, resource, from)
+	s.ended = ""
 	if before == nil {
 		// Others ask the server about what it recalls, so it has to be served.
 		s.claims.recall(s.record.Known(), s.record.Position(), r.takeNewest(s.record.ID()))
@@ -217,6 +220,8 @@ func (s *stream) start(before *streamRun) start {
 		from.position = before.reflector.ResumeResourceVersion()
 	}
 	switch unfinished := s.record.Unfinished(); {
+	case s.ended != "":
+		return start{position: s.ended, cause: reflector.CauseFirstList}
 	case s.record.FilterChanged():
 		// What the filter now lets in was never listed.
 		return start{cause: reflector.CauseConfiguration}

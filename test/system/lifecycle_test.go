@@ -187,6 +187,42 @@ func TestAResourceThatVanishedWhileItWasWatchedIsComplete(t *testing.T) {
 	recorder.Terminate(t)
 }
 
+func TestAResourceThatEndedWhileNoRecorderRanIsKnownToHaveEnded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	recorder := w.record(t)
+	recorder.AwaitReady(t)
+	w.connect(t)
+	a := w.act(t)
+	a.create(crds, widgetCRD())
+	a.awaitWidgets()
+	first := a.create(widgets, template(widgets, "default", "one"))
+	added, deleted := "Added one "+string(first.GetUID()), "Deleted one "+string(first.GetUID())
+	w.awaitLines(t, []string{added}, widgetRows)
+	recorder.Terminate(t)
+
+	a.delete(crds, "widgets.example.kuberewind.dev")
+	a.awaitNoWidgets()
+	const gaps = `SELECT concat_ws(' ', cause, outcome, vanished) FROM kuberewind.gaps WHERE resource = 'widgets'`
+	for range 2 { // it is said once
+		recorder = w.record(t)
+		recorder.AwaitReady(t)
+		w.awaitLines(t, []string{added, deleted}, widgetRows)
+		require.Equal(t, []string{"inferred"}, w.lines(t, `SELECT source FROM kuberewind.deltas WHERE resource = 'widgets' AND type = 'Deleted'`))
+		require.Equal(t, []string{"not_found relisted 1"}, w.lines(t, gaps))
+		recorder.Terminate(t)
+	}
+
+	recorder = w.record(t)
+	recorder.AwaitReady(t)
+	a.create(crds, widgetCRD())
+	a.awaitWidgets()
+	second := a.create(widgets, template(widgets, "default", "two"))
+	w.awaitLines(t, []string{added, deleted, "Added two " + string(second.GetUID())}, widgetRows)
+	require.Len(t, w.lines(t, gaps), 1)
+	recorder.Terminate(t)
+}
+
 func TestAResourceThatAppearedWhileNoRecorderRanIsRecordedFromItsFirstObject(t *testing.T) {
 	t.Parallel()
 	for name, restart := range map[string]bool{"": false, "though the API server has forgotten it": true} {
