@@ -80,7 +80,8 @@ chaos: setup control-plane ## Break things for a minute: each quick kind of faul
 	@$(GO) test -count 1 -timeout 10m -run TestCampaign -v ./test/chaos -args $(if $(SEED),-seed $(SEED))
 
 # How long, how many revisions and rounds of faults at least, which kinds of faults, how often etcd is compacted, how many
-# writes there are in a second, how long PostgreSQL is away at least when it is.
+# writes there are in a second, how long PostgreSQL is away at least when it is, how long the recorder may take to be over a
+# fault (the machine may have other things to do).
 FOR       ?= 0s
 REVISIONS ?= 0
 ROUNDS    ?= 0
@@ -88,11 +89,12 @@ FAULTS    ?= all
 COMPACT   ?= 1m
 RATE      ?= 100
 AWAY      ?= 0s
+PATIENCE  ?= 2m
 
 .PHONY: soak
-soak: setup control-plane ## Break things for as long as asked: FOR=60m REVISIONS=200000 [SEED=] [FAULTS=kind,kind] [ROUNDS=] [COMPACT=1m] [RATE=100] [AWAY=10m]
+soak: setup control-plane ## Break things for as long as asked: FOR=60m REVISIONS=200000 [SEED=] [FAULTS=kind,kind] [ROUNDS=] [COMPACT=1m] [RATE=100] [AWAY=10m] [PATIENCE=2m]
 	@$(GO) test -count 1 -timeout 24h -run TestCampaign -v ./test/chaos -args -for $(FOR) -revisions $(REVISIONS) -rounds $(ROUNDS) \
-		-faults $(FAULTS) -compact $(COMPACT) -rate $(RATE) -away $(AWAY) $(if $(wildcard $(OLDER)),-older $(CURDIR)/$(OLDER)) $(if $(SEED),-seed $(SEED))
+		-faults $(FAULTS) -compact $(COMPACT) -rate $(RATE) -away $(AWAY) -patience $(PATIENCE) $(if $(wildcard $(OLDER)),-older $(CURDIR)/$(OLDER)) $(if $(SEED),-seed $(SEED))
 
 .PHONY: generate
 generate: ## Write the generated parts of the documentation again

@@ -14,7 +14,8 @@ import (
 	"github.com/golang-migrate/migrate/v4/source/iofs"
 	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/kuberewind/kuberewind/internal/pgdial"
 )
 
 // closeTimeout bounds the good-bye to a server that may be gone.
@@ -27,12 +28,14 @@ type probe struct {
 }
 
 func openProbe(ctx context.Context, url string) (*probe, error) {
-	// The pool's parser, because a URL may carry parameters of the pool, which the server would refuse.
-	config, err := pgxpool.ParseConfig(url)
+	// Not pgx's parser, because a URL may carry parameters of the pool, which the server would refuse.
+	config, err := pgdial.ParseConfig(url)
 	if err != nil {
 		return nil, err
 	}
-	conn, err := pgx.ConnectConfig(ctx, config.ConnConfig)
+	probing := config.ConnConfig.Copy() // a step of the migration may take long without a word
+	pgdial.EndSilence(probing)
+	conn, err := pgx.ConnectConfig(ctx, probing)
 	if err != nil {
 		return nil, err
 	}

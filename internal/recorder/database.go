@@ -11,10 +11,10 @@ import (
 	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/kuberewind/kuberewind/internal/config"
 	"github.com/kuberewind/kuberewind/internal/embedded"
+	"github.com/kuberewind/kuberewind/internal/pgdial"
 	"github.com/kuberewind/kuberewind/migrations"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
@@ -119,8 +119,8 @@ func (d *Database) Await(ctx context.Context) error {
 
 // Connect opens a connection for a few statements. The caller closes it.
 func (d *Database) Connect(ctx context.Context) (*pgx.Conn, error) {
-	// The pool's parser, because a URL may carry parameters of the pool, which the server would refuse.
-	settings, err := pgxpool.ParseConfig(d.URL())
+	// Not pgx's parser, because a URL may carry parameters of the pool, which the server would refuse.
+	settings, err := pgdial.ParseConfig(d.URL())
 	if err != nil {
 		return nil, fmt.Errorf("database: %w", err)
 	}
@@ -160,6 +160,9 @@ func (d *Database) Lock(clusterUID string) (unlock func() error, err error) {
 	return lock.Unlock, nil
 }
 
+// rolesTimeout is for a few statements, and waiting for others who do the same.
+const rolesTimeout = time.Minute
+
 // Migrate brings schema and roles up to date. It returns the SQL that somebody with more rights has to run for the roles.
 func (d *Database) Migrate(ctx context.Context) (missing string, err error) {
 	// Up waits for locks for as long as it takes. A server that is not there is named in time, by this.
@@ -169,7 +172,12 @@ func (d *Database) Migrate(ctx context.Context) (missing string, err error) {
 	}
 	err = migrations.Up(ctx, d.URL(), d.log)
 	if err == nil {
-		missing, err = migrations.Roles(ctx, conn)
+		limited, cancel := context.WithTimeoutCause(ctx, rolesTimeout, fmt.Errorf("the roles of the record were not looked up or made within %s", rolesTimeout))
+		missing, err = migrations.Roles(limited, conn)
+		if err != nil {
+			err = withCause(limited, err)
+		}
+		cancel()
 	}
 	if err != nil {
 		err = d.named(err)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -111,8 +112,8 @@ func (s *Sink) attempt(ctx context.Context, b *Batch, again bool) error {
 	limited, cancel := context.WithTimeoutCause(ctx, s.cfg.Patience, errLate)
 	defer cancel()
 	err := s.attemptWithin(limited, b, again)
-	// A deadline that is not ctx's is that of this attempt, or the connect_timeout of the URL.
-	if err != nil && ctx.Err() == nil && (errors.Is(context.Cause(limited), errLate) || errors.Is(err, context.DeadlineExceeded)) {
+	// A deadline that is not ctx's is that of this attempt, of a connection's making, or of an answer.
+	if err != nil && ctx.Err() == nil && (errors.Is(context.Cause(limited), errLate) || errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded)) {
 		// What the network did to one connection it has done to all: the others would be waited for as long, one after the other.
 		s.pool.Reset()
 		return fmt.Errorf("%w: %s", errLate, err.Error())

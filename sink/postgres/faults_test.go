@@ -394,15 +394,6 @@ func TestConnectionsInTheMakingThatAreLostDoNotTakeThePlaceOfOthers(t *testing.T
 	f.exactlyOnce()
 }
 
-func TestConnectionIsNotWaitedForLongWhereTheURLDoesNotSay(t *testing.T) {
-	for url, patience := range map[string]time.Duration{"postgres://localhost/x": connectPatience, "postgres://localhost/x?connect_timeout=3": 3 * time.Second} {
-		pool, err := NewPool(t.Context(), url)
-		require.NoError(t, err)
-		require.Equal(t, patience, pool.Config().ConnConfig.ConnectTimeout, url)
-		pool.Close()
-	}
-}
-
 func TestServerThatDoesNotAnswerAConnectionInTheTimeOfTheURLIsTriedAgain(t *testing.T) {
 	db := newDatabase(t)
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // it takes connections and says nothing

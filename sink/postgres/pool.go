@@ -3,28 +3,23 @@ package postgres
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/kuberewind/kuberewind/internal/pgdial"
 	"github.com/kuberewind/kuberewind/migrations"
 )
-
-// connectPatience is how long the server may take for a new connection, and for its settings, where the URL has no connect_timeout.
-const connectPatience = 10 * time.Second
 
 // NewPool makes the connections of a recorder. They work as the role kuberewind_writer where they may (I8), wait for the disk when
 // they commit, and are ended by the server soon after this process can no longer be reached, so that a transaction
 // which it left open does not hold up its successor. No connection is made yet.
 func NewPool(ctx context.Context, url string) (*pgxpool.Pool, error) {
-	config, err := pgxpool.ParseConfig(url)
+	config, err := pgdial.ParseConfig(url)
 	if err != nil {
 		return nil, fmt.Errorf("the database's URL: %w", err)
 	}
-	if config.ConnConfig.ConnectTimeout == 0 {
-		config.ConnConfig.ConnectTimeout = connectPatience
-	}
+	pgdial.EndSilence(config.ConnConfig)
 	// The pool waits for a connection in the making after nobody else does, and it may have few: one that is never answered would take
 	// its place for ever.
 	patience := config.ConnConfig.ConnectTimeout
