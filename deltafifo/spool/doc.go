@@ -7,8 +7,9 @@
 //   - What Append has accepted survives the end of the process, also by kill -9. A power cut may take what is not synced yet: a
 //     segment is synced when it is full, and the one being written by the first append that comes SyncEvery after the last sync.
 //     So the owner must be able to get again what follows the last record that is left.
-//   - A torn last record is cut when the spool is opened. Where more than the end of the last segment is damaged, or a segment is missing,
-//     what follows the damage cannot be trusted to follow: it is set aside, that is moved to a folder of its own and never deleted.
+//   - A torn end is cut when the spool is opened: damage in the last segment that no whole record follows, be it that the file ends there, or that
+//     pages of it are zeros or something else. Where whole records follow the damage, or a segment is missing,
+//     what follows cannot be trusted to follow: it is set aside, that is moved to a folder of its own and never deleted.
 //   - The bound holds: Append refuses, with ErrFull, a record with which the files would be larger than MaxBytes.
 //   - A failed Append leaves nothing behind: the half-written record is cut, and the next Append tries again.
 //   - The cursor, which says up to where the records are released under which mark, is written in place in a file of fixed size that
@@ -33,5 +34,5 @@
 //
 // # Knobs
 //
-// Options.MaxBytes, SegmentBytes (64 MiB: what is set aside or deleted at once) and SyncEvery (one second).
+// Options.MaxBytes, SegmentBytes (64 MiB, or an eighth of MaxBytes: what is set aside or deleted at once) and SyncEvery (one second).
 package spool

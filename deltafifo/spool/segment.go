@@ -27,7 +27,7 @@ const (
 var (
 	castagnoli = crc32.MakeTable(crc32.Castagnoli)
 	errDamaged = errors.New("the file is damaged")
-	// errTorn is damage as a crash makes it: the file ends within something, or in zeros.
+	// errTorn is damage as a crash makes it: no whole record follows.
 	errTorn = fmt.Errorf("%w: it is torn", errDamaged)
 )
 
@@ -57,9 +57,8 @@ func create(dir string, first uint64, header []byte) (*segment, *os.File, error)
 	head = binary.LittleEndian.AppendUint32(head, uint32(len(header)))
 	head = append(head, header...)
 	head = binary.LittleEndian.AppendUint32(head, crc32.Checksum(head, castagnoli))
-	_, err = file.Write(head)
-	if err == nil {
-		err = syncDir(dir)
+	if _, err = file.Write(head); err == nil {
+		err = errors.Join(file.Sync(), syncDir(dir))
 	}
 	if err != nil {
 		return nil, nil, errors.Join(err, file.Close(), os.Remove(s.path))
@@ -133,7 +132,7 @@ func (r *reader) head() (first uint64, header []byte, err error) {
 }
 
 // next gives the next record, compressed. It is io.EOF where the file ends between two records, and errDamaged where what comes is no
-// whole record, or errTorn.
+// whole record.
 func (r *reader) next() ([]byte, error) {
 	var head [recordHead]byte
 	n, err := io.ReadFull(r.in, head[:])
@@ -144,10 +143,7 @@ func (r *reader) next() ([]byte, error) {
 		return nil, damaged(err)
 	}
 	length := binary.LittleEndian.Uint32(head[:4])
-	if length == 0 {
-		return nil, errTorn
-	}
-	if length > maxRecord {
+	if length == 0 || length > maxRecord {
 		return nil, errDamaged
 	}
 	if r.packed, err = readN(r.in, r.packed[:0], int(length)); err != nil {
@@ -184,12 +180,13 @@ func (r *reader) skip(records uint64) error {
 // damaged tells an end within something from a disk that cannot be read.
 func damaged(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return errTorn
+		return errDamaged
 	}
 	return err
 }
 
-// scan reads a whole segment and notes how far it is whole. It is errDamaged where something follows that.
+// scan reads a whole segment and notes how far it is whole. It is errDamaged where something follows that, and errTorn where that holds no
+// whole record.
 func (s *segment) scan() error {
 	file, err := os.Open(s.path)
 	if err != nil {
@@ -197,6 +194,25 @@ func (s *segment) scan() error {
 	}
 	r := &reader{segment: s, file: file, in: bufio.NewReaderSize(file, 256<<10)}
 	defer r.close()
+	if err = s.read(r); !errors.Is(err, errDamaged) {
+		return err
+	}
+	info, statErr := file.Stat()
+	if statErr != nil {
+		return statErr
+	}
+	rest := make([]byte, max(0, info.Size()-s.size))
+	if _, err := file.ReadAt(rest, s.size); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	if !holdsRecord(rest) {
+		return errTorn
+	}
+	return err
+}
+
+// read reads the header and all records.
+func (s *segment) read(r *reader) error {
 	first, header, err := r.head()
 	if err == nil && first != s.first {
 		err = errDamaged
@@ -216,6 +232,29 @@ func (s *segment) scan() error {
 		s.end++
 		s.size += int64(recordHead + len(packed))
 	}
+}
+
+// maxSummed bounds what holdsRecord sums up: a second's work, and a thousand times what the end of a record takes.
+const maxSummed = 1 << 32
+
+// holdsRecord tells whether a whole record begins anywhere in what follows the whole ones: then more is damaged than what was being written
+// when the power was cut, whose pages are on disk, or zeros, or not there at all. It is true, too, where that is too much to find out.
+func holdsRecord(data []byte) bool {
+	summed := 0
+	for at := 0; at+recordHead < len(data); at++ {
+		length := uint64(binary.LittleEndian.Uint32(data[at:]))
+		if length == 0 || length > uint64(len(data)-at-recordHead) {
+			continue
+		}
+		if summed += int(length); summed > maxSummed {
+			return true
+		}
+		packed := data[at+recordHead:][:length]
+		if checksum(data[at:at+4], packed) == binary.LittleEndian.Uint32(data[at+4:]) {
+			return true
+		}
+	}
+	return false
 }
 
 // listSegments gives the segments of a folder in order, by their names.

@@ -30,7 +30,8 @@ type Options struct {
 	Dir string
 	// MaxBytes bounds the segments' files.
 	MaxBytes int64
-	// SegmentBytes is from which size on a new segment is begun. Default: DefaultSegmentBytes.
+	// SegmentBytes is from which size on a new segment is begun. Default: DefaultSegmentBytes, or an eighth of MaxBytes if that is less, since
+	// room comes back by whole segments.
 	SegmentBytes int64
 	// SyncEvery is how long a record may be unsynced while others are appended. Default: DefaultSyncEvery.
 	SyncEvery time.Duration
@@ -65,7 +66,7 @@ type Spool struct {
 // Open takes the folder, and repairs what a crash has left: see the package's guarantees.
 func Open(o Options) (*Spool, error) {
 	if o.SegmentBytes <= 0 {
-		o.SegmentBytes = DefaultSegmentBytes
+		o.SegmentBytes = min(DefaultSegmentBytes, o.MaxBytes/8)
 	}
 	if o.SyncEvery <= 0 {
 		o.SyncEvery = DefaultSyncEvery
@@ -184,12 +185,14 @@ func (s *Spool) rotate() error {
 	if s.file != nil && s.last().size < s.o.SegmentBytes {
 		return nil
 	}
+	if s.file != nil {
+		_ = s.file.Sync() // Only the newest segment may be torn.
+	}
 	begun, file, err := create(s.o.Dir, s.next, s.o.Header)
 	if err != nil {
 		return err
 	}
 	if s.file != nil {
-		_ = s.file.Sync()
 		_ = s.file.Close()
 	}
 	s.file = file

@@ -158,6 +158,65 @@ func TestADamagedByteEndsTheRecordsThereAndTheRestIsKept(t *testing.T) {
 	})
 }
 
+// A power cut leaves any of the pages of what was being written, and zeros for the others.
+func TestWhatAPowerCutLeavesOfTheLastRecordIsCutAndIsNoDamage(t *testing.T) {
+	zeros := func(n int) []byte { return make([]byte, n) }
+	last := func(whole []byte, size int) []byte { return whole[len(whole)-size:] }
+	for name, cut := range map[string]func(whole []byte, size int) []byte{
+		"zeros in its text":      func(whole []byte, size int) []byte { clear(last(whole, size)[recordHead+3:]); return whole },
+		"zeros in its beginning": func(whole []byte, size int) []byte { clear(last(whole, size)[:recordHead+3]); return whole },
+		"its length only":        func(whole []byte, size int) []byte { clear(last(whole, size)[4:]); return whole },
+		"zeros in it, and beyond it": func(whole []byte, size int) []byte {
+			clear(last(whole, size)[20:])
+			return append(whole, zeros(8<<10)...)
+		},
+		"a page of another file beyond it":  func(whole []byte, size int) []byte { return append(whole[:len(whole)-3], noise(t, 8<<10)...) },
+		"nothing but zeros of the segment":  func(whole []byte, _ int) []byte { return zeros(len(whole)) },
+		"the segment's header, and no more": func([]byte, int) []byte { return zeros(headerSize(nil)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := Options{Dir: t.TempDir()}
+			s := open(t, o)
+			all := fill(t, s, 0, 3)
+			path, before := s.last().path, s.last().size
+			all = append(all, fill(t, s, 36, 37)...)
+			size := int(s.last().size - before)
+			died(t, s)
+			whole, err := os.ReadFile(path)
+			require.NoError(t, err)
+			require.NoError(t, os.WriteFile(path, cut(whole, size), 0o600))
+			s = open(t, o)
+			defer func() { require.NoError(t, s.Close()) }()
+			require.Empty(t, s.Aside())
+			got := rest(t, s)
+			require.Less(t, len(got), len(all))
+			require.Equal(t, all[:len(got)], append([]string{}, got...))
+			require.Equal(t, fill(t, s, 5, 7), rest(t, s))
+		})
+	}
+}
+
+// The length of a record reaches to behind the end, and yet it is not the last one.
+func TestDamageThatARecordFollowsIsNoTornEnd(t *testing.T) {
+	o := Options{Dir: t.TempDir()}
+	s := open(t, o)
+	all := fill(t, s, 0, 3)
+	at := s.last().size
+	fill(t, s, 3, 9)
+	path := s.last().path
+	died(t, s)
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	data[at+2] ^= 1
+	require.NoError(t, os.WriteFile(path, data, 0o600))
+	s = open(t, o)
+	defer func() { require.NoError(t, s.Close()) }()
+	require.Equal(t, all, rest(t, s))
+	kept, err := os.ReadFile(filepath.Join(s.Aside(), filepath.Base(path)))
+	require.NoError(t, err)
+	require.Equal(t, data, kept)
+}
+
 func TestAMissingSegmentEndsTheRecords(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, Options{Dir: dir, SegmentBytes: 200})
@@ -186,6 +245,19 @@ func TestTheBoundHoldsAndRoomComesBack(t *testing.T) {
 	require.NoError(t, s.Release(s.segments[0].end))
 	require.NoError(t, s.Append([]byte("again")))
 	require.Equal(t, []string{"again"}, rest(t, s))
+}
+
+// What is small is not all of it one segment.
+func TestRoomComesBackWhileASmallSpoolIsReadNotOnlyWhenItIsEmpty(t *testing.T) {
+	s := open(t, Options{Dir: t.TempDir(), MaxBytes: 1 << 20})
+	defer func() { require.NoError(t, s.Close()) }()
+	var err error
+	for err == nil {
+		err = s.Append([]byte(noise(t, 10<<10)))
+	}
+	require.ErrorIs(t, err, ErrFull)
+	require.NoError(t, s.Release(s.Next()/4))
+	require.NoError(t, s.Append([]byte(noise(t, 10<<10))))
 }
 
 func TestAFailedAppendLeavesNothingBehind(t *testing.T) {
