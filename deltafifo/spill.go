@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"syscall"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -27,7 +28,7 @@ type Spool interface {
 	SetCursor(done uint64, mark []byte, next uint64, nextMark []byte) error
 }
 
-// Codec makes a record of an entry, and back. Decode sets Stream and Bytes, too.
+// Codec makes a record of an entry, and back. Decode sets Stream and Bytes, too; its error wraps ErrRecord where the record is at fault.
 type Codec interface {
 	AppendEntry(to []byte, e *Entry) ([]byte, error)
 	DecodeEntry(record []byte) (Entry, error)
@@ -280,8 +281,6 @@ func (q *Queue) refillLocked() {
 	}
 }
 
-var errRecord = errors.New("not the record of an entry")
-
 func (q *Queue) readLocked() (*node, error) {
 	s := &q.spill
 	index := s.spool.Next() - uint64(s.behind)
@@ -294,7 +293,7 @@ func (q *Queue) readLocked() (*node, error) {
 		return nil, err
 	}
 	if !ok {
-		return nil, errRecord
+		return nil, ErrRecord
 	}
 	number, key, payload, err := splitRecord(record)
 	if err != nil {
@@ -350,7 +349,8 @@ func (f *FIFO) awaitMemoryLocked() error {
 
 // Committing tells that the n oldest entries are about to be committed, and by which mark it will be seen that they are. It must be called
 // before each commit where there is a spool. An error means that the cursor is not on disk: to commit
-// all the same would risk that the entries are taken for uncommitted after a crash (I7).
+// all the same would risk that the entries are taken for uncommitted after a crash (I7). A disk that has become read-only is no error: it never
+// will take a cursor, the records stay where they are, and whoever finds them there has to ask the record which of them it holds.
 func (q *Queue) Committing(n int, mark []byte) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -360,7 +360,12 @@ func (q *Queue) Committing(n int, mark []byte) error {
 		return nil
 	}
 	first := s.spool.First()
-	return s.spool.SetCursor(first, s.mark, first+uint64(n), mark)
+	err := s.spool.SetCursor(first, s.mark, first+uint64(n), mark)
+	if errors.Is(err, syscall.EROFS) {
+		q.spillFailedLocked(err)
+		return nil
+	}
+	return err
 }
 
 // committedLocked lets go of the records of entries that have left.
@@ -377,27 +382,4 @@ func (q *Queue) committedLocked(copies int) {
 		}
 	}
 	q.refillLocked()
-}
-
-// ReadRecord gives the entry of a record of the spool.
-func ReadRecord(codec Codec, record []byte) (Entry, error) {
-	_, _, payload, err := splitRecord(record)
-	if err != nil {
-		return Entry{}, err
-	}
-	return codec.DecodeEntry(payload)
-}
-
-// splitRecord gives the number of the FIFO, the key, and what the codec made.
-func splitRecord(record []byte) (number uint64, key string, payload []byte, err error) {
-	number, a := binary.Uvarint(record)
-	if a <= 0 {
-		return 0, "", nil, errRecord
-	}
-	length, b := binary.Uvarint(record[a:])
-	if b <= 0 || uint64(len(record)-a-b) < length {
-		return 0, "", nil, errRecord
-	}
-	end := a + b + int(length)
-	return number, string(record[a+b : end]), record[end:], nil
 }

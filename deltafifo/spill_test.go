@@ -8,6 +8,7 @@ import (
 	"os"
 	"strconv"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -287,7 +288,15 @@ func TestWhatWaitsForLongStaysInMemoryWhereTheDiskTakesNothing(t *testing.T) {
 // failingSpool is a disk that does not take what is written.
 type failingSpool struct {
 	Spool
-	full atomic.Bool
+	full   atomic.Bool
+	cursor error
+}
+
+func (s *failingSpool) SetCursor(done uint64, mark []byte, next uint64, nextMark []byte) error {
+	if s.cursor != nil {
+		return s.cursor
+	}
+	return s.Spool.SetCursor(done, mark, next, nextMark)
 }
 
 var errDisk = errors.New("no space left on device")
@@ -356,6 +365,32 @@ func TestADiskThatStaysFullStillLetsTheQueueDrain(t *testing.T) {
 	for i, position := range d.rows {
 		require.Equal(t, strconv.Itoa(i+1), position)
 	}
+}
+
+// A disk that has become read-only never takes a cursor: what it holds is written all the same.
+func TestAReadOnlyDiskIsDrained(t *testing.T) {
+	working, err := spool.Open(spool.Options{Dir: t.TempDir(), MaxBytes: 1 << 20})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, working.Close()) }()
+	disk := &failingSpool{Spool: working}
+	var events []SpillEvent
+	q := New(Options{MaxBytes: 1000, Spool: disk, Codec: numberedCodec{map[string]any{"a": "a"}}, OnSpill: func(e SpillEvent) { events = append(events, e) }})
+	a := q.FIFO(FIFOOptions{Stream: "a"})
+	for i := range 10 {
+		require.NoError(t, a.Add(number(i+1, "x")))
+	}
+	disk.cursor = errDisk
+	batch, err := q.Next(background(), 2, 0, 0)
+	require.NoError(t, err)
+	require.ErrorIs(t, q.Committing(len(batch), []byte("mark")), errDisk)
+	q.Requeue()
+	disk.cursor = fmt.Errorf("spool: %w", syscall.EROFS)
+	var d database
+	for len(d.rows) < 10 {
+		d.commitNext(t, q, 4, 0)
+	}
+	require.ErrorIs(t, events[1].Err, syscall.EROFS)
+	require.NoError(t, events[len(events)-1].Err, "nothing waits any more")
 }
 
 // What a list is compared with may be on disk: the list waits until it is in memory, and what is spilled meanwhile is known.

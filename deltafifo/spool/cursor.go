@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // Cursor says how far the owner has come: everything before Done is where the owner brings its records, which is then in the state Mark.
@@ -39,6 +40,9 @@ func (s *Spool) SetCursor(done uint64, mark []byte, next uint64, nextMark []byte
 	if len(text) > slotBytes-slotHead {
 		return fmt.Errorf("spool: a cursor of %d bytes", len(text))
 	}
+	if s.o.ReadOnly {
+		return fmt.Errorf("spool: write the cursor: %w", syscall.EROFS)
+	}
 	slot := make([]byte, slotBytes)
 	binary.LittleEndian.PutUint16(slot[4:], uint16(len(text)))
 	binary.LittleEndian.PutUint64(slot[6:], s.generation+1)
@@ -57,8 +61,12 @@ func (s *Spool) SetCursor(done uint64, mark []byte, next uint64, nextMark []byte
 
 // openCursor opens the file, made whole at once so that later writes need no room.
 func (s *Spool) openCursor() error {
+	how := os.O_RDONLY
+	if !s.o.ReadOnly {
+		how = os.O_RDWR | os.O_CREATE
+	}
 	var err error
-	if s.cursorFile, err = os.OpenFile(filepath.Join(s.o.Dir, "cursor"), os.O_RDWR|os.O_CREATE, 0o600); err != nil {
+	if s.cursorFile, err = os.OpenFile(filepath.Join(s.o.Dir, "cursor"), how, 0o600); err != nil {
 		return err
 	}
 	both := make([]byte, 2*slotBytes)
@@ -69,7 +77,7 @@ func (s *Spool) openCursor() error {
 	for i := 0; i+slotBytes <= n; i += slotBytes {
 		s.takeSlot(both[i : i+slotBytes])
 	}
-	if n == len(both) {
+	if n == len(both) || s.o.ReadOnly {
 		return nil
 	}
 	if _, err := s.cursorFile.WriteAt(both, 0); err != nil {

@@ -2,6 +2,8 @@ package spool
 
 import (
 	"crypto/rand"
+	"io/fs"
+	"os"
 	"os/exec"
 	"syscall"
 	"testing"
@@ -61,6 +63,36 @@ func TestADiskThatIsFullTakesNothingFromWhatIsThereAndGoesOnWhenItHasRoom(t *tes
 }
 
 func TestADiskThatIsReadOnlyIsNamed(t *testing.T) {
-	_, err := Open(Options{Dir: disk(t, ",ro"), MaxBytes: 1 << 20})
+	dir := disk(t, ",ro")
+	_, err := Open(Options{Dir: dir, MaxBytes: 1 << 20})
 	require.ErrorIs(t, err, syscall.EROFS)
+	_, err = Open(Options{Dir: dir, MaxBytes: 1 << 20, ReadOnly: true})
+	require.ErrorIs(t, err, fs.ErrNotExist, "there is no spool")
+}
+
+func TestWhatIsOnADiskThatIsReadOnlyCanBeReadAsOftenAsItIsOpened(t *testing.T) {
+	o := Options{Dir: disk(t, ""), SegmentBytes: 200}
+	s := open(t, o)
+	all := fill(t, s, 0, 30)
+	require.NoError(t, s.SetCursor(3, []byte("a"), 5, nil))
+	last := s.last()
+	require.NoError(t, s.Close())
+	require.NoError(t, os.Truncate(last.path, last.size-1), "torn, and it cannot be cut")
+	out, err := exec.Command("mount", "-o", "remount,ro", o.Dir).CombinedOutput()
+	require.NoError(t, err, string(out))
+	o.ReadOnly = true
+	for range 2 {
+		s = open(t, o)
+		require.Equal(t, uint64(3), s.Cursor().Done)
+		require.Equal(t, all[:29], rest(t, s))
+		require.NoError(t, s.Release(20))
+		require.Equal(t, uint64(20), s.First())
+		require.ErrorIs(t, s.Append([]byte("more")), syscall.EROFS)
+		require.ErrorIs(t, s.SetCursor(4, nil, 4, nil), syscall.EROFS)
+		require.NoError(t, s.Release(29))
+		require.Equal(t, s.Next(), s.First())
+		_, err = s.SetAside()
+		require.ErrorIs(t, err, syscall.EROFS)
+		require.NoError(t, s.Close())
+	}
 }

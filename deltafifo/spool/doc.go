@@ -18,7 +18,8 @@
 //
 // # What it rejects, and why
 //
-// Open refuses a folder that another process holds (ErrLocked), a folder that cannot be written, and files of another format.
+// Open refuses a folder that another process holds (ErrLocked), one that cannot be written unless it is opened to be read only, and files of another
+// format. What would have to be set aside cannot be on a read-only disk: that is an error.
 // A record that was appended and cannot be read back is an error of Read, which is final: what comes after it must not be taken
 // for what follows.
 //

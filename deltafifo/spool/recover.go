@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 )
 
@@ -46,6 +47,13 @@ func (s *Spool) keepBeginning(damaged *segment) error {
 
 // adopt takes a segment as far as it is whole.
 func (s *Spool) adopt(segment *segment) error {
+	if s.o.ReadOnly {
+		if segment.end > segment.first {
+			s.segments = append(s.segments, segment)
+			s.bytes += segment.size
+		}
+		return nil
+	}
 	if segment.end == segment.first {
 		// Begun and never written to. The next one will have its name.
 		return os.Remove(segment.path)
@@ -66,7 +74,7 @@ func (s *Spool) adopt(segment *segment) error {
 	return nil
 }
 
-// SetAside moves all that is there to a folder of its own, which it returns, and goes on empty.
+// SetAside moves all that is there to a folder of its own, which it returns, and goes on empty. After an error it is to be closed.
 func (s *Spool) SetAside() (folder string, err error) {
 	s.endReading()
 	if s.file != nil {
@@ -110,6 +118,9 @@ func (s *Spool) copyAside(segment *segment) error {
 const asidePrefix = "aside-"
 
 func (s *Spool) makeAside() (err error) {
+	if s.o.ReadOnly {
+		return syscall.EROFS
+	}
 	if s.asideDir == "" {
 		s.asideDir, err = os.MkdirTemp(s.o.Dir, asidePrefix+time.Now().UTC().Format("20060102T150405Z")+"-")
 	}

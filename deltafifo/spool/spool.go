@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -37,6 +38,9 @@ type Options struct {
 	SyncEvery time.Duration
 	// Header is written at the beginning of each segment: whose records these are.
 	Header []byte
+	// ReadOnly changes nothing in the folder, so that what is on a read-only disk can be read: whatever would have to be written
+	// is an error that wraps syscall.EROFS, and what is released is there again at the next Open.
+	ReadOnly bool
 }
 
 // Spool is an ordered log of records on disk.
@@ -71,10 +75,14 @@ func Open(o Options) (*Spool, error) {
 	if o.SyncEvery <= 0 {
 		o.SyncEvery = DefaultSyncEvery
 	}
-	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
-		return nil, fmt.Errorf("spool: %w", err)
+	how := os.O_RDONLY
+	if !o.ReadOnly {
+		how |= os.O_CREATE
+		if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+			return nil, fmt.Errorf("spool: %w", err)
+		}
 	}
-	s := &Spool{o: o, lock: flock.New(filepath.Join(o.Dir, "lock"), flock.SetPermissions(0o600)), synced: time.Now()}
+	s := &Spool{o: o, lock: flock.New(filepath.Join(o.Dir, "lock"), flock.SetFlag(how), flock.SetPermissions(0o600)), synced: time.Now()}
 	locked, err := s.lock.TryLock()
 	if err == nil && !locked {
 		err = ErrLocked
@@ -142,6 +150,9 @@ func (s *Spool) Aside() string { return s.asideDir }
 
 // Append adds a record. After an error it is as if it had not been called.
 func (s *Spool) Append(record []byte) (err error) {
+	if s.o.ReadOnly {
+		return fmt.Errorf("spool: append: %w", syscall.EROFS)
+	}
 	s.packed = s2.Encode(s.packed[:cap(s.packed)], record)
 	size := int64(recordHead + len(s.packed))
 	if s.file == nil || s.last().size >= s.o.SegmentBytes {
@@ -275,5 +286,8 @@ func (s *Spool) removeFirst() error {
 	}
 	s.segments = s.segments[1:]
 	s.bytes -= first.size
+	if s.o.ReadOnly {
+		return err
+	}
 	return errors.Join(err, os.Remove(first.path))
 }

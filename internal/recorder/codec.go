@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -71,7 +70,7 @@ type entryExclusion struct {
 	Key      string    `json:"key,omitempty"`
 }
 
-var errEntry = errors.New("not an entry of a recorder's spool")
+var errEntry = fmt.Errorf("%w of a recorder's spool", deltafifo.ErrRecord)
 
 // AppendEntry implements deltafifo.Codec.
 func (c codec) AppendEntry(to []byte, e *deltafifo.Entry) ([]byte, error) {
@@ -141,7 +140,7 @@ func (c codec) DecodeEntry(record []byte) (deltafifo.Entry, error) {
 	case len(doc) > 0:
 		object, err := kube.Restore(bytes.Clone(doc))
 		if err != nil {
-			return deltafifo.Entry{}, err
+			return deltafifo.Entry{}, fmt.Errorf("%w: %w", errEntry, err)
 		}
 		if e.Delta.Object = object; e.Source == deltafifo.SourceResync {
 			e.Delta.Object = keyframe{object}

@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"bytes"
 	"encoding/json"
 	"testing"
 	"time"
@@ -70,6 +71,29 @@ func TestAnEntryComesBackFromItsRecordAsItWas(t *testing.T) {
 			}
 		}
 	}
+}
+
+// It is not taken for a database that cannot be reached, which would keep a recorder from starting, again and again.
+func TestARecordThatIsNoEntryIsNamedDamaged(t *testing.T) {
+	s, c := spooledWidgets(t)
+	e := entries(t, s)["delta"]
+	record, err := c.AppendEntry(nil, &e)
+	require.NoError(t, err)
+	object := bytes.Index(record, []byte(`{"apiVersion"`))
+	for name, damaged := range map[string][]byte{
+		"nothing":           nil,
+		"half a head":       record[:object/2],
+		"no object":         record[:object],
+		"half an object":    record[:object+10],
+		"another's content": append(record[:object:object], `["no object"]`...),
+	} {
+		_, err := c.DecodeEntry(damaged)
+		require.ErrorIs(t, err, deltafifo.ErrRecord, name)
+		_, err = deltafifo.ReadRecord(c, append([]byte{1, 0}, damaged...))
+		require.ErrorIs(t, err, deltafifo.ErrRecord, name)
+	}
+	_, err = deltafifo.ReadRecord(c, []byte{1})
+	require.ErrorIs(t, err, deltafifo.ErrRecord)
 }
 
 func TestWhatIsHiddenReachesNoRecord(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -18,6 +19,7 @@ import (
 	"github.com/kuberewind/kuberewind/deltafifo/spool"
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/reflector"
+	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
 // spoolOwner is the header of a spool: whose entries these are, and where the record was when its writer began.
@@ -58,7 +60,15 @@ func (r *Recorder) openSpool(ctx context.Context, o *deltafifo.Options, owner sp
 	if err != nil {
 		return err
 	}
-	if r.spool, err = spool.Open(spool.Options{Dir: dir, MaxBytes: size, Header: header}); err != nil {
+	options := spool.Options{Dir: dir, MaxBytes: size, Header: header}
+	r.spool, err = spool.Open(options)
+	if errors.Is(err, syscall.EROFS) {
+		r.log.Error("the disk of the spool is read-only: what lies there is written, and nothing is added", "folder", dir, "error", err)
+		r.metrics.SpoolFailing.Set(1)
+		options.ReadOnly = true
+		r.spool, err = spool.Open(options)
+	}
+	if err != nil {
 		r.spool = nil
 		r.metrics.SpoolFailing.Set(1)
 		if c, lookErr := spool.Look(dir); lookErr == nil && c.Bytes > 0 && !errors.Is(err, spool.ErrLocked) {
@@ -71,8 +81,14 @@ func (r *Recorder) openSpool(ctx context.Context, o *deltafifo.Options, owner sp
 		r.spoolCorrupt = true
 		r.reportAside(r.spool.Aside(), "the spool was damaged; the streams go on from the last entry before the damage")
 	}
-	o.Spool, o.Codec, o.OnSpill = r.spool, codec{stream: r.spooledStream(ctx)}, r.spilled
-	return r.resumeSpool(o, owner)
+	o.Codec, o.OnSpill = codec{stream: r.spooledStream(ctx)}, r.spilled
+	if err := r.resumeSpool(ctx, o, owner); err != nil {
+		return err
+	}
+	if r.spool != nil {
+		o.Spool = r.spool
+	}
+	return nil
 }
 
 func (r *Recorder) reportAside(folder, why string) {
@@ -122,17 +138,28 @@ func (r *Recorder) spooledStream(ctx context.Context) func(kube.Resource) (*stre
 }
 
 // resumeSpool finds out which of the entries are in the record, and what the others mean for the streams.
-func (r *Recorder) resumeSpool(o *deltafifo.Options, owner spoolOwner) error {
+func (r *Recorder) resumeSpool(ctx context.Context, o *deltafifo.Options, owner spoolOwner) error {
 	if r.spool.First() == r.spool.Next() {
 		return nil
 	}
 	from, err := spoolStart(r.spool.Header(), r.spool.Cursor(), owner, r.sink.Info().Head)
+	if errors.Is(err, errOvertaken) {
+		from, err = spoolOnRecord(r.spool, o.Codec, func(mark []byte, afterSeq int64) (*postgres.Since, error) {
+			return r.sink.ReadSince(ctx, mark, afterSeq)
+		})
+	}
 	if err == nil && from < r.spool.First() {
 		// Of what is missing nothing can be told, and what comes after it would move the positions past it.
 		return r.setCorruptSpoolAside(fmt.Errorf("%w: its beginning is missing, from entry %d to %d", errUnreadable, from, r.spool.First()))
 	}
-	if err != nil {
+	if errors.Is(err, errUnreadable) {
+		return r.setCorruptSpoolAside(err)
+	}
+	if errors.Is(err, errOvertaken) || errors.Is(err, errForeign) {
 		return r.setSpoolAside(err.Error())
+	}
+	if err != nil {
+		return err
 	}
 	if err := r.spool.Release(from); err != nil {
 		return err
@@ -168,11 +195,17 @@ func (r *Recorder) setCorruptSpoolAside(err error) error {
 	return r.setSpoolAside(err.Error())
 }
 
+// setSpoolAside goes on with an empty spool, or without one where the disk does not let anything be moved.
 func (r *Recorder) setSpoolAside(why string) error {
 	folder, err := r.spool.SetAside()
 	if err == nil {
 		r.reportAside(folder, why)
+		return nil
 	}
+	r.metrics.SpoolFailing.Set(1)
+	r.log.Error("what was spooled can be neither used nor set aside: a full queue will hold the watches back", "why", why, "error", err)
+	err = r.spool.Close()
+	r.spool = nil
 	return err
 }
 
@@ -213,7 +246,7 @@ func (r *Recorder) readSpool(codec deltafifo.Codec) (map[*stream]*leftover, erro
 			return left, nil
 		}
 		e, err := deltafifo.ReadRecord(codec, record)
-		if errors.Is(err, errEntry) {
+		if errors.Is(err, deltafifo.ErrRecord) {
 			return nil, fmt.Errorf("%w: %w", errUnreadable, err)
 		}
 		if err != nil {

@@ -44,12 +44,13 @@ type swept struct {
 	conn     *pgxpool.Pool
 	at       time.Time
 	config   postgres.Config
+	memory   int64 // of a queue that spills
 	recorder *Recorder
 }
 
 func newSwept(t *testing.T) *swept {
 	db := pgtest.Shared(t).New(t, emptyRecord)
-	s := &swept{t: t, conn: db.Pool(t), at: time.Date(2026, 3, 10, 23, 0, 0, 0, time.UTC)}
+	s := &swept{t: t, conn: db.Pool(t), memory: 1000, at: time.Date(2026, 3, 10, 23, 0, 0, 0, time.UTC)}
 	s.config = postgres.Config{URL: db.URL(), ClusterUID: "uid", ClusterName: "prod", Now: func() time.Time { return s.at }}
 	s.open()
 	t.Cleanup(func() { s.sink.Close() })
@@ -71,15 +72,23 @@ func (s *swept) open() {
 	s.sweeper = r.newSweeper()
 }
 
-// spill gives the recorder a queue with room for two objects in memory, and goes on from the spool.
+// spill gives the recorder a queue with little room in memory, for two objects, and goes on from the spool.
 func (s *swept) spill(dir string) {
+	s.t.Helper()
+	s.spillTo(spool.Options{Dir: dir, MaxBytes: 1 << 20, Header: []byte(`{"cluster":"uid"}`)})
+}
+
+func (s *swept) spillTo(folder spool.Options) {
 	s.t.Helper()
 	r := s.recorder
 	var err error
-	r.spool, err = spool.Open(spool.Options{Dir: dir, MaxBytes: 1 << 20, Header: []byte(`{"cluster":"uid"}`)})
+	r.spool, err = spool.Open(folder)
 	require.NoError(s.t, err)
-	o := deltafifo.Options{MaxBytes: 1000, Now: r.now, Spool: r.spool, Codec: codec{stream: r.spooledStream(s.t.Context())}, Mark: r.sink.Info().Head}
-	require.NoError(s.t, r.resumeSpool(&o, spoolOwner{Cluster: "uid"}))
+	o := deltafifo.Options{MaxBytes: s.memory, Now: r.now, Codec: codec{stream: r.spooledStream(s.t.Context())}, Mark: r.sink.Info().Head}
+	require.NoError(s.t, r.resumeSpool(s.t.Context(), &o, spoolOwner{Cluster: "uid"}))
+	if r.spool != nil {
+		o.Spool = r.spool
+	}
 	r.queue = deltafifo.New(o)
 	s.sweeper = r.newSweeper()
 }
@@ -87,7 +96,9 @@ func (s *swept) spill(dir string) {
 // die ends the process, and leaves what is in the spool.
 func (s *swept) die() {
 	s.t.Helper()
-	require.NoError(s.t, s.recorder.spool.Close())
+	if s.recorder.spool != nil {
+		require.NoError(s.t, s.recorder.spool.Close())
+	}
 	s.sink.Close()
 	s.open()
 }

@@ -316,12 +316,9 @@ func TestADiskThatIsFullHoldsTheWatchesBackAndNothingIsLost(t *testing.T) {
 	record.requireGaps(cms, "first_list:relisted")
 }
 
-// The database is back, but what was spooled lies on a disk that is read-only now, and the server has forgotten it.
-func TestASpoolThatCannotBeOpenedIsConfessedIfTheServerHasForgottenIt(t *testing.T) {
-	t.Parallel()
-	s, cms, _, db, v := outgrown(t, true)
-	v.Kill(t)
-	folder := filepath.Join(v.dir, "spool")
+// readOnly makes a disk of a folder, that takes nothing any more.
+func readOnly(t *testing.T, folder string) {
+	t.Helper()
 	if out, err := exec.Command("mount", "-t", "overlay", "-o", "lowerdir="+folder+":"+t.TempDir(), "overlay", folder).CombinedOutput(); err != nil {
 		t.Skipf("a read-only disk takes the right to mount one: %v %s", err, out)
 	}
@@ -329,9 +326,44 @@ func TestASpoolThatCannotBeOpenedIsConfessedIfTheServerHasForgottenIt(t *testing
 		out, err := exec.Command("umount", "-l", folder).CombinedOutput()
 		require.NoError(t, err, string(out))
 	})
+}
+
+// The database is back, but what was spooled lies on a disk that is read-only now: nothing can be removed from it, or be noted on it.
+func TestASpoolOnADiskThatIsReadOnlyIsWrittenOnceThoughTheRecorderIsKilled(t *testing.T) {
+	t.Parallel()
+	s, cms, start, db, v := outgrown(t, true)
+	v.Kill(t)
+	readOnly(t, filepath.Join(v.dir, "spool"))
+	db.Server().Start(t)
+	record := open(t, db)
+	next := spawn(t, s, db.URL(), v.dir)
+	next.Await(t, "the disk of the spool is read-only")
+	record.awaitCount(cms, 2+8)
+	next.Kill(t)
+	r := v.heir(t, s, db.URL())
+	cms.create("e").update(2)
+	record.awaitCount(cms, 2+46+3)
+	r.end(t)
+	again := v.heir(t, s, db.URL())
+	cms.create("f")
+	record.awaitCount(cms, 2+46+4)
+	again.end(t)
+	record.requireHistory(cms, cms.listed(t, start), cms.watched(t, start))
+	record.requireGaps(cms, "first_list:relisted")
+}
+
+// What was spooled lies where it cannot be read, and the server has forgotten it.
+func TestASpoolThatCannotBeOpenedIsConfessedIfTheServerHasForgottenIt(t *testing.T) {
+	t.Parallel()
+	s, cms, _, db, v := outgrown(t, true)
+	v.Kill(t)
+	cursors, err := filepath.Glob(filepath.Join(v.dir, "spool", "*", "cursor"))
+	require.NoError(t, err)
+	require.NoError(t, os.Remove(cursors[0]))
+	require.NoError(t, os.Mkdir(cursors[0], 0o700))
 	db.Server().Start(t)
 	r := v.heir(t, s, db.URL())
-	r.await(t, "level=ERROR", "there is no spool", "read-only file system")
+	r.await(t, "level=ERROR", "there is no spool", "is a directory")
 	record := open(t, db)
 	record.await("the end of the gap", `SELECT count(*) = 2 FROM kuberewind.gaps WHERE NOT open`)
 	r.end(t)

@@ -1,0 +1,150 @@
+package recorder
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kuberewind/kuberewind/deltafifo"
+	"github.com/kuberewind/kuberewind/deltafifo/spool"
+	"github.com/kuberewind/kuberewind/kube"
+)
+
+// A stranded is a recorder whose spool lies on a disk that has become read-only: no cursor says what it has written from there.
+type stranded struct {
+	*swept
+	folder spool.Options
+	pods   *deltafifo.FIFO
+}
+
+// newStranded has on disk, each a second after the one before or at one time, the versions of an object, among them a life that ends and a gap.
+func newStranded(t *testing.T, second time.Duration) *stranded {
+	s := &stranded{swept: newSwept(t)}
+	s.folder = spool.Options{Dir: t.TempDir(), MaxBytes: 1 << 20}
+	s.spill(s.folder.Dir)
+	_, s.pods = s.follow("pods", "Pod")
+	require.NoError(t, s.pods.Add(served(t, "Pod", "first", 11)))
+	s.pump()
+	s.at = s.at.Add(30 * time.Second)
+	for rv := 12; rv < 17; rv++ {
+		s.at = s.at.Add(second)
+		require.NoError(t, s.pods.Update(served(t, "Pod", "first", rv)))
+	}
+	s.at = s.at.Add(second)
+	require.NoError(t, s.pods.Add(served(t, "Pod", "short", 17)))
+	s.at = s.at.Add(second)
+	require.NoError(t, s.pods.Interrupted("forbidden", "why"))
+	s.at = s.at.Add(second)
+	require.NoError(t, s.pods.Resumed())
+	s.at = s.at.Add(second)
+	require.NoError(t, s.pods.Delete(served(t, "Pod", "short", 18)))
+	s.at = s.at.Add(second)
+	again, err := kube.Restore([]byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"first","namespace":"a","resourceVersion":"19","uid":"another life"}}`))
+	require.NoError(t, err)
+	require.NoError(t, s.pods.Add(again))
+	s.at = s.at.Add(second)
+	require.NoError(t, s.pods.Interrupted("forbidden", "again"))
+	require.Equal(t, 11, s.queue.Stats().Spooled)
+	s.folder.ReadOnly, s.memory = true, 100_000
+	return s
+}
+
+// goOn is a recorder that finds the spool, and how many entries of it are not on record by then.
+func (s *stranded) goOn() int {
+	s.t.Helper()
+	s.die()
+	s.spillTo(s.folder)
+	return s.queue.Stats().Spooled
+}
+
+// commit writes the oldest entries.
+func (s *stranded) commit(most int) {
+	s.t.Helper()
+	entries, err := s.queue.Next(s.t.Context(), most, 1<<20, 0)
+	require.NoError(s.t, err)
+	s.write(entries)
+}
+
+// versions are all deltas, and the gaps.
+func (s *stranded) versions() (all []string) {
+	s.t.Helper()
+	rows, err := s.conn.Query(s.t.Context(), `
+		SELECT trim(concat_ws(' ', name, type, resource_version)) FROM (SELECT * FROM kuberewind.deltas ORDER BY seq) d
+		UNION ALL SELECT concat_ws(' ', 'gap', cause, outcome) FROM (SELECT * FROM kuberewind.gaps_data ORDER BY gap) g`)
+	require.NoError(s.t, err)
+	defer rows.Close()
+	for rows.Next() {
+		var text string
+		require.NoError(s.t, rows.Scan(&text))
+		all = append(all, text)
+	}
+	require.NoError(s.t, rows.Err())
+	return all
+}
+
+var strandedVersions = []string{
+	"first Added 11", "first Updated 12", "first Updated 13", "first Updated 14", "first Updated 15", "first Updated 16",
+	"short Added 17", "short Deleted 18", "first Deleted 19", "first Added 19", "gap forbidden resumed", "gap forbidden",
+}
+
+// What was written cannot be removed from a disk that is read-only: each recorder finds all of it again.
+func TestWhatLiesOnAReadOnlyDiskIsWrittenOnceHoweverOftenTheRecorderDies(t *testing.T) {
+	for _, most := range []int{1, 3} {
+		t.Run(fmt.Sprint(most, " at once"), func(t *testing.T) {
+			s := newStranded(t, time.Second)
+			for left := 11; left > 0; left = max(0, left-most) {
+				require.Equal(t, left, s.goOn())
+				s.commit(most)
+			}
+			require.Zero(t, s.goOn())
+			require.Equal(t, strandedVersions, s.versions())
+		})
+	}
+}
+
+// Where several entries have one time, a marker that nothing tells from the others is recorded again, and nothing is missing.
+func TestWhatLiesOnAReadOnlyDiskIsNotLostThoughTheClockStoodStill(t *testing.T) {
+	s := newStranded(t, 0)
+	require.Equal(t, 11, s.goOn())
+	s.commit(8)
+	require.Equal(t, 5, s.goOn(), "behind the sixth, which is the last that a row has")
+	s.commit(5)
+	require.Equal(t, 1, s.goOn())
+	s.commit(1)
+	require.Equal(t, append(strandedVersions[:11:11], "gap forbidden resumed", "gap forbidden"), s.versions())
+}
+
+// Nothing is appended behind what another recorder has written meanwhile.
+func TestWhatLiesOnAReadOnlyDiskIsNotUsedWhereAnotherHasRecordedSince(t *testing.T) {
+	for name, other := range map[string]func(s *stranded){
+		"at once": func(*stranded) {},
+		"after a part of it was written": func(s *stranded) {
+			s.spillTo(s.folder)
+			s.commit(2)
+			require.NoError(s.t, s.recorder.spool.Close())
+			s.recorder.spool = nil
+			s.sink.Close()
+			s.open()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStranded(t, time.Second)
+			s.die()
+			other(s)
+			s.at = s.at.Add(time.Second)
+			_, pods := s.follow("pods", "Pod")
+			for rv := 14; rv < 17; rv++ {
+				require.NoError(t, pods.Update(served(t, "Pod", "first", rv)))
+			}
+			s.pump()
+			before := s.versions()
+			s.die()
+			s.spillTo(s.folder)
+			require.Nil(t, s.recorder.spool, "it can be neither used nor set aside")
+			require.Zero(t, s.queue.Stats().Spooled)
+			require.Equal(t, before, s.versions())
+		})
+	}
+}
