@@ -2,6 +2,7 @@ package recorder
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -171,17 +172,21 @@ func (r *Recorder) resumeSpool(ctx context.Context, o *deltafifo.Options, owner 
 	if err != nil {
 		return err
 	}
-	o.Left = map[any]deltafifo.Spooled{}
-	for s, l := range left {
-		s.left, s.interrupted = l, l.interrupted
-		info := r.sink.Info()
-		if l.At.After(info.Observed) && s.occurrence.catchingUp {
-			s.occurrence.resume(l.At, info.Started)
-		}
-		o.Left[s] = l.Spooled
+	for _, l := range left {
 		if l.At.After(r.seen) {
 			r.seen = l.At
 		}
+	}
+	r.sink.StartAfter(r.seen)
+	info := r.sink.Info()
+	r.clock.raise(info.Started)
+	o.Left = map[any]deltafifo.Spooled{}
+	for s, l := range left {
+		s.left, s.interrupted, s.since = l, l.interrupted, info.Started
+		if s.record.Position() != "" {
+			s.occurrence.resume(latest(l.At, info.Observed), info.Started)
+		}
+		o.Left[s] = l.Spooled
 	}
 	r.log.Info("going on from the spool of a recorder before", "entries", r.spool.Next()-r.spool.First(), "bytes", r.spool.Bytes(), "streams", len(left))
 	return nil
@@ -278,10 +283,7 @@ func (l *leftover) take(s *stream, e *deltafifo.Entry) {
 	case m == nil:
 		if fromList(e) && !l.listing {
 			l.listing = true
-			l.listCause = reflector.CauseFirstList
-			if l.interrupted != "" {
-				l.listCause = l.interrupted
-			}
+			l.listCause = l.causeOfList(s, e.Source)
 		}
 	case m.Kind == deltafifo.Compared:
 	case m.Kind == deltafifo.Interrupted:
@@ -292,6 +294,14 @@ func (l *leftover) take(s *stream, e *deltafifo.Entry) {
 			l.listing = false
 		}
 	}
+}
+
+// causeOfList is why there is a list, of which this is the source of the first delta. That it was interrupted may be on record already.
+func (l *leftover) causeOfList(s *stream, source deltafifo.Source) string {
+	if source == deltafifo.SourceList {
+		return reflector.CauseFirstList
+	}
+	return cmp.Or(l.interrupted, s.record.OpenGap(), reflector.CauseFirstList)
 }
 
 func fromList(e *deltafifo.Entry) bool {

@@ -3,6 +3,7 @@ package recorder
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -75,4 +76,58 @@ func TestASpoolWhoseBeginningIsMissingIsSetAside(t *testing.T) {
 	require.True(t, r.spoolCorrupt)
 	require.NotEmpty(t, r.spool.Aside())
 	require.Equal(t, r.spool.First(), r.spool.Next())
+}
+
+// A clock may be ahead of the wall clock by a minute, and the recorder is back before that has caught up.
+func TestARecorderBeginsAfterWhatItFindsInTheSpoolThoughItsClockIsBehind(t *testing.T) {
+	s := newSwept(t)
+	dir := t.TempDir()
+	s.spill(dir)
+	_, pods := s.follow("pods", "Pod")
+	require.NoError(t, pods.Replace([]any{served(t, "Pod", "a", 11)}, "11"))
+	s.pump()
+	s.at = s.at.Add(40 * time.Second)
+	for rv := 12; rv < 16; rv++ {
+		require.NoError(t, pods.Update(served(t, "Pod", "a", rv)))
+	}
+	seen := s.at
+	s.at = s.at.Add(-30 * time.Second)
+	s.die()
+	s.spill(dir)
+	info := s.sink.Info()
+	require.True(t, info.Started.After(seen))
+	require.Equal(t, info.Started, s.recorder.clock.Now())
+	require.NoError(t, s.sink.RecordPause(t.Context(), s.recorder.seen))
+	st, _ := s.follow("pods", "Pod")
+	require.Equal(t, info.Started, st.since)
+	require.True(t, st.occurrence.catchingUp, "what is caught up on happened meanwhile")
+	entries, err := s.queue.Next(t.Context(), 1, 0, 0)
+	require.NoError(t, err)
+	require.True(t, entries[0].Observed.Before(st.since), "a recorder before this one saw it live")
+	var from, to time.Time
+	require.NoError(t, s.conn.QueryRow(t.Context(), `SELECT from_at, to_at FROM kuberewind.pauses`).Scan(&from, &to))
+	require.True(t, seen.Equal(from))
+	require.True(t, info.Started.Equal(to))
+}
+
+// What interrupted the stream is on record, and the list that follows it is cut by the end of the process.
+func TestAListThatTheSpoolHoldsAPartOfKeepsTheCauseThatIsOnRecord(t *testing.T) {
+	s := newSwept(t)
+	dir := t.TempDir()
+	s.spill(dir)
+	_, pods := s.follow("pods", "Pod")
+	require.NoError(t, pods.Replace([]any{served(t, "Pod", "a", 11)}, "20"))
+	require.NoError(t, pods.Interrupted("expired", "why"))
+	s.pump()
+	require.NoError(t, pods.BeginReplace("expired", "why", "20"))
+	page := []any{}
+	for rv := 30; rv < 36; rv++ {
+		page = append(page, served(t, "Pod", fmt.Sprint("b", rv), rv))
+	}
+	require.NoError(t, pods.ReplacePage(page, "40"))
+	require.Positive(t, s.queue.Stats().Spooled)
+	s.die()
+	s.spill(dir)
+	st, _ := s.follow("pods", "Pod")
+	require.Equal(t, start{cause: "expired"}, st.start(nil))
 }

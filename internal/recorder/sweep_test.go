@@ -64,6 +64,7 @@ func (s *swept) open() {
 	s.recorder = newRecorder(config.Config{ListConcurrency: 1}, slog.New(slog.DiscardHandler))
 	r := s.recorder
 	r.sink, r.metrics, r.now = sink, &metrics{telemetry.NewMetrics()}, func() time.Time { return s.at }
+	r.clock = newClock((&wristwatch{set: s.at}).host(), s.at)
 	r.filter, err = filter.New(nil, nil)
 	require.NoError(s.t, err)
 	r.redactor, err = redact.New(redact.Key{}, redact.Hash, nil)

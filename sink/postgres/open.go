@@ -135,6 +135,12 @@ func (s *Sink) beginEpoch(ctx context.Context, tx pgx.Tx) error {
 	return nil
 }
 
+// StartAfter moves Info.Started behind what a writer before this one has seen and left behind, where its clock was ahead of this one's. It is
+// called before RecordPause.
+func (s *Sink) StartAfter(seen time.Time) {
+	s.info.Started = latest(s.info.Started, seen.Add(time.Microsecond))
+}
+
 // RecordPause puts on record that no recorder saw what happened since the last commit, or, where a writer before this one has left what it saw after
 // that, since seen. It is called before the first commit: until there is one, the pause of the next writer begins where this one's does.
 func (s *Sink) RecordPause(ctx context.Context, seen time.Time) error {
