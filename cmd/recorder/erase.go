@@ -19,7 +19,6 @@ import (
 	"github.com/kuberewind/kuberewind/internal/recorder"
 	"github.com/kuberewind/kuberewind/internal/redact"
 	"github.com/kuberewind/kuberewind/internal/version"
-	"github.com/kuberewind/kuberewind/migrations"
 )
 
 // eraseFlags are as they were given.
@@ -77,7 +76,7 @@ func (p *program) value(f *eraseFlags) (text []byte, err error) {
 	return bytes.TrimSuffix(bytes.TrimSuffix(text, []byte("\n")), []byte("\r")), nil
 }
 
-func (p *program) erase(cmd *cobra.Command, f eraseFlags) (err error) {
+func (p *program) erase(cmd *cobra.Command, f eraseFlags) error {
 	if err := f.output.validate(); err != nil {
 		return err
 	}
@@ -88,38 +87,23 @@ func (p *program) erase(cmd *cobra.Command, f eraseFlags) (err error) {
 	if err != nil {
 		return mistake(cmd, err)
 	}
-	cfg, log, err := p.loadQuietly(cmd)
-	if err != nil {
-		return err
-	}
-	db, err := recorder.OpenRecord(cmd.Context(), cfg, log)
-	if err != nil {
-		return &recorder.EnvironmentError{Err: err}
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	conn, err := db.Connect(cmd.Context())
-	if err != nil {
-		return &recorder.EnvironmentError{Err: err}
-	}
-	defer func() { err = errors.Join(err, conn.Close(context.WithoutCancel(cmd.Context()))) }()
-	if err := migrations.Check(cmd.Context(), conn); err != nil {
-		return &recorder.EnvironmentError{Err: err}
-	}
 	options := erasure.Options{
 		Value: text, In: f.in, Paths: f.paths, Reason: f.reason, DryRun: !f.yes, Recorder: recorder.Name() + " erase", Version: version.String(),
 	}
-	aside, err := findErasable(cmd.Context(), conn, cfg, &options)
-	if err != nil {
-		return &recorder.EnvironmentError{Err: err}
-	}
-	report, err := erasure.Erase(cmd.Context(), conn, options)
-	if errors.Is(err, erasure.ErrValue) || errors.Is(err, erasure.ErrScope) {
-		return mistake(cmd, err)
-	}
-	if err != nil {
-		return err
-	}
-	return p.print(f.output, report, func(bool) error { return p.printErased(report, aside) })
+	return p.withRecord(cmd, func(ctx context.Context, cfg config.Config, conn *pgx.Conn) error {
+		aside, err := findErasable(ctx, conn, cfg, &options)
+		if err != nil {
+			return &recorder.EnvironmentError{Err: err}
+		}
+		report, err := erasure.Erase(ctx, conn, options)
+		if errors.Is(err, erasure.ErrValue) || errors.Is(err, erasure.ErrScope) {
+			return mistake(cmd, err)
+		}
+		if err != nil {
+			return err
+		}
+		return p.print(f.output, report, func(bool) error { return p.printErased(report, aside) })
+	})
 }
 
 // findErasable completes the options with the cluster and its key, and gives the folders in which spools were set aside.

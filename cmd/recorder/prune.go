@@ -8,10 +8,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/kuberewind/kuberewind/internal/recorder"
+	"github.com/kuberewind/kuberewind/internal/config"
 	"github.com/kuberewind/kuberewind/internal/retention"
 	"github.com/kuberewind/kuberewind/migrations"
 )
@@ -96,36 +97,21 @@ func parseAge(text string) (time.Duration, error) {
 // errKept says that a day that was to go is still there.
 var errKept = errors.New("not everything that was to go could go")
 
-func (p *program) prune(cmd *cobra.Command, f pruneFlags) (err error) {
+func (p *program) prune(cmd *cobra.Command, f pruneFlags) error {
 	options, err := f.options()
 	if err != nil {
 		return mistake(cmd, err)
 	}
-	cfg, log, err := p.loadQuietly(cmd)
-	if err != nil {
+	return p.withRecord(cmd, func(ctx context.Context, _ config.Config, conn *pgx.Conn) error {
+		report, err := retention.Prune(ctx, conn, options)
+		if printed := p.print(f.output, report, func(bool) error { return p.printPruned(report) }); err == nil {
+			err = printed
+		}
+		if err == nil && report.Obstacle != "" {
+			err = fmt.Errorf("%w: %s", errKept, report.Obstacle)
+		}
 		return err
-	}
-	db, err := recorder.OpenRecord(cmd.Context(), cfg, log)
-	if err != nil {
-		return &recorder.EnvironmentError{Err: err}
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	conn, err := db.Connect(cmd.Context())
-	if err != nil {
-		return &recorder.EnvironmentError{Err: err}
-	}
-	defer func() { err = errors.Join(err, conn.Close(context.WithoutCancel(cmd.Context()))) }()
-	if err := migrations.Check(cmd.Context(), conn); err != nil {
-		return &recorder.EnvironmentError{Err: err}
-	}
-	report, err := retention.Prune(cmd.Context(), conn, options)
-	if printed := p.print(f.output, report, func(bool) error { return p.printPruned(report) }); err == nil {
-		err = printed
-	}
-	if err == nil && report.Obstacle != "" {
-		err = fmt.Errorf("%w: %s", errKept, report.Obstacle)
-	}
-	return err
+	})
 }
 
 func (p *program) printPruned(report retention.Report) error {

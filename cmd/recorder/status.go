@@ -2,20 +2,19 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/kuberewind/kuberewind/deltafifo/spool"
+	"github.com/kuberewind/kuberewind/internal/config"
 	"github.com/kuberewind/kuberewind/internal/election"
-	"github.com/kuberewind/kuberewind/internal/recorder"
-	"github.com/kuberewind/kuberewind/migrations"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
@@ -56,44 +55,41 @@ type recordStatus struct {
 
 type clusterStatus struct {
 	postgres.ClusterStatus
-	Standbys []string       `json:"standbys,omitempty"`
-	Spool    spool.Contents `json:"spool"`
+	Standbys []string    `json:"standbys,omitempty"`
+	Spool    spoolStatus `json:"spool"`
+}
+
+type spoolStatus struct {
+	spool.Contents
+	Error string `json:"error,omitempty"` // why it cannot be seen
 }
 
 func (p *program) readStatus(cmd *cobra.Command) (found recordStatus, err error) {
-	cfg, log, err := p.loadQuietly(cmd)
-	if err != nil {
-		return found, err
-	}
-	db, err := recorder.OpenRecord(cmd.Context(), cfg, log)
-	if err != nil {
-		return found, &recorder.EnvironmentError{Err: err}
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	conn, err := db.Connect(cmd.Context())
-	if err != nil {
-		return found, &recorder.EnvironmentError{Err: err}
-	}
-	defer func() { err = errors.Join(err, conn.Close(context.WithoutCancel(cmd.Context()))) }()
-	if err := migrations.Check(cmd.Context(), conn); err != nil {
-		return found, &recorder.EnvironmentError{Err: err}
-	}
-	recorded, err := postgres.ReadStatus(cmd.Context(), conn)
-	if err != nil {
-		return found, err
-	}
-	found.Clusters = make([]clusterStatus, 0, len(recorded.Clusters))
-	for _, recorded := range recorded.Clusters {
-		c := clusterStatus{ClusterStatus: recorded}
-		if c.Spool, err = spool.Look(filepath.Join(cfg.Spool(), c.UID)); err != nil {
-			return found, &recorder.EnvironmentError{Err: err}
+	err = p.withRecord(cmd, func(ctx context.Context, cfg config.Config, conn *pgx.Conn) error {
+		recorded, err := postgres.ReadStatus(ctx, conn)
+		if err != nil {
+			return err
 		}
-		if c.Standbys, err = election.Standbys(cmd.Context(), conn, c.UID); err != nil {
-			return found, err
+		found.Clusters = make([]clusterStatus, 0, len(recorded.Clusters))
+		for _, recorded := range recorded.Clusters {
+			c := clusterStatus{ClusterStatus: recorded, Spool: lookAtSpool(filepath.Join(cfg.Spool(), recorded.UID))}
+			if c.Standbys, err = election.Standbys(ctx, conn, c.UID); err != nil {
+				return err
+			}
+			found.Clusters = append(found.Clusters, c)
 		}
-		found.Clusters = append(found.Clusters, c)
+		return nil
+	})
+	return found, err
+}
+
+// lookAtSpool says what lies in a folder, or why that cannot be seen: it may be another user's, and the record tells enough without it.
+func lookAtSpool(dir string) spoolStatus {
+	contents, err := spool.Look(dir)
+	if err != nil {
+		return spoolStatus{Error: err.Error()}
 	}
-	return found, nil
+	return spoolStatus{Contents: contents}
 }
 
 func (p *program) printStatus(found recordStatus, wide bool) error {
@@ -126,6 +122,9 @@ func (p *program) printCluster(c clusterStatus, wide bool) error {
 	}
 	if c.Spool.Bytes > 0 {
 		head.row("Spool:", fmt.Sprintf("%d bytes on disk that wait for the database", c.Spool.Bytes))
+	}
+	if c.Spool.Error != "" {
+		head.row("Spool:", fmt.Sprintf("cannot be seen, ask as the user that the recorder runs as: %s", c.Spool.Error))
 	}
 	for _, folder := range c.Spool.Aside {
 		head.row("Warning:", fmt.Sprintf("what was spooled is set aside in %s: look at it, then remove it", folder))

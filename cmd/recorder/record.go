@@ -1,0 +1,36 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/spf13/cobra"
+
+	"github.com/kuberewind/kuberewind/internal/config"
+	"github.com/kuberewind/kuberewind/internal/recorder"
+	"github.com/kuberewind/kuberewind/migrations"
+)
+
+// withRecord does something with a record that is there, under the schema of this program: else the database cannot be used.
+func (p *program) withRecord(cmd *cobra.Command, do func(ctx context.Context, cfg config.Config, conn *pgx.Conn) error) (err error) {
+	cfg, log, err := p.loadQuietly(cmd)
+	if err != nil {
+		return err
+	}
+	ctx := cmd.Context()
+	db, err := recorder.OpenRecord(ctx, cfg, log)
+	if err != nil {
+		return &recorder.EnvironmentError{Err: err}
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	conn, err := db.Connect(ctx)
+	if err != nil {
+		return &recorder.EnvironmentError{Err: err}
+	}
+	defer func() { err = errors.Join(err, conn.Close(context.WithoutCancel(ctx))) }()
+	if err := migrations.Check(ctx, conn); err != nil {
+		return &recorder.EnvironmentError{Err: err}
+	}
+	return do(ctx, cfg, conn)
+}
