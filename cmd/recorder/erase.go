@@ -91,7 +91,7 @@ func (p *program) erase(cmd *cobra.Command, f eraseFlags) error {
 		Value: text, In: f.in, Paths: f.paths, Reason: f.reason, DryRun: !f.yes, Recorder: recorder.Name() + " erase", Version: version.String(),
 	}
 	return p.withRecord(cmd, func(ctx context.Context, cfg config.Config, conn *pgx.Conn) error {
-		aside, err := findErasable(ctx, conn, cfg, &options)
+		kept, err := findErasable(ctx, conn, cfg, &options)
 		if err != nil {
 			return &recorder.EnvironmentError{Err: err}
 		}
@@ -102,12 +102,12 @@ func (p *program) erase(cmd *cobra.Command, f eraseFlags) error {
 		if err != nil {
 			return err
 		}
-		return p.print(f.output, report, func(bool) error { return p.printErased(report, aside) })
+		return p.print(f.output, report, func(bool) error { return p.printErased(report, kept) })
 	})
 }
 
-// findErasable completes the options with the cluster and its key, and gives the folders in which spools were set aside.
-func findErasable(ctx context.Context, conn *pgx.Conn, cfg config.Config, o *erasure.Options) (aside []string, err error) {
+// findErasable completes the options with the cluster and its key, and gives the paths of what was spooled and will not be written.
+func findErasable(ctx context.Context, conn *pgx.Conn, cfg config.Config, o *erasure.Options) (kept []string, err error) {
 	rows, err := conn.Query(ctx, `SELECT cluster, uid, name, key_fingerprint FROM kuberewind.clusters WHERE $1 IN ('', name) ORDER BY name`, cfg.ClusterName)
 	if err != nil {
 		return nil, err
@@ -136,15 +136,32 @@ func findErasable(ctx context.Context, conn *pgx.Conn, cfg config.Config, o *era
 		return nil, fmt.Errorf("cluster %s was recorded with another redaction key than %s: name the recorder's with --redaction-key-file", name, cfg.KeyFile())
 	}
 	o.Keyed = func(text []byte) []byte { return key.Sum("erasure", text) }
-	dir := filepath.Join(cfg.Spool(), uid)
-	waiting, aside, err := spool.Left(dir)
-	if err == nil && waiting {
-		err = fmt.Errorf("deltas wait in the spool %s, and may hold the value: let a recorder write them first (kuberewind_spool_entries is 0 then)", dir)
-	}
-	return aside, err
+	return keptInSpool(ctx, conn, filepath.Join(cfg.Spool(), uid), uid, fingerprint)
 }
 
-func (p *program) printErased(r erasure.Report, aside []string) error {
+// keptInSpool gives the paths of what lies in a spool's folder and will not be written. It is an error where deltas wait that a recorder is going to write:
+// they would bring the value back, or be lost.
+func keptInSpool(ctx context.Context, conn *pgx.Conn, dir, uid string, fingerprint []byte) (kept []string, err error) {
+	left, err := recorder.SpoolLeft(ctx, conn, dir, uid, fingerprint)
+	if errors.Is(err, recorder.ErrSpoolWaits) {
+		err = fmt.Errorf("%w. They may hold the value: let it write them first, kuberewind_spool_entries is 0 then", err)
+		if !errors.Is(err, spool.ErrLocked) {
+			aside := filepath.Join(dir, spool.AsidePrefix+"by-hand")
+			err = fmt.Errorf("%w. If none will run here again, set them aside: mkdir -p %[2]s && mv %[3]s/*.seg %[2]s/ (what no API server remembers of them is a gap then)", err, aside, dir)
+		}
+		return nil, err
+	}
+	if err != nil {
+		return nil, fmt.Errorf("whether deltas wait in the spool, and may hold the value, cannot be told; ask as the user that the recorder runs as: %w", err)
+	}
+	c, err := spool.Look(dir)
+	if left {
+		kept = append(kept, filepath.Join(dir, "*.seg"))
+	}
+	return append(kept, c.Aside...), err
+}
+
+func (p *program) printErased(r erasure.Report, kept []string) error {
 	t := newTable(p.out)
 	for _, o := range r.Objects {
 		t.titled("RESOURCE", "NAMESPACE", "NAME", "UID", "DELTAS")
@@ -173,8 +190,8 @@ func (p *program) printErased(r erasure.Report, aside []string) error {
 	if r.Told > 0 {
 		fmt.Fprintf(p.out, "Warning: %d gaps, streams, configurations of recorders, managers of deltas, or reasons of prunes and erasures speak of it, where it stays\n", r.Told)
 	}
-	for _, folder := range aside {
-		fmt.Fprintf(p.out, "Warning: what was spooled and set aside may hold it: remove %s\n", folder)
+	for _, path := range kept {
+		fmt.Fprintf(p.out, "Warning: what was spooled and no recorder will write may hold it: remove %s\n", path)
 	}
 	if r.Erasure > 0 {
 		fmt.Fprintln(p.out, "A recorder that ran meanwhile may set its spool aside when it is started again, with the value in it: see recorder status there, and remove it.")

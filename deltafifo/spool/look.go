@@ -27,7 +27,7 @@ func Look(dir string) (Contents, error) {
 	}
 	for _, entry := range entries {
 		switch {
-		case entry.IsDir() && strings.HasPrefix(entry.Name(), asidePrefix):
+		case entry.IsDir() && strings.HasPrefix(entry.Name(), AsidePrefix):
 			c.Aside = append(c.Aside, filepath.Join(dir, entry.Name()))
 		case strings.HasSuffix(entry.Name(), suffix):
 			// One that is drained meanwhile holds nothing.

@@ -3,7 +3,6 @@ package spool
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -114,28 +113,15 @@ func (s *Spool) copyAside(segment *segment) error {
 	return os.WriteFile(filepath.Join(s.asideDir, filepath.Base(segment.path)), data, 0o600)
 }
 
-// asidePrefix begins the names of the folders for what is set aside.
-const asidePrefix = "aside-"
+// AsidePrefix begins the names of the folders in a spool's for what is set aside.
+const AsidePrefix = "aside-"
 
 func (s *Spool) makeAside() (err error) {
 	if s.o.ReadOnly {
 		return syscall.EROFS
 	}
 	if s.asideDir == "" {
-		s.asideDir, err = os.MkdirTemp(s.o.Dir, asidePrefix+time.Now().UTC().Format("20060102T150405Z")+"-")
+		s.asideDir, err = os.MkdirTemp(s.o.Dir, AsidePrefix+time.Now().UTC().Format("20060102T150405Z")+"-")
 	}
 	return err
-}
-
-// Left says what stands in the folder of a spool, which may be in use: whether records wait in it, and the folders that were set aside.
-func Left(dir string) (waiting bool, aside []string, err error) {
-	segments, err := listSegments(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil, nil
-	}
-	if err != nil {
-		return false, nil, fmt.Errorf("spool %s: %w", dir, err)
-	}
-	aside, err = filepath.Glob(filepath.Join(dir, "aside-*"))
-	return len(segments) > 0, aside, err
 }

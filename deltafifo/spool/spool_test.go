@@ -370,27 +370,3 @@ func FuzzSegment(f *testing.F) {
 		require.NotErrorIs(t, err, io.ErrShortBuffer)
 	})
 }
-
-func TestWhatIsLeftInAFolderIsSaidWithoutOpeningIt(t *testing.T) {
-	dir := t.TempDir()
-	left := func(dir string) (bool, int) {
-		t.Helper()
-		waiting, aside, err := Left(dir)
-		require.NoError(t, err)
-		return waiting, len(aside)
-	}
-	waiting, aside := left(filepath.Join(dir, "none"))
-	require.False(t, waiting)
-	require.Zero(t, aside)
-	s, err := Open(Options{Dir: dir, MaxBytes: 1 << 20})
-	require.NoError(t, err)
-	require.NoError(t, s.Append([]byte("a record")))
-	waiting, _ = left(dir)
-	require.True(t, waiting)
-	_, err = s.SetAside()
-	require.NoError(t, err)
-	waiting, aside = left(dir)
-	require.False(t, waiting)
-	require.Equal(t, 1, aside)
-	require.NoError(t, s.Close())
-}

@@ -1,0 +1,49 @@
+package recorder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/kuberewind/kuberewind/deltafifo/spool"
+	"github.com/kuberewind/kuberewind/kube"
+	"github.com/kuberewind/kuberewind/sink/postgres"
+)
+
+// ErrSpoolWaits says that a recorder writes what lies in a spool, or would if it were started there.
+var ErrSpoolWaits = errors.New("deltas wait in the spool")
+
+// SpoolLeft says whether anything lies in the folder of a cluster's spool that no recorder will ever write: the next one would set it aside. It is
+// ErrSpoolWaits if one will. Nothing is changed. A recorder that is started at this very moment finds the folder in use.
+func SpoolLeft(ctx context.Context, db postgres.Queryer, dir, clusterUID string, key []byte) (left bool, err error) {
+	c, err := spool.Look(dir)
+	if err != nil || c.Bytes == 0 {
+		return false, err
+	}
+	s, err := spool.Open(spool.Options{Dir: dir, ReadOnly: true})
+	if errors.Is(err, spool.ErrLocked) {
+		return false, fmt.Errorf("%w of a recorder that runs: %w", ErrSpoolWaits, err)
+	}
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	var head []byte
+	if err := db.QueryRow(ctx, `SELECT h.digest FROM kuberewind.heads h JOIN kuberewind.clusters c USING (cluster) WHERE c.uid = $1`, clusterUID).Scan(&head); err != nil {
+		return false, fmt.Errorf("ask where the record ends: %w", err)
+	}
+	_, err = spoolStart(s.Header(), s.Cursor(), spoolOwner{Cluster: clusterUID, Key: key}, head)
+	if errors.Is(err, errOvertaken) {
+		anyStream := codec{stream: func(kube.Resource) (*stream, error) { return &stream{record: &postgres.Stream{}}, nil }}
+		_, err = spoolOnRecord(s, anyStream, func(mark []byte, afterSeq int64) (*postgres.Since, error) {
+			return postgres.ReadSince(ctx, db, clusterUID, mark, afterSeq)
+		})
+	}
+	switch {
+	case err == nil:
+		return false, fmt.Errorf("%w: a recorder that is started here writes them", ErrSpoolWaits)
+	case errors.Is(err, errOvertaken), errors.Is(err, errForeign), errors.Is(err, errUnreadable):
+		return true, nil
+	}
+	return false, err
+}

@@ -1,0 +1,53 @@
+package recorder
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kuberewind/kuberewind/deltafifo/spool"
+)
+
+// Whoever asks changes nothing, and gets the answer that the next recorder would.
+func TestWhetherARecorderWouldWriteWhatIsLeftInASpool(t *testing.T) {
+	s := newStranded(t, time.Second)
+	left := func() (bool, error) { return SpoolLeft(t.Context(), s.conn, s.folder.Dir, "uid", nil) }
+	_, err := left()
+	require.ErrorIs(t, err, ErrSpoolWaits)
+	require.ErrorIs(t, err, spool.ErrLocked)
+	require.NoError(t, s.recorder.spool.Close())
+	_, err = left()
+	require.ErrorContains(t, err, "a recorder that is started here writes them")
+	s.sink.Close()
+	s.open()
+	s.spillTo(s.folder)
+	s.commit(3) // and the disk takes no cursor
+	require.NoError(t, s.recorder.spool.Close())
+	_, err = left()
+	require.ErrorIs(t, err, ErrSpoolWaits)
+	no, err := SpoolLeft(t.Context(), s.conn, s.folder.Dir, "uid", []byte("another key"))
+	require.NoError(t, err)
+	require.True(t, no)
+
+	s.sink.Close()
+	s.open()
+	s.at = s.at.Add(time.Second)
+	_, pods := s.follow("pods", "Pod")
+	require.NoError(t, pods.Update(served(t, "Pod", "first", 15)))
+	s.pump()
+	no, err = left()
+	require.NoError(t, err)
+	require.True(t, no, "another has recorded since")
+	segments, err := filepath.Glob(filepath.Join(s.folder.Dir, "*.seg"))
+	require.NoError(t, err)
+	require.NotEmpty(t, segments)
+	for _, segment := range segments {
+		require.NoError(t, os.Remove(segment))
+	}
+	no, err = left()
+	require.NoError(t, err)
+	require.False(t, no)
+}
