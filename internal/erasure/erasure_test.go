@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -25,14 +24,6 @@ import (
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
-
-func emptyRecord(ctx context.Context, conn *pgx.Conn) error {
-	if err := migrations.Up(ctx, conn.Config().ConnString(), slog.New(slog.DiscardHandler)); err != nil {
-		return err
-	}
-	_, err := migrations.Roles(ctx, conn)
-	return err
-}
 
 type object struct {
 	name, rv string
@@ -62,7 +53,7 @@ type scene struct {
 
 func newScene(t *testing.T) *scene {
 	t.Helper()
-	db := pgtest.Shared(t).New(t, emptyRecord)
+	db := pgtest.Shared(t).New(t, pgtest.EmptyRecord)
 	s := &scene{T: t, url: db.URL(), admin: db.Pool(t), now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), rv: 100}
 	s.open()
 	s.commit(postgres.Item{Kind: postgres.Replaced, Position: "100", Marker: postgres.Marker{Cause: "first_list", ToRV: "100"}})

@@ -178,7 +178,7 @@ type timed struct {
 }
 
 func newTimed(t *testing.T) *timed {
-	db := pgtest.Shared(t).New(t, emptyRecord)
+	db := pgtest.Shared(t).New(t, pgtest.EmptyRecord)
 	s := &timed{T: t, url: db.URL(), admin: db.Pool(t)}
 	t.Cleanup(func() { s.recorder.sink.Close() })
 	return s

@@ -18,7 +18,7 @@ import (
 )
 
 func TestARecorderIsNotReadyWhileAStreamCannotBeOpened(t *testing.T) {
-	db := pgtest.Shared(t).New(t, emptyRecord)
+	db := pgtest.Shared(t).New(t, pgtest.EmptyRecord)
 	sink, err := postgres.Open(t.Context(), postgres.Config{URL: db.URL(), ClusterUID: "uid", ClusterName: "prod"})
 	require.NoError(t, err)
 	defer sink.Close()

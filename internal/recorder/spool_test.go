@@ -47,7 +47,7 @@ func TestWhatWaitsForLongIsSpooledThoughNothingElseComes(t *testing.T) {
 
 // What is left of it follows what nobody knows any more.
 func TestASpoolWhoseBeginningIsMissingIsSetAside(t *testing.T) {
-	db := pgtest.Shared(t).New(t, emptyRecord)
+	db := pgtest.Shared(t).New(t, pgtest.EmptyRecord)
 	sink, err := postgres.Open(t.Context(), postgres.Config{URL: db.URL(), ClusterUID: "uid", ClusterName: "prod"})
 	require.NoError(t, err)
 	defer sink.Close()

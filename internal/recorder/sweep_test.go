@@ -22,20 +22,11 @@ import (
 	"github.com/kuberewind/kuberewind/internal/redact"
 	"github.com/kuberewind/kuberewind/internal/telemetry"
 	"github.com/kuberewind/kuberewind/kube"
-	"github.com/kuberewind/kuberewind/migrations"
 	"github.com/kuberewind/kuberewind/patch"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
-
-func emptyRecord(ctx context.Context, conn *pgx.Conn) error {
-	if err := migrations.Up(ctx, conn.Config().ConnString(), slog.New(slog.DiscardHandler)); err != nil {
-		return err
-	}
-	_, err := migrations.Roles(ctx, conn)
-	return err
-}
 
 // A swept is a sweeper with a real sink, a queue and a pump that the test works by hand.
 type swept struct {
@@ -49,7 +40,7 @@ type swept struct {
 }
 
 func newSwept(t *testing.T) *swept {
-	db := pgtest.Shared(t).New(t, emptyRecord)
+	db := pgtest.Shared(t).New(t, pgtest.EmptyRecord)
 	s := &swept{t: t, conn: db.Pool(t), memory: 1000, at: time.Date(2026, 3, 10, 23, 0, 0, 0, time.UTC)}
 	s.config = postgres.Config{URL: db.URL(), ClusterUID: "uid", ClusterName: "prod", Now: func() time.Time { return s.at }}
 	s.open()

@@ -3,7 +3,6 @@ package retention_test
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -24,14 +23,6 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-func emptyRecord(ctx context.Context, conn *pgx.Conn) error {
-	if err := migrations.Up(ctx, conn.Config().ConnString(), slog.New(slog.DiscardHandler)); err != nil {
-		return err
-	}
-	_, err := migrations.Roles(ctx, conn)
-	return err
-}
-
 type object struct {
 	name, rv string
 	doc      patch.Doc
@@ -50,7 +41,7 @@ var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 // All days but the third are swept.
 func fourDays(t *testing.T) (url string, admin *pgxpool.Pool) {
 	t.Helper()
-	db := pgtest.Shared(t).New(t, emptyRecord)
+	db := pgtest.Shared(t).New(t, pgtest.EmptyRecord)
 	now := noon
 	sink, err := postgres.Open(t.Context(), postgres.Config{URL: db.URL(), ClusterUID: "uid", ClusterName: "prod", Now: func() time.Time { return now }})
 	require.NoError(t, err)

@@ -30,10 +30,37 @@ var restarts = flag.Int("restarts", 2, "how many times TestRestartsOfTheAPIServe
 type churn struct {
 	client dynamic.Interface
 	wrote  atomic.Int64
+	stop   func() // returns when nothing is written any more
 }
 
 // churned is what it writes to: what is cached, what is not (Events), and what is cached only once it is asked for (widgets).
 var churned = []schema.GroupVersionResource{configMaps, secrets, pods, events, leases, widgets}
+
+// churn writes until it is stopped, or the test ends.
+func (w *world) churn(t *testing.T, perSecond int) *churn {
+	t.Helper()
+	config := rest.CopyConfig(w.plane.Config())
+	config.QPS, config.WarningHandler = -1, rest.NoWarnings{}
+	client, err := dynamic.NewForConfig(config)
+	require.NoError(t, err)
+	load := &churn{client: client}
+	ctx, cancel := context.WithCancel(t.Context())
+	var g errgroup.Group
+	g.Go(func() error { return load.run(ctx, perSecond) })
+	load.stop = func() {
+		cancel()
+		require.NoError(t, g.Wait())
+	}
+	t.Cleanup(load.stop)
+	return load
+}
+
+// await waits for so many writes more.
+func (c *churn) await(t *testing.T, writes int64) {
+	t.Helper()
+	target := c.wrote.Load() + writes
+	eventually(t.Context(), t, "progress of the workload", func() bool { return c.wrote.Load() >= target })
+}
 
 // run makes about perSecond writes a second with several clients until ctx ends.
 func (c *churn) run(ctx context.Context, perSecond int) error {
@@ -77,9 +104,9 @@ func (c *churn) write(ctx context.Context, random *rand.Rand, id int) {
 	}
 }
 
-// TestRestartsOfTheAPIServerLeaveNoGap: after each, the API server refuses every position, while etcd has all of it (I3).
-func TestRestartsOfTheAPIServerLeaveNoGap(t *testing.T) {
-	t.Parallel()
+// newRestarted is a world with a recorder and a workload, whose API server is going to be restarted.
+func newRestarted(t *testing.T) (*world, *recordertest.Process, *churn) {
+	t.Helper()
 	w := newWorld(t)
 	recorder := w.record(t)
 	recorder.AwaitReady(t)
@@ -87,32 +114,28 @@ func TestRestartsOfTheAPIServerLeaveNoGap(t *testing.T) {
 	w.act(t).create(crds, widgetCRD())
 	w.act(t).awaitWidgets()
 	w.begin(t)
-	config := rest.CopyConfig(w.plane.Config())
-	config.QPS, config.WarningHandler = -1, rest.NoWarnings{}
-	client, err := dynamic.NewForConfig(config)
-	require.NoError(t, err)
-	load := &churn{client: client}
-	ctx, cancel := context.WithCancel(t.Context())
-	var g errgroup.Group
-	g.Go(func() error { return load.run(ctx, 100) })
+	return w, recorder, w.churn(t, 100)
+}
+
+// TestRestartsOfTheAPIServerLeaveNoGap: after each, the API server refuses every position, while etcd has all of it (I3).
+func TestRestartsOfTheAPIServerLeaveNoGap(t *testing.T) {
+	t.Parallel()
+	w, recorder, load := newRestarted(t)
 	lists := len(w.lists(t))
 	exact := w.exactLists(t)
 	for round := range *restarts {
-		target := load.wrote.Load() + 300
-		eventually(ctx, t, "progress of the workload", func() bool { return load.wrote.Load() >= target })
+		load.await(t, 300)
 		started := time.Now()
 		if round%2 == 0 {
-			require.NoError(t, w.plane.APIServer.Restart(ctx))
+			require.NoError(t, w.plane.APIServer.Restart(t.Context()))
 		} else {
 			require.NoError(t, w.plane.APIServer.Kill())
-			require.NoError(t, w.plane.APIServer.Start(ctx))
+			require.NoError(t, w.plane.APIServer.Start(t.Context()))
 		}
 		t.Logf("restart %d took %s", round+1, time.Since(started).Round(time.Millisecond))
 	}
-	target := load.wrote.Load() + 100
-	eventually(ctx, t, "progress of the workload", func() bool { return load.wrote.Load() >= target })
-	cancel()
-	require.NoError(t, g.Wait())
+	load.await(t, 100)
+	load.stop()
 	w.compare(t)
 	w.requireNoRelist(t, lists)
 	done := recoveredBy(recorder)
@@ -124,36 +147,17 @@ func TestRestartsOfTheAPIServerLeaveNoGap(t *testing.T) {
 // TestARestartWhileNoRecorderRunsLeavesNoGap: the position comes from the record, and which streams are busy as well.
 func TestARestartWhileNoRecorderRunsLeavesNoGap(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	recorder := w.record(t)
-	recorder.AwaitReady(t)
-	w.connect(t)
-	w.act(t).create(crds, widgetCRD())
-	w.act(t).awaitWidgets()
-	w.begin(t)
-	config := rest.CopyConfig(w.plane.Config())
-	config.QPS, config.WarningHandler = -1, rest.NoWarnings{}
-	client, err := dynamic.NewForConfig(config)
-	require.NoError(t, err)
-	load := &churn{client: client}
-	ctx, cancel := context.WithCancel(t.Context())
-	var g errgroup.Group
-	g.Go(func() error { return load.run(ctx, 100) })
-	await := func(writes int64) {
-		target := load.wrote.Load() + writes
-		eventually(ctx, t, "progress of the workload", func() bool { return load.wrote.Load() >= target })
-	}
-	await(100)
+	w, recorder, load := newRestarted(t)
+	load.await(t, 100)
 	recorder.Terminate(t)
 	lists := len(w.lists(t))
-	await(300)
-	require.NoError(t, w.plane.APIServer.Restart(ctx))
-	await(100)
+	load.await(t, 300)
+	require.NoError(t, w.plane.APIServer.Restart(t.Context()))
+	load.await(t, 100)
 	recorder = w.record(t)
 	recorder.AwaitReady(t)
-	await(100)
-	cancel()
-	require.NoError(t, g.Wait())
+	load.await(t, 100)
+	load.stop()
 	w.compare(t)
 	w.requireNoRelist(t, lists)
 	t.Logf("%d writes: %+v", load.wrote.Load(), recoveredBy(recorder))

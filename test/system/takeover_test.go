@@ -1,16 +1,12 @@
 package system_test
 
 import (
-	"context"
 	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sync/errgroup"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
 
 	"github.com/kuberewind/kuberewind/internal/recordertest"
 )
@@ -50,7 +46,7 @@ func (w *world) takeOverTwice(t *testing.T, args []string) {
 	require.Equal(t, "ok\n", first.Get("/readyz"))
 
 	w.begin(t)
-	stopLoad := w.churn(t, 60)
+	load := w.churn(t, 60)
 	w.awaitCommits(t, 1, 20)
 	before := len(w.lists(t))
 	killed := time.Now()
@@ -68,7 +64,7 @@ func (w *world) takeOverTwice(t *testing.T, args []string) {
 	require.Equal(t, 4, second.AwaitEnd(t), second.Log())
 
 	w.awaitCommits(t, 3, 20)
-	stopLoad()
+	load.stop()
 	w.compare(t)
 	w.requireNoRelist(t, before)
 	third.Terminate(t)
@@ -83,25 +79,6 @@ func (w *world) candidate(t *testing.T, args []string) *recordertest.Process {
 		"--kubeconfig", kubeconfig, "--database", w.database, "--data-dir", t.TempDir(), "--listen", "127.0.0.1:0",
 		"--redaction-key-file", filepath.Join(w.dataDir, "redaction.key"), "--lease-duration", "3s",
 	}, args...)...)
-}
-
-// churn writes until the function that it returns is called.
-func (w *world) churn(t *testing.T, perSecond int) (stop func()) {
-	t.Helper()
-	config := rest.CopyConfig(w.plane.Config())
-	config.QPS, config.WarningHandler = -1, rest.NoWarnings{}
-	client, err := dynamic.NewForConfig(config)
-	require.NoError(t, err)
-	load := &churn{client: client}
-	ctx, cancel := context.WithCancel(t.Context())
-	var g errgroup.Group
-	g.Go(func() error { return load.run(ctx, perSecond) })
-	stop = func() {
-		cancel()
-		require.NoError(t, g.Wait())
-	}
-	t.Cleanup(stop)
-	return stop
 }
 
 // awaitCommits waits until a writer has committed so many times.
