@@ -9,7 +9,7 @@ import (
 // Resync enqueues a Sync delta, a keyframe, for every known object of which nothing is held, and that FIFOOptions.ResyncNeeded does
 // not leave out. Watch events may come in
 // between: it takes its turn with them object by object. It blocks until there is room. At the first object that cannot
-// be had it stops with an error; the keyframes before it stay.
+// be had it stops with an error; the keyframes before it stay. It is ErrOnDisk, before anything, where a part of the stream is on disk only.
 func (f *FIFO) Resync() error {
 	if f.known == nil {
 		return nil

@@ -71,13 +71,14 @@ func (f *FIFO) pendingKeys() []string {
 	return keys
 }
 
-var errOnDisk = errors.New("deltafifo: a part of the stream is on disk")
+// ErrOnDisk says that a part of the stream is on disk only, so that nothing can be compared with it.
+var ErrOnDisk = errors.New("deltafifo: a part of the stream is on disk")
 
 func (f *FIFO) useTails() error {
 	f.queue.mu.Lock()
 	defer f.queue.mu.Unlock()
 	if f.stream.behind > 0 {
-		return errOnDisk
+		return ErrOnDisk
 	}
 	f.stream.useTailsLocked()
 	return nil

@@ -79,7 +79,8 @@ func (s *sweeper) round(ctx context.Context) error {
 		return nil
 	}
 	for _, st := range s.streams() {
-		if err := s.resync(ctx, st, now); err != nil {
+		// What is on disk is written first: a later round stores it again.
+		if err := s.resync(ctx, st, now); err != nil && !errors.Is(err, deltafifo.ErrOnDisk) {
 			return err
 		}
 	}

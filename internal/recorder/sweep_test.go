@@ -242,6 +242,33 @@ func TestASweepIsSpooled(t *testing.T) {
 	require.Equal(t, []string{"2026-03-11 6"}, sweeps)
 }
 
+// It is no trouble, and does not keep the others from being swept.
+func TestAStreamOfWhichAPartIsOnDiskIsSweptLater(t *testing.T) {
+	s := newSwept(t)
+	s.spill(t.TempDir())
+	_, pods := s.follow("pods", "Pod")
+	_, things := s.follow("things", "Thing")
+	require.NoError(t, things.Add(served(t, "Thing", "quiet", 10)))
+	require.NoError(t, pods.Add(served(t, "Pod", "a", 11)))
+	s.pump()
+	for rv := 12; rv < 17; rv++ {
+		require.NoError(t, pods.Update(served(t, "Pod", "a", rv)))
+	}
+	require.Less(t, s.queue.Stats().Entries, 5)
+	spooled := s.queue.Stats().Spooled
+	s.at = s.at.AddDate(0, 0, 1)
+	s.round()
+	require.Equal(t, spooled+1, s.queue.Stats().Spooled, "the other stream's")
+	s.pump()
+	s.round()
+	s.pump()
+	s.round()
+	require.NoError(t, things.Bookmark("40"))
+	s.pump()
+	_, sweeps := s.told(1)
+	require.Equal(t, []string{"2026-03-11 2"}, sweeps)
+}
+
 func TestASweepEndsWithTheRecorderThoughTheQueueIsFull(t *testing.T) {
 	s := newSwept(t)
 	_, pods := s.follow("pods", "Pod")
