@@ -158,7 +158,7 @@ func TestAStreamGoesOnWhereTheSpoolEnds(t *testing.T) {
 }
 
 func TestTheHeadOfTheRecordSaysWhichEntriesAreOnRecord(t *testing.T) {
-	owner := spoolOwner{Cluster: "c", Epoch: 3, Key: []byte("key")}
+	owner := spoolOwner{Cluster: "c", AfterSeq: 3, Key: []byte("key")}
 	cursor := spool.Cursor{Done: 7, Mark: []byte("before"), Next: 9, NextMark: []byte("after")}
 	for name, test := range map[string]struct {
 		owner  spoolOwner
@@ -174,7 +174,7 @@ func TestTheHeadOfTheRecordSaysWhichEntriesAreOnRecord(t *testing.T) {
 		"no cursor":                            {owner, spool.Cursor{}, "before", 0, errOvertaken},
 		"another cluster":                      {spoolOwner{Cluster: "d", Key: []byte("key")}, cursor, "before", 0, errForeign},
 		"another key":                          {spoolOwner{Cluster: "c", Key: []byte("yek")}, cursor, "before", 0, errForeign},
-		"a later epoch":                        {spoolOwner{Cluster: "c", Epoch: 9, Key: []byte("key")}, cursor, "before", 7, nil},
+		"a later writer":                       {spoolOwner{Cluster: "c", AfterSeq: 9, Key: []byte("key")}, cursor, "before", 7, nil},
 	} {
 		header, err := json.Marshal(owner)
 		require.NoError(t, err)

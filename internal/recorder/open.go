@@ -154,7 +154,7 @@ func (r *Recorder) openSink(ctx context.Context, cluster, uid string) error {
 		return err
 	}
 	options := deltafifo.Options{MaxBytes: queueBytes, Now: r.now, Mark: info.Head}
-	if err := r.openSpool(ctx, &options, spoolOwner{Cluster: uid, Epoch: info.Epoch, AfterSeq: info.AfterSeq, Key: key.Fingerprint()}); err != nil {
+	if err := r.openSpool(ctx, &options, spoolOwner{Cluster: uid, AfterSeq: info.AfterSeq, Key: key.Fingerprint()}); err != nil {
 		return err
 	}
 	if err := r.sink.RecordPause(ctx, r.seen); err != nil {

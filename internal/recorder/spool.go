@@ -26,9 +26,8 @@ import (
 // spoolOwner is the header of a spool: whose entries these are, and where the record was when its writer began.
 type spoolOwner struct {
 	Cluster  string `json:"cluster"`
-	Epoch    int64  `json:"epoch"`
-	AfterSeq int64  `json:"after_seq"`
-	Key      []byte `json:"key"` // fingerprint of the key with which values were hidden (I9)
+	AfterSeq int64  `json:"after_seq"` // where spoolOnRecord begins to look for the cursor's state
+	Key      []byte `json:"key"`       // fingerprint of the key with which values were hidden (I9)
 }
 
 // leftover is what a recorder before this one has left of a stream in the spool.

@@ -51,7 +51,7 @@ func TestASpoolWhoseBeginningIsMissingIsSetAside(t *testing.T) {
 	sink, err := postgres.Open(t.Context(), postgres.Config{URL: db.URL(), ClusterUID: "uid", ClusterName: "prod"})
 	require.NoError(t, err)
 	defer sink.Close()
-	owner := spoolOwner{Cluster: "uid", Epoch: 1}
+	owner := spoolOwner{Cluster: "uid"}
 	header, err := json.Marshal(owner)
 	require.NoError(t, err)
 	o := spool.Options{Dir: t.TempDir(), MaxBytes: 1 << 20, SegmentBytes: 100, Header: header}
