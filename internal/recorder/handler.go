@@ -12,6 +12,9 @@ import (
 // still be on their way.
 const retireAfter = time.Minute
 
+// retireAgain is for what stands in the way of an end: a part of the stream that lies on disk, mostly.
+const retireAgain = 5 * time.Second
+
 // handler starts and stops streams as resources come and go. Its calls come one at a time.
 type handler struct {
 	*Recorder
@@ -59,9 +62,15 @@ func (h *handler) Removed(ctx context.Context, resource kube.Resource, at string
 			return
 		}
 		run.halt()
-		if resource.DefinitionUID != "" && s.current() == run {
-			if err := h.end(ctx, s, run, at); err != nil && ctx.Err() == nil {
-				h.log.Warn("the end of a resource was not recorded", "resource", s.name, "error", err)
+		for resource.DefinitionUID != "" && s.current() == run {
+			err := h.end(ctx, s, run, at)
+			if err == nil || ctx.Err() != nil {
+				return
+			}
+			h.log.Warn("the end of a resource is not recorded yet; it is tried again", "resource", s.name, "error", err)
+			select {
+			case <-time.After(retireAgain):
+			case <-ctx.Done():
 			}
 		}
 	})
