@@ -182,7 +182,7 @@ func (f *Follower) awaitsDefinition(gv schema.GroupVersion) bool {
 func (f *Follower) reconcile(ctx context.Context, gr schema.GroupResource) error {
 	want, since, v := f.judge(gr)
 	if r, ok := f.recorded[gr]; ok {
-		if settled, err := f.reconcileRecorded(ctx, r, want, since, v); err != nil || !settled {
+		if settled, err := f.reconcileRecorded(ctx, r, want, v); err != nil || !settled {
 			return err
 		}
 		delete(f.recorded, gr)
@@ -202,7 +202,7 @@ func (f *Follower) reconcile(ctx context.Context, gr schema.GroupResource) error
 		return nil
 	case want.DefinitionUID != current.DefinitionUID && current.DefinitionUID != "":
 		// I5: a definition that was created again is another life of its resource.
-		if err := f.remove(ctx, current, since); err != nil {
+		if err := f.remove(ctx, current, f.definitions.began(gr.String())); err != nil {
 			return err
 		}
 		return f.add(ctx, want, since)
@@ -211,18 +211,23 @@ func (f *Follower) reconcile(ctx context.Context, gr schema.GroupResource) error
 }
 
 // reconcileRecorded tells what has become of a resource of the earlier run, and reports whether that is known.
-func (f *Follower) reconcileRecorded(ctx context.Context, r, now Resource, since string, v verdict) (settled bool, err error) {
+func (f *Follower) reconcileRecorded(ctx context.Context, r, now Resource, v verdict) (settled bool, err error) {
+	gr, at := r.GroupResource(), ""
 	switch {
-	case v == keep, v == unoffered && !f.confirmed(r.GroupResource()):
+	case v == keep, v == unoffered && !f.confirmed(gr):
 		return false, nil
 	case v == gone:
-		since = f.definitions.missing(r.GroupResource().String())
+		at = f.definitions.missing(gr.String())
 	case v == unoffered:
-		since = ""
 	case r.DefinitionUID == "" || r.DefinitionUID == now.DefinitionUID:
 		return true, nil
+	default:
+		// Where the other definition began is where nothing of this one was left. If that is not known, the lists of the other will show it.
+		if at = f.definitions.began(gr.String()); at == "" {
+			return true, nil
+		}
 	}
-	err = f.remove(ctx, r, since)
+	err = f.remove(ctx, r, at)
 	return err == nil, err
 }
 
