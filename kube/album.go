@@ -49,8 +49,6 @@ type extract[T any] struct {
 	// since is the resource version with which what the object stands for has begun, or
 	// an earlier one; empty if it had begun already when following did.
 	since string
-	// exact says that it is that one.
-	exact bool
 }
 
 func newAlbum[T any](lister *ListWatch, log *slog.Logger) *album[T] {
@@ -121,16 +119,6 @@ func (a *album[T]) missing(name string) string {
 	return a.version
 }
 
-// began returns the resource version with which what the object of the name stands for has begun, empty if only an earlier one is known.
-func (a *album[T]) began(name string) string {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if e := a.entries[name]; e != nil && e.exact {
-		return e.since
-	}
-	return ""
-}
-
 // all returns what is known of all objects.
 func (a *album[T]) all() []*extract[T] {
 	a.mu.Lock()
@@ -155,7 +143,7 @@ func (a *album[T]) put(object any) error {
 	}
 	a.mu.Lock()
 	before := a.entries[name]
-	a.date(before, after, object.(*Object).ResourceVersion, true)
+	a.date(before, after, object.(*Object).ResourceVersion)
 	a.entries[name] = after
 	a.mu.Unlock()
 	a.changed(before, after)
@@ -164,12 +152,12 @@ func (a *album[T]) put(object any) error {
 
 // date settles since, given the resource version at or before which what is new of
 // the object became so.
-func (a *album[T]) date(before, after *extract[T], version string, exact bool) {
+func (a *album[T]) date(before, after *extract[T], version string) {
 	if before != nil && before.uid == after.uid && a.begun(before.value) {
-		version, exact = before.since, before.exact
+		version = before.since
 	}
 	if a.begun(after.value) {
-		after.since, after.exact = version, exact
+		after.since = version
 	}
 }
 
@@ -198,7 +186,7 @@ func (a *album[T]) Replace(objects []any, version string) error {
 	a.mu.Lock()
 	previous := a.entries
 	for name, after := range next {
-		a.date(previous[name], after, a.version, false)
+		a.date(previous[name], after, a.version)
 	}
 	a.entries, a.version = next, version
 	a.failed, a.failures = nil, 0
@@ -318,7 +306,7 @@ func (a *album[T]) recalled(o *Object) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if e := a.entries[o.Name]; e != nil && e.uid == o.UID {
-		e.since, e.exact = o.ResourceVersion, true
+		e.since = o.ResourceVersion
 	}
 }
 

@@ -35,9 +35,8 @@ type Handler interface {
 
 // FollowerOptions are the knobs of a [Follower].
 type FollowerOptions struct {
-	// Recorded are the resources of an earlier run. Those that are not served any
-	// more, or by another definition, are told to be removed before anything else is
-	// said of them.
+	// Recorded are the resources of an earlier run. Of those that are not served any
+	// more it is told that they are removed.
 	Recorded []Resource
 	// Since is the resource version up to which CustomResourceDefinitions were known
 	// in that run, empty if there was none. Definitions created after it are announced

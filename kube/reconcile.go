@@ -182,7 +182,7 @@ func (f *Follower) awaitsDefinition(gv schema.GroupVersion) bool {
 func (f *Follower) reconcile(ctx context.Context, gr schema.GroupResource) error {
 	want, since, v := f.judge(gr)
 	if r, ok := f.recorded[gr]; ok {
-		if settled, err := f.reconcileRecorded(ctx, r, want, v); err != nil || !settled {
+		if settled, err := f.reconcileRecorded(ctx, r, v); err != nil || !settled {
 			return err
 		}
 		delete(f.recorded, gr)
@@ -202,7 +202,7 @@ func (f *Follower) reconcile(ctx context.Context, gr schema.GroupResource) error
 		return nil
 	case want.DefinitionUID != current.DefinitionUID && current.DefinitionUID != "":
 		// I5: a definition that was created again is another life of its resource.
-		if err := f.remove(ctx, current, f.definitions.began(gr.String())); err != nil {
+		if err := f.remove(ctx, current, ""); err != nil {
 			return err
 		}
 		return f.add(ctx, want, since)
@@ -210,22 +210,17 @@ func (f *Follower) reconcile(ctx context.Context, gr schema.GroupResource) error
 	return f.change(ctx, current, want, v)
 }
 
-// reconcileRecorded tells what has become of a resource of the earlier run, and reports whether that is known.
-func (f *Follower) reconcileRecorded(ctx context.Context, r, now Resource, v verdict) (settled bool, err error) {
+// reconcileRecorded tells of a resource of the earlier run that it is not served any more, and reports whether it is known what has become of it. Where
+// it is served by another definition, lists will show what is left.
+func (f *Follower) reconcileRecorded(ctx context.Context, r Resource, v verdict) (settled bool, err error) {
 	gr, at := r.GroupResource(), ""
 	switch {
 	case v == keep, v == unoffered && !f.confirmed(gr):
 		return false, nil
 	case v == gone:
 		at = f.definitions.missing(gr.String())
-	case v == unoffered:
-	case r.DefinitionUID == "" || r.DefinitionUID == now.DefinitionUID:
+	case v != unoffered:
 		return true, nil
-	default:
-		// Where the other definition began is where nothing of this one was left. If that is not known, the lists of the other will show it.
-		if at = f.definitions.began(gr.String()); at == "" {
-			return true, nil
-		}
 	}
 	err = f.remove(ctx, r, at)
 	return err == nil, err

@@ -1,4 +1,4 @@
-// Package pgdial says how the programs connect to PostgreSQL: never without an end to their patience.
+// Package pgdial says how the programs connect to PostgreSQL: with an end to their patience.
 package pgdial
 
 import (

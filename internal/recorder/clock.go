@@ -175,9 +175,11 @@ func (r *Recorder) openClock(ctx context.Context, clusterUID string) (database t
 		return database, err
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
-	database, record, err := postgres.ReadClocks(ctx, conn, clusterUID)
+	limited, cancel := context.WithTimeoutCause(ctx, connectTimeout, errUnanswered)
+	defer cancel()
+	database, record, err := postgres.ReadClocks(limited, conn, clusterUID)
 	if err != nil {
-		return database, err
+		return database, withCause(limited, err)
 	}
 	r.clock = newClock(r.host, startTime(r.host.wall(), database, record))
 	return database, nil

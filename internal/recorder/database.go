@@ -117,6 +117,8 @@ func (d *Database) Await(ctx context.Context) error {
 	}
 }
 
+var errUnanswered = fmt.Errorf("the database did not answer within %s", connectTimeout)
+
 // Connect opens a connection for a few statements. The caller closes it.
 func (d *Database) Connect(ctx context.Context) (*pgx.Conn, error) {
 	// Not pgx's parser, because a URL may carry parameters of the pool, which the server would refuse.
@@ -124,9 +126,12 @@ func (d *Database) Connect(ctx context.Context) (*pgx.Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("database: %w", err)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, connectTimeout, fmt.Errorf("the database did not answer within %s", connectTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, connectTimeout, errUnanswered)
 	defer cancel()
 	conn, err := pgx.ConnectConfig(ctx, settings.ConnConfig)
+	if err != nil && ctx.Err() == nil && pgconn.Timeout(err) {
+		err = fmt.Errorf("the database did not answer within %s: %w", settings.ConnConfig.ConnectTimeout, err)
+	}
 	if err != nil {
 		return nil, d.named(withCause(ctx, err))
 	}
@@ -226,8 +231,10 @@ func (d *Database) Ready(ctx context.Context, migrate bool) error {
 	if err != nil {
 		return err
 	}
-	if err = migrations.Check(ctx, conn); err != nil {
-		err = d.named(err)
+	limited, cancel := context.WithTimeoutCause(ctx, connectTimeout, errUnanswered)
+	defer cancel()
+	if err = migrations.Check(limited, conn); err != nil {
+		err = d.named(withCause(limited, err))
 	}
 	return errors.Join(err, conn.Close(context.WithoutCancel(ctx)))
 }

@@ -1,7 +1,9 @@
 package recorder
 
 import (
+	"cmp"
 	"context"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -10,7 +12,7 @@ import (
 	"github.com/kuberewind/kuberewind/reflector"
 )
 
-// loadRecorded finds the resources that a recorder before this one may have followed to the last: what has become of them meanwhile is
+// loadRecorded finds the resources of which a recorder before this one may not have seen the end: what has become of them meanwhile is
 // not seen in any stream that is opened because they are served.
 func (r *Recorder) loadRecorded(ctx context.Context) error {
 	streams, err := r.sink.Recorded(ctx)
@@ -19,37 +21,82 @@ func (r *Recorder) loadRecorded(ctx context.Context) error {
 	}
 	for _, s := range streams {
 		resource := kube.Resource{Group: s.Group, Version: s.Version, Name: s.Resource, Kind: s.Kind, Namespaced: s.Namespaced, DefinitionUID: types.UID(s.DefinitionUID)}
-		ended := s.DefinitionEnd != "" && !precedes(s.Position, s.DefinitionEnd)
-		if s.Scope == "" && s.Position != "" && !ended && r.filter.Resource(resource.GroupResource()) {
+		defined := s.DefinitionUID != "" && (s.DefinitionEnd == "" || precedes(s.Position, s.DefinitionEnd))
+		if s.Scope == "" && s.Position != "" && (s.Alive || defined) && r.filter.Resource(resource.GroupResource()) {
 			r.recorded = append(r.recorded, resource)
 		}
 	}
 	return nil
 }
 
+// An ending is on its way to put the end of a stream on record. It waits: for the last deletions, and for what of the stream lies on disk.
+type ending struct {
+	cancel context.CancelFunc
+	done   chan struct{}
+}
+
+// stop returns when it has ended.
+func (e *ending) stop() {
+	if e != nil {
+		e.cancel()
+		<-e.done
+	}
+}
+
+// retire ends the stream of a resource that is not served any more; run is nil if it was not followed by this process.
+func (h *handler) retire(ctx context.Context, s *stream, run *streamRun, resource kube.Resource, at string) {
+	s.ending.stop()
+	ctx, cancel := context.WithCancel(ctx)
+	e := &ending{cancel: cancel, done: make(chan struct{})}
+	s.ending = e
+	h.retirements.Go(func() {
+		defer close(e.done)
+		defer cancel()
+		if run != nil {
+			select {
+			case <-run.gone:
+			case <-time.After(retireAfter):
+			case <-ctx.Done():
+				return
+			}
+			run.halt()
+			if resource.DefinitionUID == "" {
+				return
+			}
+		}
+		if err := h.end(ctx, s, run, at); err != nil && ctx.Err() == nil {
+			h.log.Warn("the end of a resource was not recorded", "resource", s.name, "error", err)
+		}
+	})
+}
+
 // unserved puts on record that a resource is not served which an earlier recorder followed.
-func (r *Recorder) unserved(ctx context.Context, resource kube.Resource, at string) error {
-	if !r.filter.Resource(resource.GroupResource()) {
+func (h *handler) unserved(ctx context.Context, resource kube.Resource, at string) error {
+	if !h.filter.Resource(resource.GroupResource()) {
 		return nil
 	}
-	if position, err := r.sink.Position(ctx, resource.Group, resource.Name); err != nil || position == "" {
+	if position, err := h.sink.Position(ctx, resource.Group, resource.Name); err != nil || position == "" {
 		return err
 	}
-	s, _, err := r.streamOf(ctx, resource, "")
+	s, _, err := h.streamOf(ctx, resource, "")
 	if err != nil {
 		return err
 	}
-	return r.end(ctx, s, nil, at)
+	h.retire(ctx, s, nil, resource, at)
+	return nil
 }
 
-// end concludes the stream of a resource that is not served any more. What was watched up to the end of its definition, and has nothing left
-// that lives, is complete. Else there is a gap: up to a resource version at which the definition was no more, and all objects with it, or
-// an open one where that is not known.
+// end concludes a stream. What was watched up to the end of its definition, and has nothing left that lives, is complete. Else there is a gap: up
+// to a resource version at which the definition was no more, and all objects with it, or an open one where that is not known.
 func (r *Recorder) end(ctx context.Context, s *stream, run *streamRun, at string) error {
 	// That of the run is closed.
 	fifo := r.queue.FIFO(deltafifo.FIFOOptions{Stream: s, Name: s.name, KnownObjects: s.record.Known()})
 	defer fifo.Close()
 	defer context.AfterFunc(ctx, fifo.Close)()
+	// Before anything is said: of what is on disk it is not known what it leaves alive, and a list could not be compared with it.
+	if err := fifo.AwaitMemory(); err != nil {
+		return err
+	}
 	if run != nil && run.followed && fifo.Vacant() {
 		if err := fifo.Resumed(); err != nil {
 			return err
@@ -58,25 +105,34 @@ func (r *Recorder) end(ctx context.Context, s *stream, run *streamRun, at string
 		r.log.Info("the resource has ended, and the record of it is complete", "resource", s.name)
 		return fifo.Bookmark(at)
 	}
-	from := s.start(run).position
-	if at == "" || !precedes(from, at) {
+	from := s.start(run)
+	position := cmp.Or(from.position, from.since)
+	if at == "" || from.cause == reflector.CauseHistoryReversed || position != "" && !precedes(position, at) {
 		if s.interrupted != "" || run == nil && s.record.OpenGap() != "" {
 			return nil
 		}
 		s.interrupted = reflector.CauseNotFound
 		return fifo.Interrupted(reflector.CauseNotFound, "the resource is not served any more")
 	}
+	cause := reflector.CauseNotFound
+	if position == "" {
+		cause = from.cause // a list was due, or on its way
+	}
 	const detail = "its definition was deleted, and all objects with it"
-	if err := fifo.Interrupted(reflector.CauseNotFound, detail); err != nil {
+	s.interrupted = cause
+	if cause != reflector.CauseFirstList {
+		if err := fifo.Interrupted(cause, detail); err != nil {
+			return err
+		}
+	}
+	if err := fifo.BeginReplace(cause, detail, position); err != nil {
 		return err
 	}
-	if err := fifo.BeginReplace(reflector.CauseNotFound, detail, from); err != nil {
-		return err
-	}
+	s.unlisted = cause
 	if err := fifo.EndReplace(at); err != nil {
 		return err
 	}
-	s.interrupted, s.ended = "", at
+	s.interrupted, s.unlisted, s.ended = "", "", at
 	r.log.Info("the resource has ended", "resource", s.name, "resource_version", at)
 	return nil
 }

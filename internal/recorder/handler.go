@@ -12,9 +12,6 @@ import (
 // still be on their way.
 const retireAfter = time.Minute
 
-// retireAgain is for what stands in the way of an end: a part of the stream that lies on disk, mostly.
-const retireAgain = 5 * time.Second
-
 // handler starts and stops streams as resources come and go. Its calls come one at a time.
 type handler struct {
 	*Recorder
@@ -53,27 +50,7 @@ func (h *handler) Removed(ctx context.Context, resource kube.Resource, at string
 		return h.unserved(ctx, resource, at)
 	}
 	h.log.Info("resource is no longer served", "resource", resource.String())
-	run := s.current()
-	h.retirements.Go(func() {
-		select {
-		case <-run.gone:
-		case <-time.After(retireAfter):
-		case <-ctx.Done():
-			return
-		}
-		run.halt()
-		for resource.DefinitionUID != "" && s.current() == run {
-			err := h.end(ctx, s, run, at)
-			if err == nil || ctx.Err() != nil {
-				return
-			}
-			h.log.Warn("the end of a resource is not recorded yet; it is tried again", "resource", s.name, "error", err)
-			select {
-			case <-time.After(retireAgain):
-			case <-ctx.Done():
-			}
-		}
-	})
+	h.retire(ctx, s, s.current(), resource, at)
 	return nil
 }
 

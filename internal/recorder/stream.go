@@ -42,6 +42,10 @@ type stream struct {
 	excuse string
 	// ended is a resource version at which no object was left, as the definition of the resource was deleted. It is empty while there is a run.
 	ended string
+	// unlisted is the cause of the list that is to end it, while that may be recorded in part.
+	unlisted string
+	// ending is under way, or was; it belongs to the handler, and what it works on to it until it has stopped.
+	ending *ending
 	// opened is when the first watch was, by the clock of the record, in nanoseconds since 1970; 0 before that.
 	opened atomic.Int64
 	// settled is closed when the stream follows the server for the first time, or has said why it cannot.
@@ -167,6 +171,7 @@ func (r *Recorder) register(ctx context.Context, resource kube.Resource, rules f
 // launch follows the resource from where the record ends, in place of the run before. Since is a resource version before
 // which the resource had no objects, or empty.
 func (r *Recorder) launch(ctx context.Context, s *stream, resource kube.Resource, since string) {
+	s.ending.stop()
 	before := s.current()
 	if before != nil {
 		before.halt()
@@ -183,7 +188,7 @@ func (r *Recorder) launch(ctx context.Context, s *stream, resource kube.Resource
 		from = start{since: since, cause: reflector.CauseFirstList}
 	}
 	run.reflector = r.newReflector(s, run, resource, from)
-	s.ended = ""
+	s.ended, s.unlisted = "", ""
 	if before == nil {
 		// Others ask the server about what it recalls, so it has to be served.
 		s.claims.recall(s.record.Known(), s.record.Position(), r.takeNewest(s.record.ID()))
@@ -222,6 +227,8 @@ func (s *stream) start(before *streamRun) start {
 	switch unfinished := s.record.Unfinished(); {
 	case s.ended != "":
 		return start{position: s.ended, cause: reflector.CauseFirstList}
+	case s.unlisted != "":
+		return start{cause: s.unlisted}
 	case s.record.FilterChanged():
 		// What the filter now lets in was never listed.
 		return start{cause: reflector.CauseConfiguration}

@@ -123,31 +123,33 @@ func (s *Sink) Dormant(ctx context.Context) ([]StreamSpec, error) {
 }
 
 // A RecordedStream is a stream as it is on record. DefinitionUID is that of the last CustomResourceDefinition of its resource, empty if none is on
-// record; DefinitionEnd is the resource version with which that was deleted, empty while it lives.
+// record; DefinitionEnd is the resource version with which that was deleted, empty while it lives, and "0" if that was long before the record's end.
 type RecordedStream struct {
 	StreamSpec
 	Position                     string
+	Alive                        bool // there are living objects
 	DefinitionUID, DefinitionEnd string
 }
 
 // Recorded gives all streams of the cluster that are on record.
 func (s *Sink) Recorded(ctx context.Context) ([]RecordedStream, error) {
-	// What deleted a definition may have been pruned: that was long ago.
 	rows, err := s.pool.Query(ctx, `
-		SELECT s.api_group, s.resource, s.scope, s.version, s.kind, s.namespaced, s.filter, coalesce(s.position, ''), coalesce(d.uid, ''), coalesce(d.ended, '')
+		SELECT s.api_group, s.resource, s.scope, s.version, s.kind, s.namespaced, s.filter, coalesce(s.position, ''),
+			EXISTS (SELECT FROM kuberewind.lives a WHERE a.cluster = s.cluster AND a.stream = s.stream AND a.deleted_seq IS NULL),
+			coalesce(d.uid, ''), coalesce(d.ended, '')
 		FROM kuberewind.streams s LEFT JOIN LATERAL (
-			SELECT l.uid, CASE WHEN l.deleted_seq IS NOT NULL THEN
-				coalesce((SELECT x.rv FROM kuberewind.deltas_data x WHERE x.cluster = l.cluster AND x.seq = l.deleted_seq), '0') END AS ended
+			SELECT l.uid, CASE WHEN l.deleted_seq IS NOT NULL THEN coalesce((
+				SELECT x.rv FROM kuberewind.deltas_data x WHERE x.cluster = l.cluster AND x.seq = l.deleted_seq AND x.observed_at >= $2), '0') END AS ended
 			FROM kuberewind.lives l JOIN kuberewind.streams c ON c.cluster = l.cluster AND c.stream = l.stream
 			WHERE l.cluster = s.cluster AND l.name = s.resource || '.' || s.api_group AND l.namespace = ''
 				AND c.api_group = 'apiextensions.k8s.io' AND c.resource = 'customresourcedefinitions'
 			ORDER BY l.object_id DESC LIMIT 1) d ON true
-		WHERE s.cluster = $1 ORDER BY s.stream`, s.info.Cluster)
+		WHERE s.cluster = $1 ORDER BY s.stream`, s.info.Cluster, s.info.Observed.Add(-24*time.Hour))
 	if err != nil {
 		return nil, fmt.Errorf("find the streams on record: %w", explain(err))
 	}
 	streams, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (r RecordedStream, err error) {
-		return r, row.Scan(&r.Group, &r.Resource, &r.Scope, &r.Version, &r.Kind, &r.Namespaced, &r.Filter, &r.Position, &r.DefinitionUID, &r.DefinitionEnd)
+		return r, row.Scan(&r.Group, &r.Resource, &r.Scope, &r.Version, &r.Kind, &r.Namespaced, &r.Filter, &r.Position, &r.Alive, &r.DefinitionUID, &r.DefinitionEnd)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("find the streams on record: %w", explain(err))

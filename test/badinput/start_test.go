@@ -139,7 +139,7 @@ var databases = map[string]struct {
 	"no answer": {func(t *testing.T) string {
 		return "postgres://me:" + password + "@" + mutePort(t) + "/record?sslmode=disable"
 	}, nil,
-		[]string{"database postgres://me:xxxxx@127.0.0.1:", "did not answer within 30s"}},
+		[]string{"database postgres://me:xxxxx@127.0.0.1:", "did not answer within 10s"}},
 	"a name that does not exist": {func(t *testing.T) string { return "postgres://me:" + password + "@nowhere.invalid/record" }, nil,
 		[]string{"database postgres://me:xxxxx@nowhere.invalid"}},
 	"a malformed URL": {func(t *testing.T) string { return "postgres://me:" + password + "@h:port/record" }, nil,
