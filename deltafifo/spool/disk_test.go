@@ -96,3 +96,18 @@ func TestWhatIsOnADiskThatIsReadOnlyCanBeReadAsOftenAsItIsOpened(t *testing.T) {
 		require.NoError(t, s.Close())
 	}
 }
+
+func TestASegmentThatCannotBeSyncedHasNoSuccessor(t *testing.T) {
+	s := open(t, Options{Dir: t.TempDir(), SegmentBytes: 1})
+	require.NoError(t, s.Append([]byte("a")))
+	whole := s.file
+	broken, err := os.Open(whole.Name())
+	require.NoError(t, err)
+	require.NoError(t, broken.Close()) // a file of which nothing is synced
+	s.file = broken
+	require.ErrorIs(t, s.Append([]byte("b")), os.ErrClosed)
+	require.Len(t, s.segments, 1)
+	s.file = whole
+	require.NoError(t, s.Append([]byte("b")))
+	require.Len(t, s.segments, 2)
+}

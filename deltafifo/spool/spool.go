@@ -197,7 +197,10 @@ func (s *Spool) rotate() error {
 		return nil
 	}
 	if s.file != nil {
-		_ = s.file.Sync() // Only the newest segment may be torn.
+		// Only the newest segment may be torn.
+		if err := s.file.Sync(); err != nil {
+			return err
+		}
 	}
 	begun, file, err := create(s.o.Dir, s.next, s.o.Header)
 	if err != nil {

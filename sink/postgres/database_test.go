@@ -2,8 +2,6 @@ package postgres
 
 import (
 	"context"
-	"fmt"
-	"log/slog"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -11,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kuberewind/kuberewind/internal/pgtest"
-	"github.com/kuberewind/kuberewind/migrations"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -27,20 +24,9 @@ func newDatabase(t testing.TB) *database { return databaseOn(t, pgtest.Shared(t)
 
 func databaseOn(t testing.TB, server *pgtest.Server) *database {
 	t.Helper()
-	db := &database{Database: server.New(t, emptyRecord)}
+	db := &database{Database: server.New(t, pgtest.EmptyRecord)}
 	db.url, db.admin = db.URL(), db.Pool(t)
 	return db
-}
-
-func emptyRecord(ctx context.Context, conn *pgx.Conn) error {
-	if err := migrations.Up(ctx, conn.Config().ConnString(), slog.New(slog.DiscardHandler)); err != nil {
-		return err
-	}
-	missing, err := migrations.Roles(ctx, conn)
-	if err == nil && missing != "" {
-		return fmt.Errorf("roles are missing: %s", missing)
-	}
-	return err
 }
 
 func (db *database) exec(t testing.TB, sql string, args ...any) {

@@ -54,7 +54,7 @@ func TestAListThatFailsIsMadeAgainAndNothingIsLost(t *testing.T) {
 			s := newServer(t, cms)
 			a, _ := cms.create("a"), cms.create("b")
 			fault := cms.lists.add(1, hiccup.answer)
-			db := pgtest.New(t, migrated)
+			db := pgtest.New(t, pgtest.EmptyRecord)
 			r := record(t, s, db.URL())
 			fault.await(t)
 			if !hiccup.silent {
@@ -101,7 +101,7 @@ func TestAWatchThatFailsIsOpenedAgainWhereItWasAndNothingIsLost(t *testing.T) {
 func beginWith(t *testing.T, s *server, cms *resource, adapt ...func(*config.Config)) (a *life, start int, db *pgtest.Database, r *recording) {
 	t.Helper()
 	a, _ = cms.create("a"), cms.create("b")
-	db = pgtest.New(t, migrated)
+	db = pgtest.New(t, pgtest.EmptyRecord)
 	r = begin(t, s, db.URL(), adapt...)
 	cms.awaitWatch(t)
 	return a, s.head(), db, r

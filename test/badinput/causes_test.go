@@ -63,7 +63,7 @@ func TestWhatIsNoLongerLeftOutIsCaughtUpOnOrConfessed(t *testing.T) {
 			s := newServer(t, cms, rds)
 			a, b := cms.create("a"), cms.create("b")
 			start := s.head()
-			db := pgtest.New(t, migrated)
+			db := pgtest.New(t, pgtest.EmptyRecord)
 			r := begin(t, s, db.URL())
 			r.end(t)
 			key := sameKey(r)

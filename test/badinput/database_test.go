@@ -26,17 +26,17 @@ type outage struct {
 }
 
 func shared(t *testing.T) (*pgtest.Database, string) {
-	db := pgtest.New(t, migrated)
+	db := pgtest.New(t, pgtest.EmptyRecord)
 	return db, db.URL()
 }
 
 func private(t *testing.T) (*pgtest.Database, string) {
-	db := pgtest.StartServer(t).New(t, migrated)
+	db := pgtest.StartServer(t).New(t, pgtest.EmptyRecord)
 	return db, db.URL()
 }
 
 func asWriter(t *testing.T) (*pgtest.Database, string) {
-	db := pgtest.New(t, migrated)
+	db := pgtest.New(t, pgtest.EmptyRecord)
 	return db, db.Login(t, migrations.WriterRole)
 }
 
@@ -122,7 +122,7 @@ func holdUp(t *testing.T, db *pgtest.Database, a *life) (release func()) {
 
 func TestAFullDiskIsSatOutAndNothingIsLost(t *testing.T) {
 	t.Parallel()
-	db := pgtest.StartServerOnDisk(t, 160<<20).New(t, migrated)
+	db := pgtest.StartServerOnDisk(t, 160<<20).New(t, pgtest.EmptyRecord)
 	cms := configMaps()
 	s := newServer(t, cms)
 	a, _ := cms.create("a"), cms.create("b")
@@ -157,7 +157,7 @@ func noise(n int) string {
 
 func TestAQueueThatIsFullHoldsTheWatchBackAndNothingIsLost(t *testing.T) {
 	t.Parallel()
-	db := pgtest.New(t, migrated)
+	db := pgtest.New(t, pgtest.EmptyRecord)
 	cms := configMaps()
 	s := newServer(t, cms)
 	a := cms.create("a")

@@ -39,7 +39,7 @@ func TestAListThatIsDeniedIsAnOpenGapUntilItIsAllowed(t *testing.T) {
 			a := cms.create("a")
 			rds.create("r")
 			cms.lists.add(always, denial.answer("list"))
-			db := pgtest.New(t, migrated)
+			db := pgtest.New(t, pgtest.EmptyRecord)
 			// The recorder is ready: it has said what it cannot do, and does the rest.
 			r := begin(t, s, db.URL())
 			r.await(t, append(denial.words, "level=WARN", "configmaps")...)
@@ -95,7 +95,7 @@ func TestAResourceThatMayBeListedAndNeverWatchedIsAnOpenGapThatOutlivesTheRecord
 	a := cms.create("a")
 	start := s.head()
 	cms.watches.add(always, forbidden("watch"))
-	db := pgtest.New(t, migrated)
+	db := pgtest.New(t, pgtest.EmptyRecord)
 	r := begin(t, s, db.URL())
 	record := open(t, db)
 	record.await("an open gap", `SELECT EXISTS (SELECT FROM kuberewind.gaps WHERE resource = 'configmaps' AND open AND cause = 'forbidden')`)

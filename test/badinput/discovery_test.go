@@ -28,7 +28,7 @@ func TestDiscoveryThatFailsIsMadeAgain(t *testing.T) {
 			s := newServer(t, cms)
 			a := cms.create("a")
 			s.discovery.add(always, fault.answer)
-			db := pgtest.New(t, migrated)
+			db := pgtest.New(t, pgtest.EmptyRecord)
 			r := record(t, s, db.URL())
 			r.await(t, append(fault.words, "level=WARN")...)
 			s.discovery.lift()
@@ -56,7 +56,7 @@ func TestAGroupThatCannotBeDiscoveredHoldsUpNoOtherAndIsRecordedWhenItCan(t *tes
 		}
 		s.discover(w, q)
 	})
-	db := pgtest.New(t, migrated)
+	db := pgtest.New(t, pgtest.EmptyRecord)
 	r := begin(t, s, db.URL())
 	r.await(t, "level=WARN", "cannot be discovered", "metrics.example/v1beta1")
 	a.update(1)

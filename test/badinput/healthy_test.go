@@ -12,7 +12,7 @@ func TestAServerThatDoesNotLieIsRecorded(t *testing.T) {
 	s := newServer(t, cms, rds)
 	a, _ := cms.create("a"), cms.create("b")
 	start := s.head()
-	db := pgtest.New(t, migrated)
+	db := pgtest.New(t, pgtest.EmptyRecord)
 	r := begin(t, s, db.URL())
 	a.update(3)
 	a.delete()

@@ -15,7 +15,7 @@ func TestWhatHappenedWhileNoRecorderRanIsFoundThoughTheServerHasForgottenIt(t *t
 	s := newServer(t, cms)
 	gone, again, changed, kept := cms.create("gone"), cms.create("again"), cms.create("changed"), cms.create("kept")
 	start := s.head()
-	db := pgtest.New(t, migrated)
+	db := pgtest.New(t, pgtest.EmptyRecord)
 	r := begin(t, s, db.URL())
 	record := open(t, db)
 	record.awaitCount(cms, 4)

@@ -5,17 +5,12 @@
 package badinput_test
 
 import (
-	"context"
 	"flag"
-	"log/slog"
 	"runtime"
 	"strconv"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/kuberewind/kuberewind/internal/recordertest"
-	"github.com/kuberewind/kuberewind/migrations"
 )
 
 func TestMain(m *testing.M) {
@@ -25,13 +20,4 @@ func TestMain(m *testing.M) {
 		_ = flag.Set("test.parallel", "64")
 	}
 	recordertest.Main(m, "recorder")
-}
-
-// migrated is the setup of a database that holds an empty record.
-func migrated(ctx context.Context, conn *pgx.Conn) error {
-	if err := migrations.Up(ctx, conn.Config().ConnString(), slog.New(slog.DiscardHandler)); err != nil {
-		return err
-	}
-	_, err := migrations.Roles(ctx, conn)
-	return err
 }

@@ -56,7 +56,7 @@ func TestAnObjectOfAnOddFormIsRecordedAsItWasServed(t *testing.T) {
 			// It comes in a list and in a watch, new and changed.
 			write("ADDED", form.first)
 			start := s.head()
-			db := pgtest.New(t, migrated)
+			db := pgtest.New(t, pgtest.EmptyRecord)
 			r := begin(t, s, db.URL())
 			write("MODIFIED", form.second)
 			write("MODIFIED", form.first)
@@ -136,7 +136,7 @@ func TestObjectsWithoutUIDOrResourceVersionAreRecordedOnce(t *testing.T) {
 			}
 			write("ADDED", "1")
 			start := s.head()
-			db := pgtest.New(t, migrated)
+			db := pgtest.New(t, pgtest.EmptyRecord)
 			r := begin(t, s, db.URL())
 			for _, value := range []string{"2", "3", "2"} {
 				write("MODIFIED", value)

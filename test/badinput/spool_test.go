@@ -258,7 +258,7 @@ func damage(t *testing.T, v *victim) {
 
 func TestWithoutAFolderForTheSpoolTheWatchesAreHeldBack(t *testing.T) {
 	t.Parallel()
-	db := pgtest.New(t, migrated)
+	db := pgtest.New(t, pgtest.EmptyRecord)
 	cms := configMaps()
 	s := newServer(t, cms)
 	a := cms.create("a")

@@ -144,15 +144,15 @@ var databases = map[string]struct {
 		[]string{"database postgres://me:xxxxx@nowhere.invalid"}},
 	"a malformed URL": {func(t *testing.T) string { return "postgres://me:" + password + "@h:port/record" }, nil,
 		[]string{"database"}},
-	"a wrong password": {func(t *testing.T) string { return withPassword(t, pgtest.New(t, migrated).URL(), password) }, nil,
+	"a wrong password": {func(t *testing.T) string { return withPassword(t, pgtest.New(t, pgtest.EmptyRecord).URL(), password) }, nil,
 		[]string{"database", "password authentication failed", "check the user and the password"}},
 	"a database that does not exist": {func(t *testing.T) string { return strings.Replace(pgtest.New(t, nil).URL(), "/pgtest", "/nopgtest", 1) }, nil,
 		[]string{"database", "does not exist", "CREATE DATABASE"}},
 	"a login that may not make the schema": {func(t *testing.T) string { return pgtest.New(t, nil).Login(t) }, nil,
 		[]string{"permission denied", "may create schemas"}},
-	"a login that may do nothing": {func(t *testing.T) string { return pgtest.New(t, migrated).Login(t) }, nil,
+	"a login that may do nothing": {func(t *testing.T) string { return pgtest.New(t, pgtest.EmptyRecord).Login(t) }, nil,
 		[]string{"permission denied", migrations.WriterRole}},
-	"a login that may only read": {func(t *testing.T) string { return pgtest.New(t, migrated).Login(t, migrations.AuditorRole) }, nil,
+	"a login that may only read": {func(t *testing.T) string { return pgtest.New(t, pgtest.EmptyRecord).Login(t, migrations.AuditorRole) }, nil,
 		[]string{"permission denied", migrations.WriterRole}},
 	"no schema, and none wanted": {func(t *testing.T) string { return pgtest.New(t, nil).URL() }, []string{"--migrate=false"},
 		[]string{"holds no record", `"recorder migrate"`}},
@@ -161,12 +161,12 @@ var databases = map[string]struct {
 	"a newer schema, not to be migrated": {func(t *testing.T) string { return newerSchema(t) }, []string{"--migrate=false"},
 		[]string{"newer than this program", "version 999", "use a newer program"}},
 	"an older schema, not to be migrated": {func(t *testing.T) string {
-		db := pgtest.New(t, migrated)
+		db := pgtest.New(t, pgtest.EmptyRecord)
 		setVersion(t, db, "1")
 		return db.URL()
 	}, []string{"--migrate=false"}, []string{"older than this program", "version 1", `run "recorder migrate"`}},
 	"a read-only server": {func(t *testing.T) string {
-		db := pgtest.New(t, migrated)
+		db := pgtest.New(t, pgtest.EmptyRecord)
 		db.ReadOnly(t)
 		return db.URL()
 	}, nil, []string{"database postgres://", "read-only", "name the primary", "default_transaction_read_only"}},
@@ -176,13 +176,13 @@ var databases = map[string]struct {
 		return db.URL()
 	}, nil, []string{"database postgres://", "read-only", "name the primary", "default_transaction_read_only"}},
 	"too many connections": {func(t *testing.T) string {
-		db := pgtest.New(t, migrated)
+		db := pgtest.New(t, pgtest.EmptyRecord)
 		login := db.Login(t, migrations.WriterRole)
 		db.LimitConnections(t, 0)
 		return login
 	}, nil, []string{"database", "too many connections", "raise the limit"}},
 	"a database that takes no connections": {func(t *testing.T) string {
-		db := pgtest.New(t, migrated)
+		db := pgtest.New(t, pgtest.EmptyRecord)
 		db.RefuseConnections(t)
 		return db.URL()
 	}, nil, []string{"database", "not currently accepting connections"}},
@@ -204,7 +204,7 @@ func setVersion(t *testing.T, db *pgtest.Database, version string) {
 
 func newerSchema(t *testing.T) string {
 	t.Helper()
-	db := pgtest.New(t, migrated)
+	db := pgtest.New(t, pgtest.EmptyRecord)
 	setVersion(t, db, "999")
 	return db.URL()
 }
@@ -224,7 +224,7 @@ func TestADatabaseThatCannotBeUsedIsRefusedAtTheStart(t *testing.T) {
 func TestWhatCannotBeWrittenOrListenedOnIsNamed(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, configMaps())
-	db := pgtest.New(t, migrated)
+	db := pgtest.New(t, pgtest.EmptyRecord)
 	args := []string{"--kubeconfig=" + s.kubeconfig(t), "--database=" + db.URL()}
 	notADirectory := writeFile(t, "file", "")
 	recorder.refuses(t, invocation{args: append(args, "--data-dir="+notADirectory)}, exitEnvironment,
@@ -236,7 +236,7 @@ func TestWhatCannotBeWrittenOrListenedOnIsNamed(t *testing.T) {
 func TestARecorderWithAnotherKeyIsRefused(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, configMaps())
-	db := pgtest.New(t, migrated)
+	db := pgtest.New(t, pgtest.EmptyRecord)
 	begin(t, s, db.URL()).end(t)
 	recorder.refuses(t, invocation{args: []string{"--kubeconfig=" + s.kubeconfig(t), "--database=" + db.URL()}}, exitEnvironment,
 		"another key", "fingerprint", "give it the key")
@@ -247,7 +247,7 @@ func TestTheExitCodeSaysWhyARunningRecorderEnded(t *testing.T) {
 	cms := configMaps()
 	s := newServer(t, cms)
 	a := cms.create("a")
-	db := pgtest.New(t, migrated)
+	db := pgtest.New(t, pgtest.EmptyRecord)
 	key := writeFile(t, "redaction.key", strings.Repeat("ab", 32))
 	i := invocation{args: []string{"--kubeconfig=" + s.kubeconfig(t), "--database=" + db.URL(), "--redaction-key-file=" + key}}
 	i.during = func(t *testing.T, _ *os.Process) {
@@ -272,7 +272,7 @@ func TestSIGTERMEndsTheProgramWithoutAnError(t *testing.T) {
 	cms := configMaps()
 	s := newServer(t, cms)
 	cms.create("a")
-	db := pgtest.New(t, migrated)
+	db := pgtest.New(t, pgtest.EmptyRecord)
 	i := invocation{args: []string{"--kubeconfig=" + s.kubeconfig(t), "--database=" + db.URL()}}
 	i.during = func(t *testing.T, process *os.Process) {
 		open(t, db).awaitCount(cms, 1)

@@ -19,7 +19,7 @@ func TestAnItemThatCannotBeDecodedIsConfessedAndTheOthersAreRecorded(t *testing.
 	cms.added = []string{notAnObject, "null"}
 	cms.create("a")
 	start := s.head()
-	db := pgtest.New(t, migrated)
+	db := pgtest.New(t, pgtest.EmptyRecord)
 	r := begin(t, s, db.URL(), listening)
 	r.await(t, "level=ERROR", "items of a list could not be decoded", "default/broken")
 	cms.create("c")
@@ -126,7 +126,7 @@ func TestAListFromWhichNoWatchCanGoOnIsAnOpenGapThatSaysSo(t *testing.T) {
 			rds.create("r")
 			a := cms.create("a")
 			start := s.head()
-			db := pgtest.New(t, migrated)
+			db := pgtest.New(t, pgtest.EmptyRecord)
 			r := begin(t, s, db.URL())
 			r.await(t, "level=WARN", "metrics.example/v1beta1 readings", "this resource cannot be recorded")
 			a.update(1)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"net/url"
 	"path/filepath"
@@ -121,7 +120,7 @@ func (w *world) openDatabase(t *testing.T, selected []fault) {
 	} else {
 		w.server = pgtest.StartServer(t)
 	}
-	w.database = w.server.New(t, migrated)
+	w.database = w.server.New(t, pgtest.EmptyRecord)
 	login := w.database.Login(t, migrations.WriterRole)
 	config, err := pgx.ParseConfig(login)
 	require.NoError(t, err)
@@ -134,15 +133,6 @@ func (w *world) openDatabase(t *testing.T, selected []fault) {
 
 // diskBytes is far more than a campaign writes: the disk is made smaller to be full.
 const diskBytes = 8 << 30
-
-// migrated is the setup of a database that holds an empty record.
-func migrated(ctx context.Context, conn *pgx.Conn) error {
-	if err := migrations.Up(ctx, conn.Config().ConnString(), slog.New(slog.DiscardHandler)); err != nil {
-		return err
-	}
-	_, err := migrations.Roles(ctx, conn)
-	return err
-}
 
 // newRecorder has a folder of its own, and a queue that is soon full.
 func (w *world) newRecorder(t *testing.T) *keeper {
