@@ -160,7 +160,7 @@ func (w *world) compare(t *testing.T) {
 	t.Logf("the record was complete %s after the last write", time.Since(waited).Round(time.Millisecond))
 	record := readRecord(ctx, t, w.db)
 	w.compareWrites(t, record, expected)
-	w.compareServed(t, record)
+	w.compareServed(t, record, total)
 	w.compareFirstLists(t, record)
 	w.requireNoGap(t)
 	w.requireNoSecret(t)
@@ -208,7 +208,7 @@ func sum(counts map[write]int) (total int) {
 }
 
 // compareServed: each row folds to what the server served at its revision.
-func (w *world) compareServed(t *testing.T, record []row) {
+func (w *world) compareServed(t *testing.T, record []row, written int) {
 	t.Helper()
 	rows := map[streamName][]*row{}
 	var streams []streamName
@@ -223,7 +223,7 @@ func (w *world) compareServed(t *testing.T, record []row) {
 			rows[x.stream] = nil
 		}
 	}
-	served, err := w.oracle.served(t.Context(), streams)
+	served, err := w.oracle.served(t.Context(), streams, written)
 	require.NoError(t, err)
 	compared := 0
 	for _, s := range streams {

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -90,14 +91,22 @@ func (o *oracle) writes(ctx context.Context) (map[write]int, error) {
 	return writes, err
 }
 
-// served asks for the history of all streams.
-func (o *oracle) served(ctx context.Context, streams []streamName) (map[streamName][]version, error) {
+// served asks for the history of all streams, until it has as many versions as were written.
+func (o *oracle) served(ctx context.Context, streams []streamName, written int) (map[streamName][]version, error) {
+	ctx, enough := context.WithCancel(ctx)
+	defer enough()
+	var n atomic.Int64
+	count := func() {
+		if n.Add(1) >= int64(written) {
+			enough()
+		}
+	}
 	found := make([][]version, len(streams))
 	g, ctx := errgroup.WithContext(ctx)
 	for i, s := range streams {
 		g.Go(func() error {
 			var err error
-			found[i], err = o.watch(ctx, s)
+			found[i], err = o.watch(ctx, s, count)
 			return err
 		})
 	}
@@ -113,12 +122,13 @@ func (o *oracle) served(ctx context.Context, streams []streamName) (map[streamNa
 
 var eventTypes = map[string]string{"ADDED": "Added", "MODIFIED": "Updated", "DELETED": "Deleted"}
 
-// watch reads the history of one stream. It ends with the time that the server gives it: far more than the history takes.
-func (o *oracle) watch(ctx context.Context, s streamName) ([]version, error) {
-	query := url.Values{"watch": {"1"}, "resourceVersion": {strconv.FormatInt(o.from, 10)}, "timeoutSeconds": {"10"}}
+// watch reads the history of one stream, and counts each version. It ends when ctx does, or, should versions be missing, with the time
+// that the server gives it.
+func (o *oracle) watch(ctx context.Context, s streamName, count func()) ([]version, error) {
+	query := url.Values{"watch": {"1"}, "resourceVersion": {strconv.FormatInt(o.from, 10)}, "timeoutSeconds": {"120"}}
 	body, err := o.get(ctx, s.path(), query)
 	if err != nil {
-		return nil, err
+		return nil, unlessEnded(ctx, err)
 	}
 	defer body.Close()
 	var versions []version
@@ -133,7 +143,7 @@ func (o *oracle) watch(ctx context.Context, s streamName) ([]version, error) {
 			return versions, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", s.path(), err)
+			return versions, unlessEnded(ctx, fmt.Errorf("%s: %w", s.path(), err))
 		}
 		v, err := parseVersion(event.Object)
 		if err != nil || eventTypes[event.Type] == "" {
@@ -144,7 +154,15 @@ func (o *oracle) watch(ctx context.Context, s streamName) ([]version, error) {
 			return versions, err
 		}
 		versions = append(versions, v)
+		count()
 	}
+}
+
+func unlessEnded(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
 }
 
 // list reads what a stream was at a revision.
