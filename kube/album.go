@@ -233,6 +233,17 @@ func (a *album[T]) extract(object any) (string, *extract[T]) {
 	return o.Name, &extract[T]{value: value, uid: o.UID, version: o.ResourceVersion}
 }
 
+// remember notes since when some objects are there, by UID.
+func (a *album[T]) remember(created map[types.UID]string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, e := range a.entries {
+		if e.since == "" && a.begun(e.value) {
+			e.since = created[e.uid]
+		}
+	}
+}
+
 // recall looks for where the given objects begun after a resource version that was
 // reached by an earlier run. It takes at most a few seconds; what etcd has
 // forgotten stays unknown.
@@ -254,7 +265,7 @@ func (a *album[T]) recall(ctx context.Context, since string, missing map[types.U
 	}
 }
 
-// dropThoseAt leaves those that were not there yet at a resource version.
+// dropThoseAt leaves those that had not begun yet at a resource version.
 func (a *album[T]) dropThoseAt(ctx context.Context, version string, missing map[types.UID]bool) error {
 	options := metav1.ListOptions{ResourceVersion: version, ResourceVersionMatch: metav1.ResourceVersionMatchExact, Limit: albumPage}
 	for {
@@ -263,7 +274,9 @@ func (a *album[T]) dropThoseAt(ctx context.Context, version string, missing map[
 			return err
 		}
 		for _, o := range page.Items {
-			delete(missing, o.UID)
+			if _, e := a.extract(o); e == nil || a.begun(e.value) {
+				delete(missing, o.UID)
+			}
 		}
 		if len(page.Undecodable()) > 0 {
 			return errors.Join(page.Undecodable()...)

@@ -42,6 +42,10 @@ type FollowerOptions struct {
 	// in that run, empty if there was none. Definitions created after it are announced
 	// with the resource version from which to watch if the server still knows.
 	Since string
+	// Created are definitions that were known in that run, by UID, of which it did not
+	// come to follow the resources: with the resource version with which each was
+	// created, it is announced.
+	Created map[types.UID]string
 	// Rediscover is the time between two complete discoveries: 10 minutes, plus up to
 	// a tenth.
 	Rediscover time.Duration
@@ -179,8 +183,9 @@ func (f *Follower) begin(ctx context.Context) {
 	f.queue.Add(everything)
 }
 
-// recall finds where the definitions that are new since the earlier run were established.
+// recall finds since when the resources are defined that the earlier run did not follow.
 func (f *Follower) recall(ctx context.Context) {
+	f.definitions.remember(f.options.Created)
 	if f.options.Since == "" {
 		return
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kuberewind/kuberewind/deltafifo"
@@ -24,6 +25,22 @@ func (r *Recorder) loadRecorded(ctx context.Context) error {
 		defined := s.DefinitionUID != "" && (s.DefinitionEnd == "" || precedes(s.Position, s.DefinitionEnd))
 		if s.Scope == "" && s.Position != "" && (s.Alive || defined) && r.filter.Resource(resource.GroupResource()) {
 			r.recorded = append(r.recorded, resource)
+		}
+	}
+	return nil
+}
+
+// loadUnfollowed finds the definitions that a recorder before this one has recorded, and ended before it followed their resources.
+func (r *Recorder) loadUnfollowed(ctx context.Context) error {
+	definitions, err := r.sink.Unfollowed(ctx)
+	if err != nil {
+		return err
+	}
+	r.unfollowed = map[types.UID]string{}
+	for _, d := range definitions {
+		// What was left out then is listed: nobody was to follow it.
+		if r.filterBefore == nil || r.filterBefore.Resource(schema.ParseGroupResource(d.Name)) {
+			r.unfollowed[types.UID(d.UID)] = d.Created
 		}
 	}
 	return nil

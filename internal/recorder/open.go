@@ -144,6 +144,9 @@ func (r *Recorder) openSink(ctx context.Context, cluster, uid string) error {
 	}
 	info := r.sink.Info()
 	r.filterBefore = filterOf(info.Config)
+	if err := r.loadUnfollowed(ctx); err != nil {
+		return err
+	}
 	if err := r.beginTime(ctx, database); err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kuberewind/kuberewind/deltafifo"
 	"github.com/kuberewind/kuberewind/deltafifo/spool"
@@ -68,6 +69,8 @@ type Recorder struct {
 	definitions string
 	// recorded are the resources that were followed before it.
 	recorded []kube.Resource
+	// unfollowed is, by UID, with which resource version a definition was created whose resource was to be followed before it, and was not yet.
+	unfollowed map[types.UID]string
 
 	opening sync.Mutex // held while a stream is opened, before mu
 	mu      sync.Mutex // protects what follows
@@ -210,7 +213,9 @@ func (r *Recorder) follow(ctx context.Context) error {
 	ctx, giveUp := context.WithCancelCause(ctx)
 	defer giveUp(nil)
 	h := &handler{Recorder: r, giveUp: giveUp}
-	follower := kube.NewFollower(r.client, h, kube.FollowerOptions{Recorded: r.recorded, Since: r.definitions, Log: r.log, OnDiscovery: r.discovered})
+	follower := kube.NewFollower(r.client, h, kube.FollowerOptions{
+		Recorded: r.recorded, Since: r.definitions, Created: r.unfollowed, Log: r.log, OnDiscovery: r.discovered,
+	})
 	var g errgroup.Group
 	g.Go(func() error {
 		r.awaitStreams(ctx, follower.Synced())

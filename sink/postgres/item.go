@@ -95,7 +95,7 @@ type Object interface {
 const (
 	typeAdded, typeUpdated, typeDeleted, typeSync = 1, 2, 3, 4
 
-	sourceResync, sourceSchema, sourceInferred = 4, 5, 6
+	sourceWatch, sourceList, sourceRelist, sourceResync, sourceSchema, sourceInferred = 1, 2, 3, 4, 5, 6
 )
 
 func typeNumber(t string) (int16, bool) {
@@ -115,11 +115,11 @@ func typeNumber(t string) (int16, bool) {
 func sourceNumber(s string) (int16, bool) {
 	switch s {
 	case SourceWatch:
-		return 1, true
+		return sourceWatch, true
 	case SourceList:
-		return 2, true
+		return sourceList, true
 	case SourceRelist:
-		return 3, true
+		return sourceRelist, true
 	case SourceResync:
 		return sourceResync, true
 	case SourceSchema:

@@ -154,6 +154,37 @@ func TestWhatIsMadeAndUsedWhileNoRecorderRunsIsRecordedFromItsFirstInstance(t *t
 	recorder.Terminate(t)
 }
 
+// The record of a recorder that was killed when it had written the definition and not begun with its resource.
+func TestAResourceOfWhichOnlyTheDefinitionIsOnRecordIsRecordedFromItsFirstInstance(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	recorder := w.record(t)
+	recorder.AwaitReady(t)
+	w.connect(t)
+	a := w.act(t)
+	a.create(crds, widgetCRD())
+	a.awaitWidgets()
+	// The position is past a revision when the next is recorded.
+	for n := range 2 {
+		a.merge(crds, "widgets.example.kuberewind.dev", fmt.Sprintf(`{"metadata":{"annotations":{"example.dev/n":"%d"}}}`, n))
+	}
+	defined, err := a.in(crds).Get(t.Context(), "widgets.example.kuberewind.dev", metav1.GetOptions{})
+	require.NoError(t, err)
+	w.awaitLines(t, []string{defined.GetResourceVersion()}, `SELECT resource_version FROM kuberewind.deltas WHERE resource = 'customresourcedefinitions' AND resource_version = $1`,
+		defined.GetResourceVersion())
+	w.awaitLines(t, []string{"widgets"}, `SELECT resource FROM kuberewind.streams WHERE resource = 'widgets' AND position IS NOT NULL`)
+	recorder.Terminate(t)
+	_, err = w.db.Exec(t.Context(), `DELETE FROM kuberewind.streams WHERE resource = 'widgets'`)
+	require.NoError(t, err)
+
+	one := a.create(widgets, template(widgets, "default", "one"))
+	a.delete(widgets, "one")
+	recorder = w.record(t)
+	w.awaitLines(t, []string{"Added one " + string(one.GetUID()), "Deleted one " + string(one.GetUID())}, widgetRows)
+	require.Empty(t, w.lines(t, `SELECT cause FROM kuberewind.gaps WHERE resource = 'widgets'`))
+	recorder.Terminate(t)
+}
+
 // ownEvents are those that a recorder wrote about itself, be it before the first list of Events or after it.
 const ownEvents = `SELECT (object->>'type') || ' ' || (object->>'reason') FROM kuberewind.deltas
 	WHERE resource = 'events' AND type IN ('Added', 'Sync') AND object->'source'->>'component' = 'kuberewind-recorder' ORDER BY 1`
