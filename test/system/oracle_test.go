@@ -160,7 +160,7 @@ func (o *oracle) watch(ctx context.Context, s streamName, count func()) ([]versi
 
 func unlessEnded(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return nil
+		return nil //nolint:nilerr // enough was read
 	}
 	return err
 }
