@@ -31,20 +31,28 @@ type moment struct {
 	rev int64
 }
 
-// quietMoment waits until nothing was written for a second: what is listed now is what was there at that time.
+// quietMoment waits for one at which all of etcd's writes were on record, and before there were more: what is listed at its revision is what
+// was there at its time, however far the record was behind the writers.
 func (w *world) quietMoment(t *testing.T) (m moment) {
 	t.Helper()
-	eventually(t.Context(), t, "a second without a write", func() bool {
-		before, err := w.plane.Etcd.Revision(t.Context())
+	since := *w.oracle // of what is not counted yet
+	total := 0
+	eventually(t.Context(), t, "a moment at which nothing is written that is not on record", func() bool {
+		var err error
+		m.rev, err = w.plane.Etcd.Revision(t.Context())
 		require.NoError(t, err)
-		started := time.Now()
-		for time.Since(started) < time.Second {
-			m.at = time.Now()
-			if m.rev, err = w.plane.Etcd.Revision(t.Context()); err != nil || m.rev != before {
-				return false
-			}
+		since.to, w.oracle.to = m.rev, m.rev
+		writes, err := since.writes(t.Context())
+		require.NoError(t, err)
+		since.from = since.to
+		total += sum(writes)
+		if w.countRows(t) < total {
+			return false
 		}
-		return true
+		m.at = time.Now()
+		now, err := w.plane.Etcd.Revision(t.Context())
+		require.NoError(t, err)
+		return now == m.rev
 	})
 	return m
 }

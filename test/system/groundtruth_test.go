@@ -126,13 +126,13 @@ func TestARecorderThatIsStoppedAndKilledMissesNothingAndListsNothingAgain(t *tes
 	recorder.Terminate(t)
 }
 
-// begin notes from where on everything is expected.
+// begin notes from where on everything is expected: what the oracle's API server writes as it starts, too.
 func (w *world) begin(t *testing.T) {
 	t.Helper()
-	var err error
-	w.oracle = newOracle(t, w.plane)
-	w.oracle.from, err = w.plane.Etcd.Revision(t.Context())
+	from, err := w.plane.Etcd.Revision(t.Context())
 	require.NoError(t, err)
+	w.oracle = newOracle(t, w.plane)
+	w.oracle.from = from
 }
 
 // compare waits until the record has come to etcd's revision of now, and holds it against the oracle: all of it.
