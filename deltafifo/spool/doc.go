@@ -14,12 +14,12 @@
 //   - A failed Append leaves nothing behind: the half-written record is cut, and the next Append tries again.
 //   - The cursor, which says up to where the records are released under which mark, is written in place in a file of fixed size that
 //     is made with the spool, alternating between two slots and synced: a full disk does not stop it, and a write that is cut leaves the one before.
-//   - One process has a folder at a time (flock).
+//   - One process has a folder at a time, or several that only read it (flock).
 //
 // # What it rejects, and why
 //
-// Open refuses a folder that another process holds (ErrLocked), one that cannot be written unless it is opened to be read only, and files of another
-// format. What would have to be set aside cannot be on a read-only disk: that is an error.
+// Open refuses a folder that another process holds (ErrLocked) or, to a writer, that others read (ErrRead), one that cannot be written unless it is
+// opened to be read only, and files of another format. What would have to be set aside cannot be on a read-only disk: that is an error.
 // A record that was appended and cannot be read back is an error of Read, which is final: what comes after it must not be taken
 // for what follows.
 //

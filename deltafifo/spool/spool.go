@@ -23,6 +23,8 @@ var (
 	ErrFull = errors.New("the spool is full")
 	// ErrLocked says that another process has the spool.
 	ErrLocked = errors.New("another process uses the spool")
+	// ErrRead says that other processes read the spool, and nothing else.
+	ErrRead = errors.New("another process reads the spool")
 )
 
 // Options configures a Spool.
@@ -41,6 +43,8 @@ type Options struct {
 	// ReadOnly changes nothing in the folder, so that what is on a read-only disk can be read: whatever would have to be written
 	// is an error that wraps syscall.EROFS, and what is released is there again at the next Open.
 	ReadOnly bool
+	// Shared is for who only reads: others who do may have the folder at the same time, and nobody else.
+	Shared bool
 }
 
 // Spool is an ordered log of records on disk.
@@ -83,10 +87,7 @@ func Open(o Options) (*Spool, error) {
 		}
 	}
 	s := &Spool{o: o, lock: flock.New(filepath.Join(o.Dir, "lock"), flock.SetFlag(how), flock.SetPermissions(0o600)), synced: time.Now()}
-	locked, err := s.lock.TryLock()
-	if err == nil && !locked {
-		err = ErrLocked
-	}
+	err := s.take()
 	if err == nil {
 		err = s.open()
 	}
@@ -94,6 +95,25 @@ func Open(o Options) (*Spool, error) {
 		return nil, errors.Join(fmt.Errorf("spool %s: %w", o.Dir, err), s.Close())
 	}
 	return s, nil
+}
+
+// take locks the folder, or says who has it: what others share could be shared with them.
+func (s *Spool) take() error {
+	if !s.o.Shared {
+		if locked, err := s.lock.TryLock(); locked || err != nil {
+			return err
+		}
+	}
+	shared, err := s.lock.TryRLock()
+	switch {
+	case err != nil:
+		return err
+	case !shared:
+		return ErrLocked
+	case !s.o.Shared:
+		return ErrRead
+	}
+	return nil
 }
 
 func (s *Spool) open() error {

@@ -285,6 +285,33 @@ func TestOnlyOneProcessHasTheFolder(t *testing.T) {
 	require.NoError(t, open(t, Options{Dir: dir}).Close())
 }
 
+func TestThoseWhoReadShareTheFolderAndAWriterIsToldOfThem(t *testing.T) {
+	o := Options{Dir: t.TempDir(), MaxBytes: 1 << 20}
+	writer, err := Open(o)
+	require.NoError(t, err)
+	require.NoError(t, writer.Append([]byte("a")))
+	reading := Options{Dir: o.Dir, ReadOnly: true, Shared: true}
+	_, err = Open(reading)
+	require.ErrorIs(t, err, ErrLocked)
+	require.NoError(t, writer.Close())
+
+	one, err := Open(reading)
+	require.NoError(t, err)
+	other, err := Open(reading)
+	require.NoError(t, err)
+	require.Equal(t, []string{"a"}, rest(t, other))
+	require.NoError(t, one.Close())
+	for range 2 {
+		_, err = Open(o)
+		require.ErrorIs(t, err, ErrRead)
+		require.NotErrorIs(t, err, ErrLocked)
+	}
+	require.NoError(t, other.Close())
+	writer, err = Open(o)
+	require.NoError(t, err)
+	require.NoError(t, writer.Close())
+}
+
 func TestACursorThatIsCutLeavesTheOneBefore(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, Options{Dir: dir})

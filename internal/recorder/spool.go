@@ -61,12 +61,12 @@ func (r *Recorder) openSpool(ctx context.Context, o *deltafifo.Options, owner sp
 		return err
 	}
 	options := spool.Options{Dir: dir, MaxBytes: size, Header: header}
-	r.spool, err = spool.Open(options)
+	r.spool, err = r.takeSpool(ctx, options)
 	if errors.Is(err, syscall.EROFS) {
 		r.log.Error("the disk of the spool is read-only: what lies there is written, and nothing is added", "folder", dir, "error", err)
 		r.metrics.SpoolFailing.Set(1)
 		options.ReadOnly = true
-		r.spool, err = spool.Open(options)
+		r.spool, err = r.takeSpool(ctx, options)
 	}
 	if err != nil {
 		r.spool = nil
@@ -89,6 +89,35 @@ func (r *Recorder) openSpool(ctx context.Context, o *deltafifo.Options, owner sp
 		o.Spool = r.spool
 	}
 	return nil
+}
+
+const (
+	// readersPatience is how long those are waited for who only read the spool, as "recorder erase" does before it begins: longer than a
+	// large one takes.
+	readersPatience = time.Minute
+	readersLook     = 100 * time.Millisecond
+)
+
+// takeSpool opens the spool, when nobody reads it any more.
+func (r *Recorder) takeSpool(ctx context.Context, o spool.Options) (*spool.Spool, error) {
+	s, err := spool.Open(o)
+	if !errors.Is(err, spool.ErrRead) {
+		return s, err
+	}
+	r.log.Info("another process reads the spool; waiting for its end", "folder", o.Dir)
+	limited, cancel := context.WithTimeout(ctx, readersPatience)
+	defer cancel()
+	ticker := time.NewTicker(readersLook)
+	defer ticker.Stop()
+	for errors.Is(err, spool.ErrRead) {
+		select {
+		case <-limited.Done():
+			return nil, err
+		case <-ticker.C:
+		}
+		s, err = spool.Open(o)
+	}
+	return s, err
 }
 
 func (r *Recorder) reportAside(folder, why string) {

@@ -78,6 +78,31 @@ func TestASpoolWhoseBeginningIsMissingIsSetAside(t *testing.T) {
 	require.Equal(t, r.spool.First(), r.spool.Next())
 }
 
+func TestThoseWhoOnlyReadTheSpoolAreWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &Recorder{log: slog.New(slog.DiscardHandler)}
+		o := spool.Options{Dir: t.TempDir(), MaxBytes: 1 << 20}
+		made, err := r.takeSpool(t.Context(), o)
+		require.NoError(t, err)
+		require.NoError(t, made.Close())
+		reader, err := spool.Open(spool.Options{Dir: o.Dir, ReadOnly: true, Shared: true})
+		require.NoError(t, err)
+		began := time.Now()
+		_, err = r.takeSpool(t.Context(), o)
+		require.ErrorIs(t, err, spool.ErrRead)
+		require.Equal(t, readersPatience, time.Since(began), "not for ever: a reader may be stopped")
+
+		time.AfterFunc(readersPatience/2, func() { require.NoError(t, reader.Close()) })
+		taken, err := r.takeSpool(t.Context(), o)
+		require.NoError(t, err)
+		began = time.Now()
+		_, err = r.takeSpool(t.Context(), o)
+		require.ErrorIs(t, err, spool.ErrLocked)
+		require.Zero(t, time.Since(began), "a recorder is not waited for")
+		require.NoError(t, taken.Close())
+	})
+}
+
 // A clock may be ahead of the wall clock by a minute, and the recorder is back before that has caught up.
 func TestARecorderBeginsAfterWhatItFindsInTheSpoolThoughItsClockIsBehind(t *testing.T) {
 	s := newSwept(t)

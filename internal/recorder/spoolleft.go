@@ -14,13 +14,13 @@ import (
 var ErrSpoolWaits = errors.New("deltas wait in the spool")
 
 // SpoolLeft says whether anything lies in the folder of a cluster's spool that no recorder will ever write: the next one would set it aside. It is
-// ErrSpoolWaits if one will. Nothing is changed. A recorder that is started at this very moment finds the folder in use.
+// ErrSpoolWaits if one will. Nothing is changed. A recorder that is started meanwhile waits for the answer.
 func SpoolLeft(ctx context.Context, db postgres.Queryer, dir, clusterUID string, key []byte) (left bool, err error) {
 	c, err := spool.Look(dir)
 	if err != nil || c.Bytes == 0 {
 		return false, err
 	}
-	s, err := spool.Open(spool.Options{Dir: dir, ReadOnly: true})
+	s, err := spool.Open(spool.Options{Dir: dir, ReadOnly: true, Shared: true})
 	if errors.Is(err, spool.ErrLocked) {
 		return false, fmt.Errorf("%w of a recorder that runs: %w", ErrSpoolWaits, err)
 	}
