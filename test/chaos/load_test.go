@@ -208,8 +208,10 @@ func (w *world) makeWidgets(t *testing.T, edition int) {
 		"versions": []any{map[string]any{"name": "v1", "served": true, "storage": true,
 			"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "properties": schema}}}},
 	}}))
+	// Lists it may still answer under a definition that is going.
 	recordertest.Eventually(t.Context(), t, "widgets to be served", func() bool {
-		_, err := w.client.Resource(widgets).List(t.Context(), metav1.ListOptions{})
+		dry := newObject(widgets.GroupVersion().String(), "Widget", "default", "dry-run", nil)
+		_, err := w.client.Resource(widgets).Namespace("default").Create(t.Context(), dry, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		return err == nil
 	})
 }

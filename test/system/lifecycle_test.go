@@ -56,11 +56,11 @@ func (a *act) delete(gvr schema.GroupVersionResource, name string) {
 	require.NoError(a.t, a.in(gvr).Delete(a.t.Context(), name, noGrace()))
 }
 
-// awaitWidgets returns when the API server serves widgets.
+// awaitWidgets returns when the API server takes widgets. Lists it may still answer under a definition that is going.
 func (a *act) awaitWidgets() {
 	a.t.Helper()
 	eventually(a.t.Context(), a.t, "widgets to be served", func() bool {
-		_, err := a.in(widgets).List(a.t.Context(), metav1.ListOptions{})
+		_, err := a.in(widgets).Create(a.t.Context(), template(widgets, "default", "dry-run"), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		return err == nil
 	})
 }
