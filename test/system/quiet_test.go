@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
@@ -52,6 +53,9 @@ func (a *act) createAgain(gvr schema.GroupVersionResource, name string) (rv stri
 	a.t.Helper()
 	eventually(a.t.Context(), a.t, name, func() bool {
 		created, err := a.in(gvr).Create(a.t.Context(), template(gvr, "default", name), metav1.CreateOptions{})
+		if apierrors.IsAlreadyExists(err) { // the answer to the try before was lost
+			created, err = a.in(gvr).Get(a.t.Context(), name, metav1.GetOptions{})
+		}
 		if err == nil {
 			rv = created.GetResourceVersion()
 		}
