@@ -79,13 +79,17 @@ func (s *APIServer) arguments(ctx context.Context) ([]string, error) {
 	return append(append(arguments, audit...), s.options.Args...), err
 }
 
-// ready asks the process itself, and lets clients in once it answers, whatever it says.
+// ready asks the process itself, and lets clients in once it answers, whatever it says. The namespace default it makes on its own, not
+// always before it says that it is ready.
 func (s *APIServer) ready(ctx context.Context) error {
 	server := s.server.Load().(string)
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(s.plane.certificates.authorityPEM)
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}
 	err := ask(ctx, client, "https://"+server+"/readyz?verbose", s.plane.users[AdminName].Token)
+	if err == nil {
+		err = ask(ctx, client, "https://"+server+"/api/v1/namespaces/default", s.plane.users[AdminName].Token)
+	}
 	var answer *answerError
 	if err != nil && !errors.As(err, &answer) {
 		return err
