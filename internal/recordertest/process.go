@@ -18,8 +18,8 @@ import (
 // Patience is many times what anything takes on a busy machine of two cores.
 const Patience = 2 * time.Minute
 
-// askTimeout is how long a recorder may take to tell its metrics: one that is stopped never does.
-const askTimeout = 500 * time.Millisecond
+// metricsTimeout is how long a recorder may take to tell its metrics, which are asked for again and again: one that is stopped never does.
+const metricsTimeout = 500 * time.Millisecond
 
 // Process is a recorder that runs as a process of its own.
 type Process struct {
@@ -184,7 +184,7 @@ func (p *Process) AwaitEnd(t testing.TB) int {
 // Metrics asks a recorder that listens, and returns what each of its metrics says, by name and labels as they are written; nil if it
 // does not answer.
 func (p *Process) Metrics() map[string]float64 {
-	answer := p.ask("/metrics")
+	answer := p.ask("/metrics", metricsTimeout)
 	if answer == nil {
 		return nil
 	}
@@ -194,7 +194,7 @@ func (p *Process) Metrics() map[string]float64 {
 
 // Get is what a recorder that listens answers, "" if it does not.
 func (p *Process) Get(path string) string {
-	answer := p.ask(path)
+	answer := p.ask(path, Patience)
 	if answer == nil {
 		return ""
 	}
@@ -206,13 +206,13 @@ func (p *Process) Get(path string) string {
 	return string(text)
 }
 
-func (p *Process) ask(path string) *http.Response {
+func (p *Process) ask(path string, timeout time.Duration) *http.Response {
 	line, _ := p.find([]string{"serving /metrics"})
 	var listening struct{ Address string }
 	if json.Unmarshal([]byte(line), &listening) != nil {
 		return nil
 	}
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: askTimeout}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: timeout}
 	answer, err := client.Get("http://" + listening.Address + path)
 	if err != nil {
 		return nil
