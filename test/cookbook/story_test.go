@@ -78,11 +78,14 @@ func play(t *testing.T) *story {
 	return s
 }
 
+// storyTakes is several times what the story takes.
+const storyTakes = 3 * time.Minute
+
 // awaitQuietDay keeps the story within one UTC day: the page counts by day.
 func awaitQuietDay(t *testing.T) {
 	t.Helper()
 	tomorrow := time.Now().UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
-	if left := time.Until(tomorrow); left < time.Minute {
+	if left := time.Until(tomorrow); left < storyTakes {
 		select {
 		case <-time.After(left):
 		case <-t.Context().Done():
@@ -184,10 +187,11 @@ func (s *story) nodeFails() {
 // workerRestarts is a crash loop, with the Events that tell of it.
 func (s *story) workerRestarts() {
 	worker := ref{pods, "shop", "worker-66f-m8t5n"}
-	s.event(s.kubelet, "worker-66f-m8t5n.1", "Warning", "BackOff", "Back-off restarting failed container main in pod worker-66f-m8t5n", 1)
 	for restarts := 1; restarts <= 3; restarts++ {
 		s.running(worker, "registry.example/shop/worker:3.0", restarts)
 	}
+	// It does not live for long.
+	s.event(s.kubelet, "worker-66f-m8t5n.1", "Warning", "BackOff", "Back-off restarting failed container main in pod worker-66f-m8t5n", 1)
 	s.kubelet.merge(ref{events, "shop", "worker-66f-m8t5n.1"}, `{count: 4}`)
 	s.running(ref{pods, "payments", "ledger-8d4-p6c2r"}, "registry.example/payments/ledger:7.1", 1)
 	s.event(s.scheduler, "web-58b-h7d9s.1", "Warning", "FailedScheduling", "0/2 nodes are available: 2 Insufficient memory.", 1)
