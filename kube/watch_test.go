@@ -185,7 +185,7 @@ func TestAWatchAsksForNoCompressionAndBearsIt(t *testing.T) {
 		select {
 		case e := <-w.ResultChan():
 			require.Equal(t, version, e.Object.(*Object).ResourceVersion)
-		case <-time.After(10 * time.Second):
+		case <-time.After(deadline):
 			t.Fatal("an event is held back")
 		}
 		sent <- struct{}{}

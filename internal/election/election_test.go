@@ -108,7 +108,7 @@ func TestTheSessionsOfAnElectionHoldNothingUp(t *testing.T) {
 			SELECT count(*) FILTER (WHERE state = 'idle in transaction'), count(backend_xid) + count(backend_xmin) FILTER (WHERE state = 'idle in transaction')
 			FROM pg_stat_activity WHERE application_name IN ('kuberewind first/1', 'kuberewind second/2')`).Scan(&idle, &holding))
 		return idle == 2 && holding == 0
-	}, 10*time.Second, 10*time.Millisecond)
+	}, 2*time.Minute, 10*time.Millisecond)
 }
 
 func TestAStandbyKnowsWhoLeadsNow(t *testing.T) {

@@ -121,7 +121,7 @@ func awaitLockWaiter(t testing.TB, db *database) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		return one[bool](t, db, `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')`)
-	}, 30*time.Second, 5*time.Millisecond)
+	}, 2*time.Minute, 5*time.Millisecond)
 }
 
 func TestWriterThatLostItsEpochWritesNothing(t *testing.T) {

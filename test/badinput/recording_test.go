@@ -14,10 +14,11 @@ import (
 
 	"github.com/kuberewind/kuberewind/internal/config"
 	kuberewind "github.com/kuberewind/kuberewind/internal/recorder"
+	"github.com/kuberewind/kuberewind/internal/recordertest"
 )
 
 // patience is many times what anything here takes on a busy machine.
-const patience = 90 * time.Second
+const patience = recordertest.Patience
 
 // recording is a recorder that runs in this process.
 type recording struct {
