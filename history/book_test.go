@@ -13,13 +13,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kuberewind/kuberewind/internal/pgtest"
-	"github.com/kuberewind/kuberewind/migrations"
 	"github.com/kuberewind/kuberewind/patch"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
@@ -75,18 +73,10 @@ type book struct {
 
 var tuesday = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
 
-func noRecord(ctx context.Context, conn *pgx.Conn) error {
-	if err := migrations.Up(ctx, conn.Config().ConnString(), slog.New(slog.DiscardHandler)); err != nil {
-		return err
-	}
-	_, err := migrations.Roles(ctx, conn)
-	return err
-}
-
 // newBook begins to record streams that hold nothing yet.
 func newBook(t testing.TB, streams int) *book {
 	t.Helper()
-	db := pgtest.New(t, noRecord)
+	db := pgtest.New(t, pgtest.EmptyRecord)
 	b := newBookOn(t, db.URL(), streams)
 	b.db = db
 	t.Cleanup(func() { b.sink.Close() })

@@ -3,7 +3,6 @@ package history_test
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -11,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -25,7 +23,6 @@ import (
 
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
-	"github.com/kuberewind/kuberewind/migrations"
 	"github.com/kuberewind/kuberewind/patch"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
@@ -271,7 +268,7 @@ func taken(t *testing.T, lw *history.ListWatch, rv string) (events []string) {
 // recordedHour gives a record in which, between noon and one, a few things happened.
 func recordedHour(t *testing.T) *history.Record {
 	t.Helper()
-	db := pgtest.New(t, emptyRecord)
+	db := pgtest.New(t, pgtest.EmptyRecord)
 	r := newRecording(t, db.URL())
 	r.at(-5)
 	r.list(pods, "100", pod("web-0", "", 0, true, "90"), pod("api-0", "", 0, true, "91"), pod("api-1", "", 0, true, "92"), pod("api-2", "", 0, true, "93"))
@@ -297,14 +294,6 @@ func recordedHour(t *testing.T) *history.Record {
 	require.NoError(t, err)
 	t.Cleanup(record.Close)
 	return record
-}
-
-func emptyRecord(ctx context.Context, conn *pgx.Conn) error {
-	if err := migrations.Up(ctx, conn.Config().ConnString(), slog.New(slog.DiscardHandler)); err != nil {
-		return err
-	}
-	_, err := migrations.Roles(ctx, conn)
-	return err
 }
 
 // A recording writes what a recorder would have written.

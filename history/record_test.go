@@ -483,7 +483,7 @@ var daysTest *testing.T
 
 func daysWithCheckpoint(ctx context.Context, conn *pgx.Conn) error {
 	url := conn.Config().ConnString()
-	if err := noRecord(ctx, conn); err != nil {
+	if err := pgtest.EmptyRecord(ctx, conn); err != nil {
 		return err
 	}
 	b := newBookOn(daysTest, url, 1)

@@ -10,13 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/kuberewind/kuberewind/internal/pgtest"
-	"github.com/kuberewind/kuberewind/migrations"
 	"github.com/kuberewind/kuberewind/patch"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
@@ -59,13 +57,7 @@ var bookResources = []postgres.StreamSpec{
 func newBook(t testing.TB) *book {
 	t.Helper()
 	b := &book{t: t, now: noon, rv: 100, streams: map[string]*postgres.Stream{}}
-	b.db = pgtest.New(t, func(ctx context.Context, conn *pgx.Conn) error {
-		if err := migrations.Up(ctx, conn.Config().ConnString(), slog.New(slog.DiscardHandler)); err != nil {
-			return err
-		}
-		_, err := migrations.Roles(ctx, conn)
-		return err
-	})
+	b.db = pgtest.New(t, pgtest.EmptyRecord)
 	b.config = postgres.Config{
 		URL: b.db.URL(), ClusterUID: "11111111-2222-3333-4444-555555555555", ClusterName: "test", Recorder: "test", Version: "v0",
 		ConfigJSON: []byte(`{"include":[],"exclude":[],"secret-values":"hash","redact":[]}`), Logger: slog.New(slog.DiscardHandler),
