@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 const (
@@ -204,6 +206,32 @@ func TestWithoutDefinitionsDiscoveryHasToDo(t *testing.T) {
 			require.Equal(t, "example.com/v1 others", f.next(t).resource.String())
 		})
 	}
+}
+
+// Who may not read the definitions does not hear when one was deleted: discovery has to miss its resource twice, and does not know when it went.
+func TestWithoutDefinitionsWhatIsOnRecordHasEndedWhenDiscoveryMissesItTwice(t *testing.T) {
+	recorded := func(group, uid string) Resource {
+		return Resource{Group: group, Version: "v1", Name: "things", Kind: "Things", Namespaced: true, DefinitionUID: types.UID(uid)}
+	}
+	options := rare
+	options.Recorded = []Resource{recorded("kept", "1"), recorded("ended", "2"), recorded("back", "3")}
+	o := &offering{offer: offer{"v1": {"pods"}, "kept/v1": {"things"}}, other: answer(403, "application/json", failure(403, "Forbidden", "no"))}
+	f := followOffer(t, o, options)
+	require.True(t, apierrors.IsForbidden(f.Degraded()), f.Degraded())
+	require.Equal(t, []string{"v1 pods", "kept/v1 things"}, names(f.initial))
+	require.Empty(t, f.tellings)
+
+	o.set(offer{"v1": {"pods"}, "kept/v1": {"things"}, "back/v1": {"things"}})
+	f.discoverOnce(t)
+	f.discoverOnce(t)
+	told := map[string]telling{}
+	for range 2 {
+		said := f.next(t)
+		told[said.what+" "+said.resource.String()] = said
+	}
+	require.Contains(t, told, "added back/v1 things")
+	require.Equal(t, telling{what: "removed", resource: recorded("ended", "2")}, told["removed ended/v1 things"])
+	require.Empty(t, f.tellings)
 }
 
 func TestAnAPIServiceThatDiscoveryDoesNotListYetIsAFailedGroup(t *testing.T) {

@@ -46,3 +46,29 @@ func TestAnEndIsGivenUpWhereTheResourceIsServedAgain(t *testing.T) {
 	deltas, _ := s.told(7)
 	require.Empty(t, deltas)
 }
+
+// Where the definitions may not be read, only that the resource is gone is known, and nothing of its objects.
+func TestAnEndOfUnknownTimeIsAnOpenGapAndEndsNoLife(t *testing.T) {
+	s, st, h := half(t)
+	require.NoError(t, h.unserved(t.Context(), endedThings, ""))
+	s.pump()
+	<-st.ending.done
+	s.pump()
+	deltas, _ := s.told(7)
+	require.Empty(t, deltas)
+	var cause string
+	var open, alive bool
+	require.NoError(t, s.conn.QueryRow(t.Context(), `SELECT cause, open FROM kuberewind.gaps WHERE resource = 'things' AND cause <> 'first_list'`).Scan(&cause, &open))
+	require.NoError(t, s.conn.QueryRow(t.Context(), `SELECT bool_and(NOT deleted) FROM kuberewind.objects WHERE resource = 'things'`).Scan(&alive))
+	require.Equal(t, "not_found", cause)
+	require.True(t, open)
+	require.True(t, alive)
+
+	// Said once: the next recorder finds it open.
+	require.NoError(t, h.unserved(t.Context(), endedThings, ""))
+	<-st.ending.done
+	s.pump()
+	var n int
+	require.NoError(t, s.conn.QueryRow(t.Context(), `SELECT count(*) FROM kuberewind.gaps WHERE cause = 'not_found'`).Scan(&n))
+	require.Equal(t, 1, n)
+}
