@@ -37,16 +37,43 @@ func ParseConfig(url string) (*pgxpool.Config, error) {
 
 // EndSilence has a connection by the configuration fail when a statement gets no answer for a minute, or no more of it. It is for statements that
 // take less, whatever locks they wait for.
-func EndSilence(config *pgx.ConnConfig) {
+func EndSilence(config *pgx.ConnConfig) { endSilence(config, silence, nil) }
+
+// AskInSilence is EndSilence for statements that may take as long as they need: after each minute without an answer the server is asked on another
+// connection, and if it gives none there either, the statement's fails.
+func AskInSilence(config *pgx.ConnConfig) { askInSilence(config, silence) }
+
+func askInSilence(config *pgx.ConnConfig, silence time.Duration) {
+	another := config.Copy()
+	endSilence(config, silence, func() error { return answers(another) })
+}
+
+func endSilence(config *pgx.ConnConfig, silence time.Duration, ask func() error) {
 	config.AfterNetConnect = func(_ context.Context, _ *pgconn.Config, conn net.Conn) (net.Conn, error) {
-		return &patient{Conn: conn, silence: silence}, nil
+		return &patient{Conn: conn, silence: silence, ask: ask}, nil
 	}
+}
+
+// answers asks a server for any word. That it refuses is one.
+func answers(config *pgx.ConnConfig) error {
+	ctx, cancel := context.WithTimeout(context.Background(), config.ConnectTimeout)
+	defer cancel()
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err == nil {
+		err = conn.Ping(ctx) // a pooler may have connected
+		_ = conn.Close(ctx)  // nothing was left to be written
+	}
+	if errors.As(err, new(*pgconn.PgError)) {
+		return nil
+	}
+	return err
 }
 
 // patient is a connection whose reads end when nothing comes for too long. A deadline that is set to it counts as well.
 type patient struct {
 	net.Conn
 	silence time.Duration
+	ask     func() error // nil, or says why what was silent is not to be waited for any longer
 
 	mu       sync.Mutex // protects what follows, and its order with the reads' deadlines
 	deadline time.Time  // zero for none
@@ -54,21 +81,35 @@ type patient struct {
 
 // Read implements net.Conn.
 func (p *patient) Read(b []byte) (int, error) {
+	for {
+		n, silent, err := p.read(b)
+		if !silent {
+			return n, err
+		}
+		err = fmt.Errorf("the database has not answered for %s: %w", p.silence, err)
+		if p.ask == nil {
+			return n, err
+		}
+		if reason := p.ask(); reason != nil {
+			return n, fmt.Errorf("%w, and does not answer another connection: %w", err, reason)
+		}
+	}
+}
+
+// read waits until the silence has lasted for too long.
+func (p *patient) read(b []byte) (n int, silent bool, err error) {
 	p.mu.Lock()
 	until, own := time.Now().Add(p.silence), true
 	if !p.deadline.IsZero() && p.deadline.Before(until) {
 		until, own = p.deadline, false
 	}
-	err := p.Conn.SetReadDeadline(until)
+	err = p.Conn.SetReadDeadline(until)
 	p.mu.Unlock()
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
-	n, err := p.Conn.Read(b)
-	if own && errors.Is(err, os.ErrDeadlineExceeded) && !time.Now().Before(until) {
-		err = fmt.Errorf("the database has not answered for %s: %w", p.silence, err)
-	}
-	return n, err
+	n, err = p.Conn.Read(b)
+	return n, own && errors.Is(err, os.ErrDeadlineExceeded) && !time.Now().Before(until), err
 }
 
 // SetDeadline implements net.Conn.

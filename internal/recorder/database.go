@@ -119,13 +119,14 @@ func (d *Database) Await(ctx context.Context) error {
 
 var errUnanswered = fmt.Errorf("the database did not answer within %s", connectTimeout)
 
-// Connect opens a connection for a few statements. The caller closes it.
+// Connect opens a connection for a few statements, which may take as long as they need while the server answers. The caller closes it.
 func (d *Database) Connect(ctx context.Context) (*pgx.Conn, error) {
 	// Not pgx's parser, because a URL may carry parameters of the pool, which the server would refuse.
 	settings, err := pgdial.ParseConfig(d.URL())
 	if err != nil {
 		return nil, fmt.Errorf("database: %w", err)
 	}
+	pgdial.AskInSilence(settings.ConnConfig)
 	ctx, cancel := context.WithTimeoutCause(ctx, connectTimeout, errUnanswered)
 	defer cancel()
 	conn, err := pgx.ConnectConfig(ctx, settings.ConnConfig)

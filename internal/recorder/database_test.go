@@ -38,6 +38,7 @@ func TestAnEmbeddedDatabaseThatDiedIsStartedAgainWhenItIsMissed(t *testing.T) {
 	require.Eventually(t, func() bool { return server.PID() != died }, time.Minute, 10*time.Millisecond)
 	conn, err := d.Connect(ctx)
 	require.NoError(t, err)
+	require.NotNil(t, conn.Config().AfterNetConnect, "its statements are not waited for when the server has fallen silent")
 	require.NoError(t, conn.Close(ctx))
 }
 

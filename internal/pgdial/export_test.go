@@ -1,0 +1,4 @@
+package pgdial
+
+// AskInSilenceOf is AskInSilence, sooner.
+var AskInSilenceOf = askInSilence
