@@ -31,13 +31,14 @@ type oracle struct {
 	generation  int        // how often the history has gone backwards
 	read        int64      // up to which revision, in this generation
 	compacted   int64
+	looked      time.Time // when etcd was last asked how far it is compacted, and answered
 	compactions []compaction
 	news        []*write // since take
 }
 
-// compaction is since when a revision has been the oldest one.
+// compaction is since when a revision may have been the oldest one.
 type compaction struct {
-	at       time.Time
+	since    time.Time
 	revision int64
 }
 
@@ -126,12 +127,17 @@ func (o *oracle) catchUpLocked(ctx context.Context) (int64, error) {
 		return 0, err
 	}
 	o.read = current
+	looks := time.Now()
 	compacted, err := o.etcd.Compacted(ctx, o.compacted)
-	if err == nil && compacted != o.compacted {
-		o.compacted = compacted
-		o.compactions = append(o.compactions, compaction{time.Now(), compacted})
+	if err != nil {
+		return current, err
 	}
-	return current, err
+	if compacted != o.compacted {
+		o.compacted = compacted
+		o.compactions = append(o.compactions, compaction{o.looked, compacted})
+	}
+	o.looked = looks
+	return current, nil
 }
 
 // dropUnfinished forgets writes of revisions that will be read again.
@@ -159,8 +165,7 @@ func (o *oracle) forgotten(revision int64, at time.Time) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, c := range slices.Backward(o.compactions) {
-		// It is noticed up to two polls late.
-		if c.at.Add(-2 * oraclePoll).Before(at) {
+		if c.since.Before(at) {
 			return c.revision > revision
 		}
 	}
