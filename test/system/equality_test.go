@@ -1,6 +1,7 @@
 package system_test
 
 import (
+	"errors"
 	"math/rand/v2"
 	"strconv"
 	"strings"
@@ -66,6 +67,9 @@ func (w *world) makeCheckpoint(t *testing.T) {
 	var cluster history.Cluster
 	require.NoError(t, w.db.QueryRow(t.Context(), `SELECT cluster, name, uid FROM kuberewind.clusters`).Scan(&cluster.Number, &cluster.Name, &cluster.UID))
 	made, err := history.NewCheckpointer(pool, cluster, history.CheckpointOptions{}).MakeOne(t.Context())
+	if errors.Is(err, history.ErrNothingNew) {
+		return // the recorder has made it
+	}
 	require.NoError(t, err)
 	t.Logf("a checkpoint of %d objects at seq %d", made.Objects, made.Seq)
 }
