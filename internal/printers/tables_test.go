@@ -5,6 +5,7 @@ import (
 	"iter"
 	"maps"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -21,22 +22,24 @@ func one(text string) iter.Seq2[string, []byte] {
 	return maps.All(map[string][]byte{"key": []byte(text)})
 }
 
-// row is the one row of the table of one object, by the names of its columns.
+// row is the one row of the table of one object, by the names of its columns. No time passes while it is made.
 func row(t *testing.T, resource schema.GroupResource, definition, text string) map[string]string {
 	t.Helper()
-	tables := printers.New(instant, func(schema.GroupResource) []byte {
-		if definition == "" {
-			return nil
-		}
-		return []byte(definition)
-	})
-	table, err := tables.Make(resource, one(text), metav1.IncludeMetadata)
-	require.NoError(t, err)
-	require.Len(t, table.Rows, 1)
 	cells := map[string]string{}
-	for i, column := range table.ColumnDefinitions {
-		cells[column.Name] = fmt.Sprint(table.Rows[0].Cells[i])
-	}
+	synctest.Test(t, func(t *testing.T) {
+		tables := printers.New(instant, func(schema.GroupResource) []byte {
+			if definition == "" {
+				return nil
+			}
+			return []byte(definition)
+		})
+		table, err := tables.Make(resource, one(text), metav1.IncludeMetadata)
+		require.NoError(t, err)
+		require.Len(t, table.Rows, 1)
+		for i, column := range table.ColumnDefinitions {
+			cells[column.Name] = fmt.Sprint(table.Rows[0].Cells[i])
+		}
+	})
 	return cells
 }
 
