@@ -3,6 +3,7 @@ package embedded
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"net"
 	"net/url"
 	"os"
@@ -152,15 +153,28 @@ func TestPSQLIsConnectedWhateverTheEnvironmentSays(t *testing.T) {
 	require.Equal(t, "kuberewind kuberewind\n", string(out))
 }
 
+// listen takes a port that has to be free again when it is let go: none of those that systems give to outgoing connections (32768 and up on Linux).
+func listen(t *testing.T) net.Listener {
+	t.Helper()
+	err := errors.New("no port was tried")
+	for tries := 0; err != nil && tries < 100; tries++ {
+		var listener net.Listener
+		if listener, err = net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(10_000+rand.IntN(10_000)))); err == nil {
+			return listener
+		}
+	}
+	require.NoError(t, err)
+	return nil
+}
+
 func TestATCPPortIsOpenedOnLoopbackOnlyWhenAskedFor(t *testing.T) {
 	t.Parallel()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	listener := listen(t)
 	port := listener.Addr().(*net.TCPAddr).Port
 	o := options(t, newDir(t))
 	o.Port = port
 
-	_, err = Start(testContext(t), o)
+	_, err := Start(testContext(t), o)
 	require.ErrorContains(t, err, "another program listens on the port")
 	require.ErrorContains(t, err, "127.0.0.1")
 	requireAlive(t, o.DataDir, false)
