@@ -2,7 +2,10 @@ package chaos_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"sync"
 	"testing"
@@ -28,11 +31,19 @@ type link struct {
 	deaf           bool // for ever: what it passed on at the wrong time would break the protocol
 }
 
+// A wire that refuses does not listen, and has to find its port free again: so it is none of those that systems give to outgoing connections
+// (32768 and up on Linux), nor to the parts of a control plane.
+const firstPort, lastPort = 10000, 20000
+
 func newWire(t *testing.T, network, server string) *wire {
 	t.Helper()
-	w := &wire{network: network, server: server, address: "127.0.0.1:0", links: map[*link]struct{}{}}
-	require.NoError(t, w.mend())
-	w.address = w.listener.Addr().String()
+	w := &wire{network: network, server: server, links: map[*link]struct{}{}}
+	err := errors.New("no port was tried")
+	for tries := 0; err != nil && tries < 100; tries++ {
+		w.address = fmt.Sprintf("127.0.0.1:%d", firstPort+rand.IntN(lastPort-firstPort))
+		err = w.mend()
+	}
+	require.NoError(t, err)
 	t.Cleanup(w.refuse)
 	return w
 }
