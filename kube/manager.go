@@ -1,13 +1,8 @@
 package kube
 
 import (
-	"encoding/json"
-	"reflect"
-	"slices"
-	"strings"
+	"bytes"
 	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kuberewind/kuberewind/patch"
 )
@@ -28,28 +23,20 @@ func (o *Object) Manager() (name, subresource string) {
 	return name, subresource
 }
 
-// ManagerAfter is Manager for an object whose version before is known. Times alone
-// do not always tell: they have whole seconds, and an entry that was written through
-// the subresource scale has none. Then the entry counts that the write has
-// changed or, if it has changed none, that owns what was changed. before is asked
-// for only if it is needed.
-func (o *Object) ManagerAfter(before func() (patch.Doc, error)) (name, subresource string) {
-	name, subresource = o.Manager()
-	if !o.timesAreAmbiguous() {
-		return name, subresource
+// ManagerAfter is Manager for an object whose version before is known, and the patch
+// (RFC 6902, canonical) that makes of it the canonical text of this one, or nil if
+// there is none. The resource version may be left out of it. Times alone do not always
+// tell: they have whole seconds, and an entry that was written through the subresource
+// scale has none. Then the entry counts that the write has changed or, if it has
+// changed none, that owns what was changed.
+func (o *Object) ManagerAfter(before patch.Doc, change []byte) (name, subresource string) {
+	if o.doc == nil || change == nil || !o.timesAreAmbiguous() {
+		return o.Manager()
 	}
-	was, err := before()
-	if err != nil {
-		return name, subresource
+	if writer := writerOf(before, o.doc, change); writer != nil {
+		return textOf(writer.name), textOf(writer.subresource)
 	}
-	is, err := patch.Canonical(o.text())
-	if err != nil {
-		return name, subresource
-	}
-	if writer := writerOf(was, is); writer != nil {
-		return writer.Manager, writer.Subresource
-	}
-	return name, subresource
+	return o.Manager()
 }
 
 // timesAreAmbiguous reports whether an entry has no time, or two have the newest.
@@ -69,28 +56,61 @@ func (o *Object) timesAreAmbiguous() bool {
 	return twice
 }
 
-// A manager is an entry of managedFields.
+// A manager is an entry of managedFields. What is missing in it is nil or zero.
 type manager struct {
-	Manager     string         `json:"manager"`
-	Operation   string         `json:"operation"`
-	APIVersion  string         `json:"apiVersion"`
-	Subresource string         `json:"subresource"`
-	Time        *metav1.Time   `json:"time"`
-	FieldsV1    map[string]any `json:"fieldsV1"`
+	name, operation, version, subresource patch.Doc // strings
+	written                               time.Time
+	fields                                patch.Doc // fieldsV1
 }
 
-func managersOf(doc patch.Doc) (entries []*manager) {
-	text, ok := patch.Get(doc, "/metadata/managedFields")
-	if !ok || json.Unmarshal(text, &entries) != nil {
-		return nil
+func managersOf(doc patch.Doc) (entries []manager) {
+	list, _ := patch.Get(doc, managedFieldsPath)
+	for _, entry := range patch.Members(list) {
+		if entry[0] == '{' {
+			entries = append(entries, readManager(entry))
+		}
 	}
-	return slices.DeleteFunc(entries, func(m *manager) bool { return m == nil })
+	return entries
+}
+
+const managedFieldsPath = "/metadata/managedFields"
+
+func readManager(entry patch.Doc) (m manager) {
+	for key, value := range patch.Members(entry) {
+		switch string(key) {
+		case "manager":
+			m.name = value
+		case "operation":
+			m.operation = value
+		case "apiVersion":
+			m.version = value
+		case "subresource":
+			m.subresource = value
+		case "time":
+			if m.written.UnmarshalJSON(value) != nil {
+				m.written = time.Time{}
+			}
+		case "fieldsV1":
+			m.fields = value
+		}
+	}
+	return m
+}
+
+// textOf is the text of a string, empty for what is none.
+func textOf(value patch.Doc) string {
+	text, _ := patch.Unquote(value)
+	return string(text)
 }
 
 // writerOf is the entry of whoever made a version of the one before, nil if nothing
 // tells.
-func writerOf(was, is patch.Doc) *manager {
-	before, after := managersOf(was), managersOf(is)
+func writerOf(was, is patch.Doc, change []byte) *manager {
+	after := managersOf(is)
+	before := after
+	if changes(change, managedFieldsPath) {
+		before = managersOf(was)
+	}
 	if len(before) == 0 {
 		return nil
 	}
@@ -101,13 +121,24 @@ func writerOf(was, is patch.Doc) *manager {
 	if len(candidates) < 2 {
 		return first(candidates)
 	}
-	paths := changedPaths(was, is)
-	var writer *manager
+	return mostConcerned(candidates, before, changedPaths(change))
+}
+
+func first(entries []*manager) *manager {
+	if len(entries) == 0 {
+		return nil
+	}
+	return entries[0]
+}
+
+// mostConcerned is the entry that owns the most of what was changed, now or before; of
+// several, the newest.
+func mostConcerned(candidates []*manager, before []manager, paths []fieldPath) (writer *manager) {
 	most := -1
 	for _, c := range candidates {
 		owned := 0
 		for _, path := range paths {
-			if owns(c.FieldsV1, path) || owns(fieldsBefore(before, c), path) {
+			if owns(c.fields, path) || owns(fieldsBefore(before, c), path) {
 				owned++
 			}
 		}
@@ -118,19 +149,13 @@ func writerOf(was, is patch.Doc) *manager {
 	return writer
 }
 
-func first(entries []*manager) *manager {
-	if len(entries) == 0 {
-		return nil
-	}
-	return entries[0]
-}
-
 // changedEntries are those that a version has changed, but for those that have only
 // lost fields to the writer: whoever writes gets a new time.
-func changedEntries(before, after []*manager) (changed []*manager) {
-	for _, entry := range after {
+func changedEntries(before, after []manager) (changed []*manager) {
+	for i := range after {
+		entry := &after[i]
 		old := find(before, entry)
-		if old == nil || !entry.Time.Equal(old.Time) || fields(entry.FieldsV1) > fields(old.FieldsV1) {
+		if old == nil || !entry.written.Equal(old.written) || !bytes.Equal(entry.fields, old.fields) && fields(entry.fields) > fields(old.fields) {
 			changed = append(changed, entry)
 		}
 	}
@@ -139,124 +164,40 @@ func changedEntries(before, after []*manager) (changed []*manager) {
 
 // newestEntries are those that may have been written last: of the newest second, and
 // without a time.
-func newestEntries(entries []*manager) (newest []*manager) {
-	var last *metav1.Time
-	for _, entry := range entries {
-		if last == nil || last.Before(entry.Time) {
-			last = entry.Time
+func newestEntries(entries []manager) (newest []*manager) {
+	var last time.Time
+	for i := range entries {
+		if entries[i].written.After(last) {
+			last = entries[i].written
 		}
 	}
-	for _, entry := range entries {
-		if entry.Time.IsZero() || entry.Time.Equal(last) {
-			newest = append(newest, entry)
+	for i := range entries {
+		if at := entries[i].written; at.IsZero() || at.Equal(last) {
+			newest = append(newest, &entries[i])
 		}
 	}
 	return newest
 }
 
 // find looks for the entry of the same manager.
-func find(entries []*manager, m *manager) *manager {
-	for _, e := range entries {
-		if e.Manager == m.Manager && e.Operation == m.Operation && e.APIVersion == m.APIVersion && e.Subresource == m.Subresource {
+func find(entries []manager, m *manager) *manager {
+	for i := range entries {
+		e := &entries[i]
+		if bytes.Equal(e.name, m.name) && bytes.Equal(e.operation, m.operation) && bytes.Equal(e.version, m.version) && bytes.Equal(e.subresource, m.subresource) {
 			return e
 		}
 	}
 	return nil
 }
 
-func fieldsBefore(before []*manager, m *manager) map[string]any {
+func fieldsBefore(before []manager, m *manager) patch.Doc {
 	if old := find(before, m); old != nil {
-		return old.FieldsV1
+		return old.fields
 	}
 	return nil
 }
 
-// fields counts what a set of fields holds.
-func fields(set map[string]any) int {
-	n := len(set)
-	for _, below := range set {
-		if below, ok := below.(map[string]any); ok {
-			n += fields(below)
-		}
-	}
-	return n
-}
-
 // newerThan takes what has no time for newer: it may be.
 func (m *manager) newerThan(other *manager) bool {
-	return other == nil || m.Time.IsZero() || !other.Time.IsZero() && !m.Time.Before(other.Time)
-}
-
-// changedPaths are the paths that somebody has changed, as the segments of JSON
-// pointers.
-func changedPaths(was, is patch.Doc) (paths [][]string) {
-	text, err := patch.Diff(was, is)
-	var steps []struct {
-		Path       string
-		Old, Value any
-	}
-	if err != nil || json.Unmarshal(text, &steps) != nil {
-		return nil
-	}
-	for _, step := range steps {
-		path := strings.Split(step.Path, "/")[1:]
-		for i := range path {
-			path[i] = unescape.Replace(path[i])
-		}
-		paths = appendChanged(paths, path, step.Old, step.Value)
-	}
-	return slices.DeleteFunc(paths, func(path []string) bool {
-		return len(path) > 1 && path[0] == "metadata" && slices.Contains(notWritten, path[1])
-	})
-}
-
-// appendChanged goes into objects that a patch replaces whole because they are small.
-func appendChanged(paths [][]string, path []string, was, is any) [][]string {
-	before, ok1 := was.(map[string]any)
-	after, ok2 := is.(map[string]any)
-	if !ok1 || !ok2 {
-		return append(paths, path)
-	}
-	for key, value := range after {
-		if old, had := before[key]; !had || !reflect.DeepEqual(old, value) {
-			paths = appendChanged(paths, append(slices.Clone(path), key), old, value)
-		}
-	}
-	for key := range before {
-		if _, has := after[key]; !has {
-			paths = append(paths, append(slices.Clone(path), key))
-		}
-	}
-	return paths
-}
-
-// notWritten is the metadata that the server changes by itself.
-var notWritten = []string{"managedFields", "resourceVersion", "generation"}
-
-// unescape gives a key of its segment of a JSON pointer (RFC 6901).
-var unescape = strings.NewReplacer("~1", "/", "~0", "~")
-
-// owns reports whether a set of fields, in the form of FieldsV1, holds a path or
-// something below it. Which element of a list a position is, the path does not say:
-// any will do.
-func owns(set map[string]any, path []string) bool {
-	if set == nil {
-		return false
-	}
-	if len(path) == 0 || len(set) == 0 {
-		return true
-	}
-	if below, ok := set["f:"+path[0]]; ok {
-		below, ok := below.(map[string]any)
-		return ok && owns(below, path[1:])
-	}
-	for key, below := range set {
-		if strings.HasPrefix(key, "v:") {
-			return true
-		}
-		if below, ok := below.(map[string]any); ok && strings.HasPrefix(key, "k:") && owns(below, path[1:]) {
-			return true
-		}
-	}
-	return false
+	return other == nil || m.written.IsZero() || !other.written.IsZero() && !m.written.Before(other.written)
 }

@@ -1,7 +1,6 @@
 package kube
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
@@ -46,23 +45,49 @@ func TestTheWriterIsTheManagerWhoseEntryTheVersionHasChanged(t *testing.T) {
 				}
 				return parse(t, `{`+metadata+`},`+content+`}`)
 			}
-			name, subresource := version(test.content[1], test.after).ManagerAfter(func() (patch.Doc, error) {
-				return patch.Canonical(version(test.content[0], test.before).JSON)
-			})
+			is := canonical(t, version(test.content[1], test.after))
+			was := canonical(t, version(test.content[0], test.before)).Doc()
+			change, err := patch.Diff(was, is.Doc())
+			require.NoError(t, err)
+			name, subresource := is.ManagerAfter(was, change)
 			require.Equal(t, test.wantName, name)
 			require.Equal(t, test.wantThrough, subresource)
 		})
 	}
 }
 
-func TestWhereTimesTellTheVersionBeforeIsNotAskedFor(t *testing.T) {
-	o := parse(t, `{"metadata":{"name":"a","managedFields":[{"manager":"x","time":"2026-01-02T00:00:01Z"},{"manager":"y","time":"2026-01-02T00:00:02Z"}]}}`)
-	name, _ := o.ManagerAfter(func() (patch.Doc, error) { t.Error("asked"); return nil, nil })
-	require.Equal(t, "y", name)
+// canonical brings an object into the form in which it is recorded.
+func canonical(t testing.TB, o *Object) *Object {
+	doc, err := patch.Canonical(o.JSON)
+	require.NoError(t, err)
+	o.SetDoc(doc)
+	return o
+}
 
-	o = parse(t, `{"metadata":{"name":"a","managedFields":[{"manager":"x","time":"2026-01-02T00:00:01Z"},{"manager":"y"}]}}`)
-	name, _ = o.ManagerAfter(func() (patch.Doc, error) { return nil, errors.New("damaged") })
-	require.Equal(t, "x", name)
-	name, _ = o.ManagerAfter(func() (patch.Doc, error) { return patch.Doc(`{"metadata":{"managedFields":"none"}}`), nil })
-	require.Equal(t, "x", name)
+func TestWhereNothingTellsTheNewestTimeDecides(t *testing.T) {
+	before := patch.Doc(`{"metadata":{"managedFields":[{"manager":"x"}]}}`)
+	o := canonical(t, parse(t, `{"metadata":{"name":"a","managedFields":[{"manager":"x","time":"2026-01-02T00:00:01Z"},{"manager":"y","time":"2026-01-02T00:00:02Z"}]}}`))
+	name, _ := o.ManagerAfter(before, []byte(`[{"op":"add","path":"/metadata/managedFields/0/time","value":"2026-01-02T00:00:01Z"}]`))
+	require.Equal(t, "y", name, "times tell")
+
+	o = canonical(t, parse(t, `{"metadata":{"name":"a","managedFields":[{"manager":"x","time":"2026-01-02T00:00:01Z"},{"manager":"y"}]}}`))
+	name, _ = o.ManagerAfter(before, nil)
+	require.Equal(t, "x", name, "there is no patch")
+	name, _ = o.ManagerAfter(patch.Doc(`{"metadata":{"managedFields":"none"}}`), []byte(`[{"old":"none","op":"replace","path":"/metadata/managedFields","value":[]}]`))
+	require.Equal(t, "x", name, "there were no managers")
+}
+
+func BenchmarkManagerAfter(b *testing.B) {
+	is := canonical(b, parse(b, string(samplePod(b))))
+	for i := range is.ManagedFields {
+		is.ManagedFields[i].Time = is.ManagedFields[0].Time
+	}
+	was, err := patch.Set(is.Doc(), "/status/phase", patch.Doc(`"Pending"`))
+	require.NoError(b, err)
+	change, err := patch.Diff(was, is.Doc())
+	require.NoError(b, err)
+	b.ReportAllocs()
+	for b.Loop() {
+		is.ManagerAfter(was, change)
+	}
 }

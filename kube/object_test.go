@@ -13,7 +13,7 @@ import (
 )
 
 // parse reads one object.
-func parse(t *testing.T, text string) *Object {
+func parse(t testing.TB, text string) *Object {
 	t.Helper()
 	list, err := decodePage(reader(`{"items":[`+text+`]}`), pods, 1<<20)
 	require.NoError(t, err)

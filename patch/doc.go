@@ -25,7 +25,7 @@
 //   - Diff and Apply: documents that are not canonical, because a patch against them would fold to something else.
 //   - Apply: results deeper than a Doc can be; removal of the whole document, which would leave no JSON text; copy operations
 //     that add more than 16 MiB, because each can double a document.
-//   - Get, Set and Rewrite trust their Doc. What is none gives a wrong answer, not a panic.
+//   - Get, Set, Members and Rewrite trust their Doc. What is none gives a wrong answer, not a panic.
 //
 // The limits are constants, and there are no knobs. The package starts no goroutine; its functions may be called from many
 // at once. A Doc is never changed in place, so results may share memory with arguments.

@@ -145,6 +145,7 @@ type cursor struct {
 	pos   int    // of the container's bracket at first, then of what follows the value
 	key   []byte // text of the member's key between its quotes; nil in an array
 	value int    // position of the value
+	end   int    // position after the value
 	began bool
 	close byte
 }
@@ -157,11 +158,10 @@ func (c *cursor) next() bool {
 	if c.value = c.pos; c.close == '}' && !c.readKey() {
 		return false
 	}
-	end := skipValue(c.doc, c.value)
-	if end < 0 {
+	if c.end = skipValue(c.doc, c.value); c.end < 0 {
 		return false
 	}
-	if c.pos = end; end < len(c.doc) && c.doc[end] == ',' {
+	if c.pos = c.end; c.pos < len(c.doc) && c.doc[c.pos] == ',' {
 		c.pos++
 	}
 	return true

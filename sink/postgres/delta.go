@@ -133,7 +133,8 @@ func (e *encoder) newRow(st *Stream, v *version) row {
 func (e *encoder) record(b *Batch, st *Stream, v *version) {
 	r := e.newRow(st, v)
 	r.digest = v.digest
-	manager, subresource := writer(v)
+	before, change := e.change(b, v, &r)
+	manager, subresource := writer(v, before, change)
 	r.manager, r.subresource = clean(manager), clean(subresource)
 	next := newEntry(v.uid, v.rv)
 	next.digest, next.day = v.digest, dayOf(r.observed)
@@ -144,7 +145,7 @@ func (e *encoder) record(b *Batch, st *Stream, v *version) {
 		b.lives = append(b.lives, life{objectID: r.seq, stream: st.id, namespace: clean(v.namespace), name: lifeName(v.name), uid: v.uid})
 	}
 	next.id = r.objectID
-	e.content(b, v, &r, &next)
+	v.content(&r, &next, change)
 	e.append(b, st, &r)
 	if v.kind == typeDeleted {
 		e.endLife(b, st, v, &r, v.uid)
@@ -155,31 +156,31 @@ func (e *encoder) record(b *Batch, st *Stream, v *version) {
 	st.known.put(v.namespace, v.name, &next)
 }
 
-// writer says who made a version.
-func writer(v *version) (name, subresource string) {
+// writer says who made a version of the one before.
+func writer(v *version, before patch.Doc, change []byte) (name, subresource string) {
 	if v.source == sourceSchema {
 		return "", "" // The server reads the same stored object in another way.
 	}
 	compared, ok := v.item.Object.(interface {
-		ManagerAfter(before func() (patch.Doc, error)) (name, subresource string)
+		ManagerAfter(before patch.Doc, change []byte) (name, subresource string)
 	})
-	if !ok || v.known == nil || v.known.doc == nil {
+	if !ok || change == nil {
 		return v.item.Object.Manager()
 	}
-	return compared.ManagerAfter(func() (patch.Doc, error) { return v.known.text(nil) })
+	return compared.ManagerAfter(before, change)
 }
 
 // content decides what the row carries: the patch, the whole object, or both.
-func (e *encoder) content(b *Batch, v *version, r *row, next *entry) {
+func (v *version) content(r *row, next *entry, change []byte) {
 	keyframe := v.known == nil || v.kind == typeSync || v.known.since+1 >= keyframeEvery || v.known.unsafe
 	// I8: each day's partition can be read by itself.
 	keyframe = keyframe || v.known.day != next.day
-	if p := e.checkedPatch(b, v, r); p != nil {
-		safe, replaced := patch.SafeForSQL(p)
+	if change != nil {
+		safe, replaced := patch.SafeForSQL(change)
 		if safe[0] == '[' { // and not a text that says that the patch is too large for jsonb
 			r.patch = safe
 		}
-		keyframe = keyframe || replaced || len(p) > len(v.doc)
+		keyframe = keyframe || replaced || len(change) > len(v.doc)
 	}
 	if !keyframe && r.patch != nil {
 		next.since = v.known.since + 1
@@ -191,11 +192,11 @@ func (e *encoder) content(b *Batch, v *version, r *row, next *entry) {
 	}
 }
 
-// checkedPatch gives the patch against the version before, with the new resource version in that: the row says it anyway. It
-// is nil where there is no version before, or where the patch does not give back what was served.
-func (e *encoder) checkedPatch(b *Batch, v *version, r *row) []byte {
+// change gives the version before, with the new resource version in it since the row says that anyway, and the patch that makes of it
+// this version. They are nil where there is no version before, or where the patch does not give back what was served.
+func (e *encoder) change(b *Batch, v *version, r *row) (before patch.Doc, change []byte) {
 	if v.known == nil || v.known.doc == nil {
-		return nil
+		return nil, nil
 	}
 	before, err := v.known.text(e.plain[:cap(e.plain)])
 	if err == nil {
@@ -209,13 +210,13 @@ func (e *encoder) checkedPatch(b *Batch, v *version, r *row) []byte {
 	}
 	// I6: a patch is stored only if it gives the version that the server served.
 	if err == nil && bytes.Equal(after, v.doc) {
-		return e.diff
+		return before, e.diff
 	}
 	b.stats.Mismatches++
 	if e.hooks.Mismatch != nil {
 		e.hooks.Mismatch(Mismatch{Stream: r.stream, Seq: r.seq, Key: joinKey(v.namespace, v.name), Err: err})
 	}
-	return nil
+	return nil, nil
 }
 
 // rebased is withResourceVersion for a text that nobody else holds: it is changed in place where that can be done.

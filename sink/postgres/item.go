@@ -80,8 +80,8 @@ type Marker struct {
 }
 
 // Object is one version of an object, as it is to be recorded. If it has a method Digest() [16]byte, that is taken for the digest of Doc;
-// if it has ManagerAfter(before func() (patch.Doc, error)) (name, subresource string), that is asked and not Manager where the version
-// before is known.
+// if it has ManagerAfter(before patch.Doc, change []byte) (name, subresource string), that is asked and not Manager where the version
+// before is known, with that and with the patch that makes of it this one but for the resource version. It must not hold on to them.
 type Object interface {
 	GetNamespace() string
 	GetName() string
