@@ -104,7 +104,9 @@ func (e *editor) apply(op *operation) error {
 // fresh is a value that stands in the patch.
 func (e *editor) fresh(i int32) *value {
 	e.depth += e.patch.deepest
-	return &value{src: e.patch, node: i}
+	v := &e.patch.values.take(1)[0]
+	v.src, v.node = e.patch, i
+	return v
 }
 
 // find gives the value at a path.

@@ -24,12 +24,20 @@ var tapes = sync.Pool{New: func() any { return new(tape) }}
 const maxKept = 1 << 16
 
 func (t *tape) release() {
-	t.text, t.err = nil, nil
-	clear(t.respelt)
-	t.respelt = t.respelt[:0]
+	t.forget()
 	if cap(t.nodes) <= maxKept && cap(t.members) <= maxKept {
 		tapes.Put(t)
 	}
+}
+
+// forget lets go of all that belongs to a text.
+func (t *tape) forget() {
+	t.text, t.err = nil, nil
+	clear(t.respelt)
+	t.respelt = t.respelt[:0]
+	t.values.reset()
+	t.opened.reset()
+	t.tokens.reset()
 }
 
 // Canonical gives the canonical form of a JSON text. The error names the byte at which the text is not JSON, is nested

@@ -21,6 +21,11 @@ func AppendDiff(dst []byte, from, to Doc) ([]byte, error) {
 	}
 	d := differs.Get().(*differ)
 	defer d.release()
+	return d.diff(dst, from, to)
+}
+
+// diff is AppendDiff for documents that differ.
+func (d *differ) diff(dst []byte, from, to Doc) ([]byte, error) {
 	if err := d.from.parseDoc(from); err != nil {
 		return dst, fmt.Errorf("patch: diff: old document: %w", err)
 	}
@@ -39,6 +44,7 @@ var differs = sync.Pool{New: func() any { return new(differ) }}
 // cost than forgetting it. The time is proportional to the size of the two documents, with n·log(n) for long arrays.
 type differ struct {
 	from, to tape
+	patch    tape // read again, to be checked
 	edits    []edit
 	segments []segment
 	elements []int32 // nodes of the elements of the arrays being compared, innermost last
@@ -87,8 +93,10 @@ func (d *differ) reset() {
 }
 
 func (d *differ) release() {
-	d.from.text, d.to.text = nil, nil
-	if cap(d.from.nodes)+cap(d.to.nodes)+cap(d.segments)+cap(d.elements)+d.aligner.size() <= 2*maxKept {
+	for _, t := range [...]*tape{&d.from, &d.to, &d.patch} {
+		t.forget()
+	}
+	if cap(d.from.nodes)+cap(d.to.nodes)+cap(d.patch.nodes)+cap(d.segments)+cap(d.elements)+d.aligner.size() <= 2*maxKept {
 		differs.Put(d)
 	}
 }

@@ -149,6 +149,9 @@ func roundTrip(t require.TestingT, from, to patch.Doc) []byte {
 	require.Equal(t, string(from), string(got), "with its old members a patch can be undone: %s", ops)
 	whole := fmt.Sprintf(`[{"old":%s,"op":"replace","path":"","value":%s}]`, from, to)
 	require.LessOrEqual(t, len(ops), len(whole), "never longer than replacing all: %s %s", whole, ops)
+	checked, err := patch.AppendCheckedDiff([]byte("before"), from, to)
+	require.NoError(t, err)
+	require.Equal(t, "before"+string(ops), string(checked))
 	return ops
 }
 

@@ -43,6 +43,11 @@ type tape struct {
 	members []entry // members of the objects being sorted, innermost last
 	respelt [][]byte
 	twins   twins
+
+	// What is made of the text while a document is edited.
+	values arena[value]
+	opened arena[member]
+	tokens arena[token]
 }
 
 // syntaxError says what is wrong with a text, and at which byte.

@@ -202,14 +202,10 @@ func (e *encoder) change(b *Batch, v *version, r *row) (before patch.Doc, change
 	if err == nil {
 		e.plain = before[:0]
 		before = rebased(before, v.rv)
-		e.diff, err = patch.AppendDiff(e.diff[:0], before, v.doc)
+		// I6: a patch is stored only if it gives the version that the server served.
+		e.diff, err = patch.AppendCheckedDiff(e.diff[:0], before, v.doc)
 	}
-	var after patch.Doc
 	if err == nil {
-		after, err = patch.Apply(before, e.diff)
-	}
-	// I6: a patch is stored only if it gives the version that the server served.
-	if err == nil && bytes.Equal(after, v.doc) {
 		return before, e.diff
 	}
 	b.stats.Mismatches++

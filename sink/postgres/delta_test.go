@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/klauspost/compress/s2"
 	"github.com/stretchr/testify/require"
 
 	"github.com/kuberewind/kuberewind/patch"
@@ -208,6 +209,29 @@ func hazards() map[string]string {
 		"control characters": `{"a":"\u0001\u001f\t\n\u007f"}`,
 		"a backslash u text": `{"a":"\\u0000"}`,
 	}
+}
+
+func TestWhatNoPatchCanBeMadeForIsStoredWholeAndTold(t *testing.T) {
+	var told []Mismatch
+	r := record(t, newDatabase(t), func(c *Config) { c.Hooks.Mismatch = func(m Mismatch) { told = append(told, m) } })
+	pods := r.pods()
+	uid := newUID()
+	first := made(t, "a", "x", uid, "10", `{"n":1}`)
+	r.commit(watched(pods, Added, first))
+	pods.known.get("a", "x").doc = s2.Encode(nil, []byte(`{"not":"what was`))
+
+	next := made(t, "a", "x", uid, "11", `{"n":2}`)
+	require.Equal(t, 1, r.kept(watched(pods, Updated, next)).Mismatches)
+	require.Len(t, told, 1)
+	require.Equal(t, Mismatch{Stream: pods.ID(), Seq: 2, Key: "a/x", Err: told[0].Err}, told[0])
+	require.ErrorContains(t, told[0].Err, "old document")
+
+	require.Zero(t, r.kept(watched(pods, Updated, made(t, "a", "x", uid, "12", `{"n":3}`))).Mismatches)
+	history := r.history()
+	require.True(t, history[1].HasObj)
+	require.False(t, history[1].HasPatch)
+	require.Equal(t, string(next.doc), string(history[1].Doc))
+	require.False(t, history[2].HasObj)
 }
 
 func TestHazardousContentIsGivenBackExactly(t *testing.T) {

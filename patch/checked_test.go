@@ -1,0 +1,100 @@
+package patch
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestACheckFindsWhatApplyingAndComparingFinds damages patches in many ways, of which some give the new document all the same.
+func TestACheckFindsWhatApplyingAndComparingFinds(t *testing.T) {
+	refused := 0
+	for _, name := range []string{"deployment", "event", "pod-small"} {
+		text, err := os.ReadFile(filepath.Join("testdata", name+".jsonl"))
+		require.NoError(t, err)
+		versions := bytes.Split(bytes.TrimSpace(text), []byte("\n"))
+		for i := range min(len(versions)-1, 4) {
+			refused += checkDamaged(t, versions[i], versions[i+1])
+		}
+	}
+	require.NotZero(t, refused)
+}
+
+func checkDamaged(t *testing.T, before, after []byte) (refused int) {
+	from, err := Canonical(before)
+	require.NoError(t, err)
+	to, err := Canonical(after)
+	require.NoError(t, err)
+	d := new(differ)
+	change, err := d.diff(nil, from, to)
+	require.NoError(t, err)
+	require.NoError(t, d.check(change, to))
+	for i := range change {
+		damaged := bytes.Clone(change)
+		damaged[i] ^= 1 << (i % 3)
+		got, applyErr := Apply(from, damaged)
+		right := applyErr == nil && bytes.Equal(got, to)
+		err := d.check(damaged, to)
+		require.Equal(t, right, err == nil, "byte %d of %s: %v", i, change, err)
+		if !right {
+			refused++
+		}
+	}
+	return refused
+}
+
+func TestACheckComparesAllOfTheDocument(t *testing.T) {
+	from := Doc(`{"a":[1,2],"b":{"c":"d"},"e":1}`)
+	change := []byte(`[{"op":"add","path":"/a/0","value":0},{"old":"d","op":"replace","path":"/b/c","value":"f"}]`)
+	to, err := Apply(from, change)
+	require.NoError(t, err)
+	d := new(differ)
+	require.NoError(t, d.from.parseDoc(from))
+	require.NoError(t, d.check(change, to))
+	for i := range to {
+		require.ErrorIs(t, d.check(change, to[:i]), errNotGiven, "cut")
+		other := bytes.Clone(to)
+		other[i]++
+		require.ErrorIs(t, d.check(change, other), errNotGiven, "byte %d", i)
+	}
+	require.ErrorIs(t, d.check(change, append(to, ' ')), errNotGiven)
+}
+
+func BenchmarkCheckedDiff(b *testing.B) {
+	for _, name := range []string{"pod-small", "pod", "event"} {
+		text, err := os.ReadFile(filepath.Join("testdata", name+".jsonl"))
+		require.NoError(b, err)
+		versions := bytes.Split(bytes.TrimSpace(text), []byte("\n"))
+		from, err := Canonical(versions[len(versions)/2])
+		require.NoError(b, err)
+		to, err := Canonical(versions[len(versions)/2+1])
+		require.NoError(b, err)
+		var dst []byte
+		b.Run(name+"/checked", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if dst, err = AppendCheckedDiff(dst[:0], from, to); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run(name+"/applied-and-compared", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				dst, _ = AppendDiff(dst[:0], from, to)
+				if got, err := Apply(from, dst); err != nil || !bytes.Equal(got, to) {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run(name+"/unchecked", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				dst, _ = AppendDiff(dst[:0], from, to)
+			}
+		})
+	}
+}
