@@ -23,7 +23,8 @@
 //
 // # Goroutines
 //
-// The package starts none, apart from those of its connection pool, which Close ends if Open made the pool. One goroutine
+// Encode compares versions on as many goroutines as there are processors, up to eight, and waits for them: a life's versions on one of
+// them, in order. The package starts no others, apart from those of its connection pool, which Close ends if Open made the pool. One goroutine
 // calls Encode, one calls Commit, in the order of the batches; they may be two, one batch apart. Stream, RecordServer and the
 // views of known objects may be used from any goroutine.
 //

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// An encoder numbers rows and keeps the known state. It belongs to the goroutine that calls Encode.
+// An encoder numbers rows and keeps the known state. It belongs to the goroutine that calls Encode, which waits for those that it starts.
 type encoder struct {
 	cluster int32
 	head    head
@@ -19,11 +19,14 @@ type encoder struct {
 	hooks   Hooks
 	err     error // after which it is of no more use
 
-	plain, diff, packed []byte // memory for the version before, the patch and the compressed text
+	// What is not settled yet: all drafts by seq, the first of each life among them, and the last of each object.
+	drafts, lives []*draft
+	latest        map[objectKey]*draft
+	comparers     []*comparer
 }
 
-// Encode makes a batch of items: it skips what is recorded, computes and checks patches, gives seqs and moves the known
-// state. It may run while the batch before is being committed. After an error the sink cannot be used further, because
+// Encode makes a batch of items: it skips what is recorded, gives seqs, computes and checks patches, on as many goroutines as there are
+// processors, and moves the known state. It may run while the batch before is being committed. After an error the sink cannot be used further, because
 // seqs were given that will not be committed; neither may a batch be left out.
 func (s *Sink) Encode(items []Item) (*Batch, error) {
 	e := &s.encoder
@@ -38,6 +41,7 @@ func (s *Sink) Encode(items []Item) (*Batch, error) {
 			return nil, e.err
 		}
 	}
+	e.settle(b)
 	s.complete(b)
 	e.end(b)
 	b.stats.Items = len(items)
@@ -120,16 +124,6 @@ func (e *encoder) exclude(b *Batch, st *Stream, it *Item) {
 		b.changed = true
 	}
 	e.pass(b, st, it.Position)
-}
-
-// append adds a row to the batch, under the next seq.
-func (e *encoder) append(b *Batch, st *Stream, r *row) {
-	st.work.lastSeq = r.seq
-	b.touch(st)
-	b.stats.count(r)
-	b.bound(r, &e.lastDay)
-	e.chain.delta(r)
-	r.copyTo(&b.deltas, e.cluster)
 }
 
 // bound widens the bounds of the row's day.

@@ -207,7 +207,14 @@ func (e *encoder) due(v *version) bool {
 // again stores the known version of v once more, where a row that ends its life would be the only one of it in its day: I8, the first
 // row of a life in a day is a keyframe.
 func (e *encoder) again(b *Batch, st *Stream, v *version) error {
-	if v.known.doc == nil || v.known.day >= dayOf(e.head.observed) {
+	if v.known.day >= dayOf(e.head.observed) {
+		return nil
+	}
+	if v.pending != nil {
+		e.settle(b) // The day has begun with this batch, and the text is needed.
+		e.find(st, v)
+	}
+	if v.known.doc == nil {
 		return nil
 	}
 	object := KnownObject{namespace: v.namespace, name: v.name, entry: v.known}
@@ -217,7 +224,7 @@ func (e *encoder) again(b *Batch, st *Stream, v *version) error {
 		return err
 	}
 	e.record(b, st, &w)
-	v.known = st.known.get(v.namespace, v.name)
+	e.find(st, v)
 	return nil
 }
 

@@ -1,0 +1,135 @@
+package postgres
+
+import (
+	"bytes"
+
+	"github.com/klauspost/compress/s2"
+
+	"github.com/kuberewind/kuberewind/patch"
+)
+
+// A comparer completes drafts. It is used by one goroutine at a time, and holds the memory that this needs.
+type comparer struct {
+	before  []byte // the version before
+	changes []byte // the patches of the drafts that are not settled yet
+	packed  []byte
+}
+
+// forget gives up the patches. What is kept for the next ones is bounded as that of a batch is.
+func (c *comparer) forget() {
+	c.changes = c.changes[:0]
+	if cap(c.changes) > maxSpare {
+		c.changes = nil
+	}
+}
+
+// complete says in the row what the version is, and keeps its text. A draft before it in the same life is complete.
+func (c *comparer) complete(d *draft) {
+	if d.entry == nil {
+		return
+	}
+	before, change := c.change(d)
+	manager, subresource := author(&d.version, before, change)
+	d.row.manager, d.row.subresource = clean(manager), clean(subresource)
+	d.content(change)
+	if d.next == nil && !d.ends {
+		c.packed = s2.Encode(c.packed[:cap(c.packed)], d.doc)
+		d.entry.doc = bytes.Clone(c.packed)
+	}
+}
+
+// change gives the version before, with the new resource version in it since the row says that anyway, and the patch that makes of it
+// this version. They are nil where there is no version before, or where the patch does not give back what was served.
+func (c *comparer) change(d *draft) (before patch.Doc, change []byte) {
+	var err error
+	switch {
+	case d.pending != nil:
+		before = append(c.before[:0], d.pending.doc...)
+	case d.known != nil && d.known.doc != nil:
+		before, err = d.known.text(c.before[:cap(c.before)])
+	default:
+		return nil, nil
+	}
+	start := len(c.changes)
+	if err == nil {
+		c.before = before[:0]
+		before = rebased(before, d.rv)
+		// I6: a patch is stored only if it gives the version that the server served.
+		c.changes, err = patch.AppendCheckedDiff(c.changes, before, d.doc)
+	}
+	if err != nil {
+		d.mismatched, d.mismatch = true, err
+		return nil, nil
+	}
+	return before, c.changes[start:len(c.changes):len(c.changes)]
+}
+
+// author says who made a version of the one before.
+func author(v *version, before patch.Doc, change []byte) (name, subresource string) {
+	if v.source == sourceSchema {
+		return "", "" // The server reads the same stored object in another way.
+	}
+	compared, ok := v.item.Object.(interface {
+		ManagerAfter(before patch.Doc, change []byte) (name, subresource string)
+	})
+	if !ok || change == nil {
+		return v.item.Object.Manager()
+	}
+	return compared.ManagerAfter(before, change)
+}
+
+// content decides what the row carries: the patch, the whole object, or both.
+func (d *draft) content(change []byte) {
+	keyframe := d.known == nil || d.kind == typeSync || d.known.since+1 >= keyframeEvery || d.known.unsafe
+	// I8: each day's partition can be read by itself.
+	keyframe = keyframe || d.known.day != d.entry.day
+	if change != nil {
+		safe, replaced := patch.SafeForSQL(change)
+		if safe[0] == '[' { // and not a text that says that the patch is too large for jsonb
+			d.row.patch = safe
+		}
+		keyframe = keyframe || replaced || len(change) > len(d.doc)
+	}
+	if !keyframe && d.row.patch != nil {
+		d.entry.since = d.known.since + 1
+		return
+	}
+	d.row.object, d.entry.unsafe = patch.SafeForSQL(d.doc)
+	if d.entry.unsafe {
+		d.row.exact = d.doc
+	}
+}
+
+// rebased is withResourceVersion for a text that nobody else holds: it is changed in place where that can be done.
+func rebased(doc patch.Doc, rv string) patch.Doc {
+	value, ok := patch.Get(doc, resourceVersionPath)
+	if !ok || len(value) != len(rv)+2 || value[0] != '"' || !plain(rv) {
+		return withResourceVersion(doc, rv)
+	}
+	copy(value[1:], rv)
+	return doc
+}
+
+// plain reports whether a text stands for itself between quotes.
+func plain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
+}
+
+const resourceVersionPath = "/metadata/resourceVersion"
+
+// withResourceVersion gives doc with another resource version, if it has one.
+func withResourceVersion(doc patch.Doc, rv string) patch.Doc {
+	if rv == "" {
+		return doc
+	}
+	changed, err := patch.Set(doc, resourceVersionPath, patch.Quote([]byte(rv)))
+	if err != nil {
+		return doc
+	}
+	return changed
+}
