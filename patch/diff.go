@@ -21,14 +21,14 @@ func AppendDiff(dst []byte, from, to Doc) ([]byte, error) {
 	}
 	d := differs.Get().(*differ)
 	defer d.release()
-	return d.diff(dst, from, to)
-}
-
-// diff is AppendDiff for documents that differ.
-func (d *differ) diff(dst []byte, from, to Doc) ([]byte, error) {
 	if err := d.from.parseDoc(from); err != nil {
 		return dst, fmt.Errorf("patch: diff: old document: %w", err)
 	}
+	return d.diff(dst, to)
+}
+
+// diff appends the patch from the document that was read to another.
+func (d *differ) diff(dst []byte, to Doc) ([]byte, error) {
 	if err := d.to.parseNext(to, &d.from); err != nil {
 		return dst, fmt.Errorf("patch: diff: new document: %w", err)
 	}

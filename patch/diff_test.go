@@ -1,6 +1,7 @@
 package patch_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -149,7 +150,7 @@ func roundTrip(t require.TestingT, from, to patch.Doc) []byte {
 	require.Equal(t, string(from), string(got), "with its old members a patch can be undone: %s", ops)
 	whole := fmt.Sprintf(`[{"old":%s,"op":"replace","path":"","value":%s}]`, from, to)
 	require.LessOrEqual(t, len(ops), len(whole), "never longer than replacing all: %s %s", whole, ops)
-	checked, err := patch.AppendCheckedDiff([]byte("before"), from, to)
+	checked, err := patch.AppendRebasedDiff([]byte("before"), bytes.Clone(from), to, "/nowhere/at all", patch.Doc("1"))
 	require.NoError(t, err)
 	require.Equal(t, "before"+string(ops), string(checked))
 	return ops
@@ -322,6 +323,37 @@ func TestDiffRefusesWhatIsNotADoc(t *testing.T) {
 	}
 	for _, good := range []string{"1E400", strings.Repeat("1", 500), "0.5", `"\ud800"`} {
 		roundTrip(t, patch.Doc(good), patch.Doc("1"))
+	}
+}
+
+func TestARebasedDiffIsThatOfTheDocumentWithTheValueSet(t *testing.T) {
+	docs := []patch.Doc{
+		canonical(t, `{"metadata":{"name":"a","resourceVersion":"10","uid":"u"},"spec":[1,{"resourceVersion":"x"}]}`),
+		canonical(t, `{"metadata":{"name":"a","resourceVersion":"11","uid":"u"},"spec":[2,{"resourceVersion":"x"}]}`),
+		canonical(t, `{"metadata":{"name":"a"}}`), canonical(t, `{"metadata":["10"]}`), canonical(t, `"10"`),
+		canonical(t, `{"metadata":{"resourceVersion":{"a":"b"}},"a/b":[0,[1,2]]}`),
+	}
+	for _, pointer := range []string{"/metadata/resourceVersion", "/metadata", "/spec/1/resourceVersion", "/spec/7", "/spec/x", "/metadata/0", "/a~1b/1/0", ""} {
+		for _, value := range []patch.Doc{patch.Doc(`"11"`), patch.Doc(`"1234"`), patch.Doc(`9`), patch.Doc(`{"a":1}`), patch.Doc(`[[1]]`)} {
+			for _, from := range docs {
+				for _, to := range docs {
+					base, err := patch.Set(from, pointer, value)
+					if err != nil {
+						base = from
+					}
+					want, err := patch.Diff(base, to)
+					require.NoError(t, err)
+					got, err := patch.AppendRebasedDiff(nil, bytes.Clone(from), to, pointer, value)
+					require.NoError(t, err)
+					require.Equal(t, string(want), string(got), "%s of %s to be %s, then %s", pointer, from, value, to)
+				}
+			}
+		}
+	}
+	for _, bad := range [][3]string{{"{", "1", "/a"}, {"1", "{", "/a"}, {"1", "2", "a"}, {"1", "2", "/~"}} {
+		got, err := patch.AppendRebasedDiff([]byte("before"), patch.Doc(bad[0]), patch.Doc(bad[1]), bad[2], patch.Doc("3"))
+		require.Error(t, err, bad)
+		require.Equal(t, "before", string(got))
 	}
 }
 

@@ -9,7 +9,7 @@
 //     more than 400 digits. A Doc that went through jsonb and back is the same Doc after Canonical.
 //   - Nothing is lost: \u0000, lone surrogates (as \udxxx), bytes that are not UTF-8 (verbatim), numbers of any size, explicit
 //     nulls, the empty key, keys with / and ~.
-//   - Diff gives a patch that Apply turns into the very bytes of the new Doc (I6 rests on it, and AppendCheckedDiff proves it); with "old" on remove and
+//   - Diff gives a patch that Apply turns into the very bytes of the new Doc (I6 rests on it, and AppendRebasedDiff proves it); with "old" on remove and
 //     replace, so that it can be read and undone by itself. Elements of arrays are edited and not replaced whole: those that
 //     belong together by text, by identity (name, type, key, uid, manager and the like), by what they have in common or by
 //     place are paired, in this order. No value's edits are longer than replacing it. A patch is canonical itself.
@@ -28,5 +28,5 @@
 //   - Get, Set, Members and Rewrite trust their Doc. What is none gives a wrong answer, not a panic.
 //
 // The limits are constants, and there are no knobs. The package starts no goroutine; its functions may be called from many
-// at once. A Doc is never changed in place, so results may share memory with arguments.
+// at once. A Doc is never changed in place, so results may share memory with arguments; but for the one that AppendRebasedDiff is given to write over.
 package patch

@@ -38,8 +38,7 @@ func (c *comparer) complete(d *draft) {
 	}
 }
 
-// change gives the version before, with the new resource version in it since the row says that anyway, and the patch that makes of it
-// this version. They are nil where there is no version before, or where the patch does not give back what was served.
+// change gives the version before, and the patch that makes of it this version, once the new resource version is in it: the row says that anyway. They are nil where there is no version before, or where the patch does not give back what was served.
 func (c *comparer) change(d *draft) (before patch.Doc, change []byte) {
 	var err error
 	switch {
@@ -53,9 +52,8 @@ func (c *comparer) change(d *draft) (before patch.Doc, change []byte) {
 	start := len(c.changes)
 	if err == nil {
 		c.before = before[:0]
-		before = rebased(before, d.rv)
 		// I6: a patch is stored only if it gives the version that the server served.
-		c.changes, err = patch.AppendCheckedDiff(c.changes, before, d.doc)
+		c.changes, err = patch.AppendRebasedDiff(c.changes, before, d.doc, resourceVersionPath, quoted(d.rv))
 	}
 	if err != nil {
 		d.mismatched, d.mismatch = true, err
@@ -100,26 +98,6 @@ func (d *draft) content(change []byte) {
 	}
 }
 
-// rebased is withResourceVersion for a text that nobody else holds: it is changed in place where that can be done.
-func rebased(doc patch.Doc, rv string) patch.Doc {
-	value, ok := patch.Get(doc, resourceVersionPath)
-	if !ok || len(value) != len(rv)+2 || value[0] != '"' || !plain(rv) {
-		return withResourceVersion(doc, rv)
-	}
-	copy(value[1:], rv)
-	return doc
-}
-
-// plain reports whether a text stands for itself between quotes.
-func plain(s string) bool {
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
-			return false
-		}
-	}
-	return true
-}
-
 const resourceVersionPath = "/metadata/resourceVersion"
 
 // withResourceVersion gives doc with another resource version, if it has one.
@@ -127,9 +105,17 @@ func withResourceVersion(doc patch.Doc, rv string) patch.Doc {
 	if rv == "" {
 		return doc
 	}
-	changed, err := patch.Set(doc, resourceVersionPath, patch.Quote([]byte(rv)))
+	changed, err := patch.Set(doc, resourceVersionPath, quoted(rv))
 	if err != nil {
 		return doc
 	}
 	return changed
+}
+
+// quoted gives a resource version as JSON, nil for none.
+func quoted(rv string) patch.Doc {
+	if rv == "" {
+		return nil
+	}
+	return patch.Quote([]byte(rv))
 }
