@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"sync"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -158,10 +160,17 @@ func (o *Object) DeepCopyObject() runtime.Object {
 
 // Restore makes an object of its canonical text, as SetDoc took it.
 func Restore(doc patch.Doc) (*Object, error) {
+	s := restorers.Get().(*scanner)
+	defer restorers.Put(s)
 	o := &Object{}
-	if _, err := newScanner(bytes.NewReader(doc), int64(len(doc))+1).item(o); err != nil {
+	_, err := s.over(doc).item(o)
+	s.over(nil)
+	if err != nil {
 		return nil, fmt.Errorf("restore an object: %w", err)
 	}
 	o.SetDoc(doc)
 	return o, nil
 }
+
+// restorers are scanners of texts, kept between calls: to make one takes more memory than most objects.
+var restorers = sync.Pool{New: func() any { return &scanner{dec: new(jsontext.Decoder)} }}

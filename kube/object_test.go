@@ -1,10 +1,15 @@
 package kube
 
 import (
+	"bytes"
+	"errors"
+	"fmt"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -115,4 +120,47 @@ func TestUpstreamsHelpersWorkOnObjectsAndLists(t *testing.T) {
 	require.Equal(t, list, list.DeepCopyObject())
 	require.NotSame(t, list.Items[0], list.DeepCopyObject().(*List).Items[0])
 	require.Equal(t, &metav1.ObjectMeta{Name: "a", UID: "u"}, objects[0].(*Object).GetObjectMeta())
+}
+
+func TestAnObjectIsRestoredFromItsText(t *testing.T) {
+	texts := []string{
+		string(samplePod(t)), `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","labels":{"a":"\u00e9\"","b":"\u0000"},"finalizers":["f"]},"data":{"x":"y"}}`,
+		`{"metadata":{"name":"a","managedFields":[{"manager":"m","time":"2026-01-02T00:00:01Z","fieldsV1":{"f:a":{}}}]}}`, `{}`,
+	}
+	var group errgroup.Group
+	for range 4 {
+		group.Go(func() error {
+			for _, text := range texts {
+				want := canonical(t, parse(t, text))
+				before := bytes.Clone(want.Doc())
+				for _, bad := range []string{``, `{`, `[]`, `{"metadata":{"name":1}}`, `{"metadata":{"name":"a"`} {
+					if _, err := Restore(patch.Doc(bad)); err == nil {
+						return fmt.Errorf("%q is an object", bad)
+					}
+				}
+				got, err := Restore(want.Doc())
+				if err != nil {
+					return err
+				}
+				// A list gives its items the type that they lack.
+				want.TypeMeta = got.TypeMeta
+				if !assert.Equal(t, want, got) || !assert.Equal(t, string(before), string(want.Doc()), "the text is as it was") {
+					return errors.New("not the same")
+				}
+			}
+			return nil
+		})
+	}
+	require.NoError(t, group.Wait())
+}
+
+func BenchmarkRestore(b *testing.B) {
+	doc := canonical(b, parse(b, string(samplePod(b)))).Doc()
+	b.SetBytes(int64(len(doc)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := Restore(doc); err != nil {
+			b.Fatal(err)
+		}
+	}
 }

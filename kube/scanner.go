@@ -17,14 +17,21 @@ import (
 // Duplicate names and invalid UTF-8 are legal here, as they are to an API server;
 // the canonical form deals with them.
 type scanner struct {
-	tape *tape
+	tape *tape // nil where the text is at hand
 	dec  *jsontext.Decoder
 }
 
+var scanning = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+
 func newScanner(source io.Reader, limit int64) *scanner {
 	t := &tape{source: source, limit: limit}
-	return &scanner{tape: t, dec: jsontext.NewDecoder(t,
-		jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))}
+	return &scanner{tape: t, dec: jsontext.NewDecoder(t, scanning)}
+}
+
+// over begins again, with a text that is at hand and is read in place.
+func (s *scanner) over(text []byte) *scanner {
+	s.dec.Reset(bytes.NewBuffer(text), scanning)
+	return s
 }
 
 // span is a stretch of the stream, in offsets.
