@@ -133,8 +133,11 @@ func (c *claims) claimLocked(revision uint64) {
 	}
 }
 
-// withinLocked are the stream's revisions after from, up to to.
+// withinLocked are the stream's revisions after from, up to to: none where that comes before it.
 func (c *claims) withinLocked(from, to uint64) []uint64 {
+	if to <= from {
+		return nil
+	}
 	first, _ := slices.BinarySearch(c.newest, from+1)
 	last, _ := slices.BinarySearch(c.newest, to+1)
 	return c.newest[first:last]

@@ -86,6 +86,20 @@ func TestRevisionsOfOthersInTheSameEtcdAreAccountedFor(t *testing.T) {
 	require.Equal(t, []uint64{101, 102, 103, 104, 105}, unaccounted(t, b), "what is its own is not another's")
 }
 
+// What lives of the one that could tell is older than the stretch: all that it did there was to end.
+func TestNothingIsProvedWhereTheNewestLivingObjectIsOlderThanTheStretch(t *testing.T) {
+	etcd := &etcdDouble{now: 110, objects: map[string]string{"95": "x"}}
+	all := newRevisions()
+	a, b := listedBy(all.stream("a"), etcd), listedBy(all.stream("b"), etcd)
+	b.saw(written("x", "95"), false)
+	for _, rv := range []string{"98", "102"} {
+		b.saw(written("y", rv), false)
+		b.saw(written("y", rv), true)
+	}
+	b.reached("105")
+	require.Equal(t, []uint64{101, 102, 103, 104, 105}, unaccounted(t, a))
+}
+
 func TestRevisionsOnRecordAreAccountedFor(t *testing.T) {
 	etcd := &etcdDouble{now: 110, objects: map[string]string{"103": "y"}}
 	all := newRevisions()

@@ -43,7 +43,7 @@ func Start(t testing.TB, args ...string) *Process {
 		_ = p.cmd.Process.Kill() // it may have ended
 		<-p.ended
 		if t.Failed() {
-			t.Logf("log of recorder %d:\n%s", p.PID(), p.Log())
+			t.Logf("log of recorder %d, which ended with %s:\n%s", p.PID(), p.cmd.ProcessState, p.Log())
 		}
 	})
 	return p
