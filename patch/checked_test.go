@@ -103,3 +103,11 @@ func BenchmarkRebasedDiff(b *testing.B) {
 		})
 	}
 }
+
+// A value that is none makes a patch of which the new document does not come.
+func TestARebasedDiffThatDoesNotGiveTheNewDocumentIsAnError(t *testing.T) {
+	dst := []byte("before")
+	out, err := AppendRebasedDiff(dst, Doc(`{"a":"xy"}`), Doc(`{"a":"z"}`), "/a", Doc(`"",1`))
+	require.Error(t, err)
+	require.Equal(t, dst, out)
+}
