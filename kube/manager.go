@@ -136,9 +136,9 @@ func first(entries []*manager) *manager {
 func mostConcerned(candidates []*manager, before []manager, paths []fieldPath) (writer *manager) {
 	most := -1
 	for _, c := range candidates {
-		owned := 0
+		owned, is, was := 0, (*fieldSet)(nil).with(c.fields), (*fieldSet)(nil).with(fieldsBefore(before, c))
 		for _, path := range paths {
-			if owns(c.fields, path) || owns(fieldsBefore(before, c), path) {
+			if is.owns(path) || was.owns(path) {
 				owned++
 			}
 		}

@@ -81,30 +81,23 @@ func appendChanged(paths []fieldPath, path fieldPath, was, is patch.Doc) []field
 	if !isObject(was) || !isObject(is) {
 		return append(paths, path)
 	}
+	left := map[string]patch.Doc{}
+	for key, value := range patch.Members(was) {
+		left[string(key)] = value
+	}
 	for key, value := range patch.Members(is) {
-		if old := member(was, key); !bytes.Equal(old, value) {
+		if old := left[string(key)]; !bytes.Equal(old, value) {
 			paths = appendChanged(paths, append(slices.Clone(path), key), old, value)
 		}
+		delete(left, string(key))
 	}
-	for key := range patch.Members(was) {
-		if member(is, key) == nil {
-			paths = append(paths, append(slices.Clone(path), key))
-		}
+	for key := range left { // removed
+		paths = append(paths, append(slices.Clone(path), []byte(key)))
 	}
 	return paths
 }
 
 func isObject(value patch.Doc) bool { return len(value) > 0 && value[0] == '{' }
-
-// member is the value of an object's member, nil if there is none.
-func member(object patch.Doc, name []byte) patch.Doc {
-	for key, value := range patch.Members(object) {
-		if bytes.Equal(key, name) {
-			return value
-		}
-	}
-	return nil
-}
 
 // notWritten is the metadata that the server changes by itself.
 var notWritten = []string{"managedFields", "resourceVersion", "generation"}
@@ -117,22 +110,61 @@ func fields(set patch.Doc) (n int) {
 	return n
 }
 
-// owns reports whether a set of fields holds a path or something below it. Which
-// element of a list a position is, the path does not say: any will do.
-func owns(set patch.Doc, path fieldPath) bool {
-	if !isObject(set) {
-		return false
+// A fieldSet is a set of fields, in the form of FieldsV1, or several of which any will
+// do. It is read once, and only as deep as was asked. Nil owns nothing.
+type fieldSet struct {
+	unread   []patch.Doc          // objects that are not empty
+	whole    bool                 // and all below
+	fields   map[string]*fieldSet // by key
+	elements *fieldSet            // those of a list, nil if there are none
+}
+
+// with gives the set with a text, which is no set if it is not an object.
+func (s *fieldSet) with(text patch.Doc) *fieldSet {
+	if !isObject(text) {
+		return s
 	}
-	if len(path) == 0 || len(set) == len("{}") {
-		return true
+	if s == nil {
+		s = new(fieldSet)
 	}
-	for key, below := range patch.Members(set) {
-		switch kind, field, _ := bytes.Cut(key, []byte(":")); {
-		case string(kind) == "f" && bytes.Equal(field, path[0]):
-			return owns(below, path[1:])
-		case string(kind) == "v", string(kind) == "k" && owns(below, path[1:]):
-			return true
+	if len(text) == len("{}") {
+		s.whole = true
+	} else {
+		s.unread = append(s.unread, text)
+	}
+	return s
+}
+
+// owns reports whether the set holds a path or something below it. Which element of a
+// list a position is, the path does not say: any will do.
+func (s *fieldSet) owns(path fieldPath) bool {
+	if s == nil || s.whole || len(path) == 0 {
+		return s != nil
+	}
+	s.read()
+	if below, ok := s.fields[string(path[0])]; ok {
+		return below.owns(path[1:])
+	}
+	return s.elements.owns(path[1:])
+}
+
+func (s *fieldSet) read() {
+	for _, text := range s.unread {
+		for key, below := range patch.Members(text) {
+			s.add(key, below)
 		}
 	}
-	return false
+	s.unread = nil
+}
+
+func (s *fieldSet) add(key []byte, below patch.Doc) {
+	switch kind, field, _ := bytes.Cut(key, []byte(":")); string(kind) {
+	case "f":
+		if s.fields == nil {
+			s.fields = map[string]*fieldSet{}
+		}
+		s.fields[string(field)] = s.fields[string(field)].with(below)
+	case "k", "v":
+		s.elements = s.elements.with(below)
+	}
 }
