@@ -39,49 +39,52 @@ func ParseConfig(url string) (*pgxpool.Config, error) {
 // take less, whatever locks they wait for.
 func EndSilence(config *pgx.ConnConfig) { endSilence(config, silence, nil) }
 
-// AskInSilence is EndSilence for statements that may take as long as they need: after each minute without an answer the server is asked on another
-// connection, and if it gives none there either, the statement's fails.
+// AskInSilence is EndSilence for statements that may take as long as they need, on one connection: after each minute without an answer the server is asked
+// on another one what has become of the session. The statement fails where it learns twice in a row that the server does not answer, or that the session has
+// ended the statement or is no more. The session is found by its application_name, which is the user's, if there is one, with a mark behind it; one that
+// takes another name (see Rename) counts as one that is no more.
 func AskInSilence(config *pgx.ConnConfig) { askInSilence(config, silence) }
 
 func askInSilence(config *pgx.ConnConfig, silence time.Duration) {
 	another := config.Copy()
-	endSilence(config, silence, func() error { return answers(another) })
+	session := mark(config)
+	endSilence(config, silence, func(context.Context) error { return nil }) // the patience with a new connection is another
+	connected := config.AfterConnect
+	config.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
+		if connected != nil {
+			if err := connected(ctx, conn); err != nil {
+				return err
+			}
+		}
+		p := conn.Conn().(*patient)
+		p.ask = newQuestion(another, p.RemoteAddr(), session).ask
+		return nil
+	}
 }
 
-func endSilence(config *pgx.ConnConfig, silence time.Duration, ask func() error) {
+func endSilence(config *pgx.ConnConfig, silence time.Duration, ask asking) {
 	config.AfterNetConnect = func(_ context.Context, _ *pgconn.Config, conn net.Conn) (net.Conn, error) {
 		return &patient{Conn: conn, silence: silence, ask: ask}, nil
 	}
-}
-
-// answers asks a server for any word. That it refuses is one.
-func answers(config *pgx.ConnConfig) error {
-	ctx, cancel := context.WithTimeout(context.Background(), config.ConnectTimeout)
-	defer cancel()
-	conn, err := pgx.ConnectConfig(ctx, config)
-	if err == nil {
-		err = conn.Ping(ctx) // a pooler may have connected
-		_ = conn.Close(ctx)  // nothing was left to be written
-	}
-	if errors.As(err, new(*pgconn.PgError)) {
-		return nil
-	}
-	return err
 }
 
 // patient is a connection whose reads end when nothing comes for too long. A deadline that is set to it counts as well.
 type patient struct {
 	net.Conn
 	silence time.Duration
-	ask     func() error // nil, or says why what was silent is not to be waited for any longer
+	ask     asking // nil for a connection that is not waited for any longer than that
 
 	mu       sync.Mutex // protects what follows, and its order with the reads' deadlines
 	deadline time.Time  // zero for none
+	hush     func()     // ends the question that is asked, nil for none
 }
+
+// tries is how many questions in a row may find out that there is no answer: one may fail for reasons of its own.
+const tries = 2
 
 // Read implements net.Conn.
 func (p *patient) Read(b []byte) (int, error) {
-	for {
+	for failed := 0; ; {
 		n, silent, err := p.read(b)
 		if !silent {
 			return n, err
@@ -90,10 +93,36 @@ func (p *patient) Read(b []byte) (int, error) {
 		if p.ask == nil {
 			return n, err
 		}
-		if reason := p.ask(); reason != nil {
-			return n, fmt.Errorf("%w, and does not answer another connection: %w", err, reason)
+		reason := p.question()
+		if failed++; reason == nil {
+			failed = 0
+		}
+		if failed == tries {
+			return n, fmt.Errorf("%w, %w", err, reason)
 		}
 	}
+}
+
+// question asks, until there is a deadline to be kept: then the read knows what to do.
+func (p *patient) question() error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	p.mu.Lock()
+	if !p.deadline.IsZero() {
+		var early context.CancelFunc
+		ctx, early = context.WithDeadline(ctx, p.deadline)
+		defer early()
+	}
+	p.hush = cancel
+	p.mu.Unlock()
+	err := p.ask(ctx)
+	p.mu.Lock()
+	p.hush = nil
+	p.mu.Unlock()
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
 }
 
 // read waits until the silence has lasted for too long.
@@ -117,13 +146,16 @@ func (p *patient) SetDeadline(t time.Time) error {
 	return errors.Join(p.SetReadDeadline(t), p.SetWriteDeadline(t))
 }
 
-// SetReadDeadline implements net.Conn. A read that is waiting is cut short; one that is given more time waits no longer than it would have.
+// SetReadDeadline implements net.Conn. A read that is waiting is cut short, and what it asks; one that is given more time waits no longer than it would have.
 func (p *patient) SetReadDeadline(t time.Time) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.deadline = t
 	if t.IsZero() {
 		return nil
+	}
+	if p.hush != nil {
+		p.hush()
 	}
 	return p.Conn.SetReadDeadline(t)
 }

@@ -1,10 +1,13 @@
 package pgdial_test
 
 import (
+	"context"
 	"io"
+	"math"
 	"net"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -20,11 +23,16 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// link takes connections for a server. While it swallows, what the server says does not arrive, and new connections come to nothing.
+// all is more connections than there are.
+const all = math.MaxInt32
+
+// link takes connections for a server.
 type link struct {
-	swallows atomic.Bool
-	host     string
-	port     uint16
+	deaf    atomic.Int32 // those up to this one get nothing any more of what the server says, nor do they see its end
+	refuses atomic.Int32 // as many new ones are closed at once
+	taken   chan int32   // the number of each, from 1 on
+	host    string
+	port    uint16
 }
 
 func newLink(t *testing.T, config *pgx.ConnConfig) *link {
@@ -36,15 +44,16 @@ func newLink(t *testing.T, config *pgx.ConnConfig) *link {
 	require.NoError(t, err)
 	number, err := strconv.ParseUint(port, 10, 16)
 	require.NoError(t, err)
-	l := &link{host: host, port: uint16(number)}
+	l := &link{host: host, port: uint16(number), taken: make(chan int32, 1000)}
+	ended := make(chan struct{})
 	var both sync.WaitGroup
 	both.Go(func() {
-		for {
+		for n := int32(1); ; n++ {
 			client, err := listener.Accept()
 			if err != nil {
 				return
 			}
-			if l.swallows.Load() {
+			if l.taken <- n; l.refuses.Add(-1) >= 0 {
 				_ = client.Close()
 				continue
 			}
@@ -54,10 +63,17 @@ func newLink(t *testing.T, config *pgx.ConnConfig) *link {
 				continue
 			}
 			both.Go(func() { _, _ = io.Copy(conn, client); _ = conn.Close() })
-			both.Go(func() { _, _ = io.Copy(&mouth{l, client}, conn); _ = client.Close() })
+			both.Go(func() {
+				m := &mouth{l, client, n}
+				_, _ = io.Copy(m, conn)
+				if m.swallows() {
+					<-ended
+				}
+				_ = client.Close()
+			})
 		}
 	})
-	t.Cleanup(func() { _ = listener.Close(); both.Wait() })
+	t.Cleanup(func() { close(ended); _ = listener.Close(); both.Wait() })
 	return l
 }
 
@@ -65,26 +81,32 @@ func newLink(t *testing.T, config *pgx.ConnConfig) *link {
 type mouth struct {
 	link   *link
 	client net.Conn
+	n      int32
 }
 
+func (m *mouth) swallows() bool { return m.n <= m.link.deaf.Load() }
+
 func (m *mouth) Write(b []byte) (int, error) {
-	if m.link.swallows.Load() {
+	if m.swallows() {
 		return len(b), nil
 	}
 	return m.client.Write(b)
 }
 
 // connect gives a connection that asks soon, through the link.
-func connect(t *testing.T, db *pgtest.Database) (*pgx.Conn, *link) {
+func connect(t *testing.T, db *pgtest.Database, change ...func(*pgx.ConnConfig)) (*pgx.Conn, *link) {
 	t.Helper()
 	config, err := pgdial.ParseConfig(db.URL())
 	require.NoError(t, err)
-	config.ConnConfig.ConnectTimeout = 2 * time.Minute
 	l := newLink(t, config.ConnConfig)
 	config.ConnConfig.Host, config.ConnConfig.Port = l.host, l.port
+	for _, f := range change {
+		f(config.ConnConfig)
+	}
 	pgdial.AskInSilenceOf(config.ConnConfig, 20*time.Millisecond)
 	conn, err := pgx.ConnectConfig(t.Context(), config.ConnConfig)
 	require.NoError(t, err)
+	require.EqualValues(t, 1, <-l.taken)
 	t.Cleanup(func() { _ = conn.Close(t.Context()) }) // it may have failed
 	return conn, l
 }
@@ -102,9 +124,86 @@ func TestAStatementMayTakeLongWhileTheServerAnswersAnotherConnection(t *testing.
 
 func TestAStatementEndsWhenTheServerHasFallenSilent(t *testing.T) {
 	conn, l := connect(t, pgtest.New(t, nil))
-	l.swallows.Store(true)
+	l.deaf.Store(all)
+	l.refuses.Store(all)
 	_, err := conn.Exec(t.Context(), `SELECT 1`)
 	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
 	require.ErrorContains(t, err, "the database has not answered for 20ms")
 	require.ErrorContains(t, err, "and does not answer another connection")
+}
+
+func TestOneQuestionThatFailsEndsNoStatement(t *testing.T) {
+	conn, l := connect(t, pgtest.New(t, nil))
+	l.refuses.Store(1)
+	_, err := conn.Exec(t.Context(), `SELECT pg_sleep(0.3)`)
+	require.NoError(t, err)
+	require.Negative(t, l.refuses.Load(), "and it was asked again")
+}
+
+func TestAStatementEndsWhenItsAnswerWasLost(t *testing.T) {
+	conn, l := connect(t, pgtest.New(t, nil))
+	l.deaf.Store(1)
+	_, err := conn.Exec(t.Context(), `SELECT 1`)
+	require.ErrorContains(t, err, "the answer was lost on the way")
+}
+
+func TestAStatementEndsWhenItsSessionIsNoMore(t *testing.T) {
+	db := pgtest.New(t, nil)
+	conn, l := connect(t, db)
+	l.deaf.Store(1)
+	other, err := pgx.Connect(t.Context(), db.URL())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, other.Close(t.Context())) }()
+	var ended bool
+	require.NoError(t, other.QueryRow(t.Context(), `SELECT pg_terminate_backend($1, 10000)`, conn.PgConn().PID()).Scan(&ended))
+	require.True(t, ended)
+	_, err = conn.Exec(t.Context(), `SELECT 1`)
+	require.ErrorContains(t, err, "there is no such session any more")
+}
+
+// A pooler may give the sessions names of its own.
+func TestWhereSessionsCannotBeToldApartAnAnswerIsEnough(t *testing.T) {
+	conn, l := connect(t, pgtest.New(t, nil), func(config *pgx.ConnConfig) {
+		config.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
+			return conn.Exec(ctx, `SET application_name = 'pooler'`).Close()
+		}
+	})
+	_, err := conn.Exec(t.Context(), `SELECT pg_sleep(0.3)`)
+	require.NoError(t, err)
+	require.NotEmpty(t, l.taken)
+}
+
+func TestAQuestionEndsWithTheContextOfTheStatement(t *testing.T) {
+	conn, l := connect(t, pgtest.New(t, nil))
+	l.deaf.Store(all)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		_, err := conn.Exec(ctx, `SELECT 1`)
+		ended <- err
+	}()
+	<-l.taken
+	cancel()
+	select {
+	case err := <-ended:
+		require.ErrorIs(t, err, context.Canceled)
+	case <-time.After(20 * time.Second): // a question waits for a minute
+		t.Fatal("it waits")
+	}
+}
+
+func TestASessionKeepsItsMarkWhateverItIsCalled(t *testing.T) {
+	const long = "the auditors’ 🦉 own application, whose name is longer than a server keeps"
+	db := pgtest.New(t, nil)
+	for given, begins := range map[string]string{"": "kuberewind ", "audit": "audit ", long: "the auditors? ? own application, whose name is"} {
+		conn, l := connect(t, db, func(config *pgx.ConnConfig) { config.RuntimeParams["application_name"] = given })
+		var name string
+		require.NoError(t, conn.QueryRow(t.Context(), `SELECT current_setting('application_name')`).Scan(&name))
+		require.True(t, strings.HasPrefix(name, begins), name)
+		require.NoError(t, conn.QueryRow(t.Context(), `SELECT set_config('application_name', `+pgdial.Rename(1)+`, false)`, "other").Scan(&name))
+		require.Regexp(t, `^other [A-Z2-7]{16}$`, name)
+		_, err := conn.Exec(t.Context(), `SELECT pg_sleep(0.1)`)
+		require.NoError(t, err)
+		require.NotEmpty(t, l.taken, "it was asked")
+	}
 }

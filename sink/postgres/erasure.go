@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/kuberewind/kuberewind/internal/pgdial"
 )
 
 // An Erasure is a row of erasures_data: what went from the record, and who had it go.
@@ -38,12 +40,12 @@ type Erasing struct {
 	before  head
 }
 
-// erasing is the name of a session that holds the head and waits for its client because that is at work, see Sink.evict.
+// erasing begins the name of a session that holds the head and waits for its client because that is at work, see Sink.evict.
 const erasing = "kuberewind erase"
 
 // BeginErasure takes the head of a cluster's record, so that no recorder commits until the transaction ends. It needs the owner's rights.
 func BeginErasure(ctx context.Context, tx pgx.Tx, cluster int32) (*Erasing, error) {
-	if _, err := tx.Exec(ctx, `SELECT set_config('application_name', $1, true)`, erasing); err != nil {
+	if _, err := tx.Exec(ctx, `SELECT set_config('application_name', `+pgdial.Rename(1)+`, true)`, erasing); err != nil {
 		return nil, err
 	}
 	before, err := readHead(ctx, tx, cluster, "FOR UPDATE")

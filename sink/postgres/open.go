@@ -87,7 +87,7 @@ func (s *Sink) evict(ctx context.Context) error {
 			SELECT count(pg_terminate_backend(a.pid))
 			FROM pg_locks l JOIN pg_stat_activity a USING (pid)
 			WHERE l.locktype = 'transactionid' AND l.transactionid::text = $1 AND l.granted AND a.wait_event = 'ClientRead' AND a.usename = session_user
-				AND a.application_name <> $2`,
+				AND NOT starts_with(a.application_name, $2)`,
 			holder, erasing).Scan(&ended)
 		if err == nil && ended > 0 {
 			s.log.Warn("a writer before this one does not answer and had the head of the record; its session was ended")
