@@ -68,6 +68,9 @@ func (r *Recorder) openSpool(ctx context.Context, o *deltafifo.Options, owner sp
 		options.ReadOnly = true
 		r.spool, err = r.takeSpool(ctx, options)
 	}
+	if err != nil && ctx.Err() != nil {
+		return err // Nobody has found out what is there.
+	}
 	if err != nil {
 		r.spool = nil
 		r.metrics.SpoolFailing.Set(1)
@@ -112,6 +115,9 @@ func (r *Recorder) takeSpool(ctx context.Context, o spool.Options) (*spool.Spool
 	for errors.Is(err, spool.ErrRead) {
 		select {
 		case <-limited.Done():
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
 			return nil, err
 		case <-ticker.C:
 		}

@@ -3,6 +3,7 @@ package recorder
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -100,6 +101,23 @@ func TestThoseWhoOnlyReadTheSpoolAreWaitedFor(t *testing.T) {
 		require.ErrorIs(t, err, spool.ErrLocked)
 		require.Zero(t, time.Since(began), "a recorder is not waited for")
 		require.NoError(t, taken.Close())
+	})
+}
+
+func TestARecorderThatEndsWhileItWaitsForTheSpoolSaysNothingOfIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRecorder(config.Config{SpoolDir: t.TempDir(), SpoolSize: "1Mi"}, slog.New(slog.DiscardHandler))
+		r.metrics = &metrics{telemetry.NewMetrics()}
+		made, err := spool.Open(spool.Options{Dir: r.spoolDir("uid"), MaxBytes: 1 << 20})
+		require.NoError(t, err)
+		require.NoError(t, made.Close())
+		reader, err := spool.Open(spool.Options{Dir: r.spoolDir("uid"), ReadOnly: true, Shared: true})
+		require.NoError(t, err)
+		defer func() { require.NoError(t, reader.Close()) }()
+		ctx, end := context.WithCancelCause(t.Context())
+		asked := errors.New("asked to end")
+		time.AfterFunc(readersPatience/2, func() { end(asked) })
+		require.ErrorIs(t, r.openSpool(ctx, &deltafifo.Options{}, spoolOwner{Cluster: "uid"}), asked)
 	})
 }
 
