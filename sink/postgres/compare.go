@@ -15,11 +15,11 @@ type comparer struct {
 	packed  []byte
 }
 
-// forget gives up the patches. What is kept for the next ones is bounded as that of a batch is.
+// forget gives up the patches. What all comparers keep for the next ones is bounded as that of a batch is.
 func (c *comparer) forget() {
 	c.changes = c.changes[:0]
-	if cap(c.changes) > maxSpare {
-		c.changes = nil
+	if cap(c.before)+cap(c.changes)+cap(c.packed) > maxSpare/maxComparers {
+		*c = comparer{}
 	}
 }
 
@@ -38,7 +38,8 @@ func (c *comparer) complete(d *draft) {
 	}
 }
 
-// change gives the version before, and the patch that makes of it this version, once the new resource version is in it: the row says that anyway. They are nil where there is no version before, or where the patch does not give back what was served.
+// change gives the version before, and the patch that makes of it this version, once the new resource version is in it: the row says that anyway. They are
+// nil where there is no version before, or where the patch does not give back what was served.
 func (c *comparer) change(d *draft) (before patch.Doc, change []byte) {
 	var err error
 	switch {

@@ -128,3 +128,15 @@ func TestABatchSaysWhatItsItemsSayOneByOne(t *testing.T) {
 		require.Equal(t, *single.pods().Known().mustGet(key), *whole.pods().Known().mustGet(key), key)
 	}
 }
+
+func TestWhatComparersKeepIsBounded(t *testing.T) {
+	c := comparer{before: make([]byte, 100), changes: make([]byte, 100), packed: make([]byte, 100)}
+	c.forget()
+	require.Empty(t, c.changes)
+	require.Equal(t, []int{100, 100, 100}, []int{cap(c.before), cap(c.changes), cap(c.packed)}, "it is used again")
+	big := make([]byte, maxSpare/maxComparers)
+	for _, c := range []comparer{{before: big, packed: make([]byte, 1)}, {before: make([]byte, 1), changes: big}, {changes: make([]byte, 1), packed: big}} {
+		c.forget()
+		require.Zero(t, cap(c.before)+cap(c.changes)+cap(c.packed))
+	}
+}
