@@ -1,10 +1,14 @@
 package recorder
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kuberewind/kuberewind/deltafifo"
+	"github.com/kuberewind/kuberewind/internal/filter"
 	"github.com/kuberewind/kuberewind/kube"
 )
 
@@ -71,4 +75,23 @@ func TestAnEndOfUnknownTimeIsAnOpenGapAndEndsNoLife(t *testing.T) {
 	var n int
 	require.NoError(t, s.conn.QueryRow(t.Context(), `SELECT count(*) FROM kuberewind.gaps WHERE cause = 'not_found'`).Scan(&n))
 	require.Equal(t, 1, n)
+}
+
+func TestADefinitionThatTheFilterBeforeLeftOutIsNotTakenForUnfollowed(t *testing.T) {
+	s := newSwept(t)
+	st, _, err := s.recorder.streamOf(t.Context(), kube.Resource{Group: "apiextensions.k8s.io", Name: "customresourcedefinitions", Kind: "CustomResourceDefinition", Version: "v1"}, "")
+	require.NoError(t, err)
+	definitions := s.queue.FIFO(deltafifo.FIFOOptions{Stream: st, KnownObjects: st.record.Known()})
+	for rv, name := range map[int]string{11: "things.example.com", 12: "hidden.example.com"} {
+		o, err := kube.Restore(fmt.Appendf(nil, `{"apiVersion":"v1","kind":"CustomResourceDefinition","metadata":{"name":%q,"resourceVersion":"%d","uid":"of %[1]s"}}`, name, rv))
+		require.NoError(t, err)
+		require.NoError(t, definitions.Add(o))
+	}
+	s.pump()
+	require.NoError(t, s.recorder.loadUnfollowed(t.Context()))
+	require.Equal(t, map[types.UID]string{"of things.example.com": "11", "of hidden.example.com": "12"}, s.recorder.unfollowed)
+	s.recorder.filterBefore, err = filter.New(nil, []string{"hidden.example.com"})
+	require.NoError(t, err)
+	require.NoError(t, s.recorder.loadUnfollowed(t.Context()))
+	require.Equal(t, map[types.UID]string{"of things.example.com": "11"}, s.recorder.unfollowed)
 }

@@ -1,0 +1,29 @@
+package postgres
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestDefinitionsAreUnfollowedThatWereCreatedInTheLastDayAndLiveAndHaveNoStream(t *testing.T) {
+	r := record(t, newDatabase(t))
+	definitions := r.stream(StreamSpec{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions", Kind: "CustomResourceDefinition"})
+	r.commit(listed(definitions, SourceList, made(t, "", "listed.example.com", "u1", "11", `1`)), replacedBy(definitions, "first_list", "11"))
+	r.commit(watched(definitions, Added, made(t, "", "old.example.com", "u2", "12", `1`)))
+	r.now = r.now.Add(25 * time.Hour)
+	deleted := made(t, "", "deleted.example.com", "u3", "13", `1`)
+	r.commit(watched(definitions, Added, deleted), watched(definitions, Deleted, made(t, "", "deleted.example.com", "u3", "14", `1`)))
+	for rv, name := range map[string]string{"15": "followed.example.com", "16": "opened.example.com", "17": "found.example.com"} {
+		r.commit(watched(definitions, Added, made(t, "", name, "u"+rv, rv, `1`)))
+	}
+	r.commit(watched(definitions, Updated, made(t, "", "found.example.com", "u17", "18", `2`)))
+	followed := r.stream(StreamSpec{Group: "example.com", Resource: "followed", Kind: "Followed"})
+	r.commit(replacedBy(followed, "first_list", "18"))
+	r.stream(StreamSpec{Group: "example.com", Resource: "opened", Kind: "Opened"}) // and nothing of it is on record
+	r.reopen()
+	found, err := r.sink.Unfollowed(t.Context())
+	require.NoError(t, err)
+	require.ElementsMatch(t, []Definition{{"opened.example.com", "u16", "16"}, {"found.example.com", "u17", "17"}}, found)
+}
