@@ -1,0 +1,54 @@
+package kube
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// definitionText is one of a list, which is established or not.
+func definitionText(plural, uid, rv, established string) string {
+	return fmt.Sprintf(`{"metadata":{"name":"%[1]s.example.com","uid":%q,"resourceVersion":%q},"spec":{"group":"example.com","scope":"Namespaced",
+		"names":{"plural":%[1]q,"kind":"Thing"},"versions":[{"name":"v1","served":true,"storage":true}]},
+		"status":{"conditions":[{"type":"Established","status":%[4]q}]}}`, plural, uid, rv, established)
+}
+
+func listText(rv string, items ...string) string {
+	return fmt.Sprintf(`{"metadata":{"resourceVersion":%q},"items":[%s]}`, rv, strings.Join(items, ","))
+}
+
+func TestWhatAnEarlierRunDidNotComeToFollowHasBegunWithItsCreation(t *testing.T) {
+	f := NewFollower(serve(t, answer(404, "text/plain", "nothing")), nil, FollowerOptions{Created: map[types.UID]string{"u1": "9", "u2": "10"}})
+	var listed []any
+	for _, text := range []string{definitionText("things", "u1", "11", "True"), definitionText("waiting", "u2", "12", "False"), definitionText("others", "u3", "13", "True")} {
+		listed = append(listed, parse(t, text))
+	}
+	f.definitions.changed = func(_, _ *extract[definition]) {} // nobody is told: it does not run
+	require.NoError(t, f.definitions.Replace(listed, "20"))
+	f.recall(t.Context())
+	since := map[string]string{}
+	for _, e := range f.definitions.all() {
+		since[e.value.resource.Name] = e.since
+	}
+	require.Equal(t, map[string]string{"things": "9", "waiting": "", "others": ""}, since)
+}
+
+func TestWhatWasEstablishedAtAVersionHasNotBegunSince(t *testing.T) {
+	client := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("resourceVersion") != "15" || r.URL.Query().Get("resourceVersionMatch") != "Exact" {
+			answer(400, "text/plain", "another list")(w, r)
+			return
+		}
+		answer(200, "application/json", listText("15", definitionText("things", "u1", "11", "True"), definitionText("waiting", "u2", "12", "False")))(w, r)
+	})
+	f := NewFollower(client, nil, FollowerOptions{Log: slog.New(slog.DiscardHandler)})
+	missing := map[types.UID]bool{"u1": true, "u2": true, "u3": true}
+	require.NoError(t, f.definitions.dropThoseAt(t.Context(), "15", missing))
+	require.Equal(t, map[types.UID]bool{"u2": true, "u3": true}, missing)
+	require.Error(t, f.definitions.dropThoseAt(t.Context(), "14", missing))
+}
