@@ -2,9 +2,11 @@ package pgdial_test
 
 import (
 	"context"
+	"crypto/tls"
 	"io"
 	"math"
 	"net"
+	"net/http/httptest"
 	"os"
 	"strconv"
 	"strings"
@@ -31,11 +33,12 @@ type link struct {
 	deaf    atomic.Int32 // those up to this one get nothing any more of what the server says, nor do they see its end
 	refuses atomic.Int32 // as many new ones are closed at once
 	taken   chan int32   // the number of each, from 1 on
+	secure  *tls.Config  // of TLS that ends here, nil for none
 	host    string
 	port    uint16
 }
 
-func newLink(t *testing.T, config *pgx.ConnConfig) *link {
+func newLink(t *testing.T, config *pgx.ConnConfig, secure *tls.Config) *link {
 	t.Helper()
 	network, server := pgconn.NetworkAddress(config.Host, config.Port)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -44,7 +47,7 @@ func newLink(t *testing.T, config *pgx.ConnConfig) *link {
 	require.NoError(t, err)
 	number, err := strconv.ParseUint(port, 10, 16)
 	require.NoError(t, err)
-	l := &link{host: host, port: uint16(number), taken: make(chan int32, 1000)}
+	l := &link{host: host, port: uint16(number), taken: make(chan int32, 1000), secure: secure}
 	ended := make(chan struct{})
 	var both sync.WaitGroup
 	both.Go(func() {
@@ -62,6 +65,10 @@ func newLink(t *testing.T, config *pgx.ConnConfig) *link {
 				_ = client.Close()
 				continue
 			}
+			if client, err = l.secured(client); err != nil {
+				_, _ = client.Close(), conn.Close()
+				continue
+			}
 			both.Go(func() { _, _ = io.Copy(conn, client); _ = conn.Close() })
 			both.Go(func() {
 				m := &mouth{l, client, n}
@@ -75,6 +82,20 @@ func newLink(t *testing.T, config *pgx.ConnConfig) *link {
 	})
 	t.Cleanup(func() { close(ended); _ = listener.Close(); both.Wait() })
 	return l
+}
+
+// secured answers a client's request for TLS as a server does that has it.
+func (l *link) secured(client net.Conn) (net.Conn, error) {
+	if l.secure == nil {
+		return client, nil
+	}
+	if _, err := io.ReadFull(client, make([]byte, 8)); err != nil {
+		return client, err
+	}
+	if _, err := client.Write([]byte("S")); err != nil {
+		return client, err
+	}
+	return tls.Server(client, l.secure), nil
 }
 
 // mouth is what a server speaks to a client with.
@@ -96,9 +117,14 @@ func (m *mouth) Write(b []byte) (int, error) {
 // connect gives a connection that asks soon, through the link.
 func connect(t *testing.T, db *pgtest.Database, change ...func(*pgx.ConnConfig)) (*pgx.Conn, *link) {
 	t.Helper()
+	return connectWith(t, db, nil, change...)
+}
+
+func connectWith(t *testing.T, db *pgtest.Database, secure *tls.Config, change ...func(*pgx.ConnConfig)) (*pgx.Conn, *link) {
+	t.Helper()
 	config, err := pgdial.ParseConfig(db.URL())
 	require.NoError(t, err)
-	l := newLink(t, config.ConnConfig)
+	l := newLink(t, config.ConnConfig, secure)
 	config.ConnConfig.Host, config.ConnConfig.Port = l.host, l.port
 	for _, f := range change {
 		f(config.ConnConfig)
@@ -130,6 +156,20 @@ func TestAStatementEndsWhenTheServerHasFallenSilent(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
 	require.ErrorContains(t, err, "the database has not answered for 20ms")
 	require.ErrorContains(t, err, "and does not answer another connection")
+}
+
+func TestAStatementOverTLSIsAskedAboutAsWell(t *testing.T) {
+	server := httptest.NewTLSServer(nil) // for its certificate
+	defer server.Close()
+	conn, l := connectWith(t, pgtest.New(t, nil), &tls.Config{Certificates: server.TLS.Certificates, MinVersion: tls.VersionTLS12}, func(config *pgx.ConnConfig) {
+		config.TLSConfig = &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12} //nolint:gosec // as by sslmode=require
+	})
+	_, err := conn.Exec(t.Context(), `SELECT pg_sleep(0.3)`)
+	require.NoError(t, err)
+	require.NotEmpty(t, l.taken, "it was asked")
+	l.deaf.Store(1)
+	_, err = conn.Exec(t.Context(), `SELECT 1`)
+	require.ErrorContains(t, err, "the answer was lost on the way")
 }
 
 func TestOneQuestionThatFailsEndsNoStatement(t *testing.T) {
