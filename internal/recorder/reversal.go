@@ -22,6 +22,8 @@ const (
 	tiesPerRound = 20
 	// confirmAfter is how long what a watch is about to say may take: several deletes can share a revision.
 	confirmAfter = time.Second
+	// askedBeside bounds how many streams of an etcd are asked whether another is in it: their resources may be gone, but not all at once.
+	askedBeside = 5
 )
 
 // ForeignClusterError says that the API server serves another cluster than the one that is being recorded.
@@ -220,7 +222,7 @@ func (c *claims) learn(ctx context.Context) (proof string, err error) {
 		if !news {
 			return "", nil
 		}
-		together, err := found.finder.sameEtcd(ctx, c, (*claims).trueNow)
+		together, err := c.besideAnyOf(ctx, c.all.askable(found.finder))
 		if err != nil {
 			return "", err
 		}
@@ -232,6 +234,31 @@ func (c *claims) learn(ctx context.Context) (proof string, err error) {
 		c.told = max(c.told, at+1) // The prober and the stream may learn at once.
 		c.all.mu.Unlock()
 	}
+}
+
+// besideAnyOf reports whether the stream is kept in the etcd of the others, as the first of them says of whose resource the server can say
+// anything.
+func (c *claims) besideAnyOf(ctx context.Context, others []*claims) (together bool, err error) {
+	for _, other := range others {
+		together, err = other.sameEtcd(ctx, c, (*claims).trueNow)
+		if !isDenied(err) {
+			break
+		}
+	}
+	return together, err
+}
+
+// askable are the stream and some others in its etcd that are followed: its own resource may not be served any more.
+func (r *revisions) askable(of *claims) []*claims {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	found := []*claims{of}
+	for _, c := range r.streams {
+		if c != of && c.headLocked() == of.headLocked() && c.asksLocked() && len(found) < askedBeside {
+			found = append(found, c)
+		}
+	}
+	return found
 }
 
 // news is the oldest reversal of which the stream has not learned yet, and its number.

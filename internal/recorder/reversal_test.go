@@ -327,6 +327,28 @@ func TestAStreamThatIsOpenedAfterAReversalLearnsOfIt(t *testing.T) {
 	})
 }
 
+func TestAStreamLearnsOfAReversalAlsoWhenTheResourceThatShowedItIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newRevisions()
+		etcd := &archive{now: 100, versions: []*kube.Object{servedAs("kept", "1", 20)}}
+		finder, _ := followed(all, "widgets", etcd, 60, servedAs("lost", "3", 50))
+		beside, _ := followed(all, "configmaps", etcd, 60)
+		finder.join(beside)
+		proof, err := finder.Reversed(t.Context(), "60")
+		require.NoError(t, err)
+		require.NotEmpty(t, proof)
+
+		finder.listWith((&archive{fails: apierrors.NewNotFound(schema.GroupResource{Resource: "widgets"}, "")}).lister)
+		finder.follow(nil)
+		late, told := followed(all, "services", etcd, 60, servedAs("kept", "1", 20))
+		late.recall(&postgres.Known{}, "60", nil)
+		got, err := late.Reversed(t.Context(), "60")
+		require.NoError(t, err)
+		require.Equal(t, proof, got)
+		require.Equal(t, []string{proof}, *told)
+	})
+}
+
 func TestAHistoryThatHasPassedTheOldOneBetweenTwoProbesIsFoundOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := newRevisions()

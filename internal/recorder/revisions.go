@@ -267,7 +267,7 @@ func (c *claims) trusted(ctx context.Context, from, to uint64) ([]uint64, error)
 	var newest *claims
 	for _, other := range c.claimants(from, to) {
 		same, err := c.sameEtcd(ctx, other, (*claims).now)
-		if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err) {
+		if isDenied(err) {
 			continue // It is not served any more, or not to us: its claims count for nothing.
 		}
 		if err != nil {
@@ -289,6 +289,11 @@ func (c *claims) trusted(ctx context.Context, from, to uint64) ([]uint64, error)
 		return nil, err
 	}
 	return c.union(together, from, min(to, seen.revision)), nil
+}
+
+// isDenied says that a resource is not served, or not to us.
+func isDenied(err error) bool {
+	return apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err)
 }
 
 // union gives the revisions of some streams, in order and each once.
