@@ -31,6 +31,7 @@ type album[T any] struct {
 	changed func(before, after *extract[T])
 	log     *slog.Logger
 	settled chan struct{} // closed once the resource was listed or cannot be
+	again   chan struct{} // holds an element when the resource is to be listed anew
 
 	mu       sync.Mutex // protects what follows
 	entries  map[string]*extract[T]
@@ -52,7 +53,7 @@ type extract[T any] struct {
 }
 
 func newAlbum[T any](lister *ListWatch, log *slog.Logger) *album[T] {
-	return &album[T]{lister: lister, log: log, settled: make(chan struct{}), entries: map[string]*extract[T]{}}
+	return &album[T]{lister: lister, log: log, settled: make(chan struct{}), again: make(chan struct{}, 1), entries: map[string]*extract[T]{}}
 }
 
 const (
@@ -64,18 +65,50 @@ const (
 
 // run follows the resource until the context ends.
 func (a *album[T]) run(ctx context.Context) {
+	backoff := wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 10, Cap: 30 * time.Second}
+	_ = backoff.DelayWithReset(clock.RealClock{}, 2*time.Minute).Until(ctx, true, true, func(ctx context.Context) (bool, error) {
+		a.follow(ctx)
+		return false, nil
+	})
+}
+
+// follow lists and watches until that fails, or is to begin anew.
+func (a *album[T]) follow(ctx context.Context) {
+	watched, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		select {
+		case <-watched.Done():
+		case <-a.again:
+			cancel()
+		}
+	}()
 	silent := klog.Logger{}
-	reflector := cache.NewReflectorWithOptions(&extractLister[T]{a.lister, a, ctx}, nil, a, cache.ReflectorOptions{
+	reflector := cache.NewReflectorWithOptions(&extractLister[T]{a.lister, a, watched}, nil, a, cache.ReflectorOptions{
 		Logger: &silent, Name: "kube", TypeDescription: a.lister.resource.String(),
 	})
 	reflector.WatchListPageSize = albumPage
-	backoff := wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 10, Cap: 30 * time.Second}
-	_ = backoff.DelayWithReset(clock.RealClock{}, 2*time.Minute).Until(ctx, true, true, func(ctx context.Context) (bool, error) {
-		if err := reflector.ListAndWatchWithContext(ctx); err != nil && ctx.Err() == nil {
-			a.fail(err)
-		}
-		return false, nil
-	})
+	err := reflector.ListAndWatchWithContext(watched)
+	anew := watched.Err() != nil && ctx.Err() == nil
+	cancel()
+	<-ended
+	switch {
+	case anew:
+		a.mu.Lock()
+		a.version = "" // It is of another history.
+		a.mu.Unlock()
+	case err != nil && ctx.Err() == nil:
+		a.fail(err)
+	}
+}
+
+// listAnew has the resource listed instead of watched on from where it is. What is new in that list became so nobody knows when.
+func (a *album[T]) listAnew() {
+	select {
+	case a.again <- struct{}{}:
+	default: // It is about to be.
+	}
 }
 
 // fail notes that the resource could not be listed or watched.

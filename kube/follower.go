@@ -162,6 +162,17 @@ func (f *Follower) Run(ctx context.Context) {
 // announced, or tried to be.
 func (f *Follower) Synced() <-chan struct{} { return f.synced }
 
+// LookAgain says that the server's history has gone backwards, and that lists of a resource show what is: if that is one in which the follower
+// looks for others, a watch would say nothing of what is new there until the server has come to where it was.
+func (f *Follower) LookAgain(resource schema.GroupResource) {
+	switch resource {
+	case definitionResource.GroupResource():
+		f.definitions.listAnew()
+	case serviceResource.GroupResource():
+		f.services.listAnew()
+	}
+}
+
 // Degraded says why new and removed resources are found late, by periodic discovery
 // only; nil if they are not.
 func (f *Follower) Degraded() error {

@@ -312,6 +312,27 @@ func TestADefinitionFoundInALaterListIsNotOlderThanTheOneBefore(t *testing.T) {
 	require.Nil(t, a.get("watched"))
 }
 
+func TestADefinitionIsFoundAtOnceInAHistoryThatWentBackwards(t *testing.T) {
+	definition := `{"metadata":{"name":"things.example.com","uid":"u","resourceVersion":"7"},"spec":{"group":"example.com","scope":"Cluster","names":{"plural":"things","kind":"Thing"},
+		"versions":[{"name":"v1","served":true}]},"status":{"conditions":[{"type":"Established","status":"True"}]}}`
+	var back atomic.Bool
+	o := &offering{offer: offer{"v1": {"pods"}}, other: func(w http.ResponseWriter, r *http.Request) {
+		lists := map[string]string{definitionsPath: none, servicesPath: none}
+		if back.Load() {
+			lists[definitionsPath] = `{"metadata":{"resourceVersion":"8"},"items":[` + definition + `]}`
+			lists["/apis/example.com/v1/things"] = none
+		}
+		holding(lists)(w, r)
+	}}
+	f := followOffer(t, o, rare)
+	back.Store(true)
+	f.LookAgain(schema.GroupResource{Resource: "pods"})
+	f.LookAgain(definitionResource.GroupResource())
+	added := f.next(t)
+	require.Equal(t, "added example.com/v1 things", added.what+" "+added.resource.String())
+	require.Empty(t, added.since, "a watch from where the history was before would be silent")
+}
+
 func TestAResourceThatIsNotServedYetIsNotAnnounced(t *testing.T) {
 	err := serve(t, answer(404, "text/plain", "404 page not found")).served(t.Context(), widgets)
 	require.ErrorContains(t, err, "example.com/v1 widgets is not served yet")

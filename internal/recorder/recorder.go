@@ -57,6 +57,7 @@ type Recorder struct {
 	serving      error
 	// revisions is what the streams know of each other's.
 	revisions *revisions
+	follower  *kube.Follower // of what is served, before the first stream
 	schemas   *schemas
 	started   time.Time
 	host      host
@@ -213,15 +214,15 @@ func (r *Recorder) follow(ctx context.Context) error {
 	ctx, giveUp := context.WithCancelCause(ctx)
 	defer giveUp(nil)
 	h := &handler{Recorder: r, giveUp: giveUp}
-	follower := kube.NewFollower(r.client, h, kube.FollowerOptions{
+	r.follower = kube.NewFollower(r.client, h, kube.FollowerOptions{
 		Recorded: r.recorded, Since: r.definitions, Created: r.unfollowed, Log: r.log, OnDiscovery: r.discovered,
 	})
 	var g errgroup.Group
 	g.Go(func() error {
-		r.awaitStreams(ctx, follower.Synced())
+		r.awaitStreams(ctx, r.follower.Synced())
 		return nil
 	})
-	follower.Run(ctx)
+	r.follower.Run(ctx)
 	_ = g.Wait()
 	r.haltAll()
 	r.retirements.Wait()

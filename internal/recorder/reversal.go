@@ -4,15 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"strconv"
-	"sync"
 	"time"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 const (
@@ -25,65 +19,6 @@ const (
 	// askedBeside bounds how many streams of an etcd are asked whether another is in it: their resources may be gone, but not all at once.
 	askedBeside = 5
 )
-
-// ForeignClusterError says that the API server serves another cluster than the one that is being recorded.
-type ForeignClusterError struct{ Host, Recorded, Found string }
-
-func (e *ForeignClusterError) Error() string {
-	return fmt.Sprintf("%s serves another cluster: the UID of its namespace kube-system is %s, and that of the one on record %s; the record of that ends here. "+
-		"Start the recorder again, with a --cluster-name of its own, to record the new one", e.Host, e.Found, e.Recorded)
-}
-
-// identity finds out whether the API server still serves the cluster that it did.
-type identity struct {
-	host string
-	uid  string
-	ask  func(context.Context) (types.UID, error)
-	// foreign is told once that it does not.
-	foreign chan error
-	log     *slog.Logger
-	unknown sync.Once // said: it may not be asked
-
-	mu    sync.Mutex // protects what follows; held while asking
-	began time.Time
-	err   error
-}
-
-// askTimeout bounds each question here: a request that nobody answers must not hold the streams up.
-const askTimeout = 10 * time.Second
-
-// check asks, or waits for the answer to somebody who has asked since it was called. A nil identity is nobody's.
-func (i *identity) check(ctx context.Context) error {
-	if i == nil {
-		return nil
-	}
-	called := time.Now()
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	var foreign *ForeignClusterError
-	// That somebody else was called off is no answer.
-	answered := i.began.After(called) && (i.err == nil || ctx.Err() != nil || !errors.Is(i.err, context.Canceled))
-	if answered || errors.As(i.err, &foreign) {
-		return i.err
-	}
-	i.began = time.Now()
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
-	defer cancel()
-	var found types.UID
-	found, i.err = i.ask(ctx)
-	switch {
-	case apierrors.IsForbidden(i.err):
-		// The streams may be served all the same. A cluster without that namespace, though, is one that has just begun.
-		i.unknown.Do(func() {
-			i.log.Warn("whether this is still the same cluster cannot be asked; the streams go on", "error", i.err)
-		})
-		i.err = nil
-	case i.err == nil && string(found) != i.uid:
-		i.err = &ForeignClusterError{Host: i.host, Recorded: i.uid, Found: string(found)}
-		i.foreign <- i.err
-	}
-	return i.err
-}
 
 // followHistory looks now and then whether the history of each etcd is the one on record, until ctx ends. The error is that the cluster
 // is another.
@@ -383,54 +318,4 @@ func (r *revisions) tell(ctx context.Context) error {
 		}
 	}
 	return failed
-}
-
-// Truthful implements reflector.History.
-func (c *claims) Truthful(ctx context.Context, resourceVersion string, items []any) error {
-	at, err := strconv.ParseUint(resourceVersion, 10, 64)
-	if err != nil {
-		return nil //nolint:nilerr // opaque versions cannot be compared
-	}
-	if err := c.stillCached(ctx); err != nil {
-		return err
-	}
-	var shown claims
-	shown.all = newRevisions()
-	shown.shown(items)
-	newest := shown.seen()
-	switch what, err := c.look(ctx, newest, at); {
-	case err != nil:
-		return err
-	case what == ahead:
-		return errors.New("etcd has not come to it: the API server answers from its cache; restart it")
-	case what == other && newest.name != "":
-		return fmt.Errorf("etcd does not hold %s/%s as listed: the API server answers from its cache; restart it", newest.namespace, newest.name)
-	}
-	return nil
-}
-
-// stillCached returns an error while the API server serves what is not in etcd any more.
-func (c *claims) stillCached(ctx context.Context) error {
-	for _, o := range c.inEtcd() {
-		if o.undone.name == "" {
-			continue
-		}
-		if what, err := o.look(ctx, o.undone, o.undone.revision); err != nil || what == same || what == unknown {
-			if err != nil {
-				return err
-			}
-			continue
-		}
-		list, err := o.listOne(ctx, o.undone, metav1.ListOptions{})
-		if err != nil {
-			return err
-		}
-		if served, err := o.find(list, o.undone); err != nil || served {
-			if err != nil {
-				return err
-			}
-			return fmt.Errorf("the API server still serves %s %s/%s at resource version %d, which is not in etcd: restart it", o.name, o.undone.namespace, o.undone.name, o.undone.revision)
-		}
-	}
-	return nil
 }

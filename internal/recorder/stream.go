@@ -278,7 +278,12 @@ func (r *Recorder) newReflector(s *stream, run *streamRun, resource kube.Resourc
 // hooks keep the metrics of a run, and tell when the stream has settled.
 func (r *Recorder) hooks(s *stream, run *streamRun) reflector.Hooks {
 	return reflector.Hooks{
-		Relist:      func(cause string) { s.counters.relists(cause).Inc() },
+		Relist: func(cause string) {
+			s.counters.relists(cause).Inc()
+			if cause == reflector.CauseHistoryReversed {
+				r.follower.LookAgain(run.served.GroupResource())
+			}
+		},
 		Undecodable: func(items int) { s.counters.undecodable.Add(float64(items)) },
 		WatchOpened: func(string) {
 			s.counters.watches.Inc()

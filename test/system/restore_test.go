@@ -107,12 +107,20 @@ func (r *restored) requireGenerations(t *testing.T) {
 func TestAnEtcdThatIsRestoredWithItsAPIServerIsAnotherGeneration(t *testing.T) {
 	t.Parallel()
 	r := beforeRestore(t)
+	const undone = 100
+	for i := range undone {
+		r.create(secrets, template(secrets, "default", fmt.Sprintf("undone-%d", i)))
+	}
 	require.NoError(t, r.plane.APIServer.Stop(t.Context()))
 	require.NoError(t, r.plane.Etcd.RestoreData(t.Context(), r.saved))
 	require.NoError(t, r.plane.APIServer.Start(t.Context()))
 	r.awaitAll(t)
 	r.awaitTruth(t)
 	r.requireGenerations(t)
+	// A watch of definitions is silent until the new history has come to where the old one was.
+	r.create(crds, widgetCRD())
+	r.createAgain(widgets, "after")
+	r.awaitLines(t, []string{"Added"}, `SELECT type FROM kuberewind.deltas WHERE resource = 'widgets' AND name = 'after'`)
 	r.recorder.Terminate(t)
 }
 

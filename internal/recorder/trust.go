@@ -1,0 +1,60 @@
+package recorder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Truthful implements reflector.History.
+func (c *claims) Truthful(ctx context.Context, resourceVersion string, items []any) error {
+	at, err := strconv.ParseUint(resourceVersion, 10, 64)
+	if err != nil {
+		return nil //nolint:nilerr // opaque versions cannot be compared
+	}
+	if err := c.stillCached(ctx); err != nil {
+		return err
+	}
+	var shown claims
+	shown.all = newRevisions()
+	shown.shown(items)
+	newest := shown.seen()
+	switch what, err := c.look(ctx, newest, at); {
+	case err != nil:
+		return err
+	case what == ahead:
+		return errors.New("etcd has not come to it: the API server answers from its cache; restart it")
+	case what == other && newest.name != "":
+		return fmt.Errorf("etcd does not hold %s/%s as listed: the API server answers from its cache; restart it", newest.namespace, newest.name)
+	}
+	return nil
+}
+
+// stillCached returns an error while the API server serves what is not in etcd any more.
+func (c *claims) stillCached(ctx context.Context) error {
+	for _, o := range c.inEtcd() {
+		if o.undone.name == "" {
+			continue
+		}
+		if what, err := o.look(ctx, o.undone, o.undone.revision); err != nil || what == same || what == unknown {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		list, err := o.listOne(ctx, o.undone, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		if served, err := o.find(list, o.undone); err != nil || served {
+			if err != nil {
+				return err
+			}
+			return fmt.Errorf("the API server still serves %s %s/%s at resource version %d, which is not in etcd: restart it", o.name, o.undone.namespace, o.undone.name, o.undone.revision)
+		}
+	}
+	return nil
+}
