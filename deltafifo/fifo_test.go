@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/tools/cache"
@@ -62,6 +63,19 @@ func TestInterruptionsAreSaidOnce(t *testing.T) {
 	}, told(entries))
 	require.Equal(t, "first", entries[1].Marker.Detail)
 	require.Equal(t, entries[0].Observed, entries[1].Marker.FromTime)
+}
+
+func TestAnInterruptionThatIsNoticedLateBeginsWhereNothingWasMissed(t *testing.T) {
+	q, f := newFIFO(Options{}, FIFOOptions{})
+	require.NoError(t, f.Add(obj("a", "1", "5")))
+	require.NoError(t, f.Add(obj("b", "2", "7")))
+	entries := next(t, q)
+	missed := entries[1].Observed.Add(-time.Nanosecond)
+	require.NoError(t, f.InterruptedSince("history_reversed", "", "6", missed))
+	require.NoError(t, f.InterruptedSince("forbidden", "", "8", entries[1].Observed))
+	entries = next(t, q)
+	require.Equal(t, []string{"interrupted history_reversed 6.. +0 ~0 -0 =0 >", "interrupted forbidden 7.. +0 ~0 -0 =0 >"}, told(entries[len(entries)-2:]))
+	require.Equal(t, missed, entries[len(entries)-2].Marker.FromTime)
 }
 
 func TestANewFIFODoesNotKnowWhatWasInterruptedBeforeIt(t *testing.T) {

@@ -12,9 +12,19 @@ type interruption struct {
 // Interrupted enqueues a marker that says that the stream cannot proceed, and why. Saying the same cause again has no
 // effect. It blocks until there is room.
 func (f *FIFO) Interrupted(cause, detail string) error {
+	return f.InterruptedSince(cause, detail, "", time.Time{})
+}
+
+// InterruptedSince is Interrupted for what is noticed late: what was enqueued after that time may not be all that there was. Where nothing
+// was, it is Interrupted.
+func (f *FIFO) InterruptedSince(cause, detail, resourceVersion string, since time.Time) error {
 	f.stream.feed.Lock()
 	defer f.stream.feed.Unlock()
-	return f.mark(Interrupted, cause, detail)
+	rv, at := f.position()
+	if resourceVersion != "" && since.Before(at) {
+		rv, at = resourceVersion, since
+	}
+	return f.mark(&Marker{Kind: Interrupted, Cause: cause, Detail: detail, FromRV: rv, FromTime: at})
 }
 
 // Resumed enqueues a marker that says that the stream proceeds again and has missed nothing. Where that is known, it
@@ -22,19 +32,18 @@ func (f *FIFO) Interrupted(cause, detail string) error {
 func (f *FIFO) Resumed() error {
 	f.stream.feed.Lock()
 	defer f.stream.feed.Unlock()
-	return f.mark(Resumed, "", "")
+	rv, at := f.position()
+	return f.mark(&Marker{Kind: Resumed, FromRV: rv, FromTime: at})
 }
 
-func (f *FIFO) mark(kind MarkerKind, cause, detail string) error {
+func (f *FIFO) mark(m *Marker) error {
+	cause := m.Cause
 	if f.interruption.said && f.interruption.cause == cause {
 		return nil
 	}
-	was := f.interruption.cause
-	m := &Marker{Kind: kind, Cause: cause, Detail: detail}
-	if kind == Resumed {
-		m.Cause = was
+	if m.Kind == Resumed {
+		m.Cause = f.interruption.cause
 	}
-	m.FromRV, m.FromTime = f.position()
 	if err := f.queue.enqueue(f, "", Entry{Marker: m, Bytes: entryBytes, Attached: f.attach()}); err != nil {
 		return err
 	}

@@ -150,6 +150,7 @@ func (r *Recorder) openSink(ctx context.Context, cluster, uid string) error {
 	if err := r.beginTime(ctx, database); err != nil {
 		return err
 	}
+	r.revisions.now = r.now
 	r.clusterName = cluster
 	r.started = r.now()
 	queueBytes, err := r.cfg.QueueBytes()

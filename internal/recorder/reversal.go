@@ -147,6 +147,7 @@ func (c *claims) Reversed(ctx context.Context, resourceVersion string) (string, 
 type reversal struct {
 	finder *claims // a stream in that etcd
 	proof  string
+	parted *parted
 }
 
 // learn has the stream leave its history if it was followed in one that others have found to be no more: it was not open then, or could not be
@@ -162,7 +163,7 @@ func (c *claims) learn(ctx context.Context) (proof string, err error) {
 			return "", err
 		}
 		if together {
-			c.leave(witness{}, found.proof)
+			c.leave(witness{}, found)
 			return found.proof, nil
 		}
 		c.all.mu.Lock()
@@ -209,23 +210,33 @@ func (c *claims) news() (found reversal, at int, news bool) {
 // verify holds the newest living object of the stream against etcd, at the stream's position. What proves that etcd has another history
 // is told to all streams in it.
 func (c *claims) verify(ctx context.Context, position uint64) (proof string, err error) {
-	proof, w, err := c.compare(ctx, position)
-	if proof == "" || err != nil {
+	e, err := c.compare(ctx, position)
+	if e.proof == "" || err != nil {
 		return "", err
 	}
-	return proof, c.found(ctx, w, proof)
+	return e.proof, c.found(ctx, e)
 }
 
 // found has the stream, and all others in its etcd, leave a history that is no more.
-func (c *claims) found(ctx context.Context, undone witness, proof string) error {
+func (c *claims) found(ctx context.Context, e evidence) error {
 	c.all.mu.Lock()
-	c.all.reversals = append(c.all.reversals, reversal{finder: c, proof: proof})
+	r := reversal{finder: c, proof: e.proof, parted: c.partLocked(e.at)}
+	c.all.reversals = append(c.all.reversals, r)
 	c.all.mu.Unlock()
-	c.leave(undone, proof)
-	return c.all.tell(ctx)
+	// Gaps begin there. Where it cannot be asked now, they begin at the positions.
+	_, _, err := r.parted.where(ctx)
+	c.leave(e.undone, r)
+	return errors.Join(err, c.all.tell(ctx))
 }
 
-func (c *claims) compare(ctx context.Context, position uint64) (proof string, w witness, err error) {
+// evidence is what proves that a history is no more; proof is empty where nothing does.
+type evidence struct {
+	proof  string
+	undone witness // what was served and is not in etcd
+	at     uint64  // a revision of the old history that is in no other
+}
+
+func (c *claims) compare(ctx context.Context, position uint64) (evidence, error) {
 	var doubted witness
 	for {
 		w, at := c.expected()
@@ -238,35 +249,36 @@ func (c *claims) compare(ctx context.Context, position uint64) (proof string, w 
 		}
 		switch {
 		case err != nil:
-			return "", w, err
+			return evidence{}, err
 		case what == ahead:
-			return fmt.Sprintf("%s was recorded up to resource version %d, which etcd has not come to", c.name, at), w, nil
+			return evidence{fmt.Sprintf("%s was recorded up to resource version %d, which etcd has not come to", c.name, at), w, at}, nil
 		case what == other && w.name == "", what == same, what == unknown:
 			return c.compareFurther(ctx, at, position)
 		case w.name == doubted.name && w.namespace == doubted.namespace && w.revision == doubted.revision:
-			return fmt.Sprintf("%s %s/%s was recorded with resource version %d, and was something else in etcd at %d", c.name, w.namespace, w.name, w.revision, at), w, nil
+			proof := fmt.Sprintf("%s %s/%s was recorded with resource version %d, and was something else in etcd at %d", c.name, w.namespace, w.name, w.revision, at)
+			return evidence{proof, w, w.revision}, nil
 		}
 		doubted = w
 		timer := time.NewTimer(confirmAfter)
 		select {
 		case <-ctx.Done():
 			timer.Stop()
-			return "", w, ctx.Err()
+			return evidence{}, ctx.Err()
 		case <-timer.C:
 		}
 	}
 }
 
 // compareFurther asks whether etcd has come to a position beyond that of the record: that of a spool.
-func (c *claims) compareFurther(ctx context.Context, at, position uint64) (proof string, w witness, err error) {
+func (c *claims) compareFurther(ctx context.Context, at, position uint64) (e evidence, err error) {
 	if position <= at {
-		return "", w, nil
+		return e, nil
 	}
-	what, err := c.look(ctx, w, position)
+	what, err := c.look(ctx, witness{}, position)
 	if what == ahead {
-		proof = fmt.Sprintf("%s was followed up to resource version %d, which etcd has not come to", c.name, position)
+		e = evidence{proof: fmt.Sprintf("%s was followed up to resource version %d, which etcd has not come to", c.name, position), at: position}
 	}
-	return proof, w, err
+	return e, err
 }
 
 // expected is the newest living object, and the revision at which it was the newest version for certain.
@@ -278,16 +290,17 @@ func (c *claims) expected() (w witness, at uint64) {
 }
 
 // leave notes that the stream was in a history that is no more.
-func (c *claims) leave(undone witness, proof string) {
+func (c *claims) leave(undone witness, found reversal) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	if c.reversed {
 		return
 	}
-	c.reversed, c.undone, c.told = true, undone, len(c.all.reversals)
+	c.doubt = c.doubtLocked(found.parted)
+	c.reversed, c.undone, c.told, c.parted = true, undone, len(c.all.reversals), found.parted
 	c.forgetLocked()
 	if c.reverse != nil {
-		c.reverse(proof)
+		c.reverse(found.proof)
 	}
 }
 

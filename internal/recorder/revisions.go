@@ -45,6 +45,7 @@ type revisions struct {
 	telling  sync.Mutex // held while streams are told that a history is no more
 	// reversals are those found by this process; protected by mu.
 	reversals []reversal
+	now       func() time.Time // the clock of the record
 }
 
 // claims are the revisions of one stream.
@@ -71,12 +72,17 @@ type claims struct {
 	tied     bool      // it was looked in which etcd it is
 	// reverse has the stream leave its history; nil where it is not followed.
 	reverse  func(proof string)
-	reversed bool    // it has left it, and was not listed since
-	told     int     // of how many reversals it has learned, or that are older than what it knows
-	undone   witness // what was served and is not in etcd any more
+	reversed bool        // it has left it, and was not listed since
+	told     int         // of how many reversals it has learned, or that are older than what it knows
+	undone   witness     // what was served and is not in etcd any more
+	doubt    *doubt      // what the server's cache has to show before its lists are trusted; nil for nothing
+	parted   *parted     // where the history that it has left has parted from the one that there is
+	trail    []footprint // what was served of this etcd, in order of time; of the head
+	noted    time.Time   // when the newest of it was
+	cached   window
 }
 
-func newRevisions() *revisions { return &revisions{} }
+func newRevisions() *revisions { return &revisions{now: time.Now} }
 
 // stream adds a stream.
 func (r *revisions) stream(name string) *claims {
@@ -113,8 +119,10 @@ func (c *claims) saw(o *kube.Object, deleted bool) {
 	c.claimLocked(revision)
 	w := witnessOf(o, revision)
 	c.rememberLocked(w, deleted)
+	c.cached.served(revision)
 	if !deleted {
 		c.sampleLocked(w)
+		c.noteLocked(w)
 	}
 }
 
@@ -156,14 +164,24 @@ func (c *claims) reached(resourceVersion string) {
 	}
 }
 
-// watching notes since when the stream is watched, zero if it is not.
-func (c *claims) watching(since time.Time) {
+// watching notes that a watch has been opened.
+func (c *claims) watching(resourceVersion string) {
+	from, err := strconv.ParseUint(resourceVersion, 10, 64)
+	if err != nil {
+		from = 0 // opaque versions cannot be compared
+	}
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
-	c.opened = since
-	if !since.IsZero() {
-		c.denied = false
-	}
+	c.denied, c.opened = false, time.Now()
+	c.cached.opened(from)
+}
+
+// closed notes that it has ended.
+func (c *claims) closed(err error) {
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
+	c.cached.closed(c.opened, err)
+	c.opened = time.Time{}
 }
 
 // interrupted notes why the stream cannot be followed.
@@ -359,6 +377,7 @@ func (c *claims) join(other *claims) {
 	defer c.all.mu.Unlock()
 	if head, others := c.headLocked(), other.headLocked(); head != others {
 		others.cohort = head
+		head.trail, others.trail = append(head.trail, others.trail...), nil
 	}
 }
 

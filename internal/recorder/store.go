@@ -237,7 +237,7 @@ func (s *store) BeginReplace(cause, detail, fromResourceVersion string) error {
 	s.stream.claims.listing(cause)
 	if cause != reflector.CauseFirstList {
 		// I3: what a list shows is recorded before its end, and it may not come to that: the gap is on record before it.
-		if err := s.FIFO.Interrupted(cause, detail); err != nil {
+		if err := s.interrupt(cause, detail); err != nil {
 			return err
 		}
 	}
@@ -273,7 +273,7 @@ const endsWithin = 5 * time.Second
 
 // Interrupted says why the stream cannot be followed.
 func (s *store) Interrupted(cause, detail string) error {
-	if err := s.FIFO.Interrupted(cause, detail); err != nil {
+	if err := s.interrupt(cause, detail); err != nil {
 		return err
 	}
 	if cause == reflector.CauseNotFound {
@@ -286,6 +286,16 @@ func (s *store) Interrupted(cause, detail string) error {
 	s.stream.claims.interrupted(cause)
 	s.stream.settle()
 	return nil
+}
+
+// interrupt puts it on record. I3: what was served after a history had gone backwards, and before that was noticed, is not complete.
+func (s *store) interrupt(cause, detail string) error {
+	if cause == reflector.CauseHistoryReversed {
+		if until, at := s.stream.claims.servedUntil(); until != "" {
+			return s.FIFO.InterruptedSince(cause, detail, until, at)
+		}
+	}
+	return s.FIFO.Interrupted(cause, detail)
 }
 
 // Resumed says that it can, and that nothing was missed.

@@ -285,11 +285,11 @@ func (r *Recorder) hooks(s *stream, run *streamRun) reflector.Hooks {
 			}
 		},
 		Undecodable: func(items int) { s.counters.undecodable.Add(float64(items)) },
-		WatchOpened: func(string) {
+		WatchOpened: func(resourceVersion string) {
 			s.counters.watches.Inc()
 			s.opened.CompareAndSwap(0, r.now().UnixNano())
 			s.counters.up.Set(1)
-			s.claims.watching(time.Now())
+			s.claims.watching(resourceVersion)
 			if !run.listing.Load() {
 				s.settle()
 			}
@@ -300,7 +300,7 @@ func (r *Recorder) hooks(s *stream, run *streamRun) reflector.Hooks {
 			}
 			s.counters.up.Set(0)
 			run.closed.Store(time.Now().UnixNano())
-			s.claims.watching(time.Time{})
+			s.claims.closed(err)
 		},
 		Recovered: s.counters.recovered,
 		Position:  s.claims.reached,

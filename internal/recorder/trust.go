@@ -30,7 +30,7 @@ func (c *claims) Truthful(ctx context.Context, resourceVersion string, items []a
 	case what == other && newest.name != "":
 		return fmt.Errorf("etcd does not hold %s/%s as listed: the API server answers from its cache; restart it", newest.namespace, newest.name)
 	}
-	return nil
+	return c.renewed(ctx, at)
 }
 
 // stillCached returns an error while the API server serves what is not in etcd any more.

@@ -129,7 +129,7 @@ func (c *campaign) inject(t *testing.T, together []fault) {
 
 func (c *campaign) whole() bool {
 	l := c.ledger
-	return c.unsettled == nil && l.twice == 0 && l.differing == 0 &&
+	return c.unsettled == nil && l.twice == 0 && l.differing == 0 && len(c.verdict.mistaken) == 0 &&
 		len(l.faults) == 0 && len(c.needless()) == 0
 }
 
@@ -161,6 +161,11 @@ func (c *campaign) require(t *testing.T) {
 	}
 	for _, x := range c.ledger.strange {
 		t.Errorf("etcd never had: seq %d, %s of %v at %s by %s", x.seq, x.kind, x.object, x.text, x.source)
+	}
+	for i, x := range c.verdict.mistaken {
+		if i < 20 {
+			t.Errorf("told otherwise than etcd has it, in no gap: seq %d, %s of %v at %s, seen %s", x.seq, x.kind, x.object, x.text, x.observed.Format(time.RFC3339Nano))
+		}
 	}
 	for _, text := range c.ledger.faults {
 		t.Error(text)

@@ -21,6 +21,7 @@ type ledger struct {
 	expected map[place][]*state // several only where the history went backwards
 	open     map[*state]bool    // not found in the record yet
 	strange  map[int64]row      // rows by seq that etcd never had, as far as the oracle has read
+	mistaken []row              // rows of writes that etcd has, as told by a cache that holds another object before
 	owners   map[*state]int64   // of the last round that was settled
 	judged   map[int64]bool     // closed gaps by number: whether they were needless
 
@@ -47,6 +48,7 @@ type row struct {
 	kind, source  string
 	version, text string // API version; resource version
 	digest        []byte
+	observed      time.Time
 }
 
 // gap is one of the record.
@@ -71,13 +73,13 @@ func (l *ledger) update(ctx context.Context, db pgx.Tx) error {
 		l.open[s] = true
 		l.writes++
 	}
-	rows, err := db.Query(ctx, `SELECT seq, type, source, version, resource, namespace, name, resource_version, digest
+	rows, err := db.Query(ctx, `SELECT seq, type, source, version, resource, namespace, name, resource_version, digest, observed_at
 		FROM kuberewind.deltas WHERE seq > $1 ORDER BY seq`, l.seq)
 	if err != nil {
 		return err
 	}
 	found, err := pgx.CollectRows(rows, func(r pgx.CollectableRow) (x row, err error) {
-		err = r.Scan(&x.seq, &x.kind, &x.source, &x.version, &x.resource, &x.namespace, &x.name, &x.text, &x.digest)
+		err = r.Scan(&x.seq, &x.kind, &x.source, &x.version, &x.resource, &x.namespace, &x.name, &x.text, &x.digest, &x.observed)
 		return x, err
 	})
 	if err != nil {
@@ -109,14 +111,21 @@ func (l *ledger) enter(x row) {
 		l.strange[x.seq] = x
 		return
 	}
-	var known *state
+	var known, mistaken *state
 	for _, s := range states {
 		fits := x.kind == s.kind || x.source == "relist" && s.kind != "Deleted"
-		if fits && l.equal(s, x) && (known == nil || known.seq != 0) {
+		switch {
+		case fits && l.equal(s, x) && (known == nil || known.seq != 0):
 			known = s
+		case s.seq == 0 && s.mistakenFor(x, l.equal(s, x)):
+			mistaken = s
 		}
 	}
 	switch {
+	case known == nil && mistaken != nil:
+		mistaken.seq = x.seq
+		delete(l.open, mistaken)
+		l.mistaken = append(l.mistaken, x)
 	case known == nil:
 		l.differing++
 		l.fault("seq %d, %s of %v at %d by %s, differs from what etcd has: %s", x.seq, x.kind, x.object, revision, x.source, states[0].kind)
@@ -174,12 +183,25 @@ func (g *gap) confesses(s *state, generation int) bool {
 	return s.revision > g.from && (g.to == 0 || s.revision <= g.to)
 }
 
+// mistakenFor says whether a write is told as one of another type, or as the end of what was before: an API server that was not restarted with
+// an etcd that was put back goes by the objects that it has in its cache.
+func (s *state) mistakenFor(x row, equal bool) bool {
+	ends := s.kind == "Deleted"
+	return x.source == "watch" && ends == (x.kind == "Deleted") && ends != equal
+}
+
+// excuses says whether that may be on record: it happened before the recorder had noticed, and that is confessed.
+func (g *gap) excuses(x row) bool {
+	return g.resource == x.resource && g.cause == "history_reversed" && !x.observed.Before(g.fromAt) && !x.observed.After(g.toAt)
+}
+
 // verdict is how the two histories compare.
 type verdict struct {
-	missing []*state         // in no gap
-	owners  map[*state]int64 // of what only a gap accounts for: its number
-	open    []gap            // open gaps
-	gaps    []gap            // closed ones, with what they missed
+	mistaken []row            // in no gap that excuses it
+	missing  []*state         // in no gap
+	owners   map[*state]int64 // of what only a gap accounts for: its number
+	open     []gap            // open gaps
+	gaps     []gap            // closed ones, with what they missed
 }
 
 func (l *ledger) judge(ctx context.Context, db pgx.Tx) (v verdict, err error) {
@@ -209,6 +231,11 @@ func (l *ledger) judge(ctx context.Context, db pgx.Tx) (v verdict, err error) {
 			v.open = append(v.open, g)
 		default:
 			v.gaps = append(v.gaps, g)
+		}
+	}
+	for _, x := range l.mistaken {
+		if !slices.ContainsFunc(gaps, func(g gap) bool { return g.excuses(x) }) {
+			v.mistaken = append(v.mistaken, x)
 		}
 	}
 	slices.SortFunc(v.missing, func(a, b *state) int { return int(a.revision - b.revision) })
@@ -247,7 +274,7 @@ func (l *ledger) settle(ctx context.Context, w *world) (v verdict, err error) {
 				return err
 			})
 		}
-		if err == nil && len(l.strange)+len(v.missing)+len(v.open) == 0 {
+		if err == nil && len(l.strange)+len(v.missing)+len(v.open)+len(v.mistaken) == 0 {
 			l.owners = v.owners
 			return v, nil
 		}

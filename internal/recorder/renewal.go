@@ -1,0 +1,214 @@
+package recorder
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+)
+
+// An API server that was not restarted with its etcd goes on with the watch cache that it has: it holds what was undone, lacks what the new
+// history wrote meanwhile, and, from where the new history has passed the old one, follows it all the same, so that nothing that it says of
+// what is newest is wrong. Such a cache is told from one that was begun since by how far back it can be watched.
+
+const (
+	// watchedBack is for how long, at least, a watch cache can be watched back: API servers keep the events of 75 seconds, whatever
+	// there are of them, and the newest eventsBack in any case.
+	watchedBack = time.Minute
+	eventsBack  = 100
+	// uncachedTimeout is less than the three seconds for which a watch cache waits for what is to come; etcd is asked and answers at once.
+	uncachedTimeout = 2 * time.Second
+	// checkedAfter is how long it takes at most until an API server has compared its caches with etcd, and, where one differs, answers
+	// lists at exact resource versions from etcd: every five minutes, and up to half as much.
+	checkedAfter = 8 * time.Minute
+)
+
+// window is how far back the watch cache of a stream can be watched.
+type window struct {
+	tried  uint64    // where the present watch was opened
+	reach  uint64    // from where the cache could be watched for certain, 0 where that is not known
+	began  time.Time // when that was
+	anew   bool      // the last watch was refused: the cache has begun anew
+	recent []uint64  // the newest revisions that were served, in order
+}
+
+func (w *window) opened(from uint64) { w.tried = from }
+
+// closed takes a watch that has lasted for one that was accepted. As long as none is refused, it is one and the same cache: another would
+// not have the history before its own beginning.
+func (w *window) closed(since time.Time, err error) {
+	w.settle(since)
+	w.tried = 0
+	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
+		w.anew = true
+	}
+}
+
+func (w *window) settle(since time.Time) {
+	if w.tried != 0 && time.Since(since) >= opensFor && (w.reach == 0 || w.anew) {
+		w.reach, w.began, w.anew = w.tried, since, false
+	}
+}
+
+func (w *window) served(revision uint64) {
+	if w.recent = append(w.recent, revision); len(w.recent) > eventsBack {
+		w.recent = slices.Delete(w.recent, 0, 1)
+	}
+}
+
+// doubt is what is known of the watch cache of a stream that has left a history.
+type doubt struct {
+	window
+	past   uint64 // the newest that it has served: it never goes back behind that
+	parted *parted
+	// mark is where it could be watched from, and when that was seen.
+	mark   uint64
+	marked time.Time
+	since  time.Time
+}
+
+// doubtLocked is nil where the cache has served nothing to this process: a list is then believed if nothing speaks against it.
+func (c *claims) doubtLocked(p *parted) *doubt {
+	c.cached.settle(c.opened)
+	if c.cached.reach == 0 {
+		return nil
+	}
+	past, now := max(c.position, c.newestLocked().revision), time.Now()
+	d := &doubt{window: c.cached, past: past, parted: p, mark: past, marked: now, since: now}
+	d.recent = slices.Clone(d.recent) // The watch that is open may serve more.
+	return d
+}
+
+// renewed returns an error while what is listed may come from a cache that was begun in the history that is no more.
+func (c *claims) renewed(ctx context.Context, listed uint64) error {
+	c.all.mu.Lock()
+	d := c.doubt
+	c.all.mu.Unlock()
+	if d == nil || listed < d.past {
+		return nil
+	}
+	common, last, err := d.parted.where(ctx)
+	if err != nil || last.at.Before(d.began) {
+		return err // Nothing of the old history was served since that cache could be watched.
+	}
+	server, watches := c.in("").(cache.WatcherWithContext)
+	if !watches {
+		return nil
+	}
+	now, err := c.trueNow(ctx)
+	if err != nil {
+		return err
+	}
+	from := d.from(common)
+	refused, err := refuses(ctx, server, from)
+	if err != nil {
+		return fmt.Errorf("look whether the cache of %s was begun anew: %w", c.name, err)
+	}
+	switch conclusive := from != d.mark || time.Since(d.marked) < watchedBack; {
+	case refused && conclusive, c.uncached(ctx):
+		return nil
+	case time.Since(d.since) >= checkedAfter:
+		if equal, err := c.agrees(ctx); equal || err != nil {
+			return err
+		}
+	}
+	// It is known now that it can be watched from there, or from then on.
+	d.mark, d.marked = max(d.mark, now-min(now, 1)), time.Now()
+	return fmt.Errorf("the API server answers for %s from a cache that may be of the history that is no more: restart it", c.name)
+}
+
+// from is a revision from which the old cache can be watched for certain, and one that was begun since, if possible, cannot: it would have
+// to be one that both histories share.
+func (d *doubt) from(common footprint) uint64 {
+	few := len(d.recent) < eventsBack || d.recent[0] < common.revision
+	if common.revision > d.reach && (few || time.Since(common.at) < watchedBack) {
+		return common.revision - 1
+	}
+	return d.mark
+}
+
+// refuses reports whether the server says that it cannot be watched from a revision any more.
+func refuses(ctx context.Context, server cache.WatcherWithContext, from uint64) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	second := int64(1)
+	w, err := server.WatchWithContext(ctx, metav1.ListOptions{ResourceVersion: strconv.FormatUint(from, 10), TimeoutSeconds: &second})
+	if err == nil {
+		defer w.Stop()
+		select {
+		case event, ok := <-w.ResultChan():
+			if ok && event.Type == watch.Error {
+				err = apierrors.FromObject(event.Object)
+			}
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+	}
+	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
+		return true, nil
+	}
+	return false, err
+}
+
+// uncached reports whether it is certain that lists come from etcd: that says at once that it has not come to what is asked for, and a cache
+// waits, and has it asked for again.
+func (c *claims) uncached(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, uncachedTimeout)
+	defer cancel()
+	_, err := c.in("").ListWithContext(ctx, metav1.ListOptions{
+		Limit: 1, ResourceVersion: strconv.FormatInt(math.MaxInt64, 10), ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
+	})
+	var status apierrors.APIStatus
+	return isAhead(err) && errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.RetryAfterSeconds == 0
+}
+
+// agrees reports whether a list is what a list at exactly its resource version is, which comes from etcd where the API server knows that its
+// cache is not to be trusted, or always did so.
+func (c *claims) agrees(ctx context.Context) (bool, error) {
+	at, cached, err := c.digest(ctx, metav1.ListOptions{Limit: comparePage})
+	if err != nil {
+		return false, err
+	}
+	_, exact, err := c.digest(ctx, metav1.ListOptions{Limit: comparePage, ResourceVersion: at, ResourceVersionMatch: metav1.ResourceVersionMatchExact})
+	return cached == exact, err
+}
+
+// digest is that of what a list holds, page by page.
+func (c *claims) digest(ctx context.Context, options metav1.ListOptions) (at string, digest [sha256.Size]byte, err error) {
+	hash := sha256.New()
+	for {
+		list, err := c.in("").ListWithContext(ctx, options)
+		if err != nil {
+			return "", digest, fmt.Errorf("list %s to compare: %w", c.name, err)
+		}
+		page, err := meta.ListAccessor(list)
+		if err != nil {
+			return "", digest, err
+		}
+		items, err := meta.ExtractList(list)
+		if err != nil {
+			return "", digest, err
+		}
+		for _, item := range items {
+			o, err := meta.Accessor(item)
+			if err != nil {
+				return "", digest, err
+			}
+			fmt.Fprintf(hash, "%s/%s %s %s\n", o.GetNamespace(), o.GetName(), o.GetUID(), o.GetResourceVersion())
+		}
+		if at = page.GetResourceVersion(); page.GetContinue() == "" {
+			return at, [sha256.Size]byte(hash.Sum(nil)), nil
+		}
+		options = metav1.ListOptions{Limit: options.Limit, Continue: page.GetContinue()}
+	}
+}

@@ -1,0 +1,207 @@
+package recorder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kuberewind/kuberewind/kube"
+)
+
+// watchCache is an API server's cache over an archive, which lists what that has for cached.
+type watchCache struct {
+	*archive
+	begun    int // its window begins after that revision
+	watched  []string
+	uncached bool
+	checked  bool // the server knows that it is not to be trusted
+}
+
+func (w *watchCache) lister(string) cache.ListerWithContext { return w }
+
+func (w *watchCache) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	switch {
+	case options.ResourceVersionMatch == metav1.ResourceVersionMatchNotOlderThan:
+		ahead := apierrors.NewTimeoutError("Too large resource version", map[bool]int{true: 0, false: 1}[w.uncached])
+		ahead.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}
+		return nil, ahead
+	case options.FieldSelector == "" && options.ResourceVersionMatch == metav1.ResourceVersionMatchExact:
+		list := &kube.List{ListMeta: metav1.ListMeta{ResourceVersion: options.ResourceVersion}, Items: w.cached}
+		if w.checked {
+			list.Items = w.versions
+		}
+		return list, nil
+	case options.ResourceVersion == strconv.FormatInt(math.MaxInt64, 10):
+		ahead := apierrors.NewTimeoutError(fmt.Sprintf("Too large resource version: %d, current: %d", math.MaxInt64, w.now), 0)
+		ahead.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}
+		return nil, ahead
+	}
+	return w.archive.ListWithContext(ctx, options)
+}
+
+func (w *watchCache) Watch(metav1.ListOptions) (watch.Interface, error) {
+	return nil, errors.New("watched without a context")
+}
+
+func (w *watchCache) WatchWithContext(_ context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	w.watched = append(w.watched, options.ResourceVersion)
+	answer := watch.NewFakeWithChanSize(1, false)
+	if from, err := strconv.Atoi(options.ResourceVersion); err != nil || from < w.begun {
+		gone := apierrors.NewResourceExpired("too old").Status()
+		answer.Error(&gone)
+	} else {
+		answer.Stop()
+	}
+	return answer, nil
+}
+
+// overtaken is a stream of an etcd that was put back to 50 when it was at 60, and has come to 80; its watch began at 10 and was served what
+// was undone. Its cache does not hold what was written at 55.
+func overtaken(t *testing.T) (c *claims, server *watchCache) {
+	t.Helper()
+	all := newRevisions()
+	server = &watchCache{begun: 5, archive: &archive{now: 80, versions: []*kube.Object{
+		servedAs("a", "1", 40), servedAs("b", "2", 48), servedAs("hidden", "9", 55), servedAs("c", "4", 75)}}}
+	server.cached = []*kube.Object{servedAs("a", "1", 40), servedAs("b", "2", 48), servedAs("c", "4", 75)}
+	c, _ = followed(all, "configmaps", server.archive, 10)
+	c.listWith(server.lister)
+	c.watching("10")
+	for _, o := range []*kube.Object{servedAs("a", "1", 40), servedAs("b", "2", 48), servedAs("lost", "3", 56), servedAs("c", "3", 58), servedAs("c", "4", 75)} {
+		time.Sleep(sampleEvery)
+		c.saw(o, false)
+		c.reached(o.ResourceVersion)
+	}
+	require.NoError(t, all.lookBack(t.Context()))
+	require.True(t, c.left())
+	return c, server
+}
+
+func (w *watchCache) shows() []any {
+	var page []any
+	for _, o := range w.cached {
+		page = append(page, o)
+	}
+	return page
+}
+
+func TestACacheThatWasBegunInTheOldHistoryIsNotBelieved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, server := overtaken(t)
+		for range 3 {
+			require.ErrorContains(t, c.Truthful(t.Context(), "80", server.shows()), "restart it")
+			time.Sleep(30 * time.Second)
+		}
+		require.Equal(t, "47", server.watched[0], "before the newest that both histories have")
+		server.begun, server.now = 90, 95 // restarted
+		require.NoError(t, c.Truthful(t.Context(), "95", server.shows()))
+	})
+}
+
+func TestACacheThatWasBegunInTheNewHistoryIsBelieved(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(c *claims, server *watchCache)
+		listed string
+	}{
+		"it cannot be watched from what both have":           {func(_ *claims, server *watchCache) { server.begun = 51 }, "80"},
+		"it is not where the old one was":                    {func(*claims, *watchCache) {}, "74"},
+		"there is none":                                      {func(_ *claims, server *watchCache) { server.uncached = true }, "80"},
+		"nothing of the old history came since it was there": {func(c *claims, _ *watchCache) { c.doubt.began = time.Now() }, "80"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c, server := overtaken(t)
+				test.change(c, server)
+				server.now, _ = strconv.Atoi(test.listed)
+				server.versions, server.cached = server.versions[:3], server.cached[:2]
+				require.NoError(t, c.Truthful(t.Context(), test.listed, server.shows()))
+			})
+		})
+	}
+}
+
+// What has passed the old cache by, because nothing that both histories have is new enough, shows when it is restarted.
+func TestWhereNothingInCommonCanBeWatchedTheCacheHasToBeginAnewSince(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, server := overtaken(t)
+		c.doubt.reach = 48
+		require.Error(t, c.Truthful(t.Context(), "80", server.shows()))
+		require.Equal(t, []string{"75"}, server.watched)
+		server.now = 85
+		require.Error(t, c.Truthful(t.Context(), "85", server.shows()))
+		time.Sleep(2 * watchedBack)
+		server.begun, server.now = 90, 95
+		require.Error(t, c.Truthful(t.Context(), "95", server.shows()), "so old a place may have been forgotten by the old one, too")
+		server.begun, server.now = 100, 105
+		require.NoError(t, c.Truthful(t.Context(), "105", server.shows()))
+		require.Equal(t, []string{"75", "79", "84", "94"}, server.watched)
+	})
+}
+
+func TestAServerThatHasCheckedItsCacheIsBelieved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, server := overtaken(t)
+		server.checked = true
+		require.Error(t, c.Truthful(t.Context(), "80", server.shows()))
+		time.Sleep(checkedAfter)
+		require.Error(t, c.Truthful(t.Context(), "80", server.shows()), "it is not what etcd has")
+		server.cached = server.versions
+		require.NoError(t, c.Truthful(t.Context(), "80", server.shows()))
+	})
+}
+
+func TestAStreamThatWasNotFollowedBeforeIsBelieved(t *testing.T) {
+	server := &watchCache{archive: &archive{now: 80, versions: []*kube.Object{servedAs("a", "1", 40)}}}
+	server.cached = server.versions
+	c, _ := followed(newRevisions(), "configmaps", server.archive, 60, servedAs("lost", "3", 50))
+	c.listWith(server.lister)
+	c.cached = window{}
+	require.NoError(t, c.found(t.Context(), evidence{"proof", servedAsWitness("lost", "3", 50), 50}))
+	require.NoError(t, c.Truthful(t.Context(), "80", server.shows()))
+	require.Empty(t, server.watched)
+}
+
+func servedAsWitness(name, uid string, rv int) witness {
+	return witnessOf(servedAs(name, uid, rv), uint64(rv))
+}
+
+func TestAGapBeginsWhereTheOldHistoryWasServedLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		c, _ := overtaken(t)
+		until, at := c.servedUntil()
+		require.Equal(t, "58", until, "what came after it is of the new one")
+		require.Equal(t, 4*sampleEvery, at.Sub(began))
+	})
+}
+
+func TestAWatchThatIsRefusedIsThatOfAnotherCache(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, _ := followed(newRevisions(), "configmaps", &archive{}, 10)
+		lasts := func(from string, err error, lasting time.Duration) {
+			c.watching(from)
+			time.Sleep(lasting)
+			c.closed(err)
+		}
+		lasts("10", nil, time.Minute)
+		began := c.cached.began
+		lasts("20", nil, time.Minute)
+		require.EqualValues(t, 10, c.cached.reach)
+		lasts("30", apierrors.NewResourceExpired("too old"), 0)
+		require.EqualValues(t, 10, c.cached.reach, "what was before it, is known of the one before it")
+		lasts("35", nil, time.Minute)
+		require.EqualValues(t, 35, c.cached.reach)
+		require.True(t, c.cached.began.After(began))
+	})
+}
