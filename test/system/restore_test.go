@@ -155,6 +155,8 @@ func TestAnEtcdThatOvertakesItselfUnderItsAPIServerIsNotBelieved(t *testing.T) {
 	last, err := strconv.ParseInt(r.undone, 10, 64)
 	require.NoError(t, err)
 	r.overtake(t, last)
+	// Nothing of what shows that there was another history is served any more.
+	r.merge(configMaps, "kept", `{"data":{"later":"again"}}`)
 	r.createAgain(configMaps, "lost")
 	r.recorder.Await(t, "that may be of the history that is no more: restart it")
 	list, err := r.in(configMaps).List(t.Context(), metav1.ListOptions{})
