@@ -73,6 +73,9 @@ type Recorder struct {
 	// unfollowed is, by UID, with which resource version a definition was created whose resource was to be followed before it, and was not yet.
 	unfollowed map[types.UID]string
 
+	// untold are reversals that a recorder before this one may not have told all streams of, by stream.
+	untold map[int32][]postgres.Reversal
+
 	opening sync.Mutex // held while a stream is opened, before mu
 	mu      sync.Mutex // protects what follows
 	streams map[schema.GroupResource]*stream
@@ -217,6 +220,7 @@ func (r *Recorder) follow(ctx context.Context) error {
 	r.follower = kube.NewFollower(r.client, h, kube.FollowerOptions{
 		Recorded: r.recorded, Since: r.definitions, Created: r.unfollowed, Log: r.log, OnDiscovery: r.discovered,
 	})
+	r.revisions.announced = r.follower.Synced()
 	var g errgroup.Group
 	g.Go(func() error {
 		r.awaitStreams(ctx, r.follower.Synced())

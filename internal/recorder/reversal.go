@@ -137,6 +137,9 @@ func (c *claims) Reversed(ctx context.Context, resourceVersion string) (string, 
 	if err != nil {
 		return "", nil //nolint:nilerr // nothing is recorded, or opaque versions cannot be compared
 	}
+	if proof, err := c.learnOfRecord(ctx); proof != "" || err != nil {
+		return proof, err
+	}
 	if proof, err := c.learn(ctx); proof != "" || err != nil {
 		return proof, err
 	}

@@ -46,6 +46,7 @@ type revisions struct {
 	// reversals are those found by this process; protected by mu.
 	reversals []reversal
 	now       func() time.Time // the clock of the record
+	announced <-chan struct{}  // closed when all streams have been opened that were served at the start
 }
 
 // claims are the revisions of one stream.
@@ -53,6 +54,7 @@ type claims struct {
 	all        *revisions
 	number     int // among the streams
 	name       string
+	record     int32 // its number there; protected by all.mu
 	namespaced bool
 	// canonical brings an object into the form in which it is recorded.
 	canonical cache.TransformFunc
@@ -80,6 +82,7 @@ type claims struct {
 	trail    []footprint // what was served of this etcd, in order of time; of the head
 	noted    time.Time   // when the newest of it was
 	cached   window
+	untold   map[string][]int32 // streams of the record, by what proved that their history is no more, until it is known whether they are beside this one
 }
 
 func newRevisions() *revisions { return &revisions{now: time.Now} }

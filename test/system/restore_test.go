@@ -200,6 +200,31 @@ func TestAnEtcdThatIsRestoredAndOvertakesItselfWhileNoRecorderRunsIsAnotherGener
 	r.recorder.Terminate(t)
 }
 
+// The record of a recorder that was killed when it had told all streams but one, of which nothing in etcd shows that there was another history.
+func TestAStreamThatWasNotToldOfARestoreBeforeTheRecorderWasKilledIsToldByTheNext(t *testing.T) {
+	t.Parallel()
+	r := beforeRestore(t)
+	last, err := strconv.ParseInt(cmp.Or(r.lines(t, `SELECT max(position::bigint)::text FROM kuberewind.streams`)...), 10, 64)
+	require.NoError(t, err)
+	require.NoError(t, r.plane.APIServer.Stop(t.Context()))
+	require.NoError(t, r.plane.Etcd.RestoreData(t.Context(), r.saved))
+	require.NoError(t, r.plane.APIServer.Start(t.Context()))
+	r.awaitAll(t)
+	r.awaitTruth(t)
+	r.overtake(t, last)
+	r.recorder.Kill(t)
+	const reversed = `SELECT count(*)::text FROM kuberewind.gaps WHERE cause = 'history_reversed' AND resource = 'services'`
+	_, err = r.db.Exec(t.Context(), `DELETE FROM kuberewind.gaps_data g USING kuberewind.streams s
+		WHERE s.cluster = g.cluster AND s.stream = g.stream AND s.resource = 'services' AND g.cause = 'history_reversed'`)
+	require.NoError(t, err)
+	require.Equal(t, []string{"0"}, r.lines(t, reversed))
+	r.recorder = r.record(t)
+	r.recorder.AwaitReady(t)
+	r.awaitAll(t)
+	require.Equal(t, []string{"1"}, r.lines(t, reversed))
+	r.recorder.Terminate(t)
+}
+
 func TestOtherRulesOfRedactionAreNoRestore(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -1,0 +1,47 @@
+package recorder
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kuberewind/kuberewind/kube"
+	"github.com/kuberewind/kuberewind/sink/postgres"
+)
+
+// A recorder has seen that a history went backwards, and was killed when it had told one stream.
+func TestAStreamLearnsFromTheRecordWhatNobodyHasToldIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newRevisions()
+		announced := make(chan struct{})
+		all.announced = announced
+		// Nothing of the stream itself proves anything: what was undone of it was a deletion.
+		etcd, apart := &archive{now: 100, versions: []*kube.Object{servedAs("kept", "1", 20)}}, &archive{now: 900}
+		untold := []postgres.Reversal{{Stream: 7, Proof: "it went backwards"}}
+		late, told := followed(all, "services", etcd, 60, servedAs("kept", "1", 20))
+		late.recallUntold(1, untold)
+		_, err := late.Reversed(t.Context(), "60")
+		require.ErrorIs(t, err, errNotAnnounced, "it is not followed before that is known")
+
+		other, toldOther := followed(all, "metrics", apart, 800)
+		other.recallUntold(2, untold)
+		before, _ := followed(all, "configmaps", etcd, 60)
+		before.recallUntold(7, nil)
+		proof, err := late.Reversed(t.Context(), "60")
+		require.NoError(t, err)
+		require.Equal(t, "it went backwards", proof)
+		require.Equal(t, []string{proof}, *told)
+		proof, err = other.Reversed(t.Context(), "800")
+		require.NoError(t, err)
+		require.Empty(t, proof)
+		require.Empty(t, *toldOther)
+
+		left, toldLeft := followed(all, "secrets", etcd, 60)
+		left.recallUntold(3, []postgres.Reversal{{Stream: 8, Proof: "it went backwards"}})
+		close(announced)
+		_, err = left.Reversed(t.Context(), "60")
+		require.NoError(t, err, "nobody is left who could be asked")
+		require.Empty(t, *toldLeft)
+	})
+}

@@ -1,0 +1,42 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// A Reversal is on record of a stream: the server's history went backwards.
+type Reversal struct {
+	Stream int32
+	Proof  string
+}
+
+// Untold gives, by stream, the reversals that are on record of others, and after which the stream was not listed: it is in another etcd, or the
+// recorder before this one ended before it had told all.
+func (s *Sink) Untold(ctx context.Context) (map[int32][]Reversal, error) {
+	// Two streams that find it out by themselves do so within seconds of each other.
+	rows, err := s.pool.Query(ctx, `
+		SELECT s.stream, g.stream, split_part(g.detail, '; ', 1) FROM kuberewind.streams s
+		JOIN kuberewind.gaps_data g ON g.cluster = s.cluster AND g.stream <> s.stream AND g.cause = $2
+		JOIN kuberewind.batches b ON b.cluster = g.cluster AND b.batch = g.opened_batch
+		WHERE s.cluster = $1 AND s.position IS NOT NULL AND s.started_at < b.observed_at AND NOT EXISTS (
+			SELECT FROM kuberewind.gaps_data own
+			WHERE own.cluster = s.cluster AND own.stream = s.stream AND own.outcome IS DISTINCT FROM $3
+				AND (own.cause = $2 AND coalesce(own.to_at >= b.observed_at - interval '1 minute', true) OR own.to_at >= b.observed_at))
+		ORDER BY g.gap`, s.info.Cluster, causeReversed, outcomeResumed)
+	if err != nil {
+		return nil, fmt.Errorf("reversals on record: %w", explain(err))
+	}
+	found := map[int32][]Reversal{}
+	var stream int32
+	var r Reversal
+	if _, err := pgx.ForEachRow(rows, []any{&stream, &r.Stream, &r.Proof}, func() error {
+		found[stream] = append(found[stream], r)
+		return nil
+	}); err != nil {
+		return nil, fmt.Errorf("reversals on record: %w", explain(err))
+	}
+	return found, nil
+}

@@ -1,0 +1,44 @@
+package postgres
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestReversalsAreUntoldToWhoWasNotListedSince(t *testing.T) {
+	r := record(t, newDatabase(t))
+	var streams []*Stream
+	open := func(names ...string) {
+		streams = nil
+		for _, name := range names {
+			streams = append(streams, r.stream(StreamSpec{Resource: name, Kind: name, Namespaced: true}))
+		}
+	}
+	all := []string{"pods", "services", "secrets", "widgets"}
+	open(all...)
+	for _, st := range streams {
+		r.commit(replacedBy(st, causeFirstList, "10"))
+	}
+	r.now = noon.Add(30 * time.Second)
+	r.commit(interruptedBy(streams[0], causeReversed, "pods x was something else"))
+	r.commit(interruptedBy(streams[1], causeReversed, "pods x was something else"))
+	r.now = noon.Add(31 * time.Second)
+	r.commit(replacedBy(streams[1], causeReversed, "8"))
+	r.commit(replacedBy(streams[2], "expired", "9"))
+	r.now = noon.Add(2 * time.Hour)
+	r.commit(interruptedBy(streams[3], "forbidden", ""))
+
+	r.reopen()
+	open(append(all, "younger")...)
+	found, err := r.sink.Untold(t.Context())
+	require.NoError(t, err)
+	const proof = "pods x was something else"
+	require.Equal(t, map[int32][]Reversal{streams[3].ID(): {{streams[0].ID(), proof}, {streams[1].ID(), proof}}}, found)
+
+	r.commit(replacedBy(streams[3], "forbidden", "12"))
+	found, err = r.sink.Untold(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, found)
+}
