@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -346,56 +345,5 @@ func TestAStreamLearnsOfAReversalAlsoWhenTheResourceThatShowedItIsGone(t *testin
 		require.NoError(t, err)
 		require.Equal(t, proof, got)
 		require.Equal(t, []string{proof}, *told)
-	})
-}
-
-func TestAHistoryThatHasPassedTheOldOneBetweenTwoProbesIsFoundOut(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		all := newRevisions()
-		etcd := &archive{now: 60, versions: []*kube.Object{servedAs("kept", "1", 20), servedAs("lost", "2", 50), servedAs("new", "3", 55), servedAs("new", "3", 70)}}
-		c, told := followed(all, "configmaps", etcd, 50, servedAs("kept", "1", 20))
-		time.Sleep(sampleEvery)
-		c.saw(servedAs("lost", "2", 50), false)
-		require.NoError(t, all.probe(t.Context()))
-		require.Empty(t, *told, "it is what was served")
-
-		time.Sleep(sampleEvery)
-		c.saw(servedAs("lost", "2", 52), false)
-		// Restored to 40, which has come to 80 by now, and what the stream is served goes on from there.
-		etcd.now, etcd.versions = 80, []*kube.Object{servedAs("kept", "1", 20), servedAs("new", "3", 45), servedAs("new", "3", 70)}
-		c.saw(servedAs("new", "3", 70), false)
-		c.reached("70")
-		etcd.fails = errors.New("restarting")
-		require.Error(t, all.probe(t.Context()))
-		require.Empty(t, *told)
-		etcd.fails = nil
-		require.NoError(t, all.probe(t.Context()))
-		require.Len(t, *told, 1)
-		require.Contains(t, (*told)[0], "lost was served with resource version 52")
-	})
-}
-
-func TestWhatIsSampledIsBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		all := newRevisions()
-		etcd := &archive{now: 1000}
-		var streams []*claims
-		for i := range 3 {
-			c, _ := followed(all, strconv.Itoa(i), etcd, 1)
-			streams = append(streams, c)
-		}
-		streams[0].join(streams[1])
-		for i := range 100 {
-			time.Sleep(sampleEvery)
-			for _, c := range streams {
-				c.saw(servedAs("x", "1", i+1), false)
-			}
-		}
-		taken := all.takeSamples()
-		require.Len(t, taken, 2, "one for each etcd")
-		for _, samples := range taken {
-			require.Len(t, samples, samplesPerProbe)
-		}
-		require.Empty(t, slices.Concat(all.takeSamples()...))
 	})
 }
