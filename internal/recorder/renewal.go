@@ -39,6 +39,8 @@ type window struct {
 	reach  uint64    // from where the cache could be watched for certain, 0 where that is not known
 	began  time.Time // when that was
 	anew   bool      // the last watch was refused: the cache has begun anew
+	ended  time.Time // when the last watch was that was accepted
+	begins time.Time // the present cache was begun after that; zero where that is not known
 	recent []uint64  // the newest revisions that were served, in order
 }
 
@@ -48,9 +50,16 @@ func (w *window) opened(from uint64) { w.tried = from }
 // not have the history before its own beginning.
 func (w *window) closed(since time.Time, err error) {
 	w.settle(since)
+	accepted := w.tried != 0 && time.Since(since) >= opensFor
 	w.tried = 0
-	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
+	switch {
+	case accepted:
+		w.ended = time.Now()
+	case apierrors.IsResourceExpired(err) || apierrors.IsGone(err):
 		w.anew = true
+		if time.Since(w.ended) < watchedBack {
+			w.begins = w.ended // The cache that was there then could be watched from where it was left.
+		}
 	}
 }
 
@@ -70,7 +79,7 @@ func (w *window) served(revision uint64) {
 type doubt struct {
 	window
 	past   uint64 // the newest that it has served: it never goes back behind that
-	parted *parted
+	parted parted
 	// mark is where it could be watched from, and when that was seen.
 	mark   uint64
 	marked time.Time
@@ -78,7 +87,7 @@ type doubt struct {
 }
 
 // doubtLocked is nil where the cache has served nothing to this process: a list is then believed if nothing speaks against it.
-func (c *claims) doubtLocked(p *parted) *doubt {
+func (c *claims) doubtLocked(p parted) *doubt {
 	c.cached.settle(c.opened)
 	if c.cached.reach == 0 {
 		return nil
@@ -97,9 +106,8 @@ func (c *claims) renewed(ctx context.Context, listed uint64) error {
 	if d == nil || listed < d.past {
 		return nil
 	}
-	common, last, err := d.parted.where(ctx)
-	if err != nil || last.at.Before(d.began) {
-		return err // Nothing of the old history was served since that cache could be watched.
+	if !d.began.Before(d.parted.until) {
+		return nil // Nothing of the old history was served since that cache could be watched.
 	}
 	server, watches := c.in("").(cache.WatcherWithContext)
 	if !watches {
@@ -109,10 +117,13 @@ func (c *claims) renewed(ctx context.Context, listed uint64) error {
 	if err != nil {
 		return err
 	}
-	from := d.from(common)
+	if newer, err := d.begunSince(ctx, server); newer || err != nil {
+		return err
+	}
+	from := d.from(d.parted.common)
 	refused, err := refuses(ctx, server, from)
 	if err != nil {
-		return fmt.Errorf("look whether the cache of %s was begun anew: %w", c.name, err)
+		return err
 	}
 	switch conclusive := from != d.mark || time.Since(d.marked) < watchedBack; {
 	case refused && conclusive, c.uncached(ctx):
@@ -125,6 +136,22 @@ func (c *claims) renewed(ctx context.Context, listed uint64) error {
 	// It is known now that it can be watched from there, or from then on.
 	d.mark, d.marked = max(d.mark, now-min(now, 1)), time.Now()
 	return fmt.Errorf("the API server answers for %s from a cache that may be of the history that is no more: restart it", c.name)
+}
+
+// begunSince reports whether the cache was begun in the new history for certain: after something was served of the old one, and, as it can be watched
+// from before that, where etcd was behind it.
+func (d *doubt) begunSince(ctx context.Context, server cache.WatcherWithContext) (bool, error) {
+	var newest uint64
+	for _, f := range d.parted.trail {
+		if f.at.Before(d.begins) {
+			newest = max(newest, f.revision)
+		}
+	}
+	if newest == 0 {
+		return false, nil
+	}
+	refused, err := refuses(ctx, server, newest-1)
+	return err == nil && !refused, err
 }
 
 // from is a revision from which the old cache can be watched for certain, and one that was begun since, if possible, cannot: it would have
@@ -156,6 +183,9 @@ func refuses(ctx context.Context, server cache.WatcherWithContext, from uint64) 
 	}
 	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
 		return true, nil
+	}
+	if err != nil {
+		err = fmt.Errorf("look whether the API server's cache was begun anew: %w", err)
 	}
 	return false, err
 }

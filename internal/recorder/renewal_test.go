@@ -116,7 +116,8 @@ func TestACacheThatWasBegunInTheNewHistoryIsBelieved(t *testing.T) {
 	}{
 		"it cannot be watched from what both have":           {func(_ *claims, server *watchCache) { server.begun = 51 }, "80"},
 		"it is not where the old one was":                    {func(*claims, *watchCache) {}, "74"},
-		"there is none":                                      {func(_ *claims, server *watchCache) { server.uncached = true }, "80"},
+		"it was begun where etcd was behind what was served": {func(c *claims, _ *watchCache) { c.doubt.reach, c.doubt.begins = 48, time.Now() }, "80"},
+		"there is none": {func(_ *claims, server *watchCache) { server.uncached = true }, "80"},
 		"nothing of the old history came since it was there": {func(c *claims, _ *watchCache) { c.doubt.began = time.Now() }, "80"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -186,6 +187,39 @@ func TestAGapBeginsWhereTheOldHistoryWasServedLast(t *testing.T) {
 	})
 }
 
+func TestAGapBeginsEarlierWhereEtcdHasForgotten(t *testing.T) {
+	for compacted, want := range map[int]string{49: "58", 57: "58", 60: "40", 76: "40"} {
+		synctest.Test(t, func(t *testing.T) {
+			all := newRevisions()
+			etcd := &archive{now: 80, compacted: compacted, versions: []*kube.Object{servedAs("a", "1", 40), servedAs("c", "4", 75)}}
+			c, _ := followed(all, "configmaps", etcd, 10)
+			for _, o := range []*kube.Object{servedAs("a", "1", 40), servedAs("lost", "3", 56), servedAs("c", "3", 58), servedAs("c", "4", 75)} {
+				c.saw(o, false)
+			}
+			require.NoError(t, c.found(t.Context(), evidence{"proof", servedAsWitness("c", "3", 58), 58}))
+			until, _ := c.servedUntil()
+			require.Equal(t, want, until, "compacted at %d", compacted)
+		})
+	}
+}
+
+// Nobody is told before it is known where the gap begins.
+func TestAReversalIsFoundAgainWhereEtcdDoesNotAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newRevisions()
+		etcd := &archive{now: 80, versions: []*kube.Object{servedAs("c", "4", 75)}}
+		c, told := followed(all, "configmaps", etcd, 10, servedAs("c", "3", 58))
+		etcd.fails = apierrors.NewServiceUnavailable("it is being restarted")
+		require.Error(t, c.found(t.Context(), evidence{"proof", servedAsWitness("c", "3", 58), 58}))
+		require.Empty(t, *told)
+		etcd.fails = nil
+		require.NoError(t, all.lookBack(t.Context()))
+		require.Len(t, *told, 1)
+		until, _ := c.servedUntil()
+		require.Equal(t, "58", until)
+	})
+}
+
 func TestAWatchThatIsRefusedIsThatOfAnotherCache(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, _ := followed(newRevisions(), "configmaps", &archive{}, 10)
@@ -198,10 +232,16 @@ func TestAWatchThatIsRefusedIsThatOfAnotherCache(t *testing.T) {
 		began := c.cached.began
 		lasts("20", nil, time.Minute)
 		require.EqualValues(t, 10, c.cached.reach)
+		require.Zero(t, c.cached.begins)
 		lasts("30", apierrors.NewResourceExpired("too old"), 0)
+		require.Equal(t, time.Now(), c.cached.begins)
 		require.EqualValues(t, 10, c.cached.reach, "what was before it, is known of the one before it")
 		lasts("35", nil, time.Minute)
 		require.EqualValues(t, 35, c.cached.reach)
 		require.True(t, c.cached.began.After(began))
+		begins := c.cached.begins
+		time.Sleep(2 * watchedBack)
+		lasts("40", apierrors.NewResourceExpired("too old"), 0)
+		require.Equal(t, begins, c.cached.begins, "it may have forgotten that")
 	})
 }

@@ -150,7 +150,7 @@ func (c *claims) Reversed(ctx context.Context, resourceVersion string) (string, 
 type reversal struct {
 	finder *claims // a stream in that etcd
 	proof  string
-	parted *parted
+	parted parted
 }
 
 // learn has the stream leave its history if it was followed in one that others have found to be no more: it was not open then, or could not be
@@ -220,16 +220,37 @@ func (c *claims) verify(ctx context.Context, position uint64) (proof string, err
 	return e.proof, c.found(ctx, e)
 }
 
-// found has the stream, and all others in its etcd, leave a history that is no more.
+// errFoundBeside is why a stream asks again: it has to learn first of what another one has found.
+var errFoundBeside = errors.New("another stream has seen the history go backwards")
+
+// found has the stream, and all others in its etcd, leave a history that is no more. It can be tried again after an error.
 func (c *claims) found(ctx context.Context, e evidence) error {
 	c.all.mu.Lock()
-	r := reversal{finder: c, proof: e.proof, parted: c.partLocked(e.at)}
-	c.all.reversals = append(c.all.reversals, r)
+	trail := c.trailLocked()
 	c.all.mu.Unlock()
-	// Gaps begin there. Where it cannot be asked now, they begin at the positions.
-	_, _, err := r.parted.where(ctx)
+	// Gaps begin there.
+	p, err := part(ctx, trail, e.at)
+	if err != nil {
+		return err
+	}
+	r := reversal{finder: c, proof: e.proof, parted: p}
+	if err := c.all.add(r); err != nil {
+		return err
+	}
 	c.leave(e.undone, r)
-	return errors.Join(err, c.all.tell(ctx))
+	return c.all.tell(ctx)
+}
+
+// add has a reversal told. What was served before is of no use after it.
+func (r *revisions) add(found reversal) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if found.finder.reversed || found.finder.told < len(r.reversals) {
+		return errFoundBeside
+	}
+	r.reversals = append(r.reversals, found)
+	found.finder.headLocked().trail = nil
+	return nil
 }
 
 // evidence is what proves that a history is no more; proof is empty where nothing does.

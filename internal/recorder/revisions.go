@@ -13,6 +13,7 @@ import (
 
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/reflector"
+	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
 const (
@@ -78,11 +79,11 @@ type claims struct {
 	told     int         // of how many reversals it has learned, or that are older than what it knows
 	undone   witness     // what was served and is not in etcd any more
 	doubt    *doubt      // what the server's cache has to show before its lists are trusted; nil for nothing
-	parted   *parted     // where the history that it has left has parted from the one that there is
+	parted   parted      // where the history that it has left has parted from the one that there is
 	trail    []footprint // what was served of this etcd, in order of time; of the head
 	noted    time.Time   // when the newest of it was
 	cached   window
-	untold   map[string][]int32 // streams of the record, by what proved that their history is no more, until it is known whether they are beside this one
+	untold   []postgres.Reversal // of the record, until it is known whether they were in this etcd
 }
 
 func newRevisions() *revisions { return &revisions{now: time.Now} }
@@ -117,16 +118,24 @@ func (c *claims) saw(o *kube.Object, deleted bool) {
 	if err != nil {
 		return
 	}
+	w := witnessOf(o, revision)
+	if c.claim(w, deleted) {
+		c.note(w)
+	}
+}
+
+// claim notes whose the revision is, and reports whether the version is to be noted as well.
+func (c *claims) claim(w witness, deleted bool) (notes bool) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
-	c.claimLocked(revision)
-	w := witnessOf(o, revision)
+	c.claimLocked(w.revision)
 	c.rememberLocked(w, deleted)
-	c.cached.served(revision)
-	if !deleted {
-		c.sampleLocked(w)
-		c.noteLocked(w)
+	c.cached.served(w.revision)
+	if deleted {
+		return false
 	}
+	c.sampleLocked(w)
+	return c.notesLocked()
 }
 
 func (c *claims) claimLocked(revision uint64) {
@@ -380,7 +389,9 @@ func (c *claims) join(other *claims) {
 	defer c.all.mu.Unlock()
 	if head, others := c.headLocked(), other.headLocked(); head != others {
 		others.cohort = head
-		head.trail, others.trail = append(head.trail, others.trail...), nil
+		trail := append(head.trail, others.trail...)
+		slices.SortFunc(trail, func(a, b footprint) int { return a.at.Compare(b.at) })
+		head.trail, others.trail = shortened(trail), nil
 	}
 }
 

@@ -72,7 +72,10 @@ func (r *revisions) lookBack(ctx context.Context) (failed error) {
 			}
 			if what == other && s.stands() {
 				proof := fmt.Sprintf("%s %s/%s was served with resource version %d, which is something else in etcd", s.of.name, s.namespace, s.name, s.revision)
-				failed = errors.Join(failed, s.of.found(ctx, evidence{proof, s.witness, s.revision}))
+				if err := s.of.found(ctx, evidence{proof, s.witness, s.revision}); err != nil {
+					failed = errors.Join(failed, err)
+					s.keep() // where it has not left, to be found again
+				}
 				break
 			}
 		}

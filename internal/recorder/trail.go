@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
-	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,10 +14,11 @@ import (
 )
 
 const (
-	// trailEvery is how often one of the versions that an etcd's streams are served is noted, so that it can be said afterwards up to where
-	// a history that went backwards is still the same; trailLength of them are kept: a minute of a busy cluster, some hundred bytes each.
-	trailEvery  = 100 * time.Millisecond
+	// trailLength is how many of the versions that an etcd's streams are served are noted, so that it can be said afterwards up to where a
+	// history that went backwards is still the same: some hundred bytes each. Once half of them are, trailEvery is how often one is: a minute
+	// of a busy cluster.
 	trailLength = 600
+	trailEvery  = 100 * time.Millisecond
 )
 
 // footprint is a version that was served when it was new.
@@ -29,17 +29,28 @@ type footprint struct {
 	recorded time.Time // the same by the clock of the record
 }
 
-// noteLocked adds a version to the trail of its etcd.
-func (c *claims) noteLocked(w witness) {
-	head, now := c.headLocked(), time.Now()
-	if c.reversed || c.told < len(c.all.reversals) || now.Sub(head.noted) < trailEvery {
+// notesLocked reports whether the next version is to be noted.
+func (c *claims) notesLocked() bool {
+	head := c.headLocked()
+	return !c.reversed && c.told == len(c.all.reversals) && (len(head.trail) < trailLength/2 || time.Since(head.noted) >= trailEvery)
+}
+
+// note adds a version to the trail of its etcd.
+func (c *claims) note(w witness) {
+	w = w.reduced()
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
+	if !c.notesLocked() {
 		return
 	}
-	head.noted = now
-	head.trail = append(head.trail, footprint{c, w.reduced(), now, c.all.now()})
-	if len(head.trail) > trailLength {
-		head.trail = slices.Delete(head.trail, 0, 1)
-	}
+	head := c.headLocked()
+	head.noted = time.Now()
+	head.trail = shortened(append(head.trail, footprint{c, w, head.noted, c.all.now()}))
+}
+
+// shortened drops the oldest of a trail that is too long.
+func shortened(trail []footprint) []footprint {
+	return slices.Delete(trail, 0, max(0, len(trail)-trailLength))
 }
 
 // writtenAt is what of an object's metadata tells when it was written; see sameMetadata.
@@ -72,83 +83,81 @@ func (w witness) reduced() witness {
 
 // parted is where a history that went backwards has parted from the one on record.
 type parted struct {
-	// trail is what was served, in order, and from is a place in it: what stands there and is still in etcd is of the new history.
+	// common is the newest version that was served and is known to be in both; zero where there is none.
+	common footprint
+	// last is where a gap begins: the newest version that is known to be in the old one only, or an older one; zero where there is none.
+	last footprint
+	// until is when what was served was of the new one for certain.
+	until time.Time
 	trail []footprint
-	from  int
-
-	mu    sync.Mutex // protects what follows; held while asking
-	known bool
-	// common is the newest version before that place that is in etcd, and last the newest of all that are known not to be; zero where there is
-	// none.
-	common, last footprint
 }
 
-// partLocked takes what was served of an etcd, when a revision turns out to be of a history that is no more.
-func (c *claims) partLocked(revision uint64) *parted {
-	head := c.headLocked()
-	p := &parted{trail: head.trail}
-	head.trail = nil
-	slices.SortFunc(p.trail, func(a, b footprint) int { return cmp.Compare(a.revision, b.revision) })
-	p.from, _ = slices.BinarySearchFunc(p.trail, revision, func(f footprint, of uint64) int { return cmp.Compare(f.revision, of) })
-	return p
+// trailLocked is what was served of an etcd, in order of the revisions, as far as the server can be asked for it.
+func (c *claims) trailLocked() []footprint {
+	trail := slices.DeleteFunc(slices.Clone(c.headLocked().trail), func(f footprint) bool { return !f.of.asksLocked() })
+	slices.SortFunc(trail, func(a, b footprint) int { return cmp.Compare(a.revision, b.revision) })
+	return trail
 }
 
-// where asks etcd, once, up to where the histories are the same, and up to where what was served is of the old one: it holds nothing between.
-func (p *parted) where(ctx context.Context) (common, last footprint, err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.known {
-		return p.common, p.last, nil
-	}
-	shared, err := holds(ctx, p.trail[:p.from], func(what sight) bool { return what != same })
+// part asks etcd where the histories have parted; a revision is known to be of the one that is no more. What etcd has forgotten is older than what
+// it has not.
+func part(ctx context.Context, trail []footprint, revision uint64) (parted, error) {
+	p := parted{until: time.Now(), trail: trail}
+	from, _ := slices.BinarySearchFunc(trail, revision, func(f footprint, of uint64) int { return cmp.Compare(f.revision, of) })
+	err := search(ctx, trail[:from], func(f footprint, what sight) (older bool) {
+		if what == same {
+			p.common = f
+		}
+		return what == other || what == ahead
+	})
 	if err != nil {
-		return common, last, err
+		return p, err
 	}
-	lost, err := holds(ctx, p.trail[p.from:], func(what sight) bool { return what == same })
-	if err != nil {
-		return common, last, err
+	// What is in etcd there is of the new history.
+	err = search(ctx, trail[from:], func(f footprint, what sight) (older bool) {
+		switch what {
+		case same:
+			p.until = f.at
+		case other, ahead:
+			p.last = f
+		case unknown:
+		}
+		return what == same
+	})
+	// Where etcd has forgotten, the gap rather begins too early.
+	if p.last.of == nil {
+		p.last = p.common
 	}
-	if shared > 0 {
-		p.common = p.trail[shared-1]
+	if p.last.of == nil && len(trail) > 0 {
+		p.last = trail[0]
 	}
-	if shared < p.from+lost {
-		p.last = p.trail[p.from+lost-1]
-	}
-	p.known = true
-	return p.common, p.last, nil
+	return p, err
 }
 
-// holds gives how many versions, from the first on, come before those of which etcd says that they are beyond.
-func holds(ctx context.Context, trail []footprint, beyond func(sight) bool) (int, error) {
-	low, high := 0, len(trail)
-	for low < high {
-		middle := (low + high) / 2
+// search halves a trail until nothing is left of it: visit says whether to go on with what is older.
+func search(ctx context.Context, trail []footprint, visit func(footprint, sight) (older bool)) error {
+	for len(trail) > 0 {
+		middle := len(trail) / 2
 		f := trail[middle]
 		what, err := f.of.look(ctx, f.witness, f.revision)
 		if err != nil {
-			return 0, err
+			return err
 		}
-		if beyond(what) {
-			high = middle
+		if visit(f, what) {
+			trail = trail[:middle]
 		} else {
-			low = middle + 1
+			trail = trail[middle+1:]
 		}
 	}
-	return low, nil
+	return nil
 }
 
 // servedUntil says up to where, and when, what was served is known to be of the history that the stream has left; empty where it is not.
 func (c *claims) servedUntil() (resourceVersion string, at time.Time) {
 	c.all.mu.Lock()
-	p := c.parted
-	c.all.mu.Unlock()
-	if p == nil {
+	defer c.all.mu.Unlock()
+	if c.parted.last.of == nil {
 		return "", at
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.last.of == nil {
-		return "", at
-	}
-	return strconv.FormatUint(p.last.revision, 10), p.last.recorded
+	return strconv.FormatUint(c.parted.last.revision, 10), c.parted.last.recorded
 }

@@ -3,6 +3,8 @@ package recorder
 import (
 	"context"
 	"errors"
+	"slices"
+	"strconv"
 
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
@@ -14,54 +16,66 @@ var errNotAnnounced = errors.New("a recorder before this one has seen the histor
 func (c *claims) recallUntold(record int32, untold []postgres.Reversal) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
-	c.record = record
-	for _, r := range untold {
-		if c.untold == nil {
-			c.untold = map[string][]int32{}
-		}
-		c.untold[r.Proof] = append(c.untold[r.Proof], r.Stream)
-	}
+	c.record, c.untold = record, untold
 }
 
 // learnOfRecord has the stream leave its history if a recorder before this one has found it to be no more, and ended before the stream was told.
 func (c *claims) learnOfRecord(ctx context.Context) (proof string, err error) {
 	for {
-		proof, others, more := c.nextUntold()
+		found, others, more := c.nextUntold()
 		if !more {
 			return "", nil
 		}
 		if len(others) == 0 && !c.all.allAnnounced() {
 			return "", errNotAnnounced
 		}
-		together, err := c.besideAnyOf(ctx, others)
-		if err != nil {
-			return "", err
+		// Where nobody is left who could be asked, it may have been this etcd.
+		together := len(others) == 0
+		if !together {
+			if together, err = c.besideAnyOf(ctx, others); err != nil {
+				return "", err
+			}
 		}
 		if together {
-			c.leave(witness{}, reversal{finder: others[0], proof: proof, parted: &parted{known: true}})
-			return proof, nil
+			c.leave(witness{}, reversal{proof: found.Proof, parted: parted{last: c.recordedFootprint(found)}})
+			return found.Proof, nil
 		}
 		c.all.mu.Lock()
-		delete(c.untold, proof)
+		c.untold = slices.DeleteFunc(c.untold, func(r postgres.Reversal) bool { return r.Proof == found.Proof })
 		c.all.mu.Unlock()
 	}
 }
 
-// nextUntold is a reversal on record, and some of the streams that it was found for which the server can be asked for.
-func (c *claims) nextUntold() (proof string, others []*claims, more bool) {
+// recordedFootprint is where, as the record has it, the history that is no more was served last; zero where it cannot be compared.
+func (c *claims) recordedFootprint(r postgres.Reversal) (f footprint) {
+	if revision, err := strconv.ParseUint(r.FromRV, 10, 64); err == nil && !r.FromAt.IsZero() {
+		f = footprint{of: c, witness: witness{revision: revision}, recorded: r.FromAt}
+	}
+	return f
+}
+
+// nextUntold is a reversal on record, as it began first, and some of the streams that it was found for which the server can be asked for.
+func (c *claims) nextUntold() (found postgres.Reversal, others []*claims, more bool) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
-	for proof, streams := range c.untold {
+	if len(c.untold) == 0 {
+		return found, nil, false
+	}
+	found = c.untold[0]
+	for _, r := range c.untold {
+		if r.Proof != found.Proof {
+			continue
+		}
+		if !r.FromAt.IsZero() && (found.FromAt.IsZero() || r.FromAt.Before(found.FromAt)) {
+			found = r
+		}
 		for _, o := range c.all.streams {
-			for _, record := range streams {
-				if o.record == record && o.asksLocked() && len(others) < askedBeside {
-					others = append(others, o)
-				}
+			if o.record == r.Stream && o.asksLocked() && len(others) < askedBeside {
+				others = append(others, o)
 			}
 		}
-		return proof, others, true
 	}
-	return "", nil, false
+	return found, others, true
 }
 
 // allAnnounced reports whether each resource that is served was met by this process.

@@ -3,6 +3,7 @@ package recorder
 import (
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -18,7 +19,10 @@ func TestAStreamLearnsFromTheRecordWhatNobodyHasToldIt(t *testing.T) {
 		all.announced = announced
 		// Nothing of the stream itself proves anything: what was undone of it was a deletion.
 		etcd, apart := &archive{now: 100, versions: []*kube.Object{servedAs("kept", "1", 20)}}, &archive{now: 900}
-		untold := []postgres.Reversal{{Stream: 7, Proof: "it went backwards"}}
+		began := time.Now().Add(-time.Hour)
+		untold := []postgres.Reversal{
+			{Stream: 6, Proof: "it went backwards"}, {Stream: 7, Proof: "it went backwards", FromRV: "48", FromAt: began}, {Stream: 7, Proof: "it went backwards", FromRV: "55", FromAt: time.Now()},
+		}
 		late, told := followed(all, "services", etcd, 60, servedAs("kept", "1", 20))
 		late.recallUntold(1, untold)
 		_, err := late.Reversed(t.Context(), "60")
@@ -32,6 +36,9 @@ func TestAStreamLearnsFromTheRecordWhatNobodyHasToldIt(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "it went backwards", proof)
 		require.Equal(t, []string{proof}, *told)
+		rv, at := late.servedUntil()
+		require.Equal(t, "48", rv, "what was recorded since may not be complete")
+		require.Equal(t, began, at)
 		proof, err = other.Reversed(t.Context(), "800")
 		require.NoError(t, err)
 		require.Empty(t, proof)
@@ -41,7 +48,7 @@ func TestAStreamLearnsFromTheRecordWhatNobodyHasToldIt(t *testing.T) {
 		left.recallUntold(3, []postgres.Reversal{{Stream: 8, Proof: "it went backwards"}})
 		close(announced)
 		_, err = left.Reversed(t.Context(), "60")
-		require.NoError(t, err, "nobody is left who could be asked")
-		require.Empty(t, *toldLeft)
+		require.NoError(t, err)
+		require.Equal(t, []string{"it went backwards"}, *toldLeft, "nobody is left who could be asked")
 	})
 }

@@ -3,14 +3,17 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 )
 
-// A Reversal is on record of a stream: the server's history went backwards.
+// A Reversal is on record of a stream: the server's history went backwards. FromRV and FromAt are where the gap begins, empty where nobody knows.
 type Reversal struct {
 	Stream int32
 	Proof  string
+	FromRV string
+	FromAt time.Time
 }
 
 // Untold gives, by stream, the reversals that are on record of others, and after which the stream was not listed: it is in another etcd, or the
@@ -18,7 +21,7 @@ type Reversal struct {
 func (s *Sink) Untold(ctx context.Context) (map[int32][]Reversal, error) {
 	// Two streams that find it out by themselves do so within seconds of each other.
 	rows, err := s.pool.Query(ctx, `
-		SELECT s.stream, g.stream, split_part(g.detail, '; ', 1) FROM kuberewind.streams s
+		SELECT s.stream, g.stream, split_part(g.detail, '; ', 1), coalesce(g.from_rv, ''), g.from_at FROM kuberewind.streams s
 		JOIN kuberewind.gaps_data g ON g.cluster = s.cluster AND g.stream <> s.stream AND g.cause = $2
 		JOIN kuberewind.batches b ON b.cluster = g.cluster AND b.batch = g.opened_batch
 		WHERE s.cluster = $1 AND s.position IS NOT NULL AND s.started_at < b.observed_at AND NOT EXISTS (
@@ -32,7 +35,12 @@ func (s *Sink) Untold(ctx context.Context) (map[int32][]Reversal, error) {
 	found := map[int32][]Reversal{}
 	var stream int32
 	var r Reversal
-	if _, err := pgx.ForEachRow(rows, []any{&stream, &r.Stream, &r.Proof}, func() error {
+	var from *time.Time
+	if _, err := pgx.ForEachRow(rows, []any{&stream, &r.Stream, &r.Proof, &r.FromRV, &from}, func() error {
+		r.FromAt = time.Time{}
+		if from != nil {
+			r.FromAt = *from
+		}
 		found[stream] = append(found[stream], r)
 		return nil
 	}); err != nil {

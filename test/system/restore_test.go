@@ -37,6 +37,8 @@ func beforeRestore(t *testing.T) *restored {
 	r := &restored{world: w, act: w.act(t), recorder: w.record(t)}
 	r.recorder.AwaitReady(t)
 	w.connect(t)
+	ready := time.Now()
+	eventually(t.Context(), t, "watches that are known to have been accepted", func() bool { return time.Since(ready) > 2*time.Second })
 	r.create(configMaps, template(configMaps, "default", "kept"))
 	r.create(configMaps, template(configMaps, "default", "gone"))
 	var err error
