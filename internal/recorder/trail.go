@@ -85,9 +85,10 @@ func (w witness) reduced() witness {
 type parted struct {
 	// common is the newest version that was served and is known to be in both; zero where there is none.
 	common footprint
-	// last is where a gap begins: the newest version that is known to be in the old one only, or an older one; zero where there is none.
+	// last is where a gap begins: the newest version that is known to be in the old one only, or an older one; zero where this process was served
+	// nothing of that.
 	last footprint
-	// until is when what was served was of the new one for certain.
+	// until is from when on what was served was of the new one for certain; zero where nothing was served to this process that may not be.
 	until time.Time
 	trail []footprint
 }
@@ -102,33 +103,40 @@ func (c *claims) trailLocked() []footprint {
 // part asks etcd where the histories have parted; a revision is known to be of the one that is no more. What etcd has forgotten is older than what
 // it has not.
 func part(ctx context.Context, trail []footprint, revision uint64) (parted, error) {
-	p := parted{until: time.Now(), trail: trail}
+	p := parted{trail: trail}
+	first, older := time.Now(), false
 	from, _ := slices.BinarySearchFunc(trail, revision, func(f footprint, of uint64) int { return cmp.Compare(f.revision, of) })
-	err := search(ctx, trail[:from], func(f footprint, what sight) (older bool) {
+	err := search(ctx, trail[:from], func(f footprint, what sight) bool {
 		if what == same {
 			p.common = f
 		}
+		older = older || what == other || what == ahead
 		return what == other || what == ahead
 	})
 	if err != nil {
 		return p, err
 	}
 	// What is in etcd there is of the new history.
-	err = search(ctx, trail[from:], func(f footprint, what sight) (older bool) {
+	err = search(ctx, trail[from:], func(f footprint, what sight) bool {
 		switch what {
 		case same:
-			p.until = f.at
+			first = f.at
 		case other, ahead:
 			p.last = f
 		case unknown:
 		}
+		older = older || what != same
 		return what == same
 	})
+	if !older {
+		return p, err
+	}
+	p.until = first
 	// Where etcd has forgotten, the gap rather begins too early.
 	if p.last.of == nil {
 		p.last = p.common
 	}
-	if p.last.of == nil && len(trail) > 0 {
+	if p.last.of == nil {
 		p.last = trail[0]
 	}
 	return p, err
@@ -152,12 +160,20 @@ func search(ctx context.Context, trail []footprint, visit func(footprint, sight)
 	return nil
 }
 
-// servedUntil says up to where, and when, what was served is known to be of the history that the stream has left; empty where it is not.
+// servedUntil says up to where, and when, what was served is known to be of the history that the stream has left: where this process was served
+// nothing of that, it is where the process has begun. It is empty where there was nothing.
 func (c *claims) servedUntil() (resourceVersion string, at time.Time) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
-	if c.parted.last.of == nil {
+	last := c.parted.last
+	switch {
+	case !c.reversed:
+		return "", at
+	case last.of == nil:
+		last = c.resumed
+	}
+	if last.revision == 0 {
 		return "", at
 	}
-	return strconv.FormatUint(c.parted.last.revision, 10), c.parted.last.recorded
+	return strconv.FormatUint(last.revision, 10), last.recorded
 }

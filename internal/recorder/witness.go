@@ -72,7 +72,7 @@ func (c *claims) recall(known *postgres.Known, position string, newest []string)
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	// What is on record may be of a history that was found to be no more before the stream was opened.
-	c.position, c.told = at, 0
+	c.position, c.told, c.resumed = at, 0, footprint{of: c, witness: witness{revision: at}, recorded: c.all.now()}
 	for _, rv := range newest {
 		if revision, err := strconv.ParseUint(rv, 10, 64); err == nil {
 			c.claimLocked(revision)
