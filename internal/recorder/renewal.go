@@ -79,7 +79,7 @@ func (w *window) served(revision uint64) {
 type doubt struct {
 	window
 	past   uint64 // the newest that it has served: it never goes back behind that
-	parted parted
+	parted *parted
 	// mark is where it could be watched from, and when that was seen.
 	mark   uint64
 	marked time.Time
@@ -87,7 +87,7 @@ type doubt struct {
 }
 
 // doubtLocked is nil where the cache has served nothing to this process: a list is then believed if nothing speaks against it.
-func (c *claims) doubtLocked(p parted) *doubt {
+func (c *claims) doubtLocked(p *parted) *doubt {
 	c.cached.settle(c.opened)
 	if c.cached.reach == 0 {
 		return nil
@@ -102,11 +102,15 @@ func (c *claims) doubtLocked(p parted) *doubt {
 func (c *claims) renewed(ctx context.Context, listed uint64) error {
 	c.all.mu.Lock()
 	d := c.doubt
+	var p parted
+	if d != nil {
+		p = *d.parted
+	}
 	c.all.mu.Unlock()
 	if d == nil || listed < d.past {
 		return nil
 	}
-	if !d.began.Before(d.parted.until) {
+	if !d.began.Before(p.until) {
 		return nil // Nothing of the old history was served since that cache could be watched.
 	}
 	server, watches := c.in("").(cache.WatcherWithContext)
@@ -117,10 +121,10 @@ func (c *claims) renewed(ctx context.Context, listed uint64) error {
 	if err != nil {
 		return err
 	}
-	if newer, err := d.begunSince(ctx, server); newer || err != nil {
+	if newer, err := d.begunSince(ctx, server, p.trail); newer || err != nil {
 		return err
 	}
-	from := d.from(d.parted.common)
+	from := d.from(p.common)
 	refused, err := refuses(ctx, server, from)
 	if err != nil {
 		return err
@@ -140,9 +144,9 @@ func (c *claims) renewed(ctx context.Context, listed uint64) error {
 
 // begunSince reports whether the cache was begun in the new history for certain: after something was served of the old one, and, as it can be watched
 // from before that, where etcd was behind it.
-func (d *doubt) begunSince(ctx context.Context, server cache.WatcherWithContext) (bool, error) {
+func (d *doubt) begunSince(ctx context.Context, server cache.WatcherWithContext, trail []footprint) (bool, error) {
 	var newest uint64
-	for _, f := range d.parted.trail {
+	for _, f := range trail {
 		if f.at.Before(d.begins) {
 			newest = max(newest, f.revision)
 		}

@@ -203,6 +203,22 @@ func TestAGapBeginsEarlierWhereEtcdHasForgotten(t *testing.T) {
 	}
 }
 
+// In the first seconds nobody has looked yet which streams are in one etcd.
+func TestWhatOthersWereServedTellsWhereHistoriesPartedAlsoIfTheyAreKnownToBeBesideItOnlyLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newRevisions()
+		etcd := &archive{now: 80, versions: []*kube.Object{servedAs("a", "1", 40), servedAs("c", "4", 75)}}
+		finder, _ := followed(all, "secrets", etcd, 60, servedAs("lost", "3", 58))
+		other, told := followed(all, "configmaps", etcd, 60, servedAs("a", "1", 40), servedAs("gone", "2", 56), servedAs("c", "4", 75))
+		require.NoError(t, finder.found(t.Context(), evidence{"proof", servedAsWitness("lost", "3", 58), 58}))
+		require.Len(t, *told, 1)
+		for _, c := range []*claims{finder, other} {
+			require.EqualValues(t, 40, c.parted.common.revision)
+			require.EqualValues(t, 58, c.parted.last.revision)
+		}
+	})
+}
+
 // Nobody is told before it is known where the gap begins.
 func TestAReversalIsFoundAgainWhereEtcdDoesNotAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -150,7 +151,8 @@ func (c *claims) Reversed(ctx context.Context, resourceVersion string) (string, 
 type reversal struct {
 	finder *claims // a stream in that etcd
 	proof  string
-	parted parted
+	at     uint64  // a revision of the old history that is in no other
+	parted *parted // protected by all.mu
 }
 
 // learn has the stream leave its history if it was followed in one that others have found to be no more: it was not open then, or could not be
@@ -166,6 +168,9 @@ func (c *claims) learn(ctx context.Context) (proof string, err error) {
 			return "", err
 		}
 		if together {
+			if err := c.partFurther(ctx, found); err != nil {
+				return "", err
+			}
 			c.leave(witness{}, found)
 			return found.proof, nil
 		}
@@ -173,6 +178,25 @@ func (c *claims) learn(ctx context.Context) (proof string, err error) {
 		c.told = max(c.told, at+1) // The prober and the stream may learn at once.
 		c.all.mu.Unlock()
 	}
+}
+
+// partFurther asks again where the histories have parted if only now it is known that what the stream was served was of that etcd.
+func (c *claims) partFurther(ctx context.Context, found reversal) error {
+	c.all.mu.Lock()
+	own, trail := c.trailLocked(), found.parted.trail
+	c.all.mu.Unlock()
+	if len(own) == 0 {
+		return nil
+	}
+	p, err := part(ctx, slices.Concat(trail, own), found.at)
+	if err != nil {
+		return err
+	}
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
+	*found.parted = p
+	c.headLocked().trail = nil
+	return nil
 }
 
 // besideAnyOf reports whether the stream is kept in the etcd of the others, as the first of them says of whose resource the server can say
@@ -233,7 +257,7 @@ func (c *claims) found(ctx context.Context, e evidence) error {
 	if err != nil {
 		return err
 	}
-	r := reversal{finder: c, proof: e.proof, parted: p}
+	r := reversal{finder: c, proof: e.proof, at: e.at, parted: &p}
 	if err := c.all.add(r); err != nil {
 		return err
 	}

@@ -80,7 +80,7 @@ type claims struct {
 	undone   witness     // what was served and is not in etcd any more
 	doubt    *doubt      // what the server's cache has to show before its lists are trusted; nil for nothing
 	resumed  footprint   // where this process has taken over from the record, and when
-	parted   parted      // where the history that it has left has parted from the one that there is
+	parted   *parted     // where the history that it has left has parted from the one that there is
 	trail    []footprint // what was served of this etcd, in order of time; of the head
 	noted    time.Time   // when the newest of it was
 	cached   window

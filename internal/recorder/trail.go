@@ -93,16 +93,15 @@ type parted struct {
 	trail []footprint
 }
 
-// trailLocked is what was served of an etcd, in order of the revisions, as far as the server can be asked for it.
+// trailLocked is what was served of an etcd, as far as the server can be asked for it.
 func (c *claims) trailLocked() []footprint {
-	trail := slices.DeleteFunc(slices.Clone(c.headLocked().trail), func(f footprint) bool { return !f.of.asksLocked() })
-	slices.SortFunc(trail, func(a, b footprint) int { return cmp.Compare(a.revision, b.revision) })
-	return trail
+	return slices.DeleteFunc(slices.Clone(c.headLocked().trail), func(f footprint) bool { return !f.of.asksLocked() })
 }
 
 // part asks etcd where the histories have parted; a revision is known to be of the one that is no more. What etcd has forgotten is older than what
 // it has not.
 func part(ctx context.Context, trail []footprint, revision uint64) (parted, error) {
+	slices.SortFunc(trail, func(a, b footprint) int { return cmp.Compare(a.revision, b.revision) })
 	p := parted{trail: trail}
 	first, older := time.Now(), false
 	from, _ := slices.BinarySearchFunc(trail, revision, func(f footprint, of uint64) int { return cmp.Compare(f.revision, of) })
@@ -165,11 +164,11 @@ func search(ctx context.Context, trail []footprint, visit func(footprint, sight)
 func (c *claims) servedUntil() (resourceVersion string, at time.Time) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
-	last := c.parted.last
-	switch {
-	case !c.reversed:
+	if !c.reversed {
 		return "", at
-	case last.of == nil:
+	}
+	last := c.parted.last
+	if last.of == nil {
 		last = c.resumed
 	}
 	if last.revision == 0 {

@@ -37,7 +37,7 @@ func (c *claims) learnOfRecord(ctx context.Context) (proof string, err error) {
 			}
 		}
 		if together {
-			c.leave(witness{}, reversal{proof: found.Proof, parted: parted{last: c.recordedFootprint(found)}})
+			c.leave(witness{}, reversal{proof: found.Proof, parted: &parted{last: c.recordedFootprint(found)}})
 			return found.Proof, nil
 		}
 		c.all.mu.Lock()

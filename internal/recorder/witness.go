@@ -132,7 +132,7 @@ func (c *claims) listed() {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	c.reversed, c.told = false, len(c.all.reversals)
-	c.doubt, c.parted, c.cached, c.untold = nil, parted{}, window{}, nil
+	c.doubt, c.parted, c.cached, c.untold = nil, nil, window{}, nil
 }
 
 // sight is what etcd says of a witness.
