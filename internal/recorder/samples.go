@@ -70,8 +70,9 @@ func (r *revisions) lookBack(ctx context.Context) (failed error) {
 				s.keep() // A server that cannot answer now is restarted, perhaps with an older etcd.
 				continue
 			}
-			if what == other && s.stands() {
-				proof := fmt.Sprintf("%s %s/%s was served with resource version %d, which is something else in etcd", s.of.name, s.namespace, s.name, s.revision)
+			if (what == other || what == ahead) && s.stands() {
+				now := map[sight]string{other: "is something else in etcd", ahead: "etcd has not come to"}[what]
+				proof := fmt.Sprintf("%s %s/%s was served with resource version %d, which %s", s.of.name, s.namespace, s.name, s.revision, now)
 				if err := s.of.found(ctx, evidence{proof, s.witness, s.revision}); err != nil {
 					failed = errors.Join(failed, err)
 					s.keep() // where it has not left, to be found again

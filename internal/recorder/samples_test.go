@@ -39,6 +39,20 @@ func TestAHistoryThatHasPassedTheOldOneBetweenTwoProbesIsFoundOut(t *testing.T) 
 	})
 }
 
+// The probe may come in the moment before the new history passes what was served.
+func TestAHistoryThatHasNotComeToWhatWasServedIsFoundOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newRevisions()
+		etcd := &archive{now: 60}
+		c, told := followed(all, "configmaps", etcd, 50)
+		time.Sleep(sampleEvery)
+		c.saw(servedAs("lost", "2", 52), false)
+		etcd.now = 51
+		require.NoError(t, all.lookBack(t.Context()))
+		require.Equal(t, []string{"configmaps ns/lost was served with resource version 52, which etcd has not come to"}, *told)
+	})
+}
+
 func TestWhatIsSampledIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := newRevisions()
