@@ -36,7 +36,7 @@ func (c *claims) sampleLocked(w witness) {
 	}
 }
 
-// takeSamples gives what was sampled since the last time, by etcd: some dozen, from all of the time.
+// takeSamples gives what was sampled since the last time, by etcd: some dozen, from all of the time. Those of a stream that cannot be asked for wait.
 func (r *revisions) takeSamples() [][]sample {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -45,8 +45,8 @@ func (r *revisions) takeSamples() [][]sample {
 		if c.asksLocked() && !c.reversed {
 			head := c.headLocked()
 			byEtcd[head] = append(byEtcd[head], c.samples...)
+			c.samples = nil
 		}
-		c.samples = nil
 	}
 	taken := make([][]sample, 0, len(byEtcd))
 	for _, samples := range byEtcd {
