@@ -199,3 +199,16 @@ func TestNothingEntersTheStreamBetweenALookUpAndItsKeyframe(t *testing.T) {
 	require.NoError(t, takeIn(f, "expired", "", "9", []any{obj("a", "1", "2")}))
 	require.Equal(t, 1, looks, "what is held is not looked up")
 }
+
+// A stream that lags behind the others of its etcd was complete up to where it was, not up to where they were.
+func TestAnInterruptionIsNotBeyondThePosition(t *testing.T) {
+	q, f := newFIFO(Options{}, FIFOOptions{})
+	require.NoError(t, f.Add(obj("a", "1", "5")))
+	entries := next(t, q)
+	since := entries[0].Observed.Add(-time.Second)
+	require.NoError(t, f.InterruptedSince("history_reversed", "", "58", since))
+	entries = next(t, q)
+	marker := entries[len(entries)-1].Marker
+	require.Equal(t, "5", marker.FromRV)
+	require.Equal(t, since, marker.FromTime)
+}

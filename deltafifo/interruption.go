@@ -1,6 +1,10 @@
 package deltafifo
 
-import "time"
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+)
 
 // interruption is what a FIFO has said last about whether its stream proceeds. A new one has said nothing, and does not
 // know what was said before it: then both have to be said.
@@ -22,7 +26,10 @@ func (f *FIFO) InterruptedSince(cause, detail, resourceVersion string, since tim
 	defer f.stream.feed.Unlock()
 	rv, at := f.position()
 	if resourceVersion != "" && since.Before(at) {
-		rv, at = resourceVersion, since
+		at = since
+		if order, err := resourceversion.CompareResourceVersion(resourceVersion, rv); err != nil || order < 0 {
+			rv = resourceVersion
+		}
 	}
 	return f.mark(&Marker{Kind: Interrupted, Cause: cause, Detail: detail, FromRV: rv, FromTime: at})
 }

@@ -49,13 +49,16 @@ func (w *window) opened(from uint64) { w.tried = from }
 // closed takes a watch that has lasted for one that was accepted. As long as none is refused, it is one and the same cache: another would
 // not have the history before its own beginning.
 func (w *window) closed(since time.Time, err error) {
-	w.settle(since)
-	accepted := w.tried != 0 && time.Since(since) >= opensFor
+	expired := apierrors.IsResourceExpired(err) || apierrors.IsGone(err) // however long that took
+	if !expired {
+		w.settle(since)
+	}
+	accepted := !expired && w.tried != 0 && time.Since(since) >= opensFor
 	w.tried = 0
 	switch {
 	case accepted:
 		w.ended = time.Now()
-	case apierrors.IsResourceExpired(err) || apierrors.IsGone(err):
+	case expired:
 		w.anew = true
 		if time.Since(w.ended) < watchedBack {
 			w.begins = w.ended // The cache that was there then could be watched from where it was left.
@@ -94,6 +97,9 @@ func (c *claims) doubtLocked(p *parted) *doubt {
 	}
 	past, now := max(c.position, c.newestLocked().revision), time.Now()
 	d := &doubt{window: c.cached, past: past, parted: p, mark: past, marked: now, since: now}
+	if d.anew {
+		d.reach, d.marked = math.MaxUint64, time.Time{} // From where the present cache can be watched is not known.
+	}
 	d.recent = slices.Clone(d.recent) // The watch that is open may serve more.
 	return d
 }

@@ -18,6 +18,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kuberewind/kuberewind/kube"
+	"github.com/kuberewind/kuberewind/reflector"
+	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
 // watchCache is an API server's cache over an archive, which lists what that has for cached.
@@ -168,7 +170,7 @@ func TestAStreamThatWasNotFollowedBeforeIsBelieved(t *testing.T) {
 	c, _ := followed(newRevisions(), "configmaps", server.archive, 60, servedAs("lost", "3", 50))
 	c.listWith(server.lister)
 	c.cached = window{}
-	require.NoError(t, c.found(t.Context(), evidence{"proof", servedAsWitness("lost", "3", 50), 50}))
+	require.NoError(t, c.found(t.Context(), evidence{"proof", servedAsWitness("lost", "3", 50), 50, footprint{}}))
 	require.NoError(t, c.Truthful(t.Context(), "80", server.shows()))
 	require.Empty(t, server.watched)
 }
@@ -196,7 +198,7 @@ func TestAGapBeginsEarlierWhereEtcdHasForgotten(t *testing.T) {
 			for _, o := range []*kube.Object{servedAs("a", "1", 40), servedAs("lost", "3", 56), servedAs("c", "3", 58), servedAs("c", "4", 75)} {
 				c.saw(o, false)
 			}
-			require.NoError(t, c.found(t.Context(), evidence{"proof", servedAsWitness("c", "3", 58), 58}))
+			require.NoError(t, c.found(t.Context(), evidence{"proof", servedAsWitness("c", "3", 58), 58, footprint{}}))
 			until, _ := c.servedUntil()
 			require.Equal(t, want, until, "compacted at %d", compacted)
 		})
@@ -210,7 +212,7 @@ func TestWhatOthersWereServedTellsWhereHistoriesPartedAlsoIfTheyAreKnownToBeBesi
 		etcd := &archive{now: 80, versions: []*kube.Object{servedAs("a", "1", 40), servedAs("c", "4", 75)}}
 		finder, _ := followed(all, "secrets", etcd, 60, servedAs("lost", "3", 58))
 		other, told := followed(all, "configmaps", etcd, 60, servedAs("a", "1", 40), servedAs("gone", "2", 56), servedAs("c", "4", 75))
-		require.NoError(t, finder.found(t.Context(), evidence{"proof", servedAsWitness("lost", "3", 58), 58}))
+		require.NoError(t, finder.found(t.Context(), evidence{"proof", servedAsWitness("lost", "3", 58), 58, footprint{}}))
 		require.Len(t, *told, 1)
 		for _, c := range []*claims{finder, other} {
 			require.EqualValues(t, 40, c.parted.common.revision)
@@ -226,7 +228,7 @@ func TestAReversalIsFoundAgainWhereEtcdDoesNotAnswer(t *testing.T) {
 		etcd := &archive{now: 80, versions: []*kube.Object{servedAs("c", "4", 75)}}
 		c, told := followed(all, "configmaps", etcd, 10, servedAs("c", "3", 58))
 		etcd.fails = apierrors.NewServiceUnavailable("it is being restarted")
-		require.Error(t, c.found(t.Context(), evidence{"proof", servedAsWitness("c", "3", 58), 58}))
+		require.Error(t, c.found(t.Context(), evidence{"proof", servedAsWitness("c", "3", 58), 58, footprint{}}))
 		require.Empty(t, *told)
 		etcd.fails = nil
 		require.NoError(t, all.lookBack(t.Context()))
@@ -259,5 +261,101 @@ func TestAWatchThatIsRefusedIsThatOfAnotherCache(t *testing.T) {
 		time.Sleep(2 * watchedBack)
 		lasts("40", apierrors.NewResourceExpired("too old"), 0)
 		require.Equal(t, begins, c.cached.begins, "it may have forgotten that")
+	})
+}
+
+// undoneWithoutVersions is a stream of an etcd that was put back to 50 when it was at 60, which it had come to without a version that says so: by
+// deletions, or by what is left out. It was taken over from the record a month before that, at 10.
+func undoneWithoutVersions(t *testing.T) (c *claims, server *watchCache) {
+	t.Helper()
+	all := newRevisions()
+	server = &watchCache{begun: 5, archive: &archive{now: 60, versions: []*kube.Object{servedAs("a", "1", 40), servedAs("b", "2", 48)}}}
+	c, _ = followed(all, "configmaps", server.archive, 0)
+	c.listWith(server.lister)
+	c.recall(&postgres.Known{}, "10", nil)
+	c.watching("10")
+	time.Sleep(30 * 24 * time.Hour)
+	for _, o := range []*kube.Object{servedAs("a", "1", 40), servedAs("b", "2", 48)} {
+		time.Sleep(sampleEvery)
+		c.saw(o, false)
+		c.reached(o.ResourceVersion)
+	}
+	c.reached("60")
+	require.NoError(t, all.probe(t.Context()))
+	require.False(t, c.left())
+	time.Sleep(10 * time.Second)
+	server.now = 51
+	require.NoError(t, all.probe(t.Context()))
+	require.True(t, c.left())
+	return c, server
+}
+
+func TestACacheIsNotBelievedEitherWhereNoVersionShowsWhatWasUndone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, server := undoneWithoutVersions(t)
+		server.now = 80
+		server.versions = []*kube.Object{servedAs("a", "1", 40), servedAs("b", "2", 48), servedAs("hidden", "9", 55), servedAs("c", "4", 75)}
+		server.cached = []*kube.Object{servedAs("a", "1", 40), servedAs("b", "2", 48), servedAs("c", "4", 75)}
+		require.ErrorContains(t, c.Truthful(t.Context(), "80", server.shows()), "restart it")
+	})
+}
+
+func TestAGapBeginsAtThePositionWhereNoVersionShowsWhatWasUndone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, _ := undoneWithoutVersions(t)
+		rv, at := c.servedUntil()
+		require.Equal(t, "60", rv)
+		require.Equal(t, 10*time.Second, time.Since(at))
+	})
+}
+
+// The watch is opened before a list of several pages has come to its end.
+func TestACacheIsNotBelievedEitherAfterAListOfSeveralPages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, _ := followed(newRevisions(), "configmaps", &archive{}, 10)
+		c.listing(reflector.CauseFirstList)
+		c.watching("10")
+		c.listed()
+		time.Sleep(time.Minute)
+		c.all.mu.Lock()
+		defer c.all.mu.Unlock()
+		require.NotNil(t, c.doubtLocked(&parted{}))
+	})
+}
+
+// The API server was restarted, and etcd put back under it before the stream was watched again: it can be watched from where it began only.
+func TestACacheThatWasBegunAnewInTheOldHistoryIsNotBelieved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newRevisions()
+		server := &watchCache{begun: 60, archive: &archive{now: 80, versions: []*kube.Object{
+			servedAs("a", "1", 40), servedAs("b", "2", 48), servedAs("hidden", "9", 55), servedAs("c", "4", 75)}}}
+		server.cached = []*kube.Object{servedAs("a", "1", 40), servedAs("b", "2", 48), servedAs("c", "4", 75)}
+		c, _ := followed(all, "configmaps", server.archive, 10)
+		c.listWith(server.lister)
+		c.watching("10")
+		for _, o := range []*kube.Object{servedAs("a", "1", 40), servedAs("b", "2", 48), servedAs("lost", "3", 56), servedAs("c", "3", 58)} {
+			time.Sleep(sampleEvery)
+			c.saw(o, false)
+			c.reached(o.ResourceVersion)
+		}
+		c.closed(nil)
+		time.Sleep(10 * time.Second)
+		c.watching("58")
+		c.closed(apierrors.NewResourceExpired("too old"))
+		time.Sleep(10 * time.Second)
+		require.NoError(t, all.lookBack(t.Context()))
+		require.True(t, c.left())
+		require.ErrorContains(t, c.Truthful(t.Context(), "80", server.shows()), "restart it")
+	})
+}
+
+func TestARefusalThatTakesItsTimeIsNoAcceptance(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, _ := followed(newRevisions(), "configmaps", &archive{}, 10)
+		c.watching("30")
+		time.Sleep(2 * opensFor)
+		c.closed(apierrors.NewResourceExpired("too old"))
+		require.Zero(t, c.cached.reach)
+		require.True(t, c.cached.anew)
 	})
 }

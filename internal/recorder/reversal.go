@@ -151,8 +151,9 @@ func (c *claims) Reversed(ctx context.Context, resourceVersion string) (string, 
 type reversal struct {
 	finder *claims // a stream in that etcd
 	proof  string
-	at     uint64  // a revision of the old history that is in no other
-	parted *parted // protected by all.mu
+	at     uint64    // a revision of the old history that is in no other
+	served footprint // the same, if it was served to this process; zero where it was not
+	parted *parted   // protected by all.mu
 }
 
 // learn has the stream leave its history if it was followed in one that others have found to be no more: it was not open then, or could not be
@@ -164,6 +165,9 @@ func (c *claims) learn(ctx context.Context) (proof string, err error) {
 			return "", nil
 		}
 		together, err := c.besideAnyOf(ctx, c.all.askable(found.finder))
+		if isDenied(err) {
+			together, err = true, nil // Nobody is left who could be asked: it may have been this etcd.
+		}
 		if err != nil {
 			return "", err
 		}
@@ -188,7 +192,7 @@ func (c *claims) partFurther(ctx context.Context, found reversal) error {
 	if len(own) == 0 {
 		return nil
 	}
-	p, err := part(ctx, slices.Concat(trail, own), found.at)
+	p, err := part(ctx, slices.Concat(trail, own), found.at, found.served)
 	if err != nil {
 		return err
 	}
@@ -249,39 +253,51 @@ var errFoundBeside = errors.New("another stream has seen the history go backward
 
 // found has the stream, and all others in its etcd, leave a history that is no more. It can be tried again after an error.
 func (c *claims) found(ctx context.Context, e evidence) error {
-	c.all.mu.Lock()
-	trail := c.trailLocked()
-	c.all.mu.Unlock()
-	// Gaps begin there.
-	p, err := part(ctx, trail, e.at)
+	err := c.leaveFor(ctx, e)
+	if errors.Is(err, errFoundBeside) {
+		if _, failed := c.learn(ctx); failed != nil || c.left() {
+			return failed
+		}
+	}
 	if err != nil {
 		return err
 	}
-	r := reversal{finder: c, proof: e.proof, at: e.at, parted: &p}
-	if err := c.all.add(r); err != nil {
-		return err
-	}
-	c.leave(e.undone, r)
 	return c.all.tell(ctx)
 }
 
-// add has a reversal told. What was served before is of no use after it.
-func (r *revisions) add(found reversal) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if found.finder.reversed || found.finder.told < len(r.reversals) {
+// leaveFor has the stream leave a history that is no more, and others be told why. All streams may come upon that at once: one asks.
+func (c *claims) leaveFor(ctx context.Context, e evidence) error {
+	c.all.finding.Lock()
+	defer c.all.finding.Unlock()
+	c.all.mu.Lock()
+	left, late, trail := c.reversed, c.told < len(c.all.reversals), c.trailLocked()
+	c.all.mu.Unlock()
+	switch {
+	case left:
+		return nil
+	case late:
 		return errFoundBeside
 	}
-	r.reversals = append(r.reversals, found)
-	found.finder.headLocked().trail = nil
+	// Gaps begin there.
+	p, err := part(ctx, trail, e.at, e.served)
+	if err != nil {
+		return err
+	}
+	r := reversal{finder: c, proof: e.proof, at: e.at, served: e.served, parted: &p}
+	c.all.mu.Lock()
+	c.all.reversals = append(c.all.reversals, r)
+	c.headLocked().trail = nil // What was served before is of no use after it.
+	c.all.mu.Unlock()
+	c.leave(e.undone, r)
 	return nil
 }
 
 // evidence is what proves that a history is no more; proof is empty where nothing does.
 type evidence struct {
 	proof  string
-	undone witness // what was served and is not in etcd
-	at     uint64  // a revision of the old history that is in no other
+	undone witness   // what was served and is not in etcd
+	at     uint64    // a revision of the old history that is in no other
+	served footprint // the same, if it was served to this process; zero where it was not
 }
 
 func (c *claims) compare(ctx context.Context, position uint64) (evidence, error) {
@@ -299,12 +315,12 @@ func (c *claims) compare(ctx context.Context, position uint64) (evidence, error)
 		case err != nil:
 			return evidence{}, err
 		case what == ahead:
-			return evidence{fmt.Sprintf("%s was recorded up to resource version %d, which etcd has not come to", c.name, at), w, at}, nil
+			return evidence{fmt.Sprintf("%s was recorded up to resource version %d, which etcd has not come to", c.name, at), w, at, c.servedHere(at)}, nil
 		case what == other && w.name == "", what == same, what == unknown:
 			return c.compareFurther(ctx, at, position)
 		case w.name == doubted.name && w.namespace == doubted.namespace && w.revision == doubted.revision:
 			proof := fmt.Sprintf("%s %s/%s was recorded with resource version %d, and was something else in etcd at %d", c.name, w.namespace, w.name, w.revision, at)
-			return evidence{proof, w, w.revision}, nil
+			return evidence{proof, w, w.revision, c.servedHere(w.revision)}, nil
 		}
 		doubted = w
 		timer := time.NewTimer(confirmAfter)
@@ -315,6 +331,20 @@ func (c *claims) compare(ctx context.Context, position uint64) (evidence, error)
 		case <-timer.C:
 		}
 	}
+}
+
+// servedHere is a revision as it was served to this process, zero where it comes from the record. When that was is known of the position only.
+func (c *claims) servedHere(revision uint64) (f footprint) {
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
+	if revision <= c.resumed.revision {
+		return f
+	}
+	f = footprint{of: c, witness: witness{revision: revision}}
+	if revision == c.position {
+		f.at, f.recorded = c.moved, c.all.now().Add(-time.Since(c.moved))
+	}
+	return f
 }
 
 // compareFurther asks whether etcd has come to a position beyond that of the record: that of a spool.

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -29,7 +30,7 @@ type archive struct {
 	now, compacted int
 	versions       []*kube.Object // in order; one without a UID is an end
 	cached         []*kube.Object // what an API server lists that does not know what happened
-	asked          int
+	asked          atomic.Int64
 	fails          error // instead of any answer
 }
 
@@ -50,7 +51,7 @@ func (a *archive) List(options metav1.ListOptions) (runtime.Object, error) {
 }
 
 func (a *archive) ListWithContext(_ context.Context, options metav1.ListOptions) (runtime.Object, error) {
-	a.asked++
+	a.asked.Add(1)
 	if a.fails != nil {
 		return nil, a.fails
 	}
@@ -226,9 +227,9 @@ func TestOneStreamOfEachEtcdIsAsked(t *testing.T) {
 		followed(all, strconv.Itoa(i), etcd, 50+i)
 	}
 	require.NoError(t, all.probe(t.Context()))
-	etcd.asked = 0
+	etcd.asked.Store(0)
 	require.NoError(t, all.probe(t.Context()))
-	require.Equal(t, 1, etcd.asked)
+	require.EqualValues(t, 1, etcd.asked.Load())
 }
 
 func TestAListIsTrueOnlyIfEtcdHoldsWhatItShows(t *testing.T) {

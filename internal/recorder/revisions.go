@@ -43,6 +43,7 @@ type revisions struct {
 	streams []*claims
 
 	identity *identity
+	finding  sync.Mutex // held while it is asked where histories have parted
 	telling  sync.Mutex // held while streams are told that a history is no more
 	// reversals are those found by this process; protected by mu.
 	reversals []reversal
@@ -76,6 +77,8 @@ type claims struct {
 	// reverse has the stream leave its history; nil where it is not followed.
 	reverse  func(proof string)
 	reversed bool        // it has left it, and was not listed since
+	leftThen bool        // the same when the list under way began
+	toldThen int         // how many reversals there were then
 	told     int         // of how many reversals it has learned, or that are older than what it knows
 	undone   witness     // what was served and is not in etcd any more
 	doubt    *doubt      // what the server's cache has to show before its lists are trusted; nil for nothing

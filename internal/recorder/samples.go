@@ -21,15 +21,14 @@ const (
 
 // sample is a version that a stream was served: etcd has it at its revision, and always will.
 type sample struct {
-	of *claims
-	witness
+	footprint
 	told int // of how many reversals the stream had learned: after another one, it says nothing any more
 }
 
 func (c *claims) sampleLocked(w witness) {
 	if now := time.Now(); now.Sub(c.sampled) >= sampleEvery {
 		c.sampled = now
-		c.samples = append(c.samples, sample{c, w, c.told})
+		c.samples = append(c.samples, sample{footprint{c, w, now, c.all.now()}, c.told})
 		if len(c.samples) > keptSamples {
 			c.samples = slices.Delete(c.samples, 0, 1)
 		}
@@ -73,7 +72,7 @@ func (r *revisions) lookBack(ctx context.Context) (failed error) {
 			if (what == other || what == ahead) && s.stands() {
 				now := map[sight]string{other: "is something else in etcd", ahead: "etcd has not come to"}[what]
 				proof := fmt.Sprintf("%s %s/%s was served with resource version %d, which %s", s.of.name, s.namespace, s.name, s.revision, now)
-				if err := s.of.found(ctx, evidence{proof, s.witness, s.revision}); err != nil {
+				if err := s.of.found(ctx, evidence{proof, s.witness, s.revision, s.footprint}); err != nil {
 					failed = errors.Join(failed, err)
 					s.keep() // where it has not left, to be found again
 				}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strconv"
 	"time"
@@ -98,12 +99,12 @@ func (c *claims) trailLocked() []footprint {
 	return slices.DeleteFunc(slices.Clone(c.headLocked().trail), func(f footprint) bool { return !f.of.asksLocked() })
 }
 
-// part asks etcd where the histories have parted; a revision is known to be of the one that is no more. What etcd has forgotten is older than what
-// it has not.
-func part(ctx context.Context, trail []footprint, revision uint64) (parted, error) {
+// part asks etcd where the histories have parted; a revision is known to be of the one that is no more, and served is the same if it was served to
+// this process. What etcd has forgotten is older than what it has not.
+func part(ctx context.Context, trail []footprint, revision uint64, served footprint) (parted, error) {
 	slices.SortFunc(trail, func(a, b footprint) int { return cmp.Compare(a.revision, b.revision) })
 	p := parted{trail: trail}
-	first, older := time.Now(), false
+	first, older := time.Now(), served.of != nil
 	from, _ := slices.BinarySearchFunc(trail, revision, func(f footprint, of uint64) int { return cmp.Compare(f.revision, of) })
 	err := search(ctx, trail[:from], func(f footprint, what sight) bool {
 		if what == same {
@@ -131,32 +132,47 @@ func part(ctx context.Context, trail []footprint, revision uint64) (parted, erro
 		return p, err
 	}
 	p.until = first
+	if p.last.of == nil && !served.recorded.IsZero() {
+		p.last = served
+	}
 	// Where etcd has forgotten, the gap rather begins too early.
 	if p.last.of == nil {
 		p.last = p.common
 	}
-	if p.last.of == nil {
+	if p.last.of == nil && len(trail) > 0 {
 		p.last = trail[0]
 	}
 	return p, err
 }
 
-// search halves a trail until nothing is left of it: visit says whether to go on with what is older.
+// search halves a trail until nothing is left of it: visit says whether to go on with what is older. What was served of a stream that the server
+// does not answer for now is left out; it is an error if it answers for none.
 func search(ctx context.Context, trail []footprint, visit func(footprint, sight) (older bool)) error {
+	var failed error
+	answered := false
 	for len(trail) > 0 {
 		middle := len(trail) / 2
 		f := trail[middle]
 		what, err := f.of.look(ctx, f.witness, f.revision)
-		if err != nil {
-			return err
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			failed = errors.Join(failed, err)
+			trail = slices.DeleteFunc(slices.Clone(trail), func(other footprint) bool { return other.of == f.of })
+			continue
 		}
+		answered = true
 		if visit(f, what) {
 			trail = trail[:middle]
 		} else {
 			trail = trail[middle+1:]
 		}
 	}
-	return nil
+	if answered {
+		return nil
+	}
+	return failed
 }
 
 // servedUntil says up to where, and when, what was served is known to be of the history that the stream has left: where this process was served

@@ -39,11 +39,12 @@ func (c *claims) stillCached(ctx context.Context) error {
 		if o.undone.name == "" {
 			continue
 		}
-		if what, err := o.look(ctx, o.undone, o.undone.revision); err != nil || what == same || what == unknown {
-			if err != nil {
-				return err
-			}
-			continue
+		what, err := o.look(ctx, o.undone, o.undone.revision)
+		if err != nil && o == c {
+			return err
+		}
+		if err != nil || what == same || what == unknown {
+			continue // Nobody waits for another stream that the server does not answer for.
 		}
 		list, err := o.listOne(ctx, o.undone, metav1.ListOptions{})
 		if err != nil {

@@ -95,6 +95,7 @@ func (c *claims) listing(cause string) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	c.living = nil
+	c.leftThen, c.toldThen = c.reversed, len(c.all.reversals)
 	if cause == reflector.CauseHistoryReversed {
 		c.forgetLocked()
 	}
@@ -127,12 +128,16 @@ func (c *claims) shown(page []any) {
 	}
 }
 
-// listed notes that the list is complete.
+// listed notes that the list is complete. If the stream was told of a reversal meanwhile, it has to be listed again.
 func (c *claims) listed() {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
-	c.reversed, c.told = false, len(c.all.reversals)
-	c.doubt, c.parted, c.cached, c.untold = nil, nil, window{}, nil
+	if c.reversed && !c.leftThen {
+		return
+	}
+	c.reversed, c.told = false, c.toldThen
+	c.doubt, c.parted, c.untold = nil, nil, nil
+	c.cached = window{tried: c.cached.tried} // The watch may be open already.
 }
 
 // sight is what etcd says of a witness.

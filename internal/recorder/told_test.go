@@ -1,0 +1,121 @@
+package recorder
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kuberewind/kuberewind/kube"
+	"github.com/kuberewind/kuberewind/reflector"
+	"github.com/kuberewind/kuberewind/sink/postgres"
+)
+
+func TestAListThatWasUnderWayWhenTheStreamWasToldDoesNotUndoThat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, server := overtaken(t)
+		c.listed()
+		require.True(t, c.left())
+		require.Error(t, c.Truthful(t.Context(), "80", server.shows()))
+	})
+}
+
+func TestAStreamWhoseFirstListWasUnderWayIsToldAfterIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newRevisions()
+		etcd := &archive{now: 100, versions: []*kube.Object{servedAs("kept", "1", 20)}}
+		late, _ := followed(all, "secrets", etcd, 0)
+		late.listing(reflector.CauseFirstList)
+		late.shown([]any{servedAs("kept", "1", 20)})
+		finder, _ := followed(all, "configmaps", etcd, 60, servedAs("lost", "3", 50))
+		_, err := finder.Reversed(t.Context(), "60")
+		require.NoError(t, err)
+		require.True(t, finder.left())
+		late.listed()
+		late.reached("60")
+		proof, err := late.Reversed(t.Context(), "60")
+		require.NoError(t, err)
+		require.NotEmpty(t, proof)
+	})
+}
+
+// An aggregated API with an etcd of its own is uninstalled after that was put back.
+func TestWhereTheFinderIsGoneItMayHaveBeenThisEtcd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newRevisions()
+		finder, _ := followed(all, "aggregated", &archive{now: 5}, 60, servedAs("lost", "3", 50))
+		_, err := finder.Reversed(t.Context(), "60")
+		require.NoError(t, err)
+		require.True(t, finder.left())
+		finder.listWith((&archive{fails: apierrors.NewNotFound(schema.GroupResource{Resource: "aggregated"}, "")}).lister)
+		finder.follow(nil)
+		late, told := followed(all, "services", &archive{now: 100, versions: []*kube.Object{servedAs("kept", "1", 20)}}, 60, servedAs("kept", "1", 20))
+		late.recall(&postgres.Known{}, "60", nil)
+		_, err = late.Reversed(t.Context(), "60")
+		require.NoError(t, err)
+		require.Len(t, *told, 1)
+	})
+}
+
+func TestAnotherResourceThatIsUnavailableHoldsNothingUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newRevisions()
+		down := &archive{now: 80}
+		c, told := followed(all, "configmaps", &archive{now: 80, versions: []*kube.Object{servedAs("a", "1", 40), servedAs("c", "4", 75)}}, 10)
+		d, _ := followed(all, "routes", down, 10)
+		c.join(d)
+		for i, o := range []*kube.Object{servedAs("a", "1", 40), servedAs("lost", "3", 56), servedAs("c", "3", 58)} {
+			time.Sleep(sampleEvery)
+			c.saw(o, false)
+			if i == 0 {
+				d.saw(servedAs("r", "7", 45), false)
+			}
+		}
+		down.fails = apierrors.NewServiceUnavailable("down")
+		require.Error(t, all.probe(t.Context()), "that it cannot be asked is told")
+		require.Len(t, *told, 1)
+		until, _ := c.servedUntil()
+		require.Equal(t, "58", until)
+	})
+}
+
+func TestOneAsksWhereManyStreamsMeetAHistoryThatWentBackwards(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newRevisions()
+		etcd := &archive{now: 5000}
+		const many = 60
+		var streams []*claims
+		for i := range many {
+			c, _ := followed(all, fmt.Sprint(i), etcd, 1)
+			if i > 0 {
+				streams[0].join(c)
+			}
+			streams = append(streams, c)
+		}
+		for i := range 600 {
+			time.Sleep(trailEvery)
+			o := servedAs(fmt.Sprint("o", i), "1", 1000+i)
+			etcd.versions = append(etcd.versions, o)
+			streams[i%many].saw(o, false)
+			streams[i%many].reached(o.ResourceVersion)
+		}
+		etcd.now, etcd.versions = 1300, etcd.versions[:300]
+		before := etcd.asked.Load()
+		var running sync.WaitGroup
+		errs := make([]error, many)
+		for i, c := range streams {
+			running.Go(func() { _, errs[i] = c.Reversed(t.Context(), "1600") })
+		}
+		running.Wait()
+		for i, err := range errs {
+			require.NoError(t, err)
+			require.True(t, streams[i].left())
+		}
+		require.Less(t, etcd.asked.Load()-before, int64(3*many), "where the histories have parted is asked once")
+	})
+}
