@@ -119,6 +119,9 @@ func (c *claims) renewed(ctx context.Context, listed uint64) error {
 	if !d.began.Before(p.until) {
 		return nil // Nothing of the old history was served since that cache could be watched.
 	}
+	if d.anew && !d.begins.IsZero() && !d.begins.Before(p.until) {
+		return nil // It was begun when the new history was there.
+	}
 	server, watches := c.in("").(cache.WatcherWithContext)
 	if !watches {
 		return nil
