@@ -142,6 +142,9 @@ func (r *Recorder) openSink(ctx context.Context, cluster, uid string) error {
 	if r.newest, err = r.sink.Revisions(ctx); err != nil {
 		return err
 	}
+	if r.unproven, err = r.sink.Unproven(ctx); err != nil {
+		return err
+	}
 	if r.untold, err = r.sink.Untold(ctx); err != nil {
 		return err
 	}

@@ -75,6 +75,8 @@ type Recorder struct {
 
 	// untold are reversals that a recorder before this one may not have told all streams of, by stream.
 	untold map[int32][]postgres.Reversal
+	// unproven are versions that it recorded last, by stream.
+	unproven map[int32][]postgres.Version
 
 	opening sync.Mutex // held while a stream is opened, before mu
 	mu      sync.Mutex // protects what follows

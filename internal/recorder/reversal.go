@@ -152,7 +152,7 @@ type reversal struct {
 	finder *claims // a stream in that etcd
 	proof  string
 	at     uint64    // a revision of the old history that is in no other
-	served footprint // the same, if it was served to this process; zero where it was not
+	served footprint // the same as it was served; of nobody where that was not to this process
 	parted *parted   // protected by all.mu
 }
 
@@ -297,7 +297,7 @@ type evidence struct {
 	proof  string
 	undone witness   // what was served and is not in etcd
 	at     uint64    // a revision of the old history that is in no other
-	served footprint // the same, if it was served to this process; zero where it was not
+	served footprint // the same as it was served; of nobody where that was not to this process
 }
 
 func (c *claims) compare(ctx context.Context, position uint64) (evidence, error) {
@@ -387,7 +387,7 @@ func (c *claims) forgetLocked() {
 	for _, other := range c.all.streams {
 		other.newest = nil
 	}
-	c.claimed, c.position, c.living, c.samples = 0, 0, nil, nil
+	c.claimed, c.position, c.living, c.samples, c.recalled = 0, 0, nil, nil, nil
 }
 
 // tell has the streams learn of what was found. Those that cannot be asked learn it later: when they are watched next, or with the next probe.

@@ -6,7 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
 const (
@@ -22,13 +27,14 @@ const (
 // sample is a version that a stream was served: etcd has it at its revision, and always will.
 type sample struct {
 	footprint
-	told int // of how many reversals the stream had learned: after another one, it says nothing any more
+	told     int  // of how many reversals the stream had learned: after another one, it says nothing any more
+	recalled bool // it is from the record
 }
 
 func (c *claims) sampleLocked(w witness) {
 	if now := time.Now(); now.Sub(c.sampled) >= sampleEvery {
 		c.sampled = now
-		c.samples = append(c.samples, sample{footprint{c, w, now, c.all.now()}, c.told})
+		c.samples = append(c.samples, sample{footprint: footprint{c, w, now, c.all.now()}, told: c.told})
 		if len(c.samples) > keptSamples {
 			c.samples = slices.Delete(c.samples, 0, 1)
 		}
@@ -47,7 +53,7 @@ func (r *revisions) takeSamples() [][]sample {
 			c.samples = nil
 		}
 	}
-	taken := make([][]sample, 0, len(byEtcd))
+	taken := r.takeRecalledLocked()
 	for _, samples := range byEtcd {
 		slices.SortFunc(samples, func(a, b sample) int { return cmp.Compare(a.revision, b.revision) })
 		some := make([]sample, 0, samplesPerProbe)
@@ -55,6 +61,28 @@ func (r *revisions) takeSamples() [][]sample {
 			some = append(some, samples[i*len(samples)/min(len(samples), samplesPerProbe)])
 		}
 		taken = append(taken, some)
+	}
+	return taken
+}
+
+// recallUnproven takes over what a recorder before this one was served last, and may not have looked at.
+func (c *claims) recallUnproven(versions []postgres.Version) {
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
+	for _, v := range versions {
+		if revision, err := strconv.ParseUint(v.ResourceVersion, 10, 64); err == nil {
+			w := witness{revision: revision, namespace: v.Namespace, name: v.Name, uid: types.UID(v.UID)}
+			c.recalled = append(c.recalled, sample{footprint: footprint{of: c, witness: w, recorded: v.Observed}, recalled: true})
+		}
+	}
+}
+
+// takeRecalledLocked gives what is left of that, in order.
+func (r *revisions) takeRecalledLocked() (taken [][]sample) {
+	for _, c := range r.streams {
+		if c.asksLocked() && !c.reversed && len(c.recalled) > 0 {
+			taken, c.recalled = append(taken, c.recalled), nil
+		}
 	}
 	return taken
 }
@@ -72,7 +100,11 @@ func (r *revisions) lookBack(ctx context.Context) (failed error) {
 			if (what == other || what == ahead) && s.stands() {
 				now := map[sight]string{other: "is something else in etcd", ahead: "etcd has not come to"}[what]
 				proof := fmt.Sprintf("%s %s/%s was served with resource version %d, which %s", s.of.name, s.namespace, s.name, s.revision, now)
-				if err := s.of.found(ctx, evidence{proof, s.witness, s.revision, s.footprint}); err != nil {
+				served := s.footprint
+				if s.recalled {
+					served.of = nil
+				}
+				if err := s.of.found(ctx, evidence{proof, s.witness, s.revision, served}); err != nil {
 					failed = errors.Join(failed, err)
 					s.keep() // where it has not left, to be found again
 				}

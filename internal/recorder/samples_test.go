@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kuberewind/kuberewind/kube"
+	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
 func TestAHistoryThatHasPassedTheOldOneBetweenTwoProbesIsFoundOut(t *testing.T) {
@@ -50,6 +51,28 @@ func TestAHistoryThatHasNotComeToWhatWasServedIsFoundOut(t *testing.T) {
 		etcd.now = 51
 		require.NoError(t, all.lookBack(t.Context()))
 		require.Equal(t, []string{"configmaps ns/lost was served with resource version 52, which etcd has not come to"}, *told)
+	})
+}
+
+// A recorder was served what was undone, and ended before it looked: by now everything that lives is of the new history.
+func TestWhatARecorderWasServedLastIsLookedAtByTheNext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newRevisions()
+		etcd := &archive{now: 80, versions: []*kube.Object{servedAs("kept", "1", 20), servedAs("new", "3", 45), servedAs("new", "3", 70)}}
+		c, told := followed(all, "configmaps", etcd, 70, servedAs("new", "3", 70))
+		began := time.Now()
+		c.recallUnproven([]postgres.Version{
+			{Namespace: "ns", Name: "kept", UID: "1", ResourceVersion: "20", Observed: began.Add(-20 * time.Second)},
+			{Namespace: "ns", Name: "lost", UID: "2", ResourceVersion: "50", Observed: began.Add(-10 * time.Second)},
+			{Namespace: "ns", Name: "new", UID: "3", ResourceVersion: "70", Observed: began.Add(-time.Second)},
+		})
+		require.NoError(t, all.probe(t.Context()))
+		require.Len(t, *told, 1)
+		require.Contains(t, (*told)[0], "lost was served with resource version 50")
+		until, at := c.servedUntil()
+		require.Equal(t, "50", until)
+		require.Equal(t, began.Add(-10*time.Second), at)
+		require.NoError(t, c.renewed(t.Context(), 80), "this process was served nothing of the old history")
 	})
 }
 

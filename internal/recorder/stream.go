@@ -108,6 +108,7 @@ func (r *Recorder) newStream(ctx context.Context, resource kube.Resource, since 
 		claims: r.revisions.stream(resource.String()),
 	}
 	s.claims.recallUntold(record.ID(), r.untold[record.ID()])
+	s.claims.recallUnproven(r.unproven[record.ID()])
 	s.claims.namespaced = resource.Namespaced
 	s.claims.canonical = transformer(r.redactor.For(resource.GroupResource()))
 	s.settle = sync.OnceFunc(func() { close(s.settled) })

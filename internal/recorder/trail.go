@@ -129,17 +129,18 @@ func part(ctx context.Context, trail []footprint, revision uint64, served footpr
 		return what == same
 	})
 	if !older {
+		p.last = served
 		return p, err
 	}
 	p.until = first
-	if p.last.of == nil && !served.recorded.IsZero() {
+	if p.last.recorded.IsZero() && !served.recorded.IsZero() {
 		p.last = served
 	}
 	// Where etcd has forgotten, the gap rather begins too early.
-	if p.last.of == nil {
+	if p.last.recorded.IsZero() {
 		p.last = p.common
 	}
-	if p.last.of == nil && len(trail) > 0 {
+	if p.last.recorded.IsZero() && len(trail) > 0 {
 		p.last = trail[0]
 	}
 	return p, err
@@ -184,7 +185,7 @@ func (c *claims) servedUntil() (resourceVersion string, at time.Time) {
 		return "", at
 	}
 	last := c.parted.last
-	if last.of == nil {
+	if last.recorded.IsZero() {
 		last = c.resumed
 	}
 	if last.revision == 0 {

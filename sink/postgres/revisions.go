@@ -41,3 +41,44 @@ func (s *Sink) Revisions(ctx context.Context) (map[int32][]string, error) {
 	}
 	return found, nil
 }
+
+const (
+	// unprovenFor is what a recorder may have recorded before it ended without having looked whether etcd was put back meanwhile: it looks every ten
+	// seconds or so.
+	unprovenFor = 30 * time.Second
+	// unproven is how many of these versions are looked at.
+	unproven = 24
+)
+
+// A Version is one of an object, as it was served when it was new.
+type Version struct {
+	Namespace, Name, UID, ResourceVersion string
+	Observed                              time.Time
+}
+
+// Unproven gives, by the number of their stream, some of the versions that were recorded last before this writer, from all of the time. Those of a history that
+// has gone backwards since are left out.
+func (s *Sink) Unproven(ctx context.Context) (map[int32][]Version, error) {
+	rows, err := s.pool.Query(ctx, `
+		SELECT stream, namespace, name, uid, rv, observed_at FROM (
+			SELECT d.stream, l.namespace, l.name, l.uid, d.rv, d.observed_at, row_number() OVER (ORDER BY d.seq) AS n, count(*) OVER () AS total
+			FROM kuberewind.deltas_data d JOIN kuberewind.lives l ON l.cluster = d.cluster AND l.object_id = d.object_id
+			WHERE d.cluster = $1 AND d.observed_at >= $2 AND d.source = $3 AND d.type IN ($4, $5) AND NOT EXISTS (
+				SELECT FROM kuberewind.gaps_data g JOIN kuberewind.batches b ON b.cluster = g.cluster AND b.batch = g.opened_batch
+				WHERE g.cluster = d.cluster AND g.stream = d.stream AND g.cause = $6 AND b.last_seq >= d.seq)) AS recent
+		WHERE n % greatest(total / $7, 1) = 0 ORDER BY n`,
+		s.info.Cluster, s.info.Observed.Add(-unprovenFor), sourceWatch, typeAdded, typeUpdated, causeReversed, unproven)
+	if err != nil {
+		return nil, fmt.Errorf("newest versions on record: %w", explain(err))
+	}
+	found := map[int32][]Version{}
+	var stream int32
+	var v Version
+	if _, err := pgx.ForEachRow(rows, []any{&stream, &v.Namespace, &v.Name, &v.UID, &v.ResourceVersion, &v.Observed}, func() error {
+		found[stream] = append(found[stream], v)
+		return nil
+	}); err != nil {
+		return nil, fmt.Errorf("newest versions on record: %w", explain(err))
+	}
+	return found, nil
+}
