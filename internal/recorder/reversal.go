@@ -337,7 +337,7 @@ func (c *claims) compare(ctx context.Context, position uint64) (evidence, error)
 func (c *claims) servedHere(revision uint64) (f footprint) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
-	if revision <= c.resumed.revision {
+	if revision <= max(c.resumed.revision, c.recorded) {
 		return f
 	}
 	f = footprint{of: c, witness: witness{revision: revision}}

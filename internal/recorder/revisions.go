@@ -83,6 +83,7 @@ type claims struct {
 	told     int         // of how many reversals it has learned, or that are older than what it knows
 	undone   witness     // what was served and is not in etcd any more
 	doubt    *doubt      // what the server's cache has to show before its lists are trusted; nil for nothing
+	recorded uint64      // the newest revision that comes from the record; the position may be behind it
 	resumed  footprint   // where this process has taken over from the record, and when
 	parted   *parted     // where the history that it has left has parted from the one that there is
 	trail    []footprint // what was served of this etcd, in order of time; of the head

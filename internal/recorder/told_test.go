@@ -119,3 +119,13 @@ func TestOneAsksWhereManyStreamsMeetAHistoryThatWentBackwards(t *testing.T) {
 		require.Less(t, etcd.asked.Load()-before, int64(3*many), "where the histories have parted is asked once")
 	})
 }
+
+// The position of a stream is behind the last revision of it on record, since several deletes can share one.
+func TestWhatIsOnRecordBeyondThePositionWasNotServedToThisProcess(t *testing.T) {
+	all := newRevisions()
+	c, _ := followed(all, "configmaps", &archive{}, 0)
+	c.recall(&postgres.Known{}, "213", []string{"214"})
+	require.Nil(t, c.servedHere(213).of)
+	require.Nil(t, c.servedHere(214).of)
+	require.NotNil(t, c.servedHere(215).of)
+}

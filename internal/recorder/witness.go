@@ -75,6 +75,7 @@ func (c *claims) recall(known *postgres.Known, position string, newest []string)
 	c.position, c.told, c.resumed = at, 0, footprint{of: c, witness: witness{revision: at}, recorded: c.all.now()}
 	for _, rv := range newest {
 		if revision, err := strconv.ParseUint(rv, 10, 64); err == nil {
+			c.recorded = max(c.recorded, revision)
 			c.claimLocked(revision)
 		}
 	}
@@ -85,6 +86,7 @@ func (c *claims) recall(known *postgres.Known, position string, newest []string)
 		}
 		o := object.(postgres.KnownObject)
 		if revision, err := strconv.ParseUint(o.GetResourceVersion(), 10, 64); err == nil {
+			c.recorded = max(c.recorded, revision)
 			c.rememberLocked(witness{revision: revision, namespace: o.GetNamespace(), name: o.GetName(), uid: o.GetUID(), doc: o.Doc}, false)
 		}
 	}
