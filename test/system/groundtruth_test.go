@@ -56,6 +56,24 @@ func (w *world) record(t *testing.T) *recordertest.Process {
 	return recordertest.Start(t, append(args, w.extra...)...)
 }
 
+// recordReady gives a recorder that follows all that there is.
+func (w *world) recordReady(t *testing.T) *recordertest.Process {
+	t.Helper()
+	recorder := w.record(t)
+	recorder.AwaitReady(t)
+	return recorder
+}
+
+// recorded is a world with a recorder that follows all that there is; the arguments are for each that is started in it.
+func recorded(t *testing.T, args ...string) (*world, *recordertest.Process) {
+	t.Helper()
+	w := newWorld(t)
+	w.extra = args
+	recorder := w.recordReady(t)
+	w.connect(t)
+	return w, recorder
+}
+
 func (w *world) connect(t *testing.T) {
 	t.Helper()
 	var err error
@@ -73,10 +91,7 @@ func (w *world) workload(t *testing.T, writes int) *workload {
 }
 
 func TestEveryRevisionIsRecordedExactlyOnceAndFoldsToWhatWasServed(t *testing.T) {
-	w := newWorld(t)
-	recorder := w.record(t)
-	recorder.AwaitReady(t)
-	w.connect(t)
+	w, recorder := recorded(t)
 	w.begin(t)
 	before := w.quietMoment(t)
 	started := time.Now()
@@ -94,10 +109,7 @@ func TestEveryRevisionIsRecordedExactlyOnceAndFoldsToWhatWasServed(t *testing.T)
 }
 
 func TestARecorderThatIsStoppedAndKilledMissesNothingAndListsNothingAgain(t *testing.T) {
-	w := newWorld(t)
-	recorder := w.record(t)
-	recorder.AwaitReady(t)
-	w.connect(t)
+	w, recorder := recorded(t)
 	w.begin(t)
 	before := len(w.lists(t))
 

@@ -20,10 +20,7 @@ func TestLoad(t *testing.T) {
 	if !*load {
 		t.Skip("a measurement, not a test: make load")
 	}
-	w := newWorld(t)
-	recorder := w.record(t)
-	recorder.AwaitReady(t)
-	w.connect(t)
+	w, recorder := recorded(t)
 	w.begin(t)
 	idle := usageOf(t, recorder.PID())
 	started := time.Now()

@@ -107,12 +107,8 @@ func (c *churn) write(ctx context.Context, random *rand.Rand, id int) {
 // newRestarted is a world with a recorder and a workload, whose API server is going to be restarted.
 func newRestarted(t *testing.T) (*world, *recordertest.Process, *churn) {
 	t.Helper()
-	w := newWorld(t)
-	recorder := w.record(t)
-	recorder.AwaitReady(t)
-	w.connect(t)
-	w.act(t).create(crds, widgetCRD())
-	w.act(t).awaitWidgets()
+	w, recorder := recorded(t)
+	w.act(t).defineWidgets()
 	w.begin(t)
 	return w, recorder, w.churn(t, 100)
 }
@@ -154,8 +150,7 @@ func TestARestartWhileNoRecorderRunsLeavesNoGap(t *testing.T) {
 	load.await(t, 300)
 	require.NoError(t, w.plane.APIServer.Restart(t.Context()))
 	load.await(t, 100)
-	recorder = w.record(t)
-	recorder.AwaitReady(t)
+	recorder = w.recordReady(t)
 	load.await(t, 100)
 	load.stop()
 	w.compare(t)

@@ -33,10 +33,8 @@ const configMapsNow = `SELECT name || '@' || (object -> 'metadata' ->> 'resource
 // beforeRestore records a cluster up to where it is about to be put back.
 func beforeRestore(t *testing.T) *restored {
 	t.Helper()
-	w := newWorld(t)
-	r := &restored{world: w, act: w.act(t), recorder: w.record(t)}
-	r.recorder.AwaitReady(t)
-	w.connect(t)
+	w, recorder := recorded(t)
+	r := &restored{world: w, act: w.act(t), recorder: recorder}
 	ready := time.Now()
 	eventually(t.Context(), t, "watches that are known to have been accepted", func() bool { return time.Since(ready) > 2*time.Second })
 	r.create(configMaps, template(configMaps, "default", "kept"))
@@ -233,22 +231,19 @@ func TestAStreamThatWasNotToldOfARestoreBeforeTheRecorderWasKilledIsToldByTheNex
 
 func TestOtherRulesOfRedactionAreNoRestore(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	a, recorder := w.act(t), w.record(t)
-	recorder.AwaitReady(t)
-	w.connect(t)
-	recorded := func(name string) {
+	w, recorder := recorded(t)
+	a := w.act(t)
+	create := func(name string) {
 		o := template(configMaps, "default", name)
 		o.SetAnnotations(map[string]string{"leaked": "hunter2"})
 		made := a.create(configMaps, o).GetResourceVersion()
 		w.awaitLines(t, []string{made}, `SELECT resource_version FROM kuberewind.deltas WHERE name = $1`, name)
 	}
-	recorded("plain")
+	create("plain")
 	recorder.Terminate(t)
 	w.extra = []string{"--redact", "configmaps:/metadata/annotations/leaked"}
-	recorder = w.record(t)
-	recorder.AwaitReady(t)
-	recorded("redacted") // after whatever was said when the watch was opened
+	recorder = w.recordReady(t)
+	create("redacted") // after whatever was said when the watch was opened
 	require.Empty(t, w.lines(t, `SELECT resource || ' ' || detail FROM kuberewind.gaps WHERE cause = 'history_reversed'`))
 	recorder.Terminate(t)
 }

@@ -17,14 +17,9 @@ func defaulted(size string) string {
 // TestContentThatChangesAtTheSameResourceVersionIsFound: a default shows in objects that nobody has written to.
 func TestContentThatChangesAtTheSameResourceVersionIsFound(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.extra = []string{"--include", "widgets.*"}
-	recorder := w.record(t)
-	recorder.AwaitReady(t)
-	w.connect(t)
+	w, recorder := recorded(t, "--include", "widgets.*")
 	a := w.act(t)
-	a.create(crds, widgetCRD())
-	a.awaitWidgets()
+	a.defineWidgets()
 	one := a.create(widgets, template(widgets, "default", "one"))
 	w.awaitLines(t, []string{"Added one " + string(one.GetUID())}, widgetRows)
 
@@ -37,8 +32,7 @@ func TestContentThatChangesAtTheSameResourceVersionIsFound(t *testing.T) {
 	// Once more, while no recorder runs.
 	recorder.Kill(t)
 	a.merge(crds, definition, defaulted("large"))
-	recorder = w.record(t)
-	recorder.AwaitReady(t)
+	recorder = w.recordReady(t)
 	want = append(want, "Sync schema - t large")
 	w.awaitLines(t, want, rows, one.GetResourceVersion())
 
