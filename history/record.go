@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/kuberewind/kuberewind/internal/pgdial"
 	"github.com/kuberewind/kuberewind/migrations"
 )
 
@@ -105,15 +106,19 @@ func chosen(found []Cluster, name string) (Cluster, error) {
 }
 
 // newPool makes connections that only read, and on which a statement is planned for its parameters: a plan for any parameters would
-// have to hold every partition.
+// have to hold every partition. One that has no answer from a server that is there no more fails; one that takes long does not.
 func newPool(ctx context.Context, url string) (*pgxpool.Pool, error) {
-	config, err := pgxpool.ParseConfig(url)
+	config, err := pgdial.ParseConfig(url)
 	if err != nil {
 		return nil, fmt.Errorf("the URL of the database: %w", err)
 	}
 	parameters := config.ConnConfig.RuntimeParams
 	parameters["default_transaction_read_only"] = "on"
 	prepareSession(parameters)
+	config.BeforeConnect = func(_ context.Context, config *pgx.ConnConfig) error {
+		pgdial.AskInSilence(config)
+		return nil
+	}
 	return pgxpool.NewWithConfig(ctx, config)
 }
 

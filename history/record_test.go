@@ -42,6 +42,23 @@ func TestARecordIsOpenedByTheNameOfItsCluster(t *testing.T) {
 	require.Len(t, all, 2)
 }
 
+// Their names tell a server's sessions apart, when it is asked what has become of one that it says nothing to.
+func TestEachConnectionIsAskedAboutByANameOfItsOwn(t *testing.T) {
+	b := newBook(t, 1)
+	r := b.record(t)
+	names := map[string]bool{}
+	for range 2 {
+		conn, err := r.pool.Acquire(t.Context())
+		require.NoError(t, err)
+		defer conn.Release()
+		var name string
+		require.NoError(t, conn.QueryRow(t.Context(), `SELECT current_setting('application_name')`).Scan(&name))
+		require.Regexp(t, `^kuberewind history [A-Z2-7]{16}$`, name)
+		names[name] = true
+	}
+	require.Len(t, names, 2)
+}
+
 func TestADatabaseWithoutARecordIsRefused(t *testing.T) {
 	b := newBook(t, 0)
 	b.db.Exec(t, `CREATE OR REPLACE FUNCTION kuberewind.schema_version() RETURNS integer LANGUAGE sql STABLE PARALLEL SAFE RETURN 2`)
