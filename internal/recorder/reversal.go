@@ -376,6 +376,7 @@ func (c *claims) leave(undone witness, found reversal) {
 	}
 	c.doubt = c.doubtLocked(found.parted)
 	c.reversed, c.undone, c.told, c.parted = true, undone, len(c.all.reversals), found.parted
+	c.history++
 	c.forgetLocked()
 	if c.reverse != nil {
 		c.reverse(found.proof)

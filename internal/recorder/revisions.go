@@ -81,6 +81,7 @@ type claims struct {
 	leftThen bool        // the same when the list under way began
 	toldThen int         // how many reversals there were then
 	told     int         // of how many reversals it has learned, or that are older than what it knows
+	history  int         // how many histories it has left, or may have
 	undone   witness     // what was served and is not in etcd any more
 	doubt    *doubt      // what the server's cache has to show before its lists are trusted; nil for nothing
 	recorded uint64      // the newest revision that comes from the record; the position may be behind it

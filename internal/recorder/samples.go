@@ -27,14 +27,14 @@ const (
 // sample is a version that a stream was served: etcd has it at its revision, and always will.
 type sample struct {
 	footprint
-	told     int  // of how many reversals the stream had learned: after another one, it says nothing any more
+	history  int  // in which of its histories the stream was: in another one, it says nothing any more
 	recalled bool // it is from the record
 }
 
 func (c *claims) sampleLocked(w witness) {
 	if now := time.Now(); now.Sub(c.sampled) >= sampleEvery {
 		c.sampled = now
-		c.samples = append(c.samples, sample{footprint: footprint{c, w, now, c.all.now()}, told: c.told})
+		c.samples = append(c.samples, sample{footprint: footprint{c, w, now, c.all.now()}, history: c.history})
 		if len(c.samples) > keptSamples {
 			c.samples = slices.Delete(c.samples, 0, 1)
 		}
@@ -122,7 +122,7 @@ func (s *sample) stands() bool {
 	return s.standsLocked()
 }
 
-func (s *sample) standsLocked() bool { return !s.of.reversed && s.of.told == s.told }
+func (s *sample) standsLocked() bool { return !s.of.reversed && s.of.history == s.history }
 
 // keep has the next probe look at the sample.
 func (s *sample) keep() {

@@ -76,6 +76,37 @@ func TestWhatARecorderWasServedLastIsLookedAtByTheNext(t *testing.T) {
 	})
 }
 
+// The events have an etcd of their own, and both are put back together. Neither says anything of the other.
+func TestTwoEtcdsThatArePutBackTogetherAreBothFoundOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newRevisions()
+		var told [2]*[]string
+		var etcds [2]*archive
+		for i, name := range []string{"configmaps", "events"} {
+			from := 1000 * i
+			etcds[i] = &archive{now: from + 60}
+			var c *claims
+			c, told[i] = followed(all, name, etcds[i], from+50)
+			time.Sleep(sampleEvery)
+			c.saw(servedAs("lost", "2", from+52), false)
+			c.reached(strconv.Itoa(from + 60))
+		}
+		for i, etcd := range etcds {
+			now := servedAs("new", "3", 1000*i+90)
+			etcd.now, etcd.versions = 1000*i+100, []*kube.Object{now}
+			all.streams[i].saw(now, false)
+			all.streams[i].reached(now.ResourceVersion)
+		}
+		for range 2 { // What is found out of the one first, is no error of the other.
+			_ = all.probe(t.Context())
+		}
+		require.Len(t, *told[0], 1)
+		require.Len(t, *told[1], 1)
+		require.Contains(t, (*told[0])[0], "configmaps ns/lost")
+		require.Contains(t, (*told[1])[0], "events ns/lost")
+	})
+}
+
 func TestWhatIsSampledIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := newRevisions()

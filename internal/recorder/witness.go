@@ -137,6 +137,9 @@ func (c *claims) listed() {
 	if c.reversed && !c.leftThen {
 		return
 	}
+	if c.told < c.toldThen {
+		c.history++ // The one that was found to be no more may have been its own.
+	}
 	c.reversed, c.told = false, c.toldThen
 	c.doubt, c.parted, c.untold = nil, nil, nil
 	c.cached = window{tried: c.cached.tried} // The watch may be open already.
