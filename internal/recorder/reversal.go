@@ -166,7 +166,9 @@ func (c *claims) learn(ctx context.Context) (proof string, err error) {
 		}
 		together, err := c.besideAnyOf(ctx, c.all.askable(found.finder))
 		if isDenied(err) {
-			together, err = true, nil // Nobody is left who could be asked: it may have been this etcd.
+			// Nobody is left who could be asked: it may have been this etcd. If it is the stream that is refused, nothing is known yet.
+			_, err = c.trueNow(ctx)
+			together = err == nil
 		}
 		if err != nil {
 			return "", err

@@ -62,6 +62,29 @@ func TestWhereTheFinderIsGoneItMayHaveBeenThisEtcd(t *testing.T) {
 	})
 }
 
+// Permission for a resource with an etcd of its own is withdrawn; it is asked for again now and then.
+func TestAStreamThatIsRefusedIsNotTakenForOneOfTheEtcdThatWasPutBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newRevisions()
+		finder, _ := followed(all, "configmaps", &archive{now: 55}, 60)
+		apart := &archive{now: 900, versions: []*kube.Object{servedAs("x", "1", 700)}}
+		refused, told := followed(all, "metrics", apart, 800, servedAs("x", "1", 700))
+		apart.fails = apierrors.NewForbidden(schema.GroupResource{Resource: "metrics"}, "", nil)
+		refused.interrupted(reflector.CauseForbidden)
+		_, err := finder.Reversed(t.Context(), "60")
+		require.NoError(t, err)
+		require.True(t, finder.left())
+		_, err = refused.Reversed(t.Context(), "800")
+		require.True(t, apierrors.IsForbidden(err), "as the watch would be: %v", err)
+		require.Empty(t, *told)
+		apart.fails = nil
+		proof, err := refused.Reversed(t.Context(), "800")
+		require.NoError(t, err)
+		require.Empty(t, proof)
+		require.Empty(t, *told)
+	})
+}
+
 func TestAnotherResourceThatIsUnavailableHoldsNothingUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := newRevisions()
