@@ -379,3 +379,31 @@ func TestARefusalThatTakesItsTimeIsNoAcceptance(t *testing.T) {
 		require.True(t, c.cached.anew)
 	})
 }
+
+// Permission was withdrawn for a moment, and the stream was listed when it was back, from the cache that there was before.
+func TestAListThatWasDueToSomethingElseMakesNoCacheYounger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newRevisions()
+		server := &watchCache{begun: 5, archive: &archive{now: 80, versions: []*kube.Object{
+			servedAs("a", "1", 40), servedAs("b", "2", 48), servedAs("hidden", "9", 55), servedAs("c", "4", 75)}}}
+		server.cached = []*kube.Object{servedAs("a", "1", 40), servedAs("b", "2", 48), servedAs("c", "4", 75)}
+		c, _ := followed(all, "configmaps", server.archive, 10)
+		c.listWith(server.lister)
+		c.watching("10")
+		for _, o := range []*kube.Object{servedAs("a", "1", 40), servedAs("b", "2", 48), servedAs("lost", "3", 56), servedAs("c", "3", 58), servedAs("c", "4", 75)} {
+			time.Sleep(sampleEvery)
+			c.saw(o, false)
+			c.reached(o.ResourceVersion)
+		}
+		c.closed(nil)
+		c.listing(reflector.CauseForbidden)
+		c.watching("80")
+		c.shown(server.shows())
+		c.listed()
+		c.reached("80")
+		time.Sleep(2 * opensFor)
+		require.NoError(t, all.lookBack(t.Context()))
+		require.True(t, c.left())
+		require.ErrorContains(t, c.Truthful(t.Context(), "80", server.shows()), "restart it")
+	})
+}

@@ -80,6 +80,7 @@ type claims struct {
 	reversed bool        // it has left it, and was not listed since
 	leftThen bool        // the same when the list under way began
 	toldThen int         // how many reversals there were then
+	anew     bool        // that list is one after a history that is no more
 	told     int         // of how many reversals it has learned, or that are older than what it knows
 	history  int         // how many histories it has left, or may have
 	undone   witness     // what was served and is not in etcd any more

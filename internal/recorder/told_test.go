@@ -152,3 +152,27 @@ func TestWhatIsOnRecordBeyondThePositionWasNotServedToThisProcess(t *testing.T) 
 	require.Nil(t, c.servedHere(214).of)
 	require.NotNil(t, c.servedHere(215).of)
 }
+
+func TestWhatIsServedAfterAReversalIsNotTakenForTheRecord(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		etcd := &archive{now: 500}
+		c, _ := followed(newRevisions(), "configmaps", etcd, 0)
+		c.recall(&postgres.Known{}, "1000", []string{"1000"})
+		_, err := c.Reversed(t.Context(), "1000")
+		require.NoError(t, err)
+		require.True(t, c.left())
+		c.listing(reflector.CauseHistoryReversed)
+		c.watching("500")
+		c.listed()
+		time.Sleep(24 * time.Hour)
+		c.reached("600") // by a deletion
+		time.Sleep(time.Second)
+		etcd.now = 510
+		_, err = c.Reversed(t.Context(), "600")
+		require.NoError(t, err)
+		require.True(t, c.left())
+		_, at := c.servedUntil()
+		require.Equal(t, time.Second, time.Since(at), "the gap does not begin where the process has begun")
+		require.False(t, c.parted.until.IsZero(), "and the cache that served it is in doubt")
+	})
+}

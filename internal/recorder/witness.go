@@ -97,7 +97,7 @@ func (c *claims) listing(cause string) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	c.living = nil
-	c.leftThen, c.toldThen = c.reversed, len(c.all.reversals)
+	c.leftThen, c.toldThen, c.anew = c.reversed, len(c.all.reversals), c.reversed || cause == reflector.CauseHistoryReversed
 	if cause == reflector.CauseHistoryReversed {
 		c.forgetLocked()
 	}
@@ -142,7 +142,10 @@ func (c *claims) listed() {
 	}
 	c.reversed, c.told = false, c.toldThen
 	c.doubt, c.parted, c.untold = nil, nil, nil
-	c.cached = window{tried: c.cached.tried} // The watch may be open already.
+	if c.anew {
+		c.recorded, c.resumed = 0, footprint{}   // The record is of the other history.
+		c.cached = window{tried: c.cached.tried} // The watch may be open already.
+	}
 }
 
 // sight is what etcd says of a witness.
