@@ -39,6 +39,7 @@ type window struct {
 	reach  uint64    // from where the cache could be watched for certain, 0 where that is not known
 	began  time.Time // when that was
 	anew   bool      // the last watch was refused: the cache has begun anew
+	later  bool      // one was refused at some time: the cache may have begun long before it could be watched for certain
 	ended  time.Time // when the last watch was that was accepted
 	begins time.Time // the present cache was begun after that; zero where that is not known
 	recent []uint64  // the newest revisions that were served, in order
@@ -59,7 +60,7 @@ func (w *window) closed(since time.Time, err error) {
 	case accepted:
 		w.ended = time.Now()
 	case expired:
-		w.anew = true
+		w.anew, w.later = true, true
 		if time.Since(w.ended) < watchedBack {
 			w.begins = w.ended // The cache that was there then could be watched from where it was left.
 		}
@@ -116,10 +117,10 @@ func (c *claims) renewed(ctx context.Context, listed uint64) error {
 	if d == nil || listed < d.past {
 		return nil
 	}
-	if !d.began.Before(p.until) {
-		return nil // Nothing of the old history was served since that cache could be watched.
+	if !d.later && !d.began.Before(p.until) {
+		return nil // Nothing of the old history was served to the stream.
 	}
-	if d.anew && !d.begins.IsZero() && !d.begins.Before(p.until) {
+	if !d.begins.IsZero() && !d.begins.Before(p.until) {
 		return nil // It was begun when the new history was there.
 	}
 	server, watches := c.in("").(cache.WatcherWithContext)

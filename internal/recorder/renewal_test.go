@@ -407,3 +407,35 @@ func TestAListThatWasDueToSomethingElseMakesNoCacheYounger(t *testing.T) {
 		require.ErrorContains(t, c.Truthful(t.Context(), "80", server.shows()), "restart it")
 	})
 }
+
+// The API server was restarted, and etcd put back under it after that; what it can be watched from shows to one stream when another was served the new history already.
+func TestACacheThatCouldBeWatchedLateMayHaveBegunEarly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newRevisions()
+		server := &watchCache{begun: 60, archive: &archive{now: 80, versions: []*kube.Object{
+			servedAs("a", "1", 40), servedAs("b", "2", 48), servedAs("hidden", "9", 55), servedAs("s", "8", 70), servedAs("c", "4", 75)}}}
+		server.cached = []*kube.Object{servedAs("a", "1", 40), servedAs("b", "2", 48), servedAs("c", "4", 75)}
+		c, _ := followed(all, "configmaps", server.archive, 10)
+		c.listWith(server.lister)
+		beside, _ := followed(all, "secrets", server.archive, 60)
+		c.join(beside)
+		c.watching("10")
+		for _, o := range []*kube.Object{servedAs("a", "1", 40), servedAs("b", "2", 48), servedAs("lost", "3", 56), servedAs("c", "3", 58)} {
+			time.Sleep(sampleEvery)
+			c.saw(o, false)
+			c.reached(o.ResourceVersion)
+		}
+		c.closed(nil)
+		c.watching("58")
+		c.closed(apierrors.NewResourceExpired("too old"))
+		time.Sleep(time.Second)
+		beside.saw(servedAs("s", "8", 70), false)
+		time.Sleep(time.Second)
+		c.reached("80") // what is between was looked for in etcd
+		c.watching("80")
+		time.Sleep(2 * opensFor)
+		require.NoError(t, all.lookBack(t.Context()))
+		require.True(t, c.left())
+		require.ErrorContains(t, c.Truthful(t.Context(), "80", server.shows()), "restart it")
+	})
+}
