@@ -40,7 +40,7 @@ type window struct {
 	began  time.Time // when that was
 	anew   bool      // the last watch was refused: the cache has begun anew
 	later  bool      // one was refused at some time: the cache may have begun long before it could be watched for certain
-	ended  time.Time // when the last watch was that was accepted
+	ended  time.Time // when the last watch was that was accepted, for all that is known
 	begins time.Time // the present cache was begun after that; zero where that is not known
 	recent []uint64  // the newest revisions that were served, in order
 }
@@ -48,8 +48,9 @@ type window struct {
 func (w *window) opened(from uint64) { w.tried = from }
 
 // closed takes a watch that has lasted for one that was accepted. As long as none is refused, it is one and the same cache: another would
-// not have the history before its own beginning.
-func (w *window) closed(since time.Time, err error) {
+// not have the history before its own beginning. A connection that is cut may not show that for most of a minute: it had not ended when something
+// was served last.
+func (w *window) closed(since, served time.Time, err error) {
 	expired := apierrors.IsResourceExpired(err) || apierrors.IsGone(err) // however long that took
 	if !expired {
 		w.settle(since)
@@ -58,7 +59,9 @@ func (w *window) closed(since time.Time, err error) {
 	w.tried = 0
 	switch {
 	case accepted:
-		w.ended = time.Now()
+		if w.ended = since; served.After(since) {
+			w.ended = served
+		}
 	case expired:
 		w.anew, w.later = true, true
 		if time.Since(w.ended) < watchedBack {

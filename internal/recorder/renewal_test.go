@@ -245,6 +245,7 @@ func TestAWatchThatIsRefusedIsThatOfAnotherCache(t *testing.T) {
 		lasts := func(from string, err error, lasting time.Duration) {
 			c.watching(from)
 			time.Sleep(lasting)
+			c.reached(from)
 			c.closed(err)
 		}
 		lasts("10", nil, time.Minute)
@@ -437,5 +438,25 @@ func TestACacheThatCouldBeWatchedLateMayHaveBegunEarly(t *testing.T) {
 		require.NoError(t, all.lookBack(t.Context()))
 		require.True(t, c.left())
 		require.ErrorContains(t, c.Truthful(t.Context(), "80", server.shows()), "restart it")
+	})
+}
+
+// A watch that nobody hears may be behind by the time that it ends, and be refused by the cache that it was of.
+func TestAWatchThatWasCutOffEndedWhenSomethingWasServedLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for cut, want := range map[time.Duration]bool{time.Second: true, 45 * time.Second: false} {
+			c, _ := followed(newRevisions(), "configmaps", &archive{}, 10)
+			c.watching("10")
+			time.Sleep(time.Minute)
+			c.saw(servedAs("a", "1", 40), false)
+			heard := time.Now()
+			time.Sleep(cut)
+			c.closed(errors.New("the connection is lost"))
+			time.Sleep(30 * time.Second)
+			c.watching("40")
+			c.closed(apierrors.NewResourceExpired("too old"))
+			require.Equal(t, want, c.cached.begins.Equal(heard), "cut off for %s before that was noticed", cut)
+			require.Equal(t, want, !c.cached.begins.IsZero())
+		}
 	})
 }

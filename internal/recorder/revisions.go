@@ -47,6 +47,7 @@ type revisions struct {
 	telling  sync.Mutex // held while streams are told that a history is no more
 	// reversals are those found by this process; protected by mu.
 	reversals []reversal
+	served    time.Time        // when a stream was served something last; protected by mu
 	now       func() time.Time // the clock of the record
 	announced <-chan struct{}  // closed when all streams have been opened that were served at the start
 }
@@ -139,6 +140,7 @@ func (c *claims) claim(w witness, deleted bool) (notes bool) {
 	c.claimLocked(w.revision)
 	c.rememberLocked(w, deleted)
 	c.cached.served(w.revision)
+	c.all.served = time.Now()
 	if deleted {
 		return false
 	}
@@ -179,8 +181,9 @@ func (c *claims) reached(resourceVersion string) {
 	}
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
+	c.all.served = time.Now()
 	if position > c.position {
-		c.position, c.moved = position, time.Now()
+		c.position, c.moved = position, c.all.served
 	}
 }
 
@@ -200,7 +203,7 @@ func (c *claims) watching(resourceVersion string) {
 func (c *claims) closed(err error) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
-	c.cached.closed(c.opened, err)
+	c.cached.closed(c.opened, c.all.served, err)
 	c.opened = time.Time{}
 }
 
