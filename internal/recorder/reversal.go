@@ -115,7 +115,7 @@ func (r *revisions) newestOfEach() []*claims {
 	furthest := map[*claims]*claims{}
 	for _, c := range r.streams {
 		head := c.headLocked()
-		if !c.asksLocked() || c.reversed || c.position == 0 || !head.tied {
+		if !c.provesLocked() || c.position == 0 || !head.tied {
 			continue
 		}
 		if best := furthest[head]; best == nil || c.position > best.position {

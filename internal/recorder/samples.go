@@ -47,7 +47,7 @@ func (r *revisions) takeSamples() [][]sample {
 	defer r.mu.Unlock()
 	byEtcd := map[*claims][]sample{}
 	for _, c := range r.streams {
-		if c.asksLocked() && !c.reversed {
+		if c.provesLocked() {
 			head := c.headLocked()
 			byEtcd[head] = append(byEtcd[head], c.samples...)
 			c.samples = nil
@@ -80,7 +80,7 @@ func (c *claims) recallUnproven(versions []postgres.Version) {
 // takeRecalledLocked gives what is left of that, in order.
 func (r *revisions) takeRecalledLocked() (taken [][]sample) {
 	for _, c := range r.streams {
-		if c.asksLocked() && !c.reversed && len(c.recalled) > 0 {
+		if c.provesLocked() && len(c.recalled) > 0 {
 			taken, c.recalled = append(taken, c.recalled), nil
 		}
 	}

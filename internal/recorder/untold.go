@@ -87,3 +87,7 @@ func (r *revisions) allAnnounced() bool {
 		return false
 	}
 }
+
+// provesLocked reports whether what the stream was served can show that a history is no more. Before it is known whether that was a reversal on record, it
+// would be found a second time, by those who were listed since, too.
+func (c *claims) provesLocked() bool { return c.asksLocked() && !c.reversed && len(c.untold) == 0 }

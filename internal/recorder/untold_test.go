@@ -52,3 +52,30 @@ func TestAStreamLearnsFromTheRecordWhatNobodyHasToldIt(t *testing.T) {
 		require.Equal(t, []string{"it went backwards"}, *toldLeft, "nobody is left who could be asked")
 	})
 }
+
+// The resource that has seen it go backwards is not followed yet, and the stream waits for it.
+func TestAReversalThatIsOnRecordIsNotFoundASecondTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newRevisions()
+		all.announced = make(chan struct{})
+		etcd := &archive{now: 80, versions: []*kube.Object{servedAs("kept", "1", 20), servedAs("new", "3", 70)}}
+		late, told := followed(all, "secrets", etcd, 0)
+		late.recall(&postgres.Known{}, "52", nil)
+		late.recallUntold(1, []postgres.Reversal{{Stream: 7, Proof: "it went backwards", FromRV: "48", FromAt: time.Now()}})
+		late.recallUnproven([]postgres.Version{{Namespace: "ns", Name: "lost", UID: "2", ResourceVersion: "50", Observed: time.Now()}})
+		listed, toldListed := followed(all, "services", etcd, 0, servedAs("new", "3", 70))
+		listed.recall(&postgres.Known{}, "75", nil)
+		_, err := late.Reversed(t.Context(), "52")
+		require.ErrorIs(t, err, errNotAnnounced)
+		require.NoError(t, all.probe(t.Context()))
+		require.Empty(t, *toldListed, "it was listed since")
+
+		finder, _ := followed(all, "configmaps", etcd, 75)
+		finder.recallUntold(7, nil)
+		_, err = late.Reversed(t.Context(), "52")
+		require.NoError(t, err)
+		require.Equal(t, []string{"it went backwards"}, *told)
+		require.NoError(t, all.probe(t.Context()))
+		require.Empty(t, *toldListed)
+	})
+}
