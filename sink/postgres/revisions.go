@@ -56,18 +56,25 @@ type Version struct {
 	Observed                              time.Time
 }
 
+// findUnproven joins the lives last: what is recorded in half a minute can be many rows, of which a few are taken. A name that was cut is none to ask for.
+const findUnproven = `
+	SELECT d.stream, l.namespace, l.name, l.uid, d.rv, d.observed_at FROM (
+		SELECT d.cluster, d.stream, d.object_id, d.rv, d.observed_at, row_number() OVER (ORDER BY d.seq) AS n, count(*) OVER () AS total
+		FROM kuberewind.deltas_data d
+		WHERE d.cluster = $1 AND d.seq > $2 AND d.observed_at >= $3 AND d.source = $4 AND d.type IN ($5, $6) AND NOT EXISTS (
+			SELECT FROM kuberewind.gaps_data g JOIN kuberewind.batches b ON b.cluster = g.cluster AND b.batch = g.opened_batch
+			WHERE g.cluster = d.cluster AND g.stream = d.stream AND g.cause = $7 AND b.last_seq >= d.seq)) AS d
+	JOIN kuberewind.lives l ON l.cluster = d.cluster AND l.object_id = d.object_id
+	WHERE d.n % greatest(d.total / $8, 1) = 0 AND position('…' in l.name) = 0 ORDER BY d.n`
+
+func (s *Sink) unprovenArgs() []any {
+	return []any{s.info.Cluster, s.info.AfterSeq - recentDeltas, s.info.Observed.Add(-unprovenFor), sourceWatch, typeAdded, typeUpdated, causeReversed, unproven}
+}
+
 // Unproven gives, by the number of their stream, some of the versions that were recorded last before this writer, from all of the time. Those of a history that
 // has gone backwards since are left out.
 func (s *Sink) Unproven(ctx context.Context) (map[int32][]Version, error) {
-	rows, err := s.pool.Query(ctx, `
-		SELECT stream, namespace, name, uid, rv, observed_at FROM (
-			SELECT d.stream, l.namespace, l.name, l.uid, d.rv, d.observed_at, row_number() OVER (ORDER BY d.seq) AS n, count(*) OVER () AS total
-			FROM kuberewind.deltas_data d JOIN kuberewind.lives l ON l.cluster = d.cluster AND l.object_id = d.object_id
-			WHERE d.cluster = $1 AND d.observed_at >= $2 AND d.source = $3 AND d.type IN ($4, $5) AND NOT EXISTS (
-				SELECT FROM kuberewind.gaps_data g JOIN kuberewind.batches b ON b.cluster = g.cluster AND b.batch = g.opened_batch
-				WHERE g.cluster = d.cluster AND g.stream = d.stream AND g.cause = $6 AND b.last_seq >= d.seq)) AS recent
-		WHERE n % greatest(total / $7, 1) = 0 ORDER BY n`,
-		s.info.Cluster, s.info.Observed.Add(-unprovenFor), sourceWatch, typeAdded, typeUpdated, causeReversed, unproven)
+	rows, err := s.pool.Query(ctx, findUnproven, s.unprovenArgs()...)
 	if err != nil {
 		return nil, fmt.Errorf("newest versions on record: %w", explain(err))
 	}

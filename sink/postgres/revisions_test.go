@@ -2,8 +2,10 @@ package postgres
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 )
 
@@ -52,4 +54,32 @@ func TestSomeOfWhatWasRecordedLastIsLookedAtAgain(t *testing.T) {
 
 	r.commit(interruptedBy(pods, causeReversed, "etcd was restored"))
 	require.Empty(t, look(), "it is known to be of another history")
+}
+
+// A day of a busy cluster is millions of rows, and no index says when one was observed.
+func TestWhatWasRecordedLastIsFoundByAnIndex(t *testing.T) {
+	db := newDatabase(t)
+	r := record(t, db)
+	r.commit(watched(r.pods(), Added, made(t, "ns", "x", "1", "5", "{}")))
+	tx, err := db.admin.Begin(t.Context())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, tx.Rollback(t.Context())) }()
+	_, err = tx.Exec(t.Context(), "SET LOCAL enable_seqscan = off") // as there are few rows
+	require.NoError(t, err)
+	rows, err := tx.Query(t.Context(), "EXPLAIN "+findUnproven, r.sink.unprovenArgs()...)
+	require.NoError(t, err)
+	plan, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(t, err)
+	require.Regexp(t, `on deltas_p\S+ d_\d+ .*\n.*Index Cond: .*seq >`, strings.Join(plan, "\n"))
+}
+
+// A role may have such a name, and is not to be asked for by what is left of it.
+func TestWhatWasRecordedLastIsNotLookedForByACutName(t *testing.T) {
+	r := record(t, newDatabase(t))
+	r.commit(watched(r.pods(), Added, made(t, "ns", strings.Repeat("x", 2*maxName), "1", "5", "{}")))
+	r.reopen()
+	r.pods()
+	found, err := r.sink.Unproven(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, found)
 }
