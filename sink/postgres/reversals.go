@@ -8,6 +8,10 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
+// toldWithin is how long a recorder that has found a reversal may take to tell the streams of it: it tries every ten seconds or so, and none is watched anew
+// before. One that goes on for longer was told, or is in another etcd, and whoever could say so may be gone by now.
+const toldWithin = 10 * time.Minute
+
 // A Reversal is on record of a stream: the server's history went backwards. FromRV and FromAt are where the gap begins, empty where nobody knows.
 type Reversal struct {
 	Stream int32
@@ -24,11 +28,11 @@ func (s *Sink) Untold(ctx context.Context) (map[int32][]Reversal, error) {
 		SELECT s.stream, g.stream, split_part(g.detail, '; ', 1), coalesce(g.from_rv, ''), g.from_at FROM kuberewind.streams s
 		JOIN kuberewind.gaps_data g ON g.cluster = s.cluster AND g.stream <> s.stream AND g.cause = $2
 		JOIN kuberewind.batches b ON b.cluster = g.cluster AND b.batch = g.opened_batch
-		WHERE s.cluster = $1 AND s.position IS NOT NULL AND s.started_at < b.observed_at AND NOT EXISTS (
+		WHERE s.cluster = $1 AND s.position IS NOT NULL AND s.started_at < b.observed_at AND s.positioned_at < b.observed_at + $4 AND NOT EXISTS (
 			SELECT FROM kuberewind.gaps_data own
 			WHERE own.cluster = s.cluster AND own.stream = s.stream AND own.outcome IS DISTINCT FROM $3
 				AND (own.cause = $2 AND coalesce(own.to_at >= b.observed_at - interval '1 minute', true) OR own.to_at >= b.observed_at))
-		ORDER BY g.gap`, s.info.Cluster, causeReversed, outcomeResumed)
+		ORDER BY g.gap`, s.info.Cluster, causeReversed, outcomeResumed, toldWithin)
 	if err != nil {
 		return nil, fmt.Errorf("reversals on record: %w", explain(err))
 	}

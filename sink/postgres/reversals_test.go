@@ -1,6 +1,8 @@
 package postgres
 
 import (
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -46,4 +48,29 @@ func TestReversalsAreUntoldToWhoWasNotListedSince(t *testing.T) {
 	found, err = r.sink.Untold(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, found)
+}
+
+// An API server with an etcd of its own has gone backwards, and is uninstalled later: nobody could say then that it was not the etcd of others.
+func TestReversalsAreToldToWhoWentOnLongAfterThem(t *testing.T) {
+	r := record(t, newDatabase(t))
+	metrics, pods, idle := r.stream(StreamSpec{Resource: "metrics", Kind: "Metrics"}), r.pods(), r.stream(StreamSpec{Resource: "leases", Kind: "Lease"})
+	for _, st := range []*Stream{metrics, pods, idle} {
+		r.commit(replacedBy(st, causeFirstList, "10"))
+	}
+	r.now = noon.Add(30 * time.Second)
+	r.commit(interruptedBy(metrics, causeReversed, "metrics x was something else"))
+	r.now = noon.Add(toldWithin / 2)
+	r.commit(watched(pods, Added, made(t, "ns", "x", "1", "11", "{}")))
+	untold := func() (streams []int32) {
+		t.Helper()
+		r.reopen()
+		pods, idle = r.pods(), r.stream(StreamSpec{Resource: "leases", Kind: "Lease"})
+		found, err := r.sink.Untold(t.Context())
+		require.NoError(t, err)
+		return slices.Collect(maps.Keys(found))
+	}
+	require.ElementsMatch(t, []int32{pods.ID(), idle.ID()}, untold())
+	r.now = noon.Add(2 * toldWithin)
+	r.commit(watched(pods, Added, made(t, "ns", "y", "2", "12", "{}")))
+	require.Equal(t, []int32{idle.ID()}, untold())
 }
