@@ -76,11 +76,13 @@ func (a *album[T]) run(ctx context.Context) {
 func (a *album[T]) follow(ctx context.Context) {
 	watched, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
+	anew := false // may be read when it has ended
 	go func() {
 		defer close(ended)
 		select {
 		case <-watched.Done():
 		case <-a.again:
+			anew = true
 			cancel()
 		}
 	}()
@@ -90,7 +92,6 @@ func (a *album[T]) follow(ctx context.Context) {
 	})
 	reflector.WatchListPageSize = albumPage
 	err := reflector.ListAndWatchWithContext(watched)
-	anew := watched.Err() != nil && ctx.Err() == nil
 	cancel()
 	<-ended
 	switch {
