@@ -212,3 +212,13 @@ func TestAnInterruptionIsNotBeyondThePosition(t *testing.T) {
 	require.Equal(t, "5", marker.FromRV)
 	require.Equal(t, since, marker.FromTime)
 }
+
+// The stream goes on from where a record ends, and what was recorded last is not complete.
+func TestAnInterruptionMayBeginBeforeAnythingWasEnqueued(t *testing.T) {
+	q, f := newFIFO(Options{}, FIFOOptions{})
+	since := time.Now().Add(-time.Minute)
+	require.NoError(t, f.InterruptedSince("history_reversed", "", "58", since))
+	marker := next(t, q)[0].Marker
+	require.Equal(t, "58", marker.FromRV)
+	require.Equal(t, since, marker.FromTime)
+}

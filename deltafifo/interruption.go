@@ -19,13 +19,13 @@ func (f *FIFO) Interrupted(cause, detail string) error {
 	return f.InterruptedSince(cause, detail, "", time.Time{})
 }
 
-// InterruptedSince is Interrupted for what is noticed late: what was enqueued after that time may not be all that there was. Where nothing
-// was, it is Interrupted.
+// InterruptedSince is Interrupted for what is noticed late: what was enqueued after that time may not be all that there was. Where nothing was enqueued,
+// whoever takes the marker knows whether the stream had come that far.
 func (f *FIFO) InterruptedSince(cause, detail, resourceVersion string, since time.Time) error {
 	f.stream.feed.Lock()
 	defer f.stream.feed.Unlock()
 	rv, at := f.position()
-	if resourceVersion != "" && since.Before(at) {
+	if resourceVersion != "" && (rv == "" || since.Before(at)) {
 		at = since
 		if order, err := resourceversion.CompareResourceVersion(resourceVersion, rv); err != nil || order < 0 {
 			rv = resourceVersion

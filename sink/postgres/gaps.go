@@ -75,11 +75,13 @@ func (e *encoder) replaced(b *Batch, st *Stream, it *Item) {
 func (e *encoder) openGap(b *Batch, st *Stream, m *Marker) {
 	e.lastGap++
 	g := &gap{number: e.lastGap, stream: st.id, cause: clean(m.Cause), detail: clean(m.Detail), opened: b.number}
-	if from := firstOf(m.FromRV, st.work.position); from != "" && m.Cause != causeFirstList {
-		at := st.work.positionedAt
-		if !m.FromTime.IsZero() {
-			at = m.FromTime.UnixMicro()
-		}
+	from, at := firstOf(m.FromRV, st.work.position), st.work.positionedAt
+	if from != st.work.position && notAfter(st.work.position, from) {
+		from = st.work.position // The stream had not come that far.
+	} else if !m.FromTime.IsZero() {
+		at = m.FromTime.UnixMicro()
+	}
+	if from != "" && m.Cause != causeFirstList {
 		from = clean(from)
 		g.fromRV, g.fromAt = &from, &at
 	}

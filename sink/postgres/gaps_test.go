@@ -128,6 +128,22 @@ func TestAReversedHistoryHasAGapOfItsOwnWhateverIsOpen(t *testing.T) {
 	r.verify()
 }
 
+// A recorder goes on from the record, and finds that what was recorded last is of another history, or was found so before the stream had come there.
+func TestAGapMayBeginBeforeThePositionAndNotBeyondIt(t *testing.T) {
+	for from, want := range map[string]gapRow{"8": {FromRV: "8", FromAt: "30s"}, "12": {FromRV: "10", FromAt: "1m0s"}} {
+		r := record(t, newDatabase(t))
+		pods := r.pods()
+		r.now = noon.Add(time.Minute)
+		r.commit(replacedBy(pods, causeFirstList, "10"))
+		r.now = noon.Add(2 * time.Minute)
+		reversed := interruptedBy(pods, causeReversed, "etcd is younger")
+		reversed.Marker.FromRV, reversed.Marker.FromTime = from, noon.Add(30*time.Second)
+		r.commit(reversed)
+		gap := r.gaps()[1]
+		require.Equal(t, want, gapRow{FromRV: gap.FromRV, FromAt: gap.FromAt})
+	}
+}
+
 func TestWhatAListConfessesIsOnRecordWhereAGapIsOpenAlready(t *testing.T) {
 	r := record(t, newDatabase(t))
 	pods := r.pods()
