@@ -177,7 +177,7 @@ func (c *claims) learn(ctx context.Context) (proof string, err error) {
 			if err := c.partFurther(ctx, found); err != nil {
 				return "", err
 			}
-			c.leave(witness{}, found)
+			c.leave(witness{}, found, at)
 			return found.proof, nil
 		}
 		c.all.mu.Lock()
@@ -287,10 +287,11 @@ func (c *claims) leaveFor(ctx context.Context, e evidence) error {
 	}
 	r := reversal{finder: c, proof: e.proof, at: e.at, served: e.served, parted: &p}
 	c.all.mu.Lock()
+	at := len(c.all.reversals)
 	c.all.reversals = append(c.all.reversals, r)
 	c.headLocked().trail = nil // What was served before is of no use after it.
 	c.all.mu.Unlock()
-	c.leave(e.undone, r)
+	c.leave(e.undone, r, at)
 	return nil
 }
 
@@ -369,11 +370,12 @@ func (c *claims) expected() (w witness, at uint64) {
 	return w, max(c.position, w.revision)
 }
 
-// leave notes that the stream was in a history that is no more.
-func (c *claims) leave(undone witness, found reversal) {
+// leave notes that the stream was in a history that is no more. Another may have told it of that reversal meanwhile, by the number that this has here; it may
+// even have been listed since.
+func (c *claims) leave(undone witness, found reversal, at int) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
-	if c.reversed {
+	if c.reversed || c.told > at {
 		return
 	}
 	c.doubt = c.doubtLocked(found.parted)

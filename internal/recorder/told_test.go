@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"testing"
@@ -9,7 +10,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/reflector"
@@ -174,5 +178,44 @@ func TestWhatIsServedAfterAReversalIsNotTakenForTheRecord(t *testing.T) {
 		_, at := c.servedUntil()
 		require.Equal(t, time.Second, time.Since(at), "the gap does not begin where the process has begun")
 		require.False(t, c.parted.until.IsZero(), "and the cache that served it is in doubt")
+	})
+}
+
+// slow is an API server that takes its time for the first question.
+type slow struct {
+	*archive
+	asked sync.Once
+}
+
+func (s *slow) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	s.asked.Do(func() { time.Sleep(askTimeout / 2) })
+	return s.archive.ListWithContext(ctx, options)
+}
+
+func TestAStreamThatHasLearnedAndWasListedIsNotToldAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newRevisions()
+		etcd := &archive{now: 100, versions: []*kube.Object{servedAs("kept", "1", 20)}}
+		finder, _ := followed(all, "configmaps", etcd, 60, servedAs("lost", "3", 50))
+		_, err := finder.Reversed(t.Context(), "60")
+		require.NoError(t, err)
+		late, told := followed(all, "services", etcd, 0, servedAs("kept", "1", 20))
+		late.recall(&postgres.Known{}, "60", nil)
+		server := &slow{archive: etcd}
+		finder.listWith(func(string) cache.ListerWithContext { return server })
+
+		var prober sync.WaitGroup
+		prober.Go(func() { _ = all.tell(t.Context()) })
+		synctest.Wait()
+		finder.listWith(etcd.lister)
+		_, err = late.Reversed(t.Context(), "60")
+		require.NoError(t, err)
+		require.True(t, late.left())
+		late.listing(reflector.CauseHistoryReversed)
+		late.listed()
+		late.reached("100")
+		prober.Wait()
+		require.False(t, late.left())
+		require.Len(t, *told, 1)
 	})
 }

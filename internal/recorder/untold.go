@@ -3,6 +3,7 @@ package recorder
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"strconv"
 
@@ -37,7 +38,7 @@ func (c *claims) learnOfRecord(ctx context.Context) (proof string, err error) {
 			}
 		}
 		if together {
-			c.leave(witness{}, reversal{proof: found.Proof, parted: &parted{last: c.recordedFootprint(found)}})
+			c.leave(witness{}, reversal{proof: found.Proof, parted: &parted{last: c.recordedFootprint(found)}}, math.MaxInt)
 			return found.Proof, nil
 		}
 		c.all.mu.Lock()
