@@ -128,7 +128,11 @@ func (s *sample) standsLocked() bool { return !s.of.reversed && s.of.history == 
 func (s *sample) keep() {
 	s.of.all.mu.Lock()
 	defer s.of.all.mu.Unlock()
-	if s.standsLocked() && len(s.of.samples) < keptSamples {
+	switch {
+	case !s.standsLocked():
+	case s.recalled:
+		s.of.recalled = append(s.of.recalled, *s) // There are no others to come.
+	case len(s.of.samples) < keptSamples:
 		s.of.samples = append(s.of.samples, *s)
 	}
 }

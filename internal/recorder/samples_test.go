@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/sink/postgres"
@@ -104,6 +105,29 @@ func TestTwoEtcdsThatArePutBackTogetherAreBothFoundOut(t *testing.T) {
 		require.Len(t, *told[1], 1)
 		require.Contains(t, (*told[0])[0], "configmaps ns/lost")
 		require.Contains(t, (*told[1])[0], "events ns/lost")
+	})
+}
+
+// The server does not answer for the resource when it is looked at first.
+func TestWhatARecorderWasServedLastIsLookedAtUntilThereIsAnAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newRevisions()
+		etcd := &archive{now: 180}
+		c, told := followed(all, "configmaps", etcd, 170)
+		var versions []postgres.Version
+		for i := range 2 * keptSamples {
+			o := servedAs(strconv.Itoa(i), "1", 100+i)
+			versions = append(versions, postgres.Version{Namespace: "ns", Name: o.Name, UID: "1", ResourceVersion: o.ResourceVersion, Observed: time.Now()})
+			etcd.versions = append(etcd.versions, o)
+		}
+		etcd.versions = etcd.versions[:len(versions)-1] // the last is undone
+		c.recallUnproven(versions)
+		etcd.fails = apierrors.NewServiceUnavailable("starting")
+		require.Error(t, all.lookBack(t.Context()))
+		require.Empty(t, *told)
+		etcd.fails = nil
+		require.NoError(t, all.lookBack(t.Context()))
+		require.Len(t, *told, 1)
 	})
 }
 
