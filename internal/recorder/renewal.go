@@ -120,8 +120,8 @@ func (c *claims) renewed(ctx context.Context, listed uint64) error {
 	if d == nil || listed < d.past {
 		return nil
 	}
-	if !d.later && !d.began.Before(p.until) {
-		return nil // Nothing of the old history was served to the stream.
+	if p.until.IsZero() || !d.later && !d.began.Before(p.until) {
+		return nil // Nothing of the old history was served to this process, or to the stream.
 	}
 	if !d.begins.IsZero() && !d.begins.Before(p.until) {
 		return nil // It was begun when the new history was there.

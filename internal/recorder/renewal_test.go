@@ -460,3 +460,19 @@ func TestAWatchThatWasCutOffEndedWhenSomethingWasServedLast(t *testing.T) {
 		}
 	})
 }
+
+// What is undone was served to a recorder before this one, and the API server was restarted since that began.
+func TestACacheThatServedThisProcessNothingOfTheOldHistoryIsBelieved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := &watchCache{begun: 70, archive: &archive{now: 80, versions: []*kube.Object{servedAs("c", "4", 75)}}}
+		server.cached = server.versions
+		c, _ := followed(newRevisions(), "configmaps", server.archive, 60)
+		c.listWith(server.lister)
+		c.watching("60")
+		c.closed(apierrors.NewResourceExpired("too old"))
+		c.watching("80")
+		time.Sleep(2 * opensFor)
+		require.NoError(t, c.found(t.Context(), evidence{"proof", servedAsWitness("lost", "3", 50), 50, footprint{}}))
+		require.NoError(t, c.Truthful(t.Context(), "80", server.shows()))
+	})
+}
