@@ -222,6 +222,27 @@ func TestWhatOthersWereServedTellsWhereHistoriesPartedAlsoIfTheyAreKnownToBeBesi
 	})
 }
 
+// A cache that was begun since can be watched from there.
+func TestWhatIsServedInTheNewHistoryIsNotTakenForWhatIsInBoth(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newRevisions()
+		versions := []*kube.Object{servedAs("a", "1", 40), servedAs("new", "4", 52)}
+		etcd, silent := &archive{now: 55, versions: versions}, &archive{now: 55, versions: versions, fails: apierrors.NewServiceUnavailable("it is being restarted")}
+		finder, _ := followed(all, "secrets", etcd, 60, servedAs("lost", "3", 58))
+		other, told := followed(all, "configmaps", silent, 60, servedAs("a", "1", 40))
+		require.Error(t, finder.found(t.Context(), evidence{"proof", servedAsWitness("lost", "3", 58), 58, footprint{}}))
+		finder.listing(reflector.CauseHistoryReversed)
+		finder.listed()
+		finder.saw(servedAs("new", "4", 52), false)
+		require.Len(t, finder.headLocked().trail, 1)
+		silent.fails = nil
+		require.NoError(t, all.tell(t.Context()))
+		require.Len(t, *told, 1)
+		require.EqualValues(t, 40, other.parted.common.revision)
+		require.Len(t, finder.headLocked().trail, 1, "and is kept")
+	})
+}
+
 // Nobody is told before it is known where the gap begins.
 func TestAReversalIsFoundAgainWhereEtcdDoesNotAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -174,7 +174,7 @@ func (c *claims) learn(ctx context.Context) (proof string, err error) {
 			return "", err
 		}
 		if together {
-			if err := c.partFurther(ctx, found); err != nil {
+			if err := c.partFurther(ctx, found, at); err != nil {
 				return "", err
 			}
 			c.leave(witness{}, found, at)
@@ -186,10 +186,11 @@ func (c *claims) learn(ctx context.Context) (proof string, err error) {
 	}
 }
 
-// partFurther asks again where the histories have parted if only now it is known that what the stream was served was of that etcd.
-func (c *claims) partFurther(ctx context.Context, found reversal) error {
+// partFurther asks again where the histories have parted if only now it is known that what the stream was served was of that etcd. Others may be in the
+// new history already, and what they are served there says nothing of that.
+func (c *claims) partFurther(ctx context.Context, found reversal, at int) error {
 	c.all.mu.Lock()
-	own, trail := c.trailLocked(), found.parted.trail
+	own, trail, common := c.trailLocked(at), found.parted.trail, found.parted.common
 	c.all.mu.Unlock()
 	if len(own) == 0 {
 		return nil
@@ -198,10 +199,13 @@ func (c *claims) partFurther(ctx context.Context, found reversal) error {
 	if err != nil {
 		return err
 	}
+	if p.common.revision < common.revision {
+		p.common = common // A server that has just been restarted does not answer for all.
+	}
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	*found.parted = p
-	c.headLocked().trail = nil
+	c.leaveBehindLocked(at)
 	return nil
 }
 
@@ -272,7 +276,8 @@ func (c *claims) leaveFor(ctx context.Context, e evidence) error {
 	c.all.finding.Lock()
 	defer c.all.finding.Unlock()
 	c.all.mu.Lock()
-	left, late, trail := c.reversed, c.told < len(c.all.reversals), c.trailLocked()
+	at := len(c.all.reversals)
+	left, late, trail := c.reversed, c.told < at, c.trailLocked(at)
 	c.all.mu.Unlock()
 	switch {
 	case left:
@@ -287,9 +292,8 @@ func (c *claims) leaveFor(ctx context.Context, e evidence) error {
 	}
 	r := reversal{finder: c, proof: e.proof, at: e.at, served: e.served, parted: &p}
 	c.all.mu.Lock()
-	at := len(c.all.reversals)
 	c.all.reversals = append(c.all.reversals, r)
-	c.headLocked().trail = nil // What was served before is of no use after it.
+	c.leaveBehindLocked(at)
 	c.all.mu.Unlock()
 	c.leave(e.undone, r, at)
 	return nil

@@ -34,7 +34,7 @@ type sample struct {
 func (c *claims) sampleLocked(w witness) {
 	if now := time.Now(); now.Sub(c.sampled) >= sampleEvery {
 		c.sampled = now
-		c.samples = append(c.samples, sample{footprint: footprint{c, w, now, c.all.now()}, history: c.history})
+		c.samples = append(c.samples, sample{footprint: c.footprintLocked(w, now), history: c.history})
 		if len(c.samples) > keptSamples {
 			c.samples = slices.Delete(c.samples, 0, 1)
 		}

@@ -28,6 +28,11 @@ type footprint struct {
 	witness
 	at       time.Time // when it was served
 	recorded time.Time // the same by the clock of the record
+	found    int       // how many reversals had been found by then
+}
+
+func (c *claims) footprintLocked(w witness, at time.Time) footprint {
+	return footprint{c, w, at, c.all.now(), len(c.all.reversals)}
 }
 
 // notesLocked reports whether the next version is to be noted.
@@ -46,7 +51,7 @@ func (c *claims) note(w witness) {
 	}
 	head := c.headLocked()
 	head.noted = time.Now()
-	head.trail = shortened(append(head.trail, footprint{c, w, head.noted, c.all.now()}))
+	head.trail = shortened(append(head.trail, c.footprintLocked(w, head.noted)))
 }
 
 // shortened drops the oldest of a trail that is too long.
@@ -94,9 +99,18 @@ type parted struct {
 	trail []footprint
 }
 
-// trailLocked is what was served of an etcd, as far as the server can be asked for it.
-func (c *claims) trailLocked() []footprint {
-	return slices.DeleteFunc(slices.Clone(c.headLocked().trail), func(f footprint) bool { return !f.of.asksLocked() })
+// trailLocked is what was served of an etcd before the reversal of that number, and to whom has learned of those before it, as far as the server can be
+// asked for it.
+func (c *claims) trailLocked(reversal int) []footprint {
+	return slices.DeleteFunc(slices.Clone(c.headLocked().trail), func(f footprint) bool {
+		return f.found > reversal || f.of.told < reversal || !f.of.asksLocked()
+	})
+}
+
+// leaveBehindLocked drops what was served of an etcd before the reversal of that number: it is of no use after it.
+func (c *claims) leaveBehindLocked(reversal int) {
+	head := c.headLocked()
+	head.trail = slices.DeleteFunc(head.trail, func(f footprint) bool { return f.found <= reversal })
 }
 
 // part asks etcd where the histories have parted; a revision is known to be of the one that is no more, and served is the same if it was served to
