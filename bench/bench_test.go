@@ -3,8 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"os"
-	"syscall"
 	"testing"
 	"time"
 
@@ -141,20 +139,4 @@ func TestSettingsThatMakeNoSenseAreRefused(t *testing.T) {
 	} {
 		require.Error(t, command(t.Context(), args, t.Output(), t.Output()), args)
 	}
-}
-
-func TestTheCPUTimeOfAServerIsThatOfItsProcesses(t *testing.T) {
-	if _, err := os.Stat("/proc/self/stat"); err != nil {
-		t.Skip("this system has no /proc")
-	}
-	before, err := cpuOfServer(os.Getpid())
-	require.NoError(t, err)
-	var now syscall.Rusage
-	require.NoError(t, syscall.Getrusage(syscall.RUSAGE_SELF, &now))
-	for begun := now; now.Utime.Nano()-begun.Utime.Nano() < 3*int64(tick); {
-		require.NoError(t, syscall.Getrusage(syscall.RUSAGE_SELF, &now))
-	}
-	after, err := cpuOfServer(os.Getpid())
-	require.NoError(t, err)
-	require.Greater(t, after, before)
 }

@@ -18,13 +18,11 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 
-	"github.com/kuberewind/kuberewind/internal/embedded"
+	"github.com/kuberewind/kuberewind/bench/measure"
 )
 
 func main() {
@@ -71,8 +69,8 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) (err 
 	if err := b.validate(); err != nil {
 		return err
 	}
-	if err := onServer(ctx, *dir, func(url string, pid int) error {
-		b.url, b.postmaster = url, pid
+	if err := measure.OnServer(ctx, *dir, false, func(server *measure.Server) error {
+		b.url, b.postmaster = server.URL, server.PID
 		return b.run(ctx)
 	}); err != nil {
 		return err
@@ -88,29 +86,4 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) (err 
 		return errRatio
 	}
 	return nil
-}
-
-// stopPatience bounds how long the server may take to stop, also after an interrupt.
-const stopPatience = time.Minute
-
-// onServer runs something on a PostgreSQL that is there as long as that takes.
-func onServer(ctx context.Context, parent string, run func(url string, pid int) error) (err error) {
-	dir, err := os.MkdirTemp(parent, "kuberewind-bench-")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	if err := os.Chmod(dir, 0o711); err != nil { // as root the server runs under another account
-		return err
-	}
-	server, err := embedded.Start(ctx, embedded.Options{DataDir: filepath.Join(dir, "postgres"), Throwaway: true})
-	if err != nil {
-		return err
-	}
-	defer func() {
-		stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopPatience)
-		defer cancel()
-		err = errors.Join(err, server.Stop(stopping))
-	}()
-	return run(server.URL(), server.PID())
 }

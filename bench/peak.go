@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strconv"
 
+	"github.com/kuberewind/kuberewind/bench/measure"
 	"github.com/kuberewind/kuberewind/history"
 )
 
@@ -57,26 +58,8 @@ func rebuildOnce(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	peak, err := peakMemory()
-	fmt.Fprintln(out, peak)
+	memory, err := measure.MemoryOf(os.Getpid())
+	fmt.Fprintln(out, memory.Peak)
 	runtime.KeepAlive(way.snapshot)
 	return err
-}
-
-// peakMemory reads the high-water mark of the resident memory. getrusage would count the process that this one was forked from.
-func peakMemory() (int64, error) {
-	status, err := os.ReadFile("/proc/self/status")
-	if errors.Is(err, os.ErrNotExist) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, err
-	}
-	for line := range bytes.Lines(status) {
-		if rest, found := bytes.CutPrefix(line, []byte("VmHWM:")); found {
-			kib, err := strconv.ParseInt(string(bytes.TrimSuffix(bytes.TrimSpace(rest), []byte(" kB"))), 10, 64)
-			return kib << 10, err
-		}
-	}
-	return 0, nil
 }

@@ -1,0 +1,154 @@
+package measure
+
+import (
+	"fmt"
+	"html"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// A chart shows one quantity of all ways of an experiment: bars, or a line where the ways are sizes.
+type chart struct {
+	result   *Result
+	quantity Quantity
+	ways     []*Measured // that have the quantity
+}
+
+func (r *Result) charts() (all []chart) {
+	for _, q := range r.Quantities {
+		c := chart{result: r, quantity: q}
+		for _, m := range r.Ways {
+			if len(m.Values[q.Name]) > 0 {
+				c.ways = append(c.ways, m)
+			}
+		}
+		if len(c.ways) > 1 {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// file names a chart by its experiment and quantity.
+func (c chart) file() string {
+	name := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(c.result.Name+"-"+c.quantity.Name))
+	return name + ".svg"
+}
+
+// Charts writes all charts of a report into a folder, as SVG.
+func (r *Report) Charts(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for _, result := range r.Results {
+		for _, c := range result.charts() {
+			var text strings.Builder
+			c.draw(&text)
+			if err := os.WriteFile(filepath.Join(dir, c.file()), []byte(text.String()), 0o644); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// The measures of a chart, in pixels.
+const (
+	chartWidth = 760
+	nameWidth  = 260
+	valueWidth = 110
+	rowHeight  = 28
+	headHeight = 46
+	plotHeight = 240
+)
+
+func (c chart) draw(w io.Writer) {
+	height := headHeight + rowHeight*len(c.ways) + 12
+	grows := !slices.ContainsFunc(c.ways, func(m *Measured) bool { return m.Factor == 0 })
+	if grows {
+		height = headHeight + plotHeight + 50
+	}
+	fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" font-family="sans-serif" font-size="13">`+"\n",
+		chartWidth, height, chartWidth, height)
+	fmt.Fprintf(w, `<rect width="100%%" height="100%%" fill="#fff"/>`+"\n")
+	label(w, 10, 18, "start", c.result.Title)
+	label(w, 10, 36, "start", c.quantity.Name+", "+c.quantity.Unit+"; median, and the smallest and largest run")
+	if grows {
+		c.drawLine(w)
+	} else {
+		c.drawBars(w)
+	}
+	fmt.Fprintln(w, "</svg>")
+}
+
+func label(w io.Writer, x, y float64, anchor, text string) {
+	fmt.Fprintf(w, `<text x="%.1f" y="%.1f" text-anchor="%s" fill="#222">%s</text>`+"\n", x, y, anchor, html.EscapeString(text))
+}
+
+func stroke(w io.Writer, x1, y1, x2, y2 float64, style string) {
+	fmt.Fprintf(w, `<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" %s/>`+"\n", x1, y1, x2, y2, style)
+}
+
+func (c chart) largest() (top float64) {
+	for _, m := range c.ways {
+		top = max(top, slices.Max(m.Values[c.quantity.Name]))
+	}
+	return max(top, math.SmallestNonzeroFloat64)
+}
+
+func (c chart) drawBars(w io.Writer) {
+	scale := (chartWidth - nameWidth - valueWidth) / c.largest()
+	for i, m := range c.ways {
+		all := m.Values[c.quantity.Name]
+		y := float64(headHeight + rowHeight*i)
+		colour := "#9aa5b1"
+		if i == 0 {
+			colour = "#326ce5" // the first way is ours
+		}
+		label(w, nameWidth-8, y+18, "end", m.Name)
+		fmt.Fprintf(w, `<rect x="%d" y="%.1f" width="%.1f" height="%d" fill="%s"/>`+"\n", nameWidth, y+5, max(Median(all), 0)*scale, rowHeight-10, colour)
+		low, high := nameWidth+slices.Min(all)*scale, nameWidth+slices.Max(all)*scale
+		stroke(w, low, y+rowHeight/2, high, y+rowHeight/2, `stroke="#222"`)
+		label(w, max(high, nameWidth)+8, y+18, "start", Number(Median(all)))
+	}
+}
+
+// drawLine draws the cost over the factor, both linear, and as a dashed line what linear growth from the smallest size would be.
+func (c chart) drawLine(w io.Writer) {
+	const left, right = 90.0, chartWidth - 40.0
+	bottom := float64(headHeight + plotHeight)
+	most := 0.0
+	for _, m := range c.ways {
+		most = max(most, m.Factor)
+	}
+	smallest := slices.MinFunc(c.ways, func(a, b *Measured) int { return int(math.Copysign(1, a.Factor-b.Factor)) })
+	linear := Median(smallest.Values[c.quantity.Name]) / smallest.Factor
+	top := max(c.largest(), linear*most)
+	x := func(factor float64) float64 { return left + (right-left)*factor/most }
+	y := func(v float64) float64 { return bottom - (plotHeight-20)*v/top }
+	stroke(w, left, bottom, right, bottom, `stroke="#222"`)
+	stroke(w, left, bottom, left, y(top), `stroke="#222"`)
+	stroke(w, left, bottom, right, y(linear*most), `stroke="#9aa5b1" stroke-dasharray="6 4"`)
+	label(w, left-8, y(top)+4, "end", Number(top))
+	label(w, left-8, bottom+4, "end", "0")
+	var points []string
+	for _, m := range c.ways {
+		all := m.Values[c.quantity.Name]
+		px, py := x(m.Factor), y(Median(all))
+		points = append(points, fmt.Sprintf("%.1f,%.1f", px, py))
+		stroke(w, px, y(slices.Min(all)), px, y(slices.Max(all)), `stroke="#222"`)
+		fmt.Fprintf(w, `<circle cx="%.1f" cy="%.1f" r="4" fill="#326ce5"/>`+"\n", px, py)
+		label(w, px, bottom+18, "middle", m.Name)
+	}
+	fmt.Fprintf(w, `<polyline points="%s" fill="none" stroke="#326ce5" stroke-width="2"/>`+"\n", strings.Join(points, " "))
+	label(w, right, bottom+38, "end", "dashed: linear from the smallest")
+}

@@ -1,0 +1,153 @@
+package measure
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"runtime"
+)
+
+// A Quantity is something that is measured of every run.
+type Quantity struct {
+	Name string `json:"name"` // as comparisons call it, and as a table shows it
+	Unit string `json:"unit"` // such as deltas/s, µs, bytes
+}
+
+// Values are what one run gave, by quantity. A way may lack some.
+type Values map[string]float64
+
+// A Way is one of several that do the same thing.
+type Way struct {
+	Name string
+	// Factor is how much larger the input is than that of the smallest way, in an experiment about growth.
+	Factor float64
+	// Run does the thing once and says what it cost. Rounds count from 0; a warm-up is round -1. What is prepared for it and
+	// what is cleaned up behind it is its own affair, and it leaves that out of what it measures.
+	Run func(ctx context.Context, round int) (Values, error)
+}
+
+// An Experiment compares ways.
+type Experiment struct {
+	Name       string // in a few words of lower case: names files too
+	Title      string
+	Data       string // what it is measured on
+	Quantities []Quantity
+	Ways       []Way // the first is ours, and the one that is run against itself
+	Compare    []Comparison
+	Grow       []Growth
+	WarmUp     bool // whether each way is run once before it counts
+}
+
+// An Operation puts two medians into one number.
+type Operation string
+
+// The operations.
+const (
+	Ratio      Operation = "ratio"      // Of / To
+	Difference Operation = "difference" // Of − To, in the quantity's unit
+)
+
+// A Comparison says what has to hold between two ways. Of AtLeast and AtMost one is set, or neither: then it is only reported.
+type Comparison struct {
+	Number   string    `json:"number"` // of the measure in the methodology's table
+	What     string    `json:"what"`
+	Quantity string    `json:"quantity"`
+	Of       string    `json:"of"`
+	To       string    `json:"to"`
+	By       Operation `json:"by,omitempty"` // Ratio, if empty
+	AtLeast  float64   `json:"atLeast,omitempty"`
+	AtMost   float64   `json:"atMost,omitempty"`
+	Aim      float64   `json:"aim,omitempty"` // the same way round; 0 is none
+}
+
+// A Growth says that a cost may grow with the factors of the ways that have one no faster than they do, and without a step.
+type Growth struct {
+	Number   string `json:"number"`
+	What     string `json:"what"`
+	Quantity string `json:"quantity"`
+}
+
+// A Run is one run of the suite.
+type Run struct {
+	Report *Report
+	Rounds int       // how often every way is run
+	Log    io.Writer // progress
+}
+
+// Say tells of progress.
+func (r *Run) Say(format string, args ...any) { fmt.Fprintf(r.Log, "bench: "+format+"\n", args...) }
+
+// Do runs an experiment, and adds what came out to the report. It ends with the first error of a way.
+func (r *Run) Do(ctx context.Context, e Experiment) error {
+	result := &Result{Name: e.Name, Title: e.Title, Data: e.Data, Rounds: r.Rounds, Quantities: e.Quantities}
+	for _, way := range e.Ways {
+		result.Ways = append(result.Ways, &Measured{Name: way.Name, Factor: way.Factor})
+	}
+	if e.WarmUp {
+		for _, way := range e.Ways {
+			if _, err := r.once(ctx, &e, way, -1); err != nil {
+				return err
+			}
+		}
+	}
+	// A way against itself: the two take turns as any two ways do.
+	same := []Way{e.Ways[0], e.Ways[0]}
+	result.Same = []*Measured{{Name: "A"}, {Name: "A again"}}
+	if err := r.rounds(ctx, &e, same, result.Same); err != nil {
+		return err
+	}
+	if err := r.rounds(ctx, &e, e.Ways, result.Ways); err != nil {
+		return err
+	}
+	if err := result.judge(e.Compare, e.Grow); err != nil {
+		return fmt.Errorf("%s: %w", e.Name, err)
+	}
+	r.Report.Results = append(r.Report.Results, result)
+	return nil
+}
+
+// rounds runs ways in turn. Each round begins with the next one, so that none always comes first, or always after the same one.
+func (r *Run) rounds(ctx context.Context, e *Experiment, ways []Way, into []*Measured) error {
+	for round := range r.Rounds {
+		for i := range ways {
+			turn := (round + i) % len(ways)
+			values, err := r.once(ctx, e, ways[turn], round)
+			if err != nil {
+				return err
+			}
+			into[turn].add(values)
+		}
+	}
+	return nil
+}
+
+func (r *Run) once(ctx context.Context, e *Experiment, way Way, round int) (Values, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	r.Say("%s: %s, round %d of %d", e.Name, way.Name, round+1, r.Rounds)
+	runtime.GC() // what came before is not charged
+	values, err := way.Run(ctx, round)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %s: %w", e.Name, way.Name, err)
+	}
+	for name, v := range values {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil, fmt.Errorf("%s: %s: %s is no number", e.Name, way.Name, name)
+		}
+		if !e.has(name) {
+			return nil, fmt.Errorf("%s: %s: %q is none of the quantities", e.Name, way.Name, name)
+		}
+	}
+	return values, nil
+}
+
+func (e *Experiment) has(quantity string) bool {
+	for _, q := range e.Quantities {
+		if q.Name == quantity {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,53 @@
+package measure
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Machine is where the figures come from.
+type Machine struct {
+	CPU    string `json:"cpu"`
+	Cores  int    `json:"cores"`
+	Memory int64  `json:"memory"` // bytes
+	System string `json:"system"`
+}
+
+func (m Machine) String() string {
+	return fmt.Sprintf("%d × %s, %s GiB, %s", m.Cores, m.CPU, Number(float64(m.Memory)/(1<<30)), m.System)
+}
+
+// ThisMachine reads what is known of it; what the system does not tell stays empty.
+func ThisMachine() Machine {
+	m := Machine{CPU: runtime.GOARCH, Cores: runtime.NumCPU(), System: runtime.GOOS}
+	var name unix.Utsname
+	if unix.Uname(&name) == nil {
+		m.System = unix.ByteSliceToString(name.Sysname[:]) + " " + unix.ByteSliceToString(name.Release[:])
+	}
+	if model := field("/proc/cpuinfo", "model name"); model != "" {
+		m.CPU = model
+	}
+	var kib int64
+	if _, err := fmt.Sscan(field("/proc/meminfo", "MemTotal"), &kib); err == nil {
+		m.Memory = kib << 10
+	}
+	return m
+}
+
+// field gives the first value of a name in a file of "name : value" lines, "" if there is none.
+func field(path, name string) string {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(text)) {
+		if before, after, found := strings.Cut(line, ":"); found && strings.TrimSpace(before) == name {
+			return strings.TrimSpace(after)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,221 @@
+package measure
+
+import (
+	"bytes"
+	"context"
+	"encoding/xml"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// fixed gives one value after the other, and notes which way was run.
+func fixed(order *[]string, name string, factor float64, values ...float64) Way {
+	i := 0
+	return Way{Name: name, Factor: factor, Run: func(context.Context, int) (Values, error) {
+		*order = append(*order, name)
+		v := values[i%len(values)]
+		i++
+		return Values{"speed": v}, nil
+	}}
+}
+
+func do(t *testing.T, e Experiment) *Result {
+	t.Helper()
+	e.Quantities = []Quantity{{Name: "speed", Unit: "rows/s"}}
+	run := &Run{Report: new(Report), Rounds: 5, Log: t.Output()}
+	require.NoError(t, run.Do(t.Context(), e))
+	return run.Report.Results[0]
+}
+
+func TestWaysTakeTurnsAndEachRoundBeginsWithAnother(t *testing.T) {
+	var order []string
+	result := do(t, Experiment{Name: "turns", Ways: []Way{fixed(&order, "a", 0, 1), fixed(&order, "b", 0, 2), fixed(&order, "c", 0, 3)}, WarmUp: true})
+	require.Equal(t, "abc"+strings.Repeat("a", 10)+"abc"+"bca"+"cab"+"abc"+"bca", strings.Join(order, ""))
+	for i, m := range result.Ways {
+		require.Equal(t, map[string][]float64{"speed": {float64(i + 1), float64(i + 1), float64(i + 1), float64(i + 1), float64(i + 1)}}, m.Values,
+			"the warm-up does not count")
+	}
+}
+
+func TestAVerdictKnowsTheNoise(t *testing.T) {
+	compare := func(ours, theirs []float64, c Comparison) *Judgement {
+		var order []string
+		c.Quantity, c.Of, c.To = "speed", "ours", "theirs"
+		return do(t, Experiment{Name: "verdict", Ways: []Way{fixed(&order, "ours", 0, ours...), fixed(&order, "theirs", 0, theirs...)}, Compare: []Comparison{c}}).Judged[0]
+	}
+	steady := []float64{30}
+	j := compare(steady, []float64{10}, Comparison{AtLeast: 3, Aim: 6})
+	require.Equal(t, Holds, j.Verdict)
+	require.False(t, j.AimReached())
+	require.Equal(t, DoesNotHold, compare(steady, []float64{10.1}, Comparison{AtLeast: 3}).Verdict)
+	require.Equal(t, Reported, compare(steady, []float64{10}, Comparison{}).Verdict)
+	require.Equal(t, DoesNotHold, compare(steady, []float64{10}, Comparison{AtMost: 0.35}).Verdict)
+
+	shaky := []float64{20, 40, 30, 25, 35}
+	j = compare(shaky, []float64{10}, Comparison{AtLeast: 3})
+	require.Equal(t, WithinNoise, j.Verdict)
+	require.Greater(t, j.Noise, 0.1)
+	require.Less(t, j.Noise, 1.0)
+	require.InDelta(t, 3, j.Value, 0.001)
+	require.InDelta(t, 2, j.Low, 0.001)
+	require.InDelta(t, 4, j.High, 0.001)
+	require.Equal(t, Holds, compare(shaky, []float64{1}, Comparison{AtLeast: 3}).Verdict)
+
+	j = compare(steady, []float64{10}, Comparison{By: Difference, AtMost: 25, Aim: 20})
+	require.Equal(t, Holds, j.Verdict)
+	require.True(t, j.AimReached())
+	require.InDelta(t, 20, j.Value, 0.001)
+	require.Equal(t, "rows/s", j.Unit)
+}
+
+func TestGrowthIsFittedAndAStepIsFound(t *testing.T) {
+	grow := func(costs ...float64) (exponent, step *Judgement) {
+		var order []string
+		e := Experiment{Name: "growth", Grow: []Growth{{Number: "11", What: "cost", Quantity: "speed"}}}
+		for i, factor := range []float64{1, 2, 5, 10} {
+			e.Ways = append(e.Ways, fixed(&order, Number(factor)+"×", factor, costs[i]))
+		}
+		judged := do(t, e).Judged
+		return judged[0], judged[1]
+	}
+	exponent, step := grow(3, 6, 15, 30)
+	require.InDelta(t, 1, exponent.Value, 1e-9)
+	require.NotEqual(t, DoesNotHold, exponent.Verdict)
+	require.Equal(t, Holds, step.Verdict)
+	exponent, step = grow(1, 4, 25, 100)
+	require.InDelta(t, 2, exponent.Value, 1e-9)
+	require.Equal(t, DoesNotHold, exponent.Verdict)
+	require.Equal(t, Holds, step.Verdict, "it is steep, and steadily")
+	exponent, step = grow(7, 7, 14, 14)
+	require.Less(t, exponent.Value, 0.5)
+	require.Equal(t, DoesNotHold, step.Verdict)
+	require.Contains(t, step.What, "2× to 5×")
+}
+
+func TestWhatCannotBeComparedIsAnError(t *testing.T) {
+	failure := errors.New("no such disk")
+	var order []string
+	for name, e := range map[string]Experiment{
+		"a way that fails": {Ways: []Way{{Name: "a", Run: func(context.Context, int) (Values, error) { return nil, failure }}}},
+		"a way that is not there": {
+			Ways: []Way{fixed(&order, "a", 0, 1)}, Compare: []Comparison{{Quantity: "speed", Of: "a", To: "b", AtLeast: 1}},
+		},
+		"nothing to divide by": {
+			Ways: []Way{fixed(&order, "a", 0, 1), fixed(&order, "b", 0, 0)}, Compare: []Comparison{{Quantity: "speed", Of: "a", To: "b", AtLeast: 1}},
+		},
+		"a quantity that was not declared": {Ways: []Way{{Name: "a", Run: func(context.Context, int) (Values, error) { return Values{"sped": 1}, nil }}}},
+		"growth of one size":               {Ways: []Way{fixed(&order, "a", 1, 1)}, Grow: []Growth{{Quantity: "speed"}}},
+		"growth from nothing":              {Ways: []Way{fixed(&order, "a", 1, 0), fixed(&order, "b", 2, 1)}, Grow: []Growth{{Quantity: "speed"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e.Name, e.Quantities = "trouble", []Quantity{{Name: "speed", Unit: "rows/s"}}
+			run := &Run{Report: new(Report), Rounds: 1, Log: t.Output()}
+			require.Error(t, run.Do(t.Context(), e))
+			require.Empty(t, run.Report.Results)
+		})
+	}
+}
+
+func TestAReportIsKeptAndShownInEveryForm(t *testing.T) {
+	var order []string
+	run := &Run{Report: &Report{
+		Date: time.Date(2026, 11, 21, 20, 0, 0, 0, time.UTC), Command: []string{"bench", "run"}, Seed: 7, Size: "quick", Machine: ThisMachine(),
+		Versions: map[string]string{"PostgreSQL": "15"},
+	}, Rounds: 5, Log: t.Output()}
+	quantities := []Quantity{{Name: "speed", Unit: "rows/s"}}
+	require.NoError(t, run.Do(t.Context(), Experiment{
+		Name: "sink", Title: "The <sink> alone", Data: "some rows", Quantities: quantities,
+		Ways:    []Way{fixed(&order, "ours", 0, 12_345.6), fixed(&order, `psql \copy | text`, 0, 30_000)},
+		Compare: []Comparison{{Number: "2", What: "sink to copy", Quantity: "speed", Of: "ours", To: `psql \copy | text`, AtLeast: 0.8, Aim: 1}},
+	}))
+	require.NoError(t, run.Do(t.Context(), Experiment{
+		Name: "growth", Title: "As it grows", Data: "more rows", Quantities: quantities, Ways: []Way{fixed(&order, "1×", 1, 1), fixed(&order, "10×", 10, 9)},
+		Grow: []Growth{{Number: "11", What: "cost over rows", Quantity: "speed"}},
+	}))
+	require.Len(t, run.Report.Broken(), 1)
+	require.Contains(t, run.Report.Broken()[0], "2 sink to copy: 0.412×")
+
+	dir := t.TempDir()
+	path, err := run.Report.Keep(dir)
+	require.NoError(t, err)
+	read, err := Read(path)
+	require.NoError(t, err)
+	require.Equal(t, run.Report, read)
+	_, err = run.Report.Keep(dir)
+	require.ErrorIs(t, err, os.ErrExist, "no report replaces another")
+
+	var table, page bytes.Buffer
+	require.NoError(t, read.Table(&table))
+	t.Log("\n" + table.String())
+	require.Contains(t, table.String(), "12,346 (12,346 – 12,346)")
+	require.Contains(t, table.String(), "does not hold")
+	require.NoError(t, read.Markdown(&page, "charts"))
+	require.Contains(t, page.String(), `| psql \copy \| text | 30,000 (30,000 – 30,000) |`)
+	require.NoError(t, read.Charts(filepath.Join(dir, "charts")))
+	for _, name := range []string{"sink-speed.svg", "growth-speed.svg"} {
+		require.Contains(t, page.String(), "(charts/"+name+")")
+		text, err := os.ReadFile(filepath.Join(dir, "charts", name))
+		require.NoError(t, err)
+		for d := xml.NewDecoder(bytes.NewReader(text)); err == nil; _, err = d.Token() {
+			require.NoError(t, err)
+		}
+		require.ErrorIs(t, err, io.EOF, "the chart is well-formed")
+	}
+}
+
+func TestNumbersHaveThreeDigitsThatCount(t *testing.T) {
+	for want, v := range map[string]float64{"0": 0, "1,234,568": 1234567.8, "12.3": 12.345, "0.00123": 0.001234, "-1.5": -1.5, "100": 99.99, "2": 2} {
+		require.Equal(t, want, Number(v))
+	}
+}
+
+// needProc skips where processes do not tell what they use.
+func needProc(t *testing.T) {
+	t.Helper()
+	if _, err := os.Stat("/proc/self/stat"); err != nil {
+		t.Skip("this system has no /proc")
+	}
+}
+
+func TestTheCPUTimeOfAServerIsThatOfItsProcesses(t *testing.T) {
+	needProc(t)
+	before, err := CPUOfTree(os.Getpid())
+	require.NoError(t, err)
+	var now syscall.Rusage
+	require.NoError(t, syscall.Getrusage(syscall.RUSAGE_SELF, &now))
+	for begun := now; now.Utime.Nano()-begun.Utime.Nano() < 3*int64(tick); {
+		require.NoError(t, syscall.Getrusage(syscall.RUSAGE_SELF, &now))
+	}
+	after, err := CPUOfTree(os.Getpid())
+	require.NoError(t, err)
+	require.Greater(t, after, before)
+	self, err := CPUOfSelf()
+	require.NoError(t, err)
+	require.InDelta(t, after, self, float64(5*tick))
+}
+
+func TestMemoryIsThatOfAProcessThatRuns(t *testing.T) {
+	needProc(t)
+	m, err := MemoryOf(os.Getpid())
+	require.NoError(t, err)
+	require.Greater(t, m.Now, int64(1<<20))
+	require.GreaterOrEqual(t, m.Peak, m.Now)
+	_, err = MemoryOf(1 << 30)
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+func TestAChildIsThisProgramToldWhatToDo(t *testing.T) {
+	var doubled int
+	require.NoError(t, Output(t.Context(), "double", 21, &doubled))
+	require.Equal(t, 42, doubled)
+	require.Error(t, Output(t.Context(), "treble", 21, &doubled))
+	require.ErrorIs(t, children.Run(t.Context()), ErrNotChild)
+}

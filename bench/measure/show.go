@@ -1,0 +1,183 @@
+package measure
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// A grid is a table before it has a form: its first row are headings, its first column are names.
+type grid [][]string
+
+func (g grid) text(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	for _, row := range g {
+		fmt.Fprintln(t, strings.Join(row, "\t"))
+	}
+	return t.Flush()
+}
+
+func (g grid) markdown(w io.Writer) error {
+	for i, row := range g {
+		escaped := make([]string, len(row))
+		for c, cell := range row {
+			escaped[c] = strings.ReplaceAll(cell, "|", `\|`)
+		}
+		if _, err := fmt.Fprintf(w, "| %s |\n", strings.Join(escaped, " | ")); err != nil {
+			return err
+		}
+		if i == 0 {
+			fmt.Fprintf(w, "|---|%s\n", strings.Repeat("---:|", len(row)-1))
+		}
+	}
+	return nil
+}
+
+// values is the table of medians, with the smallest and the largest run behind each.
+func (r *Result) values() grid {
+	head := []string{"median (min – max)"}
+	for _, q := range r.Quantities {
+		head = append(head, q.Name+", "+q.Unit)
+	}
+	g := grid{head}
+	for _, m := range r.Ways {
+		row := []string{m.Name}
+		for _, q := range r.Quantities {
+			cell := "–"
+			if all := m.Values[q.Name]; len(all) > 0 {
+				cell = fmt.Sprintf("%s (%s – %s)", Number(Median(all)), Number(slices.Min(all)), Number(slices.Max(all)))
+			}
+			row = append(row, cell)
+		}
+		g = append(g, row)
+	}
+	return g
+}
+
+func (r *Result) judgements() grid {
+	g := grid{{"measure", "", "value (of single rounds)", "noise", "must reach", "aim", "verdict"}}
+	for _, j := range r.Judged {
+		bound, aim, verdict := "", "", string(j.Verdict)
+		switch {
+		case j.AtLeast != 0:
+			bound = "at least " + j.value(j.AtLeast)
+		case j.AtMost != 0:
+			bound = "at most " + j.value(j.AtMost)
+		}
+		if j.Aim != 0 {
+			if aim = j.value(j.Aim); j.AimReached() {
+				aim += ": reached"
+			}
+		}
+		noise := fmt.Sprintf("%.1f %%", 100*j.Noise)
+		if j.Unit != "" {
+			noise = j.value(j.Noise)
+		}
+		g = append(g, []string{j.Number, j.What, fmt.Sprintf("%s (%s – %s)", j.value(j.Value), j.value(j.Low), j.value(j.High)), noise, bound, aim, verdict})
+	}
+	return g
+}
+
+// value spells a ratio, an exponent or a difference.
+func (j *Judgement) value(v float64) string {
+	switch j.Unit {
+	case "":
+		return Number(v) + "×"
+	case exponentUnit:
+		return strconv.FormatFloat(v, 'f', 2, 64)
+	default:
+		return Number(v) + " " + j.Unit
+	}
+}
+
+// Number gives three digits that count, and a comma at each thousand.
+func Number(v float64) string {
+	if v == 0 {
+		return "0"
+	}
+	digits := 2 - int(math.Floor(math.Log10(math.Abs(v))))
+	if digits < 0 {
+		digits = 0
+	}
+	whole, fraction, _ := strings.Cut(strconv.FormatFloat(math.Abs(v), 'f', digits, 64), ".")
+	var b strings.Builder
+	if v < 0 {
+		b.WriteByte('-')
+	}
+	for i, d := range whole {
+		if i > 0 && (len(whole)-i)%3 == 0 {
+			b.WriteByte(',')
+		}
+		b.WriteRune(d)
+	}
+	if fraction = strings.TrimRight(fraction, "0"); fraction != "" {
+		b.WriteString("." + fraction)
+	}
+	return b.String()
+}
+
+// origin says where and how the figures came about.
+func (r *Report) origin() []string {
+	lines := []string{
+		fmt.Sprintf("%s, size %s, seed %d: %s", r.Date.UTC().Format(time.RFC3339), r.Size, r.Seed, strings.Join(r.Command, " ")),
+		r.Machine.String(),
+	}
+	var versions []string
+	for name, v := range r.Versions {
+		versions = append(versions, name+" "+v)
+	}
+	slices.Sort(versions)
+	return append(lines, strings.Join(versions, ", "))
+}
+
+// Table writes everything for a terminal.
+func (r *Report) Table(w io.Writer) error {
+	for _, line := range r.origin() {
+		fmt.Fprintln(w, line)
+	}
+	for _, result := range r.Results {
+		fmt.Fprintf(w, "\n%s\n%s, %d rounds\n\n", result.Title, result.Data, result.Rounds)
+		if err := result.values().text(w); err != nil {
+			return err
+		}
+		if len(result.Judged) == 0 {
+			continue
+		}
+		fmt.Fprintln(w)
+		if err := result.judgements().text(w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Markdown writes everything for a page. Charts, if a folder is named, are those that Charts puts there; the folder is as the page sees it.
+func (r *Report) Markdown(w io.Writer, charts string) error {
+	for _, line := range r.origin() {
+		fmt.Fprintf(w, "- %s\n", line)
+	}
+	for _, result := range r.Results {
+		fmt.Fprintf(w, "\n### %s\n\n%s, %d rounds.\n\n", result.Title, result.Data, result.Rounds)
+		if err := result.values().markdown(w); err != nil {
+			return err
+		}
+		if len(result.Judged) > 0 {
+			fmt.Fprintln(w)
+			if err := result.judgements().markdown(w); err != nil {
+				return err
+			}
+		}
+		if charts == "" {
+			continue
+		}
+		for _, c := range result.charts() {
+			fmt.Fprintf(w, "\n![%s: %s](%s/%s)\n", result.Title, c.quantity.Name, charts, c.file())
+		}
+	}
+	return nil
+}
