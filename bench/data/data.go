@@ -41,7 +41,7 @@ type Event struct {
 	Name      string
 	UID       string
 	RV        uint64    // of the change, which is also in the object; of a deletion that of the deletion
-	At        time.Time // when it was written; never before the event before
+	At        time.Time // when it was written, or, at the beginning, the beginning; never before the event before
 	Object    []byte    // JSON; stays valid, is not to be changed
 }
 

@@ -1,0 +1,191 @@
+package data
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// What happens, and how often: see "Data" in METHODOLOGY.md. All rates but those of nodes follow from how many nodes there are.
+const (
+	livePerNode = 40 // objects of all kinds
+
+	leaseEvery  = 10 * time.Second // the kubelet's
+	statusEvery = 35 * time.Second // of a node whose images come and go; the kubelet's is 5 minutes where nothing changes
+
+	replaceEvery   = 110 * time.Second // a Pod by a rollout, in each node
+	flapEvery      = 70 * time.Second  // a Pod's readiness
+	configMapEvery = 400 * time.Second
+
+	jobRuns = 60 * time.Second
+	jobStay = 100 * time.Second // after its end
+
+	// Events have a shorter life than by default, which is an hour: else most objects would be Events, since a cluster that does as
+	// much as this one has many. As in the API server, those made within a minute share an etcd lease.
+	eventTTL      = 2 * time.Minute
+	leaseReuse    = time.Minute
+	leaseMaxCount = 1000
+
+	comingToLife = 6 * time.Minute // until all that happens has come to happen as often as it ends
+)
+
+// The shares of the living objects; the rest are Pods and Events.
+const (
+	appShare       = 0.06 // Deployments, each with two ReplicaSets
+	configMapShare = 0.08
+	jobShare       = 0.01
+	eventShare     = 0.20
+)
+
+// An app is a Deployment and what belongs to it.
+type app struct {
+	deployment *object
+	sets       []*object // ReplicaSets, the one in use last
+	pods       []*object // that serve, oldest first
+	rolling    bool
+}
+
+// An eventLease is an etcd lease of Events.
+type eventLease struct {
+	since  time.Duration
+	events []*object
+}
+
+// populate makes the cluster and plans its life.
+func (c *cluster) populate(live int) {
+	n := max(live/livePerNode, 1)
+	for i := range n {
+		c.addNode(i)
+	}
+	share := func(of float64) int { return max(int(of*float64(live)), 1) }
+	rest := live - 2*n - 3*share(appShare) - share(configMapShare) - 2*share(jobShare) - share(eventShare)
+	for i := range share(appShare) {
+		c.addApp(i)
+	}
+	for i := range max(rest, len(c.apps)) {
+		a := c.apps[i%len(c.apps)]
+		if i >= len(c.apps) { // each has one; some have many
+			a = c.apps[int(float64(len(c.apps))*c.random.Float64()*c.random.Float64())]
+		}
+		c.addPod(a)
+	}
+	for i := range share(configMapShare) {
+		o := c.newObject(configMaps, c.apps[i%len(c.apps)].namespace(), fmt.Sprintf("config-%d", i))
+		o.values[holeApp], o.values[holeTag], o.values[holeID] = fmt.Sprintf("service-%d", i), "1.0.0", c.hex(64)
+		c.create(o)
+	}
+	for i := range share(jobShare) {
+		c.after(time.Duration(c.random.Int64N(int64(jobRuns+jobStay))), func() { c.runJob(i) })
+	}
+	perCluster := func(d time.Duration) time.Duration { return d / time.Duration(n) }
+	pods := len(c.living[pods])
+	c.every(perCluster(replaceEvery)*time.Duration(max(pods/len(c.apps), 1)), c.rollOut)
+	c.every(perCluster(flapEvery), c.flap)
+	c.every(perCluster(configMapEvery), func() {
+		o := c.living[configMaps][c.random.IntN(len(c.living[configMaps]))]
+		o.values[holeID] = c.hex(64)
+		c.update(o)
+	})
+}
+
+func (c *cluster) addNode(i int) {
+	node := c.newObject(nodes, "", fmt.Sprintf("node-%04d", i))
+	node.values[holeHost], node.values[holeID], node.values[holeHash] = fmt.Sprintf("10.0.%d.%d", i/250, i%250), c.hex(64), c.hex(32)
+	node.values[holeApp], node.values[holeTag] = "service-0", "1.0.0"
+	c.create(node)
+	lease := c.newObject(leases, "kube-node-lease", node.values[holeName])
+	lease.values[holeOwnerUID] = node.values[holeUID]
+	renew := func() { lease.values[holeStarted] = begin.Add(c.now).Format("2006-01-02T15:04:05.000000Z") }
+	renew()
+	c.create(lease)
+	c.repeat(leaseEvery, func() { renew(); c.update(lease) })
+	c.repeat(statusEvery, func() {
+		node.values[holeApp] = c.apps[c.random.IntN(len(c.apps))].deployment.values[holeApp]
+		node.values[holeTag] = fmt.Sprintf("1.0.%d", c.random.IntN(100))
+		c.update(node)
+	})
+}
+
+// repeat does something at regular times, from anywhere in the first on.
+func (c *cluster) repeat(every time.Duration, do func()) {
+	var again func()
+	again = func() {
+		do()
+		c.after(c.jitter(every), again)
+	}
+	c.after(time.Duration(c.random.Int64N(int64(every))), again)
+}
+
+func (a *app) namespace() string { return a.deployment.values[holeNamespace] }
+
+func (c *cluster) addApp(i int) {
+	name := fmt.Sprintf("service-%d", i)
+	d := c.newObject(deployments, fmt.Sprintf("team-%d", i%40), name)
+	d.values[holeApp], d.values[holeTag], d.values[holeBound] = name, "1.0.0", c.clock()
+	d.values[holeReplicas], d.values[holeMade], d.values[holeServing], d.values[holeRestarts] = "0", "0", "0", "0"
+	d.values[holeReason], d.values[holeMessage] = "NewReplicaSetAvailable", "ReplicaSet has successfully progressed."
+	a := &app{deployment: d}
+	c.create(d)
+	for range 2 {
+		c.addSet(a)
+	}
+	c.apps = append(c.apps, a)
+}
+
+// addSet gives an app another ReplicaSet.
+func (c *cluster) addSet(a *app) {
+	d := a.deployment
+	bump(d, holeRestarts, 1)
+	hash := c.hex(10)
+	set := c.newObject(replicaSets, a.namespace(), d.values[holeName]+"-"+hash)
+	set.values[holeApp], set.values[holeTag], set.values[holeHash], set.values[holeStarted] = d.values[holeApp], d.values[holeTag], hash, c.clock()
+	set.values[holeOwner], set.values[holeOwnerUID] = d.values[holeName], d.values[holeUID]
+	set.values[holeReplicas], set.values[holeMade], set.values[holeServing], set.values[holeRestarts] = "0", "0", "0", d.values[holeRestarts]
+	a.sets = append(a.sets, set)
+	c.create(set)
+}
+
+// addPod gives an app a Pod that serves already.
+func (c *cluster) addPod(a *app) {
+	set := a.sets[len(a.sets)-1]
+	p := c.newPod(set, podRunning)
+	c.settle(p)
+	p.values[holeStarted], p.values[holeReady], p.values[holeUp] = c.clock(), "True", "true"
+	c.create(p)
+	a.pods = append(a.pods, p)
+	for _, h := range []hole{holeReplicas, holeMade, holeServing} {
+		bump(set, h, 1)
+	}
+	for _, h := range []hole{holeReplicas, holeMade, holeServing} {
+		a.deployment.values[h] = strconv.Itoa(len(a.pods))
+	}
+}
+
+// newPod is one of a ReplicaSet or a Job.
+func (c *cluster) newPod(of *object, s stage) *object {
+	p := c.newObject(pods, of.values[holeNamespace], of.values[holeName]+"-"+c.suffix())
+	p.text = int(s)
+	if of.kind == jobs {
+		p.text += int(podStages)
+	}
+	p.values[holeApp], p.values[holeTag], p.values[holeHash] = of.values[holeApp], of.values[holeTag], of.values[holeHash]
+	p.values[holeOwner], p.values[holeOwnerUID] = of.values[holeName], of.values[holeUID]
+	p.values[holePhase], p.values[holeReady], p.values[holeUp], p.values[holeRestarts] = "Running", "False", "false", "0"
+	return p
+}
+
+// settle gives a Pod its place.
+func (c *cluster) settle(p *object) {
+	node := c.living[nodes][c.random.IntN(len(c.living[nodes]))]
+	p.values[holeNode], p.values[holeHost], p.values[holeBound] = node.values[holeName], node.values[holeHost], c.clock()
+	p.values[holeIP], p.values[holeID], p.values[holeReadySince] = fmt.Sprintf("10.244.%d.%d", c.random.IntN(250), c.random.IntN(250)), c.hex(64), c.clock()
+}
+
+// bump adds to a number.
+func bump(o *object, h hole, by int) {
+	n, err := strconv.Atoi(o.values[h])
+	if err != nil {
+		n = 0 // it was not filled
+	}
+	o.values[h] = strconv.Itoa(n + by)
+}

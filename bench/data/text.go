@@ -1,0 +1,110 @@
+package data
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// A hole is a place in a text where objects and versions differ.
+type hole int
+
+const (
+	holeName hole = iota
+	holeNamespace
+	holeUID
+	holeRV
+	holeCreated // when it was created
+	holeChanged // when this version was written
+	holeApp
+	holeHash // of a Pod template
+	holeTag  // of the image
+	holeOwner
+	holeOwnerUID
+	holeNode
+	holeHost  // address of the node
+	holeIP    // address of the Pod
+	holeID    // of a container, and other random text of 64 digits
+	holeBound // when a Pod was scheduled, or a rollout began
+	holeStarted
+	holeReady // True or False
+	holeUp    // true or false
+	holeReadySince
+	holePhase
+	holeReason
+	holeMessage
+	holeComponent
+	holeKind
+	holeRestarts   // and how often an Event was seen
+	holeGeneration // and, in an Event, the resource version of what it is about
+	holeReplicas   // wanted
+	holeMade       // of them, there are
+	holeServing    // of them, ready
+	holes
+)
+
+var holeNames = [holes]string{
+	"name", "namespace", "uid", "rv", "created", "changed", "app", "hash", "tag", "owner", "owneruid", "node", "host", "ip", "id", "bound", "started",
+	"ready", "up", "readysince", "phase", "reason", "message", "component", "kind", "restarts", "generation", "replicas", "made", "serving",
+}
+
+// values fill the holes of one version. They are plain text: nothing in them needs an escape in JSON.
+type values [holes]string
+
+// A text is the JSON of an object with holes, so that a version costs little more than copying it.
+type text struct {
+	parts []string
+	holes []hole // one between every two parts
+	size  int    // of the parts
+}
+
+// newText makes a text of JSON, in which <name> stands for a hole in a string, and the string "<#name>" for one of a number.
+func newText(source string) (*text, error) {
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, []byte(source)); err != nil {
+		return nil, fmt.Errorf("a template of objects: %w", err)
+	}
+	t := &text{}
+	for rest := compact.String(); ; {
+		before, after, found := strings.Cut(rest, "<")
+		mark, after, closed := strings.Cut(after, ">")
+		if number, ok := strings.CutPrefix(mark, "#"); ok {
+			before, after, mark = strings.TrimSuffix(before, `"`), strings.TrimPrefix(after, `"`), number
+		}
+		t.parts, t.size = append(t.parts, before), t.size+len(before)
+		if !found {
+			return t, nil
+		}
+		h := holeNamed(mark)
+		if h == holes || !closed {
+			return nil, fmt.Errorf("a template of objects: no hole is called %q", mark)
+		}
+		t.holes = append(t.holes, h)
+		rest = after
+	}
+}
+
+// holeNamed gives holes for a name that there is not.
+func holeNamed(name string) hole {
+	for h, n := range holeNames {
+		if n == name {
+			return hole(h)
+		}
+	}
+	return holes
+}
+
+// fill gives a document with memory of its own.
+func (t *text) fill(v *values) []byte {
+	size := t.size
+	for _, h := range t.holes {
+		size += len(v[h])
+	}
+	doc := make([]byte, 0, size)
+	for i, h := range t.holes {
+		doc = append(doc, t.parts[i]...)
+		doc = append(doc, v[h]...)
+	}
+	return append(doc, t.parts[len(t.parts)-1]...)
+}
