@@ -62,14 +62,33 @@ lint: ## Check style, layers and module files
 	@$(GO) mod verify >/dev/null
 	@$(TOOL) golangci-lint run --allow-parallel-runners ./...
 
+# What of the suite is run: numbers of measures, how large, how often.
+ONLY       ?=
+SIZE       ?= full
+RUNS       ?= 5
+
 .PHONY: bench
-bench: ## Run the benchmarks: ratios within one run
-	@$(GO) test -run '^$$' -bench . -benchmem -count 1 ./patch ./kube ./deltafifo
-	@$(GO) test -run '^$$' -bench . -benchmem -count 1 ./sink/postgres ./history ./indexer
+bench: setup ## Measure side by side with what one would take instead, and print tables: [ONLY=2,8] [SIZE=quick] [RUNS=5] (hours)
+	@$(GO) run ./bench run -size $(SIZE) -rounds $(RUNS) -only "$(ONLY)"
+
+.PHONY: bench-quick
+bench-quick: ## The same at a small size, to see that everything works (minutes)
+	@$(MAKE) --no-print-directory bench SIZE=quick
+
+# Which micro-benchmarks of which packages are compared, and how often each is run.
+OLD        ?= HEAD~1
+NEW        ?= HEAD
+BENCH      ?= .
+PACKAGES   ?= ./patch,./kube,./deltafifo,./deltafifo/spool,./sink/postgres,./history,./indexer
+COUNT      ?= 10
+
+.PHONY: bench-compare
+bench-compare: setup ## Compare the micro-benchmarks of two revisions, by benchstat: OLD=rev NEW=rev [PACKAGES=./patch,./kube] [BENCH=Diff] [COUNT=10]
+	@$(GO) run ./bench compare -old "$(OLD)" -new "$(NEW)" -packages "$(PACKAGES)" -bench "$(BENCH)" -count $(COUNT)
 
 .PHONY: bench-replay
 bench-replay: setup ## Measure replay on 300,000 and 3,000,000 deltas against full rows: ratios within one run (a quarter of an hour, 20 GB)
-	@$(GO) run ./bench -check
+	@$(GO) run ./bench rebuild -check
 
 .PHONY: load
 load: setup control-plane ## Measure a recorder under load: rows/s, CPU and memory

@@ -137,6 +137,6 @@ func TestSettingsThatMakeNoSenseAreRefused(t *testing.T) {
 		{"-deltas", "100"}, {"-deltas", "x,y"}, {"-deltas", "20,10"}, {"-live", "1"}, {"-deltas", "100,200", "-live", "90"}, {"-instants", "0"},
 		{"-versions", "1"}, {"-o", "xml"}, {"more"},
 	} {
-		require.Error(t, command(t.Context(), args, t.Output(), t.Output()), args)
+		require.Error(t, rebuildCommand(t.Context(), args, t.Output(), t.Output()), args)
 	}
 }

@@ -1,13 +1,12 @@
-// Command bench measures what reading the record costs: it makes synthetic records of several sizes, each the beginning of the
-// next, in a PostgreSQL of its own, and rebuilds the cluster of each at random instants — with checkpoints, without, and from a
-// plain table of full rows, whose answers have to be equal.
+// Command bench measures the recorder side by side with what a user would take in its place.
 //
-//	go run ./bench -check
+//	go run ./bench run -size quick
+//	go run ./bench run -only 2,8 -o markdown
+//	go run ./bench report -charts docs/charts -o markdown bench-results/20261121T200000Z.json
+//	go run ./bench compare -old HEAD~1
+//	go run ./bench rebuild -check
 //
-// The records are written as the recorder writes them, with its checkpoints. The server has the settings of the embedded one and no
-// fsync, which only writing would feel; nothing is read from a cold disk. Ways that are compared are measured in turn, so that what
-// else the machine does hits them alike; a ratio of one run can be trusted, a time of another machine cannot. The default sizes
-// take about 15 GB in -dir, and up to an hour.
+// METHODOLOGY.md says what is measured, on what data, and what the figures do not show.
 package main
 
 import (
@@ -18,11 +17,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"strconv"
-	"strings"
 	"syscall"
-
-	"github.com/kuberewind/kuberewind/bench/measure"
 )
 
 func main() {
@@ -39,51 +34,15 @@ func main() {
 	}
 }
 
-var errRatio = errors.New("a required ratio does not hold")
+// commands are what this program does, by its first argument.
+var commands = map[string]func(ctx context.Context, args []string, stdout, stderr io.Writer) error{
+	"run": runCommand, "report": reportCommand, "compare": compareCommand, "rebuild": rebuildCommand,
+}
 
-func command(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
-	b := &bench{log: stderr, peak: peakOfChild}
-	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	deltas := flags.String("deltas", "300000,3000000", "how many deltas the records have, smallest first; it spans three days, and its list of objects counts")
-	flags.IntVar(&b.Live, "live", 20_000, "how many objects live at any time")
-	flags.Int64Var(&b.Versions, "versions", 1000, "how many versions one object has in the largest record")
-	flags.Int64Var(&b.Interval, "interval", 0, "deltas between two checkpoints; 0 is the recorder's default")
-	flags.IntVar(&b.Instants, "instants", 5, "at how many instants the slow ways are measured; the fast one is at three times as many")
-	dir := flags.String("dir", os.TempDir(), "where the PostgreSQL of this run is put; it is removed at the end")
-	output := flags.String("o", "table", "output: table or json")
-	check := flags.Bool("check", false, "fail if a required ratio does not hold")
-	if err := flags.Parse(args); err != nil {
-		return err
+func command(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	if len(args) == 0 || commands[args[0]] == nil {
+		return errors.New("the first argument is run (the suite), report (what a run has kept, in another form), compare (the micro-benchmarks of two revisions) or " +
+			"rebuild (the measurement of replay); -h after it lists its flags")
 	}
-	if *output != "table" && *output != "json" || flags.NArg() > 0 {
-		return fmt.Errorf("-o is table or json, and there are no arguments: %q, %q", *output, flags.Args())
-	}
-	for n := range strings.SplitSeq(*deltas, ",") {
-		size, err := strconv.ParseInt(strings.TrimSpace(n), 10, 64)
-		if err != nil {
-			return fmt.Errorf("-deltas: %w", err)
-		}
-		b.Deltas = append(b.Deltas, size)
-	}
-	if err := b.validate(); err != nil {
-		return err
-	}
-	if err := measure.OnServer(ctx, *dir, false, func(server *measure.Server) error {
-		b.url, b.postmaster = server.URL, server.PID
-		return b.run(ctx)
-	}); err != nil {
-		return err
-	}
-	show := b.report.table
-	if *output == "json" {
-		show = b.report.json
-	}
-	if err := show(stdout); err != nil {
-		return err
-	}
-	if *check && !b.report.holds() {
-		return errRatio
-	}
-	return nil
+	return commands[args[0]](ctx, args[1:], stdout, stderr)
 }

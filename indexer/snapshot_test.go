@@ -154,27 +154,6 @@ func BenchmarkIndices(b *testing.B) {
 	}
 }
 
-func BenchmarkGet(b *testing.B) {
-	x := New(nil, nil, Options{})
-	docs := realPods(b, 1000)
-	for _, doc := range docs {
-		require.NoError(b, x.Add(doc))
-	}
-	keys := x.ListKeys()
-	b.Run("doc", func(b *testing.B) {
-		for i := 0; b.Loop(); i++ {
-			x.Doc(keys[i%len(keys)])
-		}
-	})
-	b.Run("object", func(b *testing.B) {
-		for i := 0; b.Loop(); i++ {
-			if _, _, err := x.GetByKey(keys[i%len(keys)]); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-}
-
 // BenchmarkCodecs is why objects are packed as they are.
 func BenchmarkCodecs(b *testing.B) {
 	docs := realPods(b, 2000)

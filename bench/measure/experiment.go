@@ -73,6 +73,7 @@ type Run struct {
 	Report *Report
 	Rounds int       // how often every way is run
 	Log    io.Writer // progress
+	Dir    string    // where databases and files may be put for a while
 }
 
 // Say tells of progress.

@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/kuberewind/kuberewind/internal/version"
 )
 
 // A Machine is where the figures come from.
@@ -50,4 +53,17 @@ func field(path, name string) string {
 		}
 	}
 	return ""
+}
+
+// Versions are those of this program and of what it was built with. What is measured against adds its own.
+func Versions() map[string]string {
+	versions := map[string]string{"kuberewind": version.String(), "Go": strings.TrimPrefix(runtime.Version(), "go")}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, dependency := range info.Deps {
+			if dependency.Path == "k8s.io/client-go" {
+				versions["client-go"] = dependency.Version
+			}
+		}
+	}
+	return versions
 }

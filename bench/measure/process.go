@@ -16,24 +16,44 @@ const tick = 10 * time.Millisecond
 // CPUOfTree adds up what a process has used, its children, and those of its children that have ended: a PostgreSQL server's main process has all
 // others as its children. It needs /proc.
 func CPUOfTree(root int) (time.Duration, error) {
+	for {
+		before, err := statOf(root)
+		if err != nil {
+			return 0, fmt.Errorf("CPU time is read from /proc, which only Linux has, of a process that runs: %w", err)
+		}
+		sum, err := cpuOfChildren(root)
+		if err != nil {
+			return 0, err
+		}
+		after, err := statOf(root)
+		if err != nil {
+			return 0, err
+		}
+		// A child that ended in between would be counted twice, or not at all.
+		if after.ended == before.ended {
+			return after.used + after.ended + sum, nil
+		}
+	}
+}
+
+func cpuOfChildren(root int) (sum time.Duration, err error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
-		return 0, fmt.Errorf("CPU time of processes is read from /proc, which only Linux has: %w", err)
+		return 0, err
 	}
-	var sum time.Duration
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e.Name())
 		if err != nil {
 			continue
 		}
-		parent, used, err := statOf(pid)
+		child, err := statOf(pid)
 		switch {
 		case errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ESRCH):
 			continue // it has ended
 		case err != nil:
 			return 0, err
-		case pid == root || parent == root:
-			sum += used
+		case child.parent == root:
+			sum += child.used + child.ended
 		}
 	}
 	return sum, nil
@@ -48,27 +68,37 @@ func CPUOfSelf() (time.Duration, error) {
 	return time.Duration(own.Utime.Nano() + own.Stime.Nano()), nil
 }
 
-func statOf(pid int) (parent int, used time.Duration, err error) {
+// A stat is what a process has used, and those of its children that have ended.
+type stat struct {
+	parent      int
+	used, ended time.Duration
+}
+
+func statOf(pid int) (s stat, err error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
-		return 0, 0, err
+		return s, err
 	}
 	// The second field is a name, which may hold anything.
 	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
 	if len(fields) < 15 {
-		return 0, 0, fmt.Errorf("/proc/%d/stat has %d fields", pid, len(fields))
+		return s, fmt.Errorf("/proc/%d/stat has %d fields", pid, len(fields))
 	}
-	if parent, err = strconv.Atoi(string(fields[1])); err != nil {
-		return 0, 0, err
+	if s.parent, err = strconv.Atoi(string(fields[1])); err != nil {
+		return s, err
 	}
-	for _, f := range fields[11:15] { // user and system, its own and that of its ended children
+	for i, f := range fields[11:15] { // user and system, its own and then that of its ended children
 		n, err := strconv.ParseInt(string(f), 10, 64)
 		if err != nil {
-			return 0, 0, err
+			return s, err
 		}
-		used += time.Duration(n) * tick
+		if i < 2 {
+			s.used += time.Duration(n) * tick
+		} else {
+			s.ended += time.Duration(n) * tick
+		}
 	}
-	return parent, used, nil
+	return s, nil
 }
 
 // Memory is the resident memory of a process, in bytes.

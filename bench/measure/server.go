@@ -3,17 +3,29 @@ package measure
 import (
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/kuberewind/kuberewind/internal/embedded"
+	"github.com/kuberewind/kuberewind/migrations"
 )
 
-// A Server is a PostgreSQL that is there for as long as something is measured on it.
+// A Server is a PostgreSQL that is there for as long as something is measured on it. One goroutine uses it.
 type Server struct {
 	URL string
 	PID int // of its main process
+
+	server   *embedded.Server
+	made     int    // databases
+	template string // URL of an empty record, once there is one
 }
 
 // stopPatience bounds how long a server may take to stop, also after an interrupt.
@@ -39,5 +51,89 @@ func OnServer(ctx context.Context, parent string, durable bool, run func(*Server
 		defer cancel()
 		err = errors.Join(err, server.Stop(stopping))
 	}()
-	return run(&Server{URL: server.URL(), PID: server.PID()})
+	return run(&Server{URL: server.URL(), PID: server.PID(), server: server})
+}
+
+// PSQL is a psql on one of the server's databases, not yet started, that reads no start-up file.
+func (s *Server) PSQL(ctx context.Context, database string, args ...string) (*exec.Cmd, error) {
+	cmd, err := s.server.PSQL(ctx, append([]string{"--no-psqlrc", "--set=ON_ERROR_STOP=1", "--dbname=" + nameOf(database)}, args...)...)
+	if err != nil {
+		return nil, err
+	}
+	cmd.Env = append(cmd.Env, "LC_ALL=C")
+	return cmd, nil
+}
+
+// Version is PostgreSQL's own.
+func (s *Server) Version(ctx context.Context) (version string, err error) {
+	err = s.on(ctx, s.URL, func(conn *pgx.Conn) error { return conn.QueryRow(ctx, `SHOW server_version`).Scan(&version) })
+	return version, err
+}
+
+// NewRecord makes an empty record as recorders make it, in a database of its own.
+func (s *Server) NewRecord(ctx context.Context) (address string, err error) {
+	if s.template == "" {
+		if address, err = s.create(ctx, ""); err != nil {
+			return "", err
+		}
+		if err := migrations.Up(ctx, address, slog.New(slog.DiscardHandler)); err != nil {
+			return "", err
+		}
+		if err := s.on(ctx, address, func(conn *pgx.Conn) error {
+			_, err := migrations.Roles(ctx, conn)
+			return err
+		}); err != nil {
+			return "", err
+		}
+		s.template = address
+	}
+	return s.Copy(ctx, s.template)
+}
+
+// Copy makes a copy of a database that nobody is connected to. What was written before is on disk then, so that whoever writes
+// next does not wait for it.
+func (s *Server) Copy(ctx context.Context, database string) (address string, err error) {
+	return s.create(ctx, " TEMPLATE "+nameOf(database)+" STRATEGY file_copy")
+}
+
+func (s *Server) create(ctx context.Context, how string) (address string, err error) {
+	s.made++
+	u, err := url.Parse(s.URL)
+	if err != nil {
+		return "", err
+	}
+	u.Path = fmt.Sprintf("/bench_%d", s.made)
+	err = s.on(ctx, s.URL, func(conn *pgx.Conn) error {
+		if _, err := conn.Exec(ctx, "CREATE DATABASE "+nameOf(u.String())+how); err != nil {
+			return err
+		}
+		_, err := conn.Exec(ctx, "CHECKPOINT")
+		return err
+	})
+	return u.String(), err
+}
+
+// Drop drops a database, also one that somebody is still connected to.
+func (s *Server) Drop(ctx context.Context, database string) error {
+	return s.on(ctx, s.URL, func(conn *pgx.Conn) error {
+		_, err := conn.Exec(ctx, "DROP DATABASE "+nameOf(database)+" WITH (FORCE)")
+		return err
+	})
+}
+
+// nameOf gives the name of a database that this file has made.
+func nameOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimPrefix(u.Path, "/")
+}
+
+func (s *Server) on(ctx context.Context, database string, do func(*pgx.Conn) error) error {
+	conn, err := pgx.Connect(ctx, database)
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(conn), conn.Close(context.WithoutCancel(ctx)))
 }

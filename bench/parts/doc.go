@@ -1,0 +1,28 @@
+// Package parts measures the recorder's parts alone, each against what a user would take in its place: the sink against psql's \copy, the
+// queue against client-go's, the indexer against client-go's, the memory of a live object against an informer's, a start against a
+// relist — and how costs grow.
+//
+// Each measure is a function that runs its experiments on a [measure.Run]. [Sizes] say how much.
+package parts
+
+import "time"
+
+// Sizes say how much is measured.
+type Sizes struct {
+	Operations int           // on a queue
+	Pods       int           // in an indexer
+	ReadFor    time.Duration // from it, in each way
+	Live       int           // objects that live while the sink is measured
+	Rows       int           // that the sink writes
+	NoSync     bool          // have PostgreSQL not wait for its disk, which tests have no time for
+}
+
+// Quick shows in some minutes that everything works; its figures show little else.
+func Quick() Sizes {
+	return Sizes{Operations: 200_000, Pods: 2000, ReadFor: 100 * time.Millisecond, Live: 1000, Rows: 10_000}
+}
+
+// Full is what figures are published of.
+func Full() Sizes {
+	return Sizes{Operations: 2_000_000, Pods: 20_000, ReadFor: time.Second, Live: 5000, Rows: 100_000}
+}

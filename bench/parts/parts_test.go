@@ -1,0 +1,57 @@
+package parts
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/kuberewind/kuberewind/bench/measure"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var tiny = Sizes{Operations: 1000, Pods: 100, ReadFor: time.Microsecond, Live: 100, Rows: 500, NoSync: true}
+
+// run runs a measure once, so small that its figures say nothing: what is shown is that all ways do what they are compared for.
+func run(t *testing.T, do func(context.Context, *measure.Run, Sizes) error) *measure.Report {
+	t.Helper()
+	r := &measure.Run{Report: &measure.Report{Seed: 1, Versions: measure.Versions()}, Rounds: 1, Log: t.Output()}
+	require.NoError(t, do(t.Context(), r, tiny))
+	require.NoError(t, r.Report.Table(t.Output()))
+	for _, result := range r.Report.Results {
+		require.NotEmpty(t, result.Judged)
+		for _, way := range result.Ways {
+			for quantity, values := range way.Values {
+				require.Len(t, values, 1)
+				require.GreaterOrEqual(t, values[0], 0.0, "%s of %s", quantity, way.Name)
+			}
+		}
+	}
+	return r.Report
+}
+
+func TestTheQueueIsMeasuredWithOneAndEightProducers(t *testing.T) {
+	require.Len(t, run(t, Queue).Results, 2)
+}
+
+func TestTheIndexerIsMeasured(t *testing.T) {
+	require.Len(t, run(t, Index).Results, 3)
+}
+
+func TestTheSinkIsMeasuredAgainstCopiesOfItsRows(t *testing.T) {
+	require.Len(t, run(t, Sink).Results, 1)
+}
+
+func TestWhatABenchmarkReportsIsReadByItsUnits(t *testing.T) {
+	values, err := reported(strings.Fields("BenchmarkX/y-2 \t 200 \t 12.5 ns/op\t 3 held-B/object\t 16 B/op\t 1 allocs/op"))
+	require.NoError(t, err)
+	require.Equal(t, map[string]float64{"ns/op": 12.5, "held-B/object": 3, "B/op": 16, "allocs/op": 1}, values)
+	for _, line := range []string{"BenchmarkX-2 200", "BenchmarkX-2 200 fast ns/op"} {
+		_, err := reported(strings.Fields(line))
+		require.Error(t, err)
+	}
+}

@@ -1,0 +1,222 @@
+package parts
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/kuberewind/kuberewind/bench/data"
+	"github.com/kuberewind/kuberewind/bench/measure"
+)
+
+// Sink measures the sink alone against psql's \copy of the very rows of deltas that it has written, into the same table with the same
+// indexes, after the same first lists. The sink writes lives, positions and the chain of batches in that time as well, in transactions of 2,000
+// rows at most; once rows that it has encoded before, and once as the recorder does, who encodes them meanwhile: makes patches, and checks and
+// digests them.
+func Sink(ctx context.Context, run *measure.Run, sizes Sizes) error {
+	set, err := data.Generate(data.Settings{Seed: run.Report.Seed, Live: sizes.Live, Events: sizes.Rows})
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp(run.Dir, "kuberewind-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	return measure.OnServer(ctx, run.Dir, !sizes.NoSync, func(server *measure.Server) error {
+		s := &sinkRun{server: server, dir: dir, now: time.Now()}
+		if s.rows, err = prepare(set, sizes.Rows, s.now); err != nil {
+			return err
+		}
+		if err := s.begin(ctx); err != nil {
+			return err
+		}
+		if run.Report.Versions["PostgreSQL"], err = server.Version(ctx); err != nil {
+			return err
+		}
+		return run.Do(ctx, s.experiment())
+	})
+}
+
+// A sinkRun compares ways to fill one table.
+type sinkRun struct {
+	server *measure.Server
+	dir    string // of the files to copy from
+	now    time.Time
+	rows   *written
+	begun  string // a database with the first lists on record, from which every run starts
+	total  int64  // rows that a run has to leave
+}
+
+// begin makes the database to start from, and the files to copy from of what a sink makes of it.
+func (s *sinkRun) begin(ctx context.Context) error {
+	var err error
+	if s.begun, err = s.server.NewRecord(ctx); err != nil {
+		return err
+	}
+	sink, err := openSink(ctx, s.begun, s.rows.resources, s.now)
+	if err != nil {
+		return err
+	}
+	err = s.rows.list(ctx, sink, s.now)
+	sink.Close()
+	if err != nil {
+		return err
+	}
+	database, err := s.server.Copy(ctx, s.begun)
+	if err != nil {
+		return err
+	}
+	if _, err := s.sink(ctx, database, false); err != nil {
+		return err
+	}
+	if s.total, err = rowsIn(ctx, database); err != nil {
+		return err
+	}
+	for _, format := range []string{"binary", "text"} {
+		if _, err := s.psql(ctx, database, fmt.Sprintf(`\copy (SELECT * FROM kuberewind.deltas_data WHERE seq > %d ORDER BY seq) TO '%s' (FORMAT %s)`,
+			len(s.rows.first), s.file(format), format)); err != nil {
+			return err
+		}
+	}
+	return s.server.Drop(ctx, database)
+}
+
+func (s *sinkRun) file(format string) string { return filepath.Join(s.dir, format) }
+
+func rowsIn(ctx context.Context, database string) (n int64, err error) {
+	conn, err := pgx.Connect(ctx, database)
+	if err != nil {
+		return 0, err
+	}
+	err = conn.QueryRow(ctx, `SELECT count(*) FROM kuberewind.deltas_data`).Scan(&n)
+	return n, errors.Join(err, conn.Close(ctx))
+}
+
+const (
+	sinkRows   = "rows"
+	sinkCPU    = "CPU of the client"
+	serverCPU  = "CPU of PostgreSQL"
+	sinkWay    = "sink, encoded before"
+	encodeWay  = "sink, encoding meanwhile"
+	copyBinary = `psql \copy, binary`
+	copyText   = `psql \copy, text`
+)
+
+func (s *sinkRun) experiment() measure.Experiment {
+	e := measure.Experiment{
+		Name: "sink", Title: `The sink alone, against psql's \copy of the same rows`,
+		Data:       fmt.Sprintf("generated: %s deltas of %s live objects, fsync on", measure.Number(float64(len(s.rows.events))), measure.Number(float64(len(s.rows.first)))),
+		Quantities: []measure.Quantity{{Name: sinkRows, Unit: "rows/s"}, {Name: sinkCPU, Unit: "µs a row"}, {Name: serverCPU, Unit: "µs a row"}},
+		WarmUp:     true,
+		Ways: []measure.Way{
+			s.way(sinkWay, func(ctx context.Context, database string) (cost, error) { return s.sink(ctx, database, true) }),
+			s.way(encodeWay, func(ctx context.Context, database string) (cost, error) { return s.sink(ctx, database, false) }),
+			s.way(copyBinary, func(ctx context.Context, database string) (cost, error) { return s.copy(ctx, database, "binary") }),
+			s.way(copyText, func(ctx context.Context, database string) (cost, error) { return s.copy(ctx, database, "text") }),
+		},
+	}
+	for _, to := range []string{copyBinary, copyText} {
+		e.Compare = append(e.Compare,
+			measure.Comparison{Number: "2", What: "rows/s, to " + to, Quantity: sinkRows, Of: sinkWay, To: to, AtLeast: 0.8, Aim: 1},
+			measure.Comparison{Number: "2", What: "rows/s encoding meanwhile, to " + to, Quantity: sinkRows, Of: encodeWay, To: to})
+	}
+	return e
+}
+
+// A cost is what a run took, on the clock and of the client's CPU.
+type cost struct{ clock, client time.Duration }
+
+func (s *sinkRun) way(name string, do func(ctx context.Context, database string) (cost, error)) measure.Way {
+	return measure.Way{Name: name, Run: func(ctx context.Context, _ int) (measure.Values, error) {
+		database, err := s.server.Copy(ctx, s.begun)
+		if err != nil {
+			return nil, err
+		}
+		before, err := measure.CPUOfTree(s.server.PID)
+		if err != nil {
+			return nil, err
+		}
+		took, err := do(ctx, database)
+		if err != nil {
+			return nil, err
+		}
+		after, err := measure.CPUOfTree(s.server.PID)
+		if err != nil {
+			return nil, err
+		}
+		switch n, err := rowsIn(ctx, database); {
+		case err != nil:
+			return nil, err
+		case n != s.total:
+			return nil, fmt.Errorf("there are %d rows, and must be %d", n, s.total)
+		}
+		rows := float64(s.total - int64(len(s.rows.first)))
+		return measure.Values{
+			sinkRows: rows / took.clock.Seconds(), sinkCPU: float64(took.client.Microseconds()) / rows, serverCPU: float64((after - before).Microseconds()) / rows,
+		}, s.server.Drop(ctx, database)
+	}}
+}
+
+// sink writes the rows as the recorder does, or rows that are encoded already. To open the sink does not count.
+func (s *sinkRun) sink(ctx context.Context, database string, encoded bool) (c cost, err error) {
+	sink, err := openSink(ctx, database, s.rows.resources, s.now)
+	if err != nil {
+		return c, err
+	}
+	defer sink.Close()
+	do := func() error { return write(ctx, sink, s.rows.events) }
+	if encoded {
+		if do, err = encode(ctx, sink, s.rows.events); err != nil {
+			return c, err
+		}
+		runtime.GC() // what encoding leaves is not charged
+	}
+	before, err := measure.CPUOfSelf()
+	if err != nil {
+		return c, err
+	}
+	started := time.Now()
+	if err = do(); err != nil {
+		return c, err
+	}
+	c.clock = time.Since(started)
+	after, err := measure.CPUOfSelf()
+	c.client = after - before
+	return c, err
+}
+
+// copy has psql write them. To start psql does not count on the clock: psql tells itself what its command took.
+func (s *sinkRun) copy(ctx context.Context, database, format string) (cost, error) {
+	return s.psql(ctx, database, fmt.Sprintf(`\copy kuberewind.deltas_data FROM '%s' (FORMAT %s)`, s.file(format), format))
+}
+
+var psqlTime = regexp.MustCompile(`(?m)^Time: ([0-9.]+) ms`)
+
+func (s *sinkRun) psql(ctx context.Context, database, command string) (c cost, err error) {
+	cmd, err := s.server.PSQL(ctx, database, `--command=\timing on`, "--command="+command)
+	if err != nil {
+		return c, err
+	}
+	text, err := output(cmd)
+	if err != nil {
+		return c, err
+	}
+	told := psqlTime.FindSubmatch(text)
+	if told == nil {
+		return c, fmt.Errorf("psql does not say how long it took: %s", bytes.TrimSpace(text))
+	}
+	millis, err := strconv.ParseFloat(string(told[1]), 64)
+	c.clock = time.Duration(millis * float64(time.Millisecond))
+	c.client = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	return c, err
+}
