@@ -16,7 +16,7 @@ var listKeys = map[string][]string{
 }
 
 // managed is one entry of managedFields, for who has written part of an object.
-func managed(manager, operation, apiVersion, at, subresource, part string) (string, error) {
+func managed(manager, apiVersion, at, subresource, part string) (string, error) {
 	var owned map[string]any
 	if err := json.Unmarshal([]byte(part), &owned); err != nil {
 		return "", fmt.Errorf("what %s manages: %w", manager, err)
@@ -24,8 +24,8 @@ func managed(manager, operation, apiVersion, at, subresource, part string) (stri
 	if subresource != "" {
 		subresource = fmt.Sprintf(`,"subresource":%q`, subresource)
 	}
-	return fmt.Sprintf(`{"manager":%q,"operation":%q,"apiVersion":%q,"time":%q,"fieldsType":"FieldsV1","fieldsV1":%s%s}`,
-		manager, operation, apiVersion, at, fieldsOf(owned, 0), subresource), nil
+	return fmt.Sprintf(`{"manager":%q,"operation":"Update","apiVersion":%q,"time":%q,"fieldsType":"FieldsV1","fieldsV1":%s%s}`,
+		manager, apiVersion, at, fieldsOf(owned, 0), subresource), nil
 }
 
 // fieldsOf names what there is as FieldsV1 does. What lies deeper than the two outer levels, metadata, spec and status and their

@@ -11,8 +11,8 @@ import (
 type builder struct{ err error }
 
 // entry is a managedFields entry.
-func (b *builder) entry(manager, operation, apiVersion, at, subresource, part string) string {
-	text, err := managed(manager, operation, apiVersion, at, subresource, part)
+func (b *builder) entry(manager, apiVersion, at, subresource, part string) string {
+	text, err := managed(manager, apiVersion, at, subresource, part)
 	if b.err == nil {
 		b.err = err
 	}
@@ -117,17 +117,17 @@ func podStatus(s stage) string {
 // pod is the text of a Pod of a ReplicaSet or of a Job.
 func (b *builder) pod(s stage, apiVersion, kind, restart string) string {
 	labels := `"labels":{"app":"<app>","pod-template-hash":"<hash>","team":"<app>-team"}`
-	managers := []string{b.entry("kube-controller-manager", "Update", "v1", "<created>", "", fmt.Sprintf(`{"metadata":{"generateName":"x",%s,%s},"spec":%s}`,
+	managers := []string{b.entry("kube-controller-manager", "v1", "<created>", "", fmt.Sprintf(`{"metadata":{"generateName":"x",%s,%s},"spec":%s}`,
 		labels, owner(apiVersion, kind), podSpec("", restart, "", "")))}
 	if s >= podScheduled {
-		managers = append(managers, b.entry("kube-scheduler", "Update", "v1", "<bound>", "status", `{"status":{"conditions":[{"type":"PodScheduled"}]}}`))
+		managers = append(managers, b.entry("kube-scheduler", "v1", "<bound>", "status", `{"status":{"conditions":[{"type":"PodScheduled"}]}}`))
 	}
 	node, ending := "", ""
 	if s >= podScheduled {
 		node = `"nodeName":"<node>",`
 	}
 	if s >= podCreating {
-		managers = append(managers, b.entry("kubelet", "Update", "v1", "<changed>", "status", fmt.Sprintf(`{"status":%s}`, podStatus(s))))
+		managers = append(managers, b.entry("kubelet", "v1", "<changed>", "status", fmt.Sprintf(`{"status":%s}`, podStatus(s))))
 	}
 	if s == podTerminating {
 		ending = `"deletionTimestamp":"<readysince>","deletionGracePeriodSeconds":30,`
@@ -144,8 +144,8 @@ func (b *builder) replicaSet(counts string) string {
 		labels, podSpec("", "Always", "", ""))
 	status := fmt.Sprintf(`{"replicas":"<#made>",%s"observedGeneration":"<#generation>"}`, counts)
 	return assemble("apps/v1", "ReplicaSet", namespaced, generation, labels+","+annotations+","+owner("apps/v1", "Deployment")+",", []string{
-		b.entry("kube-controller-manager", "Update", "apps/v1", "<started>", "", fmt.Sprintf(`{"metadata":{%s,%s,%s},"spec":%s}`, labels, annotations, owner("apps/v1", "Deployment"), spec)),
-		b.entry("kube-controller-manager", "Update", "apps/v1", "<changed>", "status", fmt.Sprintf(`{"status":%s}`, status)),
+		b.entry("kube-controller-manager", "apps/v1", "<started>", "", fmt.Sprintf(`{"metadata":{%s,%s,%s},"spec":%s}`, labels, annotations, owner("apps/v1", "Deployment"), spec)),
+		b.entry("kube-controller-manager", "apps/v1", "<changed>", "status", fmt.Sprintf(`{"status":%s}`, status)),
 	}, fmt.Sprintf(`,"spec":%s,"status":%s`, spec, status))
 }
 
@@ -161,8 +161,8 @@ func (b *builder) deployment(updated string) string {
 {"type":"Progressing","status":"True","lastUpdateTime":"<changed>","lastTransitionTime":"<bound>","reason":"<reason>","message":"<message>"}]}`
 	revision := `"annotations":{"deployment.kubernetes.io/revision":"<restarts>"}`
 	return assemble("apps/v1", "Deployment", namespaced, generation, labels+","+revision+",", []string{
-		b.entry("helm", "Update", "apps/v1", "<bound>", "", fmt.Sprintf(`{"metadata":{%s},"spec":%s}`, labels, spec)),
-		b.entry("kube-controller-manager", "Update", "apps/v1", "<changed>", "status", fmt.Sprintf(`{"metadata":{%s},"status":%s}`, revision, status)),
+		b.entry("helm", "apps/v1", "<bound>", "", fmt.Sprintf(`{"metadata":{%s},"spec":%s}`, labels, spec)),
+		b.entry("kube-controller-manager", "apps/v1", "<changed>", "status", fmt.Sprintf(`{"metadata":{%s},"status":%s}`, revision, status)),
 	}, fmt.Sprintf(`,"spec":%s,"status":%s`, spec, status))
 }
 
@@ -174,8 +174,8 @@ func (b *builder) job(status string) string {
 	spec := fmt.Sprintf(`{"parallelism":1,"completions":1,"backoffLimit":0,"selector":{"matchLabels":{"batch.kubernetes.io/controller-uid":"<uid>"}},"template":{"metadata":{%s},"spec":%s},"ttlSecondsAfterFinished":100,"completionMode":"NonIndexed","suspend":false}`,
 		labels, podSpec("", "Never", "", ""))
 	return assemble("batch/v1", "Job", namespaced, `"generation":1,`, labels+","+owner("batch/v1", "CronJob")+",", []string{
-		b.entry("kube-controller-manager", "Update", "batch/v1", "<created>", "", fmt.Sprintf(`{"metadata":{%s,%s},"spec":%s}`, labels, owner("batch/v1", "CronJob"), spec)),
-		b.entry("kube-controller-manager", "Update", "batch/v1", "<changed>", "status", fmt.Sprintf(`{"status":%s}`, status)),
+		b.entry("kube-controller-manager", "batch/v1", "<created>", "", fmt.Sprintf(`{"metadata":{%s,%s},"spec":%s}`, labels, owner("batch/v1", "CronJob"), spec)),
+		b.entry("kube-controller-manager", "batch/v1", "<changed>", "status", fmt.Sprintf(`{"status":%s}`, status)),
 	}, fmt.Sprintf(`,"spec":%s,"status":%s`, spec, status))
 }
 
@@ -204,8 +204,8 @@ func (b *builder) node() string {
 "nodeInfo":{"machineID":"<hash>","systemUUID":"<hash>","bootID":"<hash>","kernelVersion":"6.1.0-28-amd64","osImage":"Debian GNU/Linux 12 (bookworm)","containerRuntimeVersion":"containerd://2.1.4","kubeletVersion":"v1.37.1","kubeProxyVersion":"","operatingSystem":"linux","architecture":"amd64"},"images":[%s]}`,
 		resources, resources, strings.Join(conditions, ","), strings.Join(images, ","))
 	return assemble("v1", "Node", "", "", labels+","+annotations+",", []string{
-		b.entry("kubelet", "Update", "v1", "<created>", "", fmt.Sprintf(`{"metadata":{%s,%s},"spec":{"providerID":"x"}}`, labels, annotations)),
-		b.entry("kubelet", "Update", "v1", "<changed>", "status", fmt.Sprintf(`{"status":{"conditions":[%s],"images":[]}}`, strings.Join(conditions, ","))),
+		b.entry("kubelet", "v1", "<created>", "", fmt.Sprintf(`{"metadata":{%s,%s},"spec":{"providerID":"x"}}`, labels, annotations)),
+		b.entry("kubelet", "v1", "<changed>", "status", fmt.Sprintf(`{"status":{"conditions":[%s],"images":[]}}`, strings.Join(conditions, ","))),
 	}, `,"spec":{"podCIDR":"10.244.0.0/24","podCIDRs":["10.244.0.0/24"],"providerID":"aws:///eu-central-1a/<name>"},"status":`+status)
 }
 
@@ -213,13 +213,13 @@ func (b *builder) lease() string {
 	spec := `{"holderIdentity":"<name>","leaseDurationSeconds":40,"renewTime":"<started>"}`
 	ref := `"ownerReferences":[{"apiVersion":"v1","kind":"Node","name":"<name>","uid":"<owneruid>"}]`
 	return assemble("coordination.k8s.io/v1", "Lease", namespaced, "", ref+",", []string{
-		b.entry("kubelet", "Update", "coordination.k8s.io/v1", "<changed>", "", fmt.Sprintf(`{"metadata":{%s},"spec":%s}`, ref, spec)),
+		b.entry("kubelet", "coordination.k8s.io/v1", "<changed>", "", fmt.Sprintf(`{"metadata":{%s},"spec":%s}`, ref, spec)),
 	}, `,"spec":`+spec)
 }
 
 func (b *builder) event() string {
 	rest := `"involvedObject":{"kind":"<kind>","namespace":"<namespace>","name":"<owner>","uid":"<owneruid>","apiVersion":"v1","resourceVersion":"<generation>"},"reason":"<reason>","message":"<message>","source":{"component":"<component>","host":"<node>"},"firstTimestamp":"<created>","lastTimestamp":"<changed>","count":"<#restarts>","type":"<phase>"`
-	return assemble("v1", "Event", namespaced, "", "", []string{b.entry("<component>", "Update", "v1", "<changed>", "", "{"+rest+"}")},
+	return assemble("v1", "Event", namespaced, "", "", []string{b.entry("<component>", "v1", "<changed>", "", "{"+rest+"}")},
 		","+rest+`,"eventTime":null,"reportingComponent":"<component>","reportingInstance":"<node>"`)
 }
 
@@ -230,5 +230,5 @@ func (b *builder) configMap() string {
 	}
 	data := fmt.Sprintf(`"data":{"application.properties":"%s","checksum":"<id>","release":"<tag>"}`, lines.String())
 	labels := `"labels":{"app":"<app>","app.kubernetes.io/managed-by":"Helm"}`
-	return assemble("v1", "ConfigMap", namespaced, "", labels+",", []string{b.entry("helm", "Update", "v1", "<changed>", "", fmt.Sprintf(`{%s,"metadata":{%s}}`, data, labels))}, ","+data)
+	return assemble("v1", "ConfigMap", namespaced, "", labels+",", []string{b.entry("helm", "v1", "<changed>", "", fmt.Sprintf(`{%s,"metadata":{%s}}`, data, labels))}, ","+data)
 }

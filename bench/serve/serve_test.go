@@ -1,0 +1,246 @@
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/kuberewind/kuberewind/bench/data"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func newSet(t *testing.T, n int) data.Set {
+	t.Helper()
+	set, err := data.Generate(data.Settings{Seed: 5, Live: 150, Events: n})
+	require.NoError(t, err)
+	return set
+}
+
+func start(t *testing.T, set data.Set, o Options) (*Server, *rest.Config) {
+	t.Helper()
+	s, err := Start(set, o)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	config, err := clientcmd.RESTConfigFromKubeConfig(s.Kubeconfig())
+	require.NoError(t, err)
+	config.QPS = -1
+	return s, config
+}
+
+func client(t *testing.T, config *rest.Config) dynamic.Interface {
+	t.Helper()
+	http, err := rest.HTTPClientFor(config)
+	require.NoError(t, err)
+	t.Cleanup(http.CloseIdleConnections)
+	c, err := dynamic.NewForConfigAndClient(config, http)
+	require.NoError(t, err)
+	return c
+}
+
+func of(r data.Resource) schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: r.Group, Version: r.Version, Resource: r.Resource}
+}
+
+// all is a list in pages, and its resource version.
+func all(t *testing.T, c dynamic.Interface, r data.Resource) (map[string]string, string) {
+	t.Helper()
+	found := map[string]string{}
+	for next := ""; ; {
+		list, err := c.Resource(of(r)).List(t.Context(), metav1.ListOptions{Limit: 7, Continue: next})
+		require.NoError(t, err)
+		for _, o := range list.Items {
+			found[string(o.GetUID())] = canonical(t, o.Object)
+		}
+		if next = list.GetContinue(); next == "" {
+			return found, list.GetResourceVersion()
+		}
+	}
+}
+
+func canonical(t *testing.T, o map[string]any) string {
+	t.Helper()
+	text, err := json.Marshal(o)
+	require.NoError(t, err)
+	return string(text)
+}
+
+func parsed(t *testing.T, e data.Event) string {
+	t.Helper()
+	o := map[string]any{}
+	require.NoError(t, json.Unmarshal(e.Object, &o))
+	return canonical(t, o)
+}
+
+// follow reads n events of a resource.
+func follow(ctx context.Context, c dynamic.Interface, r data.Resource, rv string, n int) (seen []watch.Event, err error) {
+	w, err := c.Resource(of(r)).Watch(ctx, metav1.ListOptions{ResourceVersion: rv})
+	if err != nil {
+		return nil, err
+	}
+	defer w.Stop()
+	for e := range w.ResultChan() {
+		if e.Type == watch.Error {
+			break
+		}
+		if seen = append(seen, e); len(seen) == n {
+			return seen, nil
+		}
+	}
+	return seen, fmt.Errorf("the watch of %s ended after %d events of %d", r.Resource, len(seen), n)
+}
+
+// told gives the events of a set by resource.
+func told(t *testing.T, set data.Set) [][]data.Event {
+	t.Helper()
+	all := make([][]data.Event, len(set.Resources()))
+	for e, err := range set.Events() {
+		require.NoError(t, err)
+		all[e.Resource] = append(all[e.Resource], e)
+	}
+	return all
+}
+
+func TestListsAndWatchesGiveTheSet(t *testing.T) {
+	const n = 300
+	set := newSet(t, n)
+	s, config := start(t, set, Options{Window: 50})
+	c := client(t, config)
+
+	living := map[string]string{}
+	for e := range set.First() {
+		living[e.UID] = parsed(t, e)
+	}
+	told := told(t, set)
+	watches := make([]func() error, len(told))
+	seen := make([][]watch.Event, len(told))
+	var group errgroup.Group
+	for i, r := range set.Resources() {
+		listed, rv := all(t, c, r)
+		for uid, text := range listed {
+			require.Equal(t, living[uid], text)
+		}
+		watches[i] = func() (err error) {
+			seen[i], err = follow(t.Context(), c, r, rv, len(told[i]))
+			return err
+		}
+		if len(told[i]) > 0 {
+			group.Go(watches[i])
+		}
+	}
+	require.Zero(t, s.Progress().Written, "nothing is written before Go")
+	s.Go()
+	require.NoError(t, group.Wait())
+	for i := range told {
+		for n, e := range seen[i] {
+			text := parsed(t, told[i][n])
+			require.Equal(t, told[i][n].Type, e.Type)
+			require.Equal(t, text, canonical(t, e.Object.(*unstructured.Unstructured).Object))
+			if living[told[i][n].UID] = text; e.Type == watch.Deleted {
+				delete(living, told[i][n].UID)
+			}
+		}
+	}
+	require.Equal(t, Progress{Watched: s.Progress().Watched, Written: n, Events: n}, s.Progress())
+	require.Len(t, s.Times(), n)
+
+	// The end of the history is listed as it was watched; from anywhere on, the rest can be watched again.
+	for i, r := range set.Resources() {
+		listed, _ := all(t, c, r)
+		for uid, text := range listed {
+			require.Equal(t, living[uid], text)
+			delete(living, uid)
+		}
+		if half := len(told[i]) / 2; half > 0 && told[i][half].RV > told[i][half-1].RV {
+			again, err := follow(t.Context(), c, r, strconv.FormatUint(told[i][half-1].RV, 10), len(told[i])-half)
+			require.NoError(t, err)
+			require.Equal(t, seen[i][half:], again)
+		}
+	}
+	require.Empty(t, living)
+}
+
+func TestAtARateEventsComeWhenTheyAreDue(t *testing.T) {
+	const rate = 500
+	set := newSet(t, 300)
+	s, config := start(t, set, Options{Rate: rate})
+	c := client(t, config)
+	const leases = 7
+	_, rv := all(t, c, set.Resources()[leases])
+	n := len(told(t, set)[leases])
+	from := time.Now()
+	s.Go()
+	_, err := follow(t.Context(), c, set.Resources()[leases], rv, n)
+	require.NoError(t, err)
+	times := s.Times()
+	require.Len(t, times, n, "of a resource that nobody watches nothing is sent")
+	count, lease := 0, 0
+	for e, err := range set.Events() {
+		require.NoError(t, err)
+		if e.Resource == leases {
+			require.GreaterOrEqual(t, times[lease].At, from.Add(time.Duration(count)*time.Second/rate).UnixNano(), "none is early")
+			lease++
+		}
+		count++
+	}
+}
+
+func TestAServerSaysWhatItHas(t *testing.T) {
+	set := newSet(t, 10)
+	_, config := start(t, set, Options{})
+	http, err := rest.HTTPClientFor(config)
+	require.NoError(t, err)
+	defer http.CloseIdleConnections()
+	d, err := discovery.NewDiscoveryClientForConfigAndClient(config, http)
+	require.NoError(t, err)
+	_, lists, err := d.ServerGroupsAndResources()
+	require.NoError(t, err)
+	found := 0
+	for _, list := range lists {
+		found += len(list.APIResources)
+	}
+	require.Equal(t, len(set.Resources()), found)
+	version, err := d.ServerVersion()
+	require.NoError(t, err)
+	require.NotEmpty(t, version.GitVersion)
+
+	c := client(t, config)
+	namespace, err := c.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}).Get(t.Context(), "kube-system", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Equal(t, ClusterUID, namespace.GetUID())
+	pods := c.Resource(of(set.Resources()[3]))
+	_, err = pods.Namespace("default").Get(t.Context(), "none", metav1.GetOptions{})
+	require.ErrorContains(t, err, "not found")
+	_, err = pods.List(t.Context(), metav1.ListOptions{ResourceVersion: "9999999"})
+	require.ErrorContains(t, err, "Too large resource version: 9999999, current: ")
+	_, err = pods.Watch(t.Context(), metav1.ListOptions{ResourceVersion: "1"})
+	require.ErrorContains(t, err, "too old resource version")
+}
+
+func TestAWatchHasBookmarksWhenItIsQuiet(t *testing.T) {
+	set := newSet(t, 0)
+	_, config := start(t, set, Options{Bookmarks: time.Millisecond})
+	c := client(t, config)
+	_, rv := all(t, c, set.Resources()[3])
+	w, err := c.Resource(of(set.Resources()[3])).Watch(t.Context(), metav1.ListOptions{ResourceVersion: rv, AllowWatchBookmarks: true})
+	require.NoError(t, err)
+	defer w.Stop()
+	e := <-w.ResultChan()
+	require.Equal(t, watch.Bookmark, e.Type)
+	require.Equal(t, rv, e.Object.(*unstructured.Unstructured).GetResourceVersion())
+}
