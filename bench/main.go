@@ -18,6 +18,9 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/kuberewind/kuberewind/bench/measure"
+	"github.com/kuberewind/kuberewind/bench/parts"
 )
 
 func main() {
@@ -25,6 +28,9 @@ func main() {
 	defer stop()
 	err := rebuildOnce(ctx, os.Stdout)
 	if errors.Is(err, errNotChild) {
+		err = parts.Children().Run(ctx)
+	}
+	if errors.Is(err, measure.ErrNotChild) {
 		err = command(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	}
 	if err != nil && !errors.Is(err, flag.ErrHelp) {

@@ -39,8 +39,11 @@ func sized(do func(context.Context, *measure.Run, parts.Sizes) error) func(conte
 
 var suite = []part{
 	{[]string{"2"}, sized(parts.Sink)},
+	{[]string{"5"}, sized(parts.Memory)},
 	{[]string{"8"}, sized(parts.Queue)},
 	{[]string{"9"}, sized(parts.Index)},
+	{[]string{"10"}, sized(parts.Restart)},
+	{[]string{"11"}, sized(parts.Growth)},
 }
 
 var errBroken = errors.New("something that must hold does not")

@@ -7,12 +7,12 @@ import (
 	"slices"
 )
 
-// largestStep is how much more than its own line a cost may grow from one size to the next. Where a cache is outgrown it is some per cent,
-// where an algorithm changes its order nearly as much as the sizes differ.
+// largestStep is how much more a cost may grow from one size to the next than the size itself. Where a cache is outgrown it is some per cent, where an
+// algorithm changes its order nearly as much as the sizes differ.
 const largestStep = 1.25
 
-// judgeGrowth fits cost = a · factorᵉ to the medians: e is 1 where the cost grows with the input, and may not be more. Then it finds the largest step between
-// two neighbours, against that line.
+// judgeGrowth fits cost = a · factorᵉ to the medians: e is 1 where the cost grows with the input, less where a part of it is fixed, and may not
+// be more. Then it finds the largest step between two neighbours.
 func (r *Result) judgeGrowth(g Growth) error {
 	var sizes []*Measured
 	for _, m := range r.Ways {
@@ -43,7 +43,7 @@ func (r *Result) judgeGrowth(g Growth) error {
 
 	step := &Judgement{Number: g.Number, Noise: noise, AtMost: largestStep}
 	for i := 1; i < len(sizes); i++ {
-		if grown := math.Exp(ys[i] - ys[i-1] - fitted*(xs[i]-xs[i-1])); grown > step.Value {
+		if grown := math.Exp(ys[i] - ys[i-1] - (xs[i] - xs[i-1])); grown > step.Value {
 			step.Value, step.What = grown, fmt.Sprintf("%s: largest step, %s to %s", g.What, sizes[i-1].Name, sizes[i].Name)
 		}
 	}

@@ -14,15 +14,20 @@ type Sizes struct {
 	ReadFor    time.Duration // from it, in each way
 	Live       int           // objects that live while the sink is measured
 	Rows       int           // that the sink writes
+	Held       int           // live objects whose memory is measured
+	Stopped    int           // live objects when a recorder is started again
+	Going      time.Duration // how long the cluster goes on meanwhile: longer than all of that takes
+	Grown      int           // events, live objects, and objects of a custom resource, that growth begins with
+	Steps      []int         // by which it grows, from 1 on
 	NoSync     bool          // have PostgreSQL not wait for its disk, which tests have no time for
 }
 
 // Quick shows in some minutes that everything works; its figures show little else.
 func Quick() Sizes {
-	return Sizes{Operations: 200_000, Pods: 2000, ReadFor: 100 * time.Millisecond, Live: 1000, Rows: 10_000}
+	return Sizes{Operations: 200_000, Pods: 2000, ReadFor: 100 * time.Millisecond, Live: 1000, Rows: 10_000, Held: 5000, Stopped: 5000, Going: 20 * time.Minute, Grown: 500, Steps: []int{1, 2, 5, 10}}
 }
 
 // Full is what figures are published of.
 func Full() Sizes {
-	return Sizes{Operations: 2_000_000, Pods: 20_000, ReadFor: time.Second, Live: 5000, Rows: 100_000}
+	return Sizes{Operations: 2_000_000, Pods: 20_000, ReadFor: time.Second, Live: 5000, Rows: 100_000, Held: 50_000, Stopped: 50_000, Going: time.Hour, Grown: 10_000, Steps: []int{1, 2, 5, 10}}
 }

@@ -2,6 +2,9 @@ package parts
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -12,9 +15,18 @@ import (
 	"github.com/kuberewind/kuberewind/bench/measure"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if err := Children().Run(context.Background()); !errors.Is(err, measure.ErrNotChild) {
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m)
+}
 
-var tiny = Sizes{Operations: 1000, Pods: 100, ReadFor: time.Microsecond, Live: 100, Rows: 500, NoSync: true}
+var tiny = Sizes{Operations: 1000, Pods: 100, ReadFor: time.Microsecond, Live: 100, Rows: 500, Held: 200, Stopped: 200, Going: 2 * time.Minute, Grown: 10, Steps: []int{1, 10}, NoSync: true}
 
 // run runs a measure once, so small that its figures say nothing: what is shown is that all ways do what they are compared for.
 func run(t *testing.T, do func(context.Context, *measure.Run, Sizes) error) *measure.Report {
@@ -44,6 +56,18 @@ func TestTheIndexerIsMeasured(t *testing.T) {
 
 func TestTheSinkIsMeasuredAgainstCopiesOfItsRows(t *testing.T) {
 	require.Len(t, run(t, Sink).Results, 1)
+}
+
+func TestTheMemoryOfAnObjectIsMeasuredAgainstInformers(t *testing.T) {
+	require.Len(t, run(t, Memory).Results, 1)
+}
+
+func TestAStartIsMeasuredAgainstARelist(t *testing.T) {
+	require.Len(t, run(t, Restart).Results, 1)
+}
+
+func TestGrowthIsMeasuredOnEachAxis(t *testing.T) {
+	require.Len(t, run(t, Growth).Results, 4)
 }
 
 func TestWhatABenchmarkReportsIsReadByItsUnits(t *testing.T) {
