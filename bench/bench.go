@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"math/rand/v2"
 	"net/url"
@@ -14,29 +13,29 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/kuberewind/kuberewind/bench/measure"
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/migrations"
 )
 
 // Settings say how large the records are.
 type Settings struct {
-	Deltas   []int64 `json:"deltas"` // of the smaller record, and of those that continue it
-	Live     int     `json:"live"`
-	Versions int64   `json:"versions"` // of one object in the largest record
-	Interval int64   `json:"interval"` // deltas between two checkpoints; 0 means the recorder's default, which is then put here
-	Instants int     `json:"instants"` // at which the slow ways are measured; the rebuild is at three times as many
+	Deltas   []int64 // of the smaller record, and of those that continue it
+	Live     int
+	Versions int64 // of one object in the largest record
+	Interval int64 // deltas between two checkpoints; 0 means the recorder's default, which is then put here
 }
 
 func (s *Settings) validate() error {
 	switch {
 	case len(s.Deltas) < 2 || !slices.IsSorted(s.Deltas):
-		return errors.New("-deltas needs two numbers or more, each larger than the one before")
+		return errors.New("the deltas of records have to be two numbers or more, each larger than the one before")
 	case s.Live < 20:
-		return errors.New("-live needs at least 20")
+		return errors.New("at least 20 objects have to live")
 	case s.Deltas[0] < 2*int64(s.Live):
-		return errors.New("-deltas needs at least twice as many deltas as there are live objects: the first list makes one of each")
-	case s.Instants < 1 || s.Versions < 2:
-		return errors.New("-instants needs at least 1, -versions at least 2")
+		return errors.New("there have to be at least twice as many deltas as live objects: the first list makes one of each")
+	case s.Versions < 2:
+		return errors.New("the one object needs at least 2 versions")
 	}
 	return nil
 }
@@ -47,15 +46,15 @@ const days = 3
 // A bench makes the records and measures them.
 type bench struct {
 	Settings
+	*measure.Run
 	url        string // of the database that the records are made in
-	log        io.Writer
-	postmaster int                                                             // the server's process, whose CPU time counts; 0 if it is unknown
-	peak       func(ctx context.Context, url string, seq int64) (int64, error) // peak memory of a process that rebuilds; nil means not asked
+	postmaster int    // the server's process, whose CPU time counts
+	peak       func(ctx context.Context, url string, seq int64) (int64, error)
 
 	fleet   *fleet
 	random  *rand.Rand
-	records []*record // smaller first
-	report  Report
+	records []*record                // smaller first
+	answers map[answerOf]fingerprint // that all ways have to give
 }
 
 // A record is one of a size, in a database of its own.
@@ -65,7 +64,26 @@ type record struct {
 	url     string
 	pool    *pgxpool.Pool
 	history *history.Record
-	result  *RecordResult
+}
+
+func (r *record) String() string { return thousands(r.deltas) + " deltas" }
+
+// rebuilds measures what reading the record costs: it makes synthetic records of two sizes, the smaller the beginning of the larger, and rebuilds
+// the cluster of each at random instants — with checkpoints, without, and from a plain table of full rows, whose answers have to be equal. The records
+// are written as the recorder writes them, with its checkpoints. The server waits for no disk, which only writing would feel; nothing is
+// read from a cold one.
+func rebuilds(ctx context.Context, run *measure.Run) error {
+	settings := Settings{Deltas: []int64{300_000, 3_000_000}, Live: 20_000, Versions: 1000}
+	if run.Report.Size == quick {
+		settings.Deltas, settings.Live = []int64{10_000, 100_000}, 1000
+	}
+	return measure.OnServer(ctx, run.Dir, false, func(server *measure.Server) (err error) {
+		if run.Report.Versions["PostgreSQL"], err = server.Version(ctx); err != nil {
+			return err
+		}
+		b := &bench{Settings: settings, Run: run, url: server.URL, postmaster: server.PID, peak: peakOfChild}
+		return b.run(ctx)
+	})
 }
 
 // run makes everything, measures, and drops the copies that it made. The report is as far as it came.
@@ -73,6 +91,7 @@ func (b *bench) run(ctx context.Context) (err error) {
 	if err := b.validate(); err != nil {
 		return err
 	}
+	b.answers = make(map[answerOf]fingerprint)
 	b.random = rand.New(rand.NewPCG(15, 9))
 	last := b.Deltas[len(b.Deltas)-1]
 	if b.fleet, err = newFleet(b.Live, last, b.Versions, int(b.Deltas[0]/days)); err != nil {
@@ -85,10 +104,11 @@ func (b *bench) run(ctx context.Context) (err error) {
 	if err := b.make(ctx); err != nil {
 		return err
 	}
+	if err := b.open(ctx); err != nil {
+		return err
+	}
 	return b.measure(ctx)
 }
-
-func (b *bench) say(format string, args ...any) { fmt.Fprintf(b.log, "bench: "+format+"\n", args...) }
 
 func migrate(ctx context.Context, databaseURL string) error {
 	if err := migrations.Up(ctx, databaseURL, slog.New(slog.DiscardHandler)); err != nil {
@@ -117,7 +137,7 @@ func (b *bench) make(ctx context.Context) error {
 	w.cut, w.after = c.cut, func(ctx context.Context, seq int64) error {
 		if tenth := seq / max(b.Deltas[len(b.Deltas)-1]/10, 1); tenth > told {
 			told = tenth
-			b.say("%s deltas recorded", thousands(seq))
+			b.Say("%s deltas recorded", thousands(seq))
 		}
 		return c.after(ctx, seq)
 	}
@@ -139,7 +159,6 @@ func (b *bench) make(ctx context.Context) error {
 		}
 		b.records = append(b.records, r)
 	}
-	b.report.WritingSeconds = w.writing.Seconds()
 	return nil
 }
 
@@ -183,8 +202,6 @@ func (b *bench) open(ctx context.Context) error {
 		if r.history, err = history.Open(ctx, r.url, history.Options{}); err != nil {
 			return err
 		}
-		r.result = &RecordResult{Deltas: r.deltas}
-		b.report.Records = append(b.report.Records, r.result)
 	}
 	return nil
 }
@@ -206,13 +223,19 @@ func (b *bench) close() error {
 	return errors.Join(errs...)
 }
 
-// instants gives seqs all over a record, one in each of n equal parts of it, at the same places in each record.
-func (b *bench) instants(n int) (places []float64) {
+// instants gives the places of n rounds in a record, one in each of n equal parts of it, the same in each record. A round that warms up is in the middle.
+func (b *bench) instants(n int) (at func(round int) float64) {
+	var places []float64
 	for i := range n {
 		places = append(places, (float64(i)+b.random.Float64())/float64(n))
 	}
 	b.random.Shuffle(n, func(i, j int) { places[i], places[j] = places[j], places[i] })
-	return places
+	return func(round int) float64 {
+		if round < 0 {
+			return 0.5
+		}
+		return places[round]
+	}
 }
 
 func (b *bench) seqAt(r *record, place float64) int64 {

@@ -1,70 +1,110 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
+	"context"
+	"errors"
+	"fmt"
+	"os"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	"github.com/kuberewind/kuberewind/bench/measure"
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
 	"github.com/kuberewind/kuberewind/patch"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-func TestMain(m *testing.M) { pgtest.Main(m) }
+func TestMain(m *testing.M) {
+	if err := children().Run(context.Background()); !errors.Is(err, measure.ErrNotChild) {
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	pgtest.Main(m)
+}
 
-var small = Settings{Deltas: []int64{3000, 30_000}, Live: 500, Versions: 1000, Interval: 2000, Instants: 2}
+var small = Settings{Deltas: []int64{3000, 30_000}, Live: 500, Versions: 1000, Interval: 2000}
+
+// newBench measures on a database of a test. The server's process is not known: this one stands for it.
+func newBench(t *testing.T, s Settings, rounds int) *bench {
+	return &bench{
+		Settings: s, url: pgtest.New(t, nil).URL(), postmaster: os.Getpid(), peak: peakOfChild,
+		Run: &measure.Run{Report: new(measure.Report), Rounds: rounds, Log: t.Output()},
+	}
+}
 
 // The answers are compared by the run itself; TestAnAnswerThatDiffersEndsTheRun shows that it would tell.
 func TestACostRunOfASmallRecordGivesTheSameAnswersInEveryWay(t *testing.T) {
-	db := pgtest.New(t, nil)
-	b := &bench{Settings: small, url: db.URL(), log: t.Output()}
+	b := newBench(t, small, 2)
 	require.NoError(t, b.run(t.Context()))
+	require.NoError(t, b.Report.Table(t.Output()))
 
-	require.Len(t, b.report.Records, 2)
-	for i, r := range b.report.Records {
-		require.Equal(t, small.Deltas[i], r.Deltas)
-		require.InDelta(t, small.Live, r.Objects, 3)
-		require.Len(t, r.Rebuild.Wall, 6)
-		require.Len(t, r.NoCheckpoint.Wall, 2)
-		require.Len(t, r.ObjectAt, 2)
-		require.Less(t, median(r.Tail), 2*small.Interval, "checkpoints are used")
-		require.Positive(t, r.Sizes.Checkpoints)
+	results := make(map[string]*measure.Result)
+	for _, r := range b.Report.Results {
+		results[r.Name] = r
 	}
-	require.Equal(t, 1000, b.report.Records[1].Versions)
-	require.Len(t, b.report.Intervals, 3)
-	require.Greater(t, b.report.Intervals[0].Checkpoints, b.report.Intervals[2].Checkpoints)
-	require.Len(t, b.report.Ratios, 3)
-
-	var table, text bytes.Buffer
-	require.NoError(t, b.report.table(&table))
-	t.Log("\n" + table.String())
-	require.NoError(t, b.report.json(&text))
-	require.True(t, json.Valid(text.Bytes()))
+	require.Len(t, results, 6)
+	values := func(experiment string, way int, quantity string) []float64 {
+		return results[experiment].Ways[way].Values[quantity]
+	}
+	require.Len(t, results["rebuild"].Ways, 8)
+	require.Len(t, values("rebuild", 0, onTheClock), 2)
+	require.Len(t, results["rebuild"].Judged, 8)
+	for i := range small.Deltas {
+		require.Len(t, values("rebuild-size", i, inTail), 6)
+		require.Less(t, measure.Median(values("rebuild-size", i, inTail)), 2.0*float64(small.Interval), "checkpoints are used")
+		require.InDelta(t, small.Live, values("rebuild-memory", i, "objects")[0], 3)
+		require.Greater(t, values("rebuild-memory", i, "process at its peak")[0], values("rebuild-memory", i, "heap of a snapshot")[0])
+		require.Positive(t, values("rebuild-disk", i, "checkpoints")[0])
+		require.Len(t, values("rebuild-object", i, objectInSQL), 2)
+	}
+	require.InDelta(t, 1000, values("rebuild-object", 1, "versions")[0], 0)
+	require.Greater(t, values("rebuild-checkpoints", 0, "checkpoints")[0], values("rebuild-checkpoints", 2, "checkpoints")[0])
 }
 
 func TestAnAnswerThatDiffersEndsTheRun(t *testing.T) {
-	db := pgtest.New(t, nil)
-	b := &bench{Settings: Settings{Deltas: []int64{300, 600}, Live: 50, Versions: 20, Interval: 100, Instants: 1}, url: db.URL(), log: t.Output()}
+	b := newBench(t, Settings{Deltas: []int64{300, 600}, Live: 50, Versions: 20, Interval: 100}, 1)
 	require.NoError(t, b.run(t.Context()))
 
-	pool := db.Pool(t)
-	rec, err := history.Open(t.Context(), db.URL(), history.Options{})
+	pool, err := pgxpool.New(t.Context(), b.url)
+	require.NoError(t, err)
+	defer pool.Close()
+	rec, err := history.Open(t.Context(), b.url, history.Options{})
 	require.NoError(t, err)
 	defer rec.Close()
-	r := &record{pool: pool, history: rec}
+	r := &record{deltas: 600, pool: pool, history: rec}
+	exec := func(statements ...string) {
+		for _, s := range statements {
+			_, err := pool.Exec(t.Context(), s)
+			require.NoError(t, err)
+		}
+	}
+	turn := func() error {
+		if _, err := b.rebuild(t.Context(), r, 600, history.RebuildOptions{}); err != nil {
+			return err
+		}
+		for _, p := range plains {
+			if _, _, err := b.measured(r, 600, p.name, func() (built, error) { return fromFullRows(t.Context(), pool, p, 600) }); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	for name, damage := range map[string]string{
 		"another value": `UPDATE bench.full_rows SET object = jsonb_set(object, '{metadata,name}', '"x"') WHERE seq = (SELECT max(seq) FROM bench.full_rows WHERE type = 'Updated')`,
 		"one more":      `UPDATE bench.full_rows SET type = 'Updated' WHERE seq = (SELECT max(seq) FROM bench.full_rows WHERE type = 'Deleted')`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			require.NoError(t, b.turn(t.Context(), r, 600, &RecordResult{}))
-			db.Exec(t, `CREATE TABLE bench.sound AS TABLE bench.full_rows`, damage)
-			require.ErrorIs(t, b.turn(t.Context(), r, 600, &RecordResult{}), errDiffers)
-			db.Exec(t, `TRUNCATE bench.full_rows`, `INSERT INTO bench.full_rows TABLE bench.sound`, `DROP TABLE bench.sound`)
+			require.NoError(t, turn())
+			exec(`CREATE TABLE bench.sound AS TABLE bench.full_rows`, damage)
+			require.ErrorIs(t, turn(), errDiffers)
+			exec(`TRUNCATE bench.full_rows`, `INSERT INTO bench.full_rows TABLE bench.sound`, `DROP TABLE bench.sound`)
 		})
 	}
 }
@@ -112,31 +152,11 @@ func TestTheFleetKeepsItsSizeAndIsOneThatAnAPIServerCouldServe(t *testing.T) {
 	require.Equal(t, begin.Add(24*time.Hour), f.at(deltas))
 }
 
-func TestARequiredRatioThatDoesNotHoldIsToldAndCounts(t *testing.T) {
-	times := func(all ...time.Duration) Cost { return Cost{Wall: all} }
-	report := func(smaller, larger time.Duration) *Report {
-		r := &Report{Records: []*RecordResult{
-			{Rebuild: times(100, smaller, 900), DistinctOn: [2]Cost{times(4 * smaller), times(3 * smaller)}},
-			{Rebuild: times(larger), DistinctOn: [2]Cost{times(9 * larger), times(8 * larger)}},
-		}}
-		r.judge()
-		return r
-	}
-	require.True(t, report(200, 260).holds())
-	worse := report(200, 261)
-	require.False(t, worse.holds())
-	require.InDelta(t, 3, worse.Ratios[1].Value, 0.001, "the faster spelling and the median count")
-	var out bytes.Buffer
-	require.NoError(t, worse.table(&out))
-	require.Contains(t, out.String(), "rebuild: largest record to smallest: 1.30, at most 1.3: DOES NOT HOLD")
-	require.False(t, (&Report{}).holds(), "nothing was measured")
-}
-
 func TestSettingsThatMakeNoSenseAreRefused(t *testing.T) {
-	for _, args := range [][]string{
-		{"-deltas", "100"}, {"-deltas", "x,y"}, {"-deltas", "20,10"}, {"-live", "1"}, {"-deltas", "100,200", "-live", "90"}, {"-instants", "0"},
-		{"-versions", "1"}, {"-o", "xml"}, {"more"},
+	for _, s := range []Settings{
+		{Deltas: []int64{100}, Live: 20, Versions: 2}, {Deltas: []int64{100, 50}, Live: 20, Versions: 2}, {Deltas: []int64{100, 200}, Live: 1, Versions: 2},
+		{Deltas: []int64{100, 200}, Live: 90, Versions: 2}, {Deltas: []int64{100, 200}, Live: 20, Versions: 1},
 	} {
-		require.Error(t, rebuildCommand(t.Context(), args, t.Output(), t.Output()), args)
+		require.Error(t, (&bench{Settings: s}).run(t.Context()), s)
 	}
 }

@@ -41,7 +41,6 @@ type writer struct {
 	streams [kinds]int32
 	cut     func(seq int64) bool                       // whether a batch has to end with this seq
 	after   func(ctx context.Context, seq int64) error // called after each batch
-	writing time.Duration                              // spent in the sink alone
 }
 
 func newWriter(ctx context.Context, url string, f *fleet) (*writer, error) {
@@ -162,7 +161,6 @@ func (w *writer) write(ctx context.Context, changes []change, source string) err
 }
 
 func (w *writer) commit(ctx context.Context, items []postgres.Item) error {
-	started := time.Now()
 	for len(items) > 0 {
 		n := min(len(items), batchRows)
 		batch, err := w.sink.Encode(items[:n])
@@ -177,6 +175,5 @@ func (w *writer) commit(ctx context.Context, items []postgres.Item) error {
 			return fmt.Errorf("the record ends with seq %d and not %d: something was taken as recorded already", last, w.fleet.seq)
 		}
 	}
-	w.writing += time.Since(started)
 	return nil
 }

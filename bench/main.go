@@ -4,7 +4,6 @@
 //	go run ./bench run -only 2,8 -o markdown
 //	go run ./bench report -charts docs/charts -o markdown bench-results/20261121T200000Z.json
 //	go run ./bench compare -old HEAD~1
-//	go run ./bench rebuild -check
 //
 // METHODOLOGY.md says what is measured, on what data, and what the figures do not show.
 package main
@@ -26,10 +25,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	err := rebuildOnce(ctx, os.Stdout)
-	if errors.Is(err, errNotChild) {
-		err = parts.Children().Run(ctx)
-	}
+	err := children().Run(ctx)
 	if errors.Is(err, measure.ErrNotChild) {
 		err = command(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	}
@@ -40,9 +36,16 @@ func main() {
 	}
 }
 
+// children are the parts of the suite that run in processes of their own.
+func children() measure.Children {
+	all := parts.Children()
+	all[rebuildChild] = rebuildOnce
+	return all
+}
+
 // commands are what this program does, by its first argument.
 var commands = map[string]func(ctx context.Context, args []string, stdout, stderr io.Writer) error{
-	"run": runCommand, "report": reportCommand, "compare": compareCommand, "rebuild": rebuildCommand,
+	"run": runCommand, "report": reportCommand, "compare": compareCommand,
 }
 
 func command(ctx context.Context, args []string, stdout, stderr io.Writer) error {

@@ -4,120 +4,163 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"strconv"
+	"strings"
+	"time"
 
+	"github.com/kuberewind/kuberewind/bench/measure"
 	"github.com/kuberewind/kuberewind/history"
 )
 
+// What is measured of reading.
+const (
+	onTheClock = "time"
+	ofCPU      = "CPU, with PostgreSQL"
+	inTail     = "tail"
+)
+
+// measure runs all experiments on the records.
 func (b *bench) measure(ctx context.Context) error {
-	if err := b.open(ctx); err != nil {
-		return err
+	for _, e := range []measure.Experiment{b.sizes(), b.ways(), b.instantsMore(), b.memory(), b.oneObject(), b.intervals()} {
+		e.Data = fmt.Sprintf("generated: %s live objects, everything in PostgreSQL's memory", thousands(int64(b.Live)))
+		if err := b.Do(ctx, e); err != nil {
+			return err
+		}
 	}
-	b.report.Settings = b.Settings
-	if err := b.records[0].pool.QueryRow(ctx, `SHOW server_version`).Scan(&b.report.PostgreSQL); err != nil {
-		return err
+	return nil
+}
+
+func timesAndTail() []measure.Quantity {
+	return []measure.Quantity{{Name: onTheClock, Unit: "ms"}, {Name: ofCPU, Unit: "ms"}, {Name: inTail, Unit: "deltas"}}
+}
+
+func rebuildOf(r *record) string     { return "rebuild out of " + r.String() }
+func foldingOf(r *record) string     { return "without checkpoints, " + r.String() }
+func (p *plain) of(r *record) string { return "DISTINCT ON by " + p.name + ", " + r.String() }
+
+// ways compares all ways at a few instants, and their answers with each other. Of the two spellings of DISTINCT ON the faster one counts: against
+// both the ratio has to hold.
+func (b *bench) ways() measure.Experiment {
+	e := measure.Experiment{Name: "rebuild", Title: "Rebuilding a cluster at random instants", Quantities: timesAndTail(), WarmUp: true}
+	seqs := b.instants(b.Rounds)
+	for i, r := range b.records {
+		at := func(round int) int64 { return b.seqAt(r, seqs(round)) }
+		e.Ways = append(e.Ways,
+			measure.Way{Name: rebuildOf(r), Run: func(ctx context.Context, round int) (measure.Values, error) {
+				return b.rebuild(ctx, r, at(round), history.RebuildOptions{})
+			}},
+			measure.Way{Name: foldingOf(r), Run: func(ctx context.Context, round int) (measure.Values, error) {
+				return b.rebuild(ctx, r, at(round), history.RebuildOptions{NoCheckpoint: true})
+			}})
+		atLeast, aim := 3.0, 8.0
+		if i == len(b.records)-1 {
+			atLeast, aim = 8, 20
+		}
+		for _, p := range plains {
+			e.Ways = append(e.Ways, measure.Way{Name: p.of(r), Run: func(ctx context.Context, round int) (measure.Values, error) {
+				values, _, err := b.measured(r, at(round), p.name, func() (built, error) { return fromFullRows(ctx, r.pool, p, at(round)) })
+				return values, err
+			}})
+			e.Compare = append(e.Compare,
+				measure.Comparison{Number: "7", What: p.of(r) + ", to rebuild", Quantity: onTheClock, Of: p.of(r), To: rebuildOf(r), AtLeast: atLeast, Aim: aim},
+				measure.Comparison{Number: "7", What: p.of(r) + ", to rebuild, of CPU", Quantity: ofCPU, Of: p.of(r), To: rebuildOf(r)})
+		}
 	}
+	return e
+}
+
+// instantsMore measures the fast way at more instants.
+func (b *bench) instantsMore() measure.Experiment {
+	e := measure.Experiment{Name: "rebuild-size", Title: "Rebuilding out of more deltas", Quantities: timesAndTail(), WarmUp: true, Rounds: 3 * b.Rounds}
+	seqs := b.instants(e.Rounds)
 	for _, r := range b.records {
-		var err error
-		if r.result.Sizes, err = sizesOf(ctx, r.pool); err != nil {
-			return err
-		}
+		e.Ways = append(e.Ways, measure.Way{Name: rebuildOf(r), Run: func(ctx context.Context, round int) (measure.Values, error) {
+			return b.rebuild(ctx, r, b.seqAt(r, seqs(round)), history.RebuildOptions{})
+		}})
 	}
-	steps := []struct {
-		what string
-		run  func(context.Context) error
-	}{
-		{"the ways to rebuild", b.ways}, {"rebuilds", b.rebuilds}, {"memory", b.memory}, {"one object", b.watched}, {"intervals of checkpoints", b.intervals},
+	small, large := rebuildOf(b.records[0]), rebuildOf(b.records[len(b.records)-1])
+	e.Compare = []measure.Comparison{
+		{Number: "7", What: "largest record to smallest", Quantity: onTheClock, Of: large, To: small, AtMost: 1.3, Aim: 1.05},
+		{Number: "7", What: "largest record to smallest, of CPU", Quantity: ofCPU, Of: large, To: small},
 	}
-	for _, s := range steps {
-		b.say("measuring %s", s.what)
-		if err := s.run(ctx); err != nil {
-			return fmt.Errorf("%s: %w", s.what, err)
-		}
-	}
-	b.report.judge()
-	return nil
-}
-
-// ways compares all ways at a few instants, in turn, and their answers with each other. The first turn warms up and does not count.
-func (b *bench) ways(ctx context.Context) error {
-	for turn, place := range append([]float64{0.5}, b.instants(b.Instants)...) {
-		for _, r := range b.records {
-			var kept RecordResult
-			into := r.result
-			if turn == 0 {
-				into = &kept
-			}
-			if err := b.turn(ctx, r, b.seqAt(r, place), into); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func (b *bench) turn(ctx context.Context, r *record, seq int64, into *RecordResult) error {
-	way, err := b.rebuild(ctx, r, seq, history.RebuildOptions{}, &into.Rebuild, &into.Tail)
-	if err != nil {
-		return err
-	}
-	want := fingerprintOf(way.snapshot)
-	var read []int64
-	if way, err = b.rebuild(ctx, r, seq, history.RebuildOptions{NoCheckpoint: true}, &into.NoCheckpoint, &read); err != nil {
-		return err
-	}
-	if err := sameSnapshot(seq, "a rebuild without checkpoints", fingerprintOf(way.snapshot), want); err != nil {
-		return err
-	}
-	for i, p := range plains {
-		way, err = b.measured(&into.DistinctOn[i], func() (built, error) { return fromFullRows(ctx, r.pool, p, seq) })
-		if err != nil {
-			return err
-		}
-		if err := sameSnapshot(seq, "DISTINCT ON by "+p.name, fingerprintOf(way.snapshot), want); err != nil {
-			return err
-		}
-	}
-	return nil
+	return e
 }
 
 // rebuild measures one rebuild, at the time of a seq.
-func (b *bench) rebuild(ctx context.Context, r *record, seq int64, o history.RebuildOptions, into *Cost, tail *[]int64) (built, error) {
-	way, err := b.measured(into, func() (built, error) { return rebuild(ctx, r.history, history.At(b.fleet.at(seq)), o) })
-	*tail = append(*tail, way.stats.Tail)
-	return way, err
+func (b *bench) rebuild(ctx context.Context, r *record, seq int64, o history.RebuildOptions) (measure.Values, error) {
+	values, way, err := b.measured(r, seq, "a rebuild", func() (built, error) { return rebuild(ctx, r.history, history.At(b.fleet.at(seq)), o) })
+	if err != nil {
+		return nil, err
+	}
+	values[inTail] = float64(way.stats.Tail)
+	return values, nil
 }
 
-// rebuilds measures more instants of the fast way, the records in turn.
-func (b *bench) rebuilds(ctx context.Context) error {
-	for _, place := range b.instants(2 * b.Instants) {
-		for _, r := range b.records {
-			if _, err := b.rebuild(ctx, r, b.seqAt(r, place), history.RebuildOptions{}, &r.result.Rebuild, &r.result.Tail); err != nil {
-				return err
-			}
-		}
+// An answerOf says what an answer is about.
+type answerOf struct {
+	record *record
+	seq    int64
+}
+
+// measured runs something, says what it cost, and compares its answer with that of the first way that was asked the same.
+func (b *bench) measured(r *record, seq int64, name string, run func() (built, error)) (measure.Values, built, error) {
+	before, err := b.cpu()
+	if err != nil {
+		return nil, built{}, err
 	}
-	return nil
+	started := time.Now()
+	way, err := run()
+	took := time.Since(started)
+	if err != nil {
+		return nil, built{}, err
+	}
+	after, err := b.cpu()
+	if err != nil {
+		return nil, built{}, err
+	}
+	about, got := answerOf{r, seq}, fingerprintOf(way.snapshot)
+	if want, known := b.answers[about]; known {
+		err = sameSnapshot(seq, name, got, want)
+	} else {
+		b.answers[about] = got
+	}
+	return measure.Values{onTheClock: millis(took), ofCPU: millis(after - before)}, way, err
+}
+
+// cpu gives what this process and the server have used so far.
+func (b *bench) cpu() (time.Duration, error) {
+	server, err := measure.CPUOfTree(b.postmaster)
+	if err != nil {
+		return 0, err
+	}
+	own, err := measure.CPUOfSelf()
+	return server + own, err
 }
 
 // memory states what a snapshot takes while it is held, and what a process takes at most that makes one.
-func (b *bench) memory(ctx context.Context) error {
-	for _, r := range b.records {
-		seq := b.seqAt(r, 0.5)
-		before := heap()
-		way, err := rebuild(ctx, r.history, history.At(b.fleet.at(seq)), history.RebuildOptions{})
-		if err != nil {
-			return err
-		}
-		r.result.HeldBytes = int64(heap()) - int64(before)
-		r.result.Objects = way.snapshot.Len()
-		runtime.KeepAlive(way.snapshot)
-		if b.peak != nil {
-			if r.result.PeakBytes, err = b.peak(ctx, r.url, seq); err != nil {
-				return err
-			}
-		}
+func (b *bench) memory() measure.Experiment {
+	const held, peak, objects = "heap of a snapshot", "process at its peak", "objects"
+	e := measure.Experiment{
+		Name: "rebuild-memory", Title: "Memory of a rebuild",
+		Quantities: []measure.Quantity{{Name: held, Unit: "bytes an object"}, {Name: peak, Unit: "bytes an object"}, {Name: objects, Unit: "in it"}},
 	}
-	return nil
+	for _, r := range b.records {
+		e.Ways = append(e.Ways, measure.Way{Name: r.String(), Run: func(ctx context.Context, _ int) (measure.Values, error) {
+			seq := b.seqAt(r, 0.5)
+			before := heap()
+			way, err := rebuild(ctx, r.history, history.At(b.fleet.at(seq)), history.RebuildOptions{})
+			if err != nil {
+				return nil, err
+			}
+			n := float64(way.snapshot.Len())
+			values := measure.Values{held: (float64(heap()) - float64(before)) / n, objects: n}
+			runtime.KeepAlive(way.snapshot)
+			most, err := b.peak(ctx, r.url, seq)
+			values[peak] = float64(most) / n
+			return values, err
+		}})
+	}
+	return e
 }
 
 func heap() uint64 {
@@ -129,28 +172,66 @@ func heap() uint64 {
 }
 
 // intervals measures the smallest record with checkpoints at half, whole and twice the interval.
-func (b *bench) intervals(ctx context.Context) error {
+func (b *bench) intervals() measure.Experiment {
+	const perDelta, number = "checkpoints' bytes", "checkpoints"
 	r := b.records[0]
-	places := b.instants(2 * b.Instants)
-	for _, interval := range []int64{b.Interval / 2, b.Interval, 2 * b.Interval} {
-		if err := keep(ctx, r.pool, int64(b.Live), interval); err != nil {
-			return err
-		}
-		result := IntervalResult{Deltas: interval}
-		infos, err := r.history.Checkpoints(ctx)
-		if err != nil {
-			return err
-		}
-		for _, info := range infos {
-			result.Bytes += info.Bytes
-		}
-		result.Checkpoints = len(infos)
-		for _, place := range places {
-			if _, err := b.rebuild(ctx, r, b.seqAt(r, place), history.RebuildOptions{}, &result.Rebuild, &result.Tail); err != nil {
-				return err
-			}
-		}
-		b.report.Intervals = append(b.report.Intervals, result)
+	e := measure.Experiment{
+		Name: "rebuild-checkpoints", Title: "Checkpoints of the smallest record, by their interval", Rounds: 2 * b.Rounds,
+		Quantities: append(timesAndTail(), measure.Quantity{Name: perDelta, Unit: "a delta"}, measure.Quantity{Name: number, Unit: "kept"}),
 	}
-	return nil
+	seqs := b.instants(e.Rounds)
+	for _, interval := range []int64{b.Interval / 2, b.Interval, 2 * b.Interval} {
+		e.Ways = append(e.Ways, measure.Way{Name: "one every " + thousands(interval), Run: func(ctx context.Context, round int) (measure.Values, error) {
+			if err := keep(ctx, r.pool, int64(b.Live), interval); err != nil {
+				return nil, err
+			}
+			infos, err := r.history.Checkpoints(ctx)
+			if err != nil {
+				return nil, err
+			}
+			values, err := b.rebuild(ctx, r, b.seqAt(r, seqs(round)), history.RebuildOptions{})
+			if err != nil {
+				return nil, err
+			}
+			size := int64(0)
+			for _, info := range infos {
+				size += info.Bytes
+			}
+			// Spread over the deltas of their intervals.
+			values[perDelta], values[number] = float64(size)/float64(max(len(infos), 1))/float64(interval), float64(len(infos))
+			return values, nil
+		}})
+	}
+	return e
+}
+
+// sizes states what the records take on disk.
+func (b *bench) sizes() measure.Experiment {
+	const deltas, other, checkpoints, full = "deltas", "lives, batches and others", "checkpoints", "full rows"
+	e := measure.Experiment{Name: "rebuild-disk", Title: "The same records on disk", Rounds: 1}
+	for _, name := range []string{deltas, other, checkpoints, full} {
+		e.Quantities = append(e.Quantities, measure.Quantity{Name: name, Unit: "bytes a delta"})
+	}
+	for _, r := range b.records {
+		e.Ways = append(e.Ways, measure.Way{Name: r.String(), Run: func(ctx context.Context, _ int) (measure.Values, error) {
+			s, err := sizesOf(ctx, r.pool)
+			n := float64(r.deltas)
+			return measure.Values{deltas: float64(s.Deltas) / n, other: float64(s.Other) / n, checkpoints: float64(s.Checkpoints) / n, full: float64(s.FullRows) / n}, err
+		}})
+	}
+	return e
+}
+
+func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+func thousands(n int64) string {
+	digits := strconv.FormatInt(n, 10)
+	var b strings.Builder
+	for i, d := range digits {
+		if i > 0 && (len(digits)-i)%3 == 0 {
+			b.WriteByte(',')
+		}
+		b.WriteRune(d)
+	}
+	return b.String()
 }

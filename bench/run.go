@@ -40,6 +40,7 @@ func sized(do func(context.Context, *measure.Run, parts.Sizes) error) func(conte
 var suite = []part{
 	{[]string{"2"}, sized(parts.Sink)},
 	{[]string{"5"}, sized(parts.Memory)},
+	{[]string{"7"}, rebuilds},
 	{[]string{"8"}, sized(parts.Queue)},
 	{[]string{"9"}, sized(parts.Index)},
 	{[]string{"10"}, sized(parts.Restart)},

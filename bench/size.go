@@ -9,10 +9,10 @@ import (
 
 // Sizes are bytes on disk: tables with what is stored beside them, and their indexes.
 type Sizes struct {
-	Deltas      int64 `json:"deltas"`      // rows, patches and keyframes
-	Other       int64 `json:"other"`       // lives, batches, days and the like
-	Checkpoints int64 `json:"checkpoints"` // that were made at the default interval
-	FullRows    int64 `json:"fullRows"`
+	Deltas      int64 // rows, patches and keyframes
+	Other       int64 // lives, batches, days and the like
+	Checkpoints int64 // that were made at the default interval
+	FullRows    int64
 }
 
 func sizesOf(ctx context.Context, db *pgxpool.Pool) (s Sizes, err error) {

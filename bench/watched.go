@@ -8,27 +8,43 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/kuberewind/kuberewind/bench/measure"
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// watched measures what is asked of the one object with many versions, and compares each answer with full rows.
-func (b *bench) watched(ctx context.Context) error {
-	for _, r := range b.records {
-		versions, err := b.versionsOfFullRows(ctx, r)
-		if err != nil {
-			return err
-		}
-		r.result.Versions = len(versions)
-		for _, place := range append([]float64{0.5}, b.instants(b.Instants)...) {
-			if err := b.ask(ctx, r, versions, b.seqAt(r, place)); err != nil {
-				return err
-			}
-		}
-		// What was asked first has warmed up.
-		r.result.VersionsInGo, r.result.ObjectAt, r.result.HistoryInSQL = r.result.VersionsInGo[1:], r.result.ObjectAt[1:], r.result.HistoryInSQL[1:]
+const (
+	versionsInGo = "through history"
+	historyInSQL = "by history() in SQL"
+	objectInSQL  = "one by object_at() in SQL"
+)
+
+// oneObject measures what is asked of the one object with many versions, and compares each answer with full rows.
+func (b *bench) oneObject() measure.Experiment {
+	const number = "versions"
+	e := measure.Experiment{
+		Name: "rebuild-object", Title: "All versions of one object, and one of them", WarmUp: true,
+		Quantities: []measure.Quantity{
+			{Name: number, Unit: "there are"}, {Name: versionsInGo, Unit: "ms"}, {Name: historyInSQL, Unit: "ms"}, {Name: objectInSQL, Unit: "ms"},
+		},
 	}
-	return nil
+	seqs := b.instants(b.Rounds)
+	for _, r := range b.records {
+		var versions []fullVersion
+		e.Ways = append(e.Ways, measure.Way{Name: r.String(), Run: func(ctx context.Context, round int) (values measure.Values, err error) {
+			if versions == nil {
+				if versions, err = b.versionsOfFullRows(ctx, r); err != nil {
+					return nil, err
+				}
+			}
+			if values, err = b.ask(ctx, r, versions, b.seqAt(r, seqs(round))); err != nil {
+				return nil, err
+			}
+			values[number] = float64(len(versions))
+			return values, nil
+		}})
+	}
+	return e
 }
 
 type fullVersion struct {
@@ -53,22 +69,23 @@ func scanVersion(row pgx.CollectableRow) (v fullVersion, err error) {
 	return v, err
 }
 
-func (b *bench) ask(ctx context.Context, r *record, versions []fullVersion, seq int64) error {
+func (b *bench) ask(ctx context.Context, r *record, versions []fullVersion, seq int64) (measure.Values, error) {
+	values := make(measure.Values)
 	started := time.Now()
 	n := 0
 	for v, err := range r.history.Versions(ctx, history.Query{ObjectID: b.fleet.watched.id}) {
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if n >= len(versions) || v.Seq != versions[n].seq || !bytes.Equal(v.Doc, versions[n].doc) {
-			return fmt.Errorf("%w: history gives another version %d, of seq %d", errDiffers, n+1, v.Seq)
+			return nil, fmt.Errorf("%w: history gives another version %d, of seq %d", errDiffers, n+1, v.Seq)
 		}
 		n++
 	}
 	if n != len(versions) {
-		return fmt.Errorf("%w: history gives %d versions, and there are %d", errDiffers, n, len(versions))
+		return nil, fmt.Errorf("%w: history gives %d versions, and there are %d", errDiffers, n, len(versions))
 	}
-	r.result.VersionsInGo = append(r.result.VersionsInGo, time.Since(started))
+	values[versionsInGo] = millis(time.Since(started))
 
 	kind := b.fleet.kinds[b.fleet.watched.kind]
 	name := []any{clusterName, kind.resource.Group, kind.resource.Resource, b.fleet.watched.values[holeNamespace], b.fleet.watched.values[holeName]}
@@ -76,12 +93,12 @@ func (b *bench) ask(ctx context.Context, r *record, versions []fullVersion, seq 
 	var object []byte
 	err := r.pool.QueryRow(ctx, `SELECT kuberewind.object_at($1, $2, $3, $4, $5, $6::timestamptz)`, append(name, b.fleet.at(seq))...).Scan(&object)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	r.result.ObjectAt = append(r.result.ObjectAt, time.Since(started))
+	values[objectInSQL] = millis(time.Since(started))
 	doc, err := patch.Canonical(object)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var want patch.Doc
 	for _, v := range versions {
@@ -90,26 +107,26 @@ func (b *bench) ask(ctx context.Context, r *record, versions []fullVersion, seq 
 		}
 	}
 	if !bytes.Equal(doc, want) {
-		return fmt.Errorf("%w: object_at gives another object at seq %d", errDiffers, seq)
+		return nil, fmt.Errorf("%w: object_at gives another object at seq %d", errDiffers, seq)
 	}
 
 	started = time.Now()
 	rows, err := r.pool.Query(ctx, `SELECT seq, object FROM kuberewind.history($1, $2, $3, $4, $5, NULL::timestamptz)`, name...)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	got, err := pgx.CollectRows(rows, scanVersion)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	r.result.HistoryInSQL = append(r.result.HistoryInSQL, time.Since(started))
+	values[historyInSQL] = millis(time.Since(started))
 	if len(got) != len(versions) {
-		return fmt.Errorf("%w: history() gives %d versions, and there are %d", errDiffers, len(got), len(versions))
+		return nil, fmt.Errorf("%w: history() gives %d versions, and there are %d", errDiffers, len(got), len(versions))
 	}
 	for i := range got {
 		if got[i].seq != versions[i].seq || !bytes.Equal(got[i].doc, versions[i].doc) {
-			return fmt.Errorf("%w: history() gives another version %d, of seq %d", errDiffers, i+1, got[i].seq)
+			return nil, fmt.Errorf("%w: history() gives another version %d, of seq %d", errDiffers, i+1, got[i].seq)
 		}
 	}
-	return nil
+	return values, nil
 }

@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -37,6 +38,7 @@ type Experiment struct {
 	Compare    []Comparison
 	Grow       []Growth
 	WarmUp     bool // whether each way is run once before it counts
+	Rounds     int  // instead of those of the run, if not 0
 }
 
 // An Operation puts two medians into one number.
@@ -81,7 +83,8 @@ func (r *Run) Say(format string, args ...any) { fmt.Fprintf(r.Log, "bench: "+for
 
 // Do runs an experiment, and adds what came out to the report. It ends with the first error of a way.
 func (r *Run) Do(ctx context.Context, e Experiment) error {
-	result := &Result{Name: e.Name, Title: e.Title, Data: e.Data, Rounds: r.Rounds, Quantities: e.Quantities}
+	e.Rounds = cmp.Or(e.Rounds, r.Rounds)
+	result := &Result{Name: e.Name, Title: e.Title, Data: e.Data, Rounds: e.Rounds, Quantities: e.Quantities}
 	for _, way := range e.Ways {
 		result.Ways = append(result.Ways, &Measured{Name: way.Name, Factor: way.Factor})
 	}
@@ -110,7 +113,7 @@ func (r *Run) Do(ctx context.Context, e Experiment) error {
 
 // rounds runs ways in turn. Each round begins with the next one, so that none always comes first, or always after the same one.
 func (r *Run) rounds(ctx context.Context, e *Experiment, ways []Way, into []*Measured) error {
-	for round := range r.Rounds {
+	for round := range e.Rounds {
 		for i := range ways {
 			turn := (round + i) % len(ways)
 			values, err := r.once(ctx, e, ways[turn], round)
@@ -127,7 +130,7 @@ func (r *Run) once(ctx context.Context, e *Experiment, way Way, round int) (Valu
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	r.Say("%s: %s, round %d of %d", e.Name, way.Name, round+1, r.Rounds)
+	r.Say("%s: %s, round %d of %d", e.Name, way.Name, round+1, e.Rounds)
 	runtime.GC() // what came before is not charged
 	values, err := way.Run(ctx, round)
 	if err != nil {
