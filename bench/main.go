@@ -4,6 +4,7 @@
 //	go run ./bench run -only 2,8 -o markdown
 //	go run ./bench report -charts docs/charts -o markdown bench-results/20261121T200000Z.json
 //	go run ./bench compare -old HEAD~1
+//	go run ./bench data -live 2000
 //
 // METHODOLOGY.md says what is measured, on what data, and what the figures do not show.
 package main
@@ -14,12 +15,15 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/signal"
 	"syscall"
 
+	"github.com/kuberewind/kuberewind/bench/ingest"
 	"github.com/kuberewind/kuberewind/bench/measure"
 	"github.com/kuberewind/kuberewind/bench/parts"
+	"github.com/kuberewind/kuberewind/bench/serve"
 )
 
 func main() {
@@ -36,22 +40,23 @@ func main() {
 	}
 }
 
-// children are the parts of the suite that run in processes of their own.
+// children are the parts of this program that run in processes of their own.
 func children() measure.Children {
-	all := parts.Children()
-	all[rebuildChild] = rebuildOnce
+	all := measure.Children{rebuildChild: rebuildOnce, serve.ChildName: serve.Child}
+	maps.Copy(all, parts.Children())
+	maps.Copy(all, ingest.Children())
 	return all
 }
 
 // commands are what this program does, by its first argument.
 var commands = map[string]func(ctx context.Context, args []string, stdout, stderr io.Writer) error{
-	"run": runCommand, "report": reportCommand, "compare": compareCommand,
+	"run": runCommand, "report": reportCommand, "compare": compareCommand, "data": dataCommand,
 }
 
 func command(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if len(args) == 0 || commands[args[0]] == nil {
 		return errors.New("the first argument is run (the suite), report (what a run has kept, in another form), compare (the micro-benchmarks of two revisions) or " +
-			"rebuild (the measurement of replay); -h after it lists its flags")
+			"data (what is measured on); -h after it lists its flags")
 	}
 	return commands[args[0]](ctx, args[1:], stdout, stderr)
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kuberewind/kuberewind/bench/ingest"
 	"github.com/kuberewind/kuberewind/bench/measure"
 	"github.com/kuberewind/kuberewind/bench/parts"
 )
@@ -37,7 +38,21 @@ func sized(do func(context.Context, *measure.Run, parts.Sizes) error) func(conte
 	}
 }
 
+// ingested is sized for the way of a delta.
+func ingested(do func(context.Context, *measure.Run, ingest.Sizes) error) func(context.Context, *measure.Run) error {
+	return func(ctx context.Context, run *measure.Run) error {
+		sizes := ingest.Full()
+		if run.Report.Size == quick {
+			sizes = ingest.Quick()
+		}
+		sizes.Recording = run.Recording
+		return do(ctx, run, sizes)
+	}
+}
+
 var suite = []part{
+	{[]string{"1", "3", "4"}, ingested(ingest.Throughput)},
+	{[]string{"6"}, ingested(ingest.Latency)},
 	{[]string{"2"}, sized(parts.Sink)},
 	{[]string{"5"}, sized(parts.Memory)},
 	{[]string{"7"}, rebuilds},
@@ -58,6 +73,7 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) (e
 	rounds := flags.Int("rounds", 5, "how often each way is run; figures that are published have five or more")
 	seed := flags.Uint64("seed", 1, "of generated data")
 	dir := flags.String("dir", os.TempDir(), "where databases and files are put; they are removed at the end")
+	recording := flags.String("recording", "", "a recording of a real control plane to measure on as well (make bench-recording makes one)")
 	keep := flags.String("keep", "bench-results", "folder in which the report is kept as JSON")
 	output := flags.String("o", "table", "output: table, json or markdown")
 	check := flags.Bool("check", false, "fail if something that must hold does not")
@@ -75,7 +91,7 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) (e
 	if err != nil {
 		return err
 	}
-	run := &measure.Run{Rounds: *rounds, Log: stderr, Dir: *dir, Report: &measure.Report{
+	run := &measure.Run{Rounds: *rounds, Log: stderr, Dir: *dir, Recording: *recording, Report: &measure.Report{
 		Date: time.Now().UTC().Truncate(time.Second), Command: append([]string{"bench", "run"}, args...), Seed: *seed, Size: *size, Machine: measure.ThisMachine(),
 		Versions: measure.Versions(),
 	}}

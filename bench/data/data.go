@@ -56,9 +56,3 @@ type Set interface {
 	// Len is how many objects First gives, and how many events Events gives.
 	Len() (live, events int)
 }
-
-// Source says where a Set comes from, for processes that tell each other: from a recording, if there is a path, or else generated.
-type Source struct {
-	Path     string
-	Settings Settings
-}

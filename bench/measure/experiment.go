@@ -76,6 +76,8 @@ type Run struct {
 	Rounds int       // how often every way is run
 	Log    io.Writer // progress
 	Dir    string    // where databases and files may be put for a while
+	// Recording is the file of a real control plane's data to measure on beside what is generated; empty if there is none.
+	Recording string
 }
 
 // Say tells of progress.

@@ -1,0 +1,225 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/kuberewind/kuberewind/bench/data"
+	"github.com/kuberewind/kuberewind/bench/measure"
+	"github.com/kuberewind/kuberewind/history"
+)
+
+// Sizes say how much is measured.
+type Sizes struct {
+	Shapes    []data.Settings // what is generated; where there are more events than manyEvents, INSERT is left out
+	Recording string          // of a real control plane, which is measured as well; none, if empty
+	Rates     []float64       // at which it is measured how long a delta takes, in events a second
+	RateLive  int             // objects that live meanwhile
+	RateFor   time.Duration   // how long events come at a rate
+}
+
+// manyEvents is more than what one INSERT for each gets done in some minutes.
+const manyEvents = 1_000_000
+
+// Quick shows in some minutes that everything works; its figures show little else.
+func Quick() Sizes {
+	return Sizes{Shapes: []data.Settings{{Live: 1000, Events: 15_000}}, Rates: []float64{100, 1000, 5000}, RateLive: 1000, RateFor: 3 * time.Second}
+}
+
+// Full is what figures are published of.
+func Full() Sizes {
+	return Sizes{
+		Shapes: []data.Settings{{Live: 2000, Events: 300_000}, {Live: 20_000, Events: 300_000}, {Live: 50_000, Events: 3_000_000}},
+		Rates:  []float64{100, 1000, 5000}, RateLive: 5000, RateFor: 30 * time.Second,
+	}
+}
+
+// onBench does something with a recorder, built from the sources at hand, and a PostgreSQL.
+func onBench(ctx context.Context, run *measure.Run, do func(*Bench) error) (err error) {
+	dir, err := os.MkdirTemp(run.Dir, "kuberewind-ingest-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	program := filepath.Join(dir, "recorder")
+	if out, err := exec.CommandContext(ctx, "go", "build", "-o", program, "github.com/kuberewind/kuberewind/cmd/recorder").CombinedOutput(); err != nil {
+		return fmt.Errorf("build the recorder: %w\n%s", err, out)
+	}
+	return OnServer(ctx, run.Dir, func(server *Server) error {
+		return do(&Bench{Server: server, Recorder: program, Dir: dir})
+	})
+}
+
+// Throughput measures deltas a second, what one costs, and what it takes on disk and in the log: measures 1, 3 and 4.
+func Throughput(ctx context.Context, run *measure.Run, sizes Sizes) error {
+	return onBench(ctx, run, func(b *Bench) error {
+		for _, source := range sizes.sources(run.Report.Seed) {
+			e, err := b.throughput(source)
+			if err != nil {
+				return err
+			}
+			if err := run.Do(ctx, e); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (s *Sizes) sources(seed uint64) (all []data.Source) {
+	for _, settings := range s.Shapes {
+		settings.Seed = seed
+		all = append(all, data.Source{Settings: settings})
+	}
+	if s.Recording != "" {
+		all = append(all, data.Source{Path: s.Recording})
+	}
+	return all
+}
+
+// on has the next runs on a Set. It is named in a few words.
+func (b *Bench) on(source data.Source) (name string, events int, err error) {
+	b.Source = source
+	if b.set, err = source.Open(); err != nil {
+		return "", 0, err
+	}
+	live, events := b.set.Len()
+	name = "generated"
+	if source.Path != "" {
+		name = "a recorded control plane"
+	}
+	return fmt.Sprintf("%s, %s living objects, %s events", name, measure.Number(float64(live)), measure.Number(float64(events))), events, nil
+}
+
+// What is measured of each run. All but the first and the memory are per delta.
+const (
+	speed     = "deltas"
+	cpuOwn    = "CPU of the program"
+	cpuServer = "CPU of PostgreSQL"
+	disk      = "disk, all"
+	heap      = "heap"
+	toast     = "TOAST"
+	index     = "indexes"
+	sweeping  = "a sweep"
+	pointing  = "checkpoints"
+	logged    = "WAL, all"
+	loggedRun = "WAL of the run"
+	memory    = "peak memory"
+	cpuData   = "CPU of the data's server"
+)
+
+var throughputQuantities = []measure.Quantity{
+	{Name: speed, Unit: "deltas/s"}, {Name: cpuOwn, Unit: "µs"}, {Name: cpuServer, Unit: "µs"},
+	{Name: disk, Unit: "bytes"}, {Name: heap, Unit: "bytes"}, {Name: toast, Unit: "bytes"}, {Name: index, Unit: "bytes"}, {Name: sweeping, Unit: "bytes"},
+	{Name: pointing, Unit: "bytes"}, {Name: logged, Unit: "bytes"}, {Name: loggedRun, Unit: "bytes"}, {Name: memory, Unit: "MiB"}, {Name: cpuData, Unit: "µs"},
+}
+
+func (b *Bench) throughput(source data.Source) (measure.Experiment, error) {
+	on, events, err := b.on(source)
+	if err != nil {
+		return measure.Experiment{}, err
+	}
+	ways := []way{recorder, byCopy, byInsert}
+	if events > manyEvents {
+		ways = ways[:2]
+	}
+	ours, copied := recorder.String(), byCopy.String()
+	e := measure.Experiment{
+		Name: "ingest " + on, Title: "From the socket to committed rows", Data: on, Quantities: throughputQuantities,
+		Compare: []measure.Comparison{
+			{Number: "1", What: "deltas/s, to COPY of 500", Quantity: speed, Of: ours, To: copied, AtLeast: 3, Aim: 6},
+			{Number: "3", What: "bytes on disk, with a sweep and checkpoints", Quantity: disk, Of: ours, To: copied, AtMost: 0.38, Aim: 0.25},
+			{Number: "3", What: "bytes of WAL, with a sweep and checkpoints", Quantity: logged, Of: ours, To: copied, AtMost: 0.38, Aim: 0.25},
+			{Number: "4", What: "CPU of the recorder", Quantity: cpuOwn, Of: ours, To: copied, AtMost: 0.35, Aim: 0.2},
+			{Number: "4", What: "CPU of PostgreSQL", Quantity: cpuServer, Of: ours, To: copied, AtMost: 0.35, Aim: 0.2},
+		},
+	}
+	for _, w := range ways {
+		e.Ways = append(e.Ways, measure.Way{Name: w.String(), Run: func(ctx context.Context, _ int) (measure.Values, error) {
+			out, err := b.once(ctx, w, 0, true)
+			if err != nil {
+				return nil, err
+			}
+			return out.values(), nil
+		}})
+	}
+	if len(ways) == 3 {
+		e.Compare = append(e.Compare, measure.Comparison{Number: "1", What: "deltas/s, to an INSERT each", Quantity: speed, Of: ours, To: byInsert.String()})
+	}
+	return e, nil
+}
+
+// values are those of measures 1, 3 and 4.
+func (o *Outcome) values() measure.Values {
+	n := float64(o.Events)
+	each := func(bytes int64) float64 { return float64(bytes) / n }
+	cpu := func(d time.Duration) float64 { return float64(d.Microseconds()) / n }
+	rows, other := o.After.Rows.minus(o.Before.Rows), o.After.Other.minus(o.Before.Other)
+	// One checkpoint is made in each interval.
+	point := func(bytes int64) float64 { return float64(bytes) / float64(history.CheckpointInterval(int64(o.Live))) }
+	v := measure.Values{
+		speed: n / o.Took.Seconds(), cpuOwn: cpu(o.Process), cpuServer: cpu(o.Postgres), cpuData: cpu(o.Serving), memory: float64(o.Peak) / (1 << 20),
+		heap: each(rows.Heap + other.Heap), toast: each(rows.Toast + other.Toast), index: each(rows.Index + other.Index), loggedRun: each(o.After.WAL - o.Before.WAL),
+		sweeping: each(o.Sweep.Rows.total() + o.Sweep.Other.total()), pointing: point(o.Checkpoint.Checkpoints.total()),
+	}
+	v[disk] = v[heap] + v[toast] + v[index] + v[sweeping] + v[pointing]
+	v[logged] = v[loggedRun] + each(o.Sweep.WAL) + point(o.Checkpoint.WAL)
+	return v
+}
+
+// The percentiles that are shown.
+const (
+	half = "p50"
+	most = "p99"
+)
+
+// Latency measures how long it takes from an event on the wire to its committed row, at several rates: measure 6.
+func Latency(ctx context.Context, run *measure.Run, sizes Sizes) error {
+	return onBench(ctx, run, func(b *Bench) error {
+		for _, rate := range sizes.Rates {
+			settings := data.Settings{Seed: run.Report.Seed, Live: sizes.RateLive, Events: int(rate * sizes.RateFor.Seconds())}
+			on, _, err := b.on(data.Source{Settings: settings})
+			if err != nil {
+				return err
+			}
+			if err := run.Do(ctx, b.latency(rate, on)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// boundAt is the rate at which the time is bound.
+const boundAt = 1000
+
+func (b *Bench) latency(rate float64, on string) measure.Experiment {
+	ours, bare := recorder.String(), watching.String()
+	bound := measure.Comparison{Number: "6", What: "p99, beyond that of a bare watch", Quantity: most, Of: ours, To: bare, By: measure.Difference}
+	if rate == boundAt {
+		bound.AtMost, bound.Aim = 100, 25
+	}
+	e := measure.Experiment{
+		Name: fmt.Sprintf("latency at %.0f", rate), Title: fmt.Sprintf("From the event on the wire to the committed row, at %s a second", measure.Number(rate)), Data: on,
+		Quantities: []measure.Quantity{{Name: half, Unit: "ms"}, {Name: most, Unit: "ms"}},
+		Compare: []measure.Comparison{
+			bound, {Number: "6", What: "p50, beyond that of a bare watch", Quantity: half, Of: ours, To: bare, By: measure.Difference},
+		},
+	}
+	for _, w := range []way{recorder, watching, byCopy} {
+		e.Ways = append(e.Ways, measure.Way{Name: w.String(), Run: func(ctx context.Context, _ int) (measure.Values, error) {
+			out, err := b.once(ctx, w, rate, false)
+			if err != nil {
+				return nil, err
+			}
+			millis := func(p float64) float64 { return float64(percentile(out.Latencies, p).Microseconds()) / 1000 }
+			return measure.Values{half: millis(0.5), most: millis(0.99)}, nil
+		}})
+	}
+	return e
+}

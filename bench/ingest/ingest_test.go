@@ -1,0 +1,58 @@
+package ingest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kuberewind/kuberewind/bench/data"
+	"github.com/kuberewind/kuberewind/internal/recordertest"
+)
+
+func benched(t *testing.T, s data.Settings, do func(*Bench)) {
+	t.Helper()
+	dir := t.TempDir()
+	require.NoError(t, OnServer(t.Context(), "", func(server *Server) error {
+		do(&Bench{Source: data.Source{Settings: s}, Server: server, Recorder: recordertest.Program("recorder"), Dir: dir})
+		return nil
+	}))
+}
+
+func TestEachWayHasEachEventOnRecord(t *testing.T) {
+	const events = 1500
+	benched(t, data.Settings{Seed: 2, Live: 300, Events: events}, func(b *Bench) {
+		for _, w := range []way{recorder, byCopy, byInsert, watching} {
+			t.Run(w.String(), func(t *testing.T) {
+				out, err := b.once(t.Context(), w, 0, true)
+				require.NoError(t, err)
+				require.Len(t, out.Latencies, events)
+				require.Positive(t, out.Latencies[0])
+				if w == watching {
+					return
+				}
+				require.Positive(t, out.Took)
+				require.Greater(t, out.Took+time.Second, out.Latencies[len(out.Latencies)-1])
+				require.Positive(t, out.After.Rows.minus(out.Before.Rows).Heap)
+				require.Greater(t, out.After.WAL, out.Before.WAL)
+				require.Equal(t, w == recorder, out.Sweep.Rows.Heap > 0)
+				require.Equal(t, w == recorder, out.Checkpoint.Checkpoints.Toast > 0)
+				for _, name := range []string{speed, disk, logged, memory} {
+					require.Positive(t, out.values()[name], name)
+				}
+			})
+		}
+	})
+}
+
+func TestTimesAreComparedAtARate(t *testing.T) {
+	benched(t, data.Settings{Seed: 2, Live: 300, Events: 400}, func(b *Bench) {
+		began := time.Now()
+		out, err := b.once(t.Context(), recorder, 200, false)
+		require.NoError(t, err)
+		require.Len(t, out.Latencies, 400)
+		require.GreaterOrEqual(t, out.Took, 399*time.Second/200, "none comes before it is due")
+		require.Less(t, out.Took, time.Since(began))
+		require.Less(t, percentile(out.Latencies, 0), percentile(out.Latencies, 1))
+	})
+}

@@ -1,0 +1,106 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/sink/postgres"
+)
+
+// sweepBatch is how many keyframes of a sweep are committed at once.
+const sweepBatch = 1000
+
+// swept makes the sweep of the next day, of which there is one a day, and weighs it and the checkpoints. The recorder has ended.
+func (r *run) swept(ctx context.Context, db *pgx.Conn) error {
+	cfg := postgres.Config{URL: r.database, Recorder: "bench", Version: "bench", Now: func() time.Time { return time.Now().AddDate(0, 0, 1) }}
+	var number int32
+	if err := db.QueryRow(ctx, `SELECT cluster, uid, name, key_fingerprint FROM kuberewind.clusters`).Scan(&number, &cfg.ClusterUID, &cfg.ClusterName, &cfg.KeyFingerprint); err != nil {
+		return err
+	}
+	if err := r.checkpointed(ctx, db, history.Cluster{Number: number, Name: cfg.ClusterName}); err != nil {
+		return err
+	}
+	sink, err := postgres.Open(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer sink.Close()
+	dormant, err := sink.Dormant(ctx)
+	if err != nil {
+		return err
+	}
+	before, err := spacesOf(ctx, db)
+	if err != nil {
+		return err
+	}
+	for _, spec := range dormant {
+		st, err := sink.Stream(ctx, spec)
+		if err != nil {
+			return err
+		}
+		if err := resync(ctx, sink, st, cfg.Now()); err != nil {
+			return fmt.Errorf("sweep of %s: %w", spec.Resource, err)
+		}
+	}
+	r.out.Sweep, err = spacesOf(ctx, db)
+	s := &r.out.Sweep
+	s.Rows, s.Other, s.WAL = s.Rows.minus(before.Rows), s.Other.minus(before.Other), s.WAL-before.WAL
+	return err
+}
+
+// checkpointed makes a checkpoint and weighs it. The recorder looks once a minute whether one is due: most runs are over before that.
+func (r *run) checkpointed(ctx context.Context, db *pgx.Conn, cluster history.Cluster) error {
+	pool, err := pgxpool.New(ctx, r.database)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	before, err := spacesOf(ctx, db)
+	if err != nil {
+		return err
+	}
+	if _, err := history.NewCheckpointer(pool, cluster, history.CheckpointOptions{Busy: 1}).MakeOne(ctx); err != nil {
+		return err
+	}
+	after, err := spacesOf(ctx, db)
+	r.out.Checkpoint = Spaces{Checkpoints: after.Checkpoints.minus(before.Checkpoints), WAL: after.WAL - before.WAL}
+	return err
+}
+
+// resync has the living objects of a stream stored again.
+func resync(ctx context.Context, sink *postgres.Sink, st *postgres.Stream, now time.Time) error {
+	var items []postgres.Item
+	commit := func() error {
+		batch, err := sink.Encode(items)
+		items = items[:0]
+		if err != nil {
+			return err
+		}
+		return sink.Commit(ctx, batch)
+	}
+	for _, key := range st.Known().ListKeys() {
+		known, _, err := st.Known().GetByKey(key)
+		object, ok := known.(postgres.KnownObject)
+		if err != nil || !ok || !object.NeedsKeyframe(now) {
+			return errors.Join(err, fmt.Errorf("%s does not need a keyframe", key))
+		}
+		items = append(items, postgres.Item{
+			Stream: st.ID(), Kind: postgres.Delta, Type: postgres.Sync, Source: postgres.SourceResync, Object: object, Version: object.Version(), Observed: now,
+		})
+		if len(items) == sweepBatch {
+			if err := commit(); err != nil {
+				return err
+			}
+		}
+	}
+	if len(items) == 0 {
+		return nil
+	}
+	return commit()
+}
