@@ -66,10 +66,12 @@ lint: ## Check style, layers and module files
 ONLY       ?=
 SIZE       ?= full
 RUNS       ?= 5
+# A real control plane's data to measure on as well; make bench-recording makes one.
+RECORDING  ?= $(wildcard $(BIN)/bench-recording.zst)
 
 .PHONY: bench
 bench: setup ## Measure side by side with what one would take instead, and print tables: [ONLY=2,8] [SIZE=quick] [RUNS=5] (hours)
-	@$(GO) run ./bench run -size $(SIZE) -rounds $(RUNS) -only "$(ONLY)"
+	@$(GO) run ./bench run -size $(SIZE) -rounds $(RUNS) -only "$(ONLY)" -recording "$(RECORDING)"
 
 .PHONY: bench-quick
 bench-quick: ## The same at a small size, to see that everything works (minutes)

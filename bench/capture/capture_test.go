@@ -1,0 +1,79 @@
+package capture
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/kuberewind/kuberewind/bench/data"
+	"github.com/kuberewind/kuberewind/bench/serve"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// What is captured of a server that serves a set is that set.
+func TestWhatIsServedIsCaptured(t *testing.T) {
+	const events = 400
+	want, err := data.Generate(data.Settings{Seed: 4, Live: 150, Events: events})
+	require.NoError(t, err)
+	server, err := serve.Start(want, serve.Options{})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, server.Close()) }()
+	config, err := clientcmd.RESTConfigFromKubeConfig(server.Kubeconfig())
+	require.NoError(t, err)
+
+	c, err := Start(t.Context(), config, t.TempDir())
+	require.NoError(t, err)
+	server.Go()
+	require.Eventually(t, func() bool { return c.Events() == events }, time.Minute, 10*time.Millisecond)
+	got, err := c.Stop()
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "set.zst")
+	require.NoError(t, data.Write(path, got, "v1.37.1"))
+	got, err = data.Open(path)
+	require.NoError(t, err)
+
+	// By name, because a server's discovery has its own order.
+	name := func(s data.Set, e data.Event) string { return s.Resources()[e.Resource].Kind }
+	was := map[string]string{}
+	for e := range want.First() {
+		was[e.UID] = name(want, e) + string(e.Object)
+	}
+	for e := range got.First() {
+		require.Equal(t, was[e.UID], name(got, e)+string(e.Object))
+		delete(was, e.UID)
+	}
+	require.Empty(t, was)
+	var all []data.Event
+	for e, err := range want.Events() {
+		require.NoError(t, err)
+		all = append(all, e)
+	}
+	n := 0
+	for e, err := range got.Events() {
+		require.NoError(t, err)
+		require.Equal(t, []string{name(want, all[n]), string(all[n].Type), all[n].UID, string(all[n].Object)}, []string{name(got, e), string(e.Type), e.UID, string(e.Object)})
+		require.Equal(t, all[n].RV, e.RV)
+		n++
+	}
+	require.Equal(t, events, n)
+}
+
+func TestAWatchThatEndsIsNoCapture(t *testing.T) {
+	want, err := data.Generate(data.Settings{Seed: 4, Live: 150, Events: 10})
+	require.NoError(t, err)
+	server, err := serve.Start(want, serve.Options{})
+	require.NoError(t, err)
+	config, err := clientcmd.RESTConfigFromKubeConfig(server.Kubeconfig())
+	require.NoError(t, err)
+	c, err := Start(t.Context(), config, t.TempDir())
+	require.NoError(t, err)
+	require.NoError(t, server.Close())
+	require.ErrorContains(t, c.group.Wait(), "has ended")
+	_, err = c.Stop()
+	require.ErrorContains(t, err, "has ended")
+}
