@@ -5,6 +5,7 @@
 //	go run ./bench report -charts docs/charts -o markdown bench-results/20261121T200000Z.json
 //	go run ./bench compare -old HEAD~1
 //	go run ./bench data -live 2000
+//	go run ./bench sizing -nodes 100 -pods 3000
 //
 // METHODOLOGY.md says what is measured, on what data, and what the figures do not show.
 package main
@@ -51,12 +52,13 @@ func children() measure.Children {
 // commands are what this program does, by its first argument.
 var commands = map[string]func(ctx context.Context, args []string, stdout, stderr io.Writer) error{
 	"run": runCommand, "report": reportCommand, "compare": compareCommand, "data": dataCommand,
+	"sizing": sizingCommand,
 }
 
 func command(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if len(args) == 0 || commands[args[0]] == nil {
-		return errors.New("the first argument is run (the suite), report (what a run has kept, in another form), compare (the micro-benchmarks of two revisions) or " +
-			"data (what is measured on); -h after it lists its flags")
+		return errors.New("the first argument is run (the suite), report (what a run has kept, in another form), compare (the micro-benchmarks of two revisions), " +
+			"data (what is measured on) or sizing (how large a record grows); -h after it lists its flags")
 	}
 	return commands[args[0]](ctx, args[1:], stdout, stderr)
 }

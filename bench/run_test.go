@@ -45,7 +45,7 @@ func TestCommandsThatMakeNoSenseAreRefused(t *testing.T) {
 	for _, args := range [][]string{
 		{}, {"walk"}, {"run", "-size", "huge"}, {"run", "-rounds", "0"}, {"run", "-only", "12"}, {"run", "-o", "xml"}, {"run", "2"},
 		{"report"}, {"report", "-o", "xml", empty}, {"report", empty}, {"report", "no-such-file"}, {"compare"}, {"compare", "-old", "HEAD", "-count", "0"},
-		{"data", "more"}, {"data", "-live", "1"}, {"data", "-recording", "no-such-file"},
+		{"sizing", "-nodes", "-1"}, {"data", "more"}, {"data", "-live", "1"}, {"data", "-recording", "no-such-file"},
 	} {
 		require.Error(t, command(t.Context(), args, t.Output(), t.Output()), args)
 	}

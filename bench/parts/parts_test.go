@@ -1,6 +1,7 @@
 package parts
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -68,6 +69,26 @@ func TestAStartIsMeasuredAgainstARelist(t *testing.T) {
 
 func TestGrowthIsMeasuredOnEachAxis(t *testing.T) {
 	require.Len(t, run(t, Growth).Results, 4)
+}
+
+func TestARecordIsSizedByWhatTheDataTakes(t *testing.T) {
+	const live, events = 200, 3000
+	w, err := Weigh(t.Context(), "", 1, live, events)
+	require.NoError(t, err)
+	require.Equal(t, events, w.Events)
+	require.Greater(t, w.Node, w.Lease)
+	require.Greater(t, w.Keyframe, w.Lease)
+	require.Greater(t, w.PodBytes, w.PodDeltas*100)
+	require.InDelta(t, 2, w.LivePerPod, 1)
+	var one, two bytes.Buffer
+	require.NoError(t, w.Table(&one, Cluster{Nodes: 1}))
+	require.Contains(t, one.String(), "Leases of Nodes: 1 × 8,640")
+	require.NoError(t, w.Table(&two, Cluster{Nodes: 2, Pods: 10, Replaced: 20, Leaders: 3}))
+	require.Contains(t, two.String(), "Leases of leaders: 3 × 43,200")
+	t.Log("\n" + two.String())
+
+	_, err = Weigh(t.Context(), "", 1, live, 1)
+	require.ErrorContains(t, err, "take more")
 }
 
 func TestWhatABenchmarkReportsIsReadByItsUnits(t *testing.T) {

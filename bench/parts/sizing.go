@@ -1,0 +1,166 @@
+package parts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/kuberewind/kuberewind/bench/data"
+	"github.com/kuberewind/kuberewind/bench/measure"
+	"github.com/kuberewind/kuberewind/history"
+)
+
+// A Cluster is one whose record is to be sized.
+type Cluster struct {
+	Nodes    int
+	Pods     int // alive at any time
+	Replaced int // Pods that are made in a day
+	Leaders  int // controllers that hold an election
+}
+
+// What every cluster does, by Kubernetes' own defaults.
+const (
+	day = 24 * time.Hour
+
+	renewals  = int(day / (10 * time.Second)) // of a Node's Lease: nodeLeaseDurationSeconds / 4
+	reports   = int(day / (5 * time.Minute))  // of a Node at rest: nodeStatusReportFrequency
+	elections = int(day / (2 * time.Second))  // of a leader's Lease: --leader-elect-retry-period
+)
+
+// Weights are what things take on disk in a record of generated data: rows with what is stored beside them, and their part of the indexes.
+type Weights struct {
+	Lease, Node float64 // bytes of a delta of one
+	PodDeltas   float64 // of everything but Leases and Nodes, for each Pod that is made
+	PodBytes    float64 // of those
+	Keyframe    float64 // bytes of a live object, stored whole once a day
+	LivePerPod  float64 // objects that live for each Pod that does
+	Checkpoint  float64 // bytes of a live object in one
+	Live        int     // objects of the data
+	Events      int
+}
+
+// Weigh records generated data and weighs it.
+func Weigh(ctx context.Context, dir string, seed uint64, live, events int) (w Weights, err error) {
+	set, err := data.Generate(data.Settings{Seed: seed, Live: live, Events: events})
+	if err != nil {
+		return w, err
+	}
+	// Bytes do not depend on when they reach the disk.
+	return w, measure.OnServer(ctx, dir, false, func(server *measure.Server) error {
+		database, err := server.NewRecord(ctx)
+		if err != nil {
+			return err
+		}
+		now := time.Now()
+		rows, err := prepare(set, events, now)
+		if err != nil {
+			return err
+		}
+		sink, err := openSink(ctx, database, rows.resources, now)
+		if err != nil {
+			return err
+		}
+		defer sink.Close()
+		if err := rows.list(ctx, sink, now); err != nil {
+			return err
+		}
+		if err := write(ctx, sink, rows.events); err != nil {
+			return err
+		}
+		w.Live, w.Events = len(rows.first), len(rows.events)
+		if w.Checkpoint, err = checkpoint(ctx, database, sink.Info().Cluster, now); err != nil {
+			return err
+		}
+		return on(ctx, database, func(db *pgx.Conn) error { return w.read(ctx, db) })
+	})
+}
+
+// checkpoint makes one, and gives its bytes for each live object.
+func checkpoint(ctx context.Context, database string, cluster int32, now time.Time) (float64, error) {
+	pool, err := pgxpool.New(ctx, database)
+	if err != nil {
+		return 0, err
+	}
+	defer pool.Close()
+	maker := history.NewCheckpointer(pool, history.Cluster{Number: cluster, Name: clusterName}, history.CheckpointOptions{Busy: 1, Now: func() time.Time { return now }})
+	made, err := maker.MakeOne(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return float64(made.Bytes) / float64(made.Objects), nil
+}
+
+// weigh shares out all that the tables take in proportion to what the rows hold: 72 bytes of header, pointer and fixed columns, and the others as they
+// are stored, compressed.
+const weigh = `
+	WITH size AS (
+		SELECT sum(pg_total_relation_size(oid)) AS bytes FROM pg_class WHERE relnamespace = 'kuberewind'::regnamespace AND relkind = 'r' AND relname ~ '^(deltas_|lives|batches)'
+	), row AS (
+		SELECT s.resource, d.seq <= $1 AS first, d.type, 72 + pg_column_size(rv) + pg_column_size(d.version) + pg_column_size(digest) + coalesce(pg_column_size(manager), 0) +
+			coalesce(pg_column_size(subresource), 0) + coalesce(pg_column_size(patch), 0) + coalesce(pg_column_size(object), 0) + coalesce(pg_column_size(exact), 0) AS bytes
+		FROM kuberewind.deltas_data AS d JOIN kuberewind.streams AS s USING (cluster, stream)
+	), scale AS (SELECT size.bytes / (SELECT sum(bytes) FROM row) AS factor FROM size)
+	SELECT
+		(avg(bytes) FILTER (WHERE NOT first AND resource = 'leases') * factor)::float8,
+		(avg(bytes) FILTER (WHERE NOT first AND resource = 'nodes') * factor)::float8,
+		count(*) FILTER (WHERE NOT first AND resource NOT IN ('leases', 'nodes'))::float8 / made,
+		(sum(bytes) FILTER (WHERE NOT first AND resource NOT IN ('leases', 'nodes')) * factor)::float8 / made,
+		(avg(bytes) FILTER (WHERE first) * factor)::float8,
+		count(*) FILTER (WHERE first)::float8 / count(*) FILTER (WHERE first AND resource = 'pods')
+	FROM row, scale, (SELECT nullif(count(*), 0)::float8 AS made FROM row WHERE NOT first AND resource = 'pods' AND type = 1) AS pods
+	GROUP BY factor, made`
+
+func (w *Weights) read(ctx context.Context, db *pgx.Conn) error {
+	err := db.QueryRow(ctx, weigh, w.Live).Scan(&w.Lease, &w.Node, &w.PodDeltas, &w.PodBytes, &w.Keyframe, &w.LivePerPod)
+	var none pgx.ScanArgError
+	if errors.As(err, &none) {
+		return fmt.Errorf("so few events have no Pod that was made, or no Node that reported; take more: %w", err)
+	}
+	return err
+}
+
+// Table writes what a day of a cluster takes.
+func (w *Weights) Table(out io.Writer, c Cluster) error {
+	live := w.LivePerPod * float64(c.Pods)
+	type line struct {
+		what   string
+		deltas float64 // a day
+		bytes  float64 // of one
+	}
+	lines := []line{
+		{fmt.Sprintf("Leases of Nodes: %s × %s", whole(c.Nodes), whole(renewals)), float64(c.Nodes * renewals), w.Lease},
+		{fmt.Sprintf("Nodes that report: %s × %s", whole(c.Nodes), whole(reports)), float64(c.Nodes * reports), w.Node},
+		{fmt.Sprintf("Leases of leaders: %s × %s", whole(c.Leaders), whole(elections)), float64(c.Leaders * elections), w.Lease},
+		{fmt.Sprintf("Pods made, and what comes with them: %s × %s", whole(c.Replaced), measure.Number(w.PodDeltas)), float64(c.Replaced) * w.PodDeltas, w.PodBytes / w.PodDeltas},
+		{fmt.Sprintf("every live object once a day: %s × %s", whole(c.Pods), measure.Number(w.LivePerPod)), live, w.Keyframe},
+	}
+	total := 0.0
+	for _, l := range lines {
+		total += l.deltas
+	}
+	interval := history.CheckpointInterval(int64(live))
+	points := line{what: fmt.Sprintf("checkpoints, one every %s deltas: %s each", whole(int(interval)), whole(int(live))), bytes: w.Checkpoint}
+	t := tabwriter.NewWriter(out, 0, 0, 3, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "in a day\tdeltas\tbytes of one\tGB\t")
+	bytes := total / float64(interval) * live * points.bytes
+	for _, l := range lines {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%.3f\t\n", l.what, measure.Number(l.deltas), measure.Number(l.bytes), l.deltas*l.bytes/1e9)
+		bytes += l.deltas * l.bytes
+	}
+	fmt.Fprintf(t, "%s\t\t%s\t%.3f\t\n", points.what, measure.Number(points.bytes), total/float64(interval)*live*points.bytes/1e9)
+	fmt.Fprintf(t, "all\t%s\t%s\t%.3f\t\n", measure.Number(total), measure.Number(bytes/total), bytes/1e9)
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(out, "\n%s deltas a second on average; %s GB in 30 days, %s GB in a year.\n",
+		measure.Number(total/day.Seconds()), measure.Number(30*bytes/1e9), measure.Number(365*bytes/1e9))
+	return err
+}
+
+func whole(n int) string { return measure.Number(float64(n)) }
