@@ -77,6 +77,10 @@ bench: setup ## Measure side by side with what one would take instead, and print
 bench-quick: ## The same at a small size, to see that everything works (minutes)
 	@$(MAKE) --no-print-directory bench SIZE=quick
 
+.PHONY: bench-recording
+bench-recording: control-plane-full ## Record a real control plane with workloads for ten minutes, for make bench to measure on as well
+	@$(GO) run ./hack/benchdata -o $(BIN)/bench-recording.zst
+
 # Which micro-benchmarks of which packages are compared, and how often each is run.
 OLD        ?= HEAD~1
 NEW        ?= HEAD

@@ -226,17 +226,16 @@ func (c *Capture) follow(ctx context.Context, i int, r data.Resource, revision s
 	c.group.Go(func() error {
 		defer body.Close()
 		out := bufio.NewWriterSize(file, 1<<20)
-		err := c.keep(body, out)
+		err := fmt.Errorf("watch of %s: %w", r.Resource, c.keep(body, out))
 		if errors.Is(context.Cause(ctx), errStopped) {
 			err = nil
-		} else if err != nil {
-			err = fmt.Errorf("watch of %s: %w", r.Resource, err)
 		}
 		return errors.Join(err, out.Flush(), file.Close())
 	})
 	return nil
 }
 
+// keep goes on until the watch ends, which is an error.
 func (c *Capture) keep(body io.Reader, out io.Writer) error {
 	lines := bufio.NewReaderSize(body, 1<<20)
 	for {

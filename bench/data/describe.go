@@ -54,7 +54,7 @@ func (d *Description) Count(resource int) int {
 	return n
 }
 
-// Table prints the description.
+// Table prints the description, without the resources of which there is nothing.
 func (d *Description) Table(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "resource\tlive at first\tevents\tof all\tadded\tmodified\tdeleted\tmean bytes\t")
@@ -68,6 +68,9 @@ func (d *Description) Table(out io.Writer) error {
 		live, bytes = live+d.Live[i], bytes+d.Bytes[i]
 		for kind, n := range d.Events[i] {
 			all[kind] += n
+		}
+		if d.Live[i]+d.Count(i) == 0 {
+			continue
 		}
 		line(r.Resource, d.Live[i], d.Count(i), d.Events[i], d.Bytes[i])
 	}

@@ -101,6 +101,7 @@ func baseline(ctx context.Context, in *json.Decoder, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	config.QPS = -1 // the server says when it is too much
 	resources, err := watchable(config)
 	if err != nil {
 		return err
