@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/kuberewind/kuberewind/bench/data"
 	"github.com/kuberewind/kuberewind/bench/measure"
 )
 
@@ -56,7 +58,16 @@ func TestTheIndexerIsMeasured(t *testing.T) {
 }
 
 func TestTheSinkIsMeasuredAgainstCopiesOfItsRows(t *testing.T) {
-	require.Len(t, run(t, Sink).Results, 1)
+	recording := filepath.Join(t.TempDir(), "set.zst")
+	set, err := data.Generate(data.Settings{Seed: 2, Live: 100, Events: 300})
+	require.NoError(t, err)
+	require.NoError(t, data.Write(recording, set, "v1.37.1"))
+	results := run(t, func(ctx context.Context, r *measure.Run, sizes Sizes) error {
+		r.Recording = recording
+		return Sink(ctx, r, sizes)
+	}).Results
+	require.Len(t, results, 2)
+	require.Equal(t, "sink-recorded", results[1].Name)
 }
 
 func TestTheMemoryOfAnObjectIsMeasuredAgainstInformers(t *testing.T) {

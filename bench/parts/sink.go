@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strconv"
 	"time"
 
@@ -23,17 +25,30 @@ import (
 // rows at most; once rows that it has encoded before, and once as the recorder does, who encodes them meanwhile: makes patches, and checks and
 // digests them.
 func Sink(ctx context.Context, run *measure.Run, sizes Sizes) error {
-	set, err := data.Generate(data.Settings{Seed: run.Report.Seed, Live: sizes.Live, Events: sizes.Rows})
-	if err != nil {
-		return err
+	sources := map[string]data.Source{"generated": {Settings: data.Settings{Seed: run.Report.Seed, Live: sizes.Live, Events: sizes.Rows}}}
+	if run.Recording != "" {
+		sources["recorded"] = data.Source{Path: run.Recording}
 	}
+	for _, kind := range slices.Sorted(maps.Keys(sources)) {
+		set, err := sources[kind].Open()
+		if err != nil {
+			return err
+		}
+		if err := sinkOn(ctx, run, sizes, kind, set); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func sinkOn(ctx context.Context, run *measure.Run, sizes Sizes, kind string, set data.Set) error {
 	dir, err := os.MkdirTemp(run.Dir, "kuberewind-bench-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
 	return measure.OnServer(ctx, run.Dir, !sizes.NoSync, func(server *measure.Server) error {
-		s := &sinkRun{server: server, dir: dir, now: time.Now()}
+		s := &sinkRun{server: server, kind: kind, dir: dir, now: time.Now()}
 		if s.rows, err = prepare(set, sizes.Rows, s.now); err != nil {
 			return err
 		}
@@ -50,6 +65,7 @@ func Sink(ctx context.Context, run *measure.Run, sizes Sizes) error {
 // A sinkRun compares ways to fill one table.
 type sinkRun struct {
 	server *measure.Server
+	kind   string // of the data
 	dir    string // of the files to copy from
 	now    time.Time
 	rows   *written
@@ -114,8 +130,8 @@ const (
 
 func (s *sinkRun) experiment() measure.Experiment {
 	e := measure.Experiment{
-		Name: "sink", Title: `The sink alone, against psql's \copy of the same rows`,
-		Data:       fmt.Sprintf("generated: %s deltas of %s live objects, fsync on", measure.Number(float64(len(s.rows.events))), measure.Number(float64(len(s.rows.first)))),
+		Name: "sink-" + s.kind, Title: `The sink alone, against psql's \copy of the same rows`,
+		Data:       fmt.Sprintf("%s: %s deltas of %s live objects", s.kind, measure.Number(float64(len(s.rows.events))), measure.Number(float64(len(s.rows.first)))),
 		Quantities: []measure.Quantity{{Name: sinkRows, Unit: "rows/s"}, {Name: sinkCPU, Unit: "µs a row"}, {Name: serverCPU, Unit: "µs a row"}},
 		WarmUp:     true,
 		Ways: []measure.Way{
