@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"cmp"
 	"fmt"
 	"html"
 	"io"
@@ -73,7 +74,7 @@ const (
 
 func (c chart) draw(w io.Writer) {
 	height := headHeight + rowHeight*len(c.ways) + 12
-	grows := !slices.ContainsFunc(c.ways, func(m *Measured) bool { return m.Factor == 0 })
+	grows := c.grows()
 	if grows {
 		height = headHeight + plotHeight + 50
 	}
@@ -90,6 +91,11 @@ func (c chart) draw(w io.Writer) {
 	fmt.Fprintln(w, "</svg>")
 }
 
+// grows reports whether the ways are sizes of something, and cost anything.
+func (c chart) grows() bool {
+	return c.largest() > 0 && !slices.ContainsFunc(c.ways, func(m *Measured) bool { return m.Factor == 0 || m.Factor == c.ways[0].Factor && m != c.ways[0] })
+}
+
 func label(w io.Writer, x, y float64, anchor, text string) {
 	fmt.Fprintf(w, `<text x="%.1f" y="%.1f" text-anchor="%s" fill="#222">%s</text>`+"\n", x, y, anchor, html.EscapeString(text))
 }
@@ -102,11 +108,14 @@ func (c chart) largest() (top float64) {
 	for _, m := range c.ways {
 		top = max(top, slices.Max(m.Values[c.quantity.Name]))
 	}
-	return max(top, math.SmallestNonzeroFloat64)
+	return top
 }
 
 func (c chart) drawBars(w io.Writer) {
-	scale := (chartWidth - nameWidth - valueWidth) / c.largest()
+	scale := 0.0
+	if top := c.largest(); top > 0 {
+		scale = (chartWidth - nameWidth - valueWidth) / top
+	}
 	for i, m := range c.ways {
 		all := m.Values[c.quantity.Name]
 		y := float64(headHeight + rowHeight*i)
@@ -122,26 +131,33 @@ func (c chart) drawBars(w io.Writer) {
 	}
 }
 
-// drawLine draws the cost over the factor, both linear, and as a dashed line what linear growth from the smallest size would be.
+// drawLine draws the cost over the factor, both logarithmic, and as a dashed line what linear growth from the smallest size would be: a cost that grows
+// faster is steeper than that.
 func (c chart) drawLine(w io.Writer) {
-	const left, right = 90.0, chartWidth - 40.0
-	bottom := float64(headHeight + plotHeight)
-	most := 0.0
-	for _, m := range c.ways {
-		most = max(most, m.Factor)
+	const left, right, top, bottom = 130.0, chartWidth - 60.0, headHeight + 14.0, headHeight + plotHeight
+	ways := slices.SortedFunc(slices.Values(c.ways), func(a, b *Measured) int { return cmp.Compare(a.Factor, b.Factor) })
+	first, last := ways[0], ways[len(ways)-1]
+	lowest, highest := math.Inf(1), 0.0
+	for _, m := range ways {
+		if least := slices.Min(m.Values[c.quantity.Name]); least > 0 {
+			lowest = min(lowest, least)
+		}
 	}
-	smallest := slices.MinFunc(c.ways, func(a, b *Measured) int { return int(math.Copysign(1, a.Factor-b.Factor)) })
-	linear := Median(smallest.Values[c.quantity.Name]) / smallest.Factor
-	top := max(c.largest(), linear*most)
-	x := func(factor float64) float64 { return left + (right-left)*factor/most }
-	y := func(v float64) float64 { return bottom - (plotHeight-20)*v/top }
+	linear := Median(first.Values[c.quantity.Name]) * last.Factor / first.Factor
+	highest = max(c.largest(), linear, 2*lowest)
+	x := func(factor float64) float64 {
+		return left + (right-left)*math.Log(factor/first.Factor)/math.Log(last.Factor/first.Factor)
+	}
+	y := func(v float64) float64 {
+		return bottom - (bottom-top)*math.Log(max(v, lowest)/lowest)/math.Log(highest/lowest) // logarithms have no 0
+	}
 	stroke(w, left, bottom, right, bottom, `stroke="#222"`)
-	stroke(w, left, bottom, left, y(top), `stroke="#222"`)
-	stroke(w, left, bottom, right, y(linear*most), `stroke="#9aa5b1" stroke-dasharray="6 4"`)
-	label(w, left-8, y(top)+4, "end", Number(top))
-	label(w, left-8, bottom+4, "end", "0")
+	stroke(w, left, bottom, left, top, `stroke="#222"`)
+	stroke(w, left, y(linear*first.Factor/last.Factor), right, y(linear), `stroke="#9aa5b1" stroke-dasharray="6 4"`)
+	label(w, left-8, top+4, "end", Number(highest))
+	label(w, left-8, bottom+4, "end", Number(lowest))
 	var points []string
-	for _, m := range c.ways {
+	for _, m := range ways {
 		all := m.Values[c.quantity.Name]
 		px, py := x(m.Factor), y(Median(all))
 		points = append(points, fmt.Sprintf("%.1f,%.1f", px, py))
@@ -150,5 +166,5 @@ func (c chart) drawLine(w io.Writer) {
 		label(w, px, bottom+18, "middle", m.Name)
 	}
 	fmt.Fprintf(w, `<polyline points="%s" fill="none" stroke="#326ce5" stroke-width="2"/>`+"\n", strings.Join(points, " "))
-	label(w, right, bottom+38, "end", "dashed: linear from the smallest")
+	label(w, right, bottom+38, "end", "both axes are logarithmic; dashed: linear from the smallest")
 }

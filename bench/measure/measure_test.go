@@ -103,6 +103,24 @@ func TestGrowthIsFittedAndAStepIsFound(t *testing.T) {
 	require.Contains(t, step.What, "2× to 5×")
 }
 
+func TestAChartOfGrowthIsLogarithmicAndOneOfNothingIsBars(t *testing.T) {
+	draw := func(costs ...float64) string {
+		r := &Result{Name: "growth", Quantities: []Quantity{{Name: "cost", Unit: "s"}}}
+		for i, factor := range []float64{1, 10, 100} {
+			r.Ways = append(r.Ways, &Measured{Name: Number(factor), Factor: factor, Values: map[string][]float64{"cost": {costs[i]}}})
+		}
+		var b strings.Builder
+		r.charts()[0].draw(&b)
+		return b.String()
+	}
+	require.Contains(t, draw(1, 10, 100), `points="130.0,286.0 415.0,173.0 700.0,60.0"`, "a straight line, to where linear growth ends")
+	for _, text := range []string{draw(1, 0, 2), draw(0, 0, 0), draw(5, 5, 5)} {
+		require.NotContains(t, text, "NaN")
+		require.NotContains(t, text, "Inf")
+	}
+	require.NotContains(t, draw(0, 0, 0), "polyline")
+}
+
 func TestWhatCannotBeComparedIsAnError(t *testing.T) {
 	failure := errors.New("no such disk")
 	var order []string

@@ -32,7 +32,7 @@ func (g grid) markdown(w io.Writer) error {
 			return err
 		}
 		if i == 0 {
-			fmt.Fprintf(w, "|---|%s\n", strings.Repeat("---:|", len(row)-1))
+			fmt.Fprintf(w, "|%s\n", strings.Repeat("---|", len(row)))
 		}
 	}
 	return nil
