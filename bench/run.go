@@ -64,7 +64,7 @@ var suite = []part{
 
 var errBroken = errors.New("something that must hold does not")
 
-// runCommand runs the suite, or a part of it. What was measured is kept even where a later part fails.
+// runCommand runs the suite, or a part of it. A part that fails does not end it, and what was measured is kept.
 func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
 	flags := flag.NewFlagSet("bench run", flag.ContinueOnError)
 	flags.SetOutput(stderr)
@@ -96,7 +96,11 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) (e
 		Versions: measure.Versions(),
 	}}
 	for _, p := range chosen {
-		if err = p.run(ctx, run); err != nil {
+		if failure := p.run(ctx, run); failure != nil {
+			err = errors.Join(err, failure)
+			run.Say("%s", failure)
+		}
+		if ctx.Err() != nil {
 			break
 		}
 	}

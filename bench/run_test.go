@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -16,7 +17,8 @@ func TestARunIsKeptShownAndChecked(t *testing.T) {
 	was := suite
 	t.Cleanup(func() { suite = was })
 	slow := func(context.Context, int) (measure.Values, error) { return measure.Values{"speed": 1}, nil }
-	suite = []part{{[]string{"2", "3"}, func(ctx context.Context, run *measure.Run) error {
+	broken := errors.New("the disk is full")
+	suite = []part{{[]string{"1"}, func(context.Context, *measure.Run) error { return broken }}, {[]string{"2", "3"}, func(ctx context.Context, run *measure.Run) error {
 		return run.Do(ctx, measure.Experiment{
 			Name: "sloth", Title: "Slowness", Quantities: []measure.Quantity{{Name: "speed", Unit: "m/s"}},
 			Ways:    []measure.Way{{Name: "ours", Run: slow}, {Name: "theirs", Run: slow}},
@@ -25,8 +27,9 @@ func TestARunIsKeptShownAndChecked(t *testing.T) {
 	}}, {[]string{"4"}, nil}}
 	dir := t.TempDir()
 	var out bytes.Buffer
-	err := command(t.Context(), []string{"run", "-only", "3", "-rounds", "1", "-size", "quick", "-keep", dir, "-check"}, &out, t.Output())
+	err := command(t.Context(), []string{"run", "-only", "1,3", "-rounds", "1", "-size", "quick", "-keep", dir, "-check"}, &out, t.Output())
 	require.ErrorIs(t, err, errBroken)
+	require.ErrorIs(t, err, broken, "and the next part is measured all the same")
 	require.Contains(t, out.String(), "does not hold")
 	kept, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	require.NoError(t, err)

@@ -83,7 +83,8 @@ type Run struct {
 // Say tells of progress.
 func (r *Run) Say(format string, args ...any) { fmt.Fprintf(r.Log, "bench: "+format+"\n", args...) }
 
-// Do runs an experiment, and adds what came out to the report. It ends with the first error of a way.
+// Do runs an experiment, and adds what came out to the report. It ends with the first error of a way. What was measured is in the report
+// also where it cannot be judged.
 func (r *Run) Do(ctx context.Context, e Experiment) error {
 	e.Rounds = cmp.Or(e.Rounds, r.Rounds)
 	result := &Result{Name: e.Name, Title: e.Title, Data: e.Data, Rounds: e.Rounds, Quantities: e.Quantities}
@@ -106,10 +107,10 @@ func (r *Run) Do(ctx context.Context, e Experiment) error {
 	if err := r.rounds(ctx, &e, e.Ways, result.Ways); err != nil {
 		return err
 	}
+	r.Report.Results = append(r.Report.Results, result)
 	if err := result.judge(e.Compare, e.Grow); err != nil {
 		return fmt.Errorf("%s: %w", e.Name, err)
 	}
-	r.Report.Results = append(r.Report.Results, result)
 	return nil
 }
 

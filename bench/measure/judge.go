@@ -111,31 +111,33 @@ func (j *Judgement) decide(by Operation) {
 }
 
 const (
-	splits   = 1000 // of the runs of one way into two halves
-	likely   = 0.95 // the share of splits whose medians are no further apart than the noise floor
+	deals    = 1000 // of the runs of one way to two
+	likely   = 0.95 // the share of deals whose medians are no further apart than the noise floor
+	hopeless = 1e6  // where one of the medians is 0; infinity cannot be kept
 	seedHere = 1    // a report that is judged again says the same
 )
 
-// noise is how far apart two medians of one way are, in 95 of 100 ways to deal its runs out to two. One pair of medians would be a
-// single throw of dice; all of its runs say more.
+// noise is how far apart two medians of one way are, in 95 of 100 ways to deal its runs out to two, of each round one to either: rounds may differ, as
+// instants do that are asked for. One pair of medians would be a single throw of dice; all of the deals say more.
 func (r *Result) noise(quantity string, by Operation) float64 {
-	var all []float64
-	for _, m := range r.Same {
-		all = append(all, m.Values[quantity]...)
-	}
+	one, other := r.Same[0].Values[quantity], r.Same[1].Values[quantity]
+	a, b := slices.Clone(one), slices.Clone(other)
 	random := rand.New(rand.NewPCG(seedHere, seedHere))
-	apart := make([]float64, splits)
+	apart := make([]float64, deals)
 	for i := range apart {
-		random.Shuffle(len(all), func(a, b int) { all[a], all[b] = all[b], all[a] })
-		a, b := Median(all[:len(all)/2]), Median(all[len(all)/2:])
-		switch {
-		case a == b:
+		for round := range min(len(a), len(b)) {
+			if random.IntN(2) == 0 {
+				a[round], b[round] = b[round], a[round]
+			}
+		}
+		switch first, second := Median(a), Median(b); {
+		case first == second:
 		case by == Difference:
-			apart[i] = math.Abs(a - b)
+			apart[i] = math.Abs(first - second)
 		default:
-			apart[i] = max(a, b)/min(a, b) - 1
+			apart[i] = min(max(first, second)/min(first, second)-1, hopeless)
 		}
 	}
 	slices.Sort(apart)
-	return apart[int(likely*splits)-1]
+	return apart[int(likely*deals)-1]
 }

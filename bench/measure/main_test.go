@@ -12,6 +12,9 @@ import (
 	"go.uber.org/goleak"
 )
 
+// burnt is what the child that burns uses: more than this process does meanwhile.
+const burnt = 30 * tick
+
 // children are those that the tests start.
 var children = Children{
 	"double": func(_ context.Context, in *json.Decoder, out io.Writer) error {
@@ -20,6 +23,24 @@ var children = Children{
 			return err
 		}
 		return json.NewEncoder(out).Encode(2 * n)
+	},
+	// It uses some ticks of CPU time, says so, and lives until its input ends.
+	"burn": func(_ context.Context, in *json.Decoder, out io.Writer) error {
+		for {
+			switch used, err := CPUOfSelf(); {
+			case err != nil:
+				return err
+			case used < burnt:
+				continue
+			}
+			if _, err := fmt.Fprintln(out, "burnt"); err != nil {
+				return err
+			}
+			var more any
+			for in.Decode(&more) == nil {
+			}
+			return nil
+		}
 	},
 }
 

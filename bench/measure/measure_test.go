@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/xml"
@@ -59,7 +60,8 @@ func TestAVerdictKnowsTheNoise(t *testing.T) {
 	require.Equal(t, Reported, compare(steady, []float64{10}, Comparison{}).Verdict)
 	require.Equal(t, DoesNotHold, compare(steady, []float64{10}, Comparison{AtMost: 0.35}).Verdict)
 
-	shaky := []float64{20, 40, 30, 25, 35}
+	// Of the first way, two runs a round are for the noise, and then one is compared.
+	shaky := []float64{20, 40, 40, 20, 30, 30, 25, 35, 35, 25, 20, 40, 30, 25, 35}
 	j = compare(shaky, []float64{10}, Comparison{AtLeast: 3})
 	require.Equal(t, WithinNoise, j.Verdict)
 	require.Greater(t, j.Noise, 0.1)
@@ -68,6 +70,8 @@ func TestAVerdictKnowsTheNoise(t *testing.T) {
 	require.InDelta(t, 2, j.Low, 0.001)
 	require.InDelta(t, 4, j.High, 0.001)
 	require.Equal(t, Holds, compare(shaky, []float64{1}, Comparison{AtLeast: 3}).Verdict)
+	// Rounds that differ from each other are no noise.
+	require.Zero(t, compare([]float64{20, 20, 40, 40, 30, 30, 25, 25, 35, 35, 30}, []float64{10}, Comparison{AtLeast: 3}).Noise)
 
 	j = compare(steady, []float64{10}, Comparison{By: Difference, AtMost: 25, Aim: 20})
 	require.Equal(t, Holds, j.Verdict)
@@ -127,20 +131,24 @@ func TestWhatCannotBeComparedIsAnError(t *testing.T) {
 	for name, e := range map[string]Experiment{
 		"a way that fails": {Ways: []Way{{Name: "a", Run: func(context.Context, int) (Values, error) { return nil, failure }}}},
 		"a way that is not there": {
-			Ways: []Way{fixed(&order, "a", 0, 1)}, Compare: []Comparison{{Quantity: "speed", Of: "a", To: "b", AtLeast: 1}},
+			Ways: []Way{fixed(&order, "a", 0, 1)}, Compare: []Comparison{{Quantity: "speed", Of: "a", To: "b", AtLeast: 1}}, Rounds: 1,
 		},
 		"nothing to divide by": {
-			Ways: []Way{fixed(&order, "a", 0, 1), fixed(&order, "b", 0, 0)}, Compare: []Comparison{{Quantity: "speed", Of: "a", To: "b", AtLeast: 1}},
+			Ways: []Way{fixed(&order, "a", 0, 1), fixed(&order, "b", 0, 0)}, Compare: []Comparison{{Quantity: "speed", Of: "a", To: "b", AtLeast: 1}}, Rounds: 1,
 		},
 		"a quantity that was not declared": {Ways: []Way{{Name: "a", Run: func(context.Context, int) (Values, error) { return Values{"sped": 1}, nil }}}},
-		"growth of one size":               {Ways: []Way{fixed(&order, "a", 1, 1)}, Grow: []Growth{{Quantity: "speed"}}},
-		"growth from nothing":              {Ways: []Way{fixed(&order, "a", 1, 0), fixed(&order, "b", 2, 1)}, Grow: []Growth{{Quantity: "speed"}}},
+		"growth of one size":               {Ways: []Way{fixed(&order, "a", 1, 1)}, Grow: []Growth{{Quantity: "speed"}}, Rounds: 1},
+		"growth from nothing":              {Ways: []Way{fixed(&order, "a", 1, 0), fixed(&order, "b", 2, 1)}, Grow: []Growth{{Quantity: "speed"}}, Rounds: 1},
+		"noise without end": {
+			Ways: []Way{fixed(&order, "a", 0, 0, 1, 1), fixed(&order, "b", 0, 0)}, Compare: []Comparison{{Quantity: "speed", Of: "b", To: "a"}, {Quantity: "speed", Of: "a", To: "b"}}, Rounds: 1,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e.Name, e.Quantities = "trouble", []Quantity{{Name: "speed", Unit: "rows/s"}}
 			run := &Run{Report: new(Report), Rounds: 1, Log: t.Output()}
 			require.Error(t, run.Do(t.Context(), e))
-			require.Empty(t, run.Report.Results)
+			require.Len(t, run.Report.Results, e.Rounds, "what was measured is kept")
+			require.NoError(t, run.Report.JSON(io.Discard))
 		})
 	}
 }
@@ -210,6 +218,8 @@ func TestTheCPUTimeOfAServerIsThatOfItsProcesses(t *testing.T) {
 	needProc(t)
 	before, err := CPUOfTree(os.Getpid())
 	require.NoError(t, err)
+	own, err := CPUOfSelf()
+	require.NoError(t, err)
 	var now syscall.Rusage
 	require.NoError(t, syscall.Getrusage(syscall.RUSAGE_SELF, &now))
 	for begun := now; now.Utime.Nano()-begun.Utime.Nano() < 3*int64(tick); {
@@ -220,7 +230,26 @@ func TestTheCPUTimeOfAServerIsThatOfItsProcesses(t *testing.T) {
 	require.Greater(t, after, before)
 	self, err := CPUOfSelf()
 	require.NoError(t, err)
-	require.InDelta(t, after, self, float64(5*tick))
+	require.InDelta(t, after-before, self-own, float64(5*tick))
+
+	cmd, err := Command(t.Context(), "burn", nil)
+	require.NoError(t, err)
+	cmd.Stdin = nil
+	stdin, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	stdout, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	_, err = bufio.NewReader(stdout).ReadString('\n')
+	require.NoError(t, err)
+	living, err := CPUOfTree(os.Getpid())
+	require.NoError(t, err)
+	require.Greater(t, living-after, burnt-2*tick, "a child that lives counts")
+	require.NoError(t, stdin.Close())
+	require.NoError(t, cmd.Wait())
+	ended, err := CPUOfTree(os.Getpid())
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, ended, living, "and so does one that has ended")
 }
 
 func TestMemoryIsThatOfAProcessThatRuns(t *testing.T) {
