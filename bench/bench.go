@@ -21,21 +21,16 @@ import (
 // Settings say how large the records are.
 type Settings struct {
 	Deltas   []int64 // of the smaller record, and of those that continue it
-	Live     int
-	Versions int64 // of one object in the largest record
-	Interval int64 // deltas between two checkpoints; 0 means the recorder's default, which is then put here
+	Live     int     // to a tenth; as many as there are, once the records are made
+	Interval int64   // deltas between two checkpoints; 0 means the recorder's default, which is then put here
 }
 
 func (s *Settings) validate() error {
 	switch {
 	case len(s.Deltas) < 2 || !slices.IsSorted(s.Deltas):
 		return errors.New("the deltas of records have to be two numbers or more, each larger than the one before")
-	case s.Live < 20:
-		return errors.New("at least 20 objects have to live")
 	case s.Deltas[0] < 2*int64(s.Live):
 		return errors.New("there have to be at least twice as many deltas as live objects: the first list makes one of each")
-	case s.Versions < 2:
-		return errors.New("the one object needs at least 2 versions")
 	}
 	return nil
 }
@@ -73,7 +68,7 @@ func (r *record) String() string { return thousands(r.deltas) + " deltas" }
 // are written as the recorder writes them, with its checkpoints. The server waits for no disk, which only writing would feel; nothing is
 // read from a cold one.
 func rebuilds(ctx context.Context, run *measure.Run) error {
-	settings := Settings{Deltas: []int64{300_000, 3_000_000}, Live: 20_000, Versions: 1000}
+	settings := Settings{Deltas: []int64{300_000, 3_000_000}, Live: 20_000}
 	if run.Report.Size == quick {
 		settings.Deltas, settings.Live = []int64{10_000, 100_000}, 1000
 	}
@@ -94,9 +89,11 @@ func (b *bench) run(ctx context.Context) (err error) {
 	b.answers = make(map[answerOf]fingerprint)
 	b.random = rand.New(rand.NewPCG(15, 9))
 	last := b.Deltas[len(b.Deltas)-1]
-	if b.fleet, err = newFleet(b.Live, last, b.Versions, int(b.Deltas[0]/days)); err != nil {
+	if b.fleet, err = newFleet(b.Report.Seed, b.Live, last, int(b.Deltas[0]/days)); err != nil {
 		return err
 	}
+	defer b.fleet.stop()
+	b.Live = int(b.fleet.live)
 	defer func() { err = errors.Join(err, b.close()) }()
 	if b.Interval == 0 {
 		b.Interval = history.CheckpointInterval(int64(b.Live))

@@ -38,7 +38,7 @@ type writer struct {
 	sink    *postgres.Sink
 	pool    *pgxpool.Pool // the sink's
 	admin   *pgxpool.Pool
-	streams [kinds]int32
+	streams []int32                                    // by resource of the fleet's set
 	cut     func(seq int64) bool                       // whether a batch has to end with this seq
 	after   func(ctx context.Context, seq int64) error // called after each batch
 }
@@ -58,10 +58,13 @@ func newWriter(ctx context.Context, url string, f *fleet) (*writer, error) {
 			Now: w.sinkTime,
 		})
 	}
-	for k := 0; err == nil && k < kinds; k++ {
+	for _, spec := range f.specs() {
+		if err != nil {
+			break
+		}
 		var st *postgres.Stream
-		if st, err = w.sink.Stream(ctx, f.kinds[k].spec); err == nil {
-			w.streams[k] = st.ID()
+		if st, err = w.sink.Stream(ctx, spec); err == nil {
+			w.streams = append(w.streams, st.ID())
 		}
 	}
 	if err != nil {
@@ -92,12 +95,16 @@ func (w *writer) idle() {
 
 // begin records the first lists.
 func (w *writer) begin(ctx context.Context) error {
-	if err := w.write(ctx, w.fleet.first(), postgres.SourceList); err != nil {
+	first, err := w.fleet.first()
+	if err != nil {
+		return err
+	}
+	if err := w.write(ctx, first, postgres.SourceList); err != nil {
 		return err
 	}
 	var ends []postgres.Item
 	for _, stream := range w.streams {
-		rv := fmt.Sprint(w.fleet.rv)
+		rv := w.fleet.rv
 		ends = append(ends, postgres.Item{
 			Stream: stream, Kind: postgres.Replaced, Observed: w.fleet.at(w.fleet.seq), Position: rv, Marker: postgres.Marker{Cause: "first_list", ToRV: rv},
 		})
@@ -118,7 +125,11 @@ func (w *writer) record(ctx context.Context, to int64) error {
 	for w.fleet.seq < to {
 		var batch []change
 		for len(batch) < batchRows && w.fleet.seq < to {
-			batch = append(batch, w.fleet.next())
+			c, err := w.fleet.next()
+			if err != nil {
+				return err
+			}
+			batch = append(batch, c)
 			if w.cut(w.fleet.seq) {
 				break
 			}
@@ -139,7 +150,7 @@ func (w *writer) write(ctx context.Context, changes []change, source string) err
 		items := make([]postgres.Item, len(changes))
 		for i, c := range changes {
 			items[i] = postgres.Item{
-				Stream: w.streams[c.kind], Kind: postgres.Delta, Type: c.action, Source: source, Observed: c.observed, Object: c.version, Version: "v1",
+				Stream: w.streams[c.resource], Kind: postgres.Delta, Type: c.action, Source: source, Observed: c.observed, Object: c.version, Version: "v1",
 			}
 			if source == postgres.SourceWatch {
 				items[i].Position = c.rv

@@ -55,8 +55,9 @@ var plains = []plain{
 
 // resources finds where an object of full_rows belongs.
 var resources = map[string]schema.GroupResource{
-	`"Pod"`: {Resource: "pods"}, `"Deployment"`: {Group: "apps", Resource: "deployments"}, `"ConfigMap"`: {Resource: "configmaps"},
-	`"Lease"`: {Group: "coordination.k8s.io", Resource: "leases"},
+	`"Pod"`: {Resource: "pods"}, `"Node"`: {Resource: "nodes"}, `"Event"`: {Resource: "events"}, `"ConfigMap"`: {Resource: "configmaps"},
+	`"Deployment"`: {Group: "apps", Resource: "deployments"}, `"ReplicaSet"`: {Group: "apps", Resource: "replicasets"},
+	`"Job"`: {Group: "batch", Resource: "jobs"}, `"Lease"`: {Group: "coordination.k8s.io", Resource: "leases"},
 }
 
 // decodeChunk is how many rows a decoder takes at once.

@@ -53,7 +53,7 @@ type fullVersion struct {
 }
 
 func (b *bench) versionsOfFullRows(ctx context.Context, r *record) ([]fullVersion, error) {
-	rows, err := r.pool.Query(ctx, `SELECT seq, object FROM bench.full_rows WHERE object_id = $1 ORDER BY seq`, b.fleet.watched.id)
+	rows, err := r.pool.Query(ctx, `SELECT seq, object FROM bench.full_rows WHERE object_id = $1 ORDER BY seq`, b.fleet.watched.objectID)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func (b *bench) ask(ctx context.Context, r *record, versions []fullVersion, seq 
 	values := make(measure.Values)
 	started := time.Now()
 	n := 0
-	for v, err := range r.history.Versions(ctx, history.Query{ObjectID: b.fleet.watched.id}) {
+	for v, err := range r.history.Versions(ctx, history.Query{ObjectID: b.fleet.watched.objectID}) {
 		if err != nil {
 			return nil, err
 		}
@@ -87,8 +87,8 @@ func (b *bench) ask(ctx context.Context, r *record, versions []fullVersion, seq 
 	}
 	values[versionsInGo] = millis(time.Since(started))
 
-	kind := b.fleet.kinds[b.fleet.watched.kind]
-	name := []any{clusterName, kind.resource.Group, kind.resource.Resource, b.fleet.watched.values[holeNamespace], b.fleet.watched.values[holeName]}
+	kind := b.fleet.set.Resources()[b.fleet.watched.resource]
+	name := []any{clusterName, kind.Group, kind.Resource, b.fleet.watched.namespace, b.fleet.watched.name}
 	started = time.Now()
 	var object []byte
 	err := r.pool.QueryRow(ctx, `SELECT kuberewind.object_at($1, $2, $3, $4, $5, $6::timestamptz)`, append(name, b.fleet.at(seq))...).Scan(&object)

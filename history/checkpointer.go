@@ -35,7 +35,7 @@ const leastDeltas = 5_000
 // CheckpointInterval is after how many deltas the next checkpoint is made, when so many objects live: two for every three, and at least 5,000.
 //
 // It balances what checkpoints cost against the time of a rebuild, where an object of the checkpoint takes some 10 µs of CPU and a delta after it 30; on
-// average one delta for every three objects comes after it. So checkpoints add 200 bytes to a delta of 1,400 (go run ./bench, which also compares half and
+// average one delta for every three objects comes after it. So checkpoints add 300 bytes to a delta of 1,000 (make bench, which also compares half and
 // twice the interval). Making them takes CPU in the same proportion; blocks that stay as they are cost next to none.
 func CheckpointInterval(live int64) int64 { return max(leastDeltas, live*2/3) }
 
