@@ -143,6 +143,7 @@ func TestListsAndWatchesGiveTheSet(t *testing.T) {
 			group.Go(watches[i])
 		}
 	}
+	require.Eventually(t, func() bool { return s.Progress().Watched }, time.Minute, time.Millisecond)
 	require.Zero(t, s.Progress().Written, "nothing is written before Go")
 	s.Go()
 	require.NoError(t, group.Wait())
