@@ -60,7 +60,13 @@ type Outcome struct {
 	Sweep, Checkpoint Spaces
 }
 
-// Once runs one way. At a rate of 0, events come as fast as they are read.
+// A run that takes longer waits for something that will not come.
+const (
+	leastPatience = 3 * time.Minute
+	patienceEach  = 15 * time.Millisecond // for an object or an event
+)
+
+// once runs one way. At a rate of 0, events come as fast as they are read.
 func (b *Bench) once(ctx context.Context, w way, rate float64, sweep bool) (out *Outcome, err error) {
 	if b.set == nil {
 		if b.set, err = b.Source.Open(); err != nil {
@@ -72,14 +78,20 @@ func (b *Bench) once(ctx context.Context, w way, rate float64, sweep bool) (out 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	ctx, cancel := context.WithCancel(ctx)
+	live, events := b.set.Len()
+	patience := leastPatience + time.Duration(live+events)*patienceEach
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("%s has not recorded %d objects and %d events within %s: one was lost, or the machine is too slow", w, live, events, patience))
 	defer cancel()
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, context.Cause(ctx))
+		}
+	}()
 	served, err := serve.Run(ctx, serve.Job{Source: b.Source, Options: serve.Options{Dir: dir, Rate: rate}})
 	if err != nil {
 		return nil, err
 	}
 	defer served.Close()
-	live, events := b.set.Len()
 	r := &run{bench: b, way: w, served: served, dir: dir, live: live, out: &Outcome{Events: events, Live: live}, sweep: sweep}
 	if w == watching {
 		return r.out, r.watch(ctx)

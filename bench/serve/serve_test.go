@@ -201,6 +201,17 @@ func TestAtARateEventsComeWhenTheyAreDue(t *testing.T) {
 	}
 }
 
+func TestAtAHighRateNoEventIsForgotten(t *testing.T) {
+	const leases = 7
+	set := newSet(t, 5000)
+	s, config := start(t, set, Options{Rate: 9973})
+	c := client(t, config)
+	_, rv := all(t, c, set.Resources()[leases])
+	s.Go()
+	_, err := follow(t.Context(), c, set.Resources()[leases], rv, len(told(t, set)[leases]))
+	require.NoError(t, err)
+}
+
 func TestAServerSaysWhatItHas(t *testing.T) {
 	set := newSet(t, 10)
 	_, config := start(t, set, Options{})

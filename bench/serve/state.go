@@ -93,8 +93,8 @@ func (s *state) await(ctx context.Context, r *resource, from int, until <-chan t
 	for {
 		s.mu.Lock()
 		to = s.writeLocked(r, from)
-		changed, due := s.changed, time.Duration(-1)
-		if to == from && s.rate > 0 && !s.began.IsZero() && from < len(r.frames) {
+		changed, timed, due := s.changed, s.rate > 0 && !s.began.IsZero() && from < len(r.frames), time.Duration(0)
+		if timed {
 			due = time.Until(s.began.Add(time.Duration(float64(r.frames[from].global) / s.rate * float64(time.Second))))
 			changed = nil // only time can help
 		}
@@ -103,8 +103,8 @@ func (s *state) await(ctx context.Context, r *resource, from int, until <-chan t
 			return to
 		}
 		var alarm <-chan time.Time
-		if due >= 0 {
-			timer = time.NewTimer(due)
+		if timed {
+			timer = time.NewTimer(due) // at once, where the clocks of bound and due differ by a rounding
 			alarm = timer.C
 		}
 		select {
