@@ -21,16 +21,16 @@ func Queue(ctx context.Context, run *measure.Run, sizes Sizes) error {
 }
 
 func queue(m *micro, sizes Sizes, producers int) measure.Experiment {
-	const speed, allocations, bytes = "throughput", "allocations", "allocated"
+	const speed, cpu, allocations, bytes = "throughput", "CPU", "allocations", "allocated"
 	ways := []struct{ name, benchmark string }{
 		{"kuberewind", "ours/Next"}, {"client-go RealFIFO", "RealFIFO/PopBatch"}, {"client-go DeltaFIFO", "DeltaFIFO/Pop"},
 	}
-	name := fmt.Sprintf("queue-%d", producers)
+	ours := ways[0].name
 	e := measure.Experiment{
-		Name: name, Title: fmt.Sprintf("Queue: add and pop, producers: %d", producers),
-		Data: fmt.Sprintf("%s deltas of 4,096 objects, decoded already", measure.Number(float64(sizes.Operations))),
+		Name: fmt.Sprintf("queue-%d", producers), Title: fmt.Sprintf("Queue: add and pop, producers: %d", producers),
+		Data: fmt.Sprintf("%s deltas of 4,096 objects, decoded already; 8,192 wait at most", measure.Number(float64(sizes.Operations))),
 		Quantities: []measure.Quantity{
-			{Name: speed, Unit: "deltas/s"}, {Name: allocations, Unit: "a delta"}, {Name: bytes, Unit: "bytes a delta"},
+			{Name: speed, Unit: "deltas/s"}, {Name: cpu, Unit: "ns a delta"}, {Name: allocations, Unit: "a delta"}, {Name: bytes, Unit: "bytes a delta"},
 		},
 	}
 	for i, w := range ways {
@@ -39,14 +39,15 @@ func queue(m *micro, sizes Sizes, producers int) measure.Experiment {
 			if err != nil {
 				return nil, err
 			}
-			return measure.Values{speed: perSecond(values["ns/op"]), allocations: values["allocs/op"], bytes: values["B/op"]}, nil
+			return measure.Values{speed: perSecond(values["ns/op"]), cpu: values["cpu-ns/op"], allocations: values["allocs/op"], bytes: values["B/op"]}, nil
 		}})
 		if i == 0 {
 			continue
 		}
 		e.Compare = append(e.Compare,
-			measure.Comparison{Number: "8", What: "throughput, to " + w.name, Quantity: speed, Of: ways[0].name, To: w.name, AtLeast: 1, Aim: 2},
-			measure.Comparison{Number: "8", What: "allocated bytes, to " + w.name, Quantity: bytes, Of: ways[0].name, To: w.name})
+			measure.Comparison{Number: "8", What: "throughput, to " + w.name, Quantity: speed, Of: ours, To: w.name, AtLeast: 1, Aim: 2},
+			measure.Comparison{Number: "8", What: "CPU, to " + w.name, Quantity: cpu, Of: ours, To: w.name},
+			measure.Comparison{Number: "8", What: "allocated bytes, to " + w.name, Quantity: bytes, Of: ours, To: w.name})
 	}
 	return e
 }
