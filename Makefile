@@ -64,18 +64,28 @@ lint: ## Check style, layers and module files
 
 # What of the suite is run: numbers of measures, how large, how often.
 ONLY       ?=
-SIZE       ?= full
+SIZE       ?= middle
 RUNS       ?= 5
 # A real control plane's data to measure on as well; make bench-recording makes one.
 RECORDING  ?= $(wildcard $(BIN)/bench-recording.zst)
+# Where results are kept, and added to.
+RESULTS    ?= bench-results/$(SIZE).json
 
 .PHONY: bench
-bench: setup ## Measure side by side with what one would take instead, and print tables: [ONLY=2,8] [SIZE=quick] [RUNS=5] (hours)
-	@$(GO) run ./bench run -size $(SIZE) -rounds $(RUNS) -only "$(ONLY)" -recording "$(RECORDING)"
+bench: setup ## Measure side by side with what one would take instead, and print tables: what is not in RESULTS yet, or [ONLY=2,8] [SIZE=middle] [RUNS=5] (twenty minutes)
+	@$(GO) run -ldflags "$(LDFLAGS)" ./bench run -size $(SIZE) -rounds $(RUNS) -only "$(ONLY)" -recording "$(RECORDING)" -results $(RESULTS)
+
+.PHONY: bench-full
+bench-full: ## The same at the largest sizes: 3,000,000 deltas (hours, tens of GB)
+	@$(MAKE) --no-print-directory bench SIZE=full
 
 .PHONY: bench-quick
 bench-quick: ## The same at a small size, to see that everything works (minutes)
 	@$(MAKE) --no-print-directory bench SIZE=quick
+
+.PHONY: bench-docs
+bench-docs: ## Make docs/performance.md and its charts of the results of make bench: [RESULTS=bench-results/middle.json]
+	@$(GO) run ./bench report -page docs/performance.md $(RESULTS)
 
 .PHONY: bench-recording
 bench-recording: control-plane-full ## Record a real control plane with workloads for ten minutes, for make bench to measure on as well
@@ -94,7 +104,7 @@ bench-compare: setup ## Compare the micro-benchmarks of two revisions, by benchs
 
 .PHONY: bench-replay
 bench-replay: setup ## Measure replay on 300,000 and 3,000,000 deltas against full rows: ratios within one run (half an hour, 20 GB)
-	@$(GO) run ./bench run -only 7 -check
+	@$(GO) run -ldflags "$(LDFLAGS)" ./bench run -size full -only 7 -check
 
 .PHONY: load
 load: setup control-plane ## Measure a recorder under load: rows/s, CPU and memory

@@ -68,10 +68,9 @@ func (r *record) String() string { return thousands(r.deltas) + " deltas" }
 // are written as the recorder writes them, with its checkpoints. The server waits for no disk, which only writing would feel; nothing is
 // read from a cold one.
 func rebuilds(ctx context.Context, run *measure.Run) error {
-	settings := Settings{Deltas: []int64{300_000, 3_000_000}, Live: 20_000}
-	if run.Report.Size == quick {
-		settings.Deltas, settings.Live = []int64{10_000, 100_000}, 1000
-	}
+	settings := map[string]Settings{
+		quick: {Deltas: []int64{10_000, 100_000}, Live: 1000}, middle: {Deltas: []int64{60_000, 300_000}, Live: 20_000}, full: {Deltas: []int64{300_000, 3_000_000}, Live: 20_000},
+	}[run.Report.Size]
 	return measure.OnServer(ctx, run.Dir, false, func(server *measure.Server) (err error) {
 		if run.Report.Versions["PostgreSQL"], err = server.Version(ctx); err != nil {
 			return err

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	pgtest.Main(m)
 }
 
-var small = Settings{Deltas: []int64{3000, 30_000}, Live: 500, Interval: 2000}
+var small = Settings{Deltas: []int64{2000, 15_000}, Live: 300, Interval: 800}
 
 // newBench measures on a database of a test. The server's process is not known: this one stands for it.
 func newBench(t *testing.T, s Settings, rounds int) *bench {

@@ -1,8 +1,8 @@
 // Command bench measures the recorder side by side with what a user would take in its place.
 //
 //	go run ./bench run -size quick
-//	go run ./bench run -only 2,8 -o markdown
-//	go run ./bench report -charts docs/charts -o markdown bench-results/20261121T200000Z.json
+//	go run ./bench run -only 2,8
+//	go run ./bench report -page docs/performance.md bench-results/middle.json
 //	go run ./bench compare -old HEAD~1
 //	go run ./bench data -live 2000
 //	go run ./bench sizing -nodes 100 -pods 3000
@@ -57,7 +57,7 @@ var commands = map[string]func(ctx context.Context, args []string, stdout, stder
 
 func command(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if len(args) == 0 || commands[args[0]] == nil {
-		return errors.New("the first argument is run (the suite), report (what a run has kept, in another form), compare (the micro-benchmarks of two revisions), " +
+		return errors.New("the first argument is run (the suite), report (what runs have kept, shown again or as a page), compare (the micro-benchmarks of two revisions), " +
 			"data (what is measured on) or sizing (how large a record grows); -h after it lists its flags")
 	}
 	return commands[args[0]](ctx, args[1:], stdout, stderr)

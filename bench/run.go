@@ -1,25 +1,29 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/kuberewind/kuberewind/bench/ingest"
 	"github.com/kuberewind/kuberewind/bench/measure"
 	"github.com/kuberewind/kuberewind/bench/parts"
+	build "github.com/kuberewind/kuberewind/internal/version"
 )
 
 // The sizes of a run.
 const (
-	quick = "quick"
-	full  = "full"
+	quick  = "quick"
+	middle = "middle"
+	full   = "full"
 )
 
 // A part of the suite measures some of the numbers of METHODOLOGY.md.
@@ -29,24 +33,17 @@ type part struct {
 }
 
 func sized(do func(context.Context, *measure.Run, parts.Sizes) error) func(context.Context, *measure.Run) error {
-	return func(ctx context.Context, run *measure.Run) error {
-		sizes := parts.Full()
-		if run.Report.Size == quick {
-			sizes = parts.Quick()
-		}
-		return do(ctx, run, sizes)
-	}
+	sizes := map[string]func() parts.Sizes{quick: parts.Quick, middle: parts.Middle, full: parts.Full}
+	return func(ctx context.Context, run *measure.Run) error { return do(ctx, run, sizes[run.Report.Size]()) }
 }
 
 // ingested is sized for the way of a delta.
 func ingested(do func(context.Context, *measure.Run, ingest.Sizes) error) func(context.Context, *measure.Run) error {
+	sizes := map[string]func() ingest.Sizes{quick: ingest.Quick, middle: ingest.Middle, full: ingest.Full}
 	return func(ctx context.Context, run *measure.Run) error {
-		sizes := ingest.Full()
-		if run.Report.Size == quick {
-			sizes = ingest.Quick()
-		}
-		sizes.Recording = run.Recording
-		return do(ctx, run, sizes)
+		s := sizes[run.Report.Size]()
+		s.Recording = run.Recording
+		return do(ctx, run, s)
 	}
 }
 
@@ -64,107 +61,115 @@ var suite = []part{
 
 var errBroken = errors.New("something that must hold does not")
 
-// runCommand runs the suite, or a part of it. A part that fails does not end it, and what was measured is kept.
+// measures are the numbers of all measures of the suite, in their order.
+func measures() (all []string) {
+	for _, p := range suite {
+		all = append(all, p.numbers...)
+	}
+	slices.SortFunc(all, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
+	return all
+}
+
+// runCommand runs the suite, or a part of it, and adds it to the results that there are. A part that fails does not end it, and what was measured is kept.
 func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
 	flags := flag.NewFlagSet("bench run", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	size := flags.String("size", full, "full, or quick: some minutes, to see that everything works")
-	only := flags.String("only", "", "numbers of measures, such as 2,8; all, if empty")
+	size := flags.String("size", middle, "middle; full: hours; or quick: some minutes, to see that everything works")
+	only := flags.String("only", "", "numbers of measures, such as 2,8, also of those that the results have already; if empty, all that they do not have")
 	rounds := flags.Int("rounds", 5, "how often each way is run; figures that are published have five or more")
 	seed := flags.Uint64("seed", 1, "of generated data")
 	dir := flags.String("dir", os.TempDir(), "where databases and files are put; they are removed at the end")
 	recording := flags.String("recording", "", "a recording of a real control plane to measure on as well (make bench-recording makes one)")
-	keep := flags.String("keep", "bench-results", "folder in which the report is kept as JSON")
-	output := flags.String("o", "table", "output: table, json or markdown")
+	results := flags.String("results", "", "file of the results, which are added to what is there (default bench-results/SIZE.json)")
+	output := flags.String("o", "table", "output: table or json")
 	check := flags.Bool("check", false, "fail if something that must hold does not")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if flags.NArg() > 0 || *size != quick && *size != full || *rounds < 1 {
-		return fmt.Errorf("-size is quick or full, -rounds at least 1, and there are no arguments: %q, %d, %q", *size, *rounds, flags.Args())
+	if flags.NArg() > 0 || !slices.Contains([]string{quick, middle, full}, *size) || *rounds < 1 {
+		return fmt.Errorf("-size is quick, middle or full, -rounds at least 1, and there are no arguments: %q, %d, %q", *size, *rounds, flags.Args())
 	}
-	chosen, err := choose(*only)
+	show, err := form(*output)
 	if err != nil {
 		return err
 	}
-	show, err := form(*output, "")
+	path := cmp.Or(*results, filepath.Join("bench-results", *size+".json"))
+	report := &measure.Report{Seed: *seed, Size: *size, Machine: measure.ThisMachine(), Versions: measure.Versions()}
+	if report, err = report.Continue(path); err != nil {
+		return err
+	}
+	chosen, err := choose(*only, report)
 	if err != nil {
 		return err
 	}
-	run := &measure.Run{Rounds: *rounds, Log: stderr, Dir: *dir, Recording: *recording, Report: &measure.Report{
-		Date: time.Now().UTC().Truncate(time.Second), Command: append([]string{"bench", "run"}, args...), Seed: *seed, Size: *size, Machine: measure.ThisMachine(),
-		Versions: measure.Versions(),
-	}}
+	run := &measure.Run{Rounds: *rounds, Log: stderr, Dir: *dir, Recording: *recording, Report: report}
 	for _, p := range chosen {
-		if failure := p.run(ctx, run); failure != nil {
+		run.Origin = measure.Origin{Measures: p.numbers, Version: build.String(), Command: strings.Join(append([]string{"bench", "run"}, args...), " ")}
+		failure := p.run(ctx, run)
+		if failure == nil {
+			report.Complete(p.numbers)
+		} else {
 			err = errors.Join(err, failure)
 			run.Say("%s", failure)
+		}
+		if failure := report.Keep(path); failure != nil {
+			return errors.Join(err, failure)
 		}
 		if ctx.Err() != nil {
 			break
 		}
 	}
-	if len(run.Report.Results) > 0 {
-		path, failure := run.Report.Keep(*keep)
-		if err = errors.Join(err, failure); failure == nil {
-			run.Say("kept in %s", path)
-		}
-		err = errors.Join(err, show(run.Report, stdout))
-	}
-	if broken := run.Report.Broken(); *check && len(broken) > 0 {
+	run.Say("the results are in %s; not measured yet: %s", path, cmp.Or(strings.Join(report.Missing(measures()), ", "), "none"))
+	err = errors.Join(err, show(report, stdout))
+	if broken := report.Broken(); *check && len(broken) > 0 {
 		err = errors.Join(err, fmt.Errorf("%w: %s", errBroken, strings.Join(broken, "; ")))
 	}
 	return err
 }
 
-func choose(only string) (chosen []part, err error) {
-	if only == "" {
-		return suite, nil
+// choose gives the parts that are named, or those of which the report is not complete.
+func choose(only string, report *measure.Report) (chosen []part, err error) {
+	wanted := report.Missing(measures())
+	if only != "" {
+		wanted = strings.Split(only, ",")
 	}
-	wanted := strings.Split(only, ",")
 	for _, p := range suite {
 		if slices.ContainsFunc(p.numbers, func(n string) bool { return slices.Contains(wanted, n) }) {
 			chosen = append(chosen, p)
 		}
 	}
 	for _, n := range wanted {
-		if !slices.ContainsFunc(suite, func(p part) bool { return slices.Contains(p.numbers, n) }) {
+		if !slices.Contains(measures(), n) {
 			return nil, fmt.Errorf("-only: there is no measure %q", n)
 		}
 	}
 	return chosen, nil
 }
 
-// form is how a report is shown. Charts, where Markdown names them, are in a folder as the page sees it.
-func form(output, charts string) (func(*measure.Report, io.Writer) error, error) {
+// form is how a report is shown.
+func form(output string) (func(*measure.Report, io.Writer) error, error) {
 	switch output {
 	case "table":
 		return (*measure.Report).Table, nil
 	case "json":
 		return (*measure.Report).JSON, nil
-	case "markdown":
-		return func(r *measure.Report, w io.Writer) error { return r.Markdown(w, charts) }, nil
 	}
-	return nil, fmt.Errorf("-o is table, json or markdown: %q", output)
+	return nil, fmt.Errorf("-o is table or json: %q", output)
 }
 
-// reportCommand shows again what a run has kept.
+// reportCommand shows again what was measured, or makes the page of it.
 func reportCommand(_ context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("bench report", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	output := flags.String("o", "table", "output: table, json or markdown")
-	charts := flags.String("charts", "", "folder to write charts into, as SVG; none if empty")
-	link := flags.String("link", "", "the same folder as the Markdown page is to name it; -charts, if empty")
+	output := flags.String("o", "table", "output: table or json")
+	page := flags.String("page", "", "write a page of Markdown into this file, with its charts in a folder beside it that has the page's name, instead")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	if flags.NArg() != 1 {
-		return fmt.Errorf("the argument is the file of one report, such as bench run keeps: %q", flags.Args())
+		return fmt.Errorf("the argument is a file of results, such as bench run keeps: %q", flags.Args())
 	}
-	if *link == "" {
-		*link = *charts
-	}
-	show, err := form(*output, *link)
+	show, err := form(*output)
 	if err != nil {
 		return err
 	}
@@ -172,10 +177,25 @@ func reportCommand(_ context.Context, args []string, stdout, stderr io.Writer) e
 	if err != nil {
 		return err
 	}
-	if *charts != "" {
-		if err := report.Charts(*charts); err != nil {
-			return err
-		}
+	if *page == "" {
+		return show(report, stdout)
 	}
-	return show(report, stdout)
+	return writePage(report, *page)
+}
+
+// writePage replaces a page and its charts. Charts of what is not measured any more go.
+func writePage(report *measure.Report, path string) error {
+	folder := strings.TrimSuffix(path, filepath.Ext(path))
+	if folder == path {
+		return fmt.Errorf("-page is a file such as docs/performance.md: %q", path)
+	}
+	var text bytes.Buffer
+	if err := report.Page(&text, filepath.Base(folder), measures()); err != nil {
+		return err
+	}
+	old, err := filepath.Glob(filepath.Join(folder, "*.svg"))
+	for _, chart := range old {
+		err = errors.Join(err, os.Remove(chart))
+	}
+	return errors.Join(err, report.Charts(folder), os.WriteFile(path, text.Bytes(), 0o644))
 }

@@ -13,33 +13,55 @@ import (
 	"github.com/kuberewind/kuberewind/bench/measure"
 )
 
-func TestARunIsKeptShownAndChecked(t *testing.T) {
+func TestARunIsKeptShownCheckedAndGoneOnWith(t *testing.T) {
 	was := suite
 	t.Cleanup(func() { suite = was })
 	slow := func(context.Context, int) (measure.Values, error) { return measure.Values{"speed": 1}, nil }
-	broken := errors.New("the disk is full")
-	suite = []part{{[]string{"1"}, func(context.Context, *measure.Run) error { return broken }}, {[]string{"2", "3"}, func(ctx context.Context, run *measure.Run) error {
+	broken, ran := errors.New("the disk is full"), 0
+	fails := func(context.Context, *measure.Run) error { ran++; return broken }
+	suite = []part{{[]string{"1"}, fails}, {[]string{"2", "3"}, func(ctx context.Context, run *measure.Run) error {
+		ran++
 		return run.Do(ctx, measure.Experiment{
 			Name: "sloth", Title: "Slowness", Quantities: []measure.Quantity{{Name: "speed", Unit: "m/s"}},
 			Ways:    []measure.Way{{Name: "ours", Run: slow}, {Name: "theirs", Run: slow}},
 			Compare: []measure.Comparison{{Number: "3", What: "speed", Quantity: "speed", Of: "ours", To: "theirs", AtLeast: 3}},
 		})
-	}}, {[]string{"4"}, nil}}
+	}}, {[]string{"4"}, func(context.Context, *measure.Run) error { ran++; return nil }}}
 	dir := t.TempDir()
-	var out bytes.Buffer
-	err := command(t.Context(), []string{"run", "-only", "1,3", "-rounds", "1", "-size", "quick", "-keep", dir, "-check"}, &out, t.Output())
+	results := filepath.Join(dir, "results.json")
+	bench := func(args ...string) (string, error) {
+		var out bytes.Buffer
+		err := command(t.Context(), append([]string{"run", "-rounds", "1", "-size", "quick", "-results", results}, args...), &out, t.Output())
+		return out.String(), err
+	}
+	out, err := bench("-only", "1,3", "-check")
 	require.ErrorIs(t, err, errBroken)
 	require.ErrorIs(t, err, broken, "and the next part is measured all the same")
-	require.Contains(t, out.String(), "does not hold")
-	kept, err := filepath.Glob(filepath.Join(dir, "*.json"))
-	require.NoError(t, err)
-	require.Len(t, kept, 1)
+	require.Contains(t, out, "does not hold")
+	require.Equal(t, 2, ran)
 
-	out.Reset()
-	charts := filepath.Join(dir, "charts")
-	require.NoError(t, command(t.Context(), []string{"report", "-o", "markdown", "-charts", charts, "-link", "pictures", kept[0]}, &out, t.Output()))
-	require.Contains(t, out.String(), "(pictures/sloth-speed.svg)")
-	require.FileExists(t, filepath.Join(charts, "sloth-speed.svg"))
+	broken = nil
+	_, err = bench()
+	require.NoError(t, err)
+	require.Equal(t, 4, ran, "what is complete is not measured again")
+	_, err = bench("-only", "2")
+	require.NoError(t, err)
+	require.Equal(t, 5, ran, "unless it is named")
+	report, err := measure.Read(results)
+	require.NoError(t, err)
+	require.Empty(t, report.Missing(measures()))
+	require.Len(t, report.Results, 1)
+
+	page := filepath.Join(dir, "performance.md")
+	stale := filepath.Join(dir, "performance", "stale.svg")
+	require.NoError(t, os.Mkdir(filepath.Dir(stale), 0o700))
+	require.NoError(t, os.WriteFile(stale, nil, 0o600))
+	require.NoError(t, command(t.Context(), []string{"report", "-page", page, results}, t.Output(), t.Output()))
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	require.Contains(t, string(text), "(performance/sloth.svg)")
+	require.FileExists(t, filepath.Join(dir, "performance", "sloth.svg"))
+	require.NoFileExists(t, stale)
 }
 
 func TestCommandsThatMakeNoSenseAreRefused(t *testing.T) {
@@ -47,7 +69,7 @@ func TestCommandsThatMakeNoSenseAreRefused(t *testing.T) {
 	require.NoError(t, os.WriteFile(empty, nil, 0o600))
 	for _, args := range [][]string{
 		{}, {"walk"}, {"run", "-size", "huge"}, {"run", "-rounds", "0"}, {"run", "-only", "12"}, {"run", "-o", "xml"}, {"run", "2"},
-		{"report"}, {"report", "-o", "xml", empty}, {"report", empty}, {"report", "no-such-file"}, {"compare"}, {"compare", "-old", "HEAD", "-count", "0"},
+		{"report"}, {"report", "-o", "xml", empty}, {"report", empty}, {"report", "-page", "docs", empty}, {"report", "no-such-file"}, {"compare"}, {"compare", "-old", "HEAD", "-count", "0"},
 		{"sizing", "-nodes", "-1"}, {"data", "more"}, {"data", "-live", "1"}, {"data", "-recording", "no-such-file"},
 	} {
 		require.Error(t, command(t.Context(), args, t.Output(), t.Output()), args)

@@ -19,47 +19,64 @@ type chart struct {
 	ways     []*Measured // that have the quantity
 }
 
+// charts are those of the quantities of which something has to hold.
 func (r *Result) charts() (all []chart) {
 	for _, q := range r.Quantities {
+		if !slices.ContainsFunc(r.Judged, func(j *Judgement) bool { return j.Bound() && j.Quantity == q.Name }) {
+			continue
+		}
 		c := chart{result: r, quantity: q}
 		for _, m := range r.Ways {
 			if len(m.Values[q.Name]) > 0 {
 				c.ways = append(c.ways, m)
 			}
 		}
-		if len(c.ways) > 1 {
-			all = append(all, c)
-		}
+		all = append(all, c)
 	}
 	return all
 }
 
-// file names a chart by its experiment and quantity.
-func (c chart) file() string {
-	name := strings.Map(func(r rune) rune {
+// chartFile names the charts of an experiment.
+func (r *Result) chartFile() string {
+	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
 			return r
 		}
 		return '-'
-	}, strings.ToLower(c.result.Name+"-"+c.quantity.Name))
-	return name + ".svg"
+	}, strings.ToLower(r.Name)) + ".svg"
 }
 
-// Charts writes all charts of a report into a folder, as SVG.
+// Charts writes all charts of a report into a folder, as SVG: those of an experiment below each other.
 func (r *Report) Charts(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
 	for _, result := range r.Results {
-		for _, c := range result.charts() {
-			var text strings.Builder
-			c.draw(&text)
-			if err := os.WriteFile(filepath.Join(dir, c.file()), []byte(text.String()), 0o644); err != nil {
-				return err
-			}
+		all := result.charts()
+		if len(all) == 0 {
+			continue
+		}
+		if err := os.WriteFile(filepath.Join(dir, result.chartFile()), []byte(drawn(all)), 0o644); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// drawn puts charts below each other.
+func drawn(all []chart) string {
+	var charts, b strings.Builder
+	height := 0
+	for _, c := range all {
+		fmt.Fprintf(&charts, `<svg y="%d" width="%d" height="%d">`+"\n", height, chartWidth, c.height())
+		c.draw(&charts)
+		fmt.Fprintln(&charts, "</svg>")
+		height += c.height()
+	}
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" font-family="sans-serif" font-size="13">`+"\n",
+		chartWidth, height, chartWidth, height)
+	fmt.Fprintf(&b, `<rect width="100%%" height="100%%" fill="#fff"/>`+"\n%s</svg>\n", charts.String())
+	return b.String()
 }
 
 // The measures of a chart, in pixels.
@@ -72,23 +89,21 @@ const (
 	plotHeight = 240
 )
 
-func (c chart) draw(w io.Writer) {
-	height := headHeight + rowHeight*len(c.ways) + 12
-	grows := c.grows()
-	if grows {
-		height = headHeight + plotHeight + 50
+func (c chart) height() int {
+	if c.grows() {
+		return headHeight + plotHeight + 50
 	}
-	fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" font-family="sans-serif" font-size="13">`+"\n",
-		chartWidth, height, chartWidth, height)
-	fmt.Fprintf(w, `<rect width="100%%" height="100%%" fill="#fff"/>`+"\n")
+	return headHeight + rowHeight*len(c.ways) + 12
+}
+
+func (c chart) draw(w io.Writer) {
 	label(w, 10, 18, "start", c.result.Title)
 	label(w, 10, 36, "start", c.quantity.Name+", "+c.quantity.Unit+"; median, and the smallest and largest run")
-	if grows {
+	if c.grows() {
 		c.drawLine(w)
 	} else {
 		c.drawBars(w)
 	}
-	fmt.Fprintln(w, "</svg>")
 }
 
 // grows reports whether the ways are sizes of something, and cost anything.

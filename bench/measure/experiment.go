@@ -7,6 +7,8 @@ import (
 	"io"
 	"math"
 	"runtime"
+	"slices"
+	"time"
 )
 
 // A Quantity is something that is measured of every run.
@@ -23,6 +25,8 @@ type Way struct {
 	Name string
 	// Factor is how much larger the input is than that of the smallest way, in an experiment about growth.
 	Factor float64
+	// Once has it run in the first round only: it takes long, and nothing has to hold of it.
+	Once bool
 	// Run does the thing once and says what it cost. Rounds count from 0; a warm-up is round -1. What is prepared for it and
 	// what is cleaned up behind it is its own affair, and it leaves that out of what it measures.
 	Run func(ctx context.Context, round int) (Values, error)
@@ -34,7 +38,7 @@ type Experiment struct {
 	Title      string
 	Data       string // what it is measured on
 	Quantities []Quantity
-	Ways       []Way // the first is ours, and the one that is run against itself
+	Ways       []Way // the first is ours, and the one that is run against itself where something has to hold
 	Compare    []Comparison
 	Grow       []Growth
 	WarmUp     bool // whether each way is run once before it counts
@@ -73,6 +77,7 @@ type Growth struct {
 // A Run is one run of the suite.
 type Run struct {
 	Report *Report
+	Origin Origin    // of what is measured
 	Rounds int       // how often every way is run
 	Log    io.Writer // progress
 	Dir    string    // where databases and files may be put for a while
@@ -87,7 +92,7 @@ func (r *Run) Say(format string, args ...any) { fmt.Fprintf(r.Log, "bench: "+for
 // also where it cannot be judged.
 func (r *Run) Do(ctx context.Context, e Experiment) error {
 	e.Rounds = cmp.Or(e.Rounds, r.Rounds)
-	result := &Result{Name: e.Name, Title: e.Title, Data: e.Data, Rounds: e.Rounds, Quantities: e.Quantities}
+	result := &Result{Name: e.Name, Title: e.Title, Data: e.Data, Rounds: e.Rounds, Quantities: e.Quantities, Origin: r.Origin}
 	for _, way := range e.Ways {
 		result.Ways = append(result.Ways, &Measured{Name: way.Name, Factor: way.Factor})
 	}
@@ -98,20 +103,26 @@ func (r *Run) Do(ctx context.Context, e Experiment) error {
 			}
 		}
 	}
-	// A way against itself: the two take turns as any two ways do.
-	same := []Way{e.Ways[0], e.Ways[0]}
-	result.Same = []*Measured{{Name: "A"}, {Name: "A again"}}
-	if err := r.rounds(ctx, &e, same, result.Same); err != nil {
+	ways, into := e.Ways, result.Ways
+	if e.bound() {
+		// In turn with all others: what they suffer from, it suffers from.
+		result.Again = &Measured{Name: e.Ways[0].Name + " again"}
+		ways, into = append(slices.Clone(ways), e.Ways[0]), append(slices.Clone(into), result.Again)
+	}
+	if err := r.rounds(ctx, &e, ways, into); err != nil {
 		return err
 	}
-	if err := r.rounds(ctx, &e, e.Ways, result.Ways); err != nil {
-		return err
-	}
-	r.Report.Results = append(r.Report.Results, result)
+	result.Origin.Date = time.Now().UTC().Truncate(time.Second)
+	r.Report.add(result)
 	if err := result.judge(e.Compare, e.Grow); err != nil {
 		return fmt.Errorf("%s: %w", e.Name, err)
 	}
 	return nil
+}
+
+// bound reports whether anything has to hold.
+func (e *Experiment) bound() bool {
+	return len(e.Grow) > 0 || slices.ContainsFunc(e.Compare, func(c Comparison) bool { return c.AtLeast != 0 || c.AtMost != 0 })
 }
 
 // rounds runs ways in turn. Each round begins with the next one, so that none always comes first, or always after the same one.
@@ -119,6 +130,9 @@ func (r *Run) rounds(ctx context.Context, e *Experiment, ways []Way, into []*Mea
 	for round := range e.Rounds {
 		for i := range ways {
 			turn := (round + i) % len(ways)
+			if ways[turn].Once && round > 0 {
+				continue
+			}
 			values, err := r.once(ctx, e, ways[turn], round)
 			if err != nil {
 				return err

@@ -37,11 +37,11 @@ func (r *Result) judgeGrowth(g Growth) error {
 	off := math.Log1p(noise) / (xs[len(xs)-1] - xs[0])
 	fitted := math.Round(1000*slope(xs, ys)) / 1000 // what is beyond that is the arithmetic's
 	exponent := &Judgement{
-		Number: g.Number, What: g.What + ": exponent", Value: fitted, Low: fitted - off, High: fitted + off, Unit: exponentUnit, Noise: off, AtMost: 1,
+		Number: g.Number, What: g.What + ": exponent", Quantity: g.Quantity, Value: fitted, Low: fitted - off, High: fitted + off, Unit: exponentUnit, Noise: off, AtMost: 1,
 	}
 	exponent.decide(Difference)
 
-	step := &Judgement{Number: g.Number, Noise: noise, AtMost: largestStep}
+	step := &Judgement{Number: g.Number, Quantity: g.Quantity, Noise: noise, AtMost: largestStep}
 	for i := 1; i < len(sizes); i++ {
 		if grown := math.Exp(ys[i] - ys[i-1] - (xs[i] - xs[i-1])); grown > step.Value {
 			step.Value, step.What = grown, fmt.Sprintf("%s: largest step, %s to %s", g.What, sizes[i-1].Name, sizes[i].Name)

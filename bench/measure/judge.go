@@ -20,8 +20,9 @@ const (
 
 // A Judgement is one number that was compared with what it must reach.
 type Judgement struct {
-	Number string `json:"number"`
-	What   string `json:"what"`
+	Number   string `json:"number"`
+	What     string `json:"what"`
+	Quantity string `json:"quantity"`
 	// Value is made of medians. Low and High are the smallest and the largest of single rounds.
 	Value   float64 `json:"value"`
 	Low     float64 `json:"low"`
@@ -33,6 +34,9 @@ type Judgement struct {
 	Aim     float64 `json:"aim,omitempty"`
 	Verdict Verdict `json:"verdict"`
 }
+
+// Bound reports whether there is something to reach.
+func (j *Judgement) Bound() bool { return j.AtLeast != 0 || j.AtMost != 0 }
 
 // AimReached reports whether there is an aim and the value is there.
 func (j *Judgement) AimReached() bool {
@@ -63,7 +67,7 @@ func (r *Result) judge(compare []Comparison, grow []Growth) error {
 		if len(of) == 0 || len(to) == 0 {
 			return fmt.Errorf("nothing was measured to compare %s of %q with that of %q", c.Quantity, c.Of, c.To)
 		}
-		j := &Judgement{Number: c.Number, What: c.What, AtLeast: c.AtLeast, AtMost: c.AtMost, Aim: c.Aim, Noise: r.noise(c.Quantity, c.By)}
+		j := &Judgement{Number: c.Number, What: c.What, Quantity: c.Quantity, AtLeast: c.AtLeast, AtMost: c.AtMost, Aim: c.Aim, Noise: r.noise(c.Quantity, c.By)}
 		if j.Value = c.By.of(Median(of), Median(to)); math.IsNaN(j.Value) || math.IsInf(j.Value, 0) {
 			return fmt.Errorf("%s: %s of %q is 0, and nothing can be compared with that", c.What, c.Quantity, c.To)
 		}
@@ -99,7 +103,7 @@ func (j *Judgement) decide(by Operation) {
 		least, most = j.Value-j.Noise, j.Value+j.Noise
 	}
 	switch {
-	case j.AtLeast == 0 && j.AtMost == 0:
+	case !j.Bound():
 		j.Verdict = Reported
 	case j.AtLeast != 0 && least >= j.AtLeast, j.AtMost != 0 && most <= j.AtMost:
 		j.Verdict = Holds
@@ -118,9 +122,12 @@ const (
 )
 
 // noise is how far apart two medians of one way are, in 95 of 100 ways to deal its runs out to two, of each round one to either: rounds may differ, as
-// instants do that are asked for. One pair of medians would be a single throw of dice; all of the deals say more.
+// instants do that are asked for. One pair of medians would be a single throw of dice; all of the deals say more. It is 0 where nothing has to hold.
 func (r *Result) noise(quantity string, by Operation) float64 {
-	one, other := r.Same[0].Values[quantity], r.Same[1].Values[quantity]
+	if r.Again == nil {
+		return 0
+	}
+	one, other := r.Ways[0].Values[quantity], r.Again.Values[quantity]
 	a, b := slices.Clone(one), slices.Clone(other)
 	random := rand.New(rand.NewPCG(seedHere, seedHere))
 	apart := make([]float64, deals)

@@ -8,8 +8,6 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/kuberewind/kuberewind/internal/version"
 )
 
 // A Machine is where the figures come from.
@@ -55,9 +53,9 @@ func field(path, name string) string {
 	return ""
 }
 
-// Versions are those of this program and of what it was built with. What is measured against adds its own.
+// Versions are those of what this program was built with. What is measured against adds its own.
 func Versions() map[string]string {
-	versions := map[string]string{"kuberewind": version.String(), "Go": strings.TrimPrefix(runtime.Version(), "go")}
+	versions := map[string]string{"Go": strings.TrimPrefix(runtime.Version(), "go")}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, dependency := range info.Deps {
 			if dependency.Path == "k8s.io/client-go" {

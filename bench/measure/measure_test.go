@@ -12,7 +12,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -38,12 +37,20 @@ func do(t *testing.T, e Experiment) *Result {
 
 func TestWaysTakeTurnsAndEachRoundBeginsWithAnother(t *testing.T) {
 	var order []string
-	result := do(t, Experiment{Name: "turns", Ways: []Way{fixed(&order, "a", 0, 1), fixed(&order, "b", 0, 2), fixed(&order, "c", 0, 3)}, WarmUp: true})
-	require.Equal(t, "abc"+strings.Repeat("a", 10)+"abc"+"bca"+"cab"+"abc"+"bca", strings.Join(order, ""))
+	e := Experiment{Name: "turns", Ways: []Way{fixed(&order, "a", 0, 1), fixed(&order, "b", 0, 2), fixed(&order, "c", 0, 3)}, WarmUp: true}
+	result := do(t, e)
+	require.Equal(t, "abc"+"abc"+"bca"+"cab"+"abc"+"bca", strings.Join(order, ""))
+	require.Nil(t, result.Again)
 	for i, m := range result.Ways {
 		require.Equal(t, map[string][]float64{"speed": {float64(i + 1), float64(i + 1), float64(i + 1), float64(i + 1), float64(i + 1)}}, m.Values,
 			"the warm-up does not count")
 	}
+	order, e.WarmUp, e.Ways[2].Once = nil, false, true
+	e.Compare = []Comparison{{Quantity: "speed", Of: "a", To: "b", AtMost: 1}, {Quantity: "speed", Of: "a", To: "c"}}
+	result = do(t, e)
+	require.Equal(t, "abca"+"baa"+"aab"+"aab"+"aba", strings.Join(order, ""), "where something has to hold, the first is its own rival")
+	require.Len(t, result.Again.Values["speed"], 5)
+	require.Len(t, result.Ways[2].Values["speed"], 1)
 }
 
 func TestAVerdictKnowsTheNoise(t *testing.T) {
@@ -60,8 +67,8 @@ func TestAVerdictKnowsTheNoise(t *testing.T) {
 	require.Equal(t, Reported, compare(steady, []float64{10}, Comparison{}).Verdict)
 	require.Equal(t, DoesNotHold, compare(steady, []float64{10}, Comparison{AtMost: 0.35}).Verdict)
 
-	// Of the first way, two runs a round are for the noise, and then one is compared.
-	shaky := []float64{20, 40, 40, 20, 30, 30, 25, 35, 35, 25, 20, 40, 30, 25, 35}
+	// Of the two runs of the first way in a round, one is compared, and the other is for the noise: which comes first changes.
+	shaky := []float64{20, 40, 20, 40, 30, 30, 25, 35, 25, 35}
 	j = compare(shaky, []float64{10}, Comparison{AtLeast: 3})
 	require.Equal(t, WithinNoise, j.Verdict)
 	require.Greater(t, j.Noise, 0.1)
@@ -71,7 +78,7 @@ func TestAVerdictKnowsTheNoise(t *testing.T) {
 	require.InDelta(t, 4, j.High, 0.001)
 	require.Equal(t, Holds, compare(shaky, []float64{1}, Comparison{AtLeast: 3}).Verdict)
 	// Rounds that differ from each other are no noise.
-	require.Zero(t, compare([]float64{20, 20, 40, 40, 30, 30, 25, 25, 35, 35, 30}, []float64{10}, Comparison{AtLeast: 3}).Noise)
+	require.Zero(t, compare([]float64{20, 20, 40, 40, 30, 30, 25, 25, 35, 35}, []float64{10}, Comparison{AtLeast: 3}).Noise)
 
 	j = compare(steady, []float64{10}, Comparison{By: Difference, AtMost: 25, Aim: 20})
 	require.Equal(t, Holds, j.Verdict)
@@ -109,7 +116,7 @@ func TestGrowthIsFittedAndAStepIsFound(t *testing.T) {
 
 func TestAChartOfGrowthIsLogarithmicAndOneOfNothingIsBars(t *testing.T) {
 	draw := func(costs ...float64) string {
-		r := &Result{Name: "growth", Quantities: []Quantity{{Name: "cost", Unit: "s"}}}
+		r := &Result{Name: "growth", Quantities: []Quantity{{Name: "cost", Unit: "s"}}, Judged: []*Judgement{{Quantity: "cost", AtMost: 1}}}
 		for i, factor := range []float64{1, 10, 100} {
 			r.Ways = append(r.Ways, &Measured{Name: Number(factor), Factor: factor, Values: map[string][]float64{"cost": {costs[i]}}})
 		}
@@ -140,7 +147,7 @@ func TestWhatCannotBeComparedIsAnError(t *testing.T) {
 		"growth of one size":               {Ways: []Way{fixed(&order, "a", 1, 1)}, Grow: []Growth{{Quantity: "speed"}}, Rounds: 1},
 		"growth from nothing":              {Ways: []Way{fixed(&order, "a", 1, 0), fixed(&order, "b", 2, 1)}, Grow: []Growth{{Quantity: "speed"}}, Rounds: 1},
 		"noise without end": {
-			Ways: []Way{fixed(&order, "a", 0, 0, 1, 1), fixed(&order, "b", 0, 0)}, Compare: []Comparison{{Quantity: "speed", Of: "b", To: "a"}, {Quantity: "speed", Of: "a", To: "b"}}, Rounds: 1,
+			Ways: []Way{fixed(&order, "a", 0, 0, 1), fixed(&order, "b", 0, 1)}, Compare: []Comparison{{Quantity: "speed", Of: "a", To: "b", AtLeast: 1}, {Quantity: "speed", Of: "b", To: "a"}}, Rounds: 1,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -155,49 +162,81 @@ func TestWhatCannotBeComparedIsAnError(t *testing.T) {
 
 func TestAReportIsKeptAndShownInEveryForm(t *testing.T) {
 	var order []string
-	run := &Run{Report: &Report{
-		Date: time.Date(2026, 11, 21, 20, 0, 0, 0, time.UTC), Command: []string{"bench", "run"}, Seed: 7, Size: "quick", Machine: ThisMachine(),
-		Versions: map[string]string{"PostgreSQL": "15"},
-	}, Rounds: 5, Log: t.Output()}
+	fresh := Report{Seed: 7, Size: "quick", Machine: ThisMachine(), Versions: map[string]string{"Go": "1.26"}}
+	report := fresh
+	run := &Run{Report: &report, Rounds: 5, Log: t.Output(), Origin: Origin{Measures: []string{"11"}, Version: "v1", Command: "bench run -only 11"}}
 	quantities := []Quantity{{Name: "speed", Unit: "rows/s"}}
+	require.NoError(t, run.Do(t.Context(), Experiment{
+		Name: "growth", Title: "As it grows", Data: "more rows", Quantities: quantities, Ways: []Way{fixed(&order, "1×", 1, 1), fixed(&order, "10×", 10, 9)},
+		Grow: []Growth{{Number: "11", What: "cost over rows", Quantity: "speed"}},
+	}))
+	report.Complete(run.Origin.Measures)
+	run.Origin.Measures = []string{"2"}
 	require.NoError(t, run.Do(t.Context(), Experiment{
 		Name: "sink", Title: "The <sink> alone", Data: "some rows", Quantities: quantities,
 		Ways:    []Way{fixed(&order, "ours", 0, 12_345.6), fixed(&order, `psql \copy | text`, 0, 30_000)},
 		Compare: []Comparison{{Number: "2", What: "sink to copy", Quantity: "speed", Of: "ours", To: `psql \copy | text`, AtLeast: 0.8, Aim: 1}},
 	}))
-	require.NoError(t, run.Do(t.Context(), Experiment{
-		Name: "growth", Title: "As it grows", Data: "more rows", Quantities: quantities, Ways: []Way{fixed(&order, "1×", 1, 1), fixed(&order, "10×", 10, 9)},
-		Grow: []Growth{{Number: "11", What: "cost over rows", Quantity: "speed"}},
-	}))
-	require.Len(t, run.Report.Broken(), 1)
-	require.Contains(t, run.Report.Broken()[0], "2 sink to copy: 0.412×")
+	require.Len(t, report.Broken(), 1)
+	require.Contains(t, report.Broken()[0], "2 sink to copy: 0.412×")
+	require.Equal(t, []string{"2", "12"}, report.Missing([]string{"2", "11", "12"}))
 
-	dir := t.TempDir()
-	path, err := run.Report.Keep(dir)
+	path := filepath.Join(t.TempDir(), "results", "quick.json")
+	require.NoError(t, report.Keep(path))
+	read, err := fresh.Continue(path)
 	require.NoError(t, err)
-	read, err := Read(path)
+	require.Equal(t, &report, read)
+	require.NoError(t, read.Keep(path), "the file is replaced by a whole one")
+	others, err := filepath.Glob(filepath.Join(filepath.Dir(path), ".*"))
 	require.NoError(t, err)
-	require.Equal(t, run.Report, read)
-	_, err = run.Report.Keep(dir)
-	require.ErrorIs(t, err, os.ErrExist, "no report replaces another")
+	require.Empty(t, others)
 
 	var table, page bytes.Buffer
 	require.NoError(t, read.Table(&table))
 	t.Log("\n" + table.String())
 	require.Contains(t, table.String(), "12,346 (12,346 – 12,346)")
 	require.Contains(t, table.String(), "does not hold")
-	require.NoError(t, read.Markdown(&page, "charts"))
+	require.NoError(t, read.Page(&page, "charts", []string{"2", "11", "12"}))
+	t.Log("\n" + page.String())
+	require.Contains(t, page.String(), "| 2 | sink to copy | some rows | at least 0.8× | 1× | 0.412× | does not hold |")
 	require.Contains(t, page.String(), `| psql \copy \| text | 30,000 (30,000 – 30,000) |`)
-	require.NoError(t, read.Charts(filepath.Join(dir, "charts")))
-	for _, name := range []string{"sink-speed.svg", "growth-speed.svg"} {
+	require.Contains(t, page.String(), "not measured: 2, 12\n")
+	require.Less(t, strings.Index(page.String(), "## 2: "), strings.Index(page.String(), "## 11: "))
+	dir := t.TempDir()
+	require.NoError(t, read.Charts(dir))
+	for _, name := range []string{"sink.svg", "growth.svg"} {
 		require.Contains(t, page.String(), "(charts/"+name+")")
-		text, err := os.ReadFile(filepath.Join(dir, "charts", name))
+		text, err := os.ReadFile(filepath.Join(dir, name))
 		require.NoError(t, err)
 		for d := xml.NewDecoder(bytes.NewReader(text)); err == nil; _, err = d.Token() {
 			require.NoError(t, err)
 		}
 		require.ErrorIs(t, err, io.EOF, "the chart is well-formed")
 	}
+}
+
+func TestResultsAreAddedToThoseOfTheSameKindOnly(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "results.json")
+	first := Report{Seed: 1, Size: "quick", Versions: map[string]string{"Go": "1.26"}}
+	begun, err := first.Continue(path)
+	require.NoError(t, err)
+	require.Equal(t, &first, begun, "there are none yet")
+	begun.add(&Result{Name: "sink", Rounds: 1})
+	begun.add(&Result{Name: "sink", Rounds: 2})
+	require.NoError(t, begun.Keep(path))
+	again, err := first.Continue(path)
+	require.NoError(t, err)
+	require.Equal(t, []*Result{{Name: "sink", Rounds: 2}}, again.Results, "the newer one counts")
+	for what, other := range map[string]Report{
+		"another seed": {Seed: 2, Size: "quick"}, "another size": {Seed: 1, Size: "full"}, "another machine": {Seed: 1, Size: "quick", Machine: Machine{Cores: 1}},
+		"another Go": {Seed: 1, Size: "quick", Versions: map[string]string{"Go": "1.27"}},
+	} {
+		_, err := other.Continue(path)
+		require.ErrorContains(t, err, "name another file", what)
+	}
+	require.NoError(t, os.WriteFile(path, []byte("no report"), 0o600))
+	_, err = first.Continue(path)
+	require.ErrorContains(t, err, "no report")
 }
 
 func TestNumbersHaveThreeDigitsThatCount(t *testing.T) {

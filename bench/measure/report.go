@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,18 +9,26 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"time"
 )
 
-// A Report is what one run measured. Figures depend on the machine; ratios within one report do not, much.
+// A Report is what was measured on one machine, of one size, in one run or in several. Figures depend on the machine; ratios do not, much.
 type Report struct {
-	Date     time.Time         `json:"date"`
-	Command  []string          `json:"command"`
 	Seed     uint64            `json:"seed"`
-	Size     string            `json:"size"` // quick or full
+	Size     string            `json:"size"` // quick, middle or full
 	Machine  Machine           `json:"machine"`
-	Versions map[string]string `json:"versions"`
-	Results  []*Result         `json:"results"`
+	Versions map[string]string `json:"versions"` // of what is measured with and against
+	Results  []*Result         `json:"results"`  // by measure
+	Done     []string          `json:"done"`     // numbers of measures that are complete
+}
+
+// An Origin says how a result came about.
+type Origin struct {
+	Measures []string  `json:"measures"` // numbers of those that it is a part of
+	Date     time.Time `json:"date"`     // of its end
+	Version  string    `json:"version"`  // of this project
+	Command  string    `json:"command"`
 }
 
 // A Result is what an experiment gave.
@@ -27,10 +36,11 @@ type Result struct {
 	Name       string       `json:"name"`
 	Title      string       `json:"title"`
 	Data       string       `json:"data"`
+	Origin     Origin       `json:"origin"`
 	Rounds     int          `json:"rounds"`
 	Quantities []Quantity   `json:"quantities"`
-	Same       []*Measured  `json:"same"` // the first way against itself
 	Ways       []*Measured  `json:"ways"`
+	Again      *Measured    `json:"again,omitempty"` // the first way once more, where something has to hold
 	Judged     []*Judgement `json:"judged"`
 }
 
@@ -79,20 +89,75 @@ func (r *Report) Broken() (broken []string) {
 	return broken
 }
 
-// Keep writes the report into a file of its own, named by its date, and tells where.
-func (r *Report) Keep(dir string) (path string, err error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", err
+// add puts a result where it belongs, in the place of an older one of the same name.
+func (r *Report) add(result *Result) {
+	r.Results = append(slices.DeleteFunc(r.Results, func(old *Result) bool { return old.Name == result.Name }), result)
+	slices.SortStableFunc(r.Results, func(a, b *Result) int { return cmp.Compare(a.Origin.first(), b.Origin.first()) })
+}
+
+// first is the number of the first measure.
+func (o *Origin) first() int {
+	if len(o.Measures) == 0 {
+		return 0
 	}
-	path = filepath.Join(dir, r.Date.UTC().Format("20060102T150405Z")+".json")
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	n, _ := strconv.Atoi(o.Measures[0]) // what is none comes first
+	return n
+}
+
+// Complete notes that measures are.
+func (r *Report) Complete(measures []string) {
+	r.Done = slices.DeleteFunc(r.Done, func(n string) bool { return slices.Contains(measures, n) })
+	r.Done = append(r.Done, measures...)
+}
+
+// Missing are those of the measures that are not complete.
+func (r *Report) Missing(of []string) (missing []string) {
+	for _, n := range of {
+		if !slices.Contains(r.Done, n) {
+			missing = append(missing, n)
+		}
+	}
+	return missing
+}
+
+// Continue reads what Keep has written, for more to be added to it, or gives the report as it is if there is no such file. What would not go together is an error.
+func (r *Report) Continue(path string) (*Report, error) {
+	was, err := Read(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return r, nil
+	}
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	if err := errors.Join(r.JSON(f), f.Close()); err != nil {
-		return "", fmt.Errorf("keep the report in %s: %w", path, err)
+	for name, version := range r.Versions {
+		if old := was.Versions[name]; old != version {
+			return nil, fmt.Errorf("%s was measured with %s %s, and this is %s: name another file, or remove that one", path, name, old, version)
+		}
 	}
-	return path, nil
+	if was.Seed != r.Seed || was.Size != r.Size || was.Machine != r.Machine {
+		return nil, fmt.Errorf("%s is of size %s, seed %d, on %s, and this is %s, %d, on %s: name another file, or remove that one",
+			path, was.Size, was.Seed, was.Machine, r.Size, r.Seed, r.Machine)
+	}
+	return was, nil
+}
+
+// Keep writes the report into a file. One that is there is replaced by a whole one, or stays.
+func (r *Report) Keep(path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".report-")
+	if err != nil {
+		return err
+	}
+	err = errors.Join(r.JSON(f), f.Chmod(0o644), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("keep the report in %s: %w", path, errors.Join(err, os.Remove(f.Name())))
+	}
+	return nil
 }
 
 // JSON writes everything that was measured.
@@ -111,6 +176,9 @@ func Read(path string) (*Report, error) {
 	r := new(Report)
 	if err := json.Unmarshal(text, r); err != nil {
 		return nil, fmt.Errorf("%s is no report of this suite: %w", path, err)
+	}
+	if r.Versions == nil {
+		r.Versions = make(map[string]string)
 	}
 	return r, nil
 }

@@ -45,7 +45,11 @@ func (r *Result) values() grid {
 		head = append(head, q.Name+", "+q.Unit)
 	}
 	g := grid{head}
-	for _, m := range r.Ways {
+	ways := r.Ways
+	if r.Again != nil {
+		ways = append(slices.Clone(ways), r.Again)
+	}
+	for _, m := range ways {
 		row := []string{m.Name}
 		for _, q := range r.Quantities {
 			cell := "–"
@@ -62,25 +66,39 @@ func (r *Result) values() grid {
 func (r *Result) judgements() grid {
 	g := grid{{"measure", "", "value (of single rounds)", "noise", "must reach", "aim", "verdict"}}
 	for _, j := range r.Judged {
-		bound, aim, verdict := "", "", string(j.Verdict)
+		noise := "–"
 		switch {
-		case j.AtLeast != 0:
-			bound = "at least " + j.value(j.AtLeast)
-		case j.AtMost != 0:
-			bound = "at most " + j.value(j.AtMost)
-		}
-		if j.Aim != 0 {
-			if aim = j.value(j.Aim); j.AimReached() {
-				aim += ": reached"
-			}
-		}
-		noise := fmt.Sprintf("%.1f %%", 100*j.Noise)
-		if j.Unit != "" {
+		case r.Again == nil:
+		case j.Unit != "":
 			noise = j.value(j.Noise)
+		default:
+			noise = fmt.Sprintf("%.1f %%", 100*j.Noise)
 		}
-		g = append(g, []string{j.Number, j.What, fmt.Sprintf("%s (%s – %s)", j.value(j.Value), j.value(j.Low), j.value(j.High)), noise, bound, aim, verdict})
+		g = append(g, []string{j.Number, j.What, fmt.Sprintf("%s (%s – %s)", j.value(j.Value), j.value(j.Low), j.value(j.High)), noise, j.bound(), j.aim(), string(j.Verdict)})
 	}
 	return g
+}
+
+// bound spells what has to be reached.
+func (j *Judgement) bound() string {
+	switch {
+	case j.AtLeast != 0:
+		return "at least " + j.value(j.AtLeast)
+	case j.AtMost != 0:
+		return "at most " + j.value(j.AtMost)
+	}
+	return ""
+}
+
+// aim spells the aim, and whether it is reached.
+func (j *Judgement) aim() string {
+	if j.AimReached() {
+		return j.value(j.Aim) + ": reached"
+	}
+	if j.Aim != 0 {
+		return j.value(j.Aim)
+	}
+	return ""
 }
 
 // value spells a ratio, an exponent or a difference.
@@ -121,18 +139,18 @@ func Number(v float64) string {
 	return b.String()
 }
 
-// origin says where and how the figures came about.
+// origin says on what the figures came about.
 func (r *Report) origin() []string {
-	lines := []string{
-		fmt.Sprintf("%s, size %s, seed %d: %s", r.Date.UTC().Format(time.RFC3339), r.Size, r.Seed, strings.Join(r.Command, " ")),
-		r.Machine.String(),
-	}
 	var versions []string
 	for name, v := range r.Versions {
 		versions = append(versions, name+" "+v)
 	}
 	slices.Sort(versions)
-	return append(lines, strings.Join(versions, ", "))
+	return []string{r.Machine.String(), strings.Join(versions, ", "), fmt.Sprintf("size %s, seed %d", r.Size, r.Seed)}
+}
+
+func (r *Result) origin() string {
+	return fmt.Sprintf("%s; %d rounds. Version %s, %s, `%s`.", r.Data, r.Rounds, r.Origin.Version, r.Origin.Date.Format(time.RFC3339), r.Origin.Command)
 }
 
 // Table writes everything for a terminal.
@@ -141,7 +159,7 @@ func (r *Report) Table(w io.Writer) error {
 		fmt.Fprintln(w, line)
 	}
 	for _, result := range r.Results {
-		fmt.Fprintf(w, "\n%s\n%s, %d rounds\n\n", result.Title, result.Data, result.Rounds)
+		fmt.Fprintf(w, "\n%s\n%s\n\n", result.Title, result.origin())
 		if err := result.values().text(w); err != nil {
 			return err
 		}
@@ -151,32 +169,6 @@ func (r *Report) Table(w io.Writer) error {
 		fmt.Fprintln(w)
 		if err := result.judgements().text(w); err != nil {
 			return err
-		}
-	}
-	return nil
-}
-
-// Markdown writes everything for a page. Charts, if a folder is named, are those that Charts puts there; the folder is as the page sees it.
-func (r *Report) Markdown(w io.Writer, charts string) error {
-	for _, line := range r.origin() {
-		fmt.Fprintf(w, "- %s\n", line)
-	}
-	for _, result := range r.Results {
-		fmt.Fprintf(w, "\n### %s\n\n%s, %d rounds.\n\n", result.Title, result.Data, result.Rounds)
-		if err := result.values().markdown(w); err != nil {
-			return err
-		}
-		if len(result.Judged) > 0 {
-			fmt.Fprintln(w)
-			if err := result.judgements().markdown(w); err != nil {
-				return err
-			}
-		}
-		if charts == "" {
-			continue
-		}
-		for _, c := range result.charts() {
-			fmt.Fprintf(w, "\n![%s: %s](%s/%s)\n", result.Title, c.quantity.Name, charts, c.file())
 		}
 	}
 	return nil

@@ -19,15 +19,22 @@ type Sizes struct {
 	Going      time.Duration // how long the cluster goes on meanwhile: longer than all of that takes
 	Grown      int           // events, live objects, and objects of a custom resource, that growth begins with
 	Steps      []int         // by which it grows, from 1 on
+	Streams    int           // that growth begins with
+	Largest    int           // object that growth ends with, in bytes
 	NoSync     bool          // have PostgreSQL not wait for its disk, which tests have no time for
 }
 
 // Quick shows in some minutes that everything works; its figures show little else.
 func Quick() Sizes {
-	return Sizes{Operations: 200_000, Pods: 2000, ReadFor: 100 * time.Millisecond, Live: 1000, Rows: 10_000, Held: 5000, Stopped: 5000, Going: 20 * time.Minute, Grown: 500, Steps: []int{1, 2, 5, 10}}
+	return Sizes{Operations: 200_000, Pods: 2000, ReadFor: 100 * time.Millisecond, Live: 1000, Rows: 10_000, Held: 5000, Stopped: 5000, Going: 20 * time.Minute, Grown: 500, Steps: []int{1, 2, 5, 10}, Streams: 20, Largest: 1 << 20}
 }
 
-// Full is what figures are published of.
+// Middle is what figures are published of that anybody can make: some twenty minutes with two cores.
+func Middle() Sizes {
+	return Sizes{Operations: 1_000_000, Pods: 10_000, ReadFor: 300 * time.Millisecond, Live: 5000, Rows: 30_000, Held: 50_000, Stopped: 20_000, Going: 20 * time.Minute, Grown: 1000, Steps: []int{1, 3, 10}, Streams: 20, Largest: 1 << 20}
+}
+
+// Full is the same at the largest sizes: hours.
 func Full() Sizes {
-	return Sizes{Operations: 2_000_000, Pods: 20_000, ReadFor: time.Second, Live: 5000, Rows: 100_000, Held: 50_000, Stopped: 50_000, Going: time.Hour, Grown: 10_000, Steps: []int{1, 2, 5, 10}}
+	return Sizes{Operations: 2_000_000, Pods: 20_000, ReadFor: time.Second, Live: 5000, Rows: 100_000, Held: 50_000, Stopped: 50_000, Going: time.Hour, Grown: 10_000, Steps: []int{1, 2, 5, 10}, Streams: 20, Largest: 1 << 20}
 }

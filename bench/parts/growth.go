@@ -51,10 +51,10 @@ func axes(seed uint64, sizes Sizes) []axis {
 		}
 		return all
 	}
-	// As many as those, in equal ratios from 1 KiB to 1 MiB.
+	// As many as those, in equal ratios from 1 KiB to the largest.
 	var bytes []int
 	for i := range sizes.Steps {
-		bytes = append(bytes, int(math.Round(math.Pow(2, 10+10*float64(i)/float64(len(sizes.Steps)-1)))))
+		bytes = append(bytes, int(math.Round(1024*math.Pow(float64(sizes.Largest)/1024, float64(i)/float64(len(sizes.Steps)-1)))))
 	}
 	spelled := func(n int) string { return measure.Number(float64(n)) }
 	return []axis{
@@ -67,7 +67,7 @@ func axes(seed uint64, sizes Sizes) []axis {
 			set: func(size int) (data.Set, error) { return generate(size, 10*n) },
 		},
 		{
-			name: "streams", what: "streams", sizes: times(20),
+			name: "streams", what: "streams", sizes: times(sizes.Streams),
 			data: "custom resources of 20 objects of 1 KiB each, and as many updates",
 			set: func(size int) (data.Set, error) {
 				return uniform{resources: size, objects: 20 * size, bytes: 1 << 10, events: 20 * size}, nil

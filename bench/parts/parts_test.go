@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-var tiny = Sizes{Operations: 1000, Pods: 100, ReadFor: time.Microsecond, Live: 100, Rows: 500, Held: 200, Stopped: 200, Going: 2 * time.Minute, Grown: 10, Steps: []int{1, 10}, NoSync: true}
+var tiny = Sizes{Operations: 1000, Pods: 100, ReadFor: time.Microsecond, Live: 100, Rows: 500, Held: 200, Stopped: 200, Going: 2 * time.Minute, Grown: 10, Steps: []int{1, 2}, Streams: 2, Largest: 4 << 10, NoSync: true}
 
 // run runs a measure once, so small that its figures say nothing: what is shown is that all ways do what they are compared for.
 func run(t *testing.T, do func(context.Context, *measure.Run, Sizes) error) *measure.Report {
@@ -50,14 +50,17 @@ func run(t *testing.T, do func(context.Context, *measure.Run, Sizes) error) *mea
 }
 
 func TestTheQueueIsMeasuredWithOneAndEightProducers(t *testing.T) {
+	t.Parallel()
 	require.Len(t, run(t, Queue).Results, 2)
 }
 
 func TestTheIndexerIsMeasured(t *testing.T) {
+	t.Parallel()
 	require.Len(t, run(t, Index).Results, 3)
 }
 
 func TestTheSinkIsMeasuredAgainstCopiesOfItsRows(t *testing.T) {
+	t.Parallel()
 	recording := filepath.Join(t.TempDir(), "set.zst")
 	set, err := data.Generate(data.Settings{Seed: 2, Live: 100, Events: 300})
 	require.NoError(t, err)
@@ -71,18 +74,22 @@ func TestTheSinkIsMeasuredAgainstCopiesOfItsRows(t *testing.T) {
 }
 
 func TestTheMemoryOfAnObjectIsMeasuredAgainstInformers(t *testing.T) {
+	t.Parallel()
 	require.Len(t, run(t, Memory).Results, 1)
 }
 
 func TestAStartIsMeasuredAgainstARelist(t *testing.T) {
+	t.Parallel()
 	require.Len(t, run(t, Restart).Results, 1)
 }
 
 func TestGrowthIsMeasuredOnEachAxis(t *testing.T) {
+	t.Parallel()
 	require.Len(t, run(t, Growth).Results, 4)
 }
 
 func TestARecordIsSizedByWhatTheDataTakes(t *testing.T) {
+	t.Parallel()
 	const live, events = 200, 3000
 	w, err := Weigh(t.Context(), "", 1, live, events)
 	require.NoError(t, err)

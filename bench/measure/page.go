@@ -1,0 +1,79 @@
+package measure
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+const pageHead = `# Performance
+
+What recording and replaying cost, each side by side with what one would take instead: in one run, on one machine, in turn. [METHODOLOGY.md](../bench/METHODOLOGY.md) says
+how, on what data, and what the figures do not show. Times and rates are those of this machine; it is the ratios that can be taken elsewhere.
+
+`
+
+const pageNext = `
+[bench/METHODOLOGY.md](../bench/METHODOLOGY.md#how) says what the verdicts mean, and [sizing.md](sizing.md) how large a record grows. This page is made by the suite:
+
+    make bench          # measures, and keeps what it measured; where it was interrupted, it goes on
+    make bench-docs     # writes this page, and its charts
+
+`
+
+// Page writes the report as a page of the documentation: what was to be reached and what was, then all tables. Charts are in a folder as the page sees it.
+// Of all measures, it names those that are not complete.
+func (r *Report) Page(w io.Writer, charts string, measures []string) error {
+	if _, err := io.WriteString(w, pageHead); err != nil {
+		return err
+	}
+	if err := r.reached().markdown(w); err != nil {
+		return err
+	}
+	if _, err := io.WriteString(w, pageNext); err != nil {
+		return err
+	}
+	for _, line := range r.origin() {
+		fmt.Fprintf(w, "- %s\n", line)
+	}
+	if missing := r.Missing(measures); len(missing) > 0 {
+		fmt.Fprintf(w, "- not measured: %s\n", strings.Join(missing, ", "))
+	}
+	for _, result := range r.Results {
+		if err := result.markdown(w, charts); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reached is the table of everything that has to hold.
+func (r *Report) reached() grid {
+	g := grid{{"measure", "", "on", "must reach", "aim", "reached", "verdict"}}
+	for _, result := range r.Results {
+		for _, j := range result.Judged {
+			if j.Bound() {
+				g = append(g, []string{j.Number, j.What, result.Data, j.bound(), j.aim(), j.value(j.Value), string(j.Verdict)})
+			}
+		}
+	}
+	return g
+}
+
+func (r *Result) markdown(w io.Writer, charts string) error {
+	numbers := strings.Join(r.Origin.Measures, ", ")
+	fmt.Fprintf(w, "\n## %s: %s\n\n%s\n\n", numbers, r.Title, r.origin())
+	if err := r.values().markdown(w); err != nil {
+		return err
+	}
+	if len(r.Judged) > 0 {
+		fmt.Fprintln(w)
+		if err := r.judgements().markdown(w); err != nil {
+			return err
+		}
+	}
+	if len(r.charts()) > 0 {
+		fmt.Fprintf(w, "\n![%s](%s/%s)\n", r.Title, charts, r.chartFile())
+	}
+	return nil
+}
