@@ -83,6 +83,14 @@ bench-full: ## The same at the largest sizes: 3,000,000 deltas (hours, tens of G
 bench-quick: ## The same at a small size, to see that everything works (minutes)
 	@$(MAKE) --no-print-directory bench SIZE=quick
 
+# How long, and by how many events a second.
+LOAD_FOR   ?= 60m
+LOAD_RATE  ?= 100
+
+.PHONY: bench-load
+bench-load: setup ## Have a recorder under load and see that its memory, files, goroutines and tables stay as they are: [LOAD_FOR=60m] [LOAD_RATE=100]
+	@$(GO) run -ldflags "$(LDFLAGS)" ./bench run -size $(SIZE) -only 12 -load-for $(LOAD_FOR) -load-rate $(LOAD_RATE) -results $(RESULTS)
+
 .PHONY: bench-docs
 bench-docs: ## Make docs/performance.md and its charts of the results of make bench: [RESULTS=bench-results/middle.json]
 	@$(GO) run ./bench report -page docs/performance.md $(RESULTS)

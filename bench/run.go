@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/kuberewind/kuberewind/bench/ingest"
 	"github.com/kuberewind/kuberewind/bench/measure"
@@ -30,6 +31,7 @@ const (
 type part struct {
 	numbers []string
 	run     func(ctx context.Context, run *measure.Run) error
+	named   bool // it is only run when it is named
 }
 
 func sized(do func(context.Context, *measure.Run, parts.Sizes) error) func(context.Context, *measure.Run) error {
@@ -48,23 +50,26 @@ func ingested(do func(context.Context, *measure.Run, ingest.Sizes) error) func(c
 }
 
 var suite = []part{
-	{[]string{"1", "3", "4"}, ingested(ingest.Throughput)},
-	{[]string{"6"}, ingested(ingest.Latency)},
-	{[]string{"2"}, sized(parts.Sink)},
-	{[]string{"5"}, sized(parts.Memory)},
-	{[]string{"7"}, rebuilds},
-	{[]string{"8"}, sized(parts.Queue)},
-	{[]string{"9"}, sized(parts.Index)},
-	{[]string{"10"}, sized(parts.Restart)},
-	{[]string{"11"}, sized(parts.Growth)},
+	{numbers: []string{"1", "3", "4"}, run: ingested(ingest.Throughput)},
+	{numbers: []string{"6"}, run: ingested(ingest.Latency)},
+	{numbers: []string{"2"}, run: sized(parts.Sink)},
+	{numbers: []string{"5"}, run: sized(parts.Memory)},
+	{numbers: []string{"7"}, run: rebuilds},
+	{numbers: []string{"8"}, run: sized(parts.Queue)},
+	{numbers: []string{"9"}, run: sized(parts.Index)},
+	{numbers: []string{"10"}, run: sized(parts.Restart)},
+	{numbers: []string{"11"}, run: sized(parts.Growth)},
+	{numbers: []string{"12"}, run: ingested(ingest.Load), named: true},
 }
 
 var errBroken = errors.New("something that must hold does not")
 
-// measures are the numbers of all measures of the suite, in their order.
+// measures are the numbers of all measures that the suite has without being told, in their order.
 func measures() (all []string) {
 	for _, p := range suite {
-		all = append(all, p.numbers...)
+		if !p.named {
+			all = append(all, p.numbers...)
+		}
 	}
 	slices.SortFunc(all, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
 	return all
@@ -75,19 +80,21 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) (e
 	flags := flag.NewFlagSet("bench run", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	size := flags.String("size", middle, "middle; full: hours; or quick: some minutes, to see that everything works")
-	only := flags.String("only", "", "numbers of measures, such as 2,8, also of those that the results have already; if empty, all that they do not have")
+	only := flags.String("only", "", "numbers of measures, such as 2,8, also of those that the results have already; if empty, all that they do not have but 12")
 	rounds := flags.Int("rounds", 5, "how often each way is run; figures that are published have five or more")
 	seed := flags.Uint64("seed", 1, "of generated data")
 	dir := flags.String("dir", os.TempDir(), "where databases and files are put; they are removed at the end")
 	recording := flags.String("recording", "", "a recording of a real control plane to measure on as well (make bench-recording makes one)")
+	loadFor := flags.Duration("load-for", time.Hour, "how long measure 12 has a recorder under load")
+	loadRate := flags.Float64("load-rate", 100, "by how many events a second")
 	results := flags.String("results", "", "file of the results, which are added to what is there (default bench-results/SIZE.json)")
 	output := flags.String("o", "table", "output: table or json")
 	check := flags.Bool("check", false, "fail if something that must hold does not")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if flags.NArg() > 0 || !slices.Contains([]string{quick, middle, full}, *size) || *rounds < 1 {
-		return fmt.Errorf("-size is quick, middle or full, -rounds at least 1, and there are no arguments: %q, %d, %q", *size, *rounds, flags.Args())
+	if flags.NArg() > 0 || !slices.Contains([]string{quick, middle, full}, *size) || *rounds < 1 || *loadFor <= 0 || *loadRate <= 0 {
+		return fmt.Errorf("-size is quick, middle or full, -rounds at least 1, -load-for and -load-rate more than nothing, and there are no arguments: %q", args)
 	}
 	show, err := form(*output)
 	if err != nil {
@@ -102,7 +109,7 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) (e
 	if err != nil {
 		return err
 	}
-	run := &measure.Run{Rounds: *rounds, Log: stderr, Dir: *dir, Recording: *recording, Report: report}
+	run := &measure.Run{Rounds: *rounds, Log: stderr, Dir: *dir, Recording: *recording, LoadFor: *loadFor, LoadRate: *loadRate, Report: report}
 	for _, p := range chosen {
 		run.Origin = measure.Origin{Measures: p.numbers, Version: build.String(), Command: strings.Join(append([]string{"bench", "run"}, args...), " ")}
 		failure := p.run(ctx, run)
@@ -139,7 +146,7 @@ func choose(only string, report *measure.Report) (chosen []part, err error) {
 		}
 	}
 	for _, n := range wanted {
-		if !slices.Contains(measures(), n) {
+		if !slices.ContainsFunc(suite, func(p part) bool { return slices.Contains(p.numbers, n) }) {
 			return nil, fmt.Errorf("-only: there is no measure %q", n)
 		}
 	}

@@ -19,14 +19,14 @@ func TestARunIsKeptShownCheckedAndGoneOnWith(t *testing.T) {
 	slow := func(context.Context, int) (measure.Values, error) { return measure.Values{"speed": 1}, nil }
 	broken, ran := errors.New("the disk is full"), 0
 	fails := func(context.Context, *measure.Run) error { ran++; return broken }
-	suite = []part{{[]string{"1"}, fails}, {[]string{"2", "3"}, func(ctx context.Context, run *measure.Run) error {
+	suite = []part{{numbers: []string{"1"}, run: fails}, {numbers: []string{"2", "3"}, run: func(ctx context.Context, run *measure.Run) error {
 		ran++
 		return run.Do(ctx, measure.Experiment{
 			Name: "sloth", Title: "Slowness", Quantities: []measure.Quantity{{Name: "speed", Unit: "m/s"}},
 			Ways:    []measure.Way{{Name: "ours", Run: slow}, {Name: "theirs", Run: slow}},
 			Compare: []measure.Comparison{{Number: "3", What: "speed", Quantity: "speed", Of: "ours", To: "theirs", AtLeast: 3}},
 		})
-	}}, {[]string{"4"}, func(context.Context, *measure.Run) error { ran++; return nil }}}
+	}}, {numbers: []string{"4"}, run: func(context.Context, *measure.Run) error { ran++; return nil }}, {numbers: []string{"12"}, run: fails, named: true}}
 	dir := t.TempDir()
 	results := filepath.Join(dir, "results.json")
 	bench := func(args ...string) (string, error) {
@@ -68,7 +68,7 @@ func TestCommandsThatMakeNoSenseAreRefused(t *testing.T) {
 	empty := filepath.Join(t.TempDir(), "empty")
 	require.NoError(t, os.WriteFile(empty, nil, 0o600))
 	for _, args := range [][]string{
-		{}, {"walk"}, {"run", "-size", "huge"}, {"run", "-rounds", "0"}, {"run", "-only", "12"}, {"run", "-o", "xml"}, {"run", "2"},
+		{}, {"walk"}, {"run", "-size", "huge"}, {"run", "-rounds", "0"}, {"run", "-load-for", "0s"}, {"run", "-only", "12"}, {"run", "-o", "xml"}, {"run", "2"},
 		{"report"}, {"report", "-o", "xml", empty}, {"report", empty}, {"report", "-page", "docs", empty}, {"report", "no-such-file"}, {"compare"}, {"compare", "-old", "HEAD", "-count", "0"},
 		{"sizing", "-nodes", "-1"}, {"data", "more"}, {"data", "-live", "1"}, {"data", "-recording", "no-such-file"},
 	} {

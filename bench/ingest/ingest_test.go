@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kuberewind/kuberewind/bench/data"
+	"github.com/kuberewind/kuberewind/bench/measure"
 	"github.com/kuberewind/kuberewind/internal/recordertest"
 )
 
@@ -20,6 +21,7 @@ func benched(t *testing.T, s data.Settings, do func(*Bench)) {
 }
 
 func TestEachWayHasEachEventOnRecord(t *testing.T) {
+	t.Parallel()
 	const events = 1500
 	benched(t, data.Settings{Seed: 2, Live: 300, Events: events}, func(b *Bench) {
 		for _, w := range []way{recorder, byCopy, byInsert, watching} {
@@ -45,7 +47,29 @@ func TestEachWayHasEachEventOnRecord(t *testing.T) {
 	})
 }
 
+func TestARecorderUnderLoadIsLookedAt(t *testing.T) {
+	t.Parallel()
+	run := &measure.Run{Report: &measure.Report{Seed: 2}, Log: t.Output(), LoadFor: 3 * time.Second, LoadRate: 100}
+	benched(t, data.Settings{}, func(b *Bench) { require.NoError(t, b.load(t.Context(), run, 300)) })
+	require.NoError(t, run.Report.Table(t.Output()))
+	result := run.Report.Results[0]
+	require.Len(t, result.Judged, 4)
+	require.Len(t, result.Ways, quarters)
+	for _, quarter := range result.Ways {
+		for _, q := range result.Quantities {
+			require.Len(t, quarter.Values[q.Name], looks, "%s of %s", q.Name, quarter.Name)
+		}
+		require.Greater(t, quarter.Values[resident][0], 10.0)
+		require.Greater(t, quarter.Values[goroutines][0], 10.0)
+		require.Greater(t, quarter.Values[updated][0], 8.0)
+		require.Greater(t, quarter.Values[eachDelta][0], 100.0)
+	}
+	_, err := addressIn(t.TempDir())
+	require.Error(t, err)
+}
+
 func TestTimesAreComparedAtARate(t *testing.T) {
+	t.Parallel()
 	benched(t, data.Settings{Seed: 2, Live: 300, Events: 400}, func(b *Bench) {
 		began := time.Now()
 		out, err := b.once(t.Context(), recorder, 200, false)

@@ -63,13 +63,17 @@ func newChild(ctx context.Context, name string, job any) (*subject, error) {
 	return s, nil
 }
 
-// newRecorder starts the program that is measured. Its log is in dir.
-func newRecorder(ctx context.Context, program, kubeconfig, database, dir string) (*subject, error) {
-	log, err := os.Create(filepath.Join(dir, "recorder.log"))
+// logName is the recorder's log.
+const logName = "recorder.log"
+
+// newRecorder starts the program that is measured. It listens at an address, or not at all. Its log is in dir.
+func newRecorder(ctx context.Context, program, kubeconfig, database, dir, listen string) (*subject, error) {
+	log, err := os.Create(filepath.Join(dir, logName))
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, program, "run", "--kubeconfig", kubeconfig, "--database", database, "--data-dir", dir, "--cluster-name", "bench")
+	cmd := exec.CommandContext(ctx, program, "run", "--kubeconfig", kubeconfig, "--database", database, "--data-dir", dir, "--cluster-name", "bench",
+		"--listen", listen, "--log-format", "json")
 	cmd.Env = append(os.Environ(), procs)
 	cmd.Stderr, cmd.Stdout = log, log
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/kuberewind/kuberewind/bench/data"
 	"github.com/kuberewind/kuberewind/bench/measure"
@@ -24,7 +25,8 @@ type Bench struct {
 	Recorder string // path of the program
 	Dir      string // for what runs need; they leave nothing
 
-	set data.Set
+	set    data.Set
+	beside func(context.Context, *run) error // looks on while events come, if there is one
 }
 
 // A way is a kind of program that is measured.
@@ -80,6 +82,9 @@ func (b *Bench) once(ctx context.Context, w way, rate float64, sweep bool) (out 
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	live, events := b.set.Len()
 	patience := leastPatience + time.Duration(live+events)*patienceEach
+	if rate > 0 {
+		patience += time.Duration(float64(events) / rate * float64(time.Second))
+	}
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("%s has not recorded %d objects and %d events within %s: one was lost, or the machine is too slow", w, live, events, patience))
 	defer cancel()
 	defer func() {
@@ -126,7 +131,11 @@ func (r *run) start(ctx context.Context) (*subject, error) {
 		if err := os.WriteFile(kubeconfig, r.served.Kubeconfig, 0o600); err != nil {
 			return nil, err
 		}
-		return newRecorder(ctx, r.bench.Recorder, kubeconfig, r.database, r.dir)
+		listen := ""
+		if r.bench.beside != nil {
+			listen = "127.0.0.1:0"
+		}
+		return newRecorder(ctx, r.bench.Recorder, kubeconfig, r.database, r.dir, listen)
 	}
 	job := baselineJob{Kubeconfig: r.served.Kubeconfig, Database: r.database, Marks: []int{r.live, r.live + r.out.Events}}
 	if r.way == byCopy {
@@ -166,7 +175,7 @@ func (r *run) record(ctx context.Context) error {
 	if err := r.served.Go(ctx); err != nil {
 		return err
 	}
-	if err := s.await(ctx, db, r.live+r.out.Events); err != nil {
+	if err := r.wait(ctx, s, db); err != nil {
 		return err
 	}
 	after, err := r.cpu(s)
@@ -193,6 +202,16 @@ func (r *run) record(ctx context.Context) error {
 		return r.swept(ctx, db)
 	}
 	return nil
+}
+
+// wait returns when everything is on record, and whoever looks on has seen enough.
+func (r *run) wait(ctx context.Context, s *subject, db *pgx.Conn) error {
+	work, ctx := errgroup.WithContext(ctx)
+	work.Go(func() error { return s.await(ctx, db, r.live+r.out.Events) })
+	if r.bench.beside != nil {
+		work.Go(func() error { return r.bench.beside(ctx, r) })
+	}
+	return work.Wait()
 }
 
 // watched returns when all resources are.

@@ -81,6 +81,9 @@ type Run struct {
 	Rounds int       // how often every way is run
 	Log    io.Writer // progress
 	Dir    string    // where databases and files may be put for a while
+	// A recorder is under load for so long, by so many events a second.
+	LoadFor  time.Duration
+	LoadRate float64
 	// Recording is the file of a real control plane's data to measure on beside what is generated; empty if there is none.
 	Recording string
 }
@@ -112,12 +115,27 @@ func (r *Run) Do(ctx context.Context, e Experiment) error {
 	if err := r.rounds(ctx, &e, ways, into); err != nil {
 		return err
 	}
+	return r.add(result, e.Compare, e.Grow)
+}
+
+func (r *Run) add(result *Result, compare []Comparison, grow []Growth) error {
 	result.Origin.Date = time.Now().UTC().Truncate(time.Second)
 	r.Report.add(result)
-	if err := result.judge(e.Compare, e.Grow); err != nil {
-		return fmt.Errorf("%s: %w", e.Name, err)
+	if err := result.judge(compare, grow); err != nil {
+		return fmt.Errorf("%s: %w", result.Name, err)
 	}
 	return nil
+}
+
+// DoOnce runs something that tells by itself what all ways of an experiment gave: each value is one that was looked at, and not a run.
+func (r *Run) DoOnce(ctx context.Context, e Experiment, do func(context.Context) ([]*Measured, error)) error {
+	r.Say("%s", e.Name)
+	result := &Result{Name: e.Name, Title: e.Title, Data: e.Data, Rounds: 1, Quantities: e.Quantities, Origin: r.Origin}
+	var err error
+	if result.Ways, err = do(ctx); err != nil {
+		return fmt.Errorf("%s: %w", e.Name, err)
+	}
+	return r.add(result, e.Compare, nil)
 }
 
 // bound reports whether anything has to hold.
@@ -137,7 +155,7 @@ func (r *Run) rounds(ctx context.Context, e *Experiment, ways []Way, into []*Mea
 			if err != nil {
 				return err
 			}
-			into[turn].add(values)
+			into[turn].Add(values)
 		}
 	}
 	return nil

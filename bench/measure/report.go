@@ -51,7 +51,8 @@ type Measured struct {
 	Values map[string][]float64 `json:"values"` // by quantity
 }
 
-func (m *Measured) add(values Values) {
+// Add adds what one more run gave.
+func (m *Measured) Add(values Values) {
 	if m.Values == nil {
 		m.Values = make(map[string][]float64)
 	}

@@ -1,0 +1,183 @@
+package ingest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/kuberewind/kuberewind/bench/data"
+	"github.com/kuberewind/kuberewind/bench/measure"
+)
+
+// What is looked at while a recorder is under load.
+const (
+	resident    = "resident"
+	heapUsed    = "heap"
+	descriptors = "file descriptors"
+	goroutines  = "goroutines"
+	waits       = "deltas that wait"
+	updated     = "heads and streams"
+	dead        = "dead rows"
+	eachDelta   = "disk"
+)
+
+// metrics are those of the recorder that are looked at, and what their unit is divided by.
+var metrics = map[string]struct {
+	name string
+	by   float64
+}{
+	resident: {"process_resident_memory_bytes", 1 << 20}, heapUsed: {"go_memstats_heap_inuse_bytes", 1 << 20},
+	descriptors: {"process_open_fds", 1}, goroutines: {"go_goroutines", 1}, waits: {"kuberewind_queue_entries", 1},
+}
+
+const (
+	quarters = 4
+	looks    = 15 // in each quarter
+	flat     = 1.1
+)
+
+// Load has a recorder under load for as long as is asked, and looks at it, and at its tables, at even distances: what a recorder has must not grow with time. The first
+// quarter is there to come to rest; the last must be as the second.
+func Load(ctx context.Context, run *measure.Run, sizes Sizes) error {
+	return onBench(ctx, run, func(b *Bench) error { return b.load(ctx, run, sizes.RateLive) })
+}
+
+func (b *Bench) load(ctx context.Context, run *measure.Run, live int) error {
+	events := int(run.LoadRate * run.LoadFor.Seconds())
+	on, err := b.on(data.Source{Settings: data.Settings{Seed: run.Report.Seed, Live: live, Events: events}})
+	if err != nil {
+		return err
+	}
+	e := measure.Experiment{
+		Name: "load", Title: fmt.Sprintf("A recorder under load for %s, %s events a second", run.LoadFor, measure.Number(run.LoadRate)),
+		Data: fmt.Sprintf("%s; looked at %d times", on, quarters*looks),
+		Quantities: []measure.Quantity{
+			{Name: resident, Unit: "MiB"}, {Name: heapUsed, Unit: "MiB"}, {Name: descriptors, Unit: "open"}, {Name: goroutines, Unit: "running"}, {Name: waits, Unit: "in memory"},
+			{Name: updated, Unit: "KiB"}, {Name: dead, Unit: "% of all"}, {Name: eachDelta, Unit: "bytes a delta"},
+		},
+	}
+	l := &load{every: run.LoadFor / (quarters * looks)}
+	for i := range quarters {
+		l.quarters = append(l.quarters, &measure.Measured{Name: fmt.Sprintf("quarter %d", i+1)})
+	}
+	for _, quantity := range []string{resident, descriptors, goroutines, updated} {
+		e.Compare = append(e.Compare, measure.Comparison{
+			Number: "12", What: quantity + ", the last quarter to the second", Quantity: quantity, Of: l.quarters[quarters-1].Name, To: l.quarters[1].Name, AtMost: flat,
+		})
+	}
+	b.beside = l.look
+	return run.DoOnce(ctx, e, func(ctx context.Context) ([]*measure.Measured, error) {
+		_, err := b.once(ctx, recorder, run.LoadRate, false)
+		return l.quarters, err
+	})
+}
+
+// A load is what was seen of a recorder.
+type load struct {
+	every    time.Duration
+	quarters []*measure.Measured
+}
+
+// look looks at a recorder while it runs.
+func (l *load) look(ctx context.Context, r *run) (err error) {
+	address, err := addressIn(filepath.Join(r.dir, logName))
+	if err != nil {
+		return err
+	}
+	db, err := pgx.Connect(ctx, r.database)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close(context.WithoutCancel(ctx))) }()
+	ticker := time.NewTicker(l.every)
+	defer ticker.Stop()
+	for i := range quarters * looks {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		values, err := scrape(ctx, address)
+		if err != nil {
+			return err
+		}
+		if err := tables(ctx, db, values); err != nil {
+			return err
+		}
+		l.quarters[i/looks].Add(values)
+	}
+	return nil
+}
+
+// tables looks at the record. The rows of heads and streams are always as many, and updated with each commit.
+func tables(ctx context.Context, db *pgx.Conn, into measure.Values) error {
+	var size, share, each float64
+	err := db.QueryRow(ctx, `
+		SELECT (pg_total_relation_size('kuberewind.heads') + pg_total_relation_size('kuberewind.streams'))::float8 / 1024,
+			coalesce((SELECT 100.0 * sum(n_dead_tup) / nullif(sum(n_live_tup) + sum(n_dead_tup), 0) FROM pg_stat_user_tables WHERE schemaname = 'kuberewind'), 0)::float8,
+			(SELECT sum(pg_total_relation_size(oid)) FROM pg_class WHERE relkind = 'r' AND relnamespace = 'kuberewind'::regnamespace)::float8 / (SELECT sum(seq) FROM kuberewind.heads)`).
+		Scan(&size, &share, &each)
+	into[updated], into[dead], into[eachDelta] = size, share, each
+	return err
+}
+
+// addressIn finds in a recorder's log where it serves its metrics.
+func addressIn(log string) (string, error) {
+	text, err := os.ReadFile(log)
+	if err != nil {
+		return "", err
+	}
+	for line := range bytes.Lines(text) {
+		var said struct{ Msg, Address string }
+		if json.Unmarshal(line, &said) == nil && bytes.HasPrefix([]byte(said.Msg), []byte("serving ")) {
+			return said.Address, nil
+		}
+	}
+	return "", fmt.Errorf("%s does not say where the recorder serves its metrics", log)
+}
+
+// scrape asks a recorder for its metrics.
+func scrape(ctx context.Context, address string) (measure.Values, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/metrics", nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Close = true
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return nil, err
+	}
+	values := make(measure.Values)
+	for line := range bytes.Lines(text) {
+		name, value, _ := bytes.Cut(bytes.TrimSpace(line), []byte(" "))
+		for quantity, m := range metrics {
+			if m.name != string(name) {
+				continue
+			}
+			v, err := strconv.ParseFloat(string(value), 64)
+			if err != nil {
+				return nil, fmt.Errorf("metric %s: %w", name, err)
+			}
+			values[quantity] = v / m.by
+		}
+	}
+	if len(values) != len(metrics) {
+		return nil, fmt.Errorf("of %d metrics, the recorder serves %d", len(metrics), len(values))
+	}
+	return values, nil
+}
