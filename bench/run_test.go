@@ -68,7 +68,7 @@ func TestCommandsThatMakeNoSenseAreRefused(t *testing.T) {
 	empty := filepath.Join(t.TempDir(), "empty")
 	require.NoError(t, os.WriteFile(empty, nil, 0o600))
 	for _, args := range [][]string{
-		{}, {"walk"}, {"run", "-size", "huge"}, {"run", "-rounds", "0"}, {"run", "-load-for", "0s"}, {"run", "-only", "12"}, {"run", "-o", "xml"}, {"run", "2"},
+		{}, {"walk"}, {"run", "-size", "huge"}, {"run", "-rounds", "0"}, {"run", "-load-for", "0s"}, {"run", "-only", "none"}, {"run", "-o", "xml"}, {"run", "2"},
 		{"report"}, {"report", "-o", "xml", empty}, {"report", empty}, {"report", "-page", "docs", empty}, {"report", "no-such-file"}, {"compare"}, {"compare", "-old", "HEAD", "-count", "0"},
 		{"sizing", "-nodes", "-1"}, {"data", "more"}, {"data", "-live", "1"}, {"data", "-recording", "no-such-file"},
 	} {

@@ -65,7 +65,7 @@ func read(m *micro, sizes Sizes, readers int) measure.Experiment {
 	for _, r := range reads {
 		e.Quantities = append(e.Quantities, measure.Quantity{Name: r.name, Unit: "reads/s"})
 		e.Compare = append(e.Compare, measure.Comparison{
-			Number: "9", What: r.name + ", to client-go", Quantity: r.name, Of: indexers[0].name, To: indexers[1].name, AtLeast: 1,
+			Number: "9", What: fmt.Sprintf("%s, readers: %d, to client-go", r.name, readers), Quantity: r.name, Of: indexers[0].name, To: indexers[1].name, AtLeast: 1,
 		})
 	}
 	for _, x := range indexers {

@@ -45,9 +45,9 @@ func queue(m *micro, sizes Sizes, producers int) measure.Experiment {
 			continue
 		}
 		e.Compare = append(e.Compare,
-			measure.Comparison{Number: "8", What: "throughput, to " + w.name, Quantity: speed, Of: ours, To: w.name, AtLeast: 1, Aim: 2},
-			measure.Comparison{Number: "8", What: "CPU, to " + w.name, Quantity: cpu, Of: ours, To: w.name},
-			measure.Comparison{Number: "8", What: "allocated bytes, to " + w.name, Quantity: bytes, Of: ours, To: w.name})
+			measure.Comparison{Number: "8", What: fmt.Sprintf("throughput, producers: %d, to %s", producers, w.name), Quantity: speed, Of: ours, To: w.name, AtLeast: 1, Aim: 2},
+			measure.Comparison{Number: "8", What: fmt.Sprintf("CPU, producers: %d, to %s", producers, w.name), Quantity: cpu, Of: ours, To: w.name},
+			measure.Comparison{Number: "8", What: fmt.Sprintf("allocated bytes, producers: %d, to %s", producers, w.name), Quantity: bytes, Of: ours, To: w.name})
 	}
 	return e
 }
