@@ -41,6 +41,7 @@ func newBench(t *testing.T, s Settings, rounds int) *bench {
 
 // The answers are compared by the run itself; TestAnAnswerThatDiffersEndsTheRun shows that it would tell.
 func TestACostRunOfASmallRecordGivesTheSameAnswersInEveryWay(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, small, 2)
 	require.NoError(t, b.run(t.Context()))
 	require.NoError(t, b.Report.Table(t.Output()))
@@ -69,6 +70,7 @@ func TestACostRunOfASmallRecordGivesTheSameAnswersInEveryWay(t *testing.T) {
 }
 
 func TestAnAnswerThatDiffersEndsTheRun(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, Settings{Deltas: []int64{600, 1200}, Live: 100, Interval: 100}, 1)
 	require.NoError(t, b.run(t.Context()))
 

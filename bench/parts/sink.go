@@ -29,37 +29,37 @@ func Sink(ctx context.Context, run *measure.Run, sizes Sizes) error {
 	if run.Recording != "" {
 		sources["recorded"] = data.Source{Path: run.Recording}
 	}
-	for _, kind := range slices.Sorted(maps.Keys(sources)) {
-		set, err := sources[kind].Open()
-		if err != nil {
+	return measure.OnServer(ctx, run.Dir, !sizes.NoSync, func(server *measure.Server) (err error) {
+		if run.Report.Versions["PostgreSQL"], err = server.Version(ctx); err != nil {
 			return err
 		}
-		if err := sinkOn(ctx, run, sizes, kind, set); err != nil {
-			return err
+		for _, kind := range slices.Sorted(maps.Keys(sources)) {
+			set, err := sources[kind].Open()
+			if err != nil {
+				return err
+			}
+			if err := sinkOn(ctx, run, server, sizes, kind, set); err != nil {
+				return err
+			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
-func sinkOn(ctx context.Context, run *measure.Run, sizes Sizes, kind string, set data.Set) error {
+func sinkOn(ctx context.Context, run *measure.Run, server *measure.Server, sizes Sizes, kind string, set data.Set) error {
 	dir, err := os.MkdirTemp(run.Dir, "kuberewind-bench-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	return measure.OnServer(ctx, run.Dir, !sizes.NoSync, func(server *measure.Server) error {
-		s := &sinkRun{server: server, kind: kind, dir: dir, now: time.Now()}
-		if s.rows, err = prepare(set, sizes.Rows, s.now); err != nil {
-			return err
-		}
-		if err := s.begin(ctx); err != nil {
-			return err
-		}
-		if run.Report.Versions["PostgreSQL"], err = server.Version(ctx); err != nil {
-			return err
-		}
-		return run.Do(ctx, s.experiment())
-	})
+	s := &sinkRun{server: server, kind: kind, dir: dir, now: time.Now()}
+	if s.rows, err = prepare(set, sizes.Rows, s.now); err != nil {
+		return err
+	}
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	return run.Do(ctx, s.experiment())
 }
 
 // A sinkRun compares ways to fill one table.
