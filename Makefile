@@ -72,7 +72,7 @@ RECORDING  ?= $(wildcard $(BIN)/bench-recording.zst)
 RESULTS    ?= bench-results/$(SIZE).json
 
 .PHONY: bench
-bench: setup ## Measure side by side with what one would take instead, and print tables: what is not in RESULTS yet, or [ONLY=2,8] [SIZE=middle] [RUNS=5] (twenty minutes)
+bench: setup ## Measure side by side with what one would take instead, and print tables: what is not in RESULTS yet, or [ONLY=2,8] [SIZE=middle] [RUNS=5] (half an hour)
 	@$(GO) run -ldflags "$(LDFLAGS)" ./bench run -size $(SIZE) -rounds $(RUNS) -only "$(ONLY)" -recording "$(RECORDING)" -results $(RESULTS)
 
 .PHONY: bench-full
