@@ -71,10 +71,7 @@ func rebuilds(ctx context.Context, run *measure.Run) error {
 	settings := map[string]Settings{
 		quick: {Deltas: []int64{10_000, 100_000}, Live: 1000}, middle: {Deltas: []int64{60_000, 300_000}, Live: 20_000}, full: {Deltas: []int64{300_000, 3_000_000}, Live: 20_000},
 	}[run.Report.Size]
-	return measure.OnServer(ctx, run.Dir, false, func(server *measure.Server) (err error) {
-		if run.Report.Versions["PostgreSQL"], err = server.Version(ctx); err != nil {
-			return err
-		}
+	return run.OnServer(ctx, measure.ServerOptions{}, func(server *measure.Server) error {
 		b := &bench{Settings: settings, Run: run, url: server.URL, postmaster: server.PID, peak: peakOfChild}
 		return b.run(ctx)
 	})

@@ -41,6 +41,9 @@ func Full() Sizes {
 	}
 }
 
+// serverOptions are those of every server that is recorded into.
+var serverOptions = measure.ServerOptions{Durable: true, DateCommits: true}
+
 // onBench does something with a recorder, built from the sources at hand, and a PostgreSQL.
 func onBench(ctx context.Context, run *measure.Run, do func(*Bench) error) (err error) {
 	dir, err := os.MkdirTemp(run.Dir, "kuberewind-ingest-")
@@ -52,7 +55,7 @@ func onBench(ctx context.Context, run *measure.Run, do func(*Bench) error) (err 
 	if out, err := exec.CommandContext(ctx, "go", "build", "-o", program, "github.com/kuberewind/kuberewind/cmd/recorder").CombinedOutput(); err != nil {
 		return fmt.Errorf("build the recorder: %w\n%s", err, out)
 	}
-	return OnServer(ctx, run.Dir, func(server *Server) error {
+	return run.OnServer(ctx, serverOptions, func(server *measure.Server) error {
 		return do(&Bench{Server: server, Recorder: program, Dir: dir})
 	})
 }

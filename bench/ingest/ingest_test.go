@@ -14,7 +14,7 @@ import (
 func benched(t *testing.T, s data.Settings, do func(*Bench)) {
 	t.Helper()
 	dir := t.TempDir()
-	require.NoError(t, OnServer(t.Context(), "", func(server *Server) error {
+	require.NoError(t, measure.OnServer(t.Context(), serverOptions, func(server *measure.Server) error {
 		do(&Bench{Source: data.Source{Settings: s}, Server: server, Recorder: recordertest.Program("recorder"), Dir: dir})
 		return nil
 	}))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,7 +20,7 @@ import (
 // A Bench measures on one Set and one server.
 type Bench struct {
 	Source   data.Source
-	Server   *Server
+	Server   *measure.Server
 	Recorder string // path of the program
 	Dir      string // for what runs need; they leave nothing
 
@@ -101,14 +100,10 @@ func (b *Bench) once(ctx context.Context, w way, rate float64, sweep bool) (out 
 	if w == watching {
 		return r.out, r.watch(ctx)
 	}
-	name := fmt.Sprintf("ingest_%d", time.Now().UnixNano())
-	if err := b.Server.exec(ctx, "CREATE DATABASE "+name); err != nil {
+	if r.database, err = b.Server.NewDatabase(ctx); err != nil {
 		return nil, err
 	}
-	defer func() {
-		err = errors.Join(err, b.Server.exec(context.WithoutCancel(ctx), "DROP DATABASE "+name+" WITH (FORCE)"))
-	}()
-	r.database = b.Server.database(name)
+	defer func() { err = errors.Join(err, b.Server.Drop(context.WithoutCancel(ctx), r.database)) }()
 	return r.out, r.record(ctx)
 }
 
@@ -336,28 +331,4 @@ func percentile(sorted []time.Duration, p float64) time.Duration {
 		return 0
 	}
 	return sorted[min(int(p*float64(len(sorted))), len(sorted)-1)]
-}
-
-// Server is a PostgreSQL that dates commits.
-type Server struct {
-	URL string
-	PID int // of its main process
-}
-
-func (s *Server) database(name string) string {
-	u, err := url.Parse(s.URL)
-	if err != nil {
-		return ""
-	}
-	u.Path = "/" + name
-	return u.String()
-}
-
-func (s *Server) exec(ctx context.Context, statement string) error {
-	conn, err := pgx.Connect(ctx, s.URL)
-	if err != nil {
-		return err
-	}
-	_, err = conn.Exec(ctx, statement)
-	return errors.Join(err, conn.Close(ctx))
 }

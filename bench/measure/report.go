@@ -142,6 +142,18 @@ func (r *Report) Continue(path string) (*Report, error) {
 	return was, nil
 }
 
+// measuredWith notes the version of something that only shows once it runs. One other than that of the results that there are is an error.
+func (r *Report) measuredWith(name, version string) error {
+	if old := r.Versions[name]; old != "" && old != version {
+		return fmt.Errorf("the results that there are were measured with %s %s, and this is %s: name another file for these, or remove that one", name, old, version)
+	}
+	if r.Versions == nil {
+		r.Versions = make(map[string]string)
+	}
+	r.Versions[name] = version
+	return nil
+}
+
 // Keep writes the report into a file. One that is there is replaced by a whole one, or stays.
 func (r *Report) Keep(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

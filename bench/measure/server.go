@@ -31,10 +31,33 @@ type Server struct {
 // stopPatience bounds how long a server may take to stop, also after an interrupt.
 const stopPatience = time.Minute
 
-// OnServer runs something on a PostgreSQL of its own under a folder, with the settings of the embedded one, and removes it. One that is
-// durable waits for its disk at each commit; where only reading is measured, it need not.
-func OnServer(ctx context.Context, parent string, durable bool, run func(*Server) error) (err error) {
-	dir, err := os.MkdirTemp(parent, "kuberewind-bench-")
+// ServerOptions say how a server is started. Beside them it has the settings of the embedded one.
+type ServerOptions struct {
+	Dir string // under which its data is put for a while; the system's temporary folder, if empty
+	// Durable has it wait for its disk at each commit; where only reading is measured, it need not.
+	Durable bool
+	// DateCommits has it keep when each transaction was committed.
+	DateCommits bool
+}
+
+// OnServer runs something on a PostgreSQL of its own, and notes its version. Results of another version are not added to.
+func (r *Run) OnServer(ctx context.Context, options ServerOptions, do func(*Server) error) error {
+	options.Dir = r.Dir
+	return OnServer(ctx, options, func(server *Server) error {
+		version, err := server.Version(ctx)
+		if err != nil {
+			return err
+		}
+		if err := r.Report.measuredWith("PostgreSQL", version); err != nil {
+			return err
+		}
+		return do(server)
+	})
+}
+
+// OnServer runs something on a PostgreSQL of its own, and removes it.
+func OnServer(ctx context.Context, options ServerOptions, do func(*Server) error) (err error) {
+	dir, err := os.MkdirTemp(options.Dir, "kuberewind-bench-")
 	if err != nil {
 		return err
 	}
@@ -42,16 +65,38 @@ func OnServer(ctx context.Context, parent string, durable bool, run func(*Server
 	if err := os.Chmod(dir, 0o711); err != nil { // as root the server runs under another account
 		return err
 	}
-	server, err := embedded.Start(ctx, embedded.Options{DataDir: filepath.Join(dir, "postgres"), Throwaway: !durable})
+	settings := embedded.Options{DataDir: filepath.Join(dir, "postgres"), Throwaway: !options.Durable}
+	if options.DateCommits {
+		if err := dateCommits(ctx, settings); err != nil {
+			return err
+		}
+	}
+	server, err := embedded.Start(ctx, settings)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopPatience)
-		defer cancel()
-		err = errors.Join(err, server.Stop(stopping))
-	}()
-	return run(&Server{URL: server.URL(), PID: server.PID(), server: server})
+	defer func() { err = errors.Join(err, stop(ctx, server)) }()
+	return do(&Server{URL: server.URL(), PID: server.PID(), server: server})
+}
+
+func stop(ctx context.Context, server *embedded.Server) error {
+	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopPatience)
+	defer cancel()
+	return server.Stop(stopping)
+}
+
+// dateCommits makes a server that dates commits, which it does from its next start on.
+func dateCommits(ctx context.Context, settings embedded.Options) error {
+	server, err := embedded.Start(ctx, settings)
+	if err != nil {
+		return err
+	}
+	s := Server{URL: server.URL()}
+	err = s.on(ctx, s.URL, func(conn *pgx.Conn) error {
+		_, err := conn.Exec(ctx, "ALTER SYSTEM SET track_commit_timestamp = on")
+		return err
+	})
+	return errors.Join(err, stop(ctx, server))
 }
 
 // PSQL is a psql on one of the server's databases, not yet started, that reads no start-up file.
@@ -73,7 +118,7 @@ func (s *Server) Version(ctx context.Context) (version string, err error) {
 // NewRecord makes an empty record as recorders make it, in a database of its own.
 func (s *Server) NewRecord(ctx context.Context) (address string, err error) {
 	if s.template == "" {
-		if address, err = s.create(ctx, ""); err != nil {
+		if address, err = s.NewDatabase(ctx); err != nil {
 			return "", err
 		}
 		if err := migrations.Up(ctx, address, slog.New(slog.DiscardHandler)); err != nil {
@@ -88,6 +133,11 @@ func (s *Server) NewRecord(ctx context.Context) (address string, err error) {
 		s.template = address
 	}
 	return s.Copy(ctx, s.template)
+}
+
+// NewDatabase makes an empty database. What was written before is on disk then.
+func (s *Server) NewDatabase(ctx context.Context) (address string, err error) {
+	return s.create(ctx, "")
 }
 
 // Copy makes a copy of a database that nobody is connected to. What was written before is on disk then, so that whoever writes

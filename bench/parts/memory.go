@@ -25,7 +25,7 @@ func Memory(ctx context.Context, run *measure.Run, sizes Sizes) error {
 		return err
 	}
 	live, _ := set.Len()
-	return measure.OnServer(ctx, run.Dir, !sizes.NoSync, func(database *measure.Server) error {
+	return run.OnServer(ctx, measure.ServerOptions{Durable: !sizes.NoSync}, func(database *measure.Server) error {
 		return onServed(run, database, set, 0, func(s *served) error {
 			const ours, theirs = "kuberewind", "SharedInformer, dynamic client"
 			e := measure.Experiment{

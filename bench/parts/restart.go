@@ -32,7 +32,7 @@ func Restart(ctx context.Context, run *measure.Run, sizes Sizes) error {
 		return err
 	}
 	live, _ := set.Len()
-	return measure.OnServer(ctx, run.Dir, !sizes.NoSync, func(database *measure.Server) error {
+	return run.OnServer(ctx, measure.ServerOptions{Durable: !sizes.NoSync}, func(database *measure.Server) error {
 		return onServed(run, database, set, restartRate, func(s *served) error {
 			r := &restart{served: s}
 			if err := r.begin(ctx); err != nil {

@@ -29,10 +29,7 @@ func Sink(ctx context.Context, run *measure.Run, sizes Sizes) error {
 	if run.Recording != "" {
 		sources["recorded"] = data.Source{Path: run.Recording}
 	}
-	return measure.OnServer(ctx, run.Dir, !sizes.NoSync, func(server *measure.Server) (err error) {
-		if run.Report.Versions["PostgreSQL"], err = server.Version(ctx); err != nil {
-			return err
-		}
+	return run.OnServer(ctx, measure.ServerOptions{Durable: !sizes.NoSync}, func(server *measure.Server) error {
 		for _, kind := range slices.Sorted(maps.Keys(sources)) {
 			set, err := sources[kind].Open()
 			if err != nil {

@@ -52,7 +52,7 @@ func Weigh(ctx context.Context, dir string, seed uint64, live, events int) (w We
 		return w, err
 	}
 	// Bytes do not depend on when they reach the disk.
-	return w, measure.OnServer(ctx, dir, false, func(server *measure.Server) error {
+	return w, measure.OnServer(ctx, measure.ServerOptions{Dir: dir}, func(server *measure.Server) error {
 		database, err := server.NewRecord(ctx)
 		if err != nil {
 			return err
