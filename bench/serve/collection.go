@@ -114,6 +114,15 @@ func (r *resource) read(o object) ([]byte, error) {
 	return text, err
 }
 
+// whole gives the text of an object with its kind and apiVersion.
+func (r *resource) whole(o object) ([]byte, error) {
+	text, err := r.read(o)
+	if err != nil || !o.first {
+		return text, err
+	}
+	return append(fmt.Appendf(nil, `{"kind":%q,"apiVersion":%q,`, r.Kind, r.APIVersion()), text[1:]...), nil
+}
+
 // one answers a GET by name.
 func (s *Server) one(w http.ResponseWriter, req *http.Request, r *resource) {
 	v := s.state.view(r, func(o object) bool {
@@ -123,32 +132,39 @@ func (s *Server) one(w http.ResponseWriter, req *http.Request, r *resource) {
 		refuse(w, http.StatusNotFound, metav1.StatusReasonNotFound, fmt.Sprintf("%s %q not found", r.Resource.Resource, req.PathValue("name")))
 		return
 	}
-	text, err := r.read(v.objects[0])
+	text, err := r.whole(v.objects[0])
 	if err != nil {
 		refuse(w, http.StatusInternalServerError, metav1.StatusReasonInternalError, err.Error())
 		return
-	}
-	if v.objects[0].first {
-		text = append(fmt.Appendf(nil, `{"kind":%q,"apiVersion":%q,`, r.Kind, r.APIVersion()), text[1:]...)
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = w.Write(text) // who asked may have gone
 }
 
-// watch sends what is written after a resource version.
+// from says after which resource version a watch goes on, and what it is sent before that, or refuses it.
+func (s *Server) from(w http.ResponseWriter, r *resource, asked string, initial bool) (rv uint64, living []object, ok bool) {
+	if initial {
+		v := s.state.view(r, func(object) bool { return true })
+		return v.rv, v.objects, asked == "" || shows(w, v, asked, "")
+	}
+	rv, err := strconv.ParseUint(asked, 10, 64)
+	switch {
+	case err != nil:
+		refuse(w, http.StatusBadRequest, metav1.StatusReasonBadRequest, "a watch needs a resourceVersion")
+	case rv < s.state.first:
+		refuse(w, http.StatusGone, metav1.StatusReasonExpired, fmt.Sprintf("too old resource version: %d (%d)", rv, s.state.first))
+	default:
+		return rv, nil, true
+	}
+	return 0, nil, false
+}
+
+// watch sends what is written after a resource version, or, with sendInitialEvents, what lives and what is written from then on.
 func (s *Server) watch(w http.ResponseWriter, req *http.Request, r *resource) {
 	q := req.URL.Query()
-	if q.Get("sendInitialEvents") == "true" {
-		refuse(w, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled")
-		return
-	}
-	rv, err := strconv.ParseUint(q.Get("resourceVersion"), 10, 64)
-	if err != nil {
-		refuse(w, http.StatusBadRequest, metav1.StatusReasonBadRequest, "a watch needs a resourceVersion")
-		return
-	}
-	if rv < s.state.first {
-		refuse(w, http.StatusGone, metav1.StatusReasonExpired, fmt.Sprintf("too old resource version: %d (%d)", rv, s.state.first))
+	initial := q.Get("sendInitialEvents") == "true"
+	rv, living, ok := s.from(w, r, q.Get("resourceVersion"), initial)
+	if !ok {
 		return
 	}
 	ctx, cancel := context.WithCancel(req.Context())
@@ -168,7 +184,7 @@ func (s *Server) watch(w http.ResponseWriter, req *http.Request, r *resource) {
 		defer ticker.Stop()
 		out.bookmarks = ticker.C
 	}
-	if out.flush() != nil {
+	if initial && out.initial(living, rv) != nil || out.flush() != nil {
 		return
 	}
 	s.state.watching(r, 1)
@@ -184,6 +200,32 @@ type stream struct {
 	flush     func() error
 	next      int // frame
 	bookmarks <-chan time.Time
+}
+
+// initialEnd is what the bookmark after the last initial event has.
+const initialEnd = `"annotations":{"` + metav1.InitialEventsAnnotationKey + `":"true"},`
+
+// initial sends what lives as a list does, but as events, and a bookmark that ends them.
+func (s *stream) initial(living []object, rv uint64) error {
+	out := bufio.NewWriterSize(s.out, chunk)
+	for _, o := range living {
+		text, err := s.resource.whole(o)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "%s%s%s", prefix(added), text, suffix)
+	}
+	if err := s.mark(out, rv, initialEnd); err != nil {
+		return err
+	}
+	return out.Flush()
+}
+
+// mark writes a bookmark.
+func (s *stream) mark(out io.Writer, rv uint64, annotations string) error {
+	_, err := fmt.Fprintf(out, `{"type":"BOOKMARK","object":{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":"%d",%s"creationTimestamp":null}}}`+"\n",
+		s.resource.Kind, s.resource.APIVersion(), rv, annotations)
+	return err
 }
 
 func (s *stream) run(ctx context.Context) error {
@@ -219,9 +261,7 @@ func (s *stream) bookmark() error {
 	if !current {
 		return nil // there is more to send
 	}
-	_, err := fmt.Fprintf(s.out, `{"type":"BOOKMARK","object":{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":"%d","creationTimestamp":null}}}`+"\n",
-		s.resource.Kind, s.resource.APIVersion(), rv)
-	if err != nil {
+	if err := s.mark(s.out, rv, ""); err != nil {
 		return err
 	}
 	return s.flush()

@@ -1,5 +1,5 @@
 // Package serve has a server that gives a data.Set to clients as an API server would: over TLS and HTTP/2, with discovery, lists in
-// pages, and watches from a resource version on, with bookmarks.
+// pages, and watches from a resource version on or with initial events (WatchList), with bookmarks.
 //
 // # What it guarantees
 //

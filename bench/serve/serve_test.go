@@ -176,6 +176,44 @@ func TestListsAndWatchesGiveTheSet(t *testing.T) {
 	require.Empty(t, living)
 }
 
+// What client-go's informers ask for, where a server has it.
+func TestAWatchWithInitialEventsGivesWhatAListGives(t *testing.T) {
+	set := newSet(t, 200)
+	s, config := start(t, set, Options{Rate: 5000})
+	c := client(t, config)
+	pods := set.Resources()[3]
+	told := told(t, set)[3]
+	yes := true
+	initial := func(rv string) (watch.Interface, error) {
+		return c.Resource(of(pods)).Watch(t.Context(), metav1.ListOptions{
+			SendInitialEvents: &yes, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan, AllowWatchBookmarks: true, ResourceVersion: rv,
+		})
+	}
+	first, rv := all(t, c, pods)
+	w, err := initial("")
+	require.NoError(t, err)
+	defer w.Stop()
+	for range first {
+		e := <-w.ResultChan()
+		o := e.Object.(*unstructured.Unstructured)
+		require.Equal(t, watch.Added, e.Type)
+		require.Equal(t, first[string(o.GetUID())], canonical(t, o.Object))
+	}
+	e := <-w.ResultChan()
+	require.Equal(t, watch.Bookmark, e.Type)
+	require.Equal(t, rv, e.Object.(*unstructured.Unstructured).GetResourceVersion())
+	require.Equal(t, "true", e.Object.(*unstructured.Unstructured).GetAnnotations()[metav1.InitialEventsAnnotationKey])
+
+	s.Go()
+	for _, want := range told {
+		e := <-w.ResultChan()
+		require.Equal(t, want.Type, e.Type)
+		require.Equal(t, parsed(t, want), canonical(t, e.Object.(*unstructured.Unstructured).Object))
+	}
+	_, err = initial("9999999")
+	require.ErrorContains(t, err, "Too large resource version")
+}
+
 func TestAtARateEventsComeWhenTheyAreDue(t *testing.T) {
 	const rate = 500
 	set := newSet(t, 300)

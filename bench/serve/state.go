@@ -157,8 +157,11 @@ func (s *state) writeLocked(r *resource, from int) (to int) {
 	return to
 }
 
-// deleted is the index of watch.Deleted in kinds.
-const deleted = 2
+// The indices of two of the kinds.
+const (
+	added   = 0
+	deleted = 2
+)
 
 // versionsLocked are the resource versions of a resource's present state: from that of its last change to the last before its next one.
 func (s *state) versionsLocked(r *resource) (from, to uint64) {
