@@ -228,11 +228,15 @@ func TestAtARateEventsComeWhenTheyAreDue(t *testing.T) {
 	require.NoError(t, err)
 	times := s.Times()
 	require.Len(t, times, n, "of a resource that nobody watches nothing is sent")
-	count, lease := 0, 0
+	count, first, lease := 0, 0, 0
 	for e, err := range set.Events() {
 		require.NoError(t, err)
 		if e.Resource == leases {
+			if lease == 0 {
+				first = count
+			}
 			require.GreaterOrEqual(t, times[lease].At, from.Add(time.Duration(count)*time.Second/rate).UnixNano(), "none is early")
+			require.InDelta(t, (time.Duration(count-first) * time.Second / rate).Nanoseconds(), times[lease].At-times[0].At, 1000, "one that is late counts from when it was due")
 			lease++
 		}
 		count++

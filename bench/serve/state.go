@@ -22,7 +22,7 @@ type state struct {
 	watched []int      // by resource: how many watches there are
 	newest  uint64     // resource version that was written last
 	living  []map[int32]bool
-	times   [][]int64     // by resource and frame: when it was written, in nanoseconds since 1970
+	times   [][]int64     // by resource and frame: when it was written, or, at a rate, was due, in nanoseconds since 1970
 	changed chan struct{} // closed and replaced with each change
 }
 
@@ -86,6 +86,11 @@ func (s *state) boundLocked() int {
 	return least + s.window
 }
 
+// dueLocked is when an event is to be written, at a rate, once that has begun.
+func (s *state) dueLocked(f frame) time.Time {
+	return s.began.Add(time.Duration(float64(f.global) / s.rate * float64(time.Second)))
+}
+
 // await returns frames of a resource, from one on, that a watch may send: those that are written, or that it has written itself. There is at least one,
 // unless the time is up, the context ended, or there are no more to come.
 func (s *state) await(ctx context.Context, r *resource, from int, until <-chan time.Time) (to int) {
@@ -95,7 +100,7 @@ func (s *state) await(ctx context.Context, r *resource, from int, until <-chan t
 		to = s.writeLocked(r, from)
 		changed, timed, due := s.changed, s.rate > 0 && !s.began.IsZero() && from < len(r.frames), time.Duration(0)
 		if timed {
-			due = time.Until(s.began.Add(time.Duration(float64(r.frames[from].global) / s.rate * float64(time.Second))))
+			due = time.Until(s.dueLocked(r.frames[from]))
 			changed = nil // only time can help
 		}
 		s.mu.Unlock()
@@ -143,7 +148,11 @@ func (s *state) writeLocked(r *resource, from int) (to int) {
 			break
 		}
 		s.newest = max(s.newest, f.rv)
-		s.times[r.index] = append(s.times[r.index], time.Now().UnixNano())
+		at := time.Now()
+		if s.rate > 0 && s.dueLocked(f).Before(at) {
+			at = s.dueLocked(f) // what a client that does not read keeps waiting counts from then on
+		}
+		s.times[r.index] = append(s.times[r.index], at.UnixNano())
 		o := &r.objects[f.object]
 		o.first, o.begin, o.end = false, r.frameBegin(to)+int64(len(prefix(f.kind))), f.end-int64(len(suffix))
 		if s.living[r.index][f.object] = true; f.kind == deleted {
