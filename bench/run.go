@@ -71,7 +71,7 @@ func measures() (all []string) {
 			all = append(all, p.numbers...)
 		}
 	}
-	slices.SortFunc(all, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
+	slices.SortFunc(all, measure.ByNumber)
 	return all
 }
 
@@ -110,13 +110,18 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) (e
 		return err
 	}
 	run := &measure.Run{Rounds: *rounds, Log: stderr, Dir: *dir, Recording: *recording, LoadFor: *loadFor, LoadRate: *loadRate, Report: report}
+	if others := report.OfOthers(build.String()); len(others) > 0 {
+		run.Say("what %s has of %s was measured with another version than this, %s: -only %s measures it again", path, strings.Join(others, ", "), build.String(), strings.Join(others, ","))
+	}
 	for _, p := range chosen {
+		begun := time.Now()
 		run.Origin = measure.Origin{Measures: p.numbers, Version: build.String(), Command: strings.Join(append([]string{"bench", "run"}, args...), " ")}
 		failure := p.run(ctx, run)
 		if failure == nil {
-			report.Complete(p.numbers)
+			report.Complete(p.numbers, begun)
 		} else {
 			err = errors.Join(err, failure)
+			report.Interrupted(p.numbers, begun)
 			run.Say("%s", failure)
 		}
 		if failure := report.Keep(path); failure != nil {

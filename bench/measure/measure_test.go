@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -170,7 +171,7 @@ func TestAReportIsKeptAndShownInEveryForm(t *testing.T) {
 		Name: "growth", Title: "As it grows", Data: "more rows", Quantities: quantities, Ways: []Way{fixed(&order, "1×", 1, 1), fixed(&order, "10×", 10, 9)},
 		Grow: []Growth{{Number: "11", What: "cost over rows", Quantity: "speed"}},
 	}))
-	report.Complete(run.Origin.Measures)
+	report.Complete(run.Origin.Measures, time.Time{})
 	run.Origin.Measures = []string{"2"}
 	require.NoError(t, run.Do(t.Context(), Experiment{
 		Name: "sink", Title: "The <sink> alone", Data: "some rows", Quantities: quantities,
@@ -240,6 +241,29 @@ func TestResultsAreAddedToThoseOfTheSameKindOnly(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte("no report"), 0o600))
 	_, err = first.Continue(path)
 	require.ErrorContains(t, err, "no report")
+}
+
+func TestResultsOfAMeasureThatIsMeasuredAgainGoWithItsData(t *testing.T) {
+	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	of := func(name, version string, date time.Time, measures ...string) *Result {
+		return &Result{Name: name, Origin: Origin{Measures: measures, Date: date, Version: version}}
+	}
+	r := Report{Results: []*Result{
+		of("ingest of 1,000", "v1", at.Add(-time.Hour), "1", "3"), of("ingest of 2,000", "v2", at, "1", "3"), of("sink", "v1", at.Add(-time.Hour), "2"), of("index", "v2", at, "10"),
+	}}
+	require.Equal(t, []string{"1", "2", "3"}, r.OfOthers("v2"))
+	r.Complete([]string{"1", "3"}, at.Add(time.Millisecond))
+	require.Equal(t, []string{"2"}, r.OfOthers("v2"))
+	require.Equal(t, []string{"1", "3", "10"}, r.OfOthers("v1"))
+	require.Len(t, r.Results, 3)
+	require.Contains(t, r.origin(), "not all measures are of one version: 2 of v1; 1, 3, 10 of v2")
+	r.Complete([]string{"2"}, at)
+	require.Len(t, r.origin(), 3)
+
+	r.Interrupted([]string{"1", "3"}, at.Add(time.Hour))
+	require.Empty(t, r.Missing([]string{"1", "2", "3"}), "nothing was measured again")
+	r.Interrupted([]string{"1", "3"}, at.Add(-time.Minute))
+	require.Equal(t, []string{"1", "3"}, r.Missing([]string{"1", "2", "3"}))
 }
 
 func TestNumbersHaveThreeDigitsThatCount(t *testing.T) {

@@ -105,11 +105,57 @@ func (o *Origin) first() int {
 	return n
 }
 
-// Complete notes that measures are.
-func (r *Report) Complete(measures []string) {
-	r.Done = slices.DeleteFunc(r.Done, func(n string) bool { return slices.Contains(measures, n) })
+// Complete notes that measures are. Their results from before a time were of other data, and go.
+func (r *Report) Complete(measures []string, since time.Time) {
+	r.Results = slices.DeleteFunc(r.Results, func(old *Result) bool { return slices.Equal(old.Origin.Measures, measures) && !old.madeSince(since) })
+	r.reopen(measures)
 	r.Done = append(r.Done, measures...)
 }
+
+// Interrupted notes that measures are not complete if some of their results are new since a time, and others cannot be.
+func (r *Report) Interrupted(measures []string, since time.Time) {
+	if slices.ContainsFunc(r.Results, func(result *Result) bool {
+		return slices.Equal(result.Origin.Measures, measures) && result.madeSince(since)
+	}) {
+		r.reopen(measures)
+	}
+}
+
+func (r *Report) reopen(measures []string) {
+	r.Done = slices.DeleteFunc(r.Done, func(n string) bool { return slices.Contains(measures, n) })
+}
+
+// madeSince knows dates to the second.
+func (r *Result) madeSince(t time.Time) bool {
+	return !r.Origin.Date.Before(t.UTC().Truncate(time.Second))
+}
+
+// OfOthers are the measures whose results are not of a version of this project.
+func (r *Report) OfOthers(version string) (measures []string) {
+	for other, of := range r.byVersion() {
+		if other != version {
+			measures = append(measures, of...)
+		}
+	}
+	slices.SortFunc(measures, ByNumber)
+	return slices.Compact(measures)
+}
+
+// byVersion are the measures that there are results of, by the version of this project that has measured them.
+func (r *Report) byVersion() map[string][]string {
+	all := make(map[string][]string)
+	for _, result := range r.Results {
+		for _, n := range result.Origin.Measures {
+			if of := all[result.Origin.Version]; !slices.Contains(of, n) {
+				all[result.Origin.Version] = append(of, n)
+			}
+		}
+	}
+	return all
+}
+
+// ByNumber compares the numbers of two measures.
+func ByNumber(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }
 
 // Missing are those of the measures that are not complete.
 func (r *Report) Missing(of []string) (missing []string) {

@@ -3,6 +3,7 @@ package measure
 import (
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -146,7 +147,15 @@ func (r *Report) origin() []string {
 		versions = append(versions, name+" "+v)
 	}
 	slices.Sort(versions)
-	return []string{r.Machine.String(), strings.Join(versions, ", "), fmt.Sprintf("size %s, seed %d", r.Size, r.Seed)}
+	lines := []string{r.Machine.String(), strings.Join(versions, ", "), fmt.Sprintf("size %s, seed %d", r.Size, r.Seed)}
+	if all := r.byVersion(); len(all) > 1 {
+		var each []string
+		for _, version := range slices.Sorted(maps.Keys(all)) {
+			each = append(each, fmt.Sprintf("%s of %s", strings.Join(all[version], ", "), version))
+		}
+		lines = append(lines, "not all measures are of one version: "+strings.Join(each, "; "))
+	}
+	return lines
 }
 
 func (r *Result) origin() string {
