@@ -68,12 +68,14 @@ SIZE       ?= middle
 RUNS       ?= 5
 # A real control plane's data to measure on as well; make bench-recording makes one.
 RECORDING  ?= $(wildcard $(BIN)/bench-recording.zst)
+# Where databases and files are put for a while; a disk, and not memory. The system's temporary folder, if empty.
+DIR        ?=
 # Where results are kept, and added to.
 RESULTS    ?= bench-results/$(SIZE).json
 
 .PHONY: bench
-bench: setup ## Measure side by side with what one would take instead, and print tables: what is not in RESULTS yet, or [ONLY=2,8] [SIZE=middle] [RUNS=5] (half an hour)
-	@$(GO) run -ldflags "$(LDFLAGS)" ./bench run -size $(SIZE) -rounds $(RUNS) -only "$(ONLY)" -recording "$(RECORDING)" -results $(RESULTS)
+bench: setup ## Measure side by side with what one would take instead, and print tables: what is not in RESULTS yet, or [ONLY=2,8] [SIZE=middle] [RUNS=5] [DIR=/var/tmp] (half an hour)
+	@$(GO) run -ldflags "$(LDFLAGS)" ./bench run -size $(SIZE) -rounds $(RUNS) -only "$(ONLY)" -recording "$(RECORDING)" -results $(RESULTS) $(if $(DIR),-dir "$(DIR)")
 
 .PHONY: bench-full
 bench-full: ## The same at the largest sizes: 3,000,000 deltas (hours, tens of GB)
@@ -89,7 +91,7 @@ LOAD_RATE  ?= 100
 
 .PHONY: bench-load
 bench-load: setup ## Have a recorder under load and see that its memory, files, goroutines and tables stay as they are: [LOAD_FOR=60m] [LOAD_RATE=100]
-	@$(GO) run -ldflags "$(LDFLAGS)" ./bench run -size $(SIZE) -only 12 -load-for $(LOAD_FOR) -load-rate $(LOAD_RATE) -results $(RESULTS)
+	@$(GO) run -ldflags "$(LDFLAGS)" ./bench run -size $(SIZE) -only 12 -load-for $(LOAD_FOR) -load-rate $(LOAD_RATE) -results $(RESULTS) $(if $(DIR),-dir "$(DIR)")
 
 .PHONY: bench-docs
 bench-docs: ## Make docs/performance.md and its charts of the results of make bench: [RESULTS=bench-results/middle.json]
@@ -112,7 +114,7 @@ bench-compare: setup ## Compare the micro-benchmarks of two revisions, by benchs
 
 .PHONY: bench-replay
 bench-replay: setup ## Measure replay on 300,000 and 3,000,000 deltas against full rows: ratios within one run (half an hour, 20 GB)
-	@$(GO) run -ldflags "$(LDFLAGS)" ./bench run -size full -only 7 -check
+	@$(GO) run -ldflags "$(LDFLAGS)" ./bench run -size full -only 7 -check $(if $(DIR),-dir "$(DIR)")
 
 .PHONY: load
 load: setup control-plane ## Measure a recorder under load: rows/s, CPU and memory

@@ -53,6 +53,21 @@ func field(path, name string) string {
 	return ""
 }
 
+// The file systems of Linux that are in memory, as statfs names them.
+const (
+	tmpfs = 0x01021994
+	ramfs = 0x858458f6
+)
+
+// inMemory reports whether a folder is known to be on no disk.
+func inMemory(dir string) bool {
+	var stat unix.Statfs_t
+	if unix.Statfs(dir, &stat) != nil {
+		return false
+	}
+	return uint64(stat.Type) == tmpfs || uint64(stat.Type) == ramfs
+}
+
 // Versions are those of what this program was built with. What is measured against adds its own.
 func Versions() map[string]string {
 	versions := map[string]string{"Go": strings.TrimPrefix(runtime.Version(), "go")}

@@ -318,6 +318,16 @@ func TestTheCPUTimeOfAServerIsThatOfItsProcesses(t *testing.T) {
 	require.GreaterOrEqual(t, ended, living, "and so does one that has ended")
 }
 
+func TestAServerThatWaitsForItsDiskNeedsOne(t *testing.T) {
+	const memory = "/dev/shm"
+	if mounts, err := os.ReadFile("/proc/mounts"); err != nil || !bytes.Contains(mounts, []byte(" "+memory+" tmpfs ")) {
+		t.Skip("this system has no " + memory + " in memory")
+	}
+	run := Run{Dir: memory}
+	require.ErrorContains(t, run.OnServer(t.Context(), ServerOptions{Durable: true}, nil), "name a folder on one")
+	require.False(t, inMemory("/proc/self"), "what is not known to be")
+}
+
 func TestMemoryIsThatOfAProcessThatRuns(t *testing.T) {
 	needProc(t)
 	m, err := MemoryOf(os.Getpid())

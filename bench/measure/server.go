@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,9 +41,13 @@ type ServerOptions struct {
 	DateCommits bool
 }
 
-// OnServer runs something on a PostgreSQL of its own, and notes its version. Results of another version are not added to.
+// OnServer runs something on a PostgreSQL of its own, and notes its version. Results of another version are not added to, and one that is to wait for its
+// disk needs one.
 func (r *Run) OnServer(ctx context.Context, options ServerOptions, do func(*Server) error) error {
 	options.Dir = r.Dir
+	if dir := cmp.Or(r.Dir, os.TempDir()); options.Durable && inMemory(dir) {
+		return fmt.Errorf("%s is in memory, and nothing that is committed there waits for a disk: name a folder on one, as -dir /var/tmp (make bench DIR=/var/tmp)", dir)
+	}
 	return OnServer(ctx, options, func(server *Server) error {
 		version, err := server.Version(ctx)
 		if err != nil {
