@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -83,9 +84,9 @@ func (r *fullRow) values() ([]any, error) {
 		return nil, err
 	}
 	o := r.object
-	var rv int64
-	if _, err := fmt.Sscan(o.GetResourceVersion(), &rv); err != nil {
-		return nil, fmt.Errorf("resource version %q: %w", o.GetResourceVersion(), err)
+	rv, err := strconv.ParseInt(o.GetResourceVersion(), 10, 64)
+	if err != nil {
+		return nil, fmt.Errorf("resource version of %s: %w", o.GetName(), err)
 	}
 	return []any{r.observed, r.kind, r.resource.Group, r.resource.Resource, o.GetNamespace(), o.GetName(), string(o.GetUID()), rv, text}, nil
 }
