@@ -19,6 +19,7 @@ import (
 	"maps"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/kuberewind/kuberewind/bench/ingest"
@@ -56,9 +57,14 @@ var commands = map[string]func(ctx context.Context, args []string, stdout, stder
 }
 
 func command(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	const usage = "the first argument is run (the suite), report (what runs have kept, shown again or as a page), compare (the micro-benchmarks of two revisions), " +
+		"data (what is measured on) or sizing (how large a record grows); -h after it lists its flags"
+	if len(args) > 0 && slices.Contains([]string{"-h", "-help", "--help", "help"}, args[0]) {
+		_, err := fmt.Fprintln(stdout, usage)
+		return err
+	}
 	if len(args) == 0 || commands[args[0]] == nil {
-		return errors.New("the first argument is run (the suite), report (what runs have kept, shown again or as a page), compare (the micro-benchmarks of two revisions), " +
-			"data (what is measured on) or sizing (how large a record grows); -h after it lists its flags")
+		return errors.New(usage)
 	}
 	return commands[args[0]](ctx, args[1:], stdout, stderr)
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kuberewind/kuberewind/bench/data"
 	"github.com/kuberewind/kuberewind/bench/ingest"
 	"github.com/kuberewind/kuberewind/bench/measure"
 	"github.com/kuberewind/kuberewind/bench/parts"
@@ -105,6 +106,11 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) (e
 	if report, err = report.Continue(path); err != nil {
 		return err
 	}
+	if *recording != "" { // before anything is measured without it
+		if _, err := data.Open(*recording); err != nil {
+			return err
+		}
+	}
 	chosen, err := choose(*only, report)
 	if err != nil {
 		return err
@@ -143,7 +149,7 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) (e
 func choose(only string, report *measure.Report) (chosen []part, err error) {
 	wanted := report.Missing(measures())
 	if only != "" {
-		wanted = strings.Split(only, ",")
+		wanted = strings.FieldsFunc(only, func(r rune) bool { return r == ',' || r == ' ' })
 	}
 	for _, p := range suite {
 		if slices.ContainsFunc(p.numbers, func(n string) bool { return slices.Contains(wanted, n) }) {
@@ -152,7 +158,7 @@ func choose(only string, report *measure.Report) (chosen []part, err error) {
 	}
 	for _, n := range wanted {
 		if !slices.ContainsFunc(suite, func(p part) bool { return slices.Contains(p.numbers, n) }) {
-			return nil, fmt.Errorf("-only: there is no measure %q", n)
+			return nil, fmt.Errorf("-only: there is no measure %q; bench/METHODOLOGY.md lists them", n)
 		}
 	}
 	return chosen, nil

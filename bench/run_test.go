@@ -44,7 +44,7 @@ func TestARunIsKeptShownCheckedAndGoneOnWith(t *testing.T) {
 	_, err = bench()
 	require.NoError(t, err)
 	require.Equal(t, 4, ran, "what is complete is not measured again")
-	_, err = bench("-only", "2")
+	_, err = bench("-only", "2, 3")
 	require.NoError(t, err)
 	require.Equal(t, 5, ran, "unless it is named")
 	report, err := measure.Read(results)
@@ -68,11 +68,19 @@ func TestCommandsThatMakeNoSenseAreRefused(t *testing.T) {
 	empty := filepath.Join(t.TempDir(), "empty")
 	require.NoError(t, os.WriteFile(empty, nil, 0o600))
 	for _, args := range [][]string{
-		{}, {"walk"}, {"run", "-size", "huge"}, {"run", "-rounds", "0"}, {"run", "-load-for", "0s"}, {"run", "-only", "none"}, {"run", "-o", "xml"}, {"run", "2"},
+		{}, {"walk"}, {"run", "-size", "huge"}, {"run", "-rounds", "0"}, {"run", "-load-for", "0s"}, {"run", "-only", "none"}, {"run", "-recording", "no-such-file"}, {"run", "-o", "xml"}, {"run", "2"},
 		{"report"}, {"report", "-o", "xml", empty}, {"report", empty}, {"report", "-page", "docs", empty}, {"report", "no-such-file"}, {"compare"}, {"compare", "-old", "HEAD", "-count", "0"},
 		{"sizing", "-nodes", "-1"}, {"data", "more"}, {"data", "-live", "1"}, {"data", "-recording", "no-such-file"},
 	} {
 		require.Error(t, command(t.Context(), args, t.Output(), t.Output()), args)
+	}
+}
+
+func TestHelpSaysWhatThereIs(t *testing.T) {
+	var out bytes.Buffer
+	require.NoError(t, command(t.Context(), []string{"--help"}, &out, t.Output()))
+	for name := range commands {
+		require.Contains(t, out.String(), name+" (")
 	}
 }
 

@@ -165,7 +165,11 @@ func (r *Run) once(ctx context.Context, e *Experiment, way Way, round int) (Valu
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	r.Say("%s: %s, round %d of %d", e.Name, way.Name, round+1, e.Rounds)
+	if round < 0 {
+		r.Say("%s: %s, to warm up", e.Name, way.Name)
+	} else {
+		r.Say("%s: %s, round %d of %d", e.Name, way.Name, round+1, e.Rounds)
+	}
 	runtime.GC() // what came before is not charged
 	values, err := way.Run(ctx, round)
 	if err != nil {
