@@ -79,6 +79,15 @@ func rebuilds(ctx context.Context, run *measure.Run) error {
 
 // run makes everything, measures, and drops the copies that it made. The report is as far as it came.
 func (b *bench) run(ctx context.Context) (err error) {
+	defer func() { err = errors.Join(err, b.close()) }()
+	if err := b.prepare(ctx); err != nil {
+		return err
+	}
+	return b.measure(ctx)
+}
+
+// prepare makes the records, and opens them. The caller calls close, also after an error.
+func (b *bench) prepare(ctx context.Context) (err error) {
 	if err := b.validate(); err != nil {
 		return err
 	}
@@ -90,17 +99,13 @@ func (b *bench) run(ctx context.Context) (err error) {
 	}
 	defer b.fleet.stop()
 	b.Live = int(b.fleet.live)
-	defer func() { err = errors.Join(err, b.close()) }()
 	if b.Interval == 0 {
 		b.Interval = history.CheckpointInterval(int64(b.Live))
 	}
 	if err := b.make(ctx); err != nil {
 		return err
 	}
-	if err := b.open(ctx); err != nil {
-		return err
-	}
-	return b.measure(ctx)
+	return b.open(ctx)
 }
 
 func migrate(ctx context.Context, databaseURL string) error {
