@@ -21,8 +21,12 @@ const (
 // Growth measures how the cost of recording grows, each time on one axis and with all else the same: CPU time of the recorder and of PostgreSQL from an empty
 // record to the last event, the first lists among it, and the memory of the recorder.
 func Growth(ctx context.Context, run *measure.Run, sizes Sizes) error {
+	return growth(ctx, run, sizes, axes(run.Report.Seed, sizes))
+}
+
+func growth(ctx context.Context, run *measure.Run, sizes Sizes, axes []axis) error {
 	return run.OnServer(ctx, measure.ServerOptions{Durable: !sizes.NoSync}, func(database *measure.Server) error {
-		for _, axis := range axes(run.Report.Seed, sizes) {
+		for _, axis := range axes {
 			if err := run.Do(ctx, axis.experiment(run, database)); err != nil {
 				return err
 			}

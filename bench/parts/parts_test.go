@@ -83,9 +83,38 @@ func TestAStartIsMeasuredAgainstARelist(t *testing.T) {
 	require.Len(t, run(t, Restart).Results, 1)
 }
 
+// One axis of generated data and one of custom resources are measured; of the others it is shown that nothing else grows.
 func TestGrowthIsMeasuredOnEachAxis(t *testing.T) {
 	t.Parallel()
-	require.Len(t, run(t, Growth).Results, 4)
+	all := axes(1, tiny)
+	require.Len(t, run(t, func(ctx context.Context, r *measure.Run, sizes Sizes) error {
+		return growth(ctx, r, sizes, []axis{all[0], all[2]})
+	}).Results, 2)
+	type extent struct {
+		streams, live, events int
+		bytes                 int // of the largest object
+	}
+	of := func(a axis, size int) (e extent) {
+		set, err := a.set(size)
+		require.NoError(t, err)
+		e.streams = len(set.Resources())
+		e.live, e.events = set.Len()
+		for o := range set.First() {
+			e.bytes = max(e.bytes, len(o.Object))
+		}
+		return e
+	}
+	grown := func(a axis) (from, to extent) { return of(a, a.sizes[0]), of(a, a.sizes[1]) }
+	from, to := grown(all[0])
+	require.Equal(t, extent{from.streams, from.live, 2 * from.events, from.bytes}, to, "deltas")
+	from, to = grown(all[1])
+	require.Equal(t, []int{from.streams, from.events}, []int{to.streams, to.events}, "live objects")
+	require.InDelta(t, 2*from.live, to.live, 0.2*float64(to.live))
+	from, to = grown(all[2])
+	require.Equal(t, extent{2 * from.streams, 2 * from.live, 2 * from.events, from.bytes}, to, "streams")
+	from, to = grown(all[3])
+	require.Equal(t, []int{from.streams, from.live, from.events}, []int{to.streams, to.live, to.events}, "bytes")
+	require.InDelta(t, 4*from.bytes, to.bytes, 0.3*float64(to.bytes))
 }
 
 func TestARecordIsSizedByWhatTheDataTakes(t *testing.T) {
