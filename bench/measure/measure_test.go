@@ -235,9 +235,9 @@ func TestResultsAreAddedToThoseOfTheSameKindOnly(t *testing.T) {
 		_, err := other.Continue(path)
 		require.ErrorContains(t, err, "name another file", what)
 	}
-	require.NoError(t, again.measuredWith("PostgreSQL", "17.6"))
-	require.NoError(t, again.measuredWith("PostgreSQL", "17.6"))
-	require.ErrorContains(t, again.measuredWith("PostgreSQL", "18.1"), "with PostgreSQL 17.6, and this is 18.1")
+	require.NoError(t, again.measuredOn("17.6"))
+	require.NoError(t, again.measuredOn("17.6"))
+	require.ErrorContains(t, again.measuredOn("18.1"), "with PostgreSQL 17.6, and this is 18.1")
 	require.NoError(t, os.WriteFile(path, []byte("no report"), 0o600))
 	_, err = first.Continue(path)
 	require.ErrorContains(t, err, "no report")

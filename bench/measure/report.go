@@ -188,8 +188,9 @@ func (r *Report) Continue(path string) (*Report, error) {
 	return was, nil
 }
 
-// measuredWith notes the version of something that only shows once it runs. One other than that of the results that there are is an error.
-func (r *Report) measuredWith(name, version string) error {
+// measuredOn notes PostgreSQL's version, which only shows once it runs. One other than that of the results that there are is an error.
+func (r *Report) measuredOn(version string) error {
+	const name = "PostgreSQL"
 	if old := r.Versions[name]; old != "" && old != version {
 		return fmt.Errorf("the results that there are were measured with %s %s, and this is %s: name another file for these, or remove that one", name, old, version)
 	}

@@ -53,7 +53,7 @@ func (r *Run) OnServer(ctx context.Context, options ServerOptions, do func(*Serv
 		if err != nil {
 			return err
 		}
-		if err := r.Report.measuredWith("PostgreSQL", version); err != nil {
+		if err := r.Report.measuredOn(version); err != nil {
 			return err
 		}
 		return do(server)
