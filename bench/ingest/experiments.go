@@ -106,6 +106,7 @@ const (
 	speed     = "deltas"
 	cpuOwn    = "CPU of the program"
 	cpuServer = "CPU of PostgreSQL"
+	cpuUpkeep = "CPU of sweep and checkpoints"
 	disk      = "disk, all"
 	heap      = "heap"
 	toast     = "TOAST"
@@ -119,7 +120,7 @@ const (
 )
 
 var throughputQuantities = []measure.Quantity{
-	{Name: speed, Unit: "deltas/s"}, {Name: cpuOwn, Unit: "µs"}, {Name: cpuServer, Unit: "µs"},
+	{Name: speed, Unit: "deltas/s"}, {Name: cpuOwn, Unit: "µs"}, {Name: cpuServer, Unit: "µs"}, {Name: cpuUpkeep, Unit: "µs"},
 	{Name: disk, Unit: "bytes"}, {Name: heap, Unit: "bytes"}, {Name: toast, Unit: "bytes"}, {Name: index, Unit: "bytes"}, {Name: sweeping, Unit: "bytes"},
 	{Name: pointing, Unit: "bytes"}, {Name: logged, Unit: "bytes"}, {Name: loggedRun, Unit: "bytes"}, {Name: memory, Unit: "MiB"}, {Name: cpuData, Unit: "µs"},
 }
@@ -160,12 +161,14 @@ func (o *Outcome) values() measure.Values {
 	cpu := func(d time.Duration) float64 { return float64(d.Microseconds()) / n }
 	rows, other := o.After.Rows.minus(o.Before.Rows), o.After.Other.minus(o.Before.Other)
 	// One checkpoint is made in each interval.
-	point := func(bytes int64) float64 { return float64(bytes) / float64(history.CheckpointInterval(int64(o.Live))) }
+	interval := float64(history.CheckpointInterval(int64(o.Live)))
+	point := func(bytes int64) float64 { return float64(bytes) / interval }
 	v := measure.Values{
 		speed: n / o.Took.Seconds(), cpuOwn: cpu(o.Process), cpuServer: cpu(o.Postgres), cpuData: cpu(o.Serving), memory: float64(o.Peak) / (1 << 20),
 		heap: each(rows.Heap + other.Heap), toast: each(rows.Toast + other.Toast), index: each(rows.Index + other.Index), loggedRun: each(o.After.WAL - o.Before.WAL),
 		sweeping: each(o.Sweep.Rows.total() + o.Sweep.Other.total()), pointing: point(o.Checkpoint.Checkpoints.total()),
 	}
+	v[cpuUpkeep] = cpu(o.SweepCPU) + float64(o.CheckpointCPU.Microseconds())/interval
 	v[disk] = v[heap] + v[toast] + v[index] + v[sweeping] + v[pointing]
 	v[logged] = v[loggedRun] + each(o.Sweep.WAL) + point(o.Checkpoint.WAL)
 	return v

@@ -39,6 +39,7 @@ func TestEachWayHasEachEventOnRecord(t *testing.T) {
 				require.Greater(t, out.After.WAL, out.Before.WAL)
 				require.Equal(t, w == recorder, out.Sweep.Rows.Heap > 0)
 				require.Equal(t, w == recorder, out.Checkpoint.Checkpoints.Toast > 0)
+				require.Equal(t, w == recorder, out.values()[cpuUpkeep] > 0)
 				for _, name := range []string{speed, disk, logged, memory} {
 					require.Positive(t, out.values()[name], name)
 				}

@@ -59,6 +59,8 @@ type Outcome struct {
 	Live      int
 	// What a sweep of the next day adds, and one checkpoint.
 	Sweep, Checkpoint Spaces
+	// What they take of CPU time, PostgreSQL's with it.
+	SweepCPU, CheckpointCPU time.Duration
 }
 
 // A run that takes longer waits for something that will not come.

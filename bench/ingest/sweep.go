@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/kuberewind/kuberewind/bench/measure"
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
@@ -23,7 +24,7 @@ func (r *run) swept(ctx context.Context, db *pgx.Conn) error {
 	if err := db.QueryRow(ctx, `SELECT cluster, uid, name, key_fingerprint FROM kuberewind.clusters`).Scan(&number, &cfg.ClusterUID, &cfg.ClusterName, &cfg.KeyFingerprint); err != nil {
 		return err
 	}
-	if err := r.checkpointed(ctx, db, history.Cluster{Number: number, Name: cfg.ClusterName}); err != nil {
+	if err := r.used(&r.out.CheckpointCPU, func() error { return r.checkpointed(ctx, db, history.Cluster{Number: number, Name: cfg.ClusterName}) }); err != nil {
 		return err
 	}
 	sink, err := postgres.Open(ctx, cfg)
@@ -39,18 +40,34 @@ func (r *run) swept(ctx context.Context, db *pgx.Conn) error {
 	if err != nil {
 		return err
 	}
-	for _, spec := range dormant {
-		st, err := sink.Stream(ctx, spec)
-		if err != nil {
-			return err
-		}
-		if err := resync(ctx, sink, st, cfg.Now()); err != nil {
-			return fmt.Errorf("sweep of %s: %w", spec.Resource, err)
-		}
+	if err := r.used(&r.out.SweepCPU, func() error { return resyncAll(ctx, sink, dormant, cfg.Now()) }); err != nil {
+		return err
 	}
 	r.out.Sweep, err = spacesOf(ctx, db)
 	s := &r.out.Sweep
 	s.Rows, s.Other, s.WAL = s.Rows.minus(before.Rows), s.Other.minus(before.Other), s.WAL-before.WAL
+	return err
+}
+
+// used notes what something takes of CPU time, in this process and in PostgreSQL.
+func (r *run) used(into *time.Duration, do func() error) error {
+	both := func() (time.Duration, error) {
+		own, err := measure.CPUOfSelf()
+		if err != nil {
+			return 0, err
+		}
+		server, err := measure.CPUOfTree(r.bench.Server.PID)
+		return own + server, err
+	}
+	before, err := both()
+	if err != nil {
+		return err
+	}
+	if err := do(); err != nil {
+		return err
+	}
+	after, err := both()
+	*into = after - before
 	return err
 }
 
@@ -71,6 +88,19 @@ func (r *run) checkpointed(ctx context.Context, db *pgx.Conn, cluster history.Cl
 	after, err := spacesOf(ctx, db)
 	r.out.Checkpoint = Spaces{Checkpoints: after.Checkpoints.minus(before.Checkpoints), WAL: after.WAL - before.WAL}
 	return err
+}
+
+func resyncAll(ctx context.Context, sink *postgres.Sink, specs []postgres.StreamSpec, now time.Time) error {
+	for _, spec := range specs {
+		st, err := sink.Stream(ctx, spec)
+		if err == nil {
+			err = resync(ctx, sink, st, now)
+		}
+		if err != nil {
+			return fmt.Errorf("sweep of %s: %w", spec.Resource, err)
+		}
+	}
+	return nil
 }
 
 // resync has the living objects of a stream stored again.
