@@ -161,14 +161,13 @@ func (o *Outcome) values() measure.Values {
 	cpu := func(d time.Duration) float64 { return float64(d.Microseconds()) / n }
 	rows, other := o.After.Rows.minus(o.Before.Rows), o.After.Other.minus(o.Before.Other)
 	// One checkpoint is made in each interval.
-	interval := float64(history.CheckpointInterval(int64(o.Live)))
-	point := func(bytes int64) float64 { return float64(bytes) / interval }
+	point := func(bytes int64) float64 { return float64(bytes) / float64(history.CheckpointInterval(int64(o.Live))) }
 	v := measure.Values{
 		speed: n / o.Took.Seconds(), cpuOwn: cpu(o.Process), cpuServer: cpu(o.Postgres), cpuData: cpu(o.Serving), memory: float64(o.Peak) / (1 << 20),
 		heap: each(rows.Heap + other.Heap), toast: each(rows.Toast + other.Toast), index: each(rows.Index + other.Index), loggedRun: each(o.After.WAL - o.Before.WAL),
 		sweeping: each(o.Sweep.Rows.total() + o.Sweep.Other.total()), pointing: point(o.Checkpoint.Checkpoints.total()),
 	}
-	v[cpuUpkeep] = cpu(o.SweepCPU) + float64(o.CheckpointCPU.Microseconds())/interval
+	v[cpuUpkeep] = cpu(o.SweepCPU) + float64(o.CheckpointCPU.Microseconds())/float64(max(o.Folded, 1))
 	v[disk] = v[heap] + v[toast] + v[index] + v[sweeping] + v[pointing]
 	v[logged] = v[loggedRun] + each(o.Sweep.WAL) + point(o.Checkpoint.WAL)
 	return v

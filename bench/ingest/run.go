@@ -61,6 +61,7 @@ type Outcome struct {
 	Sweep, Checkpoint Spaces
 	// What they take of CPU time, PostgreSQL's with it.
 	SweepCPU, CheckpointCPU time.Duration
+	Folded                  int64 // deltas from the checkpoint before, or from the beginning, to that one
 }
 
 // A run that takes longer waits for something that will not come.
