@@ -35,11 +35,11 @@ var generated = [kinds]Resource{
 }
 
 // texts are the shapes of the objects. Pods have one for each stage, those of Jobs after those of ReplicaSets; Jobs one while they
-// run, one for when they are done and one for when they have failed; what has replicas one for when there are none.
+// run, one for when they are done and one for when they have failed; what has replicas one for when there are none, and Events one for when no Node tells them.
 func newTexts() (all [kinds][]*text, err error) {
 	b := &builder{}
 	sources := [kinds][]string{
-		configMaps: {b.configMap()}, events: {b.event()}, nodes: {b.node()}, deployments: {b.deployment(updatedCount), b.deployment("")},
+		configMaps: {b.configMap()}, events: {b.event(eventHost), b.event("")}, nodes: {b.node()}, deployments: {b.deployment(updatedCount), b.deployment("")},
 		replicaSets: {b.replicaSet(replicaCounts), b.replicaSet("")},
 		jobs:        {b.job(jobRunning), b.job(jobDone), b.job(jobFailed)}, leases: {b.lease()},
 	}
@@ -186,12 +186,21 @@ func (c *cluster) update(o *object) { c.write(o, watch.Modified) }
 func (c *cluster) write(o *object, what watch.EventType) {
 	c.rv++
 	o.values[holeChanged] = c.clock()
-	if o.kind == replicaSets || o.kind == deployments {
-		if o.text = 0; o.values[holeMade] == "0" {
-			o.text = 1
-		}
+	switch o.kind {
+	case replicaSets, deployments:
+		o.text = either(o.values[holeMade] == "0")
+	case events:
+		o.text = either(o.values[holeNode] == "")
 	}
 	c.tell(o, what)
+}
+
+// either is the second of two texts, or the first.
+func either(second bool) int {
+	if second {
+		return 1
+	}
+	return 0
 }
 
 func (c *cluster) remove(o *object) {

@@ -71,7 +71,8 @@ func (c *cluster) populate(live int) {
 	}
 	for i := range share(configMapShare) {
 		o := c.newObject(configMaps, c.apps[i%len(c.apps)].namespace(), fmt.Sprintf("config-%d", i))
-		o.values[holeApp], o.values[holeTag], o.values[holeID] = fmt.Sprintf("service-%d", i), "1.0.0", c.hex(64)
+		o.values.runs(fmt.Sprintf("service-%d", i), "1.0.0")
+		o.values[holeID] = c.hex(64)
 		c.create(o)
 	}
 	for i := range share(jobShare) {
@@ -90,8 +91,8 @@ func (c *cluster) populate(live int) {
 
 func (c *cluster) addNode(i int) {
 	node := c.newObject(nodes, "", fmt.Sprintf("node-%04d", i))
-	node.values[holeHost], node.values[holeID], node.values[holeHash] = fmt.Sprintf("10.0.%d.%d", i/250, i%250), c.hex(64), c.hex(32)
-	node.values[holeApp], node.values[holeTag] = "service-0", "1.0.0"
+	node.values[holeHost], node.values[holeHash], node.values[holeOwnerUID] = fmt.Sprintf("10.0.%d.%d", i/250, i%250), c.hex(32), c.uid()
+	node.values.runs("service-0", "1.0.0")
 	c.create(node)
 	lease := c.newObject(leases, "kube-node-lease", node.values[holeName])
 	lease.values[holeOwnerUID] = node.values[holeUID]
@@ -100,8 +101,7 @@ func (c *cluster) addNode(i int) {
 	c.create(lease)
 	c.repeat(leaseEvery, func() { renew(); c.update(lease) })
 	c.repeat(statusEvery, func() {
-		node.values[holeApp] = c.apps[c.random.IntN(len(c.apps))].deployment.values[holeApp]
-		node.values[holeTag] = fmt.Sprintf("1.0.%d", c.random.IntN(100))
+		node.values.runs(c.apps[c.random.IntN(len(c.apps))].deployment.values[holeApp], fmt.Sprintf("1.0.%d", c.random.IntN(100)))
 		c.update(node)
 	})
 }
@@ -121,7 +121,8 @@ func (a *app) namespace() string { return a.deployment.values[holeNamespace] }
 func (c *cluster) addApp(i int) {
 	name := fmt.Sprintf("service-%d", i)
 	d := c.newObject(deployments, fmt.Sprintf("team-%d", i%40), name)
-	d.values[holeApp], d.values[holeTag], d.values[holeBound] = name, "1.0.0", c.clock()
+	d.values.runs(name, "1.0.0")
+	d.values[holeBound] = c.clock()
 	d.values[holeReplicas], d.values[holeMade], d.values[holeServing], d.values[holeRestarts] = "0", "0", "0", "0"
 	d.values[holeReason], d.values[holeMessage] = "NewReplicaSetAvailable", "ReplicaSet has successfully progressed."
 	a := &app{deployment: d}
@@ -138,7 +139,8 @@ func (c *cluster) addSet(a *app) {
 	bump(d, holeRestarts, 1)
 	hash := c.hex(10)
 	set := c.newObject(replicaSets, a.namespace(), d.values[holeName]+"-"+hash)
-	set.values[holeApp], set.values[holeTag], set.values[holeHash], set.values[holeStarted] = d.values[holeApp], d.values[holeTag], hash, c.clock()
+	set.values.runs(d.values[holeApp], d.values[holeTag])
+	set.values[holeHash], set.values[holeStarted] = hash, c.clock()
 	set.values[holeOwner], set.values[holeOwnerUID] = d.values[holeName], d.values[holeUID]
 	set.values[holeReplicas], set.values[holeMade], set.values[holeServing], set.values[holeRestarts] = "0", "0", "0", d.values[holeRestarts]
 	a.sets = append(a.sets, set)
@@ -168,7 +170,8 @@ func (c *cluster) newPod(of *object, s stage) *object {
 	if of.kind == jobs {
 		p.text += int(podStages)
 	}
-	p.values[holeApp], p.values[holeTag], p.values[holeHash] = of.values[holeApp], of.values[holeTag], of.values[holeHash]
+	p.values.runs(of.values[holeApp], of.values[holeTag])
+	p.values[holeHash] = of.values[holeHash]
 	p.values[holeOwner], p.values[holeOwnerUID] = of.values[holeName], of.values[holeUID]
 	p.values[holePhase], p.values[holeReady], p.values[holeUp], p.values[holeRestarts] = "Running", "False", "false", "0"
 	return p
@@ -178,7 +181,8 @@ func (c *cluster) newPod(of *object, s stage) *object {
 func (c *cluster) settle(p *object) {
 	node := c.living[nodes][c.random.IntN(len(c.living[nodes]))]
 	p.values[holeNode], p.values[holeHost], p.values[holeBound] = node.values[holeName], node.values[holeHost], c.clock()
-	p.values[holeIP], p.values[holeID], p.values[holeReadySince] = fmt.Sprintf("10.244.%d.%d", c.random.IntN(250), c.random.IntN(250)), c.hex(64), c.clock()
+	p.values[holeIP], p.values[holeReadySince] = fmt.Sprintf("10.244.%d.%d", c.random.IntN(250), c.random.IntN(250)), c.clock()
+	p.values[holeID], p.values[holeID2] = c.hex(64), c.hex(64)
 }
 
 // bump adds to a number.

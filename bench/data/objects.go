@@ -2,6 +2,7 @@ package data
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -37,11 +38,12 @@ func owner(apiVersion, kind string) string {
 func container(name string) string {
 	var env strings.Builder
 	for _, variable := range []string{"DATABASE_HOST", "LOG_LEVEL", "TRACING_ENDPOINT"} {
-		fmt.Fprintf(&env, `{"name":%q,"value":"%s.platform.svc.cluster.local"},`, variable, strings.ToLower(variable[:3]))
+		hole, _, _ := strings.Cut(variable, "_")
+		fmt.Fprintf(&env, `{"name":%q,"value":"<%s>"},`, variable, strings.ToLower(hole))
 	}
 	return fmt.Sprintf(`{"name":%q,"image":"registry.example.com/<app>/%s:<tag>","ports":[{"name":"http","containerPort":8080,"protocol":"TCP"}],
 "env":[%s{"name":"POD_NAME","valueFrom":{"fieldRef":{"apiVersion":"v1","fieldPath":"metadata.name"}}}],
-"resources":{"limits":{"cpu":"500m","memory":"256Mi"},"requests":{"cpu":"100m","memory":"128Mi"}},
+"resources":{"limits":{"cpu":"2500m","memory":"<memory>"},"requests":{"cpu":"<cpu>","memory":"<memory>"}},
 "volumeMounts":[{"name":"config","readOnly":true,"mountPath":"/etc/<app>"},{"name":"kube-api-access","readOnly":true,"mountPath":"/var/run/secrets/kubernetes.io/serviceaccount"}],
 "livenessProbe":{"httpGet":{"path":"/healthz","port":8080,"scheme":"HTTP"},"timeoutSeconds":1,"periodSeconds":10,"successThreshold":1,"failureThreshold":3},
 "readinessProbe":{"httpGet":{"path":"/readyz","port":8080,"scheme":"HTTP"},"timeoutSeconds":1,"periodSeconds":10,"successThreshold":1,"failureThreshold":3},
@@ -96,19 +98,22 @@ func podStatus(s stage) string {
 		status, up, since, reason, address, state, started = "False", "false", "<bound>", "ContainersNotReady", "", `{"waiting":{"reason":"ContainerCreating"}}`, "false"
 	case podEnded:
 		status, up, reason, started = "False", "false", "PodCompleted", "false"
-		state = `{"terminated":{"exitCode":"<#restarts>","reason":"<reason>","startedAt":"<started>","finishedAt":"<readysince>","containerID":"containerd://<id>"}}`
+		state = `{"terminated":{"exitCode":"<#restarts>","reason":"<reason>","startedAt":"<started>","finishedAt":"<readysince>","containerID":"containerd://%s"}}`
 	default:
 	}
 	conditions := []string{podCondition("PodReadyToStartContainers", "True", "<started>", ""), podCondition("Initialized", "True", "<bound>", ""),
 		podCondition("Ready", status, since, reason), podCondition("ContainersReady", status, since, reason), scheduled}
 	var containers []string
 	for _, name := range []string{"proxy", "web"} {
-		identity := ""
-		if s != podCreating {
-			identity = fmt.Sprintf(`,"imageID":"registry.example.com/<app>/%s@sha256:<id>","containerID":"containerd://<id>"`, name)
+		id, identity := "<id>", ""
+		if name == "proxy" {
+			id = "<id2>"
 		}
-		containers = append(containers, fmt.Sprintf(`{"name":%q,"state":%s,"lastState":{},"ready":%s,"restartCount":"<#restarts>","image":"registry.example.com/<app>/%s:<tag>"%s,"started":%s,"allocatedResources":{"cpu":"100m","memory":"128Mi"},"resources":{"limits":{"cpu":"500m","memory":"256Mi"},"requests":{"cpu":"100m","memory":"128Mi"}}}`,
-			name, state, up, name, identity, started))
+		if s != podCreating {
+			identity = fmt.Sprintf(`,"imageID":"registry.example.com/<app>/%s@sha256:<digest>","containerID":"containerd://%s"`, name, id)
+		}
+		containers = append(containers, fmt.Sprintf(`{"name":%q,"state":%s,"lastState":{},"ready":%s,"restartCount":"<#restarts>","image":"registry.example.com/<app>/%s:<tag>"%s,"started":%s,"allocatedResources":{"cpu":"<cpu>","memory":"<memory>"},"resources":{"limits":{"cpu":"2500m","memory":"<memory>"},"requests":{"cpu":"<cpu>","memory":"<memory>"}}}`,
+			name, strings.ReplaceAll(state, "%s", id), up, name, identity, started))
 	}
 	return fmt.Sprintf(`{"observedGeneration":1,"phase":"<phase>","conditions":[%s],"hostIP":"<host>","hostIPs":[{"ip":"<host>"}],%s"startTime":"<bound>","containerStatuses":[%s],"qosClass":"Burstable"}`,
 		strings.Join(conditions, ","), address, strings.Join(containers, ","))
@@ -195,13 +200,13 @@ func (b *builder) node() string {
 		conditions = append(conditions, fmt.Sprintf(`{"type":%q,"status":%q,"lastHeartbeatTime":"<changed>","lastTransitionTime":"<created>","reason":%q,"message":"kubelet has posted %s status"}`, kind, status, reason, kind))
 	}
 	for i := range 45 {
-		images = append(images, fmt.Sprintf(`{"names":["registry.example.com/service-%d/web@sha256:<id>","registry.example.com/service-%d/web:1.24.%d"],"sizeBytes":%d}`, i, i, i*3%7, 80_000_000+i*1_234_567))
+		images = append(images, fmt.Sprintf(`{"names":["registry.example.com/service-%d/web@sha256:%s","registry.example.com/service-%d/web:1.24.%d"],"sizeBytes":%d}`, i, digestOf(strconv.Itoa(i)), i, i*3%7, 80_000_000+i*1_234_567))
 	}
 	// The image that was pulled last has the tag of this version.
-	images = append(images, `{"names":["registry.example.com/<app>/web:<tag>"],"sizeBytes":93126011}`)
+	images = append(images, `{"names":["registry.example.com/<app>/web@sha256:<digest>","registry.example.com/<app>/web:<tag>"],"sizeBytes":93126011}`)
 	resources := `{"cpu":"8","ephemeral-storage":"83873772Ki","hugepages-1Gi":"0","hugepages-2Mi":"0","memory":"32386536Ki","pods":"110"}`
 	status := fmt.Sprintf(`{"capacity":%s,"allocatable":%s,"conditions":[%s],"addresses":[{"type":"InternalIP","address":"<host>"},{"type":"Hostname","address":"<name>"}],"daemonEndpoints":{"kubeletEndpoint":{"Port":10250}},
-"nodeInfo":{"machineID":"<hash>","systemUUID":"<hash>","bootID":"<hash>","kernelVersion":"6.1.0-28-amd64","osImage":"Debian GNU/Linux 12 (bookworm)","containerRuntimeVersion":"containerd://2.1.4","kubeletVersion":"v1.37.1","kubeProxyVersion":"","operatingSystem":"linux","architecture":"amd64"},"images":[%s]}`,
+"nodeInfo":{"machineID":"<hash>","systemUUID":"<uid>","bootID":"<owneruid>","kernelVersion":"6.1.0-28-amd64","osImage":"Debian GNU/Linux 12 (bookworm)","containerRuntimeVersion":"containerd://2.1.4","kubeletVersion":"v1.37.1","kubeProxyVersion":"","operatingSystem":"linux","architecture":"amd64"},"images":[%s]}`,
 		resources, resources, strings.Join(conditions, ","), strings.Join(images, ","))
 	return assemble("v1", "Node", "", "", labels+","+annotations+",", []string{
 		b.entry("kubelet", "v1", "<created>", "", fmt.Sprintf(`{"metadata":{%s,%s},"spec":{"providerID":"x"}}`, labels, annotations)),
@@ -217,8 +222,11 @@ func (b *builder) lease() string {
 	}, `,"spec":`+spec)
 }
 
-func (b *builder) event() string {
-	rest := `"involvedObject":{"kind":"<kind>","namespace":"<namespace>","name":"<owner>","uid":"<owneruid>","apiVersion":"v1","resourceVersion":"<generation>"},"reason":"<reason>","message":"<message>","source":{"component":"<component>","host":"<node>"},"firstTimestamp":"<created>","lastTimestamp":"<changed>","count":"<#restarts>","type":"<phase>"`
+const eventHost = `,"host":"<node>"`
+
+// event is one that a Node tells, or another component.
+func (b *builder) event(host string) string {
+	rest := `"involvedObject":{"kind":"<kind>","namespace":"<namespace>","name":"<owner>","uid":"<owneruid>","apiVersion":"v1","resourceVersion":"<generation>"},"reason":"<reason>","message":"<message>","source":{"component":"<component>"` + host + `},"firstTimestamp":"<created>","lastTimestamp":"<changed>","count":"<#restarts>","type":"<phase>"`
 	return assemble("v1", "Event", namespaced, "", "", []string{b.entry("<component>", "v1", "<changed>", "", "{"+rest+"}")},
 		","+rest+`,"eventTime":null,"reportingComponent":"<component>","reportingInstance":"<node>"`)
 }

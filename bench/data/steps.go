@@ -13,7 +13,7 @@ func (c *cluster) rollOut() {
 	}
 	a.rolling = true
 	d := a.deployment
-	d.values[holeTag] = "1." + d.values[holeRestarts] + "." + d.values[holeGeneration]
+	d.values.runs(d.values[holeApp], "1."+d.values[holeRestarts]+"."+d.values[holeGeneration])
 	d.values[holeBound], d.values[holeMade] = c.clock(), "0"
 	d.values[holeReason], d.values[holeMessage] = "ReplicaSetUpdated", "ReplicaSet is progressing."
 	bump(d, holeGeneration, 1)
@@ -150,7 +150,8 @@ func (c *cluster) flap() {
 func (c *cluster) runJob(n int) {
 	name := fmt.Sprintf("batch-%d", n)
 	job := c.newObject(jobs, fmt.Sprintf("team-%d", n%40), fmt.Sprintf("%s-%d", name, 29_000_000+c.now/time.Minute)+c.suffix())
-	job.values[holeApp], job.values[holeTag], job.values[holeHash] = name, "2.4.1", c.hex(10)
+	job.values.runs(name, "2.4.1")
+	job.values[holeHash] = c.hex(10)
 	job.values[holeOwner], job.values[holeOwnerUID] = name, c.uid()
 	job.values[holeServing] = "0"
 	c.create(job)

@@ -2,6 +2,7 @@ package data
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -19,13 +20,20 @@ const (
 	holeChanged // when this version was written
 	holeApp
 	holeHash // of a Pod template
-	holeTag  // of the image
+	holeTag  // of the image, whose digest follows from it
 	holeOwner
 	holeOwnerUID
 	holeNode
-	holeHost  // address of the node
-	holeIP    // address of the Pod
-	holeID    // of a container, and other random text of 64 digits
+	holeHost // address of the node
+	holeIP   // address of the Pod
+	holeID   // of a container, and other random text of 64 digits
+	holeID2  // of a Pod's other container
+	holeDigest
+	holeDatabase // this and the next four are settings of an app
+	holeLog
+	holeTracing
+	holeCPU
+	holeMemory
 	holeBound // when a Pod was scheduled, or a rollout began
 	holeStarted
 	holeReady // True or False
@@ -45,12 +53,27 @@ const (
 )
 
 var holeNames = [holes]string{
-	"name", "namespace", "uid", "rv", "created", "changed", "app", "hash", "tag", "owner", "owneruid", "node", "host", "ip", "id", "bound", "started",
+	"name", "namespace", "uid", "rv", "created", "changed", "app", "hash", "tag", "owner", "owneruid", "node", "host", "ip", "id", "id2", "digest", "database", "log", "tracing", "cpu", "memory", "bound", "started",
 	"ready", "up", "readysince", "phase", "reason", "message", "component", "kind", "restarts", "generation", "replicas", "made", "serving",
 }
 
 // values fill the holes of one version. They are plain text: nothing in them needs an escape in JSON.
 type values [holes]string
+
+// runs fills in which app's image it is of, and what follows from that: what an app is configured with differs from one to the next, and an image has one
+// digest wherever it runs.
+func (v *values) runs(app, tag string) {
+	of := sha256.Sum256([]byte(app))
+	v[holeApp], v[holeTag], v[holeDigest] = app, tag, digestOf(app+":"+tag)
+	v[holeDatabase] = fmt.Sprintf("pg-%x.databases.svc.cluster.local", of[:3])
+	v[holeLog] = []string{"debug", "info", "warn", "error"}[of[3]%4]
+	v[holeTracing] = fmt.Sprintf("https://%x.collector.example.com:4317/v1/traces", of[4:8+of[8]%8])
+	v[holeCPU] = fmt.Sprintf("%dm", 25+50*int(of[16]%40))
+	v[holeMemory] = fmt.Sprintf("%dMi", 65+int(of[17])*8)
+}
+
+// digestOf stands for that of an image.
+func digestOf(image string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(image))) }
 
 // A text is the JSON of an object with holes, so that a version costs little more than copying it.
 type text struct {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -70,12 +71,14 @@ func (c *churn) populate(ctx context.Context, n int) error {
 	}
 }
 
-func template(labels map[string]string, restart corev1.RestartPolicy) corev1.PodTemplateSpec {
+// template is what Pods of a name run. Each name has settings of its own, as real services have.
+func template(name string, labels map[string]string, restart corev1.RestartPolicy) corev1.PodTemplateSpec {
+	own := sha256.Sum256([]byte(name))
 	probe := &corev1.Probe{ProbeHandler: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{}}}
 	probe.TCPSocket.Port.IntVal = 8080
 	container := corev1.Container{
-		Name: "web", Image: "registry.example.com/web:1.0.0", Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: 8080}}, LivenessProbe: probe, ReadinessProbe: probe,
-		Env: []corev1.EnvVar{{Name: "DATABASE_HOST", Value: "db.platform.svc.cluster.local"}, {Name: "LOG_LEVEL", Value: "info"}},
+		Name: "web", Image: "registry.example.com/" + name + ":1.0.0", Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: 8080}}, LivenessProbe: probe, ReadinessProbe: probe,
+		Env: []corev1.EnvVar{{Name: "DATABASE_HOST", Value: fmt.Sprintf("pg-%x.databases.svc.cluster.local", own[:3])}, {Name: "TRACING_ENDPOINT", Value: fmt.Sprintf("https://%x.collector.example.com", own[4:10])}},
 	}
 	return corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: labels},
@@ -87,7 +90,7 @@ func deployment(name string, replicas int32) *appsv1.Deployment {
 	labels := map[string]string{"app": name}
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
-		Spec:       appsv1.DeploymentSpec{Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: template(labels, corev1.RestartPolicyAlways)},
+		Spec:       appsv1.DeploymentSpec{Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: template(name, labels, corev1.RestartPolicyAlways)},
 	}
 }
 
@@ -117,18 +120,19 @@ func (c *churn) run(ctx context.Context, duration time.Duration) error {
 
 func (c *churn) any() string { return c.deployments[c.random.IntN(len(c.deployments))] }
 
-func (c *churn) patch(ctx context.Context, text string) error {
-	_, err := c.client.AppsV1().Deployments(namespace).Patch(ctx, c.any(), types.StrategicMergePatchType, []byte(text), metav1.PatchOptions{FieldManager: "benchdata"})
+func (c *churn) patch(ctx context.Context, name, text string) error {
+	_, err := c.client.AppsV1().Deployments(namespace).Patch(ctx, name, types.StrategicMergePatchType, []byte(text), metav1.PatchOptions{FieldManager: "benchdata"})
 	return err
 }
 
 func (c *churn) rollOut(ctx context.Context) error {
 	c.made++
-	return c.patch(ctx, fmt.Sprintf(`{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"registry.example.com/web:1.0.%d"}]}}}}`, c.made))
+	name := c.any()
+	return c.patch(ctx, name, fmt.Sprintf(`{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"registry.example.com/%s:1.0.%d"}]}}}}`, name, c.made))
 }
 
 func (c *churn) scale(ctx context.Context) error {
-	return c.patch(ctx, fmt.Sprintf(`{"spec":{"replicas":%d}}`, 1+c.random.IntN(9)))
+	return c.patch(ctx, c.any(), fmt.Sprintf(`{"spec":{"replicas":%d}}`, 1+c.random.IntN(9)))
 }
 
 func (c *churn) runJob(ctx context.Context) error {
@@ -138,7 +142,7 @@ func (c *churn) runJob(ctx context.Context) error {
 	_, err := c.client.BatchV1().Jobs(namespace).Create(ctx, &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: batchv1.JobSpec{
-			Completions: &once, TTLSecondsAfterFinished: &stays, Template: template(map[string]string{"job": name}, corev1.RestartPolicyNever),
+			Completions: &once, TTLSecondsAfterFinished: &stays, Template: template(name, map[string]string{"job": name}, corev1.RestartPolicyNever),
 		},
 	}, metav1.CreateOptions{})
 	return err
