@@ -57,6 +57,7 @@ type gap struct {
 	resource, cause, outcome string
 	from, to                 int64 // to is 0 while it is open
 	fromAt, toAt             time.Time
+	unwatched                bool // a recorder began within it
 	missed                   int
 }
 
@@ -154,14 +155,14 @@ func (l *ledger) fault(format string, args ...any) {
 // gaps are those of the record that missed, or may have missed, anything after the first lists.
 func (l *ledger) gaps(ctx context.Context, db pgx.Tx) ([]gap, error) {
 	rows, err := db.Query(ctx, `SELECT gap, resource, cause, coalesce(outcome, ''), coalesce(from_rv, '0'), coalesce(to_rv, '0'),
-			coalesce(from_at, 'epoch'), coalesce(to_at, now())
-		FROM kuberewind.gaps ORDER BY gap`)
+			coalesce(from_at, 'epoch'), coalesce(to_at, now()), EXISTS (SELECT FROM kuberewind.epochs e WHERE e.started_at BETWEEN g.from_at AND g.to_at)
+		FROM kuberewind.gaps g ORDER BY gap`)
 	if err != nil {
 		return nil, err
 	}
 	return pgx.CollectRows(rows, func(r pgx.CollectableRow) (g gap, err error) {
 		var from, to string
-		if err = r.Scan(&g.number, &g.resource, &g.cause, &g.outcome, &from, &to, &g.fromAt, &g.toAt); err != nil {
+		if err = r.Scan(&g.number, &g.resource, &g.cause, &g.outcome, &from, &to, &g.fromAt, &g.toAt, &g.unwatched); err != nil {
 			return g, err
 		}
 		g.from, err = strconv.ParseInt(from, 10, 64)
@@ -247,10 +248,16 @@ func (l *ledger) needless(g gap) bool {
 	verdict, known := l.judged[g.number]
 	if !known {
 		excused := g.outcome == "resumed" || g.cause == "history_reversed" || g.cause == "forbidden"
-		verdict = !excused && !l.oracle.forgotten(g.from, g.toAt)
+		verdict = !excused && !l.ended(g) && !l.oracle.forgotten(g.from, g.toAt)
 		l.judged[g.number] = verdict
 	}
 	return verdict
+}
+
+// ended says whether a gap ends with its resource, whose definition was deleted while no recorder ran: nobody serves the history of what is not defined.
+func (l *ledger) ended(g gap) bool {
+	definition := object{resource: "customresourcedefinitions", name: widgetsDefinition}
+	return g.cause == "not_found" && g.unwatched && slices.ContainsFunc(l.expected[place{definition, g.to}], func(s *state) bool { return s.kind == "Deleted" })
 }
 
 // settle returns when all is on record or confessed, up to the revision of now, and no gap is open; or says, after as long as the
