@@ -109,7 +109,7 @@ func TestGrowthIsMeasuredOnEachAxis(t *testing.T) {
 	require.Equal(t, extent{from.streams, from.live, 2 * from.events, from.bytes}, to, "deltas")
 	from, to = grown(all[1])
 	require.Equal(t, []int{from.streams, from.events}, []int{to.streams, to.events}, "live objects")
-	require.InDelta(t, 2*from.live, to.live, 0.2*float64(to.live))
+	require.InDelta(t, 2*from.live, to.live, 0.3*float64(to.live)) // what lives of a small cluster comes and goes
 	from, to = grown(all[2])
 	require.Equal(t, extent{2 * from.streams, 2 * from.live, 2 * from.events, from.bytes}, to, "streams")
 	from, to = grown(all[3])
