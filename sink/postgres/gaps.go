@@ -76,7 +76,7 @@ func (e *encoder) openGap(b *Batch, st *Stream, m *Marker) {
 	e.lastGap++
 	g := &gap{number: e.lastGap, stream: st.id, cause: clean(m.Cause), detail: clean(m.Detail), opened: b.number}
 	from, at := firstOf(m.FromRV, st.work.position), st.work.positionedAt
-	if from != st.work.position && notAfter(st.work.position, from) {
+	if last := st.work.lastRV; from != last && notAfter(last, from) {
 		from = st.work.position // The stream had not come that far.
 	} else if !m.FromTime.IsZero() {
 		at = m.FromTime.UnixMicro()

@@ -144,6 +144,16 @@ func TestAGapMayBeginBeforeThePositionAndNotBeyondIt(t *testing.T) {
 	}
 }
 
+// The position is behind what was recorded last, of whose revision there may be more.
+func TestAGapBeginsAfterWhatWasRecordedLast(t *testing.T) {
+	r := record(t, newDatabase(t))
+	pods := r.pods()
+	interrupted := interruptedBy(pods, "undecodable", "garbage")
+	interrupted.Marker.FromRV = "11"
+	r.commit(replacedBy(pods, causeFirstList, "10"), watched(pods, Added, made(t, "default", "web", newUID(), "11", `{}`)), interrupted)
+	require.Equal(t, "11", r.gaps()[1].FromRV)
+}
+
 func TestWhatAListConfessesIsOnRecordWhereAGapIsOpenAlready(t *testing.T) {
 	r := record(t, newDatabase(t))
 	pods := r.pods()
