@@ -24,6 +24,7 @@ type ledger struct {
 	mistaken []row              // rows of writes that etcd has, as told by a cache that holds another object before
 	owners   map[*state]int64   // of the last round that was settled
 	judged   map[int64]bool     // closed gaps by number: whether they were needless
+	epochs   []epoch            // in their order
 
 	writes, rows, twice, differing int
 	faults                         []string // the first few, in words
@@ -39,6 +40,12 @@ type place struct {
 type state struct {
 	write
 	seq int64 // of its row, 0 if there is none
+}
+
+// epoch is a recorder that wrote what follows a seq.
+type epoch struct {
+	after int64
+	began time.Time
 }
 
 // row is one delta of the record.
@@ -57,7 +64,6 @@ type gap struct {
 	resource, cause, outcome string
 	from, to                 int64 // to is 0 while it is open
 	fromAt, toAt             time.Time
-	unwatched                bool // a recorder began within it
 	missed                   int
 }
 
@@ -83,6 +89,14 @@ func (l *ledger) update(ctx context.Context, db pgx.Tx) error {
 		err = r.Scan(&x.seq, &x.kind, &x.source, &x.version, &x.resource, &x.namespace, &x.name, &x.text, &x.digest, &x.observed)
 		return x, err
 	})
+	if err != nil {
+		return err
+	}
+	rows, err = db.Query(ctx, `SELECT after_seq, started_at FROM kuberewind.epochs ORDER BY epoch`)
+	if err != nil {
+		return err
+	}
+	l.epochs, err = pgx.CollectRows(rows, func(r pgx.CollectableRow) (e epoch, err error) { return e, r.Scan(&e.after, &e.began) })
 	if err != nil {
 		return err
 	}
@@ -155,14 +169,14 @@ func (l *ledger) fault(format string, args ...any) {
 // gaps are those of the record that missed, or may have missed, anything after the first lists.
 func (l *ledger) gaps(ctx context.Context, db pgx.Tx) ([]gap, error) {
 	rows, err := db.Query(ctx, `SELECT gap, resource, cause, coalesce(outcome, ''), coalesce(from_rv, '0'), coalesce(to_rv, '0'),
-			coalesce(from_at, 'epoch'), coalesce(to_at, now()), EXISTS (SELECT FROM kuberewind.epochs e WHERE e.started_at BETWEEN g.from_at AND g.to_at)
-		FROM kuberewind.gaps g ORDER BY gap`)
+			coalesce(from_at, 'epoch'), coalesce(to_at, now())
+		FROM kuberewind.gaps ORDER BY gap`)
 	if err != nil {
 		return nil, err
 	}
 	return pgx.CollectRows(rows, func(r pgx.CollectableRow) (g gap, err error) {
 		var from, to string
-		if err = r.Scan(&g.number, &g.resource, &g.cause, &g.outcome, &from, &to, &g.fromAt, &g.toAt, &g.unwatched); err != nil {
+		if err = r.Scan(&g.number, &g.resource, &g.cause, &g.outcome, &from, &to, &g.fromAt, &g.toAt); err != nil {
 			return g, err
 		}
 		g.from, err = strconv.ParseInt(from, 10, 64)
@@ -254,10 +268,23 @@ func (l *ledger) needless(g gap) bool {
 	return verdict
 }
 
-// ended says whether a gap ends with its resource, whose definition was deleted while no recorder ran: nobody serves the history of what is not defined.
+// ended says whether a gap ends with its resource, whose definition had been deleted when the recorder began that has put this on record: nobody
+// serves the history of what is not defined.
 func (l *ledger) ended(g gap) bool {
 	definition := object{resource: "customresourcedefinitions", name: widgetsDefinition}
-	return g.cause == "not_found" && g.unwatched && slices.ContainsFunc(l.expected[place{definition, g.to}], func(s *state) bool { return s.kind == "Deleted" })
+	return g.cause == "not_found" && slices.ContainsFunc(l.expected[place{definition, g.to}], func(s *state) bool {
+		return s.kind == "Deleted" && s.seq != 0 && s.read.Before(l.writerOf(s.seq).began)
+	})
+}
+
+// writerOf is the recorder that wrote a row.
+func (l *ledger) writerOf(seq int64) epoch {
+	for _, e := range slices.Backward(l.epochs) {
+		if e.after < seq {
+			return e
+		}
+	}
+	return epoch{}
 }
 
 // settle returns when all is on record or confessed, up to the revision of now, and no gap is open; or says, after as long as the

@@ -50,7 +50,8 @@ type write struct {
 	object
 	generation int
 	revision   int64
-	kind       string // Added, Updated, Deleted
+	kind       string    // Added, Updated, Deleted
+	read       time.Time // when it was found in etcd
 	// version is the API version in which it is stored: only in that one it is served as it is stored.
 	version string
 	digest  [16]byte
@@ -194,7 +195,7 @@ func (o *oracle) parse(r controlplane.Revision) (*write, error) {
 	if strings.Contains(parts[0], ".") { // the group stands before the resource
 		parts = parts[1:]
 	}
-	w := &write{generation: o.generation, revision: r.Rev, kind: deltaTypes[r.Kind]}
+	w := &write{generation: o.generation, revision: r.Rev, kind: deltaTypes[r.Kind], read: time.Now()}
 	switch len(parts) {
 	case 2:
 		w.object = object{parts[0], "", parts[1]}
