@@ -30,14 +30,14 @@ type CheckpointOptions struct {
 }
 
 // leastDeltas is an interval whose tail is read within a moment, however few the objects are.
-const leastDeltas = 5_000
+const leastDeltas = 10_000
 
-// CheckpointInterval is after how many deltas the next checkpoint is made, when so many objects live: two for every three, and at least 5,000.
+// CheckpointInterval is after how many deltas the next checkpoint is made, when so many objects live: as many, and at least 10,000.
 //
 // It balances what checkpoints cost against the time of a rebuild, where an object of the checkpoint takes some 10 µs of CPU and a delta after it 30; on
-// average one delta for every three objects comes after it. So checkpoints add 300 bytes to a delta of 1,000 (make bench, which also compares half and
-// twice the interval). Making them takes CPU in the same proportion; blocks that stay as they are cost next to none.
-func CheckpointInterval(live int64) int64 { return max(leastDeltas, live*2/3) }
+// average one delta for every two objects comes after it. Checkpoints add to the bytes of a delta what one object of a checkpoint takes, at most (make bench,
+// which also compares half and twice the interval). Making them takes CPU in the same proportion; blocks that stay as they are cost next to none.
+func CheckpointInterval(live int64) int64 { return max(leastDeltas, live) }
 
 // A Checkpointer makes the checkpoints of a cluster, and drops those that the record no longer goes back to. It needs one connection that may read the record and
 // may insert into and delete from checkpoints and checkpoint_blocks: the writer's role.

@@ -25,6 +25,7 @@ type Bench struct {
 	Dir      string // for what runs need; they leave nothing
 
 	set    data.Set
+	span   time.Duration                     // of the Set's events, by their own clock
 	beside func(context.Context, *run) error // looks on while events come, if there is one
 }
 
@@ -57,10 +58,12 @@ type Outcome struct {
 	After     Spaces
 	Peak      int64 // resident memory of the one under test
 	Live      int
+	Span      time.Duration // what the events took in the cluster that they are of
 	// What a sweep of the next day adds, and one checkpoint.
 	Sweep, Checkpoint Spaces
 	// What they take of CPU time, PostgreSQL's with it.
 	SweepCPU, CheckpointCPU time.Duration
+	Swept                   int   // objects
 	Folded                  int64 // deltas from the checkpoint before, or from the beginning, to that one
 }
 
@@ -99,7 +102,7 @@ func (b *Bench) once(ctx context.Context, w way, rate float64, sweep bool) (out 
 		return nil, err
 	}
 	defer served.Close()
-	r := &run{bench: b, way: w, served: served, dir: dir, live: live, out: &Outcome{Events: events, Live: live}, sweep: sweep}
+	r := &run{bench: b, way: w, served: served, dir: dir, live: live, out: &Outcome{Events: events, Live: live, Span: b.span}, sweep: sweep}
 	if w == watching {
 		return r.out, r.watch(ctx)
 	}

@@ -40,7 +40,7 @@ func (r *run) swept(ctx context.Context, db *pgx.Conn) error {
 	if err != nil {
 		return err
 	}
-	if err := r.used(&r.out.SweepCPU, func() error { return resyncAll(ctx, sink, dormant, cfg.Now()) }); err != nil {
+	if err := r.used(&r.out.SweepCPU, func() (err error) { r.out.Swept, err = resyncAll(ctx, sink, dormant, cfg.Now()); return err }); err != nil {
 		return err
 	}
 	r.out.Sweep, err = spacesOf(ctx, db)
@@ -94,17 +94,19 @@ func (r *run) checkpointed(ctx context.Context, db *pgx.Conn, cluster history.Cl
 	return err
 }
 
-func resyncAll(ctx context.Context, sink *postgres.Sink, specs []postgres.StreamSpec, now time.Time) error {
+// resyncAll returns how many objects were stored again.
+func resyncAll(ctx context.Context, sink *postgres.Sink, specs []postgres.StreamSpec, now time.Time) (objects int, err error) {
 	for _, spec := range specs {
 		st, err := sink.Stream(ctx, spec)
 		if err == nil {
+			objects += len(st.Known().ListKeys())
 			err = resync(ctx, sink, st, now)
 		}
 		if err != nil {
-			return fmt.Errorf("sweep of %s: %w", spec.Resource, err)
+			return objects, fmt.Errorf("sweep of %s: %w", spec.Resource, err)
 		}
 	}
-	return nil
+	return objects, nil
 }
 
 // resync has the living objects of a stream stored again.
