@@ -44,7 +44,7 @@ type Options struct {
 type Queue struct {
 	maxBytes       int64
 	bookmarkLinger time.Duration
-	now            func() time.Time
+	now            func() time.Time // nil: the runtime's clock
 
 	turn chan struct{} // holds a token while a Next runs
 	wake chan struct{} // tells the sleeping Next to look again
@@ -88,9 +88,6 @@ func New(o Options) *Queue {
 	if o.SpillAfter <= 0 {
 		o.SpillAfter = DefaultSpillAfter
 	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
 	q := &Queue{
 		maxBytes:       o.MaxBytes,
 		bookmarkLinger: o.BookmarkLinger,
@@ -130,8 +127,8 @@ func (q *Queue) enqueue(f *FIFO, key string, e Entry) error {
 	n := q.held.get()
 	n.entry, n.key, n.fifo, n.stream = e, key, f, f.stream
 	n.entry.Stream = f.stream.handle
-	n.entry.Observed = q.stampLocked()
 	n.since = time.Now()
+	n.entry.Observed = q.stampLocked(n.since)
 	if q.line.empty() && q.acceptLocked(n) {
 		q.mu.Unlock()
 		return nil
@@ -163,7 +160,7 @@ func (q *Queue) coalesce(f *FIFO, position string, source Source) bool {
 	f.stream.position = position
 	if q.line.empty() {
 		q.moveToTailLocked(n)
-		n.entry.Observed = q.stampLocked()
+		n.entry.Observed = q.stampLocked(time.Now())
 		f.stream.positionedAt = n.entry.Observed
 	}
 	return true
@@ -180,9 +177,12 @@ func (q *Queue) moveToTailLocked(n *node) {
 	}
 }
 
-// stampLocked gives the time for an entry that arrives now.
-func (q *Queue) stampLocked() time.Time {
-	if now := q.now(); now.After(q.stamped) {
+// stampLocked gives the time for an entry that arrives now, by the runtime's clock.
+func (q *Queue) stampLocked(now time.Time) time.Time {
+	if q.now != nil {
+		now = q.now()
+	}
+	if now.After(q.stamped) {
 		q.stamped = now
 	}
 	return q.stamped

@@ -304,7 +304,8 @@ func (q *Queue) readLocked() (*node, error) {
 	if n.entry, err = s.codec.DecodeEntry(payload); err != nil {
 		return nil, err
 	}
-	n.since = time.Now().Add(-max(0, q.stampLocked().Sub(n.entry.Observed))) // another process may have stamped it
+	n.since = time.Now()
+	n.since = n.since.Add(-max(0, q.stampLocked(n.since).Sub(n.entry.Observed))) // another process may have stamped it
 	if n.stream = q.streams[n.entry.Stream]; n.stream == nil {
 		return nil, fmt.Errorf("a record of a stream that is not in the queue: %v", n.entry.Stream)
 	}
