@@ -83,7 +83,7 @@ func (f *follower) see(t *testing.T, e Event) {
 }
 
 func TestAGeneratedClusterIsOneThatAnAPIServerCouldServe(t *testing.T) {
-	const live, n = 2000, 12_000
+	const live, n = 2000, 40_000
 	set, err := Generate(Settings{Seed: 1, Live: live, Events: n})
 	require.NoError(t, err)
 	f := &follower{set: set, living: map[string]string{}}
@@ -112,7 +112,7 @@ func TestAGeneratedClusterIsOneThatAnAPIServerCouldServe(t *testing.T) {
 	require.NoError(t, d.Table(&table))
 	t.Log("\n" + table.String())
 	for resource, want := range map[int]float64{pods: 0.3, leases: 0.26, events: 0.24, nodes: 0.075, replicaSets: 0.07, deployments: 0.03} {
-		require.InDelta(t, want, float64(d.Count(resource))/n, 0.03+want/8, set.Resources()[resource].Resource)
+		require.InDelta(t, want, float64(d.Count(resource))/n, 0.02, set.Resources()[resource].Resource)
 	}
 }
 

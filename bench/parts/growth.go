@@ -72,7 +72,7 @@ func axes(seed uint64, sizes Sizes) []axis {
 		},
 		{
 			name: "streams", what: "streams", sizes: times(sizes.Streams),
-			data: "custom resources of 20 objects of 1 KiB each, and as many updates",
+			data: "custom resources of 20 objects of 1 KiB each, and as many updates: with the streams grow the objects and the deltas",
 			set: func(size int) (data.Set, error) {
 				return uniform{resources: size, objects: 20 * size, bytes: 1 << 10, events: 20 * size}, nil
 			},
