@@ -15,6 +15,7 @@ import (
 // A ledger holds the record against the oracle: each write is a row once, or inside a confessed gap.
 type ledger struct {
 	oracle *oracle
+	api    *wire // of the recorders
 	from   int64 // after which revision everything is expected
 	seq    int64 // up to which the record has been read
 
@@ -24,7 +25,6 @@ type ledger struct {
 	mistaken []row              // rows of writes that etcd has, as told by a cache that holds another object before
 	owners   map[*state]int64   // of the last round that was settled
 	judged   map[int64]bool     // closed gaps by number: whether they were needless
-	epochs   []epoch            // in their order
 
 	writes, rows, twice, differing int
 	faults                         []string // the first few, in words
@@ -40,12 +40,6 @@ type place struct {
 type state struct {
 	write
 	seq int64 // of its row, 0 if there is none
-}
-
-// epoch is a recorder that wrote what follows a seq.
-type epoch struct {
-	after int64
-	began time.Time
 }
 
 // row is one delta of the record.
@@ -67,8 +61,8 @@ type gap struct {
 	missed                   int
 }
 
-func newLedger(o *oracle) *ledger {
-	return &ledger{oracle: o, from: o.read, expected: map[place][]*state{}, open: map[*state]bool{}, strange: map[int64]row{}, judged: map[int64]bool{}}
+func newLedger(o *oracle, api *wire) *ledger {
+	return &ledger{oracle: o, api: api, from: o.read, expected: map[place][]*state{}, open: map[*state]bool{}, strange: map[int64]row{}, judged: map[int64]bool{}}
 }
 
 // update reads what is new in both histories.
@@ -89,14 +83,6 @@ func (l *ledger) update(ctx context.Context, db pgx.Tx) error {
 		err = r.Scan(&x.seq, &x.kind, &x.source, &x.version, &x.resource, &x.namespace, &x.name, &x.text, &x.digest, &x.observed)
 		return x, err
 	})
-	if err != nil {
-		return err
-	}
-	rows, err = db.Query(ctx, `SELECT after_seq, started_at FROM kuberewind.epochs ORDER BY epoch`)
-	if err != nil {
-		return err
-	}
-	l.epochs, err = pgx.CollectRows(rows, func(r pgx.CollectableRow) (e epoch, err error) { return e, r.Scan(&e.after, &e.began) })
 	if err != nil {
 		return err
 	}
@@ -261,30 +247,24 @@ func (l *ledger) judge(ctx context.Context, db pgx.Tx) (v verdict, err error) {
 func (l *ledger) needless(g gap) bool {
 	verdict, known := l.judged[g.number]
 	if !known {
-		excused := g.outcome == "resumed" || g.cause == "history_reversed" || g.cause == "forbidden"
+		excused := g.outcome == "resumed" || g.cause == "history_reversed"
 		verdict = !excused && !l.ended(g) && !l.oracle.forgotten(g.from, g.toAt)
 		l.judged[g.number] = verdict
 	}
 	return verdict
 }
 
-// ended says whether a gap ends with its resource, whose definition had been deleted when the recorder began that has put this on record: nobody
-// serves the history of what is not defined.
+// ended says whether a resource ended within a gap of it, and nobody was connected all the time from when its definition was deleted: the history of what is
+// not defined is served only to who watches it already.
 func (l *ledger) ended(g gap) bool {
 	definition := object{resource: "customresourcedefinitions", name: widgetsDefinition}
-	return g.cause == "not_found" && slices.ContainsFunc(l.expected[place{definition, g.to}], func(s *state) bool {
-		return s.kind == "Deleted" && s.seq != 0 && s.read.Before(l.writerOf(s.seq).began)
-	})
-}
-
-// writerOf is the recorder that wrote a row.
-func (l *ledger) writerOf(seq int64) epoch {
-	for _, e := range slices.Backward(l.epochs) {
-		if e.after < seq {
-			return e
+	for at, states := range l.expected {
+		within := at.object == definition && at.revision > g.from && at.revision <= g.to
+		if within && slices.ContainsFunc(states, func(s *state) bool { return s.kind == "Deleted" && !l.api.lasted(s.after, g.toAt) }) {
+			return g.cause == "not_found" || g.cause == "forbidden"
 		}
 	}
-	return epoch{}
+	return false
 }
 
 // settle returns when all is on record or confessed, up to the revision of now, and no gap is open; or says, after as long as the

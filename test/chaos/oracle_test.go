@@ -30,6 +30,7 @@ type oracle struct {
 	mu          sync.Mutex // protects what follows
 	generation  int        // how often the history has gone backwards
 	read        int64      // up to which revision, in this generation
+	upToDate    time.Time  // when there was nothing after that
 	compacted   int64
 	looked      time.Time // when etcd was last asked how far it is compacted, and answered
 	compactions []compaction
@@ -51,7 +52,7 @@ type write struct {
 	generation int
 	revision   int64
 	kind       string    // Added, Updated, Deleted
-	read       time.Time // when it was found in etcd
+	after      time.Time // when etcd did not have it yet, at most a moment before
 	// version is the API version in which it is stored: only in that one it is served as it is stored.
 	version string
 	digest  [16]byte
@@ -111,6 +112,7 @@ func (o *oracle) goBack(ctx context.Context, restore func() error) error {
 }
 
 func (o *oracle) catchUpLocked(ctx context.Context) (int64, error) {
+	asked := time.Now()
 	current, err := o.etcd.Revision(ctx)
 	if err != nil {
 		return 0, err
@@ -127,7 +129,7 @@ func (o *oracle) catchUpLocked(ctx context.Context) (int64, error) {
 		o.dropUnfinished()
 		return 0, err
 	}
-	o.read = current
+	o.read, o.upToDate = current, asked
 	looks := time.Now()
 	compacted, err := o.etcd.Compacted(ctx, o.compacted)
 	if err != nil {
@@ -195,7 +197,7 @@ func (o *oracle) parse(r controlplane.Revision) (*write, error) {
 	if strings.Contains(parts[0], ".") { // the group stands before the resource
 		parts = parts[1:]
 	}
-	w := &write{generation: o.generation, revision: r.Rev, kind: deltaTypes[r.Kind], read: time.Now()}
+	w := &write{generation: o.generation, revision: r.Rev, kind: deltaTypes[r.Kind], after: o.upToDate}
 	switch len(parts) {
 	case 2:
 		w.object = object{parts[0], "", parts[1]}

@@ -7,8 +7,10 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -23,11 +25,16 @@ type wire struct {
 	listener net.Listener
 	links    map[*link]struct{}
 	deaf     bool // connections are taken, and nothing that comes is passed on
+	ended    []span
 }
+
+// A span is from when until when a connection could be used.
+type span struct{ since, until time.Time }
 
 // link is one connection of the recorder, and the one to the server that belongs to it.
 type link struct {
 	client, server net.Conn
+	since          time.Time
 	deaf           bool // for ever: what it passed on at the wrong time would break the protocol
 }
 
@@ -92,8 +99,28 @@ func (w *wire) drop() {
 	defer w.mu.Unlock()
 	w.deaf = true
 	for l := range w.links {
+		w.endedLocked(l)
 		l.deaf = true
 	}
+}
+
+// endedLocked notes that a connection cannot be used any more. It may be called more than once.
+func (w *wire) endedLocked(l *link) {
+	if !l.deaf {
+		w.ended = append(w.ended, span{l.since, time.Now()})
+	}
+}
+
+// lasted says whether one connection could be used all the time.
+func (w *wire) lasted(from, to time.Time) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for l := range w.links {
+		if !l.deaf && l.since.Before(from) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(w.ended, func(s span) bool { return s.since.Before(from) && s.until.After(to) })
 }
 
 func (w *wire) accept(listener net.Listener) {
@@ -109,7 +136,7 @@ func (w *wire) accept(listener net.Listener) {
 			continue
 		}
 		w.mu.Lock()
-		l := &link{client: client, server: server, deaf: w.deaf}
+		l := &link{client: client, server: server, since: time.Now(), deaf: w.deaf}
 		w.links[l] = struct{}{}
 		if w.listener != listener {
 			l.close()
@@ -127,6 +154,7 @@ func (w *wire) pass(l *link) {
 	both.Wait()
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.endedLocked(l)
 	delete(w.links, l)
 }
 

@@ -298,7 +298,7 @@ func (w *world) begin(t *testing.T) *ledger {
 	w.recorder.start(t)
 	w.recorder.current().AwaitReady(t)
 	w.oracle = newOracle(t, w.plane.Etcd)
-	l := newLedger(w.oracle)
+	l := newLedger(w.oracle, w.api)
 	recordertest.Eventually(t.Context(), t, "the first lists", func() bool {
 		return w.query(t.Context(), func(ctx context.Context, db pgx.Tx) error {
 			var open bool
