@@ -257,11 +257,14 @@ func (l *ledger) needless(g gap) bool {
 // ended says whether a resource ended within a gap of it, and nobody was connected all the time from when its definition was deleted: the history of what is
 // not defined is served only to who watches it already.
 func (l *ledger) ended(g gap) bool {
+	if g.cause != "not_found" && g.cause != "forbidden" {
+		return false
+	}
 	definition := object{resource: "customresourcedefinitions", name: widgetsDefinition}
 	for at, states := range l.expected {
 		within := at.object == definition && at.revision > g.from && at.revision <= g.to
 		if within && slices.ContainsFunc(states, func(s *state) bool { return s.kind == "Deleted" && !l.api.lasted(s.after, g.toAt) }) {
-			return g.cause == "not_found" || g.cause == "forbidden"
+			return true
 		}
 	}
 	return false
