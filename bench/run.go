@@ -121,7 +121,7 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) (e
 	}
 	for _, p := range chosen {
 		begun := time.Now()
-		run.Origin = measure.Origin{Measures: p.numbers, Version: build.String(), Command: strings.Join(append([]string{"bench", "run"}, args...), " ")}
+		run.Origin = measure.Origin{Measures: p.numbers, Version: build.String(), Command: spelled(flags)}
 		failure := p.run(ctx, run)
 		if failure == nil {
 			report.Complete(p.numbers, begun)
@@ -143,6 +143,17 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) (e
 		err = errors.Join(err, fmt.Errorf("%w: %s", errBroken, strings.Join(broken, "; ")))
 	}
 	return err
+}
+
+// spelled is the command as anybody would give it: without where its files are put, and what goes without saying.
+func spelled(flags *flag.FlagSet) string {
+	words := []string{"bench", "run"}
+	flags.Visit(func(f *flag.Flag) {
+		if f.Value.String() != f.DefValue && !slices.Contains([]string{"dir", "results", "o"}, f.Name) {
+			words = append(words, "-"+f.Name, f.Value.String())
+		}
+	})
+	return strings.Join(words, " ")
 }
 
 // choose gives the parts that are named, or those of which the report is not complete.
