@@ -13,8 +13,12 @@ func TestARecordingGivesWhatWasWritten(t *testing.T) {
 	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "set.zst")
 	require.NoError(t, Write(path, set, "v1.37.1"))
-	again, err := Source{Path: path}.Open()
+	source := Source{Path: path}
+	again, err := source.Open()
 	require.NoError(t, err)
+	name, err := source.Name()
+	require.NoError(t, err)
+	require.Regexp(t, "^recording [0-9a-f]{8}$", name)
 	require.Equal(t, set.Resources(), again.Resources())
 	live, n := set.Len()
 	gotLive, gotN := again.Len()

@@ -1,5 +1,11 @@
 package data
 
+import (
+	"crypto/sha256"
+	"fmt"
+	"os"
+)
+
 // Source says where a Set comes from, for processes that tell each other: from a recording, if there is a path, or else generated.
 type Source struct {
 	Path     string
@@ -12,4 +18,16 @@ func (s Source) Open() (Set, error) {
 		return Open(s.Path)
 	}
 	return Generate(s.Settings)
+}
+
+// Name says in two or three words what it is; of a recording, with the beginning of its digest: no two are alike.
+func (s Source) Name() (string, error) {
+	if s.Path == "" {
+		return "generated", nil
+	}
+	recording, err := os.ReadFile(s.Path)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("recording %.4x", sha256.Sum256(recording)), nil
 }

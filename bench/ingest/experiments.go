@@ -99,9 +99,8 @@ func (b *Bench) on(source data.Source) (name string, err error) {
 	}
 	b.span = about.Took
 	live, events := b.set.Len()
-	name = "generated"
-	if source.Path != "" {
-		name = "a recorded control plane"
+	if name, err = source.Name(); err != nil {
+		return "", err
 	}
 	return fmt.Sprintf("%s, %s living objects, %s events", name, measure.Number(float64(live)), measure.Number(float64(events))), nil
 }
