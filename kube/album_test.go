@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 )
 
 // definitionText is one of a list, which is established or not.
@@ -51,4 +53,34 @@ func TestWhatWasEstablishedAtAVersionHasNotBegunSince(t *testing.T) {
 	require.NoError(t, f.definitions.dropThoseAt(t.Context(), "15", missing))
 	require.Equal(t, map[types.UID]bool{"u2": true, "u3": true}, missing)
 	require.Error(t, f.definitions.dropThoseAt(t.Context(), "14", missing))
+}
+
+// ending is a transport of which each request fails, when it has done something.
+type ending func()
+
+func (e ending) RoundTrip(*http.Request) (*http.Response, error) {
+	e()
+	return nil, errors.New("the server is restarted")
+}
+
+// CloseIdleConnections is what a transport is asked for when its client ends.
+func (ending) CloseIdleConnections() {}
+
+// The list or watch has ended by itself before the request could end it.
+func TestARequestToListAnewCountsAlsoWhereTheListHasJustEnded(t *testing.T) {
+	var a *album[definition]
+	client := connect(t, &rest.Config{Host: "http://127.0.0.1", Transport: ending(func() { a.listAnew() })}, Options{QPS: -1})
+	a = NewFollower(client, nil, FollowerOptions{}).definitions
+	taken := 0
+	for range 200 {
+		a.version = "60"
+		a.follow(t.Context())
+		select {
+		case <-a.again: // The next one will take it.
+		default:
+			require.Empty(t, a.version, "it is of another history")
+			taken++
+		}
+	}
+	require.Positive(t, taken)
 }
