@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
@@ -208,6 +209,16 @@ func (a *album[T]) Delete(object any) error {
 	return nil
 }
 
+// newSince is a version up to which there was nothing of what is new of the object;
+// empty if the object is not newer, so that the version must be of a history that is
+// no more.
+func (e *extract[T]) newSince(version string) string {
+	if order, err := resourceversion.CompareResourceVersion(e.version, version); err == nil && order <= 0 {
+		return ""
+	}
+	return version
+}
+
 // Replace implements cache.ReflectorStore. What is new in a list that is not the
 // first became so after the version up to which the entries were complete.
 func (a *album[T]) Replace(objects []any, version string) error {
@@ -220,7 +231,7 @@ func (a *album[T]) Replace(objects []any, version string) error {
 	a.mu.Lock()
 	previous := a.entries
 	for name, after := range next {
-		a.date(previous[name], after, a.version)
+		a.date(previous[name], after, after.newSince(a.version))
 	}
 	a.entries, a.version = next, version
 	a.failed, a.failures = nil, 0

@@ -84,3 +84,15 @@ func TestARequestToListAnewCountsAlsoWhereTheListHasJustEnded(t *testing.T) {
 	}
 	require.Positive(t, taken)
 }
+
+// The follower may list what is new before anybody has found out that the history went backwards.
+func TestWhatIsOlderThanTheListBeforeHasNotBegunSince(t *testing.T) {
+	a := NewFollower(serve(t, answer(404, "text/plain", "nothing")), nil, FollowerOptions{}).definitions
+	a.changed = func(_, _ *extract[definition]) {}
+	require.NoError(t, a.Replace(nil, "60"))
+	require.NoError(t, a.Replace([]any{
+		parse(t, definitionText("older", "u1", "45", "True")), parse(t, definitionText("things", "u2", "65", "True")),
+	}, "70"))
+	require.Empty(t, a.get("older.example.com").since, "a watch from 60 would leave out what it has by then")
+	require.Equal(t, "60", a.get("things.example.com").since)
+}
