@@ -78,9 +78,10 @@ func (r *Reflector) reverse(ctx context.Context, proof string) error {
 	return r.interrupt(CauseHistoryReversed, errors.New(proof))
 }
 
-// trust returns an error if the first page of a list does not show what is.
+// trust returns an error if the first page of a list does not show what is. Before
+// any other list than the first it was found out that the history stands.
 func (r *Reflector) trust(ctx context.Context, p page) error {
-	if r.reversed == "" {
+	if r.reversed == "" && r.recorded() {
 		return nil
 	}
 	if err := r.options.History.Truthful(ctx, p.rv, p.items); err != nil {

@@ -149,3 +149,16 @@ func TestAStreamThatHadLeftItsHistoryBeforeListsOnlyWhatIsTrue(t *testing.T) {
 		require.Contains(t, store.calls(), "end 2")
 	})
 }
+
+// Of a resource that nobody was allowed to list before, an API server may have a cache of the history that is no more, too.
+func TestAFirstListIsTakenOnlyIfItIsTrue(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s, store, h := withPods(2), &ledger{}, &historian{lies: errors.New("the cache is stale")}
+		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{History: h}))
+		pass(20 * time.Second)
+		require.Empty(t, store.calls())
+		h.set(func() { h.lies = nil })
+		pass(2 * time.Minute)
+		require.Equal(t, []string{"begin first_list", "page a@1 b@2", "end 2"}, store.calls())
+	})
+}
