@@ -138,6 +138,10 @@ func (c *claims) Reversed(ctx context.Context, resourceVersion string) (string, 
 	if err != nil {
 		return "", nil //nolint:nilerr // nothing is recorded, or opaque versions cannot be compared
 	}
+	// Who has told it may have found nobody who could hear it, between two runs.
+	if proof := c.leftFor(); proof != "" {
+		return proof, nil
+	}
 	if proof, err := c.learnOfRecord(ctx); proof != "" || err != nil {
 		return proof, err
 	}
@@ -383,7 +387,7 @@ func (c *claims) leave(undone witness, found reversal, at int) {
 		return
 	}
 	c.doubt = c.doubtLocked(found.parted)
-	c.reversed, c.undone, c.told, c.parted = true, undone, len(c.all.reversals), found.parted
+	c.reversed, c.undone, c.told, c.parted, c.proof = true, undone, len(c.all.reversals), found.parted, found.proof
 	c.history++
 	c.forgetLocked()
 	if c.reverse != nil {

@@ -79,6 +79,7 @@ type claims struct {
 	// reverse has the stream leave its history; nil where it is not followed.
 	reverse  func(proof string)
 	reversed bool        // it has left it, and was not listed since
+	proof    string      // why it has left the last one
 	leftThen bool        // the same when the list under way began
 	toldThen int         // how many reversals there were then
 	anew     bool        // that list is one after a history that is no more

@@ -117,6 +117,16 @@ func (c *claims) left() bool {
 	return c.reversed
 }
 
+// leftFor is the proof for which it has, empty if it has not.
+func (c *claims) leftFor() (proof string) {
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
+	if c.reversed {
+		proof = c.proof
+	}
+	return proof
+}
+
 // shown notes what a page of a list holds.
 func (c *claims) shown(page []any) {
 	c.all.mu.Lock()
