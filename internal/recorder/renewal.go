@@ -142,16 +142,16 @@ func (c *claims) renewed(ctx context.Context, listed uint64) error {
 	if err != nil {
 		return err
 	}
-	switch conclusive := from != d.mark || time.Since(d.marked) < watchedBack; {
-	case refused && conclusive, c.uncached(ctx):
+	if conclusive := from != d.mark || time.Since(d.marked) < watchedBack; refused && conclusive || c.uncached(ctx) {
 		return nil
-	case time.Since(d.since) >= checkedAfter:
+	}
+	// It is known now that it can be watched from there, or from then on, whatever a comparison says.
+	d.mark, d.marked = max(d.mark, now-min(now, 1)), time.Now()
+	if time.Since(d.since) >= checkedAfter {
 		if equal, err := c.agrees(ctx); equal || err != nil {
 			return err
 		}
 	}
-	// It is known now that it can be watched from there, or from then on.
-	d.mark, d.marked = max(d.mark, now-min(now, 1)), time.Now()
 	return fmt.Errorf("the API server answers for %s from a cache that may be of the history that is no more: restart it", c.name)
 }
 

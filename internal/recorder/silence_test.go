@@ -1,12 +1,42 @@
 package recorder
 
 import (
+	"context"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/kuberewind/kuberewind/reflector"
 )
+
+type inexact struct{ *watchCache }
+
+func (i *inexact) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	if options.FieldSelector == "" && options.ResourceVersionMatch == metav1.ResourceVersionMatchExact {
+		return nil, apierrors.NewBadRequest("no such lists")
+	}
+	return i.watchCache.ListWithContext(ctx, options)
+}
+
+func TestACacheThatCannotBeComparedIsBelievedWhenItHasBegunAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, server := overtaken(t)
+		c.listWith(func(string) cache.ListerWithContext { return &inexact{server} })
+		c.doubt.reach = 48 // nothing that both histories have can be watched from
+		require.Error(t, c.Truthful(t.Context(), "80", server.shows()))
+		time.Sleep(checkedAfter)
+		require.ErrorContains(t, c.Truthful(t.Context(), "80", server.shows()), "no such lists")
+		time.Sleep(20 * time.Second)
+		server.begun, server.now = 90, 95
+		require.NoError(t, c.Truthful(t.Context(), "95", server.shows()))
+	})
+}
 
 func TestAStreamThatWasToldBetweenTwoRunsLeavesWithTheNext(t *testing.T) {
 	all := newRevisions()
