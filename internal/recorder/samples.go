@@ -87,13 +87,19 @@ func (r *revisions) takeRecalledLocked() (taken [][]sample) {
 	return taken
 }
 
-// lookBack holds what was served since the last probe against etcd.
+// lookBack holds what was served since the last probe against etcd. A server that does not answer for a stream is asked for no more of it this time: what others
+// were served is not kept for long.
 func (r *revisions) lookBack(ctx context.Context) (failed error) {
+	silent := map[*claims]bool{}
 	for _, samples := range r.takeSamples() {
 		for _, s := range samples {
+			if silent[s.of] {
+				s.keep()
+				continue
+			}
 			what, err := s.of.look(ctx, s.witness, s.revision)
 			if err != nil {
-				failed = errors.Join(failed, err)
+				failed, silent[s.of] = errors.Join(failed, err), true
 				s.keep() // A server that cannot answer now is restarted, perhaps with an older etcd.
 				continue
 			}

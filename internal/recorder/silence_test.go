@@ -2,6 +2,7 @@ package recorder
 
 import (
 	"context"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,6 +15,47 @@ import (
 
 	"github.com/kuberewind/kuberewind/reflector"
 )
+
+// hanging is an API server that does not answer, while it hangs.
+
+type hanging struct {
+	*archive
+	hangs bool
+}
+
+func (h *hanging) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	if h.hangs {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return h.archive.ListWithContext(ctx, options)
+}
+
+func (h *hanging) lister(string) cache.ListerWithContext { return h }
+
+func TestAResourceThatHangsIsAskedOnceForWhatItWasServedSinceTheLastProbe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newRevisions()
+		server := &hanging{archive: &archive{now: 100}}
+		c, told := followed(all, "routes", server.archive, 60)
+		c.listWith(server.lister)
+		for i := range samplesPerProbe {
+			time.Sleep(sampleEvery)
+			o := servedAs("x"+strconv.Itoa(i), "1", 61+i)
+			c.saw(o, false)
+			server.versions = append(server.versions, o)
+		}
+		server.versions = server.versions[1:] // the oldest is undone
+		server.hangs = true
+		began := time.Now()
+		require.Error(t, all.lookBack(t.Context()))
+		require.Equal(t, askTimeout, time.Since(began), "others wait for their turn")
+		require.Len(t, c.samples, samplesPerProbe)
+		server.hangs = false
+		require.NoError(t, all.lookBack(t.Context()))
+		require.Len(t, *told, 1)
+	})
+}
 
 type inexact struct{ *watchCache }
 
