@@ -55,38 +55,52 @@ func (r *revisions) probe(ctx context.Context) error {
 	return failed
 }
 
-// tie finds out which streams are kept in one etcd, a few at a time.
+// tie finds out which streams are kept in one etcd, a few at a time. Those for which the server did not answer have their turn again after all others.
 func (r *revisions) tie(ctx context.Context) error {
 	var failed error
-	tried := map[*claims]bool{}
+	silent := map[*claims]bool{}
 	for range tiesPerRound {
-		c, heads := r.untied(tried)
+		c, heads := r.untied(r.tried)
 		if c == nil {
+			clear(r.tried)
 			break
 		}
-		tried[c] = true
-		if err := c.tieTo(ctx, heads); err != nil {
+		r.tried[c] = true
+		if err := c.tieTo(ctx, heads, silent); err != nil {
 			failed = errors.Join(failed, err)
 		}
 	}
 	return failed
 }
 
-// tieTo finds the etcd of the stream among those of others; if it is none of them, it is one of its own.
-func (c *claims) tieTo(ctx context.Context, heads []*claims) error {
+// tieTo finds the etcd of the stream among those of others; if it is none of them, it is one of its own. Nobody waits for another one that does not answer:
+// that the two may be one is found out when it matters, and asking both costs little.
+func (c *claims) tieTo(ctx context.Context, heads []*claims, silent map[*claims]bool) (failed error) {
+	together := false
 	for _, head := range heads {
-		together, err := head.sameEtcd(ctx, c, (*claims).now)
-		if err != nil {
+		if silent[head] {
+			continue
+		}
+		var err error
+		if together, err = head.sameEtcd(ctx, c, (*claims).now); c.silences(err) {
 			return err
+		}
+		if err != nil {
+			silent[head], failed = true, errors.Join(failed, err)
 		}
 		if together {
 			break
 		}
 	}
+	if !together && len(silent) > 0 {
+		if _, err := c.now(ctx); err != nil {
+			return errors.Join(failed, err)
+		}
+	}
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	c.tied = true
-	return nil
+	return failed
 }
 
 // untied is a followed stream of which nobody has looked in which etcd it is, and one stream of each etcd.

@@ -2,6 +2,7 @@ package recorder
 
 import (
 	"context"
+	"errors"
 	"math"
 	"slices"
 	"strconv"
@@ -43,8 +44,9 @@ type revisions struct {
 	streams []*claims
 
 	identity *identity
-	finding  sync.Mutex // held while it is asked where histories have parted
-	telling  sync.Mutex // held while streams are told that a history is no more
+	finding  sync.Mutex       // held while it is asked where histories have parted
+	telling  sync.Mutex       // held while streams are told that a history is no more
+	tried    map[*claims]bool // of which the prober has looked lately in which etcd they are
 	// reversals are those found by this process; protected by mu.
 	reversals []reversal
 	served    time.Time        // when a stream was served something last; protected by mu
@@ -96,7 +98,7 @@ type claims struct {
 	untold   []postgres.Reversal // of the record, until it is known whether they were in this etcd
 }
 
-func newRevisions() *revisions { return &revisions{now: time.Now} }
+func newRevisions() *revisions { return &revisions{now: time.Now, tried: map[*claims]bool{}} }
 
 // stream adds a stream.
 func (r *revisions) stream(name string) *claims {
@@ -379,7 +381,7 @@ func (c *claims) sameEtcd(ctx context.Context, other *claims, now func(*claims, 
 	for i, asked := range []*claims{c, other, c} {
 		var err error
 		if at[i], err = now(asked, ctx); err != nil {
-			return false, err
+			return false, &unanswered{asked, err}
 		}
 	}
 	same := at[0] != 0 && at[0] <= at[1] && at[1] <= at[2]
@@ -387,6 +389,22 @@ func (c *claims) sameEtcd(ctx context.Context, other *claims, now func(*claims, 
 		c.join(other)
 	}
 	return same, nil
+}
+
+// unanswered is why it is not known whether streams are together: the server does not answer for one of them.
+type unanswered struct {
+	of  *claims
+	err error
+}
+
+func (u *unanswered) Error() string { return u.err.Error() }
+
+func (u *unanswered) Unwrap() error { return u.err }
+
+// silences reports whether it is the stream for which there is no answer.
+func (c *claims) silences(err error) bool {
+	u, ok := errors.AsType[*unanswered](err)
+	return ok && u.of == c
 }
 
 func (c *claims) knownTogether(other *claims) bool {

@@ -16,6 +16,8 @@ import (
 	"github.com/kuberewind/kuberewind/reflector"
 )
 
+var errDown = apierrors.NewServiceUnavailable("down")
+
 // hanging is an API server that does not answer, while it hangs.
 
 type hanging struct {
@@ -32,6 +34,28 @@ func (h *hanging) ListWithContext(ctx context.Context, options metav1.ListOption
 }
 
 func (h *hanging) lister(string) cache.ListerWithContext { return h }
+
+func TestAnEtcdThatDoesNotAnswerDoesNotKeepOthersFromBeingAsked(t *testing.T) {
+	for name, many := range map[string]int{"one resource": 1, "more than are looked at in a round": 2 * tiesPerRound} {
+		t.Run(name, func(t *testing.T) {
+			all := newRevisions()
+			for i := range many {
+				followed(all, "routes"+strconv.Itoa(i), &archive{fails: errDown}, 60)
+			}
+			etcd := &archive{now: 100}
+			_, told := followed(all, "configmaps", etcd, 60)
+			beside, toldBeside := followed(all, "services", etcd, 50)
+			for range 4 {
+				require.Error(t, all.probe(t.Context()), "that one does not answer is told")
+			}
+			require.True(t, all.streams[many].knownTogether(beside))
+			etcd.now = 55
+			require.Error(t, all.probe(t.Context()))
+			require.Len(t, *told, 1)
+			require.Len(t, *toldBeside, 1)
+		})
+	}
+}
 
 func TestAResourceThatHangsIsAskedOnceForWhatItWasServedSinceTheLastProbe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
