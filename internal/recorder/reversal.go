@@ -227,16 +227,19 @@ func (c *claims) partFurther(ctx context.Context, found reversal, at int) error 
 	return nil
 }
 
-// besideAnyOf reports whether the stream is kept in the etcd of the others, as the first of them says of whose resource the server can say
-// anything.
+// besideAnyOf reports whether the stream is kept in the etcd of the others, as the first of them says for which the server answers. Where it answers for none, the
+// error is that of one for which it may answer later, if there is such a one.
 func (c *claims) besideAnyOf(ctx context.Context, others []*claims) (together bool, err error) {
 	for _, other := range others {
-		together, err = other.sameEtcd(ctx, c, (*claims).trueNow)
-		if !isDenied(err) {
-			break
+		together, failed := other.sameEtcd(ctx, c, (*claims).trueNow)
+		if failed == nil || c.silences(failed) {
+			return together, failed
+		}
+		if err == nil || isDenied(err) {
+			err = failed
 		}
 	}
-	return together, err
+	return false, err
 }
 
 // askable are the stream and some others in its etcd that are followed: its own resource may not be served any more.

@@ -13,7 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/reflector"
+	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
 var errDown = apierrors.NewServiceUnavailable("down")
@@ -55,6 +57,34 @@ func TestAnEtcdThatDoesNotAnswerDoesNotKeepOthersFromBeingAsked(t *testing.T) {
 			require.Len(t, *toldBeside, 1)
 		})
 	}
+}
+
+func TestAStreamLearnsOfAReversalAlsoWhenTheResourceThatShowedItDoesNotAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newRevisions()
+		etcd := &archive{now: 100, versions: []*kube.Object{servedAs("kept", "1", 20)}}
+		finder, _ := followed(all, "routes", etcd, 60, servedAs("lost", "3", 50))
+		beside, _ := followed(all, "configmaps", etcd, 60)
+		finder.join(beside)
+		proof, err := finder.Reversed(t.Context(), "60")
+		require.NoError(t, err)
+		require.NotEmpty(t, proof)
+
+		down := &archive{fails: errDown}
+		finder.listWith(down.lister)
+		late, told := followed(all, "services", etcd, 60, servedAs("kept", "1", 20))
+		late.recall(&postgres.Known{}, "60", nil)
+		got, err := late.Reversed(t.Context(), "60")
+		require.NoError(t, err)
+		require.Equal(t, proof, got)
+		require.Equal(t, []string{proof}, *told)
+
+		apart, told := followed(all, "metrics", &archive{fails: errDown}, 60)
+		apart.recall(&postgres.Known{}, "60", nil)
+		_, err = apart.Reversed(t.Context(), "60")
+		require.Error(t, err, "nor is it known of one that does not answer itself")
+		require.Empty(t, *told)
+	})
 }
 
 func TestAResourceThatHangsIsAskedOnceForWhatItWasServedSinceTheLastProbe(t *testing.T) {
