@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 const (
@@ -19,6 +21,8 @@ const (
 	confirmAfter = time.Second
 	// askedBeside bounds how many streams of an etcd are asked whether another is in it: their resources may be gone, but not all at once.
 	askedBeside = 5
+	// toldAtOnce bounds how many streams find out at once whether they are in an etcd, by three reads each.
+	toldAtOnce = 20
 )
 
 // followHistory looks now and then whether the history of each etcd is the one on record, until ctx ends. The error is that the cluster
@@ -420,7 +424,8 @@ func (c *claims) forgetLocked() {
 	c.claimed, c.position, c.living, c.samples, c.recalled = 0, 0, nil, nil, nil
 }
 
-// tell has the streams learn of what was found. Those that cannot be asked learn it later: when they are watched next, or with the next probe.
+// tell has the streams learn of what was found, many at once: a server that does not answer for some must not hold up the others, nor who has found it. Those
+// that cannot be asked learn it later: when they are watched next, or with the next probe.
 func (r *revisions) tell(ctx context.Context) error {
 	r.telling.Lock()
 	defer r.telling.Unlock()
@@ -432,11 +437,15 @@ func (r *revisions) tell(ctx context.Context) error {
 		}
 	}
 	r.mu.Unlock()
-	var failed error
-	for _, o := range others {
-		if _, err := o.learn(ctx); err != nil {
-			failed = errors.Join(failed, err)
-		}
+	var learning errgroup.Group
+	learning.SetLimit(toldAtOnce)
+	failed := make([]error, len(others))
+	for i, o := range others {
+		learning.Go(func() error {
+			_, failed[i] = o.learn(ctx)
+			return nil
+		})
 	}
-	return failed
+	_ = learning.Wait()
+	return errors.Join(failed...)
 }

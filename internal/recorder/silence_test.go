@@ -59,6 +59,22 @@ func TestAnEtcdThatDoesNotAnswerDoesNotKeepOthersFromBeingAsked(t *testing.T) {
 	}
 }
 
+func TestThoseThatHangAreToldAtOnceAndNotInTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newRevisions()
+		c, told := followed(all, "configmaps", &archive{now: 55}, 60)
+		for i := range 10 {
+			d, _ := followed(all, "routes"+strconv.Itoa(i), nil, 60)
+			d.listWith((&hanging{hangs: true}).lister)
+		}
+		began := time.Now()
+		_, err := c.Reversed(t.Context(), "60")
+		require.Error(t, err, "they will be told when they answer")
+		require.Len(t, *told, 1)
+		require.LessOrEqual(t, time.Since(began), 3*askTimeout)
+	})
+}
+
 func TestAStreamLearnsOfAReversalAlsoWhenTheResourceThatShowedItDoesNotAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := newRevisions()
