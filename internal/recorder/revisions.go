@@ -220,6 +220,12 @@ func (c *claims) interrupted(cause string) {
 // asksLocked reports whether the server can be asked for the stream: nobody waits for what one that is not served any more would say.
 func (c *claims) asksLocked() bool { return c.reverse != nil && !c.denied }
 
+func (c *claims) asks() bool {
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
+	return c.asksLocked()
+}
+
 var (
 	_ reflector.Revisions = (*claims)(nil)
 	_ reflector.History   = (*claims)(nil)

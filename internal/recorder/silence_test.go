@@ -37,6 +37,43 @@ func (h *hanging) ListWithContext(ctx context.Context, options metav1.ListOption
 
 func (h *hanging) lister(string) cache.ListerWithContext { return h }
 
+func TestWhatWasServedOfAResourceThatDoesNotAnswerMayBeOfTheOldHistory(t *testing.T) {
+	for name, silence := range map[string]func(*claims, *archive){
+		"it is down":    func(_ *claims, etcd *archive) { etcd.fails = errDown },
+		"it is refused": func(c *claims, _ *archive) { c.interrupted(reflector.CauseForbidden) },
+		"it is stopped": func(c *claims, _ *archive) { c.follow(nil) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				all := newRevisions()
+				down := &archive{now: 80}
+				c, _ := followed(all, "configmaps", &archive{now: 80, versions: []*kube.Object{servedAs("c", "4", 75)}}, 80, servedAs("c", "4", 75))
+				d, _ := followed(all, "routes", down, 60, servedAs("undone", "7", 58))
+				c.join(d)
+				silence(d, down)
+				// What proves it is on record, and was served to nobody of this process.
+				require.NoError(t, c.found(t.Context(), evidence{"proof", servedAsWitness("lost", "2", 50), 50, footprint{}}))
+				require.True(t, d.left())
+				require.False(t, d.parted.until.IsZero(), "and so its cache is in doubt")
+				require.EqualValues(t, 58, d.parted.trail[0].revision)
+			})
+		})
+	}
+}
+
+func TestAResourceThatAloneWasServedWhatIsOlderHoldsNothingUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newRevisions()
+		c, told := followed(all, "configmaps", &archive{now: 80, versions: []*kube.Object{servedAs("c", "4", 75)}}, 60, servedAs("c", "3", 58))
+		d, _ := followed(all, "routes", &archive{fails: errDown}, 60, servedAs("r", "7", 45))
+		c.join(d)
+		require.NoError(t, c.found(t.Context(), evidence{"proof", servedAsWitness("c", "3", 58), 58, footprint{}}))
+		require.Len(t, *told, 1)
+		until, _ := c.servedUntil()
+		require.Equal(t, "58", until)
+	})
+}
+
 func TestAnEtcdThatDoesNotAnswerDoesNotKeepOthersFromBeingAsked(t *testing.T) {
 	for name, many := range map[string]int{"one resource": 1, "more than are looked at in a round": 2 * tiesPerRound} {
 		t.Run(name, func(t *testing.T) {

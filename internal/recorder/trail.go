@@ -99,11 +99,10 @@ type parted struct {
 	trail []footprint
 }
 
-// trailLocked is what was served of an etcd before the reversal of that number, and to whom has learned of those before it, as far as the server can be
-// asked for it.
+// trailLocked is what was served of an etcd before the reversal of that number, and to whom has learned of those before it.
 func (c *claims) trailLocked(reversal int) []footprint {
 	return slices.DeleteFunc(slices.Clone(c.headLocked().trail), func(f footprint) bool {
-		return f.found > reversal || f.of.told < reversal || !f.of.asksLocked()
+		return f.found > reversal || f.of.told < reversal
 	})
 }
 
@@ -117,10 +116,10 @@ func (c *claims) leaveBehindLocked(reversal int) {
 // this process. What etcd has forgotten is older than what it has not.
 func part(ctx context.Context, trail []footprint, revision uint64, served footprint) (parted, error) {
 	slices.SortFunc(trail, func(a, b footprint) int { return cmp.Compare(a.revision, b.revision) })
-	p := parted{trail: trail}
+	p, s := parted{trail: trail}, search{silent: map[*claims]bool{}}
 	first, older := time.Now(), served.of != nil
 	from, _ := slices.BinarySearchFunc(trail, revision, func(f footprint, of uint64) int { return cmp.Compare(f.revision, of) })
-	err := search(ctx, trail[:from], func(f footprint, what sight) bool {
+	err := s.halve(ctx, trail[:from], func(f footprint, what sight) bool {
 		if what == same {
 			p.common = f
 		}
@@ -131,7 +130,7 @@ func part(ctx context.Context, trail []footprint, revision uint64, served footpr
 		return p, err
 	}
 	// What is in etcd there is of the new history.
-	err = search(ctx, trail[from:], func(f footprint, what sight) bool {
+	err = s.halve(ctx, trail[from:], func(f footprint, what sight) bool {
 		switch what {
 		case same:
 			first = f.at
@@ -142,9 +141,14 @@ func part(ctx context.Context, trail []footprint, revision uint64, served footpr
 		older = older || what != same
 		return what == same
 	})
+	if err != nil {
+		return p, err
+	}
+	// So may be what nobody answers for.
+	older = older || slices.ContainsFunc(trail, func(f footprint) bool { return s.silent[f.of] })
 	if !older {
 		p.last = served
-		return p, err
+		return p, s.failure()
 	}
 	p.until = first
 	if p.last.recorded.IsZero() && !served.recorded.IsZero() {
@@ -157,37 +161,55 @@ func part(ctx context.Context, trail []footprint, revision uint64, served footpr
 	if p.last.recorded.IsZero() && len(trail) > 0 {
 		p.last = trail[0]
 	}
-	return p, err
+	return p, s.failure()
 }
 
-// search halves a trail until nothing is left of it: visit says whether to go on with what is older. What was served of a stream that the server
-// does not answer for now is left out; it is an error if it answers for none.
-func search(ctx context.Context, trail []footprint, visit func(footprint, sight) (older bool)) error {
-	var failed error
-	answered := false
+// search is for what etcd says of a trail.
+type search struct {
+	answered bool             // for some stream
+	silent   map[*claims]bool // those for which the server does not answer now, or cannot be asked
+	failed   error            // why
+}
+
+// failure is an error if the server answers for no stream: then it is restarted, and where the histories have parted is asked again.
+func (s *search) failure() error {
+	if s.answered {
+		return nil
+	}
+	return s.failed
+}
+
+// halve halves a trail until nothing is left of it: visit says whether to go on with what is older. What was served of a silent stream is left out. The error
+// is that ctx has ended.
+func (s *search) halve(ctx context.Context, trail []footprint, visit func(footprint, sight) (older bool)) error {
 	for len(trail) > 0 {
 		middle := len(trail) / 2
 		f := trail[middle]
-		what, err := f.of.look(ctx, f.witness, f.revision)
+		what, err := s.look(ctx, f)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case err != nil:
-			failed = errors.Join(failed, err)
-			trail = slices.DeleteFunc(slices.Clone(trail), func(other footprint) bool { return other.of == f.of })
-			continue
-		}
-		answered = true
-		if visit(f, what) {
+		case s.silent[f.of]:
+			s.failed = errors.Join(s.failed, err)
+			trail = slices.DeleteFunc(slices.Clone(trail), func(other footprint) bool { return s.silent[other.of] })
+		case visit(f, what):
 			trail = trail[:middle]
-		} else {
+		default:
 			trail = trail[middle+1:]
 		}
 	}
-	if answered {
-		return nil
+	return nil
+}
+
+// look asks for a stream until it is silent.
+func (s *search) look(ctx context.Context, f footprint) (what sight, err error) {
+	if s.silent[f.of] || !f.of.asks() {
+		s.silent[f.of] = true
+		return unknown, nil
 	}
-	return failed
+	what, err = f.of.look(ctx, f.witness, f.revision)
+	s.silent[f.of], s.answered = err != nil, s.answered || err == nil
+	return what, err
 }
 
 // servedUntil says up to where, and when, what was served is known to be of the history that the stream has left: where this process was served
