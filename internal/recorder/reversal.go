@@ -211,24 +211,38 @@ func (c *claims) learn(ctx context.Context) (proof string, err error) {
 // partFurther asks again where the histories have parted if only now it is known that what the stream was served was of that etcd. Others may be in the
 // new history already, and what they are served there says nothing of that.
 func (c *claims) partFurther(ctx context.Context, found reversal, at int) error {
-	c.all.mu.Lock()
-	own, trail, common := c.trailLocked(at), found.parted.trail, found.parted.common
-	c.all.mu.Unlock()
-	if len(own) == 0 {
-		return nil
+	var own []footprint
+	for {
+		c.all.mu.Lock()
+		before := *found.parted
+		own = append(own, c.trailLocked(at)...)
+		c.all.mu.Unlock()
+		if len(own) == 0 {
+			return nil
+		}
+		p, err := part(ctx, slices.Concat(before.trail, own), found.at, found.served)
+		if err != nil {
+			return err
+		}
+		if p.common.revision < before.common.revision {
+			p.common = before.common // A server that has just been restarted does not answer for all.
+		}
+		if c.partedAs(p, len(before.trail), found, at) {
+			return nil
+		}
 	}
-	p, err := part(ctx, slices.Concat(trail, own), found.at, found.served)
-	if err != nil {
-		return err
-	}
-	if p.common.revision < common.revision {
-		p.common = common // A server that has just been restarted does not answer for all.
-	}
+}
+
+// partedAs takes over where histories have parted, unless another stream has told more of it meanwhile.
+func (c *claims) partedAs(p parted, before int, found reversal, at int) bool {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
+	if len(found.parted.trail) != before {
+		return false
+	}
 	*found.parted = p
-	c.leaveBehindLocked(at)
-	return nil
+	c.leaveBehindLocked(at, p.trail)
+	return true
 }
 
 // besideAnyOf reports whether the stream is kept in the etcd of the others, as the first of them says for which the server answers. Where it answers for none, the
@@ -318,7 +332,7 @@ func (c *claims) leaveFor(ctx context.Context, e evidence) error {
 	r := reversal{finder: c, proof: e.proof, at: e.at, served: e.served, parted: &p}
 	c.all.mu.Lock()
 	c.all.reversals = append(c.all.reversals, r)
-	c.leaveBehindLocked(at)
+	c.leaveBehindLocked(at, p.trail)
 	c.all.mu.Unlock()
 	c.leave(e.undone, r, at)
 	return nil

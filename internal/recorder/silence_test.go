@@ -3,6 +3,7 @@ package recorder
 import (
 	"context"
 	"strconv"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,7 +22,6 @@ import (
 var errDown = apierrors.NewServiceUnavailable("down")
 
 // hanging is an API server that does not answer, while it hangs.
-
 type hanging struct {
 	*archive
 	hangs bool
@@ -37,6 +37,7 @@ func (h *hanging) ListWithContext(ctx context.Context, options metav1.ListOption
 
 func (h *hanging) lister(string) cache.ListerWithContext { return h }
 
+// A list from its cache lacks what was written in the new history.
 func TestWhatWasServedOfAResourceThatDoesNotAnswerMayBeOfTheOldHistory(t *testing.T) {
 	for name, silence := range map[string]func(*claims, *archive){
 		"it is down":    func(_ *claims, etcd *archive) { etcd.fails = errDown },
@@ -74,6 +75,68 @@ func TestAResourceThatAloneWasServedWhatIsOlderHoldsNothingUp(t *testing.T) {
 	})
 }
 
+// pausing takes a while for one revision.
+type pausing struct {
+	*archive
+	at int
+}
+
+func (p *pausing) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	if options.ResourceVersion == strconv.Itoa(p.at) {
+		time.Sleep(askTimeout / 2)
+	}
+	return p.archive.ListWithContext(ctx, options)
+}
+
+func TestWhatTwoStreamsKnowOfWhereHistoriesPartedIsPutTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newRevisions()
+		etcd := &archive{now: 80, versions: []*kube.Object{servedAs("x", "5", 45), servedAs("y", "6", 48)}}
+		finder, _ := followed(all, "secrets", etcd, 60, servedAs("lost", "3", 57))
+		slow, _ := followed(all, "configmaps", etcd, 60, servedAs("x", "5", 45))
+		slow.listWith(func(string) cache.ListerWithContext { return &pausing{etcd, 45} })
+		quick, _ := followed(all, "services", etcd, 60, servedAs("y", "6", 48), servedAs("gone", "2", 59))
+		require.NoError(t, finder.leaveFor(t.Context(), evidence{"proof", servedAsWitness("lost", "3", 57), 57, footprint{}}))
+
+		var learning sync.WaitGroup
+		learning.Go(func() { _, _ = slow.learn(t.Context()) })
+		synctest.Wait()
+		_, err := quick.learn(t.Context())
+		require.NoError(t, err)
+		require.True(t, quick.left())
+		require.False(t, slow.left())
+		learning.Wait()
+		require.True(t, slow.left())
+		require.EqualValues(t, 59, slow.parted.last.revision)
+		require.EqualValues(t, 48, slow.parted.common.revision)
+		require.Len(t, slow.parted.trail, 4)
+		require.Empty(t, finder.headLocked().trail)
+	})
+}
+
+// The server answers for one when another is asked about already.
+func TestWhatIsFoundToBeOfAnEtcdWhileOthersAreAskedAboutIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newRevisions()
+		etcd := &archive{now: 80, versions: []*kube.Object{servedAs("x", "5", 45), servedAs("y", "6", 48)}}
+		finder, _ := followed(all, "secrets", etcd, 60, servedAs("lost", "3", 57))
+		slow, _ := followed(all, "configmaps", etcd, 60, servedAs("x", "5", 45))
+		slow.listWith(func(string) cache.ListerWithContext { return &pausing{etcd, 45} })
+		late, _ := followed(all, "services", etcd, 60, servedAs("gone", "2", 59))
+		require.NoError(t, finder.leaveFor(t.Context(), evidence{"proof", servedAsWitness("lost", "3", 57), 57, footprint{}}))
+		var learning sync.WaitGroup
+		learning.Go(func() { _, _ = slow.learn(t.Context()) })
+		synctest.Wait()
+		finder.join(late)
+		learning.Wait()
+		_, err := late.learn(t.Context())
+		require.NoError(t, err)
+		require.EqualValues(t, 59, late.parted.last.revision)
+		require.Empty(t, finder.headLocked().trail)
+	})
+}
+
+// Who does not answer may be met first, as the only one of its etcd.
 func TestAnEtcdThatDoesNotAnswerDoesNotKeepOthersFromBeingAsked(t *testing.T) {
 	for name, many := range map[string]int{"one resource": 1, "more than are looked at in a round": 2 * tiesPerRound} {
 		t.Run(name, func(t *testing.T) {
@@ -164,6 +227,7 @@ func TestAResourceThatHangsIsAskedOnceForWhatItWasServedSinceTheLastProbe(t *tes
 	})
 }
 
+// A list at an exact resource version may be more than a server can give; then nothing but another beginning shows that its cache is a new one.
 type inexact struct{ *watchCache }
 
 func (i *inexact) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
@@ -187,6 +251,7 @@ func TestACacheThatCannotBeComparedIsBelievedWhenItHasBegunAnew(t *testing.T) {
 	})
 }
 
+// Nobody hears that it has to leave its history while it is not followed: its resource was not served, or in another version.
 func TestAStreamThatWasToldBetweenTwoRunsLeavesWithTheNext(t *testing.T) {
 	all := newRevisions()
 	etcd := &archive{now: 100}

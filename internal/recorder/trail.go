@@ -106,16 +106,28 @@ func (c *claims) trailLocked(reversal int) []footprint {
 	})
 }
 
-// leaveBehindLocked drops what was served of an etcd before the reversal of that number: it is of no use after it.
-func (c *claims) leaveBehindLocked(reversal int) {
+// leaveBehindLocked drops what was served of an etcd before the reversal of that number, when it has been asked about: it is of no use after it. What another
+// stream has brought along meanwhile stays until that asks.
+func (c *claims) leaveBehindLocked(reversal int, asked []footprint) {
+	type print struct {
+		of       *claims
+		revision uint64
+	}
+	done := make(map[print]bool, len(asked))
+	for _, f := range asked {
+		done[print{f.of, f.revision}] = true
+	}
 	head := c.headLocked()
-	head.trail = slices.DeleteFunc(head.trail, func(f footprint) bool { return f.found <= reversal })
+	head.trail = slices.DeleteFunc(head.trail, func(f footprint) bool {
+		return f.found <= reversal && (f.of.told < reversal || done[print{f.of, f.revision}])
+	})
 }
 
 // part asks etcd where the histories have parted; a revision is known to be of the one that is no more, and served is the same if it was served to
 // this process. What etcd has forgotten is older than what it has not.
 func part(ctx context.Context, trail []footprint, revision uint64, served footprint) (parted, error) {
 	slices.SortFunc(trail, func(a, b footprint) int { return cmp.Compare(a.revision, b.revision) })
+	trail = slices.CompactFunc(trail, func(a, b footprint) bool { return a.of == b.of && a.revision == b.revision })
 	p, s := parted{trail: trail}, search{silent: map[*claims]bool{}}
 	first, older := time.Now(), served.of != nil
 	from, _ := slices.BinarySearchFunc(trail, revision, func(f footprint, of uint64) int { return cmp.Compare(f.revision, of) })
