@@ -1,0 +1,69 @@
+package recorder
+
+import (
+	"context"
+	"errors"
+	"slices"
+)
+
+// sameEtcd reports whether two streams are kept in one etcd. I4: their resource versions may be compared if a list of the one
+// brackets lists of the other. That they do is remembered; that they do not may have been a stale cache.
+func (c *claims) sameEtcd(ctx context.Context, other *claims, now func(*claims, context.Context) (uint64, error)) (bool, error) {
+	if c.knownTogether(other) {
+		return true, nil
+	}
+	var at [3]uint64
+	for i, asked := range []*claims{c, other, c} {
+		var err error
+		if at[i], err = now(asked, ctx); err != nil {
+			return false, &unanswered{asked, err}
+		}
+	}
+	same := at[0] != 0 && at[0] <= at[1] && at[1] <= at[2]
+	if same {
+		c.join(other)
+	}
+	return same, nil
+}
+
+// unanswered is why it is not known whether streams are together: the server does not answer for one of them.
+type unanswered struct {
+	of  *claims
+	err error
+}
+
+func (u *unanswered) Error() string { return u.err.Error() }
+
+func (u *unanswered) Unwrap() error { return u.err }
+
+// silences reports whether it is the stream for which there is no answer.
+func (c *claims) silences(err error) bool {
+	u, ok := errors.AsType[*unanswered](err)
+	return ok && u.of == c
+}
+
+func (c *claims) knownTogether(other *claims) bool {
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
+	return c.headLocked() == other.headLocked()
+}
+
+// join notes that two streams are together, and with them all that are known to be with either.
+func (c *claims) join(other *claims) {
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
+	if head, others := c.headLocked(), other.headLocked(); head != others {
+		others.cohort = head
+		trail := append(head.trail, others.trail...)
+		slices.SortFunc(trail, func(a, b footprint) int { return a.at.Compare(b.at) })
+		head.trail, others.trail = shortened(trail), nil
+	}
+}
+
+// headLocked is the one of its cohort that refers to nobody.
+func (c *claims) headLocked() *claims {
+	for c.cohort != nil {
+		c = c.cohort
+	}
+	return c
+}
