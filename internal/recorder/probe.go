@@ -4,13 +4,15 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
+	"sync"
 	"time"
 )
 
 const (
 	// probeEvery is how often each etcd is asked whether its history is the one on record: it costs one read of one key.
 	probeEvery = 10 * time.Second
-	// tiesPerRound bounds how many streams are assigned to their etcd in one round, by two such reads each.
+	// tiesPerRound bounds how many streams are assigned to their etcd in one round, by three small lists each.
 	tiesPerRound = 20
 )
 
@@ -50,70 +52,85 @@ func (r *revisions) probe(ctx context.Context) error {
 
 // tie finds out which streams are kept in one etcd, a few at a time. Those for which the server did not answer have their turn again after all others.
 func (r *revisions) tie(ctx context.Context) error {
-	var failed error
-	silent := map[*claims]bool{}
-	for range tiesPerRound {
-		c, heads := r.untied(r.tried)
-		if c == nil {
-			clear(r.tried)
-			break
-		}
+	untied := r.untied()
+	if len(untied) == 0 {
+		clear(r.tried)
+		return nil
+	}
+	silent, failed := askAll(ctx, slices.Concat(untied, r.heads()))
+	for _, c := range untied {
 		r.tried[c] = true
-		if err := c.tieTo(ctx, heads, silent); err != nil {
-			failed = errors.Join(failed, err)
+		if !silent[c] {
+			failed = errors.Join(failed, c.tieTo(ctx, silent))
 		}
 	}
 	return failed
 }
 
+// askAll finds out for which streams the server does not answer now, all at once: it may hang for many.
+func askAll(ctx context.Context, streams []*claims) (silent map[*claims]bool, failed error) {
+	errs := make([]error, len(streams))
+	var asking sync.WaitGroup
+	for i, c := range streams {
+		asking.Go(func() { _, errs[i] = c.now(ctx) })
+	}
+	asking.Wait()
+	silent = map[*claims]bool{}
+	for i, c := range streams {
+		silent[c] = errs[i] != nil
+	}
+	return silent, errors.Join(errs...)
+}
+
 // tieTo finds the etcd of the stream among those of others; if it is none of them, it is one of its own. Nobody waits for another one that does not answer:
 // that the two may be one is found out when it matters, and asking both costs little.
-func (c *claims) tieTo(ctx context.Context, heads []*claims, silent map[*claims]bool) (failed error) {
-	together := false
-	for _, head := range heads {
+func (c *claims) tieTo(ctx context.Context, silent map[*claims]bool) error {
+	for _, head := range c.all.heads() {
 		if silent[head] {
 			continue
 		}
-		var err error
-		if together, err = head.sameEtcd(ctx, c, (*claims).now); c.silences(err) {
-			return err
-		}
+		together, err := head.sameEtcd(ctx, c, (*claims).now)
 		if err != nil {
-			silent[head], failed = true, errors.Join(failed, err)
+			return err
 		}
 		if together {
 			break
 		}
 	}
-	if !together && len(silent) > 0 {
-		if _, err := c.now(ctx); err != nil {
-			return errors.Join(failed, err)
-		}
-	}
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	c.tied = true
-	return failed
+	return nil
 }
 
-// untied is a followed stream of which nobody has looked in which etcd it is, and one stream of each etcd.
-func (r *revisions) untied(tried map[*claims]bool) (found *claims, heads []*claims) {
+// untied are some followed streams of which nobody has looked in which etcd they are.
+func (r *revisions) untied() (found []*claims) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range r.streams {
+		if c.comparesLocked() && c.cohort == nil && !c.tied && !r.tried[c] && len(found) < tiesPerRound {
+			found = append(found, c)
+		}
+	}
+	return found
+}
+
+// heads are one stream of each etcd.
+func (r *revisions) heads() (found []*claims) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	known := map[*claims]bool{}
 	for _, c := range r.streams {
-		head := c.headLocked()
-		switch {
-		case !c.asksLocked() || c.position == 0 || c.reversed:
-		case head.tied && !known[head]:
+		if head := c.headLocked(); c.comparesLocked() && head.tied && !known[head] {
 			known[head] = true
-			heads = append(heads, c)
-		case !head.tied && c == head && found == nil && !tried[c]:
-			found = c
+			found = append(found, c)
 		}
 	}
-	return found, heads
+	return found
 }
+
+// comparesLocked reports whether the present resource versions of the stream can be compared with those of others.
+func (c *claims) comparesLocked() bool { return c.asksLocked() && c.position != 0 && !c.reversed }
 
 // newestOfEach is, of each etcd, the stream that has come furthest.
 func (r *revisions) newestOfEach() []*claims {
