@@ -194,6 +194,9 @@ func (r *Recorder) launch(ctx context.Context, s *stream, resource kube.Resource
 	if before == nil {
 		// Others ask the server about what it recalls, so it has to be served.
 		s.claims.recall(s.record.Known(), s.record.Position(), r.takeNewest(s.record.ID()))
+		if s.reversed(nil) {
+			s.claims.hadLeft()
+		}
 	}
 	s.claims.follow(run.reflector.Reverse)
 	s.mu.Lock()

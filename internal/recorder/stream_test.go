@@ -97,3 +97,17 @@ func TestANewDefinitionIsFollowedFromItsStartWhereTheRecordIsWhole(t *testing.T)
 		require.Equal(t, want, s.current().reflector.LastSyncResourceVersion(), "recorded up to %q", recorded)
 	}
 }
+
+func TestAStreamWhoseGapIsOnRecordProvesNothing(t *testing.T) {
+	redactor, err := redact.New(redact.Key{}, redact.Record, nil)
+	require.NoError(t, err)
+	for cause, left := range map[string]bool{reflector.CauseHistoryReversed: true, reflector.CauseForbidden: false} {
+		r := &Recorder{log: slog.New(slog.DiscardHandler), gate: newGate(1), redactor: redactor, queue: deltafifo.New(deltafifo.Options{})}
+		s := &stream{record: &postgres.Stream{}, claims: newRevisions().stream("pods"), interrupted: cause}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		r.launch(ctx, s, kube.Resource{Version: "v1", Name: "pods"}, "")
+		s.halt()
+		require.Equal(t, left, s.claims.left(), cause)
+	}
+}

@@ -225,11 +225,11 @@ func (s *search) look(ctx context.Context, f footprint) (what sight, err error) 
 }
 
 // servedUntil says up to where, and when, what was served is known to be of the history that the stream has left: where this process was served
-// nothing of that, it is where the process has begun. It is empty where there was nothing.
+// nothing of that, it is where the process has begun. It is empty where there was nothing, or where that is on record.
 func (c *claims) servedUntil() (resourceVersion string, at time.Time) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
-	if !c.reversed {
+	if !c.reversed || c.parted == nil {
 		return "", at
 	}
 	last := c.parted.last

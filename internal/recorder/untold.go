@@ -47,6 +47,15 @@ func (c *claims) learnOfRecord(ctx context.Context) (proof string, err error) {
 	}
 }
 
+// hadLeft notes that a recorder before this one has found the history of what was recalled to be no more, and ended before the stream was listed. It is
+// known, and would be found a second time, by those who were listed since, too.
+func (c *claims) hadLeft() {
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
+	c.reversed, c.proof = true, "it had gone backwards before"
+	c.claimed, c.newest, c.position, c.living, c.recalled = 0, nil, 0, nil, nil
+}
+
 // recordedFootprint is where, as the record has it, the history that is no more was served last; zero where it cannot be compared.
 func (c *claims) recordedFootprint(r postgres.Reversal) (f footprint) {
 	if revision, err := strconv.ParseUint(r.FromRV, 10, 64); err == nil && !r.FromAt.IsZero() {

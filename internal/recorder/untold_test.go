@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kuberewind/kuberewind/kube"
+	"github.com/kuberewind/kuberewind/reflector"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
@@ -77,5 +78,28 @@ func TestAReversalThatIsOnRecordIsNotFoundASecondTime(t *testing.T) {
 		require.Equal(t, []string{"it went backwards"}, *told)
 		require.NoError(t, all.probe(t.Context()))
 		require.Empty(t, *toldListed)
+	})
+}
+
+// A recorder was killed when all others had been listed since.
+func TestAReversalOfWhichAGapIsOpenIsNotFoundASecondTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newRevisions()
+		etcd := &archive{now: 56, versions: []*kube.Object{servedAs("kept", "1", 20)}}
+		held, _ := followed(all, "secrets", etcd, 0)
+		held.recall(&postgres.Known{}, "60", []string{"60"})
+		held.hadLeft()
+		listed, toldListed := followed(all, "services", etcd, 0)
+		listed.recall(&postgres.Known{}, "55", nil)
+		require.NoError(t, all.probe(t.Context()))
+		require.Empty(t, *toldListed, "it was listed since")
+		until, _ := held.servedUntil()
+		require.Empty(t, until, "where the gap begins is on record")
+		held.listing(reflector.CauseHistoryReversed)
+		held.listed()
+		held.reached("56")
+		require.NoError(t, all.probe(t.Context()))
+		require.Empty(t, *toldListed)
+		require.True(t, held.knownTogether(listed))
 	})
 }
