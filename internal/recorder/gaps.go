@@ -3,6 +3,7 @@ package recorder
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -50,6 +51,9 @@ const overflowAfter = time.Second
 
 // because is the cause of a list, and what is known of it, where the recorder knows better than the server (I3).
 func (s *store) because(cause, detail string) (string, string) {
+	if proof := s.stream.claims.leftFor(); proof != "" && cause != reflector.CauseFirstList && cause != reflector.CauseHistoryReversed {
+		return reflector.CauseHistoryReversed, strings.TrimSuffix(proof+"; "+detail, "; ")
+	}
 	if cause != reflector.CauseExpired {
 		return cause, detail
 	}

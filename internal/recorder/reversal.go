@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,7 +26,7 @@ func (c *claims) Reversed(ctx context.Context, resourceVersion string) (string, 
 	if err := c.all.identity.check(ctx); err != nil {
 		return "", err
 	}
-	position, err := strconv.ParseUint(resourceVersion, 10, 64)
+	position, err := strconv.ParseUint(cmp.Or(resourceVersion, c.reachedTo()), 10, 64)
 	if err != nil {
 		return "", nil //nolint:nilerr // nothing is recorded, or opaque versions cannot be compared
 	}

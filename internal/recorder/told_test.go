@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/kuberewind/kuberewind/deltafifo"
+	"github.com/kuberewind/kuberewind/internal/filter"
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/reflector"
 	"github.com/kuberewind/kuberewind/sink/postgres"
@@ -218,4 +220,36 @@ func TestAStreamThatHasLearnedAndWasListedIsNotToldAgain(t *testing.T) {
 		require.False(t, late.left())
 		require.Len(t, *told, 1)
 	})
+}
+
+// The rules are others than those of the recorder before, and etcd was put back when none ran.
+func TestItIsAskedWhetherTheHistoryStandsAlsoWhereAListIsDueAnyway(t *testing.T) {
+	all := newRevisions()
+	etcd := &archive{now: 50}
+	c, _ := followed(all, "configmaps", etcd, 0)
+	proof, err := c.Reversed(t.Context(), "")
+	require.NoError(t, err)
+	require.Empty(t, proof, "nothing is recorded")
+	c.recall(&postgres.Known{}, "60", nil)
+	proof, err = c.Reversed(t.Context(), "")
+	require.NoError(t, err)
+	require.Contains(t, proof, "which etcd has not come to")
+	require.True(t, c.left())
+
+	queue := deltafifo.New(deltafifo.Options{})
+	run := &streamRun{fifo: queue.FIFO(deltafifo.FIFOOptions{})}
+	everything, err := filter.New(nil, nil)
+	require.NoError(t, err)
+	st := newStore(&stream{record: &postgres.Stream{}, rules: everything.For(schema.GroupResource{Resource: "configmaps"}), settle: func() {}, claims: c}, run)
+	require.NoError(t, st.BeginReplace(reflector.CauseConfiguration, "", ""))
+	require.NoError(t, st.EndReplace("50"))
+	require.False(t, c.left())
+	queue.Close()
+	entries, err := queue.Next(t.Context(), 10, 1<<20, 0)
+	require.NoError(t, err)
+	require.Len(t, entries, 2)
+	for _, e := range entries {
+		require.Equal(t, reflector.CauseHistoryReversed, e.Marker.Cause, "its numbers mean something else")
+		require.Equal(t, proof, e.Marker.Detail)
+	}
 }

@@ -117,6 +117,16 @@ func (c *claims) left() bool {
 	return c.reversed
 }
 
+// reachedTo is where the stream is or, where a list is due whatever the history is, was; empty where that was nowhere, or in a history that is no more.
+func (c *claims) reachedTo() string {
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
+	if c.position == 0 || c.reversed {
+		return ""
+	}
+	return strconv.FormatUint(c.position, 10)
+}
+
 // leftFor is the proof for which it has, empty if it has not.
 func (c *claims) leftFor() (proof string) {
 	c.all.mu.Lock()
