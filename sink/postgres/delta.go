@@ -40,7 +40,7 @@ func (e *encoder) delta(b *Batch, st *Stream, it *Item) error {
 	e.find(st, &v)
 	if st.recorded(&v) || v.source == sourceResync && !e.due(&v) {
 		b.stats.Skipped++
-		e.pass(b, st, it.Position)
+		e.pass(b, st, it)
 		return nil
 	}
 	if v.known != nil && !v.known.isUID(v.uid) {
@@ -52,7 +52,7 @@ func (e *encoder) delta(b *Batch, st *Stream, it *Item) error {
 	}
 	e.begun(b, st, it.Source)
 	e.record(b, st, &v)
-	e.pass(b, st, it.Position)
+	e.pass(b, st, it)
 	return nil
 }
 
@@ -87,7 +87,7 @@ func (e *encoder) vanished(b *Batch, st *Stream, v *version) error {
 			return err
 		}
 	}
-	e.pass(b, st, it.Position)
+	e.pass(b, st, it)
 	return nil
 }
 

@@ -123,7 +123,7 @@ func (e *encoder) exclude(b *Batch, st *Stream, it *Item) {
 		}
 		b.changed = true
 	}
-	e.pass(b, st, it.Position)
+	e.pass(b, st, it)
 }
 
 // bound widens the bounds of the row's day.

@@ -68,17 +68,21 @@ func (e *encoder) replaced(b *Batch, st *Stream, it *Item) {
 	rv := firstOf(m.ToRV, it.Position)
 	e.closeGap(b, st, outcome, rv)
 	w.synced, w.filter = true, st.filter()
-	w.position, w.lastRV, w.positionedAt = rv, rv, e.head.observed
+	w.position, w.lastRV, w.shared, w.positionedAt = rv, rv, false, e.head.observed
 	e.setState(b, st, stateLive, "")
 }
 
 func (e *encoder) openGap(b *Batch, st *Stream, m *Marker) {
 	e.lastGap++
 	g := &gap{number: e.lastGap, stream: st.id, cause: clean(m.Cause), detail: clean(m.Detail), opened: b.number}
-	from, at := firstOf(m.FromRV, st.work.position), st.work.positionedAt
-	if last := st.work.lastRV; from != last && notAfter(last, from) {
-		from = st.work.position // The stream had not come that far.
-	} else if !m.FromTime.IsZero() {
+	w := &st.work
+	from, at := firstOf(m.FromRV, w.position), w.positionedAt
+	switch {
+	case from != w.lastRV && notAfter(w.lastRV, from):
+		from = w.position // The stream had not come that far.
+	case from == w.lastRV && w.shared:
+		from = w.position // Nor has it for certain come to the end of that.
+	case !m.FromTime.IsZero():
 		at = m.FromTime.UnixMicro()
 	}
 	if from != "" && m.Cause != causeFirstList {

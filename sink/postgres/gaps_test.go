@@ -390,3 +390,33 @@ func TestStreamsAreNumberedOnceEvenWhenOpenedAtOnce(t *testing.T) {
 	require.Same(t, version, r.stream(StreamSpec{Resource: "r1", Version: "v2", Kind: "R"}))
 	require.Equal(t, "v2", one[string](t, r.db, `SELECT version FROM kuberewind.streams WHERE cluster = $1 AND resource = 'r1'`, r.cluster()))
 }
+
+// Objects that expire with one lease are deleted with one resource version, of which the server may have told a part.
+func TestAGapBeginsBeforeADeletionThatOthersMayShare(t *testing.T) {
+	for name, test := range map[string]struct {
+		last func(*Stream, *object) Item
+		want string
+	}{
+		"a deletion": {func(st *Stream, o *object) Item { return watched(st, Deleted, o) }, "11"},
+		"what was left out": {func(st *Stream, o *object) Item {
+			return Item{Stream: st.ID(), Kind: Position, Source: SourceWatch, Position: o.rv}
+		}, "11"},
+		"an update": {func(st *Stream, o *object) Item { return watched(st, Updated, o) }, "12"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := record(t, newDatabase(t))
+			pods, uid := r.pods(), newUID()
+			interrupted := interruptedBy(pods, "undecodable", "garbage")
+			interrupted.Marker.FromRV, interrupted.Marker.FromTime = "12", noon.Add(time.Second)
+			r.commit(replacedBy(pods, causeFirstList, "10"), watched(pods, Added, made(t, "default", "web", uid, "11", `{}`)),
+				test.last(pods, made(t, "default", "web", uid, "12", `{}`)))
+			r.commit(interrupted)
+			require.Equal(t, test.want, r.gaps()[1].FromRV)
+
+			r.commit(replacedBy(pods, "undecodable", "20"))
+			interrupted.Marker.FromRV = "20"
+			r.commit(interrupted)
+			require.Equal(t, "20", r.gaps()[2].FromRV, "a list has all of its resource version")
+		})
+	}
+}

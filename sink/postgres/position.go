@@ -4,6 +4,7 @@ package postgres
 type streamState struct {
 	position     string
 	lastRV       string
+	shared       bool // more may have lastRV than was given: it was of a deletion, or nobody knows of what
 	lastSeq      int64
 	synced       bool
 	bookmarks    bool
@@ -26,7 +27,7 @@ const (
 
 func (e *encoder) position(b *Batch, st *Stream, it *Item) {
 	if it.Source == SourceWatch {
-		e.pass(b, st, it.Position)
+		e.pass(b, st, it)
 		return
 	}
 	e.bookmark(b, st, it.Position)
@@ -35,8 +36,8 @@ func (e *encoder) position(b *Batch, st *Stream, it *Item) {
 // pass moves the position by an event of the watch. Several deletes can share one resource version (Events that expire on one
 // etcd lease), and a crash can come between them: so the position stays at the resource version before the last one, until
 // a bookmark says that all of the last one has been given. What is given twice by that is skipped.
-func (e *encoder) pass(b *Batch, st *Stream, rv string) {
-	w := &st.work
+func (e *encoder) pass(b *Batch, st *Stream, it *Item) {
+	w, rv := &st.work, it.Position
 	if rv == "" || notAfter(rv, w.lastRV) {
 		return
 	}
@@ -45,7 +46,7 @@ func (e *encoder) pass(b *Batch, st *Stream, rv string) {
 		w.position, w.positionedAt = w.lastRV, e.head.observed
 		e.resumedByItself(b, st)
 	}
-	w.lastRV = rv
+	w.lastRV, w.shared = rv, it.Kind != Delta || it.Type == Deleted
 	b.touch(st)
 }
 
@@ -57,7 +58,7 @@ func (e *encoder) bookmark(b *Batch, st *Stream, rv string) {
 	}
 	e.resumedByItself(b, st)
 	w.bookmarks = true
-	w.position, w.lastRV, w.positionedAt = rv, rv, e.head.observed
+	w.position, w.lastRV, w.shared, w.positionedAt = rv, rv, false, e.head.observed
 	b.touch(st)
 }
 

@@ -243,6 +243,7 @@ func (s *Sink) findStream(ctx context.Context, st *Stream) error {
 		return err
 	}
 	w.position, w.lastRV = textOf(position), textOf(lastRV)
+	w.shared = w.position != w.lastRV
 	w.positionedAt, w.stateSince = positionedAt.UnixMicro(), stateSince.UnixMicro()
 	if err := s.respecify(ctx, st.id, &st.spec); err != nil {
 		return err
