@@ -81,6 +81,13 @@ func (r *Reflector) reverse(ctx context.Context, proof string) error {
 // trust returns an error if the first page of a list does not show what is. Before
 // any other list than the first it was found out that the history stands.
 func (r *Reflector) trust(ctx context.Context, p page) error {
+	select {
+	case proof := <-r.reversals: // The list may have waited for its turn.
+		if err := r.reverse(ctx, proof); err != nil {
+			return err
+		}
+	default:
+	}
 	if r.reversed == "" && r.recorded() {
 		return nil
 	}

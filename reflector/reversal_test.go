@@ -162,3 +162,29 @@ func TestAFirstListIsTakenOnlyIfItIsTrue(t *testing.T) {
 		require.Equal(t, []string{"begin first_list", "page a@1 b@2", "end 2"}, store.calls())
 	})
 }
+
+// Another list takes long, and meanwhile another stream has found it out.
+func TestAStreamThatIsToldWhileItWaitsForItsTurnListsOnlyWhatIsTrue(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s, store, h, turn := withPods(2), &ledger{}, &historian{}, make(chan struct{})
+		r := NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "1", History: h, ListGate: func(ctx context.Context) (func(), error) {
+			select {
+			case <-turn:
+			case <-ctx.Done():
+			}
+			return func() {}, ctx.Err()
+		}})
+		s.forget()
+		start(t, r)
+		pass(time.Minute)
+		require.Empty(t, store.calls())
+		h.set(func() { h.lies = errors.New("the cache is stale") })
+		r.Reverse("another stream has seen it")
+		close(turn)
+		pass(2 * time.Minute)
+		require.Equal(t, []string{"interrupted history_reversed"}, store.calls())
+		h.set(func() { h.lies = nil })
+		pass(2 * time.Minute)
+		require.Equal(t, []string{"interrupted history_reversed", "begin history_reversed from 1", "page a@1 b@2", "end 2"}, store.calls())
+	})
+}
