@@ -109,17 +109,17 @@ func (c *claims) trailLocked(reversal int) []footprint {
 // leaveBehindLocked drops what was served of an etcd before the reversal of that number, when it has been asked about: it is of no use after it. What another
 // stream has brought along meanwhile stays until that asks.
 func (c *claims) leaveBehindLocked(reversal int, asked []footprint) {
-	type print struct {
+	type step struct {
 		of       *claims
 		revision uint64
 	}
-	done := make(map[print]bool, len(asked))
+	done := make(map[step]bool, len(asked))
 	for _, f := range asked {
-		done[print{f.of, f.revision}] = true
+		done[step{f.of, f.revision}] = true
 	}
 	head := c.headLocked()
 	head.trail = slices.DeleteFunc(head.trail, func(f footprint) bool {
-		return f.found <= reversal && (f.of.told < reversal || done[print{f.of, f.revision}])
+		return f.found <= reversal && (f.of.told < reversal || done[step{f.of, f.revision}])
 	})
 }
 
