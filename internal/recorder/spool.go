@@ -38,6 +38,7 @@ type leftover struct {
 	listing     bool   // it ends within a list
 	listCause   string
 	interrupted string
+	anew        bool               // it has all of a list after a history that is no more: the record's is that one
 	lives       map[types.UID]bool // decisions of a label filter
 }
 
@@ -326,6 +327,7 @@ func (l *leftover) take(s *stream, e *deltafifo.Entry) {
 		l.interrupted = ""
 		if m.Kind == deltafifo.Replaced {
 			l.listing = false
+			l.anew = l.anew || m.Cause == reflector.CauseHistoryReversed
 		}
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/config"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
 	"github.com/kuberewind/kuberewind/internal/telemetry"
+	"github.com/kuberewind/kuberewind/reflector"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
@@ -173,4 +174,46 @@ func TestAListThatTheSpoolHoldsAPartOfKeepsTheCauseThatIsOnRecord(t *testing.T) 
 	s.spill(dir)
 	st, _ := s.follow("pods", "Pod")
 	require.Equal(t, start{cause: "expired"}, st.start(nil))
+}
+
+// The database was away when etcd was put back, and the recorder has ended before it was there again.
+func TestAReversalThatTheSpoolHoldsTheEndOfIsNotFoundASecondTime(t *testing.T) {
+	for name, recorded := range map[string]bool{"its beginning is on record": true, "its beginning is in the spool, too": false} {
+		t.Run(name, func(t *testing.T) {
+			s := newSwept(t)
+			dir := t.TempDir()
+			s.spill(dir)
+			_, pods := s.follow("pods", "Pod")
+			require.NoError(t, pods.Replace([]any{served(t, "Pod", "a", 11)}, "20"))
+			s.pump()
+			require.NoError(t, pods.Interrupted(reflector.CauseHistoryReversed, "why"))
+			if recorded {
+				s.pump()
+			}
+			require.NoError(t, pods.BeginReplace(reflector.CauseHistoryReversed, "why", "20"))
+			page := []any{}
+			for rv := 3; rv < 9; rv++ {
+				page = append(page, served(t, "Pod", fmt.Sprint("b", rv), rv))
+			}
+			require.NoError(t, pods.ReplacePage(page, "15"))
+			require.NoError(t, pods.EndReplace("15"))
+			require.Positive(t, s.queue.Stats().Spooled)
+			s.die()
+			s.spill(dir)
+
+			st, _ := s.follow("pods", "Pod")
+			st.claims.recallUntold(st.record.ID(), []postgres.Reversal{{Stream: 7, Proof: "another had found it"}})
+			st.claims.recallUnproven([]postgres.Version{{Namespace: "default", Name: "a", UID: "a", ResourceVersion: "11"}})
+			require.Equal(t, start{position: "15", cause: reflector.CauseFirstList}, st.start(nil))
+			st.recall(nil)
+			told := []string{}
+			st.claims.listWith((&archive{now: 15}).lister)
+			st.claims.follow(func(proof string) { told = append(told, proof) })
+			proof, err := st.claims.Reversed(t.Context(), "15")
+			require.NoError(t, err)
+			require.Empty(t, proof)
+			require.NoError(t, s.recorder.revisions.probe(t.Context()))
+			require.Empty(t, told)
+		})
+	}
 }

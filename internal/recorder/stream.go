@@ -193,10 +193,7 @@ func (r *Recorder) launch(ctx context.Context, s *stream, resource kube.Resource
 	s.ended, s.unlisted = "", ""
 	if before == nil {
 		// Others ask the server about what it recalls, so it has to be served.
-		s.claims.recall(s.record.Known(), s.record.Position(), r.takeNewest(s.record.ID()))
-		if s.reversed(nil) {
-			s.claims.hadLeft()
-		}
+		s.recall(r.takeNewest(s.record.ID()))
 	}
 	s.claims.follow(run.reflector.Reverse)
 	s.mu.Lock()
@@ -211,6 +208,18 @@ func (r *Recorder) launch(ctx context.Context, s *stream, resource kube.Resource
 			run.reflector.RunWithContext(ctx)
 		}
 	}()
+}
+
+// recall takes over what a recorder before this one was served of the stream.
+func (s *stream) recall(newest []string) {
+	if s.left != nil && s.left.anew {
+		s.claims.recallAnew(s.left.position)
+	} else {
+		s.claims.recall(s.record.Known(), s.record.Position(), newest)
+	}
+	if s.reversed(nil) {
+		s.claims.hadLeft()
+	}
 }
 
 // precedes says that a is known to be earlier than b: what comes after it is on record already, up to b.
@@ -255,7 +264,7 @@ func (s *stream) start(before *streamRun) start {
 // reversed says that the stream has left a history that is no more, and was not listed since.
 func (s *stream) reversed(before *streamRun) bool {
 	return s.claims.left() || s.interrupted == reflector.CauseHistoryReversed ||
-		before == nil && s.record.OpenGap() == reflector.CauseHistoryReversed
+		before == nil && s.record.OpenGap() == reflector.CauseHistoryReversed && (s.left == nil || !s.left.anew)
 }
 
 // recoverRevisions is what a hundred writes a second make in a minute and a half that no stream could tell of.
