@@ -62,6 +62,29 @@ func TestWhatWasServedOfAResourceThatDoesNotAnswerMayBeOfTheOldHistory(t *testin
 	}
 }
 
+// It may have been put back before this process began: then all that this was served is of the new history.
+func TestAGapBeginsNoLaterWhereAResourceCannotBeAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all, began := newRevisions(), time.Now()
+		etcd := &archive{now: 80, versions: []*kube.Object{servedAs("a", "4", 48), servedAs("c", "4", 75)}}
+		c, _ := followed(all, "configmaps", etcd, 0)
+		d, _ := followed(all, "widgets", etcd, 0)
+		c.recall(&postgres.Known{}, "60", nil)
+		d.recall(&postgres.Known{}, "40", nil)
+		c.join(d)
+		time.Sleep(time.Hour)
+		c.saw(servedAs("a", "4", 48), false)
+		d.saw(servedAs("w", "7", 70), false)
+		c.saw(servedAs("c", "4", 75), false)
+		d.follow(nil) // uninstalled
+		require.NoError(t, c.found(t.Context(), evidence{"proof", servedAsWitness("lost", "2", 50), 50, footprint{}}))
+		until, at := c.servedUntil()
+		require.Equal(t, "60", until)
+		require.True(t, began.Equal(at), "nothing shows that this process was served anything of the old one")
+		require.False(t, c.parted.until.IsZero(), "though it may have been")
+	})
+}
+
 func TestAResourceThatAloneWasServedWhatIsOlderHoldsNothingUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := newRevisions()

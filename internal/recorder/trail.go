@@ -156,13 +156,14 @@ func part(ctx context.Context, trail []footprint, revision uint64, served footpr
 	if err != nil {
 		return p, err
 	}
-	// So may be what nobody answers for.
-	older = older || slices.ContainsFunc(trail, func(f footprint) bool { return s.silent[f.of] })
+	// What nobody answers for may be of the old one. That it is, and that the gap begins no earlier, is not known.
+	if older || slices.ContainsFunc(trail, func(f footprint) bool { return s.silent[f.of] }) {
+		p.until = first
+	}
 	if !older {
 		p.last = served
 		return p, s.failure()
 	}
-	p.until = first
 	if p.last.recorded.IsZero() && !served.recorded.IsZero() {
 		p.last = served
 	}
