@@ -90,14 +90,17 @@ func (r *revisions) takeRecalledLocked() (taken [][]sample) {
 // lookBack holds what was served since the last probe against etcd. A server that does not answer for a stream is asked for no more of it this time: what others
 // were served is not kept for long.
 func (r *revisions) lookBack(ctx context.Context) (failed error) {
-	silent := map[*claims]bool{}
-	for _, samples := range r.takeSamples() {
+	silent, taken := map[*claims]bool{}, r.takeSamples()
+	for _, samples := range taken {
 		for _, s := range samples {
 			if silent[s.of] {
 				s.keep()
 				continue
 			}
 			what, err := s.of.look(ctx, s.witness, s.revision)
+			if err != nil && len(silent) == 0 {
+				silent, _ = askAll(ctx, sampledBeside(s.of, taken)) // One at a time would take too long.
+			}
 			if err != nil {
 				failed, silent[s.of] = errors.Join(failed, err), true
 				s.keep() // A server that cannot answer now is restarted, perhaps with an older etcd.
@@ -119,6 +122,18 @@ func (r *revisions) lookBack(ctx context.Context) (failed error) {
 		}
 	}
 	return failed
+}
+
+// sampledBeside are the other streams of which there are samples.
+func sampledBeside(c *claims, taken [][]sample) (streams []*claims) {
+	for _, samples := range taken {
+		for _, s := range samples {
+			if s.of != c && !slices.Contains(streams, s.of) {
+				streams = append(streams, s.of)
+			}
+		}
+	}
+	return streams
 }
 
 // stands reports whether the stream is still in the history in which the sample was taken.

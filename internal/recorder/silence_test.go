@@ -226,6 +226,28 @@ func TestAStreamLearnsOfAReversalAlsoWhenTheResourceThatShowedItDoesNotAnswer(t 
 	})
 }
 
+// Definitions can share a webhook that does not answer.
+func TestResourcesThatHangDelayTheLookAtWhatOthersWereServedOnlyOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newRevisions()
+		for i := range samplesPerProbe / 2 {
+			d, _ := followed(all, "widgets"+strconv.Itoa(i), nil, 60)
+			d.listWith((&hanging{hangs: true}).lister)
+			d.saw(servedAs("w"+strconv.Itoa(i), "1", 50+i), false)
+			if i > 0 {
+				all.streams[0].join(d)
+			}
+		}
+		c, told := followed(all, "configmaps", &archive{now: 100}, 60)
+		all.streams[0].join(c)
+		c.saw(servedAs("lost", "1", 70), false)
+		began := time.Now()
+		require.Error(t, all.lookBack(t.Context()))
+		require.Len(t, *told, 1)
+		require.LessOrEqual(t, time.Since(began), 4*askTimeout, "nor the question where histories have parted more than once")
+	})
+}
+
 func TestAResourceThatHangsIsAskedOnceForWhatItWasServedSinceTheLastProbe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := newRevisions()

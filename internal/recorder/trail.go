@@ -203,7 +203,10 @@ func (s *search) halve(ctx context.Context, trail []footprint, visit func(footpr
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case s.silent[f.of]:
-			s.failed = errors.Join(s.failed, err)
+			if err != nil {
+				s.failed = errors.Join(s.failed, err)
+				s.hush(ctx, trail)
+			}
 			trail = slices.DeleteFunc(slices.Clone(trail), func(other footprint) bool { return s.silent[other.of] })
 		case visit(f, what):
 			trail = trail[:middle]
@@ -212,6 +215,20 @@ func (s *search) halve(ctx context.Context, trail []footprint, visit func(footpr
 		}
 	}
 	return nil
+}
+
+// hush finds out which others are silent, all at once, when one is: the server may hang for many.
+func (s *search) hush(ctx context.Context, trail []footprint) {
+	var others []*claims
+	for _, f := range trail {
+		if !s.silent[f.of] && !slices.Contains(others, f.of) {
+			others = append(others, f.of)
+		}
+	}
+	silent, _ := askAll(ctx, others)
+	for c, is := range silent {
+		s.silent[c] = is
+	}
 }
 
 // look asks for a stream until it is silent.
