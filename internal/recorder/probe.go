@@ -99,16 +99,18 @@ func (c *claims) tieTo(ctx context.Context, silent map[*claims]bool) error {
 	}
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
-	c.tied = true
+	c.headLocked().tied = true
 	return nil
 }
 
-// untied are some followed streams of which nobody has looked in which etcd they are.
+// untied are some followed streams of which nobody has looked in which etcd they are, one of those that were found to be together.
 func (r *revisions) untied() (found []*claims) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	known := map[*claims]bool{}
 	for _, c := range r.streams {
-		if c.comparesLocked() && c.cohort == nil && !c.tied && !r.tried[c] && len(found) < tiesPerRound {
+		if head := c.headLocked(); c.comparesLocked() && !head.tied && !known[head] && !r.tried[c] && len(found) < tiesPerRound {
+			known[head] = true
 			found = append(found, c)
 		}
 	}

@@ -349,3 +349,20 @@ func TestThatAServerHangsForManyResourcesDelaysNoProbe(t *testing.T) {
 		}
 	})
 }
+
+// A stream that recovers finds others beside it before anybody has looked in which etcd it is.
+func TestAnEtcdIsAskedThoughTheStreamThatOthersWereFoundBesideIsNotFollowedAnyMore(t *testing.T) {
+	etcd := &archive{now: 100}
+	all := newRevisions()
+	beside, told := followed(all, "configmaps", etcd, 60)
+	require.NoError(t, all.probe(t.Context()))
+	gone, _ := followed(all, "widgets", etcd, 50)
+	gone.join(beside)
+	gone.follow(nil)
+	for range 2 {
+		require.NoError(t, all.probe(t.Context()))
+	}
+	etcd.now = 55
+	require.NoError(t, all.probe(t.Context()))
+	require.Len(t, *told, 1)
+}
