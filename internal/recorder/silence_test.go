@@ -366,3 +366,26 @@ func TestAnEtcdIsAskedThoughTheStreamThatOthersWereFoundBesideIsNotFollowedAnyMo
 	require.NoError(t, all.probe(t.Context()))
 	require.Len(t, *told, 1)
 }
+
+// Its cache is not there yet, or never will be.
+type uncachable struct{ *archive }
+
+func (u *uncachable) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	if options.ResourceVersion == "" {
+		return nil, apierrors.NewTooManyRequests("storage is (re)initializing", 1)
+	}
+	return u.archive.ListWithContext(ctx, options)
+}
+
+func TestNoListWaitsForAnotherResourceThatIsNotServed(t *testing.T) {
+	all := newRevisions()
+	etcd := &archive{now: 55}
+	finder, _ := followed(all, "widgets", etcd, 60, servedAs("lost", "3", 50))
+	c, _ := followed(all, "configmaps", etcd, 60)
+	_, err := finder.Reversed(t.Context(), "60")
+	require.NoError(t, err)
+	require.True(t, c.left())
+	finder.listWith(func(string) cache.ListerWithContext { return &uncachable{etcd} })
+	require.Error(t, finder.Truthful(t.Context(), "55", nil))
+	require.NoError(t, c.Truthful(t.Context(), "55", nil))
+}

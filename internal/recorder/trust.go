@@ -47,8 +47,11 @@ func (c *claims) stillCached(ctx context.Context) error {
 			continue // Nobody waits for another stream that the server does not answer for.
 		}
 		list, err := o.listOne(ctx, o.undone, metav1.ListOptions{})
-		if err != nil {
+		if err != nil && o == c {
 			return err
+		}
+		if err != nil {
+			continue
 		}
 		if served, err := o.find(list, o.undone); err != nil || served {
 			if err != nil {
