@@ -137,6 +137,37 @@ func TestWhatTwoStreamsKnowOfWhereHistoriesPartedIsPutTogether(t *testing.T) {
 	})
 }
 
+// It asks for a while, and its watch goes on meanwhile.
+func TestWhatAStreamIsServedWhileItAsksWhereHistoriesPartedSaysNothingOfTheNextOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newRevisions()
+		etcd := &archive{now: 55, versions: []*kube.Object{servedAs("x", "5", 45)}}
+		c, _ := followed(all, "configmaps", etcd, 60, servedAs("x", "5", 45))
+		c.listWith(func(string) cache.ListerWithContext { return &pausing{etcd, 45} })
+		var asking sync.WaitGroup
+		asking.Go(func() { _, _ = c.Reversed(t.Context(), "60") })
+		synctest.Wait()
+		c.saw(servedAs("late", "6", 90), false)
+		c.reached("90")
+		asking.Wait()
+		require.True(t, c.left())
+		c.listing(reflector.CauseHistoryReversed)
+		c.listed()
+		c.reached("55")
+		time.Sleep(time.Hour)
+		c.saw(servedAs("y", "7", 62), false)
+		c.reached("95")
+		time.Sleep(time.Minute)
+		etcd.now = 100
+		_, err := c.Reversed(t.Context(), "95")
+		require.NoError(t, err)
+		require.True(t, c.left())
+		until, at := c.servedUntil()
+		require.Equal(t, "62", until)
+		require.Equal(t, time.Minute+confirmAfter, time.Since(at))
+	})
+}
+
 // The server answers for one when another is asked about already.
 func TestWhatIsFoundToBeOfAnEtcdWhileOthersAreAskedAboutIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

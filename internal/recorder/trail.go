@@ -107,7 +107,7 @@ func (c *claims) trailLocked(reversal int) []footprint {
 }
 
 // leaveBehindLocked drops what was served of an etcd before the reversal of that number, when it has been asked about: it is of no use after it. What another
-// stream has brought along meanwhile stays until that asks.
+// stream has brought along, or was served, meanwhile stays until that asks.
 func (c *claims) leaveBehindLocked(reversal int, asked []footprint) {
 	type step struct {
 		of       *claims
@@ -119,7 +119,7 @@ func (c *claims) leaveBehindLocked(reversal int, asked []footprint) {
 	}
 	head := c.headLocked()
 	head.trail = slices.DeleteFunc(head.trail, func(f footprint) bool {
-		return f.found <= reversal && (f.of.told < reversal || done[step{f.of, f.revision}])
+		return f.found <= reversal && (f.of == c || f.of.told < reversal || done[step{f.of, f.revision}])
 	})
 }
 
