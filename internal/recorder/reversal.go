@@ -85,12 +85,14 @@ func (c *claims) learn(ctx context.Context) (proof string, err error) {
 // partFurther asks again where the histories have parted if only now it is known that what the stream was served was of that etcd. Others may be in the
 // new history already, and what they are served there says nothing of that.
 func (c *claims) partFurther(ctx context.Context, found reversal, at int) error {
-	var own []footprint
+	c.all.mu.Lock()
+	own := c.trailLocked(at)
+	c.all.mu.Unlock()
 	for {
 		c.all.mu.Lock()
 		before := *found.parted
-		own = append(own, c.trailLocked(at)...)
 		c.all.mu.Unlock()
+		own = unasked(own, before.trail) // Another one may have asked about it.
 		if len(own) == 0 {
 			return nil
 		}

@@ -168,6 +168,38 @@ func TestWhatAStreamIsServedWhileItAsksWhereHistoriesPartedSaysNothingOfTheNextO
 	})
 }
 
+// distant is an API server that takes a while for each question.
+type distant struct{ *archive }
+
+func (d *distant) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	time.Sleep(5 * time.Millisecond)
+	return d.archive.ListWithContext(ctx, options)
+}
+
+// In the first minutes nobody has looked yet which streams are in one etcd.
+func TestStreamsThatLearnAtOnceDoNotAskAgainForEachOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newRevisions()
+		etcd := &archive{now: 500}
+		const many, each = 200, 3
+		for i := range many {
+			c, _ := followed(all, strconv.Itoa(i), etcd, 1)
+			c.listWith(func(string) cache.ListerWithContext { return &distant{etcd} })
+			for n := range each {
+				c.saw(servedAs("o", "1", 1000+n*many+i), false)
+			}
+			c.reached("1600")
+		}
+		_, err := all.streams[0].Reversed(t.Context(), "1600")
+		require.NoError(t, err)
+		for _, c := range all.streams {
+			require.True(t, c.left())
+		}
+		require.Len(t, all.streams[0].parted.trail, many*each)
+		require.Less(t, etcd.asked.Load(), int64(many*60), "where the histories have parted")
+	})
+}
+
 // The server answers for one when another is asked about already.
 func TestWhatIsFoundToBeOfAnEtcdWhileOthersAreAskedAboutIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -109,18 +109,33 @@ func (c *claims) trailLocked(reversal int) []footprint {
 // leaveBehindLocked drops what was served of an etcd before the reversal of that number, when it has been asked about: it is of no use after it. What another
 // stream has brought along, or was served, meanwhile stays until that asks.
 func (c *claims) leaveBehindLocked(reversal int, asked []footprint) {
-	type step struct {
-		of       *claims
-		revision uint64
-	}
-	done := make(map[step]bool, len(asked))
-	for _, f := range asked {
-		done[step{f.of, f.revision}] = true
-	}
+	done := stepsOf(asked)
 	head := c.headLocked()
 	head.trail = slices.DeleteFunc(head.trail, func(f footprint) bool {
-		return f.found <= reversal && (f.of == c || f.of.told < reversal || done[step{f.of, f.revision}])
+		return f.found <= reversal && (f.of == c || f.of.told < reversal || done[f.step()])
 	})
+}
+
+// step tells footprints apart.
+type step struct {
+	of       *claims
+	revision uint64
+}
+
+func (f *footprint) step() step { return step{f.of, f.revision} }
+
+func stepsOf(trail []footprint) map[step]bool {
+	steps := make(map[step]bool, len(trail))
+	for i := range trail {
+		steps[trail[i].step()] = true
+	}
+	return steps
+}
+
+// unasked is what of a trail is not in another.
+func unasked(trail, asked []footprint) []footprint {
+	done := stepsOf(asked)
+	return slices.DeleteFunc(trail, func(f footprint) bool { return done[f.step()] })
 }
 
 // part asks etcd where the histories have parted; a revision is known to be of the one that is no more, and served is the same if it was served to
