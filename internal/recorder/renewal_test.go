@@ -82,7 +82,7 @@ func overtaken(t *testing.T) (c *claims, server *watchCache) {
 	c.listWith(server.lister)
 	c.watching("10")
 	for _, o := range []*kube.Object{servedAs("a", "1", 40), servedAs("b", "2", 48), servedAs("lost", "3", 56), servedAs("c", "3", 58), servedAs("c", "4", 75)} {
-		time.Sleep(sampleEvery)
+		time.Sleep(time.Second)
 		c.saw(o, false)
 		c.reached(o.ResourceVersion)
 	}
@@ -186,7 +186,7 @@ func TestAGapBeginsWhereTheOldHistoryWasServedLast(t *testing.T) {
 		c, _ := overtaken(t)
 		until, at := c.servedUntil()
 		require.Equal(t, "58", until, "what came after it is of the new one")
-		require.Equal(t, 4*sampleEvery, at.Sub(began))
+		require.Equal(t, 4*time.Second, at.Sub(began))
 	})
 }
 
@@ -299,7 +299,7 @@ func undoneWithoutVersions(t *testing.T) (c *claims, server *watchCache) {
 	c.watching("10")
 	time.Sleep(30 * 24 * time.Hour)
 	for _, o := range []*kube.Object{servedAs("a", "1", 40), servedAs("b", "2", 48)} {
-		time.Sleep(sampleEvery)
+		time.Sleep(time.Second)
 		c.saw(o, false)
 		c.reached(o.ResourceVersion)
 	}
@@ -372,7 +372,7 @@ func isBelievedAnew(t *testing.T, served []*kube.Object, believed bool) {
 		c.listWith(server.lister)
 		c.watching("10")
 		for _, o := range served {
-			time.Sleep(sampleEvery)
+			time.Sleep(time.Second)
 			c.saw(o, false)
 			c.reached(o.ResourceVersion)
 		}
@@ -413,7 +413,7 @@ func TestAListThatWasDueToSomethingElseMakesNoCacheYounger(t *testing.T) {
 		c.listWith(server.lister)
 		c.watching("10")
 		for _, o := range []*kube.Object{servedAs("a", "1", 40), servedAs("b", "2", 48), servedAs("lost", "3", 56), servedAs("c", "3", 58), servedAs("c", "4", 75)} {
-			time.Sleep(sampleEvery)
+			time.Sleep(time.Second)
 			c.saw(o, false)
 			c.reached(o.ResourceVersion)
 		}
@@ -443,7 +443,7 @@ func TestACacheThatCouldBeWatchedLateMayHaveBegunEarly(t *testing.T) {
 		c.join(beside)
 		c.watching("10")
 		for _, o := range []*kube.Object{servedAs("a", "1", 40), servedAs("b", "2", 48), servedAs("lost", "3", 56), servedAs("c", "3", 58)} {
-			time.Sleep(sampleEvery)
+			time.Sleep(time.Second)
 			c.saw(o, false)
 			c.reached(o.ResourceVersion)
 		}

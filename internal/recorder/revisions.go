@@ -73,10 +73,12 @@ type claims struct {
 	denied   bool      // the server refuses it, or does not serve it
 	living   []witness // the newest versions of living objects, in order
 	samples  []sample  // of what was served since the last probe, in order
-	sampled  time.Time // when the last one was
-	recalled []sample  // the same of a recorder before this one, until they were looked at
-	cohort   *claims   // a stream in the same etcd, if one is known that others refer to as well
-	tied     bool      // it was looked in which etcd it is
+	// stride is how many versions there are from one sample to the next, unsampled how many there were since the last.
+	stride    int
+	unsampled int
+	recalled  []sample // the same of a recorder before this one, until they were looked at
+	cohort    *claims  // a stream in the same etcd, if one is known that others refer to as well
+	tied      bool     // it was looked in which etcd it is
 	// reverse has the stream leave its history; nil where it is not followed.
 	reverse  func(proof string)
 	reversed bool        // it has left it, and was not listed since

@@ -15,13 +15,11 @@ import (
 )
 
 const (
-	// sampleEvery is how often one of the versions that a stream is served is kept to be looked at by the next probe: etcd may have been put
-	// back, and have passed the record again, in a few seconds. Then what is newest is of the new history, and only what was served
-	// before shows that there was another.
-	sampleEvery = time.Second
-	// keptSamples bounds those of one stream, samplesPerProbe the reads that they cost an etcd with each probe.
-	keptSamples     = 16
-	samplesPerProbe = 12
+	// keptSamples bounds the versions of those that a stream is served which are kept to be looked at by the next probe, samplesPerProbe the reads that
+	// they cost an etcd: it may have been put back, and have passed the record again, in a few seconds. Then what is newest is of the new history,
+	// and only what was served before shows that there was another.
+	keptSamples     = 24
+	samplesPerProbe = 24
 )
 
 // sample is a version that a stream was served: etcd has it at its revision, and always will.
@@ -31,14 +29,22 @@ type sample struct {
 	recalled bool // it is from the record
 }
 
+// sampleLocked keeps a version now and then. They are spread evenly over what was served since the last probe, and not over the time: when this process, or the
+// network, has stood still, all that was written meanwhile comes at once.
 func (c *claims) sampleLocked(w witness) {
-	if now := time.Now(); now.Sub(c.sampled) >= sampleEvery {
-		c.sampled = now
-		c.samples = append(c.samples, sample{footprint: c.footprintLocked(w, now), history: c.history})
-		if len(c.samples) > keptSamples {
-			c.samples = slices.Delete(c.samples, 0, 1)
-		}
+	if c.unsampled++; c.unsampled < c.stride {
+		return
 	}
+	c.unsampled = 0
+	c.samples = append(c.samples, sample{footprint: c.footprintLocked(w, time.Now()), history: c.history})
+	if len(c.samples) <= keptSamples {
+		return
+	}
+	thinned := make([]sample, 0, keptSamples)
+	for i := 0; i < len(c.samples); i += 2 {
+		thinned = append(thinned, c.samples[i])
+	}
+	c.samples, c.stride = thinned, 2*max(c.stride, 1)
 }
 
 // takeSamples gives what was sampled since the last time, by etcd: some dozen, from all of the time. Those of a stream that cannot be asked for wait.
@@ -50,7 +56,7 @@ func (r *revisions) takeSamples() [][]sample {
 		if c.provesLocked() {
 			head := c.headLocked()
 			byEtcd[head] = append(byEtcd[head], c.samples...)
-			c.samples = nil
+			c.samples, c.stride, c.unsampled = nil, 1, 0
 		}
 	}
 	taken := r.takeRecalledLocked()

@@ -318,7 +318,7 @@ func TestAResourceThatHangsIsAskedOnceForWhatItWasServedSinceTheLastProbe(t *tes
 		c, told := followed(all, "routes", server.archive, 60)
 		c.listWith(server.lister)
 		for i := range samplesPerProbe {
-			time.Sleep(sampleEvery)
+			time.Sleep(time.Second)
 			o := servedAs("x"+strconv.Itoa(i), "1", 61+i)
 			c.saw(o, false)
 			server.versions = append(server.versions, o)

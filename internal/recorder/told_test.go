@@ -99,7 +99,7 @@ func TestAnotherResourceThatIsUnavailableHoldsNothingUp(t *testing.T) {
 		d, _ := followed(all, "routes", down, 10)
 		c.join(d)
 		for i, o := range []*kube.Object{servedAs("a", "1", 40), servedAs("lost", "3", 56), servedAs("c", "3", 58)} {
-			time.Sleep(sampleEvery)
+			time.Sleep(time.Second)
 			c.saw(o, false)
 			if i == 0 {
 				d.saw(servedAs("r", "7", 45), false)
