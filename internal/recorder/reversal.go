@@ -311,7 +311,8 @@ func (c *claims) forgetLocked() {
 	for _, other := range c.all.streams {
 		other.newest = nil
 	}
-	c.claimed, c.position, c.living, c.samples, c.recalled = 0, 0, nil, nil, nil
+	c.claimed, c.position, c.living, c.recalled = 0, 0, nil, nil
+	c.dropSamplesLocked()
 }
 
 // tell has the streams learn of what was found, many at once: a server that does not answer for some must not hold up the others, nor who has found it. Those

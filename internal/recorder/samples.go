@@ -47,6 +47,9 @@ func (c *claims) sampleLocked(w witness) {
 	c.samples, c.stride = thinned, 2*max(c.stride, 1)
 }
 
+// dropSamplesLocked has the next version that is served be the first sample.
+func (c *claims) dropSamplesLocked() { c.samples, c.stride, c.unsampled = nil, 1, 0 }
+
 // takeSamples gives what was sampled since the last time, by etcd: some dozen, from all of the time. Those of a stream that cannot be asked for wait.
 func (r *revisions) takeSamples() [][]sample {
 	r.mu.Lock()
@@ -56,7 +59,7 @@ func (r *revisions) takeSamples() [][]sample {
 		if c.provesLocked() {
 			head := c.headLocked()
 			byEtcd[head] = append(byEtcd[head], c.samples...)
-			c.samples, c.stride, c.unsampled = nil, 1, 0
+			c.dropSamplesLocked()
 		}
 	}
 	taken := r.takeRecalledLocked()

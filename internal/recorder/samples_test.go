@@ -59,6 +59,28 @@ func TestAHistoryThatWasServedInOneMomentIsFoundOut(t *testing.T) {
 	})
 }
 
+// How much was served of the old history says nothing of the next.
+func TestSamplesAfterAReversalBeginWithTheNextVersion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newRevisions()
+		etcd := &archive{now: 2000}
+		c, told := followed(all, "configmaps", etcd, 50)
+		for i := range 1000 {
+			c.saw(servedAs("lost", "1", 60+i), false)
+		}
+		// It is not a sample that shows the first one.
+		require.NoError(t, c.leaveFor(t.Context(), evidence{"proof", servedAsWitness("lost", "1", 1059), 1059, footprint{}}))
+		require.Len(t, *told, 1)
+		c.listing("history_reversed")
+		c.listed()
+		c.reached("2000")
+		c.saw(servedAs("lost again", "2", 2001), false)
+		etcd.now = 3000
+		require.NoError(t, all.lookBack(t.Context()))
+		require.Len(t, *told, 2)
+	})
+}
+
 // The probe may come in the moment before the new history passes what was served.
 func TestAHistoryThatHasNotComeToWhatWasServedIsFoundOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
