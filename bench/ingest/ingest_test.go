@@ -49,6 +49,18 @@ func TestEachWayHasEachEventOnRecord(t *testing.T) {
 	})
 }
 
+func TestASweepIsChargedOnceInEachDayOfTheData(t *testing.T) {
+	o := Outcome{Events: 1000, Took: time.Second, Span: 6 * time.Hour, Swept: 40, SweepCPU: 8 * time.Millisecond}
+	o.Sweep.Rows.Heap, o.Sweep.WAL = 80_000, 100_000
+	v := o.values()
+	require.InDelta(t, 20, v[sweeping], 0.001)
+	require.InDelta(t, 20, v[disk], 0.001)
+	require.InDelta(t, 25, v[logged], 0.001)
+	require.InDelta(t, 2, v[cpuUpkeep], 0.001)
+	require.InDelta(t, 2, v[cpuAll], 0.001)
+	require.InDelta(t, 2000, v[swept], 0.001)
+}
+
 func TestARecorderUnderLoadIsLookedAt(t *testing.T) {
 	t.Parallel()
 	run := &measure.Run{Report: &measure.Report{Seed: 2}, Log: t.Output(), LoadFor: 3 * time.Second, LoadRate: 100}
