@@ -40,8 +40,11 @@ func (d *delays) next(now time.Time) time.Duration {
 // gets it, with jitter, so that not all streams come back at once.
 func (r *Reflector) delayAfter(err error) time.Duration {
 	delays := r.retry
-	if kindOf(err) == deniedFailure {
+	switch {
+	case kindOf(err) == deniedFailure:
 		delays = r.retryDenied
+	case r.reversed != "":
+		delays = r.retryLeft
 	}
 	delay := delays.next(r.clock.Now())
 	seconds, ok := apierrors.SuggestsClientDelay(err)

@@ -32,6 +32,11 @@ const (
 	// A stream that did not need a pause for this long starts over with short
 	// ones.
 	backoffReset = 2 * time.Minute
+	// leftRetry is up to where the pause grows while a stream that has left a history
+	// waits for a list of the new one. Whether a watch cache was begun anew shows for
+	// certain only if it is asked at least once a minute: it may have forgotten
+	// what is older than 75 seconds (apiserver's watch cache, eventFreshDuration).
+	leftRetry = 10 * time.Second
 )
 
 // Options configures a Reflector. The zero value is a reflector that lists
@@ -95,7 +100,8 @@ type Options struct {
 	UnmarkedTimeout time.Duration
 
 	// Backoff spaces out retries. Default: 0.8 s, doubled up to 30 s, each with
-	// up to as much again at random.
+	// up to as much again at random; up to 10 s at most while a list is awaited that
+	// shows the history after one that was left.
 	Backoff *wait.Backoff
 	// ForbiddenRetry is up to where the pause grows while the server answers
 	// 401, 403 or 404. Default 1 minute, with as much jitter as Backoff.

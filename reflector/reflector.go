@@ -28,6 +28,7 @@ type Reflector struct {
 	log         *slog.Logger
 	retry       *delays     // between retries
 	retryDenied *delays     // between retries of what the server refuses
+	retryLeft   *delays     // between retries of the list after a history was left
 	reversals   chan string // proofs, from any goroutine
 
 	mu     sync.RWMutex // protects lastRV, which anyone may ask for
@@ -67,8 +68,11 @@ func NewReflectorWithOptions(
 	expectation := expect(expectedType)
 	orElse(&options.TypeDescription, expectation.String())
 	options = options.withDefaults()
-	denied := *options.Backoff
+	denied, left := *options.Backoff, *options.Backoff
 	denied.Cap = options.ForbiddenRetry
+	if left.Cap == 0 || left.Cap > leftRetry {
+		left.Cap = leftRetry
+	}
 	r := &Reflector{
 		WatchListPageSize: options.PageSize,
 		options:           options,
@@ -79,6 +83,7 @@ func NewReflectorWithOptions(
 		log:               options.Logger.With("reflector", options.Name),
 		retry:             newDelays(*options.Backoff),
 		retryDenied:       newDelays(denied),
+		retryLeft:         newDelays(left),
 		reversals:         make(chan string, 1),
 		health:            health{interrupted: options.Interrupted},
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
@@ -186,5 +187,27 @@ func TestAStreamThatIsToldWhileItWaitsForItsTurnListsOnlyWhatIsTrue(t *testing.T
 		h.set(func() { h.lies = nil })
 		pass(2 * time.Minute)
 		require.Equal(t, []string{"interrupted history_reversed", "begin history_reversed from 1", "page a@1 b@2", "end 2"}, store.calls())
+	})
+}
+
+func TestTheListAfterAHistoryThatWasLeftIsTriedSeveralTimesAMinute(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s, h := withPods(2), &historian{proof: "it is younger", lies: errors.New("the cache is stale")}
+		var tries []time.Time
+		var down error
+		s.onList = func(metav1.ListOptions) error {
+			tries = append(tries, time.Now())
+			return down
+		}
+		start(t, NewReflectorWithOptions(s, &v1.Pod{}, &ledger{}, Options{ResourceVersion: "2", History: h}))
+		pass(10 * time.Minute)
+		s.set(func() { down = refused() })
+		pass(10 * time.Minute)
+		s.set(func() {
+			require.Greater(t, len(tries), 60)
+			for i := range tries[1:] {
+				require.LessOrEqual(t, tries[i+1].Sub(tries[i]), 2*leftRetry)
+			}
+		})
 	})
 }

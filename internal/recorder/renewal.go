@@ -31,6 +31,8 @@ const (
 	// checkedAfter is how long it takes at most until an API server has compared its caches with etcd, and, where one differs, answers
 	// lists at exact resource versions from etcd: every five minutes, and up to half as much.
 	checkedAfter = 8 * time.Minute
+	// checkedAgain is how long after a comparison the next one comes: it takes two whole lists.
+	checkedAgain = time.Minute
 )
 
 // window is how far back the watch cache of a stream can be watched.
@@ -90,7 +92,7 @@ type doubt struct {
 	// mark is where it could be watched from, and when that was seen.
 	mark   uint64
 	marked time.Time
-	since  time.Time
+	check  time.Time // when to compare it with etcd
 }
 
 // doubtLocked is nil where the cache has served nothing to this process: a list is then believed if nothing speaks against it.
@@ -100,7 +102,7 @@ func (c *claims) doubtLocked(p *parted) *doubt {
 		return nil
 	}
 	past, now := max(c.position, c.newestLocked().revision), time.Now()
-	d := &doubt{window: c.cached, past: past, parted: p, mark: past, marked: now, since: now}
+	d := &doubt{window: c.cached, past: past, parted: p, mark: past, marked: now, check: now.Add(checkedAfter)}
 	if d.anew {
 		d.reach, d.marked = math.MaxUint64, time.Time{} // From where the present cache can be watched is not known.
 	}
@@ -147,10 +149,11 @@ func (c *claims) renewed(ctx context.Context, listed uint64) error {
 	}
 	// It is known now that it can be watched from there, or from then on, whatever a comparison says.
 	d.mark, d.marked = max(d.mark, now-min(now, 1)), time.Now()
-	if time.Since(d.since) >= checkedAfter {
+	if !time.Now().Before(d.check) {
 		if equal, err := c.agrees(ctx); equal || err != nil {
 			return err
 		}
+		d.check = time.Now().Add(checkedAgain)
 	}
 	return fmt.Errorf("the API server answers for %s from a cache that may be of the history that is no more: restart it", c.name)
 }

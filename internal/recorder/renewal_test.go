@@ -161,6 +161,8 @@ func TestAServerThatHasCheckedItsCacheIsBelieved(t *testing.T) {
 		time.Sleep(checkedAfter)
 		require.Error(t, c.Truthful(t.Context(), "80", server.shows()), "it is not what etcd has")
 		server.cached = server.versions
+		require.Error(t, c.Truthful(t.Context(), "80", server.shows()), "all that is listed is not compared with each attempt")
+		time.Sleep(checkedAgain)
 		require.NoError(t, c.Truthful(t.Context(), "80", server.shows()))
 	})
 }
