@@ -1,7 +1,9 @@
 package recorder
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"math"
 	"slices"
 	"strconv"
@@ -312,34 +314,47 @@ func (c *claims) mayLearn(from, to uint64) (unclaimed int, moved time.Time) {
 }
 
 // trusted gives, in order, the revisions of others that count: those of streams in the etcd of this one, as far as that still has the history
-// in which they were served: restored from a snapshot, it would have given the same revisions to others.
+// in which they were served: restored from a snapshot, it would have given the same revisions to others. A stream for which the server does not answer holds nobody up.
 func (c *claims) trusted(ctx context.Context, from, to uint64) ([]uint64, error) {
 	var together []*claims
-	var newest *claims
 	for _, other := range c.claimants(from, to) {
 		same, err := c.sameEtcd(ctx, other, (*claims).now)
-		if isDenied(err) {
-			continue // It is not served any more, or not to us: its claims count for nothing.
-		}
-		if err != nil {
+		if c.silences(err) && !isDenied(err) {
 			return nil, err
 		}
-		if !same {
-			continue
-		}
-		together = append(together, other)
-		if newest == nil || other.seen().revision > newest.seen().revision {
-			newest = other
+		if same {
+			together = append(together, other)
 		}
 	}
-	if newest == nil {
-		return nil, nil
-	}
-	seen := newest.seen()
-	if what, err := newest.look(ctx, seen, seen.revision); what != same || err != nil {
+	proved, err := proved(ctx, together)
+	if err != nil {
 		return nil, err
 	}
-	return c.union(together, from, min(to, seen.revision)), nil
+	return c.union(together, from, min(to, proved)), nil
+}
+
+// proved is up to where etcd has the history in which streams of one etcd were served, 0 if it has another, or does not know: what is newest of one of them is looked
+// for, beginning with the newest of all. The error is that the server answers for none.
+func proved(ctx context.Context, together []*claims) (revision uint64, failed error) {
+	var newest []footprint
+	for _, c := range together {
+		if w := c.seen(); w.revision != 0 {
+			newest = append(newest, footprint{of: c, witness: w})
+		}
+	}
+	slices.SortFunc(newest, func(a, b footprint) int { return cmp.Compare(b.revision, a.revision) })
+	for _, f := range newest[:min(len(newest), askedBeside)] {
+		switch what, err := f.of.look(ctx, f.witness, f.revision); {
+		case err != nil:
+			failed = errors.Join(failed, err)
+		case what == same:
+			return f.revision, nil
+		case what == unknown: // The server may not have it for this one alone, where a conversion fails.
+		default:
+			return 0, nil
+		}
+	}
+	return 0, failed
 }
 
 // isDenied says that a resource is not served, or not to us.

@@ -136,6 +136,26 @@ func TestRevisionsOfAResourceThatIsNotServedAnyMoreAreNot(t *testing.T) {
 	}
 }
 
+// An aggregated API server may come back long after the others.
+func TestAResourceThatDoesNotAnswerHoldsNobodyUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		away := &etcdDouble{refused: apierrors.NewServiceUnavailable("no endpoints")}
+		a, _ := twoStreams(&etcdDouble{now: 110}, away)
+		require.Equal(t, []uint64{101, 102, 103, 104, 105}, unaccounted(t, a), "it is not known whether its revisions are of this etcd")
+
+		etcd := &etcdDouble{now: 110, objects: map[string]string{"101": "x", "102": "z", "103": "y"}}
+		a, b := twoStreams(etcd, etcd)
+		other := listedBy(a.all.stream("c"), etcd)
+		other.saw(written("z", "102"), false)
+		require.Equal(t, []uint64{104, 105}, unaccounted(t, a))
+		listedBy(b, away)
+		require.Equal(t, []uint64{103, 104, 105}, unaccounted(t, a), "another one shows that the history stands, up to there")
+		listedBy(other, away)
+		_, err := a.Unaccounted(t.Context(), 100, 105, 10)
+		require.True(t, apierrors.IsServiceUnavailable(err), "each could be asked a moment later: there are fewer to look at then")
+	})
+}
+
 func TestTheBusierStreamIsWaitedForButNotForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		etcd := &etcdDouble{now: 110, objects: map[string]string{"102": "x"}}
