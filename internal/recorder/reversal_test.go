@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -70,7 +71,12 @@ func (a *archive) ListWithContext(_ context.Context, options metav1.ListOptions)
 		return nil, apierrors.NewResourceExpired("compacted")
 	}
 	list := &kube.List{ListMeta: metav1.ListMeta{ResourceVersion: options.ResourceVersion}}
-	if o := a.newest(options.FieldSelector[len("metadata.name="):], at); o != nil {
+	selector, err := fields.ParseSelector(options.FieldSelector)
+	if err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	name, _ := selector.RequiresExactMatch(metav1.ObjectNameField)
+	if o := a.newest(name, at); o != nil {
 		list.Items = append(list.Items, o)
 	}
 	return list, nil
@@ -347,4 +353,14 @@ func TestAStreamLearnsOfAReversalAlsoWhenTheResourceThatShowedItIsGone(t *testin
 		require.Equal(t, proof, got)
 		require.Equal(t, []string{proof}, *told)
 	})
+}
+
+// Names of roles may have whatever a path may have.
+func TestEtcdIsAskedForAnyName(t *testing.T) {
+	const name = `tenant:a,b=c\d`
+	etcd := &archive{now: 9, versions: []*kube.Object{servedAs(name, "1", 5)}}
+	c, _ := followed(newRevisions(), "clusterroles", etcd, 5)
+	what, err := c.look(t.Context(), servedAsWitness(name, "1", 5), 7)
+	require.NoError(t, err)
+	require.Equal(t, same, what)
 }

@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -224,7 +225,7 @@ func (c *claims) listOne(ctx context.Context, w witness, options metav1.ListOpti
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	options.FieldSelector = "metadata.name=" + w.name
+	options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, w.name).String()
 	return c.in(namespace).ListWithContext(ctx, options)
 }
 
