@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"time"
@@ -26,6 +27,8 @@ const (
 	// there are of them, and the newest eventsBack in any case.
 	watchedBack = time.Minute
 	eventsBack  = 100
+	// quietFor is how long what a watch cache has for a watch takes to come at most.
+	quietFor = 2 * time.Second
 	// uncachedTimeout is less than the three seconds for which a watch cache waits for what is to come; etcd is asked and answers at once.
 	uncachedTimeout = 2 * time.Second
 	// checkedAfter is how long it takes at most until an API server has compared its caches with etcd, and, where one differs, answers
@@ -34,55 +37,6 @@ const (
 	// checkedAgain is how long after a comparison the next one comes: it takes two whole lists.
 	checkedAgain = time.Minute
 )
-
-// window is how far back the watch cache of a stream can be watched.
-type window struct {
-	tried  uint64    // where the present watch was opened
-	reach  uint64    // from where the cache could be watched for certain, 0 where that is not known
-	began  time.Time // when that was
-	anew   bool      // the last watch was refused: the cache has begun anew
-	later  bool      // one was refused at some time: the cache may have begun long before it could be watched for certain
-	ended  time.Time // when the last watch was that was accepted, for all that is known
-	begins time.Time // the present cache was begun after that; zero where that is not known
-	recent []uint64  // the newest revisions that were served, in order
-}
-
-func (w *window) opened(from uint64) { w.tried = from }
-
-// closed takes a watch that has lasted for one that was accepted. As long as none is refused, it is one and the same cache: another would
-// not have the history before its own beginning. A connection that is cut may not show that for most of a minute: it had not ended when something
-// was served last.
-func (w *window) closed(since, served time.Time, err error) {
-	expired := apierrors.IsResourceExpired(err) || apierrors.IsGone(err) // however long that took
-	if !expired {
-		w.settle(since)
-	}
-	accepted := !expired && w.tried != 0 && time.Since(since) >= opensFor
-	w.tried = 0
-	switch {
-	case accepted:
-		if w.ended = since; served.After(since) {
-			w.ended = served
-		}
-	case expired:
-		w.anew, w.later = true, true
-		if time.Since(w.ended) < watchedBack {
-			w.begins = w.ended // The cache that was there then could be watched from where it was left.
-		}
-	}
-}
-
-func (w *window) settle(since time.Time) {
-	if w.tried != 0 && time.Since(since) >= opensFor && (w.reach == 0 || w.anew) {
-		w.reach, w.began, w.anew = w.tried, since, false
-	}
-}
-
-func (w *window) served(revision uint64) {
-	if w.recent = append(w.recent, revision); len(w.recent) > eventsBack {
-		w.recent = slices.Delete(w.recent, 0, 1)
-	}
-}
 
 // doubt is what is known of the watch cache of a stream that has left a history.
 type doubt struct {
@@ -108,6 +62,19 @@ func (c *claims) doubtLocked(p *parted) *doubt {
 	}
 	d.recent = slices.Clone(d.recent) // The watch that is open may serve more.
 	return d
+}
+
+// doubtOfRecordLocked is that of a stream which a recorder before this one has left waiting for a list that can be trusted: whether it had reason to wait is
+// not known, and not how far back the cache can be watched, only that it served what is on record.
+func (c *claims) doubtOfRecordLocked() *doubt {
+	past, now := max(c.position, c.recorded), time.Now()
+	if past == 0 {
+		return nil
+	}
+	return &doubt{
+		window: window{reach: math.MaxUint64, later: true}, past: past, parted: &parted{until: now},
+		mark: past, marked: now.Add(-2 * watchedBack), check: now.Add(checkedAfter),
+	}
 }
 
 // renewed returns an error while what is listed may come from a cache that was begun in the history that is no more.
@@ -139,12 +106,11 @@ func (c *claims) renewed(ctx context.Context, listed uint64) error {
 	if newer, err := d.begunSince(ctx, server, p.trail); newer || err != nil {
 		return err
 	}
-	from := d.from(p.common)
-	refused, err := refuses(ctx, server, from)
+	anew, err := d.begunAnew(ctx, server, d.from(p.common))
 	if err != nil {
 		return err
 	}
-	if conclusive := from != d.mark || time.Since(d.marked) < watchedBack; refused && conclusive || c.uncached(ctx) {
+	if anew || c.uncached(ctx) {
 		return nil
 	}
 	// It is known now that it can be watched from there, or from then on, whatever a comparison says.
@@ -170,8 +136,46 @@ func (d *doubt) begunSince(ctx context.Context, server cache.WatcherWithContext,
 	if newest == 0 {
 		return false, nil
 	}
-	refused, err := refuses(ctx, server, newest-1)
-	return err == nil && !refused, err
+	refusal, err := watchFrom(ctx, server, newest-1, none)
+	return err == nil && refusal == nil, err
+}
+
+// begunAnew reports whether the cache was begun after it could be watched from a revision for certain, which it refuses then.
+func (d *doubt) begunAnew(ctx context.Context, server cache.WatcherWithContext, from uint64) (bool, error) {
+	refusal, err := watchFrom(ctx, server, from, none)
+	switch {
+	case refusal == nil || err != nil:
+		return false, err
+	case from != d.mark || time.Since(d.marked) < watchedBack:
+		return true, nil
+	case d.marked.IsZero():
+		return false, nil
+	}
+	return forgotNothing(ctx, server, refusal)
+}
+
+// oldestWatched is how a watch cache says, to who asks for less, from where it can be watched: from the revision at which it was begun or, once it has forgotten an
+// event, from just before the oldest that it has (getAllEventsSinceLocked in apiserver's watch_cache.go). It has eventsBack then.
+var oldestWatched = regexp.MustCompile(`too old resource version: \d+ \((\d+)\)`)
+
+// forgotNothing reports whether a cache has all events since it was begun, so that what it refuses is from before that.
+func forgotNothing(ctx context.Context, server cache.WatcherWithContext, refusal error) (bool, error) {
+	found := oldestWatched.FindStringSubmatch(refusal.Error())
+	if found == nil {
+		return false, nil
+	}
+	oldest, err := strconv.ParseUint(found[1], 10, 64)
+	if err != nil {
+		return false, err
+	}
+	first, events := uint64(0), 0
+	refusal, err = watchFrom(ctx, server, oldest, func(revision uint64) (more bool) {
+		if events++; events == 1 {
+			first = revision
+		}
+		return first == oldest+1 && events < eventsBack
+	})
+	return err == nil && refusal == nil && (first != oldest+1 || events < eventsBack), err
 }
 
 // from is a revision from which the old cache can be watched for certain, and one that was begun since, if possible, cannot: it would have
@@ -184,31 +188,58 @@ func (d *doubt) from(common footprint) uint64 {
 	return d.mark
 }
 
-// refuses reports whether the server says that it cannot be watched from a revision any more.
-func refuses(ctx context.Context, server cache.WatcherWithContext, from uint64) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
-	defer cancel()
-	second := int64(1)
-	w, err := server.WatchWithContext(ctx, metav1.ListOptions{ResourceVersion: strconv.FormatUint(from, 10), TimeoutSeconds: &second})
-	if err == nil {
-		defer w.Stop()
-		select {
-		case event, ok := <-w.ResultChan():
-			if ok && event.Type == watch.Error {
-				err = apierrors.FromObject(event.Object)
-			}
-		case <-ctx.Done():
-			err = ctx.Err()
-		}
-	}
-	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
-		return true, nil
+// watchFrom visits the revisions that a watch gives, as long as it is told to and none is longer than quietFor in coming. The refusal is what the server says if it
+// cannot be watched from there any more.
+func watchFrom(ctx context.Context, server cache.WatcherWithContext, from uint64, visit func(revision uint64) (more bool)) (refusal, err error) {
+	if err = visitWatch(ctx, server, from, visit); apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
+		return err, nil
 	}
 	if err != nil {
 		err = fmt.Errorf("look whether the API server's cache was begun anew: %w", err)
 	}
-	return false, err
+	return nil, err
 }
+
+func visitWatch(ctx context.Context, server cache.WatcherWithContext, from uint64, visit func(revision uint64) (more bool)) error {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	w, err := server.WatchWithContext(ctx, metav1.ListOptions{ResourceVersion: strconv.FormatUint(from, 10)})
+	if err != nil {
+		return err
+	}
+	defer w.Stop()
+	for {
+		select {
+		case event, ok := <-w.ResultChan():
+			if !ok {
+				return nil
+			}
+			revision, err := revisionOf(event)
+			if err != nil || !visit(revision) {
+				return err
+			}
+		case <-time.After(quietFor):
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// revisionOf is that of an event; the error is one that it tells.
+func revisionOf(event watch.Event) (uint64, error) {
+	if event.Type == watch.Error {
+		return 0, apierrors.FromObject(event.Object)
+	}
+	metadata, err := meta.Accessor(event.Object)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseUint(metadata.GetResourceVersion(), 10, 64)
+}
+
+// none visits no event.
+func none(uint64) (more bool) { return false }
 
 // uncached reports whether it is certain that lists come from etcd: that says at once that it has not come to what is asked for, and a cache
 // waits, and has it asked for again.

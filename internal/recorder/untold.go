@@ -52,7 +52,7 @@ func (c *claims) learnOfRecord(ctx context.Context) (proof string, err error) {
 func (c *claims) hadLeft() {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
-	c.reversed, c.proof = true, "it had gone backwards before"
+	c.reversed, c.proof, c.doubt = true, "it had gone backwards before", c.doubtOfRecordLocked()
 	c.claimed, c.newest, c.position, c.living, c.recalled = 0, nil, 0, nil, nil
 }
 

@@ -167,7 +167,14 @@ func TestAnEtcdThatOvertakesItselfUnderItsAPIServerIsNotBelieved(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, slices.ContainsFunc(list.Items, func(o unstructured.Unstructured) bool { return o.GetName() == "hidden" }), "the API server tells the truth: this shows nothing")
 	eventually(t.Context(), t, "the reversal on record", func() bool { return slices.Contains(r.open(t), "configmaps history_reversed") })
+	// Nor is it by a recorder that has not seen anything of that itself.
+	r.recorder.Kill(t)
+	r.recorder = r.record(t)
+	r.recorder.Await(t, "that may be of the history that is no more: restart it")
+	require.Contains(t, r.open(t), "configmaps history_reversed")
+	r.recorder.Kill(t)
 	require.NoError(t, r.plane.APIServer.Restart(t.Context()))
+	r.recorder = r.record(t)
 	r.awaitAll(t)
 	r.awaitTruth(t)
 	// What was recorded between the restore and when that was noticed is not complete.

@@ -1,0 +1,102 @@
+package recorder
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kuberewind/kuberewind/kube"
+	"github.com/kuberewind/kuberewind/reflector"
+)
+
+func TestAGapBeginsWhereTheOldHistoryWasServedLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		c, _ := overtaken(t)
+		until, at := c.servedUntil()
+		require.Equal(t, "58", until, "what came after it is of the new one")
+		require.Equal(t, 4*time.Second, at.Sub(began))
+	})
+}
+
+func TestAGapBeginsEarlierWhereEtcdHasForgotten(t *testing.T) {
+	for compacted, want := range map[int]string{49: "58", 57: "58", 60: "40", 76: "40"} {
+		synctest.Test(t, func(t *testing.T) {
+			all := newRevisions()
+			etcd := &archive{now: 80, compacted: compacted, versions: []*kube.Object{servedAs("a", "1", 40), servedAs("c", "4", 75)}}
+			c, _ := followed(all, "configmaps", etcd, 10)
+			for _, o := range []*kube.Object{servedAs("a", "1", 40), servedAs("lost", "3", 56), servedAs("c", "3", 58), servedAs("c", "4", 75)} {
+				c.saw(o, false)
+			}
+			require.NoError(t, c.found(t.Context(), evidence{"proof", servedAsWitness("c", "3", 58), 58, footprint{}}))
+			until, _ := c.servedUntil()
+			require.Equal(t, want, until, "compacted at %d", compacted)
+		})
+	}
+}
+
+// In the first seconds nobody has looked yet which streams are in one etcd.
+func TestWhatOthersWereServedTellsWhereHistoriesPartedAlsoIfTheyAreKnownToBeBesideItOnlyLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newRevisions()
+		etcd := &archive{now: 80, versions: []*kube.Object{servedAs("a", "1", 40), servedAs("c", "4", 75)}}
+		finder, _ := followed(all, "secrets", etcd, 60, servedAs("lost", "3", 58))
+		other, told := followed(all, "configmaps", etcd, 60, servedAs("a", "1", 40), servedAs("gone", "2", 56), servedAs("c", "4", 75))
+		require.NoError(t, finder.found(t.Context(), evidence{"proof", servedAsWitness("lost", "3", 58), 58, footprint{}}))
+		require.Len(t, *told, 1)
+		for _, c := range []*claims{finder, other} {
+			require.EqualValues(t, 40, c.parted.common.revision)
+			require.EqualValues(t, 58, c.parted.last.revision)
+		}
+	})
+}
+
+// A cache that was begun since can be watched from there.
+func TestWhatIsServedInTheNewHistoryIsNotTakenForWhatIsInBoth(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newRevisions()
+		versions := []*kube.Object{servedAs("a", "1", 40), servedAs("new", "4", 52)}
+		etcd, silent := &archive{now: 55, versions: versions}, &archive{now: 55, versions: versions, fails: apierrors.NewServiceUnavailable("it is being restarted")}
+		finder, _ := followed(all, "secrets", etcd, 60, servedAs("lost", "3", 58))
+		other, told := followed(all, "configmaps", silent, 60, servedAs("a", "1", 40))
+		require.Error(t, finder.found(t.Context(), evidence{"proof", servedAsWitness("lost", "3", 58), 58, footprint{}}))
+		finder.listing(reflector.CauseHistoryReversed)
+		finder.listed()
+		finder.saw(servedAs("new", "4", 52), false)
+		require.Len(t, finder.headLocked().trail, 1)
+		silent.fails = nil
+		require.NoError(t, all.tell(t.Context()))
+		require.Len(t, *told, 1)
+		require.EqualValues(t, 40, other.parted.common.revision)
+		require.Len(t, finder.headLocked().trail, 1, "and is kept")
+	})
+}
+
+// Nobody is told before it is known where the gap begins.
+func TestAReversalIsFoundAgainWhereEtcdDoesNotAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newRevisions()
+		etcd := &archive{now: 80, versions: []*kube.Object{servedAs("c", "4", 75)}}
+		c, told := followed(all, "configmaps", etcd, 10, servedAs("c", "3", 58))
+		etcd.fails = apierrors.NewServiceUnavailable("it is being restarted")
+		require.Error(t, c.found(t.Context(), evidence{"proof", servedAsWitness("c", "3", 58), 58, footprint{}}))
+		require.Empty(t, *told)
+		etcd.fails = nil
+		require.NoError(t, all.lookBack(t.Context()))
+		require.Len(t, *told, 1)
+		until, _ := c.servedUntil()
+		require.Equal(t, "58", until)
+	})
+}
+
+func TestAGapBeginsAtThePositionWhereNoVersionShowsWhatWasUndone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, _ := undoneWithoutVersions(t)
+		rv, at := c.servedUntil()
+		require.Equal(t, "60", rv)
+		require.Equal(t, 10*time.Second, time.Since(at))
+	})
+}

@@ -1,0 +1,57 @@
+package recorder
+
+import (
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// window is how far back the watch cache of a stream can be watched.
+type window struct {
+	tried  uint64    // where the present watch was opened
+	reach  uint64    // from where the cache could be watched for certain, 0 where that is not known
+	began  time.Time // when that was
+	anew   bool      // the last watch was refused: the cache has begun anew
+	later  bool      // one was refused at some time: the cache may have begun long before it could be watched for certain
+	ended  time.Time // when the last watch was that was accepted, for all that is known
+	begins time.Time // the present cache was begun after that; zero where that is not known
+	recent []uint64  // the newest revisions that were served, in order
+}
+
+func (w *window) opened(from uint64) { w.tried = from }
+
+// closed takes a watch that has lasted for one that was accepted. As long as none is refused, it is one and the same cache: another would
+// not have the history before its own beginning. A connection that is cut may not show that for most of a minute: it had not ended when something
+// was served last.
+func (w *window) closed(since, served time.Time, err error) {
+	expired := apierrors.IsResourceExpired(err) || apierrors.IsGone(err) // however long that took
+	if !expired {
+		w.settle(since)
+	}
+	accepted := !expired && w.tried != 0 && time.Since(since) >= opensFor
+	w.tried = 0
+	switch {
+	case accepted:
+		if w.ended = since; served.After(since) {
+			w.ended = served
+		}
+	case expired:
+		w.anew, w.later = true, true
+		if time.Since(w.ended) < watchedBack {
+			w.begins = w.ended // The cache that was there then could be watched from where it was left.
+		}
+	}
+}
+
+func (w *window) settle(since time.Time) {
+	if w.tried != 0 && time.Since(since) >= opensFor && (w.reach == 0 || w.anew) {
+		w.reach, w.began, w.anew = w.tried, since, false
+	}
+}
+
+func (w *window) served(revision uint64) {
+	if w.recent = append(w.recent, revision); len(w.recent) > eventsBack {
+		w.recent = slices.Delete(w.recent, 0, 1)
+	}
+}

@@ -1,0 +1,194 @@
+package recorder
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kuberewind/kuberewind/kube"
+	"github.com/kuberewind/kuberewind/reflector"
+)
+
+func TestAWatchThatIsRefusedIsThatOfAnotherCache(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, _ := followed(newRevisions(), "configmaps", &archive{}, 10)
+		lasts := func(from string, err error, lasting time.Duration) {
+			c.watching(from)
+			time.Sleep(lasting)
+			c.reached(from)
+			c.closed(err)
+		}
+		lasts("10", nil, time.Minute)
+		began := c.cached.began
+		lasts("20", nil, time.Minute)
+		require.EqualValues(t, 10, c.cached.reach)
+		require.Zero(t, c.cached.begins)
+		lasts("30", apierrors.NewResourceExpired("too old"), 0)
+		require.Equal(t, time.Now(), c.cached.begins)
+		require.EqualValues(t, 10, c.cached.reach, "what was before it, is known of the one before it")
+		lasts("35", nil, time.Minute)
+		require.EqualValues(t, 35, c.cached.reach)
+		require.True(t, c.cached.began.After(began))
+		begins := c.cached.begins
+		time.Sleep(2 * watchedBack)
+		lasts("40", apierrors.NewResourceExpired("too old"), 0)
+		require.Equal(t, begins, c.cached.begins, "it may have forgotten that")
+	})
+}
+
+// The API server was restarted, and etcd put back under it before the stream was watched again, when it can be watched from where it began only; or before
+// it was restarted.
+func TestACacheThatWasBegunAnewIsBelievedIfTheNewHistoryWasThere(t *testing.T) {
+	old := []*kube.Object{servedAs("a", "1", 40), servedAs("b", "2", 48), servedAs("lost", "3", 56), servedAs("c", "3", 58)}
+	for name, test := range map[string]struct {
+		served   []*kube.Object
+		believed bool
+	}{
+		"in the old history": {old, false},
+		"in the new history": {append(slices.Clone(old), servedAs("c", "4", 75)), true},
+	} {
+		t.Run(name, func(t *testing.T) { isBelievedAnew(t, test.served, test.believed) })
+	}
+}
+
+func isBelievedAnew(t *testing.T, served []*kube.Object, believed bool) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		all := newRevisions()
+		server := &watchCache{begun: 60, archive: &archive{now: 80, versions: []*kube.Object{
+			servedAs("a", "1", 40), servedAs("b", "2", 48), servedAs("hidden", "9", 55), servedAs("c", "4", 75)}}}
+		server.cached = []*kube.Object{servedAs("a", "1", 40), servedAs("b", "2", 48), servedAs("c", "4", 75)}
+		c, _ := followed(all, "configmaps", server.archive, 10)
+		c.listWith(server.lister)
+		c.watching("10")
+		for _, o := range served {
+			time.Sleep(time.Second)
+			c.saw(o, false)
+			c.reached(o.ResourceVersion)
+		}
+		c.closed(nil)
+		time.Sleep(10 * time.Second)
+		c.watching("58")
+		c.closed(apierrors.NewResourceExpired("too old"))
+		time.Sleep(10 * time.Second)
+		require.NoError(t, all.lookBack(t.Context()))
+		require.True(t, c.left())
+		if err := c.Truthful(t.Context(), "80", server.shows()); believed {
+			require.NoError(t, err)
+		} else {
+			require.ErrorContains(t, err, "restart it")
+		}
+	})
+}
+
+func TestARefusalThatTakesItsTimeIsNoAcceptance(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, _ := followed(newRevisions(), "configmaps", &archive{}, 10)
+		c.watching("30")
+		time.Sleep(2 * opensFor)
+		c.closed(apierrors.NewResourceExpired("too old"))
+		require.Zero(t, c.cached.reach)
+		require.True(t, c.cached.anew)
+	})
+}
+
+// Permission was withdrawn for a moment, and the stream was listed when it was back, from the cache that there was before.
+func TestAListThatWasDueToSomethingElseMakesNoCacheYounger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newRevisions()
+		server := &watchCache{begun: 5, archive: &archive{now: 80, versions: []*kube.Object{
+			servedAs("a", "1", 40), servedAs("b", "2", 48), servedAs("hidden", "9", 55), servedAs("c", "4", 75)}}}
+		server.cached = []*kube.Object{servedAs("a", "1", 40), servedAs("b", "2", 48), servedAs("c", "4", 75)}
+		c, _ := followed(all, "configmaps", server.archive, 10)
+		c.listWith(server.lister)
+		c.watching("10")
+		for _, o := range []*kube.Object{servedAs("a", "1", 40), servedAs("b", "2", 48), servedAs("lost", "3", 56), servedAs("c", "3", 58), servedAs("c", "4", 75)} {
+			time.Sleep(time.Second)
+			c.saw(o, false)
+			c.reached(o.ResourceVersion)
+		}
+		c.closed(nil)
+		c.listing(reflector.CauseForbidden)
+		c.watching("80")
+		c.shown(server.shows())
+		c.listed()
+		c.reached("80")
+		time.Sleep(2 * opensFor)
+		require.NoError(t, all.lookBack(t.Context()))
+		require.True(t, c.left())
+		require.ErrorContains(t, c.Truthful(t.Context(), "80", server.shows()), "restart it")
+	})
+}
+
+// The API server was restarted, and etcd put back under it after that; what it can be watched from shows to one stream when another was served the new history already.
+func TestACacheThatCouldBeWatchedLateMayHaveBegunEarly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newRevisions()
+		server := &watchCache{begun: 60, archive: &archive{now: 80, versions: []*kube.Object{
+			servedAs("a", "1", 40), servedAs("b", "2", 48), servedAs("hidden", "9", 55), servedAs("s", "8", 70), servedAs("c", "4", 75)}}}
+		server.cached = []*kube.Object{servedAs("a", "1", 40), servedAs("b", "2", 48), servedAs("c", "4", 75)}
+		c, _ := followed(all, "configmaps", server.archive, 10)
+		c.listWith(server.lister)
+		beside, _ := followed(all, "secrets", server.archive, 60)
+		c.join(beside)
+		c.watching("10")
+		for _, o := range []*kube.Object{servedAs("a", "1", 40), servedAs("b", "2", 48), servedAs("lost", "3", 56), servedAs("c", "3", 58)} {
+			time.Sleep(time.Second)
+			c.saw(o, false)
+			c.reached(o.ResourceVersion)
+		}
+		c.closed(nil)
+		c.watching("58")
+		c.closed(apierrors.NewResourceExpired("too old"))
+		time.Sleep(time.Second)
+		beside.saw(servedAs("s", "8", 70), false)
+		time.Sleep(time.Second)
+		c.reached("80") // what is between was looked for in etcd
+		c.watching("80")
+		time.Sleep(2 * opensFor)
+		require.NoError(t, all.lookBack(t.Context()))
+		require.True(t, c.left())
+		require.ErrorContains(t, c.Truthful(t.Context(), "80", server.shows()), "restart it")
+	})
+}
+
+// A watch that nobody hears may be behind by the time that it ends, and be refused by the cache that it was of.
+func TestAWatchThatWasCutOffEndedWhenSomethingWasServedLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for cut, want := range map[time.Duration]bool{time.Second: true, 45 * time.Second: false} {
+			c, _ := followed(newRevisions(), "configmaps", &archive{}, 10)
+			c.watching("10")
+			time.Sleep(time.Minute)
+			c.saw(servedAs("a", "1", 40), false)
+			heard := time.Now()
+			time.Sleep(cut)
+			c.closed(errors.New("the connection is lost"))
+			time.Sleep(30 * time.Second)
+			c.watching("40")
+			c.closed(apierrors.NewResourceExpired("too old"))
+			require.Equal(t, want, c.cached.begins.Equal(heard), "cut off for %s before that was noticed", cut)
+			require.Equal(t, want, !c.cached.begins.IsZero())
+		}
+	})
+}
+
+// What is undone was served to a recorder before this one, and the API server was restarted since that began.
+func TestACacheThatServedThisProcessNothingOfTheOldHistoryIsBelieved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := &watchCache{begun: 70, archive: &archive{now: 80, versions: []*kube.Object{servedAs("c", "4", 75)}}}
+		server.cached = server.versions
+		c, _ := followed(newRevisions(), "configmaps", server.archive, 60)
+		c.listWith(server.lister)
+		c.watching("60")
+		c.closed(apierrors.NewResourceExpired("too old"))
+		c.watching("80")
+		time.Sleep(2 * opensFor)
+		require.NoError(t, c.found(t.Context(), evidence{"proof", servedAsWitness("lost", "3", 50), 50, footprint{}}))
+		require.NoError(t, c.Truthful(t.Context(), "80", server.shows()))
+	})
+}
