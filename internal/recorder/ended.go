@@ -77,7 +77,7 @@ func (h *handler) retire(ctx context.Context, s *stream, run *streamRun, resourc
 				return
 			}
 			run.halt()
-			if resource.DefinitionUID == "" {
+			if resource.DefinitionUID == "" && s.interrupted != "" {
 				return
 			}
 		}
@@ -114,7 +114,7 @@ func (r *Recorder) end(ctx context.Context, s *stream, run *streamRun, at string
 	if err := fifo.AwaitMemory(); err != nil {
 		return err
 	}
-	if run != nil && run.followed && fifo.Vacant() {
+	if run != nil && run.concluded() && fifo.Vacant() {
 		if err := fifo.Resumed(); err != nil {
 			return err
 		}

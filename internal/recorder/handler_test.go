@@ -3,6 +3,7 @@ package recorder
 import (
 	"log/slog"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -10,6 +11,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kuberewind/kuberewind/deltafifo"
+	"github.com/kuberewind/kuberewind/internal/filter"
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/reflector"
 	"github.com/kuberewind/kuberewind/sink/postgres"
@@ -31,14 +33,8 @@ func TestTheRecordOfAResourceThatEndsIsCompleteOnlyIfItWasWatchedToItsEnd(t *tes
 		"gone before what is on record":       {nothing, time.Minute, "4", deltafifo.Interrupted},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := &Recorder{queue: deltafifo.New(deltafifo.Options{}), log: slog.New(slog.DiscardHandler)}
-			all, err := (&Recorder{}).cfg.Filter()
-			require.NoError(t, err)
-			s := &stream{name: "things", record: &postgres.Stream{}, rules: all.For(kube.Resource{Name: "things"}.GroupResource()), settle: func() {}, claims: newRevisions().stream("things")}
-			run := &streamRun{gone: make(chan struct{}), fifo: r.queue.FIFO(deltafifo.FIFOOptions{Stream: s})}
-			s.run = run
+			r, s, run := aboutToEnd(t)
 			st := newStore(s, run)
-			run.reflector = reflector.NewReflectorWithOptions(&cache.ListWatch{}, nil, st, reflector.Options{ResourceVersion: "5"})
 			test.before(st)
 			run.closed.Store(time.Now().Add(-test.closed).UnixNano())
 			require.NoError(t, st.Interrupted(reflector.CauseNotFound, "the server could not find the requested resource"))
@@ -50,4 +46,57 @@ func TestTheRecordOfAResourceThatEndsIsCompleteOnlyIfItWasWatchedToItsEnd(t *tes
 			require.Equal(t, test.want, entries[len(entries)-1].Marker.Kind)
 		})
 	}
+}
+
+// aboutToEnd is a stream that is about to end, without a database; its watch was closed a moment ago.
+func aboutToEnd(t *testing.T) (*Recorder, *stream, *streamRun) {
+	t.Helper()
+	r := &Recorder{queue: deltafifo.New(deltafifo.Options{}), log: slog.New(slog.DiscardHandler)}
+	all, err := filter.New(nil, nil)
+	require.NoError(t, err)
+	s := &stream{name: "things", record: &postgres.Stream{}, rules: all.For(kube.Resource{Name: "things"}.GroupResource()), settle: func() {}, claims: newRevisions().stream("things")}
+	run := &streamRun{gone: make(chan struct{}), done: make(chan struct{}), stop: func(error) {}, fifo: r.queue.FIFO(deltafifo.FIFOOptions{Stream: s})}
+	close(run.done)
+	s.run = run
+	run.reflector = reflector.NewReflectorWithOptions(&cache.ListWatch{}, nil, newStore(s, run), reflector.Options{ResourceVersion: "5"})
+	run.closed.Store(time.Now().UnixNano())
+	return r, s, run
+}
+
+// As where only its APIService is deleted: a watch that is open goes on.
+func TestAResourceWithoutADefinitionThatIsNotOfferedAnyMoreIsInterruptedThoughItsWatchIsOpen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, s, run := aboutToEnd(t)
+		h := &handler{Recorder: r}
+		h.retire(t.Context(), s, run, kube.Resource{Name: "things"}, "")
+		<-s.ending.done
+		r.queue.Close()
+		entries, err := r.queue.Next(t.Context(), 10, 1<<20, 0)
+		require.NoError(t, err)
+		require.Len(t, entries, 1)
+		require.Equal(t, deltafifo.Interrupted, entries[0].Marker.Kind)
+		require.Equal(t, reflector.CauseNotFound, entries[0].Marker.Cause)
+	})
+}
+
+func TestWhatAResourceHadUnderAnEarlierDefinitionIsConcludedIfItWasWatchedToItsEnd(t *testing.T) {
+	things := kube.Resource{Group: "example.com", Version: "v2", Name: "things"}
+	r, s, run := aboutToEnd(t)
+	require.False(t, r.concluded(s, things, run), "it may have had more")
+	require.NoError(t, newStore(s, run).Interrupted(reflector.CauseNotFound, "the server could not find the requested resource"))
+	require.True(t, r.concluded(s, things, run))
+
+	_, s, run = aboutToEnd(t)
+	run.closed.Store(time.Now().Add(-time.Minute).UnixNano())
+	require.NoError(t, newStore(s, run).Interrupted(reflector.CauseNotFound, "the server could not find the requested resource"))
+	require.False(t, r.concluded(s, things, run))
+	s.ended = "9"
+	require.True(t, r.concluded(s, things, run), "it is on record what was left of it")
+
+	_, s, _ = aboutToEnd(t)
+	require.True(t, r.concluded(s, things, nil), "a recorder before this one has seen its end")
+	r.recorded = []kube.Resource{{Group: "example.com", Version: "v1", Name: "things"}}
+	require.False(t, r.concluded(s, things, nil))
+	r.recorded, s.left = nil, &leftover{}
+	require.False(t, r.concluded(s, things, nil), "it is not known of what lies in the spool")
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -80,6 +81,16 @@ func (r *streamRun) halt() {
 	r.stop(errStreamStopped)
 	r.fifo.Close()
 	<-r.done
+}
+
+// concluded reports whether the resource was watched up to when it was not served any more.
+func (r *streamRun) concluded() bool {
+	select {
+	case <-r.gone:
+		return r.followed
+	default:
+		return false
+	}
 }
 
 func (s *stream) current() *streamRun {
@@ -185,8 +196,8 @@ func (r *Recorder) launch(ctx context.Context, s *stream, resource kube.Resource
 		Attach:      s.exclusions.attach,
 		Transformer: transformer(r.redactor.For(resource.GroupResource())),
 	})
-	if since != "" && from.position != "" && !precedes(since, from.position) && run.fifo.Vacant() {
-		// A definition that was just created: whatever there was of an earlier one is dead.
+	if since != "" && from.position != "" && !precedes(since, from.position) && r.concluded(s, resource, before) && run.fifo.Vacant() {
+		// A definition that was just created: whatever there was of an earlier one is on record, and dead.
 		from = start{since: since, cause: reflector.CauseFirstList}
 	}
 	run.reflector = r.newReflector(s, run, resource, from)
@@ -208,6 +219,20 @@ func (r *Recorder) launch(ctx context.Context, s *stream, resource kube.Resource
 			run.reflector.RunWithContext(ctx)
 		}
 	}()
+}
+
+// concluded reports whether what the stream had under an earlier definition is on record up to that one's end. Before is the run in which it was followed, nil if that was
+// a recorder before this one's.
+func (r *Recorder) concluded(s *stream, resource kube.Resource, before *streamRun) bool {
+	switch {
+	case s.ended != "":
+		return true
+	case before != nil:
+		return before.concluded()
+	}
+	return s.left == nil && !slices.ContainsFunc(r.recorded, func(recorded kube.Resource) bool {
+		return recorded.GroupResource() == resource.GroupResource()
+	})
 }
 
 // recall takes over what a recorder before this one was served of the stream.

@@ -72,29 +72,35 @@ func TestAFullQueueDoesNotHoldUpWhoStartsAndStopsStreams(t *testing.T) {
 	})
 }
 
-// ended is a run that got up to a resource version.
+// ended is a run that got up to a resource version, and was watched until its resource was not served any more.
 func ended(queue *deltafifo.Queue, position string) *streamRun {
-	run := &streamRun{fifo: queue.FIFO(deltafifo.FIFOOptions{}), stop: func(error) {}, done: make(chan struct{})}
+	run := &streamRun{fifo: queue.FIFO(deltafifo.FIFOOptions{}), stop: func(error) {}, done: make(chan struct{}), gone: make(chan struct{}), followed: true}
 	run.reflector = reflector.NewReflectorWithOptions(fresh{}, &kube.Object{}, run.fifo, reflector.Options{ResourceVersion: position})
 	close(run.done)
+	close(run.gone)
 	return run
 }
 
 func TestANewDefinitionIsFollowedFromItsStartWhereTheRecordIsWhole(t *testing.T) {
-	for recorded, want := range map[string]string{
-		"":  "",  // never listed, or a list was cut, or the rules are others: only a list makes it whole
-		"4": "5", // nothing was before
-		"9": "9", // what comes before is on record
+	for _, test := range []struct {
+		recorded, want string
+		unseen         bool // its end
+	}{
+		{recorded: "", want: ""},                 // never listed, or a list was cut, or the rules are others: only a list makes it whole
+		{recorded: "4", want: "5"},               // nothing was before
+		{recorded: "4", want: "4", unseen: true}, // more of the one before may come between
+		{recorded: "9", want: "9"},               // what comes before is on record
 	} {
 		redactor, err := redact.New(redact.Key{}, redact.Record, nil)
 		require.NoError(t, err)
 		r := &Recorder{log: slog.New(slog.DiscardHandler), gate: newGate(1), redactor: redactor, queue: deltafifo.New(deltafifo.Options{})}
-		s := &stream{record: &postgres.Stream{}, claims: newRevisions().stream("pods"), run: ended(r.queue, recorded)}
+		s := &stream{record: &postgres.Stream{}, claims: newRevisions().stream("pods"), run: ended(r.queue, test.recorded)}
+		s.run.followed = !test.unseen
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		r.launch(ctx, s, kube.Resource{Group: "example.com", Version: "v1", Name: "widgets"}, "5")
 		s.halt()
-		require.Equal(t, want, s.current().reflector.LastSyncResourceVersion(), "recorded up to %q", recorded)
+		require.Equal(t, test.want, s.current().reflector.LastSyncResourceVersion(), "%+v", test)
 	}
 }
 

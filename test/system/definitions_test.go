@@ -138,6 +138,19 @@ func TestAResourceThatEndedWhileNoRecorderRanIsKnownToHaveEnded(t *testing.T) {
 	second := a.create(widgets, template(widgets, "default", "two"))
 	w.awaitLines(t, []string{added, deleted, "Added two " + string(second.GetUID())}, widgetRows)
 	require.Len(t, w.lines(t, gaps), 1)
+
+	// The same, of what lived and died between what is on record and its end.
+	a.delete(widgets, "two")
+	w.awaitLines(t, []string{"Deleted two " + string(second.GetUID())}, widgetRows+` OFFSET 3`)
+	recorder.Terminate(t)
+	third := a.create(widgets, template(widgets, "default", "three"))
+	a.delete(widgets, "three")
+	a.delete(crds, "widgets.example.kuberewind.dev")
+	a.awaitNoWidgets()
+	a.defineWidgets()
+	recorder = w.recordReady(t)
+	w.awaitLines(t, []string{"Added three " + string(third.GetUID()), "Deleted three " + string(third.GetUID())}, widgetRows+` OFFSET 4`)
+	require.Len(t, w.lines(t, gaps), 1, "etcd had it all")
 	recorder.Terminate(t)
 }
 
