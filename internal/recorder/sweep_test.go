@@ -60,7 +60,7 @@ func (s *swept) open() {
 	require.NoError(s.t, err)
 	r.redactor, err = redact.New(redact.Key{}, redact.Hash, nil)
 	require.NoError(s.t, err)
-	r.queue = deltafifo.New(deltafifo.Options{Now: r.now})
+	r.queue = deltafifo.New(deltafifo.Options{BookmarkLinger: 1, Now: r.now})
 	s.sweeper = r.newSweeper()
 }
 
@@ -76,7 +76,7 @@ func (s *swept) spillTo(folder spool.Options) {
 	var err error
 	r.spool, err = spool.Open(folder)
 	require.NoError(s.t, err)
-	o := deltafifo.Options{MaxBytes: s.memory, Now: r.now, Codec: codec{stream: r.spooledStream(s.t.Context())}, Mark: r.sink.Info().Head}
+	o := deltafifo.Options{MaxBytes: s.memory, BookmarkLinger: 1, Now: r.now, Codec: codec{stream: r.spooledStream(s.t.Context())}, Mark: r.sink.Info().Head}
 	require.NoError(s.t, r.resumeSpool(s.t.Context(), &o, spoolOwner{Cluster: "uid"}))
 	if r.spool != nil {
 		o.Spool = r.spool
