@@ -64,9 +64,12 @@ func (s *Sink) commitUntilDone(ctx context.Context, b *Batch) (attempts int, err
 			return attempt, err
 		}
 		wait := backoff(attempt)
-		if class == NoPartition && partitions < maxPartitions {
-			partitions++
-			if err = s.ensureBatch(ctx, b); err == nil {
+		if class == NoPartition {
+			switch made := s.ensureBatch(ctx, b); {
+			case made != nil:
+				err = made
+			case partitions < maxPartitions:
+				partitions++
 				wait = 0
 			}
 		}
@@ -79,7 +82,7 @@ func (s *Sink) commitUntilDone(ctx context.Context, b *Batch) (attempts int, err
 	}
 }
 
-// maxPartitions bounds how often partitions are made for one batch with no pause: making one must not fail to help for ever.
+// maxPartitions bounds how often a batch is tried again with no pause since its partitions are there: they may fail to help for ever.
 const maxPartitions = 3
 
 const (

@@ -326,6 +326,27 @@ func TestMissingPartitionIsMadeOnDemand(t *testing.T) {
 	require.True(t, one[bool](t, db, `SELECT to_regclass('kuberewind.deltas_p20260419') IS NOT NULL`))
 }
 
+func TestMissingPartitionIsMadeOnceItMayBe(t *testing.T) {
+	db := newDatabase(t)
+	f := recordFaulty(t, db, db.Login(t, migrations.WriterRole))
+	f.now = f.now.AddDate(0, 0, 40)
+	f.sink.ensured = f.now // so that it is not made ahead
+	db.exec(t, `REVOKE EXECUTE ON FUNCTION kuberewind.ensure_day(date) FROM `+migrations.WriterRole)
+	f.onRetry = func(r Retry) {
+		if r.Attempt <= maxPartitions {
+			require.Equal(t, NoPartition, r.Class)
+			require.ErrorContains(t, r.Err, "permission denied for function ensure_day")
+			require.NotZero(t, r.Wait)
+			return
+		}
+		f.onRetry = nil
+		db.exec(t, `GRANT EXECUTE ON FUNCTION kuberewind.ensure_day(date) TO `+migrations.WriterRole)
+	}
+	f.mustCommit(f.update())
+	require.Nil(t, f.onRetry, "it might not be made")
+	f.exactlyOnce()
+}
+
 func TestPartitionsAreMadeAheadOnceAnHour(t *testing.T) {
 	db := newDatabase(t)
 	f := recordFaulty(t, db, db.url)
