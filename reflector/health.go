@@ -77,7 +77,7 @@ func (r *Reflector) interruption(kind failureKind, err error) string {
 		return ""
 	case kind == deniedFailure:
 		return deniedCause(err)
-	case kind == unusableFailure, r.health.poison.count > poisonLimit:
+	case kind == unusableFailure, kind == poisonFailure && r.health.poison.count > poisonLimit:
 		return CauseUndecodable
 	case r.clock.Since(r.health.failingSince) >= unreachableAfter:
 		return CauseUnreachable

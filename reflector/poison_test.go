@@ -73,6 +73,36 @@ func TestHistoryIsNotGivenUpForAServerThatIsIll(t *testing.T) {
 	})
 }
 
+func TestAHiccupIsNotTakenForAPlaceThatWasPassed(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s, store := newServer(9), &ledger{}
+		s.write(watch.Added, "a")
+		ill, away := true, 0
+		s.onList = func(metav1.ListOptions) error { return internal() }
+		s.onWatch = func(metav1.ListOptions) watchPlan {
+			switch {
+			case ill:
+				return watchPlan{immediate: true, sharply: status(internal())}
+			case away > 0:
+				away--
+				return watchPlan{refuse: refused()}
+			}
+			return watchPlan{cutAfter: 1}
+		}
+		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "9"}))
+		pass(10 * time.Minute)
+		s.set(func() { ill = false })
+		pass(2 * time.Hour)
+		before := store.calls()
+		require.Equal(t, []string{"interrupted undecodable", "resumed", "add a@10"}, before[len(before)-3:])
+		s.set(func() { away = 2 })
+		s.write(watch.Added, "b")
+		pass(time.Minute)
+		require.Zero(t, away, "it was refused")
+		require.Equal(t, append(before, "add b@11"), store.calls())
+	})
+}
+
 // What it has shown is with the store, and what the watch would give from before it comes too late.
 func TestAListThatHasBegunIsListedToItsEnd(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
