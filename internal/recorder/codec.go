@@ -60,9 +60,6 @@ type keyframe struct{ *kube.Object }
 // Version is the API version in which it was served.
 func (k keyframe) Version() string { return k.GroupVersionKind().Version }
 
-// Manager says that nobody is to be blamed for storing an object again.
-func (keyframe) Manager() (name, subresource string) { return "", "" }
-
 // entryExclusion is a decision of a label filter about a life.
 type entryExclusion struct {
 	Excluded bool      `json:"excluded,omitempty"`

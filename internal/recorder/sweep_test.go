@@ -242,6 +242,25 @@ func TestASweepIsSpooled(t *testing.T) {
 	require.Equal(t, []string{"2026-03-11 6"}, sweeps)
 }
 
+func TestNobodyIsBlamedForASweepThatWasSpooled(t *testing.T) {
+	s := newSwept(t)
+	s.memory = 1
+	s.spill(t.TempDir())
+	_, things := s.follow("widgets", "Widget")
+	_, pods := s.follow("pods", "Pod")
+	require.NoError(t, things.Add(widget(t, "11")))
+	s.pump()
+	s.at = s.at.AddDate(0, 0, 1)
+	require.NoError(t, pods.Add(served(t, "Pod", "before", 12)))
+	s.round()
+	require.Equal(t, 2, s.queue.Stats().Spooled)
+	s.pump()
+	managers := []string{}
+	require.NoError(t, s.conn.QueryRow(t.Context(), `
+		SELECT array_agg(concat_ws(' ', type, source, manager) ORDER BY seq) FROM kuberewind.deltas WHERE resource = 'widgets'`).Scan(&managers))
+	require.Equal(t, []string{"Added watch kubectl", "Sync resync"}, managers)
+}
+
 // It is no trouble, and does not keep the others from being swept.
 func TestAStreamOfWhichAPartIsOnDiskIsSweptLater(t *testing.T) {
 	s := newSwept(t)

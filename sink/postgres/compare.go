@@ -65,8 +65,11 @@ func (c *comparer) change(d *draft) (before patch.Doc, change []byte) {
 
 // author says who made a version of the one before.
 func author(v *version, before patch.Doc, change []byte) (name, subresource string) {
-	if v.source == sourceSchema {
+	switch v.source {
+	case sourceSchema:
 		return "", "" // The server reads the same stored object in another way.
+	case sourceResync:
+		return "", "" // Nobody is to be blamed for storing an object again.
 	}
 	compared, ok := v.item.Object.(interface {
 		ManagerAfter(before patch.Doc, change []byte) (name, subresource string)
