@@ -104,6 +104,54 @@ func TestWhatLiesOnAReadOnlyDiskIsWrittenOnceHoweverOftenTheRecorderDies(t *test
 	}
 }
 
+// An object that had no row in the day is stored once more before a delete that nobody saw: that row has no entry.
+func TestADeleteThatNobodySawOnAReadOnlyDiskIsWrittenOnceThoughItIsOfAnotherDay(t *testing.T) {
+	anew, err := kube.Restore([]byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"first","namespace":"a","resourceVersion":"21","uid":"another life"}}`))
+	require.NoError(t, err)
+	for name, test := range map[string]struct {
+		end     func(*stranded) error
+		commits []int
+		want    []string
+	}{
+		"it has vanished": {
+			func(s *stranded) error { return s.pods.Replace([]any{}, "21") },
+			[]int{1, 2, 1}, // the end of the list has the time of the delete: it is written with what follows
+			[]string{"first Added 11", "first Sync 11", "first Deleted 21", "other Added 22", "other Added 23", "gap relist relisted"},
+		},
+		"it was created anew": {
+			func(s *stranded) error { return s.pods.Add(anew) },
+			[]int{1, 1, 1},
+			[]string{"first Added 11", "first Sync 11", "first Deleted 21", "first Added 21", "other Added 22", "other Added 23"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &stranded{swept: newSwept(t)}
+			s.folder = spool.Options{Dir: t.TempDir(), MaxBytes: 1 << 20}
+			s.memory = 1
+			s.spill(s.folder.Dir)
+			_, s.pods = s.follow("pods", "Pod")
+			require.NoError(t, s.pods.Add(served(t, "Pod", "first", 11)))
+			s.pump()
+			s.at = s.at.Add(2 * time.Hour)
+			require.NoError(t, test.end(s))
+			for rv := 22; rv < 24; rv++ {
+				s.at = s.at.Add(time.Second)
+				require.NoError(t, s.pods.Add(served(t, "Pod", "other", rv)))
+			}
+			s.folder.ReadOnly, s.memory = true, 100_000
+			left := s.queue.Stats().Spooled
+			for _, most := range test.commits {
+				require.Equal(t, left, s.goOn())
+				s.commit(most)
+				left -= most
+			}
+			require.Zero(t, left)
+			require.Zero(t, s.goOn())
+			require.Equal(t, test.want, s.versions())
+		})
+	}
+}
+
 // Where several entries have one time, a marker that nothing tells from the others is recorded again, and nothing is missing.
 func TestWhatLiesOnAReadOnlyDiskIsNotLostThoughTheClockStoodStill(t *testing.T) {
 	s := newStranded(t, 0)

@@ -32,8 +32,8 @@ type Since struct {
 	rows pgx.Rows
 }
 
-// ReadSince gives the deltas behind the commit with this mark, which left a seq of at least afterSeq. The error may be ErrNoMark; without
-// one, Since has to be closed.
+// ReadSince gives the deltas behind the commit with this mark, which left a seq of at least afterSeq, but for the keyframes that were stored
+// because an inferred delete followed at once: of these nothing waits anywhere. The error may be ErrNoMark; without one, Since has to be closed.
 func ReadSince(ctx context.Context, db Queryer, clusterUID string, mark []byte, afterSeq int64) (*Since, error) {
 	s := new(Since)
 	var cluster int32
@@ -50,8 +50,12 @@ func ReadSince(ctx context.Context, db Queryer, clusterUID string, mark []byte, 
 	}
 	if err == nil {
 		s.rows, err = db.Query(ctx, `
-			SELECT observed_at, rv, type = $4 FROM kuberewind.deltas_data WHERE cluster = $1 AND seq > $2 AND observed_at >= $3 ORDER BY seq`,
-			cluster, seq, s.At, typeDeleted)
+			SELECT observed_at, rv, type = $4 FROM (
+				SELECT seq, observed_at, rv, type, source = $5 AND lead((observed_at, object_id, type, source)) OVER (ORDER BY seq)
+					IS NOT DISTINCT FROM (observed_at, object_id, $4::smallint, $6::smallint) AS again
+				FROM kuberewind.deltas_data WHERE cluster = $1 AND seq > $2 AND observed_at >= $3) d
+			WHERE NOT again ORDER BY seq`,
+			cluster, seq, s.At, typeDeleted, sourceResync, sourceInferred)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("what was recorded since a state of the record: %w", explain(err))
