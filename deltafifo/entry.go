@@ -71,6 +71,8 @@ type Marker struct {
 	FromTime time.Time
 	// ToRV is the resource version of the list.
 	ToRV string
+	// Rules are those under which the list was taken in, as FIFOOptions has them.
+	Rules string
 	// What the list showed against what was recorded. An object recreated under its name has vanished and appeared.
 	Appeared, Changed, Vanished, Unchanged int
 }

@@ -21,6 +21,8 @@ type FIFOOptions struct {
 	KnownObjects cache.KeyListerGetter
 	// ResyncNeeded says of which known values Resync makes keyframes. Nil: of all.
 	ResyncNeeded func(known any) bool
+	// Rules say what of the stream is fed, in whatever words. They go with the markers of its lists.
+	Rules string
 	// Attach gives what is to be recorded with the next entry: it becomes Entry.Attached. Nil, or a function that returns nil: nothing.
 	Attach func() any
 	// Transformer is applied to every object that comes from outside, but not to tombstones.
@@ -37,6 +39,7 @@ type FIFO struct {
 	transform cache.TransformFunc
 	needed    func(known any) bool
 	attach    func() any
+	rules     string
 
 	// Protected by the stream's feed.
 	replacing    *replacement
@@ -79,7 +82,7 @@ var errReplacing = errors.New("deltafifo: a list is being taken in: what came af
 
 // FIFO returns a FIFO that feeds q.
 func (q *Queue) FIFO(o FIFOOptions) *FIFO {
-	f := &FIFO{queue: q, name: o.Name, keyOf: o.KeyFunction, known: o.KnownObjects, transform: o.Transformer, needed: o.ResyncNeeded, attach: o.Attach, synced: make(chan struct{})}
+	f := &FIFO{queue: q, name: o.Name, keyOf: o.KeyFunction, known: o.KnownObjects, transform: o.Transformer, needed: o.ResyncNeeded, attach: o.Attach, rules: o.Rules, synced: make(chan struct{})}
 	if f.name == "" {
 		f.name = "deltafifo"
 	}

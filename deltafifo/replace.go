@@ -129,7 +129,7 @@ func (f *FIFO) begin(cause, detail, from string) error {
 	f.abort()
 	_, at := f.position()
 	r := &replacement{
-		marker: Marker{Kind: Replaced, Cause: cause, Detail: detail, FromRV: from, FromTime: at},
+		marker: Marker{Kind: Replaced, Cause: cause, Detail: detail, FromRV: from, FromTime: at, Rules: f.rules},
 		source: SourceRelist,
 		seen:   map[string]struct{}{},
 		unread: map[string]struct{}{},

@@ -107,7 +107,7 @@ func (h *handler) unserved(ctx context.Context, resource kube.Resource, at strin
 // to a resource version at which the definition was no more, and all objects with it, or an open one where that is not known.
 func (r *Recorder) end(ctx context.Context, s *stream, run *streamRun, at string) error {
 	// That of the run is closed.
-	fifo := r.queue.FIFO(deltafifo.FIFOOptions{Stream: s, Name: s.name, KnownObjects: s.record.Known()})
+	fifo := r.queue.FIFO(deltafifo.FIFOOptions{Stream: s, Name: s.name, KnownObjects: s.record.Known(), Rules: s.rules.String()})
 	defer fifo.Close()
 	defer context.AfterFunc(ctx, fifo.Close)()
 	// Before anything is said: of what is on disk it is not known what it leaves alive, and a list could not be compared with it.
@@ -150,6 +150,7 @@ func (r *Recorder) end(ctx context.Context, s *stream, run *streamRun, at string
 		return err
 	}
 	s.interrupted, s.unlisted, s.ended = "", "", at
+	s.listedUnder = s.rules.String()
 	r.log.Info("the resource has ended", "resource", s.name, "resource_version", at)
 	return nil
 }

@@ -196,7 +196,7 @@ var markerKinds = map[deltafifo.MarkerKind]postgres.ItemKind{
 func (s *stream) mark(item *postgres.Item, m *deltafifo.Marker, occurrence *occurrence) {
 	item.Kind = markerKinds[m.Kind]
 	item.Marker = postgres.Marker{
-		Cause: m.Cause, Detail: m.Detail, FromRV: m.FromRV, ToRV: m.ToRV, FromTime: m.FromTime,
+		Cause: m.Cause, Detail: m.Detail, FromRV: m.FromRV, ToRV: m.ToRV, FromTime: m.FromTime, Filter: m.Rules,
 		Appeared: m.Appeared, Changed: m.Changed, Vanished: m.Vanished, Unchanged: m.Unchanged,
 	}
 	switch {

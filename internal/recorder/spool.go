@@ -38,6 +38,7 @@ type leftover struct {
 	listing     bool   // it ends within a list
 	listCause   string
 	interrupted string
+	rules       *string            // under which its last whole list was taken in, nil where it has none
 	anew        bool               // it has all of a list after a history that is no more: the record's is that one
 	lives       map[types.UID]bool // decisions of a label filter
 }
@@ -218,6 +219,9 @@ func (r *Recorder) resumeSpool(ctx context.Context, o *deltafifo.Options, owner 
 	o.Left = map[any]deltafifo.Spooled{}
 	for s, l := range left {
 		s.left, s.interrupted, s.since = l, l.interrupted, info.Started
+		if l.rules != nil {
+			s.listedUnder = *l.rules
+		}
 		if s.record.Position() != "" {
 			s.occurrence.resume(latest(l.At, info.Observed), info.Started)
 		}
@@ -327,6 +331,7 @@ func (l *leftover) take(s *stream, e *deltafifo.Entry) {
 		l.interrupted = ""
 		if m.Kind == deltafifo.Replaced {
 			l.listing = false
+			l.rules = &m.Rules
 			l.anew = l.anew || m.Cause == reflector.CauseHistoryReversed
 		}
 	}

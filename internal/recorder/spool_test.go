@@ -217,3 +217,54 @@ func TestAReversalThatTheSpoolHoldsTheEndOfIsNotFoundASecondTime(t *testing.T) {
 		})
 	}
 }
+
+// A list in the spool was taken in under the rules of the recorder that has put it there: what this one's let in besides is in no list yet.
+func TestAListInTheSpoolCountsForTheRulesThatItWasTakenInUnder(t *testing.T) {
+	const batch = "pods?tier=batch"
+	due, done := start{cause: reflector.CauseConfiguration}, start{position: "40", cause: reflector.CauseFirstList}
+	for name, test := range map[string]struct {
+		record       bool   // whether there was a list before
+		before, rule string // of that list, and of the one in the spool
+		now          string
+		want         start
+	}{
+		"the rules are others by now":                       {true, batch, batch, "", due},
+		"they are what they were before that list":          {true, "", batch, "", due},
+		"they are others by now, and there was no list":     {false, "", batch, "", due},
+		"that list is due to other rules, still in force":   {true, "", batch, batch, done},
+		"nothing has changed, and there was no list before": {false, "", batch, batch, done},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSwept(t)
+			dir := t.TempDir()
+			if test.record {
+				s.leaveOut(test.before)
+				_, pods := s.follow("pods", "Pod")
+				require.NoError(t, pods.Replace([]any{served(t, "Pod", "a", 11)}, "20"))
+				s.pump()
+				s.die()
+			}
+			s.leaveOut(test.rule)
+			s.spill(dir)
+			_, pods := s.follow("pods", "Pod")
+			page := []any{}
+			for rv := 30; rv < 36; rv++ {
+				page = append(page, served(t, "Pod", fmt.Sprint("b", rv), rv))
+			}
+			require.NoError(t, pods.Replace(page, "40"))
+			require.Positive(t, s.queue.Stats().Spooled)
+			s.die()
+			s.leaveOut(test.now)
+			s.spill(dir)
+
+			st, _ := s.follow("pods", "Pod")
+			require.Equal(t, test.want, st.start(nil))
+			s.pump()
+			require.Equal(t, test.want, st.start(nil), "who writes it does not matter")
+			s.die()
+			s.leaveOut(test.now)
+			st, _ = s.follow("pods", "Pod")
+			require.Equal(t, test.want, st.start(nil), "nor when")
+		})
+	}
+}

@@ -72,7 +72,7 @@ func newStore(s *stream, run *streamRun) *store {
 // recall takes over the decisions that the record holds.
 func (s *store) recall() {
 	record := s.stream.record
-	changed := record.FilterChanged()
+	changed := s.stream.listedUnder != s.rules.String()
 	for _, uid := range record.ExcludedUIDs() {
 		s.lives[uid] = false
 		if changed {
@@ -261,7 +261,7 @@ func (s *store) EndReplace(resourceVersion string) error {
 	if err := s.FIFO.EndReplace(resourceVersion); err != nil {
 		return err
 	}
-	s.stream.interrupted, s.stream.excuse = "", ""
+	s.stream.interrupted, s.stream.excuse, s.stream.listedUnder = "", "", s.rules.String()
 	s.stream.claims.listed()
 	s.run.listing.Store(false)
 	s.stream.settle()

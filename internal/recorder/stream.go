@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -36,6 +37,8 @@ type stream struct {
 	spooledOccurrence occurrence
 	// left is what a recorder before this one left of the stream in the spool; nil where there is nothing.
 	left *leftover
+	// listedUnder are the rules of the last list that was taken in to its end, be it on record, in the spool or queued. It belongs to the run.
+	listedUnder string
 	// interrupted is why the stream cannot be followed, as it was last said; empty if it can. It belongs to the run: each
 	// starts when the one before has ended.
 	interrupted string
@@ -122,6 +125,7 @@ func (r *Recorder) newStream(ctx context.Context, resource kube.Resource, since 
 	s.claims.recallUnproven(r.unproven[record.ID()])
 	s.claims.namespaced = resource.Namespaced
 	s.claims.canonical = transformer(r.redactor.For(resource.GroupResource()))
+	s.listedUnder = record.Filter()
 	s.settle = sync.OnceFunc(func() { close(s.settled) })
 	s.since = r.sink.Info().Started
 	s.excuse = r.excuse(resource.GroupResource())
@@ -193,6 +197,7 @@ func (r *Recorder) launch(ctx context.Context, s *stream, resource kube.Resource
 	run := &streamRun{served: resource, gone: make(chan struct{}), done: make(chan struct{})}
 	run.fifo = r.queue.FIFO(deltafifo.FIFOOptions{
 		Stream: s, Name: resource.String(), KnownObjects: s.record.Known(),
+		Rules:       s.rules.String(),
 		Attach:      s.exclusions.attach,
 		Transformer: transformer(r.redactor.For(resource.GroupResource())),
 	})
@@ -268,7 +273,7 @@ func (s *stream) start(before *streamRun) start {
 		return start{position: s.ended, cause: reflector.CauseFirstList}
 	case s.unlisted != "":
 		return start{cause: s.unlisted}
-	case s.record.FilterChanged():
+	case s.listedUnder != s.rules.String() && cmp.Or(from.position, s.record.Position(), unfinished) != "":
 		// What the filter now lets in was never listed.
 		return start{cause: reflector.CauseConfiguration}
 	case before != nil && before.listing.Load():

@@ -58,6 +58,20 @@ func TestAStreamGoesOnWhereTheRunBeforeEnded(t *testing.T) {
 	require.Equal(t, start{cause: reflector.CauseExpired}, s.start(before), "a list that was cut is begun anew")
 }
 
+// What the database has not taken yet is queued, and is recorded before anything of the next run.
+func TestTheListThatOtherRulesAskForIsDueOnce(t *testing.T) {
+	queue := deltafifo.New(deltafifo.Options{})
+	s := &stream{record: &postgres.Stream{}, listedUnder: "-pods?tier=batch", settle: func() {}, claims: newRevisions().stream("pods")}
+	s.rules = (&filter.Filter{}).For(schema.GroupResource{Resource: "pods"})
+	before := ended(queue, "42")
+	require.Equal(t, start{cause: reflector.CauseConfiguration}, s.start(before))
+	st := newStore(s, before)
+	require.NoError(t, st.BeginReplace(reflector.CauseConfiguration, "", "42"))
+	require.Equal(t, start{cause: reflector.CauseConfiguration}, s.start(before))
+	require.NoError(t, st.EndReplace("42"))
+	require.Equal(t, start{position: "42", cause: reflector.CauseFirstList}, s.start(before))
+}
+
 func TestAFullQueueDoesNotHoldUpWhoStartsAndStopsStreams(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		redactor, err := redact.New(redact.Key{}, redact.Record, nil)

@@ -95,11 +95,23 @@ func (s *swept) die() {
 	s.open()
 }
 
+// leaveOut gives the recorder a rule before any stream is opened, "" for none.
+func (s *swept) leaveOut(rule string) {
+	s.t.Helper()
+	var rules []string
+	if rule != "" {
+		rules = []string{rule}
+	}
+	var err error
+	s.recorder.filter, err = filter.New(nil, rules)
+	require.NoError(s.t, err)
+}
+
 func (s *swept) follow(resource, kind string) (*stream, *deltafifo.FIFO) {
 	s.t.Helper()
 	st, _, err := s.recorder.streamOf(s.t.Context(), kube.Resource{Name: resource, Kind: kind, Version: "v1", Namespaced: true}, "")
 	require.NoError(s.t, err)
-	return st, s.queue.FIFO(deltafifo.FIFOOptions{Stream: st, KnownObjects: st.record.Known()})
+	return st, s.queue.FIFO(deltafifo.FIFOOptions{Stream: st, KnownObjects: st.record.Known(), Rules: st.rules.String(), Attach: st.exclusions.attach})
 }
 
 // pump writes what is queued.

@@ -67,7 +67,7 @@ func (e *encoder) replaced(b *Batch, st *Stream, it *Item) {
 	w.gap.counts = &[4]int64{int64(m.Appeared), int64(m.Changed), int64(m.Vanished), int64(m.Unchanged)}
 	rv := firstOf(m.ToRV, it.Position)
 	e.closeGap(b, st, outcome, rv)
-	w.synced, w.filter = true, st.filter()
+	w.synced, w.filter = true, m.Filter
 	w.position, w.lastRV, w.shared, w.positionedAt = rv, rv, false, e.head.observed
 	e.setState(b, st, stateLive, "")
 }

@@ -327,23 +327,30 @@ func TestStreamOfANewResourceStartsWithoutAListOrAGap(t *testing.T) {
 	require.False(t, r.pods().Empty(), "it was never listed")
 }
 
-func TestChangedFilterCountsFromTheListThatAppliedIt(t *testing.T) {
+func TestAFilterCountsFromTheListThatWasTakenInUnderIt(t *testing.T) {
 	r := record(t, newDatabase(t))
 	spec := StreamSpec{Resource: "pods", Filter: "app=web"}
+	listedUnder := func(st *Stream, filter, rv string) Item {
+		replaced := replacedBy(st, "configuration", rv)
+		replaced.Marker.Filter = filter
+		return replaced
+	}
 	pods := r.stream(spec)
-	require.False(t, pods.FilterChanged())
-	r.commit(replacedBy(pods, causeFirstList, "10"))
+	require.Equal(t, "app=web", pods.Filter())
+	r.commit(listedUnder(pods, "app=web", "10"))
 	r.reopen()
-	require.False(t, r.stream(spec).FilterChanged())
+	require.Equal(t, "app=web", r.stream(spec).Filter())
 	spec.Filter = "app=db"
-	require.True(t, r.stream(spec).FilterChanged())
+	require.Equal(t, "app=web", r.stream(spec).Filter())
 	r.reopen()
 	pods = r.stream(spec)
-	require.True(t, pods.FilterChanged(), "a restart does not forget it")
-	r.commit(replacedBy(pods, "configuration", "20"))
-	require.False(t, pods.FilterChanged())
+	require.Equal(t, "app=web", pods.Filter(), "a restart does not forget it")
+	r.commit(listedUnder(pods, "app=web", "20"))
+	require.Equal(t, "app=web", pods.Filter(), "whoever writes it: it may have waited on disk")
+	r.commit(listedUnder(pods, "app=db", "30"))
+	require.Equal(t, "app=db", pods.Filter())
 	r.reopen()
-	require.False(t, r.stream(spec).FilterChanged())
+	require.Equal(t, "app=db", r.stream(spec).Filter())
 }
 
 func TestExclusionsHoldAcrossRestarts(t *testing.T) {

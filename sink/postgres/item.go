@@ -75,6 +75,7 @@ type Marker struct {
 	FromRV   string    // "" means the stream's position
 	ToRV     string    // of Replaced: of the list; of Resumed: "" means the stream's position
 	FromTime time.Time // zero means when the position last moved
+	Filter   string    // of Replaced: under which the list was taken in; see StreamSpec
 
 	Appeared, Changed, Vanished, Unchanged int // of Replaced: how the list compared with what was recorded
 }

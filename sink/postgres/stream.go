@@ -19,7 +19,7 @@ type StreamSpec struct {
 	Version    string // served API version that is asked for
 	Kind       string
 	Namespaced bool
-	Filter     string // "" for none; see Stream.FilterChanged
+	Filter     string // "" for none; see Stream.Filter
 
 	// Schema is what decides the content of the objects of a new stream at a resource version; see Stream.Schema.
 	Schema string
@@ -90,13 +90,9 @@ func (st *Stream) OpenGap() (cause string) {
 // StartRV, and nothing has come of it yet.
 func (st *Stream) Empty() bool { return st.empty }
 
-// FilterChanged reports whether the stream was recorded under another filter than its specification has. It has to be listed
-// then; the new filter counts from the Replaced of that list.
-func (st *Stream) FilterChanged() bool {
-	st.mu.RLock()
-	defer st.mu.RUnlock()
-	return st.published.position != "" && st.published.filter != st.spec.Filter
-}
+// Filter is that of the last list that was recorded, before the first that of the specification with which the stream was registered. Where
+// it is another than the stream is followed with now, the stream has to be listed: that counts from the Replaced of the list.
+func (st *Stream) Filter() string { return st.state().filter }
 
 // Schema is that under which all living objects were last compared with what the server serves, "" if that is not known. See Compared.
 func (st *Stream) Schema() string { return st.state().schema }
@@ -107,13 +103,6 @@ func (st *Stream) Excluded(uid types.UID) bool {
 	defer st.mu.RUnlock()
 	_, excluded := st.excluded[uid]
 	return excluded
-}
-
-// filter is the one of the specification.
-func (st *Stream) filter() string {
-	st.mu.RLock()
-	defer st.mu.RUnlock()
-	return st.spec.Filter
 }
 
 func (st *Stream) state() streamState {
