@@ -56,25 +56,32 @@ type store struct {
 	stream *stream
 	run    *streamRun
 	rules  filter.Resource
-	// lives holds decisions by UID: all where rules look at labels, else those that the rules would not take now.
-	lives map[types.UID]bool
 	// listed are the UIDs that the list under way has shown, and unread says that it holds others.
 	listed map[types.UID]struct{}
 	unread bool
 }
 
 func newStore(s *stream, run *streamRun) *store {
-	st := &store{FIFO: run.fifo, stream: s, run: run, rules: s.rules, lives: map[types.UID]bool{}}
-	st.recall()
+	st := &store{FIFO: run.fifo, stream: s, run: run, rules: s.rules}
+	if s.lives == nil {
+		st.recall()
+	}
+	if s.ended != "" { // and all lives with it
+		for uid := range s.lives {
+			st.forget(uid)
+		}
+	}
 	return st
 }
 
-// recall takes over the decisions that the record holds.
+// recall takes over the decisions of the recorders before this one.
 func (s *store) recall() {
 	record := s.stream.record
 	changed := s.stream.listedUnder != s.rules.String()
+	lives := map[types.UID]bool{}
+	s.stream.lives = lives
 	for _, uid := range record.ExcludedUIDs() {
-		s.lives[uid] = false
+		lives[uid] = false
 		if changed {
 			s.forget(uid)
 		}
@@ -86,17 +93,17 @@ func (s *store) recall() {
 		}
 		object := known.(postgres.KnownObject)
 		if s.rules.ByLabel() || !s.rules.Allows(object.GetNamespace(), nil) {
-			s.lives[object.GetUID()] = true
+			lives[object.GetUID()] = true
 		}
 	}
 	if s.stream.left != nil {
-		maps.Copy(s.lives, s.stream.left.lives)
+		maps.Copy(lives, s.stream.left.lives)
 	}
 }
 
 // recordable decides about one object. A life that is newly left out because of its labels is added to fresh.
 func (s *store) recordable(o *kube.Object, fresh *[]*kube.Object) bool {
-	decided, ok := s.lives[o.UID]
+	decided, ok := s.stream.lives[o.UID]
 	if !ok {
 		if decided = s.rules.Allows(o.Namespace, o.Labels); !decided && s.rules.ByLabel() {
 			*fresh = append(*fresh, o)
@@ -126,10 +133,10 @@ func (s *store) partition(list []any) ([]any, error) {
 
 func (s *store) remember(kept []any, fresh []*kube.Object) {
 	for _, obj := range kept {
-		s.lives[obj.(*kube.Object).UID] = true
+		s.stream.lives[obj.(*kube.Object).UID] = true
 	}
 	for _, o := range fresh {
-		s.lives[o.UID] = false
+		s.stream.lives[o.UID] = false
 		key := cache.ObjectName{Namespace: o.Namespace, Name: o.Name}
 		s.stream.exclusions.add(postgres.Item{Stream: s.stream.record.ID(), Kind: postgres.Excluded, UID: o.UID, Key: key.String()})
 	}
@@ -186,10 +193,10 @@ func (s *store) Bookmark(resourceVersion string) error {
 }
 
 func (s *store) forget(uid types.UID) {
-	if recorded, known := s.lives[uid]; known && !recorded {
+	if recorded, known := s.stream.lives[uid]; known && !recorded {
 		s.stream.exclusions.add(postgres.Item{Stream: s.stream.record.ID(), Kind: postgres.Unexcluded, UID: uid})
 	}
-	delete(s.lives, uid)
+	delete(s.stream.lives, uid)
 }
 
 // ReplacePage takes one page of a list.
@@ -231,7 +238,7 @@ func (s *store) filterPage(list []any) ([]any, error) {
 // BeginReplace begins a list. What it does not show is gone, and the decisions about it with it.
 func (s *store) BeginReplace(cause, detail, fromResourceVersion string) error {
 	cause, detail = s.because(cause, detail)
-	s.listed, s.unread = make(map[types.UID]struct{}, len(s.lives)), false
+	s.listed, s.unread = make(map[types.UID]struct{}, len(s.stream.lives)), false
 	s.run.listCause = cause
 	s.run.listing.Store(true)
 	s.stream.claims.listing(cause)
@@ -252,7 +259,7 @@ func (s *store) Unread(key string) error {
 
 // EndReplace ends it.
 func (s *store) EndReplace(resourceVersion string) error {
-	for uid := range s.lives {
+	for uid := range s.stream.lives {
 		if _, ok := s.listed[uid]; !ok && !s.unread {
 			s.forget(uid)
 		}

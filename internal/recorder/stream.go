@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/tools/cache"
 
@@ -39,6 +40,9 @@ type stream struct {
 	left *leftover
 	// listedUnder are the rules of the last list that was taken in to its end, be it on record, in the spool or queued. It belongs to the run.
 	listedUnder string
+	// lives holds decisions by UID: all where rules look at labels, else those that the rules would not take now. It is nil before the first run, and
+	// belongs to the run: what one has decided may wait in the queue when the next begins.
+	lives map[types.UID]bool
 	// interrupted is why the stream cannot be followed, as it was last said; empty if it can. It belongs to the run: each
 	// starts when the one before has ended.
 	interrupted string

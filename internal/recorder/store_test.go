@@ -1,0 +1,97 @@
+package recorder
+
+import (
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kuberewind/kuberewind/kube"
+	"github.com/kuberewind/kuberewind/reflector"
+)
+
+const noBatch = "pods?tier=batch"
+
+// store is what a reflector of pods feeds.
+func (s *swept) store() *store {
+	s.t.Helper()
+	st, fifo := s.follow("pods", "Pod")
+	return newStore(st, &streamRun{fifo: fifo})
+}
+
+// list gives the pods a list, and writes what comes of it.
+func (s *swept) list(pods *store, cause, resourceVersion string, items ...any) {
+	s.t.Helper()
+	s.pump()
+	require.NoError(s.t, pods.BeginReplace(cause, "", ""))
+	require.NoError(s.t, pods.ReplacePage(items, resourceVersion))
+	require.NoError(s.t, pods.EndReplace(resourceVersion))
+	s.pump()
+}
+
+// life gives the deltas of a pod.
+func (s *swept) life(name string) []string {
+	s.t.Helper()
+	return s.texts(`SELECT type || ' ' || source FROM kuberewind.deltas WHERE name = $1 ORDER BY seq`, name)
+}
+
+// leftOut are the objects that are on record as left out.
+func (s *swept) leftOut() []string {
+	s.t.Helper()
+	return s.texts(`SELECT name FROM kuberewind.exclusions ORDER BY name`)
+}
+
+func (s *swept) texts(sql string, args ...any) []string {
+	s.t.Helper()
+	rows, err := s.conn.Query(s.t.Context(), sql, args...)
+	require.NoError(s.t, err)
+	texts, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(s.t, err)
+	return texts
+}
+
+func pod(t *testing.T, name, tier string, rv int) *kube.Object {
+	t.Helper()
+	o := served(t, "Pod", name, rv)
+	o.Labels = map[string]string{"tier": tier}
+	return o
+}
+
+// The served version of a resource may change while the database is behind.
+func TestDecisionsThatAreNotOnRecordYetHoldForTheNextRun(t *testing.T) {
+	s := newSwept(t)
+	s.leaveOut(noBatch)
+	pods := s.store()
+	s.list(pods, reflector.CauseFirstList, "20")
+	require.NoError(t, pods.Add(pod(t, "taken", "web", 21)))
+	require.NoError(t, pods.Add(pod(t, "left-out", "batch", 22)))
+	pods = s.store()
+	require.NoError(t, pods.Update(pod(t, "taken", "batch", 23)))
+	require.NoError(t, pods.Update(pod(t, "left-out", "web", 24)))
+	pods = s.store()
+	s.list(pods, reflector.CauseExpired, "30", pod(t, "taken", "batch", 23), pod(t, "left-out", "web", 24))
+	require.Equal(t, []string{"Added watch", "Updated watch"}, s.life("taken"))
+	require.Empty(t, s.life("left-out"))
+	require.Equal(t, []string{"left-out"}, s.leftOut())
+
+	require.NoError(t, pods.Delete(pod(t, "taken", "batch", 31)))
+	require.NoError(t, pods.Delete(pod(t, "left-out", "web", 32)))
+	require.Empty(t, s.store().stream.lives, "they last as long as the lives")
+	require.NoError(t, pods.Bookmark("33"))
+	s.pump()
+	require.Empty(t, s.leftOut())
+}
+
+func TestDecisionsEndWithTheResource(t *testing.T) {
+	s := newSwept(t)
+	s.leaveOut(noBatch)
+	pods := s.store()
+	s.list(pods, reflector.CauseFirstList, "20", pod(t, "taken", "web", 11), pod(t, "left-out", "batch", 12))
+	require.Equal(t, []string{"left-out"}, s.leftOut())
+	pods.stream.ended = "30"
+	pods = s.store()
+	require.Empty(t, pods.stream.lives)
+	require.NoError(t, pods.Bookmark("30"))
+	s.pump()
+	require.Empty(t, s.leftOut())
+}
