@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/kuberewind/kuberewind/deltafifo"
 	"github.com/kuberewind/kuberewind/deltafifo/spool"
@@ -40,7 +41,7 @@ type leftover struct {
 	interrupted string
 	rules       *string            // under which its last whole list was taken in, nil where it has none
 	anew        bool               // it has all of a list after a history that is no more: the record's is that one
-	lives       map[types.UID]bool // decisions of a label filter
+	lives       map[types.UID]bool // decisions, as in stream, with those on record
 }
 
 func (r *Recorder) spoolDir(clusterUID string) string {
@@ -298,7 +299,7 @@ func (r *Recorder) readSpool(codec deltafifo.Codec) (map[*stream]*leftover, erro
 		}
 		s := e.Stream.(*stream)
 		if left[s] == nil {
-			left[s] = &leftover{lives: map[types.UID]bool{}}
+			left[s] = &leftover{lives: s.decided()}
 		}
 		left[s].take(s, &e)
 	}
@@ -312,12 +313,7 @@ func (l *leftover) take(s *stream, e *deltafifo.Entry) {
 		l.Position = e.Position
 		l.move(s, e)
 	}
-	for _, d := range decisionsOf(e) {
-		l.lives[d.UID] = !d.Excluded
-	}
-	if o, ok := e.Delta.Object.(*kube.Object); ok && s.rules.ByLabel() {
-		l.lives[o.UID] = true
-	}
+	l.decide(s, e)
 	switch m := e.Marker; {
 	case m == nil:
 		if fromList(e) && !l.listing {
@@ -334,6 +330,24 @@ func (l *leftover) take(s *stream, e *deltafifo.Entry) {
 			l.rules = &m.Rules
 			l.anew = l.anew || m.Cause == reflector.CauseHistoryReversed
 		}
+	}
+}
+
+// decide takes over what the entry says of which lives are recorded.
+func (l *leftover) decide(s *stream, e *deltafifo.Entry) {
+	for _, d := range decisionsOf(e) {
+		if d.Excluded {
+			l.lives[d.UID] = false
+		} else {
+			delete(l.lives, d.UID) // The life has ended, or it was to be decided anew.
+		}
+	}
+	switch o, ok := e.Delta.Object.(*kube.Object); {
+	case !ok:
+	case e.Delta.Type == cache.Deleted:
+		delete(l.lives, o.UID)
+	case s.rememberable(o.Namespace):
+		l.lives[o.UID] = true
 	}
 }
 

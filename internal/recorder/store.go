@@ -2,7 +2,6 @@ package recorder
 
 import (
 	"fmt"
-	"maps"
 	"sync"
 	"time"
 
@@ -74,31 +73,45 @@ func newStore(s *stream, run *streamRun) *store {
 	return st
 }
 
-// recall takes over the decisions of the recorders before this one.
+// recall takes over the decisions of the recorders before this one. What they left out under other rules is decided anew.
 func (s *store) recall() {
-	record := s.stream.record
-	changed := s.stream.listedUnder != s.rules.String()
-	lives := map[types.UID]bool{}
-	s.stream.lives = lives
-	for _, uid := range record.ExcludedUIDs() {
-		lives[uid] = false
-		if changed {
+	if left := s.stream.left; left != nil {
+		s.stream.lives = left.lives
+	} else {
+		s.stream.lives = s.stream.decided()
+	}
+	if s.stream.listedUnder == s.rules.String() {
+		return
+	}
+	for uid, recorded := range s.stream.lives {
+		if !recorded {
 			s.forget(uid)
 		}
 	}
-	for _, key := range record.Known().ListKeys() {
-		known, ok, _ := record.Known().GetByKey(key)
+}
+
+// decided gives the decisions that are on record.
+func (s *stream) decided() map[types.UID]bool {
+	lives := map[types.UID]bool{}
+	for _, uid := range s.record.ExcludedUIDs() {
+		lives[uid] = false
+	}
+	for _, key := range s.record.Known().ListKeys() {
+		known, ok, _ := s.record.Known().GetByKey(key)
 		if !ok {
 			continue
 		}
 		object := known.(postgres.KnownObject)
-		if s.rules.ByLabel() || !s.rules.Allows(object.GetNamespace(), nil) {
+		if s.rememberable(object.GetNamespace()) {
 			lives[object.GetUID()] = true
 		}
 	}
-	if s.stream.left != nil {
-		maps.Copy(lives, s.stream.left.lives)
-	}
+	return lives
+}
+
+// rememberable says that the rules do not tell of what is recorded in a namespace that it goes on being recorded.
+func (s *stream) rememberable(namespace string) bool {
+	return s.rules.ByLabel() || !s.rules.Allows(namespace, nil)
 }
 
 // recordable decides about one object. A life that is newly left out because of its labels is added to fresh.

@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -17,6 +18,24 @@ func (s *swept) store() *store {
 	s.t.Helper()
 	st, fifo := s.follow("pods", "Pod")
 	return newStore(st, &streamRun{fifo: fifo})
+}
+
+// begin has the next recorder begin, with another rule.
+func (s *swept) begin(rule, spool string) *store {
+	s.t.Helper()
+	s.die()
+	s.leaveOut(rule)
+	s.spill(spool)
+	return s.store()
+}
+
+// overflow adds pods until what is queued lies on disk.
+func (s *swept) overflow(pods *store) {
+	s.t.Helper()
+	for rv := 30; rv < 36; rv++ {
+		require.NoError(s.t, pods.Add(served(s.t, "Pod", fmt.Sprint("other", rv), rv)))
+	}
+	require.Positive(s.t, s.queue.Stats().Spooled)
 }
 
 // list gives the pods a list, and writes what comes of it.
@@ -94,4 +113,66 @@ func TestDecisionsEndWithTheResource(t *testing.T) {
 	require.NoError(t, pods.Bookmark("30"))
 	s.pump()
 	require.Empty(t, s.leftOut())
+}
+
+func TestWhatWasLeftOutInTheSpoolIsDecidedAnewOnlyUnderOtherRules(t *testing.T) {
+	for rule, want := range map[string][]string{
+		"pods?tier=web": {"Sync relist"},
+		noBatch:         {}, // though by its label it would be taken by now
+	} {
+		t.Run(rule, func(t *testing.T) {
+			s, dir := newSwept(t), t.TempDir()
+			pods := s.begin(noBatch, dir)
+			s.list(pods, reflector.CauseFirstList, "20")
+			require.NoError(t, pods.Add(pod(t, "x", "batch", 21)))
+			s.overflow(pods)
+			pods = s.begin(rule, dir)
+			s.list(pods, reflector.CauseConfiguration, "40", pod(t, "x", "db", 39))
+			require.Equal(t, want, s.life("x"))
+			require.Equal(t, len(want) == 0, len(s.leftOut()) == 1)
+		})
+	}
+}
+
+func TestWhatAFirstListLeftOutIsDecidedAnewUnderOtherRulesThoughItDidNotEnd(t *testing.T) {
+	s, dir := newSwept(t), t.TempDir()
+	pods := s.begin(noBatch, dir)
+	require.NoError(t, pods.BeginReplace(reflector.CauseFirstList, "", ""))
+	require.NoError(t, pods.ReplacePage([]any{pod(t, "x", "batch", 10), served(t, "Pod", "y", 11)}, "20"))
+	s.pump()
+	require.Equal(t, []string{"x"}, s.leftOut())
+	pods = s.begin("pods?tier=web", dir)
+	s.list(pods, reflector.CauseFirstList, "40", pod(t, "x", "batch", 10))
+	require.Equal(t, []string{"Sync list"}, s.life("x"))
+	require.Empty(t, s.leftOut())
+}
+
+// A recorder whose rules took it has ended before it saw the object.
+func TestADecisionThatWasTakenBackInTheSpoolIsNone(t *testing.T) {
+	s, dir := newSwept(t), t.TempDir()
+	pods := s.begin(noBatch, dir)
+	s.list(pods, reflector.CauseFirstList, "20", pod(t, "x", "batch", 10))
+	require.Equal(t, []string{"x"}, s.leftOut())
+	s.overflow(s.begin("pods?tier=web", dir))
+	pods = s.begin("pods?tier in (batch,db)", dir)
+	s.list(pods, reflector.CauseConfiguration, "40", pod(t, "x", "batch", 10))
+	require.Empty(t, s.life("x"))
+	require.Equal(t, []string{"x"}, s.leftOut())
+}
+
+func TestWhatTheSpoolHoldsGoesOnBeingRecordedUnderOtherRules(t *testing.T) {
+	for _, rule := range []string{"pods/a", noBatch} {
+		t.Run(rule, func(t *testing.T) {
+			s, dir := newSwept(t), t.TempDir()
+			pods := s.begin("", dir)
+			s.list(pods, reflector.CauseFirstList, "20")
+			require.NoError(t, pods.Add(pod(t, "x", "batch", 21)))
+			s.overflow(pods)
+			pods = s.begin(rule, dir)
+			s.list(pods, reflector.CauseConfiguration, "40", pod(t, "x", "batch", 39))
+			require.NoError(t, pods.Update(pod(t, "x", "batch", 41)))
+			s.pump()
+			require.Equal(t, []string{"Added watch", "Sync relist", "Updated watch"}, s.life("x"))
+		})
+	}
 }
