@@ -115,6 +115,9 @@ const (
 	disk      = "disk, all"
 	heap      = "heap"
 	toast     = "TOAST"
+	ofAdded   = "rows of Added"
+	ofUpdated = "rows of Updated"
+	ofDeleted = "rows of Deleted"
 	index     = "indexes"
 	sweeping  = "sweeps"
 	pointing  = "checkpoints"
@@ -127,7 +130,8 @@ const (
 
 var throughputQuantities = []measure.Quantity{
 	{Name: speed, Unit: "deltas/s"}, {Name: cpuOwn, Unit: "µs"}, {Name: cpuServer, Unit: "µs"}, {Name: cpuUpkeep, Unit: "µs"}, {Name: cpuAll, Unit: "µs"},
-	{Name: disk, Unit: "bytes"}, {Name: heap, Unit: "bytes"}, {Name: toast, Unit: "bytes"}, {Name: index, Unit: "bytes"}, {Name: sweeping, Unit: "bytes"},
+	{Name: disk, Unit: "bytes"}, {Name: heap, Unit: "bytes"}, {Name: toast, Unit: "bytes"}, {Name: ofAdded, Unit: "bytes"}, {Name: ofUpdated, Unit: "bytes"}, {Name: ofDeleted, Unit: "bytes"},
+	{Name: index, Unit: "bytes"}, {Name: sweeping, Unit: "bytes"},
 	{Name: pointing, Unit: "bytes"}, {Name: swept, Unit: "bytes"}, {Name: logged, Unit: "bytes"}, {Name: loggedRun, Unit: "bytes"}, {Name: memory, Unit: "MiB"}, {Name: cpuData, Unit: "µs"},
 }
 
@@ -176,7 +180,8 @@ func (o *Outcome) values() measure.Values {
 	sweep := o.Sweep.Rows.total() + o.Sweep.Other.total()
 	v := measure.Values{
 		speed: n / o.Took.Seconds(), cpuOwn: cpu(o.Process), cpuServer: cpu(o.Postgres), cpuData: cpu(o.Serving), memory: float64(o.Peak) / (1 << 20),
-		heap: each(rows.Heap + other.Heap), toast: each(rows.Toast + other.Toast), index: each(rows.Index + other.Index), loggedRun: each(o.After.WAL - o.Before.WAL),
+		heap: each(rows.Heap + other.Heap), toast: each(rows.Toast + other.Toast),
+		ofAdded: each(o.Stored["ADDED"]), ofUpdated: each(o.Stored["MODIFIED"]), ofDeleted: each(o.Stored["DELETED"]), index: each(rows.Index + other.Index), loggedRun: each(o.After.WAL - o.Before.WAL),
 		sweeping: sweeps * each(sweep), pointing: point(o.Checkpoint.Checkpoints.total()), swept: float64(sweep) / float64(max(o.Swept, 1)),
 	}
 	v[cpuUpkeep] = sweeps*cpu(o.SweepCPU) + float64(o.CheckpointCPU.Microseconds())/float64(max(o.Folded, 1))

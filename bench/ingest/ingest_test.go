@@ -41,7 +41,7 @@ func TestEachWayHasEachEventOnRecord(t *testing.T) {
 				require.Equal(t, w == recorder, out.Checkpoint.Checkpoints.Toast > 0)
 				require.Equal(t, w == recorder, out.values()[cpuUpkeep] > 0)
 				require.Equal(t, w == recorder, out.Folded == int64(out.Live+events), "it is the first")
-				for _, name := range []string{speed, disk, logged, memory} {
+				for _, name := range []string{speed, disk, logged, memory, ofAdded, ofUpdated, ofDeleted} {
 					require.Positive(t, out.values()[name], name)
 				}
 			})

@@ -56,7 +56,8 @@ type Outcome struct {
 	Latencies []time.Duration // from the wire to the commit, or, of a bare watch, to the client; sorted
 	Before    Spaces          // after the first lists
 	After     Spaces
-	Peak      int64 // resident memory of the one under test
+	Stored    map[string]int64 // bytes of the events' rows, compressed as they are, by type
+	Peak      int64            // resident memory of the one under test
 	Live      int
 	Span      time.Duration // what the events took in the cluster that they are of
 	// What a sweep of the next day adds, and one checkpoint.
@@ -195,6 +196,9 @@ func (r *run) record(ctx context.Context) error {
 		return err
 	}
 	if err := r.times(ctx, db); err != nil {
+		return err
+	}
+	if r.out.Stored, err = storedAfter(ctx, db, r.way == recorder, r.live); err != nil {
 		return err
 	}
 	cancel()

@@ -80,3 +80,23 @@ func commitsAfter(ctx context.Context, db *pgx.Conn, ours bool, first int) ([]co
 		return c, err
 	})
 }
+
+// storedAfter gives what the rows after the first so many take, in tables and TOAST, by type.
+func storedAfter(ctx context.Context, db *pgx.Conn, ours bool, first int) (map[string]int64, error) {
+	query := `SELECT type, sum(pg_column_size(r.*)) FROM full_rows r WHERE id > $1 GROUP BY 1`
+	if ours {
+		query = `SELECT (ARRAY['ADDED', 'MODIFIED', 'DELETED', 'SYNC'])[type], sum(pg_column_size(d.*)) FROM kuberewind.deltas_data d WHERE seq > $1 GROUP BY 1`
+	}
+	rows, err := db.Query(ctx, query, first)
+	if err != nil {
+		return nil, err
+	}
+	stored := map[string]int64{}
+	var of string
+	var bytes int64
+	_, err = pgx.ForEachRow(rows, []any{&of, &bytes}, func() error {
+		stored[of] = bytes
+		return nil
+	})
+	return stored, err
+}
