@@ -20,9 +20,11 @@ func (r *Recorder) loadRecorded(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	r.ended = map[schema.GroupResource]bool{}
 	for _, s := range streams {
 		resource := kube.Resource{Group: s.Group, Version: s.Version, Name: s.Resource, Kind: s.Kind, Namespaced: s.Namespaced, DefinitionUID: types.UID(s.DefinitionUID)}
 		defined := s.DefinitionUID != "" && (s.DefinitionEnd == "" || precedes(s.Position, s.DefinitionEnd))
+		r.ended[resource.GroupResource()] = s.DefinitionUID != "" && !defined
 		if s.Scope == "" && s.Position != "" && (s.Alive || defined) && r.filter.Resource(resource.GroupResource()) {
 			r.recorded = append(r.recorded, resource)
 		}
@@ -71,7 +73,7 @@ func (h *handler) retire(ctx context.Context, s *stream, run *streamRun, resourc
 		defer cancel()
 		if run != nil {
 			select {
-			case <-run.gone:
+			case <-run.left():
 			case <-time.After(retireAfter):
 			case <-ctx.Done():
 				return

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kuberewind/kuberewind/deltafifo"
@@ -86,6 +87,11 @@ func TestWhatAResourceHadUnderAnEarlierDefinitionIsConcludedIfItWasWatchedToItsE
 	require.NoError(t, newStore(s, run).Interrupted(reflector.CauseNotFound, "the server could not find the requested resource"))
 	require.True(t, r.concluded(s, things, run))
 
+	require.NoError(t, newStore(s, run).Resumed())
+	require.False(t, r.concluded(s, things, run), "it was served again")
+	require.NoError(t, newStore(s, run).Interrupted(reflector.CauseNotFound, "the server could not find the requested resource"))
+	require.True(t, r.concluded(s, things, run))
+
 	_, s, run = aboutToEnd(t)
 	run.closed.Store(time.Now().Add(-time.Minute).UnixNano())
 	require.NoError(t, newStore(s, run).Interrupted(reflector.CauseNotFound, "the server could not find the requested resource"))
@@ -94,9 +100,9 @@ func TestWhatAResourceHadUnderAnEarlierDefinitionIsConcludedIfItWasWatchedToItsE
 	require.True(t, r.concluded(s, things, run), "it is on record what was left of it")
 
 	_, s, _ = aboutToEnd(t)
+	require.False(t, r.concluded(s, things, nil), "nothing is known of it, as where definitions are not recorded")
+	r.ended = map[schema.GroupResource]bool{things.GroupResource(): true}
 	require.True(t, r.concluded(s, things, nil), "a recorder before this one has seen its end")
-	r.recorded = []kube.Resource{{Group: "example.com", Version: "v1", Name: "things"}}
-	require.False(t, r.concluded(s, things, nil))
-	r.recorded, s.left = nil, &leftover{}
+	s.left = &leftover{}
 	require.False(t, r.concluded(s, things, nil), "it is not known of what lies in the spool")
 }

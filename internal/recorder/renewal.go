@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"regexp"
 	"slices"
@@ -116,10 +117,10 @@ func (c *claims) renewed(ctx context.Context, listed uint64) error {
 	// It is known now that it can be watched from there, or from then on, whatever a comparison says.
 	d.mark, d.marked = max(d.mark, now-min(now, 1)), time.Now()
 	if !time.Now().Before(d.check) {
+		d.check = time.Now().Add(checkedAgain)
 		if equal, err := c.agrees(ctx); equal || err != nil {
 			return err
 		}
-		d.check = time.Now().Add(checkedAgain)
 	}
 	return fmt.Errorf("the API server answers for %s from a cache that may be of the history that is no more: restart it", c.name)
 }
@@ -136,13 +137,13 @@ func (d *doubt) begunSince(ctx context.Context, server cache.WatcherWithContext,
 	if newest == 0 {
 		return false, nil
 	}
-	refusal, err := watchFrom(ctx, server, newest-1, none)
+	refusal, err := watchFrom(ctx, server, newest-1, opensFor, none)
 	return err == nil && refusal == nil, err
 }
 
 // begunAnew reports whether the cache was begun after it could be watched from a revision for certain, which it refuses then.
 func (d *doubt) begunAnew(ctx context.Context, server cache.WatcherWithContext, from uint64) (bool, error) {
-	refusal, err := watchFrom(ctx, server, from, none)
+	refusal, err := watchFrom(ctx, server, from, opensFor, none)
 	switch {
 	case refusal == nil || err != nil:
 		return false, err
@@ -169,7 +170,7 @@ func forgotNothing(ctx context.Context, server cache.WatcherWithContext, refusal
 		return false, err
 	}
 	first, events := uint64(0), 0
-	refusal, err = watchFrom(ctx, server, oldest, func(revision uint64) (more bool) {
+	refusal, err = watchFrom(ctx, server, oldest, quietFor, func(revision uint64) (more bool) {
 		if events++; events == 1 {
 			first = revision
 		}
@@ -188,10 +189,10 @@ func (d *doubt) from(common footprint) uint64 {
 	return d.mark
 }
 
-// watchFrom visits the revisions that a watch gives, as long as it is told to and none is longer than quietFor in coming. The refusal is what the server says if it
+// watchFrom visits the revisions that a watch gives, as long as it is told to and until it is quiet for some time. The refusal is what the server says if it
 // cannot be watched from there any more.
-func watchFrom(ctx context.Context, server cache.WatcherWithContext, from uint64, visit func(revision uint64) (more bool)) (refusal, err error) {
-	if err = visitWatch(ctx, server, from, visit); apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
+func watchFrom(ctx context.Context, server cache.WatcherWithContext, from uint64, quiet time.Duration, visit func(revision uint64) (more bool)) (refusal, err error) {
+	if err = visitWatch(ctx, server, from, quiet, visit); apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
 		return err, nil
 	}
 	if err != nil {
@@ -200,7 +201,7 @@ func watchFrom(ctx context.Context, server cache.WatcherWithContext, from uint64
 	return nil, err
 }
 
-func visitWatch(ctx context.Context, server cache.WatcherWithContext, from uint64, visit func(revision uint64) (more bool)) error {
+func visitWatch(ctx context.Context, server cache.WatcherWithContext, from uint64, quiet time.Duration, visit func(revision uint64) (more bool)) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	w, err := server.WatchWithContext(ctx, metav1.ListOptions{ResourceVersion: strconv.FormatUint(from, 10)})
@@ -212,13 +213,13 @@ func visitWatch(ctx context.Context, server cache.WatcherWithContext, from uint6
 		select {
 		case event, ok := <-w.ResultChan():
 			if !ok {
-				return nil
+				return fmt.Errorf("the watch from resource version %d: %w", from, io.ErrUnexpectedEOF) // It may have been cut before it said anything.
 			}
 			revision, err := revisionOf(event)
 			if err != nil || !visit(revision) {
 				return err
 			}
-		case <-time.After(quietFor):
+		case <-time.After(quiet):
 			return nil
 		case <-ctx.Done():
 			return ctx.Err()

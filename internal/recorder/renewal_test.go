@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"strconv"
 	"testing"
@@ -29,6 +30,7 @@ type watchCache struct {
 	events   int // that it has, one at each revision
 	watched  []string
 	uncached bool
+	cut      bool // watches are, before they say anything
 	checked  bool // the server knows that it is not to be trusted
 }
 
@@ -60,6 +62,9 @@ func (w *watchCache) Watch(metav1.ListOptions) (watch.Interface, error) {
 
 func (w *watchCache) WatchWithContext(_ context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	w.watched = append(w.watched, options.ResourceVersion)
+	if w.cut {
+		return watch.NewEmptyWatch(), nil
+	}
 	answer := watch.NewFakeWithChanSize(max(w.events, 1), false)
 	if from, err := strconv.Atoi(options.ResourceVersion); err != nil || from < w.begun {
 		gone := apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d (%d)", from, w.begun)).Status()
@@ -189,7 +194,7 @@ func TestARecorderThatTakesOverAStreamWithoutAHistoryDoubtsTheCacheAsWell(t *tes
 				c := newRevisions().stream("configmaps")
 				c.listWith(server.lister)
 				c.recall(&postgres.Known{}, "60", []string{"58"})
-				c.hadLeft()
+				c.hadLeft("")
 				for range 2 {
 					err := c.Truthful(t.Context(), test.listed, server.shows())
 					require.Equal(t, test.believed, err == nil, err)
@@ -200,6 +205,26 @@ func TestARecorderThatTakesOverAStreamWithoutAHistoryDoubtsTheCacheAsWell(t *tes
 			})
 		})
 	}
+}
+
+func TestAWatchThatIsCutOffShowsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, server := overtaken(t)
+		server.cut = true
+		require.ErrorIs(t, c.Truthful(t.Context(), "80", server.shows()), io.ErrUnexpectedEOF)
+	})
+}
+
+func TestACacheThatRefusesWhatTheSpoolHadIsNotTakenForOneThatIsNew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := &watchCache{begun: 65, archive: &archive{now: 80, versions: []*kube.Object{servedAs("a", "1", 40)}}}
+		server.cached = server.versions
+		c := newRevisions().stream("configmaps")
+		c.listWith(server.lister)
+		c.recall(&postgres.Known{}, "60", nil)
+		c.hadLeft("70")
+		require.Error(t, c.Truthful(t.Context(), "80", server.shows()))
+	})
 }
 
 func TestAServerThatHasCheckedItsCacheIsBelieved(t *testing.T) {

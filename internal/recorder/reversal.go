@@ -297,7 +297,9 @@ func (c *claims) leave(undone witness, found reversal, at int) {
 	if c.reversed || c.told > at {
 		return
 	}
-	c.doubt = c.doubtLocked(found.parted)
+	if c.doubt = c.doubtLocked(found.parted); c.doubt == nil && found.finder == nil {
+		c.doubt = c.doubtOfRecordLocked() // Who has found it is no more.
+	}
 	c.reversed, c.undone, c.told, c.parted, c.proof = true, undone, len(c.all.reversals), found.parted, found.proof
 	c.history++
 	c.forgetLocked()

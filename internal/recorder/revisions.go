@@ -334,7 +334,7 @@ func (c *claims) trusted(ctx context.Context, from, to uint64) ([]uint64, error)
 }
 
 // proved is up to where etcd has the history in which streams of one etcd were served, 0 if it has another, or does not know: what is newest of one of them is looked
-// for, beginning with the newest of all. The error is that the server answers for none.
+// for, beginning with the newest of all. The error is that nobody has shown it, and that the server did not answer for somebody.
 func proved(ctx context.Context, together []*claims) (revision uint64, failed error) {
 	var newest []footprint
 	for _, c := range together {

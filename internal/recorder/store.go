@@ -2,6 +2,8 @@ package recorder
 
 import (
 	"fmt"
+	"iter"
+	"maps"
 	"sync"
 	"time"
 
@@ -69,6 +71,7 @@ func newStore(s *stream, run *streamRun) *store {
 		for uid := range s.lives {
 			st.forget(uid)
 		}
+		st.takeBack(maps.Keys(s.undecided))
 	}
 	return st
 }
@@ -83,9 +86,11 @@ func (s *store) recall() {
 	if s.stream.listedUnder == s.rules.String() {
 		return
 	}
+	s.stream.undecided = map[types.UID]struct{}{}
 	for uid, recorded := range s.stream.lives {
 		if !recorded {
-			s.forget(uid)
+			s.stream.undecided[uid] = struct{}{}
+			delete(s.stream.lives, uid)
 		}
 	}
 }
@@ -150,6 +155,7 @@ func (s *store) remember(kept []any, fresh []*kube.Object) {
 	}
 	for _, o := range fresh {
 		s.stream.lives[o.UID] = false
+		delete(s.stream.undecided, o.UID)
 		key := cache.ObjectName{Namespace: o.Namespace, Name: o.Name}
 		s.stream.exclusions.add(postgres.Item{Stream: s.stream.record.ID(), Kind: postgres.Excluded, UID: o.UID, Key: key.String()})
 	}
@@ -212,6 +218,26 @@ func (s *store) forget(uid types.UID) {
 	delete(s.stream.lives, uid)
 }
 
+// takeBack has what was left out under other rules not be so any more, on record.
+func (s *store) takeBack(uids iter.Seq[types.UID]) {
+	for uid := range uids {
+		if _, was := s.stream.undecided[uid]; was {
+			s.stream.exclusions.add(postgres.Item{Stream: s.stream.record.ID(), Kind: postgres.Unexcluded, UID: uid})
+			delete(s.stream.undecided, uid)
+		}
+	}
+}
+
+func uidsOf(list []any) iter.Seq[types.UID] {
+	return func(yield func(types.UID) bool) {
+		for _, obj := range list {
+			if !yield(obj.(*kube.Object).UID) {
+				return
+			}
+		}
+	}
+}
+
 // ReplacePage takes one page of a list.
 func (s *store) ReplacePage(list []any, resourceVersion string) error {
 	kept, err := s.filterPage(list)
@@ -237,9 +263,11 @@ func (s *store) Replace(list []any, resourceVersion string) error {
 
 func (s *store) filterPage(list []any) ([]any, error) {
 	if s.rules.Everything() {
+		s.takeBack(uidsOf(list))
 		return list, nil
 	}
 	kept, err := s.partition(list)
+	s.takeBack(uidsOf(kept))
 	if err == nil && s.listed != nil {
 		for _, obj := range list {
 			s.listed[obj.(*kube.Object).UID] = struct{}{}
@@ -277,12 +305,16 @@ func (s *store) EndReplace(resourceVersion string) error {
 			s.forget(uid)
 		}
 	}
+	if !s.unread {
+		s.takeBack(maps.Keys(s.stream.undecided))
+	}
 	s.listed = nil
 	if err := s.FIFO.EndReplace(resourceVersion); err != nil {
 		return err
 	}
 	s.stream.interrupted, s.stream.excuse, s.stream.listedUnder = "", "", s.rules.String()
 	s.stream.claims.listed()
+	s.run.returns()
 	s.run.listing.Store(false)
 	s.stream.settle()
 	return nil
@@ -297,10 +329,7 @@ func (s *store) Interrupted(cause, detail string) error {
 		return err
 	}
 	if cause == reflector.CauseNotFound {
-		s.run.goneOnce.Do(func() {
-			s.run.followed = s.stream.interrupted == "" && !s.run.listing.Load() && time.Since(time.Unix(0, s.run.closed.Load())) < endsWithin
-			close(s.run.gone)
-		})
+		s.run.leaves(s.stream.interrupted == "" && !s.run.listing.Load() && time.Since(time.Unix(0, s.run.closed.Load())) < endsWithin)
 	}
 	s.stream.interrupted = cause
 	s.stream.claims.interrupted(cause)
@@ -324,6 +353,7 @@ func (s *store) Resumed() error {
 		return err
 	}
 	s.stream.interrupted = ""
+	s.run.returns()
 	return nil
 }
 

@@ -160,6 +160,17 @@ func TestADecisionThatWasTakenBackInTheSpoolIsNone(t *testing.T) {
 	require.Equal(t, []string{"x"}, s.leftOut())
 }
 
+func TestRulesThatAreChangedBackBeforeAListTakeNothingBack(t *testing.T) {
+	s, dir := newSwept(t), t.TempDir()
+	s.list(s.begin(noBatch, dir), reflector.CauseFirstList, "20", pod(t, "x", "batch", 10))
+	require.NoError(t, s.begin("pods?tier=web", dir).Interrupted(reflector.CauseUnreachable, "connection refused"))
+	s.pump()
+	require.Equal(t, []string{"x"}, s.leftOut())
+	require.NoError(t, s.begin(noBatch, dir).Update(pod(t, "x", "db", 21)))
+	s.pump()
+	require.Empty(t, s.life("x"))
+}
+
 func TestWhatTheSpoolHoldsGoesOnBeingRecordedUnderOtherRules(t *testing.T) {
 	for _, rule := range []string{"pods/a", noBatch} {
 		t.Run(rule, func(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -43,6 +42,8 @@ type stream struct {
 	// lives holds decisions by UID: all where rules look at labels, else those that the rules would not take now. It is nil before the first run, and
 	// belongs to the run: what one has decided may wait in the queue when the next begins.
 	lives map[types.UID]bool
+	// undecided are those that were left out under other rules. That is taken back on record when a list has decided anew: the rules may be changed back before.
+	undecided map[types.UID]struct{}
 	// interrupted is why the stream cannot be followed, as it was last said; empty if it can. It belongs to the run: each
 	// starts when the one before has ended.
 	interrupted string
@@ -69,13 +70,13 @@ type streamRun struct {
 	served    kube.Resource // as it is asked for
 	fifo      *deltafifo.FIFO
 	reflector *reflector.Reflector
-	listing   atomic.Bool // since a list was begun that has not come to its end
-	listCause string      // of that list; belongs to the reflector until done
-	// gone is closed when the server says that it does not serve the resource.
-	gone     chan struct{}
-	goneOnce sync.Once
-	followed bool         // up to when the server said so; to be read after gone
-	closed   atomic.Int64 // when the last watch was, in nanoseconds since 1970
+	listing   atomic.Bool  // since a list was begun that has not come to its end
+	listCause string       // of that list; belongs to the reflector until done
+	closed    atomic.Int64 // when the last watch was, in nanoseconds since 1970
+
+	mu       sync.Mutex    // protects what follows
+	gone     chan struct{} // closed while the server says that it does not serve the resource
+	followed bool          // it was, up to when the server said so
 
 	stop context.CancelCauseFunc
 	done chan struct{}
@@ -90,14 +91,46 @@ func (r *streamRun) halt() {
 	<-r.done
 }
 
-// concluded reports whether the resource was watched up to when it was not served any more.
-func (r *streamRun) concluded() bool {
+// leaves notes that the resource is not served any more, and whether it was followed up to then.
+func (r *streamRun) leaves(followed bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.hasLeftLocked() {
+		r.followed = followed
+		close(r.gone)
+	}
+}
+
+// returns notes that it is served.
+func (r *streamRun) returns() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.hasLeftLocked() {
+		r.gone, r.followed = make(chan struct{}), false
+	}
+}
+
+func (r *streamRun) hasLeftLocked() bool {
 	select {
 	case <-r.gone:
-		return r.followed
+		return true
 	default:
 		return false
 	}
+}
+
+// left is closed when the server says that it does not serve the resource.
+func (r *streamRun) left() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.gone
+}
+
+// concluded reports whether the resource was watched up to when it was not served any more.
+func (r *streamRun) concluded() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.hasLeftLocked() && r.followed
 }
 
 func (s *stream) current() *streamRun {
@@ -239,9 +272,7 @@ func (r *Recorder) concluded(s *stream, resource kube.Resource, before *streamRu
 	case before != nil:
 		return before.concluded()
 	}
-	return s.left == nil && !slices.ContainsFunc(r.recorded, func(recorded kube.Resource) bool {
-		return recorded.GroupResource() == resource.GroupResource()
-	})
+	return s.left == nil && r.ended[resource.GroupResource()]
 }
 
 // recall takes over what a recorder before this one was served of the stream.
@@ -252,7 +283,11 @@ func (s *stream) recall(newest []string) {
 		s.claims.recall(s.record.Known(), s.record.Position(), newest)
 	}
 	if s.reversed(nil) {
-		s.claims.hadLeft()
+		spooled := ""
+		if s.left != nil {
+			spooled = s.left.position
+		}
+		s.claims.hadLeft(spooled)
 	}
 }
 

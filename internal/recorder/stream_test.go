@@ -88,10 +88,10 @@ func TestAFullQueueDoesNotHoldUpWhoStartsAndStopsStreams(t *testing.T) {
 
 // ended is a run that got up to a resource version, and was watched until its resource was not served any more.
 func ended(queue *deltafifo.Queue, position string) *streamRun {
-	run := &streamRun{fifo: queue.FIFO(deltafifo.FIFOOptions{}), stop: func(error) {}, done: make(chan struct{}), gone: make(chan struct{}), followed: true}
+	run := &streamRun{fifo: queue.FIFO(deltafifo.FIFOOptions{}), stop: func(error) {}, done: make(chan struct{}), gone: make(chan struct{})}
 	run.reflector = reflector.NewReflectorWithOptions(fresh{}, &kube.Object{}, run.fifo, reflector.Options{ResourceVersion: position})
 	close(run.done)
-	close(run.gone)
+	run.leaves(true)
 	return run
 }
 

@@ -48,10 +48,13 @@ func (c *claims) learnOfRecord(ctx context.Context) (proof string, err error) {
 }
 
 // hadLeft notes that a recorder before this one has found the history of what was recalled to be no more, and ended before the stream was listed. It is
-// known, and would be found a second time, by those who were listed since, too.
-func (c *claims) hadLeft() {
+// known, and would be found a second time, by those who were listed since, too. What it has spooled of the stream may go further than what is on record.
+func (c *claims) hadLeft(spooled string) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
+	if revision, err := strconv.ParseUint(spooled, 10, 64); err == nil {
+		c.position = max(c.position, revision)
+	}
 	c.reversed, c.proof, c.doubt = true, "it had gone backwards before", c.doubtOfRecordLocked()
 	c.claimed, c.newest, c.position, c.living, c.recalled = 0, nil, 0, nil, nil
 }

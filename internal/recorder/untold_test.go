@@ -76,6 +76,7 @@ func TestAReversalThatIsOnRecordIsNotFoundASecondTime(t *testing.T) {
 		_, err = late.Reversed(t.Context(), "52")
 		require.NoError(t, err)
 		require.Equal(t, []string{"it went backwards"}, *told)
+		require.NotNil(t, late.doubt, "who has found it may have doubted the cache")
 		require.NoError(t, all.probe(t.Context()))
 		require.Empty(t, *toldListed)
 	})
@@ -88,7 +89,7 @@ func TestAReversalOfWhichAGapIsOpenIsNotFoundASecondTime(t *testing.T) {
 		etcd := &archive{now: 56, versions: []*kube.Object{servedAs("kept", "1", 20)}}
 		held, _ := followed(all, "secrets", etcd, 0)
 		held.recall(&postgres.Known{}, "60", []string{"60"})
-		held.hadLeft()
+		held.hadLeft("")
 		listed, toldListed := followed(all, "services", etcd, 0)
 		listed.recall(&postgres.Known{}, "55", nil)
 		require.NoError(t, all.probe(t.Context()))

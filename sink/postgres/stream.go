@@ -142,8 +142,8 @@ func (st *Stream) setExcluded(uid types.UID, excluded bool) bool {
 }
 
 // Stream opens a stream: registers it, or finds it and folds its living objects from the record, which takes memory for one
-// object at a time beyond what it keeps. A stream that is open already is returned as it is, with the new version, kind and
-// filter. It returns ErrFenced if another writer holds the cluster.
+// object at a time beyond what it keeps. A stream that is open already is returned as it is, with the new version and
+// kind. It returns ErrFenced if another writer holds the cluster.
 func (s *Sink) Stream(ctx context.Context, spec StreamSpec) (*Stream, error) {
 	st, err := s.openStream(ctx, spec)
 	if err != nil {
