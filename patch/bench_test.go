@@ -7,6 +7,8 @@ import (
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime"
+	kjson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/kuberewind/kuberewind/patch"
 )
@@ -87,6 +89,27 @@ func BenchmarkApply(b *testing.B) {
 				_, err = p.Apply(from)
 			}
 			return err
+		})
+	}
+}
+
+func BenchmarkDecode(b *testing.B) {
+	for _, name := range benchmarkSizes {
+		_, text := neighbours(b, name)
+		doc := canonical(b, text)
+		measure(b, name+"/patch", doc, func() error {
+			_, err := patch.Decode(doc)
+			return err
+		})
+		measure(b, name+"/apimachinery", doc, func() error {
+			var v any
+			return kjson.Unmarshal(doc, &v)
+		})
+		object, err := patch.Decode(doc)
+		require.NoError(b, err)
+		measure(b, name+"/deep-copy", doc, func() error {
+			runtime.DeepCopyJSONValue(object)
+			return nil
 		})
 	}
 }

@@ -1,5 +1,5 @@
 // Package patch is the codec of the record: JSON texts in one canonical form, RFC 6902 patches between them, and what
-// PostgreSQL can hold of them. It works on bytes; no tree of Go values is built of a document.
+// PostgreSQL can hold of them. It works on bytes; only Decode builds Go values of a document.
 //
 // # What it guarantees
 //

@@ -41,6 +41,23 @@ func FuzzCanonical(f *testing.F) {
 	})
 }
 
+func FuzzDecode(f *testing.F) {
+	for _, seed := range seeds {
+		f.Add([]byte(seed))
+	}
+	for _, name := range kubernetesSeries {
+		f.Add(series(f, name)[0])
+	}
+	f.Fuzz(func(t *testing.T, in []byte) {
+		before := bytes.Clone(in)
+		requireDecodesAsKubernetes(t, in)
+		require.Equal(t, before, in, "the text is as it was")
+		if doc, err := patch.Canonical(in); err == nil {
+			requireDecodesAsKubernetes(t, doc)
+		}
+	})
+}
+
 // representable leaves out what encoding/json reads as U+FFFD: lone surrogates and bytes that are not UTF-8. Keys that differ
 // in these only become one.
 func representable(text []byte) bool {
