@@ -2,6 +2,7 @@ package history
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -14,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
@@ -365,9 +365,13 @@ func (l *ListWatch) decode(doc patch.Doc) (runtime.Object, error) {
 }
 
 func decodeObject(doc patch.Doc) (*unstructured.Unstructured, error) {
-	object := &unstructured.Unstructured{}
-	if err := json.Unmarshal(doc, &object.Object); err != nil {
+	value, err := patch.Decode(doc)
+	if err != nil {
 		return nil, fmt.Errorf("decode an object: %w", err)
 	}
-	return object, nil
+	object, ok := value.(map[string]any)
+	if !ok {
+		return nil, errors.New("decode an object: the text is no JSON object")
+	}
+	return &unstructured.Unstructured{Object: object}, nil
 }

@@ -534,3 +534,10 @@ var errRefused = errors.New("refused")
 func (refusing) Decode([]byte, *schema.GroupVersionKind, runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
 	return nil, nil, errRefused
 }
+
+func TestWhatIsNoObjectIsNotServedAsOne(t *testing.T) {
+	for _, text := range []string{"null", "[]", `"{}"`, "", `{"a":1e400}`} {
+		_, err := decodeObject(patch.Doc(text))
+		require.ErrorContains(t, err, "decode an object", text)
+	}
+}

@@ -267,11 +267,22 @@ func (x *Indexer) entry(key string) *entry {
 }
 
 func (x *Indexer) decoded(e *entry) (any, error) {
-	object, err := x.decode(e.doc())
+	object, err := x.made(e)
 	if err != nil {
 		return nil, fmt.Errorf("decode %q: %w", e.key, err)
 	}
 	return object, nil
+}
+
+// made gives what Options.Decode makes of an entry. It may keep the text; Decode does not.
+func (x *Indexer) made(e *entry) (any, error) {
+	if x.custom {
+		return x.decode(e.doc())
+	}
+	buffer := buffers.Get().(*[]byte)
+	defer buffers.Put(buffer)
+	*buffer = e.unpack((*buffer)[:cap(*buffer)])
+	return x.decode(*buffer)
 }
 
 // A change is what is to be done to one key.

@@ -371,6 +371,32 @@ func TestOptionsDecodeMakesWhatReadersAndIndexFunctionsGet(t *testing.T) {
 	require.Len(t, x.List(), 1)
 }
 
+func TestDecodeRefusesWhatIsNoObject(t *testing.T) {
+	for _, text := range []string{"null", "[]", "1", `"{}"`, "", "{", `{"a":1e400`} {
+		_, err := Decode(patch.Doc(text))
+		require.Error(t, err, text)
+	}
+}
+
+func TestObjectsOutliveTheReadsThatFollow(t *testing.T) {
+	x := New(nil, nil, Options{})
+	pods := realPods(t, 50)
+	for _, doc := range pods {
+		require.NoError(t, x.Add(doc))
+	}
+	objects := make(map[string]any)
+	for _, doc := range pods {
+		object, _, err := x.GetByKey(keyOf(doc))
+		require.NoError(t, err)
+		objects[keyOf(doc)] = object
+	}
+	for _, doc := range pods {
+		want := new(unstructured.Unstructured)
+		require.NoError(t, want.UnmarshalJSON(doc))
+		require.Equal(t, want, objects[keyOf(doc)])
+	}
+}
+
 func TestTextsComeBackAsTheyWere(t *testing.T) {
 	x := New(nil, nil, Options{})
 	pods := realPods(t, 200)

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	kjson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kuberewind/kuberewind/patch"
@@ -145,10 +144,12 @@ func decodeUnstructured(doc patch.Doc) (any, error) { return Decode(doc) }
 // Decode makes an object of its text as client-go does: integers are int64, other numbers float64. A number that neither
 // holds stays a json.Number, which client-go would refuse. The error says that it is not a JSON object.
 func Decode(doc patch.Doc) (*unstructured.Unstructured, error) {
-	object := make(map[string]any)
-	if err := kjson.Unmarshal(doc, &object); err == nil && object != nil {
-		return &unstructured.Unstructured{Object: object}, nil
+	if value, err := patch.Decode(doc); err == nil {
+		if object, ok := value.(map[string]any); ok {
+			return &unstructured.Unstructured{Object: object}, nil
+		}
 	}
+	var object map[string]any
 	decoder := json.NewDecoder(bytes.NewReader(doc))
 	decoder.UseNumber()
 	if err := decoder.Decode(&object); err != nil {
