@@ -14,7 +14,8 @@ how, on what data, and what the figures do not show. Times and rates are those o
 `
 
 const pageNext = `
-[bench/METHODOLOGY.md](../bench/METHODOLOGY.md#how) says what the verdicts mean, and [sizing.md](sizing.md) how large a record grows. This page is made by the suite:
+[bench/METHODOLOGY.md](../bench/METHODOLOGY.md#how) says what the verdicts mean, and [why](../bench/METHODOLOGY.md#where-it-falls-short) something does not hold;
+[sizing.md](sizing.md) says how large a record grows. This page is made by the suite:
 
     make bench          # measures, and keeps what it measured; where it was interrupted, it goes on
     make bench-docs     # writes this page, and its charts
