@@ -48,8 +48,8 @@ run: setup build ## Record the cluster of your own kubeconfig, read-only, into t
 
 .PHONY: test
 test: setup control-plane ## Run all tests: packages under the race detector, then whole systems, the longest first
-	@$(GO) test -race -timeout 15m $$($(GO) list ./... | grep -v -e /test/ -e /bench)
-	@$(GO) test -timeout 20m -p 3 ./test/system ./test/chaos ./test/replay ./test/... ./bench/...
+	@$(GO) test -race -timeout 15m -p 3 $$($(GO) list ./... | grep -v -e /test/ -e /bench)
+	@$(GO) test -timeout 20m -p 2 -parallel 3 ./test/system ./test/replay ./test/chaos ./test/... ./bench/...
 
 .PHONY: race
 race: setup control-plane ## Run everything, the whole-system tests too, under the race detector
