@@ -117,8 +117,12 @@ func (c *claims) renewed(ctx context.Context, listed uint64) error {
 	// It is known now that it can be watched from there, or from then on, whatever a comparison says.
 	d.mark, d.marked = max(d.mark, now-min(now, 1)), time.Now()
 	if !time.Now().Before(d.check) {
+		equal, err := c.agrees(ctx)
+		if equal {
+			return nil
+		}
 		d.check = time.Now().Add(checkedAgain)
-		if equal, err := c.agrees(ctx); equal || err != nil {
+		if err != nil {
 			return err
 		}
 	}

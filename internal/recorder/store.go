@@ -83,7 +83,7 @@ func (s *store) recall() {
 	} else {
 		s.stream.lives = s.stream.decided()
 	}
-	if s.stream.listedUnder == s.rules.String() {
+	if s.stream.listedUnder == s.rules.String() && !s.stream.listsUnderOthers() {
 		return
 	}
 	s.stream.undecided = map[types.UID]struct{}{}
@@ -93,6 +93,14 @@ func (s *store) recall() {
 			delete(s.stream.lives, uid)
 		}
 	}
+}
+
+// listsUnderOthers reports whether a recorder before this one has begun a list since its rules were others, and not ended it: some of the decisions are of these.
+func (s *stream) listsUnderOthers() bool {
+	if s.left != nil && s.left.listing {
+		return s.left.listCause == reflector.CauseConfiguration
+	}
+	return s.record.Unfinished() == reflector.CauseConfiguration
 }
 
 // decided gives the decisions that are on record.
@@ -143,6 +151,7 @@ func (s *store) partition(list []any) ([]any, error) {
 			kept = append(kept, o)
 		}
 	}
+	s.takeBack(uidsOf(kept))
 	if s.rules.ByLabel() {
 		s.remember(kept, fresh)
 	}
@@ -164,6 +173,7 @@ func (s *store) remember(kept []any, fresh []*kube.Object) {
 // pass gives the object to next, or, when it is left out, moves the position past it.
 func (s *store) pass(obj any, next func(any) error) error {
 	if s.rules.Everything() {
+		s.takeBack(uidsOf([]any{obj}))
 		return next(obj)
 	}
 	kept, err := s.partition([]any{obj})
@@ -220,6 +230,9 @@ func (s *store) forget(uid types.UID) {
 
 // takeBack has what was left out under other rules not be so any more, on record.
 func (s *store) takeBack(uids iter.Seq[types.UID]) {
+	if len(s.stream.undecided) == 0 {
+		return
+	}
 	for uid := range uids {
 		if _, was := s.stream.undecided[uid]; was {
 			s.stream.exclusions.add(postgres.Item{Stream: s.stream.record.ID(), Kind: postgres.Unexcluded, UID: uid})
@@ -267,7 +280,6 @@ func (s *store) filterPage(list []any) ([]any, error) {
 		return list, nil
 	}
 	kept, err := s.partition(list)
-	s.takeBack(uidsOf(kept))
 	if err == nil && s.listed != nil {
 		for _, obj := range list {
 			s.listed[obj.(*kube.Object).UID] = struct{}{}
@@ -282,6 +294,7 @@ func (s *store) BeginReplace(cause, detail, fromResourceVersion string) error {
 	s.listed, s.unread = make(map[types.UID]struct{}, len(s.stream.lives)), false
 	s.run.listCause = cause
 	s.run.listing.Store(true)
+	s.run.returns()
 	s.stream.claims.listing(cause)
 	if cause != reflector.CauseFirstList {
 		// I3: what a list shows is recorded before its end, and it may not come to that: the gap is on record before it.
@@ -330,6 +343,9 @@ func (s *store) Interrupted(cause, detail string) error {
 	}
 	if cause == reflector.CauseNotFound {
 		s.run.leaves(s.stream.interrupted == "" && !s.run.listing.Load() && time.Since(time.Unix(0, s.run.closed.Load())) < endsWithin)
+	}
+	if cause != reflector.CauseNotFound {
+		s.run.returns() // or nothing is known of that
 	}
 	s.stream.interrupted = cause
 	s.stream.claims.interrupted(cause)

@@ -147,19 +147,6 @@ func TestWhatAFirstListLeftOutIsDecidedAnewUnderOtherRulesThoughItDidNotEnd(t *t
 	require.Empty(t, s.leftOut())
 }
 
-// A recorder whose rules took it has ended before it saw the object.
-func TestADecisionThatWasTakenBackInTheSpoolIsNone(t *testing.T) {
-	s, dir := newSwept(t), t.TempDir()
-	pods := s.begin(noBatch, dir)
-	s.list(pods, reflector.CauseFirstList, "20", pod(t, "x", "batch", 10))
-	require.Equal(t, []string{"x"}, s.leftOut())
-	s.overflow(s.begin("pods?tier=web", dir))
-	pods = s.begin("pods?tier in (batch,db)", dir)
-	s.list(pods, reflector.CauseConfiguration, "40", pod(t, "x", "batch", 10))
-	require.Empty(t, s.life("x"))
-	require.Equal(t, []string{"x"}, s.leftOut())
-}
-
 func TestRulesThatAreChangedBackBeforeAListTakeNothingBack(t *testing.T) {
 	s, dir := newSwept(t), t.TempDir()
 	s.list(s.begin(noBatch, dir), reflector.CauseFirstList, "20", pod(t, "x", "batch", 10))
@@ -169,6 +156,34 @@ func TestRulesThatAreChangedBackBeforeAListTakeNothingBack(t *testing.T) {
 	require.NoError(t, s.begin(noBatch, dir).Update(pod(t, "x", "db", 21)))
 	s.pump()
 	require.Empty(t, s.life("x"))
+}
+
+func TestRulesThatAreChangedBackWithinAListDecideAnew(t *testing.T) {
+	s, dir := newSwept(t), t.TempDir()
+	s.list(s.begin(noBatch, dir), reflector.CauseFirstList, "20")
+	pods := s.begin("pods?tier=web", dir)
+	require.NoError(t, pods.BeginReplace(reflector.CauseConfiguration, "", ""))
+	require.NoError(t, pods.ReplacePage([]any{pod(t, "x", "web", 21), pod(t, "y", "db", 22)}, "30"))
+	s.pump()
+	require.Equal(t, []string{"x"}, s.leftOut())
+	s.list(s.begin(noBatch, dir), reflector.CauseConfiguration, "40", pod(t, "x", "web", 21), pod(t, "y", "db", 22))
+	require.Equal(t, []string{"Sync relist"}, s.life("x"))
+	require.Empty(t, s.leftOut())
+}
+
+func TestWhatIsRecordedIsNotLeftOutAnyMoreThoughTheListCouldNotBeRead(t *testing.T) {
+	for _, rule := range []string{"pods/other", ""} {
+		s, dir := newSwept(t), t.TempDir()
+		s.list(s.begin(noBatch, dir), reflector.CauseFirstList, "20", pod(t, "x", "batch", 10))
+		pods := s.begin(rule, dir)
+		require.NoError(t, pods.BeginReplace(reflector.CauseConfiguration, "", ""))
+		require.NoError(t, pods.Unread("a/x"))
+		require.NoError(t, pods.EndReplace("30"))
+		require.NoError(t, pods.Update(pod(t, "x", "batch", 31)))
+		s.pump()
+		require.NotEmpty(t, s.life("x"))
+		require.Empty(t, s.leftOut(), "under %q", rule)
+	}
 }
 
 func TestWhatTheSpoolHoldsGoesOnBeingRecordedUnderOtherRules(t *testing.T) {

@@ -44,8 +44,8 @@ A ~ before a time says that it is an estimate. Gaps and pauses of the record are
 
 -o json prints one object a line: cluster, seq, observedAt, occurredAt, estimated, type (Added, Updated, Deleted, Sync), source
 (watch, list, relist, resync, schema, inferred), group, version, resource, kind, namespace, name, uid, resourceVersion, manager,
-subresource, changes, and diff with --diff. A change has op (add, remove, replace, reorder), path, pointer (RFC 6901; of what was
-removed, in the version before), old and new; the first version of an object is one add at path "". A line with the one member note
+subresource, changes, and diff with --diff. A change has op (add, remove, replace, reorder), path, pointer (RFC 6901, in this
+version; the last part of what was removed, in the version before), old and new; the first version of an object is one add at path "". A line with the one member note
 is a gap, a pause or a damaged row: kind, group, resource, from, to, seq, text.
 
 Exit code 1 says that something is damaged or missing: the rest is shown all the same.`

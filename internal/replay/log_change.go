@@ -20,7 +20,7 @@ const (
 // change is one thing that is different between two versions of an object.
 type change struct {
 	op       string
-	path     fieldPath // in the newer version; of what was removed itself, in the older one
+	path     fieldPath // in the newer version; the last step of what was removed, in the older one
 	old, new patch.Doc // nil where there is no value
 }
 
