@@ -24,7 +24,9 @@ func (r *Recorder) loadRecorded(ctx context.Context) error {
 	for _, s := range streams {
 		resource := kube.Resource{Group: s.Group, Version: s.Version, Name: s.Resource, Kind: s.Kind, Namespaced: s.Namespaced, DefinitionUID: types.UID(s.DefinitionUID)}
 		defined := s.DefinitionUID != "" && (s.DefinitionEnd == "" || precedes(s.Position, s.DefinitionEnd))
-		r.ended[resource.GroupResource()] = s.DefinitionUID != "" && !defined
+		if s.Scope == "" {
+			r.ended[resource.GroupResource()] = s.DefinitionUID != "" && !defined
+		}
 		if s.Scope == "" && s.Position != "" && (s.Alive || defined) && r.filter.Resource(resource.GroupResource()) {
 			r.recorded = append(r.recorded, resource)
 		}

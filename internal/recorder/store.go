@@ -327,7 +327,6 @@ func (s *store) EndReplace(resourceVersion string) error {
 	}
 	s.stream.interrupted, s.stream.excuse, s.stream.listedUnder = "", "", s.rules.String()
 	s.stream.claims.listed()
-	s.run.returns()
 	s.run.listing.Store(false)
 	s.stream.settle()
 	return nil
@@ -343,8 +342,7 @@ func (s *store) Interrupted(cause, detail string) error {
 	}
 	if cause == reflector.CauseNotFound {
 		s.run.leaves(s.stream.interrupted == "" && !s.run.listing.Load() && time.Since(time.Unix(0, s.run.closed.Load())) < endsWithin)
-	}
-	if cause != reflector.CauseNotFound {
+	} else {
 		s.run.returns() // or nothing is known of that
 	}
 	s.stream.interrupted = cause

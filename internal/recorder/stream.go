@@ -101,7 +101,7 @@ func (r *streamRun) leaves(followed bool) {
 	}
 }
 
-// returns notes that it is served.
+// returns notes that it may be served again: how it left counts no more.
 func (r *streamRun) returns() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
