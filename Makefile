@@ -78,7 +78,7 @@ bench: setup ## Measure side by side with what one would take instead, and print
 	@$(GO) run -ldflags "$(LDFLAGS)" ./bench run -size $(SIZE) -rounds $(RUNS) -only "$(ONLY)" -recording "$(RECORDING)" -results $(RESULTS) $(if $(DIR),-dir "$(DIR)")
 
 .PHONY: bench-full
-bench-full: ## The same at the largest sizes: 3,000,000 deltas (hours, tens of GB)
+bench-full: ## The same at large sizes: 300,000 deltas, of a rebuild 3,000,000; SIZE=largest has 3,000,000 everywhere (hours, tens of GB)
 	@$(MAKE) --no-print-directory bench SIZE=full
 
 .PHONY: bench-quick
@@ -94,8 +94,8 @@ bench-load: setup ## Have a recorder under load and see that its memory, files, 
 	@$(GO) run -ldflags "$(LDFLAGS)" ./bench run -size $(SIZE) -only 12 -load-for $(LOAD_FOR) -load-rate $(LOAD_RATE) -results $(RESULTS) $(if $(DIR),-dir "$(DIR)")
 
 .PHONY: bench-docs
-bench-docs: ## Make docs/performance.md and its charts of the results of make bench: [RESULTS=bench-results/middle.json]
-	@$(GO) run ./bench report -page docs/performance.md $(RESULTS)
+bench-docs: ## Make docs/performance.md, or docs/performance-SIZE.md, and its charts of the results of make bench: [SIZE=middle]
+	@$(GO) run ./bench report -page docs/performance$(if $(filter-out middle,$(SIZE)),-$(SIZE)).md $(RESULTS)
 
 .PHONY: bench-recording
 bench-recording: control-plane-full ## Record a real control plane with workloads for ten minutes, for make bench to measure on as well

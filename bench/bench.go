@@ -70,7 +70,7 @@ func (r *record) String() string { return thousands(r.deltas) + " deltas" }
 func rebuilds(ctx context.Context, run *measure.Run) error {
 	settings := map[string]Settings{
 		quick: {Deltas: []int64{10_000, 100_000}, Live: 1000}, middle: {Deltas: []int64{60_000, 300_000}, Live: 20_000}, full: {Deltas: []int64{300_000, 3_000_000}, Live: 20_000},
-	}[run.Report.Size]
+	}[strings.Replace(run.Report.Size, largest, full, 1)]
 	return run.OnServer(ctx, measure.ServerOptions{}, func(server *measure.Server) error {
 		b := &bench{Settings: settings, Run: run, url: server.URL, postmaster: server.PID, peak: peakOfChild}
 		return b.run(ctx)

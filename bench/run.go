@@ -23,10 +23,13 @@ import (
 
 // The sizes of a run.
 const (
-	quick  = "quick"
-	middle = "middle"
-	full   = "full"
+	quick   = "quick"
+	middle  = "middle"
+	full    = "full"
+	largest = "largest"
 )
+
+var sizes = []string{quick, middle, full, largest}
 
 // A part of the suite measures some of the numbers of METHODOLOGY.md.
 type part struct {
@@ -36,13 +39,13 @@ type part struct {
 }
 
 func sized(do func(context.Context, *measure.Run, parts.Sizes) error) func(context.Context, *measure.Run) error {
-	sizes := map[string]func() parts.Sizes{quick: parts.Quick, middle: parts.Middle, full: parts.Full}
+	sizes := map[string]func() parts.Sizes{quick: parts.Quick, middle: parts.Middle, full: parts.Full, largest: parts.Full}
 	return func(ctx context.Context, run *measure.Run) error { return do(ctx, run, sizes[run.Report.Size]()) }
 }
 
 // ingested is sized for the way of a delta.
 func ingested(do func(context.Context, *measure.Run, ingest.Sizes) error) func(context.Context, *measure.Run) error {
-	sizes := map[string]func() ingest.Sizes{quick: ingest.Quick, middle: ingest.Middle, full: ingest.Full}
+	sizes := map[string]func() ingest.Sizes{quick: ingest.Quick, middle: ingest.Middle, full: ingest.Full, largest: ingest.Largest}
 	return func(ctx context.Context, run *measure.Run) error {
 		s := sizes[run.Report.Size]()
 		s.Recording = run.Recording
@@ -80,7 +83,7 @@ func measures() (all []string) {
 func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
 	flags := flag.NewFlagSet("bench run", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	size := flags.String("size", middle, "middle; full: hours; or quick: some minutes, to see that everything works")
+	size := flags.String("size", middle, "middle; full or largest: hours; or quick: some minutes, to see that everything works")
 	only := flags.String("only", "", "numbers of measures, such as 2,8, also of those that the results have already; if empty, all that they do not have but 12")
 	rounds := flags.Int("rounds", 5, "how often each way is run; figures that are published have five or more")
 	seed := flags.Uint64("seed", 1, "of generated data")
@@ -94,8 +97,8 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) (e
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if flags.NArg() > 0 || !slices.Contains([]string{quick, middle, full}, *size) || *rounds < 1 || *loadFor <= 0 || *loadRate <= 0 {
-		return fmt.Errorf("-size is quick, middle or full, -rounds at least 1, -load-for and -load-rate more than nothing, and there are no arguments: %q", args)
+	if flags.NArg() > 0 || !slices.Contains(sizes, *size) || *rounds < 1 || *loadFor <= 0 || *loadRate <= 0 {
+		return fmt.Errorf("-size is quick, middle, full or largest, -rounds at least 1, -load-for and -load-rate more than nothing, and there are no arguments: %q", args)
 	}
 	show, err := form(*output)
 	if err != nil {
@@ -120,14 +123,13 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) (e
 		run.Say("what %s has of %s was measured with another version than this, %s: -only %s measures it again", path, strings.Join(others, ", "), build.String(), strings.Join(others, ","))
 	}
 	for _, p := range chosen {
-		begun := time.Now()
-		run.Origin = measure.Origin{Measures: p.numbers, Version: build.String(), Command: spelled(flags)}
+		run.Begin(measure.Origin{Measures: p.numbers, Version: build.String(), Command: spelled(flags)})
 		failure := p.run(ctx, run)
 		if failure == nil {
-			report.Complete(p.numbers, begun)
+			run.End()
 		} else {
 			err = errors.Join(err, failure)
-			report.Interrupted(p.numbers, begun)
+			run.Interrupt()
 			run.Say("%s", failure)
 		}
 		if failure := report.Keep(path); failure != nil {

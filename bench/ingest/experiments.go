@@ -33,10 +33,17 @@ func Middle() Sizes {
 	return Sizes{Shapes: []data.Settings{{Live: 5000, Events: 50_000}}, Rates: []float64{100, 1000, 5000}, RateLive: 2000, RateFor: 4 * time.Second}
 }
 
-// Full is the same at the largest sizes: hours.
+// Largest is what takes hours.
+func Largest() Sizes {
+	s := Full()
+	s.Shapes = []data.Settings{{Live: 50_000, Events: 3_000_000}}
+	return s
+}
+
+// Full is the same at large sizes: an hour.
 func Full() Sizes {
 	return Sizes{
-		Shapes: []data.Settings{{Live: 2000, Events: 300_000}, {Live: 20_000, Events: 300_000}, {Live: 50_000, Events: 3_000_000}},
+		Shapes: []data.Settings{{Live: 2000, Events: 300_000}, {Live: 20_000, Events: 300_000}},
 		Rates:  []float64{100, 1000, 5000}, RateLive: 5000, RateFor: 30 * time.Second,
 	}
 }

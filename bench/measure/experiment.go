@@ -86,6 +86,35 @@ type Run struct {
 	LoadRate float64
 	// Recording is the file of a real control plane's data to measure on beside what is generated; empty if there is none.
 	Recording string
+
+	goOn  bool     // results that the report has count: it is of a run that was interrupted
+	names []string // of what was measured, or counts as measured
+}
+
+// Begin begins with what an origin is of.
+func (r *Run) Begin(origin Origin) {
+	r.Origin, r.names = origin, nil
+	r.goOn = len(r.Report.Missing(origin.Measures)) > 0
+}
+
+// End notes that all of it is measured.
+func (r *Run) End() { r.Report.complete(r.Origin.Measures, r.names) }
+
+// Interrupt notes that not all of it could be measured: what was measured again is not of the same time as the rest.
+func (r *Run) Interrupt() {
+	if len(r.names) > 0 {
+		r.Report.reopen(r.Origin.Measures)
+	}
+}
+
+// has reports whether the report has a result already that counts.
+func (r *Run) has(name string, rounds int) bool {
+	if !r.goOn || !slices.ContainsFunc(r.Report.Results, func(old *Result) bool { return old.Name == name && old.Rounds == rounds }) {
+		return false
+	}
+	r.Say("%s: is measured already", name)
+	r.names = append(r.names, name)
+	return true
 }
 
 // Say tells of progress.
@@ -95,6 +124,9 @@ func (r *Run) Say(format string, args ...any) { fmt.Fprintf(r.Log, "bench: "+for
 // also where it cannot be judged.
 func (r *Run) Do(ctx context.Context, e Experiment) error {
 	e.Rounds = cmp.Or(e.Rounds, r.Rounds)
+	if r.has(e.Name, e.Rounds) {
+		return nil
+	}
 	result := &Result{Name: e.Name, Title: e.Title, Data: e.Data, Rounds: e.Rounds, Quantities: e.Quantities, Origin: r.Origin}
 	for _, way := range e.Ways {
 		result.Ways = append(result.Ways, &Measured{Name: way.Name, Factor: way.Factor})
@@ -121,6 +153,7 @@ func (r *Run) Do(ctx context.Context, e Experiment) error {
 func (r *Run) add(result *Result, compare []Comparison, grow []Growth) error {
 	result.Origin.Date = time.Now().UTC().Truncate(time.Second)
 	r.Report.add(result)
+	r.names = append(r.names, result.Name)
 	if err := result.judge(compare, grow); err != nil {
 		return fmt.Errorf("%s: %w", result.Name, err)
 	}
@@ -129,6 +162,9 @@ func (r *Run) add(result *Result, compare []Comparison, grow []Growth) error {
 
 // DoOnce runs something that tells by itself what all ways of an experiment gave: each value is one that was looked at, and not a run.
 func (r *Run) DoOnce(ctx context.Context, e Experiment, do func(context.Context) ([]*Measured, error)) error {
+	if r.has(e.Name, 1) {
+		return nil
+	}
 	r.Say("%s", e.Name)
 	result := &Result{Name: e.Name, Title: e.Title, Data: e.Data, Rounds: 1, Quantities: e.Quantities, Origin: r.Origin}
 	var err error

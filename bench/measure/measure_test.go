@@ -171,7 +171,7 @@ func TestAReportIsKeptAndShownInEveryForm(t *testing.T) {
 		Name: "growth", Title: "As it grows", Data: "more rows", Quantities: quantities, Ways: []Way{fixed(&order, "1×", 1, 1), fixed(&order, "10×", 10, 9)},
 		Grow: []Growth{{Number: "11", What: "cost over rows", Quantity: "speed"}},
 	}))
-	report.Complete(run.Origin.Measures, time.Time{})
+	run.End()
 	run.Origin.Measures = []string{"2"}
 	require.NoError(t, run.Do(t.Context(), Experiment{
 		Name: "sink", Title: "The <sink> alone", Data: "some rows", Quantities: quantities,
@@ -201,7 +201,7 @@ func TestAReportIsKeptAndShownInEveryForm(t *testing.T) {
 	t.Log("\n" + page.String())
 	require.Contains(t, page.String(), "| 2 | sink to copy | some rows | at least 0.8× | 1× | 0.412× | does not hold |")
 	require.Contains(t, page.String(), `| psql \copy \| text | 30,000 (30,000 – 30,000) |`)
-	require.Contains(t, page.String(), "not measured: 2, 12\n")
+	require.Contains(t, page.String(), "not measured, or not all of it: 2, 12\n")
 	require.Less(t, strings.Index(page.String(), "## 2: "), strings.Index(page.String(), "## 11: "))
 	dir := t.TempDir()
 	require.NoError(t, read.Charts(dir))
@@ -252,18 +252,43 @@ func TestResultsOfAMeasureThatIsMeasuredAgainGoWithItsData(t *testing.T) {
 		of("ingest of 1,000", "v1", at.Add(-time.Hour), "1", "3"), of("ingest of 2,000", "v2", at, "1", "3"), of("sink", "v1", at.Add(-time.Hour), "2"), of("index", "v2", at, "10"),
 	}}
 	require.Equal(t, []string{"1", "2", "3"}, r.OfOthers("v2"))
-	r.Complete([]string{"1", "3"}, at.Add(time.Millisecond))
+	r.complete([]string{"1", "3"}, []string{"ingest of 2,000"})
 	require.Equal(t, []string{"2"}, r.OfOthers("v2"))
 	require.Equal(t, []string{"1", "3", "10"}, r.OfOthers("v1"))
 	require.Len(t, r.Results, 3)
 	require.Contains(t, r.origin(), "not all measures are of one version: 2 of v1; 1, 3, 10 of v2")
-	r.Complete([]string{"2"}, at)
+	r.complete([]string{"2"}, nil)
 	require.Len(t, r.origin(), 3)
+}
 
-	r.Interrupted([]string{"1", "3"}, at.Add(time.Hour))
-	require.Empty(t, r.Missing([]string{"1", "2", "3"}), "nothing was measured again")
-	r.Interrupted([]string{"1", "3"}, at.Add(-time.Minute))
-	require.Equal(t, []string{"1", "3"}, r.Missing([]string{"1", "2", "3"}))
+func TestARunThatWasInterruptedGoesOnWithWhatItHadNot(t *testing.T) {
+	var order []string
+	run := &Run{Report: &Report{Done: []string{"1", "3"}}, Rounds: 1, Log: t.Output()}
+	measures := Origin{Measures: []string{"1", "3"}}
+	do := func(names ...string) {
+		for _, name := range names {
+			require.NoError(t, run.Do(t.Context(), Experiment{Name: name, Quantities: []Quantity{{Name: "speed"}}, Ways: []Way{fixed(&order, name, 1, 1)}}))
+		}
+	}
+	missing := func() []string { return run.Report.Missing(measures.Measures) }
+	run.Begin(measures)
+	run.Interrupt()
+	require.Empty(t, missing(), "nothing was measured again")
+	run.Begin(measures)
+	do("a")
+	run.Interrupt()
+	require.Equal(t, measures.Measures, missing())
+	run.Begin(measures)
+	do("a", "b")
+	run.End()
+	require.Empty(t, missing())
+	require.Len(t, order, 2)
+
+	run.Begin(measures)
+	do("b")
+	run.End()
+	require.Len(t, order, 3, "what is complete is measured again")
+	require.Len(t, run.Report.Results, 1)
 }
 
 func TestNumbersHaveThreeDigitsThatCount(t *testing.T) {

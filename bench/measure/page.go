@@ -17,10 +17,13 @@ const pageNext = `
 [bench/METHODOLOGY.md](../bench/METHODOLOGY.md#how) says what the verdicts mean, and [why](../bench/METHODOLOGY.md#where-it-falls-short) something does not hold;
 [sizing.md](sizing.md) says how large a record grows. This page is made by the suite:
 
-    make bench          # measures, and keeps what it measured; where it was interrupted, it goes on
-    make bench-docs     # writes this page, and its charts
+    make bench%[1]s          # measures, and keeps what it measured; where it was interrupted, it goes on
+    make bench-docs%[1]s     # writes this page, and its charts
 
 `
+
+// usual is the size that needs not be named.
+const usual = "middle"
 
 // Page writes the report as a page of the documentation: what was to be reached and what was, then all tables. Charts are in a folder as the page sees it.
 // Of all measures, it names those that are not complete.
@@ -31,14 +34,18 @@ func (r *Report) Page(w io.Writer, charts string, measures []string) error {
 	if err := r.reached().markdown(w); err != nil {
 		return err
 	}
-	if _, err := io.WriteString(w, pageNext); err != nil {
+	size := ""
+	if r.Size != usual {
+		size = " SIZE=" + r.Size
+	}
+	if _, err := fmt.Fprintf(w, pageNext, size); err != nil {
 		return err
 	}
 	for _, line := range r.origin() {
 		fmt.Fprintf(w, "- %s\n", line)
 	}
 	if missing := r.Missing(measures); len(missing) > 0 {
-		fmt.Fprintf(w, "- not measured: %s\n", strings.Join(missing, ", "))
+		fmt.Fprintf(w, "- not measured, or not all of it: %s\n", strings.Join(missing, ", "))
 	}
 	for _, result := range r.Results {
 		if err := result.markdown(w, charts); err != nil {

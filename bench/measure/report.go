@@ -16,7 +16,7 @@ import (
 // A Report is what was measured on one machine, of one size, in one run or in several. Figures depend on the machine; ratios do not, much.
 type Report struct {
 	Seed     uint64            `json:"seed"`
-	Size     string            `json:"size"` // quick, middle or full
+	Size     string            `json:"size"` // quick, middle, full or largest
 	Machine  Machine           `json:"machine"`
 	Versions map[string]string `json:"versions"` // of what is measured with and against
 	Results  []*Result         `json:"results"`  // by measure
@@ -105,29 +105,17 @@ func (o *Origin) first() int {
 	return n
 }
 
-// Complete notes that measures are. Their results from before a time were of other data, and go.
-func (r *Report) Complete(measures []string, since time.Time) {
-	r.Results = slices.DeleteFunc(r.Results, func(old *Result) bool { return slices.Equal(old.Origin.Measures, measures) && !old.madeSince(since) })
+// complete notes that measures are. Their results of other names were of other data, and go.
+func (r *Report) complete(measures, names []string) {
+	r.Results = slices.DeleteFunc(r.Results, func(old *Result) bool {
+		return slices.Equal(old.Origin.Measures, measures) && !slices.Contains(names, old.Name)
+	})
 	r.reopen(measures)
 	r.Done = append(r.Done, measures...)
 }
 
-// Interrupted notes that measures are not complete if some of their results are new since a time, and others cannot be.
-func (r *Report) Interrupted(measures []string, since time.Time) {
-	if slices.ContainsFunc(r.Results, func(result *Result) bool {
-		return slices.Equal(result.Origin.Measures, measures) && result.madeSince(since)
-	}) {
-		r.reopen(measures)
-	}
-}
-
 func (r *Report) reopen(measures []string) {
 	r.Done = slices.DeleteFunc(r.Done, func(n string) bool { return slices.Contains(measures, n) })
-}
-
-// madeSince knows dates to the second.
-func (r *Result) madeSince(t time.Time) bool {
-	return !r.Origin.Date.Before(t.UTC().Truncate(time.Second))
 }
 
 // OfOthers are the measures whose results are not of a version of this project.
