@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -27,6 +28,8 @@ type album[T any] struct {
 	parse  func(*Object) (*T, error)
 	// begun reports whether what the object stands for has begun.
 	begun func(*T) bool
+	// taking says that somebody takes what has begun, and has to know what was missed.
+	taking bool
 	// changed is called after each change, without the lock. before or after is nil
 	// for what was not there or is there no more.
 	changed func(before, after *extract[T])
@@ -36,9 +39,10 @@ type album[T any] struct {
 
 	mu       sync.Mutex // protects what follows
 	entries  map[string]*extract[T]
-	version  string // up to which entries are complete, empty before the first list
-	failed   error  // why the resource cannot be followed, nil if it can
-	failures int    // in a row
+	missed   map[string][]*extract[T] // by name, what has begun and was deleted before anybody took it, oldest first
+	version  string                   // up to which entries are complete, empty before the first list
+	failed   error                    // why the resource cannot be followed, nil if it can
+	failures int                      // in a row
 	once     sync.Once
 }
 
@@ -49,12 +53,15 @@ type extract[T any] struct {
 	uid     types.UID
 	version string // resource version of the object
 	// since is the resource version with which what the object stands for has begun, or
-	// an earlier one; empty if it had begun already when following did.
+	// an earlier one; empty if it had begun already when following did. Where others of the
+	// name were missed before it, it is that of the first.
 	since string
+	taken bool // somebody follows what it stands for; protected by the album's lock
 }
 
 func newAlbum[T any](lister *ListWatch, log *slog.Logger) *album[T] {
-	return &album[T]{lister: lister, log: log, settled: make(chan struct{}), again: make(chan struct{}, 1), entries: map[string]*extract[T]{}}
+	return &album[T]{lister: lister, log: log, settled: make(chan struct{}), again: make(chan struct{}, 1),
+		entries: map[string]*extract[T]{}, missed: map[string][]*extract[T]{}}
 }
 
 const (
@@ -98,7 +105,11 @@ func (a *album[T]) follow(ctx context.Context) {
 	switch {
 	case anew:
 		a.mu.Lock()
-		a.version = "" // It is of another history.
+		a.version = "" // It is of another history, and so is what was missed.
+		for _, missed := range a.missed {
+			first := *missed[0]
+			first.since, missed[0] = "", &first
+		}
 		a.mu.Unlock()
 	case err != nil && ctx.Err() == nil:
 		a.fail(err)
@@ -178,7 +189,8 @@ func (a *album[T]) put(object any) error {
 	}
 	a.mu.Lock()
 	before := a.entries[name]
-	a.date(before, after, object.(*Object).ResourceVersion)
+	a.miss(name, before, after)
+	a.date(name, before, after, object.(*Object).ResourceVersion)
 	a.entries[name] = after
 	a.mu.Unlock()
 	a.changed(before, after)
@@ -187,13 +199,62 @@ func (a *album[T]) put(object any) error {
 
 // date settles since, given the resource version at or before which what is new of
 // the object became so.
-func (a *album[T]) date(before, after *extract[T], version string) {
-	if before != nil && before.uid == after.uid && a.begun(before.value) {
-		version = before.since
+func (a *album[T]) date(name string, before, after *extract[T], version string) {
+	if missed := a.missed[name]; missed != nil {
+		version = after.newSince(missed[0].since)
+	}
+	if before != nil && before.uid == after.uid {
+		after.taken = before.taken
+		if a.begun(before.value) {
+			version = before.since
+		}
 	}
 	if a.begun(after.value) {
 		after.since = version
 	}
+}
+
+// miss notes that an object is there no more which nobody took. What is there after it, if
+// anything, may be the same one.
+func (a *album[T]) miss(name string, before, after *extract[T]) {
+	if a.taking && before != nil && !before.taken && a.begun(before.value) && (after == nil || after.uid != before.uid) {
+		a.missed[name] = append(a.missed[name], before)
+	}
+}
+
+// take notes that what an object stands for is followed from its since on, or was said to have ended.
+func (a *album[T]) take(name string, uid types.UID) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	missed := a.missed[name]
+	upTo := slices.IndexFunc(missed, func(e *extract[T]) bool { return e.uid == uid }) + 1
+	if e := a.entries[name]; e != nil && e.uid == uid {
+		e.taken, upTo = true, len(missed)
+	}
+	if a.missed[name] = missed[upTo:]; upTo == len(missed) {
+		delete(a.missed, name)
+	}
+}
+
+// allMissed gives what was missed last, of each name.
+func (a *album[T]) allMissed() (all []*extract[T]) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, missed := range a.missed {
+		all = append(all, missed[len(missed)-1])
+	}
+	return all
+}
+
+// lastMissed is what was there last under a name where there is nothing now, nil if somebody took that.
+func (a *album[T]) lastMissed(name string) *extract[T] {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	missed := a.missed[name]
+	if a.entries[name] != nil || missed == nil {
+		return nil
+	}
+	return missed[len(missed)-1]
 }
 
 // Delete implements cache.ReflectorStore.
@@ -202,6 +263,7 @@ func (a *album[T]) Delete(object any) error {
 	name := o.GetName()
 	a.mu.Lock()
 	before := a.entries[name]
+	a.miss(name, before, nil)
 	delete(a.entries, name)
 	a.version = o.GetResourceVersion()
 	a.mu.Unlock()
@@ -230,8 +292,11 @@ func (a *album[T]) Replace(objects []any, version string) error {
 	}
 	a.mu.Lock()
 	previous := a.entries
+	for name, before := range previous {
+		a.miss(name, before, next[name])
+	}
 	for name, after := range next {
-		a.date(previous[name], after, after.newSince(a.version))
+		a.date(name, previous[name], after, after.newSince(a.version))
 	}
 	a.entries, a.version = next, version
 	a.failed, a.failures = nil, 0
@@ -282,8 +347,8 @@ func (a *album[T]) extract(object any) (string, *extract[T]) {
 func (a *album[T]) remember(created map[types.UID]string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, e := range a.entries {
-		if e.since == "" && a.begun(e.value) {
+	for name, e := range a.entries {
+		if e.since == "" && a.begun(e.value) && a.missed[name] == nil {
 			e.since = created[e.uid]
 		}
 	}
@@ -303,8 +368,8 @@ func (a *album[T]) recall(ctx context.Context, since string, missing map[types.U
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, e := range a.entries {
-		if missing[e.uid] && e.since == "" && a.begun(e.value) {
+	for name, e := range a.entries {
+		if missing[e.uid] && e.since == "" && a.begun(e.value) && a.missed[name] == nil {
 			e.since = since
 		}
 	}
@@ -342,29 +407,39 @@ func (a *album[T]) replay(ctx context.Context, since string, missing map[types.U
 	}
 	defer w.Stop()
 	fresh := map[types.UID]bool{} // their creation was seen
+	first := map[string]string{}  // by name, with which version the first of these has begun
 	for event := range w.ResultChan() {
 		o, ok := event.Object.(*Object)
-		if !ok || !missing[o.UID] {
+		if !ok {
 			continue
 		}
-		fresh[o.UID] = fresh[o.UID] || event.Type == watch.Added
-		_, e := a.extract(o)
-		if e == nil || !fresh[o.UID] || !a.begun(e.value) {
+		if event.Type == watch.Added {
+			fresh[o.UID] = true
+		}
+		if !fresh[o.UID] {
 			continue
 		}
-		a.recalled(o)
+		if _, e := a.extract(o); e == nil || !a.begun(e.value) {
+			continue
+		}
+		if first[o.Name] == "" {
+			first[o.Name] = o.ResourceVersion
+		}
+		if missing[o.UID] {
+			a.recalled(o, first[o.Name])
+		}
 		if delete(missing, o.UID); len(missing) == 0 {
 			return
 		}
 	}
 }
 
-// recalled notes where an object has begun.
-func (a *album[T]) recalled(o *Object) {
+// recalled notes since when there is something of an object's name.
+func (a *album[T]) recalled(o *Object, since string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if e := a.entries[o.Name]; e != nil && e.uid == o.UID {
-		e.since = o.ResourceVersion
+	if e := a.entries[o.Name]; e != nil && e.uid == o.UID && a.missed[o.Name] == nil {
+		e.since = since
 	}
 }
 

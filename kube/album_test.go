@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 )
@@ -95,4 +96,89 @@ func TestWhatIsOlderThanTheListBeforeHasNotBegunSince(t *testing.T) {
 	}, "70"))
 	require.Empty(t, a.get("older.example.com").since, "a watch from 60 would leave out what it has by then")
 	require.Equal(t, "60", a.get("things.example.com").since)
+}
+
+// definedAnew follows a definition that was followed, was deleted, and came and went once more before anybody looked.
+func definedAnew(t *testing.T) (*following, schema.GroupResource) {
+	t.Helper()
+	f := newFollowing(t, serve(t, answer(200, "application/json", listText("1"))), FollowerOptions{})
+	f.definitions.changed = func(_, _ *extract[definition]) {} // the test does
+	f.seen = &Discovery{}
+	gr := schema.GroupResource{Group: "example.com", Resource: "things"}
+	require.NoError(t, f.definitions.Replace(nil, "10"))
+	f.defined(t, "u1", "11")
+	require.NoError(t, f.reconcile(t.Context(), gr))
+	require.Equal(t, "11", f.next(t).since)
+	f.undefined(t, "u1", "12")
+	f.defined(t, "u2", "13")
+	f.undefined(t, "u2", "14")
+	return f, gr
+}
+
+func (f *following) defined(t *testing.T, uid, rv string) {
+	t.Helper()
+	require.NoError(t, f.definitions.Add(parse(t, definitionText("things", uid, rv, "True"))))
+}
+
+func (f *following) undefined(t *testing.T, uid, rv string) {
+	t.Helper()
+	require.NoError(t, f.definitions.Delete(parse(t, definitionText("things", uid, rv, "True"))))
+}
+
+func TestWhatWasDefinedBetweenTwoLooksIsReadThroughTheNextDefinition(t *testing.T) {
+	f, gr := definedAnew(t)
+	require.NoError(t, f.definitions.Add(parse(t, definitionText("things", "u3", "15", "False"))))
+	f.defined(t, "u3", "16")
+	require.NoError(t, f.reconcile(t.Context(), gr))
+	said := f.next(t)
+	require.Equal(t, "removed u1", said.what+" "+string(said.resource.DefinitionUID))
+	require.Empty(t, said.at, "its end would be after what was not followed")
+	said = f.next(t)
+	require.Equal(t, "added u3", said.what+" "+string(said.resource.DefinitionUID))
+	require.Equal(t, "13", said.since)
+
+	f.undefined(t, "u3", "17")
+	f.defined(t, "u4", "18")
+	require.NoError(t, f.reconcile(t.Context(), gr))
+	require.Equal(t, "removed", f.next(t).what)
+	require.Equal(t, "18", f.next(t).since, "the one before was followed")
+}
+
+func TestOfWhatWasDefinedBetweenTwoLooksItIsToldThatItHasEnded(t *testing.T) {
+	f, gr := definedAnew(t)
+	require.NoError(t, f.reconcile(t.Context(), gr))
+	said := f.next(t)
+	require.Equal(t, "removed u2 at 14", said.what+" "+string(said.resource.DefinitionUID)+" at "+said.at)
+	require.Equal(t, "v1", said.resource.Version)
+	require.NoError(t, f.reconcile(t.Context(), gr))
+	f.defined(t, "u3", "15")
+	require.NoError(t, f.reconcile(t.Context(), gr))
+	require.Equal(t, "15", f.next(t).since)
+	require.Empty(t, f.tellings)
+}
+
+func TestWhatNobodyCouldFollowIsToldToHaveEnded(t *testing.T) {
+	f, gr := definedAnew(t)
+	f.fail = func(said telling) error {
+		if said.what == "added" {
+			return errors.New("the database is away")
+		}
+		return nil
+	}
+	f.defined(t, "u3", "15")
+	require.Error(t, f.reconcile(t.Context(), gr))
+	require.Equal(t, "removed", f.next(t).what)
+	f.undefined(t, "u3", "16")
+	for range 2 {
+		require.NoError(t, f.reconcile(t.Context(), gr))
+	}
+	said := f.next(t)
+	require.Equal(t, "removed u3 at 16", said.what+" "+string(said.resource.DefinitionUID)+" at "+said.at)
+	require.Empty(t, f.definitions.missed)
+}
+
+func TestWhatWasMissedInAHistoryThatIsNoMoreTellsNothingOfTheNext(t *testing.T) {
+	f, _ := definedAnew(t)
+	require.NoError(t, f.definitions.Replace([]any{parse(t, definitionText("things", "u3", "9", "True"))}, "9"))
+	require.Empty(t, f.definitions.get("things.example.com").since)
 }

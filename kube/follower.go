@@ -25,7 +25,9 @@ type Handler interface {
 	Added(ctx context.Context, r Resource, since string) error
 	// Removed tells that the resource is no longer served. Its last deletions can
 	// still be on their way in a stream that is open. at is a resource version at which
-	// its definition was no more, and so all its objects; empty if there is none.
+	// its definition was no more, and so all its objects; empty if there is none. It can be
+	// of a definition that nothing was told of before: it was gone before it could be, and
+	// nobody has followed what it had.
 	Removed(ctx context.Context, r Resource, at string) error
 	// Changed tells of another version, because the one in use is no longer served, or
 	// of a definition whose schemas changed: the same objects may look different now,
@@ -136,7 +138,7 @@ func NewFollower(client *Client, handler Handler, options FollowerOptions) *Foll
 	}
 	f.definitions = newAlbum[definition](client.ListWatch(definitionResource, ""), f.options.Log)
 	f.definitions.parse, f.definitions.changed = parseDefinition, f.definitionChanged
-	f.definitions.begun = func(d *definition) bool { return d.established }
+	f.definitions.begun, f.definitions.taking = func(d *definition) bool { return d.established }, true
 	f.services = newAlbum[service](client.ListWatch(serviceResource, ""), f.options.Log)
 	f.services.parse, f.services.changed = parseService, f.serviceChanged
 	f.services.begun = func(s *service) bool { return s.available }

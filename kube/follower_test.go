@@ -293,6 +293,7 @@ func TestADefinitionFoundInALaterListIsNotOlderThanTheOneBefore(t *testing.T) {
 	since := func(name string) string { return a.get(name).since }
 	require.NoError(t, a.Replace([]any{object("old", "1", true), object("slow", "2", false), object("reborn", "3", true)}, "100"))
 	require.Empty(t, since("old"))
+	a.take("reborn", "3")
 	a.UpdateResourceVersion("150")
 	require.NoError(t, a.Replace([]any{object("old", "1", true), object("slow", "2", true), object("reborn", "4", true), object("new", "5", true)}, "200"))
 	require.Empty(t, since("old"))

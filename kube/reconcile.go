@@ -99,7 +99,7 @@ func (f *Follower) candidates() []schema.GroupResource {
 	for _, r := range f.seen.Resources {
 		all[r.GroupResource()] = true
 	}
-	for _, e := range f.definitions.all() {
+	for _, e := range slices.Concat(f.definitions.all(), f.definitions.allMissed()) {
 		all[e.value.groupResource()] = true
 	}
 	return slices.SortedFunc(maps.Keys(all), func(a, b schema.GroupResource) int {
@@ -125,7 +125,7 @@ func (f *Follower) judge(gr schema.GroupResource) (Resource, string, verdict) {
 		if e := f.definitions.get(gr.String()); e != nil {
 			return judgeDefinition(e, current, known)
 		}
-		if current.DefinitionUID != "" || f.recorded[gr].DefinitionUID != "" {
+		if current.DefinitionUID != "" || f.recorded[gr].DefinitionUID != "" || f.definitions.lastMissed(gr.String()) != nil {
 			return Resource{}, "", gone
 		}
 	}
@@ -188,14 +188,22 @@ func (f *Follower) reconcile(ctx context.Context, gr schema.GroupResource) error
 		delete(f.recorded, gr)
 	}
 	current, known := f.announced[gr]
-	switch {
+	at := f.definitions.missing(gr.String())
+	switch missed := f.definitions.lastMissed(gr.String()); {
+	case v == gone && missed != nil && at != "":
+		// Nobody can read any more what it had.
+		ended, ok := missed.value.in(current.Version)
+		if !ok {
+			ended = missed.value.resource
+		}
+		return f.remove(ctx, ended, at)
 	case v == keep, !known && (v == gone || v == unoffered):
 		delete(f.missed, gr)
 		return nil
 	case !known:
 		return f.add(ctx, want, since)
 	case v == gone:
-		return f.remove(ctx, current, f.definitions.missing(gr.String()))
+		return f.remove(ctx, current, at)
 	case v == unoffered && f.confirmed(gr):
 		return f.remove(ctx, current, "")
 	case v == unoffered:
@@ -247,16 +255,28 @@ func (f *Follower) add(ctx context.Context, r Resource, since string) error {
 		f.recorded[r.GroupResource()] = r // as far as it came
 		return fmt.Errorf("added %s: %w", r, err)
 	}
-	f.announced[r.GroupResource()] = r
+	f.announce(r)
 	return nil
+}
+
+// announce notes that a resource is followed as it is.
+func (f *Follower) announce(r Resource) {
+	gr := r.GroupResource()
+	delete(f.missed, gr)
+	f.announced[gr] = r
+	f.definitions.take(gr.String(), r.DefinitionUID)
 }
 
 func (f *Follower) remove(ctx context.Context, r Resource, at string) error {
 	if err := f.handler.Removed(ctx, r, at); err != nil {
 		return fmt.Errorf("removed %s: %w", r, err)
 	}
-	delete(f.announced, r.GroupResource())
-	delete(f.missed, r.GroupResource())
+	gr := r.GroupResource()
+	delete(f.announced, gr)
+	delete(f.missed, gr)
+	if at != "" {
+		f.definitions.take(gr.String(), r.DefinitionUID)
+	}
 	return nil
 }
 
@@ -267,8 +287,7 @@ func (f *Follower) change(ctx context.Context, before, after Resource, v verdict
 		before.Schema = after.Schema
 	}
 	if before.Version == after.Version && before.Kind == after.Kind && before.Namespaced == after.Namespaced && before.Schema == after.Schema {
-		delete(f.missed, gr)
-		f.announced[gr] = after
+		f.announce(after)
 		return nil
 	}
 	if v == offered && !f.confirmed(gr) {
@@ -277,7 +296,6 @@ func (f *Follower) change(ctx context.Context, before, after Resource, v verdict
 	if err := f.handler.Changed(ctx, before, after); err != nil {
 		return fmt.Errorf("changed %s: %w", after, err)
 	}
-	delete(f.missed, gr)
-	f.announced[gr] = after
+	f.announce(after)
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/kuberewind/kuberewind/deltafifo"
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/reflector"
+	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
 // loadRecorded finds the resources of which a recorder before this one may not have seen the end: what has become of them meanwhile is
@@ -25,7 +26,7 @@ func (r *Recorder) loadRecorded(ctx context.Context) error {
 		resource := kube.Resource{Group: s.Group, Version: s.Version, Name: s.Resource, Kind: s.Kind, Namespaced: s.Namespaced, DefinitionUID: types.UID(s.DefinitionUID)}
 		defined := s.DefinitionUID != "" && (s.DefinitionEnd == "" || precedes(s.Position, s.DefinitionEnd))
 		if s.Scope == "" {
-			r.ended[resource.GroupResource()] = s.DefinitionUID != "" && !defined
+			r.ended[resource.GroupResource()] = s.DefinitionUID != "" && !defined && s.DefinitionEnd != postgres.Pruned
 		}
 		if s.Scope == "" && s.Position != "" && (s.Alive || defined) && r.filter.Resource(resource.GroupResource()) {
 			r.recorded = append(r.recorded, resource)
@@ -85,7 +86,7 @@ func (h *handler) retire(ctx context.Context, s *stream, run *streamRun, resourc
 				return
 			}
 		}
-		if err := h.end(ctx, s, run, at); err != nil && ctx.Err() == nil {
+		if err := h.end(ctx, s, run, resource, at); err != nil && ctx.Err() == nil {
 			h.log.Warn("the end of a resource was not recorded", "resource", s.name, "error", err)
 		}
 	})
@@ -96,7 +97,8 @@ func (h *handler) unserved(ctx context.Context, resource kube.Resource, at strin
 	if !h.filter.Resource(resource.GroupResource()) {
 		return nil
 	}
-	if position, err := h.sink.Position(ctx, resource.Group, resource.Name); err != nil || position == "" {
+	// Of one that has a definition it is known that there may have been something, though nobody came to follow it.
+	if position, err := h.sink.Position(ctx, resource.Group, resource.Name); err != nil || position == "" && resource.DefinitionUID == "" {
 		return err
 	}
 	s, _, err := h.streamOf(ctx, resource, "")
@@ -109,7 +111,7 @@ func (h *handler) unserved(ctx context.Context, resource kube.Resource, at strin
 
 // end concludes a stream. What was watched up to the end of its definition, and has nothing left that lives, is complete. Else there is a gap: up
 // to a resource version at which the definition was no more, and all objects with it, or an open one where that is not known.
-func (r *Recorder) end(ctx context.Context, s *stream, run *streamRun, at string) error {
+func (r *Recorder) end(ctx context.Context, s *stream, run *streamRun, resource kube.Resource, at string) error {
 	// That of the run is closed.
 	fifo := r.queue.FIFO(deltafifo.FIFOOptions{Stream: s, Name: s.name, KnownObjects: s.record.Known(), Rules: s.rules.String()})
 	defer fifo.Close()
@@ -118,7 +120,7 @@ func (r *Recorder) end(ctx context.Context, s *stream, run *streamRun, at string
 	if err := fifo.AwaitMemory(); err != nil {
 		return err
 	}
-	if run != nil && run.concluded() && fifo.Vacant() {
+	if run != nil && !run.servedBefore(resource) && run.concluded() && fifo.Vacant() {
 		if err := fifo.Resumed(); err != nil {
 			return err
 		}

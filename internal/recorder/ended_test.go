@@ -95,3 +95,14 @@ func TestADefinitionThatTheFilterBeforeLeftOutIsNotTakenForUnfollowed(t *testing
 	require.NoError(t, s.recorder.loadUnfollowed(t.Context()))
 	require.Equal(t, map[types.UID]string{"of things.example.com": "11"}, s.recorder.unfollowed)
 }
+
+// The database was away for as long as it was defined.
+func TestOfWhatNobodyCameToFollowIsOnRecordThatItWasThere(t *testing.T) {
+	s := newSwept(t)
+	h := &handler{Recorder: s.recorder}
+	require.NoError(t, h.unserved(t.Context(), kube.Resource{Name: "services", Version: "v1", Kind: "Service"}, "99"), "it has no definition")
+	require.NoError(t, h.unserved(t.Context(), endedThings, "99"))
+	<-s.recorder.openStream(endedThings).ending.done
+	s.pump()
+	require.Equal(t, []string{"things first_list  99"}, s.texts(`SELECT concat_ws(' ', resource, cause, coalesce(from_rv, ''), to_rv) FROM kuberewind.gaps`))
+}

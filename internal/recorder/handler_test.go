@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kuberewind/kuberewind/deltafifo"
@@ -23,15 +24,19 @@ func TestTheRecordOfAResourceThatEndsIsCompleteOnlyIfItWasWatchedToItsEnd(t *tes
 	for name, test := range map[string]struct {
 		before func(*store)
 		closed time.Duration // before the server says that it does not serve it
+		ended  types.UID     // the definition of which it is told that it has ended
 		at     string
 		want   deltafifo.MarkerKind
 	}{
-		"watched to its end":                  {nothing, 0, "", deltafifo.Resumed},
-		"not watched for a while":             {nothing, time.Minute, "", deltafifo.Interrupted},
-		"interrupted before":                  {func(st *store) { require.NoError(t, st.Interrupted(reflector.CauseForbidden, "")) }, 0, "", deltafifo.Interrupted},
-		"something of it lives on":            {func(st *store) { require.NoError(t, st.Add(&kube.Object{ObjectMeta: metav1.ObjectMeta{Name: "a"}})) }, 0, "", deltafifo.Interrupted},
-		"not watched, but known to have gone": {nothing, time.Minute, "9", deltafifo.Replaced},
-		"gone before what is on record":       {nothing, time.Minute, "4", deltafifo.Interrupted},
+		"watched to its end":      {nothing, 0, "u1", "", deltafifo.Resumed},
+		"not watched for a while": {nothing, time.Minute, "u1", "", deltafifo.Interrupted},
+		"interrupted before": {func(st *store) { require.NoError(t, st.Interrupted(reflector.CauseForbidden, "")) },
+			0, "u1", "", deltafifo.Interrupted},
+		"something of it lives on": {func(st *store) { require.NoError(t, st.Add(&kube.Object{ObjectMeta: metav1.ObjectMeta{Name: "a"}})) },
+			0, "u1", "", deltafifo.Interrupted},
+		"not watched, but known to have gone":       {nothing, time.Minute, "u1", "9", deltafifo.Replaced},
+		"gone before what is on record":             {nothing, time.Minute, "u1", "4", deltafifo.Interrupted},
+		"watched to its end, and then defined anew": {nothing, 0, "u2", "9", deltafifo.Replaced},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, s, run := aboutToEnd(t)
@@ -40,7 +45,7 @@ func TestTheRecordOfAResourceThatEndsIsCompleteOnlyIfItWasWatchedToItsEnd(t *tes
 			run.closed.Store(time.Now().Add(-test.closed).UnixNano())
 			require.NoError(t, st.Interrupted(reflector.CauseNotFound, "the server could not find the requested resource"))
 			run.fifo.Close()
-			require.NoError(t, r.end(t.Context(), s, run, test.at))
+			require.NoError(t, r.end(t.Context(), s, run, kube.Resource{DefinitionUID: test.ended}, test.at))
 			r.queue.Close()
 			entries, err := r.queue.Next(t.Context(), 10, 1<<20, 0)
 			require.NoError(t, err)
@@ -56,7 +61,7 @@ func aboutToEnd(t *testing.T) (*Recorder, *stream, *streamRun) {
 	all, err := filter.New(nil, nil)
 	require.NoError(t, err)
 	s := &stream{name: "things", record: &postgres.Stream{}, rules: all.For(kube.Resource{Name: "things"}.GroupResource()), settle: func() {}, claims: newRevisions().stream("things")}
-	run := &streamRun{gone: make(chan struct{}), done: make(chan struct{}), stop: func(error) {}, fifo: r.queue.FIFO(deltafifo.FIFOOptions{Stream: s})}
+	run := &streamRun{served: kube.Resource{DefinitionUID: "u1"}, gone: make(chan struct{}), done: make(chan struct{}), stop: func(error) {}, fifo: r.queue.FIFO(deltafifo.FIFOOptions{Stream: s})}
 	close(run.done)
 	s.run = run
 	run.reflector = reflector.NewReflectorWithOptions(&cache.ListWatch{}, nil, newStore(s, run), reflector.Options{ResourceVersion: "5"})

@@ -133,6 +133,11 @@ func (r *streamRun) concluded() bool {
 	return r.hasLeftLocked() && r.followed
 }
 
+// servedBefore reports whether what was followed is of another definition than what has ended: its end is not that one's.
+func (r *streamRun) servedBefore(ended kube.Resource) bool {
+	return r.served.DefinitionUID != "" && r.served.DefinitionUID != ended.DefinitionUID
+}
+
 func (s *stream) current() *streamRun {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -123,13 +123,16 @@ func (s *Sink) Dormant(ctx context.Context) ([]StreamSpec, error) {
 }
 
 // A RecordedStream is a stream as it is on record. DefinitionUID is that of the last CustomResourceDefinition of its resource, empty if none is on
-// record; DefinitionEnd is the resource version with which that was deleted, empty while it lives, and "0" if that was long before the record's end.
+// record; DefinitionEnd is the resource version with which that was deleted, empty while it lives, and Pruned if that row is on record no more.
 type RecordedStream struct {
 	StreamSpec
 	Position                     string
 	Alive                        bool // there are living objects
 	DefinitionUID, DefinitionEnd string
 }
+
+// Pruned stands for a resource version that is on record no more.
+const Pruned = "pruned"
 
 // Recorded gives all streams of the cluster that are on record.
 func (s *Sink) Recorded(ctx context.Context) ([]RecordedStream, error) {
@@ -139,12 +142,14 @@ func (s *Sink) Recorded(ctx context.Context) ([]RecordedStream, error) {
 			coalesce(d.uid, ''), coalesce(d.ended, '')
 		FROM kuberewind.streams s LEFT JOIN LATERAL (
 			SELECT l.uid, CASE WHEN l.deleted_seq IS NOT NULL THEN coalesce((
-				SELECT x.rv FROM kuberewind.deltas_data x WHERE x.cluster = l.cluster AND x.seq = l.deleted_seq AND x.observed_at >= $2), '0') END AS ended
+				SELECT x.rv FROM kuberewind.days y JOIN kuberewind.deltas_data x
+					ON x.cluster = y.cluster AND x.seq = l.deleted_seq AND x.observed_at BETWEEN y.first_at AND y.last_at
+				WHERE y.cluster = l.cluster AND l.deleted_seq BETWEEN y.first_seq AND y.last_seq LIMIT 1), $2) END AS ended
 			FROM kuberewind.lives l JOIN kuberewind.streams c ON c.cluster = l.cluster AND c.stream = l.stream
 			WHERE l.cluster = s.cluster AND l.name = s.resource || '.' || s.api_group AND l.namespace = ''
 				AND c.api_group = 'apiextensions.k8s.io' AND c.resource = 'customresourcedefinitions'
 			ORDER BY l.object_id DESC LIMIT 1) d ON true
-		WHERE s.cluster = $1 ORDER BY s.stream`, s.info.Cluster, s.info.Observed.Add(-24*time.Hour))
+		WHERE s.cluster = $1 ORDER BY s.stream`, s.info.Cluster, Pruned)
 	if err != nil {
 		return nil, fmt.Errorf("find the streams on record: %w", explain(err))
 	}

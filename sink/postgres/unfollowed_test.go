@@ -27,3 +27,29 @@ func TestDefinitionsAreUnfollowedThatWereCreatedInTheLastDayAndLiveAndHaveNoStre
 	require.NoError(t, err)
 	require.ElementsMatch(t, []Definition{{"opened.example.com", "u16", "16"}, {"found.example.com", "u17", "17"}}, found)
 }
+
+func TestWithWhichVersionADefinitionEndedIsKnownForAsLongAsItIsOnRecord(t *testing.T) {
+	r := record(t, newDatabase(t))
+	spec := StreamSpec{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions", Kind: "CustomResourceDefinition"}
+	definitions := r.stream(spec)
+	r.commit(replacedBy(definitions, "first_list", "10"))
+	things := r.stream(StreamSpec{Group: "example.com", Resource: "things", Kind: "Thing"})
+	r.commit(replacedBy(things, "first_list", "11"))
+	ended := func() string {
+		r.reopen()
+		streams, err := r.sink.Recorded(t.Context())
+		require.NoError(t, err)
+		require.Len(t, streams, 2)
+		definitions = r.stream(spec)
+		return streams[1].DefinitionEnd
+	}
+	r.commit(watched(definitions, Added, made(t, "", "things.example.com", "u1", "12", `1`)))
+	require.Empty(t, ended())
+	r.commit(watched(definitions, Deleted, made(t, "", "things.example.com", "u1", "13", `1`)))
+	require.Equal(t, "13", ended())
+	r.now = r.now.Add(50 * time.Hour)
+	r.commit(watched(definitions, Added, made(t, "", "others.example.com", "u2", "14", `1`)))
+	require.Equal(t, "13", ended())
+	r.db.Exec(t, `DELETE FROM kuberewind.days WHERE first_seq <= 2`)
+	require.Equal(t, Pruned, ended())
+}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 func TestAResourceThatAppearsVanishesAndComesBackIsRecordedWholly(t *testing.T) {
@@ -151,6 +152,37 @@ func TestAResourceThatEndedWhileNoRecorderRanIsKnownToHaveEnded(t *testing.T) {
 	recorder = w.recordReady(t)
 	w.awaitLines(t, []string{"Added three " + string(third.GetUID()), "Deleted three " + string(third.GetUID())}, widgetRows+` OFFSET 4`)
 	require.Len(t, w.lines(t, gaps), 1, "etcd had it all")
+	recorder.Terminate(t)
+}
+
+func TestADefinitionThatCameAndWentWhileNoRecorderRanIsReadThroughTheNext(t *testing.T) {
+	t.Parallel()
+	w, recorder := recorded(t)
+	a := w.act(t)
+	const gaps = `SELECT cause || ' ' || coalesce(outcome, 'open') FROM kuberewind.gaps WHERE resource = 'widgets' ORDER BY gap`
+	lives := func(o *unstructured.Unstructured) []string {
+		return []string{"Added " + o.GetName() + " " + string(o.GetUID()), "Deleted " + o.GetName() + " " + string(o.GetUID())}
+	}
+	define := func(name string) *unstructured.Unstructured {
+		a.defineWidgets()
+		return a.create(widgets, template(widgets, "default", name))
+	}
+	end := func() {
+		a.delete(crds, "widgets.example.kuberewind.dev")
+		a.awaitNoWidgets()
+	}
+	one := define("one")
+	w.awaitLines(t, lives(one)[:1], widgetRows)
+	end()
+	eventually(t.Context(), t, "its end", func() bool { return slices.Equal(w.lines(t, gaps), []string{"not_found resumed"}) })
+	recorder.Terminate(t)
+
+	two := define("two")
+	end()
+	three := define("three")
+	recorder = w.recordReady(t)
+	w.awaitLines(t, slices.Concat(lives(two), lives(three)[:1]), widgetRows+` OFFSET 2`)
+	require.Equal(t, []string{"not_found resumed"}, w.lines(t, gaps), "etcd had it all")
 	recorder.Terminate(t)
 }
 
