@@ -35,7 +35,7 @@ const (
 	// checkedAfter is how long it takes at most until an API server has compared its caches with etcd, and, where one differs, answers
 	// lists at exact resource versions from etcd: every five minutes, and up to half as much.
 	checkedAfter = 8 * time.Minute
-	// checkedAgain is how long after a comparison the next one comes: it takes two whole lists.
+	// checkedAgain is how long after a comparison that found no proof the next one comes: it takes two whole lists.
 	checkedAgain = time.Minute
 )
 

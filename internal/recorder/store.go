@@ -57,9 +57,10 @@ type store struct {
 	stream *stream
 	run    *streamRun
 	rules  filter.Resource
-	// listed are the UIDs that the list under way has shown, and unread says that it holds others.
-	listed map[types.UID]struct{}
-	unread bool
+	// listed are the UIDs that the list under way has shown, and unread says that it holds others. Of those, leftOut were decided about by this list.
+	listed  map[types.UID]struct{}
+	leftOut []types.UID
+	unread  bool
 }
 
 func newStore(s *stream, run *streamRun) *store {
@@ -83,7 +84,7 @@ func (s *store) recall() {
 	} else {
 		s.stream.lives = s.stream.decided()
 	}
-	if s.stream.listedUnder == s.rules.String() && !s.stream.listsUnderOthers() {
+	if s.stream.listedUnder == s.rules.String() && !s.stream.listUnended() {
 		return
 	}
 	s.stream.undecided = map[types.UID]struct{}{}
@@ -95,12 +96,16 @@ func (s *store) recall() {
 	}
 }
 
-// listsUnderOthers reports whether a recorder before this one has begun a list since its rules were others, and not ended it: some of the decisions are of these.
-func (s *stream) listsUnderOthers() bool {
-	if s.left != nil && s.left.listing {
-		return s.left.listCause == reflector.CauseConfiguration
+// listUnended reports whether a recorder before this one has left the stream within a list: some of the decisions may be by the rules of that one. They are taken
+// anew by the list that is due.
+func (s *stream) listUnended() bool {
+	switch {
+	case s.left != nil && s.left.listing:
+		return true
+	case s.left != nil && s.left.rules != nil:
+		return false // It has ended in the spool.
 	}
-	return s.record.Unfinished() == reflector.CauseConfiguration
+	return s.record.Position() == ""
 }
 
 // decided gives the decisions that are on record.
@@ -165,6 +170,9 @@ func (s *store) remember(kept []any, fresh []*kube.Object) {
 	for _, o := range fresh {
 		s.stream.lives[o.UID] = false
 		delete(s.stream.undecided, o.UID)
+		if s.listed != nil {
+			s.leftOut = append(s.leftOut, o.UID)
+		}
 		key := cache.ObjectName{Namespace: o.Namespace, Name: o.Name}
 		s.stream.exclusions.add(postgres.Item{Stream: s.stream.record.ID(), Kind: postgres.Excluded, UID: o.UID, Key: key.String()})
 	}
@@ -206,6 +214,7 @@ func (s *store) Delete(obj any) error {
 		return err
 	}
 	if o, ok := obj.(*kube.Object); ok {
+		s.takeBack(uidsOf([]any{o}))
 		s.forget(o.UID)
 		s.stream.claims.saw(o, true)
 	}
@@ -291,7 +300,8 @@ func (s *store) filterPage(list []any) ([]any, error) {
 // BeginReplace begins a list. What it does not show is gone, and the decisions about it with it.
 func (s *store) BeginReplace(cause, detail, fromResourceVersion string) error {
 	cause, detail = s.because(cause, detail)
-	s.listed, s.unread = make(map[types.UID]struct{}, len(s.stream.lives)), false
+	s.endList()
+	s.listed = make(map[types.UID]struct{}, len(s.stream.lives))
 	s.run.listCause = cause
 	s.run.listing.Store(true)
 	s.run.returns()
@@ -321,7 +331,7 @@ func (s *store) EndReplace(resourceVersion string) error {
 	if !s.unread {
 		s.takeBack(maps.Keys(s.stream.undecided))
 	}
-	s.listed = nil
+	s.endList()
 	if err := s.FIFO.EndReplace(resourceVersion); err != nil {
 		return err
 	}
@@ -331,6 +341,17 @@ func (s *store) EndReplace(resourceVersion string) error {
 	s.stream.settle()
 	return nil
 }
+
+// AbortReplace gives up a list. Whom it has left out is decided anew: the next one may be under other rules, or not be needed.
+func (s *store) AbortReplace() {
+	for _, uid := range s.leftOut {
+		s.forget(uid)
+	}
+	s.endList()
+	s.FIFO.AbortReplace()
+}
+
+func (s *store) endList() { s.listed, s.leftOut, s.unread = nil, nil, false }
 
 // endsWithin is how soon after the end of its watch a resource is known not to be served any more, if that is why it has ended.
 const endsWithin = 5 * time.Second

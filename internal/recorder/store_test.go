@@ -159,16 +159,63 @@ func TestRulesThatAreChangedBackBeforeAListTakeNothingBack(t *testing.T) {
 }
 
 func TestRulesThatAreChangedBackWithinAListDecideAnew(t *testing.T) {
+	x, y := func() any { return pod(t, "x", "web", 21) }, func() any { return pod(t, "y", "db", 22) }
+	whole := func(s *swept, pods *store) { s.list(pods, reflector.CauseFirstList, "20") }
+	for name, test := range map[string]struct {
+		before func(*swept, *store) // under the rules to which they are changed back
+		cut    func(*store)         // under others
+	}{
+		"":                      {whole, func(*store) {}},
+		"interrupted before it": {whole, func(pods *store) { require.NoError(t, pods.Interrupted(reflector.CauseUnreachable, "")) }},
+		"within the first": {func(s *swept, pods *store) {
+			require.NoError(t, pods.BeginReplace(reflector.CauseFirstList, "", ""))
+			require.NoError(t, pods.ReplacePage([]any{pod(t, "z", "web", 20)}, "30"))
+			s.pump()
+		}, func(*store) {}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, dir := newSwept(t), t.TempDir()
+			test.before(s, s.begin(noBatch, dir))
+			pods := s.begin("pods?tier=web", dir)
+			test.cut(pods)
+			require.NoError(t, pods.BeginReplace(reflector.CauseConfiguration, "", ""))
+			require.NoError(t, pods.ReplacePage([]any{x(), y()}, "30"))
+			s.pump()
+			require.Equal(t, []string{"x"}, s.leftOut())
+			s.list(s.begin(noBatch, dir), reflector.CauseConfiguration, "40", x(), y())
+			require.Equal(t, []string{"Sync relist"}, s.life("x"))
+			require.Empty(t, s.leftOut())
+		})
+	}
+}
+
+func TestAListThatIsGivenUpLeavesNobodyOut(t *testing.T) {
 	s, dir := newSwept(t), t.TempDir()
-	s.list(s.begin(noBatch, dir), reflector.CauseFirstList, "20")
+	s.list(s.begin(noBatch, dir), reflector.CauseFirstList, "20", pod(t, "z", "batch", 11))
 	pods := s.begin("pods?tier=web", dir)
 	require.NoError(t, pods.BeginReplace(reflector.CauseConfiguration, "", ""))
-	require.NoError(t, pods.ReplacePage([]any{pod(t, "x", "web", 21), pod(t, "y", "db", 22)}, "30"))
+	require.NoError(t, pods.ReplacePage([]any{pod(t, "x", "web", 21)}, "30"))
+	pods.AbortReplace()
+	require.NoError(t, pods.Interrupted(reflector.CauseForbidden, ""))
 	s.pump()
+	require.Equal(t, []string{"z"}, s.leftOut())
+}
+
+// It was decided about some by the list, which is on record in part; its end is in the spool.
+func TestWhatAListHasDecidedHoldsThoughItsEndIsInTheSpoolOnly(t *testing.T) {
+	s, dir := newSwept(t), t.TempDir()
+	pods := s.begin(noBatch, dir)
+	s.list(pods, reflector.CauseFirstList, "20")
+	require.NoError(t, pods.BeginReplace(reflector.CauseExpired, "", ""))
+	require.NoError(t, pods.ReplacePage([]any{pod(t, "x", "batch", 21), pod(t, "y", "db", 22)}, "30"))
+	s.pump()
+	require.NoError(t, pods.EndReplace("30"))
+	s.overflow(pods)
+	pods = s.begin(noBatch, dir)
+	require.NoError(t, pods.Update(pod(t, "x", "db", 40)))
+	s.pump()
+	require.Empty(t, s.life("x"))
 	require.Equal(t, []string{"x"}, s.leftOut())
-	s.list(s.begin(noBatch, dir), reflector.CauseConfiguration, "40", pod(t, "x", "web", 21), pod(t, "y", "db", 22))
-	require.Equal(t, []string{"Sync relist"}, s.life("x"))
-	require.Empty(t, s.leftOut())
 }
 
 func TestWhatIsRecordedIsNotLeftOutAnyMoreThoughTheListCouldNotBeRead(t *testing.T) {

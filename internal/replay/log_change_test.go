@@ -106,8 +106,11 @@ func TestThereAreChangesIfAndOnlyIfVersionsDiffer(t *testing.T) {
 			if c.op == opRemove {
 				old, ok := patch.Get(a, c.path.pointer())
 				// An element that it was within may have another place in the newer version, by which it is called.
-				moved := slices.ContainsFunc(c.path[:max(0, len(c.path)-1)], func(s step) bool { return s.place >= 0 })
-				require.True(r, moved || ok && bytes.Equal(old, c.old), "%s of %s", c.path.pointer(), a)
+				within := c.path[:max(0, len(c.path)-1)]
+				moved := slices.ContainsFunc(within, func(s step) bool { return s.place >= 0 })
+				require.True(r, moved && bytes.Contains(a, c.old) || ok && bytes.Equal(old, c.old), "%s of %s", c.path.pointer(), a)
+				_, ok = patch.Get(b, within.pointer())
+				require.True(r, ok, "%s of %s: what it was within is there", c.path.pointer(), b)
 			}
 		}
 	})
