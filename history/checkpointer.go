@@ -32,12 +32,12 @@ type CheckpointOptions struct {
 // leastDeltas is an interval whose tail is read within a moment, however few the objects are.
 const leastDeltas = 10_000
 
-// CheckpointInterval is after how many deltas the next checkpoint is made, when so many objects live: as many, and at least 10,000.
+// CheckpointInterval is after how many deltas the next checkpoint is made, when so many objects live: three for every two, and at least 10,000.
 //
 // It balances what checkpoints cost against the time of a rebuild, where an object of the checkpoint takes some 10 µs of CPU and a delta after it 30; on
-// average one delta for every two objects comes after it. Checkpoints add to the bytes of a delta what one object of a checkpoint takes, at most (make bench,
+// average three deltas for every four objects come after it. Checkpoints add to the bytes of a delta two thirds of what one object of a checkpoint takes, at most (make bench,
 // which also compares half and twice the interval). Making them takes CPU in the same proportion; blocks that stay as they are cost next to none.
-func CheckpointInterval(live int64) int64 { return max(leastDeltas, live) }
+func CheckpointInterval(live int64) int64 { return max(leastDeltas, live*3/2) }
 
 // A Checkpointer makes the checkpoints of a cluster, and drops those that the record no longer goes back to. It needs one connection that may read the record and
 // may insert into and delete from checkpoints and checkpoint_blocks: the writer's role.
