@@ -100,16 +100,22 @@ func (r *Run) Begin(origin Origin) {
 // End notes that all of it is measured.
 func (r *Run) End() { r.Report.complete(r.Origin.Measures, r.names) }
 
-// Interrupt notes that not all of it could be measured: what was measured again is not of the same time as the rest.
+// Interrupt notes that not all of it could be measured. Where something was measured again, the rest is of another time, and goes.
 func (r *Run) Interrupt() {
-	if len(r.names) > 0 {
-		r.Report.reopen(r.Origin.Measures)
+	if len(r.names) == 0 {
+		return
 	}
+	if !r.goOn {
+		r.Report.keepOnly(r.Origin.Measures, r.names)
+	}
+	r.Report.reopen(r.Origin.Measures)
 }
 
-// has reports whether the report has a result already that counts.
-func (r *Run) has(name string, rounds int) bool {
-	if !r.goOn || !slices.ContainsFunc(r.Report.Results, func(old *Result) bool { return old.Name == name && old.Rounds == rounds }) {
+// has reports whether the report has a result already that counts: one that was judged, if it is to be.
+func (r *Run) has(name string, rounds int, judged bool) bool {
+	if !r.goOn || !slices.ContainsFunc(r.Report.Results, func(old *Result) bool {
+		return old.Name == name && old.Rounds == rounds && (len(old.Judged) > 0 || !judged)
+	}) {
 		return false
 	}
 	r.Say("%s: is measured already", name)
@@ -124,7 +130,7 @@ func (r *Run) Say(format string, args ...any) { fmt.Fprintf(r.Log, "bench: "+for
 // also where it cannot be judged.
 func (r *Run) Do(ctx context.Context, e Experiment) error {
 	e.Rounds = cmp.Or(e.Rounds, r.Rounds)
-	if r.has(e.Name, e.Rounds) {
+	if r.has(e.Name, e.Rounds, len(e.Compare)+len(e.Grow) > 0) {
 		return nil
 	}
 	result := &Result{Name: e.Name, Title: e.Title, Data: e.Data, Rounds: e.Rounds, Quantities: e.Quantities, Origin: r.Origin}
@@ -162,7 +168,7 @@ func (r *Run) add(result *Result, compare []Comparison, grow []Growth) error {
 
 // DoOnce runs something that tells by itself what all ways of an experiment gave: each value is one that was looked at, and not a run.
 func (r *Run) DoOnce(ctx context.Context, e Experiment, do func(context.Context) ([]*Measured, error)) error {
-	if r.has(e.Name, 1) {
+	if r.has(e.Name, 1, len(e.Compare) > 0) {
 		return nil
 	}
 	r.Say("%s", e.Name)

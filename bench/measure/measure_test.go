@@ -286,9 +286,14 @@ func TestARunThatWasInterruptedGoesOnWithWhatItHadNot(t *testing.T) {
 
 	run.Begin(measures)
 	do("b")
-	run.End()
+	run.Interrupt()
 	require.Len(t, order, 3, "what is complete is measured again")
-	require.Len(t, run.Report.Results, 1)
+	require.Len(t, run.Report.Results, 1, "the other is of another time")
+	run.Begin(measures)
+	do("b", "a")
+	run.End()
+	require.Len(t, order, 4)
+	require.Len(t, run.Report.Results, 2)
 }
 
 func TestNumbersHaveThreeDigitsThatCount(t *testing.T) {

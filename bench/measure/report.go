@@ -107,11 +107,15 @@ func (o *Origin) first() int {
 
 // complete notes that measures are. Their results of other names were of other data, and go.
 func (r *Report) complete(measures, names []string) {
+	r.keepOnly(measures, names)
+	r.reopen(measures)
+	r.Done = append(r.Done, measures...)
+}
+
+func (r *Report) keepOnly(measures, names []string) {
 	r.Results = slices.DeleteFunc(r.Results, func(old *Result) bool {
 		return slices.Equal(old.Origin.Measures, measures) && !slices.Contains(names, old.Name)
 	})
-	r.reopen(measures)
-	r.Done = append(r.Done, measures...)
 }
 
 func (r *Report) reopen(measures []string) {

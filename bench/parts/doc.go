@@ -37,7 +37,7 @@ func Middle() Sizes {
 	}
 }
 
-// Full is the same at the largest sizes: hours.
+// Full is the same at larger sizes: hours.
 func Full() Sizes {
 	return Sizes{Operations: 2_000_000, Pods: 20_000, ReadFor: time.Second, Live: 5000, Rows: 100_000, Held: 50_000, Stopped: 50_000, Going: time.Hour, Grown: 10_000, Steps: []int{1, 2, 5, 10}, Streams: 20, Largest: 1 << 20}
 }
