@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,20 +21,23 @@ import (
 // exclusions collects which lives a label filter leaves out, and which of these have ended, until the pump writes them:
 // with the position that passes the event, or before it.
 type exclusions struct {
-	mu    sync.Mutex // protects items
-	items []postgres.Item
+	mu    sync.Mutex                  // protects items
+	items map[types.UID]postgres.Item // the last about each
 }
 
-func (e *exclusions) add(items ...postgres.Item) {
+func (e *exclusions) add(item postgres.Item) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.items = append(e.items, items...)
+	if e.items == nil {
+		e.items = map[types.UID]postgres.Item{}
+	}
+	e.items[item.UID] = item
 }
 
 func (e *exclusions) take() []postgres.Item {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	items := e.items
+	items := slices.Collect(maps.Values(e.items))
 	e.items = nil
 	return items
 }
@@ -51,15 +55,16 @@ func (e *exclusions) attach() any {
 //
 // A decision holds for a life. Namespaces and names last as long; labels do not: where a rule looks at them, the decision of
 // the first sight is on record. Rules may change between two runs of the recorder: what was recorded goes on being
-// recorded, because to leave it out would look as if it were gone; what was left out is decided anew.
+// recorded, because to leave it out would look as if it were gone; what was left out is decided anew. So it is where a run
+// has left the stream within a list, since by whose rules that one decided is not known.
 type store struct {
 	*deltafifo.FIFO
 	stream *stream
 	run    *streamRun
 	rules  filter.Resource
-	// listed are the UIDs that the list under way has shown, and unread says that it holds others. Of those, leftOut were decided about by this list.
+	// listed are the UIDs that the list under way has shown, and unread says that it holds others. Of those, leftOut were left out by this list, be it that they were to be decided anew.
 	listed  map[types.UID]struct{}
-	leftOut []types.UID
+	leftOut map[types.UID]bool
 	unread  bool
 }
 
@@ -169,9 +174,10 @@ func (s *store) remember(kept []any, fresh []*kube.Object) {
 	}
 	for _, o := range fresh {
 		s.stream.lives[o.UID] = false
+		_, anew := s.stream.undecided[o.UID]
 		delete(s.stream.undecided, o.UID)
 		if s.listed != nil {
-			s.leftOut = append(s.leftOut, o.UID)
+			s.leftOut[o.UID] = anew
 		}
 		key := cache.ObjectName{Namespace: o.Namespace, Name: o.Name}
 		s.stream.exclusions.add(postgres.Item{Stream: s.stream.record.ID(), Kind: postgres.Excluded, UID: o.UID, Key: key.String()})
@@ -301,7 +307,7 @@ func (s *store) filterPage(list []any) ([]any, error) {
 func (s *store) BeginReplace(cause, detail, fromResourceVersion string) error {
 	cause, detail = s.because(cause, detail)
 	s.endList()
-	s.listed = make(map[types.UID]struct{}, len(s.stream.lives))
+	s.listed, s.leftOut = make(map[types.UID]struct{}, len(s.stream.lives)), map[types.UID]bool{}
 	s.run.listCause = cause
 	s.run.listing.Store(true)
 	s.run.returns()
@@ -344,8 +350,13 @@ func (s *store) EndReplace(resourceVersion string) error {
 
 // AbortReplace gives up a list. Whom it has left out is decided anew: the next one may be under other rules, or not be needed.
 func (s *store) AbortReplace() {
-	for _, uid := range s.leftOut {
-		s.forget(uid)
+	for uid, anew := range s.leftOut {
+		if !anew {
+			s.forget(uid)
+			continue
+		}
+		delete(s.stream.lives, uid) // As before: on record it is left out.
+		s.stream.undecided[uid] = struct{}{}
 	}
 	s.endList()
 	s.FIFO.AbortReplace()
