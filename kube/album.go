@@ -1,9 +1,11 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -39,10 +41,10 @@ type album[T any] struct {
 
 	mu       sync.Mutex // protects what follows
 	entries  map[string]*extract[T]
-	missed   map[string][]*extract[T] // by name, what has begun and was deleted before anybody took it, oldest first
-	version  string                   // up to which entries are complete, empty before the first list
-	failed   error                    // why the resource cannot be followed, nil if it can
-	failures int                      // in a row
+	missed   map[string]*extract[T] // by name, what had begun and was deleted before anybody took it: the last, with the since of the first
+	version  string                 // up to which entries are complete, empty before the first list
+	failed   error                  // why the resource cannot be followed, nil if it can
+	failures int                    // in a row
 	once     sync.Once
 }
 
@@ -61,7 +63,7 @@ type extract[T any] struct {
 
 func newAlbum[T any](lister *ListWatch, log *slog.Logger) *album[T] {
 	return &album[T]{lister: lister, log: log, settled: make(chan struct{}), again: make(chan struct{}, 1),
-		entries: map[string]*extract[T]{}, missed: map[string][]*extract[T]{}}
+		entries: map[string]*extract[T]{}, missed: map[string]*extract[T]{}}
 }
 
 const (
@@ -105,11 +107,7 @@ func (a *album[T]) follow(ctx context.Context) {
 	switch {
 	case anew:
 		a.mu.Lock()
-		a.version = "" // It is of another history, and so is what was missed.
-		for _, missed := range a.missed {
-			first := *missed[0]
-			first.since, missed[0] = "", &first
-		}
+		a.version = "" // It is of another history.
 		a.mu.Unlock()
 	case err != nil && ctx.Err() == nil:
 		a.fail(err)
@@ -201,7 +199,7 @@ func (a *album[T]) put(object any) error {
 // the object became so.
 func (a *album[T]) date(name string, before, after *extract[T], version string) {
 	if missed := a.missed[name]; missed != nil {
-		version = after.newSince(missed[0].since)
+		version = after.newSince(missed.since)
 	}
 	if before != nil && before.uid == after.uid {
 		after.taken = before.taken
@@ -218,7 +216,7 @@ func (a *album[T]) date(name string, before, after *extract[T], version string) 
 // anything, may be the same one.
 func (a *album[T]) miss(name string, before, after *extract[T]) {
 	if a.taking && before != nil && !before.taken && a.begun(before.value) && (after == nil || after.uid != before.uid) {
-		a.missed[name] = append(a.missed[name], before)
+		a.missed[name] = before
 	}
 }
 
@@ -226,35 +224,31 @@ func (a *album[T]) miss(name string, before, after *extract[T]) {
 func (a *album[T]) take(name string, uid types.UID) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	missed := a.missed[name]
-	upTo := slices.IndexFunc(missed, func(e *extract[T]) bool { return e.uid == uid }) + 1
-	if e := a.entries[name]; e != nil && e.uid == uid {
-		e.taken, upTo = true, len(missed)
+	missed, e := a.missed[name], a.entries[name]
+	if e != nil && e.uid == uid {
+		e.taken = true
+		delete(a.missed, name)
 	}
-	if a.missed[name] = missed[upTo:]; upTo == len(missed) {
+	if missed != nil && missed.uid == uid {
 		delete(a.missed, name)
 	}
 }
 
 // allMissed gives what was missed last, of each name.
-func (a *album[T]) allMissed() (all []*extract[T]) {
+func (a *album[T]) allMissed() []*extract[T] {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, missed := range a.missed {
-		all = append(all, missed[len(missed)-1])
-	}
-	return all
+	return slices.Collect(maps.Values(a.missed))
 }
 
 // lastMissed is what was there last under a name where there is nothing now, nil if somebody took that.
 func (a *album[T]) lastMissed(name string) *extract[T] {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	missed := a.missed[name]
-	if a.entries[name] != nil || missed == nil {
+	if a.entries[name] != nil {
 		return nil
 	}
-	return missed[len(missed)-1]
+	return a.missed[name]
 }
 
 // Delete implements cache.ReflectorStore.
@@ -294,6 +288,12 @@ func (a *album[T]) Replace(objects []any, version string) error {
 	previous := a.entries
 	for name, before := range previous {
 		a.miss(name, before, next[name])
+	}
+	if a.version == "" { // What was missed is of a history that is no more.
+		for name, missed := range a.missed {
+			undated := *missed
+			undated.since, a.missed[name] = "", &undated
+		}
 	}
 	for name, after := range next {
 		a.date(name, previous[name], after, after.newSince(a.version))
@@ -357,8 +357,8 @@ func (a *album[T]) remember(created map[types.UID]string) {
 // recall looks for where the given objects begun after a resource version that was
 // reached by an earlier run. It takes at most a few seconds; what etcd has
 // forgotten stays unknown.
-func (a *album[T]) recall(ctx context.Context, since string, missing map[types.UID]bool) {
-	if a.replay(ctx, since, missing); len(missing) == 0 || ctx.Err() != nil {
+func (a *album[T]) recall(ctx context.Context, since string, created map[types.UID]string, missing map[types.UID]bool) {
+	if a.replay(ctx, since, created, missing); len(missing) == 0 || ctx.Err() != nil {
 		return
 	}
 	// A server that was restarted has forgotten what etcd has not.
@@ -399,31 +399,28 @@ func (a *album[T]) dropThoseAt(ctx context.Context, version string, missing map[
 }
 
 // replay goes through what a watch can still give.
-func (a *album[T]) replay(ctx context.Context, since string, missing map[types.UID]bool) {
+func (a *album[T]) replay(ctx context.Context, since string, created map[types.UID]string, missing map[types.UID]bool) {
 	seconds := int64(2)
 	w, err := a.lister.WatchWithContext(ctx, metav1.ListOptions{ResourceVersion: since, TimeoutSeconds: &seconds})
 	if err != nil {
 		return
 	}
 	defer w.Stop()
-	fresh := map[types.UID]bool{} // their creation was seen
+	fresh := map[types.UID]bool{} // nobody has followed what they stand for from its beginning, which is known
 	first := map[string]string{}  // by name, with which version the first of these has begun
 	for event := range w.ResultChan() {
 		o, ok := event.Object.(*Object)
 		if !ok {
 			continue
 		}
-		if event.Type == watch.Added {
-			fresh[o.UID] = true
-		}
-		if !fresh[o.UID] {
+		if fresh[o.UID] = fresh[o.UID] || event.Type == watch.Added || created[o.UID] != ""; !fresh[o.UID] {
 			continue
 		}
 		if _, e := a.extract(o); e == nil || !a.begun(e.value) {
 			continue
 		}
 		if first[o.Name] == "" {
-			first[o.Name] = o.ResourceVersion
+			first[o.Name] = cmp.Or(created[o.UID], o.ResourceVersion)
 		}
 		if missing[o.UID] {
 			a.recalled(o, first[o.Name])

@@ -178,7 +178,37 @@ func TestWhatNobodyCouldFollowIsToldToHaveEnded(t *testing.T) {
 }
 
 func TestWhatWasMissedInAHistoryThatIsNoMoreTellsNothingOfTheNext(t *testing.T) {
-	f, _ := definedAnew(t)
-	require.NoError(t, f.definitions.Replace([]any{parse(t, definitionText("things", "u3", "9", "True"))}, "9"))
+	f, gr := definedAnew(t)
+	f.definitions.version = "" // as where the history went backwards
+	require.NoError(t, f.definitions.Replace([]any{parse(t, definitionText("things", "u3", "20", "True"))}, "21"))
 	require.Empty(t, f.definitions.get("things.example.com").since)
+	require.NoError(t, f.reconcile(t.Context(), gr))
+	require.Empty(t, f.definitions.missed)
+}
+
+// The handler is told once that a resource has ended, though there was more than one definition of it.
+func TestOfTwoDefinitionsThatNobodyCouldFollowTheLastIsTold(t *testing.T) {
+	f, gr := definedAnew(t)
+	f.recorded[gr] = Resource{Group: gr.Group, Name: gr.Resource, Version: "v1", DefinitionUID: "u0"}
+	require.NoError(t, f.reconcile(t.Context(), gr))
+	require.Equal(t, "u2", string(f.next(t).resource.DefinitionUID))
+	require.Empty(t, f.tellings)
+}
+
+func TestADefinitionThatWasNotFollowedIsReadThroughTheNextOneFromItsCreation(t *testing.T) {
+	for name, test := range map[string]struct {
+		created map[types.UID]string
+		want    string
+	}{"followed": {nil, "23"}, "not followed": {map[types.UID]string{"u2": "9"}, "9"}} {
+		t.Run(name, func(t *testing.T) {
+			client := serve(t, stream(false, `{"type":"DELETED","object":`+definitionText("things", "u2", "21", "True")+`}`,
+				`{"type":"ADDED","object":`+definitionText("things", "u3", "22", "False")+`}`,
+				`{"type":"MODIFIED","object":`+definitionText("things", "u3", "23", "True")+`}`))
+			f := NewFollower(client, nil, FollowerOptions{Since: "20", Created: test.created})
+			f.definitions.changed = func(_, _ *extract[definition]) {}
+			require.NoError(t, f.definitions.Replace([]any{parse(t, definitionText("things", "u3", "23", "True"))}, "30"))
+			f.recall(t.Context())
+			require.Equal(t, test.want, f.definitions.get("things.example.com").since)
+		})
+	}
 }

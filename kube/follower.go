@@ -214,7 +214,7 @@ func (f *Follower) recall(ctx context.Context) {
 		}
 	}
 	if len(missing) > 0 {
-		f.definitions.recall(ctx, f.options.Since, missing)
+		f.definitions.recall(ctx, f.options.Since, f.options.Created, missing)
 	}
 }
 

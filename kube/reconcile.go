@@ -227,6 +227,9 @@ func (f *Follower) reconcileRecorded(ctx context.Context, r Resource, v verdict)
 		return false, nil
 	case v == gone:
 		at = f.definitions.missing(gr.String())
+		if at != "" && f.definitions.lastMissed(gr.String()) != nil {
+			return true, nil // What is told of that one is true of this one, too.
+		}
 	case v != unoffered:
 		return true, nil
 	}

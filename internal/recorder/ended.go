@@ -3,6 +3,7 @@ package recorder
 import (
 	"cmp"
 	"context"
+	"errors"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -21,13 +22,9 @@ func (r *Recorder) loadRecorded(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.ended = map[schema.GroupResource]bool{}
 	for _, s := range streams {
 		resource := kube.Resource{Group: s.Group, Version: s.Version, Name: s.Resource, Kind: s.Kind, Namespaced: s.Namespaced, DefinitionUID: types.UID(s.DefinitionUID)}
 		defined := s.DefinitionUID != "" && (s.DefinitionEnd == "" || precedes(s.Position, s.DefinitionEnd))
-		if s.Scope == "" {
-			r.ended[resource.GroupResource()] = s.DefinitionUID != "" && !defined && s.DefinitionEnd != postgres.Pruned
-		}
 		if s.Scope == "" && s.Position != "" && (s.Alive || defined) && r.filter.Resource(resource.GroupResource()) {
 			r.recorded = append(r.recorded, resource)
 		}
@@ -51,6 +48,26 @@ func (r *Recorder) loadUnfollowed(ctx context.Context) error {
 	return nil
 }
 
+var errDefinedBefore = errors.New("what became of the definition before is not on record yet")
+
+// endedBefore reports whether all that the stream had under definitions before this one, which a recorder before this one followed, is on record up to their end. Since is
+// when this one began: a definition that came and went while nobody followed it is on record by then.
+func (r *Recorder) endedBefore(ctx context.Context, s *stream, resource kube.Resource, since string) (bool, error) {
+	if s.left != nil {
+		return false, nil
+	}
+	end, upTo, err := r.sink.DefinedBefore(ctx, resource.Group, resource.Name, resource.DefinitionUID)
+	switch {
+	case err != nil:
+		return false, err
+	case end == "", end == postgres.Pruned, upTo == "", precedes(s.record.Position(), end):
+		return false, nil
+	case precedes(upTo, since):
+		return false, errDefinedBefore
+	}
+	return true, nil
+}
+
 // An ending is on its way to put the end of a stream on record. It waits: for the last deletions, and for what of the stream lies on disk.
 type ending struct {
 	cancel context.CancelFunc
@@ -71,6 +88,9 @@ func (h *handler) retire(ctx context.Context, s *stream, run *streamRun, resourc
 	ctx, cancel := context.WithCancel(ctx)
 	e := &ending{cancel: cancel, done: make(chan struct{})}
 	s.ending = e
+	if run != nil {
+		run.outlivedBy(resource)
+	}
 	h.retirements.Go(func() {
 		defer close(e.done)
 		defer cancel()
@@ -86,7 +106,7 @@ func (h *handler) retire(ctx context.Context, s *stream, run *streamRun, resourc
 				return
 			}
 		}
-		if err := h.end(ctx, s, run, resource, at); err != nil && ctx.Err() == nil {
+		if err := h.end(ctx, s, run, at); err != nil && ctx.Err() == nil {
 			h.log.Warn("the end of a resource was not recorded", "resource", s.name, "error", err)
 		}
 	})
@@ -111,7 +131,7 @@ func (h *handler) unserved(ctx context.Context, resource kube.Resource, at strin
 
 // end concludes a stream. What was watched up to the end of its definition, and has nothing left that lives, is complete. Else there is a gap: up
 // to a resource version at which the definition was no more, and all objects with it, or an open one where that is not known.
-func (r *Recorder) end(ctx context.Context, s *stream, run *streamRun, resource kube.Resource, at string) error {
+func (r *Recorder) end(ctx context.Context, s *stream, run *streamRun, at string) error {
 	// That of the run is closed.
 	fifo := r.queue.FIFO(deltafifo.FIFOOptions{Stream: s, Name: s.name, KnownObjects: s.record.Known(), Rules: s.rules.String()})
 	defer fifo.Close()
@@ -120,7 +140,10 @@ func (r *Recorder) end(ctx context.Context, s *stream, run *streamRun, resource 
 	if err := fifo.AwaitMemory(); err != nil {
 		return err
 	}
-	if run != nil && !run.servedBefore(resource) && run.concluded() && fifo.Vacant() {
+	if s.ended != "" && (at == "" || !precedes(s.ended, at)) {
+		return nil // It is on record already.
+	}
+	if run != nil && run.concluded() && fifo.Vacant() {
 		if err := fifo.Resumed(); err != nil {
 			return err
 		}
@@ -143,7 +166,9 @@ func (r *Recorder) end(ctx context.Context, s *stream, run *streamRun, resource 
 	}
 	const detail = "its definition was deleted, and all objects with it"
 	s.interrupted = cause
-	if cause != reflector.CauseFirstList {
+	if cause == reflector.CauseFirstList {
+		r.log.Warn("a resource has ended of which nothing could be recorded", "resource", s.name)
+	} else {
 		if err := fifo.Interrupted(cause, detail); err != nil {
 			return err
 		}

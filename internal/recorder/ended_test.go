@@ -106,3 +106,45 @@ func TestOfWhatNobodyCameToFollowIsOnRecordThatItWasThere(t *testing.T) {
 	s.pump()
 	require.Equal(t, []string{"things first_list  99"}, s.texts(`SELECT concat_ws(' ', resource, cause, coalesce(from_rv, ''), to_rv) FROM kuberewind.gaps`))
 }
+
+func TestWhatRecordersBeforeHadOfAResourceIsWholeIfItGoesToTheEndOfAllDefinitionsOnRecord(t *testing.T) {
+	s := newSwept(t)
+	things := kube.Resource{Group: "example.com", Version: "v1", Name: "things", Kind: "Thing", DefinitionUID: "u3"}
+	follow := func(r kube.Resource) (*stream, *deltafifo.FIFO) {
+		st, _, err := s.recorder.streamOf(t.Context(), r, "")
+		require.NoError(t, err)
+		return st, s.queue.FIFO(deltafifo.FIFOOptions{Stream: st, KnownObjects: st.record.Known(), Rules: st.rules.String()})
+	}
+	_, definitions := follow(kube.Resource{Group: "apiextensions.k8s.io", Version: "v1", Name: "customresourcedefinitions", Kind: "CustomResourceDefinition"})
+	st, fifo := follow(things)
+	defined := func(uid types.UID, created, deleted int) {
+		for i, do := range []func(any) error{definitions.Add, definitions.Delete} {
+			o := served(t, "CustomResourceDefinition", "things.example.com", []int{created, deleted}[i])
+			o.Namespace, o.UID = "", uid
+			require.NoError(t, do(o))
+		}
+		s.pump()
+	}
+	ended := func(since string) bool {
+		ended, err := s.recorder.endedBefore(t.Context(), st, things, since)
+		require.NoError(t, err)
+		return ended
+	}
+	require.NoError(t, definitions.Replace(nil, "10"))
+	require.NoError(t, fifo.Replace(nil, "15"))
+	s.pump()
+	require.False(t, ended("40"), "nothing is known of it, as where definitions are not recorded")
+	defined("u1", 11, 14)
+	require.NoError(t, definitions.Bookmark("40"))
+	s.pump()
+	require.True(t, ended("40"))
+	_, err := s.recorder.endedBefore(t.Context(), st, things, "41")
+	require.ErrorIs(t, err, errDefinedBefore, "there may have been another since")
+	defined("u2", 41, 45)
+	require.False(t, ended("45"), "nobody has followed that one")
+	require.NoError(t, fifo.Replace(nil, "46"))
+	s.pump()
+	require.True(t, ended("45"))
+	st.left = &leftover{}
+	require.False(t, ended("45"), "it is not known of what lies in the spool")
+}

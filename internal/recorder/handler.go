@@ -76,6 +76,15 @@ func (h *handler) open(ctx context.Context, resource kube.Resource, since string
 			return err
 		}
 	}
+	if since != "" && s.current() == nil && s.record.Position() != "" {
+		ended, err := h.endedBefore(ctx, s, resource, since)
+		if err != nil {
+			return err
+		}
+		if !ended {
+			since = ""
+		}
+	}
 	h.launch(ctx, s, resource, since)
 	return nil
 }

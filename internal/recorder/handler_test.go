@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
@@ -45,7 +44,8 @@ func TestTheRecordOfAResourceThatEndsIsCompleteOnlyIfItWasWatchedToItsEnd(t *tes
 			run.closed.Store(time.Now().Add(-test.closed).UnixNano())
 			require.NoError(t, st.Interrupted(reflector.CauseNotFound, "the server could not find the requested resource"))
 			run.fifo.Close()
-			require.NoError(t, r.end(t.Context(), s, run, kube.Resource{DefinitionUID: test.ended}, test.at))
+			run.outlivedBy(kube.Resource{DefinitionUID: test.ended})
+			require.NoError(t, r.end(t.Context(), s, run, test.at))
 			r.queue.Close()
 			entries, err := r.queue.Next(t.Context(), 10, 1<<20, 0)
 			require.NoError(t, err)
@@ -86,28 +86,23 @@ func TestAResourceWithoutADefinitionThatIsNotOfferedAnyMoreIsInterruptedThoughIt
 }
 
 func TestWhatAResourceHadUnderAnEarlierDefinitionIsConcludedIfItWasWatchedToItsEnd(t *testing.T) {
-	things := kube.Resource{Group: "example.com", Version: "v2", Name: "things"}
-	r, s, run := aboutToEnd(t)
-	require.False(t, r.concluded(s, things, run), "it may have had more")
+	_, s, run := aboutToEnd(t)
+	require.False(t, run.concluded(), "it may have had more")
 	require.NoError(t, newStore(s, run).Interrupted(reflector.CauseNotFound, "the server could not find the requested resource"))
-	require.True(t, r.concluded(s, things, run))
+	require.True(t, run.concluded())
+	run.outlivedBy(kube.Resource{DefinitionUID: "u1"})
+	require.True(t, run.concluded())
 
 	require.NoError(t, newStore(s, run).Resumed())
-	require.False(t, r.concluded(s, things, run), "it was served again")
+	require.False(t, run.concluded(), "it was served again")
 	require.NoError(t, newStore(s, run).Interrupted(reflector.CauseNotFound, "the server could not find the requested resource"))
-	require.True(t, r.concluded(s, things, run))
+	require.True(t, run.concluded())
+	run.outlivedBy(kube.Resource{DefinitionUID: "u2"})
+	run.outlivedBy(kube.Resource{DefinitionUID: "u1"})
+	require.False(t, run.concluded(), "another definition was not followed")
 
 	_, s, run = aboutToEnd(t)
 	run.closed.Store(time.Now().Add(-time.Minute).UnixNano())
 	require.NoError(t, newStore(s, run).Interrupted(reflector.CauseNotFound, "the server could not find the requested resource"))
-	require.False(t, r.concluded(s, things, run))
-	s.ended = "9"
-	require.True(t, r.concluded(s, things, run), "it is on record what was left of it")
-
-	_, s, _ = aboutToEnd(t)
-	require.False(t, r.concluded(s, things, nil), "nothing is known of it, as where definitions are not recorded")
-	r.ended = map[schema.GroupResource]bool{things.GroupResource(): true}
-	require.True(t, r.concluded(s, things, nil), "a recorder before this one has seen its end")
-	s.left = &leftover{}
-	require.False(t, r.concluded(s, things, nil), "it is not known of what lies in the spool")
+	require.False(t, run.concluded())
 }

@@ -70,8 +70,6 @@ type Recorder struct {
 	definitions string
 	// recorded are the resources that were followed before it.
 	recorded []kube.Resource
-	// ended are those of which a recorder before this one has seen the end of the definition, and recorded all up to it.
-	ended map[schema.GroupResource]bool
 	// unfollowed is, by UID, with which resource version a definition was created whose resource was to be followed before it, and was not yet.
 	unfollowed map[types.UID]string
 

@@ -77,6 +77,7 @@ type streamRun struct {
 	mu       sync.Mutex    // protects what follows
 	gone     chan struct{} // closed while the server says that it does not serve the resource
 	followed bool          // it was, up to when the server said so
+	outlived bool          // there was another definition since, which was not followed
 
 	stop context.CancelCauseFunc
 	done chan struct{}
@@ -130,12 +131,14 @@ func (r *streamRun) left() <-chan struct{} {
 func (r *streamRun) concluded() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.hasLeftLocked() && r.followed
+	return r.hasLeftLocked() && r.followed && !r.outlived
 }
 
-// servedBefore reports whether what was followed is of another definition than what has ended: its end is not that one's.
-func (r *streamRun) servedBefore(ended kube.Resource) bool {
-	return r.served.DefinitionUID != "" && r.served.DefinitionUID != ended.DefinitionUID
+// outlivedBy notes what has ended. Where that is of another definition than what was followed, the end of the run is not that one's.
+func (r *streamRun) outlivedBy(ended kube.Resource) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.outlived = r.outlived || r.served.DefinitionUID != "" && r.served.DefinitionUID != ended.DefinitionUID
 }
 
 func (s *stream) current() *streamRun {
@@ -228,7 +231,7 @@ func (r *Recorder) register(ctx context.Context, resource kube.Resource, rules f
 }
 
 // launch follows the resource from where the record ends, in place of the run before. Since is a resource version before
-// which the resource had no objects, or empty.
+// which the resource had no objects, or empty; where there was no run before and the stream has a position, all that there was of it is on record.
 func (r *Recorder) launch(ctx context.Context, s *stream, resource kube.Resource, since string) {
 	s.ending.stop()
 	before := s.current()
@@ -243,7 +246,7 @@ func (r *Recorder) launch(ctx context.Context, s *stream, resource kube.Resource
 		Attach:      s.exclusions.attach,
 		Transformer: transformer(r.redactor.For(resource.GroupResource())),
 	})
-	if since != "" && from.position != "" && !precedes(since, from.position) && r.concluded(s, resource, before) && run.fifo.Vacant() {
+	if since != "" && from.position != "" && !precedes(since, from.position) && (before == nil || s.ended != "" || before.concluded()) && run.fifo.Vacant() {
 		// A definition that was just created: whatever there was of an earlier one is on record, and dead.
 		from = start{since: since, cause: reflector.CauseFirstList}
 	}
@@ -266,18 +269,6 @@ func (r *Recorder) launch(ctx context.Context, s *stream, resource kube.Resource
 			run.reflector.RunWithContext(ctx)
 		}
 	}()
-}
-
-// concluded reports whether what the stream had under an earlier definition is on record up to that one's end. Before is the run in which it was followed, nil if that was
-// a recorder before this one's.
-func (r *Recorder) concluded(s *stream, resource kube.Resource, before *streamRun) bool {
-	switch {
-	case s.ended != "":
-		return true
-	case before != nil:
-		return before.concluded()
-	}
-	return s.left == nil && r.ended[resource.GroupResource()]
 }
 
 // recall takes over what a recorder before this one was served of the stream.

@@ -122,69 +122,6 @@ func (s *Sink) Dormant(ctx context.Context) ([]StreamSpec, error) {
 	return slices.DeleteFunc(specs, func(spec StreamSpec) bool { return s.openedStream(spec.key()) != nil }), nil
 }
 
-// A RecordedStream is a stream as it is on record. DefinitionUID is that of the last CustomResourceDefinition of its resource, empty if none is on
-// record; DefinitionEnd is the resource version with which that was deleted, empty while it lives, and Pruned if that row is on record no more.
-type RecordedStream struct {
-	StreamSpec
-	Position                     string
-	Alive                        bool // there are living objects
-	DefinitionUID, DefinitionEnd string
-}
-
-// Pruned stands for a resource version that is on record no more.
-const Pruned = "pruned"
-
-// Recorded gives all streams of the cluster that are on record.
-func (s *Sink) Recorded(ctx context.Context) ([]RecordedStream, error) {
-	rows, err := s.pool.Query(ctx, `
-		SELECT s.api_group, s.resource, s.scope, s.version, s.kind, s.namespaced, s.filter, coalesce(s.position, ''),
-			EXISTS (SELECT FROM kuberewind.lives a WHERE a.cluster = s.cluster AND a.stream = s.stream AND a.deleted_seq IS NULL),
-			coalesce(d.uid, ''), coalesce(d.ended, '')
-		FROM kuberewind.streams s LEFT JOIN LATERAL (
-			SELECT l.uid, CASE WHEN l.deleted_seq IS NOT NULL THEN coalesce((
-				SELECT x.rv FROM kuberewind.days y JOIN kuberewind.deltas_data x
-					ON x.cluster = y.cluster AND x.seq = l.deleted_seq AND x.observed_at BETWEEN y.first_at AND y.last_at
-				WHERE y.cluster = l.cluster AND l.deleted_seq BETWEEN y.first_seq AND y.last_seq LIMIT 1), $2) END AS ended
-			FROM kuberewind.lives l JOIN kuberewind.streams c ON c.cluster = l.cluster AND c.stream = l.stream
-			WHERE l.cluster = s.cluster AND l.name = s.resource || '.' || s.api_group AND l.namespace = ''
-				AND c.api_group = 'apiextensions.k8s.io' AND c.resource = 'customresourcedefinitions'
-			ORDER BY l.object_id DESC LIMIT 1) d ON true
-		WHERE s.cluster = $1 ORDER BY s.stream`, s.info.Cluster, Pruned)
-	if err != nil {
-		return nil, fmt.Errorf("find the streams on record: %w", explain(err))
-	}
-	streams, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (r RecordedStream, err error) {
-		return r, row.Scan(&r.Group, &r.Resource, &r.Scope, &r.Version, &r.Kind, &r.Namespaced, &r.Filter, &r.Position, &r.Alive, &r.DefinitionUID, &r.DefinitionEnd)
-	})
-	if err != nil {
-		return nil, fmt.Errorf("find the streams on record: %w", explain(err))
-	}
-	return streams, nil
-}
-
-// A Definition is a CustomResourceDefinition on record: its name is the resource and its group, and Created the resource version with which it was created.
-type Definition struct{ Name, UID, Created string }
-
-// Unfollowed gives the living definitions, created in the last day of the record, whose resources have no stream yet: whoever recorded that ended before it
-// followed them. Those that were there when the record began, or were created while nobody watched, are left out.
-func (s *Sink) Unfollowed(ctx context.Context) ([]Definition, error) {
-	rows, err := s.pool.Query(ctx, `
-		SELECT l.name, l.uid, x.rv FROM kuberewind.streams c
-		JOIN kuberewind.lives l ON l.cluster = c.cluster AND l.stream = c.stream AND l.deleted_seq IS NULL
-		JOIN kuberewind.deltas_data x ON x.cluster = l.cluster AND x.seq = l.object_id AND x.type = $2 AND x.source = $3 AND x.observed_at >= $4
-		WHERE c.cluster = $1 AND c.api_group = 'apiextensions.k8s.io' AND c.resource = 'customresourcedefinitions' AND NOT EXISTS (
-			SELECT FROM kuberewind.streams s WHERE s.cluster = c.cluster AND s.resource || '.' || s.api_group = l.name AND s.position IS NOT NULL)
-		ORDER BY l.object_id`, s.info.Cluster, typeAdded, sourceWatch, s.info.Observed.Add(-24*time.Hour))
-	if err != nil {
-		return nil, fmt.Errorf("find the definitions whose resources are not followed: %w", explain(err))
-	}
-	found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Definition])
-	if err != nil {
-		return nil, fmt.Errorf("find the definitions whose resources are not followed: %w", explain(err))
-	}
-	return found, nil
-}
-
 // before counts the objects whose last row is from before a day.
 func (k *Known) before(day int32) (waiting, unfolded int) {
 	k.mu.RLock()

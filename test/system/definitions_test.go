@@ -171,18 +171,31 @@ func TestADefinitionThatCameAndWentWhileNoRecorderRanIsReadThroughTheNext(t *tes
 		a.delete(crds, "widgets.example.kuberewind.dev")
 		a.awaitNoWidgets()
 	}
+	vanish := func(complete ...string) { // while it is watched
+		end()
+		eventually(t.Context(), t, "its end", func() bool { return slices.Equal(w.lines(t, gaps), complete) })
+	}
 	one := define("one")
 	w.awaitLines(t, lives(one)[:1], widgetRows)
-	end()
-	eventually(t.Context(), t, "its end", func() bool { return slices.Equal(w.lines(t, gaps), []string{"not_found resumed"}) })
+	vanish("not_found resumed")
 	recorder.Terminate(t)
 
 	two := define("two")
 	end()
 	three := define("three")
 	recorder = w.recordReady(t)
-	w.awaitLines(t, slices.Concat(lives(two), lives(three)[:1]), widgetRows+` OFFSET 2`)
+	w.awaitLines(t, slices.Concat(lives(one), lives(two), lives(three)[:1]), widgetRows)
 	require.Equal(t, []string{"not_found resumed"}, w.lines(t, gaps), "etcd had it all")
+	vanish("not_found resumed", "not_found resumed")
+	recorder.Terminate(t)
+
+	// The next comes when it is long on record that there was one in between.
+	four := define("four")
+	end()
+	recorder = w.recordReady(t)
+	five := define("five")
+	w.awaitLines(t, slices.Concat(lives(one), lives(two), lives(three), lives(four), lives(five)[:1]), widgetRows)
+	require.Equal(t, []string{"not_found resumed", "not_found resumed"}, w.lines(t, gaps), "etcd had it all")
 	recorder.Terminate(t)
 }
 

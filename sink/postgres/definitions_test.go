@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 func TestDefinitionsAreUnfollowedThatWereCreatedInTheLastDayAndLiveAndHaveNoStream(t *testing.T) {
@@ -41,7 +42,10 @@ func TestWithWhichVersionADefinitionEndedIsKnownForAsLongAsItIsOnRecord(t *testi
 		require.NoError(t, err)
 		require.Len(t, streams, 2)
 		definitions = r.stream(spec)
-		return streams[1].DefinitionEnd
+		end, _, err := r.sink.DefinedBefore(t.Context(), "example.com", "things", "u3")
+		require.NoError(t, err)
+		require.Equal(t, streams[1].DefinitionEnd, end)
+		return end
 	}
 	r.commit(watched(definitions, Added, made(t, "", "things.example.com", "u1", "12", `1`)))
 	require.Empty(t, ended())
@@ -52,4 +56,25 @@ func TestWithWhichVersionADefinitionEndedIsKnownForAsLongAsItIsOnRecord(t *testi
 	require.Equal(t, "13", ended())
 	r.db.Exec(t, `DELETE FROM kuberewind.days WHERE first_seq <= 2`)
 	require.Equal(t, Pruned, ended())
+}
+
+func TestWhatWasDefinedBeforeIsKnownUpToWhereDefinitionsAreOnRecord(t *testing.T) {
+	r := record(t, newDatabase(t))
+	definitions := r.stream(StreamSpec{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions", Kind: "CustomResourceDefinition"})
+	r.commit(replacedBy(definitions, "first_list", "10"))
+	before := func(uid types.UID) []string {
+		end, upTo, err := r.sink.DefinedBefore(t.Context(), "example.com", "things", uid)
+		require.NoError(t, err)
+		return []string{end, upTo}
+	}
+	require.Equal(t, []string{"", ""}, before("u1"))
+	r.commit(watched(definitions, Added, made(t, "", "things.example.com", "u1", "12", `1`)))
+	require.Equal(t, []string{"", ""}, before("u1"))
+	require.Equal(t, []string{"", "12"}, before("u2"), "it lives")
+	r.commit(watched(definitions, Deleted, made(t, "", "things.example.com", "u1", "13", `1`)))
+	require.Equal(t, []string{"13", "13"}, before("u2"))
+	r.commit(bookmark(definitions, "20"))
+	require.Equal(t, []string{"13", "20"}, before("u2"))
+	r.commit(interruptedBy(definitions, "expired", ""), listed(definitions, SourceRelist, made(t, "", "others.example.com", "u9", "15", `1`)))
+	require.Equal(t, []string{"13", ""}, before("u2"), "a list is on record in part")
 }

@@ -1,0 +1,101 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+)
+
+// A RecordedStream is a stream as it is on record. DefinitionUID is that of the last CustomResourceDefinition of its resource, empty if none is on
+// record; DefinitionEnd is the resource version with which that was deleted, empty while it lives, and Pruned if that row is on record no more.
+type RecordedStream struct {
+	StreamSpec
+	Position                     string
+	Alive                        bool // there are living objects
+	DefinitionUID, DefinitionEnd string
+}
+
+// Pruned stands for a resource version that is on record no more.
+const Pruned = "pruned"
+
+// endOfLife gives the resource version with which the life l was deleted, ” if it lives. $2 is Pruned.
+const endOfLife = `CASE WHEN l.deleted_seq IS NULL THEN '' ELSE coalesce((
+		SELECT x.rv FROM kuberewind.days y JOIN kuberewind.deltas_data x
+			ON x.cluster = y.cluster AND x.seq = l.deleted_seq AND x.observed_at BETWEEN y.first_at AND y.last_at
+		WHERE y.cluster = l.cluster AND l.deleted_seq BETWEEN y.first_seq AND y.last_seq LIMIT 1), $2) END`
+
+// Recorded gives all streams of the cluster that are on record.
+func (s *Sink) Recorded(ctx context.Context) ([]RecordedStream, error) {
+	rows, err := s.pool.Query(ctx, `
+		SELECT s.api_group, s.resource, s.scope, s.version, s.kind, s.namespaced, s.filter, coalesce(s.position, ''),
+			EXISTS (SELECT FROM kuberewind.lives a WHERE a.cluster = s.cluster AND a.stream = s.stream AND a.deleted_seq IS NULL),
+			coalesce(d.uid, ''), coalesce(d.ended, '')
+		FROM kuberewind.streams s LEFT JOIN LATERAL (
+			SELECT l.uid, `+endOfLife+` AS ended
+			FROM kuberewind.lives l JOIN kuberewind.streams c ON c.cluster = l.cluster AND c.stream = l.stream
+			WHERE l.cluster = s.cluster AND l.name = s.resource || '.' || s.api_group AND l.namespace = ''
+				AND c.api_group = 'apiextensions.k8s.io' AND c.resource = 'customresourcedefinitions'
+			ORDER BY l.object_id DESC LIMIT 1) d ON true
+		WHERE s.cluster = $1 ORDER BY s.stream`, s.info.Cluster, Pruned)
+	if err != nil {
+		return nil, fmt.Errorf("find the streams on record: %w", explain(err))
+	}
+	streams, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (r RecordedStream, err error) {
+		return r, row.Scan(&r.Group, &r.Resource, &r.Scope, &r.Version, &r.Kind, &r.Namespaced, &r.Filter, &r.Position, &r.Alive, &r.DefinitionUID, &r.DefinitionEnd)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("find the streams on record: %w", explain(err))
+	}
+	return streams, nil
+}
+
+// DefinedBefore gives the resource version with which the last other definition of a resource was deleted than the one with a UID, as DefinitionEnd says it, and upTo
+// which all definitions are on record, empty if that is not known. Both are empty if no other is on record.
+func (s *Sink) DefinedBefore(ctx context.Context, group, resource string, uid types.UID) (end, upTo string, err error) {
+	var position, last string
+	err = s.pool.QueryRow(ctx, `
+		SELECT `+endOfLife+`, CASE WHEN c.synced THEN coalesce(c.position, '') ELSE '' END, CASE WHEN c.synced THEN coalesce(c.last_rv, '') ELSE '' END
+		FROM kuberewind.lives l JOIN kuberewind.streams c ON c.cluster = l.cluster AND c.stream = l.stream
+		WHERE l.cluster = $1 AND l.name = $3 AND l.namespace = '' AND l.uid <> $4
+			AND c.api_group = 'apiextensions.k8s.io' AND c.resource = 'customresourcedefinitions'
+		ORDER BY l.object_id DESC LIMIT 1`, s.info.Cluster, Pruned, schema.GroupResource{Group: group, Resource: resource}.String(), string(uid)).Scan(&end, &position, &last)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return "", "", nil
+	}
+	if err != nil {
+		return "", "", fmt.Errorf("find when %s.%s was defined before: %w", resource, group, explain(err))
+	}
+	if order, err := resourceversion.CompareResourceVersion(last, position); err == nil && order > 0 {
+		return end, last, nil
+	}
+	return end, position, nil
+}
+
+// A Definition is a CustomResourceDefinition on record: its name is the resource and its group, and Created the resource version with which it was created.
+type Definition struct{ Name, UID, Created string }
+
+// Unfollowed gives the living definitions, created in the last day of the record, whose resources have no stream yet: whoever recorded that ended before it
+// followed them. Those that were there when the record began, or were created while nobody watched, are left out.
+func (s *Sink) Unfollowed(ctx context.Context) ([]Definition, error) {
+	rows, err := s.pool.Query(ctx, `
+		SELECT l.name, l.uid, x.rv FROM kuberewind.streams c
+		JOIN kuberewind.lives l ON l.cluster = c.cluster AND l.stream = c.stream AND l.deleted_seq IS NULL
+		JOIN kuberewind.deltas_data x ON x.cluster = l.cluster AND x.seq = l.object_id AND x.type = $2 AND x.source = $3 AND x.observed_at >= $4
+		WHERE c.cluster = $1 AND c.api_group = 'apiextensions.k8s.io' AND c.resource = 'customresourcedefinitions' AND NOT EXISTS (
+			SELECT FROM kuberewind.streams s WHERE s.cluster = c.cluster AND s.resource || '.' || s.api_group = l.name AND s.position IS NOT NULL)
+		ORDER BY l.object_id`, s.info.Cluster, typeAdded, sourceWatch, s.info.Observed.Add(-24*time.Hour))
+	if err != nil {
+		return nil, fmt.Errorf("find the definitions whose resources are not followed: %w", explain(err))
+	}
+	found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Definition])
+	if err != nil {
+		return nil, fmt.Errorf("find the definitions whose resources are not followed: %w", explain(err))
+	}
+	return found, nil
+}
