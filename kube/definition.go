@@ -16,6 +16,9 @@ var (
 	serviceResource    = Resource{Group: "apiregistration.k8s.io", Version: "v1", Name: "apiservices", Kind: "APIService"}
 )
 
+// Definitions is the resource of CustomResourceDefinitions.
+var Definitions = definitionResource.GroupResource()
+
 // definition is what a CustomResourceDefinition says about its resource.
 type definition struct {
 	resource    Resource // without version

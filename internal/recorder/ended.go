@@ -51,9 +51,9 @@ func (r *Recorder) loadUnfollowed(ctx context.Context) error {
 var errDefinedBefore = errors.New("what became of the definition before is not on record yet")
 
 // endedBefore reports whether all that the stream had under definitions before this one, which a recorder before this one followed, is on record up to their end. Since is
-// when this one began: a definition that came and went while nobody followed it is on record by then.
+// when this one began: a definition that came and went while nobody followed it is on record by then, where all are recorded.
 func (r *Recorder) endedBefore(ctx context.Context, s *stream, resource kube.Resource, since string) (bool, error) {
-	if s.left != nil {
+	if s.left != nil || !r.filter.For(kube.Definitions).Everything() {
 		return false, nil
 	}
 	end, upTo, err := r.sink.DefinedBefore(ctx, resource.Group, resource.Name, resource.DefinitionUID)

@@ -133,7 +133,7 @@ func (r *Recorder) openSink(ctx context.Context, cluster, uid string) error {
 	if err != nil {
 		return err
 	}
-	if r.definitions, err = r.sink.Position(ctx, "apiextensions.k8s.io", "customresourcedefinitions"); err != nil {
+	if r.definitions, err = r.sink.Position(ctx, kube.Definitions.Group, kube.Definitions.Resource); err != nil {
 		return err
 	}
 	if err := r.loadRecorded(ctx); err != nil {

@@ -56,12 +56,16 @@ func (s *Sink) Recorded(ctx context.Context) ([]RecordedStream, error) {
 }
 
 // DefinedBefore gives the resource version with which the last other definition of a resource was deleted than the one with a UID, as DefinitionEnd says it, and upTo
-// which all definitions are on record, empty if that is not known. Both are empty if no other is on record.
+// which all definitions are on record, empty if that is not known. There is no end if no other is on record, or if another may have been missed in a gap of
+// the definitions since the resource came to its position.
 func (s *Sink) DefinedBefore(ctx context.Context, group, resource string, uid types.UID) (end, upTo string, err error) {
 	var position, last string
 	err = s.pool.QueryRow(ctx, `
-		SELECT `+endOfLife+`, CASE WHEN c.synced THEN coalesce(c.position, '') ELSE '' END, CASE WHEN c.synced THEN coalesce(c.last_rv, '') ELSE '' END
+		SELECT CASE WHEN EXISTS (
+				SELECT FROM kuberewind.gaps_data g WHERE g.cluster = c.cluster AND g.stream = c.stream
+					AND g.outcome IS DISTINCT FROM 'resumed' AND coalesce(g.to_at, 'infinity') >= r.positioned_at) THEN '' ELSE `+endOfLife+` END, CASE WHEN c.synced THEN coalesce(c.position, '') ELSE '' END, CASE WHEN c.synced THEN coalesce(c.last_rv, '') ELSE '' END
 		FROM kuberewind.lives l JOIN kuberewind.streams c ON c.cluster = l.cluster AND c.stream = l.stream
+			JOIN kuberewind.streams r ON r.cluster = l.cluster AND r.resource || '.' || r.api_group = l.name AND r.scope = ''
 		WHERE l.cluster = $1 AND l.name = $3 AND l.namespace = '' AND l.uid <> $4
 			AND c.api_group = 'apiextensions.k8s.io' AND c.resource = 'customresourcedefinitions'
 		ORDER BY l.object_id DESC LIMIT 1`, s.info.Cluster, Pruned, schema.GroupResource{Group: group, Resource: resource}.String(), string(uid)).Scan(&end, &position, &last)

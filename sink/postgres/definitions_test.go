@@ -34,6 +34,7 @@ func TestWithWhichVersionADefinitionEndedIsKnownForAsLongAsItIsOnRecord(t *testi
 	spec := StreamSpec{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions", Kind: "CustomResourceDefinition"}
 	definitions := r.stream(spec)
 	r.commit(replacedBy(definitions, "first_list", "10"))
+	r.now = r.now.Add(time.Second)
 	things := r.stream(StreamSpec{Group: "example.com", Resource: "things", Kind: "Thing"})
 	r.commit(replacedBy(things, "first_list", "11"))
 	ended := func() string {
@@ -62,6 +63,8 @@ func TestWhatWasDefinedBeforeIsKnownUpToWhereDefinitionsAreOnRecord(t *testing.T
 	r := record(t, newDatabase(t))
 	definitions := r.stream(StreamSpec{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions", Kind: "CustomResourceDefinition"})
 	r.commit(replacedBy(definitions, "first_list", "10"))
+	r.now = r.now.Add(time.Second)
+	r.commit(replacedBy(r.stream(StreamSpec{Group: "example.com", Resource: "things", Kind: "Thing"}), "first_list", "11"))
 	before := func(uid types.UID) []string {
 		end, upTo, err := r.sink.DefinedBefore(t.Context(), "example.com", "things", uid)
 		require.NoError(t, err)
@@ -76,5 +79,10 @@ func TestWhatWasDefinedBeforeIsKnownUpToWhereDefinitionsAreOnRecord(t *testing.T
 	r.commit(bookmark(definitions, "20"))
 	require.Equal(t, []string{"13", "20"}, before("u2"))
 	r.commit(interruptedBy(definitions, "expired", ""), listed(definitions, SourceRelist, made(t, "", "others.example.com", "u9", "15", `1`)))
-	require.Equal(t, []string{"13", ""}, before("u2"), "a list is on record in part")
+	require.Equal(t, []string{"", ""}, before("u2"), "a list is on record in part")
+	r.commit(replacedBy(definitions, "expired", "30"))
+	require.Equal(t, []string{"", "30"}, before("u2"), "another may have been missed")
+	r.now = r.now.Add(time.Second)
+	r.commit(bookmark(r.stream(StreamSpec{Group: "example.com", Resource: "things", Kind: "Thing"}), "40"))
+	require.Equal(t, []string{"13", "30"}, before("u2"), "and not since")
 }
