@@ -161,6 +161,7 @@ func (r *Run) add(result *Result, compare []Comparison, grow []Growth) error {
 	r.Report.add(result)
 	r.names = append(r.names, result.Name)
 	if err := result.judge(compare, grow); err != nil {
+		result.Judged = nil // It is to be measured again.
 		return fmt.Errorf("%s: %w", result.Name, err)
 	}
 	return nil

@@ -50,22 +50,39 @@ func (r *Recorder) loadUnfollowed(ctx context.Context) error {
 
 var errDefinedBefore = errors.New("what became of the definition before is not on record yet")
 
-// endedBefore reports whether all that the stream had under definitions before this one, which a recorder before this one followed, is on record up to their end. Since is
-// when this one began: a definition that came and went while nobody followed it is on record by then, where all are recorded.
+// definedPatience is how long a resource waits for the record of definitions. Then it goes on from its position, of which etcd may know no more.
+const definedPatience = time.Minute
+
+// endedBefore reports whether all that the stream had under definitions before this one, which a recorder before this one followed, is on record up to their end, but for
+// those that a watch from since shows. A definition that came and went while nobody followed it is on record by then, where all are recorded.
 func (r *Recorder) endedBefore(ctx context.Context, s *stream, resource kube.Resource, since string) (bool, error) {
 	if s.left != nil || !r.filter.For(kube.Definitions).Everything() {
 		return false, nil
 	}
-	end, upTo, err := r.sink.DefinedBefore(ctx, resource.Group, resource.Name, resource.DefinitionUID)
-	switch {
-	case err != nil:
+	d, err := r.sink.DefinedBefore(ctx, resource.Group, resource.Name, resource.DefinitionUID)
+	if err != nil {
 		return false, err
-	case end == "", end == postgres.Pruned, upTo == "", precedes(s.record.Position(), end):
-		return false, nil
-	case precedes(upTo, since):
-		return false, errDefinedBefore
 	}
-	return true, nil
+	if d.UpTo == "" || d.Blind {
+		return false, nil
+	}
+	if precedes(d.UpTo, since) {
+		if s.waits.IsZero() {
+			s.waits = time.Now()
+		}
+		if time.Since(s.waits) < definedPatience {
+			return false, errDefinedBefore
+		}
+		return false, nil
+	}
+	for _, life := range d.Lives {
+		// What the follower saw begin it has not passed over: since is from before its end only if it is from its beginning, or earlier.
+		if life.Created != "" && precedes(r.definitions, life.Created) && life.End != "" && precedes(since, life.End) {
+			continue
+		}
+		return life.End != "" && life.End != postgres.Pruned && !precedes(s.record.Position(), life.End), nil
+	}
+	return false, nil
 }
 
 // An ending is on its way to put the end of a stream on record. It waits: for the last deletions, and for what of the stream lies on disk.

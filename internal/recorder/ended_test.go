@@ -3,6 +3,7 @@ package recorder
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
@@ -131,7 +132,10 @@ func TestWhatRecordersBeforeHadOfAResourceIsWholeIfItGoesToTheEndOfAllDefinition
 		require.NoError(t, err)
 		return ended
 	}
+	s.recorder.definitions = "10"
 	require.NoError(t, definitions.Replace(nil, "10"))
+	s.pump()
+	s.at = s.at.Add(time.Second)
 	require.NoError(t, fifo.Replace(nil, "15"))
 	s.pump()
 	require.False(t, ended("40"), "nothing is known of it, as where definitions are not recorded")
@@ -141,8 +145,13 @@ func TestWhatRecordersBeforeHadOfAResourceIsWholeIfItGoesToTheEndOfAllDefinition
 	require.True(t, ended("40"))
 	_, err := s.recorder.endedBefore(t.Context(), st, things, "41")
 	require.ErrorIs(t, err, errDefinedBefore, "there may have been another since")
+	st.waits = st.waits.Add(-definedPatience)
+	require.False(t, ended("41"), "the record of definitions is too far behind")
 	defined("u2", 41, 45)
 	require.False(t, ended("45"), "nobody has followed that one")
+	require.True(t, ended("42"), "a watch from there shows it")
+	s.recorder.definitions = "41"
+	require.False(t, ended("42"), "it was there before, and this may be any time of it")
 	require.NoError(t, fifo.Replace(nil, "46"))
 	s.pump()
 	require.True(t, ended("45"))

@@ -76,7 +76,8 @@ func (h *handler) open(ctx context.Context, resource kube.Resource, since string
 			return err
 		}
 	}
-	if since != "" && s.current() == nil && s.record.Position() != "" {
+	s.ending.stop() // ended is its until then
+	if since != "" && s.current() == nil && s.ended == "" && (s.record.Position() != "" || s.left != nil) {
 		ended, err := h.endedBefore(ctx, s, resource, since)
 		if err != nil {
 			return err

@@ -61,6 +61,8 @@ type stream struct {
 	settled chan struct{}
 	settle  func()
 
+	waits time.Time // since when it does so for the record of definitions; the handler's
+
 	mu  sync.Mutex // protects run
 	run *streamRun
 }

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -55,30 +54,50 @@ func (s *Sink) Recorded(ctx context.Context) ([]RecordedStream, error) {
 	return streams, nil
 }
 
-// DefinedBefore gives the resource version with which the last other definition of a resource was deleted than the one with a UID, as DefinitionEnd says it, and upTo
-// which all definitions are on record, empty if that is not known. There is no end if no other is on record, or if another may have been missed in a gap of
-// the definitions since the resource came to its position.
-func (s *Sink) DefinedBefore(ctx context.Context, group, resource string, uid types.UID) (end, upTo string, err error) {
-	var position, last string
-	err = s.pool.QueryRow(ctx, `
-		SELECT CASE WHEN EXISTS (
-				SELECT FROM kuberewind.gaps_data g WHERE g.cluster = c.cluster AND g.stream = c.stream
-					AND g.outcome IS DISTINCT FROM 'resumed' AND coalesce(g.to_at, 'infinity') >= r.positioned_at) THEN '' ELSE `+endOfLife+` END, CASE WHEN c.synced THEN coalesce(c.position, '') ELSE '' END, CASE WHEN c.synced THEN coalesce(c.last_rv, '') ELSE '' END
+// Definitions is what the record knows of the definitions of a resource.
+type Definitions struct {
+	Lives []DefinedLife // newest first
+	UpTo  string        // resource version up to which all definitions are on record, empty if that is not known
+	Blind bool          // others may have been missed since the resource came to its position, in a gap of the definitions
+}
+
+// DefinedLife is the life of a definition: Created is the resource version with which it was created, empty if nobody watched that, and End that with which it was
+// deleted, as DefinitionEnd says it.
+type DefinedLife struct{ Created, End string }
+
+// DefinedBefore gives the definitions of a resource beside the one with a UID: the last hundred.
+func (s *Sink) DefinedBefore(ctx context.Context, group, resource string, uid types.UID) (*Definitions, error) {
+	d := new(Definitions)
+	rows, err := s.pool.Query(ctx, `
+		SELECT `+endOfLife+`, coalesce((
+				SELECT x.rv FROM kuberewind.days y JOIN kuberewind.deltas_data x
+					ON x.cluster = y.cluster AND x.seq = l.object_id AND x.observed_at BETWEEN y.first_at AND y.last_at AND x.type = $5 AND x.source = $6
+				WHERE y.cluster = l.cluster AND l.object_id BETWEEN y.first_seq AND y.last_seq LIMIT 1), ''),
+			CASE WHEN c.synced THEN coalesce(c.position, '') ELSE '' END, CASE WHEN c.synced THEN coalesce(c.last_rv, '') ELSE '' END,
+			EXISTS (SELECT FROM kuberewind.gaps_data g WHERE g.cluster = c.cluster AND g.stream = c.stream
+				AND g.outcome IS DISTINCT FROM 'resumed' AND coalesce(g.to_at, 'infinity') >= r.positioned_at)
 		FROM kuberewind.lives l JOIN kuberewind.streams c ON c.cluster = l.cluster AND c.stream = l.stream
 			JOIN kuberewind.streams r ON r.cluster = l.cluster AND r.resource || '.' || r.api_group = l.name AND r.scope = ''
 		WHERE l.cluster = $1 AND l.name = $3 AND l.namespace = '' AND l.uid <> $4
 			AND c.api_group = 'apiextensions.k8s.io' AND c.resource = 'customresourcedefinitions'
-		ORDER BY l.object_id DESC LIMIT 1`, s.info.Cluster, Pruned, schema.GroupResource{Group: group, Resource: resource}.String(), string(uid)).Scan(&end, &position, &last)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return "", "", nil
+		ORDER BY l.object_id DESC LIMIT 100`,
+		s.info.Cluster, Pruned, schema.GroupResource{Group: group, Resource: resource}.String(), string(uid), typeAdded, sourceWatch)
+	if err == nil {
+		d.Lives, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (life DefinedLife, err error) {
+			var last string
+			if err := row.Scan(&life.End, &life.Created, &d.UpTo, &last, &d.Blind); err != nil {
+				return life, err
+			}
+			if order, err := resourceversion.CompareResourceVersion(last, d.UpTo); err == nil && order > 0 {
+				d.UpTo = last
+			}
+			return life, nil
+		})
 	}
 	if err != nil {
-		return "", "", fmt.Errorf("find when %s.%s was defined before: %w", resource, group, explain(err))
+		return nil, fmt.Errorf("find when %s.%s was defined before: %w", resource, group, explain(err))
 	}
-	if order, err := resourceversion.CompareResourceVersion(last, position); err == nil && order > 0 {
-		return end, last, nil
-	}
-	return end, position, nil
+	return d, nil
 }
 
 // A Definition is a CustomResourceDefinition on record: its name is the resource and its group, and Created the resource version with which it was created.
