@@ -73,9 +73,15 @@ func TestAnInterruptionThatIsNoticedLateBeginsWhereNothingWasMissed(t *testing.T
 	missed := entries[1].Observed.Add(-time.Nanosecond)
 	require.NoError(t, f.InterruptedSince("history_reversed", "", "6", missed))
 	require.NoError(t, f.InterruptedSince("forbidden", "", "8", entries[1].Observed))
+	// Another stream has come to 6 later than this one to 7.
+	require.NoError(t, f.InterruptedSince("unreachable", "", "6", entries[1].Observed.Add(time.Second)))
+	at := entries[1].Observed
 	entries = next(t, q)
-	require.Equal(t, []string{"interrupted history_reversed 6.. +0 ~0 -0 =0 >", "interrupted forbidden 7.. +0 ~0 -0 =0 >"}, told(entries[len(entries)-2:]))
-	require.Equal(t, missed, entries[len(entries)-2].Marker.FromTime)
+	require.Equal(t, []string{
+		"interrupted history_reversed 6.. +0 ~0 -0 =0 >", "interrupted forbidden 7.. +0 ~0 -0 =0 >", "interrupted unreachable 6.. +0 ~0 -0 =0 >",
+	}, told(entries[len(entries)-3:]))
+	require.Equal(t, missed, entries[len(entries)-3].Marker.FromTime)
+	require.Equal(t, at, entries[len(entries)-1].Marker.FromTime)
 }
 
 func TestANewFIFODoesNotKnowWhatWasInterruptedBeforeIt(t *testing.T) {

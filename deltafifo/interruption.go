@@ -19,15 +19,18 @@ func (f *FIFO) Interrupted(cause, detail string) error {
 	return f.InterruptedSince(cause, detail, "", time.Time{})
 }
 
-// InterruptedSince is Interrupted for what is noticed late: what was enqueued after that time may not be all that there was. Where nothing was enqueued,
-// whoever takes the marker knows whether the stream had come that far.
+// InterruptedSince is Interrupted for what is noticed late: what was enqueued after that time, or with a later version, may not be all that there was: streams that
+// were held up are served at once, and not in the order of versions. Where nothing was enqueued, whoever takes the marker knows whether the stream had come that far.
 func (f *FIFO) InterruptedSince(cause, detail, resourceVersion string, since time.Time) error {
 	f.stream.feed.Lock()
 	defer f.stream.feed.Unlock()
 	rv, at := f.position()
-	if resourceVersion != "" && (rv == "" || since.Before(at)) {
-		at = since
-		if order, err := resourceversion.CompareResourceVersion(resourceVersion, rv); err != nil || order < 0 {
+	if resourceVersion != "" {
+		late := rv == "" || since.Before(at)
+		if late {
+			at = since
+		}
+		if order, err := resourceversion.CompareResourceVersion(resourceVersion, rv); err == nil && order < 0 || err != nil && late {
 			rv = resourceVersion
 		}
 	}
