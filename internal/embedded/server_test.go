@@ -209,6 +209,7 @@ func TestAnOddPathIsNoObstacle(t *testing.T) {
 	server := start(t, options(t, filepath.Join(newDir(t), `a"b 'c,$(d)*[`)))
 	require.Equal(t, "1", query(t, server.URL(), "SELECT '1'"))
 	require.NoError(t, syscall.Kill(server.PID(), syscall.SIGKILL))
+	require.NoError(t, server.Gone(testContext(t)), "one that is dying may still answer")
 	require.NoError(t, server.Ensure(testContext(t)))
 	require.Equal(t, "1", query(t, server.URL(), "SELECT '1'"))
 }
