@@ -23,7 +23,7 @@ type RecordedStream struct {
 // Pruned stands for a resource version that is on record no more.
 const Pruned = "pruned"
 
-// endOfLife gives the resource version with which the life l was deleted, ” if it lives. $2 is Pruned.
+// endOfLife gives the resource version with which the life l was deleted, and an empty text if it lives. $2 is Pruned.
 const endOfLife = `CASE WHEN l.deleted_seq IS NULL THEN '' ELSE coalesce((
 		SELECT x.rv FROM kuberewind.days y JOIN kuberewind.deltas_data x
 			ON x.cluster = y.cluster AND x.seq = l.deleted_seq AND x.observed_at BETWEEN y.first_at AND y.last_at
