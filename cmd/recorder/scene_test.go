@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"strconv"
@@ -38,6 +39,8 @@ var commands = map[string]func(*testscript.TestScript, bool, []string){
 	"mend":  command("", 0, (*scene).mendDatabase),
 	// exits CODE argument…: the program ends with this code.
 	"exits": command("CODE argument…", 1, (*scene).exits),
+	// recorded CONDITION: deltas has a row of which this SQL condition holds, or comes to have one.
+	"recorded": command("CONDITION", 1, (*scene).recorded),
 	// start NAME argument…: the program runs in the background until the script ends at the latest.
 	"start": command("NAME argument…", 1, (*scene).start),
 	// await NAME regexp: it has written a line, to either output, that matches.
@@ -96,6 +99,11 @@ func (s *scene) exits(ts *testscript.TestScript, args []string) {
 	if args[0] != strconv.Itoa(code) {
 		ts.Fatalf("exit code %d instead of %s", code, args[0])
 	}
+}
+
+func (s *scene) recorded(ts *testscript.TestScript, args []string) {
+	ts.Check(ts.Exec(programName, "psql", "--", "-c", fmt.Sprintf(`DO $$ BEGIN
+WHILE NOT EXISTS (SELECT FROM kuberewind.deltas WHERE %s) LOOP COMMIT; PERFORM pg_sleep(0.05); END LOOP; END $$`, args[0])))
 }
 
 func (s *scene) start(ts *testscript.TestScript, args []string) {
