@@ -181,10 +181,10 @@ func (s *Server) settings(lz4 bool) [][2]string {
 	return all
 }
 
-// supportsLZ4 asks the binaries: whether lz4 was compiled in is the packager's choice.
+// supportsLZ4 asks the binaries: whether lz4 was compiled in is the packager's choice. They are not to read the settings, which have yet to be written.
 func (s *Server) supportsLZ4(ctx context.Context) bool {
 	return s.command(ctx, "postgres", "-D", s.layout.data(), "-C", "default_toast_compression",
-		"-c", "default_toast_compression=lz4").Run() == nil
+		"-c", "config_file="+os.DevNull, "-c", "default_toast_compression=lz4").Run() == nil
 }
 
 // ensurePassword returns the superuser's password, made at the first call. The file has the form that libpq reads.

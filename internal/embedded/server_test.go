@@ -41,6 +41,9 @@ func TestTheServerIsSetUpForARecord(t *testing.T) {
 	} {
 		require.Equal(t, want, query(t, server.URL(), "SHOW "+setting), setting)
 	}
+	for _, setting := range []string{"default_toast_compression", "wal_compression"} {
+		require.Equal(t, "t", query(t, server.URL(), "SELECT (setting = 'lz4' OR 'lz4' <> ALL (enumvals))::text::char FROM pg_settings WHERE name = '"+setting+"'"), setting)
+	}
 	require.Equal(t, "t", query(t, server.URL(), `SELECT ('B' < 'a')::text::char FROM (VALUES (1)) v`))
 	require.Equal(t, superuser, query(t, server.URL(), "SELECT current_database()"))
 }
