@@ -25,6 +25,8 @@ type FIFOOptions struct {
 	Rules string
 	// Attach gives what is to be recorded with the next entry: it becomes Entry.Attached. Nil, or a function that returns nil: nothing.
 	Attach func() any
+	// Detach takes back what Attach gave for an entry that was not enqueued, because the FIFO was closed. Nil: it is dropped.
+	Detach func(any)
 	// Transformer is applied to every object that comes from outside, but not to tombstones.
 	Transformer cache.TransformFunc
 }
@@ -39,6 +41,7 @@ type FIFO struct {
 	transform cache.TransformFunc
 	needed    func(known any) bool
 	attach    func() any
+	detach    func(any)
 	rules     string
 
 	// Protected by the stream's feed.
@@ -82,7 +85,7 @@ var errReplacing = errors.New("deltafifo: a list is being taken in: what came af
 
 // FIFO returns a FIFO that feeds q.
 func (q *Queue) FIFO(o FIFOOptions) *FIFO {
-	f := &FIFO{queue: q, name: o.Name, keyOf: o.KeyFunction, known: o.KnownObjects, transform: o.Transformer, needed: o.ResyncNeeded, attach: o.Attach, rules: o.Rules, synced: make(chan struct{})}
+	f := &FIFO{queue: q, name: o.Name, keyOf: o.KeyFunction, known: o.KnownObjects, transform: o.Transformer, needed: o.ResyncNeeded, attach: o.Attach, detach: o.Detach, rules: o.Rules, synced: make(chan struct{})}
 	if f.name == "" {
 		f.name = "deltafifo"
 	}
@@ -91,6 +94,9 @@ func (q *Queue) FIFO(o FIFOOptions) *FIFO {
 	}
 	if f.attach == nil {
 		f.attach = func() any { return nil }
+	}
+	if f.detach == nil {
+		f.detach = func(any) {}
 	}
 	if o.Stream == nil {
 		o.Stream = f
@@ -144,13 +150,22 @@ func (f *FIFO) prepare(obj any) (string, any, error) {
 }
 
 func (f *FIFO) enqueue(key string, t cache.DeltaType, source Source, obj any, position string) error {
-	return f.queue.enqueue(f, key, Entry{
+	return f.enqueueWith(f.attach(), key, Entry{
 		Delta:    cache.Delta{Type: t, Object: obj},
 		Source:   source,
 		Position: position,
 		Bytes:    bytesOf(obj),
-		Attached: f.attach(),
 	})
+}
+
+// enqueueWith enqueues an entry with what Attach gave.
+func (f *FIFO) enqueueWith(attached any, key string, e Entry) error {
+	e.Attached = attached
+	err := f.queue.enqueue(f, key, e)
+	if err != nil && attached != nil {
+		f.detach(attached)
+	}
+	return err
 }
 
 // Bookmark enqueues a move of the position, to where the server says that everything has been given.
@@ -173,7 +188,7 @@ func (f *FIFO) moveTo(resourceVersion string, source Source) error {
 	if attached == nil && f.queue.coalesce(f, resourceVersion, source) {
 		return nil
 	}
-	return f.queue.enqueue(f, "", Entry{Position: resourceVersion, Source: source, Bytes: entryBytes, Attached: attached})
+	return f.enqueueWith(attached, "", Entry{Position: resourceVersion, Source: source, Bytes: entryBytes})
 }
 
 // Transformer returns the transformer of the options.

@@ -54,7 +54,7 @@ func (f *FIFO) mark(m *Marker) error {
 	if m.Kind == Resumed {
 		m.Cause = f.interruption.cause
 	}
-	if err := f.queue.enqueue(f, "", Entry{Marker: m, Bytes: entryBytes, Attached: f.attach()}); err != nil {
+	if err := f.enqueueWith(f.attach(), "", Entry{Marker: m, Bytes: entryBytes}); err != nil {
 		return err
 	}
 	f.interruption = interruption{said: true, cause: cause}

@@ -41,5 +41,5 @@ func (f *FIFO) compareOne(obj any) (different bool, err error) {
 func (f *FIFO) Compared(schema string) error {
 	f.stream.feed.Lock()
 	defer f.stream.feed.Unlock()
-	return f.queue.enqueue(f, "", Entry{Marker: &Marker{Kind: Compared, Detail: schema}, Bytes: entryBytes, Attached: f.attach()})
+	return f.enqueueWith(f.attach(), "", Entry{Marker: &Marker{Kind: Compared, Detail: schema}, Bytes: entryBytes})
 }

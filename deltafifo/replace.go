@@ -237,8 +237,8 @@ func (f *FIFO) replaceOne(r *replacement, key string, obj any) error {
 // inferDeleted enqueues the deletion of an object that nobody saw being deleted.
 func (f *FIFO) inferDeleted(r *replacement, key string, last any) error {
 	tombstone := cache.DeletedFinalStateUnknown{Key: key, Obj: last}
-	err := f.queue.enqueue(f, key, Entry{
-		Delta: cache.Delta{Type: cache.Deleted, Object: tombstone}, Source: SourceInferred, ListRV: r.marker.ToRV, Bytes: bytesOf(tombstone), Attached: f.attach(),
+	err := f.enqueueWith(f.attach(), key, Entry{
+		Delta: cache.Delta{Type: cache.Deleted, Object: tombstone}, Source: SourceInferred, ListRV: r.marker.ToRV, Bytes: bytesOf(tombstone),
 	})
 	if err != nil {
 		return err
@@ -267,7 +267,7 @@ func (f *FIFO) end(resourceVersion string) error {
 	// I1, I3: the position moves, and the gap is on record, only behind all that the list showed.
 	m := r.marker
 	m.Detail = r.twice.confess(m.Detail)
-	if err := f.queue.enqueue(f, "", Entry{Marker: &m, Position: resourceVersion, Bytes: entryBytes, Attached: f.attach()}); err != nil {
+	if err := f.enqueueWith(f.attach(), "", Entry{Marker: &m, Position: resourceVersion, Bytes: entryBytes}); err != nil {
 		return err
 	}
 	f.interruption = interruption{said: true}

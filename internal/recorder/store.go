@@ -42,6 +42,20 @@ func (e *exclusions) take() []postgres.Item {
 	return items
 }
 
+// detach gives back what an entry was to carry that was not enqueued. What was decided since counts.
+func (e *exclusions) detach(attached any) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.items == nil {
+		e.items = map[types.UID]postgres.Item{}
+	}
+	for _, item := range attached.([]postgres.Item) {
+		if _, newer := e.items[item.UID]; !newer {
+			e.items[item.UID] = item
+		}
+	}
+}
+
 // attach is take, for the entry that is enqueued next.
 func (e *exclusions) attach() any {
 	if items := e.take(); items != nil {

@@ -246,6 +246,7 @@ func (r *Recorder) launch(ctx context.Context, s *stream, resource kube.Resource
 		Stream: s, Name: resource.String(), KnownObjects: s.record.Known(),
 		Rules:       s.rules.String(),
 		Attach:      s.exclusions.attach,
+		Detach:      s.exclusions.detach,
 		Transformer: transformer(r.redactor.For(resource.GroupResource())),
 	})
 	if since != "" && from.position != "" && !precedes(since, from.position) && (before == nil || s.ended != "" || before.concluded()) && run.fifo.Vacant() {
