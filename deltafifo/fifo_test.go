@@ -71,17 +71,32 @@ func TestAnInterruptionThatIsNoticedLateBeginsWhereNothingWasMissed(t *testing.T
 	require.NoError(t, f.Add(obj("b", "2", "7")))
 	entries := next(t, q)
 	missed := entries[1].Observed.Add(-time.Nanosecond)
-	require.NoError(t, f.InterruptedSince("history_reversed", "", "6", missed))
-	require.NoError(t, f.InterruptedSince("forbidden", "", "8", entries[1].Observed))
-	// Another stream has come to 6 later than this one to 7.
-	require.NoError(t, f.InterruptedSince("unreachable", "", "6", entries[1].Observed.Add(time.Second)))
-	at := entries[1].Observed
+	require.NoError(t, f.InterruptedSince("history_reversed", "", Until{"6", missed, nil}))
+	require.NoError(t, f.InterruptedSince("forbidden", "", Until{"8", entries[1].Observed, &Until{"4", missed, nil}}))
+	// Another stream has come to 6 later than this one to 7: this one has gone past it at some time since 5.
+	require.NoError(t, f.InterruptedSince("unreachable", "", Until{"6", entries[1].Observed.Add(time.Second), &Until{"5", entries[0].Observed, nil}}))
+	served, at := entries[0].Observed, entries[1].Observed
 	entries = next(t, q)
 	require.Equal(t, []string{
-		"interrupted history_reversed 6.. +0 ~0 -0 =0 >", "interrupted forbidden 7.. +0 ~0 -0 =0 >", "interrupted unreachable 6.. +0 ~0 -0 =0 >",
+		"interrupted history_reversed 6.. +0 ~0 -0 =0 >", "interrupted forbidden 7.. +0 ~0 -0 =0 >", "interrupted unreachable 5.. +0 ~0 -0 =0 >",
 	}, told(entries[len(entries)-3:]))
 	require.Equal(t, missed, entries[len(entries)-3].Marker.FromTime)
-	require.Equal(t, at, entries[len(entries)-1].Marker.FromTime)
+	require.Equal(t, at, entries[len(entries)-2].Marker.FromTime)
+	require.Equal(t, served, entries[len(entries)-1].Marker.FromTime)
+}
+
+func TestWhatAnEntryWasToCarryThatIsNotEnqueuedIsGivenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var returned []any
+		_, f := newFIFO(Options{MaxBytes: 1}, FIFOOptions{Attach: func() any { return "decision" }, Detach: func(attached any) { returned = append(returned, attached) }})
+		require.NoError(t, f.Pass("1"))
+		result := call(func() error { return f.Pass("2") })
+		synctest.Wait()
+		require.Empty(t, returned)
+		f.Close()
+		require.ErrorIs(t, <-result, cache.ErrFIFOClosed)
+		require.Equal(t, []any{"decision"}, returned)
+	})
 }
 
 func TestANewFIFODoesNotKnowWhatWasInterruptedBeforeIt(t *testing.T) {
@@ -212,7 +227,7 @@ func TestAnInterruptionIsNotBeyondThePosition(t *testing.T) {
 	require.NoError(t, f.Add(obj("a", "1", "5")))
 	entries := next(t, q)
 	since := entries[0].Observed.Add(-time.Second)
-	require.NoError(t, f.InterruptedSince("history_reversed", "", "58", since))
+	require.NoError(t, f.InterruptedSince("history_reversed", "", Until{"58", since, nil}))
 	entries = next(t, q)
 	marker := entries[len(entries)-1].Marker
 	require.Equal(t, "5", marker.FromRV)
@@ -223,7 +238,7 @@ func TestAnInterruptionIsNotBeyondThePosition(t *testing.T) {
 func TestAnInterruptionMayBeginBeforeAnythingWasEnqueued(t *testing.T) {
 	q, f := newFIFO(Options{}, FIFOOptions{})
 	since := time.Now().Add(-time.Minute)
-	require.NoError(t, f.InterruptedSince("history_reversed", "", "58", since))
+	require.NoError(t, f.InterruptedSince("history_reversed", "", Until{"58", since, nil}))
 	marker := next(t, q)[0].Marker
 	require.Equal(t, "58", marker.FromRV)
 	require.Equal(t, since, marker.FromTime)

@@ -16,22 +16,34 @@ type interruption struct {
 // Interrupted enqueues a marker that says that the stream cannot proceed, and why. Saying the same cause again has no
 // effect. It blocks until there is room.
 func (f *FIFO) Interrupted(cause, detail string) error {
-	return f.InterruptedSince(cause, detail, "", time.Time{})
+	return f.InterruptedSince(cause, detail, Until{})
+}
+
+// Until is up to where a stream is known to be complete. The zero value is its position.
+type Until struct {
+	ResourceVersion string
+	Time            time.Time // when it was complete up to there
+	Common          *Until    // the same where the stream turns out to have gone past that before Time; nil if not known
 }
 
 // InterruptedSince is Interrupted for what is noticed late: what was enqueued after that time, or with a later version, may not be all that there was: streams that
 // were held up are served at once, and not in the order of versions. Where nothing was enqueued, whoever takes the marker knows whether the stream had come that far.
-func (f *FIFO) InterruptedSince(cause, detail, resourceVersion string, since time.Time) error {
+func (f *FIFO) InterruptedSince(cause, detail string, until Until) error {
 	f.stream.feed.Lock()
 	defer f.stream.feed.Unlock()
 	rv, at := f.position()
-	if resourceVersion != "" {
-		late := rv == "" || since.Before(at)
-		if late {
-			at = since
+	if until.ResourceVersion != "" {
+		order, err := resourceversion.CompareResourceVersion(until.ResourceVersion, rv)
+		late, ahead := rv == "" || until.Time.Before(at), err == nil && order < 0
+		switch {
+		case late:
+			at = until.Time
+		case ahead && until.Common != nil:
+			until = *until.Common
+			at = until.Time
 		}
-		if order, err := resourceversion.CompareResourceVersion(resourceVersion, rv); err == nil && order < 0 || err != nil && late {
-			rv = resourceVersion
+		if ahead || err != nil && late {
+			rv = until.ResourceVersion
 		}
 	}
 	return f.mark(&Marker{Kind: Interrupted, Cause: cause, Detail: detail, FromRV: rv, FromTime: at})

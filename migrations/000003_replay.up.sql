@@ -936,8 +936,12 @@ stretches AS (
     UNION ALL
     SELECT h.cluster, h.stream, h.to_at, lead(h.from_at) OVER w, h.to_rv, CASE WHEN lead(h.stream) OVER w IS NULL THEN s.position ELSE lead(h.from_rv) OVER w END,
         lead(h.stream) OVER w IS NULL
-    FROM holes h
+    FROM ( -- those that do not lie within another
+        SELECT h.*, max(coalesce(h.to_at, 'infinity')) OVER (PARTITION BY h.cluster, h.stream ORDER BY h.from_at NULLS FIRST, h.gap ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS reached
+        FROM holes h
+    ) h
     JOIN kuberewind.streams s ON s.cluster = h.cluster AND s.stream = h.stream
+    WHERE h.reached IS NULL OR h.reached < coalesce(h.to_at, 'infinity')
     WINDOW w AS (PARTITION BY h.cluster, h.stream ORDER BY h.from_at NULLS FIRST, h.gap)
 )
 SELECT c.name AS cluster, s.api_group, s.resource, s.scope, true AS complete, t.from_at,

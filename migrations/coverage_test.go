@@ -49,6 +49,32 @@ func TestCoverageOfALivingRecordHasNoEnd(t *testing.T) {
 	require.Equal(t, []string{"nodes forbidden - - - - live nodes is forbidden"}, r.coverage("resource = 'nodes'"))
 }
 
+// A history that went backwards may be noticed when another gap has come to its end since.
+func TestCoverageHasNothingCompleteWithinAGap(t *testing.T) {
+	r := record(t)
+	st := r.stream("apps", "deployments", "Deployment", true)
+	for _, m := range []postgres.Marker{
+		{Cause: "first_list", ToRV: "1000"}, {Cause: "expired", FromTime: r.now.Add(time.Hour), ToRV: "1010"},
+		{Cause: "history_reversed", FromRV: "1000", FromTime: r.now.Add(30 * time.Minute), ToRV: "1004"},
+	} {
+		if m.Cause != "first_list" {
+			interrupted := m
+			interrupted.ToRV = ""
+			r.commit(postgres.Item{Stream: st, Kind: postgres.Interrupted, Marker: interrupted})
+			r.now = r.now.Add(time.Hour)
+		}
+		r.commit(postgres.Item{Stream: st, Kind: postgres.Replaced, Marker: m})
+		r.now = r.now.Add(time.Hour)
+	}
+	require.Equal(t, []string{
+		"deployments first_list - 01T12:00 - 1000 relisted",
+		"deployments complete 01T12:00 01T12:30 1000 1000",
+		"deployments history_reversed 01T12:30 01T16:00 1000 1004 equal",
+		"deployments expired 01T13:00 01T14:00 1000 1010 equal",
+		"deployments complete 01T16:00 01T16:00 1004 1004",
+	}, r.coverage("cause IS DISTINCT FROM 'stopped'"))
+}
+
 func TestCoverageOfAStreamThatBeganWithItsResourceBeginsWithIt(t *testing.T) {
 	r := record(t)
 	st, err := r.sink.Stream(t.Context(), postgres.StreamSpec{Group: "example.com", Resource: "things", Kind: "Thing", Version: "v1", StartRV: "900"})

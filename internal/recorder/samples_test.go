@@ -110,9 +110,9 @@ func TestWhatARecorderWasServedLastIsLookedAtByTheNext(t *testing.T) {
 		require.NoError(t, all.probe(t.Context()))
 		require.Len(t, *told, 1)
 		require.Contains(t, (*told)[0], "lost was served with resource version 50")
-		until, at := c.servedUntil()
-		require.Equal(t, "50", until)
-		require.Equal(t, began.Add(-10*time.Second), at)
+		until := c.servedUntil()
+		require.Equal(t, "50", until.ResourceVersion)
+		require.Equal(t, began.Add(-10*time.Second), until.Time)
 		require.NoError(t, c.renewed(t.Context(), 80), "this process was served nothing of the old history")
 	})
 }

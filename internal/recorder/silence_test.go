@@ -78,9 +78,9 @@ func TestAGapBeginsNoLaterWhereAResourceCannotBeAsked(t *testing.T) {
 		c.saw(servedAs("c", "4", 75), false)
 		d.follow(nil) // uninstalled
 		require.NoError(t, c.found(t.Context(), evidence{"proof", servedAsWitness("lost", "2", 50), 50, footprint{}}))
-		until, at := c.servedUntil()
-		require.Equal(t, "60", until)
-		require.True(t, began.Equal(at), "nothing shows that this process was served anything of the old one")
+		until := c.servedUntil()
+		require.Equal(t, "60", until.ResourceVersion)
+		require.True(t, began.Equal(until.Time), "nothing shows that this process was served anything of the old one")
 		require.False(t, c.parted.until.IsZero(), "though it may have been")
 	})
 }
@@ -93,7 +93,7 @@ func TestAResourceThatAloneWasServedWhatIsOlderHoldsNothingUp(t *testing.T) {
 		c.join(d)
 		require.NoError(t, c.found(t.Context(), evidence{"proof", servedAsWitness("c", "3", 58), 58, footprint{}}))
 		require.Len(t, *told, 1)
-		until, _ := c.servedUntil()
+		until := c.servedUntil().ResourceVersion
 		require.Equal(t, "58", until)
 	})
 }
@@ -162,9 +162,9 @@ func TestWhatAStreamIsServedWhileItAsksWhereHistoriesPartedSaysNothingOfTheNextO
 		_, err := c.Reversed(t.Context(), "95")
 		require.NoError(t, err)
 		require.True(t, c.left())
-		until, at := c.servedUntil()
-		require.Equal(t, "62", until)
-		require.Equal(t, time.Minute+confirmAfter, time.Since(at))
+		until := c.servedUntil()
+		require.Equal(t, "62", until.ResourceVersion)
+		require.Equal(t, time.Minute+confirmAfter, time.Since(until.Time))
 	})
 }
 

@@ -400,9 +400,7 @@ func (s *store) Interrupted(cause, detail string) error {
 // interrupt puts it on record. I3: what was served after a history had gone backwards, and before that was noticed, is not complete.
 func (s *store) interrupt(cause, detail string) error {
 	if cause == reflector.CauseHistoryReversed {
-		if until, at := s.stream.claims.servedUntil(); until != "" {
-			return s.FIFO.InterruptedSince(cause, detail, until, at)
-		}
+		return s.FIFO.InterruptedSince(cause, detail, s.stream.claims.servedUntil())
 	}
 	return s.FIFO.Interrupted(cause, detail)
 }

@@ -108,7 +108,7 @@ func TestAnotherResourceThatIsUnavailableHoldsNothingUp(t *testing.T) {
 		down.fails = apierrors.NewServiceUnavailable("down")
 		require.Error(t, all.probe(t.Context()), "that it cannot be asked is told")
 		require.Len(t, *told, 1)
-		until, _ := c.servedUntil()
+		until := c.servedUntil().ResourceVersion
 		require.Equal(t, "58", until)
 	})
 }
@@ -177,8 +177,7 @@ func TestWhatIsServedAfterAReversalIsNotTakenForTheRecord(t *testing.T) {
 		_, err = c.Reversed(t.Context(), "600")
 		require.NoError(t, err)
 		require.True(t, c.left())
-		_, at := c.servedUntil()
-		require.Equal(t, time.Second, time.Since(at), "the gap does not begin where the process has begun")
+		require.Equal(t, time.Second, time.Since(c.servedUntil().Time), "the gap does not begin where the process has begun")
 		require.False(t, c.parted.until.IsZero(), "and the cache that served it is in doubt")
 	})
 }

@@ -11,6 +11,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kuberewind/kuberewind/deltafifo"
 	"github.com/kuberewind/kuberewind/patch"
 )
 
@@ -258,19 +259,45 @@ func (s *search) look(ctx context.Context, f footprint) (what sight, err error) 
 }
 
 // servedUntil says up to where, and when, what was served is known to be of the history that the stream has left: where this process was served
-// nothing of that, it is where the process has begun. It is empty where there was nothing, or where that is on record.
-func (c *claims) servedUntil() (resourceVersion string, at time.Time) {
+// nothing of that, it is where the process has begun. It is zero where there was nothing, or where that is on record.
+func (c *claims) servedUntil() deltafifo.Until {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	if !c.reversed || c.parted == nil {
-		return "", at
+		return deltafifo.Until{}
 	}
 	last := c.parted.last
 	if last.recorded.IsZero() {
 		last = c.resumed
 	}
 	if last.revision == 0 {
-		return "", at
+		return deltafifo.Until{}
 	}
-	return strconv.FormatUint(last.revision, 10), last.recorded
+	until := deltafifo.Until{ResourceVersion: strconv.FormatUint(last.revision, 10), Time: last.recorded}
+	common, trail := c.parted.common, c.parted.trail
+	if common.recorded.IsZero() && len(trail) > 0 {
+		common = trail[0] // as in part
+	}
+	if common.recorded.IsZero() || common.revision > last.revision {
+		return until
+	}
+	// The stream may have been in the new history before another had come to the end of the old one: then it may lack all that is of the old one only.
+	at, known, past := common.recorded, false, false
+	for _, f := range trail {
+		switch {
+		case f.of != c:
+		case f.revision <= common.revision:
+			at, known = f.recorded, true
+		case f.revision > last.revision && f.recorded.Before(last.recorded):
+			past = true
+		}
+	}
+	if !known && len(trail) > 0 && trail[0].recorded.Before(at) {
+		at = trail[0].recorded
+	}
+	until.Common = &deltafifo.Until{ResourceVersion: strconv.FormatUint(common.revision, 10), Time: at}
+	if past {
+		return *until.Common
+	}
+	return until
 }

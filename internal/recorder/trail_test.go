@@ -16,9 +16,36 @@ func TestAGapBeginsWhereTheOldHistoryWasServedLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		c, _ := overtaken(t)
-		until, at := c.servedUntil()
-		require.Equal(t, "58", until, "what came after it is of the new one")
-		require.Equal(t, 4*time.Second, at.Sub(began))
+		until := c.servedUntil()
+		require.Equal(t, "58", until.ResourceVersion, "what came after it is of the new one")
+		require.Equal(t, 4*time.Second, until.Time.Sub(began))
+	})
+}
+
+// Both were held up, and are served at once what they have missed.
+func TestAGapBeginsBeforeAStreamWasServedTheNewHistoryAlsoIfAnotherWasServedTheOldOneLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all, began := newRevisions(), time.Now()
+		etcd := &archive{now: 80, versions: []*kube.Object{servedAs("a", "1", 40), servedAs("c", "4", 75)}}
+		ahead, _ := followed(all, "configmaps", etcd, 10)
+		behind, _ := followed(all, "secrets", etcd, 10)
+		ahead.join(behind)
+		for second, by := range []struct {
+			of *claims
+			o  *kube.Object
+		}{{behind, servedAs("b", "2", 39)}, {ahead, servedAs("a", "1", 40)}, {ahead, servedAs("c", "4", 75)}, {behind, servedAs("lost", "3", 58)}} {
+			time.Sleep(began.Add(time.Duration(second) * time.Second).Sub(time.Now()))
+			by.of.saw(by.o, false)
+		}
+		require.NoError(t, behind.found(t.Context(), evidence{"proof", servedAsWitness("lost", "3", 58), 58, footprint{}}))
+		until := ahead.servedUntil()
+		require.Equal(t, "40", until.ResourceVersion)
+		require.Equal(t, time.Second, until.Time.Sub(began))
+		until = behind.servedUntil()
+		require.Equal(t, "58", until.ResourceVersion)
+		require.Equal(t, 3*time.Second, until.Time.Sub(began))
+		require.Equal(t, "40", until.Common.ResourceVersion)
+		require.Equal(t, began, until.Common.Time, "it was served no other that is in both")
 	})
 }
 
@@ -32,7 +59,7 @@ func TestAGapBeginsEarlierWhereEtcdHasForgotten(t *testing.T) {
 				c.saw(o, false)
 			}
 			require.NoError(t, c.found(t.Context(), evidence{"proof", servedAsWitness("c", "3", 58), 58, footprint{}}))
-			until, _ := c.servedUntil()
+			until := c.servedUntil().ResourceVersion
 			require.Equal(t, want, until, "compacted at %d", compacted)
 		})
 	}
@@ -87,7 +114,7 @@ func TestAReversalIsFoundAgainWhereEtcdDoesNotAnswer(t *testing.T) {
 		etcd.fails = nil
 		require.NoError(t, all.lookBack(t.Context()))
 		require.Len(t, *told, 1)
-		until, _ := c.servedUntil()
+		until := c.servedUntil().ResourceVersion
 		require.Equal(t, "58", until)
 	})
 }
@@ -95,8 +122,8 @@ func TestAReversalIsFoundAgainWhereEtcdDoesNotAnswer(t *testing.T) {
 func TestAGapBeginsAtThePositionWhereNoVersionShowsWhatWasUndone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, _ := undoneWithoutVersions(t)
-		rv, at := c.servedUntil()
-		require.Equal(t, "60", rv)
-		require.Equal(t, 10*time.Second, time.Since(at))
+		until := c.servedUntil()
+		require.Equal(t, "60", until.ResourceVersion)
+		require.Equal(t, 10*time.Second, time.Since(until.Time))
 	})
 }
