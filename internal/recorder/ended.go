@@ -53,6 +53,23 @@ var errDefinedBefore = errors.New("what became of the definition before is not o
 // definedPatience is how long a resource waits for the record of definitions. Then it goes on from its position, of which etcd may know no more.
 const definedPatience = time.Minute
 
+// waiting is that of a resource, under one definition, for what became of those before.
+type waiting struct {
+	under types.UID
+	since time.Time
+}
+
+// goOn fails with errDefinedBefore until the patience is at an end.
+func (w *waiting) goOn(under types.UID) error {
+	if w.under != under || w.since.IsZero() {
+		*w = waiting{under, time.Now()}
+	}
+	if time.Since(w.since) < definedPatience {
+		return errDefinedBefore
+	}
+	return nil
+}
+
 // endedBefore reports whether all that the stream had under definitions before this one, which a recorder before this one followed, is on record up to their end, but for
 // those that a watch from since shows. A definition that came and went while nobody followed it is on record by then, where all are recorded.
 func (r *Recorder) endedBefore(ctx context.Context, s *stream, resource kube.Resource, since string) (bool, error) {
@@ -61,26 +78,27 @@ func (r *Recorder) endedBefore(ctx context.Context, s *stream, resource kube.Res
 	}
 	d, err := r.sink.DefinedBefore(ctx, resource.Group, resource.Name, resource.DefinitionUID)
 	if err != nil {
+		s.waits = waiting{} // Nothing was put on record meanwhile.
 		return false, err
 	}
-	if d.UpTo == "" || d.Blind {
+	if d.UpTo == "" {
 		return false, nil
 	}
 	if precedes(d.UpTo, since) {
-		if s.waits.IsZero() {
-			s.waits = time.Now()
-		}
-		if time.Since(s.waits) < definedPatience {
-			return false, errDefinedBefore
-		}
+		return false, s.waits.goOn(resource.DefinitionUID)
+	}
+	if d.Blind {
 		return false, nil
 	}
 	for _, life := range d.Lives {
+		if life.End == "" { // There is another now.
+			return false, s.waits.goOn(resource.DefinitionUID)
+		}
 		// What the follower saw begin it has not passed over: since is from before its end only if it is from its beginning, or earlier.
-		if life.Created != "" && precedes(r.definitions, life.Created) && life.End != "" && precedes(since, life.End) {
+		if life.Created != "" && precedes(r.definitions, life.Created) && precedes(since, life.End) {
 			continue
 		}
-		return life.End != "" && life.End != postgres.Pruned && !precedes(s.record.Position(), life.End), nil
+		return life.End != postgres.Pruned && !precedes(s.record.Position(), life.End), nil
 	}
 	return false, nil
 }

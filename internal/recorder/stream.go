@@ -61,7 +61,7 @@ type stream struct {
 	settled chan struct{}
 	settle  func()
 
-	waits time.Time // since when it does so for the record of definitions; the handler's
+	waits waiting // for the record of definitions; the handler's
 
 	mu  sync.Mutex // protects run
 	run *streamRun
@@ -233,7 +233,7 @@ func (r *Recorder) register(ctx context.Context, resource kube.Resource, rules f
 }
 
 // launch follows the resource from where the record ends, in place of the run before. Since is a resource version before
-// which the resource had no objects, or empty; where there was no run before and the stream has a position, all that there was of it is on record.
+// which the resource had no objects, or empty; where there was no run before and the stream has a position, all that there was of it up to since is on record.
 func (r *Recorder) launch(ctx context.Context, s *stream, resource kube.Resource, since string) {
 	s.ending.stop()
 	before := s.current()
@@ -249,9 +249,8 @@ func (r *Recorder) launch(ctx context.Context, s *stream, resource kube.Resource
 		Detach:      s.exclusions.detach,
 		Transformer: transformer(r.redactor.For(resource.GroupResource())),
 	})
-	if since != "" && from.position != "" && !precedes(since, from.position) && (before == nil || s.ended != "" || before.concluded()) && run.fifo.Vacant() {
-		// A definition that was just created: whatever there was of an earlier one is on record, and dead.
-		from = start{since: since, cause: reflector.CauseFirstList}
+	if from.position != "" && (before == nil || s.ended != "" || before.concluded()) && run.fifo.Vacant() {
+		from = from.under(since)
 	}
 	run.reflector = r.newReflector(s, run, resource, from)
 	s.ended, s.unlisted = "", ""
@@ -294,6 +293,15 @@ func (s *stream) recall(newest []string) {
 func precedes(a, b string) bool {
 	order, err := resourceversion.CompareResourceVersion(a, b)
 	return err == nil && order < 0
+}
+
+// under is a start under a definition that was just created, all that there was under those before being on record: what is on record is no less so where etcd
+// has forgotten what was since. Since is a resource version before which that has no objects, or empty.
+func (s start) under(since string) start {
+	if since == "" || precedes(since, s.position) {
+		return s
+	}
+	return start{since: since, cause: reflector.CauseExpired}
 }
 
 // start says where the stream goes on after a run that has ended, if there was one in this process.

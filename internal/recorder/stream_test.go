@@ -95,6 +95,14 @@ func ended(queue *deltafifo.Queue, position string) *streamRun {
 	return run
 }
 
+// That etcd has forgotten what was since must not take away what is on record.
+func TestWhatWasRecordedUnderDefinitionsBeforeIsNoFirstList(t *testing.T) {
+	from := start{position: "4", cause: reflector.CauseFirstList}
+	require.Equal(t, start{since: "5", cause: reflector.CauseExpired}, from.under("5"))
+	require.Equal(t, from, from.under("3"))
+	require.Equal(t, from, from.under(""))
+}
+
 func TestANewDefinitionIsFollowedFromItsStartWhereTheRecordIsWhole(t *testing.T) {
 	for _, test := range []struct {
 		recorded, want string

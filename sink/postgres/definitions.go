@@ -54,20 +54,20 @@ func (s *Sink) Recorded(ctx context.Context) ([]RecordedStream, error) {
 	return streams, nil
 }
 
-// Definitions is what the record knows of the definitions of a resource.
-type Definitions struct {
+// DefinedLives is what the record knows of the definitions of a resource.
+type DefinedLives struct {
 	Lives []DefinedLife // newest first
 	UpTo  string        // resource version up to which all definitions are on record, empty if that is not known
-	Blind bool          // others may have been missed since the resource came to its position, in a gap of the definitions
+	Blind bool          // others may have been missed after the position of the resource, or since that was put on record, in a gap of the definitions
 }
 
-// DefinedLife is the life of a definition: Created is the resource version with which it was created, empty if nobody watched that, and End that with which it was
-// deleted, as DefinitionEnd says it.
+// DefinedLife is the life of a definition: Created is the resource version with which it was created, empty if nobody watched that or if that row is on record no
+// more, and End that with which it was deleted, as DefinitionEnd says it.
 type DefinedLife struct{ Created, End string }
 
 // DefinedBefore gives the definitions of a resource beside the one with a UID: the last hundred.
-func (s *Sink) DefinedBefore(ctx context.Context, group, resource string, uid types.UID) (*Definitions, error) {
-	d := new(Definitions)
+func (s *Sink) DefinedBefore(ctx context.Context, group, resource string, uid types.UID) (*DefinedLives, error) {
+	d := new(DefinedLives)
 	rows, err := s.pool.Query(ctx, `
 		SELECT `+endOfLife+`, coalesce((
 				SELECT x.rv FROM kuberewind.days y JOIN kuberewind.deltas_data x
@@ -75,13 +75,14 @@ func (s *Sink) DefinedBefore(ctx context.Context, group, resource string, uid ty
 				WHERE y.cluster = l.cluster AND l.object_id BETWEEN y.first_seq AND y.last_seq LIMIT 1), ''),
 			CASE WHEN c.synced THEN coalesce(c.position, '') ELSE '' END, CASE WHEN c.synced THEN coalesce(c.last_rv, '') ELSE '' END,
 			EXISTS (SELECT FROM kuberewind.gaps_data g WHERE g.cluster = c.cluster AND g.stream = c.stream
-				AND g.outcome IS DISTINCT FROM 'resumed' AND coalesce(g.to_at, 'infinity') >= r.positioned_at)
+				AND g.outcome IS DISTINCT FROM $7 AND (coalesce(g.to_at, 'infinity') >= r.positioned_at
+					OR (length(g.to_rv), g.to_rv COLLATE "C") > (length(r.position), r.position COLLATE "C")))
 		FROM kuberewind.lives l JOIN kuberewind.streams c ON c.cluster = l.cluster AND c.stream = l.stream
 			JOIN kuberewind.streams r ON r.cluster = l.cluster AND r.resource || '.' || r.api_group = l.name AND r.scope = ''
 		WHERE l.cluster = $1 AND l.name = $3 AND l.namespace = '' AND l.uid <> $4
 			AND c.api_group = 'apiextensions.k8s.io' AND c.resource = 'customresourcedefinitions'
 		ORDER BY l.object_id DESC LIMIT 100`,
-		s.info.Cluster, Pruned, schema.GroupResource{Group: group, Resource: resource}.String(), string(uid), typeAdded, sourceWatch)
+		s.info.Cluster, Pruned, schema.GroupResource{Group: group, Resource: resource}.String(), string(uid), typeAdded, sourceWatch, outcomeResumed)
 	if err == nil {
 		d.Lives, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (life DefinedLife, err error) {
 			var last string

@@ -67,7 +67,7 @@ func TestWhatWasDefinedBeforeIsKnownUpToWhereDefinitionsAreOnRecord(t *testing.T
 	r.commit(replacedBy(definitions, "first_list", "10"))
 	r.now = r.now.Add(time.Second)
 	r.commit(replacedBy(r.stream(StreamSpec{Group: "example.com", Resource: "things", Kind: "Thing"}), "first_list", "11"))
-	before := func(uid types.UID) Definitions {
+	before := func(uid types.UID) DefinedLives {
 		d, err := r.sink.DefinedBefore(t.Context(), "example.com", "things", uid)
 		require.NoError(t, err)
 		return *d
@@ -75,17 +75,19 @@ func TestWhatWasDefinedBeforeIsKnownUpToWhereDefinitionsAreOnRecord(t *testing.T
 	require.Empty(t, before("u1").Lives)
 	r.commit(watched(definitions, Added, made(t, "", "things.example.com", "u1", "12", `1`)))
 	require.Empty(t, before("u1").Lives)
-	require.Equal(t, Definitions{Lives: []DefinedLife{{"12", ""}}, UpTo: "12"}, before("u2"), "it lives")
+	require.Equal(t, DefinedLives{Lives: []DefinedLife{{"12", ""}}, UpTo: "12"}, before("u2"), "it lives")
 	r.commit(watched(definitions, Updated, made(t, "", "things.example.com", "u1", "13", `2`)), watched(definitions, Deleted, made(t, "", "things.example.com", "u1", "14", `2`)))
 	one := DefinedLife{"12", "14"}
-	require.Equal(t, Definitions{Lives: []DefinedLife{one}, UpTo: "14"}, before("u2"))
+	require.Equal(t, DefinedLives{Lives: []DefinedLife{one}, UpTo: "14"}, before("u2"))
 	r.commit(bookmark(definitions, "20"))
-	require.Equal(t, Definitions{Lives: []DefinedLife{one}, UpTo: "20"}, before("u2"))
+	require.Equal(t, DefinedLives{Lives: []DefinedLife{one}, UpTo: "20"}, before("u2"))
 	r.commit(interruptedBy(definitions, "expired", ""), listed(definitions, SourceRelist, made(t, "", "things.example.com", "u2", "25", `1`)))
-	require.Equal(t, Definitions{Lives: []DefinedLife{{"", ""}, one}, Blind: true}, before("u3"), "a list is on record in part")
+	require.Equal(t, DefinedLives{Lives: []DefinedLife{{"", ""}, one}, Blind: true}, before("u3"), "a list is on record in part")
 	r.commit(replacedBy(definitions, "expired", "30"))
-	require.Equal(t, Definitions{Lives: []DefinedLife{{"", ""}, one}, UpTo: "30", Blind: true}, before("u3"), "another may have been missed")
+	require.Equal(t, DefinedLives{Lives: []DefinedLife{{"", ""}, one}, UpTo: "30", Blind: true}, before("u3"), "another may have been missed")
 	r.now = r.now.Add(time.Second)
+	r.commit(bookmark(r.stream(StreamSpec{Group: "example.com", Resource: "things", Kind: "Thing"}), "28"))
+	require.True(t, before("u3").Blind, "that is known since, and is older")
 	r.commit(bookmark(r.stream(StreamSpec{Group: "example.com", Resource: "things", Kind: "Thing"}), "40"))
-	require.Equal(t, Definitions{Lives: []DefinedLife{{"", ""}, one}, UpTo: "30"}, before("u3"), "and not since")
+	require.Equal(t, DefinedLives{Lives: []DefinedLife{{"", ""}, one}, UpTo: "30"}, before("u3"), "and not since")
 }
