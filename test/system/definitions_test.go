@@ -12,7 +12,7 @@ import (
 
 func TestAResourceThatAppearsVanishesAndComesBackIsRecordedWholly(t *testing.T) {
 	t.Parallel()
-	w, recorder := recorded(t)
+	w, recorder := recordedLent(t)
 	a := w.act(t)
 
 	a.defineWidgets()
@@ -40,7 +40,7 @@ func TestAResourceThatAppearsVanishesAndComesBackIsRecordedWholly(t *testing.T) 
 
 func TestWhatIsMadeAndUsedWhileNoRecorderRunsIsRecordedFromItsFirstInstance(t *testing.T) {
 	t.Parallel()
-	w, recorder := recorded(t)
+	w, recorder := recordedLent(t)
 	recorder.Terminate(t)
 
 	a := w.act(t)
@@ -62,7 +62,7 @@ func TestWhatIsMadeAndUsedWhileNoRecorderRunsIsRecordedFromItsFirstInstance(t *t
 // The record of a recorder that was killed when it had written the definition and not begun with its resource.
 func TestAResourceOfWhichOnlyTheDefinitionIsOnRecordIsRecordedFromItsFirstInstance(t *testing.T) {
 	t.Parallel()
-	w, recorder := recorded(t)
+	w, recorder := recordedLent(t)
 	a := w.act(t)
 	a.defineWidgets()
 	// The position is past a revision when the next is recorded.
@@ -92,7 +92,7 @@ const ownEvents = `SELECT (object->>'type') || ' ' || (object->>'reason') FROM k
 
 func TestAResourceThatVanishedWhileItWasWatchedIsComplete(t *testing.T) {
 	t.Parallel()
-	w, recorder := recorded(t, "--event-namespace", "default")
+	w, recorder := recordedLent(t, "--event-namespace", "default")
 	a := w.act(t)
 	const gaps = `SELECT cause || ' ' || coalesce(outcome, 'open') FROM kuberewind.gaps WHERE resource = 'widgets' ORDER BY gap`
 
@@ -115,7 +115,7 @@ func TestAResourceThatVanishedWhileItWasWatchedIsComplete(t *testing.T) {
 
 func TestAResourceThatEndedWhileNoRecorderRanIsKnownToHaveEnded(t *testing.T) {
 	t.Parallel()
-	w, recorder := recorded(t)
+	w, recorder := recordedLent(t)
 	a := w.act(t)
 	a.defineWidgets()
 	first := a.create(widgets, template(widgets, "default", "one"))
@@ -157,7 +157,7 @@ func TestAResourceThatEndedWhileNoRecorderRanIsKnownToHaveEnded(t *testing.T) {
 
 func TestADefinitionThatCameAndWentWhileNoRecorderRanIsReadThroughTheNext(t *testing.T) {
 	t.Parallel()
-	w, recorder := recorded(t)
+	w, recorder := recordedLent(t)
 	a := w.act(t)
 	const gaps = `SELECT cause || ' ' || coalesce(outcome, 'open') FROM kuberewind.gaps WHERE resource = 'widgets' ORDER BY gap`
 	lives := func(o *unstructured.Unstructured) []string {
@@ -225,7 +225,7 @@ func TestAResourceThatAppearedWhileNoRecorderRanIsRecordedFromItsFirstObject(t *
 
 func TestAnotherServedVersionIsOnRecord(t *testing.T) {
 	t.Parallel()
-	w, recorder := recorded(t)
+	w, recorder := recordedLent(t)
 	a := w.act(t)
 	a.defineWidgets()
 	a.create(widgets, template(widgets, "default", "one"))

@@ -37,12 +37,24 @@ type world struct {
 	fromCheckpoint int
 }
 
+var planeOptions = controlplane.Options{APIServer: controlplane.APIServerOptions{
+	Audit: true, AuditUsers: []string{recorderUser},
+	Args: []string{"--event-ttl=40s", "--max-requests-inflight=2000", "--max-mutating-requests-inflight=1000"},
+}, Users: []controlplane.User{{Name: recorderUser, Groups: []string{"system:masters"}}}}
+
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	plane := controlplane.ForTest(t, controlplane.Options{APIServer: controlplane.APIServerOptions{
-		Audit: true, AuditUsers: []string{recorderUser},
-		Args: []string{"--event-ttl=40s", "--max-requests-inflight=2000", "--max-mutating-requests-inflight=1000"},
-	}, Users: []controlplane.User{{Name: recorderUser, Groups: []string{"system:masters"}}}})
+	return worldOn(t, controlplane.ForTest(t, planeOptions))
+}
+
+// lentWorld is newWorld for a test that makes nothing but what restore takes away, and breaks nothing.
+func lentWorld(t *testing.T) *world {
+	t.Helper()
+	return worldOn(t, pool.ForTest(t))
+}
+
+func worldOn(t *testing.T, plane *controlplane.ControlPlane) *world {
+	t.Helper()
 	return &world{plane: plane, database: newDatabase(t), dataDir: t.TempDir()}
 }
 
@@ -68,10 +80,22 @@ func (w *world) recordReady(t *testing.T) *recordertest.Process {
 func recorded(t *testing.T, args ...string) (*world, *recordertest.Process) {
 	t.Helper()
 	w := newWorld(t)
+	return w, w.recordedWith(t, args)
+}
+
+// recordedLent is recorded for a lentWorld.
+func recordedLent(t *testing.T, args ...string) (*world, *recordertest.Process) {
+	t.Helper()
+	w := lentWorld(t)
+	return w, w.recordedWith(t, args)
+}
+
+func (w *world) recordedWith(t *testing.T, args []string) *recordertest.Process {
+	t.Helper()
 	w.extra = args
 	recorder := w.recordReady(t)
 	w.connect(t)
-	return w, recorder
+	return recorder
 }
 
 func (w *world) connect(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 
 func TestOtherRulesEndNoLife(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := lentWorld(t)
 	w.connect(t)
 	a := w.act(t)
 	under := func(rules ...string) {
@@ -56,7 +56,7 @@ func TestOtherRulesEndNoLife(t *testing.T) {
 
 func TestWhatTheServerSaysOfItselfIsOnRecordWheneverItChanges(t *testing.T) {
 	t.Parallel()
-	w, recorder := recorded(t)
+	w, recorder := recordedLent(t)
 	const changed = `SELECT count(*)::text FROM kuberewind.server WHERE path = '/apis'`
 	const schemas = `SELECT path FROM kuberewind.server WHERE path = ANY ($1) ORDER BY path`
 	wanted := []string{"/api", "/apis", "/openapi/v3/apis/apps/v1", "/version"}
@@ -73,7 +73,7 @@ func TestWhatTheServerSaysOfItselfIsOnRecordWheneverItChanges(t *testing.T) {
 
 func TestALifeIsRecordedOrLeftOutAsItWasFirstSeen(t *testing.T) {
 	t.Parallel()
-	w, recorder := recorded(t, "--exclude", "configmaps?private", "--exclude", "*/kube-*", "--exclude", "leases")
+	w, recorder := recordedLent(t, "--exclude", "configmaps?private", "--exclude", "*/kube-*", "--exclude", "leases")
 	a := w.act(t)
 
 	private := template(configMaps, "default", "private")
@@ -110,7 +110,7 @@ func TestALifeIsRecordedOrLeftOutAsItWasFirstSeen(t *testing.T) {
 
 func TestTheRecordersLoginCannotChangeWhatIsOnRecord(t *testing.T) {
 	t.Parallel()
-	w, recorder := recorded(t)
+	w, recorder := recordedLent(t)
 	_, err := w.db.Exec(t.Context(), `SET ROLE kuberewind_writer`)
 	require.NoError(t, err)
 	for _, sql := range []string{
@@ -125,7 +125,7 @@ func TestTheRecordersLoginCannotChangeWhatIsOnRecord(t *testing.T) {
 
 func TestARecorderMakesACheckpointWhenOneIsDueAndReplayUsesIt(t *testing.T) {
 	t.Parallel()
-	w, recorder := recorded(t, "--checkpoint-every", "50")
+	w, recorder := recordedLent(t, "--checkpoint-every", "50")
 	recorder.Terminate(t)
 
 	// It looks at its start, and from then on once a minute.
@@ -146,7 +146,7 @@ func TestARecorderMakesACheckpointWhenOneIsDueAndReplayUsesIt(t *testing.T) {
 
 func TestTheWriterIsNamedAlsoWhereManyWriteWithinOneSecond(t *testing.T) {
 	t.Parallel()
-	w, recorder := recorded(t)
+	w, recorder := recordedLent(t)
 	in := w.act(t).in(deployments)
 	want := map[string]string{}
 	wrote := func(manager string, o *unstructured.Unstructured, err error) {

@@ -3,12 +3,54 @@ package system_test
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"testing"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/kuberewind/kuberewind/internal/controlplane"
 	"github.com/kuberewind/kuberewind/internal/recordertest"
 )
 
-func TestMain(m *testing.M) { recordertest.Main(m, "recorder") }
+func TestMain(m *testing.M) { recordertest.Main(withPool{m}, "recorder") }
+
+// withPool stops the control planes that tests were lent, before goroutines are counted.
+type withPool struct{ tests *testing.M }
+
+// Run implements goleak.TestingM.
+func (w withPool) Run() int {
+	code := w.tests.Run()
+	if err := pool.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, "control planes:", err)
+		code = max(code, 1)
+	}
+	return code
+}
+
+var pool = controlplane.Pool{Options: planeOptions, Restore: restore}
+
+// restore takes away what tests make that are lent a control plane.
+func restore(ctx context.Context, plane *controlplane.ControlPlane) error {
+	client, err := dynamic.NewForConfig(plane.Config())
+	if err != nil {
+		return err
+	}
+	a := act{client: client}
+	for _, gvr := range []schema.GroupVersionResource{crds, configMaps, deployments} {
+		if err := a.in(gvr).DeleteCollection(ctx, noGrace(), metav1.ListOptions{}); err != nil {
+			return fmt.Errorf("delete all %s: %w", gvr.Resource, err)
+		}
+	}
+	return wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		left, err := a.in(crds).List(ctx, metav1.ListOptions{})
+		return err == nil && len(left.Items) == 0, nil
+	})
+}
 
 // patience is how long anything may take.
 const patience = recordertest.Patience

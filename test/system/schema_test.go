@@ -17,7 +17,7 @@ func defaulted(size string) string {
 // TestContentThatChangesAtTheSameResourceVersionIsFound: a default shows in objects that nobody has written to.
 func TestContentThatChangesAtTheSameResourceVersionIsFound(t *testing.T) {
 	t.Parallel()
-	w, recorder := recorded(t, "--include", "widgets.*")
+	w, recorder := recordedLent(t, "--include", "widgets.*")
 	a := w.act(t)
 	a.defineWidgets()
 	one := a.create(widgets, template(widgets, "default", "one"))
