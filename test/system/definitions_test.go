@@ -223,6 +223,38 @@ func TestAResourceThatAppearedWhileNoRecorderRanIsRecordedFromItsFirstObject(t *
 	}
 }
 
+// A definition that goes without the finalizer leaves its objects in etcd: they are not served, and are there again under the next.
+func TestObjectsThatOutliveTheirDefinitionAreListedUnderTheNext(t *testing.T) {
+	t.Parallel()
+	for name, stopped := range map[string]bool{"": false, "while no recorder runs": true} {
+		t.Run(name, func(t *testing.T) {
+			w, recorder := recorded(t)
+			a := w.act(t)
+			const rows = `SELECT concat_ws(' ', type, source, name, uid) FROM kuberewind.deltas WHERE resource = 'widgets' AND name = 'one' ORDER BY seq`
+			a.defineWidgets()
+			one := string(a.create(widgets, template(widgets, "default", "one")).GetUID())
+			want := []string{"Added watch one " + one}
+			w.awaitLines(t, want, rows)
+			require.NoError(t, a.in(crds).DeleteCollection(t.Context(), noGrace(), metav1.ListOptions{}))
+			want = append(want, "Deleted inferred one "+one)
+			w.awaitLines(t, want, rows)
+			if stopped {
+				recorder.Terminate(t)
+			}
+			a.defineWidgets()
+			a.create(widgets, template(widgets, "default", "two"))
+			if stopped {
+				recorder = w.recordReady(t)
+			}
+			w.awaitLines(t, append(want, "Sync relist one "+one), rows)
+			w.awaitLines(t, []string{"two"}, `SELECT name FROM kuberewind.objects WHERE resource = 'widgets' AND name = 'two' AND NOT deleted`)
+			require.Equal(t, []string{"expired relisted"}, w.lines(t, `SELECT cause || ' ' || outcome FROM kuberewind.gaps
+				WHERE resource = 'widgets' AND from_rv IS NOT NULL ORDER BY gap DESC LIMIT 1`))
+			recorder.Terminate(t)
+		})
+	}
+}
+
 func TestAnotherServedVersionIsOnRecord(t *testing.T) {
 	t.Parallel()
 	w, recorder := recordedLent(t)

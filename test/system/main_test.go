@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -41,9 +42,16 @@ func restore(ctx context.Context, plane *controlplane.ControlPlane) error {
 		return err
 	}
 	a := act{client: client}
+	// Each by itself: a definition that goes with others in one request leaves its objects behind.
 	for _, gvr := range []schema.GroupVersionResource{crds, configMaps, deployments} {
-		if err := a.in(gvr).DeleteCollection(ctx, noGrace(), metav1.ListOptions{}); err != nil {
-			return fmt.Errorf("delete all %s: %w", gvr.Resource, err)
+		there, err := a.in(gvr).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		for _, o := range there.Items {
+			if err := a.in(gvr).Delete(ctx, o.GetName(), noGrace()); err != nil && !apierrors.IsNotFound(err) {
+				return err
+			}
 		}
 	}
 	return wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(ctx context.Context) (bool, error) {
