@@ -34,7 +34,7 @@ func TestAGapBeginsBeforeAStreamWasServedTheNewHistoryAlsoIfAnotherWasServedTheO
 			of *claims
 			o  *kube.Object
 		}{{behind, servedAs("b", "2", 39)}, {ahead, servedAs("a", "1", 40)}, {ahead, servedAs("c", "4", 75)}, {behind, servedAs("lost", "3", 58)}} {
-			time.Sleep(began.Add(time.Duration(second) * time.Second).Sub(time.Now()))
+			time.Sleep(time.Until(began.Add(time.Duration(second) * time.Second)))
 			by.of.saw(by.o, false)
 		}
 		require.NoError(t, behind.found(t.Context(), evidence{"proof", servedAsWitness("lost", "3", 58), 58, footprint{}}))
