@@ -169,11 +169,17 @@ func TestANewResourceIsWatchedFromItsOwnVersion(t *testing.T) {
 		inBubble(t, func(t *testing.T) {
 			s, store := newServer(9), &ledger{}
 			s.write(watch.Added, "a")
-			s.onList = func(metav1.ListOptions) error { return apierrors.NewServiceUnavailable("not yet") }
+			down := true
+			s.onList = func(metav1.ListOptions) error {
+				if down {
+					return apierrors.NewServiceUnavailable("not yet")
+				}
+				return nil
+			}
 			start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{StartResourceVersion: "9"}))
 			require.Empty(t, store.calls())
 			require.Empty(t, s.watched())
-			s.set(func() { s.onList = nil })
+			s.set(func() { down = false })
 			pass(time.Minute)
 			require.Equal(t, []string{"add a@10"}, store.calls())
 		})
