@@ -20,7 +20,7 @@ import (
 type Handler interface {
 	// Added tells of a resource to record. since is empty, or a resource version at
 	// which the resource was new and had no objects: a watch from there misses nothing
-	// and needs no list. The API server can still refuse it with 410, if objects came
+	// and needs no list, if none has outlived a definition before. The API server can still refuse it with 410, if objects came
 	// before its own history of the resource began.
 	Added(ctx context.Context, r Resource, since string) error
 	// Removed tells that the resource is no longer served. Its last deletions can

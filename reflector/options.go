@@ -56,10 +56,9 @@ type Options struct {
 	ResourceVersion string
 	// StartResourceVersion is used when nothing is recorded: a resource version
 	// before which the resource had no objects, such as that of its
-	// CustomResourceDefinition. If a list there shows none, and a watch from there
-	// works, or what came after can be recovered, nothing was missed and no list
-	// is needed. Otherwise the resource is listed with cause ListCause, as if this
-	// were not set.
+	// CustomResourceDefinition. If a watch from there works, or what came after
+	// can be recovered, nothing was missed and no list is needed. Otherwise the
+	// resource is listed with cause first_list, as if this were not set.
 	StartResourceVersion string
 
 	// ListCause is the cause of the list that is made when nothing is recorded,

@@ -2,14 +2,10 @@ package reflector
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
-	"strconv"
 	"sync"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
@@ -42,7 +38,6 @@ type Reflector struct {
 
 	at          cursor
 	provisional bool    // at is Options.StartResourceVersion: nothing is recorded yet
-	vacant      bool    // it is known that there were no objects at that
 	pending     *relist // a list must come before the next watch
 	reversed    string  // what proves that at is in a history that is no more; a list must come
 	health      health
@@ -166,11 +161,6 @@ func (r *Reflector) follow(ctx context.Context) error {
 		if err := r.inHistory(ctx); err != nil {
 			return err
 		}
-		if r.provisional && !r.vacant {
-			if err := r.checkStart(ctx); err != nil {
-				return err
-			}
-		}
 		var ahead *stream
 		if r.at.rv == "" || r.pending != nil || r.reversed != "" {
 			var err error
@@ -183,40 +173,6 @@ func (r *Reflector) follow(ctx context.Context) error {
 		}
 	}
 	return ctx.Err()
-}
-
-// checkStart has the resource listed if there were objects where it is said to have had none. A CustomResourceDefinition can go without
-// its objects: the API server deletes them for a finalizer, which somebody may have removed, and which a deletion of all definitions in one request does not set
-// (Delete of the registry of apiextensions-apiserver does). They are there again under the next definition of the name.
-func (r *Reflector) checkStart(ctx context.Context) error {
-	at, err := strconv.ParseUint(r.at.rv, 10, 64)
-	if err != nil {
-		return nil //nolint:nilerr // opaque versions cannot be asked for
-	}
-	c := &recovery{r: r}
-	p, err := c.askExactly(ctx, at, metav1.ListOptions{Limit: 1})
-	var unclear *unrecoverable
-	switch {
-	case err == nil && len(p.items) == 0:
-		r.vacant = true
-	case err == nil:
-		r.listAnew(fmt.Sprintf("there were objects before its definition, at resource version %d", at))
-	case errors.As(err, &unclear):
-		r.listAnew(unclear.why)
-	case isExpired(err):
-		r.vacant = true // Nobody knows any more. Nor can it be watched from there, but by chance.
-	case isClientError(err) && deniedCause(err) == "":
-		r.listAnew(err.Error())
-	default:
-		return fmt.Errorf("look for objects of %s before its definition: %w", r.TypeDescription(), err)
-	}
-	return nil
-}
-
-// listAnew has a list made for Options.ListCause, as if nothing were known of a start.
-func (r *Reflector) listAnew(detail string) {
-	r.at, r.provisional = cursor{}, false
-	r.pending = &relist{cause: r.options.ListCause, detail: detail}
 }
 
 // recorded reports whether the store has a position in this stream.

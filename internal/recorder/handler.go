@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/kuberewind/kuberewind/kube"
+	"github.com/kuberewind/kuberewind/reflector"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
@@ -67,6 +68,17 @@ func (h *handler) start(ctx context.Context, resource kube.Resource, since strin
 }
 
 func (h *handler) open(ctx context.Context, resource kube.Resource, since string) error {
+	left := false
+	if since != "" {
+		var known bool
+		var err error
+		if left, known, err = h.objectsAt(ctx, resource, since); err != nil {
+			return err
+		}
+		if left || !known {
+			since = "" // It is listed.
+		}
+	}
 	s, opened, err := h.streamOf(ctx, resource, since)
 	if err != nil {
 		return err
@@ -77,6 +89,13 @@ func (h *handler) open(ctx context.Context, resource kube.Resource, since string
 		}
 	}
 	s.ending.stop() // ended is its until then
+	if left {
+		h.log.Warn("objects have outlived their definition, and are served under the next: they are listed", "resource", resource.String())
+		if s.record.Position() != "" || s.left != nil || s.current() != nil {
+			// I3: whatever is on record has a gap after it, and is not what a first list follows.
+			s.ended, s.unlisted = "", reflector.CauseExpired
+		}
+	}
 	if since != "" && s.current() == nil && s.ended == "" && (s.record.Position() != "" || s.left != nil) {
 		ended, err := h.endedBefore(ctx, s, resource, since)
 		if err != nil {

@@ -51,7 +51,7 @@ type stream struct {
 	excuse string
 	// ended is a resource version at which no object was left, as the definition of the resource was deleted. It is empty while there is a run.
 	ended string
-	// unlisted is the cause of the list that is to end it, while that may be recorded in part.
+	// unlisted is the cause of a list that is due: the one that is to end it, while that may be recorded in part, or the first under another definition.
 	unlisted string
 	// ending is under way, or was; it belongs to the handler, and what it works on to it until it has stopped.
 	ending *ending
@@ -253,6 +253,11 @@ func (r *Recorder) launch(ctx context.Context, s *stream, resource kube.Resource
 		from = from.under(since)
 	}
 	run.reflector = r.newReflector(s, run, resource, from)
+	if s.unlisted != "" {
+		// It stays due if the run ends before it is begun.
+		run.listCause = s.unlisted
+		run.listing.Store(true)
+	}
 	s.ended, s.unlisted = "", ""
 	if before == nil {
 		// Others ask the server about what it recalls, so it has to be served.

@@ -103,6 +103,18 @@ func TestWhatWasRecordedUnderDefinitionsBeforeIsNoFirstList(t *testing.T) {
 	require.Equal(t, from, from.under(""))
 }
 
+func TestAListThatIsDueStaysSoIfTheRunEndsBeforeIt(t *testing.T) {
+	redactor, err := redact.New(redact.Key{}, redact.Record, nil)
+	require.NoError(t, err)
+	r := &Recorder{log: slog.New(slog.DiscardHandler), gate: newGate(1), redactor: redactor, queue: deltafifo.New(deltafifo.Options{})}
+	s := &stream{record: &postgres.Stream{}, claims: newRevisions().stream("widgets"), run: ended(r.queue, "4"), unlisted: reflector.CauseExpired}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	r.launch(ctx, s, kube.Resource{Group: "example.com", Version: "v1", Name: "widgets"}, "")
+	s.halt()
+	require.Equal(t, start{cause: reflector.CauseExpired}, s.start(s.current()))
+}
+
 func TestANewDefinitionIsFollowedFromItsStartWhereTheRecordIsWhole(t *testing.T) {
 	for _, test := range []struct {
 		recorded, want string

@@ -292,8 +292,12 @@ func (c *claims) servedUntil() deltafifo.Until {
 			past = true
 		}
 	}
-	if !known && len(trail) > 0 && trail[0].recorded.Before(at) {
-		at = trail[0].recorded
+	if !known {
+		for _, f := range trail {
+			if f.recorded.Before(at) {
+				at = f.recorded
+			}
+		}
 	}
 	until.Common = &deltafifo.Until{ResourceVersion: strconv.FormatUint(common.revision, 10), Time: at}
 	if past {

@@ -24,7 +24,7 @@ type StreamSpec struct {
 	// Schema is what decides the content of the objects of a new stream at a resource version; see Stream.Schema.
 	Schema string
 
-	// StartRV is the resource version from which a new stream is complete with no list, because nothing of it can be older:
+	// StartRV is the resource version from which a new stream is complete with no list, because nothing of it is older:
 	// that of the CRD whose instances it follows. It means nothing for a stream that was recorded before.
 	StartRV string
 }
