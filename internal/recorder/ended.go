@@ -106,24 +106,24 @@ func (r *Recorder) endedBefore(ctx context.Context, s *stream, resource kube.Res
 	return false, nil
 }
 
-// objectsAt reports whether there were objects of a resource at a version with which it was defined; known is false where the recorder may not ask.
+// objectsAt reports whether there may have been objects of a resource at a version with which it was defined: it is so where the recorder may not ask.
 //
 // A definition can go without its objects: the API server deletes them for a finalizer, which somebody may have taken away, and which a request that deletes all
 // definitions at once does not set (Delete of the registry of apiextensions-apiserver does). They are served again under the next definition, and no watch from there shows them.
-func (r *Recorder) objectsAt(ctx context.Context, resource kube.Resource, version string) (found, known bool, err error) {
+func (r *Recorder) objectsAt(ctx context.Context, resource kube.Resource, version string) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	objects, err := r.client.ListWatch(resource, "").Page(ctx, metav1.ListOptions{Limit: 1, ResourceVersion: version, ResourceVersionMatch: metav1.ResourceVersionMatchExact})
 	switch {
 	case apierrors.IsResourceExpired(err) || apierrors.IsGone(err):
-		return false, true, nil // Nobody knows any more. Nor can it be watched from there, but by chance.
+		return false, nil // Nobody knows any more. Nor can it be watched from there, but by chance.
 	case apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err):
-		return false, false, nil
+		return true, nil
 	case err != nil:
 		// Not to be taken for an error of the database, or for an end of the recorder.
-		return false, false, fmt.Errorf("look for objects of %s that are older than its definition: %v", resource, err) //nolint:errorlint // see above
+		return false, fmt.Errorf("look for objects of %s that are older than its definition: %v", resource, err) //nolint:errorlint // see above
 	}
-	return len(objects.Items)+len(objects.Undecodable()) > 0, true, nil
+	return len(objects.Items)+len(objects.Undecodable()) > 0, nil
 }
 
 // An ending is on its way to put the end of a stream on record. It waits: for the last deletions, and for what of the stream lies on disk.

@@ -70,12 +70,11 @@ func (h *handler) start(ctx context.Context, resource kube.Resource, since strin
 func (h *handler) open(ctx context.Context, resource kube.Resource, since string) error {
 	left := false
 	if since != "" {
-		var known bool
 		var err error
-		if left, known, err = h.objectsAt(ctx, resource, since); err != nil {
+		if left, err = h.objectsAt(ctx, resource, since); err != nil {
 			return err
 		}
-		if left || !known {
+		if left {
 			since = "" // It is listed.
 		}
 	}
@@ -90,7 +89,7 @@ func (h *handler) open(ctx context.Context, resource kube.Resource, since string
 	}
 	s.ending.stop() // ended is its until then
 	if left {
-		h.log.Warn("objects have outlived their definition, and are served under the next: they are listed", "resource", resource.String())
+		h.log.Warn("objects may have outlived the definition before, and be served under the next: they are listed", "resource", resource.String())
 		if s.record.Position() != "" || s.left != nil || s.current() != nil {
 			// I3: whatever is on record has a gap after it, and is not what a first list follows.
 			s.ended, s.unlisted = "", reflector.CauseExpired

@@ -104,15 +104,16 @@ func (s *Sink) DefinedBefore(ctx context.Context, group, resource string, uid ty
 // A Definition is a CustomResourceDefinition on record: its name is the resource and its group, and Created the resource version with which it was created.
 type Definition struct{ Name, UID, Created string }
 
-// Unfollowed gives the living definitions, created in the last day of the record, whose resources have no stream yet: whoever recorded that ended before it
-// followed them. Those that were there when the record began, or were created while nobody watched, are left out.
+// Unfollowed gives the living definitions, created in the last day of the record, to which no stream of their resources has come: whoever recorded that ended
+// before it followed them. Those that were there when the record began, or were created while nobody watched, are left out.
 func (s *Sink) Unfollowed(ctx context.Context) ([]Definition, error) {
 	rows, err := s.pool.Query(ctx, `
 		SELECT l.name, l.uid, x.rv FROM kuberewind.streams c
 		JOIN kuberewind.lives l ON l.cluster = c.cluster AND l.stream = c.stream AND l.deleted_seq IS NULL
 		JOIN kuberewind.deltas_data x ON x.cluster = l.cluster AND x.seq = l.object_id AND x.type = $2 AND x.source = $3 AND x.observed_at >= $4
 		WHERE c.cluster = $1 AND c.api_group = 'apiextensions.k8s.io' AND c.resource = 'customresourcedefinitions' AND NOT EXISTS (
-			SELECT FROM kuberewind.streams s WHERE s.cluster = c.cluster AND s.resource || '.' || s.api_group = l.name AND s.position IS NOT NULL)
+			SELECT FROM kuberewind.streams s WHERE s.cluster = c.cluster AND s.resource || '.' || s.api_group = l.name
+				AND (length(s.position), s.position COLLATE "C") >= (length(x.rv), x.rv COLLATE "C"))
 		ORDER BY l.object_id`, s.info.Cluster, typeAdded, sourceWatch, s.info.Observed.Add(-24*time.Hour))
 	if err != nil {
 		return nil, fmt.Errorf("find the definitions whose resources are not followed: %w", explain(err))

@@ -16,17 +16,19 @@ func TestDefinitionsAreUnfollowedThatWereCreatedInTheLastDayAndLiveAndHaveNoStre
 	r.now = r.now.Add(25 * time.Hour)
 	deleted := made(t, "", "deleted.example.com", "u3", "13", `1`)
 	r.commit(watched(definitions, Added, deleted), watched(definitions, Deleted, made(t, "", "deleted.example.com", "u3", "14", `1`)))
-	for rv, name := range map[string]string{"15": "followed.example.com", "16": "opened.example.com", "17": "found.example.com"} {
+	for rv, name := range map[string]string{"15": "followed.example.com", "16": "opened.example.com", "17": "found.example.com", "19": "again.example.com"} {
 		r.commit(watched(definitions, Added, made(t, "", name, "u"+rv, rv, `1`)))
 	}
 	r.commit(watched(definitions, Updated, made(t, "", "found.example.com", "u17", "18", `2`)))
 	followed := r.stream(StreamSpec{Group: "example.com", Resource: "followed", Kind: "Followed"})
 	r.commit(replacedBy(followed, "first_list", "18"))
+	again := r.stream(StreamSpec{Group: "example.com", Resource: "again", Kind: "Again"})
+	r.commit(replacedBy(again, "first_list", "9"))                                 // under a definition before
 	r.stream(StreamSpec{Group: "example.com", Resource: "opened", Kind: "Opened"}) // and nothing of it is on record
 	r.reopen()
 	found, err := r.sink.Unfollowed(t.Context())
 	require.NoError(t, err)
-	require.ElementsMatch(t, []Definition{{"opened.example.com", "u16", "16"}, {"found.example.com", "u17", "17"}}, found)
+	require.ElementsMatch(t, []Definition{{"opened.example.com", "u16", "16"}, {"found.example.com", "u17", "17"}, {"again.example.com", "u19", "19"}}, found)
 }
 
 func TestWithWhichVersionADefinitionEndedIsKnownForAsLongAsItIsOnRecord(t *testing.T) {
