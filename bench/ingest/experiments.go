@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/kuberewind/kuberewind/bench/data"
@@ -33,10 +34,10 @@ func Middle() Sizes {
 	return Sizes{Shapes: []data.Settings{{Live: 5000, Events: 50_000}}, Rates: []float64{100, 1000, 5000}, RateLive: 2000, RateFor: 4 * time.Second}
 }
 
-// Largest is what takes hours.
+// Largest is the larger shape of Full for ten times as long: hours.
 func Largest() Sizes {
 	s := Full()
-	s.Shapes = []data.Settings{{Live: 50_000, Events: 3_000_000}}
+	s.Shapes = []data.Settings{{Live: 20_000, Events: 3_000_000}}
 	return s
 }
 
@@ -142,6 +143,10 @@ var throughputQuantities = []measure.Quantity{
 	{Name: pointing, Unit: "bytes"}, {Name: swept, Unit: "bytes"}, {Name: logged, Unit: "bytes"}, {Name: loggedRun, Unit: "bytes"}, {Name: memory, Unit: "MiB"}, {Name: cpuData, Unit: "µs"},
 }
 
+// insertable is how many events the baseline with an INSERT each is given at most. It falls behind, and informers hold without bound what their handlers have yet to
+// take: 300,000 events had 16 GB.
+const insertable = 400_000
+
 func (b *Bench) throughput(source data.Source) (measure.Experiment, error) {
 	on, err := b.on(source)
 	if err != nil {
@@ -152,7 +157,6 @@ func (b *Bench) throughput(source data.Source) (measure.Experiment, error) {
 		Name: "ingest " + on, Title: "From the socket to committed rows", Data: on, Quantities: throughputQuantities,
 		Compare: []measure.Comparison{
 			{Number: "1", What: "deltas/s, to COPY of 500", Quantity: speed, Of: ours, To: copied, AtLeast: 3, Aim: 6},
-			{Number: "1", What: "deltas/s, to an INSERT each", Quantity: speed, Of: ours, To: byInsert.String()},
 			{Number: "3", What: "bytes on disk, with sweeps and checkpoints", Quantity: disk, Of: ours, To: copied, AtMost: 0.38, Aim: 0.25},
 			{Number: "3", What: "bytes of WAL, with sweeps and checkpoints", Quantity: logged, Of: ours, To: copied, AtMost: 0.38, Aim: 0.25},
 			{Number: "4", What: "CPU of the recorder", Quantity: cpuOwn, Of: ours, To: copied, AtMost: 0.35, Aim: 0.2},
@@ -160,7 +164,12 @@ func (b *Bench) throughput(source data.Source) (measure.Experiment, error) {
 			{Number: "4", What: "CPU of both, with sweeps and checkpoints", Quantity: cpuAll, Of: ours, To: copied, AtMost: 0.35, Aim: 0.2},
 		},
 	}
-	for _, w := range []way{recorder, byCopy, byInsert} {
+	ways := []way{recorder, byCopy}
+	if _, events := b.set.Len(); events <= insertable {
+		ways = append(ways, byInsert)
+		e.Compare = slices.Insert(e.Compare, 1, measure.Comparison{Number: "1", What: "deltas/s, to an INSERT each", Quantity: speed, Of: ours, To: byInsert.String()})
+	}
+	for _, w := range ways {
 		e.Ways = append(e.Ways, measure.Way{Name: w.String(), Once: w == byInsert, Run: func(ctx context.Context, _ int) (measure.Values, error) {
 			out, err := b.once(ctx, w, 0, true)
 			if err != nil {

@@ -103,6 +103,9 @@ func (r *Run) End() { r.Report.complete(r.Origin.Measures, r.names) }
 // Interrupt notes that not all of it could be measured. Where something was measured again, the rest is of another time, and goes.
 func (r *Run) Interrupt() {
 	if len(r.names) == 0 {
+		if !r.goOn { // What there was is complete.
+			r.Report.Begun = nil
+		}
 		return
 	}
 	if !r.goOn {
@@ -133,10 +136,7 @@ func (r *Run) Do(ctx context.Context, e Experiment) error {
 	if r.has(e.Name, e.Rounds, len(e.Compare)+len(e.Grow) > 0) {
 		return nil
 	}
-	result := &Result{Name: e.Name, Title: e.Title, Data: e.Data, Rounds: e.Rounds, Quantities: e.Quantities, Origin: r.Origin}
-	for _, way := range e.Ways {
-		result.Ways = append(result.Ways, &Measured{Name: way.Name, Factor: way.Factor})
-	}
+	result := r.begun(&e)
 	if e.WarmUp {
 		for _, way := range e.Ways {
 			if _, err := r.once(ctx, &e, way, -1); err != nil {
@@ -145,15 +145,31 @@ func (r *Run) Do(ctx context.Context, e Experiment) error {
 		}
 	}
 	ways, into := e.Ways, result.Ways
-	if e.bound() {
+	if result.Again != nil {
 		// In turn with all others: what they suffer from, it suffers from.
-		result.Again = &Measured{Name: e.Ways[0].Name + " again"}
 		ways, into = append(slices.Clone(ways), e.Ways[0]), append(slices.Clone(into), result.Again)
 	}
-	if err := r.rounds(ctx, &e, ways, into); err != nil {
+	if err := r.rounds(ctx, &e, result, ways, into); err != nil {
 		return err
 	}
 	return r.add(result, e.Compare, e.Grow)
+}
+
+// begun gives the result that an experiment adds its rounds to: that of an interrupted run, if it is of the same version, or a new one.
+func (r *Run) begun(e *Experiment) *Result {
+	result := &Result{Name: e.Name, Title: e.Title, Data: e.Data, Rounds: e.Rounds, Quantities: e.Quantities, Origin: r.Origin}
+	for _, way := range e.Ways {
+		result.Ways = append(result.Ways, &Measured{Name: way.Name, Factor: way.Factor})
+	}
+	if e.bound() {
+		result.Again = &Measured{Name: e.Ways[0].Name + " again"}
+	}
+	if old := r.Report.Begun; r.goOn && old != nil && old.Name == e.Name && old.Rounds == e.Rounds && old.Origin.Version == r.Origin.Version &&
+		slices.EqualFunc(old.Ways, result.Ways, func(a, b *Measured) bool { return a.Name == b.Name }) && (old.Again == nil) == (result.Again == nil) {
+		r.Say("%s: %d of %d rounds are measured already", e.Name, old.whole(), e.Rounds)
+		return old
+	}
+	return result
 }
 
 func (r *Run) add(result *Result, compare []Comparison, grow []Growth) error {
@@ -186,20 +202,24 @@ func (e *Experiment) bound() bool {
 	return len(e.Grow) > 0 || slices.ContainsFunc(e.Compare, func(c Comparison) bool { return c.AtLeast != 0 || c.AtMost != 0 })
 }
 
-// rounds runs ways in turn. Each round begins with the next one, so that none always comes first, or always after the same one.
-func (r *Run) rounds(ctx context.Context, e *Experiment, ways []Way, into []*Measured) error {
-	for round := range e.Rounds {
+// rounds runs ways in turn. Each round begins with the next one, so that none always comes first, or always after the same one. What is not whole when it ends has whole rounds.
+func (r *Run) rounds(ctx context.Context, e *Experiment, result *Result, ways []Way, into []*Measured) error {
+	for round := result.whole(); round < e.Rounds; round++ {
+		all := make([]Values, len(ways))
 		for i := range ways {
 			turn := (round + i) % len(ways)
 			if ways[turn].Once && round > 0 {
 				continue
 			}
-			values, err := r.once(ctx, e, ways[turn], round)
-			if err != nil {
+			var err error
+			if all[turn], err = r.once(ctx, e, ways[turn], round); err != nil {
 				return err
 			}
+		}
+		for turn, values := range all {
 			into[turn].Add(values)
 		}
+		r.Report.Begun = result
 	}
 	return nil
 }

@@ -296,6 +296,66 @@ func TestARunThatWasInterruptedGoesOnWithWhatItHadNot(t *testing.T) {
 	require.Len(t, run.Report.Results, 2)
 }
 
+func TestAnExperimentThatWasInterruptedGoesOnWithItsWholeRounds(t *testing.T) {
+	var order []string
+	stop := errors.New("stopped")
+	path := filepath.Join(t.TempDir(), "report.json")
+	origin := Origin{Measures: []string{"1"}, Version: "v1"}
+	failing := func(after int) Way {
+		way := fixed(&order, "b", 0, 1)
+		return Way{Name: "b", Run: func(ctx context.Context, round int) (Values, error) {
+			if len(order) >= after {
+				return nil, stop
+			}
+			return way.Run(ctx, round)
+		}}
+	}
+	run := func(origin Origin, after int) (*Run, error) {
+		order = nil
+		report, err := (&Report{Seed: 1}).Continue(path)
+		require.NoError(t, err)
+		run := &Run{Report: report, Rounds: 4, Log: t.Output()}
+		run.Begin(origin)
+		once := fixed(&order, "c", 0, 3)
+		once.Once = true
+		err = run.Do(t.Context(), Experiment{
+			Name: "slow", Quantities: []Quantity{{Name: "speed"}}, Ways: []Way{fixed(&order, "a", 0, 2), failing(after), once},
+			Compare: []Comparison{{Quantity: "speed", Of: "a", To: "b", AtLeast: 1}},
+		})
+		if err == nil {
+			run.End()
+		} else {
+			run.Interrupt()
+		}
+		require.NoError(t, report.Keep(path))
+		return run, err
+	}
+	r, err := run(origin, 8)
+	require.ErrorIs(t, err, stop)
+	require.Equal(t, "abca"+"baa"+"aa", strings.Join(order, ""), "of four rounds two are whole")
+	require.Empty(t, r.Report.Results)
+	require.Equal(t, []string{"1"}, r.Report.Missing(origin.Measures))
+	_, err = run(Origin{Measures: origin.Measures, Version: "v2"}, 1)
+	require.ErrorIs(t, err, stop)
+	require.Equal(t, "a", strings.Join(order, ""), "rounds of another version do not count")
+	r, err = run(origin, 100)
+	require.NoError(t, err)
+	require.Equal(t, "aab"+"aab", strings.Join(order, ""), "those that were not whole")
+	require.Nil(t, r.Report.Begun)
+	result := r.Report.Results[0]
+	require.Len(t, result.Ways[0].Values["speed"], 4)
+	require.Len(t, result.Ways[1].Values["speed"], 4)
+	require.Len(t, result.Ways[2].Values["speed"], 1)
+	require.Len(t, result.Again.Values["speed"], 4)
+	for range 2 {
+		r, err = run(origin, 8)
+		require.ErrorIs(t, err, stop)
+		require.Equal(t, "abca"+"baa"+"aa", strings.Join(order, ""), "what was complete is measured again from its beginning")
+		require.Nil(t, r.Report.Begun)
+	}
+	require.Equal(t, result.Ways, r.Report.Results[0].Ways)
+}
+
 func TestNumbersHaveThreeDigitsThatCount(t *testing.T) {
 	for want, v := range map[string]float64{"0": 0, "1,234,568": 1234567.8, "12.3": 12.345, "0.00123": 0.001234, "-1.5": -1.5, "100": 99.99, "2": 2} {
 		require.Equal(t, want, Number(v))

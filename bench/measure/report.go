@@ -18,9 +18,10 @@ type Report struct {
 	Seed     uint64            `json:"seed"`
 	Size     string            `json:"size"` // quick, middle, full or largest
 	Machine  Machine           `json:"machine"`
-	Versions map[string]string `json:"versions"` // of what is measured with and against
-	Results  []*Result         `json:"results"`  // by measure
-	Done     []string          `json:"done"`     // numbers of measures that are complete
+	Versions map[string]string `json:"versions"`        // of what is measured with and against
+	Results  []*Result         `json:"results"`         // by measure
+	Done     []string          `json:"done"`            // numbers of measures that are complete
+	Begun    *Result           `json:"begun,omitempty"` // the whole rounds of the experiment that a run was interrupted at
 }
 
 // An Origin says how a result came about.
@@ -61,6 +62,14 @@ func (m *Measured) Add(values Values) {
 	}
 }
 
+// whole is how many rounds there are of all ways but those that are run once.
+func (r *Result) whole() (rounds int) {
+	for _, values := range r.Ways[0].Values {
+		rounds = max(rounds, len(values))
+	}
+	return rounds
+}
+
 func (r *Result) valuesOf(way, quantity string) []float64 {
 	i := slices.IndexFunc(r.Ways, func(m *Measured) bool { return m.Name == way })
 	if i < 0 {
@@ -92,6 +101,7 @@ func (r *Report) Broken() (broken []string) {
 
 // add puts a result where it belongs, in the place of an older one of the same name.
 func (r *Report) add(result *Result) {
+	r.Begun = nil
 	r.Results = append(slices.DeleteFunc(r.Results, func(old *Result) bool { return old.Name == result.Name }), result)
 	slices.SortStableFunc(r.Results, func(a, b *Result) int { return cmp.Compare(a.Origin.first(), b.Origin.first()) })
 }
