@@ -56,21 +56,18 @@ var errDefinedBefore = errors.New("what became of the definition before is not o
 // definedPatience is how long a resource waits for the record of definitions. Then it goes on from its position, of which etcd may know no more.
 const definedPatience = time.Minute
 
-// waiting is that of a resource, under one definition, for what became of those before.
+// waiting is that of a resource, under one definition, for something that has to be known before it is followed.
 type waiting struct {
 	under types.UID
 	since time.Time
 }
 
-// goOn fails with errDefinedBefore until the patience is at an end.
-func (w *waiting) goOn(under types.UID) error {
+// over reports whether the patience is at an end. It begins with the first call for a definition.
+func (w *waiting) over(under types.UID, patience time.Duration) bool {
 	if w.under != under || w.since.IsZero() {
 		*w = waiting{under, time.Now()}
 	}
-	if time.Since(w.since) < definedPatience {
-		return errDefinedBefore
-	}
-	return nil
+	return time.Since(w.since) >= patience
 }
 
 // endedBefore reports whether all that the stream had under definitions before this one, which a recorder before this one followed, is on record up to their end, but for
@@ -88,14 +85,14 @@ func (r *Recorder) endedBefore(ctx context.Context, s *stream, resource kube.Res
 		return false, nil
 	}
 	if precedes(d.UpTo, since) {
-		return false, s.waits.goOn(resource.DefinitionUID)
+		return false, s.definedLater(resource)
 	}
 	if d.Blind {
 		return false, nil
 	}
 	for _, life := range d.Lives {
 		if life.End == "" { // There is another now.
-			return false, s.waits.goOn(resource.DefinitionUID)
+			return false, s.definedLater(resource)
 		}
 		// What the follower saw begin it has not passed over: since is from before its end only if it is from its beginning, or earlier.
 		if life.Created != "" && precedes(r.definitions, life.Created) && precedes(since, life.End) {
@@ -106,22 +103,99 @@ func (r *Recorder) endedBefore(ctx context.Context, s *stream, resource kube.Res
 	return false, nil
 }
 
-// objectsAt reports whether there may have been objects of a resource at a version with which it was defined: it is so where the recorder may not ask.
+// definedLater fails with errDefinedBefore until the patience is at an end.
+func (s *stream) definedLater(resource kube.Resource) error {
+	if s.waits.over(resource.DefinitionUID, definedPatience) {
+		return nil
+	}
+	return errDefinedBefore
+}
+
+// vacantFrom gives the resource version from which a stream is followed as if nothing lived there, because it has seen definitions end; empty if it is not. Launched with since,
+// or what is given in its place, it begins there.
+func (h *handler) vacantFrom(ctx context.Context, s *stream, resource kube.Resource, since string) (at, from string, err error) {
+	before := s.current()
+	switch {
+	case s.ended != "":
+		return later(since, s.ended), since, nil
+	case since == "":
+		return "", "", nil
+	case before != nil:
+		before.halt() // What it has seen, it has seen.
+		if !before.concluded() || precedes(since, before.reflector.ResumeResourceVersion()) || !h.vacant(s) {
+			return "", since, nil
+		}
+		return since, since, nil
+	case s.left != nil && s.left.position != "" && precedes(s.left.position, since):
+		return since, "", nil // What it leaves alive lies on disk.
+	case s.left != nil || s.record.Position() == "":
+		return "", "", nil
+	}
+	ended, err := h.endedBefore(ctx, s, resource, since)
+	if err != nil || !ended || !h.vacant(s) {
+		return "", "", err
+	}
+	return later(since, s.record.Position()), since, nil
+}
+
+// later gives the later one of two resource versions, of which the first may be empty.
+func later(a, b string) string {
+	if a == "" || precedes(a, b) {
+		return b
+	}
+	return a
+}
+
+// vacant tells whether nothing of a stream that has no run is alive.
+func (r *Recorder) vacant(s *stream) bool {
+	fifo := r.queue.FIFO(deltafifo.FIFOOptions{Stream: s, Name: s.name, KnownObjects: s.record.Known(), Rules: s.rules.String()})
+	defer fifo.Close()
+	return fifo.Vacant()
+}
+
+// outlivedPatience is as long as a stream may fail before that is said of it: a list tells then, or a gap, that nothing can be told.
+const outlivedPatience = 30 * time.Second
+
+// outlived reports whether objects of a resource may be alive at a version from which it would be followed as if there were none. It fails for as long as that
+// may still be answered.
 //
 // A definition can go without its objects: the API server deletes them for a finalizer, which somebody may have taken away, and which a request that deletes all
 // definitions at once does not set (Delete of the registry of apiextensions-apiserver does). They are served again under the next definition, and no watch from there shows them.
+func (h *handler) outlived(ctx context.Context, resource kube.Resource, at string) (bool, error) {
+	gr := resource.GroupResource()
+	left, err := h.objectsAt(ctx, resource, at)
+	if err == nil || apierrors.IsResourceExpired(err) || apierrors.IsGone(err) { // which nobody knows any more
+		left = left || err != nil
+		delete(h.asking, gr)
+		if left {
+			h.log.Warn("objects may have outlived a definition before, and be served under the next: they are listed", "resource", resource.String(), "resource_version", at, "certain", err == nil)
+		}
+		return left, nil
+	}
+	wait := h.asking[gr]
+	if wait == nil {
+		wait = new(waiting)
+		if h.asking == nil {
+			h.asking = map[schema.GroupResource]*waiting{}
+		}
+		h.asking[gr] = wait
+	}
+	if ctx.Err() == nil && wait.over(resource.DefinitionUID, outlivedPatience) {
+		delete(h.asking, gr)
+		h.log.Warn("whether objects have outlived a definition before cannot be told: they are listed", "resource", resource.String(), "error", err)
+		return true, nil
+	}
+	// Not to be taken for an error of the database, or for an end of the recorder.
+	return false, fmt.Errorf("look for objects of %s that have outlived a definition before: %v", resource, err) //nolint:errorlint // see above
+}
+
+// objectsAt reports whether there are objects of a resource at a resource version.
 func (r *Recorder) objectsAt(ctx context.Context, resource kube.Resource, version string) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	objects, err := r.client.ListWatch(resource, "").Page(ctx, metav1.ListOptions{Limit: 1, ResourceVersion: version, ResourceVersionMatch: metav1.ResourceVersionMatchExact})
-	switch {
-	case apierrors.IsResourceExpired(err) || apierrors.IsGone(err):
-		return false, nil // Nobody knows any more. Nor can it be watched from there, but by chance.
-	case apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err):
-		return true, nil
-	case err != nil:
-		// Not to be taken for an error of the database, or for an end of the recorder.
-		return false, fmt.Errorf("look for objects of %s that are older than its definition: %v", resource, err) //nolint:errorlint // see above
+	if err != nil {
+		return false, err
 	}
 	return len(objects.Items)+len(objects.Undecodable()) > 0, nil
 }
@@ -234,11 +308,11 @@ func (r *Recorder) end(ctx context.Context, s *stream, run *streamRun, at string
 	if err := fifo.BeginReplace(cause, detail, position); err != nil {
 		return err
 	}
-	s.unlisted = cause
+	s.unlisted = start{cause: cause, detail: detail}
 	if err := fifo.EndReplace(at); err != nil {
 		return err
 	}
-	s.interrupted, s.unlisted, s.ended = "", "", at
+	s.interrupted, s.unlisted, s.ended = "", start{}, at
 	s.listedUnder = s.rules.String()
 	r.log.Info("the resource has ended", "resource", s.name, "resource_version", at)
 	return nil

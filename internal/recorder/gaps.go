@@ -57,6 +57,9 @@ func (s *store) because(cause, detail string) (string, string) {
 	if cause != reflector.CauseExpired {
 		return cause, detail
 	}
+	if due := s.run.listDetail; due != "" {
+		return cause, due
+	}
 	if excuse := s.stream.excuse; excuse != "" {
 		return excuse, excuses[excuse] + "; " + detail
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/reflector"
 	"github.com/kuberewind/kuberewind/sink/postgres"
@@ -18,6 +20,8 @@ type handler struct {
 	*Recorder
 	giveUp context.CancelCauseFunc
 	failed error // why giveUp was called
+	// asking are the resources of which it is to be known whether objects have outlived a definition, and cannot be said yet.
+	asking map[schema.GroupResource]*waiting
 }
 
 // Added implements kube.Handler.
@@ -68,14 +72,18 @@ func (h *handler) start(ctx context.Context, resource kube.Resource, since strin
 }
 
 func (h *handler) open(ctx context.Context, resource kube.Resource, since string) error {
-	left := false
-	if since != "" {
-		var err error
-		if left, err = h.objectsAt(ctx, resource, since); err != nil {
+	first, err := h.isFirst(ctx, resource, since)
+	if err != nil {
+		return err
+	}
+	if first {
+		// A stream that begins with the definition is complete from there once it is registered.
+		left, err := h.outlived(ctx, resource, since)
+		if err != nil {
 			return err
 		}
 		if left {
-			since = "" // It is listed.
+			since = ""
 		}
 	}
 	s, opened, err := h.streamOf(ctx, resource, since)
@@ -88,22 +96,36 @@ func (h *handler) open(ctx context.Context, resource kube.Resource, since string
 		}
 	}
 	s.ending.stop() // ended is its until then
-	if left {
-		h.log.Warn("objects may have outlived the definition before, and be served under the next: they are listed", "resource", resource.String())
-		if s.record.Position() != "" || s.left != nil || s.current() != nil {
-			// I3: whatever is on record has a gap after it, and is not what a first list follows.
-			s.ended, s.unlisted = "", reflector.CauseExpired
-		}
-	}
-	if since != "" && s.current() == nil && s.ended == "" && (s.record.Position() != "" || s.left != nil) {
-		ended, err := h.endedBefore(ctx, s, resource, since)
-		if err != nil {
+	if !first {
+		if since, err = h.goesOn(ctx, s, resource, since); err != nil {
 			return err
-		}
-		if !ended {
-			since = ""
 		}
 	}
 	h.launch(ctx, s, resource, since)
 	return nil
+}
+
+// isFirst reports whether nothing is on record of a resource that was defined at a resource version.
+func (h *handler) isFirst(ctx context.Context, resource kube.Resource, since string) (bool, error) {
+	if since == "" || h.openStream(resource) != nil {
+		return false, nil
+	}
+	position, err := h.sink.Position(ctx, resource.Group, resource.Name)
+	return position == "", err
+}
+
+// goesOn gives what a stream that is on record is launched with: since, or nothing if it goes on from its position. Where it would begin as if nothing lived, since definitions
+// have ended, and something may have outlived them, a list is due.
+func (h *handler) goesOn(ctx context.Context, s *stream, resource kube.Resource, since string) (string, error) {
+	at, since, err := h.vacantFrom(ctx, s, resource, since)
+	if err != nil || at == "" {
+		return since, err
+	}
+	left, err := h.outlived(ctx, resource, at)
+	if err != nil || !left {
+		return since, err
+	}
+	// I3: whatever is on record has a gap after it, and is not what a first list follows.
+	s.ended, s.unlisted = "", start{cause: reflector.CauseExpired, detail: "objects may have outlived a definition before, and be served under this one"}
+	return "", nil
 }

@@ -357,6 +357,7 @@ func (s *store) EndReplace(resourceVersion string) error {
 	}
 	s.stream.interrupted, s.stream.excuse, s.stream.listedUnder = "", "", s.rules.String()
 	s.stream.claims.listed()
+	s.run.listDetail = ""
 	s.run.listing.Store(false)
 	s.stream.settle()
 	return nil

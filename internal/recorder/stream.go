@@ -51,8 +51,8 @@ type stream struct {
 	excuse string
 	// ended is a resource version at which no object was left, as the definition of the resource was deleted. It is empty while there is a run.
 	ended string
-	// unlisted is the cause of a list that is due: the one that is to end it, while that may be recorded in part, or the first under another definition.
-	unlisted string
+	// unlisted is a list that is due: the one that is to end it, while that may be recorded in part, or the first under another definition.
+	unlisted start
 	// ending is under way, or was; it belongs to the handler, and what it works on to it until it has stopped.
 	ending *ending
 	// opened is when the first watch was, by the clock of the record, in nanoseconds since 1970; 0 before that.
@@ -72,9 +72,10 @@ type streamRun struct {
 	served    kube.Resource // as it is asked for
 	fifo      *deltafifo.FIFO
 	reflector *reflector.Reflector
-	listing   atomic.Bool  // since a list was begun that has not come to its end
-	listCause string       // of that list; belongs to the reflector until done
-	closed    atomic.Int64 // when the last watch was, in nanoseconds since 1970
+	listing   atomic.Bool // since a list was due that has not come to its end
+	// Of that list; they belong to the reflector until done. The detail is there where the recorder knows better than the server.
+	listCause, listDetail string
+	closed                atomic.Int64 // when the last watch was, in nanoseconds since 1970
 
 	mu       sync.Mutex    // protects what follows
 	gone     chan struct{} // closed while the server says that it does not serve the resource
@@ -253,12 +254,12 @@ func (r *Recorder) launch(ctx context.Context, s *stream, resource kube.Resource
 		from = from.under(since)
 	}
 	run.reflector = r.newReflector(s, run, resource, from)
-	if s.unlisted != "" {
-		// It stays due if the run ends before it is begun.
-		run.listCause = s.unlisted
+	if from.position == "" && from.since == "" {
+		// The list stays due if the run ends before it is begun.
+		run.listCause, run.listDetail = from.cause, from.detail
 		run.listing.Store(true)
 	}
-	s.ended, s.unlisted = "", ""
+	s.ended, s.unlisted = "", start{}
 	if before == nil {
 		// Others ask the server about what it recalls, so it has to be served.
 		s.recall(r.takeNewest(s.record.ID()))
@@ -322,13 +323,13 @@ func (s *stream) start(before *streamRun) start {
 	switch unfinished := s.record.Unfinished(); {
 	case s.ended != "":
 		return start{position: s.ended, cause: reflector.CauseFirstList}
-	case s.unlisted != "":
-		return start{cause: s.unlisted}
+	case s.unlisted != start{}:
+		return s.unlisted
 	case s.listedUnder != s.rules.String() && cmp.Or(from.position, s.record.Position(), unfinished) != "":
 		// What the filter now lets in was never listed.
 		return start{cause: reflector.CauseConfiguration}
 	case before != nil && before.listing.Load():
-		return start{cause: before.listCause}
+		return start{cause: before.listCause, detail: before.listDetail}
 	case s.reversed(before):
 		// Where the numbers have caught up, nothing would show any more that they went back.
 		return start{cause: reflector.CauseHistoryReversed}
@@ -351,8 +352,8 @@ func (s *stream) reversed(before *streamRun) bool {
 // recoverRevisions is what a hundred writes a second make in a minute and a half that no stream could tell of.
 const recoverRevisions = 10_000
 
-// start says where a run begins: at a position, or at a resource version before which there was nothing, else with a list.
-type start struct{ position, since, cause string }
+// start says where a run begins: at a position, or at a resource version before which there was nothing, else with a list. That has a detail where the recorder knows why.
+type start struct{ position, since, cause, detail string }
 
 func (r *Recorder) newReflector(s *stream, run *streamRun, resource kube.Resource, from start) *reflector.Reflector {
 	lw := r.client.ListWatch(resource, "")

@@ -223,6 +223,33 @@ func TestAResourceThatAppearedWhileNoRecorderRanIsRecordedFromItsFirstObject(t *
 	}
 }
 
+// The API server is restarted, so that only etcd knows when that was: at the last definition on record the object was there.
+func TestAnObjectThatWentWithItsDefinitionIsNotTakenForOneThatHasOutlivedIt(t *testing.T) {
+	t.Parallel()
+	w, recorder := recorded(t)
+	a := w.act(t)
+	a.defineWidgets()
+	one := string(a.create(widgets, template(widgets, "default", "one")).GetUID())
+	w.awaitLines(t, []string{"Added one " + one}, widgetRows)
+	for _, annotation := range []string{"later", "last"} { // Where changes may share a revision, the position is that of the one before.
+		a.merge(crds, "widgets.example.kuberewind.dev", fmt.Sprintf(`{"metadata":{"annotations":{"%s":"yes"}}}`, annotation))
+	}
+	w.awaitLines(t, []string{"/metadata/annotations", "/metadata/annotations/last"},
+		`SELECT path FROM kuberewind.changes WHERE resource = 'customresourcedefinitions' AND path LIKE '/metadata/annotations%' ORDER BY seq`)
+	recorder.Terminate(t)
+
+	a.delete(crds, "widgets.example.kuberewind.dev")
+	a.awaitNoWidgets()
+	a.defineWidgets()
+	two := string(a.create(widgets, template(widgets, "default", "two")).GetUID())
+	require.NoError(t, w.plane.APIServer.Restart(t.Context()))
+	recorder = w.recordReady(t)
+	w.awaitLines(t, []string{"Added one " + one, "Deleted one " + one, "Added two " + two}, widgetRows)
+	require.Empty(t, w.lines(t, `SELECT cause FROM kuberewind.gaps WHERE resource = 'widgets' AND cause <> 'first_list'`), "etcd had it all")
+	require.Empty(t, w.lines(t, `SELECT name FROM kuberewind.deltas WHERE resource = 'widgets' AND source <> 'watch'`))
+	recorder.Terminate(t)
+}
+
 // A definition that goes without the finalizer leaves its objects in etcd: they are not served, and are there again under the next.
 func TestObjectsThatOutliveTheirDefinitionAreListedUnderTheNext(t *testing.T) {
 	t.Parallel()
@@ -242,10 +269,10 @@ func TestObjectsThatOutliveTheirDefinitionAreListedUnderTheNext(t *testing.T) {
 				recorder.Terminate(t)
 			}
 			a.defineWidgets()
-			a.create(widgets, template(widgets, "default", "two"))
 			if stopped {
 				recorder = w.recordReady(t)
 			}
+			a.create(widgets, template(widgets, "default", "two"))
 			w.awaitLines(t, append(want, "Sync relist one "+one), rows)
 			w.awaitLines(t, []string{"two"}, `SELECT name FROM kuberewind.objects WHERE resource = 'widgets' AND name = 'two' AND NOT deleted`)
 			eventually(t.Context(), t, "the end of the gap", func() bool {

@@ -1,0 +1,153 @@
+package recorder
+
+import (
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/rest"
+
+	"github.com/kuberewind/kuberewind/deltafifo"
+	"github.com/kuberewind/kuberewind/kube"
+)
+
+var defined = kube.Resource{Group: "example.com", Version: "v1", Name: "things", Kind: "Thing", Namespaced: true, DefinitionUID: "u2"}
+
+// answering is a recorder whose API server gives one answer to everything, and notes the resource versions that it is asked for.
+func answering(t *testing.T, r *Recorder, status int, body string) *[]string {
+	t.Helper()
+	asked := new([]string)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		*asked = append(*asked, request.URL.Query().Get("resourceVersion"))
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		_, _ = w.Write([]byte(body)) // who asks notices
+	}))
+	t.Cleanup(server.Close)
+	client, err := kube.NewClient(&rest.Config{Host: server.URL}, kube.Options{})
+	require.NoError(t, err)
+	t.Cleanup(client.Close)
+	r.client = client
+	return asked
+}
+
+const noThings, oneThing = `{"kind":"ThingList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"7"},"items":[]}`,
+	`{"kind":"ThingList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"7"},"items":[{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"name":"a","namespace":"a","uid":"x","resourceVersion":"3"}}]}`
+
+func TestWhetherObjectsHaveOutlivedADefinitionIsAskedForUntilItIsClearThatNobodyTells(t *testing.T) {
+	failed := func(reason string) string {
+		return `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"` + reason + `","message":"no"}`
+	}
+	for name, test := range map[string]struct {
+		status int
+		body   string
+		left   bool
+		again  bool // it is asked again, for a while
+	}{
+		"none":                            {http.StatusOK, noThings, false, false},
+		"one":                             {http.StatusOK, oneThing, true, false},
+		"one that cannot be read":         {http.StatusOK, `{"kind":"ThingList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"7"},"items":[{"metadata":{"name":7}}]}`, true, false},
+		"forgotten":                       {http.StatusGone, failed("Expired"), true, false},
+		"refused":                         {http.StatusForbidden, failed("Forbidden"), true, true},
+		"not served yet":                  {http.StatusNotFound, failed("NotFound"), true, true},
+		"a conversion that does not work": {http.StatusInternalServerError, failed("InternalError"), true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := &handler{Recorder: &Recorder{log: slog.New(slog.DiscardHandler)}}
+			asked := answering(t, h.Recorder, test.status, test.body)
+			left, err := h.outlived(t.Context(), defined, "7")
+			require.Equal(t, []string{"7"}, *asked)
+			if test.again {
+				require.Error(t, err)
+				wait := h.asking[defined.GroupResource()]
+				other := defined
+				other.DefinitionUID = "u3"
+				wait.since = wait.since.Add(-outlivedPatience)
+				_, err = h.outlived(t.Context(), other, "7")
+				require.Error(t, err, "that was another definition's patience")
+				wait.since = wait.since.Add(-outlivedPatience)
+				left, err = h.outlived(t.Context(), other, "7")
+			}
+			require.NoError(t, err)
+			require.Equal(t, test.left, left)
+			require.Empty(t, h.asking)
+		})
+	}
+}
+
+func TestItIsAskedForWhereAStreamWouldBeginAsIfNothingLived(t *testing.T) {
+	concluded := func(position string, add bool) func(*swept, *stream, *deltafifo.FIFO) {
+		return func(s *swept, st *stream, fifo *deltafifo.FIFO) {
+			if add {
+				require.NoError(t, fifo.Add(served(t, "Thing", "a", 9)))
+			}
+			st.run = ended(s.queue, position)
+		}
+	}
+	for name, test := range map[string]struct {
+		before func(*swept, *stream, *deltafifo.FIFO)
+		since  string
+		at     string
+		from   string
+	}{
+		"it ended before":                            {func(_ *swept, st *stream, _ *deltafifo.FIFO) { st.ended = "12" }, "20", "20", "20"},
+		"it ended, and when it began is not known":   {func(_ *swept, st *stream, _ *deltafifo.FIFO) { st.ended = "12" }, "", "12", ""},
+		"it had not ended at that version":           {func(_ *swept, st *stream, _ *deltafifo.FIFO) { st.ended = "12" }, "11", "12", "11"},
+		"it was watched to its end":                  {concluded("15", false), "20", "20", "20"},
+		"it was watched beyond":                      {concluded("25", false), "20", "", "20"},
+		"it was watched to its end, something lives": {concluded("15", true), "20", "", "20"},
+		"not to its end": {func(s *swept, st *stream, fifo *deltafifo.FIFO) {
+			concluded("15", false)(s, st, fifo)
+			st.run.followed = false
+		}, "20", "", "20"},
+		"it goes on in another version":      {concluded("15", false), "", "", ""},
+		"its end was not followed":           {func(*swept, *stream, *deltafifo.FIFO) {}, "20", "", ""},
+		"a recorder before has seen the end": {(*swept).defineOnce, "20", "20", "20"},
+		"and a list since":                   {func(s *swept, st *stream, fifo *deltafifo.FIFO) { s.defineOnce(st, fifo); s.replace(fifo, "25") }, "20", "25", "20"},
+		"a part lies in the spool":           {func(_ *swept, st *stream, _ *deltafifo.FIFO) { st.left = &leftover{position: "15"} }, "20", "20", ""},
+		"all lies in the spool":              {func(_ *swept, st *stream, _ *deltafifo.FIFO) { st.left = &leftover{position: "25"} }, "20", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSwept(t)
+			st, _, err := s.recorder.streamOf(t.Context(), defined, "")
+			require.NoError(t, err)
+			fifo := s.queue.FIFO(deltafifo.FIFOOptions{Stream: st, KnownObjects: st.record.Known(), Rules: st.rules.String()})
+			s.replace(fifo, "10")
+			test.before(s, st, fifo)
+			s.pump()
+			h := &handler{Recorder: s.recorder}
+			at, from, err := h.vacantFrom(t.Context(), st, defined, test.since)
+			require.NoError(t, err)
+			require.Equal(t, test.at, at)
+			require.Equal(t, test.from, from)
+		})
+	}
+}
+
+func (s *swept) replace(fifo *deltafifo.FIFO, version string) {
+	s.t.Helper()
+	require.NoError(s.t, fifo.Replace(nil, version))
+	s.pump()
+}
+
+// defineOnce puts a definition before on record, which ended where the stream had come to.
+func (s *swept) defineOnce(_ *stream, fifo *deltafifo.FIFO) {
+	s.t.Helper()
+	st, _, err := s.recorder.streamOf(s.t.Context(), kube.Resource{Group: "apiextensions.k8s.io", Version: "v1", Name: "customresourcedefinitions", Kind: "CustomResourceDefinition"}, "")
+	require.NoError(s.t, err)
+	definitions := s.queue.FIFO(deltafifo.FIFOOptions{Stream: st, KnownObjects: st.record.Known(), Rules: st.rules.String()})
+	s.replace(definitions, "5")
+	for i, do := range []func(any) error{definitions.Add, definitions.Delete} {
+		o := served(s.t, "CustomResourceDefinition", "things.example.com", []int{6, 12}[i])
+		o.Namespace, o.UID = "", "u1"
+		require.NoError(s.t, do(o))
+	}
+	require.NoError(s.t, definitions.Bookmark("30"))
+	s.pump()
+	s.at = s.at.Add(time.Second)
+	s.replace(fifo, "12")
+	s.recorder.definitions = "5"
+}
