@@ -111,11 +111,13 @@ func (s *stream) definedLater(resource kube.Resource) error {
 	return errDefinedBefore
 }
 
-// vacantFrom gives the resource version from which a stream is followed as if nothing lived there, because it has seen definitions end; empty if it is not. Launched with since,
-// or what is given in its place, it begins there.
+// vacantFrom gives a resource version at which a stream, as far as is on record, has nothing alive when another definition begins: it is to be asked whether that is so. It is
+// empty where there is none. From is what the stream is launched with: since, or nothing if it goes on from its position.
 func (h *handler) vacantFrom(ctx context.Context, s *stream, resource kube.Resource, since string) (at, from string, err error) {
 	before := s.current()
 	switch {
+	case s.unlisted != start{}: // It is listed.
+		return "", "", nil
 	case s.ended != "":
 		return later(since, s.ended), since, nil
 	case since == "":
@@ -123,19 +125,26 @@ func (h *handler) vacantFrom(ctx context.Context, s *stream, resource kube.Resou
 	case before != nil:
 		before.halt() // What it has seen, it has seen.
 		if !before.concluded() || precedes(since, before.reflector.ResumeResourceVersion()) || !h.vacant(s) {
-			return "", since, nil
+			return "", "", nil
 		}
 		return since, since, nil
-	case s.left != nil && s.left.position != "" && precedes(s.left.position, since):
+	case s.left != nil:
+		if s.left.listing || !precedes(cmp.Or(s.left.position, s.record.Position()), since) {
+			return "", "", nil
+		}
 		return since, "", nil // What it leaves alive lies on disk.
-	case s.left != nil || s.record.Position() == "":
+	case s.record.Position() == "":
 		return "", "", nil
 	}
 	ended, err := h.endedBefore(ctx, s, resource, since)
-	if err != nil || !ended || !h.vacant(s) {
+	if err != nil || !h.vacant(s) {
 		return "", "", err
 	}
-	return later(since, s.record.Position()), since, nil
+	at = later(since, s.record.Newest())
+	if !ended {
+		since = ""
+	}
+	return at, since, nil
 }
 
 // later gives the later one of two resource versions, of which the first may be empty.
@@ -153,40 +162,57 @@ func (r *Recorder) vacant(s *stream) bool {
 	return fifo.Vacant()
 }
 
-// outlivedPatience is as long as a stream may fail before that is said of it: a list tells then, or a gap, that nothing can be told.
-const outlivedPatience = 30 * time.Second
+// How long it is asked whether objects have outlived a definition.
+const (
+	// refusedPatience is for a server that answers something else: as long as a stream may fail before that is said of it.
+	refusedPatience = 30 * time.Second
+	// unansweredPatience is for one that does not answer: as long as etcd has not forgotten, by default, what was asked for.
+	unansweredPatience = 10 * time.Minute
+)
+
+// asking is what has come of it so far.
+type asking struct{ refused, unanswered waiting }
+
+// over reports whether nobody will tell.
+func (a *asking) over(under types.UID, err error) bool {
+	if status := apierrors.APIStatus(nil); !errors.As(err, &status) || apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsTimeout(err) ||
+		apierrors.IsServerTimeout(err) {
+		a.refused = waiting{}
+		return a.unanswered.over(under, unansweredPatience)
+	}
+	a.unanswered = waiting{}
+	return a.refused.over(under, refusedPatience)
+}
 
 // outlived reports whether objects of a resource may be alive at a version from which it would be followed as if there were none. It fails for as long as that
-// may still be answered.
+// may still be answered; where nobody tells, a list says in a gap what is not known.
 //
 // A definition can go without its objects: the API server deletes them for a finalizer, which somebody may have taken away, and which a request that deletes all
 // definitions at once does not set (Delete of the registry of apiextensions-apiserver does). They are served again under the next definition, and no watch from there shows them.
 func (h *handler) outlived(ctx context.Context, resource kube.Resource, at string) (bool, error) {
 	gr := resource.GroupResource()
 	left, err := h.objectsAt(ctx, resource, at)
-	if err == nil || apierrors.IsResourceExpired(err) || apierrors.IsGone(err) { // which nobody knows any more
-		left = left || err != nil
-		delete(h.asking, gr)
-		if left {
-			h.log.Warn("objects may have outlived a definition before, and be served under the next: they are listed", "resource", resource.String(), "resource_version", at, "certain", err == nil)
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		return false, ctx.Err()
+	case apierrors.IsResourceExpired(err) || apierrors.IsGone(err) || apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge):
+		left = true // Nobody knows any more, or etcd was put back to before it.
+	default:
+		if h.asking[gr] == nil {
+			h.asking[gr] = new(asking)
 		}
-		return left, nil
-	}
-	wait := h.asking[gr]
-	if wait == nil {
-		wait = new(waiting)
-		if h.asking == nil {
-			h.asking = map[schema.GroupResource]*waiting{}
+		if !h.asking[gr].over(resource.DefinitionUID, err) {
+			// Not to be taken for an error of the database, or for an end of the recorder.
+			return false, fmt.Errorf("look for objects of %s that have outlived a definition before: %v", resource, err) //nolint:errorlint // see above
 		}
-		h.asking[gr] = wait
+		left = true
 	}
-	if ctx.Err() == nil && wait.over(resource.DefinitionUID, outlivedPatience) {
-		delete(h.asking, gr)
-		h.log.Warn("whether objects have outlived a definition before cannot be told: they are listed", "resource", resource.String(), "error", err)
-		return true, nil
+	delete(h.asking, gr)
+	if left {
+		h.log.Warn("objects may have outlived a definition before, and be served under the next: they are listed", "resource", resource.String(), "resource_version", at, "error", err)
 	}
-	// Not to be taken for an error of the database, or for an end of the recorder.
-	return false, fmt.Errorf("look for objects of %s that have outlived a definition before: %v", resource, err) //nolint:errorlint // see above
+	return left, nil
 }
 
 // objectsAt reports whether there are objects of a resource at a resource version.
@@ -308,7 +334,7 @@ func (r *Recorder) end(ctx context.Context, s *stream, run *streamRun, at string
 	if err := fifo.BeginReplace(cause, detail, position); err != nil {
 		return err
 	}
-	s.unlisted = start{cause: cause, detail: detail}
+	s.unlisted, s.ended = start{cause: cause, detail: detail}, ""
 	if err := fifo.EndReplace(at); err != nil {
 		return err
 	}

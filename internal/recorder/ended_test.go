@@ -1,8 +1,10 @@
 package recorder
 
 import (
+	"context"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -11,6 +13,7 @@ import (
 	"github.com/kuberewind/kuberewind/deltafifo"
 	"github.com/kuberewind/kuberewind/internal/filter"
 	"github.com/kuberewind/kuberewind/kube"
+	"github.com/kuberewind/kuberewind/reflector"
 )
 
 var endedThings = kube.Resource{Name: "things", Kind: "Thing", Version: "v1", Namespaced: true, DefinitionUID: "u"}
@@ -28,7 +31,7 @@ func half(t *testing.T) (*swept, *stream, *handler) {
 	}
 	require.Less(t, s.queue.Stats().Entries, 5)
 	things.Close()
-	return s, st, &handler{Recorder: s.recorder}
+	return s, st, newHandler(s.recorder, nil)
 }
 
 func TestAnEndWaitsForWhatIsOnDiskAndHoldsNobodyUp(t *testing.T) {
@@ -50,6 +53,22 @@ func TestAnEndIsGivenUpWhereTheResourceIsServedAgain(t *testing.T) {
 	s.pump()
 	deltas, _ := s.told(7)
 	require.Empty(t, deltas)
+}
+
+// Another definition came and went while the resource was not followed, and the next came before that was on record.
+func TestWhereAnEndWasCutTheStreamIsListedAndDoesNotGoOnFromTheEndBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, s, _ := aboutToEnd(t)
+		r.queue, s.run, s.ended = deltafifo.New(deltafifo.Options{MaxBytes: 1}), nil, "4"
+		ctx, cancel := context.WithCancel(t.Context())
+		failed := make(chan error, 1)
+		go func() { failed <- r.end(ctx, s, nil, "9") }()
+		synctest.Wait() // The queue is full of the gap.
+		cancel()
+		require.Error(t, <-failed)
+		require.Empty(t, s.ended)
+		require.Equal(t, start{cause: reflector.CauseNotFound, detail: "its definition was deleted, and all objects with it"}, s.start(nil))
+	})
 }
 
 // Where the definitions may not be read, only that the resource is gone is known, and nothing of its objects.
@@ -100,7 +119,7 @@ func TestADefinitionThatTheFilterBeforeLeftOutIsNotTakenForUnfollowed(t *testing
 // The database was away for as long as it was defined.
 func TestOfWhatNobodyCameToFollowIsOnRecordThatItWasThere(t *testing.T) {
 	s := newSwept(t)
-	h := &handler{Recorder: s.recorder}
+	h := newHandler(s.recorder, nil)
 	require.NoError(t, h.unserved(t.Context(), kube.Resource{Name: "services", Version: "v1", Kind: "Service"}, "99"), "it has no definition")
 	require.NoError(t, h.unserved(t.Context(), endedThings, "99"))
 	<-s.recorder.openStream(endedThings).ending.done

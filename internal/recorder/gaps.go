@@ -58,7 +58,7 @@ func (s *store) because(cause, detail string) (string, string) {
 		return cause, detail
 	}
 	if due := s.run.listDetail; due != "" {
-		return cause, due
+		return cause, strings.TrimSuffix(due+"; "+detail, "; ")
 	}
 	if excuse := s.stream.excuse; excuse != "" {
 		return excuse, excuses[excuse] + "; " + detail

@@ -21,7 +21,11 @@ type handler struct {
 	giveUp context.CancelCauseFunc
 	failed error // why giveUp was called
 	// asking are the resources of which it is to be known whether objects have outlived a definition, and cannot be said yet.
-	asking map[schema.GroupResource]*waiting
+	asking map[schema.GroupResource]*asking
+}
+
+func newHandler(r *Recorder, giveUp context.CancelCauseFunc) *handler {
+	return &handler{Recorder: r, giveUp: giveUp, asking: map[schema.GroupResource]*asking{}}
 }
 
 // Added implements kube.Handler.
@@ -105,16 +109,16 @@ func (h *handler) open(ctx context.Context, resource kube.Resource, since string
 	return nil
 }
 
-// isFirst reports whether nothing is on record of a resource that was defined at a resource version.
+// isFirst reports whether a resource that was defined at a resource version was never on record.
 func (h *handler) isFirst(ctx context.Context, resource kube.Resource, since string) (bool, error) {
 	if since == "" || h.openStream(resource) != nil {
 		return false, nil
 	}
-	position, err := h.sink.Position(ctx, resource.Group, resource.Name)
-	return position == "", err
+	registered, err := h.sink.Registered(ctx, resource.Group, resource.Name)
+	return !registered, err
 }
 
-// goesOn gives what a stream that is on record is launched with: since, or nothing if it goes on from its position. Where it would begin as if nothing lived, since definitions
+// goesOn gives what a stream that is on record is launched with: since, or nothing if it goes on from its position. Where it would go on as if nothing lived, since definitions
 // have ended, and something may have outlived them, a list is due.
 func (h *handler) goesOn(ctx context.Context, s *stream, resource kube.Resource, since string) (string, error) {
 	at, since, err := h.vacantFrom(ctx, s, resource, since)

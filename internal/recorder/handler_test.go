@@ -73,7 +73,7 @@ func aboutToEnd(t *testing.T) (*Recorder, *stream, *streamRun) {
 func TestAResourceWithoutADefinitionThatIsNotOfferedAnyMoreIsInterruptedThoughItsWatchIsOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, s, run := aboutToEnd(t)
-		h := &handler{Recorder: r}
+		h := newHandler(r, nil)
 		h.retire(t.Context(), s, run, kube.Resource{Name: "things"}, "")
 		<-s.ending.done
 		r.queue.Close()

@@ -1,13 +1,16 @@
 package recorder
 
 import (
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
 
 	"github.com/kuberewind/kuberewind/deltafifo"
@@ -27,6 +30,9 @@ func answering(t *testing.T, r *Recorder, status int, body string) *[]string {
 		_, _ = w.Write([]byte(body)) // who asks notices
 	}))
 	t.Cleanup(server.Close)
+	if status == 0 {
+		server.Close()
+	}
 	client, err := kube.NewClient(&rest.Config{Host: server.URL}, kube.Options{})
 	require.NoError(t, err)
 	t.Cleanup(client.Close)
@@ -42,33 +48,43 @@ func TestWhetherObjectsHaveOutlivedADefinitionIsAskedForUntilItIsClearThatNobody
 		return `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"` + reason + `","message":"no"}`
 	}
 	for name, test := range map[string]struct {
-		status int
-		body   string
-		left   bool
-		again  bool // it is asked again, for a while
+		status  int
+		body    string
+		left    bool
+		patient time.Duration // for how long it is asked again; 0 if it is not
 	}{
-		"none":                            {http.StatusOK, noThings, false, false},
-		"one":                             {http.StatusOK, oneThing, true, false},
-		"one that cannot be read":         {http.StatusOK, `{"kind":"ThingList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"7"},"items":[{"metadata":{"name":7}}]}`, true, false},
-		"forgotten":                       {http.StatusGone, failed("Expired"), true, false},
-		"refused":                         {http.StatusForbidden, failed("Forbidden"), true, true},
-		"not served yet":                  {http.StatusNotFound, failed("NotFound"), true, true},
-		"a conversion that does not work": {http.StatusInternalServerError, failed("InternalError"), true, true},
+		"none":                            {http.StatusOK, noThings, false, 0},
+		"one":                             {http.StatusOK, oneThing, true, 0},
+		"one that cannot be read":         {http.StatusOK, `{"kind":"ThingList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"7"},"items":[{"metadata":{"name":7}}]}`, true, 0},
+		"forgotten":                       {http.StatusGone, failed("Expired"), true, 0},
+		"of a history that is no more":    {http.StatusGatewayTimeout, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Timeout","message":"no","details":{"causes":[{"reason":"ResourceVersionTooLarge"}]}}`, true, 0},
+		"refused":                         {http.StatusForbidden, failed("Forbidden"), true, refusedPatience},
+		"not served yet":                  {http.StatusNotFound, failed("NotFound"), true, refusedPatience},
+		"a conversion that does not work": {http.StatusInternalServerError, failed("InternalError"), true, refusedPatience},
+		"an API server that is too busy":  {http.StatusServiceUnavailable, failed("ServiceUnavailable"), true, unansweredPatience},
+		"no API server":                   {0, "", true, unansweredPatience},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := &handler{Recorder: &Recorder{log: slog.New(slog.DiscardHandler)}}
+			h := newHandler(&Recorder{log: slog.New(slog.DiscardHandler)}, nil)
 			asked := answering(t, h.Recorder, test.status, test.body)
 			left, err := h.outlived(t.Context(), defined, "7")
-			require.Equal(t, []string{"7"}, *asked)
-			if test.again {
+			if test.status != 0 {
+				require.Equal(t, []string{"7"}, slices.Compact(*asked))
+			}
+			if test.patient > 0 {
 				require.Error(t, err)
-				wait := h.asking[defined.GroupResource()]
-				other := defined
+				a, other := h.asking[defined.GroupResource()], defined
 				other.DefinitionUID = "u3"
-				wait.since = wait.since.Add(-outlivedPatience)
+				pass := func(d time.Duration) {
+					a.refused.since, a.unanswered.since = a.refused.since.Add(-d), a.unanswered.since.Add(-d)
+				}
+				pass(test.patient)
 				_, err = h.outlived(t.Context(), other, "7")
 				require.Error(t, err, "that was another definition's patience")
-				wait.since = wait.since.Add(-outlivedPatience)
+				pass(test.patient - time.Second)
+				_, err = h.outlived(t.Context(), other, "7")
+				require.Error(t, err)
+				pass(time.Second)
 				left, err = h.outlived(t.Context(), other, "7")
 			}
 			require.NoError(t, err)
@@ -76,6 +92,16 @@ func TestWhetherObjectsHaveOutlivedADefinitionIsAskedForUntilItIsClearThatNobody
 			require.Empty(t, h.asking)
 		})
 	}
+}
+
+func TestAnAPIServerThatWasAwayIsGivenTimeToServeAResource(t *testing.T) {
+	var a asking
+	notFound := apierrors.NewNotFound(defined.GroupResource(), "")
+	require.False(t, a.over("u", notFound))
+	a.refused.since = a.refused.since.Add(-refusedPatience)
+	require.False(t, a.over("u", errors.New("connection refused")))
+	a.unanswered.since = a.unanswered.since.Add(-time.Minute)
+	require.False(t, a.over("u", notFound))
 }
 
 func TestItIsAskedForWhereAStreamWouldBeginAsIfNothingLived(t *testing.T) {
@@ -96,19 +122,26 @@ func TestItIsAskedForWhereAStreamWouldBeginAsIfNothingLived(t *testing.T) {
 		"it ended before":                            {func(_ *swept, st *stream, _ *deltafifo.FIFO) { st.ended = "12" }, "20", "20", "20"},
 		"it ended, and when it began is not known":   {func(_ *swept, st *stream, _ *deltafifo.FIFO) { st.ended = "12" }, "", "12", ""},
 		"it had not ended at that version":           {func(_ *swept, st *stream, _ *deltafifo.FIFO) { st.ended = "12" }, "11", "12", "11"},
+		"its end is to be listed":                    {func(_ *swept, st *stream, _ *deltafifo.FIFO) { st.unlisted = start{cause: "not_found"} }, "20", "", ""},
 		"it was watched to its end":                  {concluded("15", false), "20", "20", "20"},
-		"it was watched beyond":                      {concluded("25", false), "20", "", "20"},
-		"it was watched to its end, something lives": {concluded("15", true), "20", "", "20"},
+		"it was watched beyond":                      {concluded("25", false), "20", "", ""},
+		"it was watched to its end, something lives": {concluded("15", true), "20", "", ""},
 		"not to its end": {func(s *swept, st *stream, fifo *deltafifo.FIFO) {
 			concluded("15", false)(s, st, fifo)
 			st.run.followed = false
-		}, "20", "", "20"},
-		"it goes on in another version":      {concluded("15", false), "", "", ""},
-		"its end was not followed":           {func(*swept, *stream, *deltafifo.FIFO) {}, "20", "", ""},
-		"a recorder before has seen the end": {(*swept).defineOnce, "20", "20", "20"},
-		"and a list since":                   {func(s *swept, st *stream, fifo *deltafifo.FIFO) { s.defineOnce(st, fifo); s.replace(fifo, "25") }, "20", "25", "20"},
-		"a part lies in the spool":           {func(_ *swept, st *stream, _ *deltafifo.FIFO) { st.left = &leftover{position: "15"} }, "20", "20", ""},
-		"all lies in the spool":              {func(_ *swept, st *stream, _ *deltafifo.FIFO) { st.left = &leftover{position: "25"} }, "20", "", ""},
+		}, "20", "", ""},
+		"it goes on in another version": {concluded("15", false), "", "", ""},
+		"its end was not followed":      {func(*swept, *stream, *deltafifo.FIFO) {}, "20", "20", ""},
+		"nor that of what lives": {func(s *swept, _ *stream, fifo *deltafifo.FIFO) {
+			require.NoError(s.t, fifo.Add(served(s.t, "Thing", "a", 11)))
+		}, "20", "", ""},
+		"what lived was deleted before it":       {(*swept).addAndDelete, "11", "12", ""},
+		"a recorder before has seen the end":     {(*swept).defineOnce, "20", "20", "20"},
+		"and a list since":                       {func(s *swept, st *stream, fifo *deltafifo.FIFO) { s.defineOnce(st, fifo); s.replace(fifo, "25") }, "20", "25", "20"},
+		"a part lies in the spool":               {func(_ *swept, st *stream, _ *deltafifo.FIFO) { st.left = &leftover{position: "15"} }, "20", "20", ""},
+		"only that it is interrupted lies there": {func(_ *swept, st *stream, _ *deltafifo.FIFO) { st.left = &leftover{} }, "20", "20", ""},
+		"and it is to be listed":                 {func(_ *swept, st *stream, _ *deltafifo.FIFO) { st.left = &leftover{listing: true} }, "20", "", ""},
+		"all lies in the spool":                  {func(_ *swept, st *stream, _ *deltafifo.FIFO) { st.left = &leftover{position: "25"} }, "20", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSwept(t)
@@ -118,13 +151,18 @@ func TestItIsAskedForWhereAStreamWouldBeginAsIfNothingLived(t *testing.T) {
 			s.replace(fifo, "10")
 			test.before(s, st, fifo)
 			s.pump()
-			h := &handler{Recorder: s.recorder}
+			h := newHandler(s.recorder, nil)
 			at, from, err := h.vacantFrom(t.Context(), st, defined, test.since)
 			require.NoError(t, err)
 			require.Equal(t, test.at, at)
 			require.Equal(t, test.from, from)
 		})
 	}
+}
+
+func (s *swept) addAndDelete(_ *stream, fifo *deltafifo.FIFO) {
+	require.NoError(s.t, fifo.Add(served(s.t, "Thing", "a", 11)))
+	require.NoError(s.t, fifo.Delete(served(s.t, "Thing", "a", 12)))
 }
 
 func (s *swept) replace(fifo *deltafifo.FIFO, version string) {

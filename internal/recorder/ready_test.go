@@ -33,7 +33,7 @@ func TestARecorderIsNotReadyWhileAStreamCannotBeOpened(t *testing.T) {
 	r.metrics, r.client, r.sink, r.filter, r.redactor = &metrics{telemetry.NewMetrics()}, client, sink, all, redactor
 	r.queue = deltafifo.New(deltafifo.Options{})
 	defer r.haltAll()
-	h := &handler{Recorder: r, giveUp: func(error) {}}
+	h := newHandler(r, func(error) {})
 	ready := func() error {
 		_, err := r.ready()
 		return err

@@ -218,7 +218,7 @@ func (r *Recorder) keepServing(ctx context.Context) error {
 func (r *Recorder) follow(ctx context.Context) error {
 	ctx, giveUp := context.WithCancelCause(ctx)
 	defer giveUp(nil)
-	h := &handler{Recorder: r, giveUp: giveUp}
+	h := newHandler(r, giveUp)
 	r.follower = kube.NewFollower(r.client, h, kube.FollowerOptions{
 		Recorded: r.recorded, Since: r.definitions, Created: r.unfollowed, Log: r.log, OnDiscovery: r.discovered,
 	})

@@ -118,20 +118,6 @@ func TestAListThatIsDueStaysSoIfTheRunEndsBeforeIt(t *testing.T) {
 	require.Equal(t, start{cause: reflector.CauseExpired, detail: "why"}, s.start(s.current()), "and if another does")
 }
 
-// A list that was to put its end on record was cut, and that was put on record by the next.
-func TestNoListIsDueWhereAStreamGoesOnFromItsEnd(t *testing.T) {
-	redactor, err := redact.New(redact.Key{}, redact.Record, nil)
-	require.NoError(t, err)
-	r := &Recorder{log: slog.New(slog.DiscardHandler), gate: newGate(1), redactor: redactor, queue: deltafifo.New(deltafifo.Options{})}
-	s := &stream{record: &postgres.Stream{}, claims: newRevisions().stream("widgets"), ended: "4", unlisted: start{cause: reflector.CauseNotFound}}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	r.launch(ctx, s, kube.Resource{Group: "example.com", Version: "v1", Name: "widgets"}, "5")
-	s.halt()
-	require.False(t, s.current().listing.Load())
-	require.Equal(t, start{position: "5", cause: reflector.CauseFirstList}, s.start(s.current()))
-}
-
 func TestAListThatIsDueSaysWhyWhateverTheRecorderBeforeDid(t *testing.T) {
 	queue := deltafifo.New(deltafifo.Options{})
 	s := &stream{record: &postgres.Stream{}, settle: func() {}, claims: newRevisions().stream("widgets"), excuse: causeSpoolCorrupt}
@@ -141,7 +127,7 @@ func TestAListThatIsDueSaysWhyWhateverTheRecorderBeforeDid(t *testing.T) {
 		cause, detail := st.because(reflector.CauseExpired, "too old")
 		return []string{cause, detail}
 	}
-	require.Equal(t, []string{reflector.CauseExpired, "why"}, because())
+	require.Equal(t, []string{reflector.CauseExpired, "why; too old"}, because())
 	require.NoError(t, st.BeginReplace(reflector.CauseExpired, "", ""))
 	require.NoError(t, st.EndReplace("9"))
 	s.excuse = causeSpoolCorrupt

@@ -310,7 +310,14 @@ func TestWatchDoesNotMoveThePositionOfAStreamThatWasNeverListed(t *testing.T) {
 func TestStreamOfANewResourceStartsWithoutAListOrAGap(t *testing.T) {
 	r := record(t, newDatabase(t))
 	spec := StreamSpec{Group: "example.com", Resource: "things", Kind: "Thing", StartRV: "100"}
+	registered := func() bool {
+		registered, err := r.sink.Registered(t.Context(), spec.Group, spec.Resource)
+		require.NoError(t, err)
+		return registered
+	}
+	require.False(t, registered())
 	things := r.stream(spec)
+	require.True(t, registered())
 	require.Equal(t, "100", things.Position())
 	require.Equal(t, "live", r.state(things))
 	require.True(t, things.Empty())
@@ -323,6 +330,7 @@ func TestStreamOfANewResourceStartsWithoutAListOrAGap(t *testing.T) {
 	require.Equal(t, "100", r.stream(spec).Position(), "it means nothing once the stream is recorded")
 	r.reopen()
 	require.Equal(t, "100", r.stream(spec).Position())
+	require.Equal(t, "101", r.stream(spec).Newest(), "more may share it")
 	require.False(t, r.stream(spec).Empty())
 	require.False(t, r.pods().Empty(), "it was never listed")
 }

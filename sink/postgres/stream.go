@@ -70,6 +70,9 @@ func (st *Stream) Position() string {
 	return ""
 }
 
+// Newest is the newest resource version on record, "" if there is none: where deltas may share one, Position is one before.
+func (st *Stream) Newest() string { return st.state().lastRV }
+
 // Unfinished is why there was a list after the first that was not recorded to its end, "" if there is none.
 func (st *Stream) Unfinished() (cause string) {
 	if w := st.state(); !w.synced && w.position != "" && w.gap != nil {
@@ -191,6 +194,16 @@ func (s *Sink) Position(ctx context.Context, group, resource string) (string, er
 		return "", fmt.Errorf("position of stream %s/%s: %w", group, resource, explain(err))
 	}
 	return textOf(position), nil
+}
+
+// Registered reports whether a stream of a resource in all namespaces is on record, be it with nothing.
+func (s *Sink) Registered(ctx context.Context, group, resource string) (registered bool, err error) {
+	err = s.pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM kuberewind.streams WHERE cluster = $1 AND api_group = $2 AND resource = $3 AND scope = '')`,
+		s.info.Cluster, group, resource).Scan(&registered)
+	if err != nil {
+		return false, fmt.Errorf("look for stream %s/%s: %w", group, resource, explain(err))
+	}
+	return registered, nil
 }
 
 func (s *Sink) openedStream(key streamKey) *Stream {

@@ -253,9 +253,15 @@ func TestAnObjectThatWentWithItsDefinitionIsNotTakenForOneThatHasOutlivedIt(t *t
 // A definition that goes without the finalizer leaves its objects in etcd: they are not served, and are there again under the next.
 func TestObjectsThatOutliveTheirDefinitionAreListedUnderTheNext(t *testing.T) {
 	t.Parallel()
-	for name, stopped := range map[string]bool{"": false, "while no recorder runs": true} {
+	for name, test := range map[string]struct {
+		stopped bool
+		args    []string
+	}{
+		"": {}, "while no recorder runs": {stopped: true},
+		"while no recorder runs, and not all definitions are recorded": {stopped: true, args: []string{"--exclude", "*/kube-system"}},
+	} {
 		t.Run(name, func(t *testing.T) {
-			w, recorder := recorded(t)
+			w, recorder := recorded(t, test.args...)
 			a := w.act(t)
 			const rows = `SELECT concat_ws(' ', type, source, name, uid) FROM kuberewind.deltas WHERE resource = 'widgets' AND name = 'one' ORDER BY seq`
 			a.defineWidgets()
@@ -265,11 +271,11 @@ func TestObjectsThatOutliveTheirDefinitionAreListedUnderTheNext(t *testing.T) {
 			require.NoError(t, a.in(crds).DeleteCollection(t.Context(), noGrace(), metav1.ListOptions{}))
 			want = append(want, "Deleted inferred one "+one)
 			w.awaitLines(t, want, rows)
-			if stopped {
+			if test.stopped {
 				recorder.Terminate(t)
 			}
 			a.defineWidgets()
-			if stopped {
+			if test.stopped {
 				recorder = w.recordReady(t)
 			}
 			a.create(widgets, template(widgets, "default", "two"))
