@@ -9,6 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -123,6 +124,9 @@ func (h *handler) vacantFrom(ctx context.Context, s *stream, resource kube.Resou
 	case since == "":
 		return "", "", nil
 	case before != nil:
+		if !before.concluded() {
+			return "", "", nil
+		}
 		before.halt() // What it has seen, it has seen.
 		if !before.concluded() || precedes(since, before.reflector.ResumeResourceVersion()) || !h.vacant(s) {
 			return "", "", nil
@@ -166,22 +170,27 @@ func (r *Recorder) vacant(s *stream) bool {
 const (
 	// refusedPatience is for a server that answers something else: as long as a stream may fail before that is said of it.
 	refusedPatience = 30 * time.Second
-	// unansweredPatience is for one that does not answer: as long as etcd has not forgotten, by default, what was asked for.
-	unansweredPatience = 10 * time.Minute
+	// askedPatience is for all, also where it does not answer: as long as etcd has not forgotten, by default, what is asked for.
+	askedPatience = 10 * time.Minute
 )
 
-// asking is what has come of it so far.
-type asking struct{ refused, unanswered waiting }
+// asking is what has come of it so far, under one definition.
+type asking struct {
+	refused, asked waiting
+	// answered is for which resource version there was an answer, and left is that. It counts until the stream is launched: what waits for the database meanwhile
+	// asks once, as etcd forgets.
+	answered string
+	left     bool
+}
 
 // over reports whether nobody will tell.
 func (a *asking) over(under types.UID, err error) bool {
-	if status := apierrors.APIStatus(nil); !errors.As(err, &status) || apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsTimeout(err) ||
-		apierrors.IsServerTimeout(err) {
+	forgotten := a.asked.over(under, askedPatience)
+	if !saysNothing(err) {
 		a.refused = waiting{}
-		return a.unanswered.over(under, unansweredPatience)
+		return forgotten
 	}
-	a.unanswered = waiting{}
-	return a.refused.over(under, refusedPatience)
+	return a.refused.over(under, refusedPatience) || forgotten
 }
 
 // outlived reports whether objects of a resource may be alive at a version from which it would be followed as if there were none. It fails for as long as that
@@ -191,39 +200,59 @@ func (a *asking) over(under types.UID, err error) bool {
 // definitions at once does not set (Delete of the registry of apiextensions-apiserver does). They are served again under the next definition, and no watch from there shows them.
 func (h *handler) outlived(ctx context.Context, resource kube.Resource, at string) (bool, error) {
 	gr := resource.GroupResource()
+	a := h.asking[gr]
+	if a == nil || a.asked.under != resource.DefinitionUID {
+		a = &asking{asked: waiting{under: resource.DefinitionUID}}
+		h.asking[gr] = a
+	}
+	if a.answered == at {
+		return a.left, nil
+	}
 	left, err := h.objectsAt(ctx, resource, at)
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
 		return false, ctx.Err()
-	case apierrors.IsResourceExpired(err) || apierrors.IsGone(err) || apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge):
+	case apierrors.IsResourceExpired(err) || apierrors.IsGone(err) || isAhead(err):
 		left = true // Nobody knows any more, or etcd was put back to before it.
+	case !a.over(resource.DefinitionUID, err):
+		// Not to be taken for an error of the database, or for an end of the recorder.
+		return false, fmt.Errorf("look for objects of %s that have outlived a definition before: %v", resource, err) //nolint:errorlint // see above
 	default:
-		if h.asking[gr] == nil {
-			h.asking[gr] = new(asking)
-		}
-		if !h.asking[gr].over(resource.DefinitionUID, err) {
-			// Not to be taken for an error of the database, or for an end of the recorder.
-			return false, fmt.Errorf("look for objects of %s that have outlived a definition before: %v", resource, err) //nolint:errorlint // see above
-		}
+		h.log.Warn("whether objects have outlived a definition cannot be told", "resource", resource.String(), "resource_version", at, "error", err)
 		left = true
 	}
-	delete(h.asking, gr)
-	if left {
-		h.log.Warn("objects may have outlived a definition before, and be served under the next: they are listed", "resource", resource.String(), "resource_version", at, "error", err)
-	}
+	a.answered, a.left = at, left
 	return left, nil
 }
 
+// aheadTimeout is for a question that etcd answers at once.
+const aheadTimeout = 3 * time.Second
+
 // objectsAt reports whether there are objects of a resource at a resource version.
 func (r *Recorder) objectsAt(ctx context.Context, resource kube.Resource, version string) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	lister := r.client.ListWatch(resource, "")
+	options := metav1.ListOptions{Limit: 1, ResourceVersion: version, ResourceVersionMatch: metav1.ResourceVersionMatchExact}
+	in, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	objects, err := r.client.ListWatch(resource, "").Page(ctx, metav1.ListOptions{Limit: 1, ResourceVersion: version, ResourceVersionMatch: metav1.ResourceVersionMatchExact})
-	if err != nil {
+	objects, err := lister.Page(in, options)
+	if err == nil {
+		return len(objects.Items)+len(objects.Undecodable()) > 0, nil
+	}
+	if in.Err() == nil || ctx.Err() != nil {
 		return false, err
 	}
-	return len(objects.Items)+len(objects.Undecodable()) > 0, nil
+	// A cache waits for a version that is to come, and has it asked for again. What asks for a name comes from etcd, which says so at once.
+	if resource.Namespaced {
+		lister = r.client.ListWatch(resource, metav1.NamespaceDefault)
+	}
+	options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, "any").String()
+	in, cancel = context.WithTimeout(ctx, aheadTimeout)
+	defer cancel()
+	if _, named := lister.Page(in, options); isAhead(named) {
+		return false, named
+	}
+	return false, err
 }
 
 // An ending is on its way to put the end of a stream on record. It waits: for the last deletions, and for what of the stream lies on disk.
@@ -298,7 +327,7 @@ func (r *Recorder) end(ctx context.Context, s *stream, run *streamRun, at string
 	if err := fifo.AwaitMemory(); err != nil {
 		return err
 	}
-	if s.ended != "" && (at == "" || !precedes(s.ended, at)) {
+	if s.ended != "" && (at == "" || at == s.ended) {
 		return nil // It is on record already.
 	}
 	if run != nil && run.concluded() && fifo.Vacant() {
@@ -334,7 +363,7 @@ func (r *Recorder) end(ctx context.Context, s *stream, run *streamRun, at string
 	if err := fifo.BeginReplace(cause, detail, position); err != nil {
 		return err
 	}
-	s.unlisted, s.ended = start{cause: cause, detail: detail}, ""
+	s.unlisted, s.ended = start{cause: cause}, ""
 	if err := fifo.EndReplace(at); err != nil {
 		return err
 	}

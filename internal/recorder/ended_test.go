@@ -67,8 +67,21 @@ func TestWhereAnEndWasCutTheStreamIsListedAndDoesNotGoOnFromTheEndBefore(t *test
 		cancel()
 		require.Error(t, <-failed)
 		require.Empty(t, s.ended)
-		require.Equal(t, start{cause: reflector.CauseNotFound, detail: "its definition was deleted, and all objects with it"}, s.start(nil))
+		require.Equal(t, start{cause: reflector.CauseNotFound}, s.start(nil))
 	})
+}
+
+// Nobody followed it in the new history.
+func TestAnEndThatPrecedesTheOneBeforeIsOfAnotherHistory(t *testing.T) {
+	r, s, _ := aboutToEnd(t)
+	s.run, s.ended = nil, "4"
+	require.NoError(t, r.end(t.Context(), s, nil, "4"))
+	require.Zero(t, r.queue.Stats().Entries, "it is on record")
+	require.NoError(t, r.end(t.Context(), s, nil, "2"))
+	entries, err := r.queue.Next(t.Context(), 10, 1<<20, 0)
+	require.NoError(t, err)
+	require.Len(t, entries, 1)
+	require.Equal(t, deltafifo.Interrupted, entries[0].Marker.Kind)
 }
 
 // Where the definitions may not be read, only that the resource is gone is known, and nothing of its objects.

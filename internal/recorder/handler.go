@@ -20,7 +20,7 @@ type handler struct {
 	*Recorder
 	giveUp context.CancelCauseFunc
 	failed error // why giveUp was called
-	// asking are the resources of which it is to be known whether objects have outlived a definition, and cannot be said yet.
+	// asking are the resources that are to be followed once it is known whether objects have outlived a definition.
 	asking map[schema.GroupResource]*asking
 }
 
@@ -54,6 +54,7 @@ func (h *handler) Changed(ctx context.Context, before, after kube.Resource) erro
 func (h *handler) Removed(ctx context.Context, resource kube.Resource, at string) error {
 	h.noteChange()
 	h.opened(resource.GroupResource(), nil) // and need not be
+	delete(h.asking, resource.GroupResource())
 	s := h.openStream(resource)
 	if s == nil || s.current() == nil {
 		return h.unserved(ctx, resource, at)
@@ -76,28 +77,13 @@ func (h *handler) start(ctx context.Context, resource kube.Resource, since strin
 }
 
 func (h *handler) open(ctx context.Context, resource kube.Resource, since string) error {
-	first, err := h.isFirst(ctx, resource, since)
+	first, since, err := h.first(ctx, resource, since)
 	if err != nil {
 		return err
-	}
-	if first {
-		// A stream that begins with the definition is complete from there once it is registered.
-		left, err := h.outlived(ctx, resource, since)
-		if err != nil {
-			return err
-		}
-		if left {
-			since = ""
-		}
 	}
 	s, opened, err := h.streamOf(ctx, resource, since)
 	if err != nil {
 		return err
-	}
-	if !opened {
-		if _, err := h.register(ctx, resource, s.rules, ""); err != nil {
-			return err
-		}
 	}
 	s.ending.stop() // ended is its until then
 	if !first {
@@ -105,17 +91,37 @@ func (h *handler) open(ctx context.Context, resource kube.Resource, since string
 			return err
 		}
 	}
+	if !opened {
+		if _, err := h.register(ctx, resource, s.rules, ""); err != nil {
+			return err
+		}
+	}
+	delete(h.asking, resource.GroupResource())
 	h.launch(ctx, s, resource, since)
 	return nil
 }
 
-// isFirst reports whether a resource that was defined at a resource version was never on record.
-func (h *handler) isFirst(ctx context.Context, resource kube.Resource, since string) (bool, error) {
+const mayBeLeft = "objects may have outlived a definition before, and be served under the next: they are listed"
+
+// first reports whether a resource that was defined at a resource version was never on record: its stream is registered as complete from there, or from nowhere, if
+// something may have outlived a definition before.
+func (h *handler) first(ctx context.Context, resource kube.Resource, since string) (first bool, from string, err error) {
 	if since == "" || h.openStream(resource) != nil {
-		return false, nil
+		return false, since, nil
 	}
+	// At first: the database may be away for longer than etcd remembers.
+	left, unknown := h.outlived(ctx, resource, since)
 	registered, err := h.sink.Registered(ctx, resource.Group, resource.Name)
-	return !registered, err
+	switch {
+	case err != nil || registered:
+		return false, since, err
+	case unknown != nil:
+		return false, "", unknown
+	case left:
+		h.log.Warn(mayBeLeft, "resource", resource.String(), "resource_version", since)
+		since = ""
+	}
+	return true, since, nil
 }
 
 // goesOn gives what a stream that is on record is launched with: since, or nothing if it goes on from its position. Where it would go on as if nothing lived, since definitions
@@ -129,6 +135,7 @@ func (h *handler) goesOn(ctx context.Context, s *stream, resource kube.Resource,
 	if err != nil || !left {
 		return since, err
 	}
+	h.log.Warn(mayBeLeft, "resource", resource.String(), "resource_version", at)
 	// I3: whatever is on record has a gap after it, and is not what a first list follows.
 	s.ended, s.unlisted = "", start{cause: reflector.CauseExpired, detail: "objects may have outlived a definition before, and be served under this one"}
 	return "", nil

@@ -20,25 +20,23 @@ import (
 var defined = kube.Resource{Group: "example.com", Version: "v1", Name: "things", Kind: "Thing", Namespaced: true, DefinitionUID: "u2"}
 
 // answering is a recorder whose API server gives one answer to everything, and notes the resource versions that it is asked for.
-func answering(t *testing.T, r *Recorder, status int, body string) *[]string {
+func answering(t *testing.T, r *Recorder, answer func(w http.ResponseWriter, request *http.Request)) *[]string {
 	t.Helper()
 	asked := new([]string)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		*asked = append(*asked, request.URL.Query().Get("resourceVersion"))
 		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(status)
-		_, _ = w.Write([]byte(body)) // who asks notices
+		answer(w, request)
 	}))
 	t.Cleanup(server.Close)
-	if status == 0 {
-		server.Close()
-	}
 	client, err := kube.NewClient(&rest.Config{Host: server.URL}, kube.Options{})
 	require.NoError(t, err)
 	t.Cleanup(client.Close)
 	r.client = client
 	return asked
 }
+
+const tooLarge = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Timeout","message":"no","details":{"causes":[{"reason":"ResourceVersionTooLarge"}]}}`
 
 const noThings, oneThing = `{"kind":"ThingList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"7"},"items":[]}`,
 	`{"kind":"ThingList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"7"},"items":[{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"name":"a","namespace":"a","uid":"x","resourceVersion":"3"}}]}`
@@ -57,26 +55,31 @@ func TestWhetherObjectsHaveOutlivedADefinitionIsAskedForUntilItIsClearThatNobody
 		"one":                             {http.StatusOK, oneThing, true, 0},
 		"one that cannot be read":         {http.StatusOK, `{"kind":"ThingList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"7"},"items":[{"metadata":{"name":7}}]}`, true, 0},
 		"forgotten":                       {http.StatusGone, failed("Expired"), true, 0},
-		"of a history that is no more":    {http.StatusGatewayTimeout, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Timeout","message":"no","details":{"causes":[{"reason":"ResourceVersionTooLarge"}]}}`, true, 0},
+		"of a history that is no more":    {http.StatusGatewayTimeout, tooLarge, true, 0},
 		"refused":                         {http.StatusForbidden, failed("Forbidden"), true, refusedPatience},
 		"not served yet":                  {http.StatusNotFound, failed("NotFound"), true, refusedPatience},
 		"a conversion that does not work": {http.StatusInternalServerError, failed("InternalError"), true, refusedPatience},
-		"an API server that is too busy":  {http.StatusServiceUnavailable, failed("ServiceUnavailable"), true, unansweredPatience},
-		"no API server":                   {0, "", true, unansweredPatience},
+		"an API server that is too busy":  {http.StatusServiceUnavailable, failed("ServiceUnavailable"), true, askedPatience},
+		"no API server":                   {0, "", true, askedPatience},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHandler(&Recorder{log: slog.New(slog.DiscardHandler)}, nil)
-			asked := answering(t, h.Recorder, test.status, test.body)
+			asked := answering(t, h.Recorder, func(w http.ResponseWriter, _ *http.Request) {
+				if test.status == 0 {
+					panic(http.ErrAbortHandler)
+				}
+				w.WriteHeader(test.status)
+				_, _ = w.Write([]byte(test.body)) // who asks notices
+			})
 			left, err := h.outlived(t.Context(), defined, "7")
-			if test.status != 0 {
-				require.Equal(t, []string{"7"}, slices.Compact(*asked))
-			}
+			require.Equal(t, []string{"7"}, slices.Compact(*asked))
 			if test.patient > 0 {
 				require.Error(t, err)
-				a, other := h.asking[defined.GroupResource()], defined
+				other := defined
 				other.DefinitionUID = "u3"
 				pass := func(d time.Duration) {
-					a.refused.since, a.unanswered.since = a.refused.since.Add(-d), a.unanswered.since.Add(-d)
+					a := h.asking[defined.GroupResource()]
+					a.refused.since, a.asked.since = a.refused.since.Add(-d), a.asked.since.Add(-d)
 				}
 				pass(test.patient)
 				_, err = h.outlived(t.Context(), other, "7")
@@ -89,9 +92,49 @@ func TestWhetherObjectsHaveOutlivedADefinitionIsAskedForUntilItIsClearThatNobody
 			}
 			require.NoError(t, err)
 			require.Equal(t, test.left, left)
-			require.Empty(t, h.asking)
 		})
 	}
+}
+
+// It waits for a version to come, and has it asked for again.
+func TestObjectsAreNotWaitedForThatACacheIsToComeTo(t *testing.T) {
+	h := newHandler(&Recorder{log: slog.New(slog.DiscardHandler)}, nil)
+	asked := answering(t, h.Recorder, func(w http.ResponseWriter, request *http.Request) {
+		if request.URL.Query().Get("fieldSelector") == "" {
+			w.Header().Set("Retry-After", "1")
+		}
+		w.WriteHeader(http.StatusGatewayTimeout)
+		_, _ = w.Write([]byte(tooLarge)) // who asks notices
+	})
+	left, err := h.outlived(t.Context(), defined, "7")
+	require.NoError(t, err)
+	require.True(t, left)
+	require.Greater(t, len(*asked), 2)
+}
+
+func TestWhetherObjectsHaveOutlivedADefinitionIsAskedForOnceHoweverLongTheDatabaseIsAway(t *testing.T) {
+	s := newSwept(t)
+	h := newHandler(s.recorder, nil)
+	body := noThings
+	asked := answering(t, s.recorder, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(body)) })
+	first := func() (bool, string) {
+		first, from, err := h.first(t.Context(), defined, "7")
+		require.NoError(t, err)
+		return first, from
+	}
+	for _, body = range []string{noThings, oneThing} {
+		is, from := first()
+		require.True(t, is)
+		require.Equal(t, "7", from)
+	}
+	require.Equal(t, []string{"7"}, *asked, "it was answered")
+	delete(h.asking, defined.GroupResource())
+	_, from := first()
+	require.Empty(t, from, "it is not complete from there")
+	_, _, err := s.recorder.streamOf(t.Context(), defined, "")
+	require.NoError(t, err)
+	is, _ := first()
+	require.False(t, is)
 }
 
 func TestAnAPIServerThatWasAwayIsGivenTimeToServeAResource(t *testing.T) {
@@ -100,8 +143,9 @@ func TestAnAPIServerThatWasAwayIsGivenTimeToServeAResource(t *testing.T) {
 	require.False(t, a.over("u", notFound))
 	a.refused.since = a.refused.since.Add(-refusedPatience)
 	require.False(t, a.over("u", errors.New("connection refused")))
-	a.unanswered.since = a.unanswered.since.Add(-time.Minute)
 	require.False(t, a.over("u", notFound))
+	a.asked.since = a.asked.since.Add(-askedPatience)
+	require.True(t, a.over("u", errors.New("connection refused")), "it may not come to an end else")
 }
 
 func TestItIsAskedForWhereAStreamWouldBeginAsIfNothingLived(t *testing.T) {

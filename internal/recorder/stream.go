@@ -72,7 +72,7 @@ type streamRun struct {
 	served    kube.Resource // as it is asked for
 	fifo      *deltafifo.FIFO
 	reflector *reflector.Reflector
-	listing   atomic.Bool // since a list was due that has not come to its end
+	listing   atomic.Bool // since a list was begun, or due from the beginning, that has not come to its end
 	// Of that list; they belong to the reflector until done. The detail is there where the recorder knows better than the server.
 	listCause, listDetail string
 	closed                atomic.Int64 // when the last watch was, in nanoseconds since 1970
