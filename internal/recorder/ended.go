@@ -214,13 +214,14 @@ func (h *handler) outlived(ctx context.Context, resource kube.Resource, at strin
 	case ctx.Err() != nil:
 		return false, ctx.Err()
 	case apierrors.IsResourceExpired(err) || apierrors.IsGone(err) || isAhead(err):
-		left = true // Nobody knows any more, or etcd was put back to before it.
+		h.log.Info("nobody knows any more whether objects have outlived a definition", "resource", resource.String(), "resource_version", at, "error", err)
+		left = true // It may also be that etcd was put back to before it.
 	case !a.over(resource.DefinitionUID, err):
 		// Not to be taken for an error of the database, or for an end of the recorder.
 		return false, fmt.Errorf("look for objects of %s that have outlived a definition before: %v", resource, err) //nolint:errorlint // see above
 	default:
-		h.log.Warn("whether objects have outlived a definition cannot be told", "resource", resource.String(), "resource_version", at, "error", err)
-		left = true
+		h.log.Warn("whether objects have outlived a definition is not answered", "resource", resource.String(), "resource_version", at, "error", err)
+		return true, nil
 	}
 	a.answered, a.left = at, left
 	return left, nil
@@ -363,7 +364,7 @@ func (r *Recorder) end(ctx context.Context, s *stream, run *streamRun, at string
 	if err := fifo.BeginReplace(cause, detail, position); err != nil {
 		return err
 	}
-	s.unlisted, s.ended = start{cause: cause}, ""
+	s.unlisted, s.ended = start{cause: cause, detail: from.detail}, ""
 	if err := fifo.EndReplace(at); err != nil {
 		return err
 	}

@@ -78,6 +78,7 @@ func TestAnEndThatPrecedesTheOneBeforeIsOfAnotherHistory(t *testing.T) {
 	require.NoError(t, r.end(t.Context(), s, nil, "4"))
 	require.Zero(t, r.queue.Stats().Entries, "it is on record")
 	require.NoError(t, r.end(t.Context(), s, nil, "2"))
+	r.queue.Close()
 	entries, err := r.queue.Next(t.Context(), 10, 1<<20, 0)
 	require.NoError(t, err)
 	require.Len(t, entries, 1)

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,11 +21,14 @@ import (
 var defined = kube.Resource{Group: "example.com", Version: "v1", Name: "things", Kind: "Thing", Namespaced: true, DefinitionUID: "u2"}
 
 // answering is a recorder whose API server gives one answer to everything, and notes the resource versions that it is asked for.
-func answering(t *testing.T, r *Recorder, answer func(w http.ResponseWriter, request *http.Request)) *[]string {
+func answering(t *testing.T, r *Recorder, answer func(w http.ResponseWriter, request *http.Request)) (asked func() []string) {
 	t.Helper()
-	asked := new([]string)
+	var mu sync.Mutex
+	var versions []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
-		*asked = append(*asked, request.URL.Query().Get("resourceVersion"))
+		mu.Lock()
+		versions = append(versions, request.URL.Query().Get("resourceVersion"))
+		mu.Unlock()
 		w.Header().Set("Content-Type", "application/json")
 		answer(w, request)
 	}))
@@ -33,7 +37,11 @@ func answering(t *testing.T, r *Recorder, answer func(w http.ResponseWriter, req
 	require.NoError(t, err)
 	t.Cleanup(client.Close)
 	r.client = client
-	return asked
+	return func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(versions)
+	}
 }
 
 const tooLarge = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Timeout","message":"no","details":{"causes":[{"reason":"ResourceVersionTooLarge"}]}}`
@@ -72,7 +80,7 @@ func TestWhetherObjectsHaveOutlivedADefinitionIsAskedForUntilItIsClearThatNobody
 				_, _ = w.Write([]byte(test.body)) // who asks notices
 			})
 			left, err := h.outlived(t.Context(), defined, "7")
-			require.Equal(t, []string{"7"}, slices.Compact(*asked))
+			require.Equal(t, []string{"7"}, slices.Compact(asked()))
 			if test.patient > 0 {
 				require.Error(t, err)
 				other := defined
@@ -98,6 +106,7 @@ func TestWhetherObjectsHaveOutlivedADefinitionIsAskedForUntilItIsClearThatNobody
 
 // It waits for a version to come, and has it asked for again.
 func TestObjectsAreNotWaitedForThatACacheIsToComeTo(t *testing.T) {
+	t.Parallel()
 	h := newHandler(&Recorder{log: slog.New(slog.DiscardHandler)}, nil)
 	asked := answering(t, h.Recorder, func(w http.ResponseWriter, request *http.Request) {
 		if request.URL.Query().Get("fieldSelector") == "" {
@@ -109,7 +118,7 @@ func TestObjectsAreNotWaitedForThatACacheIsToComeTo(t *testing.T) {
 	left, err := h.outlived(t.Context(), defined, "7")
 	require.NoError(t, err)
 	require.True(t, left)
-	require.Greater(t, len(*asked), 2)
+	require.Greater(t, len(asked()), 2)
 }
 
 func TestWhetherObjectsHaveOutlivedADefinitionIsAskedForOnceHoweverLongTheDatabaseIsAway(t *testing.T) {
@@ -127,7 +136,7 @@ func TestWhetherObjectsHaveOutlivedADefinitionIsAskedForOnceHoweverLongTheDataba
 		require.True(t, is)
 		require.Equal(t, "7", from)
 	}
-	require.Equal(t, []string{"7"}, *asked, "it was answered")
+	require.Equal(t, []string{"7"}, asked(), "it was answered")
 	delete(h.asking, defined.GroupResource())
 	_, from := first()
 	require.Empty(t, from, "it is not complete from there")
@@ -135,6 +144,9 @@ func TestWhetherObjectsHaveOutlivedADefinitionIsAskedForOnceHoweverLongTheDataba
 	require.NoError(t, err)
 	is, _ := first()
 	require.False(t, is)
+	delete(s.recorder.streams, defined.GroupResource())
+	is, _ = first()
+	require.False(t, is, "a recorder before this one has followed it")
 }
 
 func TestAnAPIServerThatWasAwayIsGivenTimeToServeAResource(t *testing.T) {
