@@ -42,6 +42,8 @@ type leftover struct {
 	rules       *string            // under which its last whole list was taken in, nil where it has none
 	anew        bool               // it has all of a list after a history that is no more: the record's is that one
 	lives       map[types.UID]bool // decisions, as in stream, with those on record
+	// unproven are versions that were served last, the newest among them: the recorder may have ended before it looked whether etcd was put back to before them.
+	unproven []postgres.Version
 }
 
 func (r *Recorder) spoolDir(clusterUID string) string {
@@ -314,6 +316,7 @@ func (l *leftover) take(s *stream, e *deltafifo.Entry) {
 		l.move(s, e)
 	}
 	l.decide(s, e)
+	l.sample(e)
 	switch m := e.Marker; {
 	case m == nil:
 		if fromList(e) && !l.listing {
@@ -330,6 +333,29 @@ func (l *leftover) take(s *stream, e *deltafifo.Entry) {
 			l.rules = &m.Rules
 			l.anew = l.anew || m.Cause == reflector.CauseHistoryReversed
 		}
+	}
+}
+
+// sample keeps some of what was served last: the newest, and more of the newer than of the older.
+func (l *leftover) sample(e *deltafifo.Entry) {
+	if e.Marker != nil && e.Marker.Cause == reflector.CauseHistoryReversed {
+		l.unproven = nil // That it is no more was found.
+	}
+	o, ok := e.Delta.Object.(*kube.Object)
+	if !ok || e.Source != deltafifo.SourceWatch || e.Delta.Type == cache.Deleted {
+		return
+	}
+	l.unproven = append(l.unproven, postgres.Version{Namespace: o.Namespace, Name: o.Name, UID: string(o.UID), ResourceVersion: o.ResourceVersion, Observed: e.Observed})
+	since := e.Observed.Add(-postgres.UnprovenFor)
+	l.unproven = slices.DeleteFunc(l.unproven, func(v postgres.Version) bool { return v.Observed.Before(since) })
+	if last := len(l.unproven) - 1; last >= keptSamples {
+		thinned := l.unproven[:0]
+		for i, v := range l.unproven {
+			if (last-i)%2 == 0 {
+				thinned = append(thinned, v)
+			}
+		}
+		l.unproven = thinned
 	}
 }
 

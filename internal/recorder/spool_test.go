@@ -218,6 +218,46 @@ func TestAReversalThatTheSpoolHoldsTheEndOfIsNotFoundASecondTime(t *testing.T) {
 	}
 }
 
+// The recorder has ended before it looked, and the new history has passed what is in the spool.
+func TestWhatIsInTheSpoolIsLookedAtByTheNext(t *testing.T) {
+	for name, test := range map[string]struct {
+		lost  int // so many of the newest versions are of a history that is no more
+		found bool
+	}{"its newest version is undone": {1, true}, "some are": {4, true}, "nothing is": {0, false}} {
+		t.Run(name, func(t *testing.T) {
+			s := newSwept(t)
+			dir := t.TempDir()
+			s.spill(dir)
+			_, pods := s.follow("pods", "Pod")
+			require.NoError(t, pods.Replace([]any{served(t, "Pod", "a", 11)}, "20"))
+			s.pump()
+			const versions = 3 * keptSamples
+			etcd := &archive{now: 500}
+			for i := range versions {
+				o := served(t, "Pod", fmt.Sprint("b", i), 21+i)
+				require.NoError(t, pods.Add(o))
+				if i < versions-test.lost {
+					etcd.versions = append(etcd.versions, o)
+				}
+			}
+			etcd.versions = append(etcd.versions, served(t, "Pod", fmt.Sprint("b", versions-1), 300))
+			require.NoError(t, pods.Delete(served(t, "Pod", "a", 100)))
+			require.Positive(t, s.queue.Stats().Spooled)
+			s.die()
+			s.spill(dir)
+
+			st, _ := s.follow("pods", "Pod")
+			st.recall(nil)
+			told := []string{}
+			st.claims.listWith(etcd.lister)
+			st.claims.follow(func(proof string) { told = append(told, proof) })
+			require.NoError(t, s.recorder.revisions.lookBack(t.Context()))
+			require.Equal(t, test.found, len(told) > 0, told)
+			require.Less(t, etcd.asked.Load(), int64(2*keptSamples))
+		})
+	}
+}
+
 // A list in the spool was taken in under the rules of the recorder that has put it there: what this one's let in besides is in no list yet.
 func TestAListInTheSpoolCountsForTheRulesThatItWasTakenInUnder(t *testing.T) {
 	const batch = "pods?tier=batch"

@@ -286,6 +286,9 @@ func (s *stream) recall(newest []string) {
 	} else {
 		s.claims.recall(s.record.Known(), s.record.Position(), newest)
 	}
+	if s.left != nil {
+		s.claims.recallUnproven(s.left.unproven)
+	}
 	if s.reversed(nil) {
 		spooled := ""
 		if s.left != nil {

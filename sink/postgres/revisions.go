@@ -43,9 +43,9 @@ func (s *Sink) Revisions(ctx context.Context) (map[int32][]string, error) {
 }
 
 const (
-	// unprovenFor is what a recorder may have recorded before it ended without having looked whether etcd was put back meanwhile: it looks every ten
+	// UnprovenFor is what a recorder may have recorded before it ended without having looked whether etcd was put back meanwhile: it looks every ten
 	// seconds or so.
-	unprovenFor = 30 * time.Second
+	UnprovenFor = 30 * time.Second
 	// unproven is how many of these versions are looked at.
 	unproven = 24
 )
@@ -68,7 +68,7 @@ const findUnproven = `
 	WHERE d.n % greatest(d.total / $8, 1) = 0 AND position('…' in l.name) = 0 ORDER BY d.n`
 
 func (s *Sink) unprovenArgs() []any {
-	return []any{s.info.Cluster, s.info.AfterSeq - recentDeltas, s.info.Observed.Add(-unprovenFor), sourceWatch, typeAdded, typeUpdated, causeReversed, unproven}
+	return []any{s.info.Cluster, s.info.AfterSeq - recentDeltas, s.info.Observed.Add(-UnprovenFor), sourceWatch, typeAdded, typeUpdated, causeReversed, unproven}
 }
 
 // Unproven gives, by the number of their stream, some of the versions that were recorded last before this writer, from all of the time. Those of a history that

@@ -34,7 +34,7 @@ func TestSomeOfWhatWasRecordedLastIsLookedAtAgain(t *testing.T) {
 	r := record(t, newDatabase(t))
 	pods := r.pods()
 	r.commit(replacedBy(pods, causeFirstList, "4"), watched(pods, Added, made(t, "ns", "old", "1", "5", "{}")))
-	r.now = noon.Add(2 * unprovenFor)
+	r.now = noon.Add(2 * UnprovenFor)
 	var items []Item
 	for i := range 10 * unproven {
 		items = append(items, watched(pods, Added, made(t, "ns", fmt.Sprint("x", i), fmt.Sprint("u", i), fmt.Sprint(100+i), "{}")))
