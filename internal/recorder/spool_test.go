@@ -154,13 +154,20 @@ func TestARecorderBeginsAfterWhatItFindsInTheSpoolThoughItsClockIsBehind(t *test
 	require.True(t, info.Started.Equal(to))
 }
 
+// listed is a recorder with a spool in a folder, and Pods of which a list is on record, up to 20: one of version 11.
+func listed(t *testing.T) (s *swept, dir string, pods *deltafifo.FIFO) {
+	t.Helper()
+	s, dir = newSwept(t), t.TempDir()
+	s.spill(dir)
+	_, pods = s.follow("pods", "Pod")
+	require.NoError(t, pods.Replace([]any{served(t, "Pod", "a", 11)}, "20"))
+	s.pump()
+	return s, dir, pods
+}
+
 // What interrupted the stream is on record, and the list that follows it is cut by the end of the process.
 func TestAListThatTheSpoolHoldsAPartOfKeepsTheCauseThatIsOnRecord(t *testing.T) {
-	s := newSwept(t)
-	dir := t.TempDir()
-	s.spill(dir)
-	_, pods := s.follow("pods", "Pod")
-	require.NoError(t, pods.Replace([]any{served(t, "Pod", "a", 11)}, "20"))
+	s, dir, pods := listed(t)
 	require.NoError(t, pods.Interrupted("expired", "why"))
 	s.pump()
 	require.NoError(t, pods.BeginReplace("expired", "why", "20"))
@@ -180,12 +187,7 @@ func TestAListThatTheSpoolHoldsAPartOfKeepsTheCauseThatIsOnRecord(t *testing.T) 
 func TestAReversalThatTheSpoolHoldsTheEndOfIsNotFoundASecondTime(t *testing.T) {
 	for name, recorded := range map[string]bool{"its beginning is on record": true, "its beginning is in the spool, too": false} {
 		t.Run(name, func(t *testing.T) {
-			s := newSwept(t)
-			dir := t.TempDir()
-			s.spill(dir)
-			_, pods := s.follow("pods", "Pod")
-			require.NoError(t, pods.Replace([]any{served(t, "Pod", "a", 11)}, "20"))
-			s.pump()
+			s, dir, pods := listed(t)
 			require.NoError(t, pods.Interrupted(reflector.CauseHistoryReversed, "why"))
 			if recorded {
 				s.pump()
@@ -225,12 +227,7 @@ func TestWhatIsInTheSpoolIsLookedAtByTheNext(t *testing.T) {
 		found bool
 	}{"its newest version is undone": {1, true}, "some are": {4, true}, "nothing is": {0, false}} {
 		t.Run(name, func(t *testing.T) {
-			s := newSwept(t)
-			dir := t.TempDir()
-			s.spill(dir)
-			_, pods := s.follow("pods", "Pod")
-			require.NoError(t, pods.Replace([]any{served(t, "Pod", "a", 11)}, "20"))
-			s.pump()
+			s, dir, pods := listed(t)
 			const versions = 3 * keptSamples
 			etcd := &archive{now: 500}
 			for i := range versions {
