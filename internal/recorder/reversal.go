@@ -40,6 +40,9 @@ func (c *claims) Reversed(ctx context.Context, resourceVersion string) (string, 
 	if proof, err := c.learn(ctx); proof != "" || err != nil {
 		return proof, err
 	}
+	if proof, err := c.leaveForProof(ctx); proof != "" || err != nil {
+		return proof, err
+	}
 	return c.verify(ctx, position)
 }
 
@@ -172,18 +175,43 @@ func (c *claims) verify(ctx context.Context, position uint64) (proof string, err
 // errFoundBeside is why a stream asks again: it has to learn first of what another one has found.
 var errFoundBeside = errors.New("another stream has seen the history go backwards")
 
-// found has the stream, and all others in its etcd, leave a history that is no more. It can be tried again after an error.
+// found has the stream, and all others in its etcd, leave a history that is no more. After an error it is tried again: what has proved that may not be found a
+// second time, when the new history has come further.
 func (c *claims) found(ctx context.Context, e evidence) error {
+	c.all.mu.Lock()
+	history := c.history
+	c.all.mu.Unlock()
 	err := c.leaveFor(ctx, e)
 	if errors.Is(err, errFoundBeside) {
 		if _, failed := c.learn(ctx); failed != nil || c.left() {
-			return failed
+			err = failed
 		}
 	}
 	if err != nil {
+		c.keepProof(e, history)
 		return err
 	}
 	return c.all.tell(ctx)
+}
+
+// keepProof keeps what has proved that the history of that number is no more, until the stream has left it.
+func (c *claims) keepProof(e evidence, history int) {
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
+	if !c.reversed && c.history == history {
+		c.evidence = &e
+	}
+}
+
+// leaveForProof has the stream leave its history if that was proved to be no more before.
+func (c *claims) leaveForProof(ctx context.Context) (proof string, err error) {
+	c.all.mu.Lock()
+	e := c.evidence
+	c.all.mu.Unlock()
+	if e == nil {
+		return "", nil
+	}
+	return e.proof, c.found(ctx, *e)
 }
 
 // leaveFor has the stream leave a history that is no more, and others be told why. All streams may come upon that at once: one asks.
@@ -313,7 +341,7 @@ func (c *claims) forgetLocked() {
 	for _, other := range c.all.streams {
 		other.newest = nil
 	}
-	c.claimed, c.position, c.living, c.recalled = 0, 0, nil, nil
+	c.claimed, c.position, c.living, c.due, c.evidence = 0, 0, nil, nil, nil
 	c.dropSamplesLocked()
 }
 

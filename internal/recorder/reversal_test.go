@@ -32,7 +32,8 @@ type archive struct {
 	versions       []*kube.Object // in order; one without a UID is an end
 	cached         []*kube.Object // what an API server lists that does not know what happened
 	asked          atomic.Int64
-	fails          error // instead of any answer
+	fails          error  // instead of any answer
+	meanwhile      func() // happens once, before the next answer
 }
 
 func servedAs(name, uid string, rv int) *kube.Object {
@@ -53,6 +54,10 @@ func (a *archive) List(options metav1.ListOptions) (runtime.Object, error) {
 
 func (a *archive) ListWithContext(_ context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	a.asked.Add(1)
+	if happens := a.meanwhile; happens != nil {
+		a.meanwhile = nil
+		happens()
+	}
 	if a.fails != nil {
 		return nil, a.fails
 	}
@@ -363,4 +368,37 @@ func TestEtcdIsAskedForAnyName(t *testing.T) {
 	what, err := c.look(t.Context(), servedAsWitness(name, "1", 5), 7)
 	require.NoError(t, err)
 	require.Equal(t, same, what)
+}
+
+// The server ends before it has said where the histories have parted. When it is back, the stream is in the new one.
+func TestWhatHasProvedAReversalIsNotForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newRevisions()
+		etcd := &archive{now: 40, versions: []*kube.Object{servedAs("kept", "1", 20)}}
+		c, told := followed(all, "configmaps", etcd, 50)
+		c.saw(servedAs("kept", "1", 20), false)
+		c.saw(servedAs("lost", "2", 52), true)
+		c.reached("60")
+		etcd.meanwhile = func() { // before the first answer
+			etcd.meanwhile = func() { etcd.fails = errors.New("restarting") }
+		}
+		_, err := c.Reversed(t.Context(), "60")
+		require.Error(t, err)
+		require.Empty(t, *told)
+		o := servedAs("new", "3", 70)
+		etcd.fails, etcd.now, etcd.versions = nil, 80, append(etcd.versions, o)
+		c.saw(o, false)
+		c.reached("70")
+		proof, err := c.Reversed(t.Context(), "70")
+		require.NoError(t, err)
+		require.Equal(t, "configmaps was recorded up to resource version 60, which etcd has not come to", proof)
+		require.Equal(t, []string{proof}, *told)
+
+		c.listing("history_reversed")
+		c.listed()
+		c.reached("80")
+		proof, err = c.Reversed(t.Context(), "80")
+		require.NoError(t, err)
+		require.Empty(t, proof, "it is not what it was left for")
+	})
 }

@@ -51,6 +51,7 @@ type revisions struct {
 	// reversals are those found by this process; protected by mu.
 	reversals []reversal
 	served    time.Time        // when a stream was served something last; protected by mu
+	taken     time.Time        // when what was served was taken to be looked at; protected by mu
 	now       func() time.Time // the clock of the record
 	announced <-chan struct{}  // closed when all streams have been opened that were served at the start
 }
@@ -78,11 +79,12 @@ type claims struct {
 	// stride is how many versions there are from one sample to the next, unsampled how many there were since the last.
 	stride    int
 	unsampled int
-	recalled  []sample // the same of a recorder before this one, until they were looked at
+	due       []sample // for which there was no answer then, and those of a recorder before this one
 	cohort    *claims  // a stream in the same etcd, if one is known that others refer to as well
 	tied      bool     // it was looked in which etcd it is
 	// reverse has the stream leave its history; nil where it is not followed.
 	reverse  func(proof string)
+	evidence *evidence   // that its history is no more, until it has left it
 	reversed bool        // it has left it, and was not listed since
 	proof    string      // why it has left the last one
 	leftThen bool        // the same when the list under way began
@@ -101,7 +103,9 @@ type claims struct {
 	untold   []postgres.Reversal // of the record, until it is known whether they were in this etcd
 }
 
-func newRevisions() *revisions { return &revisions{now: time.Now, tried: map[*claims]bool{}} }
+func newRevisions() *revisions {
+	return &revisions{now: time.Now, taken: time.Now(), tried: map[*claims]bool{}}
+}
 
 // stream adds a stream.
 func (r *revisions) stream(name string) *claims {

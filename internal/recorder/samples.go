@@ -20,6 +20,8 @@ const (
 	// and only what was served before shows that there was another.
 	keptSamples     = 24
 	samplesPerProbe = 24
+	// mostLate bounds for how many probes one that is late is held to stand, and how many more are looked at for which the server has not answered before.
+	mostLate = 6
 )
 
 // sample is a version that a stream was served: etcd has it at its revision, and always will.
@@ -36,42 +38,61 @@ func (c *claims) sampleLocked(w witness) {
 		return
 	}
 	c.unsampled = 0
+	late := c.all.lateLocked()
+	if late > 1 {
+		w = w.reduced()
+	}
 	c.samples = append(c.samples, sample{footprint: c.footprintLocked(w, time.Now()), history: c.history})
-	if len(c.samples) <= keptSamples {
+	if len(c.samples) <= late*keptSamples {
 		return
 	}
-	thinned := make([]sample, 0, keptSamples)
+	thinned := make([]sample, 0, len(c.samples))
 	for i := 0; i < len(c.samples); i += 2 {
 		thinned = append(thinned, c.samples[i])
 	}
 	c.samples, c.stride = thinned, 2*max(c.stride, 1)
 }
 
+// lateLocked is for how many probes the next one stands: where one takes its time, it is looked at as much as if it had not.
+func (r *revisions) lateLocked() int { return min(1+int(time.Since(r.taken)/(2*probeEvery)), mostLate) }
+
 // dropSamplesLocked has the next version that is served be the first sample.
 func (c *claims) dropSamplesLocked() { c.samples, c.stride, c.unsampled = nil, 1, 0 }
 
-// takeSamples gives what was sampled since the last time, by etcd: some dozen, from all of the time. Those of a stream that cannot be asked for wait.
-func (r *revisions) takeSamples() [][]sample {
+// takeSamples gives what is to be looked at, by etcd: some dozen of what was sampled since the last time, from all of it, and those for which there was no
+// answer then. Those of a stream that cannot be asked for wait.
+func (r *revisions) takeSamples() (taken [][]sample) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	byEtcd := map[*claims][]sample{}
+	most := samplesPerProbe * r.lateLocked()
+	r.taken = time.Now()
+	due, fresh := map[*claims][]sample{}, map[*claims][]sample{}
 	for _, c := range r.streams {
-		if c.provesLocked() {
-			head := c.headLocked()
-			byEtcd[head] = append(byEtcd[head], c.samples...)
+		if head := c.headLocked(); c.provesLocked() {
+			due[head], fresh[head] = append(due[head], c.due...), append(fresh[head], c.samples...)
+			c.due = nil
 			c.dropSamplesLocked()
 		}
 	}
-	taken := r.takeRecalledLocked()
-	for _, samples := range byEtcd {
-		slices.SortFunc(samples, func(a, b sample) int { return cmp.Compare(a.revision, b.revision) })
-		some := make([]sample, 0, samplesPerProbe)
-		for i := range min(len(samples), samplesPerProbe) {
-			some = append(some, samples[i*len(samples)/min(len(samples), samplesPerProbe)])
+	for head := range fresh {
+		if samples := append(spread(due[head], mostLate*samplesPerProbe), spread(fresh[head], most)...); len(samples) > 0 {
+			taken = append(taken, samples)
 		}
-		taken = append(taken, some)
 	}
 	return taken
+}
+
+// spread gives that many samples at most, evenly from all, in the order in which they were served: the first is always among them, and begins the time
+// in which nobody has looked.
+func spread(samples []sample, most int) []sample {
+	slices.SortStableFunc(samples, func(a, b sample) int {
+		return cmp.Or(a.recorded.Compare(b.recorded), cmp.Compare(a.revision, b.revision))
+	})
+	some := make([]sample, 0, most)
+	for i := range min(len(samples), most) {
+		some = append(some, samples[i*len(samples)/min(len(samples), most)])
+	}
+	return some
 }
 
 // recallUnproven takes over what a recorder before this one was served last, and may not have looked at.
@@ -81,24 +102,19 @@ func (c *claims) recallUnproven(versions []postgres.Version) {
 	for _, v := range versions {
 		if revision, err := strconv.ParseUint(v.ResourceVersion, 10, 64); err == nil {
 			w := witness{revision: revision, namespace: v.Namespace, name: v.Name, uid: types.UID(v.UID)}
-			c.recalled = append(c.recalled, sample{footprint: footprint{of: c, witness: w, recorded: v.Observed}, recalled: true})
+			c.due = append(c.due, sample{footprint: footprint{of: c, witness: w, recorded: v.Observed}, recalled: true})
 		}
 	}
 }
 
-// takeRecalledLocked gives what is left of that, in order.
-func (r *revisions) takeRecalledLocked() (taken [][]sample) {
-	for _, c := range r.streams {
-		if c.provesLocked() && len(c.recalled) > 0 {
-			taken, c.recalled = append(taken, c.recalled), nil
-		}
-	}
-	return taken
-}
-
-// lookBack holds what was served since the last probe against etcd. A server that does not answer for a stream is asked for no more of it this time: what others
-// were served is not kept for long.
+// lookBack has streams leave what was proved to be no more before, and holds what was served since the last probe against etcd. A server that does not answer
+// for a stream is asked for no more of it this time: what others were served is not kept for long.
 func (r *revisions) lookBack(ctx context.Context) (failed error) {
+	for _, c := range r.proving() {
+		if _, failed = c.leaveForProof(ctx); failed != nil {
+			break // The server does not answer.
+		}
+	}
 	silent, taken := map[*claims]bool{}, r.takeSamples()
 	for _, samples := range taken {
 		for _, s := range samples {
@@ -122,15 +138,24 @@ func (r *revisions) lookBack(ctx context.Context) (failed error) {
 				if s.recalled {
 					served.of = nil
 				}
-				if err := s.of.found(ctx, evidence{proof, s.witness, s.revision, served}); err != nil {
-					failed = errors.Join(failed, err)
-					s.keep() // where it has not left, to be found again
-				}
+				failed = errors.Join(failed, s.of.found(ctx, evidence{proof, s.witness, s.revision, served}))
 				break
 			}
 		}
 	}
 	return failed
+}
+
+// proving are the streams whose history can be shown to be no more.
+func (r *revisions) proving() (streams []*claims) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range r.streams {
+		if c.provesLocked() {
+			streams = append(streams, c)
+		}
+	}
+	return streams
 }
 
 // sampledBeside are the other streams of which there are samples.
@@ -154,15 +179,12 @@ func (s *sample) stands() bool {
 
 func (s *sample) standsLocked() bool { return !s.of.reversed && s.of.history == s.history }
 
-// keep has the next probe look at the sample.
+// keep has the next probe look at the sample, whatever is served until then.
 func (s *sample) keep() {
+	s.witness = s.witness.reduced()
 	s.of.all.mu.Lock()
 	defer s.of.all.mu.Unlock()
-	switch {
-	case !s.standsLocked():
-	case s.recalled:
-		s.of.recalled = append(s.of.recalled, *s) // There are no others to come.
-	case len(s.of.samples) < keptSamples:
-		s.of.samples = append(s.of.samples, *s)
+	if s.standsLocked() {
+		s.of.due = append(s.of.due, *s)
 	}
 }

@@ -41,6 +41,79 @@ func TestAHistoryThatHasPassedTheOldOneBetweenTwoProbesIsFoundOut(t *testing.T) 
 	})
 }
 
+func TestWhatAServerDoesNotAnswerForIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newRevisions()
+		etcd := &archive{now: 10_000, fails: errors.New("restarting")}
+		c, told := followed(all, "configmaps", etcd, 50)
+		for i := range 5000 {
+			c.saw(servedAs("x"+strconv.Itoa(i), "1", 100+i), false)
+			if i%100 == 99 {
+				time.Sleep(probeEvery)
+				require.Error(t, all.lookBack(t.Context()))
+			}
+		}
+		require.LessOrEqual(t, len(c.due), (mostLate+1)*samplesPerProbe)
+		require.Equal(t, uint64(100), c.due[0].revision)
+		etcd.fails = nil
+		require.NoError(t, all.lookBack(t.Context()))
+		require.Len(t, *told, 1)
+	})
+}
+
+// The server ends before it has said where the histories have parted, and what comes after that is far more than what was lost.
+func TestWhatShowsAReversalIsNotLostInWhatIsServedNext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newRevisions()
+		etcd := &archive{now: 2000}
+		c, told := followed(all, "configmaps", etcd, 50)
+		for i := range keptSamples {
+			c.saw(servedAs("lost"+strconv.Itoa(i), "1", 100+i), false)
+		}
+		next := 200
+		serve := func() {
+			for range 100 {
+				o := servedAs("new"+strconv.Itoa(next), "2", next)
+				etcd.versions = append(etcd.versions, o)
+				c.saw(o, false)
+				next++
+			}
+		}
+		etcd.meanwhile = func() { // before the first answer
+			etcd.meanwhile = func() {
+				serve()
+				etcd.fails = errors.New("restarting")
+			}
+		}
+		require.Error(t, all.lookBack(t.Context()))
+		require.Empty(t, *told)
+		etcd.fails = nil
+		serve()
+		require.NoError(t, all.lookBack(t.Context()))
+		require.Len(t, *told, 1)
+		require.Contains(t, (*told)[0], "ns/lost")
+	})
+}
+
+// Nobody has looked for a minute, and etcd was put back, and has passed the record, within one second of it.
+func TestTheLaterAProbeIsTheMoreItLooksAt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newRevisions()
+		etcd := &archive{now: 5000}
+		c, told := followed(all, "configmaps", etcd, 50)
+		for i := range 3000 {
+			o := servedAs("x"+strconv.Itoa(i), "1", 60+i)
+			c.saw(o, false)
+			if i < 1070 || i >= 1120 { // what lies between is undone
+				etcd.versions = append(etcd.versions, o)
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+		require.NoError(t, all.lookBack(t.Context()))
+		require.Len(t, *told, 1)
+	})
+}
+
 // A process that stood still is served at once what was written meanwhile.
 func TestAHistoryThatWasServedInOneMomentIsFoundOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -182,7 +255,7 @@ func TestWhatIsSampledIsBounded(t *testing.T) {
 		}
 		streams[0].join(streams[1])
 		for i := range 100 {
-			time.Sleep(time.Second)
+			time.Sleep(probeEvery / 100)
 			for _, c := range streams {
 				c.saw(servedAs("x", "1", i+1), false)
 			}

@@ -328,7 +328,7 @@ func TestAResourceThatHangsIsAskedOnceForWhatItWasServedSinceTheLastProbe(t *tes
 		began := time.Now()
 		require.Error(t, all.lookBack(t.Context()))
 		require.Equal(t, askTimeout, time.Since(began), "others wait for their turn")
-		require.Len(t, c.samples, samplesPerProbe)
+		require.Len(t, c.due, samplesPerProbe)
 		server.hangs = false
 		require.NoError(t, all.lookBack(t.Context()))
 		require.Len(t, *told, 1)

@@ -74,6 +74,9 @@ type writtenManager struct {
 
 // reduced is the witness without what need not be kept in memory.
 func (w witness) reduced() witness {
+	if w.doc == nil {
+		return w
+	}
 	var kept struct {
 		Metadata writtenAt `json:"metadata"`
 	}

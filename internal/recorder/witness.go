@@ -96,7 +96,7 @@ func (c *claims) recall(known *postgres.Known, position string, newest []string)
 // recallAnew takes over that the stream has left the history on record, and was listed since, up to a position.
 func (c *claims) recallAnew(position string) {
 	c.all.mu.Lock()
-	c.recalled, c.untold = nil, nil
+	c.due, c.untold = nil, nil
 	c.all.mu.Unlock()
 	c.recall(&postgres.Known{}, position, nil)
 }
