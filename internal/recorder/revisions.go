@@ -79,7 +79,8 @@ type claims struct {
 	// stride is how many versions there are from one sample to the next, unsampled how many there were since the last.
 	stride    int
 	unsampled int
-	due       []sample // for which there was no answer then, and those of a recorder before this one
+	due       []sample // for which there was no answer then, those of a recorder before this one, and those before a silence
+	last      sample   // that was served of this etcd, of the head
 	cohort    *claims  // a stream in the same etcd, if one is known that others refer to as well
 	tied      bool     // it was looked in which etcd it is
 	// reverse has the stream leave its history; nil where it is not followed.
@@ -154,7 +155,8 @@ func (c *claims) claim(w witness, deleted bool) (notes bool) {
 	if deleted {
 		return false
 	}
-	c.sampleLocked(w)
+	c.pauseLocked(w, c.all.served)
+	c.sampleLocked(w, c.all.served)
 	return c.notesLocked()
 }
 

@@ -22,6 +22,8 @@ const (
 	samplesPerProbe = 24
 	// mostLate bounds for how many probes one that is late is held to stand, and how many more are looked at for which the server has not answered before.
 	mostLate = 6
+	// silence is how long nothing is served at least of an etcd that is put back: it has to be stopped, and started again.
+	silence = time.Second / 2
 )
 
 // sample is a version that a stream was served: etcd has it at its revision, and always will.
@@ -33,7 +35,7 @@ type sample struct {
 
 // sampleLocked keeps a version now and then. They are spread evenly over what was served since the last probe, and not over the time: when this process, or the
 // network, has stood still, all that was written meanwhile comes at once.
-func (c *claims) sampleLocked(w witness) {
+func (c *claims) sampleLocked(w witness, at time.Time) {
 	if c.unsampled++; c.unsampled < c.stride {
 		return
 	}
@@ -42,15 +44,33 @@ func (c *claims) sampleLocked(w witness) {
 	if late > 1 {
 		w = w.reduced()
 	}
-	c.samples = append(c.samples, sample{footprint: c.footprintLocked(w, time.Now()), history: c.history})
+	c.samples = append(c.samples, sample{footprint: c.footprintLocked(w, at), history: c.history})
 	if len(c.samples) <= late*keptSamples {
 		return
 	}
-	thinned := make([]sample, 0, len(c.samples))
-	for i := 0; i < len(c.samples); i += 2 {
-		thinned = append(thinned, c.samples[i])
+	c.samples, c.stride = halved(c.samples), 2*max(c.stride, 1)
+}
+
+// halved is every other one, the first among them.
+func halved(samples []sample) []sample {
+	some := make([]sample, 0, len(samples))
+	for i := 0; i < len(samples); i += 2 {
+		some = append(some, samples[i])
 	}
-	c.samples, c.stride = thinned, 2*max(c.stride, 1)
+	return some
+}
+
+// pauseLocked keeps what was served last of an etcd before it was silent, whatever is served next: one that is put back is not there for a while, and what it is
+// put back to may have been served for a moment only, among much else.
+func (c *claims) pauseLocked(w witness, at time.Time) {
+	head := c.headLocked()
+	if last := head.last; last.of != nil && at.Sub(last.at) >= silence && last.standsLocked() {
+		last.witness = last.reduced()
+		if last.of.due = append(last.of.due, last); len(last.of.due) > mostLate*samplesPerProbe {
+			last.of.due = halved(last.of.due)
+		}
+	}
+	head.last = sample{footprint: c.footprintLocked(w, at), history: c.history}
 }
 
 // lateLocked is for how many probes the next one stands: where one takes its time, it is looked at as much as if it had not.
@@ -75,7 +95,11 @@ func (r *revisions) takeSamples() (taken [][]sample) {
 		}
 	}
 	for head := range fresh {
-		if samples := append(spread(due[head], mostLate*samplesPerProbe), spread(fresh[head], most)...); len(samples) > 0 {
+		before := spread(due[head], mostLate*samplesPerProbe)
+		since := slices.DeleteFunc(fresh[head], func(s sample) bool {
+			return slices.ContainsFunc(before, func(b sample) bool { return b.step() == s.step() })
+		})
+		if samples := append(before, spread(since, most)...); len(samples) > 0 {
 			taken = append(taken, samples)
 		}
 	}

@@ -37,7 +37,7 @@ func TestAHistoryThatHasPassedTheOldOneBetweenTwoProbesIsFoundOut(t *testing.T) 
 		etcd.fails = nil
 		require.NoError(t, all.probe(t.Context()))
 		require.Len(t, *told, 1)
-		require.Contains(t, (*told)[0], "lost was served with resource version 52")
+		require.Contains(t, (*told)[0], "ns/lost was served with resource version 50", "the last one before a silence")
 	})
 }
 
@@ -92,6 +92,32 @@ func TestWhatShowsAReversalIsNotLostInWhatIsServedNext(t *testing.T) {
 		require.NoError(t, all.lookBack(t.Context()))
 		require.Len(t, *told, 1)
 		require.Contains(t, (*told)[0], "ns/lost")
+	})
+}
+
+// Among thousands that are served between two looks there are two that etcd, put back, does not hold.
+func TestAHistoryThatWasServedForAMomentIsFoundOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newRevisions()
+		etcd := &archive{now: 5000}
+		c, told := followed(all, "configmaps", etcd, 50)
+		beside, _ := followed(all, "secrets", etcd, 50)
+		c.join(beside)
+		for i := range 3000 {
+			by := []*claims{c, beside}[i%2]
+			o := servedAs("x"+strconv.Itoa(i), "1", 60+i)
+			by.saw(o, false)
+			if i != 1998 && i != 1999 {
+				etcd.versions = append(etcd.versions, o)
+			}
+			if i == 1999 {
+				time.Sleep(silence)
+			}
+			time.Sleep(2 * time.Millisecond)
+		}
+		require.NoError(t, all.lookBack(t.Context()))
+		require.Len(t, *told, 1)
+		require.Contains(t, (*told)[0], "resource version 2059")
 	})
 }
 
