@@ -41,13 +41,13 @@ func (r *revisions) probe(ctx context.Context) error {
 	if err := r.identity.check(ctx); err != nil {
 		return err
 	}
-	failed := errors.Join(r.tell(ctx), r.tie(ctx), r.lookBack(ctx))
+	failed := errors.Join(r.tell(ctx), r.tie(ctx))
 	for _, c := range r.newestOfEach() {
 		if _, err := c.verify(ctx, 0); err != nil {
 			failed = errors.Join(failed, err)
 		}
 	}
-	return failed
+	return errors.Join(failed, r.lookBack(ctx))
 }
 
 // tie finds out which streams are kept in one etcd, a few at a time. Those for which the server did not answer have their turn again after all others.

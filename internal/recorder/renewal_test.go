@@ -248,7 +248,7 @@ func TestAStreamThatWasNotFollowedBeforeIsBelieved(t *testing.T) {
 	c, _ := followed(newRevisions(), "configmaps", server.archive, 60, servedAs("lost", "3", 50))
 	c.listWith(server.lister)
 	c.cached = window{}
-	require.NoError(t, c.found(t.Context(), evidence{"proof", servedAsWitness("lost", "3", 50), 50, footprint{}}))
+	require.NoError(t, c.found(t.Context(), evidence{"proof", servedAsWitness("lost", "3", 50), 50, footprint{}, 0}))
 	require.NoError(t, c.Truthful(t.Context(), "80", server.shows()))
 	require.Empty(t, server.watched)
 }

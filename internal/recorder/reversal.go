@@ -169,7 +169,15 @@ func (c *claims) verify(ctx context.Context, position uint64) (proof string, err
 	if e.proof == "" || err != nil {
 		return "", err
 	}
-	return e.proof, c.found(ctx, e)
+	return c.leavesFor(ctx, e)
+}
+
+// leavesFor has the stream leave a history, and gives the proof if it has.
+func (c *claims) leavesFor(ctx context.Context, e evidence) (proof string, err error) {
+	if err := c.found(ctx, e); err != nil {
+		return "", err
+	}
+	return c.leftFor(), nil
 }
 
 // errFoundBeside is why a stream asks again: it has to learn first of what another one has found.
@@ -178,9 +186,6 @@ var errFoundBeside = errors.New("another stream has seen the history go backward
 // found has the stream, and all others in its etcd, leave a history that is no more. After an error it is tried again: what has proved that may not be found a
 // second time, when the new history has come further.
 func (c *claims) found(ctx context.Context, e evidence) error {
-	c.all.mu.Lock()
-	history := c.history
-	c.all.mu.Unlock()
 	err := c.leaveFor(ctx, e)
 	if errors.Is(err, errFoundBeside) {
 		if _, failed := c.learn(ctx); failed != nil || c.left() {
@@ -188,17 +193,17 @@ func (c *claims) found(ctx context.Context, e evidence) error {
 		}
 	}
 	if err != nil {
-		c.keepProof(e, history)
+		c.keepProof(e)
 		return err
 	}
 	return c.all.tell(ctx)
 }
 
-// keepProof keeps what has proved that the history of that number is no more, until the stream has left it.
-func (c *claims) keepProof(e evidence, history int) {
+// keepProof keeps what has proved that a history is no more, until the stream has left it. The first proof says best where the gap begins.
+func (c *claims) keepProof(e evidence) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
-	if !c.reversed && c.history == history {
+	if c.isInLocked(e.history) && (c.evidence == nil || c.evidence.history != e.history) {
 		c.evidence = &e
 	}
 }
@@ -211,8 +216,37 @@ func (c *claims) leaveForProof(ctx context.Context) (proof string, err error) {
 	if e == nil {
 		return "", nil
 	}
-	return e.proof, c.found(ctx, *e)
+	return c.leavesFor(ctx, *e)
 }
+
+// leaveForProofs is the same for all streams, also those that are not followed any more: others in their etcd may not be told otherwise. An etcd for which
+// the server does not answer is asked for once.
+func (r *revisions) leaveForProofs(ctx context.Context) (failed error) {
+	r.mu.Lock()
+	var proved []*claims
+	for _, c := range r.streams {
+		if c.evidence != nil && c.isInLocked(c.evidence.history) && len(c.untold) == 0 {
+			proved = append(proved, c)
+		}
+	}
+	r.mu.Unlock()
+	silent := map[*claims]bool{}
+	for _, c := range proved {
+		r.mu.Lock()
+		head := c.headLocked()
+		r.mu.Unlock()
+		if silent[head] {
+			continue
+		}
+		if _, err := c.leaveForProof(ctx); err != nil {
+			failed, silent[head] = errors.Join(failed, err), true
+		}
+	}
+	return failed
+}
+
+// isInLocked reports whether the stream is still in the history of that number.
+func (c *claims) isInLocked(history int) bool { return !c.reversed && c.history == history }
 
 // leaveFor has the stream leave a history that is no more, and others be told why. All streams may come upon that at once: one asks.
 func (c *claims) leaveFor(ctx context.Context, e evidence) error {
@@ -220,7 +254,7 @@ func (c *claims) leaveFor(ctx context.Context, e evidence) error {
 	defer c.all.finding.Unlock()
 	c.all.mu.Lock()
 	at := len(c.all.reversals)
-	left, late, trail := c.reversed, c.told < at, c.trailLocked(at)
+	left, late, trail := !c.isInLocked(e.history), c.told < at, c.trailLocked(at)
 	c.all.mu.Unlock()
 	switch {
 	case left:
@@ -235,6 +269,10 @@ func (c *claims) leaveFor(ctx context.Context, e evidence) error {
 	}
 	r := reversal{finder: c, proof: e.proof, at: e.at, served: e.served, parted: &p}
 	c.all.mu.Lock()
+	if !c.isInLocked(e.history) { // A list has shown it meanwhile.
+		c.all.mu.Unlock()
+		return nil
+	}
 	c.all.reversals = append(c.all.reversals, r)
 	c.leaveBehindLocked(at, p.trail)
 	c.all.mu.Unlock()
@@ -248,12 +286,14 @@ type evidence struct {
 	undone witness   // what was served and is not in etcd
 	at     uint64    // a revision of the old history that is in no other
 	served footprint // the same as it was served; of nobody where that was not to this process
+	// history is the number of that, among those of the stream.
+	history int
 }
 
 func (c *claims) compare(ctx context.Context, position uint64) (evidence, error) {
 	var doubted witness
 	for {
-		w, at := c.expected()
+		w, at, history := c.expected()
 		if at == 0 {
 			at = position
 		}
@@ -265,12 +305,12 @@ func (c *claims) compare(ctx context.Context, position uint64) (evidence, error)
 		case err != nil:
 			return evidence{}, err
 		case what == ahead:
-			return evidence{fmt.Sprintf("%s was recorded up to resource version %d, which etcd has not come to", c.name, at), w, at, c.servedHere(at)}, nil
+			return evidence{fmt.Sprintf("%s was recorded up to resource version %d, which etcd has not come to", c.name, at), w, at, c.servedHere(at), history}, nil
 		case what == other && w.name == "", what == same, what == unknown:
-			return c.compareFurther(ctx, at, position)
+			return c.compareFurther(ctx, at, position, history)
 		case w.name == doubted.name && w.namespace == doubted.namespace && w.revision == doubted.revision:
 			proof := fmt.Sprintf("%s %s/%s was recorded with resource version %d, and was something else in etcd at %d", c.name, w.namespace, w.name, w.revision, at)
-			return evidence{proof, w, w.revision, c.servedHere(w.revision)}, nil
+			return evidence{proof, w, w.revision, c.servedHere(w.revision), history}, nil
 		}
 		doubted = w
 		timer := time.NewTimer(confirmAfter)
@@ -298,23 +338,23 @@ func (c *claims) servedHere(revision uint64) (f footprint) {
 }
 
 // compareFurther asks whether etcd has come to a position beyond that of the record: that of a spool.
-func (c *claims) compareFurther(ctx context.Context, at, position uint64) (e evidence, err error) {
+func (c *claims) compareFurther(ctx context.Context, at, position uint64, history int) (e evidence, err error) {
 	if position <= at {
 		return e, nil
 	}
 	what, err := c.look(ctx, witness{}, position)
 	if what == ahead {
-		e = evidence{proof: fmt.Sprintf("%s was followed up to resource version %d, which etcd has not come to", c.name, position), at: position}
+		e = evidence{proof: fmt.Sprintf("%s was followed up to resource version %d, which etcd has not come to", c.name, position), at: position, history: history}
 	}
 	return e, err
 }
 
-// expected is the newest living object, and the revision at which it was the newest version for certain.
-func (c *claims) expected() (w witness, at uint64) {
+// expected is the newest living object, the revision at which it was the newest version for certain, and the number of the history.
+func (c *claims) expected() (w witness, at uint64, history int) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	w = c.newestLocked()
-	return w, max(c.position, w.revision)
+	return w, max(c.position, w.revision), c.history
 }
 
 // leave notes that the stream was in a history that is no more. Another may have told it of that reversal meanwhile, by the number that this has here; it may
@@ -341,8 +381,7 @@ func (c *claims) forgetLocked() {
 	for _, other := range c.all.streams {
 		other.newest = nil
 	}
-	c.claimed, c.position, c.living, c.due, c.evidence = 0, 0, nil, nil, nil
-	c.dropSamplesLocked()
+	c.claimed, c.position, c.living, c.fresh, c.due, c.evidence = 0, 0, nil, samples{}, samples{}, nil
 }
 
 // tell has the streams learn of what was found, many at once: a server that does not answer for some must not hold up the others, nor who has found it. Those

@@ -226,7 +226,7 @@ func TestAllStreamsOfAnEtcdAreToldAndThoseOfAnotherAreNot(t *testing.T) {
 	owner.listed()
 	owner.reached("55")
 	require.False(t, owner.left())
-	w, at := owner.expected()
+	w, at, _ := owner.expected()
 	require.Equal(t, "x", w.name)
 	require.EqualValues(t, 55, at, "and not what it was before")
 }
@@ -368,37 +368,4 @@ func TestEtcdIsAskedForAnyName(t *testing.T) {
 	what, err := c.look(t.Context(), servedAsWitness(name, "1", 5), 7)
 	require.NoError(t, err)
 	require.Equal(t, same, what)
-}
-
-// The server ends before it has said where the histories have parted. When it is back, the stream is in the new one.
-func TestWhatHasProvedAReversalIsNotForgotten(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		all := newRevisions()
-		etcd := &archive{now: 40, versions: []*kube.Object{servedAs("kept", "1", 20)}}
-		c, told := followed(all, "configmaps", etcd, 50)
-		c.saw(servedAs("kept", "1", 20), false)
-		c.saw(servedAs("lost", "2", 52), true)
-		c.reached("60")
-		etcd.meanwhile = func() { // before the first answer
-			etcd.meanwhile = func() { etcd.fails = errors.New("restarting") }
-		}
-		_, err := c.Reversed(t.Context(), "60")
-		require.Error(t, err)
-		require.Empty(t, *told)
-		o := servedAs("new", "3", 70)
-		etcd.fails, etcd.now, etcd.versions = nil, 80, append(etcd.versions, o)
-		c.saw(o, false)
-		c.reached("70")
-		proof, err := c.Reversed(t.Context(), "70")
-		require.NoError(t, err)
-		require.Equal(t, "configmaps was recorded up to resource version 60, which etcd has not come to", proof)
-		require.Equal(t, []string{proof}, *told)
-
-		c.listing("history_reversed")
-		c.listed()
-		c.reached("80")
-		proof, err = c.Reversed(t.Context(), "80")
-		require.NoError(t, err)
-		require.Empty(t, proof, "it is not what it was left for")
-	})
 }

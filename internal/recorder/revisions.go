@@ -51,7 +51,6 @@ type revisions struct {
 	// reversals are those found by this process; protected by mu.
 	reversals []reversal
 	served    time.Time        // when a stream was served something last; protected by mu
-	taken     time.Time        // when what was served was taken to be looked at; protected by mu
 	now       func() time.Time // the clock of the record
 	announced <-chan struct{}  // closed when all streams have been opened that were served at the start
 }
@@ -75,14 +74,11 @@ type claims struct {
 	opened   time.Time
 	denied   bool      // the server refuses it, or does not serve it
 	living   []witness // the newest versions of living objects, in order
-	samples  []sample  // of what was served since the last probe, in order
-	// stride is how many versions there are from one sample to the next, unsampled how many there were since the last.
-	stride    int
-	unsampled int
-	due       []sample // for which there was no answer then, those of a recorder before this one, and those before a silence
-	last      sample   // that was served of this etcd, of the head
-	cohort    *claims  // a stream in the same etcd, if one is known that others refer to as well
-	tied      bool     // it was looked in which etcd it is
+	fresh    samples   // of what was served since the last probe
+	due      samples   // for which there was no answer then, those of a recorder before this one, and those before a silence
+	last     sample    // that was served of this etcd; of the head
+	cohort   *claims   // a stream in the same etcd, if one is known that others refer to as well
+	tied     bool      // it was looked in which etcd it is
 	// reverse has the stream leave its history; nil where it is not followed.
 	reverse  func(proof string)
 	evidence *evidence   // that its history is no more, until it has left it
@@ -104,9 +100,7 @@ type claims struct {
 	untold   []postgres.Reversal // of the record, until it is known whether they were in this etcd
 }
 
-func newRevisions() *revisions {
-	return &revisions{now: time.Now, taken: time.Now(), tried: map[*claims]bool{}}
-}
+func newRevisions() *revisions { return &revisions{now: time.Now, tried: map[*claims]bool{}} }
 
 // stream adds a stream.
 func (r *revisions) stream(name string) *claims {
@@ -139,13 +133,17 @@ func (c *claims) saw(o *kube.Object, deleted bool) {
 		return
 	}
 	w := witnessOf(o, revision)
-	if c.claim(w, deleted) {
+	notes, paused := c.claim(w, deleted)
+	if notes {
 		c.note(w)
+	}
+	if paused != nil {
+		paused.owe()
 	}
 }
 
-// claim notes whose the revision is, and reports whether the version is to be noted as well.
-func (c *claims) claim(w witness, deleted bool) (notes bool) {
+// claim notes whose the revision is, and reports whether the version is to be noted as well, and what was served before a silence if there was one.
+func (c *claims) claim(w witness, deleted bool) (notes bool, paused *sample) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	c.claimLocked(w.revision)
@@ -153,11 +151,10 @@ func (c *claims) claim(w witness, deleted bool) (notes bool) {
 	c.cached.served(w.revision)
 	c.all.served = time.Now()
 	if deleted {
-		return false
+		return false, nil
 	}
-	c.pauseLocked(w, c.all.served)
 	c.sampleLocked(w, c.all.served)
-	return c.notesLocked()
+	return c.notesLocked(), c.pauseLocked(w, c.all.served)
 }
 
 func (c *claims) claimLocked(revision uint64) {

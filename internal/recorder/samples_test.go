@@ -2,6 +2,7 @@ package recorder
 
 import (
 	"errors"
+	"net/http"
 	"slices"
 	"strconv"
 	"testing"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/sink/postgres"
@@ -41,23 +44,85 @@ func TestAHistoryThatHasPassedTheOldOneBetweenTwoProbesIsFoundOut(t *testing.T) 
 	})
 }
 
-func TestWhatAServerDoesNotAnswerForIsBounded(t *testing.T) {
+// One that is away for ten minutes, and answers no lists, while its watches go on. Of that there are ten seconds that etcd, put back, does not hold.
+func TestWhatAServerDoesNotAnswerForIsBoundedAndSpreadOverAllOfIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := newRevisions()
-		etcd := &archive{now: 10_000, fails: errors.New("restarting")}
+		etcd := &archive{now: 20_000, fails: errDown}
 		c, told := followed(all, "configmaps", etcd, 50)
-		for i := range 5000 {
-			c.saw(servedAs("x"+strconv.Itoa(i), "1", 100+i), false)
-			if i%100 == 99 {
-				time.Sleep(probeEvery)
+		for i := range 12_000 {
+			o := servedAs("x"+strconv.Itoa(i), "1", 100+i)
+			c.saw(o, false)
+			if i < 400 || i >= 800 {
+				etcd.versions = append(etcd.versions, o)
+			}
+			time.Sleep(probeEvery / 200)
+			if i%200 == 199 {
 				require.Error(t, all.lookBack(t.Context()))
 			}
 		}
-		require.LessOrEqual(t, len(c.due), (mostLate+1)*samplesPerProbe)
-		require.Equal(t, uint64(100), c.due[0].revision)
+		require.LessOrEqual(t, len(c.due.kept), keptDue)
+		require.Equal(t, uint64(100), c.due.kept[0].revision)
 		etcd.fails = nil
 		require.NoError(t, all.lookBack(t.Context()))
 		require.Len(t, *told, 1)
+	})
+}
+
+// What a server says that has no etcd, or has not read who may do what yet, is no answer.
+func TestWhatAServerRefusesIsLookedAtAgain(t *testing.T) {
+	for name, refusal := range map[string]error{
+		"without etcd":        &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: "rpc error: code = Unavailable"}},
+		"without rights":      apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "", errors.New("RBAC: not synced")),
+		"without definitions": apierrors.NewNotFound(schema.GroupResource{Resource: "configmaps"}, ""),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				all := newRevisions()
+				etcd := &archive{now: 60}
+				c, told := followed(all, "configmaps", etcd, 50)
+				c.saw(servedAs("lost", "2", 52), false)
+				c.reached("60")
+				etcd.fails = refusal
+				require.Error(t, all.probe(t.Context()))
+				o := servedAs("new", "3", 70)
+				etcd.fails, etcd.now, etcd.versions = nil, 80, []*kube.Object{o}
+				c.saw(o, false)
+				c.reached("70")
+				require.NoError(t, all.probe(t.Context()))
+				require.Len(t, *told, 1)
+			})
+		})
+	}
+}
+
+// Who answers each time after a while keeps nobody from looking at what is newest.
+func TestASlowServerIsAskedForAsLongAsAProbeMayTake(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newRevisions()
+		etcd := &archive{now: 1000}
+		c, told := followed(all, "configmaps", etcd, 50)
+		for i := range keptSamples {
+			o := servedAs("x"+strconv.Itoa(i), "1", 100+i)
+			c.saw(o, false)
+			if i < keptSamples-1 {
+				etcd.versions = append(etcd.versions, o)
+			}
+		}
+		slow := func() {}
+		slow = func() {
+			time.Sleep(lookTime / 10)
+			etcd.meanwhile = slow
+		}
+		etcd.meanwhile = slow
+		for range 2 {
+			began := time.Now()
+			require.NoError(t, all.lookBack(t.Context()))
+			require.LessOrEqual(t, time.Since(began), lookTime+lookTime/10)
+			require.Empty(t, *told)
+		}
+		require.NoError(t, all.lookBack(t.Context()))
+		require.Len(t, *told, 1, "the last of them has its turn")
 	})
 }
 
@@ -121,25 +186,6 @@ func TestAHistoryThatWasServedForAMomentIsFoundOut(t *testing.T) {
 	})
 }
 
-// Nobody has looked for a minute, and etcd was put back, and has passed the record, within one second of it.
-func TestTheLaterAProbeIsTheMoreItLooksAt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		all := newRevisions()
-		etcd := &archive{now: 5000}
-		c, told := followed(all, "configmaps", etcd, 50)
-		for i := range 3000 {
-			o := servedAs("x"+strconv.Itoa(i), "1", 60+i)
-			c.saw(o, false)
-			if i < 1070 || i >= 1120 { // what lies between is undone
-				etcd.versions = append(etcd.versions, o)
-			}
-			time.Sleep(20 * time.Millisecond)
-		}
-		require.NoError(t, all.lookBack(t.Context()))
-		require.Len(t, *told, 1)
-	})
-}
-
 // A process that stood still is served at once what was written meanwhile.
 func TestAHistoryThatWasServedInOneMomentIsFoundOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -168,7 +214,7 @@ func TestSamplesAfterAReversalBeginWithTheNextVersion(t *testing.T) {
 			c.saw(servedAs("lost", "1", 60+i), false)
 		}
 		// It is not a sample that shows the first one.
-		require.NoError(t, c.leaveFor(t.Context(), evidence{"proof", servedAsWitness("lost", "1", 1059), 1059, footprint{}}))
+		require.NoError(t, c.leaveFor(t.Context(), evidence{"proof", servedAsWitness("lost", "1", 1059), 1059, footprint{}, 0}))
 		require.Len(t, *told, 1)
 		c.listing("history_reversed")
 		c.listed()

@@ -53,7 +53,7 @@ func TestWhatWasServedOfAResourceThatDoesNotAnswerMayBeOfTheOldHistory(t *testin
 				c.join(d)
 				silence(d, down)
 				// What proves it is on record, and was served to nobody of this process.
-				require.NoError(t, c.found(t.Context(), evidence{"proof", servedAsWitness("lost", "2", 50), 50, footprint{}}))
+				require.NoError(t, c.found(t.Context(), evidence{"proof", servedAsWitness("lost", "2", 50), 50, footprint{}, 0}))
 				require.True(t, d.left())
 				require.False(t, d.parted.until.IsZero(), "and so its cache is in doubt")
 				require.EqualValues(t, 58, d.parted.trail[0].revision)
@@ -77,7 +77,7 @@ func TestAGapBeginsNoLaterWhereAResourceCannotBeAsked(t *testing.T) {
 		d.saw(servedAs("w", "7", 70), false)
 		c.saw(servedAs("c", "4", 75), false)
 		d.follow(nil) // uninstalled
-		require.NoError(t, c.found(t.Context(), evidence{"proof", servedAsWitness("lost", "2", 50), 50, footprint{}}))
+		require.NoError(t, c.found(t.Context(), evidence{"proof", servedAsWitness("lost", "2", 50), 50, footprint{}, 0}))
 		until := c.servedUntil()
 		require.Equal(t, "60", until.ResourceVersion)
 		require.True(t, began.Equal(until.Time), "nothing shows that this process was served anything of the old one")
@@ -91,7 +91,7 @@ func TestAResourceThatAloneWasServedWhatIsOlderHoldsNothingUp(t *testing.T) {
 		c, told := followed(all, "configmaps", &archive{now: 80, versions: []*kube.Object{servedAs("c", "4", 75)}}, 60, servedAs("c", "3", 58))
 		d, _ := followed(all, "routes", &archive{fails: errDown}, 60, servedAs("r", "7", 45))
 		c.join(d)
-		require.NoError(t, c.found(t.Context(), evidence{"proof", servedAsWitness("c", "3", 58), 58, footprint{}}))
+		require.NoError(t, c.found(t.Context(), evidence{"proof", servedAsWitness("c", "3", 58), 58, footprint{}, 0}))
 		require.Len(t, *told, 1)
 		until := c.servedUntil().ResourceVersion
 		require.Equal(t, "58", until)
@@ -119,7 +119,7 @@ func TestWhatTwoStreamsKnowOfWhereHistoriesPartedIsPutTogether(t *testing.T) {
 		slow, _ := followed(all, "configmaps", etcd, 60, servedAs("x", "5", 45))
 		slow.listWith(func(string) cache.ListerWithContext { return &pausing{etcd, 45} })
 		quick, _ := followed(all, "services", etcd, 60, servedAs("y", "6", 48), servedAs("gone", "2", 59))
-		require.NoError(t, finder.leaveFor(t.Context(), evidence{"proof", servedAsWitness("lost", "3", 57), 57, footprint{}}))
+		require.NoError(t, finder.leaveFor(t.Context(), evidence{"proof", servedAsWitness("lost", "3", 57), 57, footprint{}, 0}))
 
 		var learning sync.WaitGroup
 		learning.Go(func() { _, _ = slow.learn(t.Context()) })
@@ -209,7 +209,7 @@ func TestWhatIsFoundToBeOfAnEtcdWhileOthersAreAskedAboutIsKept(t *testing.T) {
 		slow, _ := followed(all, "configmaps", etcd, 60, servedAs("x", "5", 45))
 		slow.listWith(func(string) cache.ListerWithContext { return &pausing{etcd, 45} })
 		late, _ := followed(all, "services", etcd, 60, servedAs("gone", "2", 59))
-		require.NoError(t, finder.leaveFor(t.Context(), evidence{"proof", servedAsWitness("lost", "3", 57), 57, footprint{}}))
+		require.NoError(t, finder.leaveFor(t.Context(), evidence{"proof", servedAsWitness("lost", "3", 57), 57, footprint{}, 0}))
 		var learning sync.WaitGroup
 		learning.Go(func() { _, _ = slow.learn(t.Context()) })
 		synctest.Wait()
@@ -328,7 +328,7 @@ func TestAResourceThatHangsIsAskedOnceForWhatItWasServedSinceTheLastProbe(t *tes
 		began := time.Now()
 		require.Error(t, all.lookBack(t.Context()))
 		require.Equal(t, askTimeout, time.Since(began), "others wait for their turn")
-		require.Len(t, c.due, samplesPerProbe)
+		require.Len(t, c.due.kept, samplesPerProbe)
 		server.hangs = false
 		require.NoError(t, all.lookBack(t.Context()))
 		require.Len(t, *told, 1)

@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/kuberewind/kuberewind/deltafifo"
 	"github.com/kuberewind/kuberewind/patch"
 )
@@ -65,11 +63,11 @@ type writtenAt struct {
 	Created  json.RawMessage  `json:"creationTimestamp,omitempty"`
 	Deleted  json.RawMessage  `json:"deletionTimestamp,omitempty"`
 	Number   json.RawMessage  `json:"generation,omitempty"`
-	Managers []writtenManager `json:"managedFields,omitempty"`
+	Managers []writtenManager `json:"managedFields"`
 }
 
 type writtenManager struct {
-	Time *metav1.Time `json:"time,omitempty"`
+	Time json.RawMessage `json:"time,omitempty"`
 }
 
 // reduced is the witness without what need not be kept in memory.

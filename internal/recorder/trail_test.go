@@ -37,7 +37,7 @@ func TestAGapBeginsBeforeAStreamWasServedTheNewHistoryAlsoIfAnotherWasServedTheO
 			time.Sleep(time.Until(began.Add(time.Duration(second) * time.Second)))
 			by.of.saw(by.o, false)
 		}
-		require.NoError(t, behind.found(t.Context(), evidence{"proof", servedAsWitness("lost", "3", 58), 58, footprint{}}))
+		require.NoError(t, behind.found(t.Context(), evidence{"proof", servedAsWitness("lost", "3", 58), 58, footprint{}, 0}))
 		until := ahead.servedUntil()
 		require.Equal(t, "40", until.ResourceVersion)
 		require.Equal(t, time.Second, until.Time.Sub(began))
@@ -58,7 +58,7 @@ func TestAGapBeginsEarlierWhereEtcdHasForgotten(t *testing.T) {
 			for _, o := range []*kube.Object{servedAs("a", "1", 40), servedAs("lost", "3", 56), servedAs("c", "3", 58), servedAs("c", "4", 75)} {
 				c.saw(o, false)
 			}
-			require.NoError(t, c.found(t.Context(), evidence{"proof", servedAsWitness("c", "3", 58), 58, footprint{}}))
+			require.NoError(t, c.found(t.Context(), evidence{"proof", servedAsWitness("c", "3", 58), 58, footprint{}, 0}))
 			until := c.servedUntil().ResourceVersion
 			require.Equal(t, want, until, "compacted at %d", compacted)
 		})
@@ -72,7 +72,7 @@ func TestWhatOthersWereServedTellsWhereHistoriesPartedAlsoIfTheyAreKnownToBeBesi
 		etcd := &archive{now: 80, versions: []*kube.Object{servedAs("a", "1", 40), servedAs("c", "4", 75)}}
 		finder, _ := followed(all, "secrets", etcd, 60, servedAs("lost", "3", 58))
 		other, told := followed(all, "configmaps", etcd, 60, servedAs("a", "1", 40), servedAs("gone", "2", 56), servedAs("c", "4", 75))
-		require.NoError(t, finder.found(t.Context(), evidence{"proof", servedAsWitness("lost", "3", 58), 58, footprint{}}))
+		require.NoError(t, finder.found(t.Context(), evidence{"proof", servedAsWitness("lost", "3", 58), 58, footprint{}, 0}))
 		require.Len(t, *told, 1)
 		for _, c := range []*claims{finder, other} {
 			require.EqualValues(t, 40, c.parted.common.revision)
@@ -89,7 +89,7 @@ func TestWhatIsServedInTheNewHistoryIsNotTakenForWhatIsInBoth(t *testing.T) {
 		etcd, silent := &archive{now: 55, versions: versions}, &archive{now: 55, versions: versions, fails: apierrors.NewServiceUnavailable("it is being restarted")}
 		finder, _ := followed(all, "secrets", etcd, 60, servedAs("lost", "3", 58))
 		other, told := followed(all, "configmaps", silent, 60, servedAs("a", "1", 40))
-		require.Error(t, finder.found(t.Context(), evidence{"proof", servedAsWitness("lost", "3", 58), 58, footprint{}}))
+		require.Error(t, finder.found(t.Context(), evidence{"proof", servedAsWitness("lost", "3", 58), 58, footprint{}, 0}))
 		finder.listing(reflector.CauseHistoryReversed)
 		finder.listed()
 		finder.saw(servedAs("new", "4", 52), false)
@@ -109,7 +109,7 @@ func TestAReversalIsFoundAgainWhereEtcdDoesNotAnswer(t *testing.T) {
 		etcd := &archive{now: 80, versions: []*kube.Object{servedAs("c", "4", 75)}}
 		c, told := followed(all, "configmaps", etcd, 10, servedAs("c", "3", 58))
 		etcd.fails = apierrors.NewServiceUnavailable("it is being restarted")
-		require.Error(t, c.found(t.Context(), evidence{"proof", servedAsWitness("c", "3", 58), 58, footprint{}}))
+		require.Error(t, c.found(t.Context(), evidence{"proof", servedAsWitness("c", "3", 58), 58, footprint{}, 0}))
 		require.Empty(t, *told)
 		etcd.fails = nil
 		require.NoError(t, all.lookBack(t.Context()))

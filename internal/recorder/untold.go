@@ -56,7 +56,7 @@ func (c *claims) hadLeft(spooled string) {
 		c.position = max(c.position, revision)
 	}
 	c.reversed, c.proof, c.doubt = true, "it had gone backwards before", c.doubtOfRecordLocked()
-	c.claimed, c.newest, c.position, c.living, c.due, c.evidence = 0, nil, 0, nil, nil, nil
+	c.claimed, c.newest, c.position, c.living, c.due = 0, nil, 0, nil, samples{}
 }
 
 // recordedFootprint is where, as the record has it, the history that is no more was served last; zero where it cannot be compared.

@@ -96,7 +96,7 @@ func (c *claims) recall(known *postgres.Known, position string, newest []string)
 // recallAnew takes over that the stream has left the history on record, and was listed since, up to a position.
 func (c *claims) recallAnew(position string) {
 	c.all.mu.Lock()
-	c.due, c.untold = nil, nil
+	c.due, c.untold = samples{}, nil
 	c.all.mu.Unlock()
 	c.recall(&postgres.Known{}, position, nil)
 }
@@ -108,6 +108,9 @@ func (c *claims) listing(cause string) {
 	c.living = nil
 	c.leftThen, c.toldThen, c.anew = c.reversed, len(c.all.reversals), c.reversed || cause == reflector.CauseHistoryReversed
 	if cause == reflector.CauseHistoryReversed {
+		if !c.reversed {
+			c.history++ // It is the list that shows it.
+		}
 		c.forgetLocked()
 	}
 }
@@ -193,13 +196,22 @@ var nobody = witness{name: "kuberewind"}
 // look asks what etcd had at a revision, for which the witness is the newest version of its object. A list of one object by name at an
 // exact revision is answered by etcd, whatever the API server's cache holds: that has no such lists.
 func (c *claims) look(ctx context.Context, w witness, revision uint64) (sight, error) {
+	what, err := c.lookUntilAnswered(ctx, w, revision)
+	if saysNothing(err) {
+		return unknown, nil
+	}
+	return what, err
+}
+
+// lookUntilAnswered is look for who can ask again: what a server may say while it starts, or has no etcd, is no answer.
+func (c *claims) lookUntilAnswered(ctx context.Context, w witness, revision uint64) (sight, error) {
 	list, err := c.listOne(ctx, w, metav1.ListOptions{
 		ResourceVersion: strconv.FormatUint(revision, 10), ResourceVersionMatch: metav1.ResourceVersionMatchExact,
 	})
 	switch {
 	case isAhead(err):
 		return ahead, nil
-	case saysNothing(err):
+	case hasForgotten(err):
 		return unknown, nil
 	case err != nil:
 		return unknown, fmt.Errorf("look for what %s was at resource version %d: %w", c.name, revision, err)
@@ -272,6 +284,12 @@ func (c *claims) inEtcd() []*claims {
 func isAhead(err error) bool {
 	return apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) ||
 		err != nil && strings.Contains(err.Error(), "required revision is a future revision")
+}
+
+// hasForgotten is what a server answers that has forgotten, or has no such lists, and will not be able to tell later either.
+func hasForgotten(err error) bool {
+	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) || apierrors.IsBadRequest(err) || apierrors.IsInvalid(err) ||
+		apierrors.IsMethodNotSupported(err) || apierrors.IsNotAcceptable(err)
 }
 
 // saysNothing is what a server answers that has forgotten, refuses, or has no such lists, as some aggregated ones: the watch will tell. One

@@ -117,7 +117,7 @@ func (l *ledger) enter(x row) {
 		fits := x.kind == s.kind || x.source == "relist" && s.kind != "Deleted"
 		switch {
 		case fits && l.equal(s, x) && (known == nil || known.seq != 0 || s.seq == 0 && s.after.Before(x.observed)):
-			known = s // Two histories may have a Secret in one place, which cannot be told apart by content: it is the one that there was by then.
+			known = s // Two histories may have an object in one place that cannot be told apart by content: it is the one that there was by then.
 		case s.seq == 0 && s.mistakenFor(x, l.equal(s, x)):
 			mistaken = s
 		}

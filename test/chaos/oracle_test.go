@@ -105,7 +105,7 @@ func (o *oracle) goBack(ctx context.Context, restore func() error) error {
 	}
 	var err error
 	o.generation++
-	o.compacted = 0
+	o.compacted, o.upToDate = 0, time.Now() // From now on it has what it was put back to.
 	o.compactions = append(o.compactions, compaction{time.Now(), 0})
 	o.read, err = o.etcd.Revision(ctx)
 	return err
