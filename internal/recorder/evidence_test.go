@@ -7,12 +7,15 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/reflector"
+	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
 // breaksOff lets the server answer once more, and then no more.
@@ -217,4 +220,145 @@ func TestAVersionIsTheSameWithoutWhatNeedNotBeKept(t *testing.T) {
 			require.True(t, c.sameMetadata(now, witnessOf(served, 52).reduced()))
 		})
 	}
+}
+
+// A full queue has held the reflector up with an event of the old history when its stream was told.
+func TestWhatIsServedAfterAStreamWasToldCountsAgainstNoHistory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newRevisions()
+		etcd := &archive{now: 100, versions: []*kube.Object{servedAs("kept", "1", 20)}}
+		c, told := followed(all, "configmaps", etcd, 60, servedAs("kept", "1", 20))
+		require.NoError(t, c.found(t.Context(), evidence{proof: "proof", at: 52}))
+		require.Len(t, *told, 1)
+		c.saw(servedAs("lost", "2", 58), false)
+		c.listing(reflector.CauseHistoryReversed)
+		c.listed()
+		c.reached("100")
+		time.Sleep(time.Second)
+		o := servedAs("new", "3", 105)
+		etcd.now, etcd.versions = 110, append(etcd.versions, o)
+		c.saw(o, false)
+		c.reached("105")
+		require.NoError(t, all.probe(t.Context()))
+		require.Len(t, *told, 1)
+	})
+}
+
+// Evidence of a history that was left by a list must not make each watch of the stream wait until all others are told.
+func TestAProofOfAHistoryThatWasLeftHoldsNothingUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newRevisions()
+		kept := []*kube.Object{servedAs("kept", "1", 20)}
+		d, _ := followed(all, "secrets", &archive{now: 100, versions: kept}, 60)
+		etcd := &archive{now: 100, versions: kept, fails: errDown}
+		c, _ := followed(all, "configmaps", etcd, 60)
+		c.saw(servedAs("lost", "2", 52), false)
+		_, _ = followed(all, "aggregated", &archive{fails: errDown}, 60)
+		_ = d.found(t.Context(), evidence{proof: "proof", at: 53})
+		c.listing(reflector.CauseExpired)
+		etcd.fails = nil
+		etcd.breaksOff()
+		require.Error(t, all.lookBack(t.Context()))
+		etcd.fails = nil
+		c.listed()
+		c.reached("100")
+		_, err := c.Reversed(t.Context(), "100")
+		require.NoError(t, err)
+	})
+}
+
+// The server answers for who has a proof, and never for those of whom it is known what they were served.
+func TestAStreamWithAProofLeavesThoughOthersAreAwayForGood(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newRevisions()
+		etcd, down := &archive{now: 55}, &archive{fails: errDown}
+		c, told := followed(all, "configmaps", etcd, 60)
+		d, _ := followed(all, "routes", down, 60, servedAs("r", "7", 45))
+		c.join(d)
+		_, _ = c.Reversed(t.Context(), "60")
+		require.Len(t, *told, 1)
+	})
+}
+
+// The same, with a reversal of another etcd of which the stream was not told.
+func TestWhoIsNotFollowedAnyMoreLearnsThroughOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newRevisions()
+		etcd := &archive{now: 100}
+		w, _ := followed(all, "widgets", etcd, 50)
+		_, told := followed(all, "configmaps", etcd, 50)
+		x, _ := followed(all, "aggregated", &archive{now: 900}, 800)
+		require.NoError(t, all.tie(t.Context()))
+		require.False(t, x.knownTogether(w))
+		w.keepProof(evidence{proof: "proof", at: 52})
+		w.follow(nil)
+		w.listWith((&archive{fails: apierrors.NewNotFound(schema.GroupResource{Resource: "widgets"}, "")}).lister)
+		require.NoError(t, x.found(t.Context(), evidence{proof: "another", at: 700}))
+		x.listsAnew()
+		require.Empty(t, *told)
+		_ = all.probe(t.Context())
+		require.Equal(t, []string{"proof"}, *told)
+	})
+}
+
+func TestWhatOthersAreRefusedIsNoRefusalOfTheFinder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newRevisions()
+		c, told := followed(all, "configmaps", &archive{now: 55}, 60)
+		d, _ := followed(all, "widgets", &archive{}, 60)
+		d.listWith((&archive{fails: apierrors.NewNotFound(schema.GroupResource{Resource: "widgets"}, "")}).lister)
+		_, err := c.Reversed(t.Context(), "60")
+		require.Len(t, *told, 1)
+		require.False(t, apierrors.IsNotFound(err), "%v", err)
+	})
+}
+
+// The finder is alone in its etcd, which is away for good before others are told.
+func TestNobodyWaitsForGoodForWhoHasFoundAReversal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newRevisions()
+		apart, etcd := &archive{now: 700}, &archive{now: 100, fails: errDown}
+		x, _ := followed(all, "aggregated", apart, 800)
+		c, told := followed(all, "configmaps", etcd, 60)
+		_, _ = x.Reversed(t.Context(), "800")
+		require.True(t, x.left())
+		apart.fails, etcd.fails = errDown, nil
+		_, err := c.Reversed(t.Context(), "60")
+		require.Error(t, err)
+		time.Sleep(finderPatience)
+		_, err = c.Reversed(t.Context(), "60")
+		require.NoError(t, err)
+		require.Len(t, *told, 1)
+	})
+}
+
+// A list shows it while it is asked where the histories have parted.
+func TestAProofIsNotActedUponAfterAListHasShownIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newRevisions()
+		etcd := &archive{now: 100}
+		c, told := followed(all, "configmaps", etcd, 60)
+		c.saw(servedAs("lost", "2", 52), false)
+		late := &lateAnswer{archive: etcd, at: "52", meanwhile: c.listsAnew}
+		c.listWith(func(string) cache.ListerWithContext { return late })
+		require.NoError(t, c.found(t.Context(), evidence{proof: "proof", at: 58}))
+		require.Nil(t, late.meanwhile, "it was not asked: this shows nothing")
+		require.Empty(t, *told)
+		require.Empty(t, all.reversals)
+	})
+}
+
+func TestTheFirstProofStands(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newRevisions()
+		c, told := followed(all, "configmaps", &archive{now: 100}, 60)
+		c.keepProof(evidence{proof: "first", at: 52})
+		c.keepProof(evidence{proof: "second", at: 55})
+		c.untold = []postgres.Reversal{{Proof: "on record"}}
+		require.NoError(t, all.lookBack(t.Context()))
+		require.Empty(t, *told, "it may be one on record")
+		c.untold = nil
+		require.NoError(t, all.lookBack(t.Context()))
+		require.Equal(t, []string{"first"}, *told)
+	})
 }

@@ -17,6 +17,8 @@ const (
 	confirmAfter = time.Second
 	// askedBeside bounds how many streams of an etcd are asked whether another is in it: their resources may be gone, but not all at once.
 	askedBeside = 5
+	// finderPatience is how long nobody is believed to be in an etcd in which there was a reversal, and for whose streams the server does not answer any more.
+	finderPatience = 10 * time.Minute
 	// toldAtOnce bounds how many streams find out at once whether they are in an etcd, by three reads each.
 	toldAtOnce = 20
 )
@@ -53,6 +55,7 @@ type reversal struct {
 	at     uint64    // a revision of the old history that is in no other
 	served footprint // the same as it was served; of nobody where that was not to this process
 	parted *parted   // protected by all.mu
+	found  time.Time
 }
 
 // learn has the stream leave its history if it was followed in one that others have found to be no more: it was not open then, or could not be
@@ -63,10 +66,11 @@ func (c *claims) learn(ctx context.Context) (proof string, err error) {
 		if !news {
 			return "", nil
 		}
-		together, err := c.besideAnyOf(ctx, c.all.askable(found.finder))
-		if isDenied(err) {
+		asks := c.asker()
+		together, err := asks.besideAnyOf(ctx, c.all.askable(found.finder))
+		if isDenied(err) || err != nil && time.Since(found.found) >= finderPatience {
 			// Nobody is left who could be asked: it may have been this etcd. If it is the stream that is refused, nothing is known yet.
-			_, err = c.trueNow(ctx)
+			_, err = asks.trueNow(ctx)
 			together = err == nil
 		}
 		if err != nil {
@@ -83,6 +87,18 @@ func (c *claims) learn(ctx context.Context) (proof string, err error) {
 		c.told = max(c.told, at+1) // The prober and the stream may learn at once.
 		c.all.mu.Unlock()
 	}
+}
+
+// asker is the stream or, where the server cannot be asked for it, another one in its etcd, if one is known.
+func (c *claims) asker() *claims {
+	if !c.asks() {
+		for _, other := range c.inEtcd() {
+			if other.asks() {
+				return other
+			}
+		}
+	}
+	return c
 }
 
 // partFurther asks again where the histories have parted if only now it is known that what the stream was served was of that etcd. Others may be in the
@@ -187,16 +203,19 @@ var errFoundBeside = errors.New("another stream has seen the history go backward
 // second time, when the new history has come further.
 func (c *claims) found(ctx context.Context, e evidence) error {
 	err := c.leaveFor(ctx, e)
-	if errors.Is(err, errFoundBeside) {
-		if _, failed := c.learn(ctx); failed != nil || c.left() {
-			err = failed
+	for errors.Is(err, errFoundBeside) {
+		if _, err = c.learn(ctx); err == nil && !c.left() {
+			err = c.leaveFor(ctx, e)
 		}
 	}
 	if err != nil {
 		c.keepProof(e)
 		return err
 	}
-	return c.all.tell(ctx)
+	if err := c.all.tell(ctx); err != nil {
+		return fmt.Errorf("tell other streams that history went backwards: %v", err) //nolint:errorlint // what one of them is refused is nothing to this one
+	}
+	return nil
 }
 
 // keepProof keeps what has proved that a history is no more, until the stream has left it. The first proof says best where the gap begins.
@@ -211,6 +230,9 @@ func (c *claims) keepProof(e evidence) {
 // leaveForProof has the stream leave its history if that was proved to be no more before.
 func (c *claims) leaveForProof(ctx context.Context) (proof string, err error) {
 	c.all.mu.Lock()
+	if c.evidence != nil && !c.isInLocked(c.evidence.history) {
+		c.evidence = nil
+	}
 	e := c.evidence
 	c.all.mu.Unlock()
 	if e == nil {
@@ -223,15 +245,19 @@ func (c *claims) leaveForProof(ctx context.Context) (proof string, err error) {
 // the server does not answer is asked for once.
 func (r *revisions) leaveForProofs(ctx context.Context) (failed error) {
 	r.mu.Lock()
-	var proved []*claims
+	var proved, apart []*claims
 	for _, c := range r.streams {
-		if c.evidence != nil && c.isInLocked(c.evidence.history) && len(c.untold) == 0 {
+		switch {
+		case c.evidence == nil || !c.isInLocked(c.evidence.history) || len(c.untold) > 0:
+		case c.asksLocked():
 			proved = append(proved, c)
+		default:
+			apart = append(apart, c)
 		}
 	}
 	r.mu.Unlock()
 	silent := map[*claims]bool{}
-	for _, c := range proved {
+	for _, c := range append(proved, apart...) {
 		r.mu.Lock()
 		head := c.headLocked()
 		r.mu.Unlock()
@@ -264,10 +290,13 @@ func (c *claims) leaveFor(ctx context.Context, e evidence) error {
 	}
 	// Gaps begin there.
 	p, err := part(ctx, trail, e.at, e.served)
+	if asks := c.asker(); err != nil && ctx.Err() == nil && !slices.ContainsFunc(trail, func(f footprint) bool { return f.of == asks }) {
+		_, err = asks.now(ctx) // For the others there may never be an answer: the gap rather begins too early.
+	}
 	if err != nil {
 		return err
 	}
-	r := reversal{finder: c, proof: e.proof, at: e.at, served: e.served, parted: &p}
+	r := reversal{finder: c, proof: e.proof, at: e.at, served: e.served, parted: &p, found: time.Now()}
 	c.all.mu.Lock()
 	if !c.isInLocked(e.history) { // A list has shown it meanwhile.
 		c.all.mu.Unlock()
@@ -381,7 +410,8 @@ func (c *claims) forgetLocked() {
 	for _, other := range c.all.streams {
 		other.newest = nil
 	}
-	c.claimed, c.position, c.living, c.fresh, c.due, c.evidence = 0, 0, nil, samples{}, samples{}, nil
+	c.claimed, c.position, c.living, c.evidence = 0, 0, nil, nil
+	c.fresh, c.due, c.paused = samples{}, samples{}, samples{}
 }
 
 // tell has the streams learn of what was found, many at once: a server that does not answer for some must not hold up the others, nor who has found it. Those

@@ -50,7 +50,8 @@ type revisions struct {
 	tried    map[*claims]bool // of which the prober has looked lately in which etcd they are
 	// reversals are those found by this process; protected by mu.
 	reversals []reversal
-	served    time.Time        // when a stream was served something last; protected by mu
+	served    time.Time // when a stream was served something last; protected by mu
+	began     time.Time
 	now       func() time.Time // the clock of the record
 	announced <-chan struct{}  // closed when all streams have been opened that were served at the start
 }
@@ -75,7 +76,8 @@ type claims struct {
 	denied   bool      // the server refuses it, or does not serve it
 	living   []witness // the newest versions of living objects, in order
 	fresh    samples   // of what was served since the last probe
-	due      samples   // for which there was no answer then, those of a recorder before this one, and those before a silence
+	due      samples   // for which there was no answer then, and those of a recorder before this one
+	paused   samples   // that were served before a silence
 	last     sample    // that was served of this etcd; of the head
 	cohort   *claims   // a stream in the same etcd, if one is known that others refer to as well
 	tied     bool      // it was looked in which etcd it is
@@ -100,7 +102,9 @@ type claims struct {
 	untold   []postgres.Reversal // of the record, until it is known whether they were in this etcd
 }
 
-func newRevisions() *revisions { return &revisions{now: time.Now, tried: map[*claims]bool{}} }
+func newRevisions() *revisions {
+	return &revisions{began: time.Now(), now: time.Now, tried: map[*claims]bool{}}
+}
 
 // stream adds a stream.
 func (r *revisions) stream(name string) *claims {
@@ -150,7 +154,7 @@ func (c *claims) claim(w witness, deleted bool) (notes bool, paused *sample) {
 	c.rememberLocked(w, deleted)
 	c.cached.served(w.revision)
 	c.all.served = time.Now()
-	if deleted {
+	if deleted || c.reversed { // What a watch serves that has not ended yet is of no history that counts.
 		return false, nil
 	}
 	c.sampleLocked(w, c.all.served)

@@ -24,6 +24,8 @@ const (
 	keptDue     = 96
 	duePerProbe = 96
 	lookTime    = probeEvery
+	// mostRefused is how often a version is asked about of which the server will not say anything: ten minutes, which is longer than most etcds remember.
+	mostRefused = int(10 * time.Minute / probeEvery)
 	// silence is how long nothing is served at least of an etcd that is put back: it has to be stopped, and started again.
 	silence = time.Second / 2
 )
@@ -34,12 +36,14 @@ type sample struct {
 	history  int  // in which of its histories the stream was: in another one, it says nothing any more
 	recalled bool // it is from the record
 	due      bool // it waits for an answer
+	paused   bool // it was served before a silence
+	refused  int  // how often the server would not say
 }
 
 // samples are some of what they are given, spread evenly over it, and not over the time: when this process, or the network, has stood still, all that was
 // written meanwhile comes at once. The first that they are given is among them.
 type samples struct {
-	kept            []sample
+	kept            []*sample
 	stride, skipped int // from one to the next, and since the last
 }
 
@@ -53,12 +57,12 @@ func (s *samples) skip() bool {
 }
 
 // add adds one that is not left out.
-func (s *samples) add(one sample, most int) {
+func (s *samples) add(one *sample, most int) {
 	s.kept = append(s.kept, one)
 	if len(s.kept) <= most {
 		return
 	}
-	half := make([]sample, 0, most)
+	half := make([]*sample, 0, most)
 	for i := 0; i < len(s.kept); i += 2 {
 		half = append(half, s.kept[i])
 	}
@@ -68,7 +72,7 @@ func (s *samples) add(one sample, most int) {
 // sampleLocked keeps a version now and then.
 func (c *claims) sampleLocked(w witness, at time.Time) {
 	if !c.fresh.skip() {
-		c.fresh.add(sample{footprint: c.footprintLocked(w, at), history: c.history}, keptSamples)
+		c.fresh.add(&sample{footprint: c.footprintLocked(w, at), history: c.history}, keptSamples)
 	}
 }
 
@@ -81,9 +85,17 @@ func (c *claims) pauseLocked(w witness, at time.Time) *sample {
 	if last.of == nil || at.Sub(last.at) < silence {
 		return nil
 	}
-	paused := last
-	paused.recorded = c.all.now().Add(-at.Sub(last.at))
-	return &paused
+	before := last
+	before.paused, before.recorded = true, c.all.now().Add(-at.Sub(last.at))
+	return &before
+}
+
+// waitingLocked is where the sample waits for an answer. What was served before a silence is not thinned among others.
+func (s *sample) waitingLocked() *samples {
+	if s.paused {
+		return &s.of.paused
+	}
+	return &s.of.due
 }
 
 // owe has the next probes look at the sample until there is an answer.
@@ -94,12 +106,12 @@ func (s *sample) owe() {
 	s.due, s.witness = true, s.reduced()
 	s.of.all.mu.Lock()
 	defer s.of.all.mu.Unlock()
-	due := &s.of.due
-	if len(due.kept) == 0 {
-		*due = samples{}
+	waiting := s.waitingLocked()
+	if len(waiting.kept) == 0 {
+		*waiting = samples{}
 	}
-	if s.standsLocked() && !due.skip() {
-		due.add(*s, keptDue)
+	if s.standsLocked() && !waiting.skip() {
+		waiting.add(s, keptDue)
 	}
 }
 
@@ -110,40 +122,50 @@ func (s *sample) answered() {
 	}
 	s.of.all.mu.Lock()
 	defer s.of.all.mu.Unlock()
-	s.of.due.kept = slices.DeleteFunc(s.of.due.kept, func(o sample) bool { return o.step() == s.step() })
+	waiting := s.waitingLocked()
+	waiting.kept = slices.DeleteFunc(waiting.kept, func(o *sample) bool { return o == s })
+}
+
+// refuse notes that the server would not say. It may have no etcd, or have just been started; but there are versions of which it never says anything.
+func (s *sample) refuse() {
+	if s.refused++; s.refused < mostRefused {
+		s.owe()
+	} else {
+		s.answered()
+	}
 }
 
 // takeSamples gives what is to be looked at, by etcd: some dozen of what was sampled since the last time, from all of it, after those for which there was no
 // answer then. Those of a stream that cannot be asked for wait.
-func (r *revisions) takeSamples() (taken [][]sample) {
+func (r *revisions) takeSamples() (taken [][]*sample) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	due, fresh := map[*claims][]sample{}, map[*claims][]sample{}
+	paused, due, fresh := map[*claims][]*sample{}, map[*claims][]*sample{}, map[*claims][]*sample{}
 	for _, c := range r.streams {
 		if head := c.headLocked(); c.provesLocked() {
-			due[head], fresh[head] = append(due[head], c.due.kept...), append(fresh[head], c.fresh.kept...)
+			paused[head], due[head], fresh[head] = append(paused[head], c.paused.kept...), append(due[head], c.due.kept...), append(fresh[head], c.fresh.kept...)
 			c.fresh = samples{}
 		}
 	}
 	for head := range fresh {
-		known := map[step]bool{}
-		for _, s := range due[head] {
-			known[s.step()] = true
+		waiting := map[step]bool{}
+		for _, s := range slices.Concat(paused[head], due[head]) {
+			waiting[s.step()] = true
 		}
-		since := slices.DeleteFunc(fresh[head], func(s sample) bool { return known[s.step()] })
-		taken = append(taken, append(spread(due[head], duePerProbe), spread(since, samplesPerProbe)...))
+		since := slices.DeleteFunc(fresh[head], func(s *sample) bool { return waiting[s.step()] })
+		taken = append(taken, slices.Concat(spread(paused[head], samplesPerProbe), spread(due[head], duePerProbe), spread(since, samplesPerProbe)))
 	}
 	return taken
 }
 
 // spread gives that many samples at most, evenly from all, in the order in which they were served: the first is always among them, and begins the time
 // in which nobody has looked.
-func spread(all []sample, most int) []sample {
-	slices.SortStableFunc(all, func(a, b sample) int {
+func spread(all []*sample, most int) []*sample {
+	slices.SortStableFunc(all, func(a, b *sample) int {
 		return cmp.Or(a.recorded.Compare(b.recorded), cmp.Compare(a.revision, b.revision))
 	})
 	most = min(len(all), most)
-	some := make([]sample, 0, most)
+	some := make([]*sample, 0, most)
 	for i := range most {
 		some = append(some, all[i*len(all)/most])
 	}
@@ -157,7 +179,7 @@ func (c *claims) recallUnproven(versions []postgres.Version) {
 	for _, v := range versions {
 		if revision, err := strconv.ParseUint(v.ResourceVersion, 10, 64); err == nil {
 			w := witness{revision: revision, namespace: v.Namespace, name: v.Name, uid: types.UID(v.UID)}
-			c.due.kept = append(c.due.kept, sample{footprint: footprint{of: c, witness: w, recorded: v.Observed}, history: c.history, recalled: true, due: true})
+			c.due.kept = append(c.due.kept, &sample{footprint: footprint{of: c, witness: w, recorded: v.Observed}, history: c.history, recalled: true, due: true})
 		}
 	}
 }
@@ -175,6 +197,11 @@ func (r *revisions) lookBack(ctx context.Context) error {
 			}
 			began := time.Now()
 			what, err := s.of.lookUntilAnswered(ctx, s.witness, s.revision)
+			if saysNothing(err) {
+				failed, answering = errors.Join(failed, err), answering+time.Since(began)
+				s.refuse()
+				continue
+			}
 			if err != nil && len(silent) == 0 {
 				silent, _ = askAll(ctx, sampledBeside(s.of, taken)) // One at a time would take too long.
 			}
@@ -203,7 +230,7 @@ func (r *revisions) lookBack(ctx context.Context) error {
 }
 
 // sampledBeside are the other streams of which there are samples.
-func sampledBeside(c *claims, taken [][]sample) (streams []*claims) {
+func sampledBeside(c *claims, taken [][]*sample) (streams []*claims) {
 	for _, samples := range taken {
 		for _, s := range samples {
 			if s.of != c && !slices.Contains(streams, s.of) {

@@ -1,10 +1,12 @@
 package recorder
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,7 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/sink/postgres"
@@ -343,4 +347,118 @@ func TestWhatIsSampledIsBounded(t *testing.T) {
 		}
 		require.Empty(t, slices.Concat(all.takeSamples()...))
 	})
+}
+
+// A stream of another resource is found to be in the etcd of others while that is away.
+func TestWhatWasServedLastIsThatOfAllInAnEtcd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newRevisions()
+		etcd := &archive{now: 5000}
+		idle, _ := followed(all, "widgets", etcd, 50)
+		busy, told := followed(all, "secrets", etcd, 50)
+		for i := range 1000 {
+			o := servedAs("x"+strconv.Itoa(i), "1", 60+i)
+			busy.saw(o, false)
+			if i != 998 && i != 999 {
+				etcd.versions = append(etcd.versions, o)
+			}
+			time.Sleep(2 * time.Millisecond)
+		}
+		idle.join(busy)
+		time.Sleep(silence)
+		for i := range 1000 {
+			o := servedAs("y"+strconv.Itoa(i), "2", 1100+i)
+			etcd.versions = append(etcd.versions, o)
+			busy.saw(o, false)
+			time.Sleep(2 * time.Millisecond)
+		}
+		require.NoError(t, all.lookBack(t.Context()))
+		require.Len(t, *told, 1)
+	})
+}
+
+// No lists for minutes, while watches go on, and then etcd is put back.
+func TestWhatWasServedBeforeASilenceIsNotThinnedAmongOthers(t *testing.T) {
+	for more := range 16 {
+		synctest.Test(t, func(t *testing.T) {
+			all := newRevisions()
+			etcd := &archive{now: 90_000, fails: errDown}
+			c, told := followed(all, "configmaps", etcd, 50)
+			n := 100
+			serve := func(name string, good bool) {
+				o := servedAs(name+strconv.Itoa(n), "1", n)
+				n++
+				c.saw(o, false)
+				if good {
+					etcd.versions = append(etcd.versions, o)
+				}
+				time.Sleep(50 * time.Millisecond)
+			}
+			for i := range 4000 { // 200 s
+				serve("x", true)
+				if i%200 == 199 {
+					require.Error(t, all.lookBack(t.Context()))
+				}
+			}
+			for range more { // of the samples of which some are left out
+				serve("x", true)
+			}
+			require.Error(t, all.lookBack(t.Context()))
+			for range 50 {
+				serve("x", true)
+			}
+			serve("lost", false)
+			time.Sleep(2 * time.Second) // put back
+			for range 200 {
+				serve("new", true)
+			}
+			etcd.fails = nil
+			require.NoError(t, all.lookBack(t.Context()))
+			require.Len(t, *told, 1)
+			require.Contains(t, (*told)[0], "ns/lost")
+		})
+	}
+}
+
+// curse refuses one name.
+type curse struct {
+	*archive
+	name string
+	err  error
+}
+
+func (a *curse) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	if strings.Contains(options.FieldSelector, a.name) && options.ResourceVersion != "" {
+		return nil, a.err
+	}
+	return a.archive.ListWithContext(ctx, options)
+}
+
+// One version that the server never tells of keeps no others of the stream from being looked at, and is not asked about for ever.
+func TestAVersionThatIsRefusedKeepsNoOtherFromBeingLookedAt(t *testing.T) {
+	for name, err := range map[string]error{
+		"not found: another scope":  apierrors.NewNotFound(schema.GroupResource{Resource: "widgets"}, ""),
+		"500: it cannot be decoded": &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				all := newRevisions()
+				etcd := &archive{now: 100}
+				c, told := followed(all, "widgets", etcd, 50)
+				c.listWith(func(string) cache.ListerWithContext { return &curse{etcd, "cursed", err} })
+				c.saw(servedAs("cursed", "1", 52), false)
+				time.Sleep(time.Millisecond)
+				c.saw(servedAs("lost", "2", 53), false)
+				require.Error(t, all.lookBack(t.Context()))
+				require.Len(t, *told, 1)
+
+				c.listsAnew()
+				c.saw(servedAs("cursed", "1", 101), false)
+				for range mostRefused {
+					require.Error(t, all.lookBack(t.Context()))
+				}
+				require.NoError(t, all.lookBack(t.Context()))
+			})
+		})
+	}
 }

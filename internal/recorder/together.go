@@ -57,6 +57,10 @@ func (c *claims) join(other *claims) {
 		trail := append(head.trail, others.trail...)
 		slices.SortFunc(trail, func(a, b footprint) int { return a.at.Compare(b.at) })
 		head.trail, others.trail = shortened(trail), nil
+		if others.last.at.After(head.last.at) {
+			head.last = others.last
+		}
+		others.last = sample{}
 	}
 }
 

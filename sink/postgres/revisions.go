@@ -56,16 +56,17 @@ type Version struct {
 	Observed                              time.Time
 }
 
-// findUnproven joins the lives last: what is recorded in half a minute can be many rows, of which a few are taken. A name that was cut is none to ask for.
+// findUnproven joins the lives last: what is recorded in half a minute can be many rows, of which a few are taken, the newest among them. A name that was cut is
+// none to ask for.
 const findUnproven = `
 	SELECT d.stream, l.namespace, l.name, l.uid, d.rv, d.observed_at FROM (
-		SELECT d.cluster, d.stream, d.object_id, d.rv, d.observed_at, row_number() OVER (ORDER BY d.seq) AS n, count(*) OVER () AS total
+		SELECT d.cluster, d.stream, d.object_id, d.rv, d.observed_at, row_number() OVER (ORDER BY d.seq DESC) - 1 AS n, count(*) OVER () AS total
 		FROM kuberewind.deltas_data d
 		WHERE d.cluster = $1 AND d.seq > $2 AND d.observed_at >= $3 AND d.source = $4 AND d.type IN ($5, $6) AND NOT EXISTS (
 			SELECT FROM kuberewind.gaps_data g JOIN kuberewind.batches b ON b.cluster = g.cluster AND b.batch = g.opened_batch
 			WHERE g.cluster = d.cluster AND g.stream = d.stream AND g.cause = $7 AND b.last_seq >= d.seq)) AS d
 	JOIN kuberewind.lives l ON l.cluster = d.cluster AND l.object_id = d.object_id
-	WHERE d.n % greatest(d.total / $8, 1) = 0 AND position('…' in l.name) = 0 ORDER BY d.n`
+	WHERE d.n % greatest(d.total / $8, 1) = 0 AND position('…' in l.name) = 0 ORDER BY d.n DESC`
 
 func (s *Sink) unprovenArgs() []any {
 	return []any{s.info.Cluster, s.info.AfterSeq - recentDeltas, s.info.Observed.Add(-UnprovenFor), sourceWatch, typeAdded, typeUpdated, causeReversed, unproven}
