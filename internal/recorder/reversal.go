@@ -68,7 +68,7 @@ func (c *claims) learn(ctx context.Context) (proof string, err error) {
 		}
 		asks := c.asker()
 		together, err := asks.besideAnyOf(ctx, c.all.askable(found.finder))
-		if isDenied(err) || err != nil && time.Since(found.found) >= finderPatience {
+		if isDenied(err) || err != nil && !asks.silences(err) && time.Since(found.found) >= finderPatience {
 			// Nobody is left who could be asked: it may have been this etcd. If it is the stream that is refused, nothing is known yet.
 			_, err = asks.trueNow(ctx)
 			together = err == nil
