@@ -188,12 +188,13 @@ func (c *claims) verify(ctx context.Context, position uint64) (proof string, err
 	return c.leavesFor(ctx, e)
 }
 
-// leavesFor has the stream leave a history, and gives the proof if it has.
+// leavesFor has the stream leave a history, and gives the proof if it has: that others could not be told must not hold it up.
 func (c *claims) leavesFor(ctx context.Context, e evidence) (proof string, err error) {
-	if err := c.found(ctx, e); err != nil {
-		return "", err
+	err = c.found(ctx, e)
+	if proof = c.leftFor(); proof != "" {
+		return proof, nil
 	}
-	return c.leftFor(), nil
+	return "", err
 }
 
 // errFoundBeside is why a stream asks again: it has to learn first of what another one has found.

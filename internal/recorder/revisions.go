@@ -78,7 +78,8 @@ type claims struct {
 	fresh    samples   // of what was served since the last probe
 	due      samples   // for which there was no answer then, and those of a recorder before this one
 	paused   samples   // that were served before a silence
-	last     sample    // that was served of this etcd; of the head
+	last     sample    // the newest that was served of this etcd; of the head
+	heard    time.Time // when something was served of it; of the head
 	cohort   *claims   // a stream in the same etcd, if one is known that others refer to as well
 	tied     bool      // it was looked in which etcd it is
 	// reverse has the stream leave its history; nil where it is not followed.

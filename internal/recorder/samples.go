@@ -36,7 +36,7 @@ type sample struct {
 	history  int  // in which of its histories the stream was: in another one, it says nothing any more
 	recalled bool // it is from the record
 	due      bool // it waits for an answer
-	paused   bool // it was served before a silence
+	paused   bool // it was served before a silence, or nothing since
 	refused  int  // how often the server would not say
 }
 
@@ -76,21 +76,29 @@ func (c *claims) sampleLocked(w witness, at time.Time) {
 	}
 }
 
-// pauseLocked gives what was served last of an etcd before it was silent, nil if it was not. That has to be looked at, whatever is served next: an etcd that is
-// put back is not there for a while, and what is lost may have been served for a moment only, among much else.
-func (c *claims) pauseLocked(w witness, at time.Time) *sample {
+// pauseLocked gives the newest that was served of an etcd before it was silent, nil if it was not. That has to be looked at, whatever is served next: an etcd that
+// is put back is not there for a while, and what is lost may have been served for a moment only, among much else.
+func (c *claims) pauseLocked(w witness, at time.Time) (before *sample) {
 	head := c.headLocked()
-	last := head.last
-	head.last = sample{footprint: footprint{of: c, witness: w, at: at, found: len(c.all.reversals)}, history: c.history}
-	if last.of == nil || at.Sub(last.at) < silence {
-		return nil
+	if head.last.of != nil && at.Sub(head.heard) >= silence {
+		before = head.lastLocked()
 	}
-	before := last
-	before.paused, before.recorded = true, c.all.now().Add(-at.Sub(last.at))
-	return &before
+	// A stream that catches up is served what is older than what others were.
+	if before != nil || head.last.of == nil || w.revision > head.last.revision || !head.last.standsLocked() {
+		head.last = sample{footprint: footprint{of: c, witness: w, at: at, found: len(c.all.reversals)}, history: c.history}
+	}
+	head.heard = at
+	return before
 }
 
-// waitingLocked is where the sample waits for an answer. What was served before a silence is not thinned among others.
+// lastLocked is the newest that was served of an etcd.
+func (c *claims) lastLocked() *sample {
+	last := c.last
+	last.paused, last.recorded = true, c.all.now().Add(-time.Since(last.at))
+	return &last
+}
+
+// waitingLocked is where the sample waits for an answer. What was served before a silence, or last, is not thinned among others.
 func (s *sample) waitingLocked() *samples {
 	if s.paused {
 		return &s.of.paused
@@ -136,7 +144,7 @@ func (s *sample) refuse() {
 }
 
 // takeSamples gives what is to be looked at, by etcd: some dozen of what was sampled since the last time, from all of it, after those for which there was no
-// answer then. Those of a stream that cannot be asked for wait.
+// answer then, and the newest, which nothing may follow that shows a silence. Those of a stream that cannot be asked for wait.
 func (r *revisions) takeSamples() (taken [][]*sample) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -148,12 +156,19 @@ func (r *revisions) takeSamples() (taken [][]*sample) {
 		}
 	}
 	for head := range fresh {
-		waiting := map[step]bool{}
-		for _, s := range slices.Concat(paused[head], due[head]) {
-			waiting[s.step()] = true
+		if last := head.last; last.of != nil && last.of.provesLocked() && last.standsLocked() {
+			paused[head] = append(paused[head], head.lastLocked())
 		}
-		since := slices.DeleteFunc(fresh[head], func(s *sample) bool { return waiting[s.step()] })
-		taken = append(taken, slices.Concat(spread(paused[head], samplesPerProbe), spread(due[head], duePerProbe), spread(since, samplesPerProbe)))
+		known := map[step]bool{}
+		once := func(all []*sample) []*sample {
+			return slices.DeleteFunc(all, func(s *sample) bool {
+				again := known[s.step()]
+				known[s.step()] = true
+				return again
+			})
+		}
+		taken = append(taken, slices.Concat(
+			spread(once(paused[head]), samplesPerProbe), spread(once(due[head]), duePerProbe), spread(once(fresh[head]), samplesPerProbe)))
 	}
 	return taken
 }
@@ -248,4 +263,4 @@ func (s *sample) stands() bool {
 	return s.standsLocked()
 }
 
-func (s *sample) standsLocked() bool { return !s.of.reversed && s.of.history == s.history }
+func (s *sample) standsLocked() bool { return s.of.isInLocked(s.history) }

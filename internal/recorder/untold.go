@@ -3,6 +3,7 @@ package recorder
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -34,9 +35,14 @@ func (c *claims) learnOfRecord(ctx context.Context) (proof string, err error) {
 		// Where nobody is left who could be asked, it may have been this etcd.
 		together := len(others) == 0
 		if !together {
-			if together, err = c.besideAnyOf(ctx, others); err != nil && !c.silences(err) && time.Since(c.all.began) >= finderPatience {
+			together, err = c.besideAnyOf(ctx, others)
+			switch {
+			case err == nil, c.silences(err):
+			case time.Since(c.all.began) >= finderPatience:
 				_, err = c.trueNow(ctx)
 				together = err == nil
+			default:
+				err = fmt.Errorf("ask where those are whose history went backwards: %v", err) //nolint:errorlint // as in found
 			}
 			if err != nil {
 				return "", err

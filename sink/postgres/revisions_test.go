@@ -36,7 +36,8 @@ func TestSomeOfWhatWasRecordedLastIsLookedAtAgain(t *testing.T) {
 	r.commit(replacedBy(pods, causeFirstList, "4"), watched(pods, Added, made(t, "ns", "old", "1", "5", "{}")))
 	r.now = noon.Add(2 * UnprovenFor)
 	var items []Item
-	for i := range 10 * unproven {
+	const many = 10*unproven + 5
+	for i := range many {
 		items = append(items, watched(pods, Added, made(t, "ns", fmt.Sprint("x", i), fmt.Sprint("u", i), fmt.Sprint(100+i), "{}")))
 	}
 	r.commit(append(items, watched(pods, Deleted, made(t, "ns", "x0", "u0", "900", "{}")))...)
@@ -50,7 +51,8 @@ func TestSomeOfWhatWasRecordedLastIsLookedAtAgain(t *testing.T) {
 	found := look()
 	require.InDelta(t, unproven, len(found), 1)
 	require.Equal(t, r.now, found[0].Observed.UTC())
-	require.Equal(t, []string{"ns", "x9", "u9", "109"}, []string{found[0].Namespace, found[0].Name, found[0].UID, found[0].ResourceVersion})
+	require.Equal(t, []string{"ns", "x4", "u4", "104"}, []string{found[0].Namespace, found[0].Name, found[0].UID, found[0].ResourceVersion})
+	require.Equal(t, fmt.Sprint("x", many-1), found[len(found)-1].Name, "the newest among them")
 
 	r.commit(interruptedBy(pods, causeReversed, "etcd was restored"))
 	require.Empty(t, look(), "it is known to be of another history")
