@@ -36,8 +36,9 @@ type sample struct {
 	history  int  // in which of its histories the stream was: in another one, it says nothing any more
 	recalled bool // it is from the record
 	due      bool // it waits for an answer
-	paused   bool // it was served before a silence, or nothing since
+	paused   bool // it was served before a silence
 	refused  int  // how often the server would not say
+	turns    int  // how often it was to be looked at
 }
 
 // samples are some of what they are given, spread evenly over it, and not over the time: when this process, or the network, has stood still, all that was
@@ -82,6 +83,7 @@ func (c *claims) pauseLocked(w witness, at time.Time) (before *sample) {
 	head := c.headLocked()
 	if head.last.of != nil && at.Sub(head.heard) >= silence {
 		before = head.lastLocked()
+		before.paused = true
 	}
 	// A stream that catches up is served what is older than what others were.
 	if before != nil || head.last.of == nil || w.revision > head.last.revision || !head.last.standsLocked() {
@@ -94,11 +96,11 @@ func (c *claims) pauseLocked(w witness, at time.Time) (before *sample) {
 // lastLocked is the newest that was served of an etcd.
 func (c *claims) lastLocked() *sample {
 	last := c.last
-	last.paused, last.recorded = true, c.all.now().Add(-time.Since(last.at))
+	last.recorded = c.all.now().Add(-time.Since(last.at))
 	return &last
 }
 
-// waitingLocked is where the sample waits for an answer. What was served before a silence, or last, is not thinned among others.
+// waitingLocked is where the sample waits for an answer. What was served before a silence is not thinned among others.
 func (s *sample) waitingLocked() *samples {
 	if s.paused {
 		return &s.of.paused
@@ -156,9 +158,6 @@ func (r *revisions) takeSamples() (taken [][]*sample) {
 		}
 	}
 	for head := range fresh {
-		if last := head.last; last.of != nil && last.of.provesLocked() && last.standsLocked() {
-			paused[head] = append(paused[head], head.lastLocked())
-		}
 		known := map[step]bool{}
 		once := func(all []*sample) []*sample {
 			return slices.DeleteFunc(all, func(s *sample) bool {
@@ -167,10 +166,32 @@ func (r *revisions) takeSamples() (taken [][]*sample) {
 				return again
 			})
 		}
-		taken = append(taken, slices.Concat(
-			spread(once(paused[head]), samplesPerProbe), spread(once(due[head]), duePerProbe), spread(once(fresh[head]), samplesPerProbe)))
+		some := slices.Concat(inTurn(once(paused[head]), samplesPerProbe), inTurn(once(due[head]), duePerProbe), spread(once(fresh[head]), samplesPerProbe))
+		if last := head.last; last.of != nil && last.of.provesLocked() && last.standsLocked() {
+			newest := head.lastLocked()
+			newest.due = true // It need not wait: the next probe has it again.
+			some = append(some, newest)
+		}
+		taken = append(taken, some)
 	}
 	return taken
+}
+
+// inTurn gives that many samples at most, of those that had the fewest turns: what a server does not answer for must not keep others waiting.
+func inTurn(all []*sample, most int) (some []*sample) {
+	slices.SortStableFunc(all, func(a, b *sample) int { return cmp.Compare(a.turns, b.turns) })
+	for len(all) > 0 && len(some) < most {
+		next := slices.IndexFunc(all, func(s *sample) bool { return s.turns > all[0].turns })
+		if next < 0 {
+			next = len(all)
+		}
+		some = append(some, spread(all[:next], most-len(some))...)
+		all = all[next:]
+	}
+	for _, s := range some {
+		s.turns++
+	}
+	return some
 }
 
 // spread gives that many samples at most, evenly from all, in the order in which they were served: the first is always among them, and begins the time

@@ -57,8 +57,11 @@ func (c *claims) join(other *claims) {
 		trail := append(head.trail, others.trail...)
 		slices.SortFunc(trail, func(a, b footprint) int { return a.at.Compare(b.at) })
 		head.trail, others.trail = shortened(trail), nil
+		if others.last.revision > head.last.revision {
+			head.last = others.last
+		}
 		if others.heard.After(head.heard) {
-			head.last, head.heard = others.last, others.heard
+			head.heard = others.heard
 		}
 		others.last = sample{}
 	}
