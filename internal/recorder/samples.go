@@ -38,7 +38,7 @@ type sample struct {
 	due      bool // it waits for an answer
 	paused   bool // it was served before a silence
 	refused  int  // how often the server would not say
-	turns    int  // how often it was to be looked at
+	turns    int  // how often it was asked about, or its stream was silent
 }
 
 // samples are some of what they are given, spread evenly over it, and not over the time: when this process, or the network, has stood still, all that was
@@ -146,7 +146,7 @@ func (s *sample) refuse() {
 }
 
 // takeSamples gives what is to be looked at, by etcd: some dozen of what was sampled since the last time, from all of it, after those for which there was no
-// answer then, and the newest, which nothing may follow that shows a silence. Those of a stream that cannot be asked for wait.
+// answer then, and the newest of all, which nothing may follow that shows a silence. Those of a stream that cannot be asked for wait.
 func (r *revisions) takeSamples() (taken [][]*sample) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -166,13 +166,13 @@ func (r *revisions) takeSamples() (taken [][]*sample) {
 				return again
 			})
 		}
-		some := slices.Concat(inTurn(once(paused[head]), samplesPerProbe), inTurn(once(due[head]), duePerProbe), spread(once(fresh[head]), samplesPerProbe))
+		var newest []*sample
 		if last := head.last; last.of != nil && last.of.provesLocked() && last.standsLocked() {
-			newest := head.lastLocked()
-			newest.due = true // It need not wait: the next probe has it again.
-			some = append(some, newest)
+			newest = append(newest, head.lastLocked())
+			newest[0].due = true // It need not wait: the next probe has it again.
 		}
-		taken = append(taken, some)
+		taken = append(taken, slices.Concat(newest, inTurn(once(paused[head]), samplesPerProbe), inTurn(once(due[head]), duePerProbe),
+			spread(once(fresh[head]), samplesPerProbe)))
 	}
 	return taken
 }
@@ -187,9 +187,6 @@ func inTurn(all []*sample, most int) (some []*sample) {
 		}
 		some = append(some, spread(all[:next], most-len(some))...)
 		all = all[next:]
-	}
-	for _, s := range some {
-		s.turns++
 	}
 	return some
 }
@@ -227,7 +224,12 @@ func (r *revisions) lookBack(ctx context.Context) error {
 	silent, taken, answering := map[*claims]bool{}, r.takeSamples(), time.Duration(0)
 	for _, some := range taken {
 		for _, s := range some {
-			if silent[s.of] || answering >= lookTime {
+			if answering >= lookTime {
+				s.owe()
+				continue
+			}
+			s.turns++
+			if silent[s.of] {
 				s.owe()
 				continue
 			}

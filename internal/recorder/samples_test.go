@@ -341,7 +341,7 @@ func TestWhatIsSampledIsBounded(t *testing.T) {
 		for _, samples := range taken {
 			require.LessOrEqual(t, len(samples), samplesPerProbe+1)
 			require.GreaterOrEqual(t, len(samples), samplesPerProbe/2)
-			samples = samples[:len(samples)-1] // without the newest
+			samples = samples[1:] // without the newest
 			for i := range samples[1:] {
 				require.LessOrEqual(t, samples[i+1].revision-samples[i].revision, uint64(16), "they are spread over all that was served")
 			}
@@ -534,6 +534,45 @@ func TestWhatIsNotAnsweredForKeepsNoOtherFromItsTurn(t *testing.T) {
 			time.Sleep(silence)
 		}
 		for range 4 {
+			_ = all.lookBack(t.Context())
+		}
+		require.Len(t, *told, 1)
+	})
+}
+
+// Each answer is a refusal, and takes its time: the others have their turn all the same, though more is served all the while.
+func TestSlowRefusalsKeepNoOtherFromItsTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newRevisions()
+		slow := &archive{fails: apierrors.NewForbidden(schema.GroupResource{Resource: "widgets"}, "", errors.New("no"))}
+		var wait func()
+		wait = func() {
+			time.Sleep(lookTime / 10)
+			slow.meanwhile = wait
+		}
+		slow.meanwhile = wait
+		refused, _ := followed(all, "widgets", slow, 50)
+		etcd := &archive{now: 50_000}
+		c, told := followed(all, "secrets", etcd, 50)
+		c.join(refused)
+		n := 100
+		serve := func(by *claims, many int, kept bool) {
+			for range many {
+				o := servedAs("x"+strconv.Itoa(n), "1", n)
+				by.saw(o, false)
+				if kept {
+					etcd.versions = append(etcd.versions, o)
+				}
+				n++
+				time.Sleep(time.Millisecond)
+			}
+		}
+		serve(refused, keptSamples, false)
+		serve(c, 1, false)
+		for range 20 {
+			serve(c, 2, true)
+			serve(refused, keptSamples, false)
+			serve(c, 1, true)
 			_ = all.lookBack(t.Context())
 		}
 		require.Len(t, *told, 1)

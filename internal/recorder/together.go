@@ -57,7 +57,7 @@ func (c *claims) join(other *claims) {
 		trail := append(head.trail, others.trail...)
 		slices.SortFunc(trail, func(a, b footprint) int { return a.at.Compare(b.at) })
 		head.trail, others.trail = shortened(trail), nil
-		if others.last.revision > head.last.revision {
+		if o := others.last; o.of != nil && o.standsLocked() && (o.revision > head.last.revision || !head.last.standsLocked()) {
 			head.last = others.last
 		}
 		if others.heard.After(head.heard) {
