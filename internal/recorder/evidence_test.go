@@ -38,9 +38,8 @@ func TestWhatHasProvedAReversalIsNotForgotten(t *testing.T) {
 		_, err := c.Reversed(t.Context(), "60")
 		require.Error(t, err)
 		require.Empty(t, *told)
-		o := servedAs("new", "3", 70)
-		etcd.fails, etcd.now, etcd.versions = nil, 80, append(etcd.versions, o)
-		c.saw(o, false)
+		etcd.fails, etcd.now = nil, 80
+		etcd.serves(c, servedAs("new", "3", 70), true)
 		c.reached("70")
 		proof, err := c.Reversed(t.Context(), "70")
 		require.NoError(t, err)
@@ -72,9 +71,8 @@ func TestWhatWasProvedByAStreamThatIsNotFollowedAnyMoreIsToldToOthers(t *testing
 		require.Error(t, all.lookBack(t.Context()))
 		require.Empty(t, *told)
 		w.follow(nil)
-		o := servedAs("new", "3", 70)
-		etcd.fails, etcd.versions = nil, append(etcd.versions, o)
-		c.saw(o, false)
+		etcd.fails = nil
+		etcd.serves(c, servedAs("new", "3", 70), true)
 		c.reached("70")
 		require.NoError(t, all.probe(t.Context()))
 		require.Len(t, *told, 1)
@@ -235,9 +233,8 @@ func TestWhatIsServedAfterAStreamWasToldCountsAgainstNoHistory(t *testing.T) {
 		c.listed()
 		c.reached("100")
 		time.Sleep(time.Second)
-		o := servedAs("new", "3", 105)
-		etcd.now, etcd.versions = 110, append(etcd.versions, o)
-		c.saw(o, false)
+		etcd.now = 110
+		etcd.serves(c, servedAs("new", "3", 105), true)
 		c.reached("105")
 		require.NoError(t, all.probe(t.Context()))
 		require.Len(t, *told, 1)
@@ -360,5 +357,26 @@ func TestTheFirstProofStands(t *testing.T) {
 		c.untold = nil
 		require.NoError(t, all.lookBack(t.Context()))
 		require.Equal(t, []string{"first"}, *told)
+	})
+}
+
+// The server ends before it has said where the histories have parted, and the stream with the proof is listed anew before it is back.
+func TestASiblingIsLookedAtWhereAProofComesToNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newRevisions()
+		etcd := &archive{now: 100}
+		c, _ := followed(all, "configmaps", etcd, 50)
+		d, told := followed(all, "secrets", etcd, 50)
+		c.join(d)
+		etcd.serves(c, servedAs("first", "1", 52), false)
+		etcd.serves(d, servedAs("lost", "2", 53), false)
+		etcd.serves(d, servedAs("new", "3", 70), true)
+		etcd.meanwhile = etcd.breaksOff // after the newest and the first were looked at
+		require.Error(t, all.lookBack(t.Context()))
+		c.listsAnew()
+		etcd.fails = nil
+		require.NoError(t, all.lookBack(t.Context()))
+		require.Len(t, *told, 1)
+		require.Contains(t, (*told)[0], "ns/lost")
 	})
 }

@@ -55,7 +55,7 @@ type reversal struct {
 	at     uint64    // a revision of the old history that is in no other
 	served footprint // the same as it was served; of nobody where that was not to this process
 	parted *parted   // protected by all.mu
-	found  time.Time
+	found  time.Time // when this process found it
 }
 
 // learn has the stream leave its history if it was followed in one that others have found to be no more: it was not open then, or could not be
@@ -362,7 +362,7 @@ func (c *claims) servedHere(revision uint64) (f footprint) {
 	}
 	f = footprint{of: c, witness: witness{revision: revision}}
 	if revision == c.position {
-		f.at, f.recorded = c.moved, c.all.now().Add(-time.Since(c.moved))
+		f.at, f.recorded = c.moved, c.all.recordedAt(c.moved)
 	}
 	return f
 }

@@ -106,6 +106,14 @@ func (a *archive) Get(_ context.Context, _, name string) (*kube.Object, error) {
 	return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "things"}, name)
 }
 
+// serves has a stream be served a version, which etcd keeps or does not.
+func (a *archive) serves(c *claims, o *kube.Object, kept bool) {
+	c.saw(o, false)
+	if kept {
+		a.versions = append(a.versions, o)
+	}
+}
+
 // followed is a stream that is followed, up to a position, of an object that was served.
 func followed(all *revisions, name string, etcd *archive, position int, served ...*kube.Object) (c *claims, told *[]string) {
 	c, told = all.stream(name), &[]string{}

@@ -50,8 +50,8 @@ type revisions struct {
 	tried    map[*claims]bool // of which the prober has looked lately in which etcd they are
 	// reversals are those found by this process; protected by mu.
 	reversals []reversal
-	served    time.Time // when a stream was served something last; protected by mu
-	began     time.Time
+	served    time.Time        // when a stream was served something last; protected by mu
+	began     time.Time        // when this process did
 	now       func() time.Time // the clock of the record
 	announced <-chan struct{}  // closed when all streams have been opened that were served at the start
 }
@@ -106,6 +106,9 @@ type claims struct {
 func newRevisions() *revisions {
 	return &revisions{began: time.Now(), now: time.Now, tried: map[*claims]bool{}}
 }
+
+// recordedAt is a moment by the clock of the record.
+func (r *revisions) recordedAt(at time.Time) time.Time { return r.now().Add(-time.Since(at)) }
 
 // stream adds a stream.
 func (r *revisions) stream(name string) *claims {

@@ -96,7 +96,7 @@ func (c *claims) pauseLocked(w witness, at time.Time) (before *sample) {
 // lastLocked is the newest that was served of an etcd.
 func (c *claims) lastLocked() *sample {
 	last := c.last
-	last.recorded = c.all.now().Add(-time.Since(last.at))
+	last.recorded = c.all.recordedAt(last.at)
 	return &last
 }
 
@@ -223,7 +223,7 @@ func (r *revisions) lookBack(ctx context.Context) error {
 	failed := r.leaveForProofs(ctx)
 	silent, taken, answering := map[*claims]bool{}, r.takeSamples(), time.Duration(0)
 	for _, some := range taken {
-		for _, s := range some {
+		for i, s := range some {
 			if answering >= lookTime {
 				s.owe()
 				continue
@@ -258,7 +258,13 @@ func (r *revisions) lookBack(ctx context.Context) error {
 					served.of = nil
 				}
 				if s.stands() {
-					failed = errors.Join(failed, s.of.found(ctx, evidence{proof, s.witness, s.revision, served, s.history}))
+					err := s.of.found(ctx, evidence{proof, s.witness, s.revision, served, s.history})
+					if err != nil {
+						for _, after := range some[i+1:] { // The stream may leave by a list of its own, and tells nobody then.
+							after.owe()
+						}
+					}
+					failed = errors.Join(failed, err)
 					break
 				}
 			}

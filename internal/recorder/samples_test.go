@@ -55,11 +55,7 @@ func TestWhatAServerDoesNotAnswerForIsBoundedAndSpreadOverAllOfIt(t *testing.T) 
 		etcd := &archive{now: 20_000, fails: errDown}
 		c, told := followed(all, "configmaps", etcd, 50)
 		for i := range 12_000 {
-			o := servedAs("x"+strconv.Itoa(i), "1", 100+i)
-			c.saw(o, false)
-			if i < 400 || i >= 800 {
-				etcd.versions = append(etcd.versions, o)
-			}
+			etcd.serves(c, servedAs("x"+strconv.Itoa(i), "1", 100+i), i < 400 || i >= 800)
 			time.Sleep(probeEvery / 200)
 			if i%200 == 199 {
 				require.Error(t, all.lookBack(t.Context()))
@@ -89,9 +85,8 @@ func TestWhatAServerRefusesIsLookedAtAgain(t *testing.T) {
 				c.reached("60")
 				etcd.fails = refusal
 				require.Error(t, all.probe(t.Context()))
-				o := servedAs("new", "3", 70)
-				etcd.fails, etcd.now, etcd.versions = nil, 80, []*kube.Object{o}
-				c.saw(o, false)
+				etcd.fails, etcd.now = nil, 80
+				etcd.serves(c, servedAs("new", "3", 70), true)
 				c.reached("70")
 				require.NoError(t, all.probe(t.Context()))
 				require.Len(t, *told, 1)
@@ -107,11 +102,7 @@ func TestASlowServerIsAskedForAsLongAsAProbeMayTake(t *testing.T) {
 		etcd := &archive{now: 1000}
 		c, told := followed(all, "configmaps", etcd, 50)
 		for i := range keptSamples {
-			o := servedAs("x"+strconv.Itoa(i), "1", 100+i)
-			c.saw(o, false)
-			if i != keptSamples-2 {
-				etcd.versions = append(etcd.versions, o)
-			}
+			etcd.serves(c, servedAs("x"+strconv.Itoa(i), "1", 100+i), i != keptSamples-2)
 		}
 		slow := func() {}
 		slow = func() {
@@ -142,9 +133,7 @@ func TestWhatShowsAReversalIsNotLostInWhatIsServedNext(t *testing.T) {
 		next := 200
 		serve := func() {
 			for range 100 {
-				o := servedAs("new"+strconv.Itoa(next), "2", next)
-				etcd.versions = append(etcd.versions, o)
-				c.saw(o, false)
+				etcd.serves(c, servedAs("new"+strconv.Itoa(next), "2", next), true)
 				next++
 			}
 		}
@@ -173,12 +162,7 @@ func TestAHistoryThatWasServedForAMomentIsFoundOut(t *testing.T) {
 		beside, _ := followed(all, "secrets", etcd, 50)
 		c.join(beside)
 		for i := range 3000 {
-			by := []*claims{c, beside}[i%2]
-			o := servedAs("x"+strconv.Itoa(i), "1", 60+i)
-			by.saw(o, false)
-			if i != 1998 && i != 1999 {
-				etcd.versions = append(etcd.versions, o)
-			}
+			etcd.serves([]*claims{c, beside}[i%2], servedAs("x"+strconv.Itoa(i), "1", 60+i), i != 1998 && i != 1999)
 			if i == 1999 {
 				time.Sleep(silence)
 			}
@@ -197,11 +181,7 @@ func TestAHistoryThatWasServedInOneMomentIsFoundOut(t *testing.T) {
 		etcd := &archive{now: 400}
 		c, told := followed(all, "configmaps", etcd, 50)
 		for i := range 300 {
-			o := servedAs("x"+strconv.Itoa(i), "1", 60+i)
-			c.saw(o, false)
-			if i < 100 || i >= 120 { // what lies between is undone
-				etcd.versions = append(etcd.versions, o)
-			}
+			etcd.serves(c, servedAs("x"+strconv.Itoa(i), "1", 60+i), i < 100 || i >= 120) // what lies between is undone
 		}
 		require.NoError(t, all.lookBack(t.Context()))
 		require.Len(t, *told, 1)
@@ -262,7 +242,7 @@ func TestWhatARecorderWasServedLastIsLookedAtByTheNext(t *testing.T) {
 		until := c.servedUntil()
 		require.Equal(t, "50", until.ResourceVersion)
 		require.Equal(t, began.Add(-10*time.Second), until.Time)
-		require.NoError(t, c.renewed(t.Context(), 80), "this process was served nothing of the old history")
+		require.True(t, c.parted.until.IsZero(), "this process was served nothing of the old history")
 	})
 }
 
@@ -358,23 +338,126 @@ func TestWhatWasServedLastIsThatOfAllInAnEtcd(t *testing.T) {
 		idle, _ := followed(all, "widgets", etcd, 50)
 		busy, told := followed(all, "secrets", etcd, 50)
 		for i := range 1000 {
-			o := servedAs("x"+strconv.Itoa(i), "1", 60+i)
-			busy.saw(o, false)
-			if i != 998 && i != 999 {
-				etcd.versions = append(etcd.versions, o)
-			}
+			etcd.serves(busy, servedAs("x"+strconv.Itoa(i), "1", 60+i), i < 998)
 			time.Sleep(2 * time.Millisecond)
 		}
 		idle.join(busy)
 		time.Sleep(silence)
 		for i := range 1000 {
-			o := servedAs("y"+strconv.Itoa(i), "2", 1100+i)
-			etcd.versions = append(etcd.versions, o)
-			busy.saw(o, false)
+			etcd.serves(busy, servedAs("y"+strconv.Itoa(i), "2", 1100+i), true)
 			time.Sleep(2 * time.Millisecond)
 		}
 		require.NoError(t, all.lookBack(t.Context()))
 		require.Len(t, *told, 1)
+	})
+}
+
+// Whichever of two streams is found to be in the etcd of the other.
+func TestTheNewestOfStreamsThatAreFoundToBeTogetherIsLookedAt(t *testing.T) {
+	for name, join := range map[string]func(older, newer *claims){
+		"the newer joins": func(older, newer *claims) { older.join(newer) },
+		"the older joins": func(older, newer *claims) { newer.join(older) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				all := newRevisions()
+				etcd := &archive{now: 70}
+				older, _ := followed(all, "widgets", etcd, 50)
+				newer, told := followed(all, "secrets", etcd, 50)
+				etcd.serves(older, servedAs("kept", "1", 60), true)
+				time.Sleep(silence)
+				etcd.serves(newer, servedAs("lost", "2", 70), true)
+				require.NoError(t, all.lookBack(t.Context()))
+				join(older, newer)
+				older.saw(servedAs("kept", "1", 60), false)
+				require.Empty(t, slices.Concat(older.paused.kept, newer.paused.kept), "the other was served something just now")
+				require.NoError(t, all.lookBack(t.Context()))
+				require.Empty(t, *told)
+				etcd.now, etcd.versions = 100, etcd.versions[:1]
+				require.NoError(t, all.lookBack(t.Context()))
+				require.Len(t, *told, 1)
+			})
+		})
+	}
+}
+
+// The old history was further than the new one is.
+func TestTheNewestOfAnotherHistoryIsNotTheNewestOfStreamsThatAreTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newRevisions()
+		etcd := &archive{now: 100}
+		c, _ := followed(all, "configmaps", etcd, 50)
+		c.saw(servedAs("lost", "1", 30_000), false)
+		require.NoError(t, all.lookBack(t.Context()))
+		c.listsAnew()
+		d, told := followed(all, "secrets", etcd, 100)
+		etcd.now = 120
+		etcd.serves(d, servedAs("lost", "2", 120), true)
+		require.NoError(t, all.lookBack(t.Context()))
+		c.join(d)
+		require.NoError(t, all.lookBack(t.Context()))
+		require.Empty(t, *told)
+		etcd.now, etcd.versions = 200, nil
+		require.NoError(t, all.lookBack(t.Context()))
+		require.Len(t, *told, 1)
+	})
+}
+
+// The same, of what is served next.
+func TestWhatWasServedBeforeASilenceIsLookedAtAfterAReversalToo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newRevisions()
+		etcd := &archive{now: 20_000}
+		c, told := followed(all, "configmaps", etcd, 50)
+		c.saw(servedAs("lost", "1", 30_000), false)
+		require.NoError(t, all.lookBack(t.Context()))
+		require.Len(t, *told, 1)
+		c.listsAnew()
+		for i := range 5000 {
+			etcd.serves(c, servedAs("x"+strconv.Itoa(i), "1", 101+i), i < 4998)
+		}
+		time.Sleep(silence)
+		for i := range 3000 {
+			etcd.serves(c, servedAs("z"+strconv.Itoa(i), "1", 6001+i), true)
+		}
+		require.NoError(t, all.lookBack(t.Context()))
+		require.Len(t, *told, 2)
+	})
+}
+
+// A list takes the stream into another history while it is looked at what it was served in the one before.
+func TestWhatIsOfAHistoryThatWasLeftIsNothingToAnybody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newRevisions()
+		etcd := &archive{now: 100}
+		c, _ := followed(all, "configmaps", etcd, 50)
+		d, told := followed(all, "secrets", etcd, 50)
+		c.join(d)
+		c.saw(servedAs("left", "1", 52), false)
+		d.saw(servedAs("lost", "2", 53), false)
+		etcd.serves(d, servedAs("new", "3", 70), true)
+		etcd.meanwhile = func() { // the newest
+			etcd.meanwhile = c.listsAnew
+		}
+		require.NoError(t, all.lookBack(t.Context()))
+		require.Len(t, *told, 1)
+		require.Contains(t, (*told)[0], "ns/lost")
+	})
+}
+
+func TestWhatIsOfAHistoryThatWasLeftDoesNotWaitForAnAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newRevisions()
+		etcd := &archive{now: 100}
+		c, _ := followed(all, "configmaps", etcd, 50)
+		c.saw(servedAs("older", "1", 52), false)
+		c.saw(servedAs("newer", "1", 53), false)
+		etcd.meanwhile = func() {
+			c.listsAnew()
+			etcd.fails = errDown
+		}
+		require.Error(t, all.lookBack(t.Context()))
+		require.Empty(t, slices.Concat(c.due.kept, c.paused.kept))
 	})
 }
 
@@ -386,13 +469,9 @@ func TestWhatWasServedBeforeASilenceIsNotThinnedAmongOthers(t *testing.T) {
 			etcd := &archive{now: 90_000, fails: errDown}
 			c, told := followed(all, "configmaps", etcd, 50)
 			n := 100
-			serve := func(name string, good bool) {
-				o := servedAs(name+strconv.Itoa(n), "1", n)
+			serve := func(name string, kept bool) {
+				etcd.serves(c, servedAs(name+strconv.Itoa(n), "1", n), kept)
 				n++
-				c.saw(o, false)
-				if good {
-					etcd.versions = append(etcd.versions, o)
-				}
 				time.Sleep(50 * time.Millisecond)
 			}
 			for i := range 4000 { // 200 s
@@ -451,17 +530,14 @@ func TestAVersionThatIsRefusedKeepsNoOtherFromBeingLookedAt(t *testing.T) {
 				time.Sleep(time.Millisecond)
 				c.saw(servedAs("lost", "2", 53), false)
 				time.Sleep(time.Millisecond)
-				o := servedAs("kept", "3", 54)
-				c.saw(o, false)
-				etcd.versions = append(etcd.versions, o)
+				etcd.serves(c, servedAs("kept", "3", 54), true)
 				require.Error(t, all.lookBack(t.Context()))
 				require.Len(t, *told, 1)
 
 				c.listsAnew()
 				c.saw(servedAs("cursed", "1", 101), false)
-				o = servedAs("kept", "3", 102)
-				c.saw(o, false)
-				etcd.now, etcd.versions = 110, append(etcd.versions, o)
+				etcd.now = 110
+				etcd.serves(c, servedAs("kept", "3", 102), true)
 				for range mostRefused {
 					require.Error(t, all.lookBack(t.Context()))
 				}
@@ -479,21 +555,17 @@ func TestTheNewestBeforeASilenceIsLookedAtThoughAnOlderCameLast(t *testing.T) {
 		idle, _ := followed(all, "widgets", etcd, 50)
 		busy, told := followed(all, "secrets", etcd, 50)
 		busy.join(idle)
-		serve := func(by *claims, name string, rv int, lost bool) {
-			o := servedAs(name+strconv.Itoa(rv), "1", rv)
-			by.saw(o, false)
-			if !lost {
-				etcd.versions = append(etcd.versions, o)
-			}
+		serve := func(by *claims, name string, rv int, kept bool) {
+			etcd.serves(by, servedAs(name+strconv.Itoa(rv), "1", rv), kept)
 			time.Sleep(time.Millisecond)
 		}
 		for i := range 5000 {
-			serve(busy, "x", 6000+i, i >= 4998)
+			serve(busy, "x", 6000+i, i < 4998)
 		}
-		serve(idle, "y", 200, false)
+		serve(idle, "y", 200, true)
 		time.Sleep(silence)
 		for i := range 3000 {
-			serve(busy, "z", 11_100+i, false)
+			serve(busy, "z", 11_100+i, true)
 		}
 		require.NoError(t, all.lookBack(t.Context()))
 		require.Len(t, *told, 1)
@@ -504,10 +576,9 @@ func TestTheNewestBeforeASilenceIsLookedAtThoughAnOlderCameLast(t *testing.T) {
 func TestTheNewestIsLookedAtAsLongAsNothingFollows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := newRevisions()
-		o := servedAs("lost", "1", 70)
-		etcd := &archive{now: 70, versions: []*kube.Object{o}}
+		etcd := &archive{now: 70}
 		c, told := followed(all, "configmaps", etcd, 60)
-		c.saw(o, false)
+		etcd.serves(c, servedAs("lost", "1", 70), true)
 		require.NoError(t, all.lookBack(t.Context()))
 		require.Empty(t, *told)
 		time.Sleep(probeEvery)
@@ -558,11 +629,7 @@ func TestSlowRefusalsKeepNoOtherFromItsTurn(t *testing.T) {
 		n := 100
 		serve := func(by *claims, many int, kept bool) {
 			for range many {
-				o := servedAs("x"+strconv.Itoa(n), "1", n)
-				by.saw(o, false)
-				if kept {
-					etcd.versions = append(etcd.versions, o)
-				}
+				etcd.serves(by, servedAs("x"+strconv.Itoa(n), "1", n), kept)
 				n++
 				time.Sleep(time.Millisecond)
 			}

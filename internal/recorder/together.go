@@ -58,7 +58,7 @@ func (c *claims) join(other *claims) {
 		slices.SortFunc(trail, func(a, b footprint) int { return a.at.Compare(b.at) })
 		head.trail, others.trail = shortened(trail), nil
 		if o := others.last; o.of != nil && o.standsLocked() && (o.revision > head.last.revision || !head.last.standsLocked()) {
-			head.last = others.last
+			head.last = o
 		}
 		if others.heard.After(head.heard) {
 			head.heard = others.heard
