@@ -7,9 +7,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kuberewind/kuberewind/internal/controlplane"
 )
 
 // A ledger holds the record against the oracle: each write is a row once, or inside a confessed gap.
@@ -114,6 +118,9 @@ func (l *ledger) enter(x row) {
 	}
 	var known, mistaken *state
 	for _, s := range states {
+		if s.replaced != nil && x.kind == "Deleted" && l.same(*s.replaced, s, x) {
+			return
+		}
 		fits := x.kind == s.kind || x.source == "relist" && s.kind != "Deleted"
 		switch {
 		case fits && l.equal(s, x) && (known == nil || known.seq != 0 || s.seq == 0 && s.after.Before(x.observed)):
@@ -142,8 +149,10 @@ func (l *ledger) enter(x row) {
 }
 
 // equal compares contents where that is possible: values of Secrets are hashed, and other versions than the stored one are converted.
-func (l *ledger) equal(s *state, x row) bool {
-	return x.resource == "secrets" || !strings.HasSuffix("/"+s.version, "/"+x.version) || [16]byte(x.digest) == s.digest
+func (l *ledger) equal(s *state, x row) bool { return l.same(s.digest, s, x) }
+
+func (l *ledger) same(digest [16]byte, s *state, x row) bool {
+	return x.resource == "secrets" || !strings.HasSuffix("/"+s.version, "/"+x.version) || [16]byte(x.digest) == digest
 }
 
 func (l *ledger) fault(format string, args ...any) {
@@ -301,4 +310,26 @@ func (l *ledger) settle(ctx context.Context, w *world) (v verdict, err error) {
 			return v, errors.Join(err, context.Cause(ctx))
 		}
 	}
+}
+
+// An API server whose cache is of another history has put that one's object in the place of what etcd had.
+func TestAnUpdateThatIsAnotherObjectIsAnEndAndABeginning(t *testing.T) {
+	const text = `{"apiVersion":"example.kuberewind.dev/v1","kind":"Widget","metadata":{"name":"w","namespace":"default","uid":%q}}`
+	w, err := new(oracle).parse(controlplane.Revision{
+		Key: "/registry/example.kuberewind.dev/widgets/default/w", Rev: 7, Kind: controlplane.Update,
+		Previous: fmt.Appendf(nil, text, "a"), Value: fmt.Appendf(nil, text, "b"),
+	})
+	require.NoError(t, err)
+	s := &state{write: *w}
+	l := newLedger(new(oracle), nil)
+	l.expected[place{w.object, 7}], l.open[s] = []*state{s}, true
+	told := func(seq int64, kind string, digest [16]byte) row {
+		return row{seq: seq, kind: kind, source: "watch", version: "example.kuberewind.dev/v1", object: w.object, text: "7", digest: digest[:]}
+	}
+	l.enter(told(1, "Deleted", *w.replaced))
+	l.enter(told(2, "Added", w.digest))
+	require.Empty(t, l.faults)
+	require.Empty(t, l.open)
+	l.enter(told(3, "Deleted", w.digest))
+	require.Len(t, l.faults, 1, "the end of another one")
 }

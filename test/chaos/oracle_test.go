@@ -56,6 +56,9 @@ type write struct {
 	// version is the API version in which it is stored: only in that one it is served as it is stored.
 	version string
 	digest  [16]byte
+	// replaced is the digest of the object of another UID whose place it has taken: an API server that was not restarted with an etcd that was put back updates
+	// what it has in its cache, and if both histories have a version of the name at one revision, nothing stops it. To a watch that is an end and a beginning.
+	replaced *[16]byte
 }
 
 // newOracle knows everything after the current revision.
@@ -211,8 +214,28 @@ func (o *oracle) parse(r controlplane.Revision) (*write, error) {
 		value = r.Previous
 	}
 	var err error
-	w.version, w.digest, err = digestOf(value, r.Rev)
+	if w.version, w.digest, err = digestOf(value, r.Rev); err != nil || r.Kind != controlplane.Update {
+		return w, err
+	}
+	was, err := uidOf(r.Previous)
+	if err != nil {
+		return nil, err
+	}
+	is, err := uidOf(r.Value)
+	if err != nil || was == is {
+		return w, err
+	}
+	_, digest, err := digestOf(r.Previous, r.Rev)
+	w.kind, w.replaced = "Added", &digest
 	return w, err
+}
+
+func uidOf(stored []byte) (string, error) {
+	var doc struct {
+		Metadata struct{ UID string }
+	}
+	err := json.Unmarshal(stored, &doc)
+	return doc.Metadata.UID, err
 }
 
 // digestOf is the digest of an object as it is served, by what is stored: without its resource version, which is the revision.
