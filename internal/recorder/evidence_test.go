@@ -360,23 +360,34 @@ func TestTheFirstProofStands(t *testing.T) {
 	})
 }
 
-// The server ends before it has said where the histories have parted, and the stream with the proof is listed anew before it is back.
+// The stream with the proof is listed anew while the server says where the histories have parted, or the server ends first.
 func TestASiblingIsLookedAtWhereAProofComesToNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		all := newRevisions()
-		etcd := &archive{now: 100}
-		c, _ := followed(all, "configmaps", etcd, 50)
-		d, told := followed(all, "secrets", etcd, 50)
-		c.join(d)
-		etcd.serves(c, servedAs("first", "1", 52), false)
-		etcd.serves(d, servedAs("lost", "2", 53), false)
-		etcd.serves(d, servedAs("new", "3", 70), true)
-		etcd.meanwhile = etcd.breaksOff // after the newest and the first were looked at
-		require.Error(t, all.lookBack(t.Context()))
-		c.listsAnew()
-		etcd.fails = nil
-		require.NoError(t, all.lookBack(t.Context()))
-		require.Len(t, *told, 1)
-		require.Contains(t, (*told)[0], "ns/lost")
-	})
+	for name, ends := range map[string]bool{"listed meanwhile": false, "the server ends": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				all := newRevisions()
+				etcd := &archive{now: 100}
+				c, _ := followed(all, "configmaps", etcd, 50)
+				d, told := followed(all, "secrets", etcd, 50)
+				c.join(d)
+				etcd.serves(c, servedAs("first", "1", 52), false)
+				etcd.serves(d, servedAs("lost", "2", 53), false)
+				etcd.serves(d, servedAs("new", "3", 70), true)
+				// After the newest and the first were looked at.
+				if ends {
+					etcd.meanwhile = etcd.breaksOff
+					require.Error(t, all.lookBack(t.Context()))
+					c.listsAnew()
+					etcd.fails = nil
+				} else {
+					etcd.meanwhile = func() { etcd.meanwhile = func() { etcd.meanwhile = c.listsAnew } }
+					require.NoError(t, all.lookBack(t.Context()))
+				}
+				require.Empty(t, *told)
+				require.NoError(t, all.lookBack(t.Context()))
+				require.Len(t, *told, 1)
+				require.Contains(t, (*told)[0], "ns/lost")
+			})
+		})
+	}
 }

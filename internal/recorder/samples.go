@@ -33,7 +33,6 @@ const (
 // sample is a version that a stream was served: etcd has it at its revision, and always will.
 type sample struct {
 	footprint
-	history  int  // in which of its histories the stream was: in another one, it says nothing any more
 	recalled bool // it is from the record
 	due      bool // it waits for an answer
 	paused   bool // it was served before a silence
@@ -73,7 +72,7 @@ func (s *samples) add(one *sample, most int) {
 // sampleLocked keeps a version now and then.
 func (c *claims) sampleLocked(w witness, at time.Time) {
 	if !c.fresh.skip() {
-		c.fresh.add(&sample{footprint: c.footprintLocked(w, at), history: c.history}, keptSamples)
+		c.fresh.add(&sample{footprint: c.footprintLocked(w, at)}, keptSamples)
 	}
 }
 
@@ -87,7 +86,7 @@ func (c *claims) pauseLocked(w witness, at time.Time) (before *sample) {
 	}
 	// A stream that catches up is served what is older than what others were.
 	if before != nil || head.last.of == nil || w.revision > head.last.revision || !head.last.standsLocked() {
-		head.last = sample{footprint: footprint{of: c, witness: w, at: at, found: len(c.all.reversals)}, history: c.history}
+		head.last = sample{footprint: footprint{of: c, witness: w, at: at, found: len(c.all.reversals), history: c.history}}
 	}
 	head.heard = at
 	return before
@@ -212,7 +211,7 @@ func (c *claims) recallUnproven(versions []postgres.Version) {
 	for _, v := range versions {
 		if revision, err := strconv.ParseUint(v.ResourceVersion, 10, 64); err == nil {
 			w := witness{revision: revision, namespace: v.Namespace, name: v.Name, uid: types.UID(v.UID)}
-			c.due.kept = append(c.due.kept, &sample{footprint: footprint{of: c, witness: w, recorded: v.Observed}, history: c.history, recalled: true, due: true})
+			c.due.kept = append(c.due.kept, &sample{footprint: footprint{of: c, witness: w, recorded: v.Observed, history: c.history}, recalled: true, due: true})
 		}
 	}
 }
@@ -258,13 +257,10 @@ func (r *revisions) lookBack(ctx context.Context) error {
 					served.of = nil
 				}
 				if s.stands() {
-					err := s.of.found(ctx, evidence{proof, s.witness, s.revision, served, s.history})
-					if err != nil {
-						for _, after := range some[i+1:] { // The stream may leave by a list of its own, and tells nobody then.
-							after.owe()
-						}
+					failed = errors.Join(failed, s.of.found(ctx, evidence{proof, s.witness, s.revision, served, s.history}))
+					for _, after := range some[i+1:] { // A stream that leaves by a list of its own, meanwhile or later, tells nobody.
+						after.owe()
 					}
-					failed = errors.Join(failed, err)
 					break
 				}
 			}

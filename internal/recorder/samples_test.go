@@ -383,24 +383,31 @@ func TestTheNewestOfStreamsThatAreFoundToBeTogetherIsLookedAt(t *testing.T) {
 
 // The old history was further than the new one is.
 func TestTheNewestOfAnotherHistoryIsNotTheNewestOfStreamsThatAreTogether(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		all := newRevisions()
-		etcd := &archive{now: 100}
-		c, _ := followed(all, "configmaps", etcd, 50)
-		c.saw(servedAs("lost", "1", 30_000), false)
-		require.NoError(t, all.lookBack(t.Context()))
-		c.listsAnew()
-		d, told := followed(all, "secrets", etcd, 100)
-		etcd.now = 120
-		etcd.serves(d, servedAs("lost", "2", 120), true)
-		require.NoError(t, all.lookBack(t.Context()))
-		c.join(d)
-		require.NoError(t, all.lookBack(t.Context()))
-		require.Empty(t, *told)
-		etcd.now, etcd.versions = 200, nil
-		require.NoError(t, all.lookBack(t.Context()))
-		require.Len(t, *told, 1)
-	})
+	for name, join := range map[string]func(left, other *claims){
+		"the other joins":         func(left, other *claims) { left.join(other) },
+		"the one that left joins": func(left, other *claims) { other.join(left) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				all := newRevisions()
+				etcd := &archive{now: 100}
+				c, _ := followed(all, "configmaps", etcd, 50)
+				c.saw(servedAs("lost", "1", 30_000), false)
+				require.NoError(t, all.lookBack(t.Context()))
+				c.listsAnew()
+				d, told := followed(all, "secrets", etcd, 100)
+				etcd.now = 120
+				etcd.serves(d, servedAs("lost", "2", 120), true)
+				require.NoError(t, all.lookBack(t.Context()))
+				join(c, d)
+				require.NoError(t, all.lookBack(t.Context()))
+				require.Empty(t, *told)
+				etcd.now, etcd.versions = 200, nil
+				require.NoError(t, all.lookBack(t.Context()))
+				require.Len(t, *told, 1)
+			})
+		})
+	}
 }
 
 // The same, of what is served next.

@@ -28,10 +28,11 @@ type footprint struct {
 	at       time.Time // when it was served
 	recorded time.Time // the same by the clock of the record
 	found    int       // how many reversals had been found by then
+	history  int       // in which of its histories the stream was
 }
 
 func (c *claims) footprintLocked(w witness, at time.Time) footprint {
-	return footprint{c, w, at, c.all.now(), len(c.all.reversals)}
+	return footprint{c, w, at, c.all.now(), len(c.all.reversals), c.history}
 }
 
 // notesLocked reports whether the next version is to be noted.
@@ -101,10 +102,12 @@ type parted struct {
 	trail []footprint
 }
 
-// trailLocked is what was served of an etcd before the reversal of that number, and to whom has learned of those before it.
+// trailLocked is what was served of an etcd before the reversal of that number, and to whom has learned of those before it. Of the stream's own it is what it
+// was served in the history that it is in: it may have left others by lists, which are no reversals that have a number. What others were served in one that
+// they have left so may be of the one that is asked about.
 func (c *claims) trailLocked(reversal int) []footprint {
 	return slices.DeleteFunc(slices.Clone(c.headLocked().trail), func(f footprint) bool {
-		return f.found > reversal || f.of.told < reversal
+		return f.found > reversal || f.of.told < reversal || f.of == c && f.history != c.history
 	})
 }
 

@@ -22,6 +22,26 @@ func TestAGapBeginsWhereTheOldHistoryWasServedLast(t *testing.T) {
 	})
 }
 
+// No other stream is in that etcd, and no reversal was found that has a number.
+func TestAGapDoesNotBeginInAHistoryThatWasLeftByAList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		etcd := &archive{now: 110}
+		c, _ := followed(newRevisions(), "events", etcd, 50)
+		c.saw(servedAs("lost", "1", 30_000), false)
+		c.listsAnew()
+		time.Sleep(time.Hour)
+		etcd.serves(c, servedAs("kept", "2", 101), true)
+		time.Sleep(time.Second)
+		served := time.Now()
+		c.saw(servedAs("lost", "3", 120), false)
+		time.Sleep(time.Second)
+		require.NoError(t, c.found(t.Context(), evidence{"proof", servedAsWitness("lost", "3", 120), 120, footprint{}, c.history}))
+		until := c.servedUntil()
+		require.Equal(t, "120", until.ResourceVersion)
+		require.Equal(t, served, until.Time)
+	})
+}
+
 // Both were held up, and are served at once what they have missed.
 func TestAGapBeginsBeforeAStreamWasServedTheNewHistoryAlsoIfAnotherWasServedTheOldOneLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
