@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -91,8 +92,9 @@ func (l *ledger) update(ctx context.Context, db pgx.Tx) error {
 	if err != nil {
 		return err
 	}
-	for _, x := range l.strange {
-		delete(l.strange, x.seq)
+	for _, seq := range slices.Sorted(maps.Keys(l.strange)) {
+		x := l.strange[seq]
+		delete(l.strange, seq)
 		l.enter(x)
 	}
 	for _, x := range found {
@@ -117,21 +119,25 @@ func (l *ledger) enter(x row) {
 		l.strange[x.seq] = x
 		return
 	}
-	var known, mistaken *state
+	var known, ended, mistaken *state
 	for _, s := range states {
-		if s.replaced != nil && s.ended == 0 && s.seq == 0 && x.kind == "Deleted" && l.same(*s.replaced, s, x) {
-			s.ended = x.seq
-			return
+		told := s.kind
+		if s.ended != 0 {
+			told = "Added"
 		}
-		fits := x.kind == s.kind || x.source == "relist" && s.kind != "Deleted"
+		fits := x.kind == told || x.source == "relist" && s.kind != "Deleted"
 		switch {
 		case fits && l.equal(s, x) && (known == nil || known.seq != 0 || s.seq == 0 && s.after.Before(x.observed)):
 			known = s // Two histories may have an object in one place that cannot be told apart by content: it is the one that there was by then.
+		case s.seq == 0 && s.ended == 0 && s.replaced != nil && x.kind == "Deleted" && l.same(*s.replaced, s, x):
+			ended = s
 		case s.seq == 0 && s.mistakenFor(x, l.equal(s, x)):
 			mistaken = s
 		}
 	}
 	switch {
+	case known == nil && ended != nil:
+		ended.ended = x.seq
 	case known == nil && mistaken != nil:
 		mistaken.seq = x.seq
 		delete(l.open, mistaken)
@@ -315,23 +321,44 @@ func (l *ledger) settle(ctx context.Context, w *world) (v verdict, err error) {
 }
 
 // An API server whose cache is of another history has put that one's object in the place of what etcd had.
-func TestAnUpdateThatIsAnotherObjectIsAnEndAndABeginning(t *testing.T) {
+func TestAnUpdateThatIsAnotherObject(t *testing.T) {
 	const text = `{"apiVersion":"example.kuberewind.dev/v1","kind":"Widget","metadata":{"name":"w","namespace":"default","uid":%q}}`
 	w, err := new(oracle).parse(controlplane.Revision{
 		Key: "/registry/example.kuberewind.dev/widgets/default/w", Rev: 7, Kind: controlplane.Update,
 		Previous: fmt.Appendf(nil, text, "a"), Value: fmt.Appendf(nil, text, "b"),
 	})
 	require.NoError(t, err)
-	s := &state{write: *w}
-	l := newLedger(new(oracle), nil)
-	l.expected[place{w.object, 7}], l.open[s] = []*state{s}, true
-	told := func(seq int64, kind string, digest [16]byte) row {
-		return row{seq: seq, kind: kind, source: "watch", version: "example.kuberewind.dev/v1", object: w.object, text: "7", digest: digest[:]}
+	type told struct {
+		kind   string
+		digest [16]byte
 	}
-	l.enter(told(1, "Deleted", *w.replaced))
-	l.enter(told(2, "Added", w.digest))
-	require.Empty(t, l.faults)
-	require.Empty(t, l.open)
-	l.enter(told(3, "Deleted", *w.replaced))
-	require.Len(t, l.faults, 1, "once, and before the beginning")
+	end, beginning, update := told{"Deleted", *w.replaced}, told{"Added", w.digest}, told{"Updated", w.digest}
+	for name, c := range map[string]struct {
+		told                    []told
+		found, faults, mistaken int
+	}{
+		"an end and a beginning":           {[]told{end, beginning}, 1, 0, 0},
+		"as a watch tells it":              {[]told{update}, 1, 0, 0},
+		"an end alone":                     {[]told{end}, 0, 0, 0},
+		"a beginning without an end":       {[]told{beginning}, 1, 0, 1},
+		"two ends":                         {[]told{end, end, beginning}, 1, 1, 0},
+		"two beginnings":                   {[]told{end, beginning, beginning}, 1, 1, 0},
+		"an end after the beginning":       {[]told{end, beginning, end}, 1, 1, 0},
+		"an end after the update":          {[]told{update, end}, 1, 1, 0},
+		"an update after the end":          {[]told{end, update}, 1, 0, 1},
+		"the end of what takes its place":  {[]told{{"Deleted", w.digest}}, 0, 1, 0},
+		"a beginning of what was replaced": {[]told{end, {"Added", *w.replaced}}, 0, 1, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &state{write: *w}
+			l := newLedger(new(oracle), nil)
+			l.expected[place{w.object, 7}], l.open[s] = []*state{s}, true
+			for i, x := range c.told {
+				l.enter(row{seq: int64(i + 1), kind: x.kind, source: "watch", version: "example.kuberewind.dev/v1", object: w.object, text: "7", digest: x.digest[:]})
+			}
+			require.Len(t, l.faults, c.faults, "%v", l.faults)
+			require.Len(t, l.mistaken, c.mistaken)
+			require.Len(t, l.open, 1-c.found)
+		})
+	}
 }

@@ -56,8 +56,9 @@ type write struct {
 	// version is the API version in which it is stored: only in that one it is served as it is stored.
 	version string
 	digest  [16]byte
-	// replaced is the digest of the object of another UID whose place it has taken: an API server that was not restarted with an etcd that was put back updates
-	// what it has in its cache, and if both histories have a version of the name at one revision, nothing stops it. To a watch that is an end and a beginning.
+	// replaced is the digest of the object of another UID whose place an update has taken: an API server that was not restarted with an etcd that was put back
+	// updates what it has in its cache, and if both histories have a version of the name at one revision, nothing stops it. A watch tells of it as of any update;
+	// where it is recovered from lists at exact revisions, it is an end and a beginning.
 	replaced *[16]byte
 }
 
@@ -226,7 +227,7 @@ func (o *oracle) parse(r controlplane.Revision) (*write, error) {
 		return w, err
 	}
 	_, digest, err := digestOf(r.Previous, r.Rev)
-	w.kind, w.replaced = "Added", &digest
+	w.replaced = &digest
 	return w, err
 }
 
