@@ -74,6 +74,9 @@ func parseRule(text string) (rule, error) {
 	if r.resource == "" || r.namespace == "" {
 		return rule{}, fmt.Errorf("rule %q is not resource[.group][/namespace][?label-selector]; * stands for any", text)
 	}
+	if strings.ContainsAny(rest+namespace, ", \t\n") {
+		return rule{}, fmt.Errorf("rule %q: commas and white space stand in label selectors only; several rules are given one by one, in a variable with white space between them", text)
+	}
 	for _, pattern := range []string{r.resource, r.group, r.namespace} {
 		if _, err := path.Match(pattern, ""); err != nil {
 			return rule{}, fmt.Errorf("rule %q: pattern %q: %w", text, pattern, err)

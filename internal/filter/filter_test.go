@@ -59,7 +59,7 @@ func TestAPartialRuleDoesNotLeaveOutTheResource(t *testing.T) {
 }
 
 func TestARuleThatCannotBeReadIsNamed(t *testing.T) {
-	for _, text := range []string{"", "/ns", "pods/", "pods?a in (", "po[ds", "pods/[", "pods.[a"} {
+	for _, text := range []string{"", "/ns", "pods/", "pods?a in (", "po[ds", "pods/[", "pods.[a", "leases.coordination.k8s.io,events", "pods/a,b", "pods /a"} {
 		_, err := filter.New([]string{text}, nil)
 		require.ErrorContains(t, err, text)
 	}
