@@ -20,7 +20,7 @@ build: ## Build the programs into bin/
 	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS)" -o $(BIN)/ ./cmd/...
 
 .PHONY: setup
-setup: ## Find or install what the tests and the demo need: PostgreSQL server binaries
+setup: ## Find or install what the tests and the demo need: PostgreSQL's server binaries and psql
 	@hack/setup.sh
 
 .PHONY: control-plane
@@ -43,7 +43,8 @@ demo: setup control-plane build ## Record a local control plane into the embedde
 	@$(GO) run ./hack/demo -bin $(BIN)
 
 .PHONY: run
-run: setup build ## Record the cluster of your own kubeconfig, read-only, into the embedded PostgreSQL
+run: build ## Record the cluster of your own kubeconfig, read-only, into the embedded PostgreSQL
+	@hack/setup.sh server
 	@$(BIN)/recorder run
 
 .PHONY: test

@@ -1,21 +1,32 @@
 #!/usr/bin/env bash
-# Finds what the tests and the demo need besides Go, and installs it where it can: PostgreSQL's server binaries.
+# Finds what the tests and the demo need besides Go, and installs it where it can: PostgreSQL's server binaries and psql. With the argument
+# server, psql is not needed.
 set -euo pipefail
 
+# have_postgres finds a program of PostgreSQL where the recorder looks for it (binaryPlaces of internal/embedded).
 have_postgres() {
-	command -v initdb >/dev/null 2>&1 || compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null ||
-		compgen -G '/usr/pgsql-*/bin/initdb' >/dev/null || compgen -G '/opt/homebrew/opt/postgresql*/bin/initdb' >/dev/null
+	command -v "$1" >/dev/null 2>&1 && return
+	[ -n "${KUBEREWIND_POSTGRES_BIN:-}" ] && [ -x "$KUBEREWIND_POSTGRES_BIN/$1" ] && return
+	for place in '/usr/lib/postgresql/*/bin' '/usr/pgsql-*/bin' '/usr/libexec/postgresql*' /usr/local/pgsql/bin \
+		'/opt/homebrew/opt/postgresql*/bin' '/usr/local/opt/postgresql*/bin' '/home/linuxbrew/.linuxbrew/opt/postgresql*/bin' \
+		'/opt/local/lib/postgresql*/bin' '/Applications/Postgres.app/Contents/Versions/*/bin'; do
+		compgen -G "$place/$1" >/dev/null && return
+	done
+	return 1
 }
+
+have_server() { [ -n "${TEST_DATABASE_URL:-}" ] || have_postgres initdb; }
+
+have_client() { [ "${1:-}" = server ] || have_postgres psql; }
 
 if ! command -v go >/dev/null 2>&1; then
 	echo "Go 1.26 or newer is needed: https://go.dev/dl/" >&2
 	exit 1
 fi
-[ -n "${TEST_DATABASE_URL:-}" ] && exit 0
-have_postgres && exit 0
+have_server && have_client "$@" && exit 0
 
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
-	echo "installing PostgreSQL's server binaries (apt-get install postgresql)"
+	echo "installing PostgreSQL's server binaries and psql (apt-get install postgresql)"
 	export DEBIAN_FRONTEND=noninteractive
 	apt-get update -qq
 	# The package would start a server of its own, which nobody asked for.
@@ -25,5 +36,10 @@ if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
 	exit 0
 fi
 
+if ! have_client "$@"; then
+	echo "psql was not found on this machine: install PostgreSQL's client (Debian, Ubuntu: apt-get install postgresql-client, or postgresql," >&2
+	echo "which has the server too; Fedora: dnf install postgresql; macOS: brew install postgresql), or put the one that there is on PATH." >&2
+	exit 1
+fi
 echo "PostgreSQL's server binaries were not found on this machine; they will be fetched when they are needed." >&2
 echo "If that is not possible here: install the package postgresql, or set TEST_DATABASE_URL." >&2
