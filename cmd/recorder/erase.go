@@ -52,7 +52,7 @@ func (p *program) eraseCommand() *cobra.Command {
 	}
 	f.output.add(cmd)
 	cmd.Flags().StringVar(&f.valueFile, "value-from-file", "", "file that holds the value, - for the standard input; a line end after it is not part of it")
-	cmd.Flags().StringVar(&f.in, "in", "", "only there: resource[.group][/namespace[/name]]")
+	cmd.Flags().StringVar(&f.in, "in", "", "only there: resource[.group][/namespace[/name]]; without a group in every group, with a trailing dot in the core group")
 	cmd.Flags().StringArrayVar(&f.paths, "path", nil, "only there: a JSON pointer, * for every member or element; may be given again")
 	cmd.Flags().StringVar(&f.reason, "reason", "", "why, put on record, so without the value; needed with --yes")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "erase; there is no way back")

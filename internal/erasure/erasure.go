@@ -31,7 +31,8 @@ type Options struct {
 	Value []byte
 	// Keyed makes fingerprints, with a key that is not in the database.
 	Keyed func(text []byte) []byte
-	// In is resource[.group][/namespace[/name]], or empty for all objects, and what the server said of itself. The namespace of cluster-scoped objects is empty.
+	// In is resource[.group][/namespace[/name]], or empty for all objects, and what the server said of itself. Without a group it is every group; a trailing dot means the
+	// core group. The namespace of cluster-scoped objects is empty.
 	In string
 	// Paths are where in the objects, as patch.ParsePath reads them; none for everywhere.
 	Paths []string
@@ -147,11 +148,14 @@ func parseScope(in string) (s scope, err error) {
 		return s, nil
 	}
 	parts := strings.SplitN(in, "/", 3)
-	resource, group, _ := strings.Cut(parts[0], ".")
+	resource, group, hasGroup := strings.Cut(parts[0], ".")
 	if resource == "" {
 		return s, fmt.Errorf("%w: %q is not resource[.group][/namespace[/name]]", ErrScope, in)
 	}
-	s.resource, s.group = &resource, &group
+	s.resource = &resource
+	if hasGroup {
+		s.group = &group
+	}
 	if len(parts) > 1 {
 		s.namespace = &parts[1]
 	}

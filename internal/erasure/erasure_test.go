@@ -337,6 +337,9 @@ func TestErasureKeepsToItsScope(t *testing.T) {
 	require.Equal(t, []string{`{"x": "the-secret"}`}, s.specs("b"))
 	require.Zero(t, s.erased(erasure.Options{Value: []byte("the-secret"), In: "nodes"}).Deltas)
 	require.Zero(t, s.erased(erasure.Options{Value: []byte("the-secret"), In: "pods.apps"}).Deltas)
+	_, err := s.admin.Exec(t.Context(), "UPDATE kuberewind.streams SET api_group = 'apps'")
+	require.NoError(t, err)
+	require.Zero(t, s.erased(erasure.Options{Value: []byte("the-secret"), In: "pods."}).Deltas)
 	require.Equal(t, int64(1), s.erased(erasure.Options{Value: []byte("the-secret"), In: "pods/shop/b"}).Deltas)
 	s.holds()
 }
