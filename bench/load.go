@@ -50,7 +50,7 @@ func newWriter(ctx context.Context, url string, f *fleet) (*writer, error) {
 		return nil, err
 	}
 	if _, err = w.admin.Exec(ctx, makeFullRows); err == nil {
-		w.pool, err = postgres.NewPool(ctx, url)
+		w.pool, err = postgres.NewPool(ctx, url, "kuberewind bench")
 	}
 	if err == nil {
 		w.sink, err = postgres.Open(ctx, postgres.Config{

@@ -47,6 +47,9 @@ type Checkpointer struct {
 	options CheckpointOptions
 }
 
+// CheckpointSession is what the session of a recorder's Checkpointer is called in pg_stat_activity. It is idle in transaction while it rests.
+const CheckpointSession = "kuberewind checkpoints"
+
 // NewCheckpointer makes a Checkpointer that works through a pool of its owner's.
 func NewCheckpointer(pool *pgxpool.Pool, cluster Cluster, o CheckpointOptions) *Checkpointer {
 	if o.CheckEvery == 0 {

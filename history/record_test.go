@@ -103,7 +103,7 @@ func TestAnAuditorReadsEverythingAndWritesNothing(t *testing.T) {
 func TestTheWriterMakesCheckpoints(t *testing.T) {
 	b := newBook(t, 1)
 	b.scribble(random(t), 5)
-	pool, err := postgres.NewPool(t.Context(), b.db.Login(t, migrations.WriterRole))
+	pool, err := postgres.NewPool(t.Context(), b.db.Login(t, migrations.WriterRole), CheckpointSession)
 	require.NoError(t, err)
 	defer pool.Close()
 	c := NewCheckpointer(pool, Cluster{Number: 1, Name: "test"}, CheckpointOptions{EveryDeltas: 1, Busy: 1})

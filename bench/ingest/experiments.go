@@ -195,12 +195,13 @@ func (o *Outcome) values() measure.Values {
 	sweeps := o.Span.Seconds() / day.Seconds()
 	sweep := o.Sweep.Rows.total() + o.Sweep.Other.total()
 	v := measure.Values{
-		speed: n / o.Took.Seconds(), cpuOwn: cpu(o.Process), cpuServer: cpu(o.Postgres), cpuData: cpu(o.Serving), memory: float64(o.Peak) / (1 << 20),
+		speed: n / o.Took.Seconds(), cpuOwn: cpu(o.Process), cpuServer: cpu(o.Postgres - o.Pointing), cpuData: cpu(o.Serving), memory: float64(o.Peak) / (1 << 20),
 		heap: each(rows.Heap + other.Heap), toast: each(rows.Toast + other.Toast),
 		ofAdded: each(o.Stored["ADDED"]), ofUpdated: each(o.Stored["MODIFIED"]), ofDeleted: each(o.Stored["DELETED"]), index: each(rows.Index + other.Index), loggedRun: each(o.After.WAL - o.Before.WAL),
 		sweeping: sweeps * each(sweep), pointing: point(o.Checkpoint.Checkpoints.total()), swept: float64(sweep) / float64(max(o.Swept, 1)),
 	}
-	v[cpuUpkeep] = sweeps*cpu(o.SweepCPU) + float64(o.CheckpointCPU.Microseconds())/float64(max(o.Folded, 1))
+	// The recorder's own checkpoints, of a run that is long enough, and that one have each delta once.
+	v[cpuUpkeep] = sweeps*cpu(o.SweepCPU) + float64((o.Pointing+o.CheckpointCPU).Microseconds())/max(float64(o.Folded), n)
 	v[cpuAll] = v[cpuOwn] + v[cpuServer] + v[cpuUpkeep]
 	v[disk] = v[heap] + v[toast] + v[index] + v[sweeping] + v[pointing]
 	v[logged] = v[loggedRun] + sweeps*each(o.Sweep.WAL) + point(o.Checkpoint.WAL)

@@ -61,6 +61,18 @@ func TestASweepIsChargedOnceInEachDayOfTheData(t *testing.T) {
 	require.InDelta(t, 2000, v[swept], 0.001)
 }
 
+func TestEachDeltaIsInACheckpointOnce(t *testing.T) {
+	o := Outcome{Events: 1000, Live: 500, Took: time.Second, Postgres: 7 * time.Millisecond, Pointing: 3 * time.Millisecond, CheckpointCPU: time.Millisecond, Folded: 200}
+	v := o.values()
+	require.InDelta(t, 4, v[cpuServer], 0.001)
+	require.InDelta(t, 4, v[cpuUpkeep], 0.001, "the recorder's own had 800 of them, the other 200")
+	require.InDelta(t, 8, v[cpuAll], 0.001)
+	o.Postgres, o.Pointing, o.CheckpointCPU, o.Folded = 4*time.Millisecond, 0, 6*time.Millisecond, 1500
+	v = o.values()
+	require.InDelta(t, 4, v[cpuServer], 0.001)
+	require.InDelta(t, 4, v[cpuUpkeep], 0.001, "it had the first lists as well")
+}
+
 func TestARecorderUnderLoadIsLookedAt(t *testing.T) {
 	t.Parallel()
 	run := &measure.Run{Report: &measure.Report{Seed: 2}, Log: t.Output(), LoadFor: 3 * time.Second, LoadRate: 100}

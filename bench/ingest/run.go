@@ -15,6 +15,7 @@ import (
 	"github.com/kuberewind/kuberewind/bench/data"
 	"github.com/kuberewind/kuberewind/bench/measure"
 	"github.com/kuberewind/kuberewind/bench/serve"
+	"github.com/kuberewind/kuberewind/history"
 )
 
 // A Bench measures on one Set and one server.
@@ -52,6 +53,7 @@ type Outcome struct {
 	Took      time.Duration   // from the first event on the wire to the last commit
 	Process   time.Duration   // CPU time of the one under test
 	Postgres  time.Duration   // CPU time of PostgreSQL
+	Pointing  time.Duration   // of that, what the checkpoints took that the recorder made meanwhile
 	Serving   time.Duration   // CPU time of the server of the Set
 	Latencies []time.Duration // from the wire to the commit, or, of a bare watch, to the client; sorted
 	Before    Spaces          // after the first lists
@@ -65,7 +67,7 @@ type Outcome struct {
 	// What they take of CPU time, PostgreSQL's with it.
 	SweepCPU, CheckpointCPU time.Duration
 	Swept                   int   // objects
-	Folded                  int64 // deltas from the checkpoint before, or from the beginning, to that one
+	Folded                  int64 // deltas from the recorder's last checkpoint, or from the beginning, to that one
 }
 
 // A run that takes longer waits for something that will not come.
@@ -170,7 +172,7 @@ func (r *run) record(ctx context.Context) error {
 	if r.out.Before, err = spacesOf(ctx, db); err != nil {
 		return err
 	}
-	before, err := r.cpu(s)
+	before, err := r.cpu(ctx, s, db)
 	if err != nil {
 		return err
 	}
@@ -180,11 +182,11 @@ func (r *run) record(ctx context.Context) error {
 	if err := r.wait(ctx, s, db); err != nil {
 		return err
 	}
-	after, err := r.cpu(s)
+	after, err := r.cpu(ctx, s, db)
 	if err != nil {
 		return err
 	}
-	for i, into := range []*time.Duration{&r.out.Process, &r.out.Postgres, &r.out.Serving} {
+	for i, into := range []*time.Duration{&r.out.Process, &r.out.Postgres, &r.out.Serving, &r.out.Pointing} {
 		*into = after[i] - before[i]
 	}
 	memory, err := measure.MemoryOf(s.cmd.Process.Pid)
@@ -236,14 +238,27 @@ func (r *run) watched(ctx context.Context) error {
 	}
 }
 
-// cpu is what the three have used.
-func (r *run) cpu(s *subject) (used [3]time.Duration, err error) {
+// cpu is what the three have used, and, of PostgreSQL, the session that makes checkpoints.
+func (r *run) cpu(ctx context.Context, s *subject, db *pgx.Conn) (used [4]time.Duration, err error) {
 	for i, pid := range []int{s.cmd.Process.Pid, r.bench.Server.PID, r.served.PID} {
 		if used[i], err = measure.CPUOfTree(pid); err != nil {
 			return used, err
 		}
 	}
-	return used, nil
+	if r.way == recorder {
+		used[3], err = ofCheckpoints(ctx, db)
+	}
+	return used, err
+}
+
+// ofCheckpoints is what the session of a recorder that makes its checkpoints has used.
+func ofCheckpoints(ctx context.Context, db *pgx.Conn) (time.Duration, error) {
+	var pid int
+	err := db.QueryRow(ctx, `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = $1`, history.CheckpointSession).Scan(&pid)
+	if err != nil {
+		return 0, fmt.Errorf("find the session that makes the recorder's checkpoints: %w", err)
+	}
+	return measure.CPUOf(pid)
 }
 
 // A version names an event across what was served and what is on record. Several deletions may share one.

@@ -36,6 +36,12 @@ func CPUOfTree(root int) (time.Duration, error) {
 	}
 }
 
+// CPUOf is what one process has used, without its children.
+func CPUOf(pid int) (time.Duration, error) {
+	s, err := statOf(pid)
+	return s.used, err
+}
+
 func cpuOfChildren(root int) (sum time.Duration, err error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {

@@ -13,7 +13,7 @@ func (r *Recorder) makeCheckpoints(ctx context.Context) error {
 	if r.cfg.CheckpointEvery < 0 {
 		return nil
 	}
-	pool, err := postgres.NewPool(ctx, r.database.URL())
+	pool, err := postgres.NewPool(ctx, r.database.URL(), history.CheckpointSession)
 	if err != nil {
 		return err
 	}

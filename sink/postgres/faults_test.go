@@ -426,7 +426,7 @@ func TestServerThatDoesNotAnswerAConnectionInTheTimeOfTheURLIsTriedAgain(t *test
 	defer func() { require.NoError(t, silent.Close()) }()
 	f := recordFaulty(t, db, db.url)
 	pool := f.sink.pool
-	away, err := NewPool(context.Background(), "postgres://"+silent.Addr().String()+"/x?connect_timeout=1&sslmode=disable")
+	away, err := NewPool(context.Background(), "postgres://"+silent.Addr().String()+"/x?connect_timeout=1&sslmode=disable", "test")
 	require.NoError(t, err)
 	defer away.Close()
 	f.sink.pool = away

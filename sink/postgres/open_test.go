@@ -138,9 +138,21 @@ func TestCommitsWaitForTheDiskWhateverTheServerSays(t *testing.T) {
 	require.Equal(t, "on", setting)
 }
 
+func TestSessionsAreToldApartByTheirNames(t *testing.T) {
+	db := newDatabase(t)
+	for given, want := range map[string]string{"": "kuberewind test", "&application_name=ours": "ours"} {
+		pool, err := NewPool(t.Context(), db.url+given, "kuberewind test")
+		require.NoError(t, err)
+		defer pool.Close()
+		var name string
+		require.NoError(t, pool.QueryRow(t.Context(), `SELECT application_name FROM pg_stat_activity WHERE pid = pg_backend_pid()`).Scan(&name))
+		require.Equal(t, want, name)
+	}
+}
+
 func TestPoolOfTheCallerStaysOpen(t *testing.T) {
 	db := newDatabase(t)
-	pool, err := NewPool(t.Context(), db.url)
+	pool, err := NewPool(t.Context(), db.url, "test")
 	require.NoError(t, err)
 	defer pool.Close()
 	r := record(t, db, func(c *Config) { c.Pool = pool })

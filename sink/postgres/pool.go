@@ -11,10 +11,14 @@ import (
 	"github.com/kuberewind/kuberewind/migrations"
 )
 
+// sessionName is what the sessions of a Sink's own pool are called.
+const sessionName = "kuberewind writer"
+
 // NewPool makes the connections of a recorder. They work as the role kuberewind_writer where they may (I8), wait for the disk when
 // they commit, and are ended by the server soon after this process can no longer be reached, so that a transaction
-// which it left open does not hold up its successor. No connection is made yet.
-func NewPool(ctx context.Context, url string) (*pgxpool.Pool, error) {
+// which it left open does not hold up its successor. Sessions have the name in pg_stat_activity, unless the URL gives them an application_name. No
+// connection is made yet.
+func NewPool(ctx context.Context, url, name string) (*pgxpool.Pool, error) {
 	config, err := pgdial.ParseConfig(url)
 	if err != nil {
 		return nil, fmt.Errorf("the database's URL: %w", err)
@@ -26,7 +30,7 @@ func NewPool(ctx context.Context, url string) (*pgxpool.Pool, error) {
 	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
 		ctx, cancel := context.WithTimeoutCause(ctx, patience, errLate)
 		defer cancel()
-		return prepareSession(ctx, conn)
+		return prepareSession(ctx, conn, name)
 	}
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
@@ -38,7 +42,8 @@ func NewPool(ctx context.Context, url string) (*pgxpool.Pool, error) {
 // sessionSettings are set by a statement and not in the startup message, which poolers may refuse. An operator's choice to wait for
 // replicas is kept; a choice not to wait for the disk is not, because a position must not be ahead of what survives (I1).
 const sessionSettings = `
-	SELECT set_config('idle_in_transaction_session_timeout', '30s', false),
+	SELECT set_config('application_name', coalesce(nullif(current_setting('application_name'), ''), $1), false),
+		set_config('idle_in_transaction_session_timeout', '30s', false),
 		set_config('tcp_keepalives_idle', '10', false),
 		set_config('tcp_keepalives_interval', '5', false),
 		set_config('tcp_keepalives_count', '4', false),
@@ -46,8 +51,8 @@ const sessionSettings = `
 		set_config('timezone', 'UTC', false),
 		set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, false)`
 
-func prepareSession(ctx context.Context, conn *pgx.Conn) error {
-	if _, err := conn.Exec(ctx, sessionSettings); err != nil {
+func prepareSession(ctx context.Context, conn *pgx.Conn, name string) error {
+	if _, err := conn.Exec(ctx, sessionSettings, pgx.QueryExecModeSimpleProtocol, name); err != nil {
 		return fmt.Errorf("settings of the session: %w", err)
 	}
 	_, err := migrations.BecomeWriter(ctx, conn)

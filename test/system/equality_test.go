@@ -61,7 +61,7 @@ func (w *world) quietMoment(t *testing.T) (m moment) {
 // makeCheckpoint makes one while the recorder writes, as the recorder does.
 func (w *world) makeCheckpoint(t *testing.T) {
 	t.Helper()
-	pool, err := postgres.NewPool(t.Context(), w.database)
+	pool, err := postgres.NewPool(t.Context(), w.database, "test")
 	require.NoError(t, err)
 	defer pool.Close()
 	var cluster history.Cluster
