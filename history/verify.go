@@ -34,7 +34,7 @@ const (
 	CheckKeyframe   Check = "keyframe"   // the first row of a life in a day is a keyframe, and keyframes agree with their patches
 	CheckDays       Check = "days"       // the bounds of days are those of the rows
 	CheckPartition  Check = "partition"  // partitions hold their day only, and none is missing
-	CheckLives      Check = "lives"      // lives begin with their first delta and end with the one that deleted them
+	CheckLives      Check = "lives"      // lives begin with their first delta and end with the one that deleted them; a recorder that starts finds what lives
 	CheckStreams    Check = "streams"    // positions are those of the last rows
 	CheckCheckpoint Check = "checkpoint" // each checkpoint holds what the deltas fold to
 )
@@ -139,7 +139,10 @@ func (v *verification) run(ctx context.Context) error {
 	if err := v.positions(); err != nil {
 		return err
 	}
-	return v.lives(ctx)
+	if err := v.lives(ctx); err != nil {
+		return err
+	}
+	return v.living(ctx)
 }
 
 // begin reads, in one state, where the record ends and what it says of itself.

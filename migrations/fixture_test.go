@@ -41,7 +41,9 @@ func fill(t *testing.T, conn querier) {
 	run(t, conn, `INSERT INTO kuberewind.streams VALUES
 		(1, 1, 'apps', 'deployments', '', 'v1', 'Deployment', true, now(), 'live', now(), '', '', '1', '1', 6, true, true, now()),
 		(1, 2, '', 'nodes', '', 'v1', 'Node', false, now(), 'live', now(), '', '', '1', '1', 9, true, true, now())`)
-	run(t, conn, `INSERT INTO kuberewind.lives VALUES (1, 1, 1, 'default', 'web', 'uid-1', 5), (1, 6, 1, 'default', 'web', 'uid-6', NULL), (1, 8, 2, '', 'node-a', 'uid-8', 9)`)
+	run(t, conn, `INSERT INTO kuberewind.lives VALUES (1, 1, 1, 'default', 'web', 'uid-1'), (1, 6, 1, 'default', 'web', 'uid-6'), (1, 8, 2, '', 'node-a', 'uid-8')`)
+	run(t, conn, `INSERT INTO kuberewind.ends VALUES (1, 1, 5), (1, 8, 9)`)
+	run(t, conn, `INSERT INTO kuberewind.living VALUES (1, 1, 6)`)
 	for _, d := range []delta{
 		{seq: 1, object: 1, day: day1, kind: 4, source: 2, content: `{"spec": {"replicas": 3}}`},
 		{seq: 2, object: 1, day: day1, kind: 2, source: 1, patch: `[{"op":"replace","path":"/spec/replicas","old":3,"value":5},{"op":"add","path":"/spec/paused","value":null}]`},

@@ -30,7 +30,7 @@ END $$;
 REVOKE ALL ON SCHEMA kuberewind FROM kuberewind_writer, kuberewind_auditor;
 GRANT USAGE ON SCHEMA kuberewind TO kuberewind_writer, kuberewind_auditor;
 GRANT EXECUTE ON FUNCTION kuberewind.schema_version() TO kuberewind_writer, kuberewind_auditor;
-GRANT EXECUTE ON FUNCTION kuberewind.ensure_day(date) TO kuberewind_writer;
+GRANT EXECUTE ON FUNCTION kuberewind.ensure_day(date), kuberewind.end_lives(integer, integer[], bigint[], bigint[]) TO kuberewind_writer;
 
 GRANT SELECT ON kuberewind.deltas, kuberewind.changes, kuberewind.objects, kuberewind.gaps, kuberewind.pauses, kuberewind.prunes, kuberewind.server,
     kuberewind.coverage, kuberewind.erasures, kuberewind.clock_steps
@@ -49,7 +49,7 @@ GRANT EXECUTE ON FUNCTION
 
 -- What programs read the record through, whoever runs them.
 GRANT SELECT ON
-    kuberewind.record_clusters, kuberewind.record_heads, kuberewind.record_epochs, kuberewind.record_streams, kuberewind.record_lives,
+    kuberewind.record_clusters, kuberewind.record_heads, kuberewind.record_epochs, kuberewind.record_streams, kuberewind.record_lives, kuberewind.record_living,
     kuberewind.record_exclusions, kuberewind.record_deltas, kuberewind.record_batches, kuberewind.record_days, kuberewind.record_gaps,
     kuberewind.record_pauses, kuberewind.record_server, kuberewind.record_checkpoints, kuberewind.record_checkpoint_blocks,
     kuberewind.record_sweeps, kuberewind.record_prunes, kuberewind.record_horizons, kuberewind.record_partitions, kuberewind.record_coverage
@@ -57,15 +57,14 @@ GRANT SELECT ON
 
 -- I8: nothing on deltas_data and batches but to add rows; partitions are reached through their parents only.
 GRANT SELECT, INSERT ON
-    kuberewind.clusters, kuberewind.heads, kuberewind.epochs, kuberewind.streams, kuberewind.lives, kuberewind.exclusions,
-    kuberewind.deltas_data, kuberewind.batches, kuberewind.days, kuberewind.gaps_data, kuberewind.pauses_data,
+    kuberewind.clusters, kuberewind.heads, kuberewind.epochs, kuberewind.streams, kuberewind.lives, kuberewind.ends, kuberewind.living,
+    kuberewind.exclusions, kuberewind.deltas_data, kuberewind.batches, kuberewind.days, kuberewind.gaps_data, kuberewind.pauses_data,
     kuberewind.documents, kuberewind.server_data, kuberewind.sweeps, kuberewind.clock_steps_data
     TO kuberewind_writer;
 GRANT UPDATE ON kuberewind.heads, kuberewind.streams, kuberewind.days TO kuberewind_writer;
 GRANT UPDATE (name) ON kuberewind.clusters TO kuberewind_writer;
-GRANT UPDATE (deleted_seq) ON kuberewind.lives TO kuberewind_writer;
 GRANT UPDATE (detail, to_rv, to_at, closed_batch, outcome, appeared, changed, vanished, unchanged) ON kuberewind.gaps_data TO kuberewind_writer;
-GRANT DELETE ON kuberewind.exclusions TO kuberewind_writer;
+GRANT DELETE ON kuberewind.living, kuberewind.exclusions TO kuberewind_writer;
 
 -- What verifies the chain of batches; whoever erases is the owner.
 GRANT SELECT ON kuberewind.erasures_data, kuberewind.erased_deltas TO kuberewind_writer;

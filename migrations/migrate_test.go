@@ -56,6 +56,25 @@ func TestEachMigrationSaysItsOwnNumberAndIsUndoneExactly(t *testing.T) {
 	}
 }
 
+func TestEndsOfLivesAreMovedAndMovedBack(t *testing.T) {
+	url := newDatabase(t)
+	require.NoError(t, migrations.To(t.Context(), url, 5))
+	conn := connect(t, url)
+	run(t, conn, `INSERT INTO kuberewind.lives VALUES (1, 1, 1, 'a', 'x', 'uid-1', 5), (1, 6, 1, 'a', 'x', 'uid-6', NULL), (2, 1, 3, '', 'n', 'uid-2', NULL)`)
+	lives := func() []string {
+		return column[string](t, conn, `SELECT concat_ws(' ', cluster, object_id, stream, namespace, name, uid, deleted_seq) FROM kuberewind.record_lives ORDER BY 1`)
+	}
+	before := lives()
+	require.Equal(t, []string{"1 1 1 a x uid-1 5", "1 6 1 a x uid-6", "2 1 3  n uid-2"}, before)
+	require.NoError(t, migrations.To(t.Context(), url, 6))
+	require.Equal(t, before, lives())
+	require.Equal(t, []string{"1 1 5"}, column[string](t, conn, `SELECT concat_ws(' ', cluster, object_id, seq) FROM kuberewind.ends`))
+	require.Equal(t, []string{"1 1 6", "2 3 1"}, column[string](t, conn, `SELECT concat_ws(' ', cluster, stream, object_id) FROM kuberewind.living ORDER BY 1`))
+	require.NoError(t, migrations.To(t.Context(), url, 5))
+	require.Equal(t, before, lives())
+	require.Equal(t, []string{"6", "1"}, column[string](t, conn, `SELECT object_id::text FROM kuberewind.lives WHERE deleted_seq IS NULL ORDER BY cluster`))
+}
+
 func TestDownIsRefusedOnAFilledRecordUnlessForced(t *testing.T) {
 	url, conn := migrated(t)
 	fill(t, conn)

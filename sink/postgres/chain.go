@@ -13,7 +13,7 @@ import (
 //	                                    subresource, digest
 //	'l' for each life by object_id,     object_id, stream, namespace, name, uid
 //	    that began in the batch:
-//	'e' for each life by deleted_seq,   object_id, deleted_seq
+//	'e' for each life by its end,       object_id, seq of its end
 //	    that ended in the batch:
 //	'o' for each gap by number,         gap, stream, cause, from_rv, from_at
 //	    opened by the batch:

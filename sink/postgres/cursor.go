@@ -81,7 +81,7 @@ const (
 	selectDeltas  = `SELECT seq, object_id, stream, observed_at, occurred_at, type, source, rv, version, coalesce(manager, ''), coalesce(subresource, ''), digest
 		FROM kuberewind.deltas_data WHERE cluster = %[1]d AND seq >= %[3]d ORDER BY seq`
 	selectLives   = `SELECT object_id, stream, namespace, name, uid FROM kuberewind.lives WHERE cluster = %[1]d AND object_id >= %[3]d ORDER BY object_id`
-	selectEndings = `SELECT object_id, deleted_seq FROM kuberewind.lives WHERE cluster = %[1]d AND deleted_seq >= %[3]d ORDER BY deleted_seq`
+	selectEndings = `SELECT object_id, seq FROM kuberewind.ends WHERE cluster = %[1]d AND seq >= %[3]d ORDER BY seq`
 	selectGaps    = `SELECT gap, stream, cause, detail, from_rv, from_at, opened_batch, to_rv, to_at, coalesce(closed_batch, 0), coalesce(outcome, ''), appeared, changed, vanished, unchanged
 		FROM kuberewind.gaps_data WHERE cluster = %[1]d`
 	selectOpened = selectGaps + ` AND opened_batch >= %[2]d ORDER BY opened_batch, gap`

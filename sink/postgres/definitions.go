@@ -23,7 +23,7 @@ type RecordedStream struct {
 // Pruned stands for a resource version that is on record no more.
 const Pruned = "pruned"
 
-// endOfLife gives the resource version with which the life l was deleted, and an empty text if it lives. $2 is Pruned.
+// endOfLife gives the resource version with which the life l of record_lives was deleted, and an empty text if it lives. $2 is Pruned.
 const endOfLife = `CASE WHEN l.deleted_seq IS NULL THEN '' ELSE coalesce((
 		SELECT x.rv FROM kuberewind.days y JOIN kuberewind.deltas_data x
 			ON x.cluster = y.cluster AND x.seq = l.deleted_seq AND x.observed_at BETWEEN y.first_at AND y.last_at
@@ -33,11 +33,11 @@ const endOfLife = `CASE WHEN l.deleted_seq IS NULL THEN '' ELSE coalesce((
 func (s *Sink) Recorded(ctx context.Context) ([]RecordedStream, error) {
 	rows, err := s.pool.Query(ctx, `
 		SELECT s.api_group, s.resource, s.scope, s.version, s.kind, s.namespaced, s.filter, coalesce(s.position, ''),
-			EXISTS (SELECT FROM kuberewind.lives a WHERE a.cluster = s.cluster AND a.stream = s.stream AND a.deleted_seq IS NULL),
+			EXISTS (SELECT FROM kuberewind.living a WHERE a.cluster = s.cluster AND a.stream = s.stream),
 			coalesce(d.uid, ''), coalesce(d.ended, '')
 		FROM kuberewind.streams s LEFT JOIN LATERAL (
 			SELECT l.uid, `+endOfLife+` AS ended
-			FROM kuberewind.lives l JOIN kuberewind.streams c ON c.cluster = l.cluster AND c.stream = l.stream
+			FROM kuberewind.record_lives l JOIN kuberewind.streams c ON c.cluster = l.cluster AND c.stream = l.stream
 			WHERE l.cluster = s.cluster AND l.name = s.resource || '.' || s.api_group AND l.namespace = ''
 				AND c.api_group = 'apiextensions.k8s.io' AND c.resource = 'customresourcedefinitions'
 			ORDER BY l.object_id DESC LIMIT 1) d ON true
@@ -77,7 +77,7 @@ func (s *Sink) DefinedBefore(ctx context.Context, group, resource string, uid ty
 			EXISTS (SELECT FROM kuberewind.gaps_data g WHERE g.cluster = c.cluster AND g.stream = c.stream
 				AND g.outcome IS DISTINCT FROM $7 AND (coalesce(g.to_at, 'infinity') >= r.positioned_at
 					OR (length(g.to_rv), g.to_rv COLLATE "C") > (length(r.position), r.position COLLATE "C")))
-		FROM kuberewind.lives l JOIN kuberewind.streams c ON c.cluster = l.cluster AND c.stream = l.stream
+		FROM kuberewind.record_lives l JOIN kuberewind.streams c ON c.cluster = l.cluster AND c.stream = l.stream
 			JOIN kuberewind.streams r ON r.cluster = l.cluster AND r.resource || '.' || r.api_group = l.name AND r.scope = ''
 		WHERE l.cluster = $1 AND l.name = $3 AND l.namespace = '' AND l.uid <> $4
 			AND c.api_group = 'apiextensions.k8s.io' AND c.resource = 'customresourcedefinitions'
@@ -109,7 +109,8 @@ type Definition struct{ Name, UID, Created string }
 func (s *Sink) Unfollowed(ctx context.Context) ([]Definition, error) {
 	rows, err := s.pool.Query(ctx, `
 		SELECT l.name, l.uid, x.rv FROM kuberewind.streams c
-		JOIN kuberewind.lives l ON l.cluster = c.cluster AND l.stream = c.stream AND l.deleted_seq IS NULL
+		JOIN kuberewind.living a ON a.cluster = c.cluster AND a.stream = c.stream
+		JOIN kuberewind.lives l ON l.cluster = a.cluster AND l.object_id = a.object_id
 		JOIN kuberewind.deltas_data x ON x.cluster = l.cluster AND x.seq = l.object_id AND x.type = $2 AND x.source = $3 AND x.observed_at >= $4
 		WHERE c.cluster = $1 AND c.api_group = 'apiextensions.k8s.io' AND c.resource = 'customresourcedefinitions' AND NOT EXISTS (
 			SELECT FROM kuberewind.streams s WHERE s.cluster = c.cluster AND s.resource || '.' || s.api_group = l.name

@@ -106,9 +106,9 @@ func (e *encoder) endUnseen(b *Batch, st *Stream, v *version) error {
 // endLife ends the life to which the draft belongs.
 func (e *encoder) endLife(b *Batch, d *draft, uid string) {
 	d.ends = true
-	b.endings = append(b.endings, ending{objectID: d.row.objectID, seq: d.row.seq})
+	b.endings = append(b.endings, ending{objectID: d.row.objectID, seq: d.row.seq, stream: d.row.stream})
 	if born := b.life(d.row.objectID); born != nil {
-		born.deletedSeq = d.row.seq
+		born.ended = true
 	}
 	d.stream.buried.add(uid, d.rv)
 }

@@ -100,7 +100,7 @@ func TestDeleteOfAnUnknownObjectIsALifeOfOneRow(t *testing.T) {
 	x := made(t, "a", "x", newUID(), "11", `1`)
 	require.Equal(t, 1, r.kept(watched(pods, Deleted, x)).Rows)
 	require.Equal(t, 1, r.kept(watched(pods, Deleted, x)).Skipped)
-	require.Equal(t, int64(1), one[int64](t, r.db, `SELECT deleted_seq FROM kuberewind.lives WHERE cluster = $1 AND object_id = 1`, r.cluster()))
+	require.Equal(t, int64(1), one[int64](t, r.db, `SELECT seq FROM kuberewind.ends WHERE cluster = $1 AND object_id = 1`, r.cluster()))
 	require.True(t, r.history()[0].HasObj)
 	r.verify()
 }

@@ -88,7 +88,7 @@ func (r *recording) stored() []storedRow {
 	r.t.Helper()
 	rows, err := r.db.admin.Query(context.Background(), `
 		SELECT d.seq, d.object_id, d.observed_at, d.type, d.source, d.rv, d.manager, d.digest, d.patch::text, d.object::text, d.exact, l.namespace, l.name, l.uid, l.deleted_seq
-		FROM kuberewind.deltas_data d JOIN kuberewind.lives l USING (cluster, object_id) WHERE d.cluster = $1 ORDER BY d.seq`, r.cluster())
+		FROM kuberewind.deltas_data d JOIN kuberewind.record_lives l USING (cluster, object_id) WHERE d.cluster = $1 ORDER BY d.seq`, r.cluster())
 	require.NoError(r.t, err)
 	all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[storedRow])
 	require.NoError(r.t, err)

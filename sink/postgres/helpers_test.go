@@ -141,6 +141,9 @@ func (r *recording) verify() ChainReport {
 	report, err := VerifyChain(context.Background(), r.db.admin, r.cfg.ClusterName)
 	require.NoError(r.t, err)
 	require.Empty(r.t, report.Breaks)
+	require.Zero(r.t, one[int](r.t, r.db, `
+		SELECT count(*) FROM kuberewind.living a FULL JOIN (SELECT * FROM kuberewind.record_lives WHERE deleted_seq IS NULL) l USING (cluster, stream, object_id)
+		WHERE a.object_id IS NULL OR l.object_id IS NULL`), "what has not ended lives")
 	return report
 }
 

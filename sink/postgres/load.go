@@ -60,8 +60,8 @@ func (s *Sink) loadKnown(ctx context.Context, st *Stream) error {
 
 func (l *loader) lives(ctx context.Context) error {
 	rows, err := l.sink.pool.Query(ctx, `
-		SELECT object_id, namespace, name, uid FROM kuberewind.lives
-		WHERE cluster = $1 AND stream = $2 AND deleted_seq IS NULL ORDER BY object_id`, l.sink.info.Cluster, l.stream.id)
+		SELECT l.object_id, l.namespace, l.name, l.uid FROM kuberewind.living a JOIN kuberewind.lives l USING (cluster, object_id)
+		WHERE a.cluster = $1 AND a.stream = $2 ORDER BY a.object_id`, l.sink.info.Cluster, l.stream.id)
 	if err != nil {
 		return err
 	}

@@ -60,33 +60,31 @@ func lifeName(name string) string {
 
 // A life is a row of lives.
 type life struct {
-	objectID   int64
-	stream     int32
-	namespace  string
-	name       string
-	uid        string
-	deletedSeq int64 // 0 is NULL
+	objectID  int64
+	stream    int32
+	namespace string
+	name      string
+	uid       string
+	ended     bool // in the batch in which it began: it has a row in ends, and never one in living
 }
 
-const lifeColumns = "cluster, object_id, stream, namespace, name, uid, deleted_seq"
+const lifeColumns = "cluster, object_id, stream, namespace, name, uid"
 
 func (l *life) copyTo(c *copyBuffer, cluster int32) {
-	c.fields(7)
+	c.fields(6)
 	c.int4(cluster)
 	c.int8(l.objectID)
 	c.int4(l.stream)
 	c.text(l.namespace)
 	c.text(l.name)
 	c.text(l.uid)
-	if l.deletedSeq == 0 {
-		c.null()
-		return
-	}
-	c.int8(l.deletedSeq)
 }
 
-// An ending is the end of a life by a delta.
-type ending struct{ objectID, seq int64 }
+// An ending is a row of ends. The stream is known to who writes it.
+type ending struct {
+	objectID, seq int64
+	stream        int32
+}
 
 // A gap is a row of gaps_data.
 type gap struct {

@@ -10,7 +10,7 @@ import (
 func (s *Sink) statements(b *Batch) *pgx.Batch {
 	batch := new(pgx.Batch)
 	s.queueBatchRow(batch, b)
-	s.queueEndings(batch, b)
+	s.queueLives(batch, b)
 	s.queueStreams(batch, b)
 	for i := range b.gaps {
 		s.queueGap(batch, &b.gaps[i])
@@ -31,21 +31,36 @@ func (s *Sink) queueBatchRow(batch *pgx.Batch, b *Batch) {
 		s.info.Cluster, b.number, b.epoch, b.firstSeq, b.lastSeq, micros(b.observed), s.now(), b.digest[:])
 }
 
-func (s *Sink) queueEndings(batch *pgx.Batch, b *Batch) {
-	var ids, seqs []int64
-	for _, e := range b.endings {
-		if e.objectID < b.firstSeq { // the lives of this batch were copied with their ends
-			ids, seqs = append(ids, e.objectID), append(seqs, e.seq)
+// queueLives says which lives have ended, and which live.
+func (s *Sink) queueLives(batch *pgx.Batch, b *Batch) {
+	var living, ended livesColumns
+	for i := range b.lives {
+		if l := &b.lives[i]; !l.ended {
+			living.add(l.stream, l.objectID)
 		}
 	}
-	if len(ids) == 0 {
+	if len(living.ids) > 0 {
+		batch.Queue(`INSERT INTO kuberewind.living (cluster, stream, object_id) SELECT $1, * FROM unnest($2::int[], $3::bigint[])`,
+			s.info.Cluster, living.streams, living.ids)
+	}
+	var seqs []int64
+	for _, e := range b.endings {
+		ended.add(e.stream, e.objectID)
+		seqs = append(seqs, e.seq)
+	}
+	if len(seqs) == 0 {
 		return
 	}
-	batch.Queue(`
-		UPDATE kuberewind.lives l SET deleted_seq = e.seq
-		FROM unnest($2::bigint[], $3::bigint[]) AS e (object_id, seq)
-		WHERE l.cluster = $1 AND l.object_id = e.object_id`,
-		s.info.Cluster, ids, seqs)
+	batch.Queue(`SELECT kuberewind.end_lives($1, $2, $3, $4)`, s.info.Cluster, ended.streams, ended.ids, seqs)
+}
+
+type livesColumns struct {
+	streams []int32
+	ids     []int64
+}
+
+func (c *livesColumns) add(stream int32, id int64) {
+	c.streams, c.ids = append(c.streams, stream), append(c.ids, id)
 }
 
 func (s *Sink) queueStreams(batch *pgx.Batch, b *Batch) {

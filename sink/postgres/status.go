@@ -120,7 +120,7 @@ func readStreams(ctx context.Context, db Reader, cluster int32) ([]StreamStatus,
 	rows, err := db.Query(ctx, `
 		SELECT s.stream, s.api_group, s.resource, s.scope, s.version, s.kind, s.state, s.state_since, s.detail,
 			coalesce(s.position, ''), s.positioned_at, s.last_seq,
-			(SELECT count(*) FROM kuberewind.lives l WHERE l.cluster = s.cluster AND l.stream = s.stream AND l.deleted_seq IS NULL),
+			(SELECT count(*) FROM kuberewind.living l WHERE l.cluster = s.cluster AND l.stream = s.stream),
 			g.cause, g.detail, g.from_at
 		FROM kuberewind.streams s
 		LEFT JOIN kuberewind.gaps_data g ON g.cluster = s.cluster AND g.stream = s.stream AND g.closed_batch IS NULL

@@ -108,7 +108,7 @@ func (s *Sink) loadSwept(ctx context.Context) error {
 func (s *Sink) Dormant(ctx context.Context) ([]StreamSpec, error) {
 	rows, err := s.pool.Query(ctx, `
 		SELECT api_group, resource, scope, version, kind, namespaced, filter FROM kuberewind.streams s
-		WHERE cluster = $1 AND EXISTS (SELECT FROM kuberewind.lives l WHERE l.cluster = s.cluster AND l.stream = s.stream AND l.deleted_seq IS NULL)`,
+		WHERE cluster = $1 AND EXISTS (SELECT FROM kuberewind.living l WHERE l.cluster = s.cluster AND l.stream = s.stream)`,
 		s.info.Cluster)
 	if err != nil {
 		return nil, fmt.Errorf("find the streams that are not followed: %w", explain(err))
