@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Lives lists lives in the order in which they began. Asked for by name or UID it reads an index, else all lives that ever were. It holds a
+// Lives lists lives in the order in which they began. Asked for by name or UID it reads an index, else all lives that ever were, with their ends. It holds a
 // connection while the caller works with them: of a pool of one, nothing else can be asked meanwhile.
 func (r *Record) Lives(ctx context.Context, q LifeQuery) iter.Seq2[Life, error] {
 	return r.lives(ctx, r.pool, q, 0)

@@ -324,14 +324,14 @@ func (l *Life) object() Object {
 	return Object{ObjectID: l.ObjectID, Stream: l.Stream, Namespace: l.Namespace, Name: l.Name, UID: l.UID}
 }
 
-// identities finds lives by their numbers.
+// identities finds lives by their numbers, without their ends.
 func (b *rebuilding) identities(ctx context.Context, tx pgx.Tx, ids []int64) (map[int64]*Life, error) {
 	lives := make(map[int64]*Life, len(ids))
 	if len(ids) == 0 {
 		return lives, nil
 	}
 	rows, err := tx.Query(ctx, `
-		SELECT object_id, stream, namespace, name, uid, coalesce(deleted_seq, 0)
+		SELECT object_id, stream, namespace, name, uid, 0
 		FROM kuberewind.record_lives WHERE cluster = $1 AND object_id = ANY ($2::bigint[])`, b.record.cluster.Number, ids)
 	if err != nil {
 		return nil, fmt.Errorf("read the lives of the record: %w", err)

@@ -1,3 +1,6 @@
+LOCK TABLE kuberewind.heads IN SHARE ROW EXCLUSIVE MODE;
+LOCK TABLE kuberewind.lives IN ACCESS EXCLUSIVE MODE;
+
 ALTER TABLE kuberewind.lives SET (fillfactor = 90);
 ALTER TABLE kuberewind.lives ADD COLUMN deleted_seq bigint;
 COMMENT ON COLUMN kuberewind.lives.deleted_seq IS 'seq of the delta that ended it, NULL while it lives.';

@@ -3,6 +3,10 @@
 
 CREATE OR REPLACE FUNCTION kuberewind.schema_version() RETURNS integer LANGUAGE sql STABLE PARALLEL SAFE RETURN 6;
 
+-- Whoever commits begins with the head. What is copied is copied once nobody writes lives or reads them, and not before.
+LOCK TABLE kuberewind.heads IN SHARE ROW EXCLUSIVE MODE;
+LOCK TABLE kuberewind.lives IN ACCESS EXCLUSIVE MODE;
+
 CREATE TABLE kuberewind.ends (
     cluster   integer NOT NULL,
     object_id bigint  NOT NULL,
@@ -55,6 +59,7 @@ COMMENT ON COLUMN kuberewind.record_living.cluster IS 'The cluster, as in cluste
 COMMENT ON COLUMN kuberewind.record_living.stream IS 'The stream that served it, as in lives.';
 COMMENT ON COLUMN kuberewind.record_living.object_id IS 'Number of the life.';
 
+-- Whoever asks for what lives begins with that, and not with all lives that ever were.
 CREATE OR REPLACE VIEW kuberewind.objects AS
 SELECT
     c.name AS cluster,
@@ -70,11 +75,13 @@ SELECT
     CASE first.type WHEN 1 THEN 'Added' WHEN 2 THEN 'Updated' WHEN 3 THEN 'Deleted' WHEN 4 THEN 'Sync' ELSE first.type::text END AS first_type,
     CASE last.type WHEN 1 THEN 'Added' WHEN 2 THEN 'Updated' WHEN 3 THEN 'Deleted' WHEN 4 THEN 'Sync' ELSE last.type::text END AS last_type,
     last.rv AS resource_version,
-    l.deleted_seq IS NOT NULL AS deleted,
+    alive.object_id IS NULL AS deleted,
     l.object_id,
     last.seq AS last_seq
-FROM kuberewind.record_lives l
+FROM kuberewind.lives l
 JOIN kuberewind.clusters c ON c.cluster = l.cluster
+LEFT JOIN kuberewind.living alive ON alive.cluster = l.cluster AND alive.stream = l.stream AND alive.object_id = l.object_id
+LEFT JOIN kuberewind.ends e ON e.cluster = l.cluster AND e.object_id = l.object_id
 LEFT JOIN kuberewind.streams s ON s.cluster = l.cluster AND s.stream = l.stream
 LEFT JOIN LATERAL (
     SELECT max(d.observed_at) AS observed_at, max(d.type) AS type
@@ -100,7 +107,7 @@ LEFT JOIN LATERAL (
             ORDER BY seq DESC LIMIT 1
         ) d
         WHERE y.cluster = l.cluster
-          AND y.first_seq <= coalesce(l.deleted_seq, 9223372036854775807) AND y.last_seq >= coalesce(l.deleted_seq, l.object_id)
+          AND y.first_seq <= coalesce(e.seq, 9223372036854775807) AND y.last_seq >= coalesce(e.seq, l.object_id)
         ORDER BY y.first_seq DESC LIMIT 1
     ) n
 ) last ON true;

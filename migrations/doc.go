@@ -23,7 +23,7 @@
 //
 // [Roles] makes two group roles and gives them their rights; roles belong to the whole server, so they are never dropped here.
 //
-//   - kuberewind_writer may add to the record, and move its heads, streams, days, what lives and ends of gaps. It cannot change or remove a delta,
+//   - kuberewind_writer may add to the record, and move its heads, streams, days and ends of gaps, and say which lives have ended. It cannot change or remove a delta,
 //     nor drop a partition (I8): it owns nothing, and partitions are made for it by ensure_day(), which runs as the owner.
 //     Checkpoints, which are derived from the rest, it may make and drop.
 //   - kuberewind_auditor may read the views and call the functions that read them, nothing else. Views run as their owner, functions as

@@ -75,6 +75,21 @@ func TestEndsOfLivesAreMovedAndMovedBack(t *testing.T) {
 	require.Equal(t, []string{"6", "1"}, column[string](t, conn, `SELECT object_id::text FROM kuberewind.lives WHERE deleted_seq IS NULL ORDER BY cluster`))
 }
 
+func TestEndsOfLivesThatAreBeingCommittedAreMovedToo(t *testing.T) {
+	url := newDatabase(t)
+	require.NoError(t, migrations.To(t.Context(), url, 5))
+	writer, err := connect(t, url).Begin(t.Context())
+	require.NoError(t, err)
+	run(t, writer, "UPDATE kuberewind.heads SET seq = seq")
+	run(t, writer, `INSERT INTO kuberewind.lives VALUES (1, 1, 1, 'a', 'x', 'uid-1', 5), (1, 6, 1, 'a', 'x', 'uid-6', NULL)`)
+	watcher := connect(t, url)
+	up := start(t.Context(), url)
+	eventually(t, watcher, waiting)
+	require.NoError(t, writer.Commit(t.Context()))
+	require.NoError(t, up.Wait())
+	require.Equal(t, "1 1", one[string](t, watcher, `SELECT concat_ws(' ', (SELECT count(*) FROM kuberewind.ends), (SELECT count(*) FROM kuberewind.living))`))
+}
+
 func TestDownIsRefusedOnAFilledRecordUnlessForced(t *testing.T) {
 	url, conn := migrated(t)
 	fill(t, conn)

@@ -200,8 +200,8 @@ func (o *Outcome) values() measure.Values {
 		ofAdded: each(o.Stored["ADDED"]), ofUpdated: each(o.Stored["MODIFIED"]), ofDeleted: each(o.Stored["DELETED"]), index: each(rows.Index + other.Index), loggedRun: each(o.After.WAL - o.Before.WAL),
 		sweeping: sweeps * each(sweep), pointing: point(o.Checkpoint.Checkpoints.total()), swept: float64(sweep) / float64(max(o.Swept, 1)),
 	}
-	// The recorder's own checkpoints, of a run that is long enough, and that one have each delta once.
-	v[cpuUpkeep] = sweeps*cpu(o.SweepCPU) + float64((o.Pointing+o.CheckpointCPU).Microseconds())/max(float64(o.Folded), n)
+	// The recorder's own checkpoints, of a run that is long enough, and that one have each delta of the first lists and of the events.
+	v[cpuUpkeep] = sweeps*cpu(o.SweepCPU) + float64((o.Pointing+o.CheckpointCPU).Microseconds())/float64(o.Live+o.Events)
 	v[cpuAll] = v[cpuOwn] + v[cpuServer] + v[cpuUpkeep]
 	v[disk] = v[heap] + v[toast] + v[index] + v[sweeping] + v[pointing]
 	v[logged] = v[loggedRun] + sweeps*each(o.Sweep.WAL) + point(o.Checkpoint.WAL)

@@ -26,7 +26,7 @@ const (
 	descriptors = "file descriptors"
 	goroutines  = "goroutines"
 	waits       = "deltas that wait"
-	updated     = "heads and streams"
+	updated     = "heads, streams, living"
 	dead        = "dead rows"
 	eachDelta   = "disk"
 )
@@ -119,11 +119,11 @@ func (l *load) look(ctx context.Context, r *run) (err error) {
 	return nil
 }
 
-// tables looks at the record. The rows of heads and streams are always as many, and updated with each commit.
+// tables looks at the record. The rows of heads and streams are always as many, and updated with each commit; those of living come and go, and are about as many.
 func tables(ctx context.Context, db *pgx.Conn, into measure.Values) error {
 	var size, share, each float64
 	err := db.QueryRow(ctx, `
-		SELECT (pg_total_relation_size('kuberewind.heads') + pg_total_relation_size('kuberewind.streams'))::float8 / 1024,
+		SELECT (pg_total_relation_size('kuberewind.heads') + pg_total_relation_size('kuberewind.streams') + pg_total_relation_size('kuberewind.living'))::float8 / 1024,
 			coalesce((SELECT 100.0 * sum(n_dead_tup) / nullif(sum(n_live_tup) + sum(n_dead_tup), 0) FROM pg_stat_user_tables WHERE schemaname = 'kuberewind'), 0)::float8,
 			(SELECT sum(pg_total_relation_size(oid)) FROM pg_class WHERE relkind = 'r' AND relnamespace = 'kuberewind'::regnamespace)::float8 / (SELECT sum(seq) FROM kuberewind.heads)`).
 		Scan(&size, &share, &each)

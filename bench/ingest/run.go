@@ -66,8 +66,7 @@ type Outcome struct {
 	Sweep, Checkpoint Spaces
 	// What they take of CPU time, PostgreSQL's with it.
 	SweepCPU, CheckpointCPU time.Duration
-	Swept                   int   // objects
-	Folded                  int64 // deltas from the recorder's last checkpoint, or from the beginning, to that one
+	Swept                   int // objects
 }
 
 // A run that takes longer waits for something that will not come.
@@ -245,7 +244,7 @@ func (r *run) cpu(ctx context.Context, s *subject, db *pgx.Conn) (used [4]time.D
 			return used, err
 		}
 	}
-	if r.way == recorder {
+	if r.way == recorder && r.sweep {
 		used[3], err = ofCheckpoints(ctx, db)
 	}
 	return used, err

@@ -86,11 +86,7 @@ func (r *run) checkpointed(ctx context.Context, db *pgx.Conn, cluster history.Cl
 	if err != nil {
 		return err
 	}
-	made, err := history.NewCheckpointer(pool, cluster, history.CheckpointOptions{Busy: 1}).MakeOne(ctx)
-	if err != nil {
-		return err
-	}
-	if err := db.QueryRow(ctx, `SELECT $1 - coalesce(max(checkpoint), 0) FROM kuberewind.checkpoints WHERE checkpoint < $1`, made.Seq).Scan(&r.out.Folded); err != nil {
+	if _, err := history.NewCheckpointer(pool, cluster, history.CheckpointOptions{Busy: 1}).MakeOne(ctx); err != nil {
 		return err
 	}
 	after, err := spacesOf(ctx, db)

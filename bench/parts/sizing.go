@@ -100,7 +100,7 @@ func checkpoint(ctx context.Context, database string, cluster int32, now time.Ti
 // are stored, compressed.
 const weigh = `
 	WITH size AS (
-		SELECT sum(pg_total_relation_size(oid)) AS bytes FROM pg_class WHERE relnamespace = 'kuberewind'::regnamespace AND relkind = 'r' AND relname ~ '^(deltas_|lives|batches)'
+		SELECT sum(pg_total_relation_size(oid)) AS bytes FROM pg_class WHERE relnamespace = 'kuberewind'::regnamespace AND relkind = 'r' AND relname ~ '^(deltas_|lives|ends|living|batches)'
 	), row AS (
 		SELECT s.resource, d.seq <= $1 AS first, d.type, 72 + pg_column_size(rv) + pg_column_size(d.version) + pg_column_size(digest) + coalesce(pg_column_size(manager), 0) +
 			coalesce(pg_column_size(subresource), 0) + coalesce(pg_column_size(patch), 0) + coalesce(pg_column_size(object), 0) + coalesce(pg_column_size(exact), 0) AS bytes

@@ -52,7 +52,7 @@ const sessionSettings = `
 		set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, false)`
 
 func prepareSession(ctx context.Context, conn *pgx.Conn, name string) error {
-	if _, err := conn.Exec(ctx, sessionSettings, pgx.QueryExecModeSimpleProtocol, name); err != nil {
+	if _, err := conn.Exec(ctx, sessionSettings, pgx.QueryExecModeExec, name); err != nil {
 		return fmt.Errorf("settings of the session: %w", err)
 	}
 	_, err := migrations.BecomeWriter(ctx, conn)

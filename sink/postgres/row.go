@@ -80,7 +80,7 @@ func (l *life) copyTo(c *copyBuffer, cluster int32) {
 	c.text(l.uid)
 }
 
-// An ending is a row of ends. The stream is known to who writes it.
+// An ending is a row of ends. Its stream finds what lived, and is 0 where ends are read.
 type ending struct {
 	objectID, seq int64
 	stream        int32
