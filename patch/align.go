@@ -3,6 +3,7 @@ package patch
 import (
 	"hash/maphash"
 	"math/bits"
+	"slices"
 )
 
 const (
@@ -14,9 +15,26 @@ const (
 	maxEffort = 16
 	// opText is about what one operation costs besides its values.
 	opText = 64
-	// unmatched is the match of an element that is removed.
-	unmatched int32 = -1
 )
+
+// A counterpart of an element of the old array is the index of one of the new array, or unmatched; see crossing.
+type counterpart int32
+
+// unmatched is what an element has that is removed.
+const unmatched counterpart = -1
+
+// crossing is a counterpart that is not in the same order as the others: the element has to be moved.
+func crossing(place int) counterpart { return counterpart(-2 - place) }
+
+func (c counterpart) crosses() bool { return c < unmatched }
+
+// place is the index of a counterpart, or unmatched.
+func (c counterpart) place() int {
+	if c.crosses() {
+		return int(-2 - c)
+	}
+	return int(c)
+}
 
 // seed is that of all hashes. Which elements are paired does not depend on it unless two hashes collide.
 var seed = maphash.MakeSeed()
@@ -25,9 +43,10 @@ var seed = maphash.MakeSeed()
 type aligner struct {
 	from, to   *tape
 	effort     int
-	matches    []int32 // results in use, innermost last
+	matches    []counterpart // results in use, innermost last
 	olds, news []sketch
 	cells      []int
+	taken      []bool // of news: it is a counterpart
 }
 
 // A sketch is what the aligner knows of an element.
@@ -36,6 +55,7 @@ type sketch struct {
 	identity uint64 // of the members that name the element among its neighbours; 0 if there are none
 	parts    uint64 // a bit for each member or element
 	size     int
+	stays    bool // another version of it, or itself, is on the other side
 }
 
 func (l *aligner) reset(from, to *tape) {
@@ -43,11 +63,13 @@ func (l *aligner) reset(from, to *tape) {
 	l.effort = maxEffort * (len(from.text) + len(to.text))
 }
 
-func (l *aligner) size() int { return cap(l.matches) + cap(l.olds) + cap(l.news) + cap(l.cells) }
+func (l *aligner) size() int {
+	return cap(l.matches) + cap(l.olds) + cap(l.news) + cap(l.cells) + cap(l.taken)
+}
 
-// align gives for each of olds the index among news of its counterpart, or unmatched. Counterparts are in the same order on
+// align gives for each of olds its counterpart among news. Those that do not cross are in the same order on
 // both sides. The result is to be released after use, the last one first.
-func (l *aligner) align(olds, news []int32) []int32 {
+func (l *aligner) align(olds, news []int32) []counterpart {
 	base := len(l.matches)
 	for range olds {
 		l.matches = append(l.matches, unmatched)
@@ -59,12 +81,63 @@ func (l *aligner) align(olds, news []int32) []int32 {
 		pairInOrder(match, 0, len(news))
 	default:
 		l.olds, l.news = l.from.sketches(l.olds, olds), l.to.sketches(l.news, news)
+		l.findStaying()
 		l.stretch(stretch{match: match, olds: l.olds, news: l.news}, byText)
+		l.cross(match)
 	}
 	return match
 }
 
-func (l *aligner) release(match []int32) {
+// long reports whether elements are too many to compare all of one side with all of the other.
+func (l *aligner) long() bool { return len(l.olds) > maxCells/len(l.news) }
+
+// findStaying marks what is on both sides, wherever: it is not to become something else.
+func (l *aligner) findStaying() {
+	if l.long() {
+		return
+	}
+	for i := range l.olds {
+		for j := range l.news {
+			if x, y := &l.olds[i], &l.news[j]; x.isAnother(y) {
+				x.stays, y.stays = true, true
+			}
+		}
+	}
+}
+
+// cross pairs elements that stand elsewhere now, in arrays that are not long: those of one text, and then those of one identity that have half of their parts in
+// common. The entries of managedFields change places whenever another manager writes, as they are ordered by time.
+func (l *aligner) cross(match []counterpart) {
+	if l.long() || !slices.Contains(match, unmatched) {
+		return
+	}
+	l.taken = append(l.taken[:0], make([]bool, len(l.news))...)
+	for _, m := range match {
+		if m != unmatched {
+			l.taken[m] = true
+		}
+	}
+	for _, belong := range [...]func(x, y *sketch) bool{(*sketch).isText, (*sketch).isAnother} {
+		for i := range match {
+			for j := 0; match[i] == unmatched && j < len(l.news); j++ {
+				if !l.taken[j] && belong(&l.olds[i], &l.news[j]) {
+					match[i], l.taken[j] = crossing(j), true
+				}
+			}
+		}
+	}
+}
+
+// isText reports whether two elements have one text.
+func (s *sketch) isText(o *sketch) bool { return s.hash == o.hash && s.size == o.size }
+
+// isAnother reports whether an element is another version of one.
+func (s *sketch) isAnother(o *sketch) bool {
+	return s.identity == o.identity && s.identity != 0 &&
+		2*bits.OnesCount64(s.parts&o.parts) >= max(bits.OnesCount64(s.parts), bits.OnesCount64(o.parts))
+}
+
+func (l *aligner) release(match []counterpart) {
 	l.matches = l.matches[:len(l.matches)-len(match)]
 }
 
@@ -76,9 +149,9 @@ func (l *aligner) afford(olds, news []int32) bool {
 }
 
 // pairInOrder pairs the first with the first, and so on; the news begin at index first.
-func pairInOrder(match []int32, first, count int) {
+func pairInOrder(match []counterpart, first, count int) {
 	for i := range min(len(match), count) {
-		match[i] = int32(first + i)
+		match[i] = counterpart(first + i)
 	}
 }
 
@@ -151,8 +224,11 @@ func identityRank(key []byte) int {
 // worth is how much text it saves, by estimate, to edit one element into the other instead of removing and adding.
 func worth(x, y *sketch) int {
 	size := x.size + y.size
-	if x.hash == y.hash && x.size == y.size {
+	if x.isText(y) {
 		return 2*size + 2*opText
+	}
+	if x.identity != y.identity && (x.stays || y.stays) {
+		return -1
 	}
 	gain := opText
 	if x.identity == y.identity && x.identity != 0 {
@@ -178,7 +254,7 @@ func (l *aligner) best(s stretch) {
 	for i, j := 0, 0; i < n && j < m; {
 		switch at := cells[i*width+j]; {
 		case at == cells[(i+1)*width+j+1]+worth(&s.olds[i], &s.news[j]):
-			s.match[i] = int32(s.first + j)
+			s.match[i] = counterpart(s.first + j)
 			i, j = i+1, j+1
 		case at == cells[(i+1)*width+j]:
 			i++

@@ -201,7 +201,7 @@ func respelt(t *rapid.T, ops []byte) []byte {
 			return []byte(" [ " + strings.Join(list, " , ") + " ] ")
 		}
 		var members []string
-		for _, name := range rapid.Permutation([]string{"op", "path", "old", "value"}).Draw(t, "order") {
+		for _, name := range rapid.Permutation([]string{"from", "op", "path", "old", "value"}).Draw(t, "order") {
 			if value, ok := patch.Get(op, "/"+name); ok {
 				members = append(members, fmt.Sprintf("%q: %s", name, value))
 			}

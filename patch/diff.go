@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// Diff gives the RFC 6902 patch that turns one Doc into another: add, remove and replace, in the order of the text, with an
-// "old" member on remove and replace that holds what was there. Equal Docs give []. The patch is canonical itself. An error
+// Diff gives the RFC 6902 patch that turns one Doc into another: add, remove, replace and, for elements of arrays that stand elsewhere, move, in the
+// order of the text, with an "old" member on remove and replace that holds what was there. Equal Docs give []. The patch is canonical itself. An error
 // means that one of the two is not a Doc.
 func Diff(from, to Doc) ([]byte, error) {
 	return AppendDiff(nil, from, to)
@@ -58,13 +58,14 @@ const (
 	editAdd editKind = iota
 	editRemove
 	editReplace
+	editMove
 )
 
 // An edit is one operation of the patch.
 type edit struct {
 	kind     editKind
 	path     int32 // index of the path's last segment
-	from, to int32 // nodes of the old value and of the new one
+	from, to int32 // nodes of the old value and of the new one; of a move, from is the index of the last segment of where the value was
 }
 
 // A segment is the last token of a path, behind the path that parent ends.
@@ -187,7 +188,7 @@ func (d *differ) compareKeys(i, iEnd, j, jEnd int32) int {
 	return bytes.Compare(d.from.key(i), d.to.key(j))
 }
 
-// array plans the edits between two arrays: what the aligner pairs is edited in place, the rest is removed and added. An
+// array plans the edits between two arrays: what the aligner pairs is moved if it has to be and edited in place, the rest is removed and added. An
 // index counts what the operations before have left, so it is that of the new array.
 func (d *differ) array(a, b, path int32) (cost int) {
 	base := len(d.elements)
@@ -196,16 +197,23 @@ func (d *differ) array(a, b, path int32) (cost int) {
 	index := int32(first)
 	for i, j := 0, 0; i < len(olds) || j < len(news); {
 		switch {
-		case i < len(olds) && match[i] < 0:
+		case i < len(olds) && match[i] == unmatched:
 			cost += d.plan(edit{editRemove, d.element(path, index), olds[i], 0})
 			i++
 			continue
-		case i < len(olds) && int(match[i]) == j:
+		case i < len(olds) && match[i].place() == j:
 			if !d.equal(olds[i], news[j]) {
 				cost += d.value(olds[i], news[j], d.element(path, index))
 			}
 			i++
+		case i < len(olds) && match[i].crosses():
+			cost += d.moveBack(olds[i:], match[i:], path, index)
+			continue
 		default:
+			if k := slices.Index(match[min(i, len(match)):], crossing(j)); k > 0 {
+				cost += d.moveHere(olds[i:i+k+1], match[i:i+k+1], path, index)
+				continue
+			}
 			cost += d.plan(edit{editAdd, d.element(path, index), 0, news[j]})
 		}
 		j++
@@ -214,6 +222,43 @@ func (d *differ) array(a, b, path int32) (cost int) {
 	d.elements = d.elements[:base]
 	d.aligner.release(match)
 	return cost
+}
+
+// moveBack moves the first of the elements that are still to be edited behind all those that come before it in the new array.
+func (d *differ) moveBack(olds []int32, match []counterpart, path, index int32) (cost int) {
+	place, behind := match[0].place(), 0
+	for k, m := range match[1:] {
+		if m >= 0 && m.place() > place {
+			break
+		}
+		if m >= 0 {
+			behind = k + 1
+		}
+	}
+	match[0] = counterpart(place)
+	if behind > 0 { // else what comes before it is added, or moved here
+		cost = d.plan(edit{editMove, d.element(path, index+int32(behind)), d.element(path, index), 0})
+		rotate(olds[:behind+1], 1)
+		rotate(match[:behind+1], 1)
+	}
+	return cost
+}
+
+// moveHere moves the last of the elements to the place of the first.
+func (d *differ) moveHere(olds []int32, match []counterpart, path, index int32) (cost int) {
+	last := len(olds) - 1
+	match[last] = counterpart(match[last].place())
+	cost = d.plan(edit{editMove, d.element(path, index), d.element(path, index+int32(last)), 0})
+	rotate(olds, last)
+	rotate(match, last)
+	return cost
+}
+
+// rotate brings the element at index n to the front, and those before it to the end.
+func rotate[T any](s []T, n int) {
+	slices.Reverse(s[:n])
+	slices.Reverse(s[n:])
+	slices.Reverse(s)
 }
 
 // window gives the elements of two arrays without those that are equal at the beginning, whose number is first, and at

@@ -52,12 +52,15 @@ func long(s string) string {
 	return s
 }
 
-// paths gives the operations of a patch as "op path".
+// operations gives those of a patch as "op path", with from between the two where there is one.
 func operations(t require.TestingT, ops []byte) []string {
-	var list []struct{ Op, Path string }
+	var list []struct{ Op, From, Path string }
 	require.NoError(t, json.Unmarshal(ops, &list))
 	got := []string{}
 	for _, o := range list {
+		if o.Op == "move" {
+			o.Op += " " + o.From
+		}
 		got = append(got, o.Op+" "+o.Path)
 	}
 	return got
@@ -108,7 +111,27 @@ func TestDiffEditsTheElementsOfKubernetesLists(t *testing.T) {
 		"two change places": {
 			list(container("app", "app:1"), container("envoy", "envoy:1")),
 			list(container("envoy", "envoy:1"), container("app", "app:1")),
+			[]string{"move /0 /1"}},
+		"the last comes first": {
+			list(container("app", "app:1"), container("envoy", "envoy:1"), container("logs", "logs:1")),
+			list(container("logs", "logs:1"), container("app", "app:1"), container("envoy", "envoy:1")),
+			[]string{"move /2 /0"}},
+		"one comes last, is another version then, and one before it goes": {
+			list(container("app", "app:1"), container("envoy", "envoy:1"), container("logs", "logs:1"), container("proxy", "proxy:1")),
+			list(container("logs", "logs:1"), container("proxy", "proxy:1"), container("app", "app:2")),
+			[]string{"move /0 /3", "remove /0", "replace /2/image"}},
+		"all are in another order": {
+			list(container("app", "app:1"), container("envoy", "envoy:1"), container("logs", "logs:1"), container("proxy", "proxy:1")),
+			list(container("proxy", "proxy:1"), container("logs", "logs:1"), container("envoy", "envoy:1"), container("app", "app:1")),
+			[]string{"move /0 /3", "move /0 /2", "move /0 /1"}},
+		"what goes and what comes have little in common but the name": {
+			list(container("app", "app:1"), container("envoy", "envoy:1")),
+			list(container("envoy", "envoy:1"), `{"command":["sh","-c","a long one-liner of something"],"image":"other:2","name":"app","stdin":true}`),
 			[]string{"remove /0", "add /1"}},
+		"a manager writes, and its entry comes last, as entries are ordered by time": {
+			list(entry("kubelet", "status", "1"), entry("kubectl", "", "2")),
+			list(entry("kubectl", "", "2"), strings.Replace(entry("kubelet", "status", "1"), `"time":"1"`, `"time":"3"`, 1)),
+			[]string{"move /0 /1", "replace /1/time"}},
 		"a container has another name": {
 			list(container("app", "app:1"), container("envoy", "envoy:1")),
 			list(container("shop", "app:1"), container("envoy", "envoy:1")),
@@ -158,6 +181,7 @@ func roundTrip(t require.TestingT, from, to patch.Doc) []byte {
 
 type operation struct {
 	Op    string          `json:"op"`
+	From  json.RawMessage `json:"from,omitempty"`
 	Path  json.RawMessage `json:"path"`
 	Old   json.RawMessage `json:"old,omitempty"`
 	Value json.RawMessage `json:"value,omitempty"`
@@ -178,6 +202,8 @@ func inverse(t require.TestingT, ops []byte) []byte {
 			undone = append(undone, fmt.Sprintf(`{"op":"add","path":%s,"value":%s}`, o.Path, o.Old))
 		case "replace":
 			undone = append(undone, fmt.Sprintf(`{"op":"replace","path":%s,"value":%s}`, o.Path, o.Old))
+		case "move":
+			undone = append(undone, fmt.Sprintf(`{"from":%s,"op":"move","path":%s}`, o.Path, o.From))
 		default:
 			require.Fail(t, "unexpected operation", o.Op)
 		}

@@ -12,7 +12,7 @@
 //   - Diff gives a patch that Apply turns into the very bytes of the new Doc (I6 rests on it, and AppendRebasedDiff proves it); with "old" on remove and
 //     replace, so that it can be read and undone by itself. Elements of arrays are edited and not replaced whole: those that
 //     belong together by text, by identity (name, type, key, uid, manager and the like), by what they have in common or by
-//     place are paired, in this order. No value's edits are longer than replacing it. A patch is canonical itself.
+//     place are paired, in this order, and moved where they stand elsewhere. No value's edits are longer than replacing it. A patch is canonical itself.
 //   - Apply takes any patch of RFC 6902, in any spelling, and gives a Doc or an error; it changes neither argument.
 //   - Time: Canonical and Diff are linear in the size of the texts, n·log(n) in the length of an array or object, whatever the
 //     texts. Apply reads each text once; an operation costs the length of its path, an insertion or removal moves the members

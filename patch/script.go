@@ -2,24 +2,28 @@ package patch
 
 // The pieces of an operation's text, in the canonical order of its members.
 const (
+	textFrom  = `{"from":"`
 	textOld   = `{"old":`
 	textOp    = `"op":"`
 	textPath  = `","path":"`
 	textValue = `","value":`
 )
 
-var opNames = [...]string{editAdd: "add", editRemove: "remove", editReplace: "replace"}
+var opNames = [...]string{editAdd: "add", editRemove: "remove", editReplace: "replace", editMove: "move"}
 
 // cost is the length of an operation's text, with the comma that parts it from the next.
 func (d *differ) cost(e edit) int {
 	n := len(textOp) + len(opNames[e.kind]) + len(textPath) + int(d.pathLength(e.path)) + len(",{}")
-	if e.kind != editAdd {
-		n += len(textOld) + len(d.from.span(e.from))
+	switch e.kind {
+	case editAdd:
+		return n + len(textValue) + len(d.to.span(e.to))
+	case editRemove:
+		return n + len(textOld) + len(d.from.span(e.from)) + len(`"`)
+	case editReplace:
+		return n + len(textOld) + len(d.from.span(e.from)) + len(textValue) + len(d.to.span(e.to))
+	default: // editMove
+		return n + len(textFrom) + int(d.pathLength(e.from)) + len(`""`)
 	}
-	if e.kind == editRemove {
-		return n + len(`"`)
-	}
-	return n + len(textValue) + len(d.to.span(e.to))
 }
 
 // appendPatch writes the planned edits.
@@ -35,14 +39,17 @@ func (d *differ) appendPatch(dst []byte) []byte {
 }
 
 func (d *differ) appendEdit(dst []byte, e edit) []byte {
-	if e.kind == editAdd {
+	switch e.kind {
+	case editAdd:
 		dst = append(dst, '{')
-	} else {
+	case editMove:
+		dst = append(d.appendPath(append(dst, textFrom...), e.from), '"', ',')
+	default:
 		dst = append(append(append(dst, textOld...), d.from.span(e.from)...), ',')
 	}
 	dst = append(append(append(dst, textOp...), opNames[e.kind]...), textPath...)
 	dst = d.appendPath(dst, e.path)
-	if e.kind == editRemove {
+	if e.kind == editRemove || e.kind == editMove {
 		return append(dst, '"', '}')
 	}
 	return append(append(append(dst, textValue...), d.to.span(e.to)...), '}')

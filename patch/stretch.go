@@ -4,7 +4,7 @@ import "sort"
 
 // A stretch is a run of elements on both sides that is to be aligned.
 type stretch struct {
-	match      []int32 // of olds
+	match      []counterpart // of olds
 	olds, news []sketch
 	first      int // index of the first of news
 }
@@ -45,7 +45,7 @@ func (l *aligner) stretch(s stretch, by anchoring) {
 	i, j := 0, 0
 	for _, a := range s.anchors(by) {
 		l.stretch(s.part(i, j, a.old, a.new), by+1)
-		s.match[a.old] = int32(s.first + a.new)
+		s.match[a.old] = counterpart(s.first + a.new)
 		i, j = a.old+1, a.new+1
 	}
 	l.stretch(s.part(i, j, len(s.olds), len(s.news)), by+1)
@@ -61,7 +61,7 @@ func (s stretch) anchors(by anchoring) []anchor {
 	head := make(map[uint64]int32, len(s.news))
 	for j := len(s.news) - 1; j >= 0; j-- {
 		hash := by.hash(&s.news[j])
-		next[j] = unmatched
+		next[j] = none
 		if k, ok := head[hash]; ok {
 			next[j] = k
 		}
