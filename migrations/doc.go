@@ -7,8 +7,8 @@
 //     from; the table of golang-migrate, which is written before and after the file and says "dirty" after any interruption, is not.
 //     So a migration that was killed at whatever point needs no repair: the next [Up] goes on from what was applied.
 //   - Migrators exclude each other by golang-migrate's advisory lock, and each looks at the version again once it holds it.
-//   - A migration that waits for a lock gives up after five seconds and tries again, so that it never holds up
-//     a recorder or a reader for longer.
+//   - A migration that waits for a lock gives up after five seconds and tries again, so that its waiting holds up
+//     no recorder and no reader for longer. One that copies (000006) holds them up for as long as it copies.
 //   - When its context ends, the statement in progress is cancelled on the server before Up or Down returns.
 //
 // # What it rejects, and why
@@ -21,13 +21,14 @@
 //
 // # Roles
 //
-// [Roles] makes two group roles and gives them their rights; roles belong to the whole server, so they are never dropped here.
+// [Roles] makes three group roles and gives them their rights; roles belong to the whole server, so they are never dropped here.
 //
 //   - kuberewind_writer may add to the record, and move its heads, streams, days and ends of gaps, and say which lives have ended. It cannot change or remove a delta,
 //     nor drop a partition (I8): it owns nothing, and partitions are made for it by ensure_day(), which runs as the owner.
 //     Checkpoints, which are derived from the rest, it may make and drop.
 //   - kuberewind_auditor may read the views and call the functions that read them, nothing else. Views run as their owner, functions as
 //     their caller.
+//   - kuberewind_pruner may have the oldest days dropped, by functions that look whether that is safe, and read what was dropped.
 //
 // A recorder calls [BecomeWriter] on each new connection, so that it gives up its other rights even where it logs in as the owner.
 // That protects against mistakes; against someone who has its password, let it log in as a member of kuberewind_writer that is

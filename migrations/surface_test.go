@@ -54,7 +54,7 @@ func TestViewsHaveTheirPublishedColumns(t *testing.T) {
 		"deltas": "cluster seq observed_at occurred_at type source api_group version resource kind namespace name uid resource_version manager patch object" +
 			" subresource object_id digest exact",
 		"changes": "cluster seq observed_at occurred_at type source api_group version resource kind namespace name uid resource_version manager patch object" +
-			" op path old new step subresource object_id",
+			" op path old new step subresource object_id moved_from",
 		"objects": "cluster api_group version resource kind namespace name uid first_seen last_seen first_type last_type resource_version deleted object_id last_seq",
 		"gaps":    "cluster gap api_group resource scope cause detail from_at to_at from_rv to_rv open outcome appeared changed vanished unchanged opened_batch closed_batch",
 		"pauses":  "cluster from_at to_at after_seq epoch recorder version",
@@ -89,17 +89,19 @@ func TestDeltasAreDecoded(t *testing.T) {
 func TestChangesGiveOneRowForEachPath(t *testing.T) {
 	_, conn := migrated(t)
 	fill(t, conn)
+	run(t, conn, `UPDATE kuberewind.deltas_data SET patch = '[{"from":"/spec/list/2","op":"move","path":"/spec/list/0"}]' WHERE seq = 3`)
 	require.Equal(t, []string{
 		`1.1 Sync add "" - {"spec": {"replicas": 3}}`,
 		`2.1 Updated replace "/spec/replicas" 3 5`,
 		`2.2 Updated add "/spec/paused" - null`,
+		`3.1 Updated move "/spec/list/0" - - from "/spec/list/2"`,
 		`4.1 Sync replace "" - {"spec": {"replicas": 7}}`,
 		`5.1 Deleted remove "/spec/paused" null -`,
 		`5.2 Deleted remove "" - -`,
 		`6.1 Added add "" - {"spec": {}}`,
 		`8.1 Added add "" - {}`,
 		`9.1 Deleted remove "" - -`,
-	}, column[string](t, conn, `SELECT concat_ws(' ', seq || '.' || step, type, op, '"' || path || '"', coalesce(old::text, '-'), coalesce(new::text, '-'))
+	}, column[string](t, conn, `SELECT concat_ws(' ', seq || '.' || step, type, op, '"' || path || '"', coalesce(old::text, '-'), coalesce(new::text, '-'), 'from "' || moved_from || '"')
 		FROM kuberewind.changes ORDER BY seq, step`))
 }
 

@@ -347,9 +347,9 @@ func TestErasureKeepsToItsScope(t *testing.T) {
 func TestOldestKeyframeLosesTheValueFromAPatchThatNothingIsLeftUnder(t *testing.T) {
 	s := newScene(t)
 	keep := `"keep":"` + strings.Repeat("what stays the same ", 10) + `"`
-	s.commit(s.version(postgres.Added, "pod", keep, `"x/y":"the-secret"`, `"the-secret/key":1`))
+	s.commit(s.version(postgres.Added, "pod", keep, `"x/y":"the-secret"`, `"the-secret/key":1`, `"the-secret/list":["one","another"]`))
 	s.now = s.now.AddDate(0, 0, 1)
-	s.commit(s.version(postgres.Updated, "pod", keep))
+	s.commit(s.version(postgres.Updated, "pod", keep, `"the-secret/list":["another","one"]`))
 	_, err := s.admin.Exec(t.Context(), "DROP TABLE kuberewind.deltas_p20260301")
 	require.NoError(t, err)
 	require.Equal(t, []string{"deltas_p20260302"}, s.where("the-secret"))
@@ -359,6 +359,7 @@ func TestOldestKeyframeLosesTheValueFromAPatchThatNothingIsLeftUnder(t *testing.
 	require.NoError(t, s.admin.QueryRow(t.Context(), "SELECT patch::text FROM kuberewind.deltas_data").Scan(&text))
 	require.Contains(t, text, `"old": "[erased 1]"`)
 	require.Regexp(t, `"path": "/spec/\[erased 1 [0-9a-f]{8}\]~1key"`, text)
+	require.Regexp(t, `"from": "/spec/\[erased 1 [0-9a-f]{8}\]~1list/0"`, text)
 }
 
 func TestErasureIsRefusedWhole(t *testing.T) {

@@ -191,7 +191,7 @@ func (v *value) operations(text []byte) ([]byte, error) {
 	for _, o := range operations {
 		for member, raw := range o {
 			canonical, err := patch.Canonical(raw)
-			if err == nil && member == "path" {
+			if err == nil && (member == "path" || member == "from") {
 				canonical = v.pointer(canonical)
 			} else if err == nil {
 				canonical, err = v.everywhere(canonical)
