@@ -39,7 +39,7 @@ type Config struct {
 
 	// Database is a PostgreSQL URL or DSN, or Embedded.
 	Database string `mapstructure:"database"`
-	// DataDir holds the embedded database and the redaction key.
+	// DataDir holds the embedded database, the redaction key and the spool.
 	DataDir string `mapstructure:"data-dir"`
 	// Migrate brings an older schema up to date when the recorder starts.
 	Migrate bool `mapstructure:"migrate"`
@@ -67,7 +67,7 @@ type Config struct {
 
 	// QueueSize bounds what waits for the database, as a Kubernetes quantity of bytes.
 	QueueSize string `mapstructure:"queue-size"`
-	// SpoolSize bounds what waits for the database on disk when the queue is full, as a Kubernetes quantity of bytes; 0 is none.
+	// SpoolSize bounds what waits for the database on disk, when the queue is full or for long, as a Kubernetes quantity of bytes; 0 is none.
 	SpoolSize string `mapstructure:"spool-size"`
 	// SpoolDir is where that is; empty means DataDir/spool.
 	SpoolDir string `mapstructure:"spool-dir"`

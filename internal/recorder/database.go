@@ -149,8 +149,8 @@ func (d *Database) Close() error {
 	return d.embedded.Stop(ctx)
 }
 
-// Lock refuses a second recorder of one cluster where both would use the embedded database. A database elsewhere decides by
-// epoch: the later recorder takes over.
+// Lock refuses a second recorder of one cluster where both would use the embedded database. With a database elsewhere the election
+// decides, see elect.
 func (d *Database) Lock(clusterUID string) (unlock func() error, err error) {
 	if d.embedded == nil {
 		return func() error { return nil }, nil

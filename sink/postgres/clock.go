@@ -42,13 +42,9 @@ func (s *Sink) DatabaseTime(ctx context.Context) (now time.Time, err error) {
 // RecordClock puts a step of the clock on record. The error may be ErrFenced. It may be called from any goroutine.
 func (s *Sink) RecordClock(ctx context.Context, step ClockStep) error {
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		// I1: the lock keeps the head from being taken over until this is committed.
-		head, err := readHead(ctx, tx, s.info.Cluster, "FOR SHARE")
+		head, err := s.hold(ctx, tx)
 		if err != nil {
 			return err
-		}
-		if head.epoch != s.info.Epoch {
-			return fmt.Errorf("%w: it writes as epoch %d, this one was epoch %d", ErrFenced, head.epoch, s.info.Epoch)
 		}
 		_, err = tx.Exec(ctx, `
 			INSERT INTO kuberewind.clock_steps_data (cluster, epoch, step, after_seq, record_at, recorder_at, database_at, adopted)

@@ -159,9 +159,18 @@ func (s *Sink) settled(ctx context.Context, conn *pgx.Conn, b *Batch) (done bool
 func (s *Sink) Holds(ctx context.Context) error {
 	now, err := readHead(ctx, s.pool, s.info.Cluster, "")
 	if err == nil && now.epoch != s.info.Epoch {
-		err = fmt.Errorf("%w: it writes as epoch %d, this one was epoch %d", ErrFenced, now.epoch, s.info.Epoch)
+		err = s.fencedFrom(now)
 	}
 	return err
+}
+
+// hold reads the head, and keeps it from being taken over until a transaction is committed (I1). The error may be ErrFenced.
+func (s *Sink) hold(ctx context.Context, tx pgx.Tx) (head, error) {
+	now, err := readHead(ctx, tx, s.info.Cluster, "FOR SHARE")
+	if err == nil && now.epoch != s.info.Epoch {
+		err = s.fencedFrom(now)
+	}
+	return now, err
 }
 
 // fenced explains why a head was not where it should be.
@@ -170,6 +179,10 @@ func (s *Sink) fenced(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(ErrFenced, err)
 	}
+	return s.fencedFrom(now)
+}
+
+func (s *Sink) fencedFrom(now head) error {
 	return fmt.Errorf("%w: it writes as epoch %d, this one was epoch %d", ErrFenced, now.epoch, s.info.Epoch)
 }
 
@@ -178,11 +191,7 @@ func fencedBy(now head, b *Batch) error {
 		ErrFenced, now.epoch, now.batch, now.seq, b.epoch, b.before.batch, b.before.seq)
 }
 
-type querier interface {
-	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
-}
-
-func readHead(ctx context.Context, db querier, cluster int32, lock string) (h head, err error) {
+func readHead(ctx context.Context, db Queryer, cluster int32, lock string) (h head, err error) {
 	var digest []byte
 	var observed time.Time
 	err = db.QueryRow(ctx, `SELECT epoch, seq, batch, digest, observed_at FROM kuberewind.heads WHERE cluster = $1 `+lock, cluster).

@@ -8,8 +8,8 @@
 //   - An object is its UID (I5): a new UID under a known name ends the old life before it begins its own.
 //   - Each patch is applied to the version before and compared with the version served, before it is stored (I6). Where that
 //     fails, the whole object is stored instead.
-//   - The first row of a life in a UTC day is a keyframe, so that each day's partition can be read by itself (I8). Rows of
-//     deltas are never updated or deleted.
+//   - The first row of a life in a UTC day is a keyframe, so that each day's partition can be read by itself (I8). A Sink
+//     never updates or deletes rows of deltas; an Erasing, which is the owner's, writes some anew.
 //   - Each batch has a digest chained to the one before, which can be computed again from the tables: see chain.go.
 //   - A position can be resumed from only while nothing of an unfinished list is on record (I3).
 //   - Nothing is dropped. Commit tries again while the database is away, full, read-only or busy, until its context ends.

@@ -62,7 +62,7 @@ func (e *encoder) item(b *Batch, st *Stream, it *Item) error {
 	if st == nil {
 		return errors.New("the stream is not open")
 	}
-	e.observe(b, it)
+	e.observe(it)
 	switch it.Kind {
 	case Delta:
 		return e.delta(b, st, it)
@@ -86,17 +86,12 @@ func (e *encoder) item(b *Batch, st *Stream, it *Item) error {
 }
 
 // observe moves the encoder's time, which does not decrease with seq.
-func (e *encoder) observe(b *Batch, it *Item) {
+func (e *encoder) observe(it *Item) {
 	observed := it.Observed
 	if observed.IsZero() {
 		observed = e.now()
 	}
-	switch at := observed.UnixMicro(); {
-	case at >= e.head.observed:
-		e.head.observed = at
-	default:
-		b.stats.Held = max(b.stats.Held, time.Duration(e.head.observed-at)*time.Microsecond)
-	}
+	e.head.observed = max(e.head.observed, observed.UnixMicro())
 }
 
 // touch marks the stream's row for the batch.
@@ -141,7 +136,7 @@ func (b *Batch) bound(r *row, lastDay *int32) {
 func (e *encoder) end(b *Batch) {
 	b.lastSeq, b.observed = e.head.seq, e.head.observed
 	b.deltas.end()
-	e.endLives(b)
+	e.copyLives(b)
 	e.endGaps(b)
 	for _, st := range b.dirty {
 		st.dirty = false
@@ -154,7 +149,8 @@ func (e *encoder) end(b *Batch) {
 	e.head = b.after()
 }
 
-func (e *encoder) endLives(b *Batch) {
+// copyLives copies the lives that begin, and has the chain cover them and those that end.
+func (e *encoder) copyLives(b *Batch) {
 	b.livesCopy.begin()
 	for i := range b.lives {
 		e.chain.life(&b.lives[i])

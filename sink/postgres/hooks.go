@@ -26,7 +26,6 @@ type EncodeStats struct {
 	Keyframes  int    // rows with a whole object
 	Skipped    int    // deltas that were recorded already (I7)
 	Mismatches int
-	Held       time.Duration // by how much the clock went back at most; observed_at was held at the last one
 }
 
 func (s *EncodeStats) count(r *row) {

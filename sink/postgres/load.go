@@ -20,8 +20,8 @@ import (
 //
 // All rows that the last version of an object needs are in one partition, because the first row of a life in a day is a
 // keyframe (I8). So the days are gone through from the newest, each query reads one partition, and an object that was
-// found is not looked for again. What changed lately is found at once; what has not changed for a hundred days costs a hundred
-// lookups in an index.
+// found is not looked for again. What changed lately is found at once, and the daily sweep gives what does not change
+// a row in each day, too; a day that was not swept costs what is older a lookup in an index.
 type loader struct {
 	sink    *Sink
 	stream  *Stream

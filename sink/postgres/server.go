@@ -73,13 +73,8 @@ func (s *Sink) recordServer(ctx context.Context, path string, content []byte) er
 }
 
 func (s *Sink) insertServer(ctx context.Context, tx pgx.Tx, path string, content []byte, now serverState) error {
-	// I1: the lock keeps the head from being taken over until this is committed.
-	head, err := readHead(ctx, tx, s.info.Cluster, "FOR SHARE")
-	if err != nil {
+	if _, err := s.hold(ctx, tx); err != nil {
 		return err
-	}
-	if head.epoch != s.info.Epoch {
-		return fmt.Errorf("%w: it writes as epoch %d, this one was epoch %d", ErrFenced, head.epoch, s.info.Epoch)
 	}
 	if content != nil {
 		_, err := tx.Exec(ctx, `INSERT INTO kuberewind.documents (cluster, digest, content) VALUES ($1, $2, $3::json) ON CONFLICT DO NOTHING`,
@@ -88,7 +83,7 @@ func (s *Sink) insertServer(ctx context.Context, tx pgx.Tx, path string, content
 			return err
 		}
 	}
-	_, err = tx.Exec(ctx, `INSERT INTO kuberewind.server_data (cluster, path, observed_at, digest) VALUES ($1, $2, $3, $4)`,
+	_, err := tx.Exec(ctx, `INSERT INTO kuberewind.server_data (cluster, path, observed_at, digest) VALUES ($1, $2, $3, $4)`,
 		s.info.Cluster, path, now.observed, now.digest)
 	return err
 }

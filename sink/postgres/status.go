@@ -65,13 +65,8 @@ type OpenGap struct {
 	Since  time.Time `json:"since,omitzero"` // zero if the stream never was complete
 }
 
-// Reader is what ReadStatus needs of a connection or pool.
-type Reader interface {
-	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
-}
-
 // ReadStatus reads the state of all clusters. It changes nothing, and needs no Sink.
-func ReadStatus(ctx context.Context, db Reader) (Status, error) {
+func ReadStatus(ctx context.Context, db Queryer) (Status, error) {
 	clusters, err := readClusters(ctx, db)
 	if err != nil {
 		return Status{}, fmt.Errorf("read the clusters of the record: %w", explain(err))
@@ -85,7 +80,7 @@ func ReadStatus(ctx context.Context, db Reader) (Status, error) {
 	return Status{Clusters: clusters}, nil
 }
 
-func readClusters(ctx context.Context, db Reader) ([]ClusterStatus, error) {
+func readClusters(ctx context.Context, db Queryer) ([]ClusterStatus, error) {
 	rows, err := db.Query(ctx, `
 		SELECT c.cluster, c.name, c.uid, c.registered_at, h.seq, h.batch, h.observed_at, b.committed_at,
 			h.epoch, coalesce(e.recorder, ''), coalesce(e.version, ''), coalesce(e.started_at, c.registered_at),
@@ -116,7 +111,7 @@ func readClusters(ctx context.Context, db Reader) ([]ClusterStatus, error) {
 	})
 }
 
-func readStreams(ctx context.Context, db Reader, cluster int32) ([]StreamStatus, error) {
+func readStreams(ctx context.Context, db Queryer, cluster int32) ([]StreamStatus, error) {
 	rows, err := db.Query(ctx, `
 		SELECT s.stream, s.api_group, s.resource, s.scope, s.version, s.kind, s.state, s.state_since, s.detail,
 			coalesce(s.position, ''), s.positioned_at, s.last_seq,
