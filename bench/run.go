@@ -93,7 +93,7 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) (e
 	loadRate := flags.Float64("load-rate", 100, "by how many events a second")
 	results := flags.String("results", "", "file of the results, which are added to what is there (default bench-results/SIZE.json)")
 	output := flags.String("o", "table", "output: table or json")
-	check := flags.Bool("check", false, "fail if something that must hold does not")
+	check := flags.Bool("check", false, "fail if something that must hold does not, of the measures that -only names, or of all that the results have")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -122,6 +122,7 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) (e
 	if others := report.OfOthers(build.String()); len(others) > 0 {
 		run.Say("what %s has of %s was measured with another version than this, %s: -only %s measures it again", path, strings.Join(others, ", "), build.String(), strings.Join(others, ","))
 	}
+	run.Keep = func() error { return report.Keep(path) }
 	for _, p := range chosen {
 		run.Begin(measure.Origin{Measures: p.numbers, Version: build.String(), Command: spelled(flags)})
 		failure := p.run(ctx, run)
@@ -132,7 +133,7 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) (e
 			run.Interrupt()
 			run.Say("%s", failure)
 		}
-		if failure := report.Keep(path); failure != nil {
+		if failure := run.Keep(); failure != nil {
 			return errors.Join(err, failure)
 		}
 		if ctx.Err() != nil {
@@ -141,7 +142,7 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) (e
 	}
 	run.Say("the results are in %s; not measured yet: %s", path, cmp.Or(strings.Join(report.Missing(measures()), ", "), "none"))
 	err = errors.Join(err, show(report, stdout))
-	if broken := report.Broken(); *check && len(broken) > 0 {
+	if broken := report.Broken(checked(*only, chosen)...); *check && len(broken) > 0 {
 		err = errors.Join(err, fmt.Errorf("%w: %s", errBroken, strings.Join(broken, "; ")))
 	}
 	return err
@@ -175,6 +176,17 @@ func choose(only string, report *measure.Report) (chosen []part, err error) {
 		}
 	}
 	return chosen, nil
+}
+
+// checked are the measures that have to hold: those of the parts that are named, or all of the results, which is none named.
+func checked(only string, chosen []part) (numbers []string) {
+	if only == "" {
+		return nil
+	}
+	for _, p := range chosen {
+		numbers = append(numbers, p.numbers...)
+	}
+	return numbers
 }
 
 // form is how a report is shown.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -16,7 +17,6 @@ import (
 func TestARunIsKeptShownCheckedAndGoneOnWith(t *testing.T) {
 	was := suite
 	t.Cleanup(func() { suite = was })
-	slow := func(context.Context, int) (measure.Values, error) { return measure.Values{"speed": 1}, nil }
 	broken, ran := errors.New("the disk is full"), 0
 	fails := func(context.Context, *measure.Run) error { ran++; return broken }
 	suite = []part{{numbers: []string{"1"}, run: fails}, {numbers: []string{"2", "3"}, run: func(ctx context.Context, run *measure.Run) error {
@@ -63,6 +63,72 @@ func TestARunIsKeptShownCheckedAndGoneOnWith(t *testing.T) {
 	require.Contains(t, string(text), "`bench run -only 2, 3 -rounds 1 -size quick`")
 	require.FileExists(t, filepath.Join(dir, "performance", "sloth.svg"))
 	require.NoFileExists(t, stale)
+}
+
+// slow is a way that always takes as long.
+func slow(context.Context, int) (measure.Values, error) { return measure.Values{"speed": 1}, nil }
+
+// withSuite has the command run other parts, and gives that command: its results are in a file.
+func withSuite(t *testing.T, parts ...part) (results string, bench func(args ...string) error) {
+	t.Helper()
+	was := suite
+	t.Cleanup(func() { suite = was })
+	suite = parts
+	results = filepath.Join(t.TempDir(), "results.json")
+	return results, func(args ...string) error {
+		return command(t.Context(), append([]string{"run", "-size", "quick", "-results", results}, args...), t.Output(), t.Output())
+	}
+}
+
+func TestWhatIsCheckedIsWhatIsMeasured(t *testing.T) {
+	sloth := part{numbers: []string{"2", "3"}, run: func(ctx context.Context, run *measure.Run) error {
+		return run.Do(ctx, measure.Experiment{
+			Name: "sloth", Quantities: []measure.Quantity{{Name: "speed", Unit: "m/s"}}, Ways: []measure.Way{{Name: "ours", Run: slow}, {Name: "theirs", Run: slow}},
+			Compare: []measure.Comparison{{Number: "3", What: "speed", Quantity: "speed", Of: "ours", To: "theirs", AtLeast: 3}},
+		})
+	}}
+	_, bench := withSuite(t, sloth, part{numbers: []string{"4"}, run: func(context.Context, *measure.Run) error { return nil }})
+	require.NoError(t, bench("-only", "3"))
+	require.NoError(t, bench("-only", "4", "-check"), "what does not hold is of another measure")
+	require.ErrorIs(t, bench("-only", "2", "-check"), errBroken, "of the same part")
+	require.ErrorIs(t, bench("-check"), errBroken, "none is named")
+}
+
+func TestEachRoundIsKept(t *testing.T) {
+	var results string
+	watched := measure.Way{Name: "ours", Run: func(ctx context.Context, round int) (measure.Values, error) {
+		if round > 0 {
+			left, err := measure.Read(results)
+			require.NoError(t, err)
+			require.Len(t, left.Begun.Ways[0].Values["speed"], round)
+			require.Equal(t, []string{"2"}, left.Missing([]string{"2"}))
+		}
+		return slow(ctx, round)
+	}}
+	results, bench := withSuite(t, part{numbers: []string{"2"}, run: func(ctx context.Context, run *measure.Run) error {
+		return run.Do(ctx, measure.Experiment{Name: "watched", Quantities: []measure.Quantity{{Name: "speed"}}, Ways: []measure.Way{watched}})
+	}})
+	require.NoError(t, bench("-rounds", "3"))
+	left, err := measure.Read(results)
+	require.NoError(t, err)
+	require.Nil(t, left.Begun)
+	require.Empty(t, left.Missing([]string{"2"}))
+}
+
+func TestMakeBenchReplayIsMakeBenchOfItsMeasure(t *testing.T) {
+	if _, err := exec.LookPath("make"); err != nil {
+		t.Skip("this system has no make")
+	}
+	for want, args := range map[string][]string{
+		" -size full -rounds 5 -only 7 -check -results bench-results/full.json":      nil,
+		" -size full -rounds 9 -only 7 -check -results elsewhere.json -dir \"/big\"": {"RUNS=9", "RESULTS=elsewhere.json", "DIR=/big"},
+	} {
+		cmd := exec.CommandContext(t.Context(), "make", append([]string{"--no-print-directory", "-n", "-C", "..", "bench-replay"}, args...)...)
+		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")} // without the variables of a make that runs this
+		said, err := cmd.CombinedOutput()
+		require.NoError(t, err, string(said))
+		require.Contains(t, string(said), want)
+	}
 }
 
 func TestCommandsThatMakeNoSenseAreRefused(t *testing.T) {

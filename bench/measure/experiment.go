@@ -86,6 +86,9 @@ type Run struct {
 	LoadRate float64
 	// Recording is the file of a real control plane's data to measure on beside what is generated; empty if there is none.
 	Recording string
+	// Keep keeps the report for a run that goes on after this one was killed. It is called after each round and each experiment, when the report is as an interrupted
+	// run leaves it. It may be nil.
+	Keep func() error
 
 	goOn  bool     // results that the report has count: it is of a run that was interrupted
 	names []string // of what was measured, or counts as measured
@@ -172,6 +175,15 @@ func (r *Run) begun(e *Experiment) *Result {
 	return result
 }
 
+// keep keeps what is to be there after a kill. That all of it is measured only [Run.End] says.
+func (r *Run) keep() error {
+	r.Interrupt()
+	if r.Keep == nil {
+		return nil
+	}
+	return r.Keep()
+}
+
 func (r *Run) add(result *Result, compare []Comparison, grow []Growth) error {
 	result.Origin.Date = time.Now().UTC().Truncate(time.Second)
 	r.Report.add(result)
@@ -180,10 +192,11 @@ func (r *Run) add(result *Result, compare []Comparison, grow []Growth) error {
 		result.Judged = nil // It is to be measured again.
 		return fmt.Errorf("%s: %w", result.Name, err)
 	}
-	return nil
+	return r.keep()
 }
 
-// DoOnce runs something that tells by itself what all ways of an experiment gave: each value is one that was looked at, and not a run.
+// DoOnce runs something that tells by itself what all ways of an experiment gave: each value is one that was looked at, and not a run. There are
+// no rounds to compare one by one, and where something has to hold the noise floor is how far the looks at one way are apart.
 func (r *Run) DoOnce(ctx context.Context, e Experiment, do func(context.Context) ([]*Measured, error)) error {
 	if r.has(e.Name, 1, len(e.Compare) > 0) {
 		return nil
@@ -199,27 +212,30 @@ func (r *Run) DoOnce(ctx context.Context, e Experiment, do func(context.Context)
 
 // bound reports whether anything has to hold.
 func (e *Experiment) bound() bool {
-	return len(e.Grow) > 0 || slices.ContainsFunc(e.Compare, func(c Comparison) bool { return c.AtLeast != 0 || c.AtMost != 0 })
+	return len(e.Grow) > 0 || slices.ContainsFunc(e.Compare, Comparison.bound)
 }
 
-// rounds runs ways in turn. Each round begins with the next one, so that none always comes first, or always after the same one. What is not whole when it ends has whole rounds.
+func (c Comparison) bound() bool { return c.AtLeast != 0 || c.AtMost != 0 }
+
+// rounds runs ways in turn, each round in the order that [turns] gives it, from the first round that a result has not whole, and keeps each. Where it ends early,
+// the result has whole rounds.
 func (r *Run) rounds(ctx context.Context, e *Experiment, result *Result, ways []Way, into []*Measured) error {
+	orders := turns(ways, e.Rounds)
 	for round := result.whole(); round < e.Rounds; round++ {
 		all := make([]Values, len(ways))
-		for i := range ways {
-			turn := (round + i) % len(ways)
-			if ways[turn].Once && round > 0 {
-				continue
-			}
+		for _, i := range orders[round] {
 			var err error
-			if all[turn], err = r.once(ctx, e, ways[turn], round); err != nil {
+			if all[i], err = r.once(ctx, e, ways[i], round); err != nil {
 				return err
 			}
 		}
-		for turn, values := range all {
-			into[turn].Add(values)
+		for i, values := range all {
+			into[i].Add(values)
 		}
 		r.Report.Begun = result
+		if err := r.keep(); err != nil {
+			return err
+		}
 	}
 	return nil
 }

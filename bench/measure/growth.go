@@ -12,7 +12,7 @@ import (
 const largestStep = 1.25
 
 // judgeGrowth fits cost = a · factorᵉ to the medians: e is 1 where the cost grows with the input, less where a part of it is fixed, and may not
-// be more. Then it finds the largest step between two neighbours.
+// be more. Then it finds the largest step between two neighbours. Of single rounds it gives the same: the exponent of each, and the step of each between those two.
 func (r *Result) judgeGrowth(g Growth) error {
 	var sizes []*Measured
 	for _, m := range r.Ways {
@@ -24,33 +24,53 @@ func (r *Result) judgeGrowth(g Growth) error {
 	if len(sizes) < 2 || sizes[0].Factor == sizes[len(sizes)-1].Factor {
 		return fmt.Errorf("%s: growth needs two sizes or more", g.What)
 	}
-	var xs, ys []float64
+	var factors, costs []float64
+	var runs [][]float64
 	for _, m := range sizes {
 		cost := Median(m.Values[g.Quantity])
 		if cost <= 0 {
 			return fmt.Errorf("%s: %s of %q is 0, and what grows from that cannot be told", g.What, g.Quantity, m.Name)
 		}
-		xs, ys = append(xs, math.Log(m.Factor)), append(ys, math.Log(cost))
+		factors, costs, runs = append(factors, m.Factor), append(costs, cost), append(runs, m.Values[g.Quantity])
 	}
+	rounds := r.each(runs...)
 	noise := r.noise(g.Quantity, Ratio)
 	// An exponent is off by what an end of its line is off, over the line's length.
-	off := math.Log1p(noise) / (xs[len(xs)-1] - xs[0])
-	fitted := math.Round(1000*slope(xs, ys)) / 1000 // what is beyond that is the arithmetic's
+	off := math.Log1p(noise) / math.Log(factors[len(factors)-1]/factors[0])
 	exponent := &Judgement{
-		Number: g.Number, What: g.What + ": exponent", Quantity: g.Quantity, Value: fitted, Low: fitted - off, High: fitted + off, Unit: exponentUnit, Noise: off, AtMost: 1,
+		Number: g.Number, What: g.What + ": exponent", Quantity: g.Quantity, Value: fitted(factors, costs), Unit: exponentUnit, Noise: off, AtMost: 1,
 	}
+	exponent.single(rounds, func(costs []float64) float64 { return fitted(factors, costs) })
 	exponent.decide(Difference)
 
-	step := &Judgement{Number: g.Number, Quantity: g.Quantity, Noise: noise, AtMost: largestStep}
-	for i := 1; i < len(sizes); i++ {
-		if grown := math.Exp(ys[i] - ys[i-1] - (xs[i] - xs[i-1])); grown > step.Value {
-			step.Value, step.What = grown, fmt.Sprintf("%s: largest step, %s to %s", g.What, sizes[i-1].Name, sizes[i].Name)
+	largest := 1
+	for i := range factors[1:] {
+		if stepTo(i+1, factors, costs) > stepTo(largest, factors, costs) {
+			largest = i + 1
 		}
 	}
-	step.Low, step.High = step.Value/(1+noise), step.Value*(1+noise)
+	step := &Judgement{
+		Number: g.Number, What: fmt.Sprintf("%s: largest step, %s to %s", g.What, sizes[largest-1].Name, sizes[largest].Name), Quantity: g.Quantity,
+		Value: stepTo(largest, factors, costs), Noise: noise, AtMost: largestStep,
+	}
+	step.single(rounds, func(costs []float64) float64 { return stepTo(largest, factors, costs) })
 	step.decide(Ratio)
 	r.Judged = append(r.Judged, exponent, step)
 	return nil
+}
+
+// stepTo is how much more the cost grows from the size before to the i-th than the size.
+func stepTo(i int, factors, costs []float64) float64 {
+	return costs[i] / costs[i-1] / (factors[i] / factors[i-1])
+}
+
+// fitted is the exponent of the line that fits best through costs over factors.
+func fitted(factors, costs []float64) float64 {
+	xs, ys := make([]float64, len(factors)), make([]float64, len(factors))
+	for i := range factors {
+		xs[i], ys[i] = math.Log(factors[i]), math.Log(costs[i])
+	}
+	return math.Round(1000*slope(xs, ys)) / 1000 // what is beyond that is the arithmetic's
 }
 
 // exponentUnit marks a judgement whose value is an exponent.

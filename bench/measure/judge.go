@@ -23,16 +23,18 @@ type Judgement struct {
 	Number   string `json:"number"`
 	What     string `json:"what"`
 	Quantity string `json:"quantity"`
-	// Value is made of medians. Low and High are the smallest and the largest of single rounds.
-	Value   float64 `json:"value"`
-	Low     float64 `json:"low"`
-	High    float64 `json:"high"`
-	Unit    string  `json:"unit,omitempty"`    // of a difference; a ratio has none
-	Noise   float64 `json:"noise"`             // the floor: of a ratio as a share of it, of a difference in its unit
-	AtLeast float64 `json:"atLeast,omitempty"` // of both bounds at most one is set
-	AtMost  float64 `json:"atMost,omitempty"`
-	Aim     float64 `json:"aim,omitempty"`
-	Verdict Verdict `json:"verdict"`
+	// Value is made of medians. Low and High are the smallest and the largest that a single round gives by itself; the value of a way that is run once is in every
+	// round. They are 0 if it is Unpaired: there are no rounds, only looks at something that ran once, or one of them gives no number.
+	Value    float64 `json:"value"`
+	Low      float64 `json:"low,omitempty"`
+	High     float64 `json:"high,omitempty"`
+	Unpaired bool    `json:"unpaired,omitempty"`
+	Unit     string  `json:"unit,omitempty"`    // of a difference; a ratio has none
+	Noise    float64 `json:"noise"`             // the floor: of a ratio as a share of it, of a difference in its unit
+	AtLeast  float64 `json:"atLeast,omitempty"` // of both bounds at most one is set
+	AtMost   float64 `json:"atMost,omitempty"`
+	Aim      float64 `json:"aim,omitempty"`
+	Verdict  Verdict `json:"verdict"`
 }
 
 // Bound reports whether there is something to reach.
@@ -67,17 +69,14 @@ func (r *Result) judge(compare []Comparison, grow []Growth) error {
 		if len(of) == 0 || len(to) == 0 {
 			return fmt.Errorf("nothing was measured to compare %s of %q with that of %q", c.Quantity, c.Of, c.To)
 		}
-		j := &Judgement{Number: c.Number, What: c.What, Quantity: c.Quantity, AtLeast: c.AtLeast, AtMost: c.AtMost, Aim: c.Aim, Noise: r.noise(c.Quantity, c.By)}
-		if j.Value = c.By.of(Median(of), Median(to)); math.IsNaN(j.Value) || math.IsInf(j.Value, 0) {
+		j := &Judgement{Number: c.Number, What: c.What, Quantity: c.Quantity, AtLeast: c.AtLeast, AtMost: c.AtMost, Aim: c.Aim, Noise: r.floor(c)}
+		if j.Value = c.By.of(Median(of), Median(to)); !isNumber(j.Value) {
 			return fmt.Errorf("%s: %s of %q is 0, and nothing can be compared with that", c.What, c.Quantity, c.To)
 		}
 		if c.By == Difference {
 			j.Unit = r.unit(c.Quantity)
 		}
-		j.Low, j.High = math.Inf(1), math.Inf(-1)
-		for i := range min(len(of), len(to)) {
-			j.Low, j.High = min(j.Low, c.By.of(of[i], to[i])), max(j.High, c.By.of(of[i], to[i]))
-		}
+		j.single(r.each(of, to), func(round []float64) float64 { return c.By.of(round[0], round[1]) })
 		j.decide(c.By)
 		r.Judged = append(r.Judged, j)
 	}
@@ -88,6 +87,21 @@ func (r *Result) judge(compare []Comparison, grow []Growth) error {
 	}
 	return nil
 }
+
+// single notes the smallest and the largest value of single rounds.
+func (j *Judgement) single(rounds [][]float64, value func(round []float64) float64) {
+	values := make([]float64, len(rounds))
+	for i, round := range rounds {
+		values[i] = value(round)
+	}
+	if j.Unpaired = len(values) == 0 || slices.ContainsFunc(values, func(v float64) bool { return !isNumber(v) }); j.Unpaired {
+		return
+	}
+	j.Low, j.High = slices.Min(values), slices.Max(values)
+}
+
+// isNumber reports whether a value can be kept: infinity cannot, as JSON has none.
+func isNumber(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
 func (o Operation) of(a, b float64) float64 {
 	if o == Difference {
@@ -115,11 +129,19 @@ func (j *Judgement) decide(by Operation) {
 }
 
 const (
-	deals    = 1000 // of the runs of one way to two
+	deals    = 1000 // of the runs of one way, or of the looks at it, to two
 	likely   = 0.95 // the share of deals whose medians are no further apart than the noise floor
 	hopeless = 1e6  // where one of the medians is 0; infinity cannot be kept
 	seedHere = 1    // a report that is judged again says the same
 )
+
+// floor is the noise floor of a comparison: of looks, how far apart medians of one way's own looks are, on that side where they are further apart.
+func (r *Result) floor(c Comparison) float64 {
+	if r.looked() && c.bound() {
+		return max(scatter(r.valuesOf(c.Of, c.Quantity), c.By), scatter(r.valuesOf(c.To, c.Quantity), c.By))
+	}
+	return r.noise(c.Quantity, c.By)
+}
 
 // noise is how far apart two medians of one way are, in 95 of 100 ways to deal its runs out to two, of each round one to either: rounds may differ, as
 // instants do that are asked for. One pair of medians would be a single throw of dice; all of the deals say more. It is 0 where nothing has to hold.
@@ -127,24 +149,46 @@ func (r *Result) noise(quantity string, by Operation) float64 {
 	if r.Again == nil {
 		return 0
 	}
-	one, other := r.Ways[0].Values[quantity], r.Again.Values[quantity]
-	a, b := slices.Clone(one), slices.Clone(other)
-	random := rand.New(rand.NewPCG(seedHere, seedHere))
-	apart := make([]float64, deals)
-	for i := range apart {
+	a, b := slices.Clone(r.Ways[0].Values[quantity]), slices.Clone(r.Again.Values[quantity])
+	return by.dealt(func(random *rand.Rand) (first, second float64) {
 		for round := range min(len(a), len(b)) {
 			if random.IntN(2) == 0 {
 				a[round], b[round] = b[round], a[round]
 			}
 		}
-		switch first, second := Median(a), Median(b); {
-		case first == second:
-		case by == Difference:
-			apart[i] = math.Abs(first - second)
-		default:
-			apart[i] = min(max(first, second)/min(first, second)-1, hopeless)
-		}
+		return Median(a), Median(b)
+	})
+}
+
+// scatter is how far apart the medians of two halves of the looks at one way are, in 95 of 100 ways to deal them out. A true difference between two ways is not in
+// it, as looks of both together would have it. Half of the looks scatter more than all of them do: it is rather too much than too little.
+func scatter(looks []float64, by Operation) float64 {
+	all := slices.Clone(looks)
+	return by.dealt(func(random *rand.Rand) (first, second float64) {
+		random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+		return Median(all[:len(all)/2]), Median(all[len(all)/2:])
+	})
+}
+
+// dealt is how far apart two medians are in 95 of 100 deals.
+func (o Operation) dealt(deal func(*rand.Rand) (first, second float64)) float64 {
+	random := rand.New(rand.NewPCG(seedHere, seedHere))
+	apart := make([]float64, deals)
+	for i := range apart {
+		apart[i] = o.apart(deal(random))
 	}
 	slices.Sort(apart)
 	return apart[int(likely*deals)-1]
+}
+
+// apart is the distance of two values: of a ratio as a share of the smaller one.
+func (o Operation) apart(a, b float64) float64 {
+	switch {
+	case a == b:
+		return 0
+	case o == Difference:
+		return math.Abs(a - b)
+	default:
+		return min(max(a, b)/min(a, b)-1, hopeless)
+	}
 }

@@ -70,6 +70,45 @@ func (r *Result) whole() (rounds int) {
 	return rounds
 }
 
+// looked reports whether the values are looks at something that ran once ([Run.DoOnce]): that of one way has nothing to do with that of another in the same place.
+func (r *Result) looked() bool {
+	return r.Rounds == 1 && slices.ContainsFunc(r.Ways, func(m *Measured) bool {
+		for _, values := range m.Values {
+			if len(values) > 1 {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// each puts together, by round, what several ways gave. The one value of a way that is run once goes with every round of the others. It gives nothing where
+// values are no rounds, or where it cannot be told whose they are.
+func (r *Result) each(ways ...[]float64) (rounds [][]float64) {
+	if r.looked() {
+		return nil
+	}
+	n := 1
+	for _, values := range ways {
+		n = max(n, len(values))
+	}
+	for round := range n {
+		together := make([]float64, len(ways))
+		for i, values := range ways {
+			switch len(values) {
+			case n:
+				together[i] = values[round]
+			case 1:
+				together[i] = values[0]
+			default:
+				return nil
+			}
+		}
+		rounds = append(rounds, together)
+	}
+	return rounds
+}
+
 func (r *Result) valuesOf(way, quantity string) []float64 {
 	i := slices.IndexFunc(r.Ways, func(m *Measured) bool { return m.Name == way })
 	if i < 0 {
@@ -87,11 +126,11 @@ func (r *Result) unit(quantity string) string {
 	return ""
 }
 
-// Broken names what must hold and does not. What is within noise is not among it: the run cannot tell.
-func (r *Report) Broken() (broken []string) {
+// Broken names what must hold and does not, of some measures, or of all if none is named. What is within noise is not among it: the run cannot tell.
+func (r *Report) Broken(of ...string) (broken []string) {
 	for _, result := range r.Results {
 		for _, j := range result.Judged {
-			if j.Verdict == DoesNotHold {
+			if j.Verdict == DoesNotHold && (len(of) == 0 || slices.Contains(of, j.Number)) {
 				broken = append(broken, fmt.Sprintf("%s %s: %s", j.Number, j.What, j.value(j.Value)))
 			}
 		}

@@ -69,15 +69,23 @@ func (r *Result) judgements() grid {
 	for _, j := range r.Judged {
 		noise := "–"
 		switch {
-		case r.Again == nil:
+		case r.Again == nil && (!j.Unpaired || !j.Bound()): // Looks have a floor without being run again.
 		case j.Unit != "":
 			noise = j.value(j.Noise)
 		default:
 			noise = fmt.Sprintf("%.1f %%", 100*j.Noise)
 		}
-		g = append(g, []string{j.Number, j.What, fmt.Sprintf("%s (%s – %s)", j.value(j.Value), j.value(j.Low), j.value(j.High)), noise, j.bound(), j.aim(), string(j.Verdict)})
+		g = append(g, []string{j.Number, j.What, fmt.Sprintf("%s (%s)", j.value(j.Value), j.singles()), noise, j.bound(), j.aim(), string(j.Verdict)})
 	}
 	return g
+}
+
+// singles spells the range of single rounds.
+func (j *Judgement) singles() string {
+	if j.Unpaired {
+		return "–"
+	}
+	return j.value(j.Low) + " – " + j.value(j.High)
 }
 
 // bound spells what has to be reached.
