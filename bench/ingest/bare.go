@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -74,6 +75,54 @@ func bare(ctx context.Context, in *json.Decoder, out io.Writer) error {
 		return err
 	}
 	return encoder.Encode(said)
+}
+
+// watch runs a client that does nothing.
+func (r *run) watch(ctx context.Context) error {
+	recording, cancel := context.WithCancel(ctx)
+	defer cancel()
+	job := bareJob{Kubeconfig: r.served.Kubeconfig, Resources: r.bench.set.Resources(), Events: make([]int, len(r.bench.set.Resources()))}
+	left := r.out.Events
+	for e, err := range r.bench.set.Events() {
+		if err != nil {
+			return err
+		}
+		if left--; left < 0 {
+			break
+		}
+		job.Events[e.Resource]++
+	}
+	s, err := newChild(recording, bareChild, job)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	defer cancel()
+	var said bareSaid
+	if err := s.said.Decode(&said); err != nil {
+		return err
+	}
+	if err := r.watched(ctx); err != nil {
+		return err
+	}
+	if err := r.served.Go(ctx); err != nil {
+		return err
+	}
+	if err := s.said.Decode(&said); err != nil {
+		return err
+	}
+	written, err := r.served.Times(ctx)
+	if err != nil {
+		return err
+	}
+	next := make([]int, len(job.Events))
+	for _, e := range written {
+		read := said.Times[e.Resource][next[e.Resource]]
+		next[e.Resource]++
+		r.out.Latencies = append(r.out.Latencies, latency{e.At, time.Duration(read - e.At)})
+	}
+	slices.SortFunc(r.out.Latencies, byLength)
+	return nil
 }
 
 // open lists a resource, for where its watch begins, and watches it.

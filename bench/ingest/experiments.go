@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +23,7 @@ type Sizes struct {
 	Rates     []float64       // at which it is measured how long a delta takes, in events a second
 	RateLive  int             // objects that live meanwhile
 	RateFor   time.Duration   // how long events come at a rate
+	BoundFor  time.Duration   // and at the one at which the time is bound; as at the others, if 0
 }
 
 // Quick shows in some minutes that everything works; its figures show little else.
@@ -41,11 +43,11 @@ func Largest() Sizes {
 	return s
 }
 
-// Full is the same at large sizes: an hour.
+// Full is the same at large sizes: an hour. The recorder looks each minute whether a checkpoint is due, and PostgreSQL whether a table is to be vacuumed: where the time is bound, both come.
 func Full() Sizes {
 	return Sizes{
 		Shapes: []data.Settings{{Live: 2000, Events: 300_000}, {Live: 20_000, Events: 300_000}},
-		Rates:  []float64{100, 1000, 5000}, RateLive: 5000, RateFor: 30 * time.Second,
+		Rates:  []float64{100, 1000, 5000}, RateLive: 5000, RateFor: 30 * time.Second, BoundFor: 75 * time.Second,
 	}
 }
 
@@ -60,12 +62,19 @@ func onBench(ctx context.Context, run *measure.Run, do func(*Bench) error) (err 
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	program := filepath.Join(dir, "recorder")
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", program, "github.com/kuberewind/kuberewind/cmd/recorder").CombinedOutput(); err != nil {
+	if out, err := build(ctx, program).CombinedOutput(); err != nil {
 		return fmt.Errorf("build the recorder: %w\n%s", err, out)
 	}
 	return run.OnServer(ctx, serverOptions, func(server *measure.Server) error {
 		return do(&Bench{Server: server, Recorder: program, Dir: dir})
 	})
+}
+
+// build is the command that builds the recorder as make build does, and releases.
+func build(ctx context.Context, program string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", program, "github.com/kuberewind/kuberewind/cmd/recorder")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	return cmd
 }
 
 // Throughput measures deltas a second, what one costs, and what it takes on disk and in the log: measures 1, 3 and 4.
@@ -95,25 +104,64 @@ func (s *Sizes) sources(seed uint64) (all []data.Source) {
 	return all
 }
 
-// on has the next runs on a Set. It is named in a few words.
-func (b *Bench) on(source data.Source) (name string, err error) {
-	b.Source = source
-	if b.set, err = source.Open(); err != nil {
-		return "", err
-	}
-	about, err := data.Describe(b.set)
-	if err != nil {
-		return "", err
-	}
-	b.span = about.Took
-	live, events := b.set.Len()
+// held is how many events come when the others are measured, with so many living objects, so that a checkpoint can be weighed that is made as a recorder makes one: of the
+// one before, and nine tenths of an interval, which is when the recorder itself does not make one yet.
+func held(live int) int { return int(history.CheckpointInterval(int64(live)) * 9 / 10) }
+
+// on has the next runs on a Set, of which the last events may be held back: a generated one has those beside what its settings say. It is named in a few words.
+func (b *Bench) on(source data.Source, hold func(live int) int) (name string, err error) {
 	if name, err = source.Name(); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%s, %s living objects, %s events", name, measure.Number(float64(live)), measure.Number(float64(events))), nil
+	set, err := source.Open()
+	if err != nil {
+		return "", err
+	}
+	live, events := set.Len()
+	if hold != nil && source.Path != "" {
+		if hold(live) >= events {
+			return "", fmt.Errorf("%s has %d events, which are too few: with %d living objects, %d of them are held back to weigh a checkpoint", name, events, live, hold(live))
+		}
+		events -= hold(live)
+	} else if hold != nil {
+		source.Settings.Events += hold(live)
+		if set, err = source.Open(); err != nil {
+			return "", err
+		}
+	}
+	b.source, b.set = source, set
+	if b.events, b.span, err = whole(set, events); err != nil {
+		return "", err
+	}
+	_, all := set.Len()
+	b.held = all - b.events
+	return fmt.Sprintf("%s, %s living objects, %s events", name, measure.Number(float64(live)), measure.Number(float64(b.events))), nil
 }
 
-// What is measured of each run. All but the first and the memory are per delta.
+// whole gives how many of the first events of a Set can come without the others, so many at most, and how long they took in their cluster. What shares a resource version is one
+// write, and is not divided.
+func whole(set data.Set, most int) (events int, took time.Duration, err error) {
+	var first, last data.Event
+	n := 0
+	for e, err := range set.Events() {
+		switch {
+		case err != nil:
+			return 0, 0, err
+		case n == 0:
+			first = e
+		case e.RV != last.RV:
+			events, took = n, last.At.Sub(first.At)
+		}
+		if n == most {
+			return events, took, nil
+		}
+		last = e
+		n++
+	}
+	return n, last.At.Sub(first.At), nil
+}
+
+// What is measured of each run.
 const (
 	speed     = "deltas"
 	cpuOwn    = "CPU of the program"
@@ -129,18 +177,24 @@ const (
 	index     = "indexes"
 	sweeping  = "sweeps"
 	pointing  = "checkpoints"
-	swept     = "a sweep, each object"
+	swept     = "a sweep"
 	logged    = "WAL, all"
 	loggedRun = "WAL of the run"
 	memory    = "peak memory"
 	cpuData   = "CPU of the data's server"
 )
 
+// The units of what is of one delta.
+const (
+	microsEach = "µs a delta"
+	bytesEach  = "bytes a delta"
+)
+
 var throughputQuantities = []measure.Quantity{
-	{Name: speed, Unit: "deltas/s"}, {Name: cpuOwn, Unit: "µs"}, {Name: cpuServer, Unit: "µs"}, {Name: cpuUpkeep, Unit: "µs"}, {Name: cpuAll, Unit: "µs"},
-	{Name: disk, Unit: "bytes"}, {Name: heap, Unit: "bytes"}, {Name: toast, Unit: "bytes"}, {Name: ofAdded, Unit: "bytes"}, {Name: ofUpdated, Unit: "bytes"}, {Name: ofDeleted, Unit: "bytes"},
-	{Name: index, Unit: "bytes"}, {Name: sweeping, Unit: "bytes"},
-	{Name: pointing, Unit: "bytes"}, {Name: swept, Unit: "bytes"}, {Name: logged, Unit: "bytes"}, {Name: loggedRun, Unit: "bytes"}, {Name: memory, Unit: "MiB"}, {Name: cpuData, Unit: "µs"},
+	{Name: speed, Unit: "deltas/s"}, {Name: cpuOwn, Unit: microsEach}, {Name: cpuServer, Unit: microsEach}, {Name: cpuUpkeep, Unit: microsEach}, {Name: cpuAll, Unit: microsEach},
+	{Name: disk, Unit: bytesEach}, {Name: heap, Unit: bytesEach}, {Name: toast, Unit: bytesEach}, {Name: ofAdded, Unit: bytesEach}, {Name: ofUpdated, Unit: bytesEach}, {Name: ofDeleted, Unit: bytesEach},
+	{Name: index, Unit: bytesEach}, {Name: sweeping, Unit: bytesEach}, {Name: pointing, Unit: bytesEach}, {Name: swept, Unit: "bytes an object"},
+	{Name: logged, Unit: bytesEach}, {Name: loggedRun, Unit: bytesEach}, {Name: memory, Unit: "MiB"}, {Name: cpuData, Unit: microsEach},
 }
 
 // insertable is how many events the baseline with an INSERT each is given at most. It falls behind, and informers hold without bound what their handlers have yet to
@@ -148,7 +202,7 @@ var throughputQuantities = []measure.Quantity{
 const insertable = 400_000
 
 func (b *Bench) throughput(source data.Source) (measure.Experiment, error) {
-	on, err := b.on(source)
+	on, err := b.on(source, held)
 	if err != nil {
 		return measure.Experiment{}, err
 	}
@@ -165,13 +219,13 @@ func (b *Bench) throughput(source data.Source) (measure.Experiment, error) {
 		},
 	}
 	ways := []way{recorder, byCopy}
-	if _, events := b.set.Len(); events <= insertable {
+	if b.events <= insertable {
 		ways = append(ways, byInsert)
 		e.Compare = slices.Insert(e.Compare, 1, measure.Comparison{Number: "1", What: "deltas/s, to an INSERT each", Quantity: speed, Of: ours, To: byInsert.String()})
 	}
 	for _, w := range ways {
 		e.Ways = append(e.Ways, measure.Way{Name: w.String(), Once: w == byInsert, Run: func(ctx context.Context, _ int) (measure.Values, error) {
-			out, err := b.once(ctx, w, 0, true)
+			out, err := b.once(ctx, w, 0)
 			if err != nil {
 				return nil, err
 			}
@@ -191,7 +245,7 @@ func (o *Outcome) values() measure.Values {
 	cpu := func(d time.Duration) float64 { return float64(d.Microseconds()) / n }
 	rows, other := o.After.Rows.minus(o.Before.Rows), o.After.Other.minus(o.Before.Other)
 	// One checkpoint is made in each interval, and one sweep in each day of the data's own clock.
-	point := func(bytes int64) float64 { return float64(bytes) / float64(history.CheckpointInterval(int64(o.Live))) }
+	point := func(cost int64) float64 { return float64(cost) / float64(history.CheckpointInterval(int64(o.Live))) }
 	sweeps := o.Span.Seconds() / day.Seconds()
 	sweep := o.Sweep.Rows.total() + o.Sweep.Other.total()
 	v := measure.Values{
@@ -199,9 +253,8 @@ func (o *Outcome) values() measure.Values {
 		heap: each(rows.Heap + other.Heap), toast: each(rows.Toast + other.Toast),
 		ofAdded: each(o.Stored["ADDED"]), ofUpdated: each(o.Stored["MODIFIED"]), ofDeleted: each(o.Stored["DELETED"]), index: each(rows.Index + other.Index), loggedRun: each(o.After.WAL - o.Before.WAL),
 		sweeping: sweeps * each(sweep), pointing: point(o.Checkpoint.Checkpoints.total()), swept: float64(sweep) / float64(max(o.Swept, 1)),
+		cpuUpkeep: sweeps*cpu(o.SweepCPU) + point(o.CheckpointCPU.Microseconds()),
 	}
-	// The recorder's own checkpoints, of a run that is long enough, and that one have each delta of the first lists and of the events.
-	v[cpuUpkeep] = sweeps*cpu(o.SweepCPU) + float64((o.Pointing+o.CheckpointCPU).Microseconds())/float64(o.Live+o.Events)
 	v[cpuAll] = v[cpuOwn] + v[cpuServer] + v[cpuUpkeep]
 	v[disk] = v[heap] + v[toast] + v[index] + v[sweeping] + v[pointing]
 	v[logged] = v[loggedRun] + sweeps*each(o.Sweep.WAL) + point(o.Checkpoint.WAL)
@@ -218,12 +271,13 @@ const (
 func Latency(ctx context.Context, run *measure.Run, sizes Sizes) error {
 	return onBench(ctx, run, func(b *Bench) error {
 		for _, rate := range sizes.Rates {
-			settings := data.Settings{Seed: run.Report.Seed, Live: sizes.RateLive, Events: int(rate * sizes.RateFor.Seconds())}
-			on, err := b.on(data.Source{Settings: settings})
+			lasts := sizes.lasts(rate)
+			settings := data.Settings{Seed: run.Report.Seed, Live: sizes.RateLive, Events: int(rate * lasts.Seconds())}
+			on, err := b.on(data.Source{Settings: settings}, nil)
 			if err != nil {
 				return err
 			}
-			if err := run.Do(ctx, b.latency(rate, on)); err != nil {
+			if err := run.Do(ctx, b.latency(rate, on, lasts)); err != nil {
 				return err
 			}
 		}
@@ -234,14 +288,22 @@ func Latency(ctx context.Context, run *measure.Run, sizes Sizes) error {
 // boundAt is the rate at which the time is bound.
 const boundAt = 1000
 
-func (b *Bench) latency(rate float64, on string) measure.Experiment {
+// lasts is how long events come at a rate.
+func (s *Sizes) lasts(rate float64) time.Duration {
+	if rate == boundAt {
+		return cmp.Or(s.BoundFor, s.RateFor)
+	}
+	return s.RateFor
+}
+
+func (b *Bench) latency(rate float64, on string, lasts time.Duration) measure.Experiment {
 	ours, bare := recorder.String(), watching.String()
 	bound := measure.Comparison{Number: "6", What: "p99, beyond that of a bare watch", Quantity: most, Of: ours, To: bare, By: measure.Difference}
 	if rate == boundAt {
 		bound.AtMost, bound.Aim = 100, 25
 	}
 	e := measure.Experiment{
-		Name: fmt.Sprintf("latency at %.0f", rate), Title: fmt.Sprintf("From the event on the wire to the committed row, at %s a second", measure.Number(rate)), Data: on,
+		Name: fmt.Sprintf("latency at %.0f", rate), Title: fmt.Sprintf("From the event on the wire to the committed row, at %s a second", measure.Number(rate)), Data: fmt.Sprintf("%s, within %s", on, lasts),
 		Quantities: []measure.Quantity{{Name: half, Unit: "ms"}, {Name: most, Unit: "ms"}},
 		Compare: []measure.Comparison{
 			bound, {Number: "6", What: "p50, beyond that of a bare watch", Quantity: half, Of: ours, To: bare, By: measure.Difference},
@@ -249,12 +311,11 @@ func (b *Bench) latency(rate float64, on string) measure.Experiment {
 	}
 	for _, w := range []way{recorder, watching, byCopy} {
 		e.Ways = append(e.Ways, measure.Way{Name: w.String(), Once: w == byCopy, Run: func(ctx context.Context, _ int) (measure.Values, error) {
-			out, err := b.once(ctx, w, rate, false)
+			out, err := b.once(ctx, w, rate)
 			if err != nil {
 				return nil, err
 			}
-			millis := func(p float64) float64 { return float64(percentile(out.Latencies, p).Microseconds()) / 1000 }
-			return measure.Values{half: millis(0.5), most: millis(0.99)}, nil
+			return measure.Values{half: millis(out.Latencies, 0.5), most: millis(out.Latencies, 0.99)}, nil
 		}})
 	}
 	return e

@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -23,20 +25,24 @@ import (
 const (
 	resident    = "resident"
 	heapUsed    = "heap"
+	heapGoal    = "heap at the next collection"
 	descriptors = "file descriptors"
 	goroutines  = "goroutines"
 	waits       = "deltas that wait"
 	updated     = "heads, streams, living"
 	dead        = "dead rows"
 	eachDelta   = "disk"
+	halfLasts   = "p50 from wire to commit"
+	mostLast    = "p99 from wire to commit"
 )
 
-// metrics are those of the recorder that are looked at, and what their unit is divided by.
+// metrics are those of the recorder that are looked at, and what their unit is divided by. The heap goes up until garbage is collected, and down again; when that is due is
+// about twice what was alive at the last collection (GOGC), and is what must not grow.
 var metrics = map[string]struct {
 	name string
 	by   float64
 }{
-	resident: {"process_resident_memory_bytes", 1 << 20}, heapUsed: {"go_memstats_heap_inuse_bytes", 1 << 20},
+	resident: {"process_resident_memory_bytes", 1 << 20}, heapUsed: {"go_memstats_heap_inuse_bytes", 1 << 20}, heapGoal: {"go_memstats_next_gc_bytes", 1 << 20},
 	descriptors: {"process_open_fds", 1}, goroutines: {"go_goroutines", 1}, waits: {"kuberewind_queue_entries", 1},
 }
 
@@ -54,7 +60,7 @@ func Load(ctx context.Context, run *measure.Run, sizes Sizes) error {
 
 func (b *Bench) load(ctx context.Context, run *measure.Run, live int) error {
 	events := int(run.LoadRate * run.LoadFor.Seconds())
-	on, err := b.on(data.Source{Settings: data.Settings{Seed: run.Report.Seed, Live: live, Events: events}})
+	on, err := b.on(data.Source{Settings: data.Settings{Seed: run.Report.Seed, Live: live, Events: events}}, nil)
 	if err != nil {
 		return err
 	}
@@ -62,23 +68,28 @@ func (b *Bench) load(ctx context.Context, run *measure.Run, live int) error {
 		Name: "load", Title: fmt.Sprintf("A recorder under load for %s, %s events a second", run.LoadFor, measure.Number(run.LoadRate)),
 		Data: fmt.Sprintf("%s; looked at %d times", on, quarters*looks),
 		Quantities: []measure.Quantity{
-			{Name: resident, Unit: "MiB"}, {Name: heapUsed, Unit: "MiB"}, {Name: descriptors, Unit: "open"}, {Name: goroutines, Unit: "running"}, {Name: waits, Unit: "in memory"},
-			{Name: updated, Unit: "KiB"}, {Name: dead, Unit: "% of all"}, {Name: eachDelta, Unit: "bytes a delta"},
+			{Name: resident, Unit: "MiB"}, {Name: heapGoal, Unit: "MiB"}, {Name: heapUsed, Unit: "MiB"}, {Name: descriptors, Unit: "open"}, {Name: goroutines, Unit: "running"}, {Name: waits, Unit: "in memory"},
+			{Name: updated, Unit: "KiB"}, {Name: dead, Unit: "% of all"}, {Name: eachDelta, Unit: bytesEach},
+			{Name: halfLasts, Unit: "ms"}, {Name: mostLast, Unit: "ms"},
 		},
 	}
 	l := &load{every: run.LoadFor / (quarters * looks)}
 	for i := range quarters {
 		l.quarters = append(l.quarters, &measure.Measured{Name: fmt.Sprintf("quarter %d", i+1)})
 	}
-	for _, quantity := range []string{resident, descriptors, goroutines, updated} {
+	for _, quantity := range []string{resident, heapGoal, descriptors, goroutines, updated} {
 		e.Compare = append(e.Compare, measure.Comparison{
 			Number: "12", What: quantity + ", the last quarter to the second", Quantity: quantity, Of: l.quarters[quarters-1].Name, To: l.quarters[1].Name, AtMost: flat,
 		})
 	}
 	b.beside = l.look
 	return run.DoOnce(ctx, e, func(ctx context.Context) ([]*measure.Measured, error) {
-		_, err := b.once(ctx, recorder, run.LoadRate, false)
-		return l.quarters, err
+		out, err := b.once(ctx, recorder, run.LoadRate)
+		if err != nil {
+			return nil, err
+		}
+		l.time(out.Latencies)
+		return l.quarters, nil
 	})
 }
 
@@ -119,12 +130,26 @@ func (l *load) look(ctx context.Context, r *run) (err error) {
 	return nil
 }
 
+// time adds what the events of each quarter took, by when they were written: of all of them, and so also of those that came while a checkpoint was made, or a table vacuumed.
+func (l *load) time(sorted []latency) {
+	first := slices.MinFunc(sorted, func(a, b latency) int { return cmp.Compare(a.written, b.written) }).written
+	var of [quarters][]latency
+	for _, t := range sorted {
+		i := min(int((t.written-first)/int64(looks*l.every)), quarters-1)
+		of[i] = append(of[i], t)
+	}
+	for i, quarter := range l.quarters {
+		quarter.Add(measure.Values{halfLasts: millis(of[i], 0.5), mostLast: millis(of[i], 0.99)})
+	}
+}
+
 // tables looks at the record. The rows of heads and streams are always as many, and updated with each commit; those of living come and go, and are about as many.
 func tables(ctx context.Context, db *pgx.Conn, into measure.Values) error {
 	var size, share, each float64
 	err := db.QueryRow(ctx, `
 		SELECT (pg_total_relation_size('kuberewind.heads') + pg_total_relation_size('kuberewind.streams') + pg_total_relation_size('kuberewind.living'))::float8 / 1024,
-			coalesce((SELECT 100.0 * sum(n_dead_tup) / nullif(sum(n_live_tup) + sum(n_dead_tup), 0) FROM pg_stat_user_tables WHERE schemaname = 'kuberewind'), 0)::float8,
+			coalesce((SELECT 100.0 * sum(n_dead_tup) / nullif(sum(n_live_tup) + sum(n_dead_tup), 0) FROM pg_stat_user_tables
+				WHERE schemaname = 'kuberewind' AND relname IN ('heads', 'streams', 'living')), 0)::float8,
 			(SELECT sum(pg_total_relation_size(oid)) FROM pg_class WHERE relkind = 'r' AND relnamespace = 'kuberewind'::regnamespace)::float8 / (SELECT sum(seq) FROM kuberewind.heads)`).
 		Scan(&size, &share, &each)
 	into[updated], into[dead], into[eachDelta] = size, share, each

@@ -14,7 +14,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	children := measure.Children{serve.ChildName: serve.Child}
+	children := measure.Children{serve.ChildName: serve.Child, talkativeChild: talkative, parentChild: parent, idleChild: idle}
 	maps.Copy(children, Children())
 	if err := children.Run(context.Background()); !errors.Is(err, measure.ErrNotChild) {
 		if err != nil {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -18,15 +17,17 @@ import (
 	"github.com/kuberewind/kuberewind/history"
 )
 
-// A Bench measures on one Set and one server.
+// A Bench measures on one server, and on one Set at a time.
 type Bench struct {
-	Source   data.Source
 	Server   *measure.Server
 	Recorder string // path of the program
 	Dir      string // for what runs need; they leave nothing
 
+	source data.Source
 	set    data.Set
-	span   time.Duration                     // of the Set's events, by their own clock
+	events int                               // that are measured: the first ones
+	held   int                               // that come after them; 0 has runs of a recorder end without sweep and checkpoint
+	span   time.Duration                     // of the events that are measured, by their own clock
 	beside func(context.Context, *run) error // looks on while events come, if there is one
 }
 
@@ -47,26 +48,27 @@ func (w way) String() string {
 // batch is how many rows those who COPY copy at once.
 const batch = 500
 
-// An Outcome is what one run gave. Everything is about the events, without the first lists.
+// An Outcome is what one run gave. All but the peak of the memory is about the events that are measured, without the first lists, and without those that were held back.
 type Outcome struct {
 	Events    int
-	Took      time.Duration   // from the first event on the wire to the last commit
-	Process   time.Duration   // CPU time of the one under test
-	Postgres  time.Duration   // CPU time of PostgreSQL
-	Pointing  time.Duration   // of that, what the checkpoints took that the recorder made meanwhile
-	Serving   time.Duration   // CPU time of the server of the Set
-	Latencies []time.Duration // from the wire to the commit, or, of a bare watch, to the client; sorted
-	Before    Spaces          // after the first lists
+	Took      time.Duration // from the first event on the wire to the last commit
+	Process   time.Duration // CPU time of the one under test
+	Postgres  time.Duration // CPU time of PostgreSQL
+	Pointing  time.Duration // of that, what the checkpoints took that the recorder made meanwhile
+	Serving   time.Duration // CPU time of the server of the Set
+	Latencies []latency     // from the wire to the commit, or, of a bare watch, to the client; the shortest first
+	Before    Spaces        // after the first lists
 	After     Spaces
 	Stored    map[string]int64 // bytes of the events' rows, compressed as they are, by type
-	Peak      int64            // resident memory of the one under test
-	Live      int
-	Span      time.Duration // what the events took in the cluster that they are of
-	// What a sweep of the next day adds, and one checkpoint.
+	Peak      int64            // resident memory of the one under test, from its start on
+	Live      int              // in the first lists
+	Span      time.Duration    // what the events took in the cluster that they are of
+	// What a sweep of the next day adds, and one checkpoint, merged from the one before and the deltas since.
 	Sweep, Checkpoint Spaces
 	// What they take of CPU time, PostgreSQL's with it.
 	SweepCPU, CheckpointCPU time.Duration
-	Swept                   int // objects
+	Swept                   int   // objects
+	Merged                  int64 // deltas
 }
 
 // A run that takes longer waits for something that will not come.
@@ -75,13 +77,8 @@ const (
 	patienceEach  = 15 * time.Millisecond // for an object or an event
 )
 
-// once runs one way. At a rate of 0, events come as fast as they are read.
-func (b *Bench) once(ctx context.Context, w way, rate float64, sweep bool) (out *Outcome, err error) {
-	if b.set == nil {
-		if b.set, err = b.Source.Open(); err != nil {
-			return nil, err
-		}
-	}
+// once runs one way, on what on has named. At a rate of 0, events come as fast as they are read; only then can some be held back.
+func (b *Bench) once(ctx context.Context, w way, rate float64) (out *Outcome, err error) {
 	dir, err := os.MkdirTemp(b.Dir, "run-")
 	if err != nil {
 		return nil, err
@@ -99,12 +96,16 @@ func (b *Bench) once(ctx context.Context, w way, rate float64, sweep bool) (out 
 			err = errors.Join(err, context.Cause(ctx))
 		}
 	}()
-	served, err := serve.Run(ctx, serve.Job{Source: b.Source, Options: serve.Options{Dir: dir, Rate: rate}})
+	options := serve.Options{Dir: dir, Rate: rate}
+	if b.held > 0 {
+		options.Gate = b.events
+	}
+	served, err := serve.Run(ctx, serve.Job{Source: b.source, Options: options})
 	if err != nil {
 		return nil, err
 	}
 	defer served.Close()
-	r := &run{bench: b, way: w, served: served, dir: dir, live: live, out: &Outcome{Events: events, Live: live, Span: b.span}, sweep: sweep}
+	r := &run{bench: b, way: w, served: served, dir: dir, live: live, out: &Outcome{Events: b.events, Live: live, Span: b.span}}
 	if w == watching {
 		return r.out, r.watch(ctx)
 	}
@@ -123,8 +124,8 @@ type run struct {
 	dir      string
 	database string
 	live     int
+	listed   int // number of the last row of the first lists: those of events come after it
 	out      *Outcome
-	sweep    bool
 }
 
 // start starts what is under test.
@@ -155,23 +156,44 @@ func (r *run) record(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer s.close()
-	defer cancel()
+	end := func() {
+		cancel()
+		s.close()
+	}
+	defer end()
 	db, err := pgx.Connect(ctx, r.database)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = db.Close(context.WithoutCancel(ctx)) }() // it has only read
-	if err := s.await(ctx, db, r.live); err != nil {
+	if r.listed, err = s.await(ctx, db, r.live); err != nil {
 		return fmt.Errorf("the first lists: %w", err)
 	}
 	if err := r.watched(ctx); err != nil {
 		return err
 	}
+	if err := r.measure(ctx, s, db); err != nil {
+		return err
+	}
+	if !r.upkept() {
+		return nil
+	}
+	if err := r.further(ctx, s, db); err != nil {
+		return fmt.Errorf("what was held back: %w", err)
+	}
+	end()
+	return r.swept(ctx, db)
+}
+
+// upkept reports whether sweep and checkpoint are weighed.
+func (r *run) upkept() bool { return r.way == recorder && r.bench.held > 0 }
+
+// measure lets the events come that are measured, and reads what they took.
+func (r *run) measure(ctx context.Context, s *subject, db *pgx.Conn) (err error) {
 	if r.out.Before, err = spacesOf(ctx, db); err != nil {
 		return err
 	}
-	before, err := r.cpu(ctx, s, db)
+	before, err := r.used(ctx, s, db)
 	if err != nil {
 		return err
 	}
@@ -181,12 +203,16 @@ func (r *run) record(ctx context.Context) error {
 	if err := r.wait(ctx, s, db); err != nil {
 		return err
 	}
-	after, err := r.cpu(ctx, s, db)
+	// Up to 128 MB of what was written (shared_buffers) wait in memory else, and whoever writes them to disk is asked later. The clock has stopped with the last commit.
+	if _, err := db.Exec(ctx, "CHECKPOINT"); err != nil {
+		return fmt.Errorf("write what is in memory: %w", err)
+	}
+	after, err := r.used(ctx, s, db)
 	if err != nil {
 		return err
 	}
-	for i, into := range []*time.Duration{&r.out.Process, &r.out.Postgres, &r.out.Serving, &r.out.Pointing} {
-		*into = after[i] - before[i]
+	if err := r.out.charge(before, after); err != nil {
+		return err
 	}
 	memory, err := measure.MemoryOf(s.cmd.Process.Pid)
 	if err != nil {
@@ -199,21 +225,17 @@ func (r *run) record(ctx context.Context) error {
 	if err := r.times(ctx, db); err != nil {
 		return err
 	}
-	if r.out.Stored, err = storedAfter(ctx, db, r.way == recorder, r.live); err != nil {
-		return err
-	}
-	cancel()
-	<-s.ended
-	if r.way == recorder && r.sweep {
-		return r.swept(ctx, db)
-	}
-	return nil
+	r.out.Stored, err = storedAfter(ctx, db, r.way == recorder, r.listed)
+	return err
 }
 
-// wait returns when everything is on record, and whoever looks on has seen enough.
+// wait returns when everything that is measured is on record, and whoever looks on has seen enough.
 func (r *run) wait(ctx context.Context, s *subject, db *pgx.Conn) error {
 	work, ctx := errgroup.WithContext(ctx)
-	work.Go(func() error { return s.await(ctx, db, r.live+r.out.Events) })
+	work.Go(func() error {
+		_, err := s.await(ctx, db, r.live+r.out.Events)
+		return err
+	})
 	if r.bench.beside != nil {
 		work.Go(func() error { return r.bench.beside(ctx, r) })
 	}
@@ -237,122 +259,36 @@ func (r *run) watched(ctx context.Context) error {
 	}
 }
 
-// cpu is what the three have used, and, of PostgreSQL, the session that makes checkpoints.
-func (r *run) cpu(ctx context.Context, s *subject, db *pgx.Conn) (used [4]time.Duration, err error) {
-	for i, pid := range []int{s.cmd.Process.Pid, r.bench.Server.PID, r.served.PID} {
-		if used[i], err = measure.CPUOfTree(pid); err != nil {
-			return used, err
-		}
-	}
-	if r.way == recorder && r.sweep {
-		used[3], err = ofCheckpoints(ctx, db)
-	}
-	return used, err
+// A usage is the CPU time that processes have used since they were started.
+type usage struct {
+	process, postgres, serving time.Duration
+	pointing                   time.Duration // of PostgreSQL's, that of the session that makes a recorder's checkpoints
+	session                    int           // which process that is; 0 if nobody asks
 }
 
-// ofCheckpoints is what the session of a recorder that makes its checkpoints has used.
-func ofCheckpoints(ctx context.Context, db *pgx.Conn) (time.Duration, error) {
-	var pid int
-	err := db.QueryRow(ctx, `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = $1`, history.CheckpointSession).Scan(&pid)
-	if err != nil {
-		return 0, fmt.Errorf("find the session that makes the recorder's checkpoints: %w", err)
+func (r *run) used(ctx context.Context, s *subject, db *pgx.Conn) (u usage, err error) {
+	for pid, into := range map[int]*time.Duration{s.cmd.Process.Pid: &u.process, r.bench.Server.PID: &u.postgres, r.served.PID: &u.serving} {
+		if *into, err = measure.CPUOfTree(pid); err != nil {
+			return u, err
+		}
 	}
-	return measure.CPUOf(pid)
+	if !r.upkept() {
+		return u, nil
+	}
+	err = db.QueryRow(ctx, `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = $1`, history.CheckpointSession).Scan(&u.session)
+	if err != nil {
+		return u, fmt.Errorf("find the session that makes the recorder's checkpoints: %w", err)
+	}
+	u.pointing, err = measure.CPUOf(u.session)
+	return u, err
 }
 
-// A version names an event across what was served and what is on record. Several deletions may share one.
-type version struct {
-	resource int
-	rv       uint64
-}
-
-// times compares when events were written with when they were committed.
-func (r *run) times(ctx context.Context, db *pgx.Conn) error {
-	written, err := r.served.Times(ctx)
-	if err != nil {
-		return err
+// charge notes what was used from one time to another.
+func (o *Outcome) charge(before, after usage) error {
+	if after.session != before.session {
+		return fmt.Errorf("the session that makes the recorder's checkpoints was process %d first, and %d at last: what both took is not known", before.session, after.session)
 	}
-	commits, err := commitsAfter(ctx, db, r.way == recorder, r.live)
-	if err != nil {
-		return err
-	}
-	if len(commits) != len(written) {
-		return fmt.Errorf("%d events were written, and %d rows are there: one of the two is wrong", len(written), len(commits))
-	}
-	wire := make(map[version]int64, len(written))
-	first := int64(0)
-	for _, e := range written {
-		wire[version{e.Resource, e.RV}] = e.At
-		if first == 0 || e.At < first {
-			first = e.At
-		}
-	}
-	resources := r.bench.set.Resources()
-	last := time.Time{}
-	for _, c := range commits {
-		i := slices.IndexFunc(resources, func(of data.Resource) bool { return of.Group == c.group && of.Resource == c.resource })
-		at, found := wire[version{i, c.rv}]
-		if !found {
-			return fmt.Errorf("resource version %d of %s is on record, and was never written", c.rv, c.resource)
-		}
-		r.out.Latencies = append(r.out.Latencies, c.at.Sub(time.Unix(0, at)))
-		if c.at.After(last) {
-			last = c.at
-		}
-	}
-	slices.Sort(r.out.Latencies)
-	r.out.Took = last.Sub(time.Unix(0, first))
+	o.Process, o.Postgres = after.process-before.process, after.postgres-before.postgres
+	o.Serving, o.Pointing = after.serving-before.serving, after.pointing-before.pointing
 	return nil
-}
-
-// watch runs a client that does nothing.
-func (r *run) watch(ctx context.Context) error {
-	recording, cancel := context.WithCancel(ctx)
-	defer cancel()
-	job := bareJob{Kubeconfig: r.served.Kubeconfig, Resources: r.bench.set.Resources(), Events: make([]int, len(r.bench.set.Resources()))}
-	for e, err := range r.bench.set.Events() {
-		if err != nil {
-			return err
-		}
-		job.Events[e.Resource]++
-	}
-	s, err := newChild(recording, bareChild, job)
-	if err != nil {
-		return err
-	}
-	defer s.close()
-	defer cancel()
-	var said bareSaid
-	if err := s.said.Decode(&said); err != nil {
-		return err
-	}
-	if err := r.watched(ctx); err != nil {
-		return err
-	}
-	if err := r.served.Go(ctx); err != nil {
-		return err
-	}
-	if err := s.said.Decode(&said); err != nil {
-		return err
-	}
-	written, err := r.served.Times(ctx)
-	if err != nil {
-		return err
-	}
-	next := make([]int, len(job.Events))
-	for _, e := range written {
-		read := said.Times[e.Resource][next[e.Resource]]
-		next[e.Resource]++
-		r.out.Latencies = append(r.out.Latencies, time.Duration(read-e.At))
-	}
-	slices.Sort(r.out.Latencies)
-	return nil
-}
-
-// percentile of sorted times, 0 of none.
-func percentile(sorted []time.Duration, p float64) time.Duration {
-	if len(sorted) == 0 {
-		return 0
-	}
-	return sorted[min(int(p*float64(len(sorted))), len(sorted)-1)]
 }

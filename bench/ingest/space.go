@@ -60,12 +60,15 @@ type commit struct {
 	at              time.Time
 }
 
-// commitsAfter gives the rows after the first so many.
+// storedAgain holds of a delta with the source resync: no event, but a row that each living object gets in each day. Of a run at midnight some are there.
+const storedAgain = `source = 4`
+
+// commitsAfter gives the rows of the events after the first so many rows.
 func commitsAfter(ctx context.Context, db *pgx.Conn, ours bool, first int) ([]commit, error) {
 	query := `SELECT api_group, resource, resource_version::text, pg_xact_commit_timestamp(xmin) FROM full_rows WHERE id > $1`
 	if ours {
 		query = `SELECT s.api_group, s.resource, d.rv, pg_xact_commit_timestamp(d.xmin)
-			FROM kuberewind.deltas_data d JOIN kuberewind.streams s USING (cluster, stream) WHERE d.seq > $1`
+			FROM kuberewind.deltas_data d JOIN kuberewind.streams s USING (cluster, stream) WHERE seq > $1 AND NOT ` + storedAgain
 	}
 	rows, err := db.Query(ctx, query, first)
 	if err != nil {
@@ -81,11 +84,11 @@ func commitsAfter(ctx context.Context, db *pgx.Conn, ours bool, first int) ([]co
 	})
 }
 
-// storedAfter gives what the rows after the first so many take, in tables and TOAST, by type.
+// storedAfter gives what the rows of the events after the first so many rows take, in tables and TOAST, by type.
 func storedAfter(ctx context.Context, db *pgx.Conn, ours bool, first int) (map[string]int64, error) {
 	query := `SELECT type, sum(pg_column_size(r.*)) FROM full_rows r WHERE id > $1 GROUP BY 1`
 	if ours {
-		query = `SELECT (ARRAY['ADDED', 'MODIFIED', 'DELETED', 'SYNC'])[type], sum(pg_column_size(d.*)) FROM kuberewind.deltas_data d WHERE seq > $1 GROUP BY 1`
+		query = `SELECT (ARRAY['ADDED', 'MODIFIED', 'DELETED', 'SYNC'])[type], sum(pg_column_size(d.*)) FROM kuberewind.deltas_data d WHERE seq > $1 AND NOT ` + storedAgain + ` GROUP BY 1`
 	}
 	rows, err := db.Query(ctx, query, first)
 	if err != nil {

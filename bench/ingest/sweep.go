@@ -17,7 +17,23 @@ import (
 // sweepBatch is how many keyframes of a sweep are committed at once.
 const sweepBatch = 1000
 
-// swept makes the sweep of the next day, of which there is one a day, and weighs it and the checkpoints. The recorder has ended.
+// further has a checkpoint made of what was measured, which is not weighed, and then the events come that were held back. The recorder is there to record them.
+func (r *run) further(ctx context.Context, s *subject, db *pgx.Conn) error {
+	var cluster history.Cluster
+	if err := db.QueryRow(ctx, `SELECT cluster, name FROM kuberewind.clusters`).Scan(&cluster.Number, &cluster.Name); err != nil {
+		return err
+	}
+	if _, err := r.point(ctx, cluster); err != nil && !errors.Is(err, history.ErrNothingNew) {
+		return err
+	}
+	if err := r.served.Go(ctx); err != nil {
+		return err
+	}
+	_, err := s.await(ctx, db, r.live+r.bench.events+r.bench.held)
+	return err
+}
+
+// swept makes the sweep of the next day, of which there is one a day, and weighs it and a checkpoint. The recorder has ended.
 func (r *run) swept(ctx context.Context, db *pgx.Conn) error {
 	cfg := postgres.Config{URL: r.database, Recorder: "bench", Version: "bench", Now: func() time.Time { return time.Now().AddDate(0, 0, 1) }}
 	var number int32
@@ -28,7 +44,7 @@ func (r *run) swept(ctx context.Context, db *pgx.Conn) error {
 	if _, err := db.Exec(ctx, "VACUUM"); err != nil {
 		return fmt.Errorf("vacuum: %w", err)
 	}
-	if err := r.used(&r.out.CheckpointCPU, func() error { return r.checkpointed(ctx, db, history.Cluster{Number: number, Name: cfg.ClusterName}) }); err != nil {
+	if err := r.timed(&r.out.CheckpointCPU, func() error { return r.checkpointed(ctx, db, history.Cluster{Number: number, Name: cfg.ClusterName}) }); err != nil {
 		return err
 	}
 	sink, err := postgres.Open(ctx, cfg)
@@ -44,7 +60,7 @@ func (r *run) swept(ctx context.Context, db *pgx.Conn) error {
 	if err != nil {
 		return err
 	}
-	if err := r.used(&r.out.SweepCPU, func() (err error) { r.out.Swept, err = resyncAll(ctx, sink, dormant, cfg.Now()); return err }); err != nil {
+	if err := r.timed(&r.out.SweepCPU, func() (err error) { r.out.Swept, err = resyncAll(ctx, sink, dormant, cfg.Now()); return err }); err != nil {
 		return err
 	}
 	r.out.Sweep, err = spacesOf(ctx, db)
@@ -53,8 +69,8 @@ func (r *run) swept(ctx context.Context, db *pgx.Conn) error {
 	return err
 }
 
-// used notes what something takes of CPU time, in this process and in PostgreSQL.
-func (r *run) used(into *time.Duration, do func() error) error {
+// timed notes what something takes of CPU time, in this process and in PostgreSQL.
+func (r *run) timed(into *time.Duration, do func() error) error {
 	both := func() (time.Duration, error) {
 		own, err := measure.CPUOfSelf()
 		if err != nil {
@@ -75,19 +91,32 @@ func (r *run) used(into *time.Duration, do func() error) error {
 	return err
 }
 
-// checkpointed makes a checkpoint and weighs it. The recorder looks once a minute whether one is due: most runs are over before that.
-func (r *run) checkpointed(ctx context.Context, db *pgx.Conn, cluster history.Cluster) error {
+// point makes a checkpoint as a recorder does, but for its rests.
+func (r *run) point(ctx context.Context, cluster history.Cluster) (history.CheckpointInfo, error) {
 	pool, err := pgxpool.New(ctx, r.database)
 	if err != nil {
-		return err
+		return history.CheckpointInfo{}, err
 	}
 	defer pool.Close()
+	return history.NewCheckpointer(pool, cluster, history.CheckpointOptions{Busy: 1}).MakeOne(ctx)
+}
+
+// checkpointed makes a checkpoint of the one before and of what was held back, and weighs it.
+func (r *run) checkpointed(ctx context.Context, db *pgx.Conn, cluster history.Cluster) error {
+	var newest int64
+	if err := db.QueryRow(ctx, `SELECT max(checkpoint) FROM kuberewind.checkpoints WHERE cluster = $1`, cluster.Number).Scan(&newest); err != nil {
+		return err
+	}
 	before, err := spacesOf(ctx, db)
 	if err != nil {
 		return err
 	}
-	if _, err := history.NewCheckpointer(pool, cluster, history.CheckpointOptions{Busy: 1}).MakeOne(ctx); err != nil {
+	made, err := r.point(ctx, cluster)
+	if err != nil {
 		return err
+	}
+	if r.out.Merged = made.Seq - newest; r.out.Merged < int64(r.bench.held) {
+		return fmt.Errorf("the recorder has made a checkpoint at seq %d by itself: %d deltas after it are too few to weigh the next one, which is to have %d", newest, r.out.Merged, r.bench.held)
 	}
 	after, err := spacesOf(ctx, db)
 	r.out.Checkpoint = Spaces{Checkpoints: after.Checkpoints.minus(before.Checkpoints), WAL: after.WAL - before.WAL}

@@ -30,7 +30,8 @@ type hello struct {
 	Control    string
 }
 
-// Child is a server in a process of its own. It serves until it is ended.
+// Child is a server in a process of its own. It serves until it is ended, or nobody is there any more who could tell it something: also when the one who started
+// it was killed.
 func Child(ctx context.Context, in *json.Decoder, out io.Writer) (err error) {
 	var job Job
 	if err := in.Decode(&job); err != nil {
@@ -54,6 +55,13 @@ func Child(ctx context.Context, in *json.Decoder, out io.Writer) (err error) {
 	mux.HandleFunc("GET /progress", func(w http.ResponseWriter, _ *http.Request) { write(w, http.StatusOK, s.Progress()) })
 	mux.HandleFunc("GET /times", func(w http.ResponseWriter, _ *http.Request) { write(w, http.StatusOK, s.Times()) })
 	control := &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() { // It ends with the process, or before.
+		var more json.RawMessage
+		_ = in.Decode(&more) // nothing comes but the end
+		cancel()
+	}()
 	defer context.AfterFunc(ctx, func() { _ = control.Close() })()
 	if err := json.NewEncoder(out).Encode(hello{string(s.Kubeconfig()), "http://" + listener.Addr().String()}); err != nil {
 		return errors.Join(err, listener.Close())
@@ -71,6 +79,7 @@ type Process struct {
 	control    string
 	client     *http.Client
 	cmd        *exec.Cmd
+	stdin      io.WriteCloser // the process ends when it is closed
 	cancel     context.CancelFunc
 }
 
@@ -78,19 +87,11 @@ type Process struct {
 func Run(ctx context.Context, job Job) (_ *Process, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	p := &Process{cancel: cancel, client: &http.Client{Transport: &http.Transport{}}}
-	if p.cmd, err = measure.Command(ctx, ChildName, job); err != nil {
-		cancel()
-		return nil, err
-	}
-	out, err := p.cmd.StdoutPipe()
-	if err == nil {
-		err = p.cmd.Start()
-	}
+	out, err := p.start(ctx, job)
 	if err != nil {
 		cancel()
 		return nil, err
 	}
-	p.PID = p.cmd.Process.Pid
 	var said hello
 	if err := json.NewDecoder(out).Decode(&said); err != nil {
 		p.Close()
@@ -100,6 +101,30 @@ func Run(ctx context.Context, job Job) (_ *Process, err error) {
 	return p, nil
 }
 
+// start starts the process and tells it what to serve. Its standard input stays open for as long as this process is there.
+func (p *Process) start(ctx context.Context, job Job) (out io.Reader, err error) {
+	if p.cmd, err = measure.Command(ctx, ChildName, job); err != nil {
+		return nil, err
+	}
+	told := p.cmd.Stdin
+	p.cmd.Stdin = nil
+	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	if out, err = p.cmd.StdoutPipe(); err != nil {
+		return nil, err
+	}
+	if err := p.cmd.Start(); err != nil {
+		return nil, err
+	}
+	p.PID = p.cmd.Process.Pid
+	if _, err := io.Copy(p.stdin, told); err != nil {
+		p.Close()
+		return nil, fmt.Errorf("tell the server what to serve: %w", err)
+	}
+	return out, nil
+}
+
 // Close ends the process.
 func (p *Process) Close() {
 	p.cancel()
@@ -107,7 +132,7 @@ func (p *Process) Close() {
 	p.client.CloseIdleConnections()
 }
 
-// Go lets events be written.
+// Go lets events be written: those before Options.Gate, and, called again, the others.
 func (p *Process) Go(ctx context.Context) error {
 	return p.ask(ctx, http.MethodPost, "/go", nil)
 }

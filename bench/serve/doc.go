@@ -8,7 +8,7 @@
 //   - What is sent costs little: frames are made before, and lie in files.
 //   - Events of several resources come as they were written. As fast as clients read, no resource is more than Options.Window events
 //     ahead of another; at a rate, each event comes when it is due. Nothing is written before Go is called, nor, as fast as clients
-//     read, before each resource is watched.
+//     read, before each resource is watched, and nothing from Options.Gate on before Go is called again.
 //   - When an event was written is known: [Server.Times].
 //
 // # What it does not do

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"strconv"
 	"testing"
 	"time"
@@ -252,6 +253,86 @@ func TestAtAHighRateNoEventIsForgotten(t *testing.T) {
 	s.Go()
 	_, err := follow(t.Context(), c, set.Resources()[leases], rv, len(told(t, set)[leases]))
 	require.NoError(t, err)
+}
+
+func TestWhatIsBehindTheGateWaitsForTheSecondGo(t *testing.T) {
+	const n, gate = 900, 500
+	set := newSet(t, n)
+	s, config := start(t, set, Options{Gate: gate})
+	c := client(t, config)
+	told := told(t, set)
+	var group errgroup.Group
+	for i, r := range set.Resources() {
+		if _, rv := all(t, c, r); len(told[i]) > 0 {
+			group.Go(func() error {
+				_, err := follow(t.Context(), c, r, rv, len(told[i]))
+				return err
+			})
+		}
+	}
+	require.Eventually(t, func() bool { return s.Progress().Watched }, time.Minute, time.Millisecond)
+	s.Go()
+	require.Eventually(t, func() bool { return s.Progress().Written >= gate }, time.Minute, time.Millisecond)
+	require.Equal(t, gate, s.Progress().Written)
+	opened := time.Now().UnixNano()
+	s.Go()
+	require.NoError(t, group.Wait())
+	before := make([]int, len(told)) // of each resource
+	i := 0
+	for e, err := range set.Events() {
+		require.NoError(t, err)
+		if i++; i <= gate {
+			before[e.Resource]++
+		}
+	}
+	seen := make([]int, len(told))
+	times := s.Times()
+	require.Len(t, times, n)
+	for _, e := range times {
+		require.Equal(t, seen[e.Resource] >= before[e.Resource], e.At >= opened, "event %d of %s", seen[e.Resource], set.Resources()[e.Resource].Resource)
+		seen[e.Resource]++
+	}
+}
+
+func TestAGateIsBetweenTwoWrites(t *testing.T) {
+	set := newSet(t, 3000)
+	i, shared, rv := 0, 0, uint64(0)
+	for e, err := range set.Events() {
+		require.NoError(t, err)
+		if e.RV == rv {
+			shared = i
+		}
+		i, rv = i+1, e.RV
+	}
+	require.Positive(t, shared)
+	_, err := Start(set, Options{Gate: shared})
+	require.ErrorContains(t, err, "one write")
+	_, err = Start(set, Options{Gate: 1, Rate: 10})
+	require.ErrorContains(t, err, "at a rate")
+}
+
+func TestAChildEndsWhenNobodyCanTellItAnything(t *testing.T) {
+	in, ask := io.Pipe()
+	said, out := io.Pipe()
+	ended := make(chan error, 1)
+	go func() { ended <- Child(t.Context(), json.NewDecoder(in), out) }()
+	job := Job{Source: data.Source{Settings: data.Settings{Live: 100, Events: 10}}, Options: Options{Dir: t.TempDir()}}
+	require.NoError(t, json.NewEncoder(ask).Encode(job))
+	var told hello
+	require.NoError(t, json.NewDecoder(said).Decode(&told))
+	require.NoError(t, said.Close()) // nobody reads the rest
+	select {
+	case err := <-ended:
+		require.Fail(t, "it has ended while it could be told something", "%v", err)
+	default:
+	}
+	require.NoError(t, ask.Close())
+	select {
+	case err := <-ended:
+		require.NoError(t, err)
+	case <-time.After(time.Minute):
+		require.Fail(t, "it has outlived the one who started it")
+	}
 }
 
 func TestAServerSaysWhatItHas(t *testing.T) {

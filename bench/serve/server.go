@@ -19,6 +19,7 @@ import (
 type Options struct {
 	Dir       string        // for files that hold all of the Set; Close leaves the folder empty. Default: a temporary one
 	Rate      float64       // events a second; 0 is as fast as clients read
+	Gate      int           // how many events come before the second Go; 0 is all of them. At a rate there is no gate
 	Window    int           // how far one resource may be ahead of another, in events. Default 2,000
 	Bookmarks time.Duration // between two bookmarks of a watch. Default a minute, which is an API server's
 }
@@ -37,6 +38,9 @@ type Server struct {
 func Start(set data.Set, options Options) (_ *Server, err error) {
 	options.Window = cmp.Or(options.Window, 2000)
 	options.Bookmarks = cmp.Or(options.Bookmarks, time.Minute)
+	if options.Rate > 0 && options.Gate > 0 {
+		return nil, errors.New("serve a set of events: at a rate each comes when it is due, and none can be held back")
+	}
 	s := &Server{options: options}
 	s.ctx, s.done = context.WithCancel(context.Background())
 	if options.Dir == "" {
@@ -45,8 +49,8 @@ func Start(set data.Set, options Options) (_ *Server, err error) {
 		}
 		s.own = true
 	}
-	resources, first, err := spool(set, s.options.Dir)
-	s.state = newState(resources, first, options.Rate, options.Window)
+	resources, first, err := spool(set, s.options.Dir, options.Gate)
+	s.state = newState(resources, first, options)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("spool a set of events: %w", err), s.Close())
 	}
@@ -89,7 +93,7 @@ current-context: bench
 `, s.http.URL, base64.StdEncoding.EncodeToString(ca))
 }
 
-// Go lets events be written.
+// Go lets events be written: those before Options.Gate, and, called again, the others.
 func (s *Server) Go() { s.state.begin() }
 
 // Progress says how far the history is.

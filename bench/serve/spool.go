@@ -52,8 +52,9 @@ const (
 	fileFrames
 )
 
-// spool writes a Set into files of a folder, a pair for each resource. The last resource version of the beginning is returned.
-func spool(set data.Set, dir string) (all []*resource, first uint64, err error) {
+// spool writes a Set into files of a folder, a pair for each resource. They are on disk then: while something is measured that waits for the disk, nothing of them
+// has to be written any more. The last resource version of the beginning is returned. A gate has to be between two writes.
+func spool(set data.Set, dir string, gate int) (all []*resource, first uint64, err error) {
 	var writers []*bufio.Writer
 	for i, r := range set.Resources() {
 		res := &resource{Resource: r, index: i}
@@ -65,7 +66,7 @@ func spool(set data.Set, dir string) (all []*resource, first uint64, err error) 
 			writers = append(writers, bufio.NewWriterSize(res.files[f], 1<<20))
 		}
 	}
-	s := &spooler{all: all, writers: writers, known: map[string]int32{}}
+	s := &spooler{all: all, writers: writers, known: map[string]int32{}, gate: gate}
 	for e := range set.First() {
 		first = max(first, e.RV)
 		if err := s.first(e); err != nil {
@@ -81,8 +82,8 @@ func spool(set data.Set, dir string) (all []*resource, first uint64, err error) 
 		}
 	}
 	var errs []error
-	for _, w := range writers {
-		errs = append(errs, w.Flush())
+	for i, w := range writers {
+		errs = append(errs, w.Flush(), all[i/2].files[i%2].Sync())
 	}
 	return all, first, errors.Join(errs...)
 }
@@ -92,6 +93,8 @@ type spooler struct {
 	writers []*bufio.Writer
 	known   map[string]int32 // objects by UID
 	events  int32
+	gate    int
+	rv      uint64 // of the event before
 }
 
 // bare is an object as it stands in a list.
@@ -127,8 +130,11 @@ func (s *spooler) event(e data.Event) error {
 	if _, err := bare(res.Resource, e.Object); err != nil {
 		return err
 	}
+	if s.gate > 0 && int(s.events) == s.gate && e.RV == s.rv {
+		return fmt.Errorf("after %d events not all of resource version %d have come: they are one write, and cannot be held back in part", s.gate, e.RV)
+	}
 	f := frame{global: s.events, rv: e.RV}
-	s.events++
+	s.events, s.rv = s.events+1, e.RV
 	for k, kind := range kinds {
 		if kind == e.Type {
 			f.kind = byte(k)

@@ -15,9 +15,11 @@ type state struct {
 	first     uint64  // resource version of the beginning
 	rate      float64 // events a second; 0 is as fast as they are read
 	window    int
+	gate      int // number of the event that waits for the second begin, and all after it; 0 is none
 
 	mu      sync.Mutex // protects what follows
 	began   time.Time  // zero until Go
+	open    bool       // the gate is
 	written []int      // by resource: frames
 	watched []int      // by resource: how many watches there are
 	newest  uint64     // resource version that was written last
@@ -26,8 +28,8 @@ type state struct {
 	changed chan struct{} // closed and replaced with each change
 }
 
-func newState(resources []*resource, first uint64, rate float64, window int) *state {
-	s := &state{resources: resources, first: first, rate: rate, window: window, newest: first, changed: make(chan struct{})}
+func newState(resources []*resource, first uint64, o Options) *state {
+	s := &state{resources: resources, first: first, rate: o.Rate, window: o.Window, gate: o.Gate, newest: first, changed: make(chan struct{})}
 	n := len(resources)
 	s.written, s.watched, s.living, s.times = make([]int, n), make([]int, n), make([]map[int32]bool, n), make([][]int64, n)
 	for i, r := range resources {
@@ -45,14 +47,16 @@ func (s *state) changedLocked() {
 	s.changed = make(chan struct{})
 }
 
-// begin lets events be written.
+// begin lets events be written, and, called again, opens the gate.
 func (s *state) begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.began.IsZero() {
-		s.began = time.Now()
-		s.changedLocked()
+		s.began, s.open = time.Now(), s.gate == 0
+	} else {
+		s.open = true
 	}
+	s.changedLocked()
 }
 
 // watching notes that a watch begins, or, with -1, ends.
@@ -80,10 +84,13 @@ func (s *state) boundLocked() int {
 			least = min(least, int(r.frames[s.written[i]].global))
 		}
 	}
-	if least == math.MaxInt {
-		return least
+	if least < math.MaxInt {
+		least += s.window
 	}
-	return least + s.window
+	if !s.open {
+		least = min(least, s.gate)
+	}
+	return least
 }
 
 // dueLocked is when an event is to be written, at a rate, once that has begun.
