@@ -26,8 +26,11 @@ func (s *served) Size() int { return s.size }
 
 func (s *served) GetObjectMeta() metav1.Object { return &s.ObjectMeta }
 
+// objectsServed is how many objects all producers together tell of.
+const objectsServed = 4096
+
 func servedObjects() []any {
-	objs := make([]any, 4096)
+	objs := make([]any, objectsServed)
 	for i := range objs {
 		objs[i] = &served{size: 2048, ObjectMeta: metav1.ObjectMeta{
 			Namespace: fmt.Sprintf("namespace-%d", i%50), Name: fmt.Sprintf("object-%d", i), UID: "uid", ResourceVersion: strconv.Itoa(i),
@@ -214,16 +217,44 @@ func cpu(b *testing.B) int64 {
 	return used.Utime.Nano() + used.Stime.Nano()
 }
 
-func produce(b *testing.B, store cache.ReflectorStore, objs []any, producers, each int) *sync.WaitGroup {
+// produce has each producer tell of objects of its own, as each informer does: deltas of one key that several told of at once would be one to a queue that
+// merges them.
+func produce(b testing.TB, store cache.ReflectorStore, objs []any, producers, each int) *sync.WaitGroup {
 	b.Helper()
 	var wg sync.WaitGroup
-	for range producers {
-		wg.Go(func() { feed(b, store, objs, each) })
+	own := len(objs) / producers
+	for p := range producers {
+		wg.Go(func() { feed(b, store, objs[p*own:(p+1)*own], each) })
 	}
 	return &wg
 }
 
-func feed(b *testing.B, store cache.ReflectorStore, objs []any, n int) {
+// counted counts how often a queue would be told of each object.
+type counted struct {
+	cache.ReflectorStore
+	mu    sync.Mutex // protects times
+	times map[any]int
+}
+
+func (s *counted) Update(object any) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.times[object]++
+	return nil
+}
+
+func TestProducersOfTheBenchmarkShareNoObjects(t *testing.T) {
+	objs := servedObjects()
+	for _, producers := range []int{1, 8} {
+		store := &counted{times: make(map[any]int)}
+		produce(t, store, objs, producers, len(objs)/producers).Wait()
+		if len(store.times) != objectsServed {
+			t.Errorf("%d producers told of %d objects, and not of all", producers, len(store.times))
+		}
+	}
+}
+
+func feed(b testing.TB, store cache.ReflectorStore, objs []any, n int) {
 	b.Helper()
 	for i := range n {
 		if err := store.Update(objs[i%len(objs)]); err != nil {

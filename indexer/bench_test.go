@@ -7,9 +7,12 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 
@@ -152,15 +155,52 @@ func benchmarkRead(b *testing.B, name string, indexer func() cache.Indexer, read
 	})
 	b.Run(name+"/readers=8", func(b *testing.B) {
 		x := indexer()
-		b.SetParallelism(max(8/runtime.GOMAXPROCS(0), 1))
+		b.ReportAllocs()
 		b.ResetTimer()
-		b.RunParallel(func(readers *testing.PB) {
-			for i := 0; readers.Next(); i++ {
-				if err := read(x, i); err != nil {
-					b.Error(err)
-					return
+		if err := readAtOnce(8, b.N, func(i int) error { return read(x, i) }); err != nil {
+			b.Fatal(err)
+		}
+	})
+}
+
+// readAtOnce has so many readers read n times together, however many processors there are: b.RunParallel would have a multiple of those. Each begins with the first thing.
+func readAtOnce(readers, n int, read func(i int) error) error {
+	var all errgroup.Group
+	for r := range readers {
+		all.Go(func() error {
+			own := n / readers
+			if r < n%readers {
+				own++
+			}
+			for i := range own {
+				if err := read(i); err != nil {
+					return err
 				}
 			}
+			return nil
 		})
+	}
+	return all.Wait()
+}
+
+// They wait for each other, which fewer than eight would do for ever.
+func TestEightReadersReadAtOnceOnAnyNumberOfProcessors(t *testing.T) {
+	const readers, n = 8, 21
+	synctest.Test(t, func(t *testing.T) {
+		var all sync.WaitGroup
+		all.Add(readers)
+		var read, began atomic.Int64
+		require.NoError(t, readAtOnce(readers, n, func(i int) error {
+			read.Add(1)
+			if i == 0 {
+				began.Add(1)
+				all.Done()
+				all.Wait()
+			}
+			return nil
+		}))
+		require.Equal(t, []int64{readers, n}, []int64{began.Load(), read.Load()})
 	})
+	failure := errors.New("it is missing")
+	require.ErrorIs(t, readAtOnce(readers, n, func(int) error { return failure }), failure)
 }

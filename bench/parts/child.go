@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
@@ -47,19 +48,19 @@ const logName = "recorder.log"
 
 // usage is what a child has.
 type usage struct {
-	Heap       uint64
-	Goroutines int
-	Synced     bool // of an informer: all lists are in its store
+	Heap   uint64
+	Synced bool // of an informer: all lists are in its store
 }
 
+// now collects garbage, if asked to, and gives the memory of it back: what stays resident is what is needed, and not what was at the peak.
 func now(collect, synced bool) usage {
 	var m runtime.MemStats
 	if collect {
 		runtime.GC()
-		runtime.GC() // what finalizers and pools held on to
+		debug.FreeOSMemory() // collects once more: what finalizers and pools held on to
 		runtime.ReadMemStats(&m)
 	}
-	return usage{Heap: m.HeapAlloc, Goroutines: runtime.NumGoroutine(), Synced: synced}
+	return usage{Heap: m.HeapAlloc, Synced: synced}
 }
 
 // A question is one, or why there are no more.

@@ -66,18 +66,27 @@ func (s *served) memoryOfRecorder(ctx context.Context) (values measure.Values, e
 }
 
 func (s *served) memoryOfInformers(ctx context.Context) (values measure.Values, err error) {
+	informers, err := s.informers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	values, err = s.memory(informers)
+	return values, errors.Join(err, informers.end())
+}
+
+// informers starts shared informers of all resources, and waits until they have listed.
+func (s *served) informers(ctx context.Context) (*subject, error) {
 	informers, err := begin(ctx, informerChild, job{Kubeconfig: s.kubeconfig, Dir: s.dir, Resources: s.set.Resources()})
 	if err != nil {
 		return nil, err
 	}
-	err = informers.until(ctx, "all informers have listed", func() (bool, error) {
+	if err := informers.until(ctx, "all informers have listed", func() (bool, error) {
 		u, err := informers.usage(false)
 		return u.Synced, err
-	})
-	if err == nil {
-		values, err = s.memory(informers)
+	}); err != nil {
+		return nil, errors.Join(err, informers.end())
 	}
-	return values, errors.Join(err, informers.end())
+	return informers, nil
 }
 
 // memory is what a child has for each object.

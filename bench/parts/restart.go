@@ -12,8 +12,12 @@ import (
 	"github.com/kuberewind/kuberewind/bench/measure"
 )
 
-// restartRate is how many events a second the cluster has while recorders are stopped and started.
-const restartRate = 20
+const (
+	// restartRate is how many events a second the cluster has while recorders are stopped and started.
+	restartRate = 20
+	// restartMissed is how many events a recorder that is started has missed.
+	restartMissed = 2 * restartRate
+)
 
 const (
 	firstEvent  = "first event"
@@ -25,33 +29,34 @@ const (
 
 // Restart measures how long a recorder needs after a stop, from the start of its process, until the first event of the resumed watches is on record, and
 // until it has caught up with what was written before it started; against one that has to list everything again and compare it with its record, and one that begins a record: until their
-// lists are on record.
+// lists are on record. All of these are commits, and PostgreSQL dates them.
 func Restart(ctx context.Context, run *measure.Run, sizes Sizes) error {
 	set, err := data.Generate(data.Settings{Seed: run.Report.Seed, Live: sizes.Stopped, Events: int(sizes.Going.Seconds()) * restartRate})
 	if err != nil {
 		return err
 	}
 	live, _ := set.Len()
-	return run.OnServer(ctx, measure.ServerOptions{Durable: !sizes.NoSync}, func(database *measure.Server) error {
+	return run.OnServer(ctx, measure.ServerOptions{Durable: !sizes.NoSync, DateCommits: true}, func(database *measure.Server) error {
 		return onServed(run, database, set, restartRate, func(s *served) error {
 			r := &restart{served: s}
 			if err := r.begin(ctx); err != nil {
 				return err
 			}
-			return run.Do(ctx, measure.Experiment{
-				Name: "restart", Title: "Start after a stop", Data: fmt.Sprintf("generated: %s live objects, %d events a second", measure.Number(float64(live)), restartRate),
+			return errors.Join(run.Do(ctx, measure.Experiment{
+				Name: "restart", Title: "Start after a stop",
+				Data:       fmt.Sprintf("generated: %s live objects, %d events a second, %d of them missed", measure.Number(float64(live)), restartRate, restartMissed),
 				Quantities: []measure.Quantity{{Name: firstEvent, Unit: "s"}, {Name: caughtUp, Unit: "s"}, {Name: recorderCPU, Unit: "s"}},
 				Ways: []measure.Way{
-					{Name: resumed, Run: func(ctx context.Context, _ int) (measure.Values, error) { return r.run(ctx, r.stopped, r.resume) }},
+					{Name: resumed, Run: func(ctx context.Context, _ int) (measure.Values, error) { return r.run(ctx, r.missing, r.resume) }},
 					{Name: relisted, Run: func(ctx context.Context, _ int) (measure.Values, error) { return r.run(ctx, r.forgotten, r.list) }},
-					{Name: firstListed, Run: func(ctx context.Context, _ int) (measure.Values, error) { return r.run(ctx, "", r.list) }},
+					{Name: firstListed, Run: func(ctx context.Context, _ int) (measure.Values, error) { return r.run(ctx, r.fresh, r.list) }},
 				},
 				Compare: []measure.Comparison{
 					{Number: "10", What: "a relist, to the first resumed event", Quantity: firstEvent, Of: relisted, To: resumed, AtLeast: 1, Aim: 5},
 					{Number: "10", What: "a first list, to the first resumed event", Quantity: firstEvent, Of: firstListed, To: resumed},
 					{Number: "10", What: "a relist, to having caught up", Quantity: caughtUp, Of: relisted, To: resumed},
 				},
-			})
+			}), r.others.end())
 		})
 	})
 }
@@ -59,22 +64,26 @@ func Restart(ctx context.Context, run *measure.Run, sizes Sizes) error {
 // A restart starts recorders of one cluster that goes on all the time.
 type restart struct {
 	*served
-	stopped   string // a record whose recorder has stopped
-	forgotten string // the same, with no positions to resume from
-	seq       int64  // the last that is in both
+	stopped string   // a record whose recorder has stopped
+	others  *subject // who watches all the time: what nobody watches is not written by the data's server
 }
 
-// begin makes the records that recorders are started with.
+// A gone is a record that is to be gone on with.
+type gone struct {
+	database string
+	seq      int64 // the last that is on record
+	missed   int   // events that are not on record, when the recorder is started
+}
+
+// begin makes the record that recorders are started with. After it, the caller ends others.
 func (r *restart) begin(ctx context.Context) (err error) {
 	if r.stopped, err = r.database.NewRecord(ctx); err != nil {
 		return err
 	}
-	recorder, err := r.record(ctx, r.stopped)
-	if err != nil {
+	if r.others, err = r.informers(ctx); err != nil {
 		return err
 	}
-	live, _ := r.set.Len()
-	err = on(ctx, r.stopped, func(db *pgx.Conn) error {
+	err = r.until(ctx, r.stopped, func(recorder *subject, db *pgx.Conn) error {
 		if err := r.listed(ctx, recorder, db); err != nil {
 			return err
 		}
@@ -82,79 +91,133 @@ func (r *restart) begin(ctx context.Context) (err error) {
 			return err
 		}
 		r.Go()
-		return r.recorded(ctx, recorder, db, live+restartRate)
+		return r.followed(ctx, recorder, db, restartRate)
 	})
-	if err := errors.Join(err, recorder.end()); err != nil {
-		return err
+	if err != nil {
+		return errors.Join(err, r.others.end())
 	}
-	if err := on(ctx, r.stopped, func(db *pgx.Conn) error {
-		return db.QueryRow(ctx, `SELECT seq FROM kuberewind.heads`).Scan(&r.seq)
-	}); err != nil {
-		return err
-	}
-	if r.forgotten, err = r.database.Copy(ctx, r.stopped); err != nil {
-		return err
-	}
-	return on(ctx, r.forgotten, func(db *pgx.Conn) error {
-		_, err := db.Exec(ctx, `UPDATE kuberewind.streams SET synced = false`)
-		return err
-	})
+	return nil
 }
 
-// run starts a recorder on a copy of a record, or on an empty one, and waits for what is to come about.
-func (r *restart) run(ctx context.Context, record string, await func(context.Context, *subject, *pgx.Conn) (measure.Values, error)) (values measure.Values, err error) {
-	var database string
-	if record == "" {
-		database, err = r.database.NewRecord(ctx)
-	} else {
-		database, err = r.database.Copy(ctx, record)
-	}
-	if err != nil {
-		return nil, err
-	}
+// until runs a recorder until something has come about, and stops it.
+func (r *restart) until(ctx context.Context, database string, is func(*subject, *pgx.Conn) error) error {
 	recorder, err := r.record(ctx, database)
 	if err != nil {
+		return err
+	}
+	err = on(ctx, database, func(db *pgx.Conn) error { return is(recorder, db) })
+	return errors.Join(err, recorder.end())
+}
+
+// followed waits until so many events are on record.
+func (r *restart) followed(ctx context.Context, recorder *subject, db *pgx.Conn, events int) error {
+	live, _ := r.set.Len()
+	return r.recorded(ctx, recorder, db, live+events)
+}
+
+// missing makes a copy of the record, whose recorder has stopped so many events ago: the cluster goes on while others are measured, and
+// what happened in that time is put on record first.
+func (r *restart) missing(ctx context.Context) (g gone, err error) {
+	return r.missingWith(ctx, `CHECKPOINT`)
+}
+
+// forgotten is the same, with no positions to resume from.
+func (r *restart) forgotten(ctx context.Context) (gone, error) {
+	return r.missingWith(ctx, `UPDATE kuberewind.streams SET synced = false`, `CHECKPOINT`)
+}
+
+// fresh makes an empty record.
+func (r *restart) fresh(ctx context.Context) (g gone, err error) {
+	g.database, err = r.database.NewRecord(ctx)
+	return g, err
+}
+
+func (r *restart) missingWith(ctx context.Context, statements ...string) (g gone, err error) {
+	if g.database, err = r.database.Copy(ctx, r.stopped); err != nil {
+		return g, err
+	}
+	if err := r.until(ctx, g.database, func(recorder *subject, db *pgx.Conn) error {
+		return r.followed(ctx, recorder, db, r.Progress().Written)
+	}); err != nil {
+		return g, err
+	}
+	if err := on(ctx, g.database, func(db *pgx.Conn) error {
+		for _, statement := range statements {
+			if _, err := db.Exec(ctx, statement); err != nil {
+				return err
+			}
+		}
+		return db.QueryRow(ctx, `SELECT seq FROM kuberewind.heads`).Scan(&g.seq)
+	}); err != nil {
+		return g, err
+	}
+	return g, r.miss(ctx, &g)
+}
+
+// miss waits until a record has missed enough.
+func (r *restart) miss(ctx context.Context, g *gone) error {
+	live, _ := r.set.Len()
+	ticker := time.NewTicker(poll)
+	defer ticker.Stop()
+	for {
+		p := r.Progress()
+		switch g.missed = live + p.Written - int(g.seq); {
+		case g.missed >= restartMissed:
+			return nil
+		case p.Written == p.Events:
+			return errors.New("the cluster has come to its end before all recorders were started: it has to go on for longer")
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// run starts a recorder on a record, and waits for what is to come about.
+func (r *restart) run(ctx context.Context, begin func(context.Context) (gone, error), await func(context.Context, *subject, *pgx.Conn, gone) (measure.Values, error)) (values measure.Values, err error) {
+	g, err := begin(ctx)
+	if err != nil {
 		return nil, err
 	}
-	err = on(ctx, database, func(db *pgx.Conn) error {
-		if values, err = await(ctx, recorder, db); err != nil {
+	if err := r.until(ctx, g.database, func(recorder *subject, db *pgx.Conn) error {
+		if values, err = await(ctx, recorder, db, g); err != nil {
 			return err
 		}
 		used, err := measure.CPUOfTree(recorder.pid)
 		values[recorderCPU] = used.Seconds()
 		return err
-	})
-	return values, errors.Join(err, recorder.end(), r.database.Drop(ctx, database))
-}
-
-// resume waits until the watches go on, and then until all is on record that was written before.
-func (r *restart) resume(ctx context.Context, recorder *subject, db *pgx.Conn) (measure.Values, error) {
-	missed := r.Progress().Written
-	live, _ := r.set.Len()
-	values := make(measure.Values)
-	var at *time.Time
-	err := recorder.until(ctx, "a resumed event is on record", func() (bool, error) {
-		// The batch says when, to the microsecond; to look every now and then does not.
-		err := db.QueryRow(ctx, `SELECT min(b.committed_at) FROM kuberewind.batches AS b JOIN kuberewind.deltas_data AS d ON d.seq BETWEEN b.first_seq AND b.last_seq
-			WHERE d.seq > $1 AND d.source = 1`, r.seq).Scan(&at)
-		return at != nil, err
-	})
-	if err != nil {
+	}); err != nil {
 		return nil, err
 	}
-	values[firstEvent] = at.Sub(recorder.started).Seconds()
-	if err := r.recorded(ctx, recorder, db, live+missed); err != nil {
-		return nil, err
-	}
-	values[caughtUp] = time.Since(recorder.started).Seconds()
-	return values, nil
+	return values, r.database.Drop(ctx, g.database)
 }
 
-// list waits until all lists are on record: no watch goes on before that of its own stream is.
-func (r *restart) list(ctx context.Context, recorder *subject, db *pgx.Conn) (measure.Values, error) {
+// resume waits until all is on record that was missed, and says when the first and the last of that were.
+func (r *restart) resume(ctx context.Context, recorder *subject, db *pgx.Conn, g gone) (measure.Values, error) {
+	last := g.seq + int64(g.missed)
+	if err := r.recorded(ctx, recorder, db, int(last)); err != nil {
+		return nil, err
+	}
+	var first, all time.Time
+	if err := db.QueryRow(ctx, `SELECT min(at), max(at) FROM (SELECT pg_xact_commit_timestamp(xmin) AS at FROM kuberewind.deltas_data WHERE seq > $1 AND seq <= $2 AND source = 1) AS missed`,
+		g.seq, last).Scan(&first, &all); err != nil {
+		return nil, fmt.Errorf("when resumed events were committed: %w", err)
+	}
+	return measure.Values{firstEvent: first.Sub(recorder.started).Seconds(), caughtUp: all.Sub(recorder.started).Seconds()}, nil
+}
+
+// list waits until all lists are on record, and says when the last was: no watch goes on before that of its own stream is.
+func (r *restart) list(ctx context.Context, recorder *subject, db *pgx.Conn, _ gone) (measure.Values, error) {
 	if err := r.listed(ctx, recorder, db); err != nil {
 		return nil, err
 	}
-	took := time.Since(recorder.started).Seconds()
+	// The end of a list closes the gap that the list was for.
+	var last time.Time
+	if err := db.QueryRow(ctx, `SELECT max(pg_xact_commit_timestamp(xmin)) FROM kuberewind.gaps_data WHERE closed_batch IS NOT NULL`).Scan(&last); err != nil {
+		return nil, fmt.Errorf("when lists were committed: %w", err)
+	}
+	took := last.Sub(recorder.started).Seconds()
 	return measure.Values{firstEvent: took, caughtUp: took}, nil
 }

@@ -1,17 +1,12 @@
 package parts
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
-	"slices"
-	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -25,17 +20,13 @@ import (
 // rows at most; once rows that it has encoded before, and once as the recorder does, who encodes them meanwhile: makes patches, and checks and
 // digests them.
 func Sink(ctx context.Context, run *measure.Run, sizes Sizes) error {
-	sources := map[string]data.Source{"generated": {Settings: data.Settings{Seed: run.Report.Seed, Live: sizes.Live, Events: sizes.Rows}}}
+	sources := []data.Source{{Settings: data.Settings{Seed: run.Report.Seed, Live: sizes.Live, Events: sizes.Rows}}}
 	if run.Recording != "" {
-		sources["recorded"] = data.Source{Path: run.Recording}
+		sources = append(sources, data.Source{Path: run.Recording})
 	}
 	return run.OnServer(ctx, measure.ServerOptions{Durable: !sizes.NoSync}, func(server *measure.Server) error {
-		for _, kind := range slices.Sorted(maps.Keys(sources)) {
-			set, err := sources[kind].Open()
-			if err != nil {
-				return err
-			}
-			if err := sinkOn(ctx, run, server, sizes, kind, set); err != nil {
+		for _, source := range sources {
+			if err := sinkOn(ctx, run, server, sizes, source); err != nil {
 				return err
 			}
 		}
@@ -43,13 +34,21 @@ func Sink(ctx context.Context, run *measure.Run, sizes Sizes) error {
 	})
 }
 
-func sinkOn(ctx context.Context, run *measure.Run, server *measure.Server, sizes Sizes, kind string, set data.Set) error {
+func sinkOn(ctx context.Context, run *measure.Run, server *measure.Server, sizes Sizes, source data.Source) error {
+	name, err := source.Name()
+	if err != nil {
+		return err
+	}
+	set, err := source.Open()
+	if err != nil {
+		return err
+	}
 	dir, err := os.MkdirTemp(run.Dir, "kuberewind-bench-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	s := &sinkRun{server: server, kind: kind, dir: dir, now: time.Now()}
+	s := &sinkRun{server: server, source: name, dir: dir, now: time.Now()}
 	if s.rows, err = prepare(set, sizes.Rows, s.now); err != nil {
 		return err
 	}
@@ -62,7 +61,7 @@ func sinkOn(ctx context.Context, run *measure.Run, server *measure.Server, sizes
 // A sinkRun compares ways to fill one table.
 type sinkRun struct {
 	server *measure.Server
-	kind   string // of the data
+	source string // of the data, by its name
 	dir    string // of the files to copy from
 	now    time.Time
 	rows   *written
@@ -127,8 +126,8 @@ const (
 
 func (s *sinkRun) experiment() measure.Experiment {
 	e := measure.Experiment{
-		Name: "sink-" + s.kind, Title: `The sink alone, against psql's \copy of the same rows`,
-		Data:       fmt.Sprintf("%s: %s deltas of %s live objects", s.kind, measure.Number(float64(len(s.rows.events))), measure.Number(float64(len(s.rows.first)))),
+		Name: "sink-" + s.source, Title: `The sink alone, against psql's \copy of the same rows`,
+		Data:       fmt.Sprintf("%s: %s deltas of %s live objects", s.source, measure.Number(float64(len(s.rows.events))), measure.Number(float64(len(s.rows.first)))),
 		Quantities: []measure.Quantity{{Name: sinkRows, Unit: "rows/s"}, {Name: sinkCPU, Unit: "µs a row"}, {Name: serverCPU, Unit: "µs a row"}},
 		WarmUp:     true,
 		Ways: []measure.Way{
@@ -146,24 +145,13 @@ func (s *sinkRun) experiment() measure.Experiment {
 	return e
 }
 
-// A cost is what a run took, on the clock and of the client's CPU.
-type cost struct{ clock, client time.Duration }
-
 func (s *sinkRun) way(name string, do func(ctx context.Context, database string) (cost, error)) measure.Way {
 	return measure.Way{Name: name, Run: func(ctx context.Context, _ int) (measure.Values, error) {
 		database, err := s.server.Copy(ctx, s.begun)
 		if err != nil {
 			return nil, err
 		}
-		before, err := measure.CPUOfTree(s.server.PID)
-		if err != nil {
-			return nil, err
-		}
 		took, err := do(ctx, database)
-		if err != nil {
-			return nil, err
-		}
-		after, err := measure.CPUOfTree(s.server.PID)
 		if err != nil {
 			return nil, err
 		}
@@ -175,12 +163,12 @@ func (s *sinkRun) way(name string, do func(ctx context.Context, database string)
 		}
 		rows := float64(s.total - int64(len(s.rows.first)))
 		return measure.Values{
-			sinkRows: rows / took.clock.Seconds(), sinkCPU: float64(took.client.Microseconds()) / rows, serverCPU: float64((after - before).Microseconds()) / rows,
+			sinkRows: rows / took.clock.Seconds(), sinkCPU: each(took.client, rows), serverCPU: each(took.server, rows),
 		}, s.server.Drop(ctx, database)
 	}}
 }
 
-// sink writes the rows as the recorder does, or rows that are encoded already. To open the sink does not count.
+// sink writes the rows as the recorder does, or rows that are encoded already. To open the sink, which has PostgreSQL fold all that lives, does not count.
 func (s *sinkRun) sink(ctx context.Context, database string, encoded bool) (c cost, err error) {
 	sink, err := openSink(ctx, database, s.rows.resources, s.now)
 	if err != nil {
@@ -194,42 +182,10 @@ func (s *sinkRun) sink(ctx context.Context, database string, encoded bool) (c co
 		}
 		runtime.GC() // what encoding leaves is not charged
 	}
-	before, err := measure.CPUOfSelf()
-	if err != nil {
-		return c, err
-	}
-	started := time.Now()
-	if err = do(); err != nil {
-		return c, err
-	}
-	c.clock = time.Since(started)
-	after, err := measure.CPUOfSelf()
-	c.client = after - before
-	return c, err
+	return costOf(s.server, do)
 }
 
-// copy has psql write them. To start psql does not count on the clock: psql tells itself what its command took.
+// copy has psql write them.
 func (s *sinkRun) copy(ctx context.Context, database, format string) (cost, error) {
 	return s.psql(ctx, database, fmt.Sprintf(`\copy kuberewind.deltas_data FROM '%s' (FORMAT %s)`, s.file(format), format))
-}
-
-var psqlTime = regexp.MustCompile(`(?m)^Time: ([0-9.]+) ms`)
-
-func (s *sinkRun) psql(ctx context.Context, database, command string) (c cost, err error) {
-	cmd, err := s.server.PSQL(ctx, database, `--command=\timing on`, "--command="+command)
-	if err != nil {
-		return c, err
-	}
-	text, err := output(cmd)
-	if err != nil {
-		return c, err
-	}
-	told := psqlTime.FindSubmatch(text)
-	if told == nil {
-		return c, fmt.Errorf("psql does not say how long it took: %s", bytes.TrimSpace(text))
-	}
-	millis, err := strconv.ParseFloat(string(told[1]), 64)
-	c.clock = time.Duration(millis * float64(time.Millisecond))
-	c.client = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
-	return c, err
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/kuberewind/kuberewind/bench/data"
 	"github.com/kuberewind/kuberewind/bench/measure"
 	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
 // A Cluster is one whose record is to be sized.
@@ -41,24 +42,35 @@ type Weights struct {
 	Keyframe    float64 // bytes of a live object, stored whole once a day
 	LivePerPod  float64 // objects that live for each Pod that does
 	Checkpoint  float64 // bytes of a live object in one
+	Busy        Load    // of a delta, in transactions of so many as a recorder puts into one when much waits
+	Idle        Load    // of a delta that comes alone, and has a transaction of its own
 	Live        int     // objects of the data
 	Events      int
 }
 
+// A Load is what a delta takes of PostgreSQL while it is written.
+type Load struct {
+	CPU float64 // microseconds
+	Log float64 // bytes of the write-ahead log
+}
+
+// alone is how many deltas are written in transactions of their own: enough for their CPU time to be told in hundredths of a second.
+const alone = 1000
+
 // Weigh records generated data and weighs it.
 func Weigh(ctx context.Context, dir string, seed uint64, live, events int) (w Weights, err error) {
-	set, err := data.Generate(data.Settings{Seed: seed, Live: live, Events: events})
+	set, err := data.Generate(data.Settings{Seed: seed, Live: live, Events: events + alone})
 	if err != nil {
 		return w, err
 	}
-	// Bytes do not depend on when they reach the disk.
-	return w, measure.OnServer(ctx, measure.ServerOptions{Dir: dir}, func(server *measure.Server) error {
+	// What rows take does not depend on when they reach the disk; what the log takes does, and waiting is work too.
+	return w, measure.OnServer(ctx, measure.ServerOptions{Dir: dir, Durable: true}, func(server *measure.Server) error {
 		database, err := server.NewRecord(ctx)
 		if err != nil {
 			return err
 		}
 		now := time.Now()
-		rows, err := prepare(set, events, now)
+		rows, err := prepare(set, events+alone, now)
 		if err != nil {
 			return err
 		}
@@ -70,15 +82,30 @@ func Weigh(ctx context.Context, dir string, seed uint64, live, events int) (w We
 		if err := rows.list(ctx, sink, now); err != nil {
 			return err
 		}
-		if err := write(ctx, sink, rows.events); err != nil {
+		if w.Busy, err = load(ctx, server, database, sink, rows.events[:events], batchRows); err != nil {
 			return err
 		}
-		w.Live, w.Events = len(rows.first), len(rows.events)
+		w.Live, w.Events = len(rows.first), events
 		if w.Checkpoint, err = checkpoint(ctx, database, sink.Info().Cluster, now); err != nil {
 			return err
 		}
-		return on(ctx, database, func(db *pgx.Conn) error { return w.read(ctx, db) })
+		if err := on(ctx, database, func(db *pgx.Conn) error { return w.read(ctx, db) }); err != nil {
+			return err
+		}
+		w.Idle, err = load(ctx, server, database, sink, rows.events[events:], 1)
+		return err
 	})
+}
+
+// load writes deltas, so many in a transaction, and says what each took of PostgreSQL.
+func load(ctx context.Context, server *measure.Server, database string, sink *postgres.Sink, items []postgres.Item, together int) (l Load, err error) {
+	var c cost
+	wal, err := logged(ctx, database, func() (err error) {
+		c, err = costOf(server, func() error { return writeBy(ctx, sink, items, together) })
+		return err
+	})
+	n := float64(len(items))
+	return Load{CPU: each(c.server, n), Log: wal / n}, err
 }
 
 // checkpoint makes one, and gives its bytes for each live object.
@@ -158,8 +185,29 @@ func (w *Weights) Table(out io.Writer, c Cluster) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(out, "\n%s deltas a second on average; %s GB in 30 days, %s GB in a year.\n",
-		measure.Number(total/day.Seconds()), measure.Number(30*bytes/1e9), measure.Number(365*bytes/1e9))
+	if _, err := fmt.Fprintf(out, "\n%s deltas a second on average; %s GB in 30 days, %s GB in a year.\n",
+		measure.Number(total/day.Seconds()), measure.Number(30*bytes/1e9), measure.Number(365*bytes/1e9)); err != nil {
+		return err
+	}
+	return w.server(out, total/day.Seconds())
+}
+
+// server writes what so many deltas a second take of PostgreSQL, and how many it takes.
+func (w *Weights) server(out io.Writer, rate float64) error {
+	say := func(how string, l Load) error {
+		_, err := fmt.Fprintf(out, "PostgreSQL, %s: %s µs of CPU a delta, %s kB of log: %s deltas a second are %s of a core and %s kB/s of log.\n",
+			how, measure.Number(l.CPU), measure.Number(l.Log/1e3), measure.Number(rate), measure.Number(rate*l.CPU/1e6), measure.Number(rate*l.Log/1e3))
+		return err
+	}
+	fmt.Fprintln(out)
+	if err := say(fmt.Sprintf("%s deltas in a transaction, as when much waits", whole(batchRows)), w.Busy); err != nil {
+		return err
+	}
+	if err := say("one in a transaction, as when they come one by one", w.Idle); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(out, "One core of PostgreSQL is half busy with %s deltas a second of all its clusters, when much waits; checkpoints and sweeps come on top.\n",
+		measure.Number(0.5e6/w.Busy.CPU))
 	return err
 }
 

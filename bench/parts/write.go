@@ -19,11 +19,8 @@ import (
 // batchRows is what the recorder puts into one transaction when much waits.
 const batchRows = 2000
 
-// clusterUID and clusterName are those of every cluster that is measured.
-const (
-	clusterUID  = "d0c8a1f0-6f7a-4d61-9d0e-3b2f4c5a6b7c"
-	clusterName = "bench"
-)
+// clusterName is that of the cluster that is measured, where there is one.
+const clusterName = "bench"
 
 // A written is a Set as a sink takes it: decoded, canonical, as it comes out of the recorder's queue.
 type written struct {
@@ -77,8 +74,13 @@ func itemOf(e *data.Event, resources []data.Resource, observed time.Time) (item 
 
 // openSink opens the sink of a record at a given time, with all streams of a Set.
 func openSink(ctx context.Context, database string, resources []data.Resource, now time.Time) (*postgres.Sink, error) {
+	return openSinkOf(ctx, database, clusterName, resources, now)
+}
+
+// openSinkOf opens the sink of one cluster of several.
+func openSinkOf(ctx context.Context, database, cluster string, resources []data.Resource, now time.Time) (*postgres.Sink, error) {
 	sink, err := postgres.Open(ctx, postgres.Config{
-		URL: database, ClusterUID: clusterUID, ClusterName: clusterName, Recorder: "bench", Version: "bench", Now: func() time.Time { return now },
+		URL: database, ClusterUID: "uid of " + cluster, ClusterName: cluster, Recorder: "bench", Version: "bench", Now: func() time.Time { return now },
 	})
 	if err != nil {
 		return nil, err
@@ -108,14 +110,19 @@ func (w *written) list(ctx context.Context, sink *postgres.Sink, observed time.T
 	return write(ctx, sink, items)
 }
 
-// write records items as the recorder's pump does: one batch is encoded while the one before is committed.
+// write records items as the recorder's pump does when much waits: one batch is encoded while the one before is committed.
 func write(ctx context.Context, sink *postgres.Sink, items []postgres.Item) error {
+	return writeBy(ctx, sink, items, batchRows)
+}
+
+// writeBy does so with so many items in a batch.
+func writeBy(ctx context.Context, sink *postgres.Sink, items []postgres.Item, together int) error {
 	both, ctx := errgroup.WithContext(ctx)
 	batches := make(chan *postgres.Batch)
 	both.Go(func() error {
 		defer close(batches)
 		for len(items) > 0 {
-			n := min(len(items), batchRows)
+			n := min(len(items), together)
 			batch, err := sink.Encode(items[:n])
 			if err != nil {
 				return err

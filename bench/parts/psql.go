@@ -1,0 +1,104 @@
+package parts
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kuberewind/kuberewind/bench/measure"
+)
+
+// psql runs one command. To start, and to connect, counts neither on the clock, since psql tells itself what its command took, nor as PostgreSQL's CPU: the command
+// is given to a psql that is connected. It is in the client's, and takes some milliseconds.
+func (s *sinkRun) psql(ctx context.Context, database, command string) (c cost, err error) {
+	cmd, err := s.server.PSQL(ctx, database)
+	if err != nil {
+		return c, err
+	}
+	p, err := startPSQL(cmd)
+	if err != nil {
+		return c, err
+	}
+	c, err = p.cost(s.server, command)
+	if err := errors.Join(err, p.end()); err != nil {
+		return c, err
+	}
+	c.client = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	return c, nil
+}
+
+// A psql is one that waits for commands.
+type psql struct {
+	cmd        *exec.Cmd
+	in         io.WriteCloser
+	out        *bufio.Scanner
+	complaints bytes.Buffer
+}
+
+// startPSQL starts one. The caller calls end.
+func startPSQL(cmd *exec.Cmd) (*psql, error) {
+	p := &psql{cmd: cmd}
+	cmd.Stderr = &p.complaints
+	var err error
+	if p.in, err = cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	p.out = bufio.NewScanner(out)
+	return p, cmd.Start()
+}
+
+// end has it end, and says what it complained about.
+func (p *psql) end() error {
+	_ = p.in.Close() // it may have ended
+	if err := p.cmd.Wait(); err != nil {
+		return fmt.Errorf("%s: %w: %s", p.cmd, err, bytes.TrimSpace(p.complaints.Bytes()))
+	}
+	return nil
+}
+
+func (p *psql) cost(server *measure.Server, command string) (c cost, err error) {
+	if _, err := p.ask(`\timing on`, "Timing is on"); err != nil {
+		return c, err
+	}
+	before, err := measure.CPUOfTree(server.PID)
+	if err != nil {
+		return c, err
+	}
+	told, err := p.ask(command, "Time: ")
+	if err != nil {
+		return c, err
+	}
+	after, err := measure.CPUOfTree(server.PID)
+	if err != nil {
+		return c, err
+	}
+	c.server = after - before
+	number, _, _ := strings.Cut(told, " ms")
+	millis, err := strconv.ParseFloat(number, 64)
+	c.clock = time.Duration(millis * float64(time.Millisecond))
+	return c, err
+}
+
+// ask gives it a command, and waits for a line that begins with an answer. It gives the rest of that.
+func (p *psql) ask(command, answer string) (rest string, err error) {
+	if _, err := fmt.Fprintln(p.in, command); err != nil {
+		return "", err
+	}
+	for p.out.Scan() {
+		if rest, found := strings.CutPrefix(p.out.Text(), answer); found {
+			return rest, nil
+		}
+	}
+	return "", errors.Join(fmt.Errorf("psql does not answer %q", command), p.out.Err())
+}
