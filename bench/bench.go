@@ -4,25 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
-	"net/url"
 	"slices"
 	"strings"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/kuberewind/kuberewind/bench/measure"
 	"github.com/kuberewind/kuberewind/history"
-	"github.com/kuberewind/kuberewind/migrations"
 )
 
 // Settings say how large the records are.
 type Settings struct {
 	Deltas   []int64 // of the smaller record, and of those that continue it
 	Live     int     // to a tenth; as many as there are, once the records are made
-	Interval int64   // deltas between two checkpoints; 0 means the recorder's default, which is then put here
+	Interval int64   // deltas between two checkpoints, an even number; 0 means the recorder's default, which is then put here
 }
 
 func (s *Settings) validate() error {
@@ -42,44 +38,30 @@ const days = 3
 type bench struct {
 	Settings
 	*measure.Run
-	url        string // of the database that the records are made in
-	postmaster int    // the server's process, whose CPU time counts
-	peak       func(ctx context.Context, url string, seq int64) (int64, error)
+	server *measure.Server // that the records are made on; its CPU time counts
 
 	fleet   *fleet
-	random  *rand.Rand
 	records []*record                // smaller first
 	answers map[answerOf]fingerprint // that all ways have to give
 }
 
-// A record is one of a size, in a database of its own.
-type record struct {
-	deltas  int64
-	name    string // of the database
-	url     string
-	pool    *pgxpool.Pool
-	history *history.Record
-}
-
-func (r *record) String() string { return thousands(r.deltas) + " deltas" }
-
 // rebuilds measures what reading the record costs: it makes synthetic records of two sizes, the smaller the beginning of the larger, and rebuilds
 // the cluster of each at random instants — with checkpoints, without, and from a plain table of full rows, whose answers have to be equal. The records
-// are written as the recorder writes them, with its checkpoints. The server waits for no disk, which only writing would feel; nothing is
+// are written as the recorder writes them, with its checkpoints, and go with their server. It waits for no disk, which only writing would feel; nothing is
 // read from a cold one.
 func rebuilds(ctx context.Context, run *measure.Run) error {
 	settings := map[string]Settings{
-		quick: {Deltas: []int64{10_000, 100_000}, Live: 1000}, middle: {Deltas: []int64{60_000, 300_000}, Live: 20_000}, full: {Deltas: []int64{300_000, 3_000_000}, Live: 20_000},
+		quick: {Deltas: []int64{50_000, 100_000}, Live: 1000}, middle: {Deltas: []int64{90_000, 300_000}, Live: 20_000}, full: {Deltas: []int64{300_000, 3_000_000}, Live: 20_000},
 	}[strings.Replace(run.Report.Size, largest, full, 1)]
 	return run.OnServer(ctx, measure.ServerOptions{}, func(server *measure.Server) error {
-		b := &bench{Settings: settings, Run: run, url: server.URL, postmaster: server.PID, peak: peakOfChild}
+		b := &bench{Settings: settings, Run: run, server: server}
 		return b.run(ctx)
 	})
 }
 
-// run makes everything, measures, and drops the copies that it made. The report is as far as it came.
-func (b *bench) run(ctx context.Context) (err error) {
-	defer func() { err = errors.Join(err, b.close()) }()
+// run makes everything and measures. The report is as far as it came.
+func (b *bench) run(ctx context.Context) error {
+	defer b.close()
 	if err := b.prepare(ctx); err != nil {
 		return err
 	}
@@ -92,7 +74,6 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	b.answers = make(map[answerOf]fingerprint)
-	b.random = rand.New(rand.NewPCG(15, 9))
 	last := b.Deltas[len(b.Deltas)-1]
 	if b.fleet, err = newFleet(b.Report.Seed, b.Live, last, int(b.Deltas[0]/days)); err != nil {
 		return err
@@ -102,40 +83,33 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 	if b.Interval == 0 {
 		b.Interval = history.CheckpointInterval(int64(b.Live))
 	}
+	b.Interval += b.Interval % 2 // half of it is measured too
+	if b.wholeIntervals(b.Deltas[0], 2*b.Interval) < 1 {
+		return fmt.Errorf("the smallest record has to have two intervals of %d deltas between checkpoints after its first lists: those that are twice as long are measured too", b.Interval)
+	}
 	if err := b.make(ctx); err != nil {
 		return err
 	}
 	return b.open(ctx)
 }
 
-func migrate(ctx context.Context, databaseURL string) error {
-	if err := migrations.Up(ctx, databaseURL, slog.New(slog.DiscardHandler)); err != nil {
-		return err
-	}
-	conn, err := pgx.Connect(ctx, databaseURL)
+// make records what the fleet does. Where a smaller record ends, its database is copied, so that all sizes can be measured in turn.
+func (b *bench) make(ctx context.Context) error {
+	url, err := b.server.NewRecord(ctx)
 	if err != nil {
 		return err
 	}
-	_, err = migrations.Roles(ctx, conn)
-	return errors.Join(err, conn.Close(ctx))
-}
-
-// make records what the fleet does. Where a smaller record ends, its database is copied, so that all sizes can be measured in turn.
-func (b *bench) make(ctx context.Context) error {
-	if err := migrate(ctx, b.url); err != nil {
-		return err
-	}
-	w, err := newWriter(ctx, b.url, b.fleet)
+	w, err := newWriter(ctx, url, b.fleet)
 	if err != nil {
 		return err
 	}
 	defer w.close()
 	c := b.newCheckpoints(w)
 	told := int64(0)
-	w.cut, w.after = c.cut, func(ctx context.Context, seq int64) error {
+	w.cut, w.after = c.due, func(ctx context.Context, seq int64) error {
 		if tenth := seq / max(b.Deltas[len(b.Deltas)-1]/10, 1); tenth > told {
 			told = tenth
-			b.Say("%s deltas recorded", thousands(seq))
+			b.Say("%s deltas recorded", measure.Number(float64(seq)))
 		}
 		return c.after(ctx, seq)
 	}
@@ -148,44 +122,16 @@ func (b *bench) make(ctx context.Context) error {
 				return err
 			}
 		}
-		r := &record{deltas: deltas, url: b.url}
+		r := &record{deltas: deltas, url: url}
 		if i < len(b.Deltas)-1 {
 			w.idle()
-			if r.name, r.url, err = copyDatabase(ctx, b.url, deltas); err != nil {
+			if r.url, err = b.server.Copy(ctx, url); err != nil {
 				return err
 			}
 		}
 		b.records = append(b.records, r)
 	}
 	return nil
-}
-
-// copyDatabase copies a database to which nobody is connected.
-func copyDatabase(ctx context.Context, source string, deltas int64) (name, address string, err error) {
-	from, err := url.Parse(source)
-	if err != nil {
-		return "", "", err
-	}
-	of := strings.TrimPrefix(from.Path, "/")
-	name = fmt.Sprintf("%s_%d", of, deltas)
-	from.Path = "/" + name
-	return name, from.String(), maintain(ctx, source, fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s STRATEGY file_copy",
-		pgx.Identifier{name}.Sanitize(), pgx.Identifier{of}.Sanitize()))
-}
-
-// maintain runs a statement that cannot be run in the database itself.
-func maintain(ctx context.Context, address, statement string) error {
-	u, err := url.Parse(address)
-	if err != nil {
-		return err
-	}
-	u.Path = "/postgres"
-	conn, err := pgx.Connect(ctx, u.String())
-	if err != nil {
-		return err
-	}
-	_, err = conn.Exec(ctx, statement)
-	return errors.Join(err, conn.Close(ctx))
 }
 
 func (b *bench) open(ctx context.Context) error {
@@ -204,8 +150,7 @@ func (b *bench) open(ctx context.Context) error {
 	return nil
 }
 
-func (b *bench) close() error {
-	var errs []error
+func (b *bench) close() {
 	for _, r := range b.records {
 		if r.history != nil {
 			r.history.Close()
@@ -213,30 +158,39 @@ func (b *bench) close() error {
 		if r.pool != nil {
 			r.pool.Close()
 		}
-		if r.name != "" {
-			// The context may have ended; what is left would take its space for good.
-			errs = append(errs, maintain(context.Background(), r.url, "DROP DATABASE "+pgx.Identifier{r.name}.Sanitize()+" WITH (FORCE)"))
-		}
 	}
-	return errors.Join(errs...)
 }
 
-// instants gives the places of n rounds in a record, one in each of n equal parts of it, the same in each record. A round that warms up is in the middle.
-func (b *bench) instants(n int) (at func(round int) float64) {
-	var places []float64
-	for i := range n {
-		places = append(places, (float64(i)+b.random.Float64())/float64(n))
+// An instant is where a round asks for the cluster, the same in every record: how far after a checkpoint decides what a rebuild takes.
+type instant struct {
+	place float64 // which of the whole intervals between checkpoints, as a share of all
+	phase float64 // how much of that interval has passed
+}
+
+// instants gives those of n rounds. Each round has another of n phases, at even distances, and a place in another of n equal parts of the record, both in an
+// order that the seed decides: a run that was interrupted goes on with the same. A round that warms up is in the middle.
+func (b *bench) instants(n int) (at func(round int) instant) {
+	random := rand.New(rand.NewPCG(b.Report.Seed, uint64(n)))
+	phases, places := random.Perm(n), random.Perm(n)
+	all := make([]instant, n)
+	for i := range all {
+		all[i] = instant{place: (float64(places[i]) + random.Float64()) / float64(n), phase: (float64(phases[i]) + 0.5) / float64(n)}
 	}
-	b.random.Shuffle(n, func(i, j int) { places[i], places[j] = places[j], places[i] })
-	return func(round int) float64 {
+	return func(round int) instant {
 		if round < 0 {
-			return 0.5
+			return instant{place: 0.5, phase: 0.5}
 		}
-		return places[round]
+		return all[round]
 	}
 }
 
-func (b *bench) seqAt(r *record, place float64) int64 {
-	first := int64(b.Live) + 1
-	return first + int64(place*float64(r.deltas-first))
+// wholeIntervals is how many there are in so many deltas. What comes after them is not asked for: its instants would be nearer to their checkpoint than others.
+func (b *bench) wholeIntervals(deltas, interval int64) int64 {
+	return (deltas - int64(b.Live)) / interval
+}
+
+// seqAt finds an instant in a record that has a checkpoint after the first lists, and one in every interval from there on.
+func (b *bench) seqAt(r *record, interval int64, at instant) int64 {
+	begun := int64(at.place * float64(b.wholeIntervals(r.deltas, interval)))
+	return int64(b.Live) + begun*interval + int64(at.phase*float64(interval))
 }

@@ -9,63 +9,47 @@ import (
 	"github.com/kuberewind/kuberewind/history"
 )
 
-// A checkpoints makes the checkpoints of a record. The recorder makes its first one after the first lists, and then one in each
-// interval. In the smallest record there is one more between every two, so that intervals can be compared; settle puts
-// those aside.
+// A checkpoints makes the checkpoints of a record: one after the first lists, and then one in each interval, after the very delta that it ends with, so that an
+// instant is as far after its checkpoint in every record. In the smallest record there is one more between every two, so that intervals can be compared;
+// settle puts those aside.
 type checkpoints struct {
-	maker   *history.Checkpointer
-	admin   *pgxpool.Pool
-	live    int64
-	half    int64
-	settled bool
+	maker    *history.Checkpointer
+	admin    *pgxpool.Pool
+	live     int64
+	interval int64
+	every    int64 // deltas: half an interval, and a whole one once they are settled
 }
 
 func (b *bench) newCheckpoints(w *writer) *checkpoints {
 	info := w.sink.Info()
 	return &checkpoints{
-		admin: w.admin, live: int64(b.Live), half: b.Interval / 2,
-		maker: history.NewCheckpointer(w.pool, history.Cluster{Number: info.Cluster, Name: clusterName}, history.CheckpointOptions{
-			EveryDeltas: b.Interval, Busy: 1, Now: w.sinkTime,
-		}),
+		admin: w.admin, live: int64(b.Live), interval: b.Interval, every: b.Interval / 2,
+		maker: history.NewCheckpointer(w.pool, history.Cluster{Number: info.Cluster, Name: clusterName}, history.CheckpointOptions{Busy: 1, Now: w.sinkTime}),
 	}
 }
 
-func (c *checkpoints) cut(seq int64) bool {
-	return !c.settled && seq >= c.live && (seq-c.live)%c.half == 0
-}
+// due reports whether there is to be a checkpoint after a seq. A batch has to end with it.
+func (c *checkpoints) due(seq int64) bool { return seq >= c.live && (seq-c.live)%c.every == 0 }
 
 func (c *checkpoints) after(ctx context.Context, seq int64) error {
-	due := c.cut(seq)
-	if c.settled {
-		var err error
-		if due, err = c.maker.Due(ctx); err != nil {
-			return err
-		}
-	}
-	if !due {
+	if !c.due(seq) {
 		return nil
 	}
 	if _, err := c.maker.MakeOne(ctx); err != nil {
 		return fmt.Errorf("at seq %d: %w", seq, err)
 	}
-	if !c.settled {
-		return nil
-	}
-	return c.maker.Prune(ctx)
+	return nil
 }
 
 // settle leaves the checkpoints that the recorder would have made, and keeps copies of the others.
 func (c *checkpoints) settle(ctx context.Context) error {
-	c.settled = true
+	c.every = c.interval
 	for _, table := range []string{"checkpoints", "checkpoint_blocks"} {
 		if _, err := c.admin.Exec(ctx, `CREATE TABLE bench.`+table+` AS TABLE kuberewind.`+table); err != nil {
 			return err
 		}
 	}
-	if err := keep(ctx, c.admin, c.live, 2*c.half); err != nil {
-		return err
-	}
-	return c.maker.Prune(ctx)
+	return keep(ctx, c.admin, c.live, c.interval)
 }
 
 // keep leaves the checkpoints that an interval has.

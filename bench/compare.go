@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // A comparison runs the Go micro-benchmarks of two revisions in turn, and gives what they printed to benchstat.
@@ -45,10 +46,11 @@ func compareCommand(ctx context.Context, args []string, stdout, stderr io.Writer
 	return c.run(ctx, stdout)
 }
 
-// builtTests are the tests of a package at one revision, as a program.
-type builtTests struct {
-	program, dir string
-	results      *os.File // of its revision
+// A side is one of the two revisions.
+type side struct {
+	tree     string            // its worktree
+	results  *os.File          // what its benchmarks print
+	programs map[string]string // tests, by package
 }
 
 func (c *comparison) run(ctx context.Context, stdout io.Writer) (err error) {
@@ -57,38 +59,29 @@ func (c *comparison) run(ctx context.Context, stdout io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	var tests []builtTests
+	var sides []*side
 	stat := c.stat
 	for i, revision := range c.revisions {
-		side := []string{"old", "new"}[i]
-		tree := filepath.Join(dir, side)
-		if err := tell(exec.CommandContext(ctx, "git", "worktree", "add", "--detach", tree, revision)); err != nil {
+		name := []string{"old", "new"}[i]
+		s := &side{tree: filepath.Join(dir, name)}
+		// Before it is there: one that is interrupted while it is made is in git's list already.
+		defer func() { err = errors.Join(err, removeTree(ctx, s.tree)) }()
+		if err := tell(exec.CommandContext(ctx, "git", "worktree", "add", "--detach", s.tree, revision)); err != nil {
 			return err
 		}
-		defer func() {
-			// What is left of a worktree would stay in the list of them for good.
-			err = errors.Join(err, tell(exec.Command("git", "worktree", "remove", "--force", tree)))
-		}()
-		results, err := os.Create(filepath.Join(dir, side+".txt"))
-		if err != nil {
+		if s.results, err = os.Create(filepath.Join(dir, name+".txt")); err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, results.Close()) }()
-		stat = append(stat, side+"="+results.Name())
-		built, err := c.build(ctx, tree, results)
-		if err != nil {
+		defer func() { err = errors.Join(err, s.results.Close()) }()
+		stat = append(stat, name+"="+s.results.Name())
+		if s.programs, err = c.build(ctx, s.tree); err != nil {
 			return err
 		}
-		tests = append(tests, built...)
+		sides = append(sides, s)
 	}
 	for n := range c.count {
-		for _, t := range tests {
-			fmt.Fprintf(c.log, "bench: %d of %d: %s\n", n+1, c.count, t.dir)
-			cmd := exec.CommandContext(ctx, t.program, "-test.run=^$", "-test.bench="+c.pattern, "-test.benchtime="+c.duration, "-test.benchmem")
-			cmd.Dir, cmd.Stdout = t.dir, t.results
-			if err := tell(cmd); err != nil {
-				return err
-			}
+		if err := c.turn(ctx, n, sides); err != nil {
+			return err
 		}
 	}
 	cmd := exec.CommandContext(ctx, stat[0], stat[1:]...)
@@ -96,26 +89,66 @@ func (c *comparison) run(ctx context.Context, stdout io.Writer) (err error) {
 	return tell(cmd)
 }
 
-// build compiles the tests of one revision.
-func (c *comparison) build(ctx context.Context, tree string, results *os.File) (tests []builtTests, err error) {
+// turn runs each package's benchmarks of both sides, one right after the other, so that the machine is the same for both. Every other turn the other side
+// comes first.
+func (c *comparison) turn(ctx context.Context, n int, sides []*side) error {
 	for _, p := range c.packages {
-		t := builtTests{dir: filepath.Join(tree, p), results: results}
-		if _, err := os.Stat(t.dir); errors.Is(err, os.ErrNotExist) {
-			fmt.Fprintf(c.log, "bench: there is no %s in it\n", t.dir)
+		for i := range sides {
+			s := sides[(n+i)%len(sides)]
+			if s.programs[p] == "" {
+				continue
+			}
+			cmd := exec.CommandContext(ctx, s.programs[p], "-test.run=^$", "-test.bench="+c.pattern, "-test.benchtime="+c.duration, "-test.benchmem")
+			cmd.Dir, cmd.Stdout = filepath.Join(s.tree, p), s.results
+			fmt.Fprintf(c.log, "bench: %d of %d: %s\n", n+1, c.count, cmd.Dir)
+			if err := tell(cmd); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// build compiles the tests of one revision, by package.
+func (c *comparison) build(ctx context.Context, tree string) (programs map[string]string, err error) {
+	programs = make(map[string]string)
+	for _, p := range c.packages {
+		dir := filepath.Join(tree, p)
+		if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
+			fmt.Fprintf(c.log, "bench: there is no %s in it\n", dir)
 			continue
 		}
-		t.program = filepath.Join(t.dir, "compared.test")
-		cmd := exec.CommandContext(ctx, "go", "test", "-c", "-o", t.program, ".")
-		cmd.Dir = t.dir
+		program := filepath.Join(dir, "compared.test")
+		cmd := exec.CommandContext(ctx, "go", "test", "-c", "-o", program, ".")
+		cmd.Dir = dir
 		if err := tell(cmd); err != nil {
 			return nil, err
 		}
-		tests = append(tests, t)
+		programs[p] = program
 	}
-	if len(tests) == 0 {
+	if len(programs) == 0 {
 		return nil, fmt.Errorf("none of %s is in %s", c.packages, tree)
 	}
-	return tests, nil
+	return programs, nil
+}
+
+// removing bounds how long a worktree may take to go, also after an interrupt.
+const removing = time.Minute
+
+// removeTree removes a worktree, as far as there is one. What is left of it would stay in git's list for good: that it is locked, as while it is made, is no
+// reason.
+func removeTree(ctx context.Context, tree string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removing)
+	defer cancel()
+	if err := os.RemoveAll(tree); err != nil { // half of one git would refuse to remove
+		return err
+	}
+	cmd := exec.CommandContext(ctx, "git", "worktree", "remove", "--force", "--force", tree)
+	cmd.Env = append(os.Environ(), "LC_ALL=C")
+	if err := tell(cmd); err != nil && !strings.Contains(err.Error(), "is not a working tree") {
+		return err
+	}
+	return nil
 }
 
 // tell runs a command, whose error has what it complained about.

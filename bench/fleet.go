@@ -44,15 +44,15 @@ var managers = map[string][2]string{
 
 // A fleet makes deltas of generated data. They are observed at even distances, so that a record has as many days as is wanted.
 type fleet struct {
-	set     data.Set
-	live    int64
-	follow  func() (data.Event, error, bool) // gives the next event
-	stop    func()
-	ids     map[string]int64 // of living objects: seq of the first delta, by UID
-	watched change           // the first version of a Node, of which there will be many
-	seq     int64
-	rv      string
-	step    time.Duration // between two deltas
+	set    data.Set
+	live   int64
+	follow func() (data.Event, error, bool) // gives the next event
+	stop   func()
+	ids    map[string]int64 // of living objects: seq of the first delta, by UID
+	node   change           // the first version of a Node, of which there will be many
+	seq    int64
+	rv     string
+	step   time.Duration // between two deltas
 }
 
 // begin is the start of the record, a midnight so that days are whole.
@@ -90,8 +90,8 @@ func (f *fleet) first() (all []change, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if newest = max(newest, e.RV); f.watched.objectID == 0 && f.set.Resources()[e.Resource].Kind == "Node" {
-			f.watched = c
+		if newest = max(newest, e.RV); f.node.objectID == 0 && f.set.Resources()[e.Resource].Kind == "Node" {
+			f.node = c
 		}
 		all = append(all, c)
 	}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/kuberewind/kuberewind/bench/measure"
@@ -21,8 +19,12 @@ const (
 
 // measure runs all experiments on the records.
 func (b *bench) measure(ctx context.Context) error {
+	var buffers string
+	if err := b.records[0].pool.QueryRow(ctx, `SHOW shared_buffers`).Scan(&buffers); err != nil {
+		return err
+	}
 	for _, e := range []measure.Experiment{b.sizes(), b.ways(), b.instantsMore(), b.memory(), b.oneObject(), b.intervals()} {
-		e.Data = fmt.Sprintf("generated: %s live objects, everything in PostgreSQL's memory", thousands(int64(b.Live)))
+		e.Data = fmt.Sprintf("generated: %s live objects; %s of shared buffers, the rest in the system's cache", measure.Number(float64(b.Live)), buffers)
 		if err := b.Do(ctx, e); err != nil {
 			return err
 		}
@@ -34,9 +36,9 @@ func timesAndTail() []measure.Quantity {
 	return []measure.Quantity{{Name: onTheClock, Unit: "ms"}, {Name: ofCPU, Unit: "ms"}, {Name: inTail, Unit: "deltas"}}
 }
 
-func rebuildOf(r *record) string     { return "rebuild out of " + r.String() }
-func foldingOf(r *record) string     { return "without checkpoints, " + r.String() }
-func (p *plain) of(r *record) string { return "DISTINCT ON by " + p.name + ", " + r.String() }
+func rebuildOf(r *record) string    { return "rebuild out of " + r.String() }
+func foldingOf(r *record) string    { return "without checkpoints, " + r.String() }
+func (p plain) of(r *record) string { return "DISTINCT ON by " + string(p) + ", " + r.String() }
 
 // bounds are what a record of so many deltas must reach, and the aim. Of others it is only reported.
 var bounds = map[int64]struct{ atLeast, aim float64 }{300_000: {3, 8}, 3_000_000: {8, 20}}
@@ -45,9 +47,9 @@ var bounds = map[int64]struct{ atLeast, aim float64 }{300_000: {3, 8}, 3_000_000
 // both the ratio has to hold.
 func (b *bench) ways() measure.Experiment {
 	e := measure.Experiment{Name: "rebuild", Title: "Rebuilding a cluster at random instants", Quantities: timesAndTail(), WarmUp: true}
-	seqs := b.instants(b.Rounds)
+	instants := b.instants(b.Rounds)
 	for _, r := range b.records {
-		at := func(round int) int64 { return b.seqAt(r, seqs(round)) }
+		at := func(round int) int64 { return b.seqAt(r, b.Interval, instants(round)) }
 		e.Ways = append(e.Ways,
 			measure.Way{Name: rebuildOf(r), Run: func(ctx context.Context, round int) (measure.Values, error) {
 				return b.rebuild(ctx, r, at(round), history.RebuildOptions{})
@@ -58,7 +60,7 @@ func (b *bench) ways() measure.Experiment {
 		must := bounds[r.deltas]
 		for _, p := range plains {
 			e.Ways = append(e.Ways, measure.Way{Name: p.of(r), Run: func(ctx context.Context, round int) (measure.Values, error) {
-				values, _, err := b.measured(r, at(round), p.name, func() (built, error) { return fromFullRows(ctx, r.pool, p, at(round)) })
+				values, _, err := b.measured(r, at(round), string(p), func() (built, error) { return fromFullRows(ctx, r.pool, p, at(round)) })
 				return values, err
 			}})
 			e.Compare = append(e.Compare,
@@ -72,10 +74,10 @@ func (b *bench) ways() measure.Experiment {
 // instantsMore measures the fast way at more instants.
 func (b *bench) instantsMore() measure.Experiment {
 	e := measure.Experiment{Name: "rebuild-size", Title: "Rebuilding out of more deltas", Quantities: timesAndTail(), WarmUp: true, Rounds: 3 * b.Rounds}
-	seqs := b.instants(e.Rounds)
+	at := b.instants(e.Rounds)
 	for _, r := range b.records {
 		e.Ways = append(e.Ways, measure.Way{Name: rebuildOf(r), Run: func(ctx context.Context, round int) (measure.Values, error) {
-			return b.rebuild(ctx, r, b.seqAt(r, seqs(round)), history.RebuildOptions{})
+			return b.rebuild(ctx, r, b.seqAt(r, b.Interval, at(round)), history.RebuildOptions{})
 		}})
 	}
 	small, large := rebuildOf(b.records[0]), rebuildOf(b.records[len(b.records)-1])
@@ -118,7 +120,11 @@ func (b *bench) measured(r *record, seq int64, name string, run func() (built, e
 	if err != nil {
 		return nil, built{}, err
 	}
-	about, got := answerOf{r, seq}, fingerprintOf(way.snapshot)
+	about := answerOf{r, seq}
+	got, err := fingerprintOf(way)
+	if err != nil {
+		return nil, built{}, err
+	}
 	if want, known := b.answers[about]; known {
 		err = sameSnapshot(seq, name, got, want)
 	} else {
@@ -129,7 +135,7 @@ func (b *bench) measured(r *record, seq int64, name string, run func() (built, e
 
 // cpu gives what this process and the server have used so far.
 func (b *bench) cpu() (time.Duration, error) {
-	server, err := measure.CPUOfTree(b.postmaster)
+	server, err := measure.CPUOfTree(b.server.PID)
 	if err != nil {
 		return 0, err
 	}
@@ -146,7 +152,7 @@ func (b *bench) memory() measure.Experiment {
 	}
 	for _, r := range b.records {
 		e.Ways = append(e.Ways, measure.Way{Name: r.String(), Run: func(ctx context.Context, _ int) (measure.Values, error) {
-			seq := b.seqAt(r, 0.5)
+			seq := b.seqAt(r, b.Interval, instant{place: 0.5, phase: 0.5})
 			before := heap()
 			way, err := rebuild(ctx, r.history, history.At(b.fleet.at(seq)), history.RebuildOptions{})
 			if err != nil {
@@ -155,7 +161,7 @@ func (b *bench) memory() measure.Experiment {
 			n := float64(way.snapshot.Len())
 			values := measure.Values{held: (float64(heap()) - float64(before)) / n, objects: n}
 			runtime.KeepAlive(way.snapshot)
-			most, err := b.peak(ctx, r.url, seq)
+			most, err := peakOfChild(ctx, r.url, seq)
 			values[peak] = float64(most) / n
 			return values, err
 		}})
@@ -171,7 +177,7 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// intervals measures the smallest record with checkpoints at half, whole and twice the interval.
+// intervals measures the smallest record with checkpoints at half, whole and twice the interval, each at the same phases of its own.
 func (b *bench) intervals() measure.Experiment {
 	const perDelta, number = "checkpoints' bytes", "checkpoints"
 	r := b.records[0]
@@ -179,9 +185,9 @@ func (b *bench) intervals() measure.Experiment {
 		Name: "rebuild-checkpoints", Title: "Checkpoints of the smallest record, by their interval", Rounds: 2 * b.Rounds,
 		Quantities: append(timesAndTail(), measure.Quantity{Name: perDelta, Unit: "a delta"}, measure.Quantity{Name: number, Unit: "kept"}),
 	}
-	seqs := b.instants(e.Rounds)
+	at := b.instants(e.Rounds)
 	for _, interval := range []int64{b.Interval / 2, b.Interval, 2 * b.Interval} {
-		e.Ways = append(e.Ways, measure.Way{Name: "one every " + thousands(interval), Run: func(ctx context.Context, round int) (measure.Values, error) {
+		e.Ways = append(e.Ways, measure.Way{Name: "one every " + measure.Number(float64(interval)), Run: func(ctx context.Context, round int) (measure.Values, error) {
 			if err := keep(ctx, r.pool, int64(b.Live), interval); err != nil {
 				return nil, err
 			}
@@ -189,7 +195,7 @@ func (b *bench) intervals() measure.Experiment {
 			if err != nil {
 				return nil, err
 			}
-			values, err := b.rebuild(ctx, r, b.seqAt(r, seqs(round)), history.RebuildOptions{})
+			values, err := b.rebuild(ctx, r, b.seqAt(r, interval, at(round)), history.RebuildOptions{})
 			if err != nil {
 				return nil, err
 			}
@@ -223,15 +229,3 @@ func (b *bench) sizes() measure.Experiment {
 }
 
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
-
-func thousands(n int64) string {
-	digits := strconv.FormatInt(n, 10)
-	var b strings.Builder
-	for i, d := range digits {
-		if i > 0 && (len(digits)-i)%3 == 0 {
-			b.WriteByte(',')
-		}
-		b.WriteRune(d)
-	}
-	return b.String()
-}

@@ -9,15 +9,26 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/kuberewind/kuberewind/bench/measure"
+	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/internal/config"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// batchRows is what the recorder puts into one transaction when much waits.
-const batchRows = 1000
+// A record is one of a size, in a database of its own.
+type record struct {
+	deltas  int64
+	url     string
+	pool    *pgxpool.Pool
+	history *history.Record
+}
+
+func (r *record) String() string { return measure.Number(float64(r.deltas)) + " deltas" }
 
 const clusterName = "bench"
 
-// The plain way: every version whole. It is not logged, because only reading it is measured. lz4 as in the record, where the server has it.
+// The plain way: every version whole, and whose it is beside it, so that a reader need not look into the object. It is not logged, because only reading it is
+// measured. lz4 as in the record, where the server has it.
 const makeFullRows = `
 	CREATE SCHEMA bench;
 	CREATE UNLOGGED TABLE bench.full_rows (
@@ -26,11 +37,15 @@ const makeFullRows = `
 		observed_at timestamptz NOT NULL,
 		rv          text        NOT NULL,
 		type        text        NOT NULL,
+		api_group   text        NOT NULL,
+		resource    text        NOT NULL,
+		namespace   text        NOT NULL,
+		name        text        NOT NULL,
 		object      jsonb       NOT NULL
 	);
 	CREATE INDEX full_rows_by_object ON bench.full_rows (object_id, seq)`
 
-var fullColumns = []string{"seq", "object_id", "observed_at", "rv", "type", "object"}
+var fullColumns = []string{"seq", "object_id", "observed_at", "rv", "type", "api_group", "resource", "namespace", "name", "object"}
 
 // A writer records what a fleet does, as the recorder would, and into bench.full_rows.
 type writer struct {
@@ -38,13 +53,14 @@ type writer struct {
 	sink    *postgres.Sink
 	pool    *pgxpool.Pool // the sink's
 	admin   *pgxpool.Pool
+	batch   int                                        // deltas that the recorder puts into one transaction when much waits
 	streams []int32                                    // by resource of the fleet's set
 	cut     func(seq int64) bool                       // whether a batch has to end with this seq
 	after   func(ctx context.Context, seq int64) error // called after each batch
 }
 
 func newWriter(ctx context.Context, url string, f *fleet) (*writer, error) {
-	w := &writer{fleet: f}
+	w := &writer{fleet: f, batch: config.Default().BatchRows}
 	var err error
 	if w.admin, err = pgxpool.New(ctx, url); err != nil {
 		return nil, err
@@ -124,7 +140,7 @@ func (w *writer) record(ctx context.Context, to int64) error {
 	}
 	for w.fleet.seq < to {
 		var batch []change
-		for len(batch) < batchRows && w.fleet.seq < to {
+		for len(batch) < w.batch && w.fleet.seq < to {
 			c, err := w.fleet.next()
 			if err != nil {
 				return err
@@ -158,10 +174,12 @@ func (w *writer) write(ctx context.Context, changes []change, source string) err
 		}
 		return w.commit(ctx, items)
 	})
+	resources := w.fleet.set.Resources()
 	both.Go(func() error {
 		_, err := w.admin.CopyFrom(ctx, pgx.Identifier{"bench", "full_rows"}, fullColumns, pgx.CopyFromSlice(len(changes), func(i int) ([]any, error) {
 			c := &changes[i]
-			return []any{c.seq, c.objectID, c.observed, c.rv, c.action, []byte(c.doc)}, nil
+			of := resources[c.resource]
+			return []any{c.seq, c.objectID, c.observed, c.rv, c.action, of.Group, of.Resource, c.namespace, c.name, []byte(c.doc)}, nil
 		}))
 		return err
 	})
@@ -173,7 +191,7 @@ func (w *writer) write(ctx context.Context, changes []change, source string) err
 
 func (w *writer) commit(ctx context.Context, items []postgres.Item) error {
 	for len(items) > 0 {
-		n := min(len(items), batchRows)
+		n := min(len(items), w.batch)
 		batch, err := w.sink.Encode(items[:n])
 		if err != nil {
 			return err

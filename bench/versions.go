@@ -28,7 +28,7 @@ func (b *bench) oneObject() measure.Experiment {
 			{Name: number, Unit: "there are"}, {Name: versionsInGo, Unit: "ms"}, {Name: historyInSQL, Unit: "ms"}, {Name: objectInSQL, Unit: "ms"},
 		},
 	}
-	seqs := b.instants(b.Rounds)
+	at := b.instants(b.Rounds)
 	for _, r := range b.records {
 		var versions []fullVersion
 		e.Ways = append(e.Ways, measure.Way{Name: r.String(), Run: func(ctx context.Context, round int) (values measure.Values, err error) {
@@ -37,7 +37,7 @@ func (b *bench) oneObject() measure.Experiment {
 					return nil, err
 				}
 			}
-			if values, err = b.ask(ctx, r, versions, b.seqAt(r, seqs(round))); err != nil {
+			if values, err = b.ask(ctx, r, versions, b.seqAt(r, b.Interval, at(round))); err != nil {
 				return nil, err
 			}
 			values[number] = float64(len(versions))
@@ -53,7 +53,7 @@ type fullVersion struct {
 }
 
 func (b *bench) versionsOfFullRows(ctx context.Context, r *record) ([]fullVersion, error) {
-	rows, err := r.pool.Query(ctx, `SELECT seq, object FROM bench.full_rows WHERE object_id = $1 ORDER BY seq`, b.fleet.watched.objectID)
+	rows, err := r.pool.Query(ctx, `SELECT seq, object FROM bench.full_rows WHERE object_id = $1 ORDER BY seq`, b.fleet.node.objectID)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func (b *bench) ask(ctx context.Context, r *record, versions []fullVersion, seq 
 	values := make(measure.Values)
 	started := time.Now()
 	n := 0
-	for v, err := range r.history.Versions(ctx, history.Query{ObjectID: b.fleet.watched.objectID}) {
+	for v, err := range r.history.Versions(ctx, history.Query{ObjectID: b.fleet.node.objectID}) {
 		if err != nil {
 			return nil, err
 		}
@@ -87,8 +87,8 @@ func (b *bench) ask(ctx context.Context, r *record, versions []fullVersion, seq 
 	}
 	values[versionsInGo] = millis(time.Since(started))
 
-	kind := b.fleet.set.Resources()[b.fleet.watched.resource]
-	name := []any{clusterName, kind.Group, kind.Resource, b.fleet.watched.namespace, b.fleet.watched.name}
+	kind := b.fleet.set.Resources()[b.fleet.node.resource]
+	name := []any{clusterName, kind.Group, kind.Resource, b.fleet.node.namespace, b.fleet.node.name}
 	started = time.Now()
 	var object []byte
 	err := r.pool.QueryRow(ctx, `SELECT kuberewind.object_at($1, $2, $3, $4, $5, $6::timestamptz)`, append(name, b.fleet.at(seq))...).Scan(&object)
