@@ -3,10 +3,6 @@ package parts
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
-	"time"
 
 	"github.com/kuberewind/kuberewind/bench/measure"
 )
@@ -57,13 +53,13 @@ func build(m *micro, sizes Sizes) measure.Experiment {
 	return e
 }
 
-// What is read, how the benchmark calls it, and for how many times ReadFor: what takes a millisecond has too few reads in that for a figure.
-var reads = []struct {
-	name, benchmark string
-	times           int
-}{
-	{"JSON of one", "json", 1}, {"one, to change", "object", 1}, {"one, as it is stored", "stored", 1}, {"keys by node", "index-keys", 1}, {"those of a node, to change", "objects", 5},
+// What is read, and how the benchmark calls it.
+var reads = []struct{ name, benchmark string }{
+	{"JSON of one", "json"}, {"one, to change", "object"}, {"one, as it is stored", "stored"}, {"keys by node", "index-keys"}, {"those of a node, to change", "objects"},
 }
+
+// longer is for how many times ReadFor those of a node are read, each of which takes a millisecond.
+const longer = 5
 
 func read(m *micro, sizes Sizes, readers int) measure.Experiment {
 	arg, data := sizes.pods()
@@ -77,38 +73,21 @@ func read(m *micro, sizes Sizes, readers int) measure.Experiment {
 	}
 	for _, x := range indexers {
 		e.Ways = append(e.Ways, measure.Way{Name: x.name, Run: func(ctx context.Context, _ int) (measure.Values, error) {
+			benchmark := "BenchmarkRead/%s/" + fmt.Sprintf("%s/readers=%d", x.benchmark, readers)
+			all, err := m.run(ctx, fmt.Sprintf(benchmark, ".*"), sizes.ReadFor.String(), arg, fmt.Sprintf("-long=%s", longer*sizes.ReadFor))
+			if err != nil {
+				return nil, err
+			}
 			values := make(measure.Values)
-			together := lasting(sizes.ReadFor)
-			for _, duration := range slices.Sorted(maps.Keys(together)) {
-				names := together[duration]
-				benchmark := "BenchmarkRead/%s/" + fmt.Sprintf("%s/readers=%d", x.benchmark, readers)
-				all, err := m.run(ctx, fmt.Sprintf(benchmark, "("+strings.Join(slices.Collect(maps.Keys(names)), "|")+")"), duration.String(), arg)
-				if err != nil {
-					return nil, err
+			for _, r := range reads {
+				found := all[fmt.Sprintf(benchmark, r.benchmark)]
+				if found == nil {
+					return nil, fmt.Errorf("the benchmarks of indexer do not read %s", r.benchmark)
 				}
-				for called, name := range names {
-					found := all[fmt.Sprintf(benchmark, called)]
-					if found == nil {
-						return nil, fmt.Errorf("the benchmarks of indexer do not read %s", called)
-					}
-					values[name] = perSecond(found["ns/op"])
-				}
+				values[r.name] = perSecond(found["ns/op"])
 			}
 			return values, nil
 		}})
 	}
 	return e
-}
-
-// lasting gives the reads that last as long: their names by what the benchmark calls them. A process runs all of its benchmarks for one duration.
-func lasting(readFor time.Duration) map[time.Duration]map[string]string {
-	all := make(map[time.Duration]map[string]string)
-	for _, r := range reads {
-		lasts := readFor * time.Duration(r.times)
-		if all[lasts] == nil {
-			all[lasts] = make(map[string]string)
-		}
-		all[lasts][r.benchmark] = r.name
-	}
-	return all
 }
