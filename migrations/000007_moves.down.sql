@@ -56,4 +56,15 @@ COMMENT ON COLUMN kuberewind.deltas.source IS 'How it was learnt: watch, list (t
 COMMENT ON COLUMN kuberewind.objects.first_type IS 'Added if its creation was seen, Sync if it was there when recording began.';
 COMMENT ON COLUMN kuberewind.pauses_data.from_at IS 'The last commit before it.';
 COMMENT ON COLUMN kuberewind.pauses.from_at IS 'The last commit before it.';
+CREATE OR REPLACE FUNCTION kuberewind.end_lives(of_cluster integer, streams integer[], object_ids bigint[], seqs bigint[]) RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
+SET enable_seqscan = off
+AS $$
+BEGIN
+    INSERT INTO kuberewind.ends (cluster, object_id, seq) SELECT of_cluster, e.object_id, e.seq FROM unnest(object_ids, seqs) AS e (object_id, seq);
+    FOR i IN 1 .. cardinality(object_ids) LOOP
+        DELETE FROM kuberewind.living l WHERE l.cluster = of_cluster AND l.stream = streams[i] AND l.object_id = object_ids[i];
+    END LOOP;
+END $$;
 CREATE OR REPLACE FUNCTION kuberewind.schema_version() RETURNS integer LANGUAGE sql STABLE PARALLEL SAFE RETURN 6;

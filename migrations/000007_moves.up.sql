@@ -1,4 +1,4 @@
--- Patches move elements of arrays that stand elsewhere now, and say from where.
+-- Patches move elements of arrays that stand elsewhere now, and say from where. Lives are ended by one statement.
 
 CREATE OR REPLACE FUNCTION kuberewind.schema_version() RETURNS integer LANGUAGE sql STABLE PARALLEL SAFE RETURN 7;
 
@@ -43,3 +43,17 @@ COMMENT ON COLUMN kuberewind.changes.source IS 'How it was learnt, as in deltas.
 COMMENT ON COLUMN kuberewind.objects.first_type IS 'Added if its creation was seen, Sync if a list found it: it was there before recording began, or began in a gap.';
 COMMENT ON COLUMN kuberewind.pauses_data.from_at IS 'The last that was recorded or spooled before it.';
 COMMENT ON COLUMN kuberewind.pauses.from_at IS 'The last that was recorded or spooled before it.';
+
+-- Each life is looked up by the whole key, which a join would not be sure to do: for that the planner would have to know how much lives, and of a table in which rows come
+-- and go it knows what was there a minute ago. One statement for each life takes nearly three times as long.
+CREATE OR REPLACE FUNCTION kuberewind.end_lives(of_cluster integer, streams integer[], object_ids bigint[], seqs bigint[]) RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
+SET enable_seqscan = off
+AS $$
+BEGIN
+    INSERT INTO kuberewind.ends (cluster, object_id, seq) SELECT of_cluster, e.object_id, e.seq FROM unnest(object_ids, seqs) AS e (object_id, seq);
+    DELETE FROM kuberewind.living WHERE ctid = ANY (ARRAY(
+        SELECT (SELECT l.ctid FROM kuberewind.living l WHERE l.cluster = of_cluster AND l.stream = e.stream AND l.object_id = e.object_id)
+        FROM unnest(streams, object_ids) AS e (stream, object_id)));
+END $$;

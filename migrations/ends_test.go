@@ -8,18 +8,32 @@ import (
 
 // A recorder's first minutes are before anything is analysed, and later what was analysed is not what is there.
 func TestEndsOfLivesAreFoundByTheIndexWhateverThePlannerKnows(t *testing.T) {
-	_, conn := migrated(t)
-	tx, err := conn.Begin(t.Context())
-	require.NoError(t, err)
-	defer func() { _ = tx.Rollback(t.Context()) }()
-	run(t, tx, "ANALYZE kuberewind.living")
-	run(t, tx, "SELECT kuberewind.end_lives(1, array_agg(1), array_agg(n), array_agg(n)) FROM generate_series(10001::bigint, 10020) n") // now there is a plan for any parameters
-	run(t, tx, "INSERT INTO kuberewind.living SELECT 1, n % 7, n FROM generate_series(1, 5000) n")
-	for range 10 {
-		run(t, tx, `SELECT kuberewind.end_lives(1, array_agg((n % 7)::int), array_agg(n::bigint), array_agg(10000 + n::bigint))
-			FROM (SELECT object_id AS n FROM kuberewind.living ORDER BY random() LIMIT 50) l`)
+	for name, known := range map[string]string{
+		"nothing":      "SELECT",
+		"it was empty": "ANALYZE kuberewind.living",
+		"one lived":    "INSERT INTO kuberewind.living SELECT 1, n, n FROM generate_series(20001, 20001) n; ANALYZE kuberewind.living",
+		"many lived":   "INSERT INTO kuberewind.living SELECT 1, n % 7, n FROM generate_series(20001, 29999) n; ANALYZE kuberewind.living",
+		"all were one": "INSERT INTO kuberewind.living SELECT 1, 1, n FROM generate_series(20001, 29999) n; ANALYZE kuberewind.living",
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, conn := migrated(t)
+			tx, err := conn.Begin(t.Context())
+			require.NoError(t, err)
+			defer func() { _ = tx.Rollback(t.Context()) }()
+			run(t, tx, known)
+			for range 8 { // now there is a plan for any parameters
+				run(t, tx, `SELECT kuberewind.end_lives(1, array_agg(1), array_agg(n), array_agg(n)) FROM generate_series(-20::bigint, -1) n; DELETE FROM kuberewind.ends WHERE object_id < 0`)
+			}
+			run(t, tx, "DELETE FROM kuberewind.living")
+			run(t, tx, "INSERT INTO kuberewind.living SELECT 1, n % 7, n FROM generate_series(1, 5000) n")
+			fetched := one[int](t, tx, "SELECT idx_tup_fetch::int FROM pg_stat_xact_user_tables WHERE relid = 'kuberewind.living'::regclass")
+			for range 10 {
+				run(t, tx, `SELECT kuberewind.end_lives(1, array_agg((n % 7)::int), array_agg(n::bigint), array_agg(10000 + n::bigint))
+					FROM (SELECT object_id AS n FROM kuberewind.living ORDER BY random() LIMIT 50) l`)
+			}
+			require.Equal(t, 500, one[int](t, tx, "SELECT idx_tup_fetch::int FROM pg_stat_xact_user_tables WHERE relid = 'kuberewind.living'::regclass")-fetched)
+			require.Equal(t, "4500 500", one[string](t, tx, "SELECT concat_ws(' ', (SELECT count(*) FROM kuberewind.living), (SELECT count(*) FROM kuberewind.ends))"))
+			require.Zero(t, one[int](t, tx, "SELECT count(*)::int FROM kuberewind.living JOIN kuberewind.ends USING (cluster, object_id)"))
+		})
 	}
-	require.Equal(t, 500, one[int](t, tx, "SELECT idx_tup_fetch::int FROM pg_stat_xact_user_tables WHERE relid = 'kuberewind.living'::regclass"))
-	require.Equal(t, "4500 520", one[string](t, tx, "SELECT concat_ws(' ', (SELECT count(*) FROM kuberewind.living), (SELECT count(*) FROM kuberewind.ends))"))
-	require.Zero(t, one[int](t, tx, "SELECT count(*)::int FROM kuberewind.living JOIN kuberewind.ends USING (cluster, object_id)"))
 }

@@ -39,7 +39,7 @@ func Quick() Sizes {
 // Middle is what figures are published of that anybody can make, in less than half an hour with two cores.
 func Middle() Sizes {
 	return Sizes{
-		Operations: 1_000_000, Pods: 10_000, ReadFor: 200 * time.Millisecond, Live: 5000, Rows: 30_000, Held: 50_000, Stopped: 20_000, Going: 20 * time.Minute,
+		Operations: 1_000_000, Pods: 10_000, ReadFor: 200 * time.Millisecond, Live: 5000, Rows: 100_000, Held: 50_000, Stopped: 20_000, Going: 20 * time.Minute,
 		Grown: 500, GrownLive: 2000, Steps: []int{1, 3, 10}, Streams: 20, Largest: 1 << 20, Sharing: sharing, SharedLive: 1000, SharedRows: 20_000,
 	}
 }

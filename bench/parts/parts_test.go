@@ -130,6 +130,36 @@ func TestToOpenASinkIsNotChargedToPostgreSQL(t *testing.T) {
 	})
 }
 
+func TestPsqlCopiesAllThatASinkInserts(t *testing.T) {
+	t.Parallel()
+	onTiny(t, func(server *measure.Server, rows *written) {
+		s := &sinkRun{server: server, source: "generated", dir: t.TempDir(), now: time.Now(), rows: rows}
+		require.NoError(t, s.begin(t.Context()))
+		counts := func(write func(database string) (cost, error)) (counted []int64) {
+			database, err := server.Copy(t.Context(), s.begun)
+			require.NoError(t, err)
+			_, err = write(database)
+			require.NoError(t, err)
+			require.NoError(t, on(t.Context(), database, func(db *pgx.Conn) error {
+				for _, of := range inserted {
+					var n int64
+					if err := db.QueryRow(t.Context(), fmt.Sprintf(`SELECT count(*) FROM kuberewind.%s WHERE %s > $1`, of.name, of.after), len(rows.first)).Scan(&n); err != nil {
+						return err
+					}
+					counted = append(counted, n)
+				}
+				return nil
+			}))
+			return counted
+		}
+		bySink := counts(func(database string) (cost, error) { return s.sink(t.Context(), database, false) })
+		require.NotContains(t, bySink, int64(0))
+		require.Equal(t, bySink, counts(func(database string) (cost, error) { return s.copy(t.Context(), database, "binary", len(inserted)) }))
+		deltas := counts(func(database string) (cost, error) { return s.copy(t.Context(), database, "text", 1) })
+		require.Equal(t, []int64{bySink[0], 0, 0, 0, 0}, deltas)
+	})
+}
+
 func TestPsqlTellsWhatItsCommandTookAndWhatIsWrongWithIt(t *testing.T) {
 	t.Parallel()
 	require.NoError(t, measure.OnServer(t.Context(), measure.ServerOptions{}, func(server *measure.Server) error {

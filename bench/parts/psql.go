@@ -15,9 +15,9 @@ import (
 	"github.com/kuberewind/kuberewind/bench/measure"
 )
 
-// psql runs one command. To start, and to connect, counts neither on the clock, since psql tells itself what its command took, nor as PostgreSQL's CPU: the command
-// is given to a psql that is connected. It is in the client's, and takes some milliseconds.
-func (s *sinkRun) psql(ctx context.Context, database, command string) (c cost, err error) {
+// psql runs commands. To start, and to connect, counts neither on the clock, since psql tells itself what its commands took, nor as PostgreSQL's CPU: they
+// are given to a psql that is connected. It is in the client's, and takes some milliseconds.
+func (s *sinkRun) psql(ctx context.Context, database string, commands ...string) (c cost, err error) {
 	cmd, err := s.server.PSQL(ctx, database)
 	if err != nil {
 		return c, err
@@ -26,7 +26,7 @@ func (s *sinkRun) psql(ctx context.Context, database, command string) (c cost, e
 	if err != nil {
 		return c, err
 	}
-	c, err = p.cost(s.server, command)
+	c, err = p.cost(s.server, commands)
 	if err := errors.Join(err, p.end()); err != nil {
 		return c, err
 	}
@@ -67,7 +67,7 @@ func (p *psql) end() error {
 	return nil
 }
 
-func (p *psql) cost(server *measure.Server, command string) (c cost, err error) {
+func (p *psql) cost(server *measure.Server, commands []string) (c cost, err error) {
 	if _, err := p.ask(`\timing on`, "Timing is on"); err != nil {
 		return c, err
 	}
@@ -75,18 +75,23 @@ func (p *psql) cost(server *measure.Server, command string) (c cost, err error) 
 	if err != nil {
 		return c, err
 	}
-	told, err := p.ask(command, "Time: ")
-	if err != nil {
-		return c, err
+	for _, command := range commands {
+		told, err := p.ask(command, "Time: ")
+		if err != nil {
+			return c, err
+		}
+		number, _, _ := strings.Cut(told, " ms")
+		millis, err := strconv.ParseFloat(number, 64)
+		if err != nil {
+			return c, err
+		}
+		c.clock += time.Duration(millis * float64(time.Millisecond))
 	}
 	after, err := measure.CPUOfTree(server.PID)
 	if err != nil {
 		return c, err
 	}
 	c.server = after - before
-	number, _, _ := strings.Cut(told, " ms")
-	millis, err := strconv.ParseFloat(number, 64)
-	c.clock = time.Duration(millis * float64(time.Millisecond))
 	return c, err
 }
 

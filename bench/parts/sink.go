@@ -58,7 +58,7 @@ func sinkOn(ctx context.Context, run *measure.Run, server *measure.Server, sizes
 	return run.Do(ctx, s.experiment())
 }
 
-// A sinkRun compares ways to fill one table.
+// A sinkRun compares ways to write the same rows.
 type sinkRun struct {
 	server *measure.Server
 	source string // of the data, by its name
@@ -94,16 +94,23 @@ func (s *sinkRun) begin(ctx context.Context) error {
 	if s.total, err = rowsIn(ctx, database); err != nil {
 		return err
 	}
-	for _, format := range []string{"binary", "text"} {
-		if _, err := s.psql(ctx, database, fmt.Sprintf(`\copy (SELECT * FROM kuberewind.deltas_data WHERE seq > %d ORDER BY seq) TO '%s' (FORMAT %s)`,
-			len(s.rows.first), s.file(format), format)); err != nil {
-			return err
+	for _, t := range inserted {
+		for _, format := range []string{"binary", "text"} {
+			if _, err := s.psql(ctx, database, fmt.Sprintf(`\copy (SELECT * FROM kuberewind.%[1]s WHERE %[2]s > %[3]d ORDER BY %[2]s) TO '%[4]s' (FORMAT %[5]s)`,
+				t.name, t.after, len(s.rows.first), s.file(t.name, format), format)); err != nil {
+				return err
+			}
 		}
 	}
 	return s.server.Drop(ctx, database)
 }
 
-func (s *sinkRun) file(format string) string { return filepath.Join(s.dir, format) }
+// inserted are the tables into which a sink writes rows, the one of the deltas first, each with the column that tells those of the events from those of the first lists.
+var inserted = []struct{ name, after string }{
+	{"deltas_data", "seq"}, {"lives", "object_id"}, {"ends", "seq"}, {"living", "object_id"}, {"batches", "last_seq"},
+}
+
+func (s *sinkRun) file(table, format string) string { return filepath.Join(s.dir, table+"."+format) }
 
 func rowsIn(ctx context.Context, database string) (n int64, err error) {
 	conn, err := pgx.Connect(ctx, database)
@@ -122,6 +129,7 @@ const (
 	encodeWay  = "sink, encoding meanwhile"
 	copyBinary = `psql \copy, binary`
 	copyText   = `psql \copy, text`
+	copyDeltas = `psql \copy, binary, of deltas only`
 )
 
 func (s *sinkRun) experiment() measure.Experiment {
@@ -133,8 +141,13 @@ func (s *sinkRun) experiment() measure.Experiment {
 		Ways: []measure.Way{
 			s.way(sinkWay, func(ctx context.Context, database string) (cost, error) { return s.sink(ctx, database, true) }),
 			s.way(encodeWay, func(ctx context.Context, database string) (cost, error) { return s.sink(ctx, database, false) }),
-			s.way(copyBinary, func(ctx context.Context, database string) (cost, error) { return s.copy(ctx, database, "binary") }),
-			s.way(copyText, func(ctx context.Context, database string) (cost, error) { return s.copy(ctx, database, "text") }),
+			s.way(copyBinary, func(ctx context.Context, database string) (cost, error) {
+				return s.copy(ctx, database, "binary", len(inserted))
+			}),
+			s.way(copyText, func(ctx context.Context, database string) (cost, error) {
+				return s.copy(ctx, database, "text", len(inserted))
+			}),
+			s.way(copyDeltas, func(ctx context.Context, database string) (cost, error) { return s.copy(ctx, database, "binary", 1) }),
 		},
 	}
 	for _, to := range []string{copyBinary, copyText} {
@@ -142,6 +155,7 @@ func (s *sinkRun) experiment() measure.Experiment {
 			measure.Comparison{Number: "2", What: "rows/s, to " + to, Quantity: sinkRows, Of: sinkWay, To: to, AtLeast: 0.8, Aim: 1},
 			measure.Comparison{Number: "2", What: "rows/s encoding meanwhile, to " + to, Quantity: sinkRows, Of: encodeWay, To: to})
 	}
+	e.Compare = append(e.Compare, measure.Comparison{Number: "2", What: "rows/s, to " + copyDeltas, Quantity: sinkRows, Of: sinkWay, To: copyDeltas})
 	return e
 }
 
@@ -185,7 +199,11 @@ func (s *sinkRun) sink(ctx context.Context, database string, encoded bool) (c co
 	return costOf(s.server, do)
 }
 
-// copy has psql write them.
-func (s *sinkRun) copy(ctx context.Context, database, format string) (cost, error) {
-	return s.psql(ctx, database, fmt.Sprintf(`\copy kuberewind.deltas_data FROM '%s' (FORMAT %s)`, s.file(format), format))
+// copy has psql write the rows of the first so many tables, as they are in the end, in one transaction.
+func (s *sinkRun) copy(ctx context.Context, database, format string, tables int) (cost, error) {
+	commands := []string{"BEGIN;"}
+	for _, t := range inserted[:tables] {
+		commands = append(commands, fmt.Sprintf(`\copy kuberewind.%s FROM '%s' (FORMAT %s)`, t.name, s.file(t.name, format), format))
+	}
+	return s.psql(ctx, database, append(commands, "COMMIT;")...)
 }
