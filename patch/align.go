@@ -36,7 +36,8 @@ func (c counterpart) place() int {
 	return int(c)
 }
 
-// seed is that of all hashes. Which elements are paired does not depend on it unless two hashes collide.
+// seed is that of all hashes. Which elements are paired depends on it where hashes collide: those of texts hardly ever, the six bits of each part often, so that what two
+// elements have in common is an estimate.
 var seed = maphash.MakeSeed()
 
 // An aligner decides which elements of two arrays belong together, so that the edits come out short and say what happened.
@@ -55,7 +56,7 @@ type sketch struct {
 	identity uint64 // of the members that name the element among its neighbours; 0 if there are none
 	parts    uint64 // a bit for each member or element
 	size     int
-	stays    bool // another version of it, or itself, is on the other side
+	stays    bool // another version of it is on the other side, by its identity
 }
 
 func (l *aligner) reset(from, to *tape) {
@@ -91,7 +92,7 @@ func (l *aligner) align(olds, news []int32) []counterpart {
 // long reports whether elements are too many to compare all of one side with all of the other.
 func (l *aligner) long() bool { return len(l.olds) > maxCells/len(l.news) }
 
-// findStaying marks what is on both sides, wherever: it is not to become something else.
+// findStaying marks what is on both sides, wherever, by its identity: it is not to become something else.
 func (l *aligner) findStaying() {
 	if l.long() {
 		return

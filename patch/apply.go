@@ -206,7 +206,9 @@ func (e *editor) move(from, path []token) error {
 	if err != nil {
 		return fmt.Errorf("from: %w", err)
 	}
-	e.depth = min(2*e.depth, maxText)
+	if siblings := len(from) == len(path) && slices.EqualFunc(from[:len(from)-1], path[:len(path)-1], token.equal); !siblings {
+		e.depth = min(2*e.depth, maxText)
+	}
 	return e.add(path, v)
 }
 

@@ -194,6 +194,7 @@ func (d *differ) array(a, b, path int32) (cost int) {
 	base := len(d.elements)
 	first, olds, news := d.window(a, b)
 	match := d.aligner.align(olds, news)
+	crossed := slices.ContainsFunc(match, counterpart.crosses) // never in long arrays
 	index := int32(first)
 	for i, j := 0, 0; i < len(olds) || j < len(news); {
 		switch {
@@ -210,9 +211,11 @@ func (d *differ) array(a, b, path int32) (cost int) {
 			cost += d.moveBack(olds[i:], match[i:], path, index)
 			continue
 		default:
-			if k := slices.Index(match[min(i, len(match)):], crossing(j)); k > 0 {
-				cost += d.moveHere(olds[i:i+k+1], match[i:i+k+1], path, index)
-				continue
+			if crossed {
+				if k := slices.Index(match[min(i, len(match)):], crossing(j)); k > 0 {
+					cost += d.moveHere(olds[i:i+k+1], match[i:i+k+1], path, index)
+					continue
+				}
 			}
 			cost += d.plan(edit{editAdd, d.element(path, index), 0, news[j]})
 		}
@@ -224,7 +227,8 @@ func (d *differ) array(a, b, path int32) (cost int) {
 	return cost
 }
 
-// moveBack moves the first of the elements that are still to be edited behind all those that come before it in the new array.
+// moveBack moves the first of the elements that are still to be edited behind all those that come before it in the new array. It does not cross then: counterparts that do
+// not cross ascend.
 func (d *differ) moveBack(olds []int32, match []counterpart, path, index int32) (cost int) {
 	place, behind := match[0].place(), 0
 	for k, m := range match[1:] {

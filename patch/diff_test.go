@@ -126,7 +126,7 @@ func TestDiffEditsTheElementsOfKubernetesLists(t *testing.T) {
 			[]string{"move /0 /3", "move /0 /2", "move /0 /1"}},
 		"what goes and what comes have little in common but the name": {
 			list(container("app", "app:1"), container("envoy", "envoy:1")),
-			list(container("envoy", "envoy:1"), `{"command":["sh","-c","a long one-liner of something"],"image":"other:2","name":"app","stdin":true}`),
+			list(container("envoy", "envoy:1"), `{"a":1,"b":2,"c":3,"d":4,"e":5,"f":6,"g":7,"h":8,"i":9,"j":10,"k":11,"l":12,"m":13,"n":14,"name":"app","o":15,"p":16,"text":"a long one-liner of something"}`),
 			[]string{"remove /0", "add /1"}},
 		"a manager writes, and its entry comes last, as entries are ordered by time": {
 			list(entry("kubelet", "status", "1"), entry("kubectl", "", "2")),
@@ -304,12 +304,15 @@ func TestDiffOfHugeValues(t *testing.T) {
 	}
 	object := func(i int) string { return fmt.Sprintf(`{"name":"element-%d","value":%d}`, i, i*i) }
 	for name, c := range map[string]struct{ from, to string }{
-		"strings":                  {`"` + megabyte + `a"`, `"` + megabyte + `b"`},
-		"all numbers differ":       {numbers(10_000, func(i int) string { return fmt.Sprint(i) }), numbers(10_000, func(i int) string { return fmt.Sprint(-i - 1) })},
-		"ones and zeros":           {numbers(10_000, func(int) string { return fmt.Sprint(random.IntN(2)) }), numbers(9_000, func(int) string { return fmt.Sprint(random.IntN(2)) })},
-		"objects shuffled":         {numbers(10_000, object), numbers(10_000, func(i int) string { return object(i * 7919 % 10_000) })},
-		"every object changed":     {numbers(10_000, object), numbers(10_000, func(i int) string { return strings.Replace(object(i), "value", "other", 1) })},
-		"a pattern shifted":        {numbers(10_000, func(i int) string { return fmt.Sprint(i % 7) }), numbers(10_000, func(i int) string { return fmt.Sprint((i + 3) % 7) })},
+		"strings":              {`"` + megabyte + `a"`, `"` + megabyte + `b"`},
+		"all numbers differ":   {numbers(10_000, func(i int) string { return fmt.Sprint(i) }), numbers(10_000, func(i int) string { return fmt.Sprint(-i - 1) })},
+		"ones and zeros":       {numbers(10_000, func(int) string { return fmt.Sprint(random.IntN(2)) }), numbers(9_000, func(int) string { return fmt.Sprint(random.IntN(2)) })},
+		"objects shuffled":     {numbers(10_000, object), numbers(10_000, func(i int) string { return object(i * 7919 % 10_000) })},
+		"every object changed": {numbers(10_000, object), numbers(10_000, func(i int) string { return strings.Replace(object(i), "value", "other", 1) })},
+		"a pattern shifted":    {numbers(10_000, func(i int) string { return fmt.Sprint(i % 7) }), numbers(10_000, func(i int) string { return fmt.Sprint((i + 3) % 7) })},
+		"many before many that stay": {
+			`["p",` + numbers(200_000, func(i int) string { return fmt.Sprint(i) })[1:], "[" + strings.Repeat("-1,", 200_000) + strings.TrimSuffix(numbers(200_000, func(i int) string { return fmt.Sprint(i) })[1:], "]") + `,"q"]`,
+		},
 		"one against many":         {numbers(1, object), numbers(10_000, func(i int) string { return object(i + 1) })},
 		"deep, changed inside":     {chain(`"a` + megabyte + `"`), chain(`"b` + megabyte + `"`)},
 		"deep, changed everywhere": {nested(`{"a":1,"b":`, `"`+megabyte[:1<<17]+`"`, "}", 9_999), nested(`{"a":2,"b":`, `"`+megabyte[:1<<17]+`"`, "}", 9_999)},
