@@ -28,10 +28,10 @@ CROSS JOIN LATERAL jsonb_array_elements(
     END
 ) WITH ORDINALITY AS change (step, n);
 COMMENT ON COLUMN kuberewind.changes.op IS 'add, replace, remove or move, as in RFC 6902. What is moved is an element of an array that stands elsewhere now; what has changed in it is a row of its own.';
-COMMENT ON COLUMN kuberewind.changes.path IS 'JSON pointer (RFC 6901) of what changed, '''' for the whole object; of what was moved, where it is now.';
+COMMENT ON COLUMN kuberewind.changes.path IS 'JSON pointer (RFC 6901) of what changed, '''' for the whole object; of what was moved, where this step puts it.';
 COMMENT ON COLUMN kuberewind.changes.old IS 'The value before; NULL for add and move, and for the whole object.';
 COMMENT ON COLUMN kuberewind.changes.new IS 'The value after; NULL for remove and move. JSON''s own null is ''null''.';
-COMMENT ON COLUMN kuberewind.changes.moved_from IS 'JSON pointer of where it was before, for move; NULL else.';
+COMMENT ON COLUMN kuberewind.changes.moved_from IS 'JSON pointer of where it stood before this step, for move; NULL else.';
 
 -- What these columns hold is what they always held.
 COMMENT ON COLUMN kuberewind.streams.last_rv IS 'Newest resource version that it was served, by a delta or by a bookmark.';
@@ -53,7 +53,8 @@ SET enable_seqscan = off
 AS $$
 BEGIN
     INSERT INTO kuberewind.ends (cluster, object_id, seq) SELECT of_cluster, e.object_id, e.seq FROM unnest(object_ids, seqs) AS e (object_id, seq);
-    DELETE FROM kuberewind.living WHERE ctid = ANY (ARRAY(
+    -- By ctid, and never a row of another cluster; + 0 keeps the planner from looking the cluster up.
+    DELETE FROM kuberewind.living d WHERE d.cluster + 0 = of_cluster AND d.ctid = ANY (ARRAY(
         SELECT (SELECT l.ctid FROM kuberewind.living l WHERE l.cluster = of_cluster AND l.stream = e.stream AND l.object_id = e.object_id)
         FROM unnest(streams, object_ids) AS e (stream, object_id)));
 END $$;
