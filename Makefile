@@ -75,7 +75,7 @@ DIR        ?=
 RESULTS    ?= bench-results/$(SIZE).json
 
 .PHONY: bench
-bench: setup ## Measure side by side with what one would take instead, and print tables: what is not in RESULTS yet, or [ONLY=2,8] [SIZE=middle] [RUNS=5] [DIR=/var/tmp] (half an hour)
+bench: setup ## Measure side by side with what one would take instead, and print tables: what is not in RESULTS yet, or [ONLY=2,8] [SIZE=middle] [RUNS=5] [DIR=/var/tmp] (up to an hour)
 	@$(GO) run -ldflags "$(LDFLAGS)" ./bench run -size $(SIZE) -rounds $(RUNS) -only "$(ONLY)" -recording "$(RECORDING)" -results $(RESULTS) $(if $(DIR),-dir "$(DIR)")
 
 .PHONY: bench-full

@@ -59,13 +59,7 @@ func (s *shared) begin(ctx context.Context) (err error) {
 		return err
 	}
 	for _, cluster := range s.clusters {
-		sink, err := openSinkOf(ctx, s.begun, cluster, s.rows.resources, s.now)
-		if err != nil {
-			return err
-		}
-		err = s.rows.list(ctx, sink, s.now)
-		sink.Close()
-		if err != nil {
+		if err := s.rows.listInto(ctx, s.begun, cluster, s.now); err != nil {
 			return err
 		}
 	}

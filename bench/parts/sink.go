@@ -75,13 +75,7 @@ func (s *sinkRun) begin(ctx context.Context) error {
 	if s.begun, err = s.server.NewRecord(ctx); err != nil {
 		return err
 	}
-	sink, err := openSink(ctx, s.begun, s.rows.resources, s.now)
-	if err != nil {
-		return err
-	}
-	err = s.rows.list(ctx, sink, s.now)
-	sink.Close()
-	if err != nil {
+	if err := s.rows.listInto(ctx, s.begun, clusterName, s.now); err != nil {
 		return err
 	}
 	database, err := s.server.Copy(ctx, s.begun)

@@ -98,6 +98,16 @@ func openSinkOf(ctx context.Context, database, cluster string, resources []data.
 	return sink, nil
 }
 
+// listInto has a database hold what the first lists of a cluster show.
+func (w *written) listInto(ctx context.Context, database, cluster string, observed time.Time) error {
+	sink, err := openSinkOf(ctx, database, cluster, w.resources, observed)
+	if err != nil {
+		return err
+	}
+	defer sink.Close()
+	return w.list(ctx, sink, observed)
+}
+
 // list records what first lists show.
 func (w *written) list(ctx context.Context, sink *postgres.Sink, observed time.Time) error {
 	items := w.first[:len(w.first):len(w.first)]
