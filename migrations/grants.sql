@@ -30,7 +30,7 @@ END $$;
 REVOKE ALL ON SCHEMA kuberewind FROM kuberewind_writer, kuberewind_auditor;
 GRANT USAGE ON SCHEMA kuberewind TO kuberewind_writer, kuberewind_auditor;
 GRANT EXECUTE ON FUNCTION kuberewind.schema_version() TO kuberewind_writer, kuberewind_auditor;
-GRANT EXECUTE ON FUNCTION kuberewind.ensure_day(date), kuberewind.end_lives(integer, integer[], bigint[], bigint[]) TO kuberewind_writer;
+GRANT EXECUTE ON FUNCTION kuberewind.ensure_day(date), kuberewind.end_living(integer, integer[], bigint[]) TO kuberewind_writer;
 
 GRANT SELECT ON kuberewind.deltas, kuberewind.changes, kuberewind.objects, kuberewind.gaps, kuberewind.pauses, kuberewind.prunes, kuberewind.server,
     kuberewind.coverage, kuberewind.erasures, kuberewind.clock_steps

@@ -19,17 +19,19 @@ type Batch struct {
 	observed int64
 	digest   [32]byte
 
-	deltas    copyBuffer
-	lives     []life
-	livesCopy copyBuffer
-	endings   []ending
-	streams   []streamRow
-	gaps      []gapChange
-	excluded  map[excludedKey]excludedRow
-	days      []dayRow
-	sweep     *sweepRow // nil for none
-	stats     EncodeStats
-	changed   bool // whether there is anything to commit
+	deltas     copyBuffer
+	lives      []life
+	livesCopy  copyBuffer
+	livingCopy copyBuffer
+	endings    []ending
+	endsCopy   copyBuffer
+	streams    []streamRow
+	gaps       []gapChange
+	excluded   map[excludedKey]excludedRow
+	days       []dayRow
+	sweep      *sweepRow // nil for none
+	stats      EncodeStats
+	changed    bool // whether there is anything to commit
 
 	dirty   []*Stream
 	touched []*gap
@@ -89,7 +91,9 @@ func (b *Batch) Mark() []byte {
 func (b *Batch) Rows() int { return b.stats.Rows }
 
 // Bytes is the size of its rows as they are sent.
-func (b *Batch) Bytes() int { return len(b.deltas.b) + len(b.livesCopy.b) }
+func (b *Batch) Bytes() int {
+	return len(b.deltas.b) + len(b.livesCopy.b) + len(b.livingCopy.b) + len(b.endsCopy.b)
+}
 
 // LastSeq is the seq of the last delta up to and with this batch.
 func (b *Batch) LastSeq() int64 { return b.lastSeq }
@@ -114,8 +118,8 @@ func (b *Batch) reset() {
 	clear(b.touched)
 	clear(b.excluded)
 	*b = Batch{
-		deltas: b.deltas, livesCopy: b.livesCopy, lives: b.lives[:0], endings: b.endings[:0], streams: b.streams[:0],
-		gaps: b.gaps[:0], excluded: b.excluded, days: b.days[:0], dirty: b.dirty[:0], touched: b.touched[:0],
+		deltas: b.deltas, livesCopy: b.livesCopy, livingCopy: b.livingCopy, endsCopy: b.endsCopy,
+		lives: b.lives[:0], endings: b.endings[:0], streams: b.streams[:0], gaps: b.gaps[:0], excluded: b.excluded, days: b.days[:0], dirty: b.dirty[:0], touched: b.touched[:0],
 	}
 	if cap(b.deltas.b) > maxSpare {
 		b.deltas.b = nil

@@ -211,13 +211,16 @@ func (s *Sink) write(ctx context.Context, conn *pgx.Conn, b *Batch) error {
 	if err := s.moveHead(ctx, conn, b); err != nil {
 		return err
 	}
-	if len(b.lives) > 0 {
-		if err := copyRows(ctx, conn.PgConn(), "lives", lifeColumns, b.livesCopy.b, len(b.lives)); err != nil {
-			return err
-		}
-	}
-	if b.stats.Rows > 0 {
-		if err := copyRows(ctx, conn.PgConn(), "deltas_data", deltaColumns, b.deltas.b, b.stats.Rows); err != nil {
+	for _, c := range []struct {
+		table, columns string
+		data           *copyBuffer
+	}{
+		{"lives", lifeColumns, &b.livesCopy},
+		{"living", livingColumns, &b.livingCopy},
+		{"ends", endColumns, &b.endsCopy},
+		{"deltas_data", deltaColumns, &b.deltas},
+	} {
+		if err := copyRows(ctx, conn.PgConn(), c.table, c.columns, c.data); err != nil {
 			return err
 		}
 	}
@@ -251,13 +254,17 @@ func (s *Sink) moveHead(ctx context.Context, conn *pgx.Conn, b *Batch) error {
 	return fencedBy(now, b)
 }
 
-func copyRows(ctx context.Context, conn *pgconn.PgConn, table, columns string, data []byte, rows int) error {
-	tag, err := conn.CopyFrom(ctx, bytes.NewReader(data), "COPY kuberewind."+table+" ("+columns+") FROM STDIN (FORMAT binary)")
+// copyRows writes rows: of the log, PostgreSQL needs half as much for them as for those of an INSERT.
+func copyRows(ctx context.Context, conn *pgconn.PgConn, table, columns string, data *copyBuffer) error {
+	if data.rows == 0 {
+		return nil
+	}
+	tag, err := conn.CopyFrom(ctx, bytes.NewReader(data.b), "COPY kuberewind."+table+" ("+columns+") FROM STDIN (FORMAT binary)")
 	if err != nil {
 		return fmt.Errorf("copy into %s: %w", table, err)
 	}
-	if tag.RowsAffected() != int64(rows) {
-		return fmt.Errorf("copy into %s: %d rows were sent, and the server took %d", table, rows, tag.RowsAffected())
+	if tag.RowsAffected() != int64(data.rows) {
+		return fmt.Errorf("copy into %s: %d rows were sent, and the server took %d", table, data.rows, tag.RowsAffected())
 	}
 	return nil
 }

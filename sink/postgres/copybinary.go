@@ -8,7 +8,10 @@ import (
 
 // A copyBuffer builds the data of a binary COPY: https://www.postgresql.org/docs/current/sql-copy.html. The rows are encoded
 // when they are made and not when they are sent, so a second attempt costs nothing, and no value passes through an interface.
-type copyBuffer struct{ b []byte }
+type copyBuffer struct {
+	b    []byte
+	rows int
+}
 
 // postgresEpoch is 2000-01-01 UTC, from which PostgreSQL counts, in microseconds since 1970.
 const postgresEpoch = 946_684_800_000_000
@@ -17,13 +20,19 @@ const postgresEpoch = 946_684_800_000_000
 const copyTrailer = -1
 
 func (c *copyBuffer) begin() {
+	c.rows = 0
 	c.b = append(c.b[:0], "PGCOPY\n\xff\r\n\x00\x00\x00\x00\x00\x00\x00\x00\x00"...)
 }
 
-func (c *copyBuffer) end() { c.fields(copyTrailer) }
+func (c *copyBuffer) end() { c.count(copyTrailer) }
 
 // fields begins a row.
-func (c *copyBuffer) fields(n int16) { c.b = binary.BigEndian.AppendUint16(c.b, uint16(n)) }
+func (c *copyBuffer) fields(n int16) {
+	c.rows++
+	c.count(n)
+}
+
+func (c *copyBuffer) count(n int16) { c.b = binary.BigEndian.AppendUint16(c.b, uint16(n)) }
 
 func (c *copyBuffer) length(n int) { c.b = binary.BigEndian.AppendUint32(c.b, uint32(n)) }
 

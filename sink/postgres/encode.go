@@ -149,17 +149,26 @@ func (e *encoder) end(b *Batch) {
 	e.head = b.after()
 }
 
-// copyLives copies the lives that begin, and has the chain cover them and those that end.
+// copyLives copies the lives that begin and those that end, and has the chain cover them.
 func (e *encoder) copyLives(b *Batch) {
 	b.livesCopy.begin()
+	b.livingCopy.begin()
 	for i := range b.lives {
-		e.chain.life(&b.lives[i])
-		b.lives[i].copyTo(&b.livesCopy, e.cluster)
+		l := &b.lives[i]
+		e.chain.life(l)
+		l.copyTo(&b.livesCopy, e.cluster)
+		if !l.ended {
+			l.copyLivingTo(&b.livingCopy, e.cluster)
+		}
 	}
 	b.livesCopy.end()
-	for _, ended := range b.endings {
-		e.chain.ending(ended)
+	b.livingCopy.end()
+	b.endsCopy.begin()
+	for i := range b.endings {
+		e.chain.ending(b.endings[i])
+		b.endings[i].copyTo(&b.endsCopy, e.cluster)
 	}
+	b.endsCopy.end()
 }
 
 // endGaps copies what the gaps are now: the next batch may change them while this one is being committed.

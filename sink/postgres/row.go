@@ -80,10 +80,28 @@ func (l *life) copyTo(c *copyBuffer, cluster int32) {
 	c.text(l.uid)
 }
 
+const livingColumns = "cluster, stream, object_id"
+
+func (l *life) copyLivingTo(c *copyBuffer, cluster int32) {
+	c.fields(3)
+	c.int4(cluster)
+	c.int4(l.stream)
+	c.int8(l.objectID)
+}
+
 // An ending is a row of ends. Its stream finds what lived, and is 0 where ends are read.
 type ending struct {
 	objectID, seq int64
 	stream        int32
+}
+
+const endColumns = "cluster, object_id, seq"
+
+func (e *ending) copyTo(c *copyBuffer, cluster int32) {
+	c.fields(3)
+	c.int4(cluster)
+	c.int8(e.objectID)
+	c.int8(e.seq)
 }
 
 // A gap is a row of gaps_data.

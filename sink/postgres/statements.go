@@ -10,7 +10,7 @@ import (
 func (s *Sink) statements(b *Batch) *pgx.Batch {
 	batch := new(pgx.Batch)
 	s.queueBatchRow(batch, b)
-	s.queueLives(batch, b)
+	s.queueEnded(batch, b)
 	s.queueStreams(batch, b)
 	for i := range b.gaps {
 		s.queueGap(batch, &b.gaps[i])
@@ -31,36 +31,17 @@ func (s *Sink) queueBatchRow(batch *pgx.Batch, b *Batch) {
 		s.info.Cluster, b.number, b.epoch, b.firstSeq, b.lastSeq, micros(b.observed), s.now(), b.digest[:])
 }
 
-// queueLives says which lives have ended, and which live.
-func (s *Sink) queueLives(batch *pgx.Batch, b *Batch) {
-	var living, ended livesColumns
-	for i := range b.lives {
-		if l := &b.lives[i]; !l.ended {
-			living.add(l.stream, l.objectID)
-		}
-	}
-	if len(living.ids) > 0 {
-		batch.Queue(`INSERT INTO kuberewind.living (cluster, stream, object_id) SELECT $1, * FROM unnest($2::int[], $3::bigint[])`,
-			s.info.Cluster, living.streams, living.ids)
-	}
-	var seqs []int64
-	for _, e := range b.endings {
-		ended.add(e.stream, e.objectID)
-		seqs = append(seqs, e.seq)
-	}
-	if len(seqs) == 0 {
+// queueEnded takes what has ended out of what lives.
+func (s *Sink) queueEnded(batch *pgx.Batch, b *Batch) {
+	n := len(b.endings)
+	if n == 0 {
 		return
 	}
-	batch.Queue(`SELECT kuberewind.end_lives($1, $2, $3, $4)`, s.info.Cluster, ended.streams, ended.ids, seqs)
-}
-
-type livesColumns struct {
-	streams []int32
-	ids     []int64
-}
-
-func (c *livesColumns) add(stream int32, id int64) {
-	c.streams, c.ids = append(c.streams, stream), append(c.ids, id)
+	streams, ids := make([]int32, n), make([]int64, n)
+	for i := range b.endings {
+		streams[i], ids[i] = b.endings[i].stream, b.endings[i].objectID
+	}
+	batch.Queue(`SELECT kuberewind.end_living($1, $2, $3)`, s.info.Cluster, streams, ids)
 }
 
 func (s *Sink) queueStreams(batch *pgx.Batch, b *Batch) {
