@@ -127,7 +127,7 @@ var ErrNothingNew = errors.New("there is a checkpoint of this seq already")
 // back and compared before the checkpoint is announced, in the one transaction that holds all of it. The error is ErrEmpty,
 // ErrNothingNew, a *MissingDayError or one of the database's.
 func (c *Checkpointer) MakeOne(ctx context.Context) (info CheckpointInfo, err error) {
-	err = pgx.BeginTxFunc(ctx, c.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, func(tx pgx.Tx) error {
+	err = pgx.BeginTxFunc(ctx, c.pool, pgx.TxOptions{BeginQuery: beginMaking}, func(tx pgx.Tx) error {
 		m := &making{checkpointer: c, record: c.record, tx: tx, encoder: checkpoint.NewEncoder(), copied: make(map[int32]bool)}
 		info, err = m.run(ctx)
 		return err

@@ -30,11 +30,14 @@ type making struct {
 	began        time.Time
 }
 
+// beginMaking begins it. It rests within the transaction, after a long tail for longer than the pool of the recorder lets a transaction be idle; nothing is
+// idle before that is said, where both are one message.
+const beginMaking = "BEGIN ISOLATION LEVEL REPEATABLE READ; SET LOCAL idle_in_transaction_session_timeout = 0"
+
 func (m *making) run(ctx context.Context) (CheckpointInfo, error) {
 	// An erasure waits for this lock, and this waits for an erasure, before it sees anything: what was erased does not come back in a checkpoint.
-	// The queries of one connection are planned for their parameters here too. And it rests within the transaction, after a long tail for
-	// longer than the pool of the recorder lets a transaction be idle.
-	if _, err := m.tx.Exec(ctx, `SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL jit = off; SET LOCAL idle_in_transaction_session_timeout = 0;
+	// The queries of one connection are planned for their parameters here too.
+	if _, err := m.tx.Exec(ctx, `SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL jit = off;
 		LOCK TABLE kuberewind.checkpoints IN ROW EXCLUSIVE MODE`); err != nil {
 		return m.info, err
 	}
