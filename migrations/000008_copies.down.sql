@@ -1,5 +1,4 @@
-LOCK TABLE kuberewind.heads IN SHARE ROW EXCLUSIVE MODE;
-CREATE INDEX lives_by_uid_tree ON kuberewind.lives (uid, cluster);
+DROP INDEX kuberewind.lives_by_uid_hash;
 
 DROP FUNCTION kuberewind.end_living(integer, integer[], bigint[]);
 CREATE FUNCTION kuberewind.end_lives(of_cluster integer, streams integer[], object_ids bigint[], seqs bigint[]) RETURNS void
@@ -17,6 +16,4 @@ END $$;
 COMMENT ON FUNCTION kuberewind.end_lives(integer, integer[], bigint[], bigint[]) IS 'For the recorder: ends lives, each of a stream with its number and the seq of the delta that ends it.';
 REVOKE ALL ON FUNCTION kuberewind.end_lives(integer, integer[], bigint[], bigint[]) FROM PUBLIC;
 
-DROP INDEX kuberewind.lives_by_uid;
-ALTER INDEX kuberewind.lives_by_uid_tree RENAME TO lives_by_uid;
 CREATE OR REPLACE FUNCTION kuberewind.schema_version() RETURNS integer LANGUAGE sql STABLE PARALLEL SAFE RETURN 7;

@@ -9,7 +9,8 @@
 //   - Migrators exclude each other by golang-migrate's advisory lock, and each looks at the version again once it holds it.
 //   - A migration that waits for a lock gives up after five seconds and tries again, so that its waiting holds up
 //     no recorder and no reader for longer. One that copies (000006) holds them up for as long as it copies,
-//     one that builds an index (000008) recorders alone.
+//     one that builds an index (000008) for as long as it builds, but no reader. One that needs a table to itself does nothing
+//     else that takes long (000009), as it would be done anew at each attempt.
 //   - When its context ends, the statement in progress is cancelled on the server before Up or Down returns.
 //
 // # What it rejects, and why

@@ -114,6 +114,31 @@ func TestMigrationThatFindsATableInUseWaitsForIt(t *testing.T) {
 	require.NoError(t, up.Wait())
 }
 
+// Every attempt to build it would hold up the recorders anew.
+func TestAnIndexIsBuiltOnceHoweverLongSomebodyReads(t *testing.T) {
+	url := newDatabase(t)
+	require.NoError(t, migrations.To(t.Context(), url, 7))
+	watcher := connect(t, url)
+	run(t, watcher, "INSERT INTO kuberewind.lives SELECT 1, n, 1, 'a', 'x-' || n, 'uid-' || n FROM generate_series(1, 100) n")
+	reader, err := connect(t, url).Begin(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 1, one[int](t, reader, "SELECT object_id::int FROM kuberewind.lives WHERE uid = 'uid-1'"))
+
+	up := start(t.Context(), url)
+	eventually(t, watcher, "SELECT kuberewind.schema_version() = 8")
+	built := one[uint32](t, watcher, "SELECT 'kuberewind.lives_by_uid_hash'::regclass::oid")
+	eventually(t, watcher, waiting)
+	eventually(t, watcher, "SELECT NOT ("+waiting[len("SELECT "):]+")")
+	eventually(t, watcher, waiting)
+	require.Equal(t, 2, one[int](t, reader, "SELECT object_id::int FROM kuberewind.lives WHERE uid = 'uid-2'"))
+	require.NoError(t, reader.Rollback(t.Context()))
+	require.NoError(t, up.Wait())
+	require.Equal(t, built, one[uint32](t, watcher, "SELECT indexrelid FROM pg_index WHERE indrelid = 'kuberewind.lives'::regclass AND pg_get_indexdef(indexrelid) LIKE '%(uid%'"),
+		"of the two that there were, the one that was built")
+	run(t, watcher, "SET enable_seqscan = off") // a table of a hundred rows would be read whole
+	require.Contains(t, plan(t, watcher, "SELECT * FROM kuberewind.lives WHERE uid = 'uid-3'"), "lives_by_uid")
+}
+
 func TestCancelledMigrationStopsOnTheServerToo(t *testing.T) {
 	url, holder := halfway(t)
 	watcher := connect(t, url)

@@ -134,7 +134,7 @@ func explain(err error) error {
 	}
 	switch pgErr.Code {
 	case pgerrcode.InvalidSchemaName, pgerrcode.UndefinedTable, pgerrcode.UndefinedColumn, pgerrcode.UndefinedFunction:
-		return fmt.Errorf("%w (the schema is not the one that this program knows: run \"recorder migrate\")", err)
+		return fmt.Errorf("%w (the schema is not the one that this program knows: run \"recorder migrate\", or a newer program if the schema is newer)", err)
 	case pgerrcode.InsufficientPrivilege:
 		return fmt.Errorf("%w (the role needs to be a member of %s: run \"recorder migrate\")", err, migrations.WriterRole)
 	case pgerrcode.LockNotAvailable:
