@@ -70,6 +70,15 @@ func TestEachMigrationSaysItsOwnNumberAndIsUndoneExactly(t *testing.T) {
 	}
 }
 
+func TestVersion8WithTheIndexInItsPlaceIsBroughtToVersion9(t *testing.T) {
+	url, conn := migrated(t)
+	want := definitionsOf(t, conn)
+	require.NoError(t, migrations.To(t.Context(), url, 8))
+	run(t, conn, "DROP INDEX kuberewind.lives_by_uid; ALTER INDEX kuberewind.lives_by_uid_hash RENAME TO lives_by_uid")
+	require.NoError(t, migrations.To(t.Context(), url, 9))
+	require.ElementsMatch(t, want, definitionsOf(t, conn))
+}
+
 func TestEndsOfLivesAreMovedAndMovedBack(t *testing.T) {
 	url := newDatabase(t)
 	require.NoError(t, migrations.To(t.Context(), url, 5))
