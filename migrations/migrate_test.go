@@ -72,6 +72,7 @@ func TestEachMigrationSaysItsOwnNumberAndIsUndoneExactly(t *testing.T) {
 
 func TestVersion8WithTheIndexInItsPlaceIsBroughtToVersion9(t *testing.T) {
 	url, conn := migrated(t)
+	require.NoError(t, migrations.To(t.Context(), url, 9))
 	want := definitionsOf(t, conn)
 	require.NoError(t, migrations.To(t.Context(), url, 8))
 	run(t, conn, "DROP INDEX kuberewind.lives_by_uid; ALTER INDEX kuberewind.lives_by_uid_hash RENAME TO lives_by_uid")

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/kuberewind/kuberewind/migrations"
 	"github.com/kuberewind/kuberewind/sink/postgres"
@@ -121,6 +122,44 @@ func TestWhatIsDroppedIsOnRecordAndTheRestIsWhole(t *testing.T) {
 	r.commit(watched(st, postgres.Updated, r.made("shop", "web", "uid-1", `{"replicas":3}`)))
 	require.Equal(t, `[{"op": "replace", "old": 2, "path": "/spec/replicas", "value": 3}]`, one[string](t, r.admin, "SELECT patch::text FROM kuberewind.deltas ORDER BY seq DESC LIMIT 1"),
 		"a recorder that starts finds all that lives")
+}
+
+// Prunes may run at the same time: a job of each of two teams, or one by hand while the job runs.
+func TestADayThatGoesWhileLivesAreTakenAwayLeavesNoneWithoutItsEnd(t *testing.T) {
+	r, _ := threeDays(t, true)
+	run(t, r.admin, "INSERT INTO kuberewind.lives VALUES (1, 0, 1, 'shop', 'older', 'uid-0')")
+	run(t, r.admin, "INSERT INTO kuberewind.ends VALUES (1, 0, 1)")
+	first, second := pruner(t, r), pruner(t, r)
+	run(t, first, "SELECT kuberewind.prune_day('2026-03-01', 'age')")
+	holder, err := connect(t, r.url).Begin(t.Context())
+	require.NoError(t, err)
+	run(t, holder, "SELECT FROM kuberewind.lives WHERE object_id = 0 FOR UPDATE")
+	var rest errgroup.Group
+	rest.Go(func() error {
+		_, err := second.Exec(t.Context(), "SELECT * FROM kuberewind.prune_rest()")
+		return err
+	})
+	eventually(t, r.admin, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')")
+	run(t, first, "SELECT kuberewind.prune_day('2026-03-02', 'age')")
+	require.NoError(t, holder.Rollback(t.Context()))
+	require.NoError(t, rest.Wait())
+
+	require.Equal(t, int64(1), one[int64](t, first, "SELECT lives FROM kuberewind.prune_rest()"), "that of the second day")
+	require.Equal(t, []string{"new", "web"}, column[string](t, r.admin, "SELECT name FROM kuberewind.lives ORDER BY name"))
+	require.Empty(t, column[int64](t, r.admin, "SELECT object_id FROM kuberewind.ends"))
+}
+
+func TestLivesThatLostTheirEndsToAPruneAreTakenAway(t *testing.T) {
+	r, _ := threeDays(t, true)
+	conn := pruner(t, r)
+	run(t, conn, "SELECT kuberewind.prune_day('2026-03-01', 'age')")
+	run(t, conn, "SELECT kuberewind.prune_day('2026-03-02', 'age')")
+	run(t, r.admin, "DELETE FROM kuberewind.ends")
+	require.NoError(t, migrations.To(t.Context(), r.url, 9))
+	lives := func() []string { return column[string](t, r.admin, "SELECT name FROM kuberewind.lives ORDER BY name") }
+	require.Equal(t, []string{"new", "old", "web"}, lives())
+	require.NoError(t, migrations.Up(t.Context(), r.url, discard()))
+	require.Equal(t, []string{"new", "web"}, lives())
 }
 
 func TestASweepThatTheWriterMadeUpDropsNothing(t *testing.T) {

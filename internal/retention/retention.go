@@ -107,14 +107,17 @@ func (p *pruning) run(ctx context.Context) error {
 			break
 		}
 		day := Day{Day: part.day.Format(time.DateOnly), Bytes: part.bytes, Why: why}
-		if p.report.Obstacle, err = p.drop(ctx, day); err != nil {
+		dropped, obstacle, err := p.drop(ctx, day)
+		if err != nil {
 			return fmt.Errorf("day %s: %w", day.Day, err)
 		}
-		if p.report.Obstacle != "" {
-			p.report.Kept = &day
+		if obstacle != "" {
+			p.report.Obstacle, p.report.Kept = obstacle, &day
 			break
 		}
-		p.report.Dropped = append(p.report.Dropped, day)
+		if dropped {
+			p.report.Dropped = append(p.report.Dropped, day)
+		}
 		p.report.Left -= day.Bytes
 	}
 	if p.options.DryRun {
@@ -151,10 +154,12 @@ func (p *pruning) partitions(ctx context.Context) ([]partition, error) {
 	})
 }
 
-// drop gives the obstacle, if there is one.
-func (p *pruning) drop(ctx context.Context, day Day) (obstacle string, err error) {
+// drop gives the obstacle, if there is one. Where there is none, and the day was not dropped, another has done it who prunes at
+// the same time.
+func (p *pruning) drop(ctx context.Context, day Day) (dropped bool, obstacle string, err error) {
 	if p.options.DryRun {
-		return p.obstacle(ctx, day)
+		obstacle, err = p.obstacle(ctx, day)
+		return true, obstacle, err
 	}
 	err = p.retry(ctx, func() error {
 		var bytes int64
@@ -162,9 +167,15 @@ func (p *pruning) drop(ctx context.Context, day Day) (obstacle string, err error
 	})
 	var refusal *pgconn.PgError
 	if errors.As(err, &refusal) && refusal.Code == pgerrcode.ObjectNotInPrerequisiteState {
-		return refusal.Message, nil
+		obstacle = refusal.Message
+		var gone bool
+		err = p.db.QueryRow(ctx, `SELECT NOT EXISTS (SELECT FROM kuberewind.record_partitions WHERE day = $1::text::date)`, day.Day).Scan(&gone)
+		if gone {
+			obstacle = ""
+		}
+		return false, obstacle, err
 	}
-	return "", err
+	return err == nil, "", err
 }
 
 // obstacle is what stands in the way of the day when those before it are gone.

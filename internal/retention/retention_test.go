@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -189,6 +190,34 @@ func TestDaysGoBySizeAndTheLastOneStays(t *testing.T) {
 	require.Equal(t, []string{"2026-03-02 size", "2026-03-03 size"}, days(rest))
 	require.Equal(t, "2026-03-04", rest.Kept.Day)
 	require.Contains(t, rest.Obstacle, "no sweep of the cluster prod is complete after it")
+	holds(t, url, admin)
+}
+
+// overtaken is a pruner who, when it comes to its first day, finds that another has been there.
+type overtaken struct {
+	*pgx.Conn
+	by func()
+}
+
+func (o *overtaken) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
+	if strings.Contains(sql, "prune_day") {
+		o.by()
+	}
+	return o.Conn.QueryRow(ctx, sql, args...)
+}
+
+func TestADayThatAnotherDropsMeanwhileIsNoObstacle(t *testing.T) {
+	url, admin := fourDays(t)
+	other := pruner(t, url)
+	conn := &overtaken{pruner(t, url), sync.OnceFunc(func() {
+		report, err := retention.Prune(t.Context(), other, retention.Options{OlderThan: since(2), Reason: "age"})
+		require.NoError(t, err)
+		require.Equal(t, []string{"2026-03-01 age"}, days(report))
+	})}
+	report, err := retention.Prune(t.Context(), conn, retention.Options{OlderThan: since(3), Reason: "age"})
+	require.NoError(t, err)
+	require.Equal(t, []string{"2026-03-02 age"}, days(report))
+	require.Empty(t, report.Obstacle)
 	holds(t, url, admin)
 }
 
