@@ -26,7 +26,7 @@ func exitCode(err error) int {
 		return exitDone
 	case errors.As(err, &usage):
 		return exitUsage
-	case errors.Is(err, postgres.ErrFenced), errors.Is(err, election.ErrLost):
+	case errors.Is(err, postgres.ErrFenced), errors.Is(err, postgres.ErrSetBack), errors.Is(err, election.ErrLost):
 		return exitFenced
 	case errors.As(err, &environment), errors.As(err, &foreign):
 		return exitEnvironment

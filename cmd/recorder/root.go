@@ -48,7 +48,7 @@ Without arguments it records the cluster of the current kubeconfig context into 
 Each setting is a flag, a variable RECORDER_… or a key of the configuration file, in this order of precedence.
 
 Exit codes: 0 done; 1 failed while running; 2 wrong usage or configuration; 3 the cluster or the database cannot be used;
-4 another recorder has taken over; 130, 143 ended by a second signal.`
+4 another recorder has taken over, or the database has lost commits; 130, 143 ended by a second signal.`
 
 func (p *program) command() *cobra.Command {
 	root := &cobra.Command{

@@ -20,9 +20,9 @@ var (
 )
 
 // Commit writes a batch: whole, once, and after the batch before it. While the database is away, full, read-only or
-// busy, it tries again, until ctx ends; nothing is dropped. The error is ErrFenced if another writer has taken over, and otherwise
-// one that another try would not have changed; ClassOf tells. If ctx ends while a transaction is being committed,
-// nobody knows whether it was: the next Open finds out.
+// busy, it tries again, until ctx ends; nothing is dropped. The error is ErrFenced if another writer has taken over, ErrSetBack if the
+// database has lost what was committed, and otherwise one that another try would not have changed; ClassOf tells. If ctx ends
+// while a transaction is being committed, nobody knows whether it was: the next Open finds out.
 func (s *Sink) Commit(ctx context.Context, b *Batch) error {
 	if b.Empty() {
 		s.keepBatch(b)
@@ -152,7 +152,7 @@ func (s *Sink) settled(ctx context.Context, conn *pgx.Conn, b *Batch) (done bool
 	case now.epoch == b.epoch && now.batch == b.before.batch && now.digest == b.before.digest:
 		return false, nil
 	}
-	return false, fencedBy(now, b)
+	return false, displaced(now, b)
 }
 
 // Holds returns ErrFenced if another writer has taken over, and else the error of asking.
@@ -186,9 +186,14 @@ func (s *Sink) fencedFrom(now head) error {
 	return fmt.Errorf("%w: it writes as epoch %d, this one was epoch %d", ErrFenced, now.epoch, s.info.Epoch)
 }
 
-func fencedBy(now head, b *Batch) error {
+// displaced explains why a batch cannot follow the head.
+func displaced(now head, b *Batch) error {
+	why := ErrFenced
+	if now.epoch == b.epoch {
+		why = ErrSetBack
+	}
 	return fmt.Errorf("%w: the head is at epoch %d, batch %d, seq %d, and this one, of epoch %d, was to follow batch %d, seq %d",
-		ErrFenced, now.epoch, now.batch, now.seq, b.epoch, b.before.batch, b.before.seq)
+		why, now.epoch, now.batch, now.seq, b.epoch, b.before.batch, b.before.seq)
 }
 
 func readHead(ctx context.Context, db Queryer, cluster int32, lock string) (h head, err error) {
@@ -251,7 +256,7 @@ func (s *Sink) moveHead(ctx context.Context, conn *pgx.Conn, b *Batch) error {
 	if err != nil {
 		return err
 	}
-	return fencedBy(now, b)
+	return displaced(now, b)
 }
 
 // copyRows writes rows: of the log, PostgreSQL needs half as much for them as for those of an INSERT.

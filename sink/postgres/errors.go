@@ -15,11 +15,15 @@ import (
 // ErrFenced says that another writer holds the cluster: this one can write no more.
 var ErrFenced = errors.New("another recorder has taken over this cluster")
 
+// ErrSetBack says that the head of the record is not where this writer left it, though no other has moved it: the database
+// has lost commits. The next writer goes on from what there is.
+var ErrSetBack = errors.New("the record is not where this recorder left it: the database has lost commits, in a failover or a restore (start the recorder again: it goes on from what the record holds)")
+
 // A Class says what can be done about an error of the database.
 type Class string
 
 const (
-	// Fenced is ErrFenced: the process has to end.
+	// Fenced is ErrFenced or ErrSetBack: the process has to end.
 	Fenced Class = "fenced"
 	// Permanent is what another try does not change: no schema, no right, wrong password, a row that the database rejects.
 	Permanent Class = "permanent"
@@ -55,7 +59,7 @@ func (c Class) Transient() bool {
 func ClassOf(err error) Class {
 	var pgErr *pgconn.PgError
 	switch {
-	case errors.Is(err, ErrFenced):
+	case errors.Is(err, ErrFenced), errors.Is(err, ErrSetBack):
 		return Fenced
 	case errors.Is(err, errLate):
 		return Connection
@@ -138,7 +142,7 @@ func explain(err error) error {
 	case pgerrcode.InsufficientPrivilege:
 		return fmt.Errorf("%w (the role needs to be a member of %s: run \"recorder migrate\")", err, migrations.WriterRole)
 	case pgerrcode.LockNotAvailable:
-		return fmt.Errorf("%w (another recorder's transaction, or an erasure, holds the head of the record: is one still running?)", err)
+		return fmt.Errorf("%w (another recorder's transaction, an erasure or a migration holds the head of the record: is one still running?)", err)
 	case pgerrcode.InvalidSQLStatementName, pgerrcode.DuplicatePreparedStatement:
 		return fmt.Errorf("%w (a pooler in transaction mode: add default_query_exec_mode=exec to the URL)", err)
 	}

@@ -202,8 +202,26 @@ func TestZombieOfTheSameEpochWithAnOldSeqWritesNothing(t *testing.T) {
 	again := *batch
 	again.before = head{epoch: 1, seq: 0, batch: 1}
 	again.epoch = 1
-	require.ErrorIs(t, f.sink.write(t.Context(), conn.Conn(), &again), ErrFenced)
+	require.ErrorIs(t, f.sink.write(t.Context(), conn.Conn(), &again), ErrSetBack)
 	f.exactlyOnce()
+}
+
+// A replica that was promoted had not got the last commit.
+func TestAWriterWhoseLastCommitIsLostEndsAndTheNextOneGoesOn(t *testing.T) {
+	db := newDatabase(t)
+	f := recordFaulty(t, db, db.url)
+	f.mustCommit(f.update())
+	before := one[string](t, db, `SELECT format('seq = %s, batch = %s, digest = %L, observed_at = %L', seq, batch, digest, observed_at) FROM kuberewind.heads`)
+	f.mustCommit(f.update())
+	f.want = f.want[:1]
+	db.exec(t, `DELETE FROM kuberewind.deltas_data WHERE seq = (SELECT max(seq) FROM kuberewind.deltas_data)`)
+	db.exec(t, `DELETE FROM kuberewind.batches WHERE batch = (SELECT max(batch) FROM kuberewind.batches)`)
+	db.exec(t, `UPDATE kuberewind.heads SET `+before)
+	err := f.sink.Commit(t.Context(), f.update())
+	require.ErrorIs(t, err, ErrSetBack)
+	require.NotErrorIs(t, err, ErrFenced, "nobody has taken over")
+	require.Equal(t, Fenced, ClassOf(err))
+	require.Empty(t, f.retries)
 }
 
 func TestSessionEndedInMidBatchLosesNothing(t *testing.T) {

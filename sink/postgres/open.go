@@ -135,8 +135,8 @@ func (s *Sink) beginEpoch(ctx context.Context, tx pgx.Tx) error {
 	return nil
 }
 
-// StartAfter moves Info.Started behind what a writer before this one has seen and left behind, where its clock was ahead of this one's. It is
-// called before RecordPause.
+// StartAfter moves Info.Started behind a moment: up to when nothing was seen, or what a writer before this one has seen and
+// left behind, where its clock was ahead of this one's. It is called before RecordPause.
 func (s *Sink) StartAfter(seen time.Time) {
 	s.info.Started = latest(s.info.Started, seen.Add(time.Microsecond))
 }
@@ -150,7 +150,7 @@ func (s *Sink) RecordPause(ctx context.Context, seen time.Time) error {
 	}
 	tag, err := s.pool.Exec(ctx, `
 		INSERT INTO kuberewind.pauses_data (cluster, epoch, from_at, to_at, after_seq)
-		SELECT cluster, epoch, $3, $4, $5 FROM kuberewind.heads WHERE cluster = $1 AND epoch = $2`,
+		SELECT cluster, epoch, $3, $4, $5 FROM kuberewind.heads WHERE cluster = $1 AND epoch = $2 FOR SHARE`,
 		s.info.Cluster, s.info.Epoch, from, s.info.Started, s.info.AfterSeq)
 	if err == nil && tag.RowsAffected() == 0 {
 		err = s.fenced(ctx)

@@ -222,8 +222,8 @@ func (s *Sink) stream(id int32) *Stream {
 func (s *Sink) respecify(ctx context.Context, id int32, spec *StreamSpec) error {
 	tag, err := s.pool.Exec(ctx, `
 		UPDATE kuberewind.streams s SET version = $3, kind = $4, namespaced = $5
-		FROM kuberewind.heads h
-		WHERE s.cluster = $1 AND s.stream = $2 AND h.cluster = $1 AND h.epoch = $6`,
+		FROM (SELECT cluster FROM kuberewind.heads WHERE cluster = $1 AND epoch = $6 FOR SHARE) h
+		WHERE s.cluster = h.cluster AND s.stream = $2`,
 		s.info.Cluster, id, spec.Version, spec.Kind, spec.Namespaced, s.info.Epoch)
 	if err == nil && tag.RowsAffected() == 0 {
 		err = s.fenced(ctx)
@@ -259,7 +259,8 @@ func (s *Sink) findStream(ctx context.Context, st *Stream) error {
 	return s.loadKnown(ctx, st)
 }
 
-// registerStream gives the stream a number. One is registered at a time, because the number is the highest plus one.
+// registerStream gives the stream a number. One is registered at a time, because the number is the highest plus one; and none
+// while another writer takes over, which would find it only when it has the same one to register.
 func (s *Sink) registerStream(ctx context.Context, st *Stream) error {
 	s.registering.Lock()
 	defer s.registering.Unlock()
@@ -275,7 +276,7 @@ func (s *Sink) registerStream(ctx context.Context, st *Stream) error {
 			state, state_since, detail, filter, position, last_rv, last_seq, synced, bookmarks, positioned_at, schema)
 		SELECT h.cluster, (SELECT coalesce(max(stream), 0) + 1 FROM kuberewind.streams WHERE cluster = h.cluster), $3, $4, $5, $6, $7, $8, $9,
 			$10, $9, '', $11, $12, $12, 0, $13, false, $9, $14
-		FROM kuberewind.heads h WHERE h.cluster = $1 AND h.epoch = $2
+		FROM (SELECT cluster FROM kuberewind.heads WHERE cluster = $1 AND epoch = $2 FOR SHARE) h
 		RETURNING stream`,
 		s.info.Cluster, s.info.Epoch, st.spec.Group, st.spec.Resource, st.spec.Scope, st.spec.Version, st.spec.Kind, st.spec.Namespaced, now,
 		w.state, w.filter, nullable(w.position), w.synced, w.schema,
