@@ -60,7 +60,7 @@ func (s *store) because(cause, detail string) (string, string) {
 	if due := s.run.listDetail; due != "" {
 		return cause, strings.TrimSuffix(due+"; "+detail, "; ")
 	}
-	if excuse := s.stream.excuse; excuse != "" {
+	if excuse := s.stream.excuseOf(); excuse != "" {
 		return excuse, excuses[excuse] + "; " + detail
 	}
 	if held := s.HeldBack(); held >= overflowAfter {

@@ -216,7 +216,8 @@ func (r *Recorder) resumeSpool(ctx context.Context, o *deltafifo.Options, owner 
 			r.seen = l.At
 		}
 	}
-	r.sink.StartAfter(r.seen)
+	// Reading it may have taken minutes, of which nothing was seen either.
+	r.sink.StartAfter(latest(r.seen, r.now()))
 	info := r.sink.Info()
 	r.clock.raise(info.Started)
 	o.Left = map[any]deltafifo.Spooled{}
@@ -237,7 +238,7 @@ func (r *Recorder) resumeSpool(ctx context.Context, o *deltafifo.Options, owner 
 func (r *Recorder) setCorruptSpoolAside(err error) error {
 	r.spoolCorrupt = true
 	for _, s := range r.snapshot() {
-		s.excuse = causeSpoolCorrupt
+		s.excused(causeSpoolCorrupt)
 	}
 	return r.setSpoolAside(err.Error())
 }

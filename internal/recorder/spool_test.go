@@ -154,6 +154,26 @@ func TestARecorderBeginsAfterWhatItFindsInTheSpoolThoughItsClockIsBehind(t *test
 	require.True(t, info.Started.Equal(to))
 }
 
+func TestAPauseLastsForAsLongAsTheSpoolIsRead(t *testing.T) {
+	s := newSwept(t)
+	dir := t.TempDir()
+	s.spill(dir)
+	_, pods := s.follow("pods", "Pod")
+	require.NoError(t, pods.Replace([]any{served(t, "Pod", "a", 11)}, "11"))
+	s.pump()
+	for rv := 12; rv < 16; rv++ {
+		require.NoError(t, pods.Update(served(t, "Pod", "a", rv)))
+	}
+	s.die()
+	s.at = s.at.Add(3 * time.Minute)
+	s.spill(dir)
+	info := s.sink.Info()
+	require.True(t, info.Started.After(s.at))
+	st, _ := s.follow("pods", "Pod")
+	require.Equal(t, info.Started, st.since)
+	require.Equal(t, info.Started, st.occurrence.to)
+}
+
 // listed is a recorder with a spool in a folder, and Pods of which a list is on record, up to 20: one of version 11.
 func listed(t *testing.T) (s *swept, dir string, pods *deltafifo.FIFO) {
 	t.Helper()

@@ -246,7 +246,7 @@ func (s *store) Bookmark(resourceVersion string) error {
 	if err := s.FIFO.Bookmark(resourceVersion); err != nil {
 		return err
 	}
-	s.stream.excuse = ""
+	s.stream.excused("")
 	return nil
 }
 
@@ -355,7 +355,8 @@ func (s *store) EndReplace(resourceVersion string) error {
 	if err := s.FIFO.EndReplace(resourceVersion); err != nil {
 		return err
 	}
-	s.stream.interrupted, s.stream.excuse, s.stream.listedUnder = "", "", s.rules.String()
+	s.stream.interrupted, s.stream.listedUnder = "", s.rules.String()
+	s.stream.excused("")
 	s.stream.claims.listed()
 	s.run.listDetail = ""
 	s.run.listing.Store(false)

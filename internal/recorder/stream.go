@@ -47,8 +47,6 @@ type stream struct {
 	// interrupted is why the stream cannot be followed, as it was last said; empty if it can. It belongs to the run: each
 	// starts when the one before has ended.
 	interrupted string
-	// excuse is why the position may be older than the server remembers; empty once the stream has gone on from there. It belongs to the run.
-	excuse string
 	// ended is a resource version at which no object was left, as the definition of the resource was deleted. It is empty while there is a run.
 	ended string
 	// unlisted is a list that is due: the one that is to end it, while that may be recorded in part, or the first under another definition.
@@ -63,8 +61,10 @@ type stream struct {
 
 	waits waiting // for the record of definitions; the handler's
 
-	mu  sync.Mutex // protects run
+	mu  sync.Mutex // protects what follows
 	run *streamRun
+	// excuse is why the position may be older than the server remembers; empty once the stream has gone on from there.
+	excuse string
 }
 
 // streamRun is one reflector and the FIFO that it feeds.
@@ -150,6 +150,19 @@ func (s *stream) current() *streamRun {
 	return s.run
 }
 
+// excused notes why the position may be older than the server remembers, "" for no reason.
+func (s *stream) excused(why string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.excuse = why
+}
+
+func (s *stream) excuseOf() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.excuse
+}
+
 func (s *stream) halt() {
 	if run := s.current(); run != nil {
 		run.halt()
@@ -176,7 +189,7 @@ func (r *Recorder) newStream(ctx context.Context, resource kube.Resource, since 
 	s.listedUnder = record.Filter()
 	s.settle = sync.OnceFunc(func() { close(s.settled) })
 	s.since = r.sink.Info().Started
-	s.excuse = r.excuse(resource.GroupResource())
+	s.excused(r.excuse(resource.GroupResource()))
 	if info := r.sink.Info(); info.Resumed && record.Position() != "" {
 		s.occurrence.resume(info.Observed, info.Started)
 	}
@@ -395,7 +408,7 @@ func (r *Recorder) hooks(s *stream, run *streamRun) reflector.Hooks {
 		},
 		WatchClosed: func(err error) {
 			if err == nil {
-				s.excuse = ""
+				s.excused("")
 			}
 			s.counters.up.Set(0)
 			run.closed.Store(time.Now().UnixNano())
