@@ -60,7 +60,7 @@ func TestARunIsKeptShownCheckedAndGoneOnWith(t *testing.T) {
 	text, err := os.ReadFile(page)
 	require.NoError(t, err)
 	require.Contains(t, string(text), "(performance/sloth.svg)")
-	require.Contains(t, string(text), "`bench run -only 2, 3 -rounds 1 -size quick`")
+	require.Contains(t, string(text), "`go run ./bench run -only 2, 3 -rounds 1 -size quick`")
 	require.FileExists(t, filepath.Join(dir, "performance", "sloth.svg"))
 	require.NoFileExists(t, stale)
 }

@@ -17,9 +17,6 @@ const pageNext = `
 [bench/METHODOLOGY.md](../bench/METHODOLOGY.md#how) says what the verdicts mean, and [why](../bench/METHODOLOGY.md#where-it-falls-short) something does not hold;
 [sizing.md](sizing.md) says how large a record grows. This page is made by the suite:
 
-    make bench%[1]s          # measures, and keeps what it measured; where it was interrupted, it goes on
-    make bench-docs%[1]s     # writes this page, and its charts
-
 `
 
 // usual is the size that needs not be named.
@@ -38,9 +35,18 @@ func (r *Report) Page(w io.Writer, charts string, measures []string) error {
 	if r.Size != usual {
 		size = " SIZE=" + r.Size
 	}
-	if _, err := fmt.Fprintf(w, pageNext, size); err != nil {
+	if _, err := io.WriteString(w, pageNext); err != nil {
 		return err
 	}
+	for _, c := range [][2]string{
+		{"bench-recording", "records a control plane, to measure on as well"},
+		{"bench" + size, "measures, and keeps what it measured; where it was interrupted, it goes on"},
+		{"bench-load" + size, "measure 12, by itself"},
+		{"bench-docs" + size, "writes this page, and its charts"},
+	} {
+		fmt.Fprintf(w, "    make %-23s # %s\n", c[0], c[1])
+	}
+	fmt.Fprintln(w)
 	for _, line := range r.origin() {
 		fmt.Fprintf(w, "- %s\n", line)
 	}

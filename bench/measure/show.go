@@ -167,7 +167,7 @@ func (r *Report) origin() []string {
 }
 
 func (r *Result) origin() string {
-	return fmt.Sprintf("%s; rounds: %d. Version %s, %s, `%s`.", r.Data, r.Rounds, r.Origin.Version, r.Origin.Date.Format(time.RFC3339), r.Origin.Command)
+	return fmt.Sprintf("%s; rounds: %d. Version %s, %s, `go run ./%s`.", r.Data, r.Rounds, r.Origin.Version, r.Origin.Date.Format(time.RFC3339), r.Origin.Command)
 }
 
 // Table writes everything for a terminal.

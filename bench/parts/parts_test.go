@@ -337,7 +337,7 @@ func TestADayOfAClusterIsTheSumOfItsLines(t *testing.T) {
 
 PostgreSQL, 2,000 deltas in a transaction, as when much waits: 25 µs of CPU a delta, 1.2 kB of log: 122 deltas a second are 0.00306 of a core and 147 kB/s of log.
 PostgreSQL, one in a transaction, as when they come one by one: 400 µs of CPU a delta, 3 kB of log: 122 deltas a second are 0.0489 of a core and 367 kB/s of log.
-One core of PostgreSQL is half busy with 20,000 deltas a second of all its clusters, when much waits; checkpoints and sweeps come on top.
+One core of PostgreSQL is half busy with 1,250 deltas a second of all its clusters when they come one by one, and with 20,000 when much waits; checkpoints and sweeps come on top.
 `, rest)
 }
 

@@ -15,10 +15,9 @@ import (
 	"github.com/kuberewind/kuberewind/bench/measure"
 )
 
-// Sink measures the sink alone against psql's \copy of the very rows of deltas that it has written, into the same table with the same
-// indexes, after the same first lists. The sink writes lives, positions and the chain of batches in that time as well, in transactions of 2,000
-// rows at most; once rows that it has encoded before, and once as the recorder does, who encodes them meanwhile: makes patches, and checks and
-// digests them.
+// Sink measures the sink alone against psql's \copy of the very rows that it has written, into the same tables with the same indexes, after the
+// same first lists. The sink moves the head and positions in that time as well, in transactions of 2,000 rows at most; once rows that it has
+// encoded before, and once as the recorder does, who encodes them meanwhile: makes patches, and checks and digests them.
 func Sink(ctx context.Context, run *measure.Run, sizes Sizes) error {
 	sources := []data.Source{{Settings: data.Settings{Seed: run.Report.Seed, Live: sizes.Live, Events: sizes.Rows}}}
 	if run.Recording != "" {
