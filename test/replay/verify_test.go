@@ -127,7 +127,11 @@ func (c *cluster) tamper(object *unstructured.Unstructured) {
 	t := c.t
 	var seq int64
 	require.NoError(t, c.pool.QueryRow(t.Context(), `SELECT seq FROM kuberewind.deltas WHERE uid = $1 ORDER BY seq DESC LIMIT 1`, string(object.GetUID())).Scan(&seq))
-	tag, err := c.pool.Exec(t.Context(), `UPDATE kuberewind.deltas_data SET patch = '[{"op":"replace","path":"/data/n","value":"forged"}]' WHERE seq = $1`, seq)
+	// The object as well, if the row happens to be a keyframe: that is what it is folded from then.
+	tag, err := c.pool.Exec(t.Context(), `
+		UPDATE kuberewind.deltas_data
+		SET patch = '[{"op":"replace","path":"/data/n","value":"forged"}]', object = jsonb_set(object::jsonb, '{data,n}', '"forged"')
+		WHERE seq = $1`, seq)
 	require.NoError(t, err)
 	require.EqualValues(t, 1, tag.RowsAffected())
 
