@@ -57,11 +57,16 @@ race: setup control-plane ## Run everything, the whole-system tests too, under t
 	@$(GO) test -race -timeout 60m ./...
 
 .PHONY: lint
-lint: ## Check style, layers and module files
+lint: ## Check style, layers, module files and the length of sentences
 	@test -z "$$(gofmt -l $$(git ls-files -- '*.go'))" || { echo "gofmt these:"; gofmt -l $$(git ls-files -- '*.go'); exit 1; }
 	@$(GO) mod tidy -diff
 	@$(GO) mod verify >/dev/null
 	@$(TOOL) golangci-lint run --allow-parallel-runners ./...
+	@$(GO) run ./hack/prose -check hack/prose/checked.txt
+
+.PHONY: prose
+prose: ## Measure the sentences of each text: count, median, 90th percentile, the longest three: [FILES="README.md docs/sql.md"]
+	@$(GO) run ./hack/prose $(FILES)
 
 # What of the suite is run: numbers of measures, how large, how often.
 ONLY       ?=

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// The limits of a file, in words of a sentence.
+const (
+	longestLimit = 30
+	ninthLimit   = 25
+	medianLimit  = 16
+)
+
+// report is what is known of the sentences of one file.
+type report struct {
+	file      string
+	sentences int
+	median    int
+	ninth     int // the 90th percentile
+	longest   []sentence
+}
+
+// measure reads one file. What it holds is told by its extension.
+func measure(file string) (report, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return report{}, err
+	}
+	var passages []passage
+	switch filepath.Ext(file) {
+	case ".md":
+		passages = markdown(text)
+	case ".sql":
+		passages = sql(string(text))
+	case ".go":
+		if passages, err = source(file, text); err != nil {
+			return report{}, err
+		}
+	default:
+		return report{}, fmt.Errorf("%s: no text that is measured; name a .md, .go or .sql file", file)
+	}
+	return summarize(file, sentences(passages)), nil
+}
+
+func summarize(file string, all []sentence) report {
+	r := report{file: file, sentences: len(all)}
+	if len(all) == 0 {
+		return r
+	}
+	slices.SortStableFunc(all, func(a, b sentence) int { return cmp.Compare(a.words, b.words) })
+	r.median, r.ninth = percentile(all, 50), percentile(all, 90)
+	slices.Reverse(all)
+	r.longest = all[:min(3, len(all))]
+	return r
+}
+
+// percentile is by the nearest rank: the smallest length that so many of a hundred sentences do not exceed.
+func percentile(sorted []sentence, of int) int {
+	rank := (len(sorted)*of + 99) / 100
+	return sorted[max(rank, 1)-1].words
+}
+
+// broken names the limits that the file breaks.
+func (r report) broken() []string {
+	if r.sentences == 0 {
+		return nil
+	}
+	var broken []string
+	for _, limit := range []struct {
+		name       string
+		value, max int
+	}{
+		{"longest sentence", r.longest[0].words, longestLimit},
+		{"90th percentile", r.ninth, ninthLimit},
+		{"median", r.median, medianLimit},
+	} {
+		if limit.value > limit.max {
+			broken = append(broken, fmt.Sprintf("%s %d, limit %d", limit.name, limit.value, limit.max))
+		}
+	}
+	return broken
+}
+
+func (r report) print(out io.Writer) {
+	fmt.Fprintf(out, "%s: %d sentences, median %d, 90th percentile %d words\n", r.file, r.sentences, r.median, r.ninth)
+	for _, s := range r.longest {
+		fmt.Fprintf(out, "  %3d words, line %d: %s\n", s.words, s.line, beginning(s.text))
+	}
+}
+
+// beginning is as much of a sentence as finds it again.
+func beginning(text string) string {
+	const enough = 50
+	runes := []rune(text)
+	if len(runes) <= enough {
+		return text
+	}
+	return string(runes[:enough]) + "…"
+}
