@@ -50,7 +50,7 @@ type Record struct {
 }
 
 // Open opens the record that a PostgreSQL URL leads to. The error is ErrNoCluster, ErrManyClusters, one of migrations.ErrMissing,
-// ErrOlder and ErrNewer, or one of the database's.
+// ErrUnreleased, ErrOlder and ErrNewer, or one of the database's.
 func Open(ctx context.Context, url string, o Options) (*Record, error) {
 	pool, err := newPool(ctx, url)
 	if err != nil {

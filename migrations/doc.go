@@ -8,14 +8,14 @@
 //     So a migration that was killed at whatever point needs no repair: the next [Up] goes on from what was applied.
 //   - Migrators exclude each other by golang-migrate's advisory lock, and each looks at the version again once it holds it.
 //   - A migration that waits for a lock gives up after five seconds and tries again, so that its waiting holds up
-//     no recorder and no reader for longer. One that copies (000006) holds them up for as long as it copies,
-//     one that builds an index (000008) for as long as it builds, but no reader. One that needs a table to itself does nothing
-//     else that takes long (000009), as it would be done anew at each attempt.
+//     no recorder and no reader for longer. So a migration that needs a table to itself does nothing else that takes long:
+//     each attempt would do it anew.
 //   - When its context ends, the statement in progress is cancelled on the server before Up or Down returns.
 //
 // # What it rejects, and why
 //
 //   - A schema that is newer than this program ([ErrNewer]): it may mean something that this program does not know.
+//   - A schema from 1 to 10 ([ErrUnreleased]): development builds made those, and nothing brings them to 100.
 //   - Down on a record that holds deltas ([ErrFilled]), unless forced: nothing brings them back.
 //   - PostgreSQL before 15, which is not tested, and a database whose encoding is not UTF8, which cannot hold what Kubernetes serves.
 //
@@ -38,5 +38,6 @@
 //
 // # Goroutines
 //
-// None outlives a call. Files after the first two are added with the next number, up and down, and replace schema_version().
+// None outlives a call. Numbers begin at 100, one file up and one down for each topic: tables, surface, replay, retention, erasure.
+// What a release changes gets the next number, and replaces schema_version().
 package migrations

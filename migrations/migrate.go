@@ -76,8 +76,8 @@ func apply(ctx context.Context, url string, log *slog.Logger, target int, before
 	if err != nil || version == target {
 		return err
 	}
-	if version > Latest() {
-		return compare(version, Latest())
+	if err := usable(version); err != nil {
+		return err
 	}
 	if err := p.prepare(ctx); err != nil {
 		return err
@@ -119,8 +119,8 @@ func (p *probe) steps(ctx context.Context, from, target int, before string, log 
 		if err != nil {
 			return err
 		}
-		if (target-version)*direction <= 0 {
-			return past(version)
+		if err := usable(version); err != nil || (target-version)*direction <= 0 {
+			return err
 		}
 		log.InfoContext(ctx, "migrating the schema", "version", version, "target", target)
 		// Not to exist is what golang-migrate says when someone else took the last step meanwhile.
@@ -130,10 +130,10 @@ func (p *probe) steps(ctx context.Context, from, target int, before string, log 
 	}
 }
 
-// past refuses what a newer program made of the schema while this one waited.
-func past(version int) error {
-	if version > Latest() {
-		return compare(version, Latest())
+// usable refuses what a newer program made of the schema, perhaps while this one waited, and what a development build made.
+func usable(version int) error {
+	if err := compare(version, Latest()); errors.Is(err, ErrNewer) || errors.Is(err, ErrUnreleased) {
+		return err
 	}
 	return nil
 }

@@ -54,13 +54,13 @@ func TestEachMigrationSaysItsOwnNumberAndIsUndoneExactly(t *testing.T) {
 	url := newDatabase(t)
 	conn := connect(t, url)
 	var before []string
-	for version := 1; version <= migrations.Latest(); version++ {
+	for version := migrations.First; version <= migrations.Latest(); version++ {
 		require.NoError(t, migrations.To(t.Context(), url, version))
 		require.Equal(t, version, one[int](t, conn, "SELECT kuberewind.schema_version()"))
 		require.Equal(t, fmt.Sprint(version, false), one[string](t, conn, "SELECT version || ' ' || dirty FROM kuberewind.schema_migrations"))
 
 		after := definitionsOf(t, conn)
-		if version > 1 {
+		if version > migrations.First {
 			require.NoError(t, migrations.To(t.Context(), url, version-1))
 			require.Equal(t, version-1, one[int](t, conn, "SELECT kuberewind.schema_version()"))
 			require.ElementsMatch(t, before, definitionsOf(t, conn))
@@ -68,50 +68,6 @@ func TestEachMigrationSaysItsOwnNumberAndIsUndoneExactly(t *testing.T) {
 		}
 		before = after
 	}
-}
-
-func TestVersion8WithTheIndexInItsPlaceIsBroughtToVersion9(t *testing.T) {
-	url, conn := migrated(t)
-	require.NoError(t, migrations.To(t.Context(), url, 9))
-	want := definitionsOf(t, conn)
-	require.NoError(t, migrations.To(t.Context(), url, 8))
-	run(t, conn, "DROP INDEX kuberewind.lives_by_uid; ALTER INDEX kuberewind.lives_by_uid_hash RENAME TO lives_by_uid")
-	require.NoError(t, migrations.To(t.Context(), url, 9))
-	require.ElementsMatch(t, want, definitionsOf(t, conn))
-}
-
-func TestEndsOfLivesAreMovedAndMovedBack(t *testing.T) {
-	url := newDatabase(t)
-	require.NoError(t, migrations.To(t.Context(), url, 5))
-	conn := connect(t, url)
-	run(t, conn, `INSERT INTO kuberewind.lives VALUES (1, 1, 1, 'a', 'x', 'uid-1', 5), (1, 6, 1, 'a', 'x', 'uid-6', NULL), (2, 1, 3, '', 'n', 'uid-2', NULL)`)
-	lives := func() []string {
-		return column[string](t, conn, `SELECT concat_ws(' ', cluster, object_id, stream, namespace, name, uid, deleted_seq) FROM kuberewind.record_lives ORDER BY 1`)
-	}
-	before := lives()
-	require.Equal(t, []string{"1 1 1 a x uid-1 5", "1 6 1 a x uid-6", "2 1 3  n uid-2"}, before)
-	require.NoError(t, migrations.To(t.Context(), url, 6))
-	require.Equal(t, before, lives())
-	require.Equal(t, []string{"1 1 5"}, column[string](t, conn, `SELECT concat_ws(' ', cluster, object_id, seq) FROM kuberewind.ends`))
-	require.Equal(t, []string{"1 1 6", "2 3 1"}, column[string](t, conn, `SELECT concat_ws(' ', cluster, stream, object_id) FROM kuberewind.living ORDER BY 1`))
-	require.NoError(t, migrations.To(t.Context(), url, 5))
-	require.Equal(t, before, lives())
-	require.Equal(t, []string{"6", "1"}, column[string](t, conn, `SELECT object_id::text FROM kuberewind.lives WHERE deleted_seq IS NULL ORDER BY cluster`))
-}
-
-func TestEndsOfLivesThatAreBeingCommittedAreMovedToo(t *testing.T) {
-	url := newDatabase(t)
-	require.NoError(t, migrations.To(t.Context(), url, 5))
-	writer, err := connect(t, url).Begin(t.Context())
-	require.NoError(t, err)
-	run(t, writer, "UPDATE kuberewind.heads SET seq = seq")
-	run(t, writer, `INSERT INTO kuberewind.lives VALUES (1, 1, 1, 'a', 'x', 'uid-1', 5), (1, 6, 1, 'a', 'x', 'uid-6', NULL)`)
-	watcher := connect(t, url)
-	up := start(t.Context(), url)
-	eventually(t, watcher, waiting)
-	require.NoError(t, writer.Commit(t.Context()))
-	require.NoError(t, up.Wait())
-	require.Equal(t, "1 1", one[string](t, watcher, `SELECT concat_ws(' ', (SELECT count(*) FROM kuberewind.ends), (SELECT count(*) FROM kuberewind.living))`))
 }
 
 func TestDownIsRefusedOnAFilledRecordUnlessForced(t *testing.T) {
@@ -146,14 +102,14 @@ func TestDownWaitsForACommitInProgressAndIsRefusedByIt(t *testing.T) {
 
 func TestNewerSchemaIsRefusedWithBothNumbers(t *testing.T) {
 	url, conn := migrated(t)
-	run(t, conn, `CREATE OR REPLACE FUNCTION kuberewind.schema_version() RETURNS integer LANGUAGE sql STABLE RETURN 99`)
+	run(t, conn, `CREATE OR REPLACE FUNCTION kuberewind.schema_version() RETURNS integer LANGUAGE sql STABLE RETURN 999`)
 	for name, err := range map[string]error{
 		"Check": migrations.Check(t.Context(), conn),
 		"Up":    migrations.Up(t.Context(), url, discard()),
 		"Down":  migrations.Down(t.Context(), url, true),
 	} {
 		require.ErrorIs(t, err, migrations.ErrNewer, name)
-		require.ErrorContains(t, err, "99", name)
+		require.ErrorContains(t, err, "999", name)
 		require.ErrorContains(t, err, fmt.Sprint(migrations.Latest()), name)
 	}
 	require.NotEmpty(t, objectsOf(t, conn))
@@ -162,10 +118,10 @@ func TestNewerSchemaIsRefusedWithBothNumbers(t *testing.T) {
 func TestOlderSchemaIsReportedWithBothNumbersAndMigrated(t *testing.T) {
 	url := newDatabase(t)
 	conn := connect(t, url)
-	require.NoError(t, migrations.To(t.Context(), url, 1))
+	require.NoError(t, migrations.To(t.Context(), url, migrations.First))
 	err := migrations.Check(t.Context(), conn)
 	require.ErrorIs(t, err, migrations.ErrOlder)
-	require.ErrorContains(t, err, "version 1,")
+	require.ErrorContains(t, err, "version 100,")
 	require.ErrorContains(t, err, fmt.Sprint(migrations.Latest()))
 	require.NoError(t, migrations.Up(t.Context(), url, discard()))
 	require.NoError(t, migrations.Check(t.Context(), conn))

@@ -20,6 +20,8 @@ var (
 	ErrMissing = errors.New("the database holds no record")
 	// ErrOlder is returned by Check when migrations of this program are not yet applied.
 	ErrOlder = errors.New("the schema of the record is older than this program")
+	// ErrUnreleased is returned when the schema is one of those before the first released one.
+	ErrUnreleased = errors.New("a development build before schema 100 made this record")
 	// ErrNewer is returned when the schema was made by a newer program.
 	ErrNewer = errors.New("the schema of the record is newer than this program")
 	// ErrNoRights is returned where not even the version of the schema may be read.
@@ -30,6 +32,9 @@ var (
 
 //go:embed *.up.sql *.down.sql
 var files embed.FS
+
+// first is the number of the first migration. Development builds made schemas 1 to 10; no program brings those to 100.
+const first = 100
 
 // Querier is what Version and Check need of a connection, pool or transaction.
 type Querier interface {
@@ -42,7 +47,7 @@ func Latest() int {
 	if err != nil {
 		panic(err) // the files are part of the program
 	}
-	latest := 0
+	latest := first
 	for _, entry := range entries {
 		if file, err := source.DefaultParse(entry.Name()); err == nil {
 			latest = max(latest, int(file.Version))
@@ -68,7 +73,7 @@ func Version(ctx context.Context, db Querier) (int, error) {
 }
 
 // Check returns nil if the schema in the database is the one that this program knows, and otherwise an error that says both
-// versions and is ErrMissing, ErrOlder or ErrNewer.
+// versions and is ErrMissing, ErrUnreleased, ErrOlder or ErrNewer.
 func Check(ctx context.Context, db Querier) error {
 	version, err := Version(ctx, db)
 	if err != nil {
@@ -83,6 +88,9 @@ func compare(version, latest int) error {
 		return nil
 	case version == 0:
 		return fmt.Errorf("%w: it has no schema %s; make it with \"recorder migrate\"", ErrMissing, Schema)
+	case version < first:
+		return fmt.Errorf("%w: it has schema %d, and nothing was changed; keep it with that build for reading, and begin a new record in another database (embedded: with another --data-dir)",
+			ErrUnreleased, version)
 	case version < latest:
 		return fmt.Errorf("%w: version %d, and version %d is needed; run \"recorder migrate\"", ErrOlder, version, latest)
 	default:

@@ -149,19 +149,6 @@ func TestADayThatGoesWhileLivesAreTakenAwayLeavesNoneWithoutItsEnd(t *testing.T)
 	require.Empty(t, column[int64](t, r.admin, "SELECT object_id FROM kuberewind.ends"))
 }
 
-func TestLivesThatLostTheirEndsToAPruneAreTakenAway(t *testing.T) {
-	r, _ := threeDays(t, true)
-	conn := pruner(t, r)
-	run(t, conn, "SELECT kuberewind.prune_day('2026-03-01', 'age')")
-	run(t, conn, "SELECT kuberewind.prune_day('2026-03-02', 'age')")
-	run(t, r.admin, "DELETE FROM kuberewind.ends")
-	require.NoError(t, migrations.To(t.Context(), r.url, 9))
-	lives := func() []string { return column[string](t, r.admin, "SELECT name FROM kuberewind.lives ORDER BY name") }
-	require.Equal(t, []string{"new", "old", "web"}, lives())
-	require.NoError(t, migrations.Up(t.Context(), r.url, discard()))
-	require.Equal(t, []string{"new", "web"}, lives())
-}
-
 func TestASweepThatTheWriterMadeUpDropsNothing(t *testing.T) {
 	r, _ := threeDays(t, false)
 	writer, conn := connect(t, r.url), pruner(t, r)

@@ -80,7 +80,7 @@ func ClassOf(err error) Class {
 func isOwn(err error) bool {
 	for _, own := range []error{
 		ErrKeyMismatch, ErrNameTaken, errOutOfOrder, errDocument,
-		migrations.ErrMissing, migrations.ErrOlder, migrations.ErrNewer,
+		migrations.ErrMissing, migrations.ErrUnreleased, migrations.ErrOlder, migrations.ErrNewer,
 	} {
 		if errors.Is(err, own) {
 			return true

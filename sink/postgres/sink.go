@@ -90,7 +90,7 @@ type Sink struct {
 // Open takes over a cluster: registers it if it is new, and begins an epoch, so that the commits of any writer before fail. It waits up to a minute
 // for the transaction of a writer before it to end.
 //
-// The error is ErrKeyMismatch, ErrNameTaken, one of migrations.ErrMissing, ErrOlder and ErrNewer, or one of the database's;
+// The error is ErrKeyMismatch, ErrNameTaken, one of migrations.ErrMissing, ErrUnreleased, ErrOlder and ErrNewer, or one of the database's;
 // ClassOf says whether it is worth another try.
 func Open(ctx context.Context, cfg Config) (*Sink, error) {
 	s, err := newSink(ctx, cfg)

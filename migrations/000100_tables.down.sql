@@ -1,17 +1,20 @@
 -- Takes the whole record with it; partitions go with their parents. The schema stays, since golang-migrate's own table is in it.
-DROP FUNCTION kuberewind.ensure_day(date);
+DROP FUNCTION kuberewind.ensure_day(date), kuberewind.end_living(integer, integer[], bigint[]);
 DROP TABLE
     kuberewind.clusters,
     kuberewind.heads,
     kuberewind.epochs,
     kuberewind.streams,
     kuberewind.lives,
+    kuberewind.ends,
+    kuberewind.living,
     kuberewind.exclusions,
     kuberewind.deltas_data,
     kuberewind.batches,
     kuberewind.days,
     kuberewind.gaps_data,
     kuberewind.pauses_data,
+    kuberewind.clock_steps_data,
     kuberewind.documents,
     kuberewind.server_data;
 DROP FUNCTION kuberewind.schema_version();

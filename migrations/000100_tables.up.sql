@@ -5,9 +5,9 @@
 -- Each file of migrations is one transaction, and replaces schema_version() in it: what that function says is what was applied.
 
 CREATE SCHEMA IF NOT EXISTS kuberewind;
-COMMENT ON SCHEMA kuberewind IS 'Every change of every object of the recorded Kubernetes clusters. Read the views deltas, changes, objects, gaps, pauses and server; \d+ explains their columns.';
+COMMENT ON SCHEMA kuberewind IS 'Every change of every object of the recorded Kubernetes clusters. Read the views deltas, changes, objects, gaps, pauses, clock_steps, prunes, erasures, coverage and server, and call the functions object_at, snapshot_at and history; \d+ and \df+ explain them.';
 
-CREATE FUNCTION kuberewind.schema_version() RETURNS integer LANGUAGE sql STABLE PARALLEL SAFE RETURN 1;
+CREATE FUNCTION kuberewind.schema_version() RETURNS integer LANGUAGE sql STABLE PARALLEL SAFE RETURN 100;
 COMMENT ON FUNCTION kuberewind.schema_version() IS 'The number of the last migration that was applied. It changes in the transaction of the migration itself.';
 
 -- A recorder registers its cluster with a plain INSERT of the highest number plus one, and tries again on a duplicate (23505): the writer may not LOCK this table.
@@ -80,6 +80,7 @@ CREATE TABLE kuberewind.streams (
     synced         boolean     NOT NULL,
     bookmarks      boolean     NOT NULL,
     positioned_at  timestamptz NOT NULL,
+    schema         text        NOT NULL DEFAULT '',
     PRIMARY KEY (cluster, stream),
     UNIQUE (cluster, api_group, resource, scope)
 ) WITH (fillfactor = 50); -- the columns that every commit updates are in no index, so the updates stay on the page
@@ -98,11 +99,12 @@ COMMENT ON COLUMN kuberewind.streams.state_since IS 'Since when.';
 COMMENT ON COLUMN kuberewind.streams.detail IS 'What the server or the recorder says about that state.';
 COMMENT ON COLUMN kuberewind.streams.filter IS 'The filter under which it is recorded, '''' for none; when it changes, the stream is listed again.';
 COMMENT ON COLUMN kuberewind.streams.position IS 'Resource version from which a watch can go on without missing anything; NULL before the first list is complete.';
-COMMENT ON COLUMN kuberewind.streams.last_rv IS 'Resource version of its last recorded delta.';
+COMMENT ON COLUMN kuberewind.streams.last_rv IS 'Newest resource version that it was served, by a delta or by a bookmark.';
 COMMENT ON COLUMN kuberewind.streams.last_seq IS 'seq of its last recorded delta, 0 before the first.';
 COMMENT ON COLUMN kuberewind.streams.synced IS 'Whether the position can be resumed from: false before the first list is complete, and while a later one is on record in part.';
 COMMENT ON COLUMN kuberewind.streams.bookmarks IS 'Whether the server has ever sent it a bookmark.';
 COMMENT ON COLUMN kuberewind.streams.positioned_at IS 'observed_at of what last moved the position.';
+COMMENT ON COLUMN kuberewind.streams.schema IS 'Under which schema its objects were last compared with what the server serves: API version, digest of the definition, release of the server. '''' where that is not known. When it changes, they are compared again (source schema).';
 
 CREATE TABLE kuberewind.lives (
     cluster     integer NOT NULL,
@@ -111,15 +113,14 @@ CREATE TABLE kuberewind.lives (
     namespace   text    NOT NULL,
     name        text    NOT NULL,
     uid         text    NOT NULL,
-    deleted_seq bigint,
     PRIMARY KEY (cluster, object_id)
-) WITH (fillfactor = 90);
+);
 -- What an auditor looks up. These two alone do not begin with the cluster: they are no keys, one who asks need not name the cluster, and the
 -- name is what selects; it comes before the namespace so that it can be asked for by itself.
 CREATE INDEX lives_by_name ON kuberewind.lives (name, namespace, cluster, stream);
-CREATE INDEX lives_by_uid ON kuberewind.lives (uid, cluster);
--- What a recorder loads when it starts; without it, a start would read every life that ever was.
-CREATE INDEX lives_alive ON kuberewind.lives (cluster, stream, object_id) WHERE deleted_seq IS NULL;
+-- UIDs are equal or not, and nobody asks for their order: an entry holds four bytes of hash instead of the text. Lives without a UID, which
+-- only an aggregated API may serve, share one bucket, whose pages hold some 400 entries each.
+CREATE INDEX lives_by_uid ON kuberewind.lives USING hash (uid);
 COMMENT ON TABLE kuberewind.lives IS 'The lives of objects: one row from creation to deletion, by UID (I5). An object that is deleted and made again under its name has two.';
 COMMENT ON COLUMN kuberewind.lives.cluster IS 'The cluster, as in clusters.';
 COMMENT ON COLUMN kuberewind.lives.object_id IS 'Number of the life within its cluster: the seq of its first delta.';
@@ -127,7 +128,31 @@ COMMENT ON COLUMN kuberewind.lives.stream IS 'The stream that served it.';
 COMMENT ON COLUMN kuberewind.lives.namespace IS 'Namespace, '''' for cluster-scoped objects.';
 COMMENT ON COLUMN kuberewind.lives.name IS 'Name. One of more than 1,024 bytes is cut, and ends in … and a digest: the object has it whole. U+FFFD stands for NUL.';
 COMMENT ON COLUMN kuberewind.lives.uid IS 'UID, as the API server gave it.';
-COMMENT ON COLUMN kuberewind.lives.deleted_seq IS 'seq of the delta that ended it, NULL while it lives.';
+
+-- The end of a life is a row of its own, so rows of lives are never updated. An update writes a new version of the row, and an entry into
+-- each index of the table.
+CREATE TABLE kuberewind.ends (
+    cluster   integer NOT NULL,
+    object_id bigint  NOT NULL,
+    seq       bigint  NOT NULL,
+    PRIMARY KEY (cluster, object_id)
+);
+COMMENT ON TABLE kuberewind.ends IS 'The ends of lives. A life without a row here has not ended.';
+COMMENT ON COLUMN kuberewind.ends.cluster IS 'The cluster, as in clusters.';
+COMMENT ON COLUMN kuberewind.ends.object_id IS 'Number of the life.';
+COMMENT ON COLUMN kuberewind.ends.seq IS 'seq of the delta that ended it.';
+
+-- What a recorder loads when it starts; without it, a start would read every life that ever was. It is written with lives and ends, in one transaction.
+CREATE TABLE kuberewind.living (
+    cluster   integer NOT NULL,
+    stream    integer NOT NULL,
+    object_id bigint  NOT NULL,
+    PRIMARY KEY (cluster, stream, object_id)
+);
+COMMENT ON TABLE kuberewind.living IS 'The lives that have not ended: those without a row in ends.';
+COMMENT ON COLUMN kuberewind.living.cluster IS 'The cluster, as in clusters.';
+COMMENT ON COLUMN kuberewind.living.stream IS 'The stream that served it, as in lives.';
+COMMENT ON COLUMN kuberewind.living.object_id IS 'Number of the life.';
 
 CREATE TABLE kuberewind.exclusions (
     cluster     integer     NOT NULL,
@@ -178,7 +203,7 @@ COMMENT ON COLUMN kuberewind.deltas_data.type IS '1 Added, 2 Updated, 3 Deleted,
 COMMENT ON COLUMN kuberewind.deltas_data.source IS '1 watch, 2 list, 3 relist, 4 resync, 5 schema, 6 inferred.';
 COMMENT ON COLUMN kuberewind.deltas_data.rv IS 'Resource version; for an inferred delete, of the list that no longer held the object.';
 COMMENT ON COLUMN kuberewind.deltas_data.version IS 'API version in which the object was served.';
-COMMENT ON COLUMN kuberewind.deltas_data.manager IS 'Field manager whose entry in managedFields is newest, NULL if there is none. A watch does not carry the user.';
+COMMENT ON COLUMN kuberewind.deltas_data.manager IS 'Field manager whose entry in managedFields is newest or, where times do not tell, which the version has changed; NULL if there is none, and for what nobody wrote (resync, schema, inferred). A watch does not carry the user.';
 COMMENT ON COLUMN kuberewind.deltas_data.subresource IS 'Subresource of that entry, such as status; NULL for none.';
 COMMENT ON COLUMN kuberewind.deltas_data.digest IS 'First 16 bytes of SHA-256 of the canonical JSON text of this version; of the last known version for an inferred delete.';
 COMMENT ON COLUMN kuberewind.deltas_data.patch IS 'RFC 6902 patch, with the member "old" on replace and remove, against the version before with this row''s resource version in its metadata. NULL on first versions, on inferred deletes, and where only the whole object could be stored.';
@@ -248,7 +273,7 @@ COMMENT ON TABLE kuberewind.gaps_data IS 'Where versions may have been missed (I
 COMMENT ON COLUMN kuberewind.gaps_data.cluster IS 'The cluster, as in clusters.';
 COMMENT ON COLUMN kuberewind.gaps_data.gap IS 'Number of the gap within its cluster.';
 COMMENT ON COLUMN kuberewind.gaps_data.stream IS 'The stream that it is in.';
-COMMENT ON COLUMN kuberewind.gaps_data.cause IS 'Why: first_list, expired, forbidden, unauthorized, not_found, undecodable, history_reversed, configuration, schema, overflow, unreachable.';
+COMMENT ON COLUMN kuberewind.gaps_data.cause IS 'Why: first_list, expired, overflow, spool_corrupt, configuration, forbidden, unauthorized, not_found, unreachable, undecodable, history_reversed.';
 COMMENT ON COLUMN kuberewind.gaps_data.detail IS 'What the server or the recorder says about it.';
 COMMENT ON COLUMN kuberewind.gaps_data.from_rv IS 'Resource version up to which the stream was complete; NULL if it never was.';
 COMMENT ON COLUMN kuberewind.gaps_data.from_at IS 'When it was last known to be complete; NULL if it never was.';
@@ -273,9 +298,30 @@ CREATE TABLE kuberewind.pauses_data (
 COMMENT ON TABLE kuberewind.pauses_data IS 'When no recorder ran. What was caught up afterwards has estimated times.';
 COMMENT ON COLUMN kuberewind.pauses_data.cluster IS 'The cluster, as in clusters.';
 COMMENT ON COLUMN kuberewind.pauses_data.epoch IS 'The writer that ended the pause.';
-COMMENT ON COLUMN kuberewind.pauses_data.from_at IS 'The last commit before it.';
+COMMENT ON COLUMN kuberewind.pauses_data.from_at IS 'The last that was recorded or spooled before it.';
 COMMENT ON COLUMN kuberewind.pauses_data.to_at IS 'When the writer took over.';
 COMMENT ON COLUMN kuberewind.pauses_data.after_seq IS 'Last seq before it.';
+
+CREATE TABLE kuberewind.clock_steps_data (
+    cluster     integer     NOT NULL,
+    epoch       bigint      NOT NULL,
+    step        bigint      NOT NULL,
+    after_seq   bigint      NOT NULL,
+    record_at   timestamptz NOT NULL,
+    recorder_at timestamptz NOT NULL,
+    database_at timestamptz NOT NULL,
+    adopted     boolean     NOT NULL,
+    PRIMARY KEY (cluster, epoch, step)
+);
+COMMENT ON TABLE kuberewind.clock_steps_data IS 'Steps of the recorders'' clocks: the view clock_steps shows them with the names of their clusters.';
+COMMENT ON COLUMN kuberewind.clock_steps_data.cluster IS 'The cluster, as in clusters.';
+COMMENT ON COLUMN kuberewind.clock_steps_data.epoch IS 'The writer, as in epochs.';
+COMMENT ON COLUMN kuberewind.clock_steps_data.step IS 'Number of the step within its epoch.';
+COMMENT ON COLUMN kuberewind.clock_steps_data.after_seq IS 'Last seq that was committed then.';
+COMMENT ON COLUMN kuberewind.clock_steps_data.record_at IS 'The record''s time before it. observed_at does not go back below that.';
+COMMENT ON COLUMN kuberewind.clock_steps_data.recorder_at IS 'What the clock of the recorder''s host showed.';
+COMMENT ON COLUMN kuberewind.clock_steps_data.database_at IS 'What the database''s clock showed.';
+COMMENT ON COLUMN kuberewind.clock_steps_data.adopted IS 'Whether the record goes on by the clock of the recorder''s host: the database''s agreed. Otherwise it goes on from record_at, with what passes.';
 
 CREATE TABLE kuberewind.documents (
     cluster integer NOT NULL,
@@ -348,6 +394,22 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION kuberewind.ensure_day(date) IS 'Makes the partitions of deltas_data and batches for a UTC day, if they are missing; true if it made one. Does not stop writers.';
 REVOKE ALL ON FUNCTION kuberewind.ensure_day(date) FROM PUBLIC;
+
+-- Each life is looked up by the whole key, which a join would not be sure to do: for that the planner would have to know how much lives, and of a table in which rows come
+-- and go it knows what was there a minute ago. One statement for each life takes nearly three times as long.
+CREATE FUNCTION kuberewind.end_living(of_cluster integer, streams integer[], object_ids bigint[]) RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
+SET enable_seqscan = off
+AS $$
+BEGIN
+    -- By ctid, and never a row of another cluster; + 0 keeps the planner from looking the cluster up.
+    DELETE FROM kuberewind.living d WHERE d.cluster + 0 = of_cluster AND d.ctid = ANY (ARRAY(
+        SELECT (SELECT l.ctid FROM kuberewind.living l WHERE l.cluster = of_cluster AND l.stream = e.stream AND l.object_id = e.object_id)
+        FROM unnest(streams, object_ids) AS e (stream, object_id)));
+END $$;
+COMMENT ON FUNCTION kuberewind.end_living(integer, integer[], bigint[]) IS 'For the recorder: takes lives that have ended, each of a stream with its number, out of living.';
+REVOKE ALL ON FUNCTION kuberewind.end_living(integer, integer[], bigint[]) FROM PUBLIC;
 
 DO $$
 BEGIN

@@ -1,8 +1,6 @@
 -- Retention: sweeps, which make a day readable without the days before it, and the dropping of whole days by a role of its own.
 
-CREATE OR REPLACE FUNCTION kuberewind.schema_version() RETURNS integer LANGUAGE sql STABLE PARALLEL SAFE RETURN 4;
-
-COMMENT ON SCHEMA kuberewind IS 'Every change of every object of the recorded Kubernetes clusters. Read the views deltas, changes, objects, gaps, pauses, prunes, coverage and server, and call the functions object_at, snapshot_at and history; \d+ and \df+ explain them.';
+CREATE OR REPLACE FUNCTION kuberewind.schema_version() RETURNS integer LANGUAGE sql STABLE PARALLEL SAFE RETURN 103;
 
 CREATE TABLE kuberewind.sweeps (
     cluster     integer     NOT NULL,
@@ -162,7 +160,7 @@ BEGIN
             RETURN format('the sweep of %s of the cluster %s says that it was complete with seq %s, and seq %s is of an earlier day', sweep.day, sweep.name, sweep.seq, sweep.gone);
         END IF;
         SELECT count(*) INTO broken
-        FROM kuberewind.lives l
+        FROM kuberewind.record_lives l
         WHERE l.cluster = sweep.cluster AND l.object_id <= sweep.seq AND (l.deleted_seq IS NULL OR l.deleted_seq > sweep.seq)
           AND NOT EXISTS (
             SELECT FROM kuberewind.deltas_data d
@@ -227,10 +225,14 @@ BEGIN
     DELETE FROM kuberewind.checkpoint_blocks b USING kuberewind.record_horizons h WHERE b.cluster = h.cluster AND b.checkpoint < h.seq;
     DELETE FROM kuberewind.checkpoints k USING kuberewind.record_horizons h WHERE k.cluster = h.cluster AND k.checkpoint < h.seq;
     GET DIAGNOSTICS checkpoints = ROW_COUNT;
-    -- A life that ended before the first delta that is left. Its number is not used again.
-    DELETE FROM kuberewind.lives l
-    USING (SELECT p.cluster, max(p.last_seq) AS last_seq FROM kuberewind.prunes_data p GROUP BY p.cluster) gone
-    WHERE l.cluster = gone.cluster AND l.deleted_seq <= gone.last_seq;
+    -- A life that ended before the first delta that is left. Its number is not used again. Ends and lives go by one statement, which sees one
+    -- state of what was dropped: a day that another prune drops between two statements would lose the ends of its lives, and keep the lives.
+    WITH over AS (
+        DELETE FROM kuberewind.ends e
+        USING (SELECT p.cluster, max(p.last_seq) AS last_seq FROM kuberewind.prunes_data p GROUP BY p.cluster) gone
+        WHERE e.cluster = gone.cluster AND e.seq <= gone.last_seq
+        RETURNING e.cluster, e.object_id)
+    DELETE FROM kuberewind.lives l USING over WHERE l.cluster = over.cluster AND l.object_id = over.object_id;
     GET DIAGNOSTICS lives = ROW_COUNT;
     LOCK TABLE kuberewind.documents IN SHARE ROW EXCLUSIVE MODE;
     DELETE FROM kuberewind.server_data v
@@ -247,8 +249,6 @@ COMMENT ON FUNCTION kuberewind.prune_rest() IS 'Removes what only dropped days r
 REVOKE ALL ON FUNCTION kuberewind.prune_rest() FROM PUBLIC;
 
 -- Questions before the horizon have no answer.
-ALTER FUNCTION kuberewind.record_points(integer, integer[], timestamptz, bigint, text) RENAME TO record_points_of;
-COMMENT ON FUNCTION kuberewind.record_points_of(integer, integer[], timestamptz, bigint, text) IS 'For record_points, and not a contract: the same, with no regard to what was dropped.';
 CREATE FUNCTION kuberewind.record_points(of_cluster integer, of_streams integer[], by_time timestamptz, by_seq bigint, by_rv text)
 RETURNS TABLE (stream integer, seq_max bigint, caught_up bigint, at_time timestamptz, at_rv text, old_seq bigint)
 LANGUAGE plpgsql STABLE
@@ -275,8 +275,6 @@ END $$;
 COMMENT ON FUNCTION kuberewind.record_points(integer, integer[], timestamptz, bigint, text) IS 'For the functions of this schema, and not a contract: which deltas of each stream belong to an instant, with warnings of gaps, pauses and the ends of the record.';
 
 -- coverage, cut at the horizon.
-ALTER VIEW kuberewind.coverage RENAME TO record_coverage;
-COMMENT ON VIEW kuberewind.record_coverage IS 'For the view coverage, and not a contract: the same, with no regard to what was dropped.';
 CREATE VIEW kuberewind.coverage AS
 SELECT v.cluster, v.api_group, v.resource, v.scope, v.complete,
     CASE WHEN v.from_at < h.observed_at THEN h.observed_at ELSE v.from_at END AS from_at,

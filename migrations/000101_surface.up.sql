@@ -1,0 +1,418 @@
+-- The public surface: views, which run as their owner, so that an auditor needs no right on the tables under them.
+-- Lives and streams are joined from the left: a query that asks for none of their columns does not pay for them,
+-- and one that asks for a name still starts from the index on names.
+
+CREATE OR REPLACE FUNCTION kuberewind.schema_version() RETURNS integer LANGUAGE sql STABLE PARALLEL SAFE RETURN 101;
+
+CREATE VIEW kuberewind.deltas AS
+SELECT
+    c.name AS cluster,
+    d.seq,
+    d.observed_at,
+    d.occurred_at,
+    CASE d.type WHEN 1 THEN 'Added' WHEN 2 THEN 'Updated' WHEN 3 THEN 'Deleted' WHEN 4 THEN 'Sync' ELSE d.type::text END AS type,
+    CASE d.source
+        WHEN 1 THEN 'watch' WHEN 2 THEN 'list' WHEN 3 THEN 'relist'
+        WHEN 4 THEN 'resync' WHEN 5 THEN 'schema' WHEN 6 THEN 'inferred' ELSE d.source::text
+    END AS source,
+    s.api_group,
+    d.version,
+    s.resource,
+    s.kind,
+    l.namespace,
+    l.name,
+    l.uid,
+    d.rv AS resource_version,
+    d.manager,
+    d.patch,
+    d.object::jsonb AS object,
+    d.subresource,
+    d.object_id,
+    d.digest,
+    d.exact
+FROM kuberewind.deltas_data d
+JOIN kuberewind.clusters c ON c.cluster = d.cluster
+LEFT JOIN kuberewind.streams s ON s.cluster = d.cluster AND s.stream = d.stream
+LEFT JOIN kuberewind.lives l ON l.cluster = d.cluster AND l.object_id = d.object_id;
+COMMENT ON VIEW kuberewind.deltas IS 'Every delta: one change of one object, as the API server served it. Bound observed_at wherever you can: each UTC day is a partition.';
+COMMENT ON COLUMN kuberewind.deltas.cluster IS 'Name of the cluster.';
+COMMENT ON COLUMN kuberewind.deltas.seq IS 'Number of the delta within its cluster: from 1, without holes, in the order recorded.';
+COMMENT ON COLUMN kuberewind.deltas.observed_at IS 'When the recorder saw it. Does not decrease with seq.';
+COMMENT ON COLUMN kuberewind.deltas.occurred_at IS 'Best evidence of when it happened: observed_at, but an estimate for what was caught up after a pause (see pauses).';
+COMMENT ON COLUMN kuberewind.deltas.type IS 'Added, Updated, Deleted, or Sync: the state of an object found by listing, or stored again.';
+COMMENT ON COLUMN kuberewind.deltas.source IS 'How it was learnt: watch, list (the first), relist, resync, schema (other content at the same resource version), inferred (a list no longer held the object).';
+COMMENT ON COLUMN kuberewind.deltas.api_group IS 'API group, '''' for the core group.';
+COMMENT ON COLUMN kuberewind.deltas.version IS 'API version in which the object was served.';
+COMMENT ON COLUMN kuberewind.deltas.resource IS 'Resource: the plural name, as in URLs.';
+COMMENT ON COLUMN kuberewind.deltas.kind IS 'Kind.';
+COMMENT ON COLUMN kuberewind.deltas.namespace IS 'Namespace, '''' for cluster-scoped objects.';
+COMMENT ON COLUMN kuberewind.deltas.name IS 'Name, cut with a digest at its end if it has more than 1,024 bytes.';
+COMMENT ON COLUMN kuberewind.deltas.uid IS 'UID: identifies one life of the object.';
+COMMENT ON COLUMN kuberewind.deltas.resource_version IS 'Resource version; for an inferred delete, of the list that no longer held the object.';
+COMMENT ON COLUMN kuberewind.deltas.manager IS 'Field manager whose entry in managedFields is newest or, where times do not tell, which the version has changed; NULL if there is none, and for what nobody wrote (resync, schema, inferred). A watch does not carry the user.';
+COMMENT ON COLUMN kuberewind.deltas.patch IS 'RFC 6902 patch against the version before, with the member "old" on replace and remove. Leaves out metadata.resourceVersion. NULL on first versions and inferred deletes.';
+COMMENT ON COLUMN kuberewind.deltas.object IS 'The whole object, on keyframes: first versions, Sync, and now and then. Where exact is not NULL, it was changed for jsonb.';
+COMMENT ON COLUMN kuberewind.deltas.subresource IS 'Subresource of the manager''s entry, such as status; NULL for none.';
+COMMENT ON COLUMN kuberewind.deltas.object_id IS 'Number of the life within its cluster: the seq of its first delta.';
+COMMENT ON COLUMN kuberewind.deltas.digest IS 'First 16 bytes of SHA-256 of the canonical JSON text of this version; of the last known version for an inferred delete.';
+COMMENT ON COLUMN kuberewind.deltas.exact IS 'The exact canonical text in UTF-8, where object had to be changed for jsonb.';
+
+-- A patch gives its own steps. What has no patch is stated for the document as a whole, whose path is '' in RFC 6902.
+CREATE VIEW kuberewind.changes AS
+SELECT
+    d.cluster, d.seq, d.observed_at, d.occurred_at, d.type, d.source, d.api_group, d.version, d.resource, d.kind,
+    d.namespace, d.name, d.uid, d.resource_version, d.manager, d.patch, d.object,
+    change.step ->> 'op' AS op,
+    change.step ->> 'path' AS path,
+    change.step -> 'old' AS old,
+    change.step -> 'value' AS new,
+    change.n AS step,
+    d.subresource,
+    d.object_id,
+    change.step ->> 'from' AS moved_from
+FROM kuberewind.deltas d
+CROSS JOIN LATERAL jsonb_array_elements(
+    CASE WHEN d.type <> 'Deleted' AND d.patch IS NOT NULL THEN d.patch
+    ELSE
+        CASE
+            WHEN d.patch IS NOT NULL THEN d.patch
+            WHEN d.object IS NULL THEN '[]'
+            ELSE jsonb_build_array(jsonb_build_object(
+                'op', CASE WHEN d.seq = d.object_id THEN 'add' ELSE 'replace' END, 'path', '', 'value', d.object))
+        END
+        || CASE WHEN d.type = 'Deleted' THEN '[{"op": "remove", "path": ""}]'::jsonb ELSE '[]' END
+    END
+) WITH ORDINALITY AS change (step, n);
+COMMENT ON VIEW kuberewind.changes IS 'One row for each path that a delta changed. The first version of an object is one row: add, path '''', the object in new. A delete ends with one: remove, path ''''. A version stored without a patch is replace, path ''''. A delta that changed nothing but the resource version has no row.';
+COMMENT ON COLUMN kuberewind.changes.cluster IS 'Name of the cluster.';
+COMMENT ON COLUMN kuberewind.changes.seq IS 'Number of the delta within its cluster.';
+COMMENT ON COLUMN kuberewind.changes.observed_at IS 'When the recorder saw it; bound it wherever you can.';
+COMMENT ON COLUMN kuberewind.changes.occurred_at IS 'Best evidence of when it happened, as in deltas.';
+COMMENT ON COLUMN kuberewind.changes.type IS 'Added, Updated, Deleted or Sync, as in deltas.';
+COMMENT ON COLUMN kuberewind.changes.source IS 'How it was learnt, as in deltas. Only of the source watch is op what happened at occurred_at.';
+COMMENT ON COLUMN kuberewind.changes.api_group IS 'API group, '''' for the core group.';
+COMMENT ON COLUMN kuberewind.changes.version IS 'API version in which the object was served.';
+COMMENT ON COLUMN kuberewind.changes.resource IS 'Resource: the plural name, as in URLs.';
+COMMENT ON COLUMN kuberewind.changes.kind IS 'Kind.';
+COMMENT ON COLUMN kuberewind.changes.namespace IS 'Namespace, '''' for cluster-scoped objects.';
+COMMENT ON COLUMN kuberewind.changes.name IS 'Name, cut with a digest at its end if it has more than 1,024 bytes.';
+COMMENT ON COLUMN kuberewind.changes.uid IS 'UID: identifies one life of the object.';
+COMMENT ON COLUMN kuberewind.changes.resource_version IS 'Resource version, as in deltas.';
+COMMENT ON COLUMN kuberewind.changes.manager IS 'Field manager who made the version, as in deltas.';
+COMMENT ON COLUMN kuberewind.changes.patch IS 'The whole patch of the delta.';
+COMMENT ON COLUMN kuberewind.changes.object IS 'The whole object, if the delta is a keyframe.';
+COMMENT ON COLUMN kuberewind.changes.op IS 'add, replace, remove or move, as in RFC 6902. What is moved is an element of an array that stands elsewhere now; what has changed in it is a row of its own.';
+COMMENT ON COLUMN kuberewind.changes.path IS 'JSON pointer (RFC 6901) of what changed, '''' for the whole object; of what was moved, where this step puts it.';
+COMMENT ON COLUMN kuberewind.changes.old IS 'The value before; NULL for add and move, and for the whole object.';
+COMMENT ON COLUMN kuberewind.changes.new IS 'The value after; NULL for remove and move. JSON''s own null is ''null''.';
+COMMENT ON COLUMN kuberewind.changes.step IS 'Place of the change in its patch, from 1. Positions in arrays are as they stand after the steps before.';
+COMMENT ON COLUMN kuberewind.changes.subresource IS 'Subresource of the manager''s entry, such as status; NULL for none.';
+COMMENT ON COLUMN kuberewind.changes.object_id IS 'Number of the life within its cluster.';
+COMMENT ON COLUMN kuberewind.changes.moved_from IS 'JSON pointer of where it stood before this step, for move; NULL else.';
+
+-- Of a life, the first delta is looked up by key in the one partition that days names, and the last by going back from
+-- the newest day (of a dead object: the day of its delete) until one has a row of it. The LIMITs make days come first, so that
+-- each probe opens one partition. Both are aggregates of at most one row, which is what lets the planner leave them out
+-- where their columns are not asked for.
+CREATE VIEW kuberewind.objects AS
+SELECT
+    c.name AS cluster,
+    s.api_group,
+    last.version,
+    s.resource,
+    s.kind,
+    l.namespace,
+    l.name,
+    l.uid,
+    first.observed_at AS first_seen,
+    last.observed_at AS last_seen,
+    CASE first.type WHEN 1 THEN 'Added' WHEN 2 THEN 'Updated' WHEN 3 THEN 'Deleted' WHEN 4 THEN 'Sync' ELSE first.type::text END AS first_type,
+    CASE last.type WHEN 1 THEN 'Added' WHEN 2 THEN 'Updated' WHEN 3 THEN 'Deleted' WHEN 4 THEN 'Sync' ELSE last.type::text END AS last_type,
+    last.rv AS resource_version,
+    alive.object_id IS NULL AS deleted,
+    l.object_id,
+    last.seq AS last_seq
+FROM kuberewind.lives l
+JOIN kuberewind.clusters c ON c.cluster = l.cluster
+LEFT JOIN kuberewind.living alive ON alive.cluster = l.cluster AND alive.stream = l.stream AND alive.object_id = l.object_id
+LEFT JOIN kuberewind.ends e ON e.cluster = l.cluster AND e.object_id = l.object_id
+LEFT JOIN kuberewind.streams s ON s.cluster = l.cluster AND s.stream = l.stream
+LEFT JOIN LATERAL (
+    SELECT max(d.observed_at) AS observed_at, max(d.type) AS type
+    FROM (
+        SELECT first_at, last_at FROM kuberewind.days
+        WHERE cluster = l.cluster AND first_seq <= l.object_id
+        ORDER BY first_seq DESC LIMIT 1
+    ) born,
+    LATERAL (
+        SELECT * FROM kuberewind.deltas_data
+        WHERE cluster = l.cluster AND seq = l.object_id AND observed_at BETWEEN born.first_at AND born.last_at
+        LIMIT 1
+    ) d
+) first ON true
+LEFT JOIN LATERAL (
+    SELECT max(n.observed_at) AS observed_at, max(n.type) AS type, max(n.seq) AS seq, max(n.rv) AS rv, max(n.version) AS version
+    FROM (
+        SELECT d.*
+        FROM kuberewind.days y
+        CROSS JOIN LATERAL (
+            SELECT * FROM kuberewind.deltas_data
+            WHERE cluster = l.cluster AND object_id = l.object_id AND observed_at BETWEEN y.first_at AND y.last_at
+            ORDER BY seq DESC LIMIT 1
+        ) d
+        WHERE y.cluster = l.cluster
+          AND y.first_seq <= coalesce(e.seq, 9223372036854775807) AND y.last_seq >= coalesce(e.seq, l.object_id)
+        ORDER BY y.first_seq DESC LIMIT 1
+    ) n
+) last ON true;
+COMMENT ON VIEW kuberewind.objects IS 'One row for each life of an object: an object that was deleted and made again under its name has two, with different UIDs.';
+COMMENT ON COLUMN kuberewind.objects.cluster IS 'Name of the cluster.';
+COMMENT ON COLUMN kuberewind.objects.api_group IS 'API group, '''' for the core group.';
+COMMENT ON COLUMN kuberewind.objects.version IS 'API version in which it was last served.';
+COMMENT ON COLUMN kuberewind.objects.resource IS 'Resource: the plural name, as in URLs.';
+COMMENT ON COLUMN kuberewind.objects.kind IS 'Kind.';
+COMMENT ON COLUMN kuberewind.objects.namespace IS 'Namespace, '''' for cluster-scoped objects.';
+COMMENT ON COLUMN kuberewind.objects.name IS 'Name, cut with a digest at its end if it has more than 1,024 bytes.';
+COMMENT ON COLUMN kuberewind.objects.uid IS 'UID: identifies this life.';
+COMMENT ON COLUMN kuberewind.objects.first_seen IS 'observed_at of its first delta; NULL if that is no longer on record.';
+COMMENT ON COLUMN kuberewind.objects.last_seen IS 'observed_at of its last delta; NULL if that is no longer on record.';
+COMMENT ON COLUMN kuberewind.objects.first_type IS 'Added if its creation was seen, Sync if a list found it: it was there before recording began, or began in a gap.';
+COMMENT ON COLUMN kuberewind.objects.last_type IS 'Type of its last delta; Deleted if it is gone.';
+COMMENT ON COLUMN kuberewind.objects.resource_version IS 'Resource version of its last delta.';
+COMMENT ON COLUMN kuberewind.objects.deleted IS 'Whether it is gone.';
+COMMENT ON COLUMN kuberewind.objects.object_id IS 'Number of the life within its cluster: the seq of its first delta.';
+COMMENT ON COLUMN kuberewind.objects.last_seq IS 'seq of its last delta.';
+
+CREATE VIEW kuberewind.gaps AS
+SELECT
+    c.name AS cluster, g.gap, s.api_group, s.resource, s.scope, g.cause, g.detail,
+    g.from_at, g.to_at, g.from_rv, g.to_rv,
+    g.closed_batch IS NULL AS open,
+    g.outcome, g.appeared, g.changed, g.vanished, g.unchanged, g.opened_batch, g.closed_batch
+FROM kuberewind.gaps_data g
+JOIN kuberewind.clusters c ON c.cluster = g.cluster
+LEFT JOIN kuberewind.streams s ON s.cluster = g.cluster AND s.stream = g.stream;
+COMMENT ON VIEW kuberewind.gaps IS 'Stretches of a resource in which versions may have been missed, and why.';
+COMMENT ON COLUMN kuberewind.gaps.cluster IS 'Name of the cluster.';
+COMMENT ON COLUMN kuberewind.gaps.gap IS 'Number of the gap within its cluster.';
+COMMENT ON COLUMN kuberewind.gaps.api_group IS 'API group of the resource, '''' for the core group.';
+COMMENT ON COLUMN kuberewind.gaps.resource IS 'Resource: the plural name, as in URLs.';
+COMMENT ON COLUMN kuberewind.gaps.scope IS 'Namespace to which the recording of the resource is confined, '''' for all.';
+COMMENT ON COLUMN kuberewind.gaps.cause IS 'Why: first_list, expired, overflow, spool_corrupt, configuration, forbidden, unauthorized, not_found, unreachable, undecodable, history_reversed.';
+COMMENT ON COLUMN kuberewind.gaps.detail IS 'What the server or the recorder says about it.';
+COMMENT ON COLUMN kuberewind.gaps.from_at IS 'When the resource was last known to be complete; NULL if it never was.';
+COMMENT ON COLUMN kuberewind.gaps.to_at IS 'When it was complete again; NULL while open.';
+COMMENT ON COLUMN kuberewind.gaps.from_rv IS 'Resource version up to which it was complete; NULL if it never was.';
+COMMENT ON COLUMN kuberewind.gaps.to_rv IS 'Resource version from which it is complete again; NULL while open.';
+COMMENT ON COLUMN kuberewind.gaps.open IS 'Whether the recorder still cannot see.';
+COMMENT ON COLUMN kuberewind.gaps.outcome IS 'How it ended: resumed if nothing was missed after all, relisted if a list took the place of what was missed, equal if that list held nothing new; NULL while open.';
+COMMENT ON COLUMN kuberewind.gaps.appeared IS 'Objects that the list had and the record did not.';
+COMMENT ON COLUMN kuberewind.gaps.changed IS 'Objects that the list had in another version.';
+COMMENT ON COLUMN kuberewind.gaps.vanished IS 'Objects that the list no longer had: their deletes are inferred.';
+COMMENT ON COLUMN kuberewind.gaps.unchanged IS 'Objects that the list had as they were recorded.';
+COMMENT ON COLUMN kuberewind.gaps.opened_batch IS 'The commit that opened it.';
+COMMENT ON COLUMN kuberewind.gaps.closed_batch IS 'The commit that closed it; NULL while open.';
+
+CREATE VIEW kuberewind.pauses AS
+SELECT c.name AS cluster, p.from_at, p.to_at, p.after_seq, p.epoch, e.recorder, e.version
+FROM kuberewind.pauses_data p
+JOIN kuberewind.clusters c ON c.cluster = p.cluster
+LEFT JOIN kuberewind.epochs e ON e.cluster = p.cluster AND e.epoch = p.epoch;
+COMMENT ON VIEW kuberewind.pauses IS 'When no recorder ran. What happened then was caught up afterwards, unless a gap says otherwise, and has estimated times in occurred_at.';
+COMMENT ON COLUMN kuberewind.pauses.cluster IS 'Name of the cluster.';
+COMMENT ON COLUMN kuberewind.pauses.from_at IS 'The last that was recorded or spooled before it.';
+COMMENT ON COLUMN kuberewind.pauses.to_at IS 'When a recorder took over again.';
+COMMENT ON COLUMN kuberewind.pauses.after_seq IS 'Last seq before it.';
+COMMENT ON COLUMN kuberewind.pauses.epoch IS 'Number of the writer that took over.';
+COMMENT ON COLUMN kuberewind.pauses.recorder IS 'Its name (host and process).';
+COMMENT ON COLUMN kuberewind.pauses.version IS 'Its version.';
+
+CREATE VIEW kuberewind.clock_steps AS
+SELECT c.name AS cluster, t.epoch, e.recorder, t.step, t.after_seq, t.record_at, t.recorder_at, t.database_at, t.adopted
+FROM kuberewind.clock_steps_data t
+JOIN kuberewind.clusters c ON c.cluster = t.cluster
+LEFT JOIN kuberewind.epochs e ON e.cluster = t.cluster AND e.epoch = t.epoch;
+COMMENT ON VIEW kuberewind.clock_steps IS 'Where a recorder''s clock stepped by more than a minute, or did not agree with the database''s: what observed_at is worth there.';
+COMMENT ON COLUMN kuberewind.clock_steps.cluster IS 'Name of the cluster.';
+COMMENT ON COLUMN kuberewind.clock_steps.epoch IS 'The writer, as in pauses.';
+COMMENT ON COLUMN kuberewind.clock_steps.recorder IS 'Name of the process that wrote (host and process).';
+COMMENT ON COLUMN kuberewind.clock_steps.step IS 'Number of the step within its epoch.';
+COMMENT ON COLUMN kuberewind.clock_steps.after_seq IS 'Last seq that was committed then.';
+COMMENT ON COLUMN kuberewind.clock_steps.record_at IS 'The record''s time before it. observed_at does not go back below that.';
+COMMENT ON COLUMN kuberewind.clock_steps.recorder_at IS 'What the clock of the recorder''s host showed.';
+COMMENT ON COLUMN kuberewind.clock_steps.database_at IS 'What the database''s clock showed.';
+COMMENT ON COLUMN kuberewind.clock_steps.adopted IS 'Whether the record goes on by the clock of the recorder''s host: the database''s agreed. Otherwise it goes on from record_at, with what passes.';
+
+CREATE VIEW kuberewind.server AS
+SELECT c.name AS cluster, v.path, v.observed_at, o.content::jsonb AS content, v.digest
+FROM kuberewind.server_data v
+JOIN kuberewind.clusters c ON c.cluster = v.cluster
+LEFT JOIN kuberewind.documents o ON o.cluster = v.cluster AND o.digest = v.digest;
+COMMENT ON VIEW kuberewind.server IS 'What the API server said of itself: version, discovery, OpenAPI. A row whenever it changed, which holds until the next row of its path.';
+COMMENT ON COLUMN kuberewind.server.cluster IS 'Name of the cluster.';
+COMMENT ON COLUMN kuberewind.server.path IS 'Path of the document on the API server, such as /version.';
+COMMENT ON COLUMN kuberewind.server.observed_at IS 'When it was first seen like this.';
+COMMENT ON COLUMN kuberewind.server.content IS 'The document; NULL when the server stopped serving it.';
+COMMENT ON COLUMN kuberewind.server.digest IS 'Digest of the document.';
+
+CREATE FUNCTION kuberewind.record_left_out(config jsonb, api_group text, resource text, OUT whole boolean, OUT rules text)
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+    -- A rule is resource[.group][/namespace][?labels], with * in its parts, as the settings include and exclude have it.
+    WITH listed AS (
+        SELECT 'include' AS list, e.rule FROM jsonb_array_elements_text(CASE jsonb_typeof($1 -> 'include') WHEN 'array' THEN $1 -> 'include' ELSE '[]' END) e (rule)
+        UNION ALL
+        SELECT 'exclude', e.rule FROM jsonb_array_elements_text(CASE jsonb_typeof($1 -> 'exclude') WHEN 'array' THEN $1 -> 'exclude' ELSE '[]' END) e (rule)
+    ), parts AS (
+        SELECT list, rule, split_part(split_part(rule, '?', 1), '/', 1) AS target,
+            split_part(rule, '?', 1) ~ '^[^/]*(/\*)?$' AND rule !~ '\?.*\S' AS whole
+        FROM listed
+    ), matching AS (
+        SELECT list, rule, parts.whole
+        FROM parts
+        WHERE $3 ~ ('^(?:' || replace(regexp_replace(split_part(target, '.', 1), '([.+(){}|$])', '\\\1', 'g'), '*', '.*') || ')$')
+          AND (strpos(target, '.') = 0
+            OR $2 ~ ('^(?:' || replace(regexp_replace(substr(target, strpos(target, '.') + 1), '([.+(){}|$])', '\\\1', 'g'), '*', '.*') || ')$'))
+    ), sums AS (
+        SELECT (SELECT count(*) FROM listed WHERE list = 'include') AS includes,
+            count(*) FILTER (WHERE list = 'include') AS included, bool_or(m.whole) FILTER (WHERE list = 'include') AS all_included,
+            count(*) FILTER (WHERE list = 'exclude') AS excluded, bool_or(m.whole) FILTER (WHERE list = 'exclude') AS all_excluded,
+            string_agg('include ' || rule, ', ') FILTER (WHERE list = 'include') AS include_rules,
+            string_agg('exclude ' || rule, ', ') FILTER (WHERE list = 'exclude') AS exclude_rules
+        FROM matching m
+    )
+    SELECT coalesce(all_excluded, false) OR includes > 0 AND included = 0,
+        CASE
+            WHEN coalesce(all_excluded, false) THEN exclude_rules
+            WHEN includes > 0 AND included = 0 THEN 'no rule includes it'
+            ELSE nullif(concat_ws(', ', CASE WHEN includes > 0 AND NOT coalesce(all_included, false) THEN include_rules END, exclude_rules), '')
+        END
+    FROM sums
+$$;
+COMMENT ON FUNCTION kuberewind.record_left_out(jsonb, text, text) IS 'For the views of this schema, and not a contract: whether a configuration leaves a resource out as a whole, and the rules that leave out some of it; NULL if none does.';
+
+-- The view coverage (000103) cuts this at the horizon of what was dropped.
+CREATE VIEW kuberewind.record_coverage AS
+WITH heads AS (
+    SELECT c.cluster, c.name, h.observed_at, h.observed_at > statement_timestamp() - interval '5 minutes' AS live
+    FROM kuberewind.clusters c
+    JOIN kuberewind.heads h ON h.cluster = c.cluster
+),
+changed AS ( -- epochs whose rules are not those of the one before
+    SELECT e.cluster, e.epoch, e.started_at, e.config,
+        lag(e.config -> 'include') OVER w IS DISTINCT FROM e.config -> 'include'
+            OR lag(e.config -> 'exclude') OVER w IS DISTINCT FROM e.config -> 'exclude' OR lag(e.epoch) OVER w IS NULL AS changed
+    FROM kuberewind.epochs e
+    WINDOW w AS (PARTITION BY e.cluster ORDER BY e.epoch)
+),
+rules AS (
+    SELECT cluster, started_at, config, lead(started_at) OVER (PARTITION BY cluster ORDER BY epoch) AS ended_at
+    FROM changed WHERE changed
+),
+served AS ( -- what the server said last that it serves
+    SELECT DISTINCT d.cluster, coalesce(item #>> '{metadata,name}', '') AS api_group, served.resource ->> 'resource' AS resource
+    FROM (
+        SELECT DISTINCT ON (v.cluster, v.path) v.cluster, o.content
+        FROM kuberewind.server_data v
+        LEFT JOIN kuberewind.documents o ON o.cluster = v.cluster AND o.digest = v.digest
+        WHERE v.path IN ('/api', '/apis')
+        ORDER BY v.cluster, v.path, v.observed_at DESC
+    ) d
+    CROSS JOIN LATERAL jsonb_path_query(d.content::jsonb, 'lax $.items[*]') item
+    CROSS JOIN LATERAL jsonb_path_query(item, 'lax $.versions[*].resources[*]') served (resource)
+    WHERE served.resource -> 'verbs' @> '["list", "watch"]'
+),
+left_out AS (
+    SELECT r.cluster, r.started_at, r.ended_at, x.api_group, x.resource, o.whole, o.rules
+    FROM rules r
+    JOIN (
+        SELECT cluster, api_group, resource FROM served
+        UNION
+        SELECT cluster, api_group, resource FROM kuberewind.streams
+    ) x ON x.cluster = r.cluster
+    CROSS JOIN LATERAL kuberewind.record_left_out(r.config, x.api_group, x.resource) o
+    WHERE (r.config -> 'include' IS DISTINCT FROM '[]' OR r.config -> 'exclude' IS DISTINCT FROM '[]') AND o.rules IS NOT NULL
+),
+holes AS (
+    SELECT g.cluster, g.stream, g.gap, g.from_at, g.to_at, g.from_rv, g.to_rv, g.cause, g.detail, g.outcome, g.appeared, g.changed, g.vanished, g.unchanged
+    FROM kuberewind.gaps_data g
+    WHERE g.outcome IS DISTINCT FROM 'resumed'
+    UNION ALL
+    -- A list that has not come to its end, and is no gap yet.
+    SELECT s.cluster, s.stream, NULL, CASE WHEN s.position IS NOT NULL THEN s.positioned_at END, NULL, s.position, NULL,
+        CASE WHEN s.position IS NULL THEN 'first_list' ELSE 'relist' END, concat_ws(': ', s.state, nullif(s.detail, '')), NULL, NULL, NULL, NULL, NULL
+    FROM kuberewind.streams s
+    WHERE NOT s.synced AND NOT EXISTS (SELECT FROM kuberewind.gaps_data g WHERE g.cluster = s.cluster AND g.stream = s.stream AND g.closed_batch IS NULL)
+    UNION ALL
+    -- What was recorded once, and is left out now. What was left out for a while has a gap, if anything was missed.
+    SELECT s.cluster, s.stream, NULL, least(s.positioned_at, o.started_at), NULL, s.position, NULL, 'configuration', o.rules, NULL, NULL, NULL, NULL, NULL
+    FROM kuberewind.streams s
+    JOIN left_out o ON o.cluster = s.cluster AND o.api_group = s.api_group AND o.resource = s.resource AND o.whole AND o.ended_at IS NULL
+    WHERE s.synced AND NOT EXISTS (SELECT FROM kuberewind.gaps_data g WHERE g.cluster = s.cluster AND g.stream = s.stream AND g.closed_batch IS NULL)
+),
+stretches AS (
+    -- Before the first hole: only of a stream that began with its resource, and needed no list.
+    SELECT s.cluster, s.stream, s.started_at AS from_at, h.from_at AS to_at, NULL AS from_rv, CASE WHEN h.stream IS NULL THEN s.position ELSE h.from_rv END AS to_rv, h.stream IS NULL AS last
+    FROM kuberewind.streams s
+    LEFT JOIN LATERAL (
+        SELECT * FROM holes h WHERE h.cluster = s.cluster AND h.stream = s.stream ORDER BY h.from_at NULLS FIRST, h.gap LIMIT 1
+    ) h ON true
+    WHERE h.stream IS NULL OR h.from_at > s.started_at
+    UNION ALL
+    SELECT h.cluster, h.stream, h.to_at, lead(h.from_at) OVER w, h.to_rv, CASE WHEN lead(h.stream) OVER w IS NULL THEN s.position ELSE lead(h.from_rv) OVER w END,
+        lead(h.stream) OVER w IS NULL
+    FROM ( -- those that do not lie within another
+        SELECT h.*, max(coalesce(h.to_at, 'infinity')) OVER (PARTITION BY h.cluster, h.stream ORDER BY h.from_at NULLS FIRST, h.gap ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS reached
+        FROM holes h
+    ) h
+    JOIN kuberewind.streams s ON s.cluster = h.cluster AND s.stream = h.stream
+    WHERE h.reached IS NULL OR h.reached < coalesce(h.to_at, 'infinity')
+    WINDOW w AS (PARTITION BY h.cluster, h.stream ORDER BY h.from_at NULLS FIRST, h.gap)
+)
+SELECT c.name AS cluster, s.api_group, s.resource, s.scope, true AS complete, t.from_at,
+    CASE WHEN NOT t.last THEN t.to_at WHEN NOT c.live THEN c.observed_at END AS to_at,
+    t.from_rv, t.to_rv, t.last AND c.live AS live, NULL::text AS cause, NULL::text AS detail,
+    NULL::text AS outcome, NULL::bigint AS appeared, NULL::bigint AS changed, NULL::bigint AS vanished, NULL::bigint AS unchanged, NULL::bigint AS gap
+FROM stretches t
+JOIN heads c ON c.cluster = t.cluster
+JOIN kuberewind.streams s ON s.cluster = t.cluster AND s.stream = t.stream
+WHERE t.from_at < CASE WHEN t.last THEN 'infinity' ELSE t.to_at END
+UNION ALL
+SELECT c.name, s.api_group, s.resource, s.scope, false, h.from_at, h.to_at, h.from_rv, h.to_rv, h.to_at IS NULL AND c.live, h.cause, h.detail,
+    h.outcome, h.appeared, h.changed, h.vanished, h.unchanged, h.gap
+FROM holes h
+JOIN heads c ON c.cluster = h.cluster
+JOIN kuberewind.streams s ON s.cluster = h.cluster AND s.stream = h.stream
+UNION ALL
+SELECT c.name, s.api_group, s.resource, s.scope, false, c.observed_at, NULL, t.to_rv, NULL, false, 'stopped', 'no recorder has written since; one that runs again catches up on what the server still has',
+    NULL, NULL, NULL, NULL, NULL, NULL
+FROM stretches t
+JOIN heads c ON c.cluster = t.cluster AND NOT c.live
+JOIN kuberewind.streams s ON s.cluster = t.cluster AND s.stream = t.stream
+WHERE t.last AND t.from_at IS NOT NULL
+UNION ALL
+SELECT c.name, o.api_group, o.resource, '', false, o.started_at, o.ended_at, NULL, NULL, o.ended_at IS NULL AND c.live, 'configuration',
+    CASE WHEN o.whole THEN o.rules ELSE 'some of its objects: ' || o.rules END, NULL, NULL, NULL, NULL, NULL, NULL
+FROM left_out o
+JOIN heads c ON c.cluster = o.cluster
+WHERE NOT o.whole OR NOT EXISTS (SELECT FROM kuberewind.streams s WHERE s.cluster = o.cluster AND s.api_group = o.api_group AND s.resource = o.resource);
+COMMENT ON VIEW kuberewind.record_coverage IS 'For the view coverage, and not a contract: the same, with no regard to what was dropped.';
+COMMENT ON COLUMN kuberewind.record_coverage.cluster IS 'Name of the cluster.';
+COMMENT ON COLUMN kuberewind.record_coverage.api_group IS 'API group, '''' for the core group.';
+COMMENT ON COLUMN kuberewind.record_coverage.resource IS 'Resource: the plural name, as in URLs.';
+COMMENT ON COLUMN kuberewind.record_coverage.scope IS 'Namespace to which the recording of the resource is confined, '''' for all.';
+COMMENT ON COLUMN kuberewind.record_coverage.complete IS 'Whether the record holds every version of the stretch.';
+COMMENT ON COLUMN kuberewind.record_coverage.from_at IS 'Where the stretch begins; NULL for what was before the first list, of which nothing is known.';
+COMMENT ON COLUMN kuberewind.record_coverage.to_at IS 'Where it ends; NULL while it goes on.';
+COMMENT ON COLUMN kuberewind.record_coverage.from_rv IS 'Resource version at its beginning; NULL where it is not known.';
+COMMENT ON COLUMN kuberewind.record_coverage.to_rv IS 'Resource version at its end, or up to which it has come; NULL where it is not known.';
+COMMENT ON COLUMN kuberewind.record_coverage.live IS 'Whether it goes on now: false for what is past, and for all when no recorder has written for five minutes.';
+COMMENT ON COLUMN kuberewind.record_coverage.cause IS 'Of an incomplete stretch, why: a cause as in gaps, relist (a list is on its way), configuration (it was left out on purpose), or stopped (no recorder runs).';
+COMMENT ON COLUMN kuberewind.record_coverage.detail IS 'What the server or the recorder says about it; of a configuration, the rules.';
+COMMENT ON COLUMN kuberewind.record_coverage.outcome IS 'How it ended, as in gaps: with equal the list that ended it held nothing new, yet versions between may have been missed.';
+COMMENT ON COLUMN kuberewind.record_coverage.appeared IS 'Objects that the list at its end had and the record did not.';
+COMMENT ON COLUMN kuberewind.record_coverage.changed IS 'Objects that the list had in another version.';
+COMMENT ON COLUMN kuberewind.record_coverage.vanished IS 'Objects that the list no longer had: their deletes are inferred.';
+COMMENT ON COLUMN kuberewind.record_coverage.unchanged IS 'Objects that the list had as they were recorded.';
+COMMENT ON COLUMN kuberewind.record_coverage.gap IS 'Number of the gap, as in gaps; NULL if there is none for it.';
