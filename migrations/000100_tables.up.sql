@@ -171,24 +171,26 @@ COMMENT ON COLUMN kuberewind.exclusions.namespace IS 'Namespace, '''' for cluste
 COMMENT ON COLUMN kuberewind.exclusions.name IS 'Name.';
 COMMENT ON COLUMN kuberewind.exclusions.excluded_at IS 'When the decision was taken.';
 
--- The two integers stand together so that no byte is lost to alignment.
+-- Numbers of one width stand together, so that no byte is lost to alignment.
 CREATE TABLE kuberewind.deltas_data (
-    cluster     integer     NOT NULL,
-    stream      integer     NOT NULL,
-    seq         bigint      NOT NULL,
-    object_id   bigint      NOT NULL,
-    observed_at timestamptz NOT NULL,
-    occurred_at timestamptz NOT NULL,
-    type        smallint    NOT NULL,
-    source      smallint    NOT NULL,
-    rv          text        NOT NULL,
-    version     text        NOT NULL,
-    manager     text,
-    subresource text,
-    digest      bytea       NOT NULL,
-    patch       jsonb,
-    object      json,
-    exact       bytea
+    cluster          integer     NOT NULL,
+    stream           integer     NOT NULL,
+    seq              bigint      NOT NULL,
+    object_id        bigint      NOT NULL,
+    observed_at      timestamptz NOT NULL,
+    occurred_at      timestamptz NOT NULL,
+    type             smallint    NOT NULL,
+    source           smallint    NOT NULL,
+    manager_evidence smallint,
+    rv               text        NOT NULL,
+    version          text        NOT NULL,
+    manager          text,
+    manager_hint     text,
+    subresource      text,
+    digest           bytea       NOT NULL,
+    patch            jsonb,
+    object           json,
+    exact            bytea
 ) PARTITION BY RANGE (observed_at);
 CREATE INDEX deltas_by_seq ON kuberewind.deltas_data (cluster, seq);
 CREATE INDEX deltas_by_object ON kuberewind.deltas_data (cluster, object_id, seq);
@@ -203,7 +205,9 @@ COMMENT ON COLUMN kuberewind.deltas_data.type IS '1 Added, 2 Updated, 3 Deleted,
 COMMENT ON COLUMN kuberewind.deltas_data.source IS '1 watch, 2 list, 3 relist, 4 resync, 5 schema, 6 inferred.';
 COMMENT ON COLUMN kuberewind.deltas_data.rv IS 'Resource version; for an inferred delete, of the list that no longer held the object.';
 COMMENT ON COLUMN kuberewind.deltas_data.version IS 'API version in which the object was served.';
-COMMENT ON COLUMN kuberewind.deltas_data.manager IS 'Field manager whose entry in managedFields is newest or, where times do not tell, which the version has changed; NULL if there is none, and for what nobody wrote (resync, schema, inferred). A watch does not carry the user.';
+COMMENT ON COLUMN kuberewind.deltas_data.manager IS 'Field manager whose entry in managedFields is newest or, where times do not tell, which the version has changed; NULL if there is none, and for what nobody wrote (resync, schema, inferred). Proved only if manager_evidence is 1 or 2. A watch does not carry the user.';
+COMMENT ON COLUMN kuberewind.deltas_data.manager_evidence IS 'How the manager is proved: 1 entry, 2 owner, 3 none. NULL if the recorder did not judge it: then the manager is unproved.';
+COMMENT ON COLUMN kuberewind.deltas_data.manager_hint IS 'Field manager that owned what the version removed; perhaps not the remover. NULL if there is none.';
 COMMENT ON COLUMN kuberewind.deltas_data.subresource IS 'Subresource of that entry, such as status; NULL for none.';
 COMMENT ON COLUMN kuberewind.deltas_data.digest IS 'First 16 bytes of SHA-256 of the canonical JSON text of this version; of the last known version for an inferred delete.';
 COMMENT ON COLUMN kuberewind.deltas_data.patch IS 'RFC 6902 patch, with the member "old" on replace and remove, against the version before with this row''s resource version in its metadata. NULL on first versions, on inferred deletes, and where only the whole object could be stored.';

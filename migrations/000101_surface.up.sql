@@ -24,6 +24,8 @@ SELECT
     l.uid,
     d.rv AS resource_version,
     d.manager,
+    CASE d.manager_evidence WHEN 1 THEN 'entry' WHEN 2 THEN 'owner' WHEN 3 THEN 'none' ELSE d.manager_evidence::text END AS manager_evidence,
+    d.manager_hint,
     d.patch,
     d.object::jsonb AS object,
     d.subresource,
@@ -49,7 +51,9 @@ COMMENT ON COLUMN kuberewind.deltas.namespace IS 'Namespace, '''' for cluster-sc
 COMMENT ON COLUMN kuberewind.deltas.name IS 'Name, cut with a digest at its end if it has more than 1,024 bytes.';
 COMMENT ON COLUMN kuberewind.deltas.uid IS 'UID: identifies one life of the object.';
 COMMENT ON COLUMN kuberewind.deltas.resource_version IS 'Resource version; for an inferred delete, of the list that no longer held the object.';
-COMMENT ON COLUMN kuberewind.deltas.manager IS 'Field manager whose entry in managedFields is newest or, where times do not tell, which the version has changed; NULL if there is none, and for what nobody wrote (resync, schema, inferred). A watch does not carry the user.';
+COMMENT ON COLUMN kuberewind.deltas.manager IS 'Field manager whose entry in managedFields is newest or, where times do not tell, which the version has changed; NULL if there is none, and for what nobody wrote (resync, schema, inferred). Proved only if manager_evidence is entry or owner. A watch does not carry the user.';
+COMMENT ON COLUMN kuberewind.deltas.manager_evidence IS 'How the manager is proved: entry (its entry in managedFields is new or later), owner (it owns every path that was written), none (nothing proves it). NULL if the recorder did not judge it: then the manager is unproved.';
+COMMENT ON COLUMN kuberewind.deltas.manager_hint IS 'Field manager that owned what the version removed; perhaps not the remover. NULL if there is none.';
 COMMENT ON COLUMN kuberewind.deltas.patch IS 'RFC 6902 patch against the version before, with the member "old" on replace and remove. Leaves out metadata.resourceVersion. NULL on first versions and inferred deletes.';
 COMMENT ON COLUMN kuberewind.deltas.object IS 'The whole object, on keyframes: first versions, Sync, and now and then. Where exact is not NULL, it was changed for jsonb.';
 COMMENT ON COLUMN kuberewind.deltas.subresource IS 'Subresource of the manager''s entry, such as status; NULL for none.';
@@ -61,7 +65,7 @@ COMMENT ON COLUMN kuberewind.deltas.exact IS 'The exact canonical text in UTF-8,
 CREATE VIEW kuberewind.changes AS
 SELECT
     d.cluster, d.seq, d.observed_at, d.occurred_at, d.type, d.source, d.api_group, d.version, d.resource, d.kind,
-    d.namespace, d.name, d.uid, d.resource_version, d.manager, d.patch, d.object,
+    d.namespace, d.name, d.uid, d.resource_version, d.manager, d.manager_evidence, d.manager_hint, d.patch, d.object,
     change.step ->> 'op' AS op,
     change.step ->> 'path' AS path,
     change.step -> 'old' AS old,
@@ -99,6 +103,8 @@ COMMENT ON COLUMN kuberewind.changes.name IS 'Name, cut with a digest at its end
 COMMENT ON COLUMN kuberewind.changes.uid IS 'UID: identifies one life of the object.';
 COMMENT ON COLUMN kuberewind.changes.resource_version IS 'Resource version, as in deltas.';
 COMMENT ON COLUMN kuberewind.changes.manager IS 'Field manager who made the version, as in deltas.';
+COMMENT ON COLUMN kuberewind.changes.manager_evidence IS 'How the manager is proved, as in deltas; NULL: unproved.';
+COMMENT ON COLUMN kuberewind.changes.manager_hint IS 'Field manager that owned what the version removed, as in deltas.';
 COMMENT ON COLUMN kuberewind.changes.patch IS 'The whole patch of the delta.';
 COMMENT ON COLUMN kuberewind.changes.object IS 'The whole object, if the delta is a keyframe.';
 COMMENT ON COLUMN kuberewind.changes.op IS 'add, replace, remove or move, as in RFC 6902. What is moved is an element of an array that stands elsewhere now; what has changed in it is a row of its own.';

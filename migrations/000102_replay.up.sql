@@ -65,7 +65,7 @@ SELECT cluster, stream, object_id FROM kuberewind.living;
 CREATE VIEW kuberewind.record_exclusions AS
 SELECT cluster, stream, uid, namespace, name, excluded_at FROM kuberewind.exclusions;
 CREATE VIEW kuberewind.record_deltas AS
-SELECT cluster, stream, seq, object_id, observed_at, occurred_at, type, source, rv, version, manager, subresource, digest, patch, object, exact
+SELECT cluster, stream, seq, object_id, observed_at, occurred_at, type, source, manager_evidence, rv, version, manager, manager_hint, subresource, digest, patch, object, exact
 FROM kuberewind.deltas_data;
 CREATE VIEW kuberewind.record_batches AS
 SELECT cluster, batch, epoch, first_seq, last_seq, observed_at, committed_at, digest FROM kuberewind.batches;
@@ -744,7 +744,7 @@ COMMENT ON FUNCTION kuberewind.snapshot_at(text, text, text, text, text) IS 'The
 CREATE FUNCTION kuberewind.record_history(cluster_name text, of_group text, of_resource text, of_namespace text, of_name text,
     from_time timestamptz, from_seq bigint, from_rv text, to_time timestamptz, to_seq bigint, to_rv text)
 RETURNS TABLE (seq bigint, observed_at timestamptz, occurred_at timestamptz, type text, source text, version text, resource_version text,
-    manager text, subresource text, uid text, patch jsonb, object jsonb, object_id bigint)
+    manager text, manager_evidence text, manager_hint text, subresource text, uid text, patch jsonb, object jsonb, object_id bigint)
 LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp
 SET plan_cache_mode = force_custom_plan
@@ -791,6 +791,8 @@ BEGIN
                 version := d.version;
                 resource_version := d.rv;
                 manager := d.manager;
+                manager_evidence := CASE d.manager_evidence WHEN 1 THEN 'entry' WHEN 2 THEN 'owner' WHEN 3 THEN 'none' ELSE d.manager_evidence::text END;
+                manager_hint := d.manager_hint;
                 subresource := d.subresource;
                 patch := d.patch;
                 RETURN NEXT;
@@ -808,7 +810,7 @@ COMMENT ON FUNCTION kuberewind.record_history(text, text, text, text, text, time
 
 CREATE FUNCTION kuberewind.history(cluster text, "group" text, resource text, namespace text, name text, "from" timestamptz DEFAULT NULL, "to" timestamptz DEFAULT NULL)
 RETURNS TABLE (seq bigint, observed_at timestamptz, occurred_at timestamptz, type text, source text, version text, resource_version text,
-    manager text, subresource text, uid text, patch jsonb, object jsonb, object_id bigint)
+    manager text, manager_evidence text, manager_hint text, subresource text, uid text, patch jsonb, object jsonb, object_id bigint)
 LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
@@ -818,7 +820,7 @@ COMMENT ON FUNCTION kuberewind.history(text, text, text, text, text, timestamptz
 
 CREATE FUNCTION kuberewind.history(cluster text, "group" text, resource text, namespace text, name text, "from" text, "to" text DEFAULT NULL)
 RETURNS TABLE (seq bigint, observed_at timestamptz, occurred_at timestamptz, type text, source text, version text, resource_version text,
-    manager text, subresource text, uid text, patch jsonb, object jsonb, object_id bigint)
+    manager text, manager_evidence text, manager_hint text, subresource text, uid text, patch jsonb, object jsonb, object_id bigint)
 LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp
 AS $$

@@ -1,6 +1,7 @@
 package migrations_test
 
 import (
+	"fmt"
 	"os"
 	"regexp"
 	"strings"
@@ -51,9 +52,9 @@ func TestTheCausesOfGapsAreThoseOfTheDocs(t *testing.T) {
 func TestViewsHaveTheirPublishedColumns(t *testing.T) {
 	_, conn := migrated(t)
 	for view, columns := range map[string]string{
-		"deltas": "cluster seq observed_at occurred_at type source api_group version resource kind namespace name uid resource_version manager patch object" +
+		"deltas": "cluster seq observed_at occurred_at type source api_group version resource kind namespace name uid resource_version manager manager_evidence manager_hint patch object" +
 			" subresource object_id digest exact",
-		"changes": "cluster seq observed_at occurred_at type source api_group version resource kind namespace name uid resource_version manager patch object" +
+		"changes": "cluster seq observed_at occurred_at type source api_group version resource kind namespace name uid resource_version manager manager_evidence manager_hint patch object" +
 			" op path old new step subresource object_id moved_from",
 		"objects": "cluster api_group version resource kind namespace name uid first_seen last_seen first_type last_type resource_version deleted object_id last_seq",
 		"gaps":    "cluster gap api_group resource scope cause detail from_at to_at from_rv to_rv open outcome appeared changed vanished unchanged opened_batch closed_batch",
@@ -84,6 +85,21 @@ func TestDeltasAreDecoded(t *testing.T) {
 		FROM kuberewind.deltas ORDER BY seq`))
 	require.Equal(t, 3, one[int](t, conn, "SELECT (object #> '{spec,replicas}')::int FROM kuberewind.deltas WHERE seq = 1"))
 	require.Equal(t, day1, one[time.Time](t, conn, "SELECT observed_at FROM kuberewind.deltas WHERE seq = 2").UTC())
+}
+
+func TestTheEvidenceOfAManagerIsShownWithIt(t *testing.T) {
+	_, conn := migrated(t)
+	fill(t, conn)
+	for seq, evidence := range []string{"NULL", "1", "2", "3", "4"} {
+		run(t, conn, fmt.Sprintf("UPDATE kuberewind.deltas_data SET manager_evidence = %s, manager_hint = 'helm-' || seq WHERE seq = %d", evidence, seq+1))
+	}
+	want := []string{"1 kubectl - helm-1", "2 kubectl entry helm-2", "3 kubectl owner helm-3", "4 kubectl none helm-4", "5 kubectl 4 helm-5"}
+	const columns = "SELECT DISTINCT concat_ws(' ', seq, manager, coalesce(manager_evidence, '-'), manager_hint) AS line "
+	require.Equal(t, want, column[string](t, conn, columns+"FROM kuberewind.deltas WHERE seq < 6 ORDER BY line"))
+	run(t, conn, `UPDATE kuberewind.deltas_data SET patch = '[{"op":"remove","path":"/spec/replicas","old":5}]' WHERE seq = 3`) // each has a row in changes
+	require.Equal(t, want, column[string](t, conn, columns+"FROM kuberewind.changes WHERE seq < 6 ORDER BY line"))
+	run(t, conn, "SET client_min_messages = error")
+	require.Equal(t, want[:2], column[string](t, conn, columns+"FROM kuberewind.history('prod', 'apps', 'deployments', 'default', 'web', 'seq:1', 'seq:2') ORDER BY line"))
 }
 
 func TestChangesGiveOneRowForEachPath(t *testing.T) {

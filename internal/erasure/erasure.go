@@ -102,7 +102,7 @@ type erasing struct {
 
 	objects map[int64]bool // object_id of lives whose rows may hold the value
 	scanned int64          // seq up to which was looked
-	managed int64          // deltas whose manager or subresource holds the value
+	managed int64          // deltas whose manager, hint or subresource holds the value
 	first   int64          // lowest seq that was changed
 	days    map[string]bool
 }

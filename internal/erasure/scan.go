@@ -58,7 +58,7 @@ func (e *erasing) scanDay(ctx context.Context, db querier, first, last time.Time
 	var managed int64
 	err = db.QueryRow(ctx, `
 		SELECT count(*) FROM kuberewind.deltas_data d WHERE d.cluster = $1 AND d.observed_at BETWEEN $2 AND $3 AND d.seq > $4 AND d.seq <= $5
-		  AND EXISTS (SELECT FROM unnest($6::text[]) form WHERE strpos(concat_ws(' ', d.manager, d.subresource), form) > 0)`,
+		  AND EXISTS (SELECT FROM unnest($6::text[]) form WHERE strpos(concat_ws(' ', d.manager, d.manager_hint, d.subresource), form) > 0)`,
 		e.options.Cluster, first, last, e.scanned, to, textsOf(e.value.forms)).Scan(&managed)
 	e.managed += managed
 	return err

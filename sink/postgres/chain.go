@@ -10,7 +10,7 @@ import (
 // genesis) and these records, in this order. Everything in them can be read from the tables again.
 //
 //	'd' for each delta by seq:          seq, object_id, stream, observed_at, occurred_at, type, source, rv, version, manager,
-//	                                    subresource, digest
+//	                                    manager_evidence, manager_hint, subresource, digest
 //	'l' for each life by object_id,     object_id, stream, namespace, name, uid
 //	    that began in the batch:
 //	'e' for each life by its end,       object_id, seq of its end
@@ -53,6 +53,8 @@ func (c *chain) delta(r *row) {
 	c.text(r.rv)
 	c.text(r.version)
 	c.nullable(r.manager)
+	c.code(r.evidence)
+	c.nullable(r.hint)
 	c.nullable(r.subresource)
 	c.text(string(r.digest[:]))
 	c.write()
@@ -149,6 +151,16 @@ func (c *chain) nullable(s string) {
 		return
 	}
 	c.textOrNull(&s)
+}
+
+// code is an integer that is NULL when 0.
+func (c *chain) code(n int16) {
+	if n == 0 {
+		c.intOrNull(nil)
+		return
+	}
+	wide := int64(n)
+	c.intOrNull(&wide)
 }
 
 func (c *chain) textOrNull(s *string) {

@@ -43,6 +43,15 @@ func (c *copyBuffer) int2(n int16) {
 	c.b = binary.BigEndian.AppendUint16(c.b, uint16(n))
 }
 
+// code is a smallint that is NULL when 0.
+func (c *copyBuffer) code(n int16) {
+	if n == 0 {
+		c.null()
+		return
+	}
+	c.int2(n)
+}
+
 func (c *copyBuffer) int4(n int32) {
 	c.length(4)
 	c.b = binary.BigEndian.AppendUint32(c.b, uint32(n))

@@ -78,7 +78,8 @@ func (c *cursor[T]) through(ctx context.Context, key func(*T) int64, first, last
 // The parameters are the cluster, its oldest batch, and the first seq of that. They are integers, and are written into the text.
 const (
 	selectBatches = `SELECT batch, epoch, first_seq, last_seq, observed_at, digest FROM kuberewind.batches WHERE cluster = %[1]d AND batch >= %[2]d ORDER BY batch`
-	selectDeltas  = `SELECT seq, object_id, stream, observed_at, occurred_at, type, source, rv, version, coalesce(manager, ''), coalesce(subresource, ''), digest
+	selectDeltas  = `SELECT seq, object_id, stream, observed_at, occurred_at, type, source, coalesce(manager_evidence, 0), rv, version,
+			coalesce(manager, ''), coalesce(manager_hint, ''), coalesce(subresource, ''), digest
 		FROM kuberewind.deltas_data WHERE cluster = %[1]d AND seq >= %[3]d ORDER BY seq`
 	selectLives   = `SELECT object_id, stream, namespace, name, uid FROM kuberewind.lives WHERE cluster = %[1]d AND object_id >= %[3]d ORDER BY object_id`
 	selectEndings = `SELECT object_id, seq FROM kuberewind.ends WHERE cluster = %[1]d AND seq >= %[3]d ORDER BY seq`
@@ -104,7 +105,8 @@ func scanBatch(r pgx.CollectableRow) (b chainedBatch, err error) {
 func scanDelta(r pgx.CollectableRow) (d row, err error) {
 	var observed, occurred time.Time
 	var digest []byte
-	err = r.Scan(&d.seq, &d.objectID, &d.stream, &observed, &occurred, &d.kind, &d.source, &d.rv, &d.version, &d.manager, &d.subresource, &digest)
+	err = r.Scan(&d.seq, &d.objectID, &d.stream, &observed, &occurred, &d.kind, &d.source, &d.evidence, &d.rv, &d.version,
+		&d.manager, &d.hint, &d.subresource, &digest)
 	d.observed, d.occurred = observed.UnixMicro(), occurred.UnixMicro()
 	copy(d.digest[:], digest)
 	return d, err

@@ -12,8 +12,10 @@ type row struct {
 	observed, occurred int64
 	stream             int32
 	kind, source       int16
+	evidence           int16 // of the manager, 0 is NULL
 	rv, version        string
 	manager            string // "" is NULL
+	hint               string // of a manager, "" is NULL
 	subresource        string // "" is NULL
 	digest             [16]byte
 	patch              []byte // nil is NULL
@@ -21,10 +23,10 @@ type row struct {
 	exact              []byte // nil is NULL
 }
 
-const deltaColumns = "cluster, stream, seq, object_id, observed_at, occurred_at, type, source, rv, version, manager, subresource, digest, patch, object, exact"
+const deltaColumns = "cluster, stream, seq, object_id, observed_at, occurred_at, type, source, manager_evidence, rv, version, manager, manager_hint, subresource, digest, patch, object, exact"
 
 func (r *row) copyTo(c *copyBuffer, cluster int32) {
-	c.fields(16)
+	c.fields(18)
 	c.int4(cluster)
 	c.int4(r.stream)
 	c.int8(r.seq)
@@ -33,9 +35,11 @@ func (r *row) copyTo(c *copyBuffer, cluster int32) {
 	c.time(r.occurred)
 	c.int2(r.kind)
 	c.int2(r.source)
+	c.code(r.evidence)
 	c.text(r.rv)
 	c.text(r.version)
 	c.name(r.manager)
+	c.name(r.hint)
 	c.name(r.subresource)
 	c.bytes(r.digest[:])
 	c.jsonb(r.patch)

@@ -38,6 +38,8 @@ func TestEachChangeToTheRecordBreaksTheChain(t *testing.T) {
 	for damage, batch := range map[string]int64{
 		`UPDATE kuberewind.deltas_data SET digest = decode(repeat('00', 16), 'hex') WHERE seq = 2`:        2,
 		`UPDATE kuberewind.deltas_data SET manager = 'nobody' WHERE seq = 2`:                              2,
+		`UPDATE kuberewind.deltas_data SET manager_evidence = 1 WHERE seq = 2`:                            2,
+		`UPDATE kuberewind.deltas_data SET manager_hint = 'nobody' WHERE seq = 3`:                         3,
 		`UPDATE kuberewind.deltas_data SET occurred_at = occurred_at - interval '1 second' WHERE seq = 3`: 3,
 		`UPDATE kuberewind.deltas_data SET type = 1 WHERE seq = 3`:                                        3,
 		`DELETE FROM kuberewind.deltas_data WHERE seq = 2`:                                                2,
