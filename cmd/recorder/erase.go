@@ -128,10 +128,11 @@ func findErasable(ctx context.Context, conn *pgx.Conn, cfg config.Config, o *era
 	default:
 		return nil, fmt.Errorf("the record holds several clusters (%s): name one with --cluster-name", strings.Join(names, ", "))
 	}
-	key, err := redact.ReadKey(cfg.KeyFile())
+	file, err := redact.ReadKey(cfg.KeyFile())
 	if err != nil {
 		return nil, err
 	}
+	key := file.Of(uid)
 	if !bytes.Equal(key.Fingerprint(), fingerprint) {
 		return nil, fmt.Errorf("cluster %s was recorded with another redaction key than %s: name the recorder's with --redaction-key-file", name, cfg.KeyFile())
 	}

@@ -147,7 +147,8 @@ func checkWritable(ctx context.Context, conn *pgx.Conn) (version string, err err
 func (c *checker) checkKey() {
 	const what = "redaction key"
 	path := c.cfg.KeyFile()
-	key, err := redact.ReadKey(path)
+	file, err := redact.ReadKey(path)
+	key := file.Of(c.uid)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && c.key == nil:
 		c.note(what, path+", will be made at the first start", nil)

@@ -57,7 +57,8 @@ func (r *Recorder) checkSuccession(ctx context.Context, uid string) error {
 	if err != nil || recorded == nil {
 		return nil // There is no record yet, or the database is away.
 	}
-	key, err := redact.ReadKey(r.cfg.KeyFile())
+	file, err := redact.ReadKey(r.cfg.KeyFile())
+	key := file.Of(uid)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("this recorder could not take over: %s does not exist, and the cluster is recorded with a key (fingerprint %x): "+

@@ -107,10 +107,11 @@ func withCause(ctx context.Context, err error) error {
 }
 
 func (r *Recorder) openSink(ctx context.Context, cluster, uid string) error {
-	key, err := redact.LoadKey(r.cfg.KeyFile())
+	file, err := redact.LoadKey(r.cfg.KeyFile())
 	if err != nil {
 		return err
 	}
+	key := file.Of(uid)
 	paths, err := redact.ParsePaths(r.cfg.Redact)
 	if err != nil {
 		return err

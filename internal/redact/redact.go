@@ -1,15 +1,22 @@
 // Package redact replaces values that must not reach a disk or a log by a keyed hash (I9).
 //
-// A hash is HMAC-SHA-256 over the resource, namespace, name, path and value: a change of the value shows as a change of
-// the hash, and equal values of two objects do not show as equal. The annotation that kubectl apply leaves holds a copy
-// of the object as text; the same paths are replaced inside it with the same hashes, and where that text cannot be read
-// the whole of it is replaced.
+// A hash covers the resource, namespace, name and path beside the value. So a change of a value shows as a change of its
+// hash, and equal values of two objects do not show as equal. The key is that of one cluster (see FileKey).
+//
+// # Annotations
+//
+// Tools keep copies of whole objects in annotations. If a resource has a redacted path, then the value of each annotation
+// is hashed too, except the few of clearAnnotations. One copy keeps its structure: last-applied-configuration of a Secret,
+// if it is an object of kind Secret with no member that this package does not know. The same rules hold inside of it.
+//
+// # Text that was redacted before
+//
+// Reapply takes text from the record or the spool, which may be of a time with fewer rules. It keeps hashes and replaces
+// the rest. A hash carries a mark that only the key can make. So a value that merely looks like a hash is replaced.
+// Apply, for text that a server served, replaces every value, whatever it looks like.
 package redact
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"path"
@@ -29,8 +36,6 @@ const (
 	// Record keeps them as they are.
 	Record Secrets = "record"
 )
-
-const lastApplied = "/metadata/annotations/kubectl.kubernetes.io~1last-applied-configuration"
 
 // Path is a place in the objects of some resources.
 type Path struct {
@@ -85,13 +90,18 @@ func (p Path) matches(gr schema.GroupResource) bool {
 
 // Redactor hashes with one key. It is safe for concurrent use.
 type Redactor struct {
-	key   Key
-	paths []Path
+	key         Key
+	paths       []Path
+	annotations patch.Path
 }
 
 // New makes a Redactor for the paths and, unless they are to be recorded, the values of Secrets.
 func New(key Key, secrets Secrets, paths []Path) (*Redactor, error) {
-	r := &Redactor{key: key, paths: paths}
+	annotations, err := patch.ParsePath(annotationsPrefix + "*")
+	if err != nil {
+		return nil, err
+	}
+	r := &Redactor{key: key, paths: paths, annotations: annotations}
 	if secrets == Record {
 		return r, nil
 	}
@@ -114,7 +124,11 @@ func (r *Redactor) For(gr schema.GroupResource) *Resource {
 	if len(paths) == 0 {
 		return nil
 	}
-	return &Resource{key: r.key, gr: gr, paths: paths}
+	return &Resource{
+		key: r.key, gr: gr, paths: append(paths, r.annotations),
+		clear:      clearExcept(paths),
+		structured: gr == schema.GroupResource{Resource: "secrets"} && !selects(paths, lastAppliedKey),
+	}
 }
 
 // Resource replaces values in the objects of one resource.
@@ -122,55 +136,57 @@ type Resource struct {
 	key   Key
 	gr    schema.GroupResource
 	paths []patch.Path
+
+	clear      map[string]bool // annotations that are not hashed, by pointer
+	structured bool            // last-applied-configuration may keep its structure
 }
 
-// Apply gives the text with each value replaced. On an error the text must not be recorded.
+// Apply gives a served text with each value replaced. On an error the text must not be recorded.
 func (r *Resource) Apply(doc patch.Doc, namespace, name string) (patch.Doc, error) {
-	hash := func(pointer string, value patch.Doc) (patch.Doc, error) {
-		return r.hash(namespace, name, pointer, value), nil
-	}
-	out, err := patch.Rewrite(doc, r.paths, hash)
+	return object{Resource: r, namespace: namespace, name: name}.redact(doc)
+}
+
+// Reapply gives a text of the record, or of the spool, under the present rules: what is a hash stays as it is.
+// On an error the text must not be written again.
+func (r *Resource) Reapply(doc patch.Doc) (patch.Doc, error) {
+	return object{Resource: r, namespace: stringAt(doc, "/metadata/namespace"), name: stringAt(doc, "/metadata/name"), redacted: true}.redact(doc)
+}
+
+func stringAt(doc patch.Doc, pointer string) string {
+	value, _ := patch.Get(doc, pointer)
+	text, _ := patch.Unquote(value)
+	return string(text)
+}
+
+// object is one object whose values are replaced.
+type object struct {
+	*Resource
+	namespace, name string
+	redacted        bool // before: its hashes stay
+}
+
+func (o object) redact(doc patch.Doc) (patch.Doc, error) {
+	out, err := patch.Rewrite(doc, o.paths, func(pointer string, value patch.Doc) (patch.Doc, error) {
+		if pointer == lastApplied && o.structured {
+			return o.applied(value), nil
+		}
+		return o.replace(pointer, value), nil
+	})
 	if err != nil {
-		return nil, fmt.Errorf("redact %s %s/%s: %w", r.gr, namespace, name, err)
-	}
-	applied, ok := patch.Get(out, lastApplied)
-	if !ok {
-		return out, nil
-	}
-	out, err = patch.Set(out, lastApplied, r.applied(applied, namespace, name))
-	if err != nil {
-		return nil, fmt.Errorf("redact last-applied-configuration of %s %s/%s: %w", r.gr, namespace, name, err)
+		return nil, fmt.Errorf("redact %s %s/%s: %w", o.gr, o.namespace, o.name, err)
 	}
 	return out, nil
 }
 
-// applied redacts the object inside the annotation.
-func (r *Resource) applied(annotation patch.Doc, namespace, name string) patch.Doc {
-	whole := r.hash(namespace, name, lastApplied, annotation)
-	text, ok := patch.Unquote(annotation)
-	if !ok {
-		return whole
+// replace gives what stands for a value.
+func (o object) replace(pointer string, value patch.Doc) patch.Doc {
+	switch {
+	case o.clear[pointer] && isText(value):
+		return value
+	case o.redacted && o.key.made(value):
+		return value
 	}
-	inner, err := patch.Canonical(text)
-	if err != nil {
-		return whole
-	}
-	inner, err = patch.Rewrite(inner, r.paths, func(pointer string, value patch.Doc) (patch.Doc, error) {
-		return r.hash(namespace, name, pointer, value), nil
-	})
-	if err != nil {
-		return whole
-	}
-	return patch.Quote(inner)
+	return o.key.hash(value, o.gr.Group, o.gr.Resource, o.namespace, o.name, pointer)
 }
 
-func (r *Resource) hash(namespace, name, pointer string, value patch.Doc) patch.Doc {
-	mac := hmac.New(sha256.New, r.key.bytes[:])
-	for _, part := range []string{r.gr.Group, r.gr.Resource, namespace, name, pointer} {
-		mac.Write([]byte(part))
-		mac.Write([]byte{0})
-	}
-	mac.Write(value)
-	// 128 bits are enough to tell versions of one value apart, and half as long to read.
-	return patch.Quote([]byte("hmac-sha256:" + hex.EncodeToString(mac.Sum(nil)[:16])))
-}
+func isText(value patch.Doc) bool { return len(value) > 0 && value[0] == '"' }

@@ -2,6 +2,7 @@ package replay
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -182,6 +183,8 @@ func forget(o *unstructured.Unstructured) {
 	}
 	delete(o.Object, "status")
 	annotations := o.GetAnnotations()
+	// A hash would tell the tool that wrote the annotation something wrong.
+	maps.DeleteFunc(annotations, func(_, value string) bool { return strings.HasPrefix(value, hashPrefix) })
 	delete(annotations, "kubectl.kubernetes.io/last-applied-configuration")
 	delete(annotations, "deployment.kubernetes.io/revision")
 	delete(annotations, "deprecated.daemonset.template.generation")

@@ -141,7 +141,7 @@ func (c *comparer) prepare(ctx context.Context, v *verifyCommand) error {
 	if err != nil {
 		return err
 	}
-	c.redaction, err = newRedaction(epochs[len(epochs)-1].Config, keyFile, v.keyFile != "", fingerprint)
+	c.redaction, err = newRedaction(epochs[len(epochs)-1].Config, keyFile, v.keyFile != "", c.rec.Cluster().UID, fingerprint)
 	return err
 }
 
@@ -162,7 +162,7 @@ type redaction struct {
 
 // newRedaction reads what the recorder was told. A key that was named must be readable, and the right one as far as that is known; one
 // that was only found is used if it is known to be right.
-func newRedaction(config []byte, keyFile string, named bool, fingerprint []byte) (*redaction, error) {
+func newRedaction(config []byte, keyFile string, named bool, clusterUID string, fingerprint []byte) (*redaction, error) {
 	var settings struct {
 		SecretValues string   `json:"secret-values"`
 		Redact       []string `json:"redact"`
@@ -174,10 +174,11 @@ func newRedaction(config []byte, keyFile string, named bool, fingerprint []byte)
 	if err != nil {
 		return nil, fmt.Errorf("the recorder's configuration on record: %w", err)
 	}
-	key, err := redact.ReadKey(keyFile)
+	file, err := redact.ReadKey(keyFile)
 	if err != nil && named {
 		return nil, err
 	}
+	key := file.Of(clusterUID)
 	right := err == nil && bytes.Equal(key.Fingerprint(), fingerprint)
 	if named && fingerprint != nil && !right {
 		return nil, fmt.Errorf("redaction key %s is not the one that the recorder hashes with; leave it out to compare the values of Secrets masked", keyFile)

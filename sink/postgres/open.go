@@ -173,7 +173,7 @@ func (s *Sink) findCluster(ctx context.Context, tx pgx.Tx) (known bool, err erro
 		return false, err
 	case !bytes.Equal(fingerprint, s.cfg.KeyFingerprint):
 		// I9: with another key, every Secret would seem to change, and old and new values could not be compared.
-		return false, fmt.Errorf("%w (fingerprint %x, and this recorder's key has %x): give it the key that it was first recorded with", ErrKeyMismatch, fingerprint, s.cfg.KeyFingerprint)
+		return false, fmt.Errorf("%w (fingerprint %x, and this recorder's key has %x): give it the key that it was first recorded with; a new key begins a new record, in another database (docs/security.md)", ErrKeyMismatch, fingerprint, s.cfg.KeyFingerprint)
 	case name == s.cfg.ClusterName:
 		return true, nil
 	}
