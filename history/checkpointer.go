@@ -23,6 +23,8 @@ type CheckpointOptions struct {
 	CheckEvery time.Duration
 	// Busy is which part of the time MakeOne may work, while it makes blocks; 0 means half. 1 is without a rest.
 	Busy float64
+	// Hold says that what lives is being stored anew: a checkpoint has to wait, since it would copy what is to go. Nil: nothing is.
+	Hold func() bool
 	// Log is told what Run cannot return; nil means nobody.
 	Log *slog.Logger
 	// Now is the clock; nil means time.Now.
@@ -61,6 +63,9 @@ func NewCheckpointer(pool *pgxpool.Pool, cluster Cluster, o CheckpointOptions) *
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.Hold == nil {
+		o.Hold = func() bool { return false }
+	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -86,7 +91,7 @@ func (c *Checkpointer) Run(ctx context.Context) error {
 
 func (c *Checkpointer) makeDue(ctx context.Context) error {
 	due, err := c.Due(ctx)
-	if err != nil || !due {
+	if err != nil || !due || c.options.Hold() {
 		return err
 	}
 	info, err := c.MakeOne(ctx)

@@ -214,3 +214,18 @@ func TestOfOneNameOneLifeIsLiveWithinAPause(t *testing.T) {
 	require.Equal(t, watch.Added, event.Type)
 	require.Equal(t, "end", event.Object.(*unstructured.Unstructured).GetName())
 }
+
+func TestACheckpointWaitsWhileWhatLivesIsStoredAnew(t *testing.T) {
+	b := newBook(t, 1)
+	b.commit(b.set(0, "a", "x", `1`))
+	hold := true
+	c := b.checkpointer(t, CheckpointOptions{EveryDeltas: 1, Hold: func() bool { return hold }})
+	made := func() (n int) {
+		require.NoError(t, c.makeDue(t.Context()))
+		require.NoError(t, b.db.Pool(t).QueryRow(t.Context(), `SELECT count(*) FROM kuberewind.checkpoints`).Scan(&n))
+		return n
+	}
+	require.Zero(t, made())
+	hold = false
+	require.Equal(t, 1, made())
+}

@@ -135,7 +135,7 @@ func (c codec) DecodeEntry(record []byte) (deltafifo.Entry, error) {
 	case head.Gone != nil:
 		e.Delta.Object = cache.DeletedFinalStateUnknown{Key: head.Gone.Key, Obj: head.Gone}
 	case len(doc) > 0:
-		object, err := kube.Restore(bytes.Clone(doc))
+		object, err := restored(s, doc)
 		if err != nil {
 			return deltafifo.Entry{}, fmt.Errorf("%w: %w", errEntry, err)
 		}
@@ -146,6 +146,15 @@ func (c codec) DecodeEntry(record []byte) (deltafifo.Entry, error) {
 		return deltafifo.Entry{}, errEntry
 	}
 	return e, nil
+}
+
+// restored gives the object of a record under the present rules. I9: the rules may have been fewer when it was spooled.
+func restored(s *stream, doc patch.Doc) (*kube.Object, error) {
+	hidden, err := restorer(s.redaction)(bytes.Clone(doc))
+	if err != nil {
+		return nil, err
+	}
+	return kube.Restore(hidden)
 }
 
 func (h *entryHead) decisions(s *stream) []postgres.Item {

@@ -159,7 +159,7 @@ func (r *Recorder) compareStream(ctx context.Context, s *stream, run *streamRun,
 	}
 	defer release()
 	fifo := r.queue.FIFO(deltafifo.FIFOOptions{
-		Stream: s, Name: s.name, KnownObjects: s.record.Known(), Transformer: transformer(r.redactor.For(run.served.GroupResource())),
+		Stream: s, Name: s.name, KnownObjects: s.record.Known(), Transformer: transformer(s.redaction),
 	})
 	defer fifo.Close()
 	stop := context.AfterFunc(ctx, fifo.Close)

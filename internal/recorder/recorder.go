@@ -89,13 +89,14 @@ type Recorder struct {
 	resourcesChanged chan struct{}
 	retirements      sync.WaitGroup
 	synced           atomic.Bool
-	standby          atomic.Bool // another recorder records the cluster
+	recording        chan struct{} // closed when synced
+	standby          atomic.Bool   // another recorder records the cluster
 }
 
 func newRecorder(cfg config.Config, log *slog.Logger) *Recorder {
 	return &Recorder{
 		cfg: cfg, log: log, gate: newGate(cfg.ListConcurrency), revisions: newRevisions(), schemas: newSchemas(), host: thisHost(),
-		notices: &notices{gaps: map[gapNotice]map[string]bool{}}, streams: map[schema.GroupResource]*stream{}, unopened: map[string]error{}, resourcesChanged: make(chan struct{}, 1),
+		notices: &notices{gaps: map[gapNotice]map[string]bool{}}, streams: map[schema.GroupResource]*stream{}, unopened: map[string]error{}, resourcesChanged: make(chan struct{}, 1), recording: make(chan struct{}),
 	}
 }
 
@@ -254,6 +255,7 @@ func (r *Recorder) awaitStreams(ctx context.Context, announced <-chan struct{}) 
 		}
 	}
 	r.synced.Store(true)
+	close(r.recording)
 	r.log.Info("recording", "streams", len(streams), "after", time.Since(r.started).Round(time.Millisecond).String())
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kuberewind/kuberewind/deltafifo"
 	"github.com/kuberewind/kuberewind/internal/filter"
+	"github.com/kuberewind/kuberewind/internal/redact"
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/reflector"
 	"github.com/kuberewind/kuberewind/sink/postgres"
@@ -26,6 +27,7 @@ type stream struct {
 	name       string
 	resource   entryResource // as in records of the spool
 	record     *postgres.Stream
+	redaction  *redact.Resource // nil where nothing is hidden
 	rules      filter.Resource
 	exclusions exclusions
 	counters   streamCounters
@@ -172,20 +174,20 @@ func (s *stream) halt() {
 // newStream registers the resource in the record and loads what the record holds of it.
 // Since is a resource version before which the resource had no objects, or empty.
 func (r *Recorder) newStream(ctx context.Context, resource kube.Resource, since string) (*stream, error) {
-	rules := r.filter.For(resource.GroupResource())
+	rules, redaction := r.filter.For(resource.GroupResource()), r.redactor.For(resource.GroupResource())
 	record, err := r.register(ctx, resource, rules, since)
 	if err != nil {
 		return nil, err
 	}
 	s := &stream{
-		name: resource.String(), resource: entryResourceOf(resource), record: record, rules: rules,
+		name: resource.String(), resource: entryResourceOf(resource), record: record, rules: rules, redaction: redaction,
 		counters: r.metrics.stream(resource.GroupResource()), settled: make(chan struct{}),
 		claims: r.revisions.stream(resource.String()),
 	}
 	s.claims.recallUntold(record.ID(), r.untold[record.ID()])
 	s.claims.recallUnproven(r.unproven[record.ID()])
 	s.claims.namespaced = resource.Namespaced
-	s.claims.canonical = transformer(r.redactor.For(resource.GroupResource()))
+	s.claims.canonical = transformer(redaction)
 	s.listedUnder = record.Filter()
 	s.settle = sync.OnceFunc(func() { close(s.settled) })
 	s.since = r.sink.Info().Started
@@ -243,6 +245,7 @@ func (r *Recorder) register(ctx context.Context, resource kube.Resource, rules f
 	return r.sink.Stream(ctx, postgres.StreamSpec{
 		Group: resource.Group, Resource: resource.Name, Version: resource.Version, Kind: resource.Kind,
 		Namespaced: resource.Namespaced, Filter: rules.String(), Schema: r.schemas.of(resource), StartRV: since,
+		Redact: restorer(r.redactor.For(resource.GroupResource())),
 	})
 }
 
@@ -261,7 +264,7 @@ func (r *Recorder) launch(ctx context.Context, s *stream, resource kube.Resource
 		Rules:       s.rules.String(),
 		Attach:      s.exclusions.attach,
 		Detach:      s.exclusions.detach,
-		Transformer: transformer(r.redactor.For(resource.GroupResource())),
+		Transformer: transformer(s.redaction),
 	})
 	if from.position != "" && (before == nil || s.ended != "" || before.concluded()) && run.fifo.Vacant() {
 		from = from.under(since)

@@ -24,8 +24,9 @@ type sweeper struct {
 	now     func() time.Time // the clock of the queue
 	streams func() []*stream
 	// open opens a stream of a resource that is on record and not followed.
-	open func(context.Context, kube.Resource) error
-	log  *slog.Logger
+	open   func(context.Context, kube.Resource) error
+	opened bool // all of these, once: rules of redaction may have changed
+	log    *slog.Logger
 }
 
 func (r *Recorder) newSweeper() *sweeper {
@@ -56,7 +57,7 @@ func (r *Recorder) sweep(ctx context.Context) error {
 // round sends the keyframes that the day lacks, or, when it lacks none, has that put on record.
 func (s *sweeper) round(ctx context.Context) error {
 	now := s.now()
-	if s.sink.Swept(now) {
+	if s.opened && s.sink.Swept(now) {
 		return nil
 	}
 	dormant, err := s.sink.Dormant(ctx)
@@ -68,6 +69,10 @@ func (s *sweeper) round(ctx context.Context) error {
 		if err := s.open(ctx, resource); err != nil {
 			return err
 		}
+	}
+	s.opened = true
+	if s.sink.Swept(now) {
+		return nil
 	}
 	lacking := s.sink.Unswept(now)
 	if lacking.Waiting == 0 {

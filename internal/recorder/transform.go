@@ -34,3 +34,12 @@ func transformer(redaction *redact.Resource) cache.TransformFunc {
 		return o, nil
 	}
 }
+
+// restorer brings a text of the record or of the spool under the present rules of redaction, which may be nil.
+// I9: the rules may have been fewer when it was written.
+func restorer(redaction *redact.Resource) func(patch.Doc) (patch.Doc, error) {
+	if redaction == nil {
+		return func(doc patch.Doc) (patch.Doc, error) { return doc, nil }
+	}
+	return redaction.Reapply
+}

@@ -31,6 +31,9 @@ func (c *comparer) complete(d *draft) {
 	before, change := c.change(d)
 	manager, subresource := author(&d.version, before, change)
 	d.row.manager, d.row.subresource = clean(manager), clean(subresource)
+	if d.known.rewritten() {
+		change = nil // It would be a change of a text that the record does not hold.
+	}
 	d.content(change)
 	if d.next == nil && !d.ends {
 		c.packed = s2.Encode(c.packed[:cap(c.packed)], d.doc)

@@ -18,7 +18,7 @@ type entry struct {
 	rv     uint64
 	uid    [16]byte
 	digest [16]byte
-	day    int32 // UTC day of the last row, since 1970
+	day    int32 // UTC day of the last row, since 1970; noDay if no row folds to this text
 	since  uint8 // rows since the last keyframe
 	unsafe bool  // the text holds what jsonb rejects
 }
@@ -58,6 +58,9 @@ func (e *entry) isUID(uid string) bool {
 	packed, ok := packUID(uid)
 	return ok && packed == e.uid
 }
+
+// rewritten reports whether the text is one that no row folds to: it was redacted anew when it was loaded.
+func (e *entry) rewritten() bool { return e != nil && e.day == noDay && e.doc != nil }
 
 // text appends the canonical text to dst.
 func (e *entry) text(dst []byte) (patch.Doc, error) {

@@ -12,9 +12,10 @@ import (
 // Known is what the record holds of a stream's living objects, with the batches that are encoded and not yet committed. It
 // is a cache.KeyListerGetter whose values are KnownObjects. Only Encode changes it.
 type Known struct {
-	mu      sync.RWMutex                 // protects objects and count
-	objects map[string]map[string]*entry // by namespace, then name
-	count   int
+	mu        sync.RWMutex                 // protects what follows
+	objects   map[string]map[string]*entry // by namespace, then name
+	count     int
+	rewritten int // see Sink.Rewritten
 }
 
 // A KnownObject is one version of an object in the record.
@@ -102,17 +103,33 @@ func (k *Known) put(namespace, name string, e *entry) {
 		objects = make(map[string]*entry)
 		k.objects[strings.Clone(namespace)] = objects
 	}
+	if k.rewritten > 0 && objects[name].rewritten() {
+		k.rewritten--
+	}
+	if e.rewritten() {
+		k.rewritten++
+	}
 	before := len(objects)
 	objects[strings.Clone(name)] = e
 	k.count += len(objects) - before
+}
+
+func (k *Known) countRewritten() int {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return k.rewritten
 }
 
 func (k *Known) remove(namespace, name string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	objects := k.objects[namespace]
-	if _, ok := objects[name]; !ok {
+	e, ok := objects[name]
+	if !ok {
 		return
+	}
+	if e.rewritten() {
+		k.rewritten--
 	}
 	k.count--
 	if delete(objects, name); len(objects) == 0 {

@@ -210,11 +210,27 @@ func (l *loader) finish(chunk []pendingLife, f *fold) {
 		l.unfolded(p, f, f.err)
 		return
 	}
+	doc, err := l.redacted(f.doc)
+	if err != nil {
+		l.unfolded(p, f, err)
+		return
+	}
 	e := newEntry(p.uid, f.rv)
 	e.id, e.digest, e.day, e.since, e.unsafe = p.objectID, digest, dayOf(f.observed.UnixMicro()), f.since, f.unsafe
-	l.packed = s2.Encode(l.packed[:cap(l.packed)], f.doc)
+	if !bytes.Equal(doc, f.doc) {
+		e.digest, e.day = patch.Digest(doc), noDay
+	}
+	l.packed = s2.Encode(l.packed[:cap(l.packed)], doc)
 	e.doc = bytes.Clone(l.packed)
 	l.stream.known.put(p.namespace, p.served(f.doc), &e)
+}
+
+// redacted gives a text of the record under the present rules. I9: text that was made under fewer rules is not written again.
+func (l *loader) redacted(doc patch.Doc) (patch.Doc, error) {
+	if l.stream.spec.Redact == nil {
+		return doc, nil
+	}
+	return l.stream.spec.Redact(doc)
 }
 
 // served gives the name as the server knows it: that of the object, where lives could not hold it.

@@ -9,6 +9,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kuberewind/kuberewind/patch"
 )
 
 // StreamSpec says which list-watch a stream is. Group, Resource and Scope are its identity.
@@ -20,6 +22,9 @@ type StreamSpec struct {
 	Kind       string
 	Namespaced bool
 	Filter     string // "" for none; see Stream.Filter
+
+	// Redact brings a text of the record under the present rules of what may be stored (I9). Nil: it stays as it is.
+	Redact func(patch.Doc) (patch.Doc, error)
 
 	// Schema is what decides the content of the objects of a new stream at a resource version; see Stream.Schema.
 	Schema string

@@ -50,8 +50,21 @@ func (s *Sink) Unswept(at time.Time) (p Progress) {
 	return p
 }
 
-// Swept reports whether the sweep of the UTC day of a time is complete.
-func (s *Sink) Swept(at time.Time) bool { return s.swept.Load() >= dayOf(at.UnixMicro()) }
+// Swept reports whether the sweep of the UTC day of a time is complete, and the record holds no text any more that has to be redacted anew.
+func (s *Sink) Swept(at time.Time) bool {
+	return s.swept.Load() >= dayOf(at.UnixMicro()) && s.Rewritten() == 0
+}
+
+// Rewritten says how many objects of the open streams were redacted anew when they were loaded, and have no row since: the record shows them as they were
+// under fewer rules. A sweep stores them, also on a day that was swept before.
+func (s *Sink) Rewritten() (objects int) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, st := range s.streams {
+		objects += st.known.countRewritten()
+	}
+	return objects
+}
 
 // Complete asks the encoder to put on record, with its next batch, that the sweep of the UTC day of a time is complete, if it is. The streams that have living
 // objects on record must be open; see Dormant.

@@ -1,0 +1,272 @@
+package recorder
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kuberewind/kuberewind/deltafifo"
+	"github.com/kuberewind/kuberewind/internal/redact"
+	"github.com/kuberewind/kuberewind/kube"
+	"github.com/kuberewind/kuberewind/sink/postgres"
+)
+
+const canary = "hunter2"
+
+// widened are rules, and those that hide the canary, too.
+var widened = map[string]struct {
+	resource      kube.Resource
+	before, after rulesOfRedaction
+}{
+	"a path is added":                {kube.Resource{Name: "configmaps", Kind: "ConfigMap", Version: "v1", Namespaced: true}, rulesOfRedaction{redact.Hash, nil}, rulesOfRedaction{redact.Hash, []string{"configmaps:/data/token"}}},
+	"Secrets are not recorded again": {kube.Resource{Name: "secrets", Kind: "Secret", Version: "v1", Namespaced: true}, rulesOfRedaction{redact.Record, nil}, rulesOfRedaction{redact.Hash, nil}},
+	"a path of Secrets is added":     {kube.Resource{Name: "secrets", Kind: "Secret", Version: "v1", Namespaced: true}, rulesOfRedaction{redact.Record, []string{"secrets:/data/other"}}, rulesOfRedaction{redact.Record, []string{"secrets:/data/*"}}},
+}
+
+type rulesOfRedaction struct {
+	secrets redact.Secrets
+	paths   []string
+}
+
+// redact gives the recorder rules of redaction before any stream is opened.
+func (s *swept) redact(rules rulesOfRedaction) {
+	s.t.Helper()
+	paths, err := redact.ParsePaths(rules.paths)
+	require.NoError(s.t, err)
+	s.recorder.redactor, err = redact.New(redact.Key{}, rules.secrets, paths)
+	require.NoError(s.t, err)
+}
+
+// feed is follow of what the API server serves, before it was redacted.
+func (s *swept) feed(resource kube.Resource) (*stream, *deltafifo.FIFO) {
+	s.t.Helper()
+	st, _, err := s.recorder.streamOf(s.t.Context(), resource, "")
+	require.NoError(s.t, err)
+	return st, s.queue.FIFO(deltafifo.FIFOOptions{Stream: st, KnownObjects: st.record.Known(), Rules: st.rules.String(), Transformer: transformer(st.redaction)})
+}
+
+// keeper is an object with the canary in three places.
+func keeper(t *testing.T, resource kube.Resource, name string, rv int, other string) *kube.Object {
+	t.Helper()
+	text, err := json.Marshal(map[string]any{
+		"apiVersion": "v1", "kind": resource.Kind, "data": map[string]string{"token": canary, "other": other},
+		"metadata": map[string]any{"name": name, "namespace": "a", "uid": "uid-of-" + name, "resourceVersion": fmt.Sprint(rv),
+			"managedFields": []any{map[string]any{"manager": "kubectl", "operation": "Update", "time": "2026-03-01T03:00:00Z"}},
+			"annotations":   map[string]string{"copy": canary, "kubectl.kubernetes.io/last-applied-configuration": `{"data":{"token":"` + canary + `"},"kind":"Secret"}`}}})
+	require.NoError(t, err)
+	o, err := kube.Restore(text)
+	require.NoError(t, err)
+	return &kube.Object{TypeMeta: o.TypeMeta, ObjectMeta: o.ObjectMeta, JSON: text}
+}
+
+// restart is a recorder under other rules.
+func (s *swept) restart(rules rulesOfRedaction) {
+	s.t.Helper()
+	s.die()
+	s.redact(rules)
+}
+
+// seq is that of the last delta.
+func (s *swept) seq() (seq int64) {
+	s.t.Helper()
+	require.NoError(s.t, s.conn.QueryRow(s.t.Context(), `SELECT seq FROM kuberewind.heads`).Scan(&seq))
+	return seq
+}
+
+// since gives what was written after a seq, each row as its type and what it carries. No row holds the canary.
+func (s *swept) since(seq int64) (rows []string) {
+	s.t.Helper()
+	var texts string
+	require.NoError(s.t, s.conn.QueryRow(s.t.Context(), `
+		SELECT coalesce(string_agg(concat(patch, object, convert_from(exact, 'UTF8')), ' '), '') FROM kuberewind.deltas_data WHERE seq > $1`, seq).Scan(&texts))
+	require.NotContains(s.t, texts, canary)
+	found, err := s.conn.Query(s.t.Context(), `
+		SELECT concat_ws(' ', type, source, name, CASE WHEN patch IS NOT NULL THEN 'patch' END, CASE WHEN object IS NOT NULL THEN 'keyframe' END)
+		FROM kuberewind.deltas WHERE seq > $1 ORDER BY deltas.seq`, seq)
+	require.NoError(s.t, err)
+	rows, err = pgx.CollectRows(found, pgx.RowTo[string])
+	require.NoError(s.t, err)
+	return rows
+}
+
+// folds starts once more, and requires that all that lives folds to what was recorded, and the chain holds.
+func (s *swept) folds(resource kube.Resource, rules rulesOfRedaction) {
+	s.t.Helper()
+	s.config.Hooks.Unfolded = func(m postgres.Mismatch) { require.Fail(s.t, "it does not fold", "%+v", m) }
+	s.restart(rules)
+	st, _ := s.feed(resource)
+	for _, key := range st.record.Known().ListKeys() {
+		known, _, _ := st.record.Known().GetByKey(key)
+		require.NotContains(s.t, string(known.(postgres.KnownObject).Doc()), canary)
+	}
+	report, err := postgres.VerifyChain(s.t.Context(), s.conn, "prod")
+	require.NoError(s.t, err)
+	require.Empty(s.t, report.Breaks)
+}
+
+func TestRulesThatHideMoreBringNoValueBack(t *testing.T) {
+	for name, rules := range widened {
+		for what, happens := range map[string]struct {
+			do   func(t *testing.T, s *swept, fifo *deltafifo.FIFO)
+			want []string
+		}{
+			"a change": {func(t *testing.T, _ *swept, fifo *deltafifo.FIFO) {
+				require.NoError(t, fifo.Update(keeper(t, rules.resource, "one", 21, "b")))
+				require.NoError(t, fifo.Update(keeper(t, rules.resource, "one", 22, "c")))
+			}, []string{"Updated watch one keyframe", "Updated watch one patch"}},
+			"a delete": {func(t *testing.T, _ *swept, fifo *deltafifo.FIFO) {
+				require.NoError(t, fifo.Delete(keeper(t, rules.resource, "one", 21, "a")))
+			}, []string{"Deleted watch one keyframe"}},
+			"an object made again": {func(t *testing.T, _ *swept, fifo *deltafifo.FIFO) {
+				again := keeper(t, rules.resource, "one", 21, "a")
+				again.UID = "another"
+				require.NoError(t, fifo.Add(again))
+			}, []string{"Sync resync one keyframe", "Deleted inferred one", "Added watch one keyframe"}},
+			"an inferred delete": {func(t *testing.T, _ *swept, fifo *deltafifo.FIFO) {
+				require.NoError(t, fifo.Replace([]any{keeper(t, rules.resource, "two", 12, "a")}, "30"))
+			}, []string{"Sync resync one keyframe", "Deleted inferred one"}},
+			"a list that shows what was there": {func(t *testing.T, _ *swept, fifo *deltafifo.FIFO) {
+				require.NoError(t, fifo.BeginReplace("expired", "", "20"))
+				require.NoError(t, fifo.ReplacePage([]any{keeper(t, rules.resource, "one", 11, "a"), keeper(t, rules.resource, "two", 13, "a")}, "30"))
+				require.NoError(t, fifo.EndReplace("30"))
+			}, []string{"Sync relist two keyframe"}},
+			"a sweep": {func(t *testing.T, s *swept, _ *deltafifo.FIFO) {
+				s.round()
+			}, []string{"Sync resync one keyframe", "Sync resync two keyframe"}},
+		} {
+			t.Run(name+": "+what, func(t *testing.T) {
+				s := newSwept(t)
+				s.redact(rules.before)
+				_, fifo := s.feed(rules.resource)
+				require.NoError(t, fifo.Add(keeper(t, rules.resource, "one", 11, "a")))
+				require.NoError(t, fifo.Add(keeper(t, rules.resource, "two", 12, "a")))
+				require.NoError(t, fifo.Bookmark("20"))
+				s.pump()
+				seq := s.seq()
+				s.restart(rules.after)
+				_, fifo = s.feed(rules.resource)
+				happens.do(t, s, fifo)
+				s.pump()
+				require.ElementsMatch(t, happens.want, s.since(seq))
+				s.folds(rules.resource, rules.after)
+			})
+		}
+	}
+}
+
+// Nobody waits for the next day: until then, checkpoints and answers would hold what the rules hide.
+func TestWhatMoreRulesHideIsStoredAnewOnADayThatWasSwept(t *testing.T) {
+	rules := widened["a path is added"]
+	s := newSwept(t)
+	s.redact(rules.before)
+	_, fifo := s.feed(rules.resource)
+	require.NoError(t, fifo.Add(keeper(t, rules.resource, "one", 11, "a")))
+	s.pump()
+	s.round()
+	require.NoError(t, fifo.Bookmark("20"))
+	s.pump()
+	_, sweeps := s.told(1)
+	require.Equal(t, []string{"2026-03-10 1"}, sweeps)
+
+	seq := s.seq()
+	s.restart(rules.after)
+	_, fifo = s.feed(rules.resource)
+	require.Equal(t, 1, s.sink.Rewritten())
+	for range 3 {
+		s.round()
+		require.NoError(t, fifo.Bookmark(fmt.Sprint(s.seq()+30)))
+		s.pump()
+	}
+	require.Equal(t, []string{"Sync resync one keyframe"}, s.since(seq), "once")
+	require.Zero(t, s.sink.Rewritten())
+	_, sweeps = s.told(1)
+	require.Equal(t, []string{"2026-03-10 1"}, sweeps)
+	s.folds(rules.resource, rules.after)
+	require.Zero(t, s.sink.Rewritten(), "and not at each start")
+}
+
+func TestWhatMoreRulesHideIsStoredAnewOfAResourceThatIsNotFollowedAnyMore(t *testing.T) {
+	rules := widened["a path is added"]
+	s := newSwept(t)
+	s.redact(rules.before)
+	_, fifo := s.feed(rules.resource)
+	require.NoError(t, fifo.Add(keeper(t, rules.resource, "one", 11, "a")))
+	s.pump()
+	s.round()
+	require.NoError(t, fifo.Bookmark("20"))
+	s.pump()
+	seq := s.seq()
+	s.restart(rules.after)
+	s.round()
+	s.pump()
+	require.Equal(t, []string{"Sync resync one keyframe"}, s.since(seq))
+}
+
+func TestRulesThatHideMoreHoldForWhatWasSpooled(t *testing.T) {
+	for name, rules := range widened {
+		for what, happens := range map[string]struct {
+			do   func(t *testing.T, s *swept, fifo *deltafifo.FIFO)
+			want []string
+		}{
+			"changes": {func(t *testing.T, _ *swept, fifo *deltafifo.FIFO) {
+				require.NoError(t, fifo.Update(keeper(t, rules.resource, "one", 21, "b")))
+				require.NoError(t, fifo.Add(keeper(t, rules.resource, "new", 22, "a")))
+				require.NoError(t, fifo.Update(keeper(t, rules.resource, "new", 23, "b")))
+				require.NoError(t, fifo.Delete(keeper(t, rules.resource, "two", 24, "a")))
+			}, []string{"Updated watch one keyframe", "Added watch new keyframe", "Updated watch new patch", "Deleted watch two keyframe"}},
+			"a sweep": {func(t *testing.T, s *swept, fifo *deltafifo.FIFO) {
+				s.at = s.at.AddDate(0, 0, 1)
+				s.round()
+				require.NoError(t, fifo.Bookmark("30"))
+			}, []string{"Sync resync one keyframe", "Sync resync two keyframe"}},
+			"an inferred delete": {func(t *testing.T, s *swept, fifo *deltafifo.FIFO) {
+				require.NoError(t, fifo.BeginReplace("expired", "", "20"))
+				require.NoError(t, fifo.ReplacePage([]any{keeper(t, rules.resource, "two", 13, "a")}, "30"))
+				require.NoError(t, fifo.EndReplace("30"))
+			}, []string{"Sync relist two keyframe", "Sync resync one keyframe", "Deleted inferred one"}},
+		} {
+			t.Run(name+": "+what, func(t *testing.T) {
+				s := newSwept(t)
+				s.redact(rules.before)
+				dir := t.TempDir()
+				s.memory = 1
+				s.spill(dir)
+				_, fifo := s.feed(rules.resource)
+				require.NoError(t, fifo.Add(keeper(t, rules.resource, "one", 11, "a")))
+				require.NoError(t, fifo.Add(keeper(t, rules.resource, "two", 12, "a")))
+				require.NoError(t, fifo.Bookmark("20"))
+				s.pump()
+				seq := s.seq()
+				happens.do(t, s, fifo)
+				require.Positive(t, s.queue.Stats().Spooled)
+
+				s.restart(rules.after)
+				s.spill(dir)
+				s.pump()
+				require.ElementsMatch(t, happens.want, s.since(seq))
+				s.folds(rules.resource, rules.after)
+			})
+		}
+	}
+}
+
+// What was hidden before stays as it is: it is not hidden twice, and is no reason to store it again.
+func TestTheSameRulesChangeNothing(t *testing.T) {
+	for name, rules := range widened {
+		s := newSwept(t)
+		s.redact(rules.after)
+		_, fifo := s.feed(rules.resource)
+		require.NoError(t, fifo.Add(keeper(t, rules.resource, "one", 11, "a")))
+		s.pump()
+		seq := s.seq()
+		s.restart(rules.after)
+		_, fifo = s.feed(rules.resource)
+		require.NoError(t, fifo.Replace([]any{keeper(t, rules.resource, "one", 11, "a")}, "20"))
+		require.NoError(t, fifo.Update(keeper(t, rules.resource, "one", 21, "b")))
+		s.pump()
+		require.Equal(t, []string{"Updated watch one patch"}, s.since(seq), name)
+	}
+}
