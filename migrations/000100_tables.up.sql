@@ -365,7 +365,8 @@ END $$;
 -- recorder owns nothing; with LIKE and ATTACH, because CREATE TABLE ... PARTITION OF would stop every writer for its time.
 -- No CHECK constraint is needed to spare ATTACH its scan: the table is empty. The lock on the parent lets writers
 -- go on and keeps a second caller waiting until the first has committed, so call it in a transaction of its own.
--- A day that was detached and is still there is attached again.
+-- A day that was detached and is still there is attached again, if nobody else can have made or changed it: a trigger or rule
+-- in it would run as the recorder.
 CREATE FUNCTION kuberewind.ensure_day(day date) RETURNS boolean
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -375,6 +376,7 @@ AS $$
 DECLARE
     parent regclass;
     part   text;
+    alien  text;
     made   boolean := false;
 BEGIN
     IF day IS NULL OR NOT isfinite(day) OR day < '0001-01-01' OR day > '9999-12-31' THEN
@@ -389,6 +391,16 @@ BEGIN
         IF to_regclass(part) IS NULL THEN
             EXECUTE format('CREATE TABLE %s (LIKE %s INCLUDING ALL)', part, parent);
             EXECUTE format('COMMENT ON TABLE %s IS %L', part, format('Partition of %s for %s (UTC).', parent, day));
+        END IF;
+        SELECT CASE
+            WHEN c.relowner <> p.relowner THEN format('belongs to %s', c.relowner::regrole)
+            WHEN EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = c.oid) THEN 'has a trigger'
+            WHEN EXISTS (SELECT FROM pg_rewrite r WHERE r.ev_class = c.oid) THEN 'has a rule'
+        END INTO alien
+        FROM pg_class c, pg_class p WHERE c.oid = to_regclass(part) AND p.oid = parent;
+        IF alien IS NOT NULL THEN
+            RAISE EXCEPTION 'the table % is in the way of a partition of that name: it %', part, alien
+                USING ERRCODE = 'object_not_in_prerequisite_state', HINT = format('Look who made it, and rename or drop it; then %s is made anew.', part);
         END IF;
         EXECUTE format('ALTER TABLE %s ATTACH PARTITION %s FOR VALUES FROM (%L) TO (%L)',
             parent, part, day::timestamptz, (day + 1)::timestamptz);

@@ -26,7 +26,20 @@ BEGIN
     END LOOP;
 END $$;
 
--- Who may make a table here could make the one that ensure_day() attaches as a partition, and own it.
+-- Nobody but the owner makes anything here. What others make may run as who uses the record.
+DO $$
+DECLARE
+    other text;
+BEGIN
+    FOR other IN
+        SELECT CASE granted.grantee WHEN 0 THEN 'PUBLIC' ELSE granted.grantee::regrole::text END
+        FROM pg_catalog.pg_namespace n
+        CROSS JOIN LATERAL pg_catalog.aclexplode(n.nspacl) granted
+        WHERE n.nspname = 'kuberewind' AND granted.privilege_type = 'CREATE' AND granted.grantee <> n.nspowner
+    LOOP
+        EXECUTE format('REVOKE CREATE ON SCHEMA kuberewind FROM %s CASCADE', other);
+    END LOOP;
+END $$;
 REVOKE ALL ON SCHEMA kuberewind FROM kuberewind_writer, kuberewind_auditor;
 GRANT USAGE ON SCHEMA kuberewind TO kuberewind_writer, kuberewind_auditor;
 GRANT EXECUTE ON FUNCTION kuberewind.schema_version() TO kuberewind_writer, kuberewind_auditor;

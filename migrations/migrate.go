@@ -60,7 +60,7 @@ func move(ctx context.Context, url string, log *slog.Logger, target int, before 
 	case ctx.Err() != nil:
 		return fmt.Errorf("migrate the schema: %w (%w)", context.Cause(ctx), err)
 	case hasCode(err, pgerrcode.InsufficientPrivilege) && !errors.Is(err, ErrNoRights):
-		return fmt.Errorf("migrate the schema: %w (it takes its owner or a superuser, or for the first time a role that may create schemas)", err)
+		return fmt.Errorf("migrate the schema: %w (it takes the owner of the schema, or for the first time a role that may create schemas)", err)
 	default:
 		return fmt.Errorf("migrate the schema: %w", err)
 	}
@@ -72,6 +72,13 @@ func apply(ctx context.Context, url string, log *slog.Logger, target int, before
 		return err
 	}
 	defer p.close(ctx)
+	own, err := p.ownership(ctx)
+	if err == nil {
+		err = own.mayRead()
+	}
+	if err != nil {
+		return err
+	}
 	version, err := Version(ctx, p.conn)
 	if err != nil || version == target {
 		return err

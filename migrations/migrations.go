@@ -26,6 +26,8 @@ var (
 	ErrNewer = errors.New("the schema of the record is newer than this program")
 	// ErrNoRights is returned where not even the version of the schema may be read.
 	ErrNoRights = errors.New("this login has no right to the record; its owner can give it one: GRANT " + AuditorRole + " TO the login, or " + WriterRole + " for a recorder")
+	// ErrNotOwner is returned by Up and Down where another role has made the schema, or something in it.
+	ErrNotOwner = errors.New("the schema of the record was not made by this login alone")
 	// ErrFilled is returned by Down when the record holds deltas.
 	ErrFilled = errors.New("the record is not empty")
 )

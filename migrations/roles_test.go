@@ -251,7 +251,7 @@ func TestRolesAreSetUpFromManyDatabasesAtOnce(t *testing.T) {
 
 func TestMigratorWithoutRightsIsToldWhatItNeeds(t *testing.T) {
 	url := pgtest.New(t, nil).Login(t)
-	require.ErrorContains(t, migrations.Up(t.Context(), url, discard()), "owner or a superuser")
+	require.ErrorContains(t, migrations.Up(t.Context(), url, discard()), "it takes the owner of the schema, or for the first time a role that may create schemas")
 }
 
 func TestMemberOfTheWriterFindsNothingToMigrateAndBecomesTheWriter(t *testing.T) {

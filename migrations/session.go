@@ -49,7 +49,8 @@ func (p *probe) close(ctx context.Context) {
 	_ = p.conn.Close(ctx) // nothing was left to be written
 }
 
-// prepare refuses a server that cannot hold a record, and makes the schema in which golang-migrate keeps its table.
+// prepare refuses a server that cannot hold a record, makes the schema in which golang-migrate keeps its table, and refuses that of
+// another role.
 func (p *probe) prepare(ctx context.Context) error {
 	var number int
 	var version, encoding string
@@ -63,14 +64,17 @@ func (p *probe) prepare(ctx context.Context) error {
 		return fmt.Errorf("PostgreSQL 15 or newer is needed, the server is %s", version)
 	case encoding != "UTF8":
 		return fmt.Errorf("the database has the encoding %s, and UTF8 is needed: make it with CREATE DATABASE ... ENCODING 'UTF8' TEMPLATE template0", encoding)
-	case exists:
-		return nil
+	case !exists:
+		_, err = p.conn.Exec(ctx, "CREATE SCHEMA IF NOT EXISTS kuberewind")
+		if err != nil && !hasCode(err, pgerrcode.UniqueViolation, pgerrcode.DuplicateSchema) { // else another session was faster
+			return err
+		}
 	}
-	_, err = p.conn.Exec(ctx, "CREATE SCHEMA IF NOT EXISTS kuberewind")
-	if hasCode(err, pgerrcode.UniqueViolation, pgerrcode.DuplicateSchema) {
-		return nil // another migrator was faster
+	own, err := p.ownership(ctx) // after the schema was made: it may be another role that was faster
+	if err != nil {
+		return err
 	}
-	return err
+	return own.mayMigrate()
 }
 
 // session is golang-migrate at work on one connection.
