@@ -47,10 +47,26 @@ run: build ## Record the cluster of your own kubeconfig, read-only, into the emb
 	@hack/setup.sh server
 	@$(BIN)/recorder run
 
+# More flags of go test, for make test-times.
+TESTFLAGS ?=
+
 .PHONY: test
 test: setup control-plane ## Run all tests: packages under the race detector, then whole systems, of both the longest first
-	@$(GO) test -race -timeout 15m -p 3 ./cmd/recorder ./sink/postgres ./migrations ./internal/embedded $$($(GO) list ./... | grep -v -e /test/ -e /bench)
-	@$(GO) test -timeout 20m -p 2 -parallel 3 ./test/system ./test/replay ./test/chaos ./test/... ./bench/...
+	@$(GO) test $(TESTFLAGS) -race -timeout 15m -p 3 ./cmd/recorder ./sink/postgres ./migrations ./internal/embedded $$($(GO) list ./... | grep -v -e /test/ -e /bench)
+	@$(GO) test $(TESTFLAGS) -timeout 20m -p 2 -parallel 3 ./test/system ./test/replay ./test/chaos ./test/... ./bench/...
+
+# What the last make test-times printed, a JSON object a line.
+TIMES := $(BIN)/test-times.jsonl
+
+.PHONY: test-times
+test-times: setup control-plane ## Run all tests, uncached, and print what each package and test took, longest first: [FILE=bin/test-times.jsonl] prints an earlier run
+	@$(GO) build -o $(BIN)/test-times ./hack/test-times
+	@$(if $(FILE),$(BIN)/test-times table $(FILE),$(BIN)/test-times run $(TIMES) \
+		$(MAKE) --no-print-directory -k test TESTFLAGS='-count=1 -json -exec "$(CURDIR)/$(BIN)/test-times exec"')
+
+.PHONY: test-times-docs
+test-times-docs: ## Write the top of the table of the last make test-times to docs/developing.md
+	@$(GO) run ./hack/test-times page $(TIMES) docs/developing.md
 
 .PHONY: race
 race: setup control-plane ## Run everything, the whole-system tests too, under the race detector
