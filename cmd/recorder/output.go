@@ -8,7 +8,8 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
+
+	"github.com/kuberewind/kuberewind/internal/render"
 )
 
 // outputFlag is --output, as kubectl has it.
@@ -34,9 +35,11 @@ func (p *program) print(o outputFlag, value any, table func(wide bool) error) er
 	switch o.format {
 	case "json":
 		text, err = json.MarshalIndent(value, "", "  ")
-		text = append(text, '\n')
+		text = append(render.JSON(text), '\n')
 	case "yaml":
-		text, err = yaml.Marshal(value)
+		if text, err = json.Marshal(value); err == nil {
+			text, err = render.YAML(text)
+		}
 	default:
 		return table(o.format == "wide")
 	}

@@ -2,7 +2,6 @@ package replay
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -13,17 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/internal/render"
 )
 
 func (c *coverageCommand) print(r *coverageReport) error {
 	out := c.env.IOStreams.Out
 	if c.output == outputJSON {
-		text, err := json.MarshalIndent(r, "", "  ")
-		if err != nil {
-			return err
-		}
-		_, err = out.Write(append(text, '\n'))
-		return err
+		return writeJSON(out, r, true)
 	}
 	zone := time.Local
 	if c.utc {
@@ -91,7 +86,7 @@ func (p *coveragePrinter) row(c *resourceCoverage, s *stretchCoverage) string {
 	if s.Complete {
 		complete = "yes"
 	}
-	cells := []string{name, from, to, complete, printable(s.why())}
+	cells := []string{name, from, to, complete, render.Line(s.why())}
 	if p.wide {
 		cells = slices.Insert(cells, 3, dash(s.FromRV), dash(s.ToRV))
 	}

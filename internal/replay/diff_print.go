@@ -2,10 +2,11 @@ package replay
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"text/tabwriter"
+
+	"github.com/kuberewind/kuberewind/internal/render"
 )
 
 // diffPrinter writes differences in one of their forms.
@@ -65,7 +66,7 @@ func (p *diffPrinter) one(d *difference) error {
 	var b bytes.Buffer
 	switch p.format {
 	case outputName:
-		fmt.Fprintf(&b, "%s %s %s\n", differenceSigns[d.change], o.Stream.GroupResource(), objectName(o.Namespace, o.Name))
+		fmt.Fprintln(&b, render.Line(fmt.Sprintf("%s %s %s", differenceSigns[d.change], o.Stream.GroupResource(), objectName(o.Namespace, o.Name))))
 	case outputUnified:
 		before, after, err := d.docs()
 		if err != nil {
@@ -127,12 +128,10 @@ func (p *diffPrinter) json(b *bytes.Buffer, d *difference) error {
 		return err
 	}
 	o := d.object()
-	text, err := json.Marshal(differenceJSON{
+	return writeJSON(b, differenceJSON{
 		Change: d.change, Recreated: d.recreated, Group: o.Stream.Group, Version: versionOnly(o.Version), Resource: o.Stream.Resource, Kind: o.Stream.Kind,
 		Namespace: o.Namespace, Name: o.Name, UID: o.UID, From: d.before.json(), To: d.after.json(), Changes: changesJSON(all),
-	})
-	b.Write(append(text, '\n'))
-	return err
+	}, false)
 }
 
 func (p *diffPrinter) text(b *bytes.Buffer, d *difference) error {
@@ -141,7 +140,7 @@ func (p *diffPrinter) text(b *bytes.Buffer, d *difference) error {
 	if d.recreated {
 		line += fmt.Sprintf("  (recreated: uid %s)", o.UID)
 	}
-	fmt.Fprintln(b, printable(line))
+	fmt.Fprintln(b, render.Line(line))
 	if d.change != differenceChanged {
 		return nil
 	}
@@ -150,7 +149,7 @@ func (p *diffPrinter) text(b *bytes.Buffer, d *difference) error {
 		return err
 	}
 	for _, c := range expanded(all) {
-		fmt.Fprintln(b, indent+printable(p.words.words(c)))
+		fmt.Fprintln(b, indent+render.Line(p.words.words(c)))
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/config"
 	"github.com/kuberewind/kuberewind/internal/recorder"
+	"github.com/kuberewind/kuberewind/internal/render"
 	"github.com/kuberewind/kuberewind/internal/telemetry"
 )
 
@@ -107,7 +108,7 @@ func (e *Env) Note(text string) {
 		return
 	}
 	e.noted[text] = true
-	fmt.Fprintf(e.IOStreams.ErrOut, "Note: %s\n", strings.TrimSpace(text))
+	fmt.Fprintf(e.IOStreams.ErrOut, "Note: %s\n", render.Line(strings.TrimSpace(text)))
 }
 
 // Instant reads an instant. A duration before now becomes a time, so that what is asked about it twice is the same twice.

@@ -122,7 +122,7 @@ func (g *getCommand) answer(cmd *cobra.Command, rec *Record, args []string, inst
 	if err := view.load(ctx, targets, namespace); err != nil {
 		return err
 	}
-	transport := &transport{ctx: ctx, view: view, index: index}
+	transport := &transport{ctx: ctx, view: view, index: index, whole: g.printsWhole()}
 	factory := cmdutil.NewFactory(&recordGetter{namespace: namespace, catalog: view.catalog, transport: transport})
 	g.kubectl.IOStreams = genericiooptions.IOStreams{In: g.env.IOStreams.In, Out: &untilDone{ctx, g.env.IOStreams.Out}, ErrOut: g.env.IOStreams.ErrOut}
 	if err := g.kubectl.Complete(factory, cmd, args); err != nil {
@@ -131,11 +131,12 @@ func (g *getCommand) answer(cmd *cobra.Command, rec *Record, args []string, inst
 	if err := g.kubectl.Validate(); err != nil {
 		return err
 	}
+	g.renderOutput()
 	err = g.kubectl.Run(factory, args)
 	if transport.failed != nil {
 		err = transport.failed
 	}
-	return errors.Join(err, view.damage())
+	return errors.Join(err, transport.unwritten, view.damage())
 }
 
 // untilDone refuses to write when the context has ended.

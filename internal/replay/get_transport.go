@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kuberewind/kuberewind/internal/printers"
+	"github.com/kuberewind/kuberewind/internal/render"
 )
 
 // transport answers what kubectl get asks an API server, from a view.
@@ -21,6 +22,9 @@ type transport struct {
 	ctx   context.Context // Of the command: kubectl's requests carry none.
 	view  *view
 	index []indexValue
+	// whole is set if objects are printed whole: then those that cannot be are left out, and unwritten says why.
+	whole     bool
+	unwritten error
 	// failed is why a request could not be answered at all. What kubectl would make of it is of no use.
 	failed error
 }
@@ -102,7 +106,10 @@ func (t *transport) answer(request *http.Request) ([]byte, error) {
 		return t.table(r, objects, include)
 	}
 	if r.name != "" {
-		for _, doc := range objects {
+		for key, doc := range objects {
+			if err := t.check(r.resource, key, doc); err != nil {
+				return nil, apierrors.NewInternalError(err)
+			}
 			return doc, nil
 		}
 	}
@@ -184,6 +191,7 @@ func (t *transport) table(r apiRequest, objects iter.Seq2[string, []byte], inclu
 	if err = errors.Join(err, failed, t.ctx.Err()); err != nil {
 		return nil, err
 	}
+	harmless(table)
 	return json.Marshal(table)
 }
 
@@ -194,8 +202,26 @@ func (t *transport) list(r apiRequest, objects iter.Seq2[string, []byte]) ([]byt
 		metav1.ListMeta `json:"metadata"`
 		Items           []json.RawMessage `json:"items"`
 	}{TypeMeta: metav1.TypeMeta{APIVersion: gv.String(), Kind: r.resource.Kind + "List"}, Items: []json.RawMessage{}}
-	for _, doc := range objects {
+	for key, doc := range objects {
+		if err := t.check(r.resource, key, doc); err != nil {
+			t.unwritten = errors.Join(t.unwritten, fmt.Errorf("left out: %w", err))
+			continue
+		}
 		list.Items = append(list.Items, doc)
 	}
 	return json.Marshal(list)
+}
+
+// check notes what kubectl's code replaces in an object. The error says that it would lose a value, or refuse the object and all others.
+func (t *transport) check(r *Resource, key string, doc []byte) error {
+	if !t.whole {
+		return nil
+	}
+	name := r.GroupResource().String() + " " + key
+	replaced, err := render.Check(doc)
+	if err != nil {
+		return fmt.Errorf("%s: %w; snapshot --format json writes it", render.Line(name), err)
+	}
+	t.view.env.Note(replacedNote(name, replaced))
+	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/internal/render"
 	"github.com/kuberewind/kuberewind/patch"
 )
 
@@ -104,14 +105,7 @@ const stampForm = "2006-01-02T15:04:05.000Z07:00"
 
 func (p *logPrinter) stamp(t time.Time) string { return t.In(p.zone).Format(stampForm) }
 
-func (p *logPrinter) json(value any) error {
-	text, err := json.Marshal(value)
-	if err != nil {
-		return err
-	}
-	_, err = p.out.Write(append(text, '\n'))
-	return err
-}
+func (p *logPrinter) json(value any) error { return writeJSON(p.out, value, false) }
 
 // Widths of the columns that a log has before it knows what comes: enough for most, and what is longer pushes the rest.
 const (
@@ -137,7 +131,7 @@ func (p *logPrinter) entry(e *entry) error {
 		text += indent + more + "\n"
 	}
 	for line := range strings.Lines(e.Diff) {
-		text += indent + printable(strings.TrimRight(strings.ReplaceAll(line, "\t", "  "), "\n")) + "\n"
+		text += indent + render.Line(strings.TrimRight(strings.ReplaceAll(line, "\t", "  "), "\n")) + "\n"
 	}
 	_, err := io.WriteString(p.out, text)
 	return err
@@ -159,7 +153,7 @@ func (p *logPrinter) head(e *entry) string {
 	if p.format == outputWide {
 		head += fmt.Sprintf("seq:%-8d rv:%-8s %-8s ", e.Seq, e.ResourceVersion, e.Source)
 	}
-	return printable(head + fmt.Sprintf("%-*s", whoWidth, by))
+	return render.Line(head + fmt.Sprintf("%-*s", whoWidth, by))
 }
 
 // lines are what is said of the delta: all on the first line if it is one thing.
@@ -183,7 +177,7 @@ func (p *logPrinter) remark(r remark) error {
 	if p.format == outputJSON {
 		return p.json(map[string]remark{"note": r})
 	}
-	_, err := fmt.Fprintf(p.out, "-- %s\n", printable(r.Text))
+	_, err := fmt.Fprintf(p.out, "-- %s\n", render.Line(r.Text))
 	return err
 }
 

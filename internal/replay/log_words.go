@@ -10,9 +10,9 @@ import (
 
 	"github.com/aymanbagabas/go-udiff"
 	"k8s.io/client-go/tools/cache"
-	"sigs.k8s.io/yaml"
 
 	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/internal/render"
 	"github.com/kuberewind/kuberewind/patch"
 )
 
@@ -120,7 +120,7 @@ func (w wording) value(value patch.Doc) string {
 func oneLine(value patch.Doc) string {
 	s, isString := patch.Unquote(value)
 	if !isString || !needsNoQuotes(string(s)) {
-		return printable(string(value))
+		return render.Line(string(value))
 	}
 	return string(s)
 }
@@ -134,22 +134,6 @@ func needsNoQuotes(s string) bool {
 		return false
 	}
 	return !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
-}
-
-// printable keeps what an object holds from steering the terminal.
-func printable(s string) string {
-	if !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		return s
-	}
-	var b strings.Builder
-	for _, r := range s {
-		if unicode.IsPrint(r) {
-			b.WriteRune(r)
-		} else {
-			fmt.Fprintf(&b, `\u%04x`, r)
-		}
-	}
-	return b.String()
 }
 
 // around gives the parts of two long values in which they begin to differ.
@@ -225,7 +209,7 @@ func label(prefix, title, version string, doc patch.Doc) string {
 	if doc == nil {
 		return "/dev/null"
 	}
-	return prefix + title + "\t" + version
+	return prefix + render.Line(title) + "\t" + version
 }
 
 // yamlOf is a version as YAML, without bookkeeping unless all is asked for.
@@ -236,9 +220,9 @@ func yamlOf(doc patch.Doc, all bool) string {
 	if !all {
 		doc = withoutBookkeeping(doc)
 	}
-	text, err := yaml.JSONToYAML(doc)
-	if err != nil {
-		return string(doc) + "\n" // Text that is not UTF-8 is no YAML.
+	text, err := render.YAML(doc)
+	if err != nil || render.Replaced(doc) != nil {
+		return string(render.JSON(doc)) + "\n" // YAML would hide a difference.
 	}
 	return string(text)
 }

@@ -135,7 +135,7 @@ func (s *snapshotCommand) write(ctx context.Context, rec *Record, args []string,
 		return errors.Join(err, to.abandon())
 	}
 	s.say(form)
-	return errors.Join(v.damage(), v.chosen.missing("at "+instant.String()))
+	return errors.Join(v.damage(), form.unwritten(), v.chosen.missing("at "+instant.String()))
 }
 
 // each writes every object, unpacking one at a time.
@@ -150,15 +150,7 @@ func (s *snapshotCommand) each(ctx context.Context, form *form, to *target) erro
 			}
 			done++
 			progress.tell(history.Progress{Stage: "objects", Done: done, Total: total})
-			made, err := form.of(resource, doc)
-			if err != nil {
-				return fmt.Errorf("%s %s: %w", resource, key, err)
-			}
-			if made == nil {
-				continue
-			}
-			form.manifest.count(resource)
-			if err := to.write(form.directory(resource), resource, made); err != nil {
+			if err := form.write(to, resource, key, doc); err != nil {
 				return err
 			}
 		}
@@ -173,6 +165,9 @@ func (s *snapshotCommand) say(f *form) {
 	}
 	for _, left := range f.manifest.leftOut() {
 		s.env.Note("left out: " + left)
+	}
+	for _, replaced := range f.manifest.Replaced {
+		s.env.Note(replaced)
 	}
 	if f.customs > 0 && f.definitions > 0 && s.forApply {
 		s.env.Note("custom resources can be applied once their definitions are established: apply twice")

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"maps"
@@ -25,6 +26,8 @@ type manifest struct {
 	Notes         []string          `json:"notes,omitempty"`
 	Incomplete    []manifestStretch `json:"incomplete,omitempty"`
 	Damaged       []string          `json:"damaged,omitempty"`
+	Unwritten     []string          `json:"unwritten,omitempty"` // objects that have no form in YAML, and why
+	Replaced      []string          `json:"replaced,omitempty"`  // texts in which U+FFFD stands for what YAML cannot write
 	HashedSecrets int               `json:"hashedSecrets,omitempty"`
 	LeftOut       map[string]int    `json:"leftOut,omitempty"`
 	Objects       int               `json:"objects,omitempty"`
@@ -76,6 +79,13 @@ func (v *view) manifest(ctx context.Context, targets []Target, namespace string)
 		})
 	}
 	return m, nil
+}
+
+// text is the manifest as a file.
+func (m *manifest) text() ([]byte, error) {
+	var b bytes.Buffer
+	err := writeJSON(&b, m, true)
+	return b.Bytes(), err
 }
 
 // recount begins to count what is written.

@@ -16,8 +16,8 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/yaml"
 
+	"github.com/kuberewind/kuberewind/internal/render"
 	"github.com/kuberewind/kuberewind/patch"
 )
 
@@ -27,15 +27,24 @@ const manifestName = "MANIFEST.json"
 // A snapshotWriter writes objects in one format.
 type snapshotWriter interface {
 	begin(m *manifest) error
-	write(directory string, resource schema.GroupResource, doc patch.Doc) error
+	write(directory string, resource schema.GroupResource, doc patch.Doc, text []byte) error
 	end(m *manifest) error
 }
 
 // A target is where a snapshot goes. A file has its name when it is complete.
 type target struct {
 	snapshotWriter
+	json bool     // else objects are written as YAML
 	file *os.File // nil unless a file is written
 	name string   // that it gets
+}
+
+// text is an object in the format of the target.
+func (t *target) text(doc patch.Doc) ([]byte, error) {
+	if t.json {
+		return render.JSON(doc), nil
+	}
+	return render.YAML(doc)
 }
 
 // abandon takes away what is not complete.
@@ -98,7 +107,7 @@ func newTarget(out io.Writer, output, format string, force bool) (*target, error
 		writer, err := newDirectoryWriter(output, force)
 		return &target{snapshotWriter: writer}, err
 	}
-	t := &target{name: output}
+	t := &target{name: output, json: format == "json"}
 	if output != "-" {
 		if info, err := os.Stat(output); err == nil && (info.IsDir() || !force) {
 			return nil, fmt.Errorf("%s exists: name another file, or use --force to write over it", output)
@@ -112,7 +121,7 @@ func newTarget(out io.Writer, output, format string, force bool) (*target, error
 	case "tar":
 		t.snapshotWriter, err = newTarWriter(out, output)
 	default:
-		t.snapshotWriter = &listWriter{out: out, json: format == "json"}
+		t.snapshotWriter = &listWriter{out: out, json: t.json}
 	}
 	if err != nil {
 		return nil, errors.Join(err, t.abandon())
@@ -139,6 +148,7 @@ func (w *listWriter) begin(m *manifest) error {
 	if err != nil {
 		return err
 	}
+	quoted = render.JSON(quoted) // which YAML takes as well
 	if w.json {
 		_, err = fmt.Fprintf(w.out, `{"apiVersion":"v1","kind":"List","metadata":{"annotations":{"%s":%s}},"items":[`, manifestAnnotation, quoted)
 	} else {
@@ -147,22 +157,18 @@ func (w *listWriter) begin(m *manifest) error {
 	return err
 }
 
-func (w *listWriter) write(_ string, _ schema.GroupResource, doc patch.Doc) error {
+func (w *listWriter) write(_ string, _ schema.GroupResource, _ patch.Doc, text []byte) error {
 	w.items++
 	if w.json {
 		separator := ",\n"
 		if w.items == 1 {
 			separator = "\n"
 		}
-		_, err := fmt.Fprintf(w.out, "%s%s", separator, doc)
-		return err
-	}
-	text, err := yaml.JSONToYAML(doc)
-	if err != nil {
+		_, err := fmt.Fprintf(w.out, "%s%s", separator, text)
 		return err
 	}
 	indented := strings.ReplaceAll(strings.TrimSuffix(string(text), "\n"), "\n", "\n  ")
-	_, err = fmt.Fprintf(w.out, "\n- %s", indented)
+	_, err := fmt.Fprintf(w.out, "\n- %s", indented)
 	return err
 }
 
@@ -264,11 +270,7 @@ func (w *directoryWriter) begin(*manifest) error {
 	return nil
 }
 
-func (w *directoryWriter) write(directory string, resource schema.GroupResource, doc patch.Doc) error {
-	text, err := yaml.JSONToYAML(doc)
-	if err != nil {
-		return err
-	}
+func (w *directoryWriter) write(directory string, resource schema.GroupResource, doc patch.Doc, text []byte) error {
 	name := w.names.of(directory, resource, doc)
 	if err := w.root.MkdirAll(slashpath.Dir(name), 0o755); err != nil {
 		return err
@@ -277,11 +279,11 @@ func (w *directoryWriter) write(directory string, resource schema.GroupResource,
 }
 
 func (w *directoryWriter) end(m *manifest) error {
-	text, err := json.MarshalIndent(m, "", "  ")
+	text, err := m.text()
 	if err != nil {
 		return err
 	}
-	return errors.Join(w.root.WriteFile(manifestName, append(text, '\n'), 0o600), w.root.Close())
+	return errors.Join(w.root.WriteFile(manifestName, text, 0o600), w.root.Close())
 }
 
 // tarWriter writes the same files into an archive.
@@ -315,11 +317,7 @@ func (w *tarWriter) begin(m *manifest) error {
 	return nil
 }
 
-func (w *tarWriter) write(directory string, resource schema.GroupResource, doc patch.Doc) error {
-	text, err := yaml.JSONToYAML(doc)
-	if err != nil {
-		return err
-	}
+func (w *tarWriter) write(directory string, resource schema.GroupResource, doc patch.Doc, text []byte) error {
 	return w.file(w.names.of(directory, resource, doc), text)
 }
 
@@ -332,11 +330,11 @@ func (w *tarWriter) file(name string, text []byte) error {
 }
 
 func (w *tarWriter) end(m *manifest) error {
-	text, err := json.MarshalIndent(m, "", "  ")
+	text, err := m.text()
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(w.file(manifestName, append(text, '\n')), w.tar.Close()); err != nil || w.packer == nil {
+	if err := errors.Join(w.file(manifestName, text), w.tar.Close()); err != nil || w.packer == nil {
 		return err
 	}
 	return w.packer.Close()

@@ -3,7 +3,6 @@ package replay
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/internal/render"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
@@ -161,7 +161,7 @@ func (v *verifyCommand) verify(ctx context.Context, rec *Record) (*verifyReport,
 func (v *verifyCommand) found(report *verifyReport, f verifyFinding) {
 	report.Findings = append(report.Findings, f)
 	if v.output == outputText {
-		fmt.Fprintln(v.env.IOStreams.Out, printable(f.line()))
+		fmt.Fprintln(v.env.IOStreams.Out, render.Line(f.line()))
 	}
 }
 
@@ -218,12 +218,7 @@ func denied(err error) bool {
 func (v *verifyCommand) print(r *verifyReport) error {
 	out := v.env.IOStreams.Out
 	if v.output == outputJSON {
-		text, err := json.MarshalIndent(r, "", "  ")
-		if err != nil {
-			return err
-		}
-		_, err = out.Write(append(text, '\n'))
-		return err
+		return writeJSON(out, r, true)
 	}
 	c := &r.Checked
 	fmt.Fprintf(out, "record: %d deltas of %d lives (%d alive) folded and compared with their digests; %d patches, %d keyframes, %d streams, %d days, %d checkpoints of %d objects\n",

@@ -16,6 +16,7 @@ import (
 
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/redact"
+	"github.com/kuberewind/kuberewind/internal/render"
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/patch"
 )
@@ -350,7 +351,7 @@ func printResources(out io.Writer, all []clusterResource) {
 		}
 		masked = masked || r.Masked
 		if r.Text != "" {
-			fmt.Fprintln(out, printable(fmt.Sprintf("cluster: %s: %s: %s", name, r.Status, r.Text)))
+			fmt.Fprintln(out, render.Line(fmt.Sprintf("cluster: %s: %s: %s", name, r.Status, r.Text)))
 		}
 	}
 	fmt.Fprintf(out, "cluster: %d of %d resources are equal to the live lists, with %d objects\n", equal, len(all), objects)

@@ -1,0 +1,22 @@
+package replay
+
+import (
+	"encoding/json"
+	"io"
+
+	"github.com/kuberewind/kuberewind/internal/render"
+)
+
+// writeJSON writes a value as JSON that steers no terminal: on one line, or indented by two spaces.
+func writeJSON(out io.Writer, value any, indented bool) error {
+	marshal := json.Marshal
+	if indented {
+		marshal = func(v any) ([]byte, error) { return json.MarshalIndent(v, "", "  ") }
+	}
+	text, err := marshal(value)
+	if err != nil {
+		return err
+	}
+	_, err = out.Write(append(render.JSON(text), '\n'))
+	return err
+}

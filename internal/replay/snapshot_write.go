@@ -1,0 +1,66 @@
+package replay
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kuberewind/kuberewind/internal/render"
+	"github.com/kuberewind/kuberewind/patch"
+)
+
+// write writes an object, if it is not left out. One that has no form in YAML is noted, and is no reason to give up the others.
+func (f *form) write(to *target, resource schema.GroupResource, key string, doc patch.Doc) error {
+	made, err := f.of(resource, doc)
+	if err == nil && made == nil {
+		return nil
+	}
+	var text []byte
+	if err == nil {
+		text, err = to.text(made)
+	}
+	name := resource.String() + " " + key
+	if err != nil {
+		f.manifest.Unwritten = append(f.manifest.Unwritten, fmt.Sprintf("%s: %v", name, err))
+		return nil
+	}
+	if !to.json || !f.asIs {
+		if replaced := replacedNote(name, render.Replaced(doc)); replaced != "" {
+			f.manifest.Replaced = append(f.manifest.Replaced, replaced)
+		}
+	}
+	if err := to.write(f.directory(resource), resource, made, text); err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	f.manifest.count(resource)
+	return nil
+}
+
+// replacedNote names an object and the places where U+FFFD stands for what YAML cannot write; "" if there are none.
+func replacedNote(name string, places []string) string {
+	const most = 3
+	if len(places) == 0 {
+		return ""
+	}
+	more := ""
+	if len(places) > most {
+		more = fmt.Sprintf(" and %d more", len(places)-most)
+		places = places[:most]
+	}
+	return fmt.Sprintf("%s: U+FFFD stands for what is no Unicode character at %s%s; snapshot --format json keeps it", name, strings.Join(places, ", "), more)
+}
+
+// unwritten names the objects that have no form in YAML.
+func (f *form) unwritten() error {
+	hint := ""
+	if f.asIs {
+		hint = "; --format json writes it"
+	}
+	var errs []error
+	for _, text := range f.manifest.Unwritten {
+		errs = append(errs, fmt.Errorf("left out: %s%s", render.Line(text), hint))
+	}
+	return errors.Join(errs...)
+}
