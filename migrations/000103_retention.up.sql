@@ -116,20 +116,70 @@ COMMENT ON COLUMN kuberewind.record_partitions.clusters IS 'How many clusters ha
 COMMENT ON COLUMN kuberewind.record_partitions.first_seq IS 'Lowest seq in it, of any cluster.';
 COMMENT ON COLUMN kuberewind.record_partitions.last_seq IS 'Highest seq in it, of any cluster.';
 
--- I8: why a day has to stay, NULL if it may go. Days are dropped from the oldest on, so what is before it is gone, and the record is whole from the
--- first sweep after it: of the next day, or of a later one where no recorder ran long enough to complete that. The sweep is not merely believed: the
--- writer tells of it. What goes is asked of the deltas and of prunes_data, to which the writer has no rights.
+-- I8: why a cluster needs a day, NULL if it does not. Days are dropped from the oldest on, so what is before it is gone, and the record is whole
+-- from the first sweep after it: of the next day, or of a later one if no recorder ran long enough to complete that. The sweep is not believed
+-- alone: the writer tells of it. What goes is asked of the deltas and of prunes_data, to which the writer has no rights.
+-- Each query names the cluster, so that each is answered where the rows of that cluster are.
+CREATE FUNCTION kuberewind.prune_obstacle_of(of_cluster integer, of_day date) RETURNS text
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET timezone = 'UTC'
+SET datestyle = 'ISO, YMD'
+SET plan_cache_mode = force_custom_plan
+SET jit = off
+AS $$
+DECLARE
+    day_end timestamptz := (of_day + 1)::timestamptz;
+    head    record;
+    sweep   record;
+    deltas  bigint; -- the last seq that goes
+    pruned  bigint; -- the last seq that has gone
+    broken  bigint;
+BEGIN
+    SELECT h.batch, h.observed_at INTO head FROM kuberewind.heads h WHERE h.cluster = of_cluster;
+    IF coalesce(head.batch, 0) = 0 THEN
+        RETURN NULL; -- it has recorded nothing
+    END IF;
+    SELECT max(d.seq) INTO deltas FROM kuberewind.deltas_data d WHERE d.cluster = of_cluster AND d.observed_at < day_end;
+    SELECT max(p.last_seq) INTO pruned FROM kuberewind.prunes_data p WHERE p.cluster = of_cluster;
+    SELECT w.day, w.seq, w.observed_at INTO sweep FROM kuberewind.sweeps w WHERE w.cluster = of_cluster AND w.day > of_day ORDER BY w.day LIMIT 1;
+    IF sweep.day IS NULL AND deltas IS NULL AND pruned IS NULL
+        AND NOT EXISTS (SELECT FROM kuberewind.batches b WHERE b.cluster = of_cluster AND b.observed_at < day_end) THEN
+        RETURN NULL; -- its record began later: it has nothing to lose, and needs no sweep
+    ELSIF sweep.day IS NULL AND head.observed_at < statement_timestamp() - interval '5 minutes' THEN
+        RETURN format('no sweep of it is complete after that day, and its recorder has stopped: it wrote last at %s; start it, and it sweeps', head.observed_at);
+    ELSIF sweep.day IS NULL THEN
+        RETURN 'no sweep of it is complete after that day';
+    ELSIF sweep.seq < greatest(deltas, pruned) THEN
+        RETURN format('its sweep of %s says that it was complete with seq %s, and seq %s is of an earlier day', sweep.day, sweep.seq, greatest(deltas, pruned));
+    END IF;
+    SELECT count(*) INTO broken
+    FROM kuberewind.record_lives l
+    WHERE l.cluster = of_cluster AND l.object_id <= sweep.seq AND (l.deleted_seq IS NULL OR l.deleted_seq > sweep.seq)
+      AND NOT EXISTS (
+        SELECT FROM kuberewind.deltas_data d
+        WHERE d.cluster = l.cluster AND d.object_id = l.object_id AND d.seq <= sweep.seq AND d.object IS NOT NULL
+          AND d.observed_at BETWEEN sweep.day::timestamptz AND sweep.observed_at);
+    IF broken > 0 THEN
+        RETURN format('%s of its objects have no keyframe in its sweep of %s', broken, sweep.day);
+    END IF;
+    RETURN NULL;
+END $$;
+COMMENT ON FUNCTION kuberewind.prune_obstacle_of(integer, date) IS 'For prune_obstacle, and not a contract: why a cluster needs the partitions of a UTC day; NULL if it does not.';
+REVOKE ALL ON FUNCTION kuberewind.prune_obstacle_of(integer, date) FROM PUBLIC;
+
+-- A day is dropped whole, so one cluster keeps it for all: each that does is named.
 CREATE FUNCTION kuberewind.prune_obstacle(of_day date, older_gone boolean) RETURNS text
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET timezone = 'UTC'
 SET plan_cache_mode = force_custom_plan
-SET jit = off
 AS $$
 DECLARE
-    older  date;
-    sweep  record;
-    broken bigint;
+    older date;
+    known record;
+    why   text;
+    kept  text[] := '{}';
 BEGIN
     IF of_day IS NULL OR NOT EXISTS (SELECT FROM kuberewind.record_partitions p WHERE p.day = of_day) THEN
         RETURN 'it has no partition';
@@ -140,37 +190,13 @@ BEGIN
     ELSIF of_day >= (statement_timestamp() AT TIME ZONE 'UTC')::date THEN
         RETURN 'it is not over';
     END IF;
-    FOR sweep IN
-        SELECT c.name, c.cluster, w.day, w.seq, w.observed_at, greatest(
-            (SELECT max(d.seq) FROM kuberewind.deltas_data d WHERE d.cluster = c.cluster AND d.observed_at < (of_day + 1)::timestamptz),
-            (SELECT max(p.last_seq) FROM kuberewind.prunes_data p WHERE p.cluster = c.cluster)) AS gone
-        FROM kuberewind.clusters c
-        JOIN kuberewind.heads h ON h.cluster = c.cluster AND h.batch > 0
-        LEFT JOIN LATERAL (
-            SELECT x.* FROM kuberewind.sweeps x WHERE x.cluster = c.cluster AND x.day > of_day ORDER BY x.day LIMIT 1
-        ) w ON true
-        ORDER BY c.name
-    LOOP
-        -- A cluster whose record began later has nothing to lose, and needs no sweep.
-        CONTINUE WHEN sweep.day IS NULL AND sweep.gone IS NULL
-            AND NOT EXISTS (SELECT FROM kuberewind.batches b WHERE b.cluster = sweep.cluster AND b.observed_at < (of_day + 1)::timestamptz);
-        IF sweep.day IS NULL THEN
-            RETURN format('no sweep of the cluster %s is complete after it', sweep.name);
-        ELSIF sweep.seq < sweep.gone THEN
-            RETURN format('the sweep of %s of the cluster %s says that it was complete with seq %s, and seq %s is of an earlier day', sweep.day, sweep.name, sweep.seq, sweep.gone);
-        END IF;
-        SELECT count(*) INTO broken
-        FROM kuberewind.record_lives l
-        WHERE l.cluster = sweep.cluster AND l.object_id <= sweep.seq AND (l.deleted_seq IS NULL OR l.deleted_seq > sweep.seq)
-          AND NOT EXISTS (
-            SELECT FROM kuberewind.deltas_data d
-            WHERE d.cluster = l.cluster AND d.object_id = l.object_id AND d.seq <= sweep.seq AND d.object IS NOT NULL
-              AND d.observed_at BETWEEN sweep.day::timestamptz AND sweep.observed_at);
-        IF broken > 0 THEN
-            RETURN format('%s objects of the cluster %s have no keyframe in the sweep of %s', broken, sweep.name, sweep.day);
+    FOR known IN SELECT c.cluster, c.name FROM kuberewind.clusters c ORDER BY c.name LOOP
+        why := kuberewind.prune_obstacle_of(known.cluster, of_day);
+        IF why IS NOT NULL THEN
+            kept := kept || format('the cluster %s keeps it: %s', known.name, why);
         END IF;
     END LOOP;
-    RETURN NULL;
+    RETURN nullif(array_to_string(kept, '. And '), '');
 END $$;
 COMMENT ON FUNCTION kuberewind.prune_obstacle(date, boolean) IS 'Why the partitions of a UTC day have to stay; NULL if they may be dropped without breaking an object that outlives them. Older days go first; older_gone: as if they had gone.';
 REVOKE ALL ON FUNCTION kuberewind.prune_obstacle(date, boolean) FROM PUBLIC;

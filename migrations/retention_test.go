@@ -71,9 +71,9 @@ func refused(t *testing.T, conn *pgx.Conn, sql string) string {
 func TestADayGoesOnlyWhenWhatOutlivesItIsStoredAgain(t *testing.T) {
 	r, _ := threeDays(t, false)
 	conn := pruner(t, r)
-	require.Contains(t, refused(t, conn, "SELECT kuberewind.prune_day('2026-03-01', 'age')"), "55000 the day 2026-03-01 cannot be dropped: no sweep of the cluster prod is complete after it")
+	require.Contains(t, refused(t, conn, "SELECT kuberewind.prune_day('2026-03-01', 'age')"), "55000 the day 2026-03-01 cannot be dropped: the cluster prod keeps it: no sweep of it is complete after that day")
 	run(t, r.admin, "INSERT INTO kuberewind.sweeps VALUES (1, '2026-03-03', 1, 5, 5, $1, 2)", r.now)
-	require.Contains(t, refused(t, conn, "SELECT kuberewind.prune_day('2026-03-01', 'age')"), "1 objects of the cluster prod have no keyframe in the sweep of 2026-03-03", "a sweep is not merely believed")
+	require.Contains(t, refused(t, conn, "SELECT kuberewind.prune_day('2026-03-01', 'age')"), "the cluster prod keeps it: 1 of its objects have no keyframe in its sweep of 2026-03-03", "a sweep is not merely believed")
 	require.Contains(t, refused(t, conn, "SELECT kuberewind.prune_day('2026-03-02', 'age')"), "2026-03-01 is older, and goes first")
 	require.Contains(t, refused(t, conn, "SELECT kuberewind.prune_day('2025-03-02', 'age')"), "it has no partition")
 	require.Contains(t, refused(t, conn, "SELECT kuberewind.prune_day(NULL, 'age')"), "it has no partition")
@@ -91,7 +91,7 @@ func TestWhatIsDroppedIsOnRecordAndTheRestIsWhole(t *testing.T) {
 	require.Contains(t, refused(t, conn, "SELECT kuberewind.prune_day('2026-03-01', '')"), "say why")
 	require.Positive(t, one[int64](t, conn, "SELECT kuberewind.prune_day('2026-03-01', 'older than 1d')"))
 	require.Positive(t, one[int64](t, conn, "SELECT kuberewind.prune_day('2026-03-02', 'older than 1d')"))
-	require.Contains(t, refused(t, conn, "SELECT kuberewind.prune_day('2026-03-03', 'age')"), "no sweep of the cluster prod is complete after it")
+	require.Contains(t, refused(t, conn, "SELECT kuberewind.prune_day('2026-03-03', 'age')"), "the cluster prod keeps it: no sweep of it is complete after that day")
 	require.Equal(t, "1 1 1", one[string](t, conn, "SELECT concat_ws(' ', checkpoints, lives, documents) FROM kuberewind.prune_rest()"))
 
 	login := one[string](t, r.admin, "SELECT session_user::text")
@@ -149,6 +149,59 @@ func TestADayThatGoesWhileLivesAreTakenAwayLeavesNoneWithoutItsEnd(t *testing.T)
 	require.Empty(t, column[int64](t, r.admin, "SELECT object_id FROM kuberewind.ends"))
 }
 
+// besides records another cluster into the database of r, from the first day on.
+func besides(t *testing.T, r *recording, name string) *recording {
+	t.Helper()
+	other := &recording{t: t, url: r.url, admin: r.admin, reader: r.reader, now: day1, rv: 1000, cfg: r.cfg}
+	other.cfg.ClusterUID, other.cfg.ClusterName = "uid-of-"+name, name
+	other.cfg.Now = func() time.Time { return other.now }
+	other.open()
+	t.Cleanup(func() { other.sink.Close() })
+	return other
+}
+
+func TestADayThatOneClusterNeedsStaysAndThatClusterIsNamed(t *testing.T) {
+	r, _ := threeDays(t, true)
+	other := besides(t, r, "staging")
+	st, err := other.sink.Stream(t.Context(), postgres.StreamSpec{Resource: "configmaps", Kind: "ConfigMap", Version: "v1", Namespaced: true})
+	require.NoError(t, err)
+	other.listed(st.ID())
+	kept := other.made("shop", "settings", "uid-9", `{"a":1}`)
+	other.commit(watched(st.ID(), postgres.Added, kept))
+	conn := pruner(t, r)
+	prune := func() string { return refused(t, conn, "SELECT kuberewind.prune_day('2026-03-01', 'age')") }
+	require.Equal(t, "55000 the day 2026-03-01 cannot be dropped: the cluster staging keeps it: no sweep of it is complete after that day, "+
+		"and its recorder has stopped: it wrote last at 2026-03-01 12:00:00+00; start it, and it sweeps", prune())
+
+	run(t, r.admin, "DELETE FROM kuberewind.sweeps")
+	require.Regexp(t, "the cluster prod keeps it: .*; start it, and it sweeps. And the cluster staging keeps it: ", prune(), "both are named")
+	run(t, r.admin, "UPDATE kuberewind.heads SET observed_at = now()")
+	require.Equal(t, "55000 the day 2026-03-01 cannot be dropped: the cluster prod keeps it: no sweep of it is complete after that day. "+
+		"And the cluster staging keeps it: no sweep of it is complete after that day", prune(), "their recorders run, and will sweep")
+	require.Equal(t, 8, one[int](t, r.admin, "SELECT count(*)::int FROM kuberewind.deltas"), "a day is dropped whole, or not at all")
+}
+
+func TestADayGoesWholeWhenEveryClusterHasSweptAfterIt(t *testing.T) {
+	r, _ := threeDays(t, true)
+	other := besides(t, r, "staging")
+	st, err := other.sink.Stream(t.Context(), postgres.StreamSpec{Resource: "configmaps", Kind: "ConfigMap", Version: "v1", Namespaced: true})
+	require.NoError(t, err)
+	other.listed(st.ID())
+	kept := other.made("shop", "settings", "uid-9", `{"a":1}`)
+	other.commit(watched(st.ID(), postgres.Added, kept))
+	other.now = other.now.AddDate(0, 0, 1)
+	other.sink.Complete(other.now)
+	other.commit(known(t, other.sink, st, "shop/settings"))
+	require.True(t, other.sink.Swept(other.now))
+	other.commit(watched(st.ID(), postgres.Updated, other.made("shop", "settings", "uid-9", `{"a":2}`)))
+
+	conn := pruner(t, r)
+	require.Positive(t, one[int64](t, conn, "SELECT kuberewind.prune_day('2026-03-01', 'age')"))
+	require.Equal(t, []string{"prod 1 3", "staging 1 1"}, column[string](t, r.admin, "SELECT concat_ws(' ', cluster, first_seq, last_seq) FROM kuberewind.prunes ORDER BY cluster"))
+	require.JSONEq(t, string(kept.doc), one[string](t, r.admin, "SELECT kuberewind.object_at('staging', '', 'configmaps', 'shop', 'settings', 'seq:2')::text"), "what outlives the day is whole")
+	require.Contains(t, refused(t, conn, "SELECT kuberewind.prune_day('2026-03-02', 'age')"), "the cluster staging keeps it: no sweep of it is complete after that day")
+}
+
 func TestASweepThatTheWriterMadeUpDropsNothing(t *testing.T) {
 	r, _ := threeDays(t, false)
 	writer, conn := connect(t, r.url), pruner(t, r)
@@ -167,7 +220,7 @@ func TestADayStaysForAClusterOfWhichNothingButPrunesIsLeft(t *testing.T) {
 	run(t, conn, "SELECT kuberewind.prune_day('2026-03-01', 'age')")
 	run(t, conn, "SELECT kuberewind.prune_day('2026-03-02', 'age')")
 	run(t, r.admin, "DELETE FROM kuberewind.deltas_data; DELETE FROM kuberewind.days; DELETE FROM kuberewind.batches; DELETE FROM kuberewind.sweeps")
-	require.Contains(t, refused(t, conn, "SELECT kuberewind.prune_day('2026-03-03', 'age')"), "no sweep of the cluster prod is complete after it", "it is no cluster that began later")
+	require.Contains(t, refused(t, conn, "SELECT kuberewind.prune_day('2026-03-03', 'age')"), "the cluster prod keeps it: no sweep of it is complete after that day", "it is no cluster that began later")
 }
 
 func TestThePrunerMayDropDaysAndNothingElse(t *testing.T) {

@@ -189,7 +189,7 @@ func TestDaysGoBySizeAndTheLastOneStays(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"2026-03-02 size", "2026-03-03 size"}, days(rest))
 	require.Equal(t, "2026-03-04", rest.Kept.Day)
-	require.Contains(t, rest.Obstacle, "no sweep of the cluster prod is complete after it")
+	require.Contains(t, rest.Obstacle, "the cluster prod keeps it: no sweep of it is complete after that day")
 	holds(t, url, admin)
 }
 
