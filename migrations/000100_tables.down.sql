@@ -4,6 +4,8 @@ DROP TABLE
     kuberewind.clusters,
     kuberewind.heads,
     kuberewind.epochs,
+    kuberewind.leaders,
+    kuberewind.standbys,
     kuberewind.streams,
     kuberewind.lives,
     kuberewind.ends,

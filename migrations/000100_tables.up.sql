@@ -60,6 +60,34 @@ COMMENT ON COLUMN kuberewind.epochs.recorder IS 'Name of the process that wrote 
 COMMENT ON COLUMN kuberewind.epochs.version IS 'Version of the recorder.';
 COMMENT ON COLUMN kuberewind.epochs.config IS 'Its configuration, without passwords: which resources, namespaces and labels were included and excluded.';
 
+-- Several recorders agree by these two tables before they look at the version of the schema. So later versions keep their columns.
+CREATE TABLE kuberewind.leaders (
+    cluster_uid text        NOT NULL PRIMARY KEY,
+    holder      text        NOT NULL,
+    token       text        NOT NULL,
+    renewed_at  timestamptz NOT NULL,
+    term        interval    NOT NULL
+) WITH (fillfactor = 50); -- updated once a second: the free space keeps the versions of a row on its page
+COMMENT ON TABLE kuberewind.leaders IS 'Which recorder may record a cluster. The compare-and-swap on heads, not this table, keeps two recorders from both writing (I1).';
+COMMENT ON COLUMN kuberewind.leaders.cluster_uid IS 'The cluster, as in clusters.uid: the first leader comes before the cluster has a number.';
+COMMENT ON COLUMN kuberewind.leaders.holder IS 'Name of the leader (host and process).';
+COMMENT ON COLUMN kuberewind.leaders.token IS 'Tells the leader from every other process, its namesakes included.';
+COMMENT ON COLUMN kuberewind.leaders.renewed_at IS 'When the leader last renewed the row, by the clock of the database; -infinity if it released the row.';
+COMMENT ON COLUMN kuberewind.leaders.term IS 'How long after renewed_at another recorder may take the row.';
+
+CREATE TABLE kuberewind.standbys (
+    cluster_uid text        NOT NULL,
+    recorder    text        NOT NULL,
+    seen_at     timestamptz NOT NULL,
+    term        interval    NOT NULL,
+    PRIMARY KEY (cluster_uid, recorder)
+) WITH (fillfactor = 50);
+COMMENT ON TABLE kuberewind.standbys IS 'Which recorders stand by for a cluster.';
+COMMENT ON COLUMN kuberewind.standbys.cluster_uid IS 'The cluster, as in leaders.';
+COMMENT ON COLUMN kuberewind.standbys.recorder IS 'Name of the recorder (host and process).';
+COMMENT ON COLUMN kuberewind.standbys.seen_at IS 'When it last said that it stands by, by the clock of the database.';
+COMMENT ON COLUMN kuberewind.standbys.term IS 'How often it says so.';
+
 CREATE TABLE kuberewind.streams (
     cluster        integer     NOT NULL,
     stream         integer     NOT NULL,

@@ -64,6 +64,11 @@ CREATE VIEW kuberewind.record_living AS
 SELECT cluster, stream, object_id FROM kuberewind.living;
 CREATE VIEW kuberewind.record_exclusions AS
 SELECT cluster, stream, uid, namespace, name, excluded_at FROM kuberewind.exclusions;
+CREATE VIEW kuberewind.record_standbys AS
+SELECT s.cluster_uid, s.recorder, s.seen_at
+FROM kuberewind.standbys s
+WHERE clock_timestamp() BETWEEN s.seen_at - 2 * s.term AND s.seen_at + 2 * s.term
+    AND NOT EXISTS (SELECT FROM kuberewind.leaders l WHERE l.cluster_uid = s.cluster_uid AND l.holder = s.recorder AND l.renewed_at > s.seen_at);
 CREATE VIEW kuberewind.record_deltas AS
 SELECT cluster, stream, seq, object_id, observed_at, occurred_at, type, source, manager_evidence, rv, version, manager, manager_hint, subresource, digest, patch, object, exact
 FROM kuberewind.deltas_data;
@@ -92,7 +97,7 @@ DECLARE
     col  record;
 BEGIN
     FOREACH pair SLICE 1 IN ARRAY ARRAY[
-        ['clusters', 'clusters'], ['heads', 'heads'], ['epochs', 'epochs'], ['streams', 'streams'], ['lives', 'lives'], ['living', 'living'], ['exclusions', 'exclusions'],
+        ['clusters', 'clusters'], ['heads', 'heads'], ['epochs', 'epochs'], ['streams', 'streams'], ['lives', 'lives'], ['living', 'living'], ['exclusions', 'exclusions'], ['standbys', 'standbys'],
         ['deltas', 'deltas_data'], ['batches', 'batches'], ['days', 'days'], ['gaps', 'gaps_data'], ['pauses', 'pauses_data'],
         ['server', 'server_data'], ['server', 'documents'], ['checkpoints', 'checkpoints'], ['checkpoint_blocks', 'checkpoint_blocks']]
     LOOP
@@ -108,6 +113,7 @@ BEGIN
         END LOOP;
     END LOOP;
 END $$;
+COMMENT ON VIEW kuberewind.record_standbys IS 'For programs, and not a contract: those of the table standbys that said so lately, and do not lead.';
 COMMENT ON VIEW kuberewind.record_lives IS 'For programs, and not a contract: the table lives, with ends.';
 COMMENT ON COLUMN kuberewind.record_lives.deleted_seq IS 'seq of the delta that ended it, NULL while it lives.';
 

@@ -63,7 +63,7 @@ GRANT EXECUTE ON FUNCTION
 -- What programs read the record through, whoever runs them.
 GRANT SELECT ON
     kuberewind.record_clusters, kuberewind.record_heads, kuberewind.record_epochs, kuberewind.record_streams, kuberewind.record_lives, kuberewind.record_living,
-    kuberewind.record_exclusions, kuberewind.record_deltas, kuberewind.record_batches, kuberewind.record_days, kuberewind.record_gaps,
+    kuberewind.record_exclusions, kuberewind.record_standbys, kuberewind.record_deltas, kuberewind.record_batches, kuberewind.record_days, kuberewind.record_gaps,
     kuberewind.record_pauses, kuberewind.record_server, kuberewind.record_checkpoints, kuberewind.record_checkpoint_blocks,
     kuberewind.record_sweeps, kuberewind.record_prunes, kuberewind.record_horizons, kuberewind.record_partitions, kuberewind.record_coverage
     TO kuberewind_writer, kuberewind_auditor;
@@ -78,6 +78,10 @@ GRANT UPDATE ON kuberewind.heads, kuberewind.streams, kuberewind.days TO kuberew
 GRANT UPDATE (name) ON kuberewind.clusters TO kuberewind_writer;
 GRANT UPDATE (detail, to_rv, to_at, closed_batch, outcome, appeared, changed, vanished, unchanged) ON kuberewind.gaps_data TO kuberewind_writer;
 GRANT DELETE ON kuberewind.living, kuberewind.exclusions TO kuberewind_writer;
+
+-- Only a writer can hold the row of the leader, or lock it: FOR UPDATE and FOR SHARE take the right to UPDATE.
+GRANT SELECT, INSERT, UPDATE ON kuberewind.leaders TO kuberewind_writer;
+GRANT SELECT, INSERT, UPDATE, DELETE ON kuberewind.standbys TO kuberewind_writer;
 
 -- What verifies the chain of batches; whoever erases is the owner.
 GRANT SELECT ON kuberewind.erasures_data, kuberewind.erased_deltas TO kuberewind_writer;

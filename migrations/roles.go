@@ -112,10 +112,6 @@ func roles(ctx context.Context, db Beginner) (missing string, err error) {
 }
 
 func standingOf(ctx context.Context, tx pgx.Tx) (who standing, err error) {
-	// The lock keeps two migrators of this database apart; nothing but the waiting of the second depends on it.
-	if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock(hashtext('kuberewind roles'))"); err != nil {
-		return who, err
-	}
 	err = tx.QueryRow(ctx, `SELECT current_user, current_database(),
 			ARRAY(SELECT role FROM unnest($1::text[]) WITH ORDINALITY AS wanted (role, place) WHERE to_regrole(role) IS NULL ORDER BY place), r.rolsuper OR r.rolcreaterole,
 			pg_has_role(n.nspowner, 'USAGE')
@@ -198,11 +194,16 @@ func BecomeWriter(ctx context.Context, conn *pgx.Conn) (bool, error) {
 	return true, nil
 }
 
-// mayBecome asks as each server understands it: since PostgreSQL 16, a member need not be allowed to SET ROLE.
+// mayBecomeIt is about the role $1. Since PostgreSQL 16, a member need not be allowed to SET ROLE.
+const mayBecomeIt = `coalesce(pg_has_role(to_regrole($1)::oid,
+	CASE WHEN current_setting('server_version_num')::int >= 160000 THEN 'SET' ELSE 'MEMBER' END), false)`
+
+// AsWriter is a statement like BecomeWriter for the transaction that it is part of: a pooler may give the session to others afterwards.
+// Its argument is WriterRole.
+const AsWriter = `SELECT set_config('role', $1, true) WHERE ` + mayBecomeIt
+
 func mayBecome(ctx context.Context, db Querier, role string) (able bool, err error) {
-	err = db.QueryRow(ctx, `SELECT coalesce(pg_has_role(to_regrole($1)::oid,
-		CASE WHEN current_setting('server_version_num')::int >= 160000 THEN 'SET' ELSE 'MEMBER' END), false)`, role).Scan(&able)
-	if err != nil {
+	if err = db.QueryRow(ctx, "SELECT "+mayBecomeIt, role).Scan(&able); err != nil {
 		return false, fmt.Errorf("ask for membership in %s: %w", role, err)
 	}
 	return able, nil

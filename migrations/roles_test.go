@@ -3,6 +3,7 @@ package migrations_test
 import (
 	"testing"
 
+	"github.com/golang-migrate/migrate/v4/database"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
@@ -72,6 +73,11 @@ func TestWriterCanAddToTheRecordAndNotChangeIt(t *testing.T) {
 		"INSERT INTO kuberewind.exclusions VALUES (1, 1, 'u', 'n', 'n', now())",
 		"DELETE FROM kuberewind.exclusions",
 		"INSERT INTO kuberewind.pauses_data VALUES (1, 3, now(), now(), 10)",
+		"INSERT INTO kuberewind.leaders VALUES ('uid', 'host-1', 'token', now(), '7s')",
+		"UPDATE kuberewind.leaders SET renewed_at = clock_timestamp()",
+		"INSERT INTO kuberewind.standbys VALUES ('uid', 'host-2', now(), '7s')",
+		"SELECT * FROM kuberewind.record_standbys",
+		"DELETE FROM kuberewind.standbys",
 		"SELECT * FROM kuberewind.deltas, kuberewind.objects LIMIT 1",
 	} {
 		run(t, tx, sql)
@@ -101,6 +107,7 @@ func TestWriterCanAddToTheRecordAndNotChangeIt(t *testing.T) {
 		"DELETE FROM kuberewind.heads",
 		"UPDATE kuberewind.epochs SET config = NULL",
 		"UPDATE kuberewind.pauses_data SET to_at = now()",
+		"DELETE FROM kuberewind.leaders",
 		"CREATE TABLE kuberewind.mine (a int)",
 		"DROP FUNCTION kuberewind.ensure_day(date)",
 		"DROP VIEW kuberewind.deltas",
@@ -232,6 +239,34 @@ func TestStrangerDoesNotBecomeAWriter(t *testing.T) {
 func TestRolesNeedASchema(t *testing.T) {
 	_, err := migrations.Roles(t.Context(), connect(t, newDatabase(t)))
 	require.ErrorIs(t, err, migrations.ErrMissing)
+}
+
+func TestRolesAreSetUpInOneDatabaseManyTimesAtOnce(t *testing.T) {
+	url, _ := migrated(t)
+	group, ctx := errgroup.WithContext(t.Context())
+	for range 8 {
+		session := connect(t, url)
+		group.Go(func() error {
+			_, err := migrations.Roles(ctx, session)
+			return err
+		})
+	}
+	require.NoError(t, group.Wait())
+}
+
+// Any login can hold an advisory lock, and with it whoever takes the same.
+func TestASchemaThatIsUpToDateTakesNoAdvisoryLock(t *testing.T) {
+	url, conn := withRoles(t)
+	var name string
+	require.NoError(t, conn.QueryRow(t.Context(), "SELECT current_database()").Scan(&name))
+	key, err := database.GenerateAdvisoryLockId(name, migrations.Schema, "schema_migrations")
+	require.NoError(t, err)
+	run(t, conn, "SELECT pg_advisory_lock(hashtext('kuberewind roles')), pg_advisory_lock('"+key+"')")
+	require.NoError(t, migrations.Up(t.Context(), url, discard()))
+	session := connect(t, url)
+	run(t, session, "SET lock_timeout = '10s'")
+	_, err = migrations.Roles(t.Context(), session)
+	require.NoError(t, err)
 }
 
 func TestRolesAreSetUpFromManyDatabasesAtOnce(t *testing.T) {

@@ -7,8 +7,6 @@ import (
 	"log/slog"
 	"sync"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 )
 
 // ErrLost says that another recorder was elected.
@@ -23,9 +21,11 @@ type Options struct {
 	Cluster string
 	// Identity names this process, to whoever asks who leads.
 	Identity string
-	// Connect opens a session of the database, for as long as the election lasts.
-	Connect func(context.Context) (*pgx.Conn, error)
-	// Term is how long a leader may be silent before it is taken for gone.
+	// Connect opens a connection to the database, which may be a pooler's.
+	Connect Connector
+	// ClaimFile keeps the claim of this process for its successor on the same data directory; empty for none.
+	ClaimFile string
+	// Term is how long after a renewal another process waits before it takes the row.
 	Term time.Duration
 	// Lease is held by the leader as well; nil for none.
 	Lease *Lease
@@ -35,21 +35,21 @@ type Options struct {
 // Election is this process's part in one.
 type Election struct {
 	options Options
-	seat    *seat
-	pace    time.Duration // between two statements of the seat's session
+	claim   claim
+	row     *row
 
 	elected chan struct{} // closed when this process was
 	waiting chan string   // who leads, first when it turns out that this process has to wait, then once in a term
-	doubted chan struct{} // this process was elected, and another has the seat
+	doubted chan struct{} // this process was elected, and another has the row
 	lost    chan error    // why this process has to end, once
 
 	stop context.CancelFunc
 	all  sync.WaitGroup
 
-	// What follows belongs to the goroutine of the seat.
+	// What follows belongs to the goroutine of the row.
 	leads   bool      // was elected, and has not lost
 	isOver  bool      // has lost
-	patient time.Time // until then the seat is left to a leader that lost the database as this process did
+	patient time.Time // until then the row is left to a leader that lost the database as this process did
 	told    time.Time // when waiting was last told
 	failing bool      // the database or the Lease, as was last logged
 }
@@ -59,11 +59,20 @@ func Start(ctx context.Context, options Options) (*Election, error) {
 	if options.Term < MinTerm {
 		return nil, fmt.Errorf("a term of %s is below its minimum of %s", options.Term, MinTerm)
 	}
+	claim, err := openClaim(options.ClaimFile)
+	if err != nil {
+		options.Log.Warn("no claim to the leadership is kept: a recorder that is started again after a crash waits for --lease-duration", "error", err)
+	}
 	e := &Election{
-		options: options, seat: newSeat(options), pace: min(time.Second, options.Term/5),
+		options: options, claim: claim,
+		row: &row{
+			connect: options.Connect, cluster: options.Cluster, holder: options.Identity, token: claim.token,
+			term: options.Term, pace: min(time.Second, options.Term/5),
+		},
 		elected: make(chan struct{}), waiting: make(chan string, 1), doubted: make(chan struct{}, 1), lost: make(chan error, 1),
 	}
-	if err := e.seat.join(ctx); err != nil {
+	if err := e.row.join(ctx); err != nil {
+		claim.close()
 		return nil, err
 	}
 	ctx, e.stop = context.WithCancel(context.WithoutCancel(ctx))
@@ -74,8 +83,8 @@ func Start(ctx context.Context, options Options) (*Election, error) {
 	return e, nil
 }
 
-// Await returns when this process is elected, when ctx ends, or with the error of standby, which is told who leads when this
-// process has to wait, and again once in a term.
+// Await returns when this process is elected or ctx ends. While this process has to wait, Await calls standby once in a term with the name of the
+// leader. An error of standby ends the waiting.
 func (e *Election) Await(ctx context.Context, standby func(ctx context.Context, leader string) error) error {
 	for {
 		select {
@@ -91,8 +100,8 @@ func (e *Election) Await(ctx context.Context, standby func(ctx context.Context, 
 	}
 }
 
-// Keep returns nil when ctx ends, and an error when this process has to stop: ErrLost where another has the Lease, and that of doubt, which is
-// asked, while another has the seat, whether the record is still this one's.
+// Keep returns nil when ctx ends, and an error when this process has to stop. That is ErrLost if another has the Lease. If another has the row,
+// Keep asks doubt whether the record is still this process's, and stops if doubt says no.
 func (e *Election) Keep(ctx context.Context, doubt func(context.Context) error) error {
 	for {
 		select {
@@ -112,11 +121,12 @@ func (e *Election) Keep(ctx context.Context, doubt func(context.Context) error) 
 func (e *Election) Close() {
 	e.stop()
 	e.all.Wait()
+	e.claim.close()
 }
 
 func (e *Election) run(ctx context.Context) {
-	defer e.seat.leave()
-	ticker := time.NewTicker(e.pace)
+	defer e.row.leave()
+	ticker := time.NewTicker(e.row.pace)
 	defer ticker.Stop()
 	var held <-chan struct{}
 	if e.options.Lease != nil {
@@ -133,13 +143,16 @@ func (e *Election) run(ctx context.Context) {
 	}
 }
 
-// step looks once.
+// step looks once. What it has begun when ctx ends has a second to complete: the connection is needed to release the row.
 func (e *Election) step(ctx context.Context) {
+	asking, cancel := outlive(ctx, leaveTimeout)
+	defer cancel()
 	may, other := e.entitled()
-	held, err := e.seat.sit(ctx, may)
+	err := e.row.look(asking, may)
 	if ctx.Err() != nil {
 		return
 	}
+	held := e.row.held
 	e.report(err)
 	switch {
 	case err != nil && !e.leads:
@@ -149,7 +162,7 @@ func (e *Election) step(ctx context.Context) {
 		e.leads = true
 		close(e.elected)
 	case !held && !e.leads:
-		e.wait(ctx, other)
+		e.wait(asking, other)
 	case !held && may:
 		select {
 		case e.doubted <- struct{}{}:
@@ -158,17 +171,24 @@ func (e *Election) step(ctx context.Context) {
 	}
 }
 
-// entitled says whether this process may take the seat, or keep it, and else who has the Lease.
+// outlive is a context that ends a while after ctx.
+func outlive(ctx context.Context, while time.Duration) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(while, cancel) })
+	return longer, func() { stop(); cancel() }
+}
+
+// entitled says whether this process may take the row, or keep it, and else who has the Lease.
 func (e *Election) entitled() (may bool, other string) {
 	lease := e.options.Lease
 	if e.isOver {
-		return e.seat.held, "" // It is kept until what is queued is written.
+		return e.row.held, "" // It is kept until what is queued is written.
 	}
 	if lease != nil {
 		if other = lease.other(); other != "" && e.leads {
 			e.isOver = true
 			e.lost <- fmt.Errorf("%w: the Lease %s is held by %s", ErrLost, lease, other)
-			return e.seat.held, other
+			return e.row.held, other
 		}
 		if !lease.valid() {
 			return false, other
@@ -177,18 +197,18 @@ func (e *Election) entitled() (may bool, other string) {
 	return e.leads || !time.Now().Before(e.patient), other
 }
 
-// wait tells that another leads, where that is known.
+// wait notes that this process stands by, and tells who leads if that is known: both once in a term.
 func (e *Election) wait(ctx context.Context, leader string) {
-	if time.Since(e.told) < e.options.Term {
-		return
-	}
 	if leader == "" {
-		leader = e.seat.holder(ctx)
+		leader = e.row.leader
 	}
-	if leader == "" {
+	if leader == "" || time.Since(e.told) < e.options.Term {
 		return
 	}
 	e.told = time.Now()
+	if err := e.row.note(ctx); err != nil {
+		e.report(err)
+	}
 	select {
 	case e.waiting <- leader:
 	default: // It has not been heard yet.

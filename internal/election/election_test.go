@@ -4,16 +4,20 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/kuberewind/kuberewind/internal/controlplane"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
+	"github.com/kuberewind/kuberewind/migrations"
 )
 
 const (
@@ -21,13 +25,22 @@ const (
 	cluster = "1b4e28ba-2fa1-11d2-883f-0016d3cca427"
 )
 
+// at gives connections to a database, as its owner or the login of the URL.
+func at(url string) Connector {
+	return func(ctx context.Context, change func(*pgx.ConnConfig)) (*pgx.Conn, error) {
+		config, err := pgx.ParseConfig(url)
+		if err != nil {
+			return nil, err
+		}
+		change(config)
+		return pgx.ConnectConfig(ctx, config)
+	}
+}
+
 // join starts a candidate that ends with the test.
 func join(t *testing.T, db *pgtest.Database, identity string, change ...func(*Options)) *Election {
 	t.Helper()
-	o := Options{
-		Cluster: cluster, Identity: identity, Term: term, Log: slog.New(slog.DiscardHandler),
-		Connect: func(ctx context.Context) (*pgx.Conn, error) { return pgx.Connect(ctx, db.URL()) },
-	}
+	o := Options{Cluster: cluster, Identity: identity, Term: term, Log: slog.New(slog.DiscardHandler), Connect: at(db.URL())}
 	for _, f := range change {
 		f(&o)
 	}
@@ -37,13 +50,20 @@ func join(t *testing.T, db *pgtest.Database, identity string, change ...func(*Op
 	return e
 }
 
-// sit makes a session that says nothing of itself.
-func sit(t *testing.T, db *pgtest.Database, identity string) *seat {
+// candidate makes a row that is looked at by the test alone.
+func candidate(t *testing.T, db *pgtest.Database, identity string, term time.Duration) *row {
 	t.Helper()
-	s := newSeat(Options{Cluster: cluster, Identity: identity, Term: term, Connect: func(ctx context.Context) (*pgx.Conn, error) { return pgx.Connect(ctx, db.URL()) }})
-	require.NoError(t, s.join(t.Context()))
-	t.Cleanup(s.leave)
-	return s
+	r := &row{connect: at(db.URL()), cluster: cluster, holder: identity, token: identity, term: term, pace: time.Second}
+	require.NoError(t, r.join(t.Context()))
+	t.Cleanup(r.leave)
+	return r
+}
+
+// take looks, and says whether the row is this candidate's then.
+func (r *row) take(t *testing.T) bool {
+	t.Helper()
+	require.NoError(t, r.look(t.Context(), true))
+	return r.held
 }
 
 // limited bounds what is waited for.
@@ -72,7 +92,7 @@ func (e *Election) awaitStandby(t *testing.T) (leader string) {
 }
 
 func TestOneIsElectedAndTheNextWhenItLeaves(t *testing.T) {
-	db := pgtest.New(t, nil)
+	db := pgtest.New(t, pgtest.EmptyRecord)
 	first := join(t, db, "first/1")
 	first.awaitElected(t)
 	second := join(t, db, "second/2")
@@ -92,59 +112,188 @@ func TestOneIsElectedAndTheNextWhenItLeaves(t *testing.T) {
 	require.Empty(t, standbys)
 }
 
-// A transaction that lasts for months must not keep VACUUM from its work.
-func TestTheSessionsOfAnElectionHoldNothingUp(t *testing.T) {
-	db := pgtest.New(t, nil)
+func TestAStandbyThatEndsIsNoLongerListed(t *testing.T) {
+	db := pgtest.New(t, pgtest.EmptyRecord)
+	join(t, db, "first/1").awaitElected(t)
+	second := join(t, db, "second/2")
+	second.awaitStandby(t)
+	second.Close()
+	standbys, err := Standbys(t.Context(), db.Connect(t), cluster)
+	require.NoError(t, err)
+	require.Empty(t, standbys)
+}
+
+func TestBetweenTwoRenewalsThereIsNoTransactionAndNoLock(t *testing.T) {
+	db := pgtest.New(t, pgtest.EmptyRecord)
 	conn := db.Connect(t)
 	_, err := conn.Exec(t.Context(), `ALTER DATABASE `+db.Name()+` SET default_transaction_isolation = 'serializable'`)
 	require.NoError(t, err)
-	first := join(t, db, "first/1")
-	first.awaitElected(t)
-	second := join(t, db, "second/2")
-	second.awaitStandby(t)
-	require.Eventually(t, func() bool {
-		var idle, holding int
+	first, second := candidate(t, db, "first/1", term), candidate(t, db, "second/2", term)
+	for range 5 {
+		require.True(t, first.take(t))
+		require.False(t, second.take(t))
+		require.NoError(t, second.note(t.Context()))
+		var busy, locks int
 		require.NoError(t, conn.QueryRow(t.Context(), `
-			SELECT count(*) FILTER (WHERE state = 'idle in transaction'), count(backend_xid) + count(backend_xmin) FILTER (WHERE state = 'idle in transaction')
-			FROM pg_stat_activity WHERE application_name IN ('kuberewind first/1', 'kuberewind second/2')`).Scan(&idle, &holding))
-		return idle == 2 && holding == 0
-	}, 2*time.Minute, 10*time.Millisecond)
+			SELECT (SELECT count(*) FROM pg_stat_activity WHERE pid = ANY ($1) AND (state <> 'idle' OR backend_xid IS NOT NULL OR backend_xmin IS NOT NULL)),
+				(SELECT count(*) FROM pg_locks WHERE pid = ANY ($1) OR locktype = 'advisory')`,
+			[]uint32{first.conn.PgConn().PID(), second.conn.PgConn().PID()}).Scan(&busy, &locks))
+		require.Zero(t, busy)
+		require.Zero(t, locks)
+	}
+	first.leave()
+	second.leave() // The server counts a session's rows when that ends.
+	require.Eventually(t, func() bool {
+		var updates, hot int
+		require.NoError(t, conn.QueryRow(t.Context(), `SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_all_tables WHERE relid = 'kuberewind.leaders'::regclass`).Scan(&updates, &hot))
+		return updates == 6 && hot == 6
+	}, time.Minute, 10*time.Millisecond)
+}
+
+func TestEachLookMayBeOnAnotherConnection(t *testing.T) {
+	db := pgtest.New(t, pgtest.EmptyRecord)
+	first, second := candidate(t, db, "first/1", time.Hour), candidate(t, db, "second/2", time.Hour)
+	for range 3 {
+		require.True(t, first.take(t))
+		require.False(t, second.take(t))
+		require.Equal(t, "first/1", second.leader)
+		first.conn, second.conn = second.conn, first.conn // as a pooler does
+	}
+	require.NoError(t, first.look(t.Context(), false))
+	require.True(t, second.take(t))
 }
 
 func TestAStandbyKnowsWhoLeadsNow(t *testing.T) {
-	db := pgtest.New(t, nil)
-	waiting, first, second := sit(t, db, "waiting/1"), sit(t, db, "first/2"), sit(t, db, "second/3")
-	require.Empty(t, waiting.holder(t.Context()))
-	for _, leader := range []*seat{first, second} {
-		// The server notices that a session was left when it comes to it.
-		require.Eventually(t, func() bool {
-			held, err := leader.sit(t.Context(), true)
-			return err == nil && held
-		}, time.Minute, 10*time.Millisecond)
-		require.Eventually(t, func() bool {
-			_, err := waiting.sit(t.Context(), false)
-			return err == nil && namePrefix+waiting.holder(t.Context()) == leader.name
-		}, time.Minute, 10*time.Millisecond)
+	db := pgtest.New(t, pgtest.EmptyRecord)
+	waiting := candidate(t, db, "waiting/1", time.Hour)
+	require.NoError(t, waiting.look(t.Context(), false))
+	require.Empty(t, waiting.leader)
+	for _, name := range []string{"first/2", "second/3"} {
+		leader := candidate(t, db, name, time.Hour)
+		require.True(t, leader.take(t))
+		require.NoError(t, waiting.look(t.Context(), false))
+		require.Equal(t, name, waiting.leader)
 		leader.leave()
 	}
 }
 
 func TestALeaderThatSaysNothingForATermIsReplaced(t *testing.T) {
-	db := pgtest.New(t, nil)
-	// A stopped process: its connection lives, and nothing comes from it.
-	stopped := sit(t, db, "stopped/1")
-	held, err := stopped.sit(t.Context(), true)
-	require.NoError(t, err)
-	require.True(t, held)
+	db := pgtest.New(t, pgtest.EmptyRecord)
+	stopped := candidate(t, db, "stopped/1", term) // Nothing comes from it any more, and its connection lives.
+	require.True(t, stopped.take(t))
 	second := join(t, db, "second/2")
 	require.Equal(t, "stopped/1", second.awaitStandby(t))
 	second.awaitElected(t)
-	_, err = stopped.sit(t.Context(), true)
-	require.Error(t, err)
+	require.False(t, stopped.take(t))
+	require.Equal(t, "second/2", stopped.leader)
+}
+
+// expire makes the term of the leader end now.
+func expire(t *testing.T, db *pgtest.Database) {
+	t.Helper()
+	db.Exec(t, `UPDATE kuberewind.leaders SET renewed_at = clock_timestamp() - 2 * term`)
+}
+
+func TestAnExpiredRowIsStillItsHoldersUntilAnotherTakesIt(t *testing.T) {
+	db := pgtest.New(t, pgtest.EmptyRecord)
+	first, second := candidate(t, db, "first/1", time.Hour), candidate(t, db, "second/2", time.Hour)
+	require.True(t, first.take(t))
+	expire(t, db)
+	require.False(t, second.take(t), "the leader may have been held up with the database")
+	require.True(t, first.take(t))
+	require.False(t, second.take(t))
+	expire(t, db)
+	require.False(t, second.take(t))
+	require.True(t, second.take(t))
+	require.False(t, first.take(t))
+}
+
+func TestAClockThatIsSetBackLeavesTheRowToTheNext(t *testing.T) {
+	db := pgtest.New(t, pgtest.EmptyRecord)
+	gone, next := candidate(t, db, "gone/1", time.Hour), candidate(t, db, "next/2", time.Hour)
+	require.True(t, gone.take(t))
+	db.Exec(t, `UPDATE kuberewind.leaders SET renewed_at = clock_timestamp() + interval '2 hours'`)
+	require.False(t, next.take(t))
+	require.True(t, next.take(t))
+}
+
+func TestALockOnTheRowHoldsUpNobodyForLong(t *testing.T) {
+	db := pgtest.New(t, pgtest.EmptyRecord)
+	first := candidate(t, db, "first/1", time.Hour)
+	require.True(t, first.take(t))
+	tx, err := db.Connect(t).Begin(t.Context())
+	require.NoError(t, err)
+	_, err = tx.Exec(t.Context(), `SELECT FROM kuberewind.leaders FOR UPDATE`)
+	require.NoError(t, err)
+	began := time.Now()
+	require.ErrorContains(t, first.look(t.Context(), true), "lock timeout")
+	require.Less(t, time.Since(began), time.Minute)
+	require.NoError(t, tx.Rollback(t.Context()))
+	require.True(t, first.take(t))
+}
+
+func TestALeaderGoesOnWhenItsRowWasRemoved(t *testing.T) {
+	db := pgtest.New(t, pgtest.EmptyRecord)
+	first := candidate(t, db, "first/1", time.Hour)
+	require.True(t, first.take(t))
+	db.Exec(t, `DELETE FROM kuberewind.leaders`)
+	require.Error(t, first.look(t.Context(), true))
+	require.True(t, first.take(t))
+}
+
+func TestAnAuditorCanNeitherChangeNorLockTheRow(t *testing.T) {
+	db := pgtest.New(t, pgtest.EmptyRecord)
+	require.True(t, candidate(t, db, "first/1", time.Hour).take(t))
+	auditor, err := pgx.Connect(t.Context(), db.Login(t, migrations.AuditorRole))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, auditor.Close(context.WithoutCancel(t.Context()))) }()
+	for _, sql := range []string{
+		`UPDATE kuberewind.leaders SET holder = 'me'`, `DELETE FROM kuberewind.leaders`, `TRUNCATE kuberewind.leaders`,
+		`INSERT INTO kuberewind.leaders VALUES ('x', 'me', 'me', now(), '1 day')`,
+		`SELECT FROM kuberewind.leaders`, `SELECT FROM kuberewind.leaders FOR UPDATE`, `SELECT FROM kuberewind.leaders FOR KEY SHARE`,
+		`BEGIN; LOCK TABLE kuberewind.leaders IN ACCESS SHARE MODE`, `BEGIN; LOCK TABLE kuberewind.record_standbys IN SHARE MODE`,
+		`SELECT FROM kuberewind.record_standbys FOR UPDATE`, `INSERT INTO kuberewind.standbys VALUES ('x', 'me', now(), '1 day')`,
+		`UPDATE kuberewind.standbys SET recorder = 'me'`, `DELETE FROM kuberewind.standbys`,
+	} {
+		_, err := auditor.Exec(t.Context(), sql)
+		var refused *pgconn.PgError
+		require.ErrorAs(t, err, &refused, sql)
+		require.Equal(t, pgerrcode.InsufficientPrivilege, refused.Code, sql)
+		_, err = auditor.Exec(t.Context(), `ROLLBACK`)
+		require.NoError(t, err)
+	}
+}
+
+func TestALoginThatIsOnlyAWriterCanLead(t *testing.T) {
+	db := pgtest.New(t, pgtest.EmptyRecord)
+	login := db.Login(t, migrations.WriterRole)
+	first := join(t, db, "first/1", func(o *Options) { o.Connect = at(login) })
+	first.awaitElected(t)
+	second := join(t, db, "second/2", func(o *Options) { o.Connect = at(login) })
+	require.Equal(t, "first/1", second.awaitStandby(t))
+	first.Close()
+	second.awaitElected(t)
+}
+
+func TestARecorderThatWasKilledHasItsRowBackAtOnce(t *testing.T) {
+	db := pgtest.New(t, pgtest.EmptyRecord)
+	file := filepath.Join(t.TempDir(), "leadership", cluster)
+	killed, err := openClaim(file)
+	require.NoError(t, err)
+	leader := candidate(t, db, "killed/1", time.Hour)
+	leader.token = killed.token
+	require.True(t, leader.take(t))
+	leader.drop() // It does not release the row.
+
+	again := func(o *Options) { o.ClaimFile = file }
+	beside := join(t, db, "beside/2", again)
+	require.Equal(t, "killed/1", beside.awaitStandby(t), "its process still has the file")
+	killed.close()
+	join(t, db, "again/3", again).awaitElected(t)
 }
 
 func TestALeaderThatLostTheDatabaseHasItBackBeforeAStandby(t *testing.T) {
-	db := pgtest.New(t, nil)
+	db := pgtest.New(t, pgtest.EmptyRecord)
 	first := join(t, db, "first/1")
 	first.awaitElected(t)
 	second := join(t, db, "second/2")
@@ -153,29 +302,33 @@ func TestALeaderThatLostTheDatabaseHasItBackBeforeAStandby(t *testing.T) {
 	db.CutConnections(t)
 	db.AllowConnections(t)
 	conn := db.Connect(t)
-	require.Eventually(t, func() bool {
-		leaders, err := sessions(t.Context(), conn, keysOf(cluster).leader)
-		require.NoError(t, err)
-		require.NotContains(t, leaders, "second/2")
-		return len(leaders) == 1
-	}, time.Minute, 10*time.Millisecond)
+	for range 4 { // looks of the leader
+		before := renewedAt(t, conn)
+		require.Eventually(t, func() bool { return renewedAt(t, conn) != before }, time.Minute, 10*time.Millisecond)
+	}
+	require.Equal(t, "first/1", leaderOf(t, conn))
 	first.Close()
 	second.awaitElected(t)
 }
 
-func TestALeaderWhoseSeatAnotherHasAsksTheRecord(t *testing.T) {
-	db := pgtest.New(t, nil)
+func renewedAt(t *testing.T, conn *pgx.Conn) (at string) {
+	t.Helper()
+	require.NoError(t, conn.QueryRow(t.Context(), `SELECT renewed_at::text FROM kuberewind.leaders WHERE cluster_uid = $1`, cluster).Scan(&at))
+	return at
+}
+
+// leaderOf is empty if nobody leads.
+func leaderOf(t *testing.T, conn *pgx.Conn) (name string) {
+	t.Helper()
+	require.NoError(t, conn.QueryRow(t.Context(), `SELECT CASE WHEN `+expired+` THEN '' ELSE holder END FROM kuberewind.leaders WHERE cluster_uid = $1`, cluster).Scan(&name))
+	return name
+}
+
+func TestALeaderWhoseRowAnotherHasAsksTheRecord(t *testing.T) {
+	db := pgtest.New(t, pgtest.EmptyRecord)
 	first := join(t, db, "first/1")
 	first.awaitElected(t)
-	thief := sit(t, db, "thief/2")
-	conn := db.Connect(t)
-	require.Eventually(t, func() bool {
-		_, err := conn.Exec(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'kuberewind first/1'`)
-		require.NoError(t, err)
-		held, err := thief.sit(t.Context(), true)
-		require.NoError(t, err)
-		return held
-	}, time.Minute, 10*time.Millisecond)
+	db.Exec(t, `UPDATE kuberewind.leaders SET holder = 'thief/2', token = 'thief', renewed_at = clock_timestamp(), term = '1 hour'`)
 
 	asked := 0
 	gone := errors.New("another has taken over")
@@ -188,8 +341,8 @@ func TestALeaderWhoseSeatAnotherHasAsksTheRecord(t *testing.T) {
 	require.Equal(t, 2, asked)
 }
 
-func TestTheLeaseDecidesWhoMayHaveTheSeat(t *testing.T) {
-	db := pgtest.New(t, nil)
+func TestTheLeaseDecidesWhoMayHaveTheRow(t *testing.T) {
+	db := pgtest.New(t, pgtest.EmptyRecord)
 	plane := controlplane.ForTest(t, controlplane.Options{})
 	byLease := func(identity string) func(*Options) {
 		return func(o *Options) {
@@ -209,18 +362,14 @@ func TestTheLeaseDecidesWhoMayHaveTheSeat(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "first/1", *lease.Spec.HolderIdentity)
 
-	// Without an API server nobody can have the Lease, and the leader goes on. It has given up the seat.
+	// Without an API server nobody can have the Lease, and the leader goes on. It has released the row.
 	require.NoError(t, plane.APIServer.Stop(t.Context()))
 	conn := db.Connect(t)
-	require.Eventually(t, func() bool {
-		leaders, err := sessions(t.Context(), conn, keysOf(cluster).leader)
-		require.NoError(t, err)
-		return len(leaders) == 0
-	}, time.Minute, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return leaderOf(t, conn) == "" }, time.Minute, 10*time.Millisecond)
 	require.Empty(t, first.lost)
 	require.NoError(t, plane.APIServer.Start(t.Context()))
 
-	// Another that has the Lease gets the seat as well, and the one before hears of it.
+	// Another that has the Lease gets the row as well, and the one before hears of it.
 	var holder string
 	require.Eventually(t, func() bool {
 		lease, err = leases.Get(t.Context(), "kuberewind-recorder", metav1.GetOptions{})

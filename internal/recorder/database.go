@@ -121,12 +121,17 @@ var errUnanswered = fmt.Errorf("the database did not answer within %s", connectT
 
 // Connect opens a connection for a few statements, which may take as long as they need while the server answers. The caller closes it.
 func (d *Database) Connect(ctx context.Context) (*pgx.Conn, error) {
+	return d.connect(ctx, pgdial.AskInSilence)
+}
+
+// connect opens a connection whose configuration change has had. The caller closes it.
+func (d *Database) connect(ctx context.Context, change func(*pgx.ConnConfig)) (*pgx.Conn, error) {
 	// Not pgx's parser, because a URL may carry parameters of the pool, which the server would refuse.
 	settings, err := pgdial.ParseConfig(d.URL())
 	if err != nil {
 		return nil, fmt.Errorf("database: %w", err)
 	}
-	pgdial.AskInSilence(settings.ConnConfig)
+	change(settings.ConnConfig)
 	ctx, cancel := context.WithTimeoutCause(ctx, connectTimeout, errUnanswered)
 	defer cancel()
 	conn, err := pgx.ConnectConfig(ctx, settings.ConnConfig)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"strings"
 
 	"github.com/google/uuid"
@@ -31,9 +32,18 @@ func (r *Recorder) elect(ctx context.Context, uid string) error {
 	if err != nil {
 		return err
 	}
-	r.election, err = election.Start(ctx, election.Options{
-		Cluster: uid, Identity: Name(), Connect: r.database.Connect, Term: r.cfg.LeaseDuration, Lease: lease, Log: r.log,
-	})
+	options := election.Options{
+		Cluster: uid, Identity: Name(), Connect: r.database.connect, ClaimFile: filepath.Join(r.cfg.DataDir, "leadership", uid), Term: r.cfg.LeaseDuration,
+		Lease: lease, Log: r.log,
+	}
+	r.election, err = election.Start(ctx, options)
+	if incomplete(err) {
+		// The row of the leader is part of the record. The first recorder makes it.
+		if err := r.database.Ready(ctx, r.cfg.Migrate); err != nil {
+			return err
+		}
+		r.election, err = election.Start(ctx, options)
+	}
 	if err != nil {
 		return err
 	}
@@ -44,6 +54,13 @@ func (r *Recorder) elect(ctx context.Context, uid string) error {
 		}
 		return r.checkSuccession(ctx, uid)
 	})
+}
+
+// incomplete says whether an error comes from a database without a record, or without the rights that go with it.
+func incomplete(err error) bool {
+	var refused *pgconn.PgError
+	return errors.As(err, &refused) &&
+		(refused.Code == pgerrcode.UndefinedTable || refused.Code == pgerrcode.InvalidSchemaName || refused.Code == pgerrcode.InsufficientPrivilege)
 }
 
 // checkSuccession looks whether this recorder could take over at all: whoever has two wants to hear of it before the first is gone.

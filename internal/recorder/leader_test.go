@@ -1,13 +1,18 @@
 package recorder
 
 import (
+	"context"
 	"log/slog"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"github.com/kuberewind/kuberewind/internal/config"
+	"github.com/kuberewind/kuberewind/internal/election"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
+	"github.com/kuberewind/kuberewind/kube"
+	"github.com/kuberewind/kuberewind/migrations"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
@@ -26,4 +31,24 @@ func TestADatabaseThatCannotBeAskedEndsNoLeader(t *testing.T) {
 	db.AllowConnections(t)
 	db.Exec(t, "UPDATE kuberewind.heads SET epoch = epoch + 1")
 	require.ErrorIs(t, r.fenced(t.Context()), postgres.ErrFenced)
+}
+
+// A recorder may have been killed after it made the schema, and before it gave the roles their rights.
+func TestWhatARecordLacksIsMadeBeforeTheElection(t *testing.T) {
+	migrated := func(ctx context.Context, conn *pgx.Conn) error {
+		return migrations.Up(ctx, conn.Config().ConnString(), slog.New(slog.DiscardHandler))
+	}
+	for name, setup := range map[string]pgtest.Setup{"all": nil, "the rights": migrated} {
+		t.Run(name, func(t *testing.T) {
+			r := newRecorder(config.Config{
+				Database: pgtest.New(t, setup).URL(), DataDir: t.TempDir(), Migrate: true, LeaderElect: config.ElectDatabase, LeaseDuration: election.MinTerm,
+			}, slog.New(slog.DiscardHandler))
+			r.found = &kube.Config{}
+			var err error
+			r.database, err = OpenDatabase(t.Context(), r.cfg, r.log)
+			require.NoError(t, err)
+			require.NoError(t, r.elect(t.Context(), "uid"))
+			r.election.Close()
+		})
+	}
 }

@@ -1,0 +1,182 @@
+package election
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/kuberewind/kuberewind/migrations"
+)
+
+// Connector opens a connection to the database of the record, after change has had its configuration.
+type Connector func(ctx context.Context, change func(*pgx.ConnConfig)) (*pgx.Conn, error)
+
+// row is what a process knows of the row of kuberewind.leaders that names the leader of a cluster. One goroutine uses it.
+//
+// Each call sends one message with all statements of one transaction. So the server ends the transaction even when this process
+// is stopped in the middle, and a pooler may run each call on another session.
+type row struct {
+	connect Connector
+	cluster string
+	holder  string // the name of this process
+	token   string // what tells its claim from that of every other process
+	term    time.Duration
+	pace    time.Duration
+
+	conn    *pgx.Conn // nil if there is none
+	leader  string    // who leads, as last read; empty if nobody does
+	held    bool      // this process leads, as last read
+	expired bool      // the term was over, as last read
+}
+
+// The clock of these statements is the database's. A clock that was set back by more than a term leaves the row expired, not held for ever.
+const (
+	expired = `clock_timestamp() NOT BETWEEN renewed_at - term AND renewed_at + term`
+	vacant  = `renewed_at = '-infinity'`
+
+	makeVacant = `INSERT INTO kuberewind.leaders (cluster_uid, holder, token, renewed_at, term)
+		SELECT $1, '', '', '-infinity', '0' WHERE NOT EXISTS (SELECT FROM kuberewind.leaders WHERE cluster_uid = $1) ON CONFLICT DO NOTHING`
+	take = `UPDATE kuberewind.leaders SET holder = $3, token = $2, renewed_at = clock_timestamp(), term = $4::interval
+		WHERE cluster_uid = $1 AND (token = $2 OR ` + vacant + ` OR $5::boolean AND ` + expired + `)`
+	release = `UPDATE kuberewind.leaders SET renewed_at = '-infinity' WHERE cluster_uid = $1 AND token = $2`
+	read    = `SELECT CASE WHEN ` + expired + ` THEN '' ELSE holder END, token = $2 AND NOT ` + expired + `, ` + expired + `
+		FROM kuberewind.leaders WHERE cluster_uid = $1`
+
+	standBy = `INSERT INTO kuberewind.standbys (cluster_uid, recorder, seen_at, term) VALUES ($1, $2, clock_timestamp(), $3::interval)
+		ON CONFLICT (cluster_uid, recorder) DO UPDATE SET seen_at = excluded.seen_at, term = excluded.term`
+	dropStandby  = `DELETE FROM kuberewind.standbys WHERE cluster_uid = $1 AND recorder = $2`
+	dropStandbys = `DELETE FROM kuberewind.standbys WHERE cluster_uid = $1 AND seen_at < clock_timestamp() - 10 * term`
+)
+
+// look renews or takes the row if this process may, else releases it, and reads who leads.
+//
+// It takes an expired row only when the look before found it expired, too. So a leader that was held up together with the database
+// renews the row first.
+func (r *row) look(ctx context.Context, may bool) error {
+	if r.conn == nil {
+		if err := r.join(ctx); err != nil {
+			return err
+		}
+	}
+	b := r.begin()
+	switch {
+	case may:
+		b.Queue(take, r.cluster, r.token, r.holder, interval(r.term), r.expired)
+	case r.held:
+		b.Queue(release, r.cluster, r.token)
+	}
+	b.Queue(read, r.cluster, r.token).QueryRow(func(found pgx.Row) error { return found.Scan(&r.leader, &r.held, &r.expired) })
+	if err := r.send(ctx, b); err != nil {
+		return fmt.Errorf("ask the database who leads: %w", err)
+	}
+	return nil
+}
+
+// note puts on record that this process stands by. Standbys that were killed are removed after ten of their terms.
+func (r *row) note(ctx context.Context) error {
+	b := r.begin()
+	b.Queue(standBy, r.cluster, r.holder, interval(r.term))
+	b.Queue(dropStandbys, r.cluster)
+	if err := r.send(ctx, b); err != nil {
+		return fmt.Errorf("note the standby in the database: %w", err)
+	}
+	return nil
+}
+
+// join connects, and makes the row if it is missing.
+func (r *row) join(ctx context.Context) (err error) {
+	connecting, cancel := r.limit(ctx)
+	defer cancel()
+	if r.conn, err = r.connect(connecting, simply); err != nil {
+		return err
+	}
+	b := r.begin()
+	b.Queue(makeVacant, r.cluster)
+	if err := r.send(ctx, b); err != nil {
+		return fmt.Errorf("join the election in the database: %w", err)
+	}
+	return nil
+}
+
+// simply has a batch sent as one message without prepared statements.
+func simply(config *pgx.ConnConfig) {
+	config.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol
+	if config.RuntimeParams["application_name"] == "" {
+		config.RuntimeParams["application_name"] = "kuberewind election"
+	}
+}
+
+// begin makes a batch with the settings of its transaction.
+//
+// A row lock of another session fails a statement after a second. A server that is too slow gives up before the term is over: it must not renew
+// the row later than this process knows. A renewal that a crash of the server loses does no harm, so the commit waits for no disk and no replica.
+func (r *row) begin() *pgx.Batch {
+	b := &pgx.Batch{}
+	b.Queue(`SET TRANSACTION ISOLATION LEVEL READ COMMITTED`)
+	b.Queue(`SELECT set_config('lock_timeout', $1, true), set_config('statement_timeout', $2, true), set_config('synchronous_commit', 'off', true)`,
+		fmt.Sprint(r.pace.Milliseconds()), fmt.Sprint((r.term / 2).Milliseconds()))
+	b.Queue(migrations.AsWriter, migrations.WriterRole)
+	return b
+}
+
+// send runs a batch as one transaction. After an error nothing is known, and the next look connects again.
+func (r *row) send(ctx context.Context, b *pgx.Batch) error {
+	ctx, cancel := r.limit(ctx)
+	defer cancel()
+	err := r.conn.SendBatch(ctx, b).Close()
+	if err != nil {
+		r.drop()
+	}
+	return err
+}
+
+func (r *row) limit(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, r.term, fmt.Errorf("the database did not answer within %s", r.term))
+}
+
+// leave releases the row, and ends the connection.
+func (r *row) leave() {
+	if r.conn == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
+	defer cancel()
+	b := r.begin()
+	b.Queue(release, r.cluster, r.token)
+	b.Queue(dropStandby, r.cluster, r.holder)
+	if r.send(ctx, b) == nil { // else the row expires
+		r.drop()
+	}
+}
+
+// leaveTimeout bounds the last words to a database that does not answer.
+const leaveTimeout = time.Second
+
+func (r *row) drop() {
+	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
+	defer cancel()
+	_ = r.conn.Close(ctx) // nothing is left to be written
+	r.conn, r.leader, r.held, r.expired = nil, "", false, false
+}
+
+func interval(d time.Duration) string { return fmt.Sprintf("%d milliseconds", d.Milliseconds()) }
+
+// Reader is what reading needs of a connection or pool.
+type Reader interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}
+
+// Standbys are the recorders that stand by for a cluster, as they noted it themselves.
+func Standbys(ctx context.Context, db Reader, cluster string) ([]string, error) {
+	rows, err := db.Query(ctx, `SELECT recorder FROM kuberewind.record_standbys WHERE cluster_uid = $1 ORDER BY 1`, cluster)
+	if err != nil {
+		return nil, fmt.Errorf("read who stands by: %w", err)
+	}
+	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return nil, fmt.Errorf("read who stands by: %w", err)
+	}
+	return names, nil
+}
