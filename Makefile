@@ -164,6 +164,12 @@ soak: setup control-plane ## Break things for as long as asked: FOR=60m REVISION
 	@$(GO) test -count 1 -timeout 24h -run TestCampaign -v ./test/chaos -args -for $(FOR) -revisions $(REVISIONS) -rounds $(ROUNDS) \
 		-faults $(FAULTS) -compact $(COMPACT) -rate $(RATE) -away $(AWAY) -patience $(PATIENCE) $(if $(wildcard $(OLDER)),-older $(CURDIR)/$(OLDER)) $(if $(SEED),-seed $(SEED))
 
+KILLS     ?= 20
+
+.PHONY: quiet
+quiet: setup control-plane ## Kill the recorder of a quiet cluster again and again, and fail if that leaves a gap: [COMPACT=15s] [KILLS=20] [EVENTS=5000] (minutes)
+	@$(GO) test -count 1 -timeout 24h -run IsKilled -v ./test/quiet -args -kills $(KILLS) -compact $(COMPACT) -events $(or $(EVENTS),1)
+
 .PHONY: generate
 generate: ## Write the generated parts of the documentation again
 	@$(GO) run ./hack/docs

@@ -114,3 +114,35 @@ func TestADeltaEndsTheLongWaitOfBookmarks(t *testing.T) {
 		require.Equal(t, time.Minute+time.Second, got.after)
 	})
 }
+
+func TestAProvedPositionDoesNotWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(Options{BookmarkLinger: time.Hour})
+		pods := q.FIFO(FIFOOptions{KeyFunction: nameOf})
+		jobs := q.FIFO(FIFOOptions{KeyFunction: nameOf})
+		result := callNext(t.Context(), q, 100, 0, time.Second)
+		require.NoError(t, pods.Bookmark("1"))
+		pass(time.Minute)
+		require.NoError(t, jobs.Proved("2"))
+		got := <-result
+		require.Equal(t, []string{"bookmark >1", "bookmark >2"}, told(got.entries))
+		require.Equal(t, time.Minute, got.after)
+		result = callNext(t.Context(), q, 100, 0, time.Second)
+		require.NoError(t, pods.Bookmark("3"))
+		require.Equal(t, time.Hour, (<-result).after, "the next one has its time")
+	})
+}
+
+func TestAllThatWaitsWithAProvedPositionIsHandedOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(Options{BookmarkLinger: time.Hour})
+		pods := q.FIFO(FIFOOptions{KeyFunction: nameOf})
+		jobs := q.FIFO(FIFOOptions{KeyFunction: nameOf})
+		require.NoError(t, pods.Bookmark("1"))
+		require.NoError(t, jobs.Proved("2"))
+		require.Equal(t, []string{"bookmark >1"}, told((<-callNext(t.Context(), q, 1, 0, time.Second)).entries))
+		second := <-callNext(t.Context(), q, 100, 0, time.Second)
+		require.Equal(t, []string{"bookmark >2"}, told(second.entries))
+		require.Zero(t, second.after)
+	})
+}

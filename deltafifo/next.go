@@ -27,7 +27,7 @@ type limits struct {
 // Next hands out the oldest entries that are not handed out yet, at most maxItems of them and at most maxBytes, but one
 // at least; zero or less means no limit. It waits for an entry, and then for more until the oldest is linger old — longer
 // if there are only bookmarks (Options.BookmarkLinger). It does not wait where that cannot help: a limit is reached, a
-// stream waits for room, or the queue is closed.
+// stream waits for room, a position was proved, or the queue is closed.
 //
 // The entries stay in the queue, and count, until Done. Next returns the cause of ctx's end, and cache.ErrFIFOClosed
 // when the queue is closed and nothing is left to hand out; it then has handed out nothing.
@@ -79,13 +79,23 @@ func (q *Queue) patienceLocked(l limits) time.Duration {
 	switch {
 	case q.fresh.entries == 0:
 		return forever
-	case q.closed, !q.line.empty(), q.spill.behind > 0, q.fresh.entries >= l.entries, q.fresh.bytes >= l.bytes:
+	case q.closed, q.hurried, !q.line.empty(), q.spill.behind > 0, q.fresh.entries >= l.entries, q.fresh.bytes >= l.bytes:
 		return 0
 	}
 	if q.onlyBookmarksLocked() {
 		return max(l.linger, q.bookmarkLinger) - time.Since(q.oldestBookmarkLocked())
 	}
 	return l.linger - time.Since(q.oldestDeltaLocked())
+}
+
+// hurry has Next hand out all that waits.
+func (q *Queue) hurry() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.fresh.entries > 0 {
+		q.hurried = true
+		q.wakeLocked()
+	}
 }
 
 func (q *Queue) onlyBookmarksLocked() bool { return q.fresh.entries == q.fresh.bookmarks }
@@ -169,6 +179,7 @@ func (q *Queue) handOutLocked(l limits) []Entry {
 		batch = append(batch, n.entry)
 	}
 	q.handed += len(batch)
+	q.hurried = q.hurried && q.cursor != nil
 	return batch
 }
 

@@ -61,6 +61,7 @@ type Queue struct {
 	streams map[any]*stream
 	line    line
 	sleeper sleeper
+	hurried bool // until Next has handed out all that waited when a position was proved
 	drained drainage
 	closed  bool
 	spill   spill

@@ -28,9 +28,10 @@
 //     is handed over as a watch would have, and the stream goes on only if each
 //     revision is accounted for. Items of a list that cannot be read are told to an
 //     UnreadStore: they have not vanished.
-//   - A position does not age: where the server sends no bookmarks, it is moved,
-//     with RecoverRevisions, to where it is proved that nothing has happened,
-//     while the watch stays open.
+//   - A position does not age. If no bookmark moves it, it is moved, with
+//     RecoverRevisions, to where it is proved that nothing has happened. The watch
+//     stays open meanwhile. How often that is looked at follows the history that
+//     etcd keeps (QuietEvery). A ProofStore is told that the position is proved.
 //   - A stream does not go on in another history: with Options.History, it is
 //     asked before each watch, and after a 410, whether the server's history is
 //     still the one that was reflected. If it is not, or Reverse says so, the

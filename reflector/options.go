@@ -19,8 +19,8 @@ const (
 	// late, three are not.
 	defaultSilenceTimeout = 3 * time.Minute
 	defaultForbiddenRetry = time.Minute
-	// One bookmark may be late, and three such stretches are less than what
-	// etcd keeps.
+	// Three such stretches are less than the five minutes that etcd keeps
+	// unless the API server was told otherwise.
 	defaultUnmarkedTimeout = 90 * time.Second
 
 	// The steps of client-go's own reflector, which end at one request in 30 to
@@ -91,12 +91,14 @@ type Options struct {
 	// nothing before it is reconnected. Default 3 minutes.
 	SilenceTimeout time.Duration
 
-	// UnmarkedTimeout is for how long a stream that sends no bookmarks may send
-	// nothing before it is looked whether nothing has happened, so that its
-	// position does not grow old: with RecoverRevisions, and as often again.
-	// It should be well below what etcd is compacted after, 5 minutes unless
-	// the API server was told otherwise. Default 90 seconds, in which a server
-	// that sends bookmarks has sent one.
+	// Unmarked says that the server sends no bookmarks of this resource. Default:
+	// it is taken to when it has sent none for UnmarkedTimeout.
+	Unmarked bool
+	// UnmarkedTimeout is how often a stream is looked at whose position no
+	// bookmark moves. A look proves that nothing has happened, and moves the
+	// position; it needs RecoverRevisions. A stream without any bookmarks is looked
+	// at more often where Revisions knows of less history: each sixth of it, 5
+	// seconds at least. Default 90 seconds, in which a server that sends bookmarks has sent one.
 	UnmarkedTimeout time.Duration
 
 	// Backoff spaces out retries. Default: 0.8 s, doubled up to 30 s, each with
@@ -163,6 +165,8 @@ type Revisions interface {
 	// another's. It may wait a while for others to find out. If there are more
 	// than limit, it gives more than limit, and need not give all.
 	Unaccounted(ctx context.Context, from, to uint64, limit int) ([]uint64, error)
+	// Kept is how much history etcd was found to keep, 0 if that is not known.
+	Kept() time.Duration
 }
 
 // Recovery is one attempt to recover history.

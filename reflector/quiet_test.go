@@ -1,6 +1,8 @@
 package reflector
 
 import (
+	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -78,6 +80,97 @@ func TestAWatchThatDoesNotSayWhatHasHappenedIsOpenedAnew(t *testing.T) {
 		pass(2*defaultUnmarkedTimeout + settleAfter)
 		require.Equal(t, []string{"add b@10"}, store.calls())
 		require.Len(t, s.watched(), 2)
+	})
+}
+
+// depth is how much history etcd keeps, as others have found out.
+type depth struct{ kept atomic.Int64 }
+
+func keeping(kept time.Duration) *depth {
+	d := &depth{}
+	d.kept.Store(int64(kept))
+	return d
+}
+
+func (d *depth) Kept() time.Duration { return time.Duration(d.kept.Load()) }
+
+func (*depth) Unaccounted(context.Context, uint64, uint64, int) ([]uint64, error) { return nil, nil }
+
+func TestAQuietStreamIsLookedAtSixTimesWhileEtcdKeepsARevision(t *testing.T) {
+	for kept, every := range map[time.Duration]time.Duration{
+		0: 5 * time.Second, 15 * time.Second: 5 * time.Second, time.Minute: 10 * time.Second, 5 * time.Minute: 50 * time.Second, time.Hour: 90 * time.Second,
+	} {
+		inBubble(t, func(t *testing.T) {
+			s, store, h := newServer(9), &ledger{}, keeping(kept)
+			start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "9", RecoverRevisions: 10, Revisions: h, Unmarked: true}))
+			s.elsewhere()
+			pass(every - time.Second)
+			require.Empty(t, store.calls(), "%s kept", kept)
+			pass(2 * time.Second)
+			require.Equal(t, []string{"bookmark 10"}, store.calls(), "%s kept", kept)
+			s.elsewhere()
+			pass(every - 2*time.Second)
+			require.Len(t, store.calls(), 1, "%s kept", kept)
+			pass(2 * time.Second)
+			require.Equal(t, "bookmark 11", store.calls()[1], "%s kept", kept)
+		})
+	}
+}
+
+func TestLooksBecomeRareAsMoreHistoryProvesReadable(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s, h := newServer(9), keeping(0)
+		start(t, NewReflectorWithOptions(s, &v1.Pod{}, &ledger{}, Options{ResourceVersion: "9", RecoverRevisions: 10, Revisions: h, Unmarked: true}))
+		pass(20 * time.Second)
+		require.Len(t, s.listed(), 4)
+		h.kept.Store(int64(time.Hour))
+		pass(8 * time.Minute)
+		require.Len(t, s.listed(), 4+5, "at 90 s, and each 90 s from there")
+	})
+}
+
+func TestAStreamWhoseBookmarksDoNotMoveIsLookedAt(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s, store, h := newServer(9), &ledger{}, keeping(0)
+		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "9", RecoverRevisions: 10, Revisions: h}))
+		s.elsewhere()
+		s.bookmark()
+		pass(2 * time.Minute)
+		require.Empty(t, s.listed(), "that bookmark has moved it")
+		s.bookmark() // The server's cache does not know of what is written now.
+		s.elsewhere()
+		pass(defaultUnmarkedTimeout)
+		require.Equal(t, []string{"bookmark 10", "bookmark 10", "bookmark 11"}, store.calls())
+		s.elsewhere()
+		s.bookmark()
+		before := len(s.listed())
+		pass(2 * time.Minute)
+		require.Len(t, s.listed(), before, "it moves again")
+		require.Len(t, s.watched(), 1)
+	})
+}
+
+func TestAStreamThatHasNotBeenSentABookmarkYetIsGivenTimeToBe(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s, store, h := newServer(9), &ledger{}, keeping(0)
+		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "9", RecoverRevisions: 10, Revisions: h}))
+		s.elsewhere()
+		pass(defaultUnmarkedTimeout - time.Second)
+		require.Empty(t, s.listed())
+		pass(time.Second)
+		s.elsewhere()
+		pass(quietLeast)
+		require.Equal(t, []string{"bookmark 10", "bookmark 11"}, store.calls(), "it sends none, and may keep little")
+	})
+}
+
+func TestAServerThatCannotTellIsNotAskedEachFewSeconds(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s, h := newServer(9), keeping(0)
+		s.onList = func(metav1.ListOptions) error { return expired() }
+		start(t, NewReflectorWithOptions(s, &v1.Pod{}, &ledger{}, Options{ResourceVersion: "9", RecoverRevisions: 10, Revisions: h, Unmarked: true}))
+		pass(4 * time.Minute)
+		require.Len(t, s.listed(), 3)
 	})
 }
 

@@ -187,7 +187,11 @@ func (r *Reflector) bring(event watch.Event) error {
 		}
 		r.health.interrupted = ""
 	}
-	if err := r.out.deliver(event, object.GetResourceVersion()); err != nil {
+	deliver := r.out.deliver
+	if event.Type == watch.Bookmark {
+		deliver = r.out.prove
+	}
+	if err := deliver(event, object.GetResourceVersion()); err != nil {
 		return err
 	}
 	r.provisional = false

@@ -29,6 +29,8 @@ func (e elsewhere) Unaccounted(_ context.Context, from, to uint64, _ int) ([]uin
 	return left, nil
 }
 
+func (elsewhere) Kept() time.Duration { return 0 }
+
 // recovered starts a reflector at a position whose history has expired, and returns how it was recovered.
 func recovered(t *testing.T, s *server, store *ledger, at int, options Options) Recovery {
 	t.Helper()

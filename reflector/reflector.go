@@ -41,6 +41,7 @@ type Reflector struct {
 	pending     *relist // a list must come before the next watch
 	reversed    string  // what proves that at is in a history that is no more; a list must come
 	health      health
+	quiet       quiet
 	pageLimit   int64 // adapted to the weight of pages; 0: WatchListPageSize
 	bookmarks   bool  // the server has sent a bookmark
 	useFresh    bool  // the next watch uses Options.Fresh
@@ -86,6 +87,7 @@ func NewReflectorWithOptions(
 		retryLeft:         newDelays(left),
 		reversals:         make(chan string, 1),
 		health:            health{interrupted: options.Interrupted},
+		quiet:             quiet{unmarked: options.Unmarked, since: options.Clock.Now()},
 	}
 	r.startAt(options.ResourceVersion, options.StartResourceVersion)
 	if options.ListCause == CauseHistoryReversed {

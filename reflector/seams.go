@@ -48,6 +48,13 @@ type UnreadStore interface {
 	Unread(key string) error
 }
 
+// ProofStore is an optional interface of the store: a position that was proved
+// goes to it, in place of Bookmark. No server says it a second time, so that it
+// is to be kept at once.
+type ProofStore interface {
+	Proved(resourceVersion string) error
+}
+
 // InterruptStore is an optional interface of the store: it learns when the
 // stream cannot go on, and when it goes on without having missed anything. If
 // something was missed, a list follows instead of Resumed.
@@ -64,6 +71,7 @@ type outlet struct {
 	unread    UnreadStore
 	interrupt InterruptStore
 	bookmark  cache.ReflectorBookmarkStore
+	proof     ProofStore
 	versions  cache.ResourceVersionUpdater
 }
 
@@ -73,6 +81,7 @@ func newOutlet(store cache.ReflectorStore) outlet {
 	o.unread, _ = store.(UnreadStore)
 	o.interrupt, _ = store.(InterruptStore)
 	o.bookmark, _ = store.(cache.ReflectorBookmarkStore)
+	o.proof, _ = store.(ProofStore)
 	o.versions, _ = store.(cache.ResourceVersionUpdater)
 	return o
 }
@@ -94,6 +103,14 @@ func (o outlet) deliver(event watch.Event, resourceVersion string) error {
 	default:
 		return &failure{kind: poisonFailure, err: fmt.Errorf("unknown watch event type %q", event.Type)}
 	}
+}
+
+// prove is deliver for a bookmark that no watch has sent.
+func (o outlet) prove(event watch.Event, resourceVersion string) error {
+	if o.proof == nil {
+		return o.deliver(event, resourceVersion)
+	}
+	return storeFailed("proof", resourceVersion, o.proof.Proved(resourceVersion))
 }
 
 func (o outlet) beginReplace(cause, detail, from string) error {

@@ -192,45 +192,28 @@ func (r *Reflector) handle(s *stream, event watch.Event) error {
 		if err := r.out.deliver(event, object.GetResourceVersion()); err != nil {
 			return err
 		}
-		r.advance(event.Type, object)
+		r.quiet.heard(event.Type, r.advance(event.Type, object), r.clock.Now())
 	}
 	s.heard = r.clock.Now()
 	return nil
 }
 
-// advance moves the position past an event that the store has accepted (I1).
-func (r *Reflector) advance(kind watch.EventType, object metav1.Object) {
+// advance moves the position past an event that the store has accepted (I1),
+// and reports whether it has moved.
+func (r *Reflector) advance(kind watch.EventType, object metav1.Object) bool {
 	r.provisional = false
 	if kind == watch.Bookmark {
-		r.bookmarks = true
+		r.bookmarks, r.quiet.unmarked = true, false
 	}
 	complete := r.at.resumeFrom()
-	if r.at.saw(kind, object, r.clock.Now()) || r.at.resumeFrom() != complete {
+	moved := r.at.saw(kind, object, r.clock.Now()) || r.at.resumeFrom() != complete
+	if moved {
 		r.publish()
 	}
 	if isPosition(object.GetResourceVersion()) {
 		r.out.updateResourceVersion(r.at.rv)
 	}
-}
-
-// whenQuiet is called when a watch may have been quiet for long enough to mean
-// something, and returns when to ask again.
-func (r *Reflector) whenQuiet(ctx context.Context, s *stream) (time.Duration, error) {
-	quiet := r.clock.Since(s.heard)
-	if quiet < settleAfter {
-		return settleAfter - quiet, nil
-	}
-	if err := r.nowWorks(s); err != nil {
-		return 0, err
-	}
-	if !r.bookmarks {
-		return r.whenUnmarked(ctx, quiet)
-	}
-	if quiet >= r.options.SilenceTimeout {
-		r.at.ended(r.clock.Now())
-		return 0, errSilent
-	}
-	return r.options.SilenceTimeout - quiet, nil
+	return moved
 }
 
 // afterWatch decides how to go on after a watch has ended: nil to go on at once,

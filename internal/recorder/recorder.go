@@ -153,6 +153,7 @@ func (r *Recorder) run(ctx context.Context) error {
 		}
 		return err
 	})
+	g.Go(func() error { return r.keepMeasuring(ctx) })
 	g.Go(func() error { return r.makeCheckpoints(ctx) })
 	g.Go(func() error { return r.sweep(ctx) })
 	g.Go(func() error { return r.compareContents(ctx) })

@@ -100,6 +100,7 @@ type claims struct {
 	trail    []footprint // what was served of this etcd, in order of time; of the head
 	noted    time.Time   // when the newest of it was
 	cached   window
+	kept     time.Duration       // how much history this etcd keeps; of the head
 	untold   []postgres.Reversal // of the record, until it is known whether they were in this etcd
 }
 

@@ -250,6 +250,15 @@ func (s *store) Bookmark(resourceVersion string) error {
 	return nil
 }
 
+// Proved implements reflector.ProofStore.
+func (s *store) Proved(resourceVersion string) error {
+	if err := s.FIFO.Proved(resourceVersion); err != nil {
+		return err
+	}
+	s.stream.excused("")
+	return nil
+}
+
 func (s *store) forget(uid types.UID) {
 	if recorded, known := s.stream.lives[uid]; known && !recorded {
 		s.stream.exclusions.add(postgres.Item{Stream: s.stream.record.ID(), Kind: postgres.Unexcluded, UID: uid})

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/tools/cache"
@@ -381,13 +382,20 @@ func (r *Recorder) newReflector(s *stream, run *streamRun, resource kube.Resourc
 	return reflector.NewReflectorWithOptions(lw, &kube.Object{}, newStore(s, run), reflector.Options{
 		Name: resource.String(), TypeDescription: resource.String(),
 		ResourceVersion: from.position, StartResourceVersion: from.since, ListCause: from.cause, Interrupted: s.interrupted,
-		BeforeList:       func(context.Context) error { return run.fifo.AwaitMemory() }, // halt closes the FIFO
-		ListGate:         r.gate.acquire,
-		Fresh:            func() cache.ListerWatcher { return fresh{lw} },
+		BeforeList: func(context.Context) error { return run.fifo.AwaitMemory() }, // halt closes the FIFO
+		ListGate:   r.gate.acquire,
+		Fresh:      func() cache.ListerWatcher { return fresh{lw} },
+		Unmarked:   uncached(gr), UnmarkedTimeout: quietMost,
 		RecoverRevisions: recoverRevisions, Revisions: s.claims, History: s.claims,
 		Logger: r.log.With(slog.String("group", gr.Group), slog.String("resource", gr.Resource)),
 		Hooks:  r.hooks(s, run),
 	})
+}
+
+// uncached are the resources of which API servers keep no watch cache unless told to, and so send no bookmarks
+// (k8s.io/kubernetes/pkg/kubeapiserver, SpecialDefaultResourcePrefixes and DefaultWatchCacheSizes).
+func uncached(gr schema.GroupResource) bool {
+	return gr.Resource == "events" && (gr.Group == "" || gr.Group == "events.k8s.io")
 }
 
 // hooks keep the metrics of a run, and tell when the stream has settled.
