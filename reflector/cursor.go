@@ -42,6 +42,18 @@ func identityOf(object metav1.Object) identity {
 	return identity{object.GetUID(), object.GetNamespace(), object.GetName()}
 }
 
+// sighting is what the cursor needs of an event. It is read before the store gets
+// the object, because the store owns the object from then on and may change it (I1).
+type sighting struct {
+	kind watch.EventType
+	rv   string
+	id   identity
+}
+
+func sightingOf(kind watch.EventType, object metav1.Object) sighting {
+	return sighting{kind, object.GetResourceVersion(), identityOf(object)}
+}
+
 // resumeFrom is the resource version from which to watch.
 func (c *cursor) resumeFrom() string {
 	if c.deletes != nil {
@@ -52,11 +64,11 @@ func (c *cursor) resumeFrom() string {
 
 // repeats reports an event that was seen already and comes again because the
 // watch began before it.
-func (c *cursor) repeats(kind watch.EventType, object metav1.Object, now time.Time) bool {
-	if kind != watch.Deleted || c.deletes == nil || object.GetResourceVersion() != c.rv {
+func (c *cursor) repeats(event sighting, now time.Time) bool {
+	if event.kind != watch.Deleted || c.deletes == nil || event.rv != c.rv {
 		return false
 	}
-	_, seen := c.deletes[identityOf(object)]
+	_, seen := c.deletes[event.id]
 	if seen {
 		c.lastDelete = now
 	}
@@ -65,21 +77,20 @@ func (c *cursor) repeats(kind watch.EventType, object metav1.Object, now time.Ti
 
 // saw moves the cursor to an event, never back, and reports whether it moved.
 // Events without a resource version (aggregated APIs) leave it where it is.
-func (c *cursor) saw(kind watch.EventType, object metav1.Object, now time.Time) bool {
-	rv := object.GetResourceVersion()
-	moved := isPosition(rv) && after(rv, c.rv)
+func (c *cursor) saw(event sighting, now time.Time) bool {
+	moved := isPosition(event.rv) && after(event.rv, c.rv)
 	switch {
-	case moved && kind == watch.Deleted:
-		c.before, c.rv = c.rv, rv
-		c.deletes = map[identity]struct{}{identityOf(object): {}}
+	case moved && event.kind == watch.Deleted:
+		c.before, c.rv = c.rv, event.rv
+		c.deletes = map[identity]struct{}{event.id: {}}
 		c.lastDelete = now
 	case moved:
-		c.rv, c.deletes = rv, nil
-	case rv != c.rv || c.deletes == nil:
-	case kind == watch.Deleted:
-		c.deletes[identityOf(object)] = struct{}{}
+		c.rv, c.deletes = event.rv, nil
+	case event.rv != c.rv || c.deletes == nil:
+	case event.kind == watch.Deleted:
+		c.deletes[event.id] = struct{}{}
 		c.lastDelete = now
-	case kind == watch.Bookmark:
+	case event.kind == watch.Bookmark:
 		c.deletes = nil
 	}
 	return moved

@@ -130,7 +130,7 @@ func (l *lookahead) take(event watch.Event, ok bool) bool {
 	if err != nil {
 		return false
 	}
-	l.at.saw(event.Type, object, l.r.clock.Now())
+	l.at.saw(sightingOf(event.Type, object), l.r.clock.Now())
 	return true
 }
 

@@ -178,7 +178,8 @@ func (r *Reflector) bring(event watch.Event) error {
 	if err != nil {
 		return err
 	}
-	if r.at.repeats(event.Type, object, r.clock.Now()) {
+	seen := sightingOf(event.Type, object)
+	if r.at.repeats(seen, r.clock.Now()) {
 		return nil
 	}
 	if r.health.interrupted != "" {
@@ -191,11 +192,11 @@ func (r *Reflector) bring(event watch.Event) error {
 	if event.Type == watch.Bookmark {
 		deliver = r.out.prove
 	}
-	if err := deliver(event, object.GetResourceVersion()); err != nil {
+	if err := deliver(event, seen.rv); err != nil {
 		return err
 	}
 	r.provisional = false
-	if r.at.saw(event.Type, object, r.clock.Now()) {
+	if r.at.saw(seen, r.clock.Now()) {
 		r.publish()
 	}
 	r.out.updateResourceVersion(r.at.rv)

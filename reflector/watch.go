@@ -188,11 +188,11 @@ func (r *Reflector) handle(s *stream, event watch.Event) error {
 		return err
 	}
 	s.events++
-	if !r.at.repeats(event.Type, object, r.clock.Now()) {
-		if err := r.out.deliver(event, object.GetResourceVersion()); err != nil {
+	if seen := sightingOf(event.Type, object); !r.at.repeats(seen, r.clock.Now()) {
+		if err := r.out.deliver(event, seen.rv); err != nil {
 			return err
 		}
-		r.quiet.heard(event.Type, r.advance(event.Type, object), r.clock.Now())
+		r.quiet.heard(event.Type, r.advance(seen), r.clock.Now())
 	}
 	s.heard = r.clock.Now()
 	return nil
@@ -200,17 +200,17 @@ func (r *Reflector) handle(s *stream, event watch.Event) error {
 
 // advance moves the position past an event that the store has accepted (I1),
 // and reports whether it has moved.
-func (r *Reflector) advance(kind watch.EventType, object metav1.Object) bool {
+func (r *Reflector) advance(seen sighting) bool {
 	r.provisional = false
-	if kind == watch.Bookmark {
+	if seen.kind == watch.Bookmark {
 		r.bookmarks, r.quiet.unmarked = true, false
 	}
 	complete := r.at.resumeFrom()
-	moved := r.at.saw(kind, object, r.clock.Now()) || r.at.resumeFrom() != complete
+	moved := r.at.saw(seen, r.clock.Now()) || r.at.resumeFrom() != complete
 	if moved {
 		r.publish()
 	}
-	if isPosition(object.GetResourceVersion()) {
+	if isPosition(seen.rv) {
 		r.out.updateResourceVersion(r.at.rv)
 	}
 	return moved
