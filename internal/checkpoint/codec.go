@@ -19,6 +19,12 @@ const (
 	// MaxBlock bounds what a block may decode to: one object can be longer than BlockBytes.
 	MaxBlock = 1 << 30
 
+	// A zstd frame is a row of zstd's own blocks. The shortest has 4 bytes, and none decodes to more than 128 KiB.
+	shortestPart = 4
+	largestPart  = 128 << 10
+	// undeclared is below what the encoder declares the size of.
+	undeclared = 256
+
 	// The first byte says what a block is, and in which form.
 	kindRecords   = 0x11
 	kindDirectory = 0x12
@@ -109,7 +115,7 @@ type Decoder struct{ zstd *zstd.Decoder }
 
 // NewDecoder makes a decoder. It needs no closing.
 func NewDecoder() *Decoder {
-	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(MaxBlock))
+	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(MaxBlock), zstd.WithDecodeAllCapLimit(true))
 	if err != nil {
 		panic(err) // the options are constants
 	}
@@ -164,8 +170,29 @@ const (
 	minKey    = 3
 )
 
+// decodedSize is the size that the data declares, or the largest that needs no declaration. Data that is too short for what it
+// declares is refused: the memory is allocated before the first byte is decoded.
+func decodedSize(data []byte) (uint64, error) {
+	var header zstd.Header
+	if err := header.Decode(data); err != nil {
+		return 0, fmt.Errorf("%w: %w", ErrBlock, err)
+	}
+	if !header.HasFCS {
+		return undeclared, nil
+	}
+	most := min(uint64(len(data))/shortestPart*largestPart, MaxBlock)
+	if header.FrameContentSize > most {
+		return 0, fmt.Errorf("%w: it declares %d bytes, and has room for %d", ErrBlock, header.FrameContentSize, most)
+	}
+	return header.FrameContentSize, nil
+}
+
 func (d *Decoder) open(data []byte, kind byte) (*reader, uint64, error) {
-	plain, err := d.zstd.DecodeAll(data, nil)
+	size, err := decodedSize(data)
+	if err != nil {
+		return nil, 0, err
+	}
+	plain, err := d.zstd.DecodeAll(data, make([]byte, 0, size))
 	if err != nil {
 		return nil, 0, fmt.Errorf("%w: %w", ErrBlock, err)
 	}

@@ -1,6 +1,9 @@
 package checkpoint
 
 import (
+	"bytes"
+	"encoding/binary"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -46,7 +49,7 @@ func TestWhatIsNoBlockIsAnError(t *testing.T) {
 	e, d := NewEncoder(), NewDecoder()
 	defer d.Close()
 	whole := e.Block([]Record{{Name: "a", Doc: patch.Doc(`{}`)}, {Name: "b", Doc: patch.Doc(`{"a":1}`)}})
-	plain, err := d.zstd.DecodeAll(whole, nil)
+	plain, err := d.zstd.DecodeAll(whole, make([]byte, 0, 1<<10))
 	require.NoError(t, err)
 	for n := range plain {
 		_, err := d.Block(e.zstd.EncodeAll(plain[:n], nil))
@@ -58,6 +61,50 @@ func TestWhatIsNoBlockIsAnError(t *testing.T) {
 	require.ErrorIs(t, err, ErrBlock)
 	_, err = d.Block(whole[:len(whole)-3])
 	require.ErrorIs(t, err, ErrBlock)
+}
+
+// declaring is a zstd frame that declares a size and holds three parts of rubbish.
+func declaring(size uint32) []byte {
+	frame := binary.LittleEndian.AppendUint32([]byte{0x28, 0xb5, 0x2f, 0xfd, 0x80, 0x00}, size)
+	return append(frame, "000\x05\xff\xff\x050000"...)
+}
+
+// allocated is how many bytes a function allocates.
+func allocated(f func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+func TestABlockAllocatesNoMoreThanItsBytesCanHoldWhateverItDeclares(t *testing.T) {
+	e, d := NewEncoder(), NewDecoder()
+	defer d.Close()
+	sound := e.Block([]Record{{Name: "a", Doc: patch.Doc(`{}`)}})
+	_, err := d.Block(sound)
+	require.NoError(t, err)
+	for name, data := range map[string][]byte{
+		"alone":               declaring(800 << 20),
+		"after a sound frame": append(bytes.Clone(sound), declaring(800<<20)...),
+	} {
+		t.Run(name, func(t *testing.T) {
+			var err error
+			require.Less(t, allocated(func() { _, err = d.Block(data) }), uint64(8<<20))
+			require.ErrorIs(t, err, ErrBlock)
+		})
+	}
+}
+
+func TestABlockThatCompressesBestOfAllIsDecoded(t *testing.T) {
+	e, d := NewEncoder(), NewDecoder()
+	defer d.Close()
+	for _, size := range []int{0, 100, 255, 256, 1 << 10, 64 << 20} {
+		packed := e.Block([]Record{{Doc: make(patch.Doc, size)}})
+		records, err := d.Block(packed)
+		require.NoError(t, err, "%d bytes of zero in %d", size, len(packed))
+		require.Len(t, records[0].Doc, size)
+	}
 }
 
 func FuzzAnythingDecodesOrIsAnError(f *testing.F) {
