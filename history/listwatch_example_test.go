@@ -247,6 +247,23 @@ func TestTheRecordIsListedAndWatchedAsTheServerServedIt(t *testing.T) {
 	require.Equal(t, "114", list.(metav1.ListInterface).GetResourceVersion())
 }
 
+func TestAPlayWithoutAnEndOfItsOwnEndsWithTheRecord(t *testing.T) {
+	record := recordedHour(t) // months ago, so that a play up to now takes minutes
+	player := history.NewPlayer(record, history.PlayerOptions{From: history.At(noon), Speed: 36_000})
+	events := history.NewListWatch(record, history.ListWatchOptions{Resource: pods, Player: player})
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	w, err := events.WatchWithContext(ctx, metav1.ListOptions{})
+	require.NoError(t, err)
+	defer w.Stop()
+	go func() {
+		for range w.ResultChan() {
+		}
+	}()
+	require.NoError(t, player.Wait(ctx))
+	require.Equal(t, noon.Add(58*time.Minute), player.Now(), "of the last commit")
+}
+
 // taken gives the events of a watch up to the bookmark at its end.
 func taken(t *testing.T, lw *history.ListWatch, rv string) (events []string) {
 	t.Helper()

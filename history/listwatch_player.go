@@ -121,6 +121,9 @@ func (p *Player) point(ctx context.Context, at Instant, scope Scope, kept **Poin
 		if err != nil {
 			return Point{}, err
 		}
+		if at.IsNow() && found.Time.After(found.recorded) {
+			found.Time = found.recorded // Nothing is on record from there to the wall clock's now, so nobody waits for it.
+		}
 		*kept = &found
 	}
 	return **kept, nil

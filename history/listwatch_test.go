@@ -94,7 +94,7 @@ func inferred(v *Version) { v.Doc, v.Source = v.Before, "inferred" }
 func (r *tape) Streams(context.Context) ([]Stream, error) { return r.streams, r.broken }
 
 func (r *tape) Resolve(_ context.Context, at Instant, scope Scope) (Point, error) {
-	p := Point{Instant: at, Time: tapeAt}
+	p := Point{Instant: at, Time: tapeAt, recorded: tapeAt.Add(time.Duration(len(r.versions)) * time.Minute)}
 	if at.RV() == "1" {
 		return p, &BeforeRecordError{Instant: at, FirstAt: tapeAt, FirstSeq: 1}
 	}

@@ -22,7 +22,8 @@ type Point struct {
 	Until   int64     // deltas after Seq and up to this seq belong to it if they occurred by Time: they were caught up on; 0 means none
 	Notes   []Note
 
-	streams map[int32]streamPoint // of an instant by resource version
+	recorded time.Time             // where the record ended when the point was found
+	streams  map[int32]streamPoint // of an instant by resource version
 }
 
 // A streamPoint is where a resource version is in one stream.

@@ -38,7 +38,7 @@ func (r *Record) resolve(ctx context.Context, tx pgx.Tx, at Instant, scope Scope
 	if err := r.refreshStreams(ctx, tx); err != nil {
 		return Point{}, err
 	}
-	f := &pointer{record: r, tx: tx, scope: scope, extent: extent, now: time.Now().UTC(), point: Point{Instant: at}}
+	f := &pointer{record: r, tx: tx, scope: scope, extent: extent, now: time.Now().UTC(), point: Point{Instant: at, recorded: extent.LastAt}}
 	switch at.kind {
 	case instantRV:
 		err = f.byRV(ctx)
