@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
 
 	"github.com/kuberewind/kuberewind/internal/config"
 	"github.com/kuberewind/kuberewind/internal/telemetry"
@@ -77,7 +78,7 @@ func (p *program) load(cmd *cobra.Command) (config.Config, *slog.Logger, error) 
 	if err != nil {
 		return config.Config{}, nil, usageError{err}
 	}
-	log := telemetry.NewLogger(p.err, cfg.LogFormat, level)
+	log := p.logger(cfg, level)
 	if file != "" {
 		log.Debug("configuration file read", "file", file)
 	}
@@ -88,7 +89,14 @@ func (p *program) load(cmd *cobra.Command) (config.Config, *slog.Logger, error) 
 func (p *program) loadQuietly(cmd *cobra.Command) (config.Config, *slog.Logger, error) {
 	cfg, log, err := p.load(cmd)
 	if err == nil && cfg.LogLevel == config.Default().LogLevel {
-		log = telemetry.NewLogger(p.err, cfg.LogFormat, slog.LevelWarn)
+		log = p.logger(cfg, slog.LevelWarn)
 	}
 	return cfg, log, err
+}
+
+// logger makes the logger of the program. What client-go says goes there too, and not in a form of its own to stderr.
+func (p *program) logger(cfg config.Config, level slog.Level) *slog.Logger {
+	log := telemetry.NewLogger(p.err, cfg.LogFormat, level)
+	klog.SetSlogLogger(log.With("from", "client-go"))
+	return log
 }
