@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -20,6 +21,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
+
+	"github.com/kuberewind/kuberewind/internal/paging"
 )
 
 // album keeps an extract of every object of one resource, by name, and keeps it
@@ -97,7 +100,7 @@ func (a *album[T]) follow(ctx context.Context) {
 		}
 	}()
 	silent := klog.Logger{}
-	reflector := cache.NewReflectorWithOptions(&extractLister[T]{a.lister, a, watched}, nil, a, cache.ReflectorOptions{
+	reflector := cache.NewReflectorWithOptions(&extractLister[T]{ListWatch: a.lister, album: a, ctx: watched}, nil, a, cache.ReflectorOptions{
 		Logger: &silent, Name: "kube", TypeDescription: a.lister.resource.String(),
 	})
 	reflector.WatchListPageSize = albumPage
@@ -378,6 +381,7 @@ func (a *album[T]) recall(ctx context.Context, since string, created map[types.U
 // dropThoseAt leaves those that had not begun yet at a resource version.
 func (a *album[T]) dropThoseAt(ctx context.Context, version string, missing map[types.UID]bool) error {
 	options := metav1.ListOptions{ResourceVersion: version, ResourceVersionMatch: metav1.ResourceVersionMatchExact, Limit: albumPage}
+	var pages paging.Guard
 	for {
 		page, err := a.lister.Page(ctx, options)
 		if err != nil {
@@ -393,6 +397,9 @@ func (a *album[T]) dropThoseAt(ctx context.Context, version string, missing map[
 		}
 		if page.Continue == "" {
 			return nil
+		}
+		if err := pages.Next(page.Continue); err != nil {
+			return fmt.Errorf("list of %s: %w", a.lister.resource, err)
 		}
 		options = metav1.ListOptions{Continue: page.Continue, Limit: albumPage}
 	}
@@ -446,6 +453,7 @@ type extractLister[T any] struct {
 	*ListWatch
 	album *album[T]
 	ctx   context.Context
+	pages paging.Guard // of the list that is being read; upstream's pager asks for one page after the other
 }
 
 // extracted is an item of an extractList.
@@ -474,6 +482,14 @@ func (l *extractLister[T]) ListWithContext(_ context.Context, options metav1.Lis
 	page, err := l.Page(l.ctx, options)
 	if err != nil {
 		return nil, err
+	}
+	if options.Continue == "" {
+		l.pages = paging.Guard{}
+	}
+	if page.Continue != "" {
+		if err := l.pages.Next(page.Continue); err != nil {
+			return nil, fmt.Errorf("list of %s: %w", l.resource, err)
+		}
 	}
 	list := &extractList[T]{TypeMeta: page.TypeMeta, ListMeta: page.ListMeta}
 	for _, o := range page.Items {

@@ -79,7 +79,7 @@ func BenchmarkListPage(b *testing.B) {
 	b.Run("kube", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			list, err := decodePage(bytes.NewReader(page.Bytes()), pods, defaultMaxFrame)
+			list, err := decodePage(bytes.NewReader(page.Bytes()), pods, defaultMaxFrame, 1<<30)
 			require.NoError(b, err)
 			require.Len(b, list.Items, 500)
 		}

@@ -30,6 +30,10 @@ const (
 	// defaultMaxFrame is far above what etcd stores (1.5 MiB) and what client-go's own
 	// decoder takes (16 MiB): conversion and aggregated APIs can make objects larger.
 	defaultMaxFrame = 64 << 20
+
+	// defaultMaxPage is as much as may wait for the database in memory. A page of a server that keeps to the limit asked
+	// for is larger only if its objects are, and is then asked for in smaller pages.
+	defaultMaxPage = 256 << 20
 )
 
 // Options are the knobs of a [Client]; the zero value of each is its default.
@@ -38,6 +42,7 @@ type Options struct {
 	QPS           float32 // requests a second, unless the rest.Config says: 200
 	Burst         int     // requests at once, unless the rest.Config says: 400
 	MaxFrameBytes int64   // of one watch event or list item: 64 MiB
+	MaxPageBytes  int64   // of one page of a list, in memory: 256 MiB, and no less than a frame
 }
 
 func (o Options) withDefaults() Options {
@@ -53,6 +58,10 @@ func (o Options) withDefaults() Options {
 	if o.MaxFrameBytes == 0 {
 		o.MaxFrameBytes = defaultMaxFrame
 	}
+	if o.MaxPageBytes == 0 {
+		o.MaxPageBytes = defaultMaxPage
+	}
+	o.MaxPageBytes = max(o.MaxPageBytes, o.MaxFrameBytes)
 	return o
 }
 
@@ -140,6 +149,9 @@ func (c *Client) raw(ctx context.Context, path, accept string) ([]byte, error) {
 func explain(what string, err error) error {
 	if notJSON := (*NotJSONError)(nil); errors.As(err, &notJSON) {
 		return notJSON
+	}
+	if large := (*AnswerTooLargeError)(nil); errors.As(err, &large) {
+		return large
 	}
 	advice := advise(err)
 	cause, ok := apierrors.StatusCause(err, metav1.CauseTypeUnexpectedServerResponse)

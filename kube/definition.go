@@ -102,6 +102,11 @@ func parseDefinition(o *Object) (*definition, error) {
 	// version of the resource is the first of its own.
 	slices.SortFunc(d.versions, func(a, b string) int { return version.CompareKubeAwareVersionStrings(b, a) })
 	names := crd.Spec.Names
+	for _, v := range d.versions {
+		if fault := nameFault(Resource{Group: crd.Spec.Group, Version: v, Name: names.Plural, Kind: names.Kind}); fault != "" {
+			return nil, fmt.Errorf("CustomResourceDefinition %s: %s", quoted(o.Name), fault)
+		}
+	}
 	d.resource = Resource{
 		Group: crd.Spec.Group, Name: names.Plural, Singular: names.Singular, Kind: names.Kind,
 		Namespaced: crd.Spec.Scope == "Namespaced", Verbs: definedVerbs,

@@ -20,6 +20,8 @@ type Discovery struct {
 	Resources []Resource
 	// Unwatchable cannot, with the reason.
 	Unwatchable []Unwatchable
+	// Misnamed have names that no Kubernetes API can have, each with its fault, quoted and cut. They are left out.
+	Misnamed []string
 	// Cohabiting are served from the same storage as another and left out.
 	Cohabiting []Cohabiting
 	// Failed are the group versions of which the server could not tell: what was
@@ -57,7 +59,7 @@ var cohabitants = map[string][]string{
 // use, if that is still served, else the server's preferred one. A failure of some
 // groups is in the result; the error is for a failure of the whole.
 func (c *Client) Discover(ctx context.Context, inUse map[schema.GroupResource]string) (*Discovery, error) {
-	groups, lists, err := c.discovery.ServerGroupsAndResourcesWithContext(ctx)
+	groups, lists, err := c.groupsAndResources(ctx)
 	d := &Discovery{Failed: map[schema.GroupVersion]error{}, Served: map[schema.GroupVersion]bool{}}
 	if partial := (*discovery.ErrGroupDiscoveryFailed)(nil); errors.As(err, &partial) {
 		d.Failed = partial.Groups
@@ -67,8 +69,22 @@ func (c *Client) Discover(ctx context.Context, inUse map[schema.GroupResource]st
 	if len(lists) == 0 && len(d.Failed) == 0 {
 		return nil, fmt.Errorf("discovery of %s: the server offers no resources at all", c.Host())
 	}
-	d.sort(choose(groups, lists, inUse, d.Served))
+	var found []Resource
+	found, d.Misnamed = wellNamed(choose(groups, lists, inUse, d.Served))
+	d.sort(found)
 	return d, nil
+}
+
+// groupsAndResources asks for everything at once. If that is too much for one answer, it asks group by group: then only the
+// group that says too much has failed.
+func (c *Client) groupsAndResources(ctx context.Context) ([]*metav1.APIGroup, []*metav1.APIResourceList, error) {
+	groups, lists, err := c.discovery.ServerGroupsAndResourcesWithContext(ctx)
+	if large := (*AnswerTooLargeError)(nil); !errors.As(err, &large) {
+		return groups, lists, err
+	}
+	each := discovery.NewDiscoveryClient(c.rest)
+	each.UseLegacyDiscovery = true
+	return each.ServerGroupsAndResourcesWithContext(ctx)
 }
 
 // inFull asks again what the server says, which client-go's discovery leaves out of its errors.

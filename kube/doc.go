@@ -25,6 +25,13 @@
 //     apology answered with 200 must not be read as an empty cluster.
 //   - A watch frame or list item above [Options].MaxFrameBytes ([FrameTooLargeError]):
 //     the memory of one stream is bounded.
+//   - A page of a list that takes more than [Options].MaxPageBytes in memory ([PageTooLargeError]): a server may
+//     ignore the limit that it is asked for. Large objects are asked for in smaller pages instead.
+//   - More than 64 MiB of any other answer ([AnswerTooLargeError]): client-go holds those whole. Discovery then asks
+//     group by group, so that only the group that says too much fails.
+//   - Names in discovery that no Kubernetes API can have ([Discovery].Misnamed): the log warns of them once, and
+//     every other resource is taken.
+//   - A list that a server continues for ever: with a token that it gave before, or beyond 100,000 pages.
 //   - Streaming lists (sendInitialEvents): they fold changes that happen while the
 //     list is sent. [ListWatch.IsWatchListSemanticsUnSupported] says so to client-go.
 //   - CBOR and protobuf: the record is JSON.
@@ -42,6 +49,7 @@
 //	Options.UserAgent       kuberewind/<version>
 //	Options.QPS, Burst      200 and 400 requests, unless rest.Config says otherwise
 //	Options.MaxFrameBytes   64 MiB
+//	Options.MaxPageBytes    256 MiB; the recorder sets its queue's size
 //	FollowerOptions.Rediscover           10 minutes, up to a tenth more
 //	FollowerOptions.RediscoverDegraded   1 minute, when definitions cannot be listed
 package kube

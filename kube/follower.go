@@ -99,6 +99,7 @@ type Follower struct {
 	announced map[schema.GroupResource]Resource
 	recorded  map[schema.GroupResource]Resource // in the earlier run, or perhaps, and nothing was told of them since
 	seen      *Discovery
+	misnamed  []string                     // what the log was last told of
 	pass      int                          // number of the last complete discovery
 	missed    map[schema.GroupResource]int // pass in which a resource was first missed
 	started   bool                         // the first pass was made

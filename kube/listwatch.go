@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -67,12 +68,15 @@ func (lw *ListWatch) Page(ctx context.Context, options metav1.ListOptions) (*Lis
 	// the end of a body that nobody wants.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	body, err := lw.request(options).Stream(ctx)
+	body, err := lw.request(options).Stream(framed(ctx))
 	if err != nil {
 		return nil, lw.explain("list", err)
 	}
 	defer body.Close()
-	list, err := decodePage(body, lw.resource, lw.client.options.MaxFrameBytes)
+	list, err := decodePage(body, lw.resource, lw.client.options.MaxFrameBytes, lw.client.options.MaxPageBytes)
+	if large := (*PageTooLargeError)(nil); errors.As(err, &large) {
+		large.Asked = options.Limit
+	}
 	if err == nil {
 		_, err = io.Copy(io.Discard, body)
 	}
@@ -85,7 +89,7 @@ func (lw *ListWatch) WatchWithContext(ctx context.Context, options metav1.ListOp
 	options.Watch = true
 	ctx, cancel := context.WithCancelCause(ctx)
 	// A compressed stream is delayed by what the unpacker holds back.
-	body, err := lw.request(options).SetHeader("Accept-Encoding", "identity").Stream(ctx)
+	body, err := lw.request(options).SetHeader("Accept-Encoding", "identity").Stream(framed(ctx))
 	if err != nil {
 		cancel(errStopped)
 		return nil, lw.explain("watch", err)
@@ -114,7 +118,7 @@ func (lw *ListWatch) WatchFresh(ctx context.Context, options metav1.ListOptions)
 // NotFound status error if there is no such object.
 func (lw *ListWatch) Get(ctx context.Context, namespace, name string) (*Object, error) {
 	path := lw.resource.path(namespace, name)
-	body, err := lw.client.rest.Get().AbsPath(path...).Stream(ctx)
+	body, err := lw.client.rest.Get().AbsPath(path...).Stream(framed(ctx))
 	if err != nil {
 		return nil, explain(lw.resource.String()+named(namespace, name), err)
 	}

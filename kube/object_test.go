@@ -20,7 +20,7 @@ import (
 // parse reads one object.
 func parse(t testing.TB, text string) *Object {
 	t.Helper()
-	list, err := decodePage(reader(`{"items":[`+text+`]}`), pods, 1<<20)
+	list, err := decodePage(reader(`{"items":[`+text+`]}`), pods, 1<<20, 1<<30)
 	require.NoError(t, err)
 	require.Empty(t, list.Undecodable())
 	return list.Items[0]
@@ -99,7 +99,7 @@ func TestACopyOfAnObjectSharesNothing(t *testing.T) {
 }
 
 func TestUpstreamsHelpersWorkOnObjectsAndLists(t *testing.T) {
-	list, err := decodePage(reader(`{"metadata":{"resourceVersion":"7","continue":"more"},"items":[{"metadata":{"name":"a","uid":"u","annotations":{"x":"y"}}}]}`), pods, 1<<20)
+	list, err := decodePage(reader(`{"metadata":{"resourceVersion":"7","continue":"more"},"items":[{"metadata":{"name":"a","uid":"u","annotations":{"x":"y"}}}]}`), pods, 1<<20, 1<<30)
 	require.NoError(t, err)
 
 	listMeta, err := meta.ListAccessor(list)

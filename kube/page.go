@@ -15,6 +15,7 @@ import (
 type page struct {
 	*scanner
 	resource Resource
+	most     int64 // bytes that the page may take in memory
 	list     *List
 	found    bool   // an items member was seen
 	items    []cut  // objects whose text lacks kind or apiVersion as yet
@@ -27,9 +28,10 @@ type cut struct {
 	own    metav1.TypeMeta
 }
 
-// decodePage reads one page of a list. The error is about the page as a whole.
-func decodePage(body io.Reader, resource Resource, limit int64) (*List, error) {
-	p := &page{scanner: newScanner(body, limit), resource: resource, list: &List{}}
+// decodePage reads one page of a list, with items of up to limit bytes and up to most bytes in all. The error is about the
+// page as a whole.
+func decodePage(body io.Reader, resource Resource, limit, most int64) (*List, error) {
+	p := &page{scanner: newScanner(body, limit), resource: resource, most: most, list: &List{}}
 	if _, err := p.members(p.member); err != nil {
 		return nil, p.fault(err)
 	}
@@ -48,6 +50,9 @@ func decodePage(body io.Reader, resource Resource, limit int64) (*List, error) {
 // fault words an error of the stream, and makes an end within the page an
 // io.ErrUnexpectedEOF.
 func (p *page) fault(err error) error {
+	if large := (*PageTooLargeError)(nil); errors.As(err, &large) {
+		return large
+	}
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
@@ -115,6 +120,9 @@ func (p *page) each() error {
 	for index := 0; p.dec.PeekKind() != jsontext.KindEndArray; index++ {
 		if err := p.one(index); err != nil {
 			return err
+		}
+		if items := int64(index + 1); p.dec.InputOffset()+items*itemRoom > p.most {
+			return &PageTooLargeError{Resource: p.resource, Limit: p.most, Items: items}
 		}
 	}
 	_, err := p.dec.ReadToken()

@@ -35,7 +35,7 @@ func TestTheBytesOfAnObjectAreKeptAndItsMetadataIsDecoded(t *testing.T) {
 		"with the end in the last read": iotest.DataErrReader,
 	} {
 		t.Run(name, func(t *testing.T) {
-			list, err := decodePage(wrap(reader(`{"kind":"PodList","apiVersion":"v1","items":[`+text+"\n,"+text+`]}`)), pods, 1<<20)
+			list, err := decodePage(wrap(reader(`{"kind":"PodList","apiVersion":"v1","items":[`+text+"\n,"+text+`]}`)), pods, 1<<20, 1<<30)
 			require.NoError(t, err)
 			require.Len(t, list.Items, 2)
 			o := list.Items[1]
@@ -71,7 +71,7 @@ func TestItemsGetTheTypeThatTheyLack(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := decodePage(reader(list(test.item)), test.resource, 1<<20)
+			got, err := decodePage(reader(list(test.item)), test.resource, 1<<20, 1<<30)
 			require.NoError(t, err)
 			o := got.Items[0]
 			require.Equal(t, test.want, string(o.JSON))
@@ -84,7 +84,7 @@ func TestItemsGetTheTypeThatTheyLack(t *testing.T) {
 
 func TestAListOfNothingIsEmpty(t *testing.T) {
 	for _, items := range []string{`null`, `[]`, ` [ ] `} {
-		list, err := decodePage(reader(`{"metadata":{"resourceVersion":"5"},"items":`+items+`}`), pods, 1<<20)
+		list, err := decodePage(reader(`{"metadata":{"resourceVersion":"5"},"items":`+items+`}`), pods, 1<<20, 1<<30)
 		require.NoError(t, err)
 		require.Empty(t, list.Items)
 		require.Equal(t, "5", list.ResourceVersion)
@@ -95,7 +95,7 @@ func TestAnItemThatCannotBeDecodedDoesNotFailTheList(t *testing.T) {
 	list, err := decodePage(reader(`{"items":[
 		{"metadata":{"name":"first"}}, null, {"metadata":{"namespace":"ns","name":"bad","labels":{"a":[{"b":1}]},"uid":"u"},"spec":{}},
 		{"metadata":{"name":"when","creationTimestamp":"yesterday"}}, 7, {"kind":[1,{}],"metadata":{"name":"kind"}}, {"metadata":{"name":"last"}}],
-		"metadata":{"resourceVersion":"9","continue":"next","remainingItemCount":3}}`), pods, 1<<20)
+		"metadata":{"resourceVersion":"9","continue":"next","remainingItemCount":3}}`), pods, 1<<20, 1<<30)
 	require.NoError(t, err)
 	var names []string
 	for _, o := range list.Items {
@@ -115,7 +115,7 @@ func TestAnItemThatCannotBeDecodedDoesNotFailTheList(t *testing.T) {
 }
 
 func TestTwoObjectsOfOneNameAndObjectsWithoutIdentityAreAllThere(t *testing.T) {
-	list, err := decodePage(reader(`{"items":[{"metadata":{"name":"a","uid":"1"}},{"metadata":{"name":"a","uid":"2"}},{"metadata":{"name":"b"}},{}]}`), pods, 1<<20)
+	list, err := decodePage(reader(`{"items":[{"metadata":{"name":"a","uid":"1"}},{"metadata":{"name":"a","uid":"2"}},{"metadata":{"name":"b"}},{}]}`), pods, 1<<20, 1<<30)
 	require.NoError(t, err)
 	require.Empty(t, list.Undecodable())
 	var uids []types.UID
@@ -141,14 +141,14 @@ func TestAListThatIsNoListIsAnError(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := decodePage(reader(test.text), pods, 1<<20)
+			_, err := decodePage(reader(test.text), pods, 1<<20, 1<<30)
 			require.ErrorContains(t, err, test.want)
 			if strings.HasPrefix(name, "cut") {
 				require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 			}
 		})
 	}
-	_, err := decodePage(io.MultiReader(reader(`{"items":[{"metadata":`), iotest.ErrReader(os.ErrDeadlineExceeded)), pods, 1<<20)
+	_, err := decodePage(io.MultiReader(reader(`{"items":[{"metadata":`), iotest.ErrReader(os.ErrDeadlineExceeded)), pods, 1<<20, 1<<30)
 	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
 }
 
@@ -158,11 +158,11 @@ func TestAnItemAboveTheLimitIsNamedAndOthersOfAnySumAreNot(t *testing.T) {
 		return `{"metadata":{"namespace":"ns","name":"` + name + `"},"data":"` + strings.Repeat("x", size) + `"}`
 	}
 	fitting := strings.Repeat(item("small", limit/2)+",", 20)
-	list, err := decodePage(reader(`{"items":[`+fitting+item("last", limit/2)+`]}`), pods, limit)
+	list, err := decodePage(reader(`{"items":[`+fitting+item("last", limit/2)+`]}`), pods, limit, 1<<30)
 	require.NoError(t, err)
 	require.Len(t, list.Items, 21)
 
-	_, err = decodePage(reader(`{"items":[`+fitting+item("huge", 3*limit)+`]}`), pods, limit)
+	_, err = decodePage(reader(`{"items":[`+fitting+item("huge", 3*limit)+`]}`), pods, limit, 1<<30)
 	var large *FrameTooLargeError
 	require.ErrorAs(t, err, &large)
 	require.Equal(t, FrameTooLargeError{Limit: limit, Namespace: "ns", Name: "huge"}, *large)
@@ -210,7 +210,7 @@ func FuzzAListOfAnythingNeverPanicsAndKeepsTheBytes(f *testing.F) {
 	f.Add(`{"metadata":null,"metadata":{"name":"b","managedFields":[{"fieldsV1":[]}]}}`)
 	f.Add(`{"\u006detadata":{}}`)
 	f.Fuzz(func(t *testing.T, item string) {
-		list, err := decodePage(reader(`{"items":[`+item+`]}`), pods, 1<<20)
+		list, err := decodePage(reader(`{"items":[`+item+`]}`), pods, 1<<20, 1<<30)
 		if err != nil {
 			return
 		}

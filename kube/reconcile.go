@@ -22,6 +22,7 @@ func (f *Follower) rediscover(ctx context.Context) error {
 		return err
 	}
 	f.failUndiscovered(d)
+	f.warnOfMisnamed(d.Misnamed)
 	f.seen, f.pass, f.started = d, f.pass+1, true
 	for _, gr := range f.candidates() {
 		if err := f.reconcile(ctx, gr); err != nil {
@@ -35,6 +36,16 @@ func (f *Follower) rediscover(ctx context.Context) error {
 	}
 	f.schedule()
 	return nil
+}
+
+// warnOfMisnamed warns once of names for as long as discovery shows the same ones.
+func (f *Follower) warnOfMisnamed(misnamed []string) {
+	if len(misnamed) > 0 && !slices.Equal(misnamed, f.misnamed) {
+		const shown = 5
+		f.options.Log.Warn("discovery has resources that are not recorded, because no Kubernetes API can have their names; repair or remove the APIService that serves them",
+			"count", len(misnamed), "first", misnamed[:min(shown, len(misnamed))])
+	}
+	f.misnamed = misnamed
 }
 
 // schedule asks for the next discovery.

@@ -32,7 +32,7 @@ func newHTTPClient(config *rest.Config) (*http.Client, func(), error) {
 	if config.Transport == nil {
 		config.Dial = dialer.DialContext
 	}
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &jsonOnly{next} })
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &bounded{&jsonOnly{next}} })
 	transport, err := rest.TransportFor(config)
 	if err != nil {
 		return nil, nil, err
@@ -74,7 +74,7 @@ func (j *jsonOnly) WrappedRoundTripper() http.RoundTripper { return j.next }
 // RoundTrip implements http.RoundTripper.
 func (j *jsonOnly) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := j.next.RoundTrip(request)
-	if err != nil || response.StatusCode < 200 || response.StatusCode > 299 {
+	if err != nil || !isSuccess(response) {
 		return response, err
 	}
 	if response.Header.Get("Content-Encoding") == "gzip" {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/kuberewind/kuberewind/internal/paging"
 )
 
 // listTries is how many generations of a list are begun before a pause. The
@@ -80,11 +82,18 @@ func (r *Reflector) listGeneration(ctx context.Context, limit int64) (_ *stream,
 			g.abort()
 		}
 	}()
+	var pages paging.Guard
 	// Resource version "": the newest, not what a cache may hold.
 	for next := ""; ; {
 		p, err := r.fetch(ctx, limit, next)
 		if err != nil {
 			return nil, g.pageFailed(err)
+		}
+		if p.next != "" {
+			err = pages.Next(p.next)
+		}
+		if err != nil {
+			return nil, err
 		}
 		if err := g.accept(ctx, p); err != nil {
 			return nil, err

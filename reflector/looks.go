@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kuberewind/kuberewind/internal/paging"
 )
 
 const (
@@ -203,6 +205,7 @@ func (c *recovery) look(ctx context.Context, revision uint64, others ...snapshot
 func (c *recovery) eachPage(ctx context.Context, revision uint64, do func(items []any) error) error {
 	options := metav1.ListOptions{Limit: c.r.limit(0)}
 	p, err := c.askExactly(ctx, revision, options)
+	var pages paging.Guard
 	for {
 		if err != nil {
 			return err
@@ -217,6 +220,9 @@ func (c *recovery) eachPage(ctx context.Context, revision uint64, do func(items 
 		}
 		if p.next == "" {
 			return nil
+		}
+		if err := pages.Next(p.next); err != nil {
+			return &unrecoverable{fmt.Sprintf("a list at exactly %d: %v", revision, err)}
 		}
 		options.Continue = p.next
 		p, err = c.ask(ctx, options)

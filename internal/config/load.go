@@ -37,7 +37,7 @@ func Flags(flags *pflag.FlagSet) {
 	flags.String("secret-values", d.SecretValues, "hash: Secret values are replaced by a keyed hash; record: they are recorded")
 	flags.StringArray("redact", d.Redact, "further values to replace by a keyed hash: resource[.group]:/path/with/*")
 	flags.String("redaction-key-file", d.RedactionKeyFile, "key of the hashes, made when missing (default: redaction.key in the data directory)")
-	flags.String("queue-size", d.QueueSize, "bytes that may wait for the database in memory")
+	flags.String("queue-size", d.QueueSize, "bytes that may wait for the database in memory, and of one page of a list")
 	flags.String("spool-size", d.SpoolSize, "bytes that may wait for the database on disk, when the queue is full or for more than 30 s; beyond it, or with 0, the watches are held back")
 	flags.String("spool-dir", d.SpoolDir, "directory of what waits on disk (default: spool in the data directory)")
 	flags.Int("batch-rows", d.BatchRows, "most deltas in one transaction")

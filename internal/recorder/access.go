@@ -45,6 +45,9 @@ func (c *checker) checkAccess(ctx context.Context, discovery *kube.Discovery) {
 	for _, u := range discovery.Unwatchable {
 		all = append(all, Access{Resource: u.Resource.GroupResource().String(), OK: true, Detail: "not recorded: " + u.Reason})
 	}
+	for _, name := range discovery.Misnamed {
+		all = append(all, Access{Resource: name, OK: true, Detail: "not recorded: no Kubernetes API can have this name"})
+	}
 	slices.SortFunc(all, func(a, b Access) int { return strings.Compare(a.Resource, b.Resource) })
 	c.report.Resources = all
 	c.add(permissions(all, len(discovery.Resources)-excluded, excluded, len(discovery.Unwatchable)))

@@ -3,6 +3,7 @@ package recorder
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kuberewind/kuberewind/deltafifo"
+	"github.com/kuberewind/kuberewind/internal/paging"
 	"github.com/kuberewind/kuberewind/kube"
 )
 
@@ -174,10 +176,11 @@ func (r *Recorder) compareStream(ctx context.Context, s *stream, run *streamRun,
 // comparePages goes through a list. A part of it that has expired is had at a later resource version: each object is compared by itself.
 func comparePages(ctx context.Context, lw *kube.ListWatch, fifo *deltafifo.FIFO) (different int, err error) {
 	options := metav1.ListOptions{Limit: comparePage}
+	var pages paging.Guard
 	for {
 		page, err := lw.Page(ctx, options)
 		var status apierrors.APIStatus
-		if apierrors.IsResourceExpired(err) && errors.As(err, &status) && status.Status().Continue != "" && status.Status().Continue != options.Continue {
+		if apierrors.IsResourceExpired(err) && errors.As(err, &status) && status.Status().Continue != "" && pages.Next(status.Status().Continue) == nil {
 			options.Continue = status.Status().Continue
 			continue
 		}
@@ -195,6 +198,9 @@ func comparePages(ctx context.Context, lw *kube.ListWatch, fifo *deltafifo.FIFO)
 		}
 		if options.Continue = page.Continue; options.Continue == "" {
 			return different, nil
+		}
+		if err := pages.Next(options.Continue); err != nil {
+			return different, fmt.Errorf("list of %s: %w", lw.Resource(), err)
 		}
 	}
 }

@@ -65,16 +65,19 @@ func (h *handler) Removed(ctx context.Context, resource kube.Resource, at string
 }
 
 // start opens and launches a stream, or one that is open in another version. What another try would not change ends the
-// recorder: it must not look alive and record nothing.
+// recorder: it must not look alive and record nothing. What concerns this stream alone ends nothing else.
 func (h *handler) start(ctx context.Context, resource kube.Resource, since string) error {
 	err := h.open(ctx, resource, since)
 	h.opened(resource.GroupResource(), err)
-	if err != nil && ctx.Err() == nil && !postgres.ClassOf(err).Transient() {
+	if err != nil && ctx.Err() == nil && endsAll(postgres.ClassOf(err)) {
 		h.failed = err
 		h.giveUp(err)
 	}
 	return err
 }
+
+// endsAll reports whether an error of one stream will meet every other.
+func endsAll(class postgres.Class) bool { return !class.Transient() && class != postgres.Rejected }
 
 func (h *handler) open(ctx context.Context, resource kube.Resource, since string) error {
 	first, since, err := h.first(ctx, resource, since)

@@ -71,7 +71,12 @@ func (r *Recorder) connect(ctx context.Context) (name, uid string, err error) {
 	if r.found, err = kube.LoadConfig(kube.ConfigOptions{Kubeconfig: r.cfg.Kubeconfig, Context: r.cfg.Context}); err != nil {
 		return "", "", err
 	}
-	if r.client, err = kube.NewClient(r.found.REST, kube.Options{}); err != nil {
+	queueBytes, err := r.cfg.QueueBytes()
+	if err != nil {
+		return "", "", err
+	}
+	// A page goes into the queue: a larger one would not be held there either.
+	if r.client, err = kube.NewClient(r.found.REST, kube.Options{MaxPageBytes: queueBytes}); err != nil {
 		return "", "", err
 	}
 	r.log.Info("connecting to the cluster", "server", r.client.Host(), "context", r.found.Context)

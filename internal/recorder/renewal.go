@@ -17,6 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/kuberewind/kuberewind/internal/paging"
 )
 
 // An API server that was not restarted with its etcd goes on with the watch cache that it has: it holds what was undone, lacks what the new
@@ -272,6 +274,7 @@ func (c *claims) agrees(ctx context.Context) (bool, error) {
 // digest is that of what a list holds, page by page.
 func (c *claims) digest(ctx context.Context, options metav1.ListOptions) (at string, digest [sha256.Size]byte, err error) {
 	hash := sha256.New()
+	var pages paging.Guard
 	for {
 		list, err := c.in("").ListWithContext(ctx, options)
 		if err != nil {
@@ -294,6 +297,9 @@ func (c *claims) digest(ctx context.Context, options metav1.ListOptions) (at str
 		}
 		if at = page.GetResourceVersion(); page.GetContinue() == "" {
 			return at, [sha256.Size]byte(hash.Sum(nil)), nil
+		}
+		if err := pages.Next(page.GetContinue()); err != nil {
+			return "", digest, fmt.Errorf("list %s to compare: %w", c.name, err)
 		}
 		options = metav1.ListOptions{Limit: options.Limit, Continue: page.GetContinue()}
 	}

@@ -25,8 +25,10 @@ type Class string
 const (
 	// Fenced is ErrFenced or ErrSetBack: the process has to end.
 	Fenced Class = "fenced"
-	// Permanent is what another try does not change: no schema, no right, wrong password, a row that the database rejects.
+	// Permanent is what another try does not change: no schema, no right, wrong password.
 	Permanent Class = "permanent"
+	// Rejected is a value that the database does not take. Another try does not change it; other values are not concerned.
+	Rejected Class = "rejected"
 	// Connection is a server that is away, or a connection that was lost.
 	Connection Class = "connection"
 	// Shutdown is a server that is stopping or starting, or that ended the session or the statement.
@@ -119,6 +121,8 @@ func classOfCode(err *pgconn.PgError) Class {
 		return Resources
 	case "57":
 		return Shutdown
+	case "22", "23", "54":
+		return Rejected
 	case "58", "XX":
 		return Server
 	}

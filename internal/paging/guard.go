@@ -1,0 +1,33 @@
+// Package paging ends lists that a server would continue for ever. It does not read lists: whoever follows the continue
+// tokens of a list asks a Guard about each.
+package paging
+
+import (
+	"crypto/sha256"
+	"fmt"
+)
+
+// MaxPages is more than a list can have: pages of 500 objects would hold 50 million, and etcd holds 8 GiB.
+const MaxPages = 100_000
+
+// A Guard knows the tokens of one list. The zero value is that of a list that begins. It is not safe for concurrent use.
+type Guard struct {
+	seen map[[sha256.Size]byte]struct{} // digests, because a server chooses how long its tokens are
+}
+
+// Next notes the token that continues the list. It is an error if the list would never end: the server gave this token
+// before, or there were too many.
+func (g *Guard) Next(token string) error {
+	digest := sha256.Sum256([]byte(token))
+	if _, ok := g.seen[digest]; ok {
+		return fmt.Errorf("after %d pages the server continues the list with a token that it gave before: the list would never end", len(g.seen))
+	}
+	if len(g.seen) == MaxPages {
+		return fmt.Errorf("the server continues the list after %d pages, more than a list can have", MaxPages)
+	}
+	if g.seen == nil {
+		g.seen = map[[sha256.Size]byte]struct{}{}
+	}
+	g.seen[digest] = struct{}{}
+	return nil
+}

@@ -1,0 +1,33 @@
+package paging
+
+import (
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestAListThatGoesOnWithNewTokensMayGoOn(t *testing.T) {
+	var g Guard
+	for page := range 1000 {
+		require.NoError(t, g.Next(strconv.Itoa(page)))
+	}
+}
+
+func TestATokenThatComesAgainEndsTheList(t *testing.T) {
+	for cycle := 1; cycle <= 3; cycle++ {
+		var g Guard
+		for page := range cycle {
+			require.NoError(t, g.Next(strconv.Itoa(page)))
+		}
+		require.EqualError(t, g.Next("0"), "after "+strconv.Itoa(cycle)+" pages the server continues the list with a token that it gave before: the list would never end")
+	}
+}
+
+func TestAListOfMorePagesThanCanBeEnds(t *testing.T) {
+	var g Guard
+	for page := range MaxPages {
+		require.NoError(t, g.Next(strconv.Itoa(page)))
+	}
+	require.EqualError(t, g.Next("one more"), "the server continues the list after 100000 pages, more than a list can have")
+}

@@ -1,0 +1,111 @@
+package reflector
+
+import (
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+)
+
+// paged is a source whose lists are given page by page, and whose watches are silent.
+func paged(page func(metav1.ListOptions) (runtime.Object, error)) *cache.ListWatch {
+	return &cache.ListWatch{
+		ListFunc:  page,
+		WatchFunc: func(metav1.ListOptions) (watch.Interface, error) { return watch.NewFake(), nil },
+	}
+}
+
+func TestAListWhoseTokensRepeatEndsWithAnErrorAndTheStoreIsTold(t *testing.T) {
+	for name, test := range map[string]struct{ cycle, pages int }{"the same token": {1, 2}, "three in turn": {3, 4}} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				asked, store := 0, &ledger{}
+				source := paged(func(metav1.ListOptions) (runtime.Object, error) {
+					asked++
+					return podList("5", strconv.Itoa(asked%test.cycle), pod(strconv.Itoa(asked), "4")), nil
+				})
+				r := NewReflector(source, &v1.Pod{}, store, 0)
+				err := r.ListAndWatchWithContext(t.Context())
+				require.ErrorContains(t, err, "the list would never end")
+				require.ErrorContains(t, err, "list *v1.Pod")
+				require.Equal(t, test.pages, asked)
+				calls := store.calls()
+				require.Equal(t, "abort", calls[len(calls)-1])
+				require.Empty(t, r.LastSyncResourceVersion())
+			})
+		})
+	}
+}
+
+func TestARecoveryWhoseListsNeverEndIsGivenUp(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s, store := newServer(9), &ledger{}
+		s.write(watch.Added, "a")
+		s.write(watch.Modified, "a")
+		s.forget()
+		asked := 0
+		var told []Recovery
+		source := &cache.ListWatch{
+			WatchFunc: s.Watch,
+			ListFunc: func(options metav1.ListOptions) (runtime.Object, error) {
+				list, err := s.List(options)
+				if whole := options.ResourceVersionMatch == metav1.ResourceVersionMatchExact && options.Limit != 1; whole || options.Continue == "again" {
+					asked++
+					return podList("11", "again", pod("a", "10")), nil
+				}
+				return list, err
+			},
+		}
+		r := NewReflectorWithOptions(source, &v1.Pod{}, store, Options{
+			ResourceVersion: "9", RecoverRevisions: 20, Hooks: Hooks{Recovered: func(r Recovery) { told = append(told, r) }},
+		})
+		start(t, r)
+		require.Len(t, told, 1)
+		require.False(t, told[0].Complete)
+		require.Equal(t, 2, asked)
+	})
+}
+
+// tooLarge is how a source says that a page is too large to be held.
+type tooLarge struct{ smaller bool }
+
+func (e *tooLarge) Error() string      { return "the page is too large" }
+func (e *tooLarge) CanBeSmaller() bool { return e.smaller }
+
+func TestAPageThatIsTooLargeIsAskedForInSmallerOnes(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		var limits []int64
+		store := &ledger{}
+		source := paged(func(options metav1.ListOptions) (runtime.Object, error) {
+			limits = append(limits, options.Limit)
+			if options.Continue == "" && options.Limit > 70 {
+				return nil, &tooLarge{smaller: true}
+			}
+			if options.Continue == "" {
+				return podList("5", "next", pod("a", "4")), nil
+			}
+			return podList("5", "", pod("b", "4")), nil
+		})
+		start(t, NewReflector(source, &v1.Pod{}, store, 0))
+		require.Equal(t, []int64{500, 250, 125, 62, 500}, limits, "of one list: what comes next may be small")
+		require.Equal(t, []string{"begin first_list", "page a@4", "page b@4", "end 5"}, store.calls())
+	})
+}
+
+func TestAServerThatIgnoresTheLimitIsNotAskedForSmallerPages(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		asked := 0
+		source := paged(func(metav1.ListOptions) (runtime.Object, error) {
+			asked++
+			return nil, &tooLarge{}
+		})
+		err := NewReflector(source, &v1.Pod{}, &ledger{}, 0).ListAndWatchWithContext(t.Context())
+		require.ErrorContains(t, err, "the page is too large")
+		require.Equal(t, 1, asked)
+	})
+}
