@@ -55,6 +55,8 @@ const (
 // It takes an expired row only when the look before found it expired, too. So a leader that was held up together with the database
 // renews the row first.
 func (r *row) look(ctx context.Context, may bool) error {
+	ctx, cancel := r.limit(ctx)
+	defer cancel()
 	if r.conn == nil {
 		if err := r.join(ctx); err != nil {
 			return err
@@ -87,9 +89,7 @@ func (r *row) note(ctx context.Context) error {
 
 // join connects, and makes the row if it is missing.
 func (r *row) join(ctx context.Context) (err error) {
-	connecting, cancel := r.limit(ctx)
-	defer cancel()
-	if r.conn, err = r.connect(connecting, simply); err != nil {
+	if r.conn, err = r.connect(ctx, simply); err != nil {
 		return err
 	}
 	b := r.begin()

@@ -205,6 +205,18 @@ func (d *Database) named(err error) error {
 	return fmt.Errorf("database %s: %w", config.MaskURL(d.url), err)
 }
 
+// refused is named for a statement on a connection. The error of connecting has its name already.
+func (d *Database) refused(err error) error {
+	var refusal *pgconn.PgError
+	if !errors.As(err, &refusal) || errors.As(err, new(*pgconn.ConnectError)) {
+		return err
+	}
+	if refusal.Code == pgerrcode.InsufficientPrivilege {
+		err = fmt.Errorf("%w (the login needs to be a member of %s: run \"recorder migrate\")", err, migrations.WriterRole)
+	}
+	return d.named(err)
+}
+
 func advise(err error) string {
 	var refusal *pgconn.PgError
 	switch {

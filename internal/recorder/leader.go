@@ -45,7 +45,7 @@ func (r *Recorder) elect(ctx context.Context, uid string) error {
 		r.election, err = election.Start(ctx, options)
 	}
 	if err != nil {
-		return err
+		return r.database.refused(err)
 	}
 	return r.election.Await(ctx, func(ctx context.Context, leader string) error {
 		if !r.standby.Swap(true) {
