@@ -7,6 +7,8 @@
 //     from; the table of golang-migrate, which is written before and after the file and says "dirty" after any interruption, is not.
 //     So a migration that was killed at whatever point needs no repair: the next [Up] goes on from what was applied.
 //   - Migrators exclude each other by golang-migrate's advisory lock, and each looks at the version again once it holds it.
+//     Any login of the database can hold that lock. So a schema that is up to date needs no lock: Up only reads the version, and Roles
+//     tries again after a collision.
 //   - A migration that waits for a lock gives up after five seconds and tries again, so that its waiting holds up
 //     no recorder and no reader for longer. So a migration that needs a table to itself does nothing else that takes long:
 //     each attempt would do it anew.
@@ -29,7 +31,7 @@
 //
 //   - kuberewind_writer may add to the record, and move its heads, streams, days and ends of gaps, and say which lives have ended. It cannot change or remove a delta,
 //     nor drop a partition (I8): it owns nothing, and partitions are made for it by ensure_day(), which runs as the owner.
-//     Checkpoints, which are derived from the rest, it may make and drop.
+//     Checkpoints, which are derived from the rest, it may make and drop. It alone may take the leadership of a cluster (internal/election).
 //   - kuberewind_auditor may read the views and call the functions that read them, nothing else. Views run as their owner, functions as
 //     their caller.
 //   - kuberewind_pruner may have the oldest days dropped, by functions that look whether that is safe, and read what was dropped.
