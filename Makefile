@@ -49,11 +49,34 @@ run: build ## Record the cluster of your own kubeconfig, read-only, into the emb
 
 # More flags of go test, for make test-times.
 TESTFLAGS ?=
+# The programs that the whole-system tests run: built once for all packages.
+PROGRAMS  := $(CURDIR)/$(BIN)/programs
+TEST      := KUBEREWIND_TEST_PROGRAMS=$(PROGRAMS) $(GO) test $(TESTFLAGS)
+# These packages are tested without the race detector, which multiplies CPU time: their code starts no goroutines. Two exceptions, cmd/replay
+# and hack/test-times, start one that forwards signals. make test-more tests them under it. A new package is under it from the start.
+PLAIN     := ./cmd/replay ./deltafifo/spool ./internal/checkpoint ./internal/clusterevents ./internal/config ./internal/controlplane/binaries ./internal/docs \
+	./internal/erasure ./internal/filter ./internal/pgtest ./internal/printers ./internal/redact ./internal/retention ./migrations ./patch ./hack/...
+# Whole systems, the longest first, and what measures.
+SYSTEMS   := ./test/system ./test/chaos ./test/replay ./test/... ./bench/...
+RACED      = $(filter-out $(shell $(GO) list $(PLAIN) $(SYSTEMS)),$(shell $(GO) list ./cmd/recorder ./sink/postgres ./internal/recorder ./internal/embedded && $(GO) list ./...))
+
+.PHONY: test-programs
+test-programs:
+	@$(GO) build -ldflags "-s -w" -o $(PROGRAMS)/ ./cmd/...
 
 .PHONY: test
-test: setup control-plane ## Run all tests: packages under the race detector, then whole systems, of both the longest first
-	@$(GO) test $(TESTFLAGS) -race -timeout 15m -p 3 ./cmd/recorder ./sink/postgres ./migrations ./internal/embedded $$($(GO) list ./... | grep -v -e /test/ -e /bench)
-	@$(GO) test $(TESTFLAGS) -timeout 20m -p 2 -parallel 3 ./test/system ./test/replay ./test/chaos ./test/... ./bench/...
+test: setup control-plane test-programs ## Run all tests but those of make test-more: packages with goroutines under the race detector, then the others and whole systems
+	@failed=0; \
+	$(TEST) -race -timeout 15m -p 3 $(RACED) || failed=1; \
+	$(TEST) -timeout 20m -p 3 $(SYSTEMS) $(PLAIN) || failed=1; \
+	exit $$failed
+
+.PHONY: test-more
+test-more: setup control-plane test-programs ## Run what make test leaves out because it takes long; see docs/developing.md
+	@failed=0; \
+	$(TEST) -race -timeout 20m -p 2 $(PLAIN) || failed=1; \
+	$(TEST) -timeout 20m -run 'TestEveryRevision|TestARecorderThatIsStopped' ./test/system -args -writes 20000 || failed=1; \
+	exit $$failed
 
 # What the last make test-times printed, a JSON object a line.
 TIMES := $(BIN)/test-times.jsonl

@@ -3,8 +3,10 @@ package pgtest
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -34,6 +36,16 @@ func Main(m goleak.TestingM, options ...goleak.Option) {
 		}
 		os.Exit(code)
 	}))...)
+}
+
+// Parallel lets n tests run at once, unless -parallel says otherwise. It is for tests that wait more than they compute.
+func Parallel(n int) {
+	flag.Parse()
+	asked := false
+	flag.Visit(func(f *flag.Flag) { asked = asked || f.Name == "test.parallel" })
+	if !asked {
+		_ = flag.Set("test.parallel", strconv.Itoa(n)) // a number is never refused
+	}
 }
 
 // Shared is the server that the tests of this process share.

@@ -11,7 +11,8 @@
 //
 // # What it guarantees
 //
-//   - The programs are built once per package, from the sources under test.
+//   - The programs are built once for a run of make test, which names their folder in KUBEREWIND_TEST_PROGRAMS. If that is
+//     unset, each package builds them from the sources under test.
 //   - A process that Start has started ends with its test at the latest, and with the process of the tests however that ends (on
 //     Linux). If the test fails, its log is shown.
 //

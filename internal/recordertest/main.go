@@ -16,13 +16,16 @@ import (
 // commands is where the programs' sources are.
 const commands = "github.com/kuberewind/kuberewind/cmd/"
 
+// ProgramsEnv names the environment variable with the folder of programs that were built already. make test sets it.
+const ProgramsEnv = "KUBEREWIND_TEST_PROGRAMS"
+
 // built is the folder of the programs, while Main runs.
 var built string
 
-// Program is the path of a program that Main was told to build.
+// Program is the path of a program that Main was told of.
 func Program(name string) string { return filepath.Join(built, name) }
 
-// Main builds the named programs, runs the tests of a package as pgtest.Main does, and exits. The surroundings do not decide which
+// Main finds or builds the named programs, runs the tests of a package as pgtest.Main does, and exits. The surroundings do not decide which
 // cluster the programs see, nor how.
 func Main(m goleak.TestingM, programs ...string) {
 	for _, name := range []string{"KUBECONFIG", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"} {
@@ -39,6 +42,21 @@ type withPrograms struct {
 
 // Run implements goleak.TestingM.
 func (w withPrograms) Run() int {
+	built = os.Getenv(ProgramsEnv)
+	if built == "" {
+		return w.build()
+	}
+	for _, name := range w.programs {
+		if _, err := os.Stat(Program(name)); err != nil {
+			fmt.Fprintf(os.Stderr, "%s names a folder without a program: %v; unset it, and the tests build their own\n", ProgramsEnv, err)
+			return 1
+		}
+	}
+	return w.tests.Run()
+}
+
+// build runs the tests with programs of their own.
+func (w withPrograms) build() int {
 	dir, err := os.MkdirTemp("", "kuberewind-programs-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -46,7 +64,7 @@ func (w withPrograms) Run() int {
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // what is left is in the system's temporary folder
 	built = dir
-	args := []string{"build", "-o", dir + "/"}
+	args := []string{"build", "-ldflags", "-s -w", "-o", dir + "/"}
 	for _, name := range w.programs {
 		args = append(args, commands+name)
 	}

@@ -5,19 +5,13 @@
 package badinput_test
 
 import (
-	"flag"
-	"runtime"
-	"strconv"
 	"testing"
 
+	"github.com/kuberewind/kuberewind/internal/pgtest"
 	"github.com/kuberewind/kuberewind/internal/recordertest"
 )
 
 func TestMain(m *testing.M) {
-	// The tests wait far more than they compute: as many as there are may run at once, unless somebody asks for less.
-	flag.Parse()
-	if flag.Lookup("test.parallel").Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
-		_ = flag.Set("test.parallel", "64")
-	}
+	pgtest.Parallel(64)
 	recordertest.Main(m, "recorder")
 }

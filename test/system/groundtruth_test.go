@@ -2,6 +2,7 @@ package system_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"strconv"
@@ -18,8 +19,11 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// writes is how many writes each of the two large tests makes.
-const writes = 20_000
+// writes is how many writes each of the two large tests makes. make test-more makes more.
+var writes = flag.Int("writes", 6_000, "how many writes the two large tests make each")
+
+// ends is about how often the second of them ends the recorder, however many writes there are.
+const ends = 13
 
 // seed is printed with each run, and can be set to repeat one.
 var seed = uint64(time.Now().UnixNano())
@@ -39,7 +43,7 @@ type world struct {
 
 var planeOptions = controlplane.Options{APIServer: controlplane.APIServerOptions{
 	Audit: true, AuditUsers: []string{recorderUser},
-	Args: []string{"--event-ttl=40s", "--max-requests-inflight=2000", "--max-mutating-requests-inflight=1000"},
+	Args: []string{"--event-ttl=20s", "--max-requests-inflight=2000", "--max-mutating-requests-inflight=1000"},
 }, Users: []controlplane.User{{Name: recorderUser, Groups: []string{"system:masters"}}}}
 
 func newWorld(t *testing.T) *world {
@@ -119,13 +123,14 @@ func TestEveryRevisionIsRecordedExactlyOnceAndFoldsToWhatWasServed(t *testing.T)
 	w.begin(t)
 	before := w.quietMoment(t)
 	started := time.Now()
-	load := w.workload(t, writes)
+	load := w.workload(t, *writes)
 	var g errgroup.Group
 	g.Go(func() error { return load.run(t.Context()) })
 	<-load.half
 	w.makeCheckpoint(t)
 	require.NoError(t, g.Wait())
-	t.Logf("%d writes in %s", writes, time.Since(started).Round(time.Millisecond))
+	t.Logf("%d writes in %s", *writes, time.Since(started).Round(time.Millisecond))
+	w.awaitExpiry(t)
 	after := w.quietMoment(t)
 	w.compare(t)
 	w.requireRebuilds(t, before, after)
@@ -137,15 +142,16 @@ func TestARecorderThatIsStoppedAndKilledMissesNothingAndListsNothingAgain(t *tes
 	w.begin(t)
 	before := len(w.lists(t))
 
-	load := w.workload(t, writes)
+	load := w.workload(t, *writes)
 	random := rand.New(rand.NewPCG(seed, 1))
 	var g errgroup.Group
 	g.Go(func() error { return load.run(t.Context()) })
 	starts := 1
-	for load.done.Load() < writes {
+	all := int64(*writes)
+	for load.done.Load() < all {
 		// The next end comes at random progress of the workload, seen, not timed.
-		target := load.done.Load() + 500 + random.Int64N(2500)
-		eventually(t.Context(), t, "progress of the workload", func() bool { return load.done.Load() >= min(target, writes) })
+		target := load.done.Load() + all/(3*ends) + random.Int64N(4*all/(3*ends))
+		eventually(t.Context(), t, "progress of the workload", func() bool { return load.done.Load() >= min(target, all) })
 		if random.IntN(3) == 0 {
 			recorder.AwaitReady(t)
 			recorder.Terminate(t)
@@ -157,9 +163,17 @@ func TestARecorderThatIsStoppedAndKilledMissesNothingAndListsNothingAgain(t *tes
 	}
 	require.NoError(t, g.Wait())
 	t.Logf("the recorder was started %d times", starts)
+	w.awaitExpiry(t)
 	w.compare(t)
 	w.requireNoRelist(t, before)
 	recorder.Terminate(t)
+}
+
+// awaitExpiry returns when several Events have ended at one revision: etcd deletes all that share a lease at once.
+func (w *world) awaitExpiry(t *testing.T) {
+	t.Helper()
+	w.awaitLines(t, []string{"shared"}, `SELECT 'shared' FROM kuberewind.deltas WHERE resource = 'events' AND type = 'Deleted'
+		GROUP BY resource_version HAVING count(*) > 1 LIMIT 1`)
 }
 
 // begin notes from where on everything is expected: what the oracle's API server writes as it starts, too.
@@ -285,15 +299,17 @@ func (w *world) compareVersion(t *testing.T, s streamName, rows []*row, i int, v
 	require.Equal(t, string(w.comparable(t, s, v.Doc)), string(w.comparable(t, s, x.doc)), "seq %d of %s", x.seq, s.path())
 }
 
-// comparable hides the values of Secrets, which the record has as hashes.
+// comparable hides what the record has as hashes: the values of Secrets, and of their annotations.
 func (w *world) comparable(t *testing.T, s streamName, doc patch.Doc) patch.Doc {
 	t.Helper()
 	if s.resource != "secrets" {
 		return doc
 	}
-	path, err := patch.ParsePath("/data/*")
+	data, err := patch.ParsePath("/data/*")
 	require.NoError(t, err)
-	hidden, err := patch.Rewrite(doc, []patch.Path{path}, func(string, patch.Doc) (patch.Doc, error) { return patch.Doc(`"hidden"`), nil })
+	annotations, err := patch.ParsePath("/metadata/annotations/*")
+	require.NoError(t, err)
+	hidden, err := patch.Rewrite(doc, []patch.Path{data, annotations}, func(string, patch.Doc) (patch.Doc, error) { return patch.Doc(`"hidden"`), nil })
 	require.NoError(t, err)
 	return hidden
 }

@@ -15,10 +15,14 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/kuberewind/kuberewind/internal/controlplane"
+	"github.com/kuberewind/kuberewind/internal/pgtest"
 	"github.com/kuberewind/kuberewind/internal/recordertest"
 )
 
-func TestMain(m *testing.M) { recordertest.Main(withPool{m}, "recorder") }
+func TestMain(m *testing.M) {
+	pgtest.Parallel(4) // each with a control plane
+	recordertest.Main(withPool{m}, "recorder")
+}
 
 // withPool stops the control planes that tests were lent, before goroutines are counted.
 type withPool struct{ tests *testing.M }
