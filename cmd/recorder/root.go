@@ -11,6 +11,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/kuberewind/kuberewind/internal/config"
+	"github.com/kuberewind/kuberewind/internal/render"
 	"github.com/kuberewind/kuberewind/internal/telemetry"
 	"github.com/kuberewind/kuberewind/internal/version"
 )
@@ -37,7 +38,7 @@ func run(ctx context.Context, args []string, s streams) int {
 	root.SetErr(s.err)
 	err := root.ExecuteContext(ctx)
 	if err != nil {
-		fmt.Fprintln(s.err, "recorder:", err)
+		fmt.Fprintln(s.err, "recorder:", render.Short(err.Error()))
 	}
 	return exitCode(err)
 }
@@ -80,6 +81,9 @@ func (p *program) load(cmd *cobra.Command) (config.Config, *slog.Logger, error) 
 	}
 	log := p.logger(cfg, level)
 	if file != "" {
+		if exposed := config.Exposed(file); exposed != "" {
+			log.Warn(exposed)
+		}
 		log.Debug("configuration file read", "file", file)
 	}
 	return cfg, log, nil

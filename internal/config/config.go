@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
 	"time"
@@ -131,11 +132,17 @@ func defaultDataDir() string {
 	return filepath.Join(home, ".local", "share", "kuberewind")
 }
 
+// mostBytes is what the number of bytes of a size can be.
+const mostBytes = math.MaxInt64
+
 // QueueBytes is QueueSize in bytes.
 func (c Config) QueueBytes() (int64, error) {
 	quantity, err := resource.ParseQuantity(c.QueueSize)
 	if err != nil {
 		return 0, fmt.Errorf("queue-size %q is not a quantity of bytes such as 256Mi: %w", c.QueueSize, err)
+	}
+	if quantity.CmpInt64(mostBytes) > 0 {
+		return 0, fmt.Errorf("queue-size %q is beyond its maximum of %d", c.QueueSize, int64(mostBytes))
 	}
 	if quantity.Value() < 1<<20 {
 		return 0, fmt.Errorf("queue-size %q is below its minimum of 1Mi", c.QueueSize)
@@ -148,6 +155,9 @@ func (c Config) SpoolBytes() (int64, error) {
 	quantity, err := resource.ParseQuantity(c.SpoolSize)
 	if err != nil {
 		return 0, fmt.Errorf("spool-size %q is not a quantity of bytes such as 10Gi: %w", c.SpoolSize, err)
+	}
+	if quantity.CmpInt64(mostBytes) > 0 {
+		return 0, fmt.Errorf("spool-size %q is beyond its maximum of %d", c.SpoolSize, int64(mostBytes))
 	}
 	if n := quantity.Value(); n != 0 && n < 1<<20 {
 		return 0, fmt.Errorf("spool-size %q is neither 0 nor at least 1Mi", c.SpoolSize)

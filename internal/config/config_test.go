@@ -117,7 +117,14 @@ func TestWhatCannotBeMeantIsAnErrorThatNamesIt(t *testing.T) {
 		{name: "a short Lease", args: []string{"--lease-duration=1s"}, want: "lease-duration"},
 		{name: "a Lease without a name", args: []string{"--lease-name="}, want: "lease-name"},
 		{name: "no database", args: []string{"--database="}, want: "database"},
-		{name: "a missing file", args: []string{"--config=/nowhere.yaml"}, want: "/nowhere.yaml"},
+		{name: "a missing file", args: []string{"--config=/nowhere.yaml"}, want: "/nowhere.yaml does not exist"},
+		{name: "a missing file without an ending", args: []string{"--config=/nowhere"}, want: "/nowhere does not exist"},
+		{name: "a file without an ending", args: []string{"--config=/dev/null"}, want: "/dev/null: its name must end in .yaml, .json or .toml"},
+		{name: "a huge size", args: []string{"--queue-size=1e30"}, want: `queue-size "1e30" is beyond its maximum of 9223372036854775807`},
+		{name: "a huge spool", args: []string{"--spool-size=1e30"}, want: `spool-size "1e30" is beyond its maximum of 9223372036854775807`},
+		{name: "an empty rule", args: []string{"--include="}, want: "--include is empty"},
+		{name: "an empty rule among others", args: []string{"--exclude=pods", "--exclude="}, want: "--exclude is empty"},
+		{name: "an empty path", args: []string{"--redact="}, want: "--redact is empty"},
 		{name: "a file that is no YAML", file: "a: [", want: "recorder.yaml"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -140,13 +147,18 @@ func TestPasswordsAreMasked(t *testing.T) {
 		"postgres://u:hunter2@h/d", "postgres://h/d?user=u&password=hunter2", "host=h password=hunter2 user=u", "host=h password='hun\\'ter2 x' user=u",
 		"postgres://u:hunter2@/d?host=/tmp/h", "postgres://u:hunter2@h1:5432,h2:5432/d", "postgres://u:hun%ter2@h/d", "postgres://u:hun@ter2@h/d",
 		"postgres://h/d?sslkey=k&sslpassword=hunter2&x=y", `host=h password=hun\ ter2`,
+		"postgres:///d?host=h&user=u&pass%77ord=hunter2", "postgresql://h/d?PASSWORD=hunter2", "postgres://h/d?ssl%70assword=hun%74er2&%zz=hunter2",
+		"host=h sslpassword=hunter2", "host = h password = 'hunter2'", "host=postgres://u:hunter2@h/d user=u",
 	} {
 		masked := config.MaskURL(database)
 		require.NotContains(t, masked, "hunter2")
 		require.NotContains(t, masked, "ter2")
 		require.Contains(t, masked, "h")
 	}
-	for _, database := range []string{config.Embedded, "postgres://u@h:5432/d?application_name=a", "host=h user=u"} {
+	for _, database := range []string{"u:hunter2@h/d", "u:hun:ter2@h/d?x=y", "u:hunter2@h:5432", "postgres:/u:hunter2@h/d", "host=h password='hunter2", "hunter2"} {
+		require.Equal(t, "xxxxx", config.MaskURL(database))
+	}
+	for _, database := range []string{config.Embedded, "postgres://u@h:5432/d?application_name=a", "host=h user=u", "host=h dbname='a b' user=u sslmode=", "postgres://h/d?a=b&c"} {
 		require.Equal(t, database, config.MaskURL(database))
 	}
 }

@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"reflect"
-	"regexp"
 	"strings"
 	"time"
 )
@@ -31,22 +30,6 @@ func stringToRules(from, to reflect.Type, value any) (any, error) {
 		return value, nil
 	}
 	return strings.Fields(value.(string)), nil
-}
-
-// Where passwords stand. What cannot be parsed is masked too: it is shown when it is refused.
-var (
-	urlPassword     = regexp.MustCompile(`(://[^:/?#@]*:).*@`)
-	queryPassword   = regexp.MustCompile(`(?i)([?&](?:ssl)?password=)[^&#]*`)
-	keywordPassword = regexp.MustCompile(`(?i)(password\s*=\s*)('(?:[^'\\]|\\.)*'|(?:\\.|\S)+)`)
-)
-
-// MaskURL hides the password of a PostgreSQL URL or keyword string.
-func MaskURL(database string) string {
-	if !strings.Contains(database, "://") {
-		return keywordPassword.ReplaceAllString(database, "${1}xxxxx")
-	}
-	masked := urlPassword.ReplaceAllString(database, "${1}xxxxx@")
-	return queryPassword.ReplaceAllString(masked, "${1}xxxxx")
 }
 
 // Masked is the configuration without passwords, fit to be shown and recorded.

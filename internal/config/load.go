@@ -60,7 +60,7 @@ func Load(flags *pflag.FlagSet, environ []string) (Config, string, error) {
 	v.SetEnvPrefix(envPrefix)
 	v.SetEnvKeyReplacer(strings.NewReplacer("-", "_"))
 	v.AutomaticEnv()
-	if err := unknownEnvironment(environ); err != nil {
+	if err := errors.Join(unknownEnvironment(environ), emptyRules(flags)); err != nil {
 		return Config{}, "", err
 	}
 	file, err := readFile(v, flags, environ)
@@ -120,22 +120,47 @@ func readFile(v *viper.Viper, flags *pflag.FlagSet, environ []string) (string, e
 	if path == "" {
 		return "", nil
 	}
-	v.SetConfigFile(path)
-	if err := v.ReadInConfig(); err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return "", fmt.Errorf("configuration file %s does not exist", path)
-		}
-		return "", fmt.Errorf("configuration file %s cannot be read: %w", path, err)
+	if err := ReadFile(v, path); err != nil {
+		return "", err
 	}
 	return path, unknownKeys(path)
+}
+
+// ReadFile reads a configuration file. Its name says in which language it is.
+func ReadFile(v *viper.Viper, path string) error {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("configuration file %s does not exist", path)
+	}
+	if !slices.Contains(viper.SupportedExts, strings.TrimPrefix(filepath.Ext(path), ".")) {
+		return fmt.Errorf("configuration file %s: its name must end in .yaml, .json or .toml", path)
+	}
+	v.SetConfigFile(path)
+	if err := v.ReadInConfig(); err != nil {
+		return fmt.Errorf("configuration file %s cannot be read: %w", path, err)
+	}
+	return nil
+}
+
+// emptyRules refuses rules that are empty: viper drops them, and a filter that somebody meant would not be there.
+func emptyRules(flags *pflag.FlagSet) error {
+	var errs []error
+	for _, name := range []string{"include", "exclude", "redact"} {
+		f := flags.Lookup(name)
+		if f == nil || !f.Changed {
+			continue
+		}
+		if rules, ok := f.Value.(pflag.SliceValue); ok && slices.Contains(rules.GetSlice(), "") {
+			errs = append(errs, fmt.Errorf("--%s is empty: give a rule, or leave the flag out", name))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // unknownKeys reads the file by itself: v has the flags' keys as well.
 func unknownKeys(path string) error {
 	file := viper.New()
-	file.SetConfigFile(path)
-	if err := file.ReadInConfig(); err != nil {
-		return fmt.Errorf("configuration file %s cannot be read: %w", path, err)
+	if err := ReadFile(file, path); err != nil {
+		return err
 	}
 	var errs []error
 	for key := range file.AllSettings() {

@@ -12,7 +12,7 @@ import (
 // address at which nothing listens refuses twice. Other errors are returned as they are.
 func Plain(err error) error {
 	if !errors.As(err, new(*pgconn.ConnectError)) {
-		return err
+		return unparsed(err)
 	}
 	lines := strings.Split(err.Error(), "\n")
 	var said []string

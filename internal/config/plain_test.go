@@ -23,3 +23,18 @@ func TestWhatTwoAttemptsToConnectHaveMetIsSaidOnce(t *testing.T) {
 	other := errors.New("one\ntwo\ntwo")
 	require.Equal(t, other, Plain(other))
 }
+
+func TestAStringThatCannotBeReadIsNotRepeated(t *testing.T) {
+	for _, c := range []struct{ database, want string }{
+		{"u:hun:ter2@h/d", "neither a URL"}, {"postgres://u:hun/ter2@h:x/d", "invalid port"}, {"u:hun ter2@h=", "neither a URL"},
+		{"postgres://u:hunter2@h/d?sslmode=often", "sslmode is invalid"},
+	} {
+		_, err := pgx.ParseConfig(c.database)
+		plain := Plain(fmt.Errorf("open: %w", err))
+		require.ErrorContains(t, plain, "open: ")
+		require.ErrorContains(t, plain, c.want)
+		require.NotContains(t, plain.Error(), "hun")
+		require.NotContains(t, plain.Error(), "ter2")
+		require.ErrorAs(t, plain, new(*pgconn.ParseConfigError))
+	}
+}

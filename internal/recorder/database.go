@@ -129,7 +129,7 @@ func (d *Database) connect(ctx context.Context, change func(*pgx.ConnConfig)) (*
 	// Not pgx's parser, because a URL may carry parameters of the pool, which the server would refuse.
 	settings, err := pgdial.ParseConfig(d.URL())
 	if err != nil {
-		return nil, fmt.Errorf("database: %w", err)
+		return nil, fmt.Errorf("database %s: %w", config.MaskURL(d.URL()), config.Plain(err))
 	}
 	change(settings.ConnConfig)
 	ctx, cancel := context.WithTimeoutCause(ctx, connectTimeout, errUnanswered)

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/kuberewind/kuberewind/internal/config"
 )
 
 // PSQL is a psql on the record, its input and output not yet wired.
@@ -21,7 +23,7 @@ func (d *Database) PSQL(ctx context.Context, args ...string) (*exec.Cmd, error) 
 	}
 	settings, err := pgx.ParseConfig(d.url)
 	if err != nil {
-		return nil, fmt.Errorf("database: %w", err)
+		return nil, fmt.Errorf("database %s: %w", config.MaskURL(d.url), config.Plain(err))
 	}
 	cmd := exec.CommandContext(ctx, path, append([]string{"--dbname=" + forLibpq(d.url)}, args...)...)
 	if settings.Password != "" {

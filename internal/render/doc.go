@@ -6,6 +6,7 @@
 //   - YAML gives a text that reads back as an equal value: every character of every key and string, whatever it is. The bytes are those of
 //     kubectl, with two exceptions. Members called <<, and strings that hold a bidirectional control or a separator of lines, are quoted.
 //   - Line gives one line of text that a terminal shows as it is.
+//   - Short gives lines of at most 4 KiB.
 //
 // # What it rejects, and why
 //

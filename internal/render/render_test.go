@@ -128,3 +128,13 @@ func TestALineShowsWhatCannotBePrinted(t *testing.T) {
 	require.Equal(t, "a\x1b\n"+`\u0007\u202e`, render.Cell("a\x1b\n\x07\u202e"))
 	require.Equal(t, "a\n\tb"+`\u001b\u000d`, render.Terminal("a\n\tb\x1b\r"))
 }
+
+func TestALongLineLosesItsMiddle(t *testing.T) {
+	text := "unknown command " + strings.Repeat("x", 100_000) + "\nSee 'replay --help' for usage"
+	short := render.Short(text)
+	require.Less(t, len(short), 4000)
+	require.Contains(t, short, "unknown command xxx")
+	require.Contains(t, short, " bytes … xxx")
+	require.Contains(t, short, "\nSee 'replay --help' for usage")
+	require.Equal(t, "as it is", render.Short("as it is"))
+}

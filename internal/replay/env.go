@@ -45,6 +45,7 @@ func newEnv(streams genericiooptions.IOStreams, environ []string) *Env {
 
 func (e *Env) load(cmd *cobra.Command) (err error) {
 	e.Settings, err = loadSettings(cmd.Flags(), e.environ)
+	e.Note(e.exposed)
 	return err
 }
 
@@ -76,7 +77,7 @@ func (e *Env) Open(ctx context.Context) (*Record, error) {
 
 // explainOpen adds which database it was.
 func (e *Env) explainOpen(err error) error {
-	return fmt.Errorf("database %s: %w", config.MaskURL(e.Database), err)
+	return fmt.Errorf("database %s: %w", config.MaskURL(e.Database), config.Plain(err))
 }
 
 // Namespace is that of --namespace, else of the kubeconfig's context, else default; "" for all. A kubeconfig that cannot be read is in

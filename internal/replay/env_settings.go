@@ -3,7 +3,6 @@ package replay
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -27,6 +26,8 @@ type Settings struct {
 	Cluster string
 	// Quiet leaves out notes and progress.
 	Quiet bool
+
+	exposed string // see config.Exposed
 }
 
 // settingKeys are the keys of Settings.
@@ -71,7 +72,7 @@ func loadSettings(flags *pflag.FlagSet, environ []string) (Settings, error) {
 	if err != nil {
 		return Settings{}, err
 	}
-	if err := v.MergeConfigMap(file); err != nil {
+	if err := v.MergeConfigMap(file.AllSettings()); err != nil {
 		return Settings{}, err
 	}
 	// Variables that are set to nothing say nothing.
@@ -82,7 +83,7 @@ func loadSettings(flags *pflag.FlagSet, environ []string) (Settings, error) {
 			}
 		}
 	}
-	s := Settings{Database: v.GetString("database"), DataDir: v.GetString("data-dir"), Cluster: v.GetString("cluster")}
+	s := Settings{Database: v.GetString("database"), DataDir: v.GetString("data-dir"), Cluster: v.GetString("cluster"), exposed: config.Exposed(file.ConfigFileUsed())}
 	if s.Quiet, err = strconv.ParseBool(v.GetString("quiet")); err != nil {
 		return s, fmt.Errorf("quiet is %q: it must be true or false", v.GetString("quiet"))
 	}
@@ -114,10 +115,10 @@ func recorderDefaults(v *viper.Viper, environ []string) error {
 }
 
 // readSettings reads the file and refuses keys that name nothing.
-func readSettings(program, named string) (map[string]any, error) {
+func readSettings(program, named string) (*viper.Viper, error) {
 	file, err := readFile(program, named)
 	if err != nil || file == nil {
-		return nil, err
+		return viper.New(), err
 	}
 	var errs []error
 	for key := range file.AllSettings() {
@@ -125,7 +126,7 @@ func readSettings(program, named string) (map[string]any, error) {
 			errs = append(errs, fmt.Errorf("configuration file %s: %s names no setting; there are %s", file.ConfigFileUsed(), key, strings.Join(settingKeys, ", ")))
 		}
 	}
-	return file.AllSettings(), errors.Join(errs...)
+	return file, errors.Join(errs...)
 }
 
 // readFile reads the named file, or the first that exists on the search path; nil if there is none.
@@ -138,14 +139,7 @@ func readFile(program, named string) (*viper.Viper, error) {
 		return nil, nil
 	}
 	v := viper.New()
-	v.SetConfigFile(path)
-	if err := v.ReadInConfig(); err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("configuration file %s does not exist", path)
-		}
-		return nil, fmt.Errorf("configuration file %s cannot be read: %w", path, err)
-	}
-	return v, nil
+	return v, config.ReadFile(v, path)
 }
 
 func firstExisting(program string) string {

@@ -10,6 +10,7 @@ import (
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 
 	"github.com/kuberewind/kuberewind/internal/config"
+	"github.com/kuberewind/kuberewind/internal/render"
 	"github.com/kuberewind/kuberewind/migrations"
 )
 
@@ -32,7 +33,7 @@ func line(err error) string {
 	if advice := advise(err); advice != "" {
 		text += " (" + advice + ")"
 	}
-	return text + "\n"
+	return render.Short(text) + "\n"
 }
 
 // advise says what leads out of an error of the database, as far as that is known.

@@ -8,17 +8,34 @@ import (
 
 	"github.com/lmittmann/tint"
 	"golang.org/x/term"
+
+	"github.com/kuberewind/kuberewind/internal/render"
 )
 
 // NewLogger logs to w as text, coloured on a terminal, or as JSON.
 func NewLogger(w io.Writer, format string, level slog.Level) *slog.Logger {
 	if format == "json" {
-		return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}))
+		return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: short}))
 	}
 	if IsTerminal(w) {
-		return slog.New(tint.NewTextHandler(w, &tint.Options{Level: level, TimeFormat: time.TimeOnly}))
+		return slog.New(tint.NewTextHandler(w, &tint.Options{Level: level, TimeFormat: time.TimeOnly, ReplaceAttr: short}))
 	}
-	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: short}))
+}
+
+// short bounds what a server gave, such as a resource version of 200,000 digits.
+func short(_ []string, a slog.Attr) slog.Attr {
+	text := ""
+	switch value := a.Value.Any().(type) {
+	case string:
+		text = value
+	case error:
+		text = value.Error()
+	}
+	if cut := render.Short(text); cut != text {
+		return slog.String(a.Key, cut)
+	}
+	return a
 }
 
 // IsTerminal says whether a person reads w.

@@ -30,7 +30,16 @@ func Listen(address string, metrics *Metrics, healthy, ready Check) (*Server, er
 	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics.Registry, promhttp.HandlerOpts{}))
 	mux.Handle("GET /healthz", probe(healthy))
 	mux.Handle("GET /readyz", probe(ready))
-	return &Server{listener: listener, http: &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}}, nil
+	return newServer(listener, mux), nil
+}
+
+// newServer bounds how long a connection lives and how many there are: any Pod may open some.
+func newServer(listener net.Listener, handler http.Handler) *Server {
+	open := connections{}
+	return &Server{listener: listener, http: &http.Server{
+		Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute,
+		MaxHeaderBytes: 64 << 10, ConnState: open.changed,
+	}}
 }
 
 func probe(check Check) http.Handler {

@@ -1,0 +1,81 @@
+package config
+
+import (
+	"errors"
+	"net/url"
+	"os"
+	"regexp"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/spf13/viper"
+)
+
+const masked = "xxxxx"
+
+// Where passwords stand. What cannot be parsed is masked too: it is shown when it is refused.
+var (
+	urlPassword     = regexp.MustCompile(`(://[^:/?#@]*:).*@`)
+	keywordPassword = regexp.MustCompile(`(?i)(\w*password\w*\s*=\s*)('(?:[^'\\]|\\.)*'|(?:\\.|\S)+)`)
+	keywords        = regexp.MustCompile(`^\s*(\w+\s*=\s*('(?:[^'\\]|\\.)*'|(?:\\.|[^'\s])(?:\\.|\S)*)?(\s+|$))+$`)
+)
+
+// MaskURL hides the passwords of a PostgreSQL URL or keyword string, where pgx finds them. What is neither may be a URL without its scheme: it is
+// hidden whole.
+func MaskURL(database string) string {
+	switch {
+	case database == "" || database == Embedded:
+		return database
+	case strings.Contains(database, "://") && !keywords.MatchString(database):
+		return maskQuery(urlPassword.ReplaceAllString(database, "${1}"+masked+"@"))
+	case keywords.MatchString(database):
+		return urlPassword.ReplaceAllString(keywordPassword.ReplaceAllString(database, "${1}"+masked), "${1}"+masked+"@")
+	}
+	return masked
+}
+
+// maskQuery hides the values of the keys that are passwords when they are decoded, and of those that cannot be decoded.
+func maskQuery(database string) string {
+	before, query, found := strings.Cut(database, "?")
+	if !found {
+		return database
+	}
+	pairs := strings.Split(query, "&")
+	for i, pair := range pairs {
+		raw, _, _ := strings.Cut(pair, "=")
+		key, err := url.QueryUnescape(raw)
+		if err != nil || strings.Contains(strings.ToLower(key), "password") {
+			pairs[i] = raw + "=" + masked
+		}
+	}
+	return before + "?" + strings.Join(pairs, "&")
+}
+
+// unparsed takes the connection string out of pgx's error about it: it may hold a password where pgx does not see one.
+func unparsed(err error) error {
+	var refused *pgconn.ParseConfigError
+	if !errors.As(err, &refused) {
+		return err
+	}
+	text := "it is neither a URL (postgres://user@host/database) nor keywords (host=… user=… dbname=…) that can be read"
+	if said := refused.Error(); !strings.Contains(said, "`: failed to parse as ") {
+		text = said[strings.LastIndex(said, "`: ")+len("`: "):]
+	}
+	return &plainError{err, strings.ReplaceAll(err.Error(), refused.Error(), text)}
+}
+
+// Exposed says that others can read the password in a configuration file; "" if they cannot, or if it holds none.
+func Exposed(path string) string {
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm()&0o007 == 0 {
+		return ""
+	}
+	file := viper.New()
+	if err := ReadFile(file, path); err != nil {
+		return "" // Who reads it says so.
+	}
+	if database := file.GetString("database"); MaskURL(database) == database {
+		return ""
+	}
+	return "everyone can read the password in the configuration file " + path + ": chmod o-rwx it, or keep the password in the file that PGPASSFILE names"
+}
