@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -66,14 +67,42 @@ func (p *program) value(f *eraseFlags) (text []byte, err error) {
 	case "":
 		return nil, errors.New("say where the value is, with --value-from-file")
 	case "-":
-		text, err = io.ReadAll(p.in)
+		text, err = readValue(p.in)
 	default:
-		text, err = os.ReadFile(f.valueFile)
+		text, err = readValueFile(f.valueFile)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("--value-from-file: %w", err)
 	}
 	return bytes.TrimSuffix(bytes.TrimSuffix(text, []byte("\n")), []byte("\r")), nil
+}
+
+// mostValue is more than an object of Kubernetes can be.
+const mostValue = 2 << 20
+
+func readValue(from io.Reader) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(from, mostValue+1))
+	if err == nil && len(text) > mostValue {
+		err = fmt.Errorf("the value is longer than %d bytes, and no object of Kubernetes is", mostValue)
+	}
+	return text, err
+}
+
+// readValueFile takes no device: some have no end.
+func readValueFile(path string) (text []byte, err error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() && info.Mode()&fs.ModeNamedPipe == 0 {
+		return nil, fmt.Errorf("%s is neither a file nor a pipe", path)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return readValue(file)
 }
 
 func (p *program) erase(cmd *cobra.Command, f eraseFlags) error {

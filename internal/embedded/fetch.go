@@ -102,7 +102,7 @@ func (s *Server) fetch(ctx context.Context, f finder, major int, repository stri
 // one of its own that claims to be initialised, so that the library's server ends at once for want of a configuration, on
 // no port. Start's error therefore says nothing; whether the binaries are whole is found by running them.
 func download(ctx context.Context, version embeddedpostgres.PostgresVersion, scratch, tree, repository string) error {
-	mirror, err := startMirror(ctx, repository)
+	mirror, err := startMirror(ctx, repository, mostFetched)
 	if err != nil {
 		return err
 	}
@@ -177,7 +177,10 @@ type mirror struct {
 	err error      // the first failure
 }
 
-func startMirror(ctx context.Context, repository string) (*mirror, error) {
+// mostFetched is more than an archive of binaries has, in bytes: some 15 MB are usual. The library holds it in memory.
+const mostFetched = 256 << 20
+
+func startMirror(ctx context.Context, repository string, most int64) (*mirror, error) {
 	target, err := url.Parse(repository)
 	if err != nil {
 		return nil, fmt.Errorf("repository of PostgreSQL binaries: %w", err)
@@ -192,7 +195,7 @@ func startMirror(ctx context.Context, repository string) (*mirror, error) {
 	proxy := &httputil.ReverseProxy{
 		Rewrite:        func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		Transport:      m.upstream,
-		ModifyResponse: refuseFailures,
+		ModifyResponse: func(response *http.Response) error { return refuseFailures(response, most) },
 		ErrorHandler:   m.fail,
 		ErrorLog:       silent,
 	}
@@ -201,9 +204,13 @@ func startMirror(ctx context.Context, repository string) (*mirror, error) {
 	return m, nil
 }
 
-// refuseFailures keeps the library from going on without a checksum where the repository does not serve it.
-func refuseFailures(response *http.Response) error {
+// refuseFailures keeps the library from going on without a checksum where the repository does not serve it, and from reading without end.
+func refuseFailures(response *http.Response, most int64) error {
 	if response.StatusCode == http.StatusOK {
+		if response.ContentLength > most {
+			return fmt.Errorf("GET %s: %d bytes are more than the %d that are taken", response.Request.URL.Redacted(), response.ContentLength, most)
+		}
+		response.Body = http.MaxBytesReader(nil, response.Body, most)
 		return nil
 	}
 	return fmt.Errorf("GET %s: %s", response.Request.URL.Redacted(), response.Status)

@@ -6,7 +6,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -195,4 +197,29 @@ func TestTheNewestBinariesThatTheDataAllowAreTaken(t *testing.T) {
 	f.named = dir
 	_, _, err = f.find(testContext(t), 0)
 	require.ErrorContains(t, err, "PostgreSQL binaries in "+dir)
+}
+
+func TestAnArchiveWithoutEndIsNotRead(t *testing.T) {
+	t.Parallel()
+	endless := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/long" {
+			w.Header().Set("Content-Length", "1001")
+		}
+		for range 1001 {
+			_, _ = w.Write([]byte("x"))
+		}
+	}))
+	t.Cleanup(endless.Close)
+	for _, path := range []string{"/long", "/chunked"} {
+		m, err := startMirror(testContext(t), endless.URL, 1000)
+		require.NoError(t, err)
+		response, err := http.Get(m.url + path)
+		if err == nil {
+			_, err = io.ReadAll(response.Body)
+			require.NoError(t, response.Body.Close())
+		}
+		require.Error(t, err, path)
+		http.DefaultClient.CloseIdleConnections()
+		require.Error(t, errors.Join(m.stop(), err))
+	}
 }
