@@ -1,10 +1,12 @@
-// Package compose_test holds docker-compose.yml, Dockerfile and .dockerignore against the program. It needs no engine.
+// Package compose_test holds docker-compose.yml, Dockerfile and .dockerignore against the program. It needs no engine of containers.
 package compose_test
 
 import (
+	"context"
 	"encoding/json"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -12,11 +14,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kuberewind/kuberewind/internal/config"
+	"github.com/kuberewind/kuberewind/internal/pgtest"
 )
 
 const root = "../.."
@@ -133,11 +137,13 @@ func TestEverySettingNamedIsOne(t *testing.T) {
 
 func TestRecorderHasFewRights(t *testing.T) {
 	p, _ := read(t)
-	recorder := p.Services["recorder"]
-	assert.True(t, recorder.ReadOnly, "read_only")
-	assert.Equal(t, []string{"ALL"}, recorder.CapDrop)
-	assert.Contains(t, recorder.SecurityOpt, "no-new-privileges:true")
-	assertNotRoot(t, interpolate(recorder.User, nil))
+	for _, name := range []string{"recorder", "migrate"} {
+		service := p.Services[name]
+		assert.True(t, service.ReadOnly, "read_only")
+		assert.Equal(t, []string{"ALL"}, service.CapDrop)
+		assert.Contains(t, service.SecurityOpt, "no-new-privileges:true")
+		assertNotRoot(t, interpolate(service.User, nil))
+	}
 	assertNotRoot(t, only(t, "Dockerfile", `(?m)^USER (.+)$`))
 }
 
@@ -167,7 +173,7 @@ func TestPostgreSQLIsNewEnough(t *testing.T) {
 	require.NoError(t, err, "the tag %q pins no major version, and one does not start on the data of another", tag)
 	assert.GreaterOrEqual(t, major, 17)
 	// From 18 on the image keeps its data elsewhere, and what is mounted here would not be kept.
-	if assert.Len(t, p.Services["postgres"].Volumes, 1); major < 18 {
+	if assert.NotEmpty(t, p.Services["postgres"].Volumes); major < 18 {
 		assert.Equal(t, "/var/lib/postgresql/data", p.Services["postgres"].Volumes[0].Target)
 	} else {
 		assert.Equal(t, "/var/lib/postgresql", p.Services["postgres"].Volumes[0].Target)
@@ -181,28 +187,67 @@ func TestDatabaseIsReachedByNobodyElse(t *testing.T) {
 	require.Len(t, p.Services["postgres"].Ports, 1)
 	assert.Equal(t, "127.0.0.1:"+port+":5432", interpolate(p.Services["postgres"].Ports[0], values))
 
-	environment := p.Services["recorder"].Environment
-	database, err := url.Parse(interpolate(environment["RECORDER_DATABASE"], values))
-	require.NoError(t, err)
-	assert.Equal(t, "host", p.Services["recorder"].NetworkMode)
-	assert.Equal(t, "127.0.0.1:"+port, database.Host)
-	assert.Equal(t, p.Services["postgres"].Environment["POSTGRES_USER"], database.User.Username())
-	assert.Equal(t, "/"+p.Services["postgres"].Environment["POSTGRES_DB"], database.Path)
-	_, inURL := database.User.Password()
-	assert.False(t, inURL, "a password in a URL needs escapes")
+	owner := p.Services["postgres"].Environment
+	for name, login := range map[string]struct{ user, password string }{
+		"migrate":  {owner["POSTGRES_USER"], owner["POSTGRES_PASSWORD"]},
+		"recorder": {"recorder", owner["WRITER_PASSWORD"]},
+	} {
+		service := p.Services[name]
+		database, err := url.Parse(interpolate(service.Environment["RECORDER_DATABASE"], values))
+		require.NoError(t, err)
+		assert.Equal(t, "host", service.NetworkMode)
+		assert.Equal(t, "127.0.0.1:"+port, database.Host)
+		assert.Equal(t, login.user, database.User.Username())
+		assert.Equal(t, "/"+owner["POSTGRES_DB"], database.Path)
+		_, inURL := database.User.Password()
+		assert.False(t, inURL, "a password in a URL needs escapes")
+		assert.Equal(t, login.password, service.Environment["PGPASSWORD"])
+	}
 
 	// No password has a default, and a missing one is said by docker compose.
-	for _, match := range regexp.MustCompile(`\$\{POSTGRES_PASSWORD[^}]*\}`).FindAllString(text, -1) {
+	passwords := regexp.MustCompile(`\$\{(POSTGRES|WRITER)_PASSWORD[^}]*\}`).FindAllString(text, -1)
+	assert.Len(t, passwords, 4)
+	for _, match := range passwords {
 		assert.Contains(t, match, ":?", "a missing password must be an error")
 	}
-	assert.Equal(t, p.Services["postgres"].Environment["POSTGRES_PASSWORD"], environment["PGPASSWORD"])
+}
+
+// The recorder's login writes the record and owns none of it, even if it gives up the role it works under.
+func TestTheRecordersLoginOwnsNothing(t *testing.T) {
+	p, _ := read(t)
+	assert.JSONEq(t, `{"condition":"service_completed_successfully"}`, string(p.Services["recorder"].DependsOn["migrate"]))
+	assert.Equal(t, "false", p.Services["recorder"].Environment["RECORDER_MIGRATE"])
+
+	server := pgtest.StartServer(t)
+	database := server.New(t, nil)
+	admin, err := url.Parse(database.URL())
+	require.NoError(t, err)
+	password, _ := admin.User.Password()
+	script := exec.Command("sh", filepath.Join(root, "deploy/compose/10-logins.sh"))
+	script.Env = append(os.Environ(), "PGHOST="+admin.Query().Get("host"), "PGPORT="+admin.Query().Get("port"), "PGPASSWORD="+password,
+		"POSTGRES_USER="+admin.User.Username(), "POSTGRES_DB="+database.Name(), "WRITER_PASSWORD=it's a \"password\"")
+	out, err := script.CombinedOutput()
+	require.NoError(t, err, string(out))
+	require.NoError(t, pgtest.EmptyRecord(t.Context(), database.Connect(t)))
+
+	login := *admin
+	login.User = url.UserPassword("recorder", `it's a "password"`)
+	conn, err := pgx.Connect(t.Context(), login.String())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, conn.Close(context.WithoutCancel(t.Context()))) }()
+	_, err = conn.Exec(t.Context(), `SET ROLE kuberewind_writer; UPDATE kuberewind.heads SET seq = seq; RESET ROLE`)
+	require.NoError(t, err)
+	for _, forbidden := range []string{"DELETE FROM kuberewind.deltas_data", "UPDATE kuberewind.batches SET digest = digest", "DROP SCHEMA kuberewind CASCADE", "CREATE ROLE other"} {
+		_, err := conn.Exec(t.Context(), forbidden)
+		require.ErrorContains(t, err, "42501", forbidden)
+	}
 }
 
 // While the image makes a database, a server answers on the socket that takes no connections over TCP.
 func TestReadyMeansOverTCP(t *testing.T) {
 	p, _ := read(t)
 	assert.Subset(t, p.Services["postgres"].Healthcheck.Test, []string{"-h", "127.0.0.1"})
-	assert.JSONEq(t, `{"condition":"service_healthy"}`, string(p.Services["recorder"].DependsOn["postgres"]))
+	assert.JSONEq(t, `{"condition":"service_healthy"}`, string(p.Services["migrate"].DependsOn["postgres"]))
 }
 
 func TestGraceIsLongerThanTheDrain(t *testing.T) {
