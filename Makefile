@@ -17,19 +17,19 @@ help: ## List the targets
 
 .PHONY: build
 build: ## Build the programs into bin/
-	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS)" -o $(BIN)/ ./cmd/...
+	@CGO_ENABLED=0 hack/watched.sh "building the programs" $(GO) build -v -trimpath -ldflags "$(LDFLAGS)" -o $(BIN)/ ./cmd/...
 
 .PHONY: setup
 setup: ## Find or install what the tests and the demo need: PostgreSQL's server binaries and psql
 	@hack/setup.sh
 
 .PHONY: control-plane
-control-plane: ## Build kube-apiserver, etcd and kubectl into the cache (once)
-	@hack/build-control-plane.sh
+control-plane: ## Download kube-apiserver, etcd and kubectl into the cache, or build them if that fails (once); [INDEX=none] builds them
+	@hack/build-control-plane.sh $(if $(INDEX),--index "$(INDEX)")
 
 .PHONY: control-plane-full
-control-plane-full: ## The same with scheduler, controller-manager and kwok
-	@hack/build-control-plane.sh full
+control-plane-full: ## The same with scheduler, controller-manager and kwok, which are built
+	@hack/build-control-plane.sh $(if $(INDEX),--index "$(INDEX)") full
 
 OLDER := $(BIN)/previous/kube-apiserver
 
@@ -40,7 +40,12 @@ control-plane-previous: ## Build the kube-apiserver of the minor release before,
 
 .PHONY: demo
 demo: setup control-plane build ## Record a local control plane into the embedded PostgreSQL and show what was recorded
-	@$(GO) run ./hack/demo -bin $(BIN)
+	@hack/watched.sh "building the demo" $(GO) build -v -o $(BIN)/hack/ ./hack/demo
+	@$(BIN)/hack/demo -bin $(BIN)
+
+.PHONY: demo-silence
+demo-silence: ## Run the demo, and fail if it says nothing for five seconds at any time
+	@$(GO) run ./hack/silence -max 5s $(MAKE) --no-print-directory demo
 
 .PHONY: run
 run: build ## Record the cluster of your own kubeconfig, read-only, into the embedded PostgreSQL

@@ -1,7 +1,10 @@
 #!/bin/sh
-# Builds the control plane that the tests and the demo run: etcd, kube-apiserver and kubectl; with the argument "full" also
-# kube-scheduler, kube-controller-manager and kwok. A second call finds them and ends at once. The last line printed is
-# their folder; progress goes to standard error. internal/controlplane/binaries says where they are kept.
+# Downloads or builds the control plane that the tests and the demo run: etcd, kube-apiserver and kubectl; with the argument "full"
+# it also builds kube-scheduler, kube-controller-manager and kwok. A second call finds them and ends at once. The last line printed
+# is their folder; progress goes to standard error. internal/controlplane/binaries says where they are kept.
+#
+# Options: --index URL  download by another index of setup-envtest
+#          --index none build everything
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -36,5 +39,6 @@ if [ -z "$(go env GOPATH)" ]; then
 	export GOPATH
 fi
 
-# Not exec'd as a program of its own: `go run` keeps what it built in the build cache.
+# Most of what the program is made of, since `go run` compiles in silence. `go run` keeps the program in the build cache.
+hack/watched.sh "compiling build-control-plane" go build -buildvcs=false -v ./internal/controlplane/binaries
 exec go run -buildvcs=false ./hack/build-control-plane "$@"

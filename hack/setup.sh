@@ -28,11 +28,11 @@ have_server && have_client "$@" && exit 0
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
 	echo "installing PostgreSQL's server binaries and psql (apt-get install postgresql)"
 	export DEBIAN_FRONTEND=noninteractive
-	apt-get update -qq
+	"$(dirname "$0")/watched.sh" "updating the list of packages" apt-get update
 	# The package would start a server of its own, which nobody asked for.
 	mkdir -p /etc/postgresql-common
 	[ -e /etc/postgresql-common/createcluster.conf ] || echo 'create_main_cluster = false' >/etc/postgresql-common/createcluster.conf
-	apt-get install -y -qq postgresql >/dev/null
+	"$(dirname "$0")/watched.sh" "installing PostgreSQL" apt-get install -y postgresql
 	exit 0
 fi
 

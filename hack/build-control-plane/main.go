@@ -1,9 +1,10 @@
-// Command build-control-plane builds the control plane programs into the cache, unless they are there already, and
+// Command build-control-plane downloads or builds the control plane programs into the cache, unless they are there already, and
 // prints their folder as the last line. It is run by hack/build-control-plane.sh.
 package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"os/signal"
@@ -13,13 +14,16 @@ import (
 )
 
 func main() {
-	names, err := wanted(os.Args[1:])
+	index := flag.String("index", "", "address of the `index` by which setup-envtest downloads (default: the one of this source tree); "+
+		binaries.NoDownload+": build everything")
+	flag.Parse()
+	names, err := wanted(flag.Args())
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "build-control-plane:", err)
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	dir, err := binaries.Build(ctx, os.Stderr, names...)
+	dir, err := binaries.Build(ctx, binaries.Options{Progress: os.Stderr, Index: *index}, names...)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "build-control-plane:", err)
@@ -28,7 +32,7 @@ func main() {
 	fmt.Println(dir)
 }
 
-// wanted returns the files to build.
+// wanted returns the files to make.
 func wanted(args []string) ([]string, error) {
 	switch {
 	case len(args) == 0:

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kuberewind/kuberewind/internal/config"
 	"github.com/kuberewind/kuberewind/internal/controlplane"
+	"github.com/kuberewind/kuberewind/internal/progress"
 )
 
 func main() {
@@ -29,39 +30,47 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, bin string) (err error) {
-	say("Starting a control plane: etcd and kube-apiserver, nothing else.")
-	plane, err := controlplane.Start(ctx, controlplane.Options{})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, plane.Stop()) }()
-	kubeconfig, err := plane.Kubeconfig()
-	if err != nil {
-		return err
-	}
-
+func run(ctx context.Context, bin string) error {
+	told, stop := progress.Watch(os.Stdout)
+	defer stop()
 	d := &demo{
+		told:     told,
 		recorder: filepath.Join(bin, "recorder"),
 		replay:   filepath.Join(bin, "replay"),
 		dataDir:  filepath.Join(config.Default().DataDir, "demo"),
 		cluster:  "demo-" + time.Now().UTC().Format("20060102-150405"),
-		kubectl:  plane.Kubectl(), kubeconfig: kubeconfig,
 	}
-	say("Starting the recorder on its embedded PostgreSQL in %s.", d.dataDir)
-	recording, err := d.record(ctx)
-	if err != nil {
-		return err
-	}
-	err = d.show(ctx, recording)
-	if stopErr := recording.stop(); stopErr != nil {
-		return errors.Join(err, stopErr)
-	}
-	if err != nil {
+	if err := d.run(ctx); err != nil {
 		return err
 	}
 	d.next()
 	return nil
 }
 
-func say(format string, args ...any) { fmt.Printf("\n==> "+format+"\n", args...) }
+// run has stopped everything when it returns.
+func (d *demo) run(ctx context.Context) (err error) {
+	d.begin("Starting a control plane: etcd and kube-apiserver, nothing else.")
+	plane, err := controlplane.Start(ctx, controlplane.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, plane.Stop()) }()
+	d.kubectl = plane.Kubectl()
+	if d.kubeconfig, err = plane.Kubeconfig(); err != nil {
+		return err
+	}
+	d.begin("Starting the recorder on its embedded PostgreSQL in " + d.dataDir + ".")
+	recording, err := d.record(ctx)
+	if err != nil {
+		return err
+	}
+	err = d.show(ctx, recording)
+	d.begin("Stopping the recorder and the control plane.")
+	return errors.Join(err, recording.stop())
+}
+
+// begin says what comes next. If it takes long, it is said again.
+func (d *demo) begin(step string) {
+	d.told.Say("\n==> %s\n", step)
+	d.told.Step(step)
+}

@@ -7,14 +7,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"strings"
 	"syscall"
+
+	"github.com/kuberewind/kuberewind/internal/progress"
 )
 
 // demo knows where everything is.
 type demo struct {
+	told                *progress.Progress
 	recorder, replay    string
 	dataDir, cluster    string
 	kubectl, kubeconfig string
@@ -42,7 +44,7 @@ func (d *demo) record(ctx context.Context) (*recording, error) {
 	}
 	r := &recording{cmd: cmd, ended: make(chan error, 1)}
 	ready := make(chan struct{})
-	go r.read(logs, ready)
+	go r.read(logs, ready, d.told)
 	select {
 	case <-ready:
 		return r, nil
@@ -54,7 +56,7 @@ func (d *demo) record(ctx context.Context) (*recording, error) {
 }
 
 // read shows what matters of the recorder's log.
-func (r *recording) read(logs io.Reader, ready chan<- struct{}) {
+func (r *recording) read(logs io.Reader, ready chan<- struct{}, told *progress.Progress) {
 	lines := bufio.NewScanner(logs)
 	lines.Buffer(nil, 1<<20)
 	var last []string
@@ -63,10 +65,11 @@ func (r *recording) read(logs io.Reader, ready chan<- struct{}) {
 		text := lines.Text()
 		last = append(last, text)
 		if json.Unmarshal([]byte(text), &entry) != nil || entry.Level == "WARN" || entry.Level == "ERROR" {
-			fmt.Fprintln(os.Stderr, text)
+			told.Say("%s\n", text)
 		}
+		told.Update("%s", entry.Msg)
 		if entry.Msg == "recording" && ready != nil {
-			fmt.Println(text)
+			told.Say("%s\n", text)
 			close(ready)
 			ready = nil
 		}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"strings"
 	"time"
@@ -51,7 +50,7 @@ var steps = []struct {
 // show plays the scenario and asks what the demo's reader would ask.
 func (d *demo) show(ctx context.Context, r *recording) error {
 	for _, step := range steps {
-		say("%s", step.what)
+		d.begin(step.what)
 		if err := d.play(ctx, step.args); err != nil {
 			return err
 		}
@@ -60,9 +59,9 @@ func (d *demo) show(ctx context.Context, r *recording) error {
 		return err
 	}
 	for _, q := range d.questions() {
-		say("%s", q.what)
-		fmt.Println(q.sql)
-		if err := d.psql(ctx, os.Stdout, "-P", "pager=off", "-c", q.sql); err != nil {
+		d.begin(q.what)
+		d.told.Say("%s\n", q.sql)
+		if err := d.psql(ctx, d.told, "-P", "pager=off", "-c", q.sql); err != nil {
 			return err
 		}
 	}
@@ -77,7 +76,7 @@ func (d *demo) rewind(ctx context.Context) error {
 		return err
 	}
 	d.before = "seq:" + strings.TrimSpace(before.String())
-	say("The same as a log, and the Deployment, which is gone, as it was before it was deleted:")
+	d.begin("The same as a log, and the Deployment, which is gone, as it was before it was deleted:")
 	if err := d.replayed(ctx, "log", "-n", "shop"); err != nil {
 		return err
 	}
@@ -86,17 +85,17 @@ func (d *demo) rewind(ctx context.Context) error {
 
 func (d *demo) replayed(ctx context.Context, args ...string) error {
 	args = append([]string{"--data-dir", d.dataDir, "--cluster", d.cluster}, args...)
-	fmt.Println("$ " + d.replay + " " + strings.Join(args, " "))
+	d.told.Say("$ %s %s\n", d.replay, strings.Join(args, " "))
 	cmd := exec.CommandContext(ctx, d.replay, args...)
-	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	cmd.Stdout, cmd.Stderr = d.told, d.told
 	return cmd.Run()
 }
 
 func (d *demo) play(ctx context.Context, args []string) error {
-	fmt.Println("$ kubectl", strings.Join(args, " "))
+	d.told.Say("$ kubectl %s\n", strings.Join(args, " "))
 	cmd := exec.CommandContext(ctx, d.kubectl, append([]string{"--kubeconfig", d.kubeconfig}, args...)...)
 	cmd.Stdin = strings.NewReader(manifest)
-	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	cmd.Stdout, cmd.Stderr = d.told, d.told
 	return cmd.Run()
 }
 
@@ -126,7 +125,7 @@ func (d *demo) awaitDelete(ctx context.Context, r *recording) error {
 
 func (d *demo) psql(ctx context.Context, out interface{ Write([]byte) (int, error) }, args ...string) error {
 	cmd := exec.CommandContext(ctx, d.recorder, append([]string{"psql", "--data-dir", d.dataDir, "--"}, args...)...)
-	cmd.Stdout, cmd.Stderr = out, os.Stderr
+	cmd.Stdout, cmd.Stderr = out, d.told
 	return cmd.Run()
 }
 
@@ -150,12 +149,14 @@ FROM kuberewind.changes WHERE cluster = '%s' AND namespace = 'shop'
 
 // next says what can be typed now.
 func (d *demo) next() {
-	say(`Done. Everything is stopped; the record stays. Try:
+	d.told.Say(`
+==> Done. Everything is stopped; the record stays. Try:
 
   %[4]s get deployment checkout -n shop -o yaml --at %[5]s --data-dir %[2]s --cluster %[3]s
   %[4]s coverage --data-dir %[2]s --cluster %[3]s
   %[1]s psql --data-dir %[2]s -- -c "SELECT * FROM kuberewind.objects WHERE cluster = '%[3]s' AND namespace = 'shop'"
   %[1]s psql --data-dir %[2]s        # a shell; \d+ kuberewind.deltas explains each column
   %[1]s status --data-dir %[2]s
-  make run                    # record the cluster of your own kubeconfig, read-only`, d.recorder, d.dataDir, d.cluster, d.replay, d.before)
+  make run                    # record the cluster of your own kubeconfig, read-only
+`, d.recorder, d.dataDir, d.cluster, d.replay, d.before)
 }

@@ -2,7 +2,11 @@ package binaries
 
 import (
 	"bytes"
+	"errors"
+	"io"
+	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -27,7 +31,7 @@ func TestAFolderThatTheUserNamesIsUsedAsItIs(t *testing.T) {
 	_, err := Find(Etcd)
 	require.ErrorIs(t, err, ErrMissing)
 	require.ErrorContains(t, err, "holds no etcd")
-	_, err = Build(t.Context(), &bytes.Buffer{}, Etcd)
+	_, err = Build(t.Context(), Options{Progress: io.Discard, Index: NoDownload}, Etcd)
 	require.ErrorIs(t, err, ErrMissing, "nothing is built into it")
 
 	require.NoError(t, os.WriteFile(filepath.Join(dir, Etcd), nil, 0o755))
@@ -46,7 +50,7 @@ func TestOutsideTheSourceTreeTheErrorSaysWhatToDo(t *testing.T) {
 func TestWhatWasBuiltIsFoundAndNotBuiltAgain(t *testing.T) {
 	tree := newTree(t)
 	var progress bytes.Buffer
-	dir, err := Build(t.Context(), &progress, Minimal...)
+	dir, err := Build(t.Context(), Options{Progress: &progress, Index: NoDownload}, Minimal...)
 	require.NoError(t, err)
 	require.Contains(t, progress.String(), "[3/3] built kubectl in ")
 	require.Equal(t, 3, tree.builds())
@@ -56,13 +60,13 @@ func TestWhatWasBuiltIsFoundAndNotBuiltAgain(t *testing.T) {
 	require.NoDirExists(t, filepath.Join(dir, ".building"))
 
 	progress.Reset()
-	again, err := Build(t.Context(), &progress, Minimal...)
+	again, err := Build(t.Context(), Options{Progress: &progress, Index: NoDownload}, Minimal...)
 	require.NoError(t, err)
 	require.Equal(t, dir, again)
 	require.Empty(t, progress.String())
 	require.Equal(t, 3, tree.builds())
 
-	full, err := Build(t.Context(), &progress, Full...)
+	full, err := Build(t.Context(), Options{Progress: &progress, Index: NoDownload}, Full...)
 	require.NoError(t, err)
 	require.Equal(t, dir, full)
 	require.Equal(t, 6, tree.builds(), "only what was missing")
@@ -76,12 +80,12 @@ func TestWhatWasBuiltIsFoundAndNotBuiltAgain(t *testing.T) {
 
 func TestOtherSourcesAreBuiltElsewhere(t *testing.T) {
 	tree := newTree(t)
-	first, err := Build(t.Context(), &bytes.Buffer{}, Etcd)
+	first, err := Build(t.Context(), Options{Progress: io.Discard, Index: NoDownload}, Etcd)
 	require.NoError(t, err)
 	tree.write("test/controlplane/go.sum", "another sum\n")
 	_, err = Find(Etcd)
 	require.ErrorIs(t, err, ErrMissing)
-	second, err := Build(t.Context(), &bytes.Buffer{}, Etcd)
+	second, err := Build(t.Context(), Options{Progress: io.Discard, Index: NoDownload}, Etcd)
 	require.NoError(t, err)
 	require.NotEqual(t, first, second)
 	require.FileExists(t, filepath.Join(first, Etcd))
@@ -92,7 +96,7 @@ func TestTwoBuildersAtOnceBuildOnce(t *testing.T) {
 	var builders errgroup.Group
 	for range 4 {
 		builders.Go(func() error {
-			_, err := Build(t.Context(), &bytes.Buffer{}, Minimal...)
+			_, err := Build(t.Context(), Options{Progress: io.Discard, Index: NoDownload}, Minimal...)
 			return err
 		})
 	}
@@ -104,20 +108,21 @@ func TestAFailedBuildLeavesNothingAndCanBeRepeated(t *testing.T) {
 	tree := newTree(t)
 	tree.write("fail", "kubectl")
 	var progress bytes.Buffer
-	_, err := Build(t.Context(), &progress, Minimal...)
+	_, err := Build(t.Context(), Options{Progress: &progress, Index: NoDownload}, Minimal...)
 	require.ErrorContains(t, err, "building kubectl: go build in test/controlplane: exit status 1")
 	require.Contains(t, progress.String(), "does not compile", "what the go command says is shown")
+	require.NotContains(t, progress.String(), "one", "a package is counted, not shown")
 	_, err = Find(Kubectl)
 	require.ErrorIs(t, err, ErrMissing)
 	tree.write("fail", "nothing")
-	_, err = Build(t.Context(), &progress, Minimal...)
+	_, err = Build(t.Context(), Options{Progress: &progress, Index: NoDownload}, Minimal...)
 	require.NoError(t, err)
 	require.Equal(t, 4, tree.builds(), "what was built before the failure is kept")
 }
 
 func TestAnUnknownProgramIsAnError(t *testing.T) {
 	newTree(t)
-	_, err := Build(t.Context(), &bytes.Buffer{}, "kubelet")
+	_, err := Build(t.Context(), Options{Progress: io.Discard, Index: NoDownload}, "kubelet")
 	require.ErrorContains(t, err, "no program of that name")
 }
 
@@ -138,15 +143,23 @@ func newTree(t *testing.T) *tree {
 	t.Helper()
 	tree := &tree{t: t, root: t.TempDir()}
 	tree.write("go.mod", "module "+modulePath+"\n")
-	for _, module := range nestedModules {
-		tree.write(module+"/go.mod", "module x\n")
-		tree.write(module+"/go.sum", "")
+	for _, source := range sources {
+		tree.write(source, "")
+	}
+	// setup-envtest is the real one.
+	for _, name := range []string{"go.mod", "go.sum"} {
+		text, err := os.ReadFile(filepath.Join("../../../test/envtest", name))
+		require.NoError(t, err)
+		tree.write("test/envtest/"+name, string(text))
 	}
 	tree.write("kwok/kustomize/stage/pod/fast/one.yaml", "kind: Something\nkind: Stage\nmetadata: {}\n")
 	tree.write("kwok/kustomize/stage/pod/fast/kustomization.yaml", "kind: Kustomization\n")
 	tree.write("fail", "nothing")
 	tree.write("bin/go", fakeGo)
 	require.NoError(t, os.Chmod(filepath.Join(tree.root, "bin/go"), 0o755))
+	realGo, err := exec.LookPath("go")
+	require.NoError(t, err)
+	t.Setenv("REAL_GO", realGo)
 	t.Setenv("PATH", filepath.Join(tree.root, "bin")+":"+os.Getenv("PATH"))
 	t.Setenv("FAKE_ROOT", tree.root)
 	t.Setenv(overrideVariable, "")
@@ -156,10 +169,13 @@ func newTree(t *testing.T) *tree {
 }
 
 const fakeGo = `#!/bin/sh
+case "$*" in *tools/setup-envtest) exec "$REAL_GO" "$@" ;; esac
 case "$1 $2" in
+"list -trimpath") echo one; echo two ;;
 "list -m") case "$*" in *Version*) echo v1.37.1 ;; *) echo "$FAKE_ROOT/kwok" ;; esac ;;
 "build -trimpath")
 	echo "$*" >>"$FAKE_ROOT/builds"
+	echo one >&2
 	while [ "$1" != -o ]; do shift; done
 	echo half >"$2"
 	case "$2" in */"$(cat "$FAKE_ROOT/fail")") echo "does not compile" >&2; exit 1 ;; esac
@@ -178,6 +194,8 @@ func (tr *tree) write(path, text string) {
 func (tr *tree) builds() int {
 	tr.t.Helper()
 	text, err := os.ReadFile(filepath.Join(tr.root, "builds"))
-	require.NoError(tr.t, err)
+	if !errors.Is(err, fs.ErrNotExist) {
+		require.NoError(tr.t, err)
+	}
 	return strings.Count(string(text), "\n")
 }

@@ -3,10 +3,11 @@ package binaries
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"github.com/kuberewind/kuberewind/internal/progress"
 )
 
 // cacheVariable names the project's cache folder.
@@ -34,13 +35,13 @@ func cacheCandidates() []cache {
 	return append(candidates, cache{path: last, shared: true})
 }
 
-// writableCache returns the first candidate that can be written, and tells progress about each one passed over.
-func writableCache(progress io.Writer) (string, error) {
+// writableCache returns the first candidate that can be written, and tells a person about each one passed over.
+func writableCache(told *progress.Progress) (string, error) {
 	var failures []error
 	for _, candidate := range cacheCandidates() {
 		err := candidate.prepare()
 		if err == nil && candidate.shared {
-			say(progress, "no home folder can be written; keeping the programs in %s, which the system may clear\n", candidate.path)
+			told.Say("no home folder can be written; keeping the programs in %s, which the system may clear\n", candidate.path)
 		}
 		if err == nil {
 			return filepath.Abs(candidate.path)
@@ -49,7 +50,7 @@ func writableCache(progress io.Writer) (string, error) {
 			return "", fmt.Errorf("%s cannot be used: %w", cacheVariable, err)
 		}
 		failures = append(failures, err)
-		say(progress, "cache %s cannot be used: %v; trying the next place\n", candidate.path, err)
+		told.Say("cache %s cannot be used: %v; trying the next place\n", candidate.path, err)
 	}
 	return "", fmt.Errorf("no place for the built programs; set %s to a folder that can be written: %w", cacheVariable, errors.Join(failures...))
 }

@@ -3,12 +3,15 @@ package binaries
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/kuberewind/kuberewind/internal/progress"
 )
 
 func TestTheCacheIsTheFirstPlaceThatCanBeWritten(t *testing.T) {
@@ -29,18 +32,22 @@ func TestTheCacheIsTheFirstPlaceThatCanBeWritten(t *testing.T) {
 		t.Setenv(cacheVariable, place.explicit)
 		t.Setenv("XDG_CACHE_HOME", place.xdg)
 		t.Setenv("HOME", place.home)
-		var progress bytes.Buffer
-		got, err := writableCache(&progress)
+		var output bytes.Buffer
+		told, stop := progress.Watch(&output)
+		got, err := writableCache(told)
+		stop()
 		require.NoError(t, err)
 		require.Equal(t, place.want, got, "%+v", place)
-		require.Equal(t, place.want == last, strings.Contains(progress.String(), "keeping the programs in "+last))
-		require.Equal(t, place.home == impossible || place.xdg == impossible, strings.Contains(progress.String(), "cannot be used"))
+		require.Equal(t, place.want == last, strings.Contains(output.String(), "keeping the programs in "+last))
+		require.Equal(t, place.home == impossible || place.xdg == impossible, strings.Contains(output.String(), "cannot be used"))
 	}
 }
 
 func TestACacheThatTheUserNamesIsNotPassedOver(t *testing.T) {
 	t.Setenv(cacheVariable, "/dev/null/cache")
-	_, err := writableCache(&bytes.Buffer{})
+	told, stop := progress.Watch(io.Discard)
+	defer stop()
+	_, err := writableCache(told)
 	require.ErrorContains(t, err, cacheVariable)
 }
 
@@ -51,7 +58,7 @@ func TestACacheThatOthersCanWriteIsNotTrusted(t *testing.T) {
 	t.Setenv(cacheVariable, "")
 	t.Setenv("XDG_CACHE_HOME", "")
 	t.Setenv("HOME", "")
-	dir, err := Build(t.Context(), &bytes.Buffer{}, Etcd)
+	dir, err := Build(t.Context(), Options{Progress: io.Discard, Index: NoDownload}, Etcd)
 	require.NoError(t, err)
 	found, err := Find(Etcd)
 	require.NoError(t, err)
@@ -61,7 +68,7 @@ func TestACacheThatOthersCanWriteIsNotTrusted(t *testing.T) {
 	require.NoError(t, os.Chmod(place, 0o777))
 	_, err = Find(Etcd)
 	require.ErrorIs(t, err, ErrMissing)
-	_, err = Build(t.Context(), &bytes.Buffer{}, Etcd)
+	_, err = Build(t.Context(), Options{Progress: io.Discard, Index: NoDownload}, Etcd)
 	require.ErrorContains(t, err, "must not be run")
 
 	require.NoError(t, os.Rename(place, place+"-real"))

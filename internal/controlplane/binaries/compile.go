@@ -8,9 +8,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/kuberewind/kuberewind/internal/progress"
 )
 
 // program says where a program's sources are.
@@ -29,6 +32,7 @@ var programs = map[string]program{
 	Scheduler:         {module: "test/controlplane", pkg: "k8s.io/kubernetes/cmd/kube-scheduler", versions: kubernetesModule},
 	ControllerManager: {module: "test/controlplane", pkg: "k8s.io/kubernetes/cmd/kube-controller-manager", versions: kubernetesModule},
 	Kwok:              {module: "test/kwok", pkg: "sigs.k8s.io/kwok/cmd/kwok"},
+	setupEnvtest:      {module: envtest, pkg: "sigs.k8s.io/controller-runtime/tools/setup-envtest"},
 }
 
 // stageFolders are the folders of the kwok module whose stages make Nodes Ready and Pods run at once.
@@ -48,8 +52,51 @@ func (b *builder) compile(ctx context.Context, name, target string) error {
 		}
 		flags += versionFlags(version)
 	}
-	_, err := b.goOutput(ctx, source.module, "build", "-trimpath", "-buildvcs=false", "-ldflags", flags, "-o", target, source.pkg)
-	return err
+	settings := []string{"-trimpath", "-buildvcs=false", "-ldflags", flags}
+	// With the same settings, a stale package is one that the build will compile.
+	stale, err := b.goOutput(ctx, source.module, slices.Concat([]string{"list"}, settings, []string{"-deps", "-f", "{{if .Stale}}{{.ImportPath}}{{end}}", source.pkg})...)
+	if err != nil {
+		return err
+	}
+	command := b.goCommand(ctx, source.module, slices.Concat([]string{"build"}, settings, []string{"-v", "-o", target, source.pkg})...)
+	command.Stderr = &compilation{progress: b.progress, expected: strings.Fields(stale)}
+	if err := command.Run(); err != nil {
+		return fmt.Errorf("go build in %s: %w", source.module, cause(ctx, err))
+	}
+	return nil
+}
+
+// compilation reads what `go build -v` says: the import path of each package when its turn comes, and errors.
+type compilation struct {
+	progress *progress.Progress
+	expected []string
+	begun    int
+	partial  []byte // of the last line
+}
+
+func (c *compilation) Write(text []byte) (int, error) {
+	c.partial = append(c.partial, text...)
+	for {
+		line, rest, whole := bytes.Cut(c.partial, []byte("\n"))
+		if !whole {
+			return len(text), nil
+		}
+		c.read(string(line))
+		c.partial = rest
+	}
+}
+
+func (c *compilation) read(line string) {
+	switch {
+	case !slices.Contains(c.expected, line):
+		c.progress.Say("%s\n", line)
+	case c.begun+1 == len(c.expected): // the program itself, after all that it is made of
+		c.begun++
+		c.progress.Update("%d packages compiled, linking", c.begun)
+	default:
+		c.begun++
+		c.progress.Update("package %d of %d, %s", c.begun, len(c.expected), line)
+	}
 }
 
 // versionFlags gives the linker what a release build of Kubernetes would have: without it, the server calls itself
@@ -110,6 +157,14 @@ func joinStages(moduleDir string) ([]byte, error) {
 // goOutput runs the go command in a nested module and returns what it printed, without the last line's end. What it
 // says on standard error goes to progress.
 func (b *builder) goOutput(ctx context.Context, module string, args ...string) (string, error) {
+	output, err := b.goCommand(ctx, module, args...).Output()
+	if err != nil {
+		return "", fmt.Errorf("go %s in %s: %w", args[0], module, cause(ctx, err))
+	}
+	return strings.TrimSpace(string(output)), nil
+}
+
+func (b *builder) goCommand(ctx context.Context, module string, args ...string) *exec.Cmd {
 	command := exec.CommandContext(ctx, "go", args...)
 	command.Dir = filepath.Join(b.root, module)
 	command.Env = goEnvironment()
@@ -117,11 +172,15 @@ func (b *builder) goOutput(ctx context.Context, module string, args ...string) (
 	// An interrupted go command removes its temporary files and ends its compilers.
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGINT) }
 	command.WaitDelay = 10 * time.Second
-	output, err := command.Output()
-	if err != nil {
-		return "", fmt.Errorf("go %s in %s: %w", args[0], module, err)
+	return command
+}
+
+// cause prefers why the context ended to what became of the program then.
+func cause(ctx context.Context, err error) error {
+	if ended := context.Cause(ctx); ended != nil {
+		return ended
 	}
-	return strings.TrimSpace(string(output)), nil
+	return err
 }
 
 // goEnvironment is the environment for building programs of this machine whatever the caller's own settings are. cgo

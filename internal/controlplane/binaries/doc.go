@@ -1,13 +1,23 @@
-// Package binaries finds and builds the programs of the control plane that the tests and the demo run: kube-apiserver,
-// etcd and kubectl, and for a cluster in which workloads come to life kube-scheduler, kube-controller-manager and kwok.
+// Package binaries finds, downloads and builds the programs of the control plane that the tests and the demo run:
+// kube-apiserver, etcd and kubectl, and for a cluster in which workloads come to life kube-scheduler,
+// kube-controller-manager and kwok.
 //
-// It guarantees that a folder returned by [Find] or [Build] holds every program that was asked for, whole, built from the
-// sources that the go.mod and go.sum of the nested modules test/controlplane and test/kwok name now: the folder's name is
-// a hash of those four files. A program enters the folder by a rename, so an interrupted build leaves nothing half-written,
-// and two builders at once wait for each other on a file lock, which the kernel drops when its holder dies.
+// [Find] never downloads and never builds: a test that needs the programs fails, and names the make target.
 //
-// Nothing is downloaded but Go modules, by the go command. Find never builds: a test that needs the programs fails, and
-// names the make target, rather than spending minutes unasked.
+// [Build] downloads kube-apiserver, etcd and kubectl by setup-envtest, and builds what that does not have. If the download
+// fails, if no data come for 20 seconds, or if it takes longer than 3 minutes, it builds all programs by the go command, from Go
+// modules.
+//
+// What a folder that they return holds:
+//
+//   - every program that was asked for, whole;
+//   - downloaded programs: from an archive whose SHA-512 is the one in test/envtest/releases.yaml, or in the index that the caller
+//     named;
+//   - built programs: from the sources that go.mod and go.sum of the nested modules test/controlplane and test/kwok name now.
+//
+// The folder's name is a hash of these five files. A program enters the folder by a rename, so an interrupted build leaves
+// nothing half-written. Two builders at once wait for each other on a file lock, which the kernel drops when its holder dies.
+// The downloaded and the built programs have the same minor version of Kubernetes; the patch version may differ.
 //
 // The cache is the first of these that is set, and lies outside git:
 //
@@ -16,5 +26,6 @@
 //	XDG_CACHE_HOME/kuberewind, HOME/.cache/kuberewind   passed over if they cannot be written
 //	TMPDIR/kuberewind-UID     the last resort; refused if it belongs to somebody else
 //
-// The package starts no goroutines.
+// Build owns three goroutines and waits for them: one repeats the step that is under way, one serves the index, one watches the
+// download.
 package binaries

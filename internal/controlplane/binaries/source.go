@@ -16,10 +16,10 @@ import (
 const modulePath = "github.com/kuberewind/kuberewind"
 
 // recipe is part of the hash: it changes when the way of building does, so that older files are not taken for new ones.
-const recipe = "1"
+const recipe = "2"
 
-// nestedModules are the folders, from the root of the tree, whose go.mod and go.sum decide what is built.
-var nestedModules = []string{"test/controlplane", "test/kwok"}
+// sources are the files, from the root of the tree, that decide what is built or downloaded.
+var sources = []string{"test/controlplane/go.mod", "test/controlplane/go.sum", "test/kwok/go.mod", "test/kwok/go.sum", releasesFile}
 
 // moduleRoot returns the root of the module tree around the working directory.
 func moduleRoot() (string, error) {
@@ -56,17 +56,15 @@ func declares(path, module string) bool {
 func sourceHash(root string) (string, error) {
 	var source strings.Builder
 	fmt.Fprintf(&source, "%s %s/%s\n", recipe, runtime.GOOS, runtime.GOARCH)
-	for _, module := range nestedModules {
-		for _, name := range []string{"go.mod", "go.sum"} {
-			text, err := os.ReadFile(filepath.Join(root, module, name))
-			if errors.Is(err, fs.ErrNotExist) {
-				return "", fmt.Errorf("the source tree at %s is not whole: %w", root, err)
-			}
-			if err != nil {
-				return "", err
-			}
-			fmt.Fprintf(&source, "%s/%s %d\n%s", module, name, len(text), text)
+	for _, name := range sources {
+		text, err := os.ReadFile(filepath.Join(root, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			return "", fmt.Errorf("the source tree at %s is not whole: %w", root, err)
 		}
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(&source, "%s %d\n%s", name, len(text), text)
 	}
 	// 16 hexadecimal digits are read easily and still far from colliding.
 	sum := sha256.Sum256([]byte(source.String()))
