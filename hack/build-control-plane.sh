@@ -39,6 +39,6 @@ if [ -z "$(go env GOPATH)" ]; then
 	export GOPATH
 fi
 
-# Most of what the program is made of, since `go run` compiles in silence. `go run` keeps the program in the build cache.
-hack/watched.sh "compiling build-control-plane" go build -buildvcs=false -v ./internal/controlplane/binaries
-exec go run -buildvcs=false ./hack/build-control-plane "$@"
+# Not by `go run`, which compiles in silence.
+hack/watched.sh "building build-control-plane" go build -buildvcs=false -v -o bin/hack/ ./hack/build-control-plane
+exec bin/hack/build-control-plane "$@"

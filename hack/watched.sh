@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Usage: hack/watched.sh WHAT COMMAND [ARGUMENT...]
-# Runs a command whose output is of interest only if it fails. Every four seconds it says that WHAT is under way, for how long, and
-# the newest line of the command's output. If the command fails, all of its output is printed. Nothing is printed of one that is quick.
+# Runs a command whose output is of interest only if it fails. It says WHAT is done, and repeats it every three seconds with the time
+# and the newest line of the command's output. If the command fails, all of its output is printed.
 set -euo pipefail
 
 what=$1
@@ -15,11 +15,12 @@ exec 9<>"$folder/never"
 
 tell() {
 	local line
-	until read -rt 4 -u 9 _; do
+	until read -rt 3 -u 9 _; do
 		line=$(tail -n 1 "$folder/output" | cut -c 1-120)
 		echo "$what: $SECONDS s${line:+, $line}"
 	done
 }
+echo "$what" >&2
 tell >&2 &
 teller=$!
 trap 'kill "$teller" 2>/dev/null || true; wait "$teller" 2>/dev/null || true; rm -rf "$folder"' EXIT

@@ -119,7 +119,7 @@ func (p *program) erase(cmd *cobra.Command, f eraseFlags) error {
 	options := erasure.Options{
 		Value: text, In: f.in, Paths: f.paths, Reason: f.reason, DryRun: !f.yes, Recorder: recorder.Name() + " erase", Version: version.String(),
 	}
-	return p.withRecord(cmd, func(ctx context.Context, cfg config.Config, conn *pgx.Conn) error {
+	return p.withRecord(cmd, func(ctx context.Context, cfg config.Config, _ *recorder.Database, conn *pgx.Conn) error {
 		kept, err := findErasable(ctx, conn, cfg, &options)
 		if err != nil {
 			return &recorder.EnvironmentError{Err: err}

@@ -13,7 +13,7 @@ import (
 )
 
 // withRecord does something with a record that is there, under the schema of this program: else the database cannot be used.
-func (p *program) withRecord(cmd *cobra.Command, do func(ctx context.Context, cfg config.Config, conn *pgx.Conn) error) (err error) {
+func (p *program) withRecord(cmd *cobra.Command, do func(ctx context.Context, cfg config.Config, db *recorder.Database, conn *pgx.Conn) error) (err error) {
 	cfg, log, err := p.loadQuietly(cmd)
 	if err != nil {
 		return err
@@ -32,5 +32,5 @@ func (p *program) withRecord(cmd *cobra.Command, do func(ctx context.Context, cf
 	if err := migrations.Check(ctx, conn); err != nil {
 		return &recorder.EnvironmentError{Err: err}
 	}
-	return do(ctx, cfg, conn)
+	return do(ctx, cfg, db, conn)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -12,7 +13,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/kuberewind/kuberewind/internal/controlplane"
+	"github.com/kuberewind/kuberewind/internal/embedded"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
+	"github.com/kuberewind/kuberewind/internal/pgtest/pgcopy"
 )
 
 // scene is what a script has besides its files.
@@ -20,6 +23,7 @@ type scene struct {
 	testing.TB
 	program   string // its path
 	database  *pgtest.Database
+	files     *pgcopy.Copy
 	processes map[string]*process
 }
 
@@ -37,6 +41,9 @@ var commands = map[string]func(*testscript.TestScript, bool, []string){
 	// break, mend: the database cuts its sessions and refuses new ones, or takes them again.
 	"break": command("", 0, (*scene).breakDatabase),
 	"mend":  command("", 0, (*scene).mendDatabase),
+	// copied: the embedded database runs from copies of PostgreSQL's files. upgraded: new files take their places.
+	"copied":   command("", 0, (*scene).copyPostgres),
+	"upgraded": command("", 0, (*scene).upgradePostgres),
 	// exits CODE argument…: the program ends with this code.
 	"exits": command("CODE argument…", 1, (*scene).exits),
 	// recorded CONDITION: deltas has a row of which this SQL condition holds, or comes to have one.
@@ -88,6 +95,16 @@ func (s *scene) breakDatabase(*testscript.TestScript, []string) {
 
 func (s *scene) mendDatabase(*testscript.TestScript, []string) { s.database.AllowConnections(s) }
 
+func (s *scene) copyPostgres(ts *testscript.TestScript, _ []string) {
+	if os.Getenv(pgtest.URLEnv) != "" {
+		s.Skip("the files of the PostgreSQL in " + pgtest.URLEnv + " cannot be copied")
+	}
+	s.files = pgcopy.Of(s, pgtest.New(s, nil).URL(), filepath.Join(ts.Getenv("DATA"), "copy"))
+	ts.Setenv(embedded.BinDirEnv, s.files.Bin)
+}
+
+func (s *scene) upgradePostgres(*testscript.TestScript, []string) { s.files.Upgrade(s) }
+
 func (s *scene) exits(ts *testscript.TestScript, args []string) {
 	code := 0
 	var exit *exec.ExitError
@@ -119,7 +136,7 @@ func (s *scene) start(ts *testscript.TestScript, args []string) {
 // environment is the script's, as far as the program looks at it.
 func environment(ts *testscript.TestScript) []string {
 	var pairs []string
-	for _, name := range append(variables(), "PATH", "HOME", "XDG_CONFIG_HOME", "KUBECONFIG") {
+	for _, name := range append(variables(), embedded.BinDirEnv, "PATH", "HOME", "XDG_CONFIG_HOME", "KUBECONFIG") {
 		if value := ts.Getenv(name); value != "" {
 			pairs = append(pairs, name+"="+value)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/kuberewind/kuberewind/deltafifo/spool"
 	"github.com/kuberewind/kuberewind/internal/config"
 	"github.com/kuberewind/kuberewind/internal/election"
+	"github.com/kuberewind/kuberewind/internal/recorder"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
@@ -50,6 +51,8 @@ func (p *program) statusCommand() *cobra.Command {
 
 // recordStatus is what the database says, and the disk.
 type recordStatus struct {
+	// Outdated are the files of the embedded PostgreSQL that were replaced on disk since it was started.
+	Outdated []string        `json:"outdated,omitempty"`
 	Clusters []clusterStatus `json:"clusters"`
 }
 
@@ -65,9 +68,12 @@ type spoolStatus struct {
 }
 
 func (p *program) readStatus(cmd *cobra.Command) (found recordStatus, err error) {
-	err = p.withRecord(cmd, func(ctx context.Context, cfg config.Config, conn *pgx.Conn) error {
+	err = p.withRecord(cmd, func(ctx context.Context, cfg config.Config, db *recorder.Database, conn *pgx.Conn) error {
 		recorded, err := postgres.ReadStatus(ctx, conn)
 		if err != nil {
+			return err
+		}
+		if found.Outdated, err = db.Outdated(); err != nil {
 			return err
 		}
 		found.Clusters = make([]clusterStatus, 0, len(recorded.Clusters))
@@ -93,6 +99,10 @@ func lookAtSpool(dir string) spoolStatus {
 }
 
 func (p *program) printStatus(found recordStatus, wide bool) error {
+	if len(found.Outdated) > 0 {
+		fmt.Fprintf(p.out, "Warning: the embedded PostgreSQL runs from files that were replaced on disk (%s). A recorder that runs restarts it\n"+
+			"when no other program is connected.\n\n", strings.Join(found.Outdated, ", "))
+	}
 	if len(found.Clusters) == 0 {
 		fmt.Fprintln(p.out, `nothing is recorded yet; "recorder run" records`)
 		return nil

@@ -159,6 +159,8 @@ func (s *Server) settings(lz4 bool) [][2]string {
 		{"shared_buffers", "128MB"},
 		// Compiling a query over a hundred partitions takes many times longer than running it.
 		{"jit", "off"},
+		// An upgrade may replace the library under the running server, which then cannot load it: new sessions inherit this one.
+		{"shared_preload_libraries", "plpgsql"},
 		{"max_wal_size", "2GB"}, // fewer full-page images; crash recovery stays within seconds
 		{"checkpoint_timeout", "15min"},
 		{"wal_compression", compression},

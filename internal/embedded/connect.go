@@ -26,12 +26,12 @@ func (s *Server) URL(role ...string) string {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.databaseURL(superuser, options)
+	return s.databaseURL(s.running, superuser, options)
 }
 
 // databaseURL needs s.mu.
-func (s *Server) databaseURL(database, options string) string {
-	query := url.Values{"host": {s.running.socketDir}, "port": {strconv.Itoa(s.running.port)}}
+func (s *Server) databaseURL(pm postmaster, database, options string) string {
+	query := url.Values{"host": {pm.socketDir}, "port": {strconv.Itoa(pm.port)}}
 	if options != "" {
 		query.Set("options", options)
 	}
@@ -43,28 +43,36 @@ func (s *Server) databaseURL(database, options string) string {
 	return u.String()
 }
 
-// ensureDatabase makes the record's database at the first start. It needs s.mu.
-func (s *Server) ensureDatabase(ctx context.Context) error {
-	conn, err := pgx.Connect(ctx, s.databaseURL(superuser, ""))
+// connect opens a connection to a database of a server that runs. It needs s.mu.
+func (s *Server) connect(ctx context.Context, pm postmaster, database string) (*pgx.Conn, error) {
+	conn, err := pgx.Connect(ctx, s.databaseURL(pm, database, ""))
 	var refusal *pgconn.PgError
-	if errors.As(err, &refusal) {
-		switch refusal.Code {
-		case pgerrcode.InvalidCatalogName:
-			return s.createDatabase(ctx)
-		case pgerrcode.InvalidPassword:
-			return fmt.Errorf("the password in %s is not that of user %s: restore the file", s.layout.passFile(), superuser)
-		}
+	if errors.As(err, &refusal) && refusal.Code == pgerrcode.InvalidPassword {
+		return nil, fmt.Errorf("the password in %s is not that of user %s: restore the file", s.layout.passFile(), superuser)
 	}
 	if err != nil {
-		return fmt.Errorf("connect to the embedded PostgreSQL in %s: %w", s.layout.dir, err)
+		return nil, fmt.Errorf("connect to the embedded PostgreSQL in %s: %w", s.layout.dir, err)
+	}
+	return conn, nil
+}
+
+// ensureDatabase makes the record's database at the first start. It needs s.mu.
+func (s *Server) ensureDatabase(ctx context.Context) error {
+	conn, err := s.connect(ctx, s.running, superuser)
+	var refusal *pgconn.PgError
+	if errors.As(err, &refusal) && refusal.Code == pgerrcode.InvalidCatalogName {
+		return s.createDatabase(ctx)
+	}
+	if err != nil {
+		return err
 	}
 	return conn.Close(ctx)
 }
 
 func (s *Server) createDatabase(ctx context.Context) error {
-	conn, err := pgx.Connect(ctx, s.databaseURL("postgres", ""))
+	conn, err := s.connect(ctx, s.running, "postgres")
 	if err != nil {
-		return fmt.Errorf("connect to the embedded PostgreSQL in %s: %w", s.layout.dir, err)
+		return err
 	}
 	if _, err := conn.Exec(ctx, "CREATE DATABASE "+superuser); err != nil {
 		return errors.Join(fmt.Errorf("create the database %s: %w", superuser, err), conn.Close(ctx))

@@ -13,6 +13,9 @@
 //   - Whether a server is alive is read from a flock that its processes inherit, never from postmaster.pid: a pid file left
 //     by a crash or a reboot, or whose pid belongs to somebody else by now, is put aside. A server that somebody started by
 //     hand on the same data is used, and left running.
+//   - A server whose program or PL/pgSQL library was replaced on disk is recognised ([Server.Replaced]), whichever process
+//     started it. Its sessions, new ones too, go on with the old files: the library is loaded once, when the server starts.
+//     [Server.Renew] restarts it, unless others than the caller have sessions.
 //   - As root the server runs under another account. Nobody but that account (and root) can enter the socket's directory,
 //     and a password (scram-sha-256) that only the user who starts the server can read is asked for all the same.
 //
@@ -42,6 +45,7 @@
 //	run/           the socket; a directory below /tmp where that path would be too long for one
 //	binaries/      fetched binaries
 //	locks/         those of Server.Lock
+//	server.files   what the running server was started from: device, inode, size and time of each file
 //	lifecycle.lock held exclusively while a server is being started or stopped
 //	holders.lock   held shared by every holder
 //	server.lock    held by the processes of the server itself

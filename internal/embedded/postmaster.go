@@ -92,6 +92,11 @@ func (s *Server) launch(ctx context.Context) (postmaster, error) {
 	if err := s.writeSettings(ctx); err != nil {
 		return postmaster{}, err
 	}
+	program := s.bin.program("postgres")
+	was, err := identify(program)
+	if err != nil {
+		return postmaster{}, err
+	}
 	if err := s.spawn(ctx); err != nil {
 		return postmaster{}, err
 	}
@@ -100,7 +105,10 @@ func (s *Server) launch(ctx context.Context) (postmaster, error) {
 		err = s.layout.explainOutput(fmt.Errorf("PostgreSQL %s did not start in %s", s.bin.version, s.layout.dir),
 			s.layout.logTail(since))
 	}
-	return pm, err
+	if err != nil {
+		return pm, err
+	}
+	return pm, s.noteStart(ctx, pm, program, was)
 }
 
 // spawn has pg_ctl start the server, because it leaves no child behind that somebody would have to wait for. Paths are

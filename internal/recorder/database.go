@@ -26,6 +26,7 @@ type Database struct {
 	url      string // of the configuration
 	embedded *embedded.Server
 	missed   chan struct{} // see Missed
+	lookAt   time.Duration // how often the files of the embedded PostgreSQL are looked at
 }
 
 // OpenDatabase starts or joins the embedded PostgreSQL where that is asked for. Nothing else is contacted.
@@ -37,7 +38,7 @@ func OpenDatabase(ctx context.Context, cfg config.Config, log *slog.Logger) (*Da
 	if err != nil {
 		return nil, fmt.Errorf("embedded PostgreSQL: %w", err)
 	}
-	return &Database{log: log, url: cfg.Database, embedded: server, missed: make(chan struct{}, 1)}, nil
+	return &Database{log: log, url: cfg.Database, embedded: server, missed: make(chan struct{}, 1), lookAt: lookAtFiles}, nil
 }
 
 // errNoRecord says that an embedded PostgreSQL was never started.
@@ -75,12 +76,23 @@ func (d *Database) Missed() {
 	}
 }
 
-// Keep starts the embedded PostgreSQL again when it is missed and has died, until ctx ends.
-func (d *Database) Keep(ctx context.Context) {
+// Keep starts the embedded PostgreSQL again when it is missed and has died, and restarts it when its files were replaced, until ctx
+// ends. It tells outdated whether the files are others now.
+func (d *Database) Keep(ctx context.Context, outdated func(bool)) {
+	if d.embedded == nil {
+		<-ctx.Done()
+		return
+	}
+	files := &renewal{server: d.embedded, log: d.log, tell: outdated}
+	ticker := time.NewTicker(d.lookAt)
+	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
+		case <-ticker.C:
+			files.look(ctx)
+			continue
 		case <-d.missed:
 		}
 		if err := d.embedded.Ensure(ctx); err != nil && ctx.Err() == nil {

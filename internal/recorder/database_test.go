@@ -13,33 +13,85 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kuberewind/kuberewind/internal/embedded"
+	"github.com/kuberewind/kuberewind/internal/pgtest/pgcopy"
+	"github.com/kuberewind/kuberewind/sink/postgres"
 )
+
+// keptServer is an embedded PostgreSQL that is kept until the test ends, and what is told of its files. They are looked at every lookAt.
+func keptServer(ctx context.Context, t *testing.T, binaries string, lookAt time.Duration) (d *Database, outdated <-chan bool) {
+	t.Helper()
+	log := slog.New(slog.NewTextHandler(t.Output(), nil))
+	dir := t.TempDir()
+	require.NoError(t, os.Chmod(filepath.Dir(dir), 0o711)) // as root, the server runs under another account
+	server, err := embedded.Start(ctx, embedded.Options{DataDir: filepath.Join(dir, "postgres"), BinDir: binaries, Throwaway: true, Logger: log})
+	require.NoError(t, err)
+	d = &Database{log: log, embedded: server, missed: make(chan struct{}, 1), lookAt: lookAt}
+	told := make(chan bool, 1)
+	kept, leave := context.WithCancel(ctx)
+	var keeper sync.WaitGroup
+	keeper.Go(func() {
+		d.Keep(kept, func(is bool) {
+			select {
+			case <-told:
+			default:
+			}
+			told <- is
+		})
+	})
+	t.Cleanup(func() {
+		leave()
+		keeper.Wait()
+		require.NoError(t, d.Close())
+	})
+	return d, told
+}
 
 func TestAnEmbeddedDatabaseThatDiedIsStartedAgainWhenItIsMissed(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	log := slog.New(slog.DiscardHandler)
-	dir := t.TempDir()
-	require.NoError(t, os.Chmod(filepath.Dir(dir), 0o711)) // as root, the server runs under another account
-	server, err := embedded.Start(ctx, embedded.Options{DataDir: filepath.Join(dir, "postgres"), Throwaway: true, Logger: log})
-	require.NoError(t, err)
-	d := &Database{log: log, embedded: server, missed: make(chan struct{}, 1)}
-	defer func() { require.NoError(t, d.Close()) }()
-	kept, leave := context.WithCancel(ctx)
-	var keeper sync.WaitGroup
-	keeper.Go(func() { d.Keep(kept) })
-	defer keeper.Wait()
-	defer leave()
-
-	died := server.PID()
+	t.Cleanup(cancel)
+	d, _ := keptServer(ctx, t, "", time.Hour)
+	died := d.embedded.PID()
 	require.NoError(t, syscall.Kill(died, syscall.SIGKILL))
 	d.Missed()
 	d.Missed()
-	require.Eventually(t, func() bool { return server.PID() != died }, time.Minute, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return d.embedded.PID() != died }, time.Minute, 10*time.Millisecond)
 	conn, err := d.Connect(ctx)
 	require.NoError(t, err)
 	require.NotNil(t, conn.Config().AfterNetConnect, "its statements are not waited for when the server has fallen silent")
 	require.NoError(t, conn.Close(ctx))
+}
+
+func TestAnEmbeddedDatabaseIsRestartedAfterItsFilesWereReplacedOnceOthersHaveLeft(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(cancel)
+	source, _ := keptServer(ctx, t, "", time.Hour)
+	files := pgcopy.Of(t, source.URL(), filepath.Join(t.TempDir(), "copy"))
+	d, outdated := keptServer(ctx, t, files.Bin, 10*time.Millisecond)
+	require.False(t, <-outdated)
+	before := d.embedded.PID()
+	writer, err := postgres.NewPool(ctx, d.URL(), postgres.SessionName)
+	require.NoError(t, err)
+	t.Cleanup(writer.Close)
+	require.NoError(t, writer.Ping(ctx))
+	other, err := d.Connect(ctx)
+	require.NoError(t, err)
+
+	files.Upgrade(t)
+	for range 10 {
+		require.Eventually(t, func() bool { return <-outdated }, time.Minute, time.Millisecond)
+	}
+	require.Equal(t, before, d.embedded.PID(), "somebody else is connected")
+	names, err := d.Outdated()
+	require.NoError(t, err)
+	require.Contains(t, names, files.Library)
+
+	require.NoError(t, other.Close(ctx))
+	require.Eventually(t, func() bool { return !<-outdated }, time.Minute, time.Millisecond)
+	require.NotEqual(t, before, d.embedded.PID())
+	names, err = d.Outdated()
+	require.NoError(t, err)
+	require.Empty(t, names)
+	require.Eventually(t, func() bool { return writer.Ping(ctx) == nil }, time.Minute, time.Millisecond, "the writer's next try passes")
 }
 
 func TestADatabaseElsewhereIsNotStarted(t *testing.T) {
@@ -47,5 +99,5 @@ func TestADatabaseElsewhereIsNotStarted(t *testing.T) {
 	d.Missed()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	d.Keep(ctx)
+	d.Keep(ctx, nil)
 }

@@ -55,6 +55,15 @@ func (m *metrics) stream(gr schema.GroupResource) streamCounters {
 	return c
 }
 
+// outdated says whether the embedded PostgreSQL runs from files that were replaced.
+func (m *metrics) outdated(is bool) {
+	value := 0.0
+	if is {
+		value = 1
+	}
+	m.DatabaseOutdated.Set(value)
+}
+
 // committed counts the entries of a batch that is in the database.
 func (m *metrics) committed(entries []deltafifo.Entry) {
 	now := time.Now()

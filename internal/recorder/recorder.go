@@ -126,7 +126,7 @@ func (r *Recorder) run(ctx context.Context) error {
 	g.Go(func() error {
 		var keeper sync.WaitGroup
 		kept, leave := context.WithCancel(drain)
-		keeper.Go(func() { r.database.Keep(kept) })
+		keeper.Go(func() { r.database.Keep(kept, r.metrics.outdated) })
 		keeper.Go(func() { r.spillOverdue(kept) })
 		err := r.pump().run(drain)
 		leave()

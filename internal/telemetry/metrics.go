@@ -38,6 +38,8 @@ type Metrics struct {
 	Leader         prometheus.Gauge
 	SpoolFailing   prometheus.Gauge
 	SpoolSetAside  prometheus.Counter
+
+	DatabaseOutdated prometheus.Gauge
 }
 
 // NewMetrics registers everything, the Go runtime's and the process's collectors included.
@@ -96,6 +98,8 @@ func NewMetrics() *Metrics {
 			Help: "1 while the spool on disk cannot be written, because it is full or its disk is: once the queue is full, the watches are held back. 0 again when it can be, or when nothing waits that has to be spooled."}),
 		SpoolSetAside: f.NewCounter(prometheus.CounterOpts{Name: "kuberewind_spool_set_aside_total",
 			Help: "Spools, or parts of them, that were damaged or overtaken and were set aside."}),
+		DatabaseOutdated: f.NewGauge(prometheus.GaugeOpts{Name: "kuberewind_database_outdated",
+			Help: "1 while the embedded PostgreSQL runs from files that were replaced on disk, by an upgrade for example; the recorder restarts it when no session of others would be cut."}),
 	}
 }
 

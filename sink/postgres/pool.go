@@ -11,8 +11,8 @@ import (
 	"github.com/kuberewind/kuberewind/migrations"
 )
 
-// sessionName is what the sessions of a Sink's own pool are called.
-const sessionName = "kuberewind writer"
+// SessionName is what the sessions of a Sink's own pool are called.
+const SessionName = "kuberewind writer"
 
 // NewPool makes the connections of a recorder. They work as the role kuberewind_writer where they may (I8), wait for the disk when
 // they commit, and are ended by the server soon after this process can no longer be reached, so that a transaction

@@ -129,7 +129,7 @@ func newSink(ctx context.Context, cfg Config) (*Sink, error) {
 		s.now = time.Now
 	}
 	if s.pool == nil {
-		pool, err := NewPool(ctx, cfg.URL, sessionName)
+		pool, err := NewPool(ctx, cfg.URL, SessionName)
 		if err != nil {
 			return nil, err
 		}

@@ -1,0 +1,175 @@
+package embedded
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// A Replacement is a file from which the server was started, and that has another one's place now.
+type Replacement struct {
+	Path string
+	now  fileID
+}
+
+// Gone says that no file has that name now.
+func (r Replacement) Gone() bool { return r.now == fileID{} }
+
+// fileID tells a file from another that has taken its name. An upgrade puts a new file in place of the old one, with another inode.
+type fileID struct {
+	Device, Inode  uint64
+	Size, Modified int64 // bytes, nanoseconds
+}
+
+// identify returns the zero fileID if there is no such file.
+func identify(path string) (fileID, error) {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fileID{}, nil
+	}
+	if err != nil {
+		return fileID{}, explainPath("look at", path, err)
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return fileID{}, fmt.Errorf("identity of %s: not known on this system", path)
+	}
+	// The type of the device's number depends on the system.
+	return fileID{Device: uint64(stat.Dev), Inode: stat.Ino, Size: info.Size(), Modified: info.ModTime().UnixNano()}, nil //nolint:unconvert // see above
+}
+
+// startFiles are what a server was started from. They are kept beside the data, since another process may have started it.
+type startFiles struct {
+	PID   int // of the server
+	Files map[string]fileID
+}
+
+// noteStart writes down what the server was started from: its program, as it was before, and the library of PL/pgSQL, in
+// which the functions of the record are written.
+func (s *Server) noteStart(ctx context.Context, pm postmaster, program string, was fileID) error {
+	conn, err := s.connect(ctx, pm, "postgres")
+	if err != nil {
+		return err
+	}
+	var folder string
+	err = conn.QueryRow(ctx, `SELECT setting FROM pg_config() WHERE name = 'PKGLIBDIR'`).Scan(&folder)
+	if err = errors.Join(err, conn.Close(ctx)); err != nil {
+		return fmt.Errorf("ask the embedded PostgreSQL in %s for the folder of its libraries: %w", s.layout.dir, err)
+	}
+	noted := startFiles{PID: pm.pid, Files: map[string]fileID{program: was}}
+	libraries, _ := filepath.Glob(filepath.Join(globEscape(folder), "plpgsql.*")) // the only error is that of a bad pattern
+	for _, library := range libraries {
+		if noted.Files[library], err = identify(library); err != nil {
+			return err
+		}
+	}
+	text, err := json.Marshal(noted)
+	if err != nil {
+		return err
+	}
+	return writeNew(s.layout.startFiles(), text)
+}
+
+// Replaced returns the files of the running server that were replaced on disk since it was started, by an upgrade of the package
+// for example. The server goes on with the old ones. It returns none for a server that somebody started by hand.
+func (s *Server) Replaced() ([]Replacement, error) { return s.layout.replaced() }
+
+func (l layout) replaced() ([]Replacement, error) {
+	text, err := os.ReadFile(l.startFiles())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, explainPath("read", l.startFiles(), err)
+	}
+	var noted startFiles
+	if err := json.Unmarshal(text, &noted); err != nil {
+		return nil, fmt.Errorf("read %s: %w", l.startFiles(), err)
+	}
+	pm, err := l.readPostmaster()
+	if errors.Is(err, fs.ErrNotExist) || err == nil && pm.pid != noted.PID {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, explainPath("read", l.pidFile(), err)
+	}
+	return noted.replaced()
+}
+
+func (f startFiles) replaced() (found []Replacement, err error) {
+	for path, was := range f.Files {
+		now, err := identify(path)
+		if err != nil {
+			return nil, err
+		}
+		if now != was {
+			found = append(found, Replacement{Path: path, now: now})
+		}
+	}
+	slices.SortFunc(found, func(a, b Replacement) int { return strings.Compare(a.Path, b.Path) })
+	return found, nil
+}
+
+// BusyError says that the server was not restarted, because sessions would have been cut.
+type BusyError struct{ Sessions int }
+
+func (e *BusyError) Error() string {
+	return fmt.Sprintf("%d sessions of others use it", e.Sessions)
+}
+
+// Renew restarts the server if its files were replaced. Sessions with the names are cut. If there are others, the server goes
+// on, and the error is a *BusyError. The new binaries must run before the server is stopped.
+func (s *Server) Renew(ctx context.Context, names ...string) (err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.holder == nil {
+		return errors.New("the embedded PostgreSQL is not held any more")
+	}
+	lifecycle, err := s.layout.lockLifecycle(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lifecycle.Close()) }()
+	// Another holder may have restarted the server.
+	replaced, err := s.layout.replaced()
+	if err != nil || len(replaced) == 0 {
+		return err
+	}
+	major, err := s.layout.dataMajor()
+	if err != nil {
+		return err
+	}
+	if _, err := s.chooseBinaries(ctx, major); err != nil {
+		return err
+	}
+	others, err := s.othersThan(ctx, names)
+	if err != nil {
+		return err
+	}
+	if others > 0 {
+		return &BusyError{others}
+	}
+	if err := s.shutdown(ctx); err != nil {
+		return err
+	}
+	return s.ensure(ctx)
+}
+
+// othersThan counts the sessions that have none of the names, backups among them. It needs s.mu.
+func (s *Server) othersThan(ctx context.Context, names []string) (others int, err error) {
+	conn, err := s.connect(ctx, s.running, superuser)
+	if err != nil {
+		return 0, err
+	}
+	err = conn.QueryRow(ctx, `
+		SELECT count(*) FROM pg_stat_activity
+		WHERE backend_type IN ('client backend', 'walsender') AND pid <> pg_backend_pid() AND application_name <> ALL ($1)`, names).Scan(&others)
+	return others, errors.Join(err, conn.Close(ctx))
+}
