@@ -439,18 +439,18 @@ END $$;
 COMMENT ON FUNCTION kuberewind.ensure_day(date) IS 'Makes the partitions of deltas_data and batches for a UTC day, if they are missing; true if it made one. Does not stop writers.';
 REVOKE ALL ON FUNCTION kuberewind.ensure_day(date) FROM PUBLIC;
 
--- Each life is looked up by the whole key, which a join would not be sure to do: for that the planner would have to know how much lives, and of a table in which rows come
--- and go it knows what was there a minute ago. One statement for each life takes nearly three times as long.
+-- One statement for each life, so that each is looked up by the whole key whatever the planner knows: in a table in which rows come and go it
+-- knows what was there a minute ago, and of a join it could read all that lives. For up to twenty lives in a batch this takes the least time
+-- of all ways; for hundreds it takes 5 µs for each.
 CREATE FUNCTION kuberewind.end_living(of_cluster integer, streams integer[], object_ids bigint[]) RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 SET enable_seqscan = off
 AS $$
 BEGIN
-    -- By ctid, and never a row of another cluster; + 0 keeps the planner from looking the cluster up.
-    DELETE FROM kuberewind.living d WHERE d.cluster + 0 = of_cluster AND d.ctid = ANY (ARRAY(
-        SELECT (SELECT l.ctid FROM kuberewind.living l WHERE l.cluster = of_cluster AND l.stream = e.stream AND l.object_id = e.object_id)
-        FROM unnest(streams, object_ids) AS e (stream, object_id)));
+    FOR i IN 1 .. cardinality(object_ids) LOOP
+        DELETE FROM kuberewind.living l WHERE l.cluster = of_cluster AND l.stream = streams[i] AND l.object_id = object_ids[i];
+    END LOOP;
 END $$;
 COMMENT ON FUNCTION kuberewind.end_living(integer, integer[], bigint[]) IS 'For the recorder: takes lives that have ended, each of a stream with its number, out of living.';
 REVOKE ALL ON FUNCTION kuberewind.end_living(integer, integer[], bigint[]) FROM PUBLIC;

@@ -119,6 +119,7 @@ COMMENT ON COLUMN kuberewind.record_lives.deleted_seq IS 'seq of the delta that 
 
 -- Functions run with the rights of their caller, over views only, and resolve names in pg_catalog alone. Those that begin with record_ serve
 -- the others. They plan each query anew: with its bounds known, the planner opens one partition instead of all.
+-- The functions that read rows take the number of the cluster as an argument: a distributed engine can run them where the rows of it are.
 
 -- The tokens of a JSON pointer (RFC 6901) into doc, NULL if it is none. What jsonb would take for a place in an array and RFC 6901 does not,
 -- such as -1 or 01, is let through only where it is a key.
@@ -602,44 +603,43 @@ EXCEPTION WHEN data_exception THEN
 END $$;
 COMMENT ON FUNCTION kuberewind.record_version(jsonb, bigint, text, jsonb, json) IS 'For the functions of this schema, and not a contract: the version after a delta, from the one before it. What does not apply is an error that names the seq.';
 
-CREATE FUNCTION kuberewind.record_object_at(cluster_name text, of_group text, of_resource text, of_namespace text, of_name text,
+CREATE FUNCTION kuberewind.record_object_at(of_cluster integer, of_group text, of_resource text, of_namespace text, of_name text,
     by_time timestamptz, by_seq bigint, by_rv text) RETURNS jsonb
 LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp
 SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE
-    number  integer := kuberewind.record_cluster(cluster_name);
-    streams integer[] := kuberewind.record_streams_of(number, of_group, of_resource, of_namespace, true);
+    streams integer[] := kuberewind.record_streams_of(of_cluster, of_group, of_resource, of_namespace, true);
     point   record;
     lives   bigint[];
     answer  jsonb;
 BEGIN
-    FOR point IN SELECT * FROM kuberewind.record_points(number, streams, by_time, by_seq, by_rv) LOOP
+    FOR point IN SELECT * FROM kuberewind.record_points(of_cluster, streams, by_time, by_seq, by_rv) LOOP
         SELECT array_agg(l.object_id) INTO lives FROM kuberewind.record_lives l
-        WHERE l.name = of_name AND l.namespace = coalesce(of_namespace, '') AND l.cluster = number AND l.stream = point.stream
+        WHERE l.name = of_name AND l.namespace = coalesce(of_namespace, '') AND l.cluster = of_cluster AND l.stream = point.stream
           AND l.object_id <= greatest(point.seq_max, point.caught_up)
           AND (by_rv IS NOT NULL OR l.deleted_seq IS NULL OR l.deleted_seq > point.seq_max)
           AND (point.caught_up <= point.seq_max OR NOT EXISTS ( -- another of its name has begun, so it has ended, although that may seem to be later
             SELECT FROM kuberewind.record_lives n
             JOIN kuberewind.record_deltas x ON x.cluster = n.cluster AND x.object_id = n.object_id
-            WHERE n.cluster = number AND n.stream = l.stream AND n.namespace = l.namespace AND n.name = l.name
+            WHERE n.cluster = of_cluster AND n.stream = l.stream AND n.namespace = l.namespace AND n.name = l.name
               AND n.object_id > greatest(l.object_id, point.seq_max) AND n.object_id <= point.caught_up
               AND x.seq <= point.caught_up AND x.occurred_at <= point.at_time AND x.observed_at > point.at_time));
         CONTINUE WHEN lives IS NULL;
         SELECT f.object INTO answer
-        FROM kuberewind.record_fold(number, lives, point.seq_max, point.caught_up, point.at_time, point.at_rv, point.old_seq) f
+        FROM kuberewind.record_fold(of_cluster, lives, point.seq_max, point.caught_up, point.at_time, point.at_rv, point.old_seq) f
         ORDER BY f.object_id DESC LIMIT 1;
         EXIT WHEN answer IS NOT NULL;
     END LOOP;
     RETURN answer;
 END $$;
-COMMENT ON FUNCTION kuberewind.record_object_at(text, text, text, text, text, timestamptz, bigint, text) IS 'For the functions of this schema, and not a contract: object_at for any kind of instant.';
+COMMENT ON FUNCTION kuberewind.record_object_at(integer, text, text, text, text, timestamptz, bigint, text) IS 'For the functions of this schema, and not a contract: object_at for any kind of instant.';
 
 CREATE FUNCTION kuberewind.object_at(cluster text, "group" text, resource text, namespace text, name text, at timestamptz) RETURNS jsonb
 LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp
-RETURN kuberewind.record_object_at($1, $2, $3, $4, $5, $6, NULL, NULL);
+RETURN kuberewind.record_object_at(kuberewind.record_cluster($1), $2, $3, $4, $5, $6, NULL, NULL);
 COMMENT ON FUNCTION kuberewind.object_at(text, text, text, text, text, timestamptz) IS 'The object as it was at an instant, which is included; NULL if it did not exist. cluster may be '''' where the record holds one, "group" is '''' for the core group or NULL for whichever has the resource, namespace is '''' for what lives in none. An instant before the record is an error; a WARNING says when the answer is an estimate (a pause), may lack a version (a gap), or lies after the record.';
 
 CREATE FUNCTION kuberewind.object_at(cluster text, "group" text, resource text, namespace text, name text, at text) RETURNS jsonb
@@ -650,7 +650,7 @@ DECLARE
     i record;
 BEGIN
     SELECT * INTO i FROM kuberewind.record_instant($6);
-    RETURN kuberewind.record_object_at($1, $2, $3, $4, $5, i.at_time, i.at_seq, i.at_rv);
+    RETURN kuberewind.record_object_at(kuberewind.record_cluster($1), $2, $3, $4, $5, i.at_time, i.at_seq, i.at_rv);
 END $$;
 COMMENT ON FUNCTION kuberewind.object_at(text, text, text, text, text, text) IS 'The same for an instant as text: RFC 3339, a duration before now such as -10m or -2d, seq:N, rv:N or now.';
 
@@ -674,7 +674,7 @@ COMMENT ON COLUMN kuberewind.snapshot.object_id IS 'Number of the life within it
 COMMENT ON COLUMN kuberewind.snapshot.observed_at IS 'When the recorder saw that delta.';
 COMMENT ON COLUMN kuberewind.snapshot.occurred_at IS 'Best evidence of when it happened, as in deltas.';
 
-CREATE FUNCTION kuberewind.record_snapshot_at(cluster_name text, of_group text, of_resource text, of_namespace text, by_time timestamptz, by_seq bigint, by_rv text)
+CREATE FUNCTION kuberewind.record_snapshot_at(of_cluster integer, of_group text, of_resource text, of_namespace text, by_time timestamptz, by_seq bigint, by_rv text)
 RETURNS SETOF kuberewind.snapshot
 LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp
@@ -682,7 +682,6 @@ SET plan_cache_mode = force_custom_plan
 SET jit = off
 AS $$
 DECLARE
-    number integer := kuberewind.record_cluster(cluster_name);
     chosen integer[];
     point  record;
     lives  bigint[];
@@ -690,10 +689,10 @@ BEGIN
     IF of_resource IS NULL AND by_rv IS NOT NULL THEN
         RAISE EXCEPTION 'resource versions are compared within one resource: name one' USING ERRCODE = 'invalid_parameter_value';
     ELSIF of_resource IS NOT NULL THEN
-        chosen := kuberewind.record_streams_of(number, of_group, of_resource, of_namespace, false);
+        chosen := kuberewind.record_streams_of(of_cluster, of_group, of_resource, of_namespace, false);
     ELSE
         SELECT array_agg(s.stream) INTO chosen FROM kuberewind.record_streams s
-        WHERE s.cluster = number AND s.api_group = coalesce(of_group, s.api_group) AND s.scope IN ('', coalesce(of_namespace, s.scope));
+        WHERE s.cluster = of_cluster AND s.api_group = coalesce(of_group, s.api_group) AND s.scope IN ('', coalesce(of_namespace, s.scope));
         IF chosen IS NULL THEN
             RAISE EXCEPTION 'the record holds nothing of the group %', quote_nullable(of_group) USING ERRCODE = 'invalid_parameter_value',
                 HINT = 'All of them: SELECT DISTINCT cluster, api_group, resource FROM kuberewind.coverage';
@@ -701,35 +700,35 @@ BEGIN
     END IF;
     FOR point IN
         SELECT array_agg(p.stream) AS streams, p.seq_max, p.caught_up, p.at_time, p.at_rv, p.old_seq
-        FROM kuberewind.record_points(number, chosen, by_time, by_seq, by_rv) p
+        FROM kuberewind.record_points(of_cluster, chosen, by_time, by_seq, by_rv) p
         GROUP BY p.seq_max, p.caught_up, p.at_time, p.at_rv, p.old_seq
     LOOP
         lives := ARRAY(
             SELECT l.object_id FROM kuberewind.record_lives l
-            WHERE l.cluster = number AND l.stream = ANY (point.streams) AND l.object_id <= greatest(point.seq_max, point.caught_up)
+            WHERE l.cluster = of_cluster AND l.stream = ANY (point.streams) AND l.object_id <= greatest(point.seq_max, point.caught_up)
               AND (by_rv IS NOT NULL OR l.deleted_seq IS NULL OR l.deleted_seq > point.seq_max)
               AND (of_namespace IS NULL OR l.namespace = of_namespace)
               AND (point.caught_up <= point.seq_max OR NOT EXISTS ( -- another of its name has begun, so it has ended, although that may seem to be later
                 SELECT FROM kuberewind.record_lives n
                 JOIN kuberewind.record_deltas x ON x.cluster = n.cluster AND x.object_id = n.object_id
-                WHERE n.cluster = number AND n.stream = l.stream AND n.namespace = l.namespace AND n.name = l.name
+                WHERE n.cluster = of_cluster AND n.stream = l.stream AND n.namespace = l.namespace AND n.name = l.name
                   AND n.object_id > greatest(l.object_id, point.seq_max) AND n.object_id <= point.caught_up
                   AND x.seq <= point.caught_up AND x.occurred_at <= point.at_time AND x.observed_at > point.at_time)));
         RETURN QUERY
         SELECT s.api_group, f.version, s.resource, s.kind, l.namespace, l.name, l.uid, f.resource_version, f.object, f.seq, f.object_id, f.observed_at, f.occurred_at
-        FROM kuberewind.record_fold(number, lives, point.seq_max, point.caught_up, point.at_time, point.at_rv, point.old_seq) f
-        JOIN kuberewind.record_lives l ON l.cluster = number AND l.object_id = f.object_id
-        JOIN kuberewind.record_streams s ON s.cluster = number AND s.stream = l.stream;
+        FROM kuberewind.record_fold(of_cluster, lives, point.seq_max, point.caught_up, point.at_time, point.at_rv, point.old_seq) f
+        JOIN kuberewind.record_lives l ON l.cluster = of_cluster AND l.object_id = f.object_id
+        JOIN kuberewind.record_streams s ON s.cluster = of_cluster AND s.stream = l.stream;
     END LOOP;
 END $$;
-COMMENT ON FUNCTION kuberewind.record_snapshot_at(text, text, text, text, timestamptz, bigint, text) IS 'For the functions of this schema, and not a contract: snapshot_at for any kind of instant.';
+COMMENT ON FUNCTION kuberewind.record_snapshot_at(integer, text, text, text, timestamptz, bigint, text) IS 'For the functions of this schema, and not a contract: snapshot_at for any kind of instant.';
 
 CREATE FUNCTION kuberewind.snapshot_at(cluster text, at timestamptz, "group" text DEFAULT NULL, resource text DEFAULT NULL, namespace text DEFAULT NULL)
 RETURNS SETOF kuberewind.snapshot
 LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
-    SELECT * FROM kuberewind.record_snapshot_at($1, $3, $4, $5, $2, NULL, NULL);
+    SELECT * FROM kuberewind.record_snapshot_at(kuberewind.record_cluster($1), $3, $4, $5, $2, NULL, NULL);
 END;
 COMMENT ON FUNCTION kuberewind.snapshot_at(text, timestamptz, text, text, text) IS 'All objects that were alive at an instant, which is included, or those of a group, resource or namespace (NULL for any). The slow way: PostgreSQL folds some thousand objects a second; replay takes a cluster of any size from a checkpoint. Notes come as with object_at.';
 
@@ -742,12 +741,12 @@ DECLARE
     i record;
 BEGIN
     SELECT * INTO i FROM kuberewind.record_instant($2);
-    RETURN QUERY SELECT * FROM kuberewind.record_snapshot_at($1, $3, $4, $5, i.at_time, i.at_seq, i.at_rv);
+    RETURN QUERY SELECT * FROM kuberewind.record_snapshot_at(kuberewind.record_cluster($1), $3, $4, $5, i.at_time, i.at_seq, i.at_rv);
 END $$;
 COMMENT ON FUNCTION kuberewind.snapshot_at(text, text, text, text, text) IS 'The same for an instant as text, as in object_at; rv:N asks for a resource.';
 
 -- Both bounds are included. Those by resource version count within the history of the name, whose versions rise.
-CREATE FUNCTION kuberewind.record_history(cluster_name text, of_group text, of_resource text, of_namespace text, of_name text,
+CREATE FUNCTION kuberewind.record_history(of_cluster integer, of_group text, of_resource text, of_namespace text, of_name text,
     from_time timestamptz, from_seq bigint, from_rv text, to_time timestamptz, to_seq bigint, to_rv text)
 RETURNS TABLE (seq bigint, observed_at timestamptz, occurred_at timestamptz, type text, source text, version text, resource_version text,
     manager text, manager_evidence text, manager_hint text, subresource text, uid text, patch jsonb, object jsonb, object_id bigint)
@@ -757,8 +756,7 @@ SET plan_cache_mode = force_custom_plan
 SET jit = off
 AS $$
 DECLARE
-    number  integer := kuberewind.record_cluster(cluster_name);
-    streams integer[] := kuberewind.record_streams_of(number, of_group, of_resource, of_namespace, true);
+    streams integer[] := kuberewind.record_streams_of(of_cluster, of_group, of_resource, of_namespace, true);
     partitions text[] := ARRAY(SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = 'kuberewind.deltas_data'::regclass);
     life    record;
     day     record;
@@ -766,7 +764,7 @@ DECLARE
 BEGIN
     FOR life IN
         SELECT l.object_id, l.uid, l.deleted_seq FROM kuberewind.record_lives l
-        WHERE l.name = of_name AND l.namespace = coalesce(of_namespace, '') AND l.cluster = number AND l.stream = ANY (streams)
+        WHERE l.name = of_name AND l.namespace = coalesce(of_namespace, '') AND l.cluster = of_cluster AND l.stream = ANY (streams)
           AND (l.object_id <= to_seq OR to_seq IS NULL) AND (l.deleted_seq >= from_seq OR l.deleted_seq IS NULL OR from_seq IS NULL)
         ORDER BY l.object_id
     LOOP
@@ -775,14 +773,14 @@ BEGIN
         object := NULL;
         FOR day IN
             SELECT y.* FROM kuberewind.record_days y
-            WHERE y.cluster = number AND y.last_seq >= life.object_id AND (y.first_seq <= life.deleted_seq OR life.deleted_seq IS NULL)
+            WHERE y.cluster = of_cluster AND y.last_seq >= life.object_id AND (y.first_seq <= life.deleted_seq OR life.deleted_seq IS NULL)
               AND (y.last_at >= from_time OR from_time IS NULL) AND (y.first_at <= to_time OR to_time IS NULL)
               AND (y.last_seq >= from_seq OR from_seq IS NULL) AND (y.first_seq <= to_seq OR to_seq IS NULL)
             ORDER BY y.day
         LOOP
             FOR d IN
                 SELECT x.* FROM kuberewind.record_deltas x
-                WHERE x.cluster = number AND x.object_id = life.object_id AND x.observed_at BETWEEN day.first_at AND day.last_at
+                WHERE x.cluster = of_cluster AND x.object_id = life.object_id AND x.observed_at BETWEEN day.first_at AND day.last_at
                 ORDER BY x.seq
             LOOP
                 object := kuberewind.record_version(object, d.seq, d.rv, d.patch, d.object);
@@ -804,7 +802,7 @@ BEGIN
                 RETURN NEXT;
             END LOOP;
             IF NOT FOUND AND to_char(day.day, '"deltas_p"YYYYMMDD') <> ALL (partitions) THEN
-                IF NOT EXISTS (SELECT FROM kuberewind.record_deltas x WHERE x.cluster = number AND x.observed_at BETWEEN day.first_at AND day.last_at) THEN
+                IF NOT EXISTS (SELECT FROM kuberewind.record_deltas x WHERE x.cluster = of_cluster AND x.observed_at BETWEEN day.first_at AND day.last_at) THEN
                     RAISE WARNING 'the deltas of % (seq % to %) are not on record: is the partition of its day gone? Versions of that day are missing',
                         day.day, day.first_seq, day.last_seq;
                 END IF;
@@ -812,7 +810,7 @@ BEGIN
         END LOOP;
     END LOOP;
 END $$;
-COMMENT ON FUNCTION kuberewind.record_history(text, text, text, text, text, timestamptz, bigint, text, timestamptz, bigint, text) IS 'For the functions of this schema, and not a contract: history for any kind of bounds.';
+COMMENT ON FUNCTION kuberewind.record_history(integer, text, text, text, text, timestamptz, bigint, text, timestamptz, bigint, text) IS 'For the functions of this schema, and not a contract: history for any kind of bounds.';
 
 CREATE FUNCTION kuberewind.history(cluster text, "group" text, resource text, namespace text, name text, "from" timestamptz DEFAULT NULL, "to" timestamptz DEFAULT NULL)
 RETURNS TABLE (seq bigint, observed_at timestamptz, occurred_at timestamptz, type text, source text, version text, resource_version text,
@@ -820,7 +818,7 @@ RETURNS TABLE (seq bigint, observed_at timestamptz, occurred_at timestamptz, typ
 LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
-    SELECT * FROM kuberewind.record_history($1, $2, $3, $4, $5, $6, NULL, NULL, $7, NULL, NULL);
+    SELECT * FROM kuberewind.record_history(kuberewind.record_cluster($1), $2, $3, $4, $5, $6, NULL, NULL, $7, NULL, NULL);
 END;
 COMMENT ON FUNCTION kuberewind.history(text, text, text, text, text, timestamptz, timestamptz) IS 'Every version of an object in the order recorded, with the patch that made it and the whole object after it (of a delete: as it was deleted); all lives of the name, by uid. Bounds are included, on observed_at; NULL does not bound.';
 
@@ -837,6 +835,6 @@ BEGIN
     -- now stands for no bound: clocks may differ.
     SELECT * INTO a FROM kuberewind.record_instant(coalesce($6, 'seq:0'));
     SELECT * INTO b FROM kuberewind.record_instant(coalesce(nullif($7, 'now'), 'seq:999999999999999999'));
-    RETURN QUERY SELECT * FROM kuberewind.record_history($1, $2, $3, $4, $5, a.at_time, a.at_seq, a.at_rv, b.at_time, b.at_seq, b.at_rv);
+    RETURN QUERY SELECT * FROM kuberewind.record_history(kuberewind.record_cluster($1), $2, $3, $4, $5, a.at_time, a.at_seq, a.at_rv, b.at_time, b.at_seq, b.at_rv);
 END $$;
 COMMENT ON FUNCTION kuberewind.history(text, text, text, text, text, text, text) IS 'The same with bounds as text, as in object_at.';

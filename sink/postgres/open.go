@@ -183,8 +183,8 @@ func (s *Sink) findCluster(ctx context.Context, tx pgx.Tx) (known bool, err erro
 
 func (s *Sink) registerCluster(ctx context.Context, tx pgx.Tx, now time.Time) error {
 	err := tx.QueryRow(ctx, `
-		INSERT INTO kuberewind.clusters (cluster, uid, name, registered_at, key_fingerprint)
-		SELECT coalesce(max(cluster), 0) + 1, $1, $2, $3, $4 FROM kuberewind.clusters RETURNING cluster`,
+		INSERT INTO kuberewind.clusters AS n (cluster, uid, name, registered_at, key_fingerprint)
+		SELECT coalesce(max(c.cluster), 0) + 1, $1, $2, $3, $4 FROM kuberewind.clusters c RETURNING n.cluster`,
 		s.cfg.ClusterUID, s.cfg.ClusterName, now, s.cfg.KeyFingerprint).Scan(&s.info.Cluster)
 	if err != nil {
 		return s.nameTaken(err)

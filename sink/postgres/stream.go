@@ -279,9 +279,9 @@ func (s *Sink) registerStream(ctx context.Context, st *Stream) error {
 	err := s.pool.QueryRow(ctx, `
 		INSERT INTO kuberewind.streams (cluster, stream, api_group, resource, scope, version, kind, namespaced, started_at,
 			state, state_since, detail, filter, position, last_rv, last_seq, synced, bookmarks, positioned_at, schema)
-		SELECT h.cluster, (SELECT coalesce(max(stream), 0) + 1 FROM kuberewind.streams WHERE cluster = h.cluster), $3, $4, $5, $6, $7, $8, $9,
-			$10, $9, '', $11, $12, $12, 0, $13, false, $9, $14
+		SELECT h.cluster, numbered.next, $3, $4, $5, $6, $7, $8, $9, $10, $9, '', $11, $12, $12, 0, $13, false, $9, $14
 		FROM (SELECT cluster FROM kuberewind.heads WHERE cluster = $1 AND epoch = $2 FOR SHARE) h
+		CROSS JOIN (SELECT coalesce(max(o.stream), 0) + 1 AS next FROM kuberewind.streams o WHERE o.cluster = $1) numbered
 		RETURNING stream`,
 		s.info.Cluster, s.info.Epoch, st.spec.Group, st.spec.Resource, st.spec.Scope, st.spec.Version, st.spec.Kind, st.spec.Namespaced, now,
 		w.state, w.filter, nullable(w.position), w.synced, w.schema,
