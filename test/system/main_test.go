@@ -47,7 +47,7 @@ func restore(ctx context.Context, plane *controlplane.ControlPlane) error {
 	}
 	a := act{client: client}
 	// Each by itself: a definition that goes with others in one request leaves its objects behind.
-	for _, gvr := range []schema.GroupVersionResource{crds, configMaps, deployments} {
+	for _, gvr := range []schema.GroupVersionResource{crds, configMaps, secrets, deployments} {
 		there, err := a.in(gvr).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return err
