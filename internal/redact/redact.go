@@ -46,8 +46,8 @@ type Path struct {
 
 var secretPaths = []string{"secrets.:/data/*", "secrets.:/stringData/*"}
 
-// ParsePath reads resource[.group]:/path, where * in the path stands for every member or element and resource and
-// group are glob patterns; without a group it holds for every group, a trailing dot means the core group.
+// ParsePath reads resource[.group]:/path. A * in the path stands for every member or element; resource and group are glob
+// patterns. Without a group, the path holds for every group. A trailing dot means the core group.
 func ParsePath(text string) (Path, error) {
 	where, pointer, found := strings.Cut(text, ":")
 	if !found || where == "" || !strings.HasPrefix(pointer, "/") {
