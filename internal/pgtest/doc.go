@@ -12,9 +12,9 @@
 //
 //   - A database of its own for each call of New, dropped after the test. The setup runs once per process and server, into a
 //     template; each database is a copy of that.
-//   - One server per process, started at the first use in a temporary directory, with fsync off, under another account if
-//     the tests run as root. Nothing outlives the process: a watchdog that waits for its end, however it comes, stops the
-//     server and removes the directory.
+//   - One server per process, started at the first use in a temporary directory, with fsync off, and under another account if
+//     the tests run as root. The directory is in /dev/shm if 2 GiB are free there. Nothing outlives the process: a watchdog
+//     waits for its end, however it comes, stops the server and removes the directory.
 //   - With TEST_DATABASE_URL (a postgres:// URL whose role may create databases) that server is used instead. What Main does
 //     not get to drop there when the process is killed is named pgtest_….
 //   - StartServer gives a test a server of its own, to stop, kill, restart, and (as root on Linux, where a small file system
