@@ -62,10 +62,13 @@ func endState(err error, state *os.ProcessState) string {
 	return fmt.Sprint(err)
 }
 
+// collectAt makes Go programs collect garbage four times less often. An API server then starts with a quarter less CPU time.
+const collectAt = "400"
+
 // childEnvironment leaves out what the caller's shell has: etcd takes ETCD_* variables for flags, and proxies must
 // not stand between the components.
 func childEnvironment(dir string) []string {
-	return []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir(), "HOME=" + dir}
+	return []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir(), "HOME=" + dir, "GOGC=" + collectAt}
 }
 
 func (p *process) hasEnded() bool {
