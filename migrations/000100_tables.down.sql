@@ -1,4 +1,4 @@
--- Takes the whole record with it; partitions go with their parents. The schema stays, since golang-migrate's own table is in it.
+-- Takes the whole record with it; partitions go with their parents. The schema stays, because golang-migrate's own table is in it.
 DROP FUNCTION kuberewind.ensure_day(date), kuberewind.end_living(integer, integer[], bigint[]);
 DROP TABLE
     kuberewind.clusters,

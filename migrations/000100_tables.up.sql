@@ -1,8 +1,8 @@
--- The record: what the API server served, in the order in which it served it.
+-- The tables: what the API server served, in the order in which it served it.
 --
--- Every key begins with the cluster. There are no sequences, triggers, foreign keys or unique constraints on the
--- path of a delta: the compare-and-swap on heads is what keeps the record exact (I1).
--- Each file of migrations is one transaction, and replaces schema_version() in it: what that function says is what was applied.
+-- Every key begins with the cluster. On the path of a delta there are no sequences, triggers, foreign keys or unique constraints.
+-- The compare-and-swap on heads keeps the record exact (I1).
+-- Each file of migrations is one transaction and replaces schema_version() in it. So that function says what was applied.
 
 CREATE SCHEMA IF NOT EXISTS kuberewind;
 COMMENT ON SCHEMA kuberewind IS 'Every change of every object of the recorded Kubernetes clusters. Read the views deltas, changes, objects, gaps, pauses, clock_steps, prunes, erasures, coverage and server, and call the functions object_at, snapshot_at and history; \d+ and \df+ explain them.';
@@ -10,7 +10,8 @@ COMMENT ON SCHEMA kuberewind IS 'Every change of every object of the recorded Ku
 CREATE FUNCTION kuberewind.schema_version() RETURNS integer LANGUAGE sql STABLE PARALLEL SAFE RETURN 100;
 COMMENT ON FUNCTION kuberewind.schema_version() IS 'The number of the last migration that was applied. It changes in the transaction of the migration itself.';
 
--- A recorder registers its cluster with a plain INSERT of the highest number plus one, and tries again on a duplicate (23505): the writer may not LOCK this table.
+-- A recorder registers its cluster with an INSERT of the highest number plus one. On a duplicate (23505) it tries again,
+-- because the writer may not LOCK this table.
 CREATE TABLE kuberewind.clusters (
     cluster         integer     NOT NULL PRIMARY KEY,
     uid             text        NOT NULL UNIQUE,
@@ -143,11 +144,11 @@ CREATE TABLE kuberewind.lives (
     uid         text    NOT NULL,
     PRIMARY KEY (cluster, object_id)
 );
--- What an auditor looks up. These two alone do not begin with the cluster: they are no keys, one who asks need not name the cluster, and the
--- name is what selects; it comes before the namespace so that it can be asked for by itself.
+-- Auditors look lives up by these two indexes. They alone do not begin with the cluster: they are no keys, and a query need not name
+-- the cluster. The name comes before the namespace, so that a query can ask for the name alone.
 CREATE INDEX lives_by_name ON kuberewind.lives (name, namespace, cluster, stream);
--- UIDs are equal or not, and nobody asks for their order: an entry holds four bytes of hash instead of the text. Lives without a UID, which
--- only an aggregated API may serve, share one bucket, whose pages hold some 400 entries each.
+-- Nobody asks for the order of UIDs. So an entry holds four bytes of hash instead of the text. Only an aggregated API may serve objects
+-- without a UID; their lives share one bucket, whose pages hold some 400 entries each.
 CREATE INDEX lives_by_uid ON kuberewind.lives USING hash (uid);
 COMMENT ON TABLE kuberewind.lives IS 'The lives of objects: one row from creation to deletion, by UID (I5). An object that is deleted and made again under its name has two.';
 COMMENT ON COLUMN kuberewind.lives.cluster IS 'The cluster, as in clusters.';
@@ -170,7 +171,7 @@ COMMENT ON COLUMN kuberewind.ends.cluster IS 'The cluster, as in clusters.';
 COMMENT ON COLUMN kuberewind.ends.object_id IS 'Number of the life.';
 COMMENT ON COLUMN kuberewind.ends.seq IS 'seq of the delta that ended it.';
 
--- What a recorder loads when it starts; without it, a start would read every life that ever was. It is written with lives and ends, in one transaction.
+-- A recorder that starts loads this table; without it, it would read every life that ever was. One transaction writes it with lives and ends.
 CREATE TABLE kuberewind.living (
     cluster   integer NOT NULL,
     stream    integer NOT NULL,
@@ -379,7 +380,7 @@ COMMENT ON COLUMN kuberewind.server_data.path IS 'Path of the document on the AP
 COMMENT ON COLUMN kuberewind.server_data.observed_at IS 'When it was first seen like this; it holds until the next row of the path.';
 COMMENT ON COLUMN kuberewind.server_data.digest IS 'The content, as in documents; NULL when the server stopped serving it.';
 
--- lz4 where the server was built with it: half the time of pglz for jsonb. New partitions copy it from here.
+-- lz4, if the server was built with it, takes half the time of pglz for jsonb. New partitions copy the setting from here.
 DO $$
 BEGIN
     IF 'lz4' = ANY (SELECT unnest(enumvals) FROM pg_catalog.pg_settings WHERE name = 'default_toast_compression') THEN
@@ -389,12 +390,13 @@ BEGIN
     END IF;
 END $$;
 
--- Partitions are data, not schema: the recorder asks for them ahead of need, and on demand. As its definer, because the
--- recorder owns nothing; with LIKE and ATTACH, because CREATE TABLE ... PARTITION OF would stop every writer for its time.
--- No CHECK constraint is needed to spare ATTACH its scan: the table is empty. The lock on the parent lets writers
--- go on and keeps a second caller waiting until the first has committed, so call it in a transaction of its own.
--- A day that was detached and is still there is attached again, if nobody else can have made or changed it: a trigger or rule
--- in it would run as the recorder.
+-- Partitions are data, not schema: the recorder asks for them ahead of need, and on demand.
+-- - The function runs as its definer, because the recorder owns nothing.
+-- - It uses LIKE and ATTACH, because CREATE TABLE ... PARTITION OF would stop every writer for its time.
+-- - ATTACH needs no CHECK constraint to be spared its scan: the table is empty.
+-- - The lock on the parent lets writers go on, and makes a second caller wait for the first. So call it in a transaction of its own.
+-- - A day that was detached is attached again, if only the owner of the record can have made it. A trigger or rule in it would run
+--   as the recorder.
 CREATE FUNCTION kuberewind.ensure_day(day date) RETURNS boolean
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -439,9 +441,9 @@ END $$;
 COMMENT ON FUNCTION kuberewind.ensure_day(date) IS 'Makes the partitions of deltas_data and batches for a UTC day, if they are missing; true if it made one. Does not stop writers.';
 REVOKE ALL ON FUNCTION kuberewind.ensure_day(date) FROM PUBLIC;
 
--- One statement for each life, so that each is looked up by the whole key whatever the planner knows: in a table in which rows come and go it
--- knows what was there a minute ago, and of a join it could read all that lives. For up to twenty lives in a batch this takes the least time
--- of all ways; for hundreds it takes 5 µs for each.
+-- One statement for each life, because each is then looked up by the whole key. With a join the planner could read all that lives:
+-- in a table in which rows come and go, its statistics are a minute old. Up to twenty lives in a batch, no other way is faster.
+-- With hundreds, each life takes 5 µs.
 CREATE FUNCTION kuberewind.end_living(of_cluster integer, streams integer[], object_ids bigint[]) RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp

@@ -1,6 +1,6 @@
--- The public surface: views, which run as their owner, so that an auditor needs no right on the tables under them.
--- Lives and streams are joined from the left: a query that asks for none of their columns does not pay for them,
--- and one that asks for a name still starts from the index on names.
+-- The public surface: views. They run as their owner, so that an auditor needs no right on the tables under them.
+-- Lives and streams are joined from the left. A query that asks for none of their columns does not pay for them.
+-- A query that asks for a name still starts from the index on names.
 
 CREATE OR REPLACE FUNCTION kuberewind.schema_version() RETURNS integer LANGUAGE sql STABLE PARALLEL SAFE RETURN 101;
 
@@ -61,7 +61,7 @@ COMMENT ON COLUMN kuberewind.deltas.object_id IS 'Number of the life within its 
 COMMENT ON COLUMN kuberewind.deltas.digest IS 'First 16 bytes of SHA-256 of the canonical JSON text of this version; of the last known version for an inferred delete.';
 COMMENT ON COLUMN kuberewind.deltas.exact IS 'The exact canonical text in UTF-8, where object had to be changed for jsonb.';
 
--- A patch gives its own steps. What has no patch is stated for the document as a whole, whose path is '' in RFC 6902.
+-- A patch gives its own steps. A delta without a patch is one step on the whole document, whose path is '' in RFC 6902.
 CREATE VIEW kuberewind.changes AS
 SELECT
     d.cluster, d.seq, d.observed_at, d.occurred_at, d.type, d.source, d.api_group, d.version, d.resource, d.kind,
@@ -116,10 +116,9 @@ COMMENT ON COLUMN kuberewind.changes.subresource IS 'Subresource of the manager'
 COMMENT ON COLUMN kuberewind.changes.object_id IS 'Number of the life within its cluster.';
 COMMENT ON COLUMN kuberewind.changes.moved_from IS 'JSON pointer of where it stood before this step, for move; NULL else.';
 
--- Of a life, the first delta is looked up by key in the one partition that days names, and the last by going back from
--- the newest day (of a dead object: the day of its delete) until one has a row of it. The LIMITs make days come first, so that
--- each probe opens one partition. Both are aggregates of at most one row, which is what lets the planner leave them out
--- where their columns are not asked for.
+-- The first delta of a life is looked up by key, in the one partition that days names. The last delta is looked for from the newest day
+-- backwards, or from the day of the delete, until a day has a row of the life. The LIMITs make days come first, so that each probe opens
+-- one partition. Both are aggregates of at most one row. So the planner leaves them out if nobody asks for their columns.
 CREATE VIEW kuberewind.objects AS
 SELECT
     c.name AS cluster,
@@ -345,13 +344,13 @@ holes AS (
     FROM kuberewind.gaps_data g
     WHERE g.outcome IS DISTINCT FROM 'resumed'
     UNION ALL
-    -- A list that has not come to its end, and is no gap yet.
+    -- A list that is not complete, and is no gap yet.
     SELECT s.cluster, s.stream, NULL, CASE WHEN s.position IS NOT NULL THEN s.positioned_at END, NULL, s.position, NULL,
         CASE WHEN s.position IS NULL THEN 'first_list' ELSE 'relist' END, concat_ws(': ', s.state, nullif(s.detail, '')), NULL, NULL, NULL, NULL, NULL
     FROM kuberewind.streams s
     WHERE NOT s.synced AND NOT EXISTS (SELECT FROM kuberewind.gaps_data g WHERE g.cluster = s.cluster AND g.stream = s.stream AND g.closed_batch IS NULL)
     UNION ALL
-    -- What was recorded once, and is left out now. What was left out for a while has a gap, if anything was missed.
+    -- A resource that was recorded once, and is left out now. One that was left out for a while has a gap, if anything was missed.
     SELECT s.cluster, s.stream, NULL, least(s.positioned_at, o.started_at), NULL, s.position, NULL, 'configuration', o.rules, NULL, NULL, NULL, NULL, NULL
     FROM kuberewind.streams s
     JOIN left_out o ON o.cluster = s.cluster AND o.api_group = s.api_group AND o.resource = s.resource AND o.whole AND o.ended_at IS NULL

@@ -1,8 +1,9 @@
--- What reads the record: checkpoints, views for programs, the view coverage, and the functions that fold.
+-- Reading: checkpoints, views for programs, and the functions that fold.
 
 CREATE OR REPLACE FUNCTION kuberewind.schema_version() RETURNS integer LANGUAGE sql STABLE PARALLEL SAFE RETURN 102;
 
--- Derived from the deltas: they may be dropped at any time, and are made again. No foreign keys: a block whose checkpoint is gone harms nobody.
+-- Checkpoints are derived from the deltas: they may be dropped at any time, and are made again. They need no foreign keys: a block
+-- whose checkpoint is gone harms nobody.
 CREATE TABLE kuberewind.checkpoints (
     cluster     integer     NOT NULL,
     checkpoint  bigint      NOT NULL,
@@ -44,8 +45,8 @@ COMMENT ON COLUMN kuberewind.checkpoint_blocks.objects IS 'How many objects it h
 COMMENT ON COLUMN kuberewind.checkpoint_blocks.digest IS 'SHA-256 of data.';
 COMMENT ON COLUMN kuberewind.checkpoint_blocks.data IS 'The objects, compressed with zstd.';
 
--- The tables as they are, for programs that may read nothing but views. Each is one plain SELECT without conditions, which the planner takes
--- apart: partitions are pruned and indexes used as if the table itself were named.
+-- The tables as they are, for programs that may read nothing but views. Each is one plain SELECT without conditions. The planner
+-- takes it apart, prunes partitions and uses indexes, as for the table itself.
 CREATE VIEW kuberewind.record_clusters AS
 SELECT cluster, uid, name, registered_at FROM kuberewind.clusters;
 CREATE VIEW kuberewind.record_heads AS
@@ -117,12 +118,12 @@ COMMENT ON VIEW kuberewind.record_standbys IS 'For programs, and not a contract:
 COMMENT ON VIEW kuberewind.record_lives IS 'For programs, and not a contract: the table lives, with ends.';
 COMMENT ON COLUMN kuberewind.record_lives.deleted_seq IS 'seq of the delta that ended it, NULL while it lives.';
 
--- Functions run with the rights of their caller, over views only, and resolve names in pg_catalog alone. Those that begin with record_ serve
--- the others. They plan each query anew: with its bounds known, the planner opens one partition instead of all.
+-- Functions run with the rights of their caller, over views only, and resolve names in pg_catalog alone. Functions that begin with record_
+-- serve the others. They plan each query anew: the planner then knows the bounds, and opens one partition instead of all.
 -- The functions that read rows take the number of the cluster as an argument: a distributed engine can run them where the rows of it are.
 
--- The tokens of a JSON pointer (RFC 6901) into doc, NULL if it is none. What jsonb would take for a place in an array and RFC 6901 does not,
--- such as -1 or 01, is let through only where it is a key.
+-- The tokens of a JSON pointer (RFC 6901) into doc, NULL if it is none. jsonb takes -1 and 01 for places in an array, and RFC 6901 does
+-- not: they are let through only if they are keys.
 CREATE FUNCTION kuberewind.record_tokens(doc jsonb, pointer text) RETURNS text[]
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
@@ -152,7 +153,7 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION kuberewind.record_tokens(jsonb, text) IS 'For the functions of this schema, and not a contract: the tokens of a JSON pointer into a document, NULL if it is none.';
 
--- jsonb_set() puts beyond its end what has no place in an array, and gives NULL for a NULL: what it is told to set is looked at before.
+-- jsonb_set() appends a value that has no place in an array, and gives NULL for a NULL. So this function checks each value before.
 CREATE FUNCTION kuberewind.apply_patch(doc jsonb, patch jsonb) RETURNS jsonb
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
@@ -328,7 +329,7 @@ BEGIN
         END LOOP;
         at_time := statement_timestamp() - past;
     ELSIF at ~ '^[0-9]{4,}-' THEN
-        -- What is finer than a microsecond is cut: rounded up, it would include what came later.
+        -- Nanoseconds are cut off: rounded up, the instant would include later deltas.
         at_time := regexp_replace(at, '([.,][0-9]{6})[0-9]+', '\1')::timestamptz;
     ELSE
         RAISE EXCEPTION 'not an instant: %', coalesce(quote_literal(at), 'NULL')
@@ -337,7 +338,7 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION kuberewind.record_instant(text) IS 'For the functions of this schema, and not a contract: reads an instant.';
 
--- seq and observed_at rise together, so what is found in a day is found by halves.
+-- seq and observed_at rise together, so a day is searched by halves.
 CREATE FUNCTION kuberewind.record_seq_at(of_cluster integer, at timestamptz) RETURNS bigint
 LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp
@@ -373,9 +374,12 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION kuberewind.record_seq_at(integer, timestamptz) IS 'For the functions of this schema, and not a contract: the last seq that was observed at or before an instant, 0 if there is none.';
 
--- Of an instant it gives, for each stream, which deltas belong to it: those up to seq_max; those up to caught_up whose occurred_at is not after
--- at_time; and, by resource version, not those beyond at_rv, where what is not after old_seq counts only by its last version, because
--- the server's history went backwards there. It warns of what stands between the answer and the truth.
+-- For each stream it says which deltas belong to an instant:
+-- - those up to seq_max;
+-- - those up to caught_up whose occurred_at is not after at_time;
+-- - if the instant is a resource version, none beyond at_rv. Up to old_seq only the last version of an object counts, because the
+--   server's history went backwards there.
+-- It warns if the answer may differ from what was true.
 CREATE FUNCTION kuberewind.record_points_of(of_cluster integer, of_streams integer[], by_time timestamptz, by_seq bigint, by_rv text)
 RETURNS TABLE (stream integer, seq_max bigint, caught_up bigint, at_time timestamptz, at_rv text, old_seq bigint)
 LANGUAGE plpgsql STABLE
@@ -476,7 +480,7 @@ BEGIN
             RAISE WARNING 'resource version % lies after the record of %, which ends with %: this is the last that is known', by_rv, s.label, s.position;
         END IF;
         IF until IS NOT NULL THEN
-            -- What was caught up on is on record soon after the end of what interrupted it.
+            -- A recorder catches up soon after an interruption ends.
             caught_up := kuberewind.record_seq_at(of_cluster, until + interval '30 minutes');
         END IF;
         RETURN NEXT;
@@ -495,8 +499,8 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION kuberewind.record_observed_at(integer, bigint, timestamptz, timestamptz) IS 'For the functions of this schema, and not a contract: observed_at of a seq, within bounds.';
 
--- The days are gone through from the newest, and of each only one partition is read: the first row of a life in a day is a keyframe (I8), so
--- that all rows that its last version in that day needs are there. An object that was found is not looked for again.
+-- It goes back from the newest day, and reads one partition of each. The first row of a life in a day is a keyframe (I8), so that day holds
+-- all rows that the last version of the day needs. An object that was found is not looked for again.
 CREATE FUNCTION kuberewind.record_fold(of_cluster integer, objects bigint[], seq_max bigint, caught_up bigint, at_time timestamptz, at_rv text, old_seq bigint)
 RETURNS TABLE (object_id bigint, seq bigint, observed_at timestamptz, occurred_at timestamptz, version text, resource_version text, object jsonb)
 LANGUAGE plpgsql STABLE
@@ -515,15 +519,15 @@ DECLARE
 BEGIN
     FOR day IN SELECT y.* FROM kuberewind.record_days y WHERE y.cluster = of_cluster AND y.first_seq <= seq_end ORDER BY y.day DESC LOOP
         EXIT WHEN cardinality(pending) = 0 OR day.last_seq < pending[1];
-        -- A day without its partition looks like one on which nothing happened, and would give a version from before it. One that is
-        -- attached under another name is looked into.
+        -- A day without its partition looks like a day without changes, and the answer would be an older version. A partition that
+        -- is attached under another name is read.
         IF to_char(day.day, '"deltas_p"YYYYMMDD') <> ALL (partitions) THEN
             IF NOT EXISTS (SELECT FROM kuberewind.record_deltas x WHERE x.cluster = of_cluster AND x.observed_at BETWEEN day.first_at AND day.last_at) THEN
                 RAISE EXCEPTION 'the deltas of % (seq % to %) are not on record: is the partition of its day gone?', day.day, day.first_seq, day.last_seq
                     USING ERRCODE = 'data_exception', HINT = 'Attach it again, or ask for an instant that does not need it.';
             END IF;
         END IF;
-        -- For few, a look whether the day has anything of them costs a fifth of the query that folds.
+        -- For few objects, this look costs a fifth of the query that folds.
         IF cardinality(pending) < 10 THEN
             CONTINUE WHEN NOT EXISTS (
                 SELECT FROM kuberewind.record_deltas x

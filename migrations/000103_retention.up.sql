@@ -1,4 +1,4 @@
--- Retention: sweeps, which make a day readable without the days before it, and the dropping of whole days by a role of its own.
+-- Retention: whole days are dropped, by a role of its own. A sweep makes a day readable without the days before it.
 
 CREATE OR REPLACE FUNCTION kuberewind.schema_version() RETURNS integer LANGUAGE sql STABLE PARALLEL SAFE RETURN 103;
 
@@ -116,10 +116,10 @@ COMMENT ON COLUMN kuberewind.record_partitions.clusters IS 'How many clusters ha
 COMMENT ON COLUMN kuberewind.record_partitions.first_seq IS 'Lowest seq in it, of any cluster.';
 COMMENT ON COLUMN kuberewind.record_partitions.last_seq IS 'Highest seq in it, of any cluster.';
 
--- I8: why a cluster needs a day, NULL if it does not. Days are dropped from the oldest on, so what is before it is gone, and the record is whole
--- from the first sweep after it: of the next day, or of a later one if no recorder ran long enough to complete that. The sweep is not believed
--- alone: the writer tells of it. What goes is asked of the deltas and of prunes_data, to which the writer has no rights.
--- Each query names the cluster, so that each is answered where the rows of that cluster are.
+-- I8: why a cluster needs a day, NULL if it does not. Days are dropped from the oldest on. So the record is whole from the first sweep after
+-- the day: of the next day, or of a later day if no recorder ran long enough to complete that. The writer writes the sweeps, so a sweep is
+-- checked against the deltas and prunes_data, which the writer cannot change.
+-- Each query names the cluster, so that a distributed engine can answer it where the rows of that cluster are.
 CREATE FUNCTION kuberewind.prune_obstacle_of(of_cluster integer, of_day date) RETURNS text
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -201,8 +201,8 @@ END $$;
 COMMENT ON FUNCTION kuberewind.prune_obstacle(date, boolean) IS 'Why the partitions of a UTC day have to stay; NULL if they may be dropped without breaking an object that outlives them. Older days go first; older_gone: as if they had gone.';
 REVOKE ALL ON FUNCTION kuberewind.prune_obstacle(date, boolean) FROM PUBLIC;
 
--- DETACH ... CONCURRENTLY cannot run in a function, and would need the owner. A DROP waits for every reader of any day, and whoever comes
--- after it waits behind it, the recorder too: so it waits for a quarter of a second at most, and fails with 55P03. Try again a little later.
+-- DETACH ... CONCURRENTLY cannot run in a function, and would need the owner. A DROP waits for every reader of any day, and later sessions
+-- wait behind it, the recorder too. So it waits for a quarter of a second at most, and fails with 55P03. Try again a little later.
 CREATE FUNCTION kuberewind.prune_day(of_day date, reason text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -214,7 +214,7 @@ DECLARE
     obstacle text;
     size     bigint;
 BEGIN
-    -- One at a time: what goes first is decided here. The lock is in the way of no one else.
+    -- Two prunes at the same time would both decide which day goes first. The lock is in the way of nobody else.
     LOCK TABLE kuberewind.prunes_data IN SHARE ROW EXCLUSIVE MODE;
     obstacle := kuberewind.prune_obstacle(of_day, false);
     IF obstacle IS NOT NULL THEN
@@ -240,8 +240,8 @@ END $$;
 COMMENT ON FUNCTION kuberewind.prune_day(date, text) IS 'Drops the partitions of the oldest UTC day, if nothing that outlives it needs them, and puts that on record; gives their size. Waits a quarter of a second at most for readers (55P03). The reason is kept.';
 REVOKE ALL ON FUNCTION kuberewind.prune_day(date, text) FROM PUBLIC;
 
--- Apart from the drop, which stops everyone for as long as it lasts. A document may be asked for again while this runs: whoever writes
--- one inserts it first, in the same transaction, and waits for the lock.
+-- This is not part of the drop, which stops everyone for as long as it lasts. A recorder may need a document again while this runs: it
+-- inserts the document first, in the same transaction, and waits for the lock.
 CREATE FUNCTION kuberewind.prune_rest(OUT checkpoints bigint, OUT lives bigint, OUT documents bigint)
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -251,8 +251,8 @@ BEGIN
     DELETE FROM kuberewind.checkpoint_blocks b USING kuberewind.record_horizons h WHERE b.cluster = h.cluster AND b.checkpoint < h.seq;
     DELETE FROM kuberewind.checkpoints k USING kuberewind.record_horizons h WHERE k.cluster = h.cluster AND k.checkpoint < h.seq;
     GET DIAGNOSTICS checkpoints = ROW_COUNT;
-    -- A life that ended before the first delta that is left. Its number is not used again. Ends and lives go by one statement, which sees one
-    -- state of what was dropped: a day that another prune drops between two statements would lose the ends of its lives, and keep the lives.
+    -- A life that ended before the first delta that is left. Its number is not used again. Ends and lives go by one statement, which sees
+    -- one state of the prunes. If another prune dropped a day between two statements, the ends of its lives would go and the lives stay.
     WITH over AS (
         DELETE FROM kuberewind.ends e
         USING (SELECT p.cluster, max(p.last_seq) AS last_seq FROM kuberewind.prunes_data p GROUP BY p.cluster) gone
@@ -274,7 +274,7 @@ END $$;
 COMMENT ON FUNCTION kuberewind.prune_rest() IS 'Removes what only dropped days referred to: checkpoints, lives that have ended, and what the server said of itself; gives how many of each.';
 REVOKE ALL ON FUNCTION kuberewind.prune_rest() FROM PUBLIC;
 
--- Questions before the horizon have no answer.
+-- An instant before the horizon has no answer.
 CREATE FUNCTION kuberewind.record_points(of_cluster integer, of_streams integer[], by_time timestamptz, by_seq bigint, by_rv text)
 RETURNS TABLE (stream integer, seq_max bigint, caught_up bigint, at_time timestamptz, at_rv text, old_seq bigint)
 LANGUAGE plpgsql STABLE
@@ -300,7 +300,7 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION kuberewind.record_points(integer, integer[], timestamptz, bigint, text) IS 'For the functions of this schema, and not a contract: which deltas of each stream belong to an instant, with warnings of gaps, pauses and the ends of the record.';
 
--- coverage, cut at the horizon.
+-- The view coverage is record_coverage, cut at the horizon.
 CREATE VIEW kuberewind.coverage AS
 SELECT v.cluster, v.api_group, v.resource, v.scope, v.complete,
     CASE WHEN v.from_at < h.observed_at THEN h.observed_at ELSE v.from_at END AS from_at,

@@ -1,4 +1,4 @@
--- Erasure: a value that must not have been recorded goes from all rows, and that it went is on record, in the chain of batches.
+-- Erasure: a value that must not have been recorded goes from all rows. The chain of batches holds that it went.
 
 CREATE OR REPLACE FUNCTION kuberewind.schema_version() RETURNS integer LANGUAGE sql STABLE PARALLEL SAFE RETURN 104;
 

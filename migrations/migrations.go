@@ -74,8 +74,8 @@ func Version(ctx context.Context, db Querier) (int, error) {
 	}
 }
 
-// Check returns nil if the schema in the database is the one that this program knows, and otherwise an error that says both
-// versions and is ErrMissing, ErrUnreleased, ErrOlder or ErrNewer.
+// Check returns nil if this program knows the schema in the database. Else the error says both versions: it is ErrMissing,
+// ErrUnreleased, ErrOlder or ErrNewer.
 func Check(ctx context.Context, db Querier) error {
 	version, err := Version(ctx, db)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/kuberewind/kuberewind/migrations"
 )
 
-// developed makes a database look as a development build left it: at one of the schemas 1 to 10, clean or interrupted on its way to the next.
+// developed makes a database look as a development build left it, at a schema from 1 to 10. Dirty, its next migration was interrupted.
 func developed(t *testing.T, version int, dirty bool) (url string, conn querier) {
 	t.Helper()
 	url = newDatabase(t)
@@ -61,7 +61,7 @@ func TestARecordOfADevelopmentBuildIsRefusedBeforeAnythingIsWritten(t *testing.T
 	}
 }
 
-// The old build may still be at work when this one looks: its migration ends while this one waits for golang-migrate's lock.
+// The old build may still migrate when this one looks. Its migration ends while this one waits for the lock.
 func TestAMigrationOfADevelopmentBuildThatEndsMeanwhileIsRefusedToo(t *testing.T) {
 	url := newDatabase(t)
 	holder := connect(t, url)
