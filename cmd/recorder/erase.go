@@ -101,8 +101,8 @@ func readValueFile(path string) (text []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
-	return readValue(file)
+	text, err = readValue(file)
+	return text, errors.Join(err, file.Close())
 }
 
 func (p *program) erase(cmd *cobra.Command, f eraseFlags) error {

@@ -81,8 +81,9 @@ func (p *program) load(cmd *cobra.Command) (config.Config, *slog.Logger, error) 
 	}
 	log := p.logger(cfg, level)
 	if file != "" {
-		if exposed := config.Exposed(file); exposed != "" {
-			log.Warn(exposed)
+		if config.Exposed(file) {
+			const advice = config.ExposedAdvice
+			log.Warn(advice, "file", file)
 		}
 		log.Debug("configuration file read", "file", file)
 	}

@@ -64,18 +64,19 @@ func unparsed(err error) error {
 	return &plainError{err, strings.ReplaceAll(err.Error(), refused.Error(), text)}
 }
 
-// Exposed says that others can read the password in a configuration file; "" if they cannot, or if it holds none.
-func Exposed(path string) string {
+// ExposedAdvice says what to do if a file is Exposed.
+const ExposedAdvice = "everyone can read the password in the configuration file: chmod o-rwx it, or keep the password in the file that PGPASSFILE names"
+
+// Exposed is true if everyone can read a configuration file, and it holds a password.
+func Exposed(path string) bool {
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().Perm()&0o007 == 0 {
-		return ""
+		return false
 	}
 	file := viper.New()
 	if err := ReadFile(file, path); err != nil {
-		return "" // Who reads it says so.
+		return false // Who reads it says so.
 	}
-	if database := file.GetString("database"); MaskURL(database) == database {
-		return ""
-	}
-	return "everyone can read the password in the configuration file " + path + ": chmod o-rwx it, or keep the password in the file that PGPASSFILE names"
+	database := file.GetString("database")
+	return MaskURL(database) != database
 }

@@ -45,7 +45,9 @@ func newEnv(streams genericiooptions.IOStreams, environ []string) *Env {
 
 func (e *Env) load(cmd *cobra.Command) (err error) {
 	e.Settings, err = loadSettings(cmd.Flags(), e.environ)
-	e.Note(e.exposed)
+	if e.exposed != "" {
+		e.Note(e.exposed + ": " + config.ExposedAdvice)
+	}
 	return err
 }
 

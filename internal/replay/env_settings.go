@@ -27,7 +27,7 @@ type Settings struct {
 	// Quiet leaves out notes and progress.
 	Quiet bool
 
-	exposed string // see config.Exposed
+	exposed string // the file that config.Exposed is true of
 }
 
 // settingKeys are the keys of Settings.
@@ -83,7 +83,10 @@ func loadSettings(flags *pflag.FlagSet, environ []string) (Settings, error) {
 			}
 		}
 	}
-	s := Settings{Database: v.GetString("database"), DataDir: v.GetString("data-dir"), Cluster: v.GetString("cluster"), exposed: config.Exposed(file.ConfigFileUsed())}
+	s := Settings{Database: v.GetString("database"), DataDir: v.GetString("data-dir"), Cluster: v.GetString("cluster")}
+	if config.Exposed(file.ConfigFileUsed()) {
+		s.exposed = file.ConfigFileUsed()
+	}
 	if s.Quiet, err = strconv.ParseBool(v.GetString("quiet")); err != nil {
 		return s, fmt.Errorf("quiet is %q: it must be true or false", v.GetString("quiet"))
 	}

@@ -29,5 +29,6 @@ func (c *connections) changed(conn net.Conn, state http.ConnState) {
 		c.open = append(c.open, conn)
 	case http.StateClosed, http.StateHijacked:
 		c.open = slices.DeleteFunc(c.open, func(o net.Conn) bool { return o == conn })
+	default: // It stays open.
 	}
 }

@@ -75,7 +75,7 @@ func requireAnswer(t *testing.T, conn net.Conn) {
 	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	require.NoError(t, err)
 	body, err := io.ReadAll(response.Body)
-	require.NoError(t, err)
+	require.NoError(t, errors.Join(err, response.Body.Close()))
 	require.Equal(t, "ok", string(body))
 }
 
