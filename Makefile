@@ -167,6 +167,10 @@ bench-replay: SIZE = full
 bench-replay: setup ## Measure replay on 300,000 and 3,000,000 deltas against full rows, and fail if a ratio is missed by more than the noise: [RUNS=5] (half an hour, 20 GB)
 	@$(GO) run -ldflags "$(LDFLAGS)" ./bench run -size $(SIZE) -rounds $(RUNS) -only 7 -check -results $(RESULTS) $(if $(DIR),-dir "$(DIR)")
 
+.PHONY: upstream
+upstream: ## Run client-go's own tests of tools/cache on our reflector, queue and indexer: what fails must be a documented difference (minutes)
+	@$(GO) run ./test/upstream
+
 .PHONY: load
 load: setup control-plane ## Measure a recorder under load: rows/s, CPU and memory
 	@$(GO) test -count 1 -timeout 20m -run TestLoad -v ./test/system -args -load

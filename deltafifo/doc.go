@@ -23,6 +23,19 @@
 //     every list ends in one marker that says what was found (I3). What the list held and could not be read (Unread)
 //     has not vanished.
 //
+// # Where it differs from client-go's queues
+//
+//   - Pop gives one delta, where a DeltaFIFO gives all deltas of a key.
+//   - An item of a list that is not known as it is comes as Sync, where client-go gives Replaced. Entry.Source tells a list from
+//     a resync.
+//   - Inferred deletions follow the items of their list, where client-go gives them first. A list comes page by page, and only
+//     its end shows what is absent.
+//   - One key is one object: of two items of a list with one key, the first is kept.
+//   - Delete enqueues a delta, whether or not the object is known.
+//   - There is no ReplacedAll and no SyncAll: a whole list as one item cannot be bounded.
+//
+// `make upstream` runs client-go's own tests on the queue, and names the sentence for each that does not pass.
+//
 // # Spilling
 //
 // With Options.Spool, a queue that is full, or whose oldest entry has waited for long (SpillOverdue), writes all that it holds to the spool, and from then on everything that comes, before anything else: so the
