@@ -29,7 +29,7 @@ func execute(args []string) (code int, err error) {
 	if err != nil {
 		return 1, fmt.Errorf("wait for %s: %w", args[0], err)
 	}
-	fmt.Printf(cpuLine, cpu.Seconds(), daemons.Seconds()) //nolint:forbidigo // the go command reads what the binary prints
+	fmt.Printf(cpuLine, cpu.Seconds(), daemons.Seconds())
 	if status.Signaled() {
 		return 128 + int(status.Signal()), fmt.Errorf("%s: %s", args[0], status.Signal())
 	}
