@@ -244,6 +244,9 @@ func (c *recovery) askExactly(ctx context.Context, revision uint64, options meta
 }
 
 func (c *recovery) ask(ctx context.Context, options metav1.ListOptions) (page, error) {
+	if !c.r.options.Afford() {
+		return page{}, &unrecoverable{"the recoveries of all streams have taken as many requests as they may"}
+	}
 	ctx, cancel := context.WithTimeout(ctx, pageTimeout)
 	defer cancel()
 	c.requests.Add(1)

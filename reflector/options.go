@@ -119,6 +119,11 @@ type Options struct {
 	// nothing; each other takes a list of one object, and where something has
 	// changed one of all. Counted until a watch works. Default 0: none.
 	RecoverRevisions int
+	// Afford is asked before each request of a recovery, or of a look at a quiet
+	// stream, so that all streams together do not ask too much of a server that has
+	// just started. If it says no, a recovery ends: what it has not found is a gap.
+	// Default: yes.
+	Afford func() bool
 	// Revisions knows what is another resource's. Default: nothing is known.
 	Revisions Revisions
 
@@ -202,6 +207,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.ListGate == nil {
 		o.ListGate = func(context.Context) (func(), error) { return func() {}, nil }
+	}
+	if o.Afford == nil {
+		o.Afford = func() bool { return true }
 	}
 	if o.History == nil {
 		o.History = noHistory{}

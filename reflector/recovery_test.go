@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -227,5 +228,20 @@ func TestAHistoryThatWeighsMuchIsRecoveredInSeveralAttempts(t *testing.T) {
 		require.Len(t, store.calls(), 21)
 		require.Equal(t, "bookmark 29", store.calls()[20])
 		require.NotContains(t, strings.Join(store.calls(), " "), "begin")
+	})
+}
+
+func TestARecoveryThatMayNotAskMoreIsAGap(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s, store := newServer(9), &ledger{}
+		for range 100 {
+			s.elsewhere()
+		}
+		s.forget()
+		var asked atomic.Int64
+		afford := func() bool { return asked.Add(1) <= 30 }
+		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "9", RecoverRevisions: 1000, Afford: afford}))
+		require.Equal(t, []string{"begin expired from 9", "page", "end 109"}, store.calls())
+		require.LessOrEqual(t, len(s.listed()), 30+1)
 	})
 }

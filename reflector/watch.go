@@ -239,15 +239,15 @@ func (r *Reflector) afterWatch(ctx context.Context, err error) error {
 // resource version has expired calls for a pause, or the two would chase each
 // other.
 func (r *Reflector) afterExpiry(ctx context.Context, err error) error {
-	// To recover is to compare two revisions of one history.
-	if failed := r.inHistory(ctx); failed != nil || r.reversed != "" {
-		return failed
-	}
 	if r.options.Fresh != nil && r.recorded() && r.health.freshTries < freshTries {
 		r.health.freshTries++
 		r.useFresh = true
 		r.pause(ctx, rand.N(freshPause))
-		return ctx.Err()
+		return ctx.Err() // The history is asked for before the next watch.
+	}
+	// To recover is to compare two revisions of one history.
+	if failed := r.inHistory(ctx); failed != nil || r.reversed != "" {
+		return failed
 	}
 	if recovered, failed := r.recover(ctx, err); recovered || failed != nil {
 		return failed

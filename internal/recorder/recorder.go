@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -50,6 +51,7 @@ type Recorder struct {
 	filterBefore *filter.Filter // of the recorder before
 	redactor     *redact.Redactor
 	gate         *gate
+	recoveries   *rate.Limiter      // of the requests of all recoveries
 	election     *election.Election // nil where the database is this recorder's own
 	notices      *notices
 	http         *telemetry.Server // nil where nothing is to be served
@@ -95,7 +97,7 @@ type Recorder struct {
 
 func newRecorder(cfg config.Config, log *slog.Logger) *Recorder {
 	return &Recorder{
-		cfg: cfg, log: log, gate: newGate(cfg.ListConcurrency), revisions: newRevisions(), schemas: newSchemas(), host: thisHost(),
+		cfg: cfg, log: log, gate: newGate(cfg.ListConcurrency), recoveries: rate.NewLimiter(recoverRequestsSecond, recoverRequests), revisions: newRevisions(), schemas: newSchemas(), host: thisHost(),
 		notices: &notices{gaps: map[gapNotice]map[string]bool{}}, streams: map[schema.GroupResource]*stream{}, unopened: map[string]error{}, resourcesChanged: make(chan struct{}, 1), recording: make(chan struct{}),
 	}
 }

@@ -101,6 +101,7 @@ type claims struct {
 	noted    time.Time   // when the newest of it was
 	cached   window
 	kept     time.Duration       // how much history this etcd keeps; of the head
+	silent   time.Time           // when the server last did not answer which etcd it is in; zero where it did
 	untold   []postgres.Reversal // of the record, until it is known whether they were in this etcd
 }
 
@@ -252,7 +253,7 @@ func (c *claims) Unaccounted(ctx context.Context, from, to uint64, limit int) ([
 	if err := c.awaitBusier(ctx, from, to); err != nil {
 		return nil, err
 	}
-	trusted, err := c.trusted(ctx, from, to)
+	trusted, err := c.trustedInTime(ctx, from, to)
 	if err != nil {
 		return nil, err
 	}
@@ -323,26 +324,6 @@ func (c *claims) mayLearn(from, to uint64) (unclaimed int, moved time.Time) {
 		claimed += len(other.withinLocked(from, to))
 	}
 	return max(0, int(min(to-from, math.MaxInt32))-claimed), moved
-}
-
-// trusted gives, in order, the revisions of others that count: those of streams in the etcd of this one, as far as that still has the history
-// in which they were served: restored from a snapshot, it would have given the same revisions to others. A stream for which the server does not answer holds nobody up.
-func (c *claims) trusted(ctx context.Context, from, to uint64) ([]uint64, error) {
-	var together []*claims
-	for _, other := range c.claimants(from, to) {
-		same, err := c.sameEtcd(ctx, other, (*claims).now)
-		if c.silences(err) && !isDenied(err) {
-			return nil, err
-		}
-		if same {
-			together = append(together, other)
-		}
-	}
-	proved, err := proved(ctx, together)
-	if err != nil {
-		return nil, err
-	}
-	return c.union(together, from, min(to, proved)), nil
 }
 
 // proved is up to where etcd has the history in which streams of one etcd were served, 0 if it has another, or does not know: what is newest of one of them is looked

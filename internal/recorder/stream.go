@@ -372,6 +372,13 @@ func (s *stream) reversed(before *streamRun) bool {
 // recoverRevisions is what a hundred writes a second make in a minute and a half that no stream could tell of.
 const recoverRevisions = 10_000
 
+const (
+	// recoverRequests bounds what all streams together ask of a server to recover, and recoverRequestsSecond is how fast that comes back: a server that
+	// has just started has other things to do. Beyond it there is a gap.
+	recoverRequests       = 10_000
+	recoverRequestsSecond = 20
+)
+
 // start says where a run begins: at a position, or at a resource version before which there was nothing, else with a list. That has a detail where the recorder knows why.
 type start struct{ position, since, cause, detail string }
 
@@ -386,7 +393,7 @@ func (r *Recorder) newReflector(s *stream, run *streamRun, resource kube.Resourc
 		ListGate:   r.gate.acquire,
 		Fresh:      func() cache.ListerWatcher { return fresh{lw} },
 		Unmarked:   uncached(gr), UnmarkedTimeout: quietMost,
-		RecoverRevisions: recoverRevisions, Revisions: s.claims, History: s.claims,
+		RecoverRevisions: recoverRevisions, Afford: r.recoveries.Allow, Revisions: s.claims, History: s.claims,
 		Logger: r.log.With(slog.String("group", gr.Group), slog.String("resource", gr.Resource)),
 		Hooks:  r.hooks(s, run),
 	})

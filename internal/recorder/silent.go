@@ -1,0 +1,94 @@
+package recorder
+
+import (
+	"context"
+	"time"
+)
+
+const (
+	// silentWait is how long a recovery waits for streams for which a server that has just started does not answer yet. To leave out what
+	// they have claimed would cost every other stream a list for each of it.
+	silentWait = 20 * time.Second
+	// silentPause is how long nobody asks again after there was no answer.
+	silentPause = time.Second
+)
+
+// trustedInTime is trusted once all streams with many claims are known to be in this etcd, or not to be. One for which the server does not answer
+// holds nobody up for long.
+func (c *claims) trustedInTime(ctx context.Context, from, to uint64) ([]uint64, error) {
+	began := time.Now()
+	for {
+		trusted, silent, err := c.trusted(ctx, from, to)
+		if err != nil || len(c.union(silent, from, to)) <= fewLooks || time.Since(began) >= silentWait {
+			return trusted, err
+		}
+		timer := time.NewTimer(silentPause)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return nil, ctx.Err()
+		case <-timer.C:
+		}
+	}
+}
+
+// trusted gives, in order, the revisions of others that count: those of streams in the etcd of this one, as far as that still has the history
+// in which they were served: restored from a snapshot, it would have given the same revisions to others. Silent are the streams of which it
+// is not known whether they are in this etcd, because the server does not answer for them now.
+func (c *claims) trusted(ctx context.Context, from, to uint64) (trusted []uint64, silent []*claims, err error) {
+	var together []*claims
+	for _, other := range c.claimants(from, to) {
+		same, answered, err := c.askBeside(ctx, other)
+		if err != nil {
+			return nil, nil, err
+		}
+		if same {
+			together = append(together, other)
+		}
+		if !answered && other.asks() {
+			silent = append(silent, other)
+		}
+	}
+	proved, err := proved(ctx, together)
+	if err != nil {
+		return nil, nil, err
+	}
+	return c.union(together, from, min(to, proved)), silent, nil
+}
+
+// askBeside reports whether another stream is in this etcd, and whether the server has answered for that one. The error is that it does not answer for this one.
+func (c *claims) askBeside(ctx context.Context, other *claims) (same, answered bool, err error) {
+	if !other.mayBeAsked(c) {
+		return false, false, nil
+	}
+	same, err = c.sameEtcd(ctx, other, (*claims).now)
+	if c.silences(err) {
+		return false, false, err
+	}
+	other.answers(err == nil)
+	return same, err == nil, nil
+}
+
+// mayBeAsked reports whether the stream may be asked now in which etcd it is. While there is no answer, one of those who would ask does so each
+// silentPause.
+func (c *claims) mayBeAsked(by *claims) bool {
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
+	switch {
+	case c.silent.IsZero(), c.headLocked() == by.headLocked():
+		return true
+	case time.Since(c.silent) < silentPause:
+		return false
+	}
+	c.silent = time.Now()
+	return true
+}
+
+// answers notes whether there was an answer for the stream when it was asked.
+func (c *claims) answers(answered bool) {
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
+	if c.silent = time.Now(); answered {
+		c.silent = time.Time{}
+	}
+}

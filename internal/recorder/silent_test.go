@@ -1,0 +1,71 @@
+package recorder
+
+import (
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// starting is an API server that has just started, with many claims of a stream for which it does not answer yet, and quiet streams that
+// want to know of them. Which stream is in which etcd was never asked: the recorder was started shortly before.
+type starting struct {
+	claimed uint64
+	busy    *claims
+	etcd    *etcdDouble
+	quiet   []*claims
+}
+
+func newStarting(quiet int) *starting {
+	const from, many = 100, 10 * fewLooks
+	s := &starting{claimed: from + many, etcd: &etcdDouble{now: from + many, objects: map[string]string{strconv.Itoa(from + many): "x"}}}
+	all := newRevisions()
+	s.busy = listedBy(all.stream("busy"), &etcdDouble{refused: apierrors.NewServiceUnavailable("storage is starting")})
+	for revision := from + 1; revision <= from+many; revision++ {
+		s.busy.saw(written("x", strconv.Itoa(revision)), false)
+	}
+	s.busy.reached(strconv.FormatUint(s.claimed, 10))
+	for i := range quiet {
+		s.quiet = append(s.quiet, listedBy(all.stream(strconv.Itoa(i)), s.etcd))
+	}
+	return s
+}
+
+func TestAStreamWithManyClaimsIsWaitedForUntilTheServerAnswersForIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStarting(55)
+		answered := 5 * time.Second
+		time.AfterFunc(answered, func() { listedBy(s.busy, s.etcd) })
+		began := time.Now()
+		left := make(chan int)
+		for _, c := range s.quiet {
+			go func() {
+				found, _ := c.Unaccounted(t.Context(), 100, s.claimed, 10_000)
+				left <- len(found)
+			}()
+		}
+		for range s.quiet {
+			require.Zero(t, <-left, "to look at each of them would cost every quiet stream a list")
+		}
+		require.LessOrEqual(t, time.Since(began), answered+3*silentPause)
+	})
+}
+
+func TestAStreamForWhichTheServerNeverAnswersHoldsNobodyUpForLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStarting(1)
+		began := time.Now()
+		left, err := s.quiet[0].Unaccounted(t.Context(), 100, s.claimed, 10_000)
+		require.NoError(t, err)
+		require.Len(t, left, int(s.claimed-100))
+		require.LessOrEqual(t, time.Since(began), silentWait+2*silentPause)
+		s.busy.follow(nil)
+		began = time.Now()
+		_, err = s.quiet[0].Unaccounted(t.Context(), 100, s.claimed, 10_000)
+		require.NoError(t, err)
+		require.Zero(t, time.Since(began), "one that is not followed any more is not waited for")
+	})
+}
