@@ -92,11 +92,11 @@ func (r *Reflector) untilLook() time.Duration {
 	return max(every-still, r.quiet.again.Sub(r.clock.Now()))
 }
 
-// lookIfQuiet moves the position of a stream for which nothing else does. While
-// it is quiet its position grows old, until etcd has compacted it: the next
-// watch would be refused, and with it nothing told that something was missed,
-// or that nothing was. So the position is moved, again and again, to where it
-// is proved that nothing has happened.
+// lookIfQuiet moves the position of a stream for which nothing else does. The
+// position of a quiet stream grows old, until etcd has compacted it. Then the
+// server would refuse the next watch, and nothing would show whether something
+// was missed. So the position moves to where it is proved that nothing has
+// happened.
 func (r *Reflector) lookIfQuiet(ctx context.Context) error {
 	r.quiet.again = r.clock.Now().Add(r.options.UnmarkedTimeout)
 	// The watch has been waited for until now: no more deletes of one lease

@@ -11,7 +11,8 @@ func Line(text string) string {
 	return escapeUnless(text, unicode.IsPrint)
 }
 
-// Cell is Line for the cell of a table that kubectl prints. kubectl itself treats escape characters and line ends, and does so after it has measured the cell.
+// Cell is Line for the cell of a table that kubectl prints.
+// kubectl itself escapes line ends and escape characters. It does so after it has measured the cell.
 func Cell(text string) string {
 	return escapeUnless(text, func(r rune) bool { return unicode.IsPrint(r) || strings.ContainsRune("\f\n\r\t\x1b", r) })
 }
@@ -36,10 +37,10 @@ func escapeUnless(text string, harmless func(rune) bool) string {
 	return b.String()
 }
 
-// longest is what a line of a message or a value of the log may have, in bytes.
+// longest is the limit in bytes for a line of a message or a value of the log.
 const longest = 4096
 
-// Short cuts the middle out of lines that nobody reads whole: what a user or a server gave may stand in a message.
+// Short cuts the middle out of long lines. A message may quote what a user or a server gave.
 func Short(text string) string {
 	if len(text) <= longest {
 		return text

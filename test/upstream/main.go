@@ -1,9 +1,9 @@
 // Command upstream runs client-go's own tests of tools/cache on kuberewind's reflector, queue and indexer.
 //
-// The files of tools/cache are read from the module cache and rewritten into a temporary folder: what kuberewind replaces is
-// cut out, and the types of its signatures become aliases of client-go's. The files of testdata/adapters put kuberewind's types
-// in their place. The go command sees the result as packages of this module by an overlay, so nothing is written here, and
-// nothing of client-go is kept here.
+// It reads the files of tools/cache from the module cache and rewrites them into a temporary folder. It cuts out what kuberewind
+// replaces, and makes the types of its signatures aliases of client-go's. The files of testdata/adapters put kuberewind's types
+// in their place. By an overlay the go command sees the result as packages of this module. So nothing is written here, and
+// nothing of client-go is kept.
 //
 // Each test runs alone and with the race detector. testdata/expected.tsv lists the differences that are by design, each with
 // the sentence that documents it. Everything else that does not pass is a bug.

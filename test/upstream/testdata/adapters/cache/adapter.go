@@ -60,9 +60,9 @@ func (r *Reflector) our() *reflector.Reflector {
 	return r.bridge.ours
 }
 
-// lwPair makes a ListerWatcher of what a Reflector has. The tests' servers serve lists at resource version "" or "0", which
-// kuberewind's reflector rejects (doc.go says so, and why): such a list is given as of "1", and the watch that follows goes on from
-// what the server said.
+// lwPair makes a ListerWatcher of what a Reflector has. The tests' servers serve lists at resource version "" or "0".
+// kuberewind's reflector rejects these; its doc.go says why. So lwPair gives such a list as of "1". The watch that follows begins
+// at the version that the server gave.
 type lwPair struct {
 	ListerWatcherWithContext
 	mu   sync.Mutex
@@ -118,8 +118,8 @@ func (r *Reflector) ListAndWatchWithContext(ctx context.Context) error {
 	return r.our().ListAndWatchWithContext(ctx)
 }
 
-// loops lets ListAndWatch go on until its context ends, as client-go's does after failures of a watch that it retries itself;
-// kuberewind's returns and is called again by Run. A position that a test has set is not taken: kuberewind's would not list then.
+// loops lets ListAndWatch go on until its context ends. client-go's does so after failures of a watch that it retries itself;
+// kuberewind's returns, and Run calls it again. loops ignores a position that a test has set: kuberewind's would not list then.
 var loops = os.Getenv("UPSTREAM_LOOP") == "1"
 
 func (r *Reflector) RunWithContext(ctx context.Context) {
