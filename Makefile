@@ -202,6 +202,12 @@ KILLS     ?= 20
 quiet: setup control-plane ## Kill the recorder of a quiet cluster again and again, and fail if that leaves a gap: [COMPACT=15s] [KILLS=20] [EVENTS=5000] (minutes)
 	@$(GO) test -count 1 -timeout 24h -run IsKilled -v ./test/quiet -args -kills $(KILLS) -compact $(COMPACT) -events $(or $(EVENTS),1)
 
+RETURNS   ?= 20
+
+.PHONY: quiet-return
+quiet-return: setup control-plane ## Take the API server away for 45 s under load, and fail if its return takes more than 30 s, 2,500 requests, or a gap: [RETURNS=20] [ETCD=true] (minutes)
+	@$(GO) test -count 1 -timeout 24h -run IsNotFlooded -v ./test/quiet -args -returns $(RETURNS) -etcd=$(or $(ETCD),false)
+
 .PHONY: generate
 generate: ## Write the generated parts of the documentation again
 	@$(GO) run ./hack/docs

@@ -15,6 +15,8 @@ var (
 	compact = flag.Duration("compact", 15*time.Second, "how often the API server has etcd compacted")
 	alive   = flag.Duration("alive", 0, "how long a recorder lives at most before it is killed; 0 for half a minute more than -compact")
 	events  = flag.Int("events", 0, "how many Events there are")
+	returns = flag.Int("returns", 0, "how often the API server goes away and comes back under load; 0 skips that (make quiet-return)")
+	etcd    = flag.Bool("etcd", false, "restart etcd after the API server")
 )
 
 func TestMain(m *testing.M) { recordertest.Main(m, "recorder") }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
@@ -98,6 +100,14 @@ func kindOf(r controlplane.Request) string {
 		return "documents"
 	}
 	return r.Verb
+}
+
+func (w *world) create(t *testing.T, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
+	t.Helper()
+	recordertest.Eventually(t.Context(), t, o.GetName(), func() bool {
+		_, err := w.in(gvr, o.GetNamespace()).Create(t.Context(), o, metav1.CreateOptions{})
+		return err == nil || apierrors.IsAlreadyExists(err)
+	})
 }
 
 func (w *world) in(gvr schema.GroupVersionResource, namespace string) dynamic.ResourceInterface {
