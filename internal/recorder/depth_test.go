@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// measured is a stream in an etcd to which somebody writes each five seconds, and what is measured of it.
+// measured is a stream in an etcd that gets a write each five seconds. It holds the measurement of that etcd.
 type measured struct {
 	all   *revisions
 	etcd  *archive
@@ -26,7 +26,7 @@ func newMeasured(t *testing.T) *measured {
 	return m
 }
 
-// pass writes and measures for so long; what is older than keeps is forgotten each time that it has become twice as old.
+// pass writes and measures for d. etcd forgets what is older than keeps, each time that it is twice as old.
 func (m *measured) pass(t *testing.T, d, keeps time.Duration) {
 	t.Helper()
 	for range d / noteEvery {
@@ -67,7 +67,7 @@ func TestTheHistoryKeptGrowsWhileOlderRevisionsProveReadable(t *testing.T) {
 	})
 }
 
-// Nobody writes: etcd keeps the newest revision however often it is compacted, which says nothing of what becomes of it later.
+// Nobody writes. etcd keeps the newest revision, however often it is compacted. So its age says nothing of the history kept.
 func TestARevisionThatIsTheNewestHasNoAge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMeasured(t)

@@ -6,15 +6,14 @@ import (
 )
 
 const (
-	// silentWait is how long a recovery waits for streams for which a server that has just started does not answer yet. To leave out what
-	// they have claimed would cost every other stream a list for each of it.
+	// silentWait is how long a recovery waits for streams for which a restarted server does not answer yet. Without it, every other
+	// stream would list each revision that they have claimed.
 	silentWait = 20 * time.Second
 	// silentPause is how long nobody asks again after there was no answer.
 	silentPause = time.Second
 )
 
-// trustedInTime is trusted once all streams with many claims are known to be in this etcd, or not to be. One for which the server does not answer
-// holds nobody up for long.
+// trustedInTime calls trusted again, until no stream with many claims is silent or silentWait is over.
 func (c *claims) trustedInTime(ctx context.Context, from, to uint64) ([]uint64, error) {
 	began := time.Now()
 	for {
@@ -32,9 +31,9 @@ func (c *claims) trustedInTime(ctx context.Context, from, to uint64) ([]uint64, 
 	}
 }
 
-// trusted gives, in order, the revisions of others that count: those of streams in the etcd of this one, as far as that still has the history
-// in which they were served: restored from a snapshot, it would have given the same revisions to others. Silent are the streams of which it
-// is not known whether they are in this etcd, because the server does not answer for them now.
+// trusted gives, in order, the revisions that count of other streams in this etcd. They count as far as that etcd still has the history in
+// which they were served: an etcd restored from a snapshot gives the same revisions to other writes. The server does not answer for
+// silent streams now, so nothing shows whether they are in this etcd.
 func (c *claims) trusted(ctx context.Context, from, to uint64) (trusted []uint64, silent []*claims, err error) {
 	var together []*claims
 	for _, other := range c.claimants(from, to) {

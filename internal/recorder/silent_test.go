@@ -10,8 +10,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// starting is an API server that has just started, with many claims of a stream for which it does not answer yet, and quiet streams that
-// want to know of them. Which stream is in which etcd was never asked: the recorder was started shortly before.
+// starting is an API server that has just started. It does not answer yet for a busy stream with many claims. Quiet streams ask for
+// those claims. Nobody has asked before which stream is in which etcd: the recorder has just started, too.
 type starting struct {
 	claimed uint64
 	busy    *claims

@@ -7,7 +7,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/render"
 )
 
-// writeJSON writes a value as JSON that steers no terminal: on one line, or indented by two spaces.
+// writeJSON writes a value as JSON that steers no terminal. It takes one line, or is indented by two spaces.
 func writeJSON(out io.Writer, value any, indented bool) error {
 	marshal := json.Marshal
 	if indented {

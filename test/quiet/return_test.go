@@ -71,8 +71,8 @@ func returnOnce(t *testing.T) {
 	recorder.Terminate(t)
 }
 
-// awaitLive returns how many streams there are, and since when all have been followed without a break for as long as a watch needs to be
-// refused in.
+// awaitLive returns the number of streams, and since when all are followed without a break. The break-free time is long enough for the
+// server to refuse a watch.
 func (w *world) awaitLive(t *testing.T, p *recordertest.Process) (streams int, since time.Time) {
 	t.Helper()
 	const steady = 3 * time.Second

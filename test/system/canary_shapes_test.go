@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// shape is a Secret that holds the canary in one way, and what is done to it when it is there.
+// shape is a Secret that holds the canary in one way. then changes it.
 type shape struct {
 	name string
 	body map[string]any
@@ -22,7 +22,7 @@ type shape struct {
 
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// canaryShapes are 64 Secrets: of all types, changed in all ways, with copies in the annotations of kubectl and of other tools.
+// canaryShapes are 64 Secrets of all types, changed in all ways. Annotations of kubectl and of other tools hold copies.
 func canaryShapes(t *testing.T, canary string) []shape {
 	t.Helper()
 	shapes := append(canaryValues(t, canary), canaryActs(canary)...)
