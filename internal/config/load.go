@@ -141,16 +141,18 @@ func ReadFile(v *viper.Viper, path string) error {
 	return nil
 }
 
+const ruleForm = "resource[.group][/namespace][?label-selector]"
+
 // emptyRules refuses rules that are empty: viper drops them, and a filter that somebody meant would not be there.
 func emptyRules(flags *pflag.FlagSet) error {
 	var errs []error
-	for _, name := range []string{"include", "exclude", "redact"} {
+	for name, form := range map[string]string{"include": ruleForm, "exclude": ruleForm, "redact": "resource[.group]:/path"} {
 		f := flags.Lookup(name)
 		if f == nil || !f.Changed {
 			continue
 		}
 		if rules, ok := f.Value.(pflag.SliceValue); ok && slices.Contains(rules.GetSlice(), "") {
-			errs = append(errs, fmt.Errorf("--%s is empty: give a rule, or leave the flag out", name))
+			errs = append(errs, fmt.Errorf("--%s is empty: give %s, or leave the flag out", name, form))
 		}
 	}
 	return errors.Join(errs...)
