@@ -148,14 +148,15 @@ func TestPasswordsAreMasked(t *testing.T) {
 		"postgres://u:hunter2@/d?host=/tmp/h", "postgres://u:hunter2@h1:5432,h2:5432/d", "postgres://u:hun%ter2@h/d", "postgres://u:hun@ter2@h/d",
 		"postgres://h/d?sslkey=k&sslpassword=hunter2&x=y", `host=h password=hun\ ter2`,
 		"postgres:///d?host=h&user=u&pass%77ord=hunter2", "postgresql://h/d?PASSWORD=hunter2", "postgres://h/d?ssl%70assword=hun%74er2&%zz=hunter2",
-		"host=h sslpassword=hunter2", "host = h password = 'hunter2'", "host=postgres://u:hunter2@h/d user=u",
+		"host=h sslpassword=hunter2", "postgres://admin@myserver:hunter2@h/d", "host = h password = 'hunter2'", "host=postgres://u:hunter2@h/d user=u",
 	} {
 		masked := config.MaskURL(database)
 		require.NotContains(t, masked, "hunter2")
 		require.NotContains(t, masked, "ter2")
 		require.Contains(t, masked, "h")
 	}
-	for _, database := range []string{"u:hunter2@h/d", "u:hun:ter2@h/d?x=y", "u:hunter2@h:5432", "postgres:/u:hunter2@h/d", "host=h password='hunter2", "hunter2"} {
+	for _, database := range []string{"u:hunter2@h/d", "u:hun:ter2@h/d?x=y", "u:hunter2@h:5432", "postgres:/u:hunter2@h/d", "host=h password='hunter2", "hunter2",
+		"password='hunter2 application_name=http://x"} {
 		require.Equal(t, "xxxxx", config.MaskURL(database))
 	}
 	for _, database := range []string{config.Embedded, "postgres://u@h:5432/d?application_name=a", "host=h user=u", "host=h dbname='a b' user=u sslmode=", "postgres://h/d?a=b&c"} {

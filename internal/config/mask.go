@@ -15,18 +15,18 @@ const masked = "xxxxx"
 
 // Where passwords stand. What cannot be parsed is masked too: it is shown when it is refused.
 var (
-	urlPassword     = regexp.MustCompile(`(://[^:/?#@]*:).*@`)
+	urlPassword     = regexp.MustCompile(`(://[^:/?#]*:).*@`)
 	keywordPassword = regexp.MustCompile(`(?i)(\w*password\w*\s*=\s*)('(?:[^'\\]|\\.)*'|(?:\\.|\S)+)`)
 	keywords        = regexp.MustCompile(`^\s*(\w+\s*=\s*('(?:[^'\\]|\\.)*'|(?:\\.|[^'\s])(?:\\.|\S)*)?(\s+|$))+$`)
 )
 
-// MaskURL hides the passwords of a PostgreSQL URL or keyword string, where pgx finds them. What is neither may be a URL without its scheme: it is
+// MaskURL hides the passwords of a PostgreSQL URL or keyword string, where pgx finds them. What is neither may hold a password anywhere: it is
 // hidden whole.
 func MaskURL(database string) string {
 	switch {
 	case database == "" || database == Embedded:
 		return database
-	case strings.Contains(database, "://") && !keywords.MatchString(database):
+	case strings.HasPrefix(database, "postgres://"), strings.HasPrefix(database, "postgresql://"):
 		return maskQuery(urlPassword.ReplaceAllString(database, "${1}"+masked+"@"))
 	case keywords.MatchString(database):
 		return urlPassword.ReplaceAllString(keywordPassword.ReplaceAllString(database, "${1}"+masked), "${1}"+masked+"@")
@@ -78,5 +78,6 @@ func Exposed(path string) bool {
 		return false // Who reads it says so.
 	}
 	database := file.GetString("database")
-	return MaskURL(database) != database
+	shown := MaskURL(database)
+	return shown != database && shown != masked // No program can use what is hidden whole.
 }

@@ -222,6 +222,6 @@ func (t *transport) check(r *Resource, key string, doc []byte) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w; snapshot --format json writes it", render.Line(name), err)
 	}
-	t.view.env.Note(replacedNote(name, replaced))
+	t.view.env.Note(replacedNote(name, replaced, true))
 	return nil
 }

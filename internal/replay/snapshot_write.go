@@ -27,7 +27,7 @@ func (f *form) write(to *target, resource schema.GroupResource, key string, doc 
 		return nil
 	}
 	if !to.json || !f.asIs {
-		if replaced := replacedNote(name, render.Replaced(doc)); replaced != "" {
+		if replaced := replacedNote(name, render.Replaced(doc), !to.json); replaced != "" {
 			f.manifest.Replaced = append(f.manifest.Replaced, replaced)
 		}
 	}
@@ -38,8 +38,9 @@ func (f *form) write(to *target, resource schema.GroupResource, key string, doc 
 	return nil
 }
 
-// replacedNote names an object and the places where U+FFFD stands for what YAML cannot write; "" if there are none.
-func replacedNote(name string, places []string) string {
+// replacedNote names an object and the places where U+FFFD stands for what YAML cannot write; "" if there are none. The hint says
+// how to keep it.
+func replacedNote(name string, places []string, hint bool) string {
 	const most = 3
 	if len(places) == 0 {
 		return ""
@@ -49,7 +50,11 @@ func replacedNote(name string, places []string) string {
 		more = fmt.Sprintf(" and %d more", len(places)-most)
 		places = places[:most]
 	}
-	return fmt.Sprintf("%s: U+FFFD stands for what is no Unicode character at %s%s; snapshot --format json keeps it", name, strings.Join(places, ", "), more)
+	note := fmt.Sprintf("%s: U+FFFD stands for what is no Unicode character at %s%s", name, strings.Join(places, ", "), more)
+	if hint {
+		note += "; snapshot --format json keeps it"
+	}
+	return note
 }
 
 // unwritten names the objects that have no form in YAML.
