@@ -27,6 +27,6 @@ func (r *Recorder) makeCheckpoints(ctx context.Context) error {
 	info := r.sink.Info()
 	cluster := history.Cluster{Number: info.Cluster, Name: r.clusterName}
 	// I9: a checkpoint copies what lives, and would copy what the rules hide by now.
-	hold := func() bool { return r.sink.Rewritten() > 0 }
+	hold := r.sink.Rewriting
 	return history.NewCheckpointer(pool, cluster, history.CheckpointOptions{EveryDeltas: int64(r.cfg.CheckpointEvery), Hold: hold, Log: r.log}).Run(ctx)
 }

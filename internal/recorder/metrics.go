@@ -122,7 +122,7 @@ func (r *Recorder) sinkHooks() postgres.Hooks {
 		},
 		Unfolded: func(x postgres.Mismatch) {
 			m.PatchMismatch.Inc()
-			r.log.Error("the record of an object cannot be folded; its next version is stored whole", "seq", x.Seq, "key", x.Key, "error", x.Err)
+			r.log.Error("the record of an object cannot be folded, or not be redacted; its next version is stored whole", "seq", x.Seq, "key", x.Key, "error", x.Err)
 		},
 		Gap: r.gapChanged,
 	}

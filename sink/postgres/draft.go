@@ -123,6 +123,9 @@ func (e *encoder) append(b *Batch, d *draft) {
 	b.bound(&d.row, &e.lastDay)
 	e.chain.delta(&d.row)
 	d.row.copyTo(&b.deltas, e.cluster)
+	if d.stream.known.countRewritten() > 0 {
+		e.rewrote.Store(b.number) // before the count is lowered
+	}
 	switch {
 	case d.ends:
 		d.stream.known.remove(d.namespace, d.name)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 )
 
@@ -17,7 +18,8 @@ type encoder struct {
 	chain   *chain
 	now     func() time.Time
 	hooks   Hooks
-	err     error // after which it is of no more use
+	rewrote *atomic.Int64 // see Sink.Rewriting
+	err     error         // after which it is of no more use
 
 	// What is not settled yet: all drafts by seq, the first of each life among them, and the last of each object.
 	drafts, lives []*draft

@@ -21,6 +21,7 @@ type entry struct {
 	day    int32 // UTC day of the last row, since 1970; noDay if no row folds to this text
 	since  uint8 // rows since the last keyframe
 	unsafe bool  // the text holds what jsonb rejects
+	clear  bool  // the text on record could not be redacted anew, and is not kept
 }
 
 // oddNames holds a UID that is not a UUID in its usual spelling, or a resource version that is not a number.
@@ -59,8 +60,8 @@ func (e *entry) isUID(uid string) bool {
 	return ok && packed == e.uid
 }
 
-// rewritten reports whether the text is one that no row folds to: it was redacted anew when it was loaded.
-func (e *entry) rewritten() bool { return e != nil && e.day == noDay && e.doc != nil }
+// rewritten reports whether the record shows another text than the present rules do: it was to be redacted anew when it was loaded.
+func (e *entry) rewritten() bool { return e != nil && (e.clear || e.day == noDay && e.doc != nil) }
 
 // text appends the canonical text to dst.
 func (e *entry) text(dst []byte) (patch.Doc, error) {

@@ -212,7 +212,7 @@ func (l *loader) finish(chunk []pendingLife, f *fold) {
 	}
 	doc, err := l.redacted(f.doc)
 	if err != nil {
-		l.unfolded(p, f, err)
+		l.unredacted(p, f, err)
 		return
 	}
 	e := newEntry(p.uid, f.rv)
@@ -244,12 +244,26 @@ func (p *pendingLife) served(doc patch.Doc) string {
 
 // unfolded makes an object known of which only the identity is: its next version is stored whole.
 func (l *loader) unfolded(p *pendingLife, f *fold, err error) {
+	l.identity(p, f, false)
+	l.tell(p, f, "the record of an object does not fold to what was served; its next version is stored whole", err)
+}
+
+// unredacted is unfolded of an object whose text the present rules cannot be applied to. I9: that text is not written again.
+func (l *loader) unredacted(p *pendingLife, f *fold, err error) {
+	l.identity(p, f, true)
+	l.tell(p, f, "the record of an object cannot be redacted under the present rules; until its next version, which is stored whole, no checkpoint is made",
+		fmt.Errorf("redact the text on record: %w", err))
+}
+
+func (l *loader) identity(p *pendingLife, f *fold, inClear bool) {
 	e := newEntry(p.uid, f.rv)
-	e.id, e.day = p.objectID, noDay
+	e.id, e.day, e.clear = p.objectID, noDay, inClear
 	l.stream.known.put(p.namespace, p.name, &e)
+}
+
+func (l *loader) tell(p *pendingLife, f *fold, message string, err error) {
 	m := Mismatch{Stream: l.stream.id, Seq: f.seq, Key: joinKey(p.namespace, p.name), Err: err}
-	l.sink.log.Error("the record of an object does not fold to what was served; its next version is stored whole",
-		"cluster", l.sink.cfg.ClusterName, "stream", m.Stream, "object", m.Key, "object_id", p.objectID, "seq", m.Seq, "error", err)
+	l.sink.log.Error(message, "cluster", l.sink.cfg.ClusterName, "stream", m.Stream, "object", m.Key, "object_id", p.objectID, "seq", m.Seq, "error", err)
 	if l.sink.cfg.Hooks.Unfolded != nil {
 		l.sink.cfg.Hooks.Unfolded(m)
 	}

@@ -223,6 +223,7 @@ func (s *Sink) moveEpoch(ctx context.Context, tx pgx.Tx) error {
 func (s *Sink) loadEncoder(ctx context.Context) error {
 	e := &s.encoder
 	e.cluster, e.chain, e.now, e.hooks = s.info.Cluster, newChain(), s.now, s.cfg.Hooks
+	e.rewrote = &s.rewrote
 	e.latest = make(map[objectKey]*draft)
 	s.committed.Store(e.head.batch)
 	var day *time.Time

@@ -79,6 +79,7 @@ type Sink struct {
 	encoder   encoder     // belongs to the goroutine that calls Encode
 	spare     chan *Batch // committed batches, whose memory is used again
 	committed atomic.Int64
+	rewrote   atomic.Int64 // the last batch of a stream with objects that were redacted anew
 	asked     atomic.Int32 // day whose sweep may be complete, noDay for none
 	swept     atomic.Int32 // day whose sweep was complete last
 	ensured   time.Time    // when partitions were last made ahead; belongs to the goroutine that calls Commit

@@ -66,6 +66,11 @@ func (s *Sink) Rewritten() (objects int) {
 	return objects
 }
 
+// Rewriting reports whether the record, as far as it is committed, shows objects of the open streams as they were under fewer rules.
+func (s *Sink) Rewriting() bool {
+	return s.Rewritten() > 0 || s.committed.Load() < s.rewrote.Load()
+}
+
 // Complete asks the encoder to put on record, with its next batch, that the sweep of the UTC day of a time is complete, if it is. The streams that have living
 // objects on record must be open; see Dormant.
 func (s *Sink) Complete(at time.Time) { s.asked.Store(dayOf(at.UnixMicro())) }
