@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -244,27 +245,26 @@ func (p *pendingLife) served(doc patch.Doc) string {
 
 // unfolded makes an object known of which only the identity is: its next version is stored whole.
 func (l *loader) unfolded(p *pendingLife, f *fold, err error) {
-	l.identity(p, f, false)
-	l.tell(p, f, "the record of an object does not fold to what was served; its next version is stored whole", err)
+	l.logOf(p, f).Error("the record of an object does not fold to what was served; its next version is stored whole", "error", err)
+	l.identity(p, f, err, false)
 }
 
 // unredacted is unfolded of an object whose text the present rules cannot be applied to. I9: that text is not written again.
 func (l *loader) unredacted(p *pendingLife, f *fold, err error) {
-	l.identity(p, f, true)
-	l.tell(p, f, "the record of an object cannot be redacted under the present rules; until its next version, which is stored whole, no checkpoint is made",
-		fmt.Errorf("redact the text on record: %w", err))
+	err = fmt.Errorf("redact the text on record: %w", err)
+	l.logOf(p, f).Error("the record of an object cannot be redacted under the present rules; until its next version, which is stored whole, no checkpoint is made", "error", err)
+	l.identity(p, f, err, true)
 }
 
-func (l *loader) identity(p *pendingLife, f *fold, inClear bool) {
+func (l *loader) logOf(p *pendingLife, f *fold) *slog.Logger {
+	return l.sink.log.With("cluster", l.sink.cfg.ClusterName, "stream", l.stream.id, "object", joinKey(p.namespace, p.name), "object_id", p.objectID, "seq", f.seq)
+}
+
+func (l *loader) identity(p *pendingLife, f *fold, err error, inClear bool) {
 	e := newEntry(p.uid, f.rv)
 	e.id, e.day, e.clear = p.objectID, noDay, inClear
 	l.stream.known.put(p.namespace, p.name, &e)
-}
-
-func (l *loader) tell(p *pendingLife, f *fold, message string, err error) {
-	m := Mismatch{Stream: l.stream.id, Seq: f.seq, Key: joinKey(p.namespace, p.name), Err: err}
-	l.sink.log.Error(message, "cluster", l.sink.cfg.ClusterName, "stream", m.Stream, "object", m.Key, "object_id", p.objectID, "seq", m.Seq, "error", err)
 	if l.sink.cfg.Hooks.Unfolded != nil {
-		l.sink.cfg.Hooks.Unfolded(m)
+		l.sink.cfg.Hooks.Unfolded(Mismatch{Stream: l.stream.id, Seq: f.seq, Key: joinKey(p.namespace, p.name), Err: err})
 	}
 }
