@@ -253,7 +253,7 @@ func (c *claims) Unaccounted(ctx context.Context, from, to uint64, limit int) ([
 	if err := c.awaitBusier(ctx, from, to); err != nil {
 		return nil, err
 	}
-	trusted, err := c.trustedInTime(ctx, from, to)
+	trusted, err := c.trusted(ctx, from, to)
 	if err != nil {
 		return nil, err
 	}

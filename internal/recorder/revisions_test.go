@@ -3,6 +3,7 @@ package recorder
 import (
 	"context"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,6 +26,7 @@ type etcdDouble struct {
 	now     int
 	objects map[string]string // name by the revision at which it was written
 	refused error             // nil: it answers
+	byName  atomic.Int64      // how often it was asked for one name
 }
 
 func (e *etcdDouble) List(options metav1.ListOptions) (runtime.Object, error) {
@@ -38,6 +40,7 @@ func (e *etcdDouble) ListWithContext(_ context.Context, options metav1.ListOptio
 	if options.FieldSelector == "" {
 		return &kube.List{ListMeta: metav1.ListMeta{ResourceVersion: strconv.Itoa(e.now)}}, nil
 	}
+	e.byName.Add(1)
 	if at, err := strconv.Atoi(options.ResourceVersion); err != nil || at > e.now {
 		return nil, apierrors.NewBadRequest("no such revision")
 	}

@@ -13,13 +13,27 @@ const (
 	silentPause = time.Second
 )
 
-// trustedInTime calls trusted again, until no stream with many claims is silent or silentWait is over.
-func (c *claims) trustedInTime(ctx context.Context, from, to uint64) ([]uint64, error) {
+// trusted gives, in order, the revisions that count of other streams in this etcd. They count as far as that etcd still has the history in
+// which they were served: an etcd restored from a snapshot gives the same revisions to other writes.
+func (c *claims) trusted(ctx context.Context, from, to uint64) ([]uint64, error) {
+	together, err := c.togetherInTime(ctx, from, to)
+	if err != nil {
+		return nil, err
+	}
+	proved, err := proved(ctx, together)
+	if err != nil {
+		return nil, err
+	}
+	return c.union(together, from, min(to, proved)), nil
+}
+
+// togetherInTime asks which streams are in this etcd, until none with many claims is silent or silentWait is over.
+func (c *claims) togetherInTime(ctx context.Context, from, to uint64) ([]*claims, error) {
 	began := time.Now()
 	for {
-		trusted, silent, err := c.trusted(ctx, from, to)
+		together, silent, err := c.together(ctx, from, to)
 		if err != nil || len(c.union(silent, from, to)) <= fewLooks || time.Since(began) >= silentWait {
-			return trusted, err
+			return together, err
 		}
 		timer := time.NewTimer(silentPause)
 		select {
@@ -31,11 +45,8 @@ func (c *claims) trustedInTime(ctx context.Context, from, to uint64) ([]uint64, 
 	}
 }
 
-// trusted gives, in order, the revisions that count of other streams in this etcd. They count as far as that etcd still has the history in
-// which they were served: an etcd restored from a snapshot gives the same revisions to other writes. The server does not answer for
-// silent streams now, so nothing shows whether they are in this etcd.
-func (c *claims) trusted(ctx context.Context, from, to uint64) (trusted []uint64, silent []*claims, err error) {
-	var together []*claims
+// together gives the streams with claims that are in this etcd. The server does not answer for silent ones now, so nothing shows where they are.
+func (c *claims) together(ctx context.Context, from, to uint64) (together, silent []*claims, err error) {
 	for _, other := range c.claimants(from, to) {
 		same, answered, err := c.askBeside(ctx, other)
 		if err != nil {
@@ -48,11 +59,7 @@ func (c *claims) trusted(ctx context.Context, from, to uint64) (trusted []uint64
 			silent = append(silent, other)
 		}
 	}
-	proved, err := proved(ctx, together)
-	if err != nil {
-		return nil, nil, err
-	}
-	return c.union(together, from, min(to, proved)), silent, nil
+	return together, silent, nil
 }
 
 // askBeside reports whether another stream is in this etcd, and whether the server has answered for that one. The error is that it does not answer for this one.

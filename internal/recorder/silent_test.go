@@ -14,6 +14,7 @@ import (
 // those claims. Nobody has asked before which stream is in which etcd: the recorder has just started, too.
 type starting struct {
 	claimed uint64
+	all     *revisions
 	busy    *claims
 	etcd    *etcdDouble
 	quiet   []*claims
@@ -22,14 +23,14 @@ type starting struct {
 func newStarting(quiet int) *starting {
 	const from, many = 100, 10 * fewLooks
 	s := &starting{claimed: from + many, etcd: &etcdDouble{now: from + many, objects: map[string]string{strconv.Itoa(from + many): "x"}}}
-	all := newRevisions()
-	s.busy = listedBy(all.stream("busy"), &etcdDouble{refused: apierrors.NewServiceUnavailable("storage is starting")})
+	s.all = newRevisions()
+	s.busy = listedBy(s.all.stream("busy"), &etcdDouble{refused: apierrors.NewServiceUnavailable("storage is starting")})
 	for revision := from + 1; revision <= from+many; revision++ {
 		s.busy.saw(written("x", strconv.Itoa(revision)), false)
 	}
 	s.busy.reached(strconv.FormatUint(s.claimed, 10))
 	for i := range quiet {
-		s.quiet = append(s.quiet, listedBy(all.stream(strconv.Itoa(i)), s.etcd))
+		s.quiet = append(s.quiet, listedBy(s.all.stream(strconv.Itoa(i)), s.etcd))
 	}
 	return s
 }
@@ -67,5 +68,20 @@ func TestAStreamForWhichTheServerNeverAnswersHoldsNobodyUpForLong(t *testing.T) 
 		_, err = s.quiet[0].Unaccounted(t.Context(), 100, s.claimed, 10_000)
 		require.NoError(t, err)
 		require.Zero(t, time.Since(began), "one that is not followed any more is not waited for")
+	})
+}
+
+func TestWhileASilentStreamIsWaitedForTheOthersAreNotProvedAgainAndAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStarting(1)
+		claimed := strconv.FormatUint(s.claimed, 10)
+		answering := listedBy(s.all.stream("answering"), s.etcd)
+		answering.saw(written("x", claimed), false)
+		answering.reached(claimed)
+		_, err := s.quiet[0].Unaccounted(t.Context(), 100, s.claimed, 10_000)
+		require.NoError(t, err)
+		asked := s.etcd.byName.Load()
+		require.Positive(t, asked)
+		require.LessOrEqual(t, asked, int64(2))
 	})
 }
