@@ -34,6 +34,7 @@ var errEnoughRead = fmt.Errorf("the lists of one attempt weigh more than %d byte
 type recovery struct {
 	r        *Reflector
 	from, to uint64
+	quiet    bool     // a look at a quiet stream
 	points   []uint64 // the revisions that may be of this resource, in order
 	counts   []int64  // how many objects there were at from and at each point
 
@@ -243,9 +244,20 @@ func (c *recovery) askExactly(ctx context.Context, revision uint64, options meta
 	return p, err
 }
 
+// afford is nil if another request may be made. A look that may ask no more is made again in its turn.
+func (c *recovery) afford() error {
+	switch {
+	case c.quiet && !c.r.options.AffordLook():
+		return errManyLooks
+	case !c.quiet && !c.r.options.Afford():
+		return &unrecoverable{"the recoveries of all streams have taken as many requests as they may"}
+	}
+	return nil
+}
+
 func (c *recovery) ask(ctx context.Context, options metav1.ListOptions) (page, error) {
-	if !c.r.options.Afford() {
-		return page{}, &unrecoverable{"the recoveries of all streams have taken as many requests as they may"}
+	if err := c.afford(); err != nil {
+		return page{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, pageTimeout)
 	defer cancel()

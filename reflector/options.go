@@ -119,11 +119,13 @@ type Options struct {
 	// nothing; each other takes a list of one object, and where something has
 	// changed one of all. Counted until a watch works. Default 0: none.
 	RecoverRevisions int
-	// Afford is asked before each request of a recovery, or of a look at a quiet
-	// stream, so that all streams together do not ask too much of a server that has
-	// just started. If it says no, a recovery ends: what it has not found is a gap.
-	// Default: yes.
+	// Afford is asked before each request of a recovery, so that all streams
+	// together do not ask too much of a server that has just started. If it says
+	// no, a recovery ends: what it has not found is a gap. Default: yes.
 	Afford func() bool
+	// AffordLook is asked before each request of a look at a quiet stream. If it
+	// says no, the look ends, and the next one is made in its turn. Default: yes.
+	AffordLook func() bool
 	// Revisions knows what is another resource's. Default: nothing is known.
 	Revisions Revisions
 
@@ -210,6 +212,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Afford == nil {
 		o.Afford = func() bool { return true }
+	}
+	if o.AffordLook == nil {
+		o.AffordLook = func() bool { return true }
 	}
 	if o.History == nil {
 		o.History = noHistory{}

@@ -108,7 +108,7 @@ func (r *Reflector) lookIfQuiet(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, recoverTimeout)
 	defer cancel()
-	c := &recovery{r: r, from: from}
+	c := &recovery{r: r, from: from, quiet: true}
 	nothing, err := c.nothingSince(ctx)
 	r.log.DebugContext(ctx, "quiet stream looked at", "from", from, "to", c.to, "revisions", len(c.points),
 		"requests", c.requests.Load(), "nothing_happened", nothing, "error", err)
@@ -129,6 +129,9 @@ func (r *Reflector) lookIfQuiet(ctx context.Context) error {
 	r.quiet.missed = from // The watch is about to say what has happened.
 	return nil
 }
+
+// errManyLooks says that the looks at all quiet streams have taken as many requests as they may.
+var errManyLooks = errors.New("the looks at all quiet streams have taken as many requests as they may")
 
 // isLasting reports an error that the next look would most likely meet again.
 func isLasting(err error) bool {

@@ -186,3 +186,22 @@ func TestAStreamWithBookmarksIsNotLookedAt(t *testing.T) {
 		require.Empty(t, s.listed())
 	})
 }
+
+func TestALookThatMayNotAskMoreIsMadeAgainAndTakesNothingFromRecoveries(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s, store := newServer(8), &ledger{}
+		s.write(watch.Added, "a")
+		var looks, recoveries atomic.Int64
+		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{
+			ResourceVersion: "9", RecoverRevisions: 10,
+			Afford:     func() bool { recoveries.Add(1); return true },
+			AffordLook: func() bool { return looks.Add(1) > 1 },
+		}))
+		s.elsewhere()
+		pass(defaultUnmarkedTimeout)
+		require.Empty(t, store.calls())
+		pass(defaultUnmarkedTimeout)
+		require.Equal(t, []string{"bookmark 10"}, store.calls())
+		require.Zero(t, recoveries.Load())
+	})
+}

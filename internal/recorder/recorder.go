@@ -52,6 +52,7 @@ type Recorder struct {
 	redactor     *redact.Redactor
 	gate         *gate
 	recoveries   *rate.Limiter      // of the requests of all recoveries
+	looks        *rate.Limiter      // of the requests of all looks at quiet streams
 	election     *election.Election // nil where the database is this recorder's own
 	notices      *notices
 	http         *telemetry.Server // nil where nothing is to be served
@@ -97,7 +98,7 @@ type Recorder struct {
 
 func newRecorder(cfg config.Config, log *slog.Logger) *Recorder {
 	return &Recorder{
-		cfg: cfg, log: log, gate: newGate(cfg.ListConcurrency), recoveries: rate.NewLimiter(recoverRequestsSecond, recoverRequests), revisions: newRevisions(), schemas: newSchemas(), host: thisHost(),
+		cfg: cfg, log: log, gate: newGate(cfg.ListConcurrency), recoveries: rate.NewLimiter(recoverRequestsSecond, recoverRequests), looks: rate.NewLimiter(lookRequestsSecond, lookRequests), revisions: newRevisions(), schemas: newSchemas(), host: thisHost(),
 		notices: &notices{gaps: map[gapNotice]map[string]bool{}}, streams: map[schema.GroupResource]*stream{}, unopened: map[string]error{}, resourcesChanged: make(chan struct{}, 1), recording: make(chan struct{}),
 	}
 }

@@ -377,6 +377,10 @@ const (
 	// has just started has other things to do. Beyond it there is a gap.
 	recoverRequests       = 10_000
 	recoverRequestsSecond = 20
+	// lookRequests bounds in the same way what all looks at quiet streams ask. Beyond it, a look is made again in its turn. Looks must not
+	// take what a recovery needs.
+	lookRequests       = 2_000
+	lookRequestsSecond = 40
 )
 
 // start says where a run begins: at a position, or at a resource version before which there was nothing, else with a list. That has a detail where the recorder knows why.
@@ -393,7 +397,7 @@ func (r *Recorder) newReflector(s *stream, run *streamRun, resource kube.Resourc
 		ListGate:   r.gate.acquire,
 		Fresh:      func() cache.ListerWatcher { return fresh{lw} },
 		Unmarked:   uncached(gr), UnmarkedTimeout: quietMost,
-		RecoverRevisions: recoverRevisions, Afford: r.recoveries.Allow, Revisions: s.claims, History: s.claims,
+		RecoverRevisions: recoverRevisions, Afford: r.recoveries.Allow, AffordLook: r.looks.Allow, Revisions: s.claims, History: s.claims,
 		Logger: r.log.With(slog.String("group", gr.Group), slog.String("resource", gr.Resource)),
 		Hooks:  r.hooks(s, run),
 	})
