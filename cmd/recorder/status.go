@@ -52,8 +52,9 @@ func (p *program) statusCommand() *cobra.Command {
 // recordStatus is what the database says, and the disk.
 type recordStatus struct {
 	// Outdated are the files of the embedded PostgreSQL that were replaced on disk since it was started.
-	Outdated []string        `json:"outdated,omitempty"`
-	Clusters []clusterStatus `json:"clusters"`
+	Outdated      []string        `json:"outdated,omitempty"`
+	OutdatedError string          `json:"outdatedError,omitempty"` // why they cannot be looked at
+	Clusters      []clusterStatus `json:"clusters"`
 }
 
 type clusterStatus struct {
@@ -74,7 +75,7 @@ func (p *program) readStatus(cmd *cobra.Command) (found recordStatus, err error)
 			return err
 		}
 		if found.Outdated, err = db.Outdated(); err != nil {
-			return err
+			found.OutdatedError = err.Error()
 		}
 		found.Clusters = make([]clusterStatus, 0, len(recorded.Clusters))
 		for _, recorded := range recorded.Clusters {
@@ -102,6 +103,9 @@ func (p *program) printStatus(found recordStatus, wide bool) error {
 	if len(found.Outdated) > 0 {
 		fmt.Fprintf(p.out, "Warning: the embedded PostgreSQL runs from files that were replaced on disk (%s). A recorder that runs restarts it\n"+
 			"when no other program is connected.\n\n", strings.Join(found.Outdated, ", "))
+	}
+	if found.OutdatedError != "" {
+		fmt.Fprintf(p.out, "Warning: whether the files of the embedded PostgreSQL were replaced on disk cannot be seen: %s\n\n", found.OutdatedError)
 	}
 	if len(found.Clusters) == 0 {
 		fmt.Fprintln(p.out, `nothing is recorded yet; "recorder run" records`)

@@ -63,7 +63,8 @@ func postgresDir(cfg config.Config) string { return filepath.Join(cfg.DataDir, "
 // URL is where the database is. It holds the password.
 func (d *Database) URL() string {
 	if d.embedded != nil {
-		return d.embedded.URL()
+		// The recorder's sessions are known by their names (see renewal): PGAPPNAME must not name them.
+		return d.embedded.URL() + "&application_name="
 	}
 	return d.url
 }

@@ -20,10 +20,14 @@ import (
 // keptServer is an embedded PostgreSQL that is kept until the test ends, and what is told of its files. They are looked at every lookAt.
 func keptServer(ctx context.Context, t *testing.T, binaries string, lookAt time.Duration) (d *Database, outdated <-chan bool) {
 	t.Helper()
+	return keptServerIn(ctx, t, filepath.Join(t.TempDir(), "postgres"), binaries, lookAt)
+}
+
+func keptServerIn(ctx context.Context, t *testing.T, dir, binaries string, lookAt time.Duration) (d *Database, outdated <-chan bool) {
+	t.Helper()
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
-	dir := t.TempDir()
-	require.NoError(t, os.Chmod(filepath.Dir(dir), 0o711)) // as root, the server runs under another account
-	server, err := embedded.Start(ctx, embedded.Options{DataDir: filepath.Join(dir, "postgres"), BinDir: binaries, Throwaway: true, Logger: log})
+	require.NoError(t, os.Chmod(filepath.Dir(filepath.Dir(dir)), 0o711)) // as root, the server runs under another account
+	server, err := embedded.Start(ctx, embedded.Options{DataDir: dir, BinDir: binaries, Throwaway: true, Logger: log})
 	require.NoError(t, err)
 	d = &Database{log: log, embedded: server, missed: make(chan struct{}, 1), lookAt: lookAt}
 	told := make(chan bool, 1)
@@ -62,6 +66,7 @@ func TestAnEmbeddedDatabaseThatDiedIsStartedAgainWhenItIsMissed(t *testing.T) {
 }
 
 func TestAnEmbeddedDatabaseIsRestartedAfterItsFilesWereReplacedOnceOthersHaveLeft(t *testing.T) {
+	t.Setenv("PGAPPNAME", "ours")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
 	source, _ := keptServer(ctx, t, "", time.Hour)
@@ -92,6 +97,32 @@ func TestAnEmbeddedDatabaseIsRestartedAfterItsFilesWereReplacedOnceOthersHaveLef
 	require.NoError(t, err)
 	require.Empty(t, names)
 	require.Eventually(t, func() bool { return writer.Ping(ctx) == nil }, time.Minute, time.Millisecond, "the writer's next try passes")
+}
+
+func TestAnEmbeddedDatabaseWhoseRestartFailedIsStartedWithoutBeingMissed(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(cancel)
+	source, _ := keptServer(ctx, t, "", time.Hour)
+	files := pgcopy.Of(t, source.URL(), filepath.Join(t.TempDir(), "copy"))
+	dir := filepath.Join(t.TempDir(), "postgres")
+	d, outdated := keptServerIn(ctx, t, dir, files.Bin, 10*time.Millisecond)
+	require.False(t, <-outdated)
+	before := d.embedded.PID()
+
+	// The server can be stopped without its password, and not be started.
+	password := filepath.Join(dir, "pgpass")
+	require.NoError(t, os.Rename(password, password+".away"))
+	files.Upgrade(t)
+	require.NoError(t, d.embedded.Gone(ctx))
+	for range 10 {
+		require.True(t, <-outdated, "the restart is not done")
+	}
+	require.NoError(t, os.Rename(password+".away", password))
+	require.Eventually(t, func() bool { return !<-outdated }, time.Minute, time.Millisecond)
+	require.NotEqual(t, before, d.embedded.PID())
+	conn, err := d.Connect(ctx)
+	require.NoError(t, err)
+	require.NoError(t, conn.Close(ctx))
 }
 
 func TestADatabaseElsewhereIsNotStarted(t *testing.T) {

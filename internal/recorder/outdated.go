@@ -27,9 +27,13 @@ type renewal struct {
 	tell   func(outdated bool)
 	seen   []embedded.Replacement // at the last look
 	said   string                 // the state that was logged last
+	failed bool                   // whether the last restart failed, which may have stopped the server
 }
 
 func (n *renewal) look(ctx context.Context) {
+	if n.failed && !n.started(ctx) {
+		return
+	}
 	replaced, err := n.server.Replaced()
 	if err != nil {
 		n.once(err.Error(), func(log *slog.Logger) {
@@ -52,9 +56,26 @@ func (n *renewal) look(ctx context.Context) {
 	}
 }
 
+// started starts the server that a failed restart may have stopped. Such a server has no files to look at.
+func (n *renewal) started(ctx context.Context) bool {
+	ctx, cancel := limitRenewal(ctx)
+	defer cancel()
+	if err := n.server.Ensure(ctx); err != nil {
+		n.tell(true)
+		n.warnFailed(ctx, err)
+		return false
+	}
+	n.failed = false
+	return true
+}
+
+func limitRenewal(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, renewTimeout, fmt.Errorf("not done within %s", renewTimeout))
+}
+
 // renew cuts the sessions of recorders: their commits are tried again, and what they record meanwhile waits in the queue or the spool.
 func (n *renewal) renew(ctx context.Context) {
-	ctx, cancel := context.WithTimeoutCause(ctx, renewTimeout, fmt.Errorf("not done within %s", renewTimeout))
+	ctx, cancel := limitRenewal(ctx)
 	defer cancel()
 	err := n.server.Renew(ctx, postgres.SessionName, history.CheckpointSession)
 	var busy *embedded.BusyError
@@ -64,15 +85,20 @@ func (n *renewal) renew(ctx context.Context) {
 			log.Warn("the embedded PostgreSQL still runs from files that were replaced; end the other sessions to have it restarted", "error", busy)
 		})
 	case err != nil:
-		err = withCause(ctx, err)
-		n.once(err.Error(), func(log *slog.Logger) {
-			log.Warn("the embedded PostgreSQL could not be restarted from its new files; it is tried again", "error", err)
-		})
+		n.failed = true
+		n.warnFailed(ctx, err)
 	default:
 		n.log.Info("restarted the embedded PostgreSQL, whose files were replaced on disk", "files", paths(n.seen))
 		n.seen, n.said = nil, ""
 		n.tell(false)
 	}
+}
+
+func (n *renewal) warnFailed(ctx context.Context, err error) {
+	err = withCause(ctx, err)
+	n.once(err.Error(), func(log *slog.Logger) {
+		log.Warn("the embedded PostgreSQL could not be restarted from its new files; it is tried again", "error", err)
+	})
 }
 
 // once logs a state when it begins.
