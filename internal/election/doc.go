@@ -42,6 +42,7 @@
 //
 // The row survives a recorder that is killed, so the next recorder waits for the term. A recorder that is started again on the same data
 // directory does not wait. Its token is in a file there, and the lock of the file proves that the former process has ended.
+// The file holds on the machine and in the place where it was written: a copy of the directory is another claimant.
 //
 // If a Lease is given, only the process that holds the Lease takes the row. The Lease is decided by client-go's election. A leader that could
 // not renew the Lease for a term releases the row, so that another can take both. It goes on as long as no other process has the Lease.

@@ -59,7 +59,7 @@ func Start(ctx context.Context, options Options) (*Election, error) {
 	if options.Term < MinTerm {
 		return nil, fmt.Errorf("a term of %s is below its minimum of %s", options.Term, MinTerm)
 	}
-	claim, err := openClaim(options.ClaimFile)
+	claim, err := openClaim(options.ClaimFile, thisMachine())
 	if err != nil {
 		options.Log.Warn("no claim to the leadership is kept: a recorder that is started again after a crash waits for --lease-duration", "error", err)
 	}

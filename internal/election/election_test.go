@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -278,7 +279,7 @@ func TestALoginThatIsOnlyAWriterCanLead(t *testing.T) {
 func TestARecorderThatWasKilledHasItsRowBackAtOnce(t *testing.T) {
 	db := pgtest.New(t, pgtest.EmptyRecord)
 	file := filepath.Join(t.TempDir(), "leadership", cluster)
-	killed, err := openClaim(file)
+	killed, err := openClaim(file, thisMachine())
 	require.NoError(t, err)
 	leader := candidate(t, db, "killed/1", time.Hour)
 	leader.token = killed.token
@@ -290,6 +291,35 @@ func TestARecorderThatWasKilledHasItsRowBackAtOnce(t *testing.T) {
 	require.Equal(t, "killed/1", beside.awaitStandby(t), "its process still has the file")
 	killed.close()
 	join(t, db, "again/3", again).awaitElected(t)
+}
+
+func TestACopyOfTheDataDirectoryStandsBy(t *testing.T) {
+	db := pgtest.New(t, pgtest.EmptyRecord)
+	file, copied := filepath.Join(t.TempDir(), cluster), filepath.Join(t.TempDir(), cluster)
+	first := join(t, db, "first/1", func(o *Options) { o.ClaimFile = file })
+	first.awaitElected(t)
+	claim, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(copied, claim, 0o600))
+	second := join(t, db, "second/2", func(o *Options) { o.ClaimFile = copied })
+	require.Equal(t, "first/1", second.awaitStandby(t))
+	first.Close()
+	second.awaitElected(t)
+}
+
+func TestAClaimHoldsOnOneMachineOnly(t *testing.T) {
+	file := filepath.Join(t.TempDir(), cluster)
+	tokenOn := func(machine string) string {
+		c, err := openClaim(file, machine)
+		require.NoError(t, err)
+		defer c.close()
+		return c.token
+	}
+	first := tokenOn("first")
+	require.Equal(t, first, tokenOn("first"))
+	second := tokenOn("second")
+	require.NotEqual(t, first, second, "the disk was cloned, with the numbers of its files")
+	require.Equal(t, second, tokenOn("second"))
 }
 
 func TestALeaderThatLostTheDatabaseHasItBackBeforeAStandby(t *testing.T) {
