@@ -20,8 +20,8 @@ build: ## Build the programs into bin/
 	@CGO_ENABLED=0 hack/watched.sh "building the programs" $(GO) build -v -trimpath -ldflags "$(LDFLAGS)" -o $(BIN)/ ./cmd/...
 
 .PHONY: setup
-setup: ## Find or install what the tests and the demo need: PostgreSQL's server binaries and psql
-	@hack/setup.sh
+setup: ## Find or install what the tests and the demo need: PostgreSQL's server binaries, psql and PgBouncer
+	@hack/setup.sh $(SETUP_FOR)
 
 .PHONY: control-plane
 control-plane: ## Download kube-apiserver, etcd and kubectl into the cache, or build them if that fails (once); [INDEX=none] builds them
@@ -39,6 +39,7 @@ control-plane-previous: ## Build the kube-apiserver of the minor release before,
 		-ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$$($(GO) list -m -f '{{.Version}}' k8s.io/kubernetes)" k8s.io/kubernetes/cmd/kube-apiserver
 
 .PHONY: demo
+demo: SETUP_FOR := demo
 demo: setup control-plane build ## Record a local control plane into the embedded PostgreSQL and show what was recorded
 	@hack/watched.sh "building the demo" $(GO) build -v -o $(BIN)/hack/ ./hack/demo
 	@$(BIN)/hack/demo -bin $(BIN)

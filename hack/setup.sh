@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Finds what the tests and the demo need besides Go, and installs it where it can: PostgreSQL's server binaries and psql. With the argument
-# server, psql is not needed.
+# Finds what the tests and the demo need besides Go, and installs it where it can: PostgreSQL's server binaries, psql, and PgBouncer for one
+# test. With the argument demo, PgBouncer is not needed; with server, neither is psql.
 set -euo pipefail
 
 # have_postgres finds a program of PostgreSQL where the recorder looks for it (binaryPlaces of internal/embedded).
@@ -19,20 +19,46 @@ have_server() { [ -n "${TEST_DATABASE_URL:-}" ] || have_postgres initdb; }
 
 have_client() { [ "${1:-}" = server ] || have_postgres psql; }
 
+have_pooler() { [ -n "${1:-}" ] || command -v pgbouncer >/dev/null 2>&1; }
+
+# install_package NAME PACKAGE: as root on Debian. The package's service is not started: nobody asked for it.
+install_package() {
+	local policy=/usr/sbin/policy-rc.d
+	export DEBIAN_FRONTEND=noninteractive
+	if [ ! -e "$policy" ]; then
+		trap "rm -f $policy" EXIT
+		printf '#!/bin/sh\nexit 101\n' >"$policy"
+		chmod +x "$policy"
+	fi
+	"$(dirname "$0")/watched.sh" "updating the list of packages" apt-get update &&
+		"$(dirname "$0")/watched.sh" "installing $1" apt-get install -y "$2"
+}
+
+can_install() { [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; }
+
 if ! command -v go >/dev/null 2>&1; then
 	echo "Go 1.26 or newer is needed: https://go.dev/dl/" >&2
 	exit 1
 fi
+
+# The tests run without PgBouncer, but for the one that names it. So its absence is no failure here.
+if ! have_pooler "$@"; then
+	if can_install; then
+		echo "installing PgBouncer (apt-get install pgbouncer)"
+		install_package PgBouncer pgbouncer || echo "PgBouncer could not be installed: the test of the election through a pooler needs it." >&2
+	else
+		echo "PgBouncer was not found on PATH, and only root can install it on Debian: the test of the election through a pooler is skipped." >&2
+		echo "To run it, install the package pgbouncer." >&2
+	fi
+fi
 have_server && have_client "$@" && exit 0
 
-if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+if can_install; then
 	echo "installing PostgreSQL's server binaries and psql (apt-get install postgresql)"
-	export DEBIAN_FRONTEND=noninteractive
-	"$(dirname "$0")/watched.sh" "updating the list of packages" apt-get update
-	# The package would start a server of its own, which nobody asked for.
+	# The package would make a cluster, which nobody asked for.
 	mkdir -p /etc/postgresql-common
 	[ -e /etc/postgresql-common/createcluster.conf ] || echo 'create_main_cluster = false' >/etc/postgresql-common/createcluster.conf
-	"$(dirname "$0")/watched.sh" "installing PostgreSQL" apt-get install -y postgresql
+	install_package PostgreSQL postgresql
 	exit 0
 fi
 
