@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 
 	"github.com/kuberewind/kuberewind/internal/paging"
@@ -173,7 +174,11 @@ func (g *generation) begin(ctx context.Context, p page) error {
 		g.r.pending.tentative = false
 	}
 	g.r.options.Hooks.Relist(cause)
-	g.r.log.InfoContext(ctx, "listing", "cause", cause, "detail", detail, "from", from, "resource_version", g.rv)
+	level := slog.LevelInfo
+	if cause == CauseFirstList {
+		level = slog.LevelDebug // a recorder's first start has one for each stream
+	}
+	g.r.log.Log(ctx, level, "listing", "cause", cause, "detail", detail, "from", from, "resource_version", g.rv)
 	return nil
 }
 

@@ -19,7 +19,7 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// quietAfter is how old the newest commit is when no recorder seems to run: API servers send each stream a bookmark about once a
+// quietAfter is how old the newest commit is when a recorder seems to be cut off: API servers send each stream a bookmark about once a
 // minute, and each is a commit.
 const quietAfter = 3 * time.Minute
 
@@ -28,7 +28,7 @@ func (p *program) statusCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show what is recorded, how far, and what is wrong",
-		Long: "Show, from the database, what is recorded, how far, and which streams do not follow the cluster; and what lies in the spool, where\n" +
+		Long: "Show, from the database, whether a recorder records now, what is recorded, how far, and which streams do not follow the cluster; and what lies in the spool, where\n" +
 			"that is on this machine. A recorder may be running or not.",
 		Example: `  recorder status                # the streams that do not follow the cluster
   recorder status --output wide  # all streams`,
@@ -59,8 +59,9 @@ type recordStatus struct {
 
 type clusterStatus struct {
 	postgres.ClusterStatus
-	Standbys []string    `json:"standbys,omitempty"`
-	Spool    spoolStatus `json:"spool"`
+	Recording recordingStatus `json:"recording"`
+	Standbys  []string        `json:"standbys,omitempty"`
+	Spool     spoolStatus     `json:"spool"`
 }
 
 type spoolStatus struct {
@@ -80,6 +81,9 @@ func (p *program) readStatus(cmd *cobra.Command) (found recordStatus, err error)
 		found.Clusters = make([]clusterStatus, 0, len(recorded.Clusters))
 		for _, recorded := range recorded.Clusters {
 			c := clusterStatus{ClusterStatus: recorded, Spool: lookAtSpool(filepath.Join(cfg.Spool(), recorded.UID))}
+			if c.Recording, err = readRecording(ctx, db, conn, recorded); err != nil {
+				return err
+			}
 			if c.Standbys, err = election.Standbys(ctx, conn, c.UID); err != nil {
 				return err
 			}
@@ -124,6 +128,7 @@ func (p *program) printStatus(found recordStatus, wide bool) error {
 
 func (p *program) printCluster(c clusterStatus, wide bool) error {
 	head := newTable(p.out)
+	head.row("Recording:", c.Recording.String())
 	head.row("Cluster:", fmt.Sprintf("%s, uid %s", c.Name, c.UID))
 	head.row("Recorder:", fmt.Sprintf("%s, version %s, epoch %d since %s", c.Recorder, c.Version, c.Epoch, when(c.StartedAt)))
 	if len(c.Standbys) > 0 {
@@ -143,8 +148,8 @@ func (p *program) printCluster(c clusterStatus, wide bool) error {
 	for _, folder := range c.Spool.Aside {
 		head.row("Warning:", fmt.Sprintf("what was spooled is set aside in %s: look at it, then remove it", folder))
 	}
-	if age := time.Since(lastCommit(c.ClusterStatus)); age > quietAfter {
-		head.row("Warning:", fmt.Sprintf("nothing was committed for %s: no recorder is running, or it cannot reach the cluster", duration.HumanDuration(age)))
+	if c.Recording.Now && c.Recording.behind() > quietAfter {
+		head.row("Warning:", fmt.Sprintf("nothing was committed for %s: the recorder cannot reach the cluster or the database", duration.HumanDuration(c.Recording.behind())))
 	}
 	if err := head.flush(); err != nil {
 		return err
@@ -153,14 +158,6 @@ func (p *program) printCluster(c clusterStatus, wide bool) error {
 		return p.printAllStreams(c.Streams)
 	}
 	return p.printAilingStreams(c.Streams)
-}
-
-// lastCommit is the start of the epoch where nothing was committed since.
-func lastCommit(c postgres.ClusterStatus) time.Time {
-	if c.ObservedAt.Before(c.StartedAt) {
-		return c.StartedAt
-	}
-	return c.ObservedAt
 }
 
 // summary counts the streams by state, and what lives in them.

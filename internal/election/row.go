@@ -2,6 +2,7 @@ package election
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -166,6 +167,22 @@ func interval(d time.Duration) string { return fmt.Sprintf("%d milliseconds", d.
 // Reader is what reading needs of a connection or pool.
 type Reader interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}
+
+// Leader names the recorder that leads a cluster. It returns "" if none does. Only a writer may ask.
+func Leader(ctx context.Context, db Reader, cluster string) (string, error) {
+	rows, err := db.Query(ctx, `SELECT holder FROM kuberewind.leaders WHERE cluster_uid = $1 AND NOT (`+expired+`)`, cluster)
+	if err != nil {
+		return "", fmt.Errorf("read who leads: %w", err)
+	}
+	name, err := pgx.CollectOneRow(rows, pgx.RowTo[string])
+	if errors.Is(err, pgx.ErrNoRows) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("read who leads: %w", err)
+	}
+	return name, nil
 }
 
 // Standbys are the recorders that stand by for a cluster, as they noted it themselves.

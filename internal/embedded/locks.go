@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -125,16 +126,21 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("%s is held by %s", e.Name, holder)
 }
 
-// Lock takes the exclusive lock of that name, such as a cluster's UID, without waiting. The error is a *HeldError if another
+// lookAtLock is longer than Holder has a lock, and shorter than a person waits for a refusal.
+const lookAtLock = 200 * time.Millisecond
+
+// Lock takes the exclusive lock of that name, such as a cluster's UID. It does not wait for another holder. The error is a *HeldError if another
 // process (or another Server of this one) has it.
 func (s *Server) Lock(name string) (*Lock, error) {
 	if err := os.MkdirAll(s.layout.locks(), 0o700); err != nil {
 		return nil, explainPath("make the directory", s.layout.locks(), err)
 	}
-	path := filepath.Join(s.layout.locks(), url.PathEscape(name)+".lock")
+	path := s.layout.lock(name)
 	lock := newLock(path)
-	free, err := lock.TryLock()
-	if err != nil {
+	ctx, cancel := context.WithTimeout(context.Background(), lookAtLock)
+	defer cancel()
+	free, err := lock.TryLockContext(ctx, pollInterval)
+	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		return nil, explainPath("take the lock", path, err)
 	}
 	if !free {
@@ -145,6 +151,30 @@ func (s *Server) Lock(name string) (*Lock, error) {
 		return nil, errors.Join(explainPath("write the lock", path, err), lock.Close())
 	}
 	return &Lock{file: lock}, nil
+}
+
+// Holder names the process that has the lock of that name, as HeldError does. It returns "" if none has it.
+func (s *Server) Holder(name string) (string, error) {
+	path := s.layout.lock(name)
+	lock := flock.New(path, flock.SetFlag(os.O_RDONLY))
+	free, err := lock.TryRLock()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", nil
+	case err != nil:
+		return "", explainPath("look at the lock", path, err)
+	case free:
+		return "", lock.Close()
+	}
+	holder, err := os.ReadFile(path)
+	if err != nil {
+		return "", explainPath("read the lock", path, err)
+	}
+	return strings.TrimSpace(string(holder)), nil
+}
+
+func (l layout) lock(name string) string {
+	return filepath.Join(l.locks(), url.PathEscape(name)+".lock")
 }
 
 func describeSelf() string {

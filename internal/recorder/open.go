@@ -192,5 +192,7 @@ func Name() string {
 	if err != nil {
 		host = "unknown"
 	}
-	return fmt.Sprintf("%s/%d", host, os.Getpid())
+	return nameOf(host, os.Getpid())
 }
+
+func nameOf(host string, pid int) string { return fmt.Sprintf("%s/%d", host, pid) }
