@@ -24,6 +24,8 @@ type APIServerOptions struct {
 	Args []string
 	// Audit keeps a log of every request, which Requests reads. It costs the server about two lines for each.
 	Audit bool
+	// AuditWrites, with Audit, keeps the bodies of writes and of their answers, but not those of Secrets and Leases. Of reads it keeps nothing.
+	AuditWrites bool
 	// AuditUsers confines the log to the requests of these users; empty means everybody's.
 	AuditUsers []string
 }

@@ -37,7 +37,7 @@ type RequestKind struct{ Verb, Group, Resource, UserAgent string }
 // first, open watches included. A request is there before its answer's first byte is sent. The server must have been
 // started with Audit.
 func (s *APIServer) Requests() ([]Request, error) {
-	file, err := os.Open(s.auditLog())
+	file, err := os.Open(s.AuditLog())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s keeps no audit log: start it with Audit", s.name)
 	}
@@ -57,30 +57,42 @@ func Count(requests []Request) map[RequestKind]int {
 	return counts
 }
 
-func (s *APIServer) auditLog() string { return filepath.Join(s.dir, s.name+".audit.log") }
+// AuditLog is the path of the file that Requests reads. It goes with the control plane's folder.
+func (s *APIServer) AuditLog() string { return filepath.Join(s.dir, s.name+".audit.log") }
 
 // auditArguments writes the policy and returns the flags, none if no audit log is wanted.
 func (s *APIServer) auditArguments() ([]string, error) {
 	if !s.options.Audit {
 		return nil, nil
 	}
-	policy, err := json.Marshal(map[string]any{
-		"apiVersion": "audit.k8s.io/v1",
-		"kind":       "Policy",
-		"rules":      []any{map[string]any{"level": "Metadata", "users": s.options.AuditUsers, "omitManagedFields": true}},
-	})
+	policy, err := json.Marshal(map[string]any{"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": s.auditRules()})
 	if err != nil {
 		return nil, err
 	}
 	path := filepath.Join(s.dir, s.name+".audit-policy.json")
 	return []string{
 		"--audit-policy-file=" + path,
-		"--audit-log-path=" + s.auditLog(),
+		"--audit-log-path=" + s.AuditLog(),
 		// Blocking: a request is in the log before the client can know of its answer.
 		"--audit-log-mode=blocking",
 		// No rotation: Requests reads one file.
 		"--audit-log-maxsize=0",
 	}, os.WriteFile(path, policy, 0o600)
+}
+
+// auditRules say what is kept of a request: the first that fits decides.
+func (s *APIServer) auditRules() []any {
+	users := s.options.AuditUsers
+	all := map[string]any{"level": "Metadata", "users": users, "omitManagedFields": true}
+	if !s.options.AuditWrites {
+		return []any{all}
+	}
+	secret := []any{map[string]any{"resources": []string{"secrets", "serviceaccounts/token"}}, map[string]any{"group": "coordination.k8s.io", "resources": []string{"leases"}}}
+	return []any{
+		map[string]any{"level": "None", "verbs": []string{"get", "list", "watch"}},
+		map[string]any{"level": "Metadata", "users": users, "resources": secret, "omitStages": []string{"RequestReceived"}},
+		map[string]any{"level": "RequestResponse", "users": users, "omitStages": []string{"RequestReceived"}},
+	}
 }
 
 // auditEvent is what is read of a line of the log: one stage of one request.

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"sync/atomic"
@@ -22,6 +23,8 @@ import (
 type WorkloadOptions struct {
 	// Nodes is how many Nodes are made, each with room for 110 Pods.
 	Nodes int
+	// Stages are Stage documents for kwok besides those of the programs. One with a weight wins over those, which have none.
+	Stages string
 }
 
 // Workloads are the programs that turn a Deployment into Pods that run, on Nodes that kwok plays. They act on the first
@@ -43,6 +46,10 @@ func (p *ControlPlane) StartWorkloads(ctx context.Context, options WorkloadOptio
 	if err != nil {
 		return nil, err
 	}
+	kwokArgs, err := p.kwokArguments(programs, kubeconfig, options.Stages)
+	if err != nil {
+		return nil, err
+	}
 	fast := []string{"--kubeconfig=" + kubeconfig, "--leader-elect=false", "--kube-api-qps=2000", "--kube-api-burst=4000"}
 	workloads := &Workloads{
 		ControllerManager: p.controller(programs, binaries.ControllerManager, securePort, slices.Concat(fast, []string{
@@ -51,10 +58,7 @@ func (p *ControlPlane) StartWorkloads(ctx context.Context, options WorkloadOptio
 			"--root-ca-file=" + p.certificates.authority,
 		})),
 		Scheduler: p.controller(programs, binaries.Scheduler, securePort, fast),
-		Kwok: p.controller(programs, binaries.Kwok, kwokPort, []string{
-			"--kubeconfig=" + kubeconfig, "--manage-all-nodes=true", "--node-lease-duration-seconds=40",
-			"--config=" + filepath.Join(programs, binaries.KwokStages),
-		}),
+		Kwok:      p.controller(programs, binaries.Kwok, kwokPort, kwokArgs),
 	}
 	components := []*Component{workloads.ControllerManager, workloads.Scheduler, workloads.Kwok}
 	if err := p.own(components...); err != nil {
@@ -66,6 +70,18 @@ func (p *ControlPlane) StartWorkloads(ctx context.Context, options WorkloadOptio
 		}
 	}
 	return workloads, p.makeNodes(ctx, options.Nodes)
+}
+
+func (p *ControlPlane) kwokArguments(programs, kubeconfig, stages string) ([]string, error) {
+	arguments := []string{
+		"--kubeconfig=" + kubeconfig, "--manage-all-nodes=true", "--node-lease-duration-seconds=40",
+		"--config=" + filepath.Join(programs, binaries.KwokStages),
+	}
+	if stages == "" {
+		return arguments, nil
+	}
+	path := filepath.Join(p.home.dir, "stages.yaml")
+	return append(arguments, "--config="+path), os.WriteFile(path, []byte(stages), 0o600)
 }
 
 // portFlags says how a program is told its port, and where it answers that it is well.
