@@ -4,7 +4,8 @@
 // # What it guarantees
 //
 // All lists are of one revision of etcd, at which all watches begin; so the Set has every version from there on, of each resource up to
-// its last event. Events are in the order of their revisions. A watch that ends, or an error event, is an error: there are no gaps.
+// its last event. Events are in the order of their revisions. There are no gaps: a watch that ends is opened again at its last event, as where a
+// definition was changed. If that is refused, or an error event comes, there is no Set.
 //
 // # Goroutines
 //
@@ -213,7 +214,7 @@ func event(i int, kind watch.EventType, object []byte, at time.Time) (e data.Eve
 
 // follow keeps the events of a resource in a file: a time in a line, and what the server has sent in the next.
 func (c *Capture) follow(ctx context.Context, i int, r data.Resource, revision string) error {
-	body, err := c.get(ctx, c.path(r), url.Values{"watch": {"true"}, "resourceVersion": {revision}, "timeoutSeconds": {"86400"}})
+	body, err := c.watch(ctx, r, revision)
 	if err != nil {
 		return err
 	}
@@ -224,9 +225,8 @@ func (c *Capture) follow(ctx context.Context, i int, r data.Resource, revision s
 	}
 	c.files = append(c.files, name)
 	c.group.Go(func() error {
-		defer body.Close()
 		out := bufio.NewWriterSize(file, 1<<20)
-		err := fmt.Errorf("watch of %s: %w", r.Resource, c.keep(body, out))
+		err := fmt.Errorf("watch of %s: %w", r.Resource, c.keepAll(ctx, r, &sent{body: body, at: revision}, out))
 		if errors.Is(context.Cause(ctx), errStopped) {
 			err = nil
 		}
@@ -235,14 +235,52 @@ func (c *Capture) follow(ctx context.Context, i int, r data.Resource, revision s
 	return nil
 }
 
-// keep goes on until the watch ends, which is an error.
-func (c *Capture) keep(body io.Reader, out io.Writer) error {
-	lines := bufio.NewReaderSize(body, 1<<20)
+func (c *Capture) watch(ctx context.Context, r data.Resource, revision string) (io.ReadCloser, error) {
+	return c.get(ctx, c.path(r), url.Values{"watch": {"true"}, "resourceVersion": {revision}, "timeoutSeconds": {"86400"}})
+}
+
+// sent is a watch, and the resource version up to which it was kept.
+type sent struct {
+	body io.ReadCloser
+	at   string
+}
+
+// reopens is how often a watch may end: more often, something is wrong with it.
+const reopens = 5
+
+// keepAll opens a watch again that the server ended, where it ended. It returns why it cannot.
+func (c *Capture) keepAll(ctx context.Context, r data.Resource, s *sent, out io.Writer) error {
+	for range reopens {
+		ended := errors.Join(c.keep(s, out), s.body.Close())
+		if !errors.Is(ended, io.EOF) {
+			return ended
+		}
+		body, err := c.watch(ctx, r, s.at)
+		if err != nil {
+			return errors.Join(ended, err)
+		}
+		s.body = body
+	}
+	return errors.Join(fmt.Errorf("it has ended %d times", reopens), s.body.Close())
+}
+
+// keep goes on until the watch ends.
+func (c *Capture) keep(s *sent, out io.Writer) error {
+	lines := bufio.NewReaderSize(s.body, 1<<20)
 	for {
 		text, err := lines.ReadBytes('\n')
 		if err != nil {
 			return fmt.Errorf("it has ended: %w", err) // what came of the next event is not kept
 		}
+		var seen struct {
+			Object struct {
+				Metadata struct{ ResourceVersion string }
+			}
+		}
+		if err := json.Unmarshal(text, &seen); err != nil {
+			return err
+		}
+		s.at = seen.Object.Metadata.ResourceVersion
 		if _, err := fmt.Fprintf(out, "%d\n%s", time.Now().UnixNano(), text); err != nil {
 			return err
 		}

@@ -1,7 +1,10 @@
 package capture
 
 import (
+	"io"
+	"net/http"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,7 +19,49 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // What is captured of a server that serves a set is that set.
-func TestWhatIsServedIsCaptured(t *testing.T) {
+func TestWhatIsServedIsCaptured(t *testing.T) { requireCapture(t, nil) }
+
+func TestAWatchThatTheServerEndsIsOpenedAgainWithoutAGap(t *testing.T) {
+	cut := &cutter{cut: map[string]bool{}}
+	requireCapture(t, cut)
+	require.Greater(t, len(cut.cut), 3)
+}
+
+// A cutter ends the first watch of each path after one event, as a server does.
+type cutter struct {
+	http.RoundTripper
+	mu  sync.Mutex // protects cut
+	cut map[string]bool
+}
+
+func (c *cutter) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := c.RoundTripper.RoundTrip(req)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err == nil && req.URL.Query().Get("watch") != "" && !c.cut[req.URL.Path] {
+		c.cut[req.URL.Path] = true
+		resp.Body = &oneLine{ReadCloser: resp.Body}
+	}
+	return resp, err
+}
+
+// oneLine is a body that ends after its first line.
+type oneLine struct {
+	io.ReadCloser
+	ended bool
+}
+
+func (o *oneLine) Read(into []byte) (int, error) {
+	if o.ended || len(into) == 0 {
+		return 0, io.EOF
+	}
+	n, err := o.ReadCloser.Read(into[:1])
+	o.ended = n == 1 && into[0] == '\n'
+	return n, err
+}
+
+func requireCapture(t *testing.T, cut *cutter) {
+	t.Helper()
 	const events = 400
 	want, err := data.Generate(data.Settings{Seed: 4, Live: 150, Events: events})
 	require.NoError(t, err)
@@ -25,6 +70,9 @@ func TestWhatIsServedIsCaptured(t *testing.T) {
 	defer func() { require.NoError(t, server.Close()) }()
 	config, err := clientcmd.RESTConfigFromKubeConfig(server.Kubeconfig())
 	require.NoError(t, err)
+	if cut != nil {
+		config.Wrap(func(rt http.RoundTripper) http.RoundTripper { cut.RoundTripper = rt; return cut })
+	}
 
 	c, err := Start(t.Context(), config, t.TempDir())
 	require.NoError(t, err)
@@ -63,7 +111,7 @@ func TestWhatIsServedIsCaptured(t *testing.T) {
 	require.Equal(t, events, n)
 }
 
-func TestAWatchThatEndsIsNoCapture(t *testing.T) {
+func TestAWatchThatEndsAndCannotBeOpenedAgainIsNoCapture(t *testing.T) {
 	want, err := data.Generate(data.Settings{Seed: 4, Live: 150, Events: 10})
 	require.NoError(t, err)
 	server, err := serve.Start(want, serve.Options{})
