@@ -143,11 +143,39 @@ func (c *Capture) get(ctx context.Context, path string, query url.Values) (io.Re
 	if err != nil {
 		return nil, err
 	}
+	for range reopens {
+		if resp.StatusCode != http.StatusTooManyRequests {
+			break
+		}
+		// An API server whose storage begins anew says so.
+		if err := errors.Join(resp.Body.Close(), wait(ctx, resp.Header.Get("Retry-After"))); err != nil {
+			return nil, err
+		}
+		if resp, err = c.client.Do(req); err != nil {
+			return nil, err
+		}
+	}
 	if resp.StatusCode != http.StatusOK {
 		text, err := io.ReadAll(io.LimitReader(resp.Body, 1000))
 		return nil, errors.Join(fmt.Errorf("%s: %s", resp.Status, text), err, resp.Body.Close())
 	}
 	return resp.Body, nil
+}
+
+// wait waits for as many seconds as a server has asked for, one if it has not said.
+func wait(ctx context.Context, seconds string) error {
+	n, err := strconv.Atoi(seconds)
+	if err != nil {
+		n = 1
+	}
+	timer := time.NewTimer(time.Duration(n) * time.Second)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // pageSize is that of a list.
@@ -245,7 +273,7 @@ type sent struct {
 	at   string
 }
 
-// reopens is how often a watch may end: more often, something is wrong with it.
+// reopens is how often a watch may end, and how often a request may be put off: more often, something is wrong.
 const reopens = 5
 
 // keepAll opens a watch again that the server ended, where it ended. It returns why it cannot.

@@ -22,24 +22,32 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestWhatIsServedIsCaptured(t *testing.T) { requireCapture(t, nil) }
 
 func TestAWatchThatTheServerEndsIsOpenedAgainWithoutAGap(t *testing.T) {
-	cut := &cutter{cut: map[string]bool{}}
+	cut := &cutter{cut: map[string]int{}}
 	requireCapture(t, cut)
 	require.Greater(t, len(cut.cut), 3)
 }
 
-// A cutter ends the first watch of each path after one event, as a server does.
+// A cutter does what an API server does when a definition changes: it ends the first watch of each path after one event, and puts off the
+// second.
 type cutter struct {
 	http.RoundTripper
 	mu  sync.Mutex // protects cut
-	cut map[string]bool
+	cut map[string]int
 }
 
 func (c *cutter) RoundTrip(req *http.Request) (*http.Response, error) {
-	resp, err := c.RoundTripper.RoundTrip(req)
+	if req.URL.Query().Get("watch") == "" {
+		return c.RoundTripper.RoundTrip(req)
+	}
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if err == nil && req.URL.Query().Get("watch") != "" && !c.cut[req.URL.Path] {
-		c.cut[req.URL.Path] = true
+	c.cut[req.URL.Path]++
+	n := c.cut[req.URL.Path]
+	c.mu.Unlock()
+	if n == 2 {
+		return &http.Response{StatusCode: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"0"}}, Body: http.NoBody, Request: req}, nil
+	}
+	resp, err := c.RoundTripper.RoundTrip(req)
+	if err == nil && n == 1 {
 		resp.Body = &oneLine{ReadCloser: resp.Body}
 	}
 	return resp, err
