@@ -1,0 +1,113 @@
+package evidence
+
+import (
+	"bytes"
+	"slices"
+	"time"
+
+	"github.com/kuberewind/kuberewind/patch"
+)
+
+// An entry is one of managedFields. What is missing in it is nil or zero.
+type entry struct {
+	name, operation, version, subresource patch.Doc // strings
+	written                               time.Time
+	fields                                patch.Doc // fieldsV1
+	set                                   *fieldSet // of fields, read when it is asked for
+}
+
+func entriesOf(doc patch.Doc) []entry {
+	list, _ := patch.Get(doc, managedFields)
+	entries := make([]entry, 0, 8)
+	for _, text := range patch.Members(list) {
+		if isObject(text) {
+			entries = append(entries, readEntry(text))
+		}
+	}
+	return entries
+}
+
+func readEntry(text patch.Doc) (e entry) {
+	for key, value := range patch.Members(text) {
+		switch string(key) {
+		case "manager":
+			e.name = value
+		case "operation":
+			e.operation = value
+		case "apiVersion":
+			e.version = value
+		case "subresource":
+			e.subresource = value
+		case "time":
+			if e.written.UnmarshalJSON(value) != nil {
+				e.written = time.Time{}
+			}
+		case "fieldsV1":
+			e.fields = value
+		}
+	}
+	return e
+}
+
+// textOf is the text of a string, empty for what is none.
+func textOf(value patch.Doc) string {
+	text, _ := patch.Unquote(value)
+	return string(text)
+}
+
+func (e *entry) proved(how Evidence) Verdict {
+	name := textOf(e.name)
+	if name == "" {
+		return unproved
+	}
+	return Verdict{Manager: name, Subresource: textOf(e.subresource), Evidence: how}
+}
+
+// ofServer reports whether the API server made the entry by itself.
+func (e *entry) ofServer() bool {
+	return string(e.name) == `"before-first-apply"` || string(e.name) == `"ancient-changes"`
+}
+
+func (e *entry) sameFields(other *entry) bool { return bytes.Equal(e.fields, other.fields) }
+
+// same reports whether the server takes both for one entry.
+func (e *entry) same(other *entry) bool {
+	return bytes.Equal(e.name, other.name) && bytes.Equal(e.operation, other.operation) &&
+		bytes.Equal(e.version, other.version) && bytes.Equal(e.subresource, other.subresource)
+}
+
+func find(entries []entry, e *entry) *entry {
+	if i := slices.IndexFunc(entries, func(other entry) bool { return e.same(&other) }); i >= 0 {
+		return &entries[i]
+	}
+	return nil
+}
+
+// newest is the latest time of the entries, zero if none has one.
+func newest(entries []entry) (last time.Time) {
+	for i := range entries {
+		if entries[i].written.After(last) {
+			last = entries[i].written
+		}
+	}
+	return last
+}
+
+func (e *entry) owns(p path) bool {
+	if e.set == nil {
+		e.set = new(fieldSet)
+		e.set.add(e.fields)
+	}
+	return e.set.owns(p)
+}
+
+func (e *entry) ownsAll(paths []path) bool {
+	return !slices.ContainsFunc(paths, func(p path) bool { return !e.owns(p) })
+}
+
+func (e *entry) ownsAny(paths []path) bool { return slices.ContainsFunc(paths, e.owns) }
+
+// took reports whether the entry owns a path now that its former self did not own.
+func (e *entry) took(old *entry, paths []path) bool {
+	return slices.ContainsFunc(paths, func(p path) bool { return e.owns(p) && !old.owns(p) })
+}

@@ -1,0 +1,207 @@
+package evidence
+
+import (
+	"strings"
+	"time"
+
+	"github.com/kuberewind/kuberewind/patch"
+)
+
+// Evidence says how a verdict is proved. The record stores its number.
+type Evidence int16
+
+// The evidence that there is, by its number in the record.
+const (
+	Entry Evidence = iota + 1 // one entry of managedFields is new or later, or took a path
+	Owner                     // one entry owns all that was written
+	None                      // nothing proves who wrote
+)
+
+// A Version is what is judged.
+type Version struct {
+	Type     string    // of the delta: only Added and Updated are judged
+	Source   string    // of the delta: only what a watch brought is judged
+	InGap    bool      // versions may be missing before this one
+	Live     bool      // Observed is when it happened, not when a recorder caught up
+	Observed time.Time // when the recorder saw it
+
+	Before patch.Doc // canonical text of the version before, nil if there is none
+	After  patch.Doc // canonical text
+	Patch  []byte    // RFC 6902, from Before to After; nil if there is none. It may leave out the resource version
+}
+
+// A Verdict says who wrote a version. Manager and Subresource are empty if Evidence is None.
+type Verdict struct {
+	Manager, Subresource string
+	Evidence             Evidence
+	Hint                 string // manager that owned what was removed, "" if there is none
+}
+
+var unproved = Verdict{Evidence: None}
+
+// Judge applies the rules. It does not hold on to the texts.
+func Judge(v Version) Verdict {
+	switch {
+	case v.Source != "watch" || v.InGap || v.Type != "Added" && v.Type != "Updated":
+		return unproved
+	case v.Before != nil && v.Patch != nil:
+		return compared(v)
+	case v.Before == nil && v.Type == "Added":
+		return created(v.After)
+	}
+	return unproved
+}
+
+// created names the only entry of a first version.
+func created(doc patch.Doc) Verdict {
+	if entries := entriesOf(doc); len(entries) == 1 && !entries[0].ofServer() {
+		return entries[0].proved(Entry)
+	}
+	return unproved
+}
+
+func compared(v Version) Verdict {
+	touched, content := extent(v.Patch)
+	c := &comparison{Version: v, bookkeeping: !content, after: entriesOf(v.After)}
+	if !touched {
+		return c.owner()
+	}
+	c.before = entriesOf(v.Before)
+	c.last = newest(c.before)
+	return c.writer()
+}
+
+const managedFields = "/metadata/managedFields"
+
+// extent says whether a patch changes managedFields, and whether it changes what a client can write.
+func extent(text []byte) (touched, content bool) {
+	for _, operation := range patch.Members(text) {
+		path := pathOf(operation)
+		switch {
+		case within(path, managedFields):
+			touched = true
+		case within(managedFields, path):
+			return true, true
+		case path != "/metadata/resourceVersion" && path != "/metadata/generation":
+			content = true
+		}
+	}
+	return touched, content
+}
+
+func pathOf(operation patch.Doc) string {
+	for key, value := range patch.Members(operation) {
+		if string(key) == "path" && len(value) >= 2 {
+			return string(value[1 : len(value)-1])
+		}
+	}
+	return ""
+}
+
+// within reports whether a pointer leads to or through another.
+func within(pointer, other string) bool {
+	rest, ok := strings.CutPrefix(pointer, other)
+	return ok && (rest == "" || rest[0] == '/')
+}
+
+// A comparison is a version that is held against the one before.
+type comparison struct {
+	Version
+	before, after []entry
+	last          time.Time // newest of before
+	bookkeeping   bool      // nothing but managedFields changed
+	paths         *changes  // read when it is asked for
+}
+
+// tolerance is how far observed_at may lie from the time of an entry.
+const tolerance = 2 * time.Second
+
+// near reports whether a time is that of the live observation.
+func (c *comparison) near(at time.Time) bool {
+	return c.Live && !at.IsZero() && c.Observed.Sub(at).Abs() <= tolerance
+}
+
+// changed gives the paths that the version changed.
+func (c *comparison) changed() *changes {
+	if c.paths == nil {
+		c.paths = compare(c.Before, c.After, c.before, c.after)
+	}
+	return c.paths
+}
+
+// writer names the only candidate.
+func (c *comparison) writer() Verdict {
+	var found *entry
+	for i := range c.after {
+		e := &c.after[i]
+		if !c.candidate(e) {
+			continue
+		}
+		if found != nil {
+			return unproved
+		}
+		found = e
+	}
+	if found == nil {
+		return Verdict{Evidence: None, Hint: c.hint()}
+	}
+	return found.proved(Entry)
+}
+
+func (c *comparison) candidate(e *entry) bool {
+	old := find(c.before, e)
+	switch {
+	case old != nil && e.written.Equal(old.written) && e.sameFields(old):
+		return false
+	case e.ofServer() || !e.written.IsZero() && e.written.Before(c.last):
+		return false
+	case c.bookkeeping:
+		return c.near(e.written)
+	case old == nil:
+		return e.written.After(c.last) && !c.last.IsZero() || e.ownsAny(c.changed().written)
+	case e.written.Equal(old.written):
+		return e.took(old, c.changed().written)
+	}
+	return e.written.After(old.written)
+}
+
+// hint names the only entry that vanished.
+func (c *comparison) hint() string {
+	var gone *entry
+	for i := range c.before {
+		if find(c.after, &c.before[i]) != nil {
+			continue
+		}
+		if gone != nil {
+			return ""
+		}
+		gone = &c.before[i]
+	}
+	if gone == nil || gone.ofServer() || len(c.changed().removed) == 0 || !gone.ownsAll(c.changed().removed) {
+		return ""
+	}
+	return textOf(gone.name)
+}
+
+// owner names the only entry that owns all that was written.
+func (c *comparison) owner() Verdict {
+	last := newest(c.after)
+	if c.bookkeeping || !c.near(last) || len(c.changed().removed) > 0 || len(c.changed().written) == 0 {
+		return unproved
+	}
+	var found *entry
+	for i := range c.after {
+		e := &c.after[i]
+		if !e.ownsAll(c.changed().written) {
+			continue
+		}
+		if found != nil {
+			return unproved
+		}
+		found = e
+	}
+	if found == nil || found.ofServer() || !found.written.Equal(last) {
+		return unproved
+	}
+	return found.proved(Owner)
+}
