@@ -61,7 +61,7 @@ TEST      := KUBEREWIND_TEST_PROGRAMS=$(PROGRAMS) $(GO) test $(TESTFLAGS)
 # These packages are tested without the race detector, which multiplies CPU time: their code starts no goroutines. Two exceptions, cmd/replay
 # and hack/test-times, start one that forwards signals. make test-more tests them under it. A new package is under it from the start.
 PLAIN     := ./cmd/replay ./deltafifo/spool ./internal/checkpoint ./internal/clusterevents ./internal/config ./internal/controlplane/binaries ./internal/docs \
-	./internal/erasure ./internal/filter ./internal/pgtest ./internal/printers ./internal/redact ./internal/retention ./migrations ./patch ./hack/...
+	./internal/erasure ./internal/filter ./internal/pgtest ./internal/printers ./internal/redact ./internal/retention ./internal/scene/... ./migrations ./patch ./hack/...
 # Whole systems, the longest first, and what measures.
 SYSTEMS   := ./test/system ./test/chaos ./test/replay ./test/... ./bench/...
 RACED      = $(filter-out $(shell $(GO) list $(PLAIN) $(SYSTEMS)),$(shell $(GO) list ./cmd/recorder ./sink/postgres ./internal/recorder ./internal/embedded && $(GO) list ./...))
@@ -151,6 +151,18 @@ bench-docs: ## Make docs/performance.md, or docs/performance-SIZE.md, and its ch
 .PHONY: bench-recording
 bench-recording: control-plane-full ## Record a real control plane with workloads for ten minutes, for make bench to measure on as well
 	@$(GO) run ./hack/benchdata -o $(BIN)/bench-recording.zst
+
+# How many seconds of the scene pass in one.
+PACE       ?= 8
+
+.PHONY: scene
+scene: setup control-plane-full ## Play the story of a shop on a real control plane, and fail if its record answers other than the committed one: [PACE=8]
+	@$(GO) run ./hack/scene -pace $(PACE) -o $(BIN)/scene
+	@$(GO) test -count 1 -timeout 5m ./internal/scene/record -args -recording $(CURDIR)/$(BIN)/scene
+
+.PHONY: scene-recording
+scene-recording: control-plane-full ## Record the story of a shop anew, at eight times its pace, to be committed
+	@$(GO) run ./hack/scene -pace 8
 
 # Which micro-benchmarks of which packages are compared, and how often each is run.
 OLD        ?= HEAD~1

@@ -52,11 +52,7 @@ func run(ctx context.Context, dir string, pace float64) (err error) {
 	if _, err := plane.StartWorkloads(ctx, controlplane.WorkloadOptions{Nodes: scene.Nodes, Stages: scene.Stages}); err != nil {
 		return err
 	}
-	p := &player{plane: plane, pace: pace}
-	if err := p.play(ctx, scene.Prepare()); err != nil {
-		return err
-	}
-	set, cleanup, err := record(ctx, p)
+	set, cleanup, err := record(ctx, &player{plane: plane, pace: pace})
 	if err != nil {
 		return err
 	}

@@ -31,13 +31,6 @@ func allWords(lines []string) (all [][]string) {
 
 const webReady = "rollout status deploy/web -n shop --timeout=90s"
 
-// Prepare gives the steps before anything is recorded: a capture follows only what is served when it begins.
-func Prepare() []Step {
-	return []Step{
-		input(0, Bob, "create -f -", certificates("Ready"), "wait crd/certificates.example.com --for=condition=Established --timeout=60s"),
-	}
-}
-
 // Story gives the steps, in order.
 func Story() []Step {
 	var all []Step
@@ -62,6 +55,7 @@ func setUp() []Step {
 		request(at(0, 30), Helm, Request{Agent: "Helm/3.19.0", Verb: Create, Object: ledger}),
 		input(at(0, 40), Carol, "apply -n billing -f -", report),
 		input(at(0, 45), Alice, "apply -n legacy -f -", old),
+		input(at(0, 50), Bob, "create -f -", certificates("Ready"), "wait crd/certificates.example.com --for=condition=Established --timeout=60s"),
 		input(at(1, 0), Bob, "create -n shop -f -", certificate),
 	}
 }

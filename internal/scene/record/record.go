@@ -1,0 +1,220 @@
+// Package record puts the committed recording of the scene into a database, as a recorder would have.
+//
+// # What it guarantees
+//
+//   - Each object goes the way of a recorder: canonical text, redaction, and the sink. observed_at is when the server's watch told of it.
+//   - Two calls give the same deltas with the same seq, and hashes of Secrets by the same key.
+//
+// It does not run the reflector and the queue. These date what they are told by their own clock, so that ten minutes would be two seconds.
+// bench/serve serves the recording to whoever wants the whole recorder.
+package record
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kuberewind/kuberewind/bench/data"
+	"github.com/kuberewind/kuberewind/internal/redact"
+	"github.com/kuberewind/kuberewind/kube"
+	"github.com/kuberewind/kuberewind/patch"
+	"github.com/kuberewind/kuberewind/sink/postgres"
+)
+
+// Cluster is the name of the cluster in the record.
+const Cluster = "scene"
+
+//go:embed testdata/scene.zst
+var recording []byte
+
+// Audit is the API server's audit log of the recording, compressed with zstd: an event of audit.k8s.io/v1 a line, bodies included.
+//
+//go:embed testdata/audit.zst
+var Audit []byte
+
+// Set gives the recording. The folder has to stay while it is read.
+func Set(dir string) (data.Set, error) {
+	path := filepath.Join(dir, "scene.zst")
+	if err := os.WriteFile(path, recording, 0o600); err != nil {
+		return nil, err
+	}
+	return data.Open(path)
+}
+
+// Into puts the recording into a database that holds an empty record.
+func Into(ctx context.Context, url string) (err error) {
+	dir, err := os.MkdirTemp("", "kuberewind-scene-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	set, err := Set(dir)
+	if err != nil {
+		return err
+	}
+	return SetInto(ctx, url, set)
+}
+
+// SetInto is Into for the recording of another run of hack/scene.
+func SetInto(ctx context.Context, url string, set data.Set) (err error) {
+	dir, err := os.MkdirTemp("", "kuberewind-scene-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	key, err := keyIn(dir)
+	if err != nil {
+		return err
+	}
+	w, err := newWriter(ctx, url, set, key)
+	if err != nil {
+		return err
+	}
+	defer w.sink.Close()
+	return w.record(ctx)
+}
+
+// keyIn gives the same key each time.
+func keyIn(dir string) (redact.FileKey, error) {
+	path := filepath.Join(dir, "key")
+	if err := os.WriteFile(path, []byte(strings.Repeat("5ce9e000", 8)+"\n"), 0o600); err != nil {
+		return redact.FileKey{}, err
+	}
+	return redact.LoadKey(path)
+}
+
+// A writer records a Set.
+type writer struct {
+	set     data.Set
+	sink    *postgres.Sink
+	now     time.Time
+	streams []stream
+	waiting []postgres.Item
+}
+
+// A stream is what is followed of a resource.
+type stream struct {
+	id        int32
+	version   string
+	redaction *redact.Resource
+}
+
+func newWriter(ctx context.Context, url string, set data.Set, file redact.FileKey) (*writer, error) {
+	w := &writer{set: set}
+	uid := ""
+	for e := range set.First() {
+		w.now = e.At
+		if r := set.Resources()[e.Resource]; r.Kind == "Namespace" && e.Name == "kube-system" {
+			uid = e.UID
+		}
+	}
+	key := file.Of(uid)
+	redactor, err := redact.New(key, redact.Hash, nil)
+	if err != nil {
+		return nil, err
+	}
+	w.sink, err = postgres.Open(ctx, postgres.Config{
+		URL: url, ClusterUID: uid, ClusterName: Cluster, KeyFingerprint: key.Fingerprint(), Recorder: "scene", Version: "scene",
+		Now: func() time.Time { return w.now },
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range set.Resources() {
+		st, err := w.sink.Stream(ctx, postgres.StreamSpec{Group: r.Group, Resource: r.Resource, Version: r.Version, Kind: r.Kind, Namespaced: r.Namespaced})
+		if err != nil {
+			w.sink.Close()
+			return nil, err
+		}
+		w.streams = append(w.streams, stream{st.ID(), r.Version, redactor.For(schema.GroupResource{Group: r.Group, Resource: r.Resource})})
+	}
+	return w, nil
+}
+
+// record writes the first lists, and then what the watches told.
+func (w *writer) record(ctx context.Context) error {
+	if err := w.begin(ctx); err != nil {
+		return err
+	}
+	types := map[watch.EventType]string{watch.Added: postgres.Added, watch.Modified: postgres.Updated, watch.Deleted: postgres.Deleted}
+	for e, err := range w.set.Events() {
+		if err != nil {
+			return err
+		}
+		if err := w.add(ctx, e, types[e.Type], postgres.SourceWatch, strconv.FormatUint(e.RV, 10)); err != nil {
+			return err
+		}
+	}
+	return w.commit(ctx)
+}
+
+func (w *writer) begin(ctx context.Context) error {
+	newest := uint64(0)
+	for e := range w.set.First() {
+		newest = max(newest, e.RV)
+		if err := w.add(ctx, e, postgres.Sync, postgres.SourceList, ""); err != nil {
+			return err
+		}
+	}
+	at := strconv.FormatUint(newest, 10)
+	for _, s := range w.streams {
+		w.waiting = append(w.waiting, postgres.Item{
+			Stream: s.id, Kind: postgres.Replaced, Observed: w.now, Position: at, Marker: postgres.Marker{Cause: "first_list", ToRV: at},
+		})
+	}
+	return w.commit(ctx)
+}
+
+// batch is how many rows one transaction takes: few, so that seq and batches look as a live recorder's do.
+const batch = 200
+
+func (w *writer) add(ctx context.Context, e data.Event, kind, source, position string) error {
+	s := w.streams[e.Resource]
+	object, err := s.object(e)
+	if err != nil {
+		return fmt.Errorf("%s/%s at resource version %d: %w", e.Namespace, e.Name, e.RV, err)
+	}
+	w.now = e.At.Truncate(time.Microsecond)
+	item := postgres.Item{
+		Stream: s.id, Kind: postgres.Delta, Type: kind, Source: source, Observed: w.now, Object: object, Version: s.version, Position: position,
+	}
+	if evidence, ok := object.EvidenceTime(); ok && source == postgres.SourceList {
+		item.Occurred = evidence
+	}
+	if w.waiting = append(w.waiting, item); len(w.waiting) < batch {
+		return nil
+	}
+	return w.commit(ctx)
+}
+
+// object brings what was served into the form in which it is recorded.
+func (s stream) object(e data.Event) (*kube.Object, error) {
+	doc, err := patch.Canonical(e.Object)
+	if err != nil {
+		return nil, err
+	}
+	if s.redaction != nil {
+		if doc, err = s.redaction.Apply(doc, e.Namespace, e.Name); err != nil {
+			return nil, err
+		}
+	}
+	return kube.Restore(doc)
+}
+
+func (w *writer) commit(ctx context.Context) error {
+	encoded, err := w.sink.Encode(w.waiting)
+	if err != nil {
+		return err
+	}
+	w.waiting = nil
+	return w.sink.Commit(ctx, encoded)
+}
