@@ -18,15 +18,13 @@ import (
 type version struct {
 	namespace, name, uid, rv string
 	doc                      patch.Doc
-	manager, subresource     string
 }
 
-func (v *version) GetNamespace() string                { return v.namespace }
-func (v *version) GetName() string                     { return v.name }
-func (v *version) GetUID() types.UID                   { return types.UID(v.uid) }
-func (v *version) GetResourceVersion() string          { return v.rv }
-func (v *version) Doc() patch.Doc                      { return v.doc }
-func (v *version) Manager() (name, subresource string) { return v.manager, v.subresource }
+func (v *version) GetNamespace() string       { return v.namespace }
+func (v *version) GetName() string            { return v.name }
+func (v *version) GetUID() types.UID          { return types.UID(v.uid) }
+func (v *version) GetResourceVersion() string { return v.rv }
+func (v *version) Doc() patch.Doc             { return v.doc }
 
 // A change is one delta before it is recorded.
 type change struct {
@@ -35,11 +33,6 @@ type change struct {
 	action        string // of sink/postgres
 	observed      time.Time
 	*version
-}
-
-// managers are those of most versions of a kind; the others have the controller manager's.
-var managers = map[string][2]string{
-	"Pod": {"kubelet", "status"}, "Node": {"kubelet", "status"}, "Lease": {"kubelet", ""}, "Event": {"kubelet", ""}, "ConfigMap": {"helm", ""},
 }
 
 // A fleet makes deltas of generated data. They are observed at even distances, so that a record has as many days as is wanted.
@@ -127,14 +120,10 @@ func (f *fleet) change(e data.Event, action string) (change, error) {
 	if action == postgres.Deleted {
 		delete(f.ids, e.UID)
 	}
-	manager, found := managers[f.set.Resources()[e.Resource].Kind]
-	if !found {
-		manager = [2]string{"kube-controller-manager", "status"}
-	}
 	return change{
 		seq: f.seq, objectID: id, resource: e.Resource, action: action, observed: f.at(f.seq),
 		version: &version{
-			namespace: e.Namespace, name: e.Name, uid: e.UID, rv: strconv.FormatUint(e.RV, 10), doc: doc, manager: manager[0], subresource: manager[1],
+			namespace: e.Namespace, name: e.Name, uid: e.UID, rv: strconv.FormatUint(e.RV, 10), doc: doc,
 		},
 	}, nil
 }

@@ -28,12 +28,11 @@ type thing struct {
 	doc                      patch.Doc
 }
 
-func (o *thing) GetNamespace() string                { return o.namespace }
-func (o *thing) GetName() string                     { return o.name }
-func (o *thing) GetUID() types.UID                   { return types.UID(o.uid) }
-func (o *thing) GetResourceVersion() string          { return o.rv }
-func (o *thing) Doc() patch.Doc                      { return o.doc }
-func (o *thing) Manager() (name, subresource string) { return "kubectl", "status" }
+func (o *thing) GetNamespace() string       { return o.namespace }
+func (o *thing) GetName() string            { return o.name }
+func (o *thing) GetUID() types.UID          { return types.UID(o.uid) }
+func (o *thing) GetResourceVersion() string { return o.rv }
+func (o *thing) Doc() patch.Doc             { return o.doc }
 
 func newThing(t testing.TB, namespace, name, uid string, rv int, spec string) *thing {
 	meta := map[string]string{"name": name, "uid": uid, "resourceVersion": strconv.Itoa(rv)}

@@ -370,12 +370,11 @@ type object struct {
 	doc      patch.Doc
 }
 
-func (o *object) GetNamespace() string                { return "shop" }
-func (o *object) GetName() string                     { return o.name }
-func (o *object) GetUID() types.UID                   { return types.UID("uid-" + o.name) }
-func (o *object) GetResourceVersion() string          { return o.rv }
-func (o *object) Doc() patch.Doc                      { return o.doc }
-func (o *object) Manager() (name, subresource string) { return "kubelet", "status" }
+func (o *object) GetNamespace() string       { return "shop" }
+func (o *object) GetName() string            { return o.name }
+func (o *object) GetUID() types.UID          { return types.UID("uid-" + o.name) }
+func (o *object) GetResourceVersion() string { return o.rv }
+func (o *object) Doc() patch.Doc             { return o.doc }
 
 func pod(name, reason string, restarts int64, ready bool, rv string) *object {
 	app, _, _ := strings.Cut(name, "-")

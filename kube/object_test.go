@@ -33,20 +33,6 @@ func at(t *testing.T, text string) time.Time {
 	return parsed
 }
 
-func TestTheManagerIsTheOneWhoseEntryIsNewestAndOfOneSecondTheLast(t *testing.T) {
-	o := parse(t, `{"metadata":{"name":"a","managedFields":[
-		{"manager":"late","time":"2026-01-02T00:00:01Z","subresource":"status","fieldsV1":{"f:a":{}}},
-		{"manager":"early","time":"2026-01-02T00:00:00Z"},
-		{"manager":"last","time":"2026-01-02T00:00:01Z","subresource":"scale"},
-		{"manager":"timeless"}]}}`)
-	name, subresource := o.Manager()
-	require.Equal(t, "last", name)
-	require.Equal(t, "scale", subresource)
-
-	name, subresource = parse(t, `{"metadata":{"name":"a"}}`).Manager()
-	require.Empty(t, name+subresource)
-}
-
 func TestEvidenceTimeIsTheNewestThingThatHappenedToTheObject(t *testing.T) {
 	tests := map[string]struct{ metadata, want string }{
 		"a write":    {`"creationTimestamp":"2026-01-01T00:00:00Z","managedFields":[{"time":"2026-01-03T00:00:00Z"},{"time":"2026-01-02T00:00:00Z"}]`, "2026-01-03T00:00:00Z"},
@@ -163,4 +149,12 @@ func BenchmarkRestore(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// canonical brings an object into the form in which it is recorded.
+func canonical(t testing.TB, o *Object) *Object {
+	doc, err := patch.Canonical(o.JSON)
+	require.NoError(t, err)
+	o.SetDoc(doc)
+	return o
 }

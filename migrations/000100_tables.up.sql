@@ -234,8 +234,8 @@ COMMENT ON COLUMN kuberewind.deltas_data.type IS '1 Added, 2 Updated, 3 Deleted,
 COMMENT ON COLUMN kuberewind.deltas_data.source IS '1 watch, 2 list, 3 relist, 4 resync, 5 schema, 6 inferred.';
 COMMENT ON COLUMN kuberewind.deltas_data.rv IS 'Resource version; for an inferred delete, of the list that no longer held the object.';
 COMMENT ON COLUMN kuberewind.deltas_data.version IS 'API version in which the object was served.';
-COMMENT ON COLUMN kuberewind.deltas_data.manager IS 'Field manager whose entry in managedFields is newest or, where times do not tell, which the version has changed; NULL if there is none, and for what nobody wrote (resync, schema, inferred). Proved only if manager_evidence is 1 or 2. A watch does not carry the user.';
-COMMENT ON COLUMN kuberewind.deltas_data.manager_evidence IS 'How the manager is proved: 1 entry, 2 owner, 3 none. NULL if the recorder did not judge it: then the manager is unproved.';
+COMMENT ON COLUMN kuberewind.deltas_data.manager IS 'Field manager that wrote the version, if its managedFields prove it; else NULL, as on every Deleted and Sync. A watch does not carry the user.';
+COMMENT ON COLUMN kuberewind.deltas_data.manager_evidence IS 'How the manager is proved: 1 entry, 2 owner, 3 none: nothing proves it, and manager is NULL.';
 COMMENT ON COLUMN kuberewind.deltas_data.manager_hint IS 'Field manager that owned what the version removed; perhaps not the remover. NULL if there is none.';
 COMMENT ON COLUMN kuberewind.deltas_data.subresource IS 'Subresource of that entry, such as status; NULL for none.';
 COMMENT ON COLUMN kuberewind.deltas_data.digest IS 'First 16 bytes of SHA-256 of the canonical JSON text of this version; of the last known version for an inferred delete.';

@@ -51,8 +51,8 @@ COMMENT ON COLUMN kuberewind.deltas.namespace IS 'Namespace, '''' for cluster-sc
 COMMENT ON COLUMN kuberewind.deltas.name IS 'Name, cut with a digest at its end if it has more than 1,024 bytes.';
 COMMENT ON COLUMN kuberewind.deltas.uid IS 'UID: identifies one life of the object.';
 COMMENT ON COLUMN kuberewind.deltas.resource_version IS 'Resource version; for an inferred delete, of the list that no longer held the object.';
-COMMENT ON COLUMN kuberewind.deltas.manager IS 'Field manager whose entry in managedFields is newest or, where times do not tell, which the version has changed; NULL if there is none, and for what nobody wrote (resync, schema, inferred). Proved only if manager_evidence is entry or owner. A watch does not carry the user.';
-COMMENT ON COLUMN kuberewind.deltas.manager_evidence IS 'How the manager is proved: entry (its entry in managedFields is new or later), owner (it owns every path that was written), none (nothing proves it). NULL if the recorder did not judge it: then the manager is unproved.';
+COMMENT ON COLUMN kuberewind.deltas.manager IS 'Field manager that wrote the version, if its managedFields prove it; else NULL, as on every Deleted and Sync. A watch does not carry the user.';
+COMMENT ON COLUMN kuberewind.deltas.manager_evidence IS 'How the manager is proved: entry (only its entry in managedFields is new, later, or took a path), owner (only it owns every path that was written), none (nothing proves it, and manager is NULL).';
 COMMENT ON COLUMN kuberewind.deltas.manager_hint IS 'Field manager that owned what the version removed; perhaps not the remover. NULL if there is none.';
 COMMENT ON COLUMN kuberewind.deltas.patch IS 'RFC 6902 patch against the version before, with the member "old" on replace and remove. Leaves out metadata.resourceVersion. NULL on first versions and inferred deletes.';
 COMMENT ON COLUMN kuberewind.deltas.object IS 'The whole object, on keyframes: first versions, Sync, and now and then. Where exact is not NULL, it was changed for jsonb.';

@@ -26,12 +26,11 @@ type version struct {
 	doc                  patch.Doc
 }
 
-func (v *version) GetNamespace() string                { return v.namespace }
-func (v *version) GetName() string                     { return v.name }
-func (v *version) GetUID() types.UID                   { return types.UID(v.uid) }
-func (v *version) GetResourceVersion() string          { return fmt.Sprint(v.rv) }
-func (v *version) Doc() patch.Doc                      { return v.doc }
-func (v *version) Manager() (name, subresource string) { return "kubectl", "" }
+func (v *version) GetNamespace() string       { return v.namespace }
+func (v *version) GetName() string            { return v.name }
+func (v *version) GetUID() types.UID          { return types.UID(v.uid) }
+func (v *version) GetResourceVersion() string { return fmt.Sprint(v.rv) }
+func (v *version) Doc() patch.Doc             { return v.doc }
 
 // recording writes true rows: what a recorder writes, through the same sink.
 type recording struct {

@@ -37,8 +37,8 @@ is. What the server counts on its own (metadata.managedFields, resourceVersion a
 out unless --all-fields or --path asks for it. So are, in a log without a name, objects that were only found or stored again
 (--type Sync has them).
 
-A watch does not say who deleted an object: what is known is who wrote it last, which is also the manager of a Deleted in -o json and
-for --manager.
+A field manager is named only if the version's managedFields prove that it wrote; "-" stands for an unknown writer. A watch does not say
+who deleted an object. --manager matches proved writers only.
 
 A ~ before a time says that it is an estimate. Gaps and pauses of the record are lines of the log, where they fall.
 

@@ -22,16 +22,14 @@ import (
 // served is a version of an object as a server could serve it.
 type served struct {
 	namespace, name, uid, rv string
-	manager, subresource     string
 	doc                      patch.Doc
 }
 
-func (o *served) GetNamespace() string                { return o.namespace }
-func (o *served) GetName() string                     { return o.name }
-func (o *served) GetUID() types.UID                   { return types.UID(o.uid) }
-func (o *served) GetResourceVersion() string          { return o.rv }
-func (o *served) Doc() patch.Doc                      { return o.doc }
-func (o *served) Manager() (name, subresource string) { return o.manager, o.subresource }
+func (o *served) GetNamespace() string       { return o.namespace }
+func (o *served) GetName() string            { return o.name }
+func (o *served) GetUID() types.UID          { return types.UID(o.uid) }
+func (o *served) GetResourceVersion() string { return o.rv }
+func (o *served) Doc() patch.Doc             { return o.doc }
 
 // book writes a record. Its clock goes as it is told.
 type book struct {
@@ -113,9 +111,10 @@ func (b *book) object(resource, namespace, name, uid, by, metadata, fields strin
 	if namespace != "" {
 		metadata += fmt.Sprintf(`"namespace":%q,`, namespace)
 	}
+	manager, subresource, _ := strings.Cut(by, "/")
+	metadata += fmt.Sprintf(`"managedFields":[{"manager":%q,"subresource":%q,"time":%q}],`, manager, subresource, b.now.Format(time.RFC3339))
 	text := fmt.Sprintf(`{"apiVersion":"v1","kind":%q,"metadata":{%s"name":%q,"uid":%q,"resourceVersion":"%d"}%s}`, kind, metadata, name, uid, b.rv, fields)
 	o := &served{namespace: namespace, name: name, uid: uid, rv: strconv.Itoa(b.rv), doc: docOf(b.t, text)}
-	o.manager, o.subresource, _ = strings.Cut(by, "/")
 	return o
 }
 
@@ -174,14 +173,14 @@ func story(t testing.TB) *book {
 	b.at("12:03")
 	b.write(postgres.Updated, "deployments", b.web(webUID, "helm", 5, "nginx:1.27", `"labels":{"app":"web"},`))
 	b.at("12:04")
-	b.write(postgres.Updated, "deployments", b.web(webUID, "helm", 5, "nginx:1.27", `"labels":{"app":"web"},"managedFields":[{"manager":"helm"}],`))
+	b.write(postgres.Updated, "deployments", b.web(webUID, "helm", 5, "nginx:1.27", `"labels":{"app":"web"},`))
 	b.at("12:05")
 	b.write(postgres.Added, "secrets", b.object("secrets", "shop", "creds", credsUID, "kubectl", "", `,"data":{"password":"hmac-sha256:00"}`))
 	b.at("12:06")
 	b.write(postgres.Updated, "secrets", b.object("secrets", "shop", "creds", credsUID, "kubectl", "", `,"data":{"password":"hmac-sha256:01"}`))
 	b.write(postgres.Added, "nodes", b.object("nodes", "", "worker", nodeUID, "kubelet", "", `,"spec":{}`))
 	b.at("12:07")
-	b.write(postgres.Deleted, "deployments", b.web(webUID, "kubectl", 5, "nginx:1.27", `"labels":{"app":"web"},"managedFields":[{"manager":"helm"}],`))
+	b.write(postgres.Deleted, "deployments", b.web(webUID, "kubectl", 5, "nginx:1.27", `"labels":{"app":"web"},`))
 	b.at("12:08")
 	b.write(postgres.Added, "deployments", b.web(secondUID, "helm", 1, "nginx:2", ""))
 	b.at("12:10")

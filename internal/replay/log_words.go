@@ -167,9 +167,9 @@ func summary(v *history.Version) string {
 	case v.Type == cache.Added:
 		return "found by a list after a gap: created meanwhile"
 	case v.Type == cache.Deleted && v.Source == "inferred":
-		return "deleted: a list no longer held it" + lastWriter(v)
+		return "deleted: a list no longer held it"
 	case v.Type == cache.Deleted:
-		return "deleted" + lastWriter(v)
+		return "deleted"
 	case v.Type != cache.Sync:
 		return ""
 	case v.Source == "list" && first:
@@ -182,14 +182,6 @@ func summary(v *history.Version) string {
 		return "found by a list after a gap"
 	}
 	return "found changed by a list after a gap"
-}
-
-// lastWriter says of a delete who wrote the object last, so that nobody takes him for the one who deleted it.
-func lastWriter(v *history.Version) string {
-	if v.Manager == "" {
-		return ""
-	}
-	return "; last written by " + writer(v.Manager, v.Subresource)
 }
 
 // writer is a field manager, with the subresource it wrote through.

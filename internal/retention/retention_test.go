@@ -29,12 +29,11 @@ type object struct {
 	doc      patch.Doc
 }
 
-func (o *object) GetNamespace() string                { return "shop" }
-func (o *object) GetName() string                     { return o.name }
-func (o *object) GetUID() types.UID                   { return types.UID("uid-of-" + o.name) }
-func (o *object) GetResourceVersion() string          { return o.rv }
-func (o *object) Doc() patch.Doc                      { return o.doc }
-func (o *object) Manager() (name, subresource string) { return "kubectl", "" }
+func (o *object) GetNamespace() string       { return "shop" }
+func (o *object) GetName() string            { return o.name }
+func (o *object) GetUID() types.UID          { return types.UID("uid-of-" + o.name) }
+func (o *object) GetResourceVersion() string { return o.rv }
+func (o *object) Doc() patch.Doc             { return o.doc }
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 

@@ -27,7 +27,7 @@ type fleet struct {
 func newFleet(t testing.TB, st *Stream, pods int) *fleet {
 	f := &fleet{stream: st, rv: 1000}
 	for i := range pods {
-		f.pods = append(f.pods, &object{namespace: fmt.Sprintf("team-%d", i%20), name: fmt.Sprintf("web-6d4b75cb6d-%05d", i), uid: types.UID(newUID()), manager: "kubelet", subresource: "status"})
+		f.pods = append(f.pods, &object{namespace: fmt.Sprintf("team-%d", i%20), name: fmt.Sprintf("web-6d4b75cb6d-%05d", i), uid: types.UID(newUID())})
 		f.render(t, f.pods[i])
 	}
 	return f

@@ -2,9 +2,11 @@ package postgres
 
 import (
 	"bytes"
+	"time"
 
 	"github.com/klauspost/compress/s2"
 
+	"github.com/kuberewind/kuberewind/evidence"
 	"github.com/kuberewind/kuberewind/patch"
 )
 
@@ -29,11 +31,10 @@ func (c *comparer) complete(d *draft) {
 		return
 	}
 	before, change := c.change(d)
-	manager, subresource := author(&d.version, before, change)
-	d.row.manager, d.row.subresource = clean(manager), clean(subresource)
 	if d.known.rewritten() {
 		change = nil // It would be a change of a text that the record does not hold.
 	}
+	d.judge(before, change)
 	d.content(change)
 	if d.next == nil && !d.ends {
 		c.packed = s2.Encode(c.packed[:cap(c.packed)], d.doc)
@@ -66,21 +67,18 @@ func (c *comparer) change(d *draft) (before patch.Doc, change []byte) {
 	return before, c.changes[start:len(c.changes):len(c.changes)]
 }
 
-// author says who made a version of the one before.
-func author(v *version, before patch.Doc, change []byte) (name, subresource string) {
-	switch v.source {
-	case sourceSchema:
-		return "", "" // The server reads the same stored object in another way.
-	case sourceResync:
-		return "", "" // Nobody is to be blamed for storing an object again.
+// judge says in the row who made a version of the one before, as far as managedFields prove it.
+func (d *draft) judge(before patch.Doc, change []byte) {
+	if d.known != nil && change == nil {
+		return // It cannot be compared.
 	}
-	compared, ok := v.item.Object.(interface {
-		ManagerAfter(before patch.Doc, change []byte) (name, subresource string)
+	observed := time.UnixMicro(d.row.observed)
+	verdict := evidence.Judge(evidence.Version{
+		Type: d.item.Type, Source: d.item.Source, InGap: d.inGap, Live: d.row.occurred == d.row.observed, Observed: observed,
+		Before: before, After: d.doc, Patch: change,
 	})
-	if !ok || change == nil {
-		return v.item.Object.Manager()
-	}
-	return compared.ManagerAfter(before, change)
+	d.row.evidence = int16(verdict.Evidence)
+	d.row.manager, d.row.subresource, d.row.hint = clean(verdict.Manager), clean(verdict.Subresource), clean(verdict.Hint)
 }
 
 // content decides what the row carries: the patch, the whole object, or both.

@@ -269,10 +269,9 @@ func TestHazardousContentIsGivenBackExactly(t *testing.T) {
 func TestTextsThatPostgreSQLCannotHoldAreReplaced(t *testing.T) {
 	r := record(t, newDatabase(t))
 	st := r.pods()
-	o := made(t, "a", "x", newUID(), "1", `1`)
-	o.manager, o.subresource = "bad\x00\xff", "sta\x00tus"
+	o := made(t, "a", "x", newUID(), "1", `1`).managed(t, `{"manager":"bad\u0000","subresource":"sta\u0000tus"}`)
 	r.commit(watched(st, Added, o))
-	require.Equal(t, "bad\uFFFD\uFFFD sta\uFFFDtus", one[string](t, r.db, `SELECT manager || ' ' || subresource FROM kuberewind.deltas_data WHERE cluster = $1`, r.cluster()))
+	require.Equal(t, "bad\uFFFD sta\uFFFDtus", one[string](t, r.db, `SELECT manager || ' ' || subresource FROM kuberewind.deltas_data WHERE cluster = $1`, r.cluster()))
 	r.verify()
 }
 

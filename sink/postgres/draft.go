@@ -4,6 +4,8 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+
+	"github.com/kuberewind/kuberewind/evidence"
 )
 
 // A draft is a row that has its seq, but not what it says of the object's text. To give seqs and to move the known state is a matter of order;
@@ -15,6 +17,7 @@ type draft struct {
 	entry  *entry // what is known of the object from now on; nil for a row that ends a life and shows no version
 	next   *draft // of the version after it in the same life, if that is in the batch, too
 	ends   bool   // the life
+	inGap  bool   // versions before it may be missing
 
 	mismatched bool // there is no patch, though there is a version before
 	mismatch   error
@@ -44,8 +47,8 @@ func (e *encoder) find(st *Stream, v *version) {
 // draft gives the next seq to a row, with what does not depend on the object's text.
 func (e *encoder) draft(b *Batch, st *Stream, v *version) *draft {
 	e.head.seq++
-	d := &draft{version: *v, stream: st, row: row{
-		seq: e.head.seq, observed: e.head.observed, occurred: e.head.observed, stream: st.id,
+	d := &draft{version: *v, stream: st, inGap: st.work.gap != nil, row: row{
+		evidence: int16(evidence.None), seq: e.head.seq, observed: e.head.observed, occurred: e.head.observed, stream: st.id,
 		kind: v.kind, source: v.source, rv: v.rv, version: clean(v.item.Version),
 	}}
 	if !v.item.Occurred.IsZero() {

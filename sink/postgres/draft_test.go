@@ -28,8 +28,8 @@ func (m *manyLived) object(i int) *object {
 		text = `no text for SQL: \u0000`
 	}
 	o := made(m.t, "a", fmt.Sprintf("x-%d", i), m.uids[i], fmt.Sprint(m.rv), fmt.Sprintf(`{"n":%d,"list":[%d,%d],"text":"%s"}`, m.rv, i, m.rv%7, text))
-	o.manager = fmt.Sprintf("manager-%d", m.rv%5)
-	return o
+	written := noon.Add(time.Duration(m.rv) * time.Second).Format(time.RFC3339)
+	return o.managed(m.t, fmt.Sprintf(`{"manager":"manager-%d","time":%q}`, m.rv%5, written))
 }
 
 func (m *manyLived) items(st *Stream) (items []Item) {
@@ -112,13 +112,17 @@ func TestABatchSaysWhatItsItemsSayOneByOne(t *testing.T) {
 	}
 	want := single.stored()
 	require.Equal(t, want, whole.stored())
-	patches := 0
+	patches, proved := 0, 0
 	for _, r := range want {
 		if r.Obj == nil && r.Patch != nil {
 			patches++
 		}
+		if r.Manager != nil {
+			proved++
+		}
 	}
 	require.Greater(t, patches, 2*manyObjects)
+	require.Greater(t, proved, manyObjects)
 	whole.history()
 	for _, r := range []*recording{whole, single} {
 		r.verify()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -20,19 +21,17 @@ var noon = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
 
 // An object is a version of an object that a server could serve.
 type object struct {
-	namespace, name      string
-	uid                  types.UID
-	rv                   string
-	doc                  patch.Doc
-	manager, subresource string
+	namespace, name string
+	uid             types.UID
+	rv              string
+	doc             patch.Doc
 }
 
-func (o *object) GetNamespace() string                { return o.namespace }
-func (o *object) GetName() string                     { return o.name }
-func (o *object) GetUID() types.UID                   { return o.uid }
-func (o *object) GetResourceVersion() string          { return o.rv }
-func (o *object) Doc() patch.Doc                      { return o.doc }
-func (o *object) Manager() (name, subresource string) { return o.manager, o.subresource }
+func (o *object) GetNamespace() string       { return o.namespace }
+func (o *object) GetName() string            { return o.name }
+func (o *object) GetUID() types.UID          { return o.uid }
+func (o *object) GetResourceVersion() string { return o.rv }
+func (o *object) Doc() patch.Doc             { return o.doc }
 
 // made gives a version whose spec is the JSON text.
 func made(t testing.TB, namespace, name, uid, rv, spec string) *object {
@@ -47,7 +46,17 @@ func made(t testing.TB, namespace, name, uid, rv, spec string) *object {
 	require.NoError(t, err)
 	doc, err := patch.Canonical(fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Thing","metadata":%s,"spec":%s}`, meta, spec))
 	require.NoError(t, err)
-	return &object{namespace: namespace, name: name, uid: types.UID(uid), rv: rv, doc: doc, manager: "kubectl"}
+	return &object{namespace: namespace, name: name, uid: types.UID(uid), rv: rv, doc: doc}
+}
+
+// managed gives the object with these entries in managedFields.
+func (o *object) managed(t testing.TB, entries string) *object {
+	t.Helper()
+	const metadata = `"metadata":{`
+	doc, err := patch.Canonical([]byte(strings.Replace(string(o.doc), metadata, metadata+`"managedFields":[`+entries+`],`, 1)))
+	require.NoError(t, err)
+	o.doc = doc
+	return o
 }
 
 var uids atomic.Int64

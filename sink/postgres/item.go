@@ -80,16 +80,13 @@ type Marker struct {
 	Appeared, Changed, Vanished, Unchanged int // of Replaced: how the list compared with what was recorded
 }
 
-// Object is one version of an object, as it is to be recorded. If it has a method Digest() [16]byte, that is taken for the digest of Doc;
-// if it has ManagerAfter(before patch.Doc, change []byte) (name, subresource string), that is asked and not Manager where the version
-// before is known, with that and with the patch that makes of it this one but for the resource version. It must not hold on to them.
+// Object is one version of an object, as it is to be recorded. If it has a method Digest() [16]byte, that is taken for the digest of Doc.
 type Object interface {
 	GetNamespace() string
 	GetName() string
 	GetUID() types.UID
 	GetResourceVersion() string
 	Doc() patch.Doc
-	Manager() (name, subresource string)
 }
 
 // The numbers under which types and sources are stored.

@@ -51,9 +51,6 @@ func (k KnownObject) Doc() patch.Doc {
 	return doc
 }
 
-// Manager says that nobody is to be blamed for storing an object again.
-func (k KnownObject) Manager() (name, subresource string) { return "", "" }
-
 // ListKeys gives the keys of all living objects, "namespace/name" or "name", in no order.
 func (k *Known) ListKeys() []string {
 	k.mu.RLock()

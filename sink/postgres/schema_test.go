@@ -13,7 +13,6 @@ func TestOtherContentAtTheSameResourceVersionIsRecordedOnceAndBlamedOnNobody(t *
 	uid := newUID()
 	r.commit(watched(pods, Added, made(t, "a", "x", uid, "11", `1`)))
 	other := made(t, "a", "x", uid, "11", `2`)
-	other.manager = "kubectl"
 	r.commit(listed(pods, SourceSchema, other), Item{Stream: pods.ID(), Kind: Compared, Marker: Marker{Detail: "v1 abc"}})
 	r.commit(listed(pods, SourceSchema, other))
 	require.Len(t, r.history(), 2)
