@@ -13,6 +13,10 @@ import (
 // not stop a stream for good.
 const maxRetryAfter = 5 * time.Minute
 
+// returnSpread is the time within which all streams come back to a server that
+// has returned.
+const returnSpread = time.Second
+
 // delays are the growing pauses between retries. They start over when none was
 // needed for backoffReset.
 type delays struct {
@@ -56,11 +60,18 @@ func (r *Reflector) delayAfter(err error) time.Duration {
 }
 
 // pause waits, or until the context ends.
-func (r *Reflector) pause(ctx context.Context, delay time.Duration) {
+func (r *Reflector) pause(ctx context.Context, delay time.Duration) { r.pauseUntil(ctx, delay, nil) }
+
+// pauseUntil waits, or until the context ends or the server has returned. After
+// a long absence most of a pause would still be ahead.
+func (r *Reflector) pauseUntil(ctx context.Context, delay time.Duration, returned <-chan struct{}) {
 	timer := r.clock.NewTimer(delay)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 	case <-timer.C():
+	case <-returned:
+		r.retry.reset()
+		r.pause(ctx, min(delay, rand.N(returnSpread)))
 	}
 }

@@ -105,6 +105,10 @@ type Options struct {
 	// up to as much again at random; up to 10 s at most while a list is awaited that
 	// shows the history after one that was left.
 	Backoff *wait.Backoff
+	// Returned gives a channel that is closed when a server that was away answers
+	// again. Then the pause after a failure ends within a second, and the next
+	// ones are short again. Default: nobody says so.
+	Returned func() <-chan struct{}
 	// ForbiddenRetry is up to where the pause grows while the server answers
 	// 401, 403 or 404. Default 1 minute, with as much jitter as Backoff.
 	ForbiddenRetry time.Duration
@@ -169,9 +173,10 @@ type Hooks struct {
 type Revisions interface {
 	// Unaccounted gives the revisions after from, up to to, in order, that may
 	// be of this resource: all but those of which it is certain that they are
-	// another's. It may wait a while for others to find out. If there are more
-	// than limit, it gives more than limit, and need not give all.
-	Unaccounted(ctx context.Context, from, to uint64, limit int) ([]uint64, error)
+	// another's. With wait, it may wait a while for others to find out; without,
+	// it may return an error instead. If there are more than limit, it gives more
+	// than limit, and need not give all.
+	Unaccounted(ctx context.Context, from, to uint64, limit int, wait bool) ([]uint64, error)
 	// Kept is how much history etcd was found to keep, 0 if that is not known.
 	Kept() time.Duration
 }
@@ -215,6 +220,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.AffordLook == nil {
 		o.AffordLook = func() bool { return true }
+	}
+	if o.Returned == nil {
+		o.Returned = func() <-chan struct{} { return nil }
 	}
 	if o.History == nil {
 		o.History = noHistory{}

@@ -28,7 +28,7 @@ func QuietEvery(kept, most time.Duration) time.Duration {
 // quiet is what a stream knows of the age of its position.
 type quiet struct {
 	unmarked bool      // the server sends no bookmarks
-	since    time.Time // when a watch last moved the position
+	since    time.Time // when the position last moved
 	stalled  bool      // the newest bookmark did not
 	again    time.Time // when to look again
 	missed   uint64    // the position after which a look has found something, 0 if none has

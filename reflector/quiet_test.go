@@ -83,6 +83,34 @@ func TestAWatchThatDoesNotSayWhatHasHappenedIsOpenedAnew(t *testing.T) {
 	})
 }
 
+func TestARecoveryThatHasMovedAQuietStreamIsFollowedByNoLookAtOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s, store := newServer(9), &ledger{}
+		away := true
+		s.onWatch = func(metav1.ListOptions) watchPlan {
+			if away {
+				return watchPlan{refuse: refused()}
+			}
+			return watchPlan{}
+		}
+		asked := 0
+		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{
+			ResourceVersion: "9", RecoverRevisions: 10, Hooks: Hooks{Recovered: func(Recovery) { _, asked = s.requests() }},
+		}))
+		pass(2 * defaultUnmarkedTimeout)
+		s.elsewhere()
+		s.forget()
+		s.set(func() { away = false })
+		pass(2*backoffMax + 2*settleAfter)
+		require.Contains(t, store.calls(), "bookmark 10")
+		_, askedSince := s.requests()
+		require.Equal(t, asked, askedSince)
+		s.elsewhere()
+		pass(defaultUnmarkedTimeout)
+		require.Contains(t, store.calls(), "bookmark 11")
+	})
+}
+
 // depth is how much history etcd keeps, as others have found out.
 type depth struct{ kept atomic.Int64 }
 
@@ -94,7 +122,9 @@ func keeping(kept time.Duration) *depth {
 
 func (d *depth) Kept() time.Duration { return time.Duration(d.kept.Load()) }
 
-func (*depth) Unaccounted(context.Context, uint64, uint64, int) ([]uint64, error) { return nil, nil }
+func (*depth) Unaccounted(context.Context, uint64, uint64, int, bool) ([]uint64, error) {
+	return nil, nil
+}
 
 func TestAQuietStreamIsLookedAtSixTimesWhileEtcdKeepsARevision(t *testing.T) {
 	for kept, every := range map[time.Duration]time.Duration{

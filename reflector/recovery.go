@@ -162,7 +162,7 @@ func (c *recovery) findEnd(ctx context.Context, gone error) error {
 func (c *recovery) unaccounted(ctx context.Context) ([]uint64, error) {
 	limit := c.r.options.RecoverRevisions - c.r.health.recovered
 	if known := c.r.options.Revisions; known != nil {
-		return known.Unaccounted(ctx, c.from, c.to, limit)
+		return known.Unaccounted(ctx, c.from, c.to, limit, !c.quiet) // A look holds up its watch.
 	}
 	all := make([]uint64, 0, limit)
 	for revision := c.from + 1; revision <= c.to && len(all) <= limit; revision++ {
@@ -197,6 +197,7 @@ func (r *Reflector) bring(event watch.Event) error {
 	}
 	r.provisional = false
 	if r.at.saw(seen, r.clock.Now()) {
+		r.quiet.since = r.clock.Now()
 		r.publish()
 	}
 	r.out.updateResourceVersion(r.at.rv)

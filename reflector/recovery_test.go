@@ -20,7 +20,7 @@ import (
 // elsewhere knows what is of another resource.
 type elsewhere []uint64
 
-func (e elsewhere) Unaccounted(_ context.Context, from, to uint64, _ int) ([]uint64, error) {
+func (e elsewhere) Unaccounted(_ context.Context, from, to uint64, _ int, _ bool) ([]uint64, error) {
 	var left []uint64
 	for revision := from + 1; revision <= to; revision++ {
 		if !slices.Contains(e, revision) {

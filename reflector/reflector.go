@@ -129,6 +129,7 @@ func (r *Reflector) Run(stop <-chan struct{}) {
 // each failure. It must not run twice at a time.
 func (r *Reflector) RunWithContext(ctx context.Context) {
 	for ctx.Err() == nil {
+		returned := r.options.Returned() // Before the attempt: none may fail unheard.
 		err := r.ListAndWatchWithContext(ctx)
 		if err == nil {
 			continue
@@ -136,7 +137,7 @@ func (r *Reflector) RunWithContext(ctx context.Context) {
 		delay := r.delayAfter(err)
 		r.log.WarnContext(ctx, "list and watch ended, will retry",
 			"error", err, "resource_version", r.at.rv, "retry_in", delay)
-		r.pause(ctx, delay)
+		r.pauseUntil(ctx, delay, returned)
 	}
 }
 

@@ -281,6 +281,36 @@ func TestRefusedConnectionsAreRetriedAtTheSamePlaceByTheGivenBackoff(t *testing.
 	})
 }
 
+func TestAServerThatReturnsIsAskedAtOnceAndThenAgainSoon(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s, store := newServer(9), &ledger{}
+		s.write(watch.Added, "a")
+		returned := make(chan struct{})
+		answers := time.Now().Add(10*time.Minute + returnSpread + 2*time.Second) // It is not ready at once.
+		s.onWatch = func(metav1.ListOptions) watchPlan {
+			if time.Now().Before(answers) {
+				return watchPlan{refuse: refused()}
+			}
+			return watchPlan{}
+		}
+		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{
+			ResourceVersion: "9", Returned: func() <-chan struct{} {
+				if time.Now().Before(answers.Add(-returnSpread - 2*time.Second)) {
+					return returned
+				}
+				return nil
+			},
+		}))
+		pass(10 * time.Minute)
+		before := len(s.watched())
+		close(returned)
+		pass(returnSpread)
+		require.Greater(t, len(s.watched()), before)
+		pass(10 * time.Second)
+		require.Contains(t, store.calls(), "add a@10")
+	})
+}
+
 func TestResyncIsNotPutOffByReconnects(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, store := newServer(9), &ledger{}

@@ -33,26 +33,56 @@ type identity struct {
 	mu    sync.Mutex // protects what follows; held while asking
 	began time.Time
 	err   error
+
+	waiting sync.Mutex // protects back
+	back    chan struct{}
 }
+
+// answerFor is how long an answer holds. All streams ask when a server has returned.
+const answerFor = time.Second
 
 // askTimeout bounds each question here: a request that nobody answers must not hold the streams up.
 const askTimeout = 10 * time.Second
 
-// check asks, or waits for the answer to somebody who has asked since it was called. A nil identity is nobody's.
+// returned gives a channel that is closed when the server answers again after it did not. Of a nil identity nobody says so.
+func (i *identity) returned() <-chan struct{} {
+	if i == nil {
+		return nil
+	}
+	i.waiting.Lock()
+	defer i.waiting.Unlock()
+	if i.back == nil {
+		i.back = make(chan struct{})
+	}
+	return i.back
+}
+
+// hasReturned ends all waiting for the return.
+func (i *identity) hasReturned() {
+	i.waiting.Lock()
+	defer i.waiting.Unlock()
+	if i.back != nil {
+		close(i.back)
+		i.back = nil
+	}
+}
+
+// check asks, or takes the answer to another stream that has asked less than answerFor ago. A nil identity is nobody's.
 func (i *identity) check(ctx context.Context) error {
 	if i == nil {
 		return nil
 	}
-	called := time.Now()
+	earliest := time.Now().Add(-answerFor)
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	var foreign *ForeignClusterError
 	// That somebody else was called off is no answer.
-	answered := i.began.After(called) && (i.err == nil || ctx.Err() != nil || !errors.Is(i.err, context.Canceled))
+	answered := i.began.After(earliest) && (i.err == nil || ctx.Err() != nil || !errors.Is(i.err, context.Canceled))
 	if answered || errors.As(i.err, &foreign) {
 		return i.err
 	}
 	i.began = time.Now()
+	failed := i.err != nil
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	var found types.UID
@@ -67,6 +97,9 @@ func (i *identity) check(ctx context.Context) error {
 	case i.err == nil && string(found) != i.uid:
 		i.err = &ForeignClusterError{Host: i.host, Recorded: i.uid, Found: string(found)}
 		i.foreign <- i.err
+	}
+	if failed && i.err == nil {
+		i.hasReturned()
 	}
 	return i.err
 }

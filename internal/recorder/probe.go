@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -12,8 +13,10 @@ import (
 const (
 	// probeEvery is how often each etcd is asked whether its history is the one on record: it costs one read of one key.
 	probeEvery = 10 * time.Second
-	// tiesPerRound bounds how many streams are assigned to their etcd in one round, by three small lists each.
+	// tiesPerRound bounds how many streams are assigned to their etcd in one round, by two small lists each.
 	tiesPerRound = 20
+	// tieTimeout bounds how long a recovery is held up by others that are assigned with its stream.
+	tieTimeout = 2 * time.Second
 )
 
 // followHistory looks now and then whether the history of each etcd is the one on record, until ctx ends. The error is that the cluster
@@ -52,41 +55,99 @@ func (r *revisions) probe(ctx context.Context) error {
 
 // tie finds out which streams are kept in one etcd, a few at a time. Those for which the server did not answer have their turn again after all others.
 func (r *revisions) tie(ctx context.Context) error {
-	untied := r.untied()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case r.tying <- struct{}{}:
+	}
+	defer func() { <-r.tying }()
+	return r.tieSome(ctx, r.untied(nil))
+}
+
+// tieFirst has the stream be tied, and some others with it: when a server returns, each would ask for itself about each other one. The
+// error is that ctx has ended. Where the server does not answer for the stream, who asks about it finds out.
+func (c *claims) tieFirst(ctx context.Context) error {
+	bounded, cancel := context.WithTimeout(ctx, tieTimeout)
+	defer cancel()
+	select {
+	case <-bounded.Done():
+		return ctx.Err()
+	case c.all.tying <- struct{}{}:
+	}
+	defer func() { <-c.all.tying }()
+	if untied := c.all.untied(c); slices.Contains(untied, c) {
+		_ = c.all.tieSome(bounded, untied) // What failed is asked again, by the prober or by who needs it.
+	}
+	return ctx.Err()
+}
+
+// tieSome ties streams to one etcd or another. Those for which the server answers are listed between two lists of each etcd that is known (I4).
+func (r *revisions) tieSome(ctx context.Context, untied []*claims) error {
 	if len(untied) == 0 {
 		clear(r.tried)
 		return nil
 	}
-	silent, failed := askAll(ctx, slices.Concat(untied, r.heads()))
+	heads := r.heads()
+	before, failed := nowOf(ctx, slices.Concat(untied, heads))
+	answers := func(c *claims) bool { _, answered := before[c]; return answered }
+	answering := slices.DeleteFunc(slices.Clone(untied), func(c *claims) bool { return !answers(c) })
+	heads = slices.DeleteFunc(heads, func(h *claims) bool { return !answers(h) })
+	if len(heads) == 0 && len(answering) > 0 {
+		heads = []*claims{answering[0]}
+	}
+	at, failedThen := nowOf(ctx, answering)
+	after, failedLast := nowOf(ctx, heads)
+	failed = errors.Join(failed, failedThen, failedLast)
 	for _, c := range untied {
 		r.tried[c] = true
-		if !silent[c] {
-			failed = errors.Join(failed, c.tieTo(ctx, silent))
+		beside := slices.IndexFunc(heads, func(h *claims) bool {
+			return before[h] != 0 && before[h] <= at[c] && at[c] <= after[h]
+		})
+		switch {
+		case !answers(c), ctx.Err() != nil:
+		case beside >= 0:
+			heads[beside].join(c)
+			c.isTied()
+		default:
+			failed = errors.Join(failed, c.tieTo(ctx, answers))
 		}
 	}
 	return failed
 }
 
-// askAll finds out for which streams the server does not answer now, all at once: it may hang for many.
-func askAll(ctx context.Context, streams []*claims) (silent map[*claims]bool, failed error) {
-	errs := make([]error, len(streams))
+// nowOf finds out where streams are, all at once: the server may hang for many. It gives those for which the server answers.
+func nowOf(ctx context.Context, streams []*claims) (at map[*claims]uint64, failed error) {
+	found, errs := make([]uint64, len(streams)), make([]error, len(streams))
 	var asking sync.WaitGroup
 	for i, c := range streams {
-		asking.Go(func() { _, errs[i] = c.now(ctx) })
+		asking.Go(func() { found[i], errs[i] = c.now(ctx) })
 	}
 	asking.Wait()
-	silent = map[*claims]bool{}
+	at = map[*claims]uint64{}
 	for i, c := range streams {
-		silent[c] = errs[i] != nil
+		if errs[i] == nil {
+			at[c] = found[i]
+		}
 	}
-	return silent, errors.Join(errs...)
+	return at, errors.Join(errs...)
+}
+
+// askAll finds out for which streams the server does not answer now.
+func askAll(ctx context.Context, streams []*claims) (silent map[*claims]bool, failed error) {
+	at, failed := nowOf(ctx, streams)
+	silent = map[*claims]bool{}
+	for _, c := range streams {
+		_, answered := at[c]
+		silent[c] = !answered
+	}
+	return silent, failed
 }
 
 // tieTo finds the etcd of the stream among those of others; if it is none of them, it is one of its own. Nobody waits for another one that does not answer:
 // that the two may be one is found out when it matters, and asking both costs little.
-func (c *claims) tieTo(ctx context.Context, silent map[*claims]bool) error {
+func (c *claims) tieTo(ctx context.Context, answers func(*claims) bool) error {
 	for _, head := range c.all.heads() {
-		if silent[head] {
+		if !answers(head) {
 			continue
 		}
 		together, err := head.sameEtcd(ctx, c, (*claims).now)
@@ -97,18 +158,27 @@ func (c *claims) tieTo(ctx context.Context, silent map[*claims]bool) error {
 			break
 		}
 	}
-	c.all.mu.Lock()
-	defer c.all.mu.Unlock()
-	c.headLocked().tied = true
+	c.isTied()
 	return nil
 }
 
-// untied are some followed streams of which nobody has looked in which etcd they are, one of those that were found to be together.
-func (r *revisions) untied() (found []*claims) {
+func (c *claims) isTied() {
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
+	c.headLocked().tied = true
+}
+
+// untied are some followed streams of which nobody has looked in which etcd they are, one of those that were found to be together: the first if it is
+// such a one, then the busiest, of which others want to know.
+func (r *revisions) untied(first *claims) (found []*claims) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	order := slices.SortedStableFunc(slices.Values(r.streams), func(a, b *claims) int { return cmp.Compare(b.claimed, a.claimed) })
+	if first != nil {
+		order = slices.Insert(order, 0, first)
+	}
 	known := map[*claims]bool{}
-	for _, c := range r.streams {
+	for _, c := range order {
 		if head := c.headLocked(); c.comparesLocked() && !head.tied && !known[head] && !r.tried[c] && len(found) < tiesPerRound {
 			known[head] = true
 			found = append(found, c)

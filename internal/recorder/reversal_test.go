@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -276,45 +276,69 @@ func TestAListIsTrueOnlyIfEtcdHoldsWhatItShows(t *testing.T) {
 }
 
 func TestTheClusterIsAskedWhoItIsByOneForAll(t *testing.T) {
-	asked, found := 0, types.UID("a")
-	hold := make(chan struct{})
-	i := &identity{host: "https://c", uid: "a", foreign: make(chan error, 1), ask: func(context.Context) (types.UID, error) {
-		asked++
-		<-hold
-		return found, nil
-	}}
-	var called sync.WaitGroup
-	answers := make(chan error, 10)
-	for range cap(answers) {
-		called.Add(1)
-		go func() {
-			called.Done()
-			answers <- i.check(t.Context())
-		}()
-	}
-	called.Wait()
-	close(hold)
-	for range cap(answers) {
-		require.NoError(t, <-answers)
-	}
-	require.Less(t, asked, cap(answers))
+	synctest.Test(t, func(t *testing.T) {
+		asked, found := 0, types.UID("a")
+		i := &identity{host: "https://c", uid: "a", foreign: make(chan error, 1), ask: func(context.Context) (types.UID, error) {
+			asked++
+			return found, nil
+		}}
+		answers := make(chan error)
+		for range 10 {
+			go func() {
+				time.Sleep(rand.N(answerFor))
+				answers <- i.check(t.Context())
+			}()
+		}
+		for range 10 {
+			require.NoError(t, <-answers)
+		}
+		require.Equal(t, 1, asked)
 
-	found = "b"
-	var foreign *ForeignClusterError
-	require.ErrorAs(t, i.check(t.Context()), &foreign)
-	require.ErrorAs(t, i.check(t.Context()), &foreign, "and it stays so")
-	require.Len(t, i.foreign, 1)
-	require.Equal(t, "b", foreign.Found)
+		time.Sleep(answerFor)
+		found = "b"
+		var foreign *ForeignClusterError
+		require.ErrorAs(t, i.check(t.Context()), &foreign)
+		require.ErrorAs(t, i.check(t.Context()), &foreign, "and it stays so")
+		require.Len(t, i.foreign, 1)
+		require.Equal(t, "b", foreign.Found)
+	})
 }
 
 func TestAClusterThatMayNotBeAskedWhoItIsIsFollowedAllTheSame(t *testing.T) {
-	answer := apierrors.NewForbidden(schema.GroupResource{Resource: "namespaces"}, "kube-system", nil)
-	i := &identity{host: "https://c", uid: "a", foreign: make(chan error, 1), log: slog.New(slog.DiscardHandler), ask: func(context.Context) (types.UID, error) {
-		return "", fmt.Errorf("the cluster cannot be identified: %w", answer)
-	}}
-	require.NoError(t, i.check(t.Context()))
-	answer = apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "kube-system")
-	require.Error(t, i.check(t.Context()), "it has just begun, or another answers")
+	synctest.Test(t, func(t *testing.T) {
+		answer := apierrors.NewForbidden(schema.GroupResource{Resource: "namespaces"}, "kube-system", nil)
+		i := &identity{host: "https://c", uid: "a", foreign: make(chan error, 1), log: slog.New(slog.DiscardHandler), ask: func(context.Context) (types.UID, error) {
+			return "", fmt.Errorf("the cluster cannot be identified: %w", answer)
+		}}
+		require.NoError(t, i.check(t.Context()))
+		time.Sleep(answerFor)
+		answer = apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "kube-system")
+		require.Error(t, i.check(t.Context()), "it has just begun, or another answers")
+	})
+}
+
+func TestAllStreamsHearThatTheServerAnswersAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		away := error(nil)
+		i := &identity{uid: "a", foreign: make(chan error, 1), ask: func(context.Context) (types.UID, error) { return "a", away }}
+		check := func(err error) (returned bool) {
+			heard := i.returned()
+			time.Sleep(answerFor)
+			away = err
+			_ = i.check(t.Context())
+			select {
+			case <-heard:
+				return true
+			default:
+				return false
+			}
+		}
+		require.False(t, check(nil), "it was never away")
+		require.False(t, check(errDown))
+		require.False(t, check(errDown))
+		require.True(t, check(nil))
+		require.False(t, check(nil))
+	})
 }
 
 func TestAStreamThatIsOpenedAfterAReversalLearnsOfIt(t *testing.T) {

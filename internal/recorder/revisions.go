@@ -47,7 +47,8 @@ type revisions struct {
 	identity *identity
 	finding  sync.Mutex       // held while it is asked where histories have parted
 	telling  sync.Mutex       // held while streams are told that a history is no more
-	tried    map[*claims]bool // of which the prober has looked lately in which etcd they are
+	tying    chan struct{}    // holds one while streams are tied
+	tried    map[*claims]bool // of which it was looked lately in which etcd they are; of who is in tying
 	// reversals are those found by this process; protected by mu.
 	reversals []reversal
 	served    time.Time        // when a stream was served something last; protected by mu
@@ -106,7 +107,7 @@ type claims struct {
 }
 
 func newRevisions() *revisions {
-	return &revisions{began: time.Now(), now: time.Now, tried: map[*claims]bool{}}
+	return &revisions{began: time.Now(), now: time.Now, tying: make(chan struct{}, 1), tried: map[*claims]bool{}}
 }
 
 // recordedAt is a moment by the clock of the record.
@@ -233,6 +234,9 @@ func (c *claims) interrupted(cause string) {
 	c.denied = cause == reflector.CauseForbidden || cause == reflector.CauseUnauthorized || cause == reflector.CauseNotFound
 }
 
+// returned gives a channel that is closed when the server answers again.
+func (c *claims) returned() <-chan struct{} { return c.all.identity.returned() }
+
 // asksLocked reports whether the server can be asked for the stream: nobody waits for what one that is not served any more would say.
 func (c *claims) asksLocked() bool { return c.reverse != nil && !c.denied }
 
@@ -247,13 +251,21 @@ var (
 	_ reflector.History   = (*claims)(nil)
 )
 
+// errBusierComesFurther has a look be made again in its turn.
+var errBusierComesFurther = errors.New("a busier stream is about to say which revisions are its")
+
 // Unaccounted implements reflector.Revisions. The busiest stream goes first: what it finds to be its, the others need not
 // look at.
-func (c *claims) Unaccounted(ctx context.Context, from, to uint64, limit int) ([]uint64, error) {
-	if err := c.awaitBusier(ctx, from, to); err != nil {
-		return nil, err
+func (c *claims) Unaccounted(ctx context.Context, from, to uint64, limit int, wait bool) ([]uint64, error) {
+	if unclaimed, moved := c.mayLearn(from, to); !wait && unclaimed > fewLooks && time.Since(moved) < busierLongWait {
+		return nil, errBusierComesFurther
 	}
-	trusted, err := c.trusted(ctx, from, to)
+	if wait {
+		if err := c.awaitBusier(ctx, from, to); err != nil {
+			return nil, err
+		}
+	}
+	trusted, err := c.trusted(ctx, from, to, wait)
 	if err != nil {
 		return nil, err
 	}

@@ -27,6 +27,7 @@ type etcdDouble struct {
 	objects map[string]string // name by the revision at which it was written
 	refused error             // nil: it answers
 	byName  atomic.Int64      // how often it was asked for one name
+	where   atomic.Int64      // how often it was asked where it is
 }
 
 func (e *etcdDouble) List(options metav1.ListOptions) (runtime.Object, error) {
@@ -38,6 +39,7 @@ func (e *etcdDouble) ListWithContext(_ context.Context, options metav1.ListOptio
 		return nil, e.refused
 	}
 	if options.FieldSelector == "" {
+		e.where.Add(1)
 		return &kube.List{ListMeta: metav1.ListMeta{ResourceVersion: strconv.Itoa(e.now)}}, nil
 	}
 	e.byName.Add(1)
@@ -66,7 +68,7 @@ func listedBy(c *claims, etcd *etcdDouble) *claims {
 
 func unaccounted(t *testing.T, c *claims) []uint64 {
 	t.Helper()
-	left, err := c.Unaccounted(t.Context(), 100, 105, 10)
+	left, err := c.Unaccounted(t.Context(), 100, 105, 10, true)
 	require.NoError(t, err)
 	return left
 }
@@ -154,7 +156,7 @@ func TestAResourceThatDoesNotAnswerHoldsNobodyUp(t *testing.T) {
 		listedBy(b, away)
 		require.Equal(t, []uint64{103, 104, 105}, unaccounted(t, a), "another one shows that the history stands, up to there")
 		listedBy(other, away)
-		_, err := a.Unaccounted(t.Context(), 100, 105, 10)
+		_, err := a.Unaccounted(t.Context(), 100, 105, 10, true)
 		require.True(t, apierrors.IsServiceUnavailable(err), "each could be asked a moment later: there are fewer to look at then")
 	})
 }
@@ -179,18 +181,39 @@ func TestTheBusierStreamIsWaitedForButNotForEver(t *testing.T) {
 		unaccounted(t, idle)
 		require.Equal(t, busierWait, time.Since(started))
 		started = time.Now()
-		_, err := idle.Unaccounted(t.Context(), 110, 110+2*fewLooks, 1000)
+		_, err := idle.Unaccounted(t.Context(), 110, 110+2*fewLooks, 1000, true)
 		require.NoError(t, err)
 		require.Equal(t, busierLongWait, time.Since(started), "longer, where each stream would have much to look at")
 		time.AfterFunc(40*time.Second, func() { late.reached("107") })
 		started = time.Now()
-		_, err = idle.Unaccounted(t.Context(), 110, 110+2*fewLooks, 1000)
+		_, err = idle.Unaccounted(t.Context(), 110, 110+2*fewLooks, 1000, true)
 		require.NoError(t, err)
 		require.Equal(t, 40*time.Second+busierLongWait, time.Since(started), "longer still, while it makes progress")
 		late.watching("")
 		started = time.Now()
 		unaccounted(t, idle)
 		require.Less(t, time.Since(started), 2*opensFor, "a stream that is watched says what is its")
+	})
+}
+
+// A look holds up the watch of its stream.
+func TestALookWaitsForNoBusierStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		etcd := &etcdDouble{now: 110, objects: map[string]string{"102": "x"}}
+		all := newRevisions()
+		idle, busy := listedBy(all.stream("idle"), etcd), listedBy(all.stream("busy"), etcd)
+		busy.saw(written("x", "102"), false)
+		busy.reached("102")
+		began := time.Now()
+		left, err := idle.Unaccounted(t.Context(), 100, 105, 1000, false)
+		require.NoError(t, err)
+		require.Equal(t, []uint64{101, 103, 104, 105}, left)
+		_, err = idle.Unaccounted(t.Context(), 100, 110+2*fewLooks, 1000, false)
+		require.ErrorIs(t, err, errBusierComesFurther, "most of that is about to be claimed")
+		require.Zero(t, time.Since(began))
+		time.Sleep(busierLongWait)
+		_, err = idle.Unaccounted(t.Context(), 100, 110+2*fewLooks, 1000, false)
+		require.NoError(t, err, "the busier stream comes no further")
 	})
 }
 
@@ -222,7 +245,7 @@ func TestAStretchOfManyMillionsIsNotGoneThrough(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		etcd := &etcdDouble{now: 110, objects: map[string]string{"103": "y"}}
 		a, _ := twoStreams(etcd, etcd)
-		left, err := a.Unaccounted(t.Context(), 100, 1<<60, 10)
+		left, err := a.Unaccounted(t.Context(), 100, 1<<60, 10, true)
 		require.NoError(t, err)
 		require.Len(t, left, 11, "more than the limit, and no more than to say so")
 	})

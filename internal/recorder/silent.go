@@ -15,8 +15,8 @@ const (
 
 // trusted gives, in order, the revisions that count of other streams in this etcd. They count as far as that etcd still has the history in
 // which they were served: an etcd restored from a snapshot gives the same revisions to other writes.
-func (c *claims) trusted(ctx context.Context, from, to uint64) ([]uint64, error) {
-	together, err := c.togetherInTime(ctx, from, to)
+func (c *claims) trusted(ctx context.Context, from, to uint64, wait bool) ([]uint64, error) {
+	together, err := c.togetherInTime(ctx, from, to, wait)
 	if err != nil {
 		return nil, err
 	}
@@ -27,12 +27,15 @@ func (c *claims) trusted(ctx context.Context, from, to uint64) ([]uint64, error)
 	return c.union(together, from, min(to, proved)), nil
 }
 
-// togetherInTime asks which streams are in this etcd, until none with many claims is silent or silentWait is over.
-func (c *claims) togetherInTime(ctx context.Context, from, to uint64) ([]*claims, error) {
+// togetherInTime asks which streams are in this etcd, with wait until none with many claims is silent or silentWait is over.
+func (c *claims) togetherInTime(ctx context.Context, from, to uint64, wait bool) ([]*claims, error) {
 	began := time.Now()
+	if err := c.tieFirst(ctx); err != nil {
+		return nil, err
+	}
 	for {
 		together, silent, err := c.together(ctx, from, to)
-		if err != nil || len(c.union(silent, from, to)) <= fewLooks || time.Since(began) >= silentWait {
+		if err != nil || !wait || len(c.union(silent, from, to)) <= fewLooks || time.Since(began) >= silentWait {
 			return together, err
 		}
 		timer := time.NewTimer(silentPause)

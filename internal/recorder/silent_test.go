@@ -1,12 +1,15 @@
 package recorder
 
 import (
+	"errors"
+	"fmt"
 	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
@@ -44,7 +47,7 @@ func TestAStreamWithManyClaimsIsWaitedForUntilTheServerAnswersForIt(t *testing.T
 		left := make(chan int)
 		for _, c := range s.quiet {
 			go func() {
-				found, _ := c.Unaccounted(t.Context(), 100, s.claimed, 10_000)
+				found, _ := c.Unaccounted(t.Context(), 100, s.claimed, 10_000, true)
 				left <- len(found)
 			}()
 		}
@@ -55,17 +58,55 @@ func TestAStreamWithManyClaimsIsWaitedForUntilTheServerAnswersForIt(t *testing.T
 	})
 }
 
+func TestALookDoesNotWaitForASilentStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStarting(1)
+		s.busy.watching("")
+		time.Sleep(2 * opensFor)
+		began := time.Now()
+		_, err := s.quiet[0].Unaccounted(t.Context(), 100, s.claimed, 10_000, false)
+		require.NoError(t, err)
+		require.Zero(t, time.Since(began))
+	})
+}
+
+func TestStreamsThatRecoverAtOnceFindOutTogetherInWhichEtcdTheyAre(t *testing.T) {
+	const quiet, busy = 60, 6
+	etcd := &etcdDouble{now: 110, objects: map[string]string{"105": "x"}}
+	all := newRevisions()
+	for i := range busy {
+		c := listedBy(all.stream("busy"+strconv.Itoa(i)), etcd)
+		c.saw(written("x", strconv.Itoa(100+i)), false)
+		c.reached("110")
+	}
+	var recovering errgroup.Group
+	for i := range quiet {
+		c := listedBy(all.stream("quiet"+strconv.Itoa(i)), etcd)
+		c.reached("90")
+		recovering.Go(func() error {
+			left, err := c.Unaccounted(t.Context(), 100, 105, 10, true)
+			if len(left) > 0 {
+				err = errors.Join(err, fmt.Errorf("%v are accounted for", left))
+			}
+			return err
+		})
+	}
+	require.NoError(t, recovering.Wait())
+	rounds := (quiet+busy)/tiesPerRound + 1
+	require.LessOrEqual(t, int(etcd.where.Load()), 2*(quiet+busy+rounds), "two lists a stream, and two of the etcd's in a round")
+}
+
 func TestAStreamForWhichTheServerNeverAnswersHoldsNobodyUpForLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStarting(1)
 		began := time.Now()
-		left, err := s.quiet[0].Unaccounted(t.Context(), 100, s.claimed, 10_000)
+		left, err := s.quiet[0].Unaccounted(t.Context(), 100, s.claimed, 10_000, true)
 		require.NoError(t, err)
 		require.Len(t, left, int(s.claimed-100))
 		require.LessOrEqual(t, time.Since(began), silentWait+2*silentPause)
 		s.busy.follow(nil)
 		began = time.Now()
-		_, err = s.quiet[0].Unaccounted(t.Context(), 100, s.claimed, 10_000)
+		_, err = s.quiet[0].Unaccounted(t.Context(), 100, s.claimed, 10_000, true)
 		require.NoError(t, err)
 		require.Zero(t, time.Since(began), "one that is not followed any more is not waited for")
 	})
@@ -78,7 +119,7 @@ func TestWhileASilentStreamIsWaitedForTheOthersAreNotProvedAgainAndAgain(t *test
 		answering := listedBy(s.all.stream("answering"), s.etcd)
 		answering.saw(written("x", claimed), false)
 		answering.reached(claimed)
-		_, err := s.quiet[0].Unaccounted(t.Context(), 100, s.claimed, 10_000)
+		_, err := s.quiet[0].Unaccounted(t.Context(), 100, s.claimed, 10_000, true)
 		require.NoError(t, err)
 		asked := s.etcd.byName.Load()
 		require.Positive(t, asked)

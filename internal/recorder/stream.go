@@ -397,6 +397,7 @@ func (r *Recorder) newReflector(s *stream, run *streamRun, resource kube.Resourc
 		ListGate:   r.gate.acquire,
 		Fresh:      func() cache.ListerWatcher { return fresh{lw} },
 		Unmarked:   uncached(gr), UnmarkedTimeout: quietMost,
+		Returned:         s.claims.returned,
 		RecoverRevisions: recoverRevisions, Afford: r.recoveries.Allow, AffordLook: r.looks.Allow, Revisions: s.claims, History: s.claims,
 		Logger: r.log.With(slog.String("group", gr.Group), slog.String("resource", gr.Resource)),
 		Hooks:  r.hooks(s, run),
