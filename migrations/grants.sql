@@ -62,11 +62,14 @@ GRANT EXECUTE ON FUNCTION
 
 -- What programs read the record through, whoever runs them.
 GRANT SELECT ON
-    kuberewind.record_clusters, kuberewind.record_heads, kuberewind.record_epochs, kuberewind.record_streams, kuberewind.record_lives, kuberewind.record_living,
-    kuberewind.record_exclusions, kuberewind.record_standbys, kuberewind.record_deltas, kuberewind.record_batches, kuberewind.record_days, kuberewind.record_gaps,
+    kuberewind.record_clusters, kuberewind.record_epochs, kuberewind.record_streams, kuberewind.record_lives, kuberewind.record_living,
+    kuberewind.record_exclusions, kuberewind.record_standbys, kuberewind.record_deltas, kuberewind.record_days, kuberewind.record_gaps,
     kuberewind.record_pauses, kuberewind.record_server, kuberewind.record_checkpoints, kuberewind.record_checkpoint_blocks,
-    kuberewind.record_sweeps, kuberewind.record_prunes, kuberewind.record_horizons, kuberewind.record_partitions, kuberewind.record_coverage
+    kuberewind.record_sweeps, kuberewind.record_horizons, kuberewind.record_partitions, kuberewind.record_coverage
     TO kuberewind_writer, kuberewind_auditor;
+
+-- The chain of commits: its head, its commits, and what is left of those that were dropped. "recorder head" and "replay verify --head" read no more.
+GRANT SELECT ON kuberewind.record_heads, kuberewind.record_batches, kuberewind.record_prunes TO kuberewind_writer, kuberewind_auditor;
 
 -- I8: nothing on deltas_data and batches but to add rows; partitions are reached through their parents only.
 GRANT SELECT, INSERT ON

@@ -65,7 +65,7 @@ func (p *program) command() *cobra.Command {
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return mistake(cmd, err) })
 	config.Flags(root.PersistentFlags())
-	root.AddCommand(p.runCommand(), p.migrateCommand(), p.checkCommand(), p.statusCommand(), p.psqlCommand(), p.pruneCommand(), p.eraseCommand(), p.configCommand())
+	root.AddCommand(p.runCommand(), p.migrateCommand(), p.checkCommand(), p.statusCommand(), p.headCommand(), p.psqlCommand(), p.pruneCommand(), p.eraseCommand(), p.configCommand())
 	return root
 }
 

@@ -1,0 +1,120 @@
+package history
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// A Head names a commit of a record: its number, and its digest, which covers every commit up to this one. As text it is N:HEX.
+type Head struct {
+	Batch  int64 // from 1
+	Digest [sha256.Size]byte
+}
+
+// ErrHead says that a text is no head.
+var ErrHead = errors.New("not a head of the chain")
+
+// String gives N:HEX, as ParseHead reads it.
+func (h Head) String() string { return fmt.Sprintf("%d:%x", h.Batch, h.Digest) }
+
+// ParseHead reads N:HEX: the number of a commit, from 1, and its digest, 64 hexadecimal digits. The error is ErrHead.
+func ParseHead(text string) (h Head, err error) {
+	number, digits, found := strings.Cut(strings.TrimSpace(text), ":")
+	if !found {
+		return h, fmt.Errorf("%w: %q: use N:HEX, as recorder head prints it", ErrHead, text)
+	}
+	if h.Batch, err = strconv.ParseInt(number, 10, 64); err != nil || h.Batch < 1 {
+		return Head{}, fmt.Errorf("%w: %q: before the colon, use the number of a commit, from 1", ErrHead, text)
+	}
+	digest, err := hex.DecodeString(digits)
+	if err != nil || len(digest) != sha256.Size {
+		return Head{}, fmt.Errorf("%w: %q: after the colon, use %d hexadecimal digits", ErrHead, text, 2*sha256.Size)
+	}
+	copy(h.Digest[:], digest)
+	return h, nil
+}
+
+// Head gives the newest commit. Its number is 0 if nothing is recorded yet.
+func (r *Record) Head(ctx context.Context) (h Head, err error) {
+	var digest []byte
+	err = r.pool.QueryRow(ctx, `SELECT batch, digest FROM kuberewind.record_heads WHERE cluster = $1`, r.cluster.Number).Scan(&h.Batch, &digest)
+	if err != nil {
+		return Head{}, fmt.Errorf("read the head of the chain: %w", err)
+	}
+	copy(h.Digest[:], digest)
+	return h, nil
+}
+
+// A HeadOutcome says how a head that was kept elsewhere compares with the record.
+type HeadOutcome string
+
+const (
+	// HeadEqual: the commit is on record with this digest.
+	HeadEqual HeadOutcome = "equal"
+	// HeadDifferent: the commit has another digest, or is missing.
+	HeadDifferent HeadOutcome = "different"
+	// HeadPruned: the commit was dropped with its day, and nothing that is left has its digest.
+	HeadPruned HeadOutcome = "pruned"
+)
+
+// A HeadComparison is the result of CompareHead.
+type HeadComparison struct {
+	Outcome HeadOutcome
+	Found   []byte    // the digest on record; nil if there is none
+	Newest  int64     // number of the newest commit on record
+	Day     time.Time // UTC day that was dropped with the commit; zero if it was not
+	// FromPrune says that Found comes from the row of a prune. The chain does not cover such a row.
+	FromPrune bool
+}
+
+// CompareHead compares a head that was kept elsewhere with the commit of that number. It does not compare the rows with the chain: VerifyChain in
+// sink/postgres does. The auditor's role may call it.
+func (r *Record) CompareHead(ctx context.Context, kept Head) (c HeadComparison, err error) {
+	newest, err := r.Head(ctx)
+	if err != nil {
+		return c, err
+	}
+	c.Newest = newest.Batch
+	err = r.pool.QueryRow(ctx, `SELECT digest FROM kuberewind.record_batches WHERE cluster = $1 AND batch = $2`, r.cluster.Number, kept.Batch).Scan(&c.Found)
+	if isNoRows(err) {
+		err = r.compareWithPrune(ctx, kept, &c)
+	}
+	if err != nil {
+		return HeadComparison{}, fmt.Errorf("read commit %d of the chain: %w", kept.Batch, err)
+	}
+	switch {
+	case c.Found == nil && !c.Day.IsZero():
+		c.Outcome = HeadPruned
+	case string(c.Found) == string(kept.Digest[:]):
+		c.Outcome = HeadEqual
+	default:
+		c.Outcome = HeadDifferent
+	}
+	return c, nil
+}
+
+// compareWithPrune looks for a commit among those that were dropped. A prune keeps the digest of its last one only.
+func (r *Record) compareWithPrune(ctx context.Context, kept Head, c *HeadComparison) error {
+	var last int64
+	var digest []byte
+	err := r.pool.QueryRow(ctx, `
+		SELECT day, last_batch, batch_digest FROM kuberewind.record_prunes
+		WHERE cluster = $1 AND last_batch >= $2 ORDER BY last_batch LIMIT 1`, r.cluster.Number, kept.Batch).Scan(&c.Day, &last, &digest)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return nil
+	case err != nil:
+		return err
+	case last == kept.Batch:
+		c.Found, c.FromPrune = digest, true
+	}
+	return nil
+}
