@@ -57,11 +57,11 @@ func (r *Record) Head(ctx context.Context) (h Head, err error) {
 type HeadOutcome string
 
 const (
-	// HeadEqual: the commit is on record with this digest.
+	// HeadEqual says that the commit is on record with this digest.
 	HeadEqual HeadOutcome = "equal"
-	// HeadDifferent: the commit has another digest, or is missing.
+	// HeadDifferent says that the commit has another digest, or is missing.
 	HeadDifferent HeadOutcome = "different"
-	// HeadPruned: the commit was dropped with its day, and nothing that is left has its digest.
+	// HeadPruned says that the commit was dropped with its day, and nothing that is left has its digest.
 	HeadPruned HeadOutcome = "pruned"
 )
 
