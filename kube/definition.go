@@ -142,6 +142,9 @@ type service struct {
 	available    bool
 }
 
+// serviceName is the name of the APIService of a group version.
+func serviceName(gv schema.GroupVersion) string { return gv.Version + "." + gv.Group }
+
 // automanaged is the label by which the aggregator tells its own APIServices:
 // "onstart" for what is compiled in, "true" for those of CustomResourceDefinitions.
 const automanaged = "kube-aggregator.kubernetes.io/automanaged"

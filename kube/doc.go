@@ -18,6 +18,9 @@
 //     CustomResourceDefinition was deleted.
 //   - [Follower] announces a new CustomResourceDefinition's resource when it is
 //     Established, with a resource version at which it had no objects yet.
+//   - Discovery can be ahead of the watches of definitions and APIServices, or behind them. If an aggregator has no
+//     APIService for a new resource, the follower announces it when two discoveries in a row offer it and the server
+//     has no definition of it.
 //
 // # What it rejects, and why
 //

@@ -90,20 +90,19 @@ type Follower struct {
 	ready       chan struct{} // closed when a discovery can be judged
 	synced      chan struct{}
 
-	// confirm is how long after it was first missed a resource is looked for again
-	// before it is called removed: API servers that are being upgraded one by one
-	// answer in turn.
+	// confirm is the time until the discovery that has to confirm an earlier one: API
+	// servers that are being upgraded one by one answer in turn.
 	confirm time.Duration
 
 	// The worker owns what follows.
 	announced map[schema.GroupResource]Resource
 	recorded  map[schema.GroupResource]Resource // in the earlier run, or perhaps, and nothing was told of them since
 	seen      *Discovery
-	misnamed  []string                     // what the log was last told of
-	pass      int                          // number of the last complete discovery
-	missed    map[schema.GroupResource]int // pass in which a resource was first missed
-	started   bool                         // the first pass was made
-	waits     int                          // passes in a row in which groups were expected that were not there
+	misnamed  []string                          // what the log was last told of
+	pass      int                               // number of the last complete discovery
+	unsure    map[schema.GroupResource]sighting // what the next discovery has to confirm
+	started   bool                              // the first pass was made
+	waits     int                               // passes in a row in which groups were expected that were not there
 }
 
 // everything is the queue's key for a complete discovery.
@@ -132,7 +131,7 @@ func NewFollower(client *Client, handler Handler, options FollowerOptions) *Foll
 		confirm:   confirmAfter,
 		announced: map[schema.GroupResource]Resource{},
 		recorded:  map[schema.GroupResource]Resource{},
-		missed:    map[schema.GroupResource]int{},
+		unsure:    map[schema.GroupResource]sighting{},
 	}
 	for _, r := range options.Recorded {
 		f.recorded[r.GroupResource()] = r

@@ -234,6 +234,96 @@ func TestWithoutDefinitionsWhatIsOnRecordHasEndedWhenDiscoveryMissesItTwice(t *t
 	require.Empty(t, f.tellings)
 }
 
+// registered is a list of APIServices with that of v1, which every aggregator has. By its label it is a definition's: so its
+// arrival starts no discovery, and tests can count discoveries. The resources of v1 await that definition.
+const registered = `{"metadata":{"resourceVersion":"10"},"items":[{"metadata":{"name":"v1.","labels":{"` + automanaged + `":"true"}},"spec":{"version":"v1"}}]}`
+
+const thingsDefined = `{"metadata":{"resourceVersion":"13"},"items":[{"metadata":{"name":"things.example.com","uid":"u","resourceVersion":"12"},
+	"spec":{"group":"example.com","scope":"Cluster","names":{"plural":"things","kind":"Thing"},"versions":[{"name":"v1","served":true}]},
+	"status":{"conditions":[{"type":"Established","status":"True"}]}}]}`
+
+// watched answers what a follower asks for itself. While hidden is set, a list of all definitions does not show the one of things.
+func watched(hidden *atomic.Bool) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		lists := map[string]string{definitionsPath: thingsDefined, servicesPath: registered}
+		if hidden.Load() && r.URL.Query().Get("fieldSelector") != "metadata.name=things.example.com" {
+			lists[definitionsPath] = none
+		}
+		holding(lists)(w, r)
+	}
+}
+
+// Discovery can be ahead of the watches of definitions and of APIServices, for however long.
+func TestAResourceThatDiscoveryShowsFirstIsAnnouncedWithItsDefinition(t *testing.T) {
+	var hidden atomic.Bool
+	hidden.Store(true)
+	o := &offering{offer: offer{"v1": {"pods"}}, other: watched(&hidden)}
+	f := followOffer(t, o, rare)
+	require.Empty(t, f.initial)
+
+	o.set(offer{"v1": {"pods"}, "example.com/v1": {"things"}})
+	for range 3 {
+		f.discoverOnce(t)
+		require.Empty(t, f.tellings)
+	}
+	hidden.Store(false)
+	f.LookAgain(Definitions)
+	added := f.next(t)
+	require.Equal(t, "added example.com/v1 things", added.what+" "+added.resource.String())
+	require.Equal(t, types.UID("u"), added.resource.DefinitionUID)
+	f.discoverOnce(t)
+	require.Empty(t, f.tellings)
+}
+
+// Discovery can be behind them, too.
+func TestAResourceIsNotAnnouncedAgainWhenItsDefinitionIsGoneAndDiscoveryStillShowsIt(t *testing.T) {
+	var hidden atomic.Bool
+	o := &offering{offer: offer{"v1": {"pods"}, "example.com/v1": {"things"}}, other: watched(&hidden)}
+	f := followOffer(t, o, rare)
+	require.Equal(t, []string{"example.com/v1 things"}, names(f.initial))
+
+	hidden.Store(true)
+	f.LookAgain(Definitions)
+	require.Equal(t, "removed", f.next(t).what)
+	f.discoverOnce(t)
+	o.set(offer{"v1": {"pods"}})
+	for range 2 {
+		f.discoverOnce(t)
+	}
+	require.Empty(t, f.tellings)
+}
+
+func TestAResourceThatNoAPIServiceClaimsIsAnnouncedWhenTwoDiscoveriesInARowShowIt(t *testing.T) {
+	without, with := offer{"v1": {"pods"}}, offer{"v1": {"pods"}, "example.com/v1": {"things"}}
+	options := rare
+	options.Recorded = []Resource{{Group: "example.com", Version: "v1", Name: "things", Kind: "Things"}}
+	for name, options := range map[string]FollowerOptions{"a new one": rare, "one on record": options} {
+		t.Run(name, func(t *testing.T) {
+			o := &offering{offer: with, other: holding(map[string]string{definitionsPath: none, servicesPath: registered})}
+			f := followOffer(t, o, options)
+			require.Empty(t, f.initial)
+			for _, offered := range []offer{without, with} {
+				o.set(offered)
+				f.discoverOnce(t)
+				require.Empty(t, f.tellings)
+			}
+			f.discoverOnce(t)
+			added := f.next(t)
+			require.Equal(t, "added example.com/v1 things", added.what+" "+added.resource.String())
+			require.Empty(t, added.resource.DefinitionUID)
+		})
+	}
+}
+
+func TestAResourceThatNoAPIServiceClaimsIsLookedForAgainSoon(t *testing.T) {
+	o := &offering{offer: offer{"v1": {"pods"}, "example.com/v1": {"things"}}, other: holding(map[string]string{definitionsPath: none, servicesPath: registered})}
+	f := newFollowing(t, serve(t, o.ServeHTTP), rare)
+	f.confirm = time.Millisecond
+	f.run(t)
+	added := f.next(t)
+	require.Equal(t, "added example.com/v1 things", added.what+" "+added.resource.String())
+}
+
 func TestAnAPIServiceThatDiscoveryDoesNotListYetIsAFailedGroup(t *testing.T) {
 	service := `{"metadata":{"resourceVersion":"10"},"items":[{"metadata":{"name":"v1.late"},"spec":{"group":"late","version":"v1","service":{"name":"x"}},"status":{"conditions":[{"type":"Available","status":"True"}]}}]}`
 	o := &offering{offer: offer{"v1": {"pods"}}, other: holding(map[string]string{definitionsPath: none, servicesPath: service})}

@@ -51,7 +51,7 @@ func (f *Follower) warnOfMisnamed(misnamed []string) {
 // schedule asks for the next discovery.
 func (f *Follower) schedule() {
 	next := f.interval()
-	if len(f.missed) > 0 {
+	if len(f.unsure) > 0 {
 		next = min(next, f.confirm)
 	}
 	if f.expectsMore() {
@@ -68,7 +68,7 @@ func (f *Follower) schedule() {
 // APIService is watched.
 func (f *Follower) expectsMore() bool {
 	for gv := range f.seen.Failed {
-		if e := f.services.get(gv.Version + "." + gv.Group); e == nil || e.value.available {
+		if e := f.services.get(serviceName(gv)); e == nil || e.value.available {
 			return true
 		}
 	}
@@ -107,6 +107,9 @@ func (f *Follower) candidates() []schema.GroupResource {
 	for gr := range f.recorded {
 		all[gr] = true
 	}
+	for gr := range f.unsure {
+		all[gr] = true
+	}
 	for _, r := range f.seen.Resources {
 		all[r.GroupResource()] = true
 	}
@@ -126,8 +129,15 @@ const (
 	served                   // by its definition
 	offered                  // by discovery, which is to be confirmed before a change is believed
 	gone                     // with its definition
+	unclaimed                // offered by discovery, but no APIService says by whom: to be confirmed
 	unoffered                // missing from discovery, to be confirmed
 )
+
+// sighting is a verdict that a later discovery has to confirm.
+type sighting struct {
+	verdict verdict
+	pass    int // of the first discovery that gave it
+}
 
 // judge says what is to be of a resource.
 func (f *Follower) judge(gr schema.GroupResource) (Resource, string, verdict) {
@@ -166,8 +176,8 @@ func (f *Follower) judgeDiscovery(gr schema.GroupResource, current Resource, kno
 		if r.GroupResource() != gr {
 			continue
 		}
-		if !known && f.awaitsDefinition(r.GroupVersion()) {
-			return Resource{}, keep
+		if !known {
+			return r, f.judgeNew(r.GroupVersion())
 		}
 		r.DefinitionUID, r.Schema = current.DefinitionUID, current.Schema
 		return r, offered
@@ -178,20 +188,31 @@ func (f *Follower) judgeDiscovery(gr schema.GroupResource, current Resource, kno
 	return Resource{}, unoffered
 }
 
-// awaitsDefinition reports whether a resource of this group version comes from a
-// definition that is not known yet, or from one that is gone while discovery lags.
-func (f *Follower) awaitsDefinition(gv schema.GroupVersion) bool {
+// judgeNew says whether to announce what discovery offers and no known definition does. Discovery can be ahead of the
+// watches of definitions and of APIServices, and behind them. The APIService tells whether a definition is to come, or
+// has gone. An aggregator has one for each group version but its own, "v1" among them.
+func (f *Follower) judgeNew(gv schema.GroupVersion) verdict {
 	if f.definitions.trouble() != nil || f.services.trouble() != nil {
-		return false
+		return offered
 	}
-	name := gv.Version + "." + gv.Group
-	e := f.services.get(name)
-	return e != nil && e.value.origin == originDefinition
+	aggregated := f.services.get(serviceName(schema.GroupVersion{Version: "v1"})) != nil
+	switch e := f.services.get(serviceName(gv)); {
+	case e != nil && e.value.origin == originDefinition:
+		return keep
+	case e == nil && aggregated && gv != serviceResource.GroupVersion():
+		return unclaimed
+	}
+	return offered
 }
 
 // reconcile tells the handler what is to be told of one resource.
 func (f *Follower) reconcile(ctx context.Context, gr schema.GroupResource) error {
 	want, since, v := f.judge(gr)
+	if v == unclaimed {
+		if undefined, err := f.undefined(ctx, gr); !undefined {
+			return err
+		}
+	}
 	if r, ok := f.recorded[gr]; ok {
 		if settled, err := f.reconcileRecorded(ctx, r, v); err != nil || !settled {
 			return err
@@ -209,13 +230,13 @@ func (f *Follower) reconcile(ctx context.Context, gr schema.GroupResource) error
 		}
 		return f.remove(ctx, ended, at)
 	case v == keep, !known && (v == gone || v == unoffered):
-		delete(f.missed, gr)
+		delete(f.unsure, gr)
 		return nil
 	case !known:
 		return f.add(ctx, want, since)
 	case v == gone:
 		return f.remove(ctx, current, at)
-	case v == unoffered && f.confirmed(gr):
+	case v == unoffered && f.confirmed(gr, v):
 		return f.remove(ctx, current, "")
 	case v == unoffered:
 		return nil
@@ -234,7 +255,7 @@ func (f *Follower) reconcile(ctx context.Context, gr schema.GroupResource) error
 func (f *Follower) reconcileRecorded(ctx context.Context, r Resource, v verdict) (settled bool, err error) {
 	gr, at := r.GroupResource(), ""
 	switch {
-	case v == keep, v == unoffered && !f.confirmed(gr):
+	case v == keep, v == unoffered && !f.confirmed(gr, v):
 		return false, nil
 	case v == gone:
 		at = f.definitions.missing(gr.String())
@@ -248,15 +269,24 @@ func (f *Follower) reconcileRecorded(ctx context.Context, r Resource, v verdict)
 	return err == nil, err
 }
 
-// confirmed reports whether a resource was missed, or offered in another version
-// only, in an earlier discovery already.
-func (f *Follower) confirmed(gr schema.GroupResource) bool {
-	first, ok := f.missed[gr]
-	if !ok {
-		f.missed[gr] = f.pass
+// undefined reports whether an unclaimed resource comes from no definition. A later discovery must still offer it, and the
+// server must have no definition of it: watches can be late by more than one discovery.
+func (f *Follower) undefined(ctx context.Context, gr schema.GroupResource) (bool, error) {
+	if !f.confirmed(gr, unclaimed) {
+		return false, nil
+	}
+	defined, err := f.client.defined(ctx, gr)
+	return err == nil && !defined, err
+}
+
+// confirmed reports whether an earlier discovery gave the same verdict, and no other one that needs to be confirmed came since.
+func (f *Follower) confirmed(gr schema.GroupResource, v verdict) bool {
+	first, ok := f.unsure[gr]
+	if !ok || first.verdict != v {
+		f.unsure[gr] = sighting{v, f.pass}
 		return false
 	}
-	return f.pass > first
+	return f.pass > first.pass
 }
 
 func (f *Follower) add(ctx context.Context, r Resource, since string) error {
@@ -276,7 +306,7 @@ func (f *Follower) add(ctx context.Context, r Resource, since string) error {
 // announce notes that a resource is followed as it is.
 func (f *Follower) announce(r Resource) {
 	gr := r.GroupResource()
-	delete(f.missed, gr)
+	delete(f.unsure, gr)
 	f.announced[gr] = r
 	f.definitions.take(gr.String(), r.DefinitionUID)
 }
@@ -287,7 +317,7 @@ func (f *Follower) remove(ctx context.Context, r Resource, at string) error {
 	}
 	gr := r.GroupResource()
 	delete(f.announced, gr)
-	delete(f.missed, gr)
+	delete(f.unsure, gr)
 	if at != "" {
 		f.definitions.take(gr.String(), r.DefinitionUID)
 	}
@@ -304,7 +334,7 @@ func (f *Follower) change(ctx context.Context, before, after Resource, v verdict
 		f.announce(after)
 		return nil
 	}
-	if v == offered && !f.confirmed(gr) {
+	if v == offered && !f.confirmed(gr, v) {
 		return nil
 	}
 	if err := f.handler.Changed(ctx, before, after); err != nil {

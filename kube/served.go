@@ -6,6 +6,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // served reports as an error that a resource is not served yet: one part of the
@@ -17,4 +19,14 @@ func (c *Client) served(ctx context.Context, r Resource) error {
 		return fmt.Errorf("%s is not served yet: %w", r, err)
 	}
 	return nil
+}
+
+// defined reports whether the server has a definition of a resource. It lists, because a recorder has no right to get one.
+func (c *Client) defined(ctx context.Context, gr schema.GroupResource) (bool, error) {
+	name := fields.OneTermEqualSelector(metav1.ObjectNameField, gr.String())
+	list, err := c.ListWatch(definitionResource, "").Page(ctx, metav1.ListOptions{FieldSelector: name.String()})
+	if err != nil {
+		return false, err
+	}
+	return len(list.Items)+len(list.Undecodable()) > 0, nil
 }
