@@ -145,8 +145,8 @@ bench-load: setup ## Have a recorder under load and see that its memory, files, 
 	@$(GO) run -ldflags "$(LDFLAGS)" ./bench run -size $(SIZE) -only 12 -check -load-for $(LOAD_FOR) -load-rate $(LOAD_RATE) -results $(RESULTS) $(if $(DIR),-dir "$(DIR)")
 
 .PHONY: bench-docs
-bench-docs: ## Make docs/performance.md, or docs/performance-SIZE.md, and its charts of the results of make bench: [SIZE=middle]
-	@$(GO) run ./bench report -page docs/performance$(if $(filter-out middle,$(SIZE)),-$(SIZE)).md $(RESULTS)
+bench-docs: ## Make bench/results/SIZE.md and its charts of the results of make bench: [SIZE=middle]
+	@$(GO) run ./bench report -page bench/results/$(SIZE).md $(RESULTS)
 
 .PHONY: bench-recording
 bench-recording: control-plane-full ## Record a real control plane with workloads for ten minutes, for make bench to measure on as well

@@ -2,7 +2,7 @@
 //
 //	go run ./bench run -size quick
 //	go run ./bench run -only 2,8
-//	go run ./bench report -page docs/performance.md bench-results/middle.json
+//	go run ./bench report -page bench/results/middle.md bench-results/middle.json
 //	go run ./bench compare -old HEAD~1
 //	go run ./bench data -live 2000
 //	go run ./bench sizing -nodes 100 -pods 3000

@@ -230,7 +230,7 @@ func reportCommand(_ context.Context, args []string, stdout, stderr io.Writer) e
 func writePage(report *measure.Report, path string) error {
 	folder := strings.TrimSuffix(path, filepath.Ext(path))
 	if folder == path {
-		return fmt.Errorf("-page is a file such as docs/performance.md: %q", path)
+		return fmt.Errorf("-page is a file such as bench/results/middle.md: %q", path)
 	}
 	var text bytes.Buffer
 	if err := report.Page(&text, filepath.Base(folder), measures()); err != nil {

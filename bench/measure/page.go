@@ -8,14 +8,14 @@ import (
 
 const pageHead = `# Performance
 
-What recording and replaying cost, each side by side with what one would take instead: in one run, on one machine, in turn. [METHODOLOGY.md](../bench/METHODOLOGY.md) says
+What recording and replaying cost, each side by side with what one would take instead: in one run, on one machine, in turn. [METHODOLOGY.md](../METHODOLOGY.md) says
 how, on what data, and what the figures do not show. Times and rates are those of this machine; it is the ratios that can be taken elsewhere.
 
 `
 
 const pageNext = `
-[bench/METHODOLOGY.md](../bench/METHODOLOGY.md#how) says what the verdicts mean, and [why](../bench/METHODOLOGY.md#where-it-falls-short) something does not hold;
-[sizing.md](sizing.md) says how large a record grows. This page is made by the suite:
+[METHODOLOGY.md](../METHODOLOGY.md#how) says what the verdicts mean, and [why](../METHODOLOGY.md#where-it-falls-short) something does not hold;
+[sizing.md](../../docs/sizing.md) says how large a record grows. This page is made by the suite:
 
 `
 

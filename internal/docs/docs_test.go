@@ -30,7 +30,7 @@ func TestEveryMakeTargetThatTheDocsNameExists(t *testing.T) {
 	makefile, err := os.ReadFile("../../Makefile")
 	require.NoError(t, err)
 	named := regexp.MustCompile("(?m)(?:`|^)make ([a-z-]+)")
-	for _, path := range []string{"../../README.md", "../../docs/developing.md", "../../docs/operating.md", "../../docs/sizing.md", "../../docs/performance.md", "../../bench/METHODOLOGY.md", "../../CONTRIBUTING.md"} {
+	for _, path := range []string{"../../README.md", "../../docs/developing.md", "../../docs/operating.md", "../../docs/sizing.md", "../../docs/performance.md", "../../docs/install.md", "../../bench/METHODOLOGY.md", "../../CONTRIBUTING.md"} {
 		text, err := os.ReadFile(path)
 		require.NoError(t, err)
 		for _, target := range named.FindAllStringSubmatch(string(text), -1) {
