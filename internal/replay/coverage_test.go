@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/kuberewind/kuberewind/internal/replay/coverage"
 )
 
 func TestCoverageSaysWhatIsMissingAndWhy(t *testing.T) {
@@ -30,13 +32,13 @@ Pause from 2026-03-10T12:12:00.000Z to 2026-03-10T12:20:00.000Z, after seq 14: t
 func TestCoverageAsJSON(t *testing.T) {
 	b := story(t)
 	got := b.replayed(t, "coverage", "-o", "json")
-	var r coverageReport
+	var r coverage.Report
 	require.NoError(t, json.Unmarshal([]byte(got.out), &r))
 	require.False(t, r.Complete)
 	require.Len(t, r.Resources, 4)
 	require.Equal(t, "configmaps", r.Resources[0].Resource)
 	require.False(t, r.Resources[0].Complete)
-	var gap *stretchCoverage
+	var gap *coverage.Stretch
 	for i, s := range r.Resources[0].Stretches {
 		if s.Cause == "expired" {
 			gap = &r.Resources[0].Stretches[i]

@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/kuberewind/kuberewind/internal/replay/diff"
+	"github.com/kuberewind/kuberewind/internal/replay/resource"
 )
 
 func TestADiffSaysWhatCameWhatWentAndWhatChanged(t *testing.T) {
@@ -62,13 +65,13 @@ func TestADiffIsOfWhatIsAskedFor(t *testing.T) {
 func TestADiffOfManyNamesIsOfTheseNames(t *testing.T) {
 	b := story(t)
 	args := []string{"diff", "-o", "name", "-n", "shop", "--from", "seq:3", "configmaps", "settings"}
-	for n := range maxNames {
+	for n := range resource.MaxNames {
 		args = append(args, fmt.Sprintf("none-%d", n))
 	}
 	got := b.replayed(t, args...)
 	require.Equal(t, "~ configmaps shop/settings\n", got.out, "and not what else there is of the type")
 	require.Equal(t, 2, got.code)
-	require.Equal(t, maxNames, strings.Count(got.err, "was not there at either instant"), got.err)
+	require.Equal(t, resource.MaxNames, strings.Count(got.err, "was not there at either instant"), got.err)
 }
 
 func TestTheFormsOfADiff(t *testing.T) {
@@ -106,7 +109,7 @@ secrets            1       0         0
 total              3       2         1
 `, got.out)
 	got = b.replayed(t, "diff", "-n", "shop", "--from", "seq:3", "--to", "seq:4", "-o", "json")
-	var d differenceJSON
+	var d diff.Difference
 	require.NoError(t, json.Unmarshal([]byte(got.out), &d))
 	require.Equal(t, "changed web 103 104", strings.Join([]string{d.Change, d.Name, d.From.ResourceVersion, d.To.ResourceVersion}, " "))
 	require.Len(t, d.Changes, 1)

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/kuberewind/kuberewind/internal/replay/resource"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
@@ -244,14 +245,14 @@ func TestASnapshotForKubectlApplyHasWhatAnotherClusterTakes(t *testing.T) {
 func TestASnapshotOfManyNamesHasTheseAndNamesThoseThatThereWereNot(t *testing.T) {
 	h := newHarbour(t)
 	args := []string{"snapshot", "-n", "shop", "--at", at("12:04"), "pods", "web"}
-	for n := range maxNames {
+	for n := range resource.MaxNames {
 		args = append(args, fmt.Sprintf("none-%d", n))
 	}
 	got := h.replayed(t, args...)
 	require.Equal(t, 1, got.code)
 	require.Contains(t, got.out, podUID)
 	require.NotContains(t, got.out, otherUID)
-	require.Equal(t, maxNames, strings.Count(got.err, "was not there at"), got.err)
+	require.Equal(t, resource.MaxNames, strings.Count(got.err, "was not there at"), got.err)
 	require.Zero(t, h.replayed(t, "snapshot", "-n", "shop", "--at", at("12:04"), "pods/web").code)
 }
 

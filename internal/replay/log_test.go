@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/kuberewind/kuberewind/internal/replay/entries"
 	"github.com/kuberewind/kuberewind/migrations"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
@@ -65,7 +66,7 @@ func seqs(t *testing.T, out string) (found []int64, notes []string) {
 	for line := range strings.Lines(out) {
 		var e struct {
 			Seq  int64
-			Note *remark
+			Note *entries.Remark
 		}
 		require.NoError(t, json.Unmarshal([]byte(line), &e), line)
 		if e.Note != nil {
@@ -196,7 +197,7 @@ func TestWhereARecordingOrAGapBeginsIsALineBetweenTheDeltas(t *testing.T) {
 	for line := range strings.Lines(got.out) {
 		var e struct {
 			Type string
-			Note *remark
+			Note *entries.Remark
 		}
 		require.NoError(t, json.Unmarshal([]byte(line), &e))
 		if e.Note != nil {

@@ -6,14 +6,16 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/kuberewind/kuberewind/internal/replay/env"
 )
 
 func TestThePageHasTheSettingsAndExitCodes(t *testing.T) {
 	text, err := os.ReadFile("../../docs/replay.md")
 	require.NoError(t, err)
 	page := strings.Join(strings.Fields(strings.ReplaceAll(string(text), "`", "")), " ")
-	for _, key := range append([]string{"config"}, settingKeys...) {
-		require.Contains(t, page, "| --"+key+" | "+variableName(programName, key)+" |")
+	for _, key := range append([]string{"config"}, env.SettingKeys...) {
+		require.Contains(t, page, "| --"+key+" | "+env.VariableName(env.ProgramName, key)+" |")
 	}
 	_, codes, found := strings.Cut(longHelp, "Exit codes: ")
 	require.True(t, found)

@@ -20,6 +20,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kuberewind/kuberewind/internal/replay/snapshot"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
@@ -176,7 +177,7 @@ func TestAnObjectThatYAMLCannotHoldIsNamedAndTheOthersAreWritten(t *testing.T) {
 	require.Equal(t, 1, h.replayed(t, "snapshot", "-o", dir).code)
 	text, err := os.ReadFile(filepath.Join(dir, "MANIFEST.json"))
 	require.NoError(t, err)
-	var m manifest
+	var m snapshot.Manifest
 	require.NoError(t, json.Unmarshal(text, &m))
 	require.Len(t, m.Unwritten, 1)
 	require.Equal(t, 1, m.Resources["widgets.example.com"])

@@ -11,9 +11,15 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/kuberewind/kuberewind/internal/replay/changelog"
+	"github.com/kuberewind/kuberewind/internal/replay/coverage"
+	"github.com/kuberewind/kuberewind/internal/replay/diff"
+	"github.com/kuberewind/kuberewind/internal/replay/env"
+	"github.com/kuberewind/kuberewind/internal/replay/get"
+	"github.com/kuberewind/kuberewind/internal/replay/snapshot"
+	"github.com/kuberewind/kuberewind/internal/replay/verify"
 	"github.com/kuberewind/kuberewind/internal/version"
 )
 
@@ -48,9 +54,9 @@ const rootExample = `  # What ran in this namespace ten minutes ago
 
 // NewRootCommand makes the command that name (argv[0]) stands for. Files named kubectl-replay and kubectl-rewind are plugins of kubectl.
 func NewRootCommand(name string, streams genericiooptions.IOStreams) *cobra.Command {
-	env := newEnv(streams, os.Environ())
+	e := env.New(streams, os.Environ())
 	root := &cobra.Command{
-		Use:           programName,
+		Use:           env.ProgramName,
 		Short:         "Show a Kubernetes cluster as it was at any instant",
 		Long:          longHelp,
 		Version:       version.String(),
@@ -59,33 +65,40 @@ func NewRootCommand(name string, streams genericiooptions.IOStreams) *cobra.Comm
 		Args:          onlyCommands,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			return env.load(cmd)
+			return e.Load(cmd)
 		},
 	}
-	env.command = programName
+	e.Command = env.ProgramName
 	if plugin, ok := strings.CutPrefix(strings.TrimSuffix(filepath.Base(name), ".exe"), "kubectl-"); ok {
 		// Cobra then says "kubectl replay" wherever it names the command.
 		root.Use = plugin
 		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl " + plugin}
-		env.command = "kubectl " + plugin
+		e.Command = "kubectl " + plugin
 	}
-	root.Example = fmt.Sprintf(rootExample, env.command)
+	root.Example = fmt.Sprintf(rootExample, e.Command)
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return mistake(cmd, err) })
-	settingFlags(root.PersistentFlags())
-	env.Config.AddFlags(root.PersistentFlags())
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return env.Mistake(cmd, err) })
+	env.SettingFlags(root.PersistentFlags())
+	e.Config.AddFlags(root.PersistentFlags())
 	for _, construct := range commands() {
-		root.AddCommand(construct(env))
+		root.AddCommand(construct(e))
 	}
 	return root
 }
 
-// kubeFlags are those of kubectl that mean something here. The name of the cluster is that of the record, so --cluster is not kubectl's.
-func kubeFlags() *genericclioptions.ConfigFlags {
-	all := genericclioptions.NewConfigFlags(true)
-	return &genericclioptions.ConfigFlags{KubeConfig: all.KubeConfig, Context: all.Context, Namespace: all.Namespace}
+// commands are the subcommands, in the order of the help.
+func commands() []func(*env.Env) *cobra.Command {
+	return []func(*env.Env) *cobra.Command{
+		get.NewCommand,
+		snapshot.NewCommand,
+		changelog.NewCommand,
+		diff.NewCommand,
+		coverage.NewCommand,
+		verify.NewCommand,
+		newVersionCommand,
+	}
 }
 
 // Execute runs the program and gives its exit code.
@@ -113,21 +126,6 @@ func Execute(ctx context.Context, name string, args []string, streams genericioo
 // endWithin is the patience with a command that was told to end: an embedded PostgreSQL takes a moment to stop.
 const endWithin = 15 * time.Second
 
-// An ExitError ends the program with a code of its own, and with what it has to say, if anything.
-type ExitError struct {
-	Code int
-	Err  error // nil: all was said
-}
-
-func (e *ExitError) Error() string {
-	if e.Err == nil {
-		return fmt.Sprintf("exit code %d", e.Code)
-	}
-	return e.Err.Error()
-}
-
-func (e *ExitError) Unwrap() error { return e.Err }
-
 // A Signal is the cause of a context that a signal ended.
 type Signal struct {
 	Name string
@@ -139,7 +137,7 @@ func (s *Signal) Error() string { return "ended by " + s.Name }
 // report says what went wrong and gives the exit code.
 func report(ctx context.Context, err error, out io.Writer) int {
 	var signal *Signal
-	var exit *ExitError
+	var exit *env.ExitError
 	switch {
 	case err == nil:
 		return 0
@@ -155,11 +153,6 @@ func report(ctx context.Context, err error, out io.Writer) int {
 	return 1
 }
 
-// mistake says where to read what the command takes.
-func mistake(cmd *cobra.Command, err error) error {
-	return fmt.Errorf("%w\nSee '%s --help' for usage", err, cmd.CommandPath())
-}
-
 // onlyCommands refuses arguments of the root: each would be a command that there is not.
 func onlyCommands(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
@@ -170,10 +163,10 @@ func onlyCommands(cmd *cobra.Command, args []string) error {
 	if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
 		err = fmt.Errorf("%w; did you mean %s?", err, strings.Join(like, " or "))
 	}
-	return mistake(cmd, err)
+	return env.Mistake(cmd, err)
 }
 
-func newVersionCommand(e *Env) *cobra.Command {
+func newVersionCommand(e *env.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of this program",

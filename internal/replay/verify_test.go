@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/kuberewind/kuberewind/internal/replay/verify"
 )
 
 func TestARecordThatHoldsIsSaidToHold(t *testing.T) {
@@ -22,10 +24,10 @@ func TestWhatWasChangedSinceBreaksTheChain(t *testing.T) {
 	b.damage(`UPDATE kuberewind.batches SET digest = sha256(digest) WHERE batch = 5`)
 	got := b.replayed(t, "verify", "-o", "json")
 	require.Equal(t, 1, got.code)
-	var r verifyReport
+	var r verify.Report
 	require.NoError(t, json.Unmarshal([]byte(got.out), &r))
 	require.False(t, r.Holds)
-	require.Equal(t, checkChain, r.Findings[0].Check)
+	require.Equal(t, verify.CheckChain, r.Findings[0].Check)
 	require.Contains(t, r.Findings[0].Text, "batch 5: ")
 	require.EqualValues(t, 15, r.Checked.Deltas)
 }

@@ -1,0 +1,236 @@
+package compare
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/klauspost/compress/s2"
+
+	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/internal/replay/field"
+	"github.com/kuberewind/kuberewind/internal/replay/output"
+	"github.com/kuberewind/kuberewind/internal/replay/resource"
+	"github.com/kuberewind/kuberewind/internal/replay/selector"
+	"github.com/kuberewind/kuberewind/patch"
+)
+
+// compared holds what is different between two instants. Of the objects of the first, it keeps the last version compressed until the
+// second has been read; of those of the second, only what is different.
+type compared struct {
+	rec     *history.Record
+	told    Hooks
+	selects selector.Selector
+	chosen  *selector.Chosen
+
+	mu              sync.Mutex // protects what follows
+	before          map[int64]*Side
+	after           map[int64]*Side
+	broken          map[int64]*history.DamagedError
+	OnlyBookkeeping int
+}
+
+// Side is an object at one of the two instants.
+type Side struct {
+	history.Object // without Doc
+	digest         [16]byte
+	packed         []byte // s2
+}
+
+// Hooks get what a comparison has to tell while it goes on.
+type Hooks struct {
+	// Notes gets what is to be known of the record at one of the instants.
+	Notes func([]history.Note)
+	// Progress tells how far a reading is, which has a title.
+	Progress func(title string) *output.Progress
+}
+
+// New compares nothing yet: read does. Only objects that selects matches at either instant count.
+func New(rec *history.Record, selects selector.Selector, targets []resource.Target, told Hooks) *compared {
+	return &compared{rec: rec, told: told, selects: selects, chosen: selector.NewChosen(targets), before: map[int64]*Side{}, after: map[int64]*Side{}, broken: map[int64]*history.DamagedError{}}
+}
+
+func pack(o *history.Object) *Side {
+	s := &Side{Object: *o, digest: patch.Digest(o.Doc), packed: s2.Encode(nil, o.Doc)}
+	s.Doc = nil
+	return s
+}
+
+func (s *Side) doc() (patch.Doc, error) {
+	if s == nil {
+		return nil, nil
+	}
+	return s2.Decode(nil, s.packed)
+}
+
+// Read compares the objects of a scope.
+func (c *compared) Read(ctx context.Context, from, to history.Point, scope history.Scope) error {
+	first := func(o history.Object) error {
+		s := pack(&o)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.before[o.ObjectID] = s
+		return nil
+	}
+	if err := c.rebuild(ctx, from, scope, first); err != nil {
+		return err
+	}
+	return c.rebuild(ctx, to, scope, c.second)
+}
+
+func (c *compared) second(o history.Object) error {
+	digest := patch.Digest(o.Doc)
+	c.mu.Lock()
+	same := c.before[o.ObjectID]
+	if same != nil && same.digest == digest {
+		delete(c.before, o.ObjectID)
+		c.mu.Unlock()
+		return nil
+	}
+	c.mu.Unlock()
+	s := pack(&o)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.after[o.ObjectID] = s
+	return nil
+}
+
+func (c *compared) rebuild(ctx context.Context, point history.Point, scope history.Scope, emit func(history.Object) error) error {
+	progress := c.told.Progress("rebuilding the cluster at " + point.Instant.String())
+	defer progress.End()
+	stats, err := c.rec.Rebuild(ctx, point, scope, history.RebuildOptions{Damaged: c.noteDamage, Progress: progress.Tell}, func(o history.Object) error {
+		if !c.chosen.Has(o.Stream.GroupResource(), o.Name) {
+			return nil
+		}
+		return emit(o)
+	})
+	if err != nil {
+		return err
+	}
+	c.told.Notes(stats.Notes)
+	return nil
+}
+
+func (c *compared) noteDamage(d *history.DamagedError) {
+	if d.Stream != nil && !c.chosen.Has(d.Stream.GroupResource(), d.Name) {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.broken[d.ObjectID] = d
+}
+
+// Damage is what could not be compared.
+func (c *compared) Damage() error {
+	all := make([]*history.DamagedError, 0, len(c.broken))
+	for _, d := range c.broken {
+		all = append(all, d)
+	}
+	slices.SortFunc(all, func(a, b *history.DamagedError) int { return cmp.Compare(a.Seq, b.Seq) })
+	errs := make([]error, 0, len(all))
+	for _, d := range all {
+		errs = append(errs, fmt.Errorf("not compared: %w", d))
+	}
+	return errors.Join(errs...)
+}
+
+// Missing names each object that was asked for and was there at neither instant.
+func (c *compared) Missing() error { return c.chosen.Missing("at either instant") }
+
+// Difference is one object that is not the same at both instants.
+type Difference struct {
+	Change        string // added, removed, changed
+	Recreated     bool
+	Before, After *Side
+}
+
+// What became of an object.
+const (
+	Added   = "added"
+	Removed = "removed"
+	Changed = "changed"
+)
+
+// Object is the object as far as it can be named at all.
+func (d *Difference) Object() *history.Object {
+	if d.After != nil {
+		return &d.After.Object
+	}
+	return &d.Before.Object
+}
+
+// Docs are the object at both instants, nil where there was none.
+func (d *Difference) Docs() (before, after patch.Doc, err error) {
+	if before, err = d.Before.doc(); err == nil {
+		after, err = d.After.doc()
+	}
+	return before, after, err
+}
+
+// Result gives the differences by resource, namespace and name.
+func (c *compared) Result(allFields bool) ([]Difference, error) {
+	var found []Difference
+	for id, before := range c.before {
+		d := Difference{Change: Removed, Before: before, After: c.after[id]}
+		if d.After != nil {
+			d.Change = Changed
+		}
+		found = append(found, d)
+	}
+	for id, after := range c.after {
+		if c.before[id] == nil {
+			found = append(found, Difference{Change: Added, After: after})
+		}
+	}
+	slices.SortFunc(found, func(a, b Difference) int {
+		x, y := a.Object(), b.Object()
+		return cmp.Or(cmp.Compare(x.Stream.GroupResource().String(), y.Stream.GroupResource().String()), cmp.Compare(x.Namespace, y.Namespace),
+			cmp.Compare(x.Name, y.Name), cmp.Compare(x.ObjectID, y.ObjectID))
+	})
+	var kept []Difference
+	for _, d := range found {
+		wanted, err := c.wanted(&d, allFields)
+		if err != nil {
+			return nil, err
+		}
+		if wanted {
+			kept = append(kept, d)
+		}
+	}
+	markRecreated(kept)
+	return kept, nil
+}
+
+// wanted leaves out what could not be read at one of the instants, what is not selected, and what is different in bookkeeping only.
+func (c *compared) wanted(d *Difference, allFields bool) (bool, error) {
+	if _, damaged := c.broken[d.Object().ObjectID]; damaged {
+		return false, nil
+	}
+	before, after, err := d.Docs()
+	if err != nil {
+		return false, err
+	}
+	selected := before != nil && c.selects.Matches(before) || after != nil && c.selects.Matches(after)
+	if !selected {
+		return false, nil
+	}
+	if d.Change == Changed && !allFields && len(field.Visible(field.Changes(before, after))) == 0 {
+		c.OnlyBookkeeping++
+		return false, nil
+	}
+	return true, nil
+}
+
+// markRecreated finds what was removed and added under one name. They stand side by side.
+func markRecreated(sorted []Difference) {
+	for i := 1; i < len(sorted); i++ {
+		a, b := &sorted[i-1], &sorted[i]
+		x, y := a.Object(), b.Object()
+		if x.Stream.GroupResource() == y.Stream.GroupResource() && x.Namespace == y.Namespace && x.Name == y.Name && a.Change != b.Change {
+			a.Recreated, b.Recreated = true, true
+		}
+	}
+}

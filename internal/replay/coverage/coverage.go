@@ -1,0 +1,285 @@
+package coverage
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/internal/replay/env"
+	"github.com/kuberewind/kuberewind/internal/replay/output"
+	"github.com/kuberewind/kuberewind/internal/replay/resource"
+)
+
+const coverageLong = `Show which stretches of the record are complete, and where versions may be missing and why.
+
+For each resource: the stretches in which the record holds every version that the server served, the gaps between them with their
+cause and what a list afterwards showed, and what the recorder's configuration left out. Then the pauses, in which no recorder ran:
+what happened in them was caught up on unless there is a gap, with times that are estimates. What was before a resource's first list is
+not counted as missing.
+
+-o json prints one object: cluster, from, to, complete, resources (group, resource, scope, complete, stretches: from, to, fromRV, toRV, complete,
+live, cause, detail, outcome, appeared, changed, vanished, unchanged), pauses (from, to, afterSeq, recorder). An end that is left out has not come.
+
+The exit code is 0 also where something is missing, unless --fail-if-incomplete is given: then it is 1.`
+
+const coverageExample = `  # Is last night complete?
+  %[1]s coverage --since 2026-01-30T22:00:00Z --until 2026-01-31T06:00:00Z --fail-if-incomplete
+
+  # Everything that is known of two resources
+  %[1]s coverage pods,events -o wide`
+
+// coverageCommand is one call of coverage.
+type coverageCommand struct {
+	env *env.Env
+
+	since, until, output string
+	utc, failIncomplete  bool
+}
+
+// NewCommand makes the command coverage.
+func NewCommand(e *env.Env) *cobra.Command {
+	c := &coverageCommand{env: e}
+	cmd := &cobra.Command{
+		Use:     "coverage [TYPE[,TYPE…]]",
+		Short:   "Show what of the record is complete, and what not and why",
+		Long:    coverageLong,
+		Example: fmt.Sprintf(coverageExample, e.Command),
+		RunE:    func(cmd *cobra.Command, args []string) error { return c.run(cmd, args) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&c.since, "since", "", "only what is after an instant (default: the beginning)")
+	flags.StringVar(&c.until, "until", "", "only what is before an instant (default: the end)")
+	flags.BoolVar(&c.utc, "utc", false, "times in UTC, not in the local zone")
+	flags.BoolVar(&c.failIncomplete, "fail-if-incomplete", false, "exit with 1 if something is missing")
+	flags.StringVarP(&c.output, "output", "o", output.Text, "text, wide or json")
+	return cmd
+}
+
+func (c *coverageCommand) run(cmd *cobra.Command, args []string) error {
+	if !slices.Contains([]string{output.Text, output.Wide, output.JSON}, c.output) {
+		return env.Mistake(cmd, fmt.Errorf("--output %q is none of text, wide, json", c.output))
+	}
+	rec, err := c.env.Open(cmd.Context())
+	if err != nil {
+		return err
+	}
+	report, err := c.report(cmd.Context(), rec, args)
+	if err == nil {
+		err = c.print(report)
+	}
+	if err = errors.Join(err, rec.Close()); err == nil && !report.Complete && c.failIncomplete {
+		return &env.ExitError{Code: 1}
+	}
+	return err
+}
+
+// Report says what is complete. Its JSON form is public: documented in the help of coverage.
+type Report struct {
+	Cluster   string             `json:"cluster"`
+	From      time.Time          `json:"from,omitzero"`
+	To        time.Time          `json:"to,omitzero"`
+	Complete  bool               `json:"complete"`
+	Resources []resourceCoverage `json:"resources"`
+	Pauses    []pauseCoverage    `json:"pauses"`
+}
+
+type resourceCoverage struct {
+	Group     string    `json:"group"`
+	Resource  string    `json:"resource"`
+	Scope     string    `json:"scope"`
+	Complete  bool      `json:"complete"`
+	Stretches []Stretch `json:"stretches"`
+}
+
+// Stretch is how complete one stretch of the record is, of one resource.
+type Stretch struct {
+	From      time.Time `json:"from,omitzero"`
+	To        time.Time `json:"to,omitzero"`
+	FromRV    string    `json:"fromRV,omitempty"`
+	ToRV      string    `json:"toRV,omitempty"`
+	Complete  bool      `json:"complete"`
+	Live      bool      `json:"live"`
+	Cause     string    `json:"cause,omitempty"`
+	Detail    string    `json:"detail,omitempty"`
+	Outcome   string    `json:"outcome,omitempty"`
+	Appeared  int64     `json:"appeared,omitempty"`
+	Changed   int64     `json:"changed,omitempty"`
+	Vanished  int64     `json:"vanished,omitempty"`
+	Unchanged int64     `json:"unchanged,omitempty"`
+
+	missing bool // versions may be missing that were asked for
+	isGap   bool // the server or the recorder's fate made it, not configuration
+}
+
+type pauseCoverage struct {
+	From     time.Time `json:"from"`
+	To       time.Time `json:"to"`
+	AfterSeq int64     `json:"afterSeq"`
+	Recorder string    `json:"recorder"`
+}
+
+// Causes of which the view has more than gaps.
+const (
+	causeConfiguration = "configuration"
+	causeStopped       = "stopped"
+)
+
+func (c *coverageCommand) report(ctx context.Context, rec *env.Record, args []string) (*Report, error) {
+	from, to, err := c.window(ctx, rec)
+	if err != nil {
+		return nil, err
+	}
+	wanted, scope, err := c.scope(ctx, rec, to, args)
+	if err != nil {
+		return nil, err
+	}
+	stretches, err := rec.Coverage(ctx, scope)
+	if err != nil {
+		return nil, err
+	}
+	pauses, err := rec.Pauses(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := &Report{Cluster: rec.Cluster().Name, From: from, To: to, Complete: true, Resources: []resourceCoverage{}, Pauses: []pauseCoverage{}}
+	for i := range stretches {
+		s := &stretches[i]
+		if wanted != nil && !wanted[schema.GroupResource{Group: s.Group, Resource: s.Resource}] || !meets(s.From, s.To, from, to) {
+			continue
+		}
+		r.add(s)
+	}
+	r.finish()
+	for _, p := range pauses {
+		if meets(p.From, p.To, from, to) {
+			r.Pauses = append(r.Pauses, pauseCoverage{From: p.From, To: p.To, AfterSeq: p.AfterSeq, Recorder: p.Recorder})
+		}
+	}
+	return r, nil
+}
+
+// window is what --since and --until say, zero where they say nothing.
+func (c *coverageCommand) window(ctx context.Context, rec *env.Record) (from, to time.Time, err error) {
+	if from, err = c.instant(ctx, rec, "--since", c.since); err != nil {
+		return from, to, err
+	}
+	if to, err = c.instant(ctx, rec, "--until", c.until); err != nil {
+		return from, to, err
+	}
+	if !from.IsZero() && !to.IsZero() && from.After(to) {
+		return from, to, fmt.Errorf("--since %s is after --until %s", c.since, c.until)
+	}
+	return from, to, nil
+}
+
+func (c *coverageCommand) instant(ctx context.Context, rec *env.Record, flag, text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	at, err := c.env.Instant(text)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("%s: %w", flag, err)
+	}
+	point, err := rec.Resolve(ctx, at, history.Scope{})
+	var before *history.BeforeRecordError
+	if errors.As(err, &before) && flag == "--since" {
+		c.env.Note(fmt.Sprintf("the record begins at %s, after %s", before.FirstAt.Local().Format(output.StampForm), at))
+		return time.Time{}, nil
+	}
+	if err != nil {
+		return time.Time{}, fmt.Errorf("%s: %w", flag, err)
+	}
+	return point.Time, nil
+}
+
+// scope is what the arguments name: nil for everything, also what is not recorded at all.
+func (c *coverageCommand) scope(ctx context.Context, rec *env.Record, to time.Time, args []string) (map[schema.GroupResource]bool, history.Scope, error) {
+	if len(args) == 0 {
+		return nil, history.Scope{}, nil
+	}
+	if to.IsZero() {
+		to = c.env.Now()
+	}
+	catalog, err := resource.ReadCatalog(ctx, rec.Record, to, c.env.Note)
+	if err != nil {
+		return nil, history.Scope{}, err
+	}
+	wanted := map[schema.GroupResource]bool{}
+	var targets []resource.Target
+	for _, arg := range args {
+		found, err := catalog.Targets([]string{arg})
+		if err != nil {
+			return nil, history.Scope{}, err
+		}
+		for _, t := range found {
+			if len(t.Names) > 0 {
+				return nil, history.Scope{}, fmt.Errorf("%q: coverage is of resources, not of objects", arg)
+			}
+			wanted[t.Resource.GroupResource()] = true
+		}
+		targets = append(targets, found...)
+	}
+	return wanted, history.Scope{Streams: resource.StreamsOf(targets, "")}, nil
+}
+
+// meets reports whether two stretches of time have an instant in common. A zero time is an end that there is not.
+func meets(from, to, since, until time.Time) bool {
+	return (to.IsZero() || since.IsZero() || to.After(since)) && (from.IsZero() || until.IsZero() || !from.After(until))
+}
+
+func (r *Report) add(s *history.Coverage) {
+	made := Stretch{
+		From: s.From, To: s.To, FromRV: s.FromRV, ToRV: s.ToRV, Complete: s.Complete, Live: s.Live, Cause: s.Cause, Detail: s.Detail,
+		Outcome: s.Outcome, Appeared: s.Appeared, Changed: s.Changed, Vanished: s.Vanished, Unchanged: s.Unchanged, isGap: s.Gap != 0,
+	}
+	i := slices.IndexFunc(r.Resources, func(c resourceCoverage) bool {
+		return c.Group == s.Group && c.Resource == s.Resource && c.Scope == s.Scope
+	})
+	if i < 0 {
+		i = len(r.Resources)
+		r.Resources = append(r.Resources, resourceCoverage{Group: s.Group, Resource: s.Resource, Scope: s.Scope, Complete: true})
+	}
+	r.Resources[i].Stretches = append(r.Resources[i].Stretches, made)
+}
+
+// missed reports whether a stretch counts as a hole. Not what was before the first list, once that has come; nor what was left out on
+// purpose; nor what comes after the end of the record, unless that was asked for.
+func (r *Report) missed(s *Stretch) bool {
+	switch {
+	case s.Complete:
+		return false
+	case s.Cause == history.CauseFirstList:
+		return s.To.IsZero()
+	case s.Cause == causeConfiguration:
+		return s.isGap
+	case s.Cause == causeStopped:
+		return !r.To.IsZero() && r.To.After(s.From)
+	}
+	return true
+}
+
+func (r *Report) finish() {
+	slices.SortFunc(r.Resources, func(a, b resourceCoverage) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Scope, b.Scope))
+	})
+	for i := range r.Resources {
+		c := &r.Resources[i]
+		slices.SortStableFunc(c.Stretches, func(a, b Stretch) int { return a.From.Compare(b.From) })
+		whole := false
+		for n := range c.Stretches {
+			s := &c.Stretches[n]
+			s.missing = r.missed(s)
+			r.Complete = r.Complete && !s.missing
+			c.Complete = c.Complete && !s.missing
+			whole = whole || s.Complete
+		}
+		c.Complete = c.Complete && whole
+	}
+}

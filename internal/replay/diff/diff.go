@@ -1,0 +1,214 @@
+package diff
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/internal/replay/compare"
+	"github.com/kuberewind/kuberewind/internal/replay/env"
+	"github.com/kuberewind/kuberewind/internal/replay/output"
+	"github.com/kuberewind/kuberewind/internal/replay/resource"
+	"github.com/kuberewind/kuberewind/internal/replay/selector"
+	"github.com/kuberewind/kuberewind/internal/replay/words"
+	"github.com/kuberewind/kuberewind/internal/telemetry"
+)
+
+const diffLong = `Show what was added, removed and changed between two instants, of the types that are named or of all.
+
+Objects are the same if they have the same UID: one that was deleted and made again under its name is one removed and one added, and
+is said to be recreated. What came and went again in between does not show; see log. Objects in which nothing but bookkeeping
+fields is different (metadata.managedFields, resourceVersion and generation, status.observedGeneration) count as equal, and are counted, unless
+--all-fields is given.
+
+-o json prints one object a line: change (added, removed, changed), recreated, group, version, resource, kind, namespace, name, uid, from and to
+(seq and resourceVersion), and changes as in log -o json. -o name prints +, - or ~, the resource, and the object.
+
+Exit codes: 0 nothing is different, 1 something is, 2 it could not be found out.`
+
+const diffExample = `  # What is different from yesterday
+  %[1]s diff --from -1d -n shop
+
+  # Drift of workloads between two dates, as YAML differences
+  %[1]s diff --from 2026-01-01T00:00:00Z --to 2026-01-31T00:00:00Z deploy,sts,ds -A -u
+
+  # How much changed, by type
+  %[1]s diff --from -1h -A -o stat`
+
+const (
+	outputName    = "name"
+	outputUnified = "unified"
+	outputStat    = "stat"
+)
+
+// Exit codes of diff, as diff(1) has them.
+const (
+	exitDifferent = 1
+	exitTrouble   = 2
+)
+
+// diffCommand is one call of diff.
+type diffCommand struct {
+	env *env.Env
+
+	from, to, output, labels         string
+	allNamespaces, allFields, asYAML bool
+	fromInstant, toInstant           history.Instant
+}
+
+// NewCommand makes the command diff.
+func NewCommand(e *env.Env) *cobra.Command {
+	d := &diffCommand{env: e}
+	cmd := &cobra.Command{
+		Use:     "diff --from instant [--to instant] [TYPE[,TYPE…] [NAME…] | TYPE/NAME…] [-A]",
+		Short:   "Show what is different between two instants",
+		Long:    diffLong,
+		Example: fmt.Sprintf(diffExample, e.Command),
+		RunE:    func(cmd *cobra.Command, args []string) error { return trouble(d.run(cmd, args)) },
+		// Else a wrong setting would end with 1, which says that there are differences.
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return trouble(e.Load(cmd)) },
+	}
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return trouble(env.Mistake(cmd, err)) })
+	flags := cmd.Flags()
+	flags.StringVar(&d.from, "from", "", "the one instant: a time (RFC 3339), -10m, now, seq:N or rv:N")
+	flags.StringVar(&d.to, "to", "now", "the other instant")
+	flags.BoolVarP(&d.allNamespaces, "all-namespaces", "A", false, "the whole cluster")
+	flags.StringVarP(&d.labels, "selector", "l", "", "only objects whose labels match at either instant, with =, ==, !=, in and notin")
+	flags.BoolVarP(&d.asYAML, "unified", "u", false, "the same as -o unified")
+	flags.BoolVar(&d.allFields, "all-fields", false, "compare bookkeeping fields too")
+	flags.StringVarP(&d.output, "output", "o", output.Text, "text, json, name, unified (differences of YAML) or stat (numbers by type)")
+	return cmd
+}
+
+// trouble gives an error the exit code that does not mean that something is different.
+func trouble(err error) error {
+	var exit *env.ExitError
+	if err == nil || errors.As(err, &exit) {
+		return err
+	}
+	return &env.ExitError{Code: exitTrouble, Err: err}
+}
+
+func (d *diffCommand) run(cmd *cobra.Command, args []string) error {
+	if err := d.validate(cmd); err != nil {
+		return err
+	}
+	namespace, err := d.env.Namespace(d.allNamespaces)
+	if err != nil {
+		return err
+	}
+	rec, err := d.env.Open(cmd.Context())
+	if err != nil {
+		return err
+	}
+	different, err := d.answer(cmd.Context(), rec, args, namespace)
+	switch err = errors.Join(err, rec.Close()); {
+	case err != nil:
+		return err
+	case different:
+		return &env.ExitError{Code: exitDifferent}
+	}
+	return nil
+}
+
+func (d *diffCommand) validate(cmd *cobra.Command) (err error) {
+	if d.asYAML {
+		if cmd.Flags().Changed("output") && d.output != outputUnified {
+			return env.Mistake(cmd, fmt.Errorf("--unified and --output %s exclude each other", d.output))
+		}
+		d.output = outputUnified
+	}
+	if !slices.Contains([]string{output.Text, output.JSON, outputName, outputUnified, outputStat}, d.output) {
+		return env.Mistake(cmd, fmt.Errorf("--output %q is none of text, json, name, unified, stat", d.output))
+	}
+	if d.from == "" {
+		return env.Mistake(cmd, errors.New("say from which instant on, such as --from -1h"))
+	}
+	if d.fromInstant, err = d.env.Instant(d.from); err != nil {
+		return fmt.Errorf("--from: %w", err)
+	}
+	if d.toInstant, err = d.env.Instant(d.to); err != nil {
+		return fmt.Errorf("--to: %w", err)
+	}
+	_, err = selector.New(d.labels, "", schema.GroupVersionKind{}, nil)
+	return err
+}
+
+// answer prints the differences, and reports whether there are any.
+func (d *diffCommand) answer(ctx context.Context, rec *env.Record, args []string, namespace string) (bool, error) {
+	targets, err := d.targets(ctx, rec, args, namespace)
+	if err != nil {
+		return false, err
+	}
+	scope := history.Scope{Streams: resource.StreamsOf(targets, namespace)}
+	from, err := rec.Resolve(ctx, d.fromInstant, scope)
+	if err != nil {
+		return false, fmt.Errorf("--from: %w", err)
+	}
+	to, err := rec.Resolve(ctx, d.toInstant, scope)
+	if err != nil {
+		return false, fmt.Errorf("--to: %w", err)
+	}
+	d.env.Notes(from.Notes)
+	d.env.Notes(to.Notes)
+	if from.Time.After(to.Time) || from.Time.Equal(to.Time) && from.Seq > to.Seq {
+		d.env.Note(fmt.Sprintf("--from %s is later than --to %s: this is what would have to be undone", d.fromInstant, d.toInstant))
+	}
+	for _, t := range targets {
+		d.env.Note(t.Resource.Confined(namespace))
+	}
+	selects, err := selector.New(d.labels, "", schema.GroupVersionKind{}, nil)
+	if err != nil {
+		return false, err
+	}
+	c := compare.New(rec.Record, selects, targets, compare.Hooks{Notes: d.env.Notes, Progress: d.env.Progress})
+	for _, s := range resource.ScopesOf(targets, namespace) {
+		if err := c.Read(ctx, from, to, s); err != nil {
+			return false, err
+		}
+	}
+	p := d.printer()
+	differences, err := c.Result(d.allFields)
+	if err != nil {
+		return false, err
+	}
+	if err := p.print(differences, c.OnlyBookkeeping); err != nil {
+		return false, err
+	}
+	return len(differences) > 0, errors.Join(c.Damage(), c.Missing())
+}
+
+// targets are what is compared, by the names that it had at the later instant.
+func (d *diffCommand) targets(ctx context.Context, rec *env.Record, args []string, namespace string) ([]resource.Target, error) {
+	at, _, err := d.env.TimeOf(ctx, rec, d.toInstant)
+	if err != nil {
+		return nil, fmt.Errorf("--to: %w", err)
+	}
+	catalog, err := resource.ReadCatalog(ctx, rec.Record, at, d.env.Note)
+	if err != nil {
+		return nil, err
+	}
+	targets, err := catalog.Targets(args)
+	if err != nil || len(args) > 0 {
+		return targets, err
+	}
+	for _, r := range catalog.Resources {
+		if namespace == "" || r.Namespaced {
+			targets = append(targets, resource.Target{Resource: r})
+		}
+	}
+	return targets, nil
+}
+
+func (d *diffCommand) printer() *diffPrinter {
+	p := &diffPrinter{out: d.env.IOStreams.Out, note: d.env.Note, format: d.output, allFields: d.allFields}
+	if telemetry.IsTerminal(d.env.IOStreams.Out) {
+		p.words.Room = words.RoomOnTerminal
+	}
+	return p
+}

@@ -1,0 +1,108 @@
+package entries
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/internal/replay/output"
+)
+
+// Bounds are the two instants between which a log is, as they were asked for and as they were found.
+type Bounds struct {
+	Since, Until history.Instant
+	HasSince     bool
+	BySelf       bool // since is the default
+
+	From     history.Point
+	hasFrom  bool
+	To       history.Point
+	fromTime time.Time // of since, if it is a time
+}
+
+// Resolve finds the instants for a scope and bounds the query by them.
+func (b *Bounds) Resolve(ctx context.Context, rec *history.Record, note func(string), scope history.Scope, query *history.Query) error {
+	// The beginning first: the end of a record that is being written moves meanwhile.
+	var before *history.BeforeRecordError
+	var from history.Point
+	if b.HasSince {
+		var err error
+		if from, err = rec.Resolve(ctx, b.Since, scope); err != nil && !errors.As(err, &before) {
+			return fmt.Errorf("--since: %w", err)
+		}
+	}
+	to, err := rec.Resolve(ctx, b.Until, scope)
+	if err != nil {
+		return fmt.Errorf("--until: %w", err)
+	}
+	b.To = to
+	query.ToSeq = max(to.Seq, to.Until)
+	switch {
+	case !b.HasSince:
+		return nil
+	case before != nil:
+		if !b.BySelf {
+			note(fmt.Sprintf("the record begins at %s, after %s", before.FirstAt.Local().Format(output.StampForm), b.Since))
+		}
+		return nil
+	case from.Time.After(to.Time) || from.RV == "" && to.RV == "" && from.Seq > query.ToSeq:
+		return fmt.Errorf("--since %s is after --until %s", b.Since, b.Until)
+	}
+	b.From, b.hasFrom = from, true
+	switch {
+	case from.RV != "":
+		// Which seq a resource version begins at differs from stream to stream: the rows say themselves.
+		if to.RV != "" && CompareRVs(from.RV, to.RV) > 0 {
+			return fmt.Errorf("--since %s is after --until %s", b.Since, b.Until)
+		}
+	case isSeq(b.Since), b.Since.IsNow():
+		query.FromSeq = from.Seq
+	default:
+		query.From, b.fromTime = from.Time, from.Time
+	}
+	return nil
+}
+
+func isSeq(at history.Instant) bool {
+	text := at.String()
+	return len(text) > 4 && text[:4] == "seq:"
+}
+
+// CompareRVs compares two resource versions of one resource. What is none is equal to all.
+func CompareRVs(a, b string) int {
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	if err != nil {
+		return 0
+	}
+	return order
+}
+
+// Holds reports whether a delta is between the two. following says that there is no end.
+func (b *Bounds) Holds(d *history.Delta, following bool) bool {
+	if b.hasFrom && b.From.RV != "" && CompareRVs(d.RV, b.From.RV) < 0 {
+		return false
+	}
+	if !b.fromTime.IsZero() && d.OccurredAt.Before(b.fromTime) {
+		return false // It was caught up on after that instant, and happened before.
+	}
+	switch {
+	case following:
+		return true
+	case d.Seq > b.To.Seq:
+		return b.To.Until > 0 && !d.OccurredAt.After(b.To.Time)
+	default:
+		return b.To.RV == "" || CompareRVs(d.RV, b.To.RV) <= 0
+	}
+}
+
+// touches reports whether a stretch of time meets the two instants.
+func (b *Bounds) touches(from, to time.Time) bool {
+	if b.hasFrom && !to.IsZero() && to.Before(b.From.Time) {
+		return false
+	}
+	return b.To.Time.IsZero() || from.IsZero() || !from.After(b.To.Time)
+}

@@ -1,0 +1,55 @@
+package entries
+
+import (
+	"time"
+
+	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/internal/replay/field"
+	"github.com/kuberewind/kuberewind/internal/replay/resource"
+)
+
+// Entry is one delta of the log. Its JSON form is public: documented in the help of log.
+type Entry struct {
+	Cluster         string       `json:"cluster"`
+	Seq             int64        `json:"seq"`
+	ObservedAt      time.Time    `json:"observedAt"`
+	OccurredAt      time.Time    `json:"occurredAt"`
+	Estimated       bool         `json:"estimated"`
+	Type            string       `json:"type"`
+	Source          string       `json:"source"`
+	Group           string       `json:"group"`
+	Version         string       `json:"version"`
+	Resource        string       `json:"resource"`
+	Kind            string       `json:"kind"`
+	Namespace       string       `json:"namespace"`
+	Name            string       `json:"name"`
+	UID             string       `json:"uid"`
+	ResourceVersion string       `json:"resourceVersion"`
+	Manager         string       `json:"manager"`
+	Subresource     string       `json:"subresource"`
+	Changes         []field.JSON `json:"changes"`
+	Diff            string       `json:"diff,omitempty"`
+
+	About string         `json:"-"` // what the changes do not say
+	Shown []field.Change `json:"-"` // as shown to people
+}
+
+func newEntry(cluster string, v *history.Version, about string, all []field.Change) *Entry {
+	return &Entry{
+		Cluster: cluster, Seq: v.Seq, ObservedAt: v.ObservedAt, OccurredAt: v.OccurredAt, Estimated: !v.ObservedAt.Equal(v.OccurredAt),
+		Type: string(v.Type), Source: v.Source, Group: v.Stream.Group, Version: resource.VersionOnly(v.Version), Resource: v.Stream.Resource, Kind: v.Stream.Kind,
+		Namespace: v.Namespace, Name: v.Name, UID: v.UID, ResourceVersion: v.RV, Manager: v.Manager, Subresource: v.Subresource,
+		Changes: field.JSONOf(all), About: about, Shown: field.Expanded(all),
+	}
+}
+
+// Remark is a line between the deltas: a gap, a pause, a damaged row.
+type Remark struct {
+	Kind     string    `json:"kind"` // gap, pause, began, damaged, missing_day
+	Group    string    `json:"group,omitempty"`
+	Resource string    `json:"resource,omitempty"`
+	From     time.Time `json:"from,omitzero"`
+	To       time.Time `json:"to,omitzero"`
+	Seq      int64     `json:"seq,omitempty"`
+	Text     string    `json:"text"`
+}

@@ -1,0 +1,155 @@
+package env
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/internal/config"
+	"github.com/kuberewind/kuberewind/internal/recorder"
+	"github.com/kuberewind/kuberewind/internal/render"
+	"github.com/kuberewind/kuberewind/internal/replay/output"
+	"github.com/kuberewind/kuberewind/internal/telemetry"
+)
+
+// Env is what every command gets.
+type Env struct {
+	IOStreams genericiooptions.IOStreams
+	// Config has kubectl's flags for kubeconfig, context and namespace.
+	Config *genericclioptions.ConfigFlags
+	// Settings are filled in before a command runs.
+	Settings
+
+	Now func() time.Time
+
+	Command string // how the program was called, for examples and advice
+	environ []string
+	log     *slog.Logger
+	noted   map[string]bool // the notes that were printed
+}
+
+// New makes what the commands share. Load reads the settings into it.
+func New(streams genericiooptions.IOStreams, environ []string) *Env {
+	return &Env{
+		IOStreams: streams, Config: kubeFlags(), Now: time.Now, Command: ProgramName, environ: environ, noted: map[string]bool{},
+		// Of the embedded PostgreSQL and of the record, what is wrong; the rest is noise beside an answer.
+		log: telemetry.NewLogger(streams.ErrOut, "text", slog.LevelWarn),
+	}
+}
+
+// kubeFlags are those of kubectl that mean something here. The name of the cluster is that of the record, so --cluster is not kubectl's.
+func kubeFlags() *genericclioptions.ConfigFlags {
+	all := genericclioptions.NewConfigFlags(true)
+	return &genericclioptions.ConfigFlags{KubeConfig: all.KubeConfig, Context: all.Context, Namespace: all.Namespace}
+}
+
+// Load reads the settings, once the flags of a command are parsed.
+func (e *Env) Load(cmd *cobra.Command) (err error) {
+	e.Settings, err = loadSettings(cmd.Flags(), e.environ)
+	if e.exposed != "" {
+		e.Note(e.exposed + ": " + config.ExposedAdvice)
+	}
+	return err
+}
+
+// Record is an open record. Close lets go of the database, and ends the embedded one if it was started for this.
+type Record struct {
+	*history.Record
+	database *recorder.Database
+}
+
+// Close lets go of the record.
+func (r *Record) Close() error {
+	r.Record.Close()
+	return r.database.Close()
+}
+
+// Open opens the record that the settings name.
+func (e *Env) Open(ctx context.Context) (*Record, error) {
+	cfg := config.Config{Database: e.Database, DataDir: e.DataDir}
+	database, err := recorder.OpenRecord(ctx, cfg, e.log)
+	if err != nil {
+		return nil, err
+	}
+	rec, err := history.Open(ctx, database.URL(), history.Options{Cluster: e.Cluster, Log: e.log})
+	if err != nil {
+		return nil, errors.Join(e.explainOpen(err), database.Close())
+	}
+	return &Record{Record: rec, database: database}, nil
+}
+
+// explainOpen adds which database it was.
+func (e *Env) explainOpen(err error) error {
+	return fmt.Errorf("database %s: %w", config.MaskURL(e.Database), config.Plain(err))
+}
+
+// Namespace is that of --namespace, else of the kubeconfig's context, else default; "" for all. A kubeconfig that cannot be read is in
+// nobody's way who does not need it.
+func (e *Env) Namespace(all bool) (string, error) {
+	if all {
+		return "", nil
+	}
+	if named := *e.Config.Namespace; named != "" {
+		return named, nil
+	}
+	name, _, err := e.Config.ToRawKubeConfigLoader().Namespace()
+	if err != nil {
+		return "", fmt.Errorf("the namespace of the current context: %w; name one with -n, or use -A", err)
+	}
+	return name, nil
+}
+
+// Notes prints notes on standard error, each once.
+func (e *Env) Notes(notes []history.Note) {
+	for _, n := range notes {
+		e.Note(n.Text)
+	}
+}
+
+// Note prints one line on standard error, once.
+func (e *Env) Note(text string) {
+	if e.Quiet || e.noted[text] || text == "" {
+		return
+	}
+	e.noted[text] = true
+	fmt.Fprintf(e.IOStreams.ErrOut, "Note: %s\n", render.Line(strings.TrimSpace(text)))
+}
+
+// Progress tells on standard error how far long work is, unless the settings say quiet.
+func (e *Env) Progress(title string) *output.Progress {
+	return output.NewProgress(e.IOStreams.ErrOut, title, e.Quiet)
+}
+
+// Instant reads an instant. A duration before now becomes a time, so that what is asked about it twice is the same twice.
+func (e *Env) Instant(text string) (history.Instant, error) {
+	instant, err := history.ParseInstant(text)
+	if err != nil {
+		return instant, err
+	}
+	if ago, ok := strings.CutPrefix(instant.String(), "-"); ok {
+		d, err := time.ParseDuration(ago)
+		if err != nil {
+			return instant, err
+		}
+		return history.At(e.Now().Add(-d)), nil
+	}
+	return instant, nil
+}
+
+// TimeOf is the time of an instant, as far as it can be known before it is known of which resources: the time of a resource version
+// is that of the end of the record.
+func (e *Env) TimeOf(ctx context.Context, rec *Record, at history.Instant) (t time.Time, known bool, err error) {
+	if at.RV() != "" || at.IsNow() {
+		return e.Now(), at.IsNow(), nil
+	}
+	point, err := rec.Resolve(ctx, at, history.Scope{})
+	return point.Time, true, err
+}

@@ -1,0 +1,195 @@
+package env
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+	"github.com/spf13/viper"
+
+	"github.com/kuberewind/kuberewind/internal/config"
+)
+
+// Settings are what a flag, a variable REPLAY_… or the file can set.
+type Settings struct {
+	// Database is a PostgreSQL URL or DSN, or config.Embedded.
+	Database string
+	// DataDir holds the embedded database.
+	DataDir string
+	// Cluster is the name of the cluster in the record, "" if the record holds one only.
+	Cluster string
+	// Quiet leaves out notes and progress.
+	Quiet bool
+
+	exposed string // the file that config.Exposed is true of
+}
+
+// SettingKeys are the keys of Settings.
+var SettingKeys = []string{"cluster", "data-dir", "database", "quiet"}
+
+// sharedKeys are those that default to what the recorder is told.
+var sharedKeys = []string{"data-dir", "database"}
+
+// Names of the two programs, as they stand in variables and names of files.
+const (
+	ProgramName  = "replay"
+	recorderName = "recorder"
+)
+
+// SettingFlags adds a flag for each setting.
+func SettingFlags(flags *pflag.FlagSet) {
+	d := config.Default()
+	flags.String("config", "", "configuration file, YAML, JSON or TOML (default: kuberewind/replay.yaml in the user's configuration directory, then in /etc)")
+	flags.String("database", d.Database, "PostgreSQL URL of the record, or "+config.Embedded+" for the recorder's own PostgreSQL")
+	flags.String("data-dir", d.DataDir, "directory of the embedded database")
+	flags.String("cluster", "", "name of the cluster in the record (default: the only one)")
+	flags.BoolP("quiet", "q", false, "no notes and no progress on standard error")
+}
+
+// loadSettings reads flags over environment over file over what the recorder is told over defaults.
+func loadSettings(flags *pflag.FlagSet, environ []string) (Settings, error) {
+	if err := unknownVariables(environ); err != nil {
+		return Settings{}, err
+	}
+	v := viper.New()
+	for _, key := range SettingKeys {
+		if err := v.BindPFlag(key, flags.Lookup(key)); err != nil {
+			return Settings{}, fmt.Errorf("bind flags: %w", err)
+		}
+	}
+	if err := recorderDefaults(v, environ); err != nil {
+		return Settings{}, err
+	}
+	named := variable(environ, ProgramName, "config")
+	if f := flags.Lookup("config"); f != nil && f.Changed {
+		named = f.Value.String()
+	}
+	file, err := readSettings(ProgramName, named)
+	if err != nil {
+		return Settings{}, err
+	}
+	if err := v.MergeConfigMap(file.AllSettings()); err != nil {
+		return Settings{}, err
+	}
+	// Variables that are set to nothing say nothing.
+	for _, key := range SettingKeys {
+		if value := variable(environ, ProgramName, key); value != "" {
+			if err := v.MergeConfigMap(map[string]any{key: value}); err != nil {
+				return Settings{}, err
+			}
+		}
+	}
+	s := Settings{Database: v.GetString("database"), DataDir: v.GetString("data-dir"), Cluster: v.GetString("cluster")}
+	if config.Exposed(file.ConfigFileUsed()) {
+		s.exposed = file.ConfigFileUsed()
+	}
+	if s.Quiet, err = strconv.ParseBool(v.GetString("quiet")); err != nil {
+		return s, fmt.Errorf("quiet is %q: it must be true or false", v.GetString("quiet"))
+	}
+	if s.Database == "" {
+		return s, errors.New("database is empty: name the PostgreSQL URL of the record, or " + config.Embedded)
+	}
+	return s, nil
+}
+
+// recorderDefaults takes from the recorder on this machine where the record is.
+func recorderDefaults(v *viper.Viper, environ []string) error {
+	// A file that the recorder would refuse is the recorder's affair: of it, two keys are of interest here.
+	file, err := readFile(recorderName, variable(environ, recorderName, "config"))
+	if err != nil {
+		return err
+	}
+	for _, key := range sharedKeys {
+		value := variable(environ, recorderName, key)
+		if value == "" && file != nil {
+			value = file.GetString(key)
+		}
+		if value != "" {
+			if err := v.MergeConfigMap(map[string]any{key: value}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// readSettings reads the file and refuses keys that name nothing.
+func readSettings(program, named string) (*viper.Viper, error) {
+	file, err := readFile(program, named)
+	if err != nil || file == nil {
+		return viper.New(), err
+	}
+	var errs []error
+	for key := range file.AllSettings() {
+		if !slices.Contains(SettingKeys, key) {
+			errs = append(errs, fmt.Errorf("configuration file %s: %s names no setting; there are %s", file.ConfigFileUsed(), key, strings.Join(SettingKeys, ", ")))
+		}
+	}
+	return file, errors.Join(errs...)
+}
+
+// readFile reads the named file, or the first that exists on the search path; nil if there is none.
+func readFile(program, named string) (*viper.Viper, error) {
+	path := named
+	if path == "" {
+		path = firstExisting(program)
+	}
+	if path == "" {
+		return nil, nil
+	}
+	v := viper.New()
+	return v, config.ReadFile(v, path)
+}
+
+func firstExisting(program string) string {
+	paths := []string{"/etc/kuberewind/" + program + ".yaml"}
+	if dir, err := os.UserConfigDir(); err == nil {
+		paths = append([]string{filepath.Join(dir, "kuberewind", program+".yaml")}, paths...)
+	}
+	for _, path := range paths {
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+	}
+	return ""
+}
+
+// VariableName is the environment variable of a setting of a program.
+func VariableName(program, key string) string {
+	return strings.ToUpper(program + "_" + strings.ReplaceAll(key, "-", "_"))
+}
+
+func variable(environ []string, program, key string) string {
+	name, value := VariableName(program, key), ""
+	for _, pair := range environ {
+		if k, v, ok := strings.Cut(pair, "="); ok && k == name {
+			value = v
+		}
+	}
+	return value
+}
+
+// Kubernetes puts the addresses of Services into the environment of each container: a Service named replay gives
+// REPLAY_SERVICE_HOST, REPLAY_PORT_80_TCP and their like, which are nobody's configuration.
+var serviceVariable = regexp.MustCompile(`^REPLAY(_.*)?_(SERVICE_HOST|SERVICE_PORT(_.+)?|PORT(_\d+_(TCP|UDP|SCTP)(_.+)?)?)$`)
+
+func unknownVariables(environ []string) error {
+	known := []string{VariableName(ProgramName, "config")}
+	for _, key := range SettingKeys {
+		known = append(known, VariableName(ProgramName, key))
+	}
+	var errs []error
+	for _, pair := range environ {
+		name, _, _ := strings.Cut(pair, "=")
+		if strings.HasPrefix(name, "REPLAY_") && !slices.Contains(known, name) && !serviceVariable.MatchString(name) {
+			errs = append(errs, fmt.Errorf("environment variable %s names no setting; there are %s", name, strings.Join(known, ", ")))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,34 @@
+package field
+
+import (
+	"encoding/json"
+
+	"github.com/kuberewind/kuberewind/patch"
+)
+
+// JSON is one change.
+type JSON struct {
+	Op      string          `json:"op"`
+	Path    string          `json:"path"`
+	Pointer string          `json:"pointer"`
+	Old     json.RawMessage `json:"old,omitempty"`
+	New     json.RawMessage `json:"new,omitempty"`
+}
+
+// JSONOf gives changes in the form in which they are printed as JSON.
+func JSONOf(all []Change) []JSON {
+	out := make([]JSON, 0, len(all))
+	for _, c := range all {
+		out = append(out, JSON{Op: c.Op, Path: c.Path.String(), Pointer: c.Path.Pointer(), Old: raw(c.Old), New: raw(c.New)})
+	}
+	return out
+}
+
+// raw is a value as JSON that every reader takes: what is not UTF-8 is replaced.
+func raw(value patch.Doc) json.RawMessage {
+	if value == nil {
+		return nil
+	}
+	safe, _ := patch.SafeForSQL(value)
+	return safe
+}

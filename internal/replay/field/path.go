@@ -1,0 +1,85 @@
+package field
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// step is one step of a path: a member of an object, or an element of an array.
+type step struct {
+	member string // of an object
+	place  int    // of an element, -1 for a member
+	key    string // member that names the element, "" for none
+	name   string // what it is called
+}
+
+// Path leads from an object to a value in it.
+type Path []step
+
+func (p Path) key(member string) Path {
+	return slices.Concat(p, Path{{member: member, place: -1}})
+}
+
+func (p Path) index(place int) Path { return slices.Concat(p, Path{{place: place}}) }
+
+func (p Path) element(place int, key, name string) Path {
+	return slices.Concat(p, Path{{place: place, key: key, name: name}})
+}
+
+// String is how people write it: spec.containers[web].ports[port=80].name, metadata.labels[app.kubernetes.io/name].
+func (p Path) String() string {
+	var b strings.Builder
+	for _, s := range p {
+		switch {
+		case s.place < 0 && plain(s.member):
+			if b.Len() > 0 {
+				b.WriteByte('.')
+			}
+			b.WriteString(s.member)
+		case s.place < 0:
+			b.WriteString("[" + inBrackets(s.member) + "]")
+		case s.key == "":
+			b.WriteString("[" + strconv.Itoa(s.place) + "]")
+		case IsNumber(s.name):
+			b.WriteString("[" + s.key + "=" + s.name + "]")
+		default:
+			b.WriteString("[" + inBrackets(s.name) + "]")
+		}
+	}
+	return b.String()
+}
+
+// Pointer is the path as RFC 6901 has it.
+func (p Path) Pointer() string {
+	var b strings.Builder
+	for _, s := range p {
+		b.WriteByte('/')
+		if s.place >= 0 {
+			b.WriteString(strconv.Itoa(s.place))
+			continue
+		}
+		b.WriteString(strings.NewReplacer("~", "~0", "/", "~1").Replace(s.member))
+	}
+	return b.String()
+}
+
+// plain reports whether a member can stand after a dot.
+func plain(member string) bool {
+	return member != "" && member != "*" && !strings.ContainsFunc(member, func(r rune) bool {
+		return strings.ContainsRune(`.[]'"\ =/`, r) || r < ' '
+	})
+}
+
+// inBrackets is what stands between brackets. It has quotes only where it would be read as something else.
+func inBrackets(name string) string {
+	if name == "" || name == "*" || IsNumber(name) || strings.ContainsFunc(name, func(r rune) bool { return strings.ContainsRune(`[]'"\=`, r) || r < ' ' }) {
+		return strconv.Quote(name)
+	}
+	return name
+}
+
+// IsNumber reports whether a text is a number without sign or fraction.
+func IsNumber(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return r < '0' || r > '9' })
+}

@@ -1,0 +1,251 @@
+package field
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kuberewind/kuberewind/patch"
+)
+
+// Pattern selects values by where they stand, as --path gives it: dotted, such as spec.containers[*].image, or a JSON pointer,
+// such as /spec/containers/*/image. What is below a selected value is selected with it.
+type Pattern struct {
+	text  string
+	steps []wanted
+}
+
+// wanted is what one step of a path must be.
+type wanted struct {
+	any  bool
+	key  string // an element by a member of it: key=name
+	name string // a member's key, what names an element, or its place
+	// place is false where the text is quoted: then digits are a name.
+	place bool
+}
+
+const patternForms = "write it like spec.replicas, spec.containers[*].image, spec.containers[web].env[name=MODE], " +
+	"metadata.labels[app.kubernetes.io/name], or as a JSON pointer, /spec/containers/0/image"
+
+// ParsePattern reads one. The error says how one is written.
+func ParsePattern(text string) (Pattern, error) {
+	p := Pattern{text: text}
+	var err error
+	if strings.HasPrefix(text, "/") {
+		p.steps, err = pointerSteps(text)
+	} else {
+		p.steps, err = dottedSteps(text)
+	}
+	if err != nil {
+		return Pattern{}, fmt.Errorf("path %q: %w: %s", text, err, patternForms)
+	}
+	return p, nil
+}
+
+func pointerSteps(text string) ([]wanted, error) {
+	var steps []wanted
+	for _, token := range strings.Split(text[1:], "/") {
+		rest := strings.NewReplacer("~0", "", "~1", "").Replace(token)
+		if strings.Contains(rest, "~") {
+			return nil, fmt.Errorf("~ must be followed by 0 or 1")
+		}
+		if token == "*" {
+			steps = append(steps, wanted{any: true})
+			continue
+		}
+		steps = append(steps, wanted{name: strings.NewReplacer("~1", "/", "~0", "~").Replace(token), place: true})
+	}
+	return steps, nil
+}
+
+func dottedSteps(text string) ([]wanted, error) {
+	// A leading dot, as in jq and kubectl's JSONPath, says nothing more.
+	rest := strings.TrimPrefix(text, ".")
+	if rest == "" {
+		return nil, fmt.Errorf("it is empty")
+	}
+	var steps []wanted
+	for first := true; rest != ""; first = false {
+		var next wanted
+		var err error
+		switch {
+		case rest[0] == '[':
+			next, rest, err = bracketed(rest)
+		case first || rest[0] == '.':
+			next, rest, err = dotted(strings.TrimPrefix(rest, "."))
+		default:
+			err = fmt.Errorf("a dot or bracket is missing before %q", rest)
+		}
+		if err != nil {
+			return nil, err
+		}
+		steps = append(steps, next)
+	}
+	return steps, nil
+}
+
+// dotted reads a member's key up to the next dot or bracket; \. is a dot in it.
+func dotted(rest string) (wanted, string, error) {
+	var b strings.Builder
+	i := 0
+	for ; i < len(rest) && rest[i] != '.' && rest[i] != '['; i++ {
+		switch {
+		case rest[i] == ']':
+			return wanted{}, "", fmt.Errorf("] without [")
+		case rest[i] == '\\' && i+1 < len(rest):
+			i++
+			b.WriteByte(rest[i])
+		default:
+			b.WriteByte(rest[i])
+		}
+	}
+	if b.Len() == 0 {
+		return wanted{}, "", fmt.Errorf("a name is missing between two dots or at its end")
+	}
+	return wanted{any: b.String() == "*", name: b.String()}, rest[i:], nil
+}
+
+// bracketed reads [*], [3], [name], ["name"], ['name'] and [key=name].
+func bracketed(rest string) (wanted, string, error) {
+	if len(rest) > 1 && (rest[1] == '"' || rest[1] == '\'') {
+		return bracketedQuote(rest)
+	}
+	end := strings.IndexByte(rest, ']')
+	if end < 0 {
+		return wanted{}, "", fmt.Errorf("[ without ]")
+	}
+	inner, rest := rest[1:end], rest[end+1:]
+	key, value, byKey := strings.Cut(inner, "=")
+	switch {
+	case inner == "" || byKey && (key == "" || value == ""):
+		return wanted{}, "", fmt.Errorf("[%s] names nothing", inner)
+	case byKey:
+		return wanted{key: key, name: strings.Trim(value, `'"`)}, rest, nil
+	case strings.ContainsRune(inner, '['):
+		return wanted{}, "", fmt.Errorf("[ within [")
+	default:
+		return wanted{any: inner == "*", name: inner, place: true}, rest, nil
+	}
+}
+
+func bracketedQuote(rest string) (wanted, string, error) {
+	quote := rest[1]
+	end := 2
+	for end < len(rest) && rest[end] != quote {
+		if rest[end] == '\\' {
+			end++
+		}
+		end++
+	}
+	if end+1 >= len(rest) || rest[end+1] != ']' {
+		return wanted{}, "", fmt.Errorf("a quote or ] is missing")
+	}
+	inner := rest[2:end]
+	if quote == '"' {
+		plain, err := strconv.Unquote(rest[1 : end+1])
+		if err != nil {
+			return wanted{}, "", fmt.Errorf("%s is not a quoted text", rest[1:end+1])
+		}
+		inner = plain
+	}
+	return wanted{name: inner}, rest[end+2:], nil
+}
+
+// matches reports whether a step of a path, whose value is given where it is known, is wanted.
+func (w wanted) matches(s step, value patch.Doc) bool {
+	switch {
+	case w.any:
+		return true
+	case s.place < 0:
+		return w.key == "" && s.member == w.name
+	case w.key != "":
+		return w.key == s.key && w.name == s.name || value != nil && name(value, w.key) == w.name
+	default:
+		return w.place && w.name == strconv.Itoa(s.place) || s.key != "" && w.name == s.name
+	}
+}
+
+// SelectFrom gives of some changes what lies where the pattern points: a change below it as it is, one above it cut down to the
+// values that it has there.
+func (p Pattern) SelectFrom(all []Change) []Change {
+	var found []Change
+	for _, c := range all {
+		depth := min(len(p.steps), len(c.Path))
+		if !p.matchesStart(c.Path[:depth], c) {
+			continue
+		}
+		if len(p.steps) <= len(c.Path) {
+			found = append(found, c)
+			continue
+		}
+		found = append(found, narrow(c, p.steps[depth:])...)
+	}
+	return found
+}
+
+func (p Pattern) matchesStart(start Path, c Change) bool {
+	for i, s := range start {
+		var value patch.Doc
+		if i == len(c.Path)-1 { // only then are the change's values those of the step
+			if value = c.New; value == nil {
+				value = c.Old
+			}
+		}
+		if !p.steps[i].matches(s, value) {
+			return false
+		}
+	}
+	return true
+}
+
+// narrow cuts a change down to what it did at the places that are wanted below its path.
+func narrow(c Change, below []wanted) []Change {
+	old, now := selected(c.Path, c.Old, below), selected(c.Path, c.New, below)
+	var found []Change
+	for _, was := range old {
+		at := slices.IndexFunc(now, func(is Change) bool { return is.Path.String() == was.Path.String() })
+		switch {
+		case at < 0:
+			found = append(found, Change{Op: OpRemove, Path: was.Path, Old: was.New})
+		case !bytes.Equal(was.New, now[at].New):
+			found = append(found, Change{Op: OpReplace, Path: was.Path, Old: was.New, New: now[at].New})
+		}
+	}
+	for _, is := range now {
+		if !slices.ContainsFunc(old, func(was Change) bool { return was.Path.String() == is.Path.String() }) {
+			found = append(found, is)
+		}
+	}
+	return found
+}
+
+// selected gives the values that are wanted below a value, as additions.
+func selected(at Path, value patch.Doc, below []wanted) []Change {
+	if value == nil {
+		return nil
+	}
+	if len(below) == 0 {
+		return []Change{{Op: OpAdd, Path: at, New: value}}
+	}
+	inside := members(value)
+	key := ""
+	if isArray(value) {
+		key = identity(inside)
+	}
+	var found []Change
+	for i, m := range inside {
+		next := at.index(i)
+		switch {
+		case isObject(value):
+			next = at.key(m.key)
+		case key != "":
+			next = at.element(i, key, name(m.value, key))
+		}
+		if below[0].matches(next[len(next)-1], m.value) {
+			found = append(found, selected(next, m.value, below[1:])...)
+		}
+	}
+	return found
+}

@@ -1,0 +1,186 @@
+package get
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	kubectlget "k8s.io/kubectl/pkg/cmd/get"
+	cmdutil "k8s.io/kubectl/pkg/cmd/util"
+
+	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/internal/replay/env"
+	"github.com/kuberewind/kuberewind/internal/replay/resource"
+	"github.com/kuberewind/kuberewind/internal/replay/view"
+)
+
+const getLong = `Show objects as they were at an instant, as kubectl get would have shown them then: the columns of built-in kinds and of
+custom resources (by their definition as it was), AGE and the like relative to the instant, short names and categories
+as the server had them.
+
+--index asks an index of the record: namespace, label (key or key=value), owner (UID), node, uid.
+
+Exit code 1 says that something could not be found, or is damaged: what is left is shown all the same.`
+
+const getExample = `  # Pods as they were ten minutes ago
+  %[1]s get pods -n shop --at -10m
+
+  # What kubectl get all would have shown, everywhere
+  %[1]s get all -A --at 2026-01-31T03:12:00Z
+
+  # One object as it was at a resource version
+  %[1]s get deployment/web -n shop --at rv:48213 -o yaml
+
+  # The Pods of a node; what a ReplicaSet owned
+  %[1]s get pods -A --index node=worker-1 --at -1h
+  %[1]s get pods -A --index owner=7a1c9e52-9f7b-4cf1-8a39-3a1ad1b2a9f0 --at -1h`
+
+// getCommand is one call of get.
+type getCommand struct {
+	env           *env.Env
+	kubectl       *kubectlget.GetOptions
+	at            string
+	index         []string
+	fieldSelector string
+	labelSelector string
+	allNamespaces bool
+}
+
+// NewCommand makes the command get.
+func NewCommand(e *env.Env) *cobra.Command {
+	g := &getCommand{env: e, kubectl: kubectlget.NewGetOptions(e.Command, e.IOStreams)}
+	cmd := &cobra.Command{
+		Use:     "get (TYPE[.VERSION][.GROUP][,TYPE…] [NAME…] | TYPE/NAME…) [--at instant]",
+		Short:   "Show objects as they were at an instant",
+		Long:    getLong,
+		Example: fmt.Sprintf(getExample, e.Command),
+		RunE:    func(cmd *cobra.Command, args []string) error { return g.run(cmd, args) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&g.at, "at", "now", "instant: a time (RFC 3339), -10m, now, seq:N or rv:N")
+	flags.StringArrayVar(&g.index, "index", nil, "only what an index has under a value: name=value (namespace, label, owner, node, uid)")
+	flags.StringVar(&g.fieldSelector, "field-selector", "", "selector by fields that the API server takes, with =, == and !=")
+	flags.StringVarP(&g.labelSelector, "selector", "l", "", "selector by labels, with =, ==, !=, in and notin")
+	flags.BoolVarP(&g.allNamespaces, "all-namespaces", "A", false, "the objects of all namespaces")
+	flags.BoolVar(&g.kubectl.IgnoreNotFound, "ignore-not-found", false, "an object that there was not is no error")
+	g.kubectl.PrintFlags.AddFlags(cmd)
+	return cmd
+}
+
+func (g *getCommand) run(cmd *cobra.Command, args []string) error {
+	instant, index, err := g.validate(cmd, args)
+	if err != nil {
+		return err
+	}
+	namespace, err := g.env.Namespace(g.allNamespaces)
+	if err != nil {
+		return err
+	}
+	ctx := cmd.Context()
+	rec, err := g.env.Open(ctx)
+	if err != nil {
+		return err
+	}
+	return errors.Join(g.answer(cmd, rec, args, instant, index, namespace), rec.Close())
+}
+
+// validate refuses what cannot be meant before anything is read.
+func (g *getCommand) validate(cmd *cobra.Command, args []string) (history.Instant, []indexValue, error) {
+	instant, err := g.env.Instant(g.at)
+	if err != nil {
+		return instant, nil, err
+	}
+	index, err := parseIndex(g.index)
+	if err != nil {
+		return instant, nil, err
+	}
+	if len(args) == 0 {
+		return instant, nil, env.Mistake(cmd, errors.New("say which type of resource to get, such as pods"))
+	}
+	flags := g.kubectl.PrintFlags.Copy()
+	if _, err := flags.ToPrinter(); err != nil {
+		return instant, nil, err
+	}
+	g.kubectl.LabelSelector, g.kubectl.FieldSelector, g.kubectl.AllNamespaces = g.labelSelector, g.fieldSelector, g.allNamespaces
+	return instant, index, nil
+}
+
+func (g *getCommand) answer(cmd *cobra.Command, rec *env.Record, args []string, instant history.Instant, index []indexValue, namespace string) error {
+	ctx := cmd.Context()
+	view, targets, err := view.Look(ctx, g.env, rec, instant, args, namespace)
+	if err != nil {
+		return err
+	}
+	if err := view.Load(ctx, targets, namespace); err != nil {
+		return err
+	}
+	transport := &transport{ctx: ctx, view: view, index: index, whole: g.printsWhole()}
+	factory := cmdutil.NewFactory(&recordGetter{namespace: namespace, catalog: view.Catalog, transport: transport})
+	g.kubectl.IOStreams = genericiooptions.IOStreams{In: g.env.IOStreams.In, Out: &untilDone{ctx, g.env.IOStreams.Out}, ErrOut: g.env.IOStreams.ErrOut}
+	if err := g.kubectl.Complete(factory, cmd, args); err != nil {
+		return err
+	}
+	if err := g.kubectl.Validate(); err != nil {
+		return err
+	}
+	g.renderOutput()
+	err = g.kubectl.Run(factory, args)
+	if transport.failed != nil {
+		err = transport.failed
+	}
+	return errors.Join(err, transport.unwritten, view.Damage())
+}
+
+// untilDone refuses to write when the context has ended.
+type untilDone struct {
+	ctx context.Context // An io.Writer has no other way to know.
+	out io.Writer
+}
+
+func (w *untilDone) Write(text []byte) (int, error) {
+	if err := context.Cause(w.ctx); err != nil {
+		return 0, err
+	}
+	return w.out.Write(text)
+}
+
+// recordGetter is what kubectl's code gets its clients from: they ask the record.
+type recordGetter struct {
+	namespace string // "" for all
+	catalog   *resource.Catalog
+	transport http.RoundTripper
+}
+
+var _ genericclioptions.RESTClientGetter = (*recordGetter)(nil)
+
+// ToRESTConfig has the client ask the record.
+func (g *recordGetter) ToRESTConfig() (*rest.Config, error) {
+	// QPS -1: nobody needs to be spared.
+	return &rest.Config{Host: resource.ApiHost, Transport: g.transport, QPS: -1}, nil
+}
+
+// ToDiscoveryClient knows what was served at the instant.
+func (g *recordGetter) ToDiscoveryClient() (discovery.CachedDiscoveryInterface, error) {
+	return g.catalog.Discovery, nil
+}
+
+// ToRESTMapper knows what was served at the instant.
+func (g *recordGetter) ToRESTMapper() (meta.RESTMapper, error) { return g.catalog.Mapper, nil }
+
+// ToRawKubeConfigLoader knows the namespace, and reads no file. Where all are asked for, kubectl asks for one and does not use it.
+func (g *recordGetter) ToRawKubeConfigLoader() clientcmd.ClientConfig {
+	context := clientcmdapi.Context{Namespace: cmp.Or(g.namespace, metav1.NamespaceDefault)}
+	return clientcmd.NewDefaultClientConfig(*clientcmdapi.NewConfig(), &clientcmd.ConfigOverrides{Context: context})
+}

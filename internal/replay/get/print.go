@@ -1,0 +1,108 @@
+package get
+
+import (
+	"bytes"
+	"io"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/printers"
+
+	"github.com/kuberewind/kuberewind/internal/render"
+	"github.com/kuberewind/kuberewind/internal/telemetry"
+)
+
+func (g *getCommand) format() string { return strings.ToLower(*g.kubectl.PrintFlags.OutputFormat) }
+
+// printsWhole says whether the output holds whole objects.
+func (g *getCommand) printsWhole() bool {
+	switch g.format() {
+	case "json", "yaml", "kyaml":
+		return true
+	}
+	return false
+}
+
+// renderOutput stands between kubectl's printers and the output. kubectl's YAML printer reads JSON as YAML: it refuses controls and changes
+// U+0085. So kubectl prints JSON, which becomes YAML here. It is called when kubectl has read its flags.
+func (g *getCommand) renderOutput() {
+	format := g.format()
+	switch format {
+	case "", "wide":
+		return // see harmless
+	case "yaml":
+		*g.kubectl.PrintFlags.OutputFormat = "json"
+	}
+	kubectl := g.kubectl.ToPrinter
+	g.kubectl.ToPrinter = func(mapping *meta.RESTMapping, outputObjects *bool, withNamespace, withKind bool) (printers.ResourcePrinterFunc, error) {
+		printer, err := kubectl(mapping, outputObjects, withNamespace, withKind)
+		return func(object runtime.Object, out io.Writer) error {
+			return g.printRendered(format, printer, object, out)
+		}, err
+	}
+}
+
+func (g *getCommand) printRendered(format string, printer printers.ResourcePrinterFunc, object runtime.Object, out io.Writer) error {
+	if format == "name" {
+		if err := harmlessName(object); err != nil {
+			return err
+		}
+	}
+	var text bytes.Buffer
+	if err := printer(object, &text); err != nil {
+		return err
+	}
+	rendered, err := g.rendered(format, text.Bytes())
+	if err != nil {
+		return err
+	}
+	_, err = out.Write(rendered)
+	return err
+}
+
+// rendered is what kubectl printed, in the form in which it is written.
+func (g *getCommand) rendered(format string, text []byte) ([]byte, error) {
+	switch format {
+	case "json":
+		return render.JSON(text), nil
+	case "yaml":
+		return render.YAML(text)
+	case "name":
+		return text, nil
+	}
+	// Templates, columns of the user's own and kyaml are kubectl's. Only a terminal gets no raw values.
+	if telemetry.IsTerminal(g.env.IOStreams.Out) {
+		return []byte(render.Terminal(string(text))), nil
+	}
+	return text, nil
+}
+
+// harmlessName keeps the names of an object or a list on one line each, and from steering a terminal.
+func harmlessName(object runtime.Object) error {
+	if meta.IsListType(object) {
+		return meta.EachListItem(object, harmlessName)
+	}
+	named, err := meta.Accessor(object)
+	if err == nil {
+		named.SetName(render.Line(named.GetName()))
+	}
+	return err
+}
+
+// harmless keeps a table from steering a terminal: definitions name columns, objects fill cells.
+func harmless(table *metav1.Table) {
+	table.ColumnDefinitions = slices.Clone(table.ColumnDefinitions) // they are the printer's
+	for i := range table.ColumnDefinitions {
+		table.ColumnDefinitions[i].Name = render.Line(table.ColumnDefinitions[i].Name)
+	}
+	for _, row := range table.Rows {
+		for i, cell := range row.Cells {
+			if text, ok := cell.(string); ok {
+				row.Cells[i] = render.Cell(text)
+			}
+		}
+	}
+}

@@ -1,0 +1,244 @@
+package resource
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+
+	"github.com/kuberewind/kuberewind/history"
+)
+
+// A Resource is one that the record holds, as it was called at an instant.
+type Resource struct {
+	Group, Version, Resource string
+	Kind, Singular           string
+	ShortNames, Categories   []string
+	Namespaced               bool
+	// Streams recorded it: one, or one for each namespace to which the recording was confined.
+	Streams []history.Stream
+	// Served says whether discovery had it at the instant.
+	Served bool
+}
+
+// GroupResource names it.
+func (r *Resource) GroupResource() schema.GroupResource {
+	return schema.GroupResource{Group: r.Group, Resource: r.Resource}
+}
+
+// String is the group and resource, as in deployments.apps.
+func (r *Resource) String() string { return r.GroupResource().String() }
+
+// StreamIDs are the numbers of the streams that may hold objects of a namespace, of all of them if it is "".
+func (r *Resource) StreamIDs(namespace string) []int32 {
+	ids := []int32{}
+	for _, s := range r.Streams {
+		if s.Scope == "" || namespace == "" || s.Scope == namespace {
+			ids = append(ids, s.ID)
+		}
+	}
+	return ids
+}
+
+// A Target is what a user names: a resource, and objects of it by name, all if there is no name.
+type Target struct {
+	Resource *Resource
+	Names    []string
+}
+
+// A Catalog is what could be asked for at an instant.
+type Catalog struct {
+	At        time.Time
+	Resources []*Resource
+	// unrecorded was served and is not in the record.
+	unrecorded []history.Resource
+
+	Mapper     meta.RESTMapper
+	categories restmapper.CategoryExpander
+	Discovery  discovery.CachedDiscoveryInterface
+	warn       func(string)
+}
+
+// ReadCatalog says what the record holds, by the names that the server gave it at a time. warn gets what a person should know
+// about a name, such as that it is ambiguous.
+func ReadCatalog(ctx context.Context, rec *history.Record, at time.Time, warn func(string)) (*Catalog, error) {
+	streams, err := rec.Streams(ctx)
+	if err != nil {
+		return nil, err
+	}
+	served, err := rec.Discovery(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	c := &Catalog{At: at, warn: warn}
+	c.fill(served, streams)
+	c.Mapper, c.categories, err = c.names()
+	return c, err
+}
+
+// fill joins what was served with what was recorded: first in the order of discovery, in which a short name goes to the first that
+// has it, then what discovery does not know.
+func (c *Catalog) fill(served []history.Resource, streams []history.Stream) {
+	recorded := map[schema.GroupResource][]history.Stream{}
+	for _, s := range streams {
+		recorded[s.GroupResource()] = append(recorded[s.GroupResource()], s)
+	}
+	chosen := map[schema.GroupResource]int{}
+	for _, r := range served {
+		gr := schema.GroupResource{Group: r.Group, Resource: r.Resource}
+		if strings.Contains(r.Resource, "/") {
+			continue
+		}
+		if len(recorded[gr]) == 0 {
+			c.unrecorded = append(c.unrecorded, r)
+			continue
+		}
+		made := &Resource{
+			Group: r.Group, Version: r.Version, Resource: r.Resource, Kind: r.Kind, Singular: r.Singular, ShortNames: r.ShortNames,
+			Categories: r.Categories, Namespaced: r.Namespaced, Streams: recorded[gr], Served: true,
+		}
+		switch i, taken := chosen[gr]; {
+		case !taken:
+			chosen[gr] = len(c.Resources)
+			c.Resources = append(c.Resources, made)
+		case r.Version == recorded[gr][0].Version:
+			c.Resources[i] = made // Of several versions that were served, the one that was recorded.
+		}
+	}
+	for _, s := range streams {
+		if _, taken := chosen[s.GroupResource()]; taken {
+			continue
+		}
+		chosen[s.GroupResource()] = len(c.Resources)
+		c.Resources = append(c.Resources, &Resource{
+			Group: s.Group, Version: s.Version, Resource: s.Resource, Kind: s.Kind, Singular: strings.ToLower(s.Kind),
+			Namespaced: s.Namespaced, Streams: recorded[s.GroupResource()],
+		})
+	}
+}
+
+// names makes what kubectl resolves names with: a mapper that knows plurals, singulars, kinds and short names, and the categories.
+func (c *Catalog) names() (meta.RESTMapper, restmapper.CategoryExpander, error) {
+	client, err := discovery.NewDiscoveryClientForConfig(&rest.Config{Host: ApiHost, Transport: c})
+	if err != nil {
+		return nil, nil, err
+	}
+	c.Discovery = orderedDiscovery{memory.NewMemCacheClient(client)}
+	mapper := restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(c.Discovery), c.Discovery, func(text string) { c.warn(strings.TrimPrefix(text, "Warning: ")) })
+	return mapper, restmapper.NewDiscoveryCategoryExpander(c.Discovery), nil
+}
+
+// Find gives the resource of a name and group.
+func (c *Catalog) Find(gr schema.GroupResource) *Resource {
+	for _, r := range c.Resources {
+		if r.GroupResource() == gr {
+			return r
+		}
+	}
+	return nil
+}
+
+// Lookup gives the resource that one word names: a plural, singular, kind or short name, with version and group if need be.
+func (c *Catalog) Lookup(word string) (*Resource, error) {
+	mapping, err := c.mapping(word)
+	if err != nil {
+		return nil, err
+	}
+	if r := c.Find(mapping.Resource.GroupResource()); r != nil {
+		return r, nil
+	}
+	return nil, c.unknown(word)
+}
+
+// mapping reads a word as kubectl does (cli-runtime's resource.Builder has it as a method of its own).
+func (c *Catalog) mapping(word string) (*meta.RESTMapping, error) {
+	full, groupResource := schema.ParseResourceArg(word)
+	gvk := schema.GroupVersionKind{}
+	if full != nil {
+		gvk, _ = c.Mapper.KindFor(*full)
+	}
+	if gvk.Empty() {
+		gvk, _ = c.Mapper.KindFor(groupResource.WithVersion(""))
+	}
+	if !gvk.Empty() {
+		return c.Mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	}
+	fullKind, groupKind := schema.ParseKindArg(word)
+	if fullKind != nil {
+		if mapping, err := c.Mapper.RESTMapping(fullKind.GroupKind(), fullKind.Version); err == nil {
+			return mapping, nil
+		}
+	}
+	if mapping, err := c.Mapper.RESTMapping(groupKind); err == nil {
+		return mapping, nil
+	}
+	return nil, c.unknown(word)
+}
+
+// Targets reads arguments as kubectl does: TYPE[,TYPE] [NAME…], or TYPE/NAME….
+func (c *Catalog) Targets(args []string) ([]Target, error) {
+	if len(args) == 0 {
+		return nil, nil
+	}
+	slashed := slices.ContainsFunc(args, func(arg string) bool { return strings.Contains(arg, "/") })
+	if !slashed {
+		resources, err := c.list(args[0])
+		if err != nil {
+			return nil, err
+		}
+		if len(resources) > 1 && len(args) > 1 {
+			return nil, errors.New("a name goes with one type; write TYPE/NAME to name objects of several types")
+		}
+		var targets []Target
+		for _, r := range resources {
+			targets = append(targets, Target{Resource: r, Names: args[1:]})
+		}
+		return targets, nil
+	}
+	var targets []Target
+	for _, arg := range args {
+		word, name, ok := strings.Cut(arg, "/")
+		switch {
+		case !ok:
+			return nil, fmt.Errorf("%q is no TYPE/NAME, as other arguments are: write all of them so, or none", arg)
+		case word == "" || name == "" || strings.Contains(name, "/"):
+			return nil, fmt.Errorf("%q is no TYPE/NAME: one type, one slash, one name", arg)
+		}
+		r, err := c.Lookup(word)
+		if err != nil {
+			return nil, err
+		}
+		targets = append(targets, Target{Resource: r, Names: []string{name}})
+	}
+	return targets, nil
+}
+
+// list reads a list of types and categories, each type once.
+func (c *Catalog) list(words string) ([]*Resource, error) {
+	var all []*Resource
+	for word := range strings.SplitSeq(words, ",") {
+		expanded, isCategory := c.categories.Expand(word)
+		if !isCategory {
+			r, err := c.Lookup(word)
+			if err != nil {
+				return nil, err
+			}
+			expanded = []schema.GroupResource{r.GroupResource()}
+		}
+		for _, gr := range expanded {
+			if r := c.Find(gr); r != nil && !slices.Contains(all, r) {
+				all = append(all, r)
+			}
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,79 @@
+package resource
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kuberewind/kuberewind/history"
+)
+
+// StreamsOf are the streams that may hold what targets name in a namespace. They are never nil, which would mean all.
+func StreamsOf(targets []Target, namespace string) []int32 {
+	ids := []int32{}
+	for _, t := range targets {
+		if t.Resource.Namespaced {
+			ids = append(ids, t.Resource.StreamIDs(namespace)...)
+		} else {
+			ids = append(ids, t.Resource.StreamIDs("")...)
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// Confined says where a resource was recorded; "" if everywhere, or in the namespace that is asked for.
+func (r *Resource) Confined(namespace string) string {
+	var scopes []string
+	for _, s := range r.Streams {
+		if s.Scope == "" || s.Scope == namespace {
+			return ""
+		}
+		scopes = append(scopes, s.Scope)
+	}
+	if len(scopes) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s are recorded in these namespaces only: %s", r, strings.Join(scopes, ", "))
+}
+
+// MaxNames is how many names are looked up one by one; with more, all objects of the resource are read.
+const MaxNames = 20
+
+// ScopesOf joins targets into as few readings as there can be. They may give more than the targets name: chosen tells.
+func ScopesOf(targets []Target, namespace string) []history.Scope {
+	var scopes []history.Scope
+	all := map[bool]*history.Scope{}
+	for _, t := range targets {
+		scope := history.Scope{Namespace: namespace, Streams: t.Resource.StreamIDs(namespace)}
+		if !t.Resource.Namespaced {
+			scope = history.Scope{Streams: t.Resource.StreamIDs("")}
+		}
+		switch {
+		case len(scope.Streams) == 0:
+		case len(t.Names) > 0 && len(t.Names) <= MaxNames:
+			for _, name := range t.Names {
+				scope.Name = name
+				scopes = append(scopes, scope)
+			}
+		case all[t.Resource.Namespaced] == nil:
+			all[t.Resource.Namespaced] = &scope
+		default:
+			known := all[t.Resource.Namespaced]
+			known.Streams = append(known.Streams, scope.Streams...)
+		}
+	}
+	for _, namespaced := range []bool{true, false} {
+		if scope := all[namespaced]; scope != nil {
+			slices.Sort(scope.Streams)
+			scope.Streams = slices.Compact(scope.Streams)
+			scopes = append(scopes, *scope)
+		}
+	}
+	return scopes
+}
+
+// VersionOnly is the version of "group/version".
+func VersionOnly(version string) string {
+	return version[strings.LastIndexByte(version, '/')+1:]
+}

@@ -1,0 +1,117 @@
+package resource
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// An UnknownResourceError says that a word names no resource of the record.
+type UnknownResourceError struct {
+	Word string
+	// Why says what the record knows of the word, if anything.
+	Why string
+	// Like are the names that come close.
+	Like []string
+}
+
+// Error begins as kubectl's does.
+func (e *UnknownResourceError) Error() string {
+	text := fmt.Sprintf("the server doesn't have a resource type %q", e.Word)
+	if e.Why != "" {
+		text = e.Why
+	}
+	if len(e.Like) > 0 {
+		text += "; did you mean " + strings.Join(e.Like, ", ") + "?"
+	}
+	return text
+}
+
+// cohabiting are the resources that have two names, of which the recorder follows the first.
+var cohabiting = map[schema.GroupResource]schema.GroupResource{
+	{Group: "events.k8s.io", Resource: "events"}:       {Resource: "events"},
+	{Group: "extensions", Resource: "ingresses"}:       {Group: "networking.k8s.io", Resource: "ingresses"},
+	{Group: "extensions", Resource: "networkpolicies"}: {Group: "networking.k8s.io", Resource: "networkpolicies"},
+	{Group: "extensions", Resource: "deployments"}:     {Group: "apps", Resource: "deployments"},
+	{Group: "extensions", Resource: "daemonsets"}:      {Group: "apps", Resource: "daemonsets"},
+	{Group: "extensions", Resource: "replicasets"}:     {Group: "apps", Resource: "replicasets"},
+}
+
+func (c *Catalog) unknown(word string) error {
+	e := &UnknownResourceError{Word: word}
+	lower := strings.ToLower(word)
+	_, gr := schema.ParseResourceArg(lower)
+	full, _ := schema.ParseResourceArg(lower)
+	for _, r := range c.unrecorded {
+		served := schema.GroupResource{Group: r.Group, Resource: r.Resource}
+		named := gr.Resource == r.Resource || gr.Resource == r.Singular || gr.Resource == strings.ToLower(r.Kind) || slices.Contains(r.ShortNames, gr.Resource)
+		group := gr.Group == "" || strings.HasPrefix(r.Group, gr.Group) || full != nil && strings.HasPrefix(r.Group, full.Group)
+		if !named || !group {
+			continue
+		}
+		if kept, ok := cohabiting[served]; ok {
+			e.Why, e.Like = fmt.Sprintf("%s are recorded under another name", served), []string{kept.String()}
+			return e
+		}
+		if !slices.Contains(r.Verbs, "list") || !slices.Contains(r.Verbs, "watch") {
+			e.Why = fmt.Sprintf("%s were served, and cannot be recorded: the server does not offer to list and watch them", served)
+			return e
+		}
+		e.Why = fmt.Sprintf("%s were served, and are not in the record: the recorder's configuration left them out, or it may not list them (see replay coverage)", served)
+		return e
+	}
+	e.Like = c.like(gr.Resource)
+	return e
+}
+
+// like are the resources whose names are a letter or two away, at most three, the nearest first.
+func (c *Catalog) like(word string) []string {
+	type near struct {
+		name     string
+		distance int
+	}
+	var found []near
+	for _, r := range c.Resources {
+		best := len(word)
+		for _, name := range append([]string{r.Resource, r.Singular, strings.ToLower(r.Kind)}, r.ShortNames...) {
+			if name == "" {
+				continue
+			}
+			best = min(best, distance(word, name))
+		}
+		// A third of the word may be wrong, two letters at most.
+		if best <= min(2, max(1, len(word)/3)) {
+			found = append(found, near{r.String(), best})
+		}
+	}
+	slices.SortStableFunc(found, func(a, b near) int { return cmp.Compare(a.distance, b.distance) })
+	var names []string
+	for _, n := range found[:min(3, len(found))] {
+		names = append(names, n.name)
+	}
+	return names
+}
+
+// distance is how many letters must be put in, taken out or changed (Levenshtein).
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,69 @@
+package selector
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kuberewind/kuberewind/internal/replay/resource"
+)
+
+// Chosen tells what arguments name from the rest of what is read, and remembers what of it there was.
+type Chosen struct {
+	targets []resource.Target
+	// names are true once they were found. A resource without names is wanted whole.
+	names map[schema.GroupResource]map[string]bool
+	mu    sync.Mutex // protects the values of names: the keys stay
+}
+
+// NewChosen takes the names that the targets ask for. None of them is found yet.
+func NewChosen(targets []resource.Target) *Chosen {
+	c := &Chosen{targets: targets, names: map[schema.GroupResource]map[string]bool{}}
+	for _, t := range targets {
+		resource := t.Resource.GroupResource()
+		for _, name := range t.Names {
+			if c.names[resource] == nil {
+				c.names[resource] = map[string]bool{}
+			}
+			c.names[resource][name] = false
+		}
+	}
+	return c
+}
+
+// Has reports whether an object is one of them.
+func (c *Chosen) Has(resource schema.GroupResource, name string) bool {
+	names := c.names[resource]
+	if names == nil {
+		return true
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, named := names[name]
+	if named {
+		names[name] = true
+	}
+	return named
+}
+
+// Missing names each object that was not found: when says at what instant.
+func (c *Chosen) Missing(when string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var errs []error
+	var said []string
+	for _, t := range c.targets {
+		for _, name := range t.Names {
+			text := fmt.Sprintf("%s %q", t.Resource, name)
+			if c.names[t.Resource.GroupResource()][name] || slices.Contains(said, text) {
+				continue
+			}
+			said = append(said, text)
+			errs = append(errs, fmt.Errorf("%s was not there %s", text, when))
+		}
+	}
+	return errors.Join(errs...)
+}

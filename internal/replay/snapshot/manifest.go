@@ -1,0 +1,105 @@
+package snapshot
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/internal/replay/env"
+	"github.com/kuberewind/kuberewind/internal/replay/output"
+	"github.com/kuberewind/kuberewind/internal/replay/resource"
+	"github.com/kuberewind/kuberewind/internal/replay/view"
+	"github.com/kuberewind/kuberewind/internal/version"
+)
+
+// A Manifest says what a snapshot is of.
+type Manifest struct {
+	Cluster       string            `json:"cluster"`
+	ClusterUID    string            `json:"clusterUID"`
+	Instant       string            `json:"instant"`
+	Time          time.Time         `json:"time"`
+	Seq           int64             `json:"seq"`
+	RV            string            `json:"resourceVersion,omitempty"`
+	Namespace     string            `json:"namespace,omitempty"`
+	Notes         []string          `json:"notes,omitempty"`
+	Incomplete    []manifestStretch `json:"incomplete,omitempty"`
+	Damaged       []string          `json:"damaged,omitempty"`
+	Unwritten     []string          `json:"unwritten,omitempty"` // objects that have no form in YAML, and why
+	Replaced      []string          `json:"replaced,omitempty"`  // texts in which U+FFFD stands for what YAML cannot write
+	HashedSecrets int               `json:"hashedSecrets,omitempty"`
+	LeftOut       map[string]int    `json:"leftOut,omitempty"`
+	Objects       int               `json:"objects,omitempty"`
+	Resources     map[string]int    `json:"resources,omitempty"`
+	MadeBy        string            `json:"madeBy"`
+}
+
+// A manifestStretch is where a resource was not completely recorded at the instant.
+type manifestStretch struct {
+	Resource  string    `json:"resource"`
+	Namespace string    `json:"namespace,omitempty"`
+	Cause     string    `json:"cause,omitempty"`
+	Detail    string    `json:"detail,omitempty"`
+	From      time.Time `json:"from,omitzero"`
+	To        time.Time `json:"to,omitzero"`
+}
+
+func newManifest(ctx context.Context, v *view.View, targets []resource.Target, namespace string) (*Manifest, error) {
+	cluster := v.Rec.Cluster()
+	m := &Manifest{
+		Cluster: cluster.Name, ClusterUID: cluster.UID, Instant: v.Point.Instant.String(), Time: v.Point.Time.UTC(), Seq: v.Point.Seq, RV: v.Point.RV,
+		Namespace: namespace, LeftOut: map[string]int{}, Resources: map[string]int{}, MadeBy: env.ProgramName + " " + version.String(),
+	}
+	for _, n := range v.Point.Notes {
+		m.Notes = append(m.Notes, n.Text)
+	}
+	for _, resource := range v.Objects.Resources() {
+		// What is there; of a form for kubectl apply, what is written is counted.
+		m.Resources[resource.String()] = v.Objects.Resource(resource).Len()
+		m.Objects += m.Resources[resource.String()]
+	}
+	m.Damaged = v.DamagedTexts()
+	coverage, err := v.Rec.Coverage(ctx, history.Scope{Streams: resource.StreamsOf(targets, namespace), Namespace: namespace})
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range coverage {
+		at := v.Point.Time
+		if c.Complete || at.Before(c.From) || !c.To.IsZero() && !at.Before(c.To) {
+			continue
+		}
+		m.Incomplete = append(m.Incomplete, manifestStretch{
+			Resource: schema.GroupResource{Group: c.Group, Resource: c.Resource}.String(), Namespace: c.Scope, Cause: c.Cause, Detail: c.Detail, From: c.From, To: c.To,
+		})
+	}
+	return m, nil
+}
+
+// text is the manifest as a file.
+func (m *Manifest) text() ([]byte, error) {
+	var b bytes.Buffer
+	err := output.WriteJSON(&b, m, true)
+	return b.Bytes(), err
+}
+
+// recount begins to count what is written.
+func (m *Manifest) recount() { m.Objects, m.Resources = 0, map[string]int{} }
+
+func (m *Manifest) count(resource schema.GroupResource) {
+	m.Objects++
+	m.Resources[resource.String()]++
+}
+
+// leftOut is what was left out and why, for a person.
+func (m *Manifest) leftOut() []string {
+	var lines []string
+	for _, reason := range slices.Sorted(maps.Keys(m.LeftOut)) {
+		lines = append(lines, fmt.Sprintf("%d × %s", m.LeftOut[reason], reason))
+	}
+	return lines
+}

@@ -1,0 +1,191 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/internal/replay/env"
+	"github.com/kuberewind/kuberewind/internal/replay/output"
+	"github.com/kuberewind/kuberewind/internal/replay/resource"
+	"github.com/kuberewind/kuberewind/internal/replay/selector"
+	"github.com/kuberewind/kuberewind/internal/replay/view"
+)
+
+const snapshotLong = `Write the whole cluster, or part of it, as it was at an instant. UIDs, resource versions and everything else are as the API
+server served them.
+
+  --format yaml    a List, as kubectl apply takes it
+  --format json    the same in JSON: the numbers of any size as they were
+  --format files   one file an object: <group>/<resource>/<namespace>/<name>.yaml
+  --format tar     the same in an archive, compressed if its name ends in .gz, .tgz or .zst
+
+Without --format, --output decides: - (standard output), .yaml and .yml mean yaml, .json json, .tar, .tar.gz, .tgz and .tar.zst tar,
+any other path a directory. A file appears when it is complete; a directory is complete when it has its MANIFEST.json, which
+says what the snapshot is of, what is missing from it and why. In a List, the annotation kuberewind/manifest of its metadata says that
+as far as it is known at the beginning.
+
+--for-apply writes what can be applied to another cluster: without UIDs, resource versions, managed fields, status, owners and what
+the API server chose, Namespaces and definitions first, and without what controllers, nodes and the API server make by themselves.
+What was left out is said on standard error and in the manifest. Custom resources can be applied once their definitions
+are established: apply twice, or the directories 1-definitions and 2-objects one after the other.
+
+Values of Secrets are keyed hashes in the record, unless the recorder was told otherwise. --for-apply leaves such Secrets
+out; --hashed-secrets keeps them, with the hash as value.`
+
+const snapshotExample = `  # Everything as it was an hour ago, one file an object
+  %[1]s snapshot --at -1h -o ./cluster
+
+  # A namespace, as an archive
+  %[1]s snapshot -n shop --at 2026-01-31T03:12:00Z -o shop.tar.zst
+
+  # Bring what a namespace held into another cluster
+  %[1]s snapshot -n shop --at -1h --for-apply | kubectl --context other apply --server-side -f -
+
+  # How many objects of each kind there were
+  %[1]s snapshot --at -1d --format json | jq -r '.items[].kind' | sort | uniq -c`
+
+type snapshotCommand struct {
+	env           *env.Env
+	at            string
+	output        string
+	format        string
+	labelSelector string
+	allNamespaces bool
+	force         bool
+	forApply      bool
+	hashedSecrets bool
+}
+
+// NewCommand makes the command snapshot.
+func NewCommand(e *env.Env) *cobra.Command {
+	s := &snapshotCommand{env: e}
+	cmd := &cobra.Command{
+		Use:     "snapshot [TYPE[,TYPE…] [NAME…] | TYPE/NAME…] [--at instant] [-o -|file|directory]",
+		Short:   "Write the cluster as it was at an instant",
+		Long:    snapshotLong,
+		Example: fmt.Sprintf(snapshotExample, e.Command),
+		RunE:    func(cmd *cobra.Command, args []string) error { return s.run(cmd.Context(), args) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&s.at, "at", "now", "instant: a time (RFC 3339), -10m, now, seq:N or rv:N")
+	flags.StringVarP(&s.output, "output", "o", "-", "file or directory, - for standard output")
+	flags.StringVar(&s.format, "format", "", "yaml (or list), json, files or tar (default: by the name of --output)")
+	flags.StringVarP(&s.labelSelector, "selector", "l", "", "selector by labels, with =, ==, !=, in and notin")
+	flags.BoolVarP(&s.allNamespaces, "all-namespaces", "A", false, "all namespaces and what is in none; so it is unless -n names one")
+	flags.BoolVar(&s.force, "force", false, "write over an existing file, or into a directory that holds something; files of other objects stay in it")
+	flags.BoolVar(&s.forApply, "for-apply", false, "in a form that kubectl apply takes on another cluster")
+	flags.BoolVar(&s.hashedSecrets, "hashed-secrets", false, "with --for-apply: keep Secrets whose values are hashes")
+	return cmd
+}
+
+func (s *snapshotCommand) run(ctx context.Context, args []string) (err error) {
+	instant, err := s.env.Instant(s.at)
+	if err != nil {
+		return err
+	}
+	if s.hashedSecrets && !s.forApply {
+		return errors.New("--hashed-secrets goes with --for-apply: without it, Secrets are written as they are in the record")
+	}
+	labels, err := selector.New(s.labelSelector, "", schema.GroupVersionKind{}, nil)
+	if err != nil {
+		return fmt.Errorf("--selector %q: %w", s.labelSelector, err)
+	}
+	target, err := newTarget(s.env.IOStreams.Out, s.output, s.format, s.force)
+	if err != nil {
+		return err
+	}
+	// Unlike get, a snapshot is of everything unless a namespace is named: a kubeconfig's default one would be an odd part of a cluster.
+	namespace := *s.env.Config.Namespace
+	if s.allNamespaces {
+		namespace = ""
+	}
+	rec, err := s.env.Open(ctx)
+	if err != nil {
+		return errors.Join(err, target.abandon())
+	}
+	return errors.Join(s.write(ctx, rec, args, instant, namespace, labels, target), rec.Close())
+}
+
+func (s *snapshotCommand) write(ctx context.Context, rec *env.Record, args []string, instant history.Instant, namespace string, labels selector.Selector, to *target) error {
+	v, targets, err := view.Look(ctx, s.env, rec, instant, args, namespace)
+	if err != nil {
+		return errors.Join(err, to.abandon())
+	}
+	if namespace != "" && len(args) == 0 {
+		targets = namespaced(targets)
+	}
+	if err := v.Load(ctx, targets, namespace); err != nil {
+		return errors.Join(err, to.abandon())
+	}
+	m, err := newManifest(ctx, v, targets, namespace)
+	if err != nil {
+		return errors.Join(err, to.abandon())
+	}
+	form := &form{asIs: !s.forApply, hashedSecrets: s.hashedSecrets, view: v, labels: labels, manifest: m}
+	if s.forApply || !labels.EveryLabel() {
+		m.recount() // How much of it is written is not known yet.
+	}
+	if err := to.begin(m); err != nil {
+		return errors.Join(err, to.abandon())
+	}
+	m.recount()
+	if err := s.each(ctx, form, to); err != nil {
+		return errors.Join(err, to.abandon())
+	}
+	if err := to.end(m); err != nil {
+		return errors.Join(err, to.abandon())
+	}
+	s.say(form)
+	return errors.Join(v.Damage(), form.unwritten(), v.Chosen.Missing("at "+instant.String()))
+}
+
+// each writes every object, unpacking one at a time.
+func (s *snapshotCommand) each(ctx context.Context, form *form, to *target) error {
+	progress := s.env.Progress("writing the snapshot")
+	defer progress.End()
+	done, total := int64(0), int64(form.view.Objects.Len())
+	for _, resource := range form.order(form.view.Objects.Resources()) {
+		for key, doc := range form.view.Objects.Resource(resource).All() {
+			if err := context.Cause(ctx); err != nil {
+				return err
+			}
+			done++
+			progress.Tell(history.Progress{Stage: "objects", Done: done, Total: total})
+			if err := form.write(to, resource, key, doc); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// say tells a person what is not as it seems.
+func (s *snapshotCommand) say(f *form) {
+	if f.asIs && f.manifest.HashedSecrets > 0 {
+		s.env.Note(fmt.Sprintf("the values of %s are keyed hashes, as the recorder wrote them", output.Counted(f.manifest.HashedSecrets, "Secret")))
+	}
+	for _, left := range f.manifest.leftOut() {
+		s.env.Note("left out: " + left)
+	}
+	for _, replaced := range f.manifest.Replaced {
+		s.env.Note(replaced)
+	}
+	if f.customs > 0 && f.definitions > 0 && s.forApply {
+		s.env.Note("custom resources can be applied once their definitions are established: apply twice")
+	}
+}
+
+func namespaced(targets []resource.Target) []resource.Target {
+	var kept []resource.Target
+	for _, t := range targets {
+		if t.Resource.Namespaced {
+			kept = append(kept, t)
+		}
+	}
+	return kept
+}

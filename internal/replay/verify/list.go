@@ -1,0 +1,73 @@
+package verify
+
+import (
+	"context"
+	"regexp"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/internal/redact"
+	"github.com/kuberewind/kuberewind/kube"
+	"github.com/kuberewind/kuberewind/patch"
+)
+
+// listed is a list, reduced to what is compared.
+type listed struct {
+	rv          string
+	masked      bool
+	objects     map[string]listedObject // by UID
+	undecodable []error
+}
+
+type listedObject struct {
+	namespace, name, rv string
+	digest              [16]byte
+}
+
+// pageSize is client-go's.
+const pageSize = 500
+
+// list lists a resource as the recorder sees it, consistently: all pages are of the first one's resource version.
+func (c *comparer) list(ctx context.Context, s *history.Stream) (*listed, error) {
+	resource := kube.Resource{Group: s.Group, Version: s.Version, Name: s.Resource, Kind: s.Kind, Namespaced: s.Namespaced}
+	lw := c.client.ListWatch(resource, s.Scope)
+	hide := c.redaction.redactor.For(s.GroupResource())
+	live := &listed{objects: map[string]listedObject{}, masked: hide != nil && c.redaction.masked}
+	for options := (metav1.ListOptions{Limit: pageSize}); ; {
+		page, err := lw.Page(ctx, options)
+		if err != nil {
+			return nil, err
+		}
+		live.rv = page.ResourceVersion
+		live.undecodable = append(live.undecodable, page.Undecodable()...)
+		for _, o := range page.Items {
+			digest, err := digestOf(o, hide, live.masked)
+			if err != nil {
+				return nil, err
+			}
+			live.objects[string(o.UID)] = listedObject{namespace: o.Namespace, name: o.Name, rv: o.ResourceVersion, digest: digest}
+		}
+		if options.Continue = page.Continue; options.Continue == "" {
+			return live, nil
+		}
+	}
+}
+
+func digestOf(o *kube.Object, hide *redact.Resource, masked bool) ([16]byte, error) {
+	doc, err := patch.Canonical(o.JSON)
+	if err == nil && hide != nil {
+		doc, err = hide.Apply(doc, o.Namespace, o.Name)
+	}
+	if masked {
+		doc = mask(doc)
+	}
+	return patch.Digest(doc), err
+}
+
+var hashes = regexp.MustCompile(`hmac-sha256:[0-9a-f]{32}`)
+
+// mask makes all hashes the same, whatever key they were made with.
+func mask(doc patch.Doc) patch.Doc {
+	return hashes.ReplaceAllLiteral(doc, []byte("hmac-sha256:"))
+}

@@ -1,0 +1,194 @@
+package view
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/indexer"
+	"github.com/kuberewind/kuberewind/internal/replay/env"
+	"github.com/kuberewind/kuberewind/internal/replay/resource"
+	"github.com/kuberewind/kuberewind/internal/replay/selector"
+)
+
+// A View is what the record holds at one instant, as far as it was loaded.
+type View struct {
+	Env     *env.Env
+	Rec     *env.Record
+	Catalog *resource.Catalog
+	Point   history.Point
+	Objects *indexer.Snapshot
+	Chosen  *selector.Chosen
+
+	mu      sync.Mutex // protects what follows
+	damaged map[objectKey]*history.DamagedError
+}
+
+type objectKey struct {
+	resource schema.GroupResource
+	key      string // "namespace/name", or "name"
+}
+
+// Look finds an instant for what arguments name, in a namespace or, if it is "", in all. No arguments name everything.
+func Look(ctx context.Context, e *env.Env, rec *env.Record, at history.Instant, args []string, namespace string) (*View, []resource.Target, error) {
+	instant, known, err := e.TimeOf(ctx, rec, at)
+	if err != nil {
+		return nil, nil, err
+	}
+	catalog, err := resource.ReadCatalog(ctx, rec.Record, instant, e.Note)
+	if err != nil {
+		return nil, nil, err
+	}
+	targets, err := catalog.Targets(args)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(args) == 0 {
+		for _, r := range catalog.Resources {
+			targets = append(targets, resource.Target{Resource: r})
+		}
+	}
+	point, err := rec.Resolve(ctx, at, history.Scope{Streams: resource.StreamsOf(targets, namespace)})
+	if err != nil {
+		return nil, nil, err
+	}
+	if !known {
+		// Of a resource version, it is not known when it was before it is known of what.
+		if catalog, err = resource.ReadCatalog(ctx, rec.Record, point.Time, e.Note); err != nil {
+			return nil, nil, err
+		}
+	}
+	e.Notes(point.Notes)
+	for _, t := range targets {
+		e.Note(t.Resource.Confined(namespace))
+	}
+	return &View{
+		Env: e, Rec: rec, Catalog: catalog, Point: point, damaged: map[objectKey]*history.DamagedError{},
+		Objects: indexer.NewSnapshot(nil, indexer.Options{}), Chosen: selector.NewChosen(targets),
+	}, targets, nil
+}
+
+// Load rebuilds the objects of targets.
+func (v *View) Load(ctx context.Context, targets []resource.Target, namespace string) error {
+	for _, scope := range resource.ScopesOf(targets, namespace) {
+		if err := v.rebuild(ctx, v.Point, scope, v.keep); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *View) keep(o history.Object) error {
+	if !v.Chosen.Has(o.Stream.GroupResource(), o.Name) {
+		return nil
+	}
+	return v.Objects.AddDoc(o.Stream.GroupResource(), o.Namespace, o.Name, o.RV, o.Doc)
+}
+
+// rebuild emits the objects of a scope, and remembers those that are damaged.
+func (v *View) rebuild(ctx context.Context, point history.Point, scope history.Scope, emit func(history.Object) error) error {
+	progress := v.Env.Progress("rebuilding the cluster at " + point.Instant.String())
+	defer progress.End()
+	stats, err := v.Rec.Rebuild(ctx, point, scope, history.RebuildOptions{Damaged: v.noteDamage, Progress: progress.Tell}, emit)
+	if err != nil {
+		return err
+	}
+	v.Env.Notes(stats.Notes)
+	return nil
+}
+
+func (v *View) noteDamage(d *history.DamagedError) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	key := objectKey{key: d.Name}
+	if d.Namespace != "" {
+		key.key = d.Namespace + "/" + d.Name
+	}
+	if d.Stream != nil {
+		key.resource = d.Stream.GroupResource()
+		if !v.Chosen.Has(key.resource, d.Name) {
+			return
+		}
+	}
+	v.damaged[key] = d
+}
+
+// Damage is what could not be answered, in the order of the record; nil if there is none.
+func (v *View) Damage() error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	var all []*history.DamagedError
+	for _, d := range v.damaged {
+		all = append(all, d)
+	}
+	slices.SortFunc(all, func(a, b *history.DamagedError) int { return int(a.Seq - b.Seq) })
+	var errs []error
+	for _, d := range all {
+		errs = append(errs, fmt.Errorf("left out: %w", d))
+	}
+	return errors.Join(errs...)
+}
+
+// DamagedTexts says of each damaged object what is wrong with it, in the order of the texts.
+func (v *View) DamagedTexts() []string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	var texts []string
+	for _, d := range v.damaged {
+		texts = append(texts, d.Error())
+	}
+	slices.Sort(texts)
+	return texts
+}
+
+// Missing says that there was no such object, or that it cannot be given.
+func (v *View) Missing(r *resource.Resource, key, name string) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if d := v.damaged[objectKey{r.GroupResource(), key}]; d != nil {
+		return apierrors.NewInternalError(d)
+	}
+	return apierrors.NewNotFound(r.GroupResource(), name)
+}
+
+// Resources of which single objects are asked for beside what was asked.
+var (
+	DefinitionsResource = schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}
+	NamespacesResource  = schema.GroupResource{Resource: "namespaces"}
+)
+
+// Definition gives the CustomResourceDefinition of a resource as it was, nil if there was none.
+func (v *View) Definition(ctx context.Context, resource schema.GroupResource) ([]byte, error) {
+	return v.Single(ctx, DefinitionsResource, resource.String())
+}
+
+// Single gives a cluster-scoped object that need not have been asked for, nil if there was none.
+func (v *View) Single(ctx context.Context, resource schema.GroupResource, name string) ([]byte, error) {
+	r := v.Catalog.Find(resource)
+	if r == nil {
+		return nil, nil
+	}
+	point := v.Point
+	scope := history.Scope{Streams: r.StreamIDs(""), Name: name}
+	if point.RV != "" {
+		// A resource version of one resource says nothing of another: its time does.
+		var err error
+		if point, err = v.Rec.Resolve(ctx, history.At(point.Time), scope); err != nil {
+			return nil, err
+		}
+	}
+	var doc []byte
+	_, err := v.Rec.Rebuild(ctx, point, scope, history.RebuildOptions{Damaged: v.noteDamage}, func(o history.Object) error {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		doc = o.Doc
+		return nil
+	})
+	return doc, err
+}

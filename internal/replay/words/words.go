@@ -1,0 +1,140 @@
+package words
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/internal/render"
+	"github.com/kuberewind/kuberewind/internal/replay/field"
+	"github.com/kuberewind/kuberewind/patch"
+)
+
+// Wording says how values are written for people.
+type Wording struct {
+	// Room is how many characters a value may take, 0 for any number.
+	Room int
+}
+
+// RoomOnTerminal leaves a change on one line of most terminals.
+const RoomOnTerminal = 60
+
+// Of is a change as a person reads it.
+func (w Wording) Of(c field.Change) string {
+	at := c.Path.String()
+	switch {
+	case c.Op == field.OpReorder:
+		return at + " in another order"
+	case field.Hidden(c.Old) && (c.New == nil || field.Hidden(c.New)) || c.Old == nil && field.Hidden(c.New):
+		return map[string]string{field.OpAdd: "+ ", field.OpRemove: "- "}[c.Op] + at + map[string]string{field.OpReplace: " changed"}[c.Op]
+	case c.Op == field.OpAdd:
+		return "+ " + at + assigned(c.New) + w.value(c.New)
+	case c.Op == field.OpRemove && field.IsScalar(c.Old):
+		return "- " + at + assigned(c.Old) + w.value(c.Old)
+	case c.Op == field.OpRemove:
+		return "- " + at
+	}
+	old, now := w.value(c.Old), w.value(c.New)
+	if old == now {
+		// What is different was cut off.
+		old, now = w.around(c.Old, c.New)
+	}
+	return at + " " + old + " → " + now
+}
+
+func assigned(value patch.Doc) string {
+	if field.IsScalar(value) {
+		return "="
+	}
+	return " "
+}
+
+// value is a value on one line: strings without quotes where that can be read as nothing else.
+func (w Wording) value(value patch.Doc) string {
+	if field.Hidden(value) {
+		return "(hidden)"
+	}
+	s := oneLine(value)
+	if w.Room == 0 || utf8.RuneCountInString(s) <= w.Room {
+		return s
+	}
+	return string([]rune(s)[:w.Room-1]) + "…"
+}
+
+func oneLine(value patch.Doc) string {
+	s, isString := patch.Unquote(value)
+	if !isString || !needsNoQuotes(string(s)) {
+		return render.Line(string(value))
+	}
+	return string(s)
+}
+
+// needsNoQuotes is false for what without quotes looks like something else, or would not stay on its line.
+func needsNoQuotes(s string) bool {
+	if s == "" || s == "null" || s == "true" || s == "false" || strings.TrimSpace(s) != s || strings.Contains(s, "→") || !utf8.ValidString(s) {
+		return false
+	}
+	if s[0] == '"' || s[0] == '{' || s[0] == '[' || field.IsNumber(strings.NewReplacer("-", "", ".", "").Replace(s)) && s[0] != '.' {
+		return false
+	}
+	return !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
+}
+
+// around gives the parts of two long values in which they begin to differ.
+func (w Wording) around(old, now patch.Doc) (before, after string) {
+	a, b := []rune(oneLine(old)), []rune(oneLine(now))
+	same := 0
+	for same < len(a) && same < len(b) && a[same] == b[same] {
+		same++
+	}
+	start := max(0, same-w.Room/3)
+	cut := func(s []rune) string {
+		end := min(len(s), start+w.Room-2)
+		out := string(s[min(start, end):end])
+		if start > 0 {
+			out = "…" + out
+		}
+		if end < len(s) {
+			out += "…"
+		}
+		return out
+	}
+	return cut(a), cut(b)
+}
+
+// Summary says of a delta what its changes do not.
+func Summary(v *history.Version) string {
+	first := v.Seq == v.ObjectID
+	switch {
+	case v.Type == cache.Added && v.Source == "watch":
+		return "created"
+	case v.Type == cache.Added:
+		return "found by a list after a gap: created meanwhile"
+	case v.Type == cache.Deleted && v.Source == "inferred":
+		return "deleted: a list no longer held it"
+	case v.Type == cache.Deleted:
+		return "deleted"
+	case v.Type != cache.Sync:
+		return ""
+	case v.Source == "list" && first:
+		return "was there when recording began"
+	case v.Source == "resync":
+		return "unchanged: stored again"
+	case v.Source == "schema":
+		return "nobody changed it: the server serves it in another form"
+	case first:
+		return "found by a list after a gap"
+	}
+	return "found changed by a list after a gap"
+}
+
+// Writer is a field manager, with the subresource it wrote through.
+func Writer(manager, subresource string) string {
+	if subresource == "" {
+		return manager
+	}
+	return manager + "/" + subresource
+}
