@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -134,7 +135,6 @@ func TestAPageWithoutEndIsReadUpToItsBoundAndNamesTheResource(t *testing.T) {
 			_, err := client.ListWatch(pods, "").Page(t.Context(), metav1.ListOptions{Limit: 2})
 			var large *PageTooLargeError
 			require.ErrorAs(t, err, &large)
-			require.False(t, large.CanBeSmaller(), "it sends more than was asked for")
 			require.ErrorContains(t, err, "list of v1 pods: the server ignores that 2 objects were asked for, and its page takes more than 4194304 bytes")
 			require.ErrorContains(t, err, "raise --queue-size to allow larger pages, or leave the resource out with --exclude pods")
 			require.Less(t, e.sent.Load(), int64(most+slack))
@@ -143,17 +143,54 @@ func TestAPageWithoutEndIsReadUpToItsBoundAndNamesTheResource(t *testing.T) {
 	}
 }
 
-func TestAPageOfLargeObjectsCanBeAskedForInSmallerOnes(t *testing.T) {
-	item := `{"metadata":{"name":"a"},"data":"` + strings.Repeat("x", 600<<10) + `"}`
-	server := httptest.NewServer(answer(200, "application/json", `{"items":[`+item+","+item+`]}`))
+// newLarge is a server of pods a, b, c and so on, as many as there are sizes, each of that many KiB. It notes the limits that it was asked for.
+func newLarge(t *testing.T, sizes ...int) (client *Client, limits *[]string) {
+	limits = &[]string{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		q := r.URL.Query()
+		*limits = append(*limits, q.Get("limit"))
+		from, _ := strconv.Atoi(q.Get("continue"))
+		to, next := len(sizes), ""
+		if limit, _ := strconv.Atoi(q.Get("limit")); limit > 0 && from+limit < to {
+			to = from + limit
+			next = strconv.Itoa(to)
+		}
+		var items []string
+		for i := from; i < to; i++ {
+			items = append(items, fmt.Sprintf(`{"metadata":{"name":"%c"},"data":"%s"}`, 'a'+i, strings.Repeat("x", sizes[i]<<10)))
+		}
+		answer(200, "application/json", `{"metadata":{"resourceVersion":"5","continue":"`+next+`"},"items":[`+strings.Join(items, ",")+`]}`)(w, r)
+	}))
 	t.Cleanup(server.Close)
-	client := connect(t, &rest.Config{Host: server.URL}, Options{MaxFrameBytes: 1 << 20, MaxPageBytes: 1 << 20})
-	for asked, smaller := range map[int64]bool{0: true, 500: true, 2: true, 1: false} {
-		_, err := client.ListWatch(pods, "").Page(t.Context(), metav1.ListOptions{Limit: asked})
-		var large *PageTooLargeError
-		require.ErrorAs(t, err, &large)
-		require.Equal(t, smaller, large.CanBeSmaller(), "%d asked for: %v", asked, err)
+	return connect(t, &rest.Config{Host: server.URL}, Options{MaxFrameBytes: 1 << 20, MaxPageBytes: 1 << 20}), limits
+}
+
+func TestAPageOfLargeObjectsIsAskedForWithFewerObjects(t *testing.T) {
+	client, limits := newLarge(t, 300, 300, 300, 600, 600, 1, 1)
+	var pages [][]string
+	for options := (metav1.ListOptions{Limit: 500}); ; {
+		list, err := client.ListWatch(pods, "").ListWithContext(t.Context(), options)
+		require.NoError(t, err)
+		page := list.(*List)
+		var objects []string
+		for _, o := range page.Items {
+			objects = append(objects, o.Name)
+		}
+		pages = append(pages, objects)
+		if options.Continue = page.Continue; options.Continue == "" {
+			break
+		}
 	}
+	require.Equal(t, [][]string{{"a", "b", "c"}, {"d"}, {"e", "f", "g"}}, pages)
+	require.Equal(t, []string{"500", "3", "500", "1", "500"}, *limits)
+}
+
+func TestAListInOnePageIsNotAskedForInPart(t *testing.T) {
+	client, limits := newLarge(t, 600, 600)
+	_, err := client.ListWatch(pods, "").Page(t.Context(), metav1.ListOptions{})
+	require.ErrorAs(t, err, new(*PageTooLargeError))
+	require.ErrorContains(t, err, "list of v1 pods: all of it in one page takes more than 1048576 bytes, after 2 objects")
+	require.Equal(t, []string{""}, *limits)
 }
 
 func TestAGroupThatSaysTooMuchInDiscoveryFailsAlone(t *testing.T) {

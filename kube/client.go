@@ -32,7 +32,7 @@ const (
 	defaultMaxFrame = 64 << 20
 
 	// defaultMaxPage is as much as may wait for the database in memory. A page of a server that keeps to the limit asked
-	// for is larger only if its objects are, and is then asked for in smaller pages.
+	// for is larger only if its objects are; then fewer are asked for.
 	defaultMaxPage = 256 << 20
 )
 

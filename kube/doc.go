@@ -29,7 +29,7 @@
 //   - A watch frame or list item above [Options].MaxFrameBytes ([FrameTooLargeError]):
 //     the memory of one stream is bounded.
 //   - A page of a list that takes more than [Options].MaxPageBytes in memory ([PageTooLargeError]): a server may
-//     ignore the limit that it is asked for. Large objects are asked for in smaller pages instead.
+//     ignore the limit that it is asked for. If the objects are large, [ListWatch.Page] asks for fewer.
 //   - More than 64 MiB of any other answer ([AnswerTooLargeError]): client-go holds those whole. Discovery then asks
 //     group by group, so that only the group that says too much fails.
 //   - Names in discovery that no Kubernetes API can have ([Discovery].Misnamed): the log warns of them once, and

@@ -60,10 +60,25 @@ func (lw *ListWatch) ListWithContext(ctx context.Context, options metav1.ListOpt
 	return list, nil
 }
 
-// Page reads one page of a list, decoding it as it arrives. The error is an API
-// status if the server answered with one.
+// Page reads one page of a list, decoding it as it arrives. A page that takes too much memory is asked for again, with
+// fewer objects. Without a limit it is not: a part would look like the whole list. The error is an API status if the
+// server answered with one.
 func (lw *ListWatch) Page(ctx context.Context, options metav1.ListOptions) (*List, error) {
 	options.Watch = false
+	for {
+		list, err := lw.page(ctx, options)
+		large := (*PageTooLargeError)(nil)
+		if !errors.As(err, &large) {
+			return list, err
+		}
+		if large.Asked = options.Limit; !large.canBeSmaller() {
+			return nil, err
+		}
+		options.Limit = large.fitting()
+	}
+}
+
+func (lw *ListWatch) page(ctx context.Context, options metav1.ListOptions) (*List, error) {
 	// The request is given up if decoding is, so that the connection is not read to
 	// the end of a body that nobody wants.
 	ctx, cancel := context.WithCancel(ctx)
@@ -74,9 +89,6 @@ func (lw *ListWatch) Page(ctx context.Context, options metav1.ListOptions) (*Lis
 	}
 	defer body.Close()
 	list, err := decodePage(body, lw.resource, lw.client.options.MaxFrameBytes, lw.client.options.MaxPageBytes)
-	if large := (*PageTooLargeError)(nil); errors.As(err, &large) {
-		large.Asked = options.Limit
-	}
 	if err == nil {
 		_, err = io.Copy(io.Discard, body)
 	}

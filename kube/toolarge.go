@@ -27,5 +27,8 @@ func (e *PageTooLargeError) Error() string {
 
 func (e *PageTooLargeError) ignoresLimit() bool { return e.Asked != 0 && e.Items > e.Asked }
 
-// CanBeSmaller reports whether the server may send a smaller page if it is asked for fewer objects.
-func (e *PageTooLargeError) CanBeSmaller() bool { return e.Asked != 1 && !e.ignoresLimit() }
+// canBeSmaller reports whether the server may send a smaller page if it is asked for fewer objects.
+func (e *PageTooLargeError) canBeSmaller() bool { return e.Asked > 1 && !e.ignoresLimit() }
+
+// fitting is how many objects of the page would have fitted.
+func (e *PageTooLargeError) fitting() int64 { return max(e.Items-1, 1) }

@@ -43,8 +43,7 @@
 //     store as they come. The watch is opened at the first page's resource
 //     version, so that a list which takes long does not outlive the history.
 //   - A list ends: a continue token that comes again, or more than 100,000
-//     pages, is an error. A page that the source cannot hold (its error has the
-//     method CanBeSmaller) is asked for with half as many objects.
+//     pages, is an error.
 //   - The store owns an object from the moment it gets it, and may change it:
 //     what the position needs is read before (I1).
 //   - I4: resource versions are compared only within this resource (what

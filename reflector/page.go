@@ -2,7 +2,6 @@ package reflector
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -24,31 +23,8 @@ type page struct {
 	undecodable []error
 }
 
-// sizable is an error about a page that is too large for this side to hold.
-type sizable interface {
-	error
-	// CanBeSmaller reports whether it may help to ask for fewer objects.
-	CanBeSmaller() bool
-}
-
-// fetch asks for a page, and for fewer and fewer objects if it is too large; next is "" for the first one.
+// fetch asks for a page; next is "" for the first one.
 func (r *Reflector) fetch(ctx context.Context, limit int64, next string) (page, error) {
-	for {
-		p, err := r.fetchUpTo(ctx, limit, next)
-		var large sizable
-		if !errors.As(err, &large) || !large.CanBeSmaller() || limit == 1 {
-			return p, err
-		}
-		if limit == 0 { // all at once
-			limit = 2 * r.limit(0)
-		}
-		limit /= 2
-		r.pageLimit = limit
-		r.log.InfoContext(ctx, "a page is too large: fewer objects are asked for", "objects", limit, "error", err)
-	}
-}
-
-func (r *Reflector) fetchUpTo(ctx context.Context, limit int64, next string) (page, error) {
 	ctx, cancel := context.WithTimeout(ctx, pageTimeout)
 	defer cancel()
 	list, err := r.source.ListWithContext(ctx, metav1.ListOptions{Limit: limit, Continue: next})
