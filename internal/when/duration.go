@@ -1,0 +1,46 @@
+package when
+
+import (
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+var (
+	oneUnit  = regexp.MustCompile(`^\s*(\d+(?:\.\d+)?)\s*([a-z]+)`)
+	unitList = map[string]time.Duration{
+		"ms": time.Millisecond,
+		"s":  time.Second, "sec": time.Second, "secs": time.Second, "second": time.Second, "seconds": time.Second,
+		"m": time.Minute, "min": time.Minute, "mins": time.Minute, "minute": time.Minute, "minutes": time.Minute,
+		"h": time.Hour, "hr": time.Hour, "hrs": time.Hour, "hour": time.Hour, "hours": time.Hour,
+		"d": 24 * time.Hour, "day": 24 * time.Hour, "days": 24 * time.Hour,
+		"w": 7 * 24 * time.Hour, "week": 7 * 24 * time.Hour, "weeks": 7 * 24 * time.Hour,
+	}
+)
+
+// durationOf reads 10m, -10m, 2d12h, 10m ago, 2 hours 30 minutes ago. What is longer than 292 years, a Duration cannot hold: it is not
+// read.
+func durationOf(text string) (time.Duration, bool) {
+	rest, minus := strings.CutPrefix(text, "-")
+	rest, ago := strings.CutSuffix(rest, " ago")
+	if minus && ago || rest == "" {
+		return 0, false
+	}
+	var total float64
+	for rest != "" {
+		parts := oneUnit.FindStringSubmatch(rest)
+		if parts == nil {
+			return 0, false
+		}
+		unit, known := unitList[parts[2]]
+		n, err := strconv.ParseFloat(parts[1], 64)
+		if !known || err != nil {
+			return 0, false
+		}
+		total += n * float64(unit)
+		rest = rest[len(parts[0]):]
+	}
+	return time.Duration(total), total < math.MaxInt64
+}
