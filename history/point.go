@@ -71,9 +71,14 @@ type BeforeRecordError struct {
 
 func (e *BeforeRecordError) Error() string {
 	if e.Pruned {
-		return fmt.Sprintf("%s is before what is left of the record, which begins at %s (seq:%d): the days before were dropped", e.Instant, e.FirstAt.UTC().Format(time.RFC3339Nano), e.FirstSeq)
+		return fmt.Sprintf("%s is before what is left of the record, which begins at %s (seq:%d): the days before were dropped", e.Instant, e.Begin(), e.FirstSeq)
 	}
-	return fmt.Sprintf("%s is before the record began, at %s (seq:%d)", e.Instant, e.FirstAt.UTC().Format(time.RFC3339Nano), e.FirstSeq)
+	return fmt.Sprintf("%s is before the record began, at %s (seq:%d)", e.Instant, e.Begin(), e.FirstSeq)
+}
+
+// Begin is FirstAt as RFC 3339 in UTC, rounded up to a whole millisecond: short, and an instant of the record.
+func (e *BeforeRecordError) Begin() string {
+	return e.FirstAt.Add(time.Millisecond - time.Nanosecond).Truncate(time.Millisecond).UTC().Format(time.RFC3339Nano)
 }
 
 // Is makes it ErrBeforeRecord.

@@ -160,7 +160,7 @@ func unpadded(table string) string {
 func TestWhatCannotBeAnsweredSaysWhatToDo(t *testing.T) {
 	h := newHarbour(t)
 	for _, c := range []struct{ question, want string }{
-		{"pods --at yesterday", "use a time (2026-03-10T12:00:00Z), a duration before now (-10m, -2d), seq:N, rv:N or now"},
+		{"pods --at soon", "a time before now (10m, 2d12h ago), Unix seconds, seq:N, rv:N or now"},
 		{"pods --at 2026-03-09T00:00:00Z", "error: 2026-03-09T00:00:00Z is before the record began, at 2026-03-10T12:01:00Z"},
 		{"pots", `the server doesn't have a resource type "pots"; did you mean pods?`},
 		{"wd --at " + at("12:25"), `the server doesn't have a resource type "wd"`},

@@ -27,21 +27,22 @@ const longHelp = `replay shows a Kubernetes cluster as it was at any instant, fr
 It reads the record and nothing else: no answer needs the API server, except that of "verify --against-cluster".
 
 An instant (--at, --from, --to, --since, --until) is one of
-  2026-01-31T12:00:00Z   a time, RFC 3339 (any precision, any time zone)
-  -10m, -2d              a duration before now
-  now                    the end of the record
-  seq:1234               after the delta of this number
-  rv:5678                after this resource version
+  18:45, yesterday 14:05, 2026-01-31, 2026-01-31 18:45   a time, in the local zone or in UTC (--utc)
+  2026-01-31T12:00:00Z, 1769860800                       a time, RFC 3339 or Unix seconds
+  10m, -10m, 2d12h ago                                   a duration before now
+  now                                                    the end of the record
+  seq:1234                                               after the delta of this number
+  rv:5678                                                after this resource version
 and includes what happened at it.
 
-Settings are flags, variables (REPLAY_DATABASE, REPLAY_DATA_DIR, REPLAY_CLUSTER, REPLAY_QUIET) or keys of the file
+Settings are flags, variables (REPLAY_DATABASE, REPLAY_DATA_DIR, REPLAY_CLUSTER, REPLAY_QUIET, REPLAY_UTC) or keys of the file
 kuberewind/replay.yaml, in this order of precedence; then RECORDER_DATABASE, RECORDER_DATA_DIR and the recorder's file.
 
 Exit codes: 0 done; 1 failed, or not all could be answered (diff: 0 equal, 1 different, 2 failed); 130, 143 ended by a signal, which
 is how "log --follow" is meant to end: there it is 0.`
 
 const rootExample = `  # What ran in this namespace ten minutes ago
-  %[1]s get pods -n shop --at -10m
+  %[1]s get pods -n shop --at 10m
 
   # What was there when the alert fired, with the columns that kubectl prints
   %[1]s get deploy,rs,pods -n shop --at 2026-01-31T03:12:00Z -o wide
@@ -50,7 +51,7 @@ const rootExample = `  # What ran in this namespace ten minutes ago
   %[1]s get cm/settings -n shop --at 2026-01-31T03:12:00Z -o yaml
 
   # The whole cluster, one file an object
-  %[1]s snapshot --at -1h -o ./cluster`
+  %[1]s snapshot --at 1h -o ./cluster`
 
 // NewRootCommand makes the command that name (argv[0]) stands for. Files named kubectl-replay and kubectl-rewind are plugins of kubectl.
 func NewRootCommand(name string, streams genericiooptions.IOStreams) *cobra.Command {

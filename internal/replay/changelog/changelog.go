@@ -7,7 +7,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/tools/cache"
@@ -23,7 +22,7 @@ import (
 )
 
 // defaultSince is how far back a log of many objects goes unless it is told.
-const defaultSince = "-1h"
+const defaultSince = "1h"
 
 const logLong = `Show what was changed, when, and by which field manager.
 
@@ -54,10 +53,10 @@ const logExample = `  # The life of a Deployment
   %[1]s log deployment/web -n shop
 
   # What changed in a namespace in the five minutes before 03:12
-  %[1]s log -n shop --since 2026-01-31T03:07:00Z --until 2026-01-31T03:12:00Z
+  %[1]s log -n shop --since 03:07 --until 03:12
 
   # Who changed an image in the last two days
-  %[1]s log deploy -A --path 'spec.template.spec.containers[*].image' --since -2d
+  %[1]s log deploy -A --path 'spec.template.spec.containers[*].image' --since 2d
 
   # Follow what kubectl changes, as YAML differences
   %[1]s log -A -f --manager 'kubectl*' --diff`
@@ -66,12 +65,12 @@ const logExample = `  # The life of a Deployment
 type logCommand struct {
 	env *env.Env
 
-	since, until                   string
-	paths, managers, types, kinds  []string
-	output                         string
-	allNamespaces, allFields       bool
-	diff, utc, follow, newestFirst bool
-	limit                          int
+	since, until                  string
+	paths, managers, types, kinds []string
+	output                        string
+	allNamespaces, allFields      bool
+	diff, follow, newestFirst     bool
+	limit                         int
 
 	patterns []field.Pattern
 	wanted   []cache.DeltaType
@@ -89,8 +88,8 @@ func NewCommand(e *env.Env) *cobra.Command {
 		RunE:    func(cmd *cobra.Command, args []string) error { return l.run(cmd, args) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&l.since, "since", "", "instant from which on (default: the beginning with a name, else "+defaultSince+")")
-	flags.StringVar(&l.until, "until", "now", "instant up to which, inclusive")
+	env.InstantVar(flags, &l.since, "since", "", "instant from which on (default: the beginning with a name, else "+defaultSince+")")
+	env.InstantVar(flags, &l.until, "until", "now", "instant up to which, inclusive")
 	flags.BoolVarP(&l.allNamespaces, "all-namespaces", "A", false, "the whole cluster")
 	flags.StringSliceVar(&l.kinds, "kind", nil, "only these types; the same as naming them as arguments")
 	flags.StringArrayVar(&l.paths, "path", nil, "only changes at or below a path, such as spec.replicas or 'spec.containers[*].image'")
@@ -98,7 +97,6 @@ func NewCommand(e *env.Env) *cobra.Command {
 	flags.StringSliceVar(&l.types, "type", nil, "only deltas of these types: Added, Updated, Deleted, Sync")
 	flags.BoolVar(&l.diff, "diff", false, "show each change as a unified diff of YAML")
 	flags.BoolVar(&l.allFields, "all-fields", false, "show bookkeeping fields too")
-	flags.BoolVar(&l.utc, "utc", false, "times in UTC, not in the local zone")
 	flags.BoolVarP(&l.follow, "follow", "f", false, "go on with what comes, until interrupted")
 	flags.IntVar(&l.limit, "limit", 0, "at most so many deltas")
 	flags.BoolVar(&l.newestFirst, "reverse", false, fmt.Sprintf("newest first, at most %d unless --limit says", mostReversed))
@@ -322,11 +320,7 @@ func notRecorded(targets []resource.Target, scope history.Scope) error {
 }
 
 func (l *logCommand) writer(rec *env.Record, scope history.Scope) *logWriter {
-	zone := time.Local
-	if l.utc {
-		zone = time.UTC
-	}
-	p := &logPrinter{out: l.env.IOStreams.Out, format: l.output, zone: zone}
+	p := &logPrinter{out: l.env.IOStreams.Out, format: l.output, zone: l.env.Zone()}
 	if l.output == output.Text && telemetry.IsTerminal(l.env.IOStreams.Out) {
 		p.words.Room = words.RoomOnTerminal
 	}

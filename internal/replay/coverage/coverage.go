@@ -40,7 +40,7 @@ type coverageCommand struct {
 	env *env.Env
 
 	since, until, output string
-	utc, failIncomplete  bool
+	failIncomplete       bool
 }
 
 // NewCommand makes the command coverage.
@@ -54,9 +54,8 @@ func NewCommand(e *env.Env) *cobra.Command {
 		RunE:    func(cmd *cobra.Command, args []string) error { return c.run(cmd, args) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&c.since, "since", "", "only what is after an instant (default: the beginning)")
-	flags.StringVar(&c.until, "until", "", "only what is before an instant (default: the end)")
-	flags.BoolVar(&c.utc, "utc", false, "times in UTC, not in the local zone")
+	env.InstantVar(flags, &c.since, "since", "", "only what is after an instant (default: the beginning)")
+	env.InstantVar(flags, &c.until, "until", "", "only what is before an instant (default: the end)")
 	flags.BoolVar(&c.failIncomplete, "fail-if-incomplete", false, "exit with 1 if something is missing")
 	flags.StringVarP(&c.output, "output", "o", output.Text, "text, wide or json")
 	return cmd
@@ -190,7 +189,7 @@ func (c *coverageCommand) instant(ctx context.Context, rec *env.Record, flag, te
 	point, err := rec.Resolve(ctx, at, history.Scope{})
 	var before *history.BeforeRecordError
 	if errors.As(err, &before) && flag == "--since" {
-		c.env.Note(fmt.Sprintf("the record begins at %s, after %s", before.FirstAt.Local().Format(output.StampForm), at))
+		c.env.Note(fmt.Sprintf("the record begins at %s, after %s", before.Begin(), at))
 		return time.Time{}, nil
 	}
 	if err != nil {

@@ -21,11 +21,7 @@ func (c *coverageCommand) print(r *Report) error {
 	if c.output == output.JSON {
 		return output.WriteJSON(out, r, true)
 	}
-	zone := time.Local
-	if c.utc {
-		zone = time.UTC
-	}
-	p := coveragePrinter{out: out, zone: zone, wide: c.output == output.Wide}
+	p := coveragePrinter{out: out, zone: c.env.Zone(), wide: c.output == output.Wide}
 	return p.print(r)
 }
 

@@ -38,7 +38,7 @@ const diffExample = `  # What is different from yesterday
   %[1]s diff --from 2026-01-01T00:00:00Z --to 2026-01-31T00:00:00Z deploy,sts,ds -A -u
 
   # How much changed, by type
-  %[1]s diff --from -1h -A -o stat`
+  %[1]s diff --from 1h -A -o stat`
 
 const (
 	outputName    = "name"
@@ -75,8 +75,8 @@ func NewCommand(e *env.Env) *cobra.Command {
 	}
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return trouble(env.Mistake(cmd, err)) })
 	flags := cmd.Flags()
-	flags.StringVar(&d.from, "from", "", "the one instant: a time (RFC 3339), -10m, now, seq:N or rv:N")
-	flags.StringVar(&d.to, "to", "now", "the other instant")
+	env.InstantVar(flags, &d.from, "from", "", "the one instant: a time (18:45, yesterday 14:05, 2026-01-31), 10m ago, now, seq:N or rv:N")
+	env.InstantVar(flags, &d.to, "to", "now", "the other instant")
 	flags.BoolVarP(&d.allNamespaces, "all-namespaces", "A", false, "the whole cluster")
 	flags.StringVarP(&d.labels, "selector", "l", "", "only objects whose labels match at either instant, with =, ==, !=, in and notin")
 	flags.BoolVarP(&d.asYAML, "unified", "u", false, "the same as -o unified")
@@ -127,7 +127,7 @@ func (d *diffCommand) validate(cmd *cobra.Command) (err error) {
 		return env.Mistake(cmd, fmt.Errorf("--output %q is none of text, json, name, unified, stat", d.output))
 	}
 	if d.from == "" {
-		return env.Mistake(cmd, errors.New("say from which instant on, such as --from -1h"))
+		return env.Mistake(cmd, errors.New("say from which instant on, such as --from 1h"))
 	}
 	if d.fromInstant, err = d.env.Instant(d.from); err != nil {
 		return fmt.Errorf("--from: %w", err)

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/kuberewind/kuberewind/history"
-	"github.com/kuberewind/kuberewind/internal/replay/output"
 )
 
 // Bounds are the two instants between which a log is, as they were asked for and as they were found.
@@ -46,7 +45,7 @@ func (b *Bounds) Resolve(ctx context.Context, rec *history.Record, note func(str
 		return nil
 	case before != nil:
 		if !b.BySelf {
-			note(fmt.Sprintf("the record begins at %s, after %s", before.FirstAt.Local().Format(output.StampForm), b.Since))
+			note(fmt.Sprintf("the record begins at %s, after %s", before.Begin(), b.Since))
 		}
 		return nil
 	case from.Time.After(to.Time) || from.RV == "" && to.RV == "" && from.Seq > query.ToSeq:

@@ -128,22 +128,6 @@ func (e *Env) Progress(title string) *output.Progress {
 	return output.NewProgress(e.IOStreams.ErrOut, title, e.Quiet)
 }
 
-// Instant reads an instant. A duration before now becomes a time, so that what is asked about it twice is the same twice.
-func (e *Env) Instant(text string) (history.Instant, error) {
-	instant, err := history.ParseInstant(text)
-	if err != nil {
-		return instant, err
-	}
-	if ago, ok := strings.CutPrefix(instant.String(), "-"); ok {
-		d, err := time.ParseDuration(ago)
-		if err != nil {
-			return instant, err
-		}
-		return history.At(e.Now().Add(-d)), nil
-	}
-	return instant, nil
-}
-
 // TimeOf is the time of an instant, as far as it can be known before it is known of which resources: the time of a resource version
 // is that of the end of the record.
 func (e *Env) TimeOf(ctx context.Context, rec *Record, at history.Instant) (t time.Time, known bool, err error) {

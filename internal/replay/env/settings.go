@@ -26,12 +26,14 @@ type Settings struct {
 	Cluster string
 	// Quiet leaves out notes and progress.
 	Quiet bool
+	// UTC reads times without a zone, and prints all times, in UTC.
+	UTC bool
 
 	exposed string // the file that config.Exposed is true of
 }
 
 // SettingKeys are the keys of Settings.
-var SettingKeys = []string{"cluster", "data-dir", "database", "quiet"}
+var SettingKeys = []string{"cluster", "data-dir", "database", "quiet", "utc"}
 
 // sharedKeys are those that default to what the recorder is told.
 var sharedKeys = []string{"data-dir", "database"}
@@ -50,6 +52,7 @@ func SettingFlags(flags *pflag.FlagSet) {
 	flags.String("data-dir", d.DataDir, "directory of the embedded database")
 	flags.String("cluster", "", "name of the cluster in the record (default: the only one)")
 	flags.BoolP("quiet", "q", false, "no notes and no progress on standard error")
+	flags.Bool("utc", false, "times in UTC, not in the local zone: those that are typed without a zone, and those that are printed")
 }
 
 // loadSettings reads flags over environment over file over what the recorder is told over defaults.
@@ -89,8 +92,10 @@ func loadSettings(flags *pflag.FlagSet, environ []string) (Settings, error) {
 	if config.Exposed(file.ConfigFileUsed()) {
 		s.exposed = file.ConfigFileUsed()
 	}
-	if s.Quiet, err = strconv.ParseBool(v.GetString("quiet")); err != nil {
-		return s, fmt.Errorf("quiet is %q: it must be true or false", v.GetString("quiet"))
+	for key, value := range map[string]*bool{"quiet": &s.Quiet, "utc": &s.UTC} {
+		if *value, err = strconv.ParseBool(v.GetString(key)); err != nil {
+			return s, fmt.Errorf("%s is %q: it must be true or false", key, v.GetString(key))
+		}
 	}
 	if s.Database == "" {
 		return s, errors.New("database is empty: name the PostgreSQL URL of the record, or " + config.Embedded)

@@ -35,7 +35,7 @@ as the server had them.
 Exit code 1 says that something could not be found, or is damaged: what is left is shown all the same.`
 
 const getExample = `  # Pods as they were ten minutes ago
-  %[1]s get pods -n shop --at -10m
+  %[1]s get pods -n shop --at 10m
 
   # What kubectl get all would have shown, everywhere
   %[1]s get all -A --at 2026-01-31T03:12:00Z
@@ -44,8 +44,8 @@ const getExample = `  # Pods as they were ten minutes ago
   %[1]s get deployment/web -n shop --at rv:48213 -o yaml
 
   # The Pods of a node; what a ReplicaSet owned
-  %[1]s get pods -A --index node=worker-1 --at -1h
-  %[1]s get pods -A --index owner=7a1c9e52-9f7b-4cf1-8a39-3a1ad1b2a9f0 --at -1h`
+  %[1]s get pods -A --index node=worker-1 --at 1h
+  %[1]s get pods -A --index owner=7a1c9e52-9f7b-4cf1-8a39-3a1ad1b2a9f0 --at 1h`
 
 // getCommand is one call of get.
 type getCommand struct {
@@ -69,7 +69,7 @@ func NewCommand(e *env.Env) *cobra.Command {
 		RunE:    func(cmd *cobra.Command, args []string) error { return g.run(cmd, args) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&g.at, "at", "now", "instant: a time (RFC 3339), -10m, now, seq:N or rv:N")
+	env.InstantVar(flags, &g.at, "at", "now", "instant: a time (18:45, yesterday 14:05, 2026-01-31), 10m ago, now, seq:N or rv:N")
 	flags.StringArrayVar(&g.index, "index", nil, "only what an index has under a value: name=value (namespace, label, owner, node, uid)")
 	flags.StringVar(&g.fieldSelector, "field-selector", "", "selector by fields that the API server takes, with =, == and !=")
 	flags.StringVarP(&g.labelSelector, "selector", "l", "", "selector by labels, with =, ==, !=, in and notin")

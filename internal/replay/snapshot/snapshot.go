@@ -38,13 +38,13 @@ Values of Secrets are keyed hashes in the record, unless the recorder was told o
 out; --hashed-secrets keeps them, with the hash as value.`
 
 const snapshotExample = `  # Everything as it was an hour ago, one file an object
-  %[1]s snapshot --at -1h -o ./cluster
+  %[1]s snapshot --at 1h -o ./cluster
 
   # A namespace, as an archive
   %[1]s snapshot -n shop --at 2026-01-31T03:12:00Z -o shop.tar.zst
 
   # Bring what a namespace held into another cluster
-  %[1]s snapshot -n shop --at -1h --for-apply | kubectl --context other apply --server-side -f -
+  %[1]s snapshot -n shop --at 1h --for-apply | kubectl --context other apply --server-side -f -
 
   # How many objects of each kind there were
   %[1]s snapshot --at -1d --format json | jq -r '.items[].kind' | sort | uniq -c`
@@ -72,7 +72,7 @@ func NewCommand(e *env.Env) *cobra.Command {
 		RunE:    func(cmd *cobra.Command, args []string) error { return s.run(cmd.Context(), args) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&s.at, "at", "now", "instant: a time (RFC 3339), -10m, now, seq:N or rv:N")
+	env.InstantVar(flags, &s.at, "at", "now", "instant: a time (18:45, yesterday 14:05, 2026-01-31), 10m ago, now, seq:N or rv:N")
 	flags.StringVarP(&s.output, "output", "o", "-", "file or directory, - for standard output")
 	flags.StringVar(&s.format, "format", "", "yaml (or list), json, files or tar (default: by the name of --output)")
 	flags.StringVarP(&s.labelSelector, "selector", "l", "", "selector by labels, with =, ==, !=, in and notin")

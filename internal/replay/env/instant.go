@@ -1,0 +1,49 @@
+package env
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/internal/when"
+)
+
+// InstantVar adds a flag that takes an instant. To give it twice is an error: the two cannot both be meant.
+func InstantVar(flags *pflag.FlagSet, value *string, name, byDefault, usage string) {
+	*value = byDefault
+	flags.Var(&instantFlag{value: value}, name, usage)
+}
+
+// instantFlag is the text of an instant. The text is read once the settings are: they say in which zone it is meant.
+type instantFlag struct {
+	value *string
+	set   bool
+}
+
+func (f *instantFlag) String() string { return *f.value }
+
+// Type is what the help says the flag takes.
+func (f *instantFlag) Type() string { return "instant" }
+
+func (f *instantFlag) Set(text string) error {
+	if f.set {
+		return fmt.Errorf("it was given before, as %q; give it once", *f.value)
+	}
+	*f.value, f.set = text, true
+	return nil
+}
+
+// Instant reads an instant as people type it. A duration before now becomes a time: asked about twice, it is the same twice.
+func (e *Env) Instant(text string) (history.Instant, error) {
+	return when.Clock{Now: e.Now(), Zone: e.Zone()}.Parse(text)
+}
+
+// Zone is the zone in which times are read and printed: the local one, or UTC.
+func (e *Env) Zone() *time.Location {
+	if e.UTC {
+		return time.UTC
+	}
+	return time.Local
+}
