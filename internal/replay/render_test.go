@@ -195,11 +195,11 @@ func TestNothingThatObjectsHoldSteersATerminal(t *testing.T) {
 	h.is(postgres.Updated, "customresourcedefinitions", "widgets.example.com", crdUID, "apiextensions.k8s.io/v1", `},"spec":{"group":"example.com","scope":"Namespaced",
 		"names":{"plural":"widgets","kind":"Widget"},"versions":[{"name":"v1","served":true,"storage":true,"additionalPrinterColumns":[
 		{"name":`+jsonText(t, "C"+steering)+`,"type":"string","jsonPath":".spec.text"}]}]}}`)
-	h.write(postgres.Added, "widgets", &served{namespace: "shop", name: steering, uid: steerUID, rv: "900",
-		doc: docOf(t, `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"namespace":"shop","name":`+jsonText(t, steering)+`,"uid":"`+steerUID+`","resourceVersion":"900"},"spec":{"text":`+jsonText(t, steering)+`}}`)})
+	h.write(postgres.Added, "widgets", &served{namespace: steering, name: steering, uid: steerUID, rv: "900",
+		doc: docOf(t, `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"namespace":`+jsonText(t, steering)+`,"name":`+jsonText(t, steering)+`,"labels":{"l":`+jsonText(t, steering)+`,`+jsonText(t, steering)+`:"k"},"uid":"`+steerUID+`","resourceVersion":"900"},"spec":{"text":`+jsonText(t, steering)+`}}`)})
 	h.discovery("v1")
 	for _, args := range []string{
-		"get wd -A", "get wd -A -o wide", "get wd -A -o name", "get wd -A -o json", "get wd -A -o yaml", "snapshot", "snapshot --format json",
+		"get wd -A", "get wd -A -L l", "get wd -A --show-labels", "get wd -A --show-labels --sort-by .spec.text", "get wd -A -o wide", "get wd -A -o name", "get wd -A -o json", "get wd -A -o yaml", "snapshot", "snapshot --format json",
 		"diff -A --from " + at("12:05"), "diff -A -o name --from " + at("12:05"), "diff -A -o json --from " + at("12:05"), "diff -A -o unified --from " + at("12:05"),
 		"diff -A -o stat --from " + at("12:05"), "log wd -A --since 2026-03-10T12:05:00Z", "log wd -A -o json --since 2026-03-10T12:05:00Z", "log wd -A --diff --since 2026-03-10T12:05:00Z", "coverage -o json", "verify -o json",
 	} {

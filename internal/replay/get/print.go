@@ -104,5 +104,18 @@ func harmless(table *metav1.Table) {
 				row.Cells[i] = render.Cell(text)
 			}
 		}
+		if object, err := meta.Accessor(row.Object.Object); err == nil {
+			harmlessMetadata(object)
+		}
 	}
+}
+
+// harmlessMetadata is for the cells that kubectl adds: namespaces and labels.
+func harmlessMetadata(object metav1.Object) {
+	object.SetNamespace(render.Cell(object.GetNamespace()))
+	labels := map[string]string{}
+	for key, value := range object.GetLabels() {
+		labels[render.Cell(key)] = render.Cell(value)
+	}
+	object.SetLabels(labels)
 }
