@@ -22,9 +22,11 @@ func TestTheCookbookAnswersItsQuestions(t *testing.T) {
 		settings[name] = moment.Format("2006-01-02 15:04:05.000+00")
 	}
 	require.Equal(t, names(settings), names(p.settings), `the page sets what its queries need: \set name 'value'`)
+	require.Equal(t, names(s.moments), names(p.shell), "the page sets what its commands need: name=value")
 	outputs := s.ask(t, settings, p.questions)
 	s.expect(t, p, outputs)
 	t.Run("every query that reads deltas is bounded", func(t *testing.T) { s.prunes(t, settings, p) })
+	t.Run("the page names the command that answers", func(t *testing.T) { s.answerWithReplay(t, p) })
 	if *update {
 		if !t.Failed() {
 			require.NoError(t, os.WriteFile(pagePath, []byte(p.with(settings, outputs)), 0o644))

@@ -1,6 +1,6 @@
 // Package cookbook_test proves docs/cookbook.md: it plays a scenario on a real API server, has the shipped recorder record it into
 // a real PostgreSQL, runs every query of the page with psql as an auditor's login, and compares what psql prints with what the
-// page shows. With -args -update the page is written again.
+// page shows. It runs the commands of replay that the page names, too. With -args -update the page is written again.
 package cookbook_test
 
 import (
@@ -18,5 +18,5 @@ func TestMain(m *testing.M) {
 	for _, name := range []string{"PGOPTIONS", "PGTZ", "PGDATESTYLE", "PSQLRC", "PAGER"} {
 		os.Unsetenv(name)
 	}
-	recordertest.Main(m, "recorder")
+	recordertest.Main(m, "recorder", "replay")
 }

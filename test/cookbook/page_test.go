@@ -16,18 +16,20 @@ const pagePath = "../../docs/cookbook.md"
 
 // question is a heading of the page with its query and what psql printed.
 type question struct {
-	title, sql, output string
+	title, text, sql, output string // text is what stands before the query
 }
 
 // page is docs/cookbook.md.
 type page struct {
 	text      string
 	settings  map[string]string // the psql variables of the page
+	shell     map[string]string // the variables of a shell
 	questions []question
 }
 
 var (
 	settingLine = regexp.MustCompile(`(?m)^\\set (\w+) '([^']*)'`)
+	shellLine   = regexp.MustCompile(`(?m)^(\w+)=(\S+)$`)
 	heading     = regexp.MustCompile(`(?m)^### (.*)$`)
 	sqlBlock    = regexp.MustCompile("(?s)```sql\n(.*?)```\n")
 	textBlock   = regexp.MustCompile("(?s)```text\n(.*?)```\n")
@@ -38,9 +40,12 @@ func readPage(t *testing.T) page {
 	t.Helper()
 	text, err := os.ReadFile(pagePath)
 	require.NoError(t, err)
-	p := page{text: string(text), settings: map[string]string{}}
+	p := page{text: string(text), settings: map[string]string{}, shell: map[string]string{}}
 	for _, setting := range settingLine.FindAllStringSubmatch(p.text, -1) {
 		p.settings[setting[1]] = setting[2]
+	}
+	for _, setting := range shellLine.FindAllStringSubmatch(p.text, -1) {
+		p.shell[setting[1]] = setting[2]
 	}
 	titles := heading.FindAllStringSubmatchIndex(p.text, -1)
 	for i, title := range titles {
@@ -53,6 +58,7 @@ func readPage(t *testing.T) page {
 		sql, output := sqlBlock.FindAllStringSubmatch(body, -1), textBlock.FindAllStringSubmatch(body, -1)
 		require.Len(t, sql, 1, q.title)
 		require.Len(t, output, 1, q.title)
+		q.text, _, _ = strings.Cut(body, "```sql")
 		q.sql, q.output = sql[0][1], output[0][1]
 		p.questions = append(p.questions, q)
 	}
@@ -66,11 +72,20 @@ func (p page) with(settings map[string]string, outputs []string) string {
 		name := settingLine.FindStringSubmatch(line)[1]
 		return fmt.Sprintf(`\set %s '%s'`, name, settings[name])
 	})
+	text = shellLine.ReplaceAllStringFunc(text, func(line string) string {
+		name := shellLine.FindStringSubmatch(line)[1]
+		return name + "=" + shellTime(settings[name])
+	})
 	next := 0
 	return textBlock.ReplaceAllStringFunc(text, func(string) string {
 		next++
 		return "```text\n" + outputs[next-1] + "```\n"
 	})
+}
+
+// shellTime writes an instant as replay takes it.
+func shellTime(setting string) string {
+	return strings.NewReplacer(" ", "T", "+00", "Z").Replace(setting)
 }
 
 // What differs between two runs of the same story. Columns are as wide as what stands in them, so widths go as well.
