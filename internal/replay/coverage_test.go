@@ -13,15 +13,21 @@ func TestCoverageSaysWhatIsMissingAndWhy(t *testing.T) {
 	b := story(t)
 	got := b.replayed(t, "coverage", "--utc", "configmaps,secrets", "--until", "2026-03-10T12:20:30Z")
 	require.Zero(t, got.code, got.err)
-	require.Equal(t, `RESOURCE     FROM                       TO                         COMPLETE   WHY
+	require.Equal(t, `Not complete: 1 of 2 resources with gaps; the recorder paused once.
+
+RESOURCE     FROM                       TO                         COMPLETE   WHY
 configmaps   2026-03-10T12:00:00.000Z   2026-03-10T12:11:00.000Z   no         expired: too old; a list then showed 0 new, 1 changed, 1 vanished, 0 unchanged
 configmaps   2026-03-10T12:11:00.000Z   2026-03-10T12:21:00.000Z   yes
 secrets      2026-03-10T12:00:00.000Z   2026-03-10T12:21:00.000Z   yes
 
 Pause from 2026-03-10T12:12:00.000Z to 2026-03-10T12:20:00.000Z, after seq 14: times of what was caught up on are estimates.
-
-1 resources are complete from their first list on, 1 with gaps; the recorder paused once.
 `, got.out)
+	require.Equal(t, `Not complete: 1 of 2 resources with gaps.
+
+RESOURCE     FROM                       TO                         COMPLETE   WHY
+configmaps   2026-03-10T12:00:00.000Z   2026-03-10T12:11:00.000Z   no         expired: too old; a list then showed 0 new, 1 changed, 1 vanished, 0 unchanged
+`, b.replayed(t, "coverage", "--utc", "configmaps,secrets", "--incomplete", "--until", "2026-03-10T12:11:30Z").out)
+	require.Equal(t, "Complete: 1 resource, each from its first list on.\n", b.replayed(t, "coverage", "secrets", "--incomplete", "--until", "2026-03-10T12:11:30Z").out)
 	require.Equal(t, 1, b.replayed(t, "coverage", "--fail-if-incomplete").code)
 	require.Contains(t, b.replayed(t, "coverage", "secrets").out, "Complete: 1 resource, each from its first list on")
 	require.Zero(t, b.replayed(t, "coverage", "--fail-if-incomplete", "--since", "2026-03-10T12:11:00Z").code)
@@ -47,4 +53,13 @@ func TestCoverageAsJSON(t *testing.T) {
 	require.NotNil(t, gap)
 	require.Equal(t, []int64{0, 1, 1}, []int64{gap.Appeared, gap.Changed, gap.Vanished})
 	require.Len(t, r.Pauses, 1)
+
+	got = b.replayed(t, "coverage", "--incomplete", "-o", "json")
+	var holes coverage.Report
+	require.NoError(t, json.Unmarshal([]byte(got.out), &holes))
+	require.False(t, holes.Complete)
+	for _, c := range holes.Resources {
+		require.NotEmpty(t, c.Stretches, c.Resource)
+	}
+	require.Less(t, len(holes.Resources), len(r.Resources))
 }

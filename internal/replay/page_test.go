@@ -17,7 +17,10 @@ func TestThePageHasTheSettingsAndExitCodes(t *testing.T) {
 	for _, key := range append([]string{"config"}, env.SettingKeys...) {
 		require.Contains(t, page, "| --"+key+" | "+env.VariableName(env.ProgramName, key)+" |")
 	}
-	_, codes, found := strings.Cut(longHelp, "Exit codes: ")
+	_, codes, found := strings.Cut(longHelp, "Exit codes:\n")
 	require.True(t, found)
-	require.Contains(t, page, strings.Join(strings.Fields(strings.ReplaceAll(codes, `"`, "")), " "))
+	for line := range strings.Lines(codes) {
+		code, meaning, _ := strings.Cut(strings.TrimSpace(line), "   ")
+		require.Contains(t, page, "| "+code+" | "+strings.TrimSpace(meaning)+" |")
+	}
 }

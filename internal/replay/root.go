@@ -38,8 +38,12 @@ and includes what happened at it.
 Settings are flags, variables (REPLAY_DATABASE, REPLAY_DATA_DIR, REPLAY_CLUSTER, REPLAY_QUIET, REPLAY_UTC) or keys of the file
 kuberewind/replay.yaml, in this order of precedence; then RECORDER_DATABASE, RECORDER_DATA_DIR and the recorder's file.
 
-Exit codes: 0 done; 1 failed, or not all could be answered (diff: 0 equal, 1 different, 2 failed); 130, 143 ended by a signal, which
-is how "log --follow" is meant to end: there it is 0.`
+Exit codes:
+  0          done; of diff: nothing is different; of log --follow: ended by Ctrl-C
+  1          failed, or not all could be answered; of diff: something is different
+  2          of diff: failed
+  3          of verify --head: the commit was pruned, so it cannot be checked
+  130, 143   ended by a signal`
 
 const rootExample = `  # What ran in this namespace ten minutes ago
   %[1]s get pods -n shop --at 10m

@@ -2,11 +2,13 @@ package replay
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/kuberewind/kuberewind/internal/replay/verify"
+	"github.com/kuberewind/kuberewind/migrations"
 )
 
 func TestARecordThatHoldsIsSaidToHold(t *testing.T) {
@@ -30,4 +32,37 @@ func TestWhatWasChangedSinceBreaksTheChain(t *testing.T) {
 	require.Equal(t, verify.CheckChain, r.Findings[0].Check)
 	require.Contains(t, r.Findings[0].Text, "batch 5: ")
 	require.EqualValues(t, 15, r.Checked.Deltas)
+}
+
+func TestAnAuditorComparesAHeadThatWasKeptElsewhere(t *testing.T) {
+	b := story(t)
+	login := b.db.Login(t, migrations.AuditorRole)
+	var digest, first string
+	require.NoError(t, b.db.Pool(t).QueryRow(t.Context(), `
+		SELECT max(encode(digest, 'hex')) FILTER (WHERE batch = 5), max(encode(digest, 'hex')) FILTER (WHERE batch = 1) FROM kuberewind.batches`).Scan(&digest, &first))
+	check := func(head string, code int, text string) {
+		t.Helper()
+		got := b.replayedAs(t, login, "verify", "--head", head)
+		require.Equal(t, code, got.code, got.err)
+		require.Contains(t, got.out, text)
+		require.Equal(t, 1, strings.Count(got.out, "\n"))
+	}
+	check("5:"+digest, 0, "Commit 5 has this digest. The newest commit is 17.")
+	check("5:"+first, 1, "Commit 5 has another digest: "+digest)
+	check("99:"+first, 1, "Commit 99 is not on record.")
+	for _, wrong := range []string{"5", "5:ab", ":", ""} {
+		got := b.replayedAs(t, login, "verify", "--head", wrong)
+		require.Equal(t, 1, got.code)
+		require.Contains(t, got.err, "--head: not a head of the chain", wrong)
+	}
+	got := b.replayedAs(t, login, "verify", "--head", "5:"+digest, "-o", "json")
+	require.Contains(t, got.out, `"outcome": "equal"`)
+
+	b.db.Exec(t, `DELETE FROM kuberewind.batches WHERE batch <= 5`)
+	check("5:"+digest, 1, "Commit 5 is missing, and no prune says that it was dropped.")
+	b.db.Exec(t, `INSERT INTO kuberewind.prunes_data (cluster, day, last_batch, batch_digest, bytes, pruned_at, pruned_by, reason)
+		SELECT cluster, '2026-03-09', 5, decode('`+digest+`', 'hex'), 1, now(), 'x', 'y' FROM kuberewind.clusters`)
+	check("5:"+digest, 0, "Commit 5 has this digest, says the prune of 2026-03-09. A prune row is not part of the chain.")
+	check("5:"+first, 1, "Commit 5 has another digest, says the prune of 2026-03-09: "+digest)
+	check("1:"+first, 3, "Commit 1 cannot be checked: it was pruned with 2026-03-09.")
 }

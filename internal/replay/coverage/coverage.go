@@ -19,7 +19,7 @@ import (
 
 const coverageLong = `Show which stretches of the record are complete, and where versions may be missing and why.
 
-For each resource: the stretches in which the record holds every version that the server served, the gaps between them with their
+The first line says whether the record is complete. Then, for each resource: the stretches in which the record holds every version that the server served, the gaps between them with their
 cause and what a list afterwards showed, and what the recorder's configuration left out. Then the pauses, in which no recorder ran:
 what happened in them was caught up on unless there is a gap, with times that are estimates. What was before a resource's first list is
 not counted as missing.
@@ -32,6 +32,9 @@ The exit code is 0 also where something is missing, unless --fail-if-incomplete 
 const coverageExample = `  # Is last night complete?
   %[1]s coverage --since 2026-01-30T22:00:00Z --until 2026-01-31T06:00:00Z --fail-if-incomplete
 
+  # What is missing since yesterday
+  %[1]s coverage --since yesterday --incomplete
+
   # Everything that is known of two resources
   %[1]s coverage pods,events -o wide`
 
@@ -41,6 +44,7 @@ type coverageCommand struct {
 
 	since, until, output string
 	failIncomplete       bool
+	incomplete           bool // only holes
 }
 
 // NewCommand makes the command coverage.
@@ -56,6 +60,7 @@ func NewCommand(e *env.Env) *cobra.Command {
 	flags := cmd.Flags()
 	env.InstantVar(flags, &c.since, "since", "", "only what is after an instant (default: the beginning)")
 	env.InstantVar(flags, &c.until, "until", "", "only what is before an instant (default: the end)")
+	flags.BoolVar(&c.incomplete, "incomplete", false, "list only stretches in which versions may be missing")
 	flags.BoolVar(&c.failIncomplete, "fail-if-incomplete", false, "exit with 1 if something is missing")
 	flags.StringVarP(&c.output, "output", "o", output.Text, "text, wide or json")
 	return cmd
@@ -71,7 +76,11 @@ func (c *coverageCommand) run(cmd *cobra.Command, args []string) error {
 	}
 	report, err := c.report(cmd.Context(), rec, args)
 	if err == nil {
-		err = c.print(report)
+		verdict := report.verdict()
+		if c.incomplete {
+			report.onlyHoles()
+		}
+		err = c.print(report, verdict)
 	}
 	if err = errors.Join(err, rec.Close()); err == nil && !report.Complete && c.failIncomplete {
 		return &env.ExitError{Code: 1}
@@ -115,6 +124,15 @@ type Stretch struct {
 
 	missing bool // versions may be missing that were asked for
 	isGap   bool // the server or the recorder's fate made it, not configuration
+}
+
+// onlyHoles leaves out the stretches in which nothing is missing, and the resources without others.
+func (r *Report) onlyHoles() {
+	for i := range r.Resources {
+		c := &r.Resources[i]
+		c.Stretches = slices.DeleteFunc(c.Stretches, func(s Stretch) bool { return !s.missing })
+	}
+	r.Resources = slices.DeleteFunc(r.Resources, func(c resourceCoverage) bool { return len(c.Stretches) == 0 })
 }
 
 type pauseCoverage struct {

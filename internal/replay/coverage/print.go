@@ -16,13 +16,13 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/output"
 )
 
-func (c *coverageCommand) print(r *Report) error {
+func (c *coverageCommand) print(r *Report, verdict string) error {
 	out := c.env.IOStreams.Out
 	if c.output == output.JSON {
 		return output.WriteJSON(out, r, true)
 	}
 	p := coveragePrinter{out: out, zone: c.env.Zone(), wide: c.output == output.Wide}
-	return p.print(r)
+	return p.print(r, verdict)
 }
 
 // coveragePrinter writes a report for people.
@@ -32,36 +32,55 @@ type coveragePrinter struct {
 	wide bool
 }
 
-func (p *coveragePrinter) print(r *Report) error {
+func (p *coveragePrinter) print(r *Report, verdict string) error {
+	fmt.Fprintln(p.out, verdict)
+	if err := p.table(r); err != nil {
+		return err
+	}
+	var b strings.Builder
+	if len(r.Pauses) > 0 {
+		b.WriteByte('\n')
+	}
+	for _, pause := range r.Pauses {
+		fmt.Fprintf(&b, "Pause from %s to %s, after seq %d: times of what was caught up on are estimates.\n", p.stamp(pause.From), p.stamp(pause.To), pause.AfterSeq)
+	}
+	_, err := io.WriteString(p.out, b.String())
+	return err
+}
+
+// table has a row for each stretch, or nothing if there is none to show.
+func (p *coveragePrinter) table(r *Report) error {
 	var table bytes.Buffer
 	w := tabwriter.NewWriter(&table, 0, 0, 3, ' ', 0)
 	head := []string{"RESOURCE", "FROM", "TO", "COMPLETE", "WHY"}
 	if p.wide {
 		head = slices.Insert(head, 3, "FROM RV", "TO RV")
 	}
-	fmt.Fprintln(w, strings.Join(head, "\t"))
+	fmt.Fprintln(w, "\n"+strings.Join(head, "\t"))
+	rows := 0
 	for i := range r.Resources {
 		c := &r.Resources[i]
 		for n := range c.Stretches {
-			if s := &c.Stretches[n]; p.wide || s.Cause != history.CauseFirstList || s.missing {
+			if s := &c.Stretches[n]; p.shows(s) {
 				fmt.Fprintln(w, p.row(c, s))
+				rows++
 			}
 		}
 	}
-	if err := w.Flush(); err != nil {
+	if err := w.Flush(); err != nil || rows == 0 {
 		return err
 	}
+	var b strings.Builder
 	for line := range strings.Lines(table.String()) {
-		fmt.Fprintln(p.out, strings.TrimRight(line, " \n"))
+		b.WriteString(strings.TrimRight(line, " \n") + "\n")
 	}
-	if len(r.Pauses) > 0 {
-		fmt.Fprintln(p.out)
-	}
-	for _, pause := range r.Pauses {
-		fmt.Fprintf(p.out, "Pause from %s to %s, after seq %d: times of what was caught up on are estimates.\n", p.stamp(pause.From), p.stamp(pause.To), pause.AfterSeq)
-	}
-	_, err := fmt.Fprintf(p.out, "\n%s\n", r.summary())
+	_, err := io.WriteString(p.out, b.String())
 	return err
+}
+
+// shows leaves out what was before a first list, unless the table is wide.
+func (p *coveragePrinter) shows(s *Stretch) bool {
+	return p.wide || s.Cause != history.CauseFirstList || s.missing
 }
 
 func (p *coveragePrinter) row(c *resourceCoverage, s *Stretch) string {
@@ -114,29 +133,26 @@ func (s *Stretch) why() string {
 	return why
 }
 
-// summary is one sentence.
-func (r *Report) summary() string {
+// verdict is one sentence: is everything there that was asked for?
+func (r *Report) verdict() string {
 	complete, holes, leftOut := 0, 0, 0
 	for i := range r.Resources {
 		c := &r.Resources[i]
 		switch {
 		case c.Complete:
 			complete++
-		case !slices.ContainsFunc(c.Stretches, func(s Stretch) bool { return s.missing }):
+		case !c.hasHole():
 			leftOut++
 		default:
 			holes++
 		}
 	}
-	text := fmt.Sprintf("%d resources are complete from their first list on", complete)
-	if r.Complete {
-		text = fmt.Sprintf("Complete: %s, each from its first list on", output.Counted(complete, "resource"))
-	}
-	if holes > 0 {
-		text += fmt.Sprintf(", %d with gaps", holes)
+	text := fmt.Sprintf("Complete: %s, each from its first list on", output.Counted(complete, "resource"))
+	if !r.Complete {
+		text = fmt.Sprintf("Not complete: %d of %s with gaps", holes, output.Counted(complete+holes, "resource"))
 	}
 	if leftOut > 0 {
-		text += fmt.Sprintf(", %d were left out by configuration", leftOut)
+		text += fmt.Sprintf("; configuration left out %d", leftOut)
 	}
 	switch len(r.Pauses) {
 	case 0:
@@ -146,4 +162,9 @@ func (r *Report) summary() string {
 		text += fmt.Sprintf("; the recorder paused %d times", len(r.Pauses))
 	}
 	return text + "."
+}
+
+// hasHole reports whether versions may be missing that were asked for.
+func (c *resourceCoverage) hasHole() bool {
+	return slices.ContainsFunc(c.Stretches, func(s Stretch) bool { return s.missing })
 }
