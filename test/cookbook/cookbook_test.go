@@ -27,6 +27,7 @@ func TestTheCookbookAnswersItsQuestions(t *testing.T) {
 	s.expect(t, p, outputs)
 	t.Run("every query that reads deltas is bounded", func(t *testing.T) { s.prunes(t, settings, p) })
 	t.Run("the page names the command that answers", func(t *testing.T) { s.answerWithReplay(t, p) })
+	t.Run("the commands of the cheat sheet", s.cheatSheet)
 	if *update {
 		if !t.Failed() {
 			require.NoError(t, os.WriteFile(pagePath, []byte(p.with(settings, outputs)), 0o644))

@@ -50,7 +50,10 @@ var replies = map[string][]string{
 }
 
 // shell runs lines in which replay is the program, as a reader does who pastes them.
-type shell struct{ env []string }
+type shell struct {
+	env []string
+	dir string // where the lines are run
+}
 
 func (s *story) shell(t *testing.T) shell {
 	t.Helper()
@@ -62,14 +65,14 @@ func (s *story) shell(t *testing.T) shell {
 	for name, moment := range s.moments {
 		env = append(env, name+"="+moment.Format(time.RFC3339Nano))
 	}
-	return shell{env}
+	return shell{env: env}
 }
 
 // run gives what the line prints, with single spaces, and how it ends.
 func (s shell) run(t *testing.T, line string) (out, errs string, code int) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", line)
-	cmd.Env = s.env
+	cmd.Env, cmd.Dir = s.env, s.dir
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	stdout, err := cmd.Output()
