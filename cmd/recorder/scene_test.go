@@ -24,6 +24,7 @@ type scene struct {
 	program   string // its path
 	database  *pgtest.Database
 	files     *pgcopy.Copy
+	port      string // see runDocumented
 	processes map[string]*process
 }
 
@@ -44,6 +45,8 @@ var commands = map[string]func(*testscript.TestScript, bool, []string){
 	// copied: the embedded database runs from copies of PostgreSQL's files. upgraded: new files take their places.
 	"copied":   command("", 0, (*scene).copyPostgres),
 	"upgraded": command("", 0, (*scene).upgradePostgres),
+	// documented PAGE N: runs the Nth block of shell commands of a page of docs.
+	"documented": command("PAGE N", 2, (*scene).runDocumented),
 	// exits CODE argument…: the program ends with this code.
 	"exits": command("CODE argument…", 1, (*scene).exits),
 	// recorded CONDITION: deltas has a row of which this SQL condition holds, or comes to have one.
