@@ -17,13 +17,13 @@ type recordingStatus struct {
 	Now   bool      `json:"now"`
 	By    string    `json:"by,omitempty"`
 	Since time.Time `json:"since,omitzero"` // when it took over, zero while it starts; or when the last one ended
-	// BehindSeconds is the age of the newest commit. No change that is older is missing.
-	BehindSeconds float64 `json:"behindSeconds"`
+	// LastCommitAgeSeconds is no lag. A change that the recorder has not committed may be older.
+	LastCommitAgeSeconds float64 `json:"lastCommitAgeSeconds"`
 }
 
 func readRecording(ctx context.Context, db *recorder.Database, conn *pgx.Conn, c postgres.ClusterStatus) (s recordingStatus, err error) {
 	last := lastCommit(c)
-	s = recordingStatus{Since: last, BehindSeconds: max(time.Since(last), 0).Seconds()}
+	s = recordingStatus{Since: last, LastCommitAgeSeconds: max(time.Since(last), 0).Seconds()}
 	if s.By, err = db.Recording(ctx, conn, c.UID); err != nil || s.By == "" {
 		return s, err
 	}
@@ -34,25 +34,32 @@ func readRecording(ctx context.Context, db *recorder.Database, conn *pgx.Conn, c
 	return s, nil
 }
 
-func (s recordingStatus) behind() time.Duration {
-	return time.Duration(s.BehindSeconds * float64(time.Second))
+func (s recordingStatus) lastCommitAge() string {
+	return duration.HumanDuration(s.sinceCommit())
+}
+
+func (s recordingStatus) sinceCommit() time.Duration {
+	return time.Duration(s.LastCommitAgeSeconds * float64(time.Second))
 }
 
 func (s recordingStatus) String() string {
-	behind := duration.HumanDuration(s.behind())
 	switch {
 	case !s.Now:
 		return fmt.Sprintf("no, nobody since %s", when(s.Since))
 	case s.Since.IsZero():
-		return fmt.Sprintf("%s is starting, %s behind", s.By, behind)
+		return fmt.Sprintf("%s is starting, last commit %s ago", s.By, s.lastCommitAge())
 	}
-	return fmt.Sprintf("yes, by %s since %s, at most %s behind", s.By, when(s.Since), behind)
+	return fmt.Sprintf("yes, by %s since %s, last commit %s ago", s.By, when(s.Since), s.lastCommitAge())
 }
 
-// lastCommit is the start of the epoch where nothing was committed since.
+// lastCommit is the time of the newest commit. The start of an epoch is one.
 func lastCommit(c postgres.ClusterStatus) time.Time {
-	if c.ObservedAt.Before(c.StartedAt) {
+	last := c.CommittedAt
+	if last.IsZero() {
+		last = c.ObservedAt
+	}
+	if last.Before(c.StartedAt) {
 		return c.StartedAt
 	}
-	return c.ObservedAt
+	return last
 }

@@ -148,8 +148,8 @@ func (p *program) printCluster(c clusterStatus, wide bool) error {
 	for _, folder := range c.Spool.Aside {
 		head.row("Warning:", fmt.Sprintf("what was spooled is set aside in %s: look at it, then remove it", folder))
 	}
-	if c.Recording.Now && c.Recording.behind() > quietAfter {
-		head.row("Warning:", fmt.Sprintf("nothing was committed for %s: the recorder cannot reach the cluster or the database", duration.HumanDuration(c.Recording.behind())))
+	if c.Recording.Now && c.Recording.sinceCommit() > quietAfter {
+		head.row("Warning:", fmt.Sprintf("nothing was committed for %s: the recorder cannot reach the cluster or the database", c.Recording.lastCommitAge()))
 	}
 	if err := head.flush(); err != nil {
 		return err
