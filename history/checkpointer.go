@@ -91,8 +91,12 @@ func (c *Checkpointer) Run(ctx context.Context) error {
 
 func (c *Checkpointer) makeDue(ctx context.Context) error {
 	due, err := c.Due(ctx)
-	if err != nil || !due || c.options.Hold() {
+	if err != nil || !due {
 		return err
+	}
+	if c.options.Hold() {
+		c.options.Log.DebugContext(ctx, "a checkpoint is due, and waits until what lives is stored anew", "cluster", c.record.cluster.Name)
+		return nil
 	}
 	info, err := c.MakeOne(ctx)
 	if errors.Is(err, ErrNothingNew) {

@@ -7,15 +7,14 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// makeCheckpoints makes checkpoints until ctx ends, on one connection of its own: they are read and written beside the record, never in
-// its way, and what fails is tried again.
+// makeCheckpoints makes checkpoints until ctx ends. It has a connection of its own, so that it never delays the record.
 func (r *Recorder) makeCheckpoints(ctx context.Context) error {
 	if r.cfg.CheckpointEvery < 0 {
 		return nil
 	}
-	// Until all streams are open, it is not known what has to be redacted anew.
+	// I9: a checkpoint copies what lives, and would copy what the rules hide by now. The sink can tell for open streams only.
 	select {
-	case <-r.recording:
+	case <-r.allOpen:
 	case <-ctx.Done():
 		return nil
 	}
@@ -26,7 +25,5 @@ func (r *Recorder) makeCheckpoints(ctx context.Context) error {
 	defer pool.Close()
 	info := r.sink.Info()
 	cluster := history.Cluster{Number: info.Cluster, Name: r.clusterName}
-	// I9: a checkpoint copies what lives, and would copy what the rules hide by now.
-	hold := r.sink.Rewriting
-	return history.NewCheckpointer(pool, cluster, history.CheckpointOptions{EveryDeltas: int64(r.cfg.CheckpointEvery), Hold: hold, Log: r.log}).Run(ctx)
+	return history.NewCheckpointer(pool, cluster, history.CheckpointOptions{EveryDeltas: int64(r.cfg.CheckpointEvery), Hold: r.sink.Rewriting, Log: r.log}).Run(ctx)
 }

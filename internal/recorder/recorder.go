@@ -93,13 +93,14 @@ type Recorder struct {
 	retirements      sync.WaitGroup
 	synced           atomic.Bool
 	recording        chan struct{} // closed when synced
+	allOpen          chan struct{} // closed when all streams with living objects on record are open
 	standby          atomic.Bool   // another recorder records the cluster
 }
 
 func newRecorder(cfg config.Config, log *slog.Logger) *Recorder {
 	return &Recorder{
 		cfg: cfg, log: log, gate: newGate(cfg.ListConcurrency), recoveries: rate.NewLimiter(recoverRequestsSecond, recoverRequests), looks: rate.NewLimiter(lookRequestsSecond, lookRequests), revisions: newRevisions(), schemas: newSchemas(), host: thisHost(),
-		notices: &notices{gaps: map[gapNotice]map[string]bool{}}, streams: map[schema.GroupResource]*stream{}, unopened: map[string]error{}, resourcesChanged: make(chan struct{}, 1), recording: make(chan struct{}),
+		notices: &notices{gaps: map[gapNotice]map[string]bool{}}, streams: map[schema.GroupResource]*stream{}, unopened: map[string]error{}, resourcesChanged: make(chan struct{}, 1), recording: make(chan struct{}), allOpen: make(chan struct{}),
 	}
 }
 

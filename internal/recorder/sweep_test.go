@@ -52,8 +52,9 @@ func (s *swept) open() {
 	s.t.Helper()
 	sink, err := postgres.Open(s.t.Context(), s.config)
 	require.NoError(s.t, err)
-	s.recorder = newRecorder(config.Config{ListConcurrency: 1}, slog.New(slog.DiscardHandler))
+	s.recorder = newRecorder(config.Config{ListConcurrency: 1, CheckpointEvery: 1}, slog.New(slog.DiscardHandler))
 	r := s.recorder
+	r.database, r.clusterName = &Database{url: s.config.URL}, s.config.ClusterName
 	r.sink, r.metrics, r.now = sink, &metrics{telemetry.NewMetrics()}, func() time.Time { return s.at }
 	r.clock = newClock((&wristwatch{set: s.at}).host(), s.at)
 	r.filter, err = filter.New(nil, nil)
@@ -122,6 +123,16 @@ func (s *swept) pump() {
 		require.NoError(s.t, err)
 		s.write(entries)
 	}
+}
+
+// await writes the next entry of the queue as soon as it is there.
+func (s *swept) await() {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), 20*time.Second)
+	defer cancel()
+	entries, err := s.queue.Next(ctx, 1, 1<<20, 0)
+	require.NoError(s.t, err)
+	s.write(entries)
 }
 
 func (s *swept) write(entries []deltafifo.Entry) {
@@ -207,6 +218,76 @@ func TestWhatIsNotFollowedAnyMoreIsStoredToo(t *testing.T) {
 	deltas, sweeps := s.told(2)
 	require.Equal(t, []string{"Sync resync things last v1"}, deltas)
 	require.Equal(t, []string{"2026-03-11 1"}, sweeps)
+}
+
+// reject has the database reject every change of some rows of streams. accept ends that.
+func (s *swept) reject(rows string) (accept func()) {
+	s.t.Helper()
+	_, err := s.conn.Exec(s.t.Context(), `ALTER TABLE kuberewind.streams ADD CONSTRAINT rejected CHECK (NOT (`+rows+`)) NOT VALID`)
+	require.NoError(s.t, err)
+	return func() {
+		s.t.Helper()
+		_, err := s.conn.Exec(s.t.Context(), `ALTER TABLE kuberewind.streams DROP CONSTRAINT rejected`)
+		require.NoError(s.t, err)
+	}
+}
+
+// nextDay restarts the recorder on the day after it has recorded an object of each resource.
+func (s *swept) nextDay(resources ...string) {
+	s.t.Helper()
+	for i, resource := range resources {
+		_, fifo := s.follow(resource, "Thing")
+		require.NoError(s.t, fifo.Add(served(s.t, "Thing", "of-"+resource, 11+i)))
+	}
+	s.pump()
+	s.die()
+	s.at = s.at.AddDate(0, 0, 1)
+}
+
+func TestAResourceThatTheDatabaseRejectsHoldsUpTheSweepOfNoOther(t *testing.T) {
+	s := newSwept(t)
+	s.nextDay("first", "things", "last", "pods")
+	accept := s.reject(`resource = 'things'`)
+	_, pods := s.follow("pods", "Thing")
+	lines := s.logs()
+	close(s.recorder.recording)
+	s.run(s.recorder.makeCheckpoints)
+	sweep := func() error {
+		err := s.sweeper.round(t.Context())
+		require.NoError(t, pods.Bookmark(fmt.Sprint(s.seq()+30)))
+		s.pump()
+		return err
+	}
+	_, _, err := sweep(), sweep(), sweep()
+	deltas, sweeps := s.told(5)
+	require.Equal(t, []string{"Sync resync first of-first v1", "Sync resync last of-last v1", "Sync resync pods of-pods v1"}, deltas)
+	require.Empty(t, sweeps, "I8")
+	require.ErrorContains(t, err, "until things can be opened, no further day can be dropped and no checkpoint is made: ")
+
+	accept()
+	for range 3 {
+		require.NoError(t, sweep())
+	}
+	deltas, sweeps = s.told(8)
+	require.Equal(t, []string{"Sync resync things of-things v1"}, deltas)
+	require.Equal(t, []string{"2026-03-11 4"}, sweeps)
+	require.Regexp(t, `"made a checkpoint" cluster=prod seq=[78] `, lines.next(t), "I9: not before all streams were open")
+}
+
+func TestAResourceThatIsServedInARejectedVersionIsSweptUnderTheOneOnRecord(t *testing.T) {
+	s := newSwept(t)
+	s.nextDay("things")
+	s.reject(`version = 'v2'`)
+	h := newHandler(s.recorder, func(err error) { require.NoError(t, err) })
+	require.ErrorContains(t, h.Added(t.Context(), kube.Resource{Name: "things", Kind: "Thing", Version: "v2", Namespaced: true}, ""), "rejected")
+	s.run(s.recorder.sweep)
+	s.recorder.synced.Store(true)
+	close(s.recorder.recording)
+	s.await()
+	deltas, _ := s.told(2)
+	require.Equal(t, []string{"Sync resync things of-things v1"}, deltas)
+	_, err := s.recorder.ready()
+	require.ErrorContains(t, err, "things is not recorded yet")
 }
 
 // A sweep in an outage goes to the spool with everything else, that of a resource which is served no more, too.

@@ -1,14 +1,18 @@
 package recorder
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"github.com/kuberewind/kuberewind/deltafifo"
+	"github.com/kuberewind/kuberewind/internal/checkpoint"
 	"github.com/kuberewind/kuberewind/internal/redact"
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/sink/postgres"
@@ -203,6 +207,81 @@ func TestWhatMoreRulesHideIsStoredAnewOfAResourceThatIsNotFollowedAnyMore(t *tes
 	s.round()
 	s.pump()
 	require.Equal(t, []string{"Sync resync one keyframe"}, s.since(seq))
+}
+
+// A checkpoint copies what lives, so it waits until that is stored under the present rules.
+func TestNoCheckpointHoldsWhatMoreRulesHideOfAResourceThatIsNotFollowedAnyMore(t *testing.T) {
+	rules := widened["a path is added"]
+	s := newSwept(t)
+	s.redact(rules.before)
+	_, fifo := s.feed(rules.resource)
+	require.NoError(t, fifo.Add(keeper(t, rules.resource, "one", 11, "a")))
+	s.pump()
+	s.restart(rules.after)
+	lines := s.logs()
+	s.run(s.recorder.makeCheckpoints)
+	s.run(s.recorder.sweep)
+	close(s.recorder.recording)
+	line := lines.next(t)
+	require.Zero(t, s.checkpointsWithout(canary))
+	require.Contains(t, line, `"a checkpoint is due, and waits`)
+
+	s.await()
+	s.run(s.recorder.makeCheckpoints) // It looks at once.
+	require.Contains(t, lines.next(t), `"made a checkpoint"`)
+	require.Equal(t, 1, s.checkpointsWithout(canary))
+}
+
+// logs gives the lines that the recorder logs about checkpoints, before it runs.
+func (s *swept) logs() logLines {
+	lines := make(logLines, 10)
+	s.recorder.log = slog.New(slog.NewTextHandler(lines, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	return lines
+}
+
+type logLines chan string
+
+func (l logLines) Write(line []byte) (int, error) {
+	l <- string(line)
+	return len(line), nil
+}
+
+func (l logLines) next(t *testing.T) (line string) {
+	t.Helper()
+	select {
+	case line = <-l:
+	case <-time.After(20 * time.Second):
+		require.Fail(t, "nothing is logged")
+	}
+	return line
+}
+
+// run runs a part of the recorder until the test ends.
+func (s *swept) run(part func(context.Context) error) {
+	s.t.Helper()
+	ended := make(chan error, 1)
+	go func() { ended <- part(s.t.Context()) }()
+	s.t.Cleanup(func() { require.NoError(s.t, <-ended) })
+}
+
+// checkpointsWithout counts the checkpoints. No block of them holds a text.
+func (s *swept) checkpointsWithout(text string) (count int) {
+	s.t.Helper()
+	rows, err := s.conn.Query(s.t.Context(), `SELECT data FROM kuberewind.checkpoint_blocks WHERE block > 0`)
+	require.NoError(s.t, err)
+	blocks, err := pgx.CollectRows(rows, pgx.RowTo[[]byte])
+	require.NoError(s.t, err)
+	decoder := checkpoint.NewDecoder()
+	defer decoder.Close()
+	for _, block := range blocks {
+		objects, err := decoder.Block(block)
+		require.NoError(s.t, err)
+		for i := range objects {
+			require.NotContains(s.t, string(objects[i].Doc), text)
+		}
+	}
+	require.NoError(s.t, s.conn.QueryRow(s.t.Context(), `SELECT count(*) FROM kuberewind.checkpoints`).Scan(&count))
+	return count
 }
 
 func TestRulesThatHideMoreHoldForWhatWasSpooled(t *testing.T) {
