@@ -1,0 +1,85 @@
+package blame
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/patch"
+)
+
+// An Origin is the version that last set a value.
+type Origin struct {
+	Seq                    int64
+	RV                     string
+	Type                   cache.DeltaType
+	Source                 string
+	ObservedAt, OccurredAt time.Time
+	Manager, Subresource   string // if the version proves it; Manager is "" if it does not
+	// Earlier says that the value was set by this version or before: it is the first on record, and not the object's first.
+	Earlier bool
+	// Latest says that the value was set by this version or by one before it that the record missed.
+	Latest bool
+}
+
+// A Fold is a reading of one life. The zero value has read nothing.
+type Fold struct {
+	doc  patch.Doc
+	root *node
+}
+
+// Doc is the last version, nil if there was none.
+func (f *Fold) Doc() patch.Doc { return f.doc }
+
+// Add takes the next version. One that could not be folded, and has no Doc, is passed over: the next one is then compared with the last
+// one that could. An error says that a patch does not fit the version before it.
+func (f *Fold) Add(v *history.Version) error {
+	if v.Doc == nil {
+		return nil
+	}
+	o := originOf(v)
+	if f.doc == nil {
+		o.Earlier, o.Latest = v.Type != cache.Added, false
+		f.doc, f.root = v.Doc, build(v.Doc, o)
+		return nil
+	}
+	change := v.Patch
+	if change == nil || !bytes.Equal(v.Before, f.doc) {
+		o.Latest = o.Latest || !bytes.Equal(v.Before, f.doc)
+		var err error
+		if change, err = patch.Diff(f.doc, v.Doc); err != nil {
+			return fmt.Errorf("compare seq %d with the version before it: %w", v.Seq, err)
+		}
+	}
+	e := edit{origin: o}
+	for op := range patch.Operations(change) {
+		if err := e.do(f.root, op); err != nil {
+			return fmt.Errorf("fold seq %d: %s at /%s: %w", v.Seq, op.Op, strings.Join(op.Path, "/"), err)
+		}
+	}
+	e.end()
+	f.rebase(v.Doc, o)
+	f.doc = v.Doc
+	return nil
+}
+
+// rebase notes the resource version: it is in every version and in no patch.
+func (f *Fold) rebase(doc patch.Doc, o *Origin) {
+	const pointer = "/metadata/resourceVersion"
+	before, _ := patch.Get(f.doc, pointer)
+	after, ok := patch.Get(doc, pointer)
+	if n := f.root.find([]string{"metadata", "resourceVersion"}); n != nil && ok && !bytes.Equal(before, after) {
+		*n = *build(after, o)
+	}
+}
+
+func originOf(v *history.Version) *Origin {
+	return &Origin{
+		Seq: v.Seq, RV: v.RV, Type: v.Type, Source: v.Source, ObservedAt: v.ObservedAt, OccurredAt: v.OccurredAt,
+		Manager: v.Manager, Subresource: v.Subresource, Latest: v.Source != "watch",
+	}
+}
