@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"iter"
 	"os"
@@ -126,9 +125,6 @@ func (t *told) advance() error {
 	}
 	if err := json.Unmarshal(text, &sent); err != nil {
 		return err
-	}
-	if sent.Type == watch.Error {
-		return fmt.Errorf("a watch said: %s", sent.Object)
 	}
 	t.event, err = event(t.resource, sent.Type, sent.Object, time.Unix(0, at).UTC())
 	return err
