@@ -45,6 +45,7 @@ func TestWhatTheInstructionsApplyRecordsTheClusterAndOnlyReadsIt(t *testing.T) {
 	deployed, err := client.AppsV1().Deployments(namespace).Get(t.Context(), account, metav1.GetOptions{})
 	require.NoError(t, err)
 	admitted(t, client, deployed)
+	authorityMounted(t, deployed)
 
 	token := tokenOf(t, client)
 	arguments := append(flagsOf(t, client, deployed), "--kubeconfig", kubeconfig(t, plane, token),
@@ -161,6 +162,29 @@ func mounted(t *testing.T, client kubernetes.Interface, deployed *appsv1.Deploym
 	}
 	require.Fail(t, "no volume at "+path)
 	return ""
+}
+
+// authorityMounted compares how docs/install.md names the authority of the database's certificate with what is mounted.
+func authorityMounted(t *testing.T, deployed *appsv1.Deployment) {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join(root, "docs/install.md"))
+	require.NoError(t, err)
+	named := regexp.MustCompile(`kubectl create configmap (\S+) --namespace \S+ --from-file=(\S+)`).FindStringSubmatch(string(page))
+	require.NotNil(t, named)
+	spec := deployed.Spec.Template.Spec
+	for _, volume := range spec.Volumes {
+		if volume.ConfigMap == nil || volume.ConfigMap.Name != named[1] {
+			continue
+		}
+		require.True(t, *volume.ConfigMap.Optional, "a database with a public certificate needs none")
+		for _, mount := range spec.Containers[0].VolumeMounts {
+			if mount.Name == volume.Name {
+				require.Contains(t, string(page), "sslrootcert="+mount.MountPath+"/"+named[2])
+				return
+			}
+		}
+	}
+	require.Fail(t, "no volume of the ConfigMap "+named[1])
 }
 
 func tokenOf(t *testing.T, client kubernetes.Interface) string {
