@@ -136,7 +136,7 @@ func (d *demo) questions() []question {
 		{"Everything that happened in the namespace, as an auditor reads it:", fmt.Sprintf(
 			`SELECT seq, to_char(observed_at, 'HH24:MI:SS.MS') AS at, type, kind, name, resource_version AS rv, manager
 FROM kuberewind.deltas WHERE cluster = '%s' AND namespace = 'shop' ORDER BY seq`, d.cluster)},
-		{"What was changed, from what, to what, by whom:", fmt.Sprintf(
+		{"What was changed, from what, to what, by which field manager, where proved:", fmt.Sprintf(
 			`SELECT kind, name, op, path, old, new, manager
 FROM kuberewind.changes WHERE cluster = '%s' AND namespace = 'shop'
   AND path ~ '^/(spec/replicas|spec/template/spec/containers|data/)' ORDER BY seq`, d.cluster)},
