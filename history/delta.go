@@ -19,7 +19,9 @@ type Delta struct {
 	Source                 string          // watch, list, relist, resync, schema or inferred
 	ObservedAt, OccurredAt time.Time
 	RV, Version            string
-	Manager, Subresource   string
+	Manager, Subresource   string // of the writer; "" if nothing proves who wrote
+	Evidence               string // entry, owner or none: how managedFields prove the manager
+	ManagerHint            string // owner of what vanished, perhaps not the remover; "" if there is none
 	Digest                 [16]byte
 	Patch                  []byte    // canonical; nil if there is none
 	Object                 patch.Doc // exact; nil but on keyframes
@@ -68,6 +70,19 @@ func typeNumbers(types []cache.DeltaType) ([]int16, error) {
 		numbers = append(numbers, n)
 	}
 	return numbers, nil
+}
+
+// EvidenceNone says that nothing proves who wrote.
+const EvidenceNone = "none"
+
+var evidenceNames = [...]string{1: "entry", 2: "owner", 3: EvidenceNone}
+
+// evidenceName treats a manager without evidence as unproved.
+func evidenceName(n int16) string {
+	if n > 0 && int(n) < len(evidenceNames) {
+		return evidenceNames[n]
+	}
+	return EvidenceNone
 }
 
 var sourceNames = [...]string{1: "watch", 2: "list", 3: "relist", 4: "resync", 5: "schema", 6: "inferred"}

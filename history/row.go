@@ -17,13 +17,15 @@ type row struct {
 	kind, source         int16
 	rv, version          string
 	manager, subresource string
+	evidence             int16
+	hint                 string
 	digest               []byte
 	patch, object, exact []byte
 	namespace, name, uid string
 }
 
 const rowColumns = `d.seq, d.object_id, d.stream, d.observed_at, d.occurred_at, d.type, d.source, d.rv, d.version,
-	coalesce(d.manager, ''), coalesce(d.subresource, ''), d.digest, d.patch::text, d.object::text, d.exact`
+	coalesce(d.manager, ''), coalesce(d.subresource, ''), coalesce(d.manager_evidence, 0), coalesce(d.manager_hint, ''), d.digest, d.patch::text, d.object::text, d.exact`
 
 const lifeColumns = `coalesce(l.namespace, ''), coalesce(l.name, ''), coalesce(l.uid, '')`
 
@@ -31,7 +33,7 @@ const joinLives = ` LEFT JOIN kuberewind.record_lives l ON l.cluster = d.cluster
 
 func (w *row) scan(rows pgx.Rows) error {
 	return rows.Scan(&w.seq, &w.objectID, &w.stream, &w.observed, &w.occurred, &w.kind, &w.source, &w.rv, &w.version,
-		&w.manager, &w.subresource, &w.digest, &w.patch, &w.object, &w.exact, &w.namespace, &w.name, &w.uid)
+		&w.manager, &w.subresource, &w.evidence, &w.hint, &w.digest, &w.patch, &w.object, &w.exact, &w.namespace, &w.name, &w.uid)
 }
 
 // size is about how much memory the row takes.
@@ -53,7 +55,10 @@ func (w *row) delta(stream *Stream) (d Delta, err error) {
 	d = Delta{
 		Seq: w.seq, ObjectID: w.objectID, Stream: stream, Namespace: w.namespace, Name: w.name, UID: w.uid,
 		Type: typeName(w.kind), Source: sourceName(w.source), ObservedAt: w.observed.UTC(), OccurredAt: w.occurred.UTC(),
-		RV: w.rv, Version: w.version, Manager: w.manager, Subresource: w.subresource,
+		RV: w.rv, Version: w.version, Evidence: evidenceName(w.evidence), ManagerHint: w.hint,
+	}
+	if d.Evidence != EvidenceNone {
+		d.Manager, d.Subresource = w.manager, w.subresource
 	}
 	copy(d.Digest[:], w.digest)
 	if w.patch != nil {

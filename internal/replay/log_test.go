@@ -26,7 +26,7 @@ const webLog = `Deployment shop/web  uid 00000001-0000-4000-8000-000000000000  (
  2026-03-10T12:03:00.000Z  Updated  helm                      + metadata.labels.app=web
     spec.template.spec.containers[web].image nginx:1.25 → nginx:1.27
  2026-03-10T12:04:00.000Z  Updated  helm                      nothing but metadata.managedFields
- 2026-03-10T12:07:00.000Z  Deleted  -                         deleted
+ 2026-03-10T12:07:00.000Z  Deleted  -                         deleted; last proved writer helm at 12:04:00.000
 
 Deployment shop/web  uid 00000002-0000-4000-8000-000000000000  (life 2 of 2)
  2026-03-10T12:08:00.000Z  Added    helm                      created
@@ -48,7 +48,7 @@ func TestTheLogOfANamespaceHasGapsAndPausesWhereTheyFall(t *testing.T) {
 	require.Zero(t, got.code, got.err)
 	require.Equal(t, `-- gap: of configmaps, versions may have been missed from 2026-03-10T12:00:00.000Z to 2026-03-10T12:11:00.000Z: expired (too old); a list then showed 0 new, 1 changed, 1 vanished, 0 unchanged
  2026-03-10T12:06:00.000Z  Updated  Secret shop/creds                     kubectl                   data.password changed
- 2026-03-10T12:07:00.000Z  Deleted  Deployment shop/web                   -                         deleted
+ 2026-03-10T12:07:00.000Z  Deleted  Deployment shop/web                   -                         deleted; last proved writer helm at 12:04:00.000
  2026-03-10T12:08:00.000Z  Added    Deployment shop/web                   helm                      created
  2026-03-10T12:11:00.000Z  Sync     ConfigMap shop/settings               -                         found changed by a list after a gap
     data.mode slow → fast
@@ -98,7 +98,7 @@ func TestTheLogIsBoundedAndFiltered(t *testing.T) {
 		"-A --path spec.template.spec.containers[log].image --type Updated": nil,
 		"-A --path metadata.managedFields --type Updated":                   {4, 5, 6, 8, 14, 15},
 		"-A --path data --path metadata.labels":                             {5, 7, 8, 10, 12, 13},
-		"-A --limit 2":                                                      {3, 4},
+		"-A --limit 2":                                                      {14, 15},
 		"-A --reverse":                                                      {15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3},
 		"-A --reverse --limit 2":                                            {15, 14},
 		"-A --since seq:9 --until seq:11":                                   {9, 10, 11},
@@ -158,6 +158,16 @@ func TestWhatCannotBeMeantIsRefused(t *testing.T) {
 		"log -A --until 2020-01-01T00:00:00Z":                              "--until: ",
 		"log , -A":                                                         `the server doesn't have a resource type ""`,
 		"log -A -f --until now":                                            "--follow has no end",
+		"log -A -f --limit 3":                                              "--tail shows the newest deltas first",
+		"log -A --tail 3":                                                  "--tail goes with --follow",
+		"log -A --around now --since 1h":                                   "--around has a begin and an end",
+		"log -A --within 5m":                                               "--within says how far around an instant",
+		"log -A --around now --within -5m":                                 "is less than nothing",
+		"log -A --limit 0":                                                 "--limit 0: it must be 1 or more",
+		"log -A --only everything":                                         `--only "everything" is none of spec, status, all`,
+		"log -A --ignore a..b":                                             `--ignore: path "a..b"`,
+		"log -A --index color=red":                                         `there is no index "color"`,
+		"log -A -l =":                                                      "--selector: ",
 		"log -A -o yaml":                                                   `--output "yaml" is none of text, wide, json`,
 		"log deployment/web configmap/settings -n shop -f":                 "--follow takes one object",
 		"coverage pods":                                                    "the server doesn't have a resource type",

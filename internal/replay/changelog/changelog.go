@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 
@@ -14,49 +13,55 @@ import (
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/replay/entries"
 	"github.com/kuberewind/kuberewind/internal/replay/env"
-	"github.com/kuberewind/kuberewind/internal/replay/field"
+	"github.com/kuberewind/kuberewind/internal/replay/folding"
 	"github.com/kuberewind/kuberewind/internal/replay/output"
 	"github.com/kuberewind/kuberewind/internal/replay/resource"
 	"github.com/kuberewind/kuberewind/internal/replay/words"
-	"github.com/kuberewind/kuberewind/internal/telemetry"
 )
 
-// defaultSince is how far back a log of many objects goes unless it is told.
-const defaultSince = "1h"
+const logLong = `Show what changed, when, and which field manager wrote it, if that is proved.
 
-const logLong = `Show what was changed, when, and by which field manager.
+With a name, it is the life of one object, from its creation on. An object that was deleted and made again has several lives, told apart by UID.
+Without a name, it is the log of a namespace (-n, else that of the current context) or of the cluster (-A), of the types that are named, from --since on
+(default ` + defaultSince + `).
 
-With a name, it is the life of one object, from its creation on: one that was deleted and made again has several, told apart by
-UID. Without, it is the log of a namespace (-n, else that of the current context) or of the cluster (-A), of the types that are
-named, from --since on (default ` + defaultSince + `).
+On a terminal the log shows what people and deployers change, and counts the rest in its last line: Events, Leases, Endpoints of controllers, bindings,
+versions that change only the status or only managedFields, and resyncs. A type that you name is shown. Folding looks at what changed, never at who
+changed it. JSON and pipes fold nothing, unless -v, --only, --ignore or --events stands on the command line; --verbose=false folds there too.
+replay.yaml can hold verbose, only, ignore and events.
 
 Elements of lists are called by what names them: spec.template.spec.containers[web].image. --path takes such paths, with * for any
-element or member, or JSON pointers; what is below the path counts too. Values of Secrets are not in the record: that they changed
-is. What the server counts on its own (metadata.managedFields, resourceVersion and generation, status.observedGeneration) is left
-out unless --all-fields or --path asks for it. So are, in a log without a name, objects that were only found or stored again
-(--type Sync has them).
+element or member, or JSON pointers; what is below the path counts too. A first list and a deletion are no changes of what is in an element. Values of
+Secrets are not in the record, only that they changed. Bookkeeping (metadata.managedFields, resourceVersion and generation,
+status.observedGeneration) is left out unless --all-fields or --path names it. A log without a name also leaves out objects that were there when their
+recording began (--type Sync has them).
 
-A field manager is named only if the version's managedFields prove that it wrote; "-" stands for an unknown writer. A watch does not say
-who deleted an object. --manager matches proved writers only.
+A field manager is named only if the version's managedFields prove that it wrote; "-" stands for an unknown writer. "kubectl-label?" names the former
+owner of what vanished, who perhaps did not remove it. A watch does not say who deleted an object: a Deleted names the last proved writer. --manager matches
+proved writers only.
 
 A ~ before a time says that it is an estimate. Gaps and pauses of the record are lines of the log, where they fall.
 
 -o json prints one object a line: cluster, seq, observedAt, occurredAt, estimated, type (Added, Updated, Deleted, Sync), source
 (watch, list, relist, resync, schema, inferred), group, version, resource, kind, namespace, name, uid, resourceVersion, manager,
-subresource, changes, and diff with --diff. A change has op (add, remove, replace, reorder), path, pointer (RFC 6901, in this
-version; the last part of what was removed, in the version before), old and new; the first version of an object is one add at path "". A line with the one member note
-is a gap, a pause or a damaged row: kind, group, resource, from, to, seq, text.
+subresource, managerEvidence (entry, owner, none), managerHint, lastManager of a Deleted (manager, subresource, seq, occurredAt), changes, and diff with
+--diff. A change has op (add, remove, replace, reorder), path, pointer (RFC 6901, in this version; the last part of what was removed, in the version
+before), old and new; the first version of an object is one add at path "". A line with the one member note is a gap, a pause or a damaged row: kind,
+group, resource, from, to, seq, text.
 
 Exit code 1 says that something is damaged or missing: the rest is shown all the same.`
 
 const logExample = `  # The life of a Deployment
   %[1]s log deployment/web -n shop
 
-  # What changed in a namespace in the five minutes before 03:12
-  %[1]s log -n shop --since 03:07 --until 03:12
+  # What changed in a namespace around 03:12
+  %[1]s log -n shop --around 03:12 --within 5m
 
   # Who changed an image in the last two days
   %[1]s log deploy -A --path 'spec.template.spec.containers[*].image' --since 2d
+
+  # The newest ten changes in the cluster, without annotations
+  %[1]s log -A --limit 10 --ignore metadata.annotations
 
   # Follow what kubectl changes, as YAML differences
   %[1]s log -A -f --manager 'kubectl*' --diff`
@@ -64,17 +69,12 @@ const logExample = `  # The life of a Deployment
 // logCommand is one call of log.
 type logCommand struct {
 	env *env.Env
+	window
+	filter
+	folding folding.Rules
 
-	since, until                  string
-	paths, managers, types, kinds []string
-	output                        string
-	allNamespaces, allFields      bool
-	diff, follow, newestFirst     bool
-	limit                         int
-
-	patterns []field.Pattern
-	wanted   []cache.DeltaType
-	bounds   entries.Bounds
+	output          string
+	diff, allFields bool
 }
 
 // NewCommand makes the command log.
@@ -88,18 +88,11 @@ func NewCommand(e *env.Env) *cobra.Command {
 		RunE:    func(cmd *cobra.Command, args []string) error { return l.run(cmd, args) },
 	}
 	flags := cmd.Flags()
-	env.InstantVar(flags, &l.since, "since", "", "instant from which on (default: the beginning with a name, else "+defaultSince+")")
-	env.InstantVar(flags, &l.until, "until", "now", "instant up to which, inclusive")
-	flags.BoolVarP(&l.allNamespaces, "all-namespaces", "A", false, "the whole cluster")
-	flags.StringSliceVar(&l.kinds, "kind", nil, "only these types; the same as naming them as arguments")
-	flags.StringArrayVar(&l.paths, "path", nil, "only changes at or below a path, such as spec.replicas or 'spec.containers[*].image'")
-	flags.StringSliceVar(&l.managers, "manager", nil, "only what these field managers wrote; * stands for any text")
-	flags.StringSliceVar(&l.types, "type", nil, "only deltas of these types: Added, Updated, Deleted, Sync")
+	l.window.addFlags(flags)
+	l.filter.addFlags(flags)
+	folding.AddFlags(flags)
 	flags.BoolVar(&l.diff, "diff", false, "show each change as a unified diff of YAML")
 	flags.BoolVar(&l.allFields, "all-fields", false, "show bookkeeping fields too")
-	flags.BoolVarP(&l.follow, "follow", "f", false, "go on with what comes, until interrupted")
-	flags.IntVar(&l.limit, "limit", 0, "at most so many deltas")
-	flags.BoolVar(&l.newestFirst, "reverse", false, fmt.Sprintf("newest first, at most %d unless --limit says", mostReversed))
 	flags.StringVarP(&l.output, "output", "o", output.Text, "text, wide or json")
 	return cmd
 }
@@ -124,55 +117,27 @@ func (l *logCommand) validate(cmd *cobra.Command) (err error) {
 	if !slices.Contains([]string{output.Text, output.Wide, output.JSON}, l.output) {
 		return env.Mistake(cmd, fmt.Errorf("--output %q is none of text, wide, json", l.output))
 	}
-	for _, text := range l.paths {
-		p, err := field.ParsePattern(text)
-		if err != nil {
-			return err
-		}
-		l.patterns = append(l.patterns, p)
+	if err := l.filter.validate(cmd); err != nil {
+		return err
 	}
-	for _, text := range l.managers {
-		if _, err := path.Match(text, ""); err != nil {
-			return fmt.Errorf("--manager %q: %w", text, err)
-		}
+	if err := l.window.validate(cmd); err != nil {
+		return err
 	}
-	if l.wanted, err = deltaTypes(l.types); err != nil {
-		return env.Mistake(cmd, err)
+	if l.folding, err = folding.Of(l.env, cmd, l.person()); err != nil {
+		return err
 	}
-	switch {
-	case l.follow && cmd.Flags().Changed("until"):
-		return env.Mistake(cmd, errors.New("--follow has no end, so it cannot be used with --until"))
-	case l.follow && l.newestFirst:
-		return env.Mistake(cmd, errors.New("--follow cannot be used with --reverse"))
-	case l.limit < 0:
-		return env.Mistake(cmd, fmt.Errorf("--limit %d: it must be 1 or more", l.limit))
-	}
-	if l.since != "" {
-		if l.bounds.Since, err = l.env.Instant(l.since); err != nil {
-			return fmt.Errorf("--since: %w", err)
-		}
-		l.bounds.HasSince = true
-	}
-	if l.bounds.Until, err = l.env.Instant(l.until); err != nil {
-		return fmt.Errorf("--until: %w", err)
-	}
-	return nil
+	return l.window.read(l.env)
 }
 
-func deltaTypes(names []string) ([]cache.DeltaType, error) {
-	known := []cache.DeltaType{cache.Added, cache.Updated, cache.Deleted, cache.Sync}
-	var types []cache.DeltaType
-	for _, name := range names {
-		i := slices.IndexFunc(known, func(t cache.DeltaType) bool { return strings.EqualFold(string(t), name) })
-		if i < 0 {
-			return nil, fmt.Errorf("--type %q is none of Added, Updated, Deleted, Sync", name)
-		}
-		types = append(types, known[i])
-	}
-	return types, nil
+// person reports whether a person reads the log at a terminal.
+func (l *logCommand) person() bool {
+	return l.output != output.JSON && l.env.Terminal()
 }
 
 func (l *logCommand) answer(ctx context.Context, rec *env.Record, args []string, namespace string) error {
+	if err := l.place(ctx, l.env, rec); err != nil {
+		return err
+	}
 	at, _, err := l.env.TimeOf(ctx, rec, l.bounds.Until)
 	if err != nil {
 		return fmt.Errorf("--until: %w", err)
@@ -201,20 +166,17 @@ func (l *logCommand) answer(ctx context.Context, rec *env.Record, args []string,
 
 // many is the log of a namespace or cluster.
 func (l *logCommand) many(ctx context.Context, rec *env.Record, catalog *resource.Catalog, targets []resource.Target, namespace string) error {
-	if !l.bounds.HasSince {
-		var err error
-		if l.bounds.Since, err = l.env.Instant(defaultSince); err != nil {
-			return err
-		}
-		l.bounds.HasSince, l.bounds.BySelf = true, true
+	if err := l.sinceDefault(l.env); err != nil {
+		return err
 	}
+	l.folding.Asked = askedFor(targets)
 	scope := scopeOfMany(catalog, targets, namespace)
 	for _, t := range targets {
 		l.env.Note(t.Resource.Confined(namespace))
 	}
 	w := l.writer(rec, scope)
 	w.printer.objects = true
-	w.fold.QuietSync = !slices.Contains(l.wanted, cache.Sync)
+	w.fold.QuietSync = !slices.Contains(l.wanted, cache.Sync) && !l.folding.All()
 	if len(targets) == 0 && namespace == "" {
 		scope.Streams = nil // also those of resources that are yet to come
 	}
@@ -242,6 +204,7 @@ func scopeOfMany(catalog *resource.Catalog, targets []resource.Target, namespace
 
 // lives is the log of objects by name, one after the other.
 func (l *logCommand) lives(ctx context.Context, rec *env.Record, targets []resource.Target, namespace string) error {
+	l.folding.Asked = askedFor(targets)
 	var scopes []history.Scope
 	for _, t := range targets {
 		scope := history.Scope{Streams: t.Resource.StreamIDs(namespace), Namespace: namespace}
@@ -321,9 +284,12 @@ func notRecorded(targets []resource.Target, scope history.Scope) error {
 
 func (l *logCommand) writer(rec *env.Record, scope history.Scope) *logWriter {
 	p := &logPrinter{out: l.env.IOStreams.Out, format: l.output, zone: l.env.Zone()}
-	if l.output == output.Text && telemetry.IsTerminal(l.env.IOStreams.Out) {
-		p.words.Room = words.RoomOnTerminal
+	if l.output == output.Text && l.person() {
+		p.words.Room, p.short, p.width = words.RoomOnTerminal, true, l.env.Width()
 	}
-	f := &entries.Fold{Cluster: rec.Cluster().Name, Managers: l.managers, Types: l.wanted, Patterns: l.patterns, AllFields: l.allFields, Diff: l.diff}
+	f := &entries.Fold{
+		Cluster: rec.Cluster().Name, Managers: l.managers, Types: l.wanted, Patterns: l.patterns, Selects: l.selects, Indices: l.indexed,
+		AllFields: l.allFields, Diff: l.diff, Folding: l.folding,
+	}
 	return &logWriter{logCommand: l, rec: rec, scope: scope, printer: p, fold: f, keep: func(*history.Delta) bool { return true }}
 }

@@ -5,8 +5,7 @@ import (
 	"io"
 	"strings"
 	"time"
-
-	"k8s.io/client-go/tools/cache"
+	"unicode/utf8"
 
 	"github.com/kuberewind/kuberewind/internal/render"
 	"github.com/kuberewind/kuberewind/internal/replay/entries"
@@ -21,9 +20,44 @@ type logPrinter struct {
 	zone    *time.Location
 	words   words.Wording
 	objects bool // name the object on each line
+	short   bool // times without their date, which a line of its own says once
+	width   int  // columns of the terminal; 0 if there is none
+	day     string
 }
 
 func (p *logPrinter) stamp(t time.Time) string { return t.In(p.zone).Format(output.StampForm) }
+
+// Forms of times for people, and of the line that says which day they are of.
+const (
+	shortForm = "15:04:05.000"
+	dayForm   = "Mon 2006-01-02 -07:00"
+)
+
+// time is the time of a delta as its line has it.
+func (p *logPrinter) time(t time.Time) string {
+	if p.short {
+		return t.In(p.zone).Format(shortForm)
+	}
+	return p.stamp(t)
+}
+
+// timeOn is a time that stands in the line of another one.
+func (p *logPrinter) timeOn(line, t time.Time) string {
+	if line.In(p.zone).Format(time.DateOnly) == t.In(p.zone).Format(time.DateOnly) {
+		return t.In(p.zone).Format(shortForm)
+	}
+	return p.stamp(t)
+}
+
+// newDay says which day follows, if the line before was of another one.
+func (p *logPrinter) newDay(t time.Time) string {
+	day := t.In(p.zone).Format(dayForm)
+	if !p.short || day == p.day {
+		return ""
+	}
+	p.day = day
+	return "-- " + day + "\n"
+}
 
 func (p *logPrinter) json(value any) error { return output.WriteJSON(p.out, value, false) }
 
@@ -38,15 +72,12 @@ func (p *logPrinter) entry(e *entries.Entry) error {
 	if p.format == output.JSON {
 		return p.json(e)
 	}
-	head := p.head(e)
-	lines := p.lines(e)
-	var b strings.Builder
-	b.WriteString(head)
-	if len(lines) > 0 {
-		b.WriteString("  " + lines[0])
+	head, lines := p.head(e), p.lines(e)
+	if len(lines) > 0 && p.fits(head+"  "+lines[0]) {
+		head, lines = head+"  "+lines[0], lines[1:]
 	}
-	text := strings.TrimRight(b.String(), " ") + "\n"
-	for _, more := range lines[min(1, len(lines)):] {
+	text := p.newDay(e.OccurredAt) + strings.TrimRight(head, " ") + "\n"
+	for _, more := range lines {
 		text += output.Indent + more + "\n"
 	}
 	for line := range strings.Lines(e.Diff) {
@@ -61,18 +92,30 @@ func (p *logPrinter) head(e *entries.Entry) string {
 	if e.Estimated {
 		mark = "~"
 	}
-	by := words.Writer(e.Manager, e.Subresource)
-	if by == "" || e.Type == string(cache.Deleted) { // Who deletes leaves no entry.
-		by = "-"
-	}
-	head := fmt.Sprintf("%s%s  %-*s  ", mark, p.stamp(e.OccurredAt), typeWidth, e.Type)
+	head := fmt.Sprintf("%s%s  %-*s  ", mark, p.time(e.OccurredAt), typeWidth, e.Type)
 	if p.objects {
 		head += fmt.Sprintf("%-*s  ", objectWidth, e.Kind+" "+output.ObjectName(e.Namespace, e.Name))
 	}
 	if p.format == output.Wide {
 		head += fmt.Sprintf("seq:%-8d rv:%-8s %-8s ", e.Seq, e.ResourceVersion, e.Source)
 	}
-	return render.Line(head + fmt.Sprintf("%-*s", whoWidth, by))
+	return render.Line(head + fmt.Sprintf("%-*s", whoWidth, by(e)))
+}
+
+// by is who wrote, if that is proved. A question mark stands behind the former owner of what vanished.
+func by(e *entries.Entry) string {
+	switch {
+	case e.Manager != "":
+		return words.Writer(e.Manager, e.Subresource)
+	case e.ManagerHint != "":
+		return e.ManagerHint + "?"
+	}
+	return "-"
+}
+
+// fits reports whether a line can stand on the terminal as it is.
+func (p *logPrinter) fits(line string) bool {
+	return p.width == 0 || utf8.RuneCountInString(line) <= p.width
 }
 
 // lines are what is said of the delta: all on the first line if it is one thing.
@@ -80,6 +123,9 @@ func (p *logPrinter) lines(e *entries.Entry) []string {
 	var lines []string
 	if e.About != "" {
 		lines = append(lines, e.About)
+	}
+	if last := e.LastManager; last != nil {
+		lines[0] += fmt.Sprintf("; last proved writer %s at %s", render.Line(words.Writer(last.Manager, last.Subresource)), p.timeOn(e.OccurredAt, last.OccurredAt))
 	}
 	if e.Diff != "" {
 		return lines
@@ -89,6 +135,9 @@ func (p *logPrinter) lines(e *entries.Entry) []string {
 			lines = append(lines, p.words.Of(c))
 		}
 	}
+	if e.Counted > 0 {
+		lines = append(lines, "… and "+output.Counted(e.Counted, "change")+" of the status")
+	}
 	return lines
 }
 
@@ -97,6 +146,12 @@ func (p *logPrinter) remark(r entries.Remark) error {
 		return p.json(map[string]entries.Remark{"note": r})
 	}
 	_, err := fmt.Fprintf(p.out, "-- %s\n", render.Line(r.Text))
+	return err
+}
+
+// folded says what was only counted.
+func (p *logPrinter) folded(more string) error {
+	_, err := fmt.Fprintf(p.out, "-- %s\n", render.Line(more))
 	return err
 }
 

@@ -6,10 +6,14 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"time"
+
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/replay/entries"
 	"github.com/kuberewind/kuberewind/internal/replay/env"
+	"github.com/kuberewind/kuberewind/internal/replay/output"
 )
 
 // mostReversed bounds what is kept to be printed newest first.
@@ -30,18 +34,17 @@ type logWriter struct {
 	life    int64
 	shown   int
 	damaged []error
-	kept    []keptLine // newest first: what will be printed
-	deltas  int        // among them
+	holding bool       // keep what is to be printed
+	kept    []keptLine // in the order of the record
+	title   *keptLine  // of the life of the oldest that is kept, if it is not kept itself
+	deltas  int        // among what is kept
 }
 
 // keptLine is what will be printed later.
 type keptLine struct {
-	print func() error
-	delta bool
+	show         func() error
+	delta, title bool
 }
-
-// errEnough ends a reading that has given what was asked for.
-var errEnough = errors.New("enough")
 
 func (w *logWriter) write(ctx context.Context, query history.Query) error {
 	if err := w.bounds.Resolve(ctx, w.rec.Record, w.env.Note, w.scope, &query); err != nil {
@@ -53,18 +56,35 @@ func (w *logWriter) write(ctx context.Context, query history.Query) error {
 	if err := w.breaks.Refresh(ctx); err != nil {
 		return err
 	}
-	var versions iter.Seq2[history.Version, error]
-	if w.follow {
-		query.ToSeq = 0
-		versions = w.rec.FollowVersions(ctx, query)
-	} else {
-		versions = w.rec.Versions(ctx, query)
+	if w.fromNow {
+		query.FromSeq, query.From = w.bounds.To.Seq+1, time.Time{}
+	} else if w.holding = w.most() > 0; w.holding || !w.follow {
+		if err := w.past(ctx, query); err != nil {
+			return err
+		}
+		query.FromSeq, query.From = w.bounds.To.Seq+1, time.Time{}
 	}
-	err := w.each(ctx, versions)
-	if err != nil && !errors.Is(err, errEnough) {
+	if !w.follow {
+		return w.finish()
+	}
+	query.ToSeq = 0
+	if err := w.each(ctx, w.rec.FollowVersions(ctx, query)); err != nil {
 		return err
 	}
-	return w.finish(err)
+	return w.finish()
+}
+
+// past shows what there is, or the newest of it.
+func (w *logWriter) past(ctx context.Context, query history.Query) error {
+	if err := w.each(ctx, w.rec.Versions(ctx, query)); err != nil {
+		return err
+	}
+	if !w.follow {
+		if err := w.remarks(w.breaks.Rest()); err != nil {
+			return err
+		}
+	}
+	return w.release()
 }
 
 // notes prints those that are not lines of the log anyway.
@@ -108,7 +128,7 @@ func (w *logWriter) broken(v *history.Version, err error) error {
 		return err
 	}
 	w.damaged = append(w.damaged, err)
-	return w.print(func() error { return w.printer.remark(r) })
+	return w.say(func() error { return w.printer.remark(r) })
 }
 
 func (w *logWriter) version(ctx context.Context, v *history.Version) error {
@@ -126,76 +146,92 @@ func (w *logWriter) version(ctx context.Context, v *history.Version) error {
 	if w.header != nil && !w.newestFirst && v.ObjectID != w.life {
 		w.life = v.ObjectID
 		title := w.header(&v.Delta)
-		if err := w.print(func() error { return w.printer.title(title) }); err != nil {
+		if err := w.put(keptLine{show: func() error { return w.printer.title(title) }, title: true}); err != nil {
 			return err
 		}
 	}
-	if err := w.later(func() error { return w.printer.entry(e) }, true); err != nil {
-		return err
+	w.shown++
+	return w.put(keptLine{show: func() error { return w.entry(ctx, v.ObjectID, e) }, delta: true})
+}
+
+// entry prints one delta. Of a Deleted it says who wrote last, as far as that is proved.
+func (w *logWriter) entry(ctx context.Context, objectID int64, e *entries.Entry) error {
+	if e.Type == string(cache.Deleted) {
+		last, found, err := w.rec.LastWriter(ctx, objectID, e.Seq)
+		if err != nil {
+			return err
+		}
+		if found {
+			e.LastManager = &entries.LastManager{Manager: last.Manager, Subresource: last.Subresource, Seq: last.Seq, OccurredAt: last.OccurredAt}
+		}
 	}
-	if w.shown++; w.limit > 0 && w.shown >= w.limit && !w.newestFirst {
-		return errEnough
-	}
-	return nil
+	return w.printer.entry(e)
 }
 
 // remarks prints lines between the deltas.
 func (w *logWriter) remarks(all []entries.Remark) error {
 	for _, r := range all {
-		if err := w.print(func() error { return w.printer.remark(r) }); err != nil {
+		if err := w.say(func() error { return w.printer.remark(r) }); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// print prints now, or keeps what is to be printed in the other order.
-func (w *logWriter) print(what func() error) error { return w.later(what, false) }
+// say prints now, or keeps what is to be printed.
+func (w *logWriter) say(what func() error) error { return w.put(keptLine{show: what}) }
 
-func (w *logWriter) later(what func() error, delta bool) error {
-	if !w.newestFirst {
-		return what()
+func (w *logWriter) put(line keptLine) error {
+	if !w.holding {
+		return line.show()
 	}
-	w.kept = append(w.kept, keptLine{what, delta})
-	if delta {
+	w.kept = append(w.kept, line)
+	if line.delta {
 		w.deltas++
 	}
 	for ; w.deltas > w.most(); w.kept = w.kept[1:] {
-		if w.kept[0].delta {
+		switch oldest := w.kept[0]; {
+		case oldest.delta:
 			w.deltas--
+		case oldest.title:
+			w.title = &oldest
 		}
 	}
 	return nil
 }
 
-// most is how many deltas are shown newest first.
-func (w *logWriter) most() int {
-	if w.limit > 0 {
-		return w.limit
+// release prints what was kept.
+func (w *logWriter) release() error {
+	w.holding = false
+	if w.newestFirst {
+		slices.Reverse(w.kept)
+	} else if w.title != nil && len(w.kept) > 0 && !w.kept[0].title {
+		w.kept = slices.Insert(w.kept, 0, *w.title)
 	}
-	return mostReversed
+	for _, line := range w.kept {
+		if err := line.show(); err != nil {
+			return err
+		}
+	}
+	if left := w.shown - w.deltas; w.newestFirst && w.limit == 0 && left > 0 {
+		w.env.Note(fmt.Sprintf("%d older deltas are not shown; --limit says how many are", left))
+	}
+	w.kept = nil
+	return nil
 }
 
-// finish prints what is left, and says what could not be shown.
-func (w *logWriter) finish(ended error) error {
-	if ended == nil && !w.follow {
-		if err := w.remarks(w.breaks.Rest()); err != nil {
+// finish says what was counted only, and what could not be shown.
+func (w *logWriter) finish() error {
+	more := w.fold.More()
+	if more != "" && w.printer.format != output.JSON {
+		if err := w.printer.folded(more); err != nil {
 			return err
 		}
+	} else if more != "" {
+		w.env.Note(more)
 	}
-	for _, line := range slices.Backward(w.kept) {
-		if err := line.print(); err != nil {
-			return err
-		}
-	}
-	if w.newestFirst && w.limit == 0 && w.shown > w.deltas {
-		w.env.Note(fmt.Sprintf("%d older deltas are not shown; --limit says how many are", w.shown-w.deltas))
-	}
-	if w.shown == 0 && w.fold.Quieted == 0 && len(w.damaged) == 0 && !w.follow {
+	if w.shown == 0 && more == "" && len(w.damaged) == 0 && !w.follow {
 		w.env.Note("nothing of what was asked for changed in that time")
-	}
-	if w.fold.Quieted > 0 {
-		w.env.Note(fmt.Sprintf("%d objects that were there when their recording began are not shown; --type Sync shows them", w.fold.Quieted))
 	}
 	return damageError(w.damaged)
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/replay/field"
 	"github.com/kuberewind/kuberewind/internal/replay/resource"
+	"github.com/kuberewind/kuberewind/internal/replay/words"
 )
 
 // Entry is one delta of the log. Its JSON form is public: documented in the help of log.
@@ -27,20 +28,33 @@ type Entry struct {
 	ResourceVersion string       `json:"resourceVersion"`
 	Manager         string       `json:"manager"`
 	Subresource     string       `json:"subresource"`
+	ManagerEvidence string       `json:"managerEvidence"`
+	ManagerHint     string       `json:"managerHint,omitempty"`
+	LastManager     *LastManager `json:"lastManager,omitempty"`
 	Changes         []field.JSON `json:"changes"`
 	Diff            string       `json:"diff,omitempty"`
 
 	About string         `json:"-"` // what the changes do not say
 	Shown []field.Change `json:"-"` // as shown to people
+
+	Counted int `json:"-"` // changes of the status that are not shown
 }
 
 func newEntry(cluster string, v *history.Version, about string, all []field.Change) *Entry {
 	return &Entry{
 		Cluster: cluster, Seq: v.Seq, ObservedAt: v.ObservedAt, OccurredAt: v.OccurredAt, Estimated: !v.ObservedAt.Equal(v.OccurredAt),
 		Type: string(v.Type), Source: v.Source, Group: v.Stream.Group, Version: resource.VersionOnly(v.Version), Resource: v.Stream.Resource, Kind: v.Stream.Kind,
-		Namespace: v.Namespace, Name: v.Name, UID: v.UID, ResourceVersion: v.RV, Manager: v.Manager, Subresource: v.Subresource,
-		Changes: field.JSONOf(all), About: about, Shown: field.Expanded(all),
+		Namespace: v.Namespace, Name: v.Name, UID: v.UID, ResourceVersion: v.RV, Manager: v.Manager, Subresource: v.Subresource, ManagerEvidence: v.Evidence, ManagerHint: v.ManagerHint,
+		Changes: field.JSONOf(all), About: about, Shown: words.Unsaid(v, field.Expanded(all)),
 	}
+}
+
+// LastManager is the last proved writer of a life that was deleted. It need not have deleted the object.
+type LastManager struct {
+	Manager     string    `json:"manager"`
+	Subresource string    `json:"subresource"`
+	Seq         int64     `json:"seq"`
+	OccurredAt  time.Time `json:"occurredAt"`
 }
 
 // Remark is a line between the deltas: a gap, a pause, a damaged row.

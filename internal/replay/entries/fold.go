@@ -1,24 +1,31 @@
 package entries
 
 import (
+	"fmt"
 	"path"
 	"slices"
 	"strings"
 
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/kuberewind/kuberewind/change"
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/replay/field"
+	"github.com/kuberewind/kuberewind/internal/replay/folding"
 	"github.com/kuberewind/kuberewind/internal/replay/output"
+	"github.com/kuberewind/kuberewind/internal/replay/selector"
 	"github.com/kuberewind/kuberewind/internal/replay/words"
+	"github.com/kuberewind/kuberewind/patch"
 )
 
 // A Fold makes entries of versions, and leaves out what was not asked for.
 type Fold struct {
 	Cluster  string
-	Managers []string // patterns of path.Match
+	Managers []string // patterns of path.Match; only proved managers match
 	Types    []cache.DeltaType
 	Patterns []field.Pattern
+	Selects  selector.Selector // by labels, of the version or the one before
+	Indices  []selector.Index  // in all of which the version or the one before is
 	// AllFields keeps bookkeeping fields.
 	AllFields bool
 	// Diff adds a unified difference of YAML.
@@ -26,51 +33,106 @@ type Fold struct {
 	// QuietSync leaves out what was only found or stored again, and counts it.
 	QuietSync bool
 	Quieted   int
+	// Folding says what is only counted, in Folded.
+	Folding folding.Rules
+	Folded  change.Counts
 }
 
-// EntryOf is what is shown of a version; nil if it was not asked for.
+// EntryOf is what is shown of a version; nil if it was not asked for, or was counted.
 func (f *Fold) EntryOf(v *history.Version) *Entry {
-	if len(f.Managers) > 0 && !slices.ContainsFunc(f.Managers, func(m string) bool {
-		matched, _ := path.Match(m, v.Manager) // tried when it was read
-		return matched
-	}) {
+	if !f.asked(v) {
 		return nil
-	}
-	if v.Source == "resync" && !slices.Contains(f.Types, cache.Sync) {
-		return nil // Nothing happened.
 	}
 	if f.QuietSync && v.Type == cache.Sync && v.Source == "list" {
 		f.Quieted++
 		return nil
 	}
+	what := f.Folding.Class(change.Delta{
+		Group: v.Stream.Group, Resource: v.Stream.Resource, Type: v.Type, Source: v.Source, Patch: v.Patch, Before: v.Before, Object: v.Doc,
+	})
+	if len(f.Patterns) > 0 {
+		return f.selected(v, what)
+	}
 	all := f.changesOf(v)
-	about := words.Summary(v)
-	switch {
-	case len(f.Patterns) > 0:
-		var found []field.Change
-		for _, p := range f.Patterns {
-			for _, c := range p.SelectFrom(all) {
-				if !slices.ContainsFunc(found, func(known field.Change) bool { return known.Op == c.Op && known.Path.String() == c.Path.String() }) {
-					found = append(found, c)
-				}
-			}
-		}
-		if len(found) == 0 {
-			return nil
-		}
-		all = found
-	case !f.AllFields:
+	about := words.Summary(v, what)
+	if !f.AllFields {
 		shown := field.Visible(all)
 		if about == "" && len(shown) == 0 {
 			about = "nothing but " + fieldNames(all)
 		}
 		all = shown
 	}
+	visible, counted := f.Folding.Visible(what.Class, all)
+	if f.Folding.Folds(what.Class) || len(visible) == 0 && len(all) > 0 && about == "" {
+		f.Folded.Add(what.Class, v.Stream.Kind)
+		return nil
+	}
+	e := f.entry(v, about, visible)
+	e.Counted = counted
+	return e
+}
+
+// asked reports whether a version is one that was asked for.
+func (f *Fold) asked(v *history.Version) bool {
+	if len(f.Managers) > 0 && !slices.ContainsFunc(f.Managers, func(m string) bool {
+		matched, _ := path.Match(m, v.Manager) // tried when it was read
+		return matched
+	}) {
+		return false
+	}
+	if v.Source == "resync" && !slices.Contains(f.Types, cache.Sync) && !f.Folding.All() {
+		return false // Nothing happened.
+	}
+	return f.within(v.Doc) || f.within(v.Before)
+}
+
+// within reports whether an object is selected by its labels, and by all indices.
+func (f *Fold) within(doc patch.Doc) bool {
+	return doc != nil && f.Selects.Matches(doc) &&
+		!slices.ContainsFunc(f.Indices, func(i selector.Index) bool { return !i.Holds(doc) })
+}
+
+// selected is what changed at the paths that were asked for.
+func (f *Fold) selected(v *history.Version, what change.Change) *Entry {
+	all := f.changesOf(v)
+	var found []field.Change
+	for _, p := range f.Patterns {
+		for _, c := range p.SelectFrom(all) {
+			if !slices.ContainsFunc(found, func(known field.Change) bool { return known.Op == c.Op && known.Path.String() == c.Path.String() }) {
+				found = append(found, c)
+			}
+		}
+	}
+	if len(f.Types) == 0 || v.Type == cache.Updated {
+		found = field.Elements(all, found)
+	}
+	if found, _ = f.Folding.Visible(change.Status, found); len(found) == 0 {
+		return nil
+	}
+	return f.entry(v, words.Summary(v, what), found)
+}
+
+func (f *Fold) entry(v *history.Version, about string, all []field.Change) *Entry {
 	e := newEntry(f.Cluster, v, about, all)
 	if f.Diff {
 		e.Diff = f.difference(v)
 	}
 	return e
+}
+
+// More says what was only counted: "612 more: 380 Pod status, 232 Events; -v shows them". It is "" if nothing was.
+func (f *Fold) More() string {
+	total, what := f.Folded.Total(), f.Folded.String()
+	switch {
+	case f.Quieted > 0 && !f.Folding.Active:
+		return fmt.Sprintf("%d objects that were there when their recording began are not shown; --type Sync shows them", f.Quieted)
+	case f.Quieted > 0:
+		total += f.Quieted
+		what = strings.TrimPrefix(fmt.Sprintf("%s, %d there when their recording began", what, f.Quieted), ", ")
+	case total == 0:
+		return ""
+	}
+	return fmt.Sprintf("%d more: %s; -v shows them", total, what)
 }
 
 // changesOf gives what a delta changed. The coming and the going of an object are changes of the object as a whole.

@@ -1,6 +1,7 @@
 package env
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -28,12 +29,21 @@ type Settings struct {
 	Quiet bool
 	// UTC reads times without a zone, and prints all times, in UTC.
 	UTC bool
+	// Fold is what log and diff count only.
+	Fold Fold
 
 	exposed string // the file that config.Exposed is true of
 }
 
+// Fold says what of the changes is shown. Its keys have flags where a command takes them.
+type Fold struct {
+	Verbose, Events bool
+	Only            string
+	Ignore          []string
+}
+
 // SettingKeys are the keys of Settings.
-var SettingKeys = []string{"cluster", "data-dir", "database", "quiet", "utc"}
+var SettingKeys = []string{"cluster", "data-dir", "database", "events", "ignore", "only", "quiet", "utc", "verbose"}
 
 // sharedKeys are those that default to what the recorder is told.
 var sharedKeys = []string{"data-dir", "database"}
@@ -62,7 +72,11 @@ func loadSettings(flags *pflag.FlagSet, environ []string) (Settings, error) {
 	}
 	v := viper.New()
 	for _, key := range SettingKeys {
-		if err := v.BindPFlag(key, flags.Lookup(key)); err != nil {
+		flag := flags.Lookup(key)
+		if flag == nil {
+			continue // not one of this command's
+		}
+		if err := v.BindPFlag(key, flag); err != nil {
 			return Settings{}, fmt.Errorf("bind flags: %w", err)
 		}
 	}
@@ -92,9 +106,11 @@ func loadSettings(flags *pflag.FlagSet, environ []string) (Settings, error) {
 	if config.Exposed(file.ConfigFileUsed()) {
 		s.exposed = file.ConfigFileUsed()
 	}
-	for key, value := range map[string]*bool{"quiet": &s.Quiet, "utc": &s.UTC} {
-		if *value, err = strconv.ParseBool(v.GetString(key)); err != nil {
-			return s, fmt.Errorf("%s is %q: it must be true or false", key, v.GetString(key))
+	s.Fold.Only, s.Fold.Ignore = v.GetString("only"), v.GetStringSlice("ignore")
+	for key, value := range map[string]*bool{"quiet": &s.Quiet, "utc": &s.UTC, "verbose": &s.Fold.Verbose, "events": &s.Fold.Events} {
+		text := v.GetString(key)
+		if *value, err = strconv.ParseBool(cmp.Or(text, "false")); err != nil {
+			return s, fmt.Errorf("%s is %q: it must be true or false", key, text)
 		}
 	}
 	if s.Database == "" {

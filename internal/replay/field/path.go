@@ -50,6 +50,9 @@ func (p Path) String() string {
 	return b.String()
 }
 
+// Under reports whether the path is that of a member of the object, or below it.
+func (p Path) Under(member string) bool { return len(p) > 0 && p[0].place < 0 && p[0].member == member }
+
 // Pointer is the path as RFC 6901 has it.
 func (p Path) Pointer() string {
 	var b strings.Builder

@@ -167,6 +167,11 @@ func (w wanted) matches(s step, value patch.Doc) bool {
 	}
 }
 
+// Covers reports whether a change is at or below a place that the pattern points to.
+func (p Pattern) Covers(c Change) bool {
+	return len(p.steps) <= len(c.Path) && p.matchesStart(c.Path[:len(p.steps)], c)
+}
+
 // SelectFrom gives of some changes what lies where the pattern points: a change below it as it is, one above it cut down to the
 // values that it has there.
 func (p Pattern) SelectFrom(all []Change) []Change {
@@ -176,13 +181,28 @@ func (p Pattern) SelectFrom(all []Change) []Change {
 		if !p.matchesStart(c.Path[:depth], c) {
 			continue
 		}
-		if len(p.steps) <= len(c.Path) {
+		switch {
+		case len(p.steps) > len(c.Path):
+			found = append(found, narrow(c, p.steps[depth:])...)
+		case !isBookkeeping(c) || p.namesMember():
 			found = append(found, c)
-			continue
 		}
-		found = append(found, narrow(c, p.steps[depth:])...)
 	}
 	return found
+}
+
+// namesMember reports whether the pattern names a member of metadata, status or the like. If not, nobody asked for bookkeeping.
+func (p Pattern) namesMember() bool { return len(p.steps) > 1 && !p.steps[0].any && !p.steps[1].any }
+
+// Elements leaves out of the changes that SelectFrom gave those of elements that came or went with their list: a first status is no change
+// of what it holds.
+func Elements(all, selected []Change) []Change {
+	return slices.DeleteFunc(selected, func(c Change) bool {
+		return slices.ContainsFunc(all, func(whole Change) bool {
+			return len(whole.Path) < len(c.Path) && slices.Equal(whole.Path, c.Path[:len(whole.Path)]) &&
+				slices.ContainsFunc(c.Path[len(whole.Path):], func(s step) bool { return s.place >= 0 })
+		})
+	})
 }
 
 func (p Pattern) matchesStart(start Path, c Change) bool {

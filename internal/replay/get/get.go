@@ -23,6 +23,7 @@ import (
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/replay/env"
 	"github.com/kuberewind/kuberewind/internal/replay/resource"
+	"github.com/kuberewind/kuberewind/internal/replay/selector"
 	"github.com/kuberewind/kuberewind/internal/replay/view"
 )
 
@@ -97,12 +98,12 @@ func (g *getCommand) run(cmd *cobra.Command, args []string) error {
 }
 
 // validate refuses what cannot be meant before anything is read.
-func (g *getCommand) validate(cmd *cobra.Command, args []string) (history.Instant, []indexValue, error) {
+func (g *getCommand) validate(cmd *cobra.Command, args []string) (history.Instant, []selector.Index, error) {
 	instant, err := g.env.Instant(g.at)
 	if err != nil {
 		return instant, nil, err
 	}
-	index, err := parseIndex(g.index)
+	index, err := selector.ParseIndices(g.index)
 	if err != nil {
 		return instant, nil, err
 	}
@@ -117,7 +118,7 @@ func (g *getCommand) validate(cmd *cobra.Command, args []string) (history.Instan
 	return instant, index, nil
 }
 
-func (g *getCommand) answer(cmd *cobra.Command, rec *env.Record, args []string, instant history.Instant, index []indexValue, namespace string) error {
+func (g *getCommand) answer(cmd *cobra.Command, rec *env.Record, args []string, instant history.Instant, index []selector.Index, namespace string) error {
 	ctx := cmd.Context()
 	view, targets, err := view.Look(ctx, g.env, rec, instant, args, namespace)
 	if err != nil {

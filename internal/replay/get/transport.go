@@ -25,7 +25,7 @@ import (
 type transport struct {
 	ctx   context.Context // Of the command: kubectl's requests carry none.
 	view  *view.View
-	index []indexValue
+	index []selector.Index
 	// whole is set if objects are printed whole: then those that cannot be are left out, and unwritten says why.
 	whole     bool
 	unwritten error

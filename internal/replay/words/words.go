@@ -5,9 +5,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"k8s.io/client-go/tools/cache"
-
-	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/render"
 	"github.com/kuberewind/kuberewind/internal/replay/field"
 	"github.com/kuberewind/kuberewind/patch"
@@ -103,32 +100,6 @@ func (w Wording) around(old, now patch.Doc) (before, after string) {
 		return out
 	}
 	return cut(a), cut(b)
-}
-
-// Summary says of a delta what its changes do not.
-func Summary(v *history.Version) string {
-	first := v.Seq == v.ObjectID
-	switch {
-	case v.Type == cache.Added && v.Source == "watch":
-		return "created"
-	case v.Type == cache.Added:
-		return "found by a list after a gap: created meanwhile"
-	case v.Type == cache.Deleted && v.Source == "inferred":
-		return "deleted: a list no longer held it"
-	case v.Type == cache.Deleted:
-		return "deleted"
-	case v.Type != cache.Sync:
-		return ""
-	case v.Source == "list" && first:
-		return "was there when recording began"
-	case v.Source == "resync":
-		return "unchanged: stored again"
-	case v.Source == "schema":
-		return "nobody changed it: the server serves it in another form"
-	case first:
-		return "found by a list after a gap"
-	}
-	return "found changed by a list after a gap"
 }
 
 // Writer is a field manager, with the subresource it wrote through.

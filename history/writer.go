@@ -1,0 +1,38 @@
+package history
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// A Writer is a field manager that is proved to have written a version.
+type Writer struct {
+	Manager, Subresource string
+	Seq                  int64
+	OccurredAt           time.Time
+}
+
+// lastWriterRows bounds how far back LastWriter looks.
+const lastWriterRows = 1000
+
+// LastWriter gives the last writer of a life that is proved, before the delta of this seq. It looks at 1,000 deltas of the object at most; found says
+// whether one of them has a proved writer. It is not who deleted the object: no watch says that.
+func (r *Record) LastWriter(ctx context.Context, objectID, before int64) (w Writer, found bool, err error) {
+	err = r.pool.QueryRow(ctx, `
+		SELECT seq, occurred_at, manager, coalesce(subresource, '')
+		FROM (
+			SELECT seq, occurred_at, manager, subresource, manager_evidence FROM kuberewind.record_deltas
+			WHERE cluster = $1 AND object_id = $2 AND seq < $3 ORDER BY seq DESC LIMIT $4
+		) recent
+		WHERE manager IS NOT NULL AND manager_evidence IN (1, 2)
+		ORDER BY seq DESC LIMIT 1`, r.cluster.Number, objectID, before, lastWriterRows).Scan(&w.Seq, &w.OccurredAt, &w.Manager, &w.Subresource)
+	switch {
+	case isNoRows(err):
+		return Writer{}, false, nil
+	case err != nil:
+		return Writer{}, false, fmt.Errorf("look for the last proved writer before seq %d: %w", before, err)
+	}
+	w.OccurredAt = w.OccurredAt.UTC()
+	return w, true, nil
+}

@@ -1,0 +1,95 @@
+package changelog
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kuberewind/kuberewind/internal/replay/env"
+	"github.com/kuberewind/kuberewind/internal/replay/field"
+	"github.com/kuberewind/kuberewind/internal/replay/resource"
+	"github.com/kuberewind/kuberewind/internal/replay/selector"
+)
+
+// filter is which deltas are shown.
+type filter struct {
+	allNamespaces                         bool
+	paths, managers, types, kinds, labels []string
+	indices                               []string
+
+	patterns []field.Pattern
+	wanted   []cache.DeltaType
+	selects  selector.Selector
+	indexed  []selector.Index
+}
+
+func (f *filter) addFlags(flags *pflag.FlagSet) {
+	flags.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "the whole cluster")
+	flags.StringSliceVar(&f.kinds, "kind", nil, "only these types; the same as naming them as arguments")
+	flags.StringArrayVar(&f.paths, "path", nil, "only changes at or below a path, such as spec.replicas or 'spec.containers[*].image'")
+	flags.StringSliceVar(&f.managers, "manager", nil, "only what these field managers are proved to have written; * stands for any text")
+	flags.StringSliceVar(&f.types, "type", nil, "only deltas of these types: Added, Updated, Deleted, Sync")
+	flags.StringArrayVarP(&f.labels, "selector", "l", nil, "only objects with these labels, in the version or the one before")
+	flags.StringArrayVar(&f.indices, "index", nil, "only what an index has under a value: name=value (namespace, label, owner, node, uid)")
+}
+
+// validate refuses what cannot be meant.
+func (f *filter) validate(cmd *cobra.Command) (err error) {
+	if f.patterns, err = patternsOf(f.paths); err != nil {
+		return err
+	}
+	for _, text := range f.managers {
+		if _, err := path.Match(text, ""); err != nil {
+			return fmt.Errorf("--manager %q: %w", text, err)
+		}
+	}
+	if f.indexed, err = selector.ParseIndices(f.indices); err != nil {
+		return err
+	}
+	if f.selects, err = selector.New(strings.Join(f.labels, ","), "", schema.GroupVersionKind{}, nil); err != nil {
+		return fmt.Errorf("--selector: %w", err)
+	}
+	if f.wanted, err = deltaTypes(f.types); err != nil {
+		return env.Mistake(cmd, err)
+	}
+	return nil
+}
+
+func patternsOf(texts []string) (all []field.Pattern, err error) {
+	for _, text := range texts {
+		p, err := field.ParsePattern(text)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, p)
+	}
+	return all, nil
+}
+
+func deltaTypes(names []string) ([]cache.DeltaType, error) {
+	known := []cache.DeltaType{cache.Added, cache.Updated, cache.Deleted, cache.Sync}
+	var types []cache.DeltaType
+	for _, name := range names {
+		i := slices.IndexFunc(known, func(t cache.DeltaType) bool { return strings.EqualFold(string(t), name) })
+		if i < 0 {
+			return nil, fmt.Errorf("--type %q is none of Added, Updated, Deleted, Sync", name)
+		}
+		types = append(types, known[i])
+	}
+	return types, nil
+}
+
+// askedFor are the resources that were named.
+func askedFor(targets []resource.Target) map[schema.GroupResource]bool {
+	asked := map[schema.GroupResource]bool{}
+	for _, t := range targets {
+		asked[t.Resource.GroupResource()] = true
+	}
+	return asked
+}

@@ -1,0 +1,132 @@
+package changelog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/internal/replay/entries"
+	"github.com/kuberewind/kuberewind/internal/replay/env"
+)
+
+// defaultSince is how far back a log of many objects goes unless it is told.
+const defaultSince = "1h"
+
+// window is which stretch of the record is shown, and how much of it.
+type window struct {
+	since, until, around string
+	within               time.Duration
+	follow, newestFirst  bool
+	limit, tail          int
+
+	bounds entries.Bounds
+	// fromNow says that only what comes is shown.
+	fromNow bool
+}
+
+func (w *window) addFlags(flags *pflag.FlagSet) {
+	env.InstantVar(flags, &w.since, "since", "", "instant from which on (default: the beginning with a name, else "+defaultSince+"; with -f now)")
+	env.InstantVar(flags, &w.until, "until", "now", "instant up to which, inclusive")
+	env.InstantVar(flags, &w.around, "around", "", "instant around which, as far as --within says")
+	flags.DurationVar(&w.within, "within", 5*time.Minute, "with --around, how long before and after")
+	flags.BoolVarP(&w.follow, "follow", "f", false, "show what comes from now on, until interrupted")
+	flags.IntVar(&w.limit, "limit", 0, "the newest so many deltas")
+	flags.IntVar(&w.tail, "tail", 0, "with -f, the newest so many deltas first")
+	flags.BoolVar(&w.newestFirst, "reverse", false, fmt.Sprintf("newest first, at most %d unless --limit says", mostReversed))
+}
+
+// validate refuses what cannot be meant.
+func (w *window) validate(cmd *cobra.Command) error {
+	changed := cmd.Flags().Changed
+	var err error
+	switch {
+	case w.follow && changed("until"):
+		err = errors.New("--follow has no end, so it cannot be used with --until")
+	case w.follow && w.newestFirst:
+		err = errors.New("--follow cannot be used with --reverse")
+	case w.follow && w.around != "":
+		err = errors.New("--follow has no end, so it cannot be used with --around")
+	case w.around != "" && (changed("since") || changed("until")):
+		err = errors.New("--around has a begin and an end, so it cannot be used with --since or --until")
+	case w.around == "" && changed("within"):
+		err = errors.New("--within says how far around an instant: name it with --around")
+	case w.within < 0:
+		err = fmt.Errorf("--within %s is less than nothing", w.within)
+	case w.limit < 0 || changed("limit") && w.limit == 0:
+		err = fmt.Errorf("--limit %d: it must be 1 or more", w.limit)
+	case w.tail < 0:
+		err = fmt.Errorf("--tail %d: it must be 0 or more", w.tail)
+	case w.follow && w.limit > 0:
+		err = errors.New("--follow has no end, so it cannot be used with --limit; --tail shows the newest deltas first")
+	case !w.follow && changed("tail"):
+		err = errors.New("--tail goes with --follow; without, use --limit")
+	}
+	if err != nil {
+		return env.Mistake(cmd, err)
+	}
+	return nil
+}
+
+// read reads the instants.
+func (w *window) read(e *env.Env) (err error) {
+	if w.around != "" {
+		if w.bounds.Until, err = e.Instant(w.around); err != nil {
+			return fmt.Errorf("--around: %w", err)
+		}
+		return nil
+	}
+	if w.since != "" {
+		if w.bounds.Since, err = e.Instant(w.since); err != nil {
+			return fmt.Errorf("--since: %w", err)
+		}
+		w.bounds.HasSince = true
+	}
+	if w.bounds.Until, err = e.Instant(w.until); err != nil {
+		return fmt.Errorf("--until: %w", err)
+	}
+	if w.fromNow = w.follow && w.since == "" && w.tail == 0; w.fromNow {
+		w.bounds.Since, w.bounds.HasSince, w.bounds.BySelf = history.Now(), true, true
+	}
+	return nil
+}
+
+// place finds the begin and the end around an instant.
+func (w *window) place(ctx context.Context, e *env.Env, rec *env.Record) error {
+	if w.around == "" {
+		return nil
+	}
+	at, _, err := e.TimeOf(ctx, rec, w.bounds.Until)
+	if err != nil {
+		return fmt.Errorf("--around: %w", err)
+	}
+	w.bounds.Since, w.bounds.Until, w.bounds.HasSince = history.At(at.Add(-w.within)), history.At(at.Add(w.within)), true
+	return nil
+}
+
+// sinceDefault is for many objects: their log does not begin with the record.
+func (w *window) sinceDefault(e *env.Env) (err error) {
+	if w.bounds.HasSince {
+		return nil
+	}
+	if w.bounds.Since, err = e.Instant(defaultSince); err != nil {
+		return err
+	}
+	w.bounds.HasSince, w.bounds.BySelf = true, true
+	return nil
+}
+
+// most is how many deltas are kept to be shown later; 0 if they are shown as they come.
+func (w *window) most() int {
+	switch {
+	case w.limit > 0:
+		return w.limit
+	case w.newestFirst:
+		return mostReversed
+	}
+	return w.tail
+}

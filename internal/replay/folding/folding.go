@@ -1,0 +1,106 @@
+package folding
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kuberewind/kuberewind/change"
+	"github.com/kuberewind/kuberewind/internal/replay/env"
+	"github.com/kuberewind/kuberewind/internal/replay/field"
+)
+
+// What --only takes.
+const (
+	OnlySpec   = "spec"
+	OnlyStatus = "status"
+	OnlyAll    = "all"
+)
+
+// Rules say which changes are counted, and not shown. It looks at what changed, never at who changed it. The zero value folds nothing.
+type Rules struct {
+	Active  bool
+	Verbose bool   // fold nothing but what Ignore says
+	Only    string // "", OnlySpec, OnlyStatus or OnlyAll
+	Events  bool   // show Events
+	Ignore  []field.Pattern
+	// Asked are resources that were asked for by their type. Their objects are not folded for what they are.
+	Asked map[schema.GroupResource]bool
+}
+
+// AddFlags adds the flags that choose what is folded.
+func AddFlags(flags *pflag.FlagSet) {
+	flags.BoolP("verbose", "v", false, "show what a terminal only counts: heartbeats, Events, changes of the status only")
+	flags.String("only", "", "spec: no changes of the status; status: only these; all: everything but Events")
+	flags.StringArray("ignore", nil, "leave out changes at or below a path")
+	flags.Bool("events", false, "show Events too")
+}
+
+// Of reads what flags and settings say. A person at a terminal sees what people and deployers change. JSON and pipes fold nothing, unless a flag on the
+// command line says what.
+func Of(e *env.Env, cmd *cobra.Command, person bool) (Rules, error) {
+	said := slices.ContainsFunc([]string{"verbose", "only", "ignore", "events"}, cmd.Flags().Changed)
+	rules := Rules{Active: person || said, Verbose: e.Fold.Verbose, Only: e.Fold.Only, Events: e.Fold.Events}
+	if known := []string{OnlySpec, OnlyStatus, OnlyAll}; rules.Only != "" && !slices.Contains(known, rules.Only) {
+		return rules, env.Mistake(cmd, fmt.Errorf("--only %q is none of %s", rules.Only, strings.Join(known, ", ")))
+	}
+	for _, text := range e.Fold.Ignore {
+		p, err := field.ParsePattern(text)
+		if err != nil {
+			return rules, fmt.Errorf("--ignore: %w", err)
+		}
+		rules.Ignore = append(rules.Ignore, p)
+	}
+	return rules, nil
+}
+
+// Class is the class of a delta. One that was folded only for what its object is has the class of what it changed, if it was asked for.
+func (r *Rules) Class(d change.Delta) change.Change {
+	c := change.Of(d)
+	byObject := c.Class == change.Event || c.Class == change.Lease || c.Class == change.Endpoints
+	if byObject && (r.Asked[schema.GroupResource{Group: d.Group, Resource: d.Resource}] || c.Class == change.Event && r.Events) {
+		c.Class = change.Shown
+	}
+	return c
+}
+
+// All reports whether a person asked for everything.
+func (r *Rules) All() bool { return r.Active && r.Verbose }
+
+// Folds reports whether a delta of a class is counted only.
+func (r *Rules) Folds(class change.Class) bool {
+	switch {
+	case !r.Active || r.Verbose:
+		return false
+	case r.Only == OnlyAll:
+		return class == change.Event
+	case r.Only == OnlyStatus && class == change.Status:
+		return false
+	}
+	return class != change.Shown
+}
+
+// Visible leaves out the changes that are not to be shown of a version that is. An object as a whole came or went: that is always shown. Of a version
+// that changes more than its status, counted says how many changes of the status were left out.
+func (r *Rules) Visible(class change.Class, all []field.Change) (visible []field.Change, counted int) {
+	if !r.Active {
+		return all, 0
+	}
+	for _, c := range all {
+		status := c.Path.Under("status")
+		switch {
+		case len(c.Path) > 0 && slices.ContainsFunc(r.Ignore, func(p field.Pattern) bool { return p.Covers(c) }):
+		case len(c.Path) == 0 || r.Verbose || r.Only == OnlyAll || r.Only == OnlyStatus && status || r.Only != OnlyStatus && !status:
+			visible = append(visible, c)
+		case r.Only == "" && class == change.Status:
+			visible = append(visible, c)
+		case r.Only == "":
+			counted++
+		}
+	}
+	return visible, counted
+}

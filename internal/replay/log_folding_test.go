@@ -1,0 +1,128 @@
+package replay
+
+import (
+	"bufio"
+	"encoding/json"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kuberewind/kuberewind/internal/pgtest"
+	"github.com/kuberewind/kuberewind/internal/scene/record"
+)
+
+// newScene is the recording of the scene, in a database of its own.
+func newScene(t *testing.T) *book {
+	t.Helper()
+	b := &book{t: t, db: pgtest.New(t, pgtest.EmptyRecord)}
+	require.NoError(t, record.Into(t.Context(), b.db.URL()))
+	return b
+}
+
+// entriesOf counts the deltas that a log in JSON holds.
+func entriesOf(t *testing.T, out string) (n int) {
+	t.Helper()
+	for lines := bufio.NewScanner(strings.NewReader(out)); lines.Scan(); {
+		var line struct{ Seq int64 }
+		require.NoError(t, json.Unmarshal(lines.Bytes(), &line))
+		if line.Seq > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+var (
+	moreLine  = regexp.MustCompile(`(?m)^-- (\d+) more: .*; -v shows them$`)
+	entryLine = regexp.MustCompile(`(?m)^[ ~]\d\S+  (Added|Updated|Deleted|Sync) `)
+)
+
+func TestWhatIsShownAndWhatIsFoldedAreAllDeltas(t *testing.T) {
+	b := newScene(t)
+	for _, args := range []string{"-A", "-n shop", "-n shop deployments,replicasets,pods", "-n kube-system", "pods -A --only status", "-A --only spec", "-A --only all", "-A --events",
+		"-A --ignore metadata.annotations", "-n shop -l app=web", "-A --type Updated", "deployment/web -n shop", "-A -v", "-A --index node=node-002"} {
+		t.Run(args, func(t *testing.T) {
+			filters := strings.Fields(args)
+			all := []string{"log", "--since", "seq:1", "-o", "json", "-v"}
+			text := []string{"log", "--since", "seq:1", "--utc"}
+			var kept []string
+			for i := 0; i < len(filters); i++ {
+				switch filters[i] {
+				case "--only", "--ignore":
+					text = append(text, filters[i], filters[i+1])
+					i++
+				case "--events", "-v":
+					text = append(text, filters[i])
+				default:
+					kept = append(kept, filters[i])
+				}
+			}
+			if !strings.Contains(args, "--only") && !strings.Contains(args, "-v") {
+				text = append(text, "--verbose=false")
+			}
+			got := b.replayed(t, append(text, kept...)...)
+			require.Zero(t, got.code, got.err)
+			folded := 0
+			if m := moreLine.FindStringSubmatch(got.out); m != nil {
+				folded, _ = strconv.Atoi(m[1])
+			}
+			require.Equal(t, entriesOf(t, b.replayed(t, append(all, kept...)...).out), len(entryLine.FindAllString(got.out, -1))+folded)
+		})
+	}
+}
+
+func TestPipesAndJSONFoldNothing(t *testing.T) {
+	b := newScene(t)
+	text := b.replayed(t, "log", "-A", "--since", "seq:1", "--type", "Added,Updated,Deleted")
+	all := entriesOf(t, b.replayed(t, "log", "-A", "--since", "seq:1", "-o", "json", "--type", "Added,Updated,Deleted").out)
+	require.NotContains(t, text.out, " more: ")
+	require.Len(t, entryLine.FindAllString(text.out, -1), all)
+}
+
+func TestTheLogSaysWhatTheServerDidInWordsOfItsOwn(t *testing.T) {
+	b := newScene(t)
+	out := b.replayed(t, "log", "-A", "--since", "seq:1", "--utc", "-v").out
+	for _, want := range []string{
+		`(?m)^ \S+  Updated  Pod shop/web-\S+ +-  +bound to node-00\d`,
+		`(?m)^ \S+  Updated  Pod shop/web-\S+ +- +\+ deletionTimestamp \S+Z \(grace \d+ s\)$`,
+		`(?m)^ \S+  Updated  Pod \S+ +\S+ +evicted`,
+		`(?m)^ \S+  Added    ClusterRoleBinding dave-admin +kubectl-create +created: ClusterRole cluster-admin for User dave$`,
+		`(?m)^ \S+  Deleted  ClusterRoleBinding dave-admin +- +deleted: ClusterRole cluster-admin for User dave; last proved writer kubectl-create at `,
+		`(?m)^ \S+  Updated  Node node-002 +kubectl-taint\? +- spec.taints$`,
+	} {
+		require.Regexp(t, want, out)
+	}
+}
+
+func TestAPathOfAnElementShowsOnlyRealChanges(t *testing.T) {
+	b := newScene(t)
+	out := b.replayed(t, "log", "pods", "-A", "--since", "seq:1", "--path", "status.containerStatuses[*].restartCount", "-o", "json").out
+	for lines := bufio.NewScanner(strings.NewReader(out)); lines.Scan(); {
+		if !strings.HasPrefix(lines.Text(), `{"note"`) {
+			require.Contains(t, lines.Text(), `"op":"replace"`, "a first status and a deletion are no restarts")
+		}
+	}
+	out = b.replayed(t, "log", "-A", "--since", "seq:1", "--path", "metadata", "--type", "Updated").out
+	require.NotContains(t, out, "metadata.resourceVersion")
+	require.NotContains(t, out, "metadata.managedFields")
+}
+
+func TestALogIsOfAStretchAroundAnInstant(t *testing.T) {
+	b := story(t)
+	for args, want := range map[string][]int64{
+		"-A --around 2026-03-10T12:07:00Z --within 1m":          {8, 9, 10, 11},
+		"-A --around seq:10 --within 1m":                        {8, 9, 10, 11},
+		"-A --since 2026-03-10T00:00:00Z -l app=web":            {5, 6, 10},
+		"-A --since 2026-03-10T00:00:00Z --index uid=" + webUID: {3, 4, 5, 6, 10},
+	} {
+		t.Run(args, func(t *testing.T) {
+			got := b.replayed(t, append([]string{"log", "-o", "json"}, strings.Fields(args)...)...)
+			require.Zero(t, got.code, got.err)
+			found, _ := seqs(t, got.out)
+			require.Equal(t, want, found)
+		})
+	}
+}

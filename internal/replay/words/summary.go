@@ -1,0 +1,140 @@
+package words
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kuberewind/kuberewind/change"
+	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/internal/render"
+	"github.com/kuberewind/kuberewind/internal/replay/field"
+	"github.com/kuberewind/kuberewind/patch"
+)
+
+// Summary says of a version what its changes do not.
+func Summary(v *history.Version, what change.Change) string {
+	switch {
+	case what.Node != "":
+		return "bound to " + render.Line(what.Node)
+	case evicted(v):
+		return "evicted"
+	case what.DeleteRequested:
+		return "+ deletionTimestamp " + texts(v.Doc, timestamp) + grace(v.Doc)
+	case deletionMoved(v):
+		return "deletionTimestamp " + texts(v.Before, timestamp) + " → " + texts(v.Doc, timestamp) + grace(v.Doc)
+	}
+	about := origin(v)
+	if granted := grant(v); granted != "" && about != "" {
+		about += ": " + granted
+	}
+	return about
+}
+
+// origin says where a version comes from.
+func origin(v *history.Version) string {
+	first := v.Seq == v.ObjectID
+	switch {
+	case v.Type == cache.Added && v.Source == "watch":
+		return "created"
+	case v.Type == cache.Added:
+		return "found by a list after a gap: created meanwhile"
+	case v.Type == cache.Deleted && v.Source == "inferred":
+		return "deleted: a list no longer held it"
+	case v.Type == cache.Deleted:
+		return "deleted"
+	case v.Type != cache.Sync:
+		return ""
+	case v.Source == "list" && first:
+		return "was there when recording began"
+	case v.Source == "resync":
+		return "unchanged: stored again"
+	case v.Source == "schema":
+		return "nobody changed it: the server serves it in another form"
+	case first:
+		return "found by a list after a gap"
+	}
+	return "found changed by a list after a gap"
+}
+
+// What a request to delete an object sets.
+const (
+	timestamp   = "/metadata/deletionTimestamp"
+	gracePeriod = "/metadata/deletionGracePeriodSeconds"
+)
+
+func texts(doc patch.Doc, pointer string) string {
+	value, _ := patch.Get(doc, pointer)
+	return oneLine(value)
+}
+
+func grace(doc patch.Doc) string {
+	if seconds := texts(doc, gracePeriod); seconds != "" {
+		return " (grace " + seconds + " s)"
+	}
+	return ""
+}
+
+// deletionMoved reports whether an earlier request to delete was changed. A kubelet that is done does so.
+func deletionMoved(v *history.Version) bool {
+	before, now := texts(v.Before, timestamp), texts(v.Doc, timestamp)
+	return before != "" && now != "" && before != now
+}
+
+// Unsaid leaves out of the changes of a version those that its Summary tells.
+func Unsaid(v *history.Version, all []field.Change) []field.Change {
+	if texts(v.Doc, timestamp) == texts(v.Before, timestamp) {
+		return all
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(c field.Change) bool {
+		at := c.Path.Pointer()
+		return at == timestamp || at == gracePeriod
+	})
+}
+
+// evicted reports whether the API server noted an eviction in this version. It does so in the status, just before it deletes the Pod.
+func evicted(v *history.Version) bool {
+	return v.Stream.Resource == "pods" && v.Stream.Group == "" && evictionIn(v.Doc) && !evictionIn(v.Before)
+}
+
+func evictionIn(doc patch.Doc) bool {
+	conditions, _ := patch.Get(doc, "/status/conditions")
+	var all []struct{ Type, Status, Reason string }
+	if conditions == nil || json.Unmarshal(conditions, &all) != nil {
+		return false
+	}
+	for _, c := range all {
+		if c.Type == "DisruptionTarget" && c.Status == "True" && c.Reason == "EvictionByEvictionAPI" {
+			return true
+		}
+	}
+	return false
+}
+
+// grant says of a RoleBinding or ClusterRoleBinding that came or went which role it gives to whom.
+func grant(v *history.Version) string {
+	if v.Stream.Group != "rbac.authorization.k8s.io" || !strings.HasSuffix(v.Stream.Resource, "bindings") || v.Type == cache.Updated {
+		return ""
+	}
+	var binding struct {
+		RoleRef  struct{ Kind, Name string }
+		Subjects []struct{ Kind, Name, Namespace string }
+	}
+	if json.Unmarshal(v.Doc, &binding) != nil {
+		return ""
+	}
+	var subjects []string
+	for _, s := range binding.Subjects {
+		name := s.Name
+		if s.Namespace != "" {
+			name = s.Namespace + "/" + name
+		}
+		subjects = append(subjects, s.Kind+" "+name)
+	}
+	if len(subjects) == 0 {
+		subjects = []string{"nobody"}
+	}
+	return render.Line(binding.RoleRef.Kind + " " + binding.RoleRef.Name + " for " + strings.Join(subjects, ", "))
+}
