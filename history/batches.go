@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 // doubles while it stays below batchBytes.
 const (
 	firstBatch = 100
+	knownBatch = 1000 // of lives that are named: each batch sorts what is left of them
 	maxBatch   = 4000
 	batchBytes = 4 << 20
 )
@@ -45,6 +47,13 @@ func (r *Record) newDeltaReader(ctx context.Context, q Query) (*deltaReader, err
 	}
 	q.ToSeq = min(q.ToSeq, head.LastSeq)
 	g := &deltaReader{record: r, q: q, kinds: kinds, head: head.LastSeq, limit: firstBatch}
+	if q.ObjectIDs != nil {
+		g.ids, g.empty, g.limit = q.ObjectIDs, len(q.ObjectIDs) == 0, knownBatch
+		if !g.empty {
+			g.q.FromSeq = max(q.FromSeq, slices.Min(q.ObjectIDs))
+		}
+		return g, nil
+	}
 	if q.ObjectID == 0 && q.Name == "" && q.UID == "" {
 		return g, nil
 	}
@@ -123,12 +132,21 @@ func isMissingDay(err error) bool {
 	return errors.As(err, &missing)
 }
 
+// eachLifesDeltas reads the deltas of some lives by the index on lives. Left to itself, the planner may take the index by seq, and go through the
+// deltas of all others. OFFSET 0 keeps it from that.
+const eachLifesDeltas = `unnest($%d::bigint[]) AS o (id)
+		CROSS JOIN LATERAL (
+			SELECT * FROM kuberewind.record_deltas
+			WHERE cluster = $1 AND object_id = o.id AND seq > $2 AND seq <= $3 AND observed_at BETWEEN $4 AND $5
+			OFFSET 0
+		) AS d`
+
 func (g *deltaReader) query(after, last int64, from, until time.Time) (string, []any) {
 	args := []any{g.record.cluster.Number, after, last, from, until, g.limit}
-	var where strings.Builder
+	source, where := "kuberewind.record_deltas d", new(strings.Builder)
 	also := func(condition string, arg any) {
 		args = append(args, arg)
-		fmt.Fprintf(&where, condition, len(args))
+		fmt.Fprintf(where, condition, len(args))
 	}
 	if g.q.Streams != nil {
 		also(" AND d.stream = ANY ($%d::int[])", g.q.Streams)
@@ -137,7 +155,8 @@ func (g *deltaReader) query(after, last int64, from, until time.Time) (string, [
 	case len(g.ids) == 1:
 		also(" AND d.object_id = $%d", g.ids[0])
 	case g.ids != nil:
-		also(" AND d.object_id = ANY ($%d::bigint[])", g.ids)
+		args = append(args, g.ids)
+		source = fmt.Sprintf(eachLifesDeltas, len(args))
 	case g.q.Namespace != "":
 		also(" AND l.namespace = $%d", g.q.Namespace)
 	}
@@ -145,7 +164,7 @@ func (g *deltaReader) query(after, last int64, from, until time.Time) (string, [
 		also(" AND d.type = ANY ($%d::smallint[])", g.kinds)
 	}
 	return `SELECT ` + rowColumns + `, ` + lifeColumns + `
-		FROM kuberewind.record_deltas d` + joinLives + `
+		FROM ` + source + joinLives + `
 		WHERE d.cluster = $1 AND d.seq > $2 AND d.seq <= $3 AND d.observed_at BETWEEN $4 AND $5` + where.String() + `
 		ORDER BY d.seq LIMIT $6`, args
 }

@@ -38,6 +38,7 @@ type Version struct {
 type Query struct {
 	Scope
 	ObjectID       int64
+	ObjectIDs      []int64 // these lives and no others, whatever else is asked for; nil does not bound
 	UID            string
 	FromSeq, ToSeq int64     // inclusive
 	From, To       time.Time // of observed_at, inclusive

@@ -1,0 +1,29 @@
+// Package story tells what happened to an object and to all that it owns, on one time line. It prints nothing.
+//
+// Find finds the objects: those of a name, what they own, what that owns, and the Events about any of them. Entries then gives their
+// changes in the order of the record, each with what it changed (package change). Rollouts sums up what the entries showed of each
+// rollout of a Deployment.
+//
+// # What it guarantees
+//
+//   - Owners are UIDs, not names. An object made again under its name is another one.
+//   - It reads the lives of one namespace, and of these the first version on record, by an index. The versions it reads are those of the
+//     objects found, again by an index. The size of the record does not matter.
+//   - Objects come with their last version in memory, compressed. Entries are not kept.
+//
+// # What it rejects, and why
+//
+//   - An object that got its owner after its first version on record is not found. All versions of the namespace would have to be read.
+//   - Of a cluster-scoped object, owned objects may be in any namespace. So the lives of all namespaces are read.
+//
+// # Rollouts
+//
+// A rollout starts with a new spec.template. It is stuck in these cases:
+//
+//   - A container of a Pod of its ReplicaSet waits, and not because it is being made.
+//   - Such a Pod cannot be scheduled.
+//   - The Deployment says that it makes no progress, or that it cannot make Pods.
+//
+// It is done when the controller has observed the newest generation, and all replicas are of the new template and available. A newer template
+// ends it before that. The rollout is undone if that is the template from before it, else replaced.
+package story

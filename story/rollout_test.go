@@ -1,0 +1,135 @@
+package story_test
+
+import (
+	"fmt"
+	"iter"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kuberewind/kuberewind/bench/data"
+	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/internal/pgtest"
+	"github.com/kuberewind/kuberewind/internal/scene/record"
+)
+
+// A play is a cluster with one Deployment, whose events a test writes down.
+type play struct{ events []data.Event }
+
+func (p *play) Resources() []data.Resource {
+	return []data.Resource{
+		{Version: "v1", Resource: "namespaces", Kind: "Namespace"},
+		{Group: "apps", Version: "v1", Resource: "deployments", Kind: "Deployment", Namespaced: true},
+		{Group: "apps", Version: "v1", Resource: "replicasets", Kind: "ReplicaSet", Namespaced: true},
+		{Version: "v1", Resource: "pods", Kind: "Pod", Namespaced: true},
+	}
+}
+
+var noon = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
+
+func (p *play) First() iter.Seq[data.Event] {
+	return func(yield func(data.Event) bool) {
+		yield(data.Event{Type: watch.Added, Name: "kube-system", UID: "cluster", RV: 1, At: noon,
+			Object: []byte(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"kube-system","uid":"cluster","resourceVersion":"1"}}`)})
+	}
+}
+
+func (p *play) Events() iter.Seq2[data.Event, error] {
+	return func(yield func(data.Event, error) bool) {
+		for _, e := range p.events {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (p *play) Len() (live, events int) { return 1, len(p.events) }
+
+// does adds an event. rest is what follows the name, UID and resource version in the metadata, and behind it.
+func (p *play) does(resource int, what watch.EventType, name, rest string) {
+	rv := uint64(len(p.events) + 2)
+	r := p.Resources()[resource]
+	p.events = append(p.events, data.Event{
+		Resource: resource, Type: what, Namespace: "shop", Name: name, UID: "uid-" + name, RV: rv, At: noon.Add(time.Duration(rv) * time.Second),
+		Object: fmt.Appendf(nil, `{"apiVersion":%q,"kind":%q,"metadata":{"name":%q,"namespace":"shop","uid":"uid-%s","resourceVersion":"%d"%s`,
+			r.APIVersion(), r.Kind, name, name, rv, rest),
+	})
+}
+
+// deployment is a Deployment of one replica with a template, as it stands.
+func (p *play) deployment(what watch.EventType, generation int, image, status string) {
+	p.does(1, what, "web", fmt.Sprintf(`,"generation":%d},"spec":{"replicas":1,"template":%s},"status":{%s}}`, generation, template(image, ""), status))
+}
+
+func template(image, labels string) string {
+	return fmt.Sprintf(`{"metadata":{"labels":{"app":"web"%s}},"spec":{"containers":[{"name":"web","image":"web:%s"}]}}`, labels, image)
+}
+
+func owned(by string) string {
+	return fmt.Sprintf(`,"ownerReferences":[{"uid":"uid-%s","controller":true}]},`, by)
+}
+
+// pod has a ReplicaSet of its own.
+func (p *play) pod(image, status string) {
+	set := "web-" + image
+	p.does(2, watch.Added, set, owned("web")+fmt.Sprintf(`"spec":{"template":%s}}`, template(image, `,"pod-template-hash":"x"`)))
+	p.does(3, watch.Added, set+"-a", owned(set)+`"status":{"containerStatuses":[{"name":"web","state":{"waiting":{"reason":"ContainerCreating"}}}]}}`)
+	p.does(3, watch.Modified, set+"-a", owned(set)+`"status":{`+status+`}}`)
+}
+
+func finished(generation int) string {
+	return fmt.Sprintf(`"observedGeneration":%d,"replicas":1,"updatedReplicas":1,"availableReplicas":1`, generation)
+}
+
+func (p *play) told(t *testing.T) []string {
+	t.Helper()
+	database := pgtest.New(t, pgtest.EmptyRecord)
+	require.NoError(t, record.SetInto(t.Context(), database.URL(), p))
+	rec, err := history.Open(t.Context(), database.URL(), history.Options{})
+	require.NoError(t, err)
+	t.Cleanup(rec.Close)
+	s, _ := told(t, rec, about(t, rec, "deployments.apps", "shop", "web"))
+	return summaries(s)
+}
+
+func waiting(reason string) string {
+	return fmt.Sprintf(`"containerStatuses":[{"name":"web","state":{"waiting":{"reason":%q}}}]`, reason)
+}
+
+func TestARolloutHasAnOutcomeAndItsTroubles(t *testing.T) {
+	p := &play{}
+	p.deployment(watch.Added, 1, "v1", "")
+	p.pod("v1", waiting("CrashLoopBackOff"))
+	p.deployment(watch.Modified, 2, "v2", `"observedGeneration":1`)
+	p.pod("v2", `"conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable"}]`)
+	p.deployment(watch.Modified, 2, "v2", `"observedGeneration":2,"conditions":[{"type":"Progressing","status":"False","reason":"ProgressDeadlineExceeded"}]`)
+	p.deployment(watch.Modified, 3, "v3", `"observedGeneration":2`)
+	p.deployment(watch.Modified, 3, "v3", finished(2))
+	p.deployment(watch.Modified, 3, "v3", finished(3))
+	p.deployment(watch.Modified, 3, "v3", `"observedGeneration":3,"conditions":[{"type":"ReplicaFailure","status":"True","reason":"FailedCreate"}]`)
+	p.deployment(watch.Modified, 4, "v4", `"observedGeneration":3`)
+	p.deployment(watch.Deleted, 4, "v4", `"observedGeneration":3`)
+	require.Equal(t, []string{
+		": →v1 from 2 by , CrashLoopBackOff of 1 at 5, replaced at 6",
+		": v1→v2 from 6 by , Unschedulable of 1 at 9, ProgressDeadlineExceeded of 1 at 10, replaced at 11",
+		": v2→v3 from 11 by , done at 13",
+		": v3→v4 from 15 by , deleted at 16",
+	}, p.told(t))
+}
+
+func TestAPodOfTheOldTemplateIsNoTroubleOfTheRollout(t *testing.T) {
+	p := &play{}
+	p.deployment(watch.Added, 1, "v1", "")
+	p.deployment(watch.Modified, 1, "v1", finished(1))
+	p.deployment(watch.Modified, 2, "v2", "")
+	p.pod("v1", waiting("CrashLoopBackOff"))
+	p.deployment(watch.Modified, 3, "v1", "")
+	require.Equal(t, []string{
+		": →v1 from 2 by , done at 3",
+		": v1→v2 from 4 by , undone at 8",
+		": v2→v1 from 8 by ",
+	}, p.told(t))
+}

@@ -1,0 +1,194 @@
+package story_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kuberewind/kuberewind/change"
+	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/internal/pgtest"
+	"github.com/kuberewind/kuberewind/internal/scene/record"
+	"github.com/kuberewind/kuberewind/patch"
+	"github.com/kuberewind/kuberewind/story"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+func scene(t *testing.T) *history.Record {
+	t.Helper()
+	database := pgtest.New(t, pgtest.EmptyRecord)
+	require.NoError(t, record.Into(t.Context(), database.URL()))
+	rec, err := history.Open(t.Context(), database.URL(), history.Options{})
+	require.NoError(t, err)
+	t.Cleanup(rec.Close)
+	return rec
+}
+
+// about is the query of an object.
+func about(t *testing.T, rec *history.Record, resource, namespace, name string) history.Query {
+	t.Helper()
+	streams, err := rec.Streams(t.Context())
+	require.NoError(t, err)
+	q := history.Query{Scope: history.Scope{Streams: []int32{}, Namespace: namespace, Name: name}}
+	for _, s := range streams {
+		if s.GroupResource().String() == resource {
+			q.Streams = append(q.Streams, s.ID)
+		}
+	}
+	require.NotEmpty(t, q.Streams)
+	return q
+}
+
+// told reads a story to its end.
+func told(t *testing.T, rec *history.Record, q history.Query) (*story.Story, []story.Entry) {
+	t.Helper()
+	s, err := story.Find(t.Context(), rec, q)
+	require.NoError(t, err)
+	var all []story.Entry
+	for e, err := range s.Entries(t.Context()) {
+		require.NoError(t, err)
+		all = append(all, e)
+	}
+	return s, all
+}
+
+func summary(r *story.Rollout) string {
+	image := func(template patch.Doc) string {
+		value, _ := patch.Get(template, "/spec/containers/0/image")
+		name, _ := patch.Unquote(value)
+		_, tag, _ := strings.Cut(string(name), ":")
+		return tag
+	}
+	text := fmt.Sprintf("%s: %s→%s", r.Revision, image(r.Before), image(r.After))
+	if r.Start != nil {
+		text += fmt.Sprintf(" from %d by %s", r.Start.Seq, r.Start.Manager)
+	}
+	for _, why := range r.Troubles {
+		text += fmt.Sprintf(", %s of %d at %d", why.Reason, len(why.Objects), why.At.Seq)
+	}
+	if r.End != nil {
+		text += fmt.Sprintf(", %s at %d", r.Outcome, r.End.Seq)
+	}
+	return text
+}
+
+func summaries(s *story.Story) (all []string) {
+	for _, r := range s.Rollouts() {
+		all = append(all, summary(r))
+	}
+	return all
+}
+
+func TestTheBadRolloutOfTheShopStartedWasStuckAndWasUndone(t *testing.T) {
+	rec := scene(t)
+	q := about(t, rec, "deployments.apps", "shop", "web")
+	s, _ := told(t, rec, q)
+	require.Equal(t, []string{
+		"1: →v1 from 226 by kubectl-client-side-apply, done at 252",
+		"2: v1→v2-broken from 355 by kubectl-set, ImagePullBackOff of 3 at 366, undone at 404",
+		"3: v2-broken→v1 from 404 by kubectl, done at 441",
+		"4: v1→v1 from 546 by kubectl-set, done at 648",
+		"5: v1→v1 from 654 by , done at 764",
+		"6: v1→v3 from 926 by kubectl-set, done at 1033",
+	}, summaries(s))
+	bad := s.Rollouts()[1].Troubles[0]
+	require.Equal(t, "Back-off pulling image", bad.Message)
+	require.Equal(t, "Pod", bad.Objects[0].Stream.Kind)
+
+	q.FromSeq, q.ToSeq = 360, 400
+	s, entries := told(t, rec, q)
+	require.Equal(t, []string{"2: →v2-broken, ImagePullBackOff of 3 at 366"}, summaries(s), "it began before, and has not ended")
+	require.EqualValues(t, 360, entries[0].Seq)
+	require.LessOrEqual(t, entries[len(entries)-1].Seq, int64(400))
+}
+
+// belongs is a naive search: it reads all versions of all objects.
+const belongs = `
+	WITH RECURSIVE firsts AS (
+		SELECT DISTINCT ON (object_id) object_id, kind, namespace, name, uid, object, source FROM kuberewind.deltas WHERE object IS NOT NULL ORDER BY object_id, seq
+	), tree AS (
+		SELECT object_id, uid FROM firsts WHERE kind = $1 AND namespace = $2 AND name = $3
+		UNION
+		SELECT f.object_id, f.uid FROM tree t JOIN firsts f ON f.object @> jsonb_build_object('metadata', jsonb_build_object('ownerReferences', jsonb_build_array(jsonb_build_object('uid', t.uid))))
+	), told AS (
+		SELECT object_id FROM tree UNION SELECT f.object_id FROM firsts f JOIN tree t ON f.object #>> '{involvedObject,uid}' = t.uid
+	)
+	SELECT seq FROM kuberewind.deltas WHERE object_id IN (SELECT object_id FROM told) ORDER BY seq`
+
+func TestAStoryHasTheDeltasOfAllThatBelongsToItsObject(t *testing.T) {
+	database := pgtest.New(t, pgtest.EmptyRecord)
+	require.NoError(t, record.Into(t.Context(), database.URL()))
+	rec, err := history.Open(t.Context(), database.URL(), history.Options{})
+	require.NoError(t, err)
+	t.Cleanup(rec.Close)
+	db := database.Connect(t)
+	for _, o := range []struct {
+		resource, kind, namespace, name string
+		depth                           int
+	}{
+		{"deployments.apps", "Deployment", "shop", "web", 2},
+		{"deployments.apps", "Deployment", "billing", "ledger", 2},
+		{"jobs.batch", "Job", "shop", "migrate", 1},
+		{"services", "Service", "shop", "web", 1},
+		{"configmaps", "ConfigMap", "billing", "limits", 0},
+		{"nodes", "Node", "", "node-001", 1},
+	} {
+		t.Run(o.kind+" "+o.name, func(t *testing.T) {
+			rows, err := db.Query(t.Context(), belongs, o.kind, o.namespace, o.name)
+			require.NoError(t, err)
+			want, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+			require.NoError(t, err)
+			require.NotEmpty(t, want)
+			s, entries := told(t, rec, about(t, rec, o.resource, o.namespace, o.name))
+			var got []int64
+			for _, e := range entries {
+				got = append(got, e.Seq)
+				require.Equal(t, e.Stream.Resource == "events", e.Event != nil)
+			}
+			require.Equal(t, want, got)
+			depth := 0
+			for _, found := range s.Objects {
+				depth = max(depth, found.Depth)
+				require.Equal(t, found.Owner == nil, found.Depth == 0)
+			}
+			require.Equal(t, o.depth, depth)
+		})
+	}
+}
+
+func TestAnObjectThatWasMadeAgainHasOneStoryOfTwoLives(t *testing.T) {
+	rec := scene(t)
+	s, entries := told(t, rec, about(t, rec, "configmaps", "billing", "limits"))
+	require.Len(t, s.Objects, 2)
+	require.NotEqual(t, s.Objects[0].UID, s.Objects[1].UID)
+	require.Equal(t, cache.Deleted, entries[1].Type)
+}
+
+func TestAnEventOfTheStorySaysWhatHappenedToWhat(t *testing.T) {
+	rec := scene(t)
+	_, entries := told(t, rec, about(t, rec, "jobs.batch", "shop", "migrate"))
+	var said []string
+	for _, e := range entries {
+		if e.Event != nil && e.Type == cache.Added {
+			said = append(said, e.Object.Stream.Kind+" "+e.Event.Type+" "+e.Event.Reason)
+			require.NotEmpty(t, e.Event.Message)
+			require.Equal(t, change.Event, e.Change.Class)
+		}
+	}
+	require.Contains(t, said, "Job Warning BackoffLimitExceeded")
+	require.Contains(t, said, "Job Normal SuccessfulCreate")
+}
+
+func TestAnObjectThatNeverWasHasNoStory(t *testing.T) {
+	rec := scene(t)
+	s, entries := told(t, rec, about(t, rec, "deployments.apps", "shop", "nobody"))
+	require.Empty(t, s.Objects)
+	require.Empty(t, entries)
+	_, err := story.Find(t.Context(), rec, history.Query{})
+	require.ErrorContains(t, err, "name it")
+}

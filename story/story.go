@@ -1,0 +1,136 @@
+package story
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/kuberewind/kuberewind/history"
+)
+
+// An Object is one life that belongs to a story.
+type Object struct {
+	history.Life
+	Owner *Object // nil for what the story is about
+	Depth int     // how many owners are above it
+}
+
+// A Story is what belongs to an object.
+type Story struct {
+	Objects []*Object // each after its owner: first what the story is about
+
+	rec      *history.Record
+	query    history.Query
+	prior    int64             // seq of the last delta before the story
+	objects  map[int64]*Object // by ObjectID
+	about    map[int64]*Object // of Events, what they are about
+	rollouts tracker
+}
+
+// Find finds an object, what it owns, and the Events about these. The Scope of the query names the object. Its bounds are those of
+// the story: lives that are not within them do not belong to it. If there is no such object, the Story has no Objects.
+func Find(ctx context.Context, rec *history.Record, q history.Query) (*Story, error) {
+	if q.Name == "" {
+		return nil, errors.New("a story is about one object: name it")
+	}
+	s := &Story{rec: rec, query: q, objects: map[int64]*Object{}, about: map[int64]*Object{}, rollouts: newTracker()}
+	if err := s.begin(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.roots(ctx); err != nil || len(s.Objects) == 0 {
+		return s, err
+	}
+	return s, s.relatives(ctx, max(s.prior+1, s.Objects[0].ObjectID))
+}
+
+// begin finds the last delta before the story.
+func (s *Story) begin(ctx context.Context) error {
+	s.prior = max(s.query.FromSeq-1, 0)
+	if s.query.From.IsZero() {
+		return nil
+	}
+	p, err := s.rec.Resolve(ctx, history.At(s.query.From.Add(-time.Microsecond)), history.Scope{}) // the record counts microseconds
+	if errors.Is(err, history.ErrBeforeRecord) {
+		return nil
+	}
+	s.prior = max(s.prior, p.Seq)
+	return err
+}
+
+func (s *Story) roots(ctx context.Context) error {
+	for life, err := range s.rec.Lives(ctx, history.LifeQuery{Scope: s.query.Scope}) {
+		if err != nil {
+			return err
+		}
+		if s.within(life) {
+			s.add(life, nil)
+		}
+	}
+	return nil
+}
+
+func (s *Story) within(l history.Life) bool {
+	return (s.query.ToSeq == 0 || l.ObjectID <= s.query.ToSeq) && (l.DeletedSeq == 0 || l.DeletedSeq > s.prior)
+}
+
+// add adds a life once: it may have two owners in the story.
+func (s *Story) add(l history.Life, owner *Object) {
+	if s.objects[l.ObjectID] != nil {
+		return
+	}
+	o := &Object{Life: l, Owner: owner}
+	if owner != nil {
+		o.Depth = owner.Depth + 1
+	}
+	s.Objects, s.objects[l.ObjectID] = append(s.Objects, o), o
+}
+
+// relatives adds what the objects own, generation by generation, and finds the Events.
+func (s *Story) relatives(ctx context.Context, first int64) error {
+	owned := map[string][]history.Relation{} // by UID of the owner
+	var events []history.Relation
+	scope := history.Scope{Namespace: s.query.Namespace}
+	for r, err := range s.rec.Relations(ctx, history.RelationQuery{Scope: scope, FromSeq: first, ToSeq: s.query.ToSeq}) {
+		if err != nil {
+			return fmt.Errorf("find what the object owns: %w", err)
+		}
+		for _, uid := range r.Owners {
+			owned[uid] = append(owned[uid], r)
+		}
+		if r.About != "" {
+			events = append(events, r)
+		}
+	}
+	byUID := map[string]*Object{}
+	for generation := s.Objects; len(generation) > 0; {
+		known := len(s.Objects)
+		for _, owner := range generation {
+			byUID[owner.UID] = owner
+			for _, r := range owned[owner.UID] {
+				s.add(r.Life, owner)
+			}
+		}
+		generation = s.Objects[known:]
+	}
+	for _, e := range events {
+		if o := byUID[e.About]; o != nil && s.objects[e.ObjectID] == nil {
+			s.about[e.ObjectID] = o
+		}
+	}
+	return nil
+}
+
+// ids are the lives of which the story reads deltas.
+func (s *Story) ids() []int64 {
+	ids := make([]int64, 0, len(s.objects)+len(s.about))
+	for id := range s.objects {
+		ids = append(ids, id)
+	}
+	for id := range s.about {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids
+}
