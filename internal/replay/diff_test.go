@@ -122,9 +122,13 @@ func TestTroubleOfADiffIsNotADifference(t *testing.T) {
 		"-A":                                   "say from which instant on",
 		"-A --from x":                          "--from: not an instant",
 		"-A --from seq:1 --to x":               "--to: not an instant",
-		"-A --from 2020-01-01T00:00:00Z":       "before the record began",
 		"widgets -A --from seq:1":              "the server doesn't have a resource type",
 		"-A --from seq:1 --nothing":            "unknown flag: --nothing",
+		"-A --from seq:1 --only x":             "is none of spec, status, all",
+		"-A --from seq:1 --path a..b":          "a name is missing",
+		"-A --from seq:1 --ignore a..b":        "--ignore: path",
+		"-A --from seq:1 --index color=red":    `there is no index "color"`,
+		"-A --from seq:1 --to 2020-01-01":      "before the record began",
 		"configmaps/none -n shop --from seq:1": `configmaps "none" was not there at either instant`,
 		", -A --from seq:1":                    `the server doesn't have a resource type ""`,
 		"-A --from seq:1 -o xml":               "none of text, json, name, unified, stat",
@@ -139,4 +143,36 @@ func TestTroubleOfADiffIsNotADifference(t *testing.T) {
 			require.Empty(t, got.out)
 		})
 	}
+}
+
+func TestADiffFromBeforeTheRecordIsFromItsFirstInstant(t *testing.T) {
+	b := story(t)
+	got := b.replayed(t, "diff", "-A", "--from", "2020-01-01")
+	require.Equal(t, 1, got.code)
+	require.Contains(t, got.err, "the record begins at 2026-03-10T12:0")
+	require.Equal(t, b.replayed(t, "diff", "-A", "--from", "seq:1").out, got.out)
+}
+
+func TestADiffHasTheFiltersOfTheLog(t *testing.T) {
+	b := newScene(t)
+	scaled, _ := seqs(t, b.replayed(t, "log", "deployment/web", "-n", "shop", "--path", "spec.replicas", "-o", "json").out)
+	diff := func(code int, args ...string) string {
+		t.Helper()
+		got := b.replayed(t, append([]string{"diff", "--from", fmt.Sprintf("seq:%d", scaled[0]), "-A"}, args...)...)
+		require.Equal(t, code, got.code, got.err)
+		return got.out
+	}
+	all := diff(1)
+	require.Contains(t, all, "+ Event ")
+	require.Contains(t, all, "~ Lease ")
+	folded := diff(1, "--verbose=false")
+	require.NotRegexp(t, "(?m)^. (Event|Lease|EndpointSlice) ", folded)
+	require.Regexp(t, `(?m)^-- \d+ more: \d+ Events, .*; -v shows them$`, folded)
+	require.Equal(t, all, diff(1, "-v"))
+	require.Contains(t, diff(1, "--events"), "+ Event ")
+	require.Contains(t, diff(1, "events", "--verbose=false"), "+ Event ", "what is asked for is shown")
+	require.NotContains(t, diff(1, "--only", "spec"), "status.")
+	require.Regexp(t, `(?m)^~ Deployment shop/web\n    spec.replicas 3 → 5\n`, diff(1, "deployments", "--path", "spec.replicas"))
+	require.Regexp(t, `^-- \d+ more: .*\n$`, diff(0, "nodes", "--only", "spec", "--ignore", "metadata", "--ignore", "spec"))
+	require.Regexp(t, `^\+ Pod shop/web-`, diff(1, "pods", "--index", "label=app=web", "-o", "text"))
 }

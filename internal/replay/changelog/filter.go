@@ -41,7 +41,7 @@ func (f *filter) addFlags(flags *pflag.FlagSet) {
 
 // validate refuses what cannot be meant.
 func (f *filter) validate(cmd *cobra.Command) (err error) {
-	if f.patterns, err = patternsOf(f.paths); err != nil {
+	if f.patterns, err = field.ParsePatterns(f.paths); err != nil {
 		return err
 	}
 	for _, text := range f.managers {
@@ -59,17 +59,6 @@ func (f *filter) validate(cmd *cobra.Command) (err error) {
 		return env.Mistake(cmd, err)
 	}
 	return nil
-}
-
-func patternsOf(texts []string) (all []field.Pattern, err error) {
-	for _, text := range texts {
-		p, err := field.ParsePattern(text)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, p)
-	}
-	return all, nil
 }
 
 func deltaTypes(names []string) ([]cache.DeltaType, error) {

@@ -16,7 +16,6 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/resource"
 	"github.com/kuberewind/kuberewind/internal/replay/selector"
 	"github.com/kuberewind/kuberewind/internal/replay/words"
-	"github.com/kuberewind/kuberewind/internal/telemetry"
 )
 
 const diffLong = `Show what was added, removed and changed between two instants, of the types that are named or of all.
@@ -26,16 +25,21 @@ is said to be recreated. What came and went again in between does not show; see 
 fields is different (metadata.managedFields, resourceVersion and generation, status.observedGeneration) count as equal, and are counted, unless
 --all-fields is given.
 
+On a terminal, text shows what people and deployers change, and counts the rest in its last line, as log does: see "log --help". -v, --only, --ignore,
+--events, --path, -l and --index choose. What a flag on the command line leaves out does not count as a difference.
+
+If --from is before the record began, the first instant of the record stands for it, and a note says so.
+
 -o json prints one object a line: change (added, removed, changed), recreated, group, version, resource, kind, namespace, name, uid, from and to
 (seq and resourceVersion), and changes as in log -o json. -o name prints +, - or ~, the resource, and the object.
 
 Exit codes: 0 nothing is different, 1 something is, 2 it could not be found out.`
 
 const diffExample = `  # What is different from yesterday
-  %[1]s diff --from -1d -n shop
+  %[1]s diff --from yesterday -n shop
 
   # Drift of workloads between two dates, as YAML differences
-  %[1]s diff --from 2026-01-01T00:00:00Z --to 2026-01-31T00:00:00Z deploy,sts,ds -A -u
+  %[1]s diff --from 2026-01-01 --to 2026-01-31 deploy,sts,ds -A -u
 
   # How much changed, by type
   %[1]s diff --from 1h -A -o stat`
@@ -59,6 +63,7 @@ type diffCommand struct {
 	from, to, output, labels         string
 	allNamespaces, allFields, asYAML bool
 	fromInstant, toInstant           history.Instant
+	filter
 }
 
 // NewCommand makes the command diff.
@@ -78,6 +83,7 @@ func NewCommand(e *env.Env) *cobra.Command {
 	env.InstantVar(flags, &d.from, "from", "", "the one instant: a time (18:45, yesterday 14:05, 2026-01-31), 10m ago, now, seq:N or rv:N")
 	env.InstantVar(flags, &d.to, "to", "now", "the other instant")
 	flags.BoolVarP(&d.allNamespaces, "all-namespaces", "A", false, "the whole cluster")
+	d.filter.addFlags(flags)
 	flags.StringVarP(&d.labels, "selector", "l", "", "only objects whose labels match at either instant, with =, ==, !=, in and notin")
 	flags.BoolVarP(&d.asYAML, "unified", "u", false, "the same as -o unified")
 	flags.BoolVar(&d.allFields, "all-fields", false, "compare bookkeeping fields too")
@@ -135,6 +141,9 @@ func (d *diffCommand) validate(cmd *cobra.Command) (err error) {
 	if d.toInstant, err = d.env.Instant(d.to); err != nil {
 		return fmt.Errorf("--to: %w", err)
 	}
+	if err := d.filter.read(d.env, cmd, d.output == output.Text && d.env.Terminal()); err != nil {
+		return err
+	}
 	_, err = selector.New(d.labels, "", schema.GroupVersionKind{}, nil)
 	return err
 }
@@ -146,7 +155,7 @@ func (d *diffCommand) answer(ctx context.Context, rec *env.Record, args []string
 		return false, err
 	}
 	scope := history.Scope{Streams: resource.StreamsOf(targets, namespace)}
-	from, err := rec.Resolve(ctx, d.fromInstant, scope)
+	from, err := d.begin(ctx, rec, scope)
 	if err != nil {
 		return false, fmt.Errorf("--from: %w", err)
 	}
@@ -172,15 +181,31 @@ func (d *diffCommand) answer(ctx context.Context, rec *env.Record, args []string
 			return false, err
 		}
 	}
-	p := d.printer()
 	differences, err := c.Result(d.allFields)
 	if err != nil {
 		return false, err
 	}
-	if err := p.print(differences, c.OnlyBookkeeping); err != nil {
+	d.askedFor(args, targets)
+	shown, err := d.apply(differences, d.allFields)
+	if err != nil {
 		return false, err
 	}
-	return len(differences) > 0, errors.Join(c.Damage(), c.Missing())
+	if err := d.printer().write(shown, c.OnlyBookkeeping, d.more()); err != nil {
+		return false, err
+	}
+	different := len(shown) > 0 || !d.rules.Said && d.folded.Total() > 0
+	return different, errors.Join(c.Damage(), c.Missing())
+}
+
+// begin is the one instant. Before the record began there is nothing to compare with: the first instant of the record stands for it.
+func (d *diffCommand) begin(ctx context.Context, rec *env.Record, scope history.Scope) (history.Point, error) {
+	from, err := rec.Resolve(ctx, d.fromInstant, scope)
+	var before *history.BeforeRecordError
+	if !errors.As(err, &before) || before.FirstSeq == 0 {
+		return from, err
+	}
+	d.env.Note(fmt.Sprintf("the record begins at %s, after %s: this is what is different from then", before.Begin(), d.fromInstant))
+	return rec.Resolve(ctx, history.AtSeq(before.FirstSeq), scope)
 }
 
 // targets are what is compared, by the names that it had at the later instant.
@@ -207,7 +232,7 @@ func (d *diffCommand) targets(ctx context.Context, rec *env.Record, args []strin
 
 func (d *diffCommand) printer() *diffPrinter {
 	p := &diffPrinter{out: d.env.IOStreams.Out, note: d.env.Note, format: d.output, allFields: d.allFields}
-	if telemetry.IsTerminal(d.env.IOStreams.Out) {
+	if d.env.Terminal() {
 		p.words.Room = words.RoomOnTerminal
 	}
 	return p

@@ -46,7 +46,7 @@ type sideJSON struct {
 
 var differenceSigns = map[string]string{compare.Added: "+", compare.Removed: "-", compare.Changed: "~"}
 
-func (p *diffPrinter) print(all []compare.Difference, onlyBookkeeping int) error {
+func (p *diffPrinter) write(all []shown, onlyBookkeeping int, more string) error {
 	var err error
 	if p.format == outputStat {
 		err = p.stat(all)
@@ -60,13 +60,18 @@ func (p *diffPrinter) print(all []compare.Difference, onlyBookkeeping int) error
 	if err == nil && p.format == output.Text {
 		err = p.total(all)
 	}
+	if err == nil && more != "" && (p.format == output.Text || p.format == outputStat) {
+		_, err = fmt.Fprintf(p.out, "-- %s\n", more)
+	} else if more != "" {
+		p.note(more)
+	}
 	if onlyBookkeeping > 0 {
 		p.note(fmt.Sprintf("%d more objects are different in bookkeeping fields only; --all-fields shows them", onlyBookkeeping))
 	}
 	return err
 }
 
-func (p *diffPrinter) one(d *compare.Difference) error {
+func (p *diffPrinter) one(d *shown) error {
 	o := d.Object()
 	var b bytes.Buffer
 	switch p.format {
@@ -84,9 +89,7 @@ func (p *diffPrinter) one(d *compare.Difference) error {
 			return err
 		}
 	default:
-		if err := p.text(&b, d); err != nil {
-			return err
-		}
+		p.text(&b, d)
 	}
 	_, err := p.out.Write(b.Bytes())
 	return err
@@ -106,40 +109,15 @@ func jsonOf(s *compare.Side) *sideJSON {
 	return &sideJSON{Seq: s.Seq, ResourceVersion: s.RV}
 }
 
-// changes are those that are shown of a difference.
-func (p *diffPrinter) changes(d *compare.Difference) ([]field.Change, error) {
-	before, after, err := d.Docs()
-	if err != nil {
-		return nil, err
-	}
-	if p.allFields {
-		return field.Changes(before, after), nil
-	}
-	if before != nil && after != nil {
-		return field.Visible(field.Changes(before, after)), nil
-	}
-	if before != nil {
-		before = field.WithoutBookkeeping(before)
-	}
-	if after != nil {
-		after = field.WithoutBookkeeping(after)
-	}
-	return field.Changes(before, after), nil
-}
-
-func (p *diffPrinter) json(b *bytes.Buffer, d *compare.Difference) error {
-	all, err := p.changes(d)
-	if err != nil {
-		return err
-	}
+func (p *diffPrinter) json(b *bytes.Buffer, d *shown) error {
 	o := d.Object()
 	return output.WriteJSON(b, Difference{
 		Change: d.Change, Recreated: d.Recreated, Group: o.Stream.Group, Version: resource.VersionOnly(o.Version), Resource: o.Stream.Resource, Kind: o.Stream.Kind,
-		Namespace: o.Namespace, Name: o.Name, UID: o.UID, From: jsonOf(d.Before), To: jsonOf(d.After), Changes: field.JSONOf(all),
+		Namespace: o.Namespace, Name: o.Name, UID: o.UID, From: jsonOf(d.Before), To: jsonOf(d.After), Changes: field.JSONOf(d.changes),
 	}, false)
 }
 
-func (p *diffPrinter) text(b *bytes.Buffer, d *compare.Difference) error {
+func (p *diffPrinter) text(b *bytes.Buffer, d *shown) {
 	o := d.Object()
 	line := fmt.Sprintf("%s %s %s", differenceSigns[d.Change], o.Stream.Kind, output.ObjectName(o.Namespace, o.Name))
 	if d.Recreated {
@@ -147,19 +125,17 @@ func (p *diffPrinter) text(b *bytes.Buffer, d *compare.Difference) error {
 	}
 	fmt.Fprintln(b, render.Line(line))
 	if d.Change != compare.Changed {
-		return nil
+		return
 	}
-	all, err := p.changes(d)
-	if err != nil {
-		return err
-	}
-	for _, c := range field.Expanded(all) {
+	for _, c := range field.Expanded(d.changes) {
 		fmt.Fprintln(b, output.Indent+render.Line(p.words.Of(c)))
 	}
-	return nil
+	if d.counted > 0 {
+		fmt.Fprintln(b, output.Indent+"… and "+output.Counted(d.counted, "change")+" of the status")
+	}
 }
 
-func counts(all []compare.Difference) (added, removed, changed int) {
+func counts(all []shown) (added, removed, changed int) {
 	for _, d := range all {
 		switch d.Change {
 		case compare.Added:
@@ -173,7 +149,7 @@ func counts(all []compare.Difference) (added, removed, changed int) {
 	return added, removed, changed
 }
 
-func (p *diffPrinter) total(all []compare.Difference) error {
+func (p *diffPrinter) total(all []shown) error {
 	if len(all) == 0 {
 		return nil // as diff(1): what is the same is not worth a word
 	}
@@ -183,7 +159,7 @@ func (p *diffPrinter) total(all []compare.Difference) error {
 }
 
 // stat gives the numbers of each resource.
-func (p *diffPrinter) stat(all []compare.Difference) error {
+func (p *diffPrinter) stat(all []shown) error {
 	if len(all) == 0 {
 		return nil
 	}

@@ -95,14 +95,7 @@ func (f *Fold) within(doc patch.Doc) bool {
 // selected is what changed at the paths that were asked for.
 func (f *Fold) selected(v *history.Version, what change.Change) *Entry {
 	all := f.changesOf(v)
-	var found []field.Change
-	for _, p := range f.Patterns {
-		for _, c := range p.SelectFrom(all) {
-			if !slices.ContainsFunc(found, func(known field.Change) bool { return known.Op == c.Op && known.Path.String() == c.Path.String() }) {
-				found = append(found, c)
-			}
-		}
-	}
+	found := field.SelectAll(f.Patterns, all)
 	if len(f.Types) == 0 || v.Type == cache.Updated {
 		found = field.Elements(all, found)
 	}

@@ -194,6 +194,30 @@ func (p Pattern) SelectFrom(all []Change) []Change {
 // namesMember reports whether the pattern names a member of metadata, status or the like. If not, nobody asked for bookkeeping.
 func (p Pattern) namesMember() bool { return len(p.steps) > 1 && !p.steps[0].any && !p.steps[1].any }
 
+// ParsePatterns reads several patterns.
+func ParsePatterns(texts []string) (all []Pattern, err error) {
+	for _, text := range texts {
+		p, err := ParsePattern(text)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, p)
+	}
+	return all, nil
+}
+
+// SelectAll gives what lies where any of the patterns points, each change once.
+func SelectAll(patterns []Pattern, all []Change) (found []Change) {
+	for _, p := range patterns {
+		for _, c := range p.SelectFrom(all) {
+			if !slices.ContainsFunc(found, func(known Change) bool { return known.Op == c.Op && known.Path.String() == c.Path.String() }) {
+				found = append(found, c)
+			}
+		}
+	}
+	return found
+}
+
 // Elements leaves out of the changes that SelectFrom gave those of elements that came or went with their list: a first status is no change
 // of what it holds.
 func Elements(all, selected []Change) []Change {

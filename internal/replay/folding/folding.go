@@ -24,6 +24,7 @@ const (
 // Rules say which changes are counted, and not shown. It looks at what changed, never at who changed it. The zero value folds nothing.
 type Rules struct {
 	Active  bool
+	Said    bool   // by a flag on the command line
 	Verbose bool   // fold nothing but what Ignore says
 	Only    string // "", OnlySpec, OnlyStatus or OnlyAll
 	Events  bool   // show Events
@@ -44,16 +45,13 @@ func AddFlags(flags *pflag.FlagSet) {
 // command line says what.
 func Of(e *env.Env, cmd *cobra.Command, person bool) (Rules, error) {
 	said := slices.ContainsFunc([]string{"verbose", "only", "ignore", "events"}, cmd.Flags().Changed)
-	rules := Rules{Active: person || said, Verbose: e.Fold.Verbose, Only: e.Fold.Only, Events: e.Fold.Events}
+	rules := Rules{Active: person || said, Said: said, Verbose: e.Fold.Verbose, Only: e.Fold.Only, Events: e.Fold.Events}
 	if known := []string{OnlySpec, OnlyStatus, OnlyAll}; rules.Only != "" && !slices.Contains(known, rules.Only) {
 		return rules, env.Mistake(cmd, fmt.Errorf("--only %q is none of %s", rules.Only, strings.Join(known, ", ")))
 	}
-	for _, text := range e.Fold.Ignore {
-		p, err := field.ParsePattern(text)
-		if err != nil {
-			return rules, fmt.Errorf("--ignore: %w", err)
-		}
-		rules.Ignore = append(rules.Ignore, p)
+	var err error
+	if rules.Ignore, err = field.ParsePatterns(e.Fold.Ignore); err != nil {
+		return rules, fmt.Errorf("--ignore: %w", err)
 	}
 	return rules, nil
 }

@@ -1,0 +1,138 @@
+package diff
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kuberewind/kuberewind/change"
+	"github.com/kuberewind/kuberewind/internal/replay/compare"
+	"github.com/kuberewind/kuberewind/internal/replay/env"
+	"github.com/kuberewind/kuberewind/internal/replay/field"
+	"github.com/kuberewind/kuberewind/internal/replay/folding"
+	"github.com/kuberewind/kuberewind/internal/replay/resource"
+	"github.com/kuberewind/kuberewind/internal/replay/selector"
+	"github.com/kuberewind/kuberewind/patch"
+)
+
+// filter is which differences are shown.
+type filter struct {
+	paths, indices []string
+
+	patterns []field.Pattern
+	indexed  []selector.Index
+	rules    folding.Rules
+	folded   change.Counts
+}
+
+func (f *filter) addFlags(flags *pflag.FlagSet) {
+	folding.AddFlags(flags)
+	flags.StringArrayVar(&f.paths, "path", nil, "only differences at or below a path, such as spec.replicas or 'spec.containers[*].image'")
+	flags.StringArrayVar(&f.indices, "index", nil, "only what an index has under a value at either instant: name=value (namespace, label, owner, node, uid)")
+}
+
+// read reads the flags. person says that somebody reads the answer at a terminal.
+func (f *filter) read(e *env.Env, cmd *cobra.Command, person bool) (err error) {
+	if f.patterns, err = field.ParsePatterns(f.paths); err != nil {
+		return err
+	}
+	if f.indexed, err = selector.ParseIndices(f.indices); err != nil {
+		return err
+	}
+	f.rules, err = folding.Of(e, cmd, person)
+	return err
+}
+
+// askedFor keeps what was asked for by its type from being folded for what it is.
+func (f *filter) askedFor(args []string, targets []resource.Target) {
+	f.rules.Asked = map[schema.GroupResource]bool{}
+	for _, t := range targets {
+		f.rules.Asked[t.Resource.GroupResource()] = len(args) > 0
+	}
+}
+
+// A shown difference is one that is shown, with those of its changes that are.
+type shown struct {
+	compare.Difference
+	changes []field.Change
+	counted int // changes of the status that are not shown
+}
+
+// apply gives the differences that are shown, and counts those that are folded.
+func (f *filter) apply(all []compare.Difference, allFields bool) ([]shown, error) {
+	var kept []shown
+	for _, d := range all {
+		before, after, err := d.Docs()
+		if err != nil {
+			return nil, err
+		}
+		if !f.within(before) && !f.within(after) {
+			continue
+		}
+		if s, ok := f.one(d, before, after, allFields); ok {
+			kept = append(kept, s)
+		}
+	}
+	return kept, nil
+}
+
+func (f *filter) one(d compare.Difference, before, after patch.Doc, allFields bool) (shown, bool) {
+	s := shown{Difference: d, changes: changesOf(before, after, allFields)}
+	if len(f.patterns) > 0 {
+		s.changes = field.SelectAll(f.patterns, s.changes)
+		s.changes, _ = f.rules.Visible(change.Status, s.changes)
+		return s, len(s.changes) > 0
+	}
+	o := d.Object()
+	class := f.rules.Class(change.Delta{
+		Group: o.Stream.Group, Resource: o.Stream.Resource, Type: deltaTypes[d.Change], Before: before, Object: cmpDoc(after, before),
+	}).Class
+	all := len(s.changes)
+	s.changes, s.counted = f.rules.Visible(class, s.changes)
+	if f.rules.Folds(class) || len(s.changes) == 0 && all > 0 {
+		f.folded.Add(class, o.Stream.Kind)
+		return s, false
+	}
+	return s, true
+}
+
+var deltaTypes = map[string]cache.DeltaType{compare.Added: cache.Added, compare.Removed: cache.Deleted, compare.Changed: cache.Updated}
+
+// cmpDoc is the first that there is.
+func cmpDoc(docs ...patch.Doc) patch.Doc {
+	i := slices.IndexFunc(docs, func(d patch.Doc) bool { return d != nil })
+	return docs[max(i, 0)]
+}
+
+func (f *filter) within(doc patch.Doc) bool {
+	return doc != nil && !slices.ContainsFunc(f.indexed, func(i selector.Index) bool { return !i.Holds(doc) })
+}
+
+// more says what was only counted; "" if nothing was.
+func (f *filter) more() string {
+	if f.folded.Total() == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d more: %s; -v shows them", f.folded.Total(), f.folded.String())
+}
+
+// changesOf are the changes between two instants, without bookkeeping unless all fields are asked for.
+func changesOf(before, after patch.Doc, allFields bool) []field.Change {
+	if allFields {
+		return field.Changes(before, after)
+	}
+	if before != nil && after != nil {
+		return field.Visible(field.Changes(before, after))
+	}
+	if before != nil {
+		before = field.WithoutBookkeeping(before)
+	}
+	if after != nil {
+		after = field.WithoutBookkeeping(after)
+	}
+	return field.Changes(before, after)
+}
