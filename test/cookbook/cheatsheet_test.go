@@ -15,9 +15,11 @@ import (
 var sheetRow = regexp.MustCompile("(?m)^\\| `.*` \\| `((?:replay|recorder) .*)` \\|$")
 
 // exampleTime is an instant of the page for which the test has another, and so is exampleSeq.
-var exampleTime = regexp.MustCompile(`--(at|from|until) (?:10m|18:45)`)
+var exampleTime = regexp.MustCompile(`--(at|from|until|around) (?:10m|18:45)`)
 
 const exampleSeq = "seq:1234"
+
+var follows = regexp.MustCompile(` -f( |$)`)
 
 // elsewhere are failures of a command as it stands on the page: its instants are not in the record of the test.
 var elsewhere = regexp.MustCompile(`is before the record began|is still to come|` + exampleSeq)
@@ -39,7 +41,7 @@ func (s *story) cheatSheet(t *testing.T) {
 	for _, row := range rows {
 		t.Run(row[1], func(t *testing.T) {
 			sh := shell{env: sh.env, dir: t.TempDir()}
-			if strings.Contains(row[1], " -f ") {
+			if follows.MatchString(row[1]) {
 				_, errs, code := sh.run(t, row[1]+" --help") // it would go on; its flags are read all the same
 				require.Zero(t, code, errs)
 				return
