@@ -126,3 +126,29 @@ func TestALogIsOfAStretchAroundAnInstant(t *testing.T) {
 		})
 	}
 }
+
+func TestALogWithWhatAnObjectOwnsIsOfThatTree(t *testing.T) {
+	b := newScene(t)
+	out := b.replayed(t, "log", "deployment/web", "-n", "shop", "--owned", "-o", "json").out
+	kinds := map[string]int{}
+	for lines := bufio.NewScanner(strings.NewReader(out)); lines.Scan(); {
+		var e struct{ Kind, Name string }
+		require.NoError(t, json.Unmarshal(lines.Bytes(), &e))
+		require.True(t, e.Kind == "" || e.Name == "web" || strings.HasPrefix(e.Name, "web-"), "%s %s", e.Kind, e.Name)
+		kinds[e.Kind]++
+	}
+	for _, kind := range []string{"Deployment", "ReplicaSet", "Pod"} {
+		require.Positive(t, kinds[kind], kind)
+	}
+	require.Less(t, len(kinds), 5)
+	for args, want := range map[string]string{
+		"deployments -n shop --owned":          "--owned is of named objects, such as deployment/web",
+		"deployment/none -n shop --owned":      `"none" was never recorded in namespace shop`,
+		"deployment/web -n shop --owned -f":    "--follow takes one object",
+		"deployment/web -n nowhere --owned -v": "was never recorded in namespace nowhere",
+	} {
+		got := b.replayed(t, append([]string{"log"}, strings.Fields(args)...)...)
+		require.Equal(t, 1, got.code, args)
+		require.Contains(t, got.err, want, args)
+	}
+}

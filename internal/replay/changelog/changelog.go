@@ -158,7 +158,10 @@ func (l *logCommand) answer(ctx context.Context, rec *env.Record, args []string,
 		targets = append(targets, more...)
 	}
 	named := slices.ContainsFunc(targets, func(t resource.Target) bool { return len(t.Names) > 0 })
-	if !named {
+	switch {
+	case l.owned && !named:
+		return errors.New("--owned is of named objects, such as deployment/web")
+	case !named:
 		return l.many(ctx, rec, catalog, targets, namespace)
 	}
 	return l.lives(ctx, rec, targets, namespace)
@@ -219,8 +222,11 @@ func (l *logCommand) lives(ctx context.Context, rec *env.Record, targets []resou
 			scopes = append(scopes, scope)
 		}
 	}
-	if l.follow && len(scopes) > 1 {
+	if l.follow && (l.owned || len(scopes) > 1) {
 		return errors.New("--follow takes one object, or types without names")
+	}
+	if l.owned {
+		return l.withOwned(ctx, rec, targets, scopes)
 	}
 	var failed []error
 	for i, scope := range scopes {
