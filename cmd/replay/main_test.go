@@ -18,7 +18,7 @@ import (
 )
 
 // names are what the program is called by. The test binary is the program when it is called by one of them.
-var names = []string{"replay", "kubectl-replay", "kubectl-rewind"}
+var names = []string{"replay", "kubectl-replay", "kubectl-kuberewind", "kubectl_complete-kuberewind"}
 
 func TestMain(m *testing.M) {
 	if slices.Contains(names, filepath.Base(os.Args[0])) {

@@ -44,6 +44,15 @@ func HasData(dataDir string) (bool, error) {
 	return major != 0, err
 }
 
+// Runs tells whether a server that this package started runs in a data directory. It starts none.
+func Runs(dataDir string) (bool, error) {
+	made, err := HasData(dataDir)
+	if err != nil || !made {
+		return false, err
+	}
+	return layout{dataDir}.serverAlive()
+}
+
 // initialize makes the cluster in a scratch directory, and puts it in place when it is whole. It needs the lifecycle lock.
 func (s *Server) initialize(ctx context.Context) error {
 	s.log.Info("making the data directory of the embedded PostgreSQL", "dir", s.layout.dir, "version", s.bin.version,

@@ -58,6 +58,14 @@ func OpenRecord(ctx context.Context, cfg config.Config, log *slog.Logger) (*Data
 	return OpenDatabase(ctx, cfg, log)
 }
 
+// RecordRuns reports whether a record can be opened without starting an embedded PostgreSQL. Whether another server answers is not asked.
+func RecordRuns(cfg config.Config) (bool, error) {
+	if cfg.Database != config.Embedded {
+		return true, nil
+	}
+	return embedded.Runs(postgresDir(cfg))
+}
+
 func postgresDir(cfg config.Config) string { return filepath.Join(cfg.DataDir, "postgres") }
 
 // URL is where the database is. It holds the password.

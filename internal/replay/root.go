@@ -14,6 +14,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/kuberewind/kuberewind/internal/replay/changelog"
+	"github.com/kuberewind/kuberewind/internal/replay/completion"
 	"github.com/kuberewind/kuberewind/internal/replay/coverage"
 	"github.com/kuberewind/kuberewind/internal/replay/diff"
 	"github.com/kuberewind/kuberewind/internal/replay/env"
@@ -57,7 +58,7 @@ const rootExample = `  # What ran in this namespace ten minutes ago
   # The whole cluster, one file an object
   %[1]s snapshot --at 1h -o ./cluster`
 
-// NewRootCommand makes the command that name (argv[0]) stands for. Files named kubectl-replay and kubectl-rewind are plugins of kubectl.
+// NewRootCommand makes the command that name (argv[0]) stands for. Files named kubectl-NAME are plugins of kubectl.
 func NewRootCommand(name string, streams genericiooptions.IOStreams) *cobra.Command {
 	e := env.New(streams, os.Environ())
 	root := &cobra.Command{
@@ -74,7 +75,7 @@ func NewRootCommand(name string, streams genericiooptions.IOStreams) *cobra.Comm
 		},
 	}
 	e.Command = env.ProgramName
-	if plugin, ok := strings.CutPrefix(strings.TrimSuffix(filepath.Base(name), ".exe"), "kubectl-"); ok {
+	if plugin, ok := strings.CutPrefix(programName(name), "kubectl-"); ok {
 		// Cobra then says "kubectl replay" wherever it names the command.
 		root.Use = plugin
 		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl " + plugin}
@@ -90,8 +91,11 @@ func NewRootCommand(name string, streams genericiooptions.IOStreams) *cobra.Comm
 	for _, construct := range commands() {
 		root.AddCommand(construct(e))
 	}
+	completion.Register(root, e)
 	return root
 }
+
+func programName(path string) string { return strings.TrimSuffix(filepath.Base(path), ".exe") }
 
 // commands are the subcommands, in the order of the help.
 func commands() []func(*env.Env) *cobra.Command {
@@ -108,7 +112,12 @@ func commands() []func(*env.Env) *cobra.Command {
 
 // Execute runs the program and gives its exit code.
 func Execute(ctx context.Context, name string, args []string, streams genericiooptions.IOStreams) int {
+	if plugin, ok := strings.CutPrefix(programName(name), "kubectl_complete-"); ok {
+		// kubectl asks the file of this name which words can come next in a line that begins with its plugin.
+		name, args = "kubectl-"+plugin, append([]string{cobra.ShellCompRequestCmd}, args...)
+	}
 	root := NewRootCommand(name, streams)
+	completion.Prepare(root, args)
 	root.SetArgs(args)
 	done := make(chan error, 1)
 	go func() { done <- root.ExecuteContext(ctx) }()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"strings"
 	"time"
@@ -60,6 +61,14 @@ func (e *Env) Load(cmd *cobra.Command) (err error) {
 	return err
 }
 
+// Silent is for completion: it has the settings of a command line, and says nothing.
+func (e *Env) Silent(cmd *cobra.Command) (*Env, error) {
+	streams := genericiooptions.IOStreams{In: e.IOStreams.In, Out: io.Discard, ErrOut: io.Discard}
+	silent := New(streams, e.environ)
+	silent.Config, silent.Command, silent.Now = e.Config, e.Command, e.Now
+	return silent, silent.Load(cmd)
+}
+
 // Record is an open record. Close lets go of the database, and ends the embedded one if it was started for this.
 type Record struct {
 	*history.Record
@@ -84,6 +93,21 @@ func (e *Env) Open(ctx context.Context) (*Record, error) {
 		return nil, errors.Join(e.explainOpen(err), database.Close())
 	}
 	return &Record{Record: rec, database: database}, nil
+}
+
+// Runs reports whether Open can answer without starting an embedded PostgreSQL.
+func (e *Env) Runs() (bool, error) {
+	return recorder.RecordRuns(config.Config{Database: e.Database, DataDir: e.DataDir})
+}
+
+// Clusters lists the clusters of the database that the settings name.
+func (e *Env) Clusters(ctx context.Context) (_ []history.Cluster, err error) {
+	database, err := recorder.OpenRecord(ctx, config.Config{Database: e.Database, DataDir: e.DataDir}, e.log)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, database.Close()) }()
+	return history.Clusters(ctx, database.URL())
 }
 
 // explainOpen adds which database it was.

@@ -18,8 +18,9 @@ func InstantVar(flags *pflag.FlagSet, value *string, name, byDefault, usage stri
 
 // instantFlag is the text of an instant. The text is read once the settings are: they say in which zone it is meant.
 type instantFlag struct {
-	value *string
-	set   bool
+	value   *string
+	set     bool
+	repeats bool // it may be set again
 }
 
 func (f *instantFlag) String() string { return *f.value }
@@ -28,11 +29,20 @@ func (f *instantFlag) String() string { return *f.value }
 func (f *instantFlag) Type() string { return "instant" }
 
 func (f *instantFlag) Set(text string) error {
-	if f.set {
+	if f.set && !f.repeats {
 		return fmt.Errorf("it was given before, as %q; give it once", *f.value)
 	}
 	*f.value, f.set = text, true
 	return nil
+}
+
+// LetRepeat has flags take an instant again and again: cobra reads a line that it completes twice.
+func LetRepeat(flags *pflag.FlagSet) {
+	flags.VisitAll(func(flag *pflag.Flag) {
+		if instant, ok := flag.Value.(*instantFlag); ok {
+			instant.repeats = true
+		}
+	})
 }
 
 // Instant reads an instant as people type it. A duration before now becomes a time: asked about twice, it is the same twice.

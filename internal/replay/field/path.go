@@ -32,22 +32,15 @@ func (p Path) String() string {
 	var b strings.Builder
 	for _, s := range p {
 		switch {
-		case s.place < 0 && plain(s.member):
-			if b.Len() > 0 {
-				b.WriteByte('.')
-			}
-			b.WriteString(s.member)
 		case s.place < 0:
-			b.WriteString("[" + inBrackets(s.member) + "]")
+			b.WriteString(memberStep(s.member))
 		case s.key == "":
-			b.WriteString("[" + strconv.Itoa(s.place) + "]")
-		case IsNumber(s.name):
-			b.WriteString("[" + s.key + "=" + s.name + "]")
+			b.WriteString(placeStep(s.place))
 		default:
-			b.WriteString("[" + inBrackets(s.name) + "]")
+			b.WriteString(namedStep(s.key, s.name))
 		}
 	}
-	return b.String()
+	return strings.TrimPrefix(b.String(), ".")
 }
 
 // Under reports whether the path is that of a member of the object, or below it.

@@ -1,0 +1,140 @@
+package completion
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/internal/replay/env"
+	"github.com/kuberewind/kuberewind/internal/replay/known"
+	"github.com/kuberewind/kuberewind/internal/replay/resource"
+)
+
+// patience is how long a shell may wait. Most answers take a tenth of a second.
+const patience = 2 * time.Second
+
+// A reading is the record at the stretch of time that a command line names.
+type reading struct {
+	ctx  context.Context // A source is asked once, and ends with it.
+	env  *env.Env
+	cmd  *cobra.Command
+	args []string
+	rec  *env.Record
+
+	lives  known.Lives // From and To are those of the stretch
+	until  time.Time
+	served *resource.Catalog // nil until it is asked for
+}
+
+// read opens the record, asks, and lets go of it.
+func (c *completer) read(cmd *cobra.Command, args []string, ask func(*reading) (offer, error)) (found offer, err error) {
+	ctx, cancel := context.WithTimeout(cmd.Context(), patience)
+	defer cancel()
+	silent, err := c.silent(cmd)
+	if err != nil {
+		return offer{}, err
+	}
+	rec, err := silent.Open(ctx)
+	if err != nil {
+		return offer{}, err
+	}
+	defer func() { err = errors.Join(err, rec.Close()) }()
+	r := &reading{ctx: ctx, env: silent, cmd: cmd, args: args, rec: rec}
+	if err := r.resolve(); err != nil {
+		return offer{}, err
+	}
+	return ask(r)
+}
+
+var errNotRunning = errors.New("the embedded PostgreSQL does not run")
+
+// silent has the settings of the command line.
+func (c *completer) silent(cmd *cobra.Command) (*env.Env, error) {
+	silent, err := c.env.Silent(cmd)
+	if err != nil {
+		return nil, err
+	}
+	runs, err := silent.Runs()
+	if err == nil && !runs {
+		err = errNotRunning
+	}
+	return silent, err
+}
+
+// clusters completes --cluster. No record is opened for it: one that holds several clusters opens only with a name.
+func (c *completer) clusters(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	ctx, cancel := context.WithTimeout(cmd.Context(), patience)
+	defer cancel()
+	var names []string
+	if silent, err := c.silent(cmd); err == nil {
+		all, _ := silent.Clusters(ctx) // a shell has no place for an error
+		for _, each := range all {
+			names = append(names, each.Name)
+		}
+	}
+	return shown(offer{words: harmless(startingWith(names, typed), forPatterns)}, ""), cobra.ShellCompDirectiveNoFileComp
+}
+
+// resolve finds the stretch. A resource version is of one resource, so it is taken for now.
+func (r *reading) resolve() error {
+	r.until = r.env.Now()
+	from, to := r.typed("at", "from", "since", "around"), r.typed("at", "to", "until", "around")
+	if from == "" && to == "" {
+		return nil
+	}
+	if from == "" {
+		from = to
+	}
+	first, err := r.point(from)
+	if err != nil {
+		return err
+	}
+	last, err := r.point(to)
+	if err != nil || last.Seq == 0 || first.Seq == 0 {
+		return err
+	}
+	if last.Seq < first.Seq {
+		first, last = last, first
+	}
+	r.lives.From, r.lives.To, r.until = first.Seq, last.Seq, last.Time
+	return nil
+}
+
+// typed is the first of some flags that was given.
+func (r *reading) typed(names ...string) string {
+	for _, name := range names {
+		if f := r.cmd.Flags().Lookup(name); f != nil && f.Changed {
+			return f.Value.String()
+		}
+	}
+	return ""
+}
+
+// point finds an instant; "" is now. Its Seq is 0 for a resource version.
+func (r *reading) point(text string) (history.Point, error) {
+	if text == "" {
+		text = "now"
+	}
+	at, err := r.env.Instant(text)
+	if err != nil || at.RV() != "" {
+		return history.Point{}, err
+	}
+	return r.rec.Resolve(r.ctx, at, history.Scope{Streams: []int32{}})
+}
+
+// catalog says which resources there were at the end of the stretch.
+func (r *reading) catalog() (c *resource.Catalog, err error) {
+	if r.served == nil {
+		r.served, err = resource.ReadCatalog(r.ctx, r.rec.Record, r.until, func(string) {})
+	}
+	return r.served, err
+}
+
+// namespace is that of the command line; "" for all.
+func (r *reading) namespace() (string, error) {
+	all := r.cmd.Flags().Lookup("all-namespaces")
+	return r.env.Namespace(all != nil && all.Value.String() == "true")
+}
