@@ -146,8 +146,10 @@ func (t *tracker) follow(d *deployment, e *Entry) {
 	if revision := revisionOf(e.Doc); revision != d.revision {
 		r.Revision = revision
 	}
-	for _, why := range deploymentTroubles(e.Doc) {
-		r.stuck(why, e)
+	if observed(e.Doc) { // what the status says before that is of the rollout before
+		for _, why := range deploymentTroubles(e.Doc) {
+			r.stuck(why, e)
+		}
 	}
 	switch {
 	case e.Type == cache.Deleted:
@@ -208,10 +210,15 @@ func revisionOf(doc patch.Doc) string {
 	return text(doc, "/metadata/annotations/deployment.kubernetes.io~1revision")
 }
 
+// observed reports whether the status of a Deployment is about its present spec.
+func observed(doc patch.Doc) bool {
+	return cmp.Or(number(doc, "/status/observedGeneration"), "0") == number(doc, "/metadata/generation")
+}
+
 // complete reports whether a Deployment is what its spec says, as the controller and kubectl rollout status judge it.
 func complete(doc patch.Doc) bool {
 	count := func(pointer string) string { return cmp.Or(number(doc, pointer), "0") }
 	replicas := cmp.Or(number(doc, "/spec/replicas"), "1")
-	return count("/status/observedGeneration") == number(doc, "/metadata/generation") &&
+	return observed(doc) &&
 		count("/status/updatedReplicas") == replicas && count("/status/replicas") == replicas && count("/status/availableReplicas") == replicas
 }
