@@ -161,8 +161,8 @@ scene: setup control-plane-full ## Play the story of a shop on a real control pl
 	@$(GO) test -count 1 -timeout 5m ./internal/scene/record -args -recording $(CURDIR)/$(BIN)/scene
 
 .PHONY: scene-recording
-scene-recording: control-plane-full ## Record the story of a shop anew, at eight times its pace, to be committed
-	@$(GO) run ./hack/scene -pace 8
+scene-recording: control-plane-full ## Record the story of a shop anew, in ten minutes, to be committed
+	@$(GO) run ./hack/scene
 
 # Which micro-benchmarks of which packages are compared, and how often each is run.
 OLD        ?= HEAD~1

@@ -38,7 +38,7 @@ func TestTheSceneIsBlamedOnThoseWhoWroteIt(t *testing.T) {
 		}
 	}
 	var f blame.Fold
-	for v, err := range rec.Versions(t.Context(), history.Query{Scope: history.Scope{Streams: []int32{deployments}, Namespace: "shop", Name: "web"}, ToSeq: 441}) {
+	for v, err := range rec.Versions(t.Context(), history.Query{Scope: history.Scope{Streams: []int32{deployments}, Namespace: "shop", Name: "web"}, ToSeq: 557}) {
 		require.NoError(t, err)
 		require.NoError(t, f.Add(&v))
 	}
@@ -49,11 +49,11 @@ func TestTheSceneIsBlamedOnThoseWhoWroteIt(t *testing.T) {
 		found[line.Pointer] = fmt.Sprintf("%d %s %s", line.Origin.Seq, line.Origin.Manager, strings.TrimSpace(line.Text))
 	}
 	for pointer, want := range map[string]string{
-		"/spec/replicas":                                           "330 kubectl replicas: 5",
-		"/spec/template/spec/containers/0/image":                   "404 kubectl - image: registry.example/web:v1",
-		"/spec/template/spec/containers/0/name":                    "226 kubectl-client-side-apply name: web",
-		"/metadata/labels/team":                                    "226 kubectl-client-side-apply team: shop",
-		"/metadata/annotations/deployment.kubernetes.io~1revision": `406 kube-controller-manager deployment.kubernetes.io/revision: "3"`,
+		"/spec/replicas":                                           "412 kubectl replicas: 5",
+		"/spec/template/spec/containers/0/image":                   "522 kubectl - image: registry.example/web:v1",
+		"/spec/template/spec/containers/0/name":                    "235 kubectl-client-side-apply name: web",
+		"/metadata/labels/team":                                    "235 kubectl-client-side-apply team: shop",
+		"/metadata/annotations/deployment.kubernetes.io~1revision": `524 kube-controller-manager deployment.kubernetes.io/revision: "3"`,
 	} {
 		require.Equal(t, want, found[pointer], pointer)
 	}

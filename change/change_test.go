@@ -144,7 +144,7 @@ func TestTheSceneIsFoldedToWhatWasDone(t *testing.T) {
 		}
 	}
 	require.Equal(t, total, classes[change.Shown]+folded.Total())
-	require.Equal(t, "155 Events, 126 ReplicaSet status, 88 Deployment status, 46 EndpointSlices, 42 Pod status, 40 Leases, 38 Pod bindings, 34 Endpoints, "+
-		"3 Job status, 2 CustomResourceDefinition status, 2 Namespace status, 2 Node status", folded.String())
+	require.Equal(t, "296 Leases, 189 Events, 130 ReplicaSet status, 99 Deployment status, 46 EndpointSlices, 46 Pod status, 40 Pod bindings, 34 Endpoints, "+
+		"3 HorizontalPodAutoscaler status, 3 Job status, 2 CustomResourceDefinition status, 2 Namespace status, 2 Node status", folded.String())
 	require.Equal(t, []string{"kubectl-client-side-apply", "kubectl", "kubectl-set", "kubectl-annotate", "kubectl"}, done[:5], "applied, scaled, broken, annotated, undone")
 }

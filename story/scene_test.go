@@ -89,22 +89,22 @@ func TestTheBadRolloutOfTheShopStartedWasStuckAndWasUndone(t *testing.T) {
 	q := about(t, rec, "deployments.apps", "shop", "web")
 	s, _ := told(t, rec, q)
 	require.Equal(t, []string{
-		"1: →v1 from 226 by kubectl-client-side-apply, done at 252",
-		"2: v1→v2-broken from 355 by kubectl-set, ImagePullBackOff of 3 at 366, undone at 404",
-		"3: v2-broken→v1 from 404 by kubectl, done at 441",
-		"4: v1→v1 from 546 by kubectl-set, done at 648",
-		"5: v1→v1 from 654 by , done at 764",
-		"6: v1→v3 from 926 by kubectl-set, done at 1033",
+		"1: →v1 from 235 by kubectl-client-side-apply, done at 264",
+		"2: v1→v2-broken from 448 by kubectl-set, ImagePullBackOff of 3 at 459, ProgressDeadlineExceeded of 1 at 506, undone at 522",
+		"3: v2-broken→v1 from 522 by kubectl, done at 557",
+		"4: v1→v1 from 824 by kubectl-set, done at 934",
+		"5: v1→v1 from 943 by , done at 1054",
+		"6: v1→v3 from 1238 by kubectl-set, done at 1344",
 	}, summaries(s))
 	bad := s.Rollouts()[1].Troubles[0]
 	require.Equal(t, "Back-off pulling image", bad.Message)
 	require.Equal(t, "Pod", bad.Objects[0].Stream.Kind)
 
-	q.FromSeq, q.ToSeq = 360, 400
+	q.FromSeq, q.ToSeq = 453, 500
 	s, entries := told(t, rec, q)
-	require.Equal(t, []string{"2: →v2-broken, ImagePullBackOff of 3 at 366"}, summaries(s), "it began before, and has not ended")
-	require.EqualValues(t, 360, entries[0].Seq)
-	require.LessOrEqual(t, entries[len(entries)-1].Seq, int64(400))
+	require.Equal(t, []string{"2: →v2-broken, ImagePullBackOff of 3 at 459"}, summaries(s), "it began before, and has not ended")
+	require.EqualValues(t, 453, entries[0].Seq)
+	require.LessOrEqual(t, entries[len(entries)-1].Seq, int64(500))
 }
 
 // belongs is a naive search: it reads all versions of all objects.

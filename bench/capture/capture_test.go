@@ -27,8 +27,7 @@ func TestAWatchThatTheServerEndsIsOpenedAgainWithoutAGap(t *testing.T) {
 	require.Greater(t, len(cut.cut), 3)
 }
 
-// A cutter does what an API server does when a definition changes: it ends the first watch of each path after one event, and puts off the
-// second.
+// A cutter ends the first watch of each path after one event, and puts off the second. An API server does so when a definition changes.
 type cutter struct {
 	http.RoundTripper
 	mu  sync.Mutex // protects cut

@@ -18,6 +18,7 @@ import (
 	"github.com/kuberewind/kuberewind/bench/data"
 	"github.com/kuberewind/kuberewind/internal/controlplane"
 	"github.com/kuberewind/kuberewind/internal/scene"
+	"github.com/kuberewind/kuberewind/internal/scene/record"
 )
 
 func main() {
@@ -52,21 +53,28 @@ func run(ctx context.Context, dir string, pace float64) (err error) {
 	if _, err := plane.StartWorkloads(ctx, controlplane.WorkloadOptions{Nodes: scene.Nodes, Stages: scene.Stages}); err != nil {
 		return err
 	}
-	set, cleanup, err := record(ctx, &player{plane: plane, pace: pace})
+	said, err := newServed(plane.Config())
+	if err != nil {
+		return err
+	}
+	set, cleanup, err := recordStory(ctx, &player{plane: plane, served: said, pace: pace})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, cleanup()) }()
-	return write(dir, plane, set)
+	return write(dir, plane, set, said.all)
 }
 
-// record plays the story while everything is captured.
-func record(ctx context.Context, p *player) (_ data.Set, cleanup func() error, err error) {
+// recordStory plays the story while everything is captured.
+func recordStory(ctx context.Context, p *player) (_ data.Set, cleanup func() error, err error) {
 	work, err := os.MkdirTemp("", "kuberewind-scene-")
 	if err != nil {
 		return nil, nil, err
 	}
 	cleanup = func() error { return os.RemoveAll(work) }
+	if err := p.served.look(ctx); err != nil {
+		return nil, nil, errors.Join(err, cleanup())
+	}
 	captured, err := capture.Start(ctx, p.plane.Config(), work)
 	if err != nil {
 		return nil, nil, errors.Join(err, cleanup())
@@ -79,7 +87,7 @@ func record(ctx context.Context, p *player) (_ data.Set, cleanup func() error, e
 	return set, cleanup, nil
 }
 
-func write(dir string, plane *controlplane.ControlPlane, set data.Set) error {
+func write(dir string, plane *controlplane.ControlPlane, set data.Set, said []record.Document) error {
 	client, err := discovery.NewDiscoveryClientForConfig(plane.Config())
 	if err != nil {
 		return err
@@ -92,6 +100,9 @@ func write(dir string, plane *controlplane.ControlPlane, set data.Set) error {
 		return err
 	}
 	if err := data.Write(filepath.Join(dir, "scene.zst"), set, version.GitVersion); err != nil {
+		return err
+	}
+	if err := record.WriteServed(dir, said); err != nil {
 		return err
 	}
 	return pack(plane.APIServer.AuditLog(), filepath.Join(dir, "audit.zst"))

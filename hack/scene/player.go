@@ -25,11 +25,12 @@ import (
 
 // A player does what the steps say.
 type player struct {
-	plane *controlplane.ControlPlane
-	pace  float64
+	plane  *controlplane.ControlPlane
+	served *served
+	pace   float64
 }
 
-// play does the steps, each at its time.
+// play does the steps, each at its time, and looks after each at what the API server says of itself.
 func (p *player) play(ctx context.Context, steps []scene.Step) error {
 	began := time.Now()
 	for _, step := range steps {
@@ -38,6 +39,9 @@ func (p *player) play(ctx context.Context, steps []scene.Step) error {
 		}
 		if err := p.step(ctx, step); err != nil {
 			return fmt.Errorf("at %s, %s: %w", step.At, step.Actor, err)
+		}
+		if err := p.served.look(ctx); err != nil {
+			return err
 		}
 	}
 	return nil

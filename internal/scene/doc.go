@@ -12,8 +12,4 @@
 //
 // A test that runs the story compares the first list, and folds the second. The committed recording is one run: there, all is fixed.
 // See package record.
-//
-// # What the recording lacks
-//
-// A capture follows the resources that are served when it begins. The definition of Certificates comes later: it is recorded, Certificates are not.
 package scene

@@ -22,6 +22,7 @@ kind: Deployment
 metadata: {name: web, namespace: shop, labels: {team: shop}}
 spec:
   replicas: 3
+  progressDeadlineSeconds: 20
   selector: {matchLabels: {app: web}}
   template:
     metadata: {labels: {app: web}}
@@ -57,7 +58,7 @@ spec:
 const ledgerUpgrade = `apiVersion: apps/v1
 kind: Deployment
 metadata: {name: ledger, namespace: billing}
-spec: {replicas: 3}
+spec: {replicas: 4}
 `
 
 const report = `apiVersion: v1

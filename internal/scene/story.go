@@ -22,6 +22,11 @@ func request(at time.Duration, actor string, r Request) Step {
 	return Step{At: at, Actor: actor, Request: &r}
 }
 
+func awaiting(step Step, awaits ...string) Step {
+	step.Awaits = allWords(awaits)
+	return step
+}
+
 func allWords(lines []string) (all [][]string) {
 	for _, line := range lines {
 		all = append(all, words(line))
@@ -57,18 +62,23 @@ func setUp() []Step {
 		input(at(0, 45), Alice, "apply -n legacy -f -", old),
 		input(at(0, 50), Bob, "create -f -", certificates("Ready"), "wait crd/certificates.example.com --for=condition=Established --timeout=60s"),
 		input(at(1, 0), Bob, "create -n shop -f -", certificate),
+		kubectl(at(1, 10), Carol, `patch configmap/settings -n shop --type=merge -p={"data":{"limit":"20"}}`),
+		kubectl(at(1, 20), Bob, `patch secret/login -n shop -p={"stringData":{"password":"battery-horse-staple-correct"}}`),
+		kubectl(at(1, 30), Carol, "autoscale deploy/ledger -n billing --min=3 --max=5",
+			"wait deploy/ledger -n billing --for=jsonpath={.spec.replicas}=3 --timeout=90s"),
 	}
 }
 
-// badRollout is the alert: a setting, a scale, an image that is not there, and the way back.
+// badRollout is the alert: a setting, a scale, an image that is not there, and the way back, all within 90 seconds.
 func badRollout() []Step {
 	return []Step{
-		input(at(1, 30), Carol, "edit configmap/settings -n shop", "s/color: blue/color: green/"),
-		kubectl(at(2, 0), Alice, "scale deploy/web -n shop --replicas=5", webReady),
+		input(at(2, 0), Carol, "edit configmap/settings -n shop", "s/color: blue/color: green/"),
+		kubectl(at(2, 10), Alice, "scale deploy/web -n shop --replicas=5", webReady),
 		kubectl(at(2, 30), CD, "set image deploy/web -n shop web=registry.example/web:v2-broken",
-			"wait deploy/web -n shop --for=jsonpath={.status.unavailableReplicas}=3 --timeout=90s"),
-		kubectl(at(3, 20), Alice, "annotate deploy/web -n shop incident=42"),
-		kubectl(at(3, 40), Alice, "rollout undo deploy/web -n shop", webReady),
+			"wait deploy/web -n shop --for=jsonpath={.status.unavailableReplicas}=3 --timeout=90s",
+			"wait deploy/web -n shop --for=condition=Progressing=false --timeout=90s"),
+		kubectl(at(3, 0), Alice, "annotate deploy/web -n shop incident=42"),
+		kubectl(at(3, 10), Alice, "rollout undo deploy/web -n shop", webReady),
 	}
 }
 
@@ -101,7 +111,8 @@ func failures() []Step {
 	return []Step{
 		input(at(6, 50), CD, "create -n shop -f -", migrate, "wait job/migrate -n shop --for=condition=Failed --timeout=90s"),
 		kubectl(at(7, 20), Alice, "delete job migrate -n shop --wait=false"),
-		request(at(7, 30), Kubelet, Request{Agent: "kubelet/v1.37.1", Verb: Patch, Object: killed, Status: true}),
+		awaiting(request(at(7, 30), Kubelet, Request{Agent: "kubelet/v1.37.1", Verb: Patch, Object: killed, Status: true}),
+			"wait pod/report -n billing --for=jsonpath={.status.containerStatuses[0].restartCount}=2 --timeout=60s"),
 		kubectl(at(7, 40), Carol, "delete pod report -n billing"),
 		kubectl(at(7, 50), Bob, "delete namespace legacy --timeout=90s"),
 	}
@@ -129,8 +140,10 @@ func ends() []Step {
 		kubectl(at(9, 0), Carol, "delete configmap limits -n billing"),
 		kubectl(at(9, 5), Carol, "create configmap limits -n billing --from-literal=max=20"),
 		request(at(9, 10), Helm, Request{Agent: "Helm/3.19.0", Verb: Patch, Object: ledgerUpgrade}),
+		input(at(9, 15), Bob, "replace -f -", certificates("Issuer")),
 		request(at(9, 20), ArgoCD, Request{Agent: "argocd-application-controller/v3.1", Manager: "argocd-controller", Verb: Apply, Object: strings.ReplaceAll(checkout, "checkout:1.0", "checkout:1.1")}),
-		input(at(9, 30), Bob, "replace -f -", certificates("Issuer")),
-		kubectl(at(9, 40), CD, "set image deploy/web -n shop web=registry.example/web:v3", webReady),
+		kubectl(at(9, 30), CD, "set image deploy/web -n shop web=registry.example/web:v3", webReady),
+		// By then the server has begun the storage of the changed definition.
+		kubectl(at(9, 50), Bob, "annotate certificate/web -n shop renew=now"),
 	}
 }

@@ -6,7 +6,7 @@
 //   - Two calls give the same deltas with the same seq, and hashes of Secrets by the same key.
 //
 // It does not run the reflector and the queue. These date what they are told by their own clock, so that ten minutes would be two seconds.
-// bench/serve serves the recording to whoever wants the whole recorder.
+// To run the whole recorder on the recording, serve it with bench/serve.
 package record
 
 import (
@@ -36,14 +36,20 @@ const Cluster = "scene"
 //go:embed testdata/scene.zst
 var recording []byte
 
+//go:embed testdata/served.zst
+var served []byte
+
 // Audit is the API server's audit log of the recording, compressed with zstd: an event of audit.k8s.io/v1 a line, bodies included.
 //
 //go:embed testdata/audit.zst
 var Audit []byte
 
+// setFile holds what the lists and the watches told.
+const setFile = "scene.zst"
+
 // Set gives the recording. The folder has to stay while it is read.
 func Set(dir string) (data.Set, error) {
-	path := filepath.Join(dir, "scene.zst")
+	path := filepath.Join(dir, setFile)
 	if err := os.WriteFile(path, recording, 0o600); err != nil {
 		return nil, err
 	}
@@ -57,37 +63,55 @@ func Into(ctx context.Context, url string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	set, err := Set(dir)
-	if err != nil {
+	if err := os.WriteFile(filepath.Join(dir, servedFile), served, 0o600); err != nil {
 		return err
 	}
-	return SetInto(ctx, url, set)
+	if err := os.WriteFile(filepath.Join(dir, setFile), recording, 0o600); err != nil {
+		return err
+	}
+	return FolderInto(ctx, url, dir)
 }
 
-// SetInto is Into for the recording of another run of hack/scene.
-func SetInto(ctx context.Context, url string, set data.Set) (err error) {
-	dir, err := os.MkdirTemp("", "kuberewind-scene-")
+// FolderInto is Into for the folder of another run of hack/scene.
+func FolderInto(ctx context.Context, url, dir string) error {
+	set, err := data.Open(filepath.Join(dir, setFile))
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	key, err := keyIn(dir)
+	said, err := readServed(dir)
 	if err != nil {
 		return err
 	}
-	w, err := newWriter(ctx, url, set, key)
+	return into(ctx, url, set, said)
+}
+
+// SetInto puts another Set into a database that holds an empty record, without what a server said of itself.
+func SetInto(ctx context.Context, url string, set data.Set) error { return into(ctx, url, set, nil) }
+
+func into(ctx context.Context, url string, set data.Set, said []Document) error {
+	file, err := key()
+	if err != nil {
+		return err
+	}
+	w, err := newWriter(ctx, url, set, file)
 	if err != nil {
 		return err
 	}
 	defer w.sink.Close()
+	w.said = said
 	return w.record(ctx)
 }
 
-// keyIn gives the same key each time.
-func keyIn(dir string) (redact.FileKey, error) {
+// key gives the same key each time.
+func key() (k redact.FileKey, err error) {
+	dir, err := os.MkdirTemp("", "kuberewind-scene-")
+	if err != nil {
+		return k, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	path := filepath.Join(dir, "key")
 	if err := os.WriteFile(path, []byte(strings.Repeat("5ce9e000", 8)+"\n"), 0o600); err != nil {
-		return redact.FileKey{}, err
+		return k, err
 	}
 	return redact.LoadKey(path)
 }
@@ -98,6 +122,7 @@ type writer struct {
 	sink    *postgres.Sink
 	now     time.Time
 	streams []stream
+	said    []Document // not recorded yet
 	waiting []postgres.Item
 }
 
@@ -142,6 +167,9 @@ func newWriter(ctx context.Context, url string, set data.Set, file redact.FileKe
 
 // record writes the first lists, and then what the watches told.
 func (w *writer) record(ctx context.Context) error {
+	if err := w.recordServed(ctx, w.now); err != nil {
+		return err
+	}
 	if err := w.begin(ctx); err != nil {
 		return err
 	}
@@ -150,11 +178,29 @@ func (w *writer) record(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if err := w.recordServed(ctx, e.At); err != nil {
+			return err
+		}
 		if err := w.add(ctx, e, types[e.Type], postgres.SourceWatch, strconv.FormatUint(e.RV, 10)); err != nil {
 			return err
 		}
 	}
 	return w.commit(ctx)
+}
+
+// recordServed records what the server had said of itself by then.
+func (w *writer) recordServed(ctx context.Context, until time.Time) error {
+	for len(w.said) > 0 && !w.said[0].At.After(until) {
+		if err := w.commit(ctx); err != nil {
+			return err
+		}
+		w.now = w.said[0].At.Truncate(time.Microsecond)
+		if err := w.sink.RecordServer(ctx, w.said[0].Path, w.said[0].Content); err != nil {
+			return err
+		}
+		w.said = w.said[1:]
+	}
+	return nil
 }
 
 func (w *writer) begin(ctx context.Context) error {
@@ -211,6 +257,9 @@ func (s stream) object(e data.Event) (*kube.Object, error) {
 }
 
 func (w *writer) commit(ctx context.Context) error {
+	if len(w.waiting) == 0 {
+		return nil
+	}
 	encoded, err := w.sink.Encode(w.waiting)
 	if err != nil {
 		return err

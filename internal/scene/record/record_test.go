@@ -3,6 +3,7 @@ package record_test
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"flag"
 	"os"
@@ -65,19 +66,30 @@ var facts = []fact{
 		SELECT count(*)::text FROM kuberewind.deltas WHERE kind = 'Pod' AND name = 'report' AND patch::text LIKE '%OOMKilled%'`, "1"},
 	{"the ConfigMap that was made again under its name", `
 		SELECT count(DISTINCT uid)::text FROM kuberewind.deltas WHERE kind = 'ConfigMap' AND name = 'limits'`, "2"},
+	{"the scale by a controller, and the upgrade after it", `
+		SELECT string_agg((old #>> '{}') || ' ' || (new #>> '{}') || ' ' || manager, ', ' ORDER BY seq)
+		FROM kuberewind.changes WHERE kind = 'Deployment' AND name = 'ledger' AND path = '/spec/replicas'`, "2 3 kube-controller-manager, 3 4 Helm"},
+	{"the rollout that was stuck", `
+		SELECT count(*)::text FROM kuberewind.changes WHERE kind = 'Deployment' AND name = 'web' AND new::text LIKE '%ProgressDeadlineExceeded%' AND old::text NOT LIKE '%ProgressDeadlineExceeded%'`, "1"},
+	{"the restarts of a Pod", `
+		SELECT max((new #>> '{}')::int)::text FROM kuberewind.changes WHERE kind = 'Pod' AND name = 'report' AND path ~ '/restartCount$'`, "2"},
+	{"the Secret whose value was changed", `
+		SELECT count(*)::text FROM kuberewind.changes WHERE kind = 'Secret' AND name = 'login' AND path = '/data/password' AND old <> new`, "1"},
+	{"what is served of the definition that came meanwhile", `
+		SELECT string_agg(type || ' ' || name, ', ' ORDER BY seq) FROM kuberewind.deltas WHERE kind = 'Certificate'`, "Added web, Updated web"},
 	{"what the definition prints", `
 		SELECT count(*)::text FROM kuberewind.changes WHERE kind = 'CustomResourceDefinition' AND path ~ 'additionalPrinterColumns' AND new::text LIKE '%Issuer%'`, "1"},
 	{"the heartbeats of each Node", `
 		SELECT string_agg(DISTINCT name, ' ' ORDER BY name) FROM kuberewind.deltas WHERE kind = 'Lease' AND namespace = 'kube-node-lease' AND type = 'Updated'`,
 		"node-000 node-001 node-002 node-003"},
 	{"no password", `
-		SELECT count(*)::text FROM kuberewind.deltas WHERE coalesce(object::text, '') || coalesce(patch::text, '') ~ 'correct-horse|Y29ycmVjdC1ob3JzZS'`, "0"},
+		SELECT count(*)::text FROM kuberewind.deltas WHERE coalesce(object::text, '') || coalesce(patch::text, '') ~ 'correct-horse|battery-horse|Y29ycmVjdC1ob3JzZS|YmF0dGVyeS1ob3JzZS'`, "0"},
 }
 
 func TestTheRecordingIsRecordedAndAnswersWhatTheStoryTells(t *testing.T) {
 	database := pgtest.New(t, pgtest.EmptyRecord)
 	set := recording(t)
-	require.NoError(t, record.SetInto(t.Context(), database.URL(), set))
+	require.NoError(t, recorded(t.Context(), database.URL()))
 	db := database.Connect(t)
 	for _, f := range facts {
 		t.Run(f.what, func(t *testing.T) {
@@ -88,6 +100,13 @@ func TestTheRecordingIsRecordedAndAnswersWhatTheStoryTells(t *testing.T) {
 		})
 	}
 	t.Run("each event of the recording, at its time", func(t *testing.T) { requireEvents(t, db, set) })
+}
+
+func recorded(ctx context.Context, url string) error {
+	if *another == "" {
+		return record.Into(ctx, url)
+	}
+	return record.FolderInto(ctx, url, *another)
 }
 
 func recording(t *testing.T) data.Set {
