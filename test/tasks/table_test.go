@@ -1,0 +1,198 @@
+package tasks_test
+
+// shop has the tasks. The numbers are those of a trial on a live cluster.
+var shop = []task{
+	{
+		number: "1", asks: "What changed in the shop around the alert?",
+		replay: "log -n shop --around {broken} --within 45s --verbose=false",
+		want: []string{
+			"ConfigMap shop/settings kubectl-edit data.color blue → green",
+			"Deployment shop/web kubectl/scale spec.replicas 3 → 5",
+			"Deployment shop/web kubectl-set spec.template.spec.containers[web].image registry.example/web:v1 → registry.example/web:v2-broken",
+			"Deployment shop/web kubectl ", "spec.template.spec.containers[web].image registry.example/web:v2-broken → registry.example/web:v1",
+			"more:", "-v shows them",
+		},
+		most: 40,
+	},
+	{
+		number: "2", asks: "Who scaled web, and from what?",
+		replay: "log deploy/web -n shop --path spec.replicas --type Updated",
+		want:   []string{"Updated kubectl/scale spec.replicas 3 → 5"},
+		most:   3,
+	},
+	{
+		number: "3", asks: "The Pod that crashed is gone: how did it end?",
+		replay: "log pod/report -n billing",
+		want: []string{
+			"kubelet/status", "lastState.terminated.exitCode=137", "lastState.terminated.reason=OOMKilled", "restartCount 0 → 1",
+			"restartCount 1 → 2", "CrashLoopBackOff", "Deleted",
+		},
+	},
+	{
+		number: "3", asks: "… its last state, and its node?",
+		replay: "get pod/report -n billing --at {report-ends} -o wide",
+		want:   []string{"report 0/1 CrashLoopBackOff 2", "node-000"},
+		most:   2,
+	},
+	{
+		number: "3", asks: "… its Events?",
+		replay: "get events -n billing --field-selector involvedObject.name=report --at {report-ends}",
+		want:   []string{"Warning BackOff pod/report Back-off restarting failed container"},
+		most:   2,
+	},
+	{
+		number: "4", asks: "What is different in the ConfigMap between two instants?",
+		replay: "diff cm/settings -n shop --from {settled} --to {alert}",
+		want:   []string{"~ ConfigMap shop/settings", "data.color blue → green", `data.limit "10" → "20"`, "1 changed"},
+		most:   4,
+		code:   1,
+	},
+	{
+		number: "4b", asks: "Who set which key of it?",
+		replay: "log cm/settings -n shop",
+		want: []string{
+			"Added kubectl-client-side-apply created", `Updated kubectl-patch data.limit "10" → "20"`, "Updated kubectl-edit data.color blue → green",
+		},
+		most: 5,
+	},
+	{
+		number: "5", asks: "Which image had each Deployment at the alert?",
+		replay: "get deploy -A --at {alert} -o wide",
+		want: []string{
+			"billing ledger 3/3", "registry.example/ledger:1.0", "legacy old", "registry.example/old:1",
+			"shop checkout", "registry.example/checkout:1.0", "shop web", "registry.example/web:v2-broken",
+		},
+		most: 5,
+	},
+	{
+		number: "6", asks: "Which Pods were on the Node when it was not Ready?",
+		replay: "get pods -A --index node=node-001 --at {not-ready}",
+		want:   []string{"NAMESPACE NAME READY STATUS", "Running"},
+		never:  []string{"No resources found"},
+	},
+	{
+		number: "6b", asks: "Where did the Pods of a drained Node go?",
+		replay: "log pods -A --index node=node-003 --since {cordoned} --until {uncordoned}",
+		want:   []string{"evicted"},
+	},
+	{
+		number: "6c", asks: "Who cordoned the Node, and who took that back?",
+		replay: "log node/node-003 --path spec.unschedulable --type Updated",
+		want:   []string{"Updated kubectl + spec.unschedulable=true", "Updated kubectl? - spec.unschedulable=true"},
+		most:   4,
+	},
+	{
+		number: "6c", asks: "… and its taint?",
+		replay: "log node/node-002 --path spec.taints --type Updated",
+		want:   []string{"Updated kubectl-taint + spec.taints", "maint", "Updated kubectl-taint? - spec.taints"},
+		most:   4,
+	},
+	{
+		number: "7", asks: "How did the bad rollout go?",
+		replay: "log deploy/web -n shop --path spec.replicas --path spec.template --type Updated",
+		want: []string{
+			"kubectl/scale spec.replicas 3 → 5", "kubectl-set", "registry.example/web:v2-broken", "kubectl ", "v2-broken → registry.example/web:v1",
+			`kubectl-set + spec.template.spec.containers[web].env`, "kubectl-set?", "- spec.template.spec.containers[web].env", "registry.example/web:v3",
+		},
+	},
+	{
+		number: "8", asks: "Was anything not recorded around the alert?",
+		replay: "coverage --since {settled} --until {cordoned} --fail-if-incomplete --incomplete",
+		want:   []string{"Complete: "},
+		most:   1,
+	},
+	{number: "9", asks: "Has anybody changed the record?", replay: "verify", want: []string{"The record holds."}},
+	{
+		number: "9", asks: "… since its head was kept elsewhere?",
+		replay: "verify --head {head}", want: []string{"Commit", "has this digest."},
+	},
+	{
+		number: "10", asks: "Which rights were granted and withdrawn, to whom?",
+		replay: "log rolebinding,clusterrolebinding -A --type Added,Deleted",
+		want: []string{
+			"Added RoleBinding billing/reader kubectl-create created: Role reader for User dave",
+			"Added ClusterRoleBinding dave-admin kubectl-create created: ClusterRole cluster-admin for User dave",
+			"Deleted ClusterRoleBinding dave-admin - deleted: ClusterRole cluster-admin for User dave; last proved writer kubectl-create",
+			"Deleted RoleBinding billing/reader - deleted: Role reader for User dave; last proved writer kubectl-create",
+		},
+		most: 5,
+	},
+	{
+		number: "11", asks: "Give me the shop as it was, to apply elsewhere.",
+		replay: "snapshot -n shop --at {settled} --for-apply",
+		want:   []string{"kind: List"},
+	},
+	{
+		number: "12", asks: "Who deleted the Job?",
+		replay: "log job/migrate -n shop",
+		want:   []string{"Added kubectl-create created", "Failed", "Deleted - deleted"},
+	},
+	{
+		number: "12", asks: "… by which user?",
+		elsewhere: "audit events: a watch tells no user; the API server's audit log of the scene names alice",
+	},
+	{
+		number: "13", asks: "What is different in the whole cluster, without noise?",
+		replay: "diff -A --from {settled} --to {alert} -o stat",
+		want:   []string{"deployments.apps 0 0 2"},
+		code:   1,
+	},
+	{
+		number: "14", asks: "What changes now?",
+		elsewhere: "log --follow; a recording has ended: TestAFollowedLogGoesOnUntilItIsInterrupted follows a record that grows",
+	},
+	{
+		number: "15", asks: "How often did each Pod restart, by hour?",
+		sql: `SELECT name || ' ' || sum((new #>> '{}')::int - (old #>> '{}')::int) FROM kuberewind.changes
+			WHERE kind = 'Pod' AND path ~ '/restartCount$' AND op = 'replace' GROUP BY name, date_trunc('hour', observed_at)`,
+		want: []string{"report 2"},
+		most: 1,
+	},
+	{
+		number: "16", asks: "Run my own informer over a past stretch.",
+		elsewhere: "history.NewListWatch, in Go: tests of package history run client-go's informers with it",
+	},
+	{
+		number: "17", asks: "How many deltas a minute, for a panel?",
+		sql: `SELECT (count(*) > 500)::text FROM kuberewind.deltas WHERE source = 'watch'`, want: []string{"true"},
+	},
+	{
+		number: "18", asks: "What did one manager write, for jq?",
+		replay: "log deploy/web -n shop -o json --manager kubectl-set --type Updated",
+		want:   []string{`"manager":"kubectl-set"`, "web:v2-broken", `"manager":"kubectl-set"`, "LOG_LEVEL", `"manager":"kubectl-set"`, "web:v3"},
+		most:   4,
+	},
+	{
+		number: "19", asks: "Does it work as kubectl kuberewind?",
+		elsewhere: "a name of the program: cmd/replay/testdata/script/help.txtar asks it under that name",
+	},
+	{number: "20", asks: "What does the shell complete?", elsewhere: "not yet: flags only are completed, and no names of the record"},
+	{number: "21", asks: "A type that I mistyped?", replay: "get podz", want: []string{"did you mean pods?"}, code: 1},
+	{
+		number: "22", asks: "When was it, in the zone of the office?",
+		replay: "log cm/settings -n shop --since {date} --manager kubectl-edit", want: []string{"Updated kubectl-edit data.color blue → green"},
+	},
+	{
+		number: "23", asks: "What did the columns of a custom resource say then?",
+		replay: "get cert -n shop --at {alert}", want: []string{"NAME READY web yes"}, most: 2,
+	},
+	{number: "23", asks: "… and now?", replay: "get cert -n shop --at now", want: []string{"NAME ISSUER web letsencrypt"}, most: 2},
+	{
+		number: "24", asks: "What was in the namespace that was deleted?",
+		replay: "get all,cm -n legacy --at {alert}",
+		want:   []string{"pod/old-", "1/1 Running", "deployment.apps/old 1/1", "replicaset.apps/old-", "configmap/old 1"},
+	},
+	{
+		number: "24", asks: "Who deleted the namespace?",
+		replay: "log ns/legacy", want: []string{"Added kubectl-create created", "Updated - + deletionTimestamp", "Deleted - "},
+	},
+	{
+		number: "24", asks: "… by which user?",
+		elsewhere: "audit events: a watch tells no user, so no delete has a proved writer; the API server's audit log of the scene names bob",
+	},
+	{number: "25", asks: "Is it readable at 80 columns?", elsewhere: "a terminal: no answer of the record, but how it is printed"},
+	{
+		number: "26", asks: "Does a recorder that was stopped miss anything?",
+		elsewhere: "a recorder that runs: tests of test/system and test/quiet stop and kill it",
+	},
+}
