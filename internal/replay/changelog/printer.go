@@ -66,6 +66,8 @@ const (
 	typeWidth   = len("Updated")
 	whoWidth    = 24
 	objectWidth = 36
+	// columnsWidth is how many columns a terminal has that can hold these. On a narrower one nothing is padded.
+	columnsWidth = 120
 )
 
 func (p *logPrinter) entry(e *entries.Entry) error {
@@ -73,8 +75,12 @@ func (p *logPrinter) entry(e *entries.Entry) error {
 		return p.json(e)
 	}
 	head, lines := p.head(e), p.lines(e)
-	if len(lines) > 0 && p.fits(head+"  "+lines[0]) {
+	switch {
+	case len(lines) == 0:
+	case p.fits(head + "  " + lines[0]):
 		head, lines = head+"  "+lines[0], lines[1:]
+	case lines[0] == words.Created:
+		lines = lines[1:] // Added says so.
 	}
 	text := p.newDay(e.OccurredAt) + strings.TrimRight(head, " ") + "\n"
 	for _, more := range lines {
@@ -93,13 +99,17 @@ func (p *logPrinter) head(e *entries.Entry) string {
 		mark = "~"
 	}
 	head := fmt.Sprintf("%s%s  %-*s  ", mark, p.time(e.OccurredAt), typeWidth, e.Type)
+	objects, who := objectWidth, whoWidth
+	if p.width > 0 && p.width < columnsWidth {
+		objects, who = 0, 0
+	}
 	if p.objects {
-		head += fmt.Sprintf("%-*s  ", objectWidth, e.Kind+" "+output.ObjectName(e.Namespace, e.Name))
+		head += fmt.Sprintf("%-*s  ", objects, e.Kind+" "+output.ObjectName(e.Namespace, e.Name))
 	}
 	if p.format == output.Wide {
 		head += fmt.Sprintf("seq:%-8d rv:%-8s %-8s ", e.Seq, e.ResourceVersion, e.Source)
 	}
-	return render.Line(head + fmt.Sprintf("%-*s", whoWidth, by(e)))
+	return render.Line(head + fmt.Sprintf("%-*s", who, by(e)))
 }
 
 // by is who wrote, if that is proved. A question mark stands behind the former owner of what vanished.

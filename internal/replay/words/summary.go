@@ -14,6 +14,9 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
+// Created is what Summary says of an object that was created and nothing else.
+const Created = "created"
+
 // Summary says of a version what its changes do not.
 func Summary(v *history.Version, what change.Change) string {
 	switch {
@@ -38,7 +41,7 @@ func origin(v *history.Version) string {
 	first := v.Seq == v.ObjectID
 	switch {
 	case v.Type == cache.Added && v.Source == "watch":
-		return "created"
+		return Created
 	case v.Type == cache.Added:
 		return "found by a list after a gap: created meanwhile"
 	case v.Type == cache.Deleted && v.Source == "inferred":
