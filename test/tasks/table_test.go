@@ -71,9 +71,15 @@ var shop = []task{
 		never:  []string{"No resources found"},
 	},
 	{
-		number: "6b", asks: "Where did the Pods of a drained Node go?",
+		number: "6b", asks: "Which Pods did the drain take from the Node?",
 		replay: "log pods -A --index node=node-003 --since {cordoned} --until {uncordoned}",
-		want:   []string{"evicted"},
+		want:   []string{"Updated Pod billing/ledger-", "- evicted", "Updated Pod shop/web-", "- evicted", "Deleted Pod", "Deleted Pod"},
+	},
+	{
+		number: "6b", asks: "… and where did those of web go?",
+		replay: "log deploy/web -n shop --owned --since {cordoned} --until {uncordoned} -v",
+		want:   []string{"Pod shop/web-", "evicted", "Added Pod shop/web-", "kube-controller-manager created", "bound to node-00"},
+		never:  []string{"bound to node-003"},
 	},
 	{
 		number: "6c", asks: "Who cordoned the Node, and who took that back?",
@@ -120,7 +126,8 @@ var shop = []task{
 	{
 		number: "11", asks: "Give me the shop as it was, to apply elsewhere.",
 		replay: "snapshot -n shop --at {settled} --for-apply",
-		want:   []string{"kind: List"},
+		want:   []string{"kind: ConfigMap", "name: settings", "kind: Service", "name: web", "kind: Deployment", "name: checkout", "name: web", "kind: Certificate"},
+		never:  []string{"uid:", "managedFields:", "resourceVersion:", "correct-horse"},
 	},
 	{
 		number: "12", asks: "Who deleted the Job?",
@@ -166,7 +173,15 @@ var shop = []task{
 		number: "19", asks: "Does it work as kubectl kuberewind?",
 		elsewhere: "a name of the program: cmd/replay/testdata/script/help.txtar asks it under that name",
 	},
-	{number: "20", asks: "What does the shell complete?", elsewhere: "not yet: flags only are completed, and no names of the record"},
+	{number: "20", asks: "What does the shell complete of a type?", replay: "__complete get dep", want: []string{"deployments Deployment"}, most: 2},
+	{
+		number: "20", asks: "… of a name that lives no longer?",
+		replay: "__complete get deploy -n legacy --at {alert} o", want: []string{"old"}, most: 2,
+	},
+	{
+		number: "20", asks: "… of a path?",
+		replay: "__complete log deploy/web -n shop --path spec.re", want: []string{"spec.replicas"},
+	},
 	{number: "21", asks: "A type that I mistyped?", replay: "get podz", want: []string{"did you mean pods?"}, code: 1},
 	{
 		number: "22", asks: "When was it, in the zone of the office?",
