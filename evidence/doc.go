@@ -9,6 +9,7 @@
 //	Added, no version before                         entry, if there is exactly one entry
 //	another type, no version before                  none
 //	no patch from the version before                 none
+//	nothing but managedFields changed                none
 //	managedFields changed, one candidate             entry
 //	managedFields changed, several candidates        none
 //	managedFields changed, no candidate              none, perhaps with a hint
@@ -17,20 +18,22 @@
 //
 // An entry is a candidate in these cases:
 //
-//   - It is new. It is later than all entries before, or owns a path that the version added or replaced.
-//   - Its time is later than before.
-//   - Its time is the same, and it owns a path now that the version added or replaced, and that it did not own before.
+//   - It is new, and owns a path that the version added or replaced.
+//   - Its time is later than before, and it owns such a path. An apply that only removes owns none: its time must be within two seconds of
+//     the live observation.
+//   - Its time is the same, and it owns such a path now that it did not own before.
 //
 // An entry is no candidate in these cases:
 //
 //   - It is earlier than an entry of the version before: somebody put back a stale file.
-//   - It has no time and took no path. The subresource scale writes no time.
 //   - Its name is before-first-apply or ancient-changes. The server makes these.
-//   - The version changed nothing but managedFields, and its time is not within two seconds of the live observation: the client
-//     may have written managedFields itself.
+//
+// The server dates no change of managedFields alone: an apply that comes to own what is there already has no time. If something is dated, a
+// client wrote it into managedFields itself, perhaps out of a stale file. So such a version names nobody.
 //
 // The owner owns every path that the version added or replaced, and is the only entry that does. No path was removed. It has the
-// object's newest time, which is within two seconds of the live observation. An element of a list is owned only by its own key.
+// object's newest time, which is within two seconds of the live observation. An element of a list is owned only by its own key. Nobody
+// proves to have written the condition DisruptionTarget so: the server writes it in an eviction, and leaves no trace.
 //
 // The hint is the one entry that vanished, if it owned every path that was removed. It is the former owner, perhaps not the remover.
 package evidence

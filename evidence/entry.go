@@ -68,7 +68,7 @@ func (e *entry) ofServer() bool {
 	return string(e.name) == `"before-first-apply"` || string(e.name) == `"ancient-changes"`
 }
 
-func (e *entry) sameFields(other *entry) bool { return bytes.Equal(e.fields, other.fields) }
+func (e *entry) applied() bool { return string(e.operation) == `"Apply"` }
 
 // same reports whether the server takes both for one entry.
 func (e *entry) same(other *entry) bool {
@@ -76,11 +76,24 @@ func (e *entry) same(other *entry) bool {
 		bytes.Equal(e.version, other.version) && bytes.Equal(e.subresource, other.subresource)
 }
 
-func find(entries []entry, e *entry) *entry {
-	if i := slices.IndexFunc(entries, func(other entry) bool { return e.same(&other) }); i >= 0 {
-		return &entries[i]
+// matching are the entries with the same key as e. A client of the subresource scale can make two of one key: one with a time, one without.
+func matching(entries []entry, e *entry) (found []*entry) {
+	for i := range entries {
+		if e.same(&entries[i]) {
+			found = append(found, &entries[i])
+		}
 	}
-	return nil
+	return found
+}
+
+// among reports whether the entry is one of these, unchanged.
+func (e *entry) among(old []*entry) bool {
+	return slices.ContainsFunc(old, func(o *entry) bool { return e.written.Equal(o.written) && bytes.Equal(e.fields, o.fields) })
+}
+
+// later reports whether the entry has a later time than all of these.
+func (e *entry) later(old []*entry) bool {
+	return !slices.ContainsFunc(old, func(o *entry) bool { return !e.written.After(o.written) })
 }
 
 // newest is the latest time of the entries, zero if none has one.
@@ -107,7 +120,9 @@ func (e *entry) ownsAll(paths []path) bool {
 
 func (e *entry) ownsAny(paths []path) bool { return slices.ContainsFunc(paths, e.owns) }
 
-// took reports whether the entry owns a path now that its former self did not own.
-func (e *entry) took(old *entry, paths []path) bool {
-	return slices.ContainsFunc(paths, func(p path) bool { return e.owns(p) && !old.owns(p) })
+// took reports whether the entry owns a path now that none of these owned.
+func (e *entry) took(old []*entry, paths []path) bool {
+	return slices.ContainsFunc(paths, func(p path) bool {
+		return e.owns(p) && !slices.ContainsFunc(old, func(o *entry) bool { return o.owns(p) })
+	})
 }

@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -62,8 +63,11 @@ func created(doc patch.Doc) Verdict {
 
 func compared(v Version) Verdict {
 	touched, content := extent(v.Patch)
-	c := &comparison{Version: v, bookkeeping: !content, after: entriesOf(v.After)}
-	if !touched {
+	c := &comparison{Version: v, after: entriesOf(v.After)}
+	switch {
+	case !content:
+		return unproved // The server dates no such change. A client wrote managedFields, or nothing is dated.
+	case !touched:
 		return c.owner()
 	}
 	c.before = entriesOf(v.Before)
@@ -109,7 +113,6 @@ type comparison struct {
 	Version
 	before, after []entry
 	last          time.Time // newest of before
-	bookkeeping   bool      // nothing but managedFields changed
 	paths         *changes  // read when it is asked for
 }
 
@@ -149,27 +152,24 @@ func (c *comparison) writer() Verdict {
 }
 
 func (c *comparison) candidate(e *entry) bool {
-	old := find(c.before, e)
+	old := matching(c.before, e)
 	switch {
-	case old != nil && e.written.Equal(old.written) && e.sameFields(old):
+	case e.among(old) || e.ofServer() || !e.written.IsZero() && e.written.Before(c.last):
 		return false
-	case e.ofServer() || !e.written.IsZero() && e.written.Before(c.last):
-		return false
-	case c.bookkeeping:
-		return c.near(e.written)
-	case old == nil:
-		return e.written.After(c.last) && !c.last.IsZero() || e.ownsAny(c.changed().written)
-	case e.written.Equal(old.written):
+	case len(old) == 0:
+		return e.ownsAny(c.changed().written)
+	case !e.later(old):
 		return e.took(old, c.changed().written)
 	}
-	return e.written.After(old.written)
+	// An apply that only removes is dated, and owns nothing that was written.
+	return e.ownsAny(c.changed().written) || e.applied() && c.near(e.written)
 }
 
 // hint names the only entry that vanished.
 func (c *comparison) hint() string {
 	var gone *entry
 	for i := range c.before {
-		if find(c.after, &c.before[i]) != nil {
+		if len(matching(c.after, &c.before[i])) > 0 {
 			continue
 		}
 		if gone != nil {
@@ -186,13 +186,14 @@ func (c *comparison) hint() string {
 // owner names the only entry that owns all that was written.
 func (c *comparison) owner() Verdict {
 	last := newest(c.after)
-	if c.bookkeeping || !c.near(last) || len(c.changed().removed) > 0 || len(c.changed().written) == 0 {
+	written := c.changed().written
+	if !c.near(last) || len(c.changed().removed) > 0 || len(written) == 0 || slices.ContainsFunc(written, ofEviction) {
 		return unproved
 	}
 	var found *entry
 	for i := range c.after {
 		e := &c.after[i]
-		if !e.ownsAll(c.changed().written) {
+		if !e.ownsAll(written) {
 			continue
 		}
 		if found != nil {
@@ -205,3 +206,6 @@ func (c *comparison) owner() Verdict {
 	}
 	return found.proved(Owner)
 }
+
+// ofEviction reports whether the API server writes a path without a trace: when it evicts a Pod, whoever owns the condition.
+func ofEviction(p path) bool { return slices.Contains(p, `k:{"type":"DisruptionTarget"}`) }

@@ -15,6 +15,11 @@ import (
 // The live observation of all tests.
 var observed = time.Date(2026, 1, 2, 0, 0, 9, 500_000_000, time.UTC)
 
+// applied makes an entry of a server-side apply.
+func applied(name, second, fields string) string {
+	return strings.Replace(by(name, second, fields), `"Update"`, `"Apply"`, 1)
+}
+
 // by makes an entry of managedFields. A second of "" is an entry without a time, which only the subresource scale writes.
 func by(name, second, fields string) string {
 	name, subresource, _ := strings.Cut(name, "/")
@@ -101,8 +106,13 @@ func TestTheOneEntryThatChangedProvesTheWriter(t *testing.T) {
 		"first apply":                      {after: []string{by("before-first-apply", "09", paused), by("kubectl", "09", replicas)}, restBefore: one, restAfter: two, want: "kubectl entry"},
 		"the server alone":                 {after: []string{by("before-first-apply", "09", replicas)}, restBefore: one, restAfter: two, want: "none"},
 		"merged as ancient":                {before: []string{a, s}, after: []string{by("ancient-changes", "05", both), by("m12", "09", replicas)}, restBefore: one, restAfter: two, want: "m12 entry"},
-		"nothing but its ownership":        {before: []string{a}, after: []string{a, by("ssa", "09", replicas)}, restBefore: one, restAfter: one, want: "ssa entry"},
-		"nothing but old ownership":        {before: []string{by("x", "01", paused)}, after: []string{by("x", "01", paused), by("back", "02", replicas)}, restBefore: one, restAfter: one, want: "none"},
+		"nothing but its ownership":        {before: []string{a}, after: []string{a, applied("ssa", "09", replicas)}, restBefore: one, restAfter: one, want: "none"},
+		"a file put back in that second":   {before: []string{by("maker", "09", paused), by("replace", "09", replicas)}, after: []string{by("maker", "09", both)}, restBefore: one, restAfter: one, want: "none"},
+		"a former owner put back":          {before: []string{by("maker", "01", both)}, after: []string{by("maker", "01", paused), applied("owner", "05", replicas)}, metaBefore: `"labels":{"x":"1"},`, restBefore: one, restAfter: one, want: "none"},
+		"an apply that only removes":       {before: []string{a, applied("ssa", "05", both)}, after: []string{a, applied("ssa", "09", replicas)}, restBefore: `,"spec":{"paused":true}`, restAfter: `,"spec":{}`, want: "ssa entry"},
+		"such an apply, long ago":          {before: []string{a, applied("ssa", "05", both)}, after: []string{a, applied("ssa", "06", replicas)}, restBefore: `,"spec":{"paused":true}`, restAfter: `,"spec":{}`, want: "none"},
+		"later, and owns nothing of it":    {before: []string{by("x", "05", paused)}, after: []string{by("x", "09", paused)}, restBefore: one, restAfter: two, want: "none"},
+		"a Scale sent back, of two names":  {before: []string{by("create", "", replicas), by("create", "09", paused), s}, after: []string{by("create", "09", paused), s}, restBefore: one, restAfter: two, want: "none"},
 		"an entry without a name":          {before: []string{a}, after: []string{a, by("", "09", replicas)}, restBefore: one, restAfter: two, want: "none"},
 		"managedFields that are no list":   {restBefore: one, restAfter: two, want: "none"},
 		"reset, then a stale file removes": {after: []string{by("old", "01", paused)}, metaBefore: `"labels":{"x":"1"},`, want: "none"},
@@ -130,6 +140,7 @@ func TestTheOwnerOfAllThatWasWrittenIsProvedByTheSecond(t *testing.T) {
 		"not the newest":              same(one, two, "none", by("x", "08", both), s),
 		"an old second":               same(first, second, "none", by("x", "07", status)),
 		"scaled again, no time":       same(one, two, "none", a, by("kubectl/scale", "", replicas)),
+		"an eviction":                 same(`,"status":{"conditions":[{"status":"True","type":"DisruptionTarget"}]}`, `,"status":{"conditions":[{"status":"False","type":"DisruptionTarget"}]}`, "none", by("kubelet/status", "09", strings.ReplaceAll(ready, "Ready", "DisruptionTarget"))),
 		"put into an empty map":       {before: []string{by("x", "09", `{"f:metadata":{"f:labels":{}}}`)}, after: []string{by("x", "09", `{"f:metadata":{"f:labels":{}}}`)}, metaBefore: `"labels":{},`, metaAfter: `"labels":{"zone":"a"},`, want: "none"},
 		"the other value of a set":    {before: []string{by("x", "09", final)}, after: []string{by("x", "09", final)}, metaBefore: `"finalizers":["a"],`, metaAfter: `"finalizers":["a","foregroundDeletion"],`, want: "none"},
 		"nothing but the generation":  {before: []string{s}, after: []string{s}, metaBefore: `"generation":1,`, metaAfter: `"generation":2,`, want: "none"},
@@ -142,14 +153,14 @@ func TestWhoOwnedWhatWasRemovedIsAHint(t *testing.T) {
 		return versions{before: before, after: after, metaBefore: `"labels":{"x":"1"},`, want: want}
 	}
 	check(t, map[string]versions{
-		"it vanished":               labelled([]string{a, by("kubectl-label", "05", label)}, []string{a}, "none kubectl-label?"),
-		"a reset":                   labelled([]string{a, by("kubectl-label", "05", label)}, nil, "none"),
-		"it owned something else":   labelled([]string{a, by("set", "05", status)}, []string{a}, "none"),
-		"it stays":                  labelled([]string{by("x", "05", `{"f:metadata":{"f:labels":{"f:x":{}}},"f:spec":{"f:paused":{}}}`)}, []string{by("x", "05", paused)}, "none"),
-		"the server made it":        labelled([]string{a, by("ancient-changes", "05", label)}, []string{a}, "none"),
-		"nothing was removed":       {before: []string{a, by("x", "05", label)}, after: []string{a}, restBefore: one, restAfter: two, want: "none"},
-		"a variable, env A-":        {before: []string{a, by("kubectl-set", "05", envs)}, after: []string{a}, restBefore: `,"spec":{"containers":[{"name":"app","env":[{"name":"A","value":"1"},{"name":"B","value":"1"}]}]}`, restAfter: `,"spec":{"containers":[{"name":"app","env":[{"name":"B","value":"1"}]}]}`, want: "none kubectl-set?"},
-		"a writer is proved anyway": labelled([]string{by("kubectl-label", "05", label)}, []string{by("edit", "09", paused)}, "edit entry"),
+		"it vanished":                labelled([]string{a, by("kubectl-label", "05", label)}, []string{a}, "none kubectl-label?"),
+		"a reset":                    labelled([]string{a, by("kubectl-label", "05", label)}, nil, "none"),
+		"it owned something else":    labelled([]string{a, by("set", "05", status)}, []string{a}, "none"),
+		"it stays":                   labelled([]string{by("x", "05", `{"f:metadata":{"f:labels":{"f:x":{}}},"f:spec":{"f:paused":{}}}`)}, []string{by("x", "05", paused)}, "none"),
+		"the server made it":         labelled([]string{a, by("ancient-changes", "05", label)}, []string{a}, "none"),
+		"nothing was removed":        {before: []string{a, by("x", "05", label)}, after: []string{a}, restBefore: one, restAfter: two, want: "none"},
+		"a variable, env A-":         {before: []string{a, by("kubectl-set", "05", envs)}, after: []string{a}, restBefore: `,"spec":{"containers":[{"name":"app","env":[{"name":"A","value":"1"},{"name":"B","value":"1"}]}]}`, restAfter: `,"spec":{"containers":[{"name":"app","env":[{"name":"B","value":"1"}]}]}`, want: "none kubectl-set?"},
+		"a writer that took nothing": labelled([]string{by("kubectl-label", "05", label)}, []string{by("edit", "09", paused)}, "none kubectl-label?"),
 	})
 }
 
