@@ -7,15 +7,18 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"syscall"
 
+	"github.com/klauspost/compress/zstd"
 	"k8s.io/client-go/discovery"
 
 	"github.com/kuberewind/kuberewind/bench/capture"
 	"github.com/kuberewind/kuberewind/bench/data"
+	"github.com/kuberewind/kuberewind/hack/scene/play"
 	"github.com/kuberewind/kuberewind/internal/controlplane"
 	"github.com/kuberewind/kuberewind/internal/scene"
 	"github.com/kuberewind/kuberewind/internal/scene/record"
@@ -34,8 +37,6 @@ func main() {
 	}
 }
 
-func say(format string, args ...any) { fmt.Fprintf(os.Stderr, "scene: "+format+"\n", args...) }
-
 func run(ctx context.Context, dir string, pace float64) (err error) {
 	if pace <= 0 {
 		return fmt.Errorf("-pace is %v; give a number above 0", pace)
@@ -44,7 +45,7 @@ func run(ctx context.Context, dir string, pace float64) (err error) {
 	for _, name := range scene.Users() {
 		users = append(users, controlplane.User{Name: name, Groups: []string{"system:masters"}})
 	}
-	say("starting a control plane")
+	fmt.Fprintln(os.Stderr, "scene: starting a control plane")
 	plane, err := controlplane.Start(ctx, controlplane.Options{APIServer: controlplane.APIServerOptions{Audit: true, AuditWrites: true}, Users: users})
 	if err != nil {
 		return err
@@ -57,7 +58,7 @@ func run(ctx context.Context, dir string, pace float64) (err error) {
 	if err != nil {
 		return err
 	}
-	set, cleanup, err := recordStory(ctx, &player{plane: plane, served: said, pace: pace})
+	set, cleanup, err := recordStory(ctx, &play.Player{Plane: plane, Pace: pace, Log: os.Stderr, After: said.look})
 	if err != nil {
 		return err
 	}
@@ -66,20 +67,20 @@ func run(ctx context.Context, dir string, pace float64) (err error) {
 }
 
 // recordStory plays the story while everything is captured.
-func recordStory(ctx context.Context, p *player) (_ data.Set, cleanup func() error, err error) {
+func recordStory(ctx context.Context, p *play.Player) (_ data.Set, cleanup func() error, err error) {
 	work, err := os.MkdirTemp("", "kuberewind-scene-")
 	if err != nil {
 		return nil, nil, err
 	}
 	cleanup = func() error { return os.RemoveAll(work) }
-	if err := p.served.look(ctx); err != nil {
+	if err := p.After(ctx); err != nil {
 		return nil, nil, errors.Join(err, cleanup())
 	}
-	captured, err := capture.Start(ctx, p.plane.Config(), work)
+	captured, err := capture.Start(ctx, p.Plane.Config(), work)
 	if err != nil {
 		return nil, nil, errors.Join(err, cleanup())
 	}
-	playing := p.story(ctx)
+	playing := p.Story(ctx)
 	set, err := captured.Stop()
 	if err = errors.Join(playing, err); err != nil {
 		return nil, nil, errors.Join(err, cleanup())
@@ -106,4 +107,24 @@ func write(dir string, plane *controlplane.ControlPlane, set data.Set, said []re
 		return err
 	}
 	return pack(plane.APIServer.AuditLog(), filepath.Join(dir, "audit.zst"))
+}
+
+// pack compresses a file.
+func pack(from, to string) (err error) {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	out, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	packed, err := zstd.NewWriter(out, zstd.WithEncoderLevel(zstd.SpeedBestCompression))
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(packed, in)
+	return errors.Join(err, packed.Close())
 }

@@ -26,6 +26,8 @@ type APIServerOptions struct {
 	Audit bool
 	// AuditWrites, with Audit, keeps the bodies of writes and of their answers, but not those of Secrets and Leases. Of reads it keeps nothing.
 	AuditWrites bool
+	// AuditSecrets, with AuditWrites, keeps the bodies of Secrets and Leases, too.
+	AuditSecrets bool
 	// AuditUsers confines the log to the requests of these users; empty means everybody's.
 	AuditUsers []string
 }

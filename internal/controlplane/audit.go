@@ -87,12 +87,12 @@ func (s *APIServer) auditRules() []any {
 	if !s.options.AuditWrites {
 		return []any{all}
 	}
-	secret := []any{map[string]any{"resources": []string{"secrets", "serviceaccounts/token"}}, map[string]any{"group": "coordination.k8s.io", "resources": []string{"leases"}}}
-	return []any{
-		map[string]any{"level": "None", "verbs": []string{"get", "list", "watch"}},
-		map[string]any{"level": "Metadata", "users": users, "resources": secret, "omitStages": []string{"RequestReceived"}},
-		map[string]any{"level": "RequestResponse", "users": users, "omitStages": []string{"RequestReceived"}},
+	rules := []any{map[string]any{"level": "None", "verbs": []string{"get", "list", "watch"}}}
+	if !s.options.AuditSecrets {
+		secret := []any{map[string]any{"resources": []string{"secrets", "serviceaccounts/token"}}, map[string]any{"group": "coordination.k8s.io", "resources": []string{"leases"}}}
+		rules = append(rules, map[string]any{"level": "Metadata", "users": users, "resources": secret, "omitStages": []string{"RequestReceived"}})
 	}
+	return append(rules, map[string]any{"level": "RequestResponse", "users": users, "omitStages": []string{"RequestReceived"}})
 }
 
 // auditEvent is what is read of a line of the log: one stage of one request.

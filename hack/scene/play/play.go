@@ -1,8 +1,8 @@
-package main
+// Package play plays the steps of a scene on a control plane: by kubectl, or by a client of its own.
+package play
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/klauspost/compress/zstd"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -23,15 +22,16 @@ import (
 	"github.com/kuberewind/kuberewind/internal/scene"
 )
 
-// A player does what the steps say.
-type player struct {
-	plane  *controlplane.ControlPlane
-	served *served
-	pace   float64
+// A Player does what the steps say.
+type Player struct {
+	Plane *controlplane.ControlPlane
+	Pace  float64                     // how many seconds of the scene pass in one
+	Log   io.Writer                   // a line for each step
+	After func(context.Context) error // is called after each step, unless it is nil
 }
 
-// play does the steps, each at its time, and looks after each at what the API server says of itself.
-func (p *player) play(ctx context.Context, steps []scene.Step) error {
+// Steps does the steps, each at its time.
+func (p *Player) Steps(ctx context.Context, steps []scene.Step) error {
 	began := time.Now()
 	for _, step := range steps {
 		if err := p.until(ctx, began, step.At); err != nil {
@@ -40,25 +40,28 @@ func (p *player) play(ctx context.Context, steps []scene.Step) error {
 		if err := p.step(ctx, step); err != nil {
 			return fmt.Errorf("at %s, %s: %w", step.At, step.Actor, err)
 		}
-		if err := p.served.look(ctx); err != nil {
+		if p.After == nil {
+			continue
+		}
+		if err := p.After(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// story plays all of it, to its full length.
-func (p *player) story(ctx context.Context) error {
+// Story plays all of it, to its full length.
+func (p *Player) Story(ctx context.Context) error {
 	began := time.Now()
-	if err := p.play(ctx, scene.Story()); err != nil {
+	if err := p.Steps(ctx, scene.Story()); err != nil {
 		return err
 	}
 	return p.until(ctx, began, scene.Length)
 }
 
 // until waits for a time of the story.
-func (p *player) until(ctx context.Context, began time.Time, at time.Duration) error {
-	timer := time.NewTimer(time.Until(began.Add(time.Duration(float64(at) / p.pace))))
+func (p *Player) until(ctx context.Context, began time.Time, at time.Duration) error {
+	timer := time.NewTimer(time.Until(began.Add(time.Duration(float64(at) / p.Pace))))
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -68,8 +71,8 @@ func (p *player) until(ctx context.Context, began time.Time, at time.Duration) e
 	}
 }
 
-func (p *player) step(ctx context.Context, s scene.Step) error {
-	do := func() error { return p.kubectl(ctx, s.Actor, s.Input, s.Kubectl) }
+func (p *Player) step(ctx context.Context, s scene.Step) error {
+	do := func() error { return p.Kubectl(ctx, s.Actor, s.Input, s.Kubectl) }
 	if s.Request != nil {
 		do = func() error { return p.request(ctx, s.Actor, s.Request) }
 	}
@@ -77,20 +80,21 @@ func (p *player) step(ctx context.Context, s scene.Step) error {
 		return err
 	}
 	for _, await := range s.Awaits {
-		if err := p.kubectl(ctx, controlplane.AdminName, "", await); err != nil {
+		if err := p.Kubectl(ctx, controlplane.AdminName, "", await); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (p *player) kubectl(ctx context.Context, actor, input string, args []string) error {
-	kubeconfig, err := p.plane.APIServer.Kubeconfig(actor)
+// Kubectl runs it as a user. With edit, the input is the sed script that edits.
+func (p *Player) Kubectl(ctx context.Context, actor, input string, args []string) error {
+	kubeconfig, err := p.Plane.APIServer.Kubeconfig(actor)
 	if err != nil {
 		return err
 	}
-	say("%s: kubectl %s", actor, strings.Join(args, " "))
-	cmd := exec.CommandContext(ctx, p.plane.Kubectl(), slices.Concat([]string{"--kubeconfig", kubeconfig, "--cache-dir", p.plane.Dir() + "/discovery"}, args)...)
+	fmt.Fprintf(p.Log, "%s: kubectl %s\n", actor, strings.Join(args, " "))
+	cmd := exec.CommandContext(ctx, p.Plane.Kubectl(), slices.Concat([]string{"--kubeconfig", kubeconfig, "--cache-dir", p.Plane.Dir() + "/discovery"}, args)...)
 	cmd.Stdin = strings.NewReader(input)
 	if args[0] == "edit" {
 		cmd.Env = append(os.Environ(), "KUBE_EDITOR=sed -i -e '"+input+"'")
@@ -101,8 +105,8 @@ func (p *player) kubectl(ctx context.Context, actor, input string, args []string
 	return nil
 }
 
-func (p *player) request(ctx context.Context, actor string, r *scene.Request) error {
-	config, err := p.plane.APIServer.Config(actor)
+func (p *Player) request(ctx context.Context, actor string, r *scene.Request) error {
+	config, err := p.Plane.APIServer.Config(actor)
 	if err != nil {
 		return err
 	}
@@ -115,7 +119,7 @@ func (p *player) request(ctx context.Context, actor string, r *scene.Request) er
 	if err := yaml.Unmarshal([]byte(r.Object), &object.Object); err != nil {
 		return err
 	}
-	say("%s: %s %s/%s as %s", actor, r.Verb, object.GetKind(), object.GetName(), r.Agent)
+	fmt.Fprintf(p.Log, "%s: %s %s/%s as %s\n", actor, r.Verb, object.GetKind(), object.GetName(), r.Agent)
 	plural, _ := meta.UnsafeGuessKindToResource(object.GroupVersionKind())
 	return send(ctx, client.Resource(plural).Namespace(object.GetNamespace()), object, r)
 }
@@ -140,24 +144,4 @@ func send(ctx context.Context, client dynamic.ResourceInterface, object *unstruc
 		err = fmt.Errorf("unknown verb %q", r.Verb)
 	}
 	return err
-}
-
-// pack compresses a file.
-func pack(from, to string) (err error) {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, in.Close()) }()
-	out, err := os.Create(to)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, out.Close()) }()
-	packed, err := zstd.NewWriter(out, zstd.WithEncoderLevel(zstd.SpeedBestCompression))
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(packed, in)
-	return errors.Join(err, packed.Close())
 }
