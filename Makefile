@@ -164,6 +164,10 @@ scene: setup control-plane-full ## Play the story of a shop on a real control pl
 scene-recording: control-plane-full ## Record the story of a shop anew, in ten minutes, to be committed
 	@$(GO) run ./hack/scene
 
+.PHONY: who
+who: setup control-plane-full ## Compare the field managers on record with the API server's audit log while the scene and worse is played, and fail if one is wrong: [PACE=8]
+	@$(GO) test -count 1 -timeout 20m -run WholeControlPlane -v ./test/who -args -live -pace $(PACE)
+
 # Which micro-benchmarks of which packages are compared, and how often each is run.
 OLD        ?= HEAD~1
 NEW        ?= HEAD

@@ -22,7 +22,7 @@ func deltas(ctx context.Context, t *testing.T, db *pgx.Conn) []judge.Delta {
 	t.Helper()
 	rows, err := db.Query(ctx, `
 		SELECT seq, uid, resource_version::bigint, api_group, resource, coalesce(namespace, ''), name, type, observed_at,
-			coalesce(manager, ''), coalesce(manager_evidence, ''), coalesce(manager_hint, ''),
+			coalesce(manager, ''), coalesce(manager_evidence, ''), coalesce(manager_hint, ''), coalesce(patch::text, ''),
 			CASE WHEN source <> 'watch' THEN 'listed'
 				WHEN type <> 'Updated' THEN ''
 				WHEN resource = 'pods' AND patch @> '[{"op": "add", "path": "/spec/nodeName"}]' THEN 'binding'
@@ -32,7 +32,7 @@ func deltas(ctx context.Context, t *testing.T, db *pgx.Conn) []judge.Delta {
 		FROM kuberewind.deltas ORDER BY seq`)
 	require.NoError(t, err)
 	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (d judge.Delta, err error) {
-		err = row.Scan(&d.Seq, &d.UID, &d.RV, &d.Group, &d.Resource.Name, &d.Namespace, &d.Name, &d.Type, &d.Observed, &d.Manager, &d.Evidence, &d.Hint, &d.What)
+		err = row.Scan(&d.Seq, &d.UID, &d.RV, &d.Group, &d.Resource.Name, &d.Namespace, &d.Name, &d.Type, &d.Observed, &d.Manager, &d.Evidence, &d.Hint, &d.Patch, &d.What)
 		return d, err
 	})
 	require.NoError(t, err)

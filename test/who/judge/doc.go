@@ -6,7 +6,8 @@
 //   - The truth is the request's fieldManager. Without one, it is the user agent up to its first slash.
 //   - Each delta that names a manager must join exactly one request by UID and resource version. A delta that joins none is wrong. A delta
 //     that joins several is wrong, too.
-//   - A request that changed nothing is answered with a version that another request wrote. It does not count as the writer.
+//   - A request that changed nothing is answered with a version that another request wrote. Such a request is no
+//     writer. It named that version. Or it was received after the answer to another. Or another had named an older version: that one wrote.
 //   - An update took a field if the entry of its manager is new, is later, or owns a path that it did not own in the version before. At
 //     least 98 % of these updates must be named.
 //   - A hint is counted right or wrong. It fails nothing.

@@ -27,16 +27,27 @@ func newJoin(writes []Write) join {
 	return j
 }
 
-// writers are the requests that were answered with a version. A request that named it had found it there. So had a request that was
-// received after another was answered with it.
+// writers are the requests that were answered with a version, and may have written it. If one named another version, it wrote: had it
+// changed nothing, it would have been answered with the version that it named.
 func (j join) writers(v Version) (writers []Write) {
 	all := j.wrote[v]
 	for _, w := range all {
-		if w.Sent != strconv.FormatUint(w.RV, 10) && !slices.ContainsFunc(all, func(other Write) bool { return other.Answered.Before(w.Received) }) {
+		switch {
+		case w.named() && w.Sent != strconv.FormatUint(w.RV, 10):
+			return []Write{w}
+		case !w.named() && !w.foundThere(all):
 			writers = append(writers, w)
 		}
 	}
 	return writers
+}
+
+// named reports whether the request wanted a certain version to be there.
+func (w Write) named() bool { return w.Verb == "update" && w.Sent != "" }
+
+// foundThere reports whether the request was received after another was answered with its version.
+func (w Write) foundThere(all []Write) bool {
+	return slices.ContainsFunc(all, func(other Write) bool { return other.Answered.Before(w.Received) })
 }
 
 // took reports whether a write took a field. The version before is the newest older one in an answer.

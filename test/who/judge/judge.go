@@ -20,6 +20,7 @@ type Delta struct {
 	Evidence        string // how it is proved
 	Hint            string
 	Observed        time.Time
+	Patch           string
 }
 
 // A Finding is a delta that the record names wrongly, or does not name and should.
@@ -30,8 +31,8 @@ type Finding struct {
 
 // String is a line for people.
 func (f Finding) String() string {
-	return fmt.Sprintf("seq %d %s %s %s/%s, resource version %d of %s: named %q by %s; truth: %s",
-		f.Seq, f.Type, f.Resource.Name, f.Namespace, f.Delta.Name, f.RV, f.Observed.UTC().Format("15:04:05.000"), f.Manager, f.Evidence, f.Truth)
+	return fmt.Sprintf("seq %d %s %s %s/%s, resource version %d of %s: named %q by %s; truth: %s; patch: %s",
+		f.Seq, f.Type, f.Resource.Name, f.Namespace, f.Delta.Name, f.RV, f.Observed.UTC().Format("15:04:05.000"), f.Manager, f.Evidence, f.Truth, cmp.Or(f.Patch, "none"))
 }
 
 // A Verdict is what is found in one record.

@@ -88,6 +88,14 @@ func TestARequestThatChangedNothingIsNoWriter(t *testing.T) {
 	}
 }
 
+func TestARequestThatNamedAnOlderVersionIsTheWriter(t *testing.T) {
+	v := judged(t, []judge.Delta{delta(5, "a"), delta(6, "a")},
+		request{verb: "patch", uri: "/x", agent: "b", rv: 5}, request{verb: "update", uri: "/x", agent: "a", rv: 5, sent: "4"},
+		request{verb: "patch", uri: "/x", agent: "b", rv: 6}, request{verb: "update", uri: "/x", agent: "a", rv: 6})
+	require.Len(t, v.Wrong, 1)
+	require.Contains(t, v.Wrong[0].String(), "resource version 6")
+}
+
 func TestADryRunIsNoWriter(t *testing.T) {
 	v := judged(t, []judge.Delta{delta(5, "a")}, request{verb: "patch", uri: "/x?dryRun=All", agent: "a", rv: 5})
 	require.Len(t, v.Wrong, 1)
