@@ -4,7 +4,9 @@ import (
 	"io"
 	"net/http"
 	"path/filepath"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -131,4 +133,39 @@ func TestAWatchThatEndsAndCannotBeOpenedAgainIsNoCapture(t *testing.T) {
 	require.ErrorContains(t, c.group.Wait(), "has ended")
 	_, err = c.Stop()
 	require.ErrorContains(t, err, "has ended")
+}
+
+func TestAWatchThatGoesOnFromAListWithOtherObjectsIsNoCapture(t *testing.T) {
+	want, err := data.Generate(data.Settings{Seed: 4, Live: 150, Events: 10})
+	require.NoError(t, err)
+	server, err := serve.Start(want, serve.Options{})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, server.Close()) }()
+	config, err := clientcmd.RESTConfigFromKubeConfig(server.Kubeconfig())
+	require.NoError(t, err)
+	config.Wrap(func(rt http.RoundTripper) http.RoundTripper { return &expirer{RoundTripper: rt} })
+	c, err := Start(t.Context(), config, t.TempDir())
+	require.NoError(t, err)
+	require.ErrorContains(t, c.group.Wait(), "a list shows what no watch told")
+	_, err = c.Stop()
+	require.ErrorContains(t, err, "make the capture again")
+}
+
+// An expirer refuses each watch as too old, and gives no objects in the lists after that.
+type expirer struct {
+	http.RoundTripper
+	refused atomic.Bool
+}
+
+func (e *expirer) RoundTrip(req *http.Request) (*http.Response, error) {
+	query := req.URL.Query()
+	body := `{"metadata":{"resourceVersion":"1000000"},"items":[]}`
+	switch {
+	case query.Get("watch") != "":
+		e.refused.Store(true)
+		body = `{"type":"ERROR","object":{"kind":"Status","code":410,"message":"too old"}}` + "\n"
+	case !e.refused.Load() || query.Get("limit") == "":
+		return e.RoundTripper.RoundTrip(req)
+	}
+	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(body)), Request: req}, nil
 }
