@@ -112,7 +112,9 @@ func (b *book) object(resource, namespace, name, uid, by, metadata, fields strin
 		metadata += fmt.Sprintf(`"namespace":%q,`, namespace)
 	}
 	manager, subresource, _ := strings.Cut(by, "/")
-	metadata += fmt.Sprintf(`"managedFields":[{"manager":%q,"subresource":%q,"time":%q}],`, manager, subresource, b.now.Format(time.RFC3339))
+	// It owns all that it can have written: atomic members have no fields below them.
+	metadata += fmt.Sprintf(`"managedFields":[{"manager":%q,"operation":"Update","subresource":%q,"time":%q,"fieldsType":"FieldsV1","fieldsV1":%s}],`,
+		manager, subresource, b.now.Format(time.RFC3339), `{"f:data":{},"f:metadata":{"f:labels":{}},"f:spec":{}}`)
 	text := fmt.Sprintf(`{"apiVersion":"v1","kind":%q,"metadata":{%s"name":%q,"uid":%q,"resourceVersion":"%d"}%s}`, kind, metadata, name, uid, b.rv, fields)
 	o := &served{namespace: namespace, name: name, uid: uid, rv: strconv.Itoa(b.rv), doc: docOf(b.t, text)}
 	return o

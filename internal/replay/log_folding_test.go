@@ -3,6 +3,7 @@ package replay
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -151,4 +152,29 @@ func TestALogWithWhatAnObjectOwnsIsOfThatTree(t *testing.T) {
 		require.Equal(t, 1, got.code, args)
 		require.Contains(t, got.err, want, args)
 	}
+}
+
+// Of a bad rollout, these four lines are what an engineer looks for.
+func TestTheNinetySecondsOfABadRolloutFitOnAScreen(t *testing.T) {
+	b := newScene(t)
+	first := b.replayed(t, "log", "deployment/web", "-n", "shop", "--path", "spec.template.spec.containers[*].image", "-o", "json")
+	images, _ := seqs(t, first.out)
+	window := []string{"-n", "shop", "--around", fmt.Sprintf("seq:%d", images[0]), "--within", "45s"}
+	got := b.replayed(t, append([]string{"log", "--utc", "--verbose=false"}, window...)...)
+	require.Zero(t, got.code, got.err)
+	require.LessOrEqual(t, strings.Count(got.out, "\n"), 40)
+	for _, sought := range []string{
+		`Updated  Deployment shop/web +kubectl/scale +spec.replicas 3 → 5`,
+		`Updated  Deployment shop/web +kubectl-set +spec.template.spec.containers\[web\].image \S+:v1 → \S+:v2-broken`,
+		`Updated  Deployment shop/web +kubectl-annotate +\+ metadata.annotations.incident="42"`,
+		`spec.template.spec.containers\[web\].image \S+:v2-broken → \S+:v1`,
+	} {
+		require.Regexp(t, sought, got.out)
+	}
+	folded := moreLine.FindStringSubmatch(got.out)
+	require.NotNil(t, folded, got.out)
+	more, err := strconv.Atoi(folded[1])
+	require.NoError(t, err)
+	all := b.replayed(t, append([]string{"log", "-o", "json", "-v"}, window...)...)
+	require.Equal(t, entriesOf(t, all.out), len(entryLine.FindAllString(got.out, -1))+more)
 }

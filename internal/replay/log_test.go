@@ -25,8 +25,8 @@ const webLog = `Deployment shop/web  uid 00000001-0000-4000-8000-000000000000  (
  2026-03-10T12:02:00.000Z  Updated  kubectl/scale             spec.replicas 3 → 5
  2026-03-10T12:03:00.000Z  Updated  helm                      + metadata.labels.app=web
     spec.template.spec.containers[web].image nginx:1.25 → nginx:1.27
- 2026-03-10T12:04:00.000Z  Updated  helm                      nothing but metadata.managedFields
- 2026-03-10T12:07:00.000Z  Deleted  -                         deleted; last proved writer helm at 12:04:00.000
+ 2026-03-10T12:04:00.000Z  Updated  -                         nothing but metadata.managedFields
+ 2026-03-10T12:07:00.000Z  Deleted  -                         deleted; last proved writer helm at 12:03:00.000
 
 Deployment shop/web  uid 00000002-0000-4000-8000-000000000000  (life 2 of 2)
  2026-03-10T12:08:00.000Z  Added    helm                      created
@@ -48,7 +48,7 @@ func TestTheLogOfANamespaceHasGapsAndPausesWhereTheyFall(t *testing.T) {
 	require.Zero(t, got.code, got.err)
 	require.Equal(t, `-- gap: of configmaps, versions may have been missed from 2026-03-10T12:00:00.000Z to 2026-03-10T12:11:00.000Z: expired (too old); a list then showed 0 new, 1 changed, 1 vanished, 0 unchanged
  2026-03-10T12:06:00.000Z  Updated  Secret shop/creds                     kubectl                   data.password changed
- 2026-03-10T12:07:00.000Z  Deleted  Deployment shop/web                   -                         deleted; last proved writer helm at 12:04:00.000
+ 2026-03-10T12:07:00.000Z  Deleted  Deployment shop/web                   -                         deleted; last proved writer helm at 12:03:00.000
  2026-03-10T12:08:00.000Z  Added    Deployment shop/web                   helm                      created
  2026-03-10T12:11:00.000Z  Sync     ConfigMap shop/settings               -                         found changed by a list after a gap
     data.mode slow → fast
