@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"text/tabwriter"
@@ -12,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"github.com/kuberewind/kuberewind/internal/controlplane/binaries"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
 	"github.com/kuberewind/kuberewind/internal/recordertest"
 	"github.com/kuberewind/kuberewind/internal/scene/record"
@@ -21,12 +23,14 @@ import (
 type scene struct {
 	database  *pgtest.Database
 	landmarks *strings.Replacer
+	plugins   string // folder in which replay has the name of a plugin
 }
 
 func TestTheTasksOfATrialAreAnsweredOnTheScene(t *testing.T) {
 	database := pgtest.New(t, pgtest.EmptyRecord)
 	require.NoError(t, record.Into(t.Context(), database.URL()))
-	s := &scene{database: database, landmarks: findLandmarks(t, database, database.Connect(t))}
+	s := &scene{database: database, landmarks: findLandmarks(t, database, database.Connect(t)), plugins: t.TempDir()}
+	require.NoError(t, os.Symlink(recordertest.Program("replay"), filepath.Join(s.plugins, "kubectl-kuberewind")))
 	t.Log(table(shop))
 	for _, task := range shop {
 		t.Run(task.number+" "+task.asks, func(t *testing.T) {
@@ -52,7 +56,9 @@ func (s *scene) requireAnswer(t *testing.T, task task) {
 	var answer string
 	switch {
 	case task.replay != "":
-		answer = s.replay(t, task)
+		answer = s.run(t, task.code, recordertest.Program("replay"), arguments(task.replay, s.landmarks))
+	case task.kubectl != "":
+		answer = s.run(t, task.code, kubectl(t), arguments(task.kubectl, s.landmarks))
 	case task.sql != "":
 		answer = s.query(t, task.sql)
 	default:
@@ -67,17 +73,25 @@ func (s *scene) requireAnswer(t *testing.T, task task) {
 	}
 }
 
-// replay gives the standard output of a command, or, if it has none, its standard error.
-func (s *scene) replay(t *testing.T, task task) string {
+// kubectl is that of the control plane. It finds replay as a plugin.
+func kubectl(t *testing.T) string {
+	t.Helper()
+	dir, err := binaries.Find(binaries.Kubectl)
+	require.NoError(t, err)
+	return filepath.Join(dir, binaries.Kubectl)
+}
+
+// run gives the standard output of a program, or, if it has none, its standard error.
+func (s *scene) run(t *testing.T, code int, program string, args []string) string {
 	t.Helper()
 	var out, notes bytes.Buffer
-	cmd := exec.CommandContext(t.Context(), recordertest.Program("replay"), task.arguments(s.landmarks)...)
-	cmd.Env = append(os.Environ(), "REPLAY_DATABASE="+s.database.URL(), "TZ=Europe/Berlin")
+	cmd := exec.CommandContext(t.Context(), program, args...)
+	cmd.Env = append(os.Environ(), "REPLAY_DATABASE="+s.database.URL(), "TZ=Europe/Berlin", "PATH="+s.plugins+":"+os.Getenv("PATH"))
 	cmd.Stdout, cmd.Stderr = &out, &notes
 	if err := cmd.Run(); cmd.ProcessState == nil {
 		require.NoError(t, err)
 	}
-	require.Equal(t, task.code, cmd.ProcessState.ExitCode(), notes.String())
+	require.Equal(t, code, cmd.ProcessState.ExitCode(), notes.String())
 	if out.Len() == 0 {
 		return notes.String()
 	}

@@ -171,7 +171,7 @@ var shop = []task{
 	},
 	{
 		number: "19", asks: "Does it work as kubectl kuberewind?",
-		elsewhere: "a name of the program: cmd/replay/testdata/script/help.txtar asks it under that name",
+		kubectl: "kuberewind get deploy -n shop --at {alert}", want: []string{"NAME READY", "checkout 2/2", "web 4/5"}, most: 3,
 	},
 	{number: "20", asks: "What does the shell complete of a type?", replay: "__complete get dep", want: []string{"deployments Deployment"}, most: 2},
 	{

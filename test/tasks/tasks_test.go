@@ -7,8 +7,9 @@ type task struct {
 	number string
 	asks   string
 	// One of these answers it. Names in braces stand for instants and the like: see landmarks.
-	replay string // arguments, without quotes: no argument has a blank
-	sql    string
+	replay  string // arguments, without quotes: no argument has a blank
+	kubectl string // arguments of kubectl, which knows replay as a plugin
+	sql     string
 	// elsewhere names what else answers it, and why no question to the recording does.
 	elsewhere string
 
@@ -22,9 +23,10 @@ type task struct {
 	code int
 }
 
-func (t task) arguments(landmarks *strings.Replacer) []string {
+// arguments are those of a command.
+func arguments(command string, landmarks *strings.Replacer) []string {
 	var all []string
-	for _, argument := range strings.Fields(t.replay) {
+	for _, argument := range strings.Fields(command) {
 		all = append(all, landmarks.Replace(argument))
 	}
 	return all
@@ -35,6 +37,8 @@ func (t task) how() string {
 	switch {
 	case t.replay != "":
 		return "replay " + t.replay
+	case t.kubectl != "":
+		return "kubectl " + t.kubectl
 	case t.sql != "":
 		return "SQL"
 	default:
