@@ -24,7 +24,7 @@ func anchor(title string) string {
 }
 
 func TestEveryLinkOfTheDocsLeadsToAFileAndAHeading(t *testing.T) {
-	for _, pattern := range []string{"../../docs/*.md", "../../bench/*.md", "../../bench/*/*.md"} {
+	for _, pattern := range []string{"../../*.md", "../../docs/*.md", "../../bench/*.md", "../../bench/*/*.md"} {
 		pages, err := filepath.Glob(pattern)
 		require.NoError(t, err)
 		require.NotEmpty(t, pages, pattern)
