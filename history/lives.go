@@ -73,9 +73,9 @@ func (r *Record) livesQuery(q LifeQuery, id int64) (string, []any) {
 	if q.LiveAt != 0 {
 		also(" AND object_id <= $%[1]d AND (deleted_seq IS NULL OR deleted_seq > $%[1]d)", q.LiveAt)
 	}
-	if q.bornBy != 0 {
-		also(" AND object_id <= $%d", q.bornBy)
-		also(" AND (deleted_seq IS NULL OR deleted_seq > $%d)", q.endedAfter)
+	if q.BornBy != 0 {
+		also(" AND object_id <= $%d", q.BornBy)
+		also(" AND (deleted_seq IS NULL OR deleted_seq > $%d)", q.EndedAfter)
 	}
 	return `SELECT object_id, stream, namespace, name, uid, coalesce(deleted_seq, 0)
 		FROM kuberewind.record_lives WHERE cluster = $1` + where.String() + ` ORDER BY object_id`, args

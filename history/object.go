@@ -56,6 +56,6 @@ type LifeQuery struct {
 	Scope
 	UID    string
 	LiveAt int64 // those that are live at this seq
-
-	bornBy, endedAfter int64 // those that may belong to a point
+	// BornBy leaves out lives that began after this seq, and, if it is set, EndedAfter those that ended by another.
+	BornBy, EndedAfter int64
 }

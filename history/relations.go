@@ -18,40 +18,30 @@ type Relation struct {
 	About  string   // of an Event, the UID of what it is about
 }
 
-// A RelationQuery says whose relations are asked for. Zero values do not bound.
-type RelationQuery struct {
-	Scope
-	FromSeq, ToSeq int64 // lives that have begun by the one and not ended before the other
-}
-
 // relationsChunk is how many objects are asked for at once.
 const relationsChunk = 2000
 
-// Relations gives the relations of the lives of a scope, of those that refer to another object. Each costs one look into an index. A day whose
-// partition is gone has none.
-func (r *Record) Relations(ctx context.Context, q RelationQuery) iter.Seq2[Relation, error] {
+// Relations gives the relations of lives, of those that refer to another object. Each life costs one look into an index. A day whose partition is gone
+// has none.
+func (r *Record) Relations(ctx context.Context, lives []Life) iter.Seq2[Relation, error] {
 	return func(yield func(Relation, error) bool) {
-		if err := r.relations(ctx, q, func(found Relation) bool { return yield(found, nil) }); err != nil {
+		if err := r.relations(ctx, lives, func(found Relation) bool { return yield(found, nil) }); err != nil {
 			yield(Relation{}, fmt.Errorf("read how objects of the record relate: %w", err))
 		}
 	}
 }
 
-func (r *Record) relations(ctx context.Context, q RelationQuery, give func(Relation) bool) error {
-	lives := map[int64]Life{}
-	var wanted []int64
-	query := LifeQuery{Scope: q.Scope, bornBy: cmp.Or(q.ToSeq, wholeSeq), endedAfter: q.FromSeq - 1}
-	for l, err := range r.lives(ctx, r.pool, query, 0) {
-		if err != nil {
-			return err
-		}
-		lives[l.ObjectID] = l
+func (r *Record) relations(ctx context.Context, lives []Life, give func(Relation) bool) error {
+	byID, wanted := make(map[int64]Life, len(lives)), make([]int64, 0, len(lives))
+	for _, l := range lives {
+		byID[l.ObjectID] = l
 		wanted = append(wanted, l.ObjectID)
 	}
 	if len(wanted) == 0 {
 		return nil
 	}
-	days, err := r.daysFrom(ctx, r.pool, 0, cmp.Or(q.ToSeq, wholeSeq))
+	slices.Sort(wanted)
+	days, err := r.daysFrom(ctx, r.pool, 0, wholeSeq)
 	if err != nil {
 		return err
 	}
@@ -60,7 +50,7 @@ func (r *Record) relations(ctx context.Context, q RelationQuery, give func(Relat
 		n, _ := slices.BinarySearch(wanted, days[i].lastSeq+1)
 		missing := make([]int64, 0, len(wanted)-n)
 		for chunk := range slices.Chunk(wanted[:n], relationsChunk) {
-			left, more, err := r.relationsIn(ctx, &days[i], chunk, lives, give)
+			left, more, err := r.relationsIn(ctx, &days[i], chunk, byID, give)
 			if err != nil || !more {
 				return err
 			}

@@ -13,9 +13,14 @@ import (
 // about is the spec of a thing that is about another one, as an Event is.
 func about(uid string) string { return fmt.Sprintf(`1,"involvedObject":{"uid":%q}`, uid) }
 
-func related(t *testing.T, r *Record, q RelationQuery) (names []string) {
+func related(t *testing.T, r *Record, q LifeQuery) (names []string) {
 	t.Helper()
-	for found, err := range r.Relations(t.Context(), q) {
+	var lives []Life
+	for l, err := range r.Lives(t.Context(), q) {
+		require.NoError(t, err)
+		lives = append(lives, l)
+	}
+	for found, err := range r.Relations(t.Context(), lives) {
 		require.NoError(t, err)
 		names = append(names, found.Name+" about "+found.About)
 	}
@@ -32,18 +37,18 @@ func TestRelationsAreThoseOfTheFirstVersionOnRecord(t *testing.T) {
 	b.now = b.now.AddDate(0, 0, 1)
 	b.commit(b.set(0, "a", "new", about("x")))
 	r := b.record(t)
-	require.Equal(t, []string{"brief about x", "new about x", "old about first"}, related(t, r, RelationQuery{Scope: Scope{Namespace: "a"}}))
-	require.Equal(t, []string{"other about x"}, related(t, r, RelationQuery{Scope: Scope{Streams: []int32{b.streams[1].ID()}}}))
-	require.Equal(t, []string{"new about x", "old about first"}, related(t, r, RelationQuery{Scope: Scope{Namespace: "a"}, FromSeq: 7}), "brief had ended")
-	require.Equal(t, []string{"brief about x", "old about first"}, related(t, r, RelationQuery{Scope: Scope{Namespace: "a"}, ToSeq: 6}), "new had not begun")
-	require.Empty(t, related(t, r, RelationQuery{Scope: Scope{Namespace: "nowhere"}}))
+	require.Equal(t, []string{"brief about x", "new about x", "old about first"}, related(t, r, LifeQuery{Scope: Scope{Namespace: "a"}}))
+	require.Equal(t, []string{"other about x"}, related(t, r, LifeQuery{Scope: Scope{Streams: []int32{b.streams[1].ID()}}}))
+	require.Equal(t, []string{"new about x", "old about first"}, related(t, r, LifeQuery{Scope: Scope{Namespace: "a"}, BornBy: 7, EndedAfter: 6}), "brief had ended")
+	require.Equal(t, []string{"brief about x", "old about first"}, related(t, r, LifeQuery{Scope: Scope{Namespace: "a"}, BornBy: 6}), "new had not begun")
+	require.Empty(t, related(t, r, LifeQuery{Scope: Scope{Namespace: "nowhere"}}))
 
 	db := b.db.Connect(t)
 	for _, sql := range []string{`DROP TABLE kuberewind.deltas_p20260310`, `DELETE FROM kuberewind.days WHERE day = '2026-03-10'`} {
 		_, err := db.Exec(t.Context(), sql)
 		require.NoError(t, err)
 	}
-	require.Equal(t, []string{"brief about x", "new about x", "old about second"}, related(t, r, RelationQuery{Scope: Scope{Namespace: "a"}}), "the first day was dropped")
+	require.Equal(t, []string{"brief about x", "new about x", "old about second"}, related(t, r, LifeQuery{Scope: Scope{Namespace: "a"}}), "the first day was dropped")
 }
 
 func TestSomeLivesAreReadAsAllAreAndTheOthersLeftOut(t *testing.T) {

@@ -7,6 +7,7 @@
 // # What it guarantees
 //
 //   - Owners are UIDs, not names. An object made again under its name is another one.
+//   - Events belong by the UID of what they are about. One that client-go named after another object is not looked at.
 //   - It reads the lives of one namespace, and of these the first version on record, by an index. The versions it reads are those of the
 //     objects found, again by an index. The size of the record does not matter.
 //   - Objects come with their last version in memory, compressed. Entries are not kept.

@@ -98,7 +98,7 @@ func (t *tracker) meet(o *Object, doc patch.Doc) {
 	}
 	d := &deployment{}
 	t.deployments[o] = d
-	if !complete(doc) {
+	if !complete(doc) && !scaling(doc) {
 		d.revision = revisionOf(doc)
 		d.current = &Rollout{Deployment: o, After: template(doc), Revision: d.revision}
 		t.all = append(t.all, d.current)
@@ -213,6 +213,18 @@ func revisionOf(doc patch.Doc) string {
 // observed reports whether the status of a Deployment is about its present spec.
 func observed(doc patch.Doc) bool {
 	return cmp.Or(number(doc, "/status/observedGeneration"), "0") == number(doc, "/metadata/generation")
+}
+
+// scaling reports whether a Deployment that is not complete has rolled out its template before: its replicas come or go. While the controller has
+// not observed the spec, nobody can tell.
+func scaling(doc patch.Doc) bool {
+	conditions, _ := patch.Get(doc, "/status/conditions")
+	for _, c := range patch.Members(conditions) {
+		if text(c, "/type") == "Progressing" {
+			return observed(doc) && text(c, "/reason") == "NewReplicaSetAvailable"
+		}
+	}
+	return false
 }
 
 // complete reports whether a Deployment is what its spec says, as the controller and kubectl rollout status judge it.

@@ -24,6 +24,7 @@ func (p *play) Resources() []data.Resource {
 		{Group: "apps", Version: "v1", Resource: "deployments", Kind: "Deployment", Namespaced: true},
 		{Group: "apps", Version: "v1", Resource: "replicasets", Kind: "ReplicaSet", Namespaced: true},
 		{Version: "v1", Resource: "pods", Kind: "Pod", Namespaced: true},
+		{Version: "v1", Resource: "events", Kind: "Event", Namespaced: true},
 	}
 }
 
@@ -84,13 +85,19 @@ func finished(generation int) string {
 	return fmt.Sprintf(`"observedGeneration":%d,"replicas":1,"updatedReplicas":1,"availableReplicas":1`, generation)
 }
 
-func (p *play) told(t *testing.T) []string {
+func (p *play) record(t *testing.T) *history.Record {
 	t.Helper()
 	database := pgtest.New(t, pgtest.EmptyRecord)
 	require.NoError(t, record.SetInto(t.Context(), database.URL(), p))
 	rec, err := history.Open(t.Context(), database.URL(), history.Options{})
 	require.NoError(t, err)
 	t.Cleanup(rec.Close)
+	return rec
+}
+
+func (p *play) told(t *testing.T) []string {
+	t.Helper()
+	rec := p.record(t)
 	s, _ := told(t, rec, about(t, rec, "deployments.apps", "shop", "web"))
 	return summaries(s)
 }
@@ -132,4 +139,24 @@ func TestAPodOfTheOldTemplateIsNoTroubleOfTheRollout(t *testing.T) {
 		": v1→v2 from 4 by , undone at 8",
 		": v2→v1 from 8 by ",
 	}, p.told(t))
+}
+
+// An Event is told by the UID of what it is about. Its name only says which Events need no look.
+func TestAnEventBelongsToAStoryByUID(t *testing.T) {
+	p := &play{}
+	p.deployment(watch.Added, 1, "v1", finished(1))
+	for _, e := range [][2]string{
+		{"web.18b1234567890abc", "uid-web"}, {"of-another-form", "uid-web"}, {"web.18b1234567890abd", "uid-former"}, {"other.18b1234567890abc", "uid-other"},
+	} {
+		p.does(4, watch.Added, e[0], fmt.Sprintf(`},"reason":%q,"involvedObject":{"uid":%q}}`, e[0], e[1]))
+	}
+	rec := p.record(t)
+	_, entries := told(t, rec, about(t, rec, "deployments.apps", "shop", "web"))
+	var reasons []string
+	for _, e := range entries {
+		if e.Event != nil {
+			reasons = append(reasons, e.Event.Reason)
+		}
+	}
+	require.Equal(t, []string{"web.18b1234567890abc", "of-another-form"}, reasons)
 }

@@ -1,10 +1,13 @@
 package story
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
+	"math"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/kuberewind/kuberewind/history"
@@ -42,7 +45,7 @@ func Find(ctx context.Context, rec *history.Record, q history.Query) (*Story, er
 	if err := s.roots(ctx); err != nil || len(s.Objects) == 0 {
 		return s, err
 	}
-	return s, s.relatives(ctx, max(s.prior+1, s.Objects[0].ObjectID))
+	return s, s.relatives(ctx)
 }
 
 // begin finds the last delta before the story.
@@ -88,35 +91,86 @@ func (s *Story) add(l history.Life, owner *Object) {
 }
 
 // relatives adds what the objects own, generation by generation, and finds the Events.
-func (s *Story) relatives(ctx context.Context, first int64) error {
-	owned := map[string][]history.Relation{} // by UID of the owner
-	var events []history.Relation
-	scope := history.Scope{Namespace: s.query.Namespace}
-	for r, err := range s.rec.Relations(ctx, history.RelationQuery{Scope: scope, FromSeq: first, ToSeq: s.query.ToSeq}) {
-		if err != nil {
-			return fmt.Errorf("find what the object owns: %w", err)
-		}
-		for _, uid := range r.Owners {
-			owned[uid] = append(owned[uid], r)
-		}
-		if r.About != "" {
-			events = append(events, r)
+func (s *Story) relatives(ctx context.Context) error {
+	var others, events []history.Life
+	query := history.LifeQuery{
+		Scope: history.Scope{Namespace: s.query.Namespace}, BornBy: cmp.Or(s.query.ToSeq, math.MaxInt64), EndedAfter: max(s.prior, s.Objects[0].ObjectID-1),
+	}
+	for l, err := range s.rec.Lives(ctx, query) {
+		switch {
+		case err != nil:
+			return err
+		case l.Stream.Resource == "events" && (l.Stream.Group == "" || l.Stream.Group == "events.k8s.io"):
+			events = append(events, l)
+		default:
+			others = append(others, l)
 		}
 	}
-	byUID := map[string]*Object{}
+	if err := s.owned(ctx, others); err != nil {
+		return err
+	}
+	if s.query.Namespace == "" {
+		return s.told(ctx, events)
+	}
+	names := map[string]bool{}
+	for _, o := range s.Objects {
+		names[o.Name] = true
+	}
+	return s.told(ctx, slices.DeleteFunc(events, func(l history.Life) bool {
+		name, ok := named(l.Name)
+		return ok && !names[name]
+	}))
+}
+
+// owned adds those of some lives that an object of the story owns.
+func (s *Story) owned(ctx context.Context, lives []history.Life) error {
+	owned := map[string][]history.Life{} // by UID of the owner
+	for r, err := range s.rec.Relations(ctx, lives) {
+		if err != nil {
+			return err
+		}
+		for _, uid := range r.Owners {
+			owned[uid] = append(owned[uid], r.Life)
+		}
+	}
 	for generation := s.Objects; len(generation) > 0; {
 		known := len(s.Objects)
 		for _, owner := range generation {
-			byUID[owner.UID] = owner
-			for _, r := range owned[owner.UID] {
-				s.add(r.Life, owner)
+			for _, l := range owned[owner.UID] {
+				s.add(l, owner)
 			}
 		}
 		generation = s.Objects[known:]
 	}
-	for _, e := range events {
-		if o := byUID[e.About]; o != nil && s.objects[e.ObjectID] == nil {
-			s.about[e.ObjectID] = o
+	return nil
+}
+
+// hexNanos is how many digits the nanoseconds since 1970 have at least, since 1973.
+const hexNanos = 15
+
+// named gives the name of the object that an Event is about, if the Event has its name from client-go: the object's, and hexadecimal nanoseconds. Any
+// other name says nothing.
+func named(event string) (name string, ok bool) {
+	i := strings.LastIndexByte(event, '.')
+	if i < 0 || len(event)-i-1 < hexNanos {
+		return "", false
+	}
+	_, err := strconv.ParseUint(event[i+1:], 16, 64)
+	return event[:i], err == nil
+}
+
+// told finds those of some Events that are about an object of the story.
+func (s *Story) told(ctx context.Context, events []history.Life) error {
+	byUID := map[string]*Object{}
+	for _, o := range s.Objects {
+		byUID[o.UID] = o
+	}
+	for r, err := range s.rec.Relations(ctx, events) {
+		if err != nil {
+			return err
+		}
+		if o := byUID[r.About]; o != nil && s.objects[r.ObjectID] == nil {
+			s.about[r.ObjectID] = o
 		}
 	}
 	return nil
