@@ -20,6 +20,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/env"
 	"github.com/kuberewind/kuberewind/internal/replay/get"
 	"github.com/kuberewind/kuberewind/internal/replay/snapshot"
+	storycommand "github.com/kuberewind/kuberewind/internal/replay/story"
 	"github.com/kuberewind/kuberewind/internal/replay/verify"
 	"github.com/kuberewind/kuberewind/internal/version"
 )
@@ -103,6 +104,7 @@ func commands() []func(*env.Env) *cobra.Command {
 		get.NewCommand,
 		snapshot.NewCommand,
 		changelog.NewCommand,
+		storycommand.NewCommand,
 		diff.NewCommand,
 		coverage.NewCommand,
 		verify.NewCommand,

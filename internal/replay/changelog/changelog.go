@@ -275,17 +275,8 @@ func (l *logCommand) life(ctx context.Context, rec *env.Record, targets []resour
 }
 
 func notRecorded(targets []resource.Target, scope history.Scope) error {
-	resource := ""
-	for _, t := range targets {
-		if slices.Contains(t.Names, scope.Name) {
-			resource = t.Resource.String()
-		}
-	}
-	where := ""
-	if scope.Namespace != "" {
-		where = " in namespace " + scope.Namespace
-	}
-	return fmt.Errorf("%s %q was never recorded%s", resource, scope.Name, where)
+	i := slices.IndexFunc(targets, func(t resource.Target) bool { return slices.Contains(t.Names, scope.Name) })
+	return targets[i].Resource.NeverRecorded(scope)
 }
 
 func (l *logCommand) writer(rec *env.Record, scope history.Scope) *logWriter {

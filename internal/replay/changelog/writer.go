@@ -110,22 +110,12 @@ func (w *logWriter) each(ctx context.Context, versions iter.Seq2[history.Version
 
 // broken shows a row that cannot be read where it would be. What is not about a row or a day ends the reading.
 func (w *logWriter) broken(v *history.Version, err error) error {
-	var damaged *history.DamagedError
-	var missing *history.MissingDayError
-	r := entries.Remark{Text: err.Error()}
-	switch {
-	case errors.As(err, &damaged):
-		if v.Stream != nil && (!w.bounds.Holds(&v.Delta, w.follow) || !w.keep(&v.Delta)) {
-			return nil
-		}
-		r.Kind, r.Seq = "damaged", damaged.Seq
-		if damaged.Stream != nil {
-			r.Group, r.Resource = damaged.Stream.Group, damaged.Stream.Resource
-		}
-	case errors.As(err, &missing):
-		r.Kind = "missing_day"
-	default:
+	r, ok := entries.Broken(err)
+	if !ok {
 		return err
+	}
+	if r.Kind == "damaged" && v.Stream != nil && (!w.bounds.Holds(&v.Delta, w.follow) || !w.keep(&v.Delta)) {
+		return nil
 	}
 	w.damaged = append(w.damaged, err)
 	return w.say(func() error { return w.printer.remark(r) })
@@ -233,16 +223,5 @@ func (w *logWriter) finish() error {
 	if w.shown == 0 && more == "" && len(w.damaged) == 0 && !w.follow {
 		w.env.Note("nothing of what was asked for changed in that time")
 	}
-	return damageError(w.damaged)
-}
-
-// damageError says that something of an answer is missing: the rows were named where they would have been.
-func damageError(damaged []error) error {
-	switch len(damaged) {
-	case 0:
-		return nil
-	case 1:
-		return damaged[0]
-	}
-	return fmt.Errorf("%d deltas cannot be shown, the first because: %w", len(damaged), damaged[0])
+	return entries.Damage(w.damaged)
 }

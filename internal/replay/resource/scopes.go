@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,6 +21,28 @@ func StreamsOf(targets []Target, namespace string) []int32 {
 	}
 	slices.Sort(ids)
 	return slices.Compact(ids)
+}
+
+// One gives the one object that targets name, in a namespace.
+func One(targets []Target, namespace string) (*Resource, history.Scope, error) {
+	if len(targets) != 1 || len(targets[0].Names) != 1 {
+		return nil, history.Scope{}, errors.New("name one object: TYPE/NAME")
+	}
+	r, scope := targets[0].Resource, history.Scope{Namespace: namespace, Name: targets[0].Names[0]}
+	if !r.Namespaced {
+		scope.Namespace = ""
+	}
+	scope.Streams = r.StreamIDs(scope.Namespace)
+	return r, scope, nil
+}
+
+// NeverRecorded says that the record never held an object.
+func (r *Resource) NeverRecorded(scope history.Scope) error {
+	where := ""
+	if scope.Namespace != "" {
+		where = " in namespace " + scope.Namespace
+	}
+	return fmt.Errorf("%s %q was never recorded%s", r, scope.Name, where)
 }
 
 // Confined says where a resource was recorded; "" if everywhere, or in the namespace that is asked for.

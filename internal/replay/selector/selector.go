@@ -93,14 +93,14 @@ func selectableFields(definition []byte, version string) []string {
 }
 
 // EveryLabel reports whether the labels of an object do not matter.
-func (s Selector) EveryLabel() bool { return s.labels.Empty() }
+func (s Selector) EveryLabel() bool { return s.labels == nil || s.labels.Empty() }
 
-// Matches reports whether an object is selected.
+// Matches reports whether an object is selected. The zero Selector selects every object.
 func (s Selector) Matches(doc patch.Doc) bool {
-	if !s.labels.Empty() && !s.labels.Matches(labels.Set(StringsAt(doc, "/metadata/labels"))) {
+	if !s.EveryLabel() && !s.labels.Matches(labels.Set(StringsAt(doc, "/metadata/labels"))) {
 		return false
 	}
-	return s.fields.Empty() || s.fields.Matches(fieldsOf{doc})
+	return s.fields == nil || s.fields.Empty() || s.fields.Matches(fieldsOf{doc})
 }
 
 // StringsAt is the map of strings at a JSON pointer; what is no string is left out.

@@ -1,0 +1,105 @@
+package story
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/kuberewind/kuberewind/internal/render"
+	"github.com/kuberewind/kuberewind/internal/replay/field"
+	"github.com/kuberewind/kuberewind/internal/replay/output"
+	"github.com/kuberewind/kuberewind/internal/replay/words"
+	"github.com/kuberewind/kuberewind/story"
+)
+
+func (p *textPrinter) rollouts(all []*story.Rollout) error {
+	for i, r := range all {
+		title := ""
+		if i == 0 {
+			title = "\n"
+		}
+		if i == 0 || all[i-1].Deployment != r.Deployment {
+			title += render.Line(fmt.Sprintf("Rollouts of Deployment %s:", output.ObjectName(r.Deployment.Namespace, r.Deployment.Name))) + "\n"
+		}
+		if _, err := fmt.Fprint(p.out, title+p.rollout(r)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rollout is what is said of one: when it started and by what, why it was stuck, how it ended.
+func (p *textPrinter) rollout(r *story.Rollout) string {
+	day, begin := "", fmt.Sprintf(" %-*s", len(shortForm), "before")
+	if r.Start != nil {
+		day, begin = p.newDay(r.Start.OccurredAt), p.short(r.Start.ObservedAt, r.Start.OccurredAt)
+	}
+	text := day + begin + "  " + output.Wrap(render.Line(p.started(r)), p.width, lineWidth, lineWidth+len(output.Indent)) + "\n"
+	for _, line := range append(p.troubles(r), p.ended(r)) {
+		text += strings.Repeat(" ", lineWidth) + output.Wrap(render.Line(line), p.width, lineWidth, lineWidth+len(output.Indent)) + "\n"
+	}
+	return text
+}
+
+func (p *textPrinter) started(r *story.Rollout) string {
+	text := ""
+	if r.Revision != "" {
+		text = "revision " + r.Revision + ": "
+	}
+	switch {
+	case r.Created:
+		text += "created"
+	case r.Start == nil:
+		text += "under way"
+	default:
+		var changes []string
+		for _, c := range field.Expanded(field.Changes(r.Before, r.After)) {
+			changes = append(changes, p.words.Of(c))
+		}
+		text += strings.Join(changes, ", ")
+	}
+	if r.Start != nil && r.Start.Manager != "" {
+		text += "  [" + words.Writer(r.Start.Manager, r.Start.Subresource) + "]"
+	}
+	return text
+}
+
+func (p *textPrinter) troubles(r *story.Rollout) (lines []string) {
+	for _, t := range r.Troubles {
+		line := fmt.Sprintf("stuck from%s: %s of %s", p.short(t.At.ObservedAt, t.At.OccurredAt), t.Reason, counted(t.Objects))
+		if t.Message != "" {
+			line += ": " + strings.TrimSpace(t.Message)
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// counted names objects that are all of one kind.
+func counted(all []*story.Object) string {
+	if len(all) == 1 {
+		return all[0].Stream.Kind + " " + all[0].Name
+	}
+	return output.Counted(len(all), all[0].Stream.Kind)
+}
+
+func (p *textPrinter) ended(r *story.Rollout) string {
+	if r.End == nil {
+		return "not done when the story ends"
+	}
+	if r.Start == nil {
+		return string(r.Outcome) + " at" + p.short(r.End.ObservedAt, r.End.OccurredAt)
+	}
+	return fmt.Sprintf("%s after %s", r.Outcome, rounded(r.End.OccurredAt.Sub(r.Start.OccurredAt)))
+}
+
+// rounded keeps what matters of a duration.
+func rounded(d time.Duration) time.Duration {
+	switch {
+	case d < time.Second:
+		return d.Round(time.Millisecond)
+	case d < time.Minute:
+		return d.Round(100 * time.Millisecond)
+	}
+	return d.Round(time.Second)
+}

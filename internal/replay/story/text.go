@@ -1,0 +1,127 @@
+package story
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/kuberewind/kuberewind/internal/render"
+	"github.com/kuberewind/kuberewind/internal/replay/entries"
+	"github.com/kuberewind/kuberewind/internal/replay/output"
+	"github.com/kuberewind/kuberewind/internal/replay/words"
+	"github.com/kuberewind/kuberewind/story"
+)
+
+// stamps writes times for people.
+type stamps struct {
+	zone *time.Location
+	day  string // that the line before was of
+}
+
+// Forms of times for people, and of the line that says which day they are of.
+const (
+	shortForm = "15:04:05.000"
+	dayForm   = "Mon 2006-01-02 -07:00"
+)
+
+func (s *stamps) full(t time.Time) string { return t.In(s.zone).Format(output.StampForm) }
+
+// short is a time, after an estimate's mark.
+func (s *stamps) short(observed, occurred time.Time) string {
+	mark := " "
+	if !observed.Equal(occurred) {
+		mark = "~"
+	}
+	return mark + occurred.In(s.zone).Format(shortForm)
+}
+
+// textPrinter writes a story for people.
+type textPrinter struct {
+	out   io.Writer
+	width int // columns of the terminal; 0 if there is none
+	words words.Wording
+	stamps
+	titles int
+}
+
+func (p *textPrinter) title(root *story.Object) error {
+	p.titles++
+	text := render.Line(fmt.Sprintf("%s %s  uid %s", root.Stream.Kind, output.ObjectName(root.Namespace, root.Name), root.UID))
+	if p.titles > 1 {
+		text = "\n" + text
+	}
+	_, err := fmt.Fprintln(p.out, text)
+	return err
+}
+
+// lineWidth is how far the time stands before what happened.
+const lineWidth = len(" " + shortForm + "  ")
+
+func (p *textPrinter) entry(e *story.Entry, shown *entries.Entry) error {
+	depth := e.Object.Depth * len("  ")
+	head := e.Object.Stream.Kind + " " + e.Object.Name + "  "
+	lines := p.lines(e, shown)
+	text := p.newDay(e.OccurredAt) + p.short(e.ObservedAt, e.OccurredAt) + "  " + strings.Repeat(" ", depth)
+	hang := lineWidth + depth + len(output.Indent)
+	text += output.Wrap(render.Line(head+lines[0]), p.width, lineWidth+depth, hang) + "\n"
+	for _, line := range lines[1:] {
+		text += strings.Repeat(" ", hang) + output.Wrap(render.Line(line), p.width, hang, hang+len("  ")) + "\n"
+	}
+	_, err := io.WriteString(p.out, text)
+	return err
+}
+
+// newDay says which day follows, if the line before was of another one.
+func (p *textPrinter) newDay(t time.Time) string {
+	day := t.In(p.zone).Format(dayForm)
+	if day == p.day {
+		return ""
+	}
+	p.day = day
+	return "-- " + day + "\n"
+}
+
+// lines are what is said of an entry, at least one.
+func (p *textPrinter) lines(e *story.Entry, shown *entries.Entry) []string {
+	if e.Event != nil {
+		return []string{eventText(e)}
+	}
+	var lines []string
+	if shown.About != "" {
+		lines = append(lines, shown.About)
+	}
+	for _, c := range shown.Shown {
+		if len(c.Path) > 0 { // The object as a whole came or went: that was said.
+			lines = append(lines, p.words.Of(c))
+		}
+	}
+	if shown.Counted > 0 {
+		lines = append(lines, "… and "+output.Counted(shown.Counted, "change")+" of the status")
+	}
+	if len(lines) == 0 {
+		lines = []string{"changed"}
+	}
+	if e.Manager != "" {
+		lines[0] += "  [" + words.Writer(e.Manager, e.Subresource) + "]"
+	}
+	return lines
+}
+
+func eventText(e *story.Entry) string {
+	text := fmt.Sprintf("%s %s: %s", e.Event.Type, e.Event.Reason, strings.TrimSpace(e.Event.Message))
+	if e.Event.Count != "" && e.Event.Count != "1" {
+		text += " (×" + e.Event.Count + ")"
+	}
+	if e.Event.Component != "" {
+		text += "  [" + e.Event.Component + "]"
+	}
+	return text
+}
+
+func (p *textPrinter) remark(r entries.Remark) error {
+	_, err := fmt.Fprintf(p.out, "-- %s\n", output.Wrap(render.Line(r.Text), p.width, len("-- "), len("-- ")))
+	return err
+}
+
+func (p *textPrinter) folded(more string) error { return p.remark(entries.Remark{Text: more}) }

@@ -1,0 +1,167 @@
+package story
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kuberewind/kuberewind/change"
+	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/internal/replay/entries"
+	"github.com/kuberewind/kuberewind/internal/replay/env"
+	"github.com/kuberewind/kuberewind/internal/replay/output"
+	"github.com/kuberewind/kuberewind/internal/replay/words"
+	"github.com/kuberewind/kuberewind/story"
+)
+
+// A printer writes the parts of a story in one form.
+type printer interface {
+	title(root *story.Object) error
+	entry(e *story.Entry, shown *entries.Entry) error
+	remark(r entries.Remark) error
+	rollouts(all []*story.Rollout) error
+	folded(more string) error
+}
+
+// A writer reads a story, and has it printed.
+type writer struct {
+	*command
+	rec     *env.Record
+	story   *story.Story
+	printer printer
+	fold    *entries.Fold
+	breaks  *entries.Breaks
+	roots   map[*story.Object]bool // whose title was printed
+	shown   int
+	damaged []error
+}
+
+func (c *command) writer(rec *env.Record, s *story.Story) *writer {
+	w := &writer{command: c, rec: rec, story: s, roots: map[*story.Object]bool{}}
+	w.fold = &entries.Fold{Cluster: rec.Cluster().Name, Folding: c.folding, Types: []cache.DeltaType{cache.Added, cache.Updated, cache.Deleted, cache.Sync}}
+	stamps := stamps{zone: c.env.Zone()}
+	if c.output == output.JSON {
+		w.printer = &jsonPrinter{out: c.env.IOStreams.Out}
+	} else {
+		w.printer = &textPrinter{out: c.env.IOStreams.Out, stamps: stamps, width: c.env.Width(), words: words.Wording{Room: words.RoomOnTerminal}}
+	}
+	w.breaks = entries.NewBreaks(rec.Record, history.Scope{Streams: streamsOf(s)}, &c.bounds, stamps.full, true, false)
+	return w
+}
+
+// streamsOf are the streams whose gaps matter to a story.
+func streamsOf(s *story.Story) []int32 {
+	ids := []int32{}
+	for _, o := range s.Objects {
+		if !slices.Contains(ids, o.Stream.ID) {
+			ids = append(ids, o.Stream.ID)
+		}
+	}
+	return ids
+}
+
+func (w *writer) write(ctx context.Context) error {
+	w.notes(w.bounds.From.Notes)
+	w.notes(w.bounds.To.Notes)
+	if err := w.breaks.Refresh(ctx); err != nil {
+		return err
+	}
+	for e, err := range w.story.Entries(ctx) {
+		if err != nil {
+			err = w.broken(&e, err)
+		} else if w.bounds.Holds(&e.Delta, false) {
+			err = w.entry(ctx, &e)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return w.finish()
+}
+
+// notes prints those that are not lines of the story anyway.
+func (w *writer) notes(all []history.Note) {
+	w.env.Notes(slices.DeleteFunc(slices.Clone(all), func(n history.Note) bool {
+		return n.Kind == history.NoteGap || n.Kind == history.NoteEstimated
+	}))
+}
+
+func (w *writer) broken(e *story.Entry, err error) error {
+	r, ok := entries.Broken(err)
+	if !ok {
+		return err
+	}
+	if r.Kind == "damaged" && e.Stream != nil && !w.bounds.Holds(&e.Delta, false) {
+		return nil
+	}
+	w.damaged = append(w.damaged, err)
+	return w.printer.remark(r)
+}
+
+func (w *writer) entry(ctx context.Context, e *story.Entry) error {
+	if w.repeated(e) {
+		w.fold.Folded.Add(change.Event, e.Stream.Kind)
+		return nil
+	}
+	shown := w.fold.EntryOf(&e.Version)
+	if shown == nil {
+		return nil
+	}
+	due, err := w.breaks.Before(ctx, &e.Delta)
+	if err != nil {
+		return err
+	}
+	if err := w.remarks(due); err != nil {
+		return err
+	}
+	root := e.Object
+	for root.Owner != nil {
+		root = root.Owner
+	}
+	if !w.roots[root] {
+		w.roots[root] = true
+		if err := w.printer.title(root); err != nil {
+			return err
+		}
+	}
+	w.shown++
+	return w.printer.entry(e, shown)
+}
+
+// repeated reports whether a delta tells of an Event again, or that it expired.
+func (w *writer) repeated(e *story.Entry) bool {
+	return e.Event != nil && (e.Type == cache.Updated || e.Type == cache.Deleted) && w.folding.Active && !w.folding.All()
+}
+
+func (w *writer) remarks(all []entries.Remark) error {
+	for _, r := range all {
+		if err := w.printer.remark(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finish says what was counted only, how the rollouts went, and what could not be shown.
+func (w *writer) finish() error {
+	if err := w.remarks(w.breaks.Rest()); err != nil {
+		return err
+	}
+	if w.shown == 0 && w.fold.Folded.Total() == 0 && len(w.damaged) == 0 {
+		w.env.Note("nothing of the story happened in that time")
+	}
+	if more := w.fold.More(); more != "" {
+		if err := w.printer.folded(more); err != nil {
+			return err
+		}
+	}
+	rollouts := slices.DeleteFunc(slices.Clone(w.story.Rollouts()), func(r *story.Rollout) bool {
+		return r.Start != nil && !w.bounds.Holds(&history.Delta{Seq: r.Start.Seq, OccurredAt: r.Start.OccurredAt}, false)
+	})
+	if err := w.printer.rollouts(rollouts); err != nil {
+		return fmt.Errorf("print the rollouts: %w", err)
+	}
+	return entries.Damage(w.damaged)
+}
