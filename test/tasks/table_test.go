@@ -22,10 +22,10 @@ var shop = []task{
 	},
 	{
 		number: "3", asks: "The Pod that crashed is gone: how did it end?",
-		replay: "log pod/report -n billing",
+		replay: "story pod/report -n billing -v",
 		want: []string{
-			"kubelet/status", "lastState.terminated.exitCode=137", "lastState.terminated.reason=OOMKilled", "restartCount 0 → 1",
-			"restartCount 1 → 2", "CrashLoopBackOff", "Deleted",
+			"Pod report created", "lastState.terminated.exitCode=137 [kubelet/status]", "lastState.terminated.reason=OOMKilled", "restartCount 0 → 1",
+			"Warning BackOff: Back-off restarting failed container", "restartCount 1 → 2", "CrashLoopBackOff", "deleted",
 		},
 	},
 	{
@@ -95,10 +95,15 @@ var shop = []task{
 	},
 	{
 		number: "7", asks: "How did the bad rollout go?",
-		replay: "log deploy/web -n shop --path spec.replicas --path spec.template --type Updated",
+		replay: "story deploy/web -n shop --since {settled} --until {cordoned} --verbose=false",
 		want: []string{
-			"kubectl/scale spec.replicas 3 → 5", "kubectl-set", "registry.example/web:v2-broken", "kubectl ", "v2-broken → registry.example/web:v1",
-			`kubectl-set + spec.template.spec.containers[web].env`, "kubectl-set?", "- spec.template.spec.containers[web].env", "registry.example/web:v3",
+			"Deployment web spec.replicas 3 → 5 [kubectl/scale]",
+			"Deployment web spec.template.spec.containers[web].image registry.example/web:v1 → registry.example/web:v2-broken [kubectl-set]",
+			"ReplicaSet web-", "created", "Pod web-", "created", `Warning Failed: Failed to pull image "registry.example/web:v2-broken": not found`, "more:",
+			"Rollouts of Deployment shop/web:",
+			"revision 2: spec.containers[web].image registry.example/web:v1 → registry.example/web:v2-broken [kubectl-set]",
+			"ImagePullBackOff of 3 Pods", "ProgressDeadlineExceeded of Deployment web", "undone after",
+			"revision 3: spec.containers[web].image registry.example/web:v2-broken → registry.example/web:v1 [kubectl]", "done after",
 		},
 	},
 	{
