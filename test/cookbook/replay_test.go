@@ -35,7 +35,7 @@ var replies = map[string][]string{
 	"When was this namespace deleted, and what vanished with it?":         {"Active → Terminating", "Pod payments/ledger-8d4-p6c2r"},
 	"How often did containers restart, by hour?":                          {"Pod shop/worker-66f-m8t5n", "restartCount 2 → 3", "Pod payments/ledger-8d4-p6c2r", "restartCount 0 → 1"},
 	"Which nodes were not ready, and when?":                               {"Node node-b", "True → Unknown", "Unknown → True"},
-	"How long did each rollout take?":                                     {"Deployment shop/web", "ReplicaSet shop/web-58b", "Pod shop/web-58b-j2n8f", "Pending → Running"},
+	"How long did each rollout take?":                                     {"ReplicaSet web-58b created", "shop/web:1.4.2 → registry.example/shop/web:1.5.0", "Rollouts of Deployment shop/web", "done after"},
 	"Which Jobs failed, and how long did they run?":                       {"migrate-schema Failed", "nightly-report Complete 1/1 3m20s"},
 	"What did the Events say that the server has forgotten?":              {"Warning BackOff pod/worker-66f-m8t5n", "count 1 → 4"},
 	"What did this Deployment look like at this instant?":                 {"replicas: 2", "image: registry.example/shop/web:1.4.2"},
