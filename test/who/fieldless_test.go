@@ -10,7 +10,7 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// served are the versions of a ConfigMap that kubectl made without data, as an API server of Kubernetes 1.37 served them.
+// served are the versions of a ConfigMap without data. Kubernetes 1.37 served them.
 var served = []string{
 	`{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"fieldless","namespace":"live","uid":"fd7cb5ea","resourceVersion":"1279","creationTimestamp":"2026-11-25T13:45:18Z"}}`,
 	`{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"fieldless","namespace":"live","uid":"fd7cb5ea","resourceVersion":"1280","creationTimestamp":"2026-11-25T13:45:18Z","finalizers":["example.com/hold"]}}`,

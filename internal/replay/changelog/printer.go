@@ -84,7 +84,7 @@ func (p *logPrinter) entry(e *entries.Entry) error {
 	}
 	text := p.newDay(e.OccurredAt) + strings.TrimRight(head, " ") + "\n"
 	for _, more := range lines {
-		text += output.Indent + more + "\n"
+		text += output.Indent + p.wrap(more, len(output.Indent)) + "\n"
 	}
 	for line := range strings.Lines(e.Diff) {
 		text += output.Indent + render.Line(strings.TrimRight(strings.ReplaceAll(line, "\t", "  "), "\n")) + "\n"
@@ -123,6 +123,11 @@ func by(e *entries.Entry) string {
 	return "-"
 }
 
+// wrap breaks a text that begins at a column so that it fits into the terminal. The lines after the first hang.
+func (p *logPrinter) wrap(text string, column int) string {
+	return output.Wrap(text, p.width, column, column+len(output.Indent))
+}
+
 // fits reports whether a line can stand on the terminal as it is.
 func (p *logPrinter) fits(line string) bool {
 	return p.width == 0 || utf8.RuneCountInString(line) <= p.width
@@ -155,13 +160,13 @@ func (p *logPrinter) remark(r entries.Remark) error {
 	if p.format == output.JSON {
 		return p.json(map[string]entries.Remark{"note": r})
 	}
-	_, err := fmt.Fprintf(p.out, "-- %s\n", render.Line(r.Text))
+	_, err := fmt.Fprintf(p.out, "-- %s\n", p.wrap(render.Line(r.Text), len("-- ")))
 	return err
 }
 
 // folded says what was only counted.
 func (p *logPrinter) folded(more string) error {
-	_, err := fmt.Fprintf(p.out, "-- %s\n", render.Line(more))
+	_, err := fmt.Fprintf(p.out, "-- %s\n", p.wrap(render.Line(more), len("-- ")))
 	return err
 }
 
