@@ -9,6 +9,7 @@
 //     *DamagedError that names the seq; everything else still comes.
 //   - An instant that the record cannot answer exactly is answered with notes that say why, or not at all (ErrBeforeRecord).
 //     Point says which deltas belong to an instant.
+//   - Times bounds when the deltas of a pause happened, by the order of resource versions. An instant within a pause counts by these bounds.
 //   - A rebuild with a checkpoint and one without give the same objects. A checkpoint is compared with the digests of its blocks
 //     before anything of it is used; its objects are compared with their own when it is made, when a row of the tail is folded onto
 //     them, and by Verify.

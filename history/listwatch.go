@@ -255,7 +255,7 @@ func (r *playing) edge(ctx context.Context, p Point) (edge, error) {
 			return e, err
 		}
 		name := [2]string{d.Namespace, d.Name}
-		if !d.OccurredAt.After(p.Time) {
+		if p.by(d.Seq, d.OccurredAt) {
 			e.late[d.ObjectID] = d.Seq // It brings with it those before it, on which it was made,
 			if last, ok := ended[name]; ok {
 				e.late[last.ObjectID] = last.Seq // and the end of the life that had the name before.

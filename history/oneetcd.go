@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // A sighting is a resource version that a stream had at a time.
@@ -38,14 +39,7 @@ func (f *pointer) oneEtcd(ctx context.Context, streams []*Stream, gaps []Gap) (m
 	if err != nil {
 		return nil, err
 	}
-	ties, seen, changed := newTies(streams), w.seen, w.changed
-	for _, a := range streams {
-		for _, b := range streams {
-			if a.ID != b.ID && ties.find(a.ID) != ties.find(b.ID) && between(seen[a.ID], seen[b.ID]) {
-				ties.join(a.ID, b.ID)
-			}
-		}
-	}
+	ties, changed := tied(streams, w.seen), w.changed
 	for pair := range w.against {
 		if ties.find(pair[0]) == ties.find(pair[1]) {
 			return nil, fmt.Errorf("%w: %s and %s are numbered by different etcds: name one resource, or the instant by its time or seq",
@@ -73,6 +67,46 @@ func (f *pointer) oneEtcd(ctx context.Context, streams []*Stream, gaps []Gap) (m
 	f.note(NoteOneEtcd, nil, time.Time{}, time.Time{},
 		"one etcd serves these %d resources: the resource versions that their lists and watches showed lie between each other's in time and in number", len(resources))
 	return compared, nil
+}
+
+// tied joins the streams of which one showed something between what the other showed.
+func tied(streams []*Stream, seen map[int32][]sighting) ties {
+	t := newTies(streams)
+	for _, a := range streams {
+		for _, b := range streams {
+			if a.ID != b.ID && t.find(a.ID) != t.find(b.ID) && between(seen[a.ID], seen[b.ID]) {
+				t.join(a.ID, b.ID)
+			}
+		}
+	}
+	return t
+}
+
+// etcds gives each stream a number that streams share only if it is established that one etcd serves them. One whose numbers contradict those
+// of another that it seemed to be tied to shares its number with its own resource only.
+func (f *pointer) etcds(ctx context.Context, streams []*Stream, gaps []Gap) (map[int32]int32, error) {
+	w, err := f.sightings(ctx, streams, gaps)
+	if err != nil {
+		return nil, err
+	}
+	ties, etcds, alone := tied(streams, w.seen), make(map[int32]int32, len(streams)), make(map[int32]bool)
+	for pair := range w.against {
+		if ties.find(pair[0]) == ties.find(pair[1]) {
+			alone[ties.find(pair[0])] = true
+		}
+	}
+	first := make(map[schema.GroupResource]int32)
+	for _, s := range streams {
+		etcds[s.ID] = ties.find(s.ID)
+		if !alone[etcds[s.ID]] {
+			continue
+		}
+		if first[s.GroupResource()] == 0 {
+			first[s.GroupResource()] = -s.ID // No root is negative.
+		}
+		etcds[s.ID] = first[s.GroupResource()]
+	}
+	return etcds, nil
 }
 
 func odd(groups map[int32][]*Stream, largest int32) string {

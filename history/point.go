@@ -23,6 +23,7 @@ type Point struct {
 	Notes   []Note
 
 	recorded time.Time             // where the record ended when the point was found
+	crossed  map[int64]bool        // deltas after Seq of which the order proves another answer than occurred_at; true: by Time
 	streams  map[int32]streamPoint // of an instant by resource version
 }
 

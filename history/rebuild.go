@@ -394,6 +394,7 @@ func (b *rebuilding) caughtUp(ctx context.Context, tx pgx.Tx) (map[int64]int64, 
 	if b.point.Until <= b.point.Seq {
 		return bounds, nil
 	}
+	in, out := b.point.crossings()
 	days, err := b.record.daysFrom(ctx, tx, b.point.Seq+1, b.point.Until)
 	if err != nil {
 		return nil, err
@@ -405,8 +406,9 @@ func (b *rebuilding) caughtUp(ctx context.Context, tx pgx.Tx) (map[int64]int64, 
 		}
 		rows, err := tx.Query(ctx, `
 			SELECT object_id, max(seq) FROM kuberewind.record_deltas
-			WHERE cluster = $1 AND seq > $2 AND seq <= $3 AND observed_at BETWEEN $4 AND $5 AND occurred_at <= $6
-			GROUP BY object_id`, b.record.cluster.Number, b.point.Seq, b.point.Until, d.firstAt, d.lastAt, b.point.Time)
+			WHERE cluster = $1 AND seq > $2 AND seq <= $3 AND observed_at BETWEEN $4 AND $5
+				AND (occurred_at <= $6 AND seq <> ALL ($8::bigint[]) OR seq = ANY ($7::bigint[]))
+			GROUP BY object_id`, b.record.cluster.Number, b.point.Seq, b.point.Until, d.firstAt, d.lastAt, b.point.Time, in, out)
 		if err != nil {
 			return nil, err
 		}

@@ -17,6 +17,9 @@ func (r *Record) Resolve(ctx context.Context, at Instant, scope Scope) (Point, e
 		p, err = r.resolve(ctx, tx, at, scope)
 		return err
 	})
+	if err == nil {
+		err = r.bound(ctx, &p)
+	}
 	if errors.Is(err, ErrBeforeRecord) {
 		return Point{}, err // which names the instant
 	}

@@ -141,7 +141,7 @@ func (t *tail) add(id int64, w *tailRow) {
 	if late {
 		// One that occurred in time brings with it those before it, on which it was made.
 		o.late = append(o.late, *w)
-		if w.occurred.After(t.point.Time) {
+		if !t.point.by(w.seq, w.occurred) {
 			return
 		}
 		for i := range o.late {

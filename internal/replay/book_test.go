@@ -200,9 +200,11 @@ func story(t testing.TB) *book {
 	b.sink.Close()
 	b.at("12:20")
 	b.open()
+	b.at("12:16") // within the pause
 	late := b.item("deployments", postgres.Updated, postgres.SourceWatch, b.web(secondUID, "kubectl/scale", 4, "nginx:2", ""))
+	late.Occurred = b.now
 	b.at("12:21")
-	late.Observed, late.Occurred = b.now, b.now.Add(-5*time.Minute) // 12:16, within the pause
+	late.Observed = b.now
 	b.commit(late)
 	return b
 }

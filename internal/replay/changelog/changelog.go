@@ -40,9 +40,10 @@ A field manager is named only if the version's managedFields prove that it wrote
 owner of what vanished, who perhaps did not remove it. A watch does not say who deleted an object: a Deleted names the last proved writer. --manager matches
 proved writers only.
 
-A ~ before a time says that it is an estimate. Gaps and pauses of the record are lines of the log, where they fall.
+A ~ before a time says that it is an estimate. In a pause, the order of resource versions bounds each estimate. --since and --until show what may have
+happened between them. A ? says that clocks of servers contradict that order. Gaps and pauses of the record are lines of the log, where they fall.
 
--o json prints one object a line: cluster, seq, observedAt, occurredAt, estimated, type (Added, Updated, Deleted, Sync), source
+-o json prints one object a line: cluster, seq, observedAt, occurredAt, estimated, notBefore, notAfter, contradictory, type (Added, Updated, Deleted, Sync), source
 (watch, list, relist, resync, schema, inferred), group, version, resource, kind, namespace, name, uid, resourceVersion, manager,
 subresource, managerEvidence (entry, owner, none), managerHint, lastManager of a Deleted (manager, subresource, seq, occurredAt), changes, and diff with
 --diff. A change has op (add, remove, replace, reorder), path, pointer (RFC 6901, in this version; the last part of what was removed, in the version

@@ -95,7 +95,10 @@ func (p *logPrinter) entry(e *entries.Entry) error {
 
 func (p *logPrinter) head(e *entries.Entry) string {
 	mark := " "
-	if e.Estimated {
+	switch {
+	case e.Contradictory:
+		mark = "?"
+	case e.Estimated:
 		mark = "~"
 	}
 	head := fmt.Sprintf("%s%s  %-*s  ", mark, p.time(e.OccurredAt), typeWidth, e.Type)

@@ -90,14 +90,16 @@ func (w *logWriter) past(ctx context.Context, query history.Query) error {
 // notes prints those that are not lines of the log anyway.
 func (w *logWriter) notes(all []history.Note) {
 	w.env.Notes(slices.DeleteFunc(slices.Clone(all), func(n history.Note) bool {
-		return n.Kind == history.NoteGap || n.Kind == history.NoteEstimated || w.follow && n.Kind == history.NoteAfterEnd
+		return n.Kind == history.NoteGap || n.Kind == history.NoteEstimated ||
+			n.Kind == history.NoteOneEtcd && !n.From.IsZero() || // Each line has its time.
+			w.follow && n.Kind == history.NoteAfterEnd
 	}))
 }
 
 func (w *logWriter) each(ctx context.Context, versions iter.Seq2[history.Version, error]) error {
 	for v, err := range versions {
 		if err != nil {
-			err = w.broken(&v, err)
+			err = w.broken(ctx, &v, err)
 		} else {
 			err = w.version(ctx, &v)
 		}
@@ -109,26 +111,30 @@ func (w *logWriter) each(ctx context.Context, versions iter.Seq2[history.Version
 }
 
 // broken shows a row that cannot be read where it would be. What is not about a row or a day ends the reading.
-func (w *logWriter) broken(v *history.Version, err error) error {
+func (w *logWriter) broken(ctx context.Context, v *history.Version, err error) error {
 	r, ok := entries.Broken(err)
 	if !ok {
 		return err
 	}
-	if r.Kind == "damaged" && v.Stream != nil && (!w.bounds.Holds(&v.Delta, w.follow) || !w.keep(&v.Delta)) {
-		return nil
+	if r.Kind == "damaged" && v.Stream != nil {
+		if held, _, failed := w.bounds.Holds(ctx, &v.Delta, w.follow); failed != nil || !held || !w.keep(&v.Delta) {
+			return failed
+		}
 	}
 	w.damaged = append(w.damaged, err)
 	return w.say(func() error { return w.printer.remark(r) })
 }
 
 func (w *logWriter) version(ctx context.Context, v *history.Version) error {
-	if !w.bounds.Holds(&v.Delta, w.follow) || !w.keep(&v.Delta) {
-		return nil
+	held, span, err := w.bounds.Holds(ctx, &v.Delta, w.follow)
+	if err != nil || !held || !w.keep(&v.Delta) {
+		return err
 	}
 	e := w.fold.EntryOf(v)
 	if e == nil {
 		return nil
 	}
+	e.Happened(span)
 	due, err := w.breaks.Before(ctx, &v.Delta)
 	if err := errors.Join(err, w.remarks(due)); err != nil {
 		return err

@@ -21,10 +21,12 @@ type Bounds struct {
 	hasFrom  bool
 	To       history.Point
 	fromTime time.Time // of since, if it is a time
+	times    *history.Times
 }
 
 // Resolve finds the instants for a scope and bounds the query by them.
 func (b *Bounds) Resolve(ctx context.Context, rec *history.Record, note func(string), scope history.Scope, query *history.Query) error {
+	b.times = rec.Times()
 	// The beginning first: the end of a record that is being written moves meanwhile.
 	var before *history.BeforeRecordError
 	var from history.Point
@@ -80,19 +82,25 @@ func CompareRVs(a, b string) int {
 	return order
 }
 
-// Holds reports whether a delta is between the two. following says that there is no end.
-func (b *Bounds) Holds(d *history.Delta, following bool) bool {
+// Holds reports whether a delta may have happened between the two, and when it happened. following says that there is no end.
+func (b *Bounds) Holds(ctx context.Context, d *history.Delta, following bool) (held bool, span history.Span, err error) {
 	if b.hasFrom && b.From.RV != "" && CompareRVs(d.RV, b.From.RV) < 0 {
-		return false
+		return false, span, nil
 	}
-	if !b.fromTime.IsZero() && d.OccurredAt.Before(b.fromTime) {
-		return false // It was caught up on after that instant, and happened before.
+	if span, err = b.times.Of(ctx, d); err != nil {
+		return false, span, err
 	}
+	if !b.fromTime.IsZero() && span.NotAfter.Before(b.fromTime) {
+		return false, span, nil // It was caught up on after that instant, and happened before.
+	}
+	return following || b.endsAfter(d, &span), span, nil
+}
+
+// endsAfter reports whether a delta may have happened by the end.
+func (b *Bounds) endsAfter(d *history.Delta, span *history.Span) bool {
 	switch {
-	case following:
-		return true
 	case d.Seq > b.To.Seq:
-		return b.To.Until > 0 && !d.OccurredAt.After(b.To.Time)
+		return b.To.Until > 0 && !span.NotBefore.After(b.To.Time)
 	default:
 		return b.To.RV == "" || CompareRVs(d.RV, b.To.RV) <= 0
 	}

@@ -16,6 +16,9 @@ type Entry struct {
 	ObservedAt      time.Time    `json:"observedAt"`
 	OccurredAt      time.Time    `json:"occurredAt"`
 	Estimated       bool         `json:"estimated"`
+	NotBefore       time.Time    `json:"notBefore,omitzero"` // of an estimate
+	NotAfter        time.Time    `json:"notAfter,omitzero"`
+	Contradictory   bool         `json:"contradictory,omitempty"` // clocks of servers contradict the order
 	Type            string       `json:"type"`
 	Source          string       `json:"source"`
 	Group           string       `json:"group"`
@@ -46,6 +49,13 @@ func newEntry(cluster string, v *history.Version, about string, all []field.Chan
 		Type: string(v.Type), Source: v.Source, Group: v.Stream.Group, Version: resource.VersionOnly(v.Version), Resource: v.Stream.Resource, Kind: v.Stream.Kind,
 		Namespace: v.Namespace, Name: v.Name, UID: v.UID, ResourceVersion: v.RV, Manager: v.Manager, Subresource: v.Subresource, ManagerEvidence: v.Evidence, ManagerHint: v.ManagerHint,
 		Changes: field.JSONOf(all), About: about, Shown: words.Unsaid(v, field.Expanded(all)),
+	}
+}
+
+// Happened puts the entry where the order of resource versions does.
+func (e *Entry) Happened(span history.Span) {
+	if e.Estimated {
+		e.OccurredAt, e.NotBefore, e.NotAfter, e.Contradictory = span.Estimate, span.NotBefore, span.NotAfter, span.Contradictory
 	}
 }
 

@@ -70,37 +70,43 @@ func (w *writer) write(ctx context.Context) error {
 	}
 	for e, err := range w.story.Entries(ctx) {
 		if err != nil {
-			err = w.broken(&e, err)
-		} else if w.bounds.Holds(&e.Delta, false) {
+			err = w.broken(ctx, &e, err)
+		} else {
 			err = w.entry(ctx, &e)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return w.finish()
+	return w.finish(ctx)
 }
 
 // notes prints those that are not lines of the story anyway.
 func (w *writer) notes(all []history.Note) {
 	w.env.Notes(slices.DeleteFunc(slices.Clone(all), func(n history.Note) bool {
-		return n.Kind == history.NoteGap || n.Kind == history.NoteEstimated
+		return n.Kind == history.NoteGap || n.Kind == history.NoteEstimated || n.Kind == history.NoteOneEtcd && !n.From.IsZero()
 	}))
 }
 
-func (w *writer) broken(e *story.Entry, err error) error {
+func (w *writer) broken(ctx context.Context, e *story.Entry, err error) error {
 	r, ok := entries.Broken(err)
 	if !ok {
 		return err
 	}
-	if r.Kind == "damaged" && e.Stream != nil && !w.bounds.Holds(&e.Delta, false) {
-		return nil
+	if r.Kind == "damaged" && e.Stream != nil {
+		if held, _, failed := w.bounds.Holds(ctx, &e.Delta, false); failed != nil || !held {
+			return failed
+		}
 	}
 	w.damaged = append(w.damaged, err)
 	return w.printer.remark(r)
 }
 
 func (w *writer) entry(ctx context.Context, e *story.Entry) error {
+	held, span, err := w.bounds.Holds(ctx, &e.Delta, false)
+	if err != nil || !held {
+		return err
+	}
 	if w.repeated(e) {
 		w.fold.Folded.Add(change.Event, e.Stream.Kind)
 		return nil
@@ -109,6 +115,8 @@ func (w *writer) entry(ctx context.Context, e *story.Entry) error {
 	if shown == nil {
 		return nil
 	}
+	shown.Happened(span)
+	e.OccurredAt = shown.OccurredAt
 	due, err := w.breaks.Before(ctx, &e.Delta)
 	if err != nil {
 		return err
@@ -145,7 +153,7 @@ func (w *writer) remarks(all []entries.Remark) error {
 }
 
 // finish says what was counted only, how the rollouts went, and what could not be shown.
-func (w *writer) finish() error {
+func (w *writer) finish(ctx context.Context) error {
 	if err := w.remarks(w.breaks.Rest()); err != nil {
 		return err
 	}
@@ -157,11 +165,29 @@ func (w *writer) finish() error {
 			return err
 		}
 	}
-	rollouts := slices.DeleteFunc(slices.Clone(w.story.Rollouts()), func(r *story.Rollout) bool {
-		return r.Start != nil && !w.bounds.Holds(&history.Delta{Seq: r.Start.Seq, OccurredAt: r.Start.OccurredAt}, false)
-	})
+	rollouts, err := w.rollouts(ctx)
+	if err != nil {
+		return err
+	}
 	if err := w.printer.rollouts(rollouts); err != nil {
 		return fmt.Errorf("print the rollouts: %w", err)
 	}
 	return entries.Damage(w.damaged)
+}
+
+// rollouts are those that started within the time that was asked for.
+func (w *writer) rollouts(ctx context.Context) (within []*story.Rollout, err error) {
+	for _, r := range w.story.Rollouts() {
+		held := r.Start == nil
+		if !held {
+			start := &history.Delta{Seq: r.Start.Seq, ObservedAt: r.Start.ObservedAt, OccurredAt: r.Start.OccurredAt}
+			if held, _, err = w.bounds.Holds(ctx, start, false); err != nil {
+				return nil, err
+			}
+		}
+		if held {
+			within = append(within, r)
+		}
+	}
+	return within, nil
 }

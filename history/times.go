@@ -1,0 +1,252 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/kuberewind/kuberewind/internal/bounds"
+)
+
+// A Span says between which times a delta happened, both included. Estimate is the best single answer, within the two. Contradictory says
+// that clocks of servers disagree there: the estimate is OccurredAt, and the ends are only those of the pause.
+type Span = bounds.Span
+
+// Times says when the deltas of pauses happened, as far as the order of resource versions proves it. It reads a pause when a delta of it
+// is first asked for. It may be used by several goroutines at once.
+//
+// I4: resource versions of different resources are compared only where it is established that one etcd serves both.
+type Times struct {
+	record *Record
+
+	mu      sync.Mutex // protects what follows
+	pauses  []Pause
+	windows map[int64]*window // by the epoch of the pause
+}
+
+// A window is what was caught up on after a pause.
+type window struct {
+	from      time.Time // when the pause began
+	last      int64     // seq up to which the record was looked at
+	spans     map[int64]estimated
+	resources int // how many one etcd serves, at most
+}
+
+// estimated is the span of a delta, and occurred_at as it is on record.
+type estimated struct {
+	Span
+	recorded time.Time
+}
+
+// Times begins an answer about the record. It reads nothing yet.
+func (r *Record) Times() *Times { return &Times{record: r, windows: make(map[int64]*window)} }
+
+// Of gives the span of a delta. What was observed live happened when it was observed.
+func (t *Times) Of(ctx context.Context, d *Delta) (Span, error) {
+	if d.OccurredAt.Equal(d.ObservedAt) {
+		return Span{NotBefore: d.OccurredAt, NotAfter: d.OccurredAt, Estimate: d.OccurredAt}, nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	w, err := t.windowOf(ctx, d)
+	if err != nil {
+		return Span{}, err
+	}
+	if found, ok := w.spans[d.Seq]; ok {
+		return found.Span, nil
+	}
+	return Span{NotBefore: w.from, NotAfter: d.ObservedAt, Estimate: d.OccurredAt}, nil
+}
+
+// windowOf gives the window of the last pause before a delta; an empty one if there is none.
+func (t *Times) windowOf(ctx context.Context, d *Delta) (w *window, err error) {
+	if o := before(t.pauses, d.Seq); o != nil {
+		if w = t.windows[o.Epoch]; w != nil && d.Seq <= w.last {
+			return w, nil
+		}
+	}
+	if t.pauses, err = t.record.Pauses(ctx); err != nil {
+		return nil, err
+	}
+	o := before(t.pauses, d.Seq)
+	if o == nil {
+		return &window{}, nil
+	}
+	if w, err = t.record.window(ctx, o); err == nil {
+		t.windows[o.Epoch] = w
+	}
+	return w, err
+}
+
+// An outage is a pause, with what lies around it.
+type outage struct {
+	Pause
+	began time.Time // before the pause, if streams may not have caught up on an earlier one
+	until int64     // last seq before the next pause
+}
+
+// resumedWithin is how long a recorder may run before its streams have caught up. One that stopped earlier prolonged the pause before it.
+const resumedWithin = 30 * time.Second
+
+// before gives the last outage before a delta, nil if there is none.
+func before(pauses []Pause, seq int64) (o *outage) {
+	for _, p := range pauses {
+		if p.AfterSeq >= seq {
+			o.end(p.AfterSeq)
+			break
+		}
+		began := p.From
+		if o != nil && p.From.Sub(o.To) < resumedWithin {
+			began = o.began
+		}
+		o = &outage{Pause: p, began: began, until: wholeSeq}
+	}
+	return o
+}
+
+func (o *outage) end(seq int64) {
+	if o != nil {
+		o.until = seq
+	}
+}
+
+// window bounds what was caught up on after a pause.
+func (r *Record) window(ctx context.Context, o *outage) (*window, error) {
+	s, err := r.survey(ctx, o)
+	if err != nil {
+		return nil, fmt.Errorf("find what was caught up on after the pause from %s to %s: %w", stamp(o.From), stamp(o.To), err)
+	}
+	w := &window{from: o.began, last: s.last, spans: make(map[int64]estimated)}
+	if s.etcds == nil || s.reversed(o) {
+		return w, nil
+	}
+	if err := s.read(ctx, r); err != nil {
+		return nil, err
+	}
+	for _, c := range s.chains {
+		for i, span := range bounds.Spans(o.began, c.deltas) {
+			if d := &c.deltas[i]; !d.Estimate.Equal(d.Observed) {
+				w.spans[c.seqs[i]] = estimated{Span: span, recorded: d.Estimate}
+			}
+		}
+		w.resources = max(w.resources, len(c.resources))
+	}
+	return w, nil
+}
+
+// A survey is what has to be known of a pause to bound its deltas.
+type survey struct {
+	query  Query
+	last   int64           // seq up to which the record was looked at
+	etcds  map[int32]int32 // by stream; nil if nothing was caught up on
+	gaps   []Gap
+	chains map[int32]*chain // by etcd
+}
+
+// A chain is what one etcd numbered.
+type chain struct {
+	seqs      []int64
+	deltas    []bounds.Delta
+	resources map[string]bool
+}
+
+func (r *Record) survey(ctx context.Context, o *outage) (s *survey, err error) {
+	s = &survey{chains: make(map[int32]*chain)}
+	s.query = Query{FromSeq: o.AfterSeq + 1, From: o.From, To: o.To.Add(caughtUpWithin)}
+	err = pgx.BeginTxFunc(ctx, r.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+		extent, err := r.extent(ctx, tx)
+		if err != nil {
+			return err
+		}
+		s.last = min(o.until, extent.LastSeq)
+		// What came after the last delta that was caught up on bounds nothing better.
+		err = tx.QueryRow(ctx, `
+			SELECT coalesce(max(seq), 0) FROM kuberewind.record_deltas
+			WHERE cluster = $1 AND seq BETWEEN $2 AND $3 AND observed_at BETWEEN $4 AND $5 AND source = $6 AND occurred_at <> observed_at`,
+			r.cluster.Number, s.query.FromSeq, s.last, s.query.From, s.query.To, sourceWatch).Scan(&s.query.ToSeq)
+		if err != nil || s.query.ToSeq == 0 {
+			return err
+		}
+		return s.compare(ctx, &pointer{record: r, tx: tx, extent: extent})
+	})
+	return s, err
+}
+
+// compare finds out which streams one etcd serves.
+func (s *survey) compare(ctx context.Context, f *pointer) error {
+	if err := f.record.refreshStreams(ctx, f.tx); err != nil {
+		return err
+	}
+	streams, err := f.record.streamsIn(ctx, f.tx, Scope{})
+	if err != nil {
+		return err
+	}
+	if s.gaps, err = f.record.gaps(ctx, f.tx, Scope{}); err != nil {
+		return err
+	}
+	s.etcds, err = f.etcds(ctx, streams, s.gaps)
+	return err
+}
+
+// reversed reports whether the server's history went backwards while the pause was, or was caught up on: numbers were used twice.
+func (s *survey) reversed(o *outage) bool {
+	return slices.ContainsFunc(s.gaps, func(g Gap) bool {
+		return g.Cause == CauseHistoryReversed && (g.ToAt.IsZero() || !g.ToAt.Before(o.began)) && !g.FromAt.After(s.query.To)
+	})
+}
+
+// read collects the deltas of each etcd. One on a missing day bounds nothing; one that is damaged proves no time.
+func (s *survey) read(ctx context.Context, r *Record) error {
+	for v, err := range r.Versions(ctx, s.query) {
+		var damaged *DamagedError
+		switch {
+		case isMissingDay(err):
+		case err != nil && !errors.As(err, &damaged):
+			return err
+		default:
+			s.add(&v)
+		}
+	}
+	return nil
+}
+
+func (s *survey) add(v *Version) {
+	rv, err := strconv.ParseUint(v.RV, 10, 64)
+	etcd, known := s.etcds[v.Stream.ID]
+	if err != nil || !known || v.Source != sourceNames[sourceWatch] {
+		return
+	}
+	c := s.chains[etcd]
+	if c == nil {
+		c = &chain{resources: make(map[string]bool)}
+		s.chains[etcd] = c
+	}
+	c.seqs, c.resources[v.Stream.GroupResource().String()] = append(c.seqs, v.Seq), true
+	c.deltas = append(c.deltas, bounds.Delta{RV: rv, Observed: v.ObservedAt, Estimate: v.OccurredAt, Proved: s.proved(v)})
+}
+
+// proved gives the time that a version proves. Where versions may be missing, it need not be the one that set a time.
+func (s *survey) proved(v *Version) time.Time {
+	switch {
+	case v.Doc == nil || s.incomplete(v):
+		return time.Time{}
+	case v.Before != nil:
+		return bounds.Changed(v.Before, v.Doc)
+	case v.Seq == v.ObjectID && v.Type == "Added":
+		return bounds.Created(v.Doc)
+	}
+	return time.Time{}
+}
+
+func (s *survey) incomplete(v *Version) bool {
+	return slices.ContainsFunc(s.gaps, func(g Gap) bool {
+		return g.Stream.ID == v.Stream.ID && g.Outcome != OutcomeResumed && !g.FromAt.IsZero() &&
+			!v.ObservedAt.Before(g.FromAt) && (g.ToAt.IsZero() || !v.ObservedAt.After(g.ToAt))
+	})
+}

@@ -1,0 +1,99 @@
+package replay
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kuberewind/kuberewind/sink/postgres"
+)
+
+// outage is a record with a pause from 12:01 to 12:20. Of a scale and a delete in it, the objects do not say when they happened. The objects that
+// were made before and after do, at the minutes given.
+func outage(t *testing.T, before, after string) *book {
+	t.Helper()
+	b := newBook(t)
+	for _, resource := range []string{"deployments", "configmaps", "secrets", "nodes"} {
+		b.listed(resource, "first_list", postgres.SourceList, postgres.Marker{})
+	}
+	b.at("12:01")
+	b.write(postgres.Added, "deployments", b.web(webUID, "helm", 3, "nginx:2", ""))
+	b.write(postgres.Added, "configmaps", b.object("configmaps", "shop", "settings", settingsUID, "helm", "", `,"data":{}`))
+	stopped := b.now
+	b.sink.Close()
+	b.at("12:20")
+	started := b.now
+	b.open()
+
+	late := func(kind, resource string, o *served, occurred time.Time) postgres.Item {
+		it := b.item(resource, kind, postgres.SourceWatch, o)
+		it.Occurred = occurred
+		return it
+	}
+	made := func(clock, name, uid string) postgres.Item {
+		b.at(clock)
+		o := b.object("configmaps", "shop", name, uid, "helm", fmt.Sprintf(`"creationTimestamp":%q,`, b.now.Format(time.RFC3339)), `,"data":{}`)
+		return late(postgres.Added, "configmaps", o, b.now)
+	}
+	first := made(before, "first", oldUID)
+	b.now = stopped // An entry of a scale has no time, so the newest is from before.
+	scaled := late(postgres.Updated, "deployments", b.web(webUID, "helm", 5, "nginx:2", ""), stopped)
+	deleted := late(postgres.Deleted, "configmaps", b.object("configmaps", "shop", "settings", settingsUID, "helm", "", `,"data":{}`), started)
+	again := made(after, "settings", secondUID)
+	b.at("12:21")
+	b.commit(first, scaled, deleted, again)
+	return b
+}
+
+func TestTheLogShowsAChangeOfAPauseWhereResourceVersionsPutIt(t *testing.T) {
+	b := outage(t, "12:10", "12:11")
+	got := b.replayed(t, "log", "-n", "shop", "--since", "2026-03-10T12:05:00Z", "--until", "2026-03-10T12:15:00Z", "--utc")
+	require.Zero(t, got.code, got.err)
+	var lines []string
+	for line := range strings.Lines(got.out) {
+		if strings.HasPrefix(line, "~") {
+			lines = append(lines, strings.Join(strings.Fields(line)[:4], " "))
+		}
+	}
+	require.Equal(t, []string{
+		"~2026-03-10T12:10:00.000Z Added ConfigMap shop/first",
+		"~2026-03-10T12:10:00.000Z Updated Deployment shop/web",
+		"~2026-03-10T12:11:00.000Z Deleted ConfigMap shop/settings",
+		"~2026-03-10T12:11:00.000Z Added ConfigMap shop/settings",
+	}, lines)
+
+	got = b.replayed(t, "log", "deployment/web", "-n", "shop", "--since", "2026-03-10T12:05:00Z", "-o", "json")
+	require.Zero(t, got.code, got.err)
+	line := got.out[strings.Index(got.out, `{"cluster"`):]
+	var entry map[string]any
+	require.NoError(t, json.NewDecoder(strings.NewReader(line)).Decode(&entry))
+	require.Equal(t, []any{"2026-03-10T12:10:00Z", "2026-03-10T12:10:00Z", "2026-03-10T12:11:01Z"},
+		[]any{entry["occurredAt"], entry["notBefore"], entry["notAfter"]})
+
+	got = b.replayed(t, "log", "-n", "shop", "--since", "2026-03-10T12:01:30Z", "--until", "2026-03-10T12:05:00Z")
+	require.Zero(t, got.code, got.err)
+	require.NotContains(t, got.out, "~", "nothing happened before the first creation")
+}
+
+func TestAnAnswerWithinAPauseFollowsResourceVersions(t *testing.T) {
+	b := outage(t, "12:10", "12:11")
+	for at, want := range map[string]string{"12:05": "3", "12:10": "5"} {
+		got := b.replayed(t, "get", "deployment", "web", "-n", "shop", "--at", "2026-03-10T"+at+":00Z", "-o", "jsonpath={.spec.replicas}")
+		require.Zero(t, got.code, got.err)
+		require.Equal(t, want, got.out, "at %s", at)
+	}
+}
+
+func TestTheLogMarksATimeThatClocksOfServersContradict(t *testing.T) {
+	b := outage(t, "12:15", "12:05")
+	got := b.replayed(t, "log", "-n", "shop", "--since", "2026-03-10T12:02:00Z", "--utc")
+	require.Zero(t, got.code, got.err)
+	require.Contains(t, got.out, "?2026-03-10T12:01:00.000Z  Updated", "the time is as it was estimated")
+	require.Contains(t, got.out, "?2026-03-10T12:20:00.000Z  Deleted")
+	got = b.replayed(t, "get", "configmaps", "-n", "shop", "--at", "2026-03-10T12:10:00Z")
+	require.Contains(t, got.err, "clocks of servers contradict the order of resource versions")
+}
