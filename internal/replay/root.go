@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,7 +38,7 @@ An instant (--at, --from, --to, --since, --until) is one of
   rv:5678                                                after this resource version
 and includes what happened at it.
 
-Settings are flags, variables (REPLAY_DATABASE, REPLAY_DATA_DIR, REPLAY_CLUSTER, REPLAY_QUIET, REPLAY_UTC) or keys of the file
+Settings are flags, variables (REPLAY_DATABASE, REPLAY_DATA_DIR, REPLAY_CLUSTER, REPLAY_QUIET, REPLAY_UTC, REPLAY_NO_PAGER) or keys of the file
 kuberewind/replay.yaml, in this order of precedence; then RECORDER_DATABASE, RECORDER_DATA_DIR and the recorder's file.
 
 Exit codes:
@@ -59,9 +60,9 @@ const rootExample = `  # What ran in this namespace ten minutes ago
   # The whole cluster, one file an object
   %[1]s snapshot --at 1h -o ./cluster`
 
-// NewRootCommand makes the command that name (argv[0]) stands for. Files named kubectl-NAME are plugins of kubectl.
-func NewRootCommand(name string, streams genericiooptions.IOStreams) *cobra.Command {
-	e := env.New(streams, os.Environ())
+// newRootCommand makes the command that name (argv[0]) stands for. Files named kubectl-NAME are plugins of kubectl.
+func newRootCommand(name string, e *env.Env) *cobra.Command {
+	streams := e.IOStreams
 	root := &cobra.Command{
 		Use:           env.ProgramName,
 		Short:         "Show a Kubernetes cluster as it was at any instant",
@@ -118,14 +119,31 @@ func Execute(ctx context.Context, name string, args []string, streams genericioo
 		// kubectl asks the file of this name which words can come next in a line that begins with its plugin.
 		name, args = "kubectl-"+plugin, append([]string{cobra.ShellCompRequestCmd}, args...)
 	}
-	root := NewRootCommand(name, streams)
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	e := env.New(streams, os.Environ())
+	e.Quit = func() { end(errSeenEnough) }
+	root := newRootCommand(name, e)
 	completion.Prepare(root, args)
 	root.SetArgs(args)
+	err := run(ctx, root)
+	early, written := e.Close()
+	if early {
+		return 0
+	}
+	return report(ctx, cmp.Or(err, written), streams.ErrOut)
+}
+
+// errSeenEnough ends a command whose pager was ended.
+var errSeenEnough = errors.New("the pager was ended")
+
+// run waits for the command, or for a while after the context has ended.
+func run(ctx context.Context, root *cobra.Command) error {
 	done := make(chan error, 1)
 	go func() { done <- root.ExecuteContext(ctx) }()
 	select {
 	case err := <-done:
-		return report(ctx, err, streams.ErrOut)
+		return err
 	case <-ctx.Done():
 	}
 	// What was begun ends by itself, unless it is stuck in writing to somebody who does not read.
@@ -133,9 +151,9 @@ func Execute(ctx context.Context, name string, args []string, streams genericioo
 	defer grace.Stop()
 	select {
 	case err := <-done:
-		return report(ctx, err, streams.ErrOut)
+		return err
 	case <-grace.C:
-		return report(ctx, context.Cause(ctx), streams.ErrOut)
+		return context.Cause(ctx)
 	}
 }
 

@@ -3,7 +3,6 @@ package telemetry
 import (
 	"io"
 	"log/slog"
-	"os"
 	"time"
 
 	"github.com/lmittmann/tint"
@@ -38,8 +37,8 @@ func short(_ []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// IsTerminal says whether a person reads w.
+// IsTerminal says whether a person reads w: it is the file of a terminal, or names that as its own.
 func IsTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
+	f, ok := w.(interface{ Fd() uintptr })
 	return ok && term.IsTerminal(int(f.Fd()))
 }

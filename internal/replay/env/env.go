@@ -18,6 +18,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/recorder"
 	"github.com/kuberewind/kuberewind/internal/render"
 	"github.com/kuberewind/kuberewind/internal/replay/output"
+	"github.com/kuberewind/kuberewind/internal/replay/terminal"
 	"github.com/kuberewind/kuberewind/internal/telemetry"
 )
 
@@ -30,21 +31,27 @@ type Env struct {
 	Settings
 
 	Now func() time.Time
+	// Quit ends the command. It is called if the person ends the pager.
+	Quit func()
 
-	Command string // how the program was called, for examples and advice
-	environ []string
-	log     *slog.Logger
-	noted   map[string]bool // the notes that were printed
+	Command    string // how the program was called, for examples and advice
+	environ    []string
+	log        *slog.Logger
+	noted      map[string]bool // the notes that were printed
+	pager      *terminal.Pager // nil if there is none
+	progressTo io.Writer
 }
 
 // New makes what the commands share. Load reads the settings into it.
 func New(streams genericiooptions.IOStreams, environ []string) *Env {
 	return &Env{
-		IOStreams: streams, Config: kubeFlags(), Now: time.Now, Command: ProgramName, environ: environ, noted: map[string]bool{},
-		// Of the embedded PostgreSQL and of the record, what is wrong; the rest is noise beside an answer.
-		log: telemetry.NewLogger(streams.ErrOut, "text", slog.LevelWarn),
+		IOStreams: streams, Config: kubeFlags(), Now: time.Now, Quit: func() {}, Command: ProgramName, environ: environ, noted: map[string]bool{},
+		log: newLog(streams.ErrOut), progressTo: streams.ErrOut,
 	}
 }
+
+// newLog tells of the embedded PostgreSQL and of the record what is wrong; the rest is noise beside an answer.
+func newLog(out io.Writer) *slog.Logger { return telemetry.NewLogger(out, "text", slog.LevelWarn) }
 
 // kubeFlags are those of kubectl that mean something here. The name of the cluster is that of the record, so --cluster is not kubectl's.
 func kubeFlags() *genericclioptions.ConfigFlags {
@@ -57,6 +64,9 @@ func (e *Env) Load(cmd *cobra.Command) (err error) {
 	e.Settings, err = loadSettings(cmd.Flags(), e.environ)
 	if e.exposed != "" {
 		e.Note(e.exposed + ": " + config.ExposedAdvice)
+	}
+	if err == nil {
+		e.page(cmd)
 	}
 	return err
 }
@@ -149,7 +159,7 @@ func (e *Env) Note(text string) {
 
 // Progress tells on standard error how far long work is, unless the settings say quiet.
 func (e *Env) Progress(title string) *output.Progress {
-	return output.NewProgress(e.IOStreams.ErrOut, title, e.Quiet)
+	return output.NewProgress(e.progressTo, title, e.Quiet)
 }
 
 // TimeOf is the time of an instant, as far as it can be known before it is known of which resources: the time of a resource version

@@ -29,6 +29,8 @@ type Settings struct {
 	Quiet bool
 	// UTC reads times without a zone, and prints all times, in UTC.
 	UTC bool
+	// NoPager prints to a terminal at once.
+	NoPager bool
 	// Fold is what log and diff count only.
 	Fold Fold
 
@@ -43,7 +45,7 @@ type Fold struct {
 }
 
 // SettingKeys are the keys of Settings.
-var SettingKeys = []string{"cluster", "data-dir", "database", "events", "ignore", "only", "quiet", "utc", "verbose"}
+var SettingKeys = []string{"cluster", "data-dir", "database", "events", "ignore", "no-pager", "only", "quiet", "utc", "verbose"}
 
 // sharedKeys are those that default to what the recorder is told.
 var sharedKeys = []string{"data-dir", "database"}
@@ -62,6 +64,7 @@ func SettingFlags(flags *pflag.FlagSet) {
 	flags.String("data-dir", d.DataDir, "directory of the embedded database")
 	flags.String("cluster", "", "name of the cluster in the record (default: the only one)")
 	flags.BoolP("quiet", "q", false, "no notes and no progress on standard error")
+	flags.Bool("no-pager", false, "print to a terminal at once, however long the output is")
 	flags.Bool("utc", false, "times in UTC, not in the local zone: those that are typed without a zone, and those that are printed")
 }
 
@@ -107,7 +110,7 @@ func loadSettings(flags *pflag.FlagSet, environ []string) (Settings, error) {
 		s.exposed = file.ConfigFileUsed()
 	}
 	s.Fold.Only, s.Fold.Ignore = v.GetString("only"), v.GetStringSlice("ignore")
-	for key, value := range map[string]*bool{"quiet": &s.Quiet, "utc": &s.UTC, "verbose": &s.Fold.Verbose, "events": &s.Fold.Events} {
+	for key, value := range map[string]*bool{"quiet": &s.Quiet, "utc": &s.UTC, "no-pager": &s.NoPager, "verbose": &s.Fold.Verbose, "events": &s.Fold.Events} {
 		text := v.GetString(key)
 		if *value, err = strconv.ParseBool(cmp.Or(text, "false")); err != nil {
 			return s, fmt.Errorf("%s is %q: it must be true or false", key, text)
@@ -201,7 +204,7 @@ func variable(environ []string, program, key string) string {
 var serviceVariable = regexp.MustCompile(`^REPLAY(_.*)?_(SERVICE_HOST|SERVICE_PORT(_.+)?|PORT(_\d+_(TCP|UDP|SCTP)(_.+)?)?)$`)
 
 func unknownVariables(environ []string) error {
-	known := []string{VariableName(ProgramName, "config")}
+	known := []string{VariableName(ProgramName, "config"), VariableName(ProgramName, "pager")}
 	for _, key := range SettingKeys {
 		known = append(known, VariableName(ProgramName, key))
 	}

@@ -2,18 +2,22 @@ package env
 
 import (
 	"os"
+	"slices"
+	"strings"
 
+	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/kuberewind/kuberewind/internal/replay/terminal"
 	"github.com/kuberewind/kuberewind/internal/telemetry"
 )
 
-// Terminal reports whether a person reads standard output at a terminal.
+// Terminal reports whether a person reads standard output at a terminal, be it through a pager.
 func (e *Env) Terminal() bool { return telemetry.IsTerminal(e.IOStreams.Out) }
 
 // Width is how many columns the terminal has; 0 if standard output is none.
 func (e *Env) Width() int {
-	f, ok := e.IOStreams.Out.(*os.File)
+	f, ok := e.IOStreams.Out.(interface{ Fd() uintptr })
 	if !ok || !e.Terminal() {
 		return 0
 	}
@@ -22,4 +26,44 @@ func (e *Env) Width() int {
 		return 0
 	}
 	return width
+}
+
+// unpaged are commands whose text comes slowly, or is a line.
+var unpaged = []string{"verify", "version"}
+
+// page puts a pager between the command and a terminal.
+func (e *Env) page(cmd *cobra.Command) {
+	out, ok := e.IOStreams.Out.(*os.File)
+	if !ok || !e.Terminal() || e.NoPager || slices.Contains(unpaged, cmd.Name()) || !forReading(cmd) {
+		return
+	}
+	program := terminal.Program(e.environ)
+	if program == nil {
+		return
+	}
+	e.pager = terminal.NewPager(cmd.Context(), out, program, e.environ, e.Quit)
+	e.IOStreams.Out = e.pager
+	if e.progressTo = e.IOStreams.ErrOut; telemetry.IsTerminal(e.IOStreams.ErrOut) {
+		e.progressTo, e.IOStreams.ErrOut = e.pager.Before(e.IOStreams.ErrOut), e.pager.After(e.IOStreams.ErrOut)
+		e.log = newLog(e.IOStreams.ErrOut)
+	}
+}
+
+// forReading reports whether the flags ask for text that ends, and that a person reads.
+func forReading(cmd *cobra.Command) bool {
+	value := func(name string) string {
+		if f := cmd.Flags().Lookup(name); f != nil {
+			return f.Value.String()
+		}
+		return ""
+	}
+	return value("follow") != "true" && !strings.HasPrefix(value("output"), "json") && value("format") != "json"
+}
+
+// Close ends the pager, if there is one. It reports whether the person ended it before the text did.
+func (e *Env) Close() (early bool, err error) {
+	if e.pager == nil {
+		return false, nil
+	}
+	return e.pager.Close()
 }

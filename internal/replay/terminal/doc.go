@@ -1,0 +1,12 @@
+// Package terminal is how commands write for a person at a terminal: through a pager, in colour, in lines that fit.
+//
+// # What it guarantees
+//
+//   - A Pager starts its program only if the text is longer than the screen. What goes to standard error meanwhile comes after it.
+//   - A Style that is off changes nothing.
+//   - Wrap breaks lines at spaces, counts columns and not bytes, and leaves escape sequences whole.
+//
+// # Goroutines
+//
+// One waits for the program of a Pager. Close waits for it.
+package terminal

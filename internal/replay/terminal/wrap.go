@@ -1,0 +1,107 @@
+package terminal
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/rivo/uniseg"
+)
+
+// escape is a sequence that colours text. It takes no column.
+var escape = regexp.MustCompile(`\x1b\[[0-9;]*m`)
+
+// Columns is how many columns a line takes.
+func Columns(line string) int { return uniseg.StringWidth(escape.ReplaceAllString(line, "")) }
+
+// Wrap breaks lines that are wider than the terminal at spaces, and indents what follows. A word is broken only if it is longer than a
+// line. A width of 0 breaks nothing.
+func Wrap(text string, width, hanging int) string {
+	if width <= 0 {
+		return text
+	}
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		if Columns(line) > width {
+			w := wrapping{width: width, indent: min(max(hanging, 0), width/2)}
+			lines[i] = w.line(line)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// wrapping breaks one line.
+type wrapping struct {
+	width, indent int
+
+	out    strings.Builder
+	column int
+	colour string // the sequence that is in force
+}
+
+var pieces = regexp.MustCompile(` +|[^ ]+`)
+
+func (w *wrapping) line(line string) string {
+	spaces := ""
+	for _, piece := range pieces.FindAllString(line, -1) {
+		if piece[0] == ' ' {
+			spaces = piece
+			continue
+		}
+		columns := Columns(piece)
+		switch {
+		case w.column+len(spaces)+columns <= w.width:
+			w.put(spaces, len(spaces))
+			w.put(piece, columns)
+		case columns <= w.width-w.indent:
+			w.feed()
+			w.put(piece, columns)
+		default:
+			w.long(spaces, piece)
+		}
+		spaces = ""
+	}
+	return w.out.String()
+}
+
+func (w *wrapping) put(text string, columns int) {
+	for _, sequence := range escape.FindAllString(text, -1) {
+		w.colour = sequence
+		if sequence == reset {
+			w.colour = ""
+		}
+	}
+	w.out.WriteString(text)
+	w.column += columns
+}
+
+// feed begins the next line. A colour ends with its line, and begins again.
+func (w *wrapping) feed() {
+	if w.colour != "" {
+		w.out.WriteString(reset)
+	}
+	w.out.WriteString("\n" + strings.Repeat(" ", w.indent) + w.colour)
+	w.column = w.indent
+}
+
+// long puts a word that no line holds.
+func (w *wrapping) long(spaces, word string) {
+	switch {
+	case w.column+len(spaces) >= w.width-1:
+		w.feed()
+	default:
+		w.put(spaces, len(spaces))
+	}
+	for word != "" {
+		if at := escape.FindStringIndex(word); at != nil && at[0] == 0 {
+			w.put(word[:at[1]], 0)
+			word = word[at[1]:]
+			continue
+		}
+		cluster, rest, columns, _ := uniseg.FirstGraphemeClusterInString(word, -1)
+		if w.column+columns > w.width {
+			w.feed()
+		}
+		w.put(cluster, columns)
+		word = rest
+	}
+}
