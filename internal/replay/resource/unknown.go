@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kuberewind/kuberewind/internal/replay/known"
 )
 
 // An UnknownResourceError says that a word names no resource of the record.
@@ -75,15 +77,15 @@ func (c *Catalog) like(word string) []string {
 	}
 	var found []near
 	for _, r := range c.Resources {
-		best := len(word)
+		best, like := len(word), false
 		for _, name := range append([]string{r.Resource, r.Singular, strings.ToLower(r.Kind)}, r.ShortNames...) {
 			if name == "" {
 				continue
 			}
-			best = min(best, distance(word, name))
+			distance, slip := known.Near(word, name)
+			best, like = min(best, distance), like || slip
 		}
-		// A third of the word may be wrong, two letters at most.
-		if best <= min(2, max(1, len(word)/3)) {
+		if like {
 			found = append(found, near{r.String(), best})
 		}
 	}
@@ -93,25 +95,4 @@ func (c *Catalog) like(word string) []string {
 		names = append(names, n.name)
 	}
 	return names
-}
-
-// distance is how many letters must be put in, taken out or changed (Levenshtein).
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -1,0 +1,63 @@
+package known
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/kuberewind/kuberewind/history"
+)
+
+// Namespaces gives the names of the namespaces that ever were, and of those to which a recording is confined. It gives none if the
+// record does not hold namespaces.
+func Namespaces(ctx context.Context, rec *history.Record) ([]string, error) {
+	streams, scopes, err := namespaceStreams(ctx, rec)
+	if err != nil || len(streams) == 0 {
+		return nil, err
+	}
+	names, _, err := Names(ctx, rec, Lives{Streams: streams, To: math.MaxInt64})
+	names = append(names, scopes...)
+	slices.Sort(names)
+	return slices.Compact(names), err
+}
+
+func namespaceStreams(ctx context.Context, rec *history.Record) (streams []int32, scopes []string, err error) {
+	all, err := rec.Streams(ctx)
+	for _, s := range all {
+		if s.Group == "" && s.Resource == "namespaces" {
+			streams = append(streams, s.ID)
+		}
+		if s.Scope != "" {
+			scopes = append(scopes, s.Scope)
+		}
+	}
+	return streams, scopes, err
+}
+
+// UnknownNamespace says that the record never held a namespace, and which one was perhaps meant; "" if it held it, or cannot tell.
+func UnknownNamespace(ctx context.Context, rec *history.Record, namespace string) (string, error) {
+	streams, scopes, err := namespaceStreams(ctx, rec)
+	if err != nil || len(streams) == 0 || namespace == "" || slices.Contains(scopes, namespace) {
+		return "", err
+	}
+	var held bool
+	err = rec.Pool().QueryRow(ctx, `
+		SELECT EXISTS (SELECT FROM kuberewind.record_lives WHERE name = $1 AND namespace = '' AND cluster = $2 AND stream = ANY ($3::int[]))`,
+		namespace, rec.Cluster().Number, streams).Scan(&held)
+	if err != nil {
+		return "", fmt.Errorf("look for namespace %s: %w", namespace, err)
+	}
+	if held {
+		return "", nil
+	}
+	all, err := Namespaces(ctx, rec)
+	if err != nil {
+		return "", err
+	}
+	text := fmt.Sprintf("the record never held a namespace %q", namespace)
+	if like := Suggest(namespace, all); like != "" {
+		text += fmt.Sprintf("; did you mean %q?", like)
+	}
+	return text, nil
+}

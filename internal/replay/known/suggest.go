@@ -1,0 +1,50 @@
+package known
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Suggest gives the candidate that a word was meant to be; "" if none is like it.
+func Suggest(word string, candidates []string) string {
+	type near struct {
+		word     string
+		distance int
+	}
+	var found []near
+	for _, candidate := range candidates {
+		if distance, close := Near(word, candidate); close {
+			found = append(found, near{candidate, distance})
+		}
+	}
+	if len(found) == 0 {
+		return ""
+	}
+	return slices.MinFunc(found, func(a, b near) int { return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(a.word, b.word)) }).word
+}
+
+// Near tells how many letters must be put in, taken out, changed, or swapped with the next, and whether that is a slip: a third of the word
+// may be wrong, two letters at most.
+func Near(word, candidate string) (distance int, slip bool) {
+	rows := make([][]int, len(word)+1) // rows[i][j] is the distance of the first i letters of the word from the first j of the candidate
+	for i := range rows {
+		rows[i] = make([]int, len(candidate)+1)
+		rows[i][0] = i
+		for j := 1; j <= len(candidate); j++ {
+			if i == 0 {
+				rows[0][j] = j
+				continue
+			}
+			changed := rows[i-1][j-1]
+			if word[i-1] != candidate[j-1] {
+				changed++
+			}
+			rows[i][j] = min(changed, rows[i-1][j]+1, rows[i][j-1]+1)
+			if i > 1 && j > 1 && word[i-1] == candidate[j-2] && word[i-2] == candidate[j-1] {
+				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
+			}
+		}
+	}
+	distance = rows[len(word)][len(candidate)]
+	return distance, distance <= min(2, max(1, len(word)/3))
+}
