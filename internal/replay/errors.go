@@ -11,6 +11,7 @@ import (
 
 	"github.com/kuberewind/kuberewind/internal/config"
 	"github.com/kuberewind/kuberewind/internal/render"
+	"github.com/kuberewind/kuberewind/internal/replay/terminal"
 	"github.com/kuberewind/kuberewind/migrations"
 )
 
@@ -34,6 +35,18 @@ func line(err error) string {
 		text += " (" + advice + ")"
 	}
 	return render.Short(text) + "\n"
+}
+
+// coloured marks where each error begins.
+func coloured(text string, style terminal.Style) string {
+	lines := strings.SplitAfter(text, "\n")
+	for i, line := range lines {
+		head, rest, ok := strings.Cut(line, ": ")
+		if ok && (strings.HasPrefix(head, "error") || strings.HasPrefix(head, "Error")) {
+			lines[i] = style.Error(head+":") + " " + rest
+		}
+	}
+	return strings.Join(lines, "")
 }
 
 // advise says what leads out of an error of the database, as far as that is known.

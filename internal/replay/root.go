@@ -22,6 +22,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/get"
 	"github.com/kuberewind/kuberewind/internal/replay/snapshot"
 	storycommand "github.com/kuberewind/kuberewind/internal/replay/story"
+	"github.com/kuberewind/kuberewind/internal/replay/terminal"
 	"github.com/kuberewind/kuberewind/internal/replay/verify"
 	"github.com/kuberewind/kuberewind/internal/version"
 )
@@ -38,7 +39,7 @@ An instant (--at, --from, --to, --since, --until) is one of
   rv:5678                                                after this resource version
 and includes what happened at it.
 
-Settings are flags, variables (REPLAY_DATABASE, REPLAY_DATA_DIR, REPLAY_CLUSTER, REPLAY_QUIET, REPLAY_UTC, REPLAY_NO_PAGER) or keys of the file
+Settings are flags, variables (REPLAY_DATABASE, REPLAY_DATA_DIR, REPLAY_CLUSTER, REPLAY_QUIET, REPLAY_UTC, REPLAY_COLOR, REPLAY_NO_PAGER) or keys of the file
 kuberewind/replay.yaml, in this order of precedence; then RECORDER_DATABASE, RECORDER_DATA_DIR and the recorder's file.
 
 Exit codes:
@@ -131,7 +132,7 @@ func Execute(ctx context.Context, name string, args []string, streams genericioo
 	if early {
 		return 0
 	}
-	return report(ctx, cmp.Or(err, written), streams.ErrOut)
+	return report(ctx, cmp.Or(err, written), streams.ErrOut, e.ErrStyle())
 }
 
 // errSeenEnough ends a command whose pager was ended.
@@ -169,7 +170,7 @@ type Signal struct {
 func (s *Signal) Error() string { return "ended by " + s.Name }
 
 // report says what went wrong and gives the exit code.
-func report(ctx context.Context, err error, out io.Writer) int {
+func report(ctx context.Context, err error, out io.Writer, style terminal.Style) int {
 	var signal *Signal
 	var exit *env.ExitError
 	switch {
@@ -179,11 +180,11 @@ func report(ctx context.Context, err error, out io.Writer) int {
 		return signal.Code
 	case errors.As(err, &exit):
 		if exit.Err != nil {
-			fmt.Fprint(out, message(exit.Err))
+			fmt.Fprint(out, coloured(message(exit.Err), style))
 		}
 		return exit.Code
 	}
-	fmt.Fprint(out, message(err))
+	fmt.Fprint(out, coloured(message(err), style))
 	return 1
 }
 

@@ -15,7 +15,10 @@ import (
 func (c *completer) arguments(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	word, name, slashed := strings.Cut(typed, "/")
 	names := strings.Contains(cmd.Use, "NAME")
-	pairs := names && (len(args) > 0 && strings.Contains(args[0], "/") || !strings.Contains(cmd.Use, "[NAME"))
+	pairs := names && !strings.Contains(cmd.Use, "[NAME")
+	if len(args) > 0 {
+		pairs = strings.Contains(args[0], "/")
+	}
 	switch {
 	case slashed && names:
 		return c.offered(cmd, args, word+"/", func(r *reading) (offer, error) { return r.named(word, name, args) })

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kuberewind/kuberewind/internal/replay/env"
 	"github.com/kuberewind/kuberewind/internal/replay/known"
 	"github.com/kuberewind/kuberewind/internal/replay/resource"
 )
@@ -28,6 +29,7 @@ var outputs = map[string][]string{
 	"log":      {"text", "wide", "json"},
 	"diff":     {"text", "json", "name", "unified", "stat"},
 	"coverage": {"text", "wide", "json"},
+	"story":    {"text", "json"},
 	"verify":   {"text", "json"},
 }
 
@@ -37,6 +39,8 @@ func valuesOf(command, flag string) ([]string, bool) {
 	case "output":
 		values, ok := outputs[command]
 		return values, ok
+	case "color":
+		return env.Colors, true
 	case "type":
 		return []string{"Added", "Updated", "Deleted", "Sync"}, true
 	case "only":

@@ -150,6 +150,9 @@ func (d *diffCommand) validate(cmd *cobra.Command) (err error) {
 
 // answer prints the differences, and reports whether there are any.
 func (d *diffCommand) answer(ctx context.Context, rec *env.Record, args []string, namespace string) (bool, error) {
+	if err := d.env.NoteNamespace(ctx, rec, namespace); err != nil {
+		return false, err
+	}
 	targets, err := d.targets(ctx, rec, args, namespace)
 	if err != nil {
 		return false, err
@@ -231,7 +234,7 @@ func (d *diffCommand) targets(ctx context.Context, rec *env.Record, args []strin
 }
 
 func (d *diffCommand) printer() *diffPrinter {
-	p := &diffPrinter{out: d.env.IOStreams.Out, note: d.env.Note, format: d.output, allFields: d.allFields}
+	p := &diffPrinter{out: d.env.IOStreams.Out, note: d.env.Note, format: d.output, allFields: d.allFields, style: d.env.Style()}
 	if d.env.Terminal() {
 		p.words.Room = words.RoomOnTerminal
 	}

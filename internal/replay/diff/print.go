@@ -11,6 +11,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/field"
 	"github.com/kuberewind/kuberewind/internal/replay/output"
 	"github.com/kuberewind/kuberewind/internal/replay/resource"
+	"github.com/kuberewind/kuberewind/internal/replay/terminal"
 	"github.com/kuberewind/kuberewind/internal/replay/words"
 )
 
@@ -21,6 +22,7 @@ type diffPrinter struct {
 	format    string
 	words     words.Wording
 	allFields bool
+	style     terminal.Style
 }
 
 // Difference is a difference as -o json has it.
@@ -83,7 +85,7 @@ func (p *diffPrinter) one(d *shown) error {
 			return err
 		}
 		title := o.Stream.GroupResource().String() + "/" + output.ObjectName(o.Namespace, o.Name)
-		b.WriteString(words.Unified(title, before, after, titleOf(d.Before), titleOf(d.After), p.allFields))
+		b.WriteString(p.style.Unified(words.Unified(title, before, after, titleOf(d.Before), titleOf(d.After), p.allFields)))
 	case output.JSON:
 		if err := p.json(&b, d); err != nil {
 			return err
@@ -123,15 +125,15 @@ func (p *diffPrinter) text(b *bytes.Buffer, d *shown) {
 	if d.Recreated {
 		line += fmt.Sprintf("  (recreated: uid %s)", o.UID)
 	}
-	fmt.Fprintln(b, render.Line(line))
+	fmt.Fprintln(b, p.style.Change(render.Line(line)))
 	if d.Change != compare.Changed {
 		return
 	}
 	for _, c := range field.Expanded(d.changes) {
-		fmt.Fprintln(b, output.Indent+render.Line(p.words.Of(c)))
+		fmt.Fprintln(b, output.Indent+p.style.Change(render.Line(p.words.Of(c))))
 	}
 	if d.counted > 0 {
-		fmt.Fprintln(b, output.Indent+"… and "+output.Counted(d.counted, "change")+" of the status")
+		fmt.Fprintln(b, output.Indent+p.style.Dim("… and "+output.Counted(d.counted, "change")+" of the status"))
 	}
 }
 

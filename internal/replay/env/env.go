@@ -17,6 +17,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/config"
 	"github.com/kuberewind/kuberewind/internal/recorder"
 	"github.com/kuberewind/kuberewind/internal/render"
+	"github.com/kuberewind/kuberewind/internal/replay/known"
 	"github.com/kuberewind/kuberewind/internal/replay/output"
 	"github.com/kuberewind/kuberewind/internal/replay/terminal"
 	"github.com/kuberewind/kuberewind/internal/telemetry"
@@ -100,7 +101,7 @@ func (e *Env) Open(ctx context.Context) (*Record, error) {
 	}
 	rec, err := history.Open(ctx, database.URL(), history.Options{Cluster: e.Cluster, Log: e.log})
 	if err != nil {
-		return nil, errors.Join(e.explainOpen(err), database.Close())
+		return nil, errors.Join(e.explainOpen(e.suggestCluster(ctx, database, err)), database.Close())
 	}
 	return &Record{Record: rec, database: database}, nil
 }
@@ -118,6 +119,29 @@ func (e *Env) Clusters(ctx context.Context) (_ []history.Cluster, err error) {
 	}
 	defer func() { err = errors.Join(err, database.Close()) }()
 	return history.Clusters(ctx, database.URL())
+}
+
+// suggestCluster adds to the error of an unknown cluster which one was perhaps meant.
+func (e *Env) suggestCluster(ctx context.Context, database *recorder.Database, err error) error {
+	if !errors.Is(err, history.ErrNoCluster) {
+		return err
+	}
+	all, _ := history.Clusters(ctx, database.URL()) // the error stands without them
+	var names []string
+	for _, c := range all {
+		names = append(names, c.Name)
+	}
+	if like := known.Suggest(e.Cluster, names); like != "" {
+		return fmt.Errorf("%w; did you mean %q?", err, like)
+	}
+	return err
+}
+
+// NoteNamespace notes that the record never held the namespace that was asked for.
+func (e *Env) NoteNamespace(ctx context.Context, rec *Record, namespace string) error {
+	text, err := known.UnknownNamespace(ctx, rec.Record, namespace)
+	e.Note(text)
+	return err
 }
 
 // explainOpen adds which database it was.
@@ -154,7 +178,7 @@ func (e *Env) Note(text string) {
 		return
 	}
 	e.noted[text] = true
-	fmt.Fprintf(e.IOStreams.ErrOut, "Note: %s\n", render.Line(strings.TrimSpace(text)))
+	fmt.Fprintf(e.IOStreams.ErrOut, "%s %s\n", e.ErrStyle().Note("Note:"), render.Line(strings.TrimSpace(text)))
 }
 
 // Progress tells on standard error how far long work is, unless the settings say quiet.

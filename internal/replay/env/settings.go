@@ -29,6 +29,8 @@ type Settings struct {
 	Quiet bool
 	// UTC reads times without a zone, and prints all times, in UTC.
 	UTC bool
+	// Color is auto, always or never.
+	Color string
 	// NoPager prints to a terminal at once.
 	NoPager bool
 	// Fold is what log and diff count only.
@@ -45,7 +47,13 @@ type Fold struct {
 }
 
 // SettingKeys are the keys of Settings.
-var SettingKeys = []string{"cluster", "data-dir", "database", "events", "ignore", "no-pager", "only", "quiet", "utc", "verbose"}
+var SettingKeys = []string{"cluster", "color", "data-dir", "database", "events", "ignore", "no-pager", "only", "quiet", "utc", "verbose"}
+
+// ColorAuto colours what a person reads at a terminal.
+const ColorAuto = "auto"
+
+// Colors are what Settings.Color can be.
+var Colors = []string{ColorAuto, "always", "never"}
 
 // sharedKeys are those that default to what the recorder is told.
 var sharedKeys = []string{"data-dir", "database"}
@@ -63,6 +71,7 @@ func SettingFlags(flags *pflag.FlagSet) {
 	flags.String("database", d.Database, "PostgreSQL URL of the record, or "+config.Embedded+" for the recorder's own PostgreSQL")
 	flags.String("data-dir", d.DataDir, "directory of the embedded database")
 	flags.String("cluster", "", "name of the cluster in the record (default: the only one)")
+	flags.String("color", ColorAuto, "auto (at a terminal, unless NO_COLOR is set), always or never")
 	flags.BoolP("quiet", "q", false, "no notes and no progress on standard error")
 	flags.Bool("no-pager", false, "print to a terminal at once, however long the output is")
 	flags.Bool("utc", false, "times in UTC, not in the local zone: those that are typed without a zone, and those that are printed")
@@ -115,6 +124,9 @@ func loadSettings(flags *pflag.FlagSet, environ []string) (Settings, error) {
 		if *value, err = strconv.ParseBool(cmp.Or(text, "false")); err != nil {
 			return s, fmt.Errorf("%s is %q: it must be true or false", key, text)
 		}
+	}
+	if s.Color = v.GetString("color"); !slices.Contains(Colors, s.Color) {
+		return s, fmt.Errorf("color is %q: it must be %s", s.Color, strings.Join(Colors, ", "))
 	}
 	if s.Database == "" {
 		return s, errors.New("database is empty: name the PostgreSQL URL of the record, or " + config.Embedded)
@@ -190,7 +202,11 @@ func VariableName(program, key string) string {
 }
 
 func variable(environ []string, program, key string) string {
-	name, value := VariableName(program, key), ""
+	return lookup(environ, VariableName(program, key))
+}
+
+// lookup gives a variable by its name; "" if it is not set.
+func lookup(environ []string, name string) (value string) {
 	for _, pair := range environ {
 		if k, v, ok := strings.Cut(pair, "="); ok && k == name {
 			value = v

@@ -1,6 +1,7 @@
 package env
 
 import (
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -26,6 +27,23 @@ func (e *Env) Width() int {
 		return 0
 	}
 	return width
+}
+
+// Style colours standard output, if that is wanted.
+func (e *Env) Style() terminal.Style { return terminal.NewStyle(e.colours(e.IOStreams.Out)) }
+
+// ErrStyle colours standard error, if that is wanted.
+func (e *Env) ErrStyle() terminal.Style { return terminal.NewStyle(e.colours(e.IOStreams.ErrOut)) }
+
+// colours follows https://no-color.org: what a person says to this program counts more than NO_COLOR.
+func (e *Env) colours(out io.Writer) bool {
+	switch e.Color {
+	case "always":
+		return true
+	case "never":
+		return false
+	}
+	return telemetry.IsTerminal(out) && lookup(e.environ, "NO_COLOR") == "" && lookup(e.environ, "TERM") != "dumb"
 }
 
 // unpaged are commands whose text comes slowly, or is a line.

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Suggest gives the candidate that a word was meant to be; "" if none is like it.
+// Suggest gives the candidate that was meant. It gives "" if none is like the word.
 func Suggest(word string, candidates []string) string {
 	type near struct {
 		word     string
@@ -23,10 +23,10 @@ func Suggest(word string, candidates []string) string {
 	return slices.MinFunc(found, func(a, b near) int { return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(a.word, b.word)) }).word
 }
 
-// Near tells how many letters must be put in, taken out, changed, or swapped with the next, and whether that is a slip: a third of the word
-// may be wrong, two letters at most.
+// Near counts the letters that must be put in, taken out, changed, or swapped with the next. It says whether that is a slip. A slip is at
+// most a third of the word, and at most two letters.
 func Near(word, candidate string) (distance int, slip bool) {
-	rows := make([][]int, len(word)+1) // rows[i][j] is the distance of the first i letters of the word from the first j of the candidate
+	rows := make([][]int, len(word)+1) // rows[i][j] compares the first i letters with the first j of the candidate
 	for i := range rows {
 		rows[i] = make([]int, len(candidate)+1)
 		rows[i][0] = i

@@ -103,7 +103,7 @@ func TestNotesComeAfterTheText(t *testing.T) {
 	require.Equal(t, 1, code, seen)
 	_, after, ended := strings.Cut(seen, "the pager ended\n")
 	require.True(t, ended, seen)
-	require.Contains(t, after, "Note: ")
+	require.Contains(t, after, "Note:")
 }
 
 func TestNoPagerStartsForWhatIsShortOrNotForReading(t *testing.T) {

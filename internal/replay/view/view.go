@@ -41,6 +41,9 @@ func Look(ctx context.Context, e *env.Env, rec *env.Record, at history.Instant, 
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := e.NoteNamespace(ctx, rec, namespace); err != nil {
+		return nil, nil, err
+	}
 	catalog, err := resource.ReadCatalog(ctx, rec.Record, instant, e.Note)
 	if err != nil {
 		return nil, nil, err
