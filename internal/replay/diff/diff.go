@@ -234,7 +234,7 @@ func (d *diffCommand) targets(ctx context.Context, rec *env.Record, args []strin
 }
 
 func (d *diffCommand) printer() *diffPrinter {
-	p := &diffPrinter{out: d.env.IOStreams.Out, note: d.env.Note, format: d.output, allFields: d.allFields, style: d.env.Style()}
+	p := &diffPrinter{out: d.env.IOStreams.Out, note: d.env.Note, format: d.output, allFields: d.allFields, style: d.env.Style(), width: d.env.Width()}
 	if d.env.Terminal() {
 		p.words.Room = words.RoomOnTerminal
 	}

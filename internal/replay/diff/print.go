@@ -23,6 +23,7 @@ type diffPrinter struct {
 	words     words.Wording
 	allFields bool
 	style     terminal.Style
+	width     int // of the terminal, 0 for none
 }
 
 // Difference is a difference as -o json has it.
@@ -130,7 +131,8 @@ func (p *diffPrinter) text(b *bytes.Buffer, d *shown) {
 		return
 	}
 	for _, c := range field.Expanded(d.changes) {
-		fmt.Fprintln(b, output.Indent+p.style.Change(render.Line(p.words.Of(c))))
+		line := output.Indent + p.style.Change(render.Line(p.words.Of(c)))
+		fmt.Fprintln(b, terminal.Wrap(line, p.width, 2*len(output.Indent)))
 	}
 	if d.counted > 0 {
 		fmt.Fprintln(b, output.Indent+p.style.Dim("… and "+output.Counted(d.counted, "change")+" of the status"))

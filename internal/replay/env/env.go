@@ -178,7 +178,8 @@ func (e *Env) Note(text string) {
 		return
 	}
 	e.noted[text] = true
-	fmt.Fprintf(e.IOStreams.ErrOut, "%s %s\n", e.ErrStyle().Note("Note:"), render.Line(strings.TrimSpace(text)))
+	line := e.ErrStyle().Note("Note:") + " " + render.Line(strings.TrimSpace(text))
+	fmt.Fprintln(e.IOStreams.ErrOut, terminal.Wrap(line, e.Width(), len("Note: ")))
 }
 
 // Progress tells on standard error how far long work is, unless the settings say quiet.
