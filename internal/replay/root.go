@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	blamecommand "github.com/kuberewind/kuberewind/internal/replay/blame"
 	"github.com/kuberewind/kuberewind/internal/replay/changelog"
 	"github.com/kuberewind/kuberewind/internal/replay/completion"
 	"github.com/kuberewind/kuberewind/internal/replay/coverage"
@@ -107,6 +108,7 @@ func commands() []func(*env.Env) *cobra.Command {
 		snapshot.NewCommand,
 		changelog.NewCommand,
 		storycommand.NewCommand,
+		blamecommand.NewCommand,
 		diff.NewCommand,
 		coverage.NewCommand,
 		verify.NewCommand,

@@ -33,6 +33,8 @@ as the server had them.
 
 --index asks an index of the record: namespace, label (key or key=value), owner (UID), node, uid.
 
+An object that is gone is an error. It says when it was deleted, and by which delta. --last shows the state before that, of one object.
+
 Exit code 1 says that something could not be found, or is damaged: what is left is shown all the same.`
 
 const getExample = `  # Pods as they were ten minutes ago
@@ -43,6 +45,9 @@ const getExample = `  # Pods as they were ten minutes ago
 
   # One object as it was at a resource version
   %[1]s get deployment/web -n shop --at rv:48213 -o yaml
+
+  # A Pod that is gone, as it was last
+  %[1]s get pod/web-7d4b9-x2x7k -n shop --last -o wide
 
   # The Pods of a node; what a ReplicaSet owned
   %[1]s get pods -A --index node=worker-1 --at 1h
@@ -57,6 +62,7 @@ type getCommand struct {
 	fieldSelector string
 	labelSelector string
 	allNamespaces bool
+	last          bool
 }
 
 // NewCommand makes the command get.
@@ -75,6 +81,7 @@ func NewCommand(e *env.Env) *cobra.Command {
 	flags.StringVar(&g.fieldSelector, "field-selector", "", "selector by fields that the API server takes, with =, == and !=")
 	flags.StringVarP(&g.labelSelector, "selector", "l", "", "selector by labels, with =, ==, !=, in and notin")
 	flags.BoolVarP(&g.allNamespaces, "all-namespaces", "A", false, "the objects of all namespaces")
+	flags.BoolVar(&g.last, "last", false, "of one object by name that is gone at the instant: its last state")
 	flags.BoolVar(&g.kubectl.IgnoreNotFound, "ignore-not-found", false, "an object that there was not is no error")
 	g.kubectl.PrintFlags.AddFlags(cmd)
 	return cmd
@@ -110,6 +117,9 @@ func (g *getCommand) validate(cmd *cobra.Command, args []string) (history.Instan
 	if len(args) == 0 {
 		return instant, nil, env.Mistake(cmd, errors.New("say which type of resource to get, such as pods"))
 	}
+	if g.last && g.allNamespaces {
+		return instant, nil, env.Mistake(cmd, errors.New("--last shows one object: name its namespace with -n, and not -A"))
+	}
 	flags := g.kubectl.PrintFlags.Copy()
 	if _, err := flags.ToPrinter(); err != nil {
 		return instant, nil, err
@@ -120,6 +130,12 @@ func (g *getCommand) validate(cmd *cobra.Command, args []string) (history.Instan
 
 func (g *getCommand) answer(cmd *cobra.Command, rec *env.Record, args []string, instant history.Instant, index []selector.Index, namespace string) error {
 	ctx := cmd.Context()
+	if g.last {
+		var err error
+		if instant, err = g.lastInstant(ctx, rec, args, instant, namespace); err != nil {
+			return err
+		}
+	}
 	view, targets, err := view.Look(ctx, g.env, rec, instant, args, namespace)
 	if err != nil {
 		return err

@@ -143,7 +143,7 @@ func (t *transport) objects(r apiRequest, label, field string) (iter.Seq2[string
 		}
 		doc, ok := store.Doc(key)
 		if !ok {
-			return nil, t.view.Missing(r.resource, key, r.name)
+			return nil, t.gone(r, t.view.Missing(r.resource, key, r.name))
 		}
 		return func(yield func(string, []byte) bool) { yield(key, doc) }, nil
 	}

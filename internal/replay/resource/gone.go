@@ -1,0 +1,67 @@
+package resource
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/kuberewind/kuberewind/history"
+)
+
+// An End is the delta that ended the last life of a name.
+type End struct {
+	Seq                    int64 // 0 if there was none
+	ObservedAt, OccurredAt time.Time
+	// Alive says that another life of the name goes on.
+	Alive bool
+}
+
+// EndOf finds the delta that ended the newest life of a name by a point.
+func EndOf(ctx context.Context, rec *history.Record, scope history.Scope, p history.Point) (end End, err error) {
+	for life, err := range rec.Lives(ctx, history.LifeQuery{Scope: scope, BornBy: max(p.Seq, p.Until)}) {
+		if err != nil {
+			return end, err
+		}
+		if life.DeletedSeq > 0 && life.DeletedSeq <= max(p.Seq, p.Until) {
+			end.Seq = max(end.Seq, life.DeletedSeq)
+		} else {
+			end.Alive = true
+		}
+	}
+	if end.Seq == 0 {
+		return end, nil
+	}
+	for d, err := range rec.Deltas(ctx, history.Query{Scope: scope, FromSeq: end.Seq, ToSeq: end.Seq}) {
+		if err != nil {
+			return end, err
+		}
+		end.ObservedAt, end.OccurredAt = d.ObservedAt, d.OccurredAt
+	}
+	return end, nil
+}
+
+// Stamp is the time of the end, as an error has it: short, and marked if it is an estimate.
+func (e End) Stamp() string {
+	mark := ""
+	if !e.ObservedAt.Equal(e.OccurredAt) {
+		mark = "~"
+	}
+	return mark + e.OccurredAt.UTC().Truncate(time.Millisecond).Format(time.RFC3339Nano)
+}
+
+// Last is the command that shows the last state of an object.
+func (r *Resource) Last(command string, scope history.Scope) string {
+	text := fmt.Sprintf("%s get %s/%s", command, r, scope.Name)
+	if scope.Namespace != "" {
+		text += " -n " + scope.Namespace
+	}
+	return text + " --last"
+}
+
+// Gone says that there was no such object at an instant, when the last one of its name was deleted, and what shows it.
+func (r *Resource) Gone(command string, scope history.Scope, end End) error {
+	if end.Seq == 0 {
+		return fmt.Errorf("%s %q did not exist at that instant", r, scope.Name)
+	}
+	return fmt.Errorf("%s %q was deleted at %s, by seq:%d; \"%s\" shows its last state", r, scope.Name, end.Stamp(), end.Seq, r.Last(command, scope))
+}
