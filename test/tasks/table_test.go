@@ -29,9 +29,14 @@ var shop = []task{
 		},
 	},
 	{
+		number: "3", asks: "… when, and how do I see it?",
+		replay: "get pod/report -n billing",
+		want:   []string{`pods "report" not found: deleted at `, `"replay get pods/report -n billing --last" shows its last state`}, code: 1,
+	},
+	{
 		number: "3", asks: "… its last state, and its node?",
-		replay: "get pod/report -n billing --at {report-ends} -o wide",
-		want:   []string{"report 0/1 CrashLoopBackOff 2", "node-000"},
+		replay: "get pod/report -n billing --last -o wide",
+		want:   []string{"report 0/1 Terminating 2", "node-000"},
 		most:   2,
 	},
 	{
@@ -49,11 +54,8 @@ var shop = []task{
 	},
 	{
 		number: "4b", asks: "Who set which key of it?",
-		replay: "log cm/settings -n shop",
-		want: []string{
-			"Added kubectl-client-side-apply created", `Updated kubectl-patch data.limit "10" → "20"`, "Updated kubectl-edit data.color blue → green",
-		},
-		most: 5,
+		replay: "blame cm/settings -n shop",
+		want:   []string{"kubectl-client-side-apply data:", "kubectl-edit color: green", `kubectl-patch limit: "20"`, "kubectl-client-side-apply kind: ConfigMap"},
 	},
 	{
 		number: "5", asks: "Which image had each Deployment at the alert?",
