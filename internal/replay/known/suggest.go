@@ -13,7 +13,7 @@ func Suggest(word string, candidates []string) string {
 	}
 	var found []near
 	for _, candidate := range candidates {
-		if distance, close := Near(word, candidate); close {
+		if distance, slip := Near(word, candidate); slip {
 			found = append(found, near{candidate, distance})
 		}
 	}

@@ -11,7 +11,7 @@ import (
 func TestASlipIsRecognised(t *testing.T) {
 	words := []string{"shop", "billing", "kube-system", "kubectl", "kubelet"}
 	for word, want := range map[string]string{
-		"shpo": "shop", "shp": "shop", "shopp": "shop", "biling": "billing", "billnig": "billing", "kube-sytem": "kube-system", "kubectk": "kubectl",
+		"shpo": "shop", "shp": "shop", "shopp": "shop", "biling": "billing", "billnig": "billing", "kube-systm": "kube-system", "kubectk": "kubectl",
 		"kubelt": "kubelet", "whoo": "", "": "", "x": "", "shop": "shop",
 	} {
 		require.Equal(t, want, known.Suggest(word, words), "%q", word)
