@@ -178,3 +178,17 @@ func TestTheNinetySecondsOfABadRolloutFitOnAScreen(t *testing.T) {
 	all := b.replayed(t, append([]string{"log", "-o", "json", "-v"}, window...)...)
 	require.Equal(t, entriesOf(t, all.out), len(entryLine.FindAllString(got.out, -1))+more)
 }
+
+func TestAWordThatLedToNothingGetsWhatWasPerhapsMeant(t *testing.T) {
+	b := newScene(t)
+	for args, want := range map[string]string{
+		"deployment/web -n shop --path spec.replicaz":           `did you mean spec.replicas?`,
+		"-n shop --since seq:1 --manager kubectl-sett":          `did you mean kubectl-set?`,
+		"-n shpo --since seq:1":                                 `did you mean "shop"?`,
+		"deployments -n shop --since seq:1 --path spec.templat": `did you mean spec.template?`,
+	} {
+		got := b.replayed(t, append([]string{"log"}, strings.Fields(args)...)...)
+		require.Zero(t, got.code, args)
+		require.Contains(t, got.err, want, args)
+	}
+}

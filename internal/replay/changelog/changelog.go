@@ -74,6 +74,7 @@ type logCommand struct {
 	filter
 	folding folding.Rules
 
+	namespace       string // "" for all
 	output          string
 	diff, allFields bool
 }
@@ -106,6 +107,7 @@ func (l *logCommand) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	l.namespace = namespace
 	rec, err := l.env.Open(cmd.Context())
 	if err != nil {
 		return err
@@ -282,6 +284,9 @@ func notRecorded(targets []resource.Target, scope history.Scope) error {
 
 func (l *logCommand) writer(rec *env.Record, scope history.Scope) *logWriter {
 	p := &logPrinter{out: l.env.IOStreams.Out, format: l.output, zone: l.env.Zone()}
+	if l.output != output.JSON {
+		p.style = l.env.Style()
+	}
 	if l.output == output.Text && l.person() {
 		p.words.Room, p.short, p.width = words.RoomOnTerminal, true, l.env.Width()
 	}

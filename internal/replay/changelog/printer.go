@@ -7,9 +7,12 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"k8s.io/client-go/tools/cache"
+
 	"github.com/kuberewind/kuberewind/internal/render"
 	"github.com/kuberewind/kuberewind/internal/replay/entries"
 	"github.com/kuberewind/kuberewind/internal/replay/output"
+	"github.com/kuberewind/kuberewind/internal/replay/terminal"
 	"github.com/kuberewind/kuberewind/internal/replay/words"
 )
 
@@ -19,6 +22,7 @@ type logPrinter struct {
 	format  string // text, wide or json
 	zone    *time.Location
 	words   words.Wording
+	style   terminal.Style
 	objects bool // name the object on each line
 	short   bool // times without their date, which a line of its own says once
 	width   int  // columns of the terminal; 0 if there is none
@@ -78,13 +82,15 @@ func (p *logPrinter) entry(e *entries.Entry) error {
 	switch {
 	case len(lines) == 0:
 	case p.fits(head + "  " + lines[0]):
-		head, lines = head+"  "+lines[0], lines[1:]
+		head, lines = p.coloured(head, e.Type)+"  "+p.style.Change(lines[0]), lines[1:]
 	case lines[0] == words.Created:
-		lines = lines[1:] // Added says so.
+		head, lines = p.coloured(head, e.Type), lines[1:] // Added says so.
+	default:
+		head = p.coloured(head, e.Type)
 	}
 	text := p.newDay(e.OccurredAt) + strings.TrimRight(head, " ") + "\n"
 	for _, more := range lines {
-		text += output.Indent + p.wrap(more, len(output.Indent)) + "\n"
+		text += output.Indent + p.style.Change(p.wrap(more, len(output.Indent))) + "\n"
 	}
 	for line := range strings.Lines(e.Diff) {
 		text += output.Indent + render.Line(strings.TrimRight(strings.ReplaceAll(line, "\t", "  "), "\n")) + "\n"
@@ -126,6 +132,15 @@ func by(e *entries.Entry) string {
 	return "-"
 }
 
+// coloured is the head of a line with its type in colour.
+func (p *logPrinter) coloured(head, kind string) string {
+	paint := map[string]func(string) string{string(cache.Added): p.style.Added, string(cache.Deleted): p.style.Removed}[kind]
+	if paint == nil {
+		return head
+	}
+	return strings.Replace(head, kind, paint(kind), 1)
+}
+
 // wrap breaks a text that begins at a column so that it fits into the terminal. The lines after the first hang.
 func (p *logPrinter) wrap(text string, column int) string {
 	return output.Wrap(text, p.width, column, column+len(output.Indent))
@@ -163,13 +178,13 @@ func (p *logPrinter) remark(r entries.Remark) error {
 	if p.format == output.JSON {
 		return p.json(map[string]entries.Remark{"note": r})
 	}
-	_, err := fmt.Fprintf(p.out, "-- %s\n", p.wrap(render.Line(r.Text), len("-- ")))
+	_, err := fmt.Fprintln(p.out, p.style.Note("-- "+p.wrap(render.Line(r.Text), len("-- "))))
 	return err
 }
 
 // folded says what was only counted.
 func (p *logPrinter) folded(more string) error {
-	_, err := fmt.Fprintf(p.out, "-- %s\n", p.wrap(render.Line(more), len("-- ")))
+	_, err := fmt.Fprintln(p.out, p.style.Dim("-- "+p.wrap(render.Line(more), len("-- "))))
 	return err
 }
 

@@ -65,13 +65,13 @@ func (w *logWriter) write(ctx context.Context, query history.Query) error {
 		query.FromSeq, query.From = w.bounds.To.Seq+1, time.Time{}
 	}
 	if !w.follow {
-		return w.finish()
+		return w.finish(ctx)
 	}
 	query.ToSeq = 0
 	if err := w.each(ctx, w.rec.FollowVersions(ctx, query)); err != nil {
 		return err
 	}
-	return w.finish()
+	return w.finish(ctx)
 }
 
 // past shows what there is, or the newest of it.
@@ -217,7 +217,7 @@ func (w *logWriter) release() error {
 }
 
 // finish says what was counted only, and what could not be shown.
-func (w *logWriter) finish() error {
+func (w *logWriter) finish(ctx context.Context) error {
 	more := w.fold.More()
 	if more != "" && w.printer.format != output.JSON {
 		if err := w.printer.folded(more); err != nil {
@@ -228,6 +228,9 @@ func (w *logWriter) finish() error {
 	}
 	if w.shown == 0 && more == "" && len(w.damaged) == 0 && !w.follow {
 		w.env.Note("nothing of what was asked for changed in that time")
+		if err := w.suggest(ctx); err != nil {
+			return err
+		}
 	}
 	return entries.Damage(w.damaged)
 }

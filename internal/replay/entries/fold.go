@@ -36,6 +36,27 @@ type Fold struct {
 	// Folding says what is only counted, in Folded.
 	Folding folding.Rules
 	Folded  change.Counts
+
+	paths []string // of the first versions at which a pattern found nothing
+	seen  int
+}
+
+// seenMost is how many versions are looked at for paths that a pattern could have meant.
+const seenMost = 50
+
+// Paths are those of versions in which no pattern found anything: of whole members, too. They say what a mistyped path was perhaps meant to be.
+func (f *Fold) Paths() []string {
+	var all []string
+	for _, path := range f.paths {
+		all = append(all, path)
+		for i, r := range path {
+			if r == '.' || r == '[' {
+				all = append(all, path[:i])
+			}
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // EntryOf is what is shown of a version; nil if it was not asked for, or was counted.
@@ -100,6 +121,9 @@ func (f *Fold) selected(v *history.Version, what change.Change) *Entry {
 		found = field.Elements(all, found)
 	}
 	if found, _ = f.Folding.Visible(change.Status, found); len(found) == 0 {
+		if f.seen++; f.seen <= seenMost {
+			f.paths = append(f.paths, field.Paths(v.Doc)...)
+		}
 		return nil
 	}
 	return f.entry(v, words.Summary(v, what), found)
