@@ -43,8 +43,8 @@ var (
 
 func TestWhatIsShownAndWhatIsFoldedAreAllDeltas(t *testing.T) {
 	b := newScene(t)
-	for _, args := range []string{"-A", "-n shop", "-n shop deployments,replicasets,pods", "-n kube-system", "pods -A --only status", "-A --only spec", "-A --only all", "-A --events",
-		"-A --ignore metadata.annotations", "-n shop -l app=web", "-A --type Updated", "deployment/web -n shop", "-A -v", "-A --index node=node-002"} {
+	for _, args := range []string{"-A", "-n shop deployments,replicasets,pods", "pods -A --only status", "-A --events --only spec",
+		"-n kube-system --ignore metadata.annotations", "-n shop -l app=web", "deployment/web -n shop -v", "-A --index node=node-002 --type Updated"} {
 		t.Run(args, func(t *testing.T) {
 			filters := strings.Fields(args)
 			all := []string{"log", "--since", "seq:1", "-o", "json", "-v"}

@@ -121,7 +121,7 @@ var shop = []task{
 	},
 	{
 		number: "10", asks: "Which rights were granted and withdrawn, to whom?",
-		replay: "log rolebinding,clusterrolebinding -A --type Added,Deleted",
+		replay: "log rolebinding,clusterrolebinding -A --since {settled} --type Added,Deleted",
 		want: []string{
 			"Added RoleBinding billing/reader kubectl-create created: Role reader for User dave",
 			"Added ClusterRoleBinding dave-admin kubectl-create created: ClusterRole cluster-admin for User dave",
