@@ -1,0 +1,86 @@
+package wire
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+)
+
+// miscellaneous is the code of a warning that is to be shown to a person (RFC 7234, 5.5.7).
+const miscellaneous = 299
+
+// JSON is the content type of every body but a plain 404.
+const JSON = "application/json"
+
+// Value writes a value as JSON.
+func Value(w http.ResponseWriter, code int, value any) {
+	body, err := json.Marshal(value)
+	if err != nil {
+		Error(w, err)
+		return
+	}
+	Body(w, code, body)
+}
+
+// Body writes JSON that is ready. Clients may not keep it: RFC 9111 would else let them guess for how long.
+func Body(w http.ResponseWriter, code int, body []byte) {
+	header := w.Header()
+	header.Set("Content-Type", JSON)
+	if header.Get("Cache-Control") == "" {
+		header.Set("Cache-Control", "no-cache, private")
+	}
+	header.Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(code)
+	_, _ = w.Write(body) // A client that is gone needs no answer.
+}
+
+// Status is what an error is to a client: its own metav1.Status if it has one, else 500 InternalError.
+func Status(err error) *metav1.Status {
+	var known apierrors.APIStatus
+	if !errors.As(err, &known) {
+		if errors.Is(err, context.DeadlineExceeded) {
+			known = apierrors.NewTimeoutError(err.Error(), 0)
+		} else {
+			known = apierrors.NewInternalError(err)
+		}
+	}
+	status := known.Status()
+	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+	if status.Status == "" {
+		status.Status = metav1.StatusFailure
+	}
+	if status.Code == 0 {
+		status.Code = http.StatusInternalServerError
+	}
+	return &status
+}
+
+// Error writes an error as a Status.
+func Error(w http.ResponseWriter, err error) {
+	status := Status(err)
+	if status.Details != nil && status.Details.RetryAfterSeconds > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(status.Details.RetryAfterSeconds)))
+	}
+	Value(w, int(status.Code), status)
+}
+
+// Unserved writes what an API server answers on a path that it does not serve.
+func Unserved(w http.ResponseWriter) {
+	http.Error(w, "404 page not found", http.StatusNotFound)
+}
+
+// Warn adds a Warning header, which kubectl prints. It has to come before the answer.
+func Warn(w http.ResponseWriter, text string) {
+	text = strings.ToValidUTF8(strings.Join(strings.Fields(text), " "), "\uFFFD")
+	header, err := utilnet.NewWarningHeader(miscellaneous, "-", text)
+	if err == nil { // else it has control characters, which no header may have
+		w.Header().Add("Warning", header)
+	}
+}
