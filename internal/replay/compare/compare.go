@@ -18,19 +18,21 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// compared holds what is different between two instants. Of the objects of the first, it keeps the last version compressed until the
+// A Comparison holds what is different between two instants. Of the objects of the first, it keeps the last version compressed until the
 // second has been read; of those of the second, only what is different.
-type compared struct {
+type Comparison struct {
+	// OnlyBookkeeping is how many objects Result left out, because nothing but bookkeeping is different in them.
+	OnlyBookkeeping int
+
 	rec     *history.Record
 	told    Hooks
 	selects selector.Selector
 	chosen  *selector.Chosen
 
-	mu              sync.Mutex // protects what follows
-	before          map[int64]*Side
-	after           map[int64]*Side
-	broken          map[int64]*history.DamagedError
-	OnlyBookkeeping int
+	mu     sync.Mutex // protects what follows
+	before map[int64]*Side
+	after  map[int64]*Side
+	broken map[int64]*history.DamagedError
 }
 
 // Side is an object at one of the two instants.
@@ -48,9 +50,9 @@ type Hooks struct {
 	Progress func(title string) *output.Progress
 }
 
-// New compares nothing yet: read does. Only objects that selects matches at either instant count.
-func New(rec *history.Record, selects selector.Selector, targets []resource.Target, told Hooks) *compared {
-	return &compared{rec: rec, told: told, selects: selects, chosen: selector.NewChosen(targets), before: map[int64]*Side{}, after: map[int64]*Side{}, broken: map[int64]*history.DamagedError{}}
+// New compares nothing yet: Read does. Only objects that selects matches at either instant count.
+func New(rec *history.Record, selects selector.Selector, targets []resource.Target, told Hooks) *Comparison {
+	return &Comparison{rec: rec, told: told, selects: selects, chosen: selector.NewChosen(targets), before: map[int64]*Side{}, after: map[int64]*Side{}, broken: map[int64]*history.DamagedError{}}
 }
 
 func pack(o *history.Object) *Side {
@@ -67,7 +69,7 @@ func (s *Side) doc() (patch.Doc, error) {
 }
 
 // Read compares the objects of a scope.
-func (c *compared) Read(ctx context.Context, from, to history.Point, scope history.Scope) error {
+func (c *Comparison) Read(ctx context.Context, from, to history.Point, scope history.Scope) error {
 	first := func(o history.Object) error {
 		s := pack(&o)
 		c.mu.Lock()
@@ -81,7 +83,7 @@ func (c *compared) Read(ctx context.Context, from, to history.Point, scope histo
 	return c.rebuild(ctx, to, scope, c.second)
 }
 
-func (c *compared) second(o history.Object) error {
+func (c *Comparison) second(o history.Object) error {
 	digest := patch.Digest(o.Doc)
 	c.mu.Lock()
 	same := c.before[o.ObjectID]
@@ -98,7 +100,7 @@ func (c *compared) second(o history.Object) error {
 	return nil
 }
 
-func (c *compared) rebuild(ctx context.Context, point history.Point, scope history.Scope, emit func(history.Object) error) error {
+func (c *Comparison) rebuild(ctx context.Context, point history.Point, scope history.Scope, emit func(history.Object) error) error {
 	progress := c.told.Progress("rebuilding the cluster at " + point.Instant.String())
 	defer progress.End()
 	stats, err := c.rec.Rebuild(ctx, point, scope, history.RebuildOptions{Damaged: c.noteDamage, Progress: progress.Tell}, func(o history.Object) error {
@@ -114,7 +116,7 @@ func (c *compared) rebuild(ctx context.Context, point history.Point, scope histo
 	return nil
 }
 
-func (c *compared) noteDamage(d *history.DamagedError) {
+func (c *Comparison) noteDamage(d *history.DamagedError) {
 	if d.Stream != nil && !c.chosen.Has(d.Stream.GroupResource(), d.Name) {
 		return
 	}
@@ -124,7 +126,7 @@ func (c *compared) noteDamage(d *history.DamagedError) {
 }
 
 // Damage is what could not be compared.
-func (c *compared) Damage() error {
+func (c *Comparison) Damage() error {
 	all := make([]*history.DamagedError, 0, len(c.broken))
 	for _, d := range c.broken {
 		all = append(all, d)
@@ -138,7 +140,7 @@ func (c *compared) Damage() error {
 }
 
 // Missing names each object that was asked for and was there at neither instant.
-func (c *compared) Missing() error { return c.chosen.Missing("at either instant") }
+func (c *Comparison) Missing() error { return c.chosen.Missing("at either instant") }
 
 // Difference is one object that is not the same at both instants.
 type Difference struct {
@@ -171,7 +173,7 @@ func (d *Difference) Docs() (before, after patch.Doc, err error) {
 }
 
 // Result gives the differences by resource, namespace and name.
-func (c *compared) Result(allFields bool) ([]Difference, error) {
+func (c *Comparison) Result(allFields bool) ([]Difference, error) {
 	var found []Difference
 	for id, before := range c.before {
 		d := Difference{Change: Removed, Before: before, After: c.after[id]}
@@ -205,7 +207,7 @@ func (c *compared) Result(allFields bool) ([]Difference, error) {
 }
 
 // wanted leaves out what could not be read at one of the instants, what is not selected, and what is different in bookkeeping only.
-func (c *compared) wanted(d *Difference, allFields bool) (bool, error) {
+func (c *Comparison) wanted(d *Difference, allFields bool) (bool, error) {
 	if _, damaged := c.broken[d.Object().ObjectID]; damaged {
 		return false, nil
 	}
