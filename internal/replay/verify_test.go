@@ -2,6 +2,11 @@ package replay
 
 import (
 	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -65,4 +70,24 @@ func TestAnAuditorComparesAHeadThatWasKeptElsewhere(t *testing.T) {
 	check("5:"+digest, 0, "Commit 5 has this digest, says the prune of 2026-03-09. A prune row is not part of the chain.")
 	check("5:"+first, 1, "Commit 5 has another digest, says the prune of 2026-03-09: "+digest)
 	check("1:"+first, 3, "Commit 1 cannot be checked: it was pruned with 2026-03-09.")
+}
+
+// No real server continues a list for ever, so this one is a double.
+func TestAListThatNeverEndsIsNotCompared(t *testing.T) {
+	b := story(t)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if strings.HasSuffix(r.URL.Path, "/namespaces/kube-system") {
+			fmt.Fprintf(w, `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"kube-system","uid":%q}}`, b.config.ClusterUID)
+			return
+		}
+		fmt.Fprint(w, `{"apiVersion":"v1","kind":"List","metadata":{"resourceVersion":"1","continue":"again"},"items":[]}`)
+	}))
+	t.Cleanup(server.Close)
+	kubeconfig := filepath.Join(t.TempDir(), "config")
+	require.NoError(t, os.WriteFile(kubeconfig, fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Config","current-context":"x",
+		"contexts":[{"name":"x","context":{"cluster":"x"}}],"clusters":[{"name":"x","cluster":{"server":%q}}]}`, server.URL), 0o600))
+	got := b.replayed(t, "verify", "--against-cluster", "--kubeconfig", kubeconfig)
+	require.Equal(t, 1, got.code)
+	require.Contains(t, got.out, "cluster: configmaps: unproven: it cannot be listed: after 1 pages the server continues the list with a token that it gave before: the list would never end\n", got.err)
 }

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/internal/paging"
 	"github.com/kuberewind/kuberewind/internal/redact"
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/patch"
@@ -34,6 +35,7 @@ func (c *comparer) list(ctx context.Context, s *history.Stream) (*listed, error)
 	lw := c.client.ListWatch(resource, s.Scope)
 	hide := c.redaction.redactor.For(s.GroupResource())
 	live := &listed{objects: map[string]listedObject{}, masked: hide != nil && c.redaction.masked}
+	var pages paging.Guard
 	for options := (metav1.ListOptions{Limit: pageSize}); ; {
 		page, err := lw.Page(ctx, options)
 		if err != nil {
@@ -50,6 +52,9 @@ func (c *comparer) list(ctx context.Context, s *history.Stream) (*listed, error)
 		}
 		if options.Continue = page.Continue; options.Continue == "" {
 			return live, nil
+		}
+		if err := pages.Next(options.Continue); err != nil {
+			return nil, err
 		}
 	}
 }
