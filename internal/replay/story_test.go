@@ -46,7 +46,7 @@ Rollouts of Deployment shop/web:
 
 func TestTheStoryOfADeploymentIndentsWhatItOwnsAndSumsUpItsRollouts(t *testing.T) {
 	b := newScene(t)
-	got := b.replayed(t, "story", "deployment/web", "-n", "shop", "--utc")
+	got := b.replayed(t, "story", "deployment/web", "-n", "shop", "--utc", "--verbose=false")
 	require.Zero(t, got.code, got.err)
 	require.Regexp(t, `(?m)^-- \d+ more: \d+ .* status, .* Pod bindings, .*; -v shows them$`, got.out)
 	got.out = alike(got.out)
@@ -167,8 +167,32 @@ func TestTheStoryInJSONLeavesOutNothing(t *testing.T) {
 	}
 	require.Equal(t, []string{"1 done", "2 undone", "3 done"}, outcomes[:3])
 	require.Equal(t, map[string]int{"Deployment": 0, "ReplicaSet": 1, "Pod": 2}, depths)
-	text := b.replayed(t, "story", "deployment/web", "-n", "shop", "--utc").out
+	text := b.replayed(t, "story", "deployment/web", "-n", "shop", "--utc", "--verbose=false").out
 	require.Contains(t, text, fmt.Sprintf("\n-- %d more: ", counted), "the text counts what it leaves out")
+}
+
+func TestAStoryFoldsNothingInAPipe(t *testing.T) {
+	b := newScene(t)
+	all := 0
+	for _, l := range storyLines(t, b.replayed(t, "story", "deployment/web", "-n", "shop", "-o", "json").out) {
+		if l.Seq > 0 {
+			all++
+		}
+	}
+	text := b.replayed(t, "story", "deployment/web", "-n", "shop", "--utc")
+	require.NotContains(t, text.out, " more: ")
+	require.Len(t, regexp.MustCompile(`(?m)^[ ~]\d\d:\d\d:\d\d\.\d{3}  +[A-Z]`).FindAllString(before(text.out, "\nRollouts of"), -1), all)
+	for _, line := range strings.Split(text.out, "\n") {
+		require.False(t, strings.HasSuffix(line, "…"), line)
+	}
+
+	said := b.replayed(t, "story", "deployment/web", "-n", "shop", "-o", "json", "--only", "spec")
+	require.Regexp(t, `(?m)^Note: \d+ more: `, said.err, "a flag folds in JSON too, and standard error counts")
+}
+
+func before(text, mark string) string {
+	head, _, _ := strings.Cut(text, mark)
+	return head
 }
 
 func TestAStoryOfNobodySaysWhy(t *testing.T) {

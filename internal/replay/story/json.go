@@ -65,8 +65,6 @@ type jsonPrinter struct{ out io.Writer }
 
 func (p *jsonPrinter) title(*story.Object) error { return nil } // each line says whose it is
 
-func (p *jsonPrinter) folded(string) error { return nil } // JSON says what is there
-
 func (p *jsonPrinter) entry(e *story.Entry, shown *entries.Entry) error {
 	l := line{Entry: shown, Class: e.Change.Class, Depth: e.Object.Depth}
 	if owner := e.Object.Owner; owner != nil && e.Event == nil {

@@ -23,7 +23,8 @@ Pods. What is owned is indented. The Events about any of them stand where they h
 At the end, each rollout of a Deployment is summed up: what started it, why it was stuck, how it ended. It is done when all replicas are of the new
 template and available. It is undone if the template from before it came back first, and replaced if another one came.
 
-The text counts what says little, as log does on a terminal, and the last repetition of an Event: -v shows everything. JSON leaves out nothing.
+On a terminal the text counts what says little, as log does, and the repetitions of Events: -v shows everything. JSON and pipes leave out nothing, unless -v, --only,
+--ignore or --events stands on the command line; --verbose=false folds there too.
 In brackets stands the field manager that wrote, if the version proves it. A ~ before a time says that it is an estimate. Gaps and pauses
 of the record are lines of their own.
 
@@ -93,7 +94,7 @@ func (c *command) validate(cmd *cobra.Command, args []string) (err error) {
 	if len(args) == 0 {
 		return env.Mistake(cmd, errors.New("say whose story to tell, such as deployment/web"))
 	}
-	if c.folding, err = folding.Of(c.env, cmd, c.output == output.Text); err != nil {
+	if c.folding, err = folding.Of(c.env, cmd, c.person()); err != nil {
 		return err
 	}
 	c.folding.Events = true
@@ -108,6 +109,9 @@ func (c *command) validate(cmd *cobra.Command, args []string) (err error) {
 	}
 	return nil
 }
+
+// person reports whether a person reads the story at a terminal.
+func (c *command) person() bool { return c.output == output.Text && c.env.Terminal() }
 
 func (c *command) answer(ctx context.Context, rec *env.Record, args []string, namespace string) error {
 	at, _, err := c.env.TimeOf(ctx, rec, c.bounds.Until)

@@ -123,5 +123,3 @@ func (p *textPrinter) remark(r entries.Remark) error {
 	_, err := fmt.Fprintf(p.out, "-- %s\n", output.Wrap(render.Line(r.Text), p.width, len("-- "), len("-- ")))
 	return err
 }
-
-func (p *textPrinter) folded(more string) error { return p.remark(entries.Remark{Text: more}) }

@@ -22,7 +22,6 @@ type printer interface {
 	entry(e *story.Entry, shown *entries.Entry) error
 	remark(r entries.Remark) error
 	rollouts(all []*story.Rollout) error
-	folded(more string) error
 }
 
 // A writer reads a story, and has it printed.
@@ -45,7 +44,11 @@ func (c *command) writer(rec *env.Record, s *story.Story) *writer {
 	if c.output == output.JSON {
 		w.printer = &jsonPrinter{out: c.env.IOStreams.Out}
 	} else {
-		w.printer = &textPrinter{out: c.env.IOStreams.Out, stamps: stamps, width: c.env.Width(), words: words.Wording{Room: words.RoomOnTerminal}}
+		text := &textPrinter{out: c.env.IOStreams.Out, stamps: stamps, width: c.env.Width()}
+		if c.person() {
+			text.words.Room = words.RoomOnTerminal
+		}
+		w.printer = text
 	}
 	w.breaks = entries.NewBreaks(rec.Record, history.Scope{Streams: streamsOf(s)}, &c.bounds, stamps.full, true, false)
 	return w
@@ -160,10 +163,8 @@ func (w *writer) finish(ctx context.Context) error {
 	if w.shown == 0 && w.fold.Folded.Total() == 0 && len(w.damaged) == 0 {
 		w.env.Note("nothing of the story happened in that time")
 	}
-	if more := w.fold.More(); more != "" {
-		if err := w.printer.folded(more); err != nil {
-			return err
-		}
+	if err := w.counted(); err != nil {
+		return err
 	}
 	rollouts, err := w.rollouts(ctx)
 	if err != nil {
@@ -173,6 +174,19 @@ func (w *writer) finish(ctx context.Context) error {
 		return fmt.Errorf("print the rollouts: %w", err)
 	}
 	return entries.Damage(w.damaged)
+}
+
+// counted says what is not shown.
+func (w *writer) counted() error {
+	switch more := w.fold.More(); {
+	case more == "":
+		return nil
+	case w.output == output.JSON:
+		w.env.Note(more)
+		return nil
+	default:
+		return w.printer.remark(entries.Remark{Text: more})
+	}
 }
 
 // rollouts are those that started within the time that was asked for.
