@@ -33,7 +33,7 @@ type Settings struct {
 	Color string
 	// NoPager prints to a terminal at once.
 	NoPager bool
-	// Fold is what log and diff count only.
+	// Fold is what log, story and diff count only.
 	Fold Fold
 
 	exposed string // the file that config.Exposed is true of
