@@ -223,15 +223,24 @@ func (l *ListWatch) reached(doc patch.Doc, seq int64) {
 
 // event says as what a version is served: as nothing if the one who watches is to see no difference.
 func (w *recordWatch) event(v *Version) (watch.EventType, patch.Doc, error) {
+	return v.Event(w.selects.matches)
+}
+
+// Event is what a watch makes of a version: its type, and the object that it carries. The type is "" if nothing is to be seen of it. matches
+// tells whether a watch selects an object; the document is nil for one that does not exist.
+//
+// An object that a later list showed (Sync) is ADDED if it is new, MODIFIED if it has changed, and nothing if not. A deletion carries the last
+// state with the resource version of the deletion.
+func (v *Version) Event(matches func(namespace, name string, doc patch.Doc) (bool, error)) (watch.EventType, patch.Doc, error) {
 	after := v.Doc
 	if v.Type == cache.Deleted {
 		after = nil
 	}
-	is, err := w.selects.matches(v.Namespace, v.Name, after)
+	is, err := matches(v.Namespace, v.Name, after)
 	if err != nil {
 		return "", nil, err
 	}
-	was, err := w.selects.matches(v.Namespace, v.Name, v.Before)
+	was, err := matches(v.Namespace, v.Name, v.Before)
 	if err != nil {
 		return "", nil, err
 	}

@@ -27,6 +27,18 @@ type Point struct {
 	streams  map[int32]streamPoint // of an instant by resource version
 }
 
+// Includes reports whether a delta belongs to the point. It holds for points by seq and by resource version; one by time may hold deltas of
+// after its Seq that were caught up on.
+func (p *Point) Includes(d *Delta) bool {
+	if p.RV != "" {
+		return p.holds(d.Stream.ID, d.Seq, d.RV)
+	}
+	return d.Seq <= p.Seq
+}
+
+// Sure is the last seq up to which every delta of a scope belongs to the point.
+func (p *Point) Sure(scope Scope) int64 { return p.sure(scope) }
+
 // A streamPoint is where a resource version is in one stream.
 type streamPoint struct {
 	seq  int64 // last delta before the stream went beyond it

@@ -15,6 +15,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/field"
 	"github.com/kuberewind/kuberewind/internal/replay/resource"
 	"github.com/kuberewind/kuberewind/internal/replay/selector"
+	"github.com/kuberewind/kuberewind/internal/selection"
 )
 
 // filter is which deltas are shown.
@@ -25,7 +26,7 @@ type filter struct {
 
 	patterns []field.Pattern
 	wanted   []cache.DeltaType
-	selects  selector.Selector
+	selects  selection.Selector
 	indexed  []selector.Index
 }
 
@@ -53,7 +54,7 @@ func (f *filter) validate(cmd *cobra.Command) (err error) {
 	if f.indexed, err = selector.ParseIndices(f.indices); err != nil {
 		return err
 	}
-	if f.selects, err = selector.New(strings.Join(f.labels, ","), "", schema.GroupVersionKind{}, nil); err != nil {
+	if f.selects, err = selection.New(strings.Join(f.labels, ","), "", schema.GroupVersionKind{}, nil); err != nil {
 		return fmt.Errorf("--selector: %w", err)
 	}
 	if f.wanted, err = deltaTypes(f.types); err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/output"
 	"github.com/kuberewind/kuberewind/internal/replay/resource"
 	"github.com/kuberewind/kuberewind/internal/replay/selector"
+	"github.com/kuberewind/kuberewind/internal/selection"
 	"github.com/kuberewind/kuberewind/patch"
 )
 
@@ -26,7 +27,7 @@ type Comparison struct {
 
 	rec     *history.Record
 	told    Hooks
-	selects selector.Selector
+	selects selection.Selector
 	chosen  *selector.Chosen
 
 	mu     sync.Mutex // protects what follows
@@ -51,7 +52,7 @@ type Hooks struct {
 }
 
 // New compares nothing yet: Read does. Only objects that selects matches at either instant count.
-func New(rec *history.Record, selects selector.Selector, targets []resource.Target, told Hooks) *Comparison {
+func New(rec *history.Record, selects selection.Selector, targets []resource.Target, told Hooks) *Comparison {
 	return &Comparison{rec: rec, told: told, selects: selects, chosen: selector.NewChosen(targets), before: map[int64]*Side{}, after: map[int64]*Side{}, broken: map[int64]*history.DamagedError{}}
 }
 

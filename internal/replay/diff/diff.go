@@ -14,8 +14,8 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/env"
 	"github.com/kuberewind/kuberewind/internal/replay/output"
 	"github.com/kuberewind/kuberewind/internal/replay/resource"
-	"github.com/kuberewind/kuberewind/internal/replay/selector"
 	"github.com/kuberewind/kuberewind/internal/replay/words"
+	"github.com/kuberewind/kuberewind/internal/selection"
 )
 
 const diffLong = `Show what was added, removed and changed between two instants, of the types that are named or of all.
@@ -144,7 +144,7 @@ func (d *diffCommand) validate(cmd *cobra.Command) (err error) {
 	if err := d.filter.read(d.env, cmd, d.output == output.Text && d.env.Terminal()); err != nil {
 		return err
 	}
-	_, err = selector.New(d.labels, "", schema.GroupVersionKind{}, nil)
+	_, err = selection.New(d.labels, "", schema.GroupVersionKind{}, nil)
 	return err
 }
 
@@ -174,7 +174,7 @@ func (d *diffCommand) answer(ctx context.Context, rec *env.Record, args []string
 	for _, t := range targets {
 		d.env.Note(t.Resource.Confined(namespace))
 	}
-	selects, err := selector.New(d.labels, "", schema.GroupVersionKind{}, nil)
+	selects, err := selection.New(d.labels, "", schema.GroupVersionKind{}, nil)
 	if err != nil {
 		return false, err
 	}

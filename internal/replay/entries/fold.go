@@ -15,6 +15,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/output"
 	"github.com/kuberewind/kuberewind/internal/replay/selector"
 	"github.com/kuberewind/kuberewind/internal/replay/words"
+	"github.com/kuberewind/kuberewind/internal/selection"
 	"github.com/kuberewind/kuberewind/patch"
 )
 
@@ -24,8 +25,8 @@ type Fold struct {
 	Managers []string // patterns of path.Match; only proved managers match
 	Types    []cache.DeltaType
 	Patterns []field.Pattern
-	Selects  selector.Selector // by labels, of the version or the one before
-	Indices  []selector.Index  // in all of which the version or the one before is
+	Selects  selection.Selector // by labels, of the version or the one before
+	Indices  []selector.Index   // in all of which the version or the one before is
 	// AllFields keeps bookkeeping fields.
 	AllFields bool
 	// Diff adds a unified difference of YAML.

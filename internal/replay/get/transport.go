@@ -19,6 +19,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/resource"
 	"github.com/kuberewind/kuberewind/internal/replay/selector"
 	"github.com/kuberewind/kuberewind/internal/replay/view"
+	"github.com/kuberewind/kuberewind/internal/selection"
 )
 
 // transport answers what kubectl get asks an API server, from a view.
@@ -148,7 +149,7 @@ func (t *transport) objects(r apiRequest, label, field string) (iter.Seq2[string
 		return func(yield func(string, []byte) bool) { yield(key, doc) }, nil
 	}
 	kind := schema.GroupVersionKind{Group: r.resource.Group, Version: r.resource.Version, Kind: r.resource.Kind}
-	s, err := selector.New(label, field, kind, func() ([]byte, error) { return t.view.Definition(t.ctx, r.resource.GroupResource()) })
+	s, err := selection.New(label, field, kind, func() ([]byte, error) { return t.view.Definition(t.ctx, r.resource.GroupResource()) })
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kuberewind/kuberewind/internal/replay/selector"
 	"github.com/kuberewind/kuberewind/internal/replay/view"
+	"github.com/kuberewind/kuberewind/internal/selection"
 	"github.com/kuberewind/kuberewind/patch"
 )
 
@@ -19,7 +19,7 @@ type form struct {
 	asIs          bool // as the server served them
 	hashedSecrets bool
 	view          *view.View
-	labels        selector.Selector
+	labels        selection.Selector
 	manifest      *Manifest
 
 	customs, definitions int // written
@@ -261,7 +261,7 @@ const hashPrefix = "hmac-sha256:"
 
 // isHashed says whether values of a Secret are hashes.
 func isHashed(doc patch.Doc) bool {
-	for _, value := range selector.StringsAt(doc, "/data") {
+	for _, value := range selection.StringsAt(doc, "/data") {
 		if strings.HasPrefix(value, hashPrefix) {
 			return true
 		}

@@ -12,8 +12,8 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/env"
 	"github.com/kuberewind/kuberewind/internal/replay/output"
 	"github.com/kuberewind/kuberewind/internal/replay/resource"
-	"github.com/kuberewind/kuberewind/internal/replay/selector"
 	"github.com/kuberewind/kuberewind/internal/replay/view"
+	"github.com/kuberewind/kuberewind/internal/selection"
 )
 
 const snapshotLong = `Write the whole cluster, or part of it, as it was at an instant. UIDs, resource versions and everything else are as the API
@@ -91,7 +91,7 @@ func (s *snapshotCommand) run(ctx context.Context, args []string) (err error) {
 	if s.hashedSecrets && !s.forApply {
 		return errors.New("--hashed-secrets goes with --for-apply: without it, Secrets are written as they are in the record")
 	}
-	labels, err := selector.New(s.labelSelector, "", schema.GroupVersionKind{}, nil)
+	labels, err := selection.New(s.labelSelector, "", schema.GroupVersionKind{}, nil)
 	if err != nil {
 		return fmt.Errorf("--selector %q: %w", s.labelSelector, err)
 	}
@@ -111,7 +111,7 @@ func (s *snapshotCommand) run(ctx context.Context, args []string) (err error) {
 	return errors.Join(s.write(ctx, rec, args, instant, namespace, labels, target), rec.Close())
 }
 
-func (s *snapshotCommand) write(ctx context.Context, rec *env.Record, args []string, instant history.Instant, namespace string, labels selector.Selector, to *target) error {
+func (s *snapshotCommand) write(ctx context.Context, rec *env.Record, args []string, instant history.Instant, namespace string, labels selection.Selector, to *target) error {
 	v, targets, err := view.Look(ctx, s.env, rec, instant, args, namespace)
 	if err != nil {
 		return errors.Join(err, to.abandon())

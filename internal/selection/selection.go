@@ -1,4 +1,4 @@
-package selector
+package selection
 
 import (
 	"encoding/json"
