@@ -33,14 +33,13 @@ type groupList struct {
 // ordered them) and name, from the discovery that was recorded: those of custom resource definitions too. Where none was
 // recorded, it makes do with what the streams say, which is without short names, categories and what was never listed.
 func (r *Record) Discovery(ctx context.Context, at time.Time) ([]Resource, error) {
-	core, err := r.Documents(ctx, at, "/api")
-	if err != nil {
-		return nil, err
-	}
 	var all []Resource
 	for _, path := range []string{"/api", "/apis"} {
-		d, ok := core[path]
-		if !ok {
+		d, found, err := r.Document(ctx, at, path)
+		if err != nil {
+			return nil, err
+		}
+		if !found {
 			continue
 		}
 		resources, err := parseDiscovery(d.Content)

@@ -234,6 +234,43 @@ func TestDiscoveryIsWhatTheServerSaidAtThatTime(t *testing.T) {
 	}
 }
 
+func TestADocumentIsReadAsItWasAtThatTimeWithoutThoseThatShareItsBeginning(t *testing.T) {
+	b := newBook(t, 1)
+	first := b.now
+	say := func(path, text string) {
+		var body []byte
+		if text != "" {
+			body = []byte(text)
+		}
+		require.NoError(t, b.sink.RecordServer(t.Context(), path, body))
+	}
+	say("/api", `{"v":1}`)
+	say("/apis", `{"v":2}`)
+	b.now = first.Add(time.Hour)
+	say("/api", `{"v":3}`)
+	b.now = first.Add(2 * time.Hour)
+	say("/api", "")
+	r := b.record(t)
+	for _, c := range []struct {
+		after time.Duration
+		path  string
+		want  string
+	}{
+		{-time.Hour, "/api", `{"v":1}`}, {0, "/api", `{"v":1}`}, {time.Hour - time.Second, "/api", `{"v":1}`}, {time.Hour, "/api", `{"v":3}`},
+		{2 * time.Hour, "/api", ""}, {2 * time.Hour, "/apis", `{"v":2}`}, {0, "/ap", ""}, {0, "/apis/apps", ""},
+	} {
+		d, found, err := r.Document(t.Context(), first.Add(c.after), c.path)
+		require.NoError(t, err)
+		require.Equal(t, c.want != "", found, c)
+		require.Equal(t, c.want, string(d.Content), c)
+		if found {
+			all, err := r.Documents(t.Context(), first.Add(c.after), c.path)
+			require.NoError(t, err)
+			require.Equal(t, all[c.path], d)
+		}
+	}
+}
+
 // days is a record of five days: an object that changes on each, and one that does only on the first.
 func days(t *testing.T) *book {
 	b := newBook(t, 1)

@@ -2,6 +2,7 @@ package history
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -40,6 +41,24 @@ func (r *Record) Documents(ctx context.Context, at time.Time, prefix string) (ma
 		return nil, fmt.Errorf("read what the server said of itself: %w", err)
 	}
 	return documents, nil
+}
+
+// Document gives one of Documents, and reads no other. found is false if the server did not serve the path at that time, or if it was never
+// recorded. The row is chosen before its text is made: discovery has many versions, and each is large.
+func (r *Record) Document(ctx context.Context, at time.Time, path string) (d Document, found bool, err error) {
+	err = r.pool.QueryRow(ctx, `
+		SELECT path, observed_at, digest, content::text FROM (
+			SELECT path, observed_at, digest, content FROM kuberewind.record_server WHERE cluster = $1 AND path = $3
+			ORDER BY observed_at > $2, CASE WHEN observed_at > $2 THEN observed_at END, observed_at DESC LIMIT 1) chosen`,
+		r.cluster.Number, at, path).Scan(&d.Path, &d.ObservedAt, &d.Digest, &d.Content)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return Document{}, false, nil
+	}
+	if err != nil {
+		return Document{}, false, fmt.Errorf("read what the server said at %s: %w", path, err)
+	}
+	d.ObservedAt = d.ObservedAt.UTC()
+	return d, d.Content != nil, nil
 }
 
 // A Resource is one that the server served, as discovery said.
