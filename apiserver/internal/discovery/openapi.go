@@ -1,0 +1,187 @@
+package discovery
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/munnerz/goautoneg"
+	"k8s.io/kube-openapi/pkg/handler3"
+
+	"github.com/kuberewind/kuberewind/apiserver/internal/wire"
+	"github.com/kuberewind/kuberewind/history"
+)
+
+const (
+	openAPIRoot = "/openapi/v3"
+	private     = "no-cache, private" // of what has no hash in its address
+)
+
+// openAPI serves the documents of OpenAPI v3 that an index names.
+type openAPI struct {
+	source Source
+	at     time.Time
+	index  []byte            // nil if it is not on record
+	seen   time.Time         // when it was recorded
+	hashes map[string]string // by document
+}
+
+func newOpenAPI(ctx context.Context, source Source, at time.Time) (*openAPI, error) {
+	o := &openAPI{source: source, at: at, hashes: map[string]string{}}
+	d, found, err := source.Document(ctx, at, openAPIRoot)
+	if err != nil || !found {
+		return o, err
+	}
+	var index handler3.OpenAPIV3Discovery
+	if err := json.Unmarshal(d.Content, &index); err != nil {
+		return nil, fmt.Errorf("%s, as recorded at %s: %w", openAPIRoot, d.ObservedAt.Format(time.RFC3339), err)
+	}
+	for name, entry := range index.Paths {
+		address, err := url.Parse(entry.ServerRelativeURL)
+		if err != nil {
+			return nil, fmt.Errorf("%s, address of %s in the index: %w", openAPIRoot, name, err)
+		}
+		o.hashes[name] = address.Query().Get("hash")
+		// An extension API server may have another address for it. Clients keep a prefix only of addresses below openAPIRoot.
+		index.Paths[name] = handler3.OpenAPIV3DiscoveryGroupVersion{ServerRelativeURL: relativeURL(name, o.hashes[name])}
+	}
+	o.index, err = json.Marshal(index)
+	o.seen = d.ObservedAt
+	return o, err
+}
+
+func relativeURL(name, hash string) string {
+	address := url.URL{Path: openAPIRoot + "/" + name}
+	if hash != "" {
+		address.RawQuery = url.Values{"hash": {hash}}.Encode()
+	}
+	return address.String()
+}
+
+// route is what answers at a path, or nil.
+func (o *openAPI) route(path string) http.HandlerFunc {
+	if path == "/openapi/v2" {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			wire.Error(w, notOnRecord("OpenAPI v2 is not on record; ask for "+openAPIRoot))
+		}
+	}
+	if path == openAPIRoot {
+		return o.serveIndex
+	}
+	if name, ok := strings.CutPrefix(path, openAPIRoot+"/"); ok {
+		return func(w http.ResponseWriter, r *http.Request) { o.serveNamed(w, r, name) }
+	}
+	return nil
+}
+
+func (o *openAPI) serveIndex(w http.ResponseWriter, r *http.Request) {
+	if o.index == nil {
+		wire.Error(w, notOnRecord("OpenAPI v3 is not on record at that instant"))
+		return
+	}
+	header := w.Header()
+	header.Set("Content-Type", wire.JSON)
+	header.Set("Cache-Control", private)
+	header.Set("ETag", etag(o.index))
+	http.ServeContent(w, r, "", o.seen, bytes.NewReader(o.index))
+}
+
+// serveNamed serves a document if the index has it.
+func (o *openAPI) serveNamed(w http.ResponseWriter, r *http.Request, name string) {
+	header := w.Header()
+	header.Set("Cache-Control", private)
+	hash, ok := o.hashes[name]
+	if !ok {
+		w.WriteHeader(http.StatusNotFound)
+		return
+	}
+	header.Add("Vary", "Accept")
+	form, ok := negotiate(r.Header.Get("Accept"))
+	if !ok {
+		w.WriteHeader(http.StatusNotAcceptable)
+		return
+	}
+	d, found, err := o.source.Document(r.Context(), o.at, openAPIRoot+"/"+name)
+	if err == nil && !found {
+		err = notOnRecord("the OpenAPI document of " + name + " is not on record at that instant")
+	}
+	if err != nil {
+		wire.Error(w, err)
+		return
+	}
+	if hash == "" {
+		hash = hex.EncodeToString(d.Digest)
+	}
+	if redirected := withHash(w, r, hash); !redirected {
+		serveSchema(w, r, d, form)
+	}
+}
+
+// withHash writes the headers of a document with a hash, or leads to it if another hash is asked for.
+func withHash(w http.ResponseWriter, r *http.Request, hash string) (redirected bool) {
+	header := w.Header()
+	header.Set("ETag", strconv.Quote(hash))
+	asked := r.URL.Query().Get("hash")
+	if asked == "" {
+		return false
+	}
+	if asked != hash {
+		// Only the query: the client's address may have a prefix that was cut off.
+		header.Set("Location", "?"+url.Values{"hash": {hash}}.Encode())
+		w.WriteHeader(http.StatusMovedPermanently)
+		return true
+	}
+	header.Set("Cache-Control", "public, immutable")
+	header.Set("Expires", time.Now().AddDate(1, 0, 0).UTC().Format(http.TimeFormat))
+	return false
+}
+
+// A form is an encoding of OpenAPI documents.
+type form struct {
+	subtype string
+	encode  func(json []byte) ([]byte, error)
+}
+
+// negotiate finds the first form that the client accepts, as kube-openapi does. The second name of protobuf is deprecated.
+func negotiate(accept string) (form, bool) {
+	if accept == "" {
+		accept = "*/*"
+	}
+	asIs := func(json []byte) ([]byte, error) { return json, nil }
+	const protobuf = "com.github.proto-openapi.spec.v3.v1.0+protobuf"
+	forms := []struct {
+		asked string
+		form
+	}{
+		{"json", form{"json", asIs}},
+		{protobuf, form{protobuf, handler3.ToV3ProtoBinary}},
+		{"com.github.proto-openapi.spec.v3@v1.0+protobuf", form{protobuf, handler3.ToV3ProtoBinary}},
+	}
+	for _, clause := range goautoneg.ParseAccept(accept) {
+		for _, f := range forms {
+			if (clause.Type == "application" || clause.Type == "*") && (clause.SubType == f.asked || clause.SubType == "*") {
+				return f.form, true
+			}
+		}
+	}
+	return form{}, false
+}
+
+func serveSchema(w http.ResponseWriter, r *http.Request, d history.Document, f form) {
+	body, err := f.encode(d.Content)
+	if err != nil {
+		w.Header().Del("ETag")
+		w.Header().Set("Cache-Control", private)
+		wire.Error(w, fmt.Errorf("encode %s: %w", d.Path, err))
+		return
+	}
+	w.Header().Set("Content-Type", "application/"+f.subtype)
+	http.ServeContent(w, r, "", d.ObservedAt, bytes.NewReader(body))
+}
