@@ -30,11 +30,11 @@ type aggregated struct {
 
 func newAggregated(list *apidiscovery.APIGroupDiscoveryList) (*aggregated, error) {
 	body, err := json.Marshal(list)
-	return &aggregated{list: list, body: body, etag: etag(body)}, err
+	return &aggregated{list: list, body: body, etag: strconv.Quote(hash(body))}, err
 }
 
-// etag is the hash of an answer as an ETag header has it.
-func etag(body []byte) string { return strconv.Quote(fmt.Sprintf("%X", sha512.Sum512(body))) }
+// hash is what the API server makes its ETags and the hashes of OpenAPI of.
+func hash(body []byte) string { return fmt.Sprintf("%X", sha512.Sum512(body)) }
 
 // orElse answers with the document if that is asked for, else by other means.
 func (a *aggregated) orElse(legacy http.HandlerFunc) http.HandlerFunc {

@@ -25,7 +25,8 @@
 //   - The recorder asks when it learns that a resource came, changed or went: at once, and again 1, 3, 8 and 28 seconds later. The server
 //     publishes a new definition within a second or two; until then discovery lacks it, and the real one did, too.
 //   - Otherwise the recorder asks each 10 to 11 minutes. So long the outage of an extension API server can be missing.
-//   - OpenAPI documents are read one after the other. The hash in the index can be some seconds ahead of its document.
+//   - OpenAPI documents are read one after the other. The hash in the index can be some seconds ahead of its document; it is then
+//     redirected to the hash of the document that is there.
 //
 // If the record has no aggregated discovery (Kubernetes before 1.26), the recorded streams stand in for it.
 //

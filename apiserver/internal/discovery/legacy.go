@@ -65,7 +65,7 @@ func (a *aggregated) serveVersion(name, version string) http.HandlerFunc {
 			wire.Error(w, apierrors.NewGenericServerResponse(http.StatusNotFound, r.Method, schema.GroupResource{}, "", "", 0, false))
 		case v < 0:
 			wire.Unserved(w)
-		case group.Versions[v].Freshness == apidiscovery.DiscoveryFreshnessStale && len(group.Versions[v].Resources) == 0:
+		case group.Versions[v].Freshness == apidiscovery.DiscoveryFreshnessStale:
 			wire.Error(w, apierrors.NewServiceUnavailable(fmt.Sprintf("the extension API server of %s/%s did not answer at that instant", name, version)))
 		default:
 			wire.Value(w, http.StatusOK, legacyResources(name, group.Versions[v]))

@@ -3,7 +3,6 @@ package discovery
 import (
 	"bytes"
 	"context"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -16,7 +15,6 @@ import (
 	"k8s.io/kube-openapi/pkg/handler3"
 
 	"github.com/kuberewind/kuberewind/apiserver/internal/wire"
-	"github.com/kuberewind/kuberewind/history"
 )
 
 const (
@@ -28,13 +26,13 @@ const (
 type openAPI struct {
 	source Source
 	at     time.Time
-	index  []byte            // nil if it is not on record
-	seen   time.Time         // when it was recorded
-	hashes map[string]string // by document
+	index  []byte    // nil if it is not on record
+	seen   time.Time // when it was recorded
+	names  map[string]handler3.OpenAPIV3DiscoveryGroupVersion
 }
 
 func newOpenAPI(ctx context.Context, source Source, at time.Time) (*openAPI, error) {
-	o := &openAPI{source: source, at: at, hashes: map[string]string{}}
+	o := &openAPI{source: source, at: at}
 	d, found, err := source.Document(ctx, at, openAPIRoot)
 	if err != nil || !found {
 		return o, err
@@ -48,21 +46,13 @@ func newOpenAPI(ctx context.Context, source Source, at time.Time) (*openAPI, err
 		if err != nil {
 			return nil, fmt.Errorf("%s, address of %s in the index: %w", openAPIRoot, name, err)
 		}
-		o.hashes[name] = address.Query().Get("hash")
-		// An extension API server may have another address for it. Clients keep a prefix only of addresses below openAPIRoot.
-		index.Paths[name] = handler3.OpenAPIV3DiscoveryGroupVersion{ServerRelativeURL: relativeURL(name, o.hashes[name])}
+		// An extension API server may have another path for it. Clients keep a prefix only before openAPIRoot.
+		address.Path = openAPIRoot + "/" + name
+		index.Paths[name] = handler3.OpenAPIV3DiscoveryGroupVersion{ServerRelativeURL: address.RequestURI()}
 	}
+	o.names, o.seen = index.Paths, d.ObservedAt
 	o.index, err = json.Marshal(index)
-	o.seen = d.ObservedAt
 	return o, err
-}
-
-func relativeURL(name, hash string) string {
-	address := url.URL{Path: openAPIRoot + "/" + name}
-	if hash != "" {
-		address.RawQuery = url.Values{"hash": {hash}}.Encode()
-	}
-	return address.String()
 }
 
 // route is what answers at a path, or nil.
@@ -89,7 +79,7 @@ func (o *openAPI) serveIndex(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	header.Set("Content-Type", wire.JSON)
 	header.Set("Cache-Control", private)
-	header.Set("ETag", etag(o.index))
+	header.Set("ETag", strconv.Quote(hash(o.index)))
 	http.ServeContent(w, r, "", o.seen, bytes.NewReader(o.index))
 }
 
@@ -97,12 +87,11 @@ func (o *openAPI) serveIndex(w http.ResponseWriter, r *http.Request) {
 func (o *openAPI) serveNamed(w http.ResponseWriter, r *http.Request, name string) {
 	header := w.Header()
 	header.Set("Cache-Control", private)
-	hash, ok := o.hashes[name]
-	if !ok {
+	if _, ok := o.names[name]; !ok {
 		w.WriteHeader(http.StatusNotFound)
 		return
 	}
-	header.Add("Vary", "Accept")
+	header.Set("Vary", "Accept")
 	form, ok := negotiate(r.Header.Get("Accept"))
 	if !ok {
 		w.WriteHeader(http.StatusNotAcceptable)
@@ -116,15 +105,19 @@ func (o *openAPI) serveNamed(w http.ResponseWriter, r *http.Request, name string
 		wire.Error(w, err)
 		return
 	}
-	if hash == "" {
-		hash = hex.EncodeToString(d.Digest)
+	body, err := form.encode(d.Content)
+	if err != nil {
+		wire.Error(w, fmt.Errorf("encode %s: %w", d.Path, err))
+		return
 	}
-	if redirected := withHash(w, r, hash); !redirected {
-		serveSchema(w, r, d, form)
+	header.Set("Content-Type", "application/"+form.subtype)
+	if redirected := withHash(w, r, hash(d.Content)); !redirected {
+		http.ServeContent(w, r, "", d.ObservedAt, bytes.NewReader(body))
 	}
 }
 
-// withHash writes the headers of a document with a hash, or leads to it if another hash is asked for.
+// withHash writes the headers of a document with a hash, or leads to it if another hash is asked for. A client keeps for a year what it got
+// under a hash. So the hash is made of the document, as the server makes it: that of a recorded index may be ahead.
 func withHash(w http.ResponseWriter, r *http.Request, hash string) (redirected bool) {
 	header := w.Header()
 	header.Set("ETag", strconv.Quote(hash))
@@ -134,7 +127,7 @@ func withHash(w http.ResponseWriter, r *http.Request, hash string) (redirected b
 	}
 	if asked != hash {
 		// Only the query: the client's address may have a prefix that was cut off.
-		header.Set("Location", "?"+url.Values{"hash": {hash}}.Encode())
+		header.Set("Location", "?hash="+hash)
 		w.WriteHeader(http.StatusMovedPermanently)
 		return true
 	}
@@ -172,16 +165,4 @@ func negotiate(accept string) (form, bool) {
 		}
 	}
 	return form{}, false
-}
-
-func serveSchema(w http.ResponseWriter, r *http.Request, d history.Document, f form) {
-	body, err := f.encode(d.Content)
-	if err != nil {
-		w.Header().Del("ETag")
-		w.Header().Set("Cache-Control", private)
-		wire.Error(w, fmt.Errorf("encode %s: %w", d.Path, err))
-		return
-	}
-	w.Header().Set("Content-Type", "application/"+f.subtype)
-	http.ServeContent(w, r, "", d.ObservedAt, bytes.NewReader(body))
 }

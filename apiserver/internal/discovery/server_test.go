@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -34,7 +35,7 @@ func (r *record) Document(_ context.Context, _ time.Time, path string) (history.
 	if !found {
 		return history.Document{}, false, r.failure
 	}
-	return history.Document{Path: path, ObservedAt: instant, Digest: []byte{0xab, 0xcd}, Content: []byte(text)}, true, r.failure
+	return history.Document{Path: path, ObservedAt: instant, Content: []byte(text)}, true, r.failure
 }
 
 func (r *record) Discovery(context.Context, time.Time) ([]history.Resource, error) {
@@ -210,17 +211,33 @@ func TestWhatIsNotOnRecordIsNamed(t *testing.T) {
 	require.Equal(t, "the OpenAPI document of api/v1 is not on record at that instant", status(t, ask(s, "/openapi/v3/api/v1")).Message)
 }
 
-func TestAddressesInTheIndexOfOpenAPIAreThoseOfThisServer(t *testing.T) {
-	s := newServer(t, map[string]string{
-		"/openapi/v3":                        `{"paths":{"apis/metrics.k8s.io/v1":{"serverRelativeURL":"/elsewhere/v1?hash=A%2BB"},"apis/plain/v1":{"serverRelativeURL":"/openapi/v3/apis/plain/v1"}}}`,
-		"/openapi/v3/apis/metrics.k8s.io/v1": `{"openapi":"3.0.0"}`, "/openapi/v3/apis/plain/v1": `{"openapi":"3.0.0"}`,
-	})
-	index := ask(s, "/openapi/v3").body
+func TestAddressesInTheIndexOfOpenAPIKeepThePrefixOfTheURL(t *testing.T) {
+	s := newServer(t, map[string]string{"/openapi/v3": `{"paths":{"apis/metrics.k8s.io/v1":{"serverRelativeURL":"/elsewhere/v1?hash=A%2BB"},
+		"apis/plain/v1":{"serverRelativeURL":"https://elsewhere/openapi/v3/apis/plain/v1"}}}`})
 	require.JSONEq(t, `{"paths":{"apis/metrics.k8s.io/v1":{"serverRelativeURL":"/openapi/v3/apis/metrics.k8s.io/v1?hash=A%2BB"},
-		"apis/plain/v1":{"serverRelativeURL":"/openapi/v3/apis/plain/v1"}}}`, index)
-	require.Equal(t, `"A+B"`, ask(s, "/openapi/v3/apis/metrics.k8s.io/v1?hash=A%2BB").header.Get("ETag"))
-	require.Equal(t, "?hash=A%2BB", ask(s, "/openapi/v3/apis/metrics.k8s.io/v1?hash=%3Cscript%3E").header.Get("Location"))
-	require.Equal(t, `"abcd"`, ask(s, "/openapi/v3/apis/plain/v1").header.Get("ETag"), "a document without a hash has its digest")
+		"apis/plain/v1":{"serverRelativeURL":"/openapi/v3/apis/plain/v1"}}}`, ask(s, "/openapi/v3").body)
+}
+
+func TestAnIndexThatIsAheadOfItsDocumentLeadsToTheDocumentThatIsThere(t *testing.T) {
+	s := newServer(t, map[string]string{
+		"/openapi/v3": `{"paths":{"api/v1":{"serverRelativeURL":"/openapi/v3/api/v1?hash=NEWER"}}}`, "/openapi/v3/api/v1": `{"openapi":"3.0.0"}`,
+	})
+	ahead := ask(s, "/openapi/v3/api/v1?hash=NEWER")
+	require.Equal(t, http.StatusMovedPermanently, ahead.code)
+	require.Equal(t, "no-cache, private", ahead.header.Get("Cache-Control"))
+	there := ask(s, "/openapi/v3/api/v1"+ahead.header.Get("Location"))
+	require.Equal(t, http.StatusOK, there.code)
+	require.Equal(t, `{"openapi":"3.0.0"}`, there.body)
+	require.Equal(t, "public, immutable", there.header.Get("Cache-Control"))
+	require.Equal(t, "?hash="+strings.Trim(there.header.Get("ETag"), `"`), ahead.header.Get("Location"))
+}
+
+func TestAVersionWhoseServerWasAwayIsUnavailableEvenIfItsResourcesAreKnown(t *testing.T) {
+	stale := strings.Replace(group("metrics.k8s.io", "v1", widgets), "Current", "Stale", 1)
+	s := newServer(t, map[string]string{"/apis": stale})
+	require.JSONEq(t, stale, ask(s, "/apis", "Accept", aggregated).body)
+	require.Equal(t, metav1.StatusReasonServiceUnavailable, status(t, ask(s, "/apis/metrics.k8s.io/v1")).Reason)
+	require.Equal(t, http.StatusOK, ask(s, "/apis/metrics.k8s.io").code)
 }
 
 func TestOddPathsAreNotHandled(t *testing.T) {
