@@ -75,7 +75,10 @@ func (f *pointer) before() error {
 	return &BeforeRecordError{Instant: f.point.Instant, FirstAt: f.extent.WholeAt, FirstSeq: f.extent.WholeSeq, Pruned: f.extent.Pruned}
 }
 
-func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
+// stamp is a time for people: nobody types microseconds.
+func stamp(t time.Time) string { return exactly(t.Truncate(time.Millisecond)) }
+
+func exactly(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
 func (f *pointer) bySeq(ctx context.Context) error {
 	p := &f.point

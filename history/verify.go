@@ -281,9 +281,9 @@ func (v *verification) bounds(d *day, first, last *row) error {
 	case first == nil:
 		return v.found(CheckDays, d.firstSeq, "days says that %s holds seq %d to %d, and its partition holds none of this cluster", name, d.firstSeq, d.lastSeq)
 	case first.seq != d.firstSeq || !first.observed.Equal(d.firstAt):
-		return v.found(CheckDays, first.seq, "days says that %s begins with seq %d at %s, and it begins with seq %d at %s", name, d.firstSeq, stamp(d.firstAt), first.seq, stamp(first.observed))
+		return v.found(CheckDays, first.seq, "days says that %s begins with seq %d at %s, and it begins with seq %d at %s", name, d.firstSeq, exactly(d.firstAt), first.seq, exactly(first.observed))
 	case last.seq != d.lastSeq && d.lastSeq <= v.extent.LastSeq, d.lastSeq == last.seq && !last.observed.Equal(d.lastAt):
-		return v.found(CheckDays, last.seq, "days says that %s ends with seq %d at %s, and it ends with seq %d at %s", name, d.lastSeq, stamp(d.lastAt), last.seq, stamp(last.observed))
+		return v.found(CheckDays, last.seq, "days says that %s ends with seq %d at %s, and it ends with seq %d at %s", name, d.lastSeq, exactly(d.lastAt), last.seq, exactly(last.observed))
 	}
 	return nil
 }
@@ -343,7 +343,7 @@ func (v *verification) order(w *row) error {
 	}
 	v.expected = w.seq + 1
 	if w.observed.Before(v.observed) {
-		if err := v.found(CheckSeq, w.seq, "it was observed at %s, before the delta before it", stamp(w.observed)); err != nil {
+		if err := v.found(CheckSeq, w.seq, "it was observed at %s, before the delta before it", exactly(w.observed)); err != nil {
 			return err
 		}
 	}
