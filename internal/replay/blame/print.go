@@ -11,6 +11,7 @@ import (
 	"github.com/kuberewind/kuberewind/blame"
 	"github.com/kuberewind/kuberewind/internal/render"
 	"github.com/kuberewind/kuberewind/internal/replay/output"
+	"github.com/kuberewind/kuberewind/internal/replay/terminal"
 	"github.com/kuberewind/kuberewind/internal/replay/words"
 )
 
@@ -76,8 +77,8 @@ func (c *command) text(out *bufio.Writer, lines []blame.Line) {
 		}
 		before = l.Origin
 		indent := len(l.Text) - len(strings.TrimLeft(l.Text, " "))
-		text := output.Wrap(render.Line(strings.TrimLeft(l.Text, " ")), width, hang+indent, hang+indent+len("  "))
-		fmt.Fprintln(out, strings.TrimRight(head+strings.Repeat(" ", indent)+text, " "))
+		line := strings.TrimRight(head+strings.Repeat(" ", indent)+render.Line(strings.TrimLeft(l.Text, " ")), " ")
+		fmt.Fprintln(out, terminal.Wrap(line, width, hang+indent+len("  ")))
 	}
 }
 

@@ -90,7 +90,7 @@ func (p *logPrinter) entry(e *entries.Entry) error {
 	}
 	text := p.newDay(e.OccurredAt) + strings.TrimRight(head, " ") + "\n"
 	for _, more := range lines {
-		text += output.Indent + p.style.Change(p.wrap(more, len(output.Indent))) + "\n"
+		text += p.wrap(output.Indent+p.style.Change(more), 2*len(output.Indent)) + "\n"
 	}
 	for line := range strings.Lines(e.Diff) {
 		text += output.Indent + render.Line(strings.TrimRight(strings.ReplaceAll(line, "\t", "  "), "\n")) + "\n"
@@ -141,9 +141,9 @@ func (p *logPrinter) coloured(head, kind string) string {
 	return strings.Replace(head, kind, paint(kind), 1)
 }
 
-// wrap breaks a text that begins at a column so that it fits into the terminal. The lines after the first hang.
-func (p *logPrinter) wrap(text string, column int) string {
-	return output.Wrap(text, p.width, column, column+len(output.Indent))
+// wrap breaks a text so that it fits into the terminal. The lines after the first hang.
+func (p *logPrinter) wrap(text string, hanging int) string {
+	return terminal.Wrap(text, p.width, hanging)
 }
 
 // fits reports whether a line can stand on the terminal as it is.
@@ -178,13 +178,13 @@ func (p *logPrinter) remark(r entries.Remark) error {
 	if p.format == output.JSON {
 		return p.json(map[string]entries.Remark{"note": r})
 	}
-	_, err := fmt.Fprintln(p.out, p.style.Note("-- "+p.wrap(render.Line(r.Text), len("-- "))))
+	_, err := fmt.Fprintln(p.out, p.style.Note(p.wrap("-- "+render.Line(r.Text), len("-- "))))
 	return err
 }
 
 // folded says what was only counted.
 func (p *logPrinter) folded(more string) error {
-	_, err := fmt.Fprintln(p.out, p.style.Dim("-- "+p.wrap(render.Line(more), len("-- "))))
+	_, err := fmt.Fprintln(p.out, p.style.Dim(p.wrap("-- "+render.Line(more), len("-- "))))
 	return err
 }
 

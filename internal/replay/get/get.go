@@ -1,6 +1,7 @@
 package get
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -145,7 +146,12 @@ func (g *getCommand) answer(cmd *cobra.Command, rec *env.Record, args []string, 
 	}
 	transport := &transport{ctx: ctx, view: view, index: index, whole: g.printsWhole()}
 	factory := cmdutil.NewFactory(&recordGetter{namespace: namespace, catalog: view.Catalog, transport: transport})
-	g.kubectl.IOStreams = genericiooptions.IOStreams{In: g.env.IOStreams.In, Out: &untilDone{ctx, g.env.IOStreams.Out}, ErrOut: g.env.IOStreams.ErrOut}
+	var tables bytes.Buffer
+	out := &untilDone{ctx, g.env.IOStreams.Out}
+	g.kubectl.IOStreams = genericiooptions.IOStreams{In: g.env.IOStreams.In, Out: out, ErrOut: g.env.IOStreams.ErrOut}
+	if g.printsTables() && g.env.Width() > 0 {
+		g.kubectl.Out = &tables
+	}
 	if err := g.kubectl.Complete(factory, cmd, args); err != nil {
 		return err
 	}
@@ -153,7 +159,7 @@ func (g *getCommand) answer(cmd *cobra.Command, rec *env.Record, args []string, 
 		return err
 	}
 	g.renderOutput()
-	err = g.kubectl.Run(factory, args)
+	err = errors.Join(g.kubectl.Run(factory, args), writeFolded(out, &tables, g.env.Width()))
 	if transport.failed != nil {
 		err = transport.failed
 	}

@@ -12,6 +12,8 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/kuberewind/kuberewind/internal/render"
+	"github.com/kuberewind/kuberewind/internal/replay/output"
+	"github.com/kuberewind/kuberewind/internal/replay/terminal"
 	"github.com/kuberewind/kuberewind/internal/telemetry"
 )
 
@@ -24,6 +26,21 @@ func (g *getCommand) printsWhole() bool {
 		return true
 	}
 	return false
+}
+
+// printsTables says whether the output is in columns.
+func (g *getCommand) printsTables() bool {
+	format := g.format()
+	return format == "" || format == output.Wide || strings.HasPrefix(format, "custom-columns")
+}
+
+// writeFolded writes tables so that they fit into the terminal.
+func writeFolded(out io.Writer, tables *bytes.Buffer, width int) error {
+	if tables.Len() == 0 {
+		return nil
+	}
+	_, err := io.WriteString(out, terminal.FoldTables(tables.String(), width))
+	return err
 }
 
 // renderOutput stands between kubectl's printers and the output. kubectl's YAML printer reads JSON as YAML: it refuses controls and changes

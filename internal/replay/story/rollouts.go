@@ -8,6 +8,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/render"
 	"github.com/kuberewind/kuberewind/internal/replay/field"
 	"github.com/kuberewind/kuberewind/internal/replay/output"
+	"github.com/kuberewind/kuberewind/internal/replay/terminal"
 	"github.com/kuberewind/kuberewind/internal/replay/words"
 	"github.com/kuberewind/kuberewind/story"
 )
@@ -34,9 +35,10 @@ func (p *textPrinter) rollout(r *story.Rollout) string {
 	if r.Start != nil {
 		day, begin = p.newDay(r.Start.OccurredAt), p.short(r.Start.ObservedAt, r.Start.OccurredAt)
 	}
-	text := day + begin + "  " + output.Wrap(render.Line(p.started(r)), p.width, lineWidth, lineWidth+len(output.Indent)) + "\n"
+	const hang = lineWidth + len(output.Indent)
+	text := day + terminal.Wrap(begin+"  "+render.Line(p.started(r)), p.width, hang) + "\n"
 	for _, line := range append(p.troubles(r), p.ended(r)) {
-		text += strings.Repeat(" ", lineWidth) + output.Wrap(render.Line(line), p.width, lineWidth, lineWidth+len(output.Indent)) + "\n"
+		text += terminal.Wrap(strings.Repeat(" ", lineWidth)+render.Line(line), p.width, hang) + "\n"
 	}
 	return text
 }

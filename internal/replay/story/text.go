@@ -9,6 +9,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/render"
 	"github.com/kuberewind/kuberewind/internal/replay/entries"
 	"github.com/kuberewind/kuberewind/internal/replay/output"
+	"github.com/kuberewind/kuberewind/internal/replay/terminal"
 	"github.com/kuberewind/kuberewind/internal/replay/words"
 	"github.com/kuberewind/kuberewind/story"
 )
@@ -62,11 +63,11 @@ func (p *textPrinter) entry(e *story.Entry, shown *entries.Entry) error {
 	depth := e.Object.Depth * len("  ")
 	head := e.Object.Stream.Kind + " " + e.Object.Name + "  "
 	lines := p.lines(e, shown)
-	text := p.newDay(e.OccurredAt) + p.short(e.ObservedAt, e.OccurredAt) + "  " + strings.Repeat(" ", depth)
+	first := p.short(e.ObservedAt, e.OccurredAt) + "  " + strings.Repeat(" ", depth) + render.Line(head+lines[0])
 	hang := lineWidth + depth + len(output.Indent)
-	text += output.Wrap(render.Line(head+lines[0]), p.width, lineWidth+depth, hang) + "\n"
+	text := p.newDay(e.OccurredAt) + terminal.Wrap(first, p.width, hang) + "\n"
 	for _, line := range lines[1:] {
-		text += strings.Repeat(" ", hang) + output.Wrap(render.Line(line), p.width, hang, hang+len("  ")) + "\n"
+		text += terminal.Wrap(strings.Repeat(" ", hang)+render.Line(line), p.width, hang+len("  ")) + "\n"
 	}
 	_, err := io.WriteString(p.out, text)
 	return err
@@ -120,6 +121,6 @@ func eventText(e *story.Entry) string {
 }
 
 func (p *textPrinter) remark(r entries.Remark) error {
-	_, err := fmt.Fprintf(p.out, "-- %s\n", output.Wrap(render.Line(r.Text), p.width, len("-- "), len("-- ")))
+	_, err := fmt.Fprintln(p.out, terminal.Wrap("-- "+render.Line(r.Text), p.width, len("-- ")))
 	return err
 }

@@ -22,12 +22,15 @@ func Wrap(text string, width, hanging int) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
 		if Columns(line) > width {
-			w := wrapping{width: width, indent: min(max(hanging, 0), width/2)}
+			w := wrapping{width: width, indent: min(max(hanging, 0), max(width/2, width-leastRoom))}
 			lines[i] = w.line(line)
 		}
 	}
 	return strings.Join(lines, "\n")
 }
+
+// leastRoom is how many columns an indented line has at least, on a terminal that has twice as many.
+const leastRoom = 24
 
 // wrapping breaks one line.
 type wrapping struct {
