@@ -29,7 +29,15 @@ configmaps   2026-03-10T12:00:00.000Z   2026-03-10T12:11:00.000Z   no         ex
 `, b.replayed(t, "coverage", "--utc", "configmaps,secrets", "--incomplete", "--until", "2026-03-10T12:11:30Z").out)
 	require.Equal(t, "Complete: 1 resource, each from its first list on.\n", b.replayed(t, "coverage", "secrets", "--incomplete", "--until", "2026-03-10T12:11:30Z").out)
 	require.Equal(t, 1, b.replayed(t, "coverage", "--fail-if-incomplete").code)
-	require.Contains(t, b.replayed(t, "coverage", "secrets").out, "Complete: 1 resource, each from its first list on")
+	require.Equal(t, `Complete until 2026-03-10T12:21:00.000Z, when recording stopped: 1 resource, each from its first list on; the recorder paused once.
+
+RESOURCE   FROM                       TO                         COMPLETE   WHY
+secrets    2026-03-10T12:00:00.000Z   2026-03-10T12:21:00.000Z   yes
+
+Pause from 2026-03-10T12:12:00.000Z to 2026-03-10T12:20:00.000Z, after seq 14: times of what was caught up on are estimates.
+`, b.replayed(t, "coverage", "--utc", "secrets").out)
+	require.Contains(t, b.replayed(t, "coverage", "--utc").out, "resources with gaps; recording stopped at 2026-03-10T12:21:00.000Z")
+	require.Contains(t, b.replayed(t, "coverage", "secrets", "-o", "wide").out, "stopped: no recorder has written since")
 	require.Zero(t, b.replayed(t, "coverage", "--fail-if-incomplete", "--since", "2026-03-10T12:11:00Z").code)
 	require.Zero(t, b.replayed(t, "coverage", "--fail-if-incomplete", "secrets").code)
 	require.Equal(t, 1, b.replayed(t, "coverage", "--fail-if-incomplete", "secrets", "--until", "now").code, "the record ends before")

@@ -19,7 +19,7 @@ import (
 
 const coverageLong = `Show which stretches of the record are complete, and where versions may be missing and why.
 
-The first line says whether the record is complete. Then, for each resource: the stretches in which the record holds every version that the server served, the gaps between them with their
+The first line says whether the record is complete, and where it ends if nobody records any more. Then, for each resource: the stretches in which the record holds every version that the server served, the gaps between them with their
 cause and what a list afterwards showed, and what the recorder's configuration left out. Then the pauses, in which no recorder ran:
 what happened in them was caught up on unless there is a gap, with times that are estimates. What was before a resource's first list is
 not counted as missing.
@@ -76,7 +76,7 @@ func (c *coverageCommand) run(cmd *cobra.Command, args []string) error {
 	}
 	report, err := c.report(cmd.Context(), rec, args)
 	if err == nil {
-		verdict := report.verdict()
+		verdict := report.verdict(c.env.Zone())
 		if c.incomplete {
 			report.onlyHoles()
 		}
@@ -123,6 +123,7 @@ type Stretch struct {
 	Unchanged int64     `json:"unchanged,omitempty"`
 
 	missing bool // versions may be missing that were asked for
+	after   bool // it comes after the end of the record
 	isGap   bool // the server or the recorder's fate made it, not configuration
 }
 
@@ -293,6 +294,7 @@ func (r *Report) finish() {
 		for n := range c.Stretches {
 			s := &c.Stretches[n]
 			s.missing = r.missed(s)
+			s.after = s.Cause == causeStopped && !s.missing
 			r.Complete = r.Complete && !s.missing
 			c.Complete = c.Complete && !s.missing
 			whole = whole || s.Complete

@@ -14,6 +14,7 @@ import (
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/render"
 	"github.com/kuberewind/kuberewind/internal/replay/output"
+	"github.com/kuberewind/kuberewind/internal/replay/terminal"
 )
 
 func (c *coverageCommand) print(r *Report, verdict string) error {
@@ -21,19 +22,20 @@ func (c *coverageCommand) print(r *Report, verdict string) error {
 	if c.output == output.JSON {
 		return output.WriteJSON(out, r, true)
 	}
-	p := coveragePrinter{out: out, zone: c.env.Zone(), wide: c.output == output.Wide}
+	p := coveragePrinter{out: out, zone: c.env.Zone(), wide: c.output == output.Wide, width: c.env.Width()}
 	return p.print(r, verdict)
 }
 
 // coveragePrinter writes a report for people.
 type coveragePrinter struct {
-	out  io.Writer
-	zone *time.Location
-	wide bool
+	out   io.Writer
+	zone  *time.Location
+	wide  bool
+	width int // columns of the terminal; 0 if there is none
 }
 
 func (p *coveragePrinter) print(r *Report, verdict string) error {
-	fmt.Fprintln(p.out, verdict)
+	fmt.Fprintln(p.out, terminal.Wrap(verdict, p.width, len(output.Indent)))
 	if err := p.table(r); err != nil {
 		return err
 	}
@@ -42,7 +44,8 @@ func (p *coveragePrinter) print(r *Report, verdict string) error {
 		b.WriteByte('\n')
 	}
 	for _, pause := range r.Pauses {
-		fmt.Fprintf(&b, "Pause from %s to %s, after seq %d: times of what was caught up on are estimates.\n", p.stamp(pause.From), p.stamp(pause.To), pause.AfterSeq)
+		line := fmt.Sprintf("Pause from %s to %s, after seq %d: times of what was caught up on are estimates.", p.stamp(pause.From), p.stamp(pause.To), pause.AfterSeq)
+		b.WriteString(terminal.Wrap(line, p.width, len(output.Indent)) + "\n")
 	}
 	_, err := io.WriteString(p.out, b.String())
 	return err
@@ -74,13 +77,14 @@ func (p *coveragePrinter) table(r *Report) error {
 	for line := range strings.Lines(table.String()) {
 		b.WriteString(strings.TrimRight(line, " \n") + "\n")
 	}
-	_, err := io.WriteString(p.out, b.String())
+	_, err := io.WriteString(p.out, terminal.FoldTables(b.String(), p.width))
 	return err
 }
 
-// shows leaves out what was before a first list, unless the table is wide.
+// shows leaves out what was before a first list, and what comes after the end of the record, unless the table is wide. The verdict tells
+// of that end.
 func (p *coveragePrinter) shows(s *Stretch) bool {
-	return p.wide || s.Cause != history.CauseFirstList || s.missing
+	return p.wide || s.missing || s.Cause != history.CauseFirstList && !s.after
 }
 
 func (p *coveragePrinter) row(c *resourceCoverage, s *Stretch) string {
@@ -134,7 +138,7 @@ func (s *Stretch) why() string {
 }
 
 // verdict is one sentence: is everything there that was asked for?
-func (r *Report) verdict() string {
+func (r *Report) verdict(zone *time.Location) string {
 	complete, holes, leftOut := 0, 0, 0
 	for i := range r.Resources {
 		c := &r.Resources[i]
@@ -147,9 +151,18 @@ func (r *Report) verdict() string {
 			holes++
 		}
 	}
-	text := fmt.Sprintf("Complete: %s, each from its first list on", output.Counted(complete, "resource"))
-	if !r.Complete {
+	end := r.end()
+	text := fmt.Sprintf("%s, each from its first list on", output.Counted(complete, "resource"))
+	switch {
+	case !r.Complete:
 		text = fmt.Sprintf("Not complete: %d of %s with gaps", holes, output.Counted(complete+holes, "resource"))
+		if !end.IsZero() {
+			text += "; recording stopped at " + end.In(zone).Format(output.StampForm)
+		}
+	case end.IsZero():
+		text = "Complete: " + text
+	default:
+		text = "Complete until " + end.In(zone).Format(output.StampForm) + ", when recording stopped: " + text
 	}
 	if leftOut > 0 {
 		text += fmt.Sprintf("; configuration left out %d", leftOut)
@@ -162,6 +175,18 @@ func (r *Report) verdict() string {
 		text += fmt.Sprintf("; the recorder paused %d times", len(r.Pauses))
 	}
 	return text + "."
+}
+
+// end is where the record ends, if nobody records any more; else zero.
+func (r *Report) end() (end time.Time) {
+	for i := range r.Resources {
+		for _, s := range r.Resources[i].Stretches {
+			if s.after && (end.IsZero() || s.From.Before(end)) {
+				end = s.From
+			}
+		}
+	}
+	return end
 }
 
 // hasHole reports whether versions may be missing that were asked for.
