@@ -96,7 +96,7 @@ func chosen(found []Cluster, name string) (Cluster, error) {
 	}
 	switch {
 	case len(found) == 0:
-		return Cluster{}, fmt.Errorf("%w: it holds none at all; has a recorder run on this database?", ErrNoCluster)
+		return Cluster{}, fmt.Errorf("%w: it is empty; \"recorder run\" records into it", ErrNoCluster)
 	case name != "":
 		return Cluster{}, fmt.Errorf("%w: %q; it holds %s", ErrNoCluster, name, strings.Join(names, ", "))
 	case len(found) > 1:

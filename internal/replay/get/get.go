@@ -148,7 +148,7 @@ func (g *getCommand) answer(cmd *cobra.Command, rec *env.Record, args []string, 
 	factory := cmdutil.NewFactory(&recordGetter{namespace: namespace, catalog: view.Catalog, transport: transport})
 	var tables bytes.Buffer
 	out := &untilDone{ctx, g.env.IOStreams.Out}
-	g.kubectl.IOStreams = genericiooptions.IOStreams{In: g.env.IOStreams.In, Out: out, ErrOut: g.env.IOStreams.ErrOut}
+	g.kubectl.IOStreams = genericiooptions.IOStreams{In: g.env.IOStreams.In, Out: out, ErrOut: &harmlessMessages{g.env.IOStreams.ErrOut}}
 	if g.printsTables() && g.env.Width() > 0 {
 		g.kubectl.Out = &tables
 	}

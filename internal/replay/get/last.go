@@ -24,6 +24,7 @@ func (t *transport) gone(r apiRequest, missing error) error {
 		return errors.Join(err, missing)
 	}
 	status.ErrStatus.Message += fmt.Sprintf(": deleted at %s, by seq:%d; \"%s\" shows its last state", end.Stamp(), end.Seq, r.resource.Last(t.view.Env.Command, scope))
+	t.told = true
 	return status
 }
 

@@ -32,6 +32,8 @@ type transport struct {
 	unwritten error
 	// failed is why a request could not be answered at all. What kubectl would make of it is of no use.
 	failed error
+	// told says that an object was said to be gone.
+	told bool
 }
 
 // RoundTrip is http.RoundTripper's.
@@ -122,14 +124,15 @@ func (t *transport) answer(request *http.Request) ([]byte, error) {
 }
 
 // namespace answers whether there was a namespace, which kubectl asks when it does not find an object. Where namespaces are not in the
-// record, there was.
+// record, there was. So there was if the object is said to be gone: kubectl would say instead that its namespace is.
 func (t *transport) namespace(name string) ([]byte, error) {
-	if t.view.Catalog.Find(view.NamespacesResource) == nil {
+	r := t.view.Catalog.Find(view.NamespacesResource)
+	if r == nil || t.told {
 		return json.Marshal(map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name}})
 	}
 	doc, err := t.view.Single(t.ctx, view.NamespacesResource, name)
 	if err == nil && doc == nil {
-		err = apierrors.NewNotFound(view.NamespacesResource, name)
+		err = t.gone(apiRequest{resource: r, name: name}, apierrors.NewNotFound(view.NamespacesResource, name))
 	}
 	return doc, err
 }
