@@ -162,7 +162,7 @@ func TestWhatCannotBeMeantIsRefused(t *testing.T) {
 		"log -A --tail 3":                                                  "--tail goes with --follow",
 		"log -A --around now --since 1h":                                   "--around has a begin and an end",
 		"log -A --within 5m":                                               "--within says how far around an instant",
-		"log -A --around now --within -5m":                                 "is less than nothing",
+		"log -A --around now --within -5m":                                 `invalid argument "-5m" for "--within" flag: use a duration such as 30s, 5m, 2h or 1d12h`,
 		"log -A --limit 0":                                                 "--limit 0: it must be 1 or more",
 		"log -A --only everything":                                         `--only "everything" is none of spec, status, all`,
 		"log -A --ignore a..b":                                             `--ignore: path "a..b"`,

@@ -16,7 +16,7 @@ var slips = []struct {
 	{regexp.MustCompile(`^(\d{2})\.(\d{2})\.(\d{4})(.*)$`), "$3-$2-$1$4"},
 	{regexp.MustCompile(`^(.*?)(\d{1,2})[.h](\d{2})$`), "$1$2:$3"},
 	{regexp.MustCompile(`^(\d{2})(\d{2})$`), "$1:$2"},
-	{regexp.MustCompile(`^(\d{1,3})$`), "${1}m"},
+	{regexp.MustCompile(`^-?(\d{1,3})$`), "${1}m"},
 	{regexp.MustCompile(`^(\d{10})\d{3}$`), "$1"},
 	{regexp.MustCompile(`^an? (hour|minute|day|week)( ago)?$`), "1 $1 ago"},
 	{regexp.MustCompile(`^(?:the )?last (\d+ ?[a-z]+)$`), "$1 ago"},

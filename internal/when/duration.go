@@ -1,6 +1,7 @@
 package when
 
 import (
+	"errors"
 	"math"
 	"regexp"
 	"strconv"
@@ -19,6 +20,15 @@ var (
 		"w": 7 * 24 * time.Hour, "week": 7 * 24 * time.Hour, "weeks": 7 * 24 * time.Hour,
 	}
 )
+
+// Duration reads how long something takes, as people type it: 5m, 2 hours, 1d12h.
+func Duration(text string) (time.Duration, error) {
+	d, ok := durationOf(text)
+	if !ok || strings.HasPrefix(text, "-") || strings.HasSuffix(text, " ago") {
+		return 0, errors.New("use a duration such as 30s, 5m, 2h or 1d12h")
+	}
+	return d, nil
+}
 
 // durationOf reads 10m, -10m, 2d12h, 10m ago, 2 hours 30 minutes ago. What is longer than 292 years, a Duration cannot hold: it is not
 // read.

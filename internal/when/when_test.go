@@ -92,6 +92,7 @@ func TestAnErrorOffersTheCorrectedForm(t *testing.T) {
 	c := clock(t, "Europe/Berlin", "2026-11-25T18:50:07Z")
 	for text, want := range map[string]string{
 		"10":                   `"10m"`,
+		"-10":                  `"10m"`,
 		"1845":                 `"18:45"`,
 		"18.45":                `"18:45"`,
 		"18h45":                `"18:45"`,
@@ -118,6 +119,18 @@ func TestAnErrorOffersTheCorrectedForm(t *testing.T) {
 		_, err := c.Parse(text)
 		require.ErrorIs(t, err, history.ErrInstant, text)
 		require.ErrorContains(t, err, "did you mean "+want, text)
+	}
+}
+
+func TestADurationIsReadAsPeopleTypeIt(t *testing.T) {
+	for text, want := range map[string]time.Duration{"5m": 5 * time.Minute, "1d12h": 36 * time.Hour, "90 seconds": 90 * time.Second, "0s": 0} {
+		got, err := when.Duration(text)
+		require.NoError(t, err, text)
+		require.Equal(t, want, got, text)
+	}
+	for _, text := range []string{"", "5", "-5m", "5m ago", "nonsense", "\x1b[31m", "1m!", "999999999999h"} {
+		_, err := when.Duration(text)
+		require.ErrorContains(t, err, "use a duration such as", text)
 	}
 }
 

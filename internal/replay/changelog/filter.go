@@ -41,8 +41,25 @@ func (f *filter) addFlags(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.indices, "index", nil, "only what an index has under a value: name=value (namespace, label, owner, node, uid)")
 }
 
+// given refuses empty lists: they come of variables that nobody set, and would select everything.
+func given(flags *pflag.FlagSet) error {
+	for _, name := range []string{"kind", "manager", "type"} {
+		list, err := flags.GetStringSlice(name)
+		if err != nil {
+			return err
+		}
+		if flags.Changed(name) && len(list) == 0 {
+			return fmt.Errorf("--%s is empty: give a value, or leave the flag out", name)
+		}
+	}
+	return nil
+}
+
 // validate refuses what cannot be meant.
 func (f *filter) validate(cmd *cobra.Command) (err error) {
+	if err := given(cmd.Flags()); err != nil {
+		return env.Mistake(cmd, err)
+	}
 	if f.patterns, err = field.ParsePatterns(f.paths); err != nil {
 		return err
 	}

@@ -3,8 +3,8 @@ package changelog
 import (
 	"context"
 	"fmt"
+	"path"
 	"slices"
-	"strings"
 
 	"github.com/kuberewind/kuberewind/internal/replay/known"
 )
@@ -14,9 +14,9 @@ func (w *logWriter) suggest(ctx context.Context) error {
 	if err := w.env.NoteNamespace(ctx, w.rec, w.namespace); err != nil {
 		return err
 	}
-	for _, path := range w.paths {
-		if like := known.Suggest(path, w.fold.Paths()); like != "" && like != path {
-			w.env.Note(fmt.Sprintf("no version that was read has --path %q; did you mean %s?", path, like))
+	for _, wanted := range w.paths {
+		if like := known.Suggest(wanted, w.fold.Paths()); like != "" && like != wanted {
+			w.env.Note(fmt.Sprintf("no version that was read has --path %q; did you mean %s?", wanted, like))
 		}
 	}
 	if len(w.managers) == 0 {
@@ -27,10 +27,14 @@ func (w *logWriter) suggest(ctx context.Context) error {
 		return err
 	}
 	for _, manager := range w.managers {
-		like := known.Suggest(manager, managers)
-		if like != "" && !strings.ContainsAny(manager, "*?[") && !slices.Contains(managers, manager) {
-			w.env.Note(fmt.Sprintf("no recent version has --manager %q; did you mean %s?", manager, like))
+		if slices.ContainsFunc(managers, func(name string) bool { matched, _ := path.Match(manager, name); return matched }) {
+			continue
 		}
+		text := fmt.Sprintf("no recent version has --manager %q", manager)
+		if like := known.Suggest(manager, managers); like != "" {
+			text += fmt.Sprintf("; did you mean %s?", like)
+		}
+		w.env.Note(text)
 	}
 	return nil
 }

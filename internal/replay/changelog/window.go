@@ -33,7 +33,7 @@ func (w *window) addFlags(flags *pflag.FlagSet) {
 	env.InstantVar(flags, &w.since, "since", "", "instant from which on (default: the beginning with a name, else "+defaultSince+"; with -f now)")
 	env.InstantVar(flags, &w.until, "until", "now", "instant up to which, inclusive")
 	env.InstantVar(flags, &w.around, "around", "", "instant around which, as far as --within says")
-	flags.DurationVar(&w.within, "within", 5*time.Minute, "with --around, how long before and after")
+	env.DurationVar(flags, &w.within, "within", 5*time.Minute, "with --around, how long before and after")
 	flags.BoolVarP(&w.follow, "follow", "f", false, "show what comes from now on, until interrupted")
 	flags.IntVar(&w.limit, "limit", 0, "the newest so many deltas")
 	flags.IntVar(&w.tail, "tail", 0, "with -f, the newest so many deltas first")
@@ -55,8 +55,6 @@ func (w *window) validate(cmd *cobra.Command) error {
 		err = errors.New("--around has a begin and an end, so it cannot be used with --since or --until")
 	case w.around == "" && changed("within"):
 		err = errors.New("--within says how far around an instant: name it with --around")
-	case w.within < 0:
-		err = fmt.Errorf("--within %s is less than nothing", w.within)
 	case w.limit < 0 || changed("limit") && w.limit == 0:
 		err = fmt.Errorf("--limit %d: it must be 1 or more", w.limit)
 	case w.tail < 0:
@@ -100,12 +98,26 @@ func (w *window) place(ctx context.Context, e *env.Env, rec *env.Record) error {
 	if w.around == "" {
 		return nil
 	}
-	at, _, err := e.TimeOf(ctx, rec, w.bounds.Until)
+	at, err := w.middle(ctx, e, rec)
 	if err != nil {
 		return fmt.Errorf("--around: %w", err)
 	}
 	w.bounds.Since, w.bounds.Until, w.bounds.HasSince = history.At(at.Add(-w.within)), history.At(at.Add(w.within)), true
 	return nil
+}
+
+// middle is the time of the instant around which the log is.
+func (w *window) middle(ctx context.Context, e *env.Env, rec *env.Record) (time.Time, error) {
+	at, all := w.bounds.Until, history.Scope{}
+	if at.IsNow() {
+		return e.Now(), nil
+	}
+	point, err := rec.Resolve(ctx, at, all)
+	if err == nil && at.RV() != "" {
+		// Each stream reaches a resource version at another seq. Up to this one, all have.
+		point, err = rec.Resolve(ctx, history.AtSeq(max(1, point.Sure(all))), all)
+	}
+	return point.Time, err
 }
 
 // sinceDefault is for many objects: their log does not begin with the record.

@@ -1,6 +1,7 @@
 package env
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -29,11 +30,33 @@ func (f *instantFlag) String() string { return *f.value }
 func (f *instantFlag) Type() string { return "instant" }
 
 func (f *instantFlag) Set(text string) error {
+	if text == "" && !f.repeats {
+		return errors.New("it is empty: give an instant, or leave the flag out")
+	}
 	if f.set && !f.repeats {
 		return fmt.Errorf("it was given before, as %q; give it once", *f.value)
 	}
 	*f.value, f.set = text, true
 	return nil
+}
+
+// DurationVar adds a flag that takes a duration as people type it.
+func DurationVar(flags *pflag.FlagSet, value *time.Duration, name string, byDefault time.Duration, usage string) {
+	*value = byDefault
+	flags.Var((*durationFlag)(value), name, usage)
+}
+
+type durationFlag time.Duration
+
+func (f *durationFlag) String() string { return time.Duration(*f).String() }
+
+// Type is what the help says the flag takes.
+func (f *durationFlag) Type() string { return "duration" }
+
+func (f *durationFlag) Set(text string) error {
+	d, err := when.Duration(text)
+	*f = durationFlag(d)
+	return err
 }
 
 // LetRepeat has flags take an instant again and again: cobra reads a line that it completes twice.
