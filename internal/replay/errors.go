@@ -2,10 +2,13 @@ package replay
 
 import (
 	"errors"
+	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/spf13/pflag"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 
@@ -27,14 +30,28 @@ func message(err error) string {
 func line(err error) string {
 	for inner := err; inner != nil; inner = errors.Unwrap(inner) {
 		if text, ok := cmdutil.StandardErrorMessage(inner); ok {
-			return strings.TrimSpace(text) + "\n"
+			return render.Short(render.Terminal(strings.TrimSpace(text))) + "\n"
 		}
 	}
 	text := "error: " + strings.TrimPrefix(strings.TrimSpace(config.Plain(err).Error()), "error: ")
 	if advice := advise(err); advice != "" {
 		text += " (" + advice + ")"
 	}
-	return render.Short(text) + "\n"
+	return render.Short(render.Terminal(text)) + "\n"
+}
+
+// ofFlag says what a flag takes, without the words of the library that reads numbers.
+func ofFlag(err error) error {
+	var invalid *pflag.InvalidValueError
+	var number *strconv.NumError
+	if !errors.As(err, &invalid) || !errors.As(err, &number) {
+		return err
+	}
+	takes := "a whole number that the program can hold"
+	if invalid.GetFlag().Value.Type() == "bool" {
+		takes = "true or false"
+	}
+	return fmt.Errorf("--%s %q is not %s", invalid.GetFlag().Name, invalid.GetValue(), takes)
 }
 
 // coloured marks where each error begins.

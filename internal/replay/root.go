@@ -31,7 +31,7 @@ import (
 const longHelp = `replay shows a Kubernetes cluster as it was at any instant, from what recorder recorded of it.
 It reads the record and nothing else: no answer needs the API server, except that of "verify --against-cluster".
 
-An instant (--at, --from, --to, --since, --until) is one of
+An instant (--at, --from, --to, --since, --until, --around) is one of
   18:45, yesterday 14:05, 2026-01-31, 2026-01-31 18:45   a time, in the local zone or in UTC (--utc)
   2026-01-31T12:00:00Z, 1769860800                       a time, RFC 3339 or Unix seconds
   10m, -10m, 2d12h ago                                   a duration before now
@@ -89,13 +89,17 @@ func newRootCommand(name string, e *env.Env) *cobra.Command {
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return env.Mistake(cmd, err) })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return env.Mistake(cmd, ofFlag(err)) })
 	env.SettingFlags(root.PersistentFlags())
 	e.Config.AddFlags(root.PersistentFlags())
 	for _, construct := range commands() {
 		root.AddCommand(construct(e))
 	}
 	completion.Register(root, e)
+	root.InitDefaultCompletionCmd()
+	if shells, _, err := root.Find([]string{"completion"}); err == nil {
+		shells.Args, shells.RunE = onlyCommands, root.RunE
+	}
 	return root
 }
 

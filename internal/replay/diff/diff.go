@@ -144,8 +144,10 @@ func (d *diffCommand) validate(cmd *cobra.Command) (err error) {
 	if err := d.filter.read(d.env, cmd, d.output == output.Text && d.env.Terminal()); err != nil {
 		return err
 	}
-	_, err = selection.New(d.labels, "", schema.GroupVersionKind{}, nil)
-	return err
+	if _, err = selection.New(d.labels, "", schema.GroupVersionKind{}, nil); err != nil {
+		return fmt.Errorf("--selector: %w", err)
+	}
+	return nil
 }
 
 // answer prints the differences, and reports whether there are any.

@@ -178,7 +178,7 @@ func (e *Env) Note(text string) {
 		return
 	}
 	e.noted[text] = true
-	line := e.ErrStyle().Note("Note:") + " " + render.Line(strings.TrimSpace(text))
+	line := e.ErrStyle().Note("Note:") + " " + render.Short(render.Line(strings.TrimSpace(text)))
 	fmt.Fprintln(e.IOStreams.ErrOut, terminal.Wrap(line, e.Width(), len("Note: ")))
 }
 

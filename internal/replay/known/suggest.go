@@ -23,9 +23,15 @@ func Suggest(word string, candidates []string) string {
 	return slices.MinFunc(found, func(a, b near) int { return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(a.word, b.word)) }).word
 }
 
+// mostLetters is how many letters a slip gets wrong at most.
+const mostLetters = 2
+
 // Near counts the letters that must be put in, taken out, changed, or swapped with the next. It says whether that is a slip. A slip is at
 // most a third of the word, and at most two letters.
 func Near(word, candidate string) (distance int, slip bool) {
+	if distance = max(len(word)-len(candidate), len(candidate)-len(word)); distance > mostLetters {
+		return distance, false // at least so many, and words can be long
+	}
 	rows := make([][]int, len(word)+1) // rows[i][j] compares the first i letters with the first j of the candidate
 	for i := range rows {
 		rows[i] = make([]int, len(candidate)+1)
@@ -46,5 +52,5 @@ func Near(word, candidate string) (distance int, slip bool) {
 		}
 	}
 	distance = rows[len(word)][len(candidate)]
-	return distance, distance <= min(2, max(1, len(word)/3))
+	return distance, distance <= min(mostLetters, max(1, len(word)/3))
 }

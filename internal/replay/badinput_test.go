@@ -1,0 +1,185 @@
+package replay
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kuberewind/kuberewind/internal/pgtest"
+	"github.com/kuberewind/kuberewind/internal/scene/record"
+	"github.com/kuberewind/kuberewind/sink/postgres"
+)
+
+// hostile are texts that nobody means, by what is wrong with them.
+var hostile = map[string]string{
+	"steers a terminal": "a\x1b[31mred\x07\r\n\u202ecod\u2066\xff",
+	"1 MiB":             strings.Repeat("x", 1<<20),
+}
+
+// takers are calls that take a text, in place of the @.
+var takers = []string{
+	"log -A --since @", "log -A --until @", "log -A --around @", "log -A --around now --within @", "log -A --limit @", "log -A -f --tail @",
+	"log -A --since seq:1 --path @", "log -A --since seq:1 --ignore @ --limit 1", "log -A --since seq:1 --manager @", "log -A --type @", "log -A --only @",
+	"log -A -l @", "log -A -l app=@", "log -A --index @", "log -A --index owner=@", "log -A --index node=@", "log -n @ --since seq:1", "log -A --cluster @",
+	"log -A --color @", "log -A --events=@", "log -A --verbose=@", "log -A -o @", "log deployment/@ -n shop", "log deployment/@ -n shop --owned", "log @ -A",
+	"story deployment/@ -n shop", "story @/web -n shop", "story deployment/web -n @", "story deployment/web -n shop --since @", "story deployment/web -n shop --until @",
+	"story deployment/web -n shop --only @", "blame deployment/@ -n shop", "blame deployment/web -n @", "blame deployment/web -n shop --at @",
+	"get deployment/@ -n shop", "get deployment/@ -n shop --last", "get deployments -n @", "get @ -A", "get deployments -A --at @", "get deployments -A --index @",
+	"get deployments -A -l @", "get deployments -A --field-selector @", "get deployments -A --field-selector @=x", "get deployments -A -o @",
+	"diff -A --from @", "diff -A --from seq:5 --to @", "diff -A --from seq:5 --only @", "diff -A --from seq:5 --ignore @", "diff -A --from seq:5 --path @",
+	"diff -A --from seq:5 --index @", "diff -A --from seq:5 -l @", "diff -n @ --from seq:5", "diff deployment/@ -n shop --from seq:5",
+	"coverage @", "coverage --since @", "coverage --until @", "coverage -o @", "verify --head @", "verify --head 1:@", "verify --head @:00",
+	"completion @", "@", "snapshot -n @ --format json", "snapshot --at @",
+}
+
+// called gives the answer to a call with a text in place of its @.
+func (b *book) called(t *testing.T, call, text string) answer {
+	t.Helper()
+	args := strings.Fields(call)
+	for i := range args {
+		args[i] = strings.ReplaceAll(args[i], "@", text)
+	}
+	return b.replayed(t, args...)
+}
+
+// requireReadable fails if the answer steers a terminal, fills it, or speaks of the program's insides.
+func requireReadable(t *testing.T, got answer) {
+	t.Helper()
+	require.NotContains(t, got.err, "strconv.")
+	require.NotContains(t, got.err, "goroutine ")
+	steers := func(r rune) bool {
+		return r != '\n' && r != '\t' && !unicode.IsPrint(r)
+	}
+	require.Falsef(t, strings.ContainsFunc(got.err, steers), "%.300q", got.err)
+	require.Falsef(t, strings.ContainsFunc(got.out, steers), "%.300q", got.out)
+	for line := range strings.Lines(got.err) {
+		require.Lessf(t, len(line), 5000, "%.300q", line)
+	}
+}
+
+func TestHostileTextsGetAShortAnswerThatSteersNoTerminal(t *testing.T) {
+	b := story(t)
+	for _, call := range takers {
+		for what, text := range hostile {
+			t.Run(call+"/"+what, func(t *testing.T) {
+				got := b.called(t, call, text)
+				requireReadable(t, got)
+				if got.code != 0 && got.out == "" {
+					require.Regexp(t, `(?i)^(Note: .*\n)*error`, got.err)
+				}
+				require.Contains(t, []int{0, 1, 2}, got.code, got.err)
+			})
+		}
+	}
+}
+
+func TestAnEmptyTextIsNotTakenForNoFlag(t *testing.T) {
+	b := story(t)
+	for _, call := range []string{
+		"log -A --since @", "log -A --until @", "log -A --around @", "log -A --around now --within @", "log -A --path @", "log -A --manager @", "log -A --type @",
+		"log -A --limit @", "log -A --index @", "log -A --color @", "log -A -o @", "log @ -A", "get deployments -A --at @", "diff -A --from @", "diff -A --from seq:5 --to @",
+		"story deployment/web -n shop --since @", "blame deployment/web -n shop --at @", "coverage --since @", "verify --head @",
+	} {
+		got := b.called(t, call, "")
+		require.NotZero(t, got.code, "%s: %s", call, got.out)
+		require.Contains(t, got.err, "error: ", call)
+		require.Empty(t, got.out, call)
+	}
+}
+
+// asked are calls that read, one for each command at least.
+var asked = []string{
+	"log -A --since seq:1", "log -A --around now", "log -A --limit 3", "log deployment/web -n shop", "log deployment/web -n shop --owned", "log -A --since seq:1 -l app=web",
+	"log -A --since seq:1 --index owner=00000000-0000-0000-0000-000000000000", "story deployment/web -n shop", "blame deployment/web -n shop", "get deployments -A",
+	"get deployment/web -n shop --last", "diff -A --from seq:1", "coverage", "coverage --incomplete", "verify", "verify --head 1:" + strings.Repeat("0", 64), "snapshot --format json",
+}
+
+func TestAnEmptyRecordIsSaidToBeEmpty(t *testing.T) {
+	empty := pgtest.New(t, pgtest.EmptyRecord)
+	b := &book{t: t, db: empty}
+	for _, call := range asked {
+		got := b.called(t, call, "")
+		require.NotZero(t, got.code, call)
+		require.Contains(t, got.err, `it is empty; "recorder run" records into it`, call)
+		require.Empty(t, got.out, call)
+	}
+	got := b.called(t, "__complete get deployments -n @", "")
+	require.Zero(t, got.code, got.err)
+	require.Contains(t, got.out, ":4\n")
+}
+
+func TestARecordThatBeginsWithAGapAnswers(t *testing.T) {
+	b := newBook(t)
+	b.commit(postgres.Item{Stream: b.streams["deployments"].ID(), Kind: postgres.Interrupted, Marker: postgres.Marker{Cause: "forbidden", Detail: "no right"}})
+	b.at("12:05")
+	b.listed("deployments", "forbidden", postgres.SourceRelist, postgres.Marker{Appeared: 1},
+		b.item("deployments", postgres.Sync, postgres.SourceRelist, b.web(webUID, "helm", 3, "nginx:1", `"labels":{"app":"web"},`)))
+	for _, call := range asked {
+		got := b.called(t, call, "")
+		requireReadable(t, got)
+		require.Contains(t, []int{0, 1}, got.code, "%s: %s", call, got.err)
+		if got.code == 1 && !strings.HasPrefix(call, "verify --head") {
+			require.Contains(t, got.err, "error: ", call)
+		}
+	}
+	require.Contains(t, b.called(t, "blame deployment/web -n shop", "").out, "before the record", "a list showed it")
+	require.Contains(t, b.called(t, "log deployment/web -n shop -v", "").out, "found by a list after a gap")
+	require.Contains(t, b.called(t, "coverage deployments --incomplete", "").out, "forbidden: no right")
+}
+
+func TestAnObjectThatIsMadeAgainUnderItsNameHasTwoLives(t *testing.T) {
+	b := story(t) // web is deleted by seq 10, and made again by seq 11
+	log := b.called(t, "log deployment/web -n shop", "").out
+	require.Contains(t, log, "uid "+webUID)
+	require.Contains(t, log, "uid "+secondUID)
+	require.Equal(t, 2, strings.Count(b.called(t, "story deployment/web -n shop", "").out, "Deployment shop/web  uid "))
+	blamed := b.called(t, "blame deployment/web -n shop", "").out
+	require.Contains(t, blamed, secondUID)
+	require.NotContains(t, blamed, webUID)
+	require.Contains(t, b.called(t, "blame deployment/web -n shop --at seq:9", "").out, webUID)
+	require.Contains(t, b.called(t, "get deployment/web -n shop --at seq:10", "").err, "deleted at 2026-03-10T12:07:00Z, by seq:10")
+	require.Contains(t, b.called(t, "get deployment/web -n shop --at seq:10 --last -o yaml", "").out, webUID)
+	require.Contains(t, b.called(t, "get deployment/web -n shop --last -o yaml", "").out, secondUID, "it is alive")
+	require.Contains(t, b.called(t, "diff -n shop --from seq:9 --to seq:11", "").out, "recreated")
+}
+
+func TestAnOwnerThatNeverWasOwnsNothing(t *testing.T) {
+	b := story(t)
+	got := b.called(t, "log -A --since seq:1 --index owner=99999999-0000-4000-8000-000000000000", "")
+	require.Zero(t, got.code)
+	require.Contains(t, got.err, "nothing of what was asked for changed in that time")
+	require.Contains(t, b.called(t, "get deployments -A --index owner=99999999-0000-4000-8000-000000000000", "").err, "No resources found")
+
+	b.at("12:30")
+	orphan := fmt.Sprintf(`"ownerReferences":[{"apiVersion":"v1","kind":"Ghost","name":"never","uid":%q}],`, "99999999-0000-4000-8000-000000000000")
+	b.write(postgres.Added, "configmaps", b.object("configmaps", "shop", "orphan", "00000009-0000-4000-8000-000000000000", "kubectl", orphan, `,"data":{"a":"b"}`))
+	require.Contains(t, b.called(t, "log -A --since seq:15 --index owner=99999999-0000-4000-8000-000000000000", "").out, "shop/orphan")
+	require.Contains(t, b.called(t, "story configmap/orphan -n shop", "").out, "created")
+	require.Contains(t, b.called(t, "log configmap/orphan -n shop --owned", "").out, "created")
+}
+
+func TestWhatIsGoneInANamespaceThatIsGoneSaysSo(t *testing.T) {
+	b := &book{t: t, db: pgtest.New(t, pgtest.EmptyRecord)}
+	require.NoError(t, record.Into(t.Context(), b.db.URL()))
+	pod := strings.TrimSpace(b.called(t, "get pods -n legacy --at seq:700 -o name", "").out)
+	require.True(t, strings.HasPrefix(pod, "pod/old-"), pod)
+	for call, want := range map[string]string{
+		"get " + pod + " -n legacy":   strings.TrimPrefix(pod, "pod/") + `" not found: deleted at 2026-`,
+		"get ns/legacy":               `namespaces "legacy" not found: deleted at 2026-`,
+		"get pod/never-was -n legacy": `namespaces "legacy" not found: deleted at 2026-`,
+		"get pod/never-was -n shop":   `pods "never-was" not found`,
+		"get pod/never-was -n never":  `namespaces "never" not found`,
+		"get pods -n \x1b[31mlegacy":  `No resources found in \u001b[31mlegacy namespace.`,
+	} {
+		require.Contains(t, b.called(t, call, "").err, want, call)
+	}
+	around := b.called(t, "log -n shop --around rv:604 --within 1s -q", "").out
+	require.Contains(t, around, "13:18:37", "the instant is that of the version")
+	managers := b.called(t, "log -n shop --since seq:1 --manager !kube*", "").err
+	require.Contains(t, managers, `no recent version has --manager "!kube*"`)
+	require.True(t, slices.ContainsFunc(strings.Split(managers, "\n"), func(line string) bool { return strings.HasPrefix(line, "Note: nothing") }))
+}
