@@ -1,0 +1,121 @@
+package auditlog_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/kuberewind/kuberewind/internal/serve/auditlog"
+)
+
+// ask sends a request, as alice, to a server with the log before a handler.
+func ask(t *testing.T, log *auditlog.Log, path string, handler http.HandlerFunc) *http.Response {
+	t.Helper()
+	known := func(w http.ResponseWriter, r *http.Request) {
+		caller := &user.DefaultInfo{Name: "alice", Groups: []string{"system:authenticated"}}
+		log.Watch(handler).ServeHTTP(w, r.WithContext(request.WithUser(r.Context(), caller)))
+	}
+	server := httptest.NewServer(http.HandlerFunc(known))
+	defer server.Close()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+path, nil)
+	require.NoError(t, err)
+	r.Header.Set("User-Agent", "k9s/1")
+	r.Header.Set("Authorization", "Bearer hush")
+	response, err := http.DefaultClient.Do(r)
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	return response
+}
+
+func ok(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "{}") }
+
+func TestEachRequestIsAnEventOfKubernetes(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "audit")
+	log, err := auditlog.Open(name)
+	require.NoError(t, err)
+	at := "/clusters/11111111-2222-3333-4444-555555555555/at/seq:17"
+	response := ask(t, log, at+"/api/v1/namespaces/shop/pods?watch=true&fieldSelector=metadata.name%3Dweb-0", ok)
+	ask(t, log, at+"/apis/apps/v1/namespaces/shop/deployments/web/scale", http.NotFound)
+	ask(t, log, at+"/apis", ok)
+	ask(t, log, "/elsewhere", func(http.ResponseWriter, *http.Request) {})
+	ask(t, log, at+"/api/v1/pods?watch=1", func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := w.(http.Hijacker).Hijack()
+		if err == nil {
+			fmt.Fprint(conn, "HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n")
+			_ = conn.Close()
+		}
+	})
+	require.NoError(t, log.Close())
+
+	info, err := os.Stat(name)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+	text, err := os.ReadFile(name)
+	require.NoError(t, err)
+	require.NotContains(t, string(text), "hush")
+	var got []string
+	for line := range strings.Lines(string(text)) {
+		var e auditv1.Event
+		decoder := json.NewDecoder(strings.NewReader(line))
+		decoder.DisallowUnknownFields()
+		require.NoError(t, decoder.Decode(&e))
+		require.Equal(t, "audit.k8s.io/v1 Event Metadata ResponseComplete alice [system:authenticated] k9s/1 [127.0.0.1]", fmt.Sprintf("%s %s %s %s %s %s %s %s",
+			e.APIVersion, e.Kind, e.Level, e.Stage, e.User.Username, e.User.Groups, e.UserAgent, e.SourceIPs))
+		require.False(t, e.StageTimestamp.Before(&e.RequestReceivedTimestamp))
+		of := ""
+		if o := e.ObjectRef; o != nil {
+			of = strings.Join([]string{o.APIGroup, o.APIVersion, o.Resource, o.Subresource, o.Namespace, o.Name}, "|")
+		}
+		got = append(got, fmt.Sprintf("%s %s %d %s", e.Verb, of, e.ResponseStatus.Code, e.Annotations[auditlog.InstantAnnotation]))
+		if len(got) == 1 {
+			require.Equal(t, string(e.AuditID), response.Header.Get("Audit-ID"))
+			require.Equal(t, at+"/api/v1/namespaces/shop/pods?watch=true&fieldSelector=metadata.name%3Dweb-0", e.RequestURI)
+		}
+	}
+	require.Equal(t, []string{
+		"watch |v1|pods||shop|web-0 200 seq:17",
+		"get apps|v1|deployments|scale|shop|web 404 seq:17",
+		"get  200 seq:17",
+		"get  200 ",
+		"watch |v1|pods||| 101 seq:17",
+	}, got)
+}
+
+// TestNothingIsAnsweredWhileTheLogCannotBeWritten has a pipe whose reader leaves and comes back.
+func TestNothingIsAnsweredWhileTheLogCannotBeWritten(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "pipe")
+	require.NoError(t, syscall.Mkfifo(name, 0o600))
+	reader, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	require.NoError(t, err)
+	log, err := auditlog.Open(name)
+	require.NoError(t, err)
+	require.NoError(t, reader.Close())
+	require.Equal(t, http.StatusOK, ask(t, log, "/one", ok).StatusCode)
+	require.Equal(t, http.StatusServiceUnavailable, ask(t, log, "/two", func(http.ResponseWriter, *http.Request) { t.Error("it was answered") }).StatusCode)
+
+	reader, err = os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	require.NoError(t, err)
+	defer func() { _ = reader.Close() }()
+	require.Equal(t, http.StatusOK, ask(t, log, "/three", ok).StatusCode)
+	require.NoError(t, log.Close())
+	var got []string
+	lines := bufio.NewScanner(reader)
+	for lines.Scan() {
+		var e auditv1.Event
+		require.NoError(t, json.Unmarshal(lines.Bytes(), &e))
+		got = append(got, e.RequestURI)
+	}
+	require.Equal(t, []string{"/one", "/three"}, got)
+}

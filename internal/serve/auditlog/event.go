@@ -1,0 +1,133 @@
+package auditlog
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"net"
+	"net/http"
+	"regexp"
+	"time"
+
+	"github.com/google/uuid"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/endpoints/responsewriter"
+
+	"github.com/kuberewind/kuberewind/internal/serve"
+)
+
+// InstantAnnotation is the annotation of an event that names the instant that was read.
+const InstantAnnotation = "kuberewind.io/instant"
+
+// resolver reads URLs as an API server does.
+var resolver = &request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
+
+// root is the part of a path that says whose API root it is, and at which instant.
+var root = regexp.MustCompile(`^/clusters/[^/]+/at/([^/]+)`)
+
+// Watch writes down what next was asked, and with which code it answered.
+func (l *Log) Watch(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := l.write(nil); err != nil {
+			serve.WriteStatus(w, &metav1.Status{
+				Status: metav1.StatusFailure, Code: http.StatusServiceUnavailable, Reason: metav1.StatusReasonServiceUnavailable, Message: err.Error(),
+			})
+			return
+		}
+		event := newEvent(r)
+		w.Header().Set(auditv1.HeaderAuditID, string(event.AuditID))
+		answer := &answer{ResponseWriter: w}
+		event.Stage = auditv1.StagePanic // until next has returned
+		defer func() {
+			event.ResponseStatus = answer.status()
+			event.StageTimestamp = metav1.NowMicro()
+			_ = l.append(event) // What could not be written stays, and refuses the next request.
+		}()
+		next.ServeHTTP(responsewriter.WrapForHTTP1Or2(answer), r)
+		event.Stage = auditv1.StageResponseComplete
+	})
+}
+
+func (l *Log) append(event *auditv1.Event) error {
+	line, err := json.Marshal(event)
+	if err != nil {
+		return err
+	}
+	return l.write(append(line, '\n'))
+}
+
+func newEvent(r *http.Request) *auditv1.Event {
+	e := &auditv1.Event{
+		TypeMeta: metav1.TypeMeta{APIVersion: auditv1.SchemeGroupVersion.String(), Kind: "Event"},
+		Level:    auditv1.LevelMetadata, AuditID: types.UID(uuid.NewString()),
+		RequestURI: r.URL.RequestURI(), UserAgent: r.UserAgent(), RequestReceivedTimestamp: metav1.NewMicroTime(time.Now()),
+	}
+	if host, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
+		e.SourceIPs = []string{host}
+	}
+	if caller, ok := request.UserFrom(r.Context()); ok {
+		e.User = authenticationv1.UserInfo{Username: caller.GetName(), UID: caller.GetUID(), Groups: caller.GetGroups()}
+	}
+	describe(e, r)
+	return e
+}
+
+// describe says what was asked, and of which instant.
+func describe(e *auditv1.Event, r *http.Request) {
+	asked := r.Clone(r.Context())
+	if found := root.FindStringSubmatch(r.URL.Path); found != nil {
+		asked.URL.Path = r.URL.Path[len(found[0]):]
+		e.Annotations = map[string]string{InstantAnnotation: found[1]}
+	}
+	info, _ := resolver.NewRequestInfo(asked) // Beside an error stands what could be read.
+	e.Verb = info.Verb
+	if info.IsResourceRequest {
+		e.ObjectRef = &auditv1.ObjectReference{
+			APIGroup: info.APIGroup, APIVersion: info.APIVersion, Resource: info.Resource, Subresource: info.Subresource,
+			Namespace: info.Namespace, Name: info.Name,
+		}
+	}
+}
+
+// answer remembers the code of an answer.
+type answer struct {
+	http.ResponseWriter
+	code int // 0: nothing was answered yet
+}
+
+// Unwrap is for http.ResponseController, and for responsewriter.
+func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+func (a *answer) WriteHeader(code int) {
+	if a.code == 0 && code >= http.StatusOK { // else more follows
+		a.code = code
+	}
+	a.ResponseWriter.WriteHeader(code)
+}
+
+func (a *answer) Write(body []byte) (int, error) {
+	if a.code == 0 {
+		a.code = http.StatusOK
+	}
+	return a.ResponseWriter.Write(body)
+}
+
+// Hijack is what a WebSocket does.
+func (a *answer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	a.code = http.StatusSwitchingProtocols
+	return http.NewResponseController(a.ResponseWriter).Hijack()
+}
+
+// status is what was answered. A handler that writes nothing answers with 200.
+func (a *answer) status() *metav1.Status {
+	status := &metav1.Status{Status: metav1.StatusSuccess, Code: int32(cmp.Or(a.code, http.StatusOK))}
+	if a.code >= http.StatusBadRequest {
+		status.Status = metav1.StatusFailure
+	}
+	return status
+}
