@@ -43,6 +43,8 @@ type Change struct {
 	// DeleteRequested says that the version has a deletionTimestamp that the version before did not have. The object lives on until its
 	// grace period ends and its finalizers are gone.
 	DeleteRequested bool
+	// Evicted says that the API server noted an eviction in this version of a Pod. It does so in the status, just before it deletes the Pod.
+	Evicted bool
 }
 
 // Of says what a delta changed. Without Patch it compares Before with Object.
@@ -97,8 +99,9 @@ func (d *Delta) changed(steps []patch.Operation) Change {
 	}
 	c := Change{Class: Shown, DeleteRequested: slices.ContainsFunc(steps, func(op patch.Operation) bool {
 		return op.Op == "add" && is(op.Path, "metadata", "deletionTimestamp")
-	})}
+	}), Evicted: d.evicted()}
 	switch {
+	case c.Evicted: // It changes only the status, and people look for it.
 	case len(steps) == 0:
 		c.Class = ManagedFields
 	case all(steps, func(op patch.Operation) bool { return len(op.Path) > 0 && op.Path[0] == "status" }):
@@ -107,6 +110,21 @@ func (d *Delta) changed(steps []patch.Operation) Change {
 		c.Class = LeaderElection
 	}
 	return c
+}
+
+// evicted reports whether the version says of a Pod that it is evicted, and the version before did not.
+func (d *Delta) evicted() bool {
+	return d.Group == "" && d.Resource == "pods" && evictionIn(d.Object) && !evictionIn(d.Before)
+}
+
+func evictionIn(doc patch.Doc) bool {
+	conditions, _ := patch.Get(doc, "/status/conditions")
+	for _, c := range patch.Members(conditions) {
+		if text(c, "/type") == "DisruptionTarget" && text(c, "/status") == "True" && text(c, "/reason") == "EvictionByEvictionAPI" {
+			return true
+		}
+	}
+	return false
 }
 
 func all(steps []patch.Operation, f func(patch.Operation) bool) bool {
@@ -148,8 +166,7 @@ func (d *Delta) bound(steps []patch.Operation) (node string, ok bool) {
 	for _, op := range steps {
 		switch {
 		case op.Op == "add" && is(op.Path, "spec", "nodeName"):
-			text, _ := patch.Unquote(op.Value)
-			node = string(text)
+			node = text(op.Value, "")
 		case !scheduled(op) && !topology(op) && !is(op.Path, "status", "nominatedNodeName"):
 			return "", false
 		}
@@ -176,10 +193,7 @@ func scheduled(op patch.Operation) bool {
 	return true
 }
 
-func isScheduled(condition patch.Doc) bool {
-	kind, _ := patch.Get(condition, "/type")
-	return string(kind) == `"PodScheduled"`
-}
+func isScheduled(condition patch.Doc) bool { return text(condition, "/type") == "PodScheduled" }
 
 func topology(op patch.Operation) bool {
 	if len(op.Path) < 2 || op.Path[0] != "metadata" || op.Path[1] != "labels" {
@@ -224,7 +238,12 @@ func sliceController(name string) bool {
 }
 
 func (d *Delta) metadata(of, key string) string {
-	value, _ := patch.Get(d.Object, "/metadata/"+of+"/"+strings.ReplaceAll(key, "/", "~1"))
-	text, _ := patch.Unquote(value)
-	return string(text)
+	return text(d.Object, "/metadata/"+of+"/"+strings.ReplaceAll(key, "/", "~1"))
+}
+
+// text gives the string at a pointer, or "".
+func text(doc patch.Doc, pointer string) string {
+	value, _ := patch.Get(doc, pointer)
+	plain, _ := patch.Unquote(value)
+	return string(plain)
 }

@@ -74,6 +74,24 @@ func split(resource string) (group, name string) {
 	return group, name
 }
 
+func TestAnEvictionIsShownThoughItChangesOnlyTheStatus(t *testing.T) {
+	const evicting = `{"reason":"EvictionByEvictionAPI","status":"True","type":"DisruptionTarget"}`
+	of := func(resource, before, after string) change.Change {
+		object := func(conditions string) patch.Doc { return canonical(t, `{"status":{"conditions":[`+conditions+`]}}`) }
+		return change.Of(change.Delta{Resource: resource, Type: cache.Updated, Source: "watch", Before: object(before), Object: object(after)})
+	}
+	require.Equal(t, change.Change{Class: change.Shown, Evicted: true}, of("pods", scheduled, scheduled+","+evicting))
+	for name, got := range map[string]change.Change{
+		"it was noted before":    of("pods", evicting, evicting+","+scheduled),
+		"it is over":             of("pods", evicting, strings.ReplaceAll(evicting, "True", "False")),
+		"a preemption":           of("pods", scheduled, strings.ReplaceAll(evicting, "EvictionByEvictionAPI", "PreemptionByScheduler")),
+		"an object of no Pod":    of("widgets", scheduled, evicting),
+		"another condition only": of("pods", "", scheduled),
+	} {
+		require.Equal(t, change.Change{Class: change.Status}, got, name)
+	}
+}
+
 func TestADeltaWithoutAPatchIsComparedWithTheVersionBefore(t *testing.T) {
 	before := canonical(t, `{"spec":1,"status":1}`)
 	of := func(source string, before, after patch.Doc) change.Class {
@@ -144,7 +162,7 @@ func TestTheSceneIsFoldedToWhatWasDone(t *testing.T) {
 		}
 	}
 	require.Equal(t, total, classes[change.Shown]+folded.Total())
-	require.Equal(t, "296 Leases, 189 Events, 130 ReplicaSet status, 99 Deployment status, 46 EndpointSlices, 46 Pod status, 40 Pod bindings, 34 Endpoints, "+
+	require.Equal(t, "296 Leases, 189 Events, 130 ReplicaSet status, 99 Deployment status, 46 EndpointSlices, 44 Pod status, 40 Pod bindings, 34 Endpoints, "+
 		"3 HorizontalPodAutoscaler status, 3 Job status, 2 CustomResourceDefinition status, 2 Namespace status, 2 Node status", folded.String())
 	require.Equal(t, []string{"kubectl-client-side-apply", "kubectl", "kubectl-set", "kubectl-annotate", "kubectl"}, done[:5], "applied, scaled, broken, annotated, undone")
 }

@@ -9,6 +9,7 @@
 //	Shown            every other Added and Deleted, and the first version on record of every other object
 //	Resync           a Sync that changed nothing
 //	Binding          spec.nodeName of a Pod was set, with the condition PodScheduled: the scheduler bound it to a node
+//	Shown            the API server noted the eviction of a Pod, which it does in the status
 //	ManagedFields    nothing changed but bookkeeping
 //	Status           nothing changed but bookkeeping and the status
 //	LeaderElection   nothing changed but bookkeeping and the annotation of an old leader election

@@ -8,11 +8,13 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/kuberewind/kuberewind/internal/pgtest"
 	"github.com/kuberewind/kuberewind/internal/scene/record"
+	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
 // newScene is the recording of the scene, in a database of its own.
@@ -88,13 +90,56 @@ func TestTheLogSaysWhatTheServerDidInWordsOfItsOwn(t *testing.T) {
 	out := b.replayed(t, "log", "-A", "--since", "seq:1", "--utc", "-v").out
 	for _, want := range []string{
 		`(?m)^ \S+  Updated  Pod shop/web-\S+ +-  +bound to node-00\d`,
-		`(?m)^ \S+  Updated  Pod shop/web-\S+ +- +\+ deletionTimestamp \S+Z \(grace \d+ s\)$`,
+		`(?m)^ \S+  Updated  Pod shop/web-\S+ +- +\+ deletionTimestamp \d\d:\d\d:\d\d \(grace \d+ s\)$`,
 		`(?m)^ \S+  Updated  Pod \S+ +\S+ +evicted`,
 		`(?m)^ \S+  Added    ClusterRoleBinding dave-admin +kubectl-create +created: ClusterRole cluster-admin for User dave$`,
 		`(?m)^ \S+  Deleted  ClusterRoleBinding dave-admin +- +deleted: ClusterRole cluster-admin for User dave; last proved writer kubectl-create at `,
 		`(?m)^ \S+  Updated  Node node-002 +kubectl-taint\? +- spec.taints$`,
 	} {
 		require.Regexp(t, want, out)
+	}
+}
+
+// A drain evicts, and an eviction is a version that changes nothing but the status.
+func TestAReaderOfTheLogSeesThatAPodWasEvicted(t *testing.T) {
+	b := newScene(t)
+	for _, args := range []string{"log -A --since seq:1 --verbose=false", "log pods -A --since seq:1 --only spec"} {
+		got := b.replayed(t, strings.Fields(args)...)
+		require.Zero(t, got.code, got.err)
+		require.Regexp(t, `(?m)^ \S+  Updated  Pod billing/ledger-\S+ +- +evicted\n [^ ]`, got.out, args)
+	}
+	var pod string
+	require.NoError(t, b.db.Connect(t).QueryRow(t.Context(), `
+		SELECT name FROM kuberewind.changes WHERE namespace = 'shop' AND kind = 'Pod' AND new::text LIKE '%EvictionByEvictionAPI%' ORDER BY seq LIMIT 1`).Scan(&pod))
+	for _, args := range []string{"log pod/" + pod, "story deployment/web"} {
+		got := b.replayed(t, append(strings.Fields(args), "-n", "shop", "--verbose=false")...)
+		require.Zero(t, got.code, got.err)
+		require.Contains(t, got.out, "evicted\n", args)
+	}
+}
+
+func TestTheEndOfAGracePeriodIsInTheZoneOfTheLog(t *testing.T) {
+	local := time.Local
+	t.Cleanup(func() { time.Local = local })
+	time.Local = time.FixedZone("", 11*60*60)
+	b := newBook(t)
+	b.listed("configmaps", "first_list", postgres.SourceList, postgres.Marker{})
+	b.at("12:58")
+	b.write(postgres.Added, "configmaps", b.object("configmaps", "shop", "settings", settingsUID, "helm", "", `,"data":{}`))
+	for _, ends := range []string{"12:58:30", "13:00:00"} {
+		metadata := fmt.Sprintf(`"deletionTimestamp":"2026-03-10T%sZ","deletionGracePeriodSeconds":30,`, ends)
+		b.write(postgres.Updated, "configmaps", b.object("configmaps", "shop", "settings", settingsUID, "helm", metadata, `,"data":{}`))
+	}
+	for zone, want := range map[string][]string{
+		"--utc":       {`+ deletionTimestamp 12:58:30 (grace 30 s)`, `deletionTimestamp 12:58:30 → 13:00:00 (grace 30 s)`},
+		"--utc=false": {`+ deletionTimestamp 23:58:30 (grace 30 s)`, `deletionTimestamp 23:58:30 → 2026-03-11T00:00:00+11:00 (grace 30 s)`},
+	} {
+		got := b.replayed(t, "log", "configmap/settings", "-n", "shop", zone)
+		require.Zero(t, got.code, got.err)
+		for _, text := range want {
+			require.Contains(t, got.out, text)
+		}
+		require.Contains(t, b.replayed(t, "log", "configmap/settings", "-n", "shop", "-o", "json", zone).out, `"new":"2026-03-10T13:00:00Z"`)
 	}
 }
 

@@ -26,7 +26,7 @@ Without a name, it is the log of a namespace (-n, else that of the current conte
 (default ` + defaultSince + `).
 
 On a terminal the log shows what people and deployers change, and counts the rest in its last line: Events, Leases, Endpoints of controllers, bindings,
-versions that change only the status or only managedFields, and resyncs. A type that you name is shown. Folding looks at what changed, never at who
+versions that change only the status or only managedFields, and resyncs. An eviction is shown, though it is only in the status. A type that you name is shown. Folding looks at what changed, never at who
 changed it. JSON and pipes fold nothing, unless -v, --only, --ignore or --events stands on the command line; --verbose=false folds there too.
 replay.yaml can hold verbose, only, ignore and events.
 
@@ -292,7 +292,7 @@ func (l *logCommand) writer(rec *env.Record, scope history.Scope) *logWriter {
 	}
 	f := &entries.Fold{
 		Cluster: rec.Cluster().Name, Managers: l.managers, Types: l.wanted, Patterns: l.patterns, Selects: l.selects, Indices: l.indexed,
-		AllFields: l.allFields, Diff: l.diff, Folding: l.folding,
+		AllFields: l.allFields, Diff: l.diff, Folding: l.folding, Zone: l.env.Zone(),
 	}
 	return &logWriter{logCommand: l, rec: rec, scope: scope, printer: p, fold: f, keep: func(*history.Delta) bool { return true }}
 }

@@ -5,6 +5,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/client-go/tools/cache"
 
@@ -29,6 +30,8 @@ type Fold struct {
 	Indices  []selector.Index   // in all of which the version or the one before is
 	// AllFields keeps bookkeeping fields.
 	AllFields bool
+	// Zone is that of the times in words.
+	Zone *time.Location
 	// Diff adds a unified difference of YAML.
 	Diff bool
 	// QuietSync leaves out what was only found or stored again, and counts it.
@@ -76,7 +79,7 @@ func (f *Fold) EntryOf(v *history.Version) *Entry {
 		return f.selected(v, what)
 	}
 	all := f.changesOf(v)
-	about := words.Summary(v, what)
+	about := words.Summary(v, what, f.Zone)
 	if !f.AllFields {
 		shown := field.Visible(all)
 		if about == "" && len(shown) == 0 {
@@ -88,6 +91,9 @@ func (f *Fold) EntryOf(v *history.Version) *Entry {
 	if f.Folding.Folds(what.Class) || len(visible) == 0 && len(all) > 0 && about == "" {
 		f.Folded.Add(what.Class, v.Stream.Kind)
 		return nil
+	}
+	if what.Evicted && counted > 0 {
+		counted-- // The words say it.
 	}
 	e := f.entry(v, about, visible)
 	e.Counted = counted
@@ -127,7 +133,7 @@ func (f *Fold) selected(v *history.Version, what change.Change) *Entry {
 		}
 		return nil
 	}
-	return f.entry(v, words.Summary(v, what), found)
+	return f.entry(v, words.Summary(v, what, f.Zone), found)
 }
 
 func (f *Fold) entry(v *history.Version, about string, all []field.Change) *Entry {

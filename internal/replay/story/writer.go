@@ -39,7 +39,9 @@ type writer struct {
 
 func (c *command) writer(rec *env.Record, s *story.Story) *writer {
 	w := &writer{command: c, rec: rec, story: s, roots: map[*story.Object]bool{}}
-	w.fold = &entries.Fold{Cluster: rec.Cluster().Name, Folding: c.folding, Types: []cache.DeltaType{cache.Added, cache.Updated, cache.Deleted, cache.Sync}}
+	w.fold = &entries.Fold{
+		Cluster: rec.Cluster().Name, Folding: c.folding, Types: []cache.DeltaType{cache.Added, cache.Updated, cache.Deleted, cache.Sync}, Zone: c.env.Zone(),
+	}
 	stamps := stamps{zone: c.env.Zone()}
 	if c.output == output.JSON {
 		w.printer = &jsonPrinter{out: c.env.IOStreams.Out}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/client-go/tools/cache"
 
@@ -17,17 +18,19 @@ import (
 // Created is what Summary says of an object that was created and nothing else.
 const Created = "created"
 
-// Summary says of a version what its changes do not.
-func Summary(v *history.Version, what change.Change) string {
+// Summary says of a version what its changes do not. Times are in a zone.
+func Summary(v *history.Version, what change.Change, zone *time.Location) string {
 	switch {
 	case what.Node != "":
 		return "bound to " + render.Line(what.Node)
-	case evicted(v):
+	case what.Evicted && what.DeleteRequested: // a list brought both
+		return "evicted, + deletionTimestamp " + ending(v, v.Doc, zone) + grace(v.Doc)
+	case what.Evicted:
 		return "evicted"
 	case what.DeleteRequested:
-		return "+ deletionTimestamp " + texts(v.Doc, timestamp) + grace(v.Doc)
+		return "+ deletionTimestamp " + ending(v, v.Doc, zone) + grace(v.Doc)
 	case deletionMoved(v):
-		return "deletionTimestamp " + texts(v.Before, timestamp) + " → " + texts(v.Doc, timestamp) + grace(v.Doc)
+		return "deletionTimestamp " + ending(v, v.Before, zone) + " → " + ending(v, v.Doc, zone) + grace(v.Doc)
 	}
 	about := origin(v)
 	if granted := grant(v); granted != "" && about != "" {
@@ -73,6 +76,19 @@ func texts(doc patch.Doc, pointer string) string {
 	return oneLine(value)
 }
 
+// ending is when an object is to be gone, in the line of a version: the time alone, if it is of the same day.
+func ending(v *history.Version, doc patch.Doc, zone *time.Location) string {
+	text := texts(doc, timestamp)
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return text
+	}
+	if at = at.In(zone); at.Format(time.DateOnly) == v.OccurredAt.In(zone).Format(time.DateOnly) {
+		return at.Format(time.TimeOnly)
+	}
+	return at.Format(time.RFC3339)
+}
+
 func grace(doc patch.Doc) string {
 	if seconds := texts(doc, gracePeriod); seconds != "" {
 		return " (grace " + seconds + " s)"
@@ -95,25 +111,6 @@ func Unsaid(v *history.Version, all []field.Change) []field.Change {
 		at := c.Path.Pointer()
 		return at == timestamp || at == gracePeriod
 	})
-}
-
-// evicted reports whether the API server noted an eviction in this version. It does so in the status, just before it deletes the Pod.
-func evicted(v *history.Version) bool {
-	return v.Stream.Resource == "pods" && v.Stream.Group == "" && evictionIn(v.Doc) && !evictionIn(v.Before)
-}
-
-func evictionIn(doc patch.Doc) bool {
-	conditions, _ := patch.Get(doc, "/status/conditions")
-	var all []struct{ Type, Status, Reason string }
-	if conditions == nil || json.Unmarshal(conditions, &all) != nil {
-		return false
-	}
-	for _, c := range all {
-		if c.Type == "DisruptionTarget" && c.Status == "True" && c.Reason == "EvictionByEvictionAPI" {
-			return true
-		}
-	}
-	return false
 }
 
 // grant says of a RoleBinding or ClusterRoleBinding that came or went which role it gives to whom.
