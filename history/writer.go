@@ -8,9 +8,9 @@ import (
 
 // A Writer is a field manager that is proved to have written a version.
 type Writer struct {
-	Manager, Subresource string
-	Seq                  int64
-	OccurredAt           time.Time
+	Manager, Subresource   string
+	Seq                    int64
+	ObservedAt, OccurredAt time.Time
 }
 
 // lastWriterRows bounds how far back LastWriter looks.
@@ -20,19 +20,19 @@ const lastWriterRows = 1000
 // whether one of them has a proved writer. It is not who deleted the object: no watch says that.
 func (r *Record) LastWriter(ctx context.Context, objectID, before int64) (w Writer, found bool, err error) {
 	err = r.pool.QueryRow(ctx, `
-		SELECT seq, occurred_at, manager, coalesce(subresource, '')
+		SELECT seq, observed_at, occurred_at, manager, coalesce(subresource, '')
 		FROM (
-			SELECT seq, occurred_at, manager, subresource, manager_evidence FROM kuberewind.record_deltas
+			SELECT seq, observed_at, occurred_at, manager, subresource, manager_evidence FROM kuberewind.record_deltas
 			WHERE cluster = $1 AND object_id = $2 AND seq < $3 ORDER BY seq DESC LIMIT $4
 		) recent
 		WHERE manager IS NOT NULL AND manager_evidence IN (1, 2)
-		ORDER BY seq DESC LIMIT 1`, r.cluster.Number, objectID, before, lastWriterRows).Scan(&w.Seq, &w.OccurredAt, &w.Manager, &w.Subresource)
+		ORDER BY seq DESC LIMIT 1`, r.cluster.Number, objectID, before, lastWriterRows).Scan(&w.Seq, &w.ObservedAt, &w.OccurredAt, &w.Manager, &w.Subresource)
 	switch {
 	case isNoRows(err):
 		return Writer{}, false, nil
 	case err != nil:
 		return Writer{}, false, fmt.Errorf("look for the last proved writer before seq %d: %w", before, err)
 	}
-	w.OccurredAt = w.OccurredAt.UTC()
+	w.ObservedAt, w.OccurredAt = w.ObservedAt.UTC(), w.OccurredAt.UTC()
 	return w, true, nil
 }

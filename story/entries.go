@@ -14,8 +14,9 @@ import (
 // An Entry is one delta of a story.
 type Entry struct {
 	history.Version
-	Object *Object // whose delta it is; of an Event, what the Event is about
-	Event  *Event  // nil if the delta is not of an Event
+	Span   history.Span // when it happened
+	Object *Object      // whose delta it is; of an Event, what the Event is about
+	Event  *Event       // nil if the delta is not of an Event
 	Change change.Change
 }
 
@@ -38,6 +39,13 @@ func (s *Story) Entries(ctx context.Context) iter.Seq2[Entry, error] {
 		q.Scope, q.ObjectID, q.UID, q.ObjectIDs = history.Scope{}, 0, "", s.ids()
 		for v, err := range s.rec.Versions(ctx, q) {
 			e := s.entry(v)
+			if v.Stream != nil {
+				var failed error
+				if e.Span, failed = s.times.Of(ctx, &v.Delta); failed != nil {
+					yield(Entry{}, failed)
+					return
+				}
+			}
 			if err == nil {
 				s.rollouts.see(&e)
 			}

@@ -15,12 +15,13 @@ import (
 // A Moment is a delta at which something began or ended.
 type Moment struct {
 	Seq                    int64
-	ObservedAt, OccurredAt time.Time
-	Manager, Subresource   string // if the version proves it
+	ObservedAt, OccurredAt time.Time    // as they are on record
+	Span                   history.Span // when it happened
+	Manager, Subresource   string       // if the version proves it
 }
 
-func momentOf(d *history.Delta) *Moment {
-	return &Moment{Seq: d.Seq, ObservedAt: d.ObservedAt, OccurredAt: d.OccurredAt, Manager: d.Manager, Subresource: d.Subresource}
+func momentOf(e *Entry) *Moment {
+	return &Moment{Seq: e.Seq, ObservedAt: e.ObservedAt, OccurredAt: e.OccurredAt, Span: e.Span, Manager: e.Manager, Subresource: e.Subresource}
 }
 
 // An Outcome says how a rollout ended.
@@ -59,14 +60,14 @@ func (r *Rollout) stuck(why trouble, e *Entry) {
 	i := slices.IndexFunc(r.Troubles, func(t *Trouble) bool { return t.Reason == why.reason })
 	if i < 0 {
 		i = len(r.Troubles)
-		r.Troubles = append(r.Troubles, &Trouble{Reason: why.reason, Message: why.message, At: momentOf(&e.Delta)})
+		r.Troubles = append(r.Troubles, &Trouble{Reason: why.reason, Message: why.message, At: momentOf(e)})
 	}
 	if t := r.Troubles[i]; !slices.Contains(t.Objects, e.Object) {
 		t.Objects = append(t.Objects, e.Object)
 	}
 }
 
-func (r *Rollout) end(outcome Outcome, d *history.Delta) { r.Outcome, r.End = outcome, momentOf(d) }
+func (r *Rollout) end(outcome Outcome, e *Entry) { r.Outcome, r.End = outcome, momentOf(e) }
 
 // A tracker watches the entries for rollouts.
 type tracker struct {
@@ -153,10 +154,10 @@ func (t *tracker) follow(d *deployment, e *Entry) {
 	}
 	switch {
 	case e.Type == cache.Deleted:
-		r.end(Deleted, &e.Delta)
+		r.end(Deleted, e)
 		d.current = nil
 	case complete(e.Doc):
-		r.end(Done, &e.Delta)
+		r.end(Done, e)
 		d.current = nil
 	}
 }
@@ -169,10 +170,10 @@ func (t *tracker) start(d *deployment, e *Entry, created bool) {
 		if bytes.Equal(after, r.Before) {
 			outcome = Undone
 		}
-		r.end(outcome, &e.Delta)
+		r.end(outcome, e)
 	}
 	d.revision = revisionOf(e.Doc)
-	d.current = &Rollout{Deployment: e.Object, Start: momentOf(&e.Delta), Created: created, Before: template(e.Before), After: after}
+	d.current = &Rollout{Deployment: e.Object, Start: momentOf(e), Created: created, Before: template(e.Before), After: after}
 	t.all = append(t.all, d.current)
 }
 

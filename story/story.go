@@ -25,6 +25,7 @@ type Story struct {
 	Objects []*Object // each after its owner: first what the story is about
 
 	rec      *history.Record
+	times    *history.Times
 	query    history.Query
 	prior    int64             // seq of the last delta before the story
 	objects  map[int64]*Object // by ObjectID
@@ -38,7 +39,7 @@ func Find(ctx context.Context, rec *history.Record, q history.Query) (*Story, er
 	if q.Name == "" {
 		return nil, errors.New("a story is about one object: name it")
 	}
-	s := &Story{rec: rec, query: q, objects: map[int64]*Object{}, about: map[int64]*Object{}, rollouts: newTracker()}
+	s := &Story{rec: rec, times: rec.Times(), query: q, objects: map[int64]*Object{}, about: map[int64]*Object{}, rollouts: newTracker()}
 	if err := s.begin(ctx); err != nil {
 		return nil, err
 	}

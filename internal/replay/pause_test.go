@@ -29,24 +29,26 @@ func outage(t *testing.T, before, after string) *book {
 	started := b.now
 	b.open()
 
-	late := func(kind, resource string, o *served, occurred time.Time) postgres.Item {
-		it := b.item(resource, kind, postgres.SourceWatch, o)
-		it.Occurred = occurred
-		return it
-	}
 	made := func(clock, name, uid string) postgres.Item {
 		b.at(clock)
 		o := b.object("configmaps", "shop", name, uid, "helm", fmt.Sprintf(`"creationTimestamp":%q,`, b.now.Format(time.RFC3339)), `,"data":{}`)
-		return late(postgres.Added, "configmaps", o, b.now)
+		return b.late(postgres.Added, "configmaps", o, b.now)
 	}
 	first := made(before, "first", oldUID)
 	b.now = stopped // An entry of a scale has no time, so the newest is from before.
-	scaled := late(postgres.Updated, "deployments", b.web(webUID, "helm", 5, "nginx:2", ""), stopped)
-	deleted := late(postgres.Deleted, "configmaps", b.object("configmaps", "shop", "settings", settingsUID, "helm", "", `,"data":{}`), started)
+	scaled := b.late(postgres.Updated, "deployments", b.web(webUID, "hpa", 5, "nginx:2", ""), stopped)
+	deleted := b.late(postgres.Deleted, "configmaps", b.object("configmaps", "shop", "settings", settingsUID, "helm", "", `,"data":{}`), started)
 	again := made(after, "settings", secondUID)
 	b.at("12:21")
 	b.commit(first, scaled, deleted, again)
 	return b
+}
+
+// late is a delta that is caught up on.
+func (b *book) late(kind, resource string, o *served, occurred time.Time) postgres.Item {
+	it := b.item(resource, kind, postgres.SourceWatch, o)
+	it.Occurred = occurred
+	return it
 }
 
 func TestTheLogShowsAChangeOfAPauseWhereResourceVersionsPutIt(t *testing.T) {
@@ -77,6 +79,68 @@ func TestTheLogShowsAChangeOfAPauseWhereResourceVersionsPutIt(t *testing.T) {
 	got = b.replayed(t, "log", "-n", "shop", "--since", "2026-03-10T12:01:30Z", "--until", "2026-03-10T12:05:00Z")
 	require.Zero(t, got.code, got.err)
 	require.NotContains(t, got.out, "~", "nothing happened before the first creation")
+}
+
+func TestEveryAnswerShowsAChangeOfAPauseWhereResourceVersionsPutIt(t *testing.T) {
+	b := outage(t, "12:10", "12:11")
+	b.at("12:22")
+	b.write(postgres.Deleted, "deployments", b.web(webUID, "helm", 5, "nginx:2", ""))
+
+	got := b.replayed(t, "blame", "deployment/web", "-n", "shop", "--utc", "--at", "seq:5")
+	require.Zero(t, got.code, got.err)
+	require.Contains(t, blamed(t, got.out, "replicas: 5"), " ~2026-03-10 12:10:00 ")
+	got = b.replayed(t, "blame", "deployment/web", "-n", "shop", "--at", "seq:5", "-o", "json")
+	require.Contains(t, got.out, `"occurredAt":"2026-03-10T12:10:00Z","estimated":true,"notBefore":"2026-03-10T12:10:00Z","notAfter":"2026-03-10T12:11:01Z"`)
+
+	got = b.replayed(t, "log", "deployment/web", "-n", "shop", "--utc")
+	require.Zero(t, got.code, got.err)
+	require.Contains(t, got.out, "deleted; last proved writer hpa at ~12:10:00.000\n")
+	got = b.replayed(t, "log", "deployment/web", "-n", "shop", "-o", "json")
+	require.Contains(t, got.out, `"occurredAt":"2026-03-10T12:10:00Z","estimated":true}`)
+
+	got = b.replayed(t, "get", "configmap/settings", "-n", "shop", "--at", "seq:5", "-o", "name")
+	require.Contains(t, got.err, `not found: deleted at ~2026-03-10T12:11:00Z, by seq:5;`)
+}
+
+func TestARolloutOfAPauseIsSummedUpWithTheTimesOfItsDeltas(t *testing.T) {
+	b := rolledOut(t, "12:10", "12:11")
+	got := b.replayed(t, "story", "deployment/web", "-n", "shop", "--utc")
+	require.Zero(t, got.code, got.err)
+	require.Contains(t, got.out, "\n~12:10:00.000  Deployment web  spec.template.spec.containers[web].image nginx:2 → nginx:3  [kubectl-set]\n")
+	require.Contains(t, got.out, "\n~12:10:00.000  spec.containers[web].image nginx:2 → nginx:3  [kubectl-set]\n               replaced after 1m0s\n")
+	got = b.replayed(t, "story", "deployment/web", "-n", "shop", "-o", "json")
+	require.Contains(t, got.out, `"occurredAt":"2026-03-10T12:10:00Z","estimated":true,"notBefore":"2026-03-10T12:10:00Z","notAfter":"2026-03-10T12:11:01Z"`)
+
+	got = rolledOut(t, "12:15", "12:05").replayed(t, "story", "deployment/web", "-n", "shop", "--utc")
+	require.Contains(t, got.out, "\n?12:01:00.000  spec.containers[web].image nginx:2 → nginx:3  [kubectl-set]\n", "clocks of servers contradict the order")
+}
+
+// rolledOut is a record with a pause. In it, an image was changed between two creations, at the minutes given, and once more after them.
+func rolledOut(t *testing.T, before, after string) *book {
+	t.Helper()
+	b := newBook(t)
+	for _, resource := range []string{"deployments", "configmaps", "secrets", "nodes"} {
+		b.listed(resource, "first_list", postgres.SourceList, postgres.Marker{})
+	}
+	b.at("12:01")
+	b.write(postgres.Added, "deployments", b.web(webUID, "helm", 3, "nginx:2", ""))
+	stopped := b.now
+	b.sink.Close()
+	b.at("12:20")
+	b.open()
+	made := func(clock, name, uid string) postgres.Item {
+		b.at(clock)
+		o := b.object("configmaps", "shop", name, uid, "helm", fmt.Sprintf(`"creationTimestamp":%q,`, b.now.Format(time.RFC3339)), `,"data":{}`)
+		return b.late(postgres.Added, "configmaps", o, b.now)
+	}
+	image := func(manager, image string) postgres.Item {
+		b.now = stopped // An entry of that time proves nothing.
+		return b.late(postgres.Updated, "deployments", b.web(webUID, manager, 3, image, ""), stopped)
+	}
+	items := []postgres.Item{made(before, "first", oldUID), image("kubectl-set", "nginx:3"), made(after, "second", secondUID), image("helm", "nginx:4")}
+	b.at("12:21")
+	b.commit(items...)
+	return b
 }
 
 func TestAnAnswerWithinAPauseFollowsResourceVersions(t *testing.T) {

@@ -21,12 +21,12 @@ if the version proves it.
 
 A line keeps its version while its value stays the same. So it does when it moves within its list, and when something around it is replaced. A ~ before a time
 says that it is an estimate. Instead of a manager, "before the record" says that the line was there when the record of the object began, and "in a gap" that the
-record missed versions: one of them may have set the line. "-" is an unknown writer.
+record missed versions: one of them may have set the line. "-" is an unknown writer. A ? says that clocks of servers contradict the time.
 
 On a terminal, lines of one version name it once.
 
--o json prints one object a line: text, pointer (RFC 6901), seq, resourceVersion, observedAt, occurredAt, estimated, type, source, manager, subresource, earlier
-(before the record) and latest (in a gap).
+-o json prints one object a line: text, pointer (RFC 6901), seq, resourceVersion, observedAt, occurredAt, estimated, notBefore, notAfter, contradictory, type, source,
+manager, subresource, earlier (before the record) and latest (in a gap).
 
 Exit code 1 says that something is damaged or missing: the rest is shown all the same.`
 
@@ -158,7 +158,28 @@ func (c *command) life(ctx context.Context, rec *env.Record, id int64) error {
 		return errors.Join(err, entries.Damage(damaged))
 	}
 	progress.End()
-	return errors.Join(c.print(lines), entries.Damage(damaged))
+	spans, err := c.spans(ctx, lines)
+	if err != nil {
+		return errors.Join(err, entries.Damage(damaged))
+	}
+	return errors.Join(c.print(lines, spans), entries.Damage(damaged))
+}
+
+// spans says when each version happened that set a line.
+func (c *command) spans(ctx context.Context, lines []blame.Line) (spans, error) {
+	all := spans{}
+	for _, l := range lines {
+		o := l.Origin
+		if _, known := all[o]; known {
+			continue
+		}
+		span, err := c.bounds.When(ctx, &history.Delta{Seq: o.Seq, ObservedAt: o.ObservedAt, OccurredAt: o.OccurredAt})
+		if err != nil {
+			return nil, err
+		}
+		all[o] = span
+	}
+	return all, nil
 }
 
 // add folds a version, if it belongs to the instant.

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/kuberewind/kuberewind/blame"
+	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/render"
 	"github.com/kuberewind/kuberewind/internal/replay/output"
 	"github.com/kuberewind/kuberewind/internal/replay/terminal"
@@ -24,6 +25,9 @@ type jsonLine struct {
 	ObservedAt      time.Time `json:"observedAt"`
 	OccurredAt      time.Time `json:"occurredAt"`
 	Estimated       bool      `json:"estimated"`
+	NotBefore       time.Time `json:"notBefore,omitzero"` // of an estimate
+	NotAfter        time.Time `json:"notAfter,omitzero"`
+	Contradictory   bool      `json:"contradictory,omitempty"` // clocks of servers contradict the order
 	Type            string    `json:"type"`
 	Source          string    `json:"source"`
 	Manager         string    `json:"manager"`
@@ -32,23 +36,33 @@ type jsonLine struct {
 	Latest          bool      `json:"latest"`
 }
 
-func (c *command) print(lines []blame.Line) error {
+// spans are when the versions of some lines happened.
+type spans map[*blame.Origin]history.Span
+
+func (c *command) print(lines []blame.Line, happened spans) error {
 	out := bufio.NewWriter(c.env.IOStreams.Out)
 	if c.output == output.JSON {
 		for _, l := range lines {
-			o := l.Origin
-			err := output.WriteJSON(out, jsonLine{
-				Text: l.Text, Pointer: l.Pointer, Seq: o.Seq, ResourceVersion: o.RV, ObservedAt: o.ObservedAt, OccurredAt: o.OccurredAt,
-				Estimated: estimated(o), Type: string(o.Type), Source: o.Source, Manager: o.Manager, Subresource: o.Subresource, Earlier: o.Earlier, Latest: o.Latest,
-			}, false)
-			if err != nil {
+			if err := output.WriteJSON(out, jsonOf(l, happened[l.Origin]), false); err != nil {
 				return err
 			}
 		}
 		return out.Flush()
 	}
-	c.text(out, lines)
+	c.text(out, lines, happened)
 	return out.Flush()
+}
+
+func jsonOf(l blame.Line, span history.Span) jsonLine {
+	o := l.Origin
+	line := jsonLine{
+		Text: l.Text, Pointer: l.Pointer, Seq: o.Seq, ResourceVersion: o.RV, ObservedAt: o.ObservedAt, OccurredAt: span.Estimate, Estimated: estimated(o),
+		Contradictory: span.Contradictory, Type: string(o.Type), Source: o.Source, Manager: o.Manager, Subresource: o.Subresource, Earlier: o.Earlier, Latest: o.Latest,
+	}
+	if line.Estimated {
+		line.NotBefore, line.NotAfter = span.NotBefore, span.NotAfter
+	}
+	return line
 }
 
 func estimated(o *blame.Origin) bool { return !o.ObservedAt.Equal(o.OccurredAt) }
@@ -59,7 +73,7 @@ const stampForm = "2006-01-02 15:04:05"
 // leastWho is how much of the names of managers a terminal shows at least. A wider one shows a fifth of its width.
 const leastWho = 16
 
-func (c *command) text(out *bufio.Writer, lines []blame.Line) {
+func (c *command) text(out *bufio.Writer, lines []blame.Line, happened spans) {
 	width, seqWidth, room := c.env.Width(), 0, 0
 	for _, l := range lines {
 		seqWidth = max(seqWidth, len(strconv.FormatInt(l.Origin.Seq, 10)))
@@ -70,7 +84,7 @@ func (c *command) text(out *bufio.Writer, lines []blame.Line) {
 	}
 	var before *blame.Origin
 	for _, l := range lines {
-		head := c.head(l.Origin, seqWidth, room)
+		head := c.head(l.Origin, happened[l.Origin], seqWidth, room)
 		hang := utf8.RuneCountInString(head)
 		if c.env.Terminal() && l.Origin == before {
 			head = strings.Repeat(" ", hang)
@@ -83,15 +97,13 @@ func (c *command) text(out *bufio.Writer, lines []blame.Line) {
 }
 
 // head is what stands before a line.
-func (c *command) head(o *blame.Origin, seqWidth, room int) string {
-	mark, name := " ", []rune(who(o))
-	if estimated(o) {
-		mark = "~"
-	}
+func (c *command) head(o *blame.Origin, span history.Span, seqWidth, room int) string {
+	name := []rune(who(o))
 	if len(name) > room {
 		name = append(name[:room-1], '…')
 	}
-	return fmt.Sprintf("%*d %s%s  %-*s  ", seqWidth, o.Seq, mark, o.OccurredAt.In(c.env.Zone()).Format(stampForm), room, string(name))
+	mark := output.Mark(estimated(o), span.Contradictory)
+	return fmt.Sprintf("%*d %1s%s  %-*s  ", seqWidth, o.Seq, mark, span.Estimate.In(c.env.Zone()).Format(stampForm), room, string(name))
 }
 
 // who is what is known of the writer.

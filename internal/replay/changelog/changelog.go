@@ -45,7 +45,7 @@ happened between them. A ? says that clocks of servers contradict that order. Ga
 
 -o json prints one object a line: cluster, seq, observedAt, occurredAt, estimated, notBefore, notAfter, contradictory, type (Added, Updated, Deleted, Sync), source
 (watch, list, relist, resync, schema, inferred), group, version, resource, kind, namespace, name, uid, resourceVersion, manager,
-subresource, managerEvidence (entry, owner, none), managerHint, lastManager of a Deleted (manager, subresource, seq, occurredAt), changes, and diff with
+subresource, managerEvidence (entry, owner, none), managerHint, lastManager of a Deleted (manager, subresource, seq, occurredAt, estimated, contradictory), changes, and diff with
 --diff. A change has op (add, remove, replace, reorder), path, pointer (RFC 6901, in this version; the last part of what was removed, in the version
 before), old and new; the first version of an object is one add at path "". A line with the one member note is a gap, a pause or a damaged row: kind,
 group, resource, from, to, seq, text.

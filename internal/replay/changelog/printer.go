@@ -100,14 +100,7 @@ func (p *logPrinter) entry(e *entries.Entry) error {
 }
 
 func (p *logPrinter) head(e *entries.Entry) string {
-	mark := " "
-	switch {
-	case e.Contradictory:
-		mark = "?"
-	case e.Estimated:
-		mark = "~"
-	}
-	head := fmt.Sprintf("%s%s  %-*s  ", mark, p.time(e.OccurredAt), typeWidth, e.Type)
+	head := fmt.Sprintf("%1s%s  %-*s  ", output.Mark(e.Estimated, e.Contradictory), p.time(e.OccurredAt), typeWidth, e.Type)
 	objects, who := objectWidth, whoWidth
 	if p.width > 0 && p.width < columnsWidth {
 		objects, who = 0, 0
@@ -158,7 +151,8 @@ func (p *logPrinter) lines(e *entries.Entry) []string {
 		lines = append(lines, e.About)
 	}
 	if last := e.LastManager; last != nil {
-		lines[0] += fmt.Sprintf("; last proved writer %s at %s", render.Line(words.Writer(last.Manager, last.Subresource)), p.timeOn(e.OccurredAt, last.OccurredAt))
+		lines[0] += fmt.Sprintf("; last proved writer %s at %s%s", render.Line(words.Writer(last.Manager, last.Subresource)),
+			output.Mark(last.Estimated, last.Contradictory), p.timeOn(e.OccurredAt, last.OccurredAt))
 	}
 	if e.Diff != "" {
 		return lines

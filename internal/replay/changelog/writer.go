@@ -158,7 +158,11 @@ func (w *logWriter) entry(ctx context.Context, objectID int64, e *entries.Entry)
 			return err
 		}
 		if found {
-			e.LastManager = &entries.LastManager{Manager: last.Manager, Subresource: last.Subresource, Seq: last.Seq, OccurredAt: last.OccurredAt}
+			span, err := w.bounds.When(ctx, &history.Delta{Seq: last.Seq, ObservedAt: last.ObservedAt, OccurredAt: last.OccurredAt})
+			if err != nil {
+				return err
+			}
+			e.LastManager = entries.NewLastManager(&last, span)
 		}
 	}
 	return w.printer.entry(e)

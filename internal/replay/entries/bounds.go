@@ -82,18 +82,28 @@ func CompareRVs(a, b string) int {
 	return order
 }
 
+// When says when a delta happened.
+func (b *Bounds) When(ctx context.Context, d *history.Delta) (history.Span, error) {
+	return b.times.Of(ctx, d)
+}
+
 // Holds reports whether a delta may have happened between the two, and when it happened. following says that there is no end.
 func (b *Bounds) Holds(ctx context.Context, d *history.Delta, following bool) (held bool, span history.Span, err error) {
-	if b.hasFrom && b.From.RV != "" && CompareRVs(d.RV, b.From.RV) < 0 {
-		return false, span, nil
-	}
-	if span, err = b.times.Of(ctx, d); err != nil {
+	if span, err = b.When(ctx, d); err != nil {
 		return false, span, err
 	}
-	if !b.fromTime.IsZero() && span.NotAfter.Before(b.fromTime) {
-		return false, span, nil // It was caught up on after that instant, and happened before.
+	return b.Within(d, span, following), span, nil
+}
+
+// Within reports whether a delta, of which it is known when it happened, may have happened between the two.
+func (b *Bounds) Within(d *history.Delta, span history.Span, following bool) bool {
+	if b.hasFrom && b.From.RV != "" && CompareRVs(d.RV, b.From.RV) < 0 {
+		return false
 	}
-	return following || b.endsAfter(d, &span), span, nil
+	if !b.fromTime.IsZero() && span.NotAfter.Before(b.fromTime) {
+		return false // It was caught up on after that instant, and happened before.
+	}
+	return following || b.endsAfter(d, &span)
 }
 
 // endsAfter reports whether a delta may have happened by the end.

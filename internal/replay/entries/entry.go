@@ -61,10 +61,19 @@ func (e *Entry) Happened(span history.Span) {
 
 // LastManager is the last proved writer of a life that was deleted. It need not have deleted the object.
 type LastManager struct {
-	Manager     string    `json:"manager"`
-	Subresource string    `json:"subresource"`
-	Seq         int64     `json:"seq"`
-	OccurredAt  time.Time `json:"occurredAt"`
+	Manager       string    `json:"manager"`
+	Subresource   string    `json:"subresource"`
+	Seq           int64     `json:"seq"`
+	OccurredAt    time.Time `json:"occurredAt"`
+	Estimated     bool      `json:"estimated"`
+	Contradictory bool      `json:"contradictory,omitempty"`
+}
+
+// NewLastManager puts a writer where the order of resource versions does.
+func NewLastManager(w *history.Writer, span history.Span) *LastManager {
+	return &LastManager{
+		Manager: w.Manager, Subresource: w.Subresource, Seq: w.Seq, OccurredAt: span.Estimate, Estimated: !w.ObservedAt.Equal(w.OccurredAt), Contradictory: span.Contradictory,
+	}
 }
 
 // Remark is a line between the deltas: a gap, a pause, a damaged row.

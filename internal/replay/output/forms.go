@@ -15,6 +15,17 @@ const (
 // StampForm is RFC 3339 with milliseconds, and the offset of the zone.
 const StampForm = "2006-01-02T15:04:05.000Z07:00"
 
+// Mark stands before a time: "?" if clocks of servers contradict it, "~" if it is an estimate, else "".
+func Mark(estimated, contradictory bool) string {
+	switch {
+	case contradictory:
+		return "?"
+	case estimated:
+		return "~"
+	}
+	return ""
+}
+
 // Indent stands before what belongs to the line above.
 const Indent = "    "
 

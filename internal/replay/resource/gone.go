@@ -6,12 +6,14 @@ import (
 	"time"
 
 	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/internal/replay/output"
 )
 
 // An End is the delta that ended the last life of a name.
 type End struct {
-	Seq                    int64 // 0 if there was none
-	ObservedAt, OccurredAt time.Time
+	Seq       int64 // 0 if there was none
+	Span      history.Span
+	Estimated bool
 	// Alive says that another life of the name goes on.
 	Alive bool
 }
@@ -35,18 +37,17 @@ func EndOf(ctx context.Context, rec *history.Record, scope history.Scope, p hist
 		if err != nil {
 			return end, err
 		}
-		end.ObservedAt, end.OccurredAt = d.ObservedAt, d.OccurredAt
+		if end.Span, err = rec.Times().Of(ctx, &d); err != nil {
+			return end, err
+		}
+		end.Estimated = !d.ObservedAt.Equal(d.OccurredAt)
 	}
 	return end, nil
 }
 
 // Stamp is the time of the end, as an error has it: short, and marked if it is an estimate.
 func (e End) Stamp() string {
-	mark := ""
-	if !e.ObservedAt.Equal(e.OccurredAt) {
-		mark = "~"
-	}
-	return mark + e.OccurredAt.UTC().Truncate(time.Millisecond).Format(time.RFC3339Nano)
+	return output.Mark(e.Estimated, e.Span.Contradictory) + e.Span.Estimate.UTC().Truncate(time.Millisecond).Format(time.RFC3339Nano)
 }
 
 // Last is the command that shows the last state of an object.

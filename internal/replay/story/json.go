@@ -51,12 +51,15 @@ type (
 		Objects []reference `json:"objects"`
 	}
 	moment struct {
-		Seq         int64     `json:"seq"`
-		ObservedAt  time.Time `json:"observedAt"`
-		OccurredAt  time.Time `json:"occurredAt"`
-		Estimated   bool      `json:"estimated"`
-		Manager     string    `json:"manager"`
-		Subresource string    `json:"subresource"`
+		Seq           int64     `json:"seq"`
+		ObservedAt    time.Time `json:"observedAt"`
+		OccurredAt    time.Time `json:"occurredAt"`
+		Estimated     bool      `json:"estimated"`
+		NotBefore     time.Time `json:"notBefore,omitzero"` // of an estimate
+		NotAfter      time.Time `json:"notAfter,omitzero"`
+		Contradictory bool      `json:"contradictory,omitempty"` // clocks of servers contradict the order
+		Manager       string    `json:"manager"`
+		Subresource   string    `json:"subresource"`
 	}
 )
 
@@ -115,7 +118,12 @@ func momentOf(m *story.Moment) *moment {
 	if m == nil {
 		return nil
 	}
-	return &moment{
-		Seq: m.Seq, ObservedAt: m.ObservedAt, OccurredAt: m.OccurredAt, Estimated: !m.ObservedAt.Equal(m.OccurredAt), Manager: m.Manager, Subresource: m.Subresource,
+	out := &moment{
+		Seq: m.Seq, ObservedAt: m.ObservedAt, OccurredAt: m.Span.Estimate, Estimated: estimated(m), Contradictory: m.Span.Contradictory,
+		Manager: m.Manager, Subresource: m.Subresource,
 	}
+	if out.Estimated {
+		out.NotBefore, out.NotAfter = m.Span.NotBefore, m.Span.NotAfter
+	}
+	return out
 }

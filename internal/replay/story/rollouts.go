@@ -33,7 +33,7 @@ func (p *textPrinter) rollouts(all []*story.Rollout) error {
 func (p *textPrinter) rollout(r *story.Rollout) string {
 	day, begin := "", fmt.Sprintf(" %-*s", len(shortForm), "before")
 	if r.Start != nil {
-		day, begin = p.newDay(r.Start.OccurredAt), p.short(r.Start.ObservedAt, r.Start.OccurredAt)
+		day, begin = p.newDay(r.Start.Span.Estimate), p.moment(r.Start)
 	}
 	const hang = lineWidth + len(output.Indent)
 	text := day + terminal.Wrap(begin+"  "+render.Line(p.started(r)), p.width, hang) + "\n"
@@ -68,7 +68,7 @@ func (p *textPrinter) started(r *story.Rollout) string {
 
 func (p *textPrinter) troubles(r *story.Rollout) (lines []string) {
 	for _, t := range r.Troubles {
-		line := fmt.Sprintf("stuck from%s: %s of %s", p.short(t.At.ObservedAt, t.At.OccurredAt), t.Reason, counted(t.Objects))
+		line := fmt.Sprintf("stuck from%s: %s of %s", p.moment(t.At), t.Reason, counted(t.Objects))
 		if t.Message != "" {
 			line += ": " + strings.TrimSpace(t.Message)
 		}
@@ -90,9 +90,9 @@ func (p *textPrinter) ended(r *story.Rollout) string {
 		return "not done when the story ends"
 	}
 	if r.Start == nil {
-		return string(r.Outcome) + " at" + p.short(r.End.ObservedAt, r.End.OccurredAt)
+		return string(r.Outcome) + " at" + p.moment(r.End)
 	}
-	return fmt.Sprintf("%s after %s", r.Outcome, rounded(r.End.OccurredAt.Sub(r.Start.OccurredAt)))
+	return fmt.Sprintf("%s after %s", r.Outcome, rounded(r.End.Span.Estimate.Sub(r.Start.Span.Estimate)))
 }
 
 // rounded keeps what matters of a duration.

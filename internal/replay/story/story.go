@@ -25,7 +25,7 @@ template and available. It is undone if the template from before it came back fi
 
 On a terminal the text counts what says little, as log does, and the repetitions of Events: -v shows everything. JSON and pipes leave out nothing, unless -v, --only,
 --ignore or --events stands on the command line; --verbose=false folds there too.
-In brackets stands the field manager that wrote, if the version proves it. A ~ before a time says that it is an estimate. Gaps and pauses
+In brackets stands the field manager that wrote, if the version proves it. A ~ before a time says that it is an estimate, a ? that clocks of servers contradict it. Gaps and pauses
 of the record are lines of their own.
 
 -o json prints one object a line. Lines of deltas are those of log -o json, with class (shown, event, lease, endpoints, binding, status, managedFields,

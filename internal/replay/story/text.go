@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/render"
 	"github.com/kuberewind/kuberewind/internal/replay/entries"
 	"github.com/kuberewind/kuberewind/internal/replay/output"
@@ -28,14 +29,14 @@ const (
 
 func (s *stamps) full(t time.Time) string { return t.In(s.zone).Format(output.StampForm) }
 
-// short is a time, after an estimate's mark.
-func (s *stamps) short(observed, occurred time.Time) string {
-	mark := " "
-	if !observed.Equal(occurred) {
-		mark = "~"
-	}
-	return mark + occurred.In(s.zone).Format(shortForm)
+// short is a time, after its mark.
+func (s *stamps) short(span history.Span, estimated bool) string {
+	return fmt.Sprintf("%1s%s", output.Mark(estimated, span.Contradictory), span.Estimate.In(s.zone).Format(shortForm))
 }
+
+func (s *stamps) moment(m *story.Moment) string { return s.short(m.Span, estimated(m)) }
+
+func estimated(m *story.Moment) bool { return !m.ObservedAt.Equal(m.OccurredAt) }
 
 // textPrinter writes a story for people.
 type textPrinter struct {
@@ -63,9 +64,9 @@ func (p *textPrinter) entry(e *story.Entry, shown *entries.Entry) error {
 	depth := e.Object.Depth * len("  ")
 	head := e.Object.Stream.Kind + " " + e.Object.Name + "  "
 	lines := p.lines(e, shown)
-	first := p.short(e.ObservedAt, e.OccurredAt) + "  " + strings.Repeat(" ", depth) + render.Line(head+lines[0])
+	first := p.short(e.Span, shown.Estimated) + "  " + strings.Repeat(" ", depth) + render.Line(head+lines[0])
 	hang := lineWidth + depth + len(output.Indent)
-	text := p.newDay(e.OccurredAt) + terminal.Wrap(first, p.width, hang) + "\n"
+	text := p.newDay(e.Span.Estimate) + terminal.Wrap(first, p.width, hang) + "\n"
 	for _, line := range lines[1:] {
 		text += terminal.Wrap(strings.Repeat(" ", hang)+render.Line(line), p.width, hang+len("  ")) + "\n"
 	}

@@ -75,7 +75,7 @@ func (w *writer) write(ctx context.Context) error {
 	}
 	for e, err := range w.story.Entries(ctx) {
 		if err != nil {
-			err = w.broken(ctx, &e, err)
+			err = w.broken(&e, err)
 		} else {
 			err = w.entry(ctx, &e)
 		}
@@ -83,7 +83,7 @@ func (w *writer) write(ctx context.Context) error {
 			return err
 		}
 	}
-	return w.finish(ctx)
+	return w.finish()
 }
 
 // notes prints those that are not lines of the story anyway.
@@ -93,24 +93,21 @@ func (w *writer) notes(all []history.Note) {
 	}))
 }
 
-func (w *writer) broken(ctx context.Context, e *story.Entry, err error) error {
+func (w *writer) broken(e *story.Entry, err error) error {
 	r, ok := entries.Broken(err)
 	if !ok {
 		return err
 	}
-	if r.Kind == "damaged" && e.Stream != nil {
-		if held, _, failed := w.bounds.Holds(ctx, &e.Delta, false); failed != nil || !held {
-			return failed
-		}
+	if r.Kind == "damaged" && e.Stream != nil && !w.bounds.Within(&e.Delta, e.Span, false) {
+		return nil
 	}
 	w.damaged = append(w.damaged, err)
 	return w.printer.remark(r)
 }
 
 func (w *writer) entry(ctx context.Context, e *story.Entry) error {
-	held, span, err := w.bounds.Holds(ctx, &e.Delta, false)
-	if err != nil || !held {
-		return err
+	if !w.bounds.Within(&e.Delta, e.Span, false) {
+		return nil
 	}
 	if w.repeated(e) {
 		w.fold.Folded.Add(change.Event, e.Stream.Kind)
@@ -120,8 +117,7 @@ func (w *writer) entry(ctx context.Context, e *story.Entry) error {
 	if shown == nil {
 		return nil
 	}
-	shown.Happened(span)
-	e.OccurredAt = shown.OccurredAt
+	shown.Happened(e.Span)
 	due, err := w.breaks.Before(ctx, &e.Delta)
 	if err != nil {
 		return err
@@ -158,7 +154,7 @@ func (w *writer) remarks(all []entries.Remark) error {
 }
 
 // finish says what was counted only, how the rollouts went, and what could not be shown.
-func (w *writer) finish(ctx context.Context) error {
+func (w *writer) finish() error {
 	if err := w.remarks(w.breaks.Rest()); err != nil {
 		return err
 	}
@@ -168,11 +164,7 @@ func (w *writer) finish(ctx context.Context) error {
 	if err := w.counted(); err != nil {
 		return err
 	}
-	rollouts, err := w.rollouts(ctx)
-	if err != nil {
-		return err
-	}
-	if err := w.printer.rollouts(rollouts); err != nil {
+	if err := w.printer.rollouts(w.rollouts()); err != nil {
 		return fmt.Errorf("print the rollouts: %w", err)
 	}
 	return entries.Damage(w.damaged)
@@ -192,18 +184,11 @@ func (w *writer) counted() error {
 }
 
 // rollouts are those that started within the time that was asked for.
-func (w *writer) rollouts(ctx context.Context) (within []*story.Rollout, err error) {
+func (w *writer) rollouts() (within []*story.Rollout) {
 	for _, r := range w.story.Rollouts() {
-		held := r.Start == nil
-		if !held {
-			start := &history.Delta{Seq: r.Start.Seq, ObservedAt: r.Start.ObservedAt, OccurredAt: r.Start.OccurredAt}
-			if held, _, err = w.bounds.Holds(ctx, start, false); err != nil {
-				return nil, err
-			}
-		}
-		if held {
+		if r.Start == nil || w.bounds.Within(&history.Delta{Seq: r.Start.Seq}, r.Start.Span, false) {
 			within = append(within, r)
 		}
 	}
-	return within, nil
+	return within
 }
