@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kuberewind/kuberewind/internal/controlplane/objects"
 )
 
 // characters is a ConfigMap with every character on which writers and readers of YAML differ.
@@ -37,12 +39,12 @@ const steeringObjects = `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"Ro
 func TestWhatTheServerTakesReadsBackAndSteersNoTerminal(t *testing.T) {
 	c := startCluster(t)
 	c.record()
-	c.apply("testdata/objects.yaml")
-	made := []*unstructured.Unstructured{c.create(characters())}
+	c.maker.Apply(objects.Shop)
+	made := []*unstructured.Unstructured{c.maker.Create(characters())}
 	for decoder := json.NewDecoder(strings.NewReader(steeringObjects)); decoder.More(); {
 		object := &unstructured.Unstructured{}
 		require.NoError(t, decoder.Decode(&object.Object))
-		made = append(made, c.create(object))
+		made = append(made, c.maker.Create(object))
 	}
 	c.awaitRecorded(made...)
 

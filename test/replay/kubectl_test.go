@@ -8,13 +8,15 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/kuberewind/kuberewind/internal/controlplane/objects"
 )
 
 // TestKubectlsEyesSeeNoDifference compares replay with kubectl on the cluster that is being recorded, cell by cell.
 func TestKubectlsEyesSeeNoDifference(t *testing.T) {
 	c := startCluster(t)
 	c.record()
-	c.awaitRecorded(c.apply("testdata/objects.yaml")...)
+	c.awaitRecorded(c.maker.Apply(objects.Shop)...)
 
 	for _, question := range []string{
 		"pods -n shop", "pods -n shop -o wide", "po -A", "pods -n shop --show-labels", "pods -n shop -L app,tier", "pods -n shop --no-headers",

@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
+
+	"github.com/kuberewind/kuberewind/internal/controlplane/objects"
 )
 
 type list struct {
@@ -29,7 +31,7 @@ type list struct {
 func TestASnapshotHoldsWhatTheServerServedAndCanBeAppliedElsewhere(t *testing.T) {
 	c := startCluster(t)
 	c.record()
-	c.awaitRecorded(c.apply("testdata/objects.yaml")...)
+	c.awaitRecorded(c.maker.Apply(objects.Shop)...)
 
 	t.Run("as it was served, in each format", func(t *testing.T) { snapshotFormats(t, c) })
 	t.Run("applied to a fresh cluster", func(t *testing.T) { applySnapshot(t, c) })
@@ -67,7 +69,7 @@ func snapshotFormats(t *testing.T, c *cluster) {
 	require.Equal(t, 4, manifest.Resources["pods"])
 	require.NoError(t, json.Unmarshal([]byte(asJSON.Metadata.Annotations["kuberewind/manifest"]), &manifest))
 
-	served, err := c.objects.Resource(schema.GroupVersionResource{Version: "v1", Resource: "pods"}).List(t.Context(), metav1.ListOptions{})
+	served, err := c.maker.Resource(schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, "").List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
 	var recorded []unstructured.Unstructured
 	for _, o := range asJSON.Items {
@@ -190,9 +192,9 @@ func parse(t *testing.T, text []byte) unstructured.Unstructured {
 	return o
 }
 
-func sorted(objects []unstructured.Unstructured) []unstructured.Unstructured {
-	slices.SortFunc(objects, func(a, b unstructured.Unstructured) int {
+func sorted(all []unstructured.Unstructured) []unstructured.Unstructured {
+	slices.SortFunc(all, func(a, b unstructured.Unstructured) int {
 		return strings.Compare(string(a.GetUID()), string(b.GetUID()))
 	})
-	return objects
+	return all
 }

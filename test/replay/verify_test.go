@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kuberewind/kuberewind/internal/controlplane/objects"
 	"github.com/kuberewind/kuberewind/internal/recordertest"
 )
 
@@ -48,8 +49,8 @@ func (c *cluster) verify(args ...string) (verification, output) {
 func TestTheRecordIsProvedEqualToTheClusterAndWhatWasTamperedWithIsFound(t *testing.T) {
 	c := startCluster(t)
 	c.record()
-	c.awaitRecorded(c.apply("testdata/objects.yaml")...)
-	counter := c.create(&unstructured.Unstructured{Object: map[string]any{
+	c.awaitRecorded(c.maker.Apply(objects.Shop)...)
+	counter := c.maker.Create(&unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "counter", "namespace": "default"}, "data": map[string]any{"n": "0"},
 	}})
 	stop := c.count(counter)
@@ -101,7 +102,7 @@ func TestTheRecordIsProvedEqualToTheClusterAndWhatWasTamperedWithIsFound(t *test
 func (c *cluster) count(object *unstructured.Unstructured) (stop func() *unstructured.Unstructured) {
 	ctx, cancel := context.WithCancel(c.t.Context())
 	done := make(chan *unstructured.Unstructured, 1)
-	client := c.client(object.GroupVersionKind(), object.GetNamespace())
+	client := c.maker.Resource(object.GroupVersionKind(), object.GetNamespace())
 	go func() {
 		last := object
 		// Often enough that the record always moves, and seldom enough that something else can be done.
