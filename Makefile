@@ -60,7 +60,7 @@ PROGRAMS  := $(CURDIR)/$(BIN)/programs
 TEST      := KUBEREWIND_TEST_PROGRAMS=$(PROGRAMS) $(GO) test $(TESTFLAGS)
 # These packages are tested without the race detector, which multiplies CPU time: their code starts no goroutines. Two exceptions, cmd/replay
 # and hack/test-times, start one that forwards signals. make test-more tests them under it. A new package is under it from the start.
-PLAIN     := ./apiserver/internal/review ./cmd/replay ./deltafifo/spool ./internal/checkpoint ./internal/clusterevents ./internal/config ./internal/controlplane/binaries ./internal/docs \
+PLAIN     := ./apiserver/internal/review ./cmd/replay ./deltafifo/spool ./internal/checkpoint ./internal/clusterevents ./internal/config ./internal/controlplane/binaries ./internal/controlplane/objects ./internal/docs \
 	./internal/erasure ./internal/filter ./internal/pgtest ./internal/printers ./internal/redact ./internal/retention ./internal/scene/... ./migrations ./patch ./hack/...
 # Whole systems, the longest first, and what measures.
 SYSTEMS   := ./test/system ./test/chaos ./test/replay ./test/... ./bench/...
