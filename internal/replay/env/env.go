@@ -165,13 +165,6 @@ func (e *Env) Namespace(all bool) (string, error) {
 	return name, nil
 }
 
-// Notes prints notes on standard error, each once.
-func (e *Env) Notes(notes []history.Note) {
-	for _, n := range notes {
-		e.Note(n.Text)
-	}
-}
-
 // Note prints one line on standard error, once.
 func (e *Env) Note(text string) {
 	if e.Quiet || e.noted[text] || text == "" {
