@@ -88,7 +88,7 @@ func (p *logPrinter) entry(e *entries.Entry) error {
 	default:
 		head = p.coloured(head, e.Type)
 	}
-	text := p.newDay(e.OccurredAt) + strings.TrimRight(head, " ") + "\n"
+	text := p.newDay(e.OccurredAt) + p.wrap(strings.TrimRight(head, " "), 2*len(output.Indent)) + "\n"
 	for _, more := range lines {
 		text += p.wrap(output.Indent+p.style.Change(more), 2*len(output.Indent)) + "\n"
 	}

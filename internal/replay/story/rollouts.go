@@ -20,7 +20,8 @@ func (p *textPrinter) rollouts(all []*story.Rollout) error {
 			title = "\n"
 		}
 		if i == 0 || all[i-1].Deployment != r.Deployment {
-			title += render.Line(fmt.Sprintf("Rollouts of Deployment %s:", output.ObjectName(r.Deployment.Namespace, r.Deployment.Name))) + "\n"
+			text := fmt.Sprintf("Rollouts of Deployment %s:", output.ObjectName(r.Deployment.Namespace, r.Deployment.Name))
+			title += p.style.Title(render.Line(text)) + "\n"
 		}
 		if _, err := fmt.Fprint(p.out, title+p.rollout(r)); err != nil {
 			return err
@@ -37,10 +38,10 @@ func (p *textPrinter) rollout(r *story.Rollout) string {
 	}
 	const hang = lineWidth + len(output.Indent)
 	text := day + terminal.Wrap(begin+"  "+render.Line(p.started(r)), p.width, hang) + "\n"
-	for _, line := range append(p.troubles(r), p.ended(r)) {
-		text += terminal.Wrap(strings.Repeat(" ", lineWidth)+render.Line(line), p.width, hang) + "\n"
+	for _, line := range p.troubles(r) {
+		text += terminal.Wrap(strings.Repeat(" ", lineWidth)+p.style.Removed(render.Line(line)), p.width, hang) + "\n"
 	}
-	return text
+	return text + strings.Repeat(" ", lineWidth) + p.ended(r) + "\n"
 }
 
 func (p *textPrinter) started(r *story.Rollout) string {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/client-go/tools/cache"
+
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/render"
 	"github.com/kuberewind/kuberewind/internal/replay/entries"
@@ -43,6 +45,7 @@ type textPrinter struct {
 	out   io.Writer
 	width int // columns of the terminal; 0 if there is none
 	words words.Wording
+	style terminal.Style
 	stamps
 	titles int
 }
@@ -64,14 +67,30 @@ func (p *textPrinter) entry(e *story.Entry, shown *entries.Entry) error {
 	depth := e.Object.Depth * len("  ")
 	head := e.Object.Stream.Kind + " " + e.Object.Name + "  "
 	lines := p.lines(e, shown)
-	first := p.short(e.Span, shown.Estimated) + "  " + strings.Repeat(" ", depth) + render.Line(head+lines[0])
+	paint := p.paint(e)
+	first := p.short(e.Span, shown.Estimated) + "  " + strings.Repeat(" ", depth) + render.Line(head) + paint(render.Line(lines[0]))
 	hang := lineWidth + depth + len(output.Indent)
 	text := p.newDay(e.Span.Estimate) + terminal.Wrap(first, p.width, hang) + "\n"
 	for _, line := range lines[1:] {
-		text += terminal.Wrap(strings.Repeat(" ", hang)+render.Line(line), p.width, hang+len("  ")) + "\n"
+		text += terminal.Wrap(strings.Repeat(" ", hang)+paint(render.Line(line)), p.width, hang+len("  ")) + "\n"
 	}
 	_, err := io.WriteString(p.out, text)
 	return err
+}
+
+// paint gives an entry's lines the colour of what they say: what came, went or changed, or a warning.
+func (p *textPrinter) paint(e *story.Entry) func(string) string {
+	switch {
+	case e.Event != nil && e.Event.Type == "Warning":
+		return p.style.Changed
+	case e.Event != nil:
+		return func(line string) string { return line }
+	case e.Type == cache.Added:
+		return p.style.Added
+	case e.Type == cache.Deleted:
+		return p.style.Removed
+	}
+	return p.style.Change
 }
 
 // newDay says which day follows, if the line before was of another one.
@@ -122,6 +141,6 @@ func eventText(e *story.Entry) string {
 }
 
 func (p *textPrinter) remark(r entries.Remark) error {
-	_, err := fmt.Fprintln(p.out, terminal.Wrap("-- "+render.Line(r.Text), p.width, len("-- ")))
+	_, err := fmt.Fprintln(p.out, p.style.Note(terminal.Wrap("-- "+render.Line(r.Text), p.width, len("-- "))))
 	return err
 }

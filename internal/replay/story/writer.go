@@ -46,7 +46,7 @@ func (c *command) writer(rec *env.Record, s *story.Story) *writer {
 	if c.output == output.JSON {
 		w.printer = &jsonPrinter{out: c.env.IOStreams.Out}
 	} else {
-		text := &textPrinter{out: c.env.IOStreams.Out, stamps: stamps, width: c.env.Width()}
+		text := &textPrinter{out: c.env.IOStreams.Out, stamps: stamps, width: c.env.Width(), style: c.env.Style()}
 		if c.person() {
 			text.words.Room = words.RoomOnTerminal
 		}

@@ -21,6 +21,13 @@ func TestColoursAreForWhoWantsThem(t *testing.T) {
 	_, seen = atTerminal(t, append(difference, "-u")...)
 	require.Contains(t, seen, "\x1b[1m--- a/deployments.apps/shop/web")
 	require.Contains(t, seen, "\x1b[32m+")
+	_, seen = atTerminal(t, "story", "deployment/web", "-n", "shop", "--no-pager", "-q", "--utc")
+	for _, coloured := range []string{
+		" 13:17:57.380      Pod web-5798c68678-dxd68  \x1b[32mcreated", "  \x1b[31mdeleted\x1b[0m\n", "  \x1b[33mWarning Failed: ",
+		"\x1b[1mRollouts of Deployment shop/web:\x1b[0m\n", "               \x1b[31mstuck from 13:17:57.424: ",
+	} {
+		require.Contains(t, seen, coloured)
+	}
 	_, seen = atTerminal(t, "get", "podz")
 	require.Contains(t, seen, "\x1b[1;31merror:\x1b[0m the server doesn't have a resource type")
 	_, seen = atTerminal(t, "get", "nodes")

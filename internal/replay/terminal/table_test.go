@@ -41,6 +41,21 @@ func TestACellThatIsWiderThanTheTerminalHangs(t *testing.T) {
 		"secrets    yes\n", terminal.FoldTables(holes, 24))
 }
 
+func TestNoLineIsWiderThanTheTerminal(t *testing.T) {
+	scene(t)
+	for _, call := range []string{
+		"get all -n shop -o wide --at seq:700", "get pods -A --at seq:700 -o custom-columns=N:.metadata.name,U:.metadata.uid,L:.metadata.labels,I:.spec.containers[*].image",
+		"blame deployment/web -n shop", "story deployment/web -n shop", "log -n shop --since seq:1 -v", "diff -A --from seq:300 -v", "coverage", "coverage -o wide --until now",
+		"coverage --incomplete --until now",
+	} {
+		_, seen := atTerminal(t, append(strings.Fields(call), "--no-pager")...)
+		require.NotEmpty(t, seen, call)
+		for line := range strings.SplitSeq(seen, "\n") {
+			require.LessOrEqual(t, terminal.Columns(line), 80, "%s: %s", call, line)
+		}
+	}
+}
+
 func TestAFoldedTableFitsAndLosesNothing(t *testing.T) {
 	cell := rapid.StringMatching(`[a-z<>/é]{0,12}( [a-z]{1,5})?`)
 	rapid.Check(t, func(t *rapid.T) {
