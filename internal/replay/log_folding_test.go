@@ -230,10 +230,26 @@ func TestAWordThatLedToNothingGetsWhatWasPerhapsMeant(t *testing.T) {
 		"deployment/web -n shop --path spec.replicaz":           `did you mean spec.replicas?`,
 		"-n shop --since seq:1 --manager kubectl-sett":          `did you mean kubectl-set?`,
 		"-n shpo --since seq:1":                                 `did you mean "shop"?`,
+		"-n shop --since seq:1 -l ap=web":                       `Note: no object that was looked at has a label "ap"; did you mean "app"?`,
+		"-n shop --since seq:1 -l app=wbe,team":                 `Note: no object that was looked at has the label app=wbe; did you mean "web"?`,
 		"deployments -n shop --since seq:1 --path spec.templat": `did you mean spec.template?`,
 	} {
 		got := b.replayed(t, append([]string{"log"}, strings.Fields(args)...)...)
 		require.Zero(t, got.code, args)
 		require.Contains(t, got.err, want, args)
 	}
+}
+
+func TestAMistypedLabelGetsWhatWasPerhapsMeant(t *testing.T) {
+	b := newScene(t)
+	for _, args := range []string{"get pods -n shop", "diff -n shop --from seq:300", "snapshot -n shop -o -", "log -n shop --since seq:1"} {
+		got := b.replayed(t, append(strings.Fields(args), "-l", "ap=web")...)
+		require.Contains(t, got.err, `Note: no object that was looked at has a label "ap"; did you mean "app"?`, args)
+		for _, right := range []string{"app=web", "app", "app!=wbe", "!ap"} {
+			got = b.replayed(t, append(strings.Fields(args), "-l", right)...)
+			require.NotContains(t, got.err, "no object that was looked at", args)
+		}
+	}
+	got := b.replayed(t, "get", "pods", "-n", "shop", "-l", "colour")
+	require.Contains(t, got.err, `Note: no object that was looked at has a label "colour"`+"\n")
 }

@@ -95,6 +95,15 @@ func selectableFields(definition []byte, version string) []string {
 // EveryLabel reports whether the labels of an object do not matter.
 func (s Selector) EveryLabel() bool { return s.labels == nil || s.labels.Empty() }
 
+// Labels are what the selector requires of labels.
+func (s Selector) Labels() labels.Requirements {
+	if s.labels == nil {
+		return nil
+	}
+	all, _ := s.labels.Requirements()
+	return all
+}
+
 // Matches reports whether an object is selected. The zero Selector selects every object.
 func (s Selector) Matches(doc patch.Doc) bool {
 	if !s.EveryLabel() && !s.labels.Matches(labels.Set(StringsAt(doc, "/metadata/labels"))) {

@@ -19,6 +19,9 @@ func (w *logWriter) suggest(ctx context.Context) error {
 			w.env.Note(fmt.Sprintf("no version that was read has --path %q; did you mean %s?", wanted, like))
 		}
 	}
+	for _, text := range w.fold.UnknownLabels() {
+		w.env.Note(text)
+	}
 	if len(w.managers) == 0 {
 		return nil
 	}

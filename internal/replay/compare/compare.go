@@ -12,6 +12,7 @@ import (
 
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/replay/field"
+	"github.com/kuberewind/kuberewind/internal/replay/known"
 	"github.com/kuberewind/kuberewind/internal/replay/output"
 	"github.com/kuberewind/kuberewind/internal/replay/resource"
 	"github.com/kuberewind/kuberewind/internal/replay/selector"
@@ -28,6 +29,7 @@ type Comparison struct {
 	rec     *history.Record
 	told    Hooks
 	selects selection.Selector
+	labels  known.Labels // of what was not selected
 	chosen  *selector.Chosen
 
 	mu     sync.Mutex // protects what follows
@@ -143,6 +145,9 @@ func (c *Comparison) Damage() error {
 // Missing names each object that was asked for and was there at neither instant.
 func (c *Comparison) Missing() error { return c.chosen.Missing("at either instant") }
 
+// UnknownLabels says which labels of the selector no object had of those that are different.
+func (c *Comparison) UnknownLabels() []string { return c.labels.Unknown(c.selects) }
+
 // Difference is one object that is not the same at both instants.
 type Difference struct {
 	Change        string // added, removed, changed
@@ -216,7 +221,7 @@ func (c *Comparison) wanted(d *Difference, allFields bool) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	selected := before != nil && c.selects.Matches(before) || after != nil && c.selects.Matches(after)
+	selected := before != nil && c.labels.Matches(c.selects, before) || after != nil && c.labels.Matches(c.selects, after)
 	if !selected {
 		return false, nil
 	}

@@ -198,6 +198,9 @@ func (d *diffCommand) answer(ctx context.Context, rec *env.Record, args []string
 	if err := d.printer().write(shown, c.OnlyBookkeeping, d.more()); err != nil {
 		return false, err
 	}
+	for _, text := range c.UnknownLabels() {
+		d.env.Note(text)
+	}
 	different := len(shown) > 0 || !d.rules.Said && d.folded.Total() > 0
 	return different, errors.Join(c.Damage(), c.Missing())
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/replay/field"
 	"github.com/kuberewind/kuberewind/internal/replay/folding"
+	"github.com/kuberewind/kuberewind/internal/replay/known"
 	"github.com/kuberewind/kuberewind/internal/replay/output"
 	"github.com/kuberewind/kuberewind/internal/replay/selector"
 	"github.com/kuberewind/kuberewind/internal/replay/words"
@@ -41,8 +42,9 @@ type Fold struct {
 	Folding folding.Rules
 	Folded  change.Counts
 
-	paths []string // of the first versions at which a pattern found nothing
-	seen  int
+	labels known.Labels // of versions that were not selected
+	paths  []string     // of the first versions at which a pattern found nothing
+	seen   int
 }
 
 // seenMost is how many versions are looked at for paths that a pattern could have meant.
@@ -102,6 +104,9 @@ func (f *Fold) EntryOf(v *history.Version) *Entry {
 
 // asked reports whether a version is one that was asked for.
 func (f *Fold) asked(v *history.Version) bool {
+	if !f.within(v.Doc) && !f.within(v.Before) {
+		return false
+	}
 	if len(f.Managers) > 0 && !slices.ContainsFunc(f.Managers, func(m string) bool {
 		matched, _ := path.Match(m, v.Manager) // tried when it was read
 		return matched
@@ -111,12 +116,15 @@ func (f *Fold) asked(v *history.Version) bool {
 	if v.Source == "resync" && !slices.Contains(f.Types, cache.Sync) && !f.Folding.All() {
 		return false // Nothing happened.
 	}
-	return f.within(v.Doc) || f.within(v.Before)
+	return true
 }
+
+// UnknownLabels says which labels of the selector no version had.
+func (f *Fold) UnknownLabels() []string { return f.labels.Unknown(f.Selects) }
 
 // within reports whether an object is selected by its labels, and by all indices.
 func (f *Fold) within(doc patch.Doc) bool {
-	return doc != nil && f.Selects.Matches(doc) &&
+	return doc != nil && f.labels.Matches(f.Selects, doc) &&
 		!slices.ContainsFunc(f.Indices, func(i selector.Index) bool { return !i.Holds(doc) })
 }
 

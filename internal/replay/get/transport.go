@@ -15,6 +15,7 @@ import (
 
 	"github.com/kuberewind/kuberewind/internal/printers"
 	"github.com/kuberewind/kuberewind/internal/render"
+	"github.com/kuberewind/kuberewind/internal/replay/known"
 	"github.com/kuberewind/kuberewind/internal/replay/output"
 	"github.com/kuberewind/kuberewind/internal/replay/resource"
 	"github.com/kuberewind/kuberewind/internal/replay/selector"
@@ -161,13 +162,17 @@ func (t *transport) objects(r apiRequest, label, field string) (iter.Seq2[string
 		return nil, err
 	}
 	return func(yield func(string, []byte) bool) {
+		var seen known.Labels
 		for key, doc := range store.All() {
-			if r.namespace != "" && !strings.HasPrefix(key, r.namespace+"/") || indexed != nil && !indexed[key] || !s.Matches(doc) {
+			if r.namespace != "" && !strings.HasPrefix(key, r.namespace+"/") || indexed != nil && !indexed[key] || !seen.Matches(s, doc) {
 				continue
 			}
 			if !yield(key, doc) {
 				return
 			}
+		}
+		for _, text := range seen.Unknown(s) {
+			t.view.Env.Note(text)
 		}
 	}, nil
 }

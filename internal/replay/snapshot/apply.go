@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kuberewind/kuberewind/internal/replay/known"
 	"github.com/kuberewind/kuberewind/internal/replay/view"
 	"github.com/kuberewind/kuberewind/internal/selection"
 	"github.com/kuberewind/kuberewind/patch"
@@ -20,6 +21,7 @@ type form struct {
 	hashedSecrets bool
 	view          *view.View
 	labels        selection.Selector
+	seen          known.Labels
 	manifest      *Manifest
 
 	customs, definitions int // written
@@ -27,7 +29,7 @@ type form struct {
 
 // of gives the text to write, nil if the object is left out.
 func (f *form) of(resource schema.GroupResource, doc patch.Doc) (patch.Doc, error) {
-	if !f.labels.Matches(doc) {
+	if !f.seen.Matches(f.labels, doc) {
 		return nil, nil
 	}
 	hashed := resource == secrets && isHashed(doc)

@@ -141,6 +141,9 @@ func (s *snapshotCommand) write(ctx context.Context, rec *env.Record, args []str
 		return errors.Join(err, to.abandon())
 	}
 	s.say(form)
+	for _, text := range form.seen.Unknown(labels) {
+		s.env.Note(text)
+	}
 	return errors.Join(v.Damage(), form.unwritten(), v.Chosen.Missing("at "+instant.String()))
 }
 

@@ -1,0 +1,91 @@
+package known
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+
+	selects "github.com/kuberewind/kuberewind/internal/selection"
+	"github.com/kuberewind/kuberewind/patch"
+)
+
+// Labels are those of the objects that a selector did not select. They say why, if the selector was mistyped. The zero value has seen none.
+type Labels struct {
+	values  map[string]map[string]bool // by key
+	words   int
+	matched bool
+}
+
+// mostLabels is how many keys and values are kept. With more, nothing is said: the word may be among those that were not kept.
+const mostLabels = 10_000
+
+// Matches reports whether an object is selected. If it is not, its labels are noted.
+func (l *Labels) Matches(s selects.Selector, doc patch.Doc) bool {
+	if s.Matches(doc) {
+		l.matched = true
+		return true
+	}
+	if !s.EveryLabel() && l.words <= mostLabels {
+		l.note(selects.StringsAt(doc, "/metadata/labels"))
+	}
+	return false
+}
+
+func (l *Labels) note(all map[string]string) {
+	for key, value := range all {
+		if l.values == nil {
+			l.values = map[string]map[string]bool{}
+		}
+		if l.values[key] == nil {
+			l.values[key] = map[string]bool{}
+		}
+		if !l.values[key][value] {
+			l.values[key][value] = true
+			l.words++
+		}
+	}
+}
+
+// Unknown says which keys and values of a selector no object had, and what was perhaps meant. It says nothing if an object was selected, or
+// if no object with labels was seen.
+func (l *Labels) Unknown(s selects.Selector) (texts []string) {
+	if l.matched || l.words == 0 || l.words > mostLabels {
+		return nil
+	}
+	for _, r := range s.Labels() {
+		if text := l.unknown(r); text != "" {
+			texts = append(texts, text)
+		}
+	}
+	return texts
+}
+
+// unknown looks at a requirement, if it asks for a label to be there.
+func (l *Labels) unknown(r labels.Requirement) string {
+	switch r.Operator() {
+	case selection.Exists, selection.Equals, selection.DoubleEquals, selection.In:
+	default:
+		return ""
+	}
+	if l.values[r.Key()] == nil {
+		return meant(fmt.Sprintf("no object that was looked at has a label %q", r.Key()), Suggest(r.Key(), slices.Collect(maps.Keys(l.values))))
+	}
+	if r.Operator() == selection.Exists || r.Values().Len() != 1 {
+		return ""
+	}
+	value := r.Values().UnsortedList()[0]
+	if l.values[r.Key()][value] {
+		return ""
+	}
+	return meant(fmt.Sprintf("no object that was looked at has the label %s=%s", r.Key(), value), Suggest(value, slices.Collect(maps.Keys(l.values[r.Key()]))))
+}
+
+func meant(text, like string) string {
+	if like == "" {
+		return text
+	}
+	return fmt.Sprintf("%s; did you mean %q?", text, like)
+}
