@@ -2,6 +2,7 @@ package replay
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -70,4 +71,40 @@ func TestCoverageAsJSON(t *testing.T) {
 		require.NotEmpty(t, c.Stretches, c.Resource)
 	}
 	require.Less(t, len(holes.Resources), len(r.Resources))
+}
+
+func TestCoverageOfATypeThatIsNotRecordedSaysWhy(t *testing.T) {
+	h := newHarbour(t)
+	require.NoError(t, h.sink.RecordServer(t.Context(), "/api", []byte(`{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","items":[
+		{"metadata":{"name":""},"versions":[{"version":"v1","resources":[
+			{"resource":"bindings","singularResource":"binding","responseKind":{"kind":"Binding"},"scope":"Namespaced","verbs":["create"]},
+			{"resource":"pods","singularResource":"pod","responseKind":{"kind":"Pod"},"scope":"Namespaced","verbs":["list","watch"]},
+			{"resource":"services","singularResource":"service","responseKind":{"kind":"Service"},"scope":"Namespaced","verbs":["list","watch"]}]}]}]}`)))
+	got := h.replayed(t, "coverage", "services")
+	require.Zero(t, got.code, got.err)
+	require.Equal(t, "Not recorded: services. The recorder never saw it, though the server offered it.\n", got.out)
+	require.Equal(t, 1, h.replayed(t, "coverage", "service", "--fail-if-incomplete").code)
+
+	h.db.Exec(t, `UPDATE kuberewind.epochs SET config = jsonb_set(config::jsonb, '{exclude}', '["services"]')`)
+	got = h.replayed(t, "coverage", "services,pods")
+	require.Zero(t, got.code, got.err)
+	require.Regexp(t, `^Complete until \S+, when recording stopped: 1 resource, each from its first list on\. Not recorded: services\. The recorder's settings exclude it: .*services.*\.\n`, got.out)
+	require.Contains(t, h.replayed(t, "coverage", "services", "--incomplete").out, "Not recorded: services. The recorder's settings exclude it")
+	require.Equal(t, 1, h.replayed(t, "coverage", "services,pods", "--fail-if-incomplete").code)
+	require.Contains(t, h.replayed(t, "coverage", "services", "-o", "json").out, `"complete": false`)
+	require.Contains(t, h.replayed(t, "get", "services").err, "see replay coverage services")
+
+	for word, want := range map[string]string{"gadgets": `doesn't have a resource type "gadgets"`, "bindings": "bindings were served, and cannot be recorded"} {
+		got = h.replayed(t, "coverage", word)
+		require.Equal(t, 1, got.code)
+		require.Contains(t, got.err, want)
+	}
+}
+
+func TestTheVerdictOfCoverageHasTheColourOfWhatItSays(t *testing.T) {
+	b := story(t)
+	require.Contains(t, b.replayed(t, "coverage", "--color", "always").out, "\x1b[31mNot complete: 1 of 4 resources with gaps")
+	require.Contains(t, b.replayed(t, "coverage", "secrets", "--color", "always").out, "\x1b[32mComplete")
+	require.Equal(t, 1, strings.Count(b.replayed(t, "coverage", "--color", "always").out, "   \x1b[31mno\x1b[0m         expired: too old"))
+	require.NotContains(t, b.replayed(t, "coverage").out, "\x1b")
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -26,6 +27,8 @@ not counted as missing.
 
 -o json prints one object: cluster, from, to, complete, resources (group, resource, scope, complete, stretches: from, to, fromRV, toRV, complete,
 live, cause, detail, outcome, appeared, changed, vanished, unchanged), pauses (from, to, afterSeq, recorder). An end that is left out has not come.
+
+Of a type that you name and that is not in the record, the first line says why: the recorder's settings exclude it, or the recorder never saw it.
 
 The exit code is 0 also where something is missing, unless --fail-if-incomplete is given: then it is 1.`
 
@@ -104,6 +107,8 @@ type resourceCoverage struct {
 	Scope     string    `json:"scope"`
 	Complete  bool      `json:"complete"`
 	Stretches []Stretch `json:"stretches"`
+
+	unrecorded bool // it was asked for, and no object of it was ever recorded
 }
 
 // Stretch is how complete one stretch of the record is, of one resource.
@@ -154,11 +159,11 @@ func (c *coverageCommand) report(ctx context.Context, rec *env.Record, args []st
 	if err != nil {
 		return nil, err
 	}
-	wanted, scope, err := c.scope(ctx, rec, to, args)
+	wanted, err := c.wanted(ctx, rec, to, args)
 	if err != nil {
 		return nil, err
 	}
-	stretches, err := rec.Coverage(ctx, scope)
+	stretches, err := rec.Coverage(ctx, history.Scope{})
 	if err != nil {
 		return nil, err
 	}
@@ -169,12 +174,13 @@ func (c *coverageCommand) report(ctx context.Context, rec *env.Record, args []st
 	r := &Report{Cluster: rec.Cluster().Name, From: from, To: to, Complete: true, Resources: []resourceCoverage{}, Pauses: []pauseCoverage{}}
 	for i := range stretches {
 		s := &stretches[i]
-		if wanted != nil && !wanted[schema.GroupResource{Group: s.Group, Resource: s.Resource}] || !meets(s.From, s.To, from, to) {
+		if _, named := wanted[schema.GroupResource{Group: s.Group, Resource: s.Resource}]; wanted != nil && !named || !meets(s.From, s.To, from, to) {
 			continue
 		}
 		r.add(s)
 	}
 	r.finish()
+	r.leftOut(wanted)
 	for _, p := range pauses {
 		if meets(p.From, p.To, from, to) {
 			r.Pauses = append(r.Pauses, pauseCoverage{From: p.From, To: p.To, AfterSeq: p.AfterSeq, Recorder: p.Recorder})
@@ -217,34 +223,58 @@ func (c *coverageCommand) instant(ctx context.Context, rec *env.Record, flag, te
 	return point.Time, nil
 }
 
-// scope is what the arguments name: nil for everything, also what is not recorded at all.
-func (c *coverageCommand) scope(ctx context.Context, rec *env.Record, to time.Time, args []string) (map[schema.GroupResource]bool, history.Scope, error) {
+// wanted is what the arguments name, and whether it is in the record; nil for everything, also what is not recorded at all.
+func (c *coverageCommand) wanted(ctx context.Context, rec *env.Record, to time.Time, args []string) (map[schema.GroupResource]bool, error) {
 	if len(args) == 0 {
-		return nil, history.Scope{}, nil
+		return nil, nil
 	}
 	if to.IsZero() {
 		to = c.env.Now()
 	}
 	catalog, err := resource.ReadCatalog(ctx, rec.Record, to, c.env.Note)
 	if err != nil {
-		return nil, history.Scope{}, err
+		return nil, err
 	}
 	wanted := map[schema.GroupResource]bool{}
-	var targets []resource.Target
-	for _, arg := range args {
-		found, err := catalog.Targets([]string{arg})
-		if err != nil {
-			return nil, history.Scope{}, err
+	for word := range strings.SplitSeq(strings.Join(args, ","), ",") {
+		found, err := catalog.Targets([]string{word})
+		var unknown *resource.UnknownResourceError
+		switch {
+		case errors.As(err, &unknown) && !unknown.Served.Empty():
+			wanted[unknown.Served] = false
+		case err != nil:
+			return nil, err
 		}
 		for _, t := range found {
 			if len(t.Names) > 0 {
-				return nil, history.Scope{}, fmt.Errorf("%q: coverage is of resources, not of objects", arg)
+				return nil, fmt.Errorf("%q: coverage is of resources, not of objects", word)
 			}
 			wanted[t.Resource.GroupResource()] = true
 		}
-		targets = append(targets, found...)
 	}
-	return wanted, history.Scope{Streams: resource.StreamsOf(targets, "")}, nil
+	return wanted, nil
+}
+
+// leftOut notes what was asked for and is not in the record at all. It is then not complete.
+func (r *Report) leftOut(wanted map[schema.GroupResource]bool) {
+	for gr, recorded := range wanted {
+		if recorded {
+			continue
+		}
+		r.Complete = false
+		if !slices.ContainsFunc(r.Resources, func(c resourceCoverage) bool { return c.Group == gr.Group && c.Resource == gr.Resource }) {
+			r.Resources = append(r.Resources, resourceCoverage{Group: gr.Group, Resource: gr.Resource, Stretches: []Stretch{}})
+		}
+		for i := range r.Resources {
+			c := &r.Resources[i]
+			c.unrecorded = c.unrecorded || c.Group == gr.Group && c.Resource == gr.Resource
+		}
+	}
+	slices.SortFunc(r.Resources, byName)
+}
+
+func byName(a, b resourceCoverage) int {
+	return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Scope, b.Scope))
 }
 
 // meets reports whether two stretches of time have an instant in common. A zero time is an end that there is not.
@@ -284,9 +314,7 @@ func (r *Report) missed(s *Stretch) bool {
 }
 
 func (r *Report) finish() {
-	slices.SortFunc(r.Resources, func(a, b resourceCoverage) int {
-		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Scope, b.Scope))
-	})
+	slices.SortFunc(r.Resources, byName)
 	for i := range r.Resources {
 		c := &r.Resources[i]
 		slices.SortStableFunc(c.Stretches, func(a, b Stretch) int { return a.From.Compare(b.From) })

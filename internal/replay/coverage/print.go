@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -22,7 +23,7 @@ func (c *coverageCommand) print(r *Report, verdict string) error {
 	if c.output == output.JSON {
 		return output.WriteJSON(out, r, true)
 	}
-	p := coveragePrinter{out: out, zone: c.env.Zone(), wide: c.output == output.Wide, width: c.env.Width()}
+	p := coveragePrinter{out: out, zone: c.env.Zone(), wide: c.output == output.Wide, width: c.env.Width(), style: c.env.Style()}
 	return p.print(r, verdict)
 }
 
@@ -32,10 +33,15 @@ type coveragePrinter struct {
 	zone  *time.Location
 	wide  bool
 	width int // columns of the terminal; 0 if there is none
+	style terminal.Style
 }
 
 func (p *coveragePrinter) print(r *Report, verdict string) error {
-	fmt.Fprintln(p.out, terminal.Wrap(verdict, p.width, len(output.Indent)))
+	paint := p.style.Added
+	if !r.Complete {
+		paint = p.style.Removed
+	}
+	fmt.Fprintln(p.out, paint(terminal.Wrap(verdict, p.width, len(output.Indent))))
 	if err := p.table(r); err != nil {
 		return err
 	}
@@ -77,9 +83,13 @@ func (p *coveragePrinter) table(r *Report) error {
 	for line := range strings.Lines(table.String()) {
 		b.WriteString(strings.TrimRight(line, " \n") + "\n")
 	}
-	_, err := io.WriteString(p.out, terminal.FoldTables(b.String(), p.width))
+	text := incomplete.ReplaceAllString(terminal.FoldTables(b.String(), p.width), "${1}"+p.style.Removed("no"))
+	_, err := io.WriteString(p.out, text)
 	return err
 }
+
+// incomplete is the cell of a stretch that is not complete.
+var incomplete = regexp.MustCompile(`(?m)(  )no\b`)
 
 // shows leaves out what was before a first list, and what comes after the end of the record, unless the table is wide. The verdict tells
 // of that end.
@@ -137,12 +147,38 @@ func (s *Stretch) why() string {
 	return why
 }
 
-// verdict is one sentence: is everything there that was asked for?
+// verdict says whether everything is there that was asked for. It is one sentence, and one of each resource that is not in the record.
 func (r *Report) verdict(zone *time.Location) string {
+	var sentences []string
+	for i := range r.Resources {
+		if c := &r.Resources[i]; c.unrecorded {
+			sentences = append(sentences, c.absence())
+		}
+	}
+	if len(sentences) == 0 || len(sentences) < len(r.Resources) {
+		sentences = append([]string{r.summary(zone)}, sentences...)
+	}
+	return strings.Join(sentences, " ")
+}
+
+// absence says why a resource is not in the record.
+func (c *resourceCoverage) absence() string {
+	name := schema.GroupResource{Group: c.Group, Resource: c.Resource}
+	for _, s := range slices.Backward(c.Stretches) {
+		if s.Cause == causeConfiguration {
+			return fmt.Sprintf("Not recorded: %s. The recorder's settings exclude it: %s.", name, render.Line(s.Detail))
+		}
+	}
+	return fmt.Sprintf("Not recorded: %s. The recorder never saw it, though the server offered it.", name)
+}
+
+// summary is one sentence about what is in the record.
+func (r *Report) summary(zone *time.Location) string {
 	complete, holes, leftOut := 0, 0, 0
 	for i := range r.Resources {
 		c := &r.Resources[i]
 		switch {
+		case c.unrecorded:
 		case c.Complete:
 			complete++
 		case !c.hasHole():
@@ -154,7 +190,7 @@ func (r *Report) verdict(zone *time.Location) string {
 	end := r.end()
 	text := fmt.Sprintf("%s, each from its first list on", output.Counted(complete, "resource"))
 	switch {
-	case !r.Complete:
+	case holes > 0:
 		text = fmt.Sprintf("Not complete: %d of %s with gaps", holes, output.Counted(complete+holes, "resource"))
 		if !end.IsZero() {
 			text += "; recording stopped at " + end.In(zone).Format(output.StampForm)

@@ -18,6 +18,8 @@ type UnknownResourceError struct {
 	Why string
 	// Like are the names that come close.
 	Like []string
+	// Served is the resource, if the server offered to list and watch it; else it is empty.
+	Served schema.GroupResource
 }
 
 // Error begins as kubectl's does.
@@ -62,7 +64,8 @@ func (c *Catalog) unknown(word string) error {
 			e.Why = fmt.Sprintf("%s were served, and cannot be recorded: the server does not offer to list and watch them", served)
 			return e
 		}
-		e.Why = fmt.Sprintf("%s were served, and are not in the record: the recorder's configuration left them out, or it may not list them (see replay coverage)", served)
+		e.Why = fmt.Sprintf("%s were served, and are not in the record: the recorder's configuration left them out, or it may not list them (see replay coverage %s)", served, served)
+		e.Served = served
 		return e
 	}
 	e.Like = c.like(gr.Resource)
