@@ -178,6 +178,21 @@ func TestACertificateOfAnotherServerIsNotTrusted(t *testing.T) {
 	require.ErrorAs(t, err, new(*tls.CertificateVerificationError))
 }
 
+func TestTheCertificateIsForEveryNameThatIsAllowed(t *testing.T) {
+	access, _ := start(t, serve.Options{Handler: hello, AllowedHosts: []string{"jump.example.com", "10.0.0.1"}})
+	roots := x509.NewCertPool()
+	require.True(t, roots.AppendCertsFromPEM(access.CA))
+	for name, valid := range map[string]bool{
+		"localhost": true, "127.0.0.1": true, "::1": true, "jump.example.com": true, "10.0.0.1": true, "evil.example": false, "10.0.0.2": false,
+	} {
+		conn, err := tls.Dial("tcp", strings.TrimPrefix(access.URL, "https://"), &tls.Config{RootCAs: roots, ServerName: name})
+		require.Equal(t, valid, err == nil, "%s: %v", name, err)
+		if valid {
+			require.NoError(t, conn.Close())
+		}
+	}
+}
+
 func TestOnlyLoopbackListens(t *testing.T) {
 	for _, address := range []string{"0.0.0.0:0", ":0", "[::]:0", "192.0.2.1:0", "example.com:0", "10.0.0.1:6443"} {
 		_, err := serve.Listen(serve.Options{Address: address, Handler: hello})
