@@ -26,7 +26,7 @@ func (r *Record) eachLife(ctx context.Context, db querier, q LifeQuery, id int64
 	if err != nil {
 		return err
 	}
-	sql, args := r.livesQuery(q, id)
+	sql, args := r.livesQuery(q, id, set)
 	rows, err := db.Query(ctx, sql, args...)
 	if err != nil {
 		return err
@@ -48,35 +48,50 @@ func (r *Record) eachLife(ctx context.Context, db querier, q LifeQuery, id int64
 	return rows.Err()
 }
 
-func (r *Record) livesQuery(q LifeQuery, id int64) (string, []any) {
+// livesQuery is planned as it is written if few lives are asked for: their ends are looked up one by one. Else the planner would read all ends of the record.
+func (r *Record) livesQuery(q LifeQuery, id int64, set streamSet) (string, []any) {
 	args := []any{r.cluster.Number}
-	var where strings.Builder
-	also := func(condition string, arg any) {
+	var born, ended strings.Builder
+	also := func(where *strings.Builder, condition string, arg any) {
 		args = append(args, arg)
-		fmt.Fprintf(&where, condition, len(args))
+		fmt.Fprintf(where, condition, len(args))
 	}
 	if id != 0 {
-		also(" AND object_id = $%d", id)
+		also(&born, " AND object_id = $%d", id)
 	}
 	if q.Streams != nil {
-		also(" AND stream = ANY ($%d::int[])", q.Streams)
+		also(&born, " AND stream = ANY ($%d::int[])", q.Streams)
 	}
 	if q.Namespace != "" {
-		also(" AND namespace = $%d", q.Namespace)
+		also(&born, " AND namespace = $%d", q.Namespace)
+	} else if q.Name != "" && set.clusterScoped(q.Streams) {
+		born.WriteString(" AND namespace = ''") // The index begins with it.
 	}
 	if q.Name != "" {
-		also(" AND name = $%d", q.Name)
+		also(&born, " AND name = $%d", q.Name)
 	}
 	if q.UID != "" {
-		also(" AND uid = $%d", q.UID)
+		also(&born, " AND uid = $%d", q.UID)
 	}
 	if q.LiveAt != 0 {
-		also(" AND object_id <= $%[1]d AND (deleted_seq IS NULL OR deleted_seq > $%[1]d)", q.LiveAt)
+		also(&born, " AND object_id <= $%d", q.LiveAt)
+		also(&ended, " AND (deleted_seq IS NULL OR deleted_seq > $%d)", q.LiveAt)
 	}
 	if q.BornBy != 0 {
-		also(" AND object_id <= $%d", q.BornBy)
-		also(" AND (deleted_seq IS NULL OR deleted_seq > $%d)", q.EndedAfter)
+		also(&born, " AND object_id <= $%d", q.BornBy)
+		also(&ended, " AND (deleted_seq IS NULL OR deleted_seq > $%d)", q.EndedAfter)
 	}
-	return `SELECT object_id, stream, namespace, name, uid, coalesce(deleted_seq, 0)
-		FROM kuberewind.record_lives WHERE cluster = $1` + where.String() + ` ORDER BY object_id`, args
+	if id == 0 && q.Namespace == "" && q.Name == "" && q.UID == "" {
+		return `SELECT object_id, stream, namespace, name, uid, coalesce(deleted_seq, 0)
+			FROM kuberewind.record_lives WHERE cluster = $1` + born.String() + ended.String() + ` ORDER BY object_id`, args
+	}
+	return `WITH born AS MATERIALIZED (
+			SELECT cluster, object_id, stream, namespace, name, uid FROM kuberewind.record_lives WHERE cluster = $1` + born.String() + `
+		)
+		SELECT b.object_id, b.stream, b.namespace, b.name, b.uid, coalesce(e.deleted_seq, 0)
+		FROM born b
+		LEFT JOIN LATERAL (
+			SELECT seq AS deleted_seq FROM kuberewind.record_ends WHERE cluster = b.cluster AND object_id = b.object_id LIMIT 1
+		) e ON true
+		WHERE true` + ended.String() + ` ORDER BY b.object_id`, args
 }

@@ -40,3 +40,32 @@ func TestQueriesReadOneDayOfMany(t *testing.T) {
 	require.Contains(t, got["1 a/x"], `"spec":30`)
 	t.Logf("resolved and rebuilt one object in %s", time.Since(begun))
 }
+
+// The lives of one namespace, or of one name, are found by an index, and their ends one by one: what else the record holds must not matter.
+func TestSomeLivesAreFoundWithoutReadingAllEnds(t *testing.T) {
+	b := newBook(t, 1)
+	b.commit(b.set(0, "a", "x", "1"))
+	db := b.db.Connect(t)
+	for _, sql := range []string{
+		`INSERT INTO kuberewind.lives SELECT 1, 1000 + n, 1, 'ns-' || n % 40, 'name-' || n, 'uid-' || n FROM generate_series(1, 20000) n`,
+		`INSERT INTO kuberewind.ends SELECT 1, 1000 + n, 1000 + n FROM generate_series(1, 20000) n`,
+		`ANALYZE kuberewind.lives, kuberewind.ends`,
+	} {
+		_, err := db.Exec(t.Context(), sql)
+		require.NoError(t, err)
+	}
+	r := b.record(t)
+	set, err := r.readStreams(t.Context(), r.pool)
+	require.NoError(t, err)
+	for _, scope := range []Scope{{Namespace: "ns-7"}, {Namespace: "ns-7", Name: "name-7"}} {
+		sql, args := r.livesQuery(LifeQuery{Scope: scope, BornBy: 30_000, EndedAfter: 5}, 0, set)
+		rows, err := r.pool.Query(t.Context(), "EXPLAIN "+sql, args...)
+		require.NoError(t, err)
+		plan, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		require.NoError(t, err)
+		text := strings.Join(plan, "\n")
+		require.Contains(t, text, "lives_by_name", scope)
+		require.Contains(t, text, "ends_pkey", scope)
+		require.NotContains(t, text, "Seq Scan on ends", scope)
+	}
+}

@@ -358,7 +358,7 @@ func (b *rebuilding) fromDeltas(ctx context.Context, tx pgx.Tx) (*search, error)
 	lives := make(map[int64]*Life)
 	var targets []target
 	sure, last := b.point.sure(b.scope), max(b.point.Seq, b.point.Until)
-	sql, args := b.record.livesQuery(LifeQuery{Scope: b.scope, BornBy: last, EndedAfter: sure}, 0)
+	sql, args := b.record.livesQuery(LifeQuery{Scope: b.scope, BornBy: last, EndedAfter: sure}, 0, b.streams)
 	rows, err := tx.Query(ctx, sql, args...)
 	if err != nil {
 		return nil, fmt.Errorf("read the lives of the record: %w", err)

@@ -5,8 +5,11 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"runtime"
 	"slices"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/kuberewind/kuberewind/patch"
 )
@@ -45,24 +48,62 @@ func (r *Record) relations(ctx context.Context, lives []Life, give func(Relation
 	if err != nil {
 		return err
 	}
+	found, missing, err := r.relationsByDay(ctx, days, wanted, byID)
+	if err != nil {
+		return err
+	}
 	for i := range days {
-		// What began on a later day is not in this one. What is not found began on a day that was dropped, and a later day has it.
-		n, _ := slices.BinarySearch(wanted, days[i].lastSeq+1)
-		missing := make([]int64, 0, len(wanted)-n)
-		for chunk := range slices.Chunk(wanted[:n], relationsChunk) {
-			left, more, err := r.relationsIn(ctx, &days[i], chunk, byID, give)
-			if err != nil || !more {
-				return err
-			}
-			missing = append(missing, left...)
+		if len(missing) == 0 {
+			break
 		}
-		wanted = append(missing, wanted[n:]...)
+		// What began on a day that was dropped is in a later one.
+		n, _ := slices.BinarySearch(missing, days[i].lastSeq+1)
+		more, left, err := r.relationsIn(ctx, &days[i], missing[:n], byID)
+		if err != nil {
+			return err
+		}
+		found, missing = append(found, more...), append(left, missing[n:]...)
+	}
+	for _, each := range found {
+		if !give(each) {
+			return nil
+		}
 	}
 	return nil
 }
 
+// relationsByDay looks for each life in the first day that can have it, in several days at once. It gives the lives that are not there.
+func (r *Record) relationsByDay(ctx context.Context, days []day, wanted []int64, lives map[int64]Life) (found []Relation, missing []int64, err error) {
+	work, ctx := errgroup.WithContext(ctx)
+	work.SetLimit(runtime.GOMAXPROCS(0))
+	foundIn, missingIn := make([][]Relation, len(days)), make([][]int64, len(days))
+	for i := range days {
+		n, _ := slices.BinarySearch(wanted, days[i].lastSeq+1)
+		ids := wanted[:n]
+		wanted = wanted[n:]
+		work.Go(func() (err error) {
+			foundIn[i], missingIn[i], err = r.relationsIn(ctx, &days[i], ids, lives)
+			return err
+		})
+	}
+	err = work.Wait()
+	return slices.Concat(foundIn...), slices.Concat(missingIn...), err
+}
+
 // relationsIn looks into one day. It gives the lives that have no version there.
-func (r *Record) relationsIn(ctx context.Context, d *day, ids []int64, lives map[int64]Life, give func(Relation) bool) (missing []int64, more bool, err error) {
+func (r *Record) relationsIn(ctx context.Context, d *day, ids []int64, lives map[int64]Life) (found []Relation, missing []int64, err error) {
+	for chunk := range slices.Chunk(ids, relationsChunk) {
+		more, left, err := r.relationsOf(ctx, d, chunk, lives)
+		if err != nil {
+			return nil, nil, fmt.Errorf("look into %s: %w", d.day.Format(time.DateOnly), err)
+		}
+		found, missing = append(found, more...), append(missing, left...)
+	}
+	slices.Sort(missing)
+	return found, missing, nil
+}
+
+func (r *Record) relationsOf(ctx context.Context, d *day, ids []int64, lives map[int64]Life) (found []Relation, missing []int64, err error) {
 	rows, err := r.pool.Query(ctx, `
 		SELECT o.id, k.object::text
 		FROM unnest($2::bigint[]) AS o (id)
@@ -72,34 +113,25 @@ func (r *Record) relationsIn(ctx context.Context, d *day, ids []int64, lives map
 			ORDER BY seq LIMIT 1
 		) AS k ON true`, r.cluster.Number, ids, d.firstAt, d.lastAt)
 	if err != nil {
-		return nil, false, relationsFailed(d, err)
+		return nil, nil, err
 	}
 	defer rows.Close()
 	for rows.Next() {
 		var id int64
 		var object pgText
 		if err := rows.Scan(&id, &object); err != nil {
-			return nil, false, relationsFailed(d, err)
+			return nil, nil, err
 		}
 		if object == nil {
 			missing = append(missing, id)
 			continue
 		}
-		if found, ok := relationOf(patch.Doc(object)); ok {
-			if found.Life = lives[id]; !give(found) {
-				return nil, false, nil
-			}
+		if relation, ok := relationOf(patch.Doc(object)); ok {
+			relation.Life = lives[id]
+			found = append(found, relation)
 		}
 	}
-	slices.Sort(missing)
-	if err := rows.Err(); err != nil {
-		return nil, false, relationsFailed(d, err)
-	}
-	return missing, true, nil
-}
-
-func relationsFailed(d *day, err error) error {
-	return fmt.Errorf("look into %s: %w", d.day.Format(time.DateOnly), err)
+	return found, missing, rows.Err()
 }
 
 // relationOf reads the text as it was stored, which is canonical.

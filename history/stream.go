@@ -97,6 +97,11 @@ func (r *Record) refreshStreams(ctx context.Context, db querier) error {
 	return nil
 }
 
+// clusterScoped reports whether all of some streams are of objects that live in no namespace.
+func (s streamSet) clusterScoped(streams []int32) bool {
+	return len(streams) > 0 && !slices.ContainsFunc(streams, func(id int32) bool { return s.byID[id] == nil || s.byID[id].Namespaced })
+}
+
 func (r *Record) readStreams(ctx context.Context, db querier) (set streamSet, err error) {
 	rows, err := db.Query(ctx, `
 		SELECT stream, api_group, resource, version, kind, scope, namespaced, started_at, state, state_since, detail, filter,

@@ -145,8 +145,8 @@ CREATE TABLE kuberewind.lives (
     PRIMARY KEY (cluster, object_id)
 );
 -- Auditors look lives up by these two indexes. They alone do not begin with the cluster: they are no keys, and a query need not name
--- the cluster. The name comes before the namespace, so that a query can ask for the name alone.
-CREATE INDEX lives_by_name ON kuberewind.lives (name, namespace, cluster, stream);
+-- the cluster. The namespace comes before the name: all lives of one namespace stand together, and of these the names in order.
+CREATE INDEX lives_by_name ON kuberewind.lives (namespace, name, cluster, stream);
 -- Nobody asks for the order of UIDs. So an entry holds four bytes of hash instead of the text. Only an aggregated API may serve objects
 -- without a UID; their lives share one bucket, whose pages hold some 400 entries each.
 CREATE INDEX lives_by_uid ON kuberewind.lives USING hash (uid);

@@ -61,6 +61,8 @@ CREATE VIEW kuberewind.record_lives AS
 SELECT l.cluster, l.object_id, l.stream, l.namespace, l.name, l.uid, e.seq AS deleted_seq
 FROM kuberewind.lives l
 LEFT JOIN kuberewind.ends e ON e.cluster = l.cluster AND e.object_id = l.object_id;
+CREATE VIEW kuberewind.record_ends AS
+SELECT cluster, object_id, seq FROM kuberewind.ends;
 CREATE VIEW kuberewind.record_living AS
 SELECT cluster, stream, object_id FROM kuberewind.living;
 CREATE VIEW kuberewind.record_exclusions AS
@@ -98,7 +100,7 @@ DECLARE
     col  record;
 BEGIN
     FOREACH pair SLICE 1 IN ARRAY ARRAY[
-        ['clusters', 'clusters'], ['heads', 'heads'], ['epochs', 'epochs'], ['streams', 'streams'], ['lives', 'lives'], ['living', 'living'], ['exclusions', 'exclusions'], ['standbys', 'standbys'],
+        ['clusters', 'clusters'], ['heads', 'heads'], ['epochs', 'epochs'], ['streams', 'streams'], ['lives', 'lives'], ['ends', 'ends'], ['living', 'living'], ['exclusions', 'exclusions'], ['standbys', 'standbys'],
         ['deltas', 'deltas_data'], ['batches', 'batches'], ['days', 'days'], ['gaps', 'gaps_data'], ['pauses', 'pauses_data'],
         ['server', 'server_data'], ['server', 'documents'], ['checkpoints', 'checkpoints'], ['checkpoint_blocks', 'checkpoint_blocks']]
     LOOP

@@ -62,8 +62,8 @@ GRANT EXECUTE ON FUNCTION
 
 -- What programs read the record through, whoever runs them.
 GRANT SELECT ON
-    kuberewind.record_clusters, kuberewind.record_epochs, kuberewind.record_streams, kuberewind.record_lives, kuberewind.record_living,
-    kuberewind.record_exclusions, kuberewind.record_standbys, kuberewind.record_deltas, kuberewind.record_days, kuberewind.record_gaps,
+    kuberewind.record_clusters, kuberewind.record_epochs, kuberewind.record_streams, kuberewind.record_lives, kuberewind.record_ends,
+    kuberewind.record_living, kuberewind.record_exclusions, kuberewind.record_standbys, kuberewind.record_deltas, kuberewind.record_days, kuberewind.record_gaps,
     kuberewind.record_pauses, kuberewind.record_server, kuberewind.record_checkpoints, kuberewind.record_checkpoint_blocks,
     kuberewind.record_sweeps, kuberewind.record_horizons, kuberewind.record_partitions, kuberewind.record_coverage
     TO kuberewind_writer, kuberewind_auditor;
