@@ -125,6 +125,14 @@ func TestABodyOverOneMebibyteIsRefused(t *testing.T) {
 	require.Contains(t, text, `"reason":"RequestEntityTooLarge"`)
 }
 
+func TestAReviewWithANameIsInvalid(t *testing.T) {
+	w := newWorld(t, "")
+	code, _, text := post(t, w.url+"/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", "application/json",
+		`{"metadata":{"name":"x"},"spec":{"resourceAttributes":{"verb":"get"}}}`)
+	require.Equal(t, http.StatusUnprocessableEntity, code)
+	require.Contains(t, text, `metadata: Invalid value: {\"name\":\"x\"}: must be empty`)
+}
+
 func TestARequestWithoutACallerIsRefused(t *testing.T) {
 	recorder := httptest.NewRecorder()
 	review.New(nil, review.Options{}).ServeHTTP(recorder, httptest.NewRequest(http.MethodPost, "/apis/authentication.k8s.io/v1/selfsubjectreviews", strings.NewReader("{}")))

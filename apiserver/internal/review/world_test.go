@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"iter"
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -48,27 +50,37 @@ type world struct {
 func newWorld(t *testing.T, policy string) *world {
 	t.Helper()
 	w := &world{objects: map[string][]string{"roles": nil, "rolebindings": nil, "clusterroles": nil, "clusterrolebindings": nil}}
-	w.add(t, policy)
+	for _, doc := range documents(t, policy) {
+		require.Contains(t, w.objects, doc.resource)
+		w.objects[doc.resource] = append(w.objects[doc.resource], doc.text)
+	}
 	w.serve(t, review.New(w, review.Options{Authorize: w.authorize}))
 	return w
 }
 
-// add takes YAML documents.
-func (w *world) add(t *testing.T, policy string) {
+// document is one RBAC object.
+type document struct {
+	metav1.TypeMeta
+	metav1.ObjectMeta `json:"metadata"`
+	resource, text    string
+}
+
+// documents reads YAML.
+func documents(t *testing.T, policy string) []document {
 	t.Helper()
-	for _, text := range bytes.Split([]byte(policy), []byte("\n---\n")) {
-		if len(bytes.TrimSpace(text)) == 0 {
+	var all []document
+	for part := range strings.SplitSeq(policy, "\n---\n") {
+		if strings.TrimSpace(part) == "" {
 			continue
 		}
-		doc, err := yaml.YAMLToJSONStrict(text)
+		text, err := yaml.YAMLToJSONStrict([]byte(part))
 		require.NoError(t, err)
-		var meta metav1.TypeMeta
-		require.NoError(t, json.Unmarshal(doc, &meta))
-		resource := map[string]string{"Role": "roles", "RoleBinding": "rolebindings", "ClusterRole": "clusterroles",
-			"ClusterRoleBinding": "clusterrolebindings"}[meta.Kind]
-		require.NotEmpty(t, resource, meta.Kind)
-		w.objects[resource] = append(w.objects[resource], string(doc))
+		doc := document{text: string(text)}
+		require.NoError(t, json.Unmarshal(text, &doc))
+		doc.resource = strings.ToLower(doc.Kind) + "s"
+		all = append(all, doc)
 	}
+	return all
 }
 
 func (w *world) serve(t *testing.T, server *review.Server) {
@@ -93,7 +105,7 @@ func (w *world) Docs(_ context.Context, resource schema.GroupResource) (iter.Seq
 	}
 	return func(yield func(string, []byte) bool) {
 		for i, doc := range docs {
-			if !yield(resource.Resource+string(rune('0'+i)), []byte(doc)) {
+			if !yield(fmt.Sprint(resource.Resource, i), []byte(doc)) {
 				return
 			}
 		}
@@ -134,8 +146,13 @@ func (w *world) canI(t *testing.T, as rest.ImpersonationConfig, attributes autho
 	return answer.Status
 }
 
-// post sends a body and returns the answer's code, header and text.
 func post(t *testing.T, url, contentType, body string, headers ...string) (int, http.Header, string) {
+	t.Helper()
+	return send(t, http.DefaultClient, url, contentType, body, headers...)
+}
+
+// send posts a body and returns the answer's code, header and text.
+func send(t *testing.T, client *http.Client, url, contentType, body string, headers ...string) (int, http.Header, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, bytes.NewBufferString(body))
 	require.NoError(t, err)
@@ -145,7 +162,7 @@ func post(t *testing.T, url, contentType, body string, headers ...string) (int, 
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Add(headers[i], headers[i+1])
 	}
-	answer, err := http.DefaultClient.Do(r)
+	answer, err := client.Do(r)
 	require.NoError(t, err)
 	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
