@@ -194,6 +194,9 @@ func report(ctx context.Context, err error, out io.Writer, style terminal.Style)
 	return 1
 }
 
+// longestCommand is how many bytes a word has at most that was perhaps meant to be a command: to compare longer ones takes seconds.
+const longestCommand = 100
+
 // onlyCommands refuses arguments of the root: each would be a command that there is not.
 func onlyCommands(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
@@ -201,6 +204,9 @@ func onlyCommands(cmd *cobra.Command, args []string) error {
 	}
 	cmd.SuggestionsMinimumDistance = 2 // letters
 	err := fmt.Errorf("unknown command %q", args[0])
+	if len(args[0]) > longestCommand {
+		return env.Mistake(cmd, err)
+	}
 	if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
 		err = fmt.Errorf("%w; did you mean %s?", err, strings.Join(like, " or "))
 	}

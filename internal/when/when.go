@@ -14,6 +14,9 @@ import (
 const forms = "use a time (18:45, yesterday 14:05, 2026-11-24 18:45, 2026-11-24T18:45:00Z), " +
 	"a time before now (10m, 2d12h ago), Unix seconds, seq:N, rv:N or now"
 
+// longest is how many bytes a text has at most that was perhaps meant to be an instant. To look for slips in more takes seconds.
+const longest = 100
+
 // A Clock says when it is now, and in which zone a time without one is meant.
 type Clock struct {
 	Now  time.Time
@@ -23,6 +26,9 @@ type Clock struct {
 // Parse reads an instant. The error is history.ErrInstant; it offers the corrected form or names the forms.
 func (c Clock) Parse(text string) (history.Instant, error) {
 	text = strings.TrimSpace(text)
+	if len(text) > longest {
+		return history.Instant{}, fmt.Errorf("%w: %s", history.ErrInstant, forms)
+	}
 	instant, err := c.read(text)
 	if !errors.Is(err, errForm) {
 		return instant, err

@@ -1,6 +1,7 @@
 package when_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -166,6 +167,15 @@ func TestWhatIsNoInstantIsAnErrorThatNamesTheForms(t *testing.T) {
 		}
 		require.ErrorIs(t, err, history.ErrInstant, text)
 		require.ErrorContains(t, err, want, text)
+	}
+}
+
+func TestALongTextIsNotLookedThroughForSlips(t *testing.T) {
+	c := clock(t, "Europe/Berlin", "2026-11-25T18:50:07Z")
+	for _, text := range []string{strings.Repeat("1", 1<<20), strings.Repeat("x", 1<<20), strings.Repeat("1h", 1<<19)} {
+		_, err := c.Parse(text)
+		require.ErrorIs(t, err, history.ErrInstant)
+		require.Less(t, len(err.Error()), 300)
 	}
 }
 
