@@ -8,13 +8,14 @@
 //
 //   - Owners are UIDs, not names. An object made again under its name is another one.
 //   - Events belong by the UID of what they are about. One that client-go named after another object is not looked at.
-//   - It reads the lives of one namespace, and of these the first version on record, by an index. The versions it reads are those of the
-//     objects found, again by an index. The size of the record does not matter.
+//   - An object that was adopted later belongs to its owner, with its whole life. So does one that was orphaned since.
+//   - It reads the lives of one namespace, and of these the first version on record, by an index. Of lives that do not belong by that, it
+//     looks through the patches since the object was made for owners. The versions it reads are those of the objects found, again by an
+//     index. The size of the record outside of the namespace does not matter.
 //   - Objects come with their last version in memory, compressed. Entries are not kept.
 //
 // # What it rejects, and why
 //
-//   - An object that got its owner after its first version on record is not found. All versions of the namespace would have to be read.
 //   - Of a cluster-scoped object, owned objects may be in any namespace. So the lives of all namespaces are read.
 //
 // # Rollouts

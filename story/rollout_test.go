@@ -160,3 +160,32 @@ func TestAnEventBelongsToAStoryByUID(t *testing.T) {
 	}
 	require.Equal(t, []string{"web.18b1234567890abc", "of-another-form"}, reasons)
 }
+
+// A ReplicaSet is orphaned by one Deployment and adopted by another, a Pod is adopted that had no owner, and one is released again.
+func TestWhatWasAdoptedLaterBelongsToTheStoryWithItsWholeLife(t *testing.T) {
+	none := `},"spec":{}}`
+	p := &play{}
+	p.does(1, watch.Added, "former", none)
+	p.does(2, watch.Added, "orphan", owned("former")+`"spec":{}}`)
+	p.does(3, watch.Added, "of-orphan", owned("orphan")+`"spec":{}}`)
+	p.does(3, watch.Added, "bare", none)
+	p.does(3, watch.Added, "released", none)
+	p.does(3, watch.Added, "stranger", none)
+	p.does(1, watch.Added, "web", none)
+	p.does(2, watch.Modified, "orphan", none)
+	p.does(2, watch.Modified, "orphan", owned("web")+`"spec":{}}`)
+	p.does(3, watch.Modified, "bare", `,"ownerReferences":[{"uid":"uid-nobody"}]},"spec":{}}`)
+	p.does(3, watch.Modified, "bare", `,"ownerReferences":[{"uid":"uid-nobody"},{"uid":"uid-orphan","controller":true}]},"spec":{}}`)
+	p.does(3, watch.Modified, "released", owned("orphan")+`"spec":{}}`)
+	p.does(3, watch.Modified, "released", none)
+	p.does(3, watch.Modified, "stranger", owned("nobody")+`"spec":{}}`)
+	rec := p.record(t)
+	s, entries := told(t, rec, about(t, rec, "deployments.apps", "shop", "web"))
+	depths := map[string]int{}
+	for _, o := range s.Objects {
+		depths[o.Name] = o.Depth
+	}
+	require.Equal(t, map[string]int{"web": 0, "orphan": 1, "of-orphan": 2, "bare": 2, "released": 2}, depths)
+	require.Equal(t, "orphan", entries[0].Name, "its life began before")
+	require.Len(t, entries, 3+1+1+3+3)
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"iter"
 	"math"
 	"slices"
 	"strconv"
@@ -123,10 +124,23 @@ func (s *Story) relatives(ctx context.Context) error {
 	}))
 }
 
-// owned adds those of some lives that an object of the story owns.
+// owned adds those of some lives that an object of the story owns, or owned once.
 func (s *Story) owned(ctx context.Context, lives []history.Life) error {
 	owned := map[string][]history.Life{} // by UID of the owner
-	for r, err := range s.rec.Relations(ctx, lives) {
+	if err := note(owned, s.rec.Relations(ctx, lives)); err != nil {
+		return err
+	}
+	s.grow(owned)
+	others := slices.DeleteFunc(lives, func(l history.Life) bool { return s.objects[l.ObjectID] != nil })
+	if err := note(owned, s.rec.Adoptions(ctx, others, s.Objects[0].ObjectID)); err != nil {
+		return err
+	}
+	s.grow(owned)
+	return nil
+}
+
+func note(owned map[string][]history.Life, relations iter.Seq2[history.Relation, error]) error {
+	for r, err := range relations {
 		if err != nil {
 			return err
 		}
@@ -134,6 +148,11 @@ func (s *Story) owned(ctx context.Context, lives []history.Life) error {
 			owned[uid] = append(owned[uid], r.Life)
 		}
 	}
+	return nil
+}
+
+// grow adds what the objects of the story own, generation by generation.
+func (s *Story) grow(owned map[string][]history.Life) {
 	for generation := s.Objects; len(generation) > 0; {
 		known := len(s.Objects)
 		for _, owner := range generation {
@@ -143,7 +162,6 @@ func (s *Story) owned(ctx context.Context, lives []history.Life) error {
 		}
 		generation = s.Objects[known:]
 	}
-	return nil
 }
 
 // hexNanos is how many digits the nanoseconds since 1970 have at least, since 1973.
