@@ -121,12 +121,14 @@ RUNS       ?= 5
 RECORDING  ?= $(wildcard $(BIN)/bench-recording.zst)
 # Where databases and files are put for a while; a disk, and not memory. The system's temporary folder, if empty.
 DIR        ?=
+# URL of a database whose record measure 13 asks, instead of one that it makes.
+RECORD     ?=
 # Where results are kept, and added to.
 RESULTS    ?= bench-results/$(SIZE).json
 
 .PHONY: bench
 bench: setup ## Measure side by side with what one would take instead, and print tables: what is not in RESULTS yet, or [ONLY=2,8] [SIZE=middle] [RUNS=5] [DIR=/var/tmp] (up to an hour)
-	@$(GO) run -ldflags "$(LDFLAGS)" ./bench run -size $(SIZE) -rounds $(RUNS) -only "$(ONLY)" -recording "$(RECORDING)" -results $(RESULTS) $(if $(DIR),-dir "$(DIR)")
+	@$(GO) run -ldflags "$(LDFLAGS)" ./bench run -size $(SIZE) -rounds $(RUNS) -only "$(ONLY)" -recording "$(RECORDING)" -results $(RESULTS) $(if $(RECORD),-record "$(RECORD)") $(if $(DIR),-dir "$(DIR)")
 
 .PHONY: bench-full
 bench-full: ## The same at large sizes: 300,000 deltas, of a rebuild 3,000,000; SIZE=largest has them in measures 1, 3 and 4 too (hours, tens of GB)

@@ -99,7 +99,7 @@ func (b *bench) make(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w, err := newWriter(ctx, url, b.fleet)
+	w, err := newWriter(ctx, url, b.fleet, true)
 	if err != nil {
 		return err
 	}

@@ -22,6 +22,7 @@ import (
 	"slices"
 	"syscall"
 
+	"github.com/kuberewind/kuberewind/bench/answers"
 	"github.com/kuberewind/kuberewind/bench/ingest"
 	"github.com/kuberewind/kuberewind/bench/measure"
 	"github.com/kuberewind/kuberewind/bench/parts"
@@ -47,6 +48,7 @@ func children() measure.Children {
 	all := measure.Children{rebuildChild: rebuildOnce, serve.ChildName: serve.Child}
 	maps.Copy(all, parts.Children())
 	maps.Copy(all, ingest.Children())
+	maps.Copy(all, answers.Children())
 	return all
 }
 

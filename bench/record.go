@@ -47,8 +47,9 @@ const makeFullRows = `
 
 var fullColumns = []string{"seq", "object_id", "observed_at", "rv", "type", "api_group", "resource", "namespace", "name", "object"}
 
-// A writer records what a fleet does, as the recorder would, and into bench.full_rows.
+// A writer records what a fleet does, as the recorder would. If full rows are asked for, it writes each version into bench.full_rows too.
 type writer struct {
+	full    bool
 	fleet   *fleet
 	sink    *postgres.Sink
 	pool    *pgxpool.Pool // the sink's
@@ -59,13 +60,16 @@ type writer struct {
 	after   func(ctx context.Context, seq int64) error // called after each batch
 }
 
-func newWriter(ctx context.Context, url string, f *fleet) (*writer, error) {
-	w := &writer{fleet: f, batch: config.Default().BatchRows}
+func newWriter(ctx context.Context, url string, f *fleet, full bool) (*writer, error) {
+	w := &writer{full: full, fleet: f, batch: config.Default().BatchRows}
 	var err error
 	if w.admin, err = pgxpool.New(ctx, url); err != nil {
 		return nil, err
 	}
-	if _, err = w.admin.Exec(ctx, makeFullRows); err == nil {
+	if full {
+		_, err = w.admin.Exec(ctx, makeFullRows)
+	}
+	if err == nil {
 		w.pool, err = postgres.NewPool(ctx, url, "kuberewind bench")
 	}
 	if err == nil {
@@ -174,19 +178,23 @@ func (w *writer) write(ctx context.Context, changes []change, source string) err
 		}
 		return w.commit(ctx, items)
 	})
-	resources := w.fleet.set.Resources()
-	both.Go(func() error {
-		_, err := w.admin.CopyFrom(ctx, pgx.Identifier{"bench", "full_rows"}, fullColumns, pgx.CopyFromSlice(len(changes), func(i int) ([]any, error) {
-			c := &changes[i]
-			of := resources[c.resource]
-			return []any{c.seq, c.objectID, c.observed, c.rv, c.action, of.Group, of.Resource, c.namespace, c.name, []byte(c.doc)}, nil
-		}))
-		return err
-	})
+	if w.full {
+		both.Go(func() error { return w.writeFullRows(ctx, changes) })
+	}
 	if err := both.Wait(); err != nil {
 		return fmt.Errorf("write deltas up to %d: %w", changes[len(changes)-1].seq, err)
 	}
 	return nil
+}
+
+func (w *writer) writeFullRows(ctx context.Context, changes []change) error {
+	resources := w.fleet.set.Resources()
+	_, err := w.admin.CopyFrom(ctx, pgx.Identifier{"bench", "full_rows"}, fullColumns, pgx.CopyFromSlice(len(changes), func(i int) ([]any, error) {
+		c := &changes[i]
+		of := resources[c.resource]
+		return []any{c.seq, c.objectID, c.observed, c.rv, c.action, of.Group, of.Resource, c.namespace, c.name, []byte(c.doc)}, nil
+	}))
+	return err
 }
 
 func (w *writer) commit(ctx context.Context, items []postgres.Item) error {

@@ -64,6 +64,7 @@ var suite = []part{
 	{numbers: []string{"10"}, run: sized(parts.Restart)},
 	{numbers: []string{"11"}, run: sized(parts.Growth)},
 	{numbers: []string{"12"}, run: ingested(ingest.Load), named: true},
+	{numbers: []string{"13"}, run: answered},
 }
 
 var errBroken = errors.New("something that must hold does not")
@@ -89,6 +90,7 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) (e
 	seed := flags.Uint64("seed", 1, "of generated data")
 	dir := flags.String("dir", os.TempDir(), "where databases and files are put; they are removed at the end")
 	recording := flags.String("recording", "", "a recording of a real control plane to measure on as well (make bench-recording makes one)")
+	record := flags.String("record", "", "PostgreSQL URL of a record that measure 13 asks, instead of one that it makes")
 	loadFor := flags.Duration("load-for", time.Hour, "how long measure 12 has a recorder under load")
 	loadRate := flags.Float64("load-rate", 100, "by how many events a second")
 	results := flags.String("results", "", "file of the results, which are added to what is there (default bench-results/SIZE.json)")
@@ -118,7 +120,7 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) (e
 	if err != nil {
 		return err
 	}
-	run := &measure.Run{Rounds: *rounds, Log: stderr, Dir: *dir, Recording: *recording, LoadFor: *loadFor, LoadRate: *loadRate, Report: report}
+	run := &measure.Run{Rounds: *rounds, Log: stderr, Dir: *dir, Recording: *recording, Record: *record, LoadFor: *loadFor, LoadRate: *loadRate, Report: report}
 	if others := report.OfOthers(build.String()); len(others) > 0 {
 		run.Say("what %s has of %s was measured with another version than this, %s: -only %s measures it again", path, strings.Join(others, ", "), build.String(), strings.Join(others, ","))
 	}
@@ -153,7 +155,11 @@ func spelled(flags *flag.FlagSet) string {
 	words := []string{"bench", "run"}
 	flags.Visit(func(f *flag.Flag) {
 		if f.Value.String() != f.DefValue && !slices.Contains([]string{"dir", "results", "o"}, f.Name) {
-			words = append(words, "-"+f.Name, f.Value.String())
+			value := f.Value.String()
+			if f.Name == "record" {
+				value = "URL" // It may hold a password.
+			}
+			words = append(words, "-"+f.Name, value)
 		}
 	})
 	return strings.Join(words, " ")

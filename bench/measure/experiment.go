@@ -52,6 +52,7 @@ type Operation string
 const (
 	Ratio      Operation = "ratio"      // Of / To
 	Difference Operation = "difference" // Of − To, in the quantity's unit
+	Alone      Operation = "alone"      // Of, in the quantity's unit; there is no To
 )
 
 // A Comparison says what has to hold between two ways. Of AtLeast and AtMost one is set, or neither: then it is only reported.
@@ -86,6 +87,8 @@ type Run struct {
 	LoadRate float64
 	// Recording is the file of a real control plane's data to measure on beside what is generated; empty if there is none.
 	Recording string
+	// Record is the URL of a database whose record is asked instead of one that is made; empty if there is none.
+	Record string
 	// Keep keeps the report for a run that goes on after this one was killed. It is called after each round and each experiment, when the report is as an interrupted
 	// run leaves it. It may be nil.
 	Keep func() error

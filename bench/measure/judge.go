@@ -65,6 +65,9 @@ func (r *Result) judge(compare []Comparison, grow []Growth) error {
 		if c.By == "" {
 			c.By = Ratio
 		}
+		if c.By == Alone {
+			c.To = c.Of
+		}
 		of, to := r.valuesOf(c.Of, c.Quantity), r.valuesOf(c.To, c.Quantity)
 		if len(of) == 0 || len(to) == 0 {
 			return fmt.Errorf("nothing was measured to compare %s of %q with that of %q", c.Quantity, c.Of, c.To)
@@ -73,7 +76,7 @@ func (r *Result) judge(compare []Comparison, grow []Growth) error {
 		if j.Value = c.By.of(Median(of), Median(to)); !isNumber(j.Value) {
 			return fmt.Errorf("%s: %s of %q is 0, and nothing can be compared with that", c.What, c.Quantity, c.To)
 		}
-		if c.By == Difference {
+		if c.By != Ratio {
 			j.Unit = r.unit(c.Quantity)
 		}
 		j.single(r.each(of, to), func(round []float64) float64 { return c.By.of(round[0], round[1]) })
@@ -104,16 +107,20 @@ func (j *Judgement) single(rounds [][]float64, value func(round []float64) float
 func isNumber(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
 func (o Operation) of(a, b float64) float64 {
-	if o == Difference {
+	switch o {
+	case Difference:
 		return a - b
+	case Alone:
+		return a
+	default:
+		return a / b
 	}
-	return a / b
 }
 
 // decide lets the value be off by the noise floor, either way.
 func (j *Judgement) decide(by Operation) {
 	least, most := j.Value/(1+j.Noise), j.Value*(1+j.Noise)
-	if by == Difference {
+	if by != Ratio {
 		least, most = j.Value-j.Noise, j.Value+j.Noise
 	}
 	switch {
@@ -186,7 +193,7 @@ func (o Operation) apart(a, b float64) float64 {
 	switch {
 	case a == b:
 		return 0
-	case o == Difference:
+	case o != Ratio:
 		return math.Abs(a - b)
 	default:
 		return min(max(a, b)/min(a, b)-1, hopeless)

@@ -90,3 +90,16 @@ func TestLooksAreNoRoundsAndHaveAFloorOfTheirOwn(t *testing.T) {
 	require.Zero(t, j.Noise)
 	require.Equal(t, "–", shown[1][3], "where nothing has to hold there is none")
 }
+
+func TestAValueAloneIsJudgedInItsUnit(t *testing.T) {
+	r := &Result{Rounds: 3, Quantities: []Quantity{{Name: "speed", Unit: "ms"}}, Ways: []*Measured{of("ours", 0, 200, 210, 250)}, Again: of("again", 0, 205, 215, 240)}
+	require.NoError(t, r.judge([]Comparison{
+		{Quantity: "speed", Of: "ours", By: Alone, AtMost: 300}, {Quantity: "speed", Of: "ours", By: Alone, AtMost: 100}, {Quantity: "speed", Of: "ours", By: Alone, AtMost: 211},
+	}, nil))
+	for i, verdict := range []Verdict{Holds, DoesNotHold, WithinNoise} {
+		require.Equal(t, verdict, r.Judged[i].Verdict)
+		require.InDelta(t, 210, r.Judged[i].Value, 1e-9)
+		require.InDelta(t, 250, r.Judged[i].High, 1e-9)
+	}
+	require.Contains(t, r.judgements()[1][2], "210 ms")
+}
