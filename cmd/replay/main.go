@@ -22,6 +22,8 @@ func main() {
 		signal.Stop(signals)
 		cancel(ended(first))
 	}()
+	// A pipe that nobody reads any more is an error of writing then. The signal would end the program before it stops an embedded database.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
 	os.Exit(replay.Execute(ctx, os.Args[0], os.Args[1:], streams))
 }

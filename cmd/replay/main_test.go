@@ -68,6 +68,21 @@ func exits(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
+// TestAPipeThatNobodyReadsIsNoSignal: the signal would end the program before it stops an embedded database.
+func TestAPipeThatNobodyReadsIsNoSignal(t *testing.T) {
+	read, write, err := os.Pipe()
+	require.NoError(t, err)
+	require.NoError(t, read.Close())
+	var said bytes.Buffer
+	cmd := exec.Command(filepath.Join(install(t), "replay"), "version")
+	cmd.Stdout, cmd.Stderr = write, &said
+	var exit *exec.ExitError
+	require.ErrorAs(t, cmd.Run(), &exit)
+	require.NoError(t, write.Close())
+	require.Equal(t, 141, exit.ExitCode(), "-1 is a signal")
+	require.Empty(t, said.String())
+}
+
 // TestSignalsEndTheProgramWhileItWaitsForTheDatabase has a database that takes connections and says nothing.
 func TestSignalsEndTheProgramWhileItWaitsForTheDatabase(t *testing.T) {
 	bin := install(t)

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -48,7 +50,8 @@ Exit codes:
   1          failed, or not all could be answered; of diff: something is different
   2          of diff: failed
   3          of verify --head: the commit was pruned, so it cannot be checked
-  130, 143   ended by a signal`
+  130, 143   ended by a signal
+  141        the reader of the output ended first`
 
 const rootExample = `  # What ran in this namespace ten minutes ago
   %[1]s get pods -n shop --at 10m
@@ -184,6 +187,8 @@ func report(ctx context.Context, err error, out io.Writer, style terminal.Style)
 		return 0
 	case errors.As(context.Cause(ctx), &signal):
 		return signal.Code
+	case unread(err):
+		return 141
 	case errors.As(err, &exit):
 		if exit.Err != nil {
 			fmt.Fprint(out, coloured(message(exit.Err), style))
@@ -192,6 +197,12 @@ func report(ctx context.Context, err error, out io.Writer, style terminal.Style)
 	}
 	fmt.Fprint(out, coloured(message(err), style))
 	return 1
+}
+
+// unread reports whether the reader of the output ended before it did, such as head.
+func unread(err error) bool {
+	var file *fs.PathError // not a connection
+	return errors.As(err, &file) && errors.Is(file, syscall.EPIPE)
 }
 
 // longestCommand is how many bytes a word has at most that was perhaps meant to be a command: to compare longer ones takes seconds.
