@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
+
+	"github.com/kuberewind/kuberewind/internal/cohabiting"
 )
 
 // Discovery is what the server offered at one moment.
@@ -41,18 +43,6 @@ type Unwatchable struct {
 type Cohabiting struct {
 	Resource Resource
 	Kept     schema.GroupResource
-}
-
-// cohabitants are the groups that have served the same objects, for each resource
-// name, the one to keep first. They are kube-apiserver's own pairs, past ones included.
-var cohabitants = map[string][]string{
-	"events":              {"", "events.k8s.io"},
-	"ingresses":           {"networking.k8s.io", "extensions"},
-	"networkpolicies":     {"networking.k8s.io", "extensions"},
-	"deployments":         {"apps", "extensions"},
-	"daemonsets":          {"apps", "extensions"},
-	"replicasets":         {"apps", "extensions"},
-	"podsecuritypolicies": {"policy", "extensions"},
 }
 
 // Discover asks the server what it offers. Of each resource it takes the version in
@@ -185,7 +175,7 @@ func (d *Discovery) sort(found []Resource) {
 // cohabits tells whether a resource that is to be kept before this one is there, or
 // may be there, for all that is known.
 func (d *Discovery) cohabits(gr schema.GroupResource, watchable map[schema.GroupResource]bool) (schema.GroupResource, bool) {
-	groups := cohabitants[gr.Resource]
+	groups := cohabiting.Groups(gr.Resource)
 	for _, group := range groups[:max(0, slices.Index(groups, gr.Group))] {
 		better := schema.GroupResource{Group: group, Resource: gr.Resource}
 		if watchable[better] || d.groupFailed(group) {

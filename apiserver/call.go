@@ -1,0 +1,191 @@
+package apiserver
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metainternal "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metainternalscheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
+	metainternalvalidation "k8s.io/apimachinery/pkg/apis/meta/internalversion/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/kuberewind/kuberewind/apiserver/internal/review"
+	"github.com/kuberewind/kuberewind/apiserver/internal/wire"
+	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/internal/selection"
+)
+
+// A call is one request for objects.
+type call struct {
+	at        *instant
+	resource  *served
+	namespace string
+	name      string // "" for a list or a watch
+	form      form
+	options   metainternal.ListOptions
+	selects   selection.Selector
+	all       bool // nothing is selected
+}
+
+var requestInfo = request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
+
+// call reads a request, and gives nil if its path is none of an API.
+func (at *instant) call(r *http.Request) (*call, error) {
+	info, err := requestInfo.NewRequestInfo(r)
+	if err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	if !info.IsResourceRequest {
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			return nil, readOnly(schema.GroupResource{}, r.Method)
+		}
+		return nil, nil
+	}
+	s, ok := at.served(schema.GroupVersionResource{Group: info.APIGroup, Version: info.APIVersion, Resource: info.Resource})
+	if !ok {
+		return nil, nil
+	}
+	if text := review.Instead(info.Subresource); text != "" && info.Resource == "pods" {
+		return nil, apierrors.NewGenericServerResponse(http.StatusNotFound, "get", s.GroupResource(), info.Name, text, 0, false)
+	}
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		return nil, readOnly(s.GroupResource(), r.Method)
+	}
+	if info.Subresource != "" && info.Subresource != "status" || s.Namespaced != (info.Namespace != "") && (len(info.Parts) > 1 || info.Namespace != "") && info.Resource != "namespaces" {
+		return nil, nil
+	}
+	if !s.Recorded {
+		return nil, s.unrecorded()
+	}
+	c := &call{at: at, resource: s, namespace: info.Namespace}
+	if info.Resource == "namespaces" {
+		c.namespace = ""
+	}
+	if len(info.Parts) > 1 {
+		c.name = info.Parts[1]
+	}
+	if c.form, err = c.negotiate(r); err != nil {
+		return nil, err
+	}
+	return c, c.read(r.Context(), r.URL.Query(), info.Verb == "watch")
+}
+
+// readOnly is the answer to a write.
+func readOnly(resource schema.GroupResource, method string) error {
+	err := apierrors.NewMethodNotSupported(resource, strings.ToLower(method))
+	err.ErrStatus.Message = "the past is read-only: this server shows a cluster as it was at an instant, and changes nothing"
+	return err
+}
+
+// read takes the options of a list or a watch, by the rules of the API server.
+func (c *call) read(ctx context.Context, query url.Values, watches bool) error {
+	if c.name != "" && !watches {
+		return c.readVersion(query)
+	}
+	if err := metainternalscheme.ParameterCodec.DecodeParameters(query, metav1.SchemeGroupVersion, &c.options); err != nil {
+		return apierrors.NewBadRequest(err.Error())
+	}
+	c.options.Watch = c.options.Watch || watches
+	metainternal.SetListOptionsDefaults(&c.options, true)
+	if errs := metainternalvalidation.ValidateListOptions(&c.options, true); len(errs) > 0 {
+		return apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "ListOptions"}, "", errs)
+	}
+	label, field := query.Get("labelSelector"), query.Get("fieldSelector")
+	if c.name != "" {
+		field = "metadata.name=" + c.name
+		c.name = ""
+	}
+	c.all = label == "" && field == ""
+	var err error
+	c.selects, err = selection.New(label, field, c.resource.Kind, func() ([]byte, error) { return c.at.definition(ctx, c.resource.GroupResource()) })
+	if err != nil {
+		return apierrors.NewBadRequest(err.Error())
+	}
+	return nil
+}
+
+func (c *call) readVersion(query url.Values) error {
+	var options metav1.GetOptions
+	if err := metav1.ParameterCodec.DecodeParameters(query, metav1.SchemeGroupVersion, &options); err != nil {
+		return apierrors.NewBadRequest(err.Error())
+	}
+	c.options.ResourceVersion = options.ResourceVersion
+	return nil
+}
+
+// definition gives the CustomResourceDefinition of a resource as it was, nil if there is none.
+func (at *instant) definition(ctx context.Context, resource schema.GroupResource) ([]byte, error) {
+	definitions, ok := at.served(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
+	if !ok || !definitions.Recorded {
+		return nil, nil
+	}
+	e, err := at.object(ctx, definitions, "", resource.String())
+	if err != nil || e == nil {
+		return nil, err
+	}
+	return e.Doc(definitions.Kind.Kind), nil
+}
+
+func (c *call) serve(w http.ResponseWriter, r *http.Request) error {
+	c.warn(w)
+	switch {
+	case c.options.Watch:
+		return c.watch(w, r)
+	case c.name != "":
+		return c.get(w, r)
+	}
+	return c.list(w, r)
+}
+
+// mostWarnings bounds the headers of an answer.
+const mostWarnings = 8
+
+// warn names what the answer is to be taken with.
+func (c *call) warn(w http.ResponseWriter) {
+	left := mostWarnings
+	tell := func(text string) {
+		if left--; left >= 0 {
+			wire.Warn(w, text)
+		}
+	}
+	for _, n := range c.at.point.Notes {
+		if n.Kind != history.NoteAfterEnd && n.Resource == c.resource.stored.Resource && n.Group == c.resource.stored.Group || n.Resource == "" && n.Kind == history.NoteEstimated {
+			tell(n.Text)
+		}
+	}
+	if c.resource.names != nil {
+		tell(fmt.Sprintf("only %s of namespace %s are on record", c.resource.GroupResource(), strings.Join(c.resource.names, ", ")))
+	}
+}
+
+func (c *call) get(w http.ResponseWriter, r *http.Request) error {
+	if rv := c.options.ResourceVersion; rv != "" && rv != "0" {
+		position, err := c.at.position(r.Context(), c.resource)
+		if err != nil {
+			return err
+		}
+		if err := c.reached(rv, position); err != nil {
+			return err
+		}
+	}
+	e, err := c.at.object(r.Context(), c.resource, c.namespace, c.name)
+	if err != nil {
+		return err
+	}
+	if e == nil {
+		return apierrors.NewNotFound(c.resource.GroupResource(), c.name)
+	}
+	body, err := c.form.one(r.Context(), e)
+	if err != nil {
+		return err
+	}
+	wire.Body(w, http.StatusOK, body)
+	return nil
+}

@@ -1,0 +1,120 @@
+package apiserver
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/lru"
+
+	"github.com/kuberewind/kuberewind/apiserver/internal/state"
+	"github.com/kuberewind/kuberewind/history"
+)
+
+const (
+	defaultCacheBytes = 512 << 20
+	defaultMaxWatches = 1000
+	// instantsKept is how many instants have their discovery in memory.
+	instantsKept = 32
+	// revisionFresh is how long a value that was erased may still be served.
+	revisionFresh = 2 * time.Second
+)
+
+// A cluster is one record that is served.
+type cluster struct {
+	record   *history.Record
+	states   *state.Cache
+	instants *lru.Cache    // of *instant by instantID
+	watches  chan struct{} // holds one for each open watch
+	key      [32]byte      // of continue tokens
+
+	mu       sync.Mutex // protects what follows
+	revision int64
+	checked  time.Time
+}
+
+type instantID struct{ seq, revision int64 }
+
+func newCluster(o Options) (*cluster, error) {
+	if o.CacheBytes == 0 {
+		o.CacheBytes = defaultCacheBytes
+	}
+	if o.MaxWatches == 0 {
+		o.MaxWatches = defaultMaxWatches
+	}
+	c := &cluster{record: o.Record, states: state.NewCache(o.CacheBytes), instants: lru.New(instantsKept), watches: make(chan struct{}, o.MaxWatches)}
+	_, err := rand.Read(c.key[:])
+	return c, err
+}
+
+func (c *cluster) close() { c.states.Close() }
+
+// revisionNow is the record's, at most revisionFresh old.
+func (c *cluster) revisionNow(ctx context.Context) (int64, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if time.Since(c.checked) < revisionFresh {
+		return c.revision, nil
+	}
+	revision, err := c.record.Revision(ctx)
+	if err != nil {
+		return 0, unavailable(err)
+	}
+	c.revision, c.checked = revision, time.Now()
+	return revision, nil
+}
+
+// instant gives the cluster at a seq.
+func (c *cluster) instant(ctx context.Context, seq int64) (*instant, error) {
+	revision, err := c.revisionNow(ctx)
+	if err != nil {
+		return nil, err
+	}
+	id := instantID{seq: seq, revision: revision}
+	if known, ok := c.instants.Get(id); ok {
+		return known.(*instant), nil
+	}
+	extent, err := c.record.Extent(ctx)
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	if seq > extent.LastSeq {
+		return nil, unknownPath(fmt.Sprintf("the record ends at seq:%d: seq:%d is not there yet", extent.LastSeq, seq))
+	}
+	p, err := c.record.Resolve(ctx, history.AtSeq(seq), history.Scope{})
+	if err != nil {
+		return nil, unresolved(err)
+	}
+	if seq == extent.LastSeq {
+		p.Time = extent.LastAt
+	}
+	at, err := newInstant(ctx, c, p, revision)
+	if err == nil && seq < extent.LastSeq {
+		c.instants.Add(id, at) // what the last seq holds can still change: lists without objects may follow
+	}
+	return at, err
+}
+
+// unresolved is the answer to an instant or a version that the record cannot give.
+func unresolved(err error) error {
+	var missing *history.MissingDayError
+	switch {
+	case errors.Is(err, history.ErrBeforeRecord), errors.As(err, &missing):
+		return apierrors.NewResourceExpired(err.Error())
+	case errors.Is(err, history.ErrEmpty):
+		return unknownPath(err.Error())
+	}
+	return unavailable(err)
+}
+
+// unavailable is the answer if the database does not answer: clients try again.
+func unavailable(err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return apierrors.NewServiceUnavailable(fmt.Sprintf("the record cannot be read now: %v", err))
+}

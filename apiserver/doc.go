@@ -1,0 +1,33 @@
+// Package apiserver serves a record as the API of a Kubernetes cluster at an instant: read-only, with the original resource versions.
+//
+// # What it guarantees
+//
+//   - /clusters/<UID>/at/seq:<N>/ is the root of a whole API: discovery, OpenAPI v3, objects, tables, watches, reviews. An answer is of
+//     that seq, whose number is in the header Kuberewind-Seq. A URL means the same for ever, until days are dropped or values erased.
+//   - Objects are the bytes that the API server served, after redaction. Hashed values of Secrets are base64 here, so that typed clients
+//     can decode them. A built-in kind that is asked for in another version is converted by Kubernetes' own scheme.
+//   - A list's resource version is the position of its stream at the instant. A watch delivers what follows a resource version up to the
+//     instant, then bookmarks.
+//   - No watch crosses a gap that a list closed: it gets 410 Gone, because the rows of that list are in the list's order.
+//   - Gaps, pauses and estimates that touch an answer are named in its Warning headers.
+//
+// # What it rejects, and why
+//
+//   - Every write, with 405: the past is read-only.
+//   - Another spelling of an instant than seq:<N>, with 400 and the canonical form: "10m ago" would move between a list and its watch.
+//   - Resources that the record lacks, with 404 and the reason. Discovery names them without verbs.
+//   - Impersonation, with 403, but for access reviews.
+//
+// # Who may read
+//
+// The Handler asks nobody: who puts it behind a listener decides who reaches it. The user of the request's context
+// (k8s.io/apiserver/pkg/endpoints/request) is the one of whom reviews speak.
+//
+// # Knobs
+//
+// Options.CacheBytes (512 MiB) bounds the rebuilt states that are kept. Options.MaxWatches (1,000) bounds open watches.
+//
+// # Goroutines
+//
+// Rebuilding has goroutines of its own, which Close ends and waits for. A watch runs in the goroutine of its request.
+package apiserver

@@ -1,0 +1,105 @@
+package apiserver
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"golang.org/x/net/websocket"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kuberewind/kuberewind/apiserver/internal/wire"
+)
+
+// An eventStream takes the events of one watch, at the pace of its client. The error is errGone.
+type eventStream interface {
+	send(kind watch.EventType, object []byte) error
+}
+
+func eventJSON(kind watch.EventType, object []byte) []byte {
+	out := make([]byte, 0, len(object)+32)
+	out = fmt.Appendf(out, `{"type":%q,"object":`, string(kind))
+	return append(append(out, object...), "}\n"...)
+}
+
+func statusJSON(s *metav1.Status) ([]byte, error) { return json.Marshal(s) }
+
+// serveEvents runs a watch over HTTP, or over a WebSocket if the request asks for one. It returns when run does.
+func serveEvents(w http.ResponseWriter, r *http.Request, run func(context.Context, eventStream)) error {
+	if isWebSocket(r) {
+		websocket.Server{
+			// Whose pages may connect is for the listener to decide, as for every other request.
+			Handshake: func(*websocket.Config, *http.Request) error { return nil },
+			Handler:   func(conn *websocket.Conn) { runSocket(r.Context(), conn, run) },
+		}.ServeHTTP(w, r)
+		return nil
+	}
+	flusher, ok := w.(http.Flusher)
+	if !ok {
+		return fmt.Errorf("a watch needs a connection that can be flushed, not a %T", w)
+	}
+	w.Header().Set("Content-Type", wire.JSON)
+	w.Header().Set("Cache-Control", "no-cache, private")
+	w.WriteHeader(http.StatusOK)
+	flusher.Flush()
+	run(r.Context(), &httpStream{w: w, flusher: flusher})
+	return nil
+}
+
+func isWebSocket(r *http.Request) bool {
+	return headerHas(r.Header, "Connection", "upgrade") && headerHas(r.Header, "Upgrade", "websocket")
+}
+
+type httpStream struct {
+	w       http.ResponseWriter
+	flusher http.Flusher
+}
+
+func (s *httpStream) send(kind watch.EventType, object []byte) error {
+	if _, err := s.w.Write(eventJSON(kind, object)); err != nil {
+		return errGone
+	}
+	s.flusher.Flush()
+	return nil
+}
+
+type socketStream struct{ conn *websocket.Conn }
+
+func (s *socketStream) send(kind watch.EventType, object []byte) error {
+	if err := websocket.Message.Send(s.conn, string(eventJSON(kind, object))); err != nil { // a string is a text frame
+		return errGone
+	}
+	return nil
+}
+
+// runSocket reads what the client sends, to notice its end, while the watch runs.
+func runSocket(ctx context.Context, conn *websocket.Conn, run func(context.Context, eventStream)) {
+	ctx, cancel := context.WithCancel(ctx)
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		defer cancel()
+		conn.MaxPayloadBytes = 4096 // a client of a watch has nothing to say
+		for text := ""; websocket.Message.Receive(conn, &text) == nil; {
+		}
+	}()
+	run(ctx, &socketStream{conn: conn})
+	cancel()
+	_ = conn.Close()
+	<-read
+}
+
+// headerHas reports whether a header lists a token.
+func headerHas(h http.Header, name, token string) bool {
+	for _, line := range h.Values(name) {
+		for part := range strings.SplitSeq(line, ",") {
+			if strings.EqualFold(strings.TrimSpace(part), token) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,208 @@
+package apiserver
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"net/http"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
+
+	"github.com/kuberewind/kuberewind/apiserver/internal/state"
+	"github.com/kuberewind/kuberewind/apiserver/internal/wire"
+	"github.com/kuberewind/kuberewind/internal/printers"
+	"github.com/kuberewind/kuberewind/patch"
+)
+
+// A form is how objects are written. One that writes watches may remember what it wrote.
+type form interface {
+	// one is the answer to a get, and the object of a watch event.
+	one(ctx context.Context, e *state.Entry) ([]byte, error)
+	// list is the answer to a list.
+	list(ctx context.Context, meta metav1.ListMeta, entries iter.Seq[*state.Entry]) ([]byte, error)
+}
+
+// jsonOnly is what is served: no stock client insists on another format.
+var jsonOnly = []runtime.SerializerInfo{{
+	MediaType: wire.JSON, MediaTypeType: "application", MediaTypeSubType: "json", EncodesAsText: true, StreamSerializer: &runtime.StreamSerializerInfo{EncodesAsText: true},
+}}
+
+// transforms are what may be made of objects.
+type transforms struct{}
+
+func (transforms) AllowsServerVersion(string) bool       { return false }
+func (transforms) AllowsStreamSchema(schema string) bool { return schema == "watch" }
+func (transforms) AllowsMediaTypeTransform(_, _ string, target *schema.GroupVersionKind) bool {
+	if target == nil {
+		return true
+	}
+	return target.Group == metav1.GroupName && slices.Contains([]string{"v1", "v1beta1"}, target.Version) &&
+		slices.Contains([]string{"Table", "PartialObjectMetadata", "PartialObjectMetadataList"}, target.Kind)
+}
+
+// negotiate chooses the form by the Accept header. Who accepts none of them gets JSON.
+func (c *call) negotiate(r *http.Request) (form, error) {
+	whole := &wholeForm{call: c}
+	options, ok := negotiation.NegotiateMediaTypeOptions(r.Header.Get("Accept"), jsonOnly, transforms{})
+	if !ok || options.Convert == nil {
+		return whole, nil
+	}
+	version := schema.GroupVersion{Group: options.Convert.Group, Version: options.Convert.Version}.String()
+	if options.Convert.Kind != "Table" {
+		return &metadataForm{version: version}, nil
+	}
+	include := metav1.IncludeObjectPolicy(r.URL.Query().Get("includeObject"))
+	switch include {
+	case "":
+		include = metav1.IncludeMetadata
+	case metav1.IncludeMetadata, metav1.IncludeNone, metav1.IncludeObject:
+	default:
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("unrecognized includeObject value: %q", cut(string(include))))
+	}
+	return &tableForm{call: c, whole: whole, version: version, include: include}, nil
+}
+
+// wholeForm writes objects as they were served.
+type wholeForm struct{ call *call }
+
+func (f *wholeForm) one(_ context.Context, e *state.Entry) ([]byte, error) {
+	return f.call.resource.convert(nil, e)
+}
+
+func (f *wholeForm) list(_ context.Context, meta metav1.ListMeta, entries iter.Seq[*state.Entry]) ([]byte, error) {
+	r := f.call.resource
+	out, err := listHead(r.Kind.GroupVersion().String(), r.Kind.Kind+"List", meta)
+	if err != nil {
+		return nil, err
+	}
+	version, first := r.Kind.GroupVersion().String(), true
+	for e := range entries {
+		if !first {
+			out = append(out, ',')
+		}
+		first = false
+		switch {
+		case e.APIVersion != version:
+			if out, err = r.convert(out, e); err != nil {
+				return nil, err
+			}
+		case r.typed:
+			out = append(out, e.Body...) // as a typed list has them
+		default:
+			out = state.Whole(out, e.APIVersion, r.Kind.Kind, e.Body)
+		}
+	}
+	return append(out, "]}\n"...), nil
+}
+
+// listHead begins a list, up to its first item.
+func listHead(version, kind string, meta metav1.ListMeta) ([]byte, error) {
+	text, err := json.Marshal(meta)
+	if err != nil {
+		return nil, err
+	}
+	return fmt.Appendf(nil, `{"kind":%q,"apiVersion":%q,"metadata":%s,"items":[`, kind, version, text), nil
+}
+
+// metadataForm writes nothing but the metadata of objects.
+type metadataForm struct{ version string }
+
+func (f *metadataForm) one(_ context.Context, e *state.Entry) ([]byte, error) {
+	return f.append(nil, e), nil
+}
+
+func (f *metadataForm) append(out []byte, e *state.Entry) []byte {
+	meta, ok := patch.Get(e.Body, "/metadata")
+	if !ok {
+		meta = patch.Doc("{}")
+	}
+	return fmt.Appendf(out, `{"kind":"PartialObjectMetadata","apiVersion":%q,"metadata":%s}`, f.version, []byte(meta))
+}
+
+func (f *metadataForm) list(_ context.Context, meta metav1.ListMeta, entries iter.Seq[*state.Entry]) ([]byte, error) {
+	out, err := listHead(f.version, "PartialObjectMetadataList", meta)
+	if err != nil {
+		return nil, err
+	}
+	first := true
+	for e := range entries {
+		if !first {
+			out = append(out, ',')
+		}
+		first = false
+		out = f.append(out, e)
+	}
+	return append(out, "]}\n"...), nil
+}
+
+// tableForm writes tables.
+type tableForm struct {
+	call    *call
+	whole   *wholeForm
+	version string
+	include metav1.IncludeObjectPolicy
+	headed  bool // a watch names the columns once
+}
+
+func (f *tableForm) one(ctx context.Context, e *state.Entry) ([]byte, error) {
+	table, err := f.table(ctx, func(yield func(*state.Entry) bool) { yield(e) })
+	if err != nil {
+		return nil, err
+	}
+	if rv, ok := patch.Get(e.Body, "/metadata/resourceVersion"); ok {
+		text, _ := patch.Unquote(rv)
+		table.ResourceVersion = string(text)
+	}
+	if f.headed {
+		table.ColumnDefinitions = nil
+	}
+	f.headed = f.call.options.Watch
+	return json.Marshal(table)
+}
+
+func (f *tableForm) list(ctx context.Context, meta metav1.ListMeta, entries iter.Seq[*state.Entry]) ([]byte, error) {
+	table, err := f.table(ctx, entries)
+	if err != nil {
+		return nil, err
+	}
+	table.ListMeta = meta
+	return json.Marshal(table)
+}
+
+func (f *tableForm) table(ctx context.Context, entries iter.Seq[*state.Entry]) (*metav1.Table, error) {
+	resource := f.call.resource
+	var failed error
+	definition := func(schema.GroupResource) []byte {
+		doc, err := f.call.at.definition(ctx, resource.GroupResource())
+		if err != nil {
+			failed = err
+		}
+		return doc
+	}
+	table, err := printers.New(f.call.at.point.Time, definition).Make(resource.GroupResource(), func(yield func(string, []byte) bool) {
+		for e := range entries {
+			doc, err := f.whole.one(ctx, e)
+			if err != nil {
+				failed = err
+				return
+			}
+			if !yield(e.Key(), doc) {
+				return
+			}
+		}
+	}, f.include)
+	switch {
+	case failed != nil:
+		return nil, failed
+	case err != nil:
+		return nil, apierrors.NewInternalError(err)
+	}
+	table.APIVersion = f.version
+	return table, nil
+}

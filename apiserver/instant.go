@@ -1,0 +1,125 @@
+package apiserver
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+
+	"github.com/kuberewind/kuberewind/apiserver/internal/discovery"
+	"github.com/kuberewind/kuberewind/apiserver/internal/review"
+	"github.com/kuberewind/kuberewind/apiserver/internal/wire"
+	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/internal/cohabiting"
+)
+
+// An instant is the cluster at a seq. It does not change.
+type instant struct {
+	cluster   *cluster
+	point     history.Point
+	revision  int64
+	streams   map[schema.GroupResource][]history.Stream // that had been listed by then
+	discovery *discovery.Server
+	reviews   *review.Server
+}
+
+func newInstant(ctx context.Context, c *cluster, p history.Point, revision int64) (*instant, error) {
+	at := &instant{cluster: c, point: p, revision: revision, streams: map[schema.GroupResource][]history.Stream{}}
+	if err := at.readStreams(ctx); err != nil {
+		return nil, unavailable(err)
+	}
+	var err error
+	at.discovery, err = discovery.New(ctx, c.record, p.Time, func(resource schema.GroupResource) bool { return len(at.recorded(resource)) > 0 })
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	at.reviews = review.New(at, review.Options{
+		Authorize: func(context.Context, authorizer.Attributes) error { return nil }, // who reached the Handler may read
+		Served: func(resource schema.GroupVersionResource) bool {
+			_, ok := at.discovery.Resource(resource)
+			return ok
+		},
+	})
+	return at, nil
+}
+
+// readStreams finds the streams whose first list was complete by then. One that was begun without a list has no gap of a first list.
+func (at *instant) readStreams(ctx context.Context) error {
+	all, err := at.cluster.record.Streams(ctx)
+	if err != nil {
+		return err
+	}
+	gaps, err := at.cluster.record.Gaps(ctx, history.Scope{})
+	if err != nil {
+		return err
+	}
+	unlisted := map[int32]bool{}
+	for i := range gaps {
+		if g := &gaps[i]; g.Cause == history.CauseFirstList && g.Stream != nil {
+			unlisted[g.Stream.ID] = g.ToAt.IsZero() || g.ToAt.After(at.point.Time)
+		}
+	}
+	for _, s := range all {
+		if !unlisted[s.ID] && s.Position != "" && !s.StartedAt.After(at.point.Time) {
+			at.streams[s.GroupResource()] = append(at.streams[s.GroupResource()], s)
+		}
+	}
+	return nil
+}
+
+// recorded gives the streams that have the objects of a resource, perhaps under another group.
+func (at *instant) recorded(resource schema.GroupResource) []history.Stream {
+	for _, group := range cohabiting.With(resource.Group, resource.Resource) {
+		if streams := at.streams[schema.GroupResource{Group: group, Resource: resource.Resource}]; len(streams) > 0 {
+			return streams
+		}
+	}
+	return nil
+}
+
+// serve answers a request whose path has no prefix. An error that it returns is the answer.
+func (at *instant) serve(w http.ResponseWriter, r *http.Request) error {
+	if at.reviews.Handles(r) {
+		at.reviews.ServeHTTP(w, r)
+		return nil
+	}
+	if review.Impersonates(r) {
+		return apierrors.NewForbidden(schema.GroupResource{}, "", fmt.Errorf("nobody reads as another: impersonation only asks questions, as in kubectl auth can-i --as"))
+	}
+	if at.discovery.Handles(r.URL.Path) {
+		at.discovery.ServeHTTP(w, r)
+		return nil
+	}
+	c, err := at.call(r)
+	if err != nil {
+		return err
+	}
+	if c == nil {
+		wire.Unserved(w)
+		return nil
+	}
+	return c.serve(w, r)
+}
+
+// Docs gives the objects of a resource that access reviews are answered from.
+func (at *instant) Docs(ctx context.Context, resource schema.GroupResource) (iter.Seq2[string, []byte], error) {
+	s, ok := at.served(schema.GroupVersionResource{Group: resource.Group, Version: "v1", Resource: resource.Resource})
+	if !ok || !s.Recorded {
+		return nil, fmt.Errorf("%s: %w", resource, review.ErrNotRecorded)
+	}
+	all, err := at.state(ctx, s, "")
+	if err != nil {
+		return nil, err
+	}
+	return func(yield func(string, []byte) bool) {
+		for _, e := range all.Range("", "") {
+			if !yield(e.Key(), e.Doc(s.Kind.Kind)) {
+				return
+			}
+		}
+	}, nil
+}

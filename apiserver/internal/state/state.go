@@ -1,0 +1,212 @@
+package state
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/patch"
+)
+
+// An Entry is one object.
+type Entry struct {
+	Namespace, Name string
+	APIVersion      string // of the text: what the recorder was served
+	Body            []byte // the object's JSON without apiVersion and kind
+	id              int64
+}
+
+// Key is what lists are ordered by.
+func (e *Entry) Key() string { return Key(e.Namespace, e.Name) }
+
+// Key is the place of an object in a list.
+func Key(namespace, name string) string {
+	if namespace == "" {
+		return name
+	}
+	return namespace + "/" + name
+}
+
+// Doc is the whole object, of the kind that the caller knows.
+func (e *Entry) Doc(kind string) []byte { return Whole(nil, e.APIVersion, kind, e.Body) }
+
+// Whole appends a body with its apiVersion and kind.
+func Whole(dst []byte, apiVersion, kind string, body []byte) []byte {
+	dst = append(dst, `{"kind":"`...)
+	dst = append(dst, kind...) // kinds and versions are words: they need no escape
+	dst = append(dst, `","apiVersion":"`...)
+	dst = append(dst, apiVersion...)
+	dst = append(dst, '"')
+	if len(body) > len("{}") {
+		dst = append(dst, ',')
+	}
+	return append(dst, body[1:]...)
+}
+
+// A State is a resource at one point.
+type State struct {
+	Seq     int64    // the last delta that belongs to it
+	Damaged []string // why objects are missing
+	entries []Entry
+	keys    []string // of entries
+	size    int64
+}
+
+// Len is the number of objects.
+func (s *State) Len() int { return len(s.entries) }
+
+// Size is how many bytes it takes, texts that it shares included.
+func (s *State) Size() int64 { return s.size }
+
+// Get gives one object, nil if there is none.
+func (s *State) Get(namespace, name string) *Entry {
+	if i, ok := slices.BinarySearch(s.keys, Key(namespace, name)); ok {
+		return &s.entries[i]
+	}
+	return nil
+}
+
+// Range gives the objects of a namespace ("" for all) from a key on ("" for the first), and how many they are.
+func (s *State) Range(namespace, from string) []Entry {
+	first, end := 0, len(s.entries)
+	if namespace != "" {
+		first, _ = slices.BinarySearch(s.keys, namespace+"/")
+		end, _ = slices.BinarySearch(s.keys, namespace+"0") // what follows '/'
+	}
+	if from != "" {
+		start, _ := slices.BinarySearch(s.keys, from)
+		first = min(max(first, start), end)
+	}
+	return s.entries[first:end]
+}
+
+// Prepare changes an object for those who read it. What it returns must be canonical.
+type Prepare func(patch.Doc) (patch.Doc, error)
+
+// Build reads a resource at a point.
+func Build(ctx context.Context, record Record, p history.Point, scope history.Scope, prepare Prepare) (*State, error) {
+	s := &State{Seq: p.Seq}
+	var mu sync.Mutex // protects s: objects come from several goroutines
+	damaged := func(d *history.DamagedError) {
+		mu.Lock()
+		defer mu.Unlock()
+		s.Damaged = append(s.Damaged, d.Error())
+	}
+	_, err := record.Rebuild(ctx, p, scope, history.RebuildOptions{Damaged: damaged}, func(o history.Object) error {
+		e, err := newEntry(o.Namespace, o.Name, o.ObjectID, o.Doc, prepare)
+		if err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		s.entries = append(s.entries, e)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(s.entries, func(a, b Entry) int { return cmp.Compare(a.Key(), b.Key()) })
+	slices.Sort(s.Damaged)
+	s.measure()
+	return s, nil
+}
+
+// Advance gives the State after some versions of the resource, the last of which has this seq. The error says that a version cannot be folded:
+// then the State has to be built.
+func (s *State) Advance(versions iter.Seq2[history.Version, error], seq int64, prepare Prepare) (*State, error) {
+	changed := map[string]*Entry{} // nil: it is gone
+	for v, err := range versions {
+		if err != nil {
+			return nil, err
+		}
+		key := Key(v.Namespace, v.Name)
+		if v.Type == cache.Deleted {
+			if e := s.at(changed, key); e != nil && e.id == v.ObjectID {
+				changed[key] = nil
+			}
+			continue
+		}
+		e, err := newEntry(v.Namespace, v.Name, v.ObjectID, v.Doc, prepare)
+		if err != nil {
+			return nil, err
+		}
+		changed[key] = &e
+	}
+	next := &State{Seq: seq, Damaged: s.Damaged, entries: make([]Entry, 0, len(s.entries)+len(changed))}
+	for i := range s.entries {
+		if _, ok := changed[s.keys[i]]; !ok {
+			next.entries = append(next.entries, s.entries[i])
+		}
+	}
+	for _, e := range changed {
+		if e != nil {
+			next.entries = append(next.entries, *e)
+		}
+	}
+	slices.SortFunc(next.entries, func(a, b Entry) int { return cmp.Compare(a.Key(), b.Key()) })
+	next.measure()
+	return next, nil
+}
+
+func (s *State) at(changed map[string]*Entry, key string) *Entry {
+	if e, ok := changed[key]; ok {
+		return e
+	}
+	if i, ok := slices.BinarySearch(s.keys, key); ok {
+		return &s.entries[i]
+	}
+	return nil
+}
+
+// entryBytes is what an Entry takes beside its text and its key.
+const entryBytes = 128
+
+func (s *State) measure() {
+	s.keys = make([]string, len(s.entries))
+	for i := range s.entries {
+		s.keys[i] = s.entries[i].Key()
+		s.size += int64(len(s.entries[i].Body)+2*len(s.keys[i])) + entryBytes
+	}
+}
+
+// newEntry copies what it keeps.
+func newEntry(namespace, name string, id int64, doc patch.Doc, prepare Prepare) (Entry, error) {
+	if prepare != nil {
+		var err error
+		if doc, err = prepare(doc); err != nil {
+			return Entry{}, err
+		}
+	}
+	e := Entry{Namespace: strings.Clone(namespace), Name: strings.Clone(name), id: id}
+	e.APIVersion, e.Body = Split(doc)
+	return e, nil
+}
+
+// Split takes the apiVersion and the kind out of an object. The body is a copy.
+func Split(doc patch.Doc) (apiVersion string, body []byte) {
+	body = append(make([]byte, 0, len(doc)), '{')
+	for key, value := range patch.Members(doc) {
+		switch string(key) {
+		case "apiVersion":
+			text, _ := patch.Unquote(value)
+			apiVersion = string(text)
+			continue
+		case "kind":
+			continue
+		}
+		if len(body) > 1 {
+			body = append(body, ',')
+		}
+		body = append(body, '"')
+		body = append(body, key...)
+		body = append(body, `":`...)
+		body = append(body, value...)
+	}
+	return apiVersion, append(body, '}')
+}

@@ -1,0 +1,176 @@
+package apiserver
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+
+	"github.com/kuberewind/kuberewind/apiserver/internal/discovery"
+	"github.com/kuberewind/kuberewind/apiserver/internal/state"
+	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/patch"
+)
+
+// A served resource is one that the server had at the instant, in the version that was asked for.
+type served struct {
+	discovery.Resource
+	stored schema.GroupResource // under which the record has its objects
+	scope  history.Scope        // the streams that have them
+	typed  bool                 // the items of its lists have no kind
+	names  []string             // namespaces that the recorder was confined to; nil for all
+}
+
+func (at *instant) served(gvr schema.GroupVersionResource) (*served, bool) {
+	r, ok := at.discovery.Resource(gvr)
+	if !ok {
+		return nil, false
+	}
+	s := &served{Resource: r, typed: legacyscheme.Scheme.Recognizes(r.Kind)}
+	for _, stream := range at.recorded(gvr.GroupResource()) {
+		s.stored = stream.GroupResource()
+		s.scope.Streams = append(s.scope.Streams, stream.ID)
+		if stream.Scope != "" {
+			s.names = append(s.names, stream.Scope)
+		}
+	}
+	return s, true
+}
+
+// unrecorded says why a resource that the server had cannot be read.
+func (s *served) unrecorded() error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound,
+		Message: fmt.Sprintf("%s were not on record at this instant: the server had them, and the recorder had not listed them by then, or leaves them out (\"replay coverage\" says which)", s.GroupResource()),
+		Details: &metav1.StatusDetails{Group: s.Group, Kind: s.GroupVersionResource.Resource},
+	}}
+}
+
+// GroupResource is that of the request.
+func (s *served) GroupResource() schema.GroupResource { return s.GroupVersionResource.GroupResource() }
+
+// position is the resource version of a list at the instant.
+func (at *instant) position(ctx context.Context, s *served) (latest string, err error) {
+	for _, id := range s.scope.Streams {
+		rv, err := at.cluster.record.StreamRV(ctx, at.point, id)
+		if err != nil {
+			return "", unavailable(err)
+		}
+		if latest == "" || before(latest, rv) {
+			latest = rv
+		}
+	}
+	return latest, nil
+}
+
+// before compares resource versions of one resource. One that is no number is before none.
+func before(a, b string) bool {
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	return err == nil && order < 0
+}
+
+// derivedFrom is up to how many deltas a state is made out of an earlier one, instead of out of a checkpoint.
+const derivedFrom = 20_000
+
+// state gives a resource at the instant: that of a namespace, if it is not "" and the whole is not there yet.
+func (at *instant) state(ctx context.Context, s *served, namespace string) (*state.State, error) {
+	id := state.ID{Resource: s.stored, Seq: at.point.Seq, Version: at.revision}
+	if whole := at.cluster.states.Kept(id); whole != nil {
+		return whole, nil
+	}
+	id.Namespace = namespace
+	scope := s.scope
+	scope.Namespace = namespace
+	record := at.cluster.record
+	found, err := at.cluster.states.Get(ctx, id, func(ctx context.Context) (*state.State, error) {
+		if earlier := at.cluster.states.Before(id); earlier != nil && id.Seq-earlier.Seq <= derivedFrom {
+			versions := record.Versions(ctx, history.Query{Scope: scope, FromSeq: earlier.Seq + 1, ToSeq: id.Seq})
+			if next, err := earlier.Advance(versions, id.Seq, prepare(s.stored)); err == nil {
+				return next, nil
+			}
+		}
+		return state.Build(ctx, record, at.point, scope, prepare(s.stored))
+	})
+	if err != nil {
+		return nil, unresolved(err)
+	}
+	return found, nil
+}
+
+// stateAt gives a resource at an exact resource version.
+func (at *instant) stateAt(ctx context.Context, s *served, namespace, rv string, p history.Point) (*state.State, error) {
+	id := state.ID{Resource: s.stored, Namespace: namespace, Seq: p.Seq, RV: rv, Version: at.revision}
+	scope := s.scope
+	scope.Namespace = namespace
+	found, err := at.cluster.states.Get(ctx, id, func(ctx context.Context) (*state.State, error) {
+		return state.Build(ctx, at.cluster.record, p, scope, prepare(s.stored))
+	})
+	if err != nil {
+		return nil, unresolved(err)
+	}
+	return found, nil
+}
+
+// object gives one object, nil if there is none. It rebuilds nothing else.
+func (at *instant) object(ctx context.Context, s *served, namespace, name string) (*state.Entry, error) {
+	id := state.ID{Resource: s.stored, Seq: at.point.Seq, Version: at.revision}
+	if whole := at.cluster.states.Kept(id); whole != nil {
+		return whole.Get(namespace, name), nil
+	}
+	scope := s.scope
+	scope.Namespace, scope.Name = namespace, name
+	one, err := state.Build(ctx, at.cluster.record, at.point, scope, prepare(s.stored))
+	switch {
+	case err != nil:
+		return nil, unresolved(err)
+	case len(one.Damaged) > 0:
+		return nil, apierrors.NewInternalError(fmt.Errorf("the object cannot be rebuilt: %s", one.Damaged[0]))
+	}
+	return one.Get(namespace, name), nil
+}
+
+// hashed is how the recorder begins the hash of a value.
+const hashed = "hmac-sha256:"
+
+// prepare changes what typed clients could not decode: the hash of a Secret's value becomes base64, as the value was.
+func prepare(resource schema.GroupResource) state.Prepare {
+	field := ""
+	switch resource {
+	case schema.GroupResource{Resource: "secrets"}:
+		field = "/data"
+	case schema.GroupResource{Resource: "configmaps"}:
+		field = "/binaryData"
+	default:
+		return nil
+	}
+	return func(doc patch.Doc) (patch.Doc, error) { return encodeHashes(doc, field) }
+}
+
+func encodeHashes(doc patch.Doc, field string) (patch.Doc, error) {
+	values, ok := patch.Get(doc, field)
+	if !ok {
+		return doc, nil
+	}
+	changed := false
+	out := []byte{'{'}
+	for key, value := range patch.Members(values) {
+		if text, ok := patch.Unquote(value); ok && strings.HasPrefix(string(text), hashed) {
+			value, changed = patch.Doc(`"`+base64.StdEncoding.EncodeToString(text)+`"`), true
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(append(append(append(out, '"'), key...), '"', ':'), value...)
+	}
+	if !changed {
+		return doc, nil
+	}
+	return patch.Set(doc, field, append(out, '}'))
+}

@@ -1,0 +1,36 @@
+package apiserver
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// wellFormed refuses what is no resource version, as the API server's storage does.
+func wellFormed(rv string) error {
+	if _, err := strconv.ParseUint(rv, 10, 64); err != nil {
+		return apierrors.NewBadRequest(fmt.Sprintf("invalid resource version: %v", err))
+	}
+	return nil
+}
+
+// reached refuses a resource version that the resource had not reached at the instant.
+func (c *call) reached(rv, position string) error {
+	if err := wellFormed(rv); err != nil {
+		return err
+	}
+	if !before(position, rv) {
+		return nil
+	}
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusGatewayTimeout, Reason: metav1.StatusReasonTimeout,
+		Message: fmt.Sprintf("Timeout: Too large resource version: %s, current: %s", rv, position),
+		Details: &metav1.StatusDetails{
+			Causes:            []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge, Message: "Too large resource version"}},
+			RetryAfterSeconds: 1,
+		},
+	}}
+}
