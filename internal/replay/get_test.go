@@ -13,6 +13,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/kuberewind/kuberewind/internal/replay/resource"
+	"github.com/kuberewind/kuberewind/internal/replay/signals"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
@@ -222,7 +223,7 @@ func TestAnAuditorMayReadAndAStrangerLearnsWhatIsMissing(t *testing.T) {
 func TestASignalEndsACommand(t *testing.T) {
 	h := newHarbour(t)
 	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(&Signal{Name: "SIGINT", Code: 130})
+	cancel(&signals.Signal{Name: "SIGINT", Code: 130})
 	var out bytes.Buffer
 	code := Execute(ctx, "replay", []string{"get", "pods", "-A", "--database", h.db.URL()}, genericiooptions.IOStreams{Out: &out, ErrOut: &out})
 	require.Equal(t, 130, code)

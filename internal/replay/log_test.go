@@ -16,6 +16,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/kuberewind/kuberewind/internal/replay/entries"
+	"github.com/kuberewind/kuberewind/internal/replay/signals"
 	"github.com/kuberewind/kuberewind/migrations"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
@@ -292,7 +293,7 @@ func TestAFollowedLogGoesOnUntilItIsInterrupted(t *testing.T) {
 	b.at("12:30")
 	b.write(postgres.Updated, "deployments", b.web(secondUID, "kubectl/scale", 9, "nginx:2", ""))
 	await("spec.replicas 4 → 9")
-	interrupt(&Signal{Name: "SIGINT", Code: 130})
+	interrupt(&signals.Signal{Name: "SIGINT", Code: 130})
 	for lines.Scan() {
 		t.Errorf("after the interruption: %s", lines.Text())
 	}

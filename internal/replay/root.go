@@ -22,7 +22,12 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/coverage"
 	"github.com/kuberewind/kuberewind/internal/replay/diff"
 	"github.com/kuberewind/kuberewind/internal/replay/env"
+	"github.com/kuberewind/kuberewind/internal/replay/exec"
 	"github.com/kuberewind/kuberewind/internal/replay/get"
+	"github.com/kuberewind/kuberewind/internal/replay/kubeconfig"
+	servecommand "github.com/kuberewind/kuberewind/internal/replay/serve"
+	"github.com/kuberewind/kuberewind/internal/replay/shell"
+	"github.com/kuberewind/kuberewind/internal/replay/signals"
 	"github.com/kuberewind/kuberewind/internal/replay/snapshot"
 	storycommand "github.com/kuberewind/kuberewind/internal/replay/story"
 	"github.com/kuberewind/kuberewind/internal/replay/terminal"
@@ -32,6 +37,7 @@ import (
 
 const longHelp = `replay shows a Kubernetes cluster as it was at any instant, from what recorder recorded of it.
 It reads the record and nothing else: no answer needs the API server, except that of "verify --against-cluster".
+"exec --at 10m -- k9s" has k9s, and every other client of Kubernetes, work on the cluster as it was; so do "shell", "serve" and "kubeconfig".
 
 An instant (--at, --from, --to, --since, --until, --around) is one of
   18:45, yesterday 14:05, 2026-01-31, 2026-01-31 18:45   a time, in the local zone or in UTC (--utc)
@@ -45,8 +51,10 @@ and includes what happened at it.
 Settings are flags, variables (REPLAY_DATABASE, REPLAY_DATA_DIR, REPLAY_CLUSTER, REPLAY_QUIET, REPLAY_UTC, REPLAY_COLOR, REPLAY_NO_PAGER) or keys of the file
 kuberewind/replay.yaml, in this order of precedence; then RECORDER_DATABASE, RECORDER_DATA_DIR and the recorder's file.
 
+exec and shell end with the exit code of what they run. The others have these.
+
 Exit codes:
-  0          done; of diff: nothing is different; of log --follow: ended by Ctrl-C
+  0          done; of diff: nothing is different; of log --follow and serve: ended by Ctrl-C
   1          failed, or not all could be answered; of diff: something is different
   2          of diff: failed
   3          of verify --head: the commit was pruned, so it cannot be checked
@@ -119,6 +127,10 @@ func commands() []func(*env.Env) *cobra.Command {
 		diff.NewCommand,
 		coverage.NewCommand,
 		verify.NewCommand,
+		servecommand.NewCommand,
+		kubeconfig.NewCommand,
+		exec.NewCommand,
+		shell.NewCommand,
 		newVersionCommand,
 	}
 }
@@ -170,17 +182,9 @@ func run(ctx context.Context, root *cobra.Command) error {
 // endWithin is the patience with a command that was told to end: an embedded PostgreSQL takes a moment to stop.
 const endWithin = 15 * time.Second
 
-// A Signal is the cause of a context that a signal ended.
-type Signal struct {
-	Name string
-	Code int // of the exit: 128 and its number
-}
-
-func (s *Signal) Error() string { return "ended by " + s.Name }
-
 // report says what went wrong and gives the exit code.
 func report(ctx context.Context, err error, out io.Writer, style terminal.Style) int {
-	var signal *Signal
+	var signal *signals.Signal
 	var exit *env.ExitError
 	switch {
 	case err == nil:

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -53,6 +54,15 @@ func New(streams genericiooptions.IOStreams, environ []string) *Env {
 
 // newLog tells of the embedded PostgreSQL and of the record what is wrong; the rest is noise beside an answer.
 func newLog(out io.Writer) *slog.Logger { return telemetry.NewLogger(out, "text", slog.LevelWarn) }
+
+// Log is for what is wrong while a command runs.
+func (e *Env) Log() *slog.Logger { return e.log }
+
+// Environ is the environment of the program.
+func (e *Env) Environ() []string { return slices.Clone(e.environ) }
+
+// Variable is a variable of the environment; "" if it is not set.
+func (e *Env) Variable(name string) string { return lookup(e.environ, name) }
 
 // kubeFlags are those of kubectl that mean something here. The name of the cluster is that of the record, so --cluster is not kubectl's.
 func kubeFlags() *genericclioptions.ConfigFlags {

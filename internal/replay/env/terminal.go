@@ -46,8 +46,8 @@ func (e *Env) colours(out io.Writer) bool {
 	return telemetry.IsTerminal(out) && lookup(e.environ, "NO_COLOR") == "" && lookup(e.environ, "TERM") != "dumb"
 }
 
-// unpaged are commands whose text comes slowly, or is a line.
-var unpaged = []string{"verify", "version"}
+// unpaged are commands whose text comes slowly, or is a line, or is for a file, or is that of another program.
+var unpaged = []string{"exec", "kubeconfig", "serve", "shell", "verify", "version"}
 
 // page puts a pager between the command and a terminal.
 func (e *Env) page(cmd *cobra.Command) {

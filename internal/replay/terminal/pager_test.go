@@ -15,6 +15,7 @@ import (
 
 	"github.com/kuberewind/kuberewind/internal/pgtest"
 	"github.com/kuberewind/kuberewind/internal/replay"
+	"github.com/kuberewind/kuberewind/internal/replay/signals"
 	"github.com/kuberewind/kuberewind/internal/replay/terminal"
 	"github.com/kuberewind/kuberewind/internal/scene/record"
 )
@@ -139,7 +140,7 @@ func TestWhatIsFollowedIsNotPaged(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	p := newPerson(t, func(seen string) {
 		if strings.Count(seen, "\n") > 40 {
-			cancel(&replay.Signal{Name: "SIGINT", Code: 130})
+			cancel(&signals.Signal{Name: "SIGINT", Code: 130})
 		}
 	})
 	replay.Execute(ctx, "replay", []string{"log", "-A", "-v", "-f", "--since", "seq:1"}, genericiooptions.IOStreams{Out: p.screen, ErrOut: p.screen})

@@ -1,0 +1,111 @@
+package inside
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/kuberewind/kuberewind/internal/replay/env"
+	"github.com/kuberewind/kuberewind/internal/replay/past"
+	"github.com/kuberewind/kuberewind/internal/replay/signals"
+)
+
+// Exit codes of a program that does not start, as env(1) and nohup(1) have them.
+const (
+	codeNotRun   = 126
+	codeNotFound = 127
+)
+
+// killAfter is how long a program may take to end when it is told to.
+const killAfter = 10 * time.Second
+
+// Run runs a program at an instant. welcome is told the name of the context before it starts.
+func Run(ctx context.Context, e *env.Env, at string, command []string, welcome func(context string)) error {
+	path, err := exec.LookPath(command[0])
+	if err != nil {
+		return notStarted(err)
+	}
+	instant, err := e.Instant(at)
+	if err != nil {
+		return err
+	}
+	rec, err := e.Open(ctx)
+	if err != nil {
+		return err
+	}
+	found, err := past.Find(ctx, e, rec, instant)
+	if err != nil {
+		return errors.Join(err, rec.Close())
+	}
+	access, end, err := past.Serving(ctx, e, rec)
+	if err != nil {
+		return errors.Join(err, rec.Close())
+	}
+	kubeconfig, err := found.Kubeconfig(*access)
+	if err == nil {
+		welcome(found.Context)
+		err = runWith(ctx, e, kubeconfig, path, command)
+	}
+	return errors.Join(err, end(), rec.Close())
+}
+
+// runWith runs a program with a kubeconfig in a folder.
+func runWith(ctx context.Context, e *env.Env, kubeconfig []byte, path string, command []string) (err error) {
+	folder, err := os.MkdirTemp(e.Variable("XDG_RUNTIME_DIR"), "kuberewind-")
+	if err != nil {
+		return fmt.Errorf("make a folder for the kubeconfig: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	file := filepath.Join(folder, "kubeconfig")
+	if err := os.WriteFile(file, kubeconfig, 0o600); err != nil {
+		return fmt.Errorf("write the kubeconfig: %w", err)
+	}
+	cmd := exec.CommandContext(ctx, path, command[1:]...)
+	cmd.Args[0] = command[0]
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = e.IOStreams.In, e.IOStreams.Out, e.IOStreams.ErrOut
+	cmd.Env = append(e.Environ(), "KUBECONFIG="+file, "KUBECACHEDIR="+filepath.Join(folder, "cache"))
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = killAfter
+	return run(ctx, cmd)
+}
+
+// run hands on signals and the exit code.
+func run(ctx context.Context, cmd *exec.Cmd) error {
+	var starting sync.Mutex
+	starting.Lock()
+	signals.Take(ctx, func(caught os.Signal) {
+		starting.Lock()
+		defer starting.Unlock()
+		if cmd.Process != nil && !fromTerminal(caught) {
+			_ = cmd.Process.Signal(caught) // Its only error is that the program has ended.
+		}
+	})
+	err := cmd.Start()
+	starting.Unlock()
+	if err != nil {
+		return notStarted(err)
+	}
+	err = cmd.Wait()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		return err
+	}
+	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return &env.ExitError{Code: 128 + int(status.Signal())}
+	}
+	return &env.ExitError{Code: exit.ExitCode()}
+}
+
+func notStarted(err error) error {
+	code := codeNotRun
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
+		code = codeNotFound
+	}
+	return &env.ExitError{Code: code, Err: err}
+}

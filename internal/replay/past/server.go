@@ -1,0 +1,94 @@
+package past
+
+import (
+	"context"
+	"log/slog"
+	"os"
+
+	"k8s.io/klog/v2"
+
+	"github.com/kuberewind/kuberewind/apiserver"
+	"github.com/kuberewind/kuberewind/internal/replay/env"
+	"github.com/kuberewind/kuberewind/internal/serve"
+	"github.com/kuberewind/kuberewind/internal/serve/running"
+)
+
+// AnyPort of loopback is where a server listens by default. With a fixed one, a second database could not be served.
+const AnyPort = "127.0.0.1:0"
+
+// A Server serves a record.
+type Server struct {
+	*serve.Server
+	handler *apiserver.Handler
+}
+
+// Listen makes a server of a record. The handler of the options is made here. What libraries log of odd requests goes where the server logs.
+func Listen(rec *env.Record, o serve.Options) (*Server, error) {
+	klog.SetSlogLogger(o.Log.With("from", "apimachinery"))
+	handler, err := apiserver.New(apiserver.Options{Record: rec.Record, Log: o.Log})
+	if err != nil {
+		return nil, err
+	}
+	o.Handler = handler
+	server, err := serve.Listen(o)
+	if err != nil {
+		handler.Close()
+		return nil, err
+	}
+	return &Server{Server: server, handler: handler}, nil
+}
+
+// Close ends the server, and what its handler started.
+func (s *Server) Close() {
+	s.Server.Close()
+	s.handler.Close()
+}
+
+// Publish has other commands find a server. The function takes that back.
+func Publish(ctx context.Context, e *env.Env, rec *env.Record, s *Server) (remove func() error, err error) {
+	identity, err := running.Identity(ctx, rec.Pool())
+	if err != nil {
+		return nil, err
+	}
+	file := &running.Server{Access: s.Access(), Database: identity, Cluster: rec.Cluster().UID, PID: os.Getpid()}
+	return file.Publish(folders(e))
+}
+
+// Running is the access to a server of the record that another process runs, or nil.
+func Running(ctx context.Context, e *env.Env, rec *env.Record) (*serve.Access, error) {
+	identity, err := running.Identity(ctx, rec.Pool())
+	if err != nil {
+		return nil, err
+	}
+	found, left, err := running.Find(ctx, folders(e), identity, rec.Cluster().UID)
+	for _, why := range left {
+		e.Note("left out: " + why)
+	}
+	if err != nil || found == nil {
+		return nil, err
+	}
+	return &found.Access, nil
+}
+
+func folders(e *env.Env) []string { return running.Folders(e.Variable("XDG_RUNTIME_DIR"), e.DataDir) }
+
+// Serving is the access to a running server, or else to one of its own. The function ends that.
+func Serving(ctx context.Context, e *env.Env, rec *env.Record) (access *serve.Access, end func() error, err error) {
+	if access, err = Running(ctx, e, rec); err != nil || access != nil {
+		return access, func() error { return nil }, err
+	}
+	// What a client is to know, it is told in its answers: the screen is the client's.
+	server, err := Listen(rec, serve.Options{Address: AnyPort, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return nil, nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(ctx) }()
+	own := server.Access()
+	return &own, func() error {
+		defer server.Close()
+		cancel()
+		return <-ended
+	}, nil
+}

@@ -1,0 +1,2 @@
+// Package serve is the command serve. It serves the record to Kubernetes clients until it is ended.
+package serve

@@ -1,0 +1,119 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/kuberewind/kuberewind/internal/config"
+	"github.com/kuberewind/kuberewind/internal/replay/env"
+	"github.com/kuberewind/kuberewind/internal/replay/past"
+	"github.com/kuberewind/kuberewind/internal/serve"
+	"github.com/kuberewind/kuberewind/internal/serve/auditlog"
+)
+
+const long = `Serve the cluster of the past to kubectl, k9s, informers and every other Kubernetes client, on this machine only, until Ctrl-C.
+
+Each instant is a Kubernetes API of its own, at https://127.0.0.1:PORT/clusters/UID/at/seq:N. It can be read, not written. "kubeconfig" writes a
+kubeconfig for an instant; "exec" and "shell" run a program with one. They find the server by a file that only you can read.
+
+A client needs the token of this server, which the kubeconfig has; each start makes a new one. It must call the server by a name of this machine
+(127.0.0.1, localhost, [::1]) or by one of --allowed-hosts, on whatever port. So a tunnel works: ssh -L 6443:127.0.0.1:PORT.
+
+--audit-log writes who asked what, of which instant: one line a request, in the format of Kubernetes' audit log.`
+
+const example = `  # Serve the record; in another terminal: %[1]s exec --at 10m -- k9s
+  %[1]s serve
+
+  # On the same port each time, and with a log of who read what
+  %[1]s serve --listen 127.0.0.1:6443 --audit-log reads.jsonl`
+
+// command is one call of serve.
+type command struct {
+	env          *env.Env
+	listen       string
+	allowedHosts []string
+	auditLog     string
+}
+
+// NewCommand makes the command serve.
+func NewCommand(e *env.Env) *cobra.Command {
+	c := &command{env: e}
+	cmd := &cobra.Command{
+		Use:     "serve",
+		Short:   "Serve the cluster of the past to kubectl, k9s and other clients",
+		Long:    long,
+		Example: fmt.Sprintf(example, e.Command),
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return c.run(cmd) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&c.listen, "listen", past.AnyPort, "address of this machine to listen on; port 0 is any free one")
+	flags.StringSliceVar(&c.allowedHosts, "allowed-hosts", nil, "more names by which clients may call the server, such as that of a tunnel")
+	flags.StringVar(&c.auditLog, "audit-log", "", "file to which every request is appended, as a JSON line")
+	return cmd
+}
+
+func (c *command) run(cmd *cobra.Command) (err error) {
+	o := serve.Options{Address: c.listen, AllowedHosts: c.allowedHosts, Log: c.env.Log()}
+	if c.auditLog != "" {
+		log, err := auditlog.Open(c.auditLog)
+		if err != nil {
+			return err
+		}
+		o.Audit = log
+		defer func() { err = errors.Join(err, log.Close()) }()
+	}
+	rec, err := c.env.Open(cmd.Context())
+	if err != nil {
+		return err
+	}
+	return errors.Join(c.serve(cmd.Context(), cmd.Flags(), rec, o), rec.Close())
+}
+
+func (c *command) serve(ctx context.Context, flags *pflag.FlagSet, rec *env.Record, o serve.Options) error {
+	server, err := past.Listen(rec, o)
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	remove, err := past.Publish(ctx, c.env, rec, server)
+	if err != nil {
+		return err
+	}
+	c.env.Note(fmt.Sprintf("cluster %s is served at %s", rec.Cluster().Name, server.Access().URL))
+	if err := c.print(flags); err != nil {
+		return errors.Join(err, remove())
+	}
+	return errors.Join(server.Serve(ctx), remove())
+}
+
+// print gives lines to copy into another terminal.
+func (c *command) print(flags *pflag.FlagSet) error {
+	exec := c.env.Command + c.settings(flags) + " exec --at 10m -- "
+	_, err := fmt.Fprintf(c.env.IOStreams.Out, "%skubectl get pods -A\n%sk9s\nkill %d\n", exec, exec, os.Getpid())
+	return err
+}
+
+// settings are the flags that said which record it is. A password is on no screen.
+func (c *command) settings(flags *pflag.FlagSet) string {
+	var given strings.Builder
+	for _, name := range []string{"config", "database", "data-dir", "cluster"} {
+		flag := flags.Lookup(name)
+		if flag == nil || !flag.Changed {
+			continue
+		}
+		value := flag.Value.String()
+		if masked := config.MaskURL(value); name == "database" && masked != value {
+			c.env.Note("the password of --database is left out below: set PGPASSFILE or REPLAY_DATABASE in the other terminal")
+			value = masked
+		}
+		fmt.Fprintf(&given, " --%s '%s'", name, strings.ReplaceAll(value, "'", `'\''`))
+	}
+	return given.String()
+}

@@ -1,0 +1,280 @@
+package replay
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+	"github.com/stretchr/testify/require"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/kuberewind/kuberewind/internal/config"
+	"github.com/kuberewind/kuberewind/internal/replay/env"
+)
+
+// folders are where servers are found and clients have their kubeconfigs: of this test alone.
+func folders(t *testing.T) (runtime string) {
+	t.Helper()
+	runtime = t.TempDir()
+	t.Setenv("XDG_RUNTIME_DIR", runtime)
+	t.Setenv("REPLAY_DATA_DIR", t.TempDir())
+	t.Setenv("KUBECONFIG", t.TempDir()+"/none")
+	return runtime
+}
+
+// asked calls the program on the record: flags of the record come before the arguments.
+func (b *book) asked(t *testing.T, args ...string) answer {
+	t.Helper()
+	var out, errOut bytes.Buffer
+	streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &errOut}
+	code := Execute(t.Context(), "replay", append([]string{"--database", b.db.URL()}, args...), streams)
+	return answer{code: code, out: out.String(), err: errOut.String()}
+}
+
+// serve runs the command until the function is called, and gives the lines that it printed.
+func (b *book) serve(t *testing.T, args ...string) (lines []string, end func() int) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	read, write := io.Pipe()
+	code := make(chan int, 1)
+	var errOut bytes.Buffer
+	go func() {
+		code <- Execute(ctx, "replay", append([]string{"serve", "--database", b.db.URL()}, args...), genericiooptions.IOStreams{Out: write, ErrOut: &errOut})
+		_ = write.Close()
+	}()
+	scanner := bufio.NewScanner(read)
+	for len(lines) < 3 && scanner.Scan() {
+		lines = append(lines, scanner.Text())
+	}
+	if len(lines) < 3 {
+		t.Fatalf("serve ended with %d: %s", <-code, errOut.String())
+	}
+	return lines, func() int {
+		cancel()
+		return <-code
+	}
+}
+
+// configMaps asks the API that a kubeconfig leads to, as clients do.
+func configMaps(t *testing.T, kubeconfig []byte) (status int, host string) {
+	t.Helper()
+	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
+	require.NoError(t, err)
+	client, err := rest.HTTPClientFor(config)
+	require.NoError(t, err)
+	defer client.CloseIdleConnections()
+	response, err := client.Get(config.Host + "/api/v1/namespaces/shop/configmaps")
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	return response.StatusCode, config.Host
+}
+
+func TestAKubeconfigLeadsToTheServerAtOneInstant(t *testing.T) {
+	b := story(t)
+	runtime := folders(t)
+	log, file := filepath.Join(t.TempDir(), "audit"), filepath.Join(t.TempDir(), "kubeconfig")
+	got := b.asked(t, "kubeconfig")
+	require.Equal(t, 1, got.code)
+	require.Contains(t, got.err, `no server of this database runs: start "replay serve" in another terminal, or use "replay exec"`)
+
+	lines, end := b.serve(t, "--audit-log", log)
+	require.Equal(t, []string{
+		fmt.Sprintf("replay --database '%s' exec --at 10m -- kubectl get pods -A", config.MaskURL(b.db.URL())),
+		fmt.Sprintf("replay --database '%s' exec --at 10m -- k9s", config.MaskURL(b.db.URL())),
+		fmt.Sprintf("kill %d", os.Getpid()),
+	}, lines)
+	got = b.asked(t, "kubeconfig", "--at", "2026-03-10T12:03:00Z", "-n", "shop", "-o", file)
+	require.Zero(t, got.code, got.err)
+	info, err := os.Stat(file)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	loaded, err := clientcmd.Load(text)
+	require.NoError(t, err)
+	require.Equal(t, "test@2026-03-10T12:03:00Z_seq:5", loaded.CurrentContext)
+	require.Equal(t, "shop", loaded.Contexts[loaded.CurrentContext].Namespace)
+	status, host := configMaps(t, text)
+	require.Equal(t, http.StatusOK, status)
+	require.Regexp(t, `^https://127\.0\.0\.1:\d+/clusters/11111111-2222-3333-4444-555555555555/at/seq:5$`, host)
+	for at, context := range map[string]string{"seq:4": "test@seq:4", "now": "_seq:", "2026-03-10T12:00:00Z": "test@2026-03-10T12:00:00Z_seq:2"} {
+		got = b.asked(t, "kubeconfig", "--at", at)
+		require.Zero(t, got.code, got.err)
+		require.Contains(t, got.out, "current-context: ", at)
+		require.Contains(t, got.out, context, at)
+	}
+	before, err := os.ReadFile(file)
+	require.NoError(t, err)
+	got = b.asked(t, "kubeconfig", "-o", file)
+	require.Equal(t, 1, got.code)
+	require.Contains(t, got.err, "is there already: remove it, or name another file")
+	after, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, before, after)
+
+	got = b.asked(t, "exec", "--at", "seq:4", "sh", "-c", `cat "$KUBECONFIG"`)
+	require.Zero(t, got.code, got.err)
+	require.Contains(t, got.out, strings.TrimSuffix(host, "5")+"4", "it is the server that runs")
+
+	require.Zero(t, end())
+	left, err := filepath.Glob(runtime + "/*/*")
+	require.NoError(t, err)
+	require.Empty(t, left)
+	audited, err := os.ReadFile(log)
+	require.NoError(t, err)
+	require.Contains(t, string(audited), `"annotations":{"kuberewind.io/instant":"seq:5"}`)
+	require.Contains(t, b.asked(t, "kubeconfig").err, "no server of this database runs")
+}
+
+func TestAnInstantThatClientsSeeOnlyNearlyIsNoted(t *testing.T) {
+	b := story(t)
+	folders(t)
+	_, end := b.serve(t)
+	got := b.asked(t, "kubeconfig", "--at", "2026-03-10T12:17:00Z")
+	require.Zero(t, got.code, got.err)
+	require.Contains(t, strings.Join(strings.Fields(got.err), " "), "what happened in that time up to the instant is not in it")
+	require.Contains(t, b.asked(t, "kubeconfig", "--at", "2026-03-09T12:17:00Z").err, "before the record began")
+	own := filepath.Join(t.TempDir(), "own")
+	require.NoError(t, os.WriteFile(own, []byte("{"), 0o600))
+	t.Setenv("KUBECONFIG", own)
+	got = b.asked(t, "kubeconfig")
+	require.Zero(t, got.code, got.err)
+	require.Contains(t, strings.Join(strings.Fields(got.err), " "), "Note: the kubeconfig names no namespace, as your own cannot be read")
+	require.Zero(t, end())
+}
+
+func TestWhatOthersReachIsNotServed(t *testing.T) {
+	b := newBook(t)
+	folders(t)
+	got := b.asked(t, "serve", "--listen", "0.0.0.0:6443")
+	require.Equal(t, 1, got.code)
+	require.Contains(t, got.err, "to serve others needs live authorization, which this version does not have yet")
+	got = b.asked(t, "serve", "--allowed-hosts", "jump:443")
+	require.Contains(t, got.err, `--allowed-hosts "jump:443" is no name of a host`)
+	t.Setenv("XDG_RUNTIME_DIR", "/proc/none")
+	t.Setenv("REPLAY_DATA_DIR", "/proc/none")
+	got = b.asked(t, "serve")
+	require.Equal(t, 1, got.code)
+	require.Contains(t, got.err, "write the file by which other commands find the server")
+}
+
+func TestAProgramHasAServerAndAFolderOfItsOwn(t *testing.T) {
+	b := story(t)
+	runtime := folders(t)
+	copied := filepath.Join(t.TempDir(), "copy")
+	t.Setenv("COPY", copied)
+	got := b.asked(t, "exec", "--at", "seq:5", "-n", "shop", "--", "sh", "-c",
+		`cp "$KUBECONFIG" "$COPY"; stat -c %a "$KUBECONFIG" "${KUBECONFIG%/*}"; echo "${KUBECACHEDIR%/*}"; mkdir "$KUBECACHEDIR"; exit 3`)
+	require.Equal(t, 3, got.code, got.err)
+	lines := strings.Fields(got.out)
+	require.Equal(t, []string{"600", "700"}, lines[:2])
+	require.Equal(t, runtime, filepath.Dir(lines[2]))
+	require.NoDirExists(t, lines[2])
+	text, err := os.ReadFile(copied)
+	require.NoError(t, err)
+	require.Contains(t, string(text), "current-context: test@seq:5")
+	config, err := clientcmd.RESTConfigFromKubeConfig(text)
+	require.NoError(t, err)
+	require.True(t, x509.NewCertPool().AppendCertsFromPEM(config.CAData))
+	client, err := rest.HTTPClientFor(config)
+	require.NoError(t, err)
+	_, err = client.Get(config.Host) //nolint:bodyclose // There is none.
+	require.ErrorIs(t, err, syscall.ECONNREFUSED, "the server ended with the program")
+
+	require.Equal(t, 127, b.asked(t, "exec", "no-such-program").code)
+	require.Contains(t, b.asked(t, "exec").err, "say which program to run, such as -- k9s")
+	require.Equal(t, 137, b.asked(t, "exec", "--", "sh", "-c", "kill -9 $$").code)
+	plain := filepath.Join(t.TempDir(), "plain")
+	require.NoError(t, os.WriteFile(plain, []byte("#!/none\n"), 0o700))
+	got = b.asked(t, "exec", plain)
+	require.Equal(t, 127, got.code, got.err)
+
+	t.Setenv("SHELL", plain)
+	require.NoError(t, os.WriteFile(plain, []byte("#!/bin/sh\ngrep current-context \"$KUBECONFIG\"\nexit 4\n"), 0o700))
+	got = b.asked(t, "shell", "--at", "seq:4")
+	require.Equal(t, 4, got.code, got.err)
+	require.Equal(t, "current-context: test@seq:4\n", got.out)
+	require.Contains(t, strings.Join(strings.Fields(got.err), " "), "Note: kubectl is at test@seq:4 here")
+	left, err := os.ReadDir(runtime)
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
+// program is replay as a process of its own.
+func (b *book) program(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	name := filepath.Join(t.TempDir(), env.ProgramName)
+	require.NoError(t, os.Symlink(self, name))
+	return exec.Command(name, append([]string{"exec", "--database", b.db.URL(), "--at", "seq:5", "--"}, args...)...)
+}
+
+// ended is the exit code of a program that has to end soon.
+func ended(t *testing.T, cmd *exec.Cmd) int {
+	t.Helper()
+	limit := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+	defer limit.Stop()
+	_ = cmd.Wait() // ProcessState says more
+	return cmd.ProcessState.ExitCode()
+}
+
+func TestASignalReachesTheProgram(t *testing.T) {
+	b := story(t)
+	runtime := folders(t)
+	cmd := b.program(t, "sh", "-c", `trap 'kill $p; exit 7' TERM; trap 'kill $p; exit 8' HUP; sleep 60 & p=$!; echo ready; wait $p`)
+	for signal, code := range map[os.Signal]int{syscall.SIGTERM: 7, syscall.SIGHUP: 8} {
+		again := exec.Command(cmd.Path, cmd.Args[1:]...)
+		out, err := again.StdoutPipe()
+		require.NoError(t, err)
+		require.NoError(t, again.Start())
+		ready, err := bufio.NewReader(out).ReadString('\n')
+		require.NoError(t, err)
+		require.Equal(t, "ready\n", ready)
+		require.NoError(t, again.Process.Signal(signal))
+		require.Equal(t, code, ended(t, again))
+		left, err := os.ReadDir(runtime)
+		require.NoError(t, err)
+		require.Empty(t, left)
+	}
+}
+
+// TestCtrlCReachesTheProgramOnce has replay stand still meanwhile, so that a second SIGINT would come after the first one. SIGTERM follows it.
+func TestCtrlCReachesTheProgramOnce(t *testing.T) {
+	b := story(t)
+	folders(t)
+	cmd := b.program(t, "sh", "-c", `n=0; trap 'n=$((n+1)); echo int' INT; trap 'exit $((10+n))' TERM; echo ready; while :; do read x; done`)
+	terminal, err := pty.Start(cmd)
+	require.NoError(t, err)
+	defer func() { _ = terminal.Close() }()
+	lines := bufio.NewReader(terminal)
+	until := func(wanted string) {
+		for line := ""; !strings.Contains(line, wanted); {
+			line, err = lines.ReadString('\n')
+			require.NoError(t, err)
+		}
+	}
+	until("ready")
+	require.NoError(t, cmd.Process.Signal(syscall.SIGSTOP))
+	_, err = io.WriteString(terminal, "\x03")
+	require.NoError(t, err)
+	until("int")
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	require.NoError(t, cmd.Process.Signal(syscall.SIGCONT))
+	require.Equal(t, 11, ended(t, cmd))
+}

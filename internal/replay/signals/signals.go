@@ -1,0 +1,81 @@
+package signals
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+)
+
+// A Signal is the cause of a context that a signal ended.
+type Signal struct {
+	Name string
+	Code int // of the exit: 128 and its number
+}
+
+func (s *Signal) Error() string { return "ended by " + s.Name }
+
+// key is that of the watcher in a context.
+type key struct{}
+
+type watcher struct {
+	signals chan os.Signal
+
+	mu     sync.Mutex // protects what follows
+	handle func(os.Signal)
+}
+
+// End gives a context that ends at the first SIGINT or SIGTERM. A second one ends the program at once.
+func End(ctx context.Context) context.Context {
+	w := &watcher{signals: make(chan os.Signal, 8)}
+	ctx, cancel := context.WithCancelCause(context.WithValue(ctx, key{}, w))
+	signal.Notify(w.signals, os.Interrupt, syscall.SIGTERM)
+	// A pipe that nobody reads any more is an error of writing then. The signal would end the program before it stops an embedded database.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	go w.run(cancel)
+	return ctx
+}
+
+func (w *watcher) run(end context.CancelCauseFunc) {
+	for caught := range w.signals {
+		if handle := w.handler(); handle != nil {
+			handle(caught)
+			continue
+		}
+		// Before anything is told to end: a second signal ends the program at once, whatever it is waiting for.
+		signal.Stop(w.signals)
+		end(ended(caught))
+		return
+	}
+}
+
+func (w *watcher) handler() func(os.Signal) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.handle
+}
+
+// Take has a function get the signals from now on, those that a terminal sends to close or to quit as well. They end the context no more.
+// Without End it does nothing.
+func Take(ctx context.Context, handle func(os.Signal)) {
+	w, ok := ctx.Value(key{}).(*watcher)
+	if !ok {
+		return
+	}
+	w.mu.Lock()
+	w.handle = handle
+	w.mu.Unlock()
+	for _, more := range []os.Signal{syscall.SIGHUP, syscall.SIGQUIT} {
+		if !signal.Ignored(more) { // as below nohup
+			signal.Notify(w.signals, more)
+		}
+	}
+}
+
+func ended(by os.Signal) error {
+	if by == syscall.SIGTERM {
+		return &Signal{Name: "SIGTERM", Code: 143}
+	}
+	return &Signal{Name: "SIGINT", Code: 130}
+}
