@@ -53,7 +53,7 @@ func (at *instant) call(r *http.Request) (*call, error) {
 		return nil, nil
 	}
 	if text := review.Instead(info.Subresource); text != "" && info.Resource == "pods" {
-		return nil, apierrors.NewGenericServerResponse(http.StatusNotFound, "get", s.GroupResource(), info.Name, text, 0, false)
+		return nil, s.absent(info.Name, text)
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return nil, readOnly(s.GroupResource(), r.Method)

@@ -46,10 +46,14 @@ func (at *instant) served(gvr schema.GroupVersionResource) (*served, bool) {
 
 // unrecorded says why a resource that the server had cannot be read.
 func (s *served) unrecorded() error {
+	return s.absent("", fmt.Sprintf("%s were not on record at this instant: the server had them, and the recorder had not listed them by then, or leaves them out (\"replay coverage\" says which)", s.GroupResource()))
+}
+
+// absent is a 404 with a reason of its own.
+func (s *served) absent(name, message string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status: metav1.StatusFailure, Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound,
-		Message: fmt.Sprintf("%s were not on record at this instant: the server had them, and the recorder had not listed them by then, or leaves them out (\"replay coverage\" says which)", s.GroupResource()),
-		Details: &metav1.StatusDetails{Group: s.Group, Kind: s.GroupVersionResource.Resource},
+		Status: metav1.StatusFailure, Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound, Message: message,
+		Details: &metav1.StatusDetails{Name: name, Group: s.Group, Kind: s.GroupVersionResource.Resource},
 	}}
 }
 
