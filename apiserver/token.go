@@ -43,10 +43,10 @@ func (c *call) readToken() (t token, err error) {
 	if err == nil {
 		err = json.Unmarshal(text, &t)
 	}
-	if err != nil || t.Version == "" {
+	if t.Version == "" {
 		return t, apierrors.NewBadRequest("invalid continue token: continue key is not valid")
 	}
-	if t.Version != tokenVersion || t.Seq != c.at.point.Seq || !hmac.Equal(t.MAC, c.sign(t)) {
+	if err != nil || t.Version != tokenVersion || t.Seq != c.at.point.Seq || !hmac.Equal(t.MAC, c.sign(t)) {
 		return t, apierrors.NewResourceExpired("The provided continue parameter is of another server, instant or list. Begin the list again without it.")
 	}
 	return t, nil
