@@ -87,6 +87,12 @@ test-more: setup control-plane test-programs ## Run what make test leaves out be
 # What the last make test-times printed, a JSON object a line.
 TIMES := $(BIN)/test-times.jsonl
 
+REVISIONS_COMPARED ?= 200
+
+.PHONY: test-foreign
+test-foreign: setup control-plane-full test-programs ## Compare the API of the past with a real kube-apiserver: every resource at [REVISIONS_COMPARED=200] random revisions (minutes)
+	@$(TEST) -count 1 -timeout 60m -run TestThePast -v ./test/api -args -revisions $(REVISIONS_COMPARED) -resources 0 -writes 3000 -workloads
+
 .PHONY: test-times
 test-times: setup control-plane ## Run all tests, uncached, and print what each package and test took, longest first: [FILE=bin/test-times.jsonl] prints an earlier run
 	@$(GO) build -o $(BIN)/test-times ./hack/test-times

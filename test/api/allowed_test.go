@@ -1,0 +1,294 @@
+package api_test
+
+import (
+	"encoding/base64"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// This file is the closed list of the ways in which our answers may differ from those of the real API server. Whatever is not here is
+// a fault. So is an entry that a run does not need.
+
+// An allowance is one way to differ.
+type allowance struct {
+	name, reason string
+	// mend makes both answers equal where they differ in this way, and reports whether they did.
+	mend func(s *system, p pair, theirs, ours *answer) bool
+	used *atomic.Int64
+}
+
+type allowances struct {
+	system *system
+	list   []allowance
+}
+
+func newAllowances(s *system) allowances {
+	a := allowances{system: s, list: []allowance{
+		{name: "the version of a list", mend: mendListVersion,
+			reason: "etcd gives one version to the whole cluster. The record has one for each stream: that of the last thing that it was told, by a bookmark at the latest."},
+		{name: "the version at which initial events end", mend: mendBookmark,
+			reason: "It is that of a list."},
+		{name: "continue tokens", mend: mendContinue,
+			reason: "They are opaque. Ours carry the seq, and a proof that this server made them."},
+		{name: "the newest version, in a refusal", mend: mendTooLarge,
+			reason: "A refusal of a version that is still to come names the newest one, which is that of the stream."},
+		{name: "ages", mend: mendAges,
+			reason: "The real server counts them up to the time of the answer. Ours counts them up to the instant."},
+		{name: "values of Secrets", mend: mendSecrets,
+			reason: "The record has keyed hashes in their place."},
+		{name: "what is not recorded", mend: mendUnrecorded,
+			reason: "A resource that cannot be watched is not on record. Ours says so with 404."},
+		{name: "versions that a webhook converts", mend: mendConverted,
+			reason: "The record has objects in one version, and the webhook of then cannot be asked. Ours refuses the others."},
+		{name: "verbs and subresources", mend: mendVerbs,
+			reason: "The past cannot be written, and has no subresources. What is not on record keeps its entry without verbs."},
+	}}
+	for i := range a.list {
+		a.list[i].used = new(atomic.Int64)
+	}
+	return a
+}
+
+func (a allowances) mend(p pair, theirs, ours *answer) {
+	for _, each := range a.list {
+		if each.mend(a.system, p, theirs, ours) {
+			each.used.Add(1)
+		}
+	}
+	their, _ := at(theirs.body, "events").([]any)
+	our, _ := at(ours.body, "events").([]any)
+	for i := range min(len(their), len(our)) {
+		a.mend(p, &answer{code: theirs.code, body: at(their[i], "object")}, &answer{code: ours.code, body: at(our[i], "object")})
+	}
+}
+
+// requireUsed fails for each entry that was not needed.
+func (a allowances) requireUsed(t *testing.T) {
+	t.Helper()
+	for _, each := range a.list {
+		t.Logf("allowed %d times: %s. %s", each.used.Load(), each.name, each.reason)
+		if each.used.Load() == 0 {
+			t.Errorf("no answer differs in %q any more: take it off the list", each.name)
+		}
+	}
+}
+
+// both gives a member of both answers, if it is a text in both that differs.
+func both(theirs, ours *answer, names ...string) (their, our string, differ bool) {
+	their, isText := at(theirs.body, names...).(string)
+	our, areTexts := at(ours.body, names...).(string)
+	return their, our, isText && areTexts && their != our
+}
+
+func set(a *answer, value any, names ...string) {
+	last := len(names) - 1
+	at(a.body, names[:last]...).(map[string]any)[names[last]] = value
+}
+
+// mendListVersion takes any version up to that of the real server, unless the question names it.
+func mendListVersion(_ *system, p pair, theirs, ours *answer) bool {
+	their, our, differ := both(theirs, ours, "metadata", "resourceVersion")
+	name, _ := at(theirs.body, "kind").(string)
+	if !differ || !strings.HasSuffix(name, "List") && name != "Table" || p.ours.query.Get("resourceVersionMatch") == "Exact" || !notAfter(our, their) {
+		return false
+	}
+	set(ours, their, "metadata", "resourceVersion")
+	return true
+}
+
+func mendBookmark(_ *system, _ pair, theirs, ours *answer) bool {
+	their, our, differ := both(theirs, ours, "metadata", "resourceVersion")
+	if !differ || !endsInitialEvents(theirs.body) || !endsInitialEvents(ours.body) || !notAfter(our, their) {
+		return false
+	}
+	set(ours, their, "metadata", "resourceVersion")
+	return true
+}
+
+func notAfter(a, b string) bool {
+	x, err := strconv.ParseUint(a, 10, 64)
+	y, errOf := strconv.ParseUint(b, 10, 64)
+	return err == nil && errOf == nil && x > 0 && x <= y
+}
+
+func mendContinue(_ *system, _ pair, theirs, ours *answer) bool {
+	their, _, differ := both(theirs, ours, "metadata", "continue")
+	if differ {
+		set(ours, their, "metadata", "continue")
+	}
+	return differ
+}
+
+var current = regexp.MustCompile(`, current: (\d+)`)
+
+func mendTooLarge(_ *system, _ pair, theirs, ours *answer) bool {
+	their, our, differ := both(theirs, ours, "message")
+	newest, known := current.FindStringSubmatch(their), current.FindStringSubmatch(our)
+	if !differ || newest == nil || known == nil || !notAfter(known[1], newest[1]) {
+		return false
+	}
+	set(ours, strings.Replace(our, known[0], newest[0], 1), "message")
+	return true
+}
+
+// mendAges compares durations in the cells of tables.
+func mendAges(s *system, p pair, theirs, ours *answer) (mended bool) {
+	return mendAgesOf(p.at.at, theirs.body, ours.body)
+}
+
+// mendAgesOf is about one table.
+func mendAgesOf(instant time.Time, theirs, ours any) (mended bool) {
+	if at(theirs, "kind") != "Table" || at(ours, "kind") != "Table" {
+		return false
+	}
+	their, _ := at(theirs, "rows").([]any)
+	our, _ := at(ours, "rows").([]any)
+	late := time.Since(instant)
+	for i := range min(len(their), len(our)) {
+		theirCells, _ := at(their[i], "cells").([]any)
+		ourCells, _ := at(our[i], "cells").([]any)
+		for j := range min(len(theirCells), len(ourCells)) {
+			if theirCells[j] != ourCells[j] && sameAge(theirCells[j], ourCells[j], late) {
+				ourCells[j], mended = theirCells[j], true
+			}
+		}
+	}
+	return mended
+}
+
+var ages = regexp.MustCompile(`(\d+[ydhms])+`)
+
+// sameAge compares the durations in a text of now with those of an instant that was so long ago.
+func sameAge(theirs, ours any, late time.Duration) bool {
+	their, _ := theirs.(string)
+	our, _ := ours.(string)
+	if their == "" || ages.ReplaceAllString(their, "") != ages.ReplaceAllString(our, "") {
+		return false
+	}
+	was := ages.FindAllString(our, -1)
+	for i, now := range ages.FindAllString(their, -1) {
+		// Both are cut off to what they show, and the real server may have answered some time ago.
+		off := seconds(now) - seconds(was[i]) - late
+		if off < -step(now)-10*time.Second || off > step(was[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func seconds(age string) (sum time.Duration) {
+	for _, part := range regexp.MustCompile(`(\d+)([ydhms])`).FindAllStringSubmatch(age, -1) {
+		n, _ := strconv.Atoi(part[1])
+		sum += time.Duration(n) * units[part[2]]
+	}
+	return sum
+}
+
+// step is the smallest unit that an age shows.
+func step(age string) time.Duration { return units[age[len(age)-1:]] }
+
+var units = map[string]time.Duration{"s": time.Second, "m": time.Minute, "h": time.Hour, "d": 24 * time.Hour, "y": 365 * 24 * time.Hour}
+
+// mendSecrets takes a hash for each value of a Secret, wherever one is in the answers.
+func mendSecrets(_ *system, p pair, theirs, ours *answer) bool {
+	return p.kind.Group == "" && p.kind.Resource == "secrets" && mendData(theirs.body, ours.body)
+}
+
+// mendData goes through both for members named data.
+func mendData(theirs, ours any) (mended bool) {
+	switch theirs := theirs.(type) {
+	case map[string]any:
+		ours, _ := ours.(map[string]any)
+		for name, their := range theirs {
+			if name == "data" {
+				mended = mendValues(their, ours[name]) || mended
+			} else {
+				mended = mendData(their, ours[name]) || mended
+			}
+		}
+	case []any:
+		ours, _ := ours.([]any)
+		for i := range min(len(theirs), len(ours)) {
+			mended = mendData(theirs[i], ours[i]) || mended
+		}
+	}
+	return mended
+}
+
+func mendValues(theirs, ours any) (mended bool) {
+	their, _ := theirs.(map[string]any)
+	our, _ := ours.(map[string]any)
+	for key := range their {
+		text, _ := our[key].(string)
+		hash, err := base64.StdEncoding.DecodeString(text)
+		if err == nil && strings.HasPrefix(string(hash), "hmac-sha256:") {
+			our[key], mended = their[key], true
+		}
+	}
+	return mended
+}
+
+// mendUnrecorded takes a refusal for what the real server can list and not watch.
+func mendUnrecorded(_ *system, p pair, theirs, ours *answer) bool {
+	if p.kind.watched || p.kind.Resource == "" || ours.code != http.StatusNotFound || at(ours.body, "kind") != "Status" || at(ours.body, "reason") != "NotFound" {
+		return false
+	}
+	*ours = *theirs
+	return true
+}
+
+func mendConverted(_ *system, p pair, theirs, ours *answer) bool {
+	if p.kind.Resource != "springs" || theirs.code != http.StatusOK || ours.code < http.StatusBadRequest || at(ours.body, "kind") != "Status" {
+		return false
+	}
+	*ours = *theirs
+	return true
+}
+
+// mendVerbs makes of the real server's discovery what ours must say.
+func mendVerbs(s *system, _ pair, theirs, _ *answer) (mended bool) {
+	list, _ := theirs.body.(map[string]any)
+	switch list["kind"] {
+	case "APIResourceList":
+		list["resources"], mended = readOnly(list["resources"], "name", list["groupVersion"].(string), s)
+	case "APIGroupDiscoveryList":
+		for _, group := range list["items"].([]any) {
+			name, _ := at(group, "metadata", "name").(string)
+			versions, _ := at(group, "versions").([]any)
+			for _, version := range versions {
+				version := version.(map[string]any)
+				groupVersion := strings.TrimPrefix(name+"/"+version["version"].(string), "/")
+				if version["resources"] != nil {
+					version["resources"], mended = readOnly(version["resources"], "resource", groupVersion, s)
+				}
+			}
+		}
+	}
+	return mended
+}
+
+// readOnly trims the verbs of resources, whose names are members of that name.
+func readOnly(resources any, member, groupVersion string, s *system) ([]any, bool) {
+	kept := []any{}
+	for _, each := range resources.([]any) {
+		resource := each.(map[string]any)
+		name := resource[member].(string)
+		if strings.Contains(name, "/") {
+			continue
+		}
+		delete(resource, "subresources")
+		verbs := slices.DeleteFunc(resource["verbs"].([]any), func(verb any) bool { return !slices.Contains([]any{"get", "list", "watch"}, verb) })
+		if !s.watches(groupVersion, name) {
+			verbs = []any{}
+		}
+		resource["verbs"] = verbs
+		kept = append(kept, resource)
+	}
+	return kept, true
+}

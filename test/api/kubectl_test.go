@@ -1,0 +1,107 @@
+package api_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/kuberewind/kuberewind/internal/recordertest"
+)
+
+// sameOutput runs kubectl against both servers.
+func sameOutput(t *testing.T, s *system) {
+	kubeconfig, err := s.plane.Kubeconfig()
+	require.NoError(t, err)
+	theirs := &kubectl{program: s.plane.Kubectl(), kubeconfig: kubeconfig, home: t.TempDir()}
+	ours := &kubectl{program: s.plane.Kubectl(), kubeconfig: kubeconfigOf(t, s.ours.config.Host), home: t.TempDir()}
+	for _, command := range []string{
+		"get pods -n shop", "get pods -A -o wide", "get deploy,rs,svc,cm,nodes -n shop", "get pod web-1 -n shop -o yaml", "get widgets -n shop -o yaml --show-managed-fields", "get wd -A", "get events -n shop",
+		"get pods -A -l tier=front -o name", "get pods -A --field-selector=status.phase=Running -o json", "get pods -A --chunk-size=1", "get pods nobody -n shop", "get nobodies", "get all -n shop",
+		"get --raw /version", "version -o json", "describe pod web-2 -n shop", "describe node worker-1", "describe deploy web -n shop", "describe svc web -n shop", "describe widget big -n shop",
+		"explain pod.spec.containers", "explain widgets.spec", "explain deployments --recursive", "api-resources --verbs=list,watch", "api-versions", "events -n shop", "auth can-i list pods -n shop --as jane",
+		"auth can-i list secrets -n shop --as jane", "wait --for=jsonpath={.spec.size} widget/small -n shop --timeout=5s", "rollout history deploy/web -n shop",
+		"get cm -n shop -w --request-timeout=3s", "get pods -n shop -w -o name --request-timeout=3s",
+	} {
+		t.Run(command, func(t *testing.T) {
+			t.Parallel()
+			theirs, ours := theirs.run(t, command), ours.run(t, command)
+			require.Equal(t, withoutAges(theirs.stdout), withoutAges(ours.stdout), ours.stderr)
+			require.Equal(t, theirs.stderr, withoutWarnings(ours.stderr))
+			require.Equal(t, theirs.code, ours.code)
+		})
+	}
+	t.Run("what would write is refused", func(t *testing.T) {
+		t.Parallel()
+		require.Equal(t, "yes\n", ours.run(t, "auth can-i list pods -n shop").stdout)
+		require.Equal(t, "no\n", strings.Split(ours.run(t, "auth can-i delete pods -n shop").stdout, " ")[0]+"\n")
+		refused := ours.run(t, "delete pod web-1 -n shop --wait=false")
+		require.Equal(t, 1, refused.code)
+		require.Contains(t, refused.stderr, "MethodNotAllowed")
+	})
+}
+
+// kubeconfigOf leads to a server that asks for no credentials.
+func kubeconfigOf(t *testing.T, server string) string {
+	t.Helper()
+	config := clientcmdapi.NewConfig()
+	config.Clusters["past"] = &clientcmdapi.Cluster{Server: server}
+	config.Contexts["past"] = &clientcmdapi.Context{Cluster: "past"}
+	config.CurrentContext = "past"
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	require.NoError(t, clientcmd.WriteToFile(*config, path))
+	return path
+}
+
+// A kubectl has a configuration and a cache of its own.
+type kubectl struct{ program, kubeconfig, home string }
+
+type output struct {
+	stdout, stderr string
+	code           int
+}
+
+func (k *kubectl) run(t *testing.T, command string) output {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), recordertest.Patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, k.program, strings.Fields(command)...)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + k.home, "KUBECONFIG=" + k.kubeconfig}
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	var exit *exec.ExitError
+	if err := cmd.Run(); !errors.As(err, &exit) {
+		require.NoError(t, err)
+	}
+	return output{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
+}
+
+// withoutAges leaves out durations, and how far columns are apart.
+func withoutAges(text string) string {
+	lines := strings.Split(ages.ReplaceAllString(text, "AGE"), "\n")
+	for i, line := range lines {
+		if strings.Contains(line, "AGE") || strings.Contains(line, "  ") && !strings.HasPrefix(line, " ") {
+			lines[i] = strings.Join(strings.Fields(line), " ")
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// withoutWarnings leaves out what our server says beside its answers.
+func withoutWarnings(text string) string {
+	var kept strings.Builder
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(line, "Warning: ") {
+			kept.WriteString(line)
+		}
+	}
+	return kept.String()
+}

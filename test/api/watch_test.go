@@ -1,0 +1,138 @@
+package api_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// A watched pair is watched on both servers, until all events have come for certain.
+type watched struct {
+	pair
+	until int64 // the version of the last write that concerns it
+	upTo  int64 // events of later versions are those of another instant; 0 means none are
+	by    func(*server, context.Context, question, int64) answer
+}
+
+// watches are the ways to watch a kind, from a revision on up to the end.
+func (e *exam) watches(random *rand.Rand, k kind, from, end revision) (all []watched) {
+	old := "resourceVersion=" + strconv.FormatInt(from.rv, 10)
+	until := e.system.position(e.T, k, end)
+	selector := choose(random, append(slices.Clone(fields[k.Resource]), "metadata.name=web-1"))
+	initial := []string{"sendInitialEvents=true", "resourceVersionMatch=NotOlderThan"}
+	for _, accept := range []string{asJSON, asMetadata, asTable} {
+		for _, query := range [][]string{{old}, initial, {old, "labelSelector=" + choose(random, labelSelectors)}, {old, "fieldSelector=" + selector}} {
+			all = append(all, watched{pair: same(k, end, k.path(""), accept, query...), until: until})
+		}
+	}
+	for _, query := range [][]string{
+		{}, {"resourceVersion=0"}, {"resourceVersion=" + strconv.FormatInt(until, 10)}, append([]string{old}, initial...), append([]string{"labelSelector=tier=front"}, initial...),
+		append([]string{"fieldSelector=" + selector}, initial...), append([]string{"resourceVersion=0"}, initial...), {"sendInitialEvents=false", "resourceVersionMatch=NotOlderThan", old},
+	} {
+		all = append(all, watched{pair: same(k, end, k.path(""), asJSON, query...), until: until})
+	}
+	if k.namespaced {
+		all = append(all, watched{pair: same(k, end, k.path("shop"), asJSON, old), until: until}, watched{pair: same(k, end, k.path("shop"), asTable, old, "includeObject=Object"), until: until},
+			watched{pair: same(k, end, k.path("nowhere"), asJSON, initial...), until: until})
+	}
+	for _, accept := range []string{asJSON, asTable} {
+		all = append(all, watched{pair: same(k, end, k.path(""), accept, old), until: until, by: (*server).socket})
+	}
+	then := choose(random, e.system.cuts[slices.Index(e.system.cuts, from):])
+	for _, selector := range []string{"", "tier=front"} {
+		all = append(all, watched{pair: same(k, then, k.path(""), asJSON, old, "labelSelector="+selector), until: e.system.position(e.T, k, then), upTo: then.rv})
+	}
+	return all
+}
+
+// sameEvents compares all watches, side by side.
+func (e *exam) sameEvents(all []watched) {
+	var group sync.WaitGroup
+	for _, w := range all {
+		w.theirs = w.theirs.with("watch=true", "allowWatchBookmarks=true", "timeoutSeconds=5")
+		w.ours = w.ours.with("watch=true", "allowWatchBookmarks=true", "timeoutSeconds=5")
+		if w.by == nil {
+			w.by = (*server).watch
+		}
+		group.Go(func() { e.watch(w) })
+	}
+	group.Wait()
+}
+
+func (e *exam) watch(w watched) {
+	var both sync.WaitGroup
+	var theirs, ours answer
+	both.Go(func() { theirs = w.by(e.system.theirs, e.Context(), w.theirs, w.until) })
+	both.Go(func() { ours = w.by(e.system.ours, e.Context(), w.ours, w.until) })
+	both.Wait()
+	if w.upTo > 0 {
+		theirs.body = map[string]any{"events": upTo(theirs, w.upTo)}
+	}
+	e.compare(w.pair, theirs, ours)
+}
+
+// watch collects events until a bookmark says that there are no more, or the watch ends. Other bookmarks are left out: they come when
+// the server likes.
+func (s *server) watch(ctx context.Context, q question, until int64) answer {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	response, err := s.send(ctx, q)
+	if err != nil {
+		return answer{err: err}
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return read(response)
+	}
+	stream := json.NewDecoder(response.Body)
+	stream.UseNumber()
+	events, err := collect(stream.Decode, until)
+	return answer{code: response.StatusCode, mediaType: response.Header.Get("Content-Type"), body: map[string]any{"events": events}, err: err}
+}
+
+// collect reads events, one with each call of next.
+func collect(next func(event any) error, until int64) (events []any, err error) {
+	events = []any{}
+	for {
+		var event map[string]any
+		if err := next(&event); err != nil {
+			if errors.Is(err, io.EOF) {
+				err = nil
+			}
+			return events, err
+		}
+		if event["type"] != "BOOKMARK" || endsInitialEvents(event["object"]) {
+			events = append(events, event)
+			continue
+		}
+		if rv, err := strconv.ParseInt(versionOf(event["object"]), 10, 64); err == nil && rv >= until {
+			return events, nil
+		}
+	}
+}
+
+// upTo are the events of versions up to one.
+func upTo(a answer, last int64) []any {
+	events, _ := at(a.body, "events").([]any)
+	return slices.DeleteFunc(events, func(event any) bool {
+		rv, err := strconv.ParseInt(versionOf(at(event, "object")), 10, 64)
+		return err == nil && rv > last
+	})
+}
+
+func versionOf(object any) string {
+	version, _ := at(object, "metadata", "resourceVersion").(string)
+	return version
+}
+
+func endsInitialEvents(object any) bool {
+	text, err := json.Marshal(object)
+	return err == nil && strings.Contains(string(text), `"k8s.io/initial-events-end":"true"`)
+}
