@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metainternal "k8s.io/apimachinery/pkg/apis/meta/internalversion"
@@ -20,6 +21,7 @@ import (
 	"github.com/kuberewind/kuberewind/apiserver/internal/wire"
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/selection"
+	"github.com/kuberewind/kuberewind/patch"
 )
 
 // A call is one request for objects.
@@ -64,6 +66,7 @@ func (at *instant) call(r *http.Request) (*call, error) {
 	if !s.Recorded {
 		return nil, s.unrecorded()
 	}
+	s.webhook = sync.OnceValue(func() bool { return at.convertedByWebhook(r.Context(), s.GroupResource()) })
 	c := &call{at: at, resource: s, namespace: info.Namespace}
 	if info.Resource == "namespaces" {
 		c.namespace = ""
@@ -113,7 +116,7 @@ func (c *call) read(ctx context.Context, query url.Values, watches bool) error {
 
 func (c *call) readVersion(query url.Values) error {
 	var options metav1.GetOptions
-	if err := metav1.ParameterCodec.DecodeParameters(query, metav1.SchemeGroupVersion, &options); err != nil {
+	if err := metainternalscheme.ParameterCodec.DecodeParameters(query, metav1.SchemeGroupVersion, &options); err != nil {
 		return apierrors.NewBadRequest(err.Error())
 	}
 	c.options.ResourceVersion = options.ResourceVersion
@@ -131,6 +134,13 @@ func (at *instant) definition(ctx context.Context, resource schema.GroupResource
 		return nil, err
 	}
 	return e.Doc(definitions.Kind.Kind), nil
+}
+
+// convertedByWebhook says yes of a definition that cannot be read: an object in a wrong version would be worse than none.
+func (at *instant) convertedByWebhook(ctx context.Context, resource schema.GroupResource) bool {
+	doc, err := at.definition(ctx, resource)
+	strategy, _ := patch.Get(doc, "/spec/conversion/strategy")
+	return err != nil || string(strategy) == `"Webhook"`
 }
 
 func (c *call) serve(w http.ResponseWriter, r *http.Request) error {

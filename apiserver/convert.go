@@ -23,12 +23,13 @@ func (s *served) convert(dst []byte, e *state.Entry) ([]byte, error) {
 		return nil, apierrors.NewInternalError(err)
 	}
 	if !s.typed || !legacyscheme.Scheme.Recognizes(from.WithKind(s.Kind.Kind)) {
-		if from.Group != version.Group || s.typed {
+		if from.Group != version.Group || s.typed || s.webhook() {
 			return nil, s.unconverted(e)
 		}
 		return state.Whole(dst, version.String(), s.Kind.Kind, e.Body), nil // a custom resource without a webhook differs in nothing else
 	}
-	object, _, err := legacyscheme.Codecs.UniversalDeserializer().Decode(e.Doc(s.Kind.Kind), nil, nil)
+	// By way of the internal version, as the API server does: versions of two groups, such as those of Events, have nothing else in common.
+	object, err := runtime.Decode(legacyscheme.Codecs.UniversalDecoder(), e.Doc(s.Kind.Kind))
 	if err != nil {
 		return nil, s.unconverted(e)
 	}

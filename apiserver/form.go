@@ -10,6 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
@@ -57,13 +58,12 @@ func (c *call) negotiate(r *http.Request) (form, error) {
 	if options.Convert.Kind != "Table" {
 		return &metadataForm{version: version}, nil
 	}
-	include := metav1.IncludeObjectPolicy(r.URL.Query().Get("includeObject"))
-	switch include {
-	case "":
+	include := metav1.IncludeObjectPolicy(cut(r.URL.Query().Get("includeObject")))
+	if faults := validation.ValidateTableOptions(&metav1.TableOptions{IncludeObject: include}); len(faults) > 0 {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("Unable to convert to Table as requested: %v", faults.ToAggregate()))
+	}
+	if include == "" {
 		include = metav1.IncludeMetadata
-	case metav1.IncludeMetadata, metav1.IncludeNone, metav1.IncludeObject:
-	default:
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("unrecognized includeObject value: %q", cut(string(include))))
 	}
 	return &tableForm{call: c, whole: whole, version: version, include: include}, nil
 }
@@ -77,10 +77,15 @@ func (f *wholeForm) one(_ context.Context, e *state.Entry) ([]byte, error) {
 
 func (f *wholeForm) list(_ context.Context, meta metav1.ListMeta, entries iter.Seq[*state.Entry]) ([]byte, error) {
 	r := f.call.resource
-	out, err := listHead(r.Kind.GroupVersion().String(), r.Kind.Kind+"List", meta)
+	head := listHead
+	if !r.typed {
+		head = customListHead
+	}
+	out, err := head(r.Kind.GroupVersion().String(), r.Kind.Kind+"List", meta)
 	if err != nil {
 		return nil, err
 	}
+	out = append(out, '[')
 	version, first := r.Kind.GroupVersion().String(), true
 	for e := range entries {
 		if !first {
@@ -89,9 +94,14 @@ func (f *wholeForm) list(_ context.Context, meta metav1.ListMeta, entries iter.S
 		first = false
 		switch {
 		case e.APIVersion != version:
-			if out, err = r.convert(out, e); err != nil {
+			text, err := r.convert(nil, e)
+			if err != nil {
 				return nil, err
 			}
+			if r.typed {
+				_, text = state.Split(text)
+			}
+			out = append(out, text...)
 		case r.typed:
 			out = append(out, e.Body...) // as a typed list has them
 		default:
@@ -107,7 +117,19 @@ func listHead(version, kind string, meta metav1.ListMeta) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return fmt.Appendf(nil, `{"kind":%q,"apiVersion":%q,"metadata":%s,"items":[`, kind, version, text), nil
+	return fmt.Appendf(nil, `{"kind":%q,"apiVersion":%q,"metadata":%s,"items":`, kind, version, text), nil
+}
+
+// customListHead is that of a list of custom resources, which says as well that nothing follows.
+func customListHead(version, kind string, meta metav1.ListMeta) ([]byte, error) {
+	if meta.Continue != "" {
+		return listHead(version, kind, meta)
+	}
+	text, err := json.Marshal(struct {
+		Continue string `json:"continue"`
+		RV       string `json:"resourceVersion"`
+	}{RV: meta.ResourceVersion})
+	return fmt.Appendf(nil, `{"kind":%q,"apiVersion":%q,"metadata":%s,"items":`, kind, version, text), err
 }
 
 // metadataForm writes nothing but the metadata of objects.
@@ -130,13 +152,13 @@ func (f *metadataForm) list(_ context.Context, meta metav1.ListMeta, entries ite
 	if err != nil {
 		return nil, err
 	}
-	first := true
+	before := byte('[')
 	for e := range entries {
-		if !first {
-			out = append(out, ',')
-		}
-		first = false
-		out = f.append(out, e)
+		out = f.append(append(out, before), e)
+		before = ','
+	}
+	if before == '[' {
+		return append(out, "null}\n"...), nil // as the API server says that there is nothing
 	}
 	return append(out, "]}\n"...), nil
 }
@@ -185,7 +207,8 @@ func (f *tableForm) table(ctx context.Context, entries iter.Seq[*state.Entry]) (
 		}
 		return doc
 	}
-	table, err := printers.New(f.call.at.point.Time, definition).Make(resource.GroupResource(), func(yield func(string, []byte) bool) {
+	tables := printers.New(f.call.at.point.Time, definition)
+	table, err := tables.Make(resource.GroupResource(), func(yield func(string, []byte) bool) {
 		for e := range entries {
 			doc, err := f.whole.one(ctx, e)
 			if err != nil {
@@ -202,6 +225,9 @@ func (f *tableForm) table(ctx context.Context, entries iter.Seq[*state.Entry]) (
 		return nil, failed
 	case err != nil:
 		return nil, apierrors.NewInternalError(err)
+	}
+	if len(table.Rows) == 0 {
+		table.ColumnDefinitions = tables.Columns(resource.GroupResource(), resource.Kind)
 	}
 	table.APIVersion = f.version
 	return table, nil

@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"iter"
 	"net/http"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
 
 	"github.com/kuberewind/kuberewind/apiserver/internal/discovery"
 	"github.com/kuberewind/kuberewind/apiserver/internal/review"
@@ -99,10 +102,22 @@ func (at *instant) serve(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if c == nil {
-		wire.Unserved(w)
-		return nil
+		return unserved(w, r.URL.Path)
 	}
 	return c.serve(w, r)
+}
+
+// unserved answers on a path that the API server did not serve. It said so with a Status if the group is one of its own.
+func unserved(w http.ResponseWriter, path string) error {
+	group, _, _ := strings.Cut(strings.TrimPrefix(path, "/apis/"), "/")
+	if strings.HasPrefix(path, "/api/") || strings.HasPrefix(path, "/apis/") && legacyscheme.Scheme.IsGroupRegistered(group) {
+		return &apierrors.StatusError{ErrStatus: metav1.Status{
+			Status: metav1.StatusFailure, Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound, Details: &metav1.StatusDetails{},
+			Message: "the server could not find the requested resource",
+		}}
+	}
+	wire.Unserved(w)
+	return nil
 }
 
 // Docs gives the objects of a resource that access reviews are answered from.

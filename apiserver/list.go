@@ -86,7 +86,7 @@ func (c *call) exactly(ctx context.Context, rv string) (*state.State, error) {
 func (c *call) page(l *listing) (metav1.ListMeta, iter.Seq[*state.Entry], error) {
 	meta := metav1.ListMeta{ResourceVersion: l.rv}
 	entries := l.state.Range(c.namespace, l.from)
-	if c.options.Limit <= 0 {
+	if c.options.Limit <= 0 || c.options.ResourceVersion == "0" { // the API server has no pages of what it answers from its cache
 		return meta, c.selected(entries), nil
 	}
 	var page []*state.Entry

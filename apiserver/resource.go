@@ -26,6 +26,8 @@ type served struct {
 	scope  history.Scope        // the streams that have them
 	typed  bool                 // the items of its lists have no kind
 	names  []string             // namespaces that the recorder was confined to; nil for all
+
+	webhook func() bool // reports whether one converts the versions; only it knows how
 }
 
 func (at *instant) served(gvr schema.GroupVersionResource) (*served, bool) {

@@ -7,12 +7,13 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // wellFormed refuses what is no resource version, as the API server's storage does.
 func wellFormed(rv string) error {
 	if _, err := strconv.ParseUint(rv, 10, 64); err != nil {
-		return apierrors.NewBadRequest(fmt.Sprintf("invalid resource version: %v", err))
+		return apierrors.NewBadRequest(fmt.Sprintf("invalid resource version: %v", field.Invalid(field.NewPath("resourceVersion"), rv, err.Error())))
 	}
 	return nil
 }

@@ -2,14 +2,18 @@ package apiserver
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"math/rand/v2"
 	"net/http"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
 
 	"github.com/kuberewind/kuberewind/apiserver/internal/state"
 	"github.com/kuberewind/kuberewind/apiserver/internal/wire"
@@ -196,11 +200,35 @@ func (o *watching) send(ctx context.Context, kind watch.EventType, e *state.Entr
 
 // bookmark sends an object of the resource's own kind: a reflector drops any other.
 func (o *watching) bookmark(ctx context.Context, ends bool) error {
-	body := `{"metadata":{"creationTimestamp":null,"resourceVersion":"` + o.position + `"}}`
+	mark := metav1.ObjectMeta{ResourceVersion: o.position}
 	if ends {
-		body = `{"metadata":{"annotations":{"` + metav1.InitialEventsAnnotationKey + `":"true"},"creationTimestamp":null,"resourceVersion":"` + o.position + `"}}`
+		mark.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
 	}
-	return o.send(ctx, watch.Bookmark, &state.Entry{APIVersion: o.resource.Kind.GroupVersion().String(), Body: []byte(body)})
+	text, err := o.resource.empty(mark)
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	e := &state.Entry{APIVersion: o.resource.Kind.GroupVersion().String()}
+	_, e.Body = state.Split(text)
+	return o.send(ctx, watch.Bookmark, e)
+}
+
+// empty is an object of the kind that has metadata only. Like the API server's, one of its own kinds comes out of the internal version.
+func (s *served) empty(metadata metav1.ObjectMeta) ([]byte, error) {
+	if !s.typed {
+		return json.Marshal(metav1.PartialObjectMetadata{ObjectMeta: metadata})
+	}
+	object, err := legacyscheme.Scheme.New(s.Kind.GroupKind().WithVersion(runtime.APIVersionInternal))
+	if err != nil {
+		return nil, err
+	}
+	accessor, err := meta.Accessor(object)
+	if err != nil {
+		return nil, err
+	}
+	accessor.SetResourceVersion(metadata.ResourceVersion)
+	accessor.SetAnnotations(metadata.Annotations)
+	return runtime.Encode(legacyscheme.Codecs.LegacyCodec(s.Kind.GroupVersion()), object)
 }
 
 // errGone says that the client is gone.

@@ -84,6 +84,11 @@ func byPrecedence(table *metav1.Table) {
 	})
 }
 
+// Columns are those of the objects of a kind and version.
+func (t *Tables) Columns(resource schema.GroupResource, gvk schema.GroupVersionKind) []metav1.TableColumnDefinition {
+	return t.style(resource, gvk).columns()
+}
+
 // row falls back on name and age where the printer of the kind fails, or has other columns than the table.
 func (t *Tables) row(s style, meta *metav1.PartialObjectMetadata, doc []byte, columns []metav1.TableColumnDefinition) metav1.TableRow {
 	cells, conditions, err := s.cells(doc, t.shift)

@@ -61,12 +61,8 @@ func knownFields(kind schema.GroupVersionKind, definition func() ([]byte, error)
 		if slices.Contains(selectable, name) {
 			return name, value, nil
 		}
-		return "", "", fmt.Errorf("%q is not a known field selector: only %s", name, quotedList(selectable))
+		return "", "", fmt.Errorf("field label not supported: %s", name)
 	}, nil
-}
-
-func quotedList(names []string) string {
-	return `"` + strings.Join(names, `", "`) + `"`
 }
 
 func selectableFields(definition []byte, version string) []string {
@@ -132,6 +128,7 @@ var fieldPaths = map[string][]string{
 	"source":             {"/source/component", "/reportingComponent", "/deprecatedSource/component", "/reportingController"},
 	"reportingComponent": {"/reportingComponent", "/reportingController"},
 	"status.successful":  {"/status/succeeded"},
+	"status.podIPs":      {}, // taken, and the server never finds a value
 }
 
 // What the server takes for a field that is not in the text: the zero of its type.

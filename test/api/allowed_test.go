@@ -38,6 +38,22 @@ func newAllowances(s *system) allowances {
 			reason: "They are opaque. Ours carry the seq, and a proof that this server made them."},
 		{name: "the newest version, in a refusal", mend: mendTooLarge,
 			reason: "A refusal of a version that is still to come names the newest one, which is that of the stream."},
+		{name: "a version to come, at the start of a watch", mend: mendWatchTooLarge,
+			reason: "The real server waits for it. At an instant nothing comes later, and ours says so at once."},
+		{name: "malformed versions", mend: mendMalformed,
+			reason: "For a get or a watch the real server takes them for a fault of its own, and says 500. Ours says 400, as both do for a list."},
+		{name: "cells of a bookmark", mend: mendBookmarkCells,
+			reason: "Nobody reads them. The real server prints an object without defaults there."},
+		{name: "what is wrong with a continue token", mend: mendToken,
+			reason: "The tokens are not of one form. What is the same is that a bad one is refused."},
+		{name: "forms that nobody serves", mend: mendForm,
+			reason: "The real server refuses with 406. Ours answers in JSON, which every client can read."},
+		{name: "addresses of the server", mend: mendAddress,
+			reason: "They are not the same server."},
+		{name: "legacy discovery", mend: mendLegacy,
+			reason: "It is made of aggregated discovery, in that one's order, and that has no hashes of storage versions."},
+		{name: "the media type of the OpenAPI index", mend: mendIndex,
+			reason: "The real server calls its JSON plain text."},
 		{name: "ages", mend: mendAges,
 			reason: "The real server counts them up to the time of the answer. Ours counts them up to the instant."},
 		{name: "values of Secrets", mend: mendSecrets,
@@ -102,7 +118,13 @@ func mendListVersion(_ *system, p pair, theirs, ours *answer) bool {
 	return true
 }
 
-func mendBookmark(_ *system, _ pair, theirs, ours *answer) bool {
+// mendBookmark is about an event's object, or about the only row of a table.
+func mendBookmark(s *system, p pair, theirs, ours *answer) bool {
+	theirRows, _ := at(theirs.body, "rows").([]any)
+	ourRows, _ := at(ours.body, "rows").([]any)
+	if len(theirRows) == 1 && len(ourRows) == 1 {
+		mendBookmark(s, p, &answer{body: at(theirRows[0], "object")}, &answer{body: at(ourRows[0], "object")})
+	}
 	their, our, differ := both(theirs, ours, "metadata", "resourceVersion")
 	if !differ || !endsInitialEvents(theirs.body) || !endsInitialEvents(ours.body) || !notAfter(our, their) {
 		return false
@@ -134,6 +156,87 @@ func mendTooLarge(_ *system, _ pair, theirs, ours *answer) bool {
 		return false
 	}
 	set(ours, strings.Replace(our, known[0], newest[0], 1), "message")
+	return true
+}
+
+func mendWatchTooLarge(_ *system, p pair, theirs, ours *answer) bool {
+	if p.ours.query.Get("watch") != "true" || theirs.code != http.StatusOK || ours.code != http.StatusGatewayTimeout || !strings.Contains(compact(ours.body), "Too large resource version") {
+		return false
+	}
+	*ours = *theirs
+	return true
+}
+
+func mendMalformed(_ *system, p pair, theirs, ours *answer) bool {
+	their, our, _ := both(theirs, ours, "message")
+	if theirs.code != http.StatusInternalServerError || ours.code != http.StatusBadRequest || our != "invalid resource version: "+their {
+		return false
+	}
+	*ours = *theirs
+	return true
+}
+
+func mendBookmarkCells(_ *system, _ pair, theirs, ours *answer) bool {
+	their, _ := at(theirs.body, "rows").([]any)
+	our, _ := at(ours.body, "rows").([]any)
+	if len(their) != 1 || len(our) != 1 || !endsInitialEvents(theirs.body) || !endsInitialEvents(ours.body) || len(differences("", at(their[0], "cells"), at(our[0], "cells"))) == 0 {
+		return false
+	}
+	our[0].(map[string]any)["cells"] = at(their[0], "cells")
+	return true
+}
+
+func mendToken(_ *system, p pair, theirs, ours *answer) bool {
+	their, _, differ := both(theirs, ours, "message")
+	if !differ || !p.ours.query.Has("continue") || theirs.code != http.StatusBadRequest || ours.code != http.StatusBadRequest {
+		return false
+	}
+	set(ours, their, "message")
+	return true
+}
+
+func mendForm(_ *system, _ pair, theirs, ours *answer) bool {
+	if theirs.code != http.StatusNotAcceptable || ours.code != http.StatusOK || ours.mediaType != "application/json" {
+		return false
+	}
+	*ours = *theirs
+	return true
+}
+
+func mendAddress(_ *system, _ pair, theirs, ours *answer) bool {
+	their, isList := at(theirs.body, "serverAddressByClientCIDRs").([]any)
+	our, areLists := at(ours.body, "serverAddressByClientCIDRs").([]any)
+	if !isList || !areLists || len(their) != len(our) {
+		return false
+	}
+	for i := range their {
+		our[i].(map[string]any)["serverAddress"] = at(their[i], "serverAddress")
+	}
+	return true
+}
+
+func mendLegacy(_ *system, _ pair, theirs, ours *answer) bool {
+	their, isList := at(theirs.body, "resources").([]any)
+	our, areLists := at(ours.body, "resources").([]any)
+	if !isList || !areLists || at(theirs.body, "kind") != "APIResourceList" {
+		return false
+	}
+	byName := func(a, b any) int { return strings.Compare(at(a, "name").(string), at(b, "name").(string)) }
+	slices.SortFunc(their, byName)
+	slices.SortFunc(our, byName)
+	for _, resource := range their {
+		delete(resource.(map[string]any), "storageVersionHash")
+	}
+	return true
+}
+
+func mendIndex(_ *system, p pair, theirs, ours *answer) bool {
+	text, _ := theirs.body.(string)
+	value, err := decode([]byte(text))
+	if p.ours.path != "/openapi/v3" || err != nil || theirs.mediaType != "text/plain" || ours.mediaType != "application/json" {
+		return false
+	}
+	theirs.body, theirs.mediaType = value, ours.mediaType
 	return true
 }
 

@@ -54,7 +54,7 @@ func (e *exam) list(random *rand.Rand, k kind, r revision, accept string) pair {
 		q = q.with("limit=" + strconv.Itoa(choose(random, []int{1, 3, 20, 500})))
 	}
 	p := pair{kind: k, theirs: q.exactly(r), ours: q, at: r}
-	if random.IntN(2) == 0 {
+	if random.IntN(2) == 0 && e.system.reached(e.T, k) >= r.rv {
 		p.ours = p.theirs
 		p.ours.root = e.system.end()
 	}

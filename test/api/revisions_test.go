@@ -58,6 +58,21 @@ func (s *system) dated(t *testing.T, r revision) revision {
 	return r
 }
 
+// reached is the version up to which the record knows a resource: beyond the last write only by bookmarks.
+func (s *system) reached(t *testing.T, k kind) (last int64) {
+	t.Helper()
+	streams, err := s.record.Streams(t.Context())
+	require.NoError(t, err)
+	for _, stream := range streams {
+		if stream.Resource == k.Resource {
+			rv, err := strconv.ParseInt(stream.Position, 10, 64)
+			require.NoError(t, err)
+			last = max(last, rv)
+		}
+	}
+	return last
+}
+
 // position is the version of the last write to a resource up to a revision, that of the revision if there was none.
 func (s *system) position(t *testing.T, k kind, r revision) int64 {
 	t.Helper()

@@ -46,6 +46,8 @@ func (e *exam) watches(random *rand.Rand, k kind, from, end revision) (all []wat
 		all = append(all, watched{pair: same(k, end, k.path(""), accept, old), until: until, by: (*server).socket})
 	}
 	then := choose(random, e.system.cuts[slices.Index(e.system.cuts, from):])
+	// A stream that was quiet does not know that the cluster's version had moved on.
+	old = "resourceVersion=" + strconv.FormatInt(e.system.position(e.T, k, from), 10)
 	for _, selector := range []string{"", "tier=front"} {
 		all = append(all, watched{pair: same(k, then, k.path(""), asJSON, old, "labelSelector="+selector), until: e.system.position(e.T, k, then), upTo: then.rv})
 	}
