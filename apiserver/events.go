@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -16,7 +17,9 @@ import (
 
 // An eventStream takes the events of one watch, at the pace of its client. The error is errGone.
 type eventStream interface {
+	// send may keep events back until flush: a system call for each would cost more than the event.
 	send(kind watch.EventType, object []byte) error
+	flush() error
 }
 
 func eventJSON(kind watch.EventType, object []byte) []byte {
@@ -45,21 +48,33 @@ func serveEvents(w http.ResponseWriter, r *http.Request, run func(context.Contex
 	w.Header().Set("Cache-Control", "no-cache, private")
 	w.WriteHeader(http.StatusOK)
 	flusher.Flush()
-	run(r.Context(), &httpStream{w: w, flusher: flusher})
+	stream := &httpStream{w: bufio.NewWriterSize(w, eventBytes), flusher: flusher}
+	run(r.Context(), stream)
+	_ = stream.flush() // A client that is gone needs nothing.
 	return nil
 }
+
+// eventBytes is how much is sent at once.
+const eventBytes = 64 << 10
 
 func isWebSocket(r *http.Request) bool {
 	return headerHas(r.Header, "Connection", "upgrade") && headerHas(r.Header, "Upgrade", "websocket")
 }
 
 type httpStream struct {
-	w       http.ResponseWriter
+	w       *bufio.Writer
 	flusher http.Flusher
 }
 
 func (s *httpStream) send(kind watch.EventType, object []byte) error {
 	if _, err := s.w.Write(eventJSON(kind, object)); err != nil {
+		return errGone
+	}
+	return nil
+}
+
+func (s *httpStream) flush() error {
+	if err := s.w.Flush(); err != nil {
 		return errGone
 	}
 	s.flusher.Flush()
@@ -74,6 +89,9 @@ func (s *socketStream) send(kind watch.EventType, object []byte) error {
 	}
 	return nil
 }
+
+// flush has nothing to do: each event is a frame of its own.
+func (s *socketStream) flush() error { return nil }
 
 // runSocket reads what the client sends, to notice its end, while the watch runs.
 func runSocket(ctx context.Context, conn *websocket.Conn, run func(context.Context, eventStream)) {

@@ -117,6 +117,9 @@ func (o *watching) run(ctx context.Context) error {
 	} else if err := o.sendVersions(ctx); err != nil {
 		return err
 	}
+	if err := o.stream.flush(); err != nil {
+		return err
+	}
 	if !o.options.AllowWatchBookmarks {
 		<-ctx.Done()
 		return nil
@@ -125,7 +128,7 @@ func (o *watching) run(ctx context.Context) error {
 	defer ticker.Stop()
 	for skip := o.closing; ; skip = false {
 		if !skip {
-			if err := o.bookmark(ctx, false); err != nil {
+			if err := errors.Join(o.bookmark(ctx, false), o.stream.flush()); err != nil {
 				return err
 			}
 		}
