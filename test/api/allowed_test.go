@@ -45,7 +45,7 @@ func newAllowances(s *system) allowances {
 		{name: "cells of a bookmark", mend: mendBookmarkCells,
 			reason: "Nobody reads them. The real server prints an object without defaults there."},
 		{name: "what is wrong with a continue token", mend: mendToken,
-			reason: "The tokens are not of one form. What is the same is that a bad one is refused."},
+			reason: "The tokens are not of one form. A bad one is refused as well; one that another server may have made has expired."},
 		{name: "forms that nobody serves", mend: mendForm,
 			reason: "The real server refuses with 406. Ours answers in JSON, which every client can read."},
 		{name: "addresses of the server", mend: mendAddress,
@@ -187,11 +187,13 @@ func mendBookmarkCells(_ *system, _ pair, theirs, ours *answer) bool {
 }
 
 func mendToken(_ *system, p pair, theirs, ours *answer) bool {
-	their, _, differ := both(theirs, ours, "message")
-	if !differ || !p.ours.query.Has("continue") || theirs.code != http.StatusBadRequest || ours.code != http.StatusBadRequest {
+	if !p.ours.query.Has("continue") || theirs.code != http.StatusBadRequest || at(theirs.body, "message") == at(ours.body, "message") {
 		return false
 	}
-	set(ours, their, "message")
+	if ours.code != http.StatusBadRequest && (ours.code != http.StatusGone || at(ours.body, "reason") != "Expired") {
+		return false
+	}
+	*ours = *theirs
 	return true
 }
 
