@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"iter"
 	"net/http"
 	"slices"
@@ -25,8 +26,8 @@ import (
 type form interface {
 	// one is the answer to a get, and the object of a watch event.
 	one(ctx context.Context, e *state.Entry) ([]byte, error)
-	// list is the answer to a list.
-	list(ctx context.Context, meta metav1.ListMeta, entries iter.Seq[*state.Entry]) ([]byte, error)
+	// list writes the answer to a list.
+	list(ctx context.Context, w io.Writer, meta metav1.ListMeta, entries iter.Seq[*state.Entry]) error
 }
 
 // jsonOnly is what is served: no stock client insists on another format.
@@ -75,40 +76,55 @@ func (f *wholeForm) one(_ context.Context, e *state.Entry) ([]byte, error) {
 	return f.call.resource.convert(nil, e)
 }
 
-func (f *wholeForm) list(_ context.Context, meta metav1.ListMeta, entries iter.Seq[*state.Entry]) ([]byte, error) {
+func (f *wholeForm) list(_ context.Context, w io.Writer, meta metav1.ListMeta, entries iter.Seq[*state.Entry]) error {
 	r := f.call.resource
 	head := listHead
 	if !r.typed {
 		head = customListHead
 	}
-	out, err := head(r.Kind.GroupVersion().String(), r.Kind.Kind+"List", meta)
+	version := r.Kind.GroupVersion().String()
+	begin, err := head(version, r.Kind.Kind+"List", meta)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	out = append(out, '[')
-	version, first := r.Kind.GroupVersion().String(), true
-	for e := range entries {
-		if !first {
-			out = append(out, ',')
-		}
-		first = false
+	return writeList(w, begin, entries, func(out []byte, e *state.Entry) ([]byte, error) {
 		switch {
 		case e.APIVersion != version:
-			text, err := r.convert(nil, e)
-			if err != nil {
-				return nil, err
-			}
-			if r.typed {
-				_, text = state.Split(text)
-			}
-			out = append(out, text...)
+			return r.converted(out, e)
 		case r.typed:
-			out = append(out, e.Body...) // as a typed list has them
-		default:
-			out = state.Whole(out, e.APIVersion, r.Kind.Kind, e.Body)
+			return append(out, e.Body...), nil // as a typed list has them
 		}
+		return state.Whole(out, e.APIVersion, r.Kind.Kind, e.Body), nil
+	})
+}
+
+// converted appends an item of a list in the version that was asked for.
+func (s *served) converted(out []byte, e *state.Entry) ([]byte, error) {
+	text, err := s.convert(nil, e)
+	if err == nil && s.typed {
+		_, text = state.Split(text)
 	}
-	return append(out, "]}\n"...), nil
+	return append(out, text...), err
+}
+
+// writeList writes a list item by item. item appends one to a buffer.
+func writeList(w io.Writer, begin []byte, entries iter.Seq[*state.Entry], item func([]byte, *state.Entry) ([]byte, error)) error {
+	out := append(begin, '[')
+	for e := range entries {
+		var err error
+		if out, err = item(out, e); err != nil {
+			return err
+		}
+		if _, err := w.Write(out); err != nil {
+			return err
+		}
+		out = append(out[:0], ',')
+	}
+	if len(out) == 1 && out[0] == ',' {
+		out = out[:0]
+	}
+	_, err := w.Write(append(out, "]}\n"...))
+	return err
 }
 
 // listHead begins a list, up to its first item.
@@ -147,20 +163,12 @@ func (f *metadataForm) append(out []byte, e *state.Entry) []byte {
 	return fmt.Appendf(out, `{"kind":"PartialObjectMetadata","apiVersion":%q,"metadata":%s}`, f.version, []byte(meta))
 }
 
-func (f *metadataForm) list(_ context.Context, meta metav1.ListMeta, entries iter.Seq[*state.Entry]) ([]byte, error) {
-	out, err := listHead(f.version, "PartialObjectMetadataList", meta)
+func (f *metadataForm) list(_ context.Context, w io.Writer, meta metav1.ListMeta, entries iter.Seq[*state.Entry]) error {
+	begin, err := listHead(f.version, "PartialObjectMetadataList", meta)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	before := byte('[')
-	for e := range entries {
-		out = f.append(append(out, before), e)
-		before = ','
-	}
-	if before == '[' {
-		return append(out, "null}\n"...), nil // as the API server says that there is nothing
-	}
-	return append(out, "]}\n"...), nil
+	return writeList(w, begin, entries, func(out []byte, e *state.Entry) ([]byte, error) { return f.append(out, e), nil })
 }
 
 // tableForm writes tables.
@@ -188,13 +196,13 @@ func (f *tableForm) one(ctx context.Context, e *state.Entry) ([]byte, error) {
 	return json.Marshal(table)
 }
 
-func (f *tableForm) list(ctx context.Context, meta metav1.ListMeta, entries iter.Seq[*state.Entry]) ([]byte, error) {
+func (f *tableForm) list(ctx context.Context, w io.Writer, meta metav1.ListMeta, entries iter.Seq[*state.Entry]) error {
 	table, err := f.table(ctx, entries)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	table.ListMeta = meta
-	return json.Marshal(table)
+	return json.NewEncoder(w).Encode(table)
 }
 
 func (f *tableForm) table(ctx context.Context, entries iter.Seq[*state.Entry]) (*metav1.Table, error) {

@@ -33,11 +33,14 @@ func (c *call) list(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	body, err := c.form.list(r.Context(), meta, entries)
-	if err != nil {
+	answer := wire.NewAnswer(w)
+	if err := c.form.list(r.Context(), answer, meta, entries); err != nil {
+		if answer.Begun() {
+			panic(http.ErrAbortHandler) // a list that ends early must not look whole
+		}
 		return err
 	}
-	wire.Body(w, http.StatusOK, body)
+	_ = answer.Close() // A client that is gone needs no answer.
 	return nil
 }
 

@@ -31,14 +31,18 @@ func Value(w http.ResponseWriter, code int, value any) {
 
 // Body writes JSON that is ready. Clients may not keep it: RFC 9111 would else let them guess for how long.
 func Body(w http.ResponseWriter, code int, body []byte) {
+	jsonHeader(w)
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(code)
+	_, _ = w.Write(body) // A client that is gone needs no answer.
+}
+
+func jsonHeader(w http.ResponseWriter) {
 	header := w.Header()
 	header.Set("Content-Type", JSON)
 	if header.Get("Cache-Control") == "" {
 		header.Set("Cache-Control", "no-cache, private")
 	}
-	header.Set("Content-Length", strconv.Itoa(len(body)))
-	w.WriteHeader(code)
-	_, _ = w.Write(body) // A client that is gone needs no answer.
 }
 
 // Status is what an error is to a client: its own metav1.Status if it has one, else 500 InternalError.
