@@ -87,7 +87,7 @@ func (f *wholeForm) list(_ context.Context, w io.Writer, meta metav1.ListMeta, e
 	if err != nil {
 		return err
 	}
-	return writeList(w, begin, entries, func(out []byte, e *state.Entry) ([]byte, error) {
+	return writeList(w, begin, "[]", entries, func(out []byte, e *state.Entry) ([]byte, error) {
 		switch {
 		case e.APIVersion != version:
 			return r.converted(out, e)
@@ -107,23 +107,20 @@ func (s *served) converted(out []byte, e *state.Entry) ([]byte, error) {
 	return append(out, text...), err
 }
 
-// writeList writes a list item by item. item appends one to a buffer.
-func writeList(w io.Writer, begin []byte, entries iter.Seq[*state.Entry], item func([]byte, *state.Entry) ([]byte, error)) error {
-	out := append(begin, '[')
+// writeList writes a list item by item. empty stands for no items, and item appends one to a buffer.
+func writeList(w io.Writer, begin []byte, empty string, entries iter.Seq[*state.Entry], item func([]byte, *state.Entry) ([]byte, error)) error {
+	out, between, end := begin, byte('['), empty+"}\n"
 	for e := range entries {
 		var err error
-		if out, err = item(out, e); err != nil {
+		if out, err = item(append(out, between), e); err != nil {
 			return err
 		}
 		if _, err := w.Write(out); err != nil {
 			return err
 		}
-		out = append(out[:0], ',')
+		out, between, end = out[:0], ',', "]}\n"
 	}
-	if len(out) == 1 && out[0] == ',' {
-		out = out[:0]
-	}
-	_, err := w.Write(append(out, "]}\n"...))
+	_, err := w.Write(append(out, end...))
 	return err
 }
 
@@ -168,7 +165,8 @@ func (f *metadataForm) list(_ context.Context, w io.Writer, meta metav1.ListMeta
 	if err != nil {
 		return err
 	}
-	return writeList(w, begin, entries, func(out []byte, e *state.Entry) ([]byte, error) { return f.append(out, e), nil })
+	// The API server says null of no metadata.
+	return writeList(w, begin, "null", entries, func(out []byte, e *state.Entry) ([]byte, error) { return f.append(out, e), nil })
 }
 
 // tableForm writes tables.
