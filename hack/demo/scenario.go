@@ -80,7 +80,11 @@ func (d *demo) rewind(ctx context.Context) error {
 	if err := d.replayed(ctx, "log", "-n", "shop"); err != nil {
 		return err
 	}
-	return d.replayed(ctx, "get", "deployments,configmaps", "-n", "shop", "--at", d.before)
+	if err := d.replayed(ctx, "get", "deployments,configmaps", "-n", "shop", "--at", d.before); err != nil {
+		return err
+	}
+	d.begin("kubectl itself, on the cluster as it was then:")
+	return d.replayed(ctx, "exec", "--at", d.before, "-n", "shop", "--", d.kubectl, "get", "deployments,replicasets", "--show-labels")
 }
 
 func (d *demo) replayed(ctx context.Context, args ...string) error {
@@ -153,10 +157,11 @@ func (d *demo) next() {
 ==> Done. Everything is stopped; the record stays. Try:
 
   %[4]s get deployment checkout -n shop -o yaml --at %[5]s --data-dir %[2]s --cluster %[3]s
+  %[4]s exec --at %[5]s -n shop --data-dir %[2]s --cluster %[3]s -- %[6]s describe deployment checkout
   %[4]s coverage --data-dir %[2]s --cluster %[3]s
   %[1]s psql --data-dir %[2]s -- -c "SELECT * FROM kuberewind.objects WHERE cluster = '%[3]s' AND namespace = 'shop'"
   %[1]s psql --data-dir %[2]s        # a shell; \d+ kuberewind.deltas explains each column
   %[1]s status --data-dir %[2]s
   make run                    # record the cluster of your own kubeconfig, read-only
-`, d.recorder, d.dataDir, d.cluster, d.replay, d.before)
+`, d.recorder, d.dataDir, d.cluster, d.replay, d.before, d.kubectl)
 }
