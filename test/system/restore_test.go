@@ -271,6 +271,7 @@ func TestAnotherClusterAtTheSameAddressIsNotMixedIntoTheRecord(t *testing.T) {
 	r.extra = []string{"--cluster-name", "rebuilt"}
 	successor := r.record(t)
 	successor.AwaitReady(t)
-	require.Len(t, r.lines(t, `SELECT DISTINCT cluster FROM kuberewind.deltas`), 2)
+	// A recorder is ready as soon as its streams follow the server, and may commit what they listed later.
+	r.awaitLines(t, []string{"kube-apiserver", "rebuilt"}, `SELECT DISTINCT cluster FROM kuberewind.deltas ORDER BY cluster`)
 	successor.Terminate(t)
 }
