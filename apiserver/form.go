@@ -187,7 +187,7 @@ func (f *tableForm) one(ctx context.Context, e *state.Entry) ([]byte, error) {
 		text, _ := patch.Unquote(rv)
 		table.ResourceVersion = string(text)
 	}
-	if f.headed {
+	if f.headed && f.call.resource.Kind.Group != "apiregistration.k8s.io" { // whose printer names them each time
 		table.ColumnDefinitions = nil
 	}
 	f.headed = f.call.options.Watch
@@ -233,7 +233,7 @@ func (f *tableForm) table(ctx context.Context, entries iter.Seq[*state.Entry]) (
 		return nil, apierrors.NewInternalError(err)
 	}
 	if len(table.Rows) == 0 {
-		table.ColumnDefinitions = tables.Columns(resource.GroupResource(), resource.Kind)
+		table.ColumnDefinitions, table.Rows = tables.Empty(resource.GroupResource(), resource.Kind)
 	}
 	table.APIVersion = f.version
 	return table, nil

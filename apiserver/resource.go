@@ -30,12 +30,15 @@ type served struct {
 	webhook func() bool // reports whether one converts the versions; only it knows how
 }
 
+// foreign are the groups whose types are compiled into API servers, and not into this program.
+var foreign = map[string]bool{"apiextensions.k8s.io": true, "apiregistration.k8s.io": true}
+
 func (at *instant) served(gvr schema.GroupVersionResource) (*served, bool) {
 	r, ok := at.discovery.Resource(gvr)
 	if !ok {
 		return nil, false
 	}
-	s := &served{Resource: r, typed: legacyscheme.Scheme.Recognizes(r.Kind)}
+	s := &served{Resource: r, typed: legacyscheme.Scheme.Recognizes(r.Kind) || foreign[r.Kind.Group]}
 	for _, stream := range at.recorded(gvr.GroupResource()) {
 		s.stored = stream.GroupResource()
 		s.scope.Streams = append(s.scope.Streams, stream.ID)

@@ -218,7 +218,7 @@ func (o *watching) bookmark(ctx context.Context, ends bool) error {
 
 // empty is an object of the kind that has metadata only. Like the API server's, one of its own kinds comes out of the internal version.
 func (s *served) empty(metadata metav1.ObjectMeta) ([]byte, error) {
-	if !s.typed {
+	if !legacyscheme.Scheme.Recognizes(s.Kind) {
 		return json.Marshal(metav1.PartialObjectMetadata{ObjectMeta: metadata})
 	}
 	object, err := legacyscheme.Scheme.New(s.Kind.GroupKind().WithVersion(runtime.APIVersionInternal))

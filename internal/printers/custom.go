@@ -32,7 +32,8 @@ func newCustom(definition []byte, version string) (*custom, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(columns) == 0 {
+	byDefault := len(columns) == 0
+	if byDefault {
 		columns = defaultColumns
 	}
 	c, err := tableconvertor.New(columns)
@@ -42,6 +43,9 @@ func newCustom(definition []byte, version string) (*custom, error) {
 	empty, err := c.ConvertToTable(context.Background(), &unstructured.UnstructuredList{}, nil)
 	if err != nil {
 		return nil, err
+	}
+	if byDefault {
+		empty.ColumnDefinitions[1].Description = described["creationTimestamp"]
 	}
 	return &custom{convertor: c, definitions: empty.ColumnDefinitions}, nil
 }

@@ -17,9 +17,10 @@ type definition struct{}
 
 func (definition) columns() []metav1.TableColumnDefinition {
 	return []metav1.TableColumnDefinition{
-		nameColumn, {Name: "Scope", Type: "string"}, {Name: "Versions", Type: "string"}, {Name: "Created At", Type: "date"},
-		{Name: "Group", Type: "string", Priority: 1}, {Name: "Kind", Type: "string", Priority: 1},
-		{Name: "ShortNames", Type: "string", Priority: 1}, {Name: "Established", Type: "boolean", Priority: 1},
+		nameColumn, {Name: "Scope", Type: "string", Description: "Cluster/Namespaced"}, {Name: "Versions", Type: "string", Description: "Served versions"}, createdColumn,
+		{Name: "Group", Type: "string", Priority: 1, Description: "API group"}, {Name: "Kind", Type: "string", Priority: 1, Description: "CustomResource kind"},
+		{Name: "ShortNames", Type: "string", Priority: 1, Description: "Short names"},
+		{Name: "Established", Type: "boolean", Priority: 1, Description: "Established status"},
 	}
 }
 

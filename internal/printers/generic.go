@@ -11,7 +11,12 @@ import (
 
 const ageColumn = "Age"
 
-var nameColumn = metav1.TableColumnDefinition{Name: "Name", Type: "string", Format: "name"}
+// What the API server says of columns that it makes of metadata.
+var (
+	described     = metav1.ObjectMeta{}.SwaggerDoc()
+	nameColumn    = metav1.TableColumnDefinition{Name: "Name", Type: "string", Format: "name", Description: described["name"]}
+	createdColumn = metav1.TableColumnDefinition{Name: "Created At", Type: "date", Description: described["creationTimestamp"]}
+)
 
 // createdAtOnly are the resources whose server shows the time of creation: kube-apiserver has no printer for them, or does not use it.
 var createdAtOnly = map[schema.GroupResource]bool{
@@ -25,7 +30,7 @@ var createdAtOnly = map[schema.GroupResource]bool{
 type createdAt struct{}
 
 func (createdAt) columns() []metav1.TableColumnDefinition {
-	return []metav1.TableColumnDefinition{nameColumn, {Name: "Created At", Type: "date"}}
+	return []metav1.TableColumnDefinition{nameColumn, createdColumn}
 }
 
 func (createdAt) cells(doc []byte, _ func() time.Duration) ([]any, []metav1.TableRowCondition, error) {
@@ -65,7 +70,9 @@ type apiService struct{}
 
 func (apiService) columns() []metav1.TableColumnDefinition {
 	return []metav1.TableColumnDefinition{
-		nameColumn, {Name: "Service", Type: "string"}, {Name: "Available", Type: "string"}, {Name: ageColumn, Type: "string"},
+		nameColumn, {Name: "Service", Type: "string", Description: "The reference to the service that hosts this API endpoint."},
+		{Name: "Available", Type: "string", Description: "Whether this service is available."},
+		{Name: ageColumn, Type: "string", Description: described["creationTimestamp"]},
 	}
 }
 

@@ -84,15 +84,19 @@ func byPrecedence(table *metav1.Table) {
 	})
 }
 
-// Columns are those of the objects of a kind and version.
-func (t *Tables) Columns(resource schema.GroupResource, gvk schema.GroupVersionKind) []metav1.TableColumnDefinition {
-	return t.style(resource, gvk).columns()
+// Empty gives the columns and rows of a table that has no objects. Where the API server has no printer of its usual sort, rows are nil.
+func (t *Tables) Empty(resource schema.GroupResource, gvk schema.GroupVersionKind) ([]metav1.TableColumnDefinition, []metav1.TableRow) {
+	columns := t.style(resource, gvk).columns()
+	if createdAtOnly[resource] || resource == definitions {
+		return columns, nil
+	}
+	return columns, []metav1.TableRow{}
 }
 
 // row falls back on name and age where the printer of the kind fails, or has other columns than the table.
 func (t *Tables) row(s style, meta *metav1.PartialObjectMetadata, doc []byte, columns []metav1.TableColumnDefinition) metav1.TableRow {
 	cells, conditions, err := s.cells(doc, t.shift)
-	if err == nil && len(cells) == len(columns) {
+	if err == nil && len(cells) >= len(columns) { // the printer of IPAddresses has a cell more than columns
 		return metav1.TableRow{Cells: cells, Conditions: conditions}
 	}
 	cells = make([]any, len(columns))

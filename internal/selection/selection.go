@@ -61,6 +61,9 @@ func knownFields(kind schema.GroupVersionKind, definition func() ([]byte, error)
 		if slices.Contains(selectable, name) {
 			return name, value, nil
 		}
+		if doc == nil {
+			return "", "", fmt.Errorf("%q is not a known field selector: only %q, %q", name, selectable[0], selectable[1])
+		}
 		return "", "", fmt.Errorf("field label not supported: %s", name)
 	}, nil
 }

@@ -28,6 +28,10 @@ func sameAnswers(t *testing.T, s *system) {
 	for _, name := range []string{"springs.v1.example.com", "springs.v2.example.com"} {
 		pairs = append(pairs, same(s.kind(t, name), end, s.kind(t, name).path(""), asJSON))
 	}
+	for _, name := range []string{"daemonsets.v1.apps", "ipaddresses.v1.networking.k8s.io", "apiservices.v1.apiregistration.k8s.io", "customresourcedefinitions.v1.apiextensions.k8s.io"} {
+		k := s.kind(t, name)
+		pairs = append(pairs, same(k, end, k.path(""), asMetadataList), same(k, end, k.path(""), asTable), same(k, end, k.path(""), asJSON))
+	}
 	settings := s.kind(t, "configmaps.v1.")
 	pairs = append(pairs, e.versions(settings, end)...)
 	pairs = append(pairs, e.refused(settings, end)...)
@@ -41,6 +45,9 @@ func sameAnswers(t *testing.T, s *system) {
 		if k.watched {
 			watches = append(watches, e.watches(random, k, choose(random, s.cuts), end)...)
 		}
+	}
+	for _, name := range []string{"apiservices.v1.apiregistration.k8s.io", "daemonsets.v1.apps"} {
+		watches = append(watches, e.watches(random, s.kind(t, name), s.end(), end)...)
 	}
 	e.sameEvents(watches)
 	t.Logf("%d pairs of answers compared in %s, %d differ", e.pairs, time.Since(began).Round(time.Millisecond), e.failed)

@@ -73,13 +73,13 @@ func (s *system) reached(t *testing.T, k kind) (last int64) {
 	return last
 }
 
-// position is the version of the last write to a resource up to a revision, that of the revision if there was none.
+// position is the version of the last write to a resource up to a revision. If there was none, it is that up to which the record knows it.
 func (s *system) position(t *testing.T, k kind, r revision) int64 {
 	t.Helper()
 	var rv *int64
-	require.NoError(t, s.pool.QueryRow(t.Context(), `SELECT max(resource_version::bigint) FROM kuberewind.deltas WHERE resource = $1 AND seq <= $2`, k.Resource, r.seq).Scan(&rv))
+	require.NoError(t, s.pool.QueryRow(t.Context(), `SELECT max(resource_version::bigint) FROM kuberewind.deltas WHERE resource = $1 AND seq <= $2 AND type <> 'Sync'`, k.Resource, r.seq).Scan(&rv))
 	if rv == nil {
-		return r.rv
+		return s.reached(t, k)
 	}
 	return *rv
 }

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // A watched pair is watched on both servers, until all events have come for certain.
@@ -23,7 +25,8 @@ type watched struct {
 
 // watches are the ways to watch a kind, from a revision on up to the end.
 func (e *exam) watches(random *rand.Rand, k kind, from, end revision) (all []watched) {
-	old := "resourceVersion=" + strconv.FormatInt(from.rv, 10)
+	// A stream that was quiet does not know that the cluster's version has moved on.
+	old := "resourceVersion=" + strconv.FormatInt(e.system.position(e.T, k, from), 10)
 	until := e.system.position(e.T, k, end)
 	selector := choose(random, append(slices.Clone(fields[k.Resource]), "metadata.name=web-1"))
 	initial := []string{"sendInitialEvents=true", "resourceVersionMatch=NotOlderThan"}
@@ -46,26 +49,31 @@ func (e *exam) watches(random *rand.Rand, k kind, from, end revision) (all []wat
 		all = append(all, watched{pair: same(k, end, k.path(""), accept, old), until: until, by: (*server).socket})
 	}
 	then := choose(random, e.system.cuts[slices.Index(e.system.cuts, from):])
-	// A stream that was quiet does not know that the cluster's version had moved on.
-	old = "resourceVersion=" + strconv.FormatInt(e.system.position(e.T, k, from), 10)
 	for _, selector := range []string{"", "tier=front"} {
 		all = append(all, watched{pair: same(k, then, k.path(""), asJSON, old, "labelSelector="+selector), until: e.system.position(e.T, k, then), upTo: then.rv})
 	}
 	return all
 }
 
+// openWatches bounds how many watches a server has at a time.
+const openWatches = 300
+
 // sameEvents compares all watches, side by side.
 func (e *exam) sameEvents(all []watched) {
-	var group sync.WaitGroup
+	var group errgroup.Group
+	group.SetLimit(openWatches)
 	for _, w := range all {
 		w.theirs = w.theirs.with("watch=true", "allowWatchBookmarks=true", "timeoutSeconds=5")
 		w.ours = w.ours.with("watch=true", "allowWatchBookmarks=true", "timeoutSeconds=5")
 		if w.by == nil {
 			w.by = (*server).watch
 		}
-		group.Go(func() { e.watch(w) })
+		group.Go(func() error {
+			e.watch(w)
+			return nil
+		})
 	}
-	group.Wait()
+	_ = group.Wait() // Failures are those of the test.
 }
 
 func (e *exam) watch(w watched) {
