@@ -27,10 +27,11 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 // past is the recording of the scene, served.
 type past struct {
 	*testing.T
-	record *history.Record
-	server *httptest.Server
-	root   string // at the end
-	last   int64
+	database *pgtest.Database
+	record   *history.Record
+	server   *httptest.Server
+	root     string // at the end
+	last     int64
 }
 
 func serve(t *testing.T) *past {
@@ -45,7 +46,7 @@ func serve(t *testing.T) *past {
 	t.Cleanup(handler.Close)
 	extent, err := rec.Extent(t.Context())
 	require.NoError(t, err)
-	p := &past{T: t, record: rec, server: httptest.NewServer(handler), last: extent.LastSeq}
+	p := &past{T: t, database: database, record: rec, server: httptest.NewServer(handler), last: extent.LastSeq}
 	t.Cleanup(p.server.Close)
 	p.root = handler.Path(history.Point{Seq: extent.LastSeq})
 	return p
@@ -322,4 +323,50 @@ func TestAStateMadeOutOfAnEarlierOneIsThatOfTheRecord(t *testing.T) {
 		other.server.Close()
 		fresh.Close()
 	}
+}
+
+func TestNoWatchCrossesAGapThatAListClosed(t *testing.T) {
+	p := serve(t)
+	// At the delta of a Pod that is in the middle, a list closed a gap that began twenty seconds before.
+	p.database.Exec(t, `
+		INSERT INTO kuberewind.gaps_data (cluster, gap, stream, cause, detail, from_rv, from_at, opened_batch, to_rv, to_at, closed_batch, outcome)
+		SELECT cluster, 1000, stream, 'expired', 'for this test', rv, observed_at - interval '20 seconds', batch, rv, observed_at, batch, 'relisted'
+		FROM (SELECT d.cluster, d.stream, d.rv, d.observed_at, d.seq, b.batch FROM kuberewind.deltas_data d
+			JOIN kuberewind.streams s ON s.cluster = d.cluster AND s.stream = d.stream AND s.resource = 'pods'
+			JOIN kuberewind.batches b ON b.cluster = d.cluster AND d.seq BETWEEN b.first_seq AND b.last_seq
+			WHERE d.type = 2 ORDER BY d.seq OFFSET 40 LIMIT 1) middle`)
+	gaps, err := p.record.Gaps(t.Context(), history.Scope{})
+	require.NoError(t, err)
+	gap := gaps[len(gaps)-1]
+	require.Equal(t, "expired", gap.Cause)
+	var early, within int64
+	for d, err := range p.record.Deltas(t.Context(), history.Query{Scope: history.Scope{Streams: []int32{gap.Stream.ID}}}) {
+		require.NoError(t, err)
+		if d.ObservedAt.Before(gap.FromAt) {
+			early = max(early, d.Seq)
+		}
+		if d.ObservedAt.Before(gap.ToAt) {
+			within = max(within, d.Seq)
+		}
+	}
+	list := func(seq int64) (rv string, warnings []string) {
+		path := "~" + strings.Replace(p.root, strconv.FormatInt(p.last, 10), strconv.FormatInt(seq, 10), 1) + "/api/v1/pods"
+		code, header, body := p.ask(http.MethodGet, path)
+		require.Equal(t, http.StatusOK, code, body)
+		var l struct{ Metadata metav1.ListMeta }
+		require.NoError(t, json.Unmarshal([]byte(body), &l))
+		return l.Metadata.ResourceVersion, header.Values("Warning")
+	}
+	rv, warnings := list(early)
+	require.Empty(t, warnings)
+	s := p.status(http.MethodGet, "/api/v1/pods?watch=1&resourceVersion="+rv)
+	require.EqualValues(t, http.StatusGone, s.Code)
+	require.Equal(t, metav1.StatusReasonExpired, s.Reason)
+	require.Contains(t, s.Message, gap.ToRV)
+
+	_, warnings = list(within)
+	require.Len(t, warnings, 1)
+	require.Contains(t, warnings[0], "changes of pods between")
+	rv, _ = list(p.last)
+	require.Equal(t, "BOOKMARK", p.watched("resourceVersion=" + rv)[0].Type, "behind the gap a watch goes on")
 }
