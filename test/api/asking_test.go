@@ -18,6 +18,7 @@ const maxReported = 15
 type exam struct {
 	*testing.T
 	system  *system
+	end     revision
 	allowed allowances
 
 	mu     sync.Mutex // protects what follows
@@ -25,7 +26,9 @@ type exam struct {
 	failed int
 }
 
-func newExam(t *testing.T, s *system) *exam { return &exam{T: t, system: s, allowed: newAllowances(s)} }
+func newExam(t *testing.T, s *system) *exam {
+	return &exam{T: t, system: s, end: s.dated(t, s.end()), allowed: newAllowances(s)}
+}
 
 // all asks pairs, some at a time.
 func (e *exam) all(pairs []pair) {

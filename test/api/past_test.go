@@ -56,7 +56,7 @@ func (e *exam) list(random *rand.Rand, k kind, r revision, accept string) pair {
 	p := pair{kind: k, theirs: q.exactly(r), ours: q, at: r}
 	if random.IntN(2) == 0 && e.system.reached(e.T, k) >= r.rv {
 		p.ours = p.theirs
-		p.ours.root = e.system.end()
+		p.ours.root, p.at = e.end, e.end // ages are those of the instant, whatever the version
 	}
 	return p
 }

@@ -32,7 +32,7 @@ type pair struct {
 	kind         kind
 	theirs, ours question
 	one          string   // "" or the name of the only object that their list may have
-	at           revision // what the answers are of
+	at           revision // what ages are relative to
 }
 
 func (p pair) String() string {
