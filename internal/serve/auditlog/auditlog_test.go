@@ -23,7 +23,9 @@ import (
 // ask sends a request, as alice, to a server with the log before a handler.
 func ask(t *testing.T, log *auditlog.Log, path string, handler http.HandlerFunc) (code int, id string) {
 	t.Helper()
+	done := make(chan struct{}) // a client has its answer before the line is written
 	known := func(w http.ResponseWriter, r *http.Request) {
+		defer close(done)
 		caller := &user.DefaultInfo{Name: "alice", Groups: []string{"system:authenticated"}}
 		log.Watch(handler).ServeHTTP(w, r.WithContext(request.WithUser(r.Context(), caller)))
 	}
@@ -36,6 +38,7 @@ func ask(t *testing.T, log *auditlog.Log, path string, handler http.HandlerFunc)
 	response, err := http.DefaultClient.Do(r)
 	require.NoError(t, err)
 	require.NoError(t, response.Body.Close())
+	<-done
 	return response.StatusCode, response.Header.Get("Audit-ID")
 }
 
