@@ -97,6 +97,7 @@ func (d difference) proved(project string) error {
 type report struct {
 	mu                             sync.Mutex // protects what follows
 	lines                          []string
+	bugLines                       []string
 	ran, passes, differences, bugs int
 }
 
@@ -106,29 +107,35 @@ func (r *report) leftOut(suite, test string, d difference) {
 	r.lines = append(r.lines, fmt.Sprintf("%s\t%s\tleft out\t%s", suite, test, d.note))
 }
 
-func (r *report) add(suite, test string, got outcome, d difference, listed bool, log string) {
+func (r *report) add(suite, test string, got try, d difference, listed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.ran++
 	switch {
-	case got == passed:
+	case got.outcome == passed:
 		r.passes++
 		if listed {
 			r.lines = append(r.lines, fmt.Sprintf("%s\t%s\tPASS\tthough a difference is documented in %s", suite, test, d.document))
 		}
-	case listed && d.excuses(got):
+	case listed && d.excuses(got.outcome):
 		r.differences++
-		r.lines = append(r.lines, fmt.Sprintf("%s\t%s\t%s\t%s: %q", suite, test, got, d.document, d.sentence))
+		r.lines = append(r.lines, fmt.Sprintf("%s\t%s\t%s\t%s: %q", suite, test, got.outcome, d.document, d.sentence))
 	default:
 		r.bugs++
-		r.lines = append(r.lines, fmt.Sprintf("%s\t%s\t%s\tBUG, see %s (-keep)", suite, test, got, log))
+		said := strings.Split(strings.TrimSpace(got.said), "\n")
+		end := strings.Join(said[max(0, len(said)-endLines):], "\n    ")
+		r.bugLines = append(r.bugLines, fmt.Sprintf("%s\t%s\t%s\tBUG, all of it in %s (-keep), its end:\n    %s", suite, test, got.outcome, got.log, end))
 	}
 }
 
-// print ends with the sum.
+// endLines is how many of the last lines of a bug are printed.
+const endLines = 25
+
+// print ends with the bugs and the sum.
 func (r *report) print(w io.Writer) error {
 	slices.Sort(r.lines)
-	for _, line := range r.lines {
+	slices.Sort(r.bugLines)
+	for _, line := range slices.Concat(r.lines, r.bugLines) {
 		if _, err := fmt.Fprintln(w, line); err != nil {
 			return err
 		}

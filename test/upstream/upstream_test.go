@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -64,20 +65,52 @@ func TestATestIsJudgedByWhatItSaid(t *testing.T) {
 	}
 }
 
+func TestATestThatDoesNotEndAsExpectedIsTriedAgain(t *testing.T) {
+	known := difference{how: looped, document: "doc.go", sentence: "so it is"}
+	const failsWithout = `if [ -z "$UPSTREAM_LOOP" ]; then echo "--- FAIL: TestA (0s)"; exit 1; fi`
+	for name, test := range map[string]struct {
+		script      string
+		want        outcome
+		unexplained bool
+		runs        string
+	}{
+		"it differs as documented":             {failsWithout, failed, false, "xx"},
+		"its setting helps at the second try":  {failsWithout + `; [ $(wc -c <runs) = 4 ] || { echo "--- FAIL: TestA (0s)"; exit 1; }`, failed, false, "xxxx"},
+		"its setting never helps":              {`echo "--- FAIL: TestA (0s)"; exit 1`, failed, true, "xxxxxxxx"},
+		"a data race is not tried again":       {`echo "WARNING: DATA RACE"; exit 1`, raced, false, "x"},
+		"a leak is not tried again":            {`echo "found unexpected goroutines"; exit 1`, leaked, false, "x"},
+		"a leak of the double is tried again":  {`echo "found unexpected goroutines, ` + stuckDouble + `"; exit 1`, leaked, false, "xxxx"},
+		"a pass is not tried again":            {`echo "--- PASS: TestA (0s)"`, passed, false, "x"},
+		"a race under the setting is not lost": {failsWithout + `; echo "WARNING: DATA RACE"; exit 1`, raced, true, "xx"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			folder := t.TempDir()
+			binary := filepath.Join(folder, "cache.test")
+			require.NoError(t, os.WriteFile(binary, []byte("#!/bin/sh\nprintf x >>runs\n"+test.script+"\n"), 0o700)) //nolint:gosec // it is run
+			got := suite{name: "cache", patience: time.Minute}.test(t.Context(), binary, "TestA", known)
+			require.Equal(t, test.want, got.outcome)
+			require.Equal(t, test.unexplained, got.unexplained)
+			runs, err := os.ReadFile(filepath.Join(folder, "runs"))
+			require.NoError(t, err)
+			require.Equal(t, test.runs, string(runs))
+		})
+	}
+}
+
 func TestOnlyWhatIsDocumentedIsNoBug(t *testing.T) {
 	known := difference{how: plain, document: "doc.go", sentence: "so it is"}
 	var all report
-	all.add("fifo", "TestA", passed, difference{}, false, "")
-	all.add("fifo", "TestB", failed, known, true, "")
-	all.add("fifo", "TestC", passed, known, true, "")
-	all.add("fifo", "TestD", raced, known, true, "d.log")
-	all.add("fifo", "TestE", failed, difference{}, false, "e.log")
+	all.add("fifo", "TestA", try{outcome: passed}, difference{}, false)
+	all.add("fifo", "TestB", try{outcome: failed}, known, true)
+	all.add("fifo", "TestC", try{outcome: passed}, known, true)
+	all.add("fifo", "TestD", try{outcome: raced, log: "d.log", said: "one\ntwo\n"}, known, true)
+	all.add("fifo", "TestE", try{outcome: failed, log: "e.log"}, difference{}, false)
 	var out strings.Builder
 	require.NoError(t, all.print(&out))
 	require.Equal(t, 2, all.bugs)
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	require.Equal(t, "upstream: 5 run, 2 pass, 1 documented differences, 2 bugs", lines[len(lines)-1])
-	require.Contains(t, out.String(), "TestD\tRACE\tBUG, see d.log")
+	require.Contains(t, out.String(), "TestD\tRACE\tBUG, all of it in d.log (-keep), its end:\n    one\n    two\n")
 }
 
 func TestWhatIsDroppedIsCutOutWithItsImports(t *testing.T) {
