@@ -18,12 +18,12 @@ import (
 // pastServer serves the record. Its configuration is of the last instant.
 func pastServer(t *testing.T, s *system) *server {
 	t.Helper()
-	handler, err := apiserver.New(apiserver.Options{Record: s.record})
+	handler, err := apiserver.New(apiserver.Options{Records: []*history.Record{s.record}})
 	require.NoError(t, err)
 	t.Cleanup(handler.Close)
 	listening := httptest.NewServer(asAdmin(handler))
 	t.Cleanup(listening.Close)
-	root := func(r revision) string { return listening.URL + handler.Path(history.Point{Seq: r.seq}) }
+	root := func(r revision) string { return listening.URL + apiserver.Path(s.record.Cluster().UID, r.seq) }
 	return &server{config: &rest.Config{Host: root(s.end()), QPS: -1}, client: listening.Client(), root: root}
 }
 

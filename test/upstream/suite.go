@@ -119,7 +119,7 @@ func (s suite) once(ctx context.Context, binary, name, setting string) try {
 // judge names how a test ended, by what it said. What a test is not excused for comes first.
 func judge(name, said string, err error, killed bool) outcome {
 	switch {
-	case strings.Contains(said, "DATA RACE"):
+	case races(said):
 		return raced
 	case killed, strings.Contains(said, "panic: test timed out"):
 		return hung
@@ -135,4 +135,26 @@ func judge(name, said string, err error, killed bool) outcome {
 		return failed
 	}
 	return passed
+}
+
+// racing is what stands before the top frame of each of the two accesses of a data race.
+var racing = regexp.MustCompile(`(?m)^(?:Previous )?(?:[Rr]ead|[Ww]rite|atomic read|atomic write) at 0x[0-9a-f]+ by .*:\n\s*(\S+)`)
+
+// races reports whether a data race was found. A test whose goroutine fails it after its end races inside package testing:
+// that is the test's own, and it panics as well.
+func races(said string) bool {
+	reports := strings.Split(said, "WARNING: DATA RACE")[1:]
+	for _, report := range reports {
+		report, _, _ = strings.Cut(report, "==================")
+		accesses := racing.FindAllStringSubmatch(report, -1)
+		for _, access := range accesses {
+			if !strings.HasPrefix(access[1], "testing.") {
+				return true
+			}
+		}
+		if len(accesses) == 0 {
+			return true
+		}
+	}
+	return false
 }

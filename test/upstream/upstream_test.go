@@ -46,18 +46,21 @@ func TestATestIsJudgedByWhatItSaid(t *testing.T) {
 		killed bool
 		want   outcome
 	}{
-		"a pass":                       {"--- PASS: TestA (0.00s)\nPASS", nil, false, passed},
-		"a failure":                    {"--- FAIL: TestA (0.00s)\nFAIL", exit, false, failed},
-		"a skip":                       {"--- SKIP: TestA (0.00s)\nPASS", nil, false, skipped},
-		"a test of a longer name":      {"--- FAIL: TestAB (0.00s)\nok", nil, false, passed},
-		"a panic":                      {"panic: boom\n--- FAIL: TestA (0.00s)", exit, false, panicked},
-		"a fatal error":                {"fatal error: all goroutines are asleep", exit, false, panicked},
-		"its own timeout":              {"panic: test timed out after 12s", exit, false, hung},
-		"no end":                       {"", exit, true, hung},
-		"a race, in a test that fails": {"WARNING: DATA RACE\n--- FAIL: TestA (0.00s)", exit, false, raced},
-		"a race, in a test that hangs": {"WARNING: DATA RACE\npanic: test timed out after 12s", exit, false, raced},
-		"a leak":                       {"--- PASS: TestA (0.00s)\nPASS\ngoleak: found unexpected goroutines", exit, false, leaked},
-		"nothing, and an exit code":    {"", exit, false, failed},
+		"a pass":                              {"--- PASS: TestA (0.00s)\nPASS", nil, false, passed},
+		"a failure":                           {"--- FAIL: TestA (0.00s)\nFAIL", exit, false, failed},
+		"a skip":                              {"--- SKIP: TestA (0.00s)\nPASS", nil, false, skipped},
+		"a test of a longer name":             {"--- FAIL: TestAB (0.00s)\nok", nil, false, passed},
+		"a panic":                             {"panic: boom\n--- FAIL: TestA (0.00s)", exit, false, panicked},
+		"a fatal error":                       {"fatal error: all goroutines are asleep", exit, false, panicked},
+		"its own timeout":                     {"panic: test timed out after 12s", exit, false, hung},
+		"no end":                              {"", exit, true, hung},
+		"a race, in a test that fails":        {"WARNING: DATA RACE\n--- FAIL: TestA (0.00s)", exit, false, raced},
+		"a race, in a test that hangs":        {"WARNING: DATA RACE\npanic: test timed out after 12s", exit, false, raced},
+		"a race of ours with package testing": {"WARNING: DATA RACE\nRead at 0x1 by goroutine 22:\n  x/reflector.F()\n\nPrevious write at 0x1 by goroutine 21:\n  testing.tRunner.func1()\n==================\npanic: boom", exit, false, raced},
+		"a failure after the test's end":      {"WARNING: DATA RACE\nRead at 0x1 by goroutine 22:\n  testing.(*common).destination()\n  x/reflector.F()\n\nPrevious write at 0x1 by goroutine 21:\n  testing.tRunner.func1()\n==================\npanic: Log in goroutine after TestA has completed", exit, false, panicked},
+		"a race after such a failure":         {"WARNING: DATA RACE\nRead at 0x1 by goroutine 22:\n  testing.(*common).destination()\n==================\nWARNING: DATA RACE\nWrite at 0x1 by goroutine 22:\n  x/reflector.F()\n", exit, false, raced},
+		"a leak":                              {"--- PASS: TestA (0.00s)\nPASS\ngoleak: found unexpected goroutines", exit, false, leaked},
+		"nothing, and an exit code":           {"", exit, false, failed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.Equal(t, test.want, judge("TestA", "\n"+test.said, test.err, test.killed))
