@@ -39,14 +39,14 @@ type cluster struct {
 
 type instantID struct{ seq, revision int64 }
 
-func newCluster(o Options) (*cluster, error) {
+func newCluster(record *history.Record, o Options) (*cluster, error) {
 	if o.CacheBytes == 0 {
 		o.CacheBytes = defaultCacheBytes
 	}
 	if o.MaxWatches == 0 {
 		o.MaxWatches = defaultMaxWatches
 	}
-	c := &cluster{record: o.Record, states: state.NewCache(o.CacheBytes), instants: lru.New(instantsKept), watches: make(chan struct{}, o.MaxWatches)}
+	c := &cluster{record: record, states: state.NewCache(o.CacheBytes), instants: lru.New(instantsKept), watches: make(chan struct{}, o.MaxWatches)}
 	_, err := rand.Read(c.key[:])
 	return c, err
 }

@@ -41,14 +41,14 @@ func serve(t *testing.T) *past {
 	rec, err := history.Open(t.Context(), database.URL(), history.Options{})
 	require.NoError(t, err)
 	t.Cleanup(rec.Close)
-	handler, err := apiserver.New(apiserver.Options{Record: rec, MaxWatches: 2})
+	handler, err := apiserver.New(apiserver.Options{Records: []*history.Record{rec}, MaxWatches: 2})
 	require.NoError(t, err)
 	t.Cleanup(handler.Close)
 	extent, err := rec.Extent(t.Context())
 	require.NoError(t, err)
 	p := &past{T: t, database: database, record: rec, server: httptest.NewServer(handler), last: extent.LastSeq}
 	t.Cleanup(p.server.Close)
-	p.root = handler.Path(history.Point{Seq: extent.LastSeq})
+	p.root = apiserver.Path(rec.Cluster().UID, extent.LastSeq)
 	return p
 }
 
@@ -312,7 +312,7 @@ func TestAStateMadeOutOfAnEarlierOneIsThatOfTheRecord(t *testing.T) {
 		return "~" + strings.Replace(p.root, strconv.FormatInt(p.last, 10), strconv.FormatInt(seq, 10), 1) + path
 	}
 	for _, path := range []string{"/api/v1/pods", "/api/v1/events", "/apis/apps/v1/replicasets", "/api/v1/namespaces/shop/pods"} {
-		fresh, err := apiserver.New(apiserver.Options{Record: p.record, CacheBytes: 1}) // keeps nothing, so that each list is rebuilt
+		fresh, err := apiserver.New(apiserver.Options{Records: []*history.Record{p.record}, CacheBytes: 1}) // keeps nothing, so that each list is rebuilt
 		require.NoError(t, err)
 		other := &past{T: t, record: p.record, server: httptest.NewServer(fresh), root: p.root, last: p.last}
 		for seq := p.last / 3; seq <= p.last; seq += p.last / 7 {

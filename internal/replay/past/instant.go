@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/kuberewind/kuberewind/apiserver"
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/replay/env"
 	"github.com/kuberewind/kuberewind/internal/serve"
@@ -74,7 +75,7 @@ func (i *Instant) Kubeconfig(access serve.Access) ([]byte, error) {
 	config := clientcmdapi.NewConfig()
 	config.CurrentContext = i.Context
 	config.Clusters[i.Context] = &clientcmdapi.Cluster{
-		Server: fmt.Sprintf("%s/clusters/%s/at/seq:%d", access.URL, i.cluster.UID, i.Seq), CertificateAuthorityData: access.CA,
+		Server: access.URL + apiserver.Path(i.cluster.UID, i.Seq), CertificateAuthorityData: access.CA,
 	}
 	config.AuthInfos[i.Context] = &clientcmdapi.AuthInfo{Token: access.Token}
 	config.Contexts[i.Context] = &clientcmdapi.Context{Cluster: i.Context, AuthInfo: i.Context, Namespace: i.namespace}

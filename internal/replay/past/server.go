@@ -8,6 +8,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/kuberewind/kuberewind/apiserver"
+	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/replay/env"
 	"github.com/kuberewind/kuberewind/internal/serve"
 	"github.com/kuberewind/kuberewind/internal/serve/running"
@@ -25,7 +26,7 @@ type Server struct {
 // Listen makes a server of a record. The handler of the options is made here. What libraries log of odd requests goes where the server logs.
 func Listen(rec *env.Record, o serve.Options) (*Server, error) {
 	klog.SetSlogLogger(o.Log.With("from", "apimachinery"))
-	handler, err := apiserver.New(apiserver.Options{Record: rec.Record, Log: o.Log})
+	handler, err := apiserver.New(apiserver.Options{Records: []*history.Record{rec.Record}, Log: o.Log})
 	if err != nil {
 		return nil, err
 	}

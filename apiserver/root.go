@@ -1,0 +1,68 @@
+package apiserver
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kuberewind/kuberewind/history"
+)
+
+// Path is the root of the API of a cluster at a seq.
+func Path(uid string, seq int64) string { return fmt.Sprintf("/clusters/%s/at/seq:%d", uid, seq) }
+
+// root finds the cluster and the instant that a URL names, and the path within.
+func (h *Handler) root(r *http.Request) (*instant, string, error) {
+	if strings.Contains(strings.ToLower(r.URL.EscapedPath()), "%2f") {
+		return nil, "", apierrors.NewBadRequest("a name in the path has a slash: no object has such a name")
+	}
+	rest, ok := strings.CutPrefix(r.URL.Path, "/clusters/")
+	if !ok {
+		return nil, "", unknownPath("the path begins with /clusters/<UID>/at/seq:<N>: \"replay kubeconfig\" writes a kubeconfig that has it")
+	}
+	uid, rest, _ := strings.Cut(rest, "/")
+	c := h.clusters[uid]
+	if c == nil {
+		return nil, "", unknownPath(fmt.Sprintf("no cluster with UID %q is served here, but %s", cut(uid), strings.Join(slices.Sorted(maps.Keys(h.clusters)), ", ")))
+	}
+	kind, rest, _ := strings.Cut(rest, "/")
+	if kind != "at" {
+		return nil, "", unknownPath(fmt.Sprintf("/clusters/%s/%s is not served: use /clusters/%s/at/seq:<N>", uid, cut(kind), uid))
+	}
+	text, path, _ := strings.Cut(rest, "/")
+	seq, err := c.seq(r.Context(), text)
+	if err != nil {
+		return nil, "", err
+	}
+	at, err := c.instant(r.Context(), seq)
+	return at, "/" + path, err
+}
+
+// seq reads the instant of a URL.
+func (c *cluster) seq(ctx context.Context, text string) (int64, error) {
+	number, ok := strings.CutPrefix(text, "seq:")
+	seq, err := strconv.ParseInt(number, 10, 64)
+	if ok && err == nil && seq > 0 && strconv.FormatInt(seq, 10) == number {
+		return seq, nil
+	}
+	return 0, apierrors.NewBadRequest(fmt.Sprintf("%q is no instant of a URL, which is seq:<N>%s", cut(text), c.canonical(ctx, text)))
+}
+
+// canonical adds the seq that somebody may have meant.
+func (c *cluster) canonical(ctx context.Context, text string) string {
+	at, err := history.ParseInstant(strings.ReplaceAll(text, "seq:+", "seq:"))
+	if err != nil {
+		return ""
+	}
+	p, err := c.record.Resolve(ctx, at, history.Scope{})
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf(": that instant is %s now", Path(c.record.Cluster().UID, p.Seq))
+}
