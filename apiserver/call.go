@@ -46,7 +46,7 @@ func (at *instant) call(r *http.Request) (*call, error) {
 	}
 	if !info.IsResourceRequest {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
-			return nil, readOnly(schema.GroupResource{}, r.Method)
+			return nil, at.readOnly(schema.GroupResource{}, r.Method, "")
 		}
 		return nil, nil
 	}
@@ -58,7 +58,7 @@ func (at *instant) call(r *http.Request) (*call, error) {
 		return nil, s.absent(info.Name, text)
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		return nil, readOnly(s.GroupResource(), r.Method)
+		return nil, at.refuse(r, s, info)
 	}
 	if info.Subresource != "" && info.Subresource != "status" || s.Namespaced != (info.Namespace != "") && (len(info.Parts) > 1 || info.Namespace != "") && info.Resource != "namespaces" {
 		return nil, nil
@@ -78,13 +78,6 @@ func (at *instant) call(r *http.Request) (*call, error) {
 		return nil, err
 	}
 	return c, c.read(r.Context(), r.URL.Query(), info.Verb == "watch")
-}
-
-// readOnly is the answer to a write.
-func readOnly(resource schema.GroupResource, method string) error {
-	err := apierrors.NewMethodNotSupported(resource, strings.ToLower(method))
-	err.ErrStatus.Message = "the past is read-only: this server shows a cluster as it was at an instant, and changes nothing"
-	return err
 }
 
 // read takes the options of a list or a watch, by the rules of the API server.

@@ -32,6 +32,8 @@ type cluster struct {
 	watches  chan struct{} // holds one for each open watch
 	key      [32]byte      // of continue tokens
 
+	intentions func(Intention) error // may be nil
+
 	mu       sync.Mutex // protects what follows
 	revision int64
 	checked  time.Time
@@ -46,7 +48,7 @@ func newCluster(record *history.Record, o Options) (*cluster, error) {
 	if o.MaxWatches == 0 {
 		o.MaxWatches = defaultMaxWatches
 	}
-	c := &cluster{record: record, states: state.NewCache(o.CacheBytes), instants: lru.New(instantsKept), watches: make(chan struct{}, o.MaxWatches)}
+	c := &cluster{record: record, states: state.NewCache(o.CacheBytes), instants: lru.New(instantsKept), watches: make(chan struct{}, o.MaxWatches), intentions: o.Intentions}
 	_, err := rand.Read(c.key[:])
 	return c, err
 }

@@ -20,6 +20,9 @@ type Options struct {
 	Log        *slog.Logger
 	CacheBytes int64 // of a cluster's rebuilt states that are kept; 0 means 512 MiB
 	MaxWatches int   // of a cluster, open at one time, beyond which they get 429; 0 means 1,000
+
+	// Intentions is told of each write before it is refused. It may be nil. If it fails, the client is told why, with 503.
+	Intentions func(Intention) error
 }
 
 // SeqHeader names the seq of which an answer is.
@@ -86,8 +89,9 @@ func unknownPath(message string) error {
 }
 
 // cut shortens what a client sent, for a message.
-func cut(text string) string {
-	const most = 60
+func cut(text string) string { return shorten(text, 60) }
+
+func shorten(text string, most int) string {
 	if len(text) > most {
 		return strings.ToValidUTF8(text[:most], "") + "…"
 	}

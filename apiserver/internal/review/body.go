@@ -2,9 +2,7 @@ package review
 
 import (
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -28,7 +26,7 @@ func decode(w http.ResponseWriter, r *http.Request, target target, into runtime.
 	if err != nil {
 		return nil, err
 	}
-	body, err := read(w, r)
+	body, err := wire.ReadBody(r, maxBody)
 	if err != nil {
 		return nil, err
 	}
@@ -66,18 +64,6 @@ func warn(w http.ResponseWriter, err error) error {
 		wire.Warn(w, problem.Error())
 	}
 	return nil
-}
-
-func read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	var large *http.MaxBytesError
-	switch {
-	case errors.As(err, &large):
-		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", large.Limit))
-	case err != nil:
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("reading the body: %v", err))
-	}
-	return body, nil
 }
 
 // fieldValidation says what is done about unknown and duplicate fields of the body: Ignore, Warn or Strict.

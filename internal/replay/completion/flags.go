@@ -22,7 +22,7 @@ var sources = map[string]source{
 }
 
 // files are the flags that take the name of a file or directory.
-var files = []string{"audit-log", "config", "data-dir", "kubeconfig", "output", "redaction-key-file"}
+var files = []string{"audit-log", "config", "data-dir", "intentions", "kubeconfig", "output", "redaction-key-file"}
 
 // outputs are the forms of -o. Those of get are kubectl's, and -o of snapshot is a file.
 var outputs = map[string][]string{

@@ -23,10 +23,12 @@ type Server struct {
 	handler *apiserver.Handler
 }
 
-// Listen makes a server of a record. The handler of the options is made here. What libraries log of odd requests goes where the server logs.
-func Listen(rec *env.Record, o serve.Options) (*Server, error) {
+// Listen makes a server of a record. The handler of the options is made here, with the record. What libraries log of odd requests goes
+// where the server logs.
+func Listen(rec *env.Record, api apiserver.Options, o serve.Options) (*Server, error) {
 	klog.SetSlogLogger(o.Log.With("from", "apimachinery"))
-	handler, err := apiserver.New(apiserver.Options{Records: []*history.Record{rec.Record}, Log: o.Log})
+	api.Records, api.Log = []*history.Record{rec.Record}, o.Log
+	handler, err := apiserver.New(api)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +81,7 @@ func Serving(ctx context.Context, e *env.Env, rec *env.Record) (access *serve.Ac
 		return access, func() error { return nil }, err
 	}
 	// What a client is to know, it is told in its answers: the screen is the client's.
-	server, err := Listen(rec, serve.Options{Address: AnyPort, Log: slog.New(slog.DiscardHandler)})
+	server, err := Listen(rec, apiserver.Options{}, serve.Options{Address: AnyPort, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return nil, nil, err
 	}

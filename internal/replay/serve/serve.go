@@ -10,11 +10,13 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/kuberewind/kuberewind/apiserver"
 	"github.com/kuberewind/kuberewind/internal/config"
 	"github.com/kuberewind/kuberewind/internal/replay/env"
 	"github.com/kuberewind/kuberewind/internal/replay/past"
 	"github.com/kuberewind/kuberewind/internal/serve"
 	"github.com/kuberewind/kuberewind/internal/serve/auditlog"
+	"github.com/kuberewind/kuberewind/internal/serve/jsonlines"
 )
 
 const long = `Serve the cluster of the past to kubectl, k9s, informers and every other Kubernetes client, on this machine only, until Ctrl-C.
@@ -25,13 +27,20 @@ kubeconfig for an instant; "exec" and "shell" run a program with one. They find 
 A client needs the token of this server, which the kubeconfig has; each start makes a new one. It must call the server by a name of this machine
 (127.0.0.1, localhost, [::1]) or by one of --allowed-hosts, on whatever port. So a tunnel works: ssh -L 6443:127.0.0.1:PORT.
 
---audit-log writes who asked what, of which instant: one line a request, in the format of Kubernetes' audit log.`
+--audit-log writes who asked what, of which instant: one line a request, in the format of Kubernetes' audit log.
+
+--intentions writes what clients wanted to change: one JSON line for each write, which is refused all the same. So a controller can be tried
+against last night. The object's content is not in it.`
 
 const example = `  # Serve the record; in another terminal: %[1]s exec --at 10m -- k9s
   %[1]s serve
 
   # On the same port each time, and with a log of who read what
-  %[1]s serve --listen 127.0.0.1:6443 --audit-log reads.jsonl`
+  %[1]s serve --listen 127.0.0.1:6443 --audit-log reads.jsonl
+
+  # Run a controller of yours against last night, and see what it would have changed
+  %[1]s serve --intentions intentions.jsonl
+  %[1]s exec --at "yesterday 23:30" -- ./controller --leader-elect=false`
 
 // command is one call of serve.
 type command struct {
@@ -39,6 +48,7 @@ type command struct {
 	listen       string
 	allowedHosts []string
 	auditLog     string
+	intentions   string
 }
 
 // NewCommand makes the command serve.
@@ -56,28 +66,48 @@ func NewCommand(e *env.Env) *cobra.Command {
 	flags.StringVar(&c.listen, "listen", past.AnyPort, "address of this machine to listen on; port 0 is any free one")
 	flags.StringSliceVar(&c.allowedHosts, "allowed-hosts", nil, "more names by which clients may call the server, such as that of a tunnel")
 	flags.StringVar(&c.auditLog, "audit-log", "", "file to which every request is appended, as a JSON line")
+	flags.StringVar(&c.intentions, "intentions", "", "file to which every write that a client asks for is appended, as a JSON line")
 	return cmd
 }
 
 func (c *command) run(cmd *cobra.Command) (err error) {
 	o := serve.Options{Address: c.listen, AllowedHosts: c.allowedHosts, Log: c.env.Log()}
 	if c.auditLog != "" {
-		log, err := auditlog.Open(c.auditLog)
-		if err != nil {
+		var log *auditlog.Log
+		if log, err = auditlog.Open(c.auditLog); err != nil {
 			return err
 		}
 		o.Audit = log
 		defer func() { err = errors.Join(err, log.Close()) }()
 	}
+	var api apiserver.Options
+	if c.intentions != "" {
+		var file *jsonlines.File
+		if file, err = jsonlines.Open("file of intentions", c.intentions); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, file.Close()) }()
+		api.Intentions = noting(file)
+	}
 	rec, err := c.env.Open(cmd.Context())
 	if err != nil {
 		return err
 	}
-	return errors.Join(c.serve(cmd.Context(), cmd.Flags(), rec, o), rec.Close())
+	return errors.Join(c.serve(cmd.Context(), cmd.Flags(), rec, api, o), rec.Close())
 }
 
-func (c *command) serve(ctx context.Context, flags *pflag.FlagSet, rec *env.Record, o serve.Options) error {
-	server, err := past.Listen(rec, o)
+// noting writes intentions to a file. None is added while earlier ones wait for the disk, so that few wait.
+func noting(file *jsonlines.File) func(apiserver.Intention) error {
+	return func(i apiserver.Intention) error {
+		if err := file.Ready(); err != nil {
+			return err
+		}
+		return file.Append(i)
+	}
+}
+
+func (c *command) serve(ctx context.Context, flags *pflag.FlagSet, rec *env.Record, api apiserver.Options, o serve.Options) error {
+	server, err := past.Listen(rec, api, o)
 	if err != nil {
 		return err
 	}

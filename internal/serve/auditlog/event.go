@@ -3,7 +3,6 @@ package auditlog
 import (
 	"bufio"
 	"cmp"
-	"encoding/json"
 	"net"
 	"net/http"
 	"regexp"
@@ -19,6 +18,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/responsewriter"
 
 	"github.com/kuberewind/kuberewind/internal/serve"
+	"github.com/kuberewind/kuberewind/internal/serve/jsonlines"
 )
 
 // InstantAnnotation is the annotation of an event that names the instant that was read.
@@ -30,10 +30,25 @@ var resolver = &request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "a
 // root is the part of a path that says whose API root it is, and at which instant.
 var root = regexp.MustCompile(`^/clusters/[^/]+/at/([^/]+)`)
 
+// Log is an open audit log.
+type Log struct{ file *jsonlines.File }
+
+// Open opens a file to append to. A new file is its owner's alone.
+func Open(name string) (*Log, error) {
+	file, err := jsonlines.Open("audit log", name)
+	if err != nil {
+		return nil, err
+	}
+	return &Log{file: file}, nil
+}
+
+// Close writes what is left, and closes the file.
+func (l *Log) Close() error { return l.file.Close() }
+
 // Watch writes down what next was asked, and with which code it answered.
 func (l *Log) Watch(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := l.write(nil); err != nil {
+		if err := l.file.Ready(); err != nil {
 			serve.WriteStatus(w, &metav1.Status{
 				Status: metav1.StatusFailure, Code: http.StatusServiceUnavailable, Reason: metav1.StatusReasonServiceUnavailable, Message: err.Error(),
 			})
@@ -46,19 +61,11 @@ func (l *Log) Watch(next http.Handler) http.Handler {
 		defer func() {
 			event.ResponseStatus = answer.status()
 			event.StageTimestamp = metav1.NowMicro()
-			_ = l.append(event) // What could not be written stays, and refuses the next request.
+			_ = l.file.Append(event) // What could not be written stays, and refuses the next request.
 		}()
 		next.ServeHTTP(responsewriter.WrapForHTTP1Or2(answer), r)
 		event.Stage = auditv1.StageResponseComplete
 	})
-}
-
-func (l *Log) append(event *auditv1.Event) error {
-	line, err := json.Marshal(event)
-	if err != nil {
-		return err
-	}
-	return l.write(append(line, '\n'))
 }
 
 func newEvent(r *http.Request) *auditv1.Event {

@@ -1,0 +1,87 @@
+package replay
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/kuberewind/kuberewind/apiserver"
+)
+
+// create asks the server that runs for a ConfigMap, and gives the answer.
+func (b *book) create(t *testing.T) (status int, body string) {
+	t.Helper()
+	got := b.asked(t, "kubeconfig", "--at", "seq:5")
+	require.Zero(t, got.code, got.err)
+	config, err := clientcmd.RESTConfigFromKubeConfig([]byte(got.out))
+	require.NoError(t, err)
+	client, err := rest.HTTPClientFor(config)
+	require.NoError(t, err)
+	defer client.CloseIdleConnections()
+	response, err := client.Post(config.Host+"/api/v1/namespaces/shop/configmaps", "application/json", strings.NewReader(`{"metadata":{"name":"new"}}`))
+	require.NoError(t, err)
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	return response.StatusCode, string(text)
+}
+
+func TestAWriteIsRefusedAndALineOfTheFileOfIntentions(t *testing.T) {
+	b := story(t)
+	folders(t)
+	name := filepath.Join(t.TempDir(), "intentions")
+	for range 2 { // servers, one after the other
+		_, end := b.serve(t, "--intentions", name)
+		status, body := b.create(t)
+		require.Equal(t, http.StatusMethodNotAllowed, status)
+		require.Contains(t, body, "the past is read-only: this is cluster test as it was at 2026-03-10T12:03:00Z (seq:5); the intention was noted")
+		require.Zero(t, end())
+	}
+	info, err := os.Stat(name)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+	text, err := os.ReadFile(name)
+	require.NoError(t, err)
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	require.Len(t, lines, 2)
+	for _, line := range lines {
+		var got apiserver.Intention
+		require.NoError(t, json.Unmarshal([]byte(line), &got))
+		require.Equal(t, "create configmaps shop new kuberewind:local", strings.Join([]string{got.Verb, got.Resource, got.Namespace, got.Name, got.User}, " "))
+		require.EqualValues(t, 5, got.Seq)
+		require.Len(t, got.SHA256, 64)
+	}
+}
+
+// TestAnIntentionThatCannotBeWrittenDownIsToldToItsClient has a pipe whose reader has left.
+func TestAnIntentionThatCannotBeWrittenDownIsToldToItsClient(t *testing.T) {
+	b := story(t)
+	folders(t)
+	name := filepath.Join(t.TempDir(), "pipe")
+	require.NoError(t, syscall.Mkfifo(name, 0o600))
+	reader, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	require.NoError(t, err)
+	_, end := b.serve(t, "--intentions", name)
+	status, _ := b.create(t)
+	require.Equal(t, http.StatusMethodNotAllowed, status)
+	require.NoError(t, reader.Close())
+	for range 2 {
+		status, body := b.create(t)
+		require.Equal(t, http.StatusServiceUnavailable, status)
+		require.Contains(t, body, "the file of intentions "+name+" cannot be written")
+	}
+	require.NotZero(t, end(), "what is left cannot be written")
+
+	got := b.asked(t, "serve", "--intentions", filepath.Join(name, "none"))
+	require.Equal(t, 1, got.code)
+	require.Contains(t, got.err, "open the file of intentions")
+}
