@@ -85,7 +85,7 @@ func (a allowances) mend(p pair, theirs, ours *answer) {
 	their, _ := at(theirs.body, "events").([]any)
 	our, _ := at(ours.body, "events").([]any)
 	for i := range min(len(their), len(our)) {
-		a.mend(p, &answer{code: theirs.code, body: at(their[i], "object")}, &answer{code: ours.code, body: at(our[i], "object")})
+		a.mend(p, &answer{code: theirs.code, at: theirs.at, body: at(their[i], "object")}, &answer{code: ours.code, at: ours.at, body: at(our[i], "object")})
 	}
 }
 
@@ -295,17 +295,12 @@ func mendIndex(_ *system, p pair, theirs, ours *answer) bool {
 
 // mendAges compares durations in the cells of tables.
 func mendAges(s *system, p pair, theirs, ours *answer) (mended bool) {
-	return mendAgesOf(p.at.at, theirs.body, ours.body)
-}
-
-// mendAgesOf is about one table.
-func mendAgesOf(instant time.Time, theirs, ours any) (mended bool) {
-	if at(theirs, "kind") != "Table" || at(ours, "kind") != "Table" {
+	if at(theirs.body, "kind") != "Table" || at(ours.body, "kind") != "Table" {
 		return false
 	}
-	their, _ := at(theirs, "rows").([]any)
-	our, _ := at(ours, "rows").([]any)
-	late := time.Since(instant)
+	their, _ := at(theirs.body, "rows").([]any)
+	our, _ := at(ours.body, "rows").([]any)
+	late := theirs.at.Sub(p.at.at)
 	for i := range min(len(their), len(our)) {
 		theirCells, _ := at(their[i], "cells").([]any)
 		ourCells, _ := at(our[i], "cells").([]any)
@@ -329,7 +324,7 @@ func sameAge(theirs, ours any, late time.Duration) bool {
 	}
 	was := ages.FindAllString(our, -1)
 	for i, now := range ages.FindAllString(their, -1) {
-		// Both are cut off to what they show, and the real server may have answered some time ago.
+		// Both are cut off to what they show, and the real server may have written that some time before it was read.
 		off := seconds(now) - seconds(was[i]) - late
 		if off < -step(now)-10*time.Second || off > step(was[i]) {
 			return false

@@ -35,14 +35,19 @@ func realServer(t *testing.T, plane *controlplane.ControlPlane) *server {
 type answer struct {
 	code      int
 	mediaType string
-	body      any   // JSON, or a text
-	err       error // there is no answer
+	body      any       // JSON, or a text
+	err       error     // there is no answer
+	at        time.Time // when it was read
 }
+
+// dated notes when an answer was read: ages in it are of that time.
+func (a *answer) dated() { a.at = time.Now() }
 
 // patience bounds one answer.
 const patience = time.Minute
 
 func (s *server) ask(ctx context.Context, q question) (a answer) {
+	defer a.dated()
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	response, err := s.send(ctx, q)

@@ -13,7 +13,8 @@ import (
 )
 
 // socket collects the events of a watch over a WebSocket, one of each frame. Headlamp watches like this.
-func (s *server) socket(ctx context.Context, q question, until int64) answer {
+func (s *server) socket(ctx context.Context, q question, until int64) (a answer) {
+	defer a.dated()
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	config, err := s.socketConfig(q)

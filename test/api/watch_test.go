@@ -90,7 +90,8 @@ func (e *exam) watch(w watched) {
 
 // watch collects events until a bookmark says that there are no more, or the watch ends. Other bookmarks are left out: they come when
 // the server likes.
-func (s *server) watch(ctx context.Context, q question, until int64) answer {
+func (s *server) watch(ctx context.Context, q question, until int64) (a answer) {
+	defer a.dated()
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	response, err := s.send(ctx, q)
