@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metainternal "k8s.io/apimachinery/pkg/apis/meta/internalversion"
@@ -33,7 +34,8 @@ type call struct {
 	form      form
 	options   metainternal.ListOptions
 	selects   selection.Selector
-	all       bool // nothing is selected
+	all       bool      // nothing is selected
+	time      time.Time // to which ages are counted
 }
 
 var requestInfo = request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
@@ -67,7 +69,7 @@ func (at *instant) call(r *http.Request) (*call, error) {
 		return nil, s.unrecorded()
 	}
 	s.webhook = sync.OnceValue(func() bool { return at.convertedByWebhook(r.Context(), s.GroupResource()) })
-	c := &call{at: at, resource: s, namespace: info.Namespace}
+	c := &call{at: at, resource: s, namespace: info.Namespace, time: at.point.Time}
 	if info.Resource == "namespaces" {
 		c.namespace = ""
 	}

@@ -34,6 +34,12 @@ type cluster struct {
 
 	intentions func(Intention) error // may be nil
 
+	ctx       context.Context // of what runs until Close
+	stop      context.CancelFunc
+	work      sync.WaitGroup
+	startLive sync.Once
+	liveRoot  *moving
+
 	mu       sync.Mutex // protects what follows
 	revision int64
 	checked  time.Time
@@ -49,11 +55,17 @@ func newCluster(record *history.Record, o Options) (*cluster, error) {
 		o.MaxWatches = defaultMaxWatches
 	}
 	c := &cluster{record: record, states: state.NewCache(o.CacheBytes), instants: lru.New(instantsKept), watches: make(chan struct{}, o.MaxWatches), intentions: o.Intentions}
+	c.ctx, c.stop = context.WithCancel(context.Background())
 	_, err := rand.Read(c.key[:])
 	return c, err
 }
 
-func (c *cluster) close() { c.states.Close() }
+func (c *cluster) close() {
+	c.stop()
+	c.live().feed.Close()
+	c.work.Wait()
+	c.states.Close()
+}
 
 // revisionNow is the record's, at most revisionFresh old.
 func (c *cluster) revisionNow(ctx context.Context) (int64, error) {
@@ -94,7 +106,11 @@ func (c *cluster) instant(ctx context.Context, seq int64) (*instant, error) {
 	if seq == extent.LastSeq {
 		p.Time = extent.LastAt
 	}
-	at, err := newInstant(ctx, c, p, revision)
+	streams, err := c.record.Streams(ctx)
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	at, err := newInstant(ctx, c, p, revision, streams)
 	if err == nil && seq < extent.LastSeq {
 		c.instants.Add(id, at) // what the last seq holds can still change: lists without objects may follow
 	}
@@ -104,7 +120,10 @@ func (c *cluster) instant(ctx context.Context, seq int64) (*instant, error) {
 // unresolved is the answer to an instant or a version that the record cannot give.
 func unresolved(err error) error {
 	var missing *history.MissingDayError
+	var known apierrors.APIStatus
 	switch {
+	case errors.As(err, &known):
+		return err
 	case errors.Is(err, history.ErrBeforeRecord), errors.As(err, &missing):
 		return apierrors.NewResourceExpired(err.Error())
 	case errors.Is(err, history.ErrEmpty):

@@ -5,8 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
+	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/net/websocket"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,6 +23,8 @@ type eventStream interface {
 	// send may keep events back until flush: a system call for each would cost more than the event.
 	send(kind watch.EventType, object []byte) error
 	flush() error
+	// patience says how long from now on a write may take.
+	patience(within time.Duration)
 }
 
 func eventJSON(kind watch.EventType, object []byte) []byte {
@@ -48,7 +53,8 @@ func serveEvents(w http.ResponseWriter, r *http.Request, run func(context.Contex
 	w.Header().Set("Cache-Control", "no-cache, private")
 	w.WriteHeader(http.StatusOK)
 	flusher.Flush()
-	stream := &httpStream{w: bufio.NewWriterSize(w, eventBytes), flusher: flusher}
+	out := &patientWriter{Writer: w, deadline: http.NewResponseController(w).SetWriteDeadline}
+	stream := &httpStream{w: bufio.NewWriterSize(out, eventBytes), out: out, flusher: flusher}
 	run(r.Context(), stream)
 	_ = stream.flush() // A client that is gone needs nothing.
 	return nil
@@ -61,8 +67,37 @@ func isWebSocket(r *http.Request) bool {
 	return headerHas(r.Header, "Connection", "upgrade") && headerHas(r.Header, "Upgrade", "websocket")
 }
 
+// A patientWriter gives each write a time.
+type patientWriter struct {
+	io.Writer
+	deadline func(time.Time) error
+	within   time.Duration // 0: as long as it takes
+}
+
+// pieceBytes is what a client has to take within the time.
+const pieceBytes = 16 << 10
+
+func (p *patientWriter) Write(text []byte) (n int, err error) {
+	for piece := range slices.Chunk(text, pieceBytes) {
+		p.wait()
+		written, err := p.Writer.Write(piece)
+		if n += written; err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// wait begins the time of a write. A connection that knows no deadline has none.
+func (p *patientWriter) wait() {
+	if p.within > 0 {
+		_ = p.deadline(time.Now().Add(p.within))
+	}
+}
+
 type httpStream struct {
 	w       *bufio.Writer
+	out     *patientWriter
 	flusher http.Flusher
 }
 
@@ -77,13 +112,22 @@ func (s *httpStream) flush() error {
 	if err := s.w.Flush(); err != nil {
 		return errGone
 	}
+	s.out.wait()
 	s.flusher.Flush()
 	return nil
 }
 
-type socketStream struct{ conn *websocket.Conn }
+func (s *httpStream) patience(within time.Duration) { s.out.within = within }
+
+type socketStream struct {
+	conn   *websocket.Conn
+	within time.Duration
+}
 
 func (s *socketStream) send(kind watch.EventType, object []byte) error {
+	if s.within > 0 {
+		_ = s.conn.SetWriteDeadline(time.Now().Add(s.within)) // It fails if the connection is closed, and then so does Send.
+	}
 	if err := websocket.Message.Send(s.conn, string(eventJSON(kind, object))); err != nil { // a string is a text frame
 		return errGone
 	}
@@ -92,6 +136,8 @@ func (s *socketStream) send(kind watch.EventType, object []byte) error {
 
 // flush has nothing to do: each event is a frame of its own.
 func (s *socketStream) flush() error { return nil }
+
+func (s *socketStream) patience(within time.Duration) { s.within = within }
 
 // runSocket reads what the client sends, to notice its end, while the watch runs.
 func runSocket(ctx context.Context, conn *websocket.Conn, run func(context.Context, eventStream)) {

@@ -213,7 +213,7 @@ func (f *tableForm) table(ctx context.Context, entries iter.Seq[*state.Entry]) (
 		}
 		return doc
 	}
-	tables := printers.New(f.call.at.point.Time, definition)
+	tables := printers.New(f.call.time, definition)
 	table, err := tables.Make(resource.GroupResource(), func(yield func(string, []byte) bool) {
 		for e := range entries {
 			doc, err := f.whole.one(ctx, e)

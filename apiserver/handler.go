@@ -4,7 +4,6 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"strconv"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -64,7 +63,6 @@ func (h *Handler) Close() {
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	at, path, err := h.root(r)
 	if err == nil {
-		w.Header().Set(SeqHeader, strconv.FormatInt(at.point.Seq, 10))
 		err = at.serve(w, within(r, path))
 	}
 	if err != nil && r.Context().Err() == nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"net/http"
+	"strconv"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 
 	"github.com/kuberewind/kuberewind/apiserver/internal/discovery"
+	"github.com/kuberewind/kuberewind/apiserver/internal/feed"
 	"github.com/kuberewind/kuberewind/apiserver/internal/review"
 	"github.com/kuberewind/kuberewind/apiserver/internal/wire"
 	"github.com/kuberewind/kuberewind/history"
@@ -28,11 +30,16 @@ type instant struct {
 	streams   map[schema.GroupResource][]history.Stream // that had been listed by then
 	discovery *discovery.Server
 	reviews   *review.Server
+	positions map[int32]string // resource versions of streams, if they are known
+	moving    *moving          // of whose root it is; nil for one that stays
+	feed      *feed.Feed       // of its watches
 }
 
-func newInstant(ctx context.Context, c *cluster, p history.Point, revision int64) (*instant, error) {
+func newInstant(ctx context.Context, c *cluster, p history.Point, revision int64, streams []history.Stream) (*instant, error) {
 	at := &instant{cluster: c, point: p, revision: revision, streams: map[schema.GroupResource][]history.Stream{}}
-	if err := at.readStreams(ctx); err != nil {
+	at.feed = feed.New(c.record, feed.Options{})
+	at.feed.SeekTo(p.Seq)
+	if err := at.readStreams(ctx, streams); err != nil {
 		return nil, unavailable(err)
 	}
 	var err error
@@ -51,11 +58,7 @@ func newInstant(ctx context.Context, c *cluster, p history.Point, revision int64
 }
 
 // readStreams finds the streams whose first list was complete by then. One that was begun without a list has no gap of a first list.
-func (at *instant) readStreams(ctx context.Context) error {
-	all, err := at.cluster.record.Streams(ctx)
-	if err != nil {
-		return err
-	}
+func (at *instant) readStreams(ctx context.Context, all []history.Stream) error {
 	gaps, err := at.cluster.record.Gaps(ctx, history.Scope{})
 	if err != nil {
 		return err
@@ -86,6 +89,7 @@ func (at *instant) recorded(resource schema.GroupResource) []history.Stream {
 
 // serve answers a request whose path has no prefix. An error that it returns is the answer.
 func (at *instant) serve(w http.ResponseWriter, r *http.Request) error {
+	w.Header().Set(SeqHeader, strconv.FormatInt(at.point.Seq, 10))
 	if at.reviews.Handles(r) {
 		at.reviews.ServeHTTP(w, r)
 		return nil

@@ -17,6 +17,7 @@ type listing struct {
 	state *state.State
 	rv    string
 	from  string
+	exact bool // rv is older than the instant
 }
 
 func (c *call) list(w http.ResponseWriter, r *http.Request) error {
@@ -50,7 +51,7 @@ func (c *call) listing(ctx context.Context) (*listing, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, exact := &listing{rv: position}, false
+	l := &listing{rv: position}
 	rv := c.options.ResourceVersion
 	switch {
 	case c.options.Continue != "":
@@ -58,17 +59,17 @@ func (c *call) listing(ctx context.Context) (*listing, error) {
 		if err != nil {
 			return nil, err
 		}
-		l.rv, l.from, exact = t.RV, t.Start, t.RV != position
+		l.rv, l.from, l.exact = t.RV, t.Start, t.Exact
 	case rv == "" || rv == "0":
 	default:
 		if err := c.reached(rv, position); err != nil {
 			return nil, err
 		}
-		if exact = c.options.ResourceVersionMatch == metav1.ResourceVersionMatchExact || c.options.ResourceVersionMatch == "" && c.options.Limit > 0; exact {
-			l.rv = rv
+		if rv != position && (c.options.ResourceVersionMatch == metav1.ResourceVersionMatchExact || c.options.ResourceVersionMatch == "" && c.options.Limit > 0) {
+			l.rv, l.exact = rv, true
 		}
 	}
-	if exact && l.rv != position {
+	if l.exact {
 		l.state, err = c.exactly(ctx, l.rv)
 	} else {
 		l.state, err = c.at.state(ctx, c.resource, c.namespace)
@@ -98,7 +99,7 @@ func (c *call) page(l *listing) (metav1.ListMeta, iter.Seq[*state.Entry], error)
 			continue
 		}
 		if int64(len(page)) == c.options.Limit {
-			token, err := c.writeToken(l.rv, entries[i].Key())
+			token, err := c.writeToken(l, entries[i].Key())
 			if err != nil {
 				return meta, nil, err
 			}

@@ -68,9 +68,11 @@ func (s *served) GroupResource() schema.GroupResource { return s.GroupVersionRes
 // position is the resource version of a list at the instant.
 func (at *instant) position(ctx context.Context, s *served) (latest string, err error) {
 	for _, id := range s.scope.Streams {
-		rv, err := at.cluster.record.StreamRV(ctx, at.point, id)
-		if err != nil {
-			return "", unavailable(err)
+		rv, known := at.positions[id]
+		if !known {
+			if rv, err = at.cluster.record.StreamRV(ctx, at.point, id); err != nil {
+				return "", unavailable(err)
+			}
 		}
 		if latest == "" || before(latest, rv) {
 			latest = rv

@@ -17,8 +17,16 @@ import (
 // Path is the root of the API of a cluster at a seq.
 func Path(uid string, seq int64) string { return fmt.Sprintf("/clusters/%s/at/seq:%d", uid, seq) }
 
-// root finds the cluster and the instant that a URL names, and the path within.
-func (h *Handler) root(r *http.Request) (*instant, string, error) {
+// LivePath is the root of the API of a cluster at the end of its record.
+func LivePath(uid string) string { return fmt.Sprintf("/clusters/%s/session/%s", uid, liveName) }
+
+// A root is a whole API. It answers a request whose path has no prefix; an error that it returns is the answer.
+type root interface {
+	serve(w http.ResponseWriter, r *http.Request) error
+}
+
+// root finds the root that a URL names, and the path within.
+func (h *Handler) root(r *http.Request) (root, string, error) {
 	if strings.Contains(strings.ToLower(r.URL.EscapedPath()), "%2f") {
 		return nil, "", apierrors.NewBadRequest("a name in the path has a slash: no object has such a name")
 	}
@@ -32,10 +40,13 @@ func (h *Handler) root(r *http.Request) (*instant, string, error) {
 		return nil, "", unknownPath(fmt.Sprintf("no cluster with UID %q is served here, but %s", cut(uid), strings.Join(slices.Sorted(maps.Keys(h.clusters)), ", ")))
 	}
 	kind, rest, _ := strings.Cut(rest, "/")
-	if kind != "at" {
-		return nil, "", unknownPath(fmt.Sprintf("/clusters/%s/%s is not served: use /clusters/%s/at/seq:<N>", uid, cut(kind), uid))
-	}
 	text, path, _ := strings.Cut(rest, "/")
+	switch {
+	case kind == "session" && text == liveName:
+		return c.live(), "/" + path, nil
+	case kind != "at":
+		return nil, "", unknownPath(fmt.Sprintf("/clusters/%s/%s is not served: use /clusters/%s/at/seq:<N>, or %s", uid, cut(kind), uid, LivePath(uid)))
+	}
 	seq, err := c.seq(r.Context(), text)
 	if err != nil {
 		return nil, "", err

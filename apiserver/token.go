@@ -16,6 +16,7 @@ type token struct {
 	Seq     int64  `json:"seq"`
 	RV      string `json:"rv"`
 	Start   string `json:"start"`
+	Exact   bool   `json:"exact,omitempty"` // RV is older than the instant
 	MAC     []byte `json:"mac"`
 }
 
@@ -23,12 +24,12 @@ const tokenVersion = "kuberewind.io/v1"
 
 func (c *call) sign(t token) []byte {
 	mac := hmac.New(sha256.New, c.at.cluster.key[:])
-	fmt.Fprintf(mac, "%q %q %q %d %q %q", c.at.cluster.record.Cluster().UID, c.resource.GroupVersionResource, c.namespace, t.Seq, t.RV, t.Start)
+	fmt.Fprintf(mac, "%q %q %q %d %q %q %t", c.at.cluster.record.Cluster().UID, c.resource.GroupVersionResource, c.namespace, t.Seq, t.RV, t.Start, t.Exact)
 	return mac.Sum(nil)
 }
 
-func (c *call) writeToken(rv, start string) (string, error) {
-	t := token{Version: tokenVersion, Seq: c.at.point.Seq, RV: rv, Start: start}
+func (c *call) writeToken(l *listing, start string) (string, error) {
+	t := token{Version: tokenVersion, Seq: c.at.point.Seq, RV: l.rv, Start: start, Exact: l.exact}
 	t.MAC = c.sign(t)
 	text, err := json.Marshal(t)
 	return base64.RawURLEncoding.EncodeToString(text), err

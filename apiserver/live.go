@@ -1,0 +1,240 @@
+package apiserver
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/kuberewind/kuberewind/apiserver/internal/wire"
+	"github.com/kuberewind/kuberewind/history"
+)
+
+const (
+	// liveName is the name of the session at the end of the record.
+	liveName = "live"
+	// followEvery is how often the head of the record is read while a watch is open.
+	followEvery = 250 * time.Millisecond
+	// reachWithin is how long a request waits for a resource version that is not on record yet.
+	reachWithin = 3 * time.Second
+	// quietWithin is how long a recorder that works may commit nothing: servers send each stream a bookmark every minute.
+	quietWithin = 2 * time.Minute
+	// lagWithin is how long after it was observed a delta is committed by a recorder that does not lag.
+	lagWithin = 10 * time.Second
+)
+
+// An end is the end of a record, which moves as the recorder commits. A request reads the head of the record, and while a watch is open, so does
+// the follower.
+type end struct {
+	moving *moving
+	follow chan struct{} // has room for one: a watch was opened
+
+	reading sync.Mutex // held while the head is read
+
+	mu      sync.Mutex // protects what follows
+	asked   time.Time  // when the head was read last
+	at      history.End
+	read    time.Time // when at was read
+	instant *instant  // at, once it was asked for
+	old     *instant  // the one before
+}
+
+func newEnd(m *moving) *end { return &end{moving: m, follow: make(chan struct{}, 1)} }
+
+// live is the root at the end of the record. The follower starts with the first use.
+func (c *cluster) live() *moving {
+	c.startLive.Do(func() {
+		c.liveRoot = c.newMoving(true)
+		c.work.Go(func() { c.liveRoot.end.run(c.ctx) })
+	})
+	return c.liveRoot
+}
+
+// hold has the follower read the head until the function is called, as an open watch does.
+func (m *moving) hold() (release func()) {
+	m.watches.Add(1)
+	if m.end != nil {
+		select {
+		case m.end.follow <- struct{}{}:
+		default:
+		}
+	}
+	return sync.OnceFunc(func() { m.watches.Add(-1) })
+}
+
+// run is the follower. It sleeps while no watch is open.
+func (e *end) run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-e.follow:
+		}
+		ticker := time.NewTicker(followEvery)
+		for e.moving.open() > 0 && ctx.Err() == nil {
+			_ = e.refresh(ctx) // If the database is away, watches wait for it, and requests say so.
+			select {
+			case <-ctx.Done():
+			case <-ticker.C:
+			}
+		}
+		ticker.Stop()
+	}
+}
+
+// refresh brings the feed to where the record ends now. Callers that wait for each other share one reading.
+func (e *end) refresh(ctx context.Context) error {
+	arrived := time.Now()
+	e.reading.Lock()
+	defer e.reading.Unlock()
+	e.mu.Lock()
+	fresh, known := e.asked.After(arrived), e.at.Batch
+	e.mu.Unlock()
+	if fresh {
+		return nil
+	}
+	asked := time.Now()
+	head, err := e.moving.cluster.record.Head(ctx)
+	if err != nil {
+		return unavailable(err)
+	}
+	if head.Batch != known || known == 0 {
+		if err := e.advance(ctx); err != nil {
+			return err
+		}
+	}
+	e.mu.Lock()
+	e.asked = asked
+	e.mu.Unlock()
+	return nil
+}
+
+func (e *end) advance(ctx context.Context) error {
+	at, err := e.moving.cluster.record.End(ctx)
+	if err != nil {
+		return unavailable(err)
+	}
+	if at.FirstSeq == 0 {
+		return unresolved(fmt.Errorf("%w of cluster %s", history.ErrEmpty, e.moving.cluster.record.Cluster().Name))
+	}
+	e.mu.Lock()
+	first := e.at.Batch == 0
+	e.mu.Unlock()
+	if first {
+		e.moving.feed.SeekTo(at.LastSeq)
+	} else if err := e.moving.feed.Advance(ctx, at.LastSeq); err != nil {
+		return unavailable(err)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.instant != nil {
+		e.old = e.instant
+	}
+	e.at, e.read, e.instant = at, time.Now(), nil
+	return nil
+}
+
+// now is the cluster at the end of the record.
+func (e *end) now(ctx context.Context) (*instant, error) {
+	if err := e.refresh(ctx); err != nil {
+		return nil, err
+	}
+	revision, err := e.moving.cluster.revisionNow(ctx)
+	if err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	at, instant := e.at, e.instant
+	e.mu.Unlock()
+	if instant != nil && instant.revision == revision {
+		return instant, nil
+	}
+	if instant, err = e.make(ctx, &at, revision); err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.at.Batch == at.Batch {
+		e.instant = instant
+	}
+	return instant, nil
+}
+
+// make finds what the record holds at its end. The positions of the streams are those of the commit.
+func (e *end) make(ctx context.Context, at *history.End, revision int64) (*instant, error) {
+	c := e.moving.cluster
+	p, err := c.record.Resolve(ctx, history.AtSeq(at.LastSeq), history.Scope{})
+	if err != nil {
+		return nil, unresolved(err)
+	}
+	p.Time = at.LastAt
+	made, err := newInstant(ctx, c, p, revision, at.Streams)
+	if err != nil {
+		return nil, err
+	}
+	made.moving, made.feed, made.positions = e.moving, e.moving.feed, map[int32]string{}
+	for i := range at.Streams {
+		made.positions[at.Streams[i].ID] = at.Streams[i].LastRV
+	}
+	return made, nil
+}
+
+// kept gives one of the last instants that were asked for.
+func (e *end) kept(seq int64) *instant {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, at := range []*instant{e.instant, e.old} {
+		if at != nil && at.point.Seq == seq {
+			return at
+		}
+	}
+	return nil
+}
+
+// serve answers from an instant. If a resource version is not on record yet, it waits a little for it.
+func (e *end) serve(w http.ResponseWriter, r *http.Request, at *instant) error {
+	ctx, cancel := context.WithTimeout(r.Context(), reachWithin)
+	defer cancel()
+	for {
+		changed := e.moving.feed.Changed()
+		e.warn(w)
+		err := at.serve(w, r)
+		if !isTooLarge(err) || ctx.Err() != nil {
+			return err
+		}
+		if again, waitErr := e.after(ctx, changed); waitErr == nil {
+			at = again
+		} else if r.Context().Err() != nil {
+			return waitErr
+		}
+		w.Header().Del("Warning")
+	}
+}
+
+// after gives the instant of now, once the feed has moved or the time is over.
+func (e *end) after(ctx context.Context, changed <-chan struct{}) (*instant, error) {
+	defer e.moving.hold()()
+	select {
+	case <-changed:
+	case <-ctx.Done():
+	}
+	return e.now(context.WithoutCancel(ctx))
+}
+
+// warn says if no recorder records, or if it lags.
+func (e *end) warn(w http.ResponseWriter) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	committed := e.at.CommittedAt
+	if committed.IsZero() {
+		committed = e.at.LastAt
+	}
+	stamp := committed.UTC().Truncate(time.Millisecond).Format(time.RFC3339Nano)
+	switch lag, quiet := committed.Sub(e.at.LastAt), e.at.Now.Sub(committed)+time.Since(e.read); {
+	case quiet > quietWithin:
+		wire.Warn(w, fmt.Sprintf("no recorder records this cluster: the last commit was at %s, and the cluster may have changed since", stamp))
+	case lag > lagWithin:
+		wire.Warn(w, fmt.Sprintf("the recorder is %s behind the cluster: the last commit was at %s", lag.Round(time.Second), stamp))
+	}
+}

@@ -1,0 +1,145 @@
+package apiserver_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/internal/pgtest"
+	"github.com/kuberewind/kuberewind/patch"
+	"github.com/kuberewind/kuberewind/sink/postgres"
+)
+
+// A pen writes a record as a recorder does: it is the model of the cluster, too.
+type pen struct {
+	*testing.T
+	database *pgtest.Database
+	sink     *postgres.Sink
+	streams  []*postgres.Stream
+	live     []map[string]*thing // by stream and key
+	rv, uid  int
+	now      time.Time
+}
+
+// penResources are what it writes.
+var penResources = []struct{ resource, kind string }{{"configmaps", "ConfigMap"}, {"pods", "Pod"}, {"services", "Service"}}
+
+type thing struct {
+	namespace, name, uid, rv string
+	doc                      patch.Doc
+}
+
+func (o *thing) GetNamespace() string       { return o.namespace }
+func (o *thing) GetName() string            { return o.name }
+func (o *thing) GetUID() types.UID          { return types.UID(o.uid) }
+func (o *thing) GetResourceVersion() string { return o.rv }
+func (o *thing) Doc() patch.Doc             { return o.doc }
+func (o *thing) key() string                { return o.namespace + "/" + o.name }
+
+// newPen begins a record of streams that hold nothing yet.
+func newPen(t *testing.T) *pen {
+	t.Helper()
+	p := &pen{T: t, database: pgtest.New(t, pgtest.EmptyRecord), rv: 10, now: time.Now().UTC().Truncate(time.Microsecond)}
+	var err error
+	p.sink, err = postgres.Open(t.Context(), postgres.Config{
+		URL: p.database.URL(), ClusterUID: "11111111-2222-3333-4444-555555555555", ClusterName: "test", Recorder: "test", Version: "v0",
+		ConfigJSON: []byte(`{}`), Logger: slog.New(slog.DiscardHandler), Now: func() time.Time { return p.now },
+	})
+	require.NoError(t, err)
+	t.Cleanup(p.sink.Close)
+	for i, r := range penResources {
+		stream, err := p.sink.Stream(t.Context(), postgres.StreamSpec{Resource: r.resource, Kind: r.kind, Version: "v1", Namespaced: true})
+		require.NoError(t, err)
+		p.streams, p.live = append(p.streams, stream), append(p.live, map[string]*thing{})
+		p.list(i, "first_list")
+	}
+	return p
+}
+
+func (p *pen) record() *history.Record {
+	p.Helper()
+	r, err := history.Open(p.Context(), p.database.URL(), history.Options{})
+	require.NoError(p, err)
+	p.Cleanup(r.Close)
+	return r
+}
+
+func (p *pen) commit(items ...postgres.Item) {
+	p.Helper()
+	p.now = p.now.Add(time.Millisecond)
+	for i := range items {
+		items[i].Observed, items[i].Version = p.now, "v1"
+	}
+	batch, err := p.sink.Encode(items)
+	require.NoError(p, err)
+	require.NoError(p, p.sink.Commit(context.WithoutCancel(p.Context()), batch))
+}
+
+func (p *pen) thing(stream int, namespace, name, uid, data string) *thing {
+	p.Helper()
+	r := penResources[stream]
+	text, err := json.Marshal(map[string]any{
+		"apiVersion": "v1", "kind": r.kind, "data": map[string]string{"text": data},
+		"metadata": map[string]any{"namespace": namespace, "name": name, "uid": uid, "resourceVersion": strconv.Itoa(p.rv), "labels": map[string]string{"side": data[:1]}},
+	})
+	require.NoError(p, err)
+	doc, err := patch.Canonical(text)
+	require.NoError(p, err)
+	return &thing{namespace: namespace, name: name, uid: uid, rv: strconv.Itoa(p.rv), doc: doc}
+}
+
+// set creates or changes an object. data begins with its label side.
+func (p *pen) set(stream int, namespace, name, data string) postgres.Item {
+	p.Helper()
+	o := p.changed(stream, namespace, name, data)
+	kind := postgres.Updated
+	if p.live[stream][o.key()] == nil {
+		kind = postgres.Added
+	}
+	p.live[stream][o.key()] = o
+	return postgres.Item{Stream: p.streams[stream].ID(), Kind: postgres.Delta, Type: kind, Source: postgres.SourceWatch, Object: o, Position: o.rv}
+}
+
+// changed is the next version of an object on the server.
+func (p *pen) changed(stream int, namespace, name, data string) *thing {
+	p.Helper()
+	p.rv++
+	p.uid++
+	uid := fmt.Sprintf("%08d-0000-4000-8000-000000000000", p.uid)
+	if o := p.live[stream][namespace+"/"+name]; o != nil {
+		uid = o.uid
+	}
+	return p.thing(stream, namespace, name, uid, data)
+}
+
+// interrupt begins a gap of a stream.
+func (p *pen) interrupt(stream int) {
+	p.Helper()
+	p.commit(postgres.Item{Stream: p.streams[stream].ID(), Kind: postgres.Interrupted, Marker: postgres.Marker{Cause: "expired"}})
+}
+
+// list closes the gap of a stream, with what the list showed.
+func (p *pen) list(stream int, cause string, items ...postgres.Item) {
+	p.Helper()
+	rv := strconv.Itoa(p.rv)
+	p.commit(append(items, postgres.Item{
+		Stream: p.streams[stream].ID(), Kind: postgres.Replaced, Source: postgres.SourceRelist, Position: rv,
+		Marker: postgres.Marker{Cause: cause, ToRV: rv, Changed: len(items)},
+	})...)
+}
+
+// listed is a version that only the list shows.
+func (p *pen) listed(stream int, namespace, name, data string) postgres.Item {
+	p.Helper()
+	o := p.changed(stream, namespace, name, data)
+	p.live[stream][o.key()] = o
+	return postgres.Item{Stream: p.streams[stream].ID(), Kind: postgres.Delta, Type: postgres.Sync, Source: postgres.SourceRelist, Object: o}
+}

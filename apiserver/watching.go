@@ -1,0 +1,253 @@
+package apiserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+
+	"github.com/kuberewind/kuberewind/apiserver/internal/feed"
+	"github.com/kuberewind/kuberewind/apiserver/internal/state"
+	"github.com/kuberewind/kuberewind/apiserver/internal/wire"
+	"github.com/kuberewind/kuberewind/patch"
+)
+
+// takesWithin is how long a client that has caught up may take nothing.
+const takesWithin = 10 * time.Second
+
+// run sends what there is up to the instant, and what comes as the instant moves, with bookmarks, until the watch ends.
+func (o *watching) run(ctx context.Context) error {
+	if o.initial {
+		if err := o.sendInitial(ctx); err != nil {
+			return err
+		}
+	}
+	marks := newMarks(o.options.AllowWatchBookmarks)
+	defer marks.stop()
+	for quiet := o.closing; ; quiet = false {
+		changed := o.at.feed.Changed()
+		if err := o.sendEvents(ctx); err != nil {
+			return err
+		}
+		if marks.due() && !quiet && !o.listing {
+			if err := o.mark(ctx); err != nil {
+				return err
+			}
+		}
+		if err := o.stream.flush(); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-changed:
+		case <-marks.C():
+			marks.set()
+		}
+	}
+}
+
+// marks says when it is time for a bookmark: first when all was sent, then each minute.
+type marks struct {
+	ticker *time.Ticker // nil if nobody wants any
+	now    bool
+}
+
+func newMarks(wanted bool) *marks {
+	if !wanted {
+		return &marks{}
+	}
+	return &marks{ticker: time.NewTicker(bookmarkEvery), now: true}
+}
+
+func (m *marks) set() { m.now = true }
+
+// due reports whether it is time, once.
+func (m *marks) due() bool {
+	now := m.now
+	m.now = false
+	return now
+}
+
+// C is nil if nobody wants bookmarks.
+func (m *marks) C() <-chan time.Time {
+	if m.ticker == nil {
+		return nil
+	}
+	return m.ticker.C
+}
+
+func (m *marks) stop() {
+	if m.ticker != nil {
+		m.ticker.Stop()
+	}
+}
+
+func (o *watching) sendInitial(ctx context.Context) error {
+	all, err := o.at.state(ctx, o.resource, o.namespace)
+	if err != nil {
+		return err
+	}
+	for e := range o.selected(all.Range(o.namespace, "")) {
+		if err := o.send(ctx, watch.Added, e); err != nil {
+			return err
+		}
+	}
+	if o.closing {
+		return o.bookmark(ctx, o.position, true)
+	}
+	return nil
+}
+
+// sendEvents sends all that there is now. Who has caught up with a root that moves has to keep up.
+func (o *watching) sendEvents(ctx context.Context) error {
+	for more := true; more; {
+		var err error
+		more, err = o.reader.Read(ctx, func(e *feed.Event) error { return o.take(ctx, e) })
+		switch {
+		case errors.Is(err, feed.ErrClosed):
+			return errGone
+		case errors.Is(err, feed.ErrBackward):
+			return apierrors.NewResourceExpired("the clock of the session went back. List, and watch from there.")
+		case errors.Is(err, feed.ErrBehind):
+			return apierrors.NewResourceExpired("this watch took its events too slowly. List, and watch from there.")
+		case err != nil:
+			return err
+		}
+		if o.at.moving != nil && o.reader.Joined() {
+			o.stream.patience(takesWithin)
+		}
+		if more {
+			if err := o.stream.flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// take sends what a delta is to this watch.
+func (o *watching) take(ctx context.Context, e *feed.Event) error {
+	switch {
+	case e.Relist != nil:
+		return o.relisted(e)
+	case o.after.Includes(&e.Delta) || o.skips(e):
+		return nil
+	case e.Err != nil:
+		return apierrors.NewResourceExpired("an event is left out: " + e.Err.Error() + ". List, and watch from there.")
+	}
+	kind, doc, err := e.Version.Event(func(_, _ string, doc patch.Doc) (bool, error) { return doc != nil && o.selects.Matches(doc), nil })
+	if err != nil || kind == "" {
+		return err
+	}
+	if change := prepare(o.resource.stored); change != nil {
+		if doc, err = change(doc); err != nil {
+			return err
+		}
+	}
+	if o.at.moving != nil {
+		o.time = e.ObservedAt
+	}
+	entry := &state.Entry{Namespace: e.Namespace, Name: e.Name}
+	entry.APIVersion, entry.Body = state.Split(doc)
+	return o.send(ctx, kind, entry)
+}
+
+// relisted ends the watch at the end of a gap that a list closed, if it began before it.
+func (o *watching) relisted(e *feed.Event) error {
+	if e.Relist.Reversed || before(o.from, e.Relist.ToRV) {
+		return gapEnds(o.from, e.Relist.ToRV, o.resource)
+	}
+	return nil
+}
+
+// skips reports whether an event is not sent, because a list closes a gap: its rows are in its own order. At its end the watch ends.
+func (o *watching) skips(e *feed.Event) bool {
+	switch e.Source {
+	case "list", "relist", "inferred":
+		o.listing = o.at.moving != nil
+	}
+	return o.listing
+}
+
+func (o *watching) send(ctx context.Context, kind watch.EventType, e *state.Entry) error {
+	body, err := o.form.one(ctx, e)
+	if err != nil {
+		return err
+	}
+	return o.stream.send(kind, body)
+}
+
+// mark sends a bookmark of where the watch is, unless an earlier one was of a later version.
+func (o *watching) mark(ctx context.Context) error {
+	if m := o.at.moving; m != nil && o.reader.Seq() != o.at.point.Seq {
+		at, err := m.instant(ctx, o.reader.Seq())
+		if err != nil {
+			return err
+		}
+		position, err := at.position(ctx, o.resource)
+		if err != nil {
+			return err
+		}
+		o.at = at
+		if !before(position, o.position) {
+			o.position = position
+		}
+	}
+	return o.bookmark(ctx, o.position, false)
+}
+
+// bookmark sends an object of the resource's own kind: a reflector drops any other.
+func (o *watching) bookmark(ctx context.Context, rv string, ends bool) error {
+	mark := metav1.ObjectMeta{ResourceVersion: rv}
+	if ends {
+		mark.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
+	}
+	text, err := o.resource.empty(mark)
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	e := &state.Entry{APIVersion: o.resource.Kind.GroupVersion().String()}
+	_, e.Body = state.Split(text)
+	return o.send(ctx, watch.Bookmark, e)
+}
+
+// empty is an object of the kind that has metadata only. Like the API server's, one of its own kinds comes out of the internal version.
+func (s *served) empty(metadata metav1.ObjectMeta) ([]byte, error) {
+	if !legacyscheme.Scheme.Recognizes(s.Kind) {
+		return json.Marshal(metav1.PartialObjectMetadata{ObjectMeta: metadata})
+	}
+	object, err := legacyscheme.Scheme.New(s.Kind.GroupKind().WithVersion(runtime.APIVersionInternal))
+	if err != nil {
+		return nil, err
+	}
+	accessor, err := meta.Accessor(object)
+	if err != nil {
+		return nil, err
+	}
+	accessor.SetResourceVersion(metadata.ResourceVersion)
+	accessor.SetAnnotations(metadata.Annotations)
+	return runtime.Encode(legacyscheme.Codecs.LegacyCodec(s.Kind.GroupVersion()), object)
+}
+
+// errGone says that the client is gone.
+var errGone = errors.New("the client is gone")
+
+// fail ends the watch with an ERROR event.
+func (o *watching) fail(err error) error {
+	if errors.Is(err, errGone) {
+		return nil
+	}
+	body, err := statusJSON(wire.Status(unresolved(err)))
+	if err != nil {
+		return err
+	}
+	return o.stream.send(watch.Error, body)
+}

@@ -1,0 +1,91 @@
+package history
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// An End is where a record ended at one moment: all of it is of one commit.
+type End struct {
+	Extent
+
+	Batch       int64     // number of the last commit, 0 before the first
+	CommittedAt time.Time // when that was, by the clock of the recorder; zero if it is not known
+	Now         time.Time // by the clock of the database
+	Streams     []Stream
+}
+
+// End says where the record ends, and how far each stream has come by then.
+func (r *Record) End(ctx context.Context) (e End, err error) {
+	err = pgx.BeginTxFunc(ctx, r.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) (err error) {
+		if e.Extent, err = r.extent(ctx, tx); err != nil {
+			return err
+		}
+		var committed *time.Time
+		err = tx.QueryRow(ctx, `
+			SELECT h.batch, b.committed_at, clock_timestamp() FROM kuberewind.record_heads h
+			LEFT JOIN kuberewind.record_batches b ON b.cluster = h.cluster AND b.batch = h.batch AND b.observed_at = h.observed_at
+			WHERE h.cluster = $1`, r.cluster.Number).Scan(&e.Batch, &committed, &e.Now)
+		if err != nil {
+			return err
+		}
+		e.CommittedAt, e.Now = timeOf(committed), e.Now.UTC()
+		set, err := r.readStreams(ctx, tx)
+		for _, s := range set.all {
+			e.Streams = append(e.Streams, *s)
+		}
+		return err
+	})
+	if err != nil {
+		return End{}, fmt.Errorf("read where the record ends: %w", err)
+	}
+	return e, nil
+}
+
+// BatchAt gives the number of the last commit that belongs to a seq as a whole, and has deltas. At the end of the record it is the last commit of all.
+func (r *Record) BatchAt(ctx context.Context, seq int64) (batch int64, err error) {
+	err = r.pool.QueryRow(ctx, `
+		SELECT CASE WHEN h.seq <= $2 THEN h.batch ELSE coalesce((
+			SELECT b.batch FROM kuberewind.record_batches b
+			WHERE b.cluster = $1 AND b.last_seq <= $2 AND b.first_seq <= b.last_seq ORDER BY b.last_seq DESC LIMIT 1), 0) END
+		FROM kuberewind.record_heads h WHERE h.cluster = $1`, r.cluster.Number, seq).Scan(&batch)
+	if err != nil {
+		return 0, fmt.Errorf("find the commit of seq %d: %w", seq, err)
+	}
+	return batch, nil
+}
+
+// A Relist is the end of a gap that a list closed: what the stream gives after it does not follow what it gave before.
+type Relist struct {
+	Stream   int32
+	Batch    int64  // the commit that closed the gap
+	Seq      int64  // last delta of that commit, or of the one before if it has none
+	ToRV     string // of the list
+	Reversed bool   // the server's history went backwards: ToRV may be lower than versions before
+}
+
+// Relists gives those of the commits after one and up to another, in order.
+func (r *Record) Relists(ctx context.Context, after, upTo int64) ([]Relist, error) {
+	rows, err := r.pool.Query(ctx, `
+		SELECT g.stream, g.closed_batch, b.last_seq, coalesce(g.to_rv, ''), g.cause = $4
+		FROM kuberewind.record_gaps g
+		CROSS JOIN LATERAL (
+			SELECT last_seq FROM kuberewind.record_batches
+			WHERE cluster = g.cluster AND batch = g.closed_batch AND observed_at BETWEEN g.to_at AND g.to_at + interval '1 day'
+		) b
+		WHERE g.cluster = $1 AND g.closed_batch > $2 AND g.closed_batch <= $3 AND g.outcome <> $5
+		ORDER BY g.closed_batch, g.gap`, r.cluster.Number, after, upTo, CauseHistoryReversed, OutcomeResumed)
+	if err != nil {
+		return nil, fmt.Errorf("read the ends of gaps: %w", err)
+	}
+	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (e Relist, err error) {
+		return e, row.Scan(&e.Stream, &e.Batch, &e.Seq, &e.ToRV, &e.Reversed)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the ends of gaps: %w", err)
+	}
+	return found, nil
+}
