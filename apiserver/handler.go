@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kuberewind/kuberewind/apiserver/internal/session"
 	"github.com/kuberewind/kuberewind/apiserver/internal/wire"
 	"github.com/kuberewind/kuberewind/history"
 )
@@ -30,6 +31,7 @@ const SeqHeader = "Kuberewind-Seq"
 // A Handler serves the records of clusters. It is safe for concurrent use.
 type Handler struct {
 	clusters map[string]*cluster // by UID
+	sessions *session.Registry
 	log      *slog.Logger
 }
 
@@ -49,11 +51,13 @@ func New(o Options) (*Handler, error) {
 		}
 		h.clusters[record.Cluster().UID] = c
 	}
+	h.sessions = h.newSessions()
 	return h, nil
 }
 
 // Close ends what is being rebuilt.
 func (h *Handler) Close() {
+	h.sessions.Close()
 	for _, c := range h.clusters {
 		c.close()
 	}
@@ -61,16 +65,25 @@ func (h *Handler) Close() {
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	at, path, err := h.root(r)
-	if err == nil {
-		err = at.serve(w, within(r, path))
-	}
+	err := h.serve(w, r)
 	if err != nil && r.Context().Err() == nil {
 		if wire.Status(err).Code >= http.StatusInternalServerError {
 			h.log.ErrorContext(r.Context(), "a request failed", "path", r.URL.Path, "error", err)
 		}
 		wire.Error(w, err)
 	}
+}
+
+// serve answers a request. An error that it returns is the answer.
+func (h *Handler) serve(w http.ResponseWriter, r *http.Request) error {
+	if session.Handles(r.URL.Path) {
+		return h.sessions.ServeAPI(w, r)
+	}
+	at, path, err := h.root(r)
+	if err != nil {
+		return err
+	}
+	return at.serve(w, within(r, path))
 }
 
 // within is the request as it would be without the prefix of the instant.

@@ -29,6 +29,7 @@ type past struct {
 	*testing.T
 	database *pgtest.Database
 	record   *history.Record
+	handler  *apiserver.Handler
 	server   *httptest.Server
 	root     string // at the end
 	last     int64
@@ -46,7 +47,7 @@ func serve(t *testing.T) *past {
 	t.Cleanup(handler.Close)
 	extent, err := rec.Extent(t.Context())
 	require.NoError(t, err)
-	p := &past{T: t, database: database, record: rec, server: httptest.NewServer(handler), last: extent.LastSeq}
+	p := &past{T: t, database: database, record: rec, handler: handler, server: httptest.NewServer(handler), last: extent.LastSeq}
 	t.Cleanup(p.server.Close)
 	p.root = apiserver.Path(rec.Cluster().UID, extent.LastSeq)
 	return p
@@ -148,6 +149,7 @@ func TestAnEncodedColonIsTheSameInstant(t *testing.T) {
 type event struct {
 	Type   string
 	Object struct {
+		Code     int // of an ERROR
 		Metadata struct {
 			Name, Namespace, UID, ResourceVersion string
 			Annotations                           map[string]string

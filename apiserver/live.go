@@ -7,13 +7,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kuberewind/kuberewind/apiserver/internal/session"
 	"github.com/kuberewind/kuberewind/apiserver/internal/wire"
 	"github.com/kuberewind/kuberewind/history"
 )
 
 const (
 	// liveName is the name of the session at the end of the record.
-	liveName = "live"
+	liveName = session.Live
 	// followEvery is how often the head of the record is read while a watch is open.
 	followEvery = 250 * time.Millisecond
 	// reachWithin is how long a request waits for a resource version that is not on record yet.

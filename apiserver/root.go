@@ -44,8 +44,10 @@ func (h *Handler) root(r *http.Request) (root, string, error) {
 	switch {
 	case kind == "session" && text == liveName:
 		return c.live(), "/" + path, nil
+	case kind == "session" && text != "":
+		return &sessionRoot{sessions: h.sessions, cluster: uid, name: text}, "/" + path, nil
 	case kind != "at":
-		return nil, "", unknownPath(fmt.Sprintf("/clusters/%s/%s is not served: use /clusters/%s/at/seq:<N>, or %s", uid, cut(kind), uid, LivePath(uid)))
+		return nil, "", unknownPath(fmt.Sprintf("/clusters/%s/%s is not served: use /clusters/%s/at/seq:<N>, %s or %s", uid, cut(kind), uid, LivePath(uid), SessionPath(uid, "<NAME>")))
 	}
 	seq, err := c.seq(r.Context(), text)
 	if err != nil {

@@ -1,0 +1,234 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/kuberewind/kuberewind/apiserver/internal/clock"
+	"github.com/kuberewind/kuberewind/apiserver/internal/wire"
+)
+
+// Prefix is where the JSON API is served.
+const Prefix = "/session/v1"
+
+// maxBody is more than any Change takes.
+const maxBody = 64 << 10
+
+// Handles reports whether a path is of the JSON API.
+func Handles(path string) bool { return path == Prefix || strings.HasPrefix(path, Prefix+"/") }
+
+// ServeAPI answers a request of the JSON API. An error that it returns is the answer.
+func (r *Registry) ServeAPI(w http.ResponseWriter, request *http.Request) error {
+	name := strings.TrimPrefix(strings.TrimPrefix(request.URL.Path, Prefix), "/")
+	if name == "" {
+		return r.serveList(w, request)
+	}
+	if err := validName(name); err != nil {
+		return err
+	}
+	switch request.Method {
+	case http.MethodGet, http.MethodHead:
+		return r.serveState(w, name)
+	case http.MethodPut:
+		return r.put(w, request, name)
+	case http.MethodDelete:
+		return r.delete(w, request, name)
+	}
+	return notAllowed(w, request.Method, "GET, PUT, DELETE")
+}
+
+func notAllowed(w http.ResponseWriter, method, allowed string) error {
+	w.Header().Set("Allow", allowed)
+	err := apierrors.NewMethodNotSupported(resource, strings.ToLower(method))
+	err.ErrStatus.Message = fmt.Sprintf("%s is not supported here, but %s", method, allowed)
+	return err
+}
+
+func validName(name string) error {
+	if name == Live {
+		return apierrors.NewBadRequest(`"live" is no name of a session: it is always at the end of the record, and nobody moves it; choose another name`)
+	}
+	if faults := validation.IsDNS1123Label(name); len(faults) > 0 {
+		return apierrors.NewBadRequest("the name of a session is a DNS label, such as night-1: " + faults[0])
+	}
+	return nil
+}
+
+// A List is the answer to who asks for all sessions.
+type List struct {
+	Sessions []State `json:"sessions"`
+}
+
+func (r *Registry) serveList(w http.ResponseWriter, request *http.Request) error {
+	if request.Method != http.MethodGet && request.Method != http.MethodHead {
+		return notAllowed(w, request.Method, "GET")
+	}
+	l := List{Sessions: []State{}}
+	for _, s := range r.list() {
+		l.Sessions = append(l.Sessions, s.state(time.Now()))
+	}
+	wire.Value(w, http.StatusOK, l)
+	return nil
+}
+
+func (r *Registry) notFound(name string) error {
+	err := apierrors.NewNotFound(resource, name)
+	err.ErrStatus.Message = r.missing(name)
+	return err
+}
+
+func (r *Registry) serveState(w http.ResponseWriter, name string) error {
+	s := r.find(name)
+	if s == nil {
+		return r.notFound(name)
+	}
+	return s.answer(w, http.StatusOK, nil)
+}
+
+// answer gives the state, and counts as a request.
+func (s *session) answer(w http.ResponseWriter, code int, notes []string) error {
+	if leave, ok := s.enter(); ok {
+		leave()
+	}
+	state := s.state(time.Now())
+	state.Notes = notes
+	wire.Value(w, code, state)
+	return nil
+}
+
+// userOf is who asks. Without a listener that knows, all are one user.
+func userOf(r *http.Request) string {
+	if caller, ok := request.UserFrom(r.Context()); ok {
+		return caller.GetName()
+	}
+	return ""
+}
+
+// owned refuses who does not own a session.
+func (s *session) owned(r *http.Request) error {
+	if user := userOf(r); user != s.owner {
+		return apierrors.NewForbidden(resource, s.name, fmt.Errorf("it belongs to %q: only who made it moves or ends it; make one of your own under another name", s.owner))
+	}
+	return nil
+}
+
+func (r *Registry) delete(w http.ResponseWriter, request *http.Request, name string) error {
+	s := r.find(name)
+	if s == nil {
+		return r.notFound(name)
+	}
+	if err := s.owned(request); err != nil {
+		return err
+	}
+	state := s.state(time.Now())
+	s.end()
+	s.stop()
+	r.remove(s)
+	wire.Value(w, http.StatusOK, state)
+	return nil
+}
+
+func (r *Registry) put(w http.ResponseWriter, request *http.Request, name string) error {
+	change, err := readChange(w, request)
+	if err != nil {
+		return err
+	}
+	if s := r.find(name); s != nil {
+		return r.change(w, request, s, change)
+	}
+	return r.create(w, request, name, change)
+}
+
+func readChange(w http.ResponseWriter, request *http.Request) (*Change, error) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, request.Body, maxBody))
+	var large *http.MaxBytesError
+	if errors.As(err, &large) {
+		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("the body has more than %d bytes", maxBody))
+	}
+	if err != nil {
+		return nil, apierrors.NewBadRequest("the body cannot be read: " + err.Error())
+	}
+	change := &Change{}
+	faults, err := kjson.UnmarshalStrict(body, change)
+	if err = errors.Join(err, errors.Join(faults...)); err != nil {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf(
+			`the body is not understood: write a JSON object such as {"at": "2026-01-31T03:12:00Z", "playing": true, "speed": 60}: %v`, err))
+	}
+	return change, nil
+}
+
+func (r *Registry) create(w http.ResponseWriter, request *http.Request, name string, change *Change) error {
+	uid, err := r.clusterOf(change)
+	if err != nil {
+		return err
+	}
+	if change.At == nil {
+		return apierrors.NewBadRequest(fmt.Sprintf(`there is no session %q yet: say where a new one begins with "at", such as "-10m", "seq:123" or a time`, name))
+	}
+	at, err := find(request.Context(), r.clusters[uid].Record, *change.At)
+	if err != nil {
+		return err
+	}
+	c, err := change.applied(clock.New(at.time), time.Now(), at, at.time)
+	if err != nil {
+		return err
+	}
+	s, err := r.make(name, userOf(request), uid, c, at)
+	if err != nil {
+		return err
+	}
+	return s.answer(w, http.StatusCreated, at.notes)
+}
+
+// clusterOf is the cluster that a new session is of.
+func (r *Registry) clusterOf(change *Change) (uid string, err error) {
+	served := slices.Sorted(maps.Keys(r.clusters))
+	if change.Cluster == nil && len(served) == 1 {
+		return served[0], nil
+	}
+	if change.Cluster == nil {
+		return "", apierrors.NewBadRequest(`several clusters are served: say which with "cluster": ` + strings.Join(served, ", "))
+	}
+	if _, ok := r.clusters[*change.Cluster]; !ok {
+		return "", apierrors.NewBadRequest(fmt.Sprintf(`no cluster with UID %.60q is served here: "cluster" is one of %s`, *change.Cluster, strings.Join(served, ", ")))
+	}
+	return *change.Cluster, nil
+}
+
+func (r *Registry) change(w http.ResponseWriter, request *http.Request, s *session, change *Change) error {
+	if err := s.owned(request); err != nil {
+		return err
+	}
+	if change.Cluster != nil && *change.Cluster != s.cluster {
+		return apierrors.NewBadRequest(fmt.Sprintf("session %s is of cluster %s, for good: end it first, or choose another name", s.name, s.cluster))
+	}
+	leave, ok := s.enter()
+	if !ok {
+		return r.notFound(s.name)
+	}
+	defer leave()
+	var at *place
+	var notes []string
+	if change.At != nil {
+		var err error
+		if at, err = find(request.Context(), s.record, *change.At); err != nil {
+			return err
+		}
+		notes = at.notes
+	}
+	if err := s.set(request.Context(), change, at); err != nil {
+		return err
+	}
+	return s.answer(w, http.StatusOK, notes)
+}

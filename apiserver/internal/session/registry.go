@@ -1,0 +1,177 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/kuberewind/kuberewind/apiserver/internal/clock"
+	"github.com/kuberewind/kuberewind/history"
+)
+
+// Live is the name of the session that is always there. It is at the end of the record, and nobody moves it.
+const Live = "live"
+
+const (
+	mostSessions = 32
+	mostOfUser   = 8
+)
+
+// A Record says when what was recorded. *history.Record is one.
+type Record interface {
+	Resolve(ctx context.Context, at history.Instant, scope history.Scope) (history.Point, error)
+	Extent(ctx context.Context) (history.Extent, error)
+	Moments(ctx context.Context, after int64, most int) ([]history.Moment, error)
+}
+
+// A Root is an API whose instant moves.
+type Root interface {
+	Serve(w http.ResponseWriter, r *http.Request) error
+	Jump(to int64)
+	Advance(ctx context.Context, to int64) error
+	Seq() int64
+	Open() int // watches
+	Close()    // open watches end
+}
+
+// A Cluster is one that has sessions.
+type Cluster struct {
+	Record  Record
+	NewRoot func() Root // Jump brings it to where it begins.
+}
+
+// A Registry holds the sessions of a server.
+type Registry struct {
+	clusters map[string]Cluster // by UID
+	log      *slog.Logger
+	ctx      context.Context // of the sessions
+	stop     context.CancelFunc
+	running  sync.WaitGroup
+
+	mu     sync.Mutex // protects what follows
+	byName map[string]*session
+	closed bool
+}
+
+// New makes a Registry without sessions. Close ends those that come.
+func New(clusters map[string]Cluster, log *slog.Logger) *Registry {
+	r := &Registry{clusters: clusters, log: log, byName: map[string]*session{}}
+	r.ctx, r.stop = context.WithCancel(context.Background())
+	return r
+}
+
+// Close ends all sessions.
+func (r *Registry) Close() {
+	r.mu.Lock()
+	r.closed = true
+	r.mu.Unlock()
+	r.stop()
+	r.running.Wait()
+}
+
+// Serve answers a request of a session's root.
+func (r *Registry) Serve(w http.ResponseWriter, request *http.Request, cluster, name string) error {
+	s := r.find(name)
+	if s == nil || s.cluster != cluster {
+		return apierrors.NewResourceExpired(r.missing(name))
+	}
+	leave, ok := s.enter()
+	if !ok {
+		return apierrors.NewResourceExpired(r.missing(name))
+	}
+	defer leave()
+	return s.root.Serve(w, request)
+}
+
+// missing says how to make a session again.
+func (r *Registry) missing(name string) string {
+	if len(validation.IsDNS1123Label(name)) > 0 {
+		name = "NAME"
+	}
+	return fmt.Sprintf("there is no session %q: a session ends %d minutes after its last request, and when the server ends; \"replay session %s --at INSTANT\" makes it again",
+		name, int(idleFor.Minutes()), name)
+}
+
+func (r *Registry) find(name string) *session {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.byName[name]
+}
+
+// list gives all sessions, by name.
+func (r *Registry) list() []*session {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.SortedFunc(maps.Values(r.byName), func(a, b *session) int { return strings.Compare(a.name, b.name) })
+}
+
+// make starts a session at a place.
+func (r *Registry) make(name, owner, uid string, c clock.Clock, at *place) (*session, error) {
+	s := &session{
+		name: name, cluster: uid, owner: owner, record: r.clusters[uid].Record, log: r.log, woken: make(chan struct{}, 1), moves: make(chan struct{}, 1),
+		clock: c, reached: at.time, last: time.Now(),
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.mayMake(name, owner); err != nil {
+		return nil, err
+	}
+	s.root = r.clusters[uid].NewRoot()
+	s.root.Jump(at.seq)
+	r.byName[name] = s
+	ctx, stop := context.WithCancel(r.ctx)
+	s.stop = stop
+	r.running.Go(func() {
+		defer stop()
+		s.run(ctx)
+		r.remove(s)
+	})
+	return s, nil
+}
+
+// mayMake says why a session cannot be made. mu is held.
+func (r *Registry) mayMake(name, owner string) error {
+	switch {
+	case r.closed:
+		return apierrors.NewServiceUnavailable("the server ends")
+	case r.byName[name] != nil:
+		return apierrors.NewConflict(resource, name, fmt.Errorf("another request made it just now: read it, and move it if it is yours"))
+	case len(r.byName) >= mostSessions:
+		return tooMany("%d sessions are open, and a server has no more", mostSessions)
+	}
+	own := 0
+	for _, s := range r.byName {
+		if s.owner == owner {
+			own++
+		}
+	}
+	if own >= mostOfUser {
+		return tooMany("you have %d sessions, and nobody has more", mostOfUser)
+	}
+	return nil
+}
+
+// resource is what errors call a session.
+var resource = schema.GroupResource{Resource: "sessions"}
+
+func tooMany(format string, n int) error {
+	return apierrors.NewTooManyRequests(fmt.Sprintf(format, n)+`: end one with "replay session NAME --end"`, 0)
+}
+
+func (r *Registry) remove(s *session) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.byName[s.name] == s {
+		delete(r.byName, s.name)
+	}
+}

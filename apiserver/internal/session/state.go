@@ -1,0 +1,42 @@
+package session
+
+import (
+	"time"
+)
+
+// A State is what a session says of itself.
+type State struct {
+	Name    string    `json:"name"`
+	Cluster string    `json:"cluster"` // the UID
+	Path    string    `json:"path"`    // of the API root that follows the clock
+	Owner   string    `json:"owner,omitempty"`
+	Time    time.Time `json:"time"` // that the clock shows
+	Seq     int64     `json:"seq"`  // of which the root answers
+	Playing bool      `json:"playing"`
+	Speed   float64   `json:"speed"`
+	AtEnd   bool      `json:"atEnd"` // it plays, and waits for the record to grow
+	Watches int       `json:"watches"`
+	Expires time.Time `json:"expires,omitzero"` // if nobody uses it until then; zero while a request is open
+	Problem string    `json:"problem,omitempty"`
+	Notes   []string  `json:"notes,omitempty"` // what an answer of the instant is to be taken with
+}
+
+// Path is the API root of a session.
+func Path(cluster, name string) string { return "/clusters/" + cluster + "/session/" + name }
+
+func (s *session) state(now time.Time) State {
+	seq, watches := s.root.Seq(), s.root.Open()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	state := State{
+		Name: s.name, Cluster: s.cluster, Path: Path(s.cluster, s.name), Owner: s.owner, Time: s.clock.Time(now).UTC(), Seq: seq, Playing: s.clock.Playing(),
+		Speed: s.clock.Speed(), AtEnd: s.atEnd, Watches: watches, Problem: s.problem,
+	}
+	if s.atEnd { // The clock waits there.
+		state.Time = s.reached.UTC()
+	}
+	if s.open == 0 {
+		state.Expires = s.last.Add(idleFor).UTC().Truncate(time.Second)
+	}
+	return state
+}
