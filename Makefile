@@ -129,6 +129,8 @@ RECORDING  ?= $(wildcard $(BIN)/bench-recording.zst)
 DIR        ?=
 # URL of a database whose record measure 13 asks, instead of one that it makes.
 RECORD     ?=
+# How results are shown: table or json.
+OUTPUT     ?= table
 # Where results are kept, and added to.
 RESULTS    ?= bench-results/$(SIZE).json
 
@@ -151,6 +153,11 @@ LOAD_RATE  ?= 100
 .PHONY: bench-load
 bench-load: setup ## Have a recorder under load and see that its memory, files, goroutines and tables stay as they are, or fail if they grow by more than the noise: [LOAD_FOR=60m] [LOAD_RATE=100]
 	@$(GO) run -ldflags "$(LDFLAGS)" ./bench run -size $(SIZE) -only 12 -check -load-for $(LOAD_FOR) -load-rate $(LOAD_RATE) -results $(RESULTS) $(if $(DIR),-dir "$(DIR)")
+
+.PHONY: bench-api
+bench-api: RUNS = 15
+bench-api: setup control-plane ## Measure the API of the past against a real kube-apiserver with the same 20,000 Pods, and fail if a ratio is missed by more than the noise: [SIZE=middle] [RUNS=15] [OUTPUT=table|json] (20 minutes)
+	@$(GO) run -ldflags "$(LDFLAGS)" ./bench run -size $(SIZE) -rounds $(RUNS) -only 14 -check -o $(OUTPUT) -results $(RESULTS) $(if $(DIR),-dir "$(DIR)")
 
 .PHONY: bench-docs
 bench-docs: ## Make bench/results/SIZE.md and its charts of the results of make bench: [SIZE=middle]

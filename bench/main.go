@@ -23,6 +23,7 @@ import (
 	"syscall"
 
 	"github.com/kuberewind/kuberewind/bench/answers"
+	"github.com/kuberewind/kuberewind/bench/api"
 	"github.com/kuberewind/kuberewind/bench/ingest"
 	"github.com/kuberewind/kuberewind/bench/measure"
 	"github.com/kuberewind/kuberewind/bench/parts"
@@ -49,6 +50,7 @@ func children() measure.Children {
 	maps.Copy(all, parts.Children())
 	maps.Copy(all, ingest.Children())
 	maps.Copy(all, answers.Children())
+	maps.Copy(all, api.Children())
 	return all
 }
 

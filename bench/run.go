@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kuberewind/kuberewind/bench/api"
 	"github.com/kuberewind/kuberewind/bench/data"
 	"github.com/kuberewind/kuberewind/bench/ingest"
 	"github.com/kuberewind/kuberewind/bench/measure"
@@ -65,6 +66,7 @@ var suite = []part{
 	{numbers: []string{"11"}, run: sized(parts.Growth)},
 	{numbers: []string{"12"}, run: ingested(ingest.Load), named: true},
 	{numbers: []string{"13"}, run: answered},
+	{numbers: []string{api.Number}, run: past, named: true},
 }
 
 var errBroken = errors.New("something that must hold does not")

@@ -115,15 +115,17 @@ func TestEachRoundIsKept(t *testing.T) {
 	require.Empty(t, left.Missing([]string{"2"}))
 }
 
-func TestMakeBenchReplayIsMakeBenchOfItsMeasure(t *testing.T) {
+func TestATargetOfOneMeasureIsMakeBenchOfIt(t *testing.T) {
 	if _, err := exec.LookPath("make"); err != nil {
 		t.Skip("this system has no make")
 	}
 	for want, args := range map[string][]string{
-		" -size full -rounds 5 -only 7 -check -results bench-results/full.json":      nil,
-		" -size full -rounds 9 -only 7 -check -results elsewhere.json -dir \"/big\"": {"RUNS=9", "RESULTS=elsewhere.json", "DIR=/big"},
+		" -size full -rounds 5 -only 7 -check -results bench-results/full.json":                          {"bench-replay"},
+		" -size full -rounds 9 -only 7 -check -results elsewhere.json -dir \"/big\"":                     {"bench-replay", "RUNS=9", "RESULTS=elsewhere.json", "DIR=/big"},
+		" -size middle -rounds 15 -only 14 -check -o table -results bench-results/middle.json":           {"bench-api"},
+		" -size quick -rounds 3 -only 14 -check -o json -results bench-results/quick.json -dir \"/big\"": {"bench-api", "SIZE=quick", "RUNS=3", "OUTPUT=json", "DIR=/big"},
 	} {
-		cmd := exec.CommandContext(t.Context(), "make", append([]string{"--no-print-directory", "-n", "-C", "..", "bench-replay"}, args...)...)
+		cmd := exec.CommandContext(t.Context(), "make", append([]string{"--no-print-directory", "-n", "-C", ".."}, args...)...)
 		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")} // without the variables of a make that runs this
 		said, err := cmd.CombinedOutput()
 		require.NoError(t, err, string(said))

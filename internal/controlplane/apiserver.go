@@ -104,6 +104,9 @@ func (s *APIServer) ready(ctx context.Context) error {
 // URL returns the address for clients. It stays the same over restarts.
 func (s *APIServer) URL() string { return "https://" + s.proxy.clientAddress() }
 
+// ProcessURL returns the address of the process itself, another one after each start. Who measures goes there: the proxy takes CPU time.
+func (s *APIServer) ProcessURL() string { return "https://" + s.server.Load().(string) }
+
 // CutConnections ends all connections between clients and the server, as a broken network does, and with them all
 // watches. Clients may connect again at once. It returns how many connections there were.
 func (s *APIServer) CutConnections() int { return s.proxy.cut() }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"net/http"
 	"path/filepath"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
 )
 
 // askTimeout bounds one question to a component, which may be paused.
@@ -135,6 +137,25 @@ func (e *Etcd) Compacted(ctx context.Context, known int64) (int64, error) {
 		return err
 	})
 	return known, e.wrap("reading the compacted revision of", err)
+}
+
+// putsAtOnce is how many writes wait for etcd together.
+const putsAtOnce = 16
+
+// Put writes values by their keys, each in a revision of its own, in no order. API servers take them for what one of them has stored.
+func (e *Etcd) Put(ctx context.Context, values iter.Seq2[string, []byte]) error {
+	err := e.use(ctx, func(client *clientv3.Client) error {
+		puts, ctx := errgroup.WithContext(ctx)
+		puts.SetLimit(putsAtOnce)
+		for key, value := range values {
+			puts.Go(func() error {
+				_, err := client.Put(ctx, key, string(value))
+				return err
+			})
+		}
+		return puts.Wait()
+	})
+	return e.wrap("writing to", err)
 }
 
 // use runs do with a client of its own: one that lives on would need seconds to find etcd again after each fault.
