@@ -18,7 +18,6 @@ import (
 
 	"github.com/kuberewind/kuberewind/apiserver/internal/state"
 	"github.com/kuberewind/kuberewind/apiserver/internal/wire"
-	"github.com/kuberewind/kuberewind/internal/printers"
 	"github.com/kuberewind/kuberewind/patch"
 )
 
@@ -167,74 +166,4 @@ func (f *metadataForm) list(_ context.Context, w io.Writer, meta metav1.ListMeta
 	}
 	// The API server says null of no metadata.
 	return writeList(w, begin, "null", entries, func(out []byte, e *state.Entry) ([]byte, error) { return f.append(out, e), nil })
-}
-
-// tableForm writes tables.
-type tableForm struct {
-	call    *call
-	whole   *wholeForm
-	version string
-	include metav1.IncludeObjectPolicy
-	headed  bool // a watch names the columns once
-}
-
-func (f *tableForm) one(ctx context.Context, e *state.Entry) ([]byte, error) {
-	table, err := f.table(ctx, func(yield func(*state.Entry) bool) { yield(e) })
-	if err != nil {
-		return nil, err
-	}
-	if rv, ok := patch.Get(e.Body, "/metadata/resourceVersion"); ok {
-		text, _ := patch.Unquote(rv)
-		table.ResourceVersion = string(text)
-	}
-	if f.headed && f.call.resource.Kind.Group != "apiregistration.k8s.io" { // whose printer names them each time
-		table.ColumnDefinitions = nil
-	}
-	f.headed = f.call.options.Watch
-	return json.Marshal(table)
-}
-
-func (f *tableForm) list(ctx context.Context, w io.Writer, meta metav1.ListMeta, entries iter.Seq[*state.Entry]) error {
-	table, err := f.table(ctx, entries)
-	if err != nil {
-		return err
-	}
-	table.ListMeta = meta
-	return json.NewEncoder(w).Encode(table)
-}
-
-func (f *tableForm) table(ctx context.Context, entries iter.Seq[*state.Entry]) (*metav1.Table, error) {
-	resource := f.call.resource
-	var failed error
-	definition := func(schema.GroupResource) []byte {
-		doc, err := f.call.at.definition(ctx, resource.GroupResource())
-		if err != nil {
-			failed = err
-		}
-		return doc
-	}
-	tables := printers.New(f.call.time, definition)
-	table, err := tables.Make(resource.GroupResource(), func(yield func(string, []byte) bool) {
-		for e := range entries {
-			doc, err := f.whole.one(ctx, e)
-			if err != nil {
-				failed = err
-				return
-			}
-			if !yield(e.Key(), doc) {
-				return
-			}
-		}
-	}, f.include)
-	switch {
-	case failed != nil:
-		return nil, failed
-	case err != nil:
-		return nil, apierrors.NewInternalError(err)
-	}
-	if len(table.Rows) == 0 {
-		table.ColumnDefinitions, table.Rows = tables.Empty(resource.GroupResource(), resource.Kind)
-	}
-	table.APIVersion = f.version
-	return table, nil
 }

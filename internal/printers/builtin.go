@@ -1,16 +1,18 @@
 package printers
 
 import (
-	"encoding/json"
 	"fmt"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	kubeprinters "k8s.io/kubernetes/pkg/printers"
 	"k8s.io/kubernetes/pkg/printers/internalversion"
+
+	"github.com/kuberewind/kuberewind/patch"
 
 	// The kinds that internalversion prints, and whose types it does not register.
 	_ "k8s.io/kubernetes/pkg/apis/admissionregistration/install"
@@ -43,24 +45,19 @@ func (b *builtin) style(gvk schema.GroupVersionKind) (style, bool) {
 	if err != nil {
 		return nil, false
 	}
-	return &builtinStyle{builtin: b, definitions: table.ColumnDefinitions}, true
+	return &builtinStyle{builtin: b, kind: gvk, definitions: table.ColumnDefinitions}, true
 }
 
 type builtinStyle struct {
 	builtin     *builtin
+	kind        schema.GroupVersionKind
 	definitions []metav1.TableColumnDefinition
 }
 
 func (s *builtinStyle) columns() []metav1.TableColumnDefinition { return s.definitions }
 
 func (s *builtinStyle) cells(doc []byte, shift func() time.Duration) ([]any, []metav1.TableRowCondition, error) {
-	object, kind, err := legacyscheme.Codecs.UniversalDeserializer().Decode(doc, nil, nil)
-	if err != nil && kind != nil && kind.Kind == "Secret" {
-		// Values that were replaced by hashes are not base64. Only their number is shown.
-		if doc, err = withoutValues(doc); err == nil {
-			object, _, err = legacyscheme.Codecs.UniversalDeserializer().Decode(doc, nil, nil)
-		}
-	}
+	object, err := s.decode(doc)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -74,6 +71,30 @@ func (s *builtinStyle) cells(doc []byte, shift func() time.Duration) ([]any, []m
 		return nil, nil, fmt.Errorf("%d rows for one object", len(table.Rows))
 	}
 	return table.Rows[0].Cells, table.Rows[0].Conditions, nil
+}
+
+// decode leaves out managedFields, which no printer shows: they are half of what many objects have.
+func (s *builtinStyle) decode(doc []byte) (runtime.Object, error) {
+	if short, err := patch.Set(doc, "/metadata/managedFields", patch.Doc("null")); err == nil {
+		doc = short
+	}
+	object, err := s.typed(doc)
+	if err == nil || s.kind.Kind != "Secret" {
+		return object, err
+	}
+	// Values that were replaced by hashes are not base64. Only their number is shown.
+	if doc, err = withoutValues(doc); err != nil {
+		return nil, err
+	}
+	return s.typed(doc)
+}
+
+func (s *builtinStyle) typed(doc []byte) (runtime.Object, error) {
+	object, err := legacyscheme.Scheme.New(s.kind)
+	if err != nil {
+		return nil, err
+	}
+	return object, json.Unmarshal(doc, object)
 }
 
 // withoutValues empties the values of a Secret.
@@ -91,7 +112,7 @@ func withoutValues(doc []byte) ([]byte, error) {
 }
 
 func (b *builtin) table(object runtime.Object) (*metav1.Table, error) {
-	internal, err := legacyscheme.Scheme.ConvertToVersion(object, runtime.InternalGroupVersioner)
+	internal, err := legacyscheme.Scheme.UnsafeConvertToVersion(object, runtime.InternalGroupVersioner)
 	if err != nil {
 		return nil, err
 	}

@@ -41,20 +41,24 @@ type style interface {
 // includeObject says.
 func (t *Tables) Make(resource schema.GroupResource, objects iter.Seq2[string, []byte], include metav1.IncludeObjectPolicy) (*metav1.Table, error) {
 	table := &metav1.Table{TypeMeta: metav1.TypeMeta{APIVersion: metav1.SchemeGroupVersion.String(), Kind: "Table"}, Rows: []metav1.TableRow{}}
-	styles := map[schema.GroupVersionKind]style{}
+	printers := map[schema.GroupVersionKind]*Printer{}
 	for key, doc := range objects {
 		meta := &metav1.PartialObjectMetadata{}
 		if err := json.Unmarshal(doc, meta); err != nil {
 			return nil, fmt.Errorf("%s %s: %w", resource, key, err)
 		}
 		gvk := meta.GroupVersionKind()
-		if styles[gvk] == nil {
-			styles[gvk] = t.style(resource, gvk)
+		if printers[gvk] == nil {
+			printers[gvk] = t.Printer(resource, gvk)
 		}
 		if table.ColumnDefinitions == nil {
-			table.ColumnDefinitions = styles[gvk].columns()
+			table.ColumnDefinitions = printers[gvk].Columns
 		}
-		row := t.row(styles[gvk], meta, doc, table.ColumnDefinitions)
+		printers[gvk].Columns = table.ColumnDefinitions // those of another version can be others
+		row, err := printers[gvk].Row(doc)
+		if err != nil {
+			return nil, fmt.Errorf("%s %s: %w", resource, key, err)
+		}
 		object, err := carried(include, meta, doc)
 		if err != nil {
 			return nil, fmt.Errorf("%s %s: %w", resource, key, err)
@@ -62,13 +66,16 @@ func (t *Tables) Make(resource schema.GroupResource, objects iter.Seq2[string, [
 		row.Object = runtime.RawExtension{Object: object}
 		table.Rows = append(table.Rows, row)
 	}
-	if resource == flowSchemas {
+	if Sorted(resource) {
 		byPrecedence(table)
 	}
 	return table, nil
 }
 
 var flowSchemas = schema.GroupResource{Group: "flowcontrol.apiserver.k8s.io", Resource: "flowschemas"}
+
+// Sorted reports whether the table of a resource has another order than its list, so that all rows must be there before the first is known.
+func Sorted(resource schema.GroupResource) bool { return resource == flowSchemas }
 
 // byPrecedence puts FlowSchemas in the order in which the server tries them, as its printer of their list does: theirs is the only one
 // that does not keep the order of the list.
@@ -93,22 +100,39 @@ func (t *Tables) Empty(resource schema.GroupResource, gvk schema.GroupVersionKin
 	return columns, []metav1.TableRow{}
 }
 
-// row falls back on name and age where the printer of the kind fails, or has other columns than the table.
-func (t *Tables) row(s style, meta *metav1.PartialObjectMetadata, doc []byte, columns []metav1.TableColumnDefinition) metav1.TableRow {
-	cells, conditions, err := s.cells(doc, t.shift)
-	if err == nil && len(cells) >= len(columns) { // the printer of IPAddresses has a cell more than columns
-		return metav1.TableRow{Cells: cells, Conditions: conditions}
+// A Printer makes the rows of objects of one kind and version, without what they carry.
+type Printer struct {
+	tables  *Tables
+	style   style
+	Columns []metav1.TableColumnDefinition
+}
+
+// Printer gives that of a kind of a resource.
+func (t *Tables) Printer(resource schema.GroupResource, gvk schema.GroupVersionKind) *Printer {
+	s := t.style(resource, gvk)
+	return &Printer{tables: t, style: s, Columns: s.columns()}
+}
+
+// Row makes the row of an object. It falls back on name and age where the printer of the kind fails.
+func (p *Printer) Row(doc []byte) (metav1.TableRow, error) {
+	cells, conditions, err := p.style.cells(doc, p.tables.shift)
+	if err == nil && len(cells) >= len(p.Columns) { // the printer of IPAddresses has a cell more than columns
+		return metav1.TableRow{Cells: cells, Conditions: conditions}, nil
 	}
-	cells = make([]any, len(columns))
-	for i, column := range columns {
+	meta := &metav1.PartialObjectMetadata{}
+	if err := json.Unmarshal(doc, meta); err != nil {
+		return metav1.TableRow{}, err
+	}
+	cells = make([]any, len(p.Columns))
+	for i, column := range p.Columns {
 		switch column.Name {
 		case "Name":
 			cells[i] = meta.Name
 		case ageColumn:
-			cells[i] = age(meta.CreationTimestamp, t.shift())
+			cells[i] = age(meta.CreationTimestamp, p.tables.shift())
 		}
 	}
-	return metav1.TableRow{Cells: cells}
+	return metav1.TableRow{Cells: cells}, nil
 }
 
 // shift is how far the instant lies back now. It is read for each row, because tables take time.
