@@ -1,6 +1,6 @@
 // Package story tells what happened to an object and to all that it owns, on one time line. It prints nothing.
 //
-// Find finds the objects: those of a name, what they own, what that owns, and the Events about any of them. Entries then gives their
+// Find finds the object, in all its lives. Search finds what it owns, what that owns, and the Events about any of them. Entries then gives their
 // changes in the order of the record, each with what it changed (package change). Rollouts sums up what the entries showed of each
 // rollout of a Deployment.
 //

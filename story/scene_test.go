@@ -49,6 +49,7 @@ func told(t *testing.T, rec *history.Record, q history.Query) (*story.Story, []s
 	t.Helper()
 	s, err := story.Find(t.Context(), rec, q)
 	require.NoError(t, err)
+	require.NoError(t, s.Search(t.Context()))
 	var all []story.Entry
 	for e, err := range s.Entries(t.Context()) {
 		require.NoError(t, err)

@@ -23,7 +23,7 @@ type Object struct {
 
 // A Story is what belongs to an object.
 type Story struct {
-	Objects []*Object // each after its owner: first what the story is about
+	Objects []*Object // each after its owner: first what the story is about, in all its lives
 
 	rec      *history.Record
 	times    *history.Times
@@ -34,7 +34,7 @@ type Story struct {
 	rollouts tracker
 }
 
-// Find finds an object, what it owns, and the Events about these. The Scope of the query names the object. Its bounds are those of
+// Find finds the object that the Scope of the query names, in all its lives; Search then finds the rest. The bounds of the query are those of
 // the story: lives that are not within them do not belong to it. If there is no such object, the Story has no Objects.
 func Find(ctx context.Context, rec *history.Record, q history.Query) (*Story, error) {
 	if q.Name == "" {
@@ -44,10 +44,15 @@ func Find(ctx context.Context, rec *history.Record, q history.Query) (*Story, er
 	if err := s.begin(ctx); err != nil {
 		return nil, err
 	}
-	if err := s.roots(ctx); err != nil || len(s.Objects) == 0 {
-		return s, err
+	return s, s.roots(ctx)
+}
+
+// Search finds what the object owns, and the Events about all of them. It is called once, before Entries.
+func (s *Story) Search(ctx context.Context) error {
+	if len(s.Objects) == 0 {
+		return nil
 	}
-	return s, s.relatives(ctx)
+	return s.relatives(ctx)
 }
 
 // begin finds the last delta before the story.

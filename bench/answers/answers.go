@@ -56,6 +56,8 @@ func (s *subject) questions() []question {
 		{name: "log of a Deployment", args: []string{"log", deployment, in}},
 		{name: "log of a namespace, a day", args: []string{"log", in, s.since(day)}},
 		{name: "story of a Deployment, all", args: []string{"story", deployment, in}},
+		// Its first line is a change; that of the text is the title.
+		{name: "story of a Deployment, all, as JSON", args: []string{"story", deployment, in, "-o", "json"}},
 		{name: "story of a Deployment, a day", args: []string{"story", deployment, in, s.since(day)}, within: storyWithin},
 		{name: "blame of a Deployment", args: []string{"blame", deployment, in}},
 		{name: "get --last of a Pod that is gone", args: []string{"get", "pods/" + s.gone, in, "--last", "-o", "yaml"}},

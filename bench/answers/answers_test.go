@@ -33,14 +33,14 @@ func TestEachQuestionIsAnsweredAndJudged(t *testing.T) {
 	require.NoError(t, run.Report.Table(t.Output()))
 	result := run.Report.Results[0]
 	require.Contains(t, result.Data, "the Deployment has")
-	require.Len(t, result.Ways, 12)
+	require.Len(t, result.Ways, 13)
 	for _, way := range result.Ways {
 		first, end := way.Values[firstLine][0], way.Values[wholeAnswer][0]
 		require.Positive(t, first, way.Name)
 		require.LessOrEqual(t, first, end, way.Name)
 		require.Positive(t, way.Values[printed][0], way.Name)
 	}
-	require.Len(t, result.Judged, 12+6)
+	require.Len(t, result.Judged, 13+6)
 	for _, j := range result.Judged {
 		require.Equal(t, "ms", j.Unit)
 		require.Positive(t, j.AtMost)

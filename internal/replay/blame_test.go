@@ -97,7 +97,7 @@ func TestTheLastStateOfAnObjectThatLivesIsThatOfTheInstant(t *testing.T) {
 		"blame job/nobody -n shop":                  `jobs.batch "nobody" did not exist at that instant`,
 		"blame jobs -n shop":                        "name one object: TYPE/NAME",
 		"blame job/migrate -n shop --at seq:0":      "after seq: a number from 1 is needed",
-		"blame job/migrate -n shop --at 2020-01-01": "error: 2020-01-01T00:00:00Z is before the record began",
+		"blame job/migrate -n shop --at 2020-01-01": "2020-01-01T00:00:00Z is before the record began",
 		"blame job/migrate -n shop -o wide":         `--output "wide" is none of text, json`,
 		"blame":                                     "say which object, such as deployment/web",
 	} {

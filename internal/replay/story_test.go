@@ -52,7 +52,7 @@ func TestTheStoryOfADeploymentIndentsWhatItOwnsAndSumsUpItsRollouts(t *testing.T
 	got.out = alike(got.out)
 	require.Contains(t, got.out, badRollout)
 	for _, line := range []string{
-		"Deployment shop/web  uid UID\n-- DAY\n TIME  Deployment web  created  [kubectl-client-side-apply]\n",
+		"Deployment shop/web  uid UID\n-- 3 resources recorded from 2026-11-25TTIMEZ on\n-- DAY\n TIME  Deployment web  created  [kubectl-client-side-apply]\n",
 		"\n TIME  Deployment web  spec.replicas 3 → 5  [kubectl/scale]\n",
 		"\n TIME    ReplicaSet web-SET  created  [kube-controller-manager]\n",
 		"\n TIME      Pod web-SET-POD  created  [kube-controller-manager]\n",

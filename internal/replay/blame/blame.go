@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -12,8 +11,8 @@ import (
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/replay/entries"
 	"github.com/kuberewind/kuberewind/internal/replay/env"
-	"github.com/kuberewind/kuberewind/internal/replay/output"
 	"github.com/kuberewind/kuberewind/internal/replay/resource"
+	"github.com/kuberewind/kuberewind/internal/replay/subject"
 )
 
 const long = `Show an object as YAML, as it was at an instant, and before each line the version that last set it: its seq, its time, and the field manager that wrote it,
@@ -48,76 +47,42 @@ type command struct {
 // NewCommand makes the command blame.
 func NewCommand(e *env.Env) *cobra.Command {
 	c := &command{env: e}
-	cmd := &cobra.Command{
-		Use:     "blame (TYPE/NAME | TYPE NAME)",
-		Short:   "Show which version set each line of an object",
-		Long:    long,
-		Example: fmt.Sprintf(example, e.Command),
-		RunE:    c.run,
-	}
+	cmd := subject.NewCommand(e, "blame", subject.Help{Short: "Show which version set each line of an object", Long: long, Example: example}, c.run)
 	flags := cmd.Flags()
 	env.InstantVar(flags, &c.at, "at", "now", "instant: a time (18:45, yesterday 14:05, 2026-01-31), 10m ago, now, seq:N or rv:N")
 	flags.BoolVar(&c.managedFields, "show-managed-fields", false, "show metadata.managedFields too")
-	flags.StringVarP(&c.output, "output", "o", output.Text, "text or json")
+	subject.OutputVar(cmd, &c.output)
 	return cmd
 }
 
 func (c *command) run(cmd *cobra.Command, args []string) (err error) {
-	if !slices.Contains([]string{output.Text, output.JSON}, c.output) {
-		return env.Mistake(cmd, fmt.Errorf("--output %q is none of text, json", c.output))
-	}
-	if len(args) == 0 {
-		return env.Mistake(cmd, errors.New("say which object, such as deployment/web"))
+	if err := subject.Validate(cmd, c.output, args, "say which object, such as deployment/web"); err != nil {
+		return err
 	}
 	if c.bounds.Until, err = c.env.Instant(c.at); err != nil {
 		return err
 	}
-	namespace, err := c.env.Namespace(false)
-	if err != nil {
-		return err
-	}
-	rec, err := c.env.Open(cmd.Context())
-	if err != nil {
-		return err
-	}
-	return errors.Join(c.answer(cmd.Context(), rec, args, namespace), rec.Close())
+	return subject.Answer(cmd.Context(), c.env, args, "--at", c.bounds.Until, func(s subject.Subject) error { return c.answer(cmd.Context(), s) })
 }
 
-func (c *command) answer(ctx context.Context, rec *env.Record, args []string, namespace string) error {
-	at, _, err := c.env.TimeOf(ctx, rec, c.bounds.Until)
-	if err != nil {
-		return err
-	}
-	catalog, err := resource.ReadCatalog(ctx, rec.Record, at, c.env.Note)
-	if err != nil {
-		return err
-	}
-	targets, err := catalog.Targets(args)
-	if err != nil {
-		return err
-	}
-	r, scope, err := resource.One(targets, namespace)
-	if err != nil {
-		return err
-	}
-	c.env.Note(r.Confined(namespace))
-	if err := c.bounds.Resolve(ctx, rec.Record, c.env.Note, scope, &history.Query{}); err != nil {
+func (c *command) answer(ctx context.Context, s subject.Subject) error {
+	if err := c.bounds.Resolve(ctx, s.Rec.Record, c.env.Note, s.Scope, &history.Query{}); err != nil {
 		return fmt.Errorf("--at: %w", errors.Unwrap(err)) // it says --until
 	}
 	point := c.bounds.To
 	c.env.Notes(point.Notes)
-	alive, err := living(ctx, rec, point, scope)
+	alive, err := living(ctx, s.Rec, point, s.Scope)
 	if err != nil {
 		return err
 	}
 	if alive == 0 {
-		end, err := resource.EndOf(ctx, rec.Record, scope, point)
+		end, err := resource.EndOf(ctx, s.Rec.Record, s.Scope, point)
 		if err != nil {
 			return err
 		}
-		return r.Gone(c.env.Command, scope, end)
+		return s.Resource.Gone(c.env.Command, s.Scope, end)
 	}
-	return c.life(ctx, rec, alive)
+	return c.life(ctx, s.Rec, alive)
 }
 
 // living gives the object of a name that was alive at a point, 0 if there was none.

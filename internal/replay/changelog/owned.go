@@ -22,6 +22,9 @@ func (l *logCommand) withOwned(ctx context.Context, rec *env.Record, targets []r
 		if len(found.Objects) == 0 {
 			return notRecorded(targets, scope)
 		}
+		if err := found.Search(ctx); err != nil {
+			return err
+		}
 		for _, o := range found.Objects {
 			ids = append(ids, o.ObjectID)
 			all.Streams = append(all.Streams, o.Stream.ID)

@@ -2,9 +2,7 @@ package story
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -13,7 +11,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/env"
 	"github.com/kuberewind/kuberewind/internal/replay/folding"
 	"github.com/kuberewind/kuberewind/internal/replay/output"
-	"github.com/kuberewind/kuberewind/internal/replay/resource"
+	"github.com/kuberewind/kuberewind/internal/replay/subject"
 	"github.com/kuberewind/kuberewind/story"
 )
 
@@ -56,18 +54,12 @@ type command struct {
 // NewCommand makes the command story.
 func NewCommand(e *env.Env) *cobra.Command {
 	c := &command{env: e}
-	cmd := &cobra.Command{
-		Use:     "story (TYPE/NAME | TYPE NAME)",
-		Short:   "Show what happened to an object and to all that it owns",
-		Long:    long,
-		Example: fmt.Sprintf(example, e.Command),
-		RunE:    c.run,
-	}
+	cmd := subject.NewCommand(e, "story", subject.Help{Short: "Show what happened to an object and to all that it owns", Long: long, Example: example}, c.run)
 	flags := cmd.Flags()
 	env.InstantVar(flags, &c.since, "since", "", "instant from which on (default: the beginning)")
 	env.InstantVar(flags, &c.until, "until", "now", "instant up to which, inclusive")
 	folding.AddFlags(flags)
-	flags.StringVarP(&c.output, "output", "o", output.Text, "text or json")
+	subject.OutputVar(cmd, &c.output)
 	return cmd
 }
 
@@ -75,24 +67,13 @@ func (c *command) run(cmd *cobra.Command, args []string) error {
 	if err := c.validate(cmd, args); err != nil {
 		return err
 	}
-	namespace, err := c.env.Namespace(false)
-	if err != nil {
-		return err
-	}
-	rec, err := c.env.Open(cmd.Context())
-	if err != nil {
-		return err
-	}
-	return errors.Join(c.answer(cmd.Context(), rec, args, namespace), rec.Close())
+	return subject.Answer(cmd.Context(), c.env, args, "--until", c.bounds.Until, func(s subject.Subject) error { return c.answer(cmd.Context(), s) })
 }
 
 // validate refuses what cannot be meant before anything is read.
 func (c *command) validate(cmd *cobra.Command, args []string) (err error) {
-	if !slices.Contains([]string{output.Text, output.JSON}, c.output) {
-		return env.Mistake(cmd, fmt.Errorf("--output %q is none of text, json", c.output))
-	}
-	if len(args) == 0 {
-		return env.Mistake(cmd, errors.New("say whose story to tell, such as deployment/web"))
+	if err := subject.Validate(cmd, c.output, args, "say whose story to tell, such as deployment/web"); err != nil {
+		return err
 	}
 	if c.folding, err = folding.Of(c.env, cmd, c.person()); err != nil {
 		return err
@@ -113,36 +94,19 @@ func (c *command) validate(cmd *cobra.Command, args []string) (err error) {
 // person reports whether a person reads the story at a terminal.
 func (c *command) person() bool { return c.output == output.Text && c.env.Terminal() }
 
-func (c *command) answer(ctx context.Context, rec *env.Record, args []string, namespace string) error {
-	at, _, err := c.env.TimeOf(ctx, rec, c.bounds.Until)
-	if err != nil {
-		return fmt.Errorf("--until: %w", err)
-	}
-	catalog, err := resource.ReadCatalog(ctx, rec.Record, at, c.env.Note)
-	if err != nil {
+func (c *command) answer(ctx context.Context, s subject.Subject) error {
+	query := history.Query{Scope: s.Scope}
+	if err := c.bounds.Resolve(ctx, s.Rec.Record, c.env.Note, c.resolved(s.Scope), &query); err != nil {
 		return err
 	}
-	targets, err := catalog.Targets(args)
+	told, err := story.Find(ctx, s.Rec.Record, query)
 	if err != nil {
 		return err
 	}
-	r, scope, err := resource.One(targets, namespace)
-	if err != nil {
-		return err
+	if len(told.Objects) == 0 {
+		return c.nobody(ctx, s)
 	}
-	c.env.Note(r.Confined(namespace))
-	query := history.Query{Scope: scope}
-	if err := c.bounds.Resolve(ctx, rec.Record, c.env.Note, c.resolved(scope), &query); err != nil {
-		return err
-	}
-	s, err := story.Find(ctx, rec.Record, query)
-	if err != nil {
-		return err
-	}
-	if len(s.Objects) == 0 {
-		return c.nobody(ctx, rec, r, scope)
-	}
-	return c.writer(rec, s).write(ctx)
+	return c.writer(s.Rec, told).write(ctx)
 }
 
 // resolved is of what the instants are: a resource version is to be one of all that belongs to the story.
@@ -154,8 +118,9 @@ func (c *command) resolved(scope history.Scope) history.Scope {
 }
 
 // nobody says why there is no story.
-func (c *command) nobody(ctx context.Context, rec *env.Record, r *resource.Resource, scope history.Scope) error {
-	for _, err := range rec.Lives(ctx, history.LifeQuery{Scope: scope}) {
+func (c *command) nobody(ctx context.Context, s subject.Subject) error {
+	r, scope := s.Resource, s.Scope
+	for _, err := range s.Rec.Lives(ctx, history.LifeQuery{Scope: scope}) {
 		if err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"k8s.io/client-go/tools/cache"
 
@@ -30,6 +31,7 @@ type writer struct {
 	rec     *env.Record
 	story   *story.Story
 	printer printer
+	stamp   func(time.Time) string
 	fold    *entries.Fold
 	breaks  *entries.Breaks
 	roots   map[*story.Object]bool // whose title was printed
@@ -43,6 +45,7 @@ func (c *command) writer(rec *env.Record, s *story.Story) *writer {
 		Cluster: rec.Cluster().Name, Folding: c.folding, Types: []cache.DeltaType{cache.Added, cache.Updated, cache.Deleted, cache.Sync}, Zone: c.env.Zone(),
 	}
 	stamps := stamps{zone: c.env.Zone()}
+	w.stamp = stamps.full
 	if c.output == output.JSON {
 		w.printer = &jsonPrinter{out: c.env.IOStreams.Out}
 	} else {
@@ -52,7 +55,6 @@ func (c *command) writer(rec *env.Record, s *story.Story) *writer {
 		}
 		w.printer = text
 	}
-	w.breaks = entries.NewBreaks(rec.Record, history.Scope{Streams: streamsOf(s)}, &c.bounds, stamps.full, true, false)
 	return w
 }
 
@@ -67,9 +69,17 @@ func streamsOf(s *story.Story) []int32 {
 	return ids
 }
 
+// write says whose story it is before it searches what belongs to it: the search can take longer than a reader likes to see nothing.
 func (w *writer) write(ctx context.Context) error {
 	w.notes(w.bounds.From.Notes)
 	w.notes(w.bounds.To.Notes)
+	if err := w.title(w.story.Objects[0]); err != nil {
+		return err
+	}
+	if err := w.story.Search(ctx); err != nil {
+		return err
+	}
+	w.breaks = entries.NewBreaks(w.rec.Record, history.Scope{Streams: streamsOf(w.story)}, &w.bounds, w.stamp, true, false)
 	if err := w.breaks.Refresh(ctx); err != nil {
 		return err
 	}
@@ -129,14 +139,20 @@ func (w *writer) entry(ctx context.Context, e *story.Entry) error {
 	for root.Owner != nil {
 		root = root.Owner
 	}
-	if !w.roots[root] {
-		w.roots[root] = true
-		if err := w.printer.title(root); err != nil {
-			return err
-		}
+	if err := w.title(root); err != nil {
+		return err
 	}
 	w.shown++
 	return w.printer.entry(e, shown)
+}
+
+// title says once whose life follows.
+func (w *writer) title(root *story.Object) error {
+	if w.roots[root] {
+		return nil
+	}
+	w.roots[root] = true
+	return w.printer.title(root)
 }
 
 // repeated reports whether a delta tells of an Event again, or that it expired.
