@@ -11,6 +11,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/kuberewind/kuberewind/internal/config"
+	"github.com/kuberewind/kuberewind/internal/mistyped"
 	"github.com/kuberewind/kuberewind/internal/render"
 	"github.com/kuberewind/kuberewind/internal/telemetry"
 	"github.com/kuberewind/kuberewind/internal/version"
@@ -63,9 +64,13 @@ func (p *program) command() *cobra.Command {
 		SilenceUsage:  true,
 		RunE:          p.run,
 	}
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return mistake(cmd, err) })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return mistake(cmd, mistyped.Flag(cmd.Flags(), err)) })
 	config.Flags(root.PersistentFlags())
 	root.AddCommand(p.runCommand(), p.migrateCommand(), p.checkCommand(), p.statusCommand(), p.headCommand(), p.psqlCommand(), p.pruneCommand(), p.eraseCommand(), p.configCommand())
+	root.InitDefaultCompletionCmd()
+	if shells, _, err := root.Find([]string{"completion"}); err == nil {
+		shells.Args, shells.RunE = noArguments, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	}
 	return root
 }
 

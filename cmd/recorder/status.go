@@ -135,7 +135,7 @@ func (p *program) printCluster(c clusterStatus, wide bool) error {
 		head.row("Standby:", strings.Join(c.Standbys, ", "))
 	}
 	head.row("Recorded:", fmt.Sprintf("%d deltas, last commit %s", c.Seq, when(lastCommit(c.ClusterStatus))))
-	head.row("Streams:", summary(c.Streams))
+	head.row("Streams:", c.streams())
 	if c.Gaps.Missed > 0 {
 		head.row("Gaps:", fmt.Sprintf("in %d stretches versions may have been missed, in the last up to %s; replay coverage shows them", c.Gaps.Missed, when(c.Gaps.Last)))
 	}
@@ -158,6 +158,15 @@ func (p *program) printCluster(c clusterStatus, wide bool) error {
 		return p.printAllStreams(c.Streams)
 	}
 	return p.printAilingStreams(c.Streams)
+}
+
+// streams counts them. If nobody records, it says of which time their states are.
+func (c *clusterStatus) streams() string {
+	text := summary(c.Streams)
+	if !c.Recording.Now {
+		text = fmt.Sprintf("as of %s: %s", when(c.Recording.Since), text)
+	}
+	return text
 }
 
 // summary counts the streams by state, and what lives in them.

@@ -19,12 +19,12 @@ func mistake(cmd *cobra.Command, err error) error {
 	return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
 }
 
-// noArguments refuses arguments. To the root, an argument is a command that it does not have.
+// noArguments refuses arguments. To a command with commands of its own, an argument is a command that it does not have.
 func noArguments(cmd *cobra.Command, args []string) error {
 	switch {
 	case len(args) == 0:
 		return nil
-	case cmd.HasParent():
+	case !cmd.HasAvailableSubCommands():
 		return mistake(cmd, fmt.Errorf("%s takes no arguments, and got %q", cmd.CommandPath(), args[0]))
 	}
 	cmd.SuggestionsMinimumDistance = 2 // letters

@@ -176,3 +176,18 @@ func TestADiffHasTheFiltersOfTheLog(t *testing.T) {
 	require.Regexp(t, `^-- \d+ more: .*\n$`, diff(0, "nodes", "--only", "spec", "--ignore", "metadata", "--ignore", "spec"))
 	require.Regexp(t, `^\+ Pod shop/web-`, diff(1, "pods", "--index", "label=app=web", "-o", "text"))
 }
+
+func TestAPathThatNothingOfADiffHasGetsWhatWasPerhapsMeant(t *testing.T) {
+	b := story(t)
+	for path, want := range map[string]string{
+		"spec.replicaz": `Note: no version that was read has --path "spec.replicaz"; did you mean spec.replicas?`,
+		"nowhere.to.be": `Note: no version that was read has --path "nowhere.to.be"` + "\n",
+		"spec.replicas": "",
+	} {
+		got := b.replayed(t, "diff", "deployments", "-A", "--from", "2020-01-01", "--path", path)
+		require.Contains(t, got.err, want, path)
+		if want == "" {
+			require.NotContains(t, got.err, "--path")
+		}
+	}
+}

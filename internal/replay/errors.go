@@ -2,13 +2,10 @@ package replay
 
 import (
 	"errors"
-	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/spf13/pflag"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 
@@ -38,20 +35,6 @@ func line(err error) string {
 		text += " (" + advice + ")"
 	}
 	return render.Short(render.Terminal(text)) + "\n"
-}
-
-// ofFlag says what a flag takes, without the words of the library that reads numbers.
-func ofFlag(err error) error {
-	var invalid *pflag.InvalidValueError
-	var number *strconv.NumError
-	if !errors.As(err, &invalid) || !errors.As(err, &number) {
-		return err
-	}
-	takes := "a whole number that the program can hold"
-	if invalid.GetFlag().Value.Type() == "bool" {
-		takes = "true or false"
-	}
-	return fmt.Errorf("--%s %q is not %s", invalid.GetFlag().Name, invalid.GetValue(), takes)
 }
 
 // coloured marks where each error begins.

@@ -30,7 +30,6 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/signals"
 	"github.com/kuberewind/kuberewind/internal/replay/snapshot"
 	storycommand "github.com/kuberewind/kuberewind/internal/replay/story"
-	"github.com/kuberewind/kuberewind/internal/replay/terminal"
 	"github.com/kuberewind/kuberewind/internal/replay/verify"
 	"github.com/kuberewind/kuberewind/internal/version"
 )
@@ -100,7 +99,7 @@ func newRootCommand(name string, e *env.Env) *cobra.Command {
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return env.Mistake(cmd, ofFlag(err)) })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return env.MistakenFlag(cmd, err) })
 	env.SettingFlags(root.PersistentFlags())
 	e.Config.AddFlags(root.PersistentFlags())
 	for _, construct := range commands() {
@@ -153,7 +152,7 @@ func Execute(ctx context.Context, name string, args []string, streams genericioo
 	if early {
 		return 0
 	}
-	return report(ctx, cmp.Or(err, written), streams.ErrOut, e.ErrStyle())
+	return report(ctx, e, cmp.Or(err, written), streams.ErrOut)
 }
 
 // errSeenEnough ends a command whose pager was ended.
@@ -183,7 +182,7 @@ func run(ctx context.Context, root *cobra.Command) error {
 const endWithin = 15 * time.Second
 
 // report says what went wrong and gives the exit code.
-func report(ctx context.Context, err error, out io.Writer, style terminal.Style) int {
+func report(ctx context.Context, e *env.Env, err error, out io.Writer) int {
 	var signal *signals.Signal
 	var exit *env.ExitError
 	switch {
@@ -195,11 +194,11 @@ func report(ctx context.Context, err error, out io.Writer, style terminal.Style)
 		return 141
 	case errors.As(err, &exit):
 		if exit.Err != nil {
-			fmt.Fprint(out, coloured(message(exit.Err), style))
+			fmt.Fprint(out, coloured(e.InZone(message(exit.Err)), e.ErrStyle()))
 		}
 		return exit.Code
 	}
-	fmt.Fprint(out, coloured(message(err), style))
+	fmt.Fprint(out, coloured(e.InZone(message(err)), e.ErrStyle()))
 	return 1
 }
 

@@ -6,6 +6,7 @@ import (
 	"path"
 	"slices"
 
+	"github.com/kuberewind/kuberewind/internal/mistyped"
 	"github.com/kuberewind/kuberewind/internal/replay/known"
 )
 
@@ -15,9 +16,7 @@ func (w *logWriter) suggest(ctx context.Context) error {
 		return err
 	}
 	for _, wanted := range w.paths {
-		if like := known.Suggest(wanted, w.fold.Paths()); like != "" && like != wanted {
-			w.env.Note(fmt.Sprintf("no version that was read has --path %q; did you mean %s?", wanted, like))
-		}
+		w.env.Note(w.fold.Seen.Hint(wanted))
 	}
 	for _, text := range w.fold.UnknownLabels() {
 		w.env.Note(text)
@@ -34,7 +33,7 @@ func (w *logWriter) suggest(ctx context.Context) error {
 			continue
 		}
 		text := fmt.Sprintf("no recent version has --manager %q", manager)
-		if like := known.Suggest(manager, managers); like != "" {
+		if like := mistyped.Suggest(manager, managers); like != "" {
 			text += fmt.Sprintf("; did you mean %s?", like)
 		}
 		w.env.Note(text)

@@ -78,7 +78,7 @@ func NewCommand(e *env.Env) *cobra.Command {
 		// Else a wrong setting would end with 1, which says that there are differences.
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return trouble(e.Load(cmd)) },
 	}
-	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return trouble(env.Mistake(cmd, err)) })
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return trouble(env.MistakenFlag(cmd, err)) })
 	flags := cmd.Flags()
 	env.InstantVar(flags, &d.from, "from", "", "the one instant: a time (18:45, yesterday 14:05, 2026-01-31), 10m ago, now, seq:N or rv:N")
 	env.InstantVar(flags, &d.to, "to", "now", "the other instant")
@@ -198,7 +198,7 @@ func (d *diffCommand) answer(ctx context.Context, rec *env.Record, args []string
 	if err := d.printer().write(shown, c.OnlyBookkeeping, d.more()); err != nil {
 		return false, err
 	}
-	for _, text := range c.UnknownLabels() {
+	for _, text := range append(c.UnknownLabels(), d.hints(len(shown) == 0)...) {
 		d.env.Note(text)
 	}
 	different := len(shown) > 0 || !d.rules.Said && d.folded.Total() > 0

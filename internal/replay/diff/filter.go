@@ -27,6 +27,7 @@ type filter struct {
 	indexed  []selector.Index
 	rules    folding.Rules
 	folded   change.Counts
+	seen     field.Seen // where no pattern found anything
 }
 
 func (f *filter) addFlags(flags *pflag.FlagSet) {
@@ -84,7 +85,10 @@ func (f *filter) one(d compare.Difference, before, after patch.Doc, allFields bo
 	s := shown{Difference: d, changes: changesOf(before, after, allFields)}
 	if len(f.patterns) > 0 {
 		s.changes = field.SelectAll(f.patterns, s.changes)
-		s.changes, _ = f.rules.Visible(change.Status, s.changes)
+		if s.changes, _ = f.rules.Visible(change.Status, s.changes); len(s.changes) == 0 {
+			f.seen.Add(before)
+			f.seen.Add(after)
+		}
 		return s, len(s.changes) > 0
 	}
 	o := d.Object()
@@ -118,6 +122,17 @@ func (f *filter) more() string {
 		return ""
 	}
 	return fmt.Sprintf("%d more: %s; -v shows them", f.folded.Total(), f.folded.String())
+}
+
+// hints say which paths no object has, if nothing is shown.
+func (f *filter) hints(nothing bool) (texts []string) {
+	if !nothing {
+		return nil
+	}
+	for _, path := range f.paths {
+		texts = append(texts, f.seen.Hint(path))
+	}
+	return texts
 }
 
 // changesOf are the changes between two instants, without bookkeeping unless all fields are asked for.

@@ -41,28 +41,10 @@ type Fold struct {
 	// Folding says what is only counted, in Folded.
 	Folding folding.Rules
 	Folded  change.Counts
+	// Seen are the first versions at which no pattern found anything.
+	Seen field.Seen
 
 	labels known.Labels // of versions that were not selected
-	paths  []string     // of the first versions at which a pattern found nothing
-	seen   int
-}
-
-// seenMost is how many versions are looked at for paths that a pattern could have meant.
-const seenMost = 50
-
-// Paths are those of versions in which no pattern found anything: of whole members, too. They say what a mistyped path was perhaps meant to be.
-func (f *Fold) Paths() []string {
-	var all []string
-	for _, path := range f.paths {
-		all = append(all, path)
-		for i, r := range path {
-			if r == '.' || r == '[' {
-				all = append(all, path[:i])
-			}
-		}
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
 }
 
 // EntryOf is what is shown of a version; nil if it was not asked for, or was counted.
@@ -136,9 +118,7 @@ func (f *Fold) selected(v *history.Version, what change.Change) *Entry {
 		found = field.Elements(all, found)
 	}
 	if found, _ = f.Folding.Visible(change.Status, found); len(found) == 0 {
-		if f.seen++; f.seen <= seenMost {
-			f.paths = append(f.paths, field.Paths(v.Doc)...)
-		}
+		f.Seen.Add(v.Doc)
 		return nil
 	}
 	return f.entry(v, words.Summary(v, what, f.Zone), found)

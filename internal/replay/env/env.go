@@ -16,6 +16,7 @@ import (
 
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/config"
+	"github.com/kuberewind/kuberewind/internal/mistyped"
 	"github.com/kuberewind/kuberewind/internal/recorder"
 	"github.com/kuberewind/kuberewind/internal/render"
 	"github.com/kuberewind/kuberewind/internal/replay/known"
@@ -141,7 +142,7 @@ func (e *Env) suggestCluster(ctx context.Context, database *recorder.Database, e
 	for _, c := range all {
 		names = append(names, c.Name)
 	}
-	if like := known.Suggest(e.Cluster, names); like != "" {
+	if like := mistyped.Suggest(e.Cluster, names); like != "" {
 		return fmt.Errorf("%w; did you mean %q?", err, like)
 	}
 	return err
@@ -177,7 +178,7 @@ func (e *Env) Namespace(all bool) (string, error) {
 
 // Note prints one line on standard error, once.
 func (e *Env) Note(text string) {
-	if e.Quiet || e.noted[text] || text == "" {
+	if text = e.InZone(text); e.Quiet || e.noted[text] || text == "" {
 		return
 	}
 	e.noted[text] = true

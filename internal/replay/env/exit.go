@@ -1,9 +1,14 @@
 package env
 
 import (
+	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/kuberewind/kuberewind/internal/mistyped"
 )
 
 // An ExitError ends the program with a code of its own, and with what it has to say, if anything.
@@ -24,4 +29,23 @@ func (e *ExitError) Unwrap() error { return e.Err }
 // Mistake says where to read what the command takes.
 func Mistake(cmd *cobra.Command, err error) error {
 	return fmt.Errorf("%w\nSee '%s --help' for usage", err, cmd.CommandPath())
+}
+
+// MistakenFlag is Mistake for a flag. It says which flag was perhaps meant, or what the flag takes.
+func MistakenFlag(cmd *cobra.Command, err error) error {
+	return Mistake(cmd, mistyped.Flag(cmd.Flags(), ofFlag(err)))
+}
+
+// ofFlag says what a flag takes, without the words of the library that reads numbers.
+func ofFlag(err error) error {
+	var invalid *pflag.InvalidValueError
+	var number *strconv.NumError
+	if !errors.As(err, &invalid) || !errors.As(err, &number) {
+		return err
+	}
+	takes := "a whole number that the program can hold"
+	if invalid.GetFlag().Value.Type() == "bool" {
+		takes = "true or false"
+	}
+	return fmt.Errorf("--%s %q is not %s", invalid.GetFlag().Name, invalid.GetValue(), takes)
 }

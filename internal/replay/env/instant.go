@@ -3,6 +3,7 @@ package env
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -79,4 +80,19 @@ func (e *Env) Zone() *time.Location {
 		return time.UTC
 	}
 	return time.Local
+}
+
+// InZone has the times of a text in the zone of what is printed: notes and errors of the record have them in UTC. What is in quotes was typed, and stays.
+func (e *Env) InZone(text string) string { return inZone(text, e.Zone()) }
+
+var stampInUTC = regexp.MustCompile(`"?\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z\b`)
+
+func inZone(text string, zone *time.Location) string {
+	return stampInUTC.ReplaceAllStringFunc(text, func(stamp string) string {
+		at, err := time.Parse(time.RFC3339Nano, stamp)
+		if err != nil { // it is in quotes, or of no day
+			return stamp
+		}
+		return at.In(zone).Format(time.RFC3339Nano)
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/internal/mistyped"
 )
 
 // Namespaces gives the names of the namespaces that ever were, and of those to which a recording is confined. It gives none if the
@@ -56,7 +57,7 @@ func UnknownNamespace(ctx context.Context, rec *history.Record, namespace string
 		return "", err
 	}
 	text := fmt.Sprintf("the record never held a namespace %q", namespace)
-	if like := Suggest(namespace, all); like != "" {
+	if like := mistyped.Suggest(namespace, all); like != "" {
 		text += fmt.Sprintf("; did you mean %q?", like)
 	}
 	return text, nil

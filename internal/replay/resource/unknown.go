@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kuberewind/kuberewind/internal/replay/known"
+	"github.com/kuberewind/kuberewind/internal/mistyped"
 )
 
 // An UnknownResourceError says that a word names no resource of the record.
@@ -85,7 +85,7 @@ func (c *Catalog) like(word string) []string {
 			if name == "" {
 				continue
 			}
-			distance, slip := known.Near(word, name)
+			distance, slip := mistyped.Near(word, name)
 			best, like = min(best, distance), like || slip
 		}
 		if like {

@@ -1,4 +1,4 @@
-package known
+package mistyped
 
 import (
 	"cmp"

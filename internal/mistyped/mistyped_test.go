@@ -1,11 +1,11 @@
-package known_test
+package mistyped_test
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/kuberewind/kuberewind/internal/replay/known"
+	"github.com/kuberewind/kuberewind/internal/mistyped"
 )
 
 func TestASlipIsRecognised(t *testing.T) {
@@ -14,7 +14,7 @@ func TestASlipIsRecognised(t *testing.T) {
 		"shpo": "shop", "shp": "shop", "shopp": "shop", "biling": "billing", "billnig": "billing", "kube-systm": "kube-system", "kubectk": "kubectl",
 		"kubelt": "kubelet", "whoo": "", "": "", "x": "", "shop": "shop",
 	} {
-		require.Equal(t, want, known.Suggest(word, words), "%q", word)
+		require.Equal(t, want, mistyped.Suggest(word, words), "%q", word)
 	}
-	require.Empty(t, known.Suggest("shop", nil))
+	require.Empty(t, mistyped.Suggest("shop", nil))
 }
