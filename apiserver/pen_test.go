@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"strconv"
 	"testing"
 	"time"
@@ -27,7 +28,10 @@ type pen struct {
 	live     []map[string]*thing // by stream and key
 	rv, uid  int
 	now      time.Time
+	ends     []int // the versions of the last end, by stream
 }
+
+type penItem = postgres.Item
 
 // penResources are what it writes.
 var penResources = []struct{ resource, kind string }{{"configmaps", "ConfigMap"}, {"pods", "Pod"}, {"services", "Service"}}
@@ -120,6 +124,14 @@ func (p *pen) changed(stream int, namespace, name, data string) *thing {
 	return p.thing(stream, namespace, name, uid, data)
 }
 
+func (p *pen) remove(stream int, o *thing) postgres.Item {
+	p.Helper()
+	p.rv++
+	delete(p.live[stream], o.key())
+	last := p.thing(stream, o.namespace, o.name, o.uid, "z")
+	return postgres.Item{Stream: p.streams[stream].ID(), Kind: postgres.Delta, Type: postgres.Deleted, Source: postgres.SourceWatch, Object: last, Position: last.rv}
+}
+
 // interrupt begins a gap of a stream.
 func (p *pen) interrupt(stream int) {
 	p.Helper()
@@ -142,4 +154,24 @@ func (p *pen) listed(stream int, namespace, name, data string) postgres.Item {
 	o := p.changed(stream, namespace, name, data)
 	p.live[stream][o.key()] = o
 	return postgres.Item{Stream: p.streams[stream].ID(), Kind: postgres.Delta, Type: postgres.Sync, Source: postgres.SourceRelist, Object: o}
+}
+
+// vanished is an object that was not on the list.
+func (p *pen) vanished(stream int, o *thing) postgres.Item {
+	p.rv++
+	delete(p.live[stream], o.key())
+	return postgres.Item{
+		Stream: p.streams[stream].ID(), Kind: postgres.Delta, Type: postgres.Deleted, Source: postgres.SourceInferred,
+		Key: o.key(), UID: types.UID(o.uid), RV: strconv.Itoa(p.rv),
+	}
+}
+
+// change is a random write.
+func (p *pen) change(random *rand.Rand, stream int) postgres.Item {
+	p.Helper()
+	namespace, name := string(rune('a'+random.IntN(2))), fmt.Sprint("o", random.IntN(6))
+	if o := p.live[stream][namespace+"/"+name]; o != nil && random.IntN(5) == 0 {
+		return p.remove(stream, o)
+	}
+	return p.set(stream, namespace, name, fmt.Sprint(string(rune('l'+random.IntN(2))), random.IntN(1000)))
 }

@@ -82,8 +82,8 @@ func (r *Reader) Read(ctx context.Context, take func(*Event) error) (more bool, 
 	return more, nil
 }
 
-// burstBytes is how much of what is kept a Reader holds at a time.
-const burstBytes = 256 << 10
+// burstShare is how much of what is kept a Reader holds at a time: one part of 64.
+const burstShare = 64
 
 // look gives the next events that are kept. A Reader that has not joined has to read the record up to target.
 func (r *Reader) look() (events []*Event, target int64, more bool, err error) {
@@ -139,7 +139,7 @@ func (r *Reader) join() {
 func (r *Reader) burst() (events []*Event) {
 	f := r.feed
 	size := int64(0)
-	for size < burstBytes && r.next < f.first+int64(len(f.kept)) {
+	for size < f.most/burstShare && r.next < f.first+int64(len(f.kept)) {
 		e := f.kept[r.next-f.first]
 		r.next++
 		r.seq, r.batch = e.place(r.batch)

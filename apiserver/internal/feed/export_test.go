@@ -1,0 +1,8 @@
+package feed
+
+// Kept is how many bytes the Feed keeps.
+func (f *Feed) Kept() int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.bytes
+}
