@@ -28,7 +28,9 @@ import (
 // A call is one request for objects.
 type call struct {
 	at        *instant
+	info      *request.RequestInfo
 	resource  *served
+	since     int64 // from where on the caller may read
 	namespace string
 	name      string // "" for a list or a watch
 	form      form
@@ -69,7 +71,7 @@ func (at *instant) call(r *http.Request) (*call, error) {
 		return nil, s.unrecorded()
 	}
 	s.webhook = sync.OnceValue(func() bool { return at.convertedByWebhook(r.Context(), s.GroupResource()) })
-	c := &call{at: at, resource: s, namespace: info.Namespace, time: at.point.Time}
+	c := &call{at: at, info: info, resource: s, namespace: info.Namespace, time: at.point.Time}
 	if info.Resource == "namespaces" {
 		c.namespace = ""
 	}
@@ -124,6 +126,7 @@ func (at *instant) definition(ctx context.Context, resource schema.GroupResource
 	if !ok || !definitions.Recorded {
 		return nil, nil
 	}
+	definitions.granted = true // the server needs it to answer; it shows it to nobody
 	e, err := at.object(ctx, definitions, "", resource.String())
 	if err != nil || e == nil {
 		return nil, err
@@ -139,6 +142,9 @@ func (at *instant) convertedByWebhook(ctx context.Context, resource schema.Group
 }
 
 func (c *call) serve(w http.ResponseWriter, r *http.Request) error {
+	if err := c.allow(r.Context(), c.at.point.Seq); err != nil {
+		return err
+	}
 	c.warn(w)
 	switch {
 	case c.options.Watch:

@@ -27,6 +27,7 @@ const (
 // A cluster is one record that is served.
 type cluster struct {
 	record   *history.Record
+	gate     *gate
 	states   *state.Cache
 	instants *lru.Cache    // of *instant by instantID
 	watches  chan struct{} // holds one for each open watch
@@ -54,7 +55,10 @@ func newCluster(record *history.Record, o Options) (*cluster, error) {
 	if o.MaxWatches == 0 {
 		o.MaxWatches = defaultMaxWatches
 	}
-	c := &cluster{record: record, states: state.NewCache(o.CacheBytes), instants: lru.New(instantsKept), watches: make(chan struct{}, o.MaxWatches), intentions: o.Intentions}
+	c := &cluster{
+		record: record, gate: newGate(record, o.Access), states: state.NewCache(o.CacheBytes), instants: lru.New(instantsKept),
+		watches: make(chan struct{}, o.MaxWatches), intentions: o.Intentions,
+	}
 	c.ctx, c.stop = context.WithCancel(context.Background())
 	_, err := rand.Read(c.key[:])
 	return c, err

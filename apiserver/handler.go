@@ -20,6 +20,7 @@ type Options struct {
 	Log        *slog.Logger
 	CacheBytes int64 // of a cluster's rebuilt states that are kept; 0 means 512 MiB
 	MaxWatches int   // of a cluster, open at one time, beyond which they get 429; 0 means 1,000
+	Access     Access
 
 	// Intentions is told of each write before it is refused. It may be nil. If it fails, the client is told why, with 503.
 	Intentions func(Intention) error

@@ -11,7 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 
 	"github.com/kuberewind/kuberewind/apiserver/internal/discovery"
@@ -48,7 +47,7 @@ func newInstant(ctx context.Context, c *cluster, p history.Point, revision int64
 		return nil, unavailable(err)
 	}
 	at.reviews = review.New(at, review.Options{
-		Authorize: func(context.Context, authorizer.Attributes) error { return nil }, // who reached the Handler may read
+		Authorize: at.allow,
 		Served: func(resource schema.GroupVersionResource) bool {
 			_, ok := at.discovery.Resource(resource)
 			return ok
@@ -130,6 +129,7 @@ func (at *instant) Docs(ctx context.Context, resource schema.GroupResource) (ite
 	if !ok || !s.Recorded {
 		return nil, fmt.Errorf("%s: %w", resource, review.ErrNotRecorded)
 	}
+	s.granted = true // reviews look first whether the caller may list it
 	all, err := at.state(ctx, s, "")
 	if err != nil {
 		return nil, err

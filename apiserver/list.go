@@ -83,6 +83,9 @@ func (c *call) exactly(ctx context.Context, rv string) (*state.State, error) {
 	if err != nil {
 		return nil, unresolved(err)
 	}
+	if err := c.allowVersion(ctx, p); err != nil {
+		return nil, err
+	}
 	return c.at.stateAt(ctx, c.resource, c.namespace, rv, p)
 }
 

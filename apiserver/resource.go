@@ -27,6 +27,8 @@ type served struct {
 	typed  bool                 // the items of its lists have no kind
 	names  []string             // namespaces that the recorder was confined to; nil for all
 
+	granted bool // that it is read was decided on: by call.allow, or because the server reads it for itself
+
 	webhook func() bool // reports whether one converts the versions; only it knows how
 }
 
@@ -92,6 +94,9 @@ const derivedFrom = 20_000
 
 // state gives a resource at the instant: that of a namespace, if it is not "" and the whole is not there yet.
 func (at *instant) state(ctx context.Context, s *served, namespace string) (*state.State, error) {
+	if !s.granted {
+		return nil, errUndecided(s)
+	}
 	id := state.ID{Resource: s.stored, Seq: at.point.Seq, Version: at.revision}
 	if whole := at.cluster.states.Kept(id); whole != nil {
 		return whole, nil
@@ -117,6 +122,9 @@ func (at *instant) state(ctx context.Context, s *served, namespace string) (*sta
 
 // stateAt gives a resource at an exact resource version.
 func (at *instant) stateAt(ctx context.Context, s *served, namespace, rv string, p history.Point) (*state.State, error) {
+	if !s.granted {
+		return nil, errUndecided(s)
+	}
 	id := state.ID{Resource: s.stored, Namespace: namespace, Seq: p.Seq, RV: rv, Version: at.revision}
 	scope := s.scope
 	scope.Namespace = namespace
@@ -131,6 +139,9 @@ func (at *instant) stateAt(ctx context.Context, s *served, namespace, rv string,
 
 // object gives one object, nil if there is none. It rebuilds nothing else.
 func (at *instant) object(ctx context.Context, s *served, namespace, name string) (*state.Entry, error) {
+	if !s.granted {
+		return nil, errUndecided(s)
+	}
 	id := state.ID{Resource: s.stored, Seq: at.point.Seq, Version: at.revision}
 	if whole := at.cluster.states.Kept(id); whole != nil {
 		return whole.Get(namespace, name), nil

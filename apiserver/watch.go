@@ -54,7 +54,7 @@ func (c *call) watch(w http.ResponseWriter, r *http.Request) error {
 		ctx, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()
 		open.stream = stream
-		if err := open.run(ctx); err != nil && ctx.Err() == nil {
+		if err := c.whileAllowed(ctx, open.run); err != nil && ctx.Err() == nil {
 			_ = open.fail(err)
 		}
 	})
@@ -79,6 +79,9 @@ func (c *call) begin(ctx context.Context) (*watching, error) {
 func (o *watching) begin(ctx context.Context) (err error) {
 	if m := o.at.moving; m != nil && o.at.point.Seq != o.reader.Seq() { // it has moved since the request came
 		if o.at, err = m.now(ctx); err != nil {
+			return err
+		}
+		if err := o.allow(ctx, o.at.point.Seq); err != nil {
 			return err
 		}
 	}
@@ -117,7 +120,7 @@ func (o *watching) beginAt(ctx context.Context, rv string) error {
 		return unresolved(err)
 	}
 	o.after, o.from = p, rv
-	return nil
+	return o.allowVersion(ctx, p)
 }
 
 // crosses refuses a watch over a gap that a list closed: the rows of that list are in the list's order.

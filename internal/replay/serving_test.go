@@ -22,6 +22,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/util/cert"
 
 	"github.com/kuberewind/kuberewind/internal/config"
 	"github.com/kuberewind/kuberewind/internal/replay/env"
@@ -164,7 +165,7 @@ func TestWhatOthersReachIsNotServed(t *testing.T) {
 	folders(t)
 	got := b.asked(t, "serve", "--listen", "0.0.0.0:6443")
 	require.Equal(t, 1, got.code)
-	require.Contains(t, got.err, "to serve others needs live authorization, which this version does not have yet")
+	require.Contains(t, got.err, "let the live cluster say who may read (--authorization live-self or live)")
 	got = b.asked(t, "serve", "--allowed-hosts", "jump:443")
 	require.Contains(t, got.err, `--allowed-hosts "jump:443" is no name of a host`)
 	t.Setenv("XDG_RUNTIME_DIR", "/proc/none")
@@ -172,6 +173,56 @@ func TestWhatOthersReachIsNotServed(t *testing.T) {
 	got = b.asked(t, "serve")
 	require.Equal(t, 1, got.code)
 	require.Contains(t, got.err, "write the file by which other commands find the server")
+}
+
+func TestFlagsOfASharedServerThatDoNotFitAreRefused(t *testing.T) {
+	b := story(t)
+	folders(t)
+	const uid = "11111111-2222-3333-4444-555555555555"
+	certificate, key := keyPair(t)
+	kubeconfig := func(cluster string) string {
+		name := filepath.Join(t.TempDir(), "kubeconfig")
+		require.NoError(t, os.WriteFile(name, []byte("{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: a}}], clusters: [{name: a, cluster: "+cluster+"}]}"), 0o600))
+		return name
+	}
+	live := kubeconfig("{server: 'https://127.0.0.1:1'}")
+	with := func(more ...string) []string {
+		return append([]string{"--listen", "0.0.0.0:0", "--tls-cert", certificate, "--tls-key", key}, more...)
+	}
+	for name, c := range map[string]struct {
+		args []string
+		says string
+	}{
+		"no mode":                 {with("--live", uid+"="+live), "are of use with --authorization only"},
+		"an unknown mode":         {with("--authorization", "rbac", "--live", uid+"="+live), `--authorization "rbac": there are live-self and live`},
+		"no certificate":          {[]string{"--authorization", "live", "--live", uid + "=" + live}, "needs --tls-cert and --tls-key"},
+		"no live API":             {with("--authorization", "live-self"), "needs --live UID=KUBECONFIG"},
+		"no UID":                  {with("--authorization", "live-self", "--live", live), "write UID=KUBECONFIG"},
+		"a cluster twice":         {with("--authorization", "live-self", "--live", uid+"="+live, "--live", uid+"="+live), "names cluster " + uid + " twice"},
+		"a cluster of no record":  {with("--authorization", "live-self", "--live", "other="+live), "no cluster of this UID is served, but " + uid + " (test)"},
+		"no kubeconfig":           {with("--authorization", "live-self", "--live", uid+"=/none"), "/none: no such file"},
+		"a live API over HTTP":    {with("--authorization", "live-self", "--live", uid+"="+kubeconfig("{server: 'http://127.0.0.1:1'}")), "is not https"},
+		"a live API of anyone's":  {with("--authorization", "live", "--live", uid+"="+kubeconfig("{server: 'https://127.0.0.1:1', insecure-skip-tls-verify: true}")), "insecure-skip-tls-verify"},
+		"a key of another":        {[]string{"--authorization", "live", "--live", uid + "=" + live, "--tls-cert", certificate, "--tls-key", certificate}, "read --tls-cert and --tls-key"},
+		"a name for an address":   {append(with("--authorization", "live", "--live", uid+"="+live), "--listen", "example.com:1"), "write an address of this machine"},
+		"others without any mode": {[]string{"--listen", "[::]:0"}, "without --authorization"},
+	} {
+		got := b.asked(t, append([]string{"serve"}, c.args...)...)
+		require.Equal(t, 1, got.code, name)
+		require.Contains(t, strings.Join(strings.Fields(got.err), " "), c.says, name)
+	}
+}
+
+// keyPair writes a certificate of example.com and its key.
+func keyPair(t *testing.T) (certificate, key string) {
+	t.Helper()
+	folder := t.TempDir()
+	certificate, key = filepath.Join(folder, "tls.crt"), filepath.Join(folder, "tls.key")
+	certText, keyText, err := cert.GenerateSelfSignedCertKey("example.com", nil, nil)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(certificate, certText, 0o600))
+	require.NoError(t, os.WriteFile(key, keyText, 0o600))
+	return certificate, key
 }
 
 func TestAProgramHasAServerAndAFolderOfItsOwn(t *testing.T) {

@@ -2,9 +2,11 @@
 //
 // # What it guarantees
 //
-//   - Only loopback listens. Every connection is TLS, under a CA that lives as long as the server.
-//   - A request reaches the handler only with the server's token, under an allowed name of the host, and from no other origin.
-//     The handler finds the caller in the context (request.UserFrom), and no Authorization header.
+//   - Only loopback listens, unless the server is shared. Every connection is TLS: under a CA that lives as long as the server,
+//     or with the certificate of a shared server.
+//   - A request reaches the handler only under an allowed name of the host, and from no other origin.
+//   - The caller has the server's token. That of a shared server is known to its Authenticator (internal/serve/delegate).
+//   - The handler finds the caller in the context (request.UserFrom), and no Authorization header.
 //   - At the end, watches are ended first. Other requests have a while to finish.
 //
 // # What it rejects, and why
@@ -13,6 +15,7 @@
 //	another Host        403: a web page that has its own name lead to 127.0.0.1 (DNS rebinding) sends its own name
 //	another Origin      403: browsers let every web page open WebSockets to every host
 //	no or another token 401
+//	--listen elsewhere  refused at the start, unless the server is shared
 //	a header or URL above 128 KiB: 431, a body above 3 MiB: the handler's read fails
 //
 // There is no CORS, and nothing is compressed: both ends are one machine.

@@ -3,6 +3,7 @@ package serve
 import (
 	"crypto/subtle"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"net/url"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apiserver/pkg/authentication/user"
@@ -19,10 +21,16 @@ import (
 // UserName is who has the token: on loopback, all are one user.
 const UserName = "kuberewind:local"
 
+// An Authenticator finds who sends a request.
+type Authenticator interface {
+	// Authenticate gives the request with its user in the context. An error that is a Status is the answer.
+	Authenticate(r *http.Request) (*http.Request, error)
+}
+
 // guard decides which requests pass.
 type guard struct {
-	hosts map[string]bool
-	token string
+	hosts  map[string]bool
+	caller Authenticator
 }
 
 // allowed are the names of loopback, and those that were named.
@@ -57,27 +65,29 @@ func hostOf(header string) string {
 
 // admit gives the request as the handler may see it, or what to answer instead.
 func (g *guard) admit(r *http.Request) (*http.Request, http.Handler) {
-	refused := g.refuse(r)
-	r = r.Clone(r.Context())
-	r.Header.Del("Authorization")
-	if refused != nil {
-		return r, refused
+	admitted, err := r, g.refuse(r)
+	if err == nil {
+		admitted, err = g.caller.Authenticate(r)
 	}
-	caller := &user.DefaultInfo{Name: UserName, Groups: []string{user.AllAuthenticated}}
-	return r.WithContext(request.WithUser(r.Context(), caller)), nil
+	if err != nil {
+		admitted = r
+	}
+	admitted = admitted.Clone(admitted.Context())
+	admitted.Header.Del("Authorization")
+	if err != nil {
+		return admitted, refusal(err)
+	}
+	return admitted, nil
 }
 
-func (g *guard) refuse(r *http.Request) http.Handler {
+func (g *guard) refuse(r *http.Request) error {
 	switch {
 	case !g.hosts[hostOf(r.Host)]:
-		return refusal(http.StatusForbidden, metav1.StatusReasonForbidden, fmt.Sprintf(
+		return status(http.StatusForbidden, metav1.StatusReasonForbidden, fmt.Sprintf(
 			"the host %.253q is not served: if clients may call the server by this name, start replay serve with --allowed-hosts and the name", hostOf(r.Host)))
 	case !sameOrigin(r):
-		return refusal(http.StatusForbidden, metav1.StatusReasonForbidden, fmt.Sprintf(
+		return status(http.StatusForbidden, metav1.StatusReasonForbidden, fmt.Sprintf(
 			"requests of web pages of another origin (%.253q) are not served", r.Header.Get("Origin")))
-	case !g.hasToken(r):
-		return refusal(http.StatusUnauthorized, metav1.StatusReasonUnauthorized,
-			"the token is missing, or it is not that of this server: each start of replay serve makes a new one; replay kubeconfig has it")
 	}
 	return nil
 }
@@ -92,15 +102,33 @@ func sameOrigin(r *http.Request) bool {
 	return err == nil && len(origins) == 1 && origin.Scheme == "https" && strings.EqualFold(origin.Host, r.Host)
 }
 
-func (g *guard) hasToken(r *http.Request) bool {
+// oneToken takes who has the token of this server.
+type oneToken string
+
+// Authenticate implements Authenticator.
+func (t oneToken) Authenticate(r *http.Request) (*http.Request, error) {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	return strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare([]byte(strings.TrimSpace(token)), []byte(g.token)) == 1
+	if !strings.EqualFold(scheme, "Bearer") || subtle.ConstantTimeCompare([]byte(strings.TrimSpace(token)), []byte(t)) != 1 {
+		return nil, status(http.StatusUnauthorized, metav1.StatusReasonUnauthorized,
+			"the token is missing, or it is not that of this server: each start of replay serve makes a new one; replay kubeconfig has it")
+	}
+	caller := &user.DefaultInfo{Name: UserName, Groups: []string{user.AllAuthenticated}}
+	return r.WithContext(request.WithUser(r.Context(), caller)), nil
 }
 
-// refusal answers with a Status.
-func refusal(code int, reason metav1.StatusReason, message string) http.Handler {
+func status(code int32, reason metav1.StatusReason, message string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: code, Reason: reason, Message: message}}
+}
+
+// refusal answers with the Status of an error.
+func refusal(err error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		WriteStatus(w, &metav1.Status{Status: metav1.StatusFailure, Code: int32(code), Reason: reason, Message: message})
+		var known apierrors.APIStatus
+		if !errors.As(err, &known) {
+			known = apierrors.NewInternalError(err)
+		}
+		s := known.Status()
+		WriteStatus(w, &s)
 	})
 }
 

@@ -196,7 +196,7 @@ func TestTheCertificateIsForEveryNameThatIsAllowed(t *testing.T) {
 func TestOnlyLoopbackListens(t *testing.T) {
 	for _, address := range []string{"0.0.0.0:0", ":0", "[::]:0", "192.0.2.1:0", "example.com:0", "10.0.0.1:6443"} {
 		_, err := serve.Listen(serve.Options{Address: address, Handler: hello})
-		require.ErrorContains(t, err, "to serve others needs live authorization, which this version does not have yet", address)
+		require.ErrorContains(t, err, "let the live cluster say who may read (--authorization live-self or live)", address)
 	}
 	_, err := serve.Listen(serve.Options{Address: "127.0.0.1", Handler: hello})
 	require.ErrorContains(t, err, "write HOST:PORT")

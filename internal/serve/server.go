@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"strings"
 	"time"
 )
 
@@ -36,8 +38,10 @@ var ErrEnding = errors.New("the server ends")
 
 // Options say how to serve what.
 type Options struct {
-	// Address is where to listen, HOST:PORT. The host is of loopback; port 0 is any free one.
+	// Address is where to listen, HOST:PORT. Without Shared the host is of loopback. Port 0 is any free one.
 	Address string
+	// Shared serves others than who has the token of this server. It is nil on loopback, unless live authorization is wished there, too.
+	Shared *Shared
 	// AllowedHosts are names by which clients may call the server, besides those of loopback.
 	AllowedHosts []string
 	// Handler answers requests that may pass.
@@ -47,19 +51,27 @@ type Options struct {
 	Log   *slog.Logger
 }
 
+// Shared is how a server is known to others, and how it knows them.
+type Shared struct {
+	Certificate   tls.Certificate
+	Authenticator Authenticator
+	// ClientCertificates says that the Authenticator takes certificates of clients.
+	ClientCertificates bool
+}
+
 // An Audit makes a handler of one that is to be watched.
 type Audit interface {
 	Watch(next http.Handler) http.Handler
 }
 
-// Access is what a client needs.
+// Access is what a client needs. A shared server gives neither CA nor token: its clients have their own.
 type Access struct {
 	URL   string `json:"url"`
 	CA    []byte `json:"ca"` // PEM
 	Token string `json:"token"`
 }
 
-// Server serves a handler over TLS on loopback, to clients that have its token.
+// Server serves a handler over TLS: on loopback to clients that have its token, or shared to those that its Authenticator knows.
 type Server struct {
 	access   Access
 	guard    *guard
@@ -72,36 +84,83 @@ type Server struct {
 	endWatches context.CancelCauseFunc
 }
 
-// Listen binds the address and makes certificate and token. Close or Serve lets go of it.
+// Listen binds the address and, unless it is shared, makes certificate and token. Close or Serve lets go of it.
 func Listen(o Options) (*Server, error) {
 	hosts, err := allowed(o.AllowedHosts)
 	if err != nil {
 		return nil, err
 	}
-	listener, ip, err := listen(o.Address)
+	listener, ip, err := listen(o.Address, o.Shared != nil)
 	if err != nil {
 		return nil, err
 	}
 	hosts[ip.String()] = true
-	ca, certificate, err := newCertificate(hosts)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("make a certificate: %w", err), listener.Close())
+	s := &Server{access: Access{URL: "https://" + listener.Addr().String()}, handler: http.MaxBytesHandler(o.Handler, maxBody), audit: o.Audit, listener: listener}
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if o.Shared != nil {
+		err = s.share(o.Shared, hosts, config)
+	} else {
+		err = s.guardAlone(hosts, config)
 	}
-	access := Access{URL: "https://" + listener.Addr().String(), CA: ca, Token: newToken()}
-	s := &Server{
-		access: access, guard: &guard{hosts: hosts, token: access.Token}, handler: http.MaxBytesHandler(o.Handler, maxBody), audit: o.Audit, listener: listener,
+	if err != nil {
+		return nil, errors.Join(err, listener.Close())
 	}
 	s.ending, s.endWatches = context.WithCancelCause(context.Background())
 	s.http = &http.Server{
-		Handler: s, TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12},
+		Handler: s, TLSConfig: config,
 		ReadHeaderTimeout: headerWithin, IdleTimeout: idleFor, MaxHeaderBytes: maxHeader,
 		ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelWarn),
 	}
 	return s, nil
 }
 
-// listen refuses what others than this machine could reach.
-func listen(address string) (net.Listener, netip.Addr, error) {
+// guardAlone makes a certificate, and a token for all who may read.
+func (s *Server) guardAlone(hosts map[string]bool, config *tls.Config) error {
+	ca, certificate, err := newCertificate(hosts)
+	if err != nil {
+		return fmt.Errorf("make a certificate: %w", err)
+	}
+	s.access.CA, s.access.Token = ca, newToken()
+	s.guard = &guard{hosts: hosts, caller: oneToken(s.access.Token)}
+	config.Certificates = []tls.Certificate{certificate}
+	return nil
+}
+
+// share takes the certificate of others. Clients may call the server by its names: who can show it is the server.
+func (s *Server) share(o *Shared, hosts map[string]bool, config *tls.Config) error {
+	leaf, err := x509.ParseCertificate(o.Certificate.Certificate[0])
+	if err != nil {
+		return fmt.Errorf("read the certificate of the server: %w", err)
+	}
+	for _, name := range leaf.DNSNames {
+		hosts[plain(name)] = true
+	}
+	for _, ip := range leaf.IPAddresses {
+		hosts[plain(ip.String())] = true
+	}
+	s.access.URL = "https://" + s.nameIn(leaf)
+	s.guard = &guard{hosts: hosts, caller: o.Authenticator}
+	config.Certificates = []tls.Certificate{o.Certificate}
+	if o.ClientCertificates {
+		config.ClientAuth = tls.RequestClientCert // whose CA counts depends on the cluster, which the path names
+	}
+	return nil
+}
+
+// nameIn is the first name of a certificate, else the address that is listened on, with the port.
+func (s *Server) nameIn(leaf *x509.Certificate) string {
+	address := s.listener.Addr().String()
+	_, port, _ := net.SplitHostPort(address) // It is one that a listener has.
+	for _, name := range leaf.DNSNames {
+		if !strings.Contains(name, "*") {
+			return net.JoinHostPort(name, port)
+		}
+	}
+	return address
+}
+
+// listen refuses what others than this machine could reach, unless the server is shared.
+func listen(address string, shared bool) (net.Listener, netip.Addr, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, netip.Addr{}, fmt.Errorf("listen on %q: write HOST:PORT, such as 127.0.0.1:6443; port 0 is any free one", address)
@@ -110,9 +169,13 @@ func listen(address string) (net.Listener, netip.Addr, error) {
 		host = "127.0.0.1"
 	}
 	ip, err := netip.ParseAddr(host)
-	if err != nil || !ip.IsLoopback() {
-		return nil, ip, fmt.Errorf("listen on %q: only 127.0.0.1, [::1] and localhost can be served: to serve others needs live authorization, "+
-			"which this version does not have yet; from another machine, use ssh -L", address)
+	switch {
+	case err == nil && (ip.IsLoopback() || shared):
+	case shared:
+		return nil, ip, fmt.Errorf("listen on %q: write an address of this machine, such as 0.0.0.0:6443 for all of them", address)
+	default:
+		return nil, ip, fmt.Errorf("listen on %q: only 127.0.0.1, [::1] and localhost can be served without --authorization: to serve others, "+
+			"let the live cluster say who may read (--authorization live-self or live), or use ssh -L", address)
 	}
 	listener, err := net.Listen("tcp", net.JoinHostPort(host, port))
 	if err != nil {

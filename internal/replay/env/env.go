@@ -117,6 +117,59 @@ func (e *Env) Open(ctx context.Context) (*Record, error) {
 	return &Record{Record: rec, database: database}, nil
 }
 
+// Records are the open records of one database, one for each cluster. Close lets go of it.
+type Records struct {
+	All      []*history.Record
+	database *recorder.Database
+}
+
+// Close lets go of the records.
+func (r *Records) Close() error {
+	for _, record := range r.All {
+		record.Close()
+	}
+	return r.database.Close()
+}
+
+// OpenAll opens the record of every cluster of the database, or that of the cluster which the settings name.
+func (e *Env) OpenAll(ctx context.Context) (*Records, error) {
+	database, err := recorder.OpenRecord(ctx, config.Config{Database: e.Database, DataDir: e.DataDir}, e.log)
+	if err != nil {
+		return nil, err
+	}
+	records := &Records{database: database}
+	names, err := e.clusterNames(ctx, database)
+	for _, name := range names {
+		var record *history.Record
+		if record, err = history.Open(ctx, database.URL(), history.Options{Cluster: name, Log: e.log}); err != nil {
+			break
+		}
+		records.All = append(records.All, record)
+	}
+	if err != nil {
+		return nil, errors.Join(e.explainOpen(e.suggestCluster(ctx, database, err)), records.Close())
+	}
+	return records, nil
+}
+
+// clusterNames are those of the clusters that are opened. There is one at least, so that an empty record is an error.
+func (e *Env) clusterNames(ctx context.Context, database *recorder.Database) (names []string, err error) {
+	if e.Cluster != "" {
+		return []string{e.Cluster}, nil
+	}
+	all, err := history.Clusters(ctx, database.URL())
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range all {
+		names = append(names, c.Name)
+	}
+	if len(names) == 0 {
+		names = []string{""}
+	}
+	return names, nil
+}
+
 // Runs reports whether Open can answer without starting an embedded PostgreSQL.
 func (e *Env) Runs() (bool, error) {
 	return recorder.RecordRuns(config.Config{Database: e.Database, DataDir: e.DataDir})

@@ -2,6 +2,7 @@ package past
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 
@@ -23,11 +24,11 @@ type Server struct {
 	handler *apiserver.Handler
 }
 
-// Listen makes a server of a record. The handler of the options is made here, with the record. What libraries log of odd requests goes
+// Listen makes a server of records. The handler of the options is made here, with the records. What libraries log of odd requests goes
 // where the server logs.
-func Listen(rec *env.Record, api apiserver.Options, o serve.Options) (*Server, error) {
+func Listen(records []*history.Record, api apiserver.Options, o serve.Options) (*Server, error) {
 	klog.SetSlogLogger(o.Log.With("from", "apimachinery"))
-	api.Records, api.Log = []*history.Record{rec.Record}, o.Log
+	api.Records, api.Log = records, o.Log
 	handler, err := apiserver.New(api)
 	if err != nil {
 		return nil, err
@@ -47,14 +48,29 @@ func (s *Server) Close() {
 	s.handler.Close()
 }
 
-// Publish has other commands find a server. The function takes that back.
-func Publish(ctx context.Context, e *env.Env, rec *env.Record, s *Server) (remove func() error, err error) {
-	identity, err := running.Identity(ctx, rec.Pool())
-	if err != nil {
-		return nil, err
+// Publish has other commands find a server, for each of its records. The function takes that back.
+func Publish(ctx context.Context, e *env.Env, records []*history.Record, s *Server) (remove func() error, err error) {
+	var published []func() error
+	remove = func() error {
+		var errs []error
+		for _, one := range published {
+			errs = append(errs, one())
+		}
+		return errors.Join(errs...)
 	}
-	file := &running.Server{Access: s.Access(), Database: identity, Cluster: rec.Cluster().UID, PID: os.Getpid()}
-	return file.Publish(folders(e))
+	for _, record := range records {
+		identity, err := running.Identity(ctx, record.Pool())
+		if err != nil {
+			return nil, errors.Join(err, remove())
+		}
+		file := &running.Server{Access: s.Access(), Database: identity, Cluster: record.Cluster().UID, PID: os.Getpid()}
+		one, err := file.Publish(folders(e))
+		if err != nil {
+			return nil, errors.Join(err, remove())
+		}
+		published = append(published, one)
+	}
+	return remove, nil
 }
 
 // Running is the access to a server of the record that another process runs, or nil.
@@ -81,7 +97,7 @@ func Serving(ctx context.Context, e *env.Env, rec *env.Record) (access *serve.Ac
 		return access, func() error { return nil }, err
 	}
 	// What a client is to know, it is told in its answers: the screen is the client's.
-	server, err := Listen(rec, apiserver.Options{}, serve.Options{Address: AnyPort, Log: slog.New(slog.DiscardHandler)})
+	server, err := Listen([]*history.Record{rec.Record}, apiserver.Options{}, serve.Options{Address: AnyPort, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kuberewind/kuberewind/apiserver"
+	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/config"
 	"github.com/kuberewind/kuberewind/internal/replay/env"
 	"github.com/kuberewind/kuberewind/internal/replay/past"
@@ -19,13 +20,17 @@ import (
 	"github.com/kuberewind/kuberewind/internal/serve/jsonlines"
 )
 
-const long = `Serve the cluster of the past to kubectl, k9s, informers and every other Kubernetes client, on this machine only, until Ctrl-C.
+const long = `Serve the clusters of the past to kubectl, k9s, informers and every other Kubernetes client, until Ctrl-C.
 
 Each instant is a Kubernetes API of its own, at https://127.0.0.1:PORT/clusters/UID/at/seq:N. It can be read, not written. "kubeconfig" writes a
 kubeconfig for an instant; "exec" and "shell" run a program with one. They find the server by a file that only you can read.
 
-A client needs the token of this server, which the kubeconfig has; each start makes a new one. It must call the server by a name of this machine
-(127.0.0.1, localhost, [::1]) or by one of --allowed-hosts, on whatever port. So a tunnel works: ssh -L 6443:127.0.0.1:PORT.
+Without --authorization, the server listens on this machine only. A client needs the token of this server, which the kubeconfig has; each start makes
+a new one. It must call the server by a name of this machine (127.0.0.1, localhost, [::1]) or by one of --allowed-hosts, on whatever port. So a tunnel
+works: ssh -L 6443:127.0.0.1:PORT.
+
+With --authorization, others can read what the live cluster lets them read, with the credentials that they have there. --live names the API of each
+live cluster. In mode live-self, the caller's own token asks that API. In mode live, the identity of the --live kubeconfig does.
 
 --audit-log writes who asked what, of which instant: one line a request, in the format of Kubernetes' audit log.
 
@@ -40,7 +45,11 @@ const example = `  # Serve the record; in another terminal: %[1]s exec --at 10m 
 
   # Run a controller of yours against last night, and see what it would have changed
   %[1]s serve --intentions intentions.jsonl
-  %[1]s exec --at "yesterday 23:30" -- ./controller --leader-elect=false`
+  %[1]s exec --at "yesterday 23:30" -- ./controller --leader-elect=false
+
+  # To everyone who may read the live cluster, with their own tokens
+  %[1]s serve --listen 0.0.0.0:6443 --tls-cert tls.crt --tls-key tls.key --authorization live-self \
+    --live 0f5c2f6e-8c1c-4d0e-9d26-5f2c1f0f9a11=live.kubeconfig`
 
 // command is one call of serve.
 type command struct {
@@ -49,6 +58,7 @@ type command struct {
 	allowedHosts []string
 	auditLog     string
 	intentions   string
+	sharing      sharing
 }
 
 // NewCommand makes the command serve.
@@ -67,10 +77,14 @@ func NewCommand(e *env.Env) *cobra.Command {
 	flags.StringSliceVar(&c.allowedHosts, "allowed-hosts", nil, "more names by which clients may call the server, such as that of a tunnel")
 	flags.StringVar(&c.auditLog, "audit-log", "", "file to which every request is appended, as a JSON line")
 	flags.StringVar(&c.intentions, "intentions", "", "file to which every write that a client asks for is appended, as a JSON line")
+	c.sharing.flags(flags)
 	return cmd
 }
 
 func (c *command) run(cmd *cobra.Command) (err error) {
+	if err := c.sharing.check(); err != nil {
+		return err
+	}
 	o := serve.Options{Address: c.listen, AllowedHosts: c.allowedHosts, Log: c.env.Log()}
 	if c.auditLog != "" {
 		var log *auditlog.Log
@@ -89,11 +103,11 @@ func (c *command) run(cmd *cobra.Command) (err error) {
 		defer func() { err = errors.Join(err, file.Close()) }()
 		api.Intentions = noting(file)
 	}
-	rec, err := c.env.Open(cmd.Context())
+	records, err := c.env.OpenAll(cmd.Context())
 	if err != nil {
 		return err
 	}
-	return errors.Join(c.serve(cmd.Context(), cmd.Flags(), rec, api, o), rec.Close())
+	return errors.Join(c.serve(cmd.Context(), cmd.Flags(), records.All, api, o), records.Close())
 }
 
 // noting writes intentions to a file. None is added while earlier ones wait for the disk, so that few wait.
@@ -106,26 +120,38 @@ func noting(file *jsonlines.File) func(apiserver.Intention) error {
 	}
 }
 
-func (c *command) serve(ctx context.Context, flags *pflag.FlagSet, rec *env.Record, api apiserver.Options, o serve.Options) error {
-	server, err := past.Listen(rec, api, o)
+func (c *command) serve(ctx context.Context, flags *pflag.FlagSet, records []*history.Record, api apiserver.Options, o serve.Options) (err error) {
+	if o.Shared, api.Access, err = c.sharing.open(records); err != nil {
+		return err
+	}
+	server, err := past.Listen(records, api, o)
 	if err != nil {
 		return err
 	}
 	defer server.Close()
-	remove, err := past.Publish(ctx, c.env, rec, server)
+	for _, record := range records {
+		c.env.Note(fmt.Sprintf("cluster %s is served at %s", record.Cluster().Name, server.Access().URL))
+	}
+	if o.Shared != nil { // Its users have their own credentials, and no use for the file by which this server's token is found.
+		return errors.Join(c.printShared(server.Access().URL, records), server.Serve(ctx))
+	}
+	remove, err := past.Publish(ctx, c.env, records, server)
 	if err != nil {
 		return err
 	}
-	c.env.Note(fmt.Sprintf("cluster %s is served at %s", rec.Cluster().Name, server.Access().URL))
-	if err := c.print(flags); err != nil {
+	if err := c.print(flags, records); err != nil {
 		return errors.Join(err, remove())
 	}
 	return errors.Join(server.Serve(ctx), remove())
 }
 
 // print gives lines to copy into another terminal.
-func (c *command) print(flags *pflag.FlagSet) error {
-	exec := c.env.Command + c.settings(flags) + " exec --at 10m -- "
+func (c *command) print(flags *pflag.FlagSet, records []*history.Record) error {
+	settings := c.settings(flags)
+	if len(records) > 1 {
+		settings += " --cluster " + quote(records[0].Cluster().Name)
+	}
+	exec := c.env.Command + settings + " exec --at 10m -- "
 	_, err := fmt.Fprintf(c.env.IOStreams.Out, "%skubectl get pods -A\n%sk9s\nkill %d\n", exec, exec, os.Getpid())
 	return err
 }
@@ -143,7 +169,27 @@ func (c *command) settings(flags *pflag.FlagSet) string {
 			c.env.Note("the password of --database is left out below: set PGPASSFILE or REPLAY_DATABASE in the other terminal")
 			value = masked
 		}
-		fmt.Fprintf(&given, " --%s '%s'", name, strings.ReplaceAll(value, "'", `'\''`))
+		fmt.Fprintf(&given, " --%s %s", name, quote(value))
 	}
 	return given.String()
+}
+
+// quote makes one word of a shell.
+func quote(value string) string { return "'" + strings.ReplaceAll(value, "'", `'\''`) + "'" }
+
+// printShared gives a line for each cluster whose users may ask.
+func (c *command) printShared(url string, records []*history.Record) error {
+	for _, record := range records {
+		uid := record.Cluster().UID
+		if c.sharing.configs[uid] == nil {
+			c.env.Note(fmt.Sprintf("nobody can read cluster %s: no --live names its live API", record.Cluster().Name))
+			continue
+		}
+		_, err := fmt.Fprintf(c.env.IOStreams.Out, "%s kubeconfig --own-credentials --server %s/clusters/%s --at 10m -o past.kubeconfig\n", c.env.Command, url, uid)
+		if err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintf(c.env.IOStreams.Out, "kill %d\n", os.Getpid())
+	return err
 }

@@ -1,0 +1,261 @@
+package apiserver
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/kuberewind/kuberewind/history"
+)
+
+const (
+	defaultRecheck = 30 * time.Second
+	defaultMaxLag  = 10 * time.Second
+)
+
+// Access says who may read. The zero value lets everyone read who reaches the Handler.
+type Access struct {
+	// Authorize decides whether the user of the attributes may read in the live cluster of a UID what they name. nil is a yes, and an error
+	// that is Forbidden (k8s.io/apimachinery/pkg/api/errors) a no. Any other error is the answer: nobody can tell now.
+	Authorize func(ctx context.Context, cluster string, a authorizer.Attributes) error
+	Recheck   time.Duration // how often it is asked again for an open watch; 0 means 30 s
+	MaxLag    time.Duration // how far the record may be behind while rights in a namespace count; 0 means 10 s
+}
+
+// A gate is who may read one cluster.
+type gate struct {
+	Access
+	record *history.Record
+
+	mu      sync.Mutex // protects what follows
+	kinds   map[schema.GroupResource]bool
+	checked time.Time // when kinds was read
+}
+
+func newGate(record *history.Record, a Access) *gate {
+	a.Recheck, a.MaxLag = cmp.Or(a.Recheck, defaultRecheck), cmp.Or(a.MaxLag, defaultMaxLag)
+	return &gate{Access: a, record: record}
+}
+
+// open says whether everyone may read.
+func (g *gate) open() bool { return g.Authorize == nil }
+
+// allow decides whether a caller may read what the attributes name, as it was at a seq and later.
+//
+// A right in a namespace is one of the namespace that lives now. It reaches back to the delta that began its life: what was there before
+// was another's. Beyond, and whenever that delta cannot be told, the right in the whole cluster is asked for.
+func (g *gate) allow(ctx context.Context, a authorizer.AttributesRecord, seq int64) error {
+	if g.open() {
+		return nil
+	}
+	var beyond string
+	if a.Namespace != "" {
+		begin, unknown, err := g.begin(ctx, a)
+		switch {
+		case err != nil:
+			return unavailable(err)
+		case unknown != "":
+			beyond = unknown
+		case seq < begin:
+			beyond = fmt.Sprintf("the namespace %s that lives now began at seq:%d", a.Namespace, begin)
+		}
+	}
+	if beyond == "" {
+		return g.Authorize(ctx, g.record.Cluster().UID, &a)
+	}
+	namespace := a.Namespace
+	a.Namespace = ""
+	err := g.Authorize(ctx, g.record.Cluster().UID, &a)
+	var known apierrors.APIStatus
+	if apierrors.IsForbidden(err) && errors.As(err, &known) {
+		status := known.Status()
+		status.Message += fmt.Sprintf(" (a right in namespace %s is not enough: %s)", namespace, beyond)
+		return &apierrors.StatusError{ErrStatus: status}
+	}
+	return err
+}
+
+// begin gives the seq of the delta that began the life of the namespace of the attributes, or says why rights in it do not count.
+func (g *gate) begin(ctx context.Context, a authorizer.AttributesRecord) (seq int64, unknown string, err error) {
+	extent, err := g.record.Extent(ctx)
+	if err != nil {
+		return 0, "", err
+	}
+	if lag := time.Since(extent.LastAt); lag > g.MaxLag {
+		return 0, fmt.Sprintf("the record ends %s ago, and the namespace may be another by now", lag.Round(time.Second)), nil
+	}
+	living, err := g.living(ctx)
+	if err != nil {
+		return 0, "", err
+	}
+	if !living[schema.GroupResource{Group: a.APIGroup, Resource: a.Resource}] {
+		return 0, "the cluster has no such resource any more", nil
+	}
+	return g.life(ctx, a.Namespace)
+}
+
+// life finds the living namespace of a name.
+func (g *gate) life(ctx context.Context, namespace string) (begin int64, unknown string, err error) {
+	streams, err := g.record.Streams(ctx)
+	if err != nil {
+		return 0, "", err
+	}
+	scope := history.Scope{Name: namespace}
+	for _, s := range streams {
+		if s.GroupResource() == (schema.GroupResource{Resource: "namespaces"}) && s.Scope == "" && s.State == streamLive {
+			scope.Streams = append(scope.Streams, s.ID)
+		}
+	}
+	if scope.Streams == nil {
+		return 0, "namespaces are not being recorded", nil
+	}
+	for l, err := range g.record.Lives(ctx, history.LifeQuery{Scope: scope}) {
+		if err != nil {
+			return 0, "", err
+		}
+		if l.DeletedSeq == 0 {
+			begin = l.ObjectID
+		}
+	}
+	if begin == 0 {
+		return 0, "no namespace of this name lives", nil
+	}
+	return begin, "", nil
+}
+
+// streamLive is the state of a stream that is followed.
+const streamLive = "live"
+
+// living are the resources of the newest discovery on record, read as often as revisions are.
+func (g *gate) living(ctx context.Context) (map[schema.GroupResource]bool, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if time.Since(g.checked) < revisionFresh {
+		return g.kinds, nil
+	}
+	resources, err := g.record.Discovery(ctx, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	g.kinds = make(map[schema.GroupResource]bool, len(resources))
+	for _, r := range resources {
+		g.kinds[schema.GroupResource{Group: r.Group, Resource: r.Resource}] = true
+	}
+	g.checked = time.Now()
+	return g.kinds, nil
+}
+
+// allow decides on what a review asks about. Paths are everyone's.
+func (at *instant) allow(ctx context.Context, a authorizer.Attributes) error {
+	if !a.IsResourceRequest() {
+		return nil
+	}
+	return at.cluster.gate.allow(ctx, authorizer.AttributesRecord{
+		User: a.GetUser(), Verb: a.GetVerb(), ResourceRequest: a.IsResourceRequest(), Namespace: a.GetNamespace(), Name: a.GetName(),
+		Subresource: a.GetSubresource(), APIGroup: a.GetAPIGroup(), APIVersion: a.GetAPIVersion(), Resource: a.GetResource(),
+	}, at.point.Seq)
+}
+
+// attributes are what a call asks the live cluster about.
+func (c *call) attributes(ctx context.Context) authorizer.AttributesRecord {
+	verb := "get"
+	switch {
+	case c.options.Watch:
+		verb = "watch"
+	case c.name == "":
+		verb = "list"
+	}
+	caller, _ := request.UserFrom(ctx)
+	return authorizer.AttributesRecord{
+		User: caller, Verb: verb, ResourceRequest: true, Namespace: c.info.Namespace, Name: c.info.Name, Subresource: c.info.Subresource,
+		APIGroup: c.resource.Group, APIVersion: c.resource.Version, Resource: c.resource.GroupVersionResource.Resource,
+	}
+}
+
+// allow decides whether the caller may read from a seq on, and remembers that seq for later checks.
+func (c *call) allow(ctx context.Context, seq int64) error {
+	if err := c.at.cluster.gate.allow(ctx, c.attributes(ctx), seq); err != nil {
+		return err
+	}
+	c.since, c.resource.granted = seq, true
+	return nil
+}
+
+// errUndecided denies what is read before it was decided who may.
+func errUndecided(s *served) error {
+	return apierrors.NewForbidden(s.GroupResource(), "", errors.New("it was not decided whether the caller may read it"))
+}
+
+// allowVersion decides whether the caller may read the resource as it was at an older version.
+func (c *call) allowVersion(ctx context.Context, p history.Point) error {
+	if c.at.cluster.gate.open() {
+		return nil
+	}
+	seq, err := c.unchanged(ctx, p)
+	if err != nil {
+		return unresolved(err)
+	}
+	return c.allow(ctx, seq)
+}
+
+// unchanged is the last seq at which what the call names was still as at a version. The version of a quiet resource can be far older than
+// the namespace, although nothing of before it can be read by that version.
+func (c *call) unchanged(ctx context.Context, p history.Point) (int64, error) {
+	scope := history.Scope{Streams: c.resource.scope.Streams, Namespace: c.namespace}
+	query := history.Query{Scope: scope, FromSeq: p.Sure(scope) + 1, ToSeq: c.at.point.Seq}
+	for d, err := range c.at.cluster.record.Deltas(ctx, query) {
+		if err != nil {
+			return 0, err
+		}
+		if !p.Includes(&d) {
+			return d.Seq - 1, nil
+		}
+	}
+	return c.at.point.Seq, nil
+}
+
+// whileAllowed runs a watch until it ends, or until the caller may not read any more: then the error says so.
+func (c *call) whileAllowed(ctx context.Context, run func(context.Context) error) error {
+	if c.at.cluster.gate.open() {
+		return run(ctx)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	checked := make(chan struct{})
+	go func() {
+		defer close(checked)
+		c.recheck(ctx, cancel)
+	}()
+	err := run(ctx)
+	cancel(nil)
+	<-checked
+	var refused apierrors.APIStatus
+	if cause := context.Cause(ctx); errors.As(cause, &refused) {
+		return cause
+	}
+	return err
+}
+
+// recheck asks again and again whether the caller may still read, and cancels when not. It returns when ctx ends.
+func (c *call) recheck(ctx context.Context, cancel context.CancelCauseFunc) {
+	ticker := time.NewTicker(c.at.cluster.gate.Recheck)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		if err := c.at.cluster.gate.allow(ctx, c.attributes(ctx), c.since); err != nil && ctx.Err() == nil {
+			cancel(err)
+			return
+		}
+	}
+}

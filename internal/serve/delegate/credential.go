@@ -1,0 +1,38 @@
+package delegate
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"crypto/x509"
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// A credential is what a client shows: a token, or else a certificate whose key it has.
+type credential struct {
+	token string
+	chain []*x509.Certificate
+}
+
+// credentialOf is nil if a request has none.
+func credentialOf(r *http.Request, certificates bool) *credential {
+	scheme, token, _ := strings.Cut(strings.TrimSpace(r.Header.Get("Authorization")), " ")
+	if token = strings.TrimSpace(token); strings.EqualFold(scheme, "Bearer") && token != "" {
+		return &credential{token: token}
+	}
+	if certificates && r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
+		return &credential{chain: r.TLS.PeerCertificates}
+	}
+	return nil
+}
+
+// digest stands for a question of a credential.
+func (c *credential) digest(key []byte, uid string, question []string) string {
+	mac := hmac.New(sha256.New, key)
+	fmt.Fprintf(mac, "%q %q %q", uid, question, c.token)
+	for _, certificate := range c.chain {
+		fmt.Fprintf(mac, " %x", certificate.Raw)
+	}
+	return string(mac.Sum(nil))
+}

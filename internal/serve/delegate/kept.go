@@ -1,0 +1,53 @@
+package delegate
+
+import (
+	"crypto/rand"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/cache"
+)
+
+const (
+	// keptFor is how old an answer of a live API may be.
+	keptFor = 10 * time.Second
+	// mostKept bounds the answers that are kept.
+	mostKept = 4096
+)
+
+// kept are the answers of the last seconds.
+type kept struct {
+	answers *cache.LRUExpireCache // of answer
+	secret  []byte
+}
+
+type answer struct {
+	value any
+	err   error
+}
+
+type clock func() time.Time
+
+func (c clock) Now() time.Time { return c() }
+
+func newKept(now func() time.Time) *kept {
+	return &kept{answers: cache.NewLRUExpireCacheWithClock(mostKept, clock(now)), secret: []byte(rand.Text())}
+}
+
+func (k *kept) key(uid string, c *credential, question ...string) string {
+	return c.digest(k.secret, uid, question)
+}
+
+// remember gives the answer that is kept, or else asks. What is no answer is not kept.
+func remember[T any](k *kept, key string, ask func() (T, error)) (T, error) {
+	if known, ok := k.answers.Get(key); ok {
+		a := known.(answer)
+		value, _ := a.value.(T)
+		return value, a.err
+	}
+	value, err := ask()
+	if err == nil || apierrors.IsUnauthorized(err) {
+		k.answers.Add(key, answer{value: value, err: err}, keptFor)
+	}
+	return value, err
+}
