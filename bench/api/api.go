@@ -20,7 +20,7 @@ func Measure(ctx context.Context, run *measure.Run, pods int) error {
 				return err
 			}
 			for _, protocol := range protocols {
-				for _, e := range []measure.Experiment{w.lists(protocol), w.namespaces(protocol), w.initial(protocol), w.gets(protocol), w.tables(protocol)} {
+				for _, e := range []measure.Experiment{w.lists(protocol), w.namespaces(protocol), w.initial(protocol), w.gets(protocol), w.tables(protocol), w.fanOut(protocol)} {
 					if err := run.Do(ctx, e); err != nil {
 						return err
 					}
@@ -44,14 +44,30 @@ type asked struct {
 	cold        *limit // nil if it is not measured
 }
 
+// short are the versions of HTTP in the names of experiments.
+var short = map[string]string{http1: "http1", http2: "http2"}
+
 const tolerance = 0.05 // of the lengths of two answers
+
+// A sameLength compares the lengths of answers with that of the first.
+type sameLength struct{ first float64 }
+
+func (s *sameLength) check(name string, values measure.Values) error {
+	if s.first == 0 {
+		s.first = values[length]
+	}
+	if off := math.Abs(values[length]/s.first - 1); off > tolerance {
+		return fmt.Errorf("%w: the length is %.0f of %s, and was %.0f of another", errAnswer, values[length], name, s.first)
+	}
+	return nil
+}
 
 func (w *world) experiment(a asked) measure.Experiment {
 	e := measure.Experiment{
-		Name: a.name + "-" + map[string]string{http1: "http1", http2: "http2"}[a.protocol], Title: a.title + ", " + a.protocol,
+		Name: a.name + "-" + short[a.protocol], Title: a.title + ", " + a.protocol,
 		Data: fmt.Sprintf("generated: %s Pods", measure.Number(float64(len(w.pods)))), Quantities: quantities, WarmUp: true,
 	}
-	expected := math.NaN() // the length of the first answer of each round
+	same := &sameLength{}
 	add := func(name string, t *target, before func(context.Context) error) {
 		e.Ways = append(e.Ways, measure.Way{Name: name, Run: func(ctx context.Context, round int) (measure.Values, error) {
 			if before != nil {
@@ -63,13 +79,7 @@ func (w *world) experiment(a asked) measure.Experiment {
 			if err != nil {
 				return nil, err
 			}
-			if math.IsNaN(expected) {
-				expected = values[length]
-			}
-			if off := math.Abs(values[length]/expected - 1); off > tolerance {
-				return nil, fmt.Errorf("%w: the length is %.0f of %s, and was %.0f of another", errAnswer, values[length], name, expected)
-			}
-			return values, nil
+			return values, same.check(name, values)
 		}})
 	}
 	compare := func(of string, l limit) {

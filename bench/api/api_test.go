@@ -43,7 +43,7 @@ func TestEverythingIsMeasuredOfBothServers(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{"api-heap", "api-list-http1", "api-list-http2", "api-namespace-http2", "api-watchlist-http2", "api-get-http2", "api-table-http2"} {
+	for _, name := range []string{"api-heap", "api-list-http1", "api-list-http2", "api-namespace-http2", "api-watchlist-http2", "api-get-http2", "api-table-http2", "api-watch-http2"} {
 		require.True(t, measured[name], name)
 	}
 }

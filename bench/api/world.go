@@ -28,6 +28,7 @@ type world struct {
 	ours     map[string]*target // by protocol
 	theirs   map[string]*target
 	before   float64 // kube-apiserver's heap without the Pods
+	written  int     // how often Pods were changed
 }
 
 // inWorld makes the world, uses it, and ends it.
