@@ -3,7 +3,6 @@ package apiserver
 import (
 	"bytes"
 	"context"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -13,24 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/watch"
 )
-
-// A pipe is a listener of one connection, in memory: what its client does not read blocks the server.
-type pipe struct {
-	conns chan net.Conn
-	end   chan struct{}
-}
-
-func (p *pipe) Accept() (net.Conn, error) {
-	select {
-	case conn := <-p.conns:
-		return conn, nil
-	case <-p.end:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p *pipe) Close() error   { close(p.end); return nil }
-func (p *pipe) Addr() net.Addr { return &net.UnixAddr{} }
 
 func TestAClientThatTakesNothingEndsItsWatchOnlyIfItHadCaughtUp(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -50,12 +31,12 @@ func TestAClientThatTakesNothingEndsItsWatchOnlyIfItHadCaughtUp(t *testing.T) {
 					require.NoError(t, err)
 					ended <- time.Since(begun)
 				})}
-				listener := &pipe{conns: make(chan net.Conn), end: make(chan struct{})}
+				listener := NewPipe()
 				served := make(chan error, 1)
 				go func() { served <- server.Serve(listener) }()
-				client, connection := net.Pipe()
-				listener.conns <- connection
-				_, err := client.Write([]byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n"))
+				client, err := listener.Dial(t.Context(), "", "")
+				require.NoError(t, err)
+				_, err = client.Write([]byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n"))
 				require.NoError(t, err)
 				_, err = client.Read(make([]byte, 4096)) // the headers, and then nothing more
 				require.NoError(t, err)
