@@ -35,11 +35,10 @@ type cluster struct {
 
 	intentions func(Intention) error // may be nil
 
-	ctx       context.Context // of what runs until Close
-	stop      context.CancelFunc
-	work      sync.WaitGroup
-	startLive sync.Once
-	liveRoot  *moving
+	ctx  context.Context // of what runs until Close
+	stop context.CancelFunc
+	work sync.WaitGroup
+	live func() *moving // the root at the end of the record; the follower starts with the first use
 
 	mu       sync.Mutex // protects what follows
 	revision int64
@@ -60,6 +59,7 @@ func newCluster(record *history.Record, o Options) (*cluster, error) {
 		discoveries: lru.New(instantsKept), watches: make(chan struct{}, o.MaxWatches), intentions: o.Intentions,
 	}
 	c.ctx, c.stop = context.WithCancel(context.Background())
+	c.live = sync.OnceValue(c.newLive)
 	_, err := rand.Read(c.key[:])
 	return c, err
 }

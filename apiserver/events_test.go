@@ -28,8 +28,9 @@ func TestAClientThatTakesNothingEndsItsWatchOnlyIfItHadCaughtUp(t *testing.T) {
 						for stream.send(watch.Added, object) == nil && stream.flush() == nil {
 						}
 					})
-					require.NoError(t, err)
-					ended <- time.Since(begun)
+					if err == nil {
+						ended <- time.Since(begun)
+					}
 				})}
 				listener := NewPipe()
 				served := make(chan error, 1)

@@ -92,7 +92,7 @@ func TestAWatchOverADamagedDeltaEndsSoThatClientsListAgain(t *testing.T) {
 	pen.database.Exec(t, `UPDATE kuberewind.deltas_data SET digest = decode(repeat('00', 16), 'hex') WHERE seq = 2`)
 	e := live.watch("/api/v1/configmaps?watch=1&resourceVersion=" + rv).next()
 	require.Equal(t, "ERROR", e.Type)
-	require.EqualValues(t, http.StatusGone, e.Object.Code)
+	require.Equal(t, http.StatusGone, e.Object.Code)
 }
 
 const (
