@@ -137,6 +137,18 @@ func TestEachBadRequestGetsAStatusThatSaysWhy(t *testing.T) {
 	}
 }
 
+func TestWhoAsksForWhatPodsUsedIsToldWhatIsOnRecordInstead(t *testing.T) {
+	p := serve(t)
+	p.database.Exec(t, `UPDATE kuberewind.documents SET content = jsonb_set(content::jsonb, '{items,-1}', $${
+		"metadata": {"name": "metrics.k8s.io"},
+		"versions": [{"version": "v1beta1", "freshness": "Current", "resources": [
+			{"resource": "pods", "scope": "Namespaced", "verbs": ["get", "list"], "singularResource": "", "responseKind": {"group": "", "version": "", "kind": "PodMetrics"}}
+		]}]}$$, true) WHERE digest IN (SELECT digest FROM kuberewind.server_data WHERE path = '/apis')`)
+	s := p.status("GET", "/apis/metrics.k8s.io/v1beta1/namespaces/shop/pods")
+	require.EqualValues(t, http.StatusNotFound, s.Code)
+	require.Contains(t, s.Message, "what Pods and Nodes use is not on record")
+}
+
 func TestAnEncodedColonIsTheSameInstant(t *testing.T) {
 	p := serve(t)
 	code, header, _ := p.ask("GET", "~"+strings.Replace(p.root, "seq:", "seq%3A", 1)+"/api/v1/namespaces")

@@ -53,6 +53,9 @@ func (at *instant) served(gvr schema.GroupVersionResource) (*served, bool) {
 
 // unrecorded says why a resource that the server had cannot be read.
 func (s *served) unrecorded() error {
+	if s.Group == "metrics.k8s.io" {
+		return s.absent("", "what Pods and Nodes use is not on record: their requests, limits and allocatable resources are (kubectl describe node)")
+	}
 	return s.absent("", fmt.Sprintf("%s were not on record at this instant: the server had them, and the recorder had not listed them by then, or leaves them out (\"replay coverage\" says which)", s.GroupResource()))
 }
 
