@@ -93,6 +93,16 @@ REVISIONS_COMPARED ?= 200
 test-foreign: setup control-plane-full test-programs ## Compare the API of the past with a real kube-apiserver: every resource at [REVISIONS_COMPARED=200] random revisions (minutes)
 	@$(TEST) -count 1 -timeout 60m -run TestThePast -v ./test/api -args -revisions $(REVISIONS_COMPARED) -resources 0 -writes 3000 -workloads
 
+CLIENTS := $(CURDIR)/$(BIN)/clients
+
+.PHONY: test-clients
+test-clients: SETUP_FOR := clients
+test-clients: setup control-plane test-programs ## Have kubectl, k9s, informers and a manager of controller-runtime work on the past (the first time some 10 minutes of CPU: k9s is built)
+	@CGO_ENABLED=0 hack/watched.sh "building the controller" $(GO) build -C examples/controller -v -trimpath -ldflags "-s -w" -o $(CLIENTS)/ .
+	@CGO_ENABLED=0 hack/watched.sh "building k9s" $(GO) build -C tools/k9s -v -trimpath -ldflags "-s -w" -o $(CLIENTS)/ github.com/derailed/k9s
+	@$(TEST) -count 1 -timeout 20m -v ./test/clients -args -programs $(CLIENTS)
+	@$(TEST) -count 1 -timeout 20m -run 'TestThePast/each_(output|cache)' ./test/api
+
 .PHONY: test-times
 test-times: setup control-plane ## Run all tests, uncached, and print what each package and test took, longest first: [FILE=bin/test-times.jsonl] prints an earlier run
 	@$(GO) build -o $(BIN)/test-times ./hack/test-times

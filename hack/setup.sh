@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Finds what the tests and the demo need besides Go, and installs it where it can: PostgreSQL's server binaries, psql, and PgBouncer for one
-# test. With the argument demo, PgBouncer is not needed; with server, neither is psql.
+# test. With the argument demo, PgBouncer is not needed; with server, neither is psql. With clients, tmux is needed, in which k9s is driven.
 set -euo pipefail
 
 # have_postgres finds a program of PostgreSQL where the recorder looks for it (binaryPlaces of internal/embedded).
@@ -50,6 +50,14 @@ if ! have_pooler "$@"; then
 		echo "PgBouncer was not found on PATH, and only root can install it on Debian: the test of the election through a pooler is skipped." >&2
 		echo "To run it, install the package pgbouncer." >&2
 	fi
+fi
+if [ "${1:-}" = clients ] && ! command -v tmux >/dev/null 2>&1; then
+	if ! can_install; then
+		echo "tmux was not found on PATH, and only root can install it on Debian: install the package tmux." >&2
+		exit 1
+	fi
+	echo "installing tmux (apt-get install tmux)"
+	install_package tmux tmux
 fi
 have_server && have_client "$@" && exit 0
 

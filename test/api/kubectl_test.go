@@ -54,6 +54,13 @@ func sameOutput(t *testing.T, s *system) {
 		refused := ours.run(t, "delete pod web-1 -n shop --wait=false")
 		require.Equal(t, 1, refused.code)
 		require.Contains(t, refused.stderr, "MethodNotAllowed")
+		manifest := filepath.Join(t.TempDir(), "settings.yaml")
+		require.NoError(t, os.WriteFile(manifest, []byte("{apiVersion: v1, kind: ConfigMap, metadata: {name: new}}"), 0o600))
+		for _, command := range []string{"apply -n shop -f " + manifest, "apply --server-side -n shop -f " + manifest, "edit deploy web -n shop"} {
+			refused = ours.run(t, command)
+			require.Equal(t, 1, refused.code)
+			require.Contains(t, refused.stderr, "the past is read-only: this is cluster test as it was at", command)
+		}
 	})
 }
 
@@ -82,7 +89,7 @@ func (k *kubectl) run(t *testing.T, command string) output {
 	ctx, cancel := context.WithTimeout(t.Context(), recordertest.Patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, k.program, strings.Fields(command)...)
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + k.home, "KUBECONFIG=" + k.kubeconfig}
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + k.home, "KUBECONFIG=" + k.kubeconfig, "KUBE_EDITOR=sed -i s/maxSurge:/maxSurge:\\ 9\\ #/"}
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	var exit *exec.ExitError
