@@ -107,6 +107,8 @@ func TestEachBadRequestGetsAStatusThatSaysWhy(t *testing.T) {
 		{name: "negative", path: clusters + "/at/seq:-1/api", code: 400, says: "seq:<N>"},
 		{name: "beyond the end", path: clusters + "/at/seq:" + strconv.FormatInt(p.last+1, 10) + "/api/v1/pods", code: 404, says: "ends at seq:"},
 		{name: "a slash in a name", path: "/api/v1/namespaces/shop/pods/a%2Fb", code: 400, says: "slash"},
+		{name: "a name that is no UTF-8", path: "/api/v1/namespaces/shop/pods/a%FF", code: 400, says: "UTF-8"},
+		{name: "a name with a NUL", path: "/api/v1/namespaces/shop/pods/a%00", code: 400, says: "NUL"},
 		{name: "a write", method: "POST", path: "/api/v1/namespaces/shop/pods", code: 405, says: "read-only"},
 		{name: "a delete", method: "DELETE", path: "/api/v1/namespaces/shop/pods/x", code: 405, says: "read-only"},
 		{name: "impersonation", path: "/api/v1/pods", headers: []string{"Impersonate-User", "jane"}, code: 403, says: "can-i"},

@@ -43,11 +43,13 @@ type end struct {
 
 func newEnd(m *moving) *end { return &end{moving: m, follow: make(chan struct{}, 1)} }
 
-// newLive makes the root at the end of the record, and starts the follower.
-func (c *cluster) newLive() *moving {
-	m := c.newMoving(true)
-	c.work.Go(func() { m.end.run(c.ctx) })
-	return m
+// live is the root at the end of the record. The follower starts with the first use.
+func (c *cluster) live() *moving {
+	c.startLive.Do(func() {
+		c.liveRoot = c.newMoving(true)
+		c.work.Go(func() { c.liveRoot.end.run(c.ctx) })
+	})
+	return c.liveRoot
 }
 
 // hold has the follower read the head until the function is called, as an open watch does.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -29,6 +30,9 @@ type root interface {
 func (h *Handler) root(r *http.Request) (root, string, error) {
 	if strings.Contains(strings.ToLower(r.URL.EscapedPath()), "%2f") {
 		return nil, "", apierrors.NewBadRequest("a name in the path has a slash: no object has such a name")
+	}
+	if !utf8.ValidString(r.URL.Path) || strings.Contains(r.URL.Path, "\x00") {
+		return nil, "", apierrors.NewBadRequest("the path is no UTF-8, or has a NUL: no object has such a name")
 	}
 	rest, ok := strings.CutPrefix(r.URL.Path, "/clusters/")
 	if !ok {
