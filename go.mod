@@ -50,6 +50,8 @@ require (
 
 require github.com/creack/pty v1.1.24
 
+require github.com/fatih/camelcase v1.0.0 // indirect
+
 require (
 	cel.dev/expr v0.25.2 // indirect
 	github.com/Azure/go-ansiterm v0.0.0-20250102033503-faa5f7b0171c // indirect

@@ -20,13 +20,13 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/changelog"
 	"github.com/kuberewind/kuberewind/internal/replay/completion"
 	"github.com/kuberewind/kuberewind/internal/replay/coverage"
+	"github.com/kuberewind/kuberewind/internal/replay/describe"
 	"github.com/kuberewind/kuberewind/internal/replay/diff"
 	"github.com/kuberewind/kuberewind/internal/replay/env"
 	"github.com/kuberewind/kuberewind/internal/replay/exec"
 	"github.com/kuberewind/kuberewind/internal/replay/get"
 	"github.com/kuberewind/kuberewind/internal/replay/kubeconfig"
 	servecommand "github.com/kuberewind/kuberewind/internal/replay/serve"
-	"github.com/kuberewind/kuberewind/internal/replay/session"
 	"github.com/kuberewind/kuberewind/internal/replay/shell"
 	"github.com/kuberewind/kuberewind/internal/replay/signals"
 	"github.com/kuberewind/kuberewind/internal/replay/snapshot"
@@ -120,6 +120,7 @@ func programName(path string) string { return strings.TrimSuffix(filepath.Base(p
 func commands() []func(*env.Env) *cobra.Command {
 	return []func(*env.Env) *cobra.Command{
 		get.NewCommand,
+		describe.NewCommand,
 		snapshot.NewCommand,
 		changelog.NewCommand,
 		storycommand.NewCommand,
@@ -131,7 +132,6 @@ func commands() []func(*env.Env) *cobra.Command {
 		kubeconfig.NewCommand,
 		exec.NewCommand,
 		shell.NewCommand,
-		session.NewCommand,
 		newVersionCommand,
 	}
 }

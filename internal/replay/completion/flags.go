@@ -29,7 +29,6 @@ var outputs = map[string][]string{
 	"log":      {"text", "wide", "json"},
 	"diff":     {"text", "json", "name", "unified", "stat"},
 	"coverage": {"text", "wide", "json"},
-	"session":  {"text", "json"},
 	"story":    {"text", "json"},
 	"blame":    {"text", "json"},
 	"verify":   {"text", "json"},

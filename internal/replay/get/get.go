@@ -2,28 +2,17 @@ package get
 
 import (
 	"bytes"
-	"cmp"
-	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	kubectlget "k8s.io/kubectl/pkg/cmd/get"
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/replay/env"
-	"github.com/kuberewind/kuberewind/internal/replay/resource"
+	"github.com/kuberewind/kuberewind/internal/replay/kubectl"
 	"github.com/kuberewind/kuberewind/internal/replay/selector"
 	"github.com/kuberewind/kuberewind/internal/replay/view"
 )
@@ -145,10 +134,10 @@ func (g *getCommand) answer(cmd *cobra.Command, rec *env.Record, args []string, 
 		return err
 	}
 	transport := &transport{ctx: ctx, view: view, index: index, whole: g.printsWhole()}
-	factory := cmdutil.NewFactory(&recordGetter{namespace: namespace, catalog: view.Catalog, transport: transport})
+	factory := cmdutil.NewFactory(&kubectl.Clients{Namespace: namespace, Catalog: view.Catalog, Transport: transport})
 	var tables bytes.Buffer
-	out := &untilDone{ctx, g.env.IOStreams.Out}
-	g.kubectl.IOStreams = genericiooptions.IOStreams{In: g.env.IOStreams.In, Out: out, ErrOut: &harmlessMessages{g.env.IOStreams.ErrOut}}
+	out := kubectl.UntilDone(ctx, g.env.IOStreams.Out)
+	g.kubectl.IOStreams = genericiooptions.IOStreams{In: g.env.IOStreams.In, Out: out, ErrOut: kubectl.HarmlessMessages(g.env.IOStreams.ErrOut)}
 	if g.printsTables() && g.env.Width() > 0 {
 		g.kubectl.Out = &tables
 	}
@@ -164,46 +153,4 @@ func (g *getCommand) answer(cmd *cobra.Command, rec *env.Record, args []string, 
 		err = transport.failed
 	}
 	return errors.Join(err, transport.unwritten, view.Damage())
-}
-
-// untilDone refuses to write when the context has ended.
-type untilDone struct {
-	ctx context.Context // An io.Writer has no other way to know.
-	out io.Writer
-}
-
-func (w *untilDone) Write(text []byte) (int, error) {
-	if err := context.Cause(w.ctx); err != nil {
-		return 0, err
-	}
-	return w.out.Write(text)
-}
-
-// recordGetter is what kubectl's code gets its clients from: they ask the record.
-type recordGetter struct {
-	namespace string // "" for all
-	catalog   *resource.Catalog
-	transport http.RoundTripper
-}
-
-var _ genericclioptions.RESTClientGetter = (*recordGetter)(nil)
-
-// ToRESTConfig has the client ask the record.
-func (g *recordGetter) ToRESTConfig() (*rest.Config, error) {
-	// QPS -1: nobody needs to be spared.
-	return &rest.Config{Host: resource.ApiHost, Transport: g.transport, QPS: -1}, nil
-}
-
-// ToDiscoveryClient knows what was served at the instant.
-func (g *recordGetter) ToDiscoveryClient() (discovery.CachedDiscoveryInterface, error) {
-	return g.catalog.Discovery, nil
-}
-
-// ToRESTMapper knows what was served at the instant.
-func (g *recordGetter) ToRESTMapper() (meta.RESTMapper, error) { return g.catalog.Mapper, nil }
-
-// ToRawKubeConfigLoader knows the namespace, and reads no file. Where all are asked for, kubectl asks for one and does not use it.
-func (g *recordGetter) ToRawKubeConfigLoader() clientcmd.ClientConfig {
-	context := clientcmdapi.Context{Namespace: cmp.Or(g.namespace, metav1.NamespaceDefault)}
-	return clientcmd.NewDefaultClientConfig(*clientcmdapi.NewConfig(), &clientcmd.ConfigOverrides{Context: context})
 }

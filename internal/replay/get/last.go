@@ -2,10 +2,7 @@ package get
 
 import (
 	"context"
-	"errors"
 	"fmt"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/replay/env"
@@ -14,18 +11,9 @@ import (
 
 // gone adds when an object was deleted, by which delta, and what shows its last state.
 func (t *transport) gone(r apiRequest, missing error) error {
-	var status *apierrors.StatusError
-	if !apierrors.IsNotFound(missing) || !errors.As(missing, &status) {
-		return missing
-	}
-	scope := history.Scope{Streams: r.resource.StreamIDs(r.namespace), Namespace: r.namespace, Name: r.name}
-	end, err := resource.EndOf(t.ctx, t.view.Rec.Record, scope, t.view.Point)
-	if err != nil || end.Seq == 0 {
-		return errors.Join(err, missing)
-	}
-	status.ErrStatus.Message += fmt.Sprintf(": deleted at %s, by seq:%d; \"%s\" shows its last state", end.Stamp(), end.Seq, r.resource.Last(t.view.Env.Command, scope))
-	t.told = true
-	return status
+	ended, err := t.view.Gone(t.ctx, r.resource, r.namespace, r.name, missing)
+	t.told = t.told || ended
+	return err
 }
 
 // lastInstant is when the object that arguments name is shown. If it was alive, that is the instant asked for. Else it is just before its end.

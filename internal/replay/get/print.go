@@ -109,16 +109,6 @@ func harmlessName(object runtime.Object) error {
 	return err
 }
 
-// harmlessMessages keeps what kubectl's code says from steering a terminal: it quotes namespaces as they were given.
-type harmlessMessages struct{ out io.Writer }
-
-func (w *harmlessMessages) Write(text []byte) (int, error) {
-	if _, err := io.WriteString(w.out, render.Short(render.Terminal(string(text)))); err != nil {
-		return 0, err
-	}
-	return len(text), nil
-}
-
 // harmless keeps a table from steering a terminal: definitions name columns, objects fill cells.
 func harmless(table *metav1.Table) {
 	table.ColumnDefinitions = slices.Clone(table.ColumnDefinitions) // they are the printer's

@@ -25,40 +25,34 @@ const (
 // killAfter is how long a program may take to end when it is told to.
 const killAfter = 10 * time.Second
 
-// Run runs a program at a place. welcome is told the name of the context before it starts.
-func Run(ctx context.Context, e *env.Env, aim *past.Aim, command []string, welcome func(context string)) error {
+// Run runs a program at an instant. welcome is told the name of the context before it starts.
+func Run(ctx context.Context, e *env.Env, at string, command []string, welcome func(context string)) error {
 	path, err := exec.LookPath(command[0])
 	if err != nil {
 		return notStarted(err)
+	}
+	instant, err := e.Instant(at)
+	if err != nil {
+		return err
 	}
 	rec, err := e.Open(ctx)
 	if err != nil {
 		return err
 	}
-	return errors.Join(runAt(ctx, e, rec, aim, welcome, path, command), rec.Close())
-}
-
-func runAt(ctx context.Context, e *env.Env, rec *env.Record, aim *past.Aim, welcome func(string), path string, command []string) error {
-	access, err := past.Running(ctx, e, rec)
+	found, err := past.Find(ctx, e, rec, instant)
 	if err != nil {
-		return err
+		return errors.Join(err, rec.Close())
 	}
-	place, err := aim.Find(ctx, e, rec, access)
+	access, end, err := past.Serving(ctx, e, rec)
 	if err != nil {
-		return err
+		return errors.Join(err, rec.Close())
 	}
-	end := func() error { return nil }
-	if access == nil {
-		if access, end, err = past.Own(ctx, rec); err != nil {
-			return err
-		}
-	}
-	kubeconfig, err := place.Kubeconfig(*access)
+	kubeconfig, err := found.Kubeconfig(*access)
 	if err == nil {
-		welcome(place.Context)
+		welcome(found.Context)
 		err = runWith(ctx, e, kubeconfig, path, command)
 	}
-	return errors.Join(err, end())
+	return errors.Join(err, end(), rec.Close())
 }
 
 // runWith runs a program with a kubeconfig in a folder.

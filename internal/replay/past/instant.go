@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/spf13/pflag"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
@@ -14,17 +15,27 @@ import (
 	"github.com/kuberewind/kuberewind/internal/serve"
 )
 
-// A Place is where clients are led to.
-type Place struct {
+// AtFlag adds --at.
+func AtFlag(flags *pflag.FlagSet, at *string) {
+	env.InstantVar(flags, at, "at", "now", "instant: a time (18:45, yesterday 14:05, 2026-01-31), 10m ago, now, seq:N or rv:N")
+}
+
+// An Instant is where clients are led to.
+type Instant struct {
+	Seq       int64
 	Context   string // its name
-	root      string // the path
 	namespace string
+	cluster   history.Cluster
 }
 
 // Find resolves what was typed, and notes what an answer of then is to be taken with.
-func Find(ctx context.Context, e *env.Env, rec *env.Record, at history.Instant) (*Place, error) {
-	namespace, err := namespaceOf(ctx, e, rec)
+func Find(ctx context.Context, e *env.Env, rec *env.Record, at history.Instant) (*Instant, error) {
+	namespace, err := e.Namespace(false)
 	if err != nil {
+		// It is a client's default, and no more: one that is named wins.
+		e.Note("the kubeconfig names no namespace, as your own cannot be read: " + err.Error())
+	}
+	if err := e.NoteNamespace(ctx, rec, namespace); err != nil {
 		return nil, err
 	}
 	point, err := rec.Resolve(ctx, at, history.Scope{})
@@ -32,27 +43,17 @@ func Find(ctx context.Context, e *env.Env, rec *env.Record, at history.Instant) 
 		return nil, err
 	}
 	e.Notes(point.Notes)
-	e.Note(inexact(point))
-	return &Place{Context: contextName(rec.Cluster(), at, point), root: apiserver.Path(rec.Cluster().UID, point.Seq), namespace: namespace}, nil
+	e.Note(Inexact("clients see", point))
+	return &Instant{Seq: point.Seq, Context: contextName(rec.Cluster(), at, point), namespace: namespace, cluster: rec.Cluster()}, nil
 }
 
-// namespaceOf is the namespace that clients take if none is named.
-func namespaceOf(ctx context.Context, e *env.Env, rec *env.Record) (string, error) {
-	namespace, err := e.Namespace(false)
-	if err != nil {
-		// It is a client's default, and no more: one that is named wins.
-		e.Note("the kubeconfig names no namespace, as your own cannot be read: " + err.Error())
-	}
-	return namespace, e.NoteNamespace(ctx, rec, namespace)
-}
-
-// inexact says what the seq of a point leaves out, or has too much; "" if nothing.
-func inexact(p history.Point) string {
+// Inexact says what the seq of a point leaves out, or has too much; "" if nothing. It begins with who sees it, such as "clients see".
+func Inexact(who string, p history.Point) string {
 	switch {
 	case p.Until > p.Seq:
-		return fmt.Sprintf("clients see seq:%d, the last delta before a time that was caught up on: what happened in that time up to the instant is not in it; replay get shows it", p.Seq)
+		return fmt.Sprintf("%s seq:%d, the last delta before a time that was caught up on: what happened in that time up to the instant is not in it; replay get shows it", who, p.Seq)
 	case p.RV != "":
-		return fmt.Sprintf("clients see seq:%d, at which every resource has come to resource version %s: some may be a few versions further", p.Seq, p.RV)
+		return fmt.Sprintf("%s seq:%d, at which every resource has come to resource version %s: some may be a few versions further", who, p.Seq, p.RV)
 	}
 	return ""
 }
@@ -69,12 +70,14 @@ func contextName(c history.Cluster, at history.Instant, p history.Point) string 
 	return fmt.Sprintf("%s@%s_%s", c.Name, p.Time.UTC().Format(time.RFC3339), seq)
 }
 
-// Kubeconfig leads to the place, and nowhere else.
-func (p *Place) Kubeconfig(access serve.Access) ([]byte, error) {
+// Kubeconfig leads to the instant, and nowhere else.
+func (i *Instant) Kubeconfig(access serve.Access) ([]byte, error) {
 	config := clientcmdapi.NewConfig()
-	config.CurrentContext = p.Context
-	config.Clusters[p.Context] = &clientcmdapi.Cluster{Server: access.URL + p.root, CertificateAuthorityData: access.CA}
-	config.AuthInfos[p.Context] = &clientcmdapi.AuthInfo{Token: access.Token}
-	config.Contexts[p.Context] = &clientcmdapi.Context{Cluster: p.Context, AuthInfo: p.Context, Namespace: p.namespace}
+	config.CurrentContext = i.Context
+	config.Clusters[i.Context] = &clientcmdapi.Cluster{
+		Server: access.URL + apiserver.Path(i.cluster.UID, i.Seq), CertificateAuthorityData: access.CA,
+	}
+	config.AuthInfos[i.Context] = &clientcmdapi.AuthInfo{Token: access.Token}
+	config.Contexts[i.Context] = &clientcmdapi.Context{Cluster: i.Context, AuthInfo: i.Context, Namespace: i.namespace}
 	return clientcmd.Write(*config)
 }

@@ -160,6 +160,22 @@ func (v *View) Missing(r *resource.Resource, key, name string) error {
 	return apierrors.NewNotFound(r.GroupResource(), name)
 }
 
+// Gone adds to the error of an object that is not there when it was deleted, by which delta, and what shows its last state. It reports whether
+// there was one.
+func (v *View) Gone(ctx context.Context, r *resource.Resource, namespace, name string, missing error) (ended bool, err error) {
+	var status *apierrors.StatusError
+	if !apierrors.IsNotFound(missing) || !errors.As(missing, &status) {
+		return false, missing
+	}
+	scope := history.Scope{Streams: r.StreamIDs(namespace), Namespace: namespace, Name: name}
+	end, err := resource.EndOf(ctx, v.Rec.Record, scope, v.Point)
+	if err != nil || end.Seq == 0 {
+		return false, errors.Join(err, missing)
+	}
+	status.ErrStatus.Message += fmt.Sprintf(": deleted at %s, by seq:%d; \"%s\" shows its last state", end.Stamp(), end.Seq, r.Last(v.Env.Command, scope))
+	return true, status
+}
+
 // Resources of which single objects are asked for beside what was asked.
 var (
 	DefinitionsResource = schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}

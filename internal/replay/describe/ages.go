@@ -1,0 +1,44 @@
+package describe
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kuberewind/kuberewind/internal/timeshift"
+	"github.com/kuberewind/kuberewind/patch"
+)
+
+// A question is what one request asks for.
+type question struct {
+	resource schema.GroupResource
+	list     bool
+}
+
+// aged are the times of which kubectl's describe prints the age, and nothing else.
+var aged = map[question][]string{
+	{schema.GroupResource{Resource: "events"}, true}:                  {"/items/*/firstTimestamp", "/items/*/lastTimestamp", "/items/*/eventTime", "/items/*/series/lastObservedTime"},
+	{schema.GroupResource{Resource: "pods"}, true}:                    {"/items/*/metadata/creationTimestamp"},
+	{schema.GroupResource{Resource: "pods"}, false}:                   {"/metadata/deletionTimestamp"},
+	{schema.GroupResource{Resource: "persistentvolumes"}, false}:      {"/metadata/deletionTimestamp"},
+	{schema.GroupResource{Resource: "persistentvolumeclaims"}, false}: {"/metadata/deletionTimestamp"},
+}
+
+// withAges moves the times of an answer whose ages are printed. They are then as long before now as they were before the instant.
+func withAges(q question, body []byte, instant, now time.Time) ([]byte, error) {
+	var paths []patch.Path
+	for _, text := range aged[q] {
+		path, err := patch.ParsePath(text)
+		if err != nil {
+			return nil, err
+		}
+		paths = append(paths, path)
+	}
+	return timeshift.Move(body, paths, func(t time.Time) time.Time {
+		age := instant.Sub(t)
+		if age > 0 {
+			age = age.Truncate(time.Second) // kubectl shows whole seconds, and takes up to one to come to them
+		}
+		return now.Add(-age)
+	})
+}
