@@ -3,8 +3,6 @@ package clients_test
 import (
 	"bytes"
 	"context"
-	"net/http"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -14,10 +12,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/kuberewind/kuberewind/apiserver"
 	"github.com/kuberewind/kuberewind/internal/recordertest"
 )
 
@@ -48,11 +43,11 @@ func (l *log) String() string {
 	return l.text.String()
 }
 
-// control runs the example through replay exec until the test ends.
-func (p *past) control(t *testing.T, at string, args ...string) *log {
+// control runs the example through replay exec until the test ends. The place is what the flags of exec say.
+func (p *past) control(t *testing.T, place []string, args ...string) *log {
 	t.Helper()
 	said := &log{}
-	cmd := p.replay(context.WithoutCancel(t.Context()), "exec", append([]string{"--at", at, "--", program(t, "controller")}, args...)...)
+	cmd := p.replay(context.WithoutCancel(t.Context()), "exec", append(append(place, "--", program(t, "controller")), args...)...)
 	cmd.Stdout, cmd.Stderr = said, said
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() {
@@ -93,7 +88,7 @@ func TestAManagerOfControllerRuntimeSyncsAndItsIntentionsAreThoseOfThen(t *testi
 			p := serve(t)
 			want := p.few(t, at)
 			require.NotEmpty(t, want)
-			said := p.control(t, at)
+			said := p.control(t, []string{"--at", at})
 			recordertest.Eventually(t.Context(), t, "each intention is noted", func() bool { return len(p.intended(t)) >= len(want) })
 			require.Contains(t, said.String(), `msg="Starting workers"`, "its cache has synced")
 			require.Equal(t, want, p.intended(t))
@@ -104,7 +99,7 @@ func TestAManagerOfControllerRuntimeSyncsAndItsIntentionsAreThoseOfThen(t *testi
 
 func TestAManagerThatElectsALeaderDoesNothing(t *testing.T) {
 	p := serve(t)
-	said := p.control(t, "now", "--leader-elect")
+	said := p.control(t, []string{"--at", "now"}, "--leader-elect")
 	recordertest.Eventually(t.Context(), t, "it tries again to become the leader", func() bool { return len(p.noted(t, 0)) > 1 })
 	require.Equal(t, []string{"create leases.coordination.k8s.io default at-least-three"}, p.intended(t))
 	require.NotContains(t, said.String(), `msg="Starting workers"`)
@@ -114,20 +109,14 @@ func TestAManagerThatElectsALeaderDoesNothing(t *testing.T) {
 // TestAManagerFollowsASession has the night pass: what the controller would have done comes as Deployments come and change.
 func TestAManagerFollowsASession(t *testing.T) {
 	p := serve(t)
-	began := p.kubeconfig(t, "seq:300")
-	config, err := clientcmd.BuildConfigFromFlags("", began)
-	require.NoError(t, err)
-	server, path, _ := strings.Cut(config.Host, "/clusters/")
-	uid, _, _ := strings.Cut(path, "/")
-	p.moveSession(t, config, server, `{"at":"seq:300"}`)
-	text, err := os.ReadFile(began)
-	require.NoError(t, err)
-	following := filepath.Join(t.TempDir(), "kubeconfig")
-	require.NoError(t, os.WriteFile(following, bytes.ReplaceAll(text, []byte(config.Host), []byte(server+apiserver.SessionPath(uid, "night"))), 0o600))
-
-	said := p.control(t, "now", "--kubeconfig", following)
+	session := func(args ...string) {
+		said, err := p.replay(t.Context(), "session", append([]string{"night"}, args...)...).CombinedOutput()
+		require.NoError(t, err, string(said))
+	}
+	session("--at", "seq:300")
+	said := p.control(t, []string{"--session", "night"})
 	recordertest.Eventually(t.Context(), t, "the manager has synced", func() bool { return strings.Contains(said.String(), `msg="Starting workers"`) })
-	p.moveSession(t, config, server, `{"playing":true,"speed":100}`)
+	session("--play", "--speed", "100")
 	seen := func() (seqs []int64) {
 		for _, i := range p.noted(t, 0) {
 			seqs = append(seqs, i.Seq)
@@ -136,18 +125,4 @@ func TestAManagerFollowsASession(t *testing.T) {
 	}
 	recordertest.Eventually(t.Context(), t, "intentions come from different instants", func() bool { return len(seen()) > 3 })
 	require.True(t, slices.IsSorted(seen()), "%v", seen())
-}
-
-// moveSession makes or moves the session night.
-func (p *past) moveSession(t *testing.T, config *rest.Config, server, body string) {
-	t.Helper()
-	client, err := rest.HTTPClientFor(config)
-	require.NoError(t, err)
-	defer client.CloseIdleConnections()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPut, server+apiserver.SessionsPath+"/night", strings.NewReader(body))
-	require.NoError(t, err)
-	response, err := client.Do(r)
-	require.NoError(t, err)
-	defer response.Body.Close()
-	require.Less(t, response.StatusCode, 300)
 }
