@@ -6,9 +6,15 @@
 //     that seq, whose number is in the header Kuberewind-Seq. A URL means the same for ever, until days are dropped or values erased.
 //   - Objects are the bytes that the API server served, after redaction. Hashed values of Secrets are base64 here, so that typed clients
 //     can decode them. A built-in kind that is asked for in another version is converted by Kubernetes' own scheme.
+//   - /clusters/<UID>/session/live/ is the same at the end of the record, which moves. Each answer is of the last commit, each list's version the
+//     position of its stream in that commit. A list with a continue token stays at the seq of its first page. A resource version
+//     that is not on record yet is waited for, up to 3 seconds.
 //   - A list's resource version is the position of its stream at the instant. A watch delivers what follows a resource version up to the
-//     instant, then bookmarks.
-//   - No watch crosses a gap that a list closed: it gets 410 Gone, because the rows of that list are in the list's order.
+//     instant, then bookmarks. Where the instant moves, the watch goes on: each delta once, in order, as in package feed.
+//   - No watch crosses a gap that a list closed: it gets 410 Gone, because the rows of that list are in the list's order. If the gap ends
+//     while the watch is open, it gets that as its last event.
+//   - Initial events and recorded history go at the client's pace, and hold no connection to the database meanwhile. A client that has caught up
+//     with an instant that moves has to keep up: who is 16 MiB behind, or takes nothing for 10 seconds, is ended.
 //   - Gaps, pauses and estimates that touch an answer are named in its Warning headers.
 //
 // # What it rejects, and why
@@ -29,5 +35,6 @@
 //
 // # Goroutines
 //
-// Rebuilding has goroutines of its own, which Close ends and waits for. A watch runs in the goroutine of its request.
+// Rebuilding has goroutines of its own, which Close ends and waits for. So has the follower of each cluster: it reads the head of the record each
+// 250 ms while a watch of live is open. A watch runs in the goroutine of its request.
 package apiserver

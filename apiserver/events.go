@@ -27,10 +27,16 @@ type eventStream interface {
 	patience(within time.Duration)
 }
 
+// An event is an object between these.
+const (
+	eventHead = `{"type":%q,"object":`
+	eventTail = "}\n"
+)
+
 func eventJSON(kind watch.EventType, object []byte) []byte {
 	out := make([]byte, 0, len(object)+32)
-	out = fmt.Appendf(out, `{"type":%q,"object":`, string(kind))
-	return append(append(out, object...), "}\n"...)
+	out = fmt.Appendf(out, eventHead, string(kind))
+	return append(append(out, object...), eventTail...)
 }
 
 func statusJSON(s *metav1.Status) ([]byte, error) { return json.Marshal(s) }
@@ -102,7 +108,9 @@ type httpStream struct {
 }
 
 func (s *httpStream) send(kind watch.EventType, object []byte) error {
-	if _, err := s.w.Write(eventJSON(kind, object)); err != nil {
+	_, _ = fmt.Fprintf(s.w, eventHead, string(kind)) // Only the last error counts: a bufio.Writer keeps its first one.
+	_, _ = s.w.Write(object)
+	if _, err := s.w.WriteString(eventTail); err != nil {
 		return errGone
 	}
 	return nil

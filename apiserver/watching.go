@@ -143,21 +143,60 @@ func (o *watching) take(ctx context.Context, e *feed.Event) error {
 	case e.Err != nil:
 		return apierrors.NewResourceExpired("an event is left out: " + e.Err.Error() + ". List, and watch from there.")
 	}
-	kind, doc, err := e.Version.Event(func(_, _ string, doc patch.Doc) (bool, error) { return doc != nil && o.selects.Matches(doc), nil })
-	if err != nil || kind == "" {
-		return err
-	}
-	if change := prepare(o.resource.stored); change != nil {
-		if doc, err = change(doc); err != nil {
-			return err
-		}
-	}
 	if o.at.moving != nil {
 		o.time = e.ObservedAt
 	}
+	if f, ok := o.form.(*wholeForm); ok && o.all {
+		if shared := o.shared(ctx, f, e); shared.err == nil {
+			return o.sendShared(shared)
+		} // else it failed for another watch: perhaps not for this one
+	}
+	kind, entry, err := o.made(e)
+	if err != nil || kind == "" {
+		return err
+	}
+	return o.send(ctx, kind, entry)
+}
+
+// A sharedEvent is what an event is to all watches that want whole objects and select nothing.
+type sharedEvent struct {
+	kind watch.EventType // "" if it is nothing
+	body []byte
+	err  error
+}
+
+func (o *watching) shared(ctx context.Context, form *wholeForm, e *feed.Event) *sharedEvent {
+	return e.Memo(o.resource.GroupVersionResource, func() any {
+		s := &sharedEvent{}
+		var entry *state.Entry
+		if s.kind, entry, s.err = o.made(e); s.err == nil && s.kind != "" {
+			s.body, s.err = form.one(ctx, entry)
+		}
+		return s
+	}).(*sharedEvent)
+}
+
+func (o *watching) sendShared(shared *sharedEvent) error {
+	if shared.kind == "" {
+		return nil
+	}
+	return o.stream.send(shared.kind, shared.body)
+}
+
+// made gives what a delta is to this watch: its kind is "" if it is nothing.
+func (o *watching) made(e *feed.Event) (watch.EventType, *state.Entry, error) {
+	kind, doc, err := e.Version.Event(func(_, _ string, doc patch.Doc) (bool, error) { return doc != nil && o.selects.Matches(doc), nil })
+	if err != nil || kind == "" {
+		return "", nil, err
+	}
+	if change := prepare(o.resource.stored); change != nil {
+		if doc, err = change(doc); err != nil {
+			return "", nil, err
+		}
+	}
 	entry := &state.Entry{Namespace: e.Namespace, Name: e.Name}
 	entry.APIVersion, entry.Body = state.Split(doc)
-	return o.send(ctx, kind, entry)
+	return kind, entry, nil
 }
 
 // relisted ends the watch at the end of a gap that a list closed, if it began before it.

@@ -37,6 +37,25 @@ type Event struct {
 	Err    error           // the delta cannot be folded
 	Relist *history.Relist // the end of a gap that a list closed, and no delta
 	size   int64
+
+	mu   sync.Mutex // protects what follows
+	memo map[any]any
+}
+
+// Memo makes something of the Event, once for all Readers who ask with the same key. It should be no larger than the Version's Doc: the Feed
+// counts that twice.
+func (e *Event) Memo(key any, fresh func() any) any {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	made, ok := e.memo[key]
+	if !ok {
+		made = fresh()
+		if e.memo == nil {
+			e.memo = map[any]any{}
+		}
+		e.memo[key] = made
+	}
+	return made
 }
 
 // A Feed is a seq that moves, and the deltas before it.
@@ -246,7 +265,7 @@ const eventBytes = 512
 // newEvent lets go of what no watch needs.
 func newEvent(v history.Version, err error) *Event {
 	v.Patch, v.Object = nil, nil
-	return &Event{Version: v, Err: err, size: int64(len(v.Doc)+len(v.Before)) + eventBytes}
+	return &Event{Version: v, Err: err, size: int64(2*len(v.Doc)+len(v.Before)) + eventBytes}
 }
 
 // place is the seq up to which all has been given with the Event, and the commit up to which the ends of gaps have.
