@@ -31,6 +31,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/signals"
 	"github.com/kuberewind/kuberewind/internal/replay/snapshot"
 	storycommand "github.com/kuberewind/kuberewind/internal/replay/story"
+	"github.com/kuberewind/kuberewind/internal/replay/terminal"
 	"github.com/kuberewind/kuberewind/internal/replay/verify"
 	"github.com/kuberewind/kuberewind/internal/version"
 )
@@ -196,12 +197,17 @@ func report(ctx context.Context, e *env.Env, err error, out io.Writer) int {
 		return 141
 	case errors.As(err, &exit):
 		if exit.Err != nil {
-			fmt.Fprint(out, coloured(e.InZone(message(exit.Err)), e.ErrStyle()))
+			fmt.Fprint(out, said(e, exit.Err))
 		}
 		return exit.Code
 	}
-	fmt.Fprint(out, coloured(e.InZone(message(err)), e.ErrStyle()))
+	fmt.Fprint(out, said(e, err))
 	return 1
+}
+
+// said is an error for a person: in the zone and the colours of the answer, and in lines that the terminal can hold.
+func said(e *env.Env, err error) string {
+	return terminal.Wrap(coloured(e.InZone(message(err)), e.ErrStyle()), e.Width(), len("error: "))
 }
 
 // unread reports whether the reader of the output ended before it did, such as head.
