@@ -17,7 +17,6 @@ import (
 
 const (
 	defaultCacheBytes = 512 << 20
-	defaultMaxWatches = 1000
 	// instantsKept is how many instants have their discovery in memory.
 	instantsKept = 32
 	// revisionFresh is how long a value that was erased may still be served.
@@ -26,20 +25,20 @@ const (
 
 // A cluster is one record that is served.
 type cluster struct {
-	record   *history.Record
-	gate     *gate
-	states   *state.Cache
-	instants *lru.Cache    // of *instant by instantID
-	watches  chan struct{} // holds one for each open watch
-	key      [32]byte      // of continue tokens
+	record      *history.Record
+	gate        *gate
+	states      *state.Cache
+	instants    *lru.Cache    // of *instant by instantID
+	discoveries *lru.Cache    // of *discovery.Server by discoveryID
+	watches     chan struct{} // holds one for each open watch
+	key         [32]byte      // of continue tokens
 
 	intentions func(Intention) error // may be nil
 
-	ctx       context.Context // of what runs until Close
-	stop      context.CancelFunc
-	work      sync.WaitGroup
-	startLive sync.Once
-	liveRoot  *moving
+	ctx  context.Context // of what runs until Close
+	stop context.CancelFunc
+	work sync.WaitGroup
+	live func() *moving // the root at the end of the record; the follower starts with the first use
 
 	mu       sync.Mutex // protects what follows
 	revision int64
@@ -53,13 +52,14 @@ func newCluster(record *history.Record, o Options) (*cluster, error) {
 		o.CacheBytes = defaultCacheBytes
 	}
 	if o.MaxWatches == 0 {
-		o.MaxWatches = defaultMaxWatches
+		o.MaxWatches = DefaultMaxWatches
 	}
 	c := &cluster{
 		record: record, gate: newGate(record, o.Access), states: state.NewCache(o.CacheBytes), instants: lru.New(instantsKept),
-		watches: make(chan struct{}, o.MaxWatches), intentions: o.Intentions,
+		discoveries: lru.New(instantsKept), watches: make(chan struct{}, o.MaxWatches), intentions: o.Intentions,
 	}
 	c.ctx, c.stop = context.WithCancel(context.Background())
+	c.live = sync.OnceValue(c.newLive)
 	_, err := rand.Read(c.key[:])
 	return c, err
 }

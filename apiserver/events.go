@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -23,7 +22,7 @@ type eventStream interface {
 	// send may keep events back until flush: a system call for each would cost more than the event.
 	send(kind watch.EventType, object []byte) error
 	flush() error
-	// patience says how long from now on a write may take.
+	// patience says how long from now on a write may take; 0 is as long as the client likes.
 	patience(within time.Duration)
 }
 
@@ -59,7 +58,7 @@ func serveEvents(w http.ResponseWriter, r *http.Request, run func(context.Contex
 	w.Header().Set("Cache-Control", "no-cache, private")
 	w.WriteHeader(http.StatusOK)
 	flusher.Flush()
-	out := &patientWriter{Writer: w, deadline: http.NewResponseController(w).SetWriteDeadline}
+	out := &patientWriter{ResponseWriter: w, deadline: http.NewResponseController(w).SetWriteDeadline}
 	stream := &httpStream{w: bufio.NewWriterSize(out, eventBytes), out: out, flusher: flusher}
 	run(r.Context(), stream)
 	_ = stream.flush() // A client that is gone needs nothing.
@@ -75,7 +74,7 @@ func isWebSocket(r *http.Request) bool {
 
 // A patientWriter gives each write a time.
 type patientWriter struct {
-	io.Writer
+	http.ResponseWriter
 	deadline func(time.Time) error
 	within   time.Duration // 0: as long as it takes
 }
@@ -85,8 +84,8 @@ const pieceBytes = 16 << 10
 
 func (p *patientWriter) Write(text []byte) (n int, err error) {
 	for piece := range slices.Chunk(text, pieceBytes) {
-		p.wait()
-		written, err := p.Writer.Write(piece)
+		var written int
+		p.timed(func() { written, err = p.ResponseWriter.Write(piece) })
 		if n += written; err != nil {
 			return n, err
 		}
@@ -94,11 +93,16 @@ func (p *patientWriter) Write(text []byte) (n int, err error) {
 	return n, nil
 }
 
-// wait begins the time of a write. A connection that knows no deadline has none.
-func (p *patientWriter) wait() {
+func (p *patientWriter) flush(flusher http.Flusher) { p.timed(flusher.Flush) }
+
+// timed gives a write its time. Over HTTP/2 a deadline ends a stream that is idle, too, so it is taken away behind each write.
+// A connection that knows no deadline has none.
+func (p *patientWriter) timed(write func()) {
 	if p.within > 0 {
 		_ = p.deadline(time.Now().Add(p.within))
+		defer func() { _ = p.deadline(time.Time{}) }()
 	}
+	write()
 }
 
 type httpStream struct {
@@ -120,8 +124,7 @@ func (s *httpStream) flush() error {
 	if err := s.w.Flush(); err != nil {
 		return errGone
 	}
-	s.out.wait()
-	s.flusher.Flush()
+	s.out.flush(s.flusher)
 	return nil
 }
 
@@ -133,9 +136,11 @@ type socketStream struct {
 }
 
 func (s *socketStream) send(kind watch.EventType, object []byte) error {
+	deadline := time.Time{}
 	if s.within > 0 {
-		_ = s.conn.SetWriteDeadline(time.Now().Add(s.within)) // It fails if the connection is closed, and then so does Send.
+		deadline = time.Now().Add(s.within)
 	}
+	_ = s.conn.SetWriteDeadline(deadline)                                                   // It fails if the connection is closed, and then so does Send.
 	if err := websocket.Message.Send(s.conn, string(eventJSON(kind, object))); err != nil { // a string is a text frame
 		return errGone
 	}

@@ -26,6 +26,9 @@ type Options struct {
 	Intentions func(Intention) error
 }
 
+// DefaultMaxWatches is that of Options.
+const DefaultMaxWatches = 1000
+
 // SeqHeader names the seq of which an answer is.
 const SeqHeader = "Kuberewind-Seq"
 

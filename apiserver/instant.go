@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -41,9 +42,7 @@ func newInstant(ctx context.Context, c *cluster, p history.Point, revision int64
 	if err := at.readStreams(ctx, streams); err != nil {
 		return nil, unavailable(err)
 	}
-	var err error
-	at.discovery, err = discovery.New(ctx, c.record, p.Time, func(resource schema.GroupResource) bool { return len(at.recorded(resource)) > 0 })
-	if err != nil {
+	if err := at.discover(ctx, streams); err != nil {
 		return nil, unavailable(err)
 	}
 	at.reviews = review.New(at, review.Options{
@@ -74,6 +73,38 @@ func (at *instant) readStreams(ctx context.Context, all []history.Stream) error 
 		}
 	}
 	return nil
+}
+
+// A discoveryID names what discovery is made of.
+type discoveryID struct {
+	changed, last time.Time // of the documents
+	revision      int64
+	streams       string
+}
+
+// discover takes discovery from an instant at which the server said the same and the same was recorded, if one is remembered.
+func (at *instant) discover(ctx context.Context, streams []history.Stream) error {
+	c := at.cluster
+	id := discoveryID{revision: at.revision}
+	var err error
+	if id.changed, id.last, err = c.record.DocumentsChanged(ctx, at.point.Time); err != nil {
+		return err
+	}
+	text := new(strings.Builder)
+	for i := range streams {
+		s := &streams[i]
+		fmt.Fprintln(text, s.GroupResource(), s.Version, s.Kind, s.Namespaced, len(at.streams[s.GroupResource()]) > 0)
+	}
+	id.streams = text.String()
+	if known, ok := c.discoveries.Get(id); ok {
+		at.discovery = known.(*discovery.Server)
+		return nil
+	}
+	at.discovery, err = discovery.New(ctx, c.record, at.point.Time, func(resource schema.GroupResource) bool { return len(at.recorded(resource)) > 0 })
+	if err == nil {
+		c.discoveries.Add(id, at.discovery)
+	}
+	return err
 }
 
 // recorded gives the streams that have the objects of a resource, perhaps under another group.

@@ -43,13 +43,11 @@ type end struct {
 
 func newEnd(m *moving) *end { return &end{moving: m, follow: make(chan struct{}, 1)} }
 
-// live is the root at the end of the record. The follower starts with the first use.
-func (c *cluster) live() *moving {
-	c.startLive.Do(func() {
-		c.liveRoot = c.newMoving(true)
-		c.work.Go(func() { c.liveRoot.end.run(c.ctx) })
-	})
-	return c.liveRoot
+// newLive makes the root at the end of the record, and starts the follower.
+func (c *cluster) newLive() *moving {
+	m := c.newMoving(true)
+	c.work.Go(func() { m.end.run(c.ctx) })
+	return m
 }
 
 // hold has the follower read the head until the function is called, as an open watch does.

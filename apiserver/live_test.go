@@ -18,13 +18,17 @@ import (
 // serveLive serves what a pen writes, at the end of its record.
 func serveLive(t *testing.T, p *pen) *past {
 	t.Helper()
-	record := p.record()
+	return serveRecord(t, p.record(), httptest.NewServer)
+}
+
+func serveRecord(t *testing.T, record *history.Record, listen func(http.Handler) *httptest.Server) *past {
+	t.Helper()
 	handler, err := apiserver.New(apiserver.Options{Records: []*history.Record{record}})
 	require.NoError(t, err)
 	t.Cleanup(handler.Close)
-	server := httptest.NewServer(handler)
+	server := listen(handler)
 	t.Cleanup(server.Close)
-	return &past{T: t, database: p.database, record: record, server: server, root: apiserver.LivePath(record.Cluster().UID)}
+	return &past{T: t, record: record, server: server, root: apiserver.LivePath(record.Cluster().UID)}
 }
 
 // A stream of events is one open watch.

@@ -7,6 +7,9 @@ import (
 	"github.com/kuberewind/kuberewind/apiserver/internal/session"
 )
 
+// LiveSession is the name of the session that is always there, at the end of the record.
+const LiveSession = session.Live
+
 // SessionsPath is where sessions are read, made, moved and ended, as JSON.
 const SessionsPath = session.Prefix
 

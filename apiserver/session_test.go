@@ -233,19 +233,25 @@ func TestMoreSessionsThanAllowedAreRefused(t *testing.T) {
 	require.Equal(t, http.StatusCreated, code, body)
 }
 
+// streams are those of a resource.
+func (p *past) streams(resource string) (ids []int32) {
+	p.Helper()
+	all, err := p.record.Streams(p.Context())
+	require.NoError(p, err)
+	for _, s := range all {
+		if s.Resource == resource {
+			ids = append(ids, s.ID)
+		}
+	}
+	return ids
+}
+
 // recorded gives the versions of the pods that the record has after a seq, as a watch gives them.
 func (p *past) recorded(after int64) (versions []string) {
 	p.Helper()
-	streams, err := p.record.Streams(p.Context())
-	require.NoError(p, err)
-	for _, s := range streams {
-		if s.Resource != "pods" {
-			continue
-		}
-		for d, err := range p.record.Deltas(p.Context(), history.Query{Scope: history.Scope{Streams: []int32{s.ID}}, FromSeq: after + 1}) {
-			require.NoError(p, err)
-			versions = append(versions, d.RV)
-		}
+	for d, err := range p.record.Deltas(p.Context(), history.Query{Scope: history.Scope{Streams: p.streams("pods")}, FromSeq: after + 1}) {
+		require.NoError(p, err)
+		versions = append(versions, d.RV)
 	}
 	return versions
 }

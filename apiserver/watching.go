@@ -121,9 +121,7 @@ func (o *watching) sendEvents(ctx context.Context) error {
 		case err != nil:
 			return err
 		}
-		if o.at.moving != nil && o.reader.Joined() {
-			o.stream.patience(takesWithin)
-		}
+		o.await()
 		if more {
 			if err := o.stream.flush(); err != nil {
 				return err
@@ -133,8 +131,18 @@ func (o *watching) sendEvents(ctx context.Context) error {
 	return nil
 }
 
+// await bounds how long the client may take nothing. Initial events and recorded history go at its pace.
+func (o *watching) await() {
+	if o.at.moving != nil && o.reader.Joined() {
+		o.stream.patience(takesWithin)
+	} else {
+		o.stream.patience(0)
+	}
+}
+
 // take sends what a delta is to this watch.
 func (o *watching) take(ctx context.Context, e *feed.Event) error {
+	o.await()
 	switch {
 	case e.Relist != nil:
 		return o.relisted(e)

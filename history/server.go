@@ -61,6 +61,18 @@ func (r *Record) Document(ctx context.Context, at time.Time, path string) (d Doc
 	return d, d.Content != nil, nil
 }
 
+// DocumentsChanged says when the last of the Documents of that time was first seen, and the last of all. While both stay, so do the Documents.
+func (r *Record) DocumentsChanged(ctx context.Context, at time.Time) (by, last time.Time, err error) {
+	var early, late *time.Time
+	err = r.pool.QueryRow(ctx, `
+		SELECT max(observed_at) FILTER (WHERE observed_at <= $2), max(observed_at) FROM kuberewind.record_server WHERE cluster = $1`,
+		r.cluster.Number, at).Scan(&early, &late)
+	if err != nil {
+		return by, last, fmt.Errorf("read when the server last said something new of itself: %w", err)
+	}
+	return timeOf(early), timeOf(late), nil
+}
+
 // A Resource is one that the server served, as discovery said.
 type Resource struct {
 	Group, Version, Resource string

@@ -27,6 +27,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/get"
 	"github.com/kuberewind/kuberewind/internal/replay/kubeconfig"
 	servecommand "github.com/kuberewind/kuberewind/internal/replay/serve"
+	"github.com/kuberewind/kuberewind/internal/replay/session"
 	"github.com/kuberewind/kuberewind/internal/replay/shell"
 	"github.com/kuberewind/kuberewind/internal/replay/signals"
 	"github.com/kuberewind/kuberewind/internal/replay/snapshot"
@@ -133,6 +134,7 @@ func commands() []func(*env.Env) *cobra.Command {
 		kubeconfig.NewCommand,
 		exec.NewCommand,
 		shell.NewCommand,
+		session.NewCommand,
 		newVersionCommand,
 	}
 }

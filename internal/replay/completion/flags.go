@@ -29,6 +29,7 @@ var outputs = map[string][]string{
 	"log":      {"text", "wide", "json"},
 	"diff":     {"text", "json", "name", "unified", "stat"},
 	"coverage": {"text", "wide", "json"},
+	"session":  {"text", "json"},
 	"story":    {"text", "json"},
 	"blame":    {"text", "json"},
 	"verify":   {"text", "json"},

@@ -47,7 +47,7 @@ func (e *Env) colours(out io.Writer) bool {
 }
 
 // unpaged are commands whose text comes slowly, or is a line, or is for a file, or is that of another program.
-var unpaged = []string{"exec", "kubeconfig", "serve", "shell", "verify", "version"}
+var unpaged = []string{"exec", "kubeconfig", "serve", "session", "shell", "verify", "version"}
 
 // page puts a pager between the command and a terminal.
 func (e *Env) page(cmd *cobra.Command) {

@@ -13,10 +13,13 @@ import (
 
 const long = `Run a program whose Kubernetes clients work on the cluster as it was at an instant: kubectl, k9s, helm, a script, a controller.
 
+With --session, the program follows the clock of a session: replayed, it sees the cluster change ("session" makes one). With --live it is at the end of
+the record, and sees the cluster change as it is recorded.
+
 KUBECONFIG and KUBECACHEDIR name a folder of the program's own, which is removed when it has ended. No other kubeconfig is touched. The cluster of the past
 can be read, not written.
 
-If a server of this database runs (serve), it answers. Else one runs as long as the program.
+If a server of this database runs (serve), it answers. Else one runs as long as the program. A session needs one that runs.
 
 The exit code is the program's; if a signal ended it, 128 and the signal's number. 126 says that the program could not be run, 127 that there is none.`
 
@@ -26,14 +29,17 @@ const example = `  # k9s on the cluster as it was ten minutes ago
   # kubectl when the alert fired, in a namespace
   %[1]s exec --at 2026-01-31T03:12:00Z -n shop -- kubectl describe pod web-0
 
+  # k9s in a session, which another terminal plays: %[1]s session night --play --speed 10
+  %[1]s exec --session night -- k9s
+
   # A script that calls kubectl many times, always at the same instant
   %[1]s exec --at yesterday -- ./count-images.sh`
 
 // NewCommand makes the command exec.
 func NewCommand(e *env.Env) *cobra.Command {
-	at := ""
+	target := &past.Target{}
 	cmd := &cobra.Command{
-		Use:     "exec [--at INSTANT] -- PROGRAM [ARGUMENT…]",
+		Use:     "exec [--at INSTANT | --session NAME | --live] -- PROGRAM [ARGUMENT…]",
 		Short:   "Run a program, such as k9s, on the cluster as it was",
 		Long:    long,
 		Example: fmt.Sprintf(example, e.Command),
@@ -41,10 +47,14 @@ func NewCommand(e *env.Env) *cobra.Command {
 			if len(args) == 0 {
 				return env.Mistake(cmd, errors.New("say which program to run, such as -- k9s"))
 			}
-			return inside.Run(cmd.Context(), e, at, args, func(string) {})
+			aim, err := target.Aim(cmd, e)
+			if err != nil {
+				return err
+			}
+			return inside.Run(cmd.Context(), e, aim, args, func(string) {})
 		},
 	}
-	past.AtFlag(cmd.Flags(), &at)
+	target.AddFlags(cmd)
 	cmd.Flags().SetInterspersed(false) // Flags behind the program are the program's.
 	return cmd
 }

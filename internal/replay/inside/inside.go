@@ -25,34 +25,40 @@ const (
 // killAfter is how long a program may take to end when it is told to.
 const killAfter = 10 * time.Second
 
-// Run runs a program at an instant. welcome is told the name of the context before it starts.
-func Run(ctx context.Context, e *env.Env, at string, command []string, welcome func(context string)) error {
+// Run runs a program at a place. welcome is told the name of the context before it starts.
+func Run(ctx context.Context, e *env.Env, aim *past.Aim, command []string, welcome func(context string)) error {
 	path, err := exec.LookPath(command[0])
 	if err != nil {
 		return notStarted(err)
-	}
-	instant, err := e.Instant(at)
-	if err != nil {
-		return err
 	}
 	rec, err := e.Open(ctx)
 	if err != nil {
 		return err
 	}
-	found, err := past.Find(ctx, e, rec, instant)
+	return errors.Join(runAt(ctx, e, rec, aim, welcome, path, command), rec.Close())
+}
+
+func runAt(ctx context.Context, e *env.Env, rec *env.Record, aim *past.Aim, welcome func(string), path string, command []string) error {
+	access, err := past.Running(ctx, e, rec)
 	if err != nil {
-		return errors.Join(err, rec.Close())
+		return err
 	}
-	access, end, err := past.Serving(ctx, e, rec)
+	place, err := aim.Find(ctx, e, rec, access)
 	if err != nil {
-		return errors.Join(err, rec.Close())
+		return err
 	}
-	kubeconfig, err := found.Kubeconfig(*access)
+	end := func() error { return nil }
+	if access == nil {
+		if access, end, err = past.Own(ctx, rec); err != nil {
+			return err
+		}
+	}
+	kubeconfig, err := place.Kubeconfig(*access)
 	if err == nil {
-		welcome(found.Context)
+		welcome(place.Context)
 		err = runWith(ctx, e, kubeconfig, path, command)
 	}
-	return errors.Join(err, end(), rec.Close())
+	return errors.Join(err, end())
 }
 
 // runWith runs a program with a kubeconfig in a folder.

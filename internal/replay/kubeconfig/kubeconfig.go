@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/replay/env"
 	"github.com/kuberewind/kuberewind/internal/replay/past"
 )
@@ -19,6 +18,9 @@ const long = `Print a kubeconfig that leads to the cluster as it was at an insta
 It needs a running server: start "serve" first. The instant is resolved now: the kubeconfig names one seq, and shows the same however late it is used. Its
 context is called after cluster, instant and seq, such as shop@2026-01-31T03:12:00Z_seq:1234.
 
+With --session, it leads to where a session is: clients follow its clock, which "session" sets, plays and seeks. With --live, it leads to the end of the
+record, as it grows. The contexts are called shop@session:night and shop@live.
+
 The kubeconfig holds the token of the server. It is of no use once the server has ended: each start makes a new token. It is never merged into another
 kubeconfig, and no file is written over.`
 
@@ -26,50 +28,55 @@ const example = `  # Point this shell to the cluster as it was ten minutes ago
   %[1]s kubeconfig --at 10m -o past.kubeconfig
   export KUBECONFIG=$PWD/past.kubeconfig
 
+  # A session, which can be played and sought
+  %[1]s session night --at "yesterday 23:30"
+  %[1]s kubeconfig --session night -o night.kubeconfig
+
   # The cluster before and after a rollout, side by side
   %[1]s kubeconfig --at 2026-01-31T03:10:00Z -o before.kubeconfig
   %[1]s kubeconfig --at 2026-01-31T03:20:00Z -o after.kubeconfig`
 
 // command is one call of kubeconfig.
 type command struct {
-	env        *env.Env
-	at, output string
+	env    *env.Env
+	target past.Target
+	output string
 }
 
 // NewCommand makes the command kubeconfig.
 func NewCommand(e *env.Env) *cobra.Command {
 	c := &command{env: e}
 	cmd := &cobra.Command{
-		Use:     "kubeconfig [--at INSTANT]",
+		Use:     "kubeconfig [--at INSTANT | --session NAME | --live]",
 		Short:   "Write a kubeconfig that leads to the cluster as it was",
 		Long:    long,
 		Example: fmt.Sprintf(example, e.Command),
 		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return c.run(cmd.Context()) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return c.run(cmd) },
 	}
 	flags := cmd.Flags()
-	past.AtFlag(flags, &c.at)
+	c.target.AddFlags(cmd)
 	flags.StringVarP(&c.output, "output", "o", "", "a new file, which only its owner can read (default: standard output)")
 	return cmd
 }
 
-func (c *command) run(ctx context.Context) error {
-	instant, err := c.env.Instant(c.at)
+func (c *command) run(cmd *cobra.Command) error {
+	aim, err := c.target.Aim(cmd, c.env)
 	if err != nil {
 		return err
 	}
-	rec, err := c.env.Open(ctx)
+	rec, err := c.env.Open(cmd.Context())
 	if err != nil {
 		return err
 	}
-	text, err := c.text(ctx, rec, instant)
+	text, err := c.text(cmd.Context(), rec, aim)
 	if err = errors.Join(err, rec.Close()); err != nil {
 		return err
 	}
 	return c.write(text)
 }
 
-func (c *command) text(ctx context.Context, rec *env.Record, at history.Instant) ([]byte, error) {
+func (c *command) text(ctx context.Context, rec *env.Record, aim *past.Aim) ([]byte, error) {
 	access, err := past.Running(ctx, c.env, rec)
 	if err != nil {
 		return nil, err
@@ -78,11 +85,11 @@ func (c *command) text(ctx context.Context, rec *env.Record, at history.Instant)
 		return nil, fmt.Errorf("no server of this database runs: start %q in another terminal, or use %q, which starts its own",
 			c.env.Command+" serve", c.env.Command+" exec")
 	}
-	instant, err := past.Find(ctx, c.env, rec, at)
+	place, err := aim.Find(ctx, c.env, rec, access)
 	if err != nil {
 		return nil, err
 	}
-	return instant.Kubeconfig(*access)
+	return place.Kubeconfig(*access)
 }
 
 func (c *command) write(text []byte) error {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/spf13/pflag"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
@@ -15,27 +14,17 @@ import (
 	"github.com/kuberewind/kuberewind/internal/serve"
 )
 
-// AtFlag adds --at.
-func AtFlag(flags *pflag.FlagSet, at *string) {
-	env.InstantVar(flags, at, "at", "now", "instant: a time (18:45, yesterday 14:05, 2026-01-31), 10m ago, now, seq:N or rv:N")
-}
-
-// An Instant is where clients are led to.
-type Instant struct {
-	Seq       int64
+// A Place is where clients are led to.
+type Place struct {
 	Context   string // its name
+	root      string // the path
 	namespace string
-	cluster   history.Cluster
 }
 
 // Find resolves what was typed, and notes what an answer of then is to be taken with.
-func Find(ctx context.Context, e *env.Env, rec *env.Record, at history.Instant) (*Instant, error) {
-	namespace, err := e.Namespace(false)
+func Find(ctx context.Context, e *env.Env, rec *env.Record, at history.Instant) (*Place, error) {
+	namespace, err := namespaceOf(ctx, e, rec)
 	if err != nil {
-		// It is a client's default, and no more: one that is named wins.
-		e.Note("the kubeconfig names no namespace, as your own cannot be read: " + err.Error())
-	}
-	if err := e.NoteNamespace(ctx, rec, namespace); err != nil {
 		return nil, err
 	}
 	point, err := rec.Resolve(ctx, at, history.Scope{})
@@ -44,7 +33,17 @@ func Find(ctx context.Context, e *env.Env, rec *env.Record, at history.Instant) 
 	}
 	e.Notes(point.Notes)
 	e.Note(Inexact("clients see", point))
-	return &Instant{Seq: point.Seq, Context: contextName(rec.Cluster(), at, point), namespace: namespace, cluster: rec.Cluster()}, nil
+	return &Place{Context: contextName(rec.Cluster(), at, point), root: apiserver.Path(rec.Cluster().UID, point.Seq), namespace: namespace}, nil
+}
+
+// namespaceOf is the namespace that clients take if none is named.
+func namespaceOf(ctx context.Context, e *env.Env, rec *env.Record) (string, error) {
+	namespace, err := e.Namespace(false)
+	if err != nil {
+		// It is a client's default, and no more: one that is named wins.
+		e.Note("the kubeconfig names no namespace, as your own cannot be read: " + err.Error())
+	}
+	return namespace, e.NoteNamespace(ctx, rec, namespace)
 }
 
 // Inexact says what the seq of a point leaves out, or has too much; "" if nothing. It begins with who sees it, such as "clients see".
@@ -70,14 +69,12 @@ func contextName(c history.Cluster, at history.Instant, p history.Point) string 
 	return fmt.Sprintf("%s@%s_%s", c.Name, p.Time.UTC().Format(time.RFC3339), seq)
 }
 
-// Kubeconfig leads to the instant, and nowhere else.
-func (i *Instant) Kubeconfig(access serve.Access) ([]byte, error) {
+// Kubeconfig leads to the place, and nowhere else.
+func (p *Place) Kubeconfig(access serve.Access) ([]byte, error) {
 	config := clientcmdapi.NewConfig()
-	config.CurrentContext = i.Context
-	config.Clusters[i.Context] = &clientcmdapi.Cluster{
-		Server: access.URL + apiserver.Path(i.cluster.UID, i.Seq), CertificateAuthorityData: access.CA,
-	}
-	config.AuthInfos[i.Context] = &clientcmdapi.AuthInfo{Token: access.Token}
-	config.Contexts[i.Context] = &clientcmdapi.Context{Cluster: i.Context, AuthInfo: i.Context, Namespace: i.namespace}
+	config.CurrentContext = p.Context
+	config.Clusters[p.Context] = &clientcmdapi.Cluster{Server: access.URL + p.root, CertificateAuthorityData: access.CA}
+	config.AuthInfos[p.Context] = &clientcmdapi.AuthInfo{Token: access.Token}
+	config.Contexts[p.Context] = &clientcmdapi.Context{Cluster: p.Context, AuthInfo: p.Context, Namespace: p.namespace}
 	return clientcmd.Write(*config)
 }

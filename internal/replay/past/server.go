@@ -91,11 +91,8 @@ func Running(ctx context.Context, e *env.Env, rec *env.Record) (*serve.Access, e
 
 func folders(e *env.Env) []string { return running.Folders(e.Variable("XDG_RUNTIME_DIR"), e.DataDir) }
 
-// Serving is the access to a running server, or else to one of its own. The function ends that.
-func Serving(ctx context.Context, e *env.Env, rec *env.Record) (access *serve.Access, end func() error, err error) {
-	if access, err = Running(ctx, e, rec); err != nil || access != nil {
-		return access, func() error { return nil }, err
-	}
+// Own starts a server of one's own. The function ends it.
+func Own(ctx context.Context, rec *env.Record) (access *serve.Access, end func() error, err error) {
 	// What a client is to know, it is told in its answers: the screen is the client's.
 	server, err := Listen([]*history.Record{rec.Record}, apiserver.Options{}, serve.Options{Address: AnyPort, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {

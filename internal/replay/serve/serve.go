@@ -59,6 +59,7 @@ type command struct {
 	auditLog     string
 	intentions   string
 	sharing      sharing
+	maxWatches   int
 }
 
 // NewCommand makes the command serve.
@@ -78,6 +79,7 @@ func NewCommand(e *env.Env) *cobra.Command {
 	flags.StringVar(&c.auditLog, "audit-log", "", "file to which every request is appended, as a JSON line")
 	flags.StringVar(&c.intentions, "intentions", "", "file to which every write that a client asks for is appended, as a JSON line")
 	c.sharing.flags(flags)
+	flags.IntVar(&c.maxWatches, "max-watches", apiserver.DefaultMaxWatches, "watches that may be open at one time; more get 429")
 	return cmd
 }
 
@@ -94,7 +96,10 @@ func (c *command) run(cmd *cobra.Command) (err error) {
 		o.Audit = log
 		defer func() { err = errors.Join(err, log.Close()) }()
 	}
-	var api apiserver.Options
+	if c.maxWatches < 1 {
+		return fmt.Errorf("--max-watches %d: use a number above 0", c.maxWatches)
+	}
+	api := apiserver.Options{MaxWatches: c.maxWatches}
 	if c.intentions != "" {
 		var file *jsonlines.File
 		if file, err = jsonlines.Open("file of intentions", c.intentions); err != nil {

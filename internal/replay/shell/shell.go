@@ -13,33 +13,42 @@ import (
 
 const long = `Run a shell in which kubectl and every other Kubernetes client work on the cluster as it was at an instant. It is the shell of SHELL, else /bin/sh.
 
+With --session, the shell follows the clock of a session ("session" makes one). With --live it is at the end of the record.
+
 KUBECONFIG and KUBECACHEDIR name a folder of the shell's own, which is removed when it has ended. No other kubeconfig is touched. The cluster of the past
 can be read, not written. If the files that your shell reads at its start set KUBECONFIG, they win: "kubectl config current-context" says where you are.
 
-If a server of this database runs (serve), it answers. Else one runs as long as the shell. The exit code is the shell's.`
+If a server of this database runs (serve), it answers. Else one runs as long as the shell. A session needs one that runs. The exit code is the shell's.`
 
 const example = `  # Look around in the cluster of last night
   %[1]s shell --at "yesterday 23:30"
 
   # The same in a namespace
-  %[1]s shell --at 2026-01-31T03:12:00Z -n shop`
+  %[1]s shell --at 2026-01-31T03:12:00Z -n shop
+
+  # Where a session is
+  %[1]s shell --session night`
 
 // NewCommand makes the command shell.
 func NewCommand(e *env.Env) *cobra.Command {
-	at := ""
+	target := &past.Target{}
 	cmd := &cobra.Command{
-		Use:     "shell [--at INSTANT]",
+		Use:     "shell [--at INSTANT | --session NAME | --live]",
 		Short:   "Run a shell in which kubectl works on the cluster as it was",
 		Long:    long,
 		Example: fmt.Sprintf(example, e.Command),
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			aim, err := target.Aim(cmd, e)
+			if err != nil {
+				return err
+			}
 			program := cmp.Or(e.Variable("SHELL"), "/bin/sh")
-			return inside.Run(cmd.Context(), e, at, []string{program}, func(context string) {
+			return inside.Run(cmd.Context(), e, aim, []string{program}, func(context string) {
 				e.Note(fmt.Sprintf("kubectl is at %s here; exit leads back. \"kubectl config current-context\" must say the same", context))
 			})
 		},
 	}
-	past.AtFlag(cmd.Flags(), &at)
+	target.AddFlags(cmd)
 	return cmd
 }

@@ -1,0 +1,136 @@
+package apiserver_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kuberewind/kuberewind/apiserver"
+	"github.com/kuberewind/kuberewind/history"
+)
+
+// names gives the names of a page, and the token of the next.
+func (p *past) names(query string) (names []string, next string, header http.Header) {
+	p.Helper()
+	code, header, body := p.ask(http.MethodGet, "/api/v1/configmaps?"+query)
+	require.Equal(p, http.StatusOK, code, body)
+	var l struct {
+		Metadata metav1.ListMeta
+		Items    []struct{ Metadata struct{ Name string } }
+	}
+	require.NoError(p, json.Unmarshal([]byte(body), &l))
+	for _, item := range l.Items {
+		names = append(names, item.Metadata.Name)
+	}
+	return names, l.Metadata.Continue, header
+}
+
+func TestAListOfTheEndOfTheRecordGoesOnWhereItBegan(t *testing.T) {
+	pen := newPen(t)
+	live := serveLive(t, pen)
+	pen.commit(pen.set(0, "a", "o1", "l1"), pen.set(0, "a", "o2", "l1"), pen.set(0, "a", "o3", "l1"))
+	first, token, header := live.names("limit=2")
+	require.Equal(t, []string{"o1", "o2"}, first)
+	pen.commit(pen.set(0, "a", "o4", "l1"), pen.set(0, "a", "o0", "l1"))
+	rest, end, later := live.names("limit=2&continue=" + token)
+	require.Equal(t, []string{"o3"}, rest, "the list is of the seq of its first page")
+	require.Empty(t, end)
+	require.Equal(t, header.Get(apiserver.SeqHeader), later.Get(apiserver.SeqHeader))
+	all, _, _ := live.names("")
+	require.Equal(t, []string{"o0", "o1", "o2", "o3", "o4"}, all)
+
+	other := serveLive(t, pen)
+	require.EqualValues(t, http.StatusGone, other.status(http.MethodGet, "/api/v1/configmaps?limit=2&continue="+token).Code, "it is of another server")
+}
+
+func TestAVersionThatIsNotOnRecordYetIsWaitedFor(t *testing.T) {
+	pen := newPen(t)
+	live := serveLive(t, pen)
+	pen.commit(pen.set(0, "a", "o1", "l1"))
+	live.version("/api/v1/configmaps")
+	answer := make(chan []string, 1)
+	next := strconv.Itoa(pen.rv + 1)
+	go func() {
+		response, err := live.server.Client().Get(live.server.URL + live.root + "/api/v1/configmaps?resourceVersionMatch=NotOlderThan&resourceVersion=" + next)
+		if err != nil {
+			answer <- []string{err.Error()}
+			return
+		}
+		defer response.Body.Close()
+		answer <- []string{response.Status}
+	}()
+	pen.commit(pen.set(0, "a", "o2", "l1"))
+	require.Equal(t, []string{"200 OK"}, <-answer)
+}
+
+func TestAnAnswerOfTheEndOfTheRecordSaysThatNobodyRecords(t *testing.T) {
+	pen := newPen(t)
+	live := serveLive(t, pen)
+	pen.now = pen.now.Add(-time.Hour)
+	pen.commit(pen.set(0, "a", "o1", "l1"))
+	for _, path := range []string{"/api/v1/configmaps", "/api/v1/namespaces/a/configmaps/o1", "/api/v1", "/version"} {
+		_, header, _ := live.ask(http.MethodGet, path)
+		require.Len(t, header.Values("Warning"), 1, path)
+		require.Contains(t, header.Get("Warning"), "no recorder records this cluster: the last commit was at ")
+	}
+}
+
+func TestAWatchOverADamagedDeltaEndsSoThatClientsListAgain(t *testing.T) {
+	pen := newPen(t)
+	live := serveLive(t, pen)
+	pen.commit(pen.set(0, "a", "o1", "l1"))
+	rv := live.version("/api/v1/configmaps")
+	pen.commit(pen.set(0, "a", "o1", "l2"))
+	pen.database.Exec(t, `UPDATE kuberewind.deltas_data SET digest = decode(repeat('00', 16), 'hex') WHERE seq = 2`)
+	e := live.watch("/api/v1/configmaps?watch=1&resourceVersion=" + rv).next()
+	require.Equal(t, "ERROR", e.Type)
+	require.Equal(t, http.StatusGone, e.Object.Code)
+}
+
+const (
+	slowWatches      = 6
+	connectionsOfFew = 2
+	largeBytes       = 100_000 // more than a server keeps back for a client
+)
+
+func TestClientsThatDoNotReadHoldNoConnectionToTheDatabase(t *testing.T) {
+	pen := newPen(t)
+	for i := range 10 {
+		pen.commit(pen.set(0, "a", "large", "l"+strings.Repeat(strconv.Itoa(i), largeBytes)))
+	}
+	target, err := url.Parse(pen.database.URL())
+	require.NoError(t, err)
+	query := target.Query()
+	query.Set("pool_max_conns", strconv.Itoa(connectionsOfFew))
+	target.RawQuery = query.Encode()
+	record, err := history.Open(t.Context(), target.String(), history.Options{})
+	require.NoError(t, err)
+	t.Cleanup(record.Close)
+	live := serveRecord(t, record, func(handler http.Handler) *httptest.Server {
+		pipe := apiserver.NewPipe()
+		server := &httptest.Server{Listener: pipe, Config: &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}}
+		server.Start()
+		server.Client().Transport = &http.Transport{DialContext: pipe.Dial}
+		return server
+	})
+	var watches []*events
+	for range slowWatches {
+		watches = append(watches, live.watch("/api/v1/configmaps?watch=1&resourceVersion=11"))
+	}
+	require.NotEmpty(t, live.version("/api/v1/pods"), "the others do not wait for them")
+	for _, w := range watches {
+		w.body.Buffer(nil, 2*largeBytes)
+		for want := 12; want <= pen.rv; want++ { // all came, at the client's pace
+			require.Equal(t, strconv.Itoa(want), w.next().Object.Metadata.ResourceVersion)
+		}
+		w.cancel()
+	}
+}

@@ -1,0 +1,111 @@
+package past
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/kuberewind/kuberewind/apiserver"
+	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/internal/replay/env"
+	"github.com/kuberewind/kuberewind/internal/serve"
+)
+
+// A Target is where flags lead clients: to an instant, a session or the end of the record.
+type Target struct {
+	at, session string
+	live        bool
+}
+
+// AddFlags adds --at, --session and --live to a command, of which it takes one.
+func (t *Target) AddFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	AtFlag(flags, &t.at)
+	flags.StringVar(&t.session, "session", "", "name of a session, whose clock clients follow; \"session\" makes one")
+	flags.BoolVar(&t.live, "live", false, "the end of the record, as it grows")
+}
+
+// An Aim is a Target that was read.
+type Aim struct {
+	at      history.Instant
+	session string // "" for an instant
+}
+
+// Aim reads the flags.
+func (t *Target) Aim(cmd *cobra.Command, e *env.Env) (*Aim, error) {
+	given := 0
+	for _, name := range []string{"at", "session", "live"} {
+		if cmd.Flags().Changed(name) {
+			given++
+		}
+	}
+	switch {
+	case given > 1:
+		return nil, env.Mistake(cmd, errors.New("--at, --session and --live each say where clients are led: give one of them"))
+	case t.live:
+		return &Aim{session: apiserver.LiveSession}, nil
+	case cmd.Flags().Changed("session") && t.session == "":
+		return nil, env.Mistake(cmd, errors.New("--session is empty: name a session"))
+	case cmd.Flags().Changed("session"):
+		return &Aim{session: t.session}, nil
+	}
+	at, err := e.Instant(t.at)
+	return &Aim{at: at}, err
+}
+
+// needsRunning reports whether only a server that runs already can have what is aimed at.
+func (a *Aim) needsRunning() bool { return a.session != "" && a.session != apiserver.LiveSession }
+
+// Find finds the place of an Aim. access is that of a server that runs, or nil.
+func (a *Aim) Find(ctx context.Context, e *env.Env, rec *env.Record, access *serve.Access) (*Place, error) {
+	if a.session == "" {
+		return Find(ctx, e, rec, a.at)
+	}
+	if a.needsRunning() {
+		if err := a.there(ctx, e, rec, access); err != nil {
+			return nil, err
+		}
+	}
+	namespace, err := namespaceOf(ctx, e, rec)
+	if err != nil {
+		return nil, err
+	}
+	p := &Place{Context: rec.Cluster().Name + "@session:" + a.session, root: apiserver.SessionPath(rec.Cluster().UID, a.session), namespace: namespace}
+	if a.session == apiserver.LiveSession {
+		p.Context = rec.Cluster().Name + "@live"
+	}
+	return p, nil
+}
+
+// there reports an error if the session is not one of the cluster.
+func (a *Aim) there(ctx context.Context, e *env.Env, rec *env.Record, access *serve.Access) error {
+	if access == nil {
+		return ErrNoServer(e)
+	}
+	sessions, err := NewSessions(access)
+	if err != nil {
+		return err
+	}
+	defer sessions.Close()
+	state, err := sessions.Get(ctx, a.session)
+	switch {
+	case err != nil:
+		return err
+	case state.Cluster != rec.Cluster().UID:
+		return fmt.Errorf("session %s is of the cluster with UID %s: name that one with --cluster", a.session, state.Cluster)
+	}
+	return nil
+}
+
+// ErrNoServer says that no server runs that could have a session.
+func ErrNoServer(e *env.Env) error {
+	return fmt.Errorf("no server of this database runs, and a session lives in one: start %q in another terminal", e.Command+" serve")
+}
+
+// AtFlag adds --at.
+func AtFlag(flags *pflag.FlagSet, at *string) {
+	env.InstantVar(flags, at, "at", "now", "instant: a time (18:45, yesterday 14:05, 2026-01-31), 10m ago, now, seq:N or rv:N")
+}

@@ -1,0 +1,2 @@
+// Package session is the command session. It makes, moves, plays and ends the sessions of a server, and lists them.
+package session

@@ -1,0 +1,165 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/kuberewind/kuberewind/apiserver"
+	"github.com/kuberewind/kuberewind/internal/replay/env"
+	"github.com/kuberewind/kuberewind/internal/replay/output"
+	"github.com/kuberewind/kuberewind/internal/replay/past"
+)
+
+const long = `Make a session, set its clock, play it, or end it. Without a name, list the sessions.
+
+A session is a clock of the past that many clients share. Clients whose kubeconfig leads to it see the cluster as it is at the clock: kubectl, k9s, informers,
+controllers ("kubeconfig --session", "exec --session", "shell --session"). While the clock plays, their watches deliver what was recorded, in its order and
+at its distances.
+
+--at makes the session, or moves its clock. Forward, watches deliver all between at once. Backward, open watches end, and clients list again: k9s and
+informers do so by themselves, "kubectl get -w" ends, Headlamp needs a reload.
+
+Sessions live in a running server: start "serve" first. One ends with --end, 30 minutes after its last request, or with the server. While a watch is open it
+does not end. The session called live is always there, at the end of the record; nobody moves it.
+
+-o json prints one object: name, cluster, path, owner, time, seq, playing, speed, atEnd, watches, expires, problem, notes. Without a name it is {"sessions":
+[…]}. expires is left out while a request is open, problem and notes if there are none.`
+
+const example = `  # Last night, half an hour before the alert
+  %[1]s session night --at "yesterday 23:30"
+  %[1]s exec --session night -- k9s
+
+  # Play it ten times as fast; stop it; go on from another instant
+  %[1]s session night --play --speed 10
+  %[1]s session night --pause
+  %[1]s session night --at 2026-01-31T03:10:00Z --play
+
+  # Where it is; which sessions there are; end it
+  %[1]s session night
+  %[1]s session
+  %[1]s session night --end`
+
+// command is one call of session.
+type command struct {
+	env              *env.Env
+	at, output       string
+	play, pause, end bool
+	speed            float64
+}
+
+// NewCommand makes the command session.
+func NewCommand(e *env.Env) *cobra.Command {
+	c := &command{env: e}
+	cmd := &cobra.Command{
+		Use:     "session [NAME]",
+		Short:   "Set, play and seek the clock that clients of the past follow",
+		Long:    long,
+		Example: fmt.Sprintf(example, e.Command),
+		Args:    cobra.MaximumNArgs(1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return c.run(cmd, args) },
+	}
+	flags := cmd.Flags()
+	env.InstantVar(flags, &c.at, "at", "", "instant to set the clock to: a time, 10m ago, now, seq:N or rv:N; a new session needs it")
+	flags.BoolVar(&c.play, "play", false, "let the clock move")
+	flags.BoolVar(&c.pause, "pause", false, "stop the clock where it is")
+	flags.Float64Var(&c.speed, "speed", 1, "how many seconds of the past a second takes, from 0.1 to 1000")
+	flags.BoolVar(&c.end, "end", false, "end the session")
+	flags.StringVarP(&c.output, "output", "o", output.Text, "text or json")
+	return cmd
+}
+
+// changes are the flags that change a session.
+var changes = []string{"at", "play", "pause", "speed"}
+
+func (c *command) run(cmd *cobra.Command, args []string) error {
+	change, err := c.change(cmd.Flags(), args)
+	if err != nil {
+		return env.Mistake(cmd, err)
+	}
+	if c.output != output.Text && c.output != output.JSON {
+		return env.Mistake(cmd, fmt.Errorf("--output %q is none of text, json", c.output))
+	}
+	if change != nil && change.At != nil {
+		at, err := c.env.Instant(c.at)
+		if err != nil {
+			return err
+		}
+		*change.At = at.String()
+	}
+	rec, err := c.env.Open(cmd.Context())
+	if err != nil {
+		return err
+	}
+	return errors.Join(c.ask(cmd.Context(), rec, args, change), rec.Close())
+}
+
+// change is what the flags ask for, nil for nothing.
+func (c *command) change(flags *pflag.FlagSet, args []string) (*apiserver.SessionChange, error) {
+	changed := slices.ContainsFunc(changes, flags.Changed)
+	switch {
+	case len(args) == 0 && (changed || c.end):
+		return nil, errors.New("name the session, such as: session night")
+	case c.play && c.pause:
+		return nil, errors.New("--play and --pause cannot both be meant")
+	case c.end && changed:
+		return nil, errors.New("--end goes with no other change")
+	case !changed:
+		return nil, nil
+	}
+	change := &apiserver.SessionChange{}
+	if flags.Changed("at") {
+		change.At = &c.at
+	}
+	if c.play || c.pause {
+		change.Playing = &c.play
+	}
+	if flags.Changed("speed") {
+		change.Speed = &c.speed
+	}
+	return change, nil
+}
+
+func (c *command) ask(ctx context.Context, rec *env.Record, args []string, change *apiserver.SessionChange) error {
+	access, err := past.Running(ctx, c.env, rec)
+	if err != nil {
+		return err
+	}
+	if access == nil {
+		return past.ErrNoServer(c.env)
+	}
+	sessions, err := past.NewSessions(access)
+	if err != nil {
+		return err
+	}
+	defer sessions.Close()
+	if len(args) == 0 {
+		list, err := sessions.List(ctx)
+		if err != nil {
+			return err
+		}
+		return c.printList(rec, list)
+	}
+	state, err := c.state(ctx, rec, sessions, args[0], change)
+	if err != nil {
+		return err
+	}
+	return c.print(rec, &state)
+}
+
+// state changes a session if that is asked for, and gives it.
+func (c *command) state(ctx context.Context, rec *env.Record, sessions *past.Sessions, name string, change *apiserver.SessionChange) (apiserver.Session, error) {
+	switch {
+	case c.end:
+		return sessions.End(ctx, name)
+	case change == nil:
+		return sessions.Get(ctx, name)
+	}
+	uid := rec.Cluster().UID
+	change.Cluster = &uid
+	return sessions.Put(ctx, name, change)
+}
