@@ -4,6 +4,8 @@
 //
 //   - /clusters/<UID>/at/seq:<N>/ is the root of a whole API: discovery, OpenAPI v3, objects, tables, watches, reviews. An answer is of
 //     that seq, whose number is in the header Kuberewind-Seq. A URL means the same for ever, until days are dropped or values erased.
+//   - /clusters/<UID>/session/<name>/ is the same at the clock of a session, which /session/v1/<name> sets and plays. While it plays, watches
+//     deliver what was recorded, at its distances.
 //   - Objects are the bytes that the API server served, after redaction. Hashed values of Secrets are base64 here, so that typed clients
 //     can decode them. A built-in kind that is asked for in another version is converted by Kubernetes' own scheme.
 //   - /clusters/<UID>/session/live/ is the same at the end of the record, which moves. Each answer is of the last commit, each list's version the
@@ -35,6 +37,6 @@
 //
 // # Goroutines
 //
-// Rebuilding has goroutines of its own, which Close ends and waits for. So has the follower of each cluster: it reads the head of the record each
-// 250 ms while a watch of live is open. A watch runs in the goroutine of its request.
+// Rebuilding has goroutines of its own, which Close ends and waits for. So has each session, and the follower of each cluster: it reads the head
+// of the record each 250 ms while a watch of live is open. A watch runs in the goroutine of its request.
 package apiserver

@@ -293,9 +293,10 @@ func TestASeekForwardIsABurst(t *testing.T) {
 	for watch.body.Scan() { // It ends.
 		require.NotContains(t, watch.body.Text(), `"MODIFIED"`)
 	}
-	code, body := p.as("", http.MethodGet, state.Path+"/api/v1/pods", "")
+	code, header, body := p.ask(http.MethodGet, "/api/v1/pods")
 	require.Equal(t, http.StatusGone, code)
 	require.Contains(t, body, "replay session night --at INSTANT")
+	require.Contains(t, header.Get("Warning"), "replay session night --at INSTANT", "kubectl shows it")
 }
 
 func TestAboveTheClockAListWaitsForNothing(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kuberewind/kuberewind/apiserver/internal/clock"
+	"github.com/kuberewind/kuberewind/apiserver/internal/wire"
 	"github.com/kuberewind/kuberewind/history"
 )
 
@@ -81,16 +82,15 @@ func (r *Registry) Close() {
 
 // Serve answers a request of a session's root.
 func (r *Registry) Serve(w http.ResponseWriter, request *http.Request, cluster, name string) error {
-	s := r.find(name)
-	if s == nil || s.cluster != cluster {
-		return apierrors.NewResourceExpired(r.missing(name))
+	if s := r.find(name); s != nil && s.cluster == cluster {
+		if leave, ok := s.enter(); ok {
+			defer leave()
+			return s.root.Serve(w, request)
+		}
 	}
-	leave, ok := s.enter()
-	if !ok {
-		return apierrors.NewResourceExpired(r.missing(name))
-	}
-	defer leave()
-	return s.root.Serve(w, request)
+	// kubectl asks for discovery first, and shows no message of an answer to that. It shows warnings.
+	wire.Warn(w, r.missing(name))
+	return apierrors.NewResourceExpired(r.missing(name))
 }
 
 // missing says how to make a session again.

@@ -109,6 +109,12 @@ func (r *root) Advance(_ context.Context, to int64) error { r.to(to); return nil
 func (r *root) Open() int                                 { return 0 }
 func (r *root) Close()                                    { r.mu.Lock(); defer r.mu.Unlock(); r.closed = true }
 
+func (r *root) isClosed() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.closed
+}
+
 func (r *root) Seq() int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -279,9 +285,9 @@ func TestASessionEndsHalfAnHourAfterItsLastRequest(t *testing.T) {
 			cancel()
 			require.NoError(w, <-served)
 			pass(30*time.Minute - time.Second)
-			require.False(w, w.root.closed)
+			require.False(w, w.root.isClosed())
 			pass(time.Second)
-			require.True(w, w.root.closed)
+			require.True(w, w.root.isClosed())
 			_, err = w.ask(http.MethodGet, "")
 			require.ErrorContains(w, err, `a session ends 30 minutes after its last request`)
 			err = w.Serve(httptest.NewRecorder(), httptest.NewRequestWithContext(w.Context(), http.MethodGet, "/api", nil), "c", "s")
@@ -294,7 +300,7 @@ func TestCloseEndsAllSessions(t *testing.T) {
 	inWorld(t, []float64{0, 1, 2}, func(w *world) {
 		w.set(`{"at": "seq:1", "playing": true}`)
 		w.Close()
-		require.True(w, w.root.closed)
+		require.True(w, w.root.isClosed())
 		_, err := w.ask(http.MethodPut, `{"at": "seq:1"}`)
 		require.Error(w, err)
 	})

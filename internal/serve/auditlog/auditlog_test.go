@@ -60,6 +60,10 @@ func TestEachRequestIsAnEventOfKubernetes(t *testing.T) {
 			_ = conn.Close()
 		}
 	})
+	ask(t, log, strings.Replace(at, "at/seq:17", "session/night", 1)+"/api/v1/pods", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Kuberewind-Seq", "18")
+		fmt.Fprint(w, "{}")
+	})
 	require.NoError(t, log.Close())
 
 	info, err := os.Stat(name)
@@ -81,7 +85,8 @@ func TestEachRequestIsAnEventOfKubernetes(t *testing.T) {
 		if o := e.ObjectRef; o != nil {
 			of = strings.Join([]string{o.APIGroup, o.APIVersion, o.Resource, o.Subresource, o.Namespace, o.Name}, "|")
 		}
-		got = append(got, fmt.Sprintf("%s %s %d %s", e.Verb, of, e.ResponseStatus.Code, e.Annotations[auditlog.InstantAnnotation]))
+		got = append(got, strings.TrimSpace(fmt.Sprintf("%s %s %d %s %s",
+			e.Verb, of, e.ResponseStatus.Code, e.Annotations[auditlog.InstantAnnotation], e.Annotations[auditlog.SessionAnnotation])))
 		if len(got) == 1 {
 			require.Equal(t, string(e.AuditID), id)
 			require.Equal(t, at+"/api/v1/namespaces/shop/pods?watch=true&fieldSelector=metadata.name%3Dweb-0", e.RequestURI)
@@ -91,8 +96,9 @@ func TestEachRequestIsAnEventOfKubernetes(t *testing.T) {
 		"watch |v1|pods||shop|web-0 200 seq:17",
 		"get apps|v1|deployments|scale|shop|web 404 seq:17",
 		"get  200 seq:17",
-		"get  200 ",
+		"get  200",
 		"watch |v1|pods||| 101 seq:17",
+		"list |v1|pods||| 200 seq:18 night",
 	}, got)
 }
 

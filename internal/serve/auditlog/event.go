@@ -21,14 +21,20 @@ import (
 	"github.com/kuberewind/kuberewind/internal/serve/jsonlines"
 )
 
-// InstantAnnotation is the annotation of an event that names the instant that was read.
-const InstantAnnotation = "kuberewind.io/instant"
+// Annotations of an event.
+const (
+	InstantAnnotation = "kuberewind.io/instant" // what was read; of a watch of a session, where it began
+	SessionAnnotation = "kuberewind.io/session" // whose clock said so
+)
+
+// seqHeader names the seq of an answer.
+const seqHeader = "Kuberewind-Seq"
 
 // resolver reads URLs as an API server does.
 var resolver = &request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
 
-// root is the part of a path that says whose API root it is, and at which instant.
-var root = regexp.MustCompile(`^/clusters/[^/]+/at/([^/]+)`)
+// root is the part of a path that says whose API root it is, and at which instant or in which session.
+var root = regexp.MustCompile(`^/clusters/[^/]+/(at|session)/([^/]+)`)
 
 // Log is an open audit log.
 type Log struct{ file *jsonlines.File }
@@ -60,12 +66,20 @@ func (l *Log) Watch(next http.Handler) http.Handler {
 		event.Stage = auditv1.StagePanic // until next has returned
 		defer func() {
 			event.ResponseStatus = answer.status()
+			answered(event, w.Header())
 			event.StageTimestamp = metav1.NowMicro()
 			_ = l.file.Append(event) // What could not be written stays, and refuses the next request.
 		}()
 		next.ServeHTTP(responsewriter.WrapForHTTP1Or2(answer), r)
 		event.Stage = auditv1.StageResponseComplete
 	})
+}
+
+// answered notes where a session was when it answered.
+func answered(e *auditv1.Event, header http.Header) {
+	if seq := header.Get(seqHeader); seq != "" && e.Annotations[SessionAnnotation] != "" {
+		e.Annotations[InstantAnnotation] = "seq:" + seq
+	}
 }
 
 func newEvent(r *http.Request) *auditv1.Event {
@@ -89,7 +103,8 @@ func describe(e *auditv1.Event, r *http.Request) {
 	asked := r.Clone(r.Context())
 	if found := root.FindStringSubmatch(r.URL.Path); found != nil {
 		asked.URL.Path = r.URL.Path[len(found[0]):]
-		e.Annotations = map[string]string{InstantAnnotation: found[1]}
+		name := map[string]string{"at": InstantAnnotation, "session": SessionAnnotation}[found[1]]
+		e.Annotations = map[string]string{name: found[2]}
 	}
 	info, _ := resolver.NewRequestInfo(asked) // Beside an error stands what could be read.
 	e.Verb = info.Verb
