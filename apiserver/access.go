@@ -26,8 +26,10 @@ type Access struct {
 	// Authorize decides whether the user of the attributes may read in the live cluster of a UID what they name. nil is a yes, and an error
 	// that is Forbidden (k8s.io/apimachinery/pkg/api/errors) a no. Any other error is the answer: nobody can tell now.
 	Authorize func(ctx context.Context, cluster string, a authorizer.Attributes) error
-	Recheck   time.Duration // how often it is asked again for an open watch; 0 means 30 s
-	MaxLag    time.Duration // how far the record may be behind while rights in a namespace count; 0 means 10 s
+	// Cluster gives the UID of the cluster that knows the caller of a context, "" if none does. Only its sessions are shown to the caller.
+	Cluster func(ctx context.Context) string
+	Recheck time.Duration // how often it is asked again for an open watch; 0 means 30 s
+	MaxLag  time.Duration // how far the record may be behind while rights in a namespace count; 0 means 10 s
 }
 
 // A gate is who may read one cluster.

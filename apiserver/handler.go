@@ -35,7 +35,8 @@ const SeqHeader = "Kuberewind-Seq"
 // A Handler serves the records of clusters. It is safe for concurrent use.
 type Handler struct {
 	clusters map[string]*cluster // by UID
-	sessions *session.Registry
+	access   Access
+	sessions map[string]*session.Registry // by the UID of the cluster whose users see them
 	log      *slog.Logger
 }
 
@@ -47,7 +48,7 @@ func New(o Options) (*Handler, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	h := &Handler{clusters: map[string]*cluster{}, log: o.Log}
+	h := &Handler{clusters: map[string]*cluster{}, log: o.Log, access: o.Access}
 	for _, record := range o.Records {
 		c, err := newCluster(record, o)
 		if err != nil {
@@ -61,7 +62,9 @@ func New(o Options) (*Handler, error) {
 
 // Close ends what is being rebuilt.
 func (h *Handler) Close() {
-	h.sessions.Close()
+	for _, sessions := range h.sessions {
+		sessions.Close()
+	}
 	for _, c := range h.clusters {
 		c.close()
 	}
@@ -81,7 +84,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // serve answers a request. An error that it returns is the answer.
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request) error {
 	if session.Handles(r.URL.Path) {
-		return h.sessions.ServeAPI(w, r)
+		return h.serveSessions(w, r)
 	}
 	at, path, err := h.root(r)
 	if err != nil {

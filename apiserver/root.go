@@ -2,15 +2,18 @@ package apiserver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kuberewind/kuberewind/history"
 )
@@ -49,7 +52,7 @@ func (h *Handler) root(r *http.Request) (root, string, error) {
 	case kind == "session" && text == liveName:
 		return c.live(), "/" + path, nil
 	case kind == "session" && text != "":
-		return &sessionRoot{sessions: h.sessions, cluster: uid, name: text}, "/" + path, nil
+		return &sessionRoot{sessions: h.sessionsOf(uid), cluster: uid, name: text}, "/" + path, nil
 	case kind != "at":
 		return nil, "", unknownPath(fmt.Sprintf("/clusters/%s/%s is not served: use /clusters/%s/at/seq:<N>, %s or %s", uid, cut(kind), uid, LivePath(uid), SessionPath(uid, "<NAME>")))
 	}
@@ -68,18 +71,28 @@ func (c *cluster) seq(ctx context.Context, text string) (int64, error) {
 	if ok && err == nil && seq > 0 && strconv.FormatInt(seq, 10) == number {
 		return seq, nil
 	}
-	return 0, apierrors.NewBadRequest(fmt.Sprintf("%q is no instant of a URL, which is seq:<N>%s", cut(text), c.canonical(ctx, text)))
+	refusal := apierrors.NewBadRequest(fmt.Sprintf("%q is no instant of a URL, which is seq:<N>", cut(text)))
+	p, err := c.canonical(ctx, text)
+	switch {
+	case errors.Is(err, history.ErrBeforeRecord):
+		refusal.ErrStatus.Message += ": " + err.Error()
+	case err == nil:
+		path := Path(c.record.Cluster().UID, p.Seq)
+		refusal.ErrStatus.Message += fmt.Sprintf(": that instant is %s now", path)
+		refusal.ErrStatus.Details = &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: CauseInstant, Message: path, Field: p.Time.UTC().Format(time.RFC3339)}}}
+	}
+	return 0, refusal
 }
 
-// canonical adds the seq that somebody may have meant.
-func (c *cluster) canonical(ctx context.Context, text string) string {
+// CauseInstant is the type of a cause by which the refusal of an instant names, in its message, the root of the instant that was meant, and,
+// as its field, the time.
+const CauseInstant metav1.CauseType = "Instant"
+
+// canonical finds the seq that may have been meant.
+func (c *cluster) canonical(ctx context.Context, text string) (p history.Point, err error) {
 	at, err := history.ParseInstant(strings.ReplaceAll(text, "seq:+", "seq:"))
 	if err != nil {
-		return ""
+		return p, err
 	}
-	p, err := c.record.Resolve(ctx, at, history.Scope{})
-	if err != nil {
-		return ""
-	}
-	return fmt.Sprintf(": that instant is %s now", Path(c.record.Cluster().UID, p.Seq))
+	return c.record.Resolve(ctx, at, history.Scope{})
 }

@@ -2,7 +2,11 @@ package apiserver
 
 import (
 	"context"
+	"errors"
 	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kuberewind/kuberewind/apiserver/internal/session"
 )
@@ -25,13 +29,45 @@ type SessionChange = session.Change
 // SessionPath is the root of the API of a cluster that follows a session.
 func SessionPath(uid, name string) string { return session.Path(uid, name) }
 
-// newSessions makes the sessions of the clusters.
-func (h *Handler) newSessions() *session.Registry {
+// everyone is the key of the sessions that all callers share.
+const everyone = ""
+
+// newSessions makes the sessions of the clusters. If live clusters say who may read, each has sessions that its own users see and no others:
+// two clusters can have two users of one name.
+func (h *Handler) newSessions() map[string]*session.Registry {
 	clusters := map[string]session.Cluster{}
+	sessions := map[string]*session.Registry{}
 	for uid, c := range h.clusters {
 		clusters[uid] = session.Cluster{Record: c.record, NewRoot: func() session.Root { return sessionFeed{c.newMoving(false)} }}
+		if h.access.Authorize != nil {
+			sessions[uid] = session.New(map[string]session.Cluster{uid: clusters[uid]}, h.log)
+		}
 	}
-	return session.New(clusters, h.log)
+	if h.access.Authorize == nil {
+		sessions[everyone] = session.New(clusters, h.log)
+	}
+	return sessions
+}
+
+// sessionsOf are those of a cluster.
+func (h *Handler) sessionsOf(uid string) *session.Registry {
+	if h.access.Authorize == nil {
+		uid = everyone
+	}
+	return h.sessions[uid]
+}
+
+// serveSessions answers about the sessions that the caller may see.
+func (h *Handler) serveSessions(w http.ResponseWriter, r *http.Request) error {
+	uid := everyone
+	if h.access.Authorize != nil && h.access.Cluster != nil {
+		uid = h.access.Cluster(r.Context())
+	}
+	sessions := h.sessionsOf(uid)
+	if sessions == nil {
+		return apierrors.NewForbidden(schema.GroupResource{Resource: "sessions"}, "", errors.New("no cluster knows the caller"))
+	}
+	return sessions.ServeAPI(w, r)
 }
 
 // A sessionRoot is the root of a session that a URL names.

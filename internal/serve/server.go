@@ -174,7 +174,7 @@ func listen(address string, shared bool) (net.Listener, netip.Addr, error) {
 	case shared:
 		return nil, ip, fmt.Errorf("listen on %q: write an address of this machine, such as 0.0.0.0:6443 for all of them", address)
 	default:
-		return nil, ip, fmt.Errorf("listen on %q: only 127.0.0.1, [::1] and localhost can be served without --authorization: to serve others, "+
+		return nil, ip, fmt.Errorf("listen on %q: without --authorization, only 127.0.0.1, [::1] and localhost; "+
 			"let the live cluster say who may read (--authorization live-self or live), or use ssh -L", address)
 	}
 	listener, err := net.Listen("tcp", net.JoinHostPort(host, port))

@@ -15,6 +15,7 @@ func TestThePastIsServedAsTheRealServerServesIt(t *testing.T) {
 	t.Run("each output of kubectl", func(t *testing.T) { sameOutput(t, s) })
 	t.Run("each cache of an informer", func(t *testing.T) { sameCaches(t, s) })
 	s.requireQuiet(t)
+	t.Run("who is denied", func(t *testing.T) { denied(t, s) })
 }
 
 // sameAnswers compares answers of now and of random revisions.

@@ -29,19 +29,26 @@ type system struct {
 	ours   *server // at the end of the record, unless a question names another instant
 	kinds  []kind
 	cuts   []revision // at which all streams stood, oldest first; the last is the end
+
+	arguments   []string  // of the recorder
+	databaseURL string    // of the record
+	clients     *clientCA // whose certificates the API server takes
 }
 
 func startSystem(t *testing.T) *system {
 	t.Helper()
-	s := &system{plane: controlplane.ForTest(t, controlplane.Options{APIServer: controlplane.APIServerOptions{
+	clients := newClientCA(t)
+	s := &system{clients: clients, plane: controlplane.ForTest(t, controlplane.Options{APIServer: controlplane.APIServerOptions{
 		// Its identity is a Lease that it renews every ten seconds.
-		Args: []string{"--feature-gates=APIServerIdentity=false,UnknownVersionInteroperabilityProxy=false"},
+		Args: []string{"--feature-gates=APIServerIdentity=false,UnknownVersionInteroperabilityProxy=false", "--client-ca-file=" + clients.file},
 	}})}
 	database := pgtest.New(t, pgtest.EmptyRecord)
 	s.pool = database.Pool(t)
 	kubeconfig, err := s.plane.Kubeconfig()
 	require.NoError(t, err)
-	recorder := recordertest.Start(t, "--kubeconfig", kubeconfig, "--database", database.URL(), "--data-dir", t.TempDir(), "--cluster-name", "test", "--listen", "127.0.0.1:0")
+	s.databaseURL = database.URL()
+	s.arguments = []string{"--kubeconfig", kubeconfig, "--database", s.databaseURL, "--data-dir", t.TempDir(), "--cluster-name", "test", "--listen", "127.0.0.1:0"}
+	recorder := recordertest.Start(t, s.arguments...)
 	recorder.AwaitReady(t)
 	begin := s.revision(t)
 	maker := objects.New(t, s.plane.Config())
@@ -97,7 +104,7 @@ func (s *system) unrecorded(t *testing.T, after int64) []string {
 			keys[write.Rev] = write.Key
 		}
 	}
-	rows, err := s.pool.Query(t.Context(), `SELECT r FROM unnest($1::bigint[]) r EXCEPT SELECT resource_version::bigint FROM kuberewind.deltas`,
+	rows, err := s.pool.Query(t.Context(), `SELECT r FROM unnest($1::bigint[]) r EXCEPT SELECT resource_version::bigint FROM kuberewind.deltas WHERE cluster = 'test'`,
 		slices.Collect(maps.Keys(keys)))
 	require.NoError(t, err)
 	defer rows.Close()

@@ -51,6 +51,7 @@ func TestKubectlsEyesSeeNoDifference(t *testing.T) {
 			require.Equal(t, theirs.code, ours.code, ours.stderr)
 		})
 	}
+	t.Run("through a server that others run", func(t *testing.T) { throughAShared(t, c) })
 }
 
 // withoutAsides leaves out what kubectl has nothing like: notes, and how far a rebuild is that takes long, as it may on a busy machine.

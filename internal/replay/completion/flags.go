@@ -22,7 +22,7 @@ var sources = map[string]source{
 }
 
 // files are the flags that take the name of a file or directory.
-var files = []string{"audit-log", "config", "data-dir", "intentions", "kubeconfig", "output", "redaction-key-file"}
+var files = []string{"audit-log", "certificate-authority", "config", "data-dir", "intentions", "kubeconfig", "output", "redaction-key-file", "tls-cert", "tls-key"}
 
 // outputs are the forms of -o. Those of get are kubectl's, and -o of snapshot is a file.
 var outputs = map[string][]string{
@@ -43,6 +43,8 @@ func valuesOf(command, flag string) ([]string, bool) {
 		return values, ok
 	case "color":
 		return env.Colors, true
+	case "authorization":
+		return []string{"live", "live-self"}, true
 	case "type":
 		return []string{"Added", "Updated", "Deleted", "Sync"}, true
 	case "only":

@@ -21,7 +21,10 @@ context is called after cluster, instant and seq, such as shop@2026-01-31T03:12:
 With --session, it leads to where a session is: clients follow its clock, which "session" sets, plays and seeks. With --live, it leads to the end of the
 record, as it grows. The contexts are called shop@session:night and shop@live.
 
-The kubeconfig holds the token of the server. It is of no use once the server has ended: each start makes a new token. It is never merged into another
+With --own-credentials, it leads to a server that others run with --authorization, by the URL of --server. It takes over the user of your current
+context, and the server finds the instant: you need no access to the database.
+
+Else the kubeconfig holds the token of the server. It is of no use once the server has ended: each start makes a new token. It is never merged into another
 kubeconfig, and no file is written over.`
 
 const example = `  # Point this shell to the cluster as it was ten minutes ago
@@ -34,12 +37,16 @@ const example = `  # Point this shell to the cluster as it was ten minutes ago
 
   # The cluster before and after a rollout, side by side
   %[1]s kubeconfig --at 2026-01-31T03:10:00Z -o before.kubeconfig
-  %[1]s kubeconfig --at 2026-01-31T03:20:00Z -o after.kubeconfig`
+  %[1]s kubeconfig --at 2026-01-31T03:20:00Z -o after.kubeconfig
+
+  # A server that others run, with the token that you have in the live cluster
+  %[1]s kubeconfig --at 10m --own-credentials --server https://past.example.com:6443/clusters/0f5c2f6e-8c1c-4d0e-9d26-5f2c1f0f9a11 -o past.kubeconfig`
 
 // command is one call of kubeconfig.
 type command struct {
 	env    *env.Env
 	target past.Target
+	shared shared
 	output string
 }
 
@@ -56,14 +63,25 @@ func NewCommand(e *env.Env) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	c.target.AddFlags(cmd)
+	c.shared.flags(flags)
 	flags.StringVarP(&c.output, "output", "o", "", "a new file, which only its owner can read (default: standard output)")
 	return cmd
 }
 
 func (c *command) run(cmd *cobra.Command) error {
+	if err := c.shared.check(); err != nil {
+		return err
+	}
 	aim, err := c.target.Aim(cmd, c.env)
 	if err != nil {
 		return err
+	}
+	if c.shared.own {
+		text, err := c.shared.text(cmd.Context(), c.env, aim)
+		if err != nil {
+			return err
+		}
+		return c.write(text)
 	}
 	rec, err := c.env.Open(cmd.Context())
 	if err != nil {

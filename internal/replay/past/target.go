@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -54,6 +56,19 @@ func (t *Target) Aim(cmd *cobra.Command, e *env.Env) (*Aim, error) {
 	}
 	at, err := e.Instant(t.at)
 	return &Aim{at: at}, err
+}
+
+// Elsewhere is the path of an Aim below that of its cluster, at a server of others, and its name for people. found is false if that server
+// has yet to find the seq.
+func (a *Aim) Elsewhere() (path, title string, found bool) {
+	switch at := a.at.String(); {
+	case a.session == apiserver.LiveSession:
+		return "/session/" + a.session, "live", true
+	case a.session != "":
+		return "/session/" + url.PathEscape(a.session), "session:" + a.session, true
+	default:
+		return "/at/" + url.PathEscape(at), at, strings.HasPrefix(at, "seq:")
+	}
 }
 
 // needsRunning reports whether only a server that runs already can have what is aimed at.

@@ -94,6 +94,6 @@ func (s *sharing) open(records []*history.Record) (*serve.Shared, apiserver.Acce
 	if err != nil {
 		return nil, access, err
 	}
-	access.Authorize = live.Authorize
+	access.Authorize, access.Cluster = live.Authorize, live.Cluster
 	return &serve.Shared{Certificate: certificate, Authenticator: live, ClientCertificates: live.Certificates()}, access, nil
 }

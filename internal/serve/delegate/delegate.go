@@ -110,7 +110,7 @@ func (d *Delegate) Certificates() bool { return d.mode == Server }
 
 // Authenticate gives the request with its caller, without the token. An error of it is the answer.
 func (d *Delegate) Authenticate(r *http.Request) (*http.Request, error) {
-	uid, err := d.clusterOf(r.URL.Path)
+	uid, err := d.clusterOf(r)
 	if err != nil {
 		return nil, err
 	}
@@ -142,10 +142,17 @@ func (d *Delegate) missing() string {
 	return "send the bearer token or the client certificate with which you use the live cluster"
 }
 
-// clusterOf finds the cluster that a path names. A path that names none is about the only one that there is.
-func (d *Delegate) clusterOf(path string) (uid string, err error) {
-	if rest, ok := strings.CutPrefix(path, "/clusters/"); ok {
-		uid, _, _ = strings.Cut(rest, "/")
+// clusterParameter names the cluster where the path does not: for sessions.
+const clusterParameter = "cluster"
+
+// clusterOf finds the cluster that a URL names. One that names none is about the only one that there is.
+func (d *Delegate) clusterOf(r *http.Request) (uid string, err error) {
+	rest, ok := strings.CutPrefix(r.URL.Path, "/clusters/")
+	uid, _, _ = strings.Cut(rest, "/")
+	if !ok {
+		uid = r.URL.Query().Get(clusterParameter)
+	}
+	if ok || uid != "" {
 		if d.clusters[uid] == nil {
 			return "", apierrors.NewForbidden(schema.GroupResource{}, "", fmt.Errorf(
 				"cluster %.60q has no live API here, so nobody can tell who may read it: start replay serve with --live UID=KUBECONFIG", uid))
@@ -153,11 +160,19 @@ func (d *Delegate) clusterOf(path string) (uid string, err error) {
 		return uid, nil
 	}
 	if len(d.clusters) != 1 {
-		return "", apierrors.NewUnauthorized("the path names no cluster, and this server has several: a token goes only to the live API of its cluster")
+		return "", apierrors.NewUnauthorized("the URL names no cluster, and this server has several: a token goes only to the live API of its cluster; add ?cluster=UID")
 	}
 	for uid = range d.clusters {
 	}
 	return uid, nil
+}
+
+// Cluster is the UID of the cluster that knows the caller of a context, "" if none does.
+func (d *Delegate) Cluster(ctx context.Context) string {
+	if who, ok := ctx.Value(callerKey{}).(*caller); ok {
+		return who.cluster
+	}
+	return ""
 }
 
 // Authorize returns nil if the live API says that the caller of the context may do in a cluster what the attributes say. An error that is

@@ -6,7 +6,7 @@
 //
 // # What it guarantees
 //
-//   - The path of a request names its cluster. A token goes to the live API of that cluster, and to no other.
+//   - The path of a request names its cluster, or, of what has no cluster in its path, the parameter "cluster". A token goes to the live API of that cluster, and to no other.
 //   - A caller who was authenticated in one cluster reads nothing of another.
 //   - A live API that does not answer makes a 503. An answer counts for 10 seconds, so no yes is older.
 //   - Tokens are kept in no cache: a keyed hash stands for them. They are in no message and in no log.
@@ -14,7 +14,7 @@
 // # What it rejects, and why
 //
 //	a cluster without a live API            403: nobody can tell who may read it
-//	a path that names no cluster            401 if several have a live API: the token could go to the wrong one
+//	a URL that names no cluster             401 if several have a live API: the token could go to the wrong one
 //	no token                                401
 //	a client certificate, with Self         401: the server cannot show it to the live API, only its owner can
 //	a live API over HTTP, or one whose      refused at the start: tokens would go to a server that anyone can be

@@ -1,0 +1,158 @@
+package kubeconfig
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/pflag"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/kuberewind/kuberewind/apiserver"
+	"github.com/kuberewind/kuberewind/internal/replay/env"
+	"github.com/kuberewind/kuberewind/internal/replay/past"
+)
+
+// shared is a server that others run, at another address. It takes the credentials that its clients have for the live cluster.
+type shared struct {
+	own               bool
+	server, authority string
+}
+
+func (s *shared) flags(flags *pflag.FlagSet) {
+	flags.BoolVar(&s.own, "own-credentials", false, "for a server that others run: take over the credentials of your current context; needs --server")
+	flags.StringVar(&s.server, "server", "", "URL of a cluster on that server, https://HOST:PORT/clusters/UID, as \"serve\" prints it")
+	flags.StringVar(&s.authority, "certificate-authority", "", "PEM file of the CA of that server (default: the CAs of this machine)")
+}
+
+// serverForm is the URL of a cluster.
+var serverForm = regexp.MustCompile(`^(https://[^/?#]+)(/clusters/[^/?#]+)/?$`)
+
+// check refuses flags that do not fit.
+func (s *shared) check() error {
+	switch {
+	case !s.own && (s.server != "" || s.authority != ""):
+		return errors.New("--server and --certificate-authority lead to a server that others run: it takes no token of its own, so add --own-credentials")
+	case s.own && !serverForm.MatchString(s.server):
+		return fmt.Errorf("--own-credentials needs --server https://HOST:PORT/clusters/UID, as \"serve\" prints it, not %q", s.server)
+	}
+	return nil
+}
+
+// A place is where a kubeconfig leads.
+type place struct {
+	server, title string
+}
+
+// text is a kubeconfig with the credentials of the current context. It needs no record: the server finds the instant.
+func (s *shared) text(ctx context.Context, e *env.Env, aim *past.Aim) ([]byte, error) {
+	own, err := currentContext(e)
+	if err != nil {
+		return nil, err
+	}
+	var authority []byte
+	if s.authority != "" {
+		if authority, err = os.ReadFile(s.authority); err != nil {
+			return nil, fmt.Errorf("--certificate-authority: %w", err)
+		}
+	}
+	parts := serverForm.FindStringSubmatch(s.server)
+	path, title, found := aim.Elsewhere()
+	there := place{server: parts[1] + parts[2] + path, title: title}
+	if !found {
+		if there, err = find(ctx, own.leadingTo(there, authority), parts[1]); err != nil {
+			return nil, err
+		}
+	}
+	there.title = own.context.Cluster + "@" + there.title
+	return clientcmd.Write(*own.leadingTo(there, authority))
+}
+
+// A context is one of the user's kubeconfig.
+type userContext struct {
+	context *clientcmdapi.Context
+	user    *clientcmdapi.AuthInfo
+}
+
+func currentContext(e *env.Env) (*userContext, error) {
+	all, err := e.Config.ToRawKubeConfigLoader().RawConfig()
+	if err != nil {
+		return nil, fmt.Errorf("read your own kubeconfig: %w", err)
+	}
+	name := all.CurrentContext
+	if named := *e.Config.Context; named != "" {
+		name = named
+	}
+	own := all.Contexts[name]
+	if own == nil || all.AuthInfos[own.AuthInfo] == nil {
+		return nil, fmt.Errorf("your kubeconfig has no context %q with a user, whose credentials to take over: name one with --context", name)
+	}
+	own = own.DeepCopy()
+	if named := *e.Config.Namespace; named != "" {
+		own.Namespace = named
+	}
+	return &userContext{context: own, user: all.AuthInfos[own.AuthInfo]}, nil
+}
+
+// leadingTo is a kubeconfig that leads to a place, and nowhere else.
+func (c *userContext) leadingTo(p place, authority []byte) *clientcmdapi.Config {
+	config := clientcmdapi.NewConfig()
+	config.CurrentContext = p.title
+	config.Clusters[p.title] = &clientcmdapi.Cluster{Server: p.server, CertificateAuthorityData: authority}
+	config.AuthInfos[p.title] = c.user
+	config.Contexts[p.title] = &clientcmdapi.Context{Cluster: p.title, AuthInfo: p.title, Namespace: c.context.Namespace}
+	return config
+}
+
+// find has the server say which seq an instant is: its answer to another form of an instant names that.
+func find(ctx context.Context, config *clientcmdapi.Config, origin string) (place, error) {
+	client, err := clientcmd.NewDefaultClientConfig(*config, nil).ClientConfig()
+	if err != nil {
+		return place{}, err
+	}
+	transport, err := rest.HTTPClientFor(client)
+	if err != nil {
+		return place{}, err
+	}
+	defer transport.CloseIdleConnections()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, client.Host, nil)
+	if err != nil {
+		return place{}, err
+	}
+	response, err := transport.Do(r)
+	if err != nil {
+		return place{}, fmt.Errorf("ask %s which seq the instant is: %w", origin, err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
+	if err != nil {
+		return place{}, fmt.Errorf("ask %s which seq the instant is: %w", origin, err)
+	}
+	return placeIn(text, origin, response.Status)
+}
+
+// placeIn reads the answer of a server.
+func placeIn(text []byte, origin, code string) (place, error) {
+	var status metav1.Status
+	if err := json.Unmarshal(text, &status); err != nil {
+		return place{}, fmt.Errorf("%s answered %s, which is no answer of \"replay serve\"", origin, code)
+	}
+	if status.Details != nil {
+		for _, cause := range status.Details.Causes {
+			if cause.Type == apiserver.CauseInstant {
+				_, seq, _ := strings.Cut(cause.Message, "/at/")
+				return place{server: origin + cause.Message, title: cause.Field + "_" + seq}, nil
+			}
+		}
+	}
+	return place{}, fmt.Errorf("%s answered %s: %s", origin, code, status.Message)
+}
