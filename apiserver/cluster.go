@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -28,7 +29,8 @@ type cluster struct {
 	record      *history.Record
 	gate        *gate
 	states      *state.Cache
-	instants    *lru.Cache    // of *instant by instantID
+	instants    *lru.Cache // of *instant by instantID
+	last        atomic.Pointer[ending]
 	discoveries *lru.Cache    // of *discovery.Server by discoveryID
 	watches     chan struct{} // holds one for each open watch
 	key         [32]byte      // of continue tokens
@@ -46,6 +48,13 @@ type cluster struct {
 }
 
 type instantID struct{ seq, revision int64 }
+
+// An ending is the instant of the last seq. Each commit can change it: lists without objects may follow.
+type ending struct {
+	id    instantID
+	batch int64
+	at    *instant
+}
 
 func newCluster(record *history.Record, o Options) (*cluster, error) {
 	if o.CacheBytes == 0 {
@@ -96,12 +105,19 @@ func (c *cluster) instant(ctx context.Context, seq int64) (*instant, error) {
 	if known, ok := c.instants.Get(id); ok {
 		return known.(*instant), nil
 	}
+	head, err := c.record.Head(ctx) // before all that is read of it
+	if err != nil {
+		return nil, unavailable(err)
+	}
 	extent, err := c.record.Extent(ctx)
 	if err != nil {
 		return nil, unavailable(err)
 	}
 	if seq > extent.LastSeq {
 		return nil, unknownPath(fmt.Sprintf("the record ends at seq:%d: seq:%d is not there yet", extent.LastSeq, seq))
+	}
+	if last := c.last.Load(); last != nil && seq == extent.LastSeq && last.id == id && last.batch == head.Batch {
+		return last.at, nil
 	}
 	p, err := c.record.Resolve(ctx, history.AtSeq(seq), history.Scope{})
 	if err != nil {
@@ -115,8 +131,12 @@ func (c *cluster) instant(ctx context.Context, seq int64) (*instant, error) {
 		return nil, unavailable(err)
 	}
 	at, err := newInstant(ctx, c, p, revision, streams)
-	if err == nil && seq < extent.LastSeq {
-		c.instants.Add(id, at) // what the last seq holds can still change: lists without objects may follow
+	switch {
+	case err != nil:
+	case seq < extent.LastSeq:
+		c.instants.Add(id, at)
+	default:
+		c.last.Store(&ending{id: id, batch: head.Batch, at: at})
 	}
 	return at, err
 }
