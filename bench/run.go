@@ -92,7 +92,7 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) (e
 	seed := flags.Uint64("seed", 1, "of generated data")
 	dir := flags.String("dir", os.TempDir(), "where databases and files are put; they are removed at the end")
 	recording := flags.String("recording", "", "a recording of a real control plane to measure on as well (make bench-recording makes one)")
-	record := flags.String("record", "", "PostgreSQL URL of a record that measure 13 asks, instead of one that it makes")
+	record := flags.String("record", "", "PostgreSQL URL of a record that is asked instead of one that is made: by measure 13, and by measure 14 as its largest")
 	loadFor := flags.Duration("load-for", time.Hour, "how long measure 12 has a recorder under load")
 	loadRate := flags.Float64("load-rate", 100, "by how many events a second")
 	results := flags.String("results", "", "file of the results, which are added to what is there (default bench-results/SIZE.json)")

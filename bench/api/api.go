@@ -42,6 +42,7 @@ type asked struct {
 	kept        *question // what has been asked before a warm answer; nil if that is a list of all Pods
 	warm        limit
 	cold        *limit // nil if it is not measured
+	end         *limit // of the last instant of the record; nil if it is not measured
 }
 
 // short are the versions of HTTP in the names of experiments.
@@ -97,6 +98,11 @@ func (w *world) experiment(a asked) measure.Experiment {
 		add(kuberewindCold, ours, ours.cold)
 		compare(kuberewindCold, *a.cold)
 	}
+	if a.end != nil {
+		last := *ours
+		add(kuberewindEnd, &last, func(ctx context.Context) error { return w.aimAtEnd(ctx, &last) })
+		compare(kuberewindEnd, *a.end)
+	}
 	add(kubeAPIServer, w.theirs[a.protocol], nil)
 	return e
 }
@@ -139,7 +145,7 @@ func (w *world) gets(protocol string) measure.Experiment {
 		}
 		return all
 	}
-	return w.experiment(asked{name: "api-get", title: "GET of a Pod", protocol: protocol, questions: questions, warm: limit{must: 1.5}, cold: &limit{}})
+	return w.experiment(asked{name: "api-get", title: "GET of a Pod", protocol: protocol, questions: questions, warm: limit{must: 1.5}, cold: &limit{}, end: &limit{must: 1.5}})
 }
 
 func always(all ...question) func(int) []question { return func(int) []question { return all } }

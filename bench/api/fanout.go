@@ -34,7 +34,7 @@ func (w *world) fanOut(protocol string) measure.Experiment {
 		Quantities: quantities, WarmUp: true,
 	}
 	live := *w.ours[protocol]
-	live.url = w.served.URL + "/clusters/" + w.served.UID + "/session/live"
+	live.url = w.live()
 	same := &sameLength{}
 	for _, t := range []*target{&live, w.theirs[protocol]} {
 		e.Ways = append(e.Ways, measure.Way{Name: t.name, Run: func(ctx context.Context, _ int) (measure.Values, error) {
@@ -57,7 +57,7 @@ func (w *world) changes() int { return min(mostChanges, len(w.pods)/10) }
 func (w *world) watched(ctx context.Context, t *target) (measure.Values, error) {
 	ctx, cancel := context.WithTimeout(ctx, awaitFor)
 	defer cancel()
-	rv, err := t.version(ctx)
+	rv, err := w.version(ctx, t)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (w *world) watched(ctx context.Context, t *target) (measure.Values, error) 
 	var opening errgroup.Group // the context of another one would end the watches with the opening
 	for i := range responses {
 		opening.Go(func() (err error) {
-			responses[i], err = t.open(ctx, t.url+listed.path+"?watch=true&resourceVersion="+rv, "")
+			responses[i], err = t.open(ctx, t.url+listed.path+"?watch=true&resourceVersion="+rv, "") //nolint:bodyclose // closed below, opened or not
 			return err
 		})
 	}
@@ -94,7 +94,7 @@ func (w *world) change(ctx context.Context, t *target, responses []*http.Respons
 	reading, ctx := errgroup.WithContext(ctx)
 	for i, r := range responses {
 		reading.Go(func() (err error) {
-			s := searchFor(`{"type":"MODIFIED"`, len(pods))
+			s := searchFor("}\n", len(pods)) // that ends an event
 			if lengths[i], err = io.Copy(s, r.Body); errors.Is(err, errFound) {
 				return nil
 			}
@@ -131,16 +131,26 @@ func paced(values iter.Seq2[string, []byte]) iter.Seq2[string, []byte] {
 	}
 }
 
-// version is the resource version of a list of now.
-func (t *target) version(ctx context.Context) (string, error) {
-	response, err := t.open(ctx, t.url+listed.path+"?limit=1", "")
+// version is from where a server is watched: from after the changes before, which our server has once they are on record.
+func (w *world) version(ctx context.Context, t *target) (string, error) {
+	last := w.pods[w.changes()-1]
+	written, err := w.theirs[http1].versionOf(ctx, "/api/v1/namespaces/"+last.Namespace+"/pods/"+last.Name)
+	if err != nil {
+		return "", err
+	}
+	return t.versionOf(ctx, listed.path+"?limit=1&resourceVersionMatch=NotOlderThan&resourceVersion="+written)
+}
+
+// versionOf is the resource version of an answer.
+func (t *target) versionOf(ctx context.Context, path string) (string, error) {
+	response, err := t.open(ctx, t.url+path, "")
 	if err != nil {
 		return "", err
 	}
 	defer response.Body.Close()
-	var list struct {
+	var of struct {
 		Metadata struct{ ResourceVersion string }
 	}
-	err = json.NewDecoder(response.Body).Decode(&list)
-	return list.Metadata.ResourceVersion, err
+	err = json.NewDecoder(response.Body).Decode(&of)
+	return of.Metadata.ResourceVersion, err
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -168,6 +169,7 @@ func touched(pods []*corev1.Pod, text string) []*corev1.Pod {
 const (
 	kuberewind     = "kuberewind"
 	kuberewindCold = "kuberewind, cold"
+	kuberewindEnd  = "kuberewind, last instant"
 	kubeAPIServer  = "kube-apiserver"
 )
 
@@ -180,4 +182,23 @@ func (w *world) aim() {
 			client: newClient(protocol, w.served.CA),
 		}
 	}
+}
+
+// live is the root at the end of the record.
+func (w *world) live() string { return w.served.URL + "/clusters/" + w.served.UID + "/session/live" }
+
+// aimAtEnd gives a client the last instant of the record, which holds the Pods in memory then.
+func (w *world) aimAtEnd(ctx context.Context, t *target) error {
+	response, err := t.open(ctx, w.live()+"/version", "")
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	seq, err := strconv.ParseInt(response.Header.Get(apiserver.SeqHeader), 10, 64)
+	if err != nil {
+		return err
+	}
+	t.url = w.served.URL + apiserver.Path(w.served.UID, seq)
+	_, err = t.ask(ctx, listed)
+	return err
 }
