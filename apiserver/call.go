@@ -81,6 +81,7 @@ func (at *instant) call(r *http.Request) (*call, error) {
 	if c.form, err = c.negotiate(r); err != nil {
 		return nil, err
 	}
+	c.shift(r)
 	return c, c.read(r.Context(), r.URL.Query(), info.Verb == "watch")
 }
 
@@ -146,6 +147,9 @@ func (c *call) serve(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	c.warn(w)
+	if shifted, ok := c.form.(*shiftedForm); ok {
+		w.Header().Set(ShiftedHeader, shifted.by().String())
+	}
 	switch {
 	case c.options.Watch:
 		return c.watch(w, r)

@@ -17,6 +17,8 @@
 //     while the watch is open, it gets that as its last event.
 //   - Initial events and recorded history go at the client's pace, and hold no connection to the database meanwhile. A client that has caught up
 //     with an instant that moves has to keep up: who is 16 MiB behind, or takes nothing for 10 seconds, is ended.
+//   - /clusters/<UID>/shifted/ has the same roots with all times shifted to now, for clients that count ages themselves. The header
+//     Kuberewind-Shifted says by how much. Only what is known to be a time is shifted.
 //   - Gaps, pauses and estimates that touch an answer are named in its Warning headers.
 //
 // # What it rejects, and why

@@ -46,6 +46,16 @@ func (h *Handler) root(r *http.Request) (root, string, error) {
 	if c == nil {
 		return nil, "", unknownPath(fmt.Sprintf("no cluster with UID %q is served here, but %s", cut(uid), strings.Join(slices.Sorted(maps.Keys(h.clusters)), ", ")))
 	}
+	if inner, ok := strings.CutPrefix(rest, shiftedName+"/"); ok {
+		found, path, err := h.rootOf(r, c, inner)
+		return shiftedRoot{found}, path, err
+	}
+	return h.rootOf(r, c, rest)
+}
+
+// rootOf finds the root of a cluster, and the path within.
+func (h *Handler) rootOf(r *http.Request, c *cluster, rest string) (root, string, error) {
+	uid := c.record.Cluster().UID
 	kind, rest, _ := strings.Cut(rest, "/")
 	text, path, _ := strings.Cut(rest, "/")
 	switch {

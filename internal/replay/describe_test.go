@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -63,6 +64,37 @@ func TestDescribeShowsWhatKubectlShowsButForAges(t *testing.T) {
 		require.Zero(t, ours.code, ours.err)
 		require.Equal(t, withoutAges(theirs.out), withoutAges(ours.out), args)
 		require.Contains(t, ours.out, "Name:", args)
+	}
+	require.Zero(t, end())
+}
+
+var timesShown = regexp.MustCompile(`\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d [+-]\d{4}|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z| [+-]\d{4} \w+)`)
+
+// ages are the ages of a description, in order.
+func ages(text string) (all []time.Duration) {
+	for _, shown := range agesShown.FindAllString(timesShown.ReplaceAllString(text, "TIME"), -1) {
+		if age, err := time.ParseDuration(shown); err == nil {
+			all = append(all, age)
+		}
+	}
+	return all
+}
+
+// TestKubectlCountsAgesUpToTheInstantIfTimesAreShifted is about every object of the scene: so describe moves each time that has to be moved.
+func TestKubectlCountsAgesUpToTheInstantIfTimesAreShifted(t *testing.T) {
+	b := newScene(t)
+	folders(t)
+	_, end := b.serve(t)
+	question := []string{"describe", b.everyType(t), "-A", "--show-events"}
+	theirs := b.asked(t, append([]string{"exec", "--at", inBadRollout, "--shift-times", "--", kubectlPath(t)}, question...)...)
+	require.Zero(t, theirs.code, theirs.err)
+	ours := b.asked(t, append(question, "--at", inBadRollout)...)
+	require.Zero(t, ours.code, ours.err)
+	want, got := ages(theirs.out), ages(ours.out)
+	require.Greater(t, len(want), 50)
+	require.Len(t, got, len(want))
+	for i := range want {
+		require.InDelta(t, want[i].Seconds(), got[i].Seconds(), 3, "age %d: kubectl takes whole seconds, and takes time", i)
 	}
 	require.Zero(t, end())
 }

@@ -129,6 +129,10 @@ func TestAKubeconfigLeadsToTheServerAtOneInstant(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, before, after)
 
+	got = b.asked(t, "kubeconfig", "--at", "seq:4", "--shift-times")
+	require.Zero(t, got.code, got.err)
+	require.Contains(t, got.out, "current-context: test@seq:4_shifted")
+	require.Contains(t, got.out, "/clusters/11111111-2222-3333-4444-555555555555/shifted/at/seq:4\n")
 	got = b.asked(t, "exec", "--at", "seq:4", "sh", "-c", `cat "$KUBECONFIG"`)
 	require.Zero(t, got.code, got.err)
 	require.Contains(t, got.out, strings.TrimSuffix(host, "5")+"4", "it is the server that runs")

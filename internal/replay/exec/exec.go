@@ -32,6 +32,9 @@ const example = `  # k9s on the cluster as it was ten minutes ago
   # k9s in a session, which another terminal plays: %[1]s session night --play --speed 10
   %[1]s exec --session night -- k9s
 
+  # k9s with the ages of then: it counts them itself
+  %[1]s exec --at 10m --shift-times -- k9s
+
   # A script that calls kubectl many times, always at the same instant
   %[1]s exec --at yesterday -- ./count-images.sh`
 

@@ -20,20 +20,23 @@ import (
 type Target struct {
 	at, session string
 	live        bool
+	shift       bool // all times are shifted to now
 }
 
-// AddFlags adds --at, --session and --live to a command, of which it takes one.
+// AddFlags adds --at, --session and --live to a command, of which it takes one, and --shift-times.
 func (t *Target) AddFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	AtFlag(flags, &t.at)
 	flags.StringVar(&t.session, "session", "", "name of a session, whose clock clients follow; \"session\" makes one")
 	flags.BoolVar(&t.live, "live", false, "the end of the record, as it grows")
+	flags.BoolVar(&t.shift, "shift-times", false, "shift all times to now: clients that count ages themselves, such as k9s, then count those of the instant")
 }
 
 // An Aim is a Target that was read.
 type Aim struct {
 	at      history.Instant
 	session string // "" for an instant
+	shift   bool
 }
 
 // Aim reads the flags.
@@ -48,14 +51,14 @@ func (t *Target) Aim(cmd *cobra.Command, e *env.Env) (*Aim, error) {
 	case given > 1:
 		return nil, env.Mistake(cmd, errors.New("--at, --session and --live each say where clients are led: give one of them"))
 	case t.live:
-		return &Aim{session: apiserver.LiveSession}, nil
+		return &Aim{session: apiserver.LiveSession, shift: t.shift}, nil
 	case cmd.Flags().Changed("session") && t.session == "":
 		return nil, env.Mistake(cmd, errors.New("--session is empty: name a session"))
 	case cmd.Flags().Changed("session"):
-		return &Aim{session: t.session}, nil
+		return &Aim{session: t.session, shift: t.shift}, nil
 	}
 	at, err := e.Instant(t.at)
-	return &Aim{at: at}, err
+	return &Aim{at: at, shift: t.shift}, err
 }
 
 // Elsewhere is the path of an Aim below that of its cluster, at a server of others, and its name for people. found is false if that server
@@ -76,6 +79,14 @@ func (a *Aim) needsRunning() bool { return a.session != "" && a.session != apise
 
 // Find finds the place of an Aim. access is that of a server that runs, or nil.
 func (a *Aim) Find(ctx context.Context, e *env.Env, rec *env.Record, access *serve.Access) (*Place, error) {
+	p, err := a.find(ctx, e, rec, access)
+	if err == nil && a.shift {
+		p.Context, p.root = p.Context+"_shifted", apiserver.Shifted(p.root)
+	}
+	return p, err
+}
+
+func (a *Aim) find(ctx context.Context, e *env.Env, rec *env.Record, access *serve.Access) (*Place, error) {
 	if a.session == "" {
 		return Find(ctx, e, rec, a.at)
 	}

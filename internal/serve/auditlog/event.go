@@ -34,7 +34,7 @@ const seqHeader = "Kuberewind-Seq"
 var resolver = &request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
 
 // root is the part of a path that says whose API root it is, and at which instant or in which session.
-var root = regexp.MustCompile(`^/clusters/[^/]+/(at|session)/([^/]+)`)
+var root = regexp.MustCompile(`^/clusters/[^/]+/(?:shifted/)?(at|session)/([^/]+)`)
 
 // Log is an open audit log.
 type Log struct{ file *jsonlines.File }
