@@ -30,8 +30,8 @@
 //
 // # Who may read
 //
-// The Handler asks nobody: who puts it behind a listener decides who reaches it. The user of the request's context
-// (k8s.io/apiserver/pkg/endpoints/request) is the one of whom reviews speak.
+// Options.Access decides, for each read. Without it, whoever reaches the Handler may read. The user of the request's context
+// (k8s.io/apiserver/pkg/endpoints/request) is the one who asks.
 //
 // # Knobs
 //
