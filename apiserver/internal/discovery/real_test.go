@@ -1,6 +1,7 @@
 package discovery_test
 
 import (
+	"crypto/sha512"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -140,7 +141,17 @@ func (w *world) published() bool {
 	documents := w.recorded.documents
 	groups, schema := documents["/apis"], documents[openAPI+"/apis/example.com/v1"]
 	return strings.Contains(groups, "gadgets") && strings.Contains(groups, `"Stale"`) && strings.Contains(schema, "Gadget") && strings.Contains(schema, "Widget") &&
-		documents[openAPI+"/apis/example.com/v1beta1"] != "" && documents[openAPI+"/apis/apps/v1"] != "" && documents[openAPI+"/api/v1"] != ""
+		documents[openAPI+"/apis/example.com/v1beta1"] != "" && documents[openAPI+"/apis/apps/v1"] != "" && documents[openAPI+"/api/v1"] != "" && w.hashed()
+}
+
+// hashed says whether the index has caught up with the documents: its hashes are theirs. Until then, the real server redirects, too.
+func (w *world) hashed() bool {
+	for path, body := range w.recorded.documents {
+		if strings.HasPrefix(path, openAPI+"/") && !strings.Contains(w.recorded.documents[openAPI], fmt.Sprintf("%X", sha512.Sum512([]byte(body)))) {
+			return false
+		}
+	}
+	return true
 }
 
 func (w *world) serve(t *testing.T, s *discovery.Server) {
