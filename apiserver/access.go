@@ -18,7 +18,7 @@ import (
 
 const (
 	defaultRecheck = 30 * time.Second
-	defaultMaxLag  = 10 * time.Second
+	defaultMaxLag  = lagWithin
 )
 
 // Access says who may read. The zero value lets everyone read who reaches the Handler.
@@ -87,12 +87,12 @@ func (g *gate) allow(ctx context.Context, a authorizer.AttributesRecord, seq int
 
 // begin gives the seq of the delta that began the life of the namespace of the attributes, or says why rights in it do not count.
 func (g *gate) begin(ctx context.Context, a authorizer.AttributesRecord) (seq int64, unknown string, err error) {
-	extent, err := g.record.Extent(ctx)
+	pulse, err := g.record.Pulse(ctx)
 	if err != nil {
 		return 0, "", err
 	}
-	if lag := time.Since(extent.LastAt); lag > g.MaxLag {
-		return 0, fmt.Sprintf("the record ends %s ago, and the namespace may be another by now", lag.Round(time.Second)), nil
+	if unknown := unsure(pulse, g.MaxLag); unknown != "" {
+		return 0, unknown, nil
 	}
 	living, err := g.living(ctx)
 	if err != nil {

@@ -35,7 +35,8 @@ type cluster struct {
 	watches     chan struct{} // holds one for each open watch
 	key         [32]byte      // of continue tokens
 
-	intentions func(Intention) error // may be nil
+	intentions func(Intention) error                // may be nil
+	after      func(time.Duration) <-chan time.Time // time.After
 
 	ctx  context.Context // of what runs until Close
 	stop context.CancelFunc
@@ -65,7 +66,7 @@ func newCluster(record *history.Record, o Options) (*cluster, error) {
 	}
 	c := &cluster{
 		record: record, gate: newGate(record, o.Access), states: state.NewCache(o.CacheBytes), instants: lru.New(instantsKept),
-		discoveries: lru.New(instantsKept), watches: make(chan struct{}, o.MaxWatches), intentions: o.Intentions,
+		discoveries: lru.New(instantsKept), watches: make(chan struct{}, o.MaxWatches), intentions: o.Intentions, after: time.After,
 	}
 	c.ctx, c.stop = context.WithCancel(context.Background())
 	c.live = sync.OnceValue(c.newLive)

@@ -19,10 +19,6 @@ const (
 	followEvery = 250 * time.Millisecond
 	// reachWithin is how long a request waits for a resource version that is not on record yet.
 	reachWithin = 3 * time.Second
-	// quietWithin is how long a recorder that works may commit nothing: servers send each stream a bookmark every minute.
-	quietWithin = 2 * time.Minute
-	// lagWithin is how long after it was observed a delta is committed by a recorder that does not lag.
-	lagWithin = 10 * time.Second
 )
 
 // An end is the end of a record, which moves as the recorder commits. A request reads the head of the record, and while a watch is open, so does
@@ -36,7 +32,7 @@ type end struct {
 	mu      sync.Mutex // protects what follows
 	asked   time.Time  // when the head was read last
 	at      history.End
-	read    time.Time // when at was read
+	read    time.Time // when the pulse of at was read
 	instant *instant  // at, once it was asked for
 	old     *instant  // the one before
 }
@@ -94,18 +90,21 @@ func (e *end) refresh(ctx context.Context) error {
 		return nil
 	}
 	asked := time.Now()
-	head, err := e.moving.cluster.record.Head(ctx)
+	pulse, err := e.moving.cluster.record.Pulse(ctx)
 	if err != nil {
 		return unavailable(err)
 	}
-	if head.Batch != known || known == 0 {
+	if pulse.Batch != known || known == 0 {
 		if err := e.advance(ctx); err != nil {
 			return err
 		}
 	}
 	e.mu.Lock()
+	defer e.mu.Unlock()
 	e.asked = asked
-	e.mu.Unlock()
+	if e.at.Batch == pulse.Batch {
+		e.at.Pulse, e.read = pulse, asked
+	}
 	return nil
 }
 
@@ -193,47 +192,45 @@ func (e *end) kept(seq int64) *instant {
 
 // serve answers from an instant. If a resource version is not on record yet, it waits a little for it.
 func (e *end) serve(w http.ResponseWriter, r *http.Request, at *instant) error {
-	ctx, cancel := context.WithTimeout(r.Context(), reachWithin)
-	defer cancel()
-	for {
+	var over <-chan time.Time // nil before the first try has failed
+	for waits := true; ; {
 		changed := e.moving.feed.Changed()
 		e.warn(w)
 		err := at.serve(w, r)
-		if !isTooLarge(err) || ctx.Err() != nil {
+		if !isTooLarge(err) || !waits {
 			return err
 		}
-		if again, waitErr := e.after(ctx, changed); waitErr == nil {
-			at = again
-		} else if r.Context().Err() != nil {
-			return waitErr
+		if over == nil {
+			over = e.moving.cluster.after(reachWithin)
+		}
+		if waits, err = e.wait(r.Context(), changed, over); err != nil {
+			return err
+		}
+		if at, err = e.now(r.Context()); err != nil {
+			return err
 		}
 		w.Header().Del("Warning")
 	}
 }
 
-// after gives the instant of now, once the feed has moved or the time is over.
-func (e *end) after(ctx context.Context, changed <-chan struct{}) (*instant, error) {
+// wait returns when the feed has moved, or with more false when the time is over.
+func (e *end) wait(ctx context.Context, changed <-chan struct{}, over <-chan time.Time) (more bool, err error) {
 	defer e.moving.hold()()
 	select {
 	case <-changed:
+		return true, nil
+	case <-over:
+		return false, nil
 	case <-ctx.Done():
+		return false, ctx.Err()
 	}
-	return e.now(context.WithoutCancel(ctx))
 }
 
-// warn says if no recorder records, or if it lags.
+// warn says if the cluster may have changed since the last commit.
 func (e *end) warn(w http.ResponseWriter) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	committed := e.at.CommittedAt
-	if committed.IsZero() {
-		committed = e.at.LastAt
-	}
-	stamp := committed.UTC().Truncate(time.Millisecond).Format(time.RFC3339Nano)
-	switch lag, quiet := committed.Sub(e.at.LastAt), e.at.Now.Sub(committed)+time.Since(e.read); {
-	case quiet > quietWithin:
-		wire.Warn(w, fmt.Sprintf("no recorder records this cluster: the last commit was at %s, and the cluster may have changed since", stamp))
-	case lag > lagWithin:
-		wire.Warn(w, fmt.Sprintf("the recorder is %s behind the cluster: the last commit was at %s", lag.Round(time.Second), stamp))
+	if text := outdated(e.at.Pulse, time.Since(e.read)); text != "" {
+		wire.Warn(w, text)
 	}
 }

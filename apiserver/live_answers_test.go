@@ -71,15 +71,59 @@ func TestAVersionThatIsNotOnRecordYetIsWaitedFor(t *testing.T) {
 	require.Equal(t, []string{"200 OK"}, <-answer)
 }
 
-func TestAnAnswerOfTheEndOfTheRecordSaysThatNobodyRecords(t *testing.T) {
+func TestAVersionThatDoesNotComeIsATimeoutAfterThreeSeconds(t *testing.T) {
 	pen := newPen(t)
 	live := serveLive(t, pen)
-	pen.now = pen.now.Add(-time.Hour)
 	pen.commit(pen.set(0, "a", "o1", "l1"))
-	for _, path := range []string{"/api/v1/configmaps", "/api/v1/namespaces/a/configmaps/o1", "/api/v1", "/version"} {
-		_, header, _ := live.ask(http.MethodGet, path)
-		require.Len(t, header.Values("Warning"), 1, path)
-		require.Contains(t, header.Get("Warning"), "no recorder records this cluster: the last commit was at ")
+	asked, over := make(chan time.Duration, 1), make(chan time.Time)
+	live.handler.SetAfter(func(d time.Duration) <-chan time.Time {
+		asked <- d
+		return over
+	})
+	answer := make(chan metav1.Status, 1)
+	go func() {
+		answer <- live.status(http.MethodGet, "/api/v1/configmaps?resourceVersionMatch=NotOlderThan&resourceVersion=1000000")
+	}()
+	require.Equal(t, 3*time.Second, <-asked)
+	pen.commit(pen.set(0, "a", "o2", "l1")) // It goes on to wait.
+	require.Empty(t, answer)
+	close(over)
+	s := <-answer
+	require.EqualValues(t, http.StatusGatewayTimeout, s.Code)
+	require.Equal(t, metav1.CauseTypeResourceVersionTooLarge, s.Details.Causes[0].Type, "clients begin again")
+}
+
+func TestAnAnswerOfTheEndOfTheRecordSaysHowTheClusterMayHaveChanged(t *testing.T) {
+	for name, c := range map[string]struct {
+		renewed string        // by the recorder
+		before  time.Duration // the last commit
+		lag     time.Duration // of that commit
+		says    string
+	}{
+		"a busy recorder":                        {renewed: "now()"},
+		"a quiet minute":                         {renewed: "now()", before: time.Minute},
+		"a recorder that has ended":              {renewed: "'-infinity'", says: "no recorder records this cluster: the last commit was at "},
+		"a recorder that was killed":             {renewed: "now() - interval '11 seconds'", says: "no recorder records this cluster: the last commit was at "},
+		"a recorder that lags":                   {renewed: "now()", lag: 11 * time.Second, says: "the recorder is 11s behind the cluster: the last commit was at "},
+		"a recorder that does not see a cluster": {renewed: "now()", before: time.Hour, says: "has committed nothing for 1h0m"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pen := newPen(t)
+			live := serveLive(t, pen)
+			pen.now, pen.lag = pen.now.Add(-c.before), c.lag
+			pen.commit(pen.set(0, "a", "o1", "l1"))
+			for _, path := range []string{"/api/v1/configmaps", "/api/v1/namespaces/a/configmaps/o1", "/api/v1", "/version"} {
+				pen.leads(c.renewed)
+				_, header, _ := live.ask(http.MethodGet, path)
+				if c.says == "" {
+					require.Empty(t, header.Values("Warning"), path)
+					continue
+				}
+				require.Len(t, header.Values("Warning"), 1, path)
+				require.Contains(t, header.Get("Warning"), c.says)
+				require.Contains(t, header.Get("Warning"), pen.now.Add(pen.lag).Format("2006-01-02T15:04:05"), "when the last commit was")
+			}
+		})
 	}
 }
 

@@ -28,7 +28,7 @@ func serveRecord(t *testing.T, record *history.Record, listen func(http.Handler)
 	t.Cleanup(handler.Close)
 	server := listen(handler)
 	t.Cleanup(server.Close)
-	return &past{T: t, record: record, server: server, root: apiserver.LivePath(record.Cluster().UID)}
+	return &past{T: t, record: record, handler: handler, server: server, root: apiserver.LivePath(record.Cluster().UID)}
 }
 
 // A stream of events is one open watch.

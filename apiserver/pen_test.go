@@ -28,7 +28,8 @@ type pen struct {
 	live     []map[string]*thing // by stream and key
 	rv, uid  int
 	now      time.Time
-	ends     []int // the versions of the last end, by stream
+	lag      time.Duration // from observation to commit
+	ends     []int         // the versions of the last end, by stream
 }
 
 type penItem = postgres.Item
@@ -55,10 +56,11 @@ func newPen(t *testing.T) *pen {
 	var err error
 	p.sink, err = postgres.Open(t.Context(), postgres.Config{
 		URL: p.database.URL(), ClusterUID: "11111111-2222-3333-4444-555555555555", ClusterName: "test", Recorder: "test", Version: "v0",
-		ConfigJSON: []byte(`{}`), Logger: slog.New(slog.DiscardHandler), Now: func() time.Time { return p.now },
+		ConfigJSON: []byte(`{}`), Logger: slog.New(slog.DiscardHandler), Now: func() time.Time { return p.now.Add(p.lag) },
 	})
 	require.NoError(t, err)
 	t.Cleanup(p.sink.Close)
+	p.leads("now() + interval '1 hour'") // as if it went on to say so
 	for i, r := range penResources {
 		stream, err := p.sink.Stream(t.Context(), postgres.StreamSpec{Resource: r.resource, Kind: r.kind, Version: "v1", Namespaced: true})
 		require.NoError(t, err)
@@ -66,6 +68,13 @@ func newPen(t *testing.T) *pen {
 		p.list(i, "first_list")
 	}
 	return p
+}
+
+// leads says when the recorder said last that it records.
+func (p *pen) leads(at string) {
+	p.Helper()
+	p.database.Exec(p.T, `INSERT INTO kuberewind.leaders (cluster_uid, holder, token, term, renewed_at) SELECT uid, 'test', '', '6s', `+at+`
+		FROM kuberewind.clusters ON CONFLICT (cluster_uid) DO UPDATE SET renewed_at = excluded.renewed_at`)
 }
 
 func (p *pen) record() *history.Record {

@@ -11,11 +11,37 @@ import (
 // An End is where a record ended at one moment: all of it is of one commit.
 type End struct {
 	Extent
+	Pulse
 
+	Streams []Stream
+}
+
+// A Pulse says whether a record goes on.
+type Pulse struct {
 	Batch       int64     // number of the last commit, 0 before the first
+	ObservedAt  time.Time // until when the recorder was watching by then
 	CommittedAt time.Time // when that was, by the clock of the recorder; zero if it is not known
+	Recorder    string    // the one that was last chosen to record, "" if none was
+	RenewedAt   time.Time // when it last said that it records, by the clock of the database; zero if it has ended
 	Now         time.Time // by the clock of the database
-	Streams     []Stream
+}
+
+// Pulse reads whether the record goes on.
+func (r *Record) Pulse(ctx context.Context) (Pulse, error) { return r.pulse(ctx, r.pool) }
+
+func (r *Record) pulse(ctx context.Context, db querier) (p Pulse, err error) {
+	var committed, renewed *time.Time
+	err = db.QueryRow(ctx, `
+		SELECT h.batch, h.observed_at, b.committed_at, coalesce(l.recorder, ''), l.renewed_at, clock_timestamp()
+		FROM kuberewind.record_heads h
+		LEFT JOIN kuberewind.record_batches b ON b.cluster = h.cluster AND b.batch = h.batch AND b.observed_at = h.observed_at
+		LEFT JOIN kuberewind.recorders l ON l.cluster = $2
+		WHERE h.cluster = $1`, r.cluster.Number, r.cluster.Name).Scan(&p.Batch, &p.ObservedAt, &committed, &p.Recorder, &renewed, &p.Now)
+	if err != nil {
+		return Pulse{}, fmt.Errorf("read whether the record goes on: %w", err)
+	}
+	p.ObservedAt, p.CommittedAt, p.RenewedAt, p.Now = p.ObservedAt.UTC(), timeOf(committed), timeOf(renewed), p.Now.UTC()
+	return p, nil
 }
 
 // End says where the record ends, and how far each stream has come by then.
@@ -24,15 +50,9 @@ func (r *Record) End(ctx context.Context) (e End, err error) {
 		if e.Extent, err = r.extent(ctx, tx); err != nil {
 			return err
 		}
-		var committed *time.Time
-		err = tx.QueryRow(ctx, `
-			SELECT h.batch, b.committed_at, clock_timestamp() FROM kuberewind.record_heads h
-			LEFT JOIN kuberewind.record_batches b ON b.cluster = h.cluster AND b.batch = h.batch AND b.observed_at = h.observed_at
-			WHERE h.cluster = $1`, r.cluster.Number).Scan(&e.Batch, &committed, &e.Now)
-		if err != nil {
+		if e.Pulse, err = r.pulse(ctx, tx); err != nil {
 			return err
 		}
-		e.CommittedAt, e.Now = timeOf(committed), e.Now.UTC()
 		set, err := r.readStreams(ctx, tx)
 		for _, s := range set.all {
 			e.Streams = append(e.Streams, *s)

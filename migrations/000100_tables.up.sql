@@ -5,7 +5,7 @@
 -- Each file of migrations is one transaction and replaces schema_version() in it. So that function says what was applied.
 
 CREATE SCHEMA IF NOT EXISTS kuberewind;
-COMMENT ON SCHEMA kuberewind IS 'Every change of every object of the recorded Kubernetes clusters. Read the views deltas, changes, objects, gaps, pauses, clock_steps, prunes, erasures, coverage and server, and call the functions object_at, snapshot_at and history; \d+ and \df+ explain them.';
+COMMENT ON SCHEMA kuberewind IS 'Every change of every object of the recorded Kubernetes clusters. Read the views deltas, changes, objects, gaps, pauses, clock_steps, recorders, prunes, erasures, coverage and server, and call the functions object_at, snapshot_at and history; \d+ and \df+ explain them.';
 
 CREATE FUNCTION kuberewind.schema_version() RETURNS integer LANGUAGE sql STABLE PARALLEL SAFE RETURN 100;
 COMMENT ON FUNCTION kuberewind.schema_version() IS 'The number of the last migration that was applied. It changes in the transaction of the migration itself.';

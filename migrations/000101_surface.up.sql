@@ -232,6 +232,19 @@ COMMENT ON COLUMN kuberewind.pauses.epoch IS 'Number of the writer that took ove
 COMMENT ON COLUMN kuberewind.pauses.recorder IS 'Its name (host and process).';
 COMMENT ON COLUMN kuberewind.pauses.version IS 'Its version.';
 
+CREATE VIEW kuberewind.recorders AS
+SELECT c.name AS cluster, l.holder AS recorder, CASE WHEN isfinite(l.renewed_at) THEN l.renewed_at END AS renewed_at, l.term,
+    clock_timestamp() BETWEEN l.renewed_at - l.term AND l.renewed_at + l.term AS recording
+FROM kuberewind.leaders l
+JOIN kuberewind.clusters c ON c.uid = l.cluster_uid
+WHERE l.holder <> '';
+COMMENT ON VIEW kuberewind.recorders IS 'The recorder that was last chosen to record each cluster, and whether it still does. A recorder renews its row each second, also while nothing happens in the cluster.';
+COMMENT ON COLUMN kuberewind.recorders.cluster IS 'Name of the cluster.';
+COMMENT ON COLUMN kuberewind.recorders.recorder IS 'Name of the recorder (host and process).';
+COMMENT ON COLUMN kuberewind.recorders.renewed_at IS 'When it last renewed its row, by the clock of the database; NULL if it has ended by itself.';
+COMMENT ON COLUMN kuberewind.recorders.term IS 'How long after renewed_at another recorder may take its place.';
+COMMENT ON COLUMN kuberewind.recorders.recording IS 'Whether it records now: renewed_at is no longer ago than term. A recorder that was killed counts until then.';
+
 CREATE VIEW kuberewind.clock_steps AS
 SELECT c.name AS cluster, t.epoch, e.recorder, t.step, t.after_seq, t.record_at, t.recorder_at, t.database_at, t.adopted
 FROM kuberewind.clock_steps_data t

@@ -46,7 +46,7 @@ GRANT EXECUTE ON FUNCTION kuberewind.schema_version() TO kuberewind_writer, kube
 GRANT EXECUTE ON FUNCTION kuberewind.ensure_day(date), kuberewind.end_living(integer, integer[], bigint[]) TO kuberewind_writer;
 
 GRANT SELECT ON kuberewind.deltas, kuberewind.changes, kuberewind.objects, kuberewind.gaps, kuberewind.pauses, kuberewind.prunes, kuberewind.server,
-    kuberewind.coverage, kuberewind.erasures, kuberewind.clock_steps
+    kuberewind.coverage, kuberewind.erasures, kuberewind.clock_steps, kuberewind.recorders
     TO kuberewind_writer, kuberewind_auditor;
 
 -- They run with the rights of who calls them, and read nothing but the views that are granted here.

@@ -122,7 +122,7 @@ func TestWriterCanAddToTheRecordAndNotChangeIt(t *testing.T) {
 func TestAuditorCanReadTheViewsAndNothingElse(t *testing.T) {
 	url, conn := withRoles(t)
 	tx := as(t, url, migrations.AuditorRole)
-	for _, view := range []string{"deltas", "changes", "objects", "gaps", "pauses", "server"} {
+	for _, view := range []string{"deltas", "changes", "objects", "gaps", "pauses", "recorders", "server"} {
 		run(t, tx, "SELECT * FROM kuberewind."+view)
 		require.False(t, one[bool](t, tx, "SELECT has_table_privilege('kuberewind.' || $1, 'INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER')", view), view)
 	}

@@ -56,10 +56,11 @@ func TestViewsHaveTheirPublishedColumns(t *testing.T) {
 			" subresource object_id digest exact",
 		"changes": "cluster seq observed_at occurred_at type source api_group version resource kind namespace name uid resource_version manager manager_evidence manager_hint patch object" +
 			" op path old new step subresource object_id moved_from",
-		"objects": "cluster api_group version resource kind namespace name uid first_seen last_seen first_type last_type resource_version deleted object_id last_seq",
-		"gaps":    "cluster gap api_group resource scope cause detail from_at to_at from_rv to_rv open outcome appeared changed vanished unchanged opened_batch closed_batch",
-		"pauses":  "cluster from_at to_at after_seq epoch recorder version",
-		"server":  "cluster path observed_at content digest",
+		"objects":   "cluster api_group version resource kind namespace name uid first_seen last_seen first_type last_type resource_version deleted object_id last_seq",
+		"gaps":      "cluster gap api_group resource scope cause detail from_at to_at from_rv to_rv open outcome appeared changed vanished unchanged opened_batch closed_batch",
+		"pauses":    "cluster from_at to_at after_seq epoch recorder version",
+		"recorders": "cluster recorder renewed_at term recording",
+		"server":    "cluster path observed_at content digest",
 		"coverage": "cluster api_group resource scope complete from_at to_at from_rv to_rv live cause detail" +
 			" outcome appeared changed vanished unchanged gap",
 		"snapshot": "api_group version resource kind namespace name uid resource_version object seq object_id observed_at occurred_at", // a type
@@ -131,6 +132,27 @@ func TestObjectsGiveOneRowForEachLife(t *testing.T) {
 	}, column[string](t, conn, `SELECT concat_ws(' ', object_id, name, uid, first_type, last_type,
 			to_char(first_seen AT TIME ZONE 'UTC', 'MM-DD'), to_char(last_seen AT TIME ZONE 'UTC', 'MM-DD'), version, resource_version, last_seq, CASE WHEN deleted THEN 'true' ELSE 'false' END)
 		FROM kuberewind.objects ORDER BY object_id`))
+}
+
+func TestRecordersSayWhoRecordsNow(t *testing.T) {
+	_, conn := migrated(t)
+	fill(t, conn)
+	uid := one[string](t, conn, "SELECT uid FROM kuberewind.clusters")
+	shown := func() []string {
+		return column[string](t, conn, `SELECT concat_ws(' ', cluster, recorder, CASE WHEN renewed_at IS NULL THEN 'ended' END, term, CASE WHEN recording THEN 'records' END) FROM kuberewind.recorders`)
+	}
+	run(t, conn, "INSERT INTO kuberewind.leaders VALUES ($1, '', '', '-infinity', '0'), ('no record of it yet', 'host-2/7', 'token', now(), '6s')", uid)
+	require.Empty(t, shown(), "nobody was chosen yet")
+	for renewed, want := range map[string]string{
+		"clock_timestamp()":                        "prod host-1/7 00:00:06 records",
+		"clock_timestamp() - interval '5 seconds'": "prod host-1/7 00:00:06 records",
+		"clock_timestamp() - interval '1 minute'":  "prod host-1/7 00:00:06",
+		"clock_timestamp() + interval '1 minute'":  "prod host-1/7 00:00:06",
+		"'-infinity'": "prod host-1/7 ended 00:00:06",
+	} {
+		run(t, conn, "UPDATE kuberewind.leaders SET holder = 'host-1/7', token = 'secret', term = '6s', renewed_at = "+renewed+" WHERE cluster_uid = $1", uid)
+		require.Equal(t, []string{want}, shown(), renewed)
+	}
 }
 
 func TestGapsPausesAndServerAreShownByName(t *testing.T) {

@@ -253,7 +253,7 @@ func TestAnAuditorCanNeitherChangeNorLockTheRow(t *testing.T) {
 		`INSERT INTO kuberewind.leaders VALUES ('x', 'me', 'me', now(), '1 day')`,
 		`SELECT FROM kuberewind.leaders`, `SELECT FROM kuberewind.leaders FOR UPDATE`, `SELECT FROM kuberewind.leaders FOR KEY SHARE`,
 		`BEGIN; LOCK TABLE kuberewind.leaders IN ACCESS SHARE MODE`, `BEGIN; LOCK TABLE kuberewind.record_standbys IN SHARE MODE`,
-		`SELECT FROM kuberewind.record_standbys FOR UPDATE`, `INSERT INTO kuberewind.standbys VALUES ('x', 'me', now(), '1 day')`,
+		`SELECT FROM kuberewind.record_standbys FOR UPDATE`, `SELECT FROM kuberewind.recorders FOR UPDATE`, `INSERT INTO kuberewind.standbys VALUES ('x', 'me', now(), '1 day')`,
 		`UPDATE kuberewind.standbys SET recorder = 'me'`, `DELETE FROM kuberewind.standbys`,
 	} {
 		_, err := auditor.Exec(t.Context(), sql)

@@ -101,11 +101,14 @@ func (r *row) join(ctx context.Context) (err error) {
 	return nil
 }
 
+// SessionName is what the session of an election is called, unless the URL of the database names it.
+const SessionName = "kuberewind election"
+
 // simply has a batch sent as one message without prepared statements.
 func simply(config *pgx.ConnConfig) {
 	config.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol
 	if config.RuntimeParams["application_name"] == "" {
-		config.RuntimeParams["application_name"] = "kuberewind election"
+		config.RuntimeParams["application_name"] = SessionName
 	}
 }
 
@@ -169,9 +172,11 @@ type Reader interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
 
-// Leader names the recorder that leads a cluster. It returns "" if none does. Only a writer may ask.
+// Leader names the recorder that leads a cluster. It returns "" if none does.
 func Leader(ctx context.Context, db Reader, cluster string) (string, error) {
-	rows, err := db.Query(ctx, `SELECT holder FROM kuberewind.leaders WHERE cluster_uid = $1 AND NOT (`+expired+`)`, cluster)
+	rows, err := db.Query(ctx, `
+		SELECT r.recorder FROM kuberewind.recorders r JOIN kuberewind.record_clusters c ON c.name = r.cluster
+		WHERE c.uid = $1 AND r.recording`, cluster)
 	if err != nil {
 		return "", fmt.Errorf("read who leads: %w", err)
 	}

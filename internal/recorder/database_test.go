@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/kuberewind/kuberewind/internal/election"
 	"github.com/kuberewind/kuberewind/internal/embedded"
 	"github.com/kuberewind/kuberewind/internal/pgtest/pgcopy"
 	"github.com/kuberewind/kuberewind/sink/postgres"
@@ -78,6 +79,10 @@ func TestAnEmbeddedDatabaseIsRestartedAfterItsFilesWereReplacedOnceOthersHaveLef
 	require.NoError(t, err)
 	t.Cleanup(writer.Close)
 	require.NoError(t, writer.Ping(ctx))
+	elector, err := postgres.NewPool(ctx, d.URL(), election.SessionName)
+	require.NoError(t, err)
+	t.Cleanup(elector.Close)
+	require.NoError(t, elector.Ping(ctx))
 	other, err := d.Connect(ctx)
 	require.NoError(t, err)
 

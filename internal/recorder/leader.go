@@ -23,11 +23,9 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// elect returns when this recorder is the one that records the cluster. The embedded database has refused others already.
+// elect returns when this recorder is the one that records the cluster. The embedded database has refused others already. The row of the leader
+// tells auditors there, too, that it records.
 func (r *Recorder) elect(ctx context.Context, uid string) error {
-	if r.cfg.Database == config.Embedded {
-		return nil
-	}
 	lease, err := r.lease(ctx)
 	if err != nil {
 		return err

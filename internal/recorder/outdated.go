@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/internal/election"
 	"github.com/kuberewind/kuberewind/internal/embedded"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
@@ -77,7 +78,7 @@ func limitRenewal(ctx context.Context) (context.Context, context.CancelFunc) {
 func (n *renewal) renew(ctx context.Context) {
 	ctx, cancel := limitRenewal(ctx)
 	defer cancel()
-	err := n.server.Renew(ctx, postgres.SessionName, history.CheckpointSession)
+	err := n.server.Renew(ctx, postgres.SessionName, history.CheckpointSession, election.SessionName)
 	var busy *embedded.BusyError
 	switch {
 	case errors.As(err, &busy):

@@ -53,7 +53,7 @@ type Recorder struct {
 	gate         *gate
 	recoveries   *rate.Limiter      // of the requests of all recoveries
 	looks        *rate.Limiter      // of the requests of all looks at quiet streams
-	election     *election.Election // nil where the database is this recorder's own
+	election     *election.Election // nil before it has begun
 	notices      *notices
 	http         *telemetry.Server // nil where nothing is to be served
 	served       chan struct{}     // closed when http has ended, with serving saying why
