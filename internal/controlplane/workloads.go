@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -50,15 +49,10 @@ func (p *ControlPlane) StartWorkloads(ctx context.Context, options WorkloadOptio
 	if err != nil {
 		return nil, err
 	}
-	fast := []string{"--kubeconfig=" + kubeconfig, "--leader-elect=false", "--kube-api-qps=2000", "--kube-api-burst=4000"}
 	workloads := &Workloads{
-		ControllerManager: p.controller(programs, binaries.ControllerManager, securePort, slices.Concat(fast, []string{
-			"--controllers=*,-bootstrapsigner,-tokencleaner",
-			"--service-account-private-key-file=" + p.certificates.serviceAccountsKey,
-			"--root-ca-file=" + p.certificates.authority,
-		})),
-		Scheduler: p.controller(programs, binaries.Scheduler, securePort, fast),
-		Kwok:      p.controller(programs, binaries.Kwok, kwokPort, kwokArgs),
+		ControllerManager: p.controllerManager(programs, kubeconfig),
+		Scheduler:         p.controller(programs, binaries.Scheduler, securePort, fast(kubeconfig)),
+		Kwok:              p.controller(programs, binaries.Kwok, kwokPort, kwokArgs),
 	}
 	components := []*Component{workloads.ControllerManager, workloads.Scheduler, workloads.Kwok}
 	if err := p.own(components...); err != nil {
@@ -70,6 +64,36 @@ func (p *ControlPlane) StartWorkloads(ctx context.Context, options WorkloadOptio
 		}
 	}
 	return workloads, p.makeNodes(ctx, options.Nodes)
+}
+
+// StartControllerManager starts the controller manager alone: there are ReplicaSets and Pods of Deployments, and nothing runs.
+func (p *ControlPlane) StartControllerManager(ctx context.Context) (*Component, error) {
+	programs, err := binaries.Find(binaries.ControllerManager)
+	if err != nil {
+		return nil, err
+	}
+	kubeconfig, err := p.Kubeconfig()
+	if err != nil {
+		return nil, err
+	}
+	manager := p.controllerManager(programs, kubeconfig)
+	if err := p.own(manager); err != nil {
+		return nil, err
+	}
+	return manager, manager.Start(ctx)
+}
+
+func (p *ControlPlane) controllerManager(programs, kubeconfig string) *Component {
+	return p.controller(programs, binaries.ControllerManager, securePort, append(fast(kubeconfig),
+		"--controllers=*,-bootstrapsigner,-tokencleaner",
+		"--service-account-private-key-file="+p.certificates.serviceAccountsKey,
+		"--root-ca-file="+p.certificates.authority,
+	))
+}
+
+// fast are the arguments of controllers that need not wait.
+func fast(kubeconfig string) []string {
+	return []string{"--kubeconfig=" + kubeconfig, "--leader-elect=false", "--kube-api-qps=2000", "--kube-api-burst=4000"}
 }
 
 func (p *ControlPlane) kwokArguments(programs, kubeconfig, stages string) ([]string, error) {

@@ -1,0 +1,23 @@
+// Package split is a proxy that splits what clients ask of one API server. Writes go to the real one. Reads go to the API of its past, at the end of
+// the record. So test suites that write first and then read become tests of the API of the past.
+//
+// # What it guarantees
+//
+//   - A read sees each write whose answer came through the proxy before it, whoever wrote. The proxy holds the read until the record has the write:
+//     the stream has reached the version of the answer. After a delete, it has the end of the object, or its deletionTimestamp.
+//   - Reviews of access and of tokens are reads, although they are POSTs.
+//   - A write is not changed. Its answer comes as JSON, never as protobuf: the proxy reads the version in it.
+//
+// # What it rejects, and why
+//
+//   - A read that waits for longer than 30 seconds gets 504: the record lacks a write.
+//
+// # What it does not know
+//
+//   - Who asks. The handler of the past decides who may read; the real server decides on writes.
+//   - Writes that do not come through it, such as those of controllers.
+//
+// # Goroutines
+//
+// None of its own.
+package split

@@ -1,0 +1,125 @@
+package split
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/internal/cohabiting"
+)
+
+const (
+	patience  = 30 * time.Second
+	lookEvery = 50 * time.Millisecond
+)
+
+// A debt is a write that a read has to see.
+type debt interface {
+	paid(ctx context.Context, record *history.Record, end *history.End) (bool, error)
+	String() string
+}
+
+// owed are the debts of the record. It is safe for concurrent use.
+type owed struct {
+	mu    sync.Mutex // protects debts
+	debts []debt
+}
+
+func (o *owed) add(debts []debt) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.debts = append(o.debts, debts...)
+}
+
+// await returns once the record has all that it owes now.
+func (o *owed) await(ctx context.Context, record *history.Record) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	ticker := time.NewTicker(lookEvery)
+	defer ticker.Stop()
+	for {
+		left, err := o.settle(ctx, record)
+		if err != nil || len(left) == 0 {
+			return err
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return fmt.Errorf("%s, of %d: %w", left[0], len(left), ctx.Err())
+		}
+	}
+}
+
+// settle takes off what is paid, and gives the rest.
+func (o *owed) settle(ctx context.Context, record *history.Record) (left []debt, err error) {
+	o.mu.Lock()
+	debts := slices.Clone(o.debts)
+	o.mu.Unlock()
+	if len(debts) == 0 {
+		return nil, nil
+	}
+	end, err := record.End(ctx)
+	if err != nil {
+		return debts, err
+	}
+	for _, d := range debts {
+		paid, err := d.paid(ctx, record, &end)
+		if err != nil {
+			return debts, err
+		}
+		if !paid {
+			left = append(left, d)
+		}
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.debts = slices.DeleteFunc(o.debts, func(d debt) bool { return slices.Contains(debts, d) && !slices.Contains(left, d) })
+	return left, nil
+}
+
+// A version is that of an object that was written.
+type version struct {
+	schema.GroupResource
+	rv string
+}
+
+func (v *version) String() string { return fmt.Sprintf("version %s of %s", v.rv, v.GroupResource) }
+
+// paid reports whether a stream of the resource has come to the version.
+func (v *version) paid(_ context.Context, _ *history.Record, end *history.End) (bool, error) {
+	groups := cohabiting.With(v.Group, v.Resource)
+	for i := range end.Streams {
+		s := &end.Streams[i]
+		if s.Resource != v.Resource || !slices.Contains(groups, s.Group) || s.LastRV == "" {
+			continue
+		}
+		order, err := resourceversion.CompareResourceVersion(s.LastRV, v.rv)
+		if err != nil || order >= 0 {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
+// A life is that of an object that was deleted.
+type life struct{ uid string }
+
+func (l *life) String() string { return "the end of the object with UID " + l.uid }
+
+// paid reports whether the life has ended on record.
+func (l *life) paid(ctx context.Context, record *history.Record, _ *history.End) (bool, error) {
+	found := false
+	for life, err := range record.Lives(ctx, history.LifeQuery{UID: l.uid}) {
+		if err != nil || life.DeletedSeq == 0 {
+			return false, err
+		}
+		found = true
+	}
+	return found, nil
+}
