@@ -23,6 +23,7 @@ const (
 	ManagedFields  Class = "managedFields"
 	LeaderElection Class = "leaderElection"
 	Resync         Class = "resync"
+	Termination    Class = "termination"
 )
 
 // A Delta is what Of looks at.
@@ -45,6 +46,9 @@ type Change struct {
 	DeleteRequested bool
 	// Evicted says that the API server noted an eviction in this version of a Pod. It does so in the status, just before it deletes the Pod.
 	Evicted bool
+	// Waiting are the reasons for which containers of a Pod began to wait, such as ImagePullBackOff, where none waited in the version before.
+	// That a container is being made is no such reason.
+	Waiting []string
 }
 
 // Of says what a delta changed. Without Patch it compares Before with Object.
@@ -99,9 +103,9 @@ func (d *Delta) changed(steps []patch.Operation) Change {
 	}
 	c := Change{Class: Shown, DeleteRequested: slices.ContainsFunc(steps, func(op patch.Operation) bool {
 		return op.Op == "add" && is(op.Path, "metadata", "deletionTimestamp")
-	}), Evicted: d.evicted()}
+	}), Evicted: d.evicted(), Waiting: d.waiting()}
 	switch {
-	case c.Evicted: // It changes only the status, and people look for it.
+	case c.Evicted, len(c.Waiting) > 0: // They change only the status, and people look for them.
 	case len(steps) == 0:
 		c.Class = ManagedFields
 	case all(steps, func(op patch.Operation) bool { return len(op.Path) > 0 && op.Path[0] == "status" }):

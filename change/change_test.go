@@ -92,6 +92,24 @@ func TestAnEvictionIsShownThoughItChangesOnlyTheStatus(t *testing.T) {
 	}
 }
 
+func TestAContainerThatBeginsToWaitIsShownThoughItChangesOnlyTheStatus(t *testing.T) {
+	of := func(resource, before, after string) change.Change {
+		object := func(reason string) patch.Doc {
+			return canonical(t, `{"status":{"containerStatuses":[{"name":"web","state":{"waiting":{"reason":"`+reason+`"}}}]}}`)
+		}
+		return change.Of(change.Delta{Resource: resource, Type: cache.Updated, Source: "watch", Before: object(before), Object: object(after)})
+	}
+	require.Equal(t, change.Change{Class: change.Shown, Waiting: []string{"ErrImagePull"}}, of("pods", "ContainerCreating", "ErrImagePull"))
+	for name, got := range map[string]change.Change{
+		"it waited before":         of("pods", "ErrImagePull", "ImagePullBackOff"),
+		"it waits no longer":       of("pods", "ErrImagePull", "ContainerCreating"),
+		"its container is made":    of("pods", "PodInitializing", "ContainerCreating"),
+		"an object that is no Pod": of("widgets", "ContainerCreating", "ErrImagePull"),
+	} {
+		require.Equal(t, change.Change{Class: change.Status}, got, name)
+	}
+}
+
 func TestADeltaWithoutAPatchIsComparedWithTheVersionBefore(t *testing.T) {
 	before := canonical(t, `{"spec":1,"status":1}`)
 	of := func(source string, before, after patch.Doc) change.Class {
@@ -162,7 +180,7 @@ func TestTheSceneIsFoldedToWhatWasDone(t *testing.T) {
 		}
 	}
 	require.Equal(t, total, classes[change.Shown]+folded.Total())
-	require.Equal(t, "296 Leases, 189 Events, 130 ReplicaSet status, 99 Deployment status, 46 EndpointSlices, 44 Pod status, 40 Pod bindings, 34 Endpoints, "+
+	require.Equal(t, "296 Leases, 189 Events, 130 ReplicaSet status, 99 Deployment status, 46 EndpointSlices, 40 Pod bindings, 40 Pod status, 34 Endpoints, "+
 		"3 HorizontalPodAutoscaler status, 3 Job status, 2 CustomResourceDefinition status, 2 Namespace status, 2 Node status", folded.String())
 	require.Equal(t, []string{"kubectl-client-side-apply", "kubectl", "kubectl-set", "kubectl-annotate", "kubectl"}, done[:5], "applied, scaled, broken, annotated, undone")
 }

@@ -52,7 +52,7 @@ func (w counted) label(n int) string {
 	switch w.class {
 	case Status, ManagedFields:
 		return w.kind + " " + string(w.class)
-	case Binding, Resync:
+	case Binding, Resync, Termination:
 		label += " " + string(w.class)
 	case LeaderElection:
 		label += " leader election"

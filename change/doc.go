@@ -10,10 +10,13 @@
 //	Resync           a Sync that changed nothing
 //	Binding          spec.nodeName of a Pod was set, with the condition PodScheduled: the scheduler bound it to a node
 //	Shown            the API server noted the eviction of a Pod, which it does in the status
+//	Shown            a container of a Pod began to wait, and not because it is being made
 //	ManagedFields    nothing changed but bookkeeping
 //	Status           nothing changed but bookkeeping and the status
 //	LeaderElection   nothing changed but bookkeeping and the annotation of an old leader election
 //	Shown            everything else
+//
+// Of gives no Termination. A log counts so the steps of a deletion that stand just before the Deleted itself.
 //
 // Bookkeeping is metadata.managedFields, metadata.resourceVersion and metadata.generation. A version that changes a status and a
 // label does both: it is shown. So are annotations, finalizers and owners.

@@ -1,6 +1,9 @@
 package story
 
-import "github.com/kuberewind/kuberewind/patch"
+import (
+	"github.com/kuberewind/kuberewind/change"
+	"github.com/kuberewind/kuberewind/patch"
+)
 
 // A trouble is a reason for which an object makes no progress.
 type trouble struct{ reason, message string }
@@ -22,9 +25,7 @@ func podTroubles(doc patch.Doc) (all []trouble) {
 	for _, list := range []string{"/status/initContainerStatuses", "/status/containerStatuses"} {
 		statuses, _ := patch.Get(doc, list)
 		for _, s := range patch.Members(statuses) {
-			switch reason := text(s, "/state/waiting/reason"); reason {
-			case "", "ContainerCreating", "PodInitializing": // as it should be
-			default:
+			if reason := text(s, "/state/waiting/reason"); change.Waits(reason) {
 				all = append(all, trouble{reason, text(s, "/state/waiting/message")})
 			}
 		}

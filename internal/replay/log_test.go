@@ -24,8 +24,7 @@ import (
 const webLog = `Deployment shop/web  uid 00000001-0000-4000-8000-000000000000  (life 1 of 2)
  2026-03-10T12:01:00.000Z  Added    kubectl-create            created
  2026-03-10T12:02:00.000Z  Updated  kubectl/scale             spec.replicas 3 → 5
- 2026-03-10T12:03:00.000Z  Updated  helm                      + metadata.labels.app=web
-    spec.template.spec.containers[web].image nginx:1.25 → nginx:1.27
+ 2026-03-10T12:03:00.000Z  Updated  helm                      + metadata.labels.app=web; spec.template.spec.containers[web].image nginx:1.25 → nginx:1.27
  2026-03-10T12:04:00.000Z  Updated  -                         nothing but metadata.managedFields
  2026-03-10T12:07:00.000Z  Deleted  -                         deleted; last proved writer helm at 12:03:00.000
 
@@ -51,8 +50,7 @@ func TestTheLogOfANamespaceHasGapsAndPausesWhereTheyFall(t *testing.T) {
  2026-03-10T12:06:00.000Z  Updated  Secret shop/creds                     kubectl                   data.password changed
  2026-03-10T12:07:00.000Z  Deleted  Deployment shop/web                   -                         deleted; last proved writer helm at 12:03:00.000
  2026-03-10T12:08:00.000Z  Added    Deployment shop/web                   helm                      created
- 2026-03-10T12:11:00.000Z  Sync     ConfigMap shop/settings               -                         found changed by a list after a gap
-    data.mode slow → fast
+ 2026-03-10T12:11:00.000Z  Sync     ConfigMap shop/settings               -                         found changed by a list after a gap; data.mode slow → fast
  2026-03-10T12:11:00.000Z  Deleted  ConfigMap shop/old                    -                         deleted: a list no longer held it
  2026-03-10T12:12:00.000Z  Updated  Deployment shop/web                   helm                      spec.replicas 1 → 2
 -- pause: no recorder ran from 2026-03-10T12:12:00.000Z to 2026-03-10T12:20:00.000Z; times of what was caught up on are estimates

@@ -8,8 +8,10 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/kuberewind/kuberewind/change"
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/replay/entries"
 	"github.com/kuberewind/kuberewind/internal/replay/env"
@@ -26,7 +28,9 @@ Without a name, it is the log of a namespace (-n, else that of the current conte
 (default ` + defaultSince + `).
 
 On a terminal the log shows what people and deployers change, and counts the rest in its last line: Events, Leases, Endpoints of controllers, bindings,
-versions that change only the status or only managedFields, and resyncs. An eviction is shown, though it is only in the status. A type that you name is shown. Folding looks at what changed, never at who
+versions that change only the status or only managedFields, and resyncs. An eviction is shown, though it is only in the status, and so is a Pod
+whose container begins to wait, as in ImagePullBackOff. One line counts objects of one owner that change in the same way within a second; -v shows each.
+A type that you name is shown. Folding looks at what changed, never at who
 changed it. JSON and pipes fold nothing, unless -v, --only, --ignore or --events stands on the command line; --verbose=false folds there too.
 replay.yaml can hold verbose, only, ignore and events.
 
@@ -75,6 +79,7 @@ type logCommand struct {
 	folding folding.Rules
 
 	namespace       string // "" for all
+	brief           map[schema.GroupKind]string
 	output          string
 	diff, allFields bool
 }
@@ -149,6 +154,7 @@ func (l *logCommand) answer(ctx context.Context, rec *env.Record, args []string,
 	if err != nil {
 		return err
 	}
+	l.brief = catalog.Brief()
 	targets, err := catalog.Targets(args)
 	if err != nil {
 		return err
@@ -288,11 +294,13 @@ func (l *logCommand) writer(rec *env.Record, scope history.Scope) *logWriter {
 		p.style = l.env.Style()
 	}
 	if l.output == output.Text && l.person() {
-		p.words.Room, p.short, p.width = words.RoomOnTerminal, true, l.env.Width()
+		p.words.Room, p.screen = words.RoomOnTerminal, &screen{width: l.env.Width(), namespace: l.namespace, brief: l.brief}
 	}
 	f := &entries.Fold{
 		Cluster: rec.Cluster().Name, Managers: l.managers, Types: l.wanted, Patterns: l.patterns, Selects: l.selects, Indices: l.indexed,
 		AllFields: l.allFields, Diff: l.diff, Folding: l.folding, Zone: l.env.Zone(),
 	}
+	p.merge = p.screen != nil && !l.follow && !l.folding.All()
+	p.groups.folded = func(e *entries.Entry) { f.Folded.Add(change.Termination, e.Kind) }
 	return &logWriter{logCommand: l, rec: rec, scope: scope, printer: p, fold: f, keep: func(*history.Delta) bool { return true }}
 }

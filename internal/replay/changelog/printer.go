@@ -1,11 +1,11 @@
 package changelog
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"k8s.io/client-go/tools/cache"
 
@@ -23,10 +23,11 @@ type logPrinter struct {
 	zone    *time.Location
 	words   words.Wording
 	style   terminal.Style
-	objects bool // name the object on each line
-	short   bool // times without their date, which a line of its own says once
-	width   int  // columns of the terminal; 0 if there is none
-	day     string
+	objects bool    // name the object on each line
+	screen  *screen // nil if no terminal shows it
+	merge   bool    // that a person wants siblings that say the same on one line
+	groups  groups
+	day     string // that a line of its own said last; times on a screen have no date
 }
 
 func (p *logPrinter) stamp(t time.Time) string { return t.In(p.zone).Format(output.StampForm) }
@@ -39,7 +40,7 @@ const (
 
 // time is the time of a delta as its line has it.
 func (p *logPrinter) time(t time.Time) string {
-	if p.short {
+	if p.screen != nil {
 		return t.In(p.zone).Format(shortForm)
 	}
 	return p.stamp(t)
@@ -56,10 +57,13 @@ func (p *logPrinter) timeOn(line, t time.Time) string {
 // newDay says which day follows, if the line before was of another one.
 func (p *logPrinter) newDay(t time.Time) string {
 	day := t.In(p.zone).Format(dayForm)
-	if !p.short || day == p.day {
+	if p.screen == nil || day == p.day {
 		return ""
 	}
 	p.day = day
+	if p.objects && p.screen.namespace != "" {
+		day += ", namespace " + p.screen.namespace
+	}
 	return "-- " + day + "\n"
 }
 
@@ -70,48 +74,45 @@ const (
 	typeWidth   = len("Updated")
 	whoWidth    = 24
 	objectWidth = 36
-	// columnsWidth is how many columns a terminal has that can hold these. On a narrower one nothing is padded.
-	columnsWidth = 120
 )
 
 func (p *logPrinter) entry(e *entries.Entry) error {
 	if p.format == output.JSON {
 		return p.json(e)
 	}
-	head, lines := p.head(e), p.lines(e)
 	switch {
-	case len(lines) == 0:
-	case p.fits(head + "  " + lines[0]):
-		head, lines = p.coloured(head, e.Type)+"  "+p.style.Change(lines[0]), lines[1:]
-	case lines[0] == words.Created:
-		head, lines = p.coloured(head, e.Type), lines[1:] // Added says so.
-	default:
-		head = p.coloured(head, e.Type)
+	case p.screen == nil:
+		return p.line(e)
+	case !p.merges() || e.Diff != "":
+		return errors.Join(p.flush(), p.group(&group{all: []*entries.Entry{e}}))
 	}
-	text := p.newDay(e.OccurredAt) + p.wrap(strings.TrimRight(head, " "), 2*len(output.Indent)) + "\n"
-	for _, more := range lines {
-		text += p.wrap(output.Indent+p.style.Change(more), 2*len(output.Indent)) + "\n"
+	for _, g := range p.groups.add(e, p.key(e)) {
+		if err := p.group(g); err != nil {
+			return err
+		}
 	}
-	for line := range strings.Lines(e.Diff) {
-		text += output.Indent + render.Line(strings.TrimRight(strings.ReplaceAll(line, "\t", "  "), "\n")) + "\n"
-	}
-	_, err := io.WriteString(p.out, text)
+	return nil
+}
+
+// merges reports whether siblings that say the same are one line.
+func (p *logPrinter) merges() bool { return p.merge && p.objects }
+
+// line prints a delta as one line, for grep and its like.
+func (p *logPrinter) line(e *entries.Entry) error {
+	text := p.coloured(p.head(e), e.Type) + "  " + p.style.Change(strings.Join(p.lines(e), "; "))
+	_, err := io.WriteString(p.out, strings.TrimRight(text, " ")+"\n"+p.difference(e))
 	return err
 }
 
 func (p *logPrinter) head(e *entries.Entry) string {
 	head := fmt.Sprintf("%1s%s  %-*s  ", output.Mark(e.Estimated, e.Contradictory), p.time(e.OccurredAt), typeWidth, e.Type)
-	objects, who := objectWidth, whoWidth
-	if p.width > 0 && p.width < columnsWidth {
-		objects, who = 0, 0
-	}
 	if p.objects {
-		head += fmt.Sprintf("%-*s  ", objects, e.Kind+" "+output.ObjectName(e.Namespace, e.Name))
+		head += fmt.Sprintf("%-*s  ", objectWidth, e.Kind+" "+output.ObjectName(e.Namespace, e.Name))
 	}
 	if p.format == output.Wide {
 		head += fmt.Sprintf("seq:%-8d rv:%-8s %-8s ", e.Seq, e.ResourceVersion, e.Source)
 	}
-	return render.Line(head + fmt.Sprintf("%-*s", who, by(e)))
+	return render.Line(head + fmt.Sprintf("%-*s", whoWidth, by(e)))
 }
 
 // by is who wrote, if that is proved. A question mark stands behind the former owner of what vanished.
@@ -136,23 +137,25 @@ func (p *logPrinter) coloured(head, kind string) string {
 
 // wrap breaks a text so that it fits into the terminal. The lines after the first hang.
 func (p *logPrinter) wrap(text string, hanging int) string {
-	return terminal.Wrap(text, p.width, hanging)
+	if p.screen == nil {
+		return text
+	}
+	return terminal.Wrap(text, p.screen.width, hanging)
 }
 
-// fits reports whether a line can stand on the terminal as it is.
-func (p *logPrinter) fits(line string) bool {
-	return p.width == 0 || utf8.RuneCountInString(line) <= p.width
-}
-
-// lines are what is said of the delta: all on the first line if it is one thing.
+// lines are what is said of the delta.
 func (p *logPrinter) lines(e *entries.Entry) []string {
 	var lines []string
 	if e.About != "" {
 		lines = append(lines, e.About)
 	}
 	if last := e.LastManager; last != nil {
-		lines[0] += fmt.Sprintf("; last proved writer %s at %s%s", render.Line(words.Writer(last.Manager, last.Subresource)),
-			output.Mark(last.Estimated, last.Contradictory), p.timeOn(e.OccurredAt, last.OccurredAt))
+		writer := render.Line(words.Writer(last.Manager, last.Subresource))
+		if p.merges() { // Siblings were last written at different times.
+			lines[0] += "; last writer " + writer
+		} else {
+			lines[0] += fmt.Sprintf("; last proved writer %s at %s%s", writer, output.Mark(last.Estimated, last.Contradictory), p.timeOn(e.OccurredAt, last.OccurredAt))
+		}
 	}
 	if e.Diff != "" {
 		return lines
@@ -163,7 +166,12 @@ func (p *logPrinter) lines(e *entries.Entry) []string {
 		}
 	}
 	if e.Counted > 0 {
-		lines = append(lines, "… and "+output.Counted(e.Counted, "change")+" of the status")
+		more := "… and " + output.Counted(e.Counted, "change") + " of the status"
+		if n := len(lines); n > 0 && (p.screen == nil || p.screen.fits(output.Indent+lines[n-1]+" "+more)) {
+			lines[n-1] += " " + more
+		} else {
+			lines = append(lines, more)
+		}
 	}
 	return lines
 }
@@ -172,12 +180,18 @@ func (p *logPrinter) remark(r entries.Remark) error {
 	if p.format == output.JSON {
 		return p.json(map[string]entries.Remark{"note": r})
 	}
+	if err := p.flush(); err != nil {
+		return err
+	}
 	_, err := fmt.Fprintln(p.out, p.style.Note(p.wrap("-- "+render.Line(r.Text), len("-- "))))
 	return err
 }
 
 // folded says what was only counted.
 func (p *logPrinter) folded(more string) error {
+	if err := p.flush(); err != nil {
+		return err
+	}
 	_, err := fmt.Fprintln(p.out, p.style.Dim(p.wrap("-- "+render.Line(more), len("-- "))))
 	return err
 }
@@ -186,6 +200,9 @@ func (p *logPrinter) folded(more string) error {
 func (p *logPrinter) title(text string) error {
 	if p.format == output.JSON {
 		return nil
+	}
+	if err := p.flush(); err != nil {
+		return err
 	}
 	_, err := fmt.Fprintln(p.out, text)
 	return err

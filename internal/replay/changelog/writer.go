@@ -46,7 +46,12 @@ type keptLine struct {
 	delta, title bool
 }
 
+// write prints what waits also if the reading fails.
 func (w *logWriter) write(ctx context.Context, query history.Query) error {
+	return errors.Join(w.readAll(ctx, query), w.printer.flush())
+}
+
+func (w *logWriter) readAll(ctx context.Context, query history.Query) error {
 	if err := w.bounds.Resolve(ctx, w.rec.Record, w.env.Note, w.scope, &query); err != nil {
 		return err
 	}
@@ -222,6 +227,9 @@ func (w *logWriter) release() error {
 
 // finish says what was counted only, and what could not be shown.
 func (w *logWriter) finish(ctx context.Context) error {
+	if err := w.printer.flush(); err != nil {
+		return err
+	}
 	more := w.fold.More()
 	if more != "" && w.printer.format != output.JSON {
 		if err := w.printer.folded(more); err != nil {

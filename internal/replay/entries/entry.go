@@ -41,6 +41,11 @@ type Entry struct {
 	Shown []field.Change `json:"-"` // as shown to people
 
 	Counted int `json:"-"` // changes of the status that are not shown
+
+	// Terminates says that the delta is a step on the way to the deletion of the object, and nothing else.
+	Terminates bool `json:"-"`
+
+	Owner Owner `json:"-"` // zero if no controller has the object
 }
 
 func newEntry(cluster string, v *history.Version, about string, all []field.Change) *Entry {
@@ -49,6 +54,7 @@ func newEntry(cluster string, v *history.Version, about string, all []field.Chan
 		Type: string(v.Type), Source: v.Source, Group: v.Stream.Group, Version: resource.VersionOnly(v.Version), Resource: v.Stream.Resource, Kind: v.Stream.Kind,
 		Namespace: v.Namespace, Name: v.Name, UID: v.UID, ResourceVersion: v.RV, Manager: v.Manager, Subresource: v.Subresource, ManagerEvidence: v.Evidence, ManagerHint: v.ManagerHint,
 		Changes: field.JSONOf(all), About: about, Shown: words.Unsaid(v, field.Expanded(all)),
+		Owner: ownerOf(v.Doc),
 	}
 }
 

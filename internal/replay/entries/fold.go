@@ -76,11 +76,12 @@ func (f *Fold) EntryOf(v *history.Version) *Entry {
 		f.Folded.Add(what.Class, v.Stream.Kind)
 		return nil
 	}
-	if what.Evicted && counted > 0 {
+	if (what.Evicted || len(what.Waiting) > 0) && counted > 0 {
 		counted-- // The words say it.
 	}
 	e := f.entry(v, about, visible)
 	e.Counted = counted
+	e.Terminates = len(e.Shown) == 0 && !what.Evicted && words.Terminates(v)
 	return e
 }
 

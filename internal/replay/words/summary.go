@@ -29,7 +29,9 @@ func Summary(v *history.Version, what change.Change, zone *time.Location) string
 		return "evicted"
 	case what.DeleteRequested:
 		return "+ deletionTimestamp " + ending(v, v.Doc, zone) + grace(v.Doc)
-	case deletionMoved(v):
+	case len(what.Waiting) > 0:
+		return "waiting: " + render.Line(strings.Join(what.Waiting, ", "))
+	case v.Type == cache.Updated && deletionMoved(v):
 		return "deletionTimestamp " + ending(v, v.Before, zone) + " → " + ending(v, v.Doc, zone) + grace(v.Doc)
 	}
 	about := origin(v)
@@ -100,6 +102,11 @@ func grace(doc patch.Doc) string {
 func deletionMoved(v *history.Version) bool {
 	before, now := texts(v.Before, timestamp), texts(v.Doc, timestamp)
 	return before != "" && now != "" && before != now
+}
+
+// Terminates reports whether a version sets or moves the time at which an object is to be gone.
+func Terminates(v *history.Version) bool {
+	return v.Type == cache.Updated && texts(v.Before, timestamp) != texts(v.Doc, timestamp)
 }
 
 // Unsaid leaves out of the changes of a version those that its Summary tells.
