@@ -62,6 +62,42 @@ func TestAWriteIsRefusedAndALineOfTheFileOfIntentions(t *testing.T) {
 	}
 }
 
+func TestAProgramWithAServerOfItsOwnHasAFileOfIntentions(t *testing.T) {
+	b := story(t)
+	folders(t)
+	name := filepath.Join(t.TempDir(), "intentions")
+	write := `server=$(sed -n 's/^ *server: //p' "$KUBECONFIG"); token=$(sed -n 's/^ *token: //p' "$KUBECONFIG")
+		curl -sk -H "Authorization: Bearer $token" -H "Content-Type: application/json" -d '{"metadata":{"name":"'$1'"}}' "$server/api/v1/namespaces/shop/configmaps"`
+	got := b.asked(t, "exec", "--at", "seq:5", "--intentions", name, "--", "sh", "-c", write, "sh", "by-exec")
+	require.Zero(t, got.code, got.err)
+	require.Contains(t, got.out, "the intention was noted")
+	shell := filepath.Join(t.TempDir(), "sh")
+	require.NoError(t, os.WriteFile(shell, []byte("#!/bin/sh\nset by-shell\n"+write), 0o700))
+	t.Setenv("SHELL", shell)
+	got = b.asked(t, "shell", "--at", "seq:5", "--intentions", name)
+	require.Zero(t, got.code, got.err)
+	text, err := os.ReadFile(name)
+	require.NoError(t, err)
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	require.Len(t, lines, 2)
+	require.Contains(t, lines[0], `"name":"by-exec"`)
+	require.Contains(t, lines[1], `"name":"by-shell"`)
+
+	got = b.asked(t, "exec", "--intentions", t.TempDir(), "--", "true")
+	require.Equal(t, 1, got.code)
+	require.Contains(t, got.err, "open the file of intentions")
+	got = b.asked(t, "exec", "--session=night", "--intentions", name, "--", "true")
+	require.Equal(t, 1, got.code)
+	require.Contains(t, strings.Join(strings.Fields(got.err), " "), `a session lives in one that runs: start "replay serve --intentions FILE"`)
+	_, end := b.serve(t)
+	for _, flag := range []string{"--live", "--session=night"} {
+		got = b.asked(t, "shell", flag, "--intentions", name)
+		require.Equal(t, 1, got.code)
+		require.Contains(t, strings.Join(strings.Fields(got.err), " "), `a server of this database runs: it answers, and it would not write to that file. End it, or start it as "replay serve --intentions FILE"`)
+	}
+	require.Zero(t, end())
+}
+
 // TestAnIntentionThatCannotBeWrittenDownIsToldToItsClient has a pipe whose reader has left.
 func TestAnIntentionThatCannotBeWrittenDownIsToldToItsClient(t *testing.T) {
 	b := story(t)

@@ -52,6 +52,7 @@ func TestKubectlsEyesSeeNoDifference(t *testing.T) {
 		})
 	}
 	t.Run("through a server that others run", func(t *testing.T) { throughAShared(t, c) })
+	t.Run("sessions of one cluster of two", func(t *testing.T) { sessionsOfTwo(t, c) }) // makes the second, so it is the last
 }
 
 // withoutAsides leaves out what kubectl has nothing like: notes, and how far a rebuild is that takes long, as it may on a busy machine.

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,16 +17,13 @@ import (
 	"k8s.io/client-go/util/cert"
 
 	"github.com/kuberewind/kuberewind/internal/recordertest"
+	"github.com/kuberewind/kuberewind/internal/scene/record"
 )
 
 // throughAShared reads the past with the credentials of the live cluster, and without the database.
 func throughAShared(t *testing.T, c *cluster) {
 	folder := t.TempDir()
-	certificate, key := filepath.Join(folder, "tls.crt"), filepath.Join(folder, "tls.key")
-	certText, keyText, err := cert.GenerateSelfSignedCertKey("127.0.0.1", nil, nil)
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(certificate, certText, 0o600))
-	require.NoError(t, os.WriteFile(key, keyText, 0o600))
+	certificate, key := keyPair(t, folder)
 	command := serveTo(t, c, "--listen", "127.0.0.1:0", "--tls-cert", certificate, "--tls-key", key, "--authorization", "live-self", "--live", uidOf(t, c)+"="+c.kubeconfig)
 
 	command = command[:strings.Index(command, " --at")]
@@ -60,6 +58,54 @@ func throughAShared(t *testing.T, c *cluster) {
 	require.Contains(t, got.stderr, "add --own-credentials")
 	got = away.replay("kubeconfig", "--own-credentials", "--server", "https://127.0.0.1:1")
 	require.Contains(t, got.stderr, "needs --server https://HOST:PORT/clusters/UID")
+}
+
+// sessionsOfTwo has a server of two clusters. Each has sessions of its own, with the same name.
+func sessionsOfTwo(t *testing.T, c *cluster) {
+	first := uidOf(t, c)
+	require.NoError(t, record.Into(t.Context(), c.database.URL()))
+	var second string
+	require.NoError(t, c.pool.QueryRow(t.Context(), "SELECT uid FROM kuberewind.record_clusters WHERE uid <> $1", first).Scan(&second))
+
+	certificate, key := keyPair(t, t.TempDir())
+	// Both clusters ask the one API server that there is: who the caller is does not matter here, but of which cluster.
+	command := serveTo(t, c, "--listen", "127.0.0.1:0", "--tls-cert", certificate, "--tls-key", key, "--authorization", "live-self",
+		"--live", first+"="+c.kubeconfig, "--live", second+"="+c.kubeconfig)
+	origin, _, ok := strings.Cut(command[strings.Index(command, "https://"):], "/clusters/")
+	require.True(t, ok, command)
+	away := *c
+	away.database = nil
+	session := func(uid string, args ...string) output {
+		return away.replay(append([]string{"session", "--own-credentials", "--server", origin + "/clusters/" + uid, "--certificate-authority", certificate}, args...)...)
+	}
+	for i, uid := range []string{first, second} {
+		made := session(uid, "night", "--at", fmt.Sprintf("seq:%d", 5+i), "-o", "json")
+		require.Zero(t, made.code, made.stderr)
+		require.Contains(t, made.stdout, fmt.Sprintf(`"cluster": %q`, uid))
+	}
+	for i, uid := range []string{first, second} {
+		got := session(uid, "night", "-o", "json")
+		require.Zero(t, got.code, got.stderr)
+		require.Contains(t, got.stdout, fmt.Sprintf(`"seq": %d`, 5+i))
+		list := session(uid)
+		require.Regexp(t, `^NAME .*\nnight  [^\n]*\n$`, list.stdout, "no session of the other cluster")
+	}
+	ended := session(second, "night", "--end")
+	require.Zero(t, ended.code, ended.stderr)
+	require.Equal(t, 1, session(second, "night").code)
+	require.Zero(t, session(first, "night").code)
+	require.Contains(t, away.replay("session", "night", "--server", origin+"/clusters/"+first).stderr, "add --own-credentials")
+}
+
+// keyPair makes the certificate of a server.
+func keyPair(t *testing.T, folder string) (certificate, key string) {
+	t.Helper()
+	certificate, key = filepath.Join(folder, "tls.crt"), filepath.Join(folder, "tls.key")
+	certText, keyText, err := cert.GenerateSelfSignedCertKey("127.0.0.1", nil, nil)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(certificate, certText, 0o600))
+	require.NoError(t, os.WriteFile(key, keyText, 0o600))
+	return certificate, key
 }
 
 func writeOther(t *testing.T) string {

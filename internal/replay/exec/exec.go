@@ -21,6 +21,9 @@ can be read, not written.
 
 If a server of this database runs (serve), it answers. Else one runs as long as the program. A session needs one that runs.
 
+--intentions writes what the program wanted to change: one JSON line for each write, which is refused all the same. A server that runs already has the
+flag itself.
+
 The exit code is the program's; if a signal ended it, 128 and the signal's number. 126 says that the program could not be run, 127 that there is none.`
 
 const example = `  # k9s on the cluster as it was ten minutes ago
@@ -35,12 +38,16 @@ const example = `  # k9s on the cluster as it was ten minutes ago
   # k9s with the ages of then: it counts them itself
   %[1]s exec --at 10m --shift-times -- k9s
 
+  # A controller, and what it would have changed last night
+  %[1]s exec --at "yesterday 23:30" --intentions intentions.jsonl -- ./controller --leader-elect=false
+
   # A script that calls kubectl many times, always at the same instant
   %[1]s exec --at yesterday -- ./count-images.sh`
 
 // NewCommand makes the command exec.
 func NewCommand(e *env.Env) *cobra.Command {
 	target := &past.Target{}
+	var intentions past.Intentions
 	cmd := &cobra.Command{
 		Use:     "exec [--at INSTANT | --session NAME | --live] -- PROGRAM [ARGUMENT…]",
 		Short:   "Run a program, such as k9s, on the cluster as it was",
@@ -54,10 +61,11 @@ func NewCommand(e *env.Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return inside.Run(cmd.Context(), e, aim, args, func(string) {})
+			return inside.Run(cmd.Context(), e, aim, inside.Program{Command: args, Intentions: intentions})
 		},
 	}
 	target.AddFlags(cmd)
+	intentions.AddFlag(cmd.Flags())
 	cmd.Flags().SetInterspersed(false) // Flags behind the program are the program's.
 	return cmd
 }

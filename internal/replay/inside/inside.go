@@ -25,9 +25,16 @@ const (
 // killAfter is how long a program may take to end when it is told to.
 const killAfter = 10 * time.Second
 
-// Run runs a program at a place. welcome is told the name of the context before it starts.
-func Run(ctx context.Context, e *env.Env, aim *past.Aim, command []string, welcome func(context string)) error {
-	path, err := exec.LookPath(command[0])
+// A Program is what is run at a place.
+type Program struct {
+	Command    []string
+	Intentions past.Intentions      // of its clients
+	Welcome    func(context string) // is told the name of the context before the program starts; it may be nil
+}
+
+// Run runs a program at a place.
+func Run(ctx context.Context, e *env.Env, aim *past.Aim, p Program) error {
+	path, err := exec.LookPath(p.Command[0])
 	if err != nil {
 		return notStarted(err)
 	}
@@ -35,12 +42,15 @@ func Run(ctx context.Context, e *env.Env, aim *past.Aim, command []string, welco
 	if err != nil {
 		return err
 	}
-	return errors.Join(runAt(ctx, e, rec, aim, welcome, path, command), rec.Close())
+	return errors.Join(runAt(ctx, e, rec, aim, p, path), rec.Close())
 }
 
-func runAt(ctx context.Context, e *env.Env, rec *env.Record, aim *past.Aim, welcome func(string), path string, command []string) error {
+func runAt(ctx context.Context, e *env.Env, rec *env.Record, aim *past.Aim, p Program, path string) error {
 	access, err := past.Running(ctx, e, rec)
 	if err != nil {
+		return err
+	}
+	if err := p.Intentions.Fits(e, aim, access != nil); err != nil {
 		return err
 	}
 	place, err := aim.Find(ctx, e, rec, access)
@@ -49,14 +59,16 @@ func runAt(ctx context.Context, e *env.Env, rec *env.Record, aim *past.Aim, welc
 	}
 	end := func() error { return nil }
 	if access == nil {
-		if access, end, err = past.Own(ctx, rec); err != nil {
+		if access, end, err = past.Own(ctx, rec, p.Intentions); err != nil {
 			return err
 		}
 	}
 	kubeconfig, err := place.Kubeconfig(*access)
 	if err == nil {
-		welcome(place.Context)
-		err = runWith(ctx, e, kubeconfig, path, command)
+		if p.Welcome != nil {
+			p.Welcome(place.Context)
+		}
+		err = runWith(ctx, e, kubeconfig, path, p.Command)
 	}
 	return errors.Join(err, end())
 }

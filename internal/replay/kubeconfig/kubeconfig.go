@@ -46,7 +46,7 @@ const example = `  # Point this shell to the cluster as it was ten minutes ago
 type command struct {
 	env    *env.Env
 	target past.Target
-	shared shared
+	shared past.Shared
 	output string
 }
 
@@ -63,21 +63,21 @@ func NewCommand(e *env.Env) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	c.target.AddFlags(cmd)
-	c.shared.flags(flags)
+	c.shared.AddFlags(flags)
 	flags.StringVarP(&c.output, "output", "o", "", "a new file, which only its owner can read (default: standard output)")
 	return cmd
 }
 
 func (c *command) run(cmd *cobra.Command) error {
-	if err := c.shared.check(); err != nil {
+	if err := c.shared.Check(); err != nil {
 		return err
 	}
 	aim, err := c.target.Aim(cmd, c.env)
 	if err != nil {
 		return err
 	}
-	if c.shared.own {
-		text, err := c.shared.text(cmd.Context(), c.env, aim)
+	if c.shared.Meant() {
+		text, err := c.shared.Kubeconfig(cmd.Context(), c.env, aim)
 		if err != nil {
 			return err
 		}

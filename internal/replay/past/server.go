@@ -92,19 +92,25 @@ func Running(ctx context.Context, e *env.Env, rec *env.Record) (*serve.Access, e
 func folders(e *env.Env) []string { return running.Folders(e.Variable("XDG_RUNTIME_DIR"), e.DataDir) }
 
 // Own starts a server of one's own. The function ends it.
-func Own(ctx context.Context, rec *env.Record) (access *serve.Access, end func() error, err error) {
-	// What a client is to know, it is told in its answers: the screen is the client's.
-	server, err := Listen([]*history.Record{rec.Record}, apiserver.Options{}, serve.Options{Address: AnyPort, Log: slog.New(slog.DiscardHandler)})
+func Own(ctx context.Context, rec *env.Record, intentions Intentions) (access *serve.Access, end func() error, err error) {
+	var api apiserver.Options
+	done, err := intentions.Open(&api)
 	if err != nil {
 		return nil, nil, err
+	}
+	// What a client is to know, it is told in its answers: the screen is the client's.
+	server, err := Listen([]*history.Record{rec.Record}, api, serve.Options{Address: AnyPort, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return nil, nil, errors.Join(err, done())
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(ctx) }()
 	own := server.Access()
 	return &own, func() error {
-		defer server.Close()
 		cancel()
-		return <-ended
+		err := <-ended
+		server.Close()
+		return errors.Join(err, done())
 	}, nil
 }

@@ -21,21 +21,26 @@ import (
 // answersWithin is the patience with a server that reads the record.
 const answersWithin = 30 * time.Second
 
-// Sessions asks a server about its sessions. Errors are what the server says.
+// Sessions asks a server about the sessions of a cluster. Errors are what the server says.
 type Sessions struct {
-	url    string
-	client *http.Client
+	Cluster string // the UID
+	url     string
+	client  *http.Client
 }
 
 // NewSessions makes a client of a server. Close lets go of it.
-func NewSessions(access *serve.Access) (*Sessions, error) {
-	client, err := rest.HTTPClientFor(&rest.Config{
-		Host: access.URL, BearerToken: access.Token, TLSClientConfig: rest.TLSClientConfig{CAData: access.CA}, Timeout: answersWithin,
-	})
+func NewSessions(access *serve.Access, cluster string) (*Sessions, error) {
+	config := &rest.Config{Host: access.URL, BearerToken: access.Token, TLSClientConfig: rest.TLSClientConfig{CAData: access.CA}}
+	return newSessions(config, access.URL, cluster)
+}
+
+func newSessions(config *rest.Config, origin, cluster string) (*Sessions, error) {
+	config.Timeout = answersWithin
+	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, err
 	}
-	return &Sessions{url: access.URL + apiserver.SessionsPath, client: client}, nil
+	return &Sessions{Cluster: cluster, url: origin + apiserver.SessionsPath, client: client}, nil
 }
 
 // Close lets go of connections.
@@ -51,8 +56,9 @@ func (s *Sessions) Get(ctx context.Context, name string) (state apiserver.Sessio
 	return state, s.ask(ctx, http.MethodGet, name, nil, &state)
 }
 
-// Put makes or moves a session.
+// Put makes a session of the cluster, or moves it.
 func (s *Sessions) Put(ctx context.Context, name string, change *apiserver.SessionChange) (state apiserver.Session, err error) {
+	change.Cluster = &s.Cluster
 	return state, s.ask(ctx, http.MethodPut, name, change, &state)
 }
 
@@ -74,7 +80,8 @@ func (s *Sessions) ask(ctx context.Context, method, name string, change *apiserv
 	if name != "" {
 		target += "/" + url.PathEscape(name)
 	}
-	r, err := http.NewRequestWithContext(ctx, method, target, body)
+	// A shared server finds by the parameter whose users may ask.
+	r, err := http.NewRequestWithContext(ctx, method, target+"?"+url.Values{"cluster": {s.Cluster}}.Encode(), body)
 	if err != nil {
 		return err
 	}

@@ -111,7 +111,7 @@ func (a *Aim) there(ctx context.Context, e *env.Env, rec *env.Record, access *se
 	if access == nil {
 		return ErrNoServer(e)
 	}
-	sessions, err := NewSessions(access)
+	sessions, err := NewSessions(access, rec.Cluster().UID)
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/past"
 	"github.com/kuberewind/kuberewind/internal/serve"
 	"github.com/kuberewind/kuberewind/internal/serve/auditlog"
-	"github.com/kuberewind/kuberewind/internal/serve/jsonlines"
 )
 
 const long = `Serve the clusters of the past to kubectl, k9s, informers and every other Kubernetes client, until Ctrl-C.
@@ -57,7 +56,7 @@ type command struct {
 	listen       string
 	allowedHosts []string
 	auditLog     string
-	intentions   string
+	intentions   past.Intentions
 	sharing      sharing
 	maxWatches   int
 }
@@ -77,7 +76,7 @@ func NewCommand(e *env.Env) *cobra.Command {
 	flags.StringVar(&c.listen, "listen", past.AnyPort, "address of this machine to listen on; port 0 is any free one")
 	flags.StringSliceVar(&c.allowedHosts, "allowed-hosts", nil, "more names by which clients may call the server, such as that of a tunnel")
 	flags.StringVar(&c.auditLog, "audit-log", "", "file to which every request is appended, as a JSON line")
-	flags.StringVar(&c.intentions, "intentions", "", "file to which every write that a client asks for is appended, as a JSON line")
+	c.intentions.AddFlag(flags)
 	c.sharing.flags(flags)
 	flags.IntVar(&c.maxWatches, "max-watches", apiserver.DefaultMaxWatches, "watches that may be open at one time; more get 429")
 	return cmd
@@ -100,29 +99,16 @@ func (c *command) run(cmd *cobra.Command) (err error) {
 		return fmt.Errorf("--max-watches %d: use a number above 0", c.maxWatches)
 	}
 	api := apiserver.Options{MaxWatches: c.maxWatches}
-	if c.intentions != "" {
-		var file *jsonlines.File
-		if file, err = jsonlines.Open("file of intentions", c.intentions); err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, file.Close()) }()
-		api.Intentions = noting(file)
+	end, err := c.intentions.Open(&api)
+	if err != nil {
+		return err
 	}
+	defer func() { err = errors.Join(err, end()) }()
 	records, err := c.env.OpenAll(cmd.Context())
 	if err != nil {
 		return err
 	}
 	return errors.Join(c.serve(cmd.Context(), cmd.Flags(), records.All, api, o), records.Close())
-}
-
-// noting writes intentions to a file. None is added while earlier ones wait for the disk, so that few wait.
-func noting(file *jsonlines.File) func(apiserver.Intention) error {
-	return func(i apiserver.Intention) error {
-		if err := file.Ready(); err != nil {
-			return err
-		}
-		return file.Append(i)
-	}
 }
 
 func (c *command) serve(ctx context.Context, flags *pflag.FlagSet, records []*history.Record, api apiserver.Options, o serve.Options) (err error) {

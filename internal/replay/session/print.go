@@ -10,13 +10,12 @@ import (
 
 	"github.com/kuberewind/kuberewind/apiserver"
 	"github.com/kuberewind/kuberewind/internal/render"
-	"github.com/kuberewind/kuberewind/internal/replay/env"
 	"github.com/kuberewind/kuberewind/internal/replay/output"
 	"github.com/kuberewind/kuberewind/internal/replay/terminal"
 )
 
 // print tells of one session.
-func (c *command) print(rec *env.Record, s *apiserver.Session) error {
+func (c *command) print(cluster string, s *apiserver.Session) error {
 	if c.output == output.JSON {
 		return output.WriteJSON(c.env.IOStreams.Out, s, true)
 	}
@@ -30,10 +29,10 @@ func (c *command) print(rec *env.Record, s *apiserver.Session) error {
 		_, err := fmt.Fprintf(c.env.IOStreams.Out, "session %s has ended\n", s.Name)
 		return err
 	}
-	return c.table(rec, []apiserver.Session{*s})
+	return c.table(cluster, []apiserver.Session{*s})
 }
 
-func (c *command) printList(rec *env.Record, list apiserver.SessionList) error {
+func (c *command) printList(cluster string, list apiserver.SessionList) error {
 	if c.output == output.JSON {
 		return output.WriteJSON(c.env.IOStreams.Out, list, true)
 	}
@@ -41,18 +40,18 @@ func (c *command) printList(rec *env.Record, list apiserver.SessionList) error {
 		c.env.Note(fmt.Sprintf("there are no sessions; %q makes one", c.env.Command+" session NAME --at INSTANT"))
 		return nil
 	}
-	return c.table(rec, list.Sessions)
+	return c.table(cluster, list.Sessions)
 }
 
-// table has a row for each session. Sessions of other clusters than that of the settings name theirs.
-func (c *command) table(rec *env.Record, sessions []apiserver.Session) error {
+// table has a row for each session. Sessions of other clusters name theirs.
+func (c *command) table(cluster string, sessions []apiserver.Session) error {
 	var table bytes.Buffer
 	w := tabwriter.NewWriter(&table, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(w, "NAME\tTIME\tSEQ\tCLOCK\tUSE")
 	for i := range sessions {
 		s := &sessions[i]
 		name := s.Name
-		if s.Cluster != rec.Cluster().UID {
+		if s.Cluster != cluster {
 			name += " (cluster " + s.Cluster + ")"
 		}
 		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\n",

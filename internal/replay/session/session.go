@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +28,9 @@ informers do so by themselves, "kubectl get -w" ends, Headlamp needs a reload.
 Sessions live in a running server: start "serve" first. One ends with --end, 30 minutes after its last request, or with the server. While a watch is open it
 does not end. The session called live is always there, at the end of the record; nobody moves it.
 
+--cluster says of which cluster a new session is, if the database has several. With --own-credentials, the session is one of a server that others run with
+--authorization. The URL of --server names the server and the cluster. You need no access to the database.
+
 -o json prints one object: name, cluster, path, owner, time, seq, playing, speed, atEnd, watches, expires, problem, notes. Without a name it is {"sessions":
 […]}. expires is left out while a request is open, problem and notes if there are none.`
 
@@ -42,11 +46,15 @@ const example = `  # Last night, half an hour before the alert
   # Where it is; which sessions there are; end it
   %[1]s session night
   %[1]s session
-  %[1]s session night --end`
+  %[1]s session night --end
+
+  # A session of a server that others run, with the token that you have in the live cluster
+  %[1]s session night --at 1h --own-credentials --server https://past.example.com:6443/clusters/0f5c2f6e-8c1c-4d0e-9d26-5f2c1f0f9a11`
 
 // command is one call of session.
 type command struct {
 	env              *env.Env
+	shared           past.Shared
 	at, output       string
 	play, pause, end bool
 	speed            float64
@@ -69,6 +77,7 @@ func NewCommand(e *env.Env) *cobra.Command {
 	flags.BoolVar(&c.pause, "pause", false, "stop the clock where it is")
 	flags.Float64Var(&c.speed, "speed", 1, "how many seconds of the past a second takes, from 0.1 to 1000")
 	flags.BoolVar(&c.end, "end", false, "end the session")
+	c.shared.AddFlags(flags)
 	flags.StringVarP(&c.output, "output", "o", output.Text, "text or json")
 	return cmd
 }
@@ -78,7 +87,7 @@ var changes = []string{"at", "play", "pause", "speed"}
 
 func (c *command) run(cmd *cobra.Command, args []string) error {
 	change, err := c.change(cmd.Flags(), args)
-	if err != nil {
+	if err = cmp.Or(err, c.shared.Check()); err != nil {
 		return env.Mistake(cmd, err)
 	}
 	if c.output != output.Text && c.output != output.JSON {
@@ -91,11 +100,32 @@ func (c *command) run(cmd *cobra.Command, args []string) error {
 		}
 		*change.At = at.String()
 	}
-	rec, err := c.env.Open(cmd.Context())
+	sessions, err := c.sessions(cmd.Context())
 	if err != nil {
 		return err
 	}
-	return errors.Join(c.ask(cmd.Context(), rec, args, change), rec.Close())
+	defer sessions.Close()
+	return c.ask(cmd.Context(), sessions, args, change)
+}
+
+// sessions finds the server that has them: the one of the flags, else one of this database that runs here.
+func (c *command) sessions(ctx context.Context) (*past.Sessions, error) {
+	if c.shared.Meant() {
+		return c.shared.Sessions(c.env)
+	}
+	rec, err := c.env.Open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	access, err := past.Running(ctx, c.env, rec)
+	if err == nil && access == nil {
+		err = past.ErrNoServer(c.env)
+	}
+	uid := rec.Cluster().UID
+	if err = errors.Join(err, rec.Close()); err != nil {
+		return nil, err
+	}
+	return past.NewSessions(access, uid)
 }
 
 // change is what the flags ask for, nil for nothing.
@@ -124,42 +154,28 @@ func (c *command) change(flags *pflag.FlagSet, args []string) (*apiserver.Sessio
 	return change, nil
 }
 
-func (c *command) ask(ctx context.Context, rec *env.Record, args []string, change *apiserver.SessionChange) error {
-	access, err := past.Running(ctx, c.env, rec)
-	if err != nil {
-		return err
-	}
-	if access == nil {
-		return past.ErrNoServer(c.env)
-	}
-	sessions, err := past.NewSessions(access)
-	if err != nil {
-		return err
-	}
-	defer sessions.Close()
+func (c *command) ask(ctx context.Context, sessions *past.Sessions, args []string, change *apiserver.SessionChange) error {
 	if len(args) == 0 {
 		list, err := sessions.List(ctx)
 		if err != nil {
 			return err
 		}
-		return c.printList(rec, list)
+		return c.printList(sessions.Cluster, list)
 	}
-	state, err := c.state(ctx, rec, sessions, args[0], change)
+	state, err := c.state(ctx, sessions, args[0], change)
 	if err != nil {
 		return err
 	}
-	return c.print(rec, &state)
+	return c.print(sessions.Cluster, &state)
 }
 
 // state changes a session if that is asked for, and gives it.
-func (c *command) state(ctx context.Context, rec *env.Record, sessions *past.Sessions, name string, change *apiserver.SessionChange) (apiserver.Session, error) {
+func (c *command) state(ctx context.Context, sessions *past.Sessions, name string, change *apiserver.SessionChange) (apiserver.Session, error) {
 	switch {
 	case c.end:
 		return sessions.End(ctx, name)
 	case change == nil:
 		return sessions.Get(ctx, name)
 	}
-	uid := rec.Cluster().UID
-	change.Cluster = &uid
 	return sessions.Put(ctx, name, change)
 }

@@ -1,4 +1,4 @@
-package kubeconfig
+package past
 
 import (
 	"context"
@@ -19,26 +19,31 @@ import (
 
 	"github.com/kuberewind/kuberewind/apiserver"
 	"github.com/kuberewind/kuberewind/internal/replay/env"
-	"github.com/kuberewind/kuberewind/internal/replay/past"
 )
 
-// shared is a server that others run, at another address. It takes the credentials that its clients have for the live cluster.
-type shared struct {
+// Shared is a server that others run, at another address. It takes the credentials that its clients have for the live cluster.
+type Shared struct {
 	own               bool
 	server, authority string
 }
 
-func (s *shared) flags(flags *pflag.FlagSet) {
+// AddFlags adds --own-credentials, --server and --certificate-authority.
+func (s *Shared) AddFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&s.own, "own-credentials", false, "for a server that others run: take over the credentials of your current context; needs --server")
 	flags.StringVar(&s.server, "server", "", "URL of a cluster on that server, https://HOST:PORT/clusters/UID, as \"serve\" prints it")
 	flags.StringVar(&s.authority, "certificate-authority", "", "PEM file of the CA of that server (default: the CAs of this machine)")
 }
 
 // serverForm is the URL of a cluster.
-var serverForm = regexp.MustCompile(`^(https://[^/?#]+)(/clusters/[^/?#]+)/?$`)
+var serverForm = regexp.MustCompile(`^(https://[^/?#]+)/clusters/([^/?#]+)/?$`)
 
-// check refuses flags that do not fit.
-func (s *shared) check() error {
+const clusterPath = "/clusters/"
+
+// Meant reports whether the flags lead to such a server.
+func (s *Shared) Meant() bool { return s.own }
+
+// Check refuses flags that do not fit.
+func (s *Shared) Check() error {
 	switch {
 	case !s.own && (s.server != "" || s.authority != ""):
 		return errors.New("--server and --certificate-authority lead to a server that others run: it takes no token of its own, so add --own-credentials")
@@ -48,26 +53,20 @@ func (s *shared) check() error {
 	return nil
 }
 
-// A place is where a kubeconfig leads.
-type place struct {
+// An address is where a kubeconfig leads.
+type address struct {
 	server, title string
 }
 
-// text is a kubeconfig with the credentials of the current context. It needs no record: the server finds the instant.
-func (s *shared) text(ctx context.Context, e *env.Env, aim *past.Aim) ([]byte, error) {
-	own, err := currentContext(e)
+// Kubeconfig has the credentials of the current context. It needs no record: the server finds the instant.
+func (s *Shared) Kubeconfig(ctx context.Context, e *env.Env, aim *Aim) ([]byte, error) {
+	own, authority, err := s.credentials(e)
 	if err != nil {
 		return nil, err
 	}
-	var authority []byte
-	if s.authority != "" {
-		if authority, err = os.ReadFile(s.authority); err != nil {
-			return nil, fmt.Errorf("--certificate-authority: %w", err)
-		}
-	}
 	parts := serverForm.FindStringSubmatch(s.server)
 	path, title, found := aim.Elsewhere()
-	there := place{server: parts[1] + parts[2] + path, title: title}
+	there := address{server: parts[1] + clusterPath + parts[2] + path, title: title}
 	if !found {
 		if there, err = find(ctx, own.leadingTo(there, authority), parts[1]); err != nil {
 			return nil, err
@@ -75,6 +74,31 @@ func (s *shared) text(ctx context.Context, e *env.Env, aim *past.Aim) ([]byte, e
 	}
 	there.title = own.context.Cluster + "@" + there.title
 	return clientcmd.Write(*own.leadingTo(there, authority))
+}
+
+// credentials are those of the current context, and the CA of the server.
+func (s *Shared) credentials(e *env.Env) (own *userContext, authority []byte, err error) {
+	if own, err = currentContext(e); err != nil || s.authority == "" {
+		return own, nil, err
+	}
+	if authority, err = os.ReadFile(s.authority); err != nil {
+		return nil, nil, fmt.Errorf("--certificate-authority: %w", err)
+	}
+	return own, authority, nil
+}
+
+// Sessions is a client of the sessions of the cluster that the flags name.
+func (s *Shared) Sessions(e *env.Env) (*Sessions, error) {
+	own, authority, err := s.credentials(e)
+	if err != nil {
+		return nil, err
+	}
+	parts := serverForm.FindStringSubmatch(s.server)
+	config, err := clientcmd.NewDefaultClientConfig(*own.leadingTo(address{server: parts[1], title: parts[1]}, authority), nil).ClientConfig()
+	if err != nil {
+		return nil, err
+	}
+	return newSessions(config, parts[1], parts[2])
 }
 
 // A context is one of the user's kubeconfig.
@@ -104,7 +128,7 @@ func currentContext(e *env.Env) (*userContext, error) {
 }
 
 // leadingTo is a kubeconfig that leads to a place, and nowhere else.
-func (c *userContext) leadingTo(p place, authority []byte) *clientcmdapi.Config {
+func (c *userContext) leadingTo(p address, authority []byte) *clientcmdapi.Config {
 	config := clientcmdapi.NewConfig()
 	config.CurrentContext = p.title
 	config.Clusters[p.title] = &clientcmdapi.Cluster{Server: p.server, CertificateAuthorityData: authority}
@@ -114,45 +138,45 @@ func (c *userContext) leadingTo(p place, authority []byte) *clientcmdapi.Config 
 }
 
 // find has the server say which seq an instant is: its answer to another form of an instant names that.
-func find(ctx context.Context, config *clientcmdapi.Config, origin string) (place, error) {
+func find(ctx context.Context, config *clientcmdapi.Config, origin string) (address, error) {
 	client, err := clientcmd.NewDefaultClientConfig(*config, nil).ClientConfig()
 	if err != nil {
-		return place{}, err
+		return address{}, err
 	}
 	transport, err := rest.HTTPClientFor(client)
 	if err != nil {
-		return place{}, err
+		return address{}, err
 	}
 	defer transport.CloseIdleConnections()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, client.Host, nil)
 	if err != nil {
-		return place{}, err
+		return address{}, err
 	}
 	response, err := transport.Do(r)
 	if err != nil {
-		return place{}, fmt.Errorf("ask %s which seq the instant is: %w", origin, err)
+		return address{}, fmt.Errorf("ask %s which seq the instant is: %w", origin, err)
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
 	if err != nil {
-		return place{}, fmt.Errorf("ask %s which seq the instant is: %w", origin, err)
+		return address{}, fmt.Errorf("ask %s which seq the instant is: %w", origin, err)
 	}
 	return placeIn(text, origin, response.Status)
 }
 
 // placeIn reads the answer of a server.
-func placeIn(text []byte, origin, code string) (place, error) {
+func placeIn(text []byte, origin, code string) (address, error) {
 	var status metav1.Status
 	if err := json.Unmarshal(text, &status); err != nil {
-		return place{}, fmt.Errorf("%s answered %s, which is no answer of \"replay serve\"", origin, code)
+		return address{}, fmt.Errorf("%s answered %s, which is no answer of \"replay serve\"", origin, code)
 	}
 	if status.Details != nil {
 		for _, cause := range status.Details.Causes {
 			if cause.Type == apiserver.CauseInstant {
 				_, seq, _ := strings.Cut(cause.Message, "/at/")
-				return place{server: origin + cause.Message, title: cause.Field + "_" + seq}, nil
+				return address{server: origin + cause.Message, title: cause.Field + "_" + seq}, nil
 			}
 		}
 	}
-	return place{}, fmt.Errorf("%s answered %s: %s", origin, code, status.Message)
+	return address{}, fmt.Errorf("%s answered %s: %s", origin, code, status.Message)
 }

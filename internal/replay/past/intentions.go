@@ -1,0 +1,55 @@
+package past
+
+import (
+	"errors"
+
+	"github.com/spf13/pflag"
+
+	"github.com/kuberewind/kuberewind/apiserver"
+	"github.com/kuberewind/kuberewind/internal/replay/env"
+	"github.com/kuberewind/kuberewind/internal/serve/jsonlines"
+)
+
+// Intentions names the file of what clients wanted to write. It is "" if nobody wants to know.
+type Intentions string
+
+// AddFlag adds --intentions.
+func (i *Intentions) AddFlag(flags *pflag.FlagSet) {
+	flags.StringVar((*string)(i), "intentions", "", "file to which every write that a client asks for is appended, as a JSON line")
+}
+
+// Open opens the file for a server. The function closes it.
+func (i Intentions) Open(api *apiserver.Options) (end func() error, err error) {
+	if i == "" {
+		return func() error { return nil }, nil
+	}
+	file, err := jsonlines.Open("file of intentions", string(i))
+	if err != nil {
+		return nil, err
+	}
+	api.Intentions = noting(file)
+	return file.Close, nil
+}
+
+// noting writes intentions to a file. None is added while earlier ones wait for the disk, so that few wait.
+func noting(file *jsonlines.File) func(apiserver.Intention) error {
+	return func(i apiserver.Intention) error {
+		if err := file.Ready(); err != nil {
+			return err
+		}
+		return file.Append(i)
+	}
+}
+
+// Fits reports an error if a server that runs would answer: it has a file of its own, or none. One of our own has the file.
+func (i Intentions) Fits(e *env.Env, aim *Aim, runs bool) error {
+	switch serve := e.Command + " serve --intentions FILE"; {
+	case i == "":
+	case runs:
+		return errors.New("--intentions is for a server of one's own, and a server of this database runs: it answers, and it would not write to that file. " +
+			"End it, or start it as \"" + serve + "\" and leave the flag out here")
+	case aim.needsRunning():
+		return errors.New("--intentions is for a server of one's own, and a session lives in one that runs: start \"" + serve + "\" in another terminal, and leave the flag out here")
+	}
+	return nil
+}
