@@ -118,12 +118,17 @@ race: setup control-plane ## Run everything, the whole-system tests too, under t
 	@$(GO) test -race -timeout 60m ./...
 
 .PHONY: lint
-lint: ## Check style, layers, module files and the length of sentences
+lint: ## Check style, layers, module files, the page's bundle and the length of sentences
 	@test -z "$$(gofmt -l $$(git ls-files -- '*.go'))" || { echo "gofmt these:"; gofmt -l $$(git ls-files -- '*.go'); exit 1; }
 	@$(GO) mod tidy -diff
 	@$(GO) mod verify >/dev/null
+	@$(GO) run -C tools/page . -check
 	@$(TOOL) golangci-lint run --allow-parallel-runners ./...
 	@$(GO) run ./hack/prose -check hack/prose/checked.txt
+
+.PHONY: web
+web: ## Bundle the page: web/src and web/vendor become web/dist, by esbuild as a Go module
+	@$(GO) run -C tools/page .
 
 .PHONY: prose
 prose: ## Measure the sentences of each text: count, median, 90th percentile, the longest three: [FILES="README.md docs/sql.md"]

@@ -1,0 +1,8 @@
+// Builds the page, pinned apart from the recorder's own dependencies.
+module github.com/kuberewind/kuberewind/tools/page
+
+go 1.26.0
+
+require github.com/evanw/esbuild v0.28.2
+
+require golang.org/x/sys v0.0.0-20220715151400-c0bba94af5f8 // indirect

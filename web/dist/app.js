@@ -1,0 +1,3359 @@
+// vendor/preact/dist/preact.mjs
+var n;
+var t;
+var r;
+var u;
+var i;
+var f;
+var o;
+var e;
+var l;
+var c;
+var a;
+var s;
+var h = /* @__PURE__ */ Symbol.for("pv");
+var p = {};
+var y = [];
+var v = /^m(i|n|o|s|text|space)$/;
+var w = Array.isArray;
+var d = y.slice;
+var _ = Object.assign;
+function g(n3) {
+  n3 && n3.parentNode && n3.remove();
+}
+function k(n3, t4, r4) {
+  var u4, i4, f5, o5 = {}, e4 = arguments.length;
+  for (f5 in t4) "key" == f5 ? u4 = t4[f5] : "ref" == f5 && "function" != typeof n3 ? i4 = t4[f5] : o5[f5] = t4[f5];
+  return e4 > 2 && (o5.children = e4 > 3 ? d.call(arguments, 2) : r4), m(n3, o5, u4, i4, null);
+}
+function m(r4, u4, i4, f5, o5) {
+  var e4 = { type: r4, props: u4, key: i4, ref: f5, __k: null, __: null, __b: 0, __e: null, __c: null, constructor: h, __v: o5 || ++t, __i: -1, __u: 0 };
+  return !o5 && n.vnode && n.vnode(e4), e4;
+}
+function $(n3) {
+  return n3.children;
+}
+function x(n3, t4) {
+  this.props = n3, this.context = t4, this.__g = 0;
+}
+function S(n3, t4) {
+  if (null == t4) return n3.__ && S(n3.__, n3.__i + 1);
+  for (var r4; t4 < n3.__k.length; t4++) if ((r4 = n3.__k[t4]) && r4.__e) return r4.__e;
+  return "function" != typeof n3.type || n3.props.__P ? null : S(n3);
+}
+function C(t4) {
+  var r4, u4 = t4.__v, i4 = u4.__e, f5 = [], o5 = [], e4 = t4.__P;
+  e4 && ((r4 = _({ constructor: h }, u4)).__v = u4.__v + 1, n.vnode && n.vnode(r4), z(e4, r4, u4, t4.__n, e4.namespaceURI, 32 & u4.__u ? [i4] : null, f5, i4 || S(u4), 32 & u4.__u, o5), r4.__v = u4.__v, r4.__.__k[r4.__i] = r4, E(f5, r4, o5), u4.__ = u4.__e = null, r4.__e != i4 && j(r4));
+}
+function j(n3) {
+  if ((n3 = n3.__) && n3.__c && !n3.props.__P) return n3.__e = null, n3.__k.some(function(t4) {
+    return t4 && (n3.__e = t4.__e);
+  }), j(n3);
+}
+function L(t4) {
+  (8 & t4.__g || (t4.__g |= 8, u.push(t4), f++)) && i == n.debounceRendering || ((i = n.debounceRendering) || queueMicrotask)(H);
+}
+function H() {
+  try {
+    for (var n3, t4 = 1; u.length; ) u.length > t4 && u.sort(o), n3 = u.shift(), t4 = u.length, 8 & n3.__g && C(n3);
+  } finally {
+    (f = u.length) && (i || queueMicrotask)(H);
+  }
+}
+function I(n3, t4, r4, u4, i4, f5, o5, e4, l4, c4, a5) {
+  var s4, h5, v4, w5, d4, _3, g5 = u4.__k || y, k4 = t4.length;
+  for (l4 = q(r4, t4, g5, l4, k4), s4 = 0; s4 < k4; s4++) null != (v4 = r4.__k[s4]) && (h5 = ~v4.__i && g5[v4.__i] || p, v4.__i = s4, _3 = z(n3, v4, h5, i4, f5, o5, e4, l4, c4, a5), w5 = v4.__e, (h5.ref != v4.ref || 8 & h5.__u) && (h5.ref && G(h5.ref, null, v4, h5), v4.ref && a5.push(v4.ref, v4.__c || w5, v4)), d4 = d4 || w5, 4 & v4.__u ? (l4 = A(v4, l4, n3, !h5.__v), h5.__e && (h5.__e = null)) : "function" == typeof v4.type && void 0 !== _3 ? l4 = _3 : w5 && (l4 = w5.nextSibling), v4.__u &= -21);
+  return r4.__e = d4, l4;
+}
+function q(n3, t4, r4, u4, i4) {
+  var f5, o5, e4, l4, c4, a5, s4, p5, y5, v4 = r4.length, d4 = v4, _3 = 0, g5 = 0, k4 = n3.__k = Array(i4);
+  for (f5 = 0; f5 < i4; f5++) null != (o5 = t4[f5]) && "boolean" != typeof o5 && "function" != typeof o5 ? ("object" != typeof o5 || o5.constructor === String ? o5 = k4[f5] = m(null, o5) : w(o5) ? o5 = k4[f5] = m($, { children: o5 }) : o5.constructor === h && o5.__b ? o5 = k4[f5] = m(o5.type, o5.props, o5.key, o5.ref, o5.__v) : k4[f5] = o5, l4 = f5 + _3, o5.__ = n3, o5.__b = n3.__b + 1, e4 = null, ~(c4 = o5.__i = P(o5, r4, l4, d4)) && (d4--, (e4 = r4[c4]) && (e4.__u |= 2)), e4 && e4.__v ? (o5.__u |= 16, c4 == l4 - 1 ? _3-- : c4 == l4 + 1 ? _3++ : c4 != l4 && (c4 > l4 ? _3-- : _3++, g5 = 1)) : (~c4 || (i4 > v4 ? _3-- : i4 < v4 && _3++), "function" != typeof o5.type && (o5.__u |= 4))) : k4[f5] = null;
+  if (g5) {
+    for (a5 = [], s4 = [], f5 = 0; f5 < i4; f5++) if ((o5 = k4[f5]) && 16 & o5.__u) {
+      for (_3 = 0, p5 = a5.length; _3 < p5; ) a5[y5 = _3 + p5 >> 1] < o5.__i ? _3 = y5 + 1 : p5 = y5;
+      a5[_3] = o5.__i, s4[f5] = _3 + 1;
+    }
+    for (_3 = a5.length; f5--; ) s4[f5] && (s4[f5] == _3 ? _3-- : k4[f5].__u |= 4);
+  }
+  if (d4) for (f5 = 0; f5 < v4; f5++) !(e4 = r4[f5]) || 2 & e4.__u || (e4.__e == u4 && (u4 = S(e4)), J(e4, e4));
+  return u4;
+}
+function A(n3, t4, r4, u4) {
+  var i4, f5, o5, e4;
+  if ("function" == typeof n3.type) {
+    if (n3.props.__P) return t4;
+    if (i4 = n3.__k) for (f5 = 0; f5 < i4.length; f5++) i4[f5] && (i4[f5].__ = n3, t4 = A(i4[f5], t4, r4, false));
+    return t4;
+  }
+  for (t4 && !t4.parentNode && (t4 = S(n3)) && !t4.parentNode && (t4 = null), o5 = n3.__e, e4 = t4; e4 && 8 == e4.nodeType; ) e4 = e4.nextSibling;
+  for (o5 != e4 && (!u4 && r4.moveBefore && o5.parentNode ? r4.moveBefore(o5, t4) : r4.insertBefore(o5, t4 || null)), t4 = o5; (t4 = t4 && t4.nextSibling) && 8 == t4.nodeType && !t4.data.startsWith("$s"); ) ;
+  return t4;
+}
+function P(n3, t4, r4, u4) {
+  var i4, f5 = n3.key, o5 = n3.type, e4 = t4[r4], l4 = e4 && !(2 & e4.__u);
+  if (null === e4 && null == f5 || l4 && f5 == e4.key && o5 == e4.type) return r4;
+  if (u4 > (l4 ? 1 : 0)) {
+    for (i4 = r4 - 1; i4 >= 0; i4--) if ((e4 = t4[i4]) && !(2 & e4.__u) && f5 == e4.key && o5 == e4.type) return i4;
+    for (i4 = r4 + 1; i4 < t4.length; i4++) if ((e4 = t4[i4]) && !(2 & e4.__u) && f5 == e4.key && o5 == e4.type) return i4;
+  }
+  return -1;
+}
+function T(n3, t4, r4) {
+  null == r4 && (r4 = ""), "-" == t4[0] ? n3.setProperty(t4, r4) : n3[t4] = r4;
+}
+function N(n3, t4, r4, u4, i4) {
+  var f5, o5;
+  if ("style" == t4) if ("string" == typeof r4) n3.style.cssText = r4;
+  else {
+    if ("string" == typeof u4 && (n3.style.cssText = u4 = ""), u4) for (t4 in u4) r4 && t4 in r4 || T(n3.style, t4);
+    if (r4) for (t4 in r4) u4 && r4[t4] == u4[t4] || T(n3.style, t4, r4[t4]);
+  }
+  else if ("o" == t4[0] && "n" == t4[1]) "function" != typeof r4 && (r4 = null), "function" != typeof u4 && (u4 = null), (n3.__e || (n3.__e = {}))[t4] = r4, r4 && u4 || (o5 = a[t4] || (a[t4] = V(t4)), (n3.__a || (n3.__a = {}))[t4] = c, f5 = t4 != (t4 = t4.replace(l, "$1")), (t4 = t4.slice(2))[0] < "a" && (t4 = t4.toLowerCase()), r4 ? n3.addEventListener(t4, o5, f5) : n3.removeEventListener(t4, o5, f5));
+  else {
+    if ("http://www.w3.org/2000/svg" == i4) t4 = t4.replace(/xlink(H|:h)/, "h").replace(/sName$/, "s");
+    else if ("width" != t4 && "height" != t4 && "href" != t4 && "list" != t4 && "form" != t4 && "tabIndex" != t4 && "download" != t4 && "rowSpan" != t4 && "colSpan" != t4 && "role" != t4 && "popover" != t4 && t4 in n3) try {
+      return void (n3[t4] = null == r4 ? "" : r4);
+    } catch (n4) {
+    }
+    if ("function" == typeof r4) return;
+    null == r4 || false === r4 && "-" != t4[4] ? n3.removeAttribute(t4) : n3.setAttribute(t4, "popover" == t4 && 1 == r4 ? "" : r4);
+  }
+}
+function V(t4) {
+  return function(r4) {
+    var u4 = this.__e;
+    if (u4) {
+      if (u4 = u4[t4], null == r4[e]) r4[e] = c++;
+      else if (r4[e] < this.__a[t4]) return;
+      return u4(n.event ? n.event(r4) : r4);
+    }
+  };
+}
+function z(t4, r4, u4, i4, f5, o5, e4, l4, c4, a5) {
+  var s4, p5, v4, d4, k4, b3, m5, M2, C3, j3, L2, H2, q2, A4, O2, P2, T4, N2, V2 = r4.type;
+  if (r4.constructor !== h) return null;
+  128 & u4.__u && (c4 = 32 & u4.__u, s4 = u4.__c.__z) && (r4.__u |= c4, p5 = o5 = [], 8 == s4.nodeType ? l4 = B(s4, o5) : o5.push(s4), l4 = o5[0] || l4), (s4 = n.__b) && s4(r4);
+  n: if ("function" == typeof V2) {
+    v4 = e4.length;
+    try {
+      if (M2 = r4.props, C3 = (s4 = V2.prototype) && s4.render, j3 = (s4 = V2.contextType) && i4[s4.__c], L2 = s4 ? j3 ? j3.props.value : s4.__ : i4, (d4 = u4.__c) ? (r4.__c = d4, 2 & d4.__g && (d4.__g |= 1)) : (C3 ? r4.__c = d4 = new V2(M2, L2) : (r4.__c = d4 = new x(M2, L2), d4.constructor = V2, d4.render = K), j3 && j3.sub(d4), d4.state || (d4.state = {}), d4.__n = i4, d4.__g |= 8, d4.__h = [], d4.__k = []), C3 && (d4.__s || (d4.__s = d4.state), V2.getDerivedStateFromProps && (d4.__s == d4.state && (d4.__s = _({}, d4.__s)), _(d4.__s, V2.getDerivedStateFromProps(M2, d4.__s)))), k4 = d4.props, b3 = d4.state, d4.__v = r4, u4.__c) {
+        if (M2 !== k4 && C3 && !V2.getDerivedStateFromProps && d4.componentWillReceiveProps && d4.componentWillReceiveProps(M2, L2), r4.__v == u4.__v && !(8 & d4.__g) || !(4 & d4.__g) && d4.shouldComponentUpdate && false === d4.shouldComponentUpdate(M2, d4.__s, L2)) {
+          r4.__v != u4.__v && (d4.props = M2, d4.state = d4.__s, d4.__g &= -9), r4.__e = u4.__e, r4.__k = u4.__k, r4.__k.some(function(n3) {
+            n3 && (n3.__ = r4);
+          }), y.push.apply(d4.__h, d4.__k), d4.__k = [], d4.__h.length && e4.push(d4), l4 = S(u4);
+          break n;
+        }
+        d4.componentWillUpdate && d4.componentWillUpdate(M2, d4.__s, L2), C3 && d4.componentDidUpdate && d4.__h.push(function() {
+          d4.componentDidUpdate(k4, b3, m5);
+        });
+      } else C3 && !V2.getDerivedStateFromProps && d4.componentWillMount && d4.componentWillMount(), C3 && d4.componentDidMount && d4.__h.push(d4.componentDidMount);
+      d4.context = L2, d4.props = M2, d4.__P = t4, d4.__g &= -5, H2 = n.__r, q2 = C3 ? 25 : 0;
+      do {
+        d4.__g &= -9, H2 && H2(r4), s4 = d4.render(d4.props, d4.state = d4.__s, d4.context);
+      } while (8 & d4.__g && ++q2 < 25);
+      C3 && (y.push.apply(d4.__h, d4.__k), d4.__k = []), d4.state = d4.__s, d4.getChildContext && (i4 = _({}, i4, d4.getChildContext())), C3 && u4.__c && d4.getSnapshotBeforeUpdate && (m5 = d4.getSnapshotBeforeUpdate(k4, b3)), A4 = s4 && s4.type === $ && null == s4.key ? s4.props.children : s4, M2.__P && (s4 = l4, f5 = (t4 = M2.__P).namespaceURI, c4 = o5 = null, u4.props && u4.props.__P != t4 && (u4.__k.some(function(n3) {
+        n3 && J(n3, n3);
+      }), u4.__k = null), l4 = u4.__k ? S(u4, 0) : null), l4 = I(t4, w(A4) ? A4 : [A4], r4, u4, i4, f5, o5, e4, l4, c4, a5), M2.__P && (r4.__e = null, l4 = s4), r4.__u &= -161, p5 && p5.some(g), d4.__h.length && e4.push(d4), 1 & d4.__g && (d4.__g &= -4);
+    } catch (t5) {
+      if (e4.length = v4, r4.__v = null, c4 || o5) if (t5 && t5.then) {
+        if (r4.__u |= 128 | c4, o5) {
+          for (~(T4 = o5.indexOf(l4 || void 0)) || (T4 = o5.length); (N2 = o5[T4 - 1]) && 8 == N2.nodeType; ) T4--;
+          for (; T4 < o5.length; T4++) if (N2 = o5[T4]) if (o5[T4] = null, O2) {
+            if (N2 == P2) break;
+          } else {
+            if (8 != N2.nodeType) break;
+            N2.data.startsWith("$s") && (P2 = B(O2 = N2));
+          }
+        }
+        if (!O2) {
+          for (; l4 && 8 == l4.nodeType && l4.nextSibling; ) l4 = l4.nextSibling;
+          O2 = l4;
+        }
+        (s4 = B(O2 = r4.__c.__z || (r4.__c.__z = O2))) ? (r4.__e = O2, l4 = s4) : r4.__e = l4, l4 = l4 && l4.nextSibling;
+      } else o5 && o5.some(g);
+      else r4.__e = u4.__e;
+      r4.__k || (r4.__k = u4.__k || []), t5 && t5.then || D(r4), n.__e(t5, r4, u4);
+    }
+  } else l4 = r4.__e = F(u4.__e, r4, u4, i4, f5, o5, e4, c4, a5, t4);
+  return (s4 = n.diffed) && s4(r4), l4;
+}
+function B(n3, t4) {
+  if (n3 && 8 == n3.nodeType && n3.data.startsWith("$s")) for (var r4 = 1; n3 = n3.nextSibling; ) {
+    if (8 == n3.nodeType) {
+      if (n3.data.startsWith("$s")) r4++;
+      else if (n3.data.startsWith("/$s") && !--r4) return n3;
+    }
+    t4 && t4.push(n3);
+  }
+}
+function D(n3) {
+  n3 && (n3.__c && (n3.__c.__g |= 4), n3.__k && n3.__k.some(D));
+}
+function E(t4, r4, u4) {
+  for (var i4 = 0; i4 < u4.length; ) G(u4[i4++], u4[i4++], u4[i4++]);
+  n.__c && n.__c(r4, t4), t4.some(function(r5) {
+    try {
+      t4 = r5.__h, r5.__h = [], t4.some(function(n3) {
+        n3.call(r5);
+      });
+    } catch (t5) {
+      n.__e(t5, r5.__v);
+    }
+  });
+}
+function F(t4, r4, u4, i4, f5, o5, e4, l4, c4, a5) {
+  var s4, h5, y5, _3, k4, b3, m5, M2, $2 = u4.props || p, x3 = r4.props, C3 = r4.type;
+  if ("svg" == C3 ? f5 = "http://www.w3.org/2000/svg" : "math" == C3 ? f5 = "http://www.w3.org/1998/Math/MathML" : f5 || (f5 = "http://www.w3.org/1999/xhtml"), o5) {
+    for (s4 = 0; s4 < o5.length; s4++) if ((k4 = o5[s4]) && (C3 ? k4.localName == C3 : 3 == k4.nodeType)) {
+      t4 = k4, o5[s4] = null;
+      break;
+    }
+  }
+  if (!t4) {
+    if (M2 = a5.ownerDocument || document, !C3) return M2.createTextNode(x3);
+    t4 = M2.createElementNS(f5, C3, x3.is ? x3 : a5), l4 && (n.__m && n.__m(r4, o5), l4 = false), o5 = null;
+  }
+  if (C3) {
+    if (a5 = "template" == C3 && t4.content || t4, o5 = "textarea" == C3 && null != x3.defaultValue ? null : o5 && d.call(a5.childNodes), !l4 && o5) for ($2 = {}, s4 = 0; s4 < t4.attributes.length; s4++) $2[(k4 = t4.attributes[s4]).name] = k4.value;
+    for (s4 in $2) k4 = $2[s4], "dangerouslySetInnerHTML" == s4 ? y5 = k4 : "children" == s4 || s4 in x3 || "value" == s4 && "defaultValue" in x3 || "checked" == s4 && "defaultChecked" in x3 || N(t4, s4, null, k4, f5);
+    for (s4 in x3) k4 = x3[s4], "children" == s4 ? _3 = k4 : "dangerouslySetInnerHTML" == s4 ? h5 = k4 : "value" == s4 ? b3 = k4 : "checked" == s4 ? m5 = k4 : l4 && "function" != typeof k4 || $2[s4] === k4 || N(t4, s4, k4, $2[s4], f5);
+    h5 ? (l4 || y5 && (h5.__html == y5.__html || h5.__html == t4.innerHTML) || (t4.innerHTML = h5.__html), r4.__k = []) : (y5 && (t4.textContent = ""), ("foreignObject" == C3 || "http://www.w3.org/1998/Math/MathML" == f5 && v.test(C3)) && (f5 = "http://www.w3.org/1999/xhtml"), I(a5, w(_3) ? _3 : [_3], r4, u4, i4, f5, o5, e4, o5 ? o5[0] : u4.__k && S(u4, 0), l4, c4), o5 && o5.some(g)), l4 && "textarea" != C3 || (s4 = "value", "progress" == C3 && null == b3 ? t4.removeAttribute(s4) : null == b3 || b3 === t4[s4] && ("progress" != C3 || b3) || N(t4, s4, b3, $2[s4], f5), s4 = "checked", null != m5 && m5 != t4[s4] && N(t4, s4, m5, $2[s4], f5));
+  } else $2 === x3 || l4 && t4.data == x3 || (t4.data = x3);
+  return t4;
+}
+function G(t4, r4, u4, i4) {
+  try {
+    "function" == typeof t4 ? r4 ? r4.__x = t4(r4) || 1 : i4 && (i4 = i4.__c || i4.__e) && (r4 = i4.__x) && (i4.__x = null, "function" == typeof r4 ? r4() : t4(null)) : t4.current = r4;
+  } catch (t5) {
+    n.__e(t5, u4);
+  }
+}
+function J(t4, r4, u4) {
+  var i4, f5, o5, e4;
+  if (n.unmount && n.unmount(t4), !(i4 = t4.ref) || i4.current && i4.current != t4.__e || G(i4, null, r4, t4), i4 = t4.__c) {
+    if (i4.componentWillUnmount) try {
+      i4.componentWillUnmount();
+    } catch (t5) {
+      n.__e(t5, r4);
+    }
+    i4.__P = i4.__n = null;
+  }
+  if (i4 = t4.__k) for (e4 = 0; e4 < i4.length; e4++) i4[e4] && J(i4[e4], r4, "function" != typeof t4.type || u4 && !t4.props.__P);
+  !u4 && (i4 = t4.__c) && (i4 = i4.__z) && (f5 = B(i4, o5 = [])) && (i4 == t4.__e && o5.some(g), g(f5), g(i4)), u4 || g(t4.__e), t4.__e = t4.__c = t4.__ = null;
+}
+function K(n3, t4, r4) {
+  return this.constructor(n3, r4);
+}
+function Q(t4, r4) {
+  var u4, i4, f5, o5;
+  n.__ && n.__(t4, r4), 9 == r4.nodeType && (r4 = r4.documentElement), i4 = (u4 = t4 && 32 & t4.__u) ? null : r4.__k, r4.__k = m($, { children: [t4] }), f5 = [], o5 = [], z(r4, r4.__k, i4 || p, p, r4.namespaceURI, i4 ? null : r4.firstChild ? d.call(r4.childNodes) : null, f5, i4 ? i4.__e : r4.firstChild, u4, o5), E(f5, r4.__k, o5), r4.__k.props.children = null;
+}
+n = { __e: function(n3, t4, r4, u4) {
+  for (var i4, o5, e4; t4 = t4.__; ) if ((i4 = t4.__c) && !(1 & i4.__g)) {
+    i4.__g |= 4;
+    try {
+      if ((e4 = (o5 = i4.constructor) && o5.getDerivedStateFromError) && i4.setState(o5.getDerivedStateFromError(n3)), i4.componentDidCatch && (i4.componentDidCatch(n3, u4 || {}), e4 = 1), e4 && 8 & i4.__g) return void (i4.__g |= 2);
+    } catch (t5) {
+      n3 = t5;
+    }
+  }
+  throw f = 0, n3;
+} }, t = 0, r = function(n3) {
+  return null != n3 && n3.constructor === h;
+}, x.prototype.setState = function(n3, t4) {
+  var r4 = this.__s;
+  r4 && r4 != this.state || (r4 = this.__s = _({}, this.state)), "function" == typeof n3 && (n3 = n3(_({}, r4), this.props)), n3 && (_(r4, n3), this.__v && (t4 && this.__k.push(t4), L(this)));
+}, x.prototype.forceUpdate = function(n3) {
+  this.__v && (this.__g |= 4, n3 && this.__h.push(n3), L(this));
+}, x.prototype.render = $, u = [], f = 0, o = function(n3, t4) {
+  return n3.__v.__b - t4.__v.__b;
+}, e = /* @__PURE__ */ Symbol(), l = /(PointerCapture)$|Capture$/i, c = 0, a = {}, s = 0;
+
+// vendor/preact/hooks/dist/hooks.mjs
+var t2;
+var r2;
+var u2;
+var i2;
+var o2 = Object.is;
+var f2 = 0;
+var c2 = [];
+var e2 = [];
+var a2 = n;
+var v2 = a2.__b;
+var l2 = a2.__r;
+var m2 = a2.diffed;
+var h2 = a2.__c;
+var s2 = a2.unmount;
+var p2 = a2.__;
+function y2(n3, t4) {
+  a2.__h && a2.__h(r2, n3, f2 || t4), f2 = 0;
+  var u4 = r2.__H || (r2.__H = { __: [], __h: [] });
+  return n3 >= u4.__.length && u4.__.push({}), u4.__[n3];
+}
+function A2(n3, u4) {
+  var i4 = y2(t2++, 3);
+  !a2.__s && E2(i4.__H, u4) && (i4.__P = true, i4.__ = n3, i4.u = u4, r2.__H.__h.push(i4));
+}
+function T2(n3) {
+  return f2 = 5, w2(function() {
+    return { current: n3 };
+  }, []);
+}
+function w2(n3, r4) {
+  var u4 = y2(t2++, 7);
+  return E2(u4.__H, r4) && (u4.__ = n3(), u4.__H = r4), u4.__;
+}
+function g2() {
+  var n3;
+  do {
+    for (; n3 = e2.shift(); ) try {
+      C2(n3);
+    } catch (t5) {
+      a2.__e(t5, { __: (n3 = n3.__P) && n3.__v });
+    }
+    for (; n3 = c2.shift(); ) {
+      var t4 = n3.__H;
+      if (n3.__P && t4) try {
+        t4.__h.some(C2), t4.__h.some(D2), t4.__h = [];
+      } catch (r4) {
+        t4.__h = [], a2.__e(r4, n3.__v);
+      }
+    }
+  } while (e2.length);
+}
+a2.__b = function(n3) {
+  r2 = null, v2 && v2(n3);
+}, a2.__ = function(n3, t4) {
+  n3 && t4.__k && t4.__k.__m && (n3.__m = t4.__k.__m), p2 && p2(n3, t4);
+}, a2.__r = function(n3) {
+  l2 && l2(n3), t2 = 0;
+  var i4 = (r2 = n3.__c).__H;
+  i4 && (u2 == r2 ? r2.__h = [] : (i4.__h.some(C2), i4.__h.some(D2), t2 = 0), i4.__h = [], i4.__.some(function(n4) {
+    n4.__N && (n4.__ = n4.__N), n4.u = n4.__N = void 0;
+  })), u2 = r2;
+}, a2.diffed = function(n3) {
+  m2 && m2(n3);
+  var t4 = n3.__c;
+  t4 && t4.__H && (t4.__H.__h.length && B2(c2.push(t4)), t4.__H.__.some(function(n4) {
+    n4.u && (n4.__H = n4.u);
+  })), u2 = r2 = null;
+}, a2.__c = function(n3, t4) {
+  t4.some(function(n4) {
+    try {
+      n4.__h.some(C2), n4.__h = n4.__h.filter(function(n5) {
+        return !n5.__ || D2(n5);
+      });
+    } catch (t5) {
+      n4.__h = [function() {
+        throw t5;
+      }];
+    }
+  }), h2 && h2(n3, t4);
+}, a2.unmount = function(n3) {
+  s2 && s2(n3);
+  var t4, r4, u4 = n3.__c;
+  u4 && u4.__H && (u4.__H.__.some(function(u5) {
+    try {
+      if (u5.__P && u5.__c) {
+        if (void 0 === r4) {
+          for (r4 = n3.__; r4 && (!r4.__c || !r4.__c.__P); ) r4 = r4.__;
+          r4 = r4 && r4.__c;
+        }
+        u5.__P = r4, B2(e2.push(u5));
+      } else C2(u5);
+    } catch (n4) {
+      t4 = n4;
+    }
+  }), u4.__H = void 0, t4 && a2.__e(t4, u4.__v));
+};
+var k2 = "function" == typeof requestAnimationFrame;
+function z2(n3) {
+  var t4, r4 = function() {
+    clearTimeout(u4), k2 && cancelAnimationFrame(t4), setTimeout(n3);
+  }, u4 = setTimeout(r4, 35);
+  k2 && (t4 = requestAnimationFrame(r4));
+}
+function B2(n3) {
+  1 != n3 && i2 == a2.requestAnimationFrame || ((i2 = a2.requestAnimationFrame) || z2)(g2);
+}
+function C2(n3) {
+  var t4 = r2, u4 = n3.__c;
+  "function" == typeof u4 && (n3.__c = void 0, u4()), r2 = t4;
+}
+function D2(n3) {
+  var t4 = r2;
+  n3.__c = n3.__(), r2 = t4;
+}
+function E2(n3, t4) {
+  return !n3 || n3.length != t4.length || t4.some(function(t5, r4) {
+    return !o2(t5, n3[r4]);
+  });
+}
+
+// vendor/@preact/signals-core/dist/signals-core.module.js
+var i3 = /* @__PURE__ */ Symbol.for("preact-signals");
+function t3() {
+  if (!(v3 > 1)) {
+    var i4, t4 = false;
+    !(function() {
+      var i5 = c3;
+      c3 = void 0;
+      while (void 0 !== i5) {
+        var t5 = i5.S;
+        if (t5.v === i5.v) {
+          for (var r5 = t5.t; void 0 !== r5; r5 = r5.x) if (r5.i === i5.i) r5.i = t5.i;
+        }
+        i5 = i5.o;
+      }
+    })();
+    while (void 0 !== h3) {
+      var r4 = h3;
+      h3 = void 0;
+      s3++;
+      while (void 0 !== r4) {
+        var n3 = r4.u;
+        r4.u = void 0;
+        r4.f &= -3;
+        if (!(8 & r4.f) && w3(r4)) try {
+          r4.c();
+        } catch (r5) {
+          if (!t4) {
+            i4 = r5;
+            t4 = true;
+          }
+        }
+        r4 = n3;
+      }
+    }
+    s3 = 0;
+    v3--;
+    if (t4) throw i4;
+  } else v3--;
+}
+function r3(i4) {
+  if (v3 > 0) return i4();
+  u3 = ++e3;
+  v3++;
+  try {
+    return i4();
+  } finally {
+    t3();
+  }
+}
+var n2;
+var o3 = void 0;
+function f3(i4) {
+  var t4 = o3, r4 = n2;
+  o3 = void 0;
+  n2 = void 0;
+  try {
+    return i4();
+  } finally {
+    o3 = t4;
+    n2 = r4;
+  }
+}
+var h3 = void 0;
+var v3 = 0;
+var s3 = 0;
+var e3 = 0;
+var u3 = 0;
+var c3 = void 0;
+var a3 = 0;
+function d2(i4) {
+  if (void 0 !== o3) {
+    var t4 = i4.n;
+    if (void 0 === t4 || t4.t !== o3) {
+      t4 = { i: 0, S: i4, p: o3.s, n: void 0, t: o3, e: void 0, x: void 0, r: t4 };
+      if (void 0 !== o3.s) o3.s.n = t4;
+      o3.s = t4;
+      i4.n = t4;
+      if (32 & o3.f) i4.S(t4);
+      return t4;
+    } else if (-1 === t4.i) {
+      t4.i = 0;
+      if (void 0 !== t4.n) {
+        t4.n.p = t4.p;
+        if (void 0 !== t4.p) t4.p.n = t4.n;
+        t4.p = o3.s;
+        t4.n = void 0;
+        o3.s.n = t4;
+        o3.s = t4;
+      }
+      return t4;
+    }
+  }
+}
+function l3(i4, t4) {
+  this.v = i4;
+  this.i = 0;
+  this.n = void 0;
+  this.t = void 0;
+  this.l = 0;
+  this.W = null == t4 ? void 0 : t4.watched;
+  this.Z = null == t4 ? void 0 : t4.unwatched;
+  this.name = null == t4 ? void 0 : t4.name;
+}
+l3.prototype.brand = i3;
+l3.prototype.h = function() {
+  return true;
+};
+l3.prototype.S = function(i4) {
+  var t4 = this, r4 = this.t;
+  if (r4 !== i4 && void 0 === i4.e) {
+    i4.x = r4;
+    this.t = i4;
+    if (void 0 !== r4) r4.e = i4;
+    else f3(function() {
+      var i5;
+      null == (i5 = t4.W) || i5.call(t4);
+    });
+  }
+};
+l3.prototype.U = function(i4) {
+  var t4 = this;
+  if (void 0 !== this.t) {
+    var r4 = i4.e, n3 = i4.x;
+    if (void 0 !== r4) {
+      r4.x = n3;
+      i4.e = void 0;
+    }
+    if (void 0 !== n3) {
+      n3.e = r4;
+      i4.x = void 0;
+    }
+    if (i4 === this.t) {
+      this.t = n3;
+      if (void 0 === n3) f3(function() {
+        var i5;
+        null == (i5 = t4.Z) || i5.call(t4);
+      });
+    }
+  }
+};
+l3.prototype.subscribe = function(i4) {
+  var t4 = this;
+  return x2(function() {
+    var r4 = t4.value;
+    f3(function() {
+      return i4(r4);
+    });
+  }, { name: "sub" });
+};
+l3.prototype.valueOf = function() {
+  return this.value;
+};
+l3.prototype.toString = function() {
+  return this.value + "";
+};
+l3.prototype.toJSON = function() {
+  return this.value;
+};
+l3.prototype.peek = function() {
+  var i4 = this;
+  return f3(function() {
+    return i4.value;
+  });
+};
+Object.defineProperty(l3.prototype, "value", { get: function() {
+  var i4 = d2(this);
+  if (void 0 !== i4) i4.i = this.i;
+  return this.v;
+}, set: function(i4) {
+  if (i4 !== this.v) {
+    if (s3 > 100) throw new Error("Cycle detected");
+    !(function(i5) {
+      if (0 !== v3 && 0 === s3) {
+        if (i5.l !== u3) {
+          i5.l = u3;
+          c3 = { S: i5, v: i5.v, i: i5.i, o: c3 };
+        }
+      }
+    })(this);
+    this.v = i4;
+    this.i++;
+    a3++;
+    v3++;
+    try {
+      for (var r4 = this.t; void 0 !== r4; r4 = r4.x) r4.t.N();
+    } finally {
+      t3();
+    }
+  }
+} });
+function y3(i4, t4) {
+  return new l3(i4, t4);
+}
+function w3(i4) {
+  for (var t4 = i4.s; void 0 !== t4; t4 = t4.n) if (t4.S.i !== t4.i || !t4.S.h() || t4.S.i !== t4.i) return true;
+  return false;
+}
+function b(i4) {
+  for (var t4 = i4.s; void 0 !== t4; t4 = t4.n) {
+    var r4 = t4.S.n;
+    if (void 0 !== r4) t4.r = r4;
+    t4.S.n = t4;
+    t4.i = -1;
+    if (void 0 === t4.n) {
+      i4.s = t4;
+      break;
+    }
+  }
+}
+function _2(i4) {
+  var t4 = i4.s, r4 = void 0;
+  while (void 0 !== t4) {
+    var n3 = t4.p;
+    if (-1 === t4.i) {
+      t4.S.U(t4);
+      if (void 0 !== n3) n3.n = t4.n;
+      if (void 0 !== t4.n) t4.n.p = n3;
+    } else r4 = t4;
+    t4.S.n = t4.r;
+    if (void 0 !== t4.r) t4.r = void 0;
+    t4 = n3;
+  }
+  i4.s = r4;
+}
+function j2(i4, t4) {
+  l3.call(this, void 0, t4);
+  this.x = i4;
+  this.s = void 0;
+  this.g = a3 - 1;
+  this.f = 4;
+}
+j2.prototype = new l3();
+j2.prototype.h = function() {
+  this.f &= -3;
+  if (1 & this.f) return false;
+  if (32 == (36 & this.f)) return true;
+  this.f &= -5;
+  if (this.g === a3) return true;
+  this.g = a3;
+  this.f |= 1;
+  if (this.i > 0 && !w3(this)) {
+    this.f &= -2;
+    return true;
+  }
+  var i4 = o3;
+  try {
+    b(this);
+    o3 = this;
+    var t4 = this.x();
+    if (16 & this.f || this.v !== t4 || 0 === this.i) {
+      this.v = t4;
+      this.f &= -17;
+      this.i++;
+    }
+  } catch (i5) {
+    this.v = i5;
+    this.f |= 16;
+    this.i++;
+  }
+  o3 = i4;
+  _2(this);
+  this.f &= -2;
+  return true;
+};
+j2.prototype.S = function(i4) {
+  if (void 0 === this.t) {
+    this.f |= 36;
+    for (var t4 = this.s; void 0 !== t4; t4 = t4.n) t4.S.S(t4);
+  }
+  l3.prototype.S.call(this, i4);
+};
+j2.prototype.U = function(i4) {
+  if (void 0 !== this.t) {
+    l3.prototype.U.call(this, i4);
+    if (void 0 === this.t) {
+      this.f &= -33;
+      for (var t4 = this.s; void 0 !== t4; t4 = t4.n) t4.S.U(t4);
+    }
+  }
+};
+j2.prototype.N = function() {
+  if (!(2 & this.f)) {
+    this.f |= 6;
+    for (var i4 = this.t; void 0 !== i4; i4 = i4.x) i4.t.N();
+  }
+};
+Object.defineProperty(j2.prototype, "value", { get: function() {
+  if (1 & this.f) throw new Error("Cycle detected");
+  var i4 = d2(this);
+  this.h();
+  if (void 0 !== i4) i4.i = this.i;
+  if (16 & this.f) throw this.v;
+  return this.v;
+} });
+function O(i4, t4) {
+  return new j2(i4, t4);
+}
+function p3(i4) {
+  var r4 = i4.j;
+  i4.j = void 0;
+  if ("function" == typeof r4) {
+    v3++;
+    var n3 = o3;
+    o3 = void 0;
+    try {
+      r4();
+    } catch (t4) {
+      i4.f &= -2;
+      i4.f |= 8;
+      g3(i4);
+      throw t4;
+    } finally {
+      o3 = n3;
+      t3();
+    }
+  }
+}
+function g3(i4) {
+  for (var t4 = i4.s; void 0 !== t4; t4 = t4.n) t4.S.U(t4);
+  i4.x = void 0;
+  i4.s = void 0;
+  p3(i4);
+}
+function S2(i4) {
+  if (o3 !== this) throw new Error("Out-of-order effect");
+  _2(this);
+  o3 = i4;
+  this.f &= -2;
+  try {
+    if (8 & this.f) g3(this);
+  } finally {
+    t3();
+  }
+}
+function m3(i4, t4) {
+  this.x = i4;
+  this.j = void 0;
+  this.s = void 0;
+  this.u = void 0;
+  this.f = 32;
+  this.name = null == t4 ? void 0 : t4.name;
+  if (n2) n2.push(this);
+}
+m3.prototype.c = function() {
+  var i4 = this.S();
+  try {
+    if (8 & this.f) return;
+    if (void 0 === this.x) return;
+    var t4 = this.x();
+    if ("function" == typeof t4) this.j = t4;
+  } finally {
+    i4();
+  }
+};
+m3.prototype.S = function() {
+  if (1 & this.f) throw new Error("Cycle detected");
+  this.f |= 1;
+  this.f &= -9;
+  p3(this);
+  b(this);
+  v3++;
+  var i4 = o3;
+  o3 = this;
+  return S2.bind(this, i4);
+};
+m3.prototype.N = function() {
+  if (!(2 & this.f)) {
+    this.f |= 2;
+    this.u = h3;
+    h3 = this;
+  }
+};
+m3.prototype.d = function() {
+  this.f |= 8;
+  if (!(1 & this.f)) g3(this);
+};
+m3.prototype.dispose = function() {
+  this.d();
+};
+function x2(i4, t4) {
+  var r4 = new m3(i4, t4);
+  try {
+    r4.c();
+  } catch (i5) {
+    r4.d();
+    throw i5;
+  }
+  var n3 = r4.d.bind(r4);
+  n3[Symbol.dispose] = n3;
+  return n3;
+}
+
+// vendor/@preact/signals/dist/signals.module.js
+var h4;
+var d3;
+var p4;
+var m4 = "undefined" != typeof window && !!window.__PREACT_SIGNALS_DEVTOOLS__;
+var g4 = [];
+x2(function() {
+  h4 = this.N;
+})();
+function b2(i4, n3) {
+  n[i4] = n3.bind(null, n[i4] || function() {
+  });
+}
+function y4(i4) {
+  if (p4) {
+    var n3 = p4;
+    p4 = void 0;
+    n3();
+  }
+  p4 = i4 && i4.S();
+}
+function w4(i4) {
+  var n3 = this, r4 = i4.data, t4 = useSignal(r4);
+  t4.name = "ReactiveDom";
+  t4.value = r4;
+  var e4 = w2(function() {
+    var i5 = n3, r5 = n3.__v;
+    while (r5 = r5.__) if (r5.__c) {
+      r5.__c.__$f |= 4;
+      break;
+    }
+    var o5 = O(function() {
+      var i6 = t4.value.value;
+      return 0 === i6 ? 0 : true === i6 ? "" : i6 || "";
+    }), e5 = O(function() {
+      return !Array.isArray(o5.value) && !r(o5.value);
+    }), u5 = x2(function() {
+      this.N = M;
+      if (e5.value) {
+        var n4 = o5.value;
+        if (i5.__v && i5.__v.__e && 3 === i5.__v.__e.nodeType) i5.__v.__e.data = n4;
+      }
+    }), c5 = n3.__$u.d;
+    n3.__$u.d = function() {
+      u5();
+      c5.call(this);
+    };
+    return [e5, o5];
+  }, []), u4 = e4[0], c4 = e4[1];
+  return u4.value ? c4.peek() : c4.value;
+}
+w4.displayName = "ReactiveTextNode";
+Object.defineProperties(l3.prototype, { constructor: { configurable: true, value: k($, null).constructor }, type: { configurable: true, value: w4 }, props: { configurable: true, get: function() {
+  var i4 = this;
+  return { data: { get value() {
+    return i4.value;
+  } } };
+} }, __b: { configurable: true, value: 1 } });
+b2("__b", function(i4, n3) {
+  y4();
+  d3 = void 0;
+  if ("string" == typeof n3.type) {
+    var r4, t4 = n3.props;
+    for (var f5 in t4) if ("children" !== f5) {
+      var o5 = t4[f5];
+      if (o5 instanceof l3) {
+        if (!r4) n3.__np = r4 = {};
+        r4[f5] = o5;
+        t4[f5] = o5.peek();
+      }
+    }
+  }
+  i4(n3);
+});
+b2("__r", function(i4, r4) {
+  i4(r4);
+  if (r4.type !== $) {
+    y4();
+    var t4, f5 = r4.__c;
+    if (f5) {
+      f5.__$f &= -2;
+      if (void 0 === (t4 = f5.__$u)) f5.__$u = t4 = (function(i5, n3) {
+        var r5;
+        x2(function() {
+          r5 = this;
+        }, { name: n3 });
+        r5.c = i5;
+        return r5;
+      })(/* @__PURE__ */ (function(i5) {
+        return function() {
+          var n3;
+          if (m4) null == (n3 = this.y) || n3.call(this);
+          i5.__$f |= 1;
+          i5.setState({});
+        };
+      })(f5), "function" == typeof r4.type ? r4.type.displayName || r4.type.name : "");
+    }
+    d3 = f5;
+    y4(t4);
+  }
+});
+b2("__e", function(i4, n3, r4, t4) {
+  y4();
+  d3 = void 0;
+  i4(n3, r4, t4);
+});
+b2("diffed", function(i4, n3) {
+  y4();
+  d3 = void 0;
+  var r4;
+  if ("string" == typeof n3.type && (r4 = n3.__e)) {
+    var t4 = n3.__np, f5 = n3.props, o5 = r4.U;
+    if (o5) for (var e4 in o5) {
+      var u4 = o5[e4];
+      if (!(void 0 === u4 || t4 && e4 in t4)) {
+        u4.d();
+        o5[e4] = void 0;
+      }
+    }
+    if (t4) {
+      if (!o5) {
+        o5 = {};
+        r4.U = o5;
+      }
+      for (var a5 in t4) {
+        var c4 = o5[a5], v4 = t4[a5];
+        if (void 0 === c4) {
+          c4 = k3(r4, a5, v4, f5);
+          o5[a5] = c4;
+        } else c4.o(v4, f5);
+      }
+    }
+  }
+  i4(n3);
+});
+function k3(i4, n3, r4, t4) {
+  var f5 = n3 in i4 && void 0 === i4.ownerSVGElement, o5 = y3(r4);
+  return { o: function(i5, n4) {
+    o5.value = i5;
+    t4 = n4;
+  }, d: x2(function() {
+    this.N = M;
+    var r5 = o5.value.value;
+    if (t4[n3] !== r5) {
+      t4[n3] = r5;
+      if (f5) i4[n3] = r5;
+      else if (null != r5 && (false !== r5 || "-" === n3[4])) i4.setAttribute(n3, r5);
+      else i4.removeAttribute(n3);
+    }
+  }) };
+}
+b2("unmount", function(i4, n3) {
+  if ("string" == typeof n3.type) {
+    var r4 = n3.__e;
+    if (r4) {
+      var t4 = r4.U;
+      if (t4) {
+        r4.U = void 0;
+        for (var f5 in t4) {
+          var o5 = t4[f5];
+          if (o5) o5.d();
+        }
+      }
+    }
+    var e4 = n3.__np;
+    if (e4) {
+      var u4 = n3.props;
+      for (var a5 in e4) u4[a5] = e4[a5];
+    }
+    n3.__np = void 0;
+  } else {
+    var c4 = n3.__c;
+    if (c4) {
+      c4.__$f |= 8;
+      var v4 = c4.__$u;
+      if (v4) {
+        c4.__$u = void 0;
+        v4.d();
+      }
+    }
+  }
+  i4(n3);
+});
+b2("__h", function(i4, n3, r4, t4) {
+  if (t4 < 3) n3.__$f |= 2;
+  i4(n3, r4, t4);
+});
+x.prototype.shouldComponentUpdate = function(i4, n3) {
+  if (this.__R) return true;
+  var r4 = this.__$u, t4 = r4 && void 0 !== r4.s;
+  for (var f5 in n3) return true;
+  if (this.__f || "boolean" == typeof this.u && true === this.u) {
+    var o5 = 2 & this.__$f;
+    if (!(t4 || o5 || 4 & this.__$f)) return true;
+    if (1 & this.__$f) return true;
+  } else {
+    if (!(t4 || 4 & this.__$f)) return true;
+    if (3 & this.__$f) return true;
+  }
+  for (var e4 in i4) if ("__source" !== e4 && i4[e4] !== this.props[e4]) return true;
+  for (var u4 in this.props) if (!(u4 in i4)) return true;
+  return false;
+};
+function useSignal(i4, n3) {
+  return w2(function() {
+    return y3(i4, n3);
+  }, []);
+}
+var A3 = function(i4) {
+  queueMicrotask(function() {
+    queueMicrotask(i4);
+  });
+};
+function F2() {
+  r3(function() {
+    var i4;
+    while (i4 = g4.shift()) h4.call(i4);
+  });
+}
+function M() {
+  if (1 === g4.push(this)) (n.requestAnimationFrame || A3)(F2);
+}
+
+// src/api.ts
+var Failure = class extends Error {
+  constructor(code, message) {
+    super(message);
+    this.code = code;
+  }
+  code;
+};
+var place = "kuberewind.token";
+var loopback = ["127.0.0.1", "localhost", "[::1]"].includes(location.hostname);
+var locked = y3("");
+var away = y3("");
+var renewed = y3(0);
+var revision = null;
+var token = loopback ? read() : "";
+function read() {
+  try {
+    return localStorage.getItem(place) ?? "";
+  } catch {
+    return "";
+  }
+}
+function setToken(value2) {
+  token = value2;
+  if (loopback) try {
+    localStorage.setItem(place, value2);
+  } catch {
+  }
+  locked.value = "";
+  renewed.value++;
+}
+var admitted = y3(false);
+async function admit(code) {
+  try {
+    const answer = await fetch("/code/v1/exchange", {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ code }),
+      cache: "no-store"
+    });
+    if (answer.ok) setToken((await answer.json()).token);
+    else locked.value = (await failure(answer)).message;
+  } catch {
+    locked.value = "The server does not answer.";
+  }
+}
+async function failure(answer) {
+  let message = "";
+  try {
+    message = (await answer.json()).message ?? "";
+  } catch {
+  }
+  return new Failure(answer.status, message || `the server answered ${answer.status} ${answer.statusText}`);
+}
+var kept = /* @__PURE__ */ new Map();
+var most = 300;
+function forget(now2) {
+  if (now2 === void 0 || now2 === revision) return;
+  kept.clear();
+  if (revision !== null) renewed.value++;
+  revision = now2;
+}
+function address(shape2, params) {
+  const query2 = new URLSearchParams();
+  for (const [name, value2] of Object.entries(params))
+    for (const one of Array.isArray(value2) ? value2 : [value2]) if (one !== void 0 && one !== null && one !== "") query2.append(name, String(one));
+  return `/timeline/v1/${shape2}?${query2}`;
+}
+async function get(shape2, params, aborted, mark3) {
+  const url = address(shape2, params), key = `${url} ${mark3}`;
+  const known = mark3 !== void 0 && kept.get(key);
+  if (known) return known;
+  const answer = await send(url, aborted);
+  const body = await answer.json();
+  forget(body.revision);
+  if (mark3 !== void 0) keep(key, body);
+  return body;
+}
+function keep(key, body) {
+  if (kept.size >= most) kept.delete(kept.keys().next().value);
+  kept.set(key, body);
+}
+async function send(url, aborted) {
+  let answer;
+  try {
+    answer = await fetch(url, { headers: token ? { Authorization: `Bearer ${token}` } : {}, signal: aborted, cache: "no-store" });
+  } catch (e4) {
+    if (!aborted?.aborted) away.value = "The server does not answer. Start replay serve again; the page goes on by itself.";
+    throw e4;
+  }
+  away.value = "";
+  if (answer.ok) return answer;
+  const failed = await failure(answer);
+  if (answer.status === 401) locked.value = failed.message;
+  throw failed;
+}
+
+// src/clock.ts
+var local = y3(read2());
+function read2() {
+  try {
+    return localStorage.getItem("kuberewind.local") === "true";
+  } catch {
+    return false;
+  }
+}
+function toggleLocal() {
+  local.value = !local.value;
+  try {
+    localStorage.setItem("kuberewind.local", String(local.value));
+  } catch {
+  }
+}
+var two = (n3) => String(n3).padStart(2, "0");
+var offset = (ms) => local.value ? -new Date(ms).getTimezoneOffset() : 0;
+function zone(ms) {
+  if (!local.value) return "UTC";
+  const minutes = offset(ms), abs = Math.abs(minutes);
+  return `${minutes < 0 ? "−" : "+"}${two(Math.floor(abs / 60))}:${two(abs % 60)}`;
+}
+var shifted = (ms) => new Date(ms + offset(ms) * 6e4);
+function day(ms) {
+  const d4 = shifted(ms);
+  return `${d4.getUTCFullYear()}-${two(d4.getUTCMonth() + 1)}-${two(d4.getUTCDate())}`;
+}
+function clock(ms, seconds = true, millis = false) {
+  const d4 = shifted(ms);
+  return `${two(d4.getUTCHours())}:${two(d4.getUTCMinutes())}${seconds ? `:${two(d4.getUTCSeconds())}` : ""}${millis ? `.${String(d4.getUTCMilliseconds()).padStart(3, "0")}` : ""}`;
+}
+var full = (ms) => `${day(ms)} ${clock(ms, true, true)} ${zone(ms)}`;
+var brief = (ms, beside) => day(ms) === day(beside) ? clock(ms) : `${day(ms)} ${clock(ms)}`;
+function span(ms) {
+  const s4 = Math.abs(ms) / 1e3;
+  if (s4 < 1) return `${Math.round(s4 * 1e3)} ms`;
+  if (s4 < 90) return `${Math.round(s4)} s`;
+  if (s4 < 5400) return `${Math.round(s4 / 60)} min`;
+  return s4 < 129600 ? `${Math.round(s4 / 360) / 10} h` : `${Math.round(s4 / 8640) / 10} d`;
+}
+var count = (n3) => n3.toLocaleString("en-US");
+var compact = (n3) => n3 < 1e3 ? String(n3) : n3 < 99950 ? `${Math.round(n3 / 100) / 10}k` : n3 < 1e6 ? `${Math.round(n3 / 1e3)}k` : `${Math.round(n3 / 1e5) / 10}M`;
+var steps = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 15e3, 3e4, 6e4, 12e4, 3e5, 6e5, 9e5, 18e5, 36e5, 72e5, 108e5, 216e5, 432e5, 864e5, 1728e5, 6048e5, 2592e6, 7776e6, 31536e6];
+var step = (ms) => steps.find((s4) => s4 >= ms) ?? Math.ceil(ms / 31536e6) * 31536e6;
+function marks(from, to, room2) {
+  const by = step((to - from) / Math.max(1, room2)), found = [];
+  let seen = "";
+  for (let ms = aligned(from, by); ms < to && found.length < 200; ms = aligned(ms + by, by)) {
+    const today = day(ms), fresh2 = today !== seen;
+    seen = today;
+    const time = clock(ms, by < 6e4, by < 1e3);
+    found.push({ ms, label: by >= 864e5 ? today.slice(5) : fresh2 && found.length > 0 ? today.slice(5) : time, strong: fresh2 });
+  }
+  return found;
+}
+function aligned(ms, by) {
+  const shift = offset(ms) * 6e4;
+  return Math.ceil((ms + shift) / by) * by - shift;
+}
+function changeOfOffset(from, to) {
+  if (offset(from) === offset(to)) return null;
+  let low = from, high = to;
+  while (high - low > 1e3) {
+    const middle2 = (low + high) / 2;
+    if (offset(middle2) === offset(from)) low = middle2;
+    else high = middle2;
+  }
+  return high;
+}
+
+// src/focus.ts
+var classes = ["change", "added", "deleted", "status", "event", "sync", "heartbeat"];
+var usual = classes.filter((c4) => c4 !== "heartbeat");
+var none = { namespace: [], resource: [], class: [], name: "", label: "", manager: "", path: "", type: "" };
+var start = {
+  last: 36e5,
+  from: 0,
+  to: 0,
+  at: null,
+  time: null,
+  wanted: "",
+  uid: "",
+  resource: "",
+  namespace: "",
+  name: "",
+  base: null,
+  panel: "now",
+  tab: "change",
+  filter: none,
+  group: "owner",
+  sort: "changes",
+  cluster: ""
+};
+var widths = [["d", 864e5], ["h", 36e5], ["m", 6e4], ["s", 1e3]];
+function short(ms) {
+  for (const [unit, size2] of widths) if (ms % size2 === 0) return `${ms / size2}${unit}`;
+  return `${Math.round(ms / 1e3)}s`;
+}
+function long(text) {
+  const found = /^(\d+(?:\.\d+)?)([dhms])$/.exec(text);
+  const size2 = found && widths.find(([unit]) => unit === found[2]);
+  return found && size2 && Number(found[1]) > 0 ? Number(found[1]) * size2[1] : null;
+}
+var seqOf = (text) => text && /^seq:\d+$/.test(text) ? Number(text.slice(4)) : null;
+var chosen = (text, of2, usually) => of2.includes(text) ? text : usually;
+function parse(fragment) {
+  const q2 = new URLSearchParams(fragment.replace(/^#/, ""));
+  const text = (name2) => q2.get(name2) ?? "";
+  const at2 = seqOf(q2.get("at")), from = Number(q2.get("from")), to = Number(q2.get("to"));
+  const fixed2 = q2.has("from") && q2.has("to") && Number.isFinite(from) && Number.isFinite(to) && from < to;
+  const wanted = at2 === null && text("at") !== "now" ? text("at") : "";
+  const uid = text("uid"), name = text("name"), named2 = uid !== "" || name !== "";
+  return {
+    ...start,
+    last: fixed2 ? null : long(text("last")) ?? start.last,
+    from: fixed2 ? from : 0,
+    to: fixed2 ? to : 0,
+    at: at2,
+    wanted,
+    uid,
+    resource: text("resource"),
+    namespace: text("namespace"),
+    name,
+    base: seqOf(q2.get("base")),
+    panel: chosen(q2.get("panel"), ["now", "object", "changes", "compare"], named2 ? "object" : "now"),
+    tab: text("tab") || "change",
+    group: chosen(q2.get("group"), ["owner", "none"], "owner"),
+    sort: chosen(q2.get("sort"), ["changes", "name"], "changes"),
+    cluster: text("cluster"),
+    filter: filterOf(q2)
+  };
+}
+var names = { namespace: "in", resource: "of", class: "class", name: "find", label: "label", manager: "manager", path: "path", type: "type" };
+function filterOf(q2) {
+  const text = (name) => q2.get(names[name]) ?? "";
+  return {
+    namespace: q2.getAll(names.namespace),
+    resource: q2.getAll(names.resource),
+    class: q2.getAll("class").filter((c4) => classes.includes(c4)),
+    name: text("name"),
+    label: text("label"),
+    manager: text("manager"),
+    path: text("path"),
+    type: text("type")
+  };
+}
+function show(f5) {
+  const q2 = new URLSearchParams();
+  const put = (name, value2, usually = "") => {
+    if (value2 !== usually) q2.append(name, value2);
+  };
+  if (f5.at !== null) q2.append("at", `seq:${f5.at}`);
+  else put("at", f5.wanted);
+  if (f5.last === null) {
+    q2.append("from", String(Math.round(f5.from)));
+    q2.append("to", String(Math.round(f5.to)));
+  } else q2.append("last", short(f5.last));
+  put("uid", f5.uid);
+  if (f5.name) {
+    put("resource", f5.resource);
+    put("namespace", f5.namespace);
+    put("name", f5.name);
+  }
+  if (f5.base !== null) q2.append("base", `seq:${f5.base}`);
+  put("panel", f5.panel, f5.name || f5.uid ? "object" : "now");
+  put("tab", f5.tab, "change");
+  put("group", f5.group, "owner");
+  put("sort", f5.sort, "changes");
+  put("cluster", f5.cluster);
+  for (const name of ["namespace", "resource", "class"]) for (const one of f5.filter[name]) q2.append(names[name], one);
+  for (const name of ["name", "label", "manager", "path", "type"]) put(names[name], f5.filter[name]);
+  return "#" + q2.toString().replaceAll("%3A", ":").replaceAll("%2F", "/");
+}
+var taken = (() => {
+  const q2 = new URLSearchParams(location.hash.replace(/^#/, "")), code = q2.get("code") ?? "";
+  if (code) {
+    q2.delete("code");
+    history.replaceState(null, "", q2.size > 0 ? "#" + q2 : location.pathname);
+  }
+  return code;
+})();
+var focus = y3(parse(location.hash));
+var glided = 0;
+function move(change, how = "step") {
+  const next2 = { ...focus.peek(), ...change };
+  if (show(next2) === show(focus.peek())) {
+    focus.value = next2;
+    return;
+  }
+  const now2 = performance.now(), replace = how === "learn" || how === "glide" && now2 - glided < 1e3;
+  glided = how === "glide" ? now2 : 0;
+  focus.value = next2;
+  if (replace) history.replaceState({ time: next2.time }, "", show(next2));
+  else history.pushState({ time: next2.time }, "", show(next2));
+}
+var filter = (change, how = "step") => move({ filter: { ...focus.peek().filter, ...change } }, how);
+var clearFilter = () => move({ filter: none });
+var filtered = (f5) => JSON.stringify(f5) !== JSON.stringify(none);
+addEventListener("popstate", (e4) => {
+  focus.value = { ...parse(location.hash), time: e4.state?.time ?? null };
+});
+
+// src/query.ts
+var running = 0;
+var idle = () => running === 0;
+function query(ask) {
+  const q2 = { answer: y3(null), asked: y3(null), failed: y3(""), missing: y3(false), busy: y3(false) };
+  x2(() => {
+    const asked = ask();
+    void renewed.value;
+    if (!asked || !admitted.value) return drop(q2);
+    const controller = new AbortController();
+    const timer = setTimeout(() => void run(q2, asked, controller.signal), asked.wait ?? 0);
+    return () => {
+      clearTimeout(timer);
+      controller.abort();
+    };
+  });
+  return q2;
+}
+function drop(q2) {
+  q2.answer.value = q2.asked.value = null;
+  q2.failed.value = "";
+  q2.busy.value = false;
+}
+async function run(q2, asked, aborted) {
+  q2.busy.value = true;
+  running++;
+  try {
+    for await (const answer of all(asked, aborted)) {
+      if (aborted.aborted) return;
+      r3(() => {
+        q2.asked.value = asked;
+        q2.failed.value = "";
+        q2.missing.value = false;
+        q2.answer.value = answer;
+      });
+    }
+  } catch (e4) {
+    if (!aborted.aborted) refused(q2, e4);
+  } finally {
+    running--;
+    if (!aborted.aborted) q2.busy.value = false;
+  }
+}
+async function* all(asked, aborted) {
+  let answer = await get(asked.shape, asked.params, aborted, asked.mark);
+  yield answer;
+  for (let page2 = 1; page2 < (asked.pages ?? 1) && asked.add; page2++) {
+    const cursor2 = answer.next;
+    if (!cursor2) return;
+    answer = asked.add(answer, await get(asked.shape, { ...asked.params, cursor: cursor2 }, aborted, asked.mark));
+    yield answer;
+  }
+}
+function refused(q2, e4) {
+  if (!(e4 instanceof Failure)) return;
+  q2.missing.value = e4.code === 404;
+  q2.failed.value = e4.message;
+  q2.answer.value = null;
+}
+
+// src/live.ts
+var head = y3(null);
+var calm = y3(null);
+var recording = y3(null);
+var fresh = y3(0);
+var every = 500;
+var away2 = 2e3;
+var patience = 3e3;
+var slow = 1e4;
+var since = null;
+var published = 0;
+var calmed = 0;
+function learn(point, said) {
+  recording.value = said;
+  publish(point);
+}
+function publish(point) {
+  const now2 = performance.now();
+  const known = head.peek();
+  if (known?.seq === point.seq || known && !idle() && now2 - published < patience) return;
+  published = now2;
+  head.value = point;
+  if (now2 - calmed > slow || calm.peek() === null) {
+    calmed = now2;
+    calm.value = point;
+  }
+}
+async function follow() {
+  for (; ; ) {
+    const began = performance.now(), worked = document.visibilityState !== "visible" || locked.peek() !== "" || await look();
+    const rest2 = (worked ? every : away2) - (performance.now() - began);
+    await new Promise((done) => setTimeout(done, Math.max(50, rest2)));
+  }
+}
+async function look() {
+  const known = head.peek(), f5 = focus.peek();
+  if (!known) return true;
+  if (f5.at === null) since = null;
+  else since ??= known.seq;
+  try {
+    const tail = await get("tail", { after: since ?? known.seq, cluster: f5.cluster }, AbortSignal.timeout(5e3));
+    recording.value = tail.recording;
+    if (since === null) publish({ seq: tail.seq, time: tail.time });
+    fresh.value = since === null ? 0 : tail.count;
+    return true;
+  } catch {
+    return false;
+  }
+}
+function back() {
+  since = null;
+  fresh.value = 0;
+}
+
+// src/data.ts
+var cluster = O(() => focus.value.cluster);
+var meta = query(() => ({ shape: "meta", params: { cluster: cluster.value } }));
+x2(() => {
+  const m5 = meta.answer.value;
+  if (m5) learn(m5.head, m5.recording);
+});
+var whole = O(() => {
+  const m5 = meta.answer.value, h5 = head.value;
+  return m5 && h5 && m5.first ? { from: m5.first.time, to: Math.max(h5.time, m5.first.time + 1e3) } : null;
+});
+var live = O(() => focus.value.at === null && focus.value.last !== null && focus.value.wanted === "");
+var fixed = O(() => JSON.stringify([focus.value.last, focus.value.from, focus.value.to]));
+var shown = O(() => {
+  const w5 = whole.value, [last2, from, to] = JSON.parse(fixed.value);
+  if (last2 === null) return { from, to };
+  if (!w5) return null;
+  const by = step(last2 / 600);
+  const end = Math.ceil((w5.to + 1) / by) * by;
+  return { from: end - last2, to: end };
+});
+var cursor = O(() => focus.value.at === null ? null : focus.value.time);
+var scrub = y3(null);
+var instant = O(() => `seq:${focus.value.at ?? head.value?.seq ?? 0}`);
+var calmInstant = O(() => focus.value.at ?? calm.value?.seq ?? 0);
+var filters = O(() => JSON.stringify([focus.value.filter, cluster.value]));
+function filterParams() {
+  const [f5, c4] = JSON.parse(filters.value);
+  return { ...f5, name: f5.name && !f5.name.includes("*") ? `*${f5.name}*` : f5.name, cluster: c4 };
+}
+function mark(to) {
+  const h5 = head.peek();
+  if (h5 && to <= h5.time) return "";
+  return String(live.value ? head.value?.seq : h5?.seq);
+}
+var stripWidth = y3(0);
+var lanesWidth = y3(0);
+var slices = { pages: 1e4, add: summed };
+function summed(a5, b3) {
+  const counts = a5.counts.map((c4, k4) => c4.map((n3, i4) => n3 + (b3.counts[k4]?.[i4] ?? 0)));
+  return { ...b3, counts, hidden: { ...b3.hidden, heartbeat: Math.max(a5.hidden?.heartbeat ?? 0, b3.hidden?.heartbeat ?? 0) } };
+}
+var barWidth = 12;
+var barsIn = (width2) => Math.max(60, Math.floor(width2 / barWidth));
+var strip = query(() => {
+  const w5 = whole.value, bars2 = barsIn(stripWidth.value);
+  if (!w5 || stripWidth.value === 0) return null;
+  const by = live.value ? step((w5.to - w5.from) / bars2) : 1, to = Math.ceil((w5.to + 1) / by) * by;
+  return { shape: "strip", params: { ...filterParams(), from: w5.from, to, bars: bars2 }, mark: mark(to), wait: 30, ...slices };
+});
+var density = query(() => {
+  const s4 = shown.value;
+  if (!s4 || lanesWidth.value === 0) return null;
+  return { shape: "strip", params: { ...filterParams(), from: Math.round(s4.from), to: Math.round(s4.to), bars: barsIn(lanesWidth.value) }, mark: mark(s4.to), wait: settle(), ...slices };
+});
+function snap(s4) {
+  const by = Math.max(1e3, step((s4.to - s4.from) / barsIn(lanesWidth.peek() || 600)));
+  const from = Math.floor(s4.from / by) * by, to = Math.ceil(s4.to / by) * by;
+  return { from, to: Math.max(to, from + by) };
+}
+var gliding = y3(false);
+var settle = () => gliding.value ? 120 : 0;
+var page = 100;
+var pages = y3(1);
+var order = O(() => JSON.stringify([focus.value.group, focus.value.sort]));
+x2(() => {
+  void filters.value;
+  void order.value;
+  pages.value = 1;
+});
+var lanes = query(() => {
+  const s4 = shown.value, [group, sort] = JSON.parse(order.value);
+  if (!s4) return null;
+  const params = { ...filterParams(), from: Math.round(s4.from), to: Math.round(s4.to), group, sort, limit: page };
+  return { shape: "lanes", params, mark: mark(s4.to), wait: settle(), pages: pages.value, add: (a5, b3) => ({ ...b3, lanes: [...a5.lanes, ...b3.lanes] }) };
+});
+var visible = y3("");
+var apart = 20;
+function padded(s4, by) {
+  const half = (s4.to - s4.from) / 2;
+  return { from: Math.floor((s4.from - half) / by) * by, to: Math.ceil((s4.to + half) / by) * by };
+}
+var ticks = query(() => {
+  const s4 = shown.value, ids = visible.value;
+  if (!s4 || !ids || lanesWidth.value === 0) return null;
+  const stepMs = step((s4.to - s4.from) / lanesWidth.value * apart), p5 = padded(s4, stepMs);
+  return { shape: "ticks", params: { ...filterParams(), lanes: ids, ...p5, stepMs }, mark: mark(p5.to), wait: settle() || 20 };
+});
+var states = query(() => {
+  const s4 = shown.value, ids = visible.value;
+  if (!s4 || !ids) return null;
+  const p5 = padded(s4, step((s4.to - s4.from) / 100));
+  return { shape: "states", params: { cluster: cluster.value, lanes: ids, ...p5 }, mark: mark(p5.to), wait: settle() || 60 };
+});
+var subject = O(() => JSON.stringify([focus.value.uid, focus.value.resource, focus.value.namespace, focus.value.name]));
+function subjectParams() {
+  const [uid, resource, namespace, name] = JSON.parse(subject.value);
+  if (uid) return { uid, cluster: cluster.value };
+  return name ? { resource, namespace, name, cluster: cluster.value } : null;
+}
+var object = query(() => {
+  const of2 = subjectParams();
+  return of2 && head.value && focus.value.wanted === "" ? { shape: "object", params: { ...of2, at: instant.value }, mark: "" } : null;
+});
+x2(() => {
+  const found = object.answer.value?.object, f5 = focus.peek();
+  if (found?.uid && !f5.uid && f5.name === found.name) move({ uid: found.uid, resource: found.resource, namespace: found.namespace ?? "" }, "learn");
+});
+var panel = O(() => focus.value.panel);
+var tab = O(() => focus.value.tab);
+var joined = (a5, b3) => ({ ...b3, rows: [...a5.rows ?? [], ...b3.rows ?? []] });
+var morePages = y3(1);
+x2(() => {
+  void filters.value;
+  void subject.value;
+  void panel.value;
+  void tab.value;
+  morePages.value = 1;
+});
+var versions = query(() => {
+  const of2 = subjectParams(), w5 = whole.value, found = object.answer.value?.object;
+  if (!of2 || !w5 || panel.value !== "object" || tab.value !== "versions" || !found?.uid) return null;
+  const params = { cluster: cluster.value, uid: found.uid, resource: found.resource, namespace: found.namespace, name: found.name, from: w5.from, to: w5.to + 1, limit: 100, class: ["change", "added", "deleted", "status", "event", "sync", "heartbeat"] };
+  return { shape: "changes", params, mark: mark(w5.to + 1), pages: morePages.value, add: joined };
+});
+var changes = query(() => {
+  const s4 = shown.value;
+  if (!s4 || panel.value !== "changes") return null;
+  return { shape: "changes", params: { ...filterParams(), from: Math.round(s4.from), to: Math.round(s4.to), limit: 100 }, mark: mark(s4.to), pages: morePages.value, add: joined, wait: settle() };
+});
+var hour = 36e5;
+var lastHour = O(() => {
+  const w5 = whole.value, at2 = focus.value.at === null ? calm.value?.time : focus.value.time;
+  return w5 && at2 ? { from: Math.max(w5.from, at2 - hour), to: at2 + 1 } : null;
+});
+var recent = query(() => {
+  const h5 = lastHour.value;
+  if (!h5 || panel.value !== "now") return null;
+  return { shape: "changes", params: { ...filterParams(), from: h5.from, to: h5.to, limit: 30, class: recentClasses() }, mark: "" };
+});
+var recentCount = query(() => {
+  const h5 = lastHour.value;
+  return h5 && panel.value === "now" ? { shape: "strip", params: { ...filterParams(), from: h5.from, to: h5.to, bars: 60 }, mark: "", ...slices } : null;
+});
+var recentClasses = () => {
+  const chosen2 = JSON.parse(filters.value)[0].class;
+  return chosen2.length > 0 ? chosen2 : ["change", "added", "deleted"];
+};
+var trouble = query(() => {
+  if (panel.value !== "now" || calmInstant.value === 0) return null;
+  return { shape: "trouble", params: { cluster: cluster.value, at: `seq:${calmInstant.value}` }, mark: "" };
+});
+var base = O(() => focus.value.base);
+var compare = query(() => {
+  if (panel.value !== "compare" || base.value === null || !head.value) return null;
+  const { namespace, resource } = filterParams();
+  return { shape: "compare", params: { a: `seq:${base.value}`, b: instant.value, namespace, resource, cluster: cluster.value }, mark: "" };
+});
+var opened = y3("");
+var compared = query(() => {
+  if (panel.value !== "compare" || base.value === null || !opened.value) return null;
+  return { shape: "compare", params: { a: `seq:${base.value}`, b: instant.value, uid: opened.value, cluster: cluster.value }, mark: "" };
+});
+function freeze(f5, time) {
+  const s4 = shown.peek(), w5 = whole.peek();
+  if (!s4 || !w5 || time === null) return {};
+  const width2 = s4.to - s4.from;
+  if (time >= s4.from && time < s4.to) return f5.last === null ? {} : { last: null, from: s4.from, to: s4.to };
+  return { last: null, ...snap(clamp({ from: time - width2 * 0.7, to: time + width2 * 0.3 })) };
+}
+function clamp(s4) {
+  const w5 = whole.peek();
+  if (!w5) return s4;
+  const room2 = Math.max(1e3, (w5.to - w5.from) * 0.02), most3 = w5.to - w5.from + 2 * room2;
+  const width2 = Math.min(Math.max(s4.to - s4.from, 1e3), Math.max(most3, 1e3));
+  const from = Math.min(Math.max(s4.from, w5.from - room2), w5.to + room2 - width2);
+  return { from, to: from + width2 };
+}
+var of = (r4) => ({ uid: r4.uid ?? "", resource: r4.resource, namespace: r4.namespace ?? "", name: r4.name, panel: "object" });
+function look2(at2, time, more = {}) {
+  move({ ...freeze(focus.peek(), time), at: at2, time, wanted: "", ...more });
+}
+async function lookAt(time, more = {}) {
+  const w5 = whole.peek();
+  if (!w5) return;
+  const at2 = Math.round(Math.min(Math.max(time, w5.from), w5.to));
+  r3(() => {
+    scrub.value = at2;
+  });
+  try {
+    const found = await resolve(String(at2));
+    look2(found.seq, at2, more);
+  } catch {
+  } finally {
+    scrub.value = null;
+  }
+}
+var resolve = async (at2) => (await get("instant", { at: at2, cluster: focus.peek().cluster })).at;
+function now() {
+  const s4 = shown.peek();
+  back();
+  move({ at: null, time: null, wanted: "", last: s4 ? Math.round((s4.to - s4.from) / 1e3) * 1e3 : hour, from: 0, to: 0 });
+}
+x2(() => {
+  const f5 = focus.value, unknown2 = f5.wanted || (f5.at !== null && f5.time === null ? `seq:${f5.at}` : "");
+  if (!unknown2 || !whole.value) return;
+  void resolve(unknown2).then((p5) => {
+    const g5 = focus.peek();
+    if (g5.wanted === f5.wanted && g5.at === f5.at) move({ at: p5.seq, time: p5.time, wanted: "", ...freeze(g5, p5.time) }, "learn");
+  }, () => void 0);
+});
+async function walk(direction, scope) {
+  const f5 = focus.peek(), seq = f5.at ?? head.peek()?.seq, about = scope ?? (f5.uid ? "object" : "cluster");
+  if (seq === void 0 || f5.at === null && direction === "next") return;
+  const uid = about === "cluster" ? void 0 : f5.uid;
+  const found = await get("step", { ...filterParams(), seq, direction, scope: about, uid, ...about === "cluster" ? {} : { namespace: void 0, resource: void 0 } });
+  if (found.seq === null) {
+    told.value = direction === "next" ? "No later change." : "No earlier change.";
+    return;
+  }
+  const other = about !== "object" && found.uid ? { uid: found.uid, resource: "", namespace: "", name: "", panel: "object" } : {};
+  look2(found.seq, found.time, other);
+}
+var told = y3("");
+
+// src/paint.ts
+var names2 = ["ink", "faint", "rule", "paper", "accent", "hatch", "ok", "progress", "bad", "gone", "unknown"];
+var classNames = ["change", "added", "deleted", "status", "event", "sync", "heartbeat"];
+var palette = y3(read3());
+function read3() {
+  const style = getComputedStyle(document.documentElement), of2 = (name) => style.getPropertyValue(`--${name}`).trim() || "#888";
+  return { ...Object.fromEntries(names2.map((n3) => [n3, of2(n3)])), class: Object.fromEntries(classNames.map((n3) => [n3, of2(`c-${n3}`)])) };
+}
+var theme = y3(stored() || "auto");
+function stored() {
+  try {
+    return localStorage.getItem("kuberewind.theme") ?? "";
+  } catch {
+    return "";
+  }
+}
+function setTheme(to) {
+  theme.value = to;
+  document.documentElement.dataset.theme = to;
+  try {
+    localStorage.setItem("kuberewind.theme", to);
+  } catch {
+  }
+  palette.value = read3();
+}
+document.documentElement.dataset.theme = theme.peek();
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+  palette.value = read3();
+});
+addEventListener("load", () => {
+  palette.value = read3();
+});
+var Scale = class {
+  constructor(from, to, width2) {
+    this.from = from;
+    this.to = to;
+    this.width = width2;
+  }
+  from;
+  to;
+  width;
+  x(ms) {
+    return (ms - this.from) / (this.to - this.from) * this.width;
+  }
+  ms(x3) {
+    return this.from + x3 / this.width * (this.to - this.from);
+  }
+};
+function size(canvas, width2, height2) {
+  const ratio = devicePixelRatio || 1, w5 = Math.round(width2 * ratio), h5 = Math.round(height2 * ratio);
+  if (canvas.width !== w5 || canvas.height !== h5) {
+    canvas.width = w5;
+    canvas.height = h5;
+    canvas.style.width = `${width2}px`;
+    canvas.style.height = `${height2}px`;
+  }
+  const c4 = canvas.getContext("2d", { alpha: false });
+  c4.setTransform(ratio, 0, 0, ratio, 0, 0);
+  return c4;
+}
+var font = (px, weight = 400) => `${weight} ${px}px system-ui, sans-serif`;
+function hatch(c4, x3, y5, w5, h5, p5) {
+  const width2 = Math.max(w5, 2);
+  c4.save();
+  c4.beginPath();
+  c4.rect(x3, y5, width2, h5);
+  c4.clip();
+  c4.globalAlpha = 0.18;
+  c4.fillStyle = p5.hatch;
+  c4.fillRect(x3, y5, width2, h5);
+  c4.globalAlpha = 0.75;
+  c4.strokeStyle = p5.hatch;
+  c4.lineWidth = 1;
+  c4.beginPath();
+  for (let at2 = x3 - h5 - (x3 - h5) % 7; at2 < x3 + width2; at2 += 7) {
+    c4.moveTo(at2, y5 + h5);
+    c4.lineTo(at2 + h5, y5);
+  }
+  c4.stroke();
+  c4.restore();
+}
+function stretch(i4, s4) {
+  const from = Math.max(0, s4.x(i4.from)), to = Math.min(s4.width, i4.to === null ? s4.width : s4.x(i4.to));
+  return to < 0 || from > s4.width || to < from ? null : { x: from, w: Math.max(2, to - from) };
+}
+function clip(c4, text, width2) {
+  if (c4.measureText(text).width <= width2) return text;
+  let n3 = text.length;
+  while (n3 > 1 && c4.measureText(text.slice(0, n3) + "…").width > width2) n3 = Math.floor(n3 * 0.9);
+  return n3 > 1 ? text.slice(0, n3) + "…" : "";
+}
+var drawn = { strip: [], density: [], marks: [], bars: [], hatched: [], frames: [] };
+globalThis.kuberewind = { drawn };
+function hatched(view, incomplete2) {
+  drawn.hatched = drawn.hatched.filter((h5) => h5.view !== view);
+  for (const i4 of incomplete2) drawn.hatched.push({ view, from: i4.from, to: i4.to, kind: i4.kind, stream: i4.stream ?? "" });
+}
+function frame(began) {
+  drawn.frames.push(performance.now() - began);
+  if (drawn.frames.length > 600) drawn.frames.shift();
+}
+
+// src/density.ts
+var made = /* @__PURE__ */ new WeakMap();
+function bars(s4) {
+  const known = made.get(s4);
+  if (known) return known;
+  const counts = s4.counts.map((c4) => Float64Array.from(c4)), n3 = counts.reduce((most3, c4) => Math.max(most3, c4.length), 0), total = new Float64Array(n3);
+  for (const c4 of counts) for (let i4 = 0; i4 < c4.length; i4++) total[i4] = (total[i4] ?? 0) + (c4[i4] ?? 0);
+  const b3 = { from: s4.from, stepMs: s4.stepMs, classes: s4.classes, counts, total, most: total.reduce((most3, v4) => Math.max(most3, v4), 0) };
+  made.set(s4, b3);
+  return b3;
+}
+function at(b3, ms) {
+  const i4 = Math.floor((ms - b3.from) / b3.stepMs);
+  if (i4 < 0 || i4 >= b3.total.length) return null;
+  const parts = b3.classes.map((c4, k4) => [c4, b3.counts[k4]?.[i4] ?? 0]).filter(([, n3]) => n3 > 0);
+  return { from: b3.from + i4 * b3.stepMs, to: b3.from + (i4 + 1) * b3.stepMs, total: b3.total[i4] ?? 0, parts };
+}
+function paintBars(c4, b3, s4, y5, height2, p5, view) {
+  const list2 = [], scale2 = b3.most > 0 ? (height2 - 2) / Math.sqrt(b3.most) : 0;
+  for (let i4 = 0; i4 < b3.total.length; i4++) {
+    const total = b3.total[i4] ?? 0, from = b3.from + i4 * b3.stepMs, x0 = s4.x(from), x1 = s4.x(from + b3.stepMs);
+    if (total === 0 || x1 < 0 || x0 > s4.width) continue;
+    paintBar(c4, b3, i4, x0, Math.max(1, x1 - x0 - (x1 - x0 > 3 ? 1 : 0)), y5 + height2, Math.max(2, Math.sqrt(total) * scale2), p5);
+    list2.push({ from, to: from + b3.stepMs, counts: Object.fromEntries(b3.classes.map((k4, n3) => [k4, b3.counts[n3]?.[i4] ?? 0])) });
+  }
+  drawn[view] = list2;
+}
+function paintBar(c4, b3, i4, x3, w5, bottom, height2, p5) {
+  const total = b3.total[i4] ?? 1;
+  for (let k4 = 0, y5 = bottom; k4 < b3.classes.length; k4++) {
+    const n3 = b3.counts[k4]?.[i4] ?? 0;
+    if (n3 === 0) continue;
+    const h5 = Math.max(1, n3 / total * height2);
+    c4.fillStyle = p5.class[b3.classes[k4] ?? ""] ?? p5.faint;
+    c4.fillRect(x3, y5 - h5, w5, h5);
+    y5 -= h5;
+  }
+}
+var told2 = { gap: "gap", pause: "pause", pruned: "pruned", estimated: "times estimated", clockstep: "clock step", unread: "not counted yet", before: "before the record" };
+function paintIncomplete(c4, all3, s4, y5, height2, p5, view) {
+  const seen = all3.filter((i4) => stretch(i4, s4) !== null);
+  for (const g5 of grouped(seen)) {
+    const { x: x3, w: w5 } = stretch(g5.one, s4), part = g5.streams.length > 0 ? height2 * 0.45 : height2;
+    hatch(c4, x3, y5 + height2 - part, w5, part, p5);
+    label(c4, g5, x3, w5, y5 + height2 - part, p5);
+  }
+  hatched(view, seen);
+}
+function grouped(all3) {
+  const found = /* @__PURE__ */ new Map();
+  for (const i4 of all3) {
+    if (i4.kind === "before" && !i4.stream) continue;
+    const key = [i4.kind, i4.cause, i4.stream ? "" : i4.text, Math.round(i4.from / 1e3), i4.to === null ? "" : Math.round(i4.to / 1e3)].join(" "), g5 = found.get(key) ?? { one: i4, streams: [] };
+    if (i4.stream) g5.streams.push(i4.stream);
+    found.set(key, g5);
+  }
+  return [...found.values()];
+}
+function label(c4, g5, x3, w5, y5, p5) {
+  if (w5 < 34) return;
+  c4.font = font(10, 600);
+  const text = clip(c4, [told2[g5.one.kind] ?? g5.one.kind, g5.streams.length > 1 ? `of ${g5.streams.length} resources` : g5.streams[0] ?? ""].filter(Boolean).join(" "), w5 - 8);
+  if (!text) return;
+  const width2 = c4.measureText(text).width;
+  c4.fillStyle = p5.paper;
+  c4.globalAlpha = 0.8;
+  c4.fillRect(x3 + 2, y5 + 2, width2 + 4, 13);
+  c4.globalAlpha = 1;
+  c4.fillStyle = p5.ink;
+  c4.textBaseline = "top";
+  c4.fillText(text, x3 + 4, y5 + 3);
+}
+
+// vendor/preact/jsx-runtime/dist/jsxRuntime.mjs
+var f4 = /* @__PURE__ */ Symbol.for("pv");
+var o4 = 0;
+function a4(t4, e4, n3, u4, a5, i4) {
+  e4 || (e4 = {});
+  var c4, l4, p5 = e4;
+  if ("ref" in p5 && "function" != typeof t4) for (l4 in p5 = {}, e4) "ref" == l4 ? c4 = e4[l4] : p5[l4] = e4[l4];
+  var s4 = { type: t4, props: p5, key: n3, ref: c4, __k: null, __: null, __b: 0, __e: null, __c: null, constructor: f4, __v: --o4, __i: -1, __u: 0 };
+  return (a5 || i4) && (s4.__source = a5, s4.__self = i4), n.vnode && n.vnode(s4), s4;
+}
+
+// src/strip.tsx
+var height = 76;
+var ruler = 18;
+var room = 0.012;
+var stripScale = () => {
+  const w5 = whole.value, width2 = stripWidth.value;
+  if (!w5 || width2 === 0) return null;
+  const pad = (w5.to - w5.from) * room;
+  return new Scale(w5.from - pad, w5.to + pad, width2);
+};
+var selected = y3(null);
+function paint(canvas) {
+  const s4 = stripScale(), p5 = palette.value;
+  if (!s4) return;
+  const began = performance.now(), c4 = size(canvas, s4.width, height), body = height - ruler;
+  c4.fillStyle = p5.paper;
+  c4.fillRect(0, 0, s4.width, height);
+  const answer = strip.answer.value;
+  if (answer) paintBars(c4, bars(answer), s4, 0, body, p5, "strip");
+  paintIncomplete(c4, answer?.incomplete ?? [], s4, 0, body, p5, "strip");
+  paintEdges(c4, s4, body, p5);
+  paintRuler(c4, s4, body, p5);
+  paintWindow(c4, s4, body, p5);
+  frame(began);
+}
+function paintEdges(c4, s4, body, p5) {
+  const w5 = whole.value;
+  if (!w5) return;
+  c4.fillStyle = p5.rule;
+  c4.globalAlpha = 0.5;
+  c4.fillRect(0, 0, s4.x(w5.from), body);
+  c4.fillRect(s4.x(w5.to), 0, s4.width - s4.x(w5.to), body);
+  c4.globalAlpha = 1;
+  c4.fillStyle = p5.faint;
+  c4.fillRect(s4.x(w5.from) - 1, 0, 1, body);
+  c4.fillRect(s4.x(w5.to), 0, 1, body);
+}
+function paintRuler(c4, s4, y5, p5) {
+  c4.fillStyle = p5.rule;
+  c4.fillRect(0, y5, s4.width, 1);
+  c4.textBaseline = "top";
+  let free = 0;
+  for (const m5 of marks(s4.from, s4.to, Math.max(2, s4.width / 86))) {
+    const x3 = Math.round(s4.x(m5.ms));
+    c4.fillStyle = p5.rule;
+    c4.fillRect(x3, y5, 1, 5);
+    c4.font = font(11, m5.strong ? 600 : 400);
+    const width2 = c4.measureText(m5.label).width;
+    if (x3 + 4 < free || x3 + 4 + width2 > s4.width) continue;
+    c4.fillStyle = m5.strong ? p5.ink : p5.faint;
+    c4.fillText(m5.label, x3 + 4, y5 + 4);
+    free = x3 + width2 + 12;
+  }
+}
+function paintWindow(c4, s4, body, p5) {
+  const seen = selected.value ?? shown.value;
+  if (seen) {
+    const x3 = Math.max(0, s4.x(seen.from)), w5 = Math.max(3, Math.min(s4.width, s4.x(seen.to)) - x3);
+    c4.fillStyle = p5.accent;
+    c4.globalAlpha = 0.13;
+    c4.fillRect(x3, 0, w5, body);
+    c4.globalAlpha = 1;
+    c4.fillRect(x3, body - 2, w5, 2);
+    c4.fillRect(x3, 0, w5, 2);
+    c4.fillRect(x3, 0, 1, body);
+    c4.fillRect(x3 + w5 - 1, 0, 1, body);
+  }
+  const time = scrub.value ?? cursor.value;
+  if (time !== null) paintCursor(c4, s4.x(time), 0, height, p5);
+}
+function paintCursor(c4, x3, y5, h5, p5) {
+  if (x3 < -1) return;
+  c4.fillStyle = p5.paper;
+  c4.fillRect(Math.round(x3) - 2, y5, 4, h5);
+  c4.fillStyle = p5.bad;
+  c4.fillRect(Math.round(x3) - 1, y5, 2, h5);
+}
+function usePainted(paintIt) {
+  const ref = T2(null);
+  A2(() => {
+    let wanted = 0;
+    const again = y3(0);
+    const stop = x2(() => {
+      void again.value;
+      if (ref.current) paintIt(ref.current);
+    });
+    const observer = new ResizeObserver(() => {
+      cancelAnimationFrame(wanted);
+      wanted = requestAnimationFrame(() => {
+        again.value++;
+      });
+    });
+    if (ref.current?.parentElement) observer.observe(ref.current.parentElement);
+    return () => {
+      stop();
+      observer.disconnect();
+      cancelAnimationFrame(wanted);
+    };
+  }, []);
+  return ref;
+}
+function useWidth(width2, less = () => 0) {
+  const ref = T2(null);
+  A2(() => {
+    const box = ref.current;
+    if (!box) return void 0;
+    const measure = () => {
+      width2.value = Math.max(0, Math.floor(box.clientWidth - less()));
+    };
+    const observer = new ResizeObserver(measure);
+    observer.observe(box);
+    measure();
+    return () => observer.disconnect();
+  }, []);
+  return ref;
+}
+function zoom(by, about) {
+  const s4 = shown.peek();
+  if (!s4) return;
+  glide();
+  move({ last: null, ...clamp({ from: about - (about - s4.from) * by, to: about + (s4.to - about) * by }) }, "glide");
+}
+function pan(ms) {
+  const s4 = shown.peek();
+  if (!s4) return;
+  glide();
+  move({ last: null, ...clamp({ from: s4.from + ms, to: s4.to + ms }) }, "glide");
+}
+var resting = 0;
+function glide() {
+  gliding.value = true;
+  clearTimeout(resting);
+  resting = setTimeout(rest, 150);
+}
+function rest() {
+  const s4 = shown.peek();
+  if (s4 && focus.peek().last === null) move(snap(s4), "learn");
+  gliding.value = false;
+}
+function Strip() {
+  const hover2 = useSignal(null), box = useWidth(stripWidth), canvas = usePainted(paint);
+  const timeOf = (e4) => stripScale()?.ms(e4.clientX - (canvas.current?.getBoundingClientRect().left ?? 0)) ?? 0;
+  const down = (e4) => {
+    if (e4.button !== 0) return;
+    canvas.current?.setPointerCapture(e4.pointerId);
+    const ms = timeOf(e4);
+    if (e4.shiftKey) selected.value = { from: ms, to: ms };
+    else scrub.value = ms;
+  };
+  const moved = (e4) => {
+    const ms = timeOf(e4);
+    hover2.value = { x: e4.clientX, text: read4(ms) };
+    if (selected.value) selected.value = { from: selected.value.from, to: ms };
+    else if (scrub.value !== null && e4.buttons === 1) scrub.value = ms;
+  };
+  const up = () => {
+    const range = selected.peek(), time = scrub.peek();
+    selected.value = null;
+    if (range && Math.abs(range.to - range.from) > 0) move({ last: null, ...snap(clamp({ from: Math.min(range.from, range.to), to: Math.max(range.from, range.to) })) });
+    else if (time !== null) void lookAt(time);
+  };
+  const wheel = (e4) => {
+    e4.preventDefault();
+    zoom(Math.exp(e4.deltaY / 400), timeOf(e4));
+  };
+  A2(() => {
+    canvas.current?.addEventListener("wheel", wheel, { passive: false });
+    return () => canvas.current?.removeEventListener("wheel", wheel);
+  }, []);
+  return /* @__PURE__ */ a4("section", { class: "strip", "aria-label": "All of the record", children: [
+    /* @__PURE__ */ a4("div", { class: "strip-box", ref: box, children: /* @__PURE__ */ a4(
+      "canvas",
+      {
+        ref: canvas,
+        class: "strip-canvas",
+        height,
+        role: "img",
+        "aria-label": spoken(),
+        onPointerDown: down,
+        onPointerMove: moved,
+        onPointerUp: up,
+        onPointerCancel: () => {
+          scrub.value = null;
+          selected.value = null;
+        },
+        onPointerLeave: () => {
+          hover2.value = null;
+        }
+      }
+    ) }),
+    /* @__PURE__ */ a4("p", { class: "strip-note", children: [
+      /* @__PURE__ */ a4("span", { class: "read", children: hover2.value?.text ?? spoken() }),
+      strip.busy.value && strip.answer.value === null ? /* @__PURE__ */ a4("span", { class: "busy", children: "counting…" }) : null,
+      strip.answer.value?.next ? /* @__PURE__ */ a4("span", { class: "busy", children: "not all is counted yet: what is not is hatched" }) : null,
+      strip.failed.value && !strip.missing.value ? /* @__PURE__ */ a4("span", { class: "error", children: strip.failed.value }) : null
+    ] })
+  ] });
+}
+function read4(ms) {
+  const answer = strip.answer.peek(), bar = answer && at(bars(answer), ms);
+  const missing = (answer?.incomplete ?? []).find((i4) => ms >= i4.from && (i4.to === null || ms < i4.to));
+  const parts = bar ? bar.parts.map(([c4, n3]) => `${count(n3)} ${c4}`).join(", ") || "nothing" : "outside of the record";
+  return `${full(ms)} · ${parts}${bar ? ` in ${span(bar.to - bar.from)}` : ""}${missing ? ` · ${missing.text}` : ""}`;
+}
+function spoken() {
+  const w5 = whole.value, answer = strip.answer.value;
+  if (!w5) return "The record is asked for.";
+  const total = answer ? bars(answer).total.reduce((a5, b3) => a5 + b3, 0) : 0, holes = answer?.incomplete?.filter((i4) => i4.kind !== "before").length ?? 0;
+  return `The record: ${full(w5.from)} to ${full(w5.to).slice(0, 10) === full(w5.from).slice(0, 10) ? clock(w5.to) : full(w5.to)} (${span(w5.to - w5.from)}), ${count(total)} changes shown${holes > 0 ? `, ${holes} stretches not complete` : ", complete"}.`;
+}
+
+// src/bar.tsx
+var widths2 = [["5m", 3e5], ["15m", 9e5], ["1h", 36e5], ["6h", 216e5], ["1d", 864e5], ["7d", 6048e5]];
+function widen(ms) {
+  const f5 = focus.peek(), at2 = cursor.peek() ?? whole.peek()?.to ?? 0;
+  if (f5.at === null) move({ last: ms, from: 0, to: 0 });
+  else move({ last: null, from: at2 - ms * 0.7, to: at2 + ms * 0.3 });
+}
+function all2() {
+  const w5 = whole.peek();
+  if (w5) move({ last: null, from: w5.from, to: w5.to + 1 });
+}
+function Bar({ help }) {
+  const m5 = meta.answer.value, f5 = focus.value, name = m5?.clusters.find((c4) => c4.uid === m5.cluster)?.name ?? "";
+  return /* @__PURE__ */ a4("header", { class: "bar", children: [
+    /* @__PURE__ */ a4("span", { class: "brand", title: m5?.cluster, children: [
+      /* @__PURE__ */ a4("span", { class: "logo", "aria-hidden": "true", children: "◀◀" }),
+      (m5?.clusters.length ?? 0) > 1 ? /* @__PURE__ */ a4("select", { "aria-label": "Cluster", value: m5?.cluster, onChange: (e4) => move({ cluster: e4.currentTarget.value, uid: "", name: "", at: null, panel: "now" }), children: m5?.clusters.map((c4) => /* @__PURE__ */ a4("option", { value: c4.uid, children: c4.name || c4.uid }, c4.uid)) }) : /* @__PURE__ */ a4("b", { children: name || "kuberewind" })
+    ] }),
+    /* @__PURE__ */ a4(Instant, {}),
+    /* @__PURE__ */ a4("span", { class: "group", role: "group", "aria-label": "Width of the window", children: [
+      widths2.map(([label2, ms]) => /* @__PURE__ */ a4("button", { type: "button", "aria-pressed": f5.last === ms, onClick: () => widen(ms), children: label2 }, label2)),
+      /* @__PURE__ */ a4("button", { type: "button", onClick: all2, title: "All of the record (0)", children: "all" }),
+      /* @__PURE__ */ a4("button", { type: "button", "aria-label": "Widen the window", title: "Widen (−)", onClick: () => middle(1.6), children: "−" }),
+      /* @__PURE__ */ a4("button", { type: "button", "aria-label": "Narrow the window", title: "Narrow (+)", onClick: () => middle(0.6), children: "+" })
+    ] }),
+    /* @__PURE__ */ a4(Badges, {}),
+    /* @__PURE__ */ a4("span", { class: "group end", children: [
+      /* @__PURE__ */ a4("button", { type: "button", onClick: toggleLocal, title: "Labels in UTC or in local time (u)", children: local.value ? `local ${zone(cursor.value ?? head.value?.time ?? Date.now())}` : "UTC" }),
+      /* @__PURE__ */ a4("button", { type: "button", onClick: () => setTheme(theme.value === "dark" ? "light" : theme.value === "light" ? "auto" : "dark"), title: "Dark, light, or as the system (t)", children: theme.value }),
+      /* @__PURE__ */ a4("button", { type: "button", onClick: help, "aria-label": "Help: all keys", title: "All keys (?)", children: "?" })
+    ] })
+  ] });
+}
+function middle(by) {
+  const s4 = shown.peek();
+  if (s4) zoom(by, cursor.peek() ?? (live.peek() ? s4.to : (s4.from + s4.to) / 2));
+}
+function Instant() {
+  const f5 = focus.value, time = cursor.value, w5 = whole.value;
+  return /* @__PURE__ */ a4("span", { class: `instant ${f5.at === null ? "live" : "past"}`, children: [
+    /* @__PURE__ */ a4("button", { type: "button", "aria-label": "Previous change", title: "Previous change (←)", onClick: () => void walk("previous"), children: "←" }),
+    /* @__PURE__ */ a4("span", { class: "clock", role: "status", title: f5.at === null ? "The end of the record" : `seq:${f5.at}`, children: f5.at === null ? head.value ? /* @__PURE__ */ a4($, { children: [
+      "now ",
+      /* @__PURE__ */ a4("small", { children: [
+        full(head.value.time).slice(0, 19),
+        " ",
+        zone(head.value.time)
+      ] })
+    ] }) : "…" : time ? /* @__PURE__ */ a4($, { children: [
+      brief(time, 0),
+      " ",
+      /* @__PURE__ */ a4("small", { children: [
+        zone(time),
+        ", seq:",
+        f5.at,
+        w5 ? `, ${span(w5.to - time)} before the end` : ""
+      ] })
+    ] }) : `seq:${f5.at}` }),
+    /* @__PURE__ */ a4("button", { type: "button", "aria-label": "Next change", title: "Next change (→)", disabled: f5.at === null, onClick: () => void walk("next"), children: "→" }),
+    f5.at === null ? null : /* @__PURE__ */ a4("button", { type: "button", class: "to-now", onClick: now, title: "Back to the end of the record (n)", children: [
+      "now",
+      fresh.value > 0 ? /* @__PURE__ */ a4("span", { class: "fresh", children: [
+        count(fresh.value),
+        " new"
+      ] }) : null
+    ] })
+  ] });
+}
+function Badges() {
+  const r4 = recording.value;
+  return /* @__PURE__ */ a4("span", { class: "badges", role: "status", children: [
+    away.value ? /* @__PURE__ */ a4("span", { class: "badge bad", children: away.value }) : null,
+    r4 && !r4.now ? /* @__PURE__ */ a4("span", { class: "badge warn", title: r4.text, children: [
+      r4.text || "Nobody records.",
+      head.value ? /* @__PURE__ */ a4($, { children: [
+        " Last commit: ",
+        full(head.value.time).slice(0, 19),
+        " ",
+        zone(head.value.time),
+        "."
+      ] }) : null
+    ] }) : null,
+    r4?.now ? /* @__PURE__ */ a4("span", { class: "badge good", title: r4.text, children: [
+      /* @__PURE__ */ a4("span", { "aria-hidden": "true", children: "●" }),
+      " recording",
+      (r4.behindMs ?? 0) > 5e3 ? `, ${span(r4.behindMs ?? 0)} behind` : ""
+    ] }) : null,
+    meta.failed.value ? /* @__PURE__ */ a4("span", { class: "badge bad", children: meta.failed.value }) : null
+  ] });
+}
+function Filters() {
+  const f5 = focus.value.filter, m5 = meta.answer.value, more = useSignal(Boolean(f5.label || f5.manager || f5.path || f5.type)), beats = f5.class.includes("heartbeat");
+  const hidden = density.answer.value?.hidden?.heartbeat ?? 0, on = (c4) => f5.class.length === 0 ? c4 !== "heartbeat" : f5.class.includes(c4);
+  return /* @__PURE__ */ a4("form", { class: `filters${more.value ? " open" : ""}`, role: "search", onSubmit: (e4) => e4.preventDefault(), children: [
+    /* @__PURE__ */ a4("input", { id: "search", type: "search", placeholder: "name  ( / )", "aria-label": "Name of objects", value: f5.name, onInput: (e4) => filter({ name: e4.currentTarget.value }, "glide") }),
+    /* @__PURE__ */ a4(Several, { label: "namespace", all: "all namespaces", options: (m5?.namespaces ?? []).map((n3) => [n3, n3]), chosen: f5.namespace, set: (namespace) => filter({ namespace }) }),
+    /* @__PURE__ */ a4(Several, { label: "kind", all: "all kinds", options: (m5?.resources ?? []).map((r4) => [r4.resource, r4.kind === "" ? r4.resource : `${r4.kind} (${r4.resource})`]), chosen: f5.resource, set: (resource) => filter({ resource }) }),
+    /* @__PURE__ */ a4("span", { class: "group classes", role: "group", "aria-label": "Classes", children: [
+      usual.map((c4) => /* @__PURE__ */ a4("button", { type: "button", class: `toggle c-${c4}`, "aria-pressed": on(c4), onClick: () => toggle(c4), children: c4 }, c4)),
+      /* @__PURE__ */ a4("button", { type: "button", class: "toggle c-heartbeat", "aria-pressed": beats, onClick: () => toggle("heartbeat"), title: "Renewals of Leases and the like (h)", children: beats ? "heartbeats" : `${count(hidden)} heartbeats hidden` })
+    ] }),
+    /* @__PURE__ */ a4("button", { type: "button", class: "opener", "aria-expanded": more.value, onClick: () => {
+      more.value = !more.value;
+    }, children: more.value ? "fewer filters" : "more filters" }),
+    filtered(f5) ? /* @__PURE__ */ a4("button", { type: "button", class: "clear", onClick: clearFilter, children: "clear" }) : null,
+    more.value ? /* @__PURE__ */ a4(More, {}) : null,
+    /* @__PURE__ */ a4("span", { class: "faint total", children: density.answer.value ? `${count(bars(density.answer.value).total.reduce((a5, b3) => a5 + b3, 0))} changes in the window` : "" })
+  ] });
+}
+function More() {
+  const f5 = focus.value.filter, field = (name, hint2) => /* @__PURE__ */ a4("label", { children: [
+    name,
+    " ",
+    /* @__PURE__ */ a4("input", { value: f5[name], placeholder: hint2, onChange: (e4) => filter({ [name]: e4.currentTarget.value }) })
+  ] });
+  return /* @__PURE__ */ a4("span", { class: "more-filters", children: [
+    field("label", "app=cart,tier!=db"),
+    field("manager", "kubectl"),
+    field("path", "/spec/template"),
+    /* @__PURE__ */ a4("label", { children: [
+      "type ",
+      /* @__PURE__ */ a4("select", { value: f5.type, onChange: (e4) => filter({ type: e4.currentTarget.value }), children: ["", "Added", "Updated", "Deleted", "Sync"].map((t4) => /* @__PURE__ */ a4("option", { value: t4, children: t4 || "any" }, t4)) })
+    ] })
+  ] });
+}
+function toggle(c4) {
+  const f5 = focus.peek().filter, was = f5.class.length === 0 ? usual : f5.class, now2 = was.includes(c4) ? was.filter((x3) => x3 !== c4) : [...was, c4];
+  const ordered = classes.filter((x3) => now2.includes(x3)), plain = ordered.length === usual.length && !ordered.includes("heartbeat");
+  filter({ class: plain || ordered.length === 0 ? [] : ordered });
+}
+function Several({ label: label2, all: none2, options, chosen: chosen2, set }) {
+  return /* @__PURE__ */ a4("span", { class: "several", children: [
+    /* @__PURE__ */ a4("select", { "aria-label": `Add a ${label2}`, value: "", onChange: (e4) => {
+      const v4 = e4.currentTarget.value;
+      e4.currentTarget.value = "";
+      if (v4) set([...chosen2, v4]);
+    }, children: [
+      /* @__PURE__ */ a4("option", { value: "", children: chosen2.length === 0 ? none2 : `+ ${label2}` }),
+      options.filter(([v4]) => !chosen2.includes(v4)).map(([v4, text]) => /* @__PURE__ */ a4("option", { value: v4, children: text }, v4))
+    ] }),
+    chosen2.map((c4) => /* @__PURE__ */ a4("button", { type: "button", class: "chip", "aria-label": `Without ${label2} ${c4}`, onClick: () => set(chosen2.filter((x3) => x3 !== c4)), children: [
+      c4,
+      " ×"
+    ] }, c4))
+  ] });
+}
+
+// src/lanepaint.ts
+var row = 26;
+var marksOf = /* @__PURE__ */ new WeakMap();
+var barsOf = /* @__PURE__ */ new WeakMap();
+function marks2(t4) {
+  let made2 = t4 ? marksOf.get(t4) : /* @__PURE__ */ new Map();
+  if (t4 && !made2) {
+    made2 = new Map(t4.lanes.map((l4) => [l4.id, {
+      time: Float64Array.from(l4.time, (ms) => ms + t4.from),
+      seq: Float64Array.from(l4.seq),
+      count: Uint32Array.from(l4.count),
+      class: l4.class.map((i4) => t4.classes[i4] ?? ""),
+      manager: l4.manager.map((i4) => i4 < 0 ? "" : t4.managers[i4] ?? "")
+    }]));
+    marksOf.set(t4, made2);
+  }
+  return made2;
+}
+function stateBars(s4) {
+  let made2 = s4 ? barsOf.get(s4) : /* @__PURE__ */ new Map();
+  if (s4 && !made2) {
+    made2 = new Map(s4.lanes.map((l4) => [l4.id, {
+      from: Float64Array.from(l4.from, (ms) => ms + s4.from),
+      to: Float64Array.from(l4.to, (ms) => ms + s4.from),
+      state: l4.state,
+      text: l4.text
+    }]));
+    barsOf.set(s4, made2);
+  }
+  return made2;
+}
+function paintLanes(c4, s4) {
+  const at2 = marks2(s4.ticks), of2 = stateBars(s4.states);
+  drawn.marks = [];
+  drawn.bars = [];
+  hatched("lanes", s4.incomplete.filter((i4) => stretch(i4, s4.scale) !== null));
+  for (let i4 = s4.first; i4 < Math.min(s4.last, s4.lanes.length); i4++) {
+    const lane = s4.lanes[i4], y5 = i4 * row - s4.top;
+    c4.fillStyle = s4.p.rule;
+    c4.fillRect(0, y5 + row - 1, s4.scale.width, 1);
+    if (lane.uid === s4.active) tint(c4, y5, s4);
+    life(c4, lane, y5, s4);
+    const found = at2.get(lane.id);
+    states2(c4, lane, of2.get(lane.id), found, y5, s4);
+    unknown(c4, lane, y5, s4);
+    ends(c4, lane, y5, s4);
+    if (found) ticks2(c4, lane, found, y5, s4);
+  }
+}
+function tint(c4, y5, s4) {
+  c4.globalAlpha = 0.12;
+  c4.fillStyle = s4.p.accent;
+  c4.fillRect(0, y5, s4.scale.width, row - 1);
+  c4.globalAlpha = 1;
+}
+var between = (lane, s4) => [
+  lane.born === null ? -1 : Math.max(-1, s4.scale.x(lane.born)),
+  Math.min(s4.scale.width + 1, s4.scale.x(lane.ended ?? s4.end))
+];
+function life(c4, lane, y5, s4) {
+  const [from, to] = between(lane, s4);
+  if (to < 0 || from > s4.scale.width) return;
+  c4.fillStyle = s4.p.rule;
+  c4.fillRect(from, y5 + 5, Math.max(2, to - from), row - 11);
+}
+function states2(c4, lane, b3, m5, y5, s4) {
+  if (!b3) return;
+  for (let i4 = 0; i4 < b3.from.length; i4++) {
+    const x0 = Math.max(-1, s4.scale.x(b3.from[i4] ?? 0)), x1 = Math.min(s4.scale.width + 1, s4.scale.x(b3.to[i4] ?? 0)), state = b3.state[i4] ?? "unknown";
+    if (x1 < 0 || x0 > s4.scale.width || state === "gone") continue;
+    const w5 = Math.max(state === "bad" ? 2 : 1, x1 - x0), color = s4.p[state] ?? s4.p.unknown;
+    if (state === "unknown") hatch(c4, x0, y5 + 5, w5, row - 11, s4.p);
+    else {
+      c4.fillStyle = color;
+      c4.globalAlpha = state === "ok" ? 0.38 : 0.6;
+      c4.fillRect(x0, y5 + 5, w5, row - 11);
+      c4.globalAlpha = 1;
+      c4.fillRect(x0, y5 + row - 8, w5, 2);
+    }
+    drawn.bars.push({ lane: lane.id, from: b3.from[i4] ?? 0, to: b3.to[i4] ?? 0, state, text: b3.text[i4] ?? "" });
+    caption(c4, b3.text[i4] ?? "", x0, x1, y5, m5, s4);
+  }
+}
+function caption(c4, text, from, to, y5, m5, s4) {
+  if (!text || to - from < 40) return;
+  c4.font = font(10.5);
+  c4.textBaseline = "middle";
+  const fits = clip(c4, text, to - from - 10), width2 = c4.measureText(fits).width;
+  let x3 = Math.max(from, 0) + 5;
+  for (let i4 = 0; m5 && i4 < m5.time.length; i4++) {
+    const at2 = s4.scale.x(m5.time[i4] ?? 0);
+    if (at2 > x3 - 10 && at2 < x3 + width2 + 10) x3 = at2 + 14;
+  }
+  if (!fits || x3 + width2 > to - 3) return;
+  c4.fillStyle = s4.p.ink;
+  c4.fillText(fits, x3, y5 + row / 2 - 1);
+}
+function unknown(c4, lane, y5, s4) {
+  for (const i4 of s4.incomplete) {
+    if (i4.kind === "before" || i4.stream && i4.stream !== lane.resource && i4.stream !== lane.resource.split(".")[0]) continue;
+    const found = stretch(i4, s4.scale);
+    if (found) hatch(c4, found.x, y5 + 2, found.w, row - 5, s4.p);
+  }
+}
+function ends(c4, lane, y5, s4) {
+  c4.fillStyle = s4.p.ink;
+  if (lane.born !== null) {
+    const x4 = s4.scale.x(lane.born);
+    if (x4 >= 0 && x4 <= s4.scale.width) c4.fillRect(Math.round(x4), y5 + 3, 1.5, row - 7);
+  }
+  if (lane.ended === null) return;
+  const x3 = Math.round(s4.scale.x(lane.ended));
+  if (x3 < 0 || x3 > s4.scale.width) return;
+  c4.fillRect(x3 - 1, y5 + 3, 1.5, row - 7);
+}
+function ticks2(c4, lane, m5, y5, s4) {
+  for (let i4 = 0; i4 < m5.time.length; i4++) {
+    const time = m5.time[i4] ?? 0, x3 = s4.scale.x(time), n3 = m5.count[i4] ?? 1, kind = m5.class[i4] ?? "";
+    if (x3 < -10 || x3 > s4.scale.width + 10) continue;
+    const color = s4.p.class[kind] ?? s4.p.faint;
+    if (n3 > 1) pill(c4, x3, y5, n3, color, s4.p);
+    else shape(c4, x3, y5 + row / 2 - 1, kind, color, s4.p);
+    if (time >= s4.scale.from && time < s4.scale.to) drawn.marks.push({ lane: lane.id, time, seq: m5.seq[i4] ?? 0, count: n3, class: kind });
+  }
+}
+function pill(c4, x3, y5, n3, color, p5) {
+  c4.font = font(10, 700);
+  const text = compact(n3), w5 = Math.max(14, c4.measureText(text).width + 6);
+  c4.fillStyle = p5.paper;
+  c4.beginPath();
+  c4.roundRect(x3 - w5 / 2 - 1, y5 + 4, w5 + 2, row - 9, 5);
+  c4.fill();
+  c4.fillStyle = color;
+  c4.beginPath();
+  c4.roundRect(x3 - w5 / 2, y5 + 5, w5, row - 11, 4);
+  c4.fill();
+  c4.fillStyle = p5.paper;
+  c4.textBaseline = "middle";
+  c4.textAlign = "center";
+  c4.fillText(text, x3, y5 + row / 2);
+  c4.textAlign = "left";
+}
+function shape(c4, x3, y5, kind, color, p5) {
+  c4.beginPath();
+  switch (kind) {
+    case "added":
+      c4.moveTo(x3 - 5, y5 + 5);
+      c4.lineTo(x3, y5 - 6);
+      c4.lineTo(x3 + 5, y5 + 5);
+      break;
+    case "event":
+      c4.moveTo(x3, y5 - 6);
+      c4.lineTo(x3 + 5, y5);
+      c4.lineTo(x3, y5 + 6);
+      c4.lineTo(x3 - 5, y5);
+      break;
+    case "deleted":
+      cross(c4, x3, y5, color, p5);
+      return;
+    case "status":
+    case "heartbeat":
+      c4.rect(x3 - 1.5, y5 - 5, 3, 10);
+      break;
+    default:
+      c4.rect(x3 - 3, y5 - 8, 6, 16);
+  }
+  c4.closePath();
+  c4.lineWidth = 2;
+  c4.strokeStyle = p5.paper;
+  c4.stroke();
+  c4.fillStyle = color;
+  c4.fill();
+}
+function cross(c4, x3, y5, color, p5) {
+  c4.moveTo(x3 - 4, y5 - 5);
+  c4.lineTo(x3 + 4, y5 + 5);
+  c4.moveTo(x3 + 4, y5 - 5);
+  c4.lineTo(x3 - 4, y5 + 5);
+  c4.lineWidth = 5;
+  c4.strokeStyle = p5.paper;
+  c4.stroke();
+  c4.lineWidth = 2.5;
+  c4.strokeStyle = color;
+  c4.stroke();
+}
+function nearest(m5, s4, x3) {
+  let found = -1, away3 = 11;
+  for (let i4 = 0; m5 && i4 < m5.time.length; i4++) {
+    const d4 = Math.abs(s4.x(m5.time[i4] ?? 0) - x3);
+    if (d4 < away3) [found, away3] = [i4, d4];
+  }
+  return found;
+}
+function stateAt(b3, ms) {
+  for (let i4 = 0; b3 && i4 < b3.from.length; i4++) if (ms >= (b3.from[i4] ?? 0) && ms < (b3.to[i4] ?? 0)) return b3.text[i4] || b3.state[i4] || "";
+  return "";
+}
+
+// src/lanes.tsx
+var top = y3(0);
+var tall = y3(300);
+var active = y3(0);
+var hover = y3("");
+var labels = () => innerWidth < 760 ? 132 : 290;
+var headHeight = 58;
+var ruler2 = 18;
+var scale = () => {
+  const s4 = shown.value;
+  return s4 && lanesWidth.value > 0 ? new Scale(s4.from, s4.to, lanesWidth.value) : null;
+};
+var list = O(() => lanes.answer.value?.lanes ?? []);
+var first = O(() => Math.max(0, Math.floor(top.value / row) - 3));
+var last = O(() => Math.min(list.value.length, Math.ceil((top.value + tall.value) / row) + 3));
+var block = 20;
+x2(() => {
+  const from = Math.floor(first.value / block) * block, to = Math.ceil(last.value / block) * block;
+  visible.value = list.value.slice(from, to).map((l4) => l4.id).join(",");
+});
+var incomplete = () => density.answer.value?.incomplete ?? lanes.answer.value?.incomplete ?? [];
+function paint2(canvas) {
+  const s4 = scale(), p5 = palette.value;
+  if (!s4) return;
+  const began = performance.now(), c4 = size(canvas, s4.width, tall.value);
+  c4.fillStyle = p5.paper;
+  c4.fillRect(0, 0, s4.width, tall.value);
+  const end = whole.value?.to ?? s4.to;
+  paintLanes(c4, {
+    lanes: list.value,
+    first: first.value,
+    last: last.value,
+    top: top.value,
+    scale: s4,
+    ticks: ticks.answer.value,
+    states: states.answer.value,
+    incomplete: incomplete(),
+    end,
+    active: focus.value.uid,
+    p: p5
+  });
+  const time = scrub.value ?? cursor.value;
+  if (time !== null && time >= s4.from && time <= s4.to) paintCursor(c4, s4.x(time), 0, tall.value, p5);
+  frame(began);
+}
+function paintHead(canvas) {
+  const s4 = scale(), p5 = palette.value;
+  if (!s4) return;
+  const c4 = size(canvas, s4.width, headHeight), body = headHeight - ruler2, answer = density.answer.value;
+  c4.fillStyle = p5.paper;
+  c4.fillRect(0, 0, s4.width, headHeight);
+  if (answer) paintBars(c4, bars(answer), s4, 0, body, p5, "density");
+  paintIncomplete(c4, incomplete(), s4, 0, body, p5, "density");
+  paintRuler(c4, s4, body, p5);
+  const moved = changeOfOffset(s4.from, s4.to);
+  if (moved !== null) {
+    c4.fillStyle = p5.progress;
+    c4.fillRect(s4.x(moved), 0, 1, headHeight);
+    c4.font = font(10, 600);
+    c4.fillText(`${zone(s4.from)} → ${zone(s4.to)}`, s4.x(moved) + 4, 2);
+  }
+  const time = scrub.value ?? cursor.value;
+  if (time !== null && time >= s4.from && time <= s4.to) paintCursor(c4, s4.x(time), 0, headHeight, p5);
+}
+var lives = O(() => {
+  const same = /* @__PURE__ */ new Map();
+  for (const l4 of list.value) {
+    const name = `${l4.resource} ${l4.namespace ?? ""} ${l4.name}`, known = same.get(name);
+    if (known) known.push(l4);
+    else same.set(name, [l4]);
+  }
+  const told3 = /* @__PURE__ */ new Map();
+  for (const some of same.values()) if (some.length > 1) {
+    some.sort((a5, b3) => (a5.born ?? 0) - (b3.born ?? 0)).forEach((l4, i4) => told3.set(l4.id, `life ${i4 + 1} of ${some.length}`));
+  }
+  return told3;
+});
+function Lanes() {
+  const width2 = useWidth(lanesWidth, labels), head2 = usePainted(paintHead), body = usePainted(paint2), scroller = T2(null);
+  const onHead = w2(() => handlers(head2, false), []), onBody = w2(() => handlers(body, true), []);
+  A2(() => {
+    const box = scroller.current, observer = new ResizeObserver(() => {
+      tall.value = box.clientHeight;
+    });
+    observer.observe(box);
+    const wheel = (e4) => spin(e4, body.current);
+    box.addEventListener("wheel", wheel, { passive: false });
+    return () => {
+      observer.disconnect();
+      box.removeEventListener("wheel", wheel);
+    };
+  }, []);
+  const answer = lanes.answer.value, rest2 = (answer?.total ?? 0) - list.value.length;
+  return /* @__PURE__ */ a4("section", { class: "lanes", "aria-label": "Objects in the window", children: [
+    /* @__PURE__ */ a4("div", { class: "lanes-head", ref: width2, children: [
+      /* @__PURE__ */ a4(Order, {}),
+      /* @__PURE__ */ a4("canvas", { ref: head2, class: "lanes-density", role: "img", "aria-label": "Changes in the window", ...onHead })
+    ] }),
+    /* @__PURE__ */ a4("div", { class: "lanes-body", ref: scroller, onScroll: () => {
+      top.value = scroller.current?.scrollTop ?? 0;
+    }, children: [
+      /* @__PURE__ */ a4("div", { class: "lanes-stick", children: /* @__PURE__ */ a4("canvas", { ref: body, class: "lanes-canvas", "aria-hidden": "true", ...onBody }) }),
+      /* @__PURE__ */ a4(Rows, {}),
+      rest2 > 0 ? /* @__PURE__ */ a4("button", { type: "button", class: "more", onClick: () => {
+        pages.value++;
+      }, children: [
+        count(rest2),
+        " more ",
+        rest2 === 1 ? "object" : "objects",
+        ": show ",
+        count(Math.min(page, rest2)),
+        " of them"
+      ] }) : null,
+      /* @__PURE__ */ a4(Left, {}),
+      answer && answer.total === 0 ? /* @__PURE__ */ a4("p", { class: "empty", children: [
+        "No object changed in this window",
+        live.value ? " so far" : "",
+        ", by this filter. Widen the window with −, or press 0 for all of the record."
+      ] }) : null,
+      lanes.failed.value ? /* @__PURE__ */ a4("p", { class: "error", children: lanes.failed.value }) : null
+    ] }),
+    /* @__PURE__ */ a4("p", { class: "read", "aria-hidden": "true", children: hover.value || hint() })
+  ] });
+}
+function Left() {
+  const left = Object.entries(lanes.answer.value?.left ?? {}).filter(([, n3]) => n3 > 0);
+  if (left.length === 0) return null;
+  return /* @__PURE__ */ a4("p", { class: "left", children: [
+    "Not lanes here: ",
+    left.map(([resource, n3]) => /* @__PURE__ */ a4("button", { type: "button", class: "more", onClick: () => filter({ resource: [resource] }), children: [
+      count(n3),
+      " ",
+      resource
+    ] }, resource))
+  ] });
+}
+var hint = () => {
+  const s4 = shown.value;
+  return s4 ? `${full(s4.from)} to ${full(s4.to)} (${span(s4.to - s4.from)}). Drag scrubs, Ctrl and wheel zooms, Shift and drag moves.` : "";
+};
+function Order() {
+  const f5 = focus.value, total = lanes.answer.value?.total;
+  return /* @__PURE__ */ a4("div", { class: "order", children: [
+    /* @__PURE__ */ a4("strong", { children: [
+      total === void 0 ? "…" : count(total),
+      " ",
+      total === 1 ? "object" : "objects"
+    ] }),
+    /* @__PURE__ */ a4("span", { class: "choices", children: [
+      /* @__PURE__ */ a4("select", { "aria-label": "Group by", value: f5.group, onChange: (e4) => move({ group: e4.currentTarget.value }), children: [
+        /* @__PURE__ */ a4("option", { value: "owner", children: "by owner" }),
+        /* @__PURE__ */ a4("option", { value: "none", children: "ungrouped" })
+      ] }),
+      /* @__PURE__ */ a4("select", { "aria-label": "Sort by", value: f5.sort, onChange: (e4) => move({ sort: e4.currentTarget.value }), children: [
+        /* @__PURE__ */ a4("option", { value: "changes", children: "most changes" }),
+        /* @__PURE__ */ a4("option", { value: "name", children: "by name" })
+      ] })
+    ] })
+  ] });
+}
+function Rows() {
+  const all3 = list.value, from = first.value, to = last.value, answer = lanes.answer.value;
+  return /* @__PURE__ */ a4("div", { role: "treegrid", class: "rows", "aria-label": "Objects", "aria-rowcount": answer?.total ?? -1, style: { height: `${all3.length * row}px` }, onKeyDown: keys, children: all3.slice(from, to).map((l4, i4) => /* @__PURE__ */ a4(Row, { lane: l4, index: from + i4 }, l4.id)) });
+}
+function Row({ lane, index }) {
+  const f5 = focus.value, chosen2 = lane.uid === f5.uid, now2 = cursor.value ?? whole.value?.to ?? 0, state = stateAt(stateBars(states.answer.value).get(lane.id), now2);
+  const life2 = lives.value.get(lane.id), name = lane.name, split = name.length > 16 ? name.length - 9 : name.length;
+  return /* @__PURE__ */ a4(
+    "div",
+    {
+      role: "row",
+      class: `row${chosen2 ? " chosen" : ""}${lane.trouble ? " trouble" : ""}`,
+      "aria-rowindex": index + 1,
+      "aria-level": lane.depth + 1,
+      "aria-selected": chosen2,
+      tabIndex: index === active.value ? 0 : -1,
+      "data-index": index,
+      style: { top: `${index * row}px`, paddingLeft: `${6 + Math.min(lane.depth, 4) * 12}px` },
+      title: `${lane.kind} ${lane.namespace ? lane.namespace + "/" : ""}${lane.name}${life2 ? `, ${life2}` : ""}${lane.trouble ? `: ${lane.trouble}` : ""}`,
+      onClick: () => {
+        active.value = index;
+        move(of(lane));
+      },
+      onFocus: () => {
+        active.value = index;
+      },
+      children: [
+        /* @__PURE__ */ a4("span", { role: "rowheader", class: "name", children: [
+          /* @__PURE__ */ a4("span", { class: "kind", children: lane.kind }),
+          /* @__PURE__ */ a4("span", { class: "start", children: name.slice(0, split) }),
+          /* @__PURE__ */ a4("span", { class: "end", children: name.slice(split) }),
+          life2 ? /* @__PURE__ */ a4("span", { class: "life", children: life2 }) : null,
+          /* @__PURE__ */ a4("span", { class: "space", children: lane.namespace })
+        ] }),
+        /* @__PURE__ */ a4("span", { role: "gridcell", class: "number", title: lane.hidden > 0 ? `${count(lane.hidden)} hidden by the filter` : void 0, children: [
+          count(lane.changes),
+          /* @__PURE__ */ a4("span", { class: "unseen", children: [
+            " changes",
+            lane.hidden > 0 ? `, ${count(lane.hidden)} hidden` : ""
+          ] })
+        ] }),
+        /* @__PURE__ */ a4("span", { role: "gridcell", class: "unseen", children: [
+          state,
+          lane.trouble ? `, ${lane.trouble}` : "",
+          lane.ended !== null ? ", ended" : ""
+        ] })
+      ]
+    }
+  );
+}
+function goTo(index) {
+  const i4 = Math.min(Math.max(0, index), list.peek().length - 1), box = document.querySelector(".lanes-body");
+  if (i4 < 0 || !box) return;
+  active.value = i4;
+  if (i4 * row < box.scrollTop) box.scrollTop = i4 * row;
+  if ((i4 + 1) * row > box.scrollTop + box.clientHeight) box.scrollTop = (i4 + 1) * row - box.clientHeight;
+  top.value = box.scrollTop;
+  requestAnimationFrame(() => document.querySelector(`.row[data-index="${i4}"]`)?.focus({ preventScroll: true }));
+}
+function keys(e4) {
+  const to = { ArrowDown: active.value + 1, ArrowUp: active.value - 1, Home: 0, End: list.value.length - 1, PageDown: active.value + 10, PageUp: active.value - 10 }[e4.key];
+  const lane = list.value[active.value];
+  if (to !== void 0 && !e4.altKey && !e4.ctrlKey && !e4.metaKey) goTo(to);
+  else if ((e4.key === "Enter" || e4.key === " ") && lane) move(of(lane));
+  else return;
+  e4.preventDefault();
+  e4.stopPropagation();
+}
+function spin(e4, canvas) {
+  const s4 = scale();
+  if (!s4 || !e4.ctrlKey && !e4.metaKey && !e4.shiftKey && Math.abs(e4.deltaX) <= Math.abs(e4.deltaY)) return;
+  e4.preventDefault();
+  if (e4.ctrlKey || e4.metaKey) zoom(Math.exp(e4.deltaY / 300), s4.ms(e4.clientX - canvas.getBoundingClientRect().left));
+  else pan((e4.shiftKey && e4.deltaX === 0 ? e4.deltaY : e4.deltaX) / s4.width * (s4.to - s4.from));
+}
+function handlers(canvas, rows) {
+  let began = 0, was = 0, how = "";
+  const x3 = (e4) => e4.clientX - (canvas.current?.getBoundingClientRect().left ?? 0);
+  const laneAt = (e4) => rows ? list.peek()[Math.floor((e4.clientY - (canvas.current?.getBoundingClientRect().top ?? 0) + top.peek()) / row)] : void 0;
+  return {
+    onPointerDown: (e4) => {
+      if (e4.button !== 0) return;
+      canvas.current?.setPointerCapture(e4.pointerId);
+      [began, was, how] = [x3(e4), x3(e4), e4.shiftKey ? "pan" : "press"];
+    },
+    onPointerMove: (e4) => {
+      const s4 = scale(), now2 = x3(e4);
+      if (!s4) return;
+      if (how === "press" && Math.abs(now2 - began) > 4) how = "scrub";
+      if (how === "scrub") scrub.value = s4.ms(Math.min(Math.max(0, now2), s4.width));
+      if (how === "pan") {
+        pan(-((now2 - was) / s4.width) * (s4.to - s4.from));
+        was = now2;
+      }
+      hover.value = read5(laneAt(e4), s4, now2);
+    },
+    onPointerUp: (e4) => {
+      const s4 = scale(), done = how, time = scrub.peek();
+      how = "";
+      if (!s4) return;
+      if (done === "scrub" && time !== null) void lookAt(time);
+      if (done === "press") open(laneAt(e4), s4, x3(e4));
+    },
+    onPointerCancel: () => {
+      how = "";
+      scrub.value = null;
+    },
+    onPointerLeave: () => {
+      hover.value = "";
+    },
+    onDblClick: (e4) => {
+      const s4 = scale();
+      if (s4) zoom(0.33, s4.ms(x3(e4)));
+    }
+  };
+}
+function open(lane, s4, x3) {
+  const m5 = lane && marks2(ticks.answer.peek()).get(lane.id), i4 = nearest(m5, s4, x3);
+  if (lane) active.value = list.peek().indexOf(lane);
+  if (m5 && i4 >= 0) look2(m5.seq[i4] ?? 0, m5.time[i4] ?? null, lane ? of(lane) : {});
+  else void lookAt(s4.ms(x3), lane ? of(lane) : {});
+}
+function read5(lane, s4, x3) {
+  const time = s4.ms(x3);
+  if (!lane) {
+    const answer = density.answer.peek(), bar = answer && at(bars(answer), time);
+    return bar ? `${full(bar.from)} · ${bar.parts.map(([c4, n3]) => `${count(n3)} ${c4}`).join(", ") || "nothing"} in ${span(bar.to - bar.from)}` : full(time);
+  }
+  const who = `${lane.kind} ${lane.namespace ? lane.namespace + "/" : ""}${lane.name}`, m5 = marks2(ticks.answer.peek()).get(lane.id), i4 = nearest(m5, s4, x3);
+  if (m5 && i4 >= 0) {
+    const n3 = m5.count[i4] ?? 1, by = m5.manager[i4];
+    return `${full(m5.time[i4] ?? 0)} · ${who} · ${n3 > 1 ? `${count(n3)} changes, ${m5.class[i4]} among them` : m5.class[i4]}${by ? ` by ${by}` : ""} · seq:${m5.seq[i4]}`;
+  }
+  const state = stateAt(stateBars(states.answer.peek()).get(lane.id), time), hole = incomplete().find((g5) => time >= g5.from && (g5.to === null || time < g5.to));
+  return `${full(time)} · ${who}${state ? ` · ${state}` : ""}${hole ? ` · ${hole.text}` : ""}`;
+}
+
+// src/parts.tsx
+var named = (r4) => `${r4.namespace ? `${r4.namespace}/` : ""}${r4.name}`;
+function Link({ to }) {
+  return /* @__PURE__ */ a4("button", { type: "button", class: "link", onClick: () => move(of(to)), children: [
+    /* @__PURE__ */ a4("span", { class: "kind", children: to.kind }),
+    " ",
+    named(to)
+  ] });
+}
+function When({ seq, time, more }) {
+  return /* @__PURE__ */ a4("button", { type: "button", class: "when", title: `${full(time)}, seq:${seq}`, onClick: () => look2(seq, time, more ? of(more) : {}), children: brief(time, whole.value?.to ?? time) });
+}
+function Class({ of: name }) {
+  return /* @__PURE__ */ a4("span", { class: `class c-${/^[a-z]+$/.test(name) ? name : "change"}`, children: name });
+}
+function Writer({ manager, evidence, hint: hint2 }) {
+  if (manager) return /* @__PURE__ */ a4("span", { class: "writer", title: evidence ? `proved: ${evidence}` : "proved by the version", children: [
+    "by ",
+    /* @__PURE__ */ a4("b", { children: manager })
+  ] });
+  return /* @__PURE__ */ a4("span", { class: "writer unproved", title: evidence ?? "", children: hint2 ? `writer not proved; ${hint2}` : "writer not proved" });
+}
+function Command({ text }) {
+  const done = useSignal(false);
+  if (!text) return null;
+  const copy2 = () => void navigator.clipboard.writeText(text).then(() => {
+    done.value = true;
+    setTimeout(() => {
+      done.value = false;
+    }, 1500);
+  }, () => void 0);
+  return /* @__PURE__ */ a4("p", { class: "command", children: [
+    /* @__PURE__ */ a4("code", { children: text }),
+    /* @__PURE__ */ a4("button", { type: "button", "data-copy": text, onClick: copy2, children: done.value ? "copied" : "copy" })
+  ] });
+}
+function value(v4) {
+  if (v4 === void 0) return "";
+  return typeof v4 === "string" ? v4 : JSON.stringify(v4, null, typeof v4 === "object" && JSON.stringify(v4).length > 60 ? 2 : 0);
+}
+var most2 = 12;
+function Diff({ changes: changes2, short: short2 = false }) {
+  const all3 = useSignal(false), limit = short2 ? 3 : most2 * 5, seen = all3.value ? changes2 : changes2.slice(0, limit), rest2 = changes2.length - seen.length;
+  return /* @__PURE__ */ a4("ul", { class: `diff${short2 ? " short" : ""}`, children: [
+    seen.map((c4, i4) => /* @__PURE__ */ a4("li", { children: [
+      /* @__PURE__ */ a4(Path, { op: c4.op, path: c4.path }),
+      c4.old !== void 0 ? /* @__PURE__ */ a4(Side, { is: "old", of: c4.old }) : null,
+      c4.new !== void 0 ? /* @__PURE__ */ a4(Side, { is: "new", of: c4.new }) : null
+    ] }, i4)),
+    rest2 > 0 ? /* @__PURE__ */ a4("li", { children: /* @__PURE__ */ a4("button", { type: "button", class: "more", onClick: (e4) => {
+      e4.stopPropagation();
+      all3.value = true;
+    }, children: [
+      count(rest2),
+      " more ",
+      rest2 === 1 ? "path" : "paths"
+    ] }) }) : null
+  ] });
+}
+function Path({ op, path }) {
+  return /* @__PURE__ */ a4("span", { class: "path", children: [
+    /* @__PURE__ */ a4("span", { class: `op op-${/^[a-z]+$/.test(op) ? op : "replace"}`, children: { add: "+", remove: "−", replace: "~", move: "→" }[op] ?? op }),
+    path || "/"
+  ] });
+}
+function Side({ is, of: v4 }) {
+  const all3 = useSignal(false), text = value(v4), lines = text.split("\n"), cut = !all3.value && lines.length > most2;
+  const seen = cut ? lines.slice(0, most2).join("\n") : text;
+  return /* @__PURE__ */ a4("span", { class: `side ${is}`, children: [
+    /* @__PURE__ */ a4("span", { class: "unseen", children: [
+      is,
+      ": "
+    ] }),
+    /* @__PURE__ */ a4("span", { class: "value", children: seen === "" ? '""' : seen }),
+    cut ? /* @__PURE__ */ a4("button", { type: "button", class: "more", onClick: (e4) => {
+      e4.stopPropagation();
+      all3.value = true;
+    }, children: [
+      count(lines.length - most2),
+      " more lines"
+    ] }) : null
+  ] });
+}
+function Holes({ of: holes }) {
+  const told3 = grouped(holes);
+  if (told3.length === 0) return null;
+  return /* @__PURE__ */ a4("ul", { class: "holes", children: told3.map((g5, i4) => /* @__PURE__ */ a4(Hole, { g: g5 }, i4)) });
+}
+function Hole({ g: g5 }) {
+  const { one, streams } = g5, end = whole.value?.to ?? one.from, some = streams.length > 1;
+  return /* @__PURE__ */ a4("li", { children: [
+    /* @__PURE__ */ a4("span", { class: "hatched", "aria-hidden": "true" }),
+    some ? `${count(streams.length)} resources are not complete (${one.cause || one.kind}).` : one.text || `${one.kind} ${streams[0] ?? ""}`,
+    " ",
+    /* @__PURE__ */ a4("span", { class: "faint", children: [
+      brief(one.from, end),
+      " to ",
+      one.to === null ? "now" : brief(one.to, end)
+    ] }),
+    some ? /* @__PURE__ */ a4("details", { children: [
+      /* @__PURE__ */ a4("summary", { children: "which" }),
+      streams.join(", ")
+    ] }) : null
+  ] });
+}
+function Section({ title, note, children }) {
+  return /* @__PURE__ */ a4("section", { class: "part", children: [
+    /* @__PURE__ */ a4("h2", { children: [
+      title,
+      note !== void 0 ? /* @__PURE__ */ a4("span", { class: "note", children: note }) : null
+    ] }),
+    children
+  ] });
+}
+
+// src/object.tsx
+var tabs = ["change", "yaml", "versions"];
+function Inspector() {
+  const f5 = focus.value, o5 = object.answer.value;
+  if (!f5.uid && !f5.name) return /* @__PURE__ */ a4("p", { class: "empty", children: "Choose an object: click a lane, or press / and type its name." });
+  if (!o5) return object.failed.value ? /* @__PURE__ */ a4("p", { class: "error", children: object.failed.value }) : /* @__PURE__ */ a4("p", { class: "busy", children: "The object is folded…" });
+  return /* @__PURE__ */ a4("article", { class: `object${object.busy.value ? " stale" : ""}`, children: [
+    /* @__PURE__ */ a4(Head, { o: o5 }),
+    /* @__PURE__ */ a4("div", { class: "tabs", role: "tablist", "aria-label": "Of this object", children: tabs.map((t4) => /* @__PURE__ */ a4("button", { type: "button", role: "tab", id: `tab-${t4}`, "aria-controls": "tabpanel", "aria-selected": f5.tab === t4, onClick: () => move({ tab: t4 }), children: { change: "Change", yaml: "YAML", versions: "Versions" }[t4] }, t4)) }),
+    /* @__PURE__ */ a4("div", { role: "tabpanel", id: "tabpanel", "aria-labelledby": `tab-${f5.tab}`, tabIndex: 0, children: f5.tab === "yaml" ? /* @__PURE__ */ a4(Yaml, { lines: o5.yaml ?? [] }) : f5.tab === "versions" ? /* @__PURE__ */ a4(Versions, { o: o5 }) : /* @__PURE__ */ a4(Changed, { o: o5 }) }),
+    /* @__PURE__ */ a4(Command, { text: o5.command })
+  ] });
+}
+function Head({ o: o5 }) {
+  const r4 = o5.object, at2 = cursor.value ?? o5.delta?.time ?? null, gone = r4.exists === false || o5.delta?.type === "Deleted";
+  return /* @__PURE__ */ a4("header", { class: "object-head", children: [
+    /* @__PURE__ */ a4("h1", { children: [
+      /* @__PURE__ */ a4("span", { class: "kind", children: r4.kind }),
+      " ",
+      /* @__PURE__ */ a4("span", { class: "whole-name", children: r4.name })
+    ] }),
+    /* @__PURE__ */ a4("p", { class: "faint", children: [
+      r4.namespace ? /* @__PURE__ */ a4($, { children: [
+        "in ",
+        /* @__PURE__ */ a4("b", { children: r4.namespace }),
+        " · "
+      ] }) : null,
+      /* @__PURE__ */ a4("span", { title: "UID: a life of this name", children: r4.uid }),
+      r4.resourceVersion ? ` · resourceVersion ${r4.resourceVersion}` : ""
+    ] }),
+    gone ? /* @__PURE__ */ a4("p", { class: "gone", children: [
+      o5.delta?.type === "Deleted" ? "Deleted at this instant." : "Not there at this instant.",
+      " Step to its ",
+      o5.previous !== null ? "previous" : "next",
+      " version to see it."
+    ] }) : null,
+    /* @__PURE__ */ a4("p", { class: "steps", children: [
+      /* @__PURE__ */ a4("button", { type: "button", disabled: o5.previous === null, onClick: () => void walk("previous", "object"), title: "Previous version (←)", children: "← previous" }),
+      /* @__PURE__ */ a4("span", { children: [
+        o5.delta ? /* @__PURE__ */ a4($, { children: [
+          "version of ",
+          /* @__PURE__ */ a4(When, { seq: o5.delta.seq, time: o5.delta.time })
+        ] }) : null,
+        o5.delta && at2 && at2 - o5.delta.time > 1500 ? /* @__PURE__ */ a4("span", { class: "faint", children: [
+          " ",
+          span(at2 - o5.delta.time),
+          " before the instant"
+        ] }) : null
+      ] }),
+      /* @__PURE__ */ a4("button", { type: "button", disabled: o5.next === null || live.value, onClick: () => void walk("next", "object"), title: "Next version (→)", children: "next →" })
+    ] }),
+    /* @__PURE__ */ a4(Holes, { of: o5.incomplete ?? [] })
+  ] });
+}
+function Changed({ o: o5 }) {
+  const d4 = o5.delta, diff = o5.diff ?? [];
+  return /* @__PURE__ */ a4($, { children: [
+    d4 ? /* @__PURE__ */ a4(Section, { title: "What changed", note: /* @__PURE__ */ a4($, { children: [
+      /* @__PURE__ */ a4(Class, { of: d4.class }),
+      " ",
+      /* @__PURE__ */ a4(Writer, { manager: d4.manager, evidence: d4.managerEvidence, hint: d4.hint })
+    ] }), children: diff.length > 0 ? /* @__PURE__ */ a4(Diff, { changes: diff }) : /* @__PURE__ */ a4("p", { class: "faint", children: d4.type === "Added" ? "The object was created with this version." : d4.type === "Deleted" ? "The object was deleted." : "No field changed: the version is a copy that the recorder stored." }) }) : null,
+    /* @__PURE__ */ a4(Events, { o: o5 }),
+    /* @__PURE__ */ a4(Related, { o: o5 })
+  ] });
+}
+function Events({ o: o5 }) {
+  const events = o5.events ?? [];
+  if (events.length === 0) return null;
+  return /* @__PURE__ */ a4(Section, { title: "Events", note: count(events.length), children: /* @__PURE__ */ a4("table", { class: "events", children: /* @__PURE__ */ a4("tbody", { children: events.map((e4, i4) => /* @__PURE__ */ a4("tr", { class: e4.type === "Warning" ? "warning" : "", children: [
+    /* @__PURE__ */ a4("td", { class: "time", children: full(e4.time).slice(11, 19) }),
+    /* @__PURE__ */ a4("td", { children: [
+      /* @__PURE__ */ a4("b", { children: e4.reason }),
+      e4.count > 1 ? ` ×${count(e4.count)}` : "",
+      " ",
+      e4.message
+    ] })
+  ] }, i4)) }) }) });
+}
+function Related({ o: o5 }) {
+  const owners = o5.owners ?? [], owned = o5.owned ?? [], more = (o5.ownedTotal ?? owned.length) - owned.length;
+  if (owners.length + owned.length === 0) return null;
+  return /* @__PURE__ */ a4(Section, { title: "Owners and owned", children: [
+    owners.length > 0 ? /* @__PURE__ */ a4("p", { class: "refs", children: [
+      "owned by ",
+      owners.map((r4) => /* @__PURE__ */ a4(Link, { to: r4 }, r4.uid))
+    ] }) : null,
+    owned.length > 0 ? /* @__PURE__ */ a4("p", { class: "refs", children: [
+      "owns ",
+      owned.map((r4) => /* @__PURE__ */ a4(Link, { to: r4 }, r4.uid)),
+      more > 0 ? /* @__PURE__ */ a4("span", { class: "faint", children: [
+        " and ",
+        count(more),
+        " more"
+      ] }) : null
+    ] }) : null
+  ] });
+}
+function Yaml({ lines }) {
+  const open2 = useSignal(false), folded = lines.filter((l4) => l4.folded).length, seen = open2.value ? lines : lines.filter((l4) => !l4.folded);
+  if (lines.length === 0) return /* @__PURE__ */ a4("p", { class: "empty", children: "There is no object at this instant." });
+  return /* @__PURE__ */ a4($, { children: [
+    folded > 0 ? /* @__PURE__ */ a4("p", { children: /* @__PURE__ */ a4("button", { type: "button", class: "more", "aria-expanded": open2.value, onClick: () => {
+      open2.value = !open2.value;
+    }, children: open2.value ? "fold managedFields" : `managedFields: ${count(folded)} lines folded` }) }) : null,
+    /* @__PURE__ */ a4("pre", { class: "yaml", tabIndex: 0, "aria-label": "YAML", children: seen.map((l4, i4) => /* @__PURE__ */ a4("span", { class: `line ${{ added: "added", changed: "changed", removed: "removed" }[l4.mark ?? ""] ?? ""}`, title: l4.path, children: [
+      l4.text,
+      "\n"
+    ] }, i4)) })
+  ] });
+}
+function Versions({ o: o5 }) {
+  const answer = versions.answer.value, rows = answer?.rows ?? [];
+  if (!answer) return versions.failed.value ? /* @__PURE__ */ a4("p", { class: "error", children: versions.failed.value }) : /* @__PURE__ */ a4("p", { class: "busy", children: "The versions are read…" });
+  return /* @__PURE__ */ a4($, { children: [
+    /* @__PURE__ */ a4(Rows2, { rows, at: o5.delta?.seq, plain: true }),
+    answer.next ? /* @__PURE__ */ a4("button", { type: "button", class: "more", onClick: () => {
+      morePages.value++;
+    }, children: [
+      count(rows.length),
+      " are shown; show 100 more"
+    ] }) : /* @__PURE__ */ a4("p", { class: "faint", children: [
+      count(rows.length),
+      " ",
+      rows.length === 1 ? "version is" : "versions are",
+      " on record."
+    ] }),
+    /* @__PURE__ */ a4(Command, { text: answer.command })
+  ] });
+}
+function Rows2({ rows, at: at2, plain = false }) {
+  return /* @__PURE__ */ a4("ol", { class: "changes", children: rows.map((r4) => /* @__PURE__ */ a4("li", { class: r4.seq === at2 ? "here" : "", onClick: (e4) => {
+    if (!e4.target.closest("button")) look2(r4.seq, r4.time, plain ? {} : { uid: r4.uid ?? "", resource: r4.resource, namespace: r4.namespace ?? "", name: r4.name, panel: "object" });
+  }, children: [
+    /* @__PURE__ */ a4("p", { class: "line-head", children: [
+      /* @__PURE__ */ a4(When, { seq: r4.seq, time: r4.time, more: plain ? void 0 : r4 }),
+      " ",
+      /* @__PURE__ */ a4(Class, { of: r4.class }),
+      " ",
+      plain ? null : /* @__PURE__ */ a4("span", { class: "subject", children: [
+        /* @__PURE__ */ a4("span", { class: "kind", children: r4.kind }),
+        " ",
+        r4.namespace ? /* @__PURE__ */ a4("span", { class: "faint", children: [
+          r4.namespace,
+          "/"
+        ] }) : null,
+        /* @__PURE__ */ a4("b", { children: r4.name })
+      ] }),
+      " ",
+      /* @__PURE__ */ a4(Writer, { manager: r4.manager, evidence: r4.evidence })
+    ] }),
+    (r4.changes ?? []).length > 0 ? /* @__PURE__ */ a4(Diff, { changes: r4.changes ?? [], short: true }) : null
+  ] }, r4.seq)) });
+}
+
+// src/now.tsx
+function Now() {
+  const at2 = cursor.value;
+  return /* @__PURE__ */ a4("div", { class: "now", children: [
+    /* @__PURE__ */ a4(Complete, {}),
+    /* @__PURE__ */ a4(TroubleList, { title: at2 === null ? "Trouble now" : `Trouble at ${brief(at2, whole.value?.to ?? at2)}` }),
+    /* @__PURE__ */ a4(Recent, {})
+  ] });
+}
+function Complete() {
+  const answer = recentCount.answer.value, h5 = lastHour.value;
+  if (!h5) return /* @__PURE__ */ a4("p", { class: "busy", children: "The record is asked for…" });
+  if (!answer) return recentCount.failed.value ? /* @__PURE__ */ a4("p", { class: "error", children: recentCount.failed.value }) : /* @__PURE__ */ a4("p", { class: "busy", children: "The hour is counted…" });
+  const holes = (answer.incomplete ?? []).filter((i4) => i4.kind !== "before" || i4.stream), short2 = h5.to - h5.from < 35e5;
+  const what = short2 ? `The record begins ${span(h5.to - h5.from)} before this instant` : `The hour to ${brief(h5.to, whole.value?.to ?? h5.to)}`;
+  return /* @__PURE__ */ a4("section", { class: `complete ${holes.length > 0 ? "holed" : "sound"}`, "aria-label": "Is the hour complete", children: [
+    /* @__PURE__ */ a4("p", { children: [
+      /* @__PURE__ */ a4("span", { class: "sign", "aria-hidden": "true", children: holes.length > 0 ? "◍" : "●" }),
+      " ",
+      /* @__PURE__ */ a4("b", { children: holes.length > 0 ? `${what} is not complete.` : short2 ? `${what}, and is complete since.` : `${what} is complete.` }),
+      holes.length > 0 ? " What is hatched is not known." : ` Every version that the server had is on record.`
+    ] }),
+    /* @__PURE__ */ a4(Holes, { of: holes })
+  ] });
+}
+function TroubleList({ title }) {
+  const answer = trouble.answer.value, items = answer?.items ?? [];
+  if (trouble.missing.value) return null;
+  return /* @__PURE__ */ a4(Section, { title, note: answer ? items.length < answer.total ? `${count(items.length)} of ${count(answer.total)}` : count(answer.total) : void 0, children: [
+    trouble.failed.value ? /* @__PURE__ */ a4("p", { class: "error", children: trouble.failed.value }) : null,
+    !answer && !trouble.failed.value ? /* @__PURE__ */ a4("p", { class: "busy", children: "All objects are looked at…" }) : null,
+    answer && items.length === 0 ? /* @__PURE__ */ a4("p", { class: "calm", children: "Nothing is in trouble: no object says so of itself." }) : null,
+    /* @__PURE__ */ a4("ol", { class: "troubles", children: items.map((t4, i4) => {
+      const r4 = t4.ref ?? t4;
+      return /* @__PURE__ */ a4("li", { children: [
+        /* @__PURE__ */ a4("button", { type: "button", class: "link", onClick: () => move(of(r4)), children: [
+          /* @__PURE__ */ a4("span", { class: "kind", children: r4.kind }),
+          " ",
+          /* @__PURE__ */ a4("b", { children: named(r4) })
+        ] }),
+        /* @__PURE__ */ a4("span", { class: "badness", children: t4.text }),
+        /* @__PURE__ */ a4("p", { class: "faint", children: [
+          "since ",
+          /* @__PURE__ */ a4(When, { seq: t4.since, time: t4.sinceTime, more: r4 }),
+          head.value ? ` (${span((cursor.value ?? head.value.time) - t4.sinceTime)})` : "",
+          t4.firstChange ? /* @__PURE__ */ a4($, { children: [
+            " · first change ",
+            /* @__PURE__ */ a4(When, { seq: t4.firstChange.seq, time: t4.firstChange.time, more: r4 }),
+            " ",
+            t4.firstChange.text
+          ] }) : null
+        ] })
+      ] }, i4);
+    }) })
+  ] });
+}
+function Recent() {
+  const answer = recent.answer.value, rows = answer?.rows ?? [], counted = recentCount.answer.value, by = counted ? bars(counted) : null;
+  const sum = (c4) => by ? (by.counts[by.classes.indexOf(c4)] ?? new Float64Array()).reduce((a5, b3) => a5 + b3, 0) : 0;
+  const parts = (by?.classes ?? []).map((c4) => [c4, sum(c4)]).filter(([, n3]) => n3 > 0);
+  const h5 = lastHour.value;
+  return /* @__PURE__ */ a4(Section, { title: h5 && h5.to - h5.from < 35e5 ? `Changed in the last ${span(h5.to - h5.from)}` : "Changed in the last hour", children: [
+    by ? /* @__PURE__ */ a4("p", { class: "sums", children: [
+      parts.map(([c4, n3]) => /* @__PURE__ */ a4("span", { children: [
+        /* @__PURE__ */ a4(Class, { of: c4 }),
+        " ",
+        count(n3)
+      ] }, c4)),
+      parts.length === 0 ? /* @__PURE__ */ a4("span", { class: "calm", children: "Nothing." }) : null,
+      /* @__PURE__ */ a4("span", { class: "faint", children: [
+        count(counted?.hidden?.heartbeat ?? 0),
+        " heartbeats are not shown"
+      ] })
+    ] }) : null,
+    recent.failed.value && !recent.missing.value ? /* @__PURE__ */ a4("p", { class: "error", children: recent.failed.value }) : null,
+    /* @__PURE__ */ a4(Rows2, { rows }),
+    answer?.next ? /* @__PURE__ */ a4("button", { type: "button", class: "more", onClick: () => move({ panel: "changes" }), children: [
+      "The newest ",
+      count(rows.length),
+      " are shown: open all"
+    ] }) : null,
+    /* @__PURE__ */ a4(Command, { text: answer?.command ?? "" })
+  ] });
+}
+function ChangeList() {
+  const answer = changes.answer.value, rows = answer?.rows ?? [], s4 = shown.value, total = density.answer.value;
+  const all3 = total ? bars(total).total.reduce((a5, b3) => a5 + b3, 0) : null;
+  return /* @__PURE__ */ a4(Section, { title: "Changes in the window", note: all3 === null ? void 0 : `${count(rows.length)} of ${count(all3)}`, children: [
+    s4 ? /* @__PURE__ */ a4("p", { class: "faint", children: [
+      full(s4.from),
+      " to ",
+      full(s4.to),
+      ", newest first."
+    ] }) : null,
+    changes.failed.value ? /* @__PURE__ */ a4("p", { class: "error", children: changes.failed.value }) : null,
+    !answer && !changes.failed.value ? /* @__PURE__ */ a4("p", { class: "busy", children: "The changes are read…" }) : null,
+    /* @__PURE__ */ a4(Rows2, { rows, at: focus.value.at ?? void 0 }),
+    answer?.next ? /* @__PURE__ */ a4("button", { type: "button", class: "more", onClick: () => {
+      morePages.value++;
+    }, children: "show 100 more" }) : null,
+    /* @__PURE__ */ a4(Command, { text: answer?.command ?? "" })
+  ] });
+}
+function Comparing() {
+  const f5 = focus.value, answer = compare.answer.value;
+  if (f5.base === null) return /* @__PURE__ */ a4(Section, { title: "Compare two instants", children: [
+    /* @__PURE__ */ a4("p", { children: [
+      "Go to an instant at which all was well, and press ",
+      /* @__PURE__ */ a4("kbd", { children: "a" }),
+      " or this button. Then go to the instant at which it was not."
+    ] }),
+    /* @__PURE__ */ a4("p", { children: /* @__PURE__ */ a4("button", { type: "button", onClick: mark2, children: "Compare with this instant" }) })
+  ] });
+  return /* @__PURE__ */ a4(Section, { title: "Compare", note: /* @__PURE__ */ a4($, { children: [
+    "seq:",
+    f5.base,
+    " with ",
+    f5.at === null ? "now" : `seq:${f5.at}`
+  ] }), children: [
+    /* @__PURE__ */ a4("p", { children: [
+      /* @__PURE__ */ a4("button", { type: "button", onClick: () => f5.base !== null && look2(f5.base, null), children: [
+        "go to seq:",
+        f5.base
+      ] }),
+      " ",
+      /* @__PURE__ */ a4("button", { type: "button", onClick: mark2, children: "compare with this instant instead" }),
+      " ",
+      /* @__PURE__ */ a4("button", { type: "button", onClick: () => move({ base: null }), children: "end" })
+    ] }),
+    compare.failed.value ? /* @__PURE__ */ a4("p", { class: "error", children: compare.failed.value }) : null,
+    !answer && !compare.failed.value ? /* @__PURE__ */ a4("p", { class: "busy", children: "Both instants are compared…" }) : null,
+    answer?.counts ? /* @__PURE__ */ a4("p", { class: "sums", children: [
+      /* @__PURE__ */ a4("span", { class: "added", children: [
+        "+",
+        count(answer.counts.added),
+        " added"
+      ] }),
+      /* @__PURE__ */ a4("span", { class: "removed", children: [
+        "−",
+        count(answer.counts.removed),
+        " removed"
+      ] }),
+      /* @__PURE__ */ a4("span", { children: [
+        "~",
+        count(answer.counts.changed),
+        " changed"
+      ] }),
+      /* @__PURE__ */ a4("span", { class: "faint", children: [
+        count(answer.counts.noise),
+        " differ only in noise"
+      ] })
+    ] }) : null,
+    /* @__PURE__ */ a4("ol", { class: "compared", children: (answer?.objects ?? []).map((o5, i4) => /* @__PURE__ */ a4(Pair, { o: o5 }, i4)) }),
+    answer?.next ? /* @__PURE__ */ a4("p", { class: "faint", children: [
+      count((answer.objects ?? []).length),
+      " objects are shown; filter by namespace or kind to see the others."
+    ] }) : null,
+    /* @__PURE__ */ a4(Command, { text: answer?.command ?? "" })
+  ] });
+}
+function mark2() {
+  move({ base: focus.peek().at ?? head.peek()?.seq ?? null, panel: "compare" });
+}
+function Pair({ o: o5 }) {
+  const r4 = o5.ref ?? o5, uid = r4.uid ?? "", is = opened.value === uid && uid !== "";
+  return /* @__PURE__ */ a4("li", { children: [
+    /* @__PURE__ */ a4("button", { type: "button", class: "link", "aria-expanded": is, onClick: () => {
+      opened.value = is ? "" : uid;
+    }, children: [
+      /* @__PURE__ */ a4(Class, { of: { removed: "deleted", changed: "change" }[o5.op] ?? o5.op }),
+      " ",
+      /* @__PURE__ */ a4("span", { class: "kind", children: r4.kind }),
+      " ",
+      /* @__PURE__ */ a4("b", { children: named(r4) }),
+      " ",
+      o5.paths > 0 ? /* @__PURE__ */ a4("span", { class: "faint", children: [
+        count(o5.paths),
+        " ",
+        o5.paths === 1 ? "path" : "paths"
+      ] }) : null
+    ] }),
+    is ? /* @__PURE__ */ a4($, { children: [
+      compared.answer.value?.paths ? /* @__PURE__ */ a4(Diff, { changes: compared.answer.value.paths }) : /* @__PURE__ */ a4("p", { class: "busy", children: compared.failed.value || "The paths are compared…" }),
+      /* @__PURE__ */ a4("button", { type: "button", class: "more", onClick: () => move(of(r4)), children: "open the object" })
+    ] }) : null
+  ] });
+}
+
+// src/keys.tsx
+var helping = y3(false);
+var width = () => {
+  const s4 = shown.peek();
+  return s4 ? s4.to - s4.from : 0;
+};
+var next = (of2, is) => of2[(of2.indexOf(is) + 1) % of2.length] ?? "";
+var sheet = [
+  { keys: ["/"], does: "search by name", run: () => document.getElementById("search")?.focus() },
+  { keys: ["←"], does: "previous change of the object, or of all", run: () => void walk("previous") },
+  { keys: ["→"], does: "next change of the object, or of all", run: () => void walk("next") },
+  { keys: ["Shift+←"], does: "previous change of anything in the filter", run: () => void walk("previous", "cluster") },
+  { keys: ["Shift+→"], does: "next change of anything in the filter", run: () => void walk("next", "cluster") },
+  { keys: ["<"], does: "previous change of the object and what belongs to it", run: () => void walk("previous", "group") },
+  { keys: [">"], does: "next change of the object and what belongs to it", run: () => void walk("next", "group") },
+  { keys: ["↓", "j"], does: "next lane", run: () => goTo(active.peek() + 1) },
+  { keys: ["↑", "k"], does: "previous lane", run: () => goTo(active.peek() - 1) },
+  { keys: ["n"], does: "go to the end of the record and follow it", run: now },
+  { keys: ["["], does: "move the window back", run: () => pan(-width() / 3) },
+  { keys: ["]"], does: "move the window on", run: () => pan(width() / 3) },
+  { keys: ["+", "="], does: "narrow the window", run: () => middle(0.6) },
+  { keys: ["-"], does: "widen the window", run: () => middle(1.6) },
+  { keys: ["0"], does: "show all of the record", run: all2 },
+  { keys: ["1"], does: "show an hour", run: () => widen(36e5) },
+  { keys: ["6"], does: "show six hours", run: () => widen(216e5) },
+  { keys: ["o"], does: "overview: trouble and the last hour", run: () => move({ panel: "now" }) },
+  { keys: ["i"], does: "the object", run: () => move({ panel: "object" }) },
+  { keys: ["w"], does: "changes in the window, as a list", run: () => move({ panel: "changes" }) },
+  { keys: ["c"], does: "compare: open it", run: () => move({ panel: "compare" }) },
+  { keys: ["a"], does: "compare with this instant", run: mark2 },
+  { keys: ["d"], does: "what changed in the object", run: () => move({ panel: "object", tab: "change" }) },
+  { keys: ["y"], does: "the object's YAML", run: () => move({ panel: "object", tab: "yaml" }) },
+  { keys: ["v"], does: "the object's versions", run: () => move({ panel: "object", tab: "versions" }) },
+  { keys: ["h"], does: "show or hide heartbeats", run: () => toggle("heartbeat") },
+  { keys: ["g"], does: "group lanes by owner, or not", run: () => move({ group: next(["owner", "none"], focus.peek().group) }) },
+  { keys: ["s"], does: "sort lanes by changes or by name", run: () => move({ sort: next(["changes", "name"], focus.peek().sort) }) },
+  { keys: ["x"], does: "copy the command that gives the same", run: () => void copy(document.querySelector("[data-copy]")?.dataset.copy ?? "", "The command is copied.") },
+  { keys: ["l"], does: "copy a link to what is seen", run: () => void copy(link(), "The link is copied. The other needs a token of this server: replay open makes one.") },
+  { keys: ["u"], does: "labels in UTC or in local time", run: toggleLocal },
+  { keys: ["t"], does: "dark, light, or as the system", run: () => setTheme(next(["auto", "dark", "light"], theme.peek())) },
+  { keys: ["b"], does: "back: undo the last move", run: () => history.back() },
+  { keys: ["?"], does: "this sheet", run: () => {
+    helping.value = !helping.peek();
+  } },
+  { keys: ["Escape"], does: "close the sheet, leave a field, or leave the object", run: leave }
+];
+var link = () => location.origin + location.pathname + location.hash;
+async function copy(text, said) {
+  if (!text) return;
+  try {
+    await navigator.clipboard.writeText(text);
+    told.value = said;
+  } catch {
+    told.value = text;
+  }
+}
+function leave() {
+  const in_ = document.activeElement;
+  if (helping.peek()) helping.value = false;
+  else if (in_ && in_.matches("input, select, textarea")) in_.blur();
+  else if (focus.peek().uid || focus.peek().name) move({ uid: "", name: "", resource: "", namespace: "", panel: "now" });
+}
+var arrows = { ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓" };
+function press(e4) {
+  if (e4.ctrlKey || e4.metaKey || e4.altKey || e4.defaultPrevented) return;
+  const typing = e4.target.matches("input, select, textarea"), key = arrows[e4.key] ?? e4.key;
+  if (typing && key !== "Escape" || e4.target.closest("[role=tablist]") && (key === "←" || key === "→")) return;
+  const wanted = e4.shiftKey && (key === "←" || key === "→") ? `Shift+${key}` : key, found = sheet.find((k4) => k4.keys.includes(wanted));
+  if (!found || helping.peek() && !["?", "Escape"].includes(key)) return;
+  e4.preventDefault();
+  found.run();
+}
+function useKeys() {
+  A2(() => {
+    document.addEventListener("keydown", press);
+    return () => document.removeEventListener("keydown", press);
+  }, []);
+}
+function Help() {
+  const ref = T2(null);
+  A2(() => x2(() => {
+    if (helping.value) ref.current?.showModal();
+    else ref.current?.close();
+  }), []);
+  return /* @__PURE__ */ a4("dialog", { ref, class: "help", "aria-labelledby": "help-title", onClose: () => {
+    helping.value = false;
+  }, onClick: (e4) => {
+    if (e4.target === ref.current) helping.value = false;
+  }, children: [
+    /* @__PURE__ */ a4("h1", { id: "help-title", children: "Keys" }),
+    /* @__PURE__ */ a4("dl", { children: sheet.map((k4) => /* @__PURE__ */ a4("div", { children: [
+      /* @__PURE__ */ a4("dt", { children: k4.keys.map((x3) => /* @__PURE__ */ a4("kbd", { children: x3 === "Escape" ? "Esc" : x3 }, x3)) }),
+      /* @__PURE__ */ a4("dd", { children: k4.does })
+    ] }, k4.does)) }),
+    /* @__PURE__ */ a4("h2", { children: "What is drawn" }),
+    /* @__PURE__ */ a4("dl", { class: "legend", children: [
+      /* @__PURE__ */ a4("div", { children: [
+        /* @__PURE__ */ a4("dt", { children: /* @__PURE__ */ a4(Shape, { d: "M2 13 8 2l6 11z", of: "added" }) }),
+        /* @__PURE__ */ a4("dd", { children: "added" })
+      ] }),
+      /* @__PURE__ */ a4("div", { children: [
+        /* @__PURE__ */ a4("dt", { children: /* @__PURE__ */ a4(Shape, { d: "M5 1h6v14H5z", of: "change" }) }),
+        /* @__PURE__ */ a4("dd", { children: "changed" })
+      ] }),
+      /* @__PURE__ */ a4("div", { children: [
+        /* @__PURE__ */ a4("dt", { children: /* @__PURE__ */ a4(Shape, { d: "m2 4 2-2 4 4 4-4 2 2-4 4 4 4-2 2-4-4-4 4-2-2 4-4z", of: "deleted" }) }),
+        /* @__PURE__ */ a4("dd", { children: "deleted" })
+      ] }),
+      /* @__PURE__ */ a4("div", { children: [
+        /* @__PURE__ */ a4("dt", { children: /* @__PURE__ */ a4(Shape, { d: "M6.500 3h3v10h-3z", of: "status" }) }),
+        /* @__PURE__ */ a4("dd", { children: "only its status, or a heartbeat" })
+      ] }),
+      /* @__PURE__ */ a4("div", { children: [
+        /* @__PURE__ */ a4("dt", { children: /* @__PURE__ */ a4(Shape, { d: "m8 1 6 7-6 7-6-7z", of: "event" }) }),
+        /* @__PURE__ */ a4("dd", { children: "an Event" })
+      ] }),
+      /* @__PURE__ */ a4("div", { children: [
+        /* @__PURE__ */ a4("dt", { children: /* @__PURE__ */ a4("span", { class: "hatched" }) }),
+        /* @__PURE__ */ a4("dd", { children: "not known: a gap, a pause, pruned, or not counted yet" })
+      ] })
+    ] }),
+    /* @__PURE__ */ a4("p", { children: "A number is that many marks in one. Bars grow by the square root of what they count. Hover reads; press and drag scrubs; on the strip Shift and drag selects a window." }),
+    /* @__PURE__ */ a4("p", { children: /* @__PURE__ */ a4("button", { type: "button", onClick: () => {
+      helping.value = false;
+    }, children: "close" }) })
+  ] });
+}
+function Shape({ d: d4, of: name }) {
+  return /* @__PURE__ */ a4("svg", { width: "16", height: "16", viewBox: "0 0 16 16", class: `shape c-${name}`, "aria-hidden": "true", children: /* @__PURE__ */ a4("path", { d: d4, fill: "currentColor" }) });
+}
+function Spoken() {
+  return /* @__PURE__ */ a4("p", { class: `told${told.value ? " shown" : ""}`, role: "status", "aria-live": "polite", children: told.value });
+}
+var fading = 0;
+x2(() => {
+  if (!told.value) return;
+  clearTimeout(fading);
+  fading = setTimeout(() => {
+    told.value = "";
+  }, 4e3);
+});
+
+// src/app.tsx
+var panels = [["now", "Overview"], ["object", "Object"], ["changes", "Changes"], ["compare", "Compare"]];
+function Page() {
+  useKeys();
+  const panel2 = focus.value.panel, small = useSignal("panel");
+  return /* @__PURE__ */ a4($, { children: [
+    /* @__PURE__ */ a4(Bar, { help: () => {
+      helping.value = true;
+    } }),
+    /* @__PURE__ */ a4(Strip, {}),
+    /* @__PURE__ */ a4(Filters, {}),
+    /* @__PURE__ */ a4("nav", { class: "tabs switch", "aria-label": "Part of the page", children: [
+      /* @__PURE__ */ a4("button", { type: "button", "aria-pressed": small.value === "panel", onClick: () => {
+        small.value = "panel";
+      }, children: "Instant" }),
+      /* @__PURE__ */ a4("button", { type: "button", "aria-pressed": small.value === "lanes", onClick: () => {
+        small.value = "lanes";
+      }, children: "Lanes" })
+    ] }),
+    /* @__PURE__ */ a4("main", { class: `views small-${small.value}`, children: [
+      /* @__PURE__ */ a4(Lanes, {}),
+      /* @__PURE__ */ a4("section", { class: "panel", "aria-label": "The instant", children: [
+        /* @__PURE__ */ a4("nav", { class: "tabs", "aria-label": "Panels", children: panels.map(([p5, text]) => /* @__PURE__ */ a4("button", { type: "button", "aria-current": panel2 === p5 ? "page" : void 0, onClick: () => move({ panel: p5 }), children: text }, p5)) }),
+        /* @__PURE__ */ a4("div", { class: "panel-body", tabIndex: 0, role: "region", "aria-label": panels.find(([p5]) => p5 === panel2)?.[1], children: panel2 === "object" ? /* @__PURE__ */ a4(Inspector, {}) : panel2 === "changes" ? /* @__PURE__ */ a4(ChangeList, {}) : panel2 === "compare" ? /* @__PURE__ */ a4(Comparing, {}) : /* @__PURE__ */ a4(Now, {}) })
+      ] })
+    ] }),
+    /* @__PURE__ */ a4(Help, {}),
+    /* @__PURE__ */ a4(Spoken, {})
+  ] });
+}
+function Gate() {
+  const token2 = useSignal("");
+  return /* @__PURE__ */ a4("main", { class: "gate", children: [
+    /* @__PURE__ */ a4("h1", { children: "kuberewind" }),
+    /* @__PURE__ */ a4("p", { class: "error", children: locked.value }),
+    /* @__PURE__ */ a4("p", { children: [
+      "Run ",
+      /* @__PURE__ */ a4("code", { children: "replay open" }),
+      " where the server runs: it opens this page with a new link. A link can be used once, within a minute."
+    ] }),
+    /* @__PURE__ */ a4("form", { onSubmit: (e4) => {
+      e4.preventDefault();
+      if (token2.value) {
+        setToken(token2.value.trim());
+      }
+    }, children: [
+      /* @__PURE__ */ a4("label", { children: [
+        "Or give a bearer token of your own: ",
+        /* @__PURE__ */ a4("input", { type: "password", autocomplete: "off", value: token2.value, onInput: (e4) => {
+          token2.value = e4.currentTarget.value;
+        } })
+      ] }),
+      " ",
+      /* @__PURE__ */ a4("button", { type: "submit", children: "go on" })
+    ] })
+  ] });
+}
+function App() {
+  if (locked.value) return /* @__PURE__ */ a4(Gate, {});
+  return meta.answer.value || !meta.failed.value ? /* @__PURE__ */ a4(Page, {}) : /* @__PURE__ */ a4("main", { class: "gate", children: [
+    /* @__PURE__ */ a4("h1", { children: "kuberewind" }),
+    /* @__PURE__ */ a4("p", { class: "error", children: meta.failed.value })
+  ] });
+}
+async function start2() {
+  if (taken) await admit(taken);
+  admitted.value = true;
+  const page2 = document.getElementById("page");
+  page2.textContent = "";
+  Q(/* @__PURE__ */ a4(App, {}), page2);
+  await follow();
+}
+void start2();

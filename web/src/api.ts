@@ -1,0 +1,107 @@
+// Requests to the server that gave the page: the token, the answers kept in memory, and what happens if the record changes.
+import { signal } from "@preact/signals";
+import type { Answer } from "./model";
+
+export type Params = Record<string, string | number | string[] | undefined | null>;
+
+/** Failure is an answer that is not one: the message is the server's, and says what to do. */
+export class Failure extends Error {
+  constructor(readonly code: number, message: string) { super(message); }
+}
+
+const place = "kuberewind.token";
+/** Only a page on loopback keeps its token where new tabs find it: there it dies with the server. */
+const loopback = ["127.0.0.1", "localhost", "[::1]"].includes(location.hostname);
+
+/** locked says why the server wants another token; it is empty while requests pass. */
+export const locked = signal("");
+/** away says that the server cannot be reached; the page goes on asking. */
+export const away = signal("");
+/** renewed counts the revisions of the record that were seen: prunes, erasures, closed gaps. With each, all that was kept is dropped. */
+export const renewed = signal(0);
+let revision: number | null = null;
+
+let token = loopback ? read() : "";
+
+function read(): string {
+  try { return localStorage.getItem(place) ?? ""; } catch { return ""; }
+}
+
+export function setToken(value: string): void {
+  token = value;
+  if (loopback) try { localStorage.setItem(place, value); } catch { /* The tab keeps it. */ }
+  locked.value = "";
+  renewed.value++;
+}
+
+/** admitted is false until the code of the link is exchanged: no question goes out before. */
+export const admitted = signal(false);
+
+/** admit exchanges the single-use code of a link. */
+export async function admit(code: string): Promise<void> {
+  try {
+    const answer = await fetch("/code/v1/exchange", {
+      method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ code }), cache: "no-store",
+    });
+    if (answer.ok) setToken(((await answer.json()) as { token: string }).token);
+    else locked.value = (await failure(answer)).message;
+  } catch {
+    locked.value = "The server does not answer.";
+  }
+}
+
+async function failure(answer: Response): Promise<Failure> {
+  let message = "";
+  try { message = ((await answer.json()) as { message?: string }).message ?? ""; } catch { /* A proxy answered. */ }
+  return new Failure(answer.status, message || `the server answered ${answer.status} ${answer.statusText}`);
+}
+
+const kept = new Map<string, unknown>();
+const most = 300;
+
+/** forget drops all answers, if the record is another than the one they are of. */
+function forget(now: number): void {
+  if (now === undefined || now === revision) return;
+  kept.clear();
+  if (revision !== null) renewed.value++;
+  revision = now;
+}
+
+export function address(shape: string, params: Params): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(params))
+    for (const one of Array.isArray(value) ? value : [value]) if (one !== undefined && one !== null && one !== "") query.append(name, String(one));
+  return `/timeline/v1/${shape}?${query}`;
+}
+
+/** get asks one shape. An answer with a mark is kept under it: the mark says up to where the record was when it was asked. */
+export async function get<T extends Answer>(shape: string, params: Params, aborted?: AbortSignal, mark?: string): Promise<T> {
+  const url = address(shape, params), key = `${url} ${mark}`;
+  const known = mark !== undefined && kept.get(key);
+  if (known) return known as T;
+  const answer = await send(url, aborted);
+  const body = (await answer.json()) as T;
+  forget(body.revision);
+  if (mark !== undefined) keep(key, body);
+  return body;
+}
+
+function keep(key: string, body: unknown): void {
+  if (kept.size >= most) kept.delete(kept.keys().next().value as string);
+  kept.set(key, body);
+}
+
+async function send(url: string, aborted?: AbortSignal): Promise<Response> {
+  let answer: Response;
+  try {
+    answer = await fetch(url, { headers: token ? { Authorization: `Bearer ${token}` } : {}, signal: aborted, cache: "no-store" });
+  } catch (e) {
+    if (!aborted?.aborted) away.value = "The server does not answer. Start replay serve again; the page goes on by itself.";
+    throw e;
+  }
+  away.value = "";
+  if (answer.ok) return answer;
+  const failed = await failure(answer);
+  if (answer.status === 401) locked.value = failed.message;
+  throw failed;
+}

@@ -1,0 +1,129 @@
+// The header: whose record, which instant, which window, and whether somebody records. Below it the filters.
+import { useSignal } from "@preact/signals";
+import { away } from "./api";
+import { brief, count, full, local, span, toggleLocal, zone } from "./clock";
+import { cursor, density, live, meta, now, shown, walk, whole } from "./data";
+import { bars } from "./density";
+import { classes, clearFilter, filter, filtered, focus, move, usual } from "./focus";
+import { fresh, head, recording } from "./live";
+import { setTheme, theme } from "./paint";
+import { zoom } from "./strip";
+
+export const widths: [string, number][] = [["5m", 300_000], ["15m", 900_000], ["1h", 3_600_000], ["6h", 21_600_000], ["1d", 86_400_000], ["7d", 604_800_000]];
+
+/** widen sets the width of the window, about the instant; at the end of the record it floats. */
+export function widen(ms: number): void {
+  const f = focus.peek(), at = cursor.peek() ?? whole.peek()?.to ?? 0;
+  if (f.at === null) move({ last: ms, from: 0, to: 0 });
+  else move({ last: null, from: at - ms * 0.7, to: at + ms * 0.3 });
+}
+
+export function all(): void {
+  const w = whole.peek();
+  if (w) move({ last: null, from: w.from, to: w.to + 1 });
+}
+
+export function Bar({ help }: { help: () => void }) {
+  const m = meta.answer.value, f = focus.value, name = m?.clusters.find((c) => c.uid === m.cluster)?.name ?? "";
+  return (
+    <header class="bar">
+      <span class="brand" title={m?.cluster}><span class="logo" aria-hidden="true">◀◀</span>{(m?.clusters.length ?? 0) > 1
+        ? <select aria-label="Cluster" value={m?.cluster} onChange={(e) => move({ cluster: e.currentTarget.value, uid: "", name: "", at: null, panel: "now" })}>{m?.clusters.map((c) => <option key={c.uid} value={c.uid}>{c.name || c.uid}</option>)}</select>
+        : <b>{name || "kuberewind"}</b>}</span>
+      <Instant />
+      <span class="group" role="group" aria-label="Width of the window">
+        {widths.map(([label, ms]) => <button type="button" key={label} aria-pressed={f.last === ms} onClick={() => widen(ms)}>{label}</button>)}
+        <button type="button" onClick={all} title="All of the record (0)">all</button>
+        <button type="button" aria-label="Widen the window" title="Widen (−)" onClick={() => middle(1.6)}>−</button>
+        <button type="button" aria-label="Narrow the window" title="Narrow (+)" onClick={() => middle(0.6)}>+</button>
+      </span>
+      <Badges />
+      <span class="group end">
+        <button type="button" onClick={toggleLocal} title="Labels in UTC or in local time (u)">{local.value ? `local ${zone(cursor.value ?? head.value?.time ?? Date.now())}` : "UTC"}</button>
+        <button type="button" onClick={() => setTheme(theme.value === "dark" ? "light" : theme.value === "light" ? "auto" : "dark")} title="Dark, light, or as the system (t)">{theme.value}</button>
+        <button type="button" onClick={help} aria-label="Help: all keys" title="All keys (?)">?</button>
+      </span>
+    </header>
+  );
+}
+
+export function middle(by: number): void {
+  const s = shown.peek();
+  if (s) zoom(by, cursor.peek() ?? (live.peek() ? s.to : (s.from + s.to) / 2));
+}
+
+function Instant() {
+  const f = focus.value, time = cursor.value, w = whole.value;
+  return (
+    <span class={`instant ${f.at === null ? "live" : "past"}`}>
+      <button type="button" aria-label="Previous change" title="Previous change (←)" onClick={() => void walk("previous")}>←</button>
+      <span class="clock" role="status" title={f.at === null ? "The end of the record" : `seq:${f.at}`}>{f.at === null ? (head.value ? <>now <small>{full(head.value.time).slice(0, 19)} {zone(head.value.time)}</small></> : "…") : time ? <>{brief(time, 0)} <small>{zone(time)}, seq:{f.at}{w ? `, ${span(w.to - time)} before the end` : ""}</small></> : `seq:${f.at}`}</span>
+      <button type="button" aria-label="Next change" title="Next change (→)" disabled={f.at === null} onClick={() => void walk("next")}>→</button>
+      {f.at === null ? null : <button type="button" class="to-now" onClick={now} title="Back to the end of the record (n)">now{fresh.value > 0 ? <span class="fresh">{count(fresh.value)} new</span> : null}</button>}
+    </span>
+  );
+}
+
+function Badges() {
+  const r = recording.value;
+  return (
+    <span class="badges" role="status">
+      {away.value ? <span class="badge bad">{away.value}</span> : null}
+      {r && !r.now ? <span class="badge warn" title={r.text}>{r.text || "Nobody records."}{head.value ? <> Last commit: {full(head.value.time).slice(0, 19)} {zone(head.value.time)}.</> : null}</span> : null}
+      {r?.now ? <span class="badge good" title={r.text}><span aria-hidden="true">●</span> recording{(r.behindMs ?? 0) > 5000 ? `, ${span(r.behindMs ?? 0)} behind` : ""}</span> : null}
+      {meta.failed.value ? <span class="badge bad">{meta.failed.value}</span> : null}
+    </span>
+  );
+}
+
+export function Filters() {
+  const f = focus.value.filter, m = meta.answer.value, more = useSignal(Boolean(f.label || f.manager || f.path || f.type)), beats = f.class.includes("heartbeat");
+  const hidden = density.answer.value?.hidden?.heartbeat ?? 0, on = (c: string) => (f.class.length === 0 ? c !== "heartbeat" : f.class.includes(c));
+  return (
+    <form class={`filters${more.value ? " open" : ""}`} role="search" onSubmit={(e) => e.preventDefault()}>
+      <input id="search" type="search" placeholder="name  ( / )" aria-label="Name of objects" value={f.name} onInput={(e) => filter({ name: e.currentTarget.value }, "glide")} />
+      <Several label="namespace" all="all namespaces" options={(m?.namespaces ?? []).map((n) => [n, n])} chosen={f.namespace} set={(namespace) => filter({ namespace })} />
+      <Several label="kind" all="all kinds" options={(m?.resources ?? []).map((r) => [r.resource, r.kind === "" ? r.resource : `${r.kind} (${r.resource})`])} chosen={f.resource} set={(resource) => filter({ resource })} />
+      <span class="group classes" role="group" aria-label="Classes">
+        {usual.map((c) => <button type="button" key={c} class={`toggle c-${c}`} aria-pressed={on(c)} onClick={() => toggle(c)}>{c}</button>)}
+        <button type="button" class="toggle c-heartbeat" aria-pressed={beats} onClick={() => toggle("heartbeat")} title="Renewals of Leases and the like (h)">{beats ? "heartbeats" : `${count(hidden)} heartbeats hidden`}</button>
+      </span>
+      <button type="button" class="opener" aria-expanded={more.value} onClick={() => { more.value = !more.value; }}>{more.value ? "fewer filters" : "more filters"}</button>
+      {filtered(f) ? <button type="button" class="clear" onClick={clearFilter}>clear</button> : null}
+      {more.value ? <More /> : null}
+      <span class="faint total">{density.answer.value ? `${count(bars(density.answer.value).total.reduce((a, b) => a + b, 0))} changes in the window` : ""}</span>
+    </form>
+  );
+}
+
+function More() {
+  const f = focus.value.filter, field = (name: "label" | "manager" | "path", hint: string) => (
+    <label>{name} <input value={f[name]} placeholder={hint} onChange={(e) => filter({ [name]: e.currentTarget.value })} /></label>
+  );
+  return (
+    <span class="more-filters">
+      {field("label", "app=cart,tier!=db")}{field("manager", "kubectl")}{field("path", "/spec/template")}
+      <label>type <select value={f.type} onChange={(e) => filter({ type: e.currentTarget.value })}>{["", "Added", "Updated", "Deleted", "Sync"].map((t) => <option key={t} value={t}>{t || "any"}</option>)}</select></label>
+    </span>
+  );
+}
+
+/** toggle switches a class. All usual ones are the same as no choice. */
+export function toggle(c: string): void {
+  const f = focus.peek().filter, was = f.class.length === 0 ? usual : f.class, now = was.includes(c) ? was.filter((x) => x !== c) : [...was, c];
+  const ordered = classes.filter((x) => now.includes(x)), plain = ordered.length === usual.length && !ordered.includes("heartbeat");
+  filter({ class: plain || ordered.length === 0 ? [] : ordered });
+}
+
+/** Several is a choice of some: each chosen one is a button that takes it away. */
+function Several({ label, all: none, options, chosen, set }: { label: string; all: string; options: [string, string][]; chosen: string[]; set: (to: string[]) => void }) {
+  return (
+    <span class="several">
+      <select aria-label={`Add a ${label}`} value="" onChange={(e) => { const v = e.currentTarget.value; e.currentTarget.value = ""; if (v) set([...chosen, v]); }}>
+        <option value="">{chosen.length === 0 ? none : `+ ${label}`}</option>
+        {options.filter(([v]) => !chosen.includes(v)).map(([v, text]) => <option key={v} value={v}>{text}</option>)}
+      </select>
+      {chosen.map((c) => <button type="button" key={c} class="chip" aria-label={`Without ${label} ${c}`} onClick={() => set(chosen.filter((x) => x !== c))}>{c} ×</button>)}
+    </span>
+  );
+}

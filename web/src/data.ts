@@ -1,0 +1,275 @@
+// What the views show: the window on the clock, and the questions that follow the focus.
+import { batch, computed, effect, signal } from "@preact/signals";
+import { get, type Params } from "./api";
+import { focus, move, type Filter, type Focus } from "./focus";
+import { step } from "./clock";
+import { back, calm, head, learn } from "./live";
+import type { Changes, Compare, Instant, Lane, Lanes, Meta, ObjectAnswer, Ref, States, Step, Strip, Ticks, Trouble } from "./model";
+import { query } from "./query";
+
+export type Span = { from: number; to: number };
+
+export const cluster = computed(() => focus.value.cluster);
+export const meta = query<Meta>(() => ({ shape: "meta", params: { cluster: cluster.value } }));
+effect(() => { const m = meta.answer.value; if (m) learn(m.head, m.recording); });
+
+/** whole is the record, from its first delta on. Everything is clamped there. */
+export const whole = computed<Span | null>(() => {
+  const m = meta.answer.value, h = head.value;
+  return m && h && m.first ? { from: m.first.time, to: Math.max(h.time, m.first.time + 1000) } : null;
+});
+
+/** live is true while the page follows the end of the record. */
+export const live = computed(() => focus.value.at === null && focus.value.last !== null && focus.value.wanted === "");
+
+const fixed = computed(() => JSON.stringify([focus.value.last, focus.value.from, focus.value.to]));
+
+/** shown is the window of the lanes. One that floats moves in steps of a six-hundredth, so that not each delta moves all marks. */
+export const shown = computed<Span | null>(() => {
+  const w = whole.value, [last, from, to] = JSON.parse(fixed.value) as [number | null, number, number];
+  if (last === null) return { from, to };
+  if (!w) return null;
+  const by = step(last / 600);
+  const end = Math.ceil((w.to + 1) / by) * by;
+  return { from: end - last, to: end };
+});
+
+/** cursor is the time of the focused instant; null while the end of the record is looked at. */
+export const cursor = computed(() => (focus.value.at === null ? null : focus.value.time));
+export const scrub = signal<number | null>(null);
+export const instant = computed(() => `seq:${focus.value.at ?? head.value?.seq ?? 0}`);
+const calmInstant = computed(() => focus.value.at ?? calm.value?.seq ?? 0);
+
+const filters = computed(() => JSON.stringify([focus.value.filter, cluster.value]));
+export function filterParams(): Params {
+  const [f, c] = JSON.parse(filters.value) as [Filter, string];
+  // People type a part of a name; the server takes it whole, unless it has a star.
+  return { ...f, name: f.name && !f.name.includes("*") ? `*${f.name}*` : f.name, cluster: c };
+}
+
+/** mark says up to where an answer about a window holds: for good if the window ended before the record does. */
+function mark(to: number): string {
+  const h = head.peek();
+  if (h && to <= h.time) return "";
+  return String(live.value ? head.value?.seq : h?.seq);
+}
+
+export const stripWidth = signal(0), lanesWidth = signal(0);
+
+/** A strip that takes long comes in slices. What is not counted yet is a stretch of each answer but the last. */
+const slices = { pages: 10_000, add: summed };
+
+function summed(a: Strip, b: Strip): Strip {
+  const counts = a.counts.map((c, k) => c.map((n, i) => n + (b.counts[k]?.[i] ?? 0)));
+  return { ...b, counts, hidden: { ...b.hidden, heartbeat: Math.max(a.hidden?.heartbeat ?? 0, b.hidden?.heartbeat ?? 0) } };
+}
+
+/** A bar is so many pixels wide, or up to half as many. */
+const barWidth = 12;
+const barsIn = (width: number) => Math.max(60, Math.floor(width / barWidth));
+
+export const strip = query<Strip>(() => {
+  const w = whole.value, bars = barsIn(stripWidth.value);
+  if (!w || stripWidth.value === 0) return null;
+  const by = live.value ? step((w.to - w.from) / bars) : 1, to = Math.ceil((w.to + 1) / by) * by;
+  return { shape: "strip", params: { ...filterParams(), from: w.from, to, bars }, mark: mark(to), wait: 30, ...slices };
+});
+
+export const density = query<Strip>(() => {
+  const s = shown.value;
+  if (!s || lanesWidth.value === 0) return null;
+  return { shape: "strip", params: { ...filterParams(), from: Math.round(s.from), to: Math.round(s.to), bars: barsIn(lanesWidth.value) }, mark: mark(s.to), wait: settle(), ...slices };
+});
+
+/** snap moves the edges of a window to whole bars, so that the counts above the lanes are those of the window. */
+export function snap(s: Span): Span {
+  const by = Math.max(1000, step((s.to - s.from) / barsIn(lanesWidth.peek() || 600)));
+  const from = Math.floor(s.from / by) * by, to = Math.ceil(s.to / by) * by;
+  return { from, to: Math.max(to, from + by) };
+}
+
+/** settle waits until a pan or a zoom rests; what is drawn moves at once all the same. */
+export const gliding = signal(false);
+const settle = () => (gliding.value ? 120 : 0);
+
+export const page = 100;
+export const pages = signal(1);
+const order = computed(() => JSON.stringify([focus.value.group, focus.value.sort]));
+effect(() => { void filters.value; void order.value; pages.value = 1; });
+export const lanes = query<Lanes>(() => {
+  const s = shown.value, [group, sort] = JSON.parse(order.value) as string[];
+  if (!s) return null;
+  const params = { ...filterParams(), from: Math.round(s.from), to: Math.round(s.to), group, sort, limit: page };
+  return { shape: "lanes", params, mark: mark(s.to), wait: settle(), pages: pages.value, add: (a, b) => ({ ...b, lanes: [...a.lanes, ...b.lanes] }) };
+});
+
+/** visible are the lanes on the screen, as a text, so that scrolling within them asks nothing. */
+export const visible = signal("");
+/** Ticks nearer than this many pixels are one mark with their count. */
+export const apart = 20;
+
+/** padded is the window and half as much on both sides, in whole steps: panning a little asks nothing new. */
+function padded(s: Span, by: number): { from: number; to: number } {
+  const half = (s.to - s.from) / 2;
+  return { from: Math.floor((s.from - half) / by) * by, to: Math.ceil((s.to + half) / by) * by };
+}
+
+export const ticks = query<Ticks>(() => {
+  const s = shown.value, ids = visible.value;
+  if (!s || !ids || lanesWidth.value === 0) return null;
+  const stepMs = step(((s.to - s.from) / lanesWidth.value) * apart), p = padded(s, stepMs);
+  return { shape: "ticks", params: { ...filterParams(), lanes: ids, ...p, stepMs }, mark: mark(p.to), wait: settle() || 20 };
+});
+
+export const states = query<States>(() => {
+  const s = shown.value, ids = visible.value;
+  if (!s || !ids) return null;
+  const p = padded(s, step((s.to - s.from) / 100));
+  return { shape: "states", params: { cluster: cluster.value, lanes: ids, ...p }, mark: mark(p.to), wait: settle() || 60 };
+});
+
+const subject = computed(() => JSON.stringify([focus.value.uid, focus.value.resource, focus.value.namespace, focus.value.name]));
+function subjectParams(): Params | null {
+  const [uid, resource, namespace, name] = JSON.parse(subject.value) as string[];
+  if (uid) return { uid, cluster: cluster.value };
+  return name ? { resource, namespace, name, cluster: cluster.value } : null;
+}
+
+export const object = query<ObjectAnswer>(() => {
+  const of = subjectParams();
+  return of && head.value && focus.value.wanted === "" ? { shape: "object", params: { ...of, at: instant.value }, mark: "" } : null;
+});
+// A link names an object by its name; the answer has the UID, which is what an object is.
+effect(() => {
+  const found = object.answer.value?.object, f = focus.peek();
+  if (found?.uid && !f.uid && f.name === found.name) move({ uid: found.uid, resource: found.resource, namespace: found.namespace ?? "" }, "learn");
+});
+
+const panel = computed(() => focus.value.panel), tab = computed(() => focus.value.tab);
+
+const joined = (a: Changes, b: Changes): Changes => ({ ...b, rows: [...(a.rows ?? []), ...(b.rows ?? [])] });
+export const morePages = signal(1);
+effect(() => { void filters.value; void subject.value; void panel.value; void tab.value; morePages.value = 1; });
+
+/** versions are all changes of the object; heartbeats too, since each is a version. */
+export const versions = query<Changes>(() => {
+  const of = subjectParams(), w = whole.value, found = object.answer.value?.object;
+  if (!of || !w || panel.value !== "object" || tab.value !== "versions" || !found?.uid) return null;
+  const params = { cluster: cluster.value, uid: found.uid, resource: found.resource, namespace: found.namespace, name: found.name, from: w.from, to: w.to + 1, limit: 100, class: ["change", "added", "deleted", "status", "event", "sync", "heartbeat"] };
+  return { shape: "changes", params, mark: mark(w.to + 1), pages: morePages.value, add: joined };
+});
+
+export const changes = query<Changes>(() => {
+  const s = shown.value;
+  if (!s || panel.value !== "changes") return null;
+  return { shape: "changes", params: { ...filterParams(), from: Math.round(s.from), to: Math.round(s.to), limit: 100 }, mark: mark(s.to), pages: morePages.value, add: joined, wait: settle() };
+});
+
+export const hour = 3_600_000;
+/** lastHour is the hour that ends at the instant. */
+export const lastHour = computed<Span | null>(() => {
+  const w = whole.value, at = focus.value.at === null ? calm.value?.time : focus.value.time;
+  return w && at ? { from: Math.max(w.from, at - hour), to: at + 1 } : null;
+});
+export const recent = query<Changes>(() => {
+  const h = lastHour.value;
+  if (!h || panel.value !== "now") return null;
+  return { shape: "changes", params: { ...filterParams(), from: h.from, to: h.to, limit: 30, class: recentClasses() }, mark: "" };
+});
+export const recentCount = query<Strip>(() => {
+  const h = lastHour.value;
+  return h && panel.value === "now" ? { shape: "strip", params: { ...filterParams(), from: h.from, to: h.to, bars: 60 }, mark: "", ...slices } : null;
+});
+/** recentClasses leaves out what controllers say of their state, unless the filter asks: first what was changed. */
+const recentClasses = () => { const chosen = (JSON.parse(filters.value) as [Filter])[0].class; return chosen.length > 0 ? chosen : ["change", "added", "deleted"]; };
+
+export const trouble = query<Trouble>(() => {
+  if (panel.value !== "now" || calmInstant.value === 0) return null;
+  return { shape: "trouble", params: { cluster: cluster.value, at: `seq:${calmInstant.value}` }, mark: "" };
+});
+
+const base = computed(() => focus.value.base);
+export const compare = query<Compare>(() => {
+  if (panel.value !== "compare" || base.value === null || !head.value) return null;
+  const { namespace, resource } = filterParams();
+  return { shape: "compare", params: { a: `seq:${base.value}`, b: instant.value, namespace, resource, cluster: cluster.value }, mark: "" };
+});
+export const opened = signal("");
+export const compared = query<Compare>(() => {
+  if (panel.value !== "compare" || base.value === null || !opened.value) return null;
+  return { shape: "compare", params: { a: `seq:${base.value}`, b: instant.value, uid: opened.value, cluster: cluster.value }, mark: "" };
+});
+
+/** freeze gives the window that holds while the past is looked at, with the time in it. */
+function freeze(f: Focus, time: number | null): Partial<Focus> {
+  const s = shown.peek(), w = whole.peek();
+  if (!s || !w || time === null) return {};
+  const width = s.to - s.from;
+  if (time >= s.from && time < s.to) return f.last === null ? {} : { last: null, from: s.from, to: s.to };
+  return { last: null, ...snap(clamp({ from: time - width * 0.7, to: time + width * 0.3 })) };
+}
+
+/** clamp keeps a window on the record, with a little room around it. */
+export function clamp(s: Span): Span {
+  const w = whole.peek();
+  if (!w) return s;
+  const room = Math.max(1000, (w.to - w.from) * 0.02), most = w.to - w.from + 2 * room;
+  const width = Math.min(Math.max(s.to - s.from, 1000), Math.max(most, 1000));
+  const from = Math.min(Math.max(s.from, w.from - room), w.to + room - width);
+  return { from, to: from + width };
+}
+
+export const of = (r: Ref): Partial<Focus> => ({ uid: r.uid ?? "", resource: r.resource, namespace: r.namespace ?? "", name: r.name, panel: "object" });
+
+/** look sets the instant, and perhaps the object with it. */
+export function look(at: number, time: number | null, more: Partial<Focus> = {}): void {
+  move({ ...freeze(focus.peek(), time), at, time, wanted: "", ...more });
+}
+
+/** lookAt sets the instant by a time: the server knows its seq. */
+export async function lookAt(time: number, more: Partial<Focus> = {}): Promise<void> {
+  const w = whole.peek();
+  if (!w) return;
+  const at = Math.round(Math.min(Math.max(time, w.from), w.to));
+  batch(() => { scrub.value = at; });
+  try {
+    const found = await resolve(String(at));
+    look(found.seq, at, more);
+  } catch { /* The views say what failed. */ } finally { scrub.value = null; }
+}
+
+const resolve = async (at: string) => (await get<Instant>("instant", { at, cluster: focus.peek().cluster })).at;
+
+/** now goes to the end of the record, and follows it. */
+export function now(): void {
+  const s = shown.peek();
+  back();
+  move({ at: null, time: null, wanted: "", last: s ? Math.round((s.to - s.from) / 1000) * 1000 : hour, from: 0, to: 0 });
+}
+
+// An instant of the URL has no time yet, or is no seq.
+effect(() => {
+  const f = focus.value, unknown = f.wanted || (f.at !== null && f.time === null ? `seq:${f.at}` : "");
+  if (!unknown || !whole.value) return;
+  void resolve(unknown).then((p) => {
+    const g = focus.peek();
+    if (g.wanted === f.wanted && g.at === f.at) move({ at: p.seq, time: p.time, wanted: "", ...freeze(g, p.time) }, "learn");
+  }, () => undefined);
+});
+
+/** walk steps to the next or the previous change of the object, of its group, or of all that the filter shows. */
+export async function walk(direction: "next" | "previous", scope?: "object" | "group" | "cluster"): Promise<void> {
+  const f = focus.peek(), seq = f.at ?? head.peek()?.seq, about = scope ?? (f.uid ? "object" : "cluster");
+  if (seq === undefined || (f.at === null && direction === "next")) return;
+  const uid = about === "cluster" ? undefined : f.uid;
+  const found = await get<Step & { ref?: Ref; uid?: string }>("step", { ...filterParams(), seq, direction, scope: about, uid, ...(about === "cluster" ? {} : { namespace: undefined, resource: undefined }) });
+  if (found.seq === null) { told.value = direction === "next" ? "No later change." : "No earlier change."; return; }
+  const other = about !== "object" && found.uid ? { uid: found.uid, resource: "", namespace: "", name: "", panel: "object" as const } : {};
+  look(found.seq, found.time, other);
+}
+
+/** told is spoken by the live region, and shown for a moment. */
+export const told = signal("");
+
+/** laneOf finds a lane that is loaded. */
+export const laneOf = (uid: string): Lane | undefined => lanes.answer.peek()?.lanes.find((l) => l.uid === uid);

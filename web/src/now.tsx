@@ -1,0 +1,121 @@
+// The first screen: trouble now and its first change, what changed in the last hour, and whether that hour is complete.
+import { brief, count, full, span } from "./clock";
+import { changes, compare, compared, cursor, density, lastHour, look, morePages, of, opened, recent, recentCount, shown, trouble, whole } from "./data";
+import { bars } from "./density";
+import { focus, move } from "./focus";
+import { head } from "./live";
+import type { Compared, Ref } from "./model";
+import { Class, Command, Diff, Holes, named, Section, When } from "./parts";
+import { Rows } from "./object";
+
+export function Now() {
+  const at = cursor.value;
+  return (
+    <div class="now">
+      <Complete />
+      <TroubleList title={at === null ? "Trouble now" : `Trouble at ${brief(at, whole.value?.to ?? at)}`} />
+      <Recent />
+    </div>
+  );
+}
+
+/** Complete says whether the hour before the instant is all on record. */
+function Complete() {
+  const answer = recentCount.answer.value, h = lastHour.value;
+  if (!h) return <p class="busy">The record is asked for…</p>;
+  if (!answer) return recentCount.failed.value ? <p class="error">{recentCount.failed.value}</p> : <p class="busy">The hour is counted…</p>;
+  const holes = (answer.incomplete ?? []).filter((i) => i.kind !== "before" || i.stream), short = h.to - h.from < 3_500_000;
+  const what = short ? `The record begins ${span(h.to - h.from)} before this instant` : `The hour to ${brief(h.to, whole.value?.to ?? h.to)}`;
+  return (
+    <section class={`complete ${holes.length > 0 ? "holed" : "sound"}`} aria-label="Is the hour complete">
+      <p><span class="sign" aria-hidden="true">{holes.length > 0 ? "◍" : "●"}</span> <b>{holes.length > 0 ? `${what} is not complete.` : short ? `${what}, and is complete since.` : `${what} is complete.`}</b>
+        {holes.length > 0 ? " What is hatched is not known." : ` Every version that the server had is on record.`}</p>
+      <Holes of={holes} />
+    </section>
+  );
+}
+
+function TroubleList({ title }: { title: string }) {
+  const answer = trouble.answer.value, items = answer?.items ?? [];
+  if (trouble.missing.value) return null;
+  return (
+    <Section title={title} note={answer ? (items.length < answer.total ? `${count(items.length)} of ${count(answer.total)}` : count(answer.total)) : undefined}>
+      {trouble.failed.value ? <p class="error">{trouble.failed.value}</p> : null}
+      {!answer && !trouble.failed.value ? <p class="busy">All objects are looked at…</p> : null}
+      {answer && items.length === 0 ? <p class="calm">Nothing is in trouble: no object says so of itself.</p> : null}
+      <ol class="troubles">{items.map((t, i) => { const r: Ref = t.ref ?? t; return (
+        <li key={i}>
+          <button type="button" class="link" onClick={() => move(of(r))}><span class="kind">{r.kind}</span> <b>{named(r)}</b></button>
+          <span class="badness">{t.text}</span>
+          <p class="faint">since <When seq={t.since} time={t.sinceTime} more={r} />{head.value ? ` (${span((cursor.value ?? head.value.time) - t.sinceTime)})` : ""}
+            {t.firstChange ? <> · first change <When seq={t.firstChange.seq} time={t.firstChange.time} more={r} /> {t.firstChange.text}</> : null}</p>
+        </li>); })}</ol>
+    </Section>
+  );
+}
+
+function Recent() {
+  const answer = recent.answer.value, rows = answer?.rows ?? [], counted = recentCount.answer.value, by = counted ? bars(counted) : null;
+  const sum = (c: string) => (by ? (by.counts[by.classes.indexOf(c)] ?? new Float64Array()).reduce((a, b) => a + b, 0) : 0);
+  const parts = (by?.classes ?? []).map((c): [string, number] => [c, sum(c)]).filter(([, n]) => n > 0);
+  const h = lastHour.value;
+  return (
+    <Section title={h && h.to - h.from < 3_500_000 ? `Changed in the last ${span(h.to - h.from)}` : "Changed in the last hour"}>
+      {by ? <p class="sums">{parts.map(([c, n]) => <span key={c}><Class of={c} /> {count(n)}</span>)}{parts.length === 0 ? <span class="calm">Nothing.</span> : null}
+        <span class="faint">{count(counted?.hidden?.heartbeat ?? 0)} heartbeats are not shown</span></p> : null}
+      {recent.failed.value && !recent.missing.value ? <p class="error">{recent.failed.value}</p> : null}
+      <Rows rows={rows} />
+      {answer?.next ? <button type="button" class="more" onClick={() => move({ panel: "changes" })}>The newest {count(rows.length)} are shown: open all</button> : null}
+      <Command text={answer?.command ?? ""} />
+    </Section>
+  );
+}
+
+export function ChangeList() {
+  const answer = changes.answer.value, rows = answer?.rows ?? [], s = shown.value, total = density.answer.value;
+  const all = total ? bars(total).total.reduce((a, b) => a + b, 0) : null;
+  return (
+    <Section title="Changes in the window" note={all === null ? undefined : `${count(rows.length)} of ${count(all)}`}>
+      {s ? <p class="faint">{full(s.from)} to {full(s.to)}, newest first.</p> : null}
+      {changes.failed.value ? <p class="error">{changes.failed.value}</p> : null}
+      {!answer && !changes.failed.value ? <p class="busy">The changes are read…</p> : null}
+      <Rows rows={rows} at={focus.value.at ?? undefined} />
+      {answer?.next ? <button type="button" class="more" onClick={() => { morePages.value++; }}>show 100 more</button> : null}
+      <Command text={answer?.command ?? ""} />
+    </Section>
+  );
+}
+
+/** Comparing shows what differs between two instants: counts, then objects, then paths. */
+export function Comparing() {
+  const f = focus.value, answer = compare.answer.value;
+  if (f.base === null) return (
+    <Section title="Compare two instants"><p>Go to an instant at which all was well, and press <kbd>a</kbd> or this button. Then go to the instant at which it was not.</p>
+      <p><button type="button" onClick={mark}>Compare with this instant</button></p></Section>
+  );
+  return (
+    <Section title="Compare" note={<>seq:{f.base} with {f.at === null ? "now" : `seq:${f.at}`}</>}>
+      <p><button type="button" onClick={() => f.base !== null && look(f.base, null)}>go to seq:{f.base}</button> <button type="button" onClick={mark}>compare with this instant instead</button> <button type="button" onClick={() => move({ base: null })}>end</button></p>
+      {compare.failed.value ? <p class="error">{compare.failed.value}</p> : null}
+      {!answer && !compare.failed.value ? <p class="busy">Both instants are compared…</p> : null}
+      {answer?.counts ? <p class="sums"><span class="added">+{count(answer.counts.added)} added</span><span class="removed">−{count(answer.counts.removed)} removed</span><span>~{count(answer.counts.changed)} changed</span><span class="faint">{count(answer.counts.noise)} differ only in noise</span></p> : null}
+      <ol class="compared">{(answer?.objects ?? []).map((o, i) => <Pair key={i} o={o} />)}</ol>
+      {answer?.next ? <p class="faint">{count((answer.objects ?? []).length)} objects are shown; filter by namespace or kind to see the others.</p> : null}
+      <Command text={answer?.command ?? ""} />
+    </Section>
+  );
+}
+
+export function mark(): void {
+  move({ base: focus.peek().at ?? head.peek()?.seq ?? null, panel: "compare" });
+}
+
+function Pair({ o }: { o: Compared }) {
+  const r: Ref = o.ref ?? o, uid = r.uid ?? "", is = opened.value === uid && uid !== "";
+  return (
+    <li>
+      <button type="button" class="link" aria-expanded={is} onClick={() => { opened.value = is ? "" : uid; }}><Class of={({ removed: "deleted", changed: "change" } as Record<string, string>)[o.op] ?? o.op} /> <span class="kind">{r.kind}</span> <b>{named(r)}</b> {o.paths > 0 ? <span class="faint">{count(o.paths)} {o.paths === 1 ? "path" : "paths"}</span> : null}</button>
+      {is ? <>{compared.answer.value?.paths ? <Diff changes={compared.answer.value.paths} /> : <p class="busy">{compared.failed.value || "The paths are compared…"}</p>}<button type="button" class="more" onClick={() => move(of(r))}>open the object</button></> : null}
+    </li>
+  );
+}

@@ -1,0 +1,121 @@
+// The inspector: one object at one instant. What changed and who wrote it, the YAML, Events, owners and owned, versions.
+import { useSignal } from "@preact/signals";
+import { count, full, span } from "./clock";
+import { cursor, live, look, morePages, object, versions, walk } from "./data";
+import { focus, move } from "./focus";
+import type { Line, ObjectAnswer, Row } from "./model";
+import { Class, Command, Diff, Holes, Link, Section, When, Writer } from "./parts";
+
+export const tabs = ["change", "yaml", "versions"] as const;
+
+export function Inspector() {
+  const f = focus.value, o = object.answer.value;
+  if (!f.uid && !f.name) return <p class="empty">Choose an object: click a lane, or press / and type its name.</p>;
+  if (!o) return object.failed.value ? <p class="error">{object.failed.value}</p> : <p class="busy">The object is folded…</p>;
+  return (
+    <article class={`object${object.busy.value ? " stale" : ""}`}>
+      <Head o={o} />
+      <div class="tabs" role="tablist" aria-label="Of this object">
+        {tabs.map((t) => <button type="button" role="tab" key={t} id={`tab-${t}`} aria-controls="tabpanel" aria-selected={f.tab === t} onClick={() => move({ tab: t })}>{{ change: "Change", yaml: "YAML", versions: "Versions" }[t]}</button>)}
+      </div>
+      <div role="tabpanel" id="tabpanel" aria-labelledby={`tab-${f.tab}`} tabIndex={0}>
+        {f.tab === "yaml" ? <Yaml lines={o.yaml ?? []} /> : f.tab === "versions" ? <Versions o={o} /> : <Changed o={o} />}
+      </div>
+      <Command text={o.command} />
+    </article>
+  );
+}
+
+function Head({ o }: { o: ObjectAnswer }) {
+  const r = o.object, at = cursor.value ?? o.delta?.time ?? null, gone = r.exists === false || o.delta?.type === "Deleted";
+  return (
+    <header class="object-head">
+      <h1><span class="kind">{r.kind}</span> <span class="whole-name">{r.name}</span></h1>
+      <p class="faint">{r.namespace ? <>in <b>{r.namespace}</b> · </> : null}<span title="UID: a life of this name">{r.uid}</span>{r.resourceVersion ? ` · resourceVersion ${r.resourceVersion}` : ""}</p>
+      {gone ? <p class="gone">{o.delta?.type === "Deleted" ? "Deleted at this instant." : "Not there at this instant."} Step to its {o.previous !== null ? "previous" : "next"} version to see it.</p> : null}
+      <p class="steps">
+        <button type="button" disabled={o.previous === null} onClick={() => void walk("previous", "object")} title="Previous version (←)">← previous</button>
+        <span>{o.delta ? <>version of <When seq={o.delta.seq} time={o.delta.time} /></> : null}{o.delta && at && at - o.delta.time > 1500 ? <span class="faint"> {span(at - o.delta.time)} before the instant</span> : null}</span>
+        <button type="button" disabled={o.next === null || live.value} onClick={() => void walk("next", "object")} title="Next version (→)">next →</button>
+      </p>
+      <Holes of={o.incomplete ?? []} />
+    </header>
+  );
+}
+
+function Changed({ o }: { o: ObjectAnswer }) {
+  const d = o.delta, diff = o.diff ?? [];
+  return (
+    <>
+      {d ? (
+        <Section title="What changed" note={<><Class of={d.class} /> <Writer manager={d.manager} evidence={d.managerEvidence} hint={d.hint} /></>}>
+          {diff.length > 0 ? <Diff changes={diff} /> : <p class="faint">{d.type === "Added" ? "The object was created with this version." : d.type === "Deleted" ? "The object was deleted." : "No field changed: the version is a copy that the recorder stored."}</p>}
+        </Section>
+      ) : null}
+      <Events o={o} />
+      <Related o={o} />
+    </>
+  );
+}
+
+function Events({ o }: { o: ObjectAnswer }) {
+  const events = o.events ?? [];
+  if (events.length === 0) return null;
+  return (
+    <Section title="Events" note={count(events.length)}>
+      <table class="events"><tbody>
+        {events.map((e, i) => <tr key={i} class={e.type === "Warning" ? "warning" : ""}><td class="time">{full(e.time).slice(11, 19)}</td><td><b>{e.reason}</b>{e.count > 1 ? ` ×${count(e.count)}` : ""} {e.message}</td></tr>)}
+      </tbody></table>
+    </Section>
+  );
+}
+
+function Related({ o }: { o: ObjectAnswer }) {
+  const owners = o.owners ?? [], owned = o.owned ?? [], more = (o.ownedTotal ?? owned.length) - owned.length;
+  if (owners.length + owned.length === 0) return null;
+  return (
+    <Section title="Owners and owned">
+      {owners.length > 0 ? <p class="refs">owned by {owners.map((r) => <Link key={r.uid} to={r} />)}</p> : null}
+      {owned.length > 0 ? <p class="refs">owns {owned.map((r) => <Link key={r.uid} to={r} />)}{more > 0 ? <span class="faint"> and {count(more)} more</span> : null}</p> : null}
+    </Section>
+  );
+}
+
+/** Yaml keeps folded lines folded until they are asked for. */
+function Yaml({ lines }: { lines: Line[] }) {
+  const open = useSignal(false), folded = lines.filter((l) => l.folded).length, seen = open.value ? lines : lines.filter((l) => !l.folded);
+  if (lines.length === 0) return <p class="empty">There is no object at this instant.</p>;
+  return (
+    <>
+      {folded > 0 ? <p><button type="button" class="more" aria-expanded={open.value} onClick={() => { open.value = !open.value; }}>{open.value ? "fold managedFields" : `managedFields: ${count(folded)} lines folded`}</button></p> : null}
+      <pre class="yaml" tabIndex={0} aria-label="YAML">{seen.map((l, i) => <span key={i} class={`line ${({ added: "added", changed: "changed", removed: "removed" } as Record<string, string>)[l.mark ?? ""] ?? ""}`} title={l.path}>{l.text}{"\n"}</span>)}</pre>
+    </>
+  );
+}
+
+function Versions({ o }: { o: ObjectAnswer }) {
+  const answer = versions.answer.value, rows = answer?.rows ?? [];
+  if (!answer) return versions.failed.value ? <p class="error">{versions.failed.value}</p> : <p class="busy">The versions are read…</p>;
+  return (
+    <>
+      <Rows rows={rows} at={o.delta?.seq} plain />
+      {answer.next ? <button type="button" class="more" onClick={() => { morePages.value++; }}>{count(rows.length)} are shown; show 100 more</button> : <p class="faint">{count(rows.length)} {rows.length === 1 ? "version is" : "versions are"} on record.</p>}
+      <Command text={answer.command} />
+    </>
+  );
+}
+
+/** Rows lists changes. A click goes to the instant and the object. */
+export function Rows({ rows, at, plain = false }: { rows: Row[]; at?: number; plain?: boolean }) {
+  return (
+    <ol class="changes">
+      {rows.map((r) => (
+        <li key={r.seq} class={r.seq === at ? "here" : ""} onClick={(e) => { if (!(e.target as HTMLElement).closest("button")) look(r.seq, r.time, plain ? {} : { uid: r.uid ?? "", resource: r.resource, namespace: r.namespace ?? "", name: r.name, panel: "object" }); }}>
+          <p class="line-head"><When seq={r.seq} time={r.time} more={plain ? undefined : r} /> <Class of={r.class} /> {plain ? null : <span class="subject"><span class="kind">{r.kind}</span> {r.namespace ? <span class="faint">{r.namespace}/</span> : null}<b>{r.name}</b></span>} <Writer manager={r.manager} evidence={r.evidence} /></p>
+          {(r.changes ?? []).length > 0 ? <Diff changes={r.changes ?? []} short /> : null}
+        </li>
+      ))}
+    </ol>
+  );
+}
+

@@ -1,0 +1,115 @@
+// What strip and lanes share when they paint: colours of the theme, the scale, hatching, and the list of what was drawn.
+import { signal } from "@preact/signals";
+import type { Incomplete } from "./model";
+
+export type Palette = Record<"ink" | "faint" | "rule" | "paper" | "accent" | "hatch" | "ok" | "progress" | "bad" | "gone" | "unknown", string> & { class: Record<string, string> };
+
+const names = ["ink", "faint", "rule", "paper", "accent", "hatch", "ok", "progress", "bad", "gone", "unknown"] as const;
+const classNames = ["change", "added", "deleted", "status", "event", "sync", "heartbeat"];
+
+/** palette reads the style sheet: canvas and panels have the same colours. */
+export const palette = signal<Palette>(read());
+
+function read(): Palette {
+  const style = getComputedStyle(document.documentElement), of = (name: string) => style.getPropertyValue(`--${name}`).trim() || "#888";
+  return { ...Object.fromEntries(names.map((n) => [n, of(n)])), class: Object.fromEntries(classNames.map((n) => [n, of(`c-${n}`)])) } as Palette;
+}
+
+export type Theme = "auto" | "dark" | "light";
+export const theme = signal<Theme>((stored() as Theme) || "auto");
+
+function stored(): string {
+  try { return localStorage.getItem("kuberewind.theme") ?? ""; } catch { return ""; }
+}
+
+export function setTheme(to: Theme): void {
+  theme.value = to;
+  document.documentElement.dataset.theme = to;
+  try { localStorage.setItem("kuberewind.theme", to); } catch { /* It holds for this tab. */ }
+  palette.value = read();
+}
+
+document.documentElement.dataset.theme = theme.peek();
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { palette.value = read(); });
+// The style sheet may come after the script.
+addEventListener("load", () => { palette.value = read(); });
+
+/** Scale maps a window to pixels. */
+export class Scale {
+  constructor(readonly from: number, readonly to: number, readonly width: number) {}
+  x(ms: number): number { return ((ms - this.from) / (this.to - this.from)) * this.width; }
+  ms(x: number): number { return this.from + (x / this.width) * (this.to - this.from); }
+}
+
+/** size fits a canvas to its box, and gives a context whose unit is a CSS pixel. */
+export function size(canvas: HTMLCanvasElement, width: number, height: number): CanvasRenderingContext2D {
+  const ratio = devicePixelRatio || 1, w = Math.round(width * ratio), h = Math.round(height * ratio);
+  if (canvas.width !== w || canvas.height !== h) {
+    canvas.width = w;
+    canvas.height = h;
+    canvas.style.width = `${width}px`;
+    canvas.style.height = `${height}px`;
+  }
+  const c = canvas.getContext("2d", { alpha: false }) as CanvasRenderingContext2D;
+  c.setTransform(ratio, 0, 0, ratio, 0, 0);
+  return c;
+}
+
+export const font = (px: number, weight = 400) => `${weight} ${px}px system-ui, sans-serif`;
+
+/** hatch draws what is not known. Before the record begins there is nothing to hatch: that is empty, with its edge. */
+export function hatch(c: CanvasRenderingContext2D, x: number, y: number, w: number, h: number, p: Palette): void {
+  const width = Math.max(w, 2);
+  c.save();
+  c.beginPath();
+  c.rect(x, y, width, h);
+  c.clip();
+  c.globalAlpha = 0.18;
+  c.fillStyle = p.hatch;
+  c.fillRect(x, y, width, h);
+  c.globalAlpha = 0.75;
+  c.strokeStyle = p.hatch;
+  c.lineWidth = 1;
+  c.beginPath();
+  for (let at = x - h - ((x - h) % 7); at < x + width; at += 7) {
+    c.moveTo(at, y + h);
+    c.lineTo(at + h, y);
+  }
+  c.stroke();
+  c.restore();
+}
+
+/** stretch gives where a stretch that is not complete lies in pixels, or null outside of the window. */
+export function stretch(i: Incomplete, s: Scale): { x: number; w: number } | null {
+  const from = Math.max(0, s.x(i.from)), to = Math.min(s.width, i.to === null ? s.width : s.x(i.to));
+  return to < 0 || from > s.width || to < from ? null : { x: from, w: Math.max(2, to - from) };
+}
+
+/** clip shortens a text to a width. */
+export function clip(c: CanvasRenderingContext2D, text: string, width: number): string {
+  if (c.measureText(text).width <= width) return text;
+  let n = text.length;
+  while (n > 1 && c.measureText(text.slice(0, n) + "…").width > width) n = Math.floor(n * 0.9);
+  return n > 1 ? text.slice(0, n) + "…" : "";
+}
+
+// What is on the canvas, for tests: they compare it with the record by SQL.
+export type Drawn = {
+  strip: { from: number; to: number; counts: Record<string, number> }[]; density: { from: number; to: number; counts: Record<string, number> }[];
+  marks: { lane: number; time: number; seq: number; count: number; class: string }[];
+  bars: { lane: number; from: number; to: number; state: string; text: string }[]; hatched: { view: string; from: number; to: number | null; kind: string; stream: string }[];
+  frames: number[];
+};
+export const drawn: Drawn = { strip: [], density: [], marks: [], bars: [], hatched: [], frames: [] };
+(globalThis as { kuberewind?: unknown }).kuberewind = { drawn };
+
+export function hatched(view: string, incomplete: Incomplete[]): void {
+  drawn.hatched = drawn.hatched.filter((h) => h.view !== view);
+  for (const i of incomplete) drawn.hatched.push({ view, from: i.from, to: i.to, kind: i.kind, stream: i.stream ?? "" });
+}
+
+/** frame notes how long the script of a frame took; the last 600 are kept. */
+export function frame(began: number): void {
+  drawn.frames.push(performance.now() - began);
+  if (drawn.frames.length > 600) drawn.frames.shift();
+}

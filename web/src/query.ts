@@ -1,0 +1,75 @@
+// A query follows what it depends on: it aborts what is stale, and the old answer stays on the screen until the new one is here.
+import { batch, effect, signal, type Signal } from "@preact/signals";
+import { admitted, Failure, get, renewed, type Params } from "./api";
+import type { Answer } from "./model";
+
+/** Asked is one question. Pages follow the cursor so often, and add joins their answers. What is joined is shown at once. */
+export type Asked<T> = { shape: string; params: Params; mark?: string; wait?: number; pages?: number; add?: (a: T, b: T) => T };
+export type Query<T> = { answer: Signal<T | null>; asked: Signal<Asked<T> | null>; failed: Signal<string>; missing: Signal<boolean>; busy: Signal<boolean> };
+
+let running = 0;
+/** idle reports whether all questions have their answers. */
+export const idle = () => running === 0;
+
+/** query asks whenever what ask reads has changed. Without a question, there is no answer. */
+export function query<T extends Answer>(ask: () => Asked<T> | null): Query<T> {
+  const q: Query<T> = { answer: signal(null), asked: signal(null), failed: signal(""), missing: signal(false), busy: signal(false) };
+  effect(() => {
+    const asked = ask();
+    void renewed.value;
+    if (!asked || !admitted.value) return drop(q);
+    const controller = new AbortController();
+    const timer = setTimeout(() => void run(q, asked, controller.signal), asked.wait ?? 0);
+    return () => {
+      clearTimeout(timer);
+      controller.abort();
+    };
+  });
+  return q;
+}
+
+function drop<T>(q: Query<T>): undefined {
+  q.answer.value = q.asked.value = null;
+  q.failed.value = "";
+  q.busy.value = false;
+}
+
+async function run<T extends Answer>(q: Query<T>, asked: Asked<T>, aborted: AbortSignal): Promise<void> {
+  q.busy.value = true;
+  running++;
+  try {
+    for await (const answer of all(asked, aborted)) {
+      if (aborted.aborted) return;
+      batch(() => {
+        q.asked.value = asked;
+        q.failed.value = "";
+        q.missing.value = false;
+        q.answer.value = answer;
+      });
+    }
+  } catch (e) {
+    if (!aborted.aborted) refused(q, e);
+  } finally {
+    running--;
+    if (!aborted.aborted) q.busy.value = false;
+  }
+}
+
+async function* all<T extends Answer>(asked: Asked<T>, aborted: AbortSignal): AsyncGenerator<T> {
+  let answer = await get<T>(asked.shape, asked.params, aborted, asked.mark);
+  yield answer;
+  for (let page = 1; page < (asked.pages ?? 1) && asked.add; page++) {
+    const cursor = (answer as { next?: string }).next;
+    if (!cursor) return;
+    answer = asked.add(answer, await get<T>(asked.shape, { ...asked.params, cursor }, aborted, asked.mark));
+    yield answer;
+  }
+}
+
+/** refused keeps no answer: what the server does not say any more is not shown. A server that is away is told in the header. */
+function refused<T>(q: Query<T>, e: unknown): void {
+  if (!(e instanceof Failure)) return;
+  q.missing.value = e.code === 404;
+  q.failed.value = e.message;
+  q.answer.value = null;
+}
