@@ -1316,9 +1316,17 @@ function query(ask) {
     void renewed.value;
     if (!asked || !admitted.value) return drop(q2);
     const controller = new AbortController();
-    const timer = setTimeout(() => void run(q2, asked, controller.signal), asked.wait ?? 0);
+    running++;
+    let begun = false;
+    const timer = setTimeout(() => {
+      begun = true;
+      void run(q2, asked, controller.signal).finally(() => {
+        running--;
+      });
+    }, asked.wait ?? 0);
     return () => {
       clearTimeout(timer);
+      if (!begun) running--;
       controller.abort();
     };
   });
@@ -1331,7 +1339,6 @@ function drop(q2) {
 }
 async function run(q2, asked, aborted) {
   q2.busy.value = true;
-  running++;
   try {
     for await (const answer of all(asked, aborted)) {
       if (aborted.aborted) return;
@@ -1345,7 +1352,6 @@ async function run(q2, asked, aborted) {
   } catch (e4) {
     if (!aborted.aborted) refused(q2, e4);
   } finally {
-    running--;
     if (!aborted.aborted) q2.busy.value = false;
   }
 }
@@ -1737,7 +1743,6 @@ function clip(c4, text, width2) {
   return n3 > 1 ? text.slice(0, n3) + "…" : "";
 }
 var drawn = { strip: [], density: [], marks: [], bars: [], hatched: [], frames: [] };
-globalThis.kuberewind = { drawn };
 function hatched(view, incomplete2) {
   drawn.hatched = drawn.hatched.filter((h5) => h5.view !== view);
   for (const i4 of incomplete2) drawn.hatched.push({ view, from: i4.from, to: i4.to, kind: i4.kind, stream: i4.stream ?? "" });
@@ -3348,6 +3353,7 @@ function App() {
     /* @__PURE__ */ a4("p", { class: "error", children: meta.failed.value })
   ] });
 }
+Object.assign(globalThis, { kuberewind: { drawn, idle } });
 async function start2() {
   if (taken) await admit(taken);
   admitted.value = true;

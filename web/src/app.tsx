@@ -8,6 +8,8 @@ import { focus, move, taken, type Focus } from "./focus";
 import { Help, helping, Spoken, useKeys } from "./keys";
 import { Lanes } from "./lanes";
 import { follow } from "./live";
+import { drawn } from "./paint";
+import { idle } from "./query";
 import { ChangeList, Comparing, Now } from "./now";
 import { Inspector } from "./object";
 import { Strip } from "./strip";
@@ -55,6 +57,9 @@ function App() {
   if (locked.value) return <Gate />;
   return meta.answer.value || !meta.failed.value ? <Page /> : <main class="gate"><h1>kuberewind</h1><p class="error">{meta.failed.value}</p></main>;
 }
+
+// Tests compare what was drawn with the record.
+Object.assign(globalThis, { kuberewind: { drawn, idle } });
 
 async function start(): Promise<void> {
   if (taken) await admit(taken);

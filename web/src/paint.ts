@@ -101,7 +101,6 @@ export type Drawn = {
   frames: number[];
 };
 export const drawn: Drawn = { strip: [], density: [], marks: [], bars: [], hatched: [], frames: [] };
-(globalThis as { kuberewind?: unknown }).kuberewind = { drawn };
 
 export function hatched(view: string, incomplete: Incomplete[]): void {
   drawn.hatched = drawn.hatched.filter((h) => h.view !== view);

@@ -19,9 +19,15 @@ export function query<T extends Answer>(ask: () => Asked<T> | null): Query<T> {
     void renewed.value;
     if (!asked || !admitted.value) return drop(q);
     const controller = new AbortController();
-    const timer = setTimeout(() => void run(q, asked, controller.signal), asked.wait ?? 0);
+    running++;
+    let begun = false;
+    const timer = setTimeout(() => {
+      begun = true;
+      void run(q, asked, controller.signal).finally(() => { running--; });
+    }, asked.wait ?? 0);
     return () => {
       clearTimeout(timer);
+      if (!begun) running--;
       controller.abort();
     };
   });
@@ -36,7 +42,6 @@ function drop<T>(q: Query<T>): undefined {
 
 async function run<T extends Answer>(q: Query<T>, asked: Asked<T>, aborted: AbortSignal): Promise<void> {
   q.busy.value = true;
-  running++;
   try {
     for await (const answer of all(asked, aborted)) {
       if (aborted.aborted) return;
@@ -50,7 +55,6 @@ async function run<T extends Answer>(q: Query<T>, asked: Asked<T>, aborted: Abor
   } catch (e) {
     if (!aborted.aborted) refused(q, e);
   } finally {
-    running--;
     if (!aborted.aborted) q.busy.value = false;
   }
 }
