@@ -73,6 +73,12 @@ func (r *Record) livesQuery(q LifeQuery, id int64, set streamSet) (string, []any
 	if q.UID != "" {
 		also(&born, " AND uid = $%d", q.UID)
 	}
+	if q.UIDs != nil {
+		also(&born, " AND uid = ANY ($%d::text[])", q.UIDs)
+	}
+	if q.ObjectIDs != nil {
+		also(&born, " AND object_id = ANY ($%d::bigint[])", q.ObjectIDs)
+	}
 	if q.LiveAt != 0 {
 		also(&born, " AND object_id <= $%d", q.LiveAt)
 		also(&ended, " AND (deleted_seq IS NULL OR deleted_seq > $%d)", q.LiveAt)
@@ -81,7 +87,7 @@ func (r *Record) livesQuery(q LifeQuery, id int64, set streamSet) (string, []any
 		also(&born, " AND object_id <= $%d", q.BornBy)
 		also(&ended, " AND (deleted_seq IS NULL OR deleted_seq > $%d)", q.EndedAfter)
 	}
-	if id == 0 && q.Namespace == "" && q.Name == "" && q.UID == "" {
+	if id == 0 && q.Namespace == "" && q.Name == "" && q.UID == "" && q.UIDs == nil && q.ObjectIDs == nil {
 		return `SELECT object_id, stream, namespace, name, uid, coalesce(deleted_seq, 0)
 			FROM kuberewind.record_lives WHERE cluster = $1` + born.String() + ended.String() + ` ORDER BY object_id`, args
 	}

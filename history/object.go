@@ -54,8 +54,11 @@ type Life struct {
 // A LifeQuery says which lives are asked for. Zero values do not bound.
 type LifeQuery struct {
 	Scope
-	UID    string
-	LiveAt int64 // those that are live at this seq
+	UID string
+	// UIDs and ObjectIDs are lives of which any is asked for; nil does not bound.
+	UIDs      []string
+	ObjectIDs []int64
+	LiveAt    int64 // those that are live at this seq
 	// BornBy leaves out lives that began after this seq, and, if it is set, EndedAfter those that ended by another.
 	BornBy, EndedAfter int64
 }

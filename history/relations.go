@@ -40,29 +40,13 @@ func (r *Record) relations(ctx context.Context, lives []Life, give func(Relation
 		byID[l.ObjectID] = l
 		wanted = append(wanted, l.ObjectID)
 	}
-	if len(wanted) == 0 {
-		return nil
-	}
-	slices.Sort(wanted)
-	days, err := r.daysFrom(ctx, r.pool, 0, wholeSeq)
+	found, err := firstVersions(ctx, r, wanted, func(id int64, object patch.Doc) (Relation, bool) {
+		relation, ok := relationOf(object)
+		relation.Life = byID[id]
+		return relation, ok
+	})
 	if err != nil {
 		return err
-	}
-	found, missing, err := r.relationsByDay(ctx, days, wanted, byID)
-	if err != nil {
-		return err
-	}
-	for i := range days {
-		if len(missing) == 0 {
-			break
-		}
-		// What began on a day that was dropped is in a later one.
-		n, _ := slices.BinarySearch(missing, days[i].lastSeq+1)
-		more, left, err := r.relationsIn(ctx, &days[i], missing[:n], byID)
-		if err != nil {
-			return err
-		}
-		found, missing = append(found, more...), append(left, missing[n:]...)
 	}
 	for _, each := range found {
 		if !give(each) {
@@ -72,17 +56,67 @@ func (r *Record) relations(ctx context.Context, lives []Life, give func(Relation
 	return nil
 }
 
-// relationsByDay looks for each life in the first day that can have it, in several days at once. It gives the lives that are not there.
-func (r *Record) relationsByDay(ctx context.Context, days []day, wanted []int64, lives map[int64]Life) (found []Relation, missing []int64, err error) {
+// FirstVersions gives the first whole version on record of some lives, by ObjectID. Each costs one look into an index. A day whose partition is gone
+// has none.
+func (r *Record) FirstVersions(ctx context.Context, ids []int64) (map[int64]patch.Doc, error) {
+	type version struct {
+		id     int64
+		object patch.Doc
+	}
+	found, err := firstVersions(ctx, r, slices.Clone(ids), func(id int64, object patch.Doc) (version, bool) {
+		return version{id, slices.Clone(object)}, true
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the first versions of objects: %w", err)
+	}
+	docs := make(map[int64]patch.Doc, len(found))
+	for _, v := range found {
+		docs[v.id] = v.object
+	}
+	return docs, nil
+}
+
+// firstVersions picks from the first whole version of each life, in no order. It sorts wanted. pick is called from several goroutines, and must not
+// keep the object.
+func firstVersions[T any](ctx context.Context, r *Record, wanted []int64, pick func(int64, patch.Doc) (T, bool)) ([]T, error) {
+	if len(wanted) == 0 {
+		return nil, nil
+	}
+	slices.Sort(wanted)
+	days, err := r.daysFrom(ctx, r.pool, 0, wholeSeq)
+	if err != nil {
+		return nil, err
+	}
+	found, missing, err := firstByDay(ctx, r, days, wanted, pick)
+	if err != nil {
+		return nil, err
+	}
+	for i := range days {
+		if len(missing) == 0 {
+			break
+		}
+		// What began on a day that was dropped is in a later one.
+		n, _ := slices.BinarySearch(missing, days[i].lastSeq+1)
+		more, left, err := firstIn(ctx, r, &days[i], missing[:n], pick)
+		if err != nil {
+			return nil, err
+		}
+		found, missing = append(found, more...), append(left, missing[n:]...)
+	}
+	return found, nil
+}
+
+// firstByDay looks for each life in the first day that can have it, in several days at once. It gives the lives that are not there.
+func firstByDay[T any](ctx context.Context, r *Record, days []day, wanted []int64, pick func(int64, patch.Doc) (T, bool)) (found []T, missing []int64, err error) {
 	work, ctx := errgroup.WithContext(ctx)
 	work.SetLimit(runtime.GOMAXPROCS(0))
-	foundIn, missingIn := make([][]Relation, len(days)), make([][]int64, len(days))
+	foundIn, missingIn := make([][]T, len(days)), make([][]int64, len(days))
 	for i := range days {
 		n, _ := slices.BinarySearch(wanted, days[i].lastSeq+1)
 		ids := wanted[:n]
 		wanted = wanted[n:]
 		work.Go(func() (err error) {
-			foundIn[i], missingIn[i], err = r.relationsIn(ctx, &days[i], ids, lives)
+			foundIn[i], missingIn[i], err = firstIn(ctx, r, &days[i], ids, pick)
 			return err
 		})
 	}
@@ -90,10 +124,10 @@ func (r *Record) relationsByDay(ctx context.Context, days []day, wanted []int64,
 	return slices.Concat(foundIn...), slices.Concat(missingIn...), err
 }
 
-// relationsIn looks into one day. It gives the lives that have no version there.
-func (r *Record) relationsIn(ctx context.Context, d *day, ids []int64, lives map[int64]Life) (found []Relation, missing []int64, err error) {
+// firstIn looks into one day. It gives the lives that have no version there.
+func firstIn[T any](ctx context.Context, r *Record, d *day, ids []int64, pick func(int64, patch.Doc) (T, bool)) (found []T, missing []int64, err error) {
 	for chunk := range slices.Chunk(ids, relationsChunk) {
-		more, left, err := r.relationsOf(ctx, d, chunk, lives)
+		more, left, err := firstOf(ctx, r, d, chunk, pick)
 		if err != nil {
 			return nil, nil, fmt.Errorf("look into %s: %w", d.day.Format(time.DateOnly), err)
 		}
@@ -103,7 +137,7 @@ func (r *Record) relationsIn(ctx context.Context, d *day, ids []int64, lives map
 	return found, missing, nil
 }
 
-func (r *Record) relationsOf(ctx context.Context, d *day, ids []int64, lives map[int64]Life) (found []Relation, missing []int64, err error) {
+func firstOf[T any](ctx context.Context, r *Record, d *day, ids []int64, pick func(int64, patch.Doc) (T, bool)) (found []T, missing []int64, err error) {
 	rows, err := r.pool.Query(ctx, `
 		SELECT o.id, k.object::text
 		FROM unnest($2::bigint[]) AS o (id)
@@ -126,9 +160,8 @@ func (r *Record) relationsOf(ctx context.Context, d *day, ids []int64, lives map
 			missing = append(missing, id)
 			continue
 		}
-		if relation, ok := relationOf(patch.Doc(object)); ok {
-			relation.Life = lives[id]
-			found = append(found, relation)
+		if picked, ok := pick(id, patch.Doc(object)); ok {
+			found = append(found, picked)
 		}
 	}
 	return found, missing, rows.Err()
