@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/kuberewind/kuberewind/internal/field"
 	"github.com/kuberewind/kuberewind/internal/replay/env"
-	"github.com/kuberewind/kuberewind/internal/replay/field"
 	"github.com/kuberewind/kuberewind/internal/replay/resource"
 	"github.com/kuberewind/kuberewind/internal/replay/selector"
 	"github.com/kuberewind/kuberewind/internal/selection"

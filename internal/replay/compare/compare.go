@@ -11,7 +11,7 @@ import (
 	"github.com/klauspost/compress/s2"
 
 	"github.com/kuberewind/kuberewind/history"
-	"github.com/kuberewind/kuberewind/internal/replay/field"
+	"github.com/kuberewind/kuberewind/internal/field"
 	"github.com/kuberewind/kuberewind/internal/replay/known"
 	"github.com/kuberewind/kuberewind/internal/replay/output"
 	"github.com/kuberewind/kuberewind/internal/replay/resource"

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/kuberewind/kuberewind/history"
-	"github.com/kuberewind/kuberewind/internal/replay/field"
+	"github.com/kuberewind/kuberewind/internal/field"
 	"github.com/kuberewind/kuberewind/internal/replay/known"
 	"github.com/kuberewind/kuberewind/internal/replay/resource"
 )

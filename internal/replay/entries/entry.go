@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/kuberewind/kuberewind/history"
-	"github.com/kuberewind/kuberewind/internal/replay/field"
+	"github.com/kuberewind/kuberewind/internal/field"
 	"github.com/kuberewind/kuberewind/internal/replay/resource"
 	"github.com/kuberewind/kuberewind/internal/replay/words"
 )

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kuberewind/kuberewind/change"
+	"github.com/kuberewind/kuberewind/internal/field"
 	"github.com/kuberewind/kuberewind/internal/replay/env"
-	"github.com/kuberewind/kuberewind/internal/replay/field"
 )
 
 // What --only takes.

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/kuberewind/kuberewind/change"
+	"github.com/kuberewind/kuberewind/internal/field"
 	"github.com/kuberewind/kuberewind/internal/replay/entries"
-	"github.com/kuberewind/kuberewind/internal/replay/field"
 	"github.com/kuberewind/kuberewind/internal/replay/output"
 	"github.com/kuberewind/kuberewind/story"
 )

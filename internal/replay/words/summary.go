@@ -10,8 +10,8 @@ import (
 
 	"github.com/kuberewind/kuberewind/change"
 	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/internal/field"
 	"github.com/kuberewind/kuberewind/internal/render"
-	"github.com/kuberewind/kuberewind/internal/replay/field"
 	"github.com/kuberewind/kuberewind/patch"
 )
 

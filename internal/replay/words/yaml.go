@@ -3,8 +3,8 @@ package words
 import (
 	"github.com/aymanbagabas/go-udiff"
 
+	"github.com/kuberewind/kuberewind/internal/field"
 	"github.com/kuberewind/kuberewind/internal/render"
-	"github.com/kuberewind/kuberewind/internal/replay/field"
 	"github.com/kuberewind/kuberewind/patch"
 )
 

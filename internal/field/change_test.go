@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/kuberewind/kuberewind/internal/replay/field"
+	"github.com/kuberewind/kuberewind/internal/field"
 	"github.com/kuberewind/kuberewind/internal/replay/words"
 	"github.com/kuberewind/kuberewind/patch"
 )
