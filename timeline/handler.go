@@ -1,0 +1,143 @@
+package timeline
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/timeline/internal/about"
+	"github.com/kuberewind/kuberewind/timeline/internal/ask"
+	"github.com/kuberewind/kuberewind/timeline/internal/marks"
+)
+
+// Root is the path under which a Handler answers.
+const Root = "/timeline/v1/"
+
+// DefaultPatience is that of Options: a first slice is there within 300 ms.
+const DefaultPatience = 200 * time.Millisecond
+
+// Options of a Handler.
+type Options struct {
+	Clusters []Cluster
+	Log      *slog.Logger // nil means nobody
+	// Patience is for how long a count may take before it is given in part; 0 means DefaultPatience.
+	Patience time.Duration
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+}
+
+// A Cluster is one whose record is served. The record stays open as long as the Handler is used.
+type Cluster struct {
+	UID, Name string
+	Record    *history.Record
+}
+
+// A Handler answers the page's requests. It is safe for concurrent use.
+type Handler struct {
+	clusters []*cluster
+	log      *slog.Logger
+	patience time.Duration
+	now      func() time.Time
+	shapes   map[string]shape
+}
+
+// A cluster is what is kept of one.
+type cluster struct {
+	Cluster
+	reader *marks.Reader
+}
+
+// A shape is one kind of question.
+type shape struct {
+	known  []string // its parameters, besides the cluster
+	answer func(context.Context, *cluster, ask.Values) (any, error)
+}
+
+// New makes a Handler.
+func New(o Options) *Handler {
+	h := &Handler{log: o.Log, patience: o.Patience, now: o.Now}
+	if h.log == nil {
+		h.log = slog.New(slog.DiscardHandler)
+	}
+	if h.patience == 0 {
+		h.patience = DefaultPatience
+	}
+	if h.now == nil {
+		h.now = time.Now
+	}
+	for _, c := range o.Clusters {
+		h.clusters = append(h.clusters, &cluster{Cluster: c, reader: marks.NewReader(c.Record)})
+	}
+	h.shapes = h.all()
+	return h
+}
+
+// Close ends what the Handler started. Its requests end with their contexts, so that nothing is left.
+func (h *Handler) Close() {}
+
+// ServeHTTP implements http.Handler.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	answer, err := h.serve(r)
+	switch {
+	case err == nil:
+		write(w, r, http.StatusOK, answer)
+	case r.Context().Err() == nil:
+		status := statusOf(err)
+		if status.Code >= http.StatusInternalServerError {
+			h.log.ErrorContext(r.Context(), "a request of the timeline failed", "path", r.URL.Path, "error", err)
+		}
+		write(w, r, int(status.Code), status)
+	}
+}
+
+func (h *Handler) serve(r *http.Request) (any, error) {
+	name, ok := strings.CutPrefix(r.URL.Path, Root)
+	s, known := h.shapes[name]
+	switch {
+	case !ok || !known:
+		return nil, ask.NotFound("the timeline has no %s: this server may be older than the page", ask.Cut(r.URL.Path))
+	case r.Method != http.MethodGet:
+		return nil, apierrors.NewMethodNotSupported(schema.GroupResource{Resource: "timeline"}, r.Method)
+	}
+	values, err := ask.Read(r.URL.RawQuery, append([]string{"cluster"}, s.known...))
+	if err != nil {
+		return nil, err
+	}
+	c, err := h.cluster(values.Text("cluster"))
+	if err != nil {
+		return nil, err
+	}
+	return s.answer(r.Context(), c, values)
+}
+
+// cluster gives a cluster by its UID, the only one if none is named.
+func (h *Handler) cluster(uid string) (*cluster, error) {
+	var names []string
+	for _, c := range h.clusters {
+		if c.UID == uid || uid == "" && len(h.clusters) == 1 {
+			return c, nil
+		}
+		names = append(names, c.UID)
+	}
+	if uid == "" {
+		return nil, ask.Bad("several clusters are served: give cluster=UID, one of %s", strings.Join(names, ", "))
+	}
+	return nil, ask.NotFound("cluster=%s is not served: use one of %s", ask.Cut(uid), strings.Join(names, ", "))
+}
+
+func (h *Handler) meta(ctx context.Context, c *cluster, _ ask.Values) (any, error) {
+	m, err := about.Record(ctx, c.Record)
+	if err != nil {
+		return nil, err
+	}
+	for _, each := range h.clusters {
+		m.Clusters = append(m.Clusters, about.Cluster{UID: each.UID, Name: each.Name})
+	}
+	return m, nil
+}

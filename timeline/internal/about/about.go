@@ -1,0 +1,170 @@
+// Package about says what a record holds, where it ends, and whether it is being written.
+package about
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/timeline/internal/ask"
+	"github.com/kuberewind/kuberewind/timeline/internal/lack"
+)
+
+// A Moment is a delta and its time, in milliseconds since 1970.
+type Moment struct {
+	Seq  int64 `json:"seq"`
+	Time int64 `json:"time"`
+}
+
+// A Recording says whether a recorder writes.
+type Recording struct {
+	Now      bool   `json:"now"`
+	Since    int64  `json:"since"` // since when the present recorder, or the last one, has the record
+	BehindMS int64  `json:"behindMs"`
+	Text     string `json:"text"`
+}
+
+// A Cluster is one whose record is served.
+type Cluster struct {
+	UID  string `json:"uid"`
+	Name string `json:"name"`
+}
+
+// A Resource is one that the record holds.
+type Resource struct {
+	Resource   string `json:"resource"`
+	Kind       string `json:"kind"`
+	Namespaced bool   `json:"namespaced"`
+}
+
+// A Meta says what a record holds.
+type Meta struct {
+	lack.Answer
+	Clusters   []Cluster  `json:"clusters"`
+	Cluster    string     `json:"cluster"`
+	First      Moment     `json:"first"`
+	Head       Moment     `json:"head"`
+	Recording  Recording  `json:"recording"`
+	Resources  []Resource `json:"resources"`
+	Namespaces []string   `json:"namespaces"`
+}
+
+// Record says what a record holds.
+func Record(ctx context.Context, rec *history.Record) (*Meta, error) {
+	state, err := lack.Read(ctx, rec, history.Scope{})
+	if err != nil {
+		return nil, err
+	}
+	recording, end, err := now(ctx, rec)
+	if err != nil {
+		return nil, err
+	}
+	whole := ask.Window{From: state.Extent.FirstAt, To: end.Now}
+	m := &Meta{
+		Answer: state.Answer(whole, end.Now), Cluster: rec.Cluster().UID, Recording: recording,
+		First: Moment{state.Extent.FirstSeq, state.Extent.FirstAt.UnixMilli()}, Head: Moment{end.LastSeq, end.LastAt.UnixMilli()}, Resources: resources(end.Streams),
+	}
+	if m.Namespaces, err = namespaces(ctx, rec, end.Streams); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+func resources(streams []history.Stream) []Resource {
+	all := []Resource{}
+	for i := range streams {
+		r := Resource{streams[i].GroupResource().String(), streams[i].Kind, streams[i].Namespaced}
+		if !slices.Contains(all, r) {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// namespaces are those that ever were, and those to which a recording is confined.
+func namespaces(ctx context.Context, rec *history.Record, streams []history.Stream) ([]string, error) {
+	names, of := []string{}, []int32{}
+	for i := range streams {
+		if streams[i].GroupResource().String() == "namespaces" {
+			of = append(of, streams[i].ID)
+		}
+		if streams[i].Scope != "" {
+			names = append(names, streams[i].Scope)
+		}
+	}
+	for life, err := range rec.Lives(ctx, history.LifeQuery{Scope: history.Scope{Streams: of}}) {
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, life.Name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
+func now(ctx context.Context, rec *history.Record) (Recording, history.End, error) {
+	end, err := rec.End(ctx)
+	if err != nil {
+		return Recording{}, end, err
+	}
+	epochs, err := rec.Epochs(ctx)
+	if err != nil {
+		return Recording{}, end, err
+	}
+	behind := max(end.Now.Sub(end.LastAt), 0)
+	r := Recording{Now: behind <= lack.Quiet, BehindMS: behind.Milliseconds()}
+	if len(epochs) > 0 {
+		r.Since = epochs[len(epochs)-1].StartedAt.UnixMilli()
+	}
+	at := end.LastAt.Truncate(time.Second).Format(time.RFC3339)
+	if r.Text = "A recorder writes. Its last commit was at " + at + "."; !r.Now {
+		r.Text = "Nobody records. The last commit was at " + at + ". Start the recorder."
+	}
+	return r, end, nil
+}
+
+// A Tail says what came after a seq.
+type Tail struct {
+	lack.Answer
+	Time      int64     `json:"time"`
+	Count     int64     `json:"count"`
+	Recording Recording `json:"recording"`
+}
+
+// After says where the record ends, and how many deltas came after a seq. It waits for nothing.
+func After(ctx context.Context, rec *history.Record, seq int64) (*Tail, error) {
+	state, err := lack.Read(ctx, rec, history.Scope{})
+	if err != nil {
+		return nil, err
+	}
+	recording, end, err := now(ctx, rec)
+	if err != nil {
+		return nil, err
+	}
+	t := &Tail{Answer: state.Answer(ask.Window{From: end.LastAt, To: end.Now}, end.Now), Time: end.LastAt.UnixMilli(), Recording: recording}
+	t.Seq = end.LastSeq
+	t.Count = max(t.Seq-seq, 0)
+	return t, nil
+}
+
+// An Instant is an instant that was found in the record.
+type Instant struct {
+	lack.Answer
+	At Moment `json:"at"`
+}
+
+// Find finds an instant.
+func Find(ctx context.Context, rec *history.Record, at history.Instant) (*Instant, error) {
+	state, err := lack.Read(ctx, rec, history.Scope{})
+	if err != nil {
+		return nil, err
+	}
+	point, err := rec.Resolve(ctx, at, history.Scope{})
+	if err != nil {
+		return nil, err
+	}
+	a := &Instant{At: Moment{point.Seq, point.Time.UnixMilli()}}
+	a.Answer = lack.Answer{Seq: state.Extent.LastSeq, Revision: state.Revision, Incomplete: lack.OfNotes(point.Notes)}
+	return a, nil
+}

@@ -1,0 +1,64 @@
+package ask
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kuberewind/kuberewind/timeline/internal/class"
+)
+
+// FilterNames are the parameters of a Filter.
+var FilterNames = []string{"namespace", "resource", "name", "label", "manager", "path", "type", "class"}
+
+// A Filter says which deltas count. Zero values do not bound, but for Classes.
+type Filter struct {
+	Namespaces []string
+	Resources  []string // as in deployments.apps
+	Name       string   // * stands for any text
+	Labels     labels.Selector
+	Manager    string
+	Path       string // JSON pointer
+	Types      []cache.DeltaType
+	Classes    []class.Class // nil: all but heartbeats
+}
+
+var types = map[string]cache.DeltaType{"Added": cache.Added, "Updated": cache.Updated, "Deleted": cache.Deleted, "Sync": cache.Sync}
+
+// Filter reads a filter.
+func (v Values) Filter() (f Filter, err error) {
+	f = Filter{Namespaces: v.All("namespace"), Resources: v.All("resource"), Name: v.Text("name"), Manager: v.Text("manager"), Path: v.Text("path")}
+	if text := v.Text("label"); text != "" {
+		if f.Labels, err = labels.Parse(text); err != nil {
+			return f, Bad("label=%s is no label selector: %v", Cut(text), err)
+		}
+	}
+	if f.Path != "" && !strings.HasPrefix(f.Path, "/") {
+		return f, Bad("path=%s is no JSON pointer: write it as /spec/replicas", Cut(f.Path))
+	}
+	if text := v.Text("type"); text != "" {
+		t, ok := types[text]
+		if !ok {
+			return f, Bad("type=%s: use one of Added, Updated, Deleted, Sync", Cut(text))
+		}
+		f.Types = []cache.DeltaType{t}
+	}
+	for _, text := range v.All("class") {
+		if !class.Known(text) {
+			return f, Bad("class=%s: use one of change, added, deleted, status, heartbeat, event, sync", Cut(text))
+		}
+		f.Classes = append(f.Classes, class.Class(text))
+	}
+	return f, nil
+}
+
+// Changes reports whether the filter is about what deltas change, and not only about whose they are.
+func (f *Filter) Changes() bool {
+	return f.Labels != nil || f.Manager != "" || f.Path != "" || f.Types != nil || f.Classes != nil
+}
+
+// Like is the name as a pattern of SQL's LIKE.
+func (f *Filter) Like() string {
+	return strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`, `*`, `%`).Replace(f.Name)
+}

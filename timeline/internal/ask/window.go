@@ -1,0 +1,95 @@
+package ask
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/kuberewind/kuberewind/history"
+)
+
+// A Window is a stretch of time. To does not belong to it.
+type Window struct{ From, To time.Time }
+
+// lastMilli is the begin of the year 2261: what nanoseconds can say, and no record reaches.
+var lastMilli = time.Date(2261, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli()
+
+// Window reads from and to, which have to be there.
+func (v Values) Window() (Window, error) {
+	from, err := v.milli("from")
+	if err != nil {
+		return Window{}, err
+	}
+	to, err := v.milli("to")
+	switch {
+	case err != nil:
+		return Window{}, err
+	case !from.Before(to):
+		return Window{}, Bad("from=%d is not before to=%d: swap them, or make the window longer", from.UnixMilli(), to.UnixMilli())
+	}
+	return Window{from, to}, nil
+}
+
+func (v Values) milli(name string) (time.Time, error) {
+	text := v.Text(name)
+	n, err := strconv.ParseInt(text, 10, 64)
+	switch {
+	case text == "":
+		return time.Time{}, Bad("%s is missing: give a time in milliseconds since 1970", name)
+	case err != nil || n < 0 || n > lastMilli:
+		return time.Time{}, Bad("%s=%s: use milliseconds since 1970, up to the year 2261", name, Cut(text))
+	}
+	return time.UnixMilli(n).UTC(), nil
+}
+
+// Instant reads an instant as the command line does, or as milliseconds since 1970; the end of the record if it is not there.
+func (v Values) Instant(name string) (history.Instant, error) {
+	text := v.Text(name)
+	if text == "" {
+		return history.Now(), nil
+	}
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil && n >= 0 && n <= lastMilli {
+		return history.At(time.UnixMilli(n)), nil
+	}
+	at, err := history.ParseInstant(text)
+	if err != nil {
+		return at, Bad("%s=%s is no instant: use a time (2026-03-10T12:00:00Z), milliseconds since 1970, -10m, seq:N, rv:N or now", name, Cut(text))
+	}
+	return at, nil
+}
+
+// steps are the widths of bars, in seconds: from one that a person can name to the next, at most two and a half times as wide.
+var steps = []int64{
+	1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 432000, 864000, 2592000,
+}
+
+// MinBars is how many bars a window has at least, if it has as many seconds.
+const MinBars = 60
+
+// Quantised widens a window to whole steps, of which it has at least as many as are asked for, or one for each second.
+func (w Window) Quantised(bars int64) (Window, time.Duration) {
+	step := time.Second
+	for _, s := range steps {
+		if next := time.Duration(s) * time.Second; int64(w.To.Sub(w.From)/next) >= max(bars, MinBars) {
+			step = next
+		}
+	}
+	from, to := w.From.Truncate(step), w.To.Truncate(step)
+	if to.Before(w.To) {
+		to = to.Add(step)
+	}
+	return Window{from, to}, step
+}
+
+// Clamped is what of a window lies between two times. It may be empty.
+func (w Window) Clamped(first, last time.Time) Window {
+	if w.From.Before(first) {
+		w.From = first
+	}
+	if w.To.After(last) {
+		w.To = last
+	}
+	if w.To.Before(w.From) {
+		w.To = w.From
+	}
+	return w
+}

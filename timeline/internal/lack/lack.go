@@ -1,0 +1,214 @@
+// Package lack says what is incomplete in an answer of the timeline, and of which state of the record the answer is.
+//
+// Of a window, it gives every stretch that touches it: before the record began, days that were dropped, gaps, pauses, estimated times, steps of clocks. If
+// nobody records, that is the last stretch. It prints nothing, and keeps nothing.
+package lack
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/timeline/internal/ask"
+)
+
+// A Lack is a stretch of which an answer does not hold everything.
+type Lack struct {
+	From   int64  `json:"from"` // milliseconds since 1970
+	To     *int64 `json:"to"`   // nil: it has not ended
+	Kind   string `json:"kind"`
+	Stream string `json:"stream,omitempty"`
+	Cause  string `json:"cause,omitempty"`
+	Text   string `json:"text"`
+}
+
+// The kinds.
+const (
+	Before    = "before"    // not recorded yet
+	Gap       = "gap"       // versions may be missing
+	Pause     = "pause"     // nobody recorded: times are estimates
+	Pruned    = "pruned"    // dropped, or not in the database
+	Estimated = "estimated" // nothing is missing, and times are estimates
+	ClockStep = "clockstep" // the clock of the recorder stepped
+	Unread    = "unread"    // it was not counted yet: ask on with the cursor
+)
+
+// Quiet is how long a recorder that works may commit nothing.
+const Quiet = 2 * time.Minute
+
+// An Answer is what every answer begins with.
+type Answer struct {
+	Seq        int64  `json:"seq"`      // where the record ended
+	Revision   int64  `json:"revision"` // another one: what was answered before may hold what is gone, or lack what has come
+	Incomplete []Lack `json:"incomplete"`
+}
+
+// A State is what is known of the record when an answer begins.
+type State struct {
+	Extent   history.Extent
+	Revision int64
+
+	gaps   []history.Gap
+	pauses []history.Pause
+	steps  []history.ClockStep
+}
+
+// Read reads the state of a record, for the streams of a scope. The error is history.ErrEmpty if nothing is recorded yet.
+func Read(ctx context.Context, rec *history.Record, scope history.Scope) (s State, err error) {
+	if s.Extent, err = rec.Extent(ctx); err != nil {
+		return s, err
+	}
+	if s.Extent.FirstSeq == 0 {
+		return s, fmt.Errorf("%w of cluster %s: start the recorder, and wait for its first list", history.ErrEmpty, rec.Cluster().Name)
+	}
+	if s.Revision, err = rec.Revision(ctx); err != nil {
+		return s, err
+	}
+	all, err := rec.Gaps(ctx, history.Scope{})
+	if err != nil {
+		return s, err
+	}
+	for i := range all {
+		if s.Revision++; !all[i].ToAt.IsZero() {
+			s.Revision++ // Both the begin and the end of a gap change what answers say of the past.
+		}
+		if scope.Streams == nil || all[i].Stream != nil && slices.Contains(scope.Streams, all[i].Stream.ID) {
+			s.gaps = append(s.gaps, all[i])
+		}
+	}
+	if s.pauses, err = rec.Pauses(ctx); err != nil {
+		return s, err
+	}
+	s.steps, err = rec.ClockSteps(ctx)
+	return s, err
+}
+
+// Answer begins an answer about a window.
+func (s *State) Answer(w ask.Window, now time.Time) Answer {
+	return Answer{Seq: s.Extent.LastSeq, Revision: s.Revision, Incomplete: s.in(w, now)}
+}
+
+func (s *State) in(w ask.Window, now time.Time) []Lack {
+	found := []Lack{}
+	add := func(l Lack) { found = append(found, l) }
+	if w.From.Before(s.Extent.WholeAt) {
+		add(s.begin(w))
+	}
+	for i := range s.gaps {
+		if g := &s.gaps[i]; touches(w, g.FromAt, g.ToAt) {
+			add(gap(w, g))
+		}
+	}
+	for _, p := range s.pauses {
+		if touches(w, p.From, p.To) {
+			add(stretch(p.From, p.To, Pause, fmt.Sprintf(
+				"No recorder ran from %s to %s. What happened then was caught up on, and its times are estimates.", stamp(p.From), stamp(p.To))))
+		}
+	}
+	for _, c := range s.steps {
+		from, to := ordered(c.RecordAt, c.RecorderAt)
+		if touches(w, from, to) {
+			add(stretch(from, to, ClockStep, fmt.Sprintf("The clock of the recorder stepped from %s to %s: times around it are uncertain.", stamp(c.RecordAt), stamp(c.RecorderAt))))
+		}
+	}
+	if end := s.Extent.LastAt; now.Sub(end) > Quiet && w.To.After(end) {
+		add(stretch(end, time.Time{}, Pause, fmt.Sprintf("Nobody has recorded since %s: start the recorder.", stamp(end))))
+	}
+	return found
+}
+
+func (s *State) begin(w ask.Window) Lack {
+	if s.Extent.Pruned {
+		return stretch(w.From, s.Extent.WholeAt, Pruned, fmt.Sprintf("Days before %s were dropped from the record.", stamp(s.Extent.WholeAt)))
+	}
+	return stretch(w.From, s.Extent.FirstAt, Before, fmt.Sprintf("The record begins at %s.", stamp(s.Extent.FirstAt)))
+}
+
+func gap(w ask.Window, g *history.Gap) Lack {
+	l := stretch(g.FromAt, g.ToAt, Gap, "")
+	if g.FromAt.IsZero() {
+		l.From, l.Kind = w.From.UnixMilli(), Before
+	}
+	if l.Cause = g.Cause; g.Stream != nil {
+		l.Stream = g.Stream.String()
+	}
+	switch {
+	case g.FromAt.IsZero() && g.ToAt.IsZero():
+		l.Text = fmt.Sprintf("%s is not recorded yet (%s).", l.Stream, why(g))
+	case g.FromAt.IsZero():
+		l.Text = fmt.Sprintf("%s was not recorded before %s (%s).", l.Stream, stamp(g.ToAt), why(g))
+	case g.ToAt.IsZero():
+		l.Text = fmt.Sprintf("Changes of %s after %s are not on record (%s).", l.Stream, stamp(g.FromAt), why(g))
+	case g.Outcome == history.OutcomeResumed:
+		l.Kind = Estimated
+		l.Text = fmt.Sprintf("%s was not watched from %s to %s (%s). Nothing is missing; times are estimates.", l.Stream, stamp(g.FromAt), stamp(g.ToAt), why(g))
+	default:
+		l.Text = fmt.Sprintf("Changes of %s from %s to %s may be missing (%s).", l.Stream, stamp(g.FromAt), stamp(g.ToAt), why(g))
+	}
+	return l
+}
+
+func why(g *history.Gap) string {
+	if g.Detail == "" {
+		return g.Cause
+	}
+	return g.Cause + ": " + g.Detail
+}
+
+// Missing says that the partition of a day is gone.
+func Missing(m *history.MissingDayError) Lack {
+	return stretch(m.Day, m.Day.AddDate(0, 0, 1), Pruned, m.Error())
+}
+
+// NotCounted says what of a window is still to be counted.
+func NotCounted(from, to time.Time) Lack {
+	return stretch(from, to, Unread, fmt.Sprintf("Not counted yet: %s to %s.", stamp(from), stamp(to)))
+}
+
+// OfNotes says what an answer about one instant is to be taken with.
+func OfNotes(notes []history.Note) []Lack {
+	kinds := map[history.NoteKind]string{
+		history.NoteEstimated: Estimated, history.NoteGap: Gap, history.NoteNotYet: Before, history.NoteAfterEnd: Pause, history.NoteGeneration: Gap, history.NoteOneEtcd: Estimated,
+	}
+	all := []Lack{}
+	for _, n := range notes {
+		kind, ok := kinds[n.Kind]
+		if !ok {
+			continue // It says how the answer was made, and not what is missing in it.
+		}
+		l := stretch(n.From, n.To, kind, n.Text)
+		if l.Stream = n.Resource; n.Group != "" {
+			l.Stream += "." + n.Group
+		}
+		all = append(all, l)
+	}
+	return all
+}
+
+func stretch(from, to time.Time, kind, text string) Lack {
+	l := Lack{Kind: kind, Text: text}
+	if !from.IsZero() {
+		l.From = from.UnixMilli()
+	}
+	if !to.IsZero() {
+		end := to.UnixMilli()
+		l.To = &end
+	}
+	return l
+}
+
+// touches reports whether a stretch meets a window. A zero time is no bound.
+func touches(w ask.Window, from, to time.Time) bool {
+	return (from.IsZero() || from.Before(w.To)) && (to.IsZero() || to.After(w.From))
+}
+
+func ordered(a, b time.Time) (first, last time.Time) {
+	if b.Before(a) {
+		return b, a
+	}
+	return a, b
+}
+
+func stamp(t time.Time) string { return t.UTC().Truncate(time.Millisecond).Format(time.RFC3339Nano) }

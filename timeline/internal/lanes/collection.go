@@ -1,0 +1,279 @@
+package lanes
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/timeline/internal/class"
+	"github.com/kuberewind/kuberewind/timeline/internal/lack"
+	"github.com/kuberewind/kuberewind/timeline/internal/marks"
+)
+
+// An entry is a life that is a lane.
+type entry struct {
+	life            history.Life
+	changes, hidden int64
+	weight          int64 // its changes, and those of all below it
+	owner           *entry
+	children        []*entry
+	depth           int
+}
+
+// A collection is an answer on its way.
+type collection struct {
+	finder *Finder
+	query  *Query
+	all    []*entry
+	byID   map[int64]*entry
+	byUID  map[string]*entry
+	left   map[string]int64
+
+	first, last int64 // seqs of the window
+}
+
+// mostGrouped is how many lanes have their owners looked up before they are sorted.
+const mostGrouped = 2000
+
+// count counts the deltas of each life.
+func (c *collection) count(ctx context.Context, a *Answer) (err error) {
+	if c.first, c.last, err = c.finder.Record.Between(ctx, c.query.Window.From, c.query.Window.To); err != nil {
+		return err
+	}
+	c.last = min(c.last, a.Seq)
+	reading, err := c.finder.Reader.Begin(ctx, c.query.Filter, c.query.Window, nil)
+	if err != nil {
+		return err
+	}
+	changes, oldest := map[int64]int64{}, c.query.Window.To
+	left, err := reading.Back(ctx, c.first, c.last, c.finder.Patience, func(found []marks.Mark) {
+		for i := range found {
+			changes[found[i].ObjectID]++
+		}
+		if len(found) > 0 {
+			oldest = found[0].ObservedAt
+		}
+	})
+	if err != nil {
+		return err
+	}
+	a.Hidden[class.Heartbeat] = reading.HiddenInAll()
+	for _, day := range reading.Missing {
+		a.Incomplete = append(a.Incomplete, lack.Missing(day))
+	}
+	if left >= c.first {
+		a.Incomplete = append(a.Incomplete, lack.NotCounted(c.query.Window.From, earlier(oldest, c.query.Window.To)))
+	}
+	return c.enter(ctx, changes, reading.Hidden)
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// enter makes lanes of the lives that changed.
+func (c *collection) enter(ctx context.Context, changes, hidden map[int64]int64) error {
+	if c.first > c.last {
+		return nil
+	}
+	ids := make([]int64, 0, len(changes))
+	for id := range changes {
+		ids = append(ids, id)
+	}
+	for life, err := range c.finder.Record.Lives(ctx, history.LifeQuery{ObjectIDs: ids}) {
+		if err != nil {
+			return err
+		}
+		c.add(life)
+	}
+	for _, e := range c.all {
+		e.changes = changes[e.life.ObjectID]
+	}
+	if err := c.unchanged(ctx); err != nil {
+		return err
+	}
+	for id, n := range hidden {
+		if e := c.byID[id]; e != nil {
+			e.hidden = n
+		}
+	}
+	return nil
+}
+
+// add adds a life once, unless it is none that has a lane.
+func (c *collection) add(l history.Life) *entry {
+	if e := c.byID[l.ObjectID]; e != nil {
+		return e
+	}
+	name := l.Stream.GroupResource().String()
+	if len(c.query.Filter.Resources) == 0 && small(name) {
+		c.left[name]++
+		return nil
+	}
+	e := &entry{life: l}
+	c.all = append(c.all, e)
+	c.byID[l.ObjectID], c.byUID[l.UID] = e, e
+	return e
+}
+
+// small reports whether objects of a resource say nothing alone.
+func small(resource string) bool {
+	return resource == "events" || resource == "events.events.k8s.io" || resource == "leases.coordination.k8s.io"
+}
+
+// unchanged adds the lives that lived in the window, if they were asked for by what they are.
+func (c *collection) unchanged(ctx context.Context) error {
+	f := &c.query.Filter
+	if f.Changes() || f.Namespaces == nil && f.Resources == nil && f.Name == "" {
+		return nil
+	}
+	streams, err := c.finder.Record.Streams(ctx)
+	if err != nil {
+		return err
+	}
+	namespaces := f.Namespaces
+	if namespaces == nil {
+		namespaces = []string{""}
+	}
+	for _, namespace := range namespaces {
+		q := history.LifeQuery{Scope: history.Scope{Streams: marks.StreamsOf(streams, f.Resources), Namespace: namespace}, BornBy: c.last, EndedAfter: c.first - 1}
+		for life, err := range c.finder.Record.Lives(ctx, q) {
+			if err != nil {
+				return err
+			}
+			if named(f.Name, life.Name) {
+				c.add(life)
+			}
+		}
+	}
+	return nil
+}
+
+// find finds the owners.
+func (c *collection) find(ctx context.Context) error {
+	if c.query.Group != ByOwner {
+		return nil
+	}
+	asked := slices.Clone(c.all)
+	slices.SortFunc(asked, byChanges)
+	asked = asked[:min(len(asked), mostGrouped)]
+	for len(asked) > 0 {
+		owners, err := c.owners(ctx, asked)
+		if err != nil {
+			return err
+		}
+		asked = owners
+	}
+	return nil
+}
+
+// owners gives some lanes their owners, and returns the owners that were no lanes before.
+func (c *collection) owners(ctx context.Context, of []*entry) (added []*entry, err error) {
+	lives := make([]history.Life, 0, len(of))
+	for _, e := range of {
+		lives = append(lives, e.life)
+	}
+	owner := map[string][]*entry{}
+	for r, err := range c.finder.Record.Relations(ctx, lives) {
+		if err != nil {
+			return nil, err
+		}
+		if len(r.Owners) > 0 {
+			owner[r.Owners[0]] = append(owner[r.Owners[0]], c.byID[r.ObjectID])
+		}
+	}
+	var unknown []string
+	for uid := range owner {
+		if c.byUID[uid] == nil {
+			unknown = append(unknown, uid)
+		}
+	}
+	if added, err = c.meet(ctx, unknown); err != nil {
+		return nil, err
+	}
+	for uid, owned := range owner {
+		if above := c.byUID[uid]; above != nil {
+			for _, e := range owned {
+				e.adopt(above)
+			}
+		}
+	}
+	return added, nil
+}
+
+func (c *collection) meet(ctx context.Context, uids []string) (added []*entry, err error) {
+	if len(uids) == 0 {
+		return nil, nil
+	}
+	for life, err := range c.finder.Record.Lives(ctx, history.LifeQuery{UIDs: uids}) {
+		if err != nil {
+			return nil, err
+		}
+		if e := c.add(life); e != nil {
+			added = append(added, e)
+		}
+	}
+	return added, nil
+}
+
+// adopt puts a lane below its owner. A circle of owners, which only a broken controller makes, is not closed.
+func (e *entry) adopt(above *entry) {
+	for up := above; up != nil; up = up.owner {
+		if up == e {
+			return
+		}
+	}
+	if e.owner == nil {
+		e.owner, above.children = above, append(above.children, e)
+	}
+}
+
+// sorted are the lanes in their order: of groups, each owner before what it owns.
+func (c *collection) sorted() []*entry {
+	var roots []*entry
+	for _, e := range c.all {
+		if e.owner == nil {
+			e.weigh()
+			roots = append(roots, e)
+		}
+	}
+	sorted := make([]*entry, 0, len(c.all))
+	var walk func(level []*entry, depth int)
+	walk = func(level []*entry, depth int) {
+		slices.SortFunc(level, c.order())
+		for _, e := range level {
+			e.depth = depth
+			sorted = append(sorted, e)
+			walk(e.children, depth+1)
+		}
+	}
+	walk(roots, 0)
+	return sorted
+}
+
+func (e *entry) weigh() int64 {
+	e.weight = e.changes
+	for _, child := range e.children {
+		e.weight += child.weigh()
+	}
+	return e.weight
+}
+
+func (c *collection) order() func(a, b *entry) int {
+	if c.query.Sort == ByName {
+		return byName
+	}
+	return func(a, b *entry) int { return cmp.Or(cmp.Compare(b.weight, a.weight), byName(a, b)) }
+}
+
+func byChanges(a, b *entry) int { return cmp.Or(cmp.Compare(b.changes, a.changes), byName(a, b)) }
+
+func byName(a, b *entry) int {
+	return cmp.Or(cmp.Compare(a.life.Namespace, b.life.Namespace), cmp.Compare(a.life.Stream.GroupResource().String(), b.life.Stream.GroupResource().String()),
+		cmp.Compare(a.life.Name, b.life.Name), cmp.Compare(a.life.ObjectID, b.life.ObjectID))
+}

@@ -1,0 +1,178 @@
+// Package lanes lists the objects that a window shows, a lane for each life.
+//
+// # Which lives are lanes
+//
+//   - Those of which a delta counts, by the filter.
+//   - If the filter names a namespace, a resource or a name, and nothing of what changed: also those that lived in the window and did not change.
+//   - The owners of these, up to the root, if lanes are grouped by owner.
+//
+// Events and Leases are lanes only if the filter names their resource: each is an object of its own, and says nothing alone. Answer.Left counts
+// them. Every other cut has a cursor.
+//
+// Owners are those of the first version on record. They are looked up for the 2,000 lanes that changed most, and for those that are given.
+package lanes
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/timeline/internal/ask"
+	"github.com/kuberewind/kuberewind/timeline/internal/class"
+	"github.com/kuberewind/kuberewind/timeline/internal/lack"
+	"github.com/kuberewind/kuberewind/timeline/internal/marks"
+)
+
+// How lanes are sorted and grouped.
+const (
+	ByChanges = "changes"
+	ByName    = "name"
+	ByOwner   = "owner"
+	Flat      = "none"
+)
+
+// MostLimit is how many lanes one answer gives.
+const MostLimit = 500
+
+// A Query asks for the lanes of a window.
+type Query struct {
+	Window      ask.Window
+	Sort, Group string
+	Limit       int64
+	Cursor      string
+	Filter      ask.Filter
+}
+
+// An Answer is the answer.
+type Answer struct {
+	lack.Answer
+	Total  int64                 `json:"total"`
+	Lanes  []Lane                `json:"lanes"`
+	Hidden map[class.Class]int64 `json:"hidden"` // how many deltas were not counted
+	Left   map[string]int64      `json:"left"`   // how many lives are no lanes, by resource
+	Next   string                `json:"next,omitempty"`
+}
+
+// A Lane is one life. Born and Ended are milliseconds since 1970.
+type Lane struct {
+	ID        int64  `json:"id"`
+	UID       string `json:"uid"`
+	Resource  string `json:"resource"`
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Depth     int    `json:"depth"`
+	Owner     *int64 `json:"owner"`
+	Born      *int64 `json:"born"`  // nil: before it was on record
+	Ended     *int64 `json:"ended"` // nil: it lives
+	Changes   int64  `json:"changes"`
+	Hidden    int64  `json:"hidden"`
+}
+
+// A Finder finds the lanes of a record.
+type Finder struct {
+	Record   *history.Record
+	Reader   *marks.Reader
+	Patience time.Duration
+}
+
+// Find gives the lanes.
+func (f *Finder) Find(ctx context.Context, q Query, now time.Time) (*Answer, error) {
+	offset, err := offsetOf(q.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	state, err := lack.Read(ctx, f.Record, history.Scope{})
+	if err != nil {
+		return nil, err
+	}
+	c := &collection{finder: f, query: &q, byID: map[int64]*entry{}, byUID: map[string]*entry{}, left: map[string]int64{}}
+	a := &Answer{Answer: state.Answer(q.Window, now), Hidden: map[class.Class]int64{}, Left: c.left, Lanes: []Lane{}}
+	if err := c.count(ctx, a); err != nil {
+		return nil, err
+	}
+	if err := c.find(ctx); err != nil {
+		return nil, err
+	}
+	sorted := c.sorted()
+	a.Total = int64(len(sorted))
+	page := sorted[min(offset, a.Total):min(offset+q.Limit, a.Total)]
+	if offset+q.Limit < a.Total {
+		a.Next = strconv.FormatInt(offset+q.Limit, 10)
+	}
+	return a, c.give(ctx, page, a)
+}
+
+func offsetOf(cursor string) (int64, error) {
+	if cursor == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(cursor, 10, 64)
+	if err != nil || n < 0 || n > 1<<40 {
+		return 0, ask.Bad("cursor=%s is none that was given: ask without it", ask.Cut(cursor))
+	}
+	return n, nil
+}
+
+// give says of each lane of a page when it began and ended.
+func (c *collection) give(ctx context.Context, page []*entry, a *Answer) error {
+	times, err := c.times(ctx, page)
+	if err != nil {
+		return err
+	}
+	for _, e := range page {
+		lane := Lane{
+			ID: e.life.ObjectID, UID: e.life.UID, Resource: e.life.Stream.GroupResource().String(), Kind: e.life.Stream.Kind, Namespace: e.life.Namespace, Name: e.life.Name,
+			Depth: e.depth, Changes: e.changes, Hidden: e.hidden,
+		}
+		if e.owner != nil {
+			lane.Owner = &e.owner.life.ObjectID
+		}
+		if m, ok := times[e.life.ObjectID]; ok && m.Type == "Added" {
+			lane.Born = milli(m.OccurredAt)
+		}
+		if m, ok := times[e.life.DeletedSeq]; ok {
+			lane.Ended = milli(m.OccurredAt)
+		}
+		a.Lanes = append(a.Lanes, lane)
+	}
+	return nil
+}
+
+func milli(t time.Time) *int64 {
+	n := t.UnixMilli()
+	return &n
+}
+
+// times are the first and the last deltas of a page. Those of days that are gone are not on record.
+func (c *collection) times(ctx context.Context, page []*entry) (map[int64]history.Mark, error) {
+	var seqs []int64
+	for _, e := range page {
+		if seqs = append(seqs, e.life.ObjectID); e.life.DeletedSeq != 0 {
+			seqs = append(seqs, e.life.DeletedSeq)
+		}
+	}
+	return marks.At(ctx, c.finder.Record, seqs)
+}
+
+// named reports whether a name is one that a pattern means, in which * stands for any text.
+func named(pattern, name string) bool {
+	parts := strings.Split(pattern, "*")
+	if len(parts) == 1 {
+		return pattern == "" || pattern == name
+	}
+	rest, ok := strings.CutPrefix(name, parts[0])
+	if !ok {
+		return false
+	}
+	for _, part := range parts[1 : len(parts)-1] {
+		_, after, found := strings.Cut(rest, part)
+		if !found {
+			return false
+		}
+		rest = after
+	}
+	return strings.HasSuffix(rest, parts[len(parts)-1])
+}

@@ -1,0 +1,62 @@
+package marks
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/kuberewind/kuberewind/history"
+)
+
+// How many seqs are read at once. A slice doubles while it takes little of the time that there is.
+const (
+	firstSlice = 1_000
+	mostSlice  = 1 << 20
+)
+
+// Back reads the marks between two seqs, both included, slice by slice from the last, and gives each slice in its order. It stops when the time is
+// spent, but not before the first slice. left is the last seq that it did not read; it is below first if it read all.
+func (g *Reading) Back(ctx context.Context, first, last int64, patience time.Duration, give func([]Mark)) (left int64, err error) {
+	began, size := time.Now(), int64(firstSlice)
+	for left = last; left >= first; {
+		sliceBegan := time.Now()
+		from := max(first, left-size+1)
+		found, next, err := g.slice(ctx, from, left)
+		if err != nil {
+			return left, err
+		}
+		give(found)
+		left = next
+		now := time.Now()
+		switch took := now.Sub(sliceBegan); {
+		case now.Sub(began) >= patience:
+			return left, nil
+		case took < patience/8:
+			size = min(2*size, mostSlice)
+		case took > patience/3:
+			size = max(size/2, 1)
+		}
+	}
+	return left, nil
+}
+
+// slice reads one slice. If the partition of a day in it is gone, it notes that, reads what comes after that day, and goes on before it.
+func (g *Reading) slice(ctx context.Context, from, to int64) (found []Mark, left int64, err error) {
+	found, err = g.Read(ctx, from, to)
+	var missing *history.MissingDayError
+	if !errors.As(err, &missing) {
+		return found, from - 1, err
+	}
+	if !slices.ContainsFunc(g.Missing, func(m *history.MissingDayError) bool { return m.Day.Equal(missing.Day) }) {
+		g.Missing = append(g.Missing, missing)
+	}
+	if missing.LastSeq >= to {
+		return nil, missing.FirstSeq - 1, nil
+	}
+	found, left, err = g.slice(ctx, missing.LastSeq+1, to)
+	if left == missing.LastSeq {
+		left = missing.FirstSeq - 1
+	}
+	return found, left, err
+}

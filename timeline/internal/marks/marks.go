@@ -1,0 +1,266 @@
+// Package marks reads the deltas that the timeline counts, each with its class.
+//
+// # What it guarantees
+//
+//   - What a filter means stands in docs/timeline.md as SQL. The tests compare the two.
+//   - A delta is at its occurred_at: what was caught up on after a pause is within the pause.
+//   - A reading is bounded in time. It begins at the newest delta, and says up to where it came.
+//   - Memory is bounded by a slice of deltas. Patches are read only if the class needs them, and objects only if the filter names a path or a label.
+//
+// The class is told from the row alone, so that nothing is folded to count. Only a filter by label folds.
+package marks
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kuberewind/kuberewind/change"
+	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/patch"
+	"github.com/kuberewind/kuberewind/timeline/internal/ask"
+	"github.com/kuberewind/kuberewind/timeline/internal/class"
+)
+
+// A Mark is a delta that counts.
+type Mark struct {
+	history.Mark
+	Class class.Class
+}
+
+// A Reader reads the marks of a record. It may be used by several goroutines at once.
+type Reader struct {
+	rec *history.Record
+
+	mu     sync.Mutex          // protects what follows
+	labels map[int64]patch.Doc // of EndpointSlices and Endpoints: what says which controller manages them
+}
+
+// mostLabels bounds what a Reader remembers.
+const mostLabels = 50_000
+
+// NewReader makes a Reader of a record that stays open as long as it is used.
+func NewReader(rec *history.Record) *Reader { return &Reader{rec: rec, labels: map[int64]patch.Doc{}} }
+
+// A Reading is one filter on its way.
+type Reading struct {
+	reader  *Reader
+	filter  ask.Filter
+	streams map[int32]*history.Stream
+	query   history.MarkQuery
+	pointer []string
+	// Hidden is how many heartbeats were left out, by the life.
+	Hidden map[int64]int64
+	// Missing are the days that could not be read.
+	Missing []*history.MissingDayError
+}
+
+// Begin begins a reading of deltas in a window. ids are the only lives that count, if it is not nil.
+func (r *Reader) Begin(ctx context.Context, f ask.Filter, w ask.Window, ids []int64) (*Reading, error) {
+	streams, err := r.rec.Streams(ctx)
+	if err != nil {
+		return nil, err
+	}
+	g := &Reading{reader: r, filter: f, streams: map[int32]*history.Stream{}, pointer: tokens(f.Path), Hidden: map[int64]int64{}}
+	for i := range streams {
+		g.streams[streams[i].ID] = &streams[i]
+	}
+	g.query = history.MarkQuery{
+		Streams: StreamsOf(streams, f.Resources), Namespaces: f.Namespaces, Name: f.Like(), ObjectIDs: ids, From: w.From, To: w.To, Types: f.Types, Manager: f.Manager,
+		Bare: bare(streams), Objects: f.Path != "",
+	}
+	return g, CheckResources(streams, f.Resources)
+}
+
+// HiddenInAll is how many heartbeats were left out.
+func (g *Reading) HiddenInAll() (n int64) {
+	for _, of := range g.Hidden {
+		n += of
+	}
+	return n
+}
+
+// CheckResources refuses resources that the record never held.
+func CheckResources(streams []history.Stream, resources []string) error {
+	for _, name := range resources {
+		if !slices.ContainsFunc(streams, func(s history.Stream) bool { return s.GroupResource().String() == name }) {
+			return ask.Bad("resource=%s: the record holds no such resource; write it as pods or deployments.apps", ask.Cut(name))
+		}
+	}
+	return nil
+}
+
+// StreamsOf are the streams of some resources, nil for all.
+func StreamsOf(streams []history.Stream, resources []string) []int32 {
+	if len(resources) == 0 {
+		return nil
+	}
+	ids := []int32{}
+	for i := range streams {
+		if slices.Contains(resources, streams[i].GroupResource().String()) {
+			ids = append(ids, streams[i].ID)
+		}
+	}
+	return ids
+}
+
+// bare are the streams whose class does not depend on what changed.
+func bare(streams []history.Stream) (ids []int32) {
+	for i := range streams {
+		switch streams[i].GroupResource().String() {
+		case "events", "events.events.k8s.io", "leases.coordination.k8s.io":
+			ids = append(ids, streams[i].ID)
+		}
+	}
+	return ids
+}
+
+func tokens(pointer string) []string {
+	if pointer == "" {
+		return nil
+	}
+	all := strings.Split(pointer[1:], "/")
+	for i := range all {
+		all[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(all[i])
+	}
+	return all
+}
+
+// Read gives the marks between two seqs, both included, in their order.
+func (g *Reading) Read(ctx context.Context, from, to int64) ([]Mark, error) {
+	rows, err := g.rows(ctx, from, to)
+	if err != nil {
+		return nil, err
+	}
+	if err := g.reader.learn(ctx, g.managed(rows)); err != nil {
+		return nil, err
+	}
+	found := make([]Mark, 0, len(rows))
+	for i := range rows {
+		m := Mark{Mark: rows[i]}
+		if err := g.classify(&m); err != nil {
+			return nil, err
+		}
+		if g.counts(&m) {
+			m.Patch, m.Object = nil, nil
+			found = append(found, m)
+		}
+	}
+	return found, nil
+}
+
+// managed are the lives of which it has to be known which controller manages them.
+func (g *Reading) managed(rows []history.Mark) (ids []int64) {
+	for i := range rows {
+		if s := g.streams[rows[i].Stream]; s != nil && endpoints(s) {
+			ids = append(ids, rows[i].ObjectID)
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+func endpoints(s *history.Stream) bool {
+	name := s.GroupResource().String()
+	return name == "endpointslices.discovery.k8s.io" || name == "endpoints"
+}
+
+// learn reads what is not known yet of some lives.
+func (r *Reader) learn(ctx context.Context, ids []int64) error {
+	r.mu.Lock()
+	if len(r.labels) > mostLabels {
+		clear(r.labels)
+	}
+	ids = slices.DeleteFunc(ids, func(id int64) bool { _, known := r.labels[id]; return known })
+	r.mu.Unlock()
+	docs, err := r.rec.FirstVersions(ctx, ids)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, id := range ids {
+		r.labels[id] = lean(docs[id])
+	}
+	return nil
+}
+
+// lean leaves of an object what its class depends on.
+func lean(doc patch.Doc) patch.Doc {
+	less := patch.Doc(`{"metadata":{`)
+	for i, member := range []string{"annotations", "labels"} {
+		value, ok := patch.Get(doc, "/metadata/"+member)
+		if !ok {
+			value = patch.Doc("{}")
+		}
+		if i > 0 {
+			less = append(less, ',')
+		}
+		less = append(append(append(less, '"'), member...), '"', ':')
+		less = append(less, value...)
+	}
+	return append(less, '}', '}')
+}
+
+func (g *Reading) classify(m *Mark) error {
+	s := g.streams[m.Stream]
+	if s == nil {
+		s = &history.Stream{} // It began after the reading: its deltas are shown.
+	}
+	var err error
+	if m.Patch != nil {
+		if m.Patch, err = patch.Canonical(m.Patch); err != nil {
+			return err
+		}
+	}
+	d := change.Delta{Group: s.Group, Resource: s.Resource, Type: m.Type, Source: m.Source, Patch: m.Patch}
+	if endpoints(s) {
+		g.reader.mu.Lock()
+		d.Object = g.reader.labels[m.ObjectID]
+		g.reader.mu.Unlock()
+	}
+	m.Class = class.Of(d, m.Seq == m.ObjectID)
+	return nil
+}
+
+// counts reports whether a mark is one that was asked for, and counts heartbeats that were not.
+func (g *Reading) counts(m *Mark) bool {
+	if g.pointer != nil && !g.touches(m) {
+		return false
+	}
+	if m.Class == class.Heartbeat && !slices.Contains(g.filter.Classes, class.Heartbeat) {
+		g.Hidden[m.ObjectID]++
+		return false
+	}
+	return g.filter.Classes == nil || slices.Contains(g.filter.Classes, m.Class)
+}
+
+// touches reports whether a delta changed something at the path of the filter, below it, or around it.
+func (g *Reading) touches(m *Mark) bool {
+	if m.Patch == nil {
+		return m.Object != nil && m.Type != cache.Deleted && around(g.pointer, nil, m.Object, nil)
+	}
+	for op := range patch.Operations(m.Patch) {
+		if len(op.Path) >= len(g.pointer) && slices.Equal(op.Path[:len(g.pointer)], g.pointer) || around(g.pointer, op.Path, op.Value, op.Old) {
+			return true
+		}
+	}
+	return false
+}
+
+// around reports whether a step replaced a value that holds the path, or held it.
+func around(pointer, path []string, value, old patch.Doc) bool {
+	if len(path) >= len(pointer) || !slices.Equal(path, pointer[:len(path)]) {
+		return false
+	}
+	var rest strings.Builder
+	for _, token := range pointer[len(path):] {
+		rest.WriteString("/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(token))
+	}
+	_, now := patch.Get(value, rest.String())
+	_, before := patch.Get(old, rest.String())
+	return now || before
+}

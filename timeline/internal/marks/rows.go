@@ -1,0 +1,56 @@
+package marks
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/internal/selection"
+	"github.com/kuberewind/kuberewind/patch"
+)
+
+// rows reads the rows that the database can choose; a filter by label chooses among versions.
+func (g *Reading) rows(ctx context.Context, from, to int64) ([]history.Mark, error) {
+	q := g.query
+	q.FromSeq, q.ToSeq = from, to
+	if g.filter.Labels == nil {
+		return g.reader.rec.Marks(ctx, q)
+	}
+	// The labels are those of the whole object, so that what the rows do not say is folded. Of what is not in question, nothing is.
+	q.Objects, q.Bare = true, nil
+	rows, err := g.reader.rec.Marks(ctx, q)
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	labelled, err := g.labelled(ctx, rows)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(rows, func(m history.Mark) bool { return !labelled[m.Seq] }), nil
+}
+
+// labelled are the seqs of rows whose object is selected, by the version that the row made or the one before it.
+func (g *Reading) labelled(ctx context.Context, rows []history.Mark) (map[int64]bool, error) {
+	ids := make([]int64, 0, len(rows))
+	for i := range rows {
+		ids = append(ids, rows[i].ObjectID)
+	}
+	slices.Sort(ids)
+	q := history.Query{ObjectIDs: slices.Compact(ids), FromSeq: rows[0].Seq, ToSeq: rows[len(rows)-1].Seq}
+	found := map[int64]bool{}
+	for v, err := range g.reader.rec.Versions(ctx, q) {
+		var damaged *history.DamagedError
+		if err != nil && !errors.As(err, &damaged) {
+			return nil, err
+		}
+		found[v.Seq] = selects(g.filter.Labels, v.Doc) || selects(g.filter.Labels, v.Before)
+	}
+	return found, nil
+}
+
+func selects(s labels.Selector, doc patch.Doc) bool {
+	return doc != nil && s.Matches(labels.Set(selection.StringsAt(doc, "/metadata/labels")))
+}

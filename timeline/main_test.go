@@ -1,0 +1,115 @@
+package timeline_test
+
+import (
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/internal/pgtest"
+	"github.com/kuberewind/kuberewind/internal/scene/record"
+	"github.com/kuberewind/kuberewind/timeline"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// recorded is the Setup of a database that holds the scene.
+func recorded(ctx context.Context, conn *pgx.Conn) error {
+	if err := pgtest.EmptyRecord(ctx, conn); err != nil {
+		return err
+	}
+	return record.Into(ctx, conn.Config().ConnString())
+}
+
+// A scene is the recording, served by a Handler that has an auditor's rights.
+type scene struct {
+	*timeline.Handler
+	database *pgtest.Database
+	record   *history.Record
+	extent   history.Extent
+}
+
+func newScene(t *testing.T, patience time.Duration) *scene {
+	t.Helper()
+	s := &scene{database: pgtest.New(t, recorded)}
+	var err error
+	s.record, err = history.Open(t.Context(), s.database.Login(t, "kuberewind_auditor"), history.Options{})
+	require.NoError(t, err)
+	t.Cleanup(s.record.Close)
+	s.extent, err = s.record.Extent(t.Context())
+	require.NoError(t, err)
+	c := timeline.Cluster{UID: s.record.Cluster().UID, Name: s.record.Cluster().Name, Record: s.record}
+	s.Handler = timeline.New(timeline.Options{Clusters: []timeline.Cluster{c}, Patience: patience, Now: func() time.Time { return s.extent.LastAt }})
+	t.Cleanup(s.Close)
+	return s
+}
+
+// do asks, and gives the answer as it was sent.
+func (s *scene) do(t *testing.T, shape string, v url.Values) *http.Response {
+	t.Helper()
+	r := httptest.NewRequest(http.MethodGet, timeline.Root+shape+"?"+v.Encode(), nil)
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	return w.Result()
+}
+
+// ask asks for an answer that there is.
+func (s *scene) ask(t *testing.T, shape string, v url.Values, into any) {
+	t.Helper()
+	response := s.do(t, shape, v)
+	body, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, response.StatusCode, "%s?%s: %s", shape, v.Encode(), body)
+	require.NoError(t, json.Unmarshal(body, into))
+}
+
+// refused asks for what is refused.
+func (s *scene) refused(t *testing.T, shape string, v url.Values) metav1.Status {
+	t.Helper()
+	response := s.do(t, shape, v)
+	require.NotEqual(t, http.StatusOK, response.StatusCode, "%s?%s", shape, v.Encode())
+	require.Equal(t, "no-store", response.Header.Get("Cache-Control"))
+	var status metav1.Status
+	require.NoError(t, json.NewDecoder(response.Body).Decode(&status))
+	require.Equal(t, response.StatusCode, int(status.Code))
+	require.Equal(t, "Status", status.Kind)
+	return status
+}
+
+func TestAnAnswerIsCompressedAndNotKept(t *testing.T) {
+	s := newScene(t, time.Minute)
+	r := httptest.NewRequest(http.MethodGet, timeline.Root+"meta", nil)
+	r.Header.Set("Accept-Encoding", "gzip, br")
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	require.Equal(t, "no-store", w.Header().Get("Cache-Control"))
+	require.Empty(t, w.Header().Get("ETag"))
+	require.Equal(t, "gzip", w.Header().Get("Content-Encoding"))
+	plain, err := gzip.NewReader(w.Body)
+	require.NoError(t, err)
+	var meta struct {
+		Seq        int64
+		Cluster    string
+		First      struct{ Seq, Time int64 }
+		Head       struct{ Seq, Time int64 }
+		Recording  struct{ Now bool }
+		Resources  []struct{ Resource, Kind string }
+		Namespaces []string
+	}
+	require.NoError(t, json.NewDecoder(plain).Decode(&meta))
+	require.Equal(t, s.extent.LastSeq, meta.Seq)
+	require.Equal(t, s.extent.FirstAt.UnixMilli(), meta.First.Time)
+	require.False(t, meta.Recording.Now, "the recording is old")
+	require.Contains(t, meta.Namespaces, "shop")
+	require.Contains(t, meta.Resources, struct{ Resource, Kind string }{"deployments.apps", "Deployment"})
+}
