@@ -19,7 +19,7 @@ type Mark struct {
 	Type                   cache.DeltaType
 	Source                 string
 	ObservedAt, OccurredAt time.Time
-	Manager                string    // "" if nothing proves who wrote
+	Manager, Evidence      string    // Manager is "" if nothing proves who wrote
 	Patch                  []byte    // as jsonb spells it; nil if there is none, or if it was not asked for
 	Object                 patch.Doc // likewise; only of rows without a patch
 }
@@ -69,12 +69,12 @@ func (r *Record) marksOf(ctx context.Context, d *day, q *MarkQuery, kinds []int1
 	defer rows.Close()
 	for rows.Next() {
 		var m Mark
-		var kind, source int16
+		var kind, source, evidence int16
 		var object []byte
-		if err := rows.Scan(&m.Seq, &m.ObjectID, &m.Stream, &kind, &source, &m.ObservedAt, &m.OccurredAt, &m.Manager, &m.Patch, &object); err != nil {
+		if err := rows.Scan(&m.Seq, &m.ObjectID, &m.Stream, &kind, &source, &m.ObservedAt, &m.OccurredAt, &m.Manager, &evidence, &m.Patch, &object); err != nil {
 			return nil, err
 		}
-		m.Type, m.Source, m.Object = typeName(kind), sourceName(source), object
+		m.Type, m.Source, m.Evidence, m.Object = typeName(kind), sourceName(source), evidenceName(evidence), object
 		found = append(found, m)
 	}
 	return found, rows.Err()
@@ -126,7 +126,7 @@ func (r *Record) marksQuery(d *day, q *MarkQuery, kinds []int16) (string, []any)
 	}
 	where.WriteString(lifeConditions(q, &args))
 	return `SELECT d.seq, d.object_id, d.stream, d.type, d.source, d.observed_at, d.occurred_at,
-			CASE WHEN d.manager_evidence IN (1, 2) THEN coalesce(d.manager, '') ELSE '' END,
+			CASE WHEN d.manager_evidence IN (1, 2) THEN coalesce(d.manager, '') ELSE '' END, coalesce(d.manager_evidence, 0),
 			` + textColumns(q.Objects) + `
 		FROM ` + source + `
 		WHERE d.cluster = $1 AND d.seq BETWEEN $2 AND $3 AND d.observed_at BETWEEN $4 AND $5` + where.String() + ` ORDER BY d.seq`, args

@@ -90,7 +90,7 @@ func (s *Story) meet(ctx context.Context) error {
 func (s *Story) entry(v history.Version) Entry {
 	e := Entry{Version: v, Object: s.objects[v.ObjectID]}
 	if o := s.about[v.ObjectID]; o != nil {
-		e.Object, e.Event = o, eventOf(v.Doc)
+		e.Object, e.Event = o, EventOf(v.Doc)
 	}
 	if v.Stream != nil {
 		e.Change = change.Of(change.Delta{
@@ -100,8 +100,8 @@ func (s *Story) entry(v history.Version) Entry {
 	return e
 }
 
-// eventOf reads an Event of the core group or of events.k8s.io, which has other names for three fields.
-func eventOf(doc patch.Doc) *Event {
+// EventOf reads an Event of the core group or of events.k8s.io, which has other names for three fields.
+func EventOf(doc patch.Doc) *Event {
 	return &Event{
 		Type: text(doc, "/type"), Reason: text(doc, "/reason"),
 		Message:   cmp.Or(text(doc, "/message"), text(doc, "/note")),

@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/internal/trouble"
 	"github.com/kuberewind/kuberewind/patch"
 )
 
@@ -56,11 +57,11 @@ type Trouble struct {
 }
 
 // stuck notes a trouble of an object.
-func (r *Rollout) stuck(why trouble, e *Entry) {
-	i := slices.IndexFunc(r.Troubles, func(t *Trouble) bool { return t.Reason == why.reason })
+func (r *Rollout) stuck(why trouble.Trouble, e *Entry) {
+	i := slices.IndexFunc(r.Troubles, func(t *Trouble) bool { return t.Reason == why.Reason })
 	if i < 0 {
 		i = len(r.Troubles)
-		r.Troubles = append(r.Troubles, &Trouble{Reason: why.reason, Message: why.message, At: momentOf(e)})
+		r.Troubles = append(r.Troubles, &Trouble{Reason: why.Reason, Message: why.Message, At: momentOf(e)})
 	}
 	if t := r.Troubles[i]; !slices.Contains(t.Objects, e.Object) {
 		t.Objects = append(t.Objects, e.Object)
@@ -148,7 +149,7 @@ func (t *tracker) follow(d *deployment, e *Entry) {
 		r.Revision = revision
 	}
 	if observed(e.Doc) { // what the status says before that is of the rollout before
-		for _, why := range deploymentTroubles(e.Doc) {
+		for _, why := range trouble.Deployment(e.Doc) {
 			r.stuck(why, e)
 		}
 	}
@@ -197,7 +198,7 @@ func (t *tracker) seePod(e *Entry) {
 	if r == nil || !bytes.Equal(t.templates[set], r.After) || e.Type == cache.Deleted {
 		return
 	}
-	for _, why := range podTroubles(e.Doc) {
+	for _, why := range trouble.Pod(e.Doc) {
 		r.stuck(why, e)
 	}
 }

@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"context"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -17,7 +18,7 @@ import (
 func (h *Handler) all() map[string]shape {
 	window := []string{"from", "to"}
 	filtered := func(more ...string) []string { return slices.Concat(window, more, ask.FilterNames) }
-	return map[string]shape{
+	shapes := map[string]shape{
 		"meta":    {nil, h.meta},
 		"tail":    {[]string{"after"}, h.tail},
 		"instant": {[]string{"at"}, h.instant},
@@ -25,6 +26,8 @@ func (h *Handler) all() map[string]shape {
 		"lanes":   {filtered("sort", "group", "cursor", "limit"), h.lanes},
 		"ticks":   {filtered("lanes", "stepMs"), h.ticks},
 	}
+	maps.Copy(shapes, h.ofObjects())
+	return shapes
 }
 
 func (h *Handler) tail(ctx context.Context, c *cluster, v ask.Values) (any, error) {
@@ -67,10 +70,10 @@ func (h *Handler) lanes(ctx context.Context, c *cluster, v ask.Values) (any, err
 		return nil, err
 	}
 	q := lanes.Query{Window: window, Filter: filter, Cursor: v.Text("cursor")}
-	if q.Sort, err = v.OneOf("sort", lanes.ByChanges, lanes.ByName); err != nil {
+	if q.Sort, err = v.OneOf("sort", lanes.ByChanges, lanes.ByTrouble, lanes.ByName); err != nil {
 		return nil, err
 	}
-	if q.Group, err = v.OneOf("group", lanes.ByOwner, lanes.Flat); err != nil {
+	if q.Group, err = v.OneOf("group", lanes.ByOwner, lanes.ByNode, lanes.Flat); err != nil {
 		return nil, err
 	}
 	if q.Limit, err = v.Number("limit", 1, lanes.MostLimit, defaultLanes); err != nil {

@@ -7,6 +7,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kuberewind/kuberewind/change"
+	"github.com/kuberewind/kuberewind/history"
 )
 
 // A Class is what a delta is on the timeline.
@@ -33,7 +34,14 @@ func Known(text string) bool { return slices.Contains(All, Class(text)) }
 func Index(c Class) int { return slices.Index(All, c) }
 
 // Of gives the class of a delta. first says that it is the first delta of its life: a Sync that found the object tells of no change.
+//
+// The class is told from the row alone, so that counting folds nothing, and an object that is shown has the class it was counted with. So Before is not
+// looked at, and Object only of what a controller manages as a whole.
 func Of(d change.Delta, first bool) Class {
+	d.Before = nil
+	if !Managed(d.Group, d.Resource) {
+		d.Object = nil
+	}
 	switch change.Of(d).Class {
 	case change.Event:
 		return Event
@@ -46,6 +54,17 @@ func Of(d change.Delta, first bool) Class {
 	default:
 		return Heartbeat
 	}
+}
+
+// OfVersion is Of for a version that was folded.
+func OfVersion(v *history.Version) Class {
+	d := change.Delta{Group: v.Stream.Group, Resource: v.Stream.Resource, Type: v.Type, Source: v.Source, Patch: v.Patch, Object: v.Doc}
+	return Of(d, v.Seq == v.ObjectID)
+}
+
+// Managed reports whether the class of a resource depends on who manages the object.
+func Managed(group, resource string) bool {
+	return group == "discovery.k8s.io" && resource == "endpointslices" || group == "" && resource == "endpoints"
 }
 
 func shown(of cache.DeltaType, first bool) Class {

@@ -17,6 +17,8 @@ type entry struct {
 	life            history.Life
 	changes, hidden int64
 	weight          int64 // its changes, and those of all below it
+	trouble         string
+	troubled        int64 // how many of it and of all below it are in trouble
 	owner           *entry
 	children        []*entry
 	depth           int
@@ -154,20 +156,25 @@ func (c *collection) unchanged(ctx context.Context) error {
 	return nil
 }
 
-// find finds the owners.
+// find finds what lanes are sorted and grouped by.
 func (c *collection) find(ctx context.Context) error {
-	if c.query.Group != ByOwner {
-		return nil
+	most := slices.Clone(c.all)
+	slices.SortFunc(most, byChanges)
+	most = most[:min(len(most), mostGrouped)]
+	if c.query.Group == ByNode {
+		if err := c.nodes(ctx, most); err != nil {
+			return err
+		}
 	}
-	asked := slices.Clone(c.all)
-	slices.SortFunc(asked, byChanges)
-	asked = asked[:min(len(asked), mostGrouped)]
-	for len(asked) > 0 {
-		owners, err := c.owners(ctx, asked)
+	for asked := most; c.query.Group == ByOwner && len(asked) > 0; {
+		added, err := c.owners(ctx, asked)
 		if err != nil {
 			return err
 		}
-		asked = owners
+		asked = added
+	}
+	if c.query.Sort == ByTrouble {
+		return c.trouble(ctx, most)
 	}
 	return nil
 }
@@ -257,18 +264,25 @@ func (c *collection) sorted() []*entry {
 }
 
 func (e *entry) weigh() int64 {
-	e.weight = e.changes
+	if e.weight, e.troubled = e.changes, 0; e.trouble != "" {
+		e.troubled = 1
+	}
 	for _, child := range e.children {
 		e.weight += child.weigh()
+		e.troubled += child.troubled
 	}
 	return e.weight
 }
 
 func (c *collection) order() func(a, b *entry) int {
-	if c.query.Sort == ByName {
+	byWeight := func(a, b *entry) int { return cmp.Or(cmp.Compare(b.weight, a.weight), byName(a, b)) }
+	switch c.query.Sort {
+	case ByName:
 		return byName
+	case ByTrouble:
+		return func(a, b *entry) int { return cmp.Or(cmp.Compare(b.troubled, a.troubled), byWeight(a, b)) }
 	}
-	return func(a, b *entry) int { return cmp.Or(cmp.Compare(b.weight, a.weight), byName(a, b)) }
+	return byWeight
 }
 
 func byChanges(a, b *entry) int { return cmp.Or(cmp.Compare(b.changes, a.changes), byName(a, b)) }

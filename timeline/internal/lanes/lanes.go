@@ -9,7 +9,8 @@
 // Events and Leases are lanes only if the filter names their resource: each is an object of its own, and says nothing alone. Answer.Left counts
 // them. Every other cut has a cursor.
 //
-// Owners are those of the first version on record. They are looked up for the 2,000 lanes that changed most, and for those that are given.
+// Owners are those of the first version on record. A Pod is on the node of its last version in the window. Owners, nodes and troubles are looked up before
+// lanes are sorted, for the 2,000 that changed most. The lanes that are given have their troubles in any case.
 package lanes
 
 import (
@@ -28,8 +29,10 @@ import (
 // How lanes are sorted and grouped.
 const (
 	ByChanges = "changes"
+	ByTrouble = "trouble"
 	ByName    = "name"
 	ByOwner   = "owner"
+	ByNode    = "node"
 	Flat      = "none"
 )
 
@@ -69,6 +72,7 @@ type Lane struct {
 	Ended     *int64 `json:"ended"` // nil: it lives
 	Changes   int64  `json:"changes"`
 	Hidden    int64  `json:"hidden"`
+	Trouble   string `json:"trouble"` // as it is at the end of the window; "" if it is not bad
 }
 
 // A Finder finds the lanes of a record.
@@ -122,10 +126,13 @@ func (c *collection) give(ctx context.Context, page []*entry, a *Answer) error {
 	if err != nil {
 		return err
 	}
+	if err := c.trouble(ctx, page); err != nil {
+		return err
+	}
 	for _, e := range page {
 		lane := Lane{
 			ID: e.life.ObjectID, UID: e.life.UID, Resource: e.life.Stream.GroupResource().String(), Kind: e.life.Stream.Kind, Namespace: e.life.Namespace, Name: e.life.Name,
-			Depth: e.depth, Changes: e.changes, Hidden: e.hidden,
+			Depth: e.depth, Changes: e.changes, Hidden: e.hidden, Trouble: e.trouble,
 		}
 		if e.owner != nil {
 			lane.Owner = &e.owner.life.ObjectID

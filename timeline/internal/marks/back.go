@@ -18,6 +18,14 @@ const (
 // Back reads the marks between two seqs, both included, slice by slice from the last, and gives each slice in its order. It stops when the time is
 // spent, but not before the first slice. left is the last seq that it did not read; it is below first if it read all.
 func (g *Reading) Back(ctx context.Context, first, last int64, patience time.Duration, give func([]Mark)) (left int64, err error) {
+	return g.back(ctx, first, last, patience, func(found []Mark) bool {
+		give(found)
+		return true
+	})
+}
+
+// back is Back, and stops when it is told so.
+func (g *Reading) back(ctx context.Context, first, last int64, patience time.Duration, give func([]Mark) bool) (left int64, err error) {
 	began, size := time.Now(), int64(firstSlice)
 	for left = last; left >= first; {
 		sliceBegan := time.Now()
@@ -26,8 +34,10 @@ func (g *Reading) Back(ctx context.Context, first, last int64, patience time.Dur
 		if err != nil {
 			return left, err
 		}
-		give(found)
 		left = next
+		if !give(found) {
+			return left, nil
+		}
 		now := time.Now()
 		switch took := now.Sub(sliceBegan); {
 		case now.Sub(began) >= patience:

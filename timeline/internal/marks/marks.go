@@ -52,6 +52,7 @@ type Reading struct {
 	streams map[int32]*history.Stream
 	query   history.MarkQuery
 	pointer []string
+	keeps   bool // patches
 	// Hidden is how many heartbeats were left out, by the life.
 	Hidden map[int64]int64
 	// Missing are the days that could not be read.
@@ -74,6 +75,9 @@ func (r *Reader) Begin(ctx context.Context, f ask.Filter, w ask.Window, ids []in
 	}
 	return g, CheckResources(streams, f.Resources)
 }
+
+// KeepPatches lets marks bring their patches.
+func (g *Reading) KeepPatches() { g.keeps, g.query.Objects = true, true }
 
 // HiddenInAll is how many heartbeats were left out.
 func (g *Reading) HiddenInAll() (n int64) {
@@ -145,7 +149,9 @@ func (g *Reading) Read(ctx context.Context, from, to int64) ([]Mark, error) {
 			return nil, err
 		}
 		if g.counts(&m) {
-			m.Patch, m.Object = nil, nil
+			if m.Object = nil; !g.keeps {
+				m.Patch = nil
+			}
 			found = append(found, m)
 		}
 	}
@@ -155,17 +161,12 @@ func (g *Reading) Read(ctx context.Context, from, to int64) ([]Mark, error) {
 // managed are the lives of which it has to be known which controller manages them.
 func (g *Reading) managed(rows []history.Mark) (ids []int64) {
 	for i := range rows {
-		if s := g.streams[rows[i].Stream]; s != nil && endpoints(s) {
+		if s := g.streams[rows[i].Stream]; s != nil && class.Managed(s.Group, s.Resource) {
 			ids = append(ids, rows[i].ObjectID)
 		}
 	}
 	slices.Sort(ids)
 	return slices.Compact(ids)
-}
-
-func endpoints(s *history.Stream) bool {
-	name := s.GroupResource().String()
-	return name == "endpointslices.discovery.k8s.io" || name == "endpoints"
 }
 
 // learn reads what is not known yet of some lives.
@@ -217,7 +218,7 @@ func (g *Reading) classify(m *Mark) error {
 		}
 	}
 	d := change.Delta{Group: s.Group, Resource: s.Resource, Type: m.Type, Source: m.Source, Patch: m.Patch}
-	if endpoints(s) {
+	if class.Managed(s.Group, s.Resource) {
 		g.reader.mu.Lock()
 		d.Object = g.reader.labels[m.ObjectID]
 		g.reader.mu.Unlock()
@@ -256,11 +257,17 @@ func around(pointer, path []string, value, old patch.Doc) bool {
 	if len(path) >= len(pointer) || !slices.Equal(path, pointer[:len(path)]) {
 		return false
 	}
-	var rest strings.Builder
-	for _, token := range pointer[len(path):] {
-		rest.WriteString("/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(token))
-	}
-	_, now := patch.Get(value, rest.String())
-	_, before := patch.Get(old, rest.String())
+	rest := Pointer(pointer[len(path):])
+	_, now := patch.Get(value, rest)
+	_, before := patch.Get(old, rest)
 	return now || before
+}
+
+// Pointer is the JSON pointer of some tokens.
+func Pointer(tokens []string) string {
+	var pointer strings.Builder
+	for _, token := range tokens {
+		pointer.WriteString("/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(token))
+	}
+	return pointer.String()
 }

@@ -1,0 +1,98 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/kuberewind/kuberewind/patch"
+)
+
+// A Neighbourhood is which deltas of a life are around a seq; 0 for none.
+type Neighbourhood struct {
+	Previous int64 // the one before Last
+	Last     int64 // the last one at the seq or before it
+	Next     int64 // the first one after the seq
+}
+
+// Around finds the deltas of a life around a seq. A day whose partition is gone has none.
+func (r *Record) Around(ctx context.Context, objectID, seq int64) (n Neighbourhood, err error) {
+	days, err := r.daysFrom(ctx, r.pool, objectID, wholeSeq)
+	if err != nil {
+		return n, err
+	}
+	var before []int64
+	for i := len(days) - 1; i >= 0 && len(before) < 2; i-- {
+		found, err := r.lifeSeqs(ctx, &days[i], objectID, "seq <= $5 ORDER BY seq DESC LIMIT 2", seq)
+		if err != nil {
+			return n, err
+		}
+		before = append(before, found...)
+	}
+	for i := 0; i < len(days) && n.Next == 0; i++ {
+		found, err := r.lifeSeqs(ctx, &days[i], objectID, "seq > $5 ORDER BY seq LIMIT 1", seq)
+		if err != nil {
+			return n, err
+		}
+		if len(found) > 0 {
+			n.Next = found[0]
+		}
+	}
+	if len(before) > 0 {
+		n.Last = before[0]
+	}
+	if len(before) > 1 {
+		n.Previous = before[1]
+	}
+	return n, nil
+}
+
+func (r *Record) lifeSeqs(ctx context.Context, d *day, objectID int64, which string, seq int64) ([]int64, error) {
+	rows, err := r.pool.Query(ctx, `
+		SELECT seq FROM kuberewind.record_deltas WHERE cluster = $1 AND object_id = $2 AND observed_at BETWEEN $3 AND $4 AND `+which,
+		r.cluster.Number, objectID, d.firstAt, d.lastAt, seq)
+	if err != nil {
+		return nil, fmt.Errorf("find the deltas of a life around seq %d: %w", seq, err)
+	}
+	found, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+	if err != nil {
+		return nil, fmt.Errorf("find the deltas of a life around seq %d: %w", seq, err)
+	}
+	return found, nil
+}
+
+// LastVersions gives the last version of some lives by a seq, by ObjectID. One that was deleted by then, or that cannot be folded, is not there.
+func (r *Record) LastVersions(ctx context.Context, ids []int64, seq int64) (map[int64]patch.Doc, error) {
+	found := make(map[int64]patch.Doc, len(ids))
+	var targets []target
+	for _, id := range slices.Sorted(slices.Values(ids)) {
+		if id <= seq {
+			targets = append(targets, target{id: id, bound: seq, from: seq + 1})
+		}
+	}
+	if len(targets) == 0 {
+		return found, nil
+	}
+	days, err := r.daysFrom(ctx, r.pool, 0, seq)
+	if err != nil {
+		return nil, err
+	}
+	find := finder{record: r, workers: 1}
+	_, err = find.find(ctx, r.pool, targets, days, func(v *lastVersion) error {
+		if v.err == nil && v.kind != typeDeleted {
+			found[v.id] = slices.Clone(v.doc)
+		}
+		return nil
+	})
+	var missing *MissingDayError
+	if errors.As(err, &missing) {
+		return found, nil // Those of that day are not there.
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the versions of objects at seq %d: %w", seq, err)
+	}
+	return found, nil
+}

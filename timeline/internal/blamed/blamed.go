@@ -1,0 +1,114 @@
+// Package blamed gives the lines of an object at an instant, each with the version that last set it (package blame).
+package blamed
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/kuberewind/kuberewind/blame"
+	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/timeline/internal/ask"
+	"github.com/kuberewind/kuberewind/timeline/internal/command"
+	"github.com/kuberewind/kuberewind/timeline/internal/find"
+	"github.com/kuberewind/kuberewind/timeline/internal/lack"
+)
+
+// An Answer is the answer.
+type Answer struct {
+	lack.Answer
+	Object  find.Ref `json:"object"`
+	Lines   []Line   `json:"lines"`
+	Origins []Origin `json:"origins"`
+	Command string   `json:"command"`
+}
+
+// A Line is one line of YAML. Origin is its place in Origins, -1 if it has none.
+type Line struct {
+	Text   string `json:"text"`
+	Path   string `json:"path"`
+	Folded bool   `json:"folded"`
+	Origin int    `json:"origin"`
+}
+
+// An Origin is a version that set lines.
+type Origin struct {
+	Seq         int64  `json:"seq"`
+	Time        int64  `json:"time"`
+	Type        string `json:"type"`
+	Manager     string `json:"manager"`
+	Subresource string `json:"subresource"`
+	Earlier     bool   `json:"earlier"` // it was set then or before
+	Latest      bool   `json:"latest"`  // it was set then, or by a version that the record missed
+}
+
+// Find gives the lines.
+func Find(ctx context.Context, rec *history.Record, name find.Name, at history.Instant, cluster string) (*Answer, error) {
+	state, err := lack.Read(ctx, rec, history.Scope{})
+	if err != nil {
+		return nil, err
+	}
+	point, err := rec.Resolve(ctx, at, history.Scope{})
+	if err != nil {
+		return nil, err
+	}
+	life, err := find.Life(ctx, rec, name, point.Seq)
+	if err != nil {
+		return nil, err
+	}
+	scope := history.Scope{Streams: []int32{life.Stream.ID}, Namespace: life.Namespace, Name: life.Name}
+	if point, err = rec.Resolve(ctx, at, scope); err != nil { // The notes are of this resource only.
+		return nil, err
+	}
+	a := &Answer{
+		Object: find.RefOf(life), Lines: []Line{}, Origins: []Origin{},
+		Command: command.New(cluster, "blame", find.RefOf(life).Resource+"/"+life.Name).Flag("-n", life.Namespace).At("--at", point).String(),
+	}
+	a.Answer = lack.Answer{Seq: state.Extent.LastSeq, Revision: state.Revision, Incomplete: lack.OfNotes(point.Notes)}
+	fold, err := read(ctx, rec, life, point.Seq)
+	if err != nil {
+		return nil, err
+	}
+	return a, a.fill(fold)
+}
+
+func read(ctx context.Context, rec *history.Record, life history.Life, seq int64) (*blame.Fold, error) {
+	var fold blame.Fold
+	for v, err := range rec.Versions(ctx, history.Query{ObjectIDs: []int64{life.ObjectID}, ToSeq: seq}) {
+		var damaged *history.DamagedError
+		if err != nil && !errors.As(err, &damaged) {
+			return nil, err
+		}
+		if err := fold.Add(&v); err != nil {
+			return nil, err
+		}
+	}
+	return &fold, nil
+}
+
+func (a *Answer) fill(fold *blame.Fold) error {
+	lines, err := fold.Lines(true)
+	if errors.Is(err, blame.ErrNothing) {
+		return ask.NotFound("%s did not exist yet at this instant: choose a later one", a.Object.Name)
+	}
+	if err != nil {
+		return err
+	}
+	places := map[*blame.Origin]int{}
+	for _, l := range lines {
+		line := Line{Text: l.Text, Path: l.Pointer, Origin: -1, Folded: strings.HasPrefix(l.Pointer+"/", "/metadata/managedFields/")}
+		if o := l.Origin; o != nil {
+			place, known := places[o]
+			if !known {
+				place = len(a.Origins)
+				places[o] = place
+				a.Origins = append(a.Origins, Origin{
+					Seq: o.Seq, Time: o.OccurredAt.UnixMilli(), Type: string(o.Type), Manager: o.Manager, Subresource: o.Subresource, Earlier: o.Earlier, Latest: o.Latest,
+				})
+			}
+			line.Origin = place
+		}
+		a.Lines = append(a.Lines, line)
+	}
+	return nil
+}

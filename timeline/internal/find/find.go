@@ -1,0 +1,142 @@
+// Package find finds the life that a request names, and what is related to it.
+package find
+
+import (
+	"context"
+	"slices"
+
+	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/timeline/internal/ask"
+	"github.com/kuberewind/kuberewind/timeline/internal/marks"
+)
+
+// A Name names an object: by its UID, or by resource, namespace and name.
+type Name struct{ UID, Resource, Namespace, Name string }
+
+// A Ref is how an answer names an object.
+type Ref struct {
+	Resource  string `json:"resource"`
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	UID       string `json:"uid"`
+}
+
+// RefOf names a life.
+func RefOf(l history.Life) Ref {
+	return Ref{Resource: l.Stream.GroupResource().String(), Kind: l.Stream.Kind, Namespace: l.Namespace, Name: l.Name, UID: l.UID}
+}
+
+// Life finds the life that a name means at a seq: the one that lived then, else the last one before, else the first one after.
+func Life(ctx context.Context, rec *history.Record, n Name, seq int64) (history.Life, error) {
+	q, err := n.query(ctx, rec)
+	if err != nil {
+		return history.Life{}, err
+	}
+	var found history.Life
+	for life, err := range rec.Lives(ctx, q) {
+		switch {
+		case err != nil:
+			return life, err
+		case found.Stream == nil, life.ObjectID <= seq:
+			found = life
+		}
+	}
+	if found.Stream == nil {
+		return found, ask.NotFound("the record never held %s: look for it under another name", n)
+	}
+	return found, nil
+}
+
+func (n Name) query(ctx context.Context, rec *history.Record) (q history.LifeQuery, err error) {
+	switch {
+	case n.UID != "":
+		return history.LifeQuery{UID: n.UID}, nil
+	case n.Resource == "" || n.Name == "":
+		return q, ask.Bad("name the object: give uid, or resource, namespace and name")
+	}
+	streams, err := rec.Streams(ctx)
+	if err != nil {
+		return q, err
+	}
+	if err := marks.CheckResources(streams, []string{n.Resource}); err != nil {
+		return q, err
+	}
+	return history.LifeQuery{Scope: history.Scope{Streams: marks.StreamsOf(streams, []string{n.Resource}), Namespace: n.Namespace, Name: n.Name}}, nil
+}
+
+// String is how an error names the object.
+func (n Name) String() string {
+	switch {
+	case n.UID != "":
+		return "an object with the UID " + ask.Cut(n.UID)
+	case n.Namespace != "":
+		return ask.Cut(n.Resource) + " " + ask.Cut(n.Namespace) + "/" + ask.Cut(n.Name)
+	}
+	return ask.Cut(n.Resource) + " " + ask.Cut(n.Name)
+}
+
+// Kin are the lives that refer to another one, at a seq.
+type Kin struct {
+	Owned  []history.Life // in the order in which they began
+	Events []history.Life // about it, the newest first
+}
+
+// KinOf finds what an object owns, and the Events about it, of what lived at a seq. Of a cluster-scoped object, these may be in any namespace.
+func KinOf(ctx context.Context, rec *history.Record, of history.Life, seq int64) (k Kin, err error) {
+	var lives []history.Life
+	for life, err := range rec.Lives(ctx, history.LifeQuery{Scope: history.Scope{Namespace: of.Namespace}, LiveAt: seq}) {
+		if err != nil {
+			return k, err
+		}
+		if life.ObjectID > of.ObjectID || life.Stream.Resource == "events" {
+			lives = append(lives, life)
+		}
+	}
+	for r, err := range rec.Relations(ctx, lives) {
+		switch {
+		case err != nil:
+			return k, err
+		case slices.Contains(r.Owners, of.UID):
+			k.Owned = append(k.Owned, r.Life)
+		case r.About == of.UID:
+			k.Events = append(k.Events, r.Life)
+		}
+	}
+	slices.SortFunc(k.Owned, func(a, b history.Life) int { return int(min(max(a.ObjectID-b.ObjectID, -1), 1)) })
+	slices.SortFunc(k.Events, func(a, b history.Life) int { return int(min(max(b.ObjectID-a.ObjectID, -1), 1)) })
+	return k, nil
+}
+
+// mostAbove bounds a chain of owners. Kubernetes' own have three.
+const mostAbove = 8
+
+// Above gives the owners of a life that are on record, from the nearest to the root.
+func Above(ctx context.Context, rec *history.Record, of history.Life) (chain []history.Life, err error) {
+	for at := of; len(chain) < mostAbove; {
+		uid := ""
+		for r, err := range rec.Relations(ctx, []history.Life{at}) {
+			if err != nil {
+				return nil, err
+			}
+			if len(r.Owners) > 0 {
+				uid = r.Owners[0]
+			}
+		}
+		if uid == "" {
+			return chain, nil
+		}
+		found := false
+		for life, err := range rec.Lives(ctx, history.LifeQuery{UID: uid}) {
+			if err != nil {
+				return nil, err
+			}
+			at, found = life, true
+		}
+		if !found {
+			return chain, nil
+		}
+		chain = append(chain, at)
+	}
+	return chain, nil
+}

@@ -1,0 +1,224 @@
+// Package object shows one object at an instant: its lines, what the last change of it changed, and what belongs to it.
+package object
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/kuberewind/kuberewind/blame"
+	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/internal/field"
+	"github.com/kuberewind/kuberewind/patch"
+	"github.com/kuberewind/kuberewind/timeline/internal/ask"
+	"github.com/kuberewind/kuberewind/timeline/internal/class"
+	"github.com/kuberewind/kuberewind/timeline/internal/command"
+	"github.com/kuberewind/kuberewind/timeline/internal/find"
+	"github.com/kuberewind/kuberewind/timeline/internal/lack"
+)
+
+// A Query asks for an object at an instant.
+type Query struct {
+	Name    find.Name
+	At      history.Instant
+	Cluster string // for the command; "" if there is only one
+}
+
+// An Answer is the object. If it does not exist at the instant, it has no lines, and Previous and Next are its nearest versions.
+type Answer struct {
+	lack.Answer
+	Exists     bool       `json:"exists"`
+	Object     Versioned  `json:"object"`
+	YAML       []Line     `json:"yaml"`
+	Delta      *Delta     `json:"delta"`
+	Diff       []Change   `json:"diff"`
+	Owners     []find.Ref `json:"owners"`
+	Owned      []find.Ref `json:"owned"`
+	OwnedTotal int        `json:"ownedTotal"`
+	Events     []Event    `json:"events"`
+	EventTotal int        `json:"eventsTotal"`
+	Previous   *int64     `json:"previous"`
+	Next       *int64     `json:"next"`
+	Command    string     `json:"command"`
+}
+
+// Versioned names a version of an object.
+type Versioned struct {
+	find.Ref
+	ResourceVersion string `json:"resourceVersion"`
+}
+
+// A Line is one line of YAML.
+type Line struct {
+	Text   string `json:"text"`
+	Path   string `json:"path"`   // JSON pointer of the value that begins on it
+	Folded bool   `json:"folded"` // it is bookkeeping
+	Mark   string `json:"mark"`   // added or changed, if the delta did that
+}
+
+// A Delta is the last change by the instant.
+type Delta struct {
+	Seq             int64       `json:"seq"`
+	Time            int64       `json:"time"`
+	ObservedTime    int64       `json:"observedTime"`
+	Type            string      `json:"type"`
+	Source          string      `json:"source"`
+	Class           class.Class `json:"class"`
+	Manager         string      `json:"manager"`
+	Subresource     string      `json:"subresource"`
+	ManagerEvidence string      `json:"managerEvidence"`
+	Hint            string      `json:"hint"`
+}
+
+// A Change is one path that the delta changed. Path is a JSON pointer; Field is what people write.
+type Change struct {
+	Op    string          `json:"op"`
+	Path  string          `json:"path"`
+	Field string          `json:"field"`
+	Old   json.RawMessage `json:"old,omitempty"`
+	New   json.RawMessage `json:"new,omitempty"`
+}
+
+// Find shows an object.
+func Find(ctx context.Context, rec *history.Record, q Query) (*Answer, error) {
+	state, err := lack.Read(ctx, rec, history.Scope{})
+	if err != nil {
+		return nil, err
+	}
+	point, err := rec.Resolve(ctx, q.At, history.Scope{})
+	if err != nil {
+		return nil, err
+	}
+	life, err := find.Life(ctx, rec, q.Name, point.Seq)
+	if err != nil {
+		return nil, err
+	}
+	a := &Answer{
+		Object: Versioned{Ref: find.RefOf(life)}, YAML: []Line{}, Diff: []Change{}, Owners: []find.Ref{}, Owned: []find.Ref{}, Events: []Event{},
+		Command: command.New(q.Cluster, "get", find.RefOf(life).Resource+"/"+life.Name).Flag("-n", life.Namespace).Flag("-o", "yaml").At("--at", point).String(),
+	}
+	scope := history.Scope{Streams: []int32{life.Stream.ID}, Namespace: life.Namespace, Name: life.Name}
+	if point, err = rec.Resolve(ctx, q.At, scope); err != nil { // The notes are of this resource only.
+		return nil, err
+	}
+	a.Answer = lack.Answer{Seq: state.Extent.LastSeq, Revision: state.Revision, Incomplete: lack.OfNotes(point.Notes)}
+	last, err := lastSeq(ctx, rec, point, scope, life)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.around(ctx, rec, life, point, last); err != nil {
+		return nil, err
+	}
+	if last == 0 {
+		return a, nil
+	}
+	return a, a.show(ctx, rec, life, last, point)
+}
+
+// lastSeq is the seq of the version at the point, 0 if the object does not exist then.
+func lastSeq(ctx context.Context, rec *history.Record, point history.Point, scope history.Scope, life history.Life) (last int64, err error) {
+	var damaged *history.DamagedError
+	_, err = rec.Rebuild(ctx, point, scope, history.RebuildOptions{}, func(o history.Object) error {
+		if o.ObjectID == life.ObjectID {
+			last = o.Seq
+		}
+		return nil
+	})
+	if errors.As(err, &damaged) {
+		return 0, ask.Gone("the object cannot be shown: %v", err)
+	}
+	return last, err
+}
+
+// around finds the nearest versions.
+func (a *Answer) around(ctx context.Context, rec *history.Record, life history.Life, point history.Point, last int64) error {
+	from := last
+	if from == 0 {
+		from = point.Seq
+	}
+	n, err := rec.Around(ctx, life.ObjectID, from)
+	if err != nil {
+		return err
+	}
+	previous := n.Previous
+	if last == 0 {
+		previous = n.Last
+	}
+	a.Previous, a.Next = seqOf(previous), seqOf(n.Next)
+	return nil
+}
+
+func seqOf(n int64) *int64 {
+	if n == 0 {
+		return nil
+	}
+	return &n
+}
+
+// show fills in the version of a seq.
+func (a *Answer) show(ctx context.Context, rec *history.Record, life history.Life, seq int64, point history.Point) error {
+	for v, err := range rec.Versions(ctx, history.Query{ObjectIDs: []int64{life.ObjectID}, FromSeq: seq, ToSeq: seq}) {
+		if err != nil {
+			return err
+		}
+		a.Exists, a.Object.ResourceVersion = true, v.RV
+		a.Delta = deltaOf(&v)
+		if v.Before != nil {
+			for _, c := range field.JSONOf(field.Changes(v.Before, v.Doc)) {
+				a.Diff = append(a.Diff, Change{Op: c.Op, Path: c.Pointer, Field: c.Path, Old: c.Old, New: c.New})
+			}
+		}
+		if a.YAML, err = lines(&v); err != nil {
+			return err
+		}
+		return a.relate(ctx, rec, life, point, v.Doc)
+	}
+	return nil
+}
+
+func deltaOf(v *history.Version) *Delta {
+	return &Delta{
+		Seq: v.Seq, Time: v.OccurredAt.UnixMilli(), ObservedTime: v.ObservedAt.UnixMilli(), Type: string(v.Type), Source: v.Source, Class: class.OfVersion(v),
+		Manager: v.Manager, Subresource: v.Subresource, ManagerEvidence: v.Evidence, Hint: v.ManagerHint,
+	}
+}
+
+// lines are those of a version, as package blame finds them: what the version set is marked.
+func lines(v *history.Version) ([]Line, error) {
+	var f blame.Fold
+	if v.Before != nil {
+		before := history.Version{Delta: v.Delta, Doc: v.Before}
+		before.Seq, before.Patch = 0, nil
+		if err := f.Add(&before); err != nil {
+			return nil, err
+		}
+	}
+	if err := f.Add(v); err != nil {
+		return nil, err
+	}
+	all, err := f.Lines(true)
+	if err != nil {
+		return nil, err
+	}
+	found := make([]Line, 0, len(all))
+	for _, l := range all {
+		line := Line{Text: l.Text, Path: l.Pointer, Folded: under(l.Pointer, "/metadata/managedFields")}
+		if v.Before != nil && l.Origin != nil && l.Origin.Seq == v.Seq && !line.Folded && !quiet(l.Pointer) {
+			line.Mark = "added"
+			if _, was := patch.Get(v.Before, l.Pointer); was {
+				line.Mark = "changed"
+			}
+		}
+		found = append(found, line)
+	}
+	return found, nil
+}
+
+// quiet reports whether a pointer changes with every write.
+func quiet(pointer string) bool {
+	return pointer == "/metadata/resourceVersion" || pointer == "/metadata/generation" || pointer == "/status/observedGeneration"
+}
+
+func under(pointer, parent string) bool {
+	return pointer == parent || len(pointer) > len(parent) && pointer[:len(parent)+1] == parent+"/"
+}

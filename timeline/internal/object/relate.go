@@ -1,0 +1,105 @@
+package object
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/patch"
+	"github.com/kuberewind/kuberewind/story"
+	"github.com/kuberewind/kuberewind/timeline/internal/find"
+)
+
+// An Event is what an Event about the object says. Time is in milliseconds since 1970, 0 if it says none.
+type Event struct {
+	Time    int64  `json:"time"`
+	Type    string `json:"type"`
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+	Count   string `json:"count"`
+	UID     string `json:"uid"`
+}
+
+// What an answer shows of what belongs to an object. It has the whole numbers, too.
+const (
+	mostOwned  = 200
+	mostEvents = 100
+)
+
+// relate finds the owners of an object, what it owns, and the Events about it.
+func (a *Answer) relate(ctx context.Context, rec *history.Record, life history.Life, point history.Point, doc patch.Doc) error {
+	var err error
+	if a.Owners, err = owners(ctx, rec, doc, life.Namespace); err != nil {
+		return err
+	}
+	kin, err := find.KinOf(ctx, rec, life, point.Seq)
+	if err != nil {
+		return err
+	}
+	a.OwnedTotal, a.EventTotal = len(kin.Owned), len(kin.Events)
+	for _, l := range kin.Owned[:min(len(kin.Owned), mostOwned)] {
+		a.Owned = append(a.Owned, find.RefOf(l))
+	}
+	return a.tell(ctx, rec, kin.Events[:min(len(kin.Events), mostEvents)], point.Seq)
+}
+
+// tell reads Events as they were at a seq.
+func (a *Answer) tell(ctx context.Context, rec *history.Record, events []history.Life, seq int64) error {
+	ids := make([]int64, 0, len(events))
+	for _, l := range events {
+		ids = append(ids, l.ObjectID)
+	}
+	docs, err := rec.LastVersions(ctx, ids, seq)
+	if err != nil {
+		return err
+	}
+	for _, l := range events {
+		doc, ok := docs[l.ObjectID]
+		if !ok {
+			continue
+		}
+		e := story.EventOf(doc)
+		a.Events = append(a.Events, Event{Time: saidAt(doc), Type: e.Type, Reason: e.Reason, Message: e.Message, Count: cmp.Or(e.Count, "1"), UID: l.UID})
+	}
+	slices.SortStableFunc(a.Events, func(x, y Event) int { return cmp.Compare(y.Time, x.Time) })
+	return nil
+}
+
+// saidAt is the newest time that an Event says.
+func saidAt(doc patch.Doc) (ms int64) {
+	for _, pointer := range []string{"/series/lastObservedTime", "/lastTimestamp", "/deprecatedLastTimestamp", "/eventTime", "/metadata/creationTimestamp"} {
+		if at, err := time.Parse(time.RFC3339, text(doc, pointer)); err == nil {
+			ms = max(ms, at.UnixMilli())
+		}
+	}
+	return ms
+}
+
+// owners are those that the object names. Of one that is not on record, only its name is known.
+func owners(ctx context.Context, rec *history.Record, doc patch.Doc, namespace string) ([]find.Ref, error) {
+	references, _ := patch.Get(doc, "/metadata/ownerReferences")
+	refs, uids := []find.Ref{}, []string{}
+	for _, owner := range patch.Members(references) {
+		refs = append(refs, find.Ref{Kind: text(owner, "/kind"), Namespace: namespace, Name: text(owner, "/name"), UID: text(owner, "/uid")})
+		uids = append(uids, text(owner, "/uid"))
+	}
+	if len(uids) == 0 {
+		return refs, nil
+	}
+	for life, err := range rec.Lives(ctx, history.LifeQuery{UIDs: uids}) {
+		if err != nil {
+			return nil, err
+		}
+		refs[slices.Index(uids, life.UID)] = find.RefOf(life)
+	}
+	return refs, nil
+}
+
+// text gives the string at a pointer, or "".
+func text(doc patch.Doc, pointer string) string {
+	value, _ := patch.Get(doc, pointer)
+	plain, _ := patch.Unquote(value)
+	return string(plain)
+}

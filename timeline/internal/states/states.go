@@ -1,0 +1,194 @@
+// Package states gives the bars of lanes: how each object was in a window, and from when to when.
+//
+// A bar begins with the delta that made the object so. In a gap of its stream the state is not known, whatever the object said before.
+package states
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/timeline/internal/ask"
+	"github.com/kuberewind/kuberewind/timeline/internal/lack"
+	"github.com/kuberewind/kuberewind/timeline/internal/state"
+)
+
+// MostLanes is how many lanes one request may name: their versions are folded.
+const MostLanes = 100
+
+// A Query asks for the bars of lanes.
+type Query struct {
+	Window ask.Window
+	Lanes  []int64
+}
+
+// An Answer is the answer. Its times are milliseconds after From.
+type Answer struct {
+	lack.Answer
+	From  int64  `json:"from"`
+	To    int64  `json:"to"`
+	Lanes []Lane `json:"lanes"`
+}
+
+// A Lane has columns of one length: a bar in each row.
+type Lane struct {
+	ID    int64         `json:"id"`
+	From  []int64       `json:"from"`
+	To    []int64       `json:"to"`
+	State []state.State `json:"state"`
+	Text  []string      `json:"text"`
+}
+
+// A bar is a state of an object, from a time on.
+type bar struct {
+	from  time.Time
+	state state.State
+	text  string
+}
+
+// Find gives the bars.
+func Find(ctx context.Context, rec *history.Record, q Query, now time.Time) (*Answer, error) {
+	whole, err := lack.Read(ctx, rec, history.Scope{})
+	if err != nil {
+		return nil, err
+	}
+	a := &Answer{Answer: whole.Answer(q.Window, now), From: q.Window.From.UnixMilli(), To: q.Window.To.UnixMilli(), Lanes: []Lane{}}
+	w := q.Window.Clamped(whole.Extent.FirstAt, whole.Extent.LastAt.Add(time.Millisecond))
+	f := &folding{rec: rec, window: w, bars: map[int64][]bar{}, lives: map[int64]history.Life{}}
+	if err := f.read(ctx, q.Lanes, a.Seq); err != nil {
+		return nil, err
+	}
+	for _, missing := range f.missing {
+		a.Incomplete = append(a.Incomplete, lack.Missing(missing))
+	}
+	gaps, err := rec.Gaps(ctx, history.Scope{})
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range q.Lanes {
+		a.Lanes = append(a.Lanes, f.lane(id, a.From, gaps))
+	}
+	return a, nil
+}
+
+// A folding reads the versions of lanes.
+type folding struct {
+	rec     *history.Record
+	window  ask.Window
+	bars    map[int64][]bar
+	lives   map[int64]history.Life
+	missing []*history.MissingDayError
+}
+
+func (f *folding) read(ctx context.Context, ids []int64, head int64) error {
+	for life, err := range f.rec.Lives(ctx, history.LifeQuery{ObjectIDs: ids}) {
+		if err != nil {
+			return err
+		}
+		f.lives[life.ObjectID] = life
+	}
+	first, last, err := f.rec.Between(ctx, f.window.From, f.window.To)
+	if err != nil {
+		return err
+	}
+	before, err := f.rec.LastVersions(ctx, ids, first-1)
+	if err != nil {
+		return err
+	}
+	for id, doc := range before {
+		s, text := state.Of(f.lives[id].Stream.GroupResource().String(), doc)
+		f.add(id, f.window.From, s, text)
+	}
+	if first > last {
+		return nil
+	}
+	for v, err := range f.rec.Versions(ctx, history.Query{ObjectIDs: ids, FromSeq: first, ToSeq: min(last, head)}) {
+		if err := f.see(&v, err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// see takes a version. What cannot be folded is not known.
+func (f *folding) see(v *history.Version, err error) error {
+	var damaged *history.DamagedError
+	var missing *history.MissingDayError
+	switch {
+	case errors.As(err, &missing):
+		f.missing = append(f.missing, missing)
+	case errors.As(err, &damaged):
+		f.add(v.ObjectID, v.OccurredAt, state.Unknown, "damaged")
+	case err != nil:
+		return err
+	case v.Type == "Deleted":
+		f.add(v.ObjectID, v.OccurredAt, state.Gone, "")
+	default:
+		s, text := state.Of(v.Stream.GroupResource().String(), v.Doc)
+		f.add(v.ObjectID, v.OccurredAt, s, text)
+	}
+	return nil
+}
+
+// add begins a bar, unless it is as the one before.
+func (f *folding) add(id int64, from time.Time, s state.State, text string) {
+	bars := f.bars[id]
+	if n := len(bars); n > 0 && bars[n-1].state == s && bars[n-1].text == text {
+		return
+	}
+	f.bars[id] = append(bars, bar{from, s, text})
+}
+
+func (f *folding) lane(id, origin int64, gaps []history.Gap) Lane {
+	l := Lane{ID: id, From: []int64{}, To: []int64{}, State: []state.State{}, Text: []string{}}
+	bars := f.bars[id]
+	for i, b := range bars {
+		until := f.window.To
+		if i+1 < len(bars) {
+			until = bars[i+1].from
+		}
+		if b.state == state.Gone || !b.from.Before(until) && i+1 < len(bars) {
+			continue
+		}
+		f.cut(&l, b, until, f.of(id, gaps), origin)
+	}
+	return l
+}
+
+// of are the gaps of the stream of a life, in the order of time.
+func (f *folding) of(id int64, gaps []history.Gap) (found []history.Gap) {
+	for i := range gaps {
+		g := &gaps[i]
+		if life := f.lives[id]; life.Stream != nil && g.Stream != nil && g.Stream.ID == life.Stream.ID && g.Outcome != history.OutcomeResumed && !g.FromAt.IsZero() {
+			found = append(found, *g)
+		}
+	}
+	return found
+}
+
+// cut puts a bar into a lane, with the gaps in it as not known.
+func (f *folding) cut(l *Lane, b bar, until time.Time, gaps []history.Gap, origin int64) {
+	put := func(from, to time.Time, s state.State, text string) {
+		if from.Before(to) {
+			l.From, l.To = append(l.From, from.UnixMilli()-origin), append(l.To, to.UnixMilli()-origin)
+			l.State, l.Text = append(l.State, s), append(l.Text, text)
+		}
+	}
+	from := b.from
+	for i := range gaps {
+		began, ended := gaps[i].FromAt, gaps[i].ToAt
+		if ended.IsZero() || ended.After(until) {
+			ended = until
+		}
+		if began.Before(from) {
+			began = from
+		}
+		if began.Before(ended) {
+			put(from, began, b.state, b.text)
+			put(began, ended, state.Unknown, "not recorded: "+gaps[i].Cause)
+			from = ended
+		}
+	}
+	put(from, until, b.state, b.text)
+}
