@@ -182,7 +182,7 @@ func (c *call) warn(w http.ResponseWriter) {
 
 func (c *call) get(w http.ResponseWriter, r *http.Request) error {
 	if rv := c.options.ResourceVersion; rv != "" && rv != "0" {
-		position, err := c.at.position(r.Context(), c.resource)
+		position, err := c.at.position(r.Context(), c.resource, c.namespace)
 		if err != nil {
 			return err
 		}

@@ -13,6 +13,8 @@
 //     that is not on record yet is waited for, up to 3 seconds.
 //   - A list's resource version is the position of its stream at the instant. A watch delivers what follows a resource version up to the
 //     instant, then bookmarks. Where the instant moves, the watch goes on: each delta once, in order, as in package feed.
+//   - If the recorder was confined to several namespaces, the resource version of a list over all of them is the oldest position of their streams.
+//     A watch from there misses nothing, and can give again what the list has.
 //   - No watch crosses a gap that a list closed: it gets 410 Gone, because the rows of that list are in the list's order. If the gap ends
 //     while the watch is open, it gets that as its last event.
 //   - Initial events and recorded history go at the client's pace, and hold no connection to the database meanwhile. A client that has caught up

@@ -30,15 +30,17 @@ type instant struct {
 	streams   map[schema.GroupResource][]history.Stream // that had been listed by then
 	discovery *discovery.Server
 	reviews   *review.Server
-	positions map[int32]string // resource versions of streams, if they are known
-	moving    *moving          // of whose root it is; nil for one that stays
-	feed      *feed.Feed       // of its watches
+
+	interrupted map[int32]bool   // streams that were in a gap
+	positions   map[int32]string // resource versions of streams, if they are known
+	moving      *moving          // of whose root it is; nil for one that stays
+	feed        *feed.Feed       // of its watches
 }
 
 func newInstant(ctx context.Context, c *cluster, p history.Point, revision int64, streams []history.Stream) (*instant, error) {
-	at := &instant{cluster: c, point: p, revision: revision, streams: map[schema.GroupResource][]history.Stream{}}
+	at := &instant{cluster: c, point: p, revision: revision, streams: map[schema.GroupResource][]history.Stream{}, interrupted: map[int32]bool{}}
 	at.feed = feed.New(c.record, feed.Options{})
-	at.feed.SeekTo(p.Seq)
+	at.feed.SeekTo(p.Seq, 0)
 	if err := at.readStreams(ctx, streams); err != nil {
 		return nil, unavailable(err)
 	}
@@ -65,6 +67,9 @@ func (at *instant) readStreams(ctx context.Context, all []history.Stream) error 
 	for i := range gaps {
 		if g := &gaps[i]; g.Cause == history.CauseFirstList && g.Stream != nil {
 			unlisted[g.Stream.ID] = g.ToAt.IsZero() || g.ToAt.After(at.point.Time)
+		}
+		if g := &gaps[i]; g.Stream != nil && !g.FromAt.After(at.point.Time) && (g.ToAt.IsZero() || g.ToAt.After(at.point.Time)) {
+			at.interrupted[g.Stream.ID] = true
 		}
 	}
 	for _, s := range all {

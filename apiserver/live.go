@@ -120,8 +120,8 @@ func (e *end) advance(ctx context.Context) error {
 	first := e.at.Batch == 0
 	e.mu.Unlock()
 	if first {
-		e.moving.feed.SeekTo(at.LastSeq)
-	} else if err := e.moving.feed.Advance(ctx, at.LastSeq); err != nil {
+		e.moving.feed.SeekTo(at.LastSeq, at.Batch)
+	} else if err := e.moving.feed.Advance(ctx, at.LastSeq, at.Batch); err != nil {
 		return unavailable(err)
 	}
 	e.mu.Lock()

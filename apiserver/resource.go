@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"fmt"
@@ -70,20 +71,30 @@ func (s *served) absent(name, message string) error {
 // GroupResource is that of the request.
 func (s *served) GroupResource() schema.GroupResource { return s.GroupVersionResource.GroupResource() }
 
-// position is the resource version of a list at the instant.
-func (at *instant) position(ctx context.Context, s *served) (latest string, err error) {
-	for _, id := range s.scope.Streams {
-		rv, known := at.positions[id]
+// position is the resource version of a list at the instant, of a namespace if it is not "".
+//
+// If the recorder was confined to several namespaces, each has a stream, and one can be behind the others. Then it is the oldest of their
+// positions: a watch from there misses nothing, and gives once more what the others are ahead. A stream in a gap does not count: the list that
+// ends its gap ends watches, too.
+func (at *instant) position(ctx context.Context, s *served, namespace string) (oldest string, err error) {
+	var behind string // of streams that do not count
+	for _, stream := range at.recorded(s.stored) {
+		if namespace != "" && stream.Scope != "" && stream.Scope != namespace {
+			continue
+		}
+		rv, known := at.positions[stream.ID]
 		if !known {
-			if rv, err = at.cluster.record.StreamRV(ctx, at.point, id); err != nil {
+			if rv, err = at.cluster.record.StreamRV(ctx, at.point, stream.ID); err != nil {
 				return "", unavailable(err)
 			}
 		}
-		if latest == "" || before(latest, rv) {
-			latest = rv
+		if at.interrupted[stream.ID] {
+			behind = rv
+		} else if oldest == "" || before(rv, oldest) {
+			oldest = rv
 		}
 	}
-	return latest, nil
+	return cmp.Or(oldest, behind), nil
 }
 
 // before compares resource versions of one resource. One that is no number is before none.

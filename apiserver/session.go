@@ -84,8 +84,10 @@ func (s *sessionRoot) serve(w http.ResponseWriter, r *http.Request) error {
 type sessionFeed struct{ *moving }
 
 func (s sessionFeed) Serve(w http.ResponseWriter, r *http.Request) error { return s.serve(w, r) }
-func (s sessionFeed) Jump(to int64)                                      { s.feed.SeekTo(to) }
-func (s sessionFeed) Advance(ctx context.Context, to int64) error        { return s.feed.Advance(ctx, to) }
-func (s sessionFeed) Seq() int64                                         { return s.feed.Seq() }
-func (s sessionFeed) Open() int                                          { return s.open() }
-func (s sessionFeed) Close()                                             { s.feed.Close() }
+func (s sessionFeed) Jump(to, ends int64)                                { s.feed.SeekTo(to, ends) }
+func (s sessionFeed) Advance(ctx context.Context, to, ends int64) error {
+	return s.feed.Advance(ctx, to, ends)
+}
+func (s sessionFeed) Seq() int64 { return s.feed.Seq() }
+func (s sessionFeed) Open() int  { return s.open() }
+func (s sessionFeed) Close()     { s.feed.Close() }

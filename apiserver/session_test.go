@@ -325,3 +325,42 @@ func TestASessionThatHasPlayedToTheEndGoesOnWithTheRecord(t *testing.T) {
 	}
 	require.Eventually(t, func() bool { return p.state("night").AtEnd }, 10*time.Second, 20*time.Millisecond)
 }
+
+// TestAGapThatEndsWithoutADeltaEndsTheWatchesOfASession has a clock that passes the end of a gap, and one that is set behind it.
+func TestAGapThatEndsWithoutADeltaEndsTheWatchesOfASession(t *testing.T) {
+	for name, change := range map[string]string{"played": `{"playing": true, "speed": 1000}`, "sought": `{"at": %q}`} {
+		t.Run(name, func(t *testing.T) {
+			pen := newPen(t)
+			p := serveLive(t, pen)
+			pen.commit(pen.set(0, "a", "one", "l1"))
+			pen.interrupt(0)
+			pen.now = pen.now.Add(time.Minute)
+			pen.rv++
+			pen.list(0, "expired")
+			behind := pen.now.Format(time.RFC3339Nano)
+			pen.now = pen.now.Add(30 * 24 * time.Hour) // The next delta is far away.
+			pen.commit(pen.set(0, "a", "two", "l1"), pen.set(1, "a", "pod", "l1"))
+
+			state := p.set("night", `{"at": "seq:1"}`)
+			p.root = state.Path
+			open := func() (configMaps, pods *events) {
+				configMaps = p.watch("/api/v1/configmaps?watch=1&resourceVersion=" + p.version("/api/v1/configmaps"))
+				return configMaps, p.watch("/api/v1/pods?watch=1&resourceVersion=" + p.version("/api/v1/pods"))
+			}
+			ended, other := open()
+			if name == "sought" {
+				change = fmt.Sprintf(change, behind)
+			}
+			p.set("night", change)
+			e := ended.next()
+			require.Equal(t, "ERROR", e.Type)
+			require.Equal(t, http.StatusGone, e.Object.Code)
+
+			// Who lists again goes on, and so do the watches of other resources.
+			again, _ := open()
+			p.set("night", `{"at": "seq:3"}`)
+			require.Equal(t, "two", again.next().Object.Metadata.Name)
+			require.Equal(t, "pod", other.next().Object.Metadata.Name)
+		})
+	}
+}

@@ -65,13 +65,12 @@ func (r *Record) End(ctx context.Context) (e End, err error) {
 	return e, nil
 }
 
-// BatchAt gives the number of the last commit that belongs to a seq as a whole, and has deltas. At the end of the record it is the last commit of all.
+// BatchAt gives the number of the last commit that belongs to a seq as a whole, and has deltas.
 func (r *Record) BatchAt(ctx context.Context, seq int64) (batch int64, err error) {
 	err = r.pool.QueryRow(ctx, `
-		SELECT CASE WHEN h.seq <= $2 THEN h.batch ELSE coalesce((
+		SELECT coalesce((
 			SELECT b.batch FROM kuberewind.record_batches b
-			WHERE b.cluster = $1 AND b.last_seq <= $2 AND b.first_seq <= b.last_seq ORDER BY b.last_seq DESC LIMIT 1), 0) END
-		FROM kuberewind.record_heads h WHERE h.cluster = $1`, r.cluster.Number, seq).Scan(&batch)
+			WHERE b.cluster = $1 AND b.last_seq <= $2 AND b.first_seq <= b.last_seq ORDER BY b.last_seq DESC LIMIT 1), 0)`, r.cluster.Number, seq).Scan(&batch)
 	if err != nil {
 		return 0, fmt.Errorf("find the commit of seq %d: %w", seq, err)
 	}

@@ -1,22 +1,79 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 )
 
-// A Moment is when a delta was observed.
+// A Moment is when a delta was observed, or when a gap ended by a list that brought no delta.
 type Moment struct {
-	Seq int64
-	At  time.Time
+	Seq   int64 // of the delta, or of the last one before the end of the gap
+	At    time.Time
+	Batch int64 // the commit that ended the gap; 0 of a delta
 }
 
-// Moments gives those of the next deltas after a seq, at most so many. It reads no objects. None at all means that the record ends there.
-// A *MissingDayError says that the partition of the next ones is gone.
-func (r *Record) Moments(ctx context.Context, after int64, most int) ([]Moment, error) {
+// Moments gives the next ones after another, at most so many, and the ends of gaps between them. It reads no objects. None at all means that the
+// record ends there. A *MissingDayError says that the partition of the next ones is gone.
+func (r *Record) Moments(ctx context.Context, after Moment, most int) ([]Moment, error) {
+	found, err := r.deltaMoments(ctx, after.Seq, most)
+	if err != nil {
+		return nil, err
+	}
+	upTo := int64(wholeSeq)
+	if len(found) > 0 {
+		upTo = found[len(found)-1].Seq
+	}
+	ends, err := r.endMoments(ctx, after, upTo)
+	if err != nil {
+		return nil, err
+	}
+	found = append(found, ends...)
+	slices.SortStableFunc(found, func(a, b Moment) int { return cmp.Compare(a.Seq, b.Seq) })
+	return found, nil
+}
+
+// EndedBy gives the last commit after a seq, and before the next one, that ended a gap by a time; 0 if there is none.
+func (r *Record) EndedBy(ctx context.Context, seq int64, at time.Time) (batch int64, err error) {
+	ends, err := r.endMoments(ctx, Moment{Seq: seq}, seq)
+	for _, end := range ends {
+		if !end.At.After(at) {
+			batch = end.Batch
+		}
+	}
+	return batch, err
+}
+
+// endMoments gives the ends of gaps whose lists brought no delta, in order.
+func (r *Record) endMoments(ctx context.Context, after Moment, upTo int64) ([]Moment, error) {
+	rows, err := r.pool.Query(ctx, `
+		SELECT b.last_seq, g.to_at, g.closed_batch FROM kuberewind.record_gaps g
+		CROSS JOIN LATERAL (
+			SELECT first_seq, last_seq FROM kuberewind.record_batches
+			WHERE cluster = g.cluster AND batch = g.closed_batch AND observed_at BETWEEN g.to_at AND g.to_at + interval '1 day'
+		) b
+		WHERE g.cluster = $1 AND g.closed_batch > $2 AND g.outcome <> $5 AND b.first_seq > b.last_seq AND b.last_seq BETWEEN $3 AND $4
+		ORDER BY g.closed_batch`, r.cluster.Number, after.Batch, after.Seq, upTo, OutcomeResumed)
+	if err != nil {
+		return nil, fmt.Errorf("read the ends of gaps after seq %d: %w", after.Seq, err)
+	}
+	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (m Moment, err error) {
+		err = row.Scan(&m.Seq, &m.At, &m.Batch)
+		m.At = m.At.UTC()
+		return m, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the ends of gaps after seq %d: %w", after.Seq, err)
+	}
+	return found, nil
+}
+
+// deltaMoments gives those of the next deltas.
+func (r *Record) deltaMoments(ctx context.Context, after int64, most int) ([]Moment, error) {
 	days, err := r.daysFrom(ctx, r.pool, after+1, wholeSeq)
 	if err != nil {
 		return nil, err

@@ -2,11 +2,12 @@ package history
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
-// TestMomentsAreThoseOfTheDeltas reads over the end of a day, and of the record.
+// TestMomentsAreThoseOfTheDeltas reads over the end of a day, and of the record. The ends of gaps come in their places.
 func TestMomentsAreThoseOfTheDeltas(t *testing.T) {
 	r := days(t).record(t)
 	var expected, found []Moment
@@ -14,14 +15,35 @@ func TestMomentsAreThoseOfTheDeltas(t *testing.T) {
 		require.NoError(t, err)
 		expected = append(expected, Moment{Seq: d.Seq, At: d.ObservedAt})
 	}
-	for after := int64(0); ; after = found[len(found)-1].Seq {
+	var ends []Moment
+	for after := (Moment{}); ; {
 		next, err := r.Moments(t.Context(), after, 2)
 		require.NoError(t, err)
-		require.LessOrEqual(t, len(next), 2)
 		if len(next) == 0 {
 			break
 		}
-		found = append(found, next...)
+		deltas := 0
+		for _, m := range next {
+			require.GreaterOrEqual(t, m.Seq, after.Seq)
+			require.False(t, m.At.Before(after.At))
+			if after = m; m.Batch > 0 {
+				ends = append(ends, m)
+				continue
+			}
+			found = append(found, m)
+			deltas++
+		}
+		require.LessOrEqual(t, deltas, 2)
+	}
+	require.NotEmpty(t, ends, "the first lists of resources without objects")
+	for i, end := range ends {
+		require.True(t, i == 0 || end.Batch > ends[i-1].Batch, "each comes once, in order")
+		batch, err := r.EndedBy(t.Context(), end.Seq, end.At)
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, batch, end.Batch)
+		batch, err = r.EndedBy(t.Context(), end.Seq, end.At.Add(-time.Microsecond))
+		require.NoError(t, err)
+		require.Less(t, batch, end.Batch)
 	}
 	require.Equal(t, expected, found)
 }

@@ -8,7 +8,8 @@
 //   - When it has caught up, it joins the Feed: Advance reads each delta once for all who have joined. The Feed keeps the last 16 MiB of
 //     deltas, for all Readers together. A Reader that has joined and falls behind that ends with ErrBehind.
 //   - A seek forward lets all Readers catch up by themselves. A seek backward ends them with ErrBackward.
-//   - The end of a gap that a list closed comes in its place, as an Event with a Relist.
+//   - The end of a gap that a list closed comes in its place, as an Event with a Relist. If the list brought no delta, who moves the Feed says
+//     when it comes.
 //
 // # What it rejects, and why
 //

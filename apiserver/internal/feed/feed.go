@@ -112,24 +112,28 @@ func (f *Feed) Close() {
 	}
 }
 
-// SeekTo jumps. Forward, Readers catch up from the record, at the pace of their callers. Backward, they end.
-func (f *Feed) SeekTo(to int64) {
+// SeekTo jumps. Forward, Readers catch up from the record, at the pace of their callers. Backward, they end. ends is the last commit between the
+// delta and the next one that ended a gap, if the Feed comes to it, too; else 0.
+func (f *Feed) SeekTo(to, ends int64) {
 	f.moving.Lock()
 	defer f.moving.Unlock()
-	f.jump(to)
+	f.jump(to, ends)
 }
 
-func (f *Feed) jump(to int64) {
+func (f *Feed) jump(to, ends int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if to == f.seq {
+	if to == f.seq && ends <= max(f.batch, 0) {
 		return
 	}
 	if to < f.seq {
 		f.backs++
 	}
 	f.jumps++
-	f.begin(to, -1)
+	if ends == 0 {
+		ends = -1 // It is found when somebody needs it.
+	}
+	f.begin(to, ends)
 	f.wake()
 }
 
@@ -147,8 +151,9 @@ func (f *Feed) wake() {
 }
 
 // Advance moves the Feed to a later seq, or to the same one, where the end of a gap may have come. It reads the deltas between once, for all
-// Readers. If they are more than half of what is kept, each Reader reads them by itself, as after SeekTo. After an error the Feed is where it was.
-func (f *Feed) Advance(ctx context.Context, to int64) error {
+// Readers. If they are more than half of what is kept, each Reader reads them by itself, as after SeekTo, which says what ends is. After an error the
+// Feed is where it was.
+func (f *Feed) Advance(ctx context.Context, to, ends int64) error {
 	f.moving.Lock()
 	defer f.moving.Unlock()
 	seq, batch, err := f.place(ctx)
@@ -158,7 +163,10 @@ func (f *Feed) Advance(ctx context.Context, to int64) error {
 	if to < seq {
 		return fmt.Errorf("advance from seq %d to %d: that is backward", seq, to)
 	}
-	next, err := f.record.BatchAt(ctx, to)
+	next := ends
+	if ends == 0 {
+		next, err = f.record.BatchAt(ctx, to)
+	}
 	if err != nil || to == seq && next <= batch {
 		return err
 	}
@@ -170,7 +178,7 @@ func (f *Feed) Advance(ctx context.Context, to int64) error {
 		return err
 	}
 	if !fits {
-		f.jump(to)
+		f.jump(to, ends)
 		return nil
 	}
 	f.append(events, to, next)

@@ -27,6 +27,7 @@ type tape struct {
 	relists  []history.Relist
 	readings int
 	away     bool
+	wide     int64 // how many commits there are for each delta; 0 means 1
 }
 
 // record adds deltas of a stream with texts of some size.
@@ -60,7 +61,9 @@ func (t *tape) Versions(_ context.Context, q history.Query) iter.Seq2[history.Ve
 	}
 }
 
-func (t *tape) BatchAt(_ context.Context, seq int64) (int64, error) { return seq, nil }
+func (t *tape) BatchAt(_ context.Context, seq int64) (int64, error) {
+	return seq * max(t.wide, 1), nil
+}
 
 func (t *tape) Relists(_ context.Context, after, upTo int64) (found []history.Relist, err error) {
 	for _, r := range t.relists {
@@ -102,7 +105,7 @@ func TestThoseWhoHaveCaughtUpShareOneReadingOfTheRecord(t *testing.T) {
 	tape := &tape{}
 	tape.record(one, 5, 10)
 	f := feed.New(tape, feed.Options{})
-	f.SeekTo(5)
+	f.SeekTo(5, 0)
 	early, now := reader(t, f), reader(t, f)
 	early.Begin(2)
 	given, err := all(t, early)
@@ -110,7 +113,7 @@ func TestThoseWhoHaveCaughtUpShareOneReadingOfTheRecord(t *testing.T) {
 	require.Equal(t, []string{"3", "4", "5"}, given)
 	before := tape.readings
 	tape.record(one, 2, 10)
-	require.NoError(t, f.Advance(t.Context(), 7))
+	require.NoError(t, f.Advance(t.Context(), 7, 0))
 	for _, r := range []*feed.Reader{early, now} {
 		given, err := all(t, r)
 		require.NoError(t, err)
@@ -130,14 +133,14 @@ func TestWhoFallsBehindWhatIsKeptEnds(t *testing.T) {
 	}
 	for range 20 {
 		tape.record(one, 1, 10_000)
-		require.NoError(t, f.Advance(t.Context(), tape.last()))
+		require.NoError(t, f.Advance(t.Context(), tape.last(), 0))
 		_, err := all(t, fast)
 		require.NoError(t, err)
 	}
 	_, err := all(t, slow)
 	require.ErrorIs(t, err, feed.ErrBehind)
 	tape.record(two, 1, 10)
-	require.NoError(t, f.Advance(t.Context(), tape.last()))
+	require.NoError(t, f.Advance(t.Context(), tape.last(), 0))
 	given, err := all(t, late)
 	require.NoError(t, err, "who has not caught up reads the record")
 	require.Equal(t, []string{"21"}, given)
@@ -151,7 +154,7 @@ func TestAnAdvanceOfMoreThanIsKeptIsReadByEachAtItsPace(t *testing.T) {
 	_, err := all(t, r)
 	require.NoError(t, err)
 	tape.record(one, 30, 10_000)
-	require.NoError(t, f.Advance(t.Context(), 30))
+	require.NoError(t, f.Advance(t.Context(), 30, 0))
 	require.Zero(t, f.Kept())
 	given, err := all(t, r)
 	require.NoError(t, err)
@@ -162,18 +165,18 @@ func TestASeekForwardIsABurstAndASeekBackwardEndsReaders(t *testing.T) {
 	tape := &tape{}
 	tape.record(one, 9, 10)
 	f := feed.New(tape, feed.Options{})
-	f.SeekTo(3)
+	f.SeekTo(3, 0)
 	r := reader(t, f)
 	changed := f.Changed()
-	f.SeekTo(8)
+	f.SeekTo(8, 0)
 	<-changed
 	given, err := all(t, r)
 	require.NoError(t, err)
 	require.Equal(t, []string{"4", "5", "6", "7", "8"}, given)
-	f.SeekTo(4)
+	f.SeekTo(4, 0)
 	_, err = all(t, r)
 	require.ErrorIs(t, err, feed.ErrBackward)
-	f.SeekTo(9)
+	f.SeekTo(9, 0)
 	_, err = all(t, r)
 	require.ErrorIs(t, err, feed.ErrBackward, "it stays so")
 	given, err = all(t, reader(t, f))
@@ -190,9 +193,9 @@ func TestTheEndOfAGapComesInItsPlace(t *testing.T) {
 	tape.relist(one)
 	tape.record(two, 3, 10)
 	f := feed.New(tape, feed.Options{})
-	f.SeekTo(2)
+	f.SeekTo(2, 0)
 	r, other := reader(t, f), reader(t, f, 2)
-	require.NoError(t, f.Advance(t.Context(), 7))
+	require.NoError(t, f.Advance(t.Context(), 7, 0))
 	given, err := all(t, r)
 	require.NoError(t, err)
 	require.Equal(t, []string{"3", "4", "gap of 1", "5", "6", "7"}, given)
@@ -201,19 +204,54 @@ func TestTheEndOfAGapComesInItsPlace(t *testing.T) {
 	require.Equal(t, []string{"5", "6", "7"}, given, "it is no gap of another stream")
 }
 
+// TestTheEndOfAGapWithoutDeltasComesWhenItIsPassed has commits beside those of the deltas: their numbers are a hundred times the seqs, and more.
+func TestTheEndOfAGapWithoutDeltasComesWhenItIsPassed(t *testing.T) {
+	tape := &tape{wide: 100}
+	tape.record(one, 5, 10)
+	tape.relists = []history.Relist{{Stream: 1, Batch: 301, Seq: 3}, {Stream: 1, Batch: 302, Seq: 3}}
+	f := feed.New(tape, feed.Options{})
+	f.SeekTo(2, 0)
+	r, slow := reader(t, f), reader(t, f)
+	require.NoError(t, f.Advance(t.Context(), 3, 0))
+	given, err := all(t, r)
+	require.NoError(t, err)
+	require.Equal(t, []string{"3"}, given)
+	for _, move := range []func(){func() { require.NoError(t, f.Advance(t.Context(), 3, 301)) }, func() { f.SeekTo(3, 302) }} {
+		changed := f.Changed()
+		move()
+		<-changed
+		given, err = all(t, r)
+		require.NoError(t, err)
+		require.Equal(t, []string{"gap of 1"}, given)
+		move() // It is there already.
+		given, err = all(t, r)
+		require.NoError(t, err)
+		require.Empty(t, given)
+	}
+	given, err = all(t, reader(t, f))
+	require.NoError(t, err)
+	require.Empty(t, given, "it was before")
+	require.NoError(t, f.Advance(t.Context(), 5, 0))
+	for reader, want := range map[*feed.Reader][]string{r: {"4", "5"}, slow: {"3", "gap of 1", "gap of 1", "4", "5"}} {
+		given, err = all(t, reader)
+		require.NoError(t, err)
+		require.Equal(t, want, given)
+	}
+}
+
 func TestAFeedThatCannotReadStaysWhereItIs(t *testing.T) {
 	tape := &tape{away: true}
 	f := feed.New(tape, feed.Options{})
 	r := reader(t, f)
 	tape.record(one, 3, 10)
-	require.ErrorIs(t, f.Advance(t.Context(), 3), errAway)
+	require.ErrorIs(t, f.Advance(t.Context(), 3, 0), errAway)
 	require.Zero(t, f.Seq())
 	tape.away = false
-	require.NoError(t, f.Advance(t.Context(), 3))
+	require.NoError(t, f.Advance(t.Context(), 3, 0))
 	given, err := all(t, r)
 	require.NoError(t, err)
 	require.Equal(t, []string{"1", "2", "3"}, given)
-	require.ErrorContains(t, f.Advance(t.Context(), 2), "backward")
+	require.ErrorContains(t, f.Advance(t.Context(), 2, 0), "backward")
 }
 
 // follower is a Reader, and what it has given.
@@ -241,10 +279,10 @@ func TestHoweverAFeedMovesEachDeltaIsGivenOnceAndInOrder(t *testing.T) {
 					tape.relist(one)
 				}
 			case 2:
-				require.NoError(t, f.Advance(t.Context(), f.Seq()+random.Int64N(tape.last()-f.Seq()+1)))
+				require.NoError(t, f.Advance(t.Context(), f.Seq()+random.Int64N(tape.last()-f.Seq()+1), 0))
 			case 3:
 				if random.IntN(4) == 0 {
-					f.SeekTo(f.Seq() + random.Int64N(tape.last()-f.Seq()+1))
+					f.SeekTo(f.Seq()+random.Int64N(tape.last()-f.Seq()+1), 0)
 				}
 			default:
 				if len(followers) > 0 {

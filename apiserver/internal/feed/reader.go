@@ -67,12 +67,12 @@ func (r *Reader) Joined() bool { return r.joined }
 // Read gives some of what there is now, by calls of take, whose error it returns. more says that there may be more already. Its own errors are
 // ErrClosed, ErrBackward and ErrBehind.
 func (r *Reader) Read(ctx context.Context, take func(*Event) error) (more bool, err error) {
-	events, target, more, err := r.look()
+	events, to, more, err := r.look()
 	if err != nil {
 		return false, err
 	}
 	if !r.joined {
-		return true, r.catchUp(ctx, target, take)
+		return true, r.catchUp(ctx, to, take)
 	}
 	for _, e := range events {
 		if err := take(e); err != nil {
@@ -85,31 +85,34 @@ func (r *Reader) Read(ctx context.Context, take func(*Event) error) (more bool, 
 // burstShare is how much of what is kept a Reader holds at a time: one part of 64.
 const burstShare = 64
 
-// look gives the next events that are kept. A Reader that has not joined has to read the record up to target.
-func (r *Reader) look() (events []*Event, target int64, more bool, err error) {
+// A target is up to where a Reader has to read the record.
+type target struct{ seq, batch int64 } // batch is -1 if it is not known
+
+// look gives the next events that are kept. A Reader that has not joined has to read the record up to a target.
+func (r *Reader) look() (events []*Event, to target, more bool, err error) {
 	f := r.feed
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err := r.ended(); err != nil {
-		return nil, 0, false, err
+		return nil, to, false, err
 	}
 	if r.jumps != f.jumps {
 		r.joined, r.jumps = false, f.jumps
 	}
 	if !r.joined && (r.seq < f.after || r.batch < f.ends || f.batch < 0) {
-		return nil, f.seq, true, nil
+		return nil, target{f.seq, f.batch}, true, nil
 	}
 	if !r.joined {
 		r.join()
 	}
 	if r.next < f.first {
-		return nil, 0, false, ErrBehind
+		return nil, to, false, ErrBehind
 	}
 	events = r.burst()
 	if more = r.next < f.first+int64(len(f.kept)); !more {
 		r.seq, r.batch = f.seq, f.batch
 	}
-	return events, f.seq, more, nil
+	return events, to, more, nil
 }
 
 // ended says why the Reader gives nothing more. The Feed's mu is held.
@@ -157,10 +160,13 @@ func (r *Reader) wants(e *Event) bool {
 	return (r.scope.Streams == nil || slices.Contains(r.scope.Streams, e.Stream.ID)) && (r.scope.Namespace == "" || r.scope.Namespace == e.Namespace)
 }
 
-// catchUp reads the record up to a seq.
-func (r *Reader) catchUp(ctx context.Context, target int64, take func(*Event) error) error {
+// catchUp reads the record up to a target.
+func (r *Reader) catchUp(ctx context.Context, to target, take func(*Event) error) error {
 	record := r.feed.record
-	batch, err := record.BatchAt(ctx, target)
+	batch, err := to.batch, error(nil)
+	if batch < 0 {
+		batch, err = record.BatchAt(ctx, to.seq)
+	}
 	if err != nil {
 		return err
 	}
@@ -168,7 +174,7 @@ func (r *Reader) catchUp(ctx context.Context, target int64, take func(*Event) er
 	if err != nil {
 		return err
 	}
-	for e, err := range between(ctx, record, history.Query{Scope: r.scope, FromSeq: r.seq + 1, ToSeq: target}, relists) {
+	for e, err := range between(ctx, record, history.Query{Scope: r.scope, FromSeq: r.seq + 1, ToSeq: to.seq}, relists) {
 		if err == nil {
 			err = r.stillOpen()
 		}
@@ -179,8 +185,8 @@ func (r *Reader) catchUp(ctx context.Context, target int64, take func(*Event) er
 			return err
 		}
 	}
-	r.seq, r.batch = target, max(r.batch, batch)
-	r.feed.know(target, batch)
+	r.seq, r.batch = to.seq, max(r.batch, batch)
+	r.feed.know(to.seq, batch)
 	return nil
 }
 

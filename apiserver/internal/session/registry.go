@@ -32,14 +32,15 @@ const (
 type Record interface {
 	Resolve(ctx context.Context, at history.Instant, scope history.Scope) (history.Point, error)
 	Extent(ctx context.Context) (history.Extent, error)
-	Moments(ctx context.Context, after int64, most int) ([]history.Moment, error)
+	Moments(ctx context.Context, after history.Moment, most int) ([]history.Moment, error)
+	EndedBy(ctx context.Context, seq int64, at time.Time) (batch int64, err error)
 }
 
-// A Root is an API whose instant moves.
+// A Root is an API whose instant moves. ends is the last commit after the delta that ended a gap, if the root comes to that, too; else 0.
 type Root interface {
 	Serve(w http.ResponseWriter, r *http.Request) error
-	Jump(to int64)
-	Advance(ctx context.Context, to int64) error
+	Jump(to, ends int64)
+	Advance(ctx context.Context, to, ends int64) error
 	Seq() int64
 	Open() int // watches
 	Close()    // open watches end
@@ -127,7 +128,8 @@ func (r *Registry) make(name, owner, uid string, c clock.Clock, at *place) (*ses
 		return nil, err
 	}
 	s.root = r.clusters[uid].NewRoot()
-	s.root.Jump(at.seq)
+	s.root.Jump(at.seq, at.ends)
+	s.passed = at.ends
 	r.byName[name] = s
 	ctx, stop := context.WithCancel(r.ctx)
 	s.stop = stop

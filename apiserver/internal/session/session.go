@@ -33,8 +33,9 @@ type session struct {
 	woken chan struct{} // the clock was set
 	stop  context.CancelFunc
 
-	moves    chan struct{}    // holds one while the root is moved; it protects upcoming
+	moves    chan struct{}    // holds one while the root is moved; it protects what follows
 	upcoming []history.Moment // what comes next, in order
+	passed   int64            // last commit that ended a gap without a delta, and that the root has come to
 
 	mu      sync.Mutex // protects what follows
 	clock   clock.Clock
@@ -111,7 +112,9 @@ func (s *session) tick(ctx context.Context) time.Duration {
 	}
 	to, end, err := s.due(ctx, shown)
 	if err == nil && to.Seq > 0 {
-		err = s.root.Advance(ctx, to.Seq)
+		if err = s.root.Advance(ctx, to.Seq, to.Batch); err == nil {
+			s.passed = max(s.passed, to.Batch)
+		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,10 +155,10 @@ func (s *session) move(ctx context.Context) error {
 
 func (s *session) moved() { <-s.moves }
 
-// due gives the last of the next deltas whose time has come, if there is one. end is until when the record goes, if nothing comes any more.
+// due gives the last of the next deltas and ends of gaps whose time has come, if there is one. end is until when the record goes, if nothing comes any more.
 func (s *session) due(ctx context.Context, shown time.Time) (to history.Moment, end time.Time, err error) {
 	if len(s.upcoming) == 0 {
-		if s.upcoming, err = s.record.Moments(ctx, s.root.Seq(), momentsRead); err != nil {
+		if s.upcoming, err = s.record.Moments(ctx, history.Moment{Seq: s.root.Seq(), Batch: s.passed}, momentsRead); err != nil {
 			return to, end, err
 		}
 	}

@@ -33,6 +33,7 @@ type record struct {
 	mu      sync.Mutex
 	seconds []float64
 	end     float64
+	gap     history.Moment // when one ended, before all deltas that are not there yet
 	err     error
 }
 
@@ -63,11 +64,23 @@ func (r *record) Extent(context.Context) (history.Extent, error) {
 	return history.Extent{FirstSeq: 1, LastSeq: int64(len(r.seconds)), LastAt: after(r.end)}, r.err
 }
 
-func (r *record) Moments(_ context.Context, last int64, most int) (found []history.Moment, err error) {
+func (r *record) EndedBy(_ context.Context, seq int64, at time.Time) (int64, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for i := last; i < int64(len(r.seconds)) && len(found) < min(most, 2); i++ { // two at once, so that there are several
+	if r.gap.Seq != seq || r.gap.At.After(at) {
+		return 0, r.err
+	}
+	return r.gap.Batch, r.err
+}
+
+func (r *record) Moments(_ context.Context, last history.Moment, most int) (found []history.Moment, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := last.Seq; i < int64(len(r.seconds)) && len(found) < min(most, 2); i++ { // two at once, so that there are several
 		found = append(found, history.Moment{Seq: i + 1, At: after(r.seconds[i])})
+	}
+	if r.gap.Batch > last.Batch && r.gap.Seq == last.Seq+int64(len(found)) {
+		found = append(found, r.gap)
 	}
 	return found, r.err
 }
@@ -84,6 +97,7 @@ type root struct {
 	began  time.Time
 	seq    int64
 	steps  []step
+	ended  []step // gaps, by their commits
 	closed bool
 }
 
@@ -92,6 +106,12 @@ func (r *root) to(seq int64) {
 	defer r.mu.Unlock()
 	r.seq = seq
 	r.steps = append(r.steps, step{seq, time.Since(r.began)})
+}
+
+func (r *root) passed() []step {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.ended
 }
 
 func (r *root) moved() []step {
@@ -104,10 +124,18 @@ func (r *root) Serve(_ http.ResponseWriter, request *http.Request) error {
 	<-request.Context().Done() // as a watch does
 	return nil
 }
-func (r *root) Jump(to int64)                             { r.to(to) }
-func (r *root) Advance(_ context.Context, to int64) error { r.to(to); return nil }
-func (r *root) Open() int                                 { return 0 }
-func (r *root) Close()                                    { r.mu.Lock(); defer r.mu.Unlock(); r.closed = true }
+func (r *root) Jump(to, _ int64) { r.to(to) }
+func (r *root) Advance(_ context.Context, to, ends int64) error {
+	r.to(to)
+	if ends > 0 {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.ended = append(r.ended, step{ends, time.Since(r.began)})
+	}
+	return nil
+}
+func (r *root) Open() int { return 0 }
+func (r *root) Close()    { r.mu.Lock(); defer r.mu.Unlock(); r.closed = true }
 
 func (r *root) isClosed() bool {
 	r.mu.Lock()
@@ -189,6 +217,20 @@ func TestDeltasComeAtTheirDistancesWhileAClockPlays(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestTheEndOfAGapWithoutDeltasIsPassedAtItsTime(t *testing.T) {
+	inWorld(t, []float64{0, 1, 2}, func(w *world) {
+		w.record.change(func() { w.record.gap, w.record.end = history.Moment{Seq: 3, At: after(10), Batch: 7}, 100 })
+		w.set(`{"at": "seq:2", "playing": true}`)
+		pass(5 * time.Second)
+		require.Empty(w, w.root.passed())
+		pass(5 * time.Minute)
+		require.Len(w, w.root.passed(), 1, "once")
+		require.EqualValues(w, 7, w.root.passed()[0].to)
+		require.InDelta(w, 9, w.root.passed()[0].after.Seconds(), 0.4)
+		require.EqualValues(w, 3, w.root.Seq())
+	})
 }
 
 func TestAClockStandsUntilItPlaysAndAfterAPause(t *testing.T) {

@@ -23,6 +23,7 @@ type Change struct {
 // A place is an instant of the record, found.
 type place struct {
 	seq   int64
+	ends  int64 // the last commit after the delta that ended a gap by then; 0 if none did
 	time  time.Time
 	notes []string
 }
@@ -48,6 +49,9 @@ func find(ctx context.Context, record Record, text string) (*place, error) {
 	p := &place{seq: point.Seq, time: point.Time}
 	if p.time.After(extent.LastAt) {
 		p.time = extent.LastAt
+	}
+	if p.ends, err = record.EndedBy(ctx, p.seq, p.time); err != nil {
+		return nil, unavailable(err)
 	}
 	for _, n := range point.Notes {
 		p.notes = append(p.notes, n.Text)
@@ -75,8 +79,8 @@ func (s *session) set(ctx context.Context, change *Change, to *place) error {
 		return err
 	}
 	if to != nil {
-		s.upcoming = nil
-		s.root.Jump(to.seq)
+		s.upcoming, s.passed = nil, to.ends
+		s.root.Jump(to.seq, to.ends)
 	}
 	s.wake()
 	return nil
