@@ -17,6 +17,7 @@ import (
 
 const (
 	definitionsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+	thingsPath      = "/apis/example.com/v1/things"
 	servicesPath    = "/apis/apiregistration.k8s.io/v1/apiservices"
 )
 
@@ -277,15 +278,23 @@ func TestAResourceThatDiscoveryShowsFirstIsAnnouncedWithItsDefinition(t *testing
 
 // Discovery can be behind them, too.
 func TestAResourceIsNotAnnouncedAgainWhenItsDefinitionIsGoneAndDiscoveryStillShowsIt(t *testing.T) {
-	var hidden atomic.Bool
-	o := &offering{offer: offer{"v1": {"pods"}, "example.com/v1": {"things"}}, other: watched(&hidden)}
+	var gone atomic.Bool
+	o := &offering{offer: offer{"v1": {"pods"}, "example.com/v1": {"things"}}, other: func(w http.ResponseWriter, r *http.Request) {
+		lists := map[string]string{definitionsPath: none, servicesPath: registered}
+		if !gone.Load() {
+			lists[definitionsPath], lists[thingsPath] = thingsDefined, none
+		}
+		holding(lists)(w, r)
+	}}
 	f := followOffer(t, o, rare)
 	require.Equal(t, []string{"example.com/v1 things"}, names(f.initial))
 
-	hidden.Store(true)
+	gone.Store(true)
 	f.LookAgain(Definitions)
 	require.Equal(t, "removed", f.next(t).what)
-	f.discoverOnce(t)
+	for range 3 { // for however long
+		f.discoverOnce(t)
+	}
 	o.set(offer{"v1": {"pods"}})
 	for range 2 {
 		f.discoverOnce(t)
@@ -299,7 +308,7 @@ func TestAResourceThatNoAPIServiceClaimsIsAnnouncedWhenTwoDiscoveriesInARowShowI
 	options.Recorded = []Resource{{Group: "example.com", Version: "v1", Name: "things", Kind: "Things"}}
 	for name, options := range map[string]FollowerOptions{"a new one": rare, "one on record": options} {
 		t.Run(name, func(t *testing.T) {
-			o := &offering{offer: with, other: holding(map[string]string{definitionsPath: none, servicesPath: registered})}
+			o := &offering{offer: with, other: holding(map[string]string{definitionsPath: none, servicesPath: registered, thingsPath: none})}
 			f := followOffer(t, o, options)
 			require.Empty(t, f.initial)
 			for _, offered := range []offer{without, with} {
@@ -316,7 +325,7 @@ func TestAResourceThatNoAPIServiceClaimsIsAnnouncedWhenTwoDiscoveriesInARowShowI
 }
 
 func TestAResourceThatNoAPIServiceClaimsIsLookedForAgainSoon(t *testing.T) {
-	o := &offering{offer: offer{"v1": {"pods"}, "example.com/v1": {"things"}}, other: holding(map[string]string{definitionsPath: none, servicesPath: registered})}
+	o := &offering{offer: offer{"v1": {"pods"}, "example.com/v1": {"things"}}, other: holding(map[string]string{definitionsPath: none, servicesPath: registered, thingsPath: none})}
 	f := newFollowing(t, serve(t, o.ServeHTTP), rare)
 	f.confirm = time.Millisecond
 	f.run(t)

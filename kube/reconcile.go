@@ -209,7 +209,7 @@ func (f *Follower) judgeNew(gv schema.GroupVersion) verdict {
 func (f *Follower) reconcile(ctx context.Context, gr schema.GroupResource) error {
 	want, since, v := f.judge(gr)
 	if v == unclaimed {
-		if undefined, err := f.undefined(ctx, gr); !undefined {
+		if undefined, err := f.undefined(ctx, want); !undefined {
 			return err
 		}
 	}
@@ -269,13 +269,17 @@ func (f *Follower) reconcileRecorded(ctx context.Context, r Resource, v verdict)
 	return err == nil, err
 }
 
-// undefined reports whether an unclaimed resource comes from no definition. A later discovery must still offer it, and the
-// server must have no definition of it: watches can be late by more than one discovery.
-func (f *Follower) undefined(ctx context.Context, gr schema.GroupResource) (bool, error) {
-	if !f.confirmed(gr, unclaimed) {
+// undefined reports whether an unclaimed resource comes from no definition. A later discovery must still offer it, the server must serve
+// it, and have no definition of it. Watches can be late by more than one discovery, and so can discovery: it can still offer what went
+// with its definition.
+func (f *Follower) undefined(ctx context.Context, r Resource) (bool, error) {
+	if !f.confirmed(r.GroupResource(), unclaimed) {
 		return false, nil
 	}
-	defined, err := f.client.defined(ctx, gr)
+	if err := f.client.served(ctx, r); err != nil {
+		return false, err
+	}
+	defined, err := f.client.defined(ctx, r.GroupResource())
 	return err == nil && !defined, err
 }
 
