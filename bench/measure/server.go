@@ -16,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/kuberewind/kuberewind/internal/embedded"
+	"github.com/kuberewind/kuberewind/internal/pgdata"
 	"github.com/kuberewind/kuberewind/migrations"
 )
 
@@ -62,7 +63,7 @@ func (r *Run) OnServer(ctx context.Context, options ServerOptions, do func(*Serv
 
 // OnServer runs something on a PostgreSQL of its own, and removes it.
 func OnServer(ctx context.Context, options ServerOptions, do func(*Server) error) (err error) {
-	dir, err := os.MkdirTemp(options.Dir, "kuberewind-bench-")
+	dir, err := os.MkdirTemp(options.place(), "kuberewind-bench-")
 	if err != nil {
 		return err
 	}
@@ -71,6 +72,11 @@ func OnServer(ctx context.Context, options ServerOptions, do func(*Server) error
 		return err
 	}
 	settings := embedded.Options{DataDir: filepath.Join(dir, "postgres"), Throwaway: !options.Durable}
+	if settings.Throwaway {
+		if err := pgdata.Fill(settings.DataDir); err != nil {
+			return err
+		}
+	}
 	if options.DateCommits {
 		if err := dateCommits(ctx, settings); err != nil {
 			return err
@@ -82,6 +88,14 @@ func OnServer(ctx context.Context, options ServerOptions, do func(*Server) error
 	}
 	defer func() { err = errors.Join(err, stop(ctx, server)) }()
 	return do(&Server{URL: server.URL(), PID: server.PID(), server: server})
+}
+
+// place is the folder in which the server's folder is made. Small benchmarks that make test runs need no disk.
+func (o *ServerOptions) place() string {
+	if o.Dir == "" && !o.Durable && os.Getenv(pgdata.Env) != "" {
+		return pgdata.Place()
+	}
+	return o.Dir
 }
 
 func stop(ctx context.Context, server *embedded.Server) error {

@@ -21,7 +21,7 @@ func TestADirectoryThatTheServerCannotEnterIsNamed(t *testing.T) {
 
 func TestDataOfAnotherVersionAreRefusedAndLeftAsTheyAre(t *testing.T) {
 	t.Setenv(BinDirEnv, "")
-	dir := newDir(t)
+	dir := filledDir(t)
 	server := start(t, options(t, dir))
 	stop(t, server)
 	version := filepath.Join(dir, "data", "PG_VERSION")
@@ -58,7 +58,7 @@ func TestADirectoryThatIsNoneOfOursIsRefused(t *testing.T) {
 
 func TestALostOrWrongPasswordFileIsNamed(t *testing.T) {
 	t.Parallel()
-	dir := newDir(t)
+	dir := filledDir(t)
 	server := start(t, options(t, dir))
 	stop(t, server)
 	path := server.layout.passFile()
@@ -81,7 +81,7 @@ func TestALostOrWrongPasswordFileIsNamed(t *testing.T) {
 
 func TestWhyTheServerDoesNotStartIsTakenFromItsLog(t *testing.T) {
 	t.Parallel()
-	dir := newDir(t)
+	dir := filledDir(t)
 	server := start(t, options(t, dir))
 	stop(t, server)
 	auto := filepath.Join(dir, "data", "postgresql.auto.conf")
@@ -100,7 +100,7 @@ func TestWhyTheServerDoesNotStartIsTakenFromItsLog(t *testing.T) {
 func TestDataOfAnotherUserAreRefused(t *testing.T) {
 	t.Parallel()
 	asRoot(t)
-	dir := newDir(t)
+	dir := filledDir(t)
 	server := start(t, options(t, dir))
 	stop(t, server)
 	_, err := chooseAccount(12345, server.layout.data())

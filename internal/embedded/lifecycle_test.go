@@ -35,7 +35,7 @@ func cancelOn(logger *slog.Logger, message string, cancel context.CancelFunc) *s
 
 func TestTheLastHolderStopsTheServer(t *testing.T) {
 	t.Parallel()
-	dir := newDir(t)
+	dir := filledDir(t)
 	first := startHolder(t, dir)
 	pid := first.pid(t)
 	second := start(t, options(t, dir))
@@ -63,7 +63,7 @@ func TestProcessesThatStartAtOnceShareOneServer(t *testing.T) {
 
 func TestTheServerSurvivesItsKilledStarterAndTheNextHolderStopsIt(t *testing.T) {
 	t.Parallel()
-	dir := newDir(t)
+	dir := filledDir(t)
 	starter := startHolder(t, dir)
 	pid := starter.pid(t)
 	starter.kill(t)
@@ -78,7 +78,7 @@ func TestTheServerSurvivesItsKilledStarterAndTheNextHolderStopsIt(t *testing.T) 
 
 func TestAKilledHolderDoesNotKeepTheServerUp(t *testing.T) {
 	t.Parallel()
-	dir := newDir(t)
+	dir := filledDir(t)
 	server := start(t, options(t, dir))
 	other := startHolder(t, dir)
 	require.Equal(t, server.PID(), other.pid(t))
@@ -89,7 +89,7 @@ func TestAKilledHolderDoesNotKeepTheServerUp(t *testing.T) {
 
 func TestCtrlCDoesNotReachTheServer(t *testing.T) {
 	t.Parallel()
-	dir := newDir(t)
+	dir := filledDir(t)
 	starter := startHolder(t, dir)
 	starter.pid(t)
 	require.NoError(t, syscall.Kill(-starter.cmd.Process.Pid, syscall.SIGINT), "as a terminal does: to the whole process group")
@@ -99,7 +99,7 @@ func TestCtrlCDoesNotReachTheServer(t *testing.T) {
 
 func TestAServerThatDiedIsStartedAgain(t *testing.T) {
 	t.Parallel()
-	server := start(t, options(t, newDir(t)))
+	server := start(t, options(t, filledDir(t)))
 	query(t, server.URL(), "CREATE TABLE t AS SELECT 'kept' AS v", "SELECT v FROM t")
 	pid := server.PID()
 	require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
@@ -111,7 +111,7 @@ func TestAServerThatDiedIsStartedAgain(t *testing.T) {
 
 func TestAPidFileOfACrashIsPutAsideEvenWhenItsPidIsTaken(t *testing.T) {
 	t.Parallel()
-	dir := newDir(t)
+	dir := filledDir(t)
 	server := start(t, options(t, dir))
 	require.NoError(t, syscall.Kill(server.PID(), syscall.SIGKILL))
 	require.NoError(t, server.Gone(testContext(t)))
@@ -136,7 +136,7 @@ func TestAPidFileOfACrashIsPutAsideEvenWhenItsPidIsTaken(t *testing.T) {
 
 func TestAServerThatIsStillStoppingIsWaitedFor(t *testing.T) {
 	t.Parallel()
-	dir := newDir(t)
+	dir := filledDir(t)
 	server := start(t, options(t, dir))
 	query(t, server.URL(), "CREATE TABLE t AS SELECT 'kept' AS v", "SELECT v FROM t")
 	pid := server.PID()
@@ -157,7 +157,7 @@ func TestAServerThatIsStillStoppingIsWaitedFor(t *testing.T) {
 
 func TestAServerThatSomebodyStartedByHandIsUsedAndLeftRunning(t *testing.T) {
 	t.Parallel()
-	dir := newDir(t)
+	dir := filledDir(t)
 	server := start(t, options(t, dir))
 	stop(t, server)
 	out, err := server.command(testContext(t), "pg_ctl", "start", "--wait", "--silent", "--pgdata=data", "--log=log/by-hand.log").CombinedOutput()

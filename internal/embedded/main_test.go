@@ -19,6 +19,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/kuberewind/kuberewind/internal/pgdata"
 )
 
 // holderEnv makes the test binary a process that holds the server of that data directory until its input ends.
@@ -28,7 +30,7 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(holderEnv); dir != "" {
 		os.Exit(holdUntilInputEnds(dir))
 	}
-	temp, err := os.MkdirTemp("", "kr-")
+	temp, err := os.MkdirTemp(pgdata.Place(), "kr-")
 	if err == nil {
 		// The library that fetches binaries leaves its log there.
 		err = errors.Join(os.Chmod(temp, 0o711), os.Setenv("TMPDIR", temp))
@@ -162,6 +164,14 @@ func newDir(t *testing.T) string {
 		}
 		require.NoError(t, os.RemoveAll(parent))
 	})
+	return dir
+}
+
+// filledDir is newDir with data, if make test has made some, for tests that are about what comes after initdb.
+func filledDir(t *testing.T) string {
+	t.Helper()
+	dir := newDir(t)
+	require.NoError(t, pgdata.Fill(dir))
 	return dir
 }
 

@@ -16,7 +16,7 @@ import (
 // copied gives the options of a server that runs from files of the test's own.
 func copied(t *testing.T) (Options, *pgcopy.Copy) {
 	t.Helper()
-	dir := newDir(t)
+	dir := filledDir(t)
 	files := pgcopy.Of(t, sharedServer(t).URL(), filepath.Join(filepath.Dir(dir), "copy"))
 	o := options(t, dir)
 	o.BinDir = files.Bin

@@ -21,7 +21,7 @@ import (
 
 func TestDataSurviveARestart(t *testing.T) {
 	t.Parallel()
-	dir := newDir(t)
+	dir := filledDir(t)
 	server := start(t, options(t, dir))
 	query(t, server.URL(), "CREATE TABLE t AS SELECT 'kept' AS v", "SELECT v FROM t")
 	stop(t, server)
@@ -50,7 +50,7 @@ func TestTheServerIsSetUpForARecord(t *testing.T) {
 
 func TestSettingsOfTheUserTakePrecedence(t *testing.T) {
 	t.Parallel()
-	dir := newDir(t)
+	dir := filledDir(t)
 	server := start(t, options(t, dir))
 	query(t, server.URL(), "ALTER SYSTEM SET max_wal_size = '333MB'", "SELECT 'done'")
 	stop(t, server)
@@ -183,7 +183,7 @@ func TestATCPPortIsOpenedOnLoopbackOnlyWhenAskedFor(t *testing.T) {
 	t.Parallel()
 	listener := listen(t)
 	port := listener.Addr().(*net.TCPAddr).Port
-	o := options(t, newDir(t))
+	o := options(t, filledDir(t))
 	o.Port = port
 
 	_, err := Start(testContext(t), o)
@@ -228,7 +228,7 @@ func TestAnOddPathIsNoObstacle(t *testing.T) {
 
 func TestStopTwiceIsStopOnce(t *testing.T) {
 	t.Parallel()
-	dir := newDir(t)
+	dir := filledDir(t)
 	server, other := start(t, options(t, dir)), start(t, options(t, dir))
 	stop(t, server)
 	stop(t, server)

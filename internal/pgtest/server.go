@@ -17,6 +17,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/kuberewind/kuberewind/internal/embedded"
+	"github.com/kuberewind/kuberewind/internal/pgdata"
 )
 
 // Server is a PostgreSQL server for tests.
@@ -71,7 +72,7 @@ func useExternal(ctx context.Context, rawURL string) (*Server, error) {
 
 // startLocal starts a server in a temporary directory; diskBytes, if not 0, on a file system of that size.
 func startLocal(ctx context.Context, diskBytes int64) (*Server, error) {
-	root, err := os.MkdirTemp(place(), "pgtest-")
+	root, err := os.MkdirTemp(pgdata.Place(), "pgtest-")
 	if err != nil {
 		return nil, fmt.Errorf("make a directory for PostgreSQL: %w", err)
 	}
@@ -91,18 +92,6 @@ func startLocal(ctx context.Context, diskBytes int64) (*Server, error) {
 	return s, nil
 }
 
-// memory is Linux's file system in memory. To copy a database there takes a quarter of the CPU time. Servers use it if it has that much room.
-const memory, room = "/dev/shm", 2 << 30
-
-// place is the folder of servers; "" is the system's temporary folder.
-func place() string {
-	var fs syscall.Statfs_t
-	if err := syscall.Statfs(memory, &fs); err != nil || fs.Bavail*uint64(fs.Bsize) < room {
-		return ""
-	}
-	return memory
-}
-
 func (l *local) open(ctx context.Context) (err error) {
 	if err := os.Chmod(l.root, 0o711); err != nil { // as root, the server runs under another account
 		return fmt.Errorf("make a directory for PostgreSQL: %w", err)
@@ -118,6 +107,9 @@ func (l *local) open(ctx context.Context) (err error) {
 func (l *local) start(ctx context.Context) (err error) {
 	if l.held != nil {
 		return l.held.Ensure(ctx)
+	}
+	if err := pgdata.Fill(l.dataDir()); err != nil {
+		return err
 	}
 	l.held, err = embedded.Start(ctx, embedded.Options{DataDir: l.dataDir(), Throwaway: true})
 	return err

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kuberewind/kuberewind/internal/election"
 	"github.com/kuberewind/kuberewind/internal/embedded"
+	"github.com/kuberewind/kuberewind/internal/pgdata"
 	"github.com/kuberewind/kuberewind/internal/pgtest/pgcopy"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
@@ -28,6 +29,7 @@ func keptServerIn(ctx context.Context, t *testing.T, dir, binaries string, lookA
 	t.Helper()
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	require.NoError(t, os.Chmod(filepath.Dir(filepath.Dir(dir)), 0o711)) // as root, the server runs under another account
+	require.NoError(t, pgdata.Fill(dir))
 	server, err := embedded.Start(ctx, embedded.Options{DataDir: dir, BinDir: binaries, Throwaway: true, Logger: log})
 	require.NoError(t, err)
 	d = &Database{log: log, embedded: server, missed: make(chan struct{}, 1), lookAt: lookAt}
