@@ -6,8 +6,8 @@ import (
 	"github.com/kuberewind/kuberewind/internal/pgtest"
 )
 
-// newDatabase makes an empty database: the recorder migrates it.
+// newDatabase makes a database with an empty record. Tests that have a recorder make the record are in cmd/recorder.
 func newDatabase(t *testing.T) string {
 	t.Helper()
-	return pgtest.New(t, nil).URL()
+	return pgtest.New(t, pgtest.EmptyRecord).URL()
 }

@@ -92,7 +92,7 @@ const ownEvents = `SELECT (object->>'type') || ' ' || (object->>'reason') FROM k
 
 func TestAResourceThatVanishedWhileItWasWatchedIsComplete(t *testing.T) {
 	t.Parallel()
-	w, recorder := recorded(t, "--event-namespace", "default") // whose Events stay for a while
+	w, recorder := recordedLent(t, "--event-namespace", "default")
 	a := w.act(t)
 	const gaps = `SELECT cause || ' ' || coalesce(outcome, 'open') FROM kuberewind.gaps WHERE resource = 'widgets' ORDER BY gap`
 
@@ -203,7 +203,7 @@ func TestAResourceThatAppearedWhileNoRecorderRanIsRecordedFromItsFirstObject(t *
 	t.Parallel()
 	for name, restart := range map[string]bool{"": false, "though the API server has forgotten it": true} {
 		t.Run(name, func(t *testing.T) {
-			w, recorder := recorded(t)
+			w, recorder := recordedLent(t)
 			recorder.Terminate(t)
 
 			a := w.act(t)
@@ -226,7 +226,7 @@ func TestAResourceThatAppearedWhileNoRecorderRanIsRecordedFromItsFirstObject(t *
 // The API server is restarted, so that only etcd knows when that was: at the last definition on record the object was there.
 func TestAnObjectThatWentWithItsDefinitionIsNotTakenForOneThatHasOutlivedIt(t *testing.T) {
 	t.Parallel()
-	w, recorder := recorded(t)
+	w, recorder := recordedLent(t)
 	a := w.act(t)
 	a.defineWidgets()
 	one := string(a.create(widgets, template(widgets, "default", "one")).GetUID())
@@ -261,7 +261,7 @@ func TestObjectsThatOutliveTheirDefinitionAreListedUnderTheNext(t *testing.T) {
 		"while no recorder runs, and not all definitions are recorded": {stopped: true, args: []string{"--exclude", "*/kube-system"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w, recorder := recorded(t, test.args...)
+			w, recorder := recordedLent(t, test.args...)
 			a := w.act(t)
 			const rows = `SELECT concat_ws(' ', type, source, name, uid) FROM kuberewind.deltas WHERE resource = 'widgets' AND name = 'one' ORDER BY seq`
 			a.defineWidgets()

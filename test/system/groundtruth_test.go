@@ -51,7 +51,8 @@ func newWorld(t *testing.T) *world {
 	return worldOn(t, controlplane.ForTest(t, planeOptions))
 }
 
-// lentWorld is newWorld for a test that makes nothing but what restore takes away, and breaks nothing.
+// lentWorld is newWorld for a test that makes nothing but what restore takes away, and that ends with an etcd and an API server that work
+// and agree. It may restart both, and restore older data.
 func lentWorld(t *testing.T) *world {
 	t.Helper()
 	return worldOn(t, pool.ForTest(t))
@@ -119,6 +120,7 @@ func (w *world) workload(t *testing.T, writes int) *workload {
 }
 
 func TestEveryRevisionIsRecordedExactlyOnceAndFoldsToWhatWasServed(t *testing.T) {
+	t.Parallel()
 	w, recorder := recorded(t)
 	w.begin(t)
 	before := w.quietMoment(t)
@@ -138,6 +140,7 @@ func TestEveryRevisionIsRecordedExactlyOnceAndFoldsToWhatWasServed(t *testing.T)
 }
 
 func TestARecorderThatIsStoppedAndKilledMissesNothingAndListsNothingAgain(t *testing.T) {
+	t.Parallel()
 	w, recorder := recorded(t)
 	w.begin(t)
 	before := len(w.lists(t))

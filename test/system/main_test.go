@@ -46,16 +46,19 @@ func restore(ctx context.Context, plane *controlplane.ControlPlane) error {
 		return err
 	}
 	a := act{client: client}
-	// Each by itself: a definition that goes with others in one request leaves its objects behind.
-	for _, gvr := range []schema.GroupVersionResource{crds, configMaps, secrets, deployments} {
-		there, err := a.in(gvr).List(ctx, metav1.ListOptions{})
-		if err != nil {
+	// Definitions each by itself: one that goes with others in one request leaves its objects behind.
+	there, err := a.in(crds).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for _, o := range there.Items {
+		if err := a.in(crds).Delete(ctx, o.GetName(), noGrace()); err != nil && !apierrors.IsNotFound(err) {
 			return err
 		}
-		for _, o := range there.Items {
-			if err := a.in(gvr).Delete(ctx, o.GetName(), noGrace()); err != nil && !apierrors.IsNotFound(err) {
-				return err
-			}
+	}
+	for _, gvr := range []schema.GroupVersionResource{configMaps, secrets, pods, events, leases, deployments} {
+		if err := a.in(gvr).DeleteCollection(ctx, noGrace(), metav1.ListOptions{}); err != nil {
+			return err
 		}
 	}
 	return wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(ctx context.Context) (bool, error) {

@@ -56,6 +56,7 @@ func newOracle(t *testing.T, plane *controlplane.ControlPlane) *oracle {
 	t.Helper()
 	server, err := plane.StartAPIServer(t.Context(), controlplane.APIServerOptions{Args: []string{"--watch-cache=false"}})
 	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, server.Kill()) }) // the control plane may go on without it
 	config, err := server.Config(controlplane.AdminName)
 	require.NoError(t, err)
 	client, err := rest.HTTPClientFor(config)

@@ -107,7 +107,7 @@ func (c *churn) write(ctx context.Context, random *rand.Rand, id int) {
 // newRestarted is a world with a recorder and a workload, whose API server is going to be restarted.
 func newRestarted(t *testing.T) (*world, *recordertest.Process, *churn) {
 	t.Helper()
-	w, recorder := recorded(t)
+	w, recorder := recordedLent(t)
 	w.act(t).defineWidgets()
 	w.begin(t)
 	return w, recorder, w.churn(t, 100)

@@ -33,7 +33,7 @@ const configMapsNow = `SELECT name || '@' || (object -> 'metadata' ->> 'resource
 // beforeRestore records a cluster up to where it is about to be put back.
 func beforeRestore(t *testing.T) *restored {
 	t.Helper()
-	w, recorder := recorded(t)
+	w, recorder := recordedLent(t)
 	r := &restored{world: w, act: w.act(t), recorder: recorder}
 	ready := time.Now()
 	eventually(t.Context(), t, "watches that are known to have been accepted", func() bool { return time.Since(ready) > 2*time.Second })
@@ -238,7 +238,7 @@ func TestAStreamThatWasNotToldOfARestoreBeforeTheRecorderWasKilledIsToldByTheNex
 
 func TestOtherRulesOfRedactionAreNoRestore(t *testing.T) {
 	t.Parallel()
-	w, recorder := recorded(t)
+	w, recorder := recordedLent(t)
 	a := w.act(t)
 	create := func(name string) {
 		o := template(configMaps, "default", name)

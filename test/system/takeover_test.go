@@ -21,7 +21,7 @@ const short = "3s"
 // missing, nothing is there twice, nothing is listed again, and what the stopped one had begun is not on record (I1, I3, I7).
 func TestAStandbyTakesOver(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := lentWorld(t)
 	byLease := []string{"--lease-duration", short, "--leader-elect", "lease", "--lease-namespace", "default", "--event-namespace", "default"}
 	for _, kind := range []struct {
 		name string
