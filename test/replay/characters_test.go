@@ -10,8 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	"github.com/kuberewind/kuberewind/internal/controlplane/objects"
 )
 
 // characters is a ConfigMap with every character on which writers and readers of YAML differ.
@@ -35,11 +33,8 @@ const steeringObjects = `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"Ro
 "additionalPrinterColumns":[{"name":"C\u001b[31mol\u009b\nforged","type":"string","jsonPath":".spec.text"}]}]}}
 {"apiVersion":"example.com/v1","kind":"Gear","metadata":{"name":"odd","namespace":"shop"},"spec":{"text":"a\u001b[31m\u009b\u202eb","<<":{"a":1}}}`
 
-// TestWhatTheServerTakesReadsBackAndSteersNoTerminal is about objects that any user of a cluster can make.
-func TestWhatTheServerTakesReadsBackAndSteersNoTerminal(t *testing.T) {
-	c := startCluster(t)
-	c.record()
-	c.maker.Apply(objects.Shop)
+// whatTheServerTakes is about objects that any user of a cluster can make: they read back, and steer no terminal.
+func whatTheServerTakes(t *testing.T, c *cluster) {
 	made := []*unstructured.Unstructured{c.maker.Create(characters())}
 	for decoder := json.NewDecoder(strings.NewReader(steeringObjects)); decoder.More(); {
 		object := &unstructured.Unstructured{}

@@ -8,16 +8,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/kuberewind/kuberewind/internal/controlplane/objects"
 )
 
-// TestKubectlsEyesSeeNoDifference compares replay with kubectl on the cluster that is being recorded, cell by cell.
-func TestKubectlsEyesSeeNoDifference(t *testing.T) {
-	c := startCluster(t)
-	c.record()
-	c.awaitRecorded(c.maker.Apply(objects.Shop)...)
-
+// kubectlsEyes compares replay with kubectl on the cluster that is being recorded, cell by cell.
+func kubectlsEyes(t *testing.T, c *cluster) {
 	for _, question := range []string{
 		"pods -n shop", "pods -n shop -o wide", "po -A", "pods -n shop --show-labels", "pods -n shop -L app,tier", "pods -n shop --no-headers",
 		"pod web-1 -n shop", "pod/web-1 pod/web-2 -n shop", "pods -n shop -l app=web", "pods -n shop -l app!=web", "pods -n shop --sort-by=.metadata.name",
@@ -42,6 +36,7 @@ func TestKubectlsEyesSeeNoDifference(t *testing.T) {
 	} {
 		t.Run(question, func(t *testing.T) {
 			args := append([]string{"get"}, strings.Fields(question)...)
+			c := c.in(t)
 			began := time.Now()
 			theirs := c.kubectl(args...)
 			ours := c.replay(append(args, "--at", "now")...)
@@ -51,8 +46,7 @@ func TestKubectlsEyesSeeNoDifference(t *testing.T) {
 			require.Equal(t, theirs.code, ours.code, ours.stderr)
 		})
 	}
-	t.Run("through a server that others run", func(t *testing.T) { throughAShared(t, c) })
-	t.Run("sessions of one cluster of two", func(t *testing.T) { sessionsOfTwo(t, c) }) // makes the second, so it is the last
+	t.Run("through a server that others run", func(t *testing.T) { throughAShared(t, c.in(t)) })
 }
 
 // withoutAsides leaves out what kubectl has nothing like: notes, and how far a rebuild is that takes long, as it may on a busy machine.

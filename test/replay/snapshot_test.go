@@ -17,8 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
-
-	"github.com/kuberewind/kuberewind/internal/controlplane/objects"
 )
 
 type list struct {
@@ -27,14 +25,10 @@ type list struct {
 	Items    []unstructured.Unstructured
 }
 
-// TestASnapshotHoldsWhatTheServerServedAndCanBeAppliedElsewhere goes from one cluster over the record into another.
-func TestASnapshotHoldsWhatTheServerServedAndCanBeAppliedElsewhere(t *testing.T) {
-	c := startCluster(t)
-	c.record()
-	c.awaitRecorded(c.maker.Apply(objects.Shop)...)
-
-	t.Run("as it was served, in each format", func(t *testing.T) { snapshotFormats(t, c) })
-	t.Run("applied to a fresh cluster", func(t *testing.T) { applySnapshot(t, c) })
+// aSnapshot goes from one cluster over the record into another.
+func aSnapshot(t *testing.T, c *cluster) {
+	t.Run("as it was served in each format", func(t *testing.T) { snapshotFormats(t, c.in(t)) })
+	t.Run("applied to a fresh cluster", func(t *testing.T) { applySnapshot(t, c.in(t)) })
 }
 
 func snapshotFormats(t *testing.T, c *cluster) {

@@ -23,6 +23,7 @@ type cluster struct {
 	t          *testing.T
 	plane      *controlplane.ControlPlane
 	kubeconfig string
+	dataDir    string // of the recorder
 	database   *pgtest.Database
 	pool       *pgxpool.Pool
 	maker      *objects.Maker
@@ -38,12 +39,33 @@ func startCluster(t *testing.T) *cluster {
 	return c
 }
 
+// in is the same cluster for a subtest.
+func (c *cluster) in(t *testing.T) *cluster {
+	of := *c
+	of.t, of.maker = t, objects.New(t, c.plane.Config())
+	return &of
+}
+
+// TestAShopThatIsRecorded is one cluster, because each takes seconds of CPU time. What changes the cluster comes last.
+// No name has a comma: it would be in paths, where kubectl takes it for the end of one.
+func TestAShopThatIsRecorded(t *testing.T) {
+	c := startCluster(t)
+	c.record()
+	c.awaitRecorded(c.maker.Apply(objects.Shop)...)
+	t.Run("kubectl's eyes see no difference", func(t *testing.T) { kubectlsEyes(t, c.in(t)) })
+	t.Run("a snapshot holds what the server served and can be applied elsewhere", func(t *testing.T) { aSnapshot(t, c.in(t)) })
+	t.Run("what the server takes reads back and steers no terminal", func(t *testing.T) { whatTheServerTakes(t, c.in(t)) })
+	t.Run("the record is proved equal to the cluster and what was tampered with is found", func(t *testing.T) { theRecordIsProved(t, c.in(t)) })
+	t.Run("sessions of one cluster of two", func(t *testing.T) { sessionsOfTwo(t, c.in(t)) }) // makes the second, so it is the last
+}
+
 // record starts a recorder on a database of its own. It ends with the test.
 func (c *cluster) record() {
 	c.t.Helper()
-	c.database = pgtest.New(c.t, nil)
+	c.database = pgtest.New(c.t, pgtest.EmptyRecord)
 	c.pool = c.database.Pool(c.t)
-	recordertest.Start(c.t, "--kubeconfig", c.kubeconfig, "--database", c.database.URL(), "--data-dir", c.t.TempDir(),
+	c.dataDir = c.t.TempDir()
+	recordertest.Start(c.t, "--kubeconfig", c.kubeconfig, "--database", c.database.URL(), "--data-dir", c.dataDir,
 		"--cluster-name", "test", "--listen", "127.0.0.1:0")
 }
 
