@@ -24,7 +24,7 @@ func answered(ctx context.Context, run *measure.Run) error {
 		live   int
 	}{quick: {30_000, 1000}, middle: {300_000, 20_000}, full: {3_000_000, 20_000}, largest: {3_000_000, 20_000}}[run.Report.Size]
 	return run.OnServer(ctx, measure.ServerOptions{}, func(server *measure.Server) error {
-		url, err := generatedRecord(ctx, run, server, size.deltas, size.live)
+		url, err := generatedRecord(ctx, run, server, size.deltas, size.live, history.CheckpointInterval)
 		if err != nil {
 			return err
 		}
@@ -32,8 +32,8 @@ func answered(ctx context.Context, run *measure.Run) error {
 	})
 }
 
-// generatedRecord makes a record with checkpoints at the recorder's interval.
-func generatedRecord(ctx context.Context, run *measure.Run, server *measure.Server, deltas int64, live int) (url string, err error) {
+// generatedRecord makes a record with checkpoints at the interval for so many live objects.
+func generatedRecord(ctx context.Context, run *measure.Run, server *measure.Server, deltas int64, live int, every func(live int64) int64) (url string, err error) {
 	if url, err = server.NewRecord(ctx); err != nil {
 		return "", err
 	}
@@ -47,7 +47,7 @@ func generatedRecord(ctx context.Context, run *measure.Run, server *measure.Serv
 		return "", err
 	}
 	defer w.close()
-	interval := history.CheckpointInterval(f.live)
+	interval := every(f.live)
 	b := &bench{Settings: Settings{Live: int(f.live), Interval: interval}}
 	c := b.newCheckpoints(w)
 	c.every = interval

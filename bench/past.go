@@ -17,30 +17,30 @@ func past(ctx context.Context, run *measure.Run) error {
 	if run.Report.Size == quick || run.Report.Size == middle {
 		return nil
 	}
-	return pastGrowth(ctx, run, 300_000, 3_000_000, 20_000)
+	return pastGrowth(ctx, run, 300_000, 3_000_000, 20_000, history.CheckpointInterval)
 }
 
-// pastGrowth lists out of two records. The larger is that which the run names, if it names one.
-func pastGrowth(ctx context.Context, run *measure.Run, small, large int64, live int) error {
+// pastGrowth lists out of two records with checkpoints at the interval for so many live objects. The larger is that which the run names, if it names one.
+func pastGrowth(ctx context.Context, run *measure.Run, small, large int64, live int, interval func(live int64) int64) error {
 	set, err := data.Generate(data.Settings{Seed: run.Report.Seed, Live: live})
 	if err != nil {
 		return err
 	}
 	first, _ := set.Len()
-	b := &bench{Settings: Settings{Live: first, Interval: history.CheckpointInterval(int64(first))}, Run: run}
+	b := &bench{Settings: Settings{Live: first, Interval: interval(int64(first))}, Run: run}
 	instants := b.instants(run.Rounds)
 	of := func(deltas int64, url string) api.Record {
 		r := &record{deltas: deltas}
 		return api.Record{Name: r.String(), URL: url, At: func(round int) int64 { return b.seqAt(r, b.Interval, instants(round)) }}
 	}
 	return run.OnServer(ctx, measure.ServerOptions{}, func(server *measure.Server) error {
-		smaller, err := generatedRecord(ctx, run, server, small, live)
+		smaller, err := generatedRecord(ctx, run, server, small, live, interval)
 		if err != nil {
 			return err
 		}
 		larger := run.Record
 		if larger == "" {
-			if larger, err = generatedRecord(ctx, run, server, large, live); err != nil {
+			if larger, err = generatedRecord(ctx, run, server, large, live, interval); err != nil {
 				return err
 			}
 		}

@@ -28,7 +28,7 @@ func sizingCommand(ctx context.Context, args []string, stdout, stderr io.Writer)
 	if flags.NArg() > 0 || c.Nodes < 0 || c.Pods < 0 || c.Replaced < 0 || c.Leaders < 0 {
 		return fmt.Errorf("nothing of a cluster is less than none, and there are no arguments: %+v, %q", c, flags.Args())
 	}
-	w, err := parts.Weigh(ctx, *dir, *seed, max(*events/25, 100), *events)
+	w, err := parts.Weigh(ctx, parts.Weighing{Dir: *dir, Seed: *seed, Live: max(*events/25, 100), Events: *events, Times: 5})
 	if err != nil {
 		return err
 	}

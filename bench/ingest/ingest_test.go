@@ -27,7 +27,9 @@ import (
 func benched(t *testing.T, s data.Settings, held int, do func(*Bench)) {
 	t.Helper()
 	dir := t.TempDir()
-	require.NoError(t, measure.OnServer(t.Context(), serverOptions, func(server *measure.Server) error {
+	options := serverOptions
+	options.Durable = false // what is shown is that each way works, not what it costs
+	require.NoError(t, measure.OnServer(t.Context(), options, func(server *measure.Server) error {
 		b := &Bench{Server: server, Recorder: recordertest.Program("recorder"), Dir: dir}
 		if s.Events > 0 {
 			_, err := b.on(data.Source{Settings: s}, func(int) int { return held })

@@ -287,7 +287,8 @@ func TestEachAxisGrowsAndNothingElseDoes(t *testing.T) {
 func TestARecordIsSizedByWhatTheDataTakes(t *testing.T) {
 	t.Parallel()
 	const live, events = 200, 3000
-	w, err := Weigh(t.Context(), "", 1, live, events)
+	of := Weighing{Seed: 1, Live: live, Events: events, Times: 1, NoSync: true}
+	w, err := Weigh(t.Context(), of)
 	require.NoError(t, err)
 	require.Equal(t, events, w.Events)
 	require.Greater(t, w.Node, w.Lease)
@@ -302,7 +303,8 @@ func TestARecordIsSizedByWhatTheDataTakes(t *testing.T) {
 	require.NoError(t, w.Table(&out, Cluster{Nodes: 2, Pods: 10, Replaced: 20, Leaders: 3}))
 	t.Log("\n" + out.String())
 
-	_, err = Weigh(t.Context(), "", 1, live, 1)
+	of.Events = 1
+	_, err = Weigh(t.Context(), of)
 	require.ErrorContains(t, err, "take more")
 }
 

@@ -56,23 +56,29 @@ type Load struct {
 	Log float64 // bytes of the write-ahead log
 }
 
-// weighings is how often the CPU time of a delta is measured: the median counts.
-const weighings = 5
+// A Weighing says what is weighed, and how.
+type Weighing struct {
+	Dir          string // where the database is put for a while; the system's temporary folder, if empty
+	Seed         uint64
+	Live, Events int
+	Times        int  // how often the CPU time of a delta is measured: the median counts
+	NoSync       bool // has PostgreSQL not wait for its disk: for tests, whose figures are not published
+}
 
 // alone is how many deltas are written in transactions of their own: enough for their CPU time to be told in hundredths of a second.
 const alone = 1000
 
 // Weigh records generated data and weighs it.
-func Weigh(ctx context.Context, dir string, seed uint64, live, events int) (w Weights, err error) {
-	set, err := data.Generate(data.Settings{Seed: seed, Live: live, Events: events + alone})
+func Weigh(ctx context.Context, of Weighing) (w Weights, err error) {
+	set, err := data.Generate(data.Settings{Seed: of.Seed, Live: of.Live, Events: of.Events + alone})
 	if err != nil {
 		return w, err
 	}
 	// What rows take does not depend on when they reach the disk; what the log takes does, and waiting is work too.
-	return w, measure.OnServer(ctx, measure.ServerOptions{Dir: dir, Durable: true}, func(server *measure.Server) error {
+	return w, measure.OnServer(ctx, measure.ServerOptions{Dir: of.Dir, Durable: !of.NoSync}, func(server *measure.Server) error {
 		var busy, idle []Load
-		for range weighings {
-			if err := w.weigh(ctx, server, set, events); err != nil {
+		for range of.Times {
+			if err := w.weigh(ctx, server, set, of.Events); err != nil {
 				return err
 			}
 			busy, idle = append(busy, w.Busy), append(idle, w.Idle)
