@@ -55,27 +55,34 @@ run: build ## Record the cluster of your own kubeconfig, read-only, into the emb
 
 # More flags of go test, for make test-times.
 TESTFLAGS ?=
-# The programs that the whole-system tests run: built once for all packages.
+# The programs that the whole-system tests run, and the data that PostgreSQL's servers begin with: made once for all packages.
 PROGRAMS  := $(CURDIR)/$(BIN)/programs
-TEST      := KUBEREWIND_TEST_PROGRAMS=$(PROGRAMS) $(GO) test $(TESTFLAGS)
+DATA      := $(CURDIR)/$(BIN)/postgres
+TEST      := KUBEREWIND_TEST_PROGRAMS=$(PROGRAMS) KUBEREWIND_TEST_POSTGRES=$(DATA) $(GO) test $(TESTFLAGS)
 # These packages are tested without the race detector, which multiplies CPU time: their code starts no goroutines. Two exceptions, cmd/replay
 # and hack/test-times, start one that forwards signals. make test-more tests them under it. A new package is under it from the start.
 PLAIN     := ./apiserver/internal/review ./cmd/replay ./deltafifo/spool ./internal/checkpoint ./internal/clusterevents ./internal/config ./internal/controlplane/binaries ./internal/controlplane/objects ./internal/docs \
 	./internal/erasure ./internal/filter ./internal/pgtest ./internal/printers ./internal/redact ./internal/retention ./internal/scene/... ./migrations ./patch ./hack/...
 # Whole systems, the longest first, and what measures.
-SYSTEMS   := ./test/system ./test/chaos ./test/replay ./test/... ./bench/...
+SYSTEMS   := ./test/system ./test/chaos ./test/badinput ./test/replay ./bench/... ./test/...
 RACED      = $(filter-out $(shell $(GO) list $(PLAIN) $(SYSTEMS)),$(shell $(GO) list ./cmd/recorder ./sink/postgres ./internal/recorder ./internal/embedded && $(GO) list ./...))
 
 .PHONY: test-programs
 test-programs:
-	@$(GO) build -ldflags "-s -w" -o $(PROGRAMS)/ ./cmd/...
+	@$(GO) build -ldflags "-s -w" -o $(PROGRAMS)/ ./cmd/... ./hack/pgdata
+	@$(PROGRAMS)/pgdata $(DATA)
 
 .PHONY: test
-test: setup control-plane test-programs ## Run all tests but those of make test-more: packages with goroutines under the race detector, then the others and whole systems
-	@failed=0; \
-	$(TEST) -race -timeout 15m -p 3 $(RACED) || failed=1; \
-	$(TEST) -timeout 20m -p 3 $(SYSTEMS) $(PLAIN) || failed=1; \
-	exit $$failed
+test: setup control-plane test-programs ## Run all tests but those of make test-more: packages with goroutines under the race detector, and at the same time the others and whole systems
+	@$(MAKE) --no-print-directory -k -j 2 test-raced test-systems
+
+# Whole systems wait more than they compute: beside the others, no processor idles.
+.PHONY: test-raced test-systems
+test-raced:
+	@$(TEST) -race -timeout 20m -p 2 $(RACED)
+
+test-systems:
+	@$(TEST) -timeout 20m -p 2 $(SYSTEMS) $(PLAIN)
 
 .PHONY: test-more
 test-more: setup control-plane test-programs ## Run what make test leaves out because it takes long; see docs/developing.md
