@@ -39,7 +39,7 @@ func TestWhatCannotBeAnsweredIsRefusedWithASentence(t *testing.T) {
 		{"strip", "from=0&to=" + at + "&type=Modified", 400, "Added, Updated, Deleted, Sync"},
 		{"strip", "from=0&to=" + at + "&class=noise", 400, "heartbeat"},
 		{"strip", "from=0&to=" + at + "&name=" + strings.Repeat("x", 1<<20), 413, "make the filter shorter"},
-		{"lanes", "from=0&to=" + at + "&sort=colour", 400, "changes, name"},
+		{"lanes", "from=0&to=" + at + "&sort=colour", 400, "changes, trouble, name"},
 		{"lanes", "from=0&to=" + at + "&cursor=-1", 400, "ask without it"},
 		{"lanes", "from=0&to=" + at + "&limit=0", 400, "from 1 to 500"},
 		{"ticks", "from=0&to=" + at, 400, "lanes is missing"},

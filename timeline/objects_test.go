@@ -62,7 +62,7 @@ func (s *scene) versions(t *testing.T, n int) (all []version) {
 
 func TestAnObjectIsShownAsTheRecordHasIt(t *testing.T) {
 	s := newScene(t, time.Minute)
-	for _, v := range s.versions(t, 40) {
+	for _, v := range s.versions(t, 25) {
 		doc, err := patch.Canonical(v.object)
 		require.NoError(t, err)
 		want, err := render.YAML(doc)
@@ -119,7 +119,7 @@ func TestStepsAreThoseOfTheDocumentedSQL(t *testing.T) {
 	db := s.database.Connect(t)
 	sql := classified(t, db)
 	random := rand.New(rand.NewPCG(11, 0))
-	for i := range 40 {
+	for i := range 24 {
 		c := choose(random, sql)
 		seq := random.Int64N(s.extent.LastSeq + 10)
 		direction, query := "next", strings.ReplaceAll(sql["step"], ":'seq'", "$1")

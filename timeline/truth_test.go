@@ -118,7 +118,7 @@ func TestAStripCountsAsTheDocumentedSQLDoes(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Log("seed", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
-	for range 40 {
+	for range 24 {
 		c := choose(random, sql)
 		s.window(c.values, random)
 		var got bars
@@ -191,7 +191,7 @@ func TestTicksCountAsTheDocumentedSQLDoes(t *testing.T) {
 	db := s.database.Connect(t)
 	sql := classified(t, db)
 	random := rand.New(rand.NewPCG(7, 0))
-	for range 20 {
+	for range 12 {
 		c := choose(random, sql)
 		s.window(c.values, random)
 		c.values.Del("bars")
