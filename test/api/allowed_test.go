@@ -85,7 +85,7 @@ func (a allowances) mend(p pair, theirs, ours *answer) {
 	their, _ := at(theirs.body, "events").([]any)
 	our, _ := at(ours.body, "events").([]any)
 	for i := range min(len(their), len(our)) {
-		a.mend(p, &answer{code: theirs.code, at: theirs.at, body: at(their[i], "object")}, &answer{code: ours.code, at: ours.at, body: at(our[i], "object")})
+		a.mend(p, &answer{code: theirs.code, at: theirs.readAt(i), body: at(their[i], "object")}, &answer{code: ours.code, at: ours.readAt(i), body: at(our[i], "object")})
 	}
 }
 

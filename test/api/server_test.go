@@ -35,13 +35,23 @@ func realServer(t *testing.T, plane *controlplane.ControlPlane) *server {
 type answer struct {
 	code      int
 	mediaType string
-	body      any       // JSON, or a text
-	err       error     // there is no answer
-	at        time.Time // when it was read
+	body      any         // JSON, or a text
+	err       error       // there is no answer
+	at        time.Time   // when it was read
+	cut       bool        // a watch ended, and no bookmark had said that all had come
+	times     []time.Time // when each event of a watch was read
 }
 
 // dated notes when an answer was read: ages in it are of that time.
 func (a *answer) dated() { a.at = time.Now() }
+
+// readAt is when an event was read.
+func (a *answer) readAt(event int) time.Time {
+	if event < len(a.times) {
+		return a.times[event]
+	}
+	return a.at
+}
 
 // patience bounds one answer.
 const patience = time.Minute

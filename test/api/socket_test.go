@@ -27,7 +27,7 @@ func (s *server) socket(ctx context.Context, q question, until int64) (a answer)
 	}
 	defer context.AfterFunc(ctx, func() { _ = socket.Close() })() // ends what waits for a frame
 	defer func() { _ = socket.Close() }()                         // what was read is what counts
-	events, err := collect(func(event any) error {
+	return collect(func(event any) error {
 		var frame []byte
 		if err := websocket.Message.Receive(socket, &frame); err != nil {
 			return err
@@ -36,7 +36,6 @@ func (s *server) socket(ctx context.Context, q question, until int64) (a answer)
 		decoder.UseNumber()
 		return decoder.Decode(event)
 	}, until)
-	return answer{body: map[string]any{"events": events}, err: err}
 }
 
 func (s *server) socketConfig(q question) (*websocket.Config, error) {
