@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -43,6 +44,7 @@ func TestClientsWriteToTheRealServerAndReadThePast(t *testing.T) {
 	w := newWorld(t)
 	t.Run("a read sees the write before it", func(t *testing.T) { seesWrites(t, w.kubectl(t)) })
 	t.Run("a read after a delete sees that the object ends", func(t *testing.T) { seesDeletes(t, w.kubectl(t)) })
+	t.Run("a read waits for the record", func(t *testing.T) { waits(t, w) })
 	t.Run("answers come from the past", func(t *testing.T) { answersOfThePast(t, w.kubectl(t)) })
 }
 
@@ -78,6 +80,20 @@ func seesDeletes(t *testing.T, k *kubectl) {
 	require.Equal(t, "1", k.must("get configmap kept -o jsonpath={.data.a}"), "both were trials")
 	k.must("delete configmaps --all --wait=false")
 	require.NotContains(t, k.must("get configmaps -o name"), "kept")
+}
+
+// waits stops the recorder: a read that does not wait says that the object is not there.
+func waits(t *testing.T, w *world) {
+	t.Helper()
+	k := w.kubectl(t)
+	k.must("get configmaps") // discovery is in the cache from now on
+	require.NoError(t, w.recorder.Signal(syscall.SIGSTOP))
+	k.must("create configmap late --from-literal=a=1 --validate=false")
+	said, ok := k.run("get configmap late --request-timeout=1s")
+	require.NoError(t, w.recorder.Signal(syscall.SIGCONT))
+	require.False(t, ok, said)
+	require.NotContains(t, said, "NotFound")
+	require.Equal(t, "1", k.must("get configmap late -o jsonpath={.data.a}"))
 }
 
 func answersOfThePast(t *testing.T, k *kubectl) {

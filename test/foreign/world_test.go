@@ -30,8 +30,9 @@ const adminToken = "admin-token"
 
 // A world is a control plane that is recorded, and the proxy through which clients reach both.
 type world struct {
-	plane  *controlplane.ControlPlane
-	server *httptest.Server // the proxy
+	plane    *controlplane.ControlPlane
+	recorder *recordertest.Process
+	server   *httptest.Server // the proxy
 }
 
 // newWorld starts an API server as Kubernetes' test-cmd.sh does.
@@ -47,11 +48,12 @@ func newWorld(t *testing.T) *world {
 	kubeconfig, err := plane.Kubeconfig()
 	require.NoError(t, err)
 	database := pgtest.New(t, pgtest.EmptyRecord)
-	recordertest.Start(t, "--kubeconfig", kubeconfig, "--database", database.URL(), "--data-dir", t.TempDir(), "--cluster-name", "test", "--listen", "127.0.0.1:0").AwaitReady(t)
+	recorder := recordertest.Start(t, "--kubeconfig", kubeconfig, "--database", database.URL(), "--data-dir", t.TempDir(), "--cluster-name", "test", "--listen", "127.0.0.1:0")
+	recorder.AwaitReady(t)
 	record, err := history.Open(t.Context(), database.URL(), history.Options{})
 	require.NoError(t, err)
 	t.Cleanup(record.Close)
-	return &world{plane: plane, server: serve(t, plane, record)}
+	return &world{plane: plane, recorder: recorder, server: serve(t, plane, record)}
 }
 
 // serve serves the record at its end, behind the proxy.

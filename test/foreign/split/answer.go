@@ -34,8 +34,8 @@ func (a *answer) uid() types.UID {
 	return a.Details.UID
 }
 
-// readAnswer reads a body, and leaves it to be read again. It gives nil if that is no JSON.
-func readAnswer(response *http.Response) (*answer, error) {
+// readAnswer reads a body, and leaves it to be read again. It gives nothing if that is no JSON.
+func readAnswer(response *http.Response) ([]byte, error) {
 	if kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")); kind != "application/json" {
 		return nil, nil
 	}
@@ -45,11 +45,7 @@ func readAnswer(response *http.Response) (*answer, error) {
 	}
 	response.Body.Close()
 	response.Body = io.NopCloser(bytes.NewReader(text))
-	a := &answer{}
-	if err := json.Unmarshal(text, a); err != nil {
-		return nil, fmt.Errorf("read the answer to %s %s: %w", response.Request.Method, response.Request.URL.Path, err)
-	}
-	return a, nil
+	return text, nil
 }
 
 // A realServer is asked what has become of what was written.
@@ -73,23 +69,32 @@ func newRealServer(config *rest.Config) (s *realServer, err error) {
 
 // object gives an object as it is now, nil if it is not there.
 func (s *realServer) object(ctx context.Context, path string) (*answer, error) {
+	a := &answer{}
+	if there, err := s.get(ctx, path, a); err != nil || !there {
+		return nil, err
+	}
+	return a, nil
+}
+
+// get reads an object, and reports whether it is there.
+func (s *realServer) get(ctx context.Context, path string, into any) (there bool, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.root.JoinPath(path).String(), nil)
 	if err != nil {
-		return nil, err
+		return false, err
 	}
 	r.Header.Set("Accept", "application/json")
 	response, err := s.admin.Do(r)
 	if err != nil {
-		return nil, err
+		return false, err
 	}
 	defer response.Body.Close()
 	switch response.StatusCode {
 	case http.StatusOK:
-		return readAnswer(response)
+		return true, json.NewDecoder(response.Body).Decode(into)
 	case http.StatusNotFound, http.StatusMethodNotAllowed: // Some can be made only.
-		return nil, nil
+		return false, nil
 	}
-	return nil, fmt.Errorf("GET %s: %s", path, response.Status)
+	return false, fmt.Errorf("GET %s: %s", path, response.Status)
 }
 
 // debts are what the record owes after an answer.

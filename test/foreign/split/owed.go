@@ -21,6 +21,7 @@ const (
 
 // A debt is a write that a read has to see.
 type debt interface {
+	concerns(path string) bool // whether a read of the path has to see it
 	paid(ctx context.Context, record *history.Record, end *history.End) (bool, error)
 	String() string
 }
@@ -37,14 +38,14 @@ func (o *owed) add(debts []debt) {
 	o.debts = append(o.debts, debts...)
 }
 
-// await returns once the record has all that it owes now.
-func (o *owed) await(ctx context.Context, record *history.Record) error {
+// await returns once the record has all that it owes now to a read of a path.
+func (o *owed) await(ctx context.Context, record *history.Record, path string) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
 	for {
-		left, err := o.settle(ctx, record)
+		left, err := o.settle(ctx, record, path)
 		if err != nil || len(left) == 0 {
 			return err
 		}
@@ -57,9 +58,9 @@ func (o *owed) await(ctx context.Context, record *history.Record) error {
 }
 
 // settle takes off what is paid, and gives the rest.
-func (o *owed) settle(ctx context.Context, record *history.Record) (left []debt, err error) {
+func (o *owed) settle(ctx context.Context, record *history.Record, path string) (left []debt, err error) {
 	o.mu.Lock()
-	debts := slices.Clone(o.debts)
+	debts := slices.DeleteFunc(slices.Clone(o.debts), func(d debt) bool { return !d.concerns(path) })
 	o.mu.Unlock()
 	if len(debts) == 0 {
 		return nil, nil
@@ -89,6 +90,8 @@ type version struct {
 	rv string
 }
 
+func (v *version) concerns(string) bool { return true }
+
 func (v *version) String() string { return fmt.Sprintf("version %s of %s", v.rv, v.GroupResource) }
 
 // paid reports whether a stream of the resource has come to the version.
@@ -109,6 +112,8 @@ func (v *version) paid(_ context.Context, _ *history.Record, end *history.End) (
 
 // A life is that of an object that was deleted.
 type life struct{ uid string }
+
+func (l *life) concerns(string) bool { return true }
 
 func (l *life) String() string { return "the end of the object with UID " + l.uid }
 

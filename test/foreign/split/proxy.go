@@ -1,6 +1,7 @@
 package split
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -43,7 +44,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.writes.ServeHTTP(w, r)
 		return
 	}
-	if err := p.owed.await(r.Context(), p.record); err != nil {
+	if err := p.owed.await(r.Context(), p.record, r.URL.Path); err != nil {
 		late(w, err)
 		return
 	}
@@ -65,13 +66,13 @@ func late(w http.ResponseWriter, err error) {
 	_ = json.NewEncoder(w).Encode(status) // the client may be gone
 }
 
-// writes tells writes from reads.
+// writes tells writes from reads. A question to the API server is a POST.
 func writes(r *http.Request) bool {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions:
 		return false
 	}
-	return !strings.HasPrefix(r.URL.Path, "/apis/authorization.k8s.io/") && !strings.HasPrefix(r.URL.Path, "/apis/authentication.k8s.io/")
+	return !strings.HasPrefix(r.URL.Path, "/apis/authorization.k8s.io/") && !strings.HasSuffix(r.URL.Path, "/selfsubjectreviews")
 }
 
 // forward makes the request that the real server gets. Its answer has to be readable here.
@@ -103,11 +104,27 @@ func (p *Proxy) answered(response *http.Response) error {
 	if err != nil || !info.IsResourceRequest {
 		return err
 	}
-	a, err := readAnswer(response)
-	if err != nil || a == nil {
+	text, err := readAnswer(response)
+	if err != nil || text == nil {
 		return err
 	}
-	debts, err := p.real.debts(response.Request.Context(), info, a)
+	return p.note(response.Request.Context(), info, text)
+}
+
+// note finds what the record owes after an answer.
+func (p *Proxy) note(ctx context.Context, info *request.RequestInfo, text []byte) error {
+	a := &answer{}
+	if err := json.Unmarshal(text, a); err != nil {
+		return fmt.Errorf("read the answer to %s %s: %w", info.Verb, info.Path, err)
+	}
+	debts, err := p.real.debts(ctx, info, a)
+	if info.APIGroup == definitions.Group && info.Resource == definitions.Resource {
+		d := &definition{Proxy: p}
+		if json.Unmarshal(text, &d.known) == nil && d.known.Spec.Group != "" {
+			d.path = path(info, "", d.known.Name)
+			debts = append(debts, d)
+		}
+	}
 	p.owed.add(debts)
 	return err
 }
