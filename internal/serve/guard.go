@@ -30,6 +30,7 @@ type Authenticator interface {
 // guard decides which requests pass.
 type guard struct {
 	hosts  map[string]bool
+	scheme string // of its own origin
 	caller Authenticator
 }
 
@@ -85,7 +86,7 @@ func (g *guard) refuse(r *http.Request) error {
 	case !g.hosts[hostOf(r.Host)]:
 		return status(http.StatusForbidden, metav1.StatusReasonForbidden, fmt.Sprintf(
 			"the host %.253q is not served: if clients may call the server by this name, start replay serve with --allowed-hosts and the name", hostOf(r.Host)))
-	case !sameOrigin(r):
+	case !g.sameOrigin(r):
 		return status(http.StatusForbidden, metav1.StatusReasonForbidden, fmt.Sprintf(
 			"requests of web pages of another origin (%.253q) are not served", r.Header.Get("Origin")))
 	}
@@ -93,13 +94,22 @@ func (g *guard) refuse(r *http.Request) error {
 }
 
 // sameOrigin reports whether no web page asks, or one of this server. Headlamp sends the URL of the server, with its path.
-func sameOrigin(r *http.Request) bool {
+func (g *guard) sameOrigin(r *http.Request) bool {
 	origins := r.Header.Values("Origin")
 	if len(origins) == 0 {
 		return true
 	}
 	origin, err := url.Parse(origins[0])
-	return err == nil && len(origins) == 1 && origin.Scheme == "https" && strings.EqualFold(origin.Host, r.Host)
+	return err == nil && len(origins) == 1 && origin.Scheme == g.scheme && strings.EqualFold(origin.Host, r.Host)
+}
+
+// Bearer is the bearer token of a request, "" if it has none.
+func Bearer(r *http.Request) string {
+	scheme, token, _ := strings.Cut(strings.TrimSpace(r.Header.Get("Authorization")), " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return ""
+	}
+	return strings.TrimSpace(token)
 }
 
 // oneToken takes who has the token of this server.
@@ -107,13 +117,17 @@ type oneToken string
 
 // Authenticate implements Authenticator.
 func (t oneToken) Authenticate(r *http.Request) (*http.Request, error) {
-	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	if !strings.EqualFold(scheme, "Bearer") || subtle.ConstantTimeCompare([]byte(strings.TrimSpace(token)), []byte(t)) != 1 {
+	if subtle.ConstantTimeCompare([]byte(Bearer(r)), []byte(t)) != 1 {
 		return nil, status(http.StatusUnauthorized, metav1.StatusReasonUnauthorized,
 			"the token is missing, or it is not that of this server: each start of replay serve makes a new one; replay kubeconfig has it")
 	}
+	return Local(r), nil
+}
+
+// Local is the request with the one user of loopback in its context.
+func Local(r *http.Request) *http.Request {
 	caller := &user.DefaultInfo{Name: UserName, Groups: []string{user.AllAuthenticated}}
-	return r.WithContext(request.WithUser(r.Context(), caller)), nil
+	return r.WithContext(request.WithUser(r.Context(), caller))
 }
 
 func status(code int32, reason metav1.StatusReason, message string) error {
@@ -122,21 +136,31 @@ func status(code int32, reason metav1.StatusReason, message string) error {
 
 // refusal answers with the Status of an error.
 func refusal(err error) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		var known apierrors.APIStatus
-		if !errors.As(err, &known) {
-			known = apierrors.NewInternalError(err)
-		}
-		s := known.Status()
-		WriteStatus(w, &s)
-	})
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { WriteError(w, err) })
+}
+
+// WriteError answers with the Status of an error. One that has none is a fault of the server.
+func WriteError(w http.ResponseWriter, err error) {
+	var known apierrors.APIStatus
+	if !errors.As(err, &known) {
+		known = apierrors.NewInternalError(err)
+	}
+	s := known.Status()
+	WriteStatus(w, &s)
 }
 
 // WriteStatus answers with a Status, as clients of Kubernetes expect it.
 func WriteStatus(w http.ResponseWriter, s *metav1.Status) {
 	s.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
+	WriteJSON(w, int(s.Code), s)
+}
+
+// WriteJSON answers with a value. What is to be kept by no cache said so before.
+func WriteJSON(w http.ResponseWriter, code int, value any) {
 	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-cache, private")
-	w.WriteHeader(int(s.Code))
-	_ = json.NewEncoder(w).Encode(s) // A client that is gone needs no answer.
+	if w.Header().Get("Cache-Control") == "" {
+		w.Header().Set("Cache-Control", "no-cache, private")
+	}
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(value) // A client that is gone needs no answer.
 }

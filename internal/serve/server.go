@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/tls"
@@ -40,12 +41,18 @@ var ErrEnding = errors.New("the server ends")
 type Options struct {
 	// Address is where to listen, HOST:PORT. Without Shared the host is of loopback. Port 0 is any free one.
 	Address string
+	// Flag is the flag that sets Address, for errors.
+	Flag string
 	// Shared serves others than who has the token of this server. It is nil on loopback, unless live authorization is wished there, too.
 	Shared *Shared
+	// Plain serves HTTP without TLS, on loopback, to those that it knows. Browsers trust loopback, and warn of every certificate made here. Shared wins.
+	Plain Authenticator
 	// AllowedHosts are names by which clients may call the server, besides those of loopback.
 	AllowedHosts []string
 	// Handler answers requests that may pass.
 	Handler http.Handler
+	// Header is in every answer, also of requests that are refused. The handler can replace what it says.
+	Header map[string]string
 	// Audit writes down every request, if it is not nil.
 	Audit Audit
 	Log   *slog.Logger
@@ -71,11 +78,12 @@ type Access struct {
 	Token string `json:"token"`
 }
 
-// Server serves a handler over TLS: on loopback to clients that have its token, or shared to those that its Authenticator knows.
+// Server serves a handler: on loopback to clients that have its token, or to those that an Authenticator knows. It speaks TLS, unless it is plain.
 type Server struct {
 	access   Access
 	guard    *guard
 	handler  http.Handler
+	header   map[string]string
 	audit    Audit
 	listener net.Listener
 	http     *http.Server
@@ -90,16 +98,24 @@ func Listen(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	listener, ip, err := listen(o.Address, o.Shared != nil)
+	o.Flag = cmp.Or(o.Flag, "--listen")
+	listener, ip, err := listen(o.Flag, o.Address, o.Shared != nil)
 	if err != nil {
 		return nil, err
 	}
 	hosts[ip.String()] = true
-	s := &Server{access: Access{URL: "https://" + listener.Addr().String()}, handler: http.MaxBytesHandler(o.Handler, maxBody), audit: o.Audit, listener: listener}
+	s := &Server{
+		access: Access{URL: "https://" + listener.Addr().String()}, handler: http.MaxBytesHandler(o.Handler, maxBody),
+		header: o.Header, audit: o.Audit, listener: listener,
+	}
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
-	if o.Shared != nil {
+	switch {
+	case o.Shared != nil:
 		err = s.share(o.Shared, hosts, config)
-	} else {
+	case o.Plain != nil:
+		config = nil
+		s.guardPlain(hosts, o.Plain)
+	default:
 		err = s.guardAlone(hosts, config)
 	}
 	if err != nil {
@@ -120,10 +136,16 @@ func (s *Server) guardAlone(hosts map[string]bool, config *tls.Config) error {
 	if err != nil {
 		return fmt.Errorf("make a certificate: %w", err)
 	}
-	s.access.CA, s.access.Token = ca, newToken()
-	s.guard = &guard{hosts: hosts, caller: oneToken(s.access.Token)}
+	s.access.CA, s.access.Token = ca, NewToken()
+	s.guard = &guard{hosts: hosts, scheme: "https", caller: oneToken(s.access.Token)}
 	config.Certificates = []tls.Certificate{certificate}
 	return nil
+}
+
+// guardPlain leaves it to others who may read. There is no TLS.
+func (s *Server) guardPlain(hosts map[string]bool, caller Authenticator) {
+	s.access.URL = "http://" + s.listener.Addr().String()
+	s.guard = &guard{hosts: hosts, scheme: "http", caller: caller}
 }
 
 // share takes the certificate of others. Clients may call the server by its names: who can show it is the server.
@@ -139,7 +161,7 @@ func (s *Server) share(o *Shared, hosts map[string]bool, config *tls.Config) err
 		hosts[plain(ip.String())] = true
 	}
 	s.access.URL = "https://" + s.nameIn(leaf)
-	s.guard = &guard{hosts: hosts, caller: o.Authenticator}
+	s.guard = &guard{hosts: hosts, scheme: "https", caller: o.Authenticator}
 	config.Certificates = []tls.Certificate{o.Certificate}
 	if o.ClientCertificates {
 		config.ClientAuth = tls.RequestClientCert // whose CA counts depends on the cluster, which the path names
@@ -160,10 +182,10 @@ func (s *Server) nameIn(leaf *x509.Certificate) string {
 }
 
 // listen refuses what others than this machine could reach, unless the server is shared.
-func listen(address string, shared bool) (net.Listener, netip.Addr, error) {
+func listen(flag, address string, shared bool) (net.Listener, netip.Addr, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
-		return nil, netip.Addr{}, fmt.Errorf("listen on %q: write HOST:PORT, such as 127.0.0.1:6443; port 0 is any free one", address)
+		return nil, netip.Addr{}, fmt.Errorf("%s %q: write HOST:PORT, such as 127.0.0.1:6443; port 0 is any free one", flag, address)
 	}
 	if host == "localhost" {
 		host = "127.0.0.1"
@@ -172,19 +194,20 @@ func listen(address string, shared bool) (net.Listener, netip.Addr, error) {
 	switch {
 	case err == nil && (ip.IsLoopback() || shared):
 	case shared:
-		return nil, ip, fmt.Errorf("listen on %q: write an address of this machine, such as 0.0.0.0:6443 for all of them", address)
+		return nil, ip, fmt.Errorf("%s %q: write an address of this machine, such as 0.0.0.0:6443 for all of them", flag, address)
 	default:
-		return nil, ip, fmt.Errorf("listen on %q: without --authorization, only 127.0.0.1, [::1] and localhost; "+
-			"let the live cluster say who may read (--authorization live-self or live), or use ssh -L", address)
+		return nil, ip, fmt.Errorf("%s %q: without --authorization, only 127.0.0.1, [::1] and localhost; "+
+			"let the live cluster say who may read (--authorization live-self or live), or use ssh -L", flag, address)
 	}
 	listener, err := net.Listen("tcp", net.JoinHostPort(host, port))
 	if err != nil {
-		return nil, ip, fmt.Errorf("%w; choose another address with --listen, or port 0 for any free one", err)
+		return nil, ip, fmt.Errorf("%w; choose another address with %s, or port 0 for any free one", err, flag)
 	}
 	return listener, ip, nil
 }
 
-func newToken() string {
+// NewToken makes a token that nobody guesses.
+func NewToken() string {
 	token := make([]byte, tokenBytes)
 	_, _ = rand.Read(token) // never fails
 	return base64.RawURLEncoding.EncodeToString(token)
@@ -195,6 +218,9 @@ func (s *Server) Access() Access { return s.access }
 
 // ServeHTTP looks who asks, and passes on what may pass.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	for name, value := range s.header {
+		w.Header().Set(name, value)
+	}
 	r, refusal := s.guard.admit(r)
 	next := s.handler
 	switch {
@@ -220,11 +246,18 @@ func healthy(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "ok") }
 func (s *Server) Serve(ctx context.Context) error {
 	stopped := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() { stopped <- s.shutdown(context.WithoutCancel(ctx)) })
-	err := s.http.ServeTLS(s.listener, "", "")
+	err := s.listenAndAnswer()
 	if stop() || !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve %s: %w", s.access.URL, err)
 	}
 	return <-stopped
+}
+
+func (s *Server) listenAndAnswer() error {
+	if s.http.TLSConfig == nil {
+		return s.http.Serve(s.listener)
+	}
+	return s.http.ServeTLS(s.listener, "", "")
 }
 
 func (s *Server) shutdown(ctx context.Context) error {

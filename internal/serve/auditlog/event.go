@@ -5,12 +5,15 @@ import (
 	"cmp"
 	"net"
 	"net/http"
+	"net/url"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
@@ -100,6 +103,11 @@ func newEvent(r *http.Request) *auditv1.Event {
 
 // describe says what was asked, and of which instant.
 func describe(e *auditv1.Event, r *http.Request) {
+	if strings.HasPrefix(r.URL.Path, timeline) {
+		e.Verb = strings.ToLower(r.Method)
+		describeQuery(e, r.URL.Query())
+		return
+	}
 	asked := r.Clone(r.Context())
 	if found := root.FindStringSubmatch(r.URL.Path); found != nil {
 		asked.URL.Path = r.URL.Path[len(found[0]):]
@@ -113,6 +121,22 @@ func describe(e *auditv1.Event, r *http.Request) {
 			APIGroup: info.APIGroup, APIVersion: info.APIVersion, Resource: info.Resource, Subresource: info.Subresource,
 			Namespace: info.Namespace, Name: info.Name,
 		}
+	}
+}
+
+// timeline begins the paths of what the page asks. Its query says of which instant and object.
+const timeline = "/timeline/"
+
+func describeQuery(e *auditv1.Event, query url.Values) {
+	if at := query.Get("at"); at != "" {
+		e.Annotations = map[string]string{InstantAnnotation: at}
+	}
+	resource := schema.ParseGroupResource(query.Get("resource"))
+	object := auditv1.ObjectReference{
+		APIGroup: resource.Group, Resource: resource.Resource, Namespace: query.Get("namespace"), Name: query.Get("name"), UID: types.UID(query.Get("uid")),
+	}
+	if object != (auditv1.ObjectReference{}) {
+		e.ObjectRef = &object
 	}
 }
 

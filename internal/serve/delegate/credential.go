@@ -6,7 +6,8 @@ import (
 	"crypto/x509"
 	"fmt"
 	"net/http"
-	"strings"
+
+	"github.com/kuberewind/kuberewind/internal/serve"
 )
 
 // A credential is what a client shows: a token, or else a certificate whose key it has.
@@ -17,8 +18,7 @@ type credential struct {
 
 // credentialOf is nil if a request has none.
 func credentialOf(r *http.Request, certificates bool) *credential {
-	scheme, token, _ := strings.Cut(strings.TrimSpace(r.Header.Get("Authorization")), " ")
-	if token = strings.TrimSpace(token); strings.EqualFold(scheme, "Bearer") && token != "" {
+	if token := serve.Bearer(r); token != "" {
 		return &credential{token: token}
 	}
 	if certificates && r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
