@@ -26,6 +26,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/exec"
 	"github.com/kuberewind/kuberewind/internal/replay/get"
 	"github.com/kuberewind/kuberewind/internal/replay/kubeconfig"
+	"github.com/kuberewind/kuberewind/internal/replay/open"
 	servecommand "github.com/kuberewind/kuberewind/internal/replay/serve"
 	"github.com/kuberewind/kuberewind/internal/replay/session"
 	"github.com/kuberewind/kuberewind/internal/replay/shell"
@@ -134,6 +135,7 @@ func commands() []func(*env.Env) *cobra.Command {
 		kubeconfig.NewCommand,
 		exec.NewCommand,
 		shell.NewCommand,
+		open.NewCommand,
 		session.NewCommand,
 		newVersionCommand,
 	}

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -47,7 +48,7 @@ func (b *book) asked(t *testing.T, args ...string) answer {
 	return answer{code: code, out: out.String(), err: errOut.String()}
 }
 
-// serve runs the command until the function is called, and gives the lines that it printed.
+// serve runs the command until the function is called, and gives the lines that it printed. The last one is the link to the page, if there is one.
 func (b *book) serve(t *testing.T, args ...string) (lines []string, end func() int) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -59,11 +60,14 @@ func (b *book) serve(t *testing.T, args ...string) (lines []string, end func() i
 		code <- Execute(ctx, "replay", append([]string{"serve", "--database", b.db.URL()}, args...), genericiooptions.IOStreams{Out: write, ErrOut: &errOut})
 		_ = write.Close()
 	}()
-	scanner := bufio.NewScanner(read)
-	for len(lines) < 3 && scanner.Scan() {
+	scanner, wanted := bufio.NewScanner(read), 4
+	if slices.Contains(args, "--page=false") {
+		wanted = 3
+	}
+	for len(lines) < wanted && scanner.Scan() {
 		lines = append(lines, scanner.Text())
 	}
-	if len(lines) < 3 {
+	if len(lines) < wanted {
 		t.Fatalf("serve ended with %d: %s", <-code, errOut.String())
 	}
 	return lines, func() int {
@@ -99,7 +103,8 @@ func TestAKubeconfigLeadsToTheServerAtOneInstant(t *testing.T) {
 		fmt.Sprintf("replay --database '%s' exec --at 10m -- kubectl get pods -A", config.MaskURL(b.db.URL())),
 		fmt.Sprintf("replay --database '%s' exec --at 10m -- k9s", config.MaskURL(b.db.URL())),
 		fmt.Sprintf("kill %d", os.Getpid()),
-	}, lines)
+	}, lines[:3])
+	require.Regexp(t, `^http://127\.0\.0\.1:\d+/#code=[\w-]{43}$`, lines[3])
 	got = b.asked(t, "kubeconfig", "--at", "2026-03-10T12:03:00Z", "-n", "shop", "-o", file)
 	require.Zero(t, got.code, got.err)
 	info, err := os.Stat(file)

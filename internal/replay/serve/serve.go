@@ -17,6 +17,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/past"
 	"github.com/kuberewind/kuberewind/internal/serve"
 	"github.com/kuberewind/kuberewind/internal/serve/auditlog"
+	"github.com/kuberewind/kuberewind/internal/serve/page"
 )
 
 const long = `Serve the clusters of the past to kubectl, k9s, informers and every other Kubernetes client, until Ctrl-C.
@@ -30,6 +31,9 @@ works: ssh -L 6443:127.0.0.1:PORT.
 
 With --authorization, others can read what the live cluster lets them read, with the credentials that they have there. --live names the API of each
 live cluster. In mode live-self, the caller's own token asks that API. In mode live, the identity of the --live kubeconfig does.
+
+It also serves a page for browsers, at http://127.0.0.1:9465: "open" opens it. The page needs the token that the code of a link gives. A code can be
+used once, for 60 seconds. With --authorization, the page speaks TLS and asks for a bearer token of the live cluster, whose owner may list all resources.
 
 --audit-log writes who asked what, of which instant: one line a request, in the format of Kubernetes' audit log.
 
@@ -48,12 +52,14 @@ const example = `  # Serve the record; in another terminal: %[1]s exec --at 10m 
 
   # To everyone who may read the live cluster, with their own tokens
   %[1]s serve --listen 0.0.0.0:6443 --tls-cert tls.crt --tls-key tls.key --authorization live-self \
-    --live 0f5c2f6e-8c1c-4d0e-9d26-5f2c1f0f9a11=live.kubeconfig`
+    --live 0f5c2f6e-8c1c-4d0e-9d26-5f2c1f0f9a11=live.kubeconfig --page-listen 0.0.0.0:8443`
 
 // command is one call of serve.
 type command struct {
 	env          *env.Env
 	listen       string
+	pageListen   string
+	page         bool
 	allowedHosts []string
 	auditLog     string
 	intentions   past.Intentions
@@ -74,6 +80,8 @@ func NewCommand(e *env.Env) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&c.listen, "listen", past.AnyPort, "address of this machine to listen on; port 0 is any free one")
+	flags.StringVar(&c.pageListen, strings.TrimPrefix(page.Flag, "--"), past.PagePort, "address of this machine for the page; by default any free port if this one is taken")
+	flags.BoolVar(&c.page, "page", true, "serve the page for browsers")
 	flags.StringSliceVar(&c.allowedHosts, "allowed-hosts", nil, "more names by which clients may call the server, such as that of a tunnel")
 	flags.StringVar(&c.auditLog, "audit-log", "", "file to which every request is appended, as a JSON line")
 	c.intentions.AddFlag(flags)
@@ -86,13 +94,17 @@ func (c *command) run(cmd *cobra.Command) (err error) {
 	if err := c.sharing.check(); err != nil {
 		return err
 	}
-	o := serve.Options{Address: c.listen, AllowedHosts: c.allowedHosts, Log: c.env.Log()}
+	ownPort := cmd.Flags().Changed(strings.TrimPrefix(page.Flag, "--"))
+	if ownPort && !c.page {
+		return fmt.Errorf("--page=false leaves the page out: drop it, or drop %s", page.Flag)
+	}
+	front := serve.Options{Address: c.listen, AllowedHosts: c.allowedHosts, Log: c.env.Log()}
 	if c.auditLog != "" {
 		var log *auditlog.Log
 		if log, err = auditlog.Open(c.auditLog); err != nil {
 			return err
 		}
-		o.Audit = log
+		front.Audit = log
 		defer func() { err = errors.Join(err, log.Close()) }()
 	}
 	if c.maxWatches < 1 {
@@ -104,18 +116,22 @@ func (c *command) run(cmd *cobra.Command) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, end()) }()
+	o := past.Options{API: api, Front: front}
+	if c.page {
+		o.Page = &past.Page{Address: c.pageListen, OrAny: !ownPort}
+	}
 	records, err := c.env.OpenAll(cmd.Context())
 	if err != nil {
 		return err
 	}
-	return errors.Join(c.serve(cmd.Context(), cmd.Flags(), records.All, api, o), records.Close())
+	return errors.Join(c.serve(cmd.Context(), cmd.Flags(), records.All, o), records.Close())
 }
 
-func (c *command) serve(ctx context.Context, flags *pflag.FlagSet, records []*history.Record, api apiserver.Options, o serve.Options) (err error) {
-	if o.Shared, api.Access, err = c.sharing.open(records); err != nil {
+func (c *command) serve(ctx context.Context, flags *pflag.FlagSet, records []*history.Record, o past.Options) (err error) {
+	if err := c.sharing.open(records, &o); err != nil {
 		return err
 	}
-	server, err := past.Listen(records, api, o)
+	server, err := past.Listen(records, o)
 	if err != nil {
 		return err
 	}
@@ -123,27 +139,32 @@ func (c *command) serve(ctx context.Context, flags *pflag.FlagSet, records []*hi
 	for _, record := range records {
 		c.env.Note(fmt.Sprintf("cluster %s is served at %s", record.Cluster().Name, server.Access().URL))
 	}
-	if o.Shared != nil { // Its users have their own credentials, and no use for the file by which this server's token is found.
-		return errors.Join(c.printShared(server.Access().URL, records), server.Serve(ctx))
+	if o.Front.Shared != nil { // Its users have their own credentials, and no use for the file by which this server's token is found.
+		return errors.Join(c.printShared(server, records), server.Serve(ctx))
 	}
 	remove, err := past.Publish(ctx, c.env, records, server)
 	if err != nil {
 		return err
 	}
-	if err := c.print(flags, records); err != nil {
+	if err := c.print(flags, records, server); err != nil {
 		return errors.Join(err, remove())
 	}
 	return errors.Join(server.Serve(ctx), remove())
 }
 
-// print gives lines to copy into another terminal.
-func (c *command) print(flags *pflag.FlagSet, records []*history.Record) error {
+// print gives lines to copy into another terminal, and a link to the page.
+func (c *command) print(flags *pflag.FlagSet, records []*history.Record, server *past.Server) error {
 	settings := c.settings(flags)
 	if len(records) > 1 {
 		settings += " --cluster " + quote(records[0].Cluster().Name)
 	}
 	exec := c.env.Command + settings + " exec --at 10m -- "
-	_, err := fmt.Fprintf(c.env.IOStreams.Out, "%skubectl get pods -A\n%sk9s\nkill %d\n", exec, exec, os.Getpid())
+	pageLine := ""
+	if link, ok := server.Link(); ok {
+		pageLine = link.URL(past.Focus{}) + "\n"
+		c.env.Note(fmt.Sprintf("the link below opens the page once, within %s; later, use: %s%s open", page.Lifetime, c.env.Command, settings))
+	}
+	_, err := fmt.Fprintf(c.env.IOStreams.Out, "%skubectl get pods -A\n%sk9s\nkill %d\n%s", exec, exec, os.Getpid(), pageLine)
 	return err
 }
 
@@ -169,18 +190,22 @@ func (c *command) settings(flags *pflag.FlagSet) string {
 func quote(value string) string { return "'" + strings.ReplaceAll(value, "'", `'\''`) + "'" }
 
 // printShared gives a line for each cluster whose users may ask.
-func (c *command) printShared(url string, records []*history.Record) error {
+func (c *command) printShared(server *past.Server, records []*history.Record) error {
 	for _, record := range records {
 		uid := record.Cluster().UID
 		if c.sharing.configs[uid] == nil {
 			c.env.Note(fmt.Sprintf("nobody can read cluster %s: no --live names its live API", record.Cluster().Name))
 			continue
 		}
-		_, err := fmt.Fprintf(c.env.IOStreams.Out, "%s kubeconfig --own-credentials --server %s/clusters/%s --at 10m -o past.kubeconfig\n", c.env.Command, url, uid)
+		_, err := fmt.Fprintf(c.env.IOStreams.Out, "%s kubeconfig --own-credentials --server %s/clusters/%s --at 10m -o past.kubeconfig\n", c.env.Command, server.Access().URL, uid)
 		if err != nil {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(c.env.IOStreams.Out, "kill %d\n", os.Getpid())
+	pageLine := server.Page()
+	if pageLine != "" {
+		pageLine += "\n"
+	}
+	_, err := fmt.Fprintf(c.env.IOStreams.Out, "kill %d\n%s", os.Getpid(), pageLine)
 	return err
 }

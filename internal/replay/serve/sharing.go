@@ -10,8 +10,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/kuberewind/kuberewind/apiserver"
 	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/internal/replay/past"
 	"github.com/kuberewind/kuberewind/internal/serve"
 	"github.com/kuberewind/kuberewind/internal/serve/delegate"
 )
@@ -69,11 +69,10 @@ func (s *sharing) readLive() error {
 	return nil
 }
 
-// open makes what the flags say. It gives nothing without them.
-func (s *sharing) open(records []*history.Record) (*serve.Shared, apiserver.Access, error) {
-	var access apiserver.Access
+// open adds what the flags say. It adds nothing without them.
+func (s *sharing) open(records []*history.Record, o *past.Options) error {
 	if s.mode == "" {
-		return nil, access, nil
+		return nil
 	}
 	served := map[string]bool{}
 	var uids []string
@@ -83,17 +82,21 @@ func (s *sharing) open(records []*history.Record) (*serve.Shared, apiserver.Acce
 	}
 	for uid := range s.configs {
 		if !served[uid] {
-			return nil, access, fmt.Errorf("--live %s: no cluster of this UID is served, but %s", uid, strings.Join(uids, ", "))
+			return fmt.Errorf("--live %s: no cluster of this UID is served, but %s", uid, strings.Join(uids, ", "))
 		}
 	}
 	certificate, err := tls.LoadX509KeyPair(s.certificate, s.key)
 	if err != nil {
-		return nil, access, fmt.Errorf("read --tls-cert and --tls-key: %w", err)
+		return fmt.Errorf("read --tls-cert and --tls-key: %w", err)
 	}
 	live, err := delegate.New(delegate.Options{Mode: delegate.Mode(s.mode), Clusters: s.configs})
 	if err != nil {
-		return nil, access, err
+		return err
 	}
-	access.Authorize, access.Cluster = live.Authorize, live.Cluster
-	return &serve.Shared{Certificate: certificate, Authenticator: live, ClientCertificates: live.Certificates()}, access, nil
+	o.API.Access.Authorize, o.API.Access.Cluster = live.Authorize, live.Cluster
+	o.Front.Shared = &serve.Shared{Certificate: certificate, Authenticator: live, ClientCertificates: live.Certificates()}
+	if o.Page != nil {
+		o.Page.Live = live
+	}
+	return nil
 }

@@ -1,0 +1,117 @@
+package open
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"html/template"
+	"os"
+	"os/exec"
+	"runtime"
+	"syscall"
+
+	"github.com/kuberewind/kuberewind/internal/replay/env"
+	"github.com/kuberewind/kuberewind/internal/replay/past"
+	"github.com/kuberewind/kuberewind/internal/serve/page"
+)
+
+// opener is the program that opens files in a browser, "" if there is no display or no such program.
+func opener(e *env.Env) string {
+	name, display := "xdg-open", e.Variable("DISPLAY") != "" || e.Variable("WAYLAND_DISPLAY") != ""
+	if runtime.GOOS == "darwin" {
+		name, display = "open", e.Variable("SSH_CONNECTION") == ""
+	}
+	if !display {
+		return ""
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return ""
+	}
+	return path
+}
+
+// forward leads a browser to a link. It has no script.
+var forward = template.Must(template.New("").Parse(`<!doctype html>
+<meta charset="utf-8">
+<meta name="referrer" content="no-referrer">
+<meta http-equiv="refresh" content="0; url={{.}}">
+<title>kuberewind</title>
+<p><a href="{{.}}">Open the timeline</a></p>
+`))
+
+// writeForward writes the file into the first folder that takes it.
+func writeForward(folders []string, url string) (name string, err error) {
+	var errs []error
+	for _, folder := range folders {
+		if name, err = writeInto(folder, url); err == nil {
+			return name, nil
+		}
+		errs = append(errs, err)
+	}
+	return "", fmt.Errorf("write the file that leads the browser to the page: %w", errors.Join(errs...))
+}
+
+func writeInto(folder, url string) (name string, err error) {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return "", err
+	}
+	file, err := os.CreateTemp(folder, "open-*.html") // 0600
+	if err != nil {
+		return "", err
+	}
+	if err := errors.Join(forward.Execute(file, url), file.Close()); err != nil {
+		return "", errors.Join(err, os.Remove(file.Name()))
+	}
+	return file.Name(), nil
+}
+
+// An unopenedError says that no browser used a link.
+type unopenedError struct{ command string }
+
+func (e *unopenedError) Error() string {
+	return fmt.Sprintf("no browser opened the page within %s: %q prints a link instead", page.Lifetime, e.command+" open -o json")
+}
+
+// browse has a program open the link, and returns when await says that it was used. failed says why the program could not.
+func (c *command) browse(ctx context.Context, program, url string, await func(context.Context) (bool, error)) (failed string, err error) {
+	file, err := writeForward(past.Folders(c.env), url)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, os.Remove(file)) }()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), program, file)
+	cmd.Env, cmd.SysProcAttr = c.env.Environ(), &syscall.SysProcAttr{Setsid: true} // Ctrl-C is not for the browser.
+	if err := cmd.Start(); err != nil {
+		return "no browser can be started: " + err.Error(), nil
+	}
+	go func() {
+		if err := cmd.Wait(); err != nil {
+			cancel(&startError{program: program, err: err})
+		}
+	}()
+	used, err := await(ctx)
+	var unstarted *startError
+	switch {
+	case errors.As(context.Cause(ctx), &unstarted):
+		return unstarted.Error(), nil
+	case err != nil:
+		return "", err
+	case !used:
+		return "", &unopenedError{command: c.env.Command}
+	}
+	c.env.Note("the page is open in your browser")
+	return "", nil
+}
+
+// A startError says that the program that opens browsers failed.
+type startError struct {
+	program string
+	err     error
+}
+
+func (e *startError) Error() string {
+	return fmt.Sprintf("%s started no browser: %v", e.program, e.err)
+}

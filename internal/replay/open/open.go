@@ -1,0 +1,116 @@
+package open
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/internal/replay/env"
+	"github.com/kuberewind/kuberewind/internal/replay/output"
+	"github.com/kuberewind/kuberewind/internal/replay/past"
+	"github.com/kuberewind/kuberewind/internal/replay/subject"
+)
+
+const long = `Open the page of the record in a browser: what changed, and the cluster at the instant under the cursor.
+
+TYPE/NAME is the object that the page shows first, and --at the instant. Without them, it shows what is wrong now and what changed in the last hour.
+
+If a server of this database runs ("serve"), the page is its. Else a server runs until Ctrl-C.
+
+Without a display, open prints the link, and the ssh -L line for your own machine. The link has a code that opens the page once, for 60 seconds. The page
+then has a token that ends with the server.
+
+-o json prints the link and opens no browser: url, page, ssh, expires, cluster, and at if there is an instant. Use it for a browser that cannot read your
+runtime directory, such as one installed by snap.`
+
+const example = `  # The page
+  %[1]s open
+
+  # A Deployment, ten minutes ago
+  %[1]s open deployment/checkout -n shop --at 10m
+
+  # The link alone
+  %[1]s open -o json | jq -r .url`
+
+// command is one call of open.
+type command struct {
+	env        *env.Env
+	at, output string
+}
+
+// NewCommand makes the command open.
+func NewCommand(e *env.Env) *cobra.Command {
+	c := &command{env: e}
+	cmd := &cobra.Command{
+		Use:     "open [TYPE/NAME | TYPE NAME]",
+		Short:   "Open the page of the record in a browser",
+		Long:    long,
+		Example: fmt.Sprintf(example, e.Command),
+		Args:    cobra.MaximumNArgs(2),
+		RunE:    func(cmd *cobra.Command, args []string) error { return c.run(cmd, args) },
+	}
+	past.AtFlag(cmd.Flags(), &c.at)
+	subject.OutputVar(cmd, &c.output)
+	return cmd
+}
+
+func (c *command) run(cmd *cobra.Command, args []string) error {
+	if !slices.Contains([]string{output.Text, output.JSON}, c.output) {
+		return env.Mistake(cmd, fmt.Errorf("--output %q is none of text, json", c.output))
+	}
+	at, err := c.env.Instant(c.at)
+	if err != nil {
+		return err
+	}
+	ctx := cmd.Context()
+	if len(args) > 0 {
+		return subject.Answer(ctx, c.env, args, "--at", at, func(s subject.Subject) error { return c.object(ctx, s, at) })
+	}
+	rec, err := c.env.Open(ctx)
+	if err != nil {
+		return err
+	}
+	return errors.Join(c.show(ctx, rec, at, past.Focus{}), rec.Close())
+}
+
+// object shows an object, if the record ever held it.
+func (c *command) object(ctx context.Context, s subject.Subject, at history.Instant) error {
+	known := false
+	for _, err := range s.Rec.Lives(ctx, history.LifeQuery{Scope: s.Scope}) {
+		if err != nil {
+			return err
+		}
+		known = true
+		break
+	}
+	if !known {
+		return s.Resource.NeverRecorded(s.Scope)
+	}
+	return c.show(ctx, s.Rec, at, past.Focus{Resource: s.Resource.String(), Namespace: s.Scope.Namespace, Name: s.Scope.Name})
+}
+
+// show leads to the page of a server that runs, or of its own.
+func (c *command) show(ctx context.Context, rec *env.Record, at history.Instant, focus past.Focus) error {
+	focus.Cluster = rec.Cluster().UID
+	if !at.IsNow() {
+		point, err := rec.Resolve(ctx, at, history.Scope{})
+		if err != nil {
+			return fmt.Errorf("--at: %w", err)
+		}
+		c.env.Notes(point.Notes)
+		c.env.Note(past.Inexact("the page shows", point))
+		focus.At = history.AtSeq(point.Seq).String()
+	}
+	access, err := past.Running(ctx, c.env, rec)
+	if err != nil {
+		return err
+	}
+	if access == nil {
+		return c.own(ctx, rec, focus)
+	}
+	return c.lead(ctx, access, focus)
+}

@@ -1,0 +1,49 @@
+package open
+
+import (
+	"context"
+	"errors"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/internal/replay/env"
+	"github.com/kuberewind/kuberewind/internal/replay/past"
+	"github.com/kuberewind/kuberewind/internal/serve"
+)
+
+// own serves the record until the command ends.
+func (c *command) own(ctx context.Context, rec *env.Record, focus past.Focus) error {
+	records := []*history.Record{rec.Record}
+	server, err := past.Listen(records, past.Options{
+		Front: serve.Options{Address: past.AnyPort, Log: c.env.Log()}, Page: &past.Page{Address: past.PagePort, OrAny: true},
+	})
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	remove, err := past.Publish(ctx, c.env, records, server)
+	if err != nil {
+		return err
+	}
+	c.env.Note("no server of this database runs, so this command is one: Ctrl-C ends it")
+	group, serving := errgroup.WithContext(ctx)
+	group.Go(func() error { return server.Serve(serving) })
+	group.Go(func() error { return c.leadOnce(serving, server, focus) })
+	return errors.Join(group.Wait(), remove())
+}
+
+// leadOnce lets the server go on if no browser came: a second "open" finds it.
+func (c *command) leadOnce(ctx context.Context, server *past.Server, focus past.Focus) error {
+	access := server.Access()
+	err := c.lead(ctx, &access, focus)
+	var nobody *unopenedError
+	switch {
+	case ctx.Err() != nil:
+		return nil // The command ends, and that is no failure.
+	case errors.As(err, &nobody):
+		c.env.Note(err.Error())
+		return nil
+	}
+	return err
+}

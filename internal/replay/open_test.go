@@ -1,0 +1,201 @@
+package replay
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"html"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/kuberewind/kuberewind/internal/replay/open"
+)
+
+// noDisplay is a terminal over ssh.
+func noDisplay(t *testing.T) {
+	t.Helper()
+	for name, value := range map[string]string{"DISPLAY": "", "WAYLAND_DISPLAY": "", "USER": "ada", "SSH_CONNECTION": "192.0.2.1 50000 192.0.2.7 22"} {
+		t.Setenv(name, value)
+	}
+}
+
+// display has a script open files in a browser. Its argument is the name of a file.
+func display(t *testing.T, script string) {
+	t.Helper()
+	folder := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "xdg-open"), []byte("#!/bin/sh\n"+script+"\n"), 0o700))
+	t.Setenv("PATH", folder+":"+os.Getenv("PATH"))
+	t.Setenv("DISPLAY", ":7")
+}
+
+// follow does what the page does with a link. It gives the token.
+func follow(t *testing.T, link string) (token string) {
+	t.Helper()
+	at, err := url.Parse(link)
+	require.NoError(t, err)
+	focus, err := url.ParseQuery(at.Fragment)
+	require.NoError(t, err)
+	body, err := json.Marshal(map[string]string{"code": focus.Get("code")})
+	require.NoError(t, err)
+	response, err := http.Post("http://"+at.Host+"/code/v1/exchange", "application/json", bytes.NewReader(body))
+	require.NoError(t, err)
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, response.StatusCode, "%s", text)
+	var access struct{ Token string }
+	require.NoError(t, json.Unmarshal(text, &access))
+	return access.Token
+}
+
+// requireReads asks the page for data with a token.
+func requireReads(t *testing.T, page, token string, code int) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, page+"timeline/v1/meta", nil)
+	require.NoError(t, err)
+	r.Header.Set("Authorization", "Bearer "+token)
+	response, err := http.DefaultClient.Do(r)
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	require.Equal(t, code, response.StatusCode)
+}
+
+func TestOpenPrintsALinkWithoutADisplay(t *testing.T) {
+	b := story(t)
+	folders(t)
+	noDisplay(t)
+	lines, end := b.serve(t)
+	page, _, _ := strings.Cut(lines[3], "#")
+	requireReads(t, page, follow(t, lines[3]), http.StatusOK)
+
+	got := b.asked(t, "open")
+	require.Zero(t, got.code, got.err)
+	printed := strings.Split(got.out, "\n")
+	require.Regexp(t, `^`+page+`#code=[\w-]{43}&cluster=11111111-2222-3333-4444-555555555555$`, printed[0])
+	require.Regexp(t, `^ssh -L (\d+):127\.0\.0\.1:\d+ ada@192\.0\.2\.7$`, printed[1])
+	require.Contains(t, strings.Join(strings.Fields(got.err), " "), "the link opens the page once, within 1m0s")
+	requireReads(t, page, follow(t, printed[0]), http.StatusOK)
+
+	got = b.asked(t, "open", "deployment/web", "-n", "shop", "--at", "2026-03-10T12:03:00Z", "-o", "json")
+	require.Zero(t, got.code, got.err)
+	var answer open.Answer
+	require.NoError(t, json.Unmarshal([]byte(got.out), &answer))
+	require.Equal(t, page, answer.Page)
+	require.Equal(t, "seq:5", answer.At)
+	require.Equal(t, "11111111-2222-3333-4444-555555555555", answer.Cluster)
+	require.False(t, answer.Expires.IsZero())
+	require.True(t, strings.HasSuffix(answer.URL, "&cluster="+answer.Cluster+"&at=seq:5&resource=deployments.apps&namespace=shop&name=web"), answer.URL)
+	token := follow(t, answer.URL)
+	requireReads(t, page, token, http.StatusOK)
+	require.Zero(t, end())
+}
+
+func TestOpenSaysWhatIsWrong(t *testing.T) {
+	b := story(t)
+	folders(t)
+	noDisplay(t)
+	for says, args := range map[string][]string{
+		`deployments.apps "wbe" was never recorded in namespace shop`: {"deployment/wbe", "-n", "shop"},
+		"--output \"yaml\" is none of text, json":                     {"-o", "yaml"},
+		"before the record":     {"--at", "2001-01-01T00:00:00Z"},
+		"name one object":       {"deployments", "-n", "shop"},
+		"accepts at most 2 arg": {"a", "b", "c"},
+	} {
+		got := b.asked(t, append([]string{"open"}, args...)...)
+		require.Equal(t, 1, got.code, got.out)
+		require.Contains(t, strings.Join(strings.Fields(got.err), " "), says)
+		require.Empty(t, got.out)
+	}
+	_, end := b.serve(t, "--page=false")
+	got := b.asked(t, "open")
+	require.Equal(t, 1, got.code)
+	require.Contains(t, strings.Join(strings.Fields(got.err), " "), "the server that runs has no page: end it, and start it without --page=false")
+	require.Zero(t, end())
+	got = b.asked(t, "serve", "--page=false", "--page-listen", "127.0.0.1:0")
+	require.Contains(t, got.err, "--page=false leaves the page out")
+	got = b.asked(t, "serve", "--page-listen", "0.0.0.0:0")
+	require.Equal(t, 1, got.code)
+	require.Contains(t, strings.Join(strings.Fields(got.err), " "), `--page-listen "0.0.0.0:0": without --authorization, only 127.0.0.1`)
+}
+
+// TestOpenLeadsABrowserByAFileThatOnlyItsOwnerCanRead would hang if open did not wait until the link was used.
+func TestOpenLeadsABrowserByAFileThatOnlyItsOwnerCanRead(t *testing.T) {
+	b := story(t)
+	runtime := folders(t)
+	_, end := b.serve(t)
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	t.Setenv("PIPE", pipe)
+	display(t, `{ echo "$@"; stat -c %a "$1"; cat "$1"; } > "$PIPE"`)
+	opened := make(chan answer, 1)
+	go func() { opened <- b.asked(t, "open", "--at", "seq:5") }()
+	seen, err := os.ReadFile(pipe)
+	require.NoError(t, err)
+	args, rest, _ := strings.Cut(string(seen), "\n")
+	mode, text, _ := strings.Cut(rest, "\n")
+	require.Equal(t, filepath.Join(runtime, "kuberewind"), filepath.Dir(args), "the file is its only argument")
+	require.Equal(t, "600", mode)
+	require.NotContains(t, text, "<script")
+	link := regexp.MustCompile(`content="0; url=([^"]+)"`).FindStringSubmatch(text)
+	require.NotNil(t, link, text)
+	page, _, _ := strings.Cut(link[1], "#")
+	requireReads(t, page, follow(t, html.UnescapeString(link[1])), http.StatusOK)
+	got := <-opened
+	require.Zero(t, got.code, got.err)
+	require.Empty(t, got.out)
+	require.Contains(t, got.err, "the page is open in your browser")
+	require.NoFileExists(t, args)
+	require.Zero(t, end())
+}
+
+func TestOpenPrintsALinkIfNoBrowserStarts(t *testing.T) {
+	b := story(t)
+	folders(t)
+	_, end := b.serve(t)
+	display(t, "exit 3")
+	got := b.asked(t, "open")
+	require.Zero(t, got.code, got.err)
+	require.Contains(t, strings.Join(strings.Fields(got.err), " "), "xdg-open started no browser: exit status 3")
+	require.Regexp(t, `^http://127\.0\.0\.1:\d+/#code=`, got.out)
+	require.Zero(t, end())
+}
+
+func TestOpenStartsAServerThatOtherCommandsFind(t *testing.T) {
+	b := story(t)
+	runtime := folders(t)
+	noDisplay(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	read, write := io.Pipe()
+	code := make(chan int, 1)
+	go func() {
+		streams := genericiooptions.IOStreams{Out: write, ErrOut: io.Discard}
+		code <- Execute(ctx, "replay", []string{"open", "--database", b.db.URL()}, streams)
+		_ = write.Close()
+	}()
+	printed := make([]byte, 4096)
+	n, err := read.Read(printed)
+	require.NoError(t, err)
+	link, _, _ := strings.Cut(string(printed[:n]), "\n")
+	page, _, _ := strings.Cut(link, "#")
+	requireReads(t, page, follow(t, link), http.StatusOK)
+	again := b.asked(t, "open")
+	require.Zero(t, again.code, again.err)
+	require.Contains(t, again.out, page)
+	require.Zero(t, b.asked(t, "session", "night", "--at", "seq:5").code)
+	cancel()
+	require.Zero(t, <-code)
+	left, err := os.ReadDir(filepath.Join(runtime, "kuberewind"))
+	require.NoError(t, err)
+	require.Empty(t, left)
+}

@@ -1,0 +1,77 @@
+package past
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/kuberewind/kuberewind/internal/serve"
+)
+
+// answersWithin is the patience with a server that reads the record.
+const answersWithin = 30 * time.Second
+
+// A client asks a server. Errors are what the server says.
+type client struct {
+	url, what string // what it is asked for, for errors
+	http      *http.Client
+}
+
+// configOf leads to a server by its own token.
+func configOf(access *serve.Access) *rest.Config {
+	return &rest.Config{Host: access.URL, BearerToken: access.Token, TLSClientConfig: rest.TLSClientConfig{CAData: access.CA}}
+}
+
+func newClient(config *rest.Config, origin, what string, patience time.Duration) (*client, error) {
+	config.Timeout = patience
+	made, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, err
+	}
+	return &client{url: origin, what: what, http: made}, nil
+}
+
+// Close lets go of connections.
+func (c *client) Close() { c.http.CloseIdleConnections() }
+
+// ask sends a body, unless it is nil, and reads the answer.
+func (c *client) ask(ctx context.Context, method, path string, body, answer any) error {
+	var sent io.Reader = http.NoBody
+	if body != nil {
+		text, err := json.Marshal(body)
+		if err != nil {
+			return err
+		}
+		sent = bytes.NewReader(text)
+	}
+	r, err := http.NewRequestWithContext(ctx, method, c.url+path, sent)
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	response, err := c.http.Do(r)
+	if err != nil {
+		return fmt.Errorf("ask the server for %s: %w", c.what, err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		return fmt.Errorf("ask the server for %s: %w", c.what, err)
+	}
+	if response.StatusCode < http.StatusMultipleChoices {
+		return json.Unmarshal(text, answer)
+	}
+	status := &metav1.Status{}
+	if err := json.Unmarshal(text, status); err != nil {
+		return fmt.Errorf("the server answers with %s, and does not say why", response.Status)
+	}
+	return apierrors.FromObject(status)
+}
