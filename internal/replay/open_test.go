@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -36,6 +37,15 @@ func display(t *testing.T, script string) {
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "xdg-open"), []byte("#!/bin/sh\n"+script+"\n"), 0o700))
 	t.Setenv("PATH", folder+":"+os.Getenv("PATH"))
 	t.Setenv("DISPLAY", ":7")
+}
+
+// newPipe is $PIPE of scripts. Its reader waits for the writer.
+func newPipe(t *testing.T) (name string) {
+	t.Helper()
+	name = filepath.Join(t.TempDir(), "pipe")
+	require.NoError(t, syscall.Mkfifo(name, 0o600))
+	t.Setenv("PIPE", name)
+	return name
 }
 
 // follow does what the page does with a link. It gives the token.
@@ -133,9 +143,7 @@ func TestOpenLeadsABrowserByAFileThatOnlyItsOwnerCanRead(t *testing.T) {
 	b := story(t)
 	runtime := folders(t)
 	_, end := b.serve(t)
-	pipe := filepath.Join(t.TempDir(), "pipe")
-	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
-	t.Setenv("PIPE", pipe)
+	pipe := newPipe(t)
 	display(t, `{ echo "$@"; stat -c %a "$1"; cat "$1"; } > "$PIPE"`)
 	opened := make(chan answer, 1)
 	go func() { opened <- b.asked(t, "open", "--at", "seq:5") }()
@@ -198,4 +206,30 @@ func TestOpenStartsAServerThatOtherCommandsFind(t *testing.T) {
 	left, err := os.ReadDir(filepath.Join(runtime, "kuberewind"))
 	require.NoError(t, err)
 	require.Empty(t, left)
+}
+
+// TestARealBrowserFollowsTheFile has Chromium open the file. Open returns once the page's script has exchanged the code, under the page's own policy.
+func TestARealBrowserFollowsTheFile(t *testing.T) {
+	if os.Getenv("SKIP_WEB") == "1" {
+		t.Skip("SKIP_WEB=1 leaves out what needs a browser")
+	}
+	_, err := exec.LookPath("chromium")
+	require.NoError(t, err, "install Chromium (apt-get install chromium), or set SKIP_WEB=1")
+	b := story(t)
+	folders(t)
+	_, end := b.serve(t)
+	t.Setenv("PROFILE", t.TempDir())
+	pipe := newPipe(t)
+	display(t, `chromium --headless --no-sandbox --disable-gpu --user-data-dir="$PROFILE" --virtual-time-budget=60000 --dump-dom "$1" > "$PROFILE/page.html" 2> "$PROFILE/log"
+		echo ended > "$PIPE"`)
+	ended := make(chan error, 1)
+	go func() {
+		_, err := os.ReadFile(pipe)
+		ended <- err
+	}()
+	got := b.asked(t, "open", "deployment/web", "-n", "shop")
+	require.Zero(t, got.code, got.err)
+	require.Contains(t, got.err, "the page is open in your browser")
+	require.NoError(t, <-ended) // Until then, Chromium writes to its folder.
+	require.Zero(t, end())
 }
