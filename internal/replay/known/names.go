@@ -28,7 +28,21 @@ const livingNames = `
 	WHERE a.cluster = $1 AND a.stream = ANY ($2::int[]) AND ($3 = '' OR l.namespace = $3) AND starts_with(l.name, $4)
 	ORDER BY l.name LIMIT $5`
 
-// pastNames reads the lives that had begun by then: no index leads to those that have ended since. They are read before they are
+// namesThen looks up each life of an instant: those that go on, and those that have ended since. All ends are read, which are narrow rows, but
+// few lives. LIMIT 1 as above.
+const namesThen = `
+	WITH alive AS MATERIALIZED (
+		SELECT cluster, object_id FROM kuberewind.record_living WHERE cluster = $1 AND stream = ANY ($2::int[]) AND object_id <= $6
+		UNION ALL
+		SELECT cluster, object_id FROM kuberewind.record_ends WHERE cluster = $1 AND object_id <= $6 AND seq > $6
+	)
+	SELECT DISTINCT l.name
+	FROM alive a
+	CROSS JOIN LATERAL (SELECT stream, namespace, name FROM kuberewind.record_lives l WHERE l.cluster = a.cluster AND l.object_id = a.object_id LIMIT 1) l
+	WHERE l.stream = ANY ($2::int[]) AND ($3 = '' OR l.namespace = $3) AND starts_with(l.name, $4)
+	ORDER BY l.name LIMIT $5`
+
+// pastNames is for a stretch of time. It reads the lives that had begun by then: no index leads to those that have ended since. They are read before they are
 // sorted; else the planner goes through all names in order, and looks up the end of each.
 const pastNames = `
 	WITH alive AS MATERIALIZED (
@@ -42,7 +56,10 @@ const pastNames = `
 // Names gives the names of objects, in order, and whether there are more.
 func Names(ctx context.Context, rec *history.Record, q Lives) (names []string, more bool, err error) {
 	sql, args := livingNames, []any{rec.Cluster().Number, q.Streams, q.Namespace, q.Prefix, Most + 1}
-	if q.To != 0 {
+	switch {
+	case q.To != 0 && q.To == q.From:
+		sql, args = namesThen, append(args, q.To)
+	case q.To != 0:
 		sql, args = pastNames, append(args, q.From, q.To)
 	}
 	names, err = words(ctx, rec, sql, args...)
