@@ -1,21 +1,16 @@
 package history
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"iter"
-	"runtime"
-	"slices"
-	"time"
 
-	"golang.org/x/sync/errgroup"
-
+	"github.com/kuberewind/kuberewind/internal/owner"
 	"github.com/kuberewind/kuberewind/patch"
 )
 
 // Adoptions gives, of lives, the owners that a version after a seq brought which was not the first on record. A life comes once for each such version.
-// The deltas of these lives are read, by an index; their objects are not folded. A day whose partition is gone has none.
+// An index holds the rows that can have brought them; no other row is read, and no object is folded. A day whose partition is gone has none.
 func (r *Record) Adoptions(ctx context.Context, lives []Life, after int64) iter.Seq2[Relation, error] {
 	return func(yield func(Relation, error) bool) {
 		if err := r.adoptions(ctx, lives, after, func(found Relation) bool { return yield(found, nil) }); err != nil {
@@ -24,98 +19,51 @@ func (r *Record) Adoptions(ctx context.Context, lives []Life, after int64) iter.
 	}
 }
 
+// bringsOwners is the condition of the index deltas_by_owners, word for word: else PostgreSQL would read all deltas.
+const bringsOwners = `seq <> object_id AND (patch @? '$[*].path ? (@ starts with "/metadata/ownerReferences")' OR patch IS NULL AND object IS NOT NULL)`
+
+// adoptions takes a row without a patch as a keyframe that holds the owners of its time.
 func (r *Record) adoptions(ctx context.Context, lives []Life, after int64, give func(Relation) bool) error {
 	if len(lives) == 0 {
 		return nil
 	}
-	lives = slices.SortedFunc(slices.Values(lives), func(a, b Life) int { return cmp.Compare(a.ObjectID, b.ObjectID) })
 	byID := make(map[int64]Life, len(lives))
 	for _, l := range lives {
 		byID[l.ObjectID] = l
 	}
 	days, err := r.daysFrom(ctx, r.pool, after, wholeSeq)
-	if err != nil {
+	if err != nil || len(days) == 0 {
 		return err
 	}
-	work, ctx := errgroup.WithContext(ctx)
-	work.SetLimit(runtime.GOMAXPROCS(0))
-	found := make([][]Relation, len(days))
-	for i := range days {
-		work.Go(func() (err error) {
-			found[i], err = r.adoptionsOn(ctx, &days[i], livingOn(&days[i], lives), after, byID)
-			return err
-		})
-	}
-	if err := work.Wait(); err != nil {
-		return err
-	}
-	for _, each := range slices.Concat(found...) {
-		if !give(each) {
-			return nil
-		}
-	}
-	return nil
-}
-
-// livingOn gives the lives, of some in the order of their begin, that can have a delta on a day.
-func livingOn(d *day, lives []Life) (ids []int64) {
-	for i := range lives {
-		switch l := &lives[i]; {
-		case l.ObjectID > d.lastSeq:
-			return ids
-		case l.DeletedSeq == 0 || l.DeletedSeq >= d.firstSeq:
-			ids = append(ids, l.ObjectID)
-		}
-	}
-	return ids
-}
-
-func (r *Record) adoptionsOn(ctx context.Context, d *day, ids []int64, after int64, lives map[int64]Life) (found []Relation, err error) {
-	for chunk := range slices.Chunk(ids, relationsChunk) {
-		more, err := r.adoptionsIn(ctx, d, chunk, after, lives)
-		if err != nil {
-			return nil, fmt.Errorf("look into %s: %w", d.day.Format(time.DateOnly), err)
-		}
-		found = append(found, more...)
-	}
-	return found, nil
-}
-
-// adoptionsIn looks into one day. A row without a patch is a keyframe that holds the owners of its time. Each life is looked up by itself: asked for
-// many at once, PostgreSQL would read the whole day.
-func (r *Record) adoptionsIn(ctx context.Context, d *day, ids []int64, after int64, lives map[int64]Life) (all []Relation, err error) {
 	rows, err := r.pool.Query(ctx, `
-		SELECT o.id, k.patch, k.object
-		FROM unnest($2::bigint[]) AS o (id)
-		CROSS JOIN LATERAL (
-			SELECT patch::text, CASE WHEN patch IS NULL THEN object::text END AS object
-			FROM kuberewind.record_deltas
-			WHERE cluster = $1 AND object_id = o.id AND seq > $3 AND seq <> o.id AND observed_at BETWEEN $4 AND $5
-				AND (patch @? '$[*].path ? (@ starts with "/metadata/ownerReferences")' OR patch IS NULL AND object IS NOT NULL)
-			OFFSET 0
-		) AS k`,
-		r.cluster.Number, ids, after, d.firstAt, d.lastAt)
+		SELECT object_id, patch::text, CASE WHEN patch IS NULL THEN object::text END FROM kuberewind.record_deltas
+		WHERE cluster = $1 AND seq > $2 AND observed_at >= $3 AND `+bringsOwners, r.cluster.Number, after, days[0].firstAt)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer rows.Close()
 	for rows.Next() {
 		var id int64
 		var change, object pgText
 		if err := rows.Scan(&id, &change, &object); err != nil {
-			return nil, err
+			return err
 		}
-		var found Relation
-		if change != nil {
-			found.Owners = ownersIn(change)
-		} else {
-			found, _ = relationOf(patch.Doc(object))
+		life, wanted := byID[id]
+		if !wanted {
+			continue
 		}
-		if found.Life, found.About = lives[id], ""; len(found.Owners) > 0 {
-			all = append(all, found)
+		if owners := ownersBrought(change, object); len(owners) > 0 && !give(Relation{Life: life, Owners: owners}) {
+			return nil
 		}
 	}
-	return all, rows.Err()
+	return rows.Err()
+}
+
+func ownersBrought(change, object pgText) []string {
+	if change != nil {
+		return ownersIn(change)
+	}
+	return owner.UIDs(patch.Doc(object))
 }
 
 // ownersIn are the UIDs that a patch writes into ownerReferences. A patch that cannot be read names none: a reading of its delta says so.

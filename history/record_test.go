@@ -575,6 +575,7 @@ func TestVerifyFindsEachThingThatDoesNotHold(t *testing.T) {
 		`UPDATE kuberewind.living SET stream = 7 WHERE object_id = 1`:                                                CheckLives,
 		`DELETE FROM kuberewind.lives WHERE object_id = 1`:                                                           CheckLives,
 		`UPDATE kuberewind.lives SET stream = 7 WHERE object_id = 1`:                                                 CheckLives,
+		`UPDATE kuberewind.lives SET owners = '{nobody}' WHERE object_id = 1`:                                        CheckLives,
 		`UPDATE kuberewind.streams SET last_seq = 9`:                                                                 CheckStreams,
 		`UPDATE kuberewind.streams SET last_rv = '12'`:                                                               CheckStreams,
 		`UPDATE kuberewind.heads SET seq = 12`:                                                                       CheckSeq,

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/kuberewind/kuberewind/internal/owner"
 	"github.com/kuberewind/kuberewind/patch"
 )
 
@@ -169,15 +170,7 @@ func firstOf[T any](ctx context.Context, r *Record, d *day, ids []int64, pick fu
 
 // relationOf reads the text as it was stored, which is canonical.
 func relationOf(object patch.Doc) (r Relation, ok bool) {
-	owners, _ := patch.Get(object, "/metadata/ownerReferences")
-	for _, owner := range patch.Members(owners) {
-		uid, _ := textAt(owner, "/uid")
-		if controller, _ := patch.Get(owner, "/controller"); string(controller) == "true" {
-			r.Owners = slices.Insert(r.Owners, 0, uid)
-		} else {
-			r.Owners = append(r.Owners, uid)
-		}
-	}
+	r.Owners = owner.UIDs(object)
 	// What has one of these is an Event, of either group. No other kind of Kubernetes has them.
 	involved, _ := textAt(object, "/involvedObject/uid")
 	regarding, _ := textAt(object, "/regarding/uid")

@@ -34,7 +34,7 @@ const (
 	CheckKeyframe   Check = "keyframe"   // the first row of a life in a day is a keyframe, and keyframes agree with their patches
 	CheckDays       Check = "days"       // the bounds of days are those of the rows
 	CheckPartition  Check = "partition"  // partitions hold their day only, and none is missing
-	CheckLives      Check = "lives"      // lives begin with their first delta and end with the one that deleted them; a recorder that starts finds what lives
+	CheckLives      Check = "lives"      // lives begin with their first delta, have the owners of its version, and end with the delta that deleted them; a recorder that starts finds what lives
 	CheckStreams    Check = "streams"    // positions are those of the last rows
 	CheckCheckpoint Check = "checkpoint" // each checkpoint holds what the deltas fold to
 )

@@ -5,14 +5,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/klauspost/compress/s2"
+
+	"github.com/kuberewind/kuberewind/internal/owner"
 )
 
 // A lifeRow is what lives says of an object that begins or ends in a batch.
 type lifeRow struct {
 	stream     int32
 	deletedSeq int64
+	owners     []string
 }
 
 // livesOf reads the lives that begin or end in a batch.
@@ -27,7 +32,7 @@ func (v *verification) livesOf(ctx context.Context, batch []row) (map[int64]life
 		return nil, nil
 	}
 	rows, err := v.record.pool.Query(ctx, `
-		SELECT object_id, stream, coalesce(deleted_seq, 0) FROM kuberewind.record_lives WHERE cluster = $1 AND object_id = ANY ($2::bigint[])`,
+		SELECT object_id, stream, coalesce(deleted_seq, 0), owners FROM kuberewind.record_lives WHERE cluster = $1 AND object_id = ANY ($2::bigint[])`,
 		v.record.cluster.Number, ids)
 	if err != nil {
 		return nil, fmt.Errorf("read the lives of the record: %w", err)
@@ -37,7 +42,7 @@ func (v *verification) livesOf(ctx context.Context, batch []row) (map[int64]life
 	for rows.Next() {
 		var id int64
 		var l lifeRow
-		if err := rows.Scan(&id, &l.stream, &l.deletedSeq); err != nil {
+		if err := rows.Scan(&id, &l.stream, &l.deletedSeq, &l.owners); err != nil {
 			return nil, fmt.Errorf("read the lives of the record: %w", err)
 		}
 		lives[id] = l
@@ -59,6 +64,11 @@ func (v *verification) life(w *row, lives map[int64]lifeRow) error {
 				return err
 			}
 		}
+		if ok {
+			if err := v.owners(w, l.owners); err != nil {
+				return err
+			}
+		}
 	}
 	if w.kind != typeDeleted {
 		return nil
@@ -67,6 +77,22 @@ func (v *verification) life(w *row, lives map[int64]lifeRow) error {
 	delete(v.objects, w.objectID)
 	if ok && l.deletedSeq != w.seq {
 		return v.found(CheckLives, w.seq, "it ends object %d, and its life says that seq %d does", w.objectID, l.deletedSeq)
+	}
+	return nil
+}
+
+// owners compares those that lives has of an object with its first version, which was just folded.
+func (v *verification) owners(w *row, noted []string) error {
+	o := v.objects[w.objectID]
+	if o == nil || o.doc == nil {
+		return nil // it does not fold, which was told
+	}
+	doc, err := s2.Decode(nil, o.doc)
+	if err != nil {
+		return err // of our own memory
+	}
+	if first := owner.UIDs(doc); !slices.Equal(first, noted) {
+		return v.found(CheckLives, w.seq, "its life has the owners %q, and its first version has %q", noted, first)
 	}
 	return nil
 }

@@ -58,7 +58,7 @@ SELECT cluster, stream, api_group, resource, scope, version, kind, namespaced, s
     position, last_rv, last_seq, synced, bookmarks, positioned_at
 FROM kuberewind.streams;
 CREATE VIEW kuberewind.record_lives AS
-SELECT l.cluster, l.object_id, l.stream, l.namespace, l.name, l.uid, e.seq AS deleted_seq
+SELECT l.cluster, l.object_id, l.stream, l.namespace, l.name, l.uid, e.seq AS deleted_seq, l.owners
 FROM kuberewind.lives l
 LEFT JOIN kuberewind.ends e ON e.cluster = l.cluster AND e.object_id = l.object_id;
 CREATE VIEW kuberewind.record_ends AS

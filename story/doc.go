@@ -9,9 +9,10 @@
 //   - Owners are UIDs, not names. An object made again under its name is another one.
 //   - Events belong by the UID of what they are about. One that client-go named after another object is not looked at.
 //   - An object that was adopted later belongs to its owner, with its whole life. So does one that was orphaned since.
-//   - It reads the lives of one namespace, and of these the first version on record, by an index. Of lives that do not belong by that, it
-//     looks through the patches since the object was made for owners. The versions it reads are those of the objects found, again by an
-//     index. The size of the record outside of the namespace does not matter.
+//   - It reads the lives of one namespace by an index, with the owners that stand there. An index holds the few later versions that brought
+//     other owners, of the whole record. It reads the first version of lives that began before what retention has left.
+//   - Otherwise it reads the versions of the objects found, and the first versions of Events that may be about them, again by an index.
+//     The size of the record outside of the namespace hardly matters.
 //   - Objects come with their last version in memory, compressed. Entries are not kept.
 //
 // # What it rejects, and why

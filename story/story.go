@@ -132,7 +132,7 @@ func (s *Story) relatives(ctx context.Context) error {
 // owned adds those of some lives that an object of the story owns, or owned once.
 func (s *Story) owned(ctx context.Context, lives []history.Life) error {
 	owned := map[string][]history.Life{} // by UID of the owner
-	if err := note(owned, s.rec.Relations(ctx, lives)); err != nil {
+	if err := note(owned, s.rec.Owners(ctx, lives)); err != nil {
 		return err
 	}
 	s.grow(owned)

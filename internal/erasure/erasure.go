@@ -230,9 +230,15 @@ func (e *erasing) change(ctx context.Context, tx pgx.Tx) error {
 	}
 	e.value.marker = markerOf(head.Number)
 	err = e.lives(ctx, tx, func(ctx context.Context, w *rewritten) error {
-		return head.Change(ctx, w.observed, w.ErasedDelta, w.patch, w.object, w.exact)
+		if err := head.Change(ctx, w.observed, w.ErasedDelta, w.patch, w.object, w.exact); err != nil || !w.first {
+			return err
+		}
+		return head.Own(ctx, w.Seq, w.owners)
 	})
 	if err != nil {
+		return err
+	}
+	if err := e.disown(ctx, tx); err != nil {
 		return err
 	}
 	if err := e.checkpoints(ctx, tx); err != nil {
@@ -253,6 +259,15 @@ func (e *erasing) change(ctx context.Context, tx pgx.Tx) error {
 		return err
 	}
 	return head.End(ctx, x, e.options.Recorder, e.options.Version)
+}
+
+// disown takes the value out of the owners of lives whose first version was dropped. Nothing reads these.
+func (e *erasing) disown(ctx context.Context, tx pgx.Tx) error {
+	_, err := tx.Exec(ctx, `
+		UPDATE kuberewind.lives SET owners = NULL
+		WHERE cluster = $1 AND object_id < (SELECT min(first_seq) FROM kuberewind.days WHERE cluster = $1)
+			AND EXISTS (SELECT FROM unnest(owners) AS owner, unnest($2::text[]) AS form WHERE strpos(owner, form) > 0)`, e.options.Cluster, textsOf(e.value.forms))
+	return err
 }
 
 // lives goes through all lives that may hold the value, in order.

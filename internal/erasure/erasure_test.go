@@ -455,3 +455,27 @@ func TestBase64OfAFileGoesWithItsLineEnd(t *testing.T) {
 	}
 	s.holds()
 }
+
+func TestErasureTakesTheValueOutOfTheOwnersOfLives(t *testing.T) {
+	s := newScene(t)
+	owned := s.version(postgres.Added, "owned", `"n":1`)
+	o := owned.Object.(*object)
+	text := strings.Replace(string(o.doc), `"metadata":{`, `"metadata":{"ownerReferences":[{"uid":`+quote(leaked)+`},{"uid":"other"}],`, 1)
+	var err error
+	o.doc, err = patch.Canonical([]byte(text))
+	require.NoError(t, err)
+	s.commit(owned)
+	_, err = s.admin.Exec(t.Context(), `
+		INSERT INTO kuberewind.lives VALUES (1, 0, $1, 'shop', 'dropped', 'uid-of-dropped', ARRAY[$2]);
+		INSERT INTO kuberewind.ends VALUES (1, 0, 0)`, pgx.QueryExecModeSimpleProtocol, s.pods.ID(), leaked)
+	require.NoError(t, err)
+	require.Contains(t, s.where("hunter2-"), "lives")
+
+	s.erased(erasure.Options{})
+	require.Empty(t, s.where("hunter2-"))
+	s.holds()
+	var owners []string
+	require.NoError(t, s.admin.QueryRow(t.Context(), `SELECT owners FROM kuberewind.lives WHERE name = 'owned'`).Scan(&owners))
+	require.Len(t, owners, 2)
+	require.Equal(t, "other", owners[1])
+}

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/internal/owner"
 	"github.com/kuberewind/kuberewind/patch"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
@@ -21,6 +22,8 @@ type rewritten struct {
 	postgres.ErasedDelta
 	observed             time.Time
 	patch, object, exact []byte
+	first                bool     // of its life
+	owners               []string // of the version, if it is the first
 }
 
 // A delta is one on record.
@@ -73,6 +76,9 @@ func (e *erasing) life(ctx context.Context, db querier, id int64, change func(co
 			}
 			if changed == nil {
 				continue
+			}
+			if changed.first = d.seq == id; changed.first {
+				changed.owners = owner.UIDs(w.clean)
 			}
 			if err := change(ctx, changed); err != nil {
 				return err

@@ -70,6 +70,28 @@ func (c *copyBuffer) text(s string) {
 	c.b = append(c.b, s...)
 }
 
+// oidText is PostgreSQL's number of the type text.
+const oidText = 25
+
+// texts is a text[] of one dimension that is NULL when empty.
+func (c *copyBuffer) texts(all []string) {
+	if len(all) == 0 {
+		c.null()
+		return
+	}
+	size := 5 * 4
+	for _, s := range all {
+		size += 4 + len(s)
+	}
+	c.length(size)
+	for _, n := range []int{1, 0, oidText, len(all), 1} { // dimensions, whether there are NULLs, the type; of the dimension its length and its first index
+		c.length(n)
+	}
+	for _, s := range all {
+		c.text(s)
+	}
+}
+
 // name is a text that is NULL when empty.
 func (c *copyBuffer) name(s string) {
 	if s == "" {

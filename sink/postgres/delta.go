@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/kuberewind/kuberewind/internal/owner"
 	"github.com/kuberewind/kuberewind/patch"
 )
 
@@ -123,7 +124,9 @@ func (e *encoder) record(b *Batch, st *Stream, v *version) {
 		d.row.objectID = v.known.id
 	} else {
 		d.row.objectID = d.row.seq
-		b.lives = append(b.lives, life{objectID: d.row.seq, stream: st.id, namespace: clean(v.namespace), name: lifeName(v.name), uid: v.uid})
+		b.lives = append(b.lives, life{
+			objectID: d.row.seq, stream: st.id, namespace: clean(v.namespace), name: lifeName(v.name), uid: v.uid, owners: owner.UIDs(v.doc),
+		})
 	}
 	next.id = d.row.objectID
 	d.entry = &next

@@ -74,6 +74,12 @@ func (e *Erasing) Change(ctx context.Context, observed time.Time, d ErasedDelta,
 	return err
 }
 
+// Own puts the owners of a life's first version on record as they are without the value. Its object_id is the seq of that version.
+func (e *Erasing) Own(ctx context.Context, id int64, owners []string) error {
+	_, err := e.tx.Exec(ctx, `UPDATE kuberewind.lives SET owners = $3 WHERE cluster = $1 AND object_id = $2 AND owners IS DISTINCT FROM $3`, e.cluster, id, owners)
+	return err
+}
+
 // End puts the erasure on record as a batch of its own, and as an epoch of its own: a recorder that runs holds versions with the value in memory, patches the
 // next ones against them, and must begin anew from the record (I1 stops it). The configuration in force is that of the epoch before.
 func (e *Erasing) End(ctx context.Context, x Erasure, recorder, version string) error {

@@ -69,19 +69,21 @@ type life struct {
 	namespace string
 	name      string
 	uid       string
-	ended     bool // in the batch in which it began: it has a row in ends, and never one in living
+	owners    []string // of its first version
+	ended     bool     // in the batch in which it began: it has a row in ends, and never one in living
 }
 
-const lifeColumns = "cluster, object_id, stream, namespace, name, uid"
+const lifeColumns = "cluster, object_id, stream, namespace, name, uid, owners"
 
 func (l *life) copyTo(c *copyBuffer, cluster int32) {
-	c.fields(6)
+	c.fields(7)
 	c.int4(cluster)
 	c.int8(l.objectID)
 	c.int4(l.stream)
 	c.text(l.namespace)
 	c.text(l.name)
 	c.text(l.uid)
+	c.texts(l.owners)
 }
 
 const livingColumns = "cluster, stream, object_id"

@@ -38,3 +38,24 @@ func TestARowIsReadAsItWasCopied(t *testing.T) {
 		})
 	}
 }
+
+func TestALifeIsReadAsItWasCopied(t *testing.T) {
+	db := newDatabase(t)
+	for id, owners := range [][]string{nil, {"one"}, {"controller", "", "ünicode"}} {
+		of := life{objectID: int64(id), stream: 2, namespace: "shop", name: "web", uid: "uid", owners: owners}
+		var c copyBuffer
+		c.begin()
+		of.copyTo(&c, 7)
+		c.end()
+		conn, err := db.admin.Acquire(t.Context())
+		require.NoError(t, err)
+		defer conn.Release()
+		_, err = conn.Conn().PgConn().CopyFrom(t.Context(), bytes.NewReader(c.b), "COPY kuberewind.lives ("+lifeColumns+") FROM STDIN (FORMAT binary)")
+		require.NoError(t, err)
+		var got life
+		err = conn.QueryRow(t.Context(), "SELECT object_id, stream, namespace, name, uid, owners FROM kuberewind.lives WHERE cluster = 7 AND object_id = $1", id).
+			Scan(&got.objectID, &got.stream, &got.namespace, &got.name, &got.uid, &got.owners)
+		require.NoError(t, err)
+		require.Equal(t, of, got)
+	}
+}

@@ -1,0 +1,75 @@
+package history
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+)
+
+// Owners gives the owners of lives that have any, by their first version on record. They stand in lives, so no version is read.
+//
+// A life may have begun before the first delta that is left. Verify cannot compare its owners then, so its first version on record is read.
+func (r *Record) Owners(ctx context.Context, lives []Life) iter.Seq2[Relation, error] {
+	return func(yield func(Relation, error) bool) {
+		if err := r.owners(ctx, lives, func(found Relation) bool { return yield(found, nil) }); err != nil {
+			yield(Relation{}, fmt.Errorf("read owners of objects of the record: %w", err))
+		}
+	}
+}
+
+func (r *Record) owners(ctx context.Context, lives []Life, give func(Relation) bool) error {
+	extent, err := r.extent(ctx, r.pool)
+	if err != nil {
+		return err
+	}
+	older, noted := byBegin(lives, extent.FirstSeq)
+	going := true
+	for chunk := range slices.Chunk(noted, relationsChunk) {
+		if err := r.ownersNoted(ctx, chunk, func(found Relation) bool { going = give(found); return going }); err != nil || !going {
+			return err
+		}
+	}
+	return r.relations(ctx, older, func(found Relation) bool {
+		found.About = ""
+		return len(found.Owners) == 0 || give(found)
+	})
+}
+
+// byBegin parts lives by a seq.
+func byBegin(lives []Life, seq int64) (before, since []Life) {
+	for _, l := range lives {
+		if l.ObjectID < seq {
+			before = append(before, l)
+		} else {
+			since = append(since, l)
+		}
+	}
+	return before, since
+}
+
+func (r *Record) ownersNoted(ctx context.Context, lives []Life, give func(Relation) bool) error {
+	byID, ids := make(map[int64]Life, len(lives)), make([]int64, 0, len(lives))
+	for _, l := range lives {
+		byID[l.ObjectID] = l
+		ids = append(ids, l.ObjectID)
+	}
+	rows, err := r.pool.Query(ctx, `
+		SELECT object_id, owners FROM kuberewind.record_lives WHERE cluster = $1 AND object_id = ANY ($2::bigint[]) AND owners IS NOT NULL`,
+		r.cluster.Number, ids)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id int64
+		var owners []string
+		if err := rows.Scan(&id, &owners); err != nil {
+			return err
+		}
+		if !give(Relation{Life: byID[id], Owners: owners}) {
+			return nil
+		}
+	}
+	return rows.Err()
+}

@@ -1,0 +1,82 @@
+package history
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kuberewind/kuberewind/patch"
+	"github.com/kuberewind/kuberewind/sink/postgres"
+)
+
+// owned gives a version with owners, of which the last is the controller.
+func (b *book) owned(it postgres.Item, owners ...string) postgres.Item {
+	b.t.Helper()
+	references := make([]string, len(owners))
+	for i, uid := range owners {
+		references[i] = fmt.Sprintf(`{"controller":%t,"uid":%q}`, i == len(owners)-1, uid)
+	}
+	o := *it.Object.(*thing)
+	text := strings.Replace(string(o.doc), `"metadata":{`, `"metadata":{"ownerReferences":[`+strings.Join(references, ",")+`],`, 1)
+	var err error
+	o.doc, err = patch.Canonical([]byte(text))
+	require.NoError(b.t, err)
+	it.Object = &o
+	return it
+}
+
+func ownersOf(t *testing.T, r *Record) map[string][]string {
+	t.Helper()
+	var lives []Life
+	for l, err := range r.Lives(t.Context(), LifeQuery{}) {
+		require.NoError(t, err)
+		lives = append(lives, l)
+	}
+	found := map[string][]string{}
+	for relation, err := range r.Owners(t.Context(), lives) {
+		require.NoError(t, err)
+		found[relation.Name] = relation.Owners
+	}
+	return found
+}
+
+func TestOwnersStandInLivesButForThoseThatBeganBeforeTheRecord(t *testing.T) {
+	b := newBook(t, 1)
+	b.commit(b.owned(b.set(0, "a", "old", "1"), "first"), b.set(0, "a", "none", "1"))
+	b.now = b.now.AddDate(0, 0, 1)
+	b.commit(b.owned(b.set(0, "a", "old", "2"), "second"), b.owned(b.set(0, "a", "new", "1"), "one", "controller"))
+	r := b.record(t)
+	require.Equal(t, map[string][]string{"old": {"first"}, "new": {"controller", "one"}}, ownersOf(t, r))
+	found, _ := findings(t, r)
+	require.Empty(t, found)
+
+	b.db.Exec(t, `UPDATE kuberewind.lives SET owners = '{noted}' WHERE name = 'new'`)
+	require.Equal(t, map[string][]string{"old": {"first"}, "new": {"noted"}}, ownersOf(t, r), "no version is read")
+	for _, sql := range []string{`DROP TABLE kuberewind.deltas_p20260310`, `DELETE FROM kuberewind.days WHERE day = '2026-03-10'`} {
+		b.db.Exec(t, sql)
+	}
+	require.Equal(t, map[string][]string{"old": {"second"}, "new": {"noted"}}, ownersOf(t, r), "the first day was dropped")
+}
+
+func TestAdoptionsAreFoundByTheirIndex(t *testing.T) {
+	b := newBook(t, 1)
+	b.commit(b.set(0, "a", "adopted", "1"), b.set(0, "a", "other", "1"))
+	for i := range 300 {
+		b.commit(b.set(0, "a", "other", fmt.Sprint(i+2)))
+	}
+	b.commit(b.owned(b.set(0, "a", "adopted", "1"), "late"))
+	b.db.Exec(t, `ANALYZE`)
+	conn := b.db.Connect(t)
+	rows, err := conn.Query(t.Context(), `EXPLAIN SELECT object_id FROM kuberewind.record_deltas WHERE cluster = 1 AND seq > 1 AND `+bringsOwners)
+	require.NoError(t, err)
+	plan, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(t, err)
+	require.Contains(t, strings.Join(plan, " "), "_cluster_seq_idx1 on deltas_p20260310", "the partition's part of deltas_by_owners")
+
+	var count int
+	require.NoError(t, conn.QueryRow(t.Context(), `SELECT count(*) FROM kuberewind.record_deltas WHERE cluster = 1 AND `+bringsOwners).Scan(&count))
+	require.Equal(t, 1, count)
+}
