@@ -88,7 +88,7 @@ func (c *Counter) Count(ctx context.Context, q Query, now time.Time) (*Strip, er
 // unread names the stretch that was not counted.
 func (c *Counter) unread(ctx context.Context, s *Strip, at progress) error {
 	until := at.window.To
-	moments, err := c.Record.Moments(ctx, at.last-1, 1)
+	moments, err := c.Record.Moments(ctx, history.Moment{Seq: at.last - 1}, 1)
 	var missing *history.MissingDayError
 	switch {
 	case errors.As(err, &missing):
