@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -64,7 +65,7 @@ func (at *instant) call(r *http.Request) (*call, error) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return nil, at.refuse(r, s, info)
 	}
-	if info.Subresource != "" && info.Subresource != "status" || s.Namespaced != (info.Namespace != "") && (len(info.Parts) > 1 || info.Namespace != "") && info.Resource != "namespaces" {
+	if info.Subresource != "" && !slices.Contains(s.Subresources, info.Subresource) || s.Namespaced != (info.Namespace != "") && (len(info.Parts) > 1 || info.Namespace != "") && info.Resource != "namespaces" {
 		return nil, nil
 	}
 	if !s.Recorded {
@@ -196,6 +197,11 @@ func (c *call) get(w http.ResponseWriter, r *http.Request) error {
 	}
 	if e == nil {
 		return apierrors.NewNotFound(c.resource.GroupResource(), c.name)
+	}
+	if c.info.Subresource == scaleName {
+		if e, err = c.scaled(r.Context(), e); err != nil {
+			return err
+		}
 	}
 	body, err := c.form.one(r.Context(), e)
 	if err != nil {

@@ -68,7 +68,9 @@ func newAllowances(s *system) allowances {
 		{name: "versions that a webhook converts", mend: mendConverted,
 			reason: "The record has objects in one version, and the webhook of then cannot be asked. Ours refuses the others."},
 		{name: "verbs and subresources", mend: mendVerbs,
-			reason: "The past cannot be written, and has no subresources. What is not on record keeps its entry without verbs."},
+			reason: "The past cannot be written. It has the subresources status and scale, to read. What is not on record keeps its entry without verbs."},
+		{name: "columns of the scale of a custom resource", mend: mendScale,
+			reason: "The real server describes them in other words than those of built-in kinds. Ours has one description."},
 	}}
 	for i := range a.list {
 		a.list[i].used = new(atomic.Int64)
@@ -406,6 +408,20 @@ func mendConverted(_ *system, p pair, theirs, ours *answer) bool {
 	return true
 }
 
+// mendScale compares the names of the columns, and no more of them.
+func mendScale(_ *system, p pair, theirs, ours *answer) (mended bool) {
+	if !strings.HasSuffix(p.ours.path, "/scale") || !strings.Contains(p.ours.path, "/apis/example.com/") {
+		return false
+	}
+	for _, a := range []*answer{theirs, ours} {
+		columns, _ := at(a.body, "columnDefinitions").([]any)
+		for i, column := range columns {
+			columns[i], mended = at(column, "name"), true
+		}
+	}
+	return mended
+}
+
 // mendVerbs makes of the real server's discovery what ours must say.
 func mendVerbs(s *system, _ pair, theirs, _ *answer) (mended bool) {
 	list, _ := theirs.body.(map[string]any)
@@ -428,16 +444,38 @@ func mendVerbs(s *system, _ pair, theirs, _ *answer) (mended bool) {
 	return mended
 }
 
+// toRead leaves the subresources that the past has. Their names are members of that name.
+func toRead(subresources []any, member string) []any {
+	kept := []any{}
+	for _, each := range subresources {
+		subresource := each.(map[string]any)
+		name := subresource[member].(string)
+		if (strings.HasSuffix(name, "status") || strings.HasSuffix(name, "scale")) && slices.Contains(subresource["verbs"].([]any), any("get")) {
+			subresource["verbs"] = []any{"get"}
+			kept = append(kept, subresource)
+		}
+	}
+	return kept
+}
+
 // readOnly trims the verbs of resources, whose names are members of that name.
 func readOnly(resources any, member, groupVersion string, s *system) ([]any, bool) {
 	kept := []any{}
 	for _, each := range resources.([]any) {
 		resource := each.(map[string]any)
 		name := resource[member].(string)
-		if strings.Contains(name, "/") {
+		if name, subresource, _ := strings.Cut(name, "/"); subresource != "" {
+			if s.watches(groupVersion, name) {
+				kept = append(kept, toRead([]any{resource}, member)...)
+			}
 			continue
 		}
-		delete(resource, "subresources")
+		subresources, _ := resource["subresources"].([]any)
+		if subresources = toRead(subresources, "subresource"); len(subresources) > 0 && s.watches(groupVersion, name) {
+			resource["subresources"] = subresources
+		} else {
+			delete(resource, "subresources")
+		}
 		verbs := slices.DeleteFunc(resource["verbs"].([]any), func(verb any) bool { return !slices.Contains([]any{"get", "list", "watch"}, verb) })
 		if !s.watches(groupVersion, name) {
 			verbs = []any{}

@@ -38,6 +38,7 @@ func sameAnswers(t *testing.T, s *system) {
 	pairs = append(pairs, e.versions(settings, end)...)
 	pairs = append(pairs, e.refused(settings, end)...)
 	pairs = append(pairs, e.strangers(end)...)
+	pairs = append(pairs, e.subresources(end)...)
 	pairs = append(pairs, e.ofItself(end)...)
 	e.all(pairs)
 	e.atRandomRevisions()

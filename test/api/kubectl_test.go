@@ -24,7 +24,7 @@ func sameOutput(t *testing.T, s *system) {
 	theirs := &kubectl{program: s.plane.Kubectl(), kubeconfig: kubeconfig, home: t.TempDir()}
 	ours := &kubectl{program: s.plane.Kubectl(), kubeconfig: kubeconfigOf(t, s.ours.config.Host), home: t.TempDir()}
 	for _, command := range []string{
-		"get pods -n shop", "get pods -A -o wide", "get deploy,rs,svc,cm,nodes -n shop", "get pod web-1 -n shop -o yaml", "get widgets -n shop -o yaml --show-managed-fields", "get wd -A", "get events -n shop",
+		"get pods -n shop", "get pods -A -o wide", "get deploy,rs,svc,cm,nodes -n shop", "get pod web-1 -n shop -o yaml", "get widgets -n shop -o yaml --show-managed-fields", "get deploy web -n shop --subresource=scale", "get wd big -n shop --subresource=scale -o yaml", "get po web-1 -n shop --subresource=status", "get wd -A", "get events -n shop",
 		"get pods -A -l tier=front -o name", "get pods -A --field-selector=status.phase=Running -o json", "get pods -A --chunk-size=1", "get pods nobody -n shop", "get nobodies", "get all -n shop",
 		"get --raw /version", "version -o json", "describe pod web-2 -n shop", "describe node worker-1", "describe deploy web -n shop", "describe svc web -n shop", "describe widget big -n shop",
 		"explain pod.spec.containers", "explain widgets.spec", "explain deployments --recursive", "api-resources --verbs=list,watch", "api-versions", "events -n shop", "wait --for=jsonpath={.spec.size} widget/small -n shop --timeout=5s", "rollout history deploy/web -n shop",

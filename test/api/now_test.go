@@ -85,6 +85,19 @@ func (e *exam) strangers(r revision) (pairs []pair) {
 	return pairs
 }
 
+// subresources are what is made of objects.
+func (e *exam) subresources(r revision) (pairs []pair) {
+	for _, path := range []string{
+		"/apis/apps/v1/namespaces/shop/deployments/web/scale", "/apis/apps/v1/namespaces/shop/replicasets/web-6d4f/scale", "/apis/example.com/v1/namespaces/shop/widgets/big/scale", "/apis/example.com/v1/namespaces/shop/widgets/small/scale",
+		"/apis/apps/v1/namespaces/shop/deployments/web/status", "/api/v1/namespaces/shop/pods/web-1/status", "/api/v1/namespaces/shop/pods/nobody/status", "/api/v1/nodes/worker-1/status",
+	} {
+		for _, accept := range []string{asJSON, asMetadata, asTable} {
+			pairs = append(pairs, same(kind{}, r, path, accept))
+		}
+	}
+	return pairs
+}
+
 // ofItself is what a server says of itself.
 func (e *exam) ofItself(r revision) (pairs []pair) {
 	for _, path := range []string{"/api", "/apis"} {

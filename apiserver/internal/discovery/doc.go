@@ -7,7 +7,7 @@
 //
 //   - Verbs are get, list and watch, in this order, and of these only those that the server had.
 //   - A resource that the record lacks stays, without verbs.
-//   - Subresources are left out. So are storage version hashes, which recorded discovery does not have.
+//   - Of the subresources, status and scale stay, with the verb get. Storage version hashes are left out: recorded discovery does not have them.
 //   - The server address in /api is the host that the client asked.
 //   - JSON is the only encoding; OpenAPI documents can be had as protobuf, too. Discovery refuses no Accept header: if none of its
 //     clauses asks for aggregated discovery as JSON, the answer is the legacy form.

@@ -121,10 +121,21 @@ func legacyResources(group string, version apidiscovery.APIVersionDiscovery) *me
 			Name: r.Resource, SingularName: r.SingularResource, Namespaced: r.Scope == apidiscovery.ScopeNamespace, Kind: r.ResponseKind.Kind,
 			Verbs: r.Verbs, ShortNames: r.ShortNames, Categories: r.Categories,
 		}
-		if kind := kindOf(gv, r); kind.GroupVersion() != gv {
-			legacy.Group, legacy.Version = kind.Group, kind.Version
-		}
+		legacy.Group, legacy.Version = foreign(gv, r.ResponseKind)
 		list.APIResources = append(list.APIResources, legacy)
+		for _, s := range r.Subresources {
+			sub := metav1.APIResource{Name: r.Resource + "/" + s.Subresource, Namespaced: legacy.Namespaced, Kind: s.ResponseKind.Kind, Verbs: s.Verbs}
+			sub.Group, sub.Version = foreign(gv, s.ResponseKind)
+			list.APIResources = append(list.APIResources, sub)
+		}
 	}
 	return list
+}
+
+// foreign is the group and version of a kind that has others than its resource.
+func foreign(gv schema.GroupVersion, of *metav1.GroupVersionKind) (group, version string) {
+	if kind := kindOf(gv, of); kind.GroupVersion() != gv {
+		return kind.Group, kind.Version
+	}
+	return "", ""
 }

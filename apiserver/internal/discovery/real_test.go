@@ -250,8 +250,11 @@ func changed(t *testing.T, text string) any {
 				resources, _ := version.(map[string]any)["resources"].([]any)
 				for _, r := range resources {
 					r := r.(map[string]any)
-					delete(r, "subresources")
 					trim(r, name, r["resource"].(string))
+					subresources, _ := r["subresources"].([]any)
+					if r["subresources"] = readable(subresources, "subresource", len(r["verbs"].([]any)) > 0); len(r["subresources"].([]any)) == 0 {
+						delete(r, "subresources")
+					}
 				}
 			}
 		}
@@ -260,19 +263,41 @@ func changed(t *testing.T, text string) any {
 		if group == "v1" {
 			group = ""
 		}
-		resources := slices.DeleteFunc(answer["resources"].([]any), func(r any) bool { return strings.Contains(r.(map[string]any)["name"].(string), "/") })
-		for _, r := range resources {
+		resources := []any{}
+		for _, r := range answer["resources"].([]any) {
+			name, subresource, _ := strings.Cut(r.(map[string]any)["name"].(string), "/")
+			if subresource != "" {
+				resources = append(resources, readable([]any{r}, "name", inTheRecord(schema.GroupResource{Group: group, Resource: name}))...)
+				continue
+			}
 			delete(r.(map[string]any), "storageVersionHash")
-			trim(r.(map[string]any), group, r.(map[string]any)["name"].(string))
+			trim(r.(map[string]any), group, name)
+			resources = append(resources, r)
 		}
 		if group == "example.com" { // the real server's order is random
-			slices.SortFunc(resources, func(a, b any) int {
-				return strings.Compare(a.(map[string]any)["name"].(string), b.(map[string]any)["name"].(string))
+			slices.SortStableFunc(resources, func(a, b any) int { // the subresources of one resource have an order
+				first, _, _ := strings.Cut(a.(map[string]any)["name"].(string), "/")
+				second, _, _ := strings.Cut(b.(map[string]any)["name"].(string), "/")
+				return strings.Compare(first, second)
 			})
 		}
 		answer["resources"] = resources
 	}
 	return answer
+}
+
+// readable leaves the subresources that can be read, of the real server. Their names are members of that name.
+func readable(all []any, member string, recorded bool) []any {
+	left := []any{}
+	for _, s := range all {
+		s := s.(map[string]any)
+		name := s[member].(string)
+		if recorded && (strings.HasSuffix(name, "status") || strings.HasSuffix(name, "scale")) && slices.Contains(s["verbs"].([]any), any("get")) {
+			s["verbs"] = []any{"get"}
+			left = append(left, s)
+		}
+	}
+	return left
 }
 
 // trim leaves the reading verbs of an entry of the real server.

@@ -21,6 +21,8 @@ type Resource struct {
 	Namespaced bool
 	Recorded   bool     // the record has its objects
 	Versions   []string // of the group, in which it was served, the preferred one first
+
+	Subresources []string // that can be read
 }
 
 // Resource finds a resource that was served at the instant, whether it is on record or not.
@@ -31,6 +33,12 @@ func (s *Server) Resource(gvr schema.GroupVersionResource) (Resource, bool) {
 
 // reading are the verbs that the past allows.
 var reading = []string{"get", "list", "watch"}
+
+// subresources are those that are made of the object itself: status is the object.
+var subresources = []string{"status", "scale"}
+
+// Readable reports whether a subresource can be read, if the server had it.
+func Readable(subresource string) bool { return slices.Contains(subresources, subresource) }
 
 // readDiscovery gives aggregated discovery of /api and of /apis.
 func readDiscovery(ctx context.Context, source Source, at time.Time) (core, groups *apidiscovery.APIGroupDiscoveryList, err error) {
@@ -104,12 +112,23 @@ func trim(list *apidiscovery.APIGroupDiscoveryList, recorded func(schema.GroupRe
 		for v := range group.Versions {
 			for i := range group.Versions[v].Resources {
 				r := &group.Versions[v].Resources[i]
-				r.Subresources = nil
 				known := recorded(schema.GroupResource{Group: group.Name, Resource: r.Resource})
 				r.Verbs = slices.DeleteFunc(slices.Clone(reading), func(verb string) bool { return !known || !slices.Contains(r.Verbs, verb) })
+				r.Subresources = trimSubresources(r.Subresources, known && slices.Contains(r.Verbs, "get"))
 			}
 		}
 	}
+}
+
+// trimSubresources leaves those that can be read. Those of a resource that cannot be read are left out.
+func trimSubresources(all []apidiscovery.APISubresourceDiscovery, readable bool) (left []apidiscovery.APISubresourceDiscovery) {
+	for _, s := range all {
+		if readable && Readable(s.Subresource) && slices.Contains(s.Verbs, "get") && s.ResponseKind != nil {
+			s.Verbs = []string{"get"}
+			left = append(left, s)
+		}
+	}
+	return left
 }
 
 // index notes the resources of a list by their names.
@@ -127,8 +146,13 @@ func index(list *apidiscovery.APIGroupDiscoveryList, recorded func(schema.GroupR
 				if named(r) {
 					gvr := gv.WithResource(r.Resource)
 					to[gvr] = Resource{
-						GroupVersionResource: gvr, Kind: kindOf(gv, r), Namespaced: r.Scope == apidiscovery.ScopeNamespace,
+						GroupVersionResource: gvr, Kind: kindOf(gv, r.ResponseKind), Namespaced: r.Scope == apidiscovery.ScopeNamespace,
 						Recorded: recorded(gvr.GroupResource()), Versions: served[r.Resource],
+					}
+					for _, s := range r.Subresources {
+						r := to[gvr]
+						r.Subresources = append(r.Subresources, s.Subresource)
+						to[gvr] = r
 					}
 				}
 			}
@@ -142,9 +166,9 @@ func named(r apidiscovery.APIResourceDiscovery) bool {
 }
 
 // kindOf is what a resource's objects are. The server leaves out the group and version of built-in kinds.
-func kindOf(gv schema.GroupVersion, r apidiscovery.APIResourceDiscovery) schema.GroupVersionKind {
-	if r.ResponseKind.Version == "" {
-		return gv.WithKind(r.ResponseKind.Kind)
+func kindOf(gv schema.GroupVersion, kind *metav1.GroupVersionKind) schema.GroupVersionKind {
+	if kind.Version == "" {
+		return gv.WithKind(kind.Kind)
 	}
-	return schema.GroupVersionKind(*r.ResponseKind)
+	return schema.GroupVersionKind(*kind)
 }

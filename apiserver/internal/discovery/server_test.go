@@ -50,8 +50,10 @@ func group(name, version, resources string) string {
 
 const (
 	core = `{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","metadata":{},"items":[{"metadata":{},"versions":[{"version":"v1","resources":[
-		{"resource":"pods","responseKind":{"group":"","version":"","kind":"Pod"},"scope":"Namespaced","singularResource":"pod","verbs":["watch","create","list"],"shortNames":["po"],
-		 "subresources":[{"subresource":"log","responseKind":{"group":"","version":"","kind":"Pod"},"verbs":["get"]}]},
+		{"resource":"pods","responseKind":{"group":"","version":"","kind":"Pod"},"scope":"Namespaced","singularResource":"pod","verbs":["watch","create","get","list"],"shortNames":["po"],
+		 "subresources":[{"subresource":"log","responseKind":{"group":"","version":"","kind":"Pod"},"verbs":["get"]},
+			{"subresource":"scale","responseKind":{"group":"autoscaling","version":"v1","kind":"Scale"},"verbs":["get","patch"]},
+			{"subresource":"status","responseKind":{"group":"","version":"","kind":"Pod"},"verbs":["get","update"]}]},
 		{"resource":"componentstatuses","responseKind":{"group":"","version":"","kind":"ComponentStatus"},"scope":"Cluster","singularResource":"componentstatus","verbs":["get","list"]}
 		],"freshness":"Current"}]}]}`
 	widgets = `{"resource":"widgets","responseKind":{"group":"example.com","version":"v1","kind":"Widget"},"scope":"Cluster","singularResource":"widget","verbs":["get","list","watch"]}`
@@ -96,11 +98,15 @@ func status(t *testing.T, a answer) metav1.Status {
 func TestOnlyReadingVerbsRemainAndNoneOfWhatTheRecordLacks(t *testing.T) {
 	s := newServer(t, map[string]string{"/api": core})
 	require.JSONEq(t, `{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","metadata":{},"items":[{"metadata":{},"versions":[{"version":"v1","resources":[
-		{"resource":"pods","responseKind":{"group":"","version":"","kind":"Pod"},"scope":"Namespaced","singularResource":"pod","verbs":["list","watch"],"shortNames":["po"]},
+		{"resource":"pods","responseKind":{"group":"","version":"","kind":"Pod"},"scope":"Namespaced","singularResource":"pod","verbs":["get","list","watch"],"shortNames":["po"],
+		 "subresources":[{"subresource":"scale","responseKind":{"group":"autoscaling","version":"v1","kind":"Scale"},"verbs":["get"]},
+			{"subresource":"status","responseKind":{"group":"","version":"","kind":"Pod"},"verbs":["get"]}]},
 		{"resource":"componentstatuses","responseKind":{"group":"","version":"","kind":"ComponentStatus"},"scope":"Cluster","singularResource":"componentstatus","verbs":[]}
 		],"freshness":"Current"}]}]}`, ask(s, "/api", "Accept", aggregated).body)
 	require.JSONEq(t, `{"kind":"APIResourceList","groupVersion":"v1","resources":[
-		{"name":"pods","singularName":"pod","namespaced":true,"kind":"Pod","verbs":["list","watch"],"shortNames":["po"]},
+		{"name":"pods","singularName":"pod","namespaced":true,"kind":"Pod","verbs":["get","list","watch"],"shortNames":["po"]},
+		{"name":"pods/scale","singularName":"","namespaced":true,"group":"autoscaling","version":"v1","kind":"Scale","verbs":["get"]},
+		{"name":"pods/status","singularName":"","namespaced":true,"kind":"Pod","verbs":["get"]},
 		{"name":"componentstatuses","singularName":"componentstatus","namespaced":false,"kind":"ComponentStatus","verbs":[]}]}`, ask(s, "/api/v1").body)
 }
 
@@ -111,7 +117,7 @@ func TestResourcesAreKnownWithTheirVersionsWhetherRecordedOrNot(t *testing.T) {
 	pods := schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 	got, ok := s.Resource(pods)
 	require.True(t, ok)
-	require.Equal(t, discovery.Resource{GroupVersionResource: pods, Kind: schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, Namespaced: true, Recorded: true, Versions: []string{"v1"}}, got)
+	require.Equal(t, discovery.Resource{GroupVersionResource: pods, Kind: schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, Namespaced: true, Recorded: true, Versions: []string{"v1"}, Subresources: []string{"scale", "status"}}, got)
 	got, ok = s.Resource(pods.GroupVersion().WithResource("componentstatuses"))
 	require.True(t, ok)
 	require.False(t, got.Recorded)

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac"
+
+	"github.com/kuberewind/kuberewind/apiserver/internal/discovery"
 )
 
 const (
@@ -19,7 +21,7 @@ const (
 	reasonReadOnly    = "the past is read-only"
 	reasonQuestion    = "a review is a question, not a change"
 	reasonUnserved    = "this server does not serve this path"
-	reasonSubresource = "this server does not serve subresources: read the object itself"
+	reasonSubresource = "this server does not serve this subresource: read the object itself"
 )
 
 // present answers what the caller may do through this server, now.
@@ -55,7 +57,7 @@ func refused(a authorizer.Attributes) string {
 		return reasonUnserved
 	case !rbac.RulesAllow(a, readRule(), reviewRule(), pathRule()):
 		return reasonReadOnly
-	case a.GetSubresource() != "":
+	case a.GetSubresource() != "" && (a.GetVerb() != "get" || !discovery.Readable(a.GetSubresource())):
 		return reasonSubresource
 	default:
 		return ""

@@ -44,7 +44,7 @@ func TestSubresourcesAreDeniedWithWhatTheRecordHasInstead(t *testing.T) {
 		"attach":      "a container of the past runs no command: see the Pod's versions (replay log pod/NAME)",
 		"portforward": "a Pod or Service of the past takes no connection: see its versions (replay log)",
 		"proxy":       "a Pod or Service of the past takes no connection: see its versions (replay log)",
-		"status":      "this server does not serve subresources: read the object itself",
+		"approval":    "this server does not serve this subresource: read the object itself",
 	} {
 		status := w.canI(t, nobody, authorizationv1.ResourceAttributes{Verb: "get", Namespace: "shop", Resource: "pods", Subresource: subresource})
 		require.Equal(t, authorizationv1.SubjectAccessReviewStatus{Denied: true, Reason: reason}, status, subresource)
@@ -55,6 +55,12 @@ func TestSubresourcesAreDeniedWithWhatTheRecordHasInstead(t *testing.T) {
 		w.canI(t, nobody, authorizationv1.ResourceAttributes{Verb: "create", Namespace: "shop", Resource: "pods", Subresource: "eviction"}).Reason)
 	require.Empty(t, review.Instead("status"))
 	require.Empty(t, w.questions())
+	for _, subresource := range []string{"status", "scale"} {
+		asked := authorizationv1.ResourceAttributes{Verb: "get", Namespace: "shop", Group: "apps", Resource: "deployments", Subresource: subresource}
+		require.Equal(t, authorizationv1.SubjectAccessReviewStatus{Allowed: true, Reason: "the past is readable through this server"}, w.canI(t, nobody, asked), subresource)
+		asked.Verb = "update"
+		require.Equal(t, "the past is read-only", w.canI(t, nobody, asked).Reason, subresource)
+	}
 }
 
 func TestPathsAreAnsweredAsTheyAreServed(t *testing.T) {

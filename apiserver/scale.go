@@ -1,0 +1,157 @@
+package apiserver
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kuberewind/kuberewind/apiserver/internal/state"
+)
+
+// scaleName is the subresource by which clients read how many replicas an object wants and has, whatever its kind is.
+const scaleName = "scale"
+
+// scaled has the call answer with the Scale of an object, as the API server would have made it.
+func (c *call) scaled(ctx context.Context, e *state.Entry) (*state.Entry, error) {
+	doc, err := c.resource.convert(nil, e)
+	if err != nil {
+		return nil, err
+	}
+	object := &unstructured.Unstructured{}
+	if err := object.UnmarshalJSON(doc); err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	scale := &autoscalingv1.Scale{
+		TypeMeta: metav1.TypeMeta{Kind: "Scale", APIVersion: autoscalingv1.SchemeGroupVersion.String()},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: object.GetName(), Namespace: object.GetNamespace(), UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(),
+			CreationTimestamp: object.GetCreationTimestamp(),
+		},
+	}
+	if c.resource.typed {
+		err = scaleOfBuiltIn(scale, object)
+	} else {
+		err = c.scaleOfCustom(ctx, scale, object)
+	}
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(scale)
+	if err != nil {
+		return nil, err
+	}
+	c.asScale()
+	made := &state.Entry{Namespace: e.Namespace, Name: e.Name}
+	made.APIVersion, made.Body = state.Split(text)
+	return made, nil
+}
+
+// asScale has the forms write a Scale.
+func (c *call) asScale() {
+	s := *c.resource
+	s.Kind = autoscalingv1.SchemeGroupVersion.WithKind("Scale")
+	s.GroupVersionResource = autoscalingv1.SchemeGroupVersion.WithResource("scales")
+	s.typed = true
+	c.resource = &s
+}
+
+// scaleOfBuiltIn is that of a Deployment, ReplicaSet, StatefulSet or ReplicationController.
+func scaleOfBuiltIn(scale *autoscalingv1.Scale, object *unstructured.Unstructured) error {
+	var err error
+	if scale.Spec.Replicas, _, err = number(object, "spec", "replicas"); err != nil {
+		return err
+	}
+	if scale.Status.Replicas, _, err = number(object, "status", "replicas"); err != nil {
+		return err
+	}
+	selector, _, _ := unstructured.NestedMap(object.Object, "spec", "selector")
+	scale.Status.Selector, err = selectorText(selector, object.GetKind() == "ReplicationController")
+	return err
+}
+
+// selectorText is a selector as clients send it: of a map of labels, or of a LabelSelector.
+func selectorText(selector map[string]any, plain bool) (string, error) {
+	if plain {
+		set := labels.Set{}
+		for key, value := range selector {
+			set[key] = fmt.Sprint(value)
+		}
+		return labels.SelectorFromSet(set).String(), nil
+	}
+	text, err := json.Marshal(selector)
+	if err != nil {
+		return "", err
+	}
+	var typed metav1.LabelSelector
+	if err := json.Unmarshal(text, &typed); err != nil {
+		return "", apierrors.NewInternalError(err)
+	}
+	found, err := metav1.LabelSelectorAsSelector(&typed)
+	if err != nil {
+		return "", apierrors.NewInternalError(err)
+	}
+	return found.String(), nil
+}
+
+// scaleOfCustom is that of a custom resource. Its definition says where the numbers are.
+func (c *call) scaleOfCustom(ctx context.Context, scale *autoscalingv1.Scale, object *unstructured.Unstructured) error {
+	places, err := c.scalePlaces(ctx)
+	if err != nil {
+		return err
+	}
+	var found bool
+	if scale.Spec.Replicas, found, err = number(object, place(places.SpecReplicasPath)...); err != nil {
+		return err
+	}
+	if !found {
+		return apierrors.NewInternalError(fmt.Errorf("the spec replicas field %q does not exist", places.SpecReplicasPath))
+	}
+	if scale.Status.Replicas, _, err = number(object, place(places.StatusReplicasPath)...); err != nil || places.LabelSelectorPath == nil {
+		return err
+	}
+	scale.Status.Selector, _, err = unstructured.NestedString(object.Object, place(*places.LabelSelectorPath)...)
+	return internal(err)
+}
+
+// scalePlaces is what the definition of a custom resource says of its scale.
+func (c *call) scalePlaces(ctx context.Context) (*apiextensionsv1.CustomResourceSubresourceScale, error) {
+	text, err := c.at.definition(ctx, c.resource.GroupResource())
+	if err != nil {
+		return nil, err
+	}
+	var definition apiextensionsv1.CustomResourceDefinition
+	if text != nil {
+		if err := json.Unmarshal(text, &definition); err != nil {
+			return nil, apierrors.NewInternalError(err)
+		}
+	}
+	for i := range definition.Spec.Versions {
+		if v := &definition.Spec.Versions[i]; v.Name == c.resource.Version && v.Subresources != nil && v.Subresources.Scale != nil {
+			return v.Subresources.Scale, nil
+		}
+	}
+	return nil, c.resource.absent(c.name, "where its number of replicas is was not on record at this instant: read the object itself")
+}
+
+// place is a path such as .spec.replicas.
+func place(path string) []string { return strings.Split(strings.TrimPrefix(path, "."), ".") }
+
+func number(object *unstructured.Unstructured, fields ...string) (n int32, found bool, err error) {
+	wide, found, err := unstructured.NestedInt64(object.Object, fields...)
+	return int32(wide), found, internal(err) //nolint:gosec // The API server cuts it in the same way.
+}
+
+func internal(err error) error {
+	if err == nil {
+		return nil
+	}
+	return apierrors.NewInternalError(err)
+}
