@@ -9,14 +9,10 @@ import (
 	"sync"
 
 	"github.com/klauspost/compress/s2"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/field"
-	"github.com/kuberewind/kuberewind/internal/replay/known"
-	"github.com/kuberewind/kuberewind/internal/replay/output"
-	"github.com/kuberewind/kuberewind/internal/replay/resource"
-	"github.com/kuberewind/kuberewind/internal/replay/selector"
-	"github.com/kuberewind/kuberewind/internal/selection"
 	"github.com/kuberewind/kuberewind/patch"
 )
 
@@ -26,11 +22,9 @@ type Comparison struct {
 	// OnlyBookkeeping is how many objects Result left out, because nothing but bookkeeping is different in them.
 	OnlyBookkeeping int
 
-	rec     *history.Record
-	told    Hooks
-	selects selection.Selector
-	labels  known.Labels // of what was not selected
-	chosen  *selector.Chosen
+	rec    *history.Record
+	told   Hooks
+	choice Choice
 
 	mu     sync.Mutex // protects what follows
 	before map[int64]*Side
@@ -45,17 +39,25 @@ type Side struct {
 	packed         []byte // s2
 }
 
+// A Choice says which objects count.
+type Choice struct {
+	// Has reports whether an object was asked for. It is called from several goroutines.
+	Has func(resource schema.GroupResource, name string) bool
+	// Selects reports whether an object is selected by what it is at one of the instants.
+	Selects func(patch.Doc) bool
+}
+
 // Hooks get what a comparison has to tell while it goes on.
 type Hooks struct {
 	// Notes gets what is to be known of the record at one of the instants.
 	Notes func([]history.Note)
-	// Progress tells how far a reading is, which has a title.
-	Progress func(title string) *output.Progress
+	// Progress begins to tell how far a reading is, which has a title. end is called when it is over.
+	Progress func(title string) (tell func(history.Progress), end func())
 }
 
-// New compares nothing yet: Read does. Only objects that selects matches at either instant count.
-func New(rec *history.Record, selects selection.Selector, targets []resource.Target, told Hooks) *Comparison {
-	return &Comparison{rec: rec, told: told, selects: selects, chosen: selector.NewChosen(targets), before: map[int64]*Side{}, after: map[int64]*Side{}, broken: map[int64]*history.DamagedError{}}
+// New compares nothing yet: Read does. Only objects that the choice selects at either instant count.
+func New(rec *history.Record, choice Choice, told Hooks) *Comparison {
+	return &Comparison{rec: rec, told: told, choice: choice, before: map[int64]*Side{}, after: map[int64]*Side{}, broken: map[int64]*history.DamagedError{}}
 }
 
 func pack(o *history.Object) *Side {
@@ -104,10 +106,10 @@ func (c *Comparison) second(o history.Object) error {
 }
 
 func (c *Comparison) rebuild(ctx context.Context, point history.Point, scope history.Scope, emit func(history.Object) error) error {
-	progress := c.told.Progress("rebuilding the cluster at " + point.Instant.String())
-	defer progress.End()
-	stats, err := c.rec.Rebuild(ctx, point, scope, history.RebuildOptions{Damaged: c.noteDamage, Progress: progress.Tell}, func(o history.Object) error {
-		if !c.chosen.Has(o.Stream.GroupResource(), o.Name) {
+	tell, end := c.told.Progress("rebuilding the cluster at " + point.Instant.String())
+	defer end()
+	stats, err := c.rec.Rebuild(ctx, point, scope, history.RebuildOptions{Damaged: c.noteDamage, Progress: tell}, func(o history.Object) error {
+		if !c.choice.Has(o.Stream.GroupResource(), o.Name) {
 			return nil
 		}
 		return emit(o)
@@ -120,7 +122,7 @@ func (c *Comparison) rebuild(ctx context.Context, point history.Point, scope his
 }
 
 func (c *Comparison) noteDamage(d *history.DamagedError) {
-	if d.Stream != nil && !c.chosen.Has(d.Stream.GroupResource(), d.Name) {
+	if d.Stream != nil && !c.choice.Has(d.Stream.GroupResource(), d.Name) {
 		return
 	}
 	c.mu.Lock()
@@ -141,12 +143,6 @@ func (c *Comparison) Damage() error {
 	}
 	return errors.Join(errs...)
 }
-
-// Missing names each object that was asked for and was there at neither instant.
-func (c *Comparison) Missing() error { return c.chosen.Missing("at either instant") }
-
-// UnknownLabels says which labels of the selector no object had of those that are different.
-func (c *Comparison) UnknownLabels() []string { return c.labels.Unknown(c.selects) }
 
 // Difference is one object that is not the same at both instants.
 type Difference struct {
@@ -221,7 +217,7 @@ func (c *Comparison) wanted(d *Difference, allFields bool) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	selected := before != nil && c.labels.Matches(c.selects, before) || after != nil && c.labels.Matches(c.selects, after)
+	selected := before != nil && c.choice.Selects(before) || after != nil && c.choice.Selects(after)
 	if !selected {
 		return false, nil
 	}

@@ -10,12 +10,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kuberewind/kuberewind/history"
-	"github.com/kuberewind/kuberewind/internal/replay/compare"
+	"github.com/kuberewind/kuberewind/internal/compare"
 	"github.com/kuberewind/kuberewind/internal/replay/env"
+	"github.com/kuberewind/kuberewind/internal/replay/known"
 	"github.com/kuberewind/kuberewind/internal/replay/output"
 	"github.com/kuberewind/kuberewind/internal/replay/resource"
+	"github.com/kuberewind/kuberewind/internal/replay/selector"
 	"github.com/kuberewind/kuberewind/internal/replay/words"
 	"github.com/kuberewind/kuberewind/internal/selection"
+	"github.com/kuberewind/kuberewind/patch"
 )
 
 const diffLong = `Show what was added, removed and changed between two instants, of the types that are named or of all.
@@ -180,7 +183,9 @@ func (d *diffCommand) answer(ctx context.Context, rec *env.Record, args []string
 	if err != nil {
 		return false, err
 	}
-	c := compare.New(rec.Record, selects, targets, compare.Hooks{Notes: d.env.Notes, Progress: d.env.Progress})
+	chosen, labels := selector.NewChosen(targets), known.Labels{}
+	choice := compare.Choice{Has: chosen.Has, Selects: func(doc patch.Doc) bool { return labels.Matches(selects, doc) }}
+	c := compare.New(rec.Record, choice, compare.Hooks{Notes: d.env.Notes, Progress: d.progress})
 	for _, s := range resource.ScopesOf(targets, namespace) {
 		if err := c.Read(ctx, from, to, s); err != nil {
 			return false, err
@@ -198,11 +203,16 @@ func (d *diffCommand) answer(ctx context.Context, rec *env.Record, args []string
 	if err := d.printer().write(shown, c.OnlyBookkeeping, d.more()); err != nil {
 		return false, err
 	}
-	for _, text := range append(c.UnknownLabels(), d.hints(len(shown) == 0)...) {
+	for _, text := range append(labels.Unknown(selects), d.hints(len(shown) == 0)...) {
 		d.env.Note(text)
 	}
 	different := len(shown) > 0 || !d.rules.Said && d.folded.Total() > 0
-	return different, errors.Join(c.Damage(), c.Missing())
+	return different, errors.Join(c.Damage(), chosen.Missing("at either instant"))
+}
+
+func (d *diffCommand) progress(title string) (tell func(history.Progress), end func()) {
+	p := d.env.Progress(title)
+	return p.Tell, p.End
 }
 
 // begin is the one instant. Before the record began there is nothing to compare with: the first instant of the record stands for it.

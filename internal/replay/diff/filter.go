@@ -10,8 +10,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kuberewind/kuberewind/change"
+	"github.com/kuberewind/kuberewind/internal/compare"
 	"github.com/kuberewind/kuberewind/internal/field"
-	"github.com/kuberewind/kuberewind/internal/replay/compare"
 	"github.com/kuberewind/kuberewind/internal/replay/env"
 	"github.com/kuberewind/kuberewind/internal/replay/folding"
 	"github.com/kuberewind/kuberewind/internal/replay/resource"

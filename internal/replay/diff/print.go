@@ -6,9 +6,9 @@ import (
 	"io"
 	"text/tabwriter"
 
+	"github.com/kuberewind/kuberewind/internal/compare"
 	"github.com/kuberewind/kuberewind/internal/field"
 	"github.com/kuberewind/kuberewind/internal/render"
-	"github.com/kuberewind/kuberewind/internal/replay/compare"
 	"github.com/kuberewind/kuberewind/internal/replay/output"
 	"github.com/kuberewind/kuberewind/internal/replay/resource"
 	"github.com/kuberewind/kuberewind/internal/replay/terminal"
