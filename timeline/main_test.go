@@ -67,6 +67,7 @@ func (s *scene) do(t *testing.T, shape string, v url.Values) *http.Response {
 func (s *scene) ask(t *testing.T, shape string, v url.Values, into any) {
 	t.Helper()
 	response := s.do(t, shape, v)
+	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
 	require.NoError(t, err)
 	require.Equal(t, http.StatusOK, response.StatusCode, "%s?%s: %s", shape, v.Encode(), body)
@@ -77,6 +78,7 @@ func (s *scene) ask(t *testing.T, shape string, v url.Values, into any) {
 func (s *scene) refused(t *testing.T, shape string, v url.Values) metav1.Status {
 	t.Helper()
 	response := s.do(t, shape, v)
+	defer response.Body.Close()
 	require.NotEqual(t, http.StatusOK, response.StatusCode, "%s?%s", shape, v.Encode())
 	require.Equal(t, "no-store", response.Header.Get("Cache-Control"))
 	var status metav1.Status

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/kuberewind/kuberewind/timeline/internal/ask"
+	"github.com/kuberewind/kuberewind/timeline/internal/between"
 	"github.com/kuberewind/kuberewind/timeline/internal/blamed"
 	"github.com/kuberewind/kuberewind/timeline/internal/changes"
 	"github.com/kuberewind/kuberewind/timeline/internal/find"
@@ -27,6 +28,7 @@ func (h *Handler) ofObjects() map[string]shape {
 		"changes": {append([]string{"from", "to", "cursor", "limit"}, ask.FilterNames...), h.changes},
 		"trouble": {[]string{"at"}, h.trouble},
 		"blame":   {append([]string{"at"}, named...), h.blame},
+		"compare": {[]string{"a", "b", "uid", "namespace", "resource", "name", "label", "limit", "cursor"}, h.compare},
 		"story":   {append([]string{"from", "to"}, named...), h.story},
 	}
 }
@@ -119,6 +121,32 @@ func (h *Handler) trouble(ctx context.Context, c *cluster, v ask.Values) (any, e
 	}
 	finder := troubles.Finder{Record: c.Record, Reader: c.reader, Patience: h.patience}
 	return finder.Find(ctx, at)
+}
+
+const defaultDifferences = 500
+
+func (h *Handler) compare(ctx context.Context, c *cluster, v ask.Values) (any, error) {
+	filter, err := v.Filter()
+	if err != nil {
+		return nil, err
+	}
+	if v.Text("a") == "" {
+		return nil, ask.Bad("a is missing: give the instant to compare from, such as seq:1")
+	}
+	q := between.Query{Filter: filter, UID: v.Text("uid"), Cluster: h.commandCluster(c)}
+	if q.A, err = v.Instant("a"); err != nil {
+		return nil, err
+	}
+	if q.B, err = v.Instant("b"); err != nil {
+		return nil, err
+	}
+	if q.Limit, err = v.Number("limit", 1, between.MostLimit, defaultDifferences); err != nil {
+		return nil, err
+	}
+	if q.Cursor, err = v.Number("cursor", 0, math.MaxInt32, 0); err != nil {
+		return nil, err
+	}
+	return between.Compare(ctx, c.Record, q)
 }
 
 func (h *Handler) blame(ctx context.Context, c *cluster, v ask.Values) (any, error) {

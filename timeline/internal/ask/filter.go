@@ -62,3 +62,23 @@ func (f *Filter) Changes() bool {
 func (f *Filter) Like() string {
 	return strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`, `*`, `%`).Replace(f.Name)
 }
+
+// Named reports whether a name is one that the filter means.
+func (f *Filter) Named(name string) bool {
+	parts := strings.Split(f.Name, "*")
+	if len(parts) == 1 {
+		return f.Name == "" || f.Name == name
+	}
+	rest, ok := strings.CutPrefix(name, parts[0])
+	if !ok {
+		return false
+	}
+	for _, part := range parts[1 : len(parts)-1] {
+		_, after, found := strings.Cut(rest, part)
+		if !found {
+			return false
+		}
+		rest = after
+	}
+	return strings.HasSuffix(rest, parts[len(parts)-1])
+}

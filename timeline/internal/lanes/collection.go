@@ -148,7 +148,7 @@ func (c *collection) unchanged(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if named(f.Name, life.Name) {
+			if f.Named(life.Name) {
 				c.add(life)
 			}
 		}

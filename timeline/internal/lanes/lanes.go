@@ -16,7 +16,6 @@ package lanes
 import (
 	"context"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/kuberewind/kuberewind/history"
@@ -162,24 +161,4 @@ func (c *collection) times(ctx context.Context, page []*entry) (map[int64]histor
 		}
 	}
 	return marks.At(ctx, c.finder.Record, seqs)
-}
-
-// named reports whether a name is one that a pattern means, in which * stands for any text.
-func named(pattern, name string) bool {
-	parts := strings.Split(pattern, "*")
-	if len(parts) == 1 {
-		return pattern == "" || pattern == name
-	}
-	rest, ok := strings.CutPrefix(name, parts[0])
-	if !ok {
-		return false
-	}
-	for _, part := range parts[1 : len(parts)-1] {
-		_, after, found := strings.Cut(rest, part)
-		if !found {
-			return false
-		}
-		rest = after
-	}
-	return strings.HasSuffix(rest, parts[len(parts)-1])
 }

@@ -1,0 +1,241 @@
+// Package between compares two instants: how many objects are different, which, and in what.
+//
+// It compares as replay diff does (internal/compare). Noise is counted, and left out: what is different in bookkeeping only, Events, Leases, Endpoints of
+// Kubernetes' own controllers, and the annotation of an old leader election.
+package between
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kuberewind/kuberewind/change"
+	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/internal/compare"
+	"github.com/kuberewind/kuberewind/internal/field"
+	"github.com/kuberewind/kuberewind/internal/selection"
+	"github.com/kuberewind/kuberewind/patch"
+	"github.com/kuberewind/kuberewind/timeline/internal/about"
+	"github.com/kuberewind/kuberewind/timeline/internal/ask"
+	"github.com/kuberewind/kuberewind/timeline/internal/command"
+	"github.com/kuberewind/kuberewind/timeline/internal/find"
+	"github.com/kuberewind/kuberewind/timeline/internal/lack"
+	"github.com/kuberewind/kuberewind/timeline/internal/marks"
+)
+
+// MostLimit is how many objects one answer gives.
+const MostLimit = 2000
+
+// A Query asks what is different at B from A. Filter bounds the objects by namespace, resource, name and label. UID asks for the paths of one object.
+type Query struct {
+	A, B    history.Instant
+	Filter  ask.Filter
+	UID     string
+	Limit   int64
+	Cursor  int64
+	Cluster string // for the command; "" if there is only one
+}
+
+// An Answer is the answer.
+type Answer struct {
+	lack.Answer
+	A       about.Moment `json:"a"`
+	B       about.Moment `json:"b"`
+	Counts  Counts       `json:"counts"`
+	Objects []Object     `json:"objects"`
+	Changes []Change     `json:"changes,omitempty"` // of the one object
+	Damaged string       `json:"damaged,omitempty"` // what could not be compared
+	Next    string       `json:"next,omitempty"`
+	Command string       `json:"command"`
+}
+
+// Counts are how many objects are different. Noise is how many more are, and are left out.
+type Counts struct {
+	Added   int `json:"added"`
+	Removed int `json:"removed"`
+	Changed int `json:"changed"`
+	Noise   int `json:"noise"`
+}
+
+// An Object is one that is different. Recreated says that there is one of its name at both instants.
+type Object struct {
+	find.Ref
+	Op        string `json:"op"`
+	Paths     int    `json:"paths"`
+	Recreated bool   `json:"recreated"`
+}
+
+// A Change is one path that is different. Path is a JSON pointer; Field is what people write.
+type Change struct {
+	Op    string          `json:"op"`
+	Path  string          `json:"path"`
+	Field string          `json:"field"`
+	Old   json.RawMessage `json:"old,omitempty"`
+	New   json.RawMessage `json:"new,omitempty"`
+}
+
+// Compare compares.
+func Compare(ctx context.Context, rec *history.Record, q Query) (*Answer, error) {
+	state, err := lack.Read(ctx, rec, history.Scope{})
+	if err != nil {
+		return nil, err
+	}
+	scopes, err := q.scopes(ctx, rec)
+	if err != nil {
+		return nil, err
+	}
+	from, err := rec.Resolve(ctx, q.A, history.Scope{Streams: scopes[0].Streams})
+	if err != nil {
+		return nil, err
+	}
+	to, err := rec.Resolve(ctx, q.B, history.Scope{Streams: scopes[0].Streams})
+	if err != nil {
+		return nil, err
+	}
+	a := &Answer{A: about.Moment{Seq: from.Seq, Time: from.Time.UnixMilli()}, B: about.Moment{Seq: to.Seq, Time: to.Time.UnixMilli()}, Objects: []Object{}, Command: q.command(from, to)}
+	a.Answer = lack.Answer{Seq: state.Extent.LastSeq, Revision: state.Revision, Incomplete: append(lack.OfNotes(from.Notes), lack.OfNotes(to.Notes)...)}
+	c := compare.New(rec, q.choice(), compare.Hooks{Notes: func([]history.Note) {}, Progress: untold})
+	for _, scope := range scopes {
+		if err := c.Read(ctx, from, to, scope); err != nil {
+			return nil, err
+		}
+	}
+	differences, err := c.Result(false)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Damage(); err != nil {
+		a.Damaged = err.Error()
+	}
+	a.Counts.Noise = c.OnlyBookkeeping
+	return a, a.fill(&q, differences)
+}
+
+func untold(string) (tell func(history.Progress), end func()) {
+	return func(history.Progress) {}, func() {}
+}
+
+// scopes are what is compared, at least one.
+func (q *Query) scopes(ctx context.Context, rec *history.Record) (scopes []history.Scope, err error) {
+	if q.UID != "" {
+		life, err := find.Life(ctx, rec, find.Name{UID: q.UID}, 0)
+		if err != nil {
+			return nil, err
+		}
+		return []history.Scope{{Streams: []int32{life.Stream.ID}, Namespace: life.Namespace, Name: life.Name}}, nil
+	}
+	streams, err := rec.Streams(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := marks.CheckResources(streams, q.Filter.Resources); err != nil {
+		return nil, err
+	}
+	of := marks.StreamsOf(streams, q.Filter.Resources)
+	for _, namespace := range q.Filter.Namespaces {
+		scopes = append(scopes, history.Scope{Streams: of, Namespace: namespace})
+	}
+	if scopes == nil {
+		scopes = []history.Scope{{Streams: of}}
+	}
+	return scopes, nil
+}
+
+func (q *Query) choice() compare.Choice {
+	return compare.Choice{
+		Has: func(_ schema.GroupResource, name string) bool { return q.Filter.Named(name) },
+		Selects: func(doc patch.Doc) bool {
+			return q.Filter.Labels == nil || q.Filter.Labels.Matches(labels.Set(selection.StringsAt(doc, "/metadata/labels")))
+		},
+	}
+}
+
+func (a *Answer) fill(q *Query, all []compare.Difference) error {
+	place := int64(0)
+	for i := range all {
+		d := &all[i]
+		object := d.Object()
+		if q.UID != "" && object.UID != q.UID {
+			continue // Another life of the name.
+		}
+		before, after, err := d.Docs()
+		if err != nil {
+			return err
+		}
+		if noise(d, before, after) {
+			a.Counts.Noise++
+			continue
+		}
+		a.count(d.Change)
+		changes := field.Visible(field.Changes(before, after))
+		if place++; place > q.Cursor && place <= q.Cursor+q.Limit {
+			a.Objects = append(a.Objects, Object{
+				Ref: find.RefOf(history.Life{Stream: object.Stream, Namespace: object.Namespace, Name: object.Name, UID: object.UID}),
+				Op:  d.Change, Paths: len(changes), Recreated: d.Recreated,
+			})
+		}
+		if q.UID != "" {
+			for _, c := range field.JSONOf(changes) {
+				a.Changes = append(a.Changes, Change{Op: c.Op, Path: c.Pointer, Field: c.Path, Old: c.Old, New: c.New})
+			}
+		}
+	}
+	if place > q.Cursor+q.Limit {
+		a.Next = strconv.FormatInt(q.Cursor+q.Limit, 10)
+	}
+	return nil
+}
+
+func (a *Answer) count(of string) {
+	switch of {
+	case compare.Added:
+		a.Counts.Added++
+	case compare.Removed:
+		a.Counts.Removed++
+	default:
+		a.Counts.Changed++
+	}
+}
+
+// noise reports whether a difference tells of no change that a person would look for.
+func noise(d *compare.Difference, before, after patch.Doc) bool {
+	object := d.Object()
+	delta := change.Delta{Group: object.Stream.Group, Resource: object.Stream.Resource, Type: cache.Updated, Source: "watch", Before: before, Object: after}
+	switch {
+	case before == nil:
+		delta.Type = cache.Added
+	case after == nil:
+		delta.Type, delta.Object = cache.Deleted, before
+	}
+	switch change.Of(delta).Class {
+	case change.Event, change.Lease, change.Endpoints, change.ManagedFields, change.LeaderElection:
+		return true
+	default:
+		return false
+	}
+}
+
+func (q *Query) command(from, to history.Point) string {
+	words := []string{"diff"}
+	for i, name := range q.Filter.Resources {
+		if i == 0 {
+			words = append(words, name)
+			continue
+		}
+		words[1] += "," + name
+	}
+	c := command.New(q.Cluster, words...).At("--from", from).At("--to", to)
+	if len(q.Filter.Namespaces) == 1 {
+		c.Flag("-n", q.Filter.Namespaces[0])
+	} else {
+		c.Bare("-A")
+	}
+	if q.Filter.Labels != nil {
+		c.Flag("-l", q.Filter.Labels.String())
+	}
+	return c.String()
+}
