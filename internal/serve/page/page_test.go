@@ -190,11 +190,12 @@ func TestACodeExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		codes := page.NewCodes()
 		inTime, late := codes.New(), codes.New()
-		awaited := make(chan bool, 1)
+		var used bool
+		awaited := make(chan error, 1)
 		go func() {
-			used, err := codes.Await(t.Context(), late)
-			require.NoError(t, err)
-			awaited <- used
+			var err error
+			used, err = codes.Await(t.Context(), late)
+			awaited <- err
 		}()
 		synctest.Wait()
 		wait(page.Lifetime - 1)
@@ -203,7 +204,8 @@ func TestACodeExpires(t *testing.T) {
 		wait(1)
 		_, err = codes.Exchange(late)
 		require.ErrorContains(t, err, `older than 1m0s: run "replay open"`)
-		require.False(t, <-awaited)
+		require.NoError(t, <-awaited)
+		require.False(t, used)
 	})
 }
 
