@@ -73,7 +73,7 @@ test-programs:
 	@$(PROGRAMS)/pgdata $(DATA)
 
 .PHONY: test
-test: setup control-plane test-programs ## Run all tests but those of make test-more: packages with goroutines under the race detector, and at the same time the others and whole systems
+test: setup control-plane test-programs test-browser ## Run all tests but those of make test-more: packages with goroutines under the race detector, and at the same time the others and whole systems
 	@$(MAKE) --no-print-directory -k -j 2 test-raced test-systems
 
 # Whole systems wait more than they compute: beside the others, no processor idles.
@@ -110,6 +110,17 @@ test-clients: setup control-plane test-programs ## Have kubectl, k9s, informers 
 	@CGO_ENABLED=0 hack/watched.sh "building k9s" $(GO) build -C tools/k9s -v -trimpath -ldflags "-s -w" -o $(CLIENTS)/ github.com/derailed/k9s
 	@$(TEST) -count 1 -timeout 20m -v ./test/clients -args -programs $(CLIENTS)
 	@$(TEST) -count 1 -timeout 20m -run 'TestThePast/each_(output|cache)' ./test/api
+
+.PHONY: test-browser
+test-browser:
+	@[ "$${SKIP_WEB:-}" = 1 ] || hack/setup.sh web
+	@[ "$${SKIP_WEB:-}" = 1 ] || [ test/web/node_modules/.package-lock.json -nt test/web/package-lock.json ] || \
+		hack/watched.sh "installing the driver of the browser" npm --prefix test/web ci --no-audit --no-fund
+
+.PHONY: test-web
+test-web: setup test-programs test-browser ## Check the types of the page, and open each of its views in Chromium on the recorded scene
+	@test/web/node_modules/.bin/tsc -p web
+	@$(TEST) -count 1 -timeout 20m -v ./test/web -args -all
 
 .PHONY: test-times
 test-times: setup control-plane ## Run all tests, uncached, and print what each package and test took, longest first: [FILE=bin/test-times.jsonl] prints an earlier run

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Finds what the tests and the demo need besides Go, and installs it where it can: PostgreSQL's server binaries, psql, and PgBouncer for one
 # test. With the argument demo, PgBouncer is not needed; with server, neither is psql. With clients, tmux is needed, in which k9s is driven.
+# With web, Chromium is needed, in which the page is tested.
 set -euo pipefail
 
 # have_postgres finds a program of PostgreSQL where the recorder looks for it (binaryPlaces of internal/embedded).
@@ -58,6 +59,14 @@ if [ "${1:-}" = clients ] && ! command -v tmux >/dev/null 2>&1; then
 	fi
 	echo "installing tmux (apt-get install tmux)"
 	install_package tmux tmux
+fi
+if [ "${1:-}" = web ] && ! command -v chromium >/dev/null 2>&1; then
+	if ! can_install; then
+		echo "Chromium was not found on PATH, and only root can install it on Debian: install the package chromium, or set SKIP_WEB=1." >&2
+		exit 1
+	fi
+	echo "installing Chromium (apt-get install chromium)"
+	install_package Chromium chromium
 fi
 have_server && have_client "$@" && exit 0
 

@@ -1015,7 +1015,7 @@ var Failure = class extends Error {
   code;
 };
 var place = "kuberewind.token";
-var loopback = ["127.0.0.1", "localhost", "[::1]"].includes(location.hostname);
+var loopback = location.protocol === "http:";
 var locked = y3("");
 var away = y3("");
 var renewed = y3(0);
@@ -1034,6 +1034,9 @@ function setToken(value2) {
     localStorage.setItem(place, value2);
   } catch {
   }
+  again();
+}
+function again() {
   locked.value = "";
   renewed.value++;
 }
@@ -1099,7 +1102,10 @@ async function send(url, aborted) {
   away.value = "";
   if (answer.ok) return answer;
   const failed = await failure(answer);
-  if (answer.status === 401) locked.value = failed.message;
+  if (answer.status === 401 || answer.status === 403) {
+    kept.clear();
+    locked.value = failed.message;
+  }
   throw failed;
 }
 
@@ -1230,8 +1236,8 @@ function parse(fragment) {
     base: seqOf(q2.get("base")),
     panel: chosen(q2.get("panel"), ["now", "object", "changes", "compare"], named2 ? "object" : "now"),
     tab: text("tab") || "change",
-    group: chosen(q2.get("group"), ["owner", "none"], "owner"),
-    sort: chosen(q2.get("sort"), ["changes", "name"], "changes"),
+    group: chosen(q2.get("group"), ["owner", "node", "none"], "owner"),
+    sort: chosen(q2.get("sort"), ["changes", "trouble", "name"], "changes"),
     cluster: text("cluster"),
     filter: filterOf(q2)
   };
@@ -1445,7 +1451,7 @@ var shown = O(() => {
   if (!w5) return null;
   const by = step(last2 / 600);
   const end = Math.ceil((w5.to + 1) / by) * by;
-  return { from: end - last2, to: end };
+  return { from: Math.max(end - last2, Math.floor(w5.from / by) * by), to: end };
 });
 var cursor = O(() => focus.value.at === null ? null : focus.value.time);
 var scrub = y3(null);
@@ -1466,7 +1472,7 @@ var lanesWidth = y3(0);
 var slices = { pages: 1e4, add: summed };
 function summed(a5, b3) {
   const counts = a5.counts.map((c4, k4) => c4.map((n3, i4) => n3 + (b3.counts[k4]?.[i4] ?? 0)));
-  return { ...b3, counts, hidden: { ...b3.hidden, heartbeat: Math.max(a5.hidden?.heartbeat ?? 0, b3.hidden?.heartbeat ?? 0) } };
+  return { ...b3, counts, hidden: { ...b3.hidden, heartbeat: (a5.hidden?.heartbeat ?? 0) + (b3.hidden?.heartbeat ?? 0) } };
 }
 var barWidth = 12;
 var barsIn = (width2) => Math.max(60, Math.floor(width2 / barWidth));
@@ -1520,6 +1526,8 @@ var states = query(() => {
   const p5 = padded(s4, step((s4.to - s4.from) / 100));
   return { shape: "states", params: { cluster: cluster.value, lanes: ids, ...p5 }, mark: mark(p5.to), wait: settle() || 60 };
 });
+var panel = O(() => focus.value.panel);
+var tab = O(() => focus.value.tab);
 var subject = O(() => JSON.stringify([focus.value.uid, focus.value.resource, focus.value.namespace, focus.value.name]));
 function subjectParams() {
   const [uid, resource, namespace, name] = JSON.parse(subject.value);
@@ -1534,8 +1542,15 @@ x2(() => {
   const found = object.answer.value?.object, f5 = focus.peek();
   if (found?.uid && !f5.uid && f5.name === found.name) move({ uid: found.uid, resource: found.resource, namespace: found.namespace ?? "" }, "learn");
 });
-var panel = O(() => focus.value.panel);
-var tab = O(() => focus.value.tab);
+var blame = query(() => {
+  const of2 = subjectParams();
+  return of2 && head.value && panel.value === "object" && tab.value === "blame" ? { shape: "blame", params: { ...of2, at: instant.value }, mark: "" } : null;
+});
+var story = query(() => {
+  const of2 = subjectParams(), s4 = shown.value;
+  if (!of2 || !s4 || panel.value !== "object" || tab.value !== "story") return null;
+  return { shape: "story", params: { ...of2, from: Math.round(s4.from), to: Math.round(s4.to) }, mark: mark(s4.to), wait: settle() };
+});
 var joined = (a5, b3) => ({ ...b3, rows: [...a5.rows ?? [], ...b3.rows ?? []] });
 var morePages = y3(1);
 x2(() => {
@@ -1548,7 +1563,7 @@ x2(() => {
 var versions = query(() => {
   const of2 = subjectParams(), w5 = whole.value, found = object.answer.value?.object;
   if (!of2 || !w5 || panel.value !== "object" || tab.value !== "versions" || !found?.uid) return null;
-  const params = { cluster: cluster.value, uid: found.uid, resource: found.resource, namespace: found.namespace, name: found.name, from: w5.from, to: w5.to + 1, limit: 100, class: ["change", "added", "deleted", "status", "event", "sync", "heartbeat"] };
+  const params = { cluster: cluster.value, resource: found.resource, namespace: found.namespace, name: found.name, from: w5.from, to: w5.to + 1, limit: 100, class: ["change", "added", "deleted", "status", "event", "sync", "heartbeat"] };
   return { shape: "changes", params, mark: mark(w5.to + 1), pages: morePages.value, add: joined };
 });
 var changes = query(() => {
@@ -1611,14 +1626,15 @@ function look2(at2, time, more = {}) {
 async function lookAt(time, more = {}) {
   const w5 = whole.peek();
   if (!w5) return;
-  const at2 = Math.round(Math.min(Math.max(time, w5.from), w5.to));
+  const at2 = Math.round(Math.min(Math.max(time, w5.from + 1), w5.to));
   r3(() => {
     scrub.value = at2;
   });
   try {
     const found = await resolve(String(at2));
     look2(found.seq, at2, more);
-  } catch {
+  } catch (e4) {
+    told.value = e4 instanceof Failure ? e4.message : "";
   } finally {
     scrub.value = null;
   }
@@ -1640,14 +1656,25 @@ x2(() => {
 async function walk(direction, scope) {
   const f5 = focus.peek(), seq = f5.at ?? head.peek()?.seq, about = scope ?? (f5.uid ? "object" : "cluster");
   if (seq === void 0 || f5.at === null && direction === "next") return;
-  const uid = about === "cluster" ? void 0 : f5.uid;
-  const found = await get("step", { ...filterParams(), seq, direction, scope: about, uid, ...about === "cluster" ? {} : { namespace: void 0, resource: void 0 } });
-  if (found.seq === null) {
-    told.value = direction === "next" ? "No later change." : "No earlier change.";
-    return;
+  const uid = about === "cluster" ? void 0 : f5.uid, whose = about === "cluster" ? {} : { namespace: void 0, resource: void 0, name: void 0 };
+  try {
+    const found = await find({ ...filterParams(), ...whose, direction, scope: about, uid }, seq);
+    if (found.seq === null) {
+      told.value = direction === "next" ? "No later change." : "No earlier change.";
+      return;
+    }
+    const other = about !== "object" && found.object ? of(found.object) : {};
+    look2(found.seq, found.time, other);
+  } catch (e4) {
+    told.value = e4 instanceof Failure ? e4.message : "";
   }
-  const other = about !== "object" && found.uid ? { uid: found.uid, resource: "", namespace: "", name: "", panel: "object" } : {};
-  look2(found.seq, found.time, other);
+}
+async function find(params, seq) {
+  for (let from = seq; ; ) {
+    const found = await get("step", { ...params, seq: from });
+    if (found.seq !== null || !found.next) return found;
+    from = found.next;
+  }
 }
 var told = y3("");
 
@@ -1917,15 +1944,15 @@ function usePainted(paintIt) {
   const ref = T2(null);
   A2(() => {
     let wanted = 0;
-    const again = y3(0);
+    const again2 = y3(0);
     const stop = x2(() => {
-      void again.value;
+      void again2.value;
       if (ref.current) paintIt(ref.current);
     });
     const observer = new ResizeObserver(() => {
       cancelAnimationFrame(wanted);
       wanted = requestAnimationFrame(() => {
-        again.value++;
+        again2.value++;
       });
     });
     if (ref.current?.parentElement) observer.observe(ref.current.parentElement);
@@ -2119,16 +2146,7 @@ function Badges() {
   const r4 = recording.value;
   return /* @__PURE__ */ a4("span", { class: "badges", role: "status", children: [
     away.value ? /* @__PURE__ */ a4("span", { class: "badge bad", children: away.value }) : null,
-    r4 && !r4.now ? /* @__PURE__ */ a4("span", { class: "badge warn", title: r4.text, children: [
-      r4.text || "Nobody records.",
-      head.value ? /* @__PURE__ */ a4($, { children: [
-        " Last commit: ",
-        full(head.value.time).slice(0, 19),
-        " ",
-        zone(head.value.time),
-        "."
-      ] }) : null
-    ] }) : null,
+    r4 && !r4.now ? /* @__PURE__ */ a4("span", { class: "badge warn", title: r4.text, children: r4.text || "Nobody records." }) : null,
     r4?.now ? /* @__PURE__ */ a4("span", { class: "badge good", title: r4.text, children: [
       /* @__PURE__ */ a4("span", { "aria-hidden": "true", children: "●" }),
       " recording",
@@ -2463,11 +2481,11 @@ var lives = O(() => {
     if (known) known.push(l4);
     else same.set(name, [l4]);
   }
-  const told3 = /* @__PURE__ */ new Map();
+  const told4 = /* @__PURE__ */ new Map();
   for (const some of same.values()) if (some.length > 1) {
-    some.sort((a5, b3) => (a5.born ?? 0) - (b3.born ?? 0)).forEach((l4, i4) => told3.set(l4.id, `life ${i4 + 1} of ${some.length}`));
+    some.sort((a5, b3) => (a5.born ?? 0) - (b3.born ?? 0)).forEach((l4, i4) => told4.set(l4.id, `life ${i4 + 1} of ${some.length}`));
   }
-  return told3;
+  return told4;
 });
 function Lanes() {
   const width2 = useWidth(lanesWidth, labels), head2 = usePainted(paintHead), body = usePainted(paint2), scroller = T2(null);
@@ -2543,10 +2561,12 @@ function Order() {
     /* @__PURE__ */ a4("span", { class: "choices", children: [
       /* @__PURE__ */ a4("select", { "aria-label": "Group by", value: f5.group, onChange: (e4) => move({ group: e4.currentTarget.value }), children: [
         /* @__PURE__ */ a4("option", { value: "owner", children: "by owner" }),
+        /* @__PURE__ */ a4("option", { value: "node", children: "by node" }),
         /* @__PURE__ */ a4("option", { value: "none", children: "ungrouped" })
       ] }),
       /* @__PURE__ */ a4("select", { "aria-label": "Sort by", value: f5.sort, onChange: (e4) => move({ sort: e4.currentTarget.value }), children: [
         /* @__PURE__ */ a4("option", { value: "changes", children: "most changes" }),
+        /* @__PURE__ */ a4("option", { value: "trouble", children: "trouble first" }),
         /* @__PURE__ */ a4("option", { value: "name", children: "by name" })
       ] })
     ] })
@@ -2730,11 +2750,11 @@ function value(v4) {
   return typeof v4 === "string" ? v4 : JSON.stringify(v4, null, typeof v4 === "object" && JSON.stringify(v4).length > 60 ? 2 : 0);
 }
 var most2 = 12;
-function Diff({ changes: changes2, short: short2 = false }) {
-  const all3 = useSignal(false), limit = short2 ? 3 : most2 * 5, seen = all3.value ? changes2 : changes2.slice(0, limit), rest2 = changes2.length - seen.length;
-  return /* @__PURE__ */ a4("ul", { class: `diff${short2 ? " short" : ""}`, children: [
+function Diff({ changes: changes2, short: short3 = false }) {
+  const all3 = useSignal(false), limit = short3 ? 3 : most2 * 5, seen = all3.value ? changes2 : changes2.slice(0, limit), rest2 = changes2.length - seen.length;
+  return /* @__PURE__ */ a4("ul", { class: `diff${short3 ? " short" : ""}`, children: [
     seen.map((c4, i4) => /* @__PURE__ */ a4("li", { children: [
-      /* @__PURE__ */ a4(Path, { op: c4.op, path: c4.path }),
+      /* @__PURE__ */ a4(Path, { op: c4.op, path: c4.from ? `${c4.from} → ${c4.path}` : c4.field || c4.path }),
       c4.old !== void 0 ? /* @__PURE__ */ a4(Side, { is: "old", of: c4.old }) : null,
       c4.new !== void 0 ? /* @__PURE__ */ a4(Side, { is: "new", of: c4.new }) : null
     ] }, i4)),
@@ -2773,9 +2793,9 @@ function Side({ is, of: v4 }) {
   ] });
 }
 function Holes({ of: holes }) {
-  const told3 = grouped(holes);
-  if (told3.length === 0) return null;
-  return /* @__PURE__ */ a4("ul", { class: "holes", children: told3.map((g5, i4) => /* @__PURE__ */ a4(Hole, { g: g5 }, i4)) });
+  const told4 = grouped(holes);
+  if (told4.length === 0) return null;
+  return /* @__PURE__ */ a4("ul", { class: "holes", children: told4.map((g5, i4) => /* @__PURE__ */ a4(Hole, { g: g5 }, i4)) });
 }
 function Hole({ g: g5 }) {
   const { one, streams } = g5, end = whole.value?.to ?? one.from, some = streams.length > 1;
@@ -2804,21 +2824,112 @@ function Section({ title, note, children }) {
   ] });
 }
 
+// src/tales.tsx
+function Blamed({ at: at2 }) {
+  const answer = blame.answer.value;
+  if (!answer) return blame.failed.value ? /* @__PURE__ */ a4("p", { class: "error", children: blame.failed.value }) : /* @__PURE__ */ a4("p", { class: "busy", children: "The versions are folded…" });
+  const lines = answer.lines.filter((l4) => !l4.folded), folded = answer.lines.length - lines.length;
+  return /* @__PURE__ */ a4($, { children: [
+    /* @__PURE__ */ a4("pre", { class: "blame", tabIndex: 0, "aria-label": "YAML with the version that set each line", children: lines.map((l4, i4) => {
+      const origin = answer.origins[l4.origin], same = i4 > 0 && lines[i4 - 1]?.origin === l4.origin;
+      return /* @__PURE__ */ a4("span", { class: `line${origin && origin.seq === at2 ? " here" : ""}`, title: origin ? told3(origin) : "", children: [
+        /* @__PURE__ */ a4("span", { class: "who", children: origin && !same ? /* @__PURE__ */ a4("button", { type: "button", class: "when", onClick: () => look2(origin.seq, origin.time), children: short2(origin) }) : null }),
+        /* @__PURE__ */ a4("span", { children: l4.text })
+      ] }, i4);
+    }) }),
+    folded > 0 ? /* @__PURE__ */ a4("p", { class: "faint", children: [
+      count(folded),
+      " lines of bookkeeping are folded."
+    ] }) : null,
+    /* @__PURE__ */ a4(Command, { text: answer.command })
+  ] });
+}
+var short2 = (o5) => `${o5.earlier ? "≤ " : ""}${o5.latest ? "≥ " : ""}${brief(o5.time, whole.value?.to ?? o5.time)} ${o5.manager || "?"}`;
+var told3 = (o5) => `${o5.earlier ? "set then or before: " : o5.latest ? "set then, or by a version that the record missed: " : ""}${full(o5.time)}, seq:${o5.seq}, ${o5.manager ? `by ${o5.manager}` : "writer not proved"}`;
+function Told() {
+  const answer = story.answer.value;
+  if (!answer) return story.failed.value ? /* @__PURE__ */ a4("p", { class: "error", children: story.failed.value }) : /* @__PURE__ */ a4("p", { class: "busy", children: "The story is read…" });
+  const rows = answer.rows ?? [], hidden = Object.entries(answer.hidden ?? {}).filter(([, n3]) => n3 > 0);
+  return /* @__PURE__ */ a4($, { children: [
+    /* @__PURE__ */ a4(Rollouts, {}),
+    /* @__PURE__ */ a4(Section, { title: "What happened in the window", note: count(rows.length + (answer.more ?? 0)), children: [
+      rows.length === 0 ? /* @__PURE__ */ a4("p", { class: "faint", children: "Nothing. Widen the window with −." }) : null,
+      /* @__PURE__ */ a4("ol", { class: "changes", children: rows.map((r4) => /* @__PURE__ */ a4("li", { onClick: (e4) => {
+        if (!e4.target.closest("button")) look2(r4.seq, r4.time, of(r4));
+      }, children: /* @__PURE__ */ a4("p", { class: "line-head", children: [
+        /* @__PURE__ */ a4(When, { seq: r4.seq, time: r4.time, more: r4 }),
+        r4.estimated ? /* @__PURE__ */ a4("span", { class: "faint", children: "estimated" }) : null,
+        " ",
+        /* @__PURE__ */ a4(Class, { of: r4.class }),
+        " ",
+        /* @__PURE__ */ a4("span", { class: "subject", children: [
+          /* @__PURE__ */ a4("span", { class: "kind", children: r4.kind }),
+          " ",
+          /* @__PURE__ */ a4("b", { children: named(r4) })
+        ] }),
+        r4.event ? /* @__PURE__ */ a4("span", { children: [
+          r4.event.reason,
+          r4.event.count && r4.event.count !== "1" ? ` ×${r4.event.count}` : "",
+          ": ",
+          r4.event.message
+        ] }) : /* @__PURE__ */ a4(Writer, { manager: r4.manager })
+      ] }) }, r4.seq)) }),
+      (answer.more ?? 0) > 0 ? /* @__PURE__ */ a4("p", { class: "faint", children: [
+        count(answer.more ?? 0),
+        " more are not shown: narrow the window."
+      ] }) : null,
+      hidden.length > 0 ? /* @__PURE__ */ a4("p", { class: "faint", children: [
+        "Only counted: ",
+        hidden.map(([c4, n3]) => `${count(n3)} ${c4}`).join(", "),
+        "."
+      ] }) : null
+    ] }),
+    /* @__PURE__ */ a4(Command, { text: answer.command })
+  ] });
+}
+function Rollouts() {
+  const rollouts = story.answer.value?.rollouts ?? [];
+  if (rollouts.length === 0) return null;
+  return /* @__PURE__ */ a4(Section, { title: "Rollouts", note: count(rollouts.length), children: /* @__PURE__ */ a4("ol", { class: "rollouts", children: rollouts.map((r4, i4) => /* @__PURE__ */ a4("li", { children: [
+    /* @__PURE__ */ a4("span", { class: "kind", children: r4.kind }),
+    " ",
+    /* @__PURE__ */ a4("b", { children: r4.name ? named(r4) : "" }),
+    " ",
+    r4.revision ? `revision ${r4.revision}` : "",
+    " ",
+    /* @__PURE__ */ a4(When, { seq: r4.start.seq, time: r4.start.time }),
+    r4.end ? /* @__PURE__ */ a4($, { children: [
+      " to ",
+      /* @__PURE__ */ a4(When, { seq: r4.end.seq, time: r4.end.time })
+    ] }) : null,
+    ": ",
+    /* @__PURE__ */ a4("b", { children: r4.outcome }),
+    " ",
+    /* @__PURE__ */ a4(Writer, { manager: r4.start.manager }),
+    (r4.troubles ?? []).map((t4, k4) => /* @__PURE__ */ a4("p", { class: "badness", children: [
+      t4.reason,
+      ": ",
+      t4.message
+    ] }, k4))
+  ] }, i4)) }) });
+}
+
 // src/object.tsx
-var tabs = ["change", "yaml", "versions"];
+var tabs = ["change", "yaml", "blame", "story", "versions"];
+var titles = { change: "Change", yaml: "YAML", blame: "Blame", story: "Story", versions: "Versions" };
 function Inspector() {
   const f5 = focus.value, o5 = object.answer.value;
   if (!f5.uid && !f5.name) return /* @__PURE__ */ a4("p", { class: "empty", children: "Choose an object: click a lane, or press / and type its name." });
   if (!o5) return object.failed.value ? /* @__PURE__ */ a4("p", { class: "error", children: object.failed.value }) : /* @__PURE__ */ a4("p", { class: "busy", children: "The object is folded…" });
   return /* @__PURE__ */ a4("article", { class: `object${object.busy.value ? " stale" : ""}`, children: [
     /* @__PURE__ */ a4(Head, { o: o5 }),
-    /* @__PURE__ */ a4("div", { class: "tabs", role: "tablist", "aria-label": "Of this object", children: tabs.map((t4) => /* @__PURE__ */ a4("button", { type: "button", role: "tab", id: `tab-${t4}`, "aria-controls": "tabpanel", "aria-selected": f5.tab === t4, onClick: () => move({ tab: t4 }), children: { change: "Change", yaml: "YAML", versions: "Versions" }[t4] }, t4)) }),
-    /* @__PURE__ */ a4("div", { role: "tabpanel", id: "tabpanel", "aria-labelledby": `tab-${f5.tab}`, tabIndex: 0, children: f5.tab === "yaml" ? /* @__PURE__ */ a4(Yaml, { lines: o5.yaml ?? [] }) : f5.tab === "versions" ? /* @__PURE__ */ a4(Versions, { o: o5 }) : /* @__PURE__ */ a4(Changed, { o: o5 }) }),
-    /* @__PURE__ */ a4(Command, { text: o5.command })
+    /* @__PURE__ */ a4("div", { class: "tabs", role: "tablist", "aria-label": "Of this object", children: tabs.map((t4) => /* @__PURE__ */ a4("button", { type: "button", role: "tab", id: `tab-${t4}`, "aria-controls": "tabpanel", "aria-selected": f5.tab === t4, onClick: () => move({ tab: t4 }), children: titles[t4] }, t4)) }),
+    /* @__PURE__ */ a4("div", { role: "tabpanel", id: "tabpanel", "aria-labelledby": `tab-${f5.tab}`, tabIndex: 0, children: f5.tab === "yaml" ? /* @__PURE__ */ a4(Yaml, { lines: o5.yaml ?? [] }) : f5.tab === "blame" ? /* @__PURE__ */ a4(Blamed, { at: o5.delta?.seq }) : f5.tab === "story" ? /* @__PURE__ */ a4(Told, {}) : f5.tab === "versions" ? /* @__PURE__ */ a4(Versions, { o: o5 }) : /* @__PURE__ */ a4(Changed, { o: o5 }) }),
+    f5.tab === "change" || f5.tab === "yaml" ? /* @__PURE__ */ a4(Command, { text: o5.command }) : null
   ] });
 }
 function Head({ o: o5 }) {
-  const r4 = o5.object, at2 = cursor.value ?? o5.delta?.time ?? null, gone = r4.exists === false || o5.delta?.type === "Deleted";
+  const r4 = o5.object, at2 = cursor.value ?? o5.delta?.time ?? null, gone = o5.exists === false || o5.delta?.type === "Deleted";
   return /* @__PURE__ */ a4("header", { class: "object-head", children: [
     /* @__PURE__ */ a4("h1", { children: [
       /* @__PURE__ */ a4("span", { class: "kind", children: r4.kind }),
@@ -2873,11 +2984,11 @@ function Changed({ o: o5 }) {
 function Events({ o: o5 }) {
   const events = o5.events ?? [];
   if (events.length === 0) return null;
-  return /* @__PURE__ */ a4(Section, { title: "Events", note: count(events.length), children: /* @__PURE__ */ a4("table", { class: "events", children: /* @__PURE__ */ a4("tbody", { children: events.map((e4, i4) => /* @__PURE__ */ a4("tr", { class: e4.type === "Warning" ? "warning" : "", children: [
+  return /* @__PURE__ */ a4(Section, { title: "Events", note: (o5.eventsTotal ?? 0) > events.length ? `${count(events.length)} of ${count(o5.eventsTotal ?? 0)}` : count(events.length), children: /* @__PURE__ */ a4("table", { class: "events", children: /* @__PURE__ */ a4("tbody", { children: events.map((e4, i4) => /* @__PURE__ */ a4("tr", { class: e4.type === "Warning" ? "warning" : "", children: [
     /* @__PURE__ */ a4("td", { class: "time", children: full(e4.time).slice(11, 19) }),
     /* @__PURE__ */ a4("td", { children: [
       /* @__PURE__ */ a4("b", { children: e4.reason }),
-      e4.count > 1 ? ` ×${count(e4.count)}` : "",
+      e4.count && e4.count !== "1" ? ` ×${e4.count}` : "",
       " ",
       e4.message
     ] })
@@ -2916,7 +3027,7 @@ function Yaml({ lines }) {
   ] });
 }
 function Versions({ o: o5 }) {
-  const answer = versions.answer.value, rows = answer?.rows ?? [];
+  const answer = versions.answer.value, rows = (answer?.rows ?? []).filter((r4) => r4.uid === o5.object.uid), others = (answer?.rows ?? []).length - rows.length;
   if (!answer) return versions.failed.value ? /* @__PURE__ */ a4("p", { class: "error", children: versions.failed.value }) : /* @__PURE__ */ a4("p", { class: "busy", children: "The versions are read…" });
   return /* @__PURE__ */ a4($, { children: [
     /* @__PURE__ */ a4(Rows2, { rows, at: o5.delta?.seq, plain: true }),
@@ -2929,7 +3040,9 @@ function Versions({ o: o5 }) {
       count(rows.length),
       " ",
       rows.length === 1 ? "version is" : "versions are",
-      " on record."
+      " on record",
+      others > 0 ? `, and ${count(others)} of other lives of this name` : "",
+      "."
     ] }),
     /* @__PURE__ */ a4(Command, { text: answer.command })
   ] });
@@ -2972,13 +3085,13 @@ function Complete() {
   const answer = recentCount.answer.value, h5 = lastHour.value;
   if (!h5) return /* @__PURE__ */ a4("p", { class: "busy", children: "The record is asked for…" });
   if (!answer) return recentCount.failed.value ? /* @__PURE__ */ a4("p", { class: "error", children: recentCount.failed.value }) : /* @__PURE__ */ a4("p", { class: "busy", children: "The hour is counted…" });
-  const holes = (answer.incomplete ?? []).filter((i4) => i4.kind !== "before" || i4.stream), short2 = h5.to - h5.from < 35e5;
-  const what = short2 ? `The record begins ${span(h5.to - h5.from)} before this instant` : `The hour to ${brief(h5.to, whole.value?.to ?? h5.to)}`;
+  const holes = (answer.incomplete ?? []).filter((i4) => i4.kind !== "before" || i4.to === null), short3 = h5.to - h5.from < 35e5;
+  const what = short3 ? `The record begins ${span(h5.to - h5.from)} before this instant` : `The hour to ${brief(h5.to, whole.value?.to ?? h5.to)}`;
   return /* @__PURE__ */ a4("section", { class: `complete ${holes.length > 0 ? "holed" : "sound"}`, "aria-label": "Is the hour complete", children: [
     /* @__PURE__ */ a4("p", { children: [
       /* @__PURE__ */ a4("span", { class: "sign", "aria-hidden": "true", children: holes.length > 0 ? "◍" : "●" }),
       " ",
-      /* @__PURE__ */ a4("b", { children: holes.length > 0 ? `${what} is not complete.` : short2 ? `${what}, and is complete since.` : `${what} is complete.` }),
+      /* @__PURE__ */ a4("b", { children: short3 ? `${what}, and is ${holes.length > 0 ? "not " : ""}complete since.` : `${what} is ${holes.length > 0 ? "not " : ""}complete.` }),
       holes.length > 0 ? " What is hatched is not known." : ` Every version that the server had is on record.`
     ] }),
     /* @__PURE__ */ a4(Holes, { of: holes })
@@ -3001,15 +3114,18 @@ function TroubleList({ title }) {
         ] }),
         /* @__PURE__ */ a4("span", { class: "badness", children: t4.text }),
         /* @__PURE__ */ a4("p", { class: "faint", children: [
-          "since ",
-          /* @__PURE__ */ a4(When, { seq: t4.since, time: t4.sinceTime, more: r4 }),
-          head.value ? ` (${span((cursor.value ?? head.value.time) - t4.sinceTime)})` : "",
+          t4.since !== null && t4.sinceTime !== null ? /* @__PURE__ */ a4($, { children: [
+            "since ",
+            /* @__PURE__ */ a4(When, { seq: t4.since, time: t4.sinceTime, more: r4 }),
+            head.value ? ` (${span((cursor.value ?? head.value.time) - t4.sinceTime)})` : ""
+          ] }) : "for more than a day",
           t4.firstChange ? /* @__PURE__ */ a4($, { children: [
-            " · first change ",
-            /* @__PURE__ */ a4(When, { seq: t4.firstChange.seq, time: t4.firstChange.time, more: r4 }),
+            " · change before it ",
+            /* @__PURE__ */ a4(When, { seq: t4.firstChange.seq, time: t4.firstChange.time, more: t4.firstChange.uid ? t4.firstChange : r4 }),
             " ",
             t4.firstChange.text
-          ] }) : null
+          ] }) : null,
+          t4.unknown ? ` · ${t4.unknown}` : ""
         ] })
       ] }, i4);
     }) })
@@ -3138,10 +3254,11 @@ function Pair({ o: o5 }) {
         count(o5.paths),
         " ",
         o5.paths === 1 ? "path" : "paths"
-      ] }) : null
+      ] }) : null,
+      o5.recreated ? /* @__PURE__ */ a4("span", { class: "faint", children: "another life of this name" }) : null
     ] }),
     is ? /* @__PURE__ */ a4($, { children: [
-      compared.answer.value?.paths ? /* @__PURE__ */ a4(Diff, { changes: compared.answer.value.paths }) : /* @__PURE__ */ a4("p", { class: "busy", children: compared.failed.value || "The paths are compared…" }),
+      compared.answer.value?.changes ? /* @__PURE__ */ a4(Diff, { changes: compared.answer.value.changes }) : /* @__PURE__ */ a4("p", { class: "busy", children: compared.failed.value || "The paths are compared…" }),
       /* @__PURE__ */ a4("button", { type: "button", class: "more", onClick: () => move(of(r4)), children: "open the object" })
     ] }) : null
   ] });
@@ -3179,10 +3296,12 @@ var sheet = [
   { keys: ["a"], does: "compare with this instant", run: mark2 },
   { keys: ["d"], does: "what changed in the object", run: () => move({ panel: "object", tab: "change" }) },
   { keys: ["y"], does: "the object's YAML", run: () => move({ panel: "object", tab: "yaml" }) },
+  { keys: ["m"], does: "blame: who set each line", run: () => move({ panel: "object", tab: "blame" }) },
+  { keys: ["r"], does: "the story of the object and its rollouts", run: () => move({ panel: "object", tab: "story" }) },
   { keys: ["v"], does: "the object's versions", run: () => move({ panel: "object", tab: "versions" }) },
   { keys: ["h"], does: "show or hide heartbeats", run: () => toggle("heartbeat") },
-  { keys: ["g"], does: "group lanes by owner, or not", run: () => move({ group: next(["owner", "none"], focus.peek().group) }) },
-  { keys: ["s"], does: "sort lanes by changes or by name", run: () => move({ sort: next(["changes", "name"], focus.peek().sort) }) },
+  { keys: ["g"], does: "group lanes by owner, by node, or not", run: () => move({ group: next(["owner", "node", "none"], focus.peek().group) }) },
+  { keys: ["s"], does: "sort lanes by changes, trouble or name", run: () => move({ sort: next(["changes", "trouble", "name"], focus.peek().sort) }) },
   { keys: ["x"], does: "copy the command that gives the same", run: () => void copy(document.querySelector("[data-copy]")?.dataset.copy ?? "", "The command is copied.") },
   { keys: ["l"], does: "copy a link to what is seen", run: () => void copy(link(), "The link is copied. The other needs a token of this server: replay open makes one.") },
   { keys: ["u"], does: "labels in UTC or in local time", run: toggleLocal },
@@ -3324,11 +3443,12 @@ function Gate() {
   return /* @__PURE__ */ a4("main", { class: "gate", children: [
     /* @__PURE__ */ a4("h1", { children: "kuberewind" }),
     /* @__PURE__ */ a4("p", { class: "error", children: locked.value }),
-    /* @__PURE__ */ a4("p", { children: [
+    /* @__PURE__ */ a4("p", { children: /* @__PURE__ */ a4("button", { type: "button", onClick: again, children: "try again" }) }),
+    location.protocol === "http:" ? /* @__PURE__ */ a4("p", { children: [
       "Run ",
       /* @__PURE__ */ a4("code", { children: "replay open" }),
       " where the server runs: it opens this page with a new link. A link can be used once, within a minute."
-    ] }),
+    ] }) : null,
     /* @__PURE__ */ a4("form", { onSubmit: (e4) => {
       e4.preventDefault();
       if (token2.value) {
@@ -3336,7 +3456,8 @@ function Gate() {
       }
     }, children: [
       /* @__PURE__ */ a4("label", { children: [
-        "Or give a bearer token of your own: ",
+        location.protocol === "http:" ? "Or give a token of this server:" : "Give the bearer token with which you use the cluster:",
+        " ",
         /* @__PURE__ */ a4("input", { type: "password", autocomplete: "off", value: token2.value, onInput: (e4) => {
           token2.value = e4.currentTarget.value;
         } })

@@ -10,8 +10,8 @@ export class Failure extends Error {
 }
 
 const place = "kuberewind.token";
-/** Only a page on loopback keeps its token where new tabs find it: there it dies with the server. */
-const loopback = ["127.0.0.1", "localhost", "[::1]"].includes(location.hostname);
+/** Only plain http, which is on loopback, has tokens that die with the server: new tabs find them. A token of a live cluster stays in memory. */
+const loopback = location.protocol === "http:";
 
 /** locked says why the server wants another token; it is empty while requests pass. */
 export const locked = signal("");
@@ -30,6 +30,11 @@ function read(): string {
 export function setToken(value: string): void {
   token = value;
   if (loopback) try { localStorage.setItem(place, value); } catch { /* The tab keeps it. */ }
+  again();
+}
+
+/** again asks all anew. */
+export function again(): void {
   locked.value = "";
   renewed.value++;
 }
@@ -102,6 +107,9 @@ async function send(url: string, aborted?: AbortSignal): Promise<Response> {
   away.value = "";
   if (answer.ok) return answer;
   const failed = await failure(answer);
-  if (answer.status === 401) locked.value = failed.message;
+  if (answer.status === 401 || answer.status === 403) {
+    kept.clear(); // What the user may not read any more is not on the screen.
+    locked.value = failed.message;
+  }
   throw failed;
 }

@@ -1,7 +1,7 @@
 // The page: the strip over the whole record, the lanes of the window, and a panel for the instant.
 import { render } from "preact";
 import { useSignal } from "@preact/signals";
-import { admit, admitted, locked, setToken } from "./api";
+import { admit, admitted, again, locked, setToken } from "./api";
 import { Bar, Filters } from "./bar";
 import { meta } from "./data";
 import { focus, move, taken, type Focus } from "./focus";
@@ -45,9 +45,10 @@ function Gate() {
     <main class="gate">
       <h1>kuberewind</h1>
       <p class="error">{locked.value}</p>
-      <p>Run <code>replay open</code> where the server runs: it opens this page with a new link. A link can be used once, within a minute.</p>
+      <p><button type="button" onClick={again}>try again</button></p>
+      {location.protocol === "http:" ? <p>Run <code>replay open</code> where the server runs: it opens this page with a new link. A link can be used once, within a minute.</p> : null}
       <form onSubmit={(e) => { e.preventDefault(); if (token.value) { setToken(token.value.trim()); } }}>
-        <label>Or give a bearer token of your own: <input type="password" autocomplete="off" value={token.value} onInput={(e) => { token.value = e.currentTarget.value; }} /></label> <button type="submit">go on</button>
+        <label>{location.protocol === "http:" ? "Or give a token of this server:" : "Give the bearer token with which you use the cluster:"} <input type="password" autocomplete="off" value={token.value} onInput={(e) => { token.value = e.currentTarget.value; }} /></label> <button type="submit">go on</button>
       </form>
     </main>
   );

@@ -69,7 +69,7 @@ function Badges() {
   return (
     <span class="badges" role="status">
       {away.value ? <span class="badge bad">{away.value}</span> : null}
-      {r && !r.now ? <span class="badge warn" title={r.text}>{r.text || "Nobody records."}{head.value ? <> Last commit: {full(head.value.time).slice(0, 19)} {zone(head.value.time)}.</> : null}</span> : null}
+      {r && !r.now ? <span class="badge warn" title={r.text}>{r.text || "Nobody records."}</span> : null}
       {r?.now ? <span class="badge good" title={r.text}><span aria-hidden="true">●</span> recording{(r.behindMs ?? 0) > 5000 ? `, ${span(r.behindMs ?? 0)} behind` : ""}</span> : null}
       {meta.failed.value ? <span class="badge bad">{meta.failed.value}</span> : null}
     </span>

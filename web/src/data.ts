@@ -1,10 +1,10 @@
 // What the views show: the window on the clock, and the questions that follow the focus.
 import { batch, computed, effect, signal } from "@preact/signals";
-import { get, type Params } from "./api";
+import { Failure, get, type Params } from "./api";
 import { focus, move, type Filter, type Focus } from "./focus";
 import { step } from "./clock";
 import { back, calm, head, learn } from "./live";
-import type { Changes, Compare, Instant, Lane, Lanes, Meta, ObjectAnswer, Ref, States, Step, Strip, Ticks, Trouble } from "./model";
+import type { Blame, Changes, Compare, Instant, Lane, Lanes, Meta, ObjectAnswer, Ref, States, Step, Story, Strip, Ticks, Trouble } from "./model";
 import { query } from "./query";
 
 export type Span = { from: number; to: number };
@@ -31,7 +31,8 @@ export const shown = computed<Span | null>(() => {
   if (!w) return null;
   const by = step(last / 600);
   const end = Math.ceil((w.to + 1) / by) * by;
-  return { from: end - last, to: end };
+  // A record that is younger than the window fills it: nobody looks at a time before it.
+  return { from: Math.max(end - last, Math.floor(w.from / by) * by), to: end };
 });
 
 /** cursor is the time of the focused instant; null while the end of the record is looked at. */
@@ -61,7 +62,7 @@ const slices = { pages: 10_000, add: summed };
 
 function summed(a: Strip, b: Strip): Strip {
   const counts = a.counts.map((c, k) => c.map((n, i) => n + (b.counts[k]?.[i] ?? 0)));
-  return { ...b, counts, hidden: { ...b.hidden, heartbeat: Math.max(a.hidden?.heartbeat ?? 0, b.hidden?.heartbeat ?? 0) } };
+  return { ...b, counts, hidden: { ...b.hidden, heartbeat: (a.hidden?.heartbeat ?? 0) + (b.hidden?.heartbeat ?? 0) } };
 }
 
 /** A bar is so many pixels wide, or up to half as many. */
@@ -128,6 +129,7 @@ export const states = query<States>(() => {
   return { shape: "states", params: { cluster: cluster.value, lanes: ids, ...p }, mark: mark(p.to), wait: settle() || 60 };
 });
 
+const panel = computed(() => focus.value.panel), tab = computed(() => focus.value.tab);
 const subject = computed(() => JSON.stringify([focus.value.uid, focus.value.resource, focus.value.namespace, focus.value.name]));
 function subjectParams(): Params | null {
   const [uid, resource, namespace, name] = JSON.parse(subject.value) as string[];
@@ -145,17 +147,29 @@ effect(() => {
   if (found?.uid && !f.uid && f.name === found.name) move({ uid: found.uid, resource: found.resource, namespace: found.namespace ?? "" }, "learn");
 });
 
-const panel = computed(() => focus.value.panel), tab = computed(() => focus.value.tab);
+/** blame says of each line of the YAML which version set it. */
+export const blame = query<Blame>(() => {
+  const of = subjectParams();
+  return of && head.value && panel.value === "object" && tab.value === "blame" ? { shape: "blame", params: { ...of, at: instant.value }, mark: "" } : null;
+});
+
+/** story is what happened in the window to the object, and to what belongs to it. */
+export const story = query<Story>(() => {
+  const of = subjectParams(), s = shown.value;
+  if (!of || !s || panel.value !== "object" || tab.value !== "story") return null;
+  return { shape: "story", params: { ...of, from: Math.round(s.from), to: Math.round(s.to) }, mark: mark(s.to), wait: settle() };
+});
+
 
 const joined = (a: Changes, b: Changes): Changes => ({ ...b, rows: [...(a.rows ?? []), ...(b.rows ?? [])] });
 export const morePages = signal(1);
 effect(() => { void filters.value; void subject.value; void panel.value; void tab.value; morePages.value = 1; });
 
-/** versions are all changes of the object; heartbeats too, since each is a version. */
+/** versions are all changes of the name, in all of its lives; heartbeats too, since each is a version. */
 export const versions = query<Changes>(() => {
   const of = subjectParams(), w = whole.value, found = object.answer.value?.object;
   if (!of || !w || panel.value !== "object" || tab.value !== "versions" || !found?.uid) return null;
-  const params = { cluster: cluster.value, uid: found.uid, resource: found.resource, namespace: found.namespace, name: found.name, from: w.from, to: w.to + 1, limit: 100, class: ["change", "added", "deleted", "status", "event", "sync", "heartbeat"] };
+  const params = { cluster: cluster.value, resource: found.resource, namespace: found.namespace, name: found.name, from: w.from, to: w.to + 1, limit: 100, class: ["change", "added", "deleted", "status", "event", "sync", "heartbeat"] };
   return { shape: "changes", params, mark: mark(w.to + 1), pages: morePages.value, add: joined };
 });
 
@@ -230,12 +244,16 @@ export function look(at: number, time: number | null, more: Partial<Focus> = {})
 export async function lookAt(time: number, more: Partial<Focus> = {}): Promise<void> {
   const w = whole.peek();
   if (!w) return;
-  const at = Math.round(Math.min(Math.max(time, w.from), w.to));
+  const at = Math.round(Math.min(Math.max(time, w.from + 1), w.to)); // The first delta is a part of a millisecond later than it says.
   batch(() => { scrub.value = at; });
   try {
     const found = await resolve(String(at));
     look(found.seq, at, more);
-  } catch { /* The views say what failed. */ } finally { scrub.value = null; }
+  } catch (e) {
+    told.value = e instanceof Failure ? e.message : "";
+  } finally {
+    scrub.value = null;
+  }
 }
 
 const resolve = async (at: string) => (await get<Instant>("instant", { at, cluster: focus.peek().cluster })).at;
@@ -261,11 +279,24 @@ effect(() => {
 export async function walk(direction: "next" | "previous", scope?: "object" | "group" | "cluster"): Promise<void> {
   const f = focus.peek(), seq = f.at ?? head.peek()?.seq, about = scope ?? (f.uid ? "object" : "cluster");
   if (seq === undefined || (f.at === null && direction === "next")) return;
-  const uid = about === "cluster" ? undefined : f.uid;
-  const found = await get<Step & { ref?: Ref; uid?: string }>("step", { ...filterParams(), seq, direction, scope: about, uid, ...(about === "cluster" ? {} : { namespace: undefined, resource: undefined }) });
-  if (found.seq === null) { told.value = direction === "next" ? "No later change." : "No earlier change."; return; }
-  const other = about !== "object" && found.uid ? { uid: found.uid, resource: "", namespace: "", name: "", panel: "object" as const } : {};
-  look(found.seq, found.time, other);
+  const uid = about === "cluster" ? undefined : f.uid, whose = about === "cluster" ? {} : { namespace: undefined, resource: undefined, name: undefined };
+  try {
+    const found = await find({ ...filterParams(), ...whose, direction, scope: about, uid }, seq);
+    if (found.seq === null) { told.value = direction === "next" ? "No later change." : "No earlier change."; return; }
+    const other = about !== "object" && found.object ? of(found.object) : {};
+    look(found.seq, found.time, other);
+  } catch (e) {
+    told.value = e instanceof Failure ? e.message : "";
+  }
+}
+
+/** find asks on while the server has not looked at all that there is. */
+async function find(params: Params, seq: number): Promise<Step> {
+  for (let from = seq; ;) {
+    const found = await get<Step>("step", { ...params, seq: from });
+    if (found.seq !== null || !found.next) return found;
+    from = found.next;
+  }
 }
 
 /** told is spoken by the live region, and shown for a moment. */

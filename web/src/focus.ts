@@ -54,7 +54,7 @@ export function parse(fragment: string): Focus {
     ...start, last: fixed ? null : (long(text("last")) ?? start.last), from: fixed ? from : 0, to: fixed ? to : 0, at, wanted,
     uid, resource: text("resource"), namespace: text("namespace"), name, base: seqOf(q.get("base")),
     panel: chosen(q.get("panel"), ["now", "object", "changes", "compare"], named ? "object" : "now"), tab: text("tab") || "change",
-    group: chosen(q.get("group"), ["owner", "none"], "owner"), sort: chosen(q.get("sort"), ["changes", "name"], "changes"),
+    group: chosen(q.get("group"), ["owner", "node", "none"], "owner"), sort: chosen(q.get("sort"), ["changes", "trouble", "name"], "changes"),
     cluster: text("cluster"), filter: filterOf(q),
   };
 }

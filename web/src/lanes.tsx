@@ -132,10 +132,10 @@ function Order() {
       <strong>{total === undefined ? "…" : count(total)} {total === 1 ? "object" : "objects"}</strong>
       <span class="choices">
         <select aria-label="Group by" value={f.group} onChange={(e) => move({ group: e.currentTarget.value })}>
-          <option value="owner">by owner</option><option value="none">ungrouped</option>
+          <option value="owner">by owner</option><option value="node">by node</option><option value="none">ungrouped</option>
         </select>
         <select aria-label="Sort by" value={f.sort} onChange={(e) => move({ sort: e.currentTarget.value })}>
-          <option value="changes">most changes</option><option value="name">by name</option>
+          <option value="changes">most changes</option><option value="trouble">trouble first</option><option value="name">by name</option>
         </select>
       </span>
     </div>

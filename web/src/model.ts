@@ -24,27 +24,35 @@ export type Ticks = Answer & {
   classes: string[]; managers: string[];
 };
 export type States = Answer & { from: number; lanes: { id: number; from: number[]; to: number[]; state: string[]; text: string[] }[] };
-export type Change = { op: string; path: string; old?: unknown; new?: unknown };
+export type Change = { op: string; path: string; field?: string; from?: string; old?: unknown; new?: unknown };
 export type Line = { text: string; path: string; folded?: boolean; mark?: string };
-export type Told = { time: number; type: string; reason: string; message: string; count: number };
+export type Told = { time: number; type: string; reason: string; message: string; count: string };
 export type Delta = {
   seq: number; time: number; type: string; class: string; manager?: string; managerEvidence?: string; hint?: string;
 };
 export type ObjectAnswer = Answer & {
-  object: Ref & { resourceVersion?: string; exists?: boolean }; yaml: Line[] | null; delta: Delta | null; diff: Change[] | null;
-  owners: Ref[] | null; owned: Ref[] | null; ownedTotal?: number; events: Told[] | null; previous: number | null; next: number | null; command: string;
+  exists?: boolean; object: Ref & { resourceVersion?: string }; yaml: Line[] | null; delta: Delta | null; diff: Change[] | null;
+  owners: Ref[] | null; owned: Ref[] | null; ownedTotal?: number; events: Told[] | null; eventsTotal?: number; previous: number | null; next: number | null; command: string;
 };
 export type Row = Ref & {
   seq: number; time: number; type: string; class: string; manager?: string; evidence?: string; changes: Change[] | null;
 };
 export type Changes = Answer & { rows: Row[] | null; next?: string; command: string };
 export type Trouble = Answer & {
-  items: (Ref & { ref?: Ref; text: string; since: number; sinceTime: number; firstChange?: { seq: number; time: number; text: string } | null })[] | null; total: number;
+  items: (Ref & { ref?: Ref; text: string; since: number | null; sinceTime: number | null; firstChange?: (Ref & { seq: number; time: number; text: string }) | null; unknown?: string })[] | null; total: number;
 };
-export type Compared = Ref & { ref?: Ref; op: string; paths: number };
+export type Compared = Ref & { ref?: Ref; op: string; paths: number; recreated?: boolean };
 export type Compare = Answer & {
-  counts?: { added: number; removed: number; changed: number; noise: number }; objects?: Compared[] | null; paths?: Change[] | null; next?: string; command: string;
+  counts?: { added: number; removed: number; changed: number; noise: number }; objects?: Compared[] | null; changes?: Change[] | null; next?: string; command: string;
 };
-export type Step = Answer & { seq: number | null; time: number };
+export type Step = Answer & { seq: number | null; time: number; object?: Ref | null; next?: number | null };
 export type Tail = Answer & { time: number; count: number; recording: Recording };
 export type Instant = Answer & { at: Point };
+export type Origin = { seq: number; time: number; type: string; manager?: string; earlier?: boolean; latest?: boolean };
+export type Blame = Answer & { object: Ref; lines: { text: string; path: string; folded?: boolean; origin: number }[]; origins: Origin[]; command: string };
+export type Happened = Ref & { seq: number; time: number; estimated?: boolean; depth: number; type: string; class: string; manager?: string; event?: { type: string; reason: string; message: string; count: string } | null };
+export type Rollout = Ref & {
+  start: Point & { manager?: string }; end: (Point & { manager?: string }) | null; outcome: string; revision?: string | number;
+  troubles?: { reason: string; message: string; objects: unknown }[] | null;
+};
+export type Story = Answer & { object: Ref; rows: Happened[] | null; more?: number; hidden?: Record<string, number>; rollouts?: Rollout[] | null; command: string };

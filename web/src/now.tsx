@@ -24,11 +24,11 @@ function Complete() {
   const answer = recentCount.answer.value, h = lastHour.value;
   if (!h) return <p class="busy">The record is asked for…</p>;
   if (!answer) return recentCount.failed.value ? <p class="error">{recentCount.failed.value}</p> : <p class="busy">The hour is counted…</p>;
-  const holes = (answer.incomplete ?? []).filter((i) => i.kind !== "before" || i.stream), short = h.to - h.from < 3_500_000;
+  const holes = (answer.incomplete ?? []).filter((i) => i.kind !== "before" || i.to === null), short = h.to - h.from < 3_500_000;
   const what = short ? `The record begins ${span(h.to - h.from)} before this instant` : `The hour to ${brief(h.to, whole.value?.to ?? h.to)}`;
   return (
     <section class={`complete ${holes.length > 0 ? "holed" : "sound"}`} aria-label="Is the hour complete">
-      <p><span class="sign" aria-hidden="true">{holes.length > 0 ? "◍" : "●"}</span> <b>{holes.length > 0 ? `${what} is not complete.` : short ? `${what}, and is complete since.` : `${what} is complete.`}</b>
+      <p><span class="sign" aria-hidden="true">{holes.length > 0 ? "◍" : "●"}</span> <b>{short ? `${what}, and is ${holes.length > 0 ? "not " : ""}complete since.` : `${what} is ${holes.length > 0 ? "not " : ""}complete.`}</b>
         {holes.length > 0 ? " What is hatched is not known." : ` Every version that the server had is on record.`}</p>
       <Holes of={holes} />
     </section>
@@ -47,8 +47,8 @@ function TroubleList({ title }: { title: string }) {
         <li key={i}>
           <button type="button" class="link" onClick={() => move(of(r))}><span class="kind">{r.kind}</span> <b>{named(r)}</b></button>
           <span class="badness">{t.text}</span>
-          <p class="faint">since <When seq={t.since} time={t.sinceTime} more={r} />{head.value ? ` (${span((cursor.value ?? head.value.time) - t.sinceTime)})` : ""}
-            {t.firstChange ? <> · first change <When seq={t.firstChange.seq} time={t.firstChange.time} more={r} /> {t.firstChange.text}</> : null}</p>
+          <p class="faint">{t.since !== null && t.sinceTime !== null ? <>since <When seq={t.since} time={t.sinceTime} more={r} />{head.value ? ` (${span((cursor.value ?? head.value.time) - t.sinceTime)})` : ""}</> : "for more than a day"}
+            {t.firstChange ? <> · change before it <When seq={t.firstChange.seq} time={t.firstChange.time} more={t.firstChange.uid ? t.firstChange : r} /> {t.firstChange.text}</> : null}{t.unknown ? ` · ${t.unknown}` : ""}</p>
         </li>); })}</ol>
     </Section>
   );
@@ -114,8 +114,8 @@ function Pair({ o }: { o: Compared }) {
   const r: Ref = o.ref ?? o, uid = r.uid ?? "", is = opened.value === uid && uid !== "";
   return (
     <li>
-      <button type="button" class="link" aria-expanded={is} onClick={() => { opened.value = is ? "" : uid; }}><Class of={({ removed: "deleted", changed: "change" } as Record<string, string>)[o.op] ?? o.op} /> <span class="kind">{r.kind}</span> <b>{named(r)}</b> {o.paths > 0 ? <span class="faint">{count(o.paths)} {o.paths === 1 ? "path" : "paths"}</span> : null}</button>
-      {is ? <>{compared.answer.value?.paths ? <Diff changes={compared.answer.value.paths} /> : <p class="busy">{compared.failed.value || "The paths are compared…"}</p>}<button type="button" class="more" onClick={() => move(of(r))}>open the object</button></> : null}
+      <button type="button" class="link" aria-expanded={is} onClick={() => { opened.value = is ? "" : uid; }}><Class of={({ removed: "deleted", changed: "change" } as Record<string, string>)[o.op] ?? o.op} /> <span class="kind">{r.kind}</span> <b>{named(r)}</b> {o.paths > 0 ? <span class="faint">{count(o.paths)} {o.paths === 1 ? "path" : "paths"}</span> : null}{o.recreated ? <span class="faint">another life of this name</span> : null}</button>
+      {is ? <>{compared.answer.value?.changes ? <Diff changes={compared.answer.value.changes} /> : <p class="busy">{compared.failed.value || "The paths are compared…"}</p>}<button type="button" class="more" onClick={() => move(of(r))}>open the object</button></> : null}
     </li>
   );
 }

@@ -4,9 +4,11 @@ import { count, full, span } from "./clock";
 import { cursor, live, look, morePages, object, versions, walk } from "./data";
 import { focus, move } from "./focus";
 import type { Line, ObjectAnswer, Row } from "./model";
+import { Blamed, Told } from "./tales";
 import { Class, Command, Diff, Holes, Link, Section, When, Writer } from "./parts";
 
-export const tabs = ["change", "yaml", "versions"] as const;
+export const tabs = ["change", "yaml", "blame", "story", "versions"] as const;
+const titles = { change: "Change", yaml: "YAML", blame: "Blame", story: "Story", versions: "Versions" };
 
 export function Inspector() {
   const f = focus.value, o = object.answer.value;
@@ -16,18 +18,18 @@ export function Inspector() {
     <article class={`object${object.busy.value ? " stale" : ""}`}>
       <Head o={o} />
       <div class="tabs" role="tablist" aria-label="Of this object">
-        {tabs.map((t) => <button type="button" role="tab" key={t} id={`tab-${t}`} aria-controls="tabpanel" aria-selected={f.tab === t} onClick={() => move({ tab: t })}>{{ change: "Change", yaml: "YAML", versions: "Versions" }[t]}</button>)}
+        {tabs.map((t) => <button type="button" role="tab" key={t} id={`tab-${t}`} aria-controls="tabpanel" aria-selected={f.tab === t} onClick={() => move({ tab: t })}>{titles[t]}</button>)}
       </div>
       <div role="tabpanel" id="tabpanel" aria-labelledby={`tab-${f.tab}`} tabIndex={0}>
-        {f.tab === "yaml" ? <Yaml lines={o.yaml ?? []} /> : f.tab === "versions" ? <Versions o={o} /> : <Changed o={o} />}
+        {f.tab === "yaml" ? <Yaml lines={o.yaml ?? []} /> : f.tab === "blame" ? <Blamed at={o.delta?.seq} /> : f.tab === "story" ? <Told /> : f.tab === "versions" ? <Versions o={o} /> : <Changed o={o} />}
       </div>
-      <Command text={o.command} />
+      {f.tab === "change" || f.tab === "yaml" ? <Command text={o.command} /> : null}
     </article>
   );
 }
 
 function Head({ o }: { o: ObjectAnswer }) {
-  const r = o.object, at = cursor.value ?? o.delta?.time ?? null, gone = r.exists === false || o.delta?.type === "Deleted";
+  const r = o.object, at = cursor.value ?? o.delta?.time ?? null, gone = o.exists === false || o.delta?.type === "Deleted";
   return (
     <header class="object-head">
       <h1><span class="kind">{r.kind}</span> <span class="whole-name">{r.name}</span></h1>
@@ -62,9 +64,9 @@ function Events({ o }: { o: ObjectAnswer }) {
   const events = o.events ?? [];
   if (events.length === 0) return null;
   return (
-    <Section title="Events" note={count(events.length)}>
+    <Section title="Events" note={(o.eventsTotal ?? 0) > events.length ? `${count(events.length)} of ${count(o.eventsTotal ?? 0)}` : count(events.length)}>
       <table class="events"><tbody>
-        {events.map((e, i) => <tr key={i} class={e.type === "Warning" ? "warning" : ""}><td class="time">{full(e.time).slice(11, 19)}</td><td><b>{e.reason}</b>{e.count > 1 ? ` ×${count(e.count)}` : ""} {e.message}</td></tr>)}
+        {events.map((e, i) => <tr key={i} class={e.type === "Warning" ? "warning" : ""}><td class="time">{full(e.time).slice(11, 19)}</td><td><b>{e.reason}</b>{e.count && e.count !== "1" ? ` ×${e.count}` : ""} {e.message}</td></tr>)}
       </tbody></table>
     </Section>
   );
@@ -94,12 +96,12 @@ function Yaml({ lines }: { lines: Line[] }) {
 }
 
 function Versions({ o }: { o: ObjectAnswer }) {
-  const answer = versions.answer.value, rows = answer?.rows ?? [];
+  const answer = versions.answer.value, rows = (answer?.rows ?? []).filter((r) => r.uid === o.object.uid), others = (answer?.rows ?? []).length - rows.length;
   if (!answer) return versions.failed.value ? <p class="error">{versions.failed.value}</p> : <p class="busy">The versions are read…</p>;
   return (
     <>
       <Rows rows={rows} at={o.delta?.seq} plain />
-      {answer.next ? <button type="button" class="more" onClick={() => { morePages.value++; }}>{count(rows.length)} are shown; show 100 more</button> : <p class="faint">{count(rows.length)} {rows.length === 1 ? "version is" : "versions are"} on record.</p>}
+      {answer.next ? <button type="button" class="more" onClick={() => { morePages.value++; }}>{count(rows.length)} are shown; show 100 more</button> : <p class="faint">{count(rows.length)} {rows.length === 1 ? "version is" : "versions are"} on record{others > 0 ? `, and ${count(others)} of other lives of this name` : ""}.</p>}
       <Command text={answer.command} />
     </>
   );

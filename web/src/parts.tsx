@@ -48,7 +48,7 @@ export function Diff({ changes, short = false }: { changes: Change[]; short?: bo
   const all = useSignal(false), limit = short ? 3 : most * 5, seen = all.value ? changes : changes.slice(0, limit), rest = changes.length - seen.length;
   return (
     <ul class={`diff${short ? " short" : ""}`}>
-      {seen.map((c, i) => <li key={i}><Path op={c.op} path={c.path} />{c.old !== undefined ? <Side is="old" of={c.old} /> : null}{c.new !== undefined ? <Side is="new" of={c.new} /> : null}</li>)}
+      {seen.map((c, i) => <li key={i}><Path op={c.op} path={c.from ? `${c.from} → ${c.path}` : c.field || c.path} />{c.old !== undefined ? <Side is="old" of={c.old} /> : null}{c.new !== undefined ? <Side is="new" of={c.new} /> : null}</li>)}
       {rest > 0 ? <li><button type="button" class="more" onClick={(e) => { e.stopPropagation(); all.value = true; }}>{count(rest)} more {rest === 1 ? "path" : "paths"}</button></li> : null}
     </ul>
   );

@@ -1,0 +1,52 @@
+// A real browser on the page that KUBEREWIND_PAGE names. What the page must never do is watched on every tab.
+import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { chromium } from "playwright-core";
+
+const flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
+
+export const origin = process.env.KUBEREWIND_PAGE.replace(/\/$/, "");
+export const patience = 60_000; // of one wait: machines that build other things are slow
+
+export const launch = () => chromium.launch({ executablePath: process.env.KUBEREWIND_CHROMIUM, args: flags, ignoreDefaultArgs: ["--enable-unsafe-swiftshader"] });
+
+/** code asks the test's server for a code, as a link has one. */
+export const code = async () => (await fetch(process.env.KUBEREWIND_CODES)).text();
+
+/** context is a browser of one user. faults collects what must not happen in any of its tabs. */
+export async function context(browser, { width = 1280, height = 800, scheme = "dark" } = {}) {
+  const made = await browser.newContext({ viewport: { width, height }, colorScheme: scheme, permissions: ["clipboard-read", "clipboard-write"] }), faults = [];
+  made.setDefaultTimeout(patience);
+  await made.addInitScript(() => addEventListener("securitypolicyviolation", (e) => console.error(`policy violation: ${e.violatedDirective} ${e.blockedURI}`)));
+  made.on("page", (p) => {
+    p.on("pageerror", (e) => faults.push(`error: ${e.stack}`));
+    p.on("console", (m) => { if (m.type() === "error" && !/status of (401|404)/.test(m.text())) faults.push(`console: ${m.text()}`); });
+    p.on("request", (r) => { if (new URL(r.url()).origin !== origin) faults.push(`request off origin: ${r.url()}`); });
+  });
+  return { context: made, faults };
+}
+
+/** open gives a tab that shows lanes. The first one of a user needs a code. */
+export async function open(made, fragment = "", withCode = false) {
+  const page = await made.newPage(), parts = [withCode ? `code=${await code()}` : "", fragment].filter(Boolean).join("&");
+  await page.goto(`${origin}/${parts ? `#${parts}` : ""}`);
+  await page.locator("[role=row]").first().waitFor();
+  return page;
+}
+
+/** at is the seq in the URL of a page, or null at the end of the record. */
+export const at = (page) => page.evaluate(() => /[#&]at=seq:(\d+)/.exec(location.hash)?.[1] ?? null);
+
+/** axe gives what axe-core finds serious or critical. */
+export async function axe(page) {
+  const source = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+  await page.evaluate(source);
+  const found = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
+  return found.violations.filter((v) => ["serious", "critical"].includes(v.impact)).map((v) => `${v.id}: ${v.nodes.map((n) => `${n.html} ${n.failureSummary}`).join("\n")}`);
+}
+
+/** settled waits until a page has asked nothing for a while: what is painted is what was answered. */
+export async function settled(page) {
+  await page.waitForFunction(() => globalThis.kuberewind.idle());
+  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+}

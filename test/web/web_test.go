@@ -1,0 +1,111 @@
+// Package web_test opens the page in a real browser, on the recorded scene: what the server is, what the page draws, and what it must never do.
+//
+// Node's own runner runs the files *.test.mjs, which drive Debian's Chromium by playwright-core. The server is that of the programs: the page's
+// door, the timeline's queries, and a record in PostgreSQL that is read with an auditor's rights.
+package web_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/internal/pgtest"
+	"github.com/kuberewind/kuberewind/internal/scene/record"
+	"github.com/kuberewind/kuberewind/internal/serve/page"
+	"github.com/kuberewind/kuberewind/timeline"
+	"github.com/kuberewind/kuberewind/web"
+)
+
+// all runs what make test leaves out because it takes long.
+var all = flag.Bool("all", false, "run every file of tests, not only the smoke")
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// hostile is a name that an API server takes for objects of RBAC, whose names are segments of a path.
+const hostile = `<img src=x onerror=globalThis.hostile=1>`
+
+// recorded is the Setup of a database that holds the scene, in which one object has a hostile name.
+func recorded(ctx context.Context, conn *pgx.Conn) error {
+	if err := pgtest.EmptyRecord(ctx, conn); err != nil {
+		return err
+	}
+	if err := record.Into(ctx, conn.Config().ConnString()); err != nil {
+		return err
+	}
+	renamed, err := conn.Exec(ctx, `UPDATE kuberewind.lives SET name = $1 WHERE namespace = 'shop' AND name = 'checkout'`, hostile)
+	if err == nil && renamed.RowsAffected() == 0 {
+		err = errors.New("the scene has no object checkout any more")
+	}
+	return err
+}
+
+func TestThePageInABrowser(t *testing.T) {
+	if os.Getenv("SKIP_WEB") == "1" {
+		t.Skip("SKIP_WEB=1")
+	}
+	chromium := need(t)
+	at, codes := serve(t)
+	files := []string{"smoke.test.mjs"}
+	if *all {
+		var err error
+		files, err = filepath.Glob("*.test.mjs")
+		require.NoError(t, err)
+	}
+	node := exec.Command("node", append([]string{"--test", "--test-reporter=spec", "--test-concurrency=1"}, files...)...)
+	node.Env = append(os.Environ(), "KUBEREWIND_PAGE="+at, "KUBEREWIND_CODES="+codes, "KUBEREWIND_CHROMIUM="+chromium, "KUBEREWIND_HOSTILE="+hostile)
+	out, err := node.CombinedOutput()
+	t.Logf("%s", out)
+	require.NoError(t, err)
+}
+
+// need gives the browser, or fails with one sentence.
+func need(t *testing.T) string {
+	t.Helper()
+	chromium, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Fatal("the page is tested in Chromium, which was not found on PATH: install the package chromium, or set SKIP_WEB=1")
+	}
+	if _, err := exec.LookPath("node"); err != nil {
+		t.Fatal("the page's tests are driven by Node, which was not found on PATH: install Node 20 or newer, or set SKIP_WEB=1")
+	}
+	if _, err := os.Stat("node_modules/playwright-core"); errors.Is(err, fs.ErrNotExist) {
+		t.Fatal("the driver of the browser is not installed: run make test-browser, or set SKIP_WEB=1")
+	}
+	return chromium
+}
+
+// serve gives the address of the page, and one that gives codes of links.
+func serve(t *testing.T) (string, string) {
+	t.Helper()
+	rec, err := history.Open(t.Context(), pgtest.New(t, recorded).Login(t, "kuberewind_auditor"), history.Options{})
+	require.NoError(t, err)
+	t.Cleanup(rec.Close)
+	queries := timeline.New(timeline.Options{Clusters: []timeline.Cluster{{UID: rec.Cluster().UID, Name: rec.Cluster().Name, Record: rec}}})
+	t.Cleanup(queries.Close)
+	codes := page.NewCodes()
+	server, err := page.Listen(page.Options{
+		Address: "127.0.0.1:0", Codes: codes, Web: web.Handler(), Timelines: map[string]http.Handler{"": queries},
+		Sessions: http.NotFoundHandler(), Log: slog.New(slog.DiscardHandler),
+	})
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(ctx) }()
+	t.Cleanup(func() { stop(); require.NoError(t, <-ended) })
+	links := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, codes.New()) }))
+	t.Cleanup(links.Close)
+	return server.Access().URL, links.URL
+}

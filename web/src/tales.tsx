@@ -1,0 +1,60 @@
+// Blame and story of the object: who set each line, and what happened to it and to what belongs to it.
+import { brief, count, full } from "./clock";
+import { blame, look, of, story, whole } from "./data";
+import type { Origin } from "./model";
+import { Class, Command, named, Section, When, Writer } from "./parts";
+
+/** Blamed shows beside each line of the YAML the version that set it. A click goes there. */
+export function Blamed({ at }: { at?: number }) {
+  const answer = blame.answer.value;
+  if (!answer) return blame.failed.value ? <p class="error">{blame.failed.value}</p> : <p class="busy">The versions are folded…</p>;
+  const lines = answer.lines.filter((l) => !l.folded), folded = answer.lines.length - lines.length;
+  return (
+    <>
+      <pre class="blame" tabIndex={0} aria-label="YAML with the version that set each line">{lines.map((l, i) => {
+        const origin = answer.origins[l.origin], same = i > 0 && lines[i - 1]?.origin === l.origin;
+        return <span key={i} class={`line${origin && origin.seq === at ? " here" : ""}`} title={origin ? told(origin) : ""}><span class="who">{origin && !same ? <button type="button" class="when" onClick={() => look(origin.seq, origin.time)}>{short(origin)}</button> : null}</span><span>{l.text}</span></span>;
+      })}</pre>
+      {folded > 0 ? <p class="faint">{count(folded)} lines of bookkeeping are folded.</p> : null}
+      <Command text={answer.command} />
+    </>
+  );
+}
+
+const short = (o: Origin) => `${o.earlier ? "≤ " : ""}${o.latest ? "≥ " : ""}${brief(o.time, whole.value?.to ?? o.time)} ${o.manager || "?"}`;
+const told = (o: Origin) => `${o.earlier ? "set then or before: " : o.latest ? "set then, or by a version that the record missed: " : ""}${full(o.time)}, seq:${o.seq}, ${o.manager ? `by ${o.manager}` : "writer not proved"}`;
+
+/** Told lists rollouts first, then each row of the story. */
+export function Told() {
+  const answer = story.answer.value;
+  if (!answer) return story.failed.value ? <p class="error">{story.failed.value}</p> : <p class="busy">The story is read…</p>;
+  const rows = answer.rows ?? [], hidden = Object.entries(answer.hidden ?? {}).filter(([, n]) => n > 0);
+  return (
+    <>
+      <Rollouts />
+      <Section title="What happened in the window" note={count(rows.length + (answer.more ?? 0))}>
+        {rows.length === 0 ? <p class="faint">Nothing. Widen the window with −.</p> : null}
+        <ol class="changes">{rows.map((r) => (
+          <li key={r.seq} onClick={(e) => { if (!(e.target as HTMLElement).closest("button")) look(r.seq, r.time, of(r)); }}>
+            <p class="line-head"><When seq={r.seq} time={r.time} more={r} />{r.estimated ? <span class="faint">estimated</span> : null} <Class of={r.class} /> <span class="subject"><span class="kind">{r.kind}</span> <b>{named(r)}</b></span>
+              {r.event ? <span>{r.event.reason}{r.event.count && r.event.count !== "1" ? ` ×${r.event.count}` : ""}: {r.event.message}</span> : <Writer manager={r.manager} />}</p>
+          </li>))}</ol>
+        {(answer.more ?? 0) > 0 ? <p class="faint">{count(answer.more ?? 0)} more are not shown: narrow the window.</p> : null}
+        {hidden.length > 0 ? <p class="faint">Only counted: {hidden.map(([c, n]) => `${count(n)} ${c}`).join(", ")}.</p> : null}
+      </Section>
+      <Command text={answer.command} />
+    </>
+  );
+}
+
+function Rollouts() {
+  const rollouts = story.answer.value?.rollouts ?? [];
+  if (rollouts.length === 0) return null;
+  return (
+    <Section title="Rollouts" note={count(rollouts.length)}>
+      <ol class="rollouts">{rollouts.map((r, i) => (
+        <li key={i}><span class="kind">{r.kind}</span> <b>{r.name ? named(r) : ""}</b> {r.revision ? `revision ${r.revision}` : ""} <When seq={r.start.seq} time={r.start.time} />{r.end ? <> to <When seq={r.end.seq} time={r.end.time} /></> : null}: <b>{r.outcome}</b> <Writer manager={r.start.manager} />
+          {(r.troubles ?? []).map((t, k) => <p key={k} class="badness">{t.reason}: {t.message}</p>)}</li>))}</ol>
+    </Section>
+  );
+}
