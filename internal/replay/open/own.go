@@ -38,12 +38,11 @@ func (c *command) leadOnce(ctx context.Context, server *past.Server, focus past.
 	access := server.Access()
 	err := c.lead(ctx, &access, focus)
 	var nobody *unopenedError
-	switch {
-	case ctx.Err() != nil:
-		return nil // The command ends, and that is no failure.
-	case errors.As(err, &nobody):
+	if errors.As(err, &nobody) {
 		c.env.Note(err.Error())
-		return nil
+	}
+	if nobody != nil || ctx.Err() != nil { // That the command ends is no failure.
+		err = nil
 	}
 	return err
 }
