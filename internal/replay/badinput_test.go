@@ -34,6 +34,7 @@ var takers = []string{
 	"diff -A --from @", "diff -A --from seq:5 --to @", "diff -A --from seq:5 --only @", "diff -A --from seq:5 --ignore @", "diff -A --from seq:5 --path @",
 	"diff -A --from seq:5 --index @", "diff -A --from seq:5 -l @", "diff -n @ --from seq:5", "diff deployment/@ -n shop --from seq:5",
 	"coverage @", "coverage --since @", "coverage --until @", "coverage -o @", "verify --head @", "verify --head 1:@", "verify --head @:00",
+	"open deployment/@ -n shop", "open @ -n shop", "open deployment/web -n @", "open --at @", "open -o @", "serve --page-listen @",
 	"completion @", "@", "snapshot -n @ --format json", "snapshot --at @",
 }
 
