@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"html"
 	"io"
 	"net/http"
@@ -220,16 +221,23 @@ func TestARealBrowserFollowsTheFile(t *testing.T) {
 	_, end := b.serve(t)
 	t.Setenv("PROFILE", t.TempDir())
 	pipe := newPipe(t)
-	display(t, `chromium --headless --no-sandbox --disable-gpu --user-data-dir="$PROFILE" --virtual-time-budget=60000 --dump-dom "$1" > "$PROFILE/page.html" 2> "$PROFILE/log"
+	display(t, `chromium --headless --no-sandbox --disable-gpu --user-data-dir="$PROFILE" --remote-debugging-port=0 "$1" > "$PROFILE/log" 2>&1 &
+		echo $! > "$PIPE"
+		wait
 		echo ended > "$PIPE"`)
-	ended := make(chan error, 1)
+	browser := make(chan string, 1)
 	go func() {
-		_, err := os.ReadFile(pipe)
-		ended <- err
+		pid, err := os.ReadFile(pipe)
+		browser <- fmt.Sprintf("%s%v", pid, err)
 	}()
 	got := b.asked(t, "open", "deployment/web", "-n", "shop")
+	var pid int
+	_, err = fmt.Sscanf(<-browser, "%d\n<nil>", &pid)
+	require.NoError(t, err)
+	require.NoError(t, syscall.Kill(pid, syscall.SIGTERM))
+	_, err = os.ReadFile(pipe) // Until then, Chromium writes to its folder.
+	require.NoError(t, err)
 	require.Zero(t, got.code, got.err)
 	require.Contains(t, got.err, "the page is open in your browser")
-	require.NoError(t, <-ended) // Until then, Chromium writes to its folder.
 	require.Zero(t, end())
 }

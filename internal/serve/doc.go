@@ -1,17 +1,18 @@
-// Package serve is the front of the API of the past: the listener, and who may pass it.
+// Package serve is the front of the API of the past and of the page (package page): the listener, and who may pass it.
 //
 // # What it guarantees
 //
 //   - Only loopback listens, unless the server is shared. Every connection is TLS: under a CA that lives as long as the server,
-//     or with the certificate of a shared server.
+//     or with the certificate of a shared server. The page on loopback alone is plain HTTP, because browsers trust loopback.
 //   - A request reaches the handler only under an allowed name of the host, and from no other origin.
-//   - The caller has the server's token. That of a shared server is known to its Authenticator (internal/serve/delegate).
+//   - The caller has the server's token. That of a shared server is known to its Authenticator (internal/serve/delegate), and that of
+//     the page to the page's.
 //   - The handler finds the caller in the context (request.UserFrom), and no Authorization header.
 //   - At the end, watches are ended first. Other requests have a while to finish.
 //
 // # What it rejects, and why
 //
-//	plain HTTP          400: clients drop their token there
+//	plain HTTP          400, but for the page on loopback: clients drop their token there
 //	another Host        403: a web page that has its own name lead to 127.0.0.1 (DNS rebinding) sends its own name
 //	another Origin      403: browsers let every web page open WebSockets to every host
 //	no or another token 401
