@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Finds what the tests and the demo need besides Go, and installs it where it can: PostgreSQL's server binaries, psql, and PgBouncer for one
 # test. With the argument demo, PgBouncer is not needed; with server, neither is psql. With clients, tmux is needed, in which k9s is driven.
-# With web, Chromium is needed, in which the page is tested.
+# With web, only Chromium and Node are looked for: the page is tested in the one, by the other.
 set -euo pipefail
 
 # have_postgres finds a program of PostgreSQL where the recorder looks for it (binaryPlaces of internal/embedded).
@@ -60,13 +60,21 @@ if [ "${1:-}" = clients ] && ! command -v tmux >/dev/null 2>&1; then
 	echo "installing tmux (apt-get install tmux)"
 	install_package tmux tmux
 fi
-if [ "${1:-}" = web ] && ! command -v chromium >/dev/null 2>&1; then
+# needs NAME PROGRAM PACKAGE: installs the package if the program is missing, or says what to do.
+needs() {
+	command -v "$2" >/dev/null 2>&1 && return
 	if ! can_install; then
-		echo "Chromium was not found on PATH, and only root can install it on Debian: install the package chromium, or set SKIP_WEB=1." >&2
+		echo "$1 was not found on PATH, and only root can install it on Debian: install the package $3, or set SKIP_WEB=1." >&2
 		exit 1
 	fi
-	echo "installing Chromium (apt-get install chromium)"
-	install_package Chromium chromium
+	echo "installing $1 (apt-get install $3)"
+	install_package "$1" "$3"
+}
+
+if [ "${1:-}" = web ]; then
+	needs Chromium chromium chromium
+	needs npm npm npm # The package brings Node.
+	exit 0
 fi
 have_server && have_client "$@" && exit 0
 
