@@ -73,16 +73,16 @@ test-programs:
 	@$(PROGRAMS)/pgdata $(DATA)
 
 .PHONY: test
-test: setup control-plane test-programs test-browser ## Run all tests but those of make test-more: packages with goroutines under the race detector, and at the same time the others and whole systems
-	@$(MAKE) --no-print-directory -k -j 2 test-raced test-systems
+test: setup control-plane test-programs test-browser ## Run all tests but those of make test-more: packages with goroutines under the race detector, then the others and whole systems
+	@$(MAKE) --no-print-directory -k test-raced test-systems
 
-# Whole systems wait more than they compute: beside the others, no processor idles.
+# One after the other: side by side, two links of large programs hold up whole systems for longer than some faults may last.
 .PHONY: test-raced test-systems
 test-raced:
-	@$(TEST) -race -timeout 20m -p 2 $(RACED)
+	@$(TEST) -race -timeout 20m -p 3 $(RACED)
 
 test-systems:
-	@$(TEST) -timeout 20m -p 2 $(SYSTEMS) $(PLAIN)
+	@$(TEST) -timeout 20m -p 3 $(SYSTEMS) $(PLAIN)
 
 .PHONY: test-more
 test-more: setup control-plane test-programs ## Run what make test leaves out because it takes long; see docs/developing.md
