@@ -30,6 +30,7 @@ var outputs = map[string][]string{
 	"diff":     {"text", "json", "name", "unified", "stat"},
 	"coverage": {"text", "wide", "json"},
 	"session":  {"text", "json"},
+	"open":     {"text", "json"},
 	"story":    {"text", "json"},
 	"blame":    {"text", "json"},
 	"verify":   {"text", "json"},
