@@ -98,7 +98,8 @@ REVISIONS_COMPARED ?= 200
 
 .PHONY: test-foreign
 test-foreign: setup control-plane-full test-programs ## Run test suites of Kubernetes on the API of the past, and compare it with a real kube-apiserver: every resource at [REVISIONS_COMPARED=200] random revisions (half an hour)
-	@$(TEST) -count 1 -timeout 60m -run TestForeignSuites -v ./test/foreign -args -suites
+	@hack/watched.sh "building specs of Kubernetes' e2e" $(GO) test -C test/foreign/e2e -c -trimpath -o $(CURDIR)/$(BIN)/e2e.test .
+	@$(TEST) -count 1 -timeout 60m -run TestForeignSuites -v ./test/foreign -args -suites -e2e $(CURDIR)/$(BIN)/e2e.test
 	@$(TEST) -count 1 -timeout 60m -run TestThePast -v ./test/api -args -revisions $(REVISIONS_COMPARED) -resources 0 -writes 3000 -workloads
 
 CLIENTS := $(CURDIR)/$(BIN)/clients

@@ -86,6 +86,22 @@ func (at *instant) call(r *http.Request) (*call, error) {
 	return c, c.read(r.Context(), r.URL.Query(), info.Verb == "watch")
 }
 
+// checkTimeout refuses what is no duration, as the API server does. For a watch neither takes notice.
+func checkTimeout(r *http.Request) error {
+	timeout := r.URL.Query().Get("timeout")
+	if timeout == "" {
+		return nil
+	}
+	_, err := time.ParseDuration(timeout)
+	if err == nil {
+		return nil
+	}
+	if info, infoErr := requestInfo.NewRequestInfo(r); infoErr == nil && info.Verb == "watch" {
+		return nil
+	}
+	return apierrors.NewBadRequest("invalid timeout specified in the request URL - " + err.Error())
+}
+
 // read takes the options of a list or a watch, by the rules of the API server.
 func (c *call) read(ctx context.Context, query url.Values, watches bool) error {
 	if c.name != "" && !watches {

@@ -119,6 +119,7 @@ func TestEachBadRequestGetsAStatusThatSaysWhy(t *testing.T) {
 		{name: "a hostile selector", path: "/api/v1/pods?labelSelector=" + url.QueryEscape(strings.Repeat("(", 10_000)), code: 400, says: ""},
 		{name: "a match without a version", path: "/api/v1/pods?resourceVersionMatch=Exact", code: 422, says: "resourceVersionMatch"},
 		{name: "initial events of a list", path: "/api/v1/pods?sendInitialEvents=true", code: 422, says: "sendInitialEvents"},
+		{name: "no timeout", path: "/api/v1?timeout=soon", code: 400, says: "invalid timeout"},
 		{name: "no number", path: "/api/v1/pods?resourceVersion=abc", code: 400, says: "resource version"},
 		{name: "a version to come", path: "/api/v1/pods?resourceVersion=99999999&resourceVersionMatch=NotOlderThan", code: 504, says: "Too large"},
 		{name: "no token", path: "/api/v1/pods?limit=1&continue=%25%25", code: 400, says: "continue"},

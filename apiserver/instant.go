@@ -125,6 +125,9 @@ func (at *instant) recorded(resource schema.GroupResource) []history.Stream {
 // serve answers a request whose path has no prefix. An error that it returns is the answer.
 func (at *instant) serve(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Set(SeqHeader, strconv.FormatInt(at.point.Seq, 10))
+	if err := checkTimeout(r); err != nil {
+		return err
+	}
 	if at.reviews.Handles(r) {
 		at.reviews.ServeHTTP(w, r)
 		return nil

@@ -53,7 +53,7 @@ func (e *exam) refused(k kind, r revision) (pairs []pair) {
 	for _, query := range [][]string{
 		{"labelSelector==a"}, {"labelSelector=a in b"}, {"labelSelector=-"}, {"labelSelector=a=" + long}, {"labelSelector=app,,tier"}, {"labelSelector=app>3"},
 		{"fieldSelector=a"}, {"fieldSelector=a=b=c"}, {"fieldSelector=metadata.name"}, {"fieldSelector=metadata.name in (a)"}, {"fieldSelector=,"}, {"fieldSelector=metadata.name=" + long},
-		{"limit=-1"}, {"limit=x"}, {"limit=9223372036854775808"}, {"limit=0"}, {"timeoutSeconds=x"}, {"timeoutSeconds=-1"}, {"timeoutSeconds=10"},
+		{"limit=-1"}, {"limit=x"}, {"limit=9223372036854775808"}, {"limit=0"}, {"timeoutSeconds=x"}, {"timeoutSeconds=-1"}, {"timeoutSeconds=10"}, {"timeout=x"}, {"timeout=0s"}, {"timeout=9h"}, {"timeout="}, {"watch=true", "timeout=x", "timeoutSeconds=1"},
 		{"continue=x"}, {"continue=e30"}, {"continue=eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MSwic3RhcnQiOiIuLi8uLi8ifQ"}, {"continue=x", "resourceVersion=1"},
 		{"continue=x", "resourceVersionMatch=Exact", "resourceVersion=1"},
 		{"sendInitialEvents=true"}, {"sendInitialEvents=false"}, {"sendInitialEvents=x"}, {"sendInitialEvents=true", "resourceVersionMatch=NotOlderThan"},

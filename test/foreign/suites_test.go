@@ -12,6 +12,7 @@ import (
 var (
 	suites = flag.Bool("suites", false, "run the suites, which takes minutes (make test-foreign)")
 	only   = flag.String("only", "", "run only the tests whose names match this regular expression")
+	e2e    = flag.String("e2e", "", "the test binary of the module e2e, whose specs are run too")
 	kept   = flag.String("keep", "", "keep what the tests say in this folder")
 )
 
@@ -27,8 +28,13 @@ func TestForeignSuitesPassOnThePast(t *testing.T) {
 	_, err = w.plane.StartControllerManager(t.Context())
 	require.NoError(t, err)
 	w.runCmd(t, r)
+	ran := []string{"cmd"}
+	if *e2e != "" {
+		w.runE2E(t, r, *e2e)
+		ran = append(ran, "e2e")
+	}
 	if *only == "" {
-		r.close()
+		r.close(ran...)
 	}
 	require.NoError(t, r.print(os.Stdout))
 	r.requireGood(t)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -45,12 +46,36 @@ func (d *definition) paid(ctx context.Context, _ *history.Record, _ *history.End
 		return refused(&now), nil // The real server has not come to it, or never will.
 	}
 	for _, version := range d.known.Spec.Versions {
-		served, err := d.serves(ctx, d.known.Spec.Group, version.Name, d.known.Spec.Names.Plural)
-		if err != nil || served != (there && established && version.Served && now.UID == d.known.UID) {
+		served := there && established && version.Served && now.UID == d.known.UID
+		if agreed, err := d.agrees(ctx, schema.GroupVersion{Group: d.known.Spec.Group, Version: version.Name}, served); err != nil || !agreed {
 			return false, err
 		}
 	}
 	return true, nil
+}
+
+// agrees compares discovery and OpenAPI v3 of the past with what is served now.
+func (d *definition) agrees(ctx context.Context, version schema.GroupVersion, served bool) (bool, error) {
+	var list metav1.APIResourceList
+	if err := d.ask(ctx, "/apis/"+version.String(), &list); err != nil {
+		return false, err
+	}
+	named := slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == d.known.Spec.Names.Plural && len(r.Verbs) > 0 })
+	if named != served {
+		return false, nil
+	}
+	var theirs, ours struct {
+		Paths map[string]struct{ ServerRelativeURL string } // which has the hash of a document
+	}
+	if _, err := d.real.get(ctx, "/openapi/v3", &theirs); err != nil {
+		return false, err
+	}
+	if err := d.ask(ctx, "/openapi/v3", &ours); err != nil {
+		return false, err
+	}
+	path := "apis/" + version.String()
+	_, published := theirs.Paths[path]
+	return theirs.Paths[path] == ours.Paths[path] && (published || !served), nil
 }
 
 func condition(d *apiextensionsv1.CustomResourceDefinition, name apiextensionsv1.CustomResourceDefinitionConditionType) bool {
@@ -72,25 +97,19 @@ func refused(d *apiextensionsv1.CustomResourceDefinition) bool {
 	return false
 }
 
-// serves reports whether discovery of the past names a resource that can be read.
-func (p *Proxy) serves(ctx context.Context, group, version, resource string) (bool, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, apiserver.LivePath(p.record.Cluster().UID)+"/apis/"+group+"/"+version, nil)
+// ask reads what the past says on a path. What is not there is left as it is.
+func (p *Proxy) ask(ctx context.Context, path string, into any) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, apiserver.LivePath(p.record.Cluster().UID)+path, nil)
 	if err != nil {
-		return false, err
+		return err
 	}
 	w := httptest.NewRecorder()
 	p.past.ServeHTTP(w, r)
-	if w.Code == http.StatusNotFound {
-		return false, nil
+	switch w.Code {
+	case http.StatusNotFound:
+		return nil
+	case http.StatusOK:
+		return json.Unmarshal(w.Body.Bytes(), into)
 	}
-	var list metav1.APIResourceList
-	if err := json.Unmarshal(w.Body.Bytes(), &list); err != nil {
-		return false, fmt.Errorf("discovery of %s/%s: %w", group, version, err)
-	}
-	for i := range list.APIResources {
-		if list.APIResources[i].Name == resource {
-			return len(list.APIResources[i].Verbs) > 0, nil
-		}
-	}
-	return false, nil
+	return fmt.Errorf("the past says %d on %s: %s", w.Code, path, w.Body)
 }

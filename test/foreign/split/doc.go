@@ -5,7 +5,7 @@
 //
 //   - A read sees each write whose answer came through the proxy before it, whoever wrote. The proxy holds the read until the record has the write:
 //     the stream has reached the version of the answer. After a delete, it has the end of the object, or its deletionTimestamp.
-//   - After a CustomResourceDefinition was written, a read of discovery waits until the record's is that of the definition.
+//   - After a CustomResourceDefinition was written, a read of discovery or of OpenAPI waits until the record's is that of the definition.
 //   - Reviews of access are reads, although they are POSTs. Those of tokens go to the real server.
 //   - A write is not changed. Its answer comes as JSON, never as protobuf: the proxy reads the version in it.
 //

@@ -16,9 +16,9 @@ source hack/lib/test.sh
 source test/cmd/legacy-script.sh
 
 kube::util::ensure-temp-dir
-kube::util::ensure-gnu-sed
 HOME=$KUBE_TEMP
 CONTEXT=test
+SED=sed
 kubectl config set-credentials test-admin --token admin-token
 kubectl config set-cluster local --insecure-skip-tls-verify --server "https://127.0.0.1:$PORT"
 kubectl config set-context "$CONTEXT" --user test-admin --cluster local
