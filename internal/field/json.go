@@ -19,13 +19,13 @@ type JSON struct {
 func JSONOf(all []Change) []JSON {
 	out := make([]JSON, 0, len(all))
 	for _, c := range all {
-		out = append(out, JSON{Op: c.Op, Path: c.Path.String(), Pointer: c.Path.Pointer(), Old: raw(c.Old), New: raw(c.New)})
+		out = append(out, JSON{Op: c.Op, Path: c.Path.String(), Pointer: c.Path.Pointer(), Old: Raw(c.Old), New: Raw(c.New)})
 	}
 	return out
 }
 
-// raw is a value as JSON that every reader takes: what is not UTF-8 is replaced.
-func raw(value patch.Doc) json.RawMessage {
+// Raw gives a value as JSON that every reader takes: what is not UTF-8 is replaced.
+func Raw(value patch.Doc) json.RawMessage {
 	if value == nil {
 		return nil
 	}

@@ -12,12 +12,12 @@
 //
 // # What it rejects, and why
 //
-//	plain HTTP          400, but for the page on loopback: clients drop their token there
-//	another Host        403: a web page that has its own name lead to 127.0.0.1 (DNS rebinding) sends its own name
-//	another Origin      403: browsers let every web page open WebSockets to every host
-//	no or another token 401
-//	--listen elsewhere  refused at the start, unless the server is shared
-//	a header or URL above 128 KiB: 431, a body above 3 MiB: the handler's read fails
+//   - Plain HTTP: 400, because clients drop their token there. The page on loopback is the exception.
+//   - Another Host: 403. A web page that has its own name lead to 127.0.0.1 (DNS rebinding) sends its own name.
+//   - Another Origin: 403. Browsers let every web page open WebSockets to every host.
+//   - No token, or another one: 401.
+//   - --listen at another address is refused at the start, unless the server is shared.
+//   - A header or URL above 128 KiB: 431. Of a body above 3 MiB, the handler's read fails.
 //
 // There is no CORS, and nothing is compressed: both ends are one machine.
 //

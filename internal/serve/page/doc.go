@@ -12,10 +12,11 @@
 //
 // # What it rejects, and why
 //
-//	a used, expired or unknown code        401, with a sentence that names "replay open"
-//	Impersonate-User and its like          403: a proxy that sends them would lend its own rights to others
-//	a client certificate, a user header    not read: a browser shows certificates on behalf of every page, and a header proves nothing
-//	methods but GET and HEAD for data      405: nothing is written but codes, tokens and the clocks of sessions, in memory (I10)
+//   - A used, expired or unknown code: 401, with a sentence that names "replay open".
+//   - Headers Impersonate-*: 403. A proxy that sends them would lend its own rights to others.
+//   - Client certificates and headers that name a user are not read. A browser shows certificates on behalf of every page, and a header
+//     proves nothing.
+//   - Methods but GET and HEAD for data: 405. Nothing is written but codes, tokens and the clocks of sessions, in memory (I10).
 //
 // # Knobs
 //

@@ -6,7 +6,6 @@ package between
 
 import (
 	"context"
-	"encoding/json"
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -25,6 +24,7 @@ import (
 	"github.com/kuberewind/kuberewind/timeline/internal/find"
 	"github.com/kuberewind/kuberewind/timeline/internal/lack"
 	"github.com/kuberewind/kuberewind/timeline/internal/marks"
+	"github.com/kuberewind/kuberewind/timeline/internal/paths"
 )
 
 // MostLimit is how many objects one answer gives.
@@ -43,14 +43,14 @@ type Query struct {
 // An Answer is the answer.
 type Answer struct {
 	lack.Answer
-	A       about.Moment `json:"a"`
-	B       about.Moment `json:"b"`
-	Counts  Counts       `json:"counts"`
-	Objects []Object     `json:"objects"`
-	Changes []Change     `json:"changes,omitempty"` // of the one object
-	Damaged string       `json:"damaged,omitempty"` // what could not be compared
-	Next    string       `json:"next,omitempty"`
-	Command string       `json:"command"`
+	A       about.Moment   `json:"a"`
+	B       about.Moment   `json:"b"`
+	Counts  Counts         `json:"counts"`
+	Objects []Object       `json:"objects"`
+	Changes []paths.Change `json:"changes,omitempty"` // of the one object
+	Damaged string         `json:"damaged,omitempty"` // what could not be compared
+	Next    string         `json:"next,omitempty"`
+	Command string         `json:"command"`
 }
 
 // Counts are how many objects are different. Noise is how many more are, and are left out.
@@ -67,15 +67,6 @@ type Object struct {
 	Op        string `json:"op"`
 	Paths     int    `json:"paths"`
 	Recreated bool   `json:"recreated"`
-}
-
-// A Change is one path that is different. Path is a JSON pointer; Field is what people write.
-type Change struct {
-	Op    string          `json:"op"`
-	Path  string          `json:"path"`
-	Field string          `json:"field"`
-	Old   json.RawMessage `json:"old,omitempty"`
-	New   json.RawMessage `json:"new,omitempty"`
 }
 
 // Compare compares.
@@ -179,9 +170,7 @@ func (a *Answer) fill(q *Query, all []compare.Difference) error {
 			})
 		}
 		if q.UID != "" {
-			for _, c := range field.JSONOf(changes) {
-				a.Changes = append(a.Changes, Change{Op: c.Op, Path: c.Pointer, Field: c.Path, Old: c.Old, New: c.New})
-			}
+			a.Changes = append(a.Changes, paths.Of(changes)...)
 		}
 	}
 	if place > q.Cursor+q.Limit {
@@ -220,22 +209,5 @@ func noise(d *compare.Difference, before, after patch.Doc) bool {
 }
 
 func (q *Query) command(from, to history.Point) string {
-	words := []string{"diff"}
-	for i, name := range q.Filter.Resources {
-		if i == 0 {
-			words = append(words, name)
-			continue
-		}
-		words[1] += "," + name
-	}
-	c := command.New(q.Cluster, words...).At("--from", from).At("--to", to)
-	if len(q.Filter.Namespaces) == 1 {
-		c.Flag("-n", q.Filter.Namespaces[0])
-	} else {
-		c.Bare("-A")
-	}
-	if q.Filter.Labels != nil {
-		c.Flag("-l", q.Filter.Labels.String())
-	}
-	return c.String()
+	return command.Of(q.Cluster, "diff", &q.Filter).At("--from", from).At("--to", to).String()
 }

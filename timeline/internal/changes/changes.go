@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/internal/field"
 	"github.com/kuberewind/kuberewind/patch"
 	"github.com/kuberewind/kuberewind/timeline/internal/ask"
 	"github.com/kuberewind/kuberewind/timeline/internal/class"
@@ -135,7 +136,7 @@ func stepsOf(m *marks.Mark) []Change {
 		if len(op.Path) > 1 && op.Path[0] == "metadata" && (op.Path[1] == "managedFields" || op.Path[1] == "resourceVersion" || op.Path[1] == "generation") {
 			continue
 		}
-		c := Change{Op: op.Op, Path: marks.Pointer(op.Path), Old: raw(op.Old), New: raw(op.Value)}
+		c := Change{Op: op.Op, Path: marks.Pointer(op.Path), Old: field.Raw(op.Old), New: field.Raw(op.Value)}
 		if op.Op == "move" {
 			c.From = marks.Pointer(op.From)
 		}
@@ -144,33 +145,9 @@ func stepsOf(m *marks.Mark) []Change {
 	return steps
 }
 
-// raw is a value as JSON that every reader takes: what is not UTF-8 is replaced.
-func raw(value patch.Doc) json.RawMessage {
-	if value == nil {
-		return nil
-	}
-	safe, _ := patch.SafeForSQL(value)
-	return safe
-}
-
 // commandOf is replay log with the same bounds and, as far as it has them, the same filters.
 func commandOf(q Query) string {
-	words := []string{"log"}
-	if len(q.Filter.Resources) > 0 {
-		words = append(words, q.Filter.Resources[0])
-		for _, more := range q.Filter.Resources[1:] {
-			words[1] += "," + more
-		}
-	}
-	c := command.New(q.Cluster, words...)
-	if len(q.Filter.Namespaces) == 1 {
-		c.Flag("-n", q.Filter.Namespaces[0])
-	} else {
-		c.Bare("-A")
-	}
-	if q.Filter.Labels != nil {
-		c.Flag("-l", q.Filter.Labels.String())
-	}
+	c := command.Of(q.Cluster, "log", &q.Filter)
 	c.Flag("--manager", q.Filter.Manager)
 	for _, t := range q.Filter.Types {
 		c.Flag("--type", string(t))

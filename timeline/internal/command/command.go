@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/timeline/internal/ask"
 )
 
 // A Line is a command line on its way.
@@ -16,6 +17,24 @@ type Line struct{ words []string }
 func New(cluster string, words ...string) *Line {
 	l := &Line{words: append([]string{"replay"}, words...)}
 	return l.Flag("--cluster", cluster)
+}
+
+// Of begins one that is about the objects of a filter, as far as commands can name them: by resource, one namespace or all, and label.
+func Of(cluster, verb string, f *ask.Filter) *Line {
+	words := []string{verb}
+	if len(f.Resources) > 0 {
+		words = append(words, strings.Join(f.Resources, ","))
+	}
+	l := New(cluster, words...)
+	if len(f.Namespaces) == 1 {
+		l.Flag("-n", f.Namespaces[0])
+	} else {
+		l.Bare("-A")
+	}
+	if f.Labels != nil {
+		l.Flag("-l", f.Labels.String())
+	}
+	return l
 }
 
 // Flag adds a flag, unless its value is "".

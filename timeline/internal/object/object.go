@@ -3,7 +3,6 @@ package object
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 
 	"github.com/kuberewind/kuberewind/blame"
@@ -15,6 +14,7 @@ import (
 	"github.com/kuberewind/kuberewind/timeline/internal/command"
 	"github.com/kuberewind/kuberewind/timeline/internal/find"
 	"github.com/kuberewind/kuberewind/timeline/internal/lack"
+	"github.com/kuberewind/kuberewind/timeline/internal/paths"
 )
 
 // A Query asks for an object at an instant.
@@ -27,19 +27,19 @@ type Query struct {
 // An Answer is the object. If it does not exist at the instant, it has no lines, and Previous and Next are its nearest versions.
 type Answer struct {
 	lack.Answer
-	Exists     bool       `json:"exists"`
-	Object     Versioned  `json:"object"`
-	YAML       []Line     `json:"yaml"`
-	Delta      *Delta     `json:"delta"`
-	Diff       []Change   `json:"diff"`
-	Owners     []find.Ref `json:"owners"`
-	Owned      []find.Ref `json:"owned"`
-	OwnedTotal int        `json:"ownedTotal"`
-	Events     []Event    `json:"events"`
-	EventTotal int        `json:"eventsTotal"`
-	Previous   *int64     `json:"previous"`
-	Next       *int64     `json:"next"`
-	Command    string     `json:"command"`
+	Exists     bool           `json:"exists"`
+	Object     Versioned      `json:"object"`
+	YAML       []Line         `json:"yaml"`
+	Delta      *Delta         `json:"delta"`
+	Diff       []paths.Change `json:"diff"`
+	Owners     []find.Ref     `json:"owners"`
+	Owned      []find.Ref     `json:"owned"`
+	OwnedTotal int            `json:"ownedTotal"`
+	Events     []Event        `json:"events"`
+	EventTotal int            `json:"eventsTotal"`
+	Previous   *int64         `json:"previous"`
+	Next       *int64         `json:"next"`
+	Command    string         `json:"command"`
 }
 
 // Versioned names a version of an object.
@@ -70,15 +70,6 @@ type Delta struct {
 	Hint            string      `json:"hint"`
 }
 
-// A Change is one path that the delta changed. Path is a JSON pointer; Field is what people write.
-type Change struct {
-	Op    string          `json:"op"`
-	Path  string          `json:"path"`
-	Field string          `json:"field"`
-	Old   json.RawMessage `json:"old,omitempty"`
-	New   json.RawMessage `json:"new,omitempty"`
-}
-
 // Find shows an object.
 func Find(ctx context.Context, rec *history.Record, q Query) (*Answer, error) {
 	state, err := lack.Read(ctx, rec, history.Scope{})
@@ -94,7 +85,7 @@ func Find(ctx context.Context, rec *history.Record, q Query) (*Answer, error) {
 		return nil, err
 	}
 	a := &Answer{
-		Object: Versioned{Ref: find.RefOf(life)}, YAML: []Line{}, Diff: []Change{}, Owners: []find.Ref{}, Owned: []find.Ref{}, Events: []Event{},
+		Object: Versioned{Ref: find.RefOf(life)}, YAML: []Line{}, Diff: []paths.Change{}, Owners: []find.Ref{}, Owned: []find.Ref{}, Events: []Event{},
 		Command: command.New(q.Cluster, "get", find.RefOf(life).Resource+"/"+life.Name).Flag("-n", life.Namespace).Flag("-o", "yaml").At("--at", point).String(),
 	}
 	scope := history.Scope{Streams: []int32{life.Stream.ID}, Namespace: life.Namespace, Name: life.Name}
@@ -164,9 +155,7 @@ func (a *Answer) show(ctx context.Context, rec *history.Record, life history.Lif
 		a.Exists, a.Object.ResourceVersion = true, v.RV
 		a.Delta = deltaOf(&v)
 		if v.Before != nil {
-			for _, c := range field.JSONOf(field.Changes(v.Before, v.Doc)) {
-				a.Diff = append(a.Diff, Change{Op: c.Op, Path: c.Pointer, Field: c.Path, Old: c.Old, New: c.New})
-			}
+			a.Diff = paths.Of(field.Changes(v.Before, v.Doc))
 		}
 		if a.YAML, err = lines(&v); err != nil {
 			return err
