@@ -86,7 +86,7 @@ func TestThePageIsOnlyRead(t *testing.T) {
 	}
 }
 
-// A policy without 'unsafe-inline' would stop these, and a page that is offline has no other place to load from.
+// A policy without 'unsafe-inline' stops inline code. A page that is offline can load from no other place.
 func TestThePageHasNothingInlineAndNothingFromElsewhere(t *testing.T) {
 	index := string(text(t, ask(http.MethodGet, "/").Body))
 	require.NotRegexp(t, `(?i)<style|\sstyle=|\son[a-z]+=|<script(?:[^>]*)>[^<]`, index)

@@ -1,7 +1,7 @@
-// Package web_test opens the page in a real browser, on the recorded scene: what the server is, what the page draws, and what it must never do.
+// Package web_test opens the page in a real browser, on the recorded scene.
 //
-// Node's own runner runs the files *.test.mjs, which drive Debian's Chromium by playwright-core. The server is that of the programs: the page's
-// door, the timeline's queries, and a record in PostgreSQL that is read with an auditor's rights.
+// Node's own runner runs the files *.test.mjs. They drive Debian's Chromium by playwright-core. The server has the parts of the programs: the
+// door of the page and the queries of the timeline. It reads a record in PostgreSQL with an auditor's rights.
 package web_test
 
 import (
