@@ -58,7 +58,7 @@ TESTFLAGS ?=
 # The programs that the whole-system tests run, and the data that PostgreSQL's servers begin with: made once for all packages.
 PROGRAMS  := $(CURDIR)/$(BIN)/programs
 DATA      := $(CURDIR)/$(BIN)/postgres
-TEST      := KUBEREWIND_TEST_PROGRAMS=$(PROGRAMS) KUBEREWIND_TEST_POSTGRES=$(DATA) $(GO) test $(TESTFLAGS)
+TEST      := KUBEREWIND_TEST_PROGRAMS=$(PROGRAMS) $(if $(TEST_DATABASE_URL),,KUBEREWIND_TEST_POSTGRES=$(DATA)) $(GO) test $(TESTFLAGS)
 # These packages are tested without the race detector, which multiplies CPU time: their code starts no goroutines. Two exceptions, cmd/replay
 # and hack/test-times, start one that forwards signals. make test-more tests them under it. A new package is under it from the start.
 PLAIN     := ./apiserver/internal/review ./cmd/replay ./deltafifo/spool ./internal/checkpoint ./internal/clusterevents ./internal/config ./internal/controlplane/binaries ./internal/controlplane/objects ./internal/docs \
@@ -70,19 +70,14 @@ RACED      = $(filter-out $(shell $(GO) list $(PLAIN) $(SYSTEMS)),$(shell $(GO) 
 .PHONY: test-programs
 test-programs:
 	@$(GO) build -ldflags "-s -w" -o $(PROGRAMS)/ ./cmd/... ./hack/pgdata
-	@$(PROGRAMS)/pgdata $(DATA)
+	@$(if $(TEST_DATABASE_URL),,$(PROGRAMS)/pgdata $(DATA))
 
 .PHONY: test
 test: setup control-plane test-programs test-browser ## Run all tests but those of make test-more: packages with goroutines under the race detector, then the others and whole systems
-	@$(MAKE) --no-print-directory -k test-raced test-systems
-
-# One after the other: side by side, two links of large programs hold up whole systems for longer than some faults may last.
-.PHONY: test-raced test-systems
-test-raced:
-	@$(TEST) -race -timeout 20m -p 3 $(RACED)
-
-test-systems:
-	@$(TEST) -timeout 20m -p 3 $(SYSTEMS) $(PLAIN)
+	@failed=0; \
+	$(TEST) -race -timeout 20m -p 3 $(RACED) || failed=1; \
+	$(TEST) -timeout 20m -p 3 $(SYSTEMS) $(PLAIN) || failed=1; \
+	exit $$failed
 
 .PHONY: test-more
 test-more: setup control-plane test-programs ## Run what make test leaves out because it takes long; see docs/developing.md

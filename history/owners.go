@@ -25,15 +25,18 @@ func (r *Record) owners(ctx context.Context, lives []Life, give func(Relation) b
 	}
 	older, noted := byBegin(lives, extent.FirstSeq)
 	going := true
+	err = r.relations(ctx, older, func(found Relation) bool {
+		found.About = ""
+		going = len(found.Owners) == 0 || give(found)
+		return going
+	})
 	for chunk := range slices.Chunk(noted, relationsChunk) {
-		if err := r.ownersNoted(ctx, chunk, func(found Relation) bool { going = give(found); return going }); err != nil || !going {
+		if err != nil || !going {
 			return err
 		}
+		err = r.ownersNoted(ctx, chunk, func(found Relation) bool { going = give(found); return going })
 	}
-	return r.relations(ctx, older, func(found Relation) bool {
-		found.About = ""
-		return len(found.Owners) == 0 || give(found)
-	})
+	return err
 }
 
 // byBegin parts lives by a seq.
@@ -55,7 +58,8 @@ func (r *Record) ownersNoted(ctx context.Context, lives []Life, give func(Relati
 		ids = append(ids, l.ObjectID)
 	}
 	rows, err := r.pool.Query(ctx, `
-		SELECT object_id, owners FROM kuberewind.record_lives WHERE cluster = $1 AND object_id = ANY ($2::bigint[]) AND owners IS NOT NULL`,
+		SELECT object_id, owners FROM kuberewind.record_lives WHERE cluster = $1 AND object_id = ANY ($2::bigint[]) AND owners IS NOT NULL
+		ORDER BY object_id`,
 		r.cluster.Number, ids)
 	if err != nil {
 		return err

@@ -61,11 +61,12 @@ type Object struct {
 type Report struct {
 	DryRun bool `json:"dryRun"`
 	// Erasure is its number, 0 if there was nothing to do, or with DryRun.
-	Erasure     int64    `json:"erasure,omitempty"`
-	Deltas      int64    `json:"deltas"`
-	Objects     []Object `json:"objects"`
-	Documents   int64    `json:"documents"`
-	Checkpoints int64    `json:"checkpoints"`
+	Erasure int64    `json:"erasure,omitempty"`
+	Deltas  int64    `json:"deltas"`
+	Objects []Object `json:"objects"`
+	// Documents are those of the server, and lives whose owners held the value though their first version was dropped.
+	Documents   int64 `json:"documents"`
+	Checkpoints int64 `json:"checkpoints"`
 	// Days are those whose partitions hold what was changed.
 	Days []string `json:"days"`
 	// Named are objects in whose name or namespace the value is, and Told is all else that speaks of it: gaps, streams, configurations and names of managers,
@@ -211,6 +212,9 @@ func (e *erasing) dry(ctx context.Context) error {
 	if err := e.checkpoints(ctx, e.conn); err != nil {
 		return err
 	}
+	if err := e.disown(ctx, e.conn); err != nil {
+		return err
+	}
 	return e.documents(ctx, e.conn)
 }
 
@@ -261,12 +265,19 @@ func (e *erasing) change(ctx context.Context, tx pgx.Tx) error {
 	return head.End(ctx, x, e.options.Recorder, e.options.Version)
 }
 
-// disown takes the value out of the owners of lives whose first version was dropped. Nothing reads these.
-func (e *erasing) disown(ctx context.Context, tx pgx.Tx) error {
-	_, err := tx.Exec(ctx, `
-		UPDATE kuberewind.lives SET owners = NULL
+// disown takes the value out of the owners of lives whose first version was dropped. Nothing reads these. They count as documents.
+func (e *erasing) disown(ctx context.Context, db querier) error {
+	if !e.everything() {
+		return nil
+	}
+	statement := `UPDATE kuberewind.lives SET owners = NULL`
+	if e.options.DryRun {
+		statement = `SELECT FROM kuberewind.lives`
+	}
+	found, err := db.Exec(ctx, statement+`
 		WHERE cluster = $1 AND object_id < (SELECT min(first_seq) FROM kuberewind.days WHERE cluster = $1)
 			AND EXISTS (SELECT FROM unnest(owners) AS owner, unnest($2::text[]) AS form WHERE strpos(owner, form) > 0)`, e.options.Cluster, textsOf(e.value.forms))
+	e.report.Documents += found.RowsAffected()
 	return err
 }
 

@@ -471,7 +471,10 @@ func TestErasureTakesTheValueOutOfTheOwnersOfLives(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, s.where("hunter2-"), "lives")
 
-	s.erased(erasure.Options{})
+	require.Equal(t, int64(1), s.erased(erasure.Options{DryRun: true}).Documents)
+	require.Zero(t, s.erased(erasure.Options{In: "pods/shop/owned"}).Documents, "it is of that object alone")
+	require.Contains(t, s.where("hunter2-"), "lives")
+	require.Equal(t, int64(1), s.erased(erasure.Options{}).Documents, "it is on record, though no delta has the value any more")
 	require.Empty(t, s.where("hunter2-"))
 	s.holds()
 	var owners []string

@@ -23,10 +23,15 @@ type group struct {
 
 func (g *group) first() *entries.Entry { return g.all[0] }
 
+// has reports whether it has a delta of an object. Its number is that of objects.
+func (g *group) has(uid string) bool {
+	return slices.ContainsFunc(g.all, func(e *entries.Entry) bool { return e.UID == uid })
+}
+
 // groups wait for more deltas that say the same.
 type groups struct {
-	waiting []*group // in the order of their first deltas
-	byKey   map[string]*group
+	waiting []*group             // in the order of their first deltas
+	byKey   map[string]*group    // the newest of each key
 	folded  func(*entries.Entry) // told of a delta that another one makes needless
 }
 
@@ -42,7 +47,7 @@ func (s *groups) add(e *entries.Entry, key string) (due []*group) {
 	switch {
 	case e.Terminates && s.deleted(e.UID): // newest first
 		s.folded(e)
-	case key != "" && same != nil:
+	case key != "" && same != nil && !same.has(e.UID):
 		same.all = append(same.all, e)
 	default:
 		s.begin(&group{all: []*entries.Entry{e}, key: key})
@@ -69,7 +74,7 @@ func (s *groups) take(uid string) {
 			return needless
 		})
 		if len(g.all) == 0 {
-			delete(s.byKey, g.key)
+			s.forget(g)
 		}
 		return len(g.all) == 0
 	})
@@ -85,8 +90,15 @@ func (s *groups) deleted(uid string) bool {
 func (s *groups) next() *group {
 	g := s.waiting[0]
 	s.waiting = s.waiting[1:]
-	delete(s.byKey, g.key)
+	s.forget(g)
 	return g
+}
+
+// forget takes a group from byKey, unless a later one of its key is there.
+func (s *groups) forget(g *group) {
+	if s.byKey[g.key] == g {
+		delete(s.byKey, g.key)
+	}
 }
 
 // key is equal for deltas that can be one line.
