@@ -6,6 +6,8 @@ import { chromium } from "playwright-core";
 const flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
 
 export const origin = process.env.KUBEREWIND_PAGE.replace(/\/$/, "");
+/** clusters is a page of two clusters; the second one's UID is "another". */
+export const clusters = process.env.KUBEREWIND_CLUSTERS.replace(/\/$/, "");
 export const patience = 60_000; // of one wait: machines that build other things are slow
 
 export const launch = () => chromium.launch({ executablePath: process.env.KUBEREWIND_CHROMIUM, args: flags, ignoreDefaultArgs: ["--enable-unsafe-swiftshader"] });
@@ -14,22 +16,22 @@ export const launch = () => chromium.launch({ executablePath: process.env.KUBERE
 export const code = async () => (await fetch(process.env.KUBEREWIND_CODES)).text();
 
 /** context is a browser of one user. faults collects what must not happen in any of its tabs. */
-export async function context(browser, { width = 1280, height = 800, scheme = "dark" } = {}) {
+export async function context(browser, { width = 1280, height = 800, scheme = "dark", from = origin } = {}) {
   const made = await browser.newContext({ viewport: { width, height }, colorScheme: scheme, permissions: ["clipboard-read", "clipboard-write"] }), faults = [];
   made.setDefaultTimeout(patience);
   await made.addInitScript(() => addEventListener("securitypolicyviolation", (e) => console.error(`policy violation: ${e.violatedDirective} ${e.blockedURI}`)));
   made.on("page", (p) => {
     p.on("pageerror", (e) => faults.push(`error: ${e.stack}`));
     p.on("console", (m) => { if (m.type() === "error" && !/status of (401|404)/.test(m.text())) faults.push(`console: ${m.text()}`); });
-    p.on("request", (r) => { if (new URL(r.url()).origin !== origin) faults.push(`request off origin: ${r.url()}`); });
+    p.on("request", (r) => { if (new URL(r.url()).origin !== from) faults.push(`request off origin: ${r.url()}`); });
   });
   return { context: made, faults };
 }
 
 /** open gives a tab that shows lanes. The first one of a user needs a code. */
-export async function open(made, fragment = "", withCode = false) {
+export async function open(made, fragment = "", withCode = false, from = origin) {
   const page = await made.newPage(), parts = [withCode ? `code=${await code()}` : "", fragment].filter(Boolean).join("&");
-  await page.goto(`${origin}/${parts ? `#${parts}` : ""}`);
+  await page.goto(`${from}/${parts ? `#${parts}` : ""}`);
   await page.locator("[role=row]").first().waitFor();
   return page;
 }
@@ -49,4 +51,22 @@ export async function axe(page) {
 export async function settled(page) {
   await page.waitForFunction(() => globalThis.kuberewind.idle());
   await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+}
+
+/** hold keeps back what a tab asks at a pattern, until free is called. asked resolves at the first request. */
+export async function hold(page, pattern) {
+  let begin, free;
+  const asked = new Promise((done) => { begin = done; }), freed = new Promise((done) => { free = done; });
+  await page.route(pattern, async (route) => {
+    begin();
+    await freed;
+    await route.continue();
+  });
+  return { asked, free };
+}
+
+/** read waits until the page has read what was answered up to now: an answer that is asked for later comes later. */
+export async function read(page) {
+  await page.evaluate(() => fetch(location.pathname).then((r) => r.text()));
+  await settled(page);
 }

@@ -5,6 +5,7 @@
 package web_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -57,7 +58,8 @@ func TestThePageInABrowser(t *testing.T) {
 		t.Skip("SKIP_WEB=1")
 	}
 	chromium := need(t)
-	at, codes := serve(t)
+	rec, codes := open(t), page.NewCodes()
+	at, both := serve(t, codes, cluster(rec, "")), serve(t, codes, cluster(rec, ""), cluster(rec, another))
 	files := []string{"smoke.test.mjs"}
 	if *all {
 		var err error
@@ -65,7 +67,7 @@ func TestThePageInABrowser(t *testing.T) {
 		require.NoError(t, err)
 	}
 	node := exec.Command("node", append([]string{"--test", "--test-reporter=spec", "--test-concurrency=1"}, files...)...)
-	node.Env = append(os.Environ(), "KUBEREWIND_PAGE="+at, "KUBEREWIND_CODES="+codes, "KUBEREWIND_CHROMIUM="+chromium, "KUBEREWIND_HOSTILE="+hostile)
+	node.Env = append(os.Environ(), "KUBEREWIND_PAGE="+at, "KUBEREWIND_CLUSTERS="+both, "KUBEREWIND_CODES="+links(t, codes), "KUBEREWIND_CHROMIUM="+chromium, "KUBEREWIND_HOSTILE="+hostile)
 	out, err := node.CombinedOutput()
 	t.Logf("%s", out)
 	require.NoError(t, err)
@@ -87,15 +89,27 @@ func need(t *testing.T) string {
 	return chromium
 }
 
-// serve gives the address of the page, and one that gives codes of links.
-func serve(t *testing.T) (string, string) {
+func open(t *testing.T) *history.Record {
 	t.Helper()
 	rec, err := history.Open(t.Context(), pgtest.New(t, recorded).Login(t, "kuberewind_auditor"), history.Options{})
 	require.NoError(t, err)
 	t.Cleanup(rec.Close)
-	queries := timeline.New(timeline.Options{Clusters: []timeline.Cluster{{UID: rec.Cluster().UID, Name: rec.Cluster().Name, Record: rec}}})
+	return rec
+}
+
+// another is the UID under which the record is served a second time, so that the page has two clusters to switch between.
+const another = "another"
+
+// cluster is the record under a UID; under its own, if uid is empty.
+func cluster(rec *history.Record, uid string) timeline.Cluster {
+	return timeline.Cluster{UID: cmp.Or(uid, rec.Cluster().UID), Name: cmp.Or(uid, rec.Cluster().Name), Record: rec}
+}
+
+// serve gives the address of a page.
+func serve(t *testing.T, codes *page.Codes, clusters ...timeline.Cluster) string {
+	t.Helper()
+	queries := timeline.New(timeline.Options{Clusters: clusters})
 	t.Cleanup(queries.Close)
-	codes := page.NewCodes()
 	server, err := page.Listen(page.Options{
 		Address: "127.0.0.1:0", Codes: codes, Web: web.Handler(), Timelines: map[string]http.Handler{"": queries},
 		Sessions: http.NotFoundHandler(), Log: slog.New(slog.DiscardHandler),
@@ -105,7 +119,13 @@ func serve(t *testing.T) (string, string) {
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(ctx) }()
 	t.Cleanup(func() { stop(); require.NoError(t, <-ended) })
-	links := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, codes.New()) }))
-	t.Cleanup(links.Close)
-	return server.Access().URL, links.URL
+	return server.Access().URL
+}
+
+// links gives an address that gives codes of links.
+func links(t *testing.T, codes *page.Codes) string {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, codes.New()) }))
+	t.Cleanup(server.Close)
+	return server.URL
 }

@@ -1082,7 +1082,7 @@ async function get(shape2, params, aborted, mark3) {
   const known = mark3 !== void 0 && kept.get(key);
   if (known) return known;
   const answer = await send(url, aborted);
-  const body = await answer.json();
+  const body = await reached(answer.json(), aborted);
   forget(body.revision);
   if (mark3 !== void 0) keep(key, body);
   return body;
@@ -1092,14 +1092,12 @@ function keep(key, body) {
   kept.set(key, body);
 }
 async function send(url, aborted) {
-  let answer;
-  try {
-    answer = await fetch(url, { headers: token ? { Authorization: `Bearer ${token}` } : {}, signal: aborted, cache: "no-store" });
-  } catch (e4) {
-    if (!aborted?.aborted) away.value = "The server does not answer. Start replay serve again; the page goes on by itself.";
-    throw e4;
+  const headers = token ? { Authorization: `Bearer ${token}` } : {};
+  const answer = await reached(fetch(url, { headers, signal: aborted, cache: "no-store" }), aborted);
+  if (away.peek()) {
+    away.value = "";
+    renewed.value++;
   }
-  away.value = "";
   if (answer.ok) return answer;
   const failed = await failure(answer);
   if (answer.status === 401 || answer.status === 403) {
@@ -1107,6 +1105,14 @@ async function send(url, aborted) {
     locked.value = failed.message;
   }
   throw failed;
+}
+async function reached(what, aborted) {
+  try {
+    return await what;
+  } catch (e4) {
+    if (!aborted?.aborted) away.value = "The server does not answer. Start replay serve again; the page goes on by itself.";
+    throw e4;
+  }
 }
 
 // src/clock.ts
@@ -1292,6 +1298,7 @@ var taken = (() => {
   return code;
 })();
 var focus = y3(parse(location.hash));
+var cluster = O(() => focus.value.cluster);
 var glided = 0;
 function move(change, how = "step") {
   const next2 = { ...focus.peek(), ...change };
@@ -1307,6 +1314,19 @@ function move(change, how = "step") {
 }
 var filter = (change, how = "step") => move({ filter: { ...focus.peek().filter, ...change } }, how);
 var clearFilter = () => move({ filter: none });
+var enter = (to) => move({
+  cluster: to,
+  at: null,
+  time: null,
+  wanted: "",
+  base: null,
+  uid: "",
+  resource: "",
+  namespace: "",
+  name: "",
+  filter: none,
+  panel: "now"
+});
 var filtered = (f5) => JSON.stringify(f5) !== JSON.stringify(none);
 addEventListener("popstate", (e4) => {
   focus.value = { ...parse(location.hash), time: e4.state?.time ?? null };
@@ -1356,10 +1376,10 @@ async function run(q2, asked, aborted) {
       });
     }
   } catch (e4) {
-    if (!aborted.aborted) refused(q2, e4);
-  } finally {
-    if (!aborted.aborted) q2.busy.value = false;
+    if (aborted.aborted || !(e4 instanceof Failure)) return;
+    refused(q2, e4);
   }
+  if (!aborted.aborted) q2.busy.value = false;
 }
 async function* all(asked, aborted) {
   let answer = await get(asked.shape, asked.params, aborted, asked.mark);
@@ -1372,7 +1392,6 @@ async function* all(asked, aborted) {
   }
 }
 function refused(q2, e4) {
-  if (!(e4 instanceof Failure)) return;
   q2.missing.value = e4.code === 404;
   q2.failed.value = e4.message;
   q2.answer.value = null;
@@ -1384,7 +1403,7 @@ var calm = y3(null);
 var recording = y3(null);
 var fresh = y3(0);
 var every = 500;
-var away2 = 2e3;
+var later = 2e3;
 var patience = 3e3;
 var slow = 1e4;
 var since = null;
@@ -1395,30 +1414,35 @@ function learn(point, said) {
   publish(point);
 }
 function publish(point) {
-  const now2 = performance.now();
-  const known = head.peek();
-  if (known?.seq === point.seq || known && !idle() && now2 - published < patience) return;
-  published = now2;
-  head.value = point;
-  if (now2 - calmed > slow || calm.peek() === null) {
-    calmed = now2;
-    calm.value = point;
+  const now2 = performance.now(), known = head.peek();
+  const waits = known && (known.seq === point.seq || !idle() && now2 - published < patience);
+  if (!waits) {
+    published = now2;
+    head.value = point;
   }
+  follows(head.peek(), now2);
+}
+function follows(point, now2) {
+  const is = calm.peek();
+  if (!point || is?.seq === point.seq || is && now2 - calmed <= slow) return;
+  calmed = now2;
+  calm.value = point;
 }
 async function follow() {
   for (; ; ) {
     const began = performance.now(), worked = document.visibilityState !== "visible" || locked.peek() !== "" || await look();
-    const rest2 = (worked ? every : away2) - (performance.now() - began);
+    const rest2 = (worked ? every : later) - (performance.now() - began);
     await new Promise((done) => setTimeout(done, Math.max(50, rest2)));
   }
 }
 async function look() {
   const known = head.peek(), f5 = focus.peek();
-  if (!known) return true;
+  if (!known) return begin();
   if (f5.at === null) since = null;
   else since ??= known.seq;
   try {
     const tail = await get("tail", { after: since ?? known.seq, cluster: f5.cluster }, AbortSignal.timeout(5e3));
+    if (cluster.peek() !== f5.cluster) return true;
     recording.value = tail.recording;
     if (since === null) publish({ seq: tail.seq, time: tail.time });
     fresh.value = since === null ? 0 : tail.count;
@@ -1427,13 +1451,23 @@ async function look() {
     return false;
   }
 }
+function begin() {
+  if (away.peek() && idle()) renewed.value++;
+  return away.peek() === "";
+}
 function back() {
   since = null;
   fresh.value = 0;
 }
+x2(() => {
+  void cluster.value;
+  r3(() => {
+    head.value = calm.value = recording.value = null;
+  });
+  back();
+});
 
 // src/data.ts
-var cluster = O(() => focus.value.cluster);
 var meta = query(() => ({ shape: "meta", params: { cluster: cluster.value } }));
 x2(() => {
   const m5 = meta.answer.value;
@@ -1447,8 +1481,8 @@ var live = O(() => focus.value.at === null && focus.value.last !== null && focus
 var fixed = O(() => JSON.stringify([focus.value.last, focus.value.from, focus.value.to]));
 var shown = O(() => {
   const w5 = whole.value, [last2, from, to] = JSON.parse(fixed.value);
-  if (last2 === null) return { from, to };
   if (!w5) return null;
+  if (last2 === null) return { from, to };
   const by = step(last2 / 600);
   const end = Math.ceil((w5.to + 1) / by) * by;
   return { from: Math.max(end - last2, Math.floor(w5.from / by) * by), to: end };
@@ -1620,53 +1654,103 @@ function clamp(s4) {
   return { from, to: from + width2 };
 }
 var of = (r4) => ({ uid: r4.uid ?? "", resource: r4.resource, namespace: r4.namespace ?? "", name: r4.name, panel: "object" });
+var turn = 0;
+function take() {
+  scrub.value = null;
+  return ++turn;
+}
+addEventListener("popstate", take);
+x2(() => {
+  void cluster.value;
+  take();
+});
 function look2(at2, time, more = {}) {
+  take();
+  arrive(at2, time, more);
+}
+function arrive(at2, time, more) {
   move({ ...freeze(focus.peek(), time), at: at2, time, wanted: "", ...more });
 }
 async function lookAt(time, more = {}) {
   const w5 = whole.peek();
   if (!w5) return;
   const at2 = Math.round(Math.min(Math.max(time, w5.from + 1), w5.to));
-  r3(() => {
+  const mine = r3(() => {
+    const n3 = take();
     scrub.value = at2;
+    return n3;
   });
   try {
     const found = await resolve(String(at2));
-    look2(found.seq, at2, more);
+    if (mine === turn) arrive(found.seq, at2, more);
   } catch (e4) {
-    told.value = e4 instanceof Failure ? e4.message : "";
+    if (mine === turn) told.value = e4 instanceof Failure ? e4.message : "";
   } finally {
-    scrub.value = null;
+    if (scrub.peek() === at2) scrub.value = null;
   }
 }
 var resolve = async (at2) => (await get("instant", { at: at2, cluster: focus.peek().cluster })).at;
 function now() {
   const s4 = shown.peek();
+  take();
   back();
   move({ at: null, time: null, wanted: "", last: s4 ? Math.round((s4.to - s4.from) / 1e3) * 1e3 : hour, from: 0, to: 0 });
 }
 x2(() => {
   const f5 = focus.value, unknown2 = f5.wanted || (f5.at !== null && f5.time === null ? `seq:${f5.at}` : "");
+  void renewed.value;
   if (!unknown2 || !whole.value) return;
-  void resolve(unknown2).then((p5) => {
+  const still = () => {
     const g5 = focus.peek();
-    if (g5.wanted === f5.wanted && g5.at === f5.at) move({ at: p5.seq, time: p5.time, wanted: "", ...freeze(g5, p5.time) }, "learn");
-  }, () => void 0);
+    return g5.cluster === f5.cluster && g5.wanted === f5.wanted && g5.at === f5.at;
+  };
+  void resolve(unknown2).then(
+    (p5) => {
+      if (still()) move({ at: p5.seq, time: p5.time, wanted: "", ...freeze(focus.peek(), p5.time) }, "learn");
+    },
+    (e4) => {
+      if (still()) unresolved(e4);
+    }
+  );
 });
-async function walk(direction, scope) {
+function unresolved(e4) {
+  if (!(e4 instanceof Failure) || locked.peek()) return;
+  told.value = e4.message;
+  move({ at: null, time: null, wanted: "" }, "learn");
+}
+var waitingSteps = 10;
+var chain = -1;
+var waiting = 0;
+var walks = Promise.resolve();
+function walk(direction, scope) {
+  if (chain !== turn) {
+    chain = take();
+    walks = Promise.resolve();
+    waiting = 0;
+  }
+  if (waiting === waitingSteps) return;
+  waiting++;
+  const mine = chain;
+  walks = walks.then(async () => {
+    if (mine === turn) await stride(mine, direction, scope);
+    if (mine === chain) waiting--;
+  });
+}
+async function stride(mine, direction, scope) {
   const f5 = focus.peek(), seq = f5.at ?? head.peek()?.seq, about = scope ?? (f5.uid ? "object" : "cluster");
   if (seq === void 0 || f5.at === null && direction === "next") return;
   const uid = about === "cluster" ? void 0 : f5.uid, whose = about === "cluster" ? {} : { namespace: void 0, resource: void 0, name: void 0 };
   try {
     const found = await find({ ...filterParams(), ...whose, direction, scope: about, uid }, seq);
+    if (mine !== turn) return;
     if (found.seq === null) {
       told.value = direction === "next" ? "No later change." : "No earlier change.";
       return;
     }
     const other = about !== "object" && found.object ? of(found.object) : {};
-    look2(found.seq, found.time, other);
+    arrive(found.seq, found.time, other);
   } catch (e4) {
-    told.value = e4 instanceof Failure ? e4.message : "";
+    if (mine === turn) told.value = e4 instanceof Failure ? e4.message : "";
   }
 }
 async function find(params, seq) {
@@ -2090,7 +2174,7 @@ function Bar({ help }) {
   return /* @__PURE__ */ a4("header", { class: "bar", children: [
     /* @__PURE__ */ a4("span", { class: "brand", title: m5?.cluster, children: [
       /* @__PURE__ */ a4("span", { class: "logo", "aria-hidden": "true", children: "◀◀" }),
-      (m5?.clusters.length ?? 0) > 1 ? /* @__PURE__ */ a4("select", { "aria-label": "Cluster", value: m5?.cluster, onChange: (e4) => move({ cluster: e4.currentTarget.value, uid: "", name: "", at: null, panel: "now" }), children: m5?.clusters.map((c4) => /* @__PURE__ */ a4("option", { value: c4.uid, children: c4.name || c4.uid }, c4.uid)) }) : /* @__PURE__ */ a4("b", { children: name || "kuberewind" })
+      (m5?.clusters.length ?? 0) > 1 ? /* @__PURE__ */ a4("select", { "aria-label": "Cluster", value: f5.cluster || m5?.cluster, onChange: (e4) => enter(e4.currentTarget.value), children: m5?.clusters.map((c4) => /* @__PURE__ */ a4("option", { value: c4.uid, children: c4.name || c4.uid }, c4.uid)) }) : /* @__PURE__ */ a4("b", { children: name || "kuberewind" })
     ] }),
     /* @__PURE__ */ a4(Instant, {}),
     /* @__PURE__ */ a4("span", { class: "group", role: "group", "aria-label": "Width of the window", children: [
@@ -2114,7 +2198,7 @@ function middle(by) {
 function Instant() {
   const f5 = focus.value, time = cursor.value, w5 = whole.value;
   return /* @__PURE__ */ a4("span", { class: `instant ${f5.at === null ? "live" : "past"}`, children: [
-    /* @__PURE__ */ a4("button", { type: "button", "aria-label": "Previous change", title: "Previous change (←)", onClick: () => void walk("previous"), children: "←" }),
+    /* @__PURE__ */ a4("button", { type: "button", "aria-label": "Previous change", title: "Previous change (←)", onClick: () => walk("previous"), children: "←" }),
     /* @__PURE__ */ a4("span", { class: "clock", role: "status", title: f5.at === null ? "The end of the record" : `seq:${f5.at}`, children: f5.at === null ? head.value ? /* @__PURE__ */ a4($, { children: [
       "now ",
       /* @__PURE__ */ a4("small", { children: [
@@ -2132,7 +2216,7 @@ function Instant() {
         w5 ? `, ${span(w5.to - time)} before the end` : ""
       ] })
     ] }) : `seq:${f5.at}` }),
-    /* @__PURE__ */ a4("button", { type: "button", "aria-label": "Next change", title: "Next change (→)", disabled: f5.at === null, onClick: () => void walk("next"), children: "→" }),
+    /* @__PURE__ */ a4("button", { type: "button", "aria-label": "Next change", title: "Next change (→)", disabled: f5.at === null, onClick: () => walk("next"), children: "→" }),
     f5.at === null ? null : /* @__PURE__ */ a4("button", { type: "button", class: "to-now", onClick: now, title: "Back to the end of the record (n)", children: [
       "now",
       fresh.value > 0 ? /* @__PURE__ */ a4("span", { class: "fresh", children: [
@@ -2398,10 +2482,10 @@ function cross(c4, x3, y5, color, p5) {
   c4.stroke();
 }
 function nearest(m5, s4, x3) {
-  let found = -1, away3 = 11;
+  let found = -1, away2 = 11;
   for (let i4 = 0; m5 && i4 < m5.time.length; i4++) {
     const d4 = Math.abs(s4.x(m5.time[i4] ?? 0) - x3);
-    if (d4 < away3) [found, away3] = [i4, d4];
+    if (d4 < away2) [found, away2] = [i4, d4];
   }
   return found;
 }
@@ -2825,8 +2909,9 @@ function Section({ title, note, children }) {
 }
 
 // src/tales.tsx
-function Blamed({ at: at2 }) {
-  const answer = blame.answer.value;
+var ofThis = (answer, uid) => answer?.object.uid === uid ? answer : null;
+function Blamed({ uid, at: at2 }) {
+  const answer = ofThis(blame.answer.value, uid);
   if (!answer) return blame.failed.value ? /* @__PURE__ */ a4("p", { class: "error", children: blame.failed.value }) : /* @__PURE__ */ a4("p", { class: "busy", children: "The versions are folded…" });
   const lines = answer.lines.filter((l4) => !l4.folded), folded = answer.lines.length - lines.length;
   return /* @__PURE__ */ a4($, { children: [
@@ -2846,8 +2931,8 @@ function Blamed({ at: at2 }) {
 }
 var short2 = (o5) => `${o5.earlier ? "≤ " : ""}${o5.latest ? "≥ " : ""}${brief(o5.time, whole.value?.to ?? o5.time)} ${o5.manager || "?"}`;
 var told3 = (o5) => `${o5.earlier ? "set then or before: " : o5.latest ? "set then, or by a version that the record missed: " : ""}${full(o5.time)}, seq:${o5.seq}, ${o5.manager ? `by ${o5.manager}` : "writer not proved"}`;
-function Told() {
-  const answer = story.answer.value;
+function Told({ uid }) {
+  const answer = ofThis(story.answer.value, uid);
   if (!answer) return story.failed.value ? /* @__PURE__ */ a4("p", { class: "error", children: story.failed.value }) : /* @__PURE__ */ a4("p", { class: "busy", children: "The story is read…" });
   const rows = answer.rows ?? [], hidden = Object.entries(answer.hidden ?? {}).filter(([, n3]) => n3 > 0);
   return /* @__PURE__ */ a4($, { children: [
@@ -2924,7 +3009,7 @@ function Inspector() {
   return /* @__PURE__ */ a4("article", { class: `object${object.busy.value ? " stale" : ""}`, children: [
     /* @__PURE__ */ a4(Head, { o: o5 }),
     /* @__PURE__ */ a4("div", { class: "tabs", role: "tablist", "aria-label": "Of this object", children: tabs.map((t4) => /* @__PURE__ */ a4("button", { type: "button", role: "tab", id: `tab-${t4}`, "aria-controls": "tabpanel", "aria-selected": f5.tab === t4, onClick: () => move({ tab: t4 }), children: titles[t4] }, t4)) }),
-    /* @__PURE__ */ a4("div", { role: "tabpanel", id: "tabpanel", "aria-labelledby": `tab-${f5.tab}`, tabIndex: 0, children: f5.tab === "yaml" ? /* @__PURE__ */ a4(Yaml, { lines: o5.yaml ?? [] }) : f5.tab === "blame" ? /* @__PURE__ */ a4(Blamed, { at: o5.delta?.seq }) : f5.tab === "story" ? /* @__PURE__ */ a4(Told, {}) : f5.tab === "versions" ? /* @__PURE__ */ a4(Versions, { o: o5 }) : /* @__PURE__ */ a4(Changed, { o: o5 }) }),
+    /* @__PURE__ */ a4("div", { role: "tabpanel", id: "tabpanel", "aria-labelledby": `tab-${f5.tab}`, tabIndex: 0, children: f5.tab === "yaml" ? /* @__PURE__ */ a4(Yaml, { lines: o5.yaml ?? [] }) : f5.tab === "blame" ? /* @__PURE__ */ a4(Blamed, { uid: o5.object.uid, at: o5.delta?.seq }) : f5.tab === "story" ? /* @__PURE__ */ a4(Told, { uid: o5.object.uid }) : f5.tab === "versions" ? /* @__PURE__ */ a4(Versions, { o: o5 }) : /* @__PURE__ */ a4(Changed, { o: o5 }) }),
     f5.tab === "change" || f5.tab === "yaml" ? /* @__PURE__ */ a4(Command, { text: o5.command }) : null
   ] });
 }
@@ -2952,7 +3037,7 @@ function Head({ o: o5 }) {
       " version to see it."
     ] }) : null,
     /* @__PURE__ */ a4("p", { class: "steps", children: [
-      /* @__PURE__ */ a4("button", { type: "button", disabled: o5.previous === null, onClick: () => void walk("previous", "object"), title: "Previous version (←)", children: "← previous" }),
+      /* @__PURE__ */ a4("button", { type: "button", disabled: o5.previous === null, onClick: () => walk("previous", "object"), title: "Previous version (←)", children: "← previous" }),
       /* @__PURE__ */ a4("span", { children: [
         o5.delta ? /* @__PURE__ */ a4($, { children: [
           "version of ",
@@ -2964,7 +3049,7 @@ function Head({ o: o5 }) {
           " before the instant"
         ] }) : null
       ] }),
-      /* @__PURE__ */ a4("button", { type: "button", disabled: o5.next === null || live.value, onClick: () => void walk("next", "object"), title: "Next version (→)", children: "next →" })
+      /* @__PURE__ */ a4("button", { type: "button", disabled: o5.next === null || live.value, onClick: () => walk("next", "object"), title: "Next version (→)", children: "next →" })
     ] }),
     /* @__PURE__ */ a4(Holes, { of: o5.incomplete ?? [] })
   ] });
@@ -3027,7 +3112,8 @@ function Yaml({ lines }) {
   ] });
 }
 function Versions({ o: o5 }) {
-  const answer = versions.answer.value, rows = (answer?.rows ?? []).filter((r4) => r4.uid === o5.object.uid), others = (answer?.rows ?? []).length - rows.length;
+  const of2 = versions.asked.value?.params, same = of2?.resource === o5.object.resource && of2.namespace === o5.object.namespace && of2.name === o5.object.name;
+  const answer = same ? versions.answer.value : null, rows = (answer?.rows ?? []).filter((r4) => r4.uid === o5.object.uid), others = (answer?.rows ?? []).length - rows.length;
   if (!answer) return versions.failed.value ? /* @__PURE__ */ a4("p", { class: "error", children: versions.failed.value }) : /* @__PURE__ */ a4("p", { class: "busy", children: "The versions are read…" });
   return /* @__PURE__ */ a4($, { children: [
     /* @__PURE__ */ a4(Rows2, { rows, at: o5.delta?.seq, plain: true }),
@@ -3240,6 +3326,7 @@ function mark2() {
 }
 function Pair({ o: o5 }) {
   const r4 = o5.ref ?? o5, uid = r4.uid ?? "", is = opened.value === uid && uid !== "";
+  const mine = is && compared.asked.value?.params.uid === uid, paths = mine ? compared.answer.value?.changes : null;
   return /* @__PURE__ */ a4("li", { children: [
     /* @__PURE__ */ a4("button", { type: "button", class: "link", "aria-expanded": is, onClick: () => {
       opened.value = is ? "" : uid;
@@ -3258,7 +3345,7 @@ function Pair({ o: o5 }) {
       o5.recreated ? /* @__PURE__ */ a4("span", { class: "faint", children: "another life of this name" }) : null
     ] }),
     is ? /* @__PURE__ */ a4($, { children: [
-      compared.answer.value?.changes ? /* @__PURE__ */ a4(Diff, { changes: compared.answer.value.changes }) : /* @__PURE__ */ a4("p", { class: "busy", children: compared.failed.value || "The paths are compared…" }),
+      paths ? /* @__PURE__ */ a4(Diff, { changes: paths }) : /* @__PURE__ */ a4("p", { class: "busy", children: compared.failed.value || "The paths are compared…" }),
       /* @__PURE__ */ a4("button", { type: "button", class: "more", onClick: () => move(of(r4)), children: "open the object" })
     ] }) : null
   ] });
@@ -3273,12 +3360,12 @@ var width = () => {
 var next = (of2, is) => of2[(of2.indexOf(is) + 1) % of2.length] ?? "";
 var sheet = [
   { keys: ["/"], does: "search by name", run: () => document.getElementById("search")?.focus() },
-  { keys: ["←"], does: "previous change of the object, or of all", run: () => void walk("previous") },
-  { keys: ["→"], does: "next change of the object, or of all", run: () => void walk("next") },
-  { keys: ["Shift+←"], does: "previous change of anything in the filter", run: () => void walk("previous", "cluster") },
-  { keys: ["Shift+→"], does: "next change of anything in the filter", run: () => void walk("next", "cluster") },
-  { keys: ["<"], does: "previous change of the object and what belongs to it", run: () => void walk("previous", "group") },
-  { keys: [">"], does: "next change of the object and what belongs to it", run: () => void walk("next", "group") },
+  { keys: ["←"], does: "previous change of the object, or of all", run: () => walk("previous") },
+  { keys: ["→"], does: "next change of the object, or of all", run: () => walk("next") },
+  { keys: ["Shift+←"], does: "previous change of anything in the filter", run: () => walk("previous", "cluster") },
+  { keys: ["Shift+→"], does: "next change of anything in the filter", run: () => walk("next", "cluster") },
+  { keys: ["<"], does: "previous change of the object and what belongs to it", run: () => walk("previous", "group") },
+  { keys: [">"], does: "next change of the object and what belongs to it", run: () => walk("next", "group") },
   { keys: ["↓", "j"], does: "next lane", run: () => goTo(active.peek() + 1) },
   { keys: ["↑", "k"], does: "previous lane", run: () => goTo(active.peek() - 1) },
   { keys: ["n"], does: "go to the end of the record and follow it", run: now },

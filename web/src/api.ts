@@ -17,7 +17,7 @@ const loopback = location.protocol === "http:";
 export const locked = signal("");
 /** away says that the server cannot be reached; the page goes on asking. */
 export const away = signal("");
-/** renewed counts the revisions of the record that were seen: prunes, erasures, closed gaps. With each, all that was kept is dropped. */
+/** renewed makes all questions be asked anew: after a prune, an erasure or a closed gap, with a new token, and if the server answers again. */
 export const renewed = signal(0);
 let revision: number | null = null;
 
@@ -85,7 +85,7 @@ export async function get<T extends Answer>(shape: string, params: Params, abort
   const known = mark !== undefined && kept.get(key);
   if (known) return known as T;
   const answer = await send(url, aborted);
-  const body = (await answer.json()) as T;
+  const body = await reached(answer.json() as Promise<T>, aborted);
   forget(body.revision);
   if (mark !== undefined) keep(key, body);
   return body;
@@ -97,14 +97,12 @@ function keep(key: string, body: unknown): void {
 }
 
 async function send(url: string, aborted?: AbortSignal): Promise<Response> {
-  let answer: Response;
-  try {
-    answer = await fetch(url, { headers: token ? { Authorization: `Bearer ${token}` } : {}, signal: aborted, cache: "no-store" });
-  } catch (e) {
-    if (!aborted?.aborted) away.value = "The server does not answer. Start replay serve again; the page goes on by itself.";
-    throw e;
+  const headers: HeadersInit = token ? { Authorization: `Bearer ${token}` } : {};
+  const answer = await reached(fetch(url, { headers, signal: aborted, cache: "no-store" }), aborted);
+  if (away.peek()) {
+    away.value = "";
+    renewed.value++;
   }
-  away.value = "";
   if (answer.ok) return answer;
   const failed = await failure(answer);
   if (answer.status === 401 || answer.status === 403) {
@@ -112,4 +110,14 @@ async function send(url: string, aborted?: AbortSignal): Promise<Response> {
     locked.value = failed.message;
   }
   throw failed;
+}
+
+/** reached waits for the network, and tells if the network fails. */
+async function reached<T>(what: Promise<T>, aborted?: AbortSignal): Promise<T> {
+  try {
+    return await what;
+  } catch (e) {
+    if (!aborted?.aborted) away.value = "The server does not answer. Start replay serve again; the page goes on by itself.";
+    throw e;
+  }
 }

@@ -4,7 +4,7 @@ import { away } from "./api";
 import { brief, count, full, local, span, toggleLocal, zone } from "./clock";
 import { cursor, density, live, meta, now, shown, walk, whole } from "./data";
 import { bars } from "./density";
-import { classes, clearFilter, filter, filtered, focus, move, usual } from "./focus";
+import { classes, clearFilter, enter, filter, filtered, focus, move, usual } from "./focus";
 import { fresh, head, recording } from "./live";
 import { setTheme, theme } from "./paint";
 import { zoom } from "./strip";
@@ -28,7 +28,7 @@ export function Bar({ help }: { help: () => void }) {
   return (
     <header class="bar">
       <span class="brand" title={m?.cluster}><span class="logo" aria-hidden="true">◀◀</span>{(m?.clusters.length ?? 0) > 1
-        ? <select aria-label="Cluster" value={m?.cluster} onChange={(e) => move({ cluster: e.currentTarget.value, uid: "", name: "", at: null, panel: "now" })}>{m?.clusters.map((c) => <option key={c.uid} value={c.uid}>{c.name || c.uid}</option>)}</select>
+        ? <select aria-label="Cluster" value={f.cluster || m?.cluster} onChange={(e) => enter(e.currentTarget.value)}>{m?.clusters.map((c) => <option key={c.uid} value={c.uid}>{c.name || c.uid}</option>)}</select>
         : <b>{name || "kuberewind"}</b>}</span>
       <Instant />
       <span class="group" role="group" aria-label="Width of the window">
@@ -56,9 +56,9 @@ function Instant() {
   const f = focus.value, time = cursor.value, w = whole.value;
   return (
     <span class={`instant ${f.at === null ? "live" : "past"}`}>
-      <button type="button" aria-label="Previous change" title="Previous change (←)" onClick={() => void walk("previous")}>←</button>
+      <button type="button" aria-label="Previous change" title="Previous change (←)" onClick={() => walk("previous")}>←</button>
       <span class="clock" role="status" title={f.at === null ? "The end of the record" : `seq:${f.at}`}>{f.at === null ? (head.value ? <>now <small>{full(head.value.time).slice(0, 19)} {zone(head.value.time)}</small></> : "…") : time ? <>{brief(time, 0)} <small>{zone(time)}, seq:{f.at}{w ? `, ${span(w.to - time)} before the end` : ""}</small></> : `seq:${f.at}`}</span>
-      <button type="button" aria-label="Next change" title="Next change (→)" disabled={f.at === null} onClick={() => void walk("next")}>→</button>
+      <button type="button" aria-label="Next change" title="Next change (→)" disabled={f.at === null} onClick={() => walk("next")}>→</button>
       {f.at === null ? null : <button type="button" class="to-now" onClick={now} title="Back to the end of the record (n)">now{fresh.value > 0 ? <span class="fresh">{count(fresh.value)} new</span> : null}</button>}
     </span>
   );

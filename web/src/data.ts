@@ -1,7 +1,7 @@
 // What the views show: the window on the clock, and the questions that follow the focus.
 import { batch, computed, effect, signal } from "@preact/signals";
-import { Failure, get, type Params } from "./api";
-import { focus, move, type Filter, type Focus } from "./focus";
+import { Failure, get, locked, renewed, type Params } from "./api";
+import { cluster, focus, move, type Filter, type Focus } from "./focus";
 import { step } from "./clock";
 import { back, calm, head, learn } from "./live";
 import type { Blame, Changes, Compare, Instant, Lane, Lanes, Meta, ObjectAnswer, Ref, States, Step, Story, Strip, Ticks, Trouble } from "./model";
@@ -9,7 +9,6 @@ import { query } from "./query";
 
 export type Span = { from: number; to: number };
 
-export const cluster = computed(() => focus.value.cluster);
 export const meta = query<Meta>(() => ({ shape: "meta", params: { cluster: cluster.value } }));
 effect(() => { const m = meta.answer.value; if (m) learn(m.head, m.recording); });
 
@@ -27,8 +26,8 @@ const fixed = computed(() => JSON.stringify([focus.value.last, focus.value.from,
 /** shown is the window of the lanes. One that floats moves in steps of a six-hundredth, so that not each delta moves all marks. */
 export const shown = computed<Span | null>(() => {
   const w = whole.value, [last, from, to] = JSON.parse(fixed.value) as [number | null, number, number];
-  if (last === null) return { from, to };
   if (!w) return null;
+  if (last === null) return { from, to };
   const by = step(last / 600);
   const end = Math.ceil((w.to + 1) / by) * by;
   // A record that is younger than the window fills it: nobody looks at a time before it.
@@ -235,8 +234,22 @@ export function clamp(s: Span): Span {
 
 export const of = (r: Ref): Partial<Focus> => ({ uid: r.uid ?? "", resource: r.resource, namespace: r.namespace ?? "", name: r.name, panel: "object" });
 
+let turn = 0;
+/** take begins a new choice of the instant. An answer to an older choice is dropped. */
+function take(): number {
+  scrub.value = null;
+  return ++turn;
+}
+addEventListener("popstate", take);
+effect(() => { void cluster.value; take(); });
+
 /** look sets the instant, and perhaps the object with it. */
 export function look(at: number, time: number | null, more: Partial<Focus> = {}): void {
+  take();
+  arrive(at, time, more);
+}
+
+function arrive(at: number, time: number | null, more: Partial<Focus>): void {
   move({ ...freeze(focus.peek(), time), at, time, wanted: "", ...more });
 }
 
@@ -245,14 +258,14 @@ export async function lookAt(time: number, more: Partial<Focus> = {}): Promise<v
   const w = whole.peek();
   if (!w) return;
   const at = Math.round(Math.min(Math.max(time, w.from + 1), w.to)); // The first delta is a part of a millisecond later than it says.
-  batch(() => { scrub.value = at; });
+  const mine = batch(() => { const n = take(); scrub.value = at; return n; });
   try {
     const found = await resolve(String(at));
-    look(found.seq, at, more);
+    if (mine === turn) arrive(found.seq, at, more);
   } catch (e) {
-    told.value = e instanceof Failure ? e.message : "";
+    if (mine === turn) told.value = e instanceof Failure ? e.message : "";
   } finally {
-    scrub.value = null;
+    if (scrub.peek() === at) scrub.value = null; // A new drag may have begun.
   }
 }
 
@@ -261,6 +274,7 @@ const resolve = async (at: string) => (await get<Instant>("instant", { at, clust
 /** now goes to the end of the record, and follows it. */
 export function now(): void {
   const s = shown.peek();
+  take();
   back();
   move({ at: null, time: null, wanted: "", last: s ? Math.round((s.to - s.from) / 1000) * 1000 : hour, from: 0, to: 0 });
 }
@@ -268,25 +282,55 @@ export function now(): void {
 // An instant of the URL has no time yet, or is no seq.
 effect(() => {
   const f = focus.value, unknown = f.wanted || (f.at !== null && f.time === null ? `seq:${f.at}` : "");
+  void renewed.value;
   if (!unknown || !whole.value) return;
-  void resolve(unknown).then((p) => {
-    const g = focus.peek();
-    if (g.wanted === f.wanted && g.at === f.at) move({ at: p.seq, time: p.time, wanted: "", ...freeze(g, p.time) }, "learn");
-  }, () => undefined);
+  const still = () => { const g = focus.peek(); return g.cluster === f.cluster && g.wanted === f.wanted && g.at === f.at; };
+  void resolve(unknown).then(
+    (p) => { if (still()) move({ at: p.seq, time: p.time, wanted: "", ...freeze(focus.peek(), p.time) }, "learn"); },
+    (e: unknown) => { if (still()) unresolved(e); },
+  );
 });
 
-/** walk steps to the next or the previous change of the object, of its group, or of all that the filter shows. */
-export async function walk(direction: "next" | "previous", scope?: "object" | "group" | "cluster"): Promise<void> {
+/** unresolved says why, and goes on at the end of the record. The instant is kept while the server is away or wants another token. */
+function unresolved(e: unknown): void {
+  if (!(e instanceof Failure) || locked.peek()) return;
+  told.value = e.message;
+  move({ at: null, time: null, wanted: "" }, "learn");
+}
+
+type Scope = "object" | "group" | "cluster";
+/** A key that is held down repeats faster than a server answers. So many steps may wait. */
+const waitingSteps = 10;
+let chain = -1, waiting = 0, walks: Promise<void> = Promise.resolve();
+
+/** walk steps to the next or the previous change of the object, of its group, or of all that the filter shows. Each step begins where the last ended. */
+export function walk(direction: "next" | "previous", scope?: Scope): void {
+  if (chain !== turn) {
+    chain = take();
+    walks = Promise.resolve();
+    waiting = 0;
+  }
+  if (waiting === waitingSteps) return;
+  waiting++;
+  const mine = chain;
+  walks = walks.then(async () => {
+    if (mine === turn) await stride(mine, direction, scope);
+    if (mine === chain) waiting--;
+  });
+}
+
+async function stride(mine: number, direction: "next" | "previous", scope?: Scope): Promise<void> {
   const f = focus.peek(), seq = f.at ?? head.peek()?.seq, about = scope ?? (f.uid ? "object" : "cluster");
   if (seq === undefined || (f.at === null && direction === "next")) return;
   const uid = about === "cluster" ? undefined : f.uid, whose = about === "cluster" ? {} : { namespace: undefined, resource: undefined, name: undefined };
   try {
     const found = await find({ ...filterParams(), ...whose, direction, scope: about, uid }, seq);
+    if (mine !== turn) return;
     if (found.seq === null) { told.value = direction === "next" ? "No later change." : "No earlier change."; return; }
     const other = about !== "object" && found.object ? of(found.object) : {};
-    look(found.seq, found.time, other);
+    arrive(found.seq, found.time, other);
   } catch (e) {
-    told.value = e instanceof Failure ? e.message : "";
+    if (mine === turn) told.value = e instanceof Failure ? e.message : "";
   }
 }
 

@@ -1,5 +1,5 @@
 // The one focus of the page: instant, object, window and filter. Every element sets it, Back undoes it, the URL holds it.
-import { signal } from "@preact/signals";
+import { computed, signal } from "@preact/signals";
 
 export type Filter = {
   namespace: string[]; resource: string[]; class: string[]; name: string; label: string; manager: string; path: string; type: string;
@@ -96,6 +96,7 @@ export const taken = (() => {
 })();
 
 export const focus = signal<Focus>(parse(location.hash));
+export const cluster = computed(() => focus.value.cluster);
 
 let glided = 0;
 
@@ -112,6 +113,11 @@ export function move(change: Partial<Focus>, how: "step" | "glide" | "learn" = "
 export const filter = (change: Partial<Filter>, how: "step" | "glide" = "step") => move({ filter: { ...focus.peek().filter, ...change } }, how);
 
 export const clearFilter = () => move({ filter: none });
+
+/** enter goes to the end of another cluster's record. Instants, objects and filters are of one cluster. */
+export const enter = (to: string) => move({
+  cluster: to, at: null, time: null, wanted: "", base: null, uid: "", resource: "", namespace: "", name: "", filter: none, panel: "now",
+});
 
 export const filtered = (f: Filter) => JSON.stringify(f) !== JSON.stringify(none);
 

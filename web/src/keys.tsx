@@ -19,12 +19,12 @@ const next = (of: string[], is: string) => of[(of.indexOf(is) + 1) % of.length] 
 
 export const sheet: Key[] = [
   { keys: ["/"], does: "search by name", run: () => document.getElementById("search")?.focus() },
-  { keys: ["←"], does: "previous change of the object, or of all", run: () => void walk("previous") },
-  { keys: ["→"], does: "next change of the object, or of all", run: () => void walk("next") },
-  { keys: ["Shift+←"], does: "previous change of anything in the filter", run: () => void walk("previous", "cluster") },
-  { keys: ["Shift+→"], does: "next change of anything in the filter", run: () => void walk("next", "cluster") },
-  { keys: ["<"], does: "previous change of the object and what belongs to it", run: () => void walk("previous", "group") },
-  { keys: [">"], does: "next change of the object and what belongs to it", run: () => void walk("next", "group") },
+  { keys: ["←"], does: "previous change of the object, or of all", run: () => walk("previous") },
+  { keys: ["→"], does: "next change of the object, or of all", run: () => walk("next") },
+  { keys: ["Shift+←"], does: "previous change of anything in the filter", run: () => walk("previous", "cluster") },
+  { keys: ["Shift+→"], does: "next change of anything in the filter", run: () => walk("next", "cluster") },
+  { keys: ["<"], does: "previous change of the object and what belongs to it", run: () => walk("previous", "group") },
+  { keys: [">"], does: "next change of the object and what belongs to it", run: () => walk("next", "group") },
   { keys: ["↓", "j"], does: "next lane", run: () => goTo(active.peek() + 1) },
   { keys: ["↑", "k"], does: "previous lane", run: () => goTo(active.peek() - 1) },
   { keys: ["n"], does: "go to the end of the record and follow it", run: now },

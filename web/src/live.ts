@@ -1,7 +1,7 @@
 // The end of the record: one request each 500 ms while the tab is visible. No stream is held.
-import { signal } from "@preact/signals";
-import { get, locked } from "./api";
-import { focus } from "./focus";
+import { batch, effect, signal } from "@preact/signals";
+import { away, get, locked, renewed } from "./api";
+import { cluster, focus } from "./focus";
 import type { Point, Recording, Tail } from "./model";
 import { idle } from "./query";
 
@@ -12,7 +12,7 @@ export const recording = signal<Recording | null>(null);
 /** fresh counts what was recorded since the user began to look at the past. */
 export const fresh = signal(0);
 
-const every = 500, away = 2000, patience = 3000, slow = 10_000;
+const every = 500, later = 2000, patience = 3000, slow = 10_000;
 let since: number | null = null, published = 0, calmed = 0;
 
 export function learn(point: Point, said: Recording): void {
@@ -22,32 +22,39 @@ export function learn(point: Point, said: Recording): void {
 
 /** publish moves the views, unless they wait for answers: a slow server is not asked anew before it answered. */
 function publish(point: Point): void {
-  const now = performance.now();
-  const known = head.peek();
-  if (known?.seq === point.seq || (known && !idle() && now - published < patience)) return;
-  published = now;
-  head.value = point;
-  if (now - calmed > slow || calm.peek() === null) {
-    calmed = now;
-    calm.value = point;
+  const now = performance.now(), known = head.peek();
+  const waits = known && (known.seq === point.seq || (!idle() && now - published < patience));
+  if (!waits) {
+    published = now;
+    head.value = point;
   }
+  follows(head.peek(), now);
+}
+
+/** follows moves calm. It is called without a new delta too: the last one may have come too early for calm. */
+function follows(point: Point | null, now: number): void {
+  const is = calm.peek();
+  if (!point || is?.seq === point.seq || (is && now - calmed <= slow)) return;
+  calmed = now;
+  calm.value = point;
 }
 
 /** follow asks until the tab is closed. */
 export async function follow(): Promise<void> {
   for (;;) {
     const began = performance.now(), worked = document.visibilityState !== "visible" || locked.peek() !== "" || (await look());
-    const rest = (worked ? every : away) - (performance.now() - began);
+    const rest = (worked ? every : later) - (performance.now() - began);
     await new Promise((done) => setTimeout(done, Math.max(50, rest)));
   }
 }
 
 async function look(): Promise<boolean> {
   const known = head.peek(), f = focus.peek();
-  if (!known) return true;
+  if (!known) return begin();
   if (f.at === null) since = null; else since ??= known.seq;
   try {
     const tail = await get<Tail>("tail", { after: since ?? known.seq, cluster: f.cluster }, AbortSignal.timeout(5000));
+    if (cluster.peek() !== f.cluster) return true;
     recording.value = tail.recording;
     if (since === null) publish({ seq: tail.seq, time: tail.time });
     fresh.value = since === null ? 0 : tail.count;
@@ -57,8 +64,21 @@ async function look(): Promise<boolean> {
   }
 }
 
+/** begin asks all anew if the server was away before it gave a head. */
+function begin(): boolean {
+  if (away.peek() && idle()) renewed.value++;
+  return away.peek() === "";
+}
+
 /** back forgets what is new: the views go to the end of the record. */
 export function back(): void {
   since = null;
   fresh.value = 0;
 }
+
+// What was learned is of one cluster.
+effect(() => {
+  void cluster.value;
+  batch(() => { head.value = calm.value = recording.value = null; });
+  back();
+});

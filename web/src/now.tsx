@@ -112,10 +112,12 @@ export function mark(): void {
 
 function Pair({ o }: { o: Compared }) {
   const r: Ref = o.ref ?? o, uid = r.uid ?? "", is = opened.value === uid && uid !== "";
+  // While the paths of another object are shown, they are not this one's.
+  const mine = is && compared.asked.value?.params.uid === uid, paths = mine ? compared.answer.value?.changes : null;
   return (
     <li>
       <button type="button" class="link" aria-expanded={is} onClick={() => { opened.value = is ? "" : uid; }}><Class of={({ removed: "deleted", changed: "change" } as Record<string, string>)[o.op] ?? o.op} /> <span class="kind">{r.kind}</span> <b>{named(r)}</b> {o.paths > 0 ? <span class="faint">{count(o.paths)} {o.paths === 1 ? "path" : "paths"}</span> : null}{o.recreated ? <span class="faint">another life of this name</span> : null}</button>
-      {is ? <>{compared.answer.value?.changes ? <Diff changes={compared.answer.value.changes} /> : <p class="busy">{compared.failed.value || "The paths are compared…"}</p>}<button type="button" class="more" onClick={() => move(of(r))}>open the object</button></> : null}
+      {is ? <>{paths ? <Diff changes={paths} /> : <p class="busy">{compared.failed.value || "The paths are compared…"}</p>}<button type="button" class="more" onClick={() => move(of(r))}>open the object</button></> : null}
     </li>
   );
 }

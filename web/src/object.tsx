@@ -21,7 +21,7 @@ export function Inspector() {
         {tabs.map((t) => <button type="button" role="tab" key={t} id={`tab-${t}`} aria-controls="tabpanel" aria-selected={f.tab === t} onClick={() => move({ tab: t })}>{titles[t]}</button>)}
       </div>
       <div role="tabpanel" id="tabpanel" aria-labelledby={`tab-${f.tab}`} tabIndex={0}>
-        {f.tab === "yaml" ? <Yaml lines={o.yaml ?? []} /> : f.tab === "blame" ? <Blamed at={o.delta?.seq} /> : f.tab === "story" ? <Told /> : f.tab === "versions" ? <Versions o={o} /> : <Changed o={o} />}
+        {f.tab === "yaml" ? <Yaml lines={o.yaml ?? []} /> : f.tab === "blame" ? <Blamed uid={o.object.uid} at={o.delta?.seq} /> : f.tab === "story" ? <Told uid={o.object.uid} /> : f.tab === "versions" ? <Versions o={o} /> : <Changed o={o} />}
       </div>
       {f.tab === "change" || f.tab === "yaml" ? <Command text={o.command} /> : null}
     </article>
@@ -36,9 +36,9 @@ function Head({ o }: { o: ObjectAnswer }) {
       <p class="faint">{r.namespace ? <>in <b>{r.namespace}</b> · </> : null}<span title="UID: a life of this name">{r.uid}</span>{r.resourceVersion ? ` · resourceVersion ${r.resourceVersion}` : ""}</p>
       {gone ? <p class="gone">{o.delta?.type === "Deleted" ? "Deleted at this instant." : "Not there at this instant."} Step to its {o.previous !== null ? "previous" : "next"} version to see it.</p> : null}
       <p class="steps">
-        <button type="button" disabled={o.previous === null} onClick={() => void walk("previous", "object")} title="Previous version (←)">← previous</button>
+        <button type="button" disabled={o.previous === null} onClick={() => walk("previous", "object")} title="Previous version (←)">← previous</button>
         <span>{o.delta ? <>version of <When seq={o.delta.seq} time={o.delta.time} /></> : null}{o.delta && at && at - o.delta.time > 1500 ? <span class="faint"> {span(at - o.delta.time)} before the instant</span> : null}</span>
-        <button type="button" disabled={o.next === null || live.value} onClick={() => void walk("next", "object")} title="Next version (→)">next →</button>
+        <button type="button" disabled={o.next === null || live.value} onClick={() => walk("next", "object")} title="Next version (→)">next →</button>
       </p>
       <Holes of={o.incomplete ?? []} />
     </header>
@@ -96,7 +96,8 @@ function Yaml({ lines }: { lines: Line[] }) {
 }
 
 function Versions({ o }: { o: ObjectAnswer }) {
-  const answer = versions.answer.value, rows = (answer?.rows ?? []).filter((r) => r.uid === o.object.uid), others = (answer?.rows ?? []).length - rows.length;
+  const of = versions.asked.value?.params, same = of?.resource === o.object.resource && of.namespace === o.object.namespace && of.name === o.object.name;
+  const answer = same ? versions.answer.value : null, rows = (answer?.rows ?? []).filter((r) => r.uid === o.object.uid), others = (answer?.rows ?? []).length - rows.length;
   if (!answer) return versions.failed.value ? <p class="error">{versions.failed.value}</p> : <p class="busy">The versions are read…</p>;
   return (
     <>

@@ -53,10 +53,11 @@ async function run<T extends Answer>(q: Query<T>, asked: Asked<T>, aborted: Abor
       });
     }
   } catch (e) {
-    if (!aborted.aborted) refused(q, e);
-  } finally {
-    if (!aborted.aborted) q.busy.value = false;
+    // A question that the network failed stays busy: it is asked again when the server answers again.
+    if (aborted.aborted || !(e instanceof Failure)) return;
+    refused(q, e);
   }
+  if (!aborted.aborted) q.busy.value = false;
 }
 
 async function* all<T extends Answer>(asked: Asked<T>, aborted: AbortSignal): AsyncGenerator<T> {
@@ -70,9 +71,8 @@ async function* all<T extends Answer>(asked: Asked<T>, aborted: AbortSignal): As
   }
 }
 
-/** refused keeps no answer: what the server does not say any more is not shown. A server that is away is told in the header. */
-function refused<T>(q: Query<T>, e: unknown): void {
-  if (!(e instanceof Failure)) return;
+/** refused keeps no answer: what the server does not say any more is not shown. */
+function refused<T>(q: Query<T>, e: Failure): void {
   q.missing.value = e.code === 404;
   q.failed.value = e.message;
   q.answer.value = null;

@@ -1,12 +1,15 @@
 // Blame and story of the object: who set each line, and what happened to it and to what belongs to it.
 import { brief, count, full } from "./clock";
 import { blame, look, of, story, whole } from "./data";
-import type { Origin } from "./model";
+import type { Origin, Ref } from "./model";
 import { Class, Command, named, Section, When, Writer } from "./parts";
 
+/** ofThis gives no answer while there is only the one about another object: its writers would stand under this one's name. */
+const ofThis = <T extends { object: Ref }>(answer: T | null, uid?: string) => (answer?.object.uid === uid ? answer : null);
+
 /** Blamed shows beside each line of the YAML the version that set it. A click goes there. */
-export function Blamed({ at }: { at?: number }) {
-  const answer = blame.answer.value;
+export function Blamed({ uid, at }: { uid?: string; at?: number }) {
+  const answer = ofThis(blame.answer.value, uid);
   if (!answer) return blame.failed.value ? <p class="error">{blame.failed.value}</p> : <p class="busy">The versions are folded…</p>;
   const lines = answer.lines.filter((l) => !l.folded), folded = answer.lines.length - lines.length;
   return (
@@ -25,8 +28,8 @@ const short = (o: Origin) => `${o.earlier ? "≤ " : ""}${o.latest ? "≥ " : ""
 const told = (o: Origin) => `${o.earlier ? "set then or before: " : o.latest ? "set then, or by a version that the record missed: " : ""}${full(o.time)}, seq:${o.seq}, ${o.manager ? `by ${o.manager}` : "writer not proved"}`;
 
 /** Told lists rollouts first, then each row of the story. */
-export function Told() {
-  const answer = story.answer.value;
+export function Told({ uid }: { uid?: string }) {
+  const answer = ofThis(story.answer.value, uid);
   if (!answer) return story.failed.value ? <p class="error">{story.failed.value}</p> : <p class="busy">The story is read…</p>;
   const rows = answer.rows ?? [], hidden = Object.entries(answer.hidden ?? {}).filter(([, n]) => n > 0);
   return (

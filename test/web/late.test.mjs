@@ -1,0 +1,133 @@
+// Answers that are late, lost or refused: the page never shows them as something else, and says what it waits for.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { at, clusters, code, context, hold, launch, open, origin, read, settled } from "./browser.mjs";
+
+const web = "resource=deployments.apps&namespace=shop&name=web";
+const reaches = (page, seq) => page.waitForFunction((s) => new RegExp(`at=seq:${s}(&|$)`).test(location.hash), seq);
+const away = (page) => page.locator(".badge.bad", { hasText: "goes on by itself" });
+/** lost are the faults of a user but those of the network, which the test makes. */
+const lost = (faults) => faults.filter((f) => !f.includes("net::ERR_FAILED"));
+
+let browser;
+before(async () => { browser = await launch(); });
+after(() => browser?.close());
+
+test("what the network lost is asked again when the server answers, and the old answer is marked until then", async () => {
+  const { context: user, faults } = await context(browser), page = await open(user, web, true);
+  await settled(page);
+  await page.route("**/timeline/v1/**", (route) => route.abort());
+  await away(page).waitFor();
+  await page.getByRole("row").filter({ hasText: "ReplicaSet" }).first().focus();
+  await page.keyboard.press("Enter");
+  await page.locator(".object.stale").waitFor();
+  await settled(page);
+  assert.equal(await page.locator(".object.stale .whole-name").innerText(), "web");
+  await page.unroute("**/timeline/v1/**");
+  await page.locator(".object:not(.stale) .whole-name", { hasText: "web-" }).waitFor();
+  assert.equal(await away(page).count(), 0);
+  assert.deepEqual(lost(faults), []);
+  await user.close();
+});
+
+test("a page that found no server at first goes on when it answers", async () => {
+  const { context: user, faults } = await context(browser), page = await user.newPage();
+  await page.route("**/timeline/v1/**", (route) => route.abort());
+  await page.goto(`${origin}/#code=${await code()}`);
+  await away(page).waitFor();
+  await page.unroute("**/timeline/v1/**");
+  await page.locator("[role=row]").first().waitFor();
+  assert.deepEqual(lost(faults), []);
+  await user.close();
+});
+
+test("another cluster begins at its own end, without instants and filters of the one before", async () => {
+  const { context: user, faults } = await context(browser, { from: clusters }), page = await open(user, "cluster=another&find=web&base=seq:1", true, clusters);
+  await settled(page);
+  await page.keyboard.press("ArrowLeft");
+  await page.waitForFunction(() => location.hash.includes("at=seq:"));
+  await settled(page);
+  const select = page.getByLabel("Cluster", { exact: true }), other = (await select.locator("option").evaluateAll((all) => all.map((o) => o.value))).find((uid) => uid !== "another");
+  const held = await hold(page, (url) => url.pathname.endsWith("/meta") && url.searchParams.get("cluster") === other);
+  await select.selectOption(other);
+  await held.asked;
+  await page.locator(".clock", { hasText: /^…$/ }).waitFor();
+  const left = new Map(new URLSearchParams(new URL(page.url()).hash.slice(1)));
+  assert.deepEqual([...left.keys()].sort(), ["cluster", "from", "to"], "only the window stays");
+  assert.equal(await page.locator("[role=row]").count(), 0, "no lanes of the cluster before");
+  held.free();
+  await page.locator("[role=row]").first().waitFor();
+  await page.locator(".clock", { hasText: /^now/ }).waitFor();
+  assert.equal(await select.inputValue(), other);
+  assert.deepEqual(faults, []);
+  await user.close();
+});
+
+test("two quick presses are two steps", async () => {
+  const { context: user, faults } = await context(browser), slow = await open(user, web, true);
+  await settled(slow);
+  await slow.keyboard.press("ArrowLeft");
+  await slow.waitForFunction(() => location.hash.includes("at=seq:"));
+  const first = await at(slow);
+  await slow.keyboard.press("ArrowLeft");
+  await slow.waitForFunction((seq) => !new RegExp(`at=seq:${seq}(&|$)`).test(location.hash), first);
+  const second = await at(slow), quick = await open(user, web);
+  await settled(quick);
+  const held = await hold(quick, "**/timeline/v1/step?*");
+  await quick.keyboard.press("ArrowLeft");
+  await quick.keyboard.press("ArrowLeft");
+  await held.asked;
+  held.free();
+  await reaches(quick, second);
+  assert.deepEqual(faults, []);
+  await user.close();
+});
+
+test("a late answer does not move the instant that was chosen after it", async () => {
+  const { context: user, faults } = await context(browser), page = await open(user, web, true);
+  await settled(page);
+  const held = await hold(page, "**/timeline/v1/instant?*"), box = await page.locator(".lanes-canvas").boundingBox();
+  await page.mouse.move(box.x + box.width / 2, box.y + 40);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width / 2 - 80, box.y + 40, { steps: 6 });
+  await page.mouse.up();
+  await held.asked;
+  await page.keyboard.press("ArrowLeft");
+  await page.waitForFunction(() => location.hash.includes("at=seq:"));
+  const chosen = await at(page), answered = page.waitForEvent("requestfinished", (r) => r.url().includes("/instant?"));
+  held.free();
+  await answered;
+  await read(page);
+  assert.equal(await at(page), chosen);
+  assert.deepEqual(faults, []);
+  await user.close();
+});
+
+test("writers of one object never stand under the name of another", async () => {
+  const { context: user, faults } = await context(browser), page = await open(user, `${web}&tab=blame`, true);
+  await page.locator(".blame").getByText("kind: Deployment").waitFor();
+  await settled(page);
+  const held = await hold(page, "**/timeline/v1/blame?*");
+  await page.getByRole("row").filter({ hasText: "ReplicaSet" }).first().focus();
+  await page.keyboard.press("Enter");
+  await held.asked;
+  await page.locator(".object .whole-name", { hasText: "web-" }).waitFor();
+  await page.getByText("The versions are folded…").waitFor();
+  assert.equal(await page.locator(".blame").count(), 0);
+  held.free();
+  await page.locator(".blame").getByText("kind: ReplicaSet").waitFor();
+  assert.deepEqual(faults, []);
+  await user.close();
+});
+
+for (const [wanted, says] of [["nonsense", "nonsense is no instant"], ["1970-01-02T00:00:00Z", "1970"]]) {
+  test(`a link to ${wanted}, which cannot be resolved, says so, and shows the end of the record`, async () => {
+    const { context: user } = await context(browser), page = await user.newPage();
+    await page.goto(`${origin}/#code=${await code()}&at=${wanted}`);
+    await page.locator(".told.shown", { hasText: says }).waitFor();
+    await page.locator(".clock", { hasText: /^now/ }).waitFor();
+    await page.locator("[role=row]").first().waitFor();
+    assert.equal(new URL(page.url()).hash.includes("at="), false);
+    await user.close();
+  });
+}
