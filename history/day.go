@@ -16,6 +16,8 @@ type day struct {
 	firstAt, lastAt   time.Time
 }
 
+func (d *day) holds(seq int64) bool { return seq >= d.firstSeq && seq <= d.lastSeq }
+
 // dayFresh is how long a partition that was found is believed to be there.
 const dayFresh = time.Minute
 

@@ -2,7 +2,9 @@ package history
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,7 +41,8 @@ type MarkQuery struct {
 	Objects        bool    // whether every row brings its patch, or else its object, and Bare counts for nothing
 }
 
-// Marks gives the marks of a query in the order of seq. The caller bounds the seqs: all rows between them are read at once.
+// Marks gives the marks of a query in the order of seq. The caller bounds the seqs: all rows between them are read at once. A *MissingDayError is of a day
+// that holds some of the seqs.
 func (r *Record) Marks(ctx context.Context, q MarkQuery) (found []Mark, err error) {
 	kinds, err := typeNumbers(q.Types)
 	if err != nil {
@@ -50,6 +53,9 @@ func (r *Record) Marks(ctx context.Context, q MarkQuery) (found []Mark, err erro
 		return nil, err
 	}
 	for i := range days {
+		if q.Seqs != nil && !slices.ContainsFunc(q.Seqs, days[i].holds) {
+			continue // It is no loss if its partition is gone.
+		}
 		if err := r.present(ctx, r.pool, &days[i]); err != nil {
 			return nil, err
 		}
@@ -158,25 +164,52 @@ func lifeConditions(q *MarkQuery, args *[]any) string {
 }
 
 // Between says between which seqs all deltas are that occurred from one time and before another. What was caught up on after a pause, or after an
-// interruption of a stream, has later seqs than what occurred after it. last is below first if there are none.
+// interruption of a stream, has later seqs than what occurred after it. So last may be behind the end of the window: LastBefore gives that. last is below first
+// if there are none. An edge in a day whose partition is gone is that of the day, so that all of it is within.
 func (r *Record) Between(ctx context.Context, from, to time.Time) (first, last int64, err error) {
 	err = pgx.BeginTxFunc(ctx, r.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 		f := &pointer{record: r, tx: tx}
-		// The record counts microseconds.
-		if first, err = f.lastBy(ctx, from.Add(-time.Microsecond)); err != nil {
+		var missing *MissingDayError
+		if first, err = f.lastBefore(ctx, from); errors.As(err, &missing) {
+			first, err = missing.FirstSeq-1, nil
+		}
+		if err != nil {
 			return err
 		}
 		until, err := f.caughtUpUntil(ctx, from, to)
 		if err != nil {
 			return err
 		}
-		last, err = f.lastBy(ctx, until.Add(-time.Microsecond))
+		if last, err = f.lastBefore(ctx, until); errors.As(err, &missing) {
+			last, err = missing.LastSeq, nil
+		}
 		return err
 	})
 	if err != nil {
 		return 0, 0, fmt.Errorf("find the deltas from %s to %s: %w", stamp(from), stamp(to), err)
 	}
 	return first + 1, last, nil
+}
+
+// LastBefore gives the last seq that was observed before a time, 0 if there is none. In a day whose partition is gone, it is the last one of that day.
+func (r *Record) LastBefore(ctx context.Context, t time.Time) (seq int64, err error) {
+	err = pgx.BeginTxFunc(ctx, r.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+		seq, err = (&pointer{record: r, tx: tx}).lastBefore(ctx, t)
+		return err
+	})
+	var missing *MissingDayError
+	switch {
+	case errors.As(err, &missing):
+		return missing.LastSeq, nil
+	case err != nil:
+		return 0, fmt.Errorf("find the last delta before %s: %w", stamp(t), err)
+	}
+	return seq, nil
+}
+
+// lastBefore is lastBy without the time itself. The record counts microseconds.
+func (f *pointer) lastBefore(ctx context.Context, t time.Time) (int64, error) {
+	return f.lastBy(ctx, t.Add(-time.Microsecond))
 }
 
 // caughtUpUntil is when what occurred within two times has come, at the latest.

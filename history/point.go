@@ -36,6 +36,11 @@ func (p *Point) Includes(d *Delta) bool {
 	return d.Seq <= p.Seq
 }
 
+// Holds reports whether a delta belongs to the point, also one that was caught up on after its Seq. One of a life belongs to it if a later one does.
+func (p *Point) Holds(d *Delta) bool {
+	return p.Includes(d) || p.RV == "" && d.Seq <= p.Until && p.by(d.Seq, d.OccurredAt)
+}
+
 // Sure is the last seq up to which every delta of a scope belongs to the point.
 func (p *Point) Sure(scope Scope) int64 { return p.sure(scope) }
 

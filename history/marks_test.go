@@ -1,0 +1,70 @@
+package history
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// newBookWithALostDay is a record of three days: x is written on each, y on the first, z on the last. The partition of the second day, with seq 3 and 4, is gone.
+func newBookWithALostDay(t *testing.T) (b *book, lost time.Time) {
+	b = newBook(t, 1)
+	b.commit(b.set(0, "a", "x", `1`), b.set(0, "a", "y", `1`)) // 1, 2
+	b.now = tuesday.AddDate(0, 0, 1)
+	b.commit(b.set(0, "a", "x", `2`)) // 3
+	b.now = b.now.Add(time.Hour)
+	b.commit(b.set(0, "a", "x", `3`)) // 4
+	b.now = tuesday.AddDate(0, 0, 2)
+	b.commit(b.set(0, "a", "z", `1`)) // 5
+	b.db.Exec(t, `ALTER TABLE kuberewind.deltas_data DETACH PARTITION kuberewind.deltas_p20260311`)
+	return b, tuesday.AddDate(0, 0, 1)
+}
+
+func TestMarksOfSeqsDoNotNeedADayWithoutThem(t *testing.T) {
+	b, _ := newBookWithALostDay(t)
+	r := b.record(t)
+	found, err := r.Marks(t.Context(), MarkQuery{Seqs: []int64{1, 5}, FromSeq: 1, ToSeq: 5})
+	require.NoError(t, err)
+	require.Len(t, found, 2)
+	_, err = r.Marks(t.Context(), MarkQuery{Seqs: []int64{1, 4}, FromSeq: 1, ToSeq: 5})
+	var missing *MissingDayError
+	require.ErrorAs(t, err, &missing)
+}
+
+func TestAWindowWhoseEdgesAreInALostDayHoldsTheDay(t *testing.T) {
+	b, lost := newBookWithALostDay(t)
+	r := b.record(t)
+	first, last, err := r.Between(t.Context(), lost.Add(time.Minute), lost.AddDate(0, 0, 2))
+	require.NoError(t, err)
+	require.Equal(t, []int64{3, 5}, []int64{first, last})
+	first, last, err = r.Between(t.Context(), tuesday.Add(-time.Hour), lost.Add(time.Minute))
+	require.NoError(t, err)
+	require.Equal(t, []int64{1, 4}, []int64{first, last})
+	end, err := r.LastBefore(t.Context(), lost.Add(time.Minute))
+	require.NoError(t, err)
+	require.Equal(t, int64(4), end)
+	end, err = r.LastBefore(t.Context(), tuesday)
+	require.NoError(t, err)
+	require.Zero(t, end, "the time itself is not before it")
+}
+
+func TestAPointHoldsWhatWasCaughtUpOnByItsTime(t *testing.T) {
+	b := newBook(t, 1)
+	b.commit(b.set(0, "a", "x", `1`))
+	stopped := b.now
+	b.pause(time.Hour)
+	early, late := b.set(0, "a", "x", `2`), b.set(0, "a", "x", `3`)
+	early.Occurred, late.Occurred = stopped.Add(10*time.Minute), stopped.Add(30*time.Minute)
+	b.commit(early, late)
+	r := b.record(t)
+	p := resolved(t, r, At(stopped.Add(20*time.Minute)), Scope{})
+	var held []int64
+	for v, err := range r.Versions(t.Context(), Query{ToSeq: max(p.Seq, p.Until)}) {
+		require.NoError(t, err)
+		if p.Holds(&v.Delta) {
+			held = append(held, v.Seq)
+		}
+	}
+	require.Equal(t, []int64{1, 2}, held)
+}
