@@ -64,9 +64,10 @@ func (r *Record) lifeSeqs(ctx context.Context, d *day, objectID int64, which str
 	return found, nil
 }
 
-// LastVersions gives the last version of some lives by a seq, by ObjectID. One that was deleted by then, or that cannot be folded, is not there.
-func (r *Record) LastVersions(ctx context.Context, ids []int64, seq int64) (map[int64]patch.Doc, error) {
-	found := make(map[int64]patch.Doc, len(ids))
+// LastVersions gives the last version of some lives by a seq, by ObjectID. One that was deleted by then, or that cannot be folded, is not there. If the
+// partition of a day is gone, missing says so: what may have its last version on that day is not there either.
+func (r *Record) LastVersions(ctx context.Context, ids []int64, seq int64) (found map[int64]patch.Doc, missing *MissingDayError, err error) {
+	found = make(map[int64]patch.Doc, len(ids))
 	var targets []target
 	for _, id := range slices.Sorted(slices.Values(ids)) {
 		if id <= seq {
@@ -74,11 +75,11 @@ func (r *Record) LastVersions(ctx context.Context, ids []int64, seq int64) (map[
 		}
 	}
 	if len(targets) == 0 {
-		return found, nil
+		return found, nil, nil
 	}
 	days, err := r.daysFrom(ctx, r.pool, 0, seq)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	find := finder{record: r, workers: 1}
 	_, err = find.find(ctx, r.pool, targets, days, func(v *lastVersion) error {
@@ -87,12 +88,11 @@ func (r *Record) LastVersions(ctx context.Context, ids []int64, seq int64) (map[
 		}
 		return nil
 	})
-	var missing *MissingDayError
 	if errors.As(err, &missing) {
-		return found, nil // Those of that day are not there.
+		return found, missing, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the versions of objects at seq %d: %w", seq, err)
+		return nil, nil, fmt.Errorf("read the versions of objects at seq %d: %w", seq, err)
 	}
-	return found, nil
+	return found, nil, nil
 }

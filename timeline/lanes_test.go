@@ -24,6 +24,7 @@ type laneList struct {
 	Left   map[string]int64
 	Hidden map[string]int64
 	Next   string
+	Older  string
 }
 
 func (s *scene) whole() url.Values {

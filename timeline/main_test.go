@@ -46,12 +46,19 @@ func newScene(t *testing.T, patience time.Duration) *scene {
 	s.record, err = history.Open(t.Context(), s.database.Login(t, "kuberewind_auditor"), history.Options{})
 	require.NoError(t, err)
 	t.Cleanup(s.record.Close)
+	s.serve(t, patience)
+	return s
+}
+
+// serve makes the Handler of the record.
+func (s *scene) serve(t *testing.T, patience time.Duration) {
+	t.Helper()
+	var err error
 	s.extent, err = s.record.Extent(t.Context())
 	require.NoError(t, err)
 	c := timeline.Cluster{UID: s.record.Cluster().UID, Name: s.record.Cluster().Name, Record: s.record}
 	s.Handler = timeline.New(timeline.Options{Clusters: []timeline.Cluster{c}, Patience: patience, Now: func() time.Time { return s.extent.LastAt }})
 	t.Cleanup(s.Close)
-	return s
 }
 
 // do asks, and gives the answer as it was sent.

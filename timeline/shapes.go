@@ -24,7 +24,7 @@ func (h *Handler) all() map[string]shape {
 		"instant": {[]string{"at"}, h.instant},
 		"strip":   {filtered("bars", "cursor"), h.strip},
 		"lanes":   {filtered("sort", "group", "cursor", "limit"), h.lanes},
-		"ticks":   {filtered("lanes", "stepMs"), h.ticks},
+		"ticks":   {filtered("lanes", "stepMs", "cursor"), h.ticks},
 	}
 	maps.Copy(shapes, h.ofObjects())
 	return shapes
@@ -97,7 +97,8 @@ func (h *Handler) ticks(ctx context.Context, c *cluster, v ask.Values) (any, err
 		return nil, err
 	}
 	finder := ticks.Finder{Record: c.Record, Reader: c.reader, Patience: h.patience}
-	return finder.Find(ctx, ticks.Query{Window: window, Lanes: ids, Step: time.Duration(step) * time.Millisecond, Filter: filter}, h.now())
+	q := ticks.Query{Window: window, Lanes: ids, Step: time.Duration(step) * time.Millisecond, Filter: filter, Cursor: v.Text("cursor")}
+	return finder.Find(ctx, q, h.now())
 }
 
 func windowAndFilter(v ask.Values) (ask.Window, ask.Filter, error) {

@@ -198,15 +198,30 @@ func TestTicksCountAsTheDocumentedSQLDoes(t *testing.T) {
 		var lanes struct {
 			Total int64
 			Lanes []struct{ ID, Changes int64 }
+			Next  string
+			Left  map[string]int64
 		}
 		c.values.Set("limit", "500")
 		c.values.Set("group", "none")
 		s.ask(t, "lanes", c.values, &lanes)
 		want := s.byLife(t, db, sql, c)
 		var ids []string
+		counted := 0
 		for _, l := range lanes.Lanes {
 			ids = append(ids, strconv.FormatInt(l.ID, 10))
 			require.Equal(t, want[l.ID], l.Changes, "lane %d of %v", l.ID, c.values)
+			if l.Changes > 0 {
+				counted++
+			}
+		}
+		require.Empty(t, lanes.Next)
+		for _, n := range lanes.Left {
+			counted += int(n)
+		}
+		if c.values.Has("namespace") {
+			require.GreaterOrEqual(t, counted, len(want), "Events and Leases that did not change are left, too: %v", c.values)
+		} else {
+			require.Len(t, want, counted, "each life has a lane, or is left: %v", c.values)
 		}
 		if len(ids) == 0 {
 			continue
@@ -223,6 +238,7 @@ func TestTicksCountAsTheDocumentedSQLDoes(t *testing.T) {
 			}
 		}
 		s.ask(t, "ticks", c.values, &ticks)
+		require.Len(t, ticks.Lanes, len(ids))
 		for _, l := range ticks.Lanes {
 			require.Len(t, l.Time, len(l.Count))
 			require.Len(t, l.Manager, len(l.Class))

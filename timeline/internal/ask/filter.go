@@ -1,6 +1,7 @@
 package ask
 
 import (
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -29,6 +30,9 @@ var types = map[string]cache.DeltaType{"Added": cache.Added, "Updated": cache.Up
 // Filter reads a filter.
 func (v Values) Filter() (f Filter, err error) {
 	f = Filter{Namespaces: v.All("namespace"), Resources: v.All("resource"), Name: v.Text("name"), Manager: v.Text("manager"), Path: v.Text("path")}
+	if slices.Contains(f.Namespaces, "") {
+		return f, Bad("namespace is empty: leave it out to ask for all namespaces and for objects without one")
+	}
 	if text := v.Text("label"); text != "" {
 		if f.Labels, err = labels.Parse(text); err != nil {
 			return f, Bad("label=%s is no label selector: %v", Cut(text), err)

@@ -106,6 +106,11 @@ func Bad(format string, args ...any) error {
 	return apierrors.NewBadRequest(fmt.Sprintf(format, args...))
 }
 
+// BadCursor is the answer to a cursor that no answer gave.
+func BadCursor(cursor string) error {
+	return Bad("cursor=%s is none that was given: ask without it", Cut(cursor))
+}
+
 // TooLarge is the answer to a request that is too long.
 func TooLarge(format string, args ...any) error {
 	return status(http.StatusRequestEntityTooLarge, metav1.StatusReasonRequestEntityTooLarge, format, args...)

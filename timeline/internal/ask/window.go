@@ -10,6 +10,9 @@ import (
 // A Window is a stretch of time. To does not belong to it.
 type Window struct{ From, To time.Time }
 
+// Holds reports whether a time is in the window.
+func (w Window) Holds(t time.Time) bool { return !t.Before(w.From) && t.Before(w.To) }
+
 // lastMilli is the begin of the year 2261: what nanoseconds can say, and no record reaches.
 var lastMilli = time.Date(2261, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli()
 
@@ -27,6 +30,14 @@ func (v Values) Window() (Window, error) {
 		return Window{}, Bad("from=%d is not before to=%d: swap them, or make the window longer", from.UnixMilli(), to.UnixMilli())
 	}
 	return Window{from, to}, nil
+}
+
+// WindowOf gives the window between two times in milliseconds since 1970, false if there is none.
+func WindowOf(from, to int64) (w Window, ok bool) {
+	if from < 0 || to > lastMilli || from >= to {
+		return w, false
+	}
+	return Window{From: time.UnixMilli(from).UTC(), To: time.UnixMilli(to).UTC()}, true
 }
 
 func (v Values) milli(name string) (time.Time, error) {

@@ -50,7 +50,7 @@ type Answer struct {
 	Changes []paths.Change `json:"changes,omitempty"` // of the one object
 	Damaged string         `json:"damaged,omitempty"` // what could not be compared
 	Next    string         `json:"next,omitempty"`
-	Command string         `json:"command"`
+	Command string         `json:"command"` // "" if no command can name these objects
 }
 
 // Counts are how many objects are different. Noise is how many more are, and are left out.
@@ -75,7 +75,7 @@ func Compare(ctx context.Context, rec *history.Record, q Query) (*Answer, error)
 	if err != nil {
 		return nil, err
 	}
-	scopes, err := q.scopes(ctx, rec)
+	scopes, life, err := q.scopes(ctx, rec)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func Compare(ctx context.Context, rec *history.Record, q Query) (*Answer, error)
 	if err != nil {
 		return nil, err
 	}
-	a := &Answer{A: about.Moment{Seq: from.Seq, Time: from.Time.UnixMilli()}, B: about.Moment{Seq: to.Seq, Time: to.Time.UnixMilli()}, Objects: []Object{}, Command: q.command(from, to)}
+	a := &Answer{A: about.Moment{Seq: from.Seq, Time: from.Time.UnixMilli()}, B: about.Moment{Seq: to.Seq, Time: to.Time.UnixMilli()}, Objects: []Object{}, Command: q.command(life, from, to)}
 	a.Answer = lack.Answer{Seq: state.Extent.LastSeq, Revision: state.Revision, Incomplete: append(lack.OfNotes(from.Notes), lack.OfNotes(to.Notes)...)}
 	c := compare.New(rec, q.choice(), compare.Hooks{Notes: func([]history.Note) {}, Progress: untold})
 	for _, scope := range scopes {
@@ -110,21 +110,21 @@ func untold(string) (tell func(history.Progress), end func()) {
 	return func(history.Progress) {}, func() {}
 }
 
-// scopes are what is compared, at least one.
-func (q *Query) scopes(ctx context.Context, rec *history.Record) (scopes []history.Scope, err error) {
+// scopes are what is compared, at least one, and the life, if only one is asked for.
+func (q *Query) scopes(ctx context.Context, rec *history.Record) (scopes []history.Scope, one *history.Life, err error) {
 	if q.UID != "" {
 		life, err := find.Life(ctx, rec, find.Name{UID: q.UID}, 0)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		return []history.Scope{{Streams: []int32{life.Stream.ID}, Namespace: life.Namespace, Name: life.Name}}, nil
+		return []history.Scope{{Streams: []int32{life.Stream.ID}, Namespace: life.Namespace, Name: life.Name}}, &life, nil
 	}
 	streams, err := rec.Streams(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := marks.CheckResources(streams, q.Filter.Resources); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	of := marks.StreamsOf(streams, q.Filter.Resources)
 	for _, namespace := range q.Filter.Namespaces {
@@ -133,7 +133,7 @@ func (q *Query) scopes(ctx context.Context, rec *history.Record) (scopes []histo
 	if scopes == nil {
 		scopes = []history.Scope{{Streams: of}}
 	}
-	return scopes, nil
+	return scopes, nil, nil
 }
 
 func (q *Query) choice() compare.Choice {
@@ -208,6 +208,13 @@ func noise(d *compare.Difference, before, after patch.Doc) bool {
 	}
 }
 
-func (q *Query) command(from, to history.Point) string {
-	return command.Of(q.Cluster, "diff", &q.Filter).At("--from", from).At("--to", to).String()
+func (q *Query) command(life *history.Life, from, to history.Point) string {
+	if life != nil {
+		return command.OfLife(q.Cluster, "diff", life).At("--from", from).At("--to", to).String()
+	}
+	line, whole := command.Of(q.Cluster, "diff", &q.Filter)
+	if !whole {
+		return ""
+	}
+	return line.At("--from", from).At("--to", to).String()
 }

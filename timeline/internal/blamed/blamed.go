@@ -42,7 +42,8 @@ type Origin struct {
 	Latest      bool   `json:"latest"`  // it was set then, or by a version that the record missed
 }
 
-// Find gives the lines.
+// Find gives the lines of the version that the object has at the instant. In a pause, that is what is estimated: replay blame also takes versions that may have
+// happened by then.
 func Find(ctx context.Context, rec *history.Record, name find.Name, at history.Instant, cluster string) (*Answer, error) {
 	state, err := lack.Read(ctx, rec, history.Scope{})
 	if err != nil {
@@ -62,21 +63,41 @@ func Find(ctx context.Context, rec *history.Record, name find.Name, at history.I
 	}
 	a := &Answer{
 		Object: find.RefOf(life), Lines: []Line{}, Origins: []Origin{},
-		Command: command.New(cluster, "blame", find.RefOf(life).Resource+"/"+life.Name).Flag("-n", life.Namespace).At("--at", point).String(),
+		Command: command.OfLife(cluster, "blame", &life).At("--at", point).String(),
 	}
 	a.Answer = lack.Answer{Seq: state.Extent.LastSeq, Revision: state.Revision, Incomplete: lack.OfNotes(point.Notes)}
-	fold, err := read(ctx, rec, life, point.Seq)
+	seq, damaged, err := find.Version(ctx, rec, &life, point)
+	switch {
+	case err != nil:
+		return nil, err
+	case seq == 0:
+		return nil, ask.NotFound("%s does not exist at this instant: choose another one", a.Object.Name)
+	case damaged != nil:
+		a.Incomplete = append(a.Incomplete, lack.Hurt(point.Time, damaged)) // The lines are those of the last version that is not.
+	}
+	fold, err := a.read(ctx, rec, life.ObjectID, seq)
 	if err != nil {
 		return nil, err
 	}
 	return a, a.fill(fold)
 }
 
-func read(ctx context.Context, rec *history.Record, life history.Life, seq int64) (*blame.Fold, error) {
+// read folds the versions of a life up to a seq.
+func (a *Answer) read(ctx context.Context, rec *history.Record, id, seq int64) (*blame.Fold, error) {
 	var fold blame.Fold
-	for v, err := range rec.Versions(ctx, history.Query{ObjectIDs: []int64{life.ObjectID}, ToSeq: seq}) {
+	for v, err := range rec.Versions(ctx, history.Query{ObjectIDs: []int64{id}, ToSeq: seq}) {
 		var damaged *history.DamagedError
-		if err != nil && !errors.As(err, &damaged) {
+		var missing *history.MissingDayError
+		switch {
+		case errors.As(err, &missing):
+			a.Lost(missing)
+			continue
+		case errors.As(err, &damaged):
+			if v.Seq != seq {
+				a.Incomplete = append(a.Incomplete, lack.Hurt(v.OccurredAt, damaged))
+			}
+			continue
+		case err != nil:
 			return nil, err
 		}
 		if err := fold.Add(&v); err != nil {
@@ -89,7 +110,7 @@ func read(ctx context.Context, rec *history.Record, life history.Life, seq int64
 func (a *Answer) fill(fold *blame.Fold) error {
 	lines, err := fold.Lines(true)
 	if errors.Is(err, blame.ErrNothing) {
-		return ask.NotFound("%s did not exist yet at this instant: choose a later one", a.Object.Name)
+		return ask.Gone("no version of %s by this instant can be read: choose another one", a.Object.Name)
 	}
 	if err != nil {
 		return err

@@ -87,9 +87,7 @@ func (l *Lister) List(ctx context.Context, q Query, now time.Time) (*Answer, err
 		return nil, err
 	}
 	a := &Answer{Answer: state.Answer(q.Window, now), Rows: []Row{}, Hidden: map[class.Class]int64{class.Heartbeat: reading.HiddenInAll()}, Command: commandOf(q)}
-	for _, day := range reading.Missing {
-		a.Incomplete = append(a.Incomplete, lack.Missing(day))
-	}
+	a.Lost(reading.Missing...)
 	if left >= first {
 		a.Next = fmt.Sprintf("%d-%d", first, left)
 	}
@@ -104,7 +102,7 @@ func (l *Lister) bounds(ctx context.Context, q Query, head int64) (first, last i
 	}
 	_, err = fmt.Sscanf(q.Cursor, "%d-%d", &first, &last)
 	if err != nil || fmt.Sprintf("%d-%d", first, last) != q.Cursor || first < 1 || last > head {
-		return 0, 0, ask.Bad("cursor=%s is none that was given: ask without it", ask.Cut(q.Cursor))
+		return 0, 0, ask.BadCursor(q.Cursor)
 	}
 	return first, last, nil
 }
@@ -147,12 +145,10 @@ func stepsOf(m *marks.Mark) []Change {
 
 // commandOf is replay log with the same bounds and, as far as it has them, the same filters.
 func commandOf(q Query) string {
-	c := command.Of(q.Cluster, "log", &q.Filter)
+	c, _ := command.Of(q.Cluster, "log", &q.Filter)
 	c.Flag("--manager", q.Filter.Manager)
 	for _, t := range q.Filter.Types {
 		c.Flag("--type", string(t))
 	}
-	return c.Flag("--since", stamp(q.Window.From)).Flag("--until", stamp(q.Window.To)).String()
+	return c.Time("--since", q.Window.From).Time("--until", q.Window.To).String()
 }
-
-func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }

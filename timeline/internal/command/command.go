@@ -19,13 +19,18 @@ func New(cluster string, words ...string) *Line {
 	return l.Flag("--cluster", cluster)
 }
 
-// Of begins one that is about the objects of a filter, as far as commands can name them: by resource, one namespace or all, and label.
-func Of(cluster, verb string, f *ask.Filter) *Line {
+// Of begins one that is about the objects of a filter, as far as commands can name them. They can by resource, one namespace or all, and label, and by one name
+// of one resource in one namespace. whole says that no other part of the filter bounds the objects.
+func Of(cluster, verb string, f *ask.Filter) (l *Line, whole bool) {
+	named := f.Name != "" && !strings.Contains(f.Name, "*") && len(f.Resources) == 1 && len(f.Namespaces) == 1
 	words := []string{verb}
-	if len(f.Resources) > 0 {
+	switch {
+	case named:
+		words = append(words, f.Resources[0]+"/"+f.Name)
+	case len(f.Resources) > 0:
 		words = append(words, strings.Join(f.Resources, ","))
 	}
-	l := New(cluster, words...)
+	l = New(cluster, words...)
 	if len(f.Namespaces) == 1 {
 		l.Flag("-n", f.Namespaces[0])
 	} else {
@@ -34,7 +39,12 @@ func Of(cluster, verb string, f *ask.Filter) *Line {
 	if f.Labels != nil {
 		l.Flag("-l", f.Labels.String())
 	}
-	return l
+	return l, (named || f.Name == "") && len(f.Namespaces) < 2
+}
+
+// OfLife begins one that is about the object of a life.
+func OfLife(cluster, verb string, life *history.Life) *Line {
+	return New(cluster, verb, life.Stream.GroupResource().String()+"/"+life.Name).Flag("-n", life.Namespace)
 }
 
 // Flag adds a flag, unless its value is "".
@@ -54,14 +64,14 @@ func (l *Line) Bare(name string) *Line {
 // At adds the flag for an instant that was found. Within a pause, a seq says less than the time.
 func (l *Line) At(name string, p history.Point) *Line {
 	if p.Until > p.Seq {
-		return l.Flag(name, p.Time.UTC().Format(time.RFC3339Nano))
+		return l.Time(name, p.Time)
 	}
-	return l.Seq(name, p.Seq)
+	return l.Flag(name, "seq:"+strconv.FormatInt(p.Seq, 10))
 }
 
-// Seq adds the flag for a seq.
-func (l *Line) Seq(name string, seq int64) *Line {
-	return l.Flag(name, "seq:"+strconv.FormatInt(seq, 10))
+// Time adds the flag for a time.
+func (l *Line) Time(name string, t time.Time) *Line {
+	return l.Flag(name, t.UTC().Format(time.RFC3339Nano))
 }
 
 // String gives the line as a shell reads it.

@@ -2,6 +2,7 @@
 package find
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -76,35 +77,74 @@ func (n Name) String() string {
 	return ask.Cut(n.Resource) + " " + ask.Cut(n.Name)
 }
 
+// Version finds the version of a life at a point: its seq, 0 if the object does not exist then. If it is damaged, its seq comes with the error.
+func Version(ctx context.Context, rec *history.Record, life *history.Life, p history.Point) (seq int64, damaged *history.DamagedError, err error) {
+	scope := history.Scope{Streams: []int32{life.Stream.ID}, Namespace: life.Namespace, Name: life.Name}
+	hurt := func(d *history.DamagedError) {
+		if d.ObjectID == life.ObjectID {
+			seq, damaged = d.Seq, d
+		}
+	}
+	_, err = rec.Rebuild(ctx, p, scope, history.RebuildOptions{Damaged: hurt}, func(o history.Object) error {
+		if o.ObjectID == life.ObjectID {
+			seq = o.Seq
+		}
+		return nil
+	})
+	return seq, damaged, err
+}
+
 // Kin are the lives that refer to another one, at a seq.
 type Kin struct {
 	Owned  []history.Life // in the order in which they began
 	Events []history.Life // about it, the newest first
+	More   bool           // more objects live than were looked at
 }
 
-// KinOf finds what an object owns, and the Events about it, of what lived at a seq. Of a cluster-scoped object, these may be in any namespace.
+// mostKin bounds how many objects are looked at. A namespace has fewer; a cluster may have more.
+const mostKin = 100_000
+
+// aboutCluster are the namespaces of Events about objects that have none. The API server takes no others.
+var aboutCluster = []string{"default", "kube-system"}
+
+// KinOf finds what an object owns, and the Events about it, of what lived at a seq. What a cluster-scoped object owns may be in any namespace.
 func KinOf(ctx context.Context, rec *history.Record, of history.Life, seq int64) (k Kin, err error) {
-	var lives []history.Life
+	var events, others []history.Life
 	for life, err := range rec.Lives(ctx, history.LifeQuery{Scope: history.Scope{Namespace: of.Namespace}, LiveAt: seq}) {
-		if err != nil {
-			return k, err
-		}
-		if life.ObjectID > of.ObjectID || life.Stream.Resource == "events" {
-			lives = append(lives, life)
-		}
-	}
-	for r, err := range rec.Relations(ctx, lives) {
 		switch {
 		case err != nil:
 			return k, err
-		case slices.Contains(r.Owners, of.UID):
+		case life.Stream.Resource == "events":
+			if of.Namespace != "" || slices.Contains(aboutCluster, life.Namespace) {
+				events = append(events, life)
+			}
+		case len(others) == mostKin:
+			k.More = true
+		default:
+			others = append(others, life)
+		}
+	}
+	for r, err := range rec.Owners(ctx, others) {
+		if err != nil {
+			return k, err
+		}
+		if slices.Contains(r.Owners, of.UID) {
 			k.Owned = append(k.Owned, r.Life)
-		case r.About == of.UID:
+		}
+	}
+	if n := len(events); n > mostKin {
+		events, k.More = events[n-mostKin:], true
+	}
+	for r, err := range rec.Relations(ctx, events) {
+		if err != nil {
+			return k, err
+		}
+		if r.About == of.UID {
 			k.Events = append(k.Events, r.Life)
 		}
 	}
-	slices.SortFunc(k.Owned, func(a, b history.Life) int { return int(min(max(a.ObjectID-b.ObjectID, -1), 1)) })
-	slices.SortFunc(k.Events, func(a, b history.Life) int { return int(min(max(b.ObjectID-a.ObjectID, -1), 1)) })
+	slices.SortFunc(k.Owned, func(a, b history.Life) int { return cmp.Compare(a.ObjectID, b.ObjectID) })
+	slices.SortFunc(k.Events, func(a, b history.Life) int { return cmp.Compare(b.ObjectID, a.ObjectID) })
 	return k, nil
 }
 
@@ -115,13 +155,11 @@ const mostAbove = 8
 func Above(ctx context.Context, rec *history.Record, of history.Life) (chain []history.Life, err error) {
 	for at := of; len(chain) < mostAbove; {
 		uid := ""
-		for r, err := range rec.Relations(ctx, []history.Life{at}) {
+		for r, err := range rec.Owners(ctx, []history.Life{at}) {
 			if err != nil {
 				return nil, err
 			}
-			if len(r.Owners) > 0 {
-				uid = r.Owners[0]
-			}
+			uid = r.Owners[0]
 		}
 		if uid == "" {
 			return chain, nil

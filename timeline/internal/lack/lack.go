@@ -33,6 +33,7 @@ const (
 	Estimated = "estimated" // nothing is missing, and times are estimates
 	ClockStep = "clockstep" // the clock of the recorder stepped
 	Unread    = "unread"    // it was not counted yet: ask on with the cursor
+	Damaged   = "damaged"   // on record, and not to be read
 )
 
 // Quiet is how long a recorder that works may commit nothing.
@@ -157,14 +158,30 @@ func why(g *history.Gap) string {
 	return g.Cause + ": " + g.Detail
 }
 
-// Missing says that the partition of a day is gone.
-func Missing(m *history.MissingDayError) Lack {
-	return stretch(m.Day, m.Day.AddDate(0, 0, 1), Pruned, m.Error())
+// Lost says that the partitions of days are gone. Each day is said once; nil is none.
+func (a *Answer) Lost(days ...*history.MissingDayError) {
+	for _, m := range days {
+		if m == nil {
+			continue
+		}
+		l := stretch(m.Day, m.Day.AddDate(0, 0, 1), Pruned, m.Error())
+		if !slices.ContainsFunc(a.Incomplete, func(known Lack) bool { return known.Kind == Pruned && known.Text == l.Text }) {
+			a.Incomplete = append(a.Incomplete, l)
+		}
+	}
 }
 
 // NotCounted says what of a window is still to be counted.
 func NotCounted(from, to time.Time) Lack {
 	return stretch(from, to, Unread, fmt.Sprintf("Not counted yet: %s to %s.", stamp(from), stamp(to)))
+}
+
+// Unseen says that something at an instant was not looked at.
+func Unseen(at time.Time, text string) Lack { return stretch(at, at, Unread, text) }
+
+// Hurt says that a version of an instant is damaged.
+func Hurt(at time.Time, d *history.DamagedError) Lack {
+	return stretch(at, at, Damaged, d.Error()+"; replay verify lists what is damaged")
 }
 
 // OfNotes says what an answer about one instant is to be taken with.

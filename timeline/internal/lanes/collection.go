@@ -3,10 +3,12 @@ package lanes
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 	"time"
 
 	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/timeline/internal/ask"
 	"github.com/kuberewind/kuberewind/timeline/internal/class"
 	"github.com/kuberewind/kuberewind/timeline/internal/lack"
 	"github.com/kuberewind/kuberewind/timeline/internal/marks"
@@ -31,26 +33,25 @@ type collection struct {
 	all    []*entry
 	byID   map[int64]*entry
 	byUID  map[string]*entry
-	left   map[string]int64
+	answer *Answer
 
-	first, last int64 // seqs of the window
+	first, end int64 // seqs of the window: what came before its end
 }
 
 // mostGrouped is how many lanes have their owners looked up before they are sorted.
 const mostGrouped = 2000
 
-// count counts the deltas of each life.
-func (c *collection) count(ctx context.Context, a *Answer) (err error) {
-	if c.first, c.last, err = c.finder.Record.Between(ctx, c.query.Window.From, c.query.Window.To); err != nil {
-		return err
+// count counts the deltas of each life, and says how far it came.
+func (c *collection) count(ctx context.Context) (at ask.Place, err error) {
+	if at, err = c.bounds(ctx); err != nil {
+		return at, err
 	}
-	c.last = min(c.last, a.Seq)
 	reading, err := c.finder.Reader.Begin(ctx, c.query.Filter, c.query.Window, nil)
 	if err != nil {
-		return err
+		return at, err
 	}
 	changes, oldest := map[int64]int64{}, c.query.Window.To
-	left, err := reading.Back(ctx, c.first, c.last, c.finder.Patience, func(found []marks.Mark) {
+	left, err := c.read(ctx, reading, at, func(found []marks.Mark) {
 		for i := range found {
 			changes[found[i].ObjectID]++
 		}
@@ -59,16 +60,37 @@ func (c *collection) count(ctx context.Context, a *Answer) (err error) {
 		}
 	})
 	if err != nil {
-		return err
+		return at, err
 	}
-	a.Hidden[class.Heartbeat] = reading.HiddenInAll()
-	for _, day := range reading.Missing {
-		a.Incomplete = append(a.Incomplete, lack.Missing(day))
+	c.answer.Hidden[class.Heartbeat] = reading.HiddenInAll()
+	c.answer.Lost(reading.Missing...)
+	if at.Low = left + 1; left >= c.first {
+		c.answer.Older = ask.Place{Low: at.Low, Last: at.Last}.String()
+		c.answer.Incomplete = append(c.answer.Incomplete, lack.NotCounted(c.query.Window.From, earlier(oldest, c.query.Window.To)))
 	}
-	if left >= c.first {
-		a.Incomplete = append(a.Incomplete, lack.NotCounted(c.query.Window.From, earlier(oldest, c.query.Window.To)))
+	return at, c.enter(ctx, changes, reading.Hidden)
+}
+
+// bounds finds what is counted. Deltas of the window may be on record after its end: they were caught up on.
+func (c *collection) bounds(ctx context.Context) (at ask.Place, err error) {
+	first, last, err := c.finder.Record.Between(ctx, c.query.Window.From, c.query.Window.To)
+	if err != nil {
+		return at, err
 	}
-	return c.enter(ctx, changes, reading.Hidden)
+	if at, err = ask.PlaceOf(c.query.Cursor, min(last, c.answer.Seq), c.answer.Seq); err != nil {
+		return at, err
+	}
+	end, err := c.finder.Record.LastBefore(ctx, c.query.Window.To)
+	c.first, c.end, at.Low = first, min(end, at.Last), max(at.Low, first)
+	return at, err
+}
+
+// read reads what is counted: for later lanes of a list, what it was made of, and nothing more.
+func (c *collection) read(ctx context.Context, reading *marks.Reading, at ask.Place, give func([]marks.Mark)) (left int64, err error) {
+	if at.Offset > 0 {
+		return reading.Back(ctx, at.Low, at.Last, math.MaxInt64, give)
+	}
+	return reading.Again(ctx, c.first, at.Low, at.Last, c.finder.Patience, give)
 }
 
 func earlier(a, b time.Time) time.Time {
@@ -80,9 +102,6 @@ func earlier(a, b time.Time) time.Time {
 
 // enter makes lanes of the lives that changed.
 func (c *collection) enter(ctx context.Context, changes, hidden map[int64]int64) error {
-	if c.first > c.last {
-		return nil
-	}
 	ids := make([]int64, 0, len(changes))
 	for id := range changes {
 		ids = append(ids, id)
@@ -109,12 +128,13 @@ func (c *collection) enter(ctx context.Context, changes, hidden map[int64]int64)
 
 // add adds a life once, unless it is none that has a lane.
 func (c *collection) add(l history.Life) *entry {
-	if e := c.byID[l.ObjectID]; e != nil {
+	if e, known := c.byID[l.ObjectID]; known {
 		return e
 	}
 	name := l.Stream.GroupResource().String()
 	if len(c.query.Filter.Resources) == 0 && small(name) {
-		c.left[name]++
+		c.byID[l.ObjectID] = nil // It is counted once.
+		c.answer.Left[name]++
 		return nil
 	}
 	e := &entry{life: l}
@@ -131,7 +151,7 @@ func small(resource string) bool {
 // unchanged adds the lives that lived in the window, if they were asked for by what they are.
 func (c *collection) unchanged(ctx context.Context) error {
 	f := &c.query.Filter
-	if f.Changes() || f.Namespaces == nil && f.Resources == nil && f.Name == "" {
+	if c.end == 0 || f.Changes() || f.Namespaces == nil && f.Resources == nil && f.Name == "" {
 		return nil
 	}
 	streams, err := c.finder.Record.Streams(ctx)
@@ -143,7 +163,7 @@ func (c *collection) unchanged(ctx context.Context) error {
 		namespaces = []string{""}
 	}
 	for _, namespace := range namespaces {
-		q := history.LifeQuery{Scope: history.Scope{Streams: marks.StreamsOf(streams, f.Resources), Namespace: namespace}, BornBy: c.last, EndedAfter: c.first - 1}
+		q := history.LifeQuery{Scope: history.Scope{Streams: marks.StreamsOf(streams, f.Resources), Namespace: namespace}, BornBy: c.end, EndedAfter: c.first - 1}
 		for life, err := range c.finder.Record.Lives(ctx, q) {
 			if err != nil {
 				return err
@@ -186,13 +206,11 @@ func (c *collection) owners(ctx context.Context, of []*entry) (added []*entry, e
 		lives = append(lives, e.life)
 	}
 	owner := map[string][]*entry{}
-	for r, err := range c.finder.Record.Relations(ctx, lives) {
+	for r, err := range c.finder.Record.Owners(ctx, lives) {
 		if err != nil {
 			return nil, err
 		}
-		if len(r.Owners) > 0 {
-			owner[r.Owners[0]] = append(owner[r.Owners[0]], c.byID[r.ObjectID])
-		}
+		owner[r.Owners[0]] = append(owner[r.Owners[0]], c.byID[r.ObjectID])
 	}
 	var unknown []string
 	for uid := range owner {

@@ -7,7 +7,10 @@
 //   - The owners of these, up to the root, if lanes are grouped by owner.
 //
 // Events and Leases are lanes only if the filter names their resource: each is an object of its own, and says nothing alone. Answer.Left counts
-// them. Every other cut has a cursor.
+// them. Every other cut has a cursor:
+//
+//   - Next is that of the next lanes of this list. They are counted as these were, whatever has come since.
+//   - Older is that of a list that was counted further back, if this one was not counted to the end in time. It begins with its first lanes.
 //
 // Owners are those of the first version on record. A Pod is on the node of its last version in the window. Owners, nodes and troubles are looked up before
 // lanes are sorted, for the 2,000 that changed most. The lanes that are given have their troubles in any case.
@@ -15,7 +18,6 @@ package lanes
 
 import (
 	"context"
-	"strconv"
 	"time"
 
 	"github.com/kuberewind/kuberewind/history"
@@ -55,6 +57,7 @@ type Answer struct {
 	Hidden map[class.Class]int64 `json:"hidden"` // how many deltas were not counted
 	Left   map[string]int64      `json:"left"`   // how many lives are no lanes, by resource
 	Next   string                `json:"next,omitempty"`
+	Older  string                `json:"older,omitempty"`
 }
 
 // A Lane is one life. Born and Ended are milliseconds since 1970.
@@ -83,17 +86,14 @@ type Finder struct {
 
 // Find gives the lanes.
 func (f *Finder) Find(ctx context.Context, q Query, now time.Time) (*Answer, error) {
-	offset, err := offsetOf(q.Cursor)
-	if err != nil {
-		return nil, err
-	}
 	state, err := lack.Read(ctx, f.Record, history.Scope{})
 	if err != nil {
 		return nil, err
 	}
-	c := &collection{finder: f, query: &q, byID: map[int64]*entry{}, byUID: map[string]*entry{}, left: map[string]int64{}}
-	a := &Answer{Answer: state.Answer(q.Window, now), Hidden: map[class.Class]int64{}, Left: c.left, Lanes: []Lane{}}
-	if err := c.count(ctx, a); err != nil {
+	a := &Answer{Answer: state.Answer(q.Window, now), Hidden: map[class.Class]int64{}, Left: map[string]int64{}, Lanes: []Lane{}}
+	c := &collection{finder: f, query: &q, answer: a, byID: map[int64]*entry{}, byUID: map[string]*entry{}}
+	at, err := c.count(ctx)
+	if err != nil {
 		return nil, err
 	}
 	if err := c.find(ctx); err != nil {
@@ -101,26 +101,15 @@ func (f *Finder) Find(ctx context.Context, q Query, now time.Time) (*Answer, err
 	}
 	sorted := c.sorted()
 	a.Total = int64(len(sorted))
-	page := sorted[min(offset, a.Total):min(offset+q.Limit, a.Total)]
-	if offset+q.Limit < a.Total {
-		a.Next = strconv.FormatInt(offset+q.Limit, 10)
+	page := sorted[min(at.Offset, a.Total):min(at.Offset+q.Limit, a.Total)]
+	if at.Offset += q.Limit; at.Offset < a.Total {
+		a.Next = at.String()
 	}
-	return a, c.give(ctx, page, a)
-}
-
-func offsetOf(cursor string) (int64, error) {
-	if cursor == "" {
-		return 0, nil
-	}
-	n, err := strconv.ParseInt(cursor, 10, 64)
-	if err != nil || n < 0 || n > 1<<40 {
-		return 0, ask.Bad("cursor=%s is none that was given: ask without it", ask.Cut(cursor))
-	}
-	return n, nil
+	return a, c.give(ctx, page)
 }
 
 // give says of each lane of a page when it began and ended.
-func (c *collection) give(ctx context.Context, page []*entry, a *Answer) error {
+func (c *collection) give(ctx context.Context, page []*entry) error {
 	times, err := c.times(ctx, page)
 	if err != nil {
 		return err
@@ -142,7 +131,7 @@ func (c *collection) give(ctx context.Context, page []*entry, a *Answer) error {
 		if m, ok := times[e.life.DeletedSeq]; ok {
 			lane.Ended = milli(m.OccurredAt)
 		}
-		a.Lanes = append(a.Lanes, lane)
+		c.answer.Lanes = append(c.answer.Lanes, lane)
 	}
 	return nil
 }

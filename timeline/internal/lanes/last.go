@@ -2,7 +2,6 @@ package lanes
 
 import (
 	"context"
-	"slices"
 
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/patch"
@@ -18,13 +17,15 @@ func (c *collection) versions(ctx context.Context, of []*entry, wanted func(*ent
 			ids = append(ids, e.life.ObjectID)
 		}
 	}
-	return c.finder.Record.LastVersions(ctx, ids, c.last)
+	docs, missing, err := c.finder.Record.LastVersions(ctx, ids, c.end)
+	c.answer.Lost(missing)
+	return docs, err
 }
 
 // trouble says of some lanes what is wrong at the end of the window.
 func (c *collection) trouble(ctx context.Context, of []*entry) error {
 	resource := func(e *entry) string { return e.life.Stream.GroupResource().String() }
-	docs, err := c.versions(ctx, of, func(e *entry) bool { return e.trouble == "" && slices.Contains(state.Troubled, resource(e)) })
+	docs, err := c.versions(ctx, of, func(e *entry) bool { return e.trouble == "" && state.CanBeBad(resource(e)) })
 	if err != nil {
 		return err
 	}
@@ -41,7 +42,7 @@ func (c *collection) trouble(ctx context.Context, of []*entry) error {
 // nodes puts Pods below the nodes that they are on.
 func (c *collection) nodes(ctx context.Context, of []*entry) error {
 	docs, err := c.versions(ctx, of, func(e *entry) bool { return e.life.Stream.GroupResource().String() == "pods" })
-	if err != nil || len(docs) == 0 {
+	if err != nil || len(docs) == 0 || c.end == 0 {
 		return err
 	}
 	streams, err := c.finder.Record.Streams(ctx)
@@ -49,7 +50,7 @@ func (c *collection) nodes(ctx context.Context, of []*entry) error {
 		return err
 	}
 	named := map[string]history.Life{}
-	q := history.LifeQuery{Scope: history.Scope{Streams: marks.StreamsOf(streams, []string{"nodes"})}, BornBy: c.last, EndedAfter: c.first - 1}
+	q := history.LifeQuery{Scope: history.Scope{Streams: marks.StreamsOf(streams, []string{"nodes"})}, BornBy: c.end, EndedAfter: c.first - 1}
 	for life, err := range c.finder.Record.Lives(ctx, q) {
 		if err != nil {
 			return err

@@ -3,29 +3,42 @@ package marks
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"time"
 
 	"github.com/kuberewind/kuberewind/history"
 )
 
-// How many seqs are read at once. A slice doubles while it takes little of the time that there is.
+// How many seqs are read at once. A slice doubles while it takes little time, and is halved if it takes much.
 const (
 	firstSlice = 1_000
 	mostSlice  = 1 << 20
+	littleTime = 25 * time.Millisecond
+	muchTime   = 70 * time.Millisecond
 )
 
 // Back reads the marks between two seqs, both included, slice by slice from the last, and gives each slice in its order. It stops when the time is
 // spent, but not before the first slice. left is the last seq that it did not read; it is below first if it read all.
 func (g *Reading) Back(ctx context.Context, first, last int64, patience time.Duration, give func([]Mark)) (left int64, err error) {
-	return g.back(ctx, first, last, patience, func(found []Mark) bool {
+	return g.While(ctx, first, last, patience, func(found []Mark) bool {
 		give(found)
 		return true
 	})
 }
 
-// back is Back, and stops when it is told so.
-func (g *Reading) back(ctx context.Context, first, last int64, patience time.Duration, give func([]Mark) bool) (left int64, err error) {
+// Again is Back for an answer that holds everything once more: it reads from last to low, which was read before, however long that takes. Then it reads on
+// for as long as that took, and at least for the patience. So the time of all answers together is a few times that of one.
+func (g *Reading) Again(ctx context.Context, first, low, last int64, patience time.Duration, give func([]Mark)) (left int64, err error) {
+	began := time.Now()
+	if _, err := g.Back(ctx, low, last, math.MaxInt64, give); err != nil {
+		return 0, err
+	}
+	return g.Back(ctx, first, low-1, max(patience, time.Since(began)), give)
+}
+
+// While is Back, and stops when it is told so.
+func (g *Reading) While(ctx context.Context, first, last int64, patience time.Duration, give func([]Mark) bool) (left int64, err error) {
 	began, size := time.Now(), int64(firstSlice)
 	for left = last; left >= first; {
 		sliceBegan := time.Now()
@@ -42,9 +55,9 @@ func (g *Reading) back(ctx context.Context, first, last int64, patience time.Dur
 		switch took := now.Sub(sliceBegan); {
 		case now.Sub(began) >= patience:
 			return left, nil
-		case took < patience/8:
+		case took < littleTime:
 			size = min(2*size, mostSlice)
-		case took > patience/3:
+		case took > muchTime:
 			size = max(size/2, 1)
 		}
 	}
@@ -55,12 +68,10 @@ func (g *Reading) back(ctx context.Context, first, last int64, patience time.Dur
 func (g *Reading) slice(ctx context.Context, from, to int64) (found []Mark, left int64, err error) {
 	found, err = g.Read(ctx, from, to)
 	var missing *history.MissingDayError
-	if !errors.As(err, &missing) {
+	if !errors.As(err, &missing) || missing.LastSeq < from {
 		return found, from - 1, err
 	}
-	if !slices.ContainsFunc(g.Missing, func(m *history.MissingDayError) bool { return m.Day.Equal(missing.Day) }) {
-		g.Missing = append(g.Missing, missing)
-	}
+	g.lost(missing)
 	if missing.LastSeq >= to {
 		return nil, missing.FirstSeq - 1, nil
 	}
@@ -69,4 +80,11 @@ func (g *Reading) slice(ctx context.Context, from, to int64) (found []Mark, left
 		left = missing.FirstSeq - 1
 	}
 	return found, left, err
+}
+
+// lost notes a day whose partition is gone.
+func (g *Reading) lost(missing *history.MissingDayError) {
+	if !slices.ContainsFunc(g.Missing, func(m *history.MissingDayError) bool { return m.Day.Equal(missing.Day) }) {
+		g.Missing = append(g.Missing, missing)
+	}
 }

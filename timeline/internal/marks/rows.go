@@ -43,7 +43,12 @@ func (g *Reading) labelled(ctx context.Context, rows []history.Mark) (map[int64]
 	found := map[int64]bool{}
 	for v, err := range g.reader.rec.Versions(ctx, q) {
 		var damaged *history.DamagedError
-		if err != nil && !errors.As(err, &damaged) {
+		var missing *history.MissingDayError
+		switch {
+		case errors.As(err, &missing) && missing.LastSeq < rows[0].Seq:
+			g.lost(missing) // What came before the rows may be there.
+			continue
+		case err != nil && !errors.As(err, &damaged):
 			return nil, err
 		}
 		found[v.Seq] = selects(g.filter.Labels, v.Doc) || selects(g.filter.Labels, v.Before)

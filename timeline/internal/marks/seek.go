@@ -9,7 +9,7 @@ import (
 // Last gives the last mark between two seqs, both included, nil if there is none. If it stops for want of time, left is the last seq that it did not
 // read; else left is below first.
 func (g *Reading) Last(ctx context.Context, first, last int64, patience time.Duration) (m *Mark, left int64, err error) {
-	left, err = g.back(ctx, first, last, patience, func(found []Mark) bool {
+	left, err = g.While(ctx, first, last, patience, func(found []Mark) bool {
 		if len(found) == 0 {
 			return true
 		}
@@ -47,7 +47,7 @@ func (g *Reading) First(ctx context.Context, first, last int64, patience time.Du
 
 // Newest gives the newest marks between two seqs, the newest first, at most so many. left is as for Last: there may be more.
 func (g *Reading) Newest(ctx context.Context, first, last int64, most int, patience time.Duration) (all []Mark, left int64, err error) {
-	left, err = g.back(ctx, first, last, patience, func(found []Mark) bool {
+	left, err = g.While(ctx, first, last, patience, func(found []Mark) bool {
 		slices.Reverse(found)
 		all = append(all, found...)
 		return len(all) < most

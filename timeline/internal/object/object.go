@@ -3,7 +3,6 @@ package object
 
 import (
 	"context"
-	"errors"
 
 	"github.com/kuberewind/kuberewind/blame"
 	"github.com/kuberewind/kuberewind/history"
@@ -86,16 +85,19 @@ func Find(ctx context.Context, rec *history.Record, q Query) (*Answer, error) {
 	}
 	a := &Answer{
 		Object: Versioned{Ref: find.RefOf(life)}, YAML: []Line{}, Diff: []paths.Change{}, Owners: []find.Ref{}, Owned: []find.Ref{}, Events: []Event{},
-		Command: command.New(q.Cluster, "get", find.RefOf(life).Resource+"/"+life.Name).Flag("-n", life.Namespace).Flag("-o", "yaml").At("--at", point).String(),
+		Command: command.OfLife(q.Cluster, "get", &life).Flag("-o", "yaml").At("--at", point).String(),
 	}
 	scope := history.Scope{Streams: []int32{life.Stream.ID}, Namespace: life.Namespace, Name: life.Name}
 	if point, err = rec.Resolve(ctx, q.At, scope); err != nil { // The notes are of this resource only.
 		return nil, err
 	}
 	a.Answer = lack.Answer{Seq: state.Extent.LastSeq, Revision: state.Revision, Incomplete: lack.OfNotes(point.Notes)}
-	last, err := lastSeq(ctx, rec, point, scope, life)
-	if err != nil {
+	last, damaged, err := find.Version(ctx, rec, &life, point)
+	switch {
+	case err != nil:
 		return nil, err
+	case damaged != nil:
+		return nil, ask.Gone("the object cannot be shown: %v", damaged)
 	}
 	if err := a.around(ctx, rec, life, point, last); err != nil {
 		return nil, err
@@ -104,21 +106,6 @@ func Find(ctx context.Context, rec *history.Record, q Query) (*Answer, error) {
 		return a, nil
 	}
 	return a, a.show(ctx, rec, life, last, point)
-}
-
-// lastSeq is the seq of the version at the point, 0 if the object does not exist then.
-func lastSeq(ctx context.Context, rec *history.Record, point history.Point, scope history.Scope, life history.Life) (last int64, err error) {
-	var damaged *history.DamagedError
-	_, err = rec.Rebuild(ctx, point, scope, history.RebuildOptions{}, func(o history.Object) error {
-		if o.ObjectID == life.ObjectID {
-			last = o.Seq
-		}
-		return nil
-	})
-	if errors.As(err, &damaged) {
-		return 0, ask.Gone("the object cannot be shown: %v", err)
-	}
-	return last, err
 }
 
 // around finds the nearest versions.

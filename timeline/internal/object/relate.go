@@ -10,6 +10,7 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 	"github.com/kuberewind/kuberewind/story"
 	"github.com/kuberewind/kuberewind/timeline/internal/find"
+	"github.com/kuberewind/kuberewind/timeline/internal/lack"
 )
 
 // An Event is what an Event about the object says. Time is in milliseconds since 1970, 0 if it says none.
@@ -38,6 +39,9 @@ func (a *Answer) relate(ctx context.Context, rec *history.Record, life history.L
 	if err != nil {
 		return err
 	}
+	if kin.More {
+		a.Incomplete = append(a.Incomplete, lack.Unseen(point.Time, "More objects live than were looked at: it may own others, and there may be other Events about it."))
+	}
 	a.OwnedTotal, a.EventTotal = len(kin.Owned), len(kin.Events)
 	for _, l := range kin.Owned[:min(len(kin.Owned), mostOwned)] {
 		a.Owned = append(a.Owned, find.RefOf(l))
@@ -51,10 +55,11 @@ func (a *Answer) tell(ctx context.Context, rec *history.Record, events []history
 	for _, l := range events {
 		ids = append(ids, l.ObjectID)
 	}
-	docs, err := rec.LastVersions(ctx, ids, seq)
+	docs, missing, err := rec.LastVersions(ctx, ids, seq)
 	if err != nil {
 		return err
 	}
+	a.Lost(missing)
 	for _, l := range events {
 		doc, ok := docs[l.ObjectID]
 		if !ok {

@@ -6,6 +6,7 @@ package state
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/kuberewind/kuberewind/internal/trouble"
@@ -24,10 +25,16 @@ const (
 	Unknown  State = "unknown" // not on record, or the object says so
 )
 
-// Troubled are the resources whose objects can be bad by rules of their own.
-var Troubled = []string{
-	"pods", "deployments.apps", "replicasets.apps", "statefulsets.apps", "daemonsets.apps", "nodes", "jobs.batch", "persistentvolumeclaims", "persistentvolumes",
+// never are resources of Kubernetes that say nothing by which Of finds them bad. Most objects of a cluster are of one of these.
+var never = []string{
+	"events", "events.events.k8s.io", "leases.coordination.k8s.io", "endpoints", "endpointslices.discovery.k8s.io", "services",
+	"configmaps", "secrets", "serviceaccounts", "namespaces", "replicationcontrollers", "replicasets.apps", "statefulsets.apps", "daemonsets.apps",
+	"controllerrevisions.apps", "roles.rbac.authorization.k8s.io", "rolebindings.rbac.authorization.k8s.io",
+	"clusterroles.rbac.authorization.k8s.io", "clusterrolebindings.rbac.authorization.k8s.io",
 }
+
+// CanBeBad reports whether objects of a resource can be bad: by a rule of their own, or by a condition.
+func CanBeBad(resource string) bool { return !slices.Contains(never, resource) }
 
 // Of gives the state of an object of a resource, and its words.
 func Of(resource string, doc patch.Doc) (s State, words string) {

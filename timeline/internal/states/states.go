@@ -59,9 +59,7 @@ func Find(ctx context.Context, rec *history.Record, q Query, now time.Time) (*An
 	if err := f.read(ctx, q.Lanes, a.Seq); err != nil {
 		return nil, err
 	}
-	for _, missing := range f.missing {
-		a.Incomplete = append(a.Incomplete, lack.Missing(missing))
-	}
+	a.Lost(f.missing...)
 	gaps, err := rec.Gaps(ctx, history.Scope{})
 	if err != nil {
 		return nil, err
@@ -92,10 +90,11 @@ func (f *folding) read(ctx context.Context, ids []int64, head int64) error {
 	if err != nil {
 		return err
 	}
-	before, err := f.rec.LastVersions(ctx, ids, first-1)
+	before, missing, err := f.rec.LastVersions(ctx, ids, first-1)
 	if err != nil {
 		return err
 	}
+	f.missing = append(f.missing, missing)
 	for id, doc := range before {
 		s, text := state.Of(f.lives[id].Stream.GroupResource().String(), doc)
 		f.add(id, f.window.From, s, text)
@@ -118,10 +117,11 @@ func (f *folding) see(v *history.Version, err error) error {
 	switch {
 	case errors.As(err, &missing):
 		f.missing = append(f.missing, missing)
-	case errors.As(err, &damaged):
-		f.add(v.ObjectID, v.OccurredAt, state.Unknown, "damaged")
-	case err != nil:
+	case err != nil && !errors.As(err, &damaged):
 		return err
+	case !v.OccurredAt.Before(f.window.To): // It stands among what was caught up on.
+	case damaged != nil:
+		f.add(v.ObjectID, v.OccurredAt, state.Unknown, "damaged")
 	case v.Type == "Deleted":
 		f.add(v.ObjectID, v.OccurredAt, state.Gone, "")
 	default:

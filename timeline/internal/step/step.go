@@ -77,9 +77,7 @@ func (f *Finder) Find(ctx context.Context, q Query) (*Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, day := range reading.Missing {
-		a.Incomplete = append(a.Incomplete, lack.Missing(day))
-	}
+	a.Lost(reading.Missing...)
 	if m == nil {
 		a.ask(q, left, first, last)
 		return a, nil

@@ -74,9 +74,7 @@ func (c *Counter) Count(ctx context.Context, q Query, now time.Time) (*Strip, er
 		return nil, err
 	}
 	s.Hidden[class.Heartbeat] = reading.HiddenInAll()
-	for _, m := range reading.Missing {
-		s.Incomplete = append(s.Incomplete, lack.Missing(m))
-	}
+	s.Lost(reading.Missing...)
 	if left >= at.first {
 		at.last = left
 		s.Next = at.String()
@@ -120,7 +118,7 @@ func (p progress) String() string {
 // begin finds what is to be counted. A window ends with the record: nothing is known of what is outside.
 func (c *Counter) begin(ctx context.Context, q Query, state *lack.State) (p progress, err error) {
 	if q.Cursor != "" {
-		return resumed(q)
+		return resumed(q, state.Extent.LastSeq)
 	}
 	p.window, p.step = q.Window.Clamped(state.Extent.FirstAt, state.Extent.LastAt.Add(time.Millisecond)).Quantised(q.Bars)
 	p.head = state.Extent.LastSeq
@@ -136,13 +134,14 @@ func (c *Counter) begin(ctx context.Context, q Query, state *lack.State) (p prog
 // mostBars is more than a screen has pixels.
 const mostBars = 10_000
 
-func resumed(q Query) (p progress, err error) {
+// resumed reads a cursor. It refuses one that no answer gave: times that cannot be subtracted, bars that are not whole, seqs that the record does not have.
+func resumed(q Query, head int64) (p progress, err error) {
 	var from, to, step int64
 	_, err = fmt.Sscanf(q.Cursor, "%d-%d-%d-%d-%d-%d", &from, &to, &step, &p.first, &p.last, &p.head)
-	p.window = ask.Window{From: time.UnixMilli(from).UTC(), To: time.UnixMilli(to).UTC()}
-	p.step = time.Duration(step) * time.Millisecond
-	if err != nil || p.String() != q.Cursor || step < 1 || to <= from || (to-from)/step > mostBars || p.first < 1 || p.last > p.head {
-		return p, ask.Bad("cursor=%s is none that was given: ask without it", ask.Cut(q.Cursor))
+	window, known := ask.WindowOf(from, to)
+	p.window, p.step = window, time.Duration(step)*time.Millisecond
+	if err != nil || !known || p.String() != q.Cursor || step < 1 || (to-from)/step > mostBars || (to-from)%step != 0 || p.first < 1 || p.last > p.head || p.head > head {
+		return p, ask.BadCursor(q.Cursor)
 	}
 	return p, nil
 }

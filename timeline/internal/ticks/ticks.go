@@ -27,9 +27,11 @@ type Query struct {
 	Lanes  []int64
 	Step   time.Duration // within which changes are merged; widened, if the window has more than 4,000 of it
 	Filter ask.Filter
+	Cursor string // Older of the answer before; "" at first
 }
 
-// Ticks are the answer. Its times are milliseconds after From.
+// Ticks are the answer. Its times are milliseconds after From. If not everything was counted in time, Older is the cursor of an answer that holds all of this
+// one, and more.
 type Ticks struct {
 	lack.Answer
 	From     int64         `json:"from"`
@@ -38,6 +40,7 @@ type Ticks struct {
 	Lanes    []Lane        `json:"lanes"`
 	Classes  []class.Class `json:"classes"`
 	Managers []string      `json:"managers"`
+	Older    string        `json:"older,omitempty"`
 }
 
 // A Lane has columns of one length. A tick has the time and the seq of its last delta, and the most telling class. Its manager is -1 if not all of it is proved
@@ -73,17 +76,21 @@ func (f *Finder) Find(ctx context.Context, q Query, now time.Time) (*Ticks, erro
 	if err != nil {
 		return nil, err
 	}
+	head := state.Extent.LastSeq
+	at, err := ask.PlaceOf(q.Cursor, min(last, head), head)
+	if err != nil {
+		return nil, err
+	}
 	m := newMerging(&q)
-	left, err := reading.Back(ctx, first, min(last, state.Extent.LastSeq), f.Patience, m.add)
+	left, err := reading.Again(ctx, first, max(at.Low, first), at.Last, f.Patience, m.add)
 	if err != nil {
 		return nil, err
 	}
 	t := m.ticks(&q, reading.Hidden)
 	t.Answer = state.Answer(q.Window, now)
-	for _, day := range reading.Missing {
-		t.Incomplete = append(t.Incomplete, lack.Missing(day))
-	}
+	t.Lost(reading.Missing...)
 	if left >= first {
+		t.Older = ask.Place{Low: left + 1, Last: at.Last}.String()
 		t.Incomplete = append(t.Incomplete, lack.NotCounted(q.Window.From, m.oldest(q.Window.To)))
 	}
 	return t, nil

@@ -81,17 +81,21 @@ func Tell(ctx context.Context, rec *history.Record, name find.Name, w ask.Window
 	if err != nil {
 		return nil, err
 	}
-	first, last, err := rec.Between(ctx, w.From, w.To)
+	end, err := rec.LastBefore(ctx, w.To)
 	if err != nil {
 		return nil, err
 	}
-	life, err := find.Life(ctx, rec, name, last)
+	life, err := find.Life(ctx, rec, name, end)
 	if err != nil {
 		return nil, err
 	}
 	a := &Answer{
 		Answer: state.Answer(w, now), Object: find.RefOf(life), Rows: []Row{}, Hidden: map[class.Class]int64{}, Rollouts: []Rollout{},
-		Command: command.New(cluster, "story", find.RefOf(life).Resource+"/"+life.Name).Flag("-n", life.Namespace).Seq("--since", first).Seq("--until", last).String(),
+		Command: command.OfLife(cluster, "story", &life).Time("--since", w.From).Time("--until", w.To).String(),
+	}
+	first, last, err := rec.Between(ctx, w.From, w.To)
+	if err != nil {
+		return nil, err
 	}
 	if first > last {
 		return a, nil
@@ -104,25 +108,31 @@ func Tell(ctx context.Context, rec *history.Record, name find.Name, w ask.Window
 	if err != nil {
 		return nil, err
 	}
-	return a, a.read(ctx, s)
+	return a, a.read(ctx, s, w)
 }
 
-func (a *Answer) read(ctx context.Context, s *story.Story) error {
+// read reads the story. Between the seqs that hold the window are deltas that happened before or after it.
+func (a *Answer) read(ctx context.Context, s *story.Story, w ask.Window) error {
 	for e, err := range s.Entries(ctx) {
 		var damaged *history.DamagedError
 		var missing *history.MissingDayError
 		switch {
 		case errors.As(err, &missing):
-			a.Incomplete = append(a.Incomplete, lack.Missing(missing))
+			a.Lost(missing)
 			continue
 		case err != nil && !errors.As(err, &damaged):
 			return err
 		}
-		a.add(&e)
+		if w.Holds(e.Span.Estimate) {
+			a.add(&e)
+		}
 	}
 	a.More = max(len(a.Rows)-mostRows, 0)
 	a.Rows = a.Rows[a.More:]
 	for _, r := range s.Rollouts() {
+		if r.Start != nil && !r.Start.Span.Estimate.Before(w.To) || r.End != nil && r.End.Span.Estimate.Before(w.From) {
+			continue
+		}
 		a.Rollouts = append(a.Rollouts, rolloutOf(r))
 	}
 	return nil

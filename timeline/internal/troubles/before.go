@@ -1,0 +1,174 @@
+package troubles
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/patch"
+	"github.com/kuberewind/kuberewind/timeline/internal/ask"
+	"github.com/kuberewind/kuberewind/timeline/internal/class"
+	"github.com/kuberewind/kuberewind/timeline/internal/find"
+	"github.com/kuberewind/kuberewind/timeline/internal/marks"
+)
+
+// changed are the classes that a person makes.
+var changed = []class.Class{class.Changed, class.Added, class.Deleted}
+
+// A cause is what is looked for before one trouble: the newest of the changes that rank highest.
+type cause struct {
+	item  *Item
+	chain map[int64]history.Life // the object and its owners
+	root  int64
+	first int64 // seq before which nothing is of the chain
+	found *marks.Mark
+	rank  int
+}
+
+// changes finds the last change before each trouble, of the object and its owners, in one reading.
+func (f *Finder) changes(ctx context.Context, a *Answer, gaps []history.Gap) error {
+	causes, ids, err := f.causes(ctx, a.Items)
+	if err != nil || len(causes) == 0 {
+		return err
+	}
+	reading, err := f.Reader.Begin(ctx, ask.Filter{Classes: changed}, ask.Window{}, ids)
+	if err != nil {
+		return err
+	}
+	reading.KeepPatches()
+	first, last := ids[0], int64(0)
+	for _, c := range causes {
+		last = max(last, *c.item.Since)
+	}
+	left, err := reading.While(ctx, first, last, f.Patience, func(found []marks.Mark) bool {
+		return !see(causes, found)
+	})
+	if err != nil {
+		return err
+	}
+	a.Lost(reading.Missing...)
+	for _, c := range causes {
+		c.name(left >= c.first, reading.Missing, gaps)
+	}
+	return nil
+}
+
+// causes begins to look, and gives the lives that are looked at, in their order.
+func (f *Finder) causes(ctx context.Context, items []*Item) (causes []*cause, ids []int64, err error) {
+	for _, item := range items {
+		if item.Since == nil {
+			continue
+		}
+		above, err := find.Above(ctx, f.Record, item.life)
+		if err != nil {
+			return nil, nil, err
+		}
+		c := &cause{item: item, chain: map[int64]history.Life{}, first: item.life.ObjectID, rank: -1}
+		for _, l := range append([]history.Life{item.life}, above...) {
+			c.chain[l.ObjectID], c.root, c.first = l, l.ObjectID, min(c.first, l.ObjectID)
+			ids = append(ids, l.ObjectID)
+		}
+		causes = append(causes, c)
+	}
+	slices.Sort(ids)
+	return causes, slices.Compact(ids), nil
+}
+
+// see takes changes that are older than those before, and reports whether nothing older can matter.
+func see(causes []*cause, found []marks.Mark) (all bool) {
+	all = true
+	for _, c := range causes {
+		for i := len(found) - 1; i >= 0 && c.rank < highest; i-- {
+			c.see(&found[i])
+		}
+		all = all && c.rank == highest
+	}
+	return all
+}
+
+func (c *cause) see(m *marks.Mark) {
+	if _, ours := c.chain[m.ObjectID]; !ours || m.Seq > *c.item.Since {
+		return
+	}
+	if r := rank(m, c.root); r > c.rank {
+		c.found, c.rank = m, r
+	}
+}
+
+// highest is the rank of a change of the root that changed what is wanted.
+const highest = 3
+
+// rank prefers the root, since what its controllers did follows from its change, and a change of what is wanted.
+func rank(m *marks.Mark, root int64) (r int) {
+	if m.ObjectID == root {
+		r = 2
+	}
+	for op := range patch.Operations(m.Patch) {
+		if len(op.Path) > 0 && op.Path[0] != "metadata" && op.Path[0] != "status" {
+			return r + 1
+		}
+	}
+	return r
+}
+
+// name names the change, unless another one may stand before the trouble.
+func (c *cause) name(unread bool, missing []*history.MissingDayError, gaps []history.Gap) {
+	from, after := time.Time{}, int64(0)
+	if c.found != nil {
+		from = c.found.OccurredAt
+	}
+	if c.rank == highest {
+		after = c.found.Seq // Nothing before it matters.
+	}
+	lost := slices.IndexFunc(missing, func(m *history.MissingDayError) bool { return m.LastSeq > after && m.FirstSeq < *c.item.Since })
+	gap := between(gaps, c.chain, from, time.UnixMilli(*c.item.SinceTime))
+	switch {
+	case gap != nil:
+		c.item.Unknown = fmt.Sprintf("Changes of %s may be missing before it (%s): what came before the trouble is not known.", gap.Stream, gap.Cause)
+	case lost >= 0:
+		c.item.Unknown = fmt.Sprintf("Changes of %s are not in the database: what came before the trouble is not known.", missing[lost].Day.Format(time.DateOnly))
+	case unread && c.rank < highest:
+		c.item.Unknown = "The record was not read far enough back in time: step to the change before it."
+	case c.found != nil:
+		c.item.FirstChange = &Change{Ref: find.RefOf(c.chain[c.found.ObjectID]), Seq: c.found.Seq, Time: c.found.OccurredAt.UnixMilli(), Text: words(c.found)}
+	}
+}
+
+// between gives a gap of one of some lives that touches the time between two moments.
+func between(gaps []history.Gap, chain map[int64]history.Life, from, to time.Time) *history.Gap {
+	streams := map[int32]bool{}
+	for _, l := range chain {
+		streams[l.Stream.ID] = true
+	}
+	for i := range gaps {
+		g := &gaps[i]
+		ours := g.Stream != nil && streams[g.Stream.ID]
+		if ours && g.Outcome != history.OutcomeResumed && !g.FromAt.IsZero() && g.FromAt.Before(to) && (g.ToAt.IsZero() || g.ToAt.After(from)) {
+			return g
+		}
+	}
+	return nil
+}
+
+// words say what a change was.
+func words(m *marks.Mark) string {
+	text := map[class.Class]string{class.Added: "made", class.Deleted: "deleted", class.Changed: "changed"}[m.Class]
+	paths := 0
+	for op := range patch.Operations(m.Patch) {
+		if len(op.Path) == 0 || op.Path[0] == "status" || len(op.Path) > 1 && op.Path[0] == "metadata" && (op.Path[1] == "managedFields" || op.Path[1] == "generation") {
+			continue
+		}
+		if paths++; paths == 1 {
+			text += " " + marks.Pointer(op.Path)
+		}
+	}
+	if paths > 1 {
+		text += fmt.Sprintf(" and %d more", paths-1)
+	}
+	if m.Manager != "" {
+		text += " by " + m.Manager
+	}
+	return text
+}

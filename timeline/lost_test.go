@@ -1,0 +1,146 @@
+package timeline_test
+
+import (
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kuberewind/kuberewind/sink/postgres"
+)
+
+const (
+	running = `,"status":{"phase":"Running"}`
+	crashes = `,"status":{"phase":"Running","containerStatuses":[{"name":"c","state":{"waiting":{"reason":"CrashLoopBackOff"}}}]}`
+)
+
+// lacking is what answers with something incomplete have in common.
+type lacking struct {
+	Incomplete []struct{ Kind, Text string }
+	Next       string
+}
+
+func (l *lacking) kinds() map[string]int {
+	kinds := map[string]int{}
+	for _, each := range l.Incomplete {
+		kinds[each.Kind]++
+	}
+	return kinds
+}
+
+// threeDays is a record of three days, of which the second is gone: settings was written on each, a Pod broke on the first, another on the last.
+func threeDays(t *testing.T) (b *book, lost time.Time) {
+	b = newBook(t)
+	b.list()
+	b.watched(postgres.Added, "configmaps", "settings", `"labels":{"app":"web"},`, `,"data":{"n":"1"}`)
+	b.watched(postgres.Added, "pods", "first", "", running)
+	b.now = noon.AddDate(0, 0, 1)
+	b.watched(postgres.Updated, "configmaps", "settings", `"labels":{"app":"web"},`, `,"data":{"n":"2"}`)
+	b.now = b.now.Add(6 * time.Hour)
+	b.watched(postgres.Updated, "pods", "first", "", crashes)
+	b.now = noon.AddDate(0, 0, 2).Add(-2 * time.Hour)
+	b.watched(postgres.Updated, "configmaps", "settings", `"labels":{"app":"web"},`, `,"data":{"n":"3"}`)
+	b.watched(postgres.Added, "pods", "second", "", running)
+	b.now = b.now.Add(time.Hour)
+	b.watched(postgres.Updated, "pods", "second", "", crashes)
+	b.watched(postgres.Updated, "pods", "first", `"labels":{"seen":"1"},`, crashes)
+	lost = noon.AddDate(0, 0, 1)
+	b.lose(lost)
+	return b, lost
+}
+
+func TestOfALostDayEachAnswerSaysSo(t *testing.T) {
+	b, lost := threeDays(t)
+	s := b.scene(time.Minute)
+	from, to := millis(lost.Add(time.Hour)), millis(lost.Add(2*time.Hour))
+	whole := url.Values{"from": {millis(noon)}, "to": {millis(b.now.Add(time.Second))}}
+	settings := url.Values{"resource": {"configmaps"}, "namespace": {"shop"}, "name": {"settings"}}
+	with := func(base url.Values, more ...url.Values) url.Values {
+		all := url.Values{}
+		for _, each := range append(more, base) {
+			for name, values := range each {
+				all[name] = values
+			}
+		}
+		return all
+	}
+	within := url.Values{"from": {from}, "to": {to}}
+	for _, test := range []struct {
+		shape string
+		v     url.Values
+	}{
+		{"strip", whole},
+		{"strip", within},
+		{"strip", with(whole, url.Values{"label": {"app=web"}})},
+		{"lanes", whole},
+		{"lanes", with(within, url.Values{"resource": {"configmaps"}})},
+		{"ticks", with(whole, url.Values{"lanes": {"1"}})},
+		{"ticks", with(within, url.Values{"lanes": {"1"}})},
+		{"states", with(within, url.Values{"lanes": {"1"}})},
+		{"changes", whole},
+		{"changes", within},
+		{"story", with(whole, settings)},
+		{"story", with(within, settings)},
+		{"blame", settings},
+		{"trouble", s.end()},
+	} {
+		var got lacking
+		s.ask(t, test.shape, test.v, &got)
+		require.Equal(t, 1, got.kinds()["pruned"], "%s %v: %v", test.shape, test.v, got.Incomplete)
+	}
+	var lanes laneList
+	s.ask(t, "lanes", whole, &lanes)
+	require.Len(t, lanes.Lanes, 3, "what began before the lost day and what ended after it is found in one reading")
+}
+
+func TestALabelIsFoundOnBothSidesOfALostDay(t *testing.T) {
+	b, _ := threeDays(t)
+	var got bars
+	s := b.scene(time.Minute)
+	s.ask(t, "strip", url.Values{"from": {millis(noon)}, "to": {millis(b.now.Add(time.Second))}, "label": {"app=web"}}, &got)
+	n := int64(0)
+	for _, each := range got.counted() {
+		n += each
+	}
+	require.Equal(t, int64(2), n)
+}
+
+func TestSinceWhenIsNotSaidBeyondALostDay(t *testing.T) {
+	b, _ := threeDays(t)
+	s := b.scene(time.Minute)
+	var got troubles
+	s.ask(t, "trouble", s.end(), &got)
+	require.Len(t, got.Items, 2)
+	first, second := got.named("first"), got.named("second")
+	require.Nil(t, first.Since, "it may have been well on the day that is gone")
+	require.Contains(t, first.Unknown, "2026-03-11")
+	require.NotNil(t, second.Since)
+	require.Empty(t, second.Unknown)
+	require.Equal(t, "made", second.FirstChange.Text)
+}
+
+func TestADamagedVersionIsSaid(t *testing.T) {
+	b := newBook(t)
+	b.list()
+	b.watched(postgres.Added, "pods", "web", "", running)
+	b.watched(postgres.Updated, "pods", "web", "", crashes)
+	b.watched(postgres.Updated, "pods", "web", `"labels":{"a":"b"},`, crashes)
+	b.watched(postgres.Added, "pods", "other", "", crashes)
+	b.db.Exec(t, `UPDATE kuberewind.deltas_data SET digest = decode(md5('x'), 'hex') WHERE seq = 2`)
+	s := b.scene(time.Minute)
+	var got struct {
+		lacking
+		Items []trouble
+	}
+	s.ask(t, "trouble", s.end(), &got)
+	require.Positive(t, got.kinds()["damaged"])
+	require.Len(t, got.Items, 1, "one that cannot be read is not in the list, and is said")
+	var blame struct {
+		lacking
+		Lines []struct{ Text string }
+	}
+	s.ask(t, "blame", url.Values{"resource": {"pods"}, "namespace": {"shop"}, "name": {"web"}}, &blame)
+	require.Positive(t, blame.kinds()["damaged"])
+	require.NotEmpty(t, blame.Lines, "the lines are those of the last version that is not damaged")
+}
