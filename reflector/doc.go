@@ -58,7 +58,8 @@
 //   - An event of another type than expected, a Table, or an object without
 //     metadata: the stream is reopened at the same place and, when that place
 //     fails five times in the same way while lists work, listed again with
-//     cause undecodable. To log and go on would be a silent loss.
+//     cause undecodable. To log and go on would be a silent loss. From the
+//     second of such failures on, the server does not count as unreachable.
 //   - Resource versions "" and "0" of a list: a watch from there would not be a
 //     continuation. The stream is interrupted with cause undecodable.
 //   - WatchList (sendInitialEvents): it folds changes into the initial state,

@@ -79,6 +79,8 @@ func (r *Reflector) interruption(kind failureKind, err error) string {
 		return deniedCause(err)
 	case kind == unusableFailure, kind == poisonFailure && r.health.poison.count > poisonLimit:
 		return CauseUndecodable
+	case kind == poisonFailure && r.health.poison.count > 1:
+		return "" // The server answers. The next tries tell whether the place can be read.
 	case r.clock.Since(r.health.failingSince) >= unreachableAfter:
 		return CauseUnreachable
 	default:
