@@ -29,7 +29,7 @@ func (l *lacking) kinds() map[string]int {
 	return kinds
 }
 
-// threeDays is a record of three days, of which the second is gone: settings was written on each, a Pod broke on the first, another on the last.
+// threeDays is a record of three days, of which the second is gone. settings was written on each. One Pod broke on the day that is gone, another on the last.
 func threeDays(t *testing.T) (b *book, lost time.Time) {
 	b = newBook(t)
 	b.list()

@@ -94,7 +94,7 @@ func TestAQuietWindowKeepsItsLanes(t *testing.T) {
 	require.Empty(t, got.Lanes, "nothing lived before the record")
 }
 
-// Of an instant within a pause, what was caught up on and happened by then is of the instant, and what happened later is not.
+// Deltas that were caught up on belong to the instant if they happened by then.
 func TestTroubleWithinAPauseIsOfItsInstant(t *testing.T) {
 	b := newBook(t)
 	b.list()
@@ -213,7 +213,7 @@ func TestTheCommandOfAComparisonNamesItsObjects(t *testing.T) {
 	}
 }
 
-// The change before a trouble is looked for in one reading, however many troubles there are, and for as long as an answer may take.
+// All troubles share the time that an answer may take.
 func TestATroubleSaysIfTheChangeBeforeWasNotReachedInTime(t *testing.T) {
 	b := newBook(t)
 	b.list()
