@@ -8,6 +8,8 @@ const flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", 
 export const origin = process.env.KUBEREWIND_PAGE.replace(/\/$/, "");
 /** clusters is a page of two clusters; the second one's UID is "another". */
 export const clusters = process.env.KUBEREWIND_CLUSTERS.replace(/\/$/, "");
+/** hasty is a page whose server counts for no longer than it must: most answers are not counted to the end. */
+export const hasty = process.env.KUBEREWIND_HASTY.replace(/\/$/, "");
 export const patience = 60_000; // of one wait: machines that build other things are slow
 
 export const launch = () => chromium.launch({ executablePath: process.env.KUBEREWIND_CHROMIUM, args: flags, ignoreDefaultArgs: ["--enable-unsafe-swiftshader"] });

@@ -1,7 +1,7 @@
 // Answers that are late, lost or refused: the page never shows them as something else, and says what it waits for.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { at, clusters, code, context, hold, launch, open, origin, read, settled } from "./browser.mjs";
+import { at, clusters, code, context, hasty, hold, launch, open, origin, read, settled } from "./browser.mjs";
 
 const web = "resource=deployments.apps&namespace=shop&name=web";
 const reaches = (page, seq) => page.waitForFunction((s) => new RegExp(`at=seq:${s}(&|$)`).test(location.hash), seq);
@@ -131,3 +131,19 @@ for (const [wanted, says] of [["nonsense", "nonsense is no instant"], ["1970-01-
     await user.close();
   });
 }
+
+test("what was not counted in time is asked on for, until it is the whole", async () => {
+  const seen = [];
+  for (const from of [origin, hasty]) {
+    const { context: user, faults } = await context(browser, { from }), page = await open(user, "", true, from), asked = new Set();
+    page.on("request", (r) => { const url = new URL(r.url()); if (url.searchParams.has("cursor")) asked.add(url.pathname.split("/").pop()); });
+    await page.keyboard.press("0");
+    await settled(page);
+    assert.deepEqual([...asked].sort(), from === hasty ? ["lanes", "strip", "ticks"] : []);
+    seen.push(await page.locator(".lanes [role=row], .lanes .more").allInnerTexts());
+    assert.deepEqual(faults, []);
+    await user.close();
+  }
+  assert.ok(seen[0].length > 10);
+  assert.deepEqual(seen[1], seen[0]);
+});

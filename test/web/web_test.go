@@ -18,6 +18,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
@@ -59,7 +60,8 @@ func TestThePageInABrowser(t *testing.T) {
 	}
 	chromium := need(t)
 	rec, codes := open(t), page.NewCodes()
-	at, both := serve(t, codes, cluster(rec, "")), serve(t, codes, cluster(rec, ""), cluster(rec, another))
+	at, both := serve(t, codes, 0, cluster(rec, "")), serve(t, codes, 0, cluster(rec, ""), cluster(rec, another))
+	hasty := serve(t, codes, time.Nanosecond, cluster(rec, ""))
 	files := []string{"smoke.test.mjs"}
 	if *all {
 		var err error
@@ -67,7 +69,7 @@ func TestThePageInABrowser(t *testing.T) {
 		require.NoError(t, err)
 	}
 	node := exec.Command("node", append([]string{"--test", "--test-reporter=spec", "--test-concurrency=1"}, files...)...)
-	node.Env = append(os.Environ(), "KUBEREWIND_PAGE="+at, "KUBEREWIND_CLUSTERS="+both, "KUBEREWIND_CODES="+links(t, codes), "KUBEREWIND_CHROMIUM="+chromium, "KUBEREWIND_HOSTILE="+hostile)
+	node.Env = append(os.Environ(), "KUBEREWIND_PAGE="+at, "KUBEREWIND_CLUSTERS="+both, "KUBEREWIND_HASTY="+hasty, "KUBEREWIND_CODES="+links(t, codes), "KUBEREWIND_CHROMIUM="+chromium, "KUBEREWIND_HOSTILE="+hostile)
 	out, err := node.CombinedOutput()
 	t.Logf("%s", out)
 	require.NoError(t, err)
@@ -105,10 +107,10 @@ func cluster(rec *history.Record, uid string) timeline.Cluster {
 	return timeline.Cluster{UID: cmp.Or(uid, rec.Cluster().UID), Name: cmp.Or(uid, rec.Cluster().Name), Record: rec}
 }
 
-// serve gives the address of a page.
-func serve(t *testing.T, codes *page.Codes, clusters ...timeline.Cluster) string {
+// serve gives the address of a page. patience is that of its answers; 0 is that of the programs.
+func serve(t *testing.T, codes *page.Codes, patience time.Duration, clusters ...timeline.Cluster) string {
 	t.Helper()
-	queries := timeline.New(timeline.Options{Clusters: clusters})
+	queries := timeline.New(timeline.Options{Clusters: clusters, Patience: patience})
 	t.Cleanup(queries.Close)
 	server, err := page.Listen(page.Options{
 		Address: "127.0.0.1:0", Codes: codes, Web: web.Handler(), Timelines: map[string]http.Handler{"": queries},

@@ -1382,13 +1382,16 @@ async function run(q2, asked, aborted) {
   if (!aborted.aborted) q2.busy.value = false;
 }
 async function* all(asked, aborted) {
-  let answer = await get(asked.shape, asked.params, aborted, asked.mark);
-  yield answer;
-  for (let page2 = 1; page2 < (asked.pages ?? 1) && asked.add; page2++) {
-    const cursor2 = answer.next;
-    if (!cursor2) return;
-    answer = asked.add(answer, await get(asked.shape, { ...asked.params, cursor: cursor2 }, aborted, asked.mark));
-    yield answer;
+  const ask = (cursor2) => get(asked.shape, { ...asked.params, cursor: cursor2 }, aborted, asked.mark);
+  for (let older, again2 = false; older || !again2; again2 = true) {
+    let answer = await ask(older);
+    if (!again2) yield answer;
+    for (let page2 = 1; page2 < (asked.pages ?? 1) && asked.add && answer.next; page2++) {
+      answer = asked.add(answer, await ask(answer.next));
+      if (!again2) yield answer;
+    }
+    if (again2) yield answer;
+    older = answer.older;
   }
 }
 function refused(q2, e4) {

@@ -18,10 +18,10 @@ export type Strip = Answer & {
 export type Lane = Ref & {
   id: number; depth: number; owner: number | null; born: number | null; ended: number | null; changes: number; hidden: number; trouble?: string;
 };
-export type Lanes = Answer & { total: number; lanes: Lane[]; next?: string; hidden?: { heartbeat?: number }; left?: Record<string, number> };
+export type Lanes = Answer & { total: number; lanes: Lane[]; next?: string; older?: string; hidden?: { heartbeat?: number }; left?: Record<string, number> };
 export type Ticks = Answer & {
   from: number; lanes: { id: number; time: number[]; seq: number[]; count: number[]; class: number[]; manager: number[] }[];
-  classes: string[]; managers: string[];
+  classes: string[]; managers: string[]; older?: string;
 };
 export type States = Answer & { from: number; lanes: { id: number; from: number[]; to: number[]; state: string[]; text: string[] }[] };
 export type Change = { op: string; path: string; field?: string; from?: string; old?: unknown; new?: unknown };

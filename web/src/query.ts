@@ -3,7 +3,7 @@ import { batch, effect, signal, type Signal } from "@preact/signals";
 import { admitted, Failure, get, renewed, type Params } from "./api";
 import type { Answer } from "./model";
 
-/** Asked is one question. Pages follow the cursor so often, and add joins their answers. What is joined is shown at once. */
+/** Asked is one question. Pages follow the cursor next so often, and add joins their answers. What is joined is shown at once. */
 export type Asked<T> = { shape: string; params: Params; mark?: string; wait?: number; pages?: number; add?: (a: T, b: T) => T };
 export type Query<T> = { answer: Signal<T | null>; asked: Signal<Asked<T> | null>; failed: Signal<string>; missing: Signal<boolean>; busy: Signal<boolean> };
 
@@ -60,14 +60,18 @@ async function run<T extends Answer>(q: Query<T>, asked: Asked<T>, aborted: Abor
   if (!aborted.aborted) q.busy.value = false;
 }
 
-async function* all<T extends Answer>(asked: Asked<T>, aborted: AbortSignal): AsyncGenerator<T> {
-  let answer = await get<T>(asked.shape, asked.params, aborted, asked.mark);
-  yield answer;
-  for (let page = 1; page < (asked.pages ?? 1) && asked.add; page++) {
-    const cursor = (answer as { next?: string }).next;
-    if (!cursor) return;
-    answer = asked.add(answer, await get<T>(asked.shape, { ...asked.params, cursor }, aborted, asked.mark));
-    yield answer;
+/** all gives what is shown, one after the other. An answer that was not counted to the end is asked for again, and is shown when it is as long as before. */
+async function* all<T extends Answer & { next?: string; older?: string }>(asked: Asked<T>, aborted: AbortSignal): AsyncGenerator<T> {
+  const ask = (cursor: string | undefined) => get<T>(asked.shape, { ...asked.params, cursor }, aborted, asked.mark);
+  for (let older: string | undefined, again = false; older || !again; again = true) {
+    let answer = await ask(older);
+    if (!again) yield answer;
+    for (let page = 1; page < (asked.pages ?? 1) && asked.add && answer.next; page++) {
+      answer = asked.add(answer, await ask(answer.next));
+      if (!again) yield answer;
+    }
+    if (again) yield answer;
+    older = answer.older;
   }
 }
 
