@@ -76,6 +76,7 @@ func (at *instant) call(r *http.Request) (*call, error) {
 	if info.Resource == "namespaces" {
 		c.namespace = ""
 	}
+	s.narrow(c.namespace)
 	if len(info.Parts) > 1 {
 		c.name = info.Parts[1]
 	}
@@ -163,6 +164,11 @@ func (c *call) serve(w http.ResponseWriter, r *http.Request) error {
 	if err := c.allow(r.Context(), c.at.point.Seq); err != nil {
 		return err
 	}
+	if rv := c.options.ResourceVersion; c.options.Watch || rv != "" && rv != "0" {
+		if err := c.resource.followable(); err != nil {
+			return err
+		}
+	}
 	c.warn(w)
 	if shifted, ok := c.form.(*shiftedForm); ok {
 		w.Header().Set(ShiftedHeader, shifted.by().String())
@@ -199,7 +205,7 @@ func (c *call) warn(w http.ResponseWriter) {
 
 func (c *call) get(w http.ResponseWriter, r *http.Request) error {
 	if rv := c.options.ResourceVersion; rv != "" && rv != "0" {
-		position, err := c.at.position(r.Context(), c.resource, c.namespace)
+		position, err := c.at.position(r.Context(), c.resource)
 		if err != nil {
 			return err
 		}

@@ -13,39 +13,44 @@ import (
 // confined adds a stream of the secrets of a namespace.
 func (p *pen) confined(namespace string) (stream int) {
 	p.Helper()
-	s, err := p.sink.Stream(p.Context(), postgres.StreamSpec{Resource: "secrets", Kind: "Secret", Version: "v1", Namespaced: true, Scope: namespace})
-	require.NoError(p, err)
-	p.streams, p.live = append(p.streams, s), append(p.live, map[string]*thing{})
-	p.list(len(p.streams)-1, "first_list")
-	return len(p.streams) - 1
+	return p.follow(postgres.StreamSpec{Resource: "secrets", Kind: "Secret", Version: "v1", Namespaced: true, Scope: namespace})
 }
 
-// TestAListOfTwoStreamsLeadsPastNoEventOfTheOneThatIsBehind has a recorder that was confined to two namespaces.
-func TestAListOfTwoStreamsLeadsPastNoEventOfTheOneThatIsBehind(t *testing.T) {
+func TestAListOfTwoStreamsHasTheOldestOfTheirVersions(t *testing.T) {
 	pen := newPen(t)
 	a, b := pen.confined("a"), pen.confined("b")
 	live := serveLive(t, pen)
-	late := pen.set(a, "a", "late", "l1")
-	pen.commit(pen.set(b, "b", "early", "l1"))
-	newest := strconv.Itoa(pen.rv)
-	all := live.version("/api/v1/secrets")
-	require.Equal(t, newest, live.version("/api/v1/namespaces/b/secrets"), "one namespace has one stream")
-	pen.commit(late)
-	watch := live.watch("/api/v1/secrets?watch=1&resourceVersion=" + all)
-	seen := map[string]bool{}
-	for range 2 {
-		seen[watch.next().Object.Metadata.Name] = true
-	}
-	require.Equal(t, map[string]bool{"late": true, "early": true}, seen, "it gives once more what was ahead")
-
-	// While a namespace is in a gap, the other goes on. The list that ends the gap ends watches.
+	pen.commit(pen.set(a, "a", "one", "l1"))
+	oldest := strconv.Itoa(pen.rv)
 	pen.interrupt(a)
-	pen.commit(pen.set(b, "b", "early", "l2"))
-	all = live.version("/api/v1/secrets")
-	require.Equal(t, strconv.Itoa(pen.rv), all)
-	watch = live.watch("/api/v1/secrets?watch=1&resourceVersion=" + all)
-	pen.list(a, "expired", pen.listed(a, "a", "late", "l3"))
-	e := watch.next()
-	require.Equal(t, "ERROR", e.Type)
-	require.Equal(t, http.StatusGone, e.Object.Code)
+	pen.commit(pen.set(b, "b", "two", "l1"))
+	require.Equal(t, oldest, live.version("/api/v1/secrets"), "of the stream that is interrupted")
+	require.Equal(t, oldest, live.version("/api/v1/secrets?resourceVersion=0"))
+	require.Equal(t, oldest, live.version("/api/v1/namespaces/a/secrets"))
+	require.Equal(t, strconv.Itoa(pen.rv), live.version("/api/v1/namespaces/b/secrets"))
+	require.Equal(t, oldest, live.version("/api/v1/namespaces/other/secrets"), "it is not on record")
+}
+
+func TestTwoStreamsAreWatchedByNamespace(t *testing.T) {
+	pen := newPen(t)
+	a, b := pen.confined("a"), pen.confined("b")
+	live := serveLive(t, pen)
+	pen.commit(pen.set(b, "b", "two", "l1"))
+	rv := strconv.Itoa(pen.rv)
+	for _, query := range []string{
+		"watch=1", "watch=1&resourceVersion=" + rv, "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true",
+		"resourceVersion=" + rv, "resourceVersion=" + rv + "&resourceVersionMatch=Exact",
+	} {
+		for _, path := range []string{"/api/v1/secrets", "/api/v1/namespaces/other/secrets"} {
+			status := live.status(http.MethodGet, path+"?timeoutSeconds=1&"+query)
+			require.EqualValues(t, http.StatusBadRequest, status.Code, query)
+			require.Contains(t, status.Message, "watch them in one namespace (a, b), or list them without a resource version", query)
+		}
+	}
+	watch := live.watch("/api/v1/namespaces/b/secrets?watch=1&resourceVersion=" + rv)
+	pen.interrupt(a)
+	pen.list(a, "expired", pen.listed(a, "a", "one", "l1"))
+	pen.commit(pen.set(b, "b", "two", "l2"))
+	require.Equal(t, "two", watch.next().Object.Metadata.Name, "the gap of another namespace is none of its own")
+	require.Equal(t, "two", live.watch("/api/v1/namespaces/b/secrets?watch=1&resourceVersion="+rv).next().Object.Metadata.Name)
 }

@@ -31,14 +31,13 @@ type instant struct {
 	discovery *discovery.Server
 	reviews   *review.Server
 
-	interrupted map[int32]bool   // streams that were in a gap
-	positions   map[int32]string // resource versions of streams, if they are known
-	moving      *moving          // of whose root it is; nil for one that stays
-	feed        *feed.Feed       // of its watches
+	positions map[int32]string // resource versions of streams, if they are known
+	moving    *moving          // of whose root it is; nil for one that stays
+	feed      *feed.Feed       // of its watches
 }
 
 func newInstant(ctx context.Context, c *cluster, p history.Point, revision int64, streams []history.Stream) (*instant, error) {
-	at := &instant{cluster: c, point: p, revision: revision, streams: map[schema.GroupResource][]history.Stream{}, interrupted: map[int32]bool{}}
+	at := &instant{cluster: c, point: p, revision: revision, streams: map[schema.GroupResource][]history.Stream{}}
 	at.feed = feed.New(c.record, feed.Options{})
 	at.feed.SeekTo(p.Seq, 0)
 	if err := at.readStreams(ctx, streams); err != nil {
@@ -67,9 +66,6 @@ func (at *instant) readStreams(ctx context.Context, all []history.Stream) error 
 	for i := range gaps {
 		if g := &gaps[i]; g.Cause == history.CauseFirstList && g.Stream != nil {
 			unlisted[g.Stream.ID] = g.ToAt.IsZero() || g.ToAt.After(at.point.Time)
-		}
-		if g := &gaps[i]; g.Stream != nil && !g.FromAt.After(at.point.Time) && (g.ToAt.IsZero() || g.ToAt.After(at.point.Time)) {
-			at.interrupted[g.Stream.ID] = true
 		}
 	}
 	for _, s := range all {

@@ -47,7 +47,7 @@ func (c *call) list(w http.ResponseWriter, r *http.Request) error {
 
 // listing finds what a list is of, by the resource version, its match and the continue token.
 func (c *call) listing(ctx context.Context) (*listing, error) {
-	position, err := c.at.position(ctx, c.resource, c.namespace)
+	position, err := c.at.position(ctx, c.resource)
 	if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,9 @@ type pen struct {
 	*testing.T
 	database *pgtest.Database
 	sink     *postgres.Sink
+	leader   string // who was chosen to record
 	streams  []*postgres.Stream
+	kinds    []string            // by stream
 	live     []map[string]*thing // by stream and key
 	rv, uid  int
 	now      time.Time
@@ -52,29 +54,51 @@ func (o *thing) key() string                { return o.namespace + "/" + o.name 
 // newPen begins a record of streams that hold nothing yet.
 func newPen(t *testing.T) *pen {
 	t.Helper()
-	p := &pen{T: t, database: pgtest.New(t, pgtest.EmptyRecord), rv: 10, now: time.Now().UTC().Truncate(time.Microsecond)}
+	return newPenOf(t, 0)
+}
+
+// newPenOf begins one that ends some time ago.
+func newPenOf(t *testing.T, ago time.Duration) *pen {
+	t.Helper()
+	p := &pen{T: t, database: pgtest.New(t, pgtest.EmptyRecord), rv: 10, now: time.Now().Add(-ago).UTC().Truncate(time.Microsecond), leader: "test"}
+	p.open()
+	p.leads("now() + interval '1 hour'") // as if it went on to say so
+	for _, r := range penResources {
+		p.follow(postgres.StreamSpec{Resource: r.resource, Kind: r.kind, Version: "v1", Namespaced: true})
+	}
+	return p
+}
+
+// open opens the record as a recorder does that was chosen: what came before has another epoch.
+func (p *pen) open() {
+	p.Helper()
 	var err error
-	p.sink, err = postgres.Open(t.Context(), postgres.Config{
+	p.sink, err = postgres.Open(p.Context(), postgres.Config{
 		URL: p.database.URL(), ClusterUID: "11111111-2222-3333-4444-555555555555", ClusterName: "test", Recorder: "test", Version: "v0",
 		ConfigJSON: []byte(`{}`), Logger: slog.New(slog.DiscardHandler), Now: func() time.Time { return p.now.Add(p.lag) },
 	})
-	require.NoError(t, err)
-	t.Cleanup(p.sink.Close)
-	p.leads("now() + interval '1 hour'") // as if it went on to say so
-	for i, r := range penResources {
-		stream, err := p.sink.Stream(t.Context(), postgres.StreamSpec{Resource: r.resource, Kind: r.kind, Version: "v1", Namespaced: true})
-		require.NoError(t, err)
-		p.streams, p.live = append(p.streams, stream), append(p.live, map[string]*thing{})
-		p.list(i, "first_list")
-	}
-	return p
+	require.NoError(p, err)
+	p.Cleanup(p.sink.Close)
+}
+
+// choose has another recorder chosen, which has not opened the record yet.
+func (p *pen) choose() { p.leader = "next" }
+
+// follow adds a stream.
+func (p *pen) follow(spec postgres.StreamSpec) (stream int) {
+	p.Helper()
+	s, err := p.sink.Stream(p.Context(), spec)
+	require.NoError(p, err)
+	p.streams, p.live, p.kinds = append(p.streams, s), append(p.live, map[string]*thing{}), append(p.kinds, spec.Kind)
+	p.list(len(p.streams)-1, "first_list")
+	return len(p.streams) - 1
 }
 
 // leads says when the recorder said last that it records.
 func (p *pen) leads(at string) {
 	p.Helper()
-	p.database.Exec(p.T, `INSERT INTO kuberewind.leaders (cluster_uid, holder, token, term, renewed_at) SELECT uid, 'test', '', '6s', `+at+`
-		FROM kuberewind.clusters ON CONFLICT (cluster_uid) DO UPDATE SET renewed_at = excluded.renewed_at`)
+	p.database.Exec(p.T, `INSERT INTO kuberewind.leaders (cluster_uid, holder, token, term, renewed_at) SELECT uid, '`+p.leader+`', '', '6s', `+at+`
+		FROM kuberewind.clusters ON CONFLICT (cluster_uid) DO UPDATE SET holder = excluded.holder, renewed_at = excluded.renewed_at`)
 }
 
 func (p *pen) record() *history.Record {
@@ -98,12 +122,8 @@ func (p *pen) commit(items ...postgres.Item) {
 
 func (p *pen) thing(stream int, namespace, name, uid, data string) *thing {
 	p.Helper()
-	kind := "Secret" // of a stream that a test has added
-	if stream < len(penResources) {
-		kind = penResources[stream].kind
-	}
 	text, err := json.Marshal(map[string]any{
-		"apiVersion": "v1", "kind": kind, "data": map[string]string{"text": data},
+		"apiVersion": "v1", "kind": p.kinds[stream], "data": map[string]string{"text": data},
 		"metadata": map[string]any{"namespace": namespace, "name": name, "uid": uid, "resourceVersion": strconv.Itoa(p.rv), "labels": map[string]string{"side": data[:1]}},
 	})
 	require.NoError(p, err)

@@ -1,11 +1,11 @@
 package apiserver
 
 import (
-	"cmp"
 	"context"
 	"encoding/base64"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -26,7 +26,7 @@ type served struct {
 	stored schema.GroupResource // under which the record has its objects
 	scope  history.Scope        // the streams that have them
 	typed  bool                 // the items of its lists have no kind
-	names  []string             // namespaces that the recorder was confined to; nil for all
+	names  []string             // namespaces that the recorder was confined to, by stream; nil for all
 
 	granted bool // that it is read was decided on: by call.allow, or because the server reads it for itself
 
@@ -71,30 +71,36 @@ func (s *served) absent(name, message string) error {
 // GroupResource is that of the request.
 func (s *served) GroupResource() schema.GroupResource { return s.GroupVersionResource.GroupResource() }
 
-// position is the resource version of a list at the instant, of a namespace if it is not "".
-//
-// If the recorder was confined to several namespaces, each has a stream, and one can be behind the others. Then it is the oldest of their
-// positions: a watch from there misses nothing, and gives once more what the others are ahead. A stream in a gap does not count: the list that
-// ends its gap ends watches, too.
-func (at *instant) position(ctx context.Context, s *served, namespace string) (oldest string, err error) {
-	var behind string // of streams that do not count
-	for _, stream := range at.recorded(s.stored) {
-		if namespace != "" && stream.Scope != "" && stream.Scope != namespace {
-			continue
-		}
-		rv, known := at.positions[stream.ID]
+// narrow leaves the stream of a namespace, if the recorder was confined to it. Else all streams remain.
+func (s *served) narrow(namespace string) {
+	if i := slices.Index(s.names, namespace); i >= 0 && len(s.names) == len(s.scope.Streams) {
+		s.scope.Streams = s.scope.Streams[i : i+1]
+	}
+}
+
+// followable refuses what goes on from a resource version of several streams: none says how far each of them is.
+func (s *served) followable() error {
+	if len(s.scope.Streams) < 2 {
+		return nil
+	}
+	return apierrors.NewBadRequest(fmt.Sprintf("%s are on record by namespace, and no resource version is of all of them: watch them in one namespace (%s), or list them without a resource version",
+		s.GroupResource(), strings.Join(s.names, ", ")))
+}
+
+// position is the resource version of a list at the instant. Of several streams it is the oldest.
+func (at *instant) position(ctx context.Context, s *served) (oldest string, err error) {
+	for _, stream := range s.scope.Streams {
+		rv, known := at.positions[stream]
 		if !known {
-			if rv, err = at.cluster.record.StreamRV(ctx, at.point, stream.ID); err != nil {
+			if rv, err = at.cluster.record.StreamRV(ctx, at.point, stream); err != nil {
 				return "", unavailable(err)
 			}
 		}
-		if at.interrupted[stream.ID] {
-			behind = rv
-		} else if oldest == "" || before(rv, oldest) {
+		if oldest == "" || before(rv, oldest) {
 			oldest = rv
 		}
 	}
-	return cmp.Or(oldest, behind), nil
+	return oldest, nil
 }
 
 // before compares resource versions of one resource. One that is no number is before none.

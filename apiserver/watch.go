@@ -85,7 +85,7 @@ func (o *watching) begin(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if o.position, err = o.at.position(ctx, o.resource, o.namespace); err != nil {
+	if o.position, err = o.at.position(ctx, o.resource); err != nil {
 		return err
 	}
 	options := &o.options

@@ -239,7 +239,7 @@ func (o *watching) mark(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		position, err := at.position(ctx, o.resource, o.namespace)
+		position, err := at.position(ctx, o.resource)
 		if err != nil {
 			return err
 		}
