@@ -65,7 +65,7 @@ func (at *instant) call(r *http.Request) (*call, error) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return nil, at.refuse(r, s, info)
 	}
-	if info.Subresource != "" && !slices.Contains(s.Subresources, info.Subresource) || s.Namespaced != (info.Namespace != "") && (len(info.Parts) > 1 || info.Namespace != "") && info.Resource != "namespaces" {
+	if info.Subresource != "" && (info.Verb != "get" || !slices.Contains(s.Subresources, info.Subresource)) || s.Namespaced != (info.Namespace != "") && (len(info.Parts) > 1 || info.Namespace != "") && info.Resource != "namespaces" {
 		return nil, nil
 	}
 	if !s.Recorded {

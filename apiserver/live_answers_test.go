@@ -98,20 +98,26 @@ func TestAnAnswerOfTheEndOfTheRecordSaysHowTheClusterMayHaveChanged(t *testing.T
 		renewed string        // by the recorder
 		before  time.Duration // the last commit
 		lag     time.Duration // of that commit
+		chosen  func(*pen)    // of a recorder that has not committed
 		says    string
 	}{
 		"a busy recorder":                        {renewed: "now()"},
 		"a quiet minute":                         {renewed: "now()", before: time.Minute},
 		"a recorder that has ended":              {renewed: "'-infinity'", says: "no recorder records this cluster: the last commit was at "},
 		"a recorder that was killed":             {renewed: "now() - interval '11 seconds'", says: "no recorder records this cluster: the last commit was at "},
+		"a recorder that was just chosen":        {renewed: "now()", before: time.Minute, chosen: (*pen).choose, says: "no recorder records this cluster: the last commit was at "},
+		"a recorder that begins":                 {renewed: "now()", before: time.Minute, chosen: (*pen).open, says: "no recorder records this cluster: the last commit was at "},
 		"a recorder that lags":                   {renewed: "now()", lag: 11 * time.Second, says: "the recorder is 11s behind the cluster: the last commit was at "},
 		"a recorder that does not see a cluster": {renewed: "now()", before: time.Hour, says: "has committed nothing for 1h0m"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			pen := newPen(t)
+			pen := newPenOf(t, c.before)
 			live := serveLive(t, pen)
-			pen.now, pen.lag = pen.now.Add(-c.before), c.lag
+			pen.lag = c.lag
 			pen.commit(pen.set(0, "a", "o1", "l1"))
+			if c.chosen != nil {
+				c.chosen(pen)
+			}
 			for _, path := range []string{"/api/v1/configmaps", "/api/v1/namespaces/a/configmaps/o1", "/api/v1", "/version"} {
 				pen.leads(c.renewed)
 				_, header, _ := live.ask(http.MethodGet, path)
