@@ -19,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/client-go/util/cert"
 
 	"github.com/kuberewind/kuberewind/internal/serve"
 )
@@ -282,4 +283,22 @@ func TestTheServerSaysThatItIsThere(t *testing.T) {
 	require.Equal(t, "ok", body)
 	code, _ = get(t, access, true, serve.HealthPath, func(r *http.Request) { r.Header.Del("Authorization") })
 	require.Equal(t, http.StatusUnauthorized, code)
+}
+
+func TestASharedServerNamesAnAddressThatLeadsToIt(t *testing.T) {
+	for names, want := range map[string]map[string]string{
+		"replay.example.com": {"127.0.0.1:0": "127.0.0.1", "0.0.0.0:0": "replay.example.com"},
+		"localhost":          {"127.0.0.1:0": "localhost", "0.0.0.0:0": "localhost"},
+	} {
+		certText, keyText, err := cert.GenerateSelfSignedCertKey(names, nil, nil)
+		require.NoError(t, err)
+		certificate, err := tls.X509KeyPair(certText, keyText)
+		require.NoError(t, err)
+		for address, host := range want {
+			access, _ := start(t, serve.Options{Address: address, Shared: &serve.Shared{Certificate: certificate}, Handler: hello})
+			at, err := url.Parse(access.URL)
+			require.NoError(t, err)
+			require.Equal(t, host, at.Hostname(), address)
+		}
+	}
 }

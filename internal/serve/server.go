@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -169,16 +170,15 @@ func (s *Server) share(o *Shared, hosts map[string]bool, config *tls.Config) err
 	return nil
 }
 
-// nameIn is the first name of a certificate, else the address that is listened on, with the port.
+// nameIn is the first name of a certificate that leads here, else the address that is listened on, with the port.
 func (s *Server) nameIn(leaf *x509.Certificate) string {
-	address := s.listener.Addr().String()
-	_, port, _ := net.SplitHostPort(address) // It is one that a listener has.
+	address := s.listener.Addr().(*net.TCPAddr)
 	for _, name := range leaf.DNSNames {
-		if !strings.Contains(name, "*") {
-			return net.JoinHostPort(name, port)
+		if !strings.Contains(name, "*") && (!address.IP.IsLoopback() || name == "localhost") {
+			return net.JoinHostPort(name, strconv.Itoa(address.Port))
 		}
 	}
-	return address
+	return address.String()
 }
 
 // listen refuses what others than this machine could reach, unless the server is shared.
