@@ -64,6 +64,12 @@ func TestEachRequestIsAnEventOfKubernetes(t *testing.T) {
 		w.Header().Set("Kuberewind-Seq", "18")
 		fmt.Fprint(w, "{}")
 	})
+	for _, query := range []string{
+		"object?at=seq:5&resource=deployments.apps&namespace=shop&name=web", "object?at=seq:5&namespace=shop&name=a&name=b&resource=pods&resource=nodes",
+		"compare?a=-10m&b=seq:7", "strip?from=1769828400000&to=1769828460500", "changes?from=x", "object?at=1&at=2",
+	} {
+		ask(t, log, "/timeline/v1/"+query, ok)
+	}
 	require.NoError(t, log.Close())
 
 	info, err := os.Stat(name)
@@ -99,6 +105,12 @@ func TestEachRequestIsAnEventOfKubernetes(t *testing.T) {
 		"get  200",
 		"watch |v1|pods||| 101 seq:17",
 		"list |v1|pods||| 200 seq:18 night",
+		"get apps||deployments||shop|web 200 seq:5",
+		"get ||||shop| 200 seq:5",
+		"get  200 -10m..seq:7",
+		"get  200 2026-01-31T03:00:00Z..2026-01-31T03:01:00.5Z",
+		"get  200 x..",
+		"get  200",
 	}, got)
 }
 

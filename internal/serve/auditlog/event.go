@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -127,17 +128,41 @@ func describe(e *auditv1.Event, r *http.Request) {
 // timeline begins the paths of what the page asks. Its query says of which instant and object.
 const timeline = "/timeline/"
 
+// describeQuery leaves out what is there twice: nobody knows which one was meant.
 func describeQuery(e *auditv1.Event, query url.Values) {
-	if at := query.Get("at"); at != "" {
-		e.Annotations = map[string]string{InstantAnnotation: at}
+	one := func(name string) string {
+		if len(query[name]) == 1 {
+			return query.Get(name)
+		}
+		return ""
 	}
-	resource := schema.ParseGroupResource(query.Get("resource"))
+	if instant := cmp.Or(one("at"), between(one("a"), one("b")), between(moment(one("from")), moment(one("to")))); instant != "" {
+		e.Annotations = map[string]string{InstantAnnotation: instant}
+	}
+	resource := schema.ParseGroupResource(one("resource"))
 	object := auditv1.ObjectReference{
-		APIGroup: resource.Group, Resource: resource.Resource, Namespace: query.Get("namespace"), Name: query.Get("name"), UID: types.UID(query.Get("uid")),
+		APIGroup: resource.Group, Resource: resource.Resource, Namespace: one("namespace"), Name: one("name"), UID: types.UID(one("uid")),
 	}
 	if object != (auditv1.ObjectReference{}) {
 		e.ObjectRef = &object
 	}
+}
+
+// between is all from one instant to another, "" of none.
+func between(from, to string) string {
+	if from == "" && to == "" {
+		return ""
+	}
+	return from + ".." + to
+}
+
+// moment is the time of an end of a window, which is in milliseconds. What is no number was refused.
+func moment(text string) string {
+	milli, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return text
+	}
+	return time.UnixMilli(milli).UTC().Format(time.RFC3339Nano)
 }
 
 // answer remembers the code of an answer.
