@@ -95,15 +95,15 @@ func (c *command) browse(ctx context.Context, program, url string, await func(co
 	used, err := await(ctx)
 	var unstarted *startError
 	switch {
+	case used:
+		c.env.Note("the page is open in your browser")
+		return "", nil
 	case errors.As(context.Cause(ctx), &unstarted):
 		return unstarted.Error(), nil
 	case err != nil:
 		return "", err
-	case !used:
-		return "", &unopenedError{command: c.env.Command}
 	}
-	c.env.Note("the page is open in your browser")
-	return "", nil
+	return "", &unopenedError{command: c.env.Command}
 }
 
 // A startError says that the program that opens browsers failed.
