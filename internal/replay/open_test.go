@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/creack/pty"
 	"github.com/stretchr/testify/require"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
@@ -86,9 +87,7 @@ func TestOpenPrintsALinkWithoutADisplay(t *testing.T) {
 	folders(t)
 	noDisplay(t)
 	lines, end := b.serve(t)
-	page, _, _ := strings.Cut(lines[3], "#")
-	requireReads(t, page, follow(t, lines[3]), http.StatusOK)
-
+	page := lines[3]
 	got := b.asked(t, "open")
 	require.Zero(t, got.code, got.err)
 	printed := strings.Split(got.out, "\n")
@@ -108,6 +107,18 @@ func TestOpenPrintsALinkWithoutADisplay(t *testing.T) {
 	require.True(t, strings.HasSuffix(answer.URL, "&cluster="+answer.Cluster+"&at=seq:5&resource=deployments.apps&namespace=shop&name=web"), answer.URL)
 	token := follow(t, answer.URL)
 	requireReads(t, page, token, http.StatusOK)
+	require.Zero(t, end())
+}
+
+func TestServePrintsALinkToATerminal(t *testing.T) {
+	b := story(t)
+	folders(t)
+	keyboard, screen, err := pty.Open()
+	require.NoError(t, err)
+	defer func() { require.NoError(t, keyboard.Close()) }()
+	lines, end := b.serveTo(t, keyboard, screen)
+	page, _, _ := strings.Cut(lines[3], "#")
+	requireReads(t, page, follow(t, lines[3]), http.StatusOK)
 	require.Zero(t, end())
 }
 

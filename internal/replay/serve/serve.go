@@ -33,7 +33,7 @@ With --authorization, others can read what the live cluster lets them read, with
 live cluster. In mode live-self, the caller's own token asks that API. In mode live, the identity of the --live kubeconfig does.
 
 It also serves a page for browsers, at http://127.0.0.1:9465: "open" opens it. The page needs the token that the code of a link gives. A code can be
-used once, for 60 seconds. With --authorization, the page speaks TLS and asks for a bearer token of the live cluster, whose owner may list all resources.
+used once, for 60 seconds. A link is printed to terminals only. With --authorization, the page speaks TLS and asks for a bearer token of the live cluster, whose owner may list all resources.
 
 --audit-log writes who asked what, of which instant: one line a request, in the format of Kubernetes' audit log.
 
@@ -152,20 +152,30 @@ func (c *command) serve(ctx context.Context, flags *pflag.FlagSet, records []*hi
 	return errors.Join(server.Serve(ctx), remove())
 }
 
-// print gives lines to copy into another terminal, and a link to the page.
+// print gives lines to copy into another terminal, and a link to the page. Its code is for a screen, and not for a log.
 func (c *command) print(flags *pflag.FlagSet, records []*history.Record, server *past.Server) error {
 	settings := c.settings(flags)
 	if len(records) > 1 {
 		settings += " --cluster " + quote(records[0].Cluster().Name)
 	}
 	exec := c.env.Command + settings + " exec --at 10m -- "
-	pageLine := ""
-	if link, ok := server.Link(); ok {
-		pageLine = link.URL(past.Focus{}) + "\n"
-		c.env.Note(fmt.Sprintf("the link below opens the page once, within %s; later, use: %s%s open", page.Lifetime, c.env.Command, settings))
-	}
-	_, err := fmt.Fprintf(c.env.IOStreams.Out, "%skubectl get pods -A\n%sk9s\nkill %d\n%s", exec, exec, os.Getpid(), pageLine)
+	_, err := fmt.Fprintf(c.env.IOStreams.Out, "%skubectl get pods -A\n%sk9s\nkill %d\n%s", exec, exec, os.Getpid(), c.pageLine(server, settings))
 	return err
+}
+
+// pageLine is a line for the page, "" without one.
+func (c *command) pageLine(server *past.Server, settings string) string {
+	open := c.env.Command + settings + " open"
+	switch {
+	case server.Page() == "":
+		return ""
+	case !c.env.Terminal():
+		c.env.Note("to open the page below, use: " + open)
+		return server.Page() + "\n"
+	}
+	c.env.Note(fmt.Sprintf("the link below opens the page once, within %s; later, use: %s", page.Lifetime, open))
+	link, _ := server.Link()
+	return link.URL(past.Focus{}) + "\n"
 }
 
 // settings are the flags that said which record it is. A password is on no screen.
