@@ -1,9 +1,7 @@
 package session
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"slices"
@@ -13,10 +11,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apiserver/pkg/endpoints/request"
-	kjson "sigs.k8s.io/json"
 
 	"github.com/kuberewind/kuberewind/apiserver/internal/clock"
 	"github.com/kuberewind/kuberewind/apiserver/internal/wire"
+	"github.com/kuberewind/kuberewind/internal/jsonbody"
 )
 
 // Prefix is where the JSON API is served.
@@ -45,14 +43,7 @@ func (r *Registry) ServeAPI(w http.ResponseWriter, request *http.Request) error 
 	case http.MethodDelete:
 		return r.delete(w, request, name)
 	}
-	return notAllowed(w, request.Method, "GET, PUT, DELETE")
-}
-
-func notAllowed(w http.ResponseWriter, method, allowed string) error {
-	w.Header().Set("Allow", allowed)
-	err := apierrors.NewMethodNotSupported(resource, strings.ToLower(method))
-	err.ErrStatus.Message = fmt.Sprintf("%s is not supported here, but %s", method, allowed)
-	return err
+	return jsonbody.NotAllowed(w, request, resource, "GET, PUT, DELETE")
 }
 
 func validName(name string) error {
@@ -72,7 +63,7 @@ type List struct {
 
 func (r *Registry) serveList(w http.ResponseWriter, request *http.Request) error {
 	if request.Method != http.MethodGet && request.Method != http.MethodHead {
-		return notAllowed(w, request.Method, "GET")
+		return jsonbody.NotAllowed(w, request, resource, "GET")
 	}
 	l := List{Sessions: []State{}}
 	for _, s := range r.list() {
@@ -140,32 +131,14 @@ func (r *Registry) delete(w http.ResponseWriter, request *http.Request, name str
 }
 
 func (r *Registry) put(w http.ResponseWriter, request *http.Request, name string) error {
-	change, err := readChange(w, request)
-	if err != nil {
+	change := &Change{}
+	if err := jsonbody.Read(w, request, maxBody, `{"at": "2026-01-31T03:12:00Z", "playing": true, "speed": 60}`, change); err != nil {
 		return err
 	}
 	if s := r.find(name); s != nil {
 		return r.change(w, request, s, change)
 	}
 	return r.create(w, request, name, change)
-}
-
-func readChange(w http.ResponseWriter, request *http.Request) (*Change, error) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, request.Body, maxBody))
-	var large *http.MaxBytesError
-	if errors.As(err, &large) {
-		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("the body has more than %d bytes", maxBody))
-	}
-	if err != nil {
-		return nil, apierrors.NewBadRequest("the body cannot be read: " + err.Error())
-	}
-	change := &Change{}
-	faults, err := kjson.UnmarshalStrict(body, change)
-	if err = errors.Join(err, errors.Join(faults...)); err != nil {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf(
-			`the body is not understood: write a JSON object such as {"at": "2026-01-31T03:12:00Z", "playing": true, "speed": 60}: %v`, err))
-	}
-	return change, nil
 }
 
 func (r *Registry) create(w http.ResponseWriter, request *http.Request, name string, change *Change) error {

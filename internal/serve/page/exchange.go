@@ -1,16 +1,11 @@
 package page
 
 import (
-	"errors"
-	"fmt"
-	"io"
 	"net/http"
-	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	kjson "sigs.k8s.io/json"
 
+	"github.com/kuberewind/kuberewind/internal/jsonbody"
 	"github.com/kuberewind/kuberewind/internal/serve"
 )
 
@@ -66,7 +61,8 @@ func (c *Codes) exchange(w http.ResponseWriter, r *http.Request) {
 
 // answer reads the body of a POST, and writes what is answered to it.
 func answer(w http.ResponseWriter, r *http.Request, to func(*Code) (any, error)) {
-	asked, err := read(w, r)
+	asked := &Code{}
+	err := read(w, r, asked)
 	var value any
 	if err == nil {
 		value, err = to(asked)
@@ -78,30 +74,13 @@ func answer(w http.ResponseWriter, r *http.Request, to func(*Code) (any, error))
 	serve.WriteJSON(w, http.StatusOK, value)
 }
 
-func read(w http.ResponseWriter, r *http.Request) (*Code, error) {
+// read takes no body for an empty object: a new code needs none.
+func read(w http.ResponseWriter, r *http.Request, asked *Code) error {
 	if r.Method != http.MethodPost {
-		return nil, notAllowed(w, r, http.MethodPost)
+		return jsonbody.NotAllowed(w, r, schema.GroupResource{}, http.MethodPost)
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	var large *http.MaxBytesError
-	if errors.As(err, &large) {
-		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("the body has more than %d bytes", maxBody))
+	if r.ContentLength == 0 {
+		return nil
 	}
-	asked := &Code{}
-	if err == nil && len(body) > 0 {
-		var faults []error
-		faults, err = kjson.UnmarshalStrict(body, asked)
-		err = errors.Join(err, errors.Join(faults...))
-	}
-	if err != nil {
-		return nil, apierrors.NewBadRequest(`the body is not understood: write a JSON object such as {"code": "…"}: ` + err.Error())
-	}
-	return asked, nil
-}
-
-func notAllowed(w http.ResponseWriter, r *http.Request, allowed string) error {
-	w.Header().Set("Allow", allowed)
-	err := apierrors.NewMethodNotSupported(schema.GroupResource{}, strings.ToLower(r.Method))
-	err.ErrStatus.Message = fmt.Sprintf("%.20s is not supported here, but %s", r.Method, allowed)
-	return err
+	return jsonbody.Read(w, r, maxBody, `{"code": "…"}`, asked)
 }

@@ -7,6 +7,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kuberewind/kuberewind/internal/jsonbody"
 	"github.com/kuberewind/kuberewind/internal/serve"
 )
 
@@ -81,7 +82,7 @@ func (h *handler) find(w http.ResponseWriter, r *http.Request) (http.HandlerFunc
 	case p == exchange:
 		return h.codes.exchange, nil
 	case !reads(r):
-		return nil, notAllowed(w, r, "GET, HEAD")
+		return nil, jsonbody.NotAllowed(w, r, schema.GroupResource{}, "GET, HEAD")
 	}
 	return h.web.ServeHTTP, nil
 }
@@ -95,7 +96,7 @@ func (h *handler) data(w http.ResponseWriter, r *http.Request, p part) (http.Han
 	case p == sessions:
 		return confined(uid, h.sessions), nil
 	case p == timeline && !reads(r): // I10
-		return nil, notAllowed(w, r, "GET, HEAD")
+		return nil, jsonbody.NotAllowed(w, r, schema.GroupResource{}, "GET, HEAD")
 	case p == timeline && h.timelines[uid] != nil:
 		return confined(uid, h.timelines[uid]), nil
 	}
