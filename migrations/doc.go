@@ -17,6 +17,7 @@
 //
 //   - A schema that is newer than this program ([ErrNewer]): it may mean something that this program does not know.
 //   - A schema from 1 to 10 ([ErrUnreleased]): development builds made those, and nothing brings them to 100.
+//   - A schema whose files changed after it was made, before they were released ([ErrUnreleased]): it lacks what they have now.
 //   - A schema of another role, or with something of another role in it ([ErrNotOwner]): what is in it would run as the
 //     recorder. A superuser does not even ask a schema of another role for its version.
 //   - Down on a record that holds deltas ([ErrFilled]), unless forced: nothing brings them back.

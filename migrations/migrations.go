@@ -20,8 +20,8 @@ var (
 	ErrMissing = errors.New("the database holds no record")
 	// ErrOlder is returned by Check when migrations of this program are not yet applied.
 	ErrOlder = errors.New("the schema of the record is older than this program")
-	// ErrUnreleased is returned when the schema is one of those before the first released one.
-	ErrUnreleased = errors.New("a development build before schema 100 made this record")
+	// ErrUnreleased is returned when the schema is one of those before the first released one, or an early form of it.
+	ErrUnreleased = errors.New("a development build made this record")
 	// ErrNewer is returned when the schema was made by a newer program.
 	ErrNewer = errors.New("the schema of the record is newer than this program")
 	// ErrNoRights is returned where not even the version of the schema may be read.
@@ -58,11 +58,18 @@ func Latest() int {
 	return latest
 }
 
-// Version returns the version of the schema in the database, 0 if there is none.
+// ask reads the version, and whether the schema has the column lives.owners: the last that its files got before they were released.
+const ask = `SELECT kuberewind.schema_version(),
+	EXISTS (SELECT FROM pg_catalog.pg_attribute WHERE attrelid = pg_catalog.to_regclass('kuberewind.lives') AND attname = 'owners')`
+
+// Version returns the version of the schema in the database, 0 if there is none. The error is ErrUnreleased for an early form of a version.
 func Version(ctx context.Context, db Querier) (int, error) {
 	var version int
-	err := db.QueryRow(ctx, "SELECT kuberewind.schema_version()").Scan(&version)
+	var complete bool
+	err := db.QueryRow(ctx, ask).Scan(&version, &complete)
 	switch {
+	case err == nil && !complete && first <= version && version <= Latest():
+		return 0, unreleased(version)
 	case err == nil:
 		return version, nil
 	case hasCode(err, pgerrcode.InvalidSchemaName, pgerrcode.UndefinedFunction):
@@ -91,13 +98,17 @@ func compare(version, latest int) error {
 	case version == 0:
 		return fmt.Errorf("%w: it has no schema %s; make it with \"recorder migrate\"", ErrMissing, Schema)
 	case version < first:
-		return fmt.Errorf("%w: it has schema %d, and nothing was changed; keep it with that build for reading, and begin a new record in another database (embedded: with another --data-dir)",
-			ErrUnreleased, version)
+		return unreleased(version)
 	case version < latest:
 		return fmt.Errorf("%w: version %d, and version %d is needed; run \"recorder migrate\"", ErrOlder, version, latest)
 	default:
 		return fmt.Errorf("%w: version %d, and this program knows up to %d; use a newer program", ErrNewer, version, latest)
 	}
+}
+
+func unreleased(version int) error {
+	return fmt.Errorf("%w: it has schema %d, and nothing was changed; keep it with that build for reading, and begin a new record in another database (embedded: with another --data-dir)",
+		ErrUnreleased, version)
 }
 
 // hasCode tells whether err carries one of the SQLSTATEs.

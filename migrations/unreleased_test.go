@@ -50,7 +50,7 @@ func TestARecordOfADevelopmentBuildIsRefusedBeforeAnythingIsWritten(t *testing.T
 				"Down, forced": migrations.Down(t.Context(), url, true),
 			} {
 				require.ErrorIs(t, err, migrations.ErrUnreleased, name)
-				require.ErrorContains(t, err, "a development build before schema 100 made this record", name)
+				require.ErrorContains(t, err, "a development build made this record", name)
 				require.ErrorContains(t, err, fmt.Sprintf("it has schema %d,", test.version), name)
 				require.ErrorContains(t, err, "keep it with that build for reading, and begin a new record in another database (embedded: with another --data-dir)", name)
 			}
@@ -75,4 +75,22 @@ func TestAMigrationOfADevelopmentBuildThatEndsMeanwhileIsRefusedToo(t *testing.T
 	require.ErrorIs(t, up.Wait(), migrations.ErrUnreleased)
 	require.Equal(t, 1, one[int](t, holder, "SELECT kuberewind.schema_version()"))
 	require.NotContains(t, objectsOf(t, holder), "heads")
+}
+
+// Development builds changed the files of schemas 100 to 104 until they were released.
+func TestAnEarlyFormOfTheSchemaIsRefused(t *testing.T) {
+	url, conn := migrated(t)
+	run(t, conn, "DROP VIEW kuberewind.recorders; ALTER TABLE kuberewind.lives DROP COLUMN owners CASCADE")
+	definitions := definitionsOf(t, conn)
+	for name, err := range map[string]error{
+		"Check":        migrations.Check(t.Context(), conn),
+		"Up":           migrations.Up(t.Context(), url, discard()),
+		"Down":         migrations.Down(t.Context(), url, false),
+		"Down, forced": migrations.Down(t.Context(), url, true),
+	} {
+		require.ErrorIs(t, err, migrations.ErrUnreleased, name)
+		require.ErrorContains(t, err, fmt.Sprintf("it has schema %d, and nothing was changed", migrations.Latest()), name)
+		require.ErrorContains(t, err, "begin a new record in another database (embedded: with another --data-dir)", name)
+	}
+	require.ElementsMatch(t, definitions, definitionsOf(t, conn))
 }

@@ -174,7 +174,7 @@ var databases = map[string]struct {
 		db := pgtest.New(t, pgtest.EmptyRecord)
 		setVersion(t, db, "10")
 		return db.URL()
-	}, nil, []string{"a development build before schema 100 made this record", "it has schema 10", "begin a new record"}},
+	}, nil, []string{"a development build made this record", "it has schema 10", "begin a new record"}},
 	"a read-only server": {func(t *testing.T) string {
 		db := pgtest.New(t, pgtest.EmptyRecord)
 		db.ReadOnly(t)
