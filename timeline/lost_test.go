@@ -136,6 +136,14 @@ func TestADamagedVersionIsSaid(t *testing.T) {
 	s.ask(t, "trouble", s.end(), &got)
 	require.Positive(t, got.kinds()["damaged"])
 	require.Len(t, got.Items, 1, "one that cannot be read is not in the list, and is said")
+	for shape, v := range map[string]url.Values{
+		"strip": {"label": {"a=b"}, "from": {millis(noon)}, "to": {millis(noon.Add(time.Second))}},
+		"story": {"resource": {"pods"}, "namespace": {"shop"}, "name": {"web"}, "from": {millis(noon)}, "to": {millis(noon.Add(time.Second))}},
+	} {
+		var lacks lacking
+		s.ask(t, shape, v, &lacks)
+		require.Positive(t, lacks.kinds()["damaged"], shape)
+	}
 	var blame struct {
 		lacking
 		Lines []struct{ Text string }

@@ -3,11 +3,13 @@ package timeline_test
 import (
 	"net/url"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/kuberewind/kuberewind/patch"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
@@ -233,4 +235,31 @@ func TestATroubleSaysIfTheChangeBeforeWasNotReachedInTime(t *testing.T) {
 	hasty.ask(t, "trouble", hasty.end(), &got)
 	require.Nil(t, got.named("web-1").FirstChange)
 	require.Contains(t, got.named("web-1").Unknown, "far enough")
+}
+
+// An object that was made anew within a pause has its name from then on.
+func TestANameWithinAPauseIsOfTheLifeOfTheInstant(t *testing.T) {
+	b := newBook(t)
+	b.list()
+	b.watched(postgres.Added, "configmaps", "settings", "", `,"data":{"n":"1"}`)
+	stopped := b.now
+	b.pause(time.Hour)
+	gone := b.delta(postgres.Deleted, postgres.SourceWatch, "configmaps", "settings", "", `,"data":{"n":"1"}`)
+	anew := b.delta(postgres.Added, postgres.SourceWatch, "configmaps", "settings", "", `,"data":{"n":"2"}`)
+	anew.Object.(*served).uid = "second"
+	anew.Object.(*served).doc = patch.Doc(strings.Replace(string(anew.Object.(*served).doc), "configmaps-settings", "second", 1))
+	gone.Occurred, anew.Occurred = stopped.Add(10*time.Minute), stopped.Add(20*time.Minute)
+	b.commit(gone, anew)
+	s := b.scene(time.Minute)
+	settings := url.Values{"resource": {"configmaps"}, "namespace": {"shop"}, "name": {"settings"}}
+	for after, want := range map[time.Duration]string{5 * time.Minute: "configmaps-settings", 30 * time.Minute: "second"} {
+		settings.Set("at", millis(stopped.Add(after)))
+		var got shown
+		s.ask(t, "object", settings, &got)
+		require.True(t, got.Exists)
+		require.Equal(t, want, got.Object.UID, "%s after the pause began", after)
+		var blame struct{ Object struct{ UID string } }
+		s.ask(t, "blame", settings, &blame)
+		require.Equal(t, want, blame.Object.UID)
+	}
 }

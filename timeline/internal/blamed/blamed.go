@@ -49,33 +49,22 @@ func Find(ctx context.Context, rec *history.Record, name find.Name, at history.I
 	if err != nil {
 		return nil, err
 	}
-	point, err := rec.Resolve(ctx, at, history.Scope{})
+	v, err := find.At(ctx, rec, name, at)
 	if err != nil {
-		return nil, err
-	}
-	life, err := find.Life(ctx, rec, name, point.Seq)
-	if err != nil {
-		return nil, err
-	}
-	scope := history.Scope{Streams: []int32{life.Stream.ID}, Namespace: life.Namespace, Name: life.Name}
-	if point, err = rec.Resolve(ctx, at, scope); err != nil { // The notes are of this resource only.
 		return nil, err
 	}
 	a := &Answer{
-		Object: find.RefOf(life), Lines: []Line{}, Origins: []Origin{},
-		Command: command.OfLife(cluster, "blame", &life).At("--at", point).String(),
+		Object: find.RefOf(v.Life), Lines: []Line{}, Origins: []Origin{},
+		Command: command.OfLife(cluster, "blame", &v.Life).At("--at", v.Point).String(),
 	}
-	a.Answer = lack.Answer{Seq: state.Extent.LastSeq, Revision: state.Revision, Incomplete: lack.OfNotes(point.Notes)}
-	seq, damaged, err := find.Version(ctx, rec, &life, point)
+	a.Answer = lack.Answer{Seq: state.Extent.LastSeq, Revision: state.Revision, Incomplete: lack.OfNotes(v.Point.Notes)}
 	switch {
-	case err != nil:
-		return nil, err
-	case seq == 0:
+	case v.Seq == 0:
 		return nil, ask.NotFound("%s does not exist at this instant: choose another one", a.Object.Name)
-	case damaged != nil:
-		a.Incomplete = append(a.Incomplete, lack.Hurt(point.Time, damaged)) // The lines are those of the last version that is not.
+	case v.Damaged != nil:
+		a.Incomplete = append(a.Incomplete, lack.Hurt(v.Point.Time, v.Damaged)) // The lines are those of the last version that is not.
 	}
-	fold, err := a.read(ctx, rec, life.ObjectID, seq)
+	fold, err := a.read(ctx, rec, v.Life.ObjectID, v.Seq)
 	if err != nil {
 		return nil, err
 	}

@@ -87,7 +87,7 @@ func (l *Lister) List(ctx context.Context, q Query, now time.Time) (*Answer, err
 		return nil, err
 	}
 	a := &Answer{Answer: state.Answer(q.Window, now), Rows: []Row{}, Hidden: map[class.Class]int64{class.Heartbeat: reading.HiddenInAll()}, Command: commandOf(q)}
-	a.Lost(reading.Missing...)
+	reading.Tell(&a.Answer)
 	if left >= first {
 		a.Next = fmt.Sprintf("%d-%d", first, left)
 	}

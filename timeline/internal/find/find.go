@@ -77,23 +77,6 @@ func (n Name) String() string {
 	return ask.Cut(n.Resource) + " " + ask.Cut(n.Name)
 }
 
-// Version finds the version of a life at a point: its seq, 0 if the object does not exist then. If it is damaged, its seq comes with the error.
-func Version(ctx context.Context, rec *history.Record, life *history.Life, p history.Point) (seq int64, damaged *history.DamagedError, err error) {
-	scope := history.Scope{Streams: []int32{life.Stream.ID}, Namespace: life.Namespace, Name: life.Name}
-	hurt := func(d *history.DamagedError) {
-		if d.ObjectID == life.ObjectID {
-			seq, damaged = d.Seq, d
-		}
-	}
-	_, err = rec.Rebuild(ctx, p, scope, history.RebuildOptions{Damaged: hurt}, func(o history.Object) error {
-		if o.ObjectID == life.ObjectID {
-			seq = o.Seq
-		}
-		return nil
-	})
-	return seq, damaged, err
-}
-
 // Kin are the lives that refer to another one, at a seq.
 type Kin struct {
 	Owned  []history.Life // in the order in which they began

@@ -63,7 +63,7 @@ func (c *collection) count(ctx context.Context) (at ask.Place, err error) {
 		return at, err
 	}
 	c.answer.Hidden[class.Heartbeat] = reading.HiddenInAll()
-	c.answer.Lost(reading.Missing...)
+	reading.Tell(&c.answer.Answer)
 	if at.Low = left + 1; left >= c.first {
 		c.answer.Older = ask.Place{Low: at.Low, Last: at.Last}.String()
 		c.answer.Incomplete = append(c.answer.Incomplete, lack.NotCounted(c.query.Window.From, earlier(oldest, c.query.Window.To)))

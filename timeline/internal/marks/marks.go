@@ -23,6 +23,7 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 	"github.com/kuberewind/kuberewind/timeline/internal/ask"
 	"github.com/kuberewind/kuberewind/timeline/internal/class"
+	"github.com/kuberewind/kuberewind/timeline/internal/lack"
 )
 
 // A Mark is a delta that counts.
@@ -57,6 +58,13 @@ type Reading struct {
 	Hidden map[int64]int64
 	// Missing are the days that could not be read.
 	Missing []*history.MissingDayError
+	damaged []lack.Lack // versions whose labels could not be read
+}
+
+// Tell adds to an answer what could not be read.
+func (g *Reading) Tell(a *lack.Answer) {
+	a.Lost(g.Missing...)
+	a.Incomplete = append(a.Incomplete, g.damaged...)
 }
 
 // Begin begins a reading of deltas in a window. ids are the only lives that count, if it is not nil.

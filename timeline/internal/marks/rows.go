@@ -10,6 +10,7 @@ import (
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/selection"
 	"github.com/kuberewind/kuberewind/patch"
+	"github.com/kuberewind/kuberewind/timeline/internal/lack"
 )
 
 // rows reads the rows that the database can choose; a filter by label chooses among versions.
@@ -50,6 +51,8 @@ func (g *Reading) labelled(ctx context.Context, rows []history.Mark) (map[int64]
 			continue
 		case err != nil && !errors.As(err, &damaged):
 			return nil, err
+		case damaged != nil:
+			g.damaged = append(g.damaged, lack.Hurt(v.OccurredAt, damaged))
 		}
 		found[v.Seq] = selects(g.filter.Labels, v.Doc) || selects(g.filter.Labels, v.Before)
 	}

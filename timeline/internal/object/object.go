@@ -75,37 +75,22 @@ func Find(ctx context.Context, rec *history.Record, q Query) (*Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	point, err := rec.Resolve(ctx, q.At, history.Scope{})
-	if err != nil {
-		return nil, err
-	}
-	life, err := find.Life(ctx, rec, q.Name, point.Seq)
-	if err != nil {
-		return nil, err
-	}
-	a := &Answer{
-		Object: Versioned{Ref: find.RefOf(life)}, YAML: []Line{}, Diff: []paths.Change{}, Owners: []find.Ref{}, Owned: []find.Ref{}, Events: []Event{},
-		Command: command.OfLife(q.Cluster, "get", &life).Flag("-o", "yaml").At("--at", point).String(),
-	}
-	scope := history.Scope{Streams: []int32{life.Stream.ID}, Namespace: life.Namespace, Name: life.Name}
-	if point, err = rec.Resolve(ctx, q.At, scope); err != nil { // The notes are of this resource only.
-		return nil, err
-	}
-	a.Answer = lack.Answer{Seq: state.Extent.LastSeq, Revision: state.Revision, Incomplete: lack.OfNotes(point.Notes)}
-	last, damaged, err := find.Version(ctx, rec, &life, point)
+	v, err := find.At(ctx, rec, q.Name, q.At)
 	switch {
 	case err != nil:
 		return nil, err
-	case damaged != nil:
-		return nil, ask.Gone("the object cannot be shown: %v", damaged)
+	case v.Damaged != nil:
+		return nil, ask.Gone("the object cannot be shown: %v", v.Damaged)
 	}
-	if err := a.around(ctx, rec, life, point, last); err != nil {
-		return nil, err
+	a := &Answer{
+		Object: Versioned{Ref: find.RefOf(v.Life)}, YAML: []Line{}, Diff: []paths.Change{}, Owners: []find.Ref{}, Owned: []find.Ref{}, Events: []Event{},
+		Command: command.OfLife(q.Cluster, "get", &v.Life).Flag("-o", "yaml").At("--at", v.Point).String(),
 	}
-	if last == 0 {
-		return a, nil
+	a.Answer = lack.Answer{Seq: state.Extent.LastSeq, Revision: state.Revision, Incomplete: lack.OfNotes(v.Point.Notes)}
+	if err := a.around(ctx, rec, v.Life, v.Point, v.Seq); err != nil || v.Seq == 0 {
+		return a, err
 	}
-	return a, a.show(ctx, rec, life, last, point)
+	return a, a.show(ctx, rec, v.Life, v.Seq, v.Point)
 }
 
 // around finds the nearest versions.

@@ -77,7 +77,7 @@ func (f *Finder) Find(ctx context.Context, q Query) (*Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.Lost(reading.Missing...)
+	reading.Tell(&a.Answer)
 	if m == nil {
 		a.ask(q, left, first, last)
 		return a, nil

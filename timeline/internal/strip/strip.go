@@ -74,7 +74,7 @@ func (c *Counter) Count(ctx context.Context, q Query, now time.Time) (*Strip, er
 		return nil, err
 	}
 	s.Hidden[class.Heartbeat] = reading.HiddenInAll()
-	s.Lost(reading.Missing...)
+	reading.Tell(&s.Answer)
 	if left >= at.first {
 		at.last = left
 		s.Next = at.String()

@@ -88,7 +88,7 @@ func (f *Finder) Find(ctx context.Context, q Query, now time.Time) (*Ticks, erro
 	}
 	t := m.ticks(&q, reading.Hidden)
 	t.Answer = state.Answer(q.Window, now)
-	t.Lost(reading.Missing...)
+	reading.Tell(&t.Answer)
 	if left >= first {
 		t.Older = ask.Place{Low: left + 1, Last: at.Last}.String()
 		t.Incomplete = append(t.Incomplete, lack.NotCounted(q.Window.From, m.oldest(q.Window.To)))

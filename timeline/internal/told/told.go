@@ -122,6 +122,8 @@ func (a *Answer) read(ctx context.Context, s *story.Story, w ask.Window) error {
 			continue
 		case err != nil && !errors.As(err, &damaged):
 			return err
+		case damaged != nil:
+			a.Incomplete = append(a.Incomplete, lack.Hurt(e.Span.Estimate, damaged))
 		}
 		if w.Holds(e.Span.Estimate) {
 			a.add(&e)

@@ -48,7 +48,7 @@ func (f *Finder) changes(ctx context.Context, a *Answer, gaps []history.Gap) err
 	if err != nil {
 		return err
 	}
-	a.Lost(reading.Missing...)
+	reading.Tell(&a.Answer)
 	for _, c := range causes {
 		c.name(left >= c.first, reading.Missing, gaps)
 	}
