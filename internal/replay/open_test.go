@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -221,34 +222,63 @@ func TestOpenStartsAServerThatOtherCommandsFind(t *testing.T) {
 }
 
 // TestARealBrowserFollowsTheFile has Chromium open the file. Open returns once the page's script has exchanged the code, under the page's own policy.
+// Chromium runs before: its first start on a busy machine can take longer than a link lives.
 func TestARealBrowserFollowsTheFile(t *testing.T) {
 	if os.Getenv("SKIP_WEB") == "1" {
 		t.Skip("SKIP_WEB=1 leaves out what needs a browser")
 	}
-	_, err := exec.LookPath("chromium")
-	require.NoError(t, err, "install Chromium (apt-get install chromium), or set SKIP_WEB=1")
 	b := story(t)
 	folders(t)
 	_, end := b.serve(t)
-	t.Setenv("PROFILE", t.TempDir())
+	devtools := browser(t)
 	pipe := newPipe(t)
-	display(t, `chromium --headless --no-sandbox --disable-gpu --user-data-dir="$PROFILE" --remote-debugging-port=0 "$1" > "$PROFILE/log" 2>&1 &
-		echo $! > "$PIPE"
-		wait
-		echo ended > "$PIPE"`)
-	browser := make(chan string, 1)
-	go func() {
-		pid, err := os.ReadFile(pipe)
-		browser <- fmt.Sprintf("%s%v", pid, err)
-	}()
-	got := b.asked(t, "open", "deployment/web", "-n", "shop")
-	var pid int
-	_, err = fmt.Sscanf(<-browser, "%d\n<nil>", &pid)
+	display(t, `echo "$1" > "$PIPE"`)
+	opened := make(chan answer, 1)
+	go func() { opened <- b.asked(t, "open", "deployment/web", "-n", "shop") }()
+	file, err := os.ReadFile(pipe)
 	require.NoError(t, err)
-	require.NoError(t, syscall.Kill(pid, syscall.SIGTERM))
-	_, err = os.ReadFile(pipe) // Until then, Chromium writes to its folder.
+	tab, err := http.NewRequest(http.MethodPut, devtools+"/json/new?file://"+strings.TrimSpace(string(file)), nil)
 	require.NoError(t, err)
+	made, err := http.DefaultClient.Do(tab)
+	require.NoError(t, err)
+	defer func() { _ = made.Body.Close() }()
+	require.Equal(t, http.StatusOK, made.StatusCode)
+	got := <-opened
 	require.Zero(t, got.code, got.err)
 	require.Contains(t, got.err, "the page is open in your browser")
 	require.Zero(t, end())
+}
+
+// browser starts Chromium, and ends it after the test. It gives the address of the protocol that opens tabs.
+func browser(t *testing.T) (devtools string) {
+	t.Helper()
+	program, err := exec.LookPath("chromium")
+	require.NoError(t, err, "install Chromium (apt-get install chromium), or set SKIP_WEB=1")
+	chromium := exec.CommandContext(t.Context(), program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--user-data-dir="+t.TempDir(), "--remote-debugging-port=0")
+	chromium.Cancel = func() error { return chromium.Process.Signal(syscall.SIGTERM) }
+	said, err := chromium.StderrPipe()
+	require.NoError(t, err)
+	require.NoError(t, chromium.Start())
+	lines := bufio.NewScanner(said)
+	var all strings.Builder
+	for lines.Scan() {
+		_, _ = fmt.Fprintln(&all, lines.Text())
+		if _, address, found := strings.Cut(lines.Text(), "DevTools listening on ws://"); found {
+			host, _, _ := strings.Cut(address, "/")
+			devtools = "http://" + host
+			break
+		}
+	}
+	require.NotEmpty(t, devtools, "Chromium ended before it listened: %s", all.String())
+	drained := make(chan struct{})
+	go func() {
+		defer close(drained)
+		_, _ = io.Copy(io.Discard, said)
+	}()
+	t.Cleanup(func() { // t.Context is cancelled by now. Chromium writes to its folder until it ends.
+		<-drained
+		_ = chromium.Wait()
+	})
+	return devtools
 }
