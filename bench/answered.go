@@ -32,19 +32,24 @@ func answered(ctx context.Context, run *measure.Run) error {
 	})
 }
 
-// generatedRecord makes a record with checkpoints at the interval for so many live objects.
+// generatedRecord makes a database with a record that generate makes.
 func generatedRecord(ctx context.Context, run *measure.Run, server *measure.Server, deltas int64, live int, every func(live int64) int64) (url string, err error) {
 	if url, err = server.NewRecord(ctx); err != nil {
 		return "", err
 	}
+	return url, generate(ctx, run, url, deltas, live, every)
+}
+
+// generate writes deltas into an empty record, 100,000 a day, with checkpoints at the interval for so many live objects.
+func generate(ctx context.Context, run *measure.Run, url string, deltas int64, live int, every func(live int64) int64) error {
 	f, err := newFleet(run.Report.Seed, live, deltas, 100_000)
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer f.stop()
 	w, err := newWriter(ctx, url, f, false)
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer w.close()
 	interval := every(f.live)
@@ -60,13 +65,13 @@ func generatedRecord(ctx context.Context, run *measure.Run, server *measure.Serv
 		return c.after(ctx, seq)
 	}
 	if err := w.record(ctx, deltas); err != nil {
-		return "", err
+		return err
 	}
 	if err := w.namespaces(ctx); err != nil {
-		return "", err
+		return err
 	}
 	_, err = w.admin.Exec(ctx, `VACUUM (ANALYZE)`)
-	return url, err
+	return err
 }
 
 // namespaces records the Namespaces of what is on record: the generated data has none.

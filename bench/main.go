@@ -4,6 +4,7 @@
 //	go run ./bench run -only 2,8
 //	go run ./bench report -page bench/results/middle.md bench-results/middle.json
 //	go run ./bench compare -old HEAD~1
+//	go run ./bench record -database postgres://localhost/bench -deltas 3000000
 //	go run ./bench data -live 2000
 //	go run ./bench sizing -nodes 100 -pods 3000
 //
@@ -57,12 +58,12 @@ func children() measure.Children {
 // commands are what this program does, by its first argument.
 var commands = map[string]func(ctx context.Context, args []string, stdout, stderr io.Writer) error{
 	"run": runCommand, "report": reportCommand, "compare": compareCommand, "data": dataCommand,
-	"sizing": sizingCommand,
+	"record": recordCommand, "sizing": sizingCommand,
 }
 
 func command(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	const usage = "the first argument is run (the suite), report (what runs have kept, shown again or as a page), compare (the micro-benchmarks of two revisions), " +
-		"data (what is measured on) or sizing (how large a record grows); -h after it lists its flags"
+		"record (a record to measure on), data (what is measured on) or sizing (how large a record grows); -h after it lists its flags"
 	if len(args) > 0 && slices.Contains([]string{"-h", "-help", "--help", "help"}, args[0]) {
 		_, err := fmt.Fprintln(stdout, usage)
 		return err
