@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/kuberewind/kuberewind/internal/timelinetest"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
@@ -30,31 +31,31 @@ func (l *lacking) kinds() map[string]int {
 }
 
 // threeDays is a record of three days, of which the second is gone. settings was written on each. One Pod broke on the day that is gone, another on the last.
-func threeDays(t *testing.T) (b *book, lost time.Time) {
-	b = newBook(t)
-	b.list()
-	b.watched(postgres.Added, "configmaps", "settings", `"labels":{"app":"web"},`, `,"data":{"n":"1"}`)
-	b.watched(postgres.Added, "pods", "first", "", running)
-	b.now = noon.AddDate(0, 0, 1)
-	b.watched(postgres.Updated, "configmaps", "settings", `"labels":{"app":"web"},`, `,"data":{"n":"2"}`)
-	b.now = b.now.Add(6 * time.Hour)
-	b.watched(postgres.Updated, "pods", "first", "", crashes)
-	b.now = noon.AddDate(0, 0, 2).Add(-2 * time.Hour)
-	b.watched(postgres.Updated, "configmaps", "settings", `"labels":{"app":"web"},`, `,"data":{"n":"3"}`)
-	b.watched(postgres.Added, "pods", "second", "", running)
-	b.now = b.now.Add(time.Hour)
-	b.watched(postgres.Updated, "pods", "second", "", crashes)
-	b.watched(postgres.Updated, "pods", "first", `"labels":{"seen":"1"},`, crashes)
-	lost = noon.AddDate(0, 0, 1)
-	b.lose(lost)
+func threeDays(t *testing.T) (b *timelinetest.Book, lost time.Time) {
+	b = timelinetest.NewBook(t)
+	b.List()
+	b.Watched(postgres.Added, "configmaps", "settings", `"labels":{"app":"web"},`, `,"data":{"n":"1"}`)
+	b.Watched(postgres.Added, "pods", "first", "", running)
+	b.Now = timelinetest.Noon.AddDate(0, 0, 1)
+	b.Watched(postgres.Updated, "configmaps", "settings", `"labels":{"app":"web"},`, `,"data":{"n":"2"}`)
+	b.Now = b.Now.Add(6 * time.Hour)
+	b.Watched(postgres.Updated, "pods", "first", "", crashes)
+	b.Now = timelinetest.Noon.AddDate(0, 0, 2).Add(-2 * time.Hour)
+	b.Watched(postgres.Updated, "configmaps", "settings", `"labels":{"app":"web"},`, `,"data":{"n":"3"}`)
+	b.Watched(postgres.Added, "pods", "second", "", running)
+	b.Now = b.Now.Add(time.Hour)
+	b.Watched(postgres.Updated, "pods", "second", "", crashes)
+	b.Watched(postgres.Updated, "pods", "first", `"labels":{"seen":"1"},`, crashes)
+	lost = timelinetest.Noon.AddDate(0, 0, 1)
+	b.Lose(lost)
 	return b, lost
 }
 
 func TestOfALostDayEachAnswerSaysSo(t *testing.T) {
 	b, lost := threeDays(t)
-	s := b.scene(time.Minute)
+	s := served(t, b.DB, time.Minute)
 	from, to := millis(lost.Add(time.Hour)), millis(lost.Add(2*time.Hour))
-	whole := url.Values{"from": {millis(noon)}, "to": {millis(b.now.Add(time.Second))}}
+	whole := url.Values{"from": {millis(timelinetest.Noon)}, "to": {millis(b.Now.Add(time.Second))}}
 	settings := url.Values{"resource": {"configmaps"}, "namespace": {"shop"}, "name": {"settings"}}
 	with := func(base url.Values, more ...url.Values) url.Values {
 		all := url.Values{}
@@ -97,8 +98,8 @@ func TestOfALostDayEachAnswerSaysSo(t *testing.T) {
 func TestALabelIsFoundOnBothSidesOfALostDay(t *testing.T) {
 	b, _ := threeDays(t)
 	var got bars
-	s := b.scene(time.Minute)
-	s.ask(t, "strip", url.Values{"from": {millis(noon)}, "to": {millis(b.now.Add(time.Second))}, "label": {"app=web"}}, &got)
+	s := served(t, b.DB, time.Minute)
+	s.ask(t, "strip", url.Values{"from": {millis(timelinetest.Noon)}, "to": {millis(b.Now.Add(time.Second))}, "label": {"app=web"}}, &got)
 	n := int64(0)
 	for _, each := range got.counted() {
 		n += each
@@ -108,7 +109,7 @@ func TestALabelIsFoundOnBothSidesOfALostDay(t *testing.T) {
 
 func TestSinceWhenIsNotSaidBeyondALostDay(t *testing.T) {
 	b, _ := threeDays(t)
-	s := b.scene(time.Minute)
+	s := served(t, b.DB, time.Minute)
 	var got troubles
 	s.ask(t, "trouble", s.end(), &got)
 	require.Len(t, got.Items, 2)
@@ -121,14 +122,14 @@ func TestSinceWhenIsNotSaidBeyondALostDay(t *testing.T) {
 }
 
 func TestADamagedVersionIsSaid(t *testing.T) {
-	b := newBook(t)
-	b.list()
-	b.watched(postgres.Added, "pods", "web", "", running)
-	b.watched(postgres.Updated, "pods", "web", "", crashes)
-	b.watched(postgres.Updated, "pods", "web", `"labels":{"a":"b"},`, crashes)
-	b.watched(postgres.Added, "pods", "other", "", crashes)
-	b.db.Exec(t, `UPDATE kuberewind.deltas_data SET digest = decode(md5('x'), 'hex') WHERE seq = 2`)
-	s := b.scene(time.Minute)
+	b := timelinetest.NewBook(t)
+	b.List()
+	b.Watched(postgres.Added, "pods", "web", "", running)
+	b.Watched(postgres.Updated, "pods", "web", "", crashes)
+	b.Watched(postgres.Updated, "pods", "web", `"labels":{"a":"b"},`, crashes)
+	b.Watched(postgres.Added, "pods", "other", "", crashes)
+	b.DB.Exec(t, `UPDATE kuberewind.deltas_data SET digest = decode(md5('x'), 'hex') WHERE seq = 2`)
+	s := served(t, b.DB, time.Minute)
 	var got struct {
 		lacking
 		Items []trouble
@@ -137,8 +138,8 @@ func TestADamagedVersionIsSaid(t *testing.T) {
 	require.Positive(t, got.kinds()["damaged"])
 	require.Len(t, got.Items, 1, "one that cannot be read is not in the list, and is said")
 	for shape, v := range map[string]url.Values{
-		"strip": {"label": {"a=b"}, "from": {millis(noon)}, "to": {millis(noon.Add(time.Second))}},
-		"story": {"resource": {"pods"}, "namespace": {"shop"}, "name": {"web"}, "from": {millis(noon)}, "to": {millis(noon.Add(time.Second))}},
+		"strip": {"label": {"a=b"}, "from": {millis(timelinetest.Noon)}, "to": {millis(timelinetest.Noon.Add(time.Second))}},
+		"story": {"resource": {"pods"}, "namespace": {"shop"}, "name": {"web"}, "from": {millis(timelinetest.Noon)}, "to": {millis(timelinetest.Noon.Add(time.Second))}},
 	} {
 		var lacks lacking
 		s.ask(t, shape, v, &lacks)

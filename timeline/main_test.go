@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strconv"
 	"testing"
 	"time"
 
@@ -41,14 +42,27 @@ type scene struct {
 
 func newScene(t *testing.T, patience time.Duration) *scene {
 	t.Helper()
-	s := &scene{database: pgtest.New(t, recorded)}
+	return served(t, pgtest.New(t, recorded), patience)
+}
+
+// served serves a record.
+func served(t *testing.T, db *pgtest.Database, patience time.Duration) *scene {
+	t.Helper()
+	s := &scene{database: db}
 	var err error
-	s.record, err = history.Open(t.Context(), s.database.Login(t, "kuberewind_auditor"), history.Options{})
+	s.record, err = history.Open(t.Context(), db.Login(t, "kuberewind_auditor"), history.Options{})
 	require.NoError(t, err)
 	t.Cleanup(s.record.Close)
 	s.serve(t, patience)
 	return s
 }
+
+// end is the instant of the last delta. The instant now would be long after it.
+func (s *scene) end() url.Values {
+	return url.Values{"at": {"seq:" + strconv.FormatInt(s.extent.LastSeq, 10)}}
+}
+
+func millis(t time.Time) string { return strconv.FormatInt(t.UnixMilli(), 10) }
 
 // serve makes the Handler of the record.
 func (s *scene) serve(t *testing.T, patience time.Duration) {

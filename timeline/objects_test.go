@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kuberewind/kuberewind/internal/render"
+	"github.com/kuberewind/kuberewind/internal/timelinetest"
 	"github.com/kuberewind/kuberewind/patch"
 )
 
@@ -117,26 +118,26 @@ func TestADeploymentShowsWhatItOwnsAndItsEvents(t *testing.T) {
 func TestStepsAreThoseOfTheDocumentedSQL(t *testing.T) {
 	s, hasty := newScene(t, time.Minute), newScene(t, time.Nanosecond)
 	db := s.database.Connect(t)
-	sql := classified(t, db)
+	sql := documented(t, db)
 	random := rand.New(rand.NewPCG(11, 0))
 	for i := range 24 {
-		c := choose(random, sql)
+		c := sql.Choose(random, timelinetest.OfScene(), 1)
 		seq := random.Int64N(s.extent.LastSeq + 10)
 		direction, query := "next", strings.ReplaceAll(sql["step"], ":'seq'", "$1")
 		if i%2 == 0 {
 			direction, query = "previous", "SELECT max(seq) FROM marks d WHERE seq < $1"
 		}
 		var want *int64
-		require.NoError(t, db.QueryRow(t.Context(), query+c.where, seq).Scan(&want))
-		c.values.Set("direction", direction)
+		require.NoError(t, db.QueryRow(t.Context(), query+c.Where, seq).Scan(&want))
+		c.Values.Set("direction", direction)
 		for _, each := range []*scene{s, hasty} {
 			from := seq
 			for {
-				c.values.Set("seq", strconv.FormatInt(from, 10))
+				c.Values.Set("seq", strconv.FormatInt(from, 10))
 				var got struct{ Seq, Next *int64 }
-				each.ask(t, "step", c.values, &got)
+				each.ask(t, "step", c.Values, &got)
 				if got.Next == nil {
-					require.Equal(t, want, got.Seq, c.values)
+					require.Equal(t, want, got.Seq, c.Values)
 					break
 				}
 				require.NotEqual(t, from, *got.Next)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/kuberewind/kuberewind/internal/timelinetest"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
@@ -110,15 +111,15 @@ func (s *scene) countedOn(t *testing.T, shape string, v url.Values, ask func() (
 
 // The next lanes of a list are those of the list, whatever is recorded between two of its pages.
 func TestPagesOfLanesAreOfOneList(t *testing.T) {
-	b := newBook(t)
-	b.list()
+	b := timelinetest.NewBook(t)
+	b.List()
 	for _, name := range []string{"a", "b", "c"} {
-		b.watched(postgres.Added, "pods", name, "", running)
+		b.Watched(postgres.Added, "pods", name, "", running)
 	}
-	b.watched(postgres.Updated, "pods", "a", "", crashes)
-	b.watched(postgres.Updated, "pods", "b", "", crashes)
-	s := b.scene(time.Minute)
-	v := url.Values{"from": {millis(noon.Add(-time.Minute))}, "to": {millis(noon.Add(time.Hour))}, "group": {"none"}, "limit": {"1"}}
+	b.Watched(postgres.Updated, "pods", "a", "", crashes)
+	b.Watched(postgres.Updated, "pods", "b", "", crashes)
+	s := served(t, b.DB, time.Minute)
+	v := url.Values{"from": {millis(timelinetest.Noon.Add(-time.Minute))}, "to": {millis(timelinetest.Noon.Add(time.Hour))}, "group": {"none"}, "limit": {"1"}}
 	var names []string
 	for {
 		var got laneList
@@ -128,9 +129,9 @@ func TestPagesOfLanesAreOfOneList(t *testing.T) {
 		if got.Next == "" {
 			break
 		}
-		b.watched(postgres.Updated, "pods", "c", "", `,"spec":{"n":`+strconv.Itoa(len(names))+`}`)
-		b.watched(postgres.Updated, "pods", "c", "", running)
-		b.watched(postgres.Added, "pods", "new"+strconv.Itoa(len(names)), "", running)
+		b.Watched(postgres.Updated, "pods", "c", "", `,"spec":{"n":`+strconv.Itoa(len(names))+`}`)
+		b.Watched(postgres.Updated, "pods", "c", "", running)
+		b.Watched(postgres.Added, "pods", "new"+strconv.Itoa(len(names)), "", running)
 		v.Set("cursor", got.Next)
 	}
 	require.Equal(t, []string{"a", "b", "c"}, names)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/kuberewind/kuberewind/internal/timelinetest"
 	"github.com/kuberewind/kuberewind/patch"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
@@ -33,20 +34,20 @@ func (l *troubles) named(name string) (found trouble) {
 
 // A gap that touches a window lets deltas be looked for until half an hour after its end. What they made is not of the window.
 func TestAWindowEndsAtItsEndAlsoIfAGapTouchesIt(t *testing.T) {
-	b := newBook(t)
-	b.list()
-	b.watched(postgres.Added, "pods", "web", "", running)
-	b.commit(b.interrupted("configmaps", "expired"))
-	b.now = noon.Add(10 * time.Minute)
-	end := b.now
-	b.commit(b.listed("configmaps", "expired", postgres.SourceRelist))
-	b.now = noon.Add(12 * time.Minute)
-	b.watched(postgres.Updated, "pods", "web", "", crashes)
-	b.watched(postgres.Added, "pods", "later", "", crashes)
-	b.now = noon.Add(time.Hour)
-	b.watched(postgres.Updated, "pods", "web", "", running)
-	s := b.scene(time.Minute)
-	window := url.Values{"from": {millis(noon.Add(-time.Minute))}, "to": {millis(end)}, "namespace": {"shop"}}
+	b := timelinetest.NewBook(t)
+	b.List()
+	b.Watched(postgres.Added, "pods", "web", "", running)
+	b.Commit(b.Interrupted("configmaps", "expired"))
+	b.Now = timelinetest.Noon.Add(10 * time.Minute)
+	end := b.Now
+	b.Commit(b.Listed("configmaps", "expired", postgres.SourceRelist))
+	b.Now = timelinetest.Noon.Add(12 * time.Minute)
+	b.Watched(postgres.Updated, "pods", "web", "", crashes)
+	b.Watched(postgres.Added, "pods", "later", "", crashes)
+	b.Now = timelinetest.Noon.Add(time.Hour)
+	b.Watched(postgres.Updated, "pods", "web", "", running)
+	s := served(t, b.DB, time.Minute)
+	window := url.Values{"from": {millis(timelinetest.Noon.Add(-time.Minute))}, "to": {millis(end)}, "namespace": {"shop"}}
 	var got struct {
 		Lanes []struct {
 			Name, Trouble string
@@ -78,18 +79,18 @@ func TestAWindowEndsAtItsEndAlsoIfAGapTouchesIt(t *testing.T) {
 }
 
 func TestAQuietWindowKeepsItsLanes(t *testing.T) {
-	b := newBook(t)
-	b.list()
-	b.watched(postgres.Added, "pods", "web", "", running)
-	b.watched(postgres.Added, "leases", "leader", "", "")
-	b.now = noon.Add(time.Hour)
-	b.watched(postgres.Updated, "pods", "web", "", crashes)
-	s := b.scene(time.Minute)
+	b := timelinetest.NewBook(t)
+	b.List()
+	b.Watched(postgres.Added, "pods", "web", "", running)
+	b.Watched(postgres.Added, "leases", "leader", "", "")
+	b.Now = timelinetest.Noon.Add(time.Hour)
+	b.Watched(postgres.Updated, "pods", "web", "", crashes)
+	s := served(t, b.DB, time.Minute)
 	var got laneList
-	s.ask(t, "lanes", url.Values{"from": {millis(noon.Add(time.Minute))}, "to": {millis(noon.Add(2 * time.Minute))}, "namespace": {"shop"}}, &got)
+	s.ask(t, "lanes", url.Values{"from": {millis(timelinetest.Noon.Add(time.Minute))}, "to": {millis(timelinetest.Noon.Add(2 * time.Minute))}, "namespace": {"shop"}}, &got)
 	require.Len(t, got.Lanes, 1)
 	got.Left = nil
-	s.ask(t, "lanes", url.Values{"from": {millis(noon.Add(-time.Minute))}, "to": {millis(noon.Add(2 * time.Minute))}, "namespace": {"shop"}}, &got)
+	s.ask(t, "lanes", url.Values{"from": {millis(timelinetest.Noon.Add(-time.Minute))}, "to": {millis(timelinetest.Noon.Add(2 * time.Minute))}, "namespace": {"shop"}}, &got)
 	require.Equal(t, map[string]int64{"leases.coordination.k8s.io": 1}, got.Left)
 	got.Lanes = nil
 	s.ask(t, "lanes", url.Values{"from": {"0"}, "to": {"1000"}, "namespace": {"shop"}}, &got)
@@ -98,17 +99,17 @@ func TestAQuietWindowKeepsItsLanes(t *testing.T) {
 
 // Deltas that were caught up on belong to the instant if they happened by then.
 func TestTroubleWithinAPauseIsOfItsInstant(t *testing.T) {
-	b := newBook(t)
-	b.list()
-	b.watched(postgres.Added, "pods", "web", "", running)
-	stopped := b.now
-	b.pause(time.Hour)
-	broke := b.delta(postgres.Updated, postgres.SourceWatch, "pods", "web", "", crashes)
-	healed := b.delta(postgres.Updated, postgres.SourceWatch, "pods", "web", "", running)
-	again := b.delta(postgres.Updated, postgres.SourceWatch, "pods", "web", "", crashes)
+	b := timelinetest.NewBook(t)
+	b.List()
+	b.Watched(postgres.Added, "pods", "web", "", running)
+	stopped := b.Now
+	b.Pause(time.Hour)
+	broke := b.Delta(postgres.Updated, postgres.SourceWatch, "pods", "web", "", crashes)
+	healed := b.Delta(postgres.Updated, postgres.SourceWatch, "pods", "web", "", running)
+	again := b.Delta(postgres.Updated, postgres.SourceWatch, "pods", "web", "", crashes)
 	broke.Occurred, healed.Occurred, again.Occurred = stopped.Add(10*time.Minute), stopped.Add(30*time.Minute), stopped.Add(40*time.Minute)
-	b.commit(broke, healed, again)
-	s := b.scene(time.Minute)
+	b.Commit(broke, healed, again)
+	s := served(t, b.DB, time.Minute)
 	var got troubles
 	s.ask(t, "trouble", url.Values{"at": {millis(stopped.Add(20 * time.Minute))}}, &got)
 	require.Len(t, got.Items, 1)
@@ -125,11 +126,11 @@ func TestTroubleWithinAPauseIsOfItsInstant(t *testing.T) {
 }
 
 func TestTroubleHasWhateverSaysThatItIsNotReady(t *testing.T) {
-	b := newBook(t)
+	b := timelinetest.NewBook(t)
 	bad := `,"status":{"conditions":[{"type":"Ready","status":"False","reason":"NoQuota"}]}`
-	b.list(b.delta(postgres.Sync, postgres.SourceList, "things", "old", "", bad))
-	b.watched(postgres.Added, "things", "new", "", bad)
-	s := b.scene(time.Minute)
+	b.List(b.Delta(postgres.Sync, postgres.SourceList, "things", "old", "", bad))
+	b.Watched(postgres.Added, "things", "new", "", bad)
+	s := served(t, b.DB, time.Minute)
 	var got troubles
 	s.ask(t, "trouble", s.end(), &got)
 	require.Len(t, got.Items, 2)
@@ -140,15 +141,15 @@ func TestTroubleHasWhateverSaysThatItIsNotReady(t *testing.T) {
 }
 
 func TestAGapBeforeATroubleOfWhichNoChangeIsKnownIsSaid(t *testing.T) {
-	b := newBook(t)
-	b.list(b.delta(postgres.Sync, postgres.SourceList, "pods", "web", "", running))
-	b.now = noon.Add(time.Minute)
-	b.commit(b.interrupted("pods", "expired"))
-	b.now = noon.Add(10 * time.Minute)
-	b.commit(b.listed("pods", "expired", postgres.SourceRelist))
-	b.now = noon.Add(20 * time.Minute)
-	b.watched(postgres.Updated, "pods", "web", "", crashes)
-	s := b.scene(time.Minute)
+	b := timelinetest.NewBook(t)
+	b.List(b.Delta(postgres.Sync, postgres.SourceList, "pods", "web", "", running))
+	b.Now = timelinetest.Noon.Add(time.Minute)
+	b.Commit(b.Interrupted("pods", "expired"))
+	b.Now = timelinetest.Noon.Add(10 * time.Minute)
+	b.Commit(b.Listed("pods", "expired", postgres.SourceRelist))
+	b.Now = timelinetest.Noon.Add(20 * time.Minute)
+	b.Watched(postgres.Updated, "pods", "web", "", crashes)
+	s := served(t, b.DB, time.Minute)
 	var got troubles
 	s.ask(t, "trouble", s.end(), &got)
 	require.Len(t, got.Items, 1)
@@ -157,11 +158,11 @@ func TestAGapBeforeATroubleOfWhichNoChangeIsKnownIsSaid(t *testing.T) {
 }
 
 func TestWhatWasListedBeforeItsOwnerIsOwned(t *testing.T) {
-	b := newBook(t)
-	pod := b.delta(postgres.Sync, postgres.SourceList, "pods", "web-1", owned("Deployment", "deployments", "web"), running)
-	lease := b.delta(postgres.Sync, postgres.SourceList, "leases", "n1", owned("Node", "nodes", "n1"), "")
-	b.list(pod, lease, b.delta(postgres.Sync, postgres.SourceList, "deployments", "web", "", ""), b.delta(postgres.Sync, postgres.SourceList, "nodes", "n1", "", ""))
-	s := b.scene(time.Minute)
+	b := timelinetest.NewBook(t)
+	pod := b.Delta(postgres.Sync, postgres.SourceList, "pods", "web-1", timelinetest.Owned("Deployment", "deployments", "web"), running)
+	lease := b.Delta(postgres.Sync, postgres.SourceList, "leases", "n1", timelinetest.Owned("Node", "nodes", "n1"), "")
+	b.List(pod, lease, b.Delta(postgres.Sync, postgres.SourceList, "deployments", "web", "", ""), b.Delta(postgres.Sync, postgres.SourceList, "nodes", "n1", "", ""))
+	s := served(t, b.DB, time.Minute)
 	for name, owned := range map[string]string{"deployments-web": "web-1", "nodes-n1": "n1"} {
 		var got shown
 		s.ask(t, "object", url.Values{"uid": {name}}, &got)
@@ -171,12 +172,12 @@ func TestWhatWasListedBeforeItsOwnerIsOwned(t *testing.T) {
 }
 
 func TestBlameIsOfWhatLives(t *testing.T) {
-	b := newBook(t)
-	b.list()
-	b.watched(postgres.Added, "configmaps", "settings", "", `,"data":{"n":"1"}`)
-	b.watched(postgres.Deleted, "configmaps", "settings", "", `,"data":{"n":"1"}`)
-	b.watched(postgres.Added, "configmaps", "other", "", "")
-	s := b.scene(time.Minute)
+	b := timelinetest.NewBook(t)
+	b.List()
+	b.Watched(postgres.Added, "configmaps", "settings", "", `,"data":{"n":"1"}`)
+	b.Watched(postgres.Deleted, "configmaps", "settings", "", `,"data":{"n":"1"}`)
+	b.Watched(postgres.Added, "configmaps", "other", "", "")
+	s := served(t, b.DB, time.Minute)
 	status := s.refused(t, "blame", url.Values{"resource": {"configmaps"}, "namespace": {"shop"}, "name": {"settings"}, "at": {"seq:3"}})
 	require.Equal(t, 404, int(status.Code), status.Message)
 	var got struct{ Lines []struct{ Text string } }
@@ -185,11 +186,11 @@ func TestBlameIsOfWhatLives(t *testing.T) {
 }
 
 func TestTheCommandOfAComparisonNamesItsObjects(t *testing.T) {
-	b := newBook(t)
-	b.list()
-	b.watched(postgres.Added, "configmaps", "settings", "", `,"data":{"n":"1"}`)
-	b.watched(postgres.Updated, "configmaps", "settings", "", `,"data":{"n":"2"}`)
-	s := b.scene(time.Minute)
+	b := timelinetest.NewBook(t)
+	b.List()
+	b.Watched(postgres.Added, "configmaps", "settings", "", `,"data":{"n":"1"}`)
+	b.Watched(postgres.Updated, "configmaps", "settings", "", `,"data":{"n":"2"}`)
+	s := served(t, b.DB, time.Minute)
 	for _, test := range []struct {
 		v    url.Values
 		want string
@@ -217,17 +218,17 @@ func TestTheCommandOfAComparisonNamesItsObjects(t *testing.T) {
 
 // All troubles share the time that an answer may take.
 func TestATroubleSaysIfTheChangeBeforeWasNotReachedInTime(t *testing.T) {
-	b := newBook(t)
-	b.list()
-	b.watched(postgres.Added, "deployments", "web", "", `,"spec":{"replicas":1}`)
+	b := timelinetest.NewBook(t)
+	b.List()
+	b.Watched(postgres.Added, "deployments", "web", "", `,"spec":{"replicas":1}`)
 	var items []postgres.Item
 	for i := range 1500 {
-		items = append(items, b.delta(postgres.Added, postgres.SourceWatch, "configmaps", "c"+strconv.Itoa(i), "", ""))
+		items = append(items, b.Delta(postgres.Added, postgres.SourceWatch, "configmaps", "c"+strconv.Itoa(i), "", ""))
 	}
-	b.commit(items...)
-	b.watched(postgres.Added, "pods", "web-1", owned("Deployment", "deployments", "web"), crashes)
+	b.Commit(items...)
+	b.Watched(postgres.Added, "pods", "web-1", timelinetest.Owned("Deployment", "deployments", "web"), crashes)
 	var got troubles
-	patient, hasty := b.scene(time.Minute), b.scene(time.Nanosecond)
+	patient, hasty := served(t, b.DB, time.Minute), served(t, b.DB, time.Nanosecond)
 	patient.ask(t, "trouble", patient.end(), &got)
 	require.NotNil(t, got.named("web-1").FirstChange)
 	require.Equal(t, "made", got.named("web-1").FirstChange.Text)
@@ -239,18 +240,18 @@ func TestATroubleSaysIfTheChangeBeforeWasNotReachedInTime(t *testing.T) {
 
 // An object that was made anew within a pause has its name from then on.
 func TestANameWithinAPauseIsOfTheLifeOfTheInstant(t *testing.T) {
-	b := newBook(t)
-	b.list()
-	b.watched(postgres.Added, "configmaps", "settings", "", `,"data":{"n":"1"}`)
-	stopped := b.now
-	b.pause(time.Hour)
-	gone := b.delta(postgres.Deleted, postgres.SourceWatch, "configmaps", "settings", "", `,"data":{"n":"1"}`)
-	anew := b.delta(postgres.Added, postgres.SourceWatch, "configmaps", "settings", "", `,"data":{"n":"2"}`)
-	anew.Object.(*served).uid = "second"
-	anew.Object.(*served).doc = patch.Doc(strings.Replace(string(anew.Object.(*served).doc), "configmaps-settings", "second", 1))
+	b := timelinetest.NewBook(t)
+	b.List()
+	b.Watched(postgres.Added, "configmaps", "settings", "", `,"data":{"n":"1"}`)
+	stopped := b.Now
+	b.Pause(time.Hour)
+	gone := b.Delta(postgres.Deleted, postgres.SourceWatch, "configmaps", "settings", "", `,"data":{"n":"1"}`)
+	anew := b.Delta(postgres.Added, postgres.SourceWatch, "configmaps", "settings", "", `,"data":{"n":"2"}`)
+	anew.Object.(*timelinetest.Version).UID = "second"
+	anew.Object.(*timelinetest.Version).Content = patch.Doc(strings.Replace(string(anew.Object.(*timelinetest.Version).Content), "configmaps-settings", "second", 1))
 	gone.Occurred, anew.Occurred = stopped.Add(10*time.Minute), stopped.Add(20*time.Minute)
-	b.commit(gone, anew)
-	s := b.scene(time.Minute)
+	b.Commit(gone, anew)
+	s := served(t, b.DB, time.Minute)
 	settings := url.Values{"resource": {"configmaps"}, "namespace": {"shop"}, "name": {"settings"}}
 	for after, want := range map[time.Duration]string{5 * time.Minute: "configmaps-settings", 30 * time.Minute: "second"} {
 		settings.Set("at", millis(stopped.Add(after)))
