@@ -157,7 +157,7 @@ RUNS       ?= 5
 RECORDING  ?= $(wildcard $(BIN)/bench-recording.zst)
 # Where databases and files are put for a while; a disk, and not memory. The system's temporary folder, if empty.
 DIR        ?=
-# URL of a database whose record is asked instead of one that is made: by measure 13, and by measure 14 as its largest.
+# URL of a database whose record is asked instead of one that is made: by measures 13 and 15, and by measure 14 as its largest.
 RECORD     ?=
 # How results are shown: table or json.
 OUTPUT     ?= table
@@ -188,6 +188,10 @@ bench-load: setup ## Have a recorder under load and see that its memory, files, 
 bench-api: RUNS = 15
 bench-api: setup control-plane ## Measure the API of the past against a real kube-apiserver with the same 20,000 Pods, and fail if a ratio is missed by more than the noise: [SIZE=middle] [RUNS=15] [OUTPUT=table|json] (20 minutes; SIZE=full lists out of 3,000,000 deltas, too)
 	@$(GO) run -ldflags "$(LDFLAGS)" ./bench run -size $(SIZE) -rounds $(RUNS) -only 14 -check -o $(OUTPUT) $(if $(RECORD),-record "$(RECORD)" )-results $(RESULTS) $(if $(DIR),-dir "$(DIR)")
+
+.PHONY: bench-timeline
+bench-timeline: setup test-browser ## Measure the timeline page, of its server and in Chromium, and fail if a limit is missed by more than the noise: [SIZE=middle] [RUNS=5] [RECORD=URL] [RECORDING=file] [OUTPUT=table|json] (half an hour; SIZE=full has 3,000,000 deltas)
+	@$(GO) run -ldflags "$(LDFLAGS)" ./bench run -size $(SIZE) -rounds $(RUNS) -only 15 -check -o $(OUTPUT) -recording "$(RECORDING)" $(if $(RECORD),-record "$(RECORD)" )-results $(RESULTS) $(if $(DIR),-dir "$(DIR)")
 
 .PHONY: bench-docs
 bench-docs: ## Make bench/results/SIZE.md and its charts of the results of make bench: [SIZE=middle]

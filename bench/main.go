@@ -29,6 +29,7 @@ import (
 	"github.com/kuberewind/kuberewind/bench/measure"
 	"github.com/kuberewind/kuberewind/bench/parts"
 	"github.com/kuberewind/kuberewind/bench/serve"
+	"github.com/kuberewind/kuberewind/bench/timeline"
 )
 
 func main() {
@@ -52,6 +53,7 @@ func children() measure.Children {
 	maps.Copy(all, ingest.Children())
 	maps.Copy(all, answers.Children())
 	maps.Copy(all, api.Children())
+	maps.Copy(all, timeline.Children())
 	return all
 }
 

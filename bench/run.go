@@ -19,6 +19,7 @@ import (
 	"github.com/kuberewind/kuberewind/bench/ingest"
 	"github.com/kuberewind/kuberewind/bench/measure"
 	"github.com/kuberewind/kuberewind/bench/parts"
+	"github.com/kuberewind/kuberewind/bench/timeline"
 	build "github.com/kuberewind/kuberewind/internal/version"
 )
 
@@ -67,6 +68,7 @@ var suite = []part{
 	{numbers: []string{"12"}, run: ingested(ingest.Load), named: true},
 	{numbers: []string{"13"}, run: answered},
 	{numbers: []string{api.Number}, run: past, named: true},
+	{numbers: []string{timeline.Number}, run: timelines, named: true},
 }
 
 var errBroken = errors.New("something that must hold does not")
@@ -92,7 +94,7 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) (e
 	seed := flags.Uint64("seed", 1, "of generated data")
 	dir := flags.String("dir", os.TempDir(), "where databases and files are put; they are removed at the end")
 	recording := flags.String("recording", "", "a recording of a real control plane to measure on as well (make bench-recording makes one)")
-	record := flags.String("record", "", "PostgreSQL URL of a record that is asked instead of one that is made: by measure 13, and by measure 14 as its largest")
+	record := flags.String("record", "", "PostgreSQL URL of a record that is asked instead of one that is made: by measures 13 and 15, and by measure 14 as its largest")
 	loadFor := flags.Duration("load-for", time.Hour, "how long measure 12 has a recorder under load")
 	loadRate := flags.Float64("load-rate", 100, "by how many events a second")
 	results := flags.String("results", "", "file of the results, which are added to what is there (default bench-results/SIZE.json)")

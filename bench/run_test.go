@@ -120,9 +120,13 @@ func TestATargetOfOneMeasureIsMakeBenchOfIt(t *testing.T) {
 		t.Skip("this system has no make")
 	}
 	for want, args := range map[string][]string{
-		" -size full -rounds 5 -only 7 -check -results bench-results/full.json":                          {"bench-replay"},
-		" -size full -rounds 9 -only 7 -check -results elsewhere.json -dir \"/big\"":                     {"bench-replay", "RUNS=9", "RESULTS=elsewhere.json", "DIR=/big"},
-		" -size middle -rounds 15 -only 14 -check -o table -results bench-results/middle.json":           {"bench-api"},
+		" -size full -rounds 5 -only 7 -check -results bench-results/full.json":                               {"bench-replay"},
+		" -size full -rounds 9 -only 7 -check -results elsewhere.json -dir \"/big\"":                          {"bench-replay", "RUNS=9", "RESULTS=elsewhere.json", "DIR=/big"},
+		" -size middle -rounds 15 -only 14 -check -o table -results bench-results/middle.json":                {"bench-api"},
+		" -size middle -rounds 5 -only 15 -check -o table -recording \"\" -results bench-results/middle.json": {"bench-timeline", "RECORDING="},
+		" -size full -rounds 5 -only 15 -check -o table -recording \"r.zst\" -record \"postgres://there/is\" -results bench-results/full.json": {
+			"bench-timeline", "SIZE=full", "RECORDING=r.zst", "RECORD=postgres://there/is",
+		},
 		" -size quick -rounds 3 -only 14 -check -o json -results bench-results/quick.json -dir \"/big\"": {"bench-api", "SIZE=quick", "RUNS=3", "OUTPUT=json", "DIR=/big"},
 	} {
 		cmd := exec.CommandContext(t.Context(), "make", append([]string{"--no-print-directory", "-n", "-C", ".."}, args...)...)

@@ -37,22 +37,10 @@ type job struct {
 	Database   string
 }
 
-// started reads the job, and gives a context that ends with the rest of the input.
-func started(ctx context.Context, in *json.Decoder) (j job, _ context.Context, stop context.CancelFunc, err error) {
-	if err := in.Decode(&j); err != nil {
-		return j, nil, nil, err
-	}
-	ctx, stop = context.WithCancel(ctx)
-	go func() { // It ends with the process, or before.
-		_ = in.Decode(new(any))
-		stop()
-	}()
-	return j, ctx, stop, nil
-}
-
 // record is the recorder as it is shipped.
 func record(ctx context.Context, in *json.Decoder, _ io.Writer) error {
-	j, ctx, stop, err := started(ctx, in)
+	var j job
+	ctx, stop, err := measure.UntilEnd(ctx, in, &j)
 	if err != nil {
 		return err
 	}
@@ -101,7 +89,8 @@ func (h *handler) cold() error {
 
 // serve serves a record as "replay serve" does, and can be profiled.
 func serve(ctx context.Context, in *json.Decoder, out io.Writer) error {
-	j, ctx, stop, err := started(ctx, in)
+	var j job
+	ctx, stop, err := measure.UntilEnd(ctx, in, &j)
 	if err != nil {
 		return err
 	}

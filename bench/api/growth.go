@@ -26,12 +26,12 @@ func Growth(ctx context.Context, run *measure.Run, small, large Record) (err err
 	}
 	for _, r := range []Record{small, large} {
 		var s served
-		p, err := begin(ctx, serverChild, job{Database: r.URL}, &s)
+		p, err := measure.Begin(ctx, serverChild, job{Database: r.URL}, &s)
 		if err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, p.end()) }()
-		t := &target{name: r.Name, origin: s.URL, token: s.Token, pid: p.pid, client: newClient(http1, s.CA)}
+		defer func() { err = errors.Join(err, p.End()) }()
+		t := &target{name: r.Name, origin: s.URL, token: s.Token, pid: p.PID, client: newClient(http1, s.CA)}
 		e.Ways = append(e.Ways, measure.Way{Name: r.Name, Run: func(ctx context.Context, round int) (measure.Values, error) {
 			t.url = s.URL + apiserver.Path(s.UID, r.At(round))
 			if err := t.cold(ctx); err != nil {

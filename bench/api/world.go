@@ -22,8 +22,8 @@ type world struct {
 	run      *measure.Run
 	pods     []*corev1.Pod // that both serve
 	plane    *controlplane.ControlPlane
-	recorder *process
-	server   *process // ours
+	recorder *measure.Running
+	server   *measure.Running // ours
 	served   served
 	seq      int64              // the instant that is asked for
 	ours     map[string]*target // by protocol
@@ -61,11 +61,11 @@ func inWorld(ctx context.Context, run *measure.Run, database *measure.Server, po
 	if err := w.record(ctx, url, dir); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, w.recorder.end()) }()
-	if w.server, err = begin(ctx, serverChild, job{Database: url}, &w.served); err != nil {
+	defer func() { err = errors.Join(err, w.recorder.End()) }()
+	if w.server, err = measure.Begin(ctx, serverChild, job{Database: url}, &w.served); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, w.server.end()) }()
+	defer func() { err = errors.Join(err, w.server.End()) }()
 	w.aim()
 	return use(w)
 }
@@ -107,12 +107,12 @@ func (w *world) record(ctx context.Context, database, dir string) (err error) {
 	if err != nil {
 		return err
 	}
-	if w.recorder, err = begin(ctx, recorderChild, job{Kubeconfig: kubeconfig, Database: database, Dir: dir}, nil); err != nil {
+	if w.recorder, err = measure.Begin(ctx, recorderChild, job{Kubeconfig: kubeconfig, Database: database, Dir: dir}, nil); err != nil {
 		return err
 	}
 	conn, err := pgx.Connect(ctx, database)
 	if err != nil {
-		return errors.Join(err, w.recorder.end())
+		return errors.Join(err, w.recorder.End())
 	}
 	defer func() { err = errors.Join(err, conn.Close(context.WithoutCancel(ctx))) }()
 	err = await(ctx, conn, `SELECT (SELECT count(*) FROM kuberewind.living) >= $1 AND coalesce((SELECT bool_and(synced) FROM kuberewind.streams), false)`, len(w.pods))
@@ -122,7 +122,7 @@ func (w *world) record(ctx context.Context, database, dir string) (err error) {
 		}
 	}
 	if err != nil {
-		return errors.Join(err, w.recorder.end())
+		return errors.Join(err, w.recorder.End())
 	}
 	return nil
 }
@@ -178,7 +178,7 @@ func (w *world) aim() {
 	w.ours = map[string]*target{}
 	for _, protocol := range protocols {
 		w.ours[protocol] = &target{
-			name: kuberewind, url: w.served.URL + apiserver.Path(w.served.UID, w.seq), origin: w.served.URL, token: w.served.Token, pid: w.server.pid,
+			name: kuberewind, url: w.served.URL + apiserver.Path(w.served.UID, w.seq), origin: w.served.URL, token: w.served.Token, pid: w.server.PID,
 			client: newClient(protocol, w.served.CA),
 		}
 	}

@@ -5,11 +5,12 @@ import { chromium } from "playwright-core";
 
 const flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
 
-export const origin = process.env.KUBEREWIND_PAGE.replace(/\/$/, "");
+const address = (name) => process.env[name]?.replace(/\/$/, "");
+export const origin = address("KUBEREWIND_PAGE");
 /** clusters is a page of two clusters; the second one's UID is "another". */
-export const clusters = process.env.KUBEREWIND_CLUSTERS.replace(/\/$/, "");
+export const clusters = address("KUBEREWIND_CLUSTERS");
 /** hasty is a page whose server counts for no longer than it must: most answers are not counted to the end. */
-export const hasty = process.env.KUBEREWIND_HASTY.replace(/\/$/, "");
+export const hasty = address("KUBEREWIND_HASTY");
 export const patience = 60_000; // of one wait: machines that build other things are slow
 
 export const launch = () => chromium.launch({ executablePath: process.env.KUBEREWIND_CHROMIUM, args: flags, ignoreDefaultArgs: ["--enable-unsafe-swiftshader"] });
