@@ -3,12 +3,14 @@ package timeline
 import (
 	"context"
 	"math"
+	"time"
 
 	"github.com/kuberewind/kuberewind/timeline/internal/ask"
 	"github.com/kuberewind/kuberewind/timeline/internal/between"
 	"github.com/kuberewind/kuberewind/timeline/internal/blamed"
 	"github.com/kuberewind/kuberewind/timeline/internal/changes"
 	"github.com/kuberewind/kuberewind/timeline/internal/find"
+	"github.com/kuberewind/kuberewind/timeline/internal/nearby"
 	"github.com/kuberewind/kuberewind/timeline/internal/object"
 	"github.com/kuberewind/kuberewind/timeline/internal/states"
 	"github.com/kuberewind/kuberewind/timeline/internal/step"
@@ -30,6 +32,7 @@ func (h *Handler) ofObjects() map[string]shape {
 		"blame":   {append([]string{"at"}, named...), h.blame},
 		"compare": {[]string{"a", "b", "uid", "namespace", "resource", "name", "label", "limit", "cursor"}, h.compare},
 		"story":   {append([]string{"from", "to"}, named...), h.story},
+		"nearby":  {append([]string{"at", "back"}, named...), h.nearby},
 	}
 }
 
@@ -171,4 +174,24 @@ func (h *Handler) story(ctx context.Context, c *cluster, v ask.Values) (any, err
 		return nil, err
 	}
 	return told.Tell(ctx, c.Record, name, window, h.commandCluster(c), h.now())
+}
+
+// mostBack is a day: what changed before is no longer near.
+const mostBack = 24 * time.Hour
+
+func (h *Handler) nearby(ctx context.Context, c *cluster, v ask.Values) (any, error) {
+	at, err := v.Instant("at")
+	if err != nil {
+		return nil, err
+	}
+	name, err := nameOf(v)
+	if err != nil {
+		return nil, err
+	}
+	back, err := v.Number("back", 1, mostBack.Milliseconds(), nearby.Back.Milliseconds())
+	if err != nil {
+		return nil, err
+	}
+	finder := nearby.Finder{Record: c.Record, Reader: c.reader, Patience: h.patience}
+	return finder.Find(ctx, nearby.Query{Name: name, At: at, Back: time.Duration(back) * time.Millisecond, Cluster: h.commandCluster(c)}, h.now())
 }

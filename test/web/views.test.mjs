@@ -10,7 +10,7 @@ after(() => browser?.close());
 for (const scheme of ["dark", "light"]) {
   test(`each view of an object and of two instants has its answer, ${scheme}`, async () => {
     const { context: user, faults } = await context(browser, { scheme }), page = await open(user, "resource=deployments.apps&namespace=shop&name=web", true);
-    for (const [key, shows] of [["d", "What changed"], ["y", "kind: Deployment"], ["m", "kind: Deployment"], ["r", "Rollouts"], ["v", "on record"], ["w", "Changes in the window"]]) {
+    for (const [key, shows] of [["d", "What changed"], ["f", "Changed around it"], ["y", "kind: Deployment"], ["m", "kind: Deployment"], ["r", "Rollouts"], ["v", "on record"], ["w", "Changes in the window"]]) {
       await page.keyboard.press(key);
       await page.locator(".panel").getByText(shows).first().waitFor();
       await settled(page);

@@ -1588,6 +1588,11 @@ var story = query(() => {
   if (!of2 || !s4 || panel.value !== "object" || tab.value !== "story") return null;
   return { shape: "story", params: { ...of2, from: Math.round(s4.from), to: Math.round(s4.to) }, mark: mark(s4.to), wait: settle() };
 });
+var nearby = query(() => {
+  const of2 = subjectParams();
+  if (!of2 || calmInstant.value === 0 || focus.value.wanted !== "" || panel.value !== "object" || tab.value !== "nearby") return null;
+  return { shape: "nearby", params: { ...of2, at: `seq:${calmInstant.value}` }, mark: "" };
+});
 var joined = (a5, b3) => ({ ...b3, rows: [...a5.rows ?? [], ...b3.rows ?? []] });
 var morePages = y3(1);
 x2(() => {
@@ -3001,10 +3006,41 @@ function Rollouts() {
     ] }, k4))
   ] }, i4)) }) });
 }
+function Near({ uid }) {
+  const answer = ofThis(nearby.answer.value, uid), all3 = useSignal(false);
+  if (!answer) return nearby.failed.value ? /* @__PURE__ */ a4("p", { class: "error", children: nearby.failed.value }) : /* @__PURE__ */ a4("p", { class: "busy", children: "The namespace is looked at…" });
+  const { rows, others, othersTotal } = answer;
+  return /* @__PURE__ */ a4($, { children: [
+    answer.unknown ? /* @__PURE__ */ a4("p", { class: "unknown", children: [
+      /* @__PURE__ */ a4("b", { children: "No change can be named as the last one before." }),
+      " ",
+      answer.unknown
+    ] }) : null,
+    /* @__PURE__ */ a4(Section, { title: "Changed around it in the hour before", note: count(rows.length), children: [
+      rows.length === 0 ? /* @__PURE__ */ a4("p", { class: "faint", children: "Nothing that is linked with it." }) : null,
+      /* @__PURE__ */ a4(Rows2, { rows })
+    ] }),
+    othersTotal > 0 ? /* @__PURE__ */ a4("p", { children: /* @__PURE__ */ a4("button", { type: "button", class: "more", "aria-expanded": all3.value, onClick: () => {
+      all3.value = !all3.value;
+    }, children: [
+      count(othersTotal),
+      " other ",
+      othersTotal === 1 ? "change" : "changes",
+      " in the namespace and of objects without one"
+    ] }) }) : null,
+    all3.value ? /* @__PURE__ */ a4(Rows2, { rows: others }) : null,
+    all3.value && othersTotal > others.length ? /* @__PURE__ */ a4("p", { class: "faint", children: [
+      "The newest ",
+      count(others.length),
+      " are shown."
+    ] }) : null,
+    /* @__PURE__ */ a4(Command, { text: answer.command })
+  ] });
+}
 
 // src/object.tsx
-var tabs = ["change", "yaml", "blame", "story", "versions"];
-var titles = { change: "Change", yaml: "YAML", blame: "Blame", story: "Story", versions: "Versions" };
+var tabs = ["change", "nearby", "yaml", "blame", "story", "versions"];
+var titles = { change: "Change", nearby: "Nearby", yaml: "YAML", blame: "Blame", story: "Story", versions: "Versions" };
 function Inspector() {
   const f5 = focus.value, o5 = object.answer.value;
   if (!f5.uid && !f5.name) return /* @__PURE__ */ a4("p", { class: "empty", children: "Choose an object: click a lane, or press / and type its name." });
@@ -3012,7 +3048,7 @@ function Inspector() {
   return /* @__PURE__ */ a4("article", { class: `object${object.busy.value ? " stale" : ""}`, children: [
     /* @__PURE__ */ a4(Head, { o: o5 }),
     /* @__PURE__ */ a4("div", { class: "tabs", role: "tablist", "aria-label": "Of this object", children: tabs.map((t4) => /* @__PURE__ */ a4("button", { type: "button", role: "tab", id: `tab-${t4}`, "aria-controls": "tabpanel", "aria-selected": f5.tab === t4, onClick: () => move({ tab: t4 }), children: titles[t4] }, t4)) }),
-    /* @__PURE__ */ a4("div", { role: "tabpanel", id: "tabpanel", "aria-labelledby": `tab-${f5.tab}`, tabIndex: 0, children: f5.tab === "yaml" ? /* @__PURE__ */ a4(Yaml, { lines: o5.yaml ?? [] }) : f5.tab === "blame" ? /* @__PURE__ */ a4(Blamed, { uid: o5.object.uid, at: o5.delta?.seq }) : f5.tab === "story" ? /* @__PURE__ */ a4(Told, { uid: o5.object.uid }) : f5.tab === "versions" ? /* @__PURE__ */ a4(Versions, { o: o5 }) : /* @__PURE__ */ a4(Changed, { o: o5 }) }),
+    /* @__PURE__ */ a4("div", { role: "tabpanel", id: "tabpanel", "aria-labelledby": `tab-${f5.tab}`, tabIndex: 0, children: f5.tab === "yaml" ? /* @__PURE__ */ a4(Yaml, { lines: o5.yaml ?? [] }) : f5.tab === "blame" ? /* @__PURE__ */ a4(Blamed, { uid: o5.object.uid, at: o5.delta?.seq }) : f5.tab === "story" ? /* @__PURE__ */ a4(Told, { uid: o5.object.uid }) : f5.tab === "versions" ? /* @__PURE__ */ a4(Versions, { o: o5 }) : f5.tab === "nearby" ? /* @__PURE__ */ a4(Near, { uid: o5.object.uid }) : /* @__PURE__ */ a4(Changed, { o: o5 }) }),
     f5.tab === "change" || f5.tab === "yaml" ? /* @__PURE__ */ a4(Command, { text: o5.command }) : null
   ] });
 }
@@ -3155,7 +3191,8 @@ function Rows2({ rows, at: at2, plain = false }) {
         /* @__PURE__ */ a4("b", { children: r4.name })
       ] }),
       " ",
-      /* @__PURE__ */ a4(Writer, { manager: r4.manager, evidence: r4.evidence })
+      /* @__PURE__ */ a4(Writer, { manager: r4.manager, evidence: r4.evidence }),
+      r4.link ? /* @__PURE__ */ a4("span", { class: "faint", children: r4.link }) : null
     ] }),
     (r4.changes ?? []).length > 0 ? /* @__PURE__ */ a4(Diff, { changes: r4.changes ?? [], short: true }) : null
   ] }, r4.seq)) });
@@ -3385,6 +3422,7 @@ var sheet = [
   { keys: ["c"], does: "compare: open it", run: () => move({ panel: "compare" }) },
   { keys: ["a"], does: "compare with this instant", run: mark2 },
   { keys: ["d"], does: "what changed in the object", run: () => move({ panel: "object", tab: "change" }) },
+  { keys: ["f"], does: "find a cause: what changed around the object in the hour before", run: () => move({ panel: "object", tab: "nearby" }) },
   { keys: ["y"], does: "the object's YAML", run: () => move({ panel: "object", tab: "yaml" }) },
   { keys: ["m"], does: "blame: who set each line", run: () => move({ panel: "object", tab: "blame" }) },
   { keys: ["r"], does: "the story of the object and its rollouts", run: () => move({ panel: "object", tab: "story" }) },

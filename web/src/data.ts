@@ -4,7 +4,7 @@ import { Failure, get, locked, renewed, type Params } from "./api";
 import { cluster, focus, move, type Filter, type Focus } from "./focus";
 import { step } from "./clock";
 import { back, calm, head, learn } from "./live";
-import type { Blame, Changes, Compare, Instant, Lane, Lanes, Meta, ObjectAnswer, Ref, States, Step, Story, Strip, Ticks, Trouble } from "./model";
+import type { Blame, Changes, Compare, Instant, Lane, Lanes, Meta, Nearby, ObjectAnswer, Ref, States, Step, Story, Strip, Ticks, Trouble } from "./model";
 import { query } from "./query";
 
 export type Span = { from: number; to: number };
@@ -159,6 +159,12 @@ export const story = query<Story>(() => {
   return { shape: "story", params: { ...of, from: Math.round(s.from), to: Math.round(s.to) }, mark: mark(s.to), wait: settle() };
 });
 
+/** nearby is what changed around the object in the hour before the instant. At the end of the record it follows slowly: it looks at the whole namespace. */
+export const nearby = query<Nearby>(() => {
+  const of = subjectParams();
+  if (!of || calmInstant.value === 0 || focus.value.wanted !== "" || panel.value !== "object" || tab.value !== "nearby") return null;
+  return { shape: "nearby", params: { ...of, at: `seq:${calmInstant.value}` }, mark: "" };
+});
 
 const joined = (a: Changes, b: Changes): Changes => ({ ...b, rows: [...(a.rows ?? []), ...(b.rows ?? [])] });
 export const morePages = signal(1);

@@ -41,6 +41,7 @@ export const sheet: Key[] = [
   { keys: ["c"], does: "compare: open it", run: () => move({ panel: "compare" }) },
   { keys: ["a"], does: "compare with this instant", run: mark },
   { keys: ["d"], does: "what changed in the object", run: () => move({ panel: "object", tab: "change" }) },
+  { keys: ["f"], does: "find a cause: what changed around the object in the hour before", run: () => move({ panel: "object", tab: "nearby" }) },
   { keys: ["y"], does: "the object's YAML", run: () => move({ panel: "object", tab: "yaml" }) },
   { keys: ["m"], does: "blame: who set each line", run: () => move({ panel: "object", tab: "blame" }) },
   { keys: ["r"], does: "the story of the object and its rollouts", run: () => move({ panel: "object", tab: "story" }) },

@@ -35,7 +35,7 @@ export type ObjectAnswer = Answer & {
   owners: Ref[] | null; owned: Ref[] | null; ownedTotal?: number; events: Told[] | null; eventsTotal?: number; previous: number | null; next: number | null; command: string;
 };
 export type Row = Ref & {
-  seq: number; time: number; type: string; class: string; manager?: string; evidence?: string; changes: Change[] | null;
+  seq: number; time: number; type: string; class: string; manager?: string; evidence?: string; changes: Change[] | null; link?: string;
 };
 export type Changes = Answer & { rows: Row[] | null; next?: string; command: string };
 export type Trouble = Answer & {
@@ -56,3 +56,4 @@ export type Rollout = Ref & {
   troubles?: { reason: string; message: string; objects: unknown }[] | null;
 };
 export type Story = Answer & { object: Ref; rows: Happened[] | null; more?: number; hidden?: Record<string, number>; rollouts?: Rollout[] | null; command: string };
+export type Nearby = Answer & { object: Ref; from: number; to: number; rows: Row[]; others: Row[]; othersTotal: number; unknown?: string; command: string };

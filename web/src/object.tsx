@@ -4,11 +4,11 @@ import { count, full, span } from "./clock";
 import { cursor, live, look, morePages, object, versions, walk } from "./data";
 import { focus, move } from "./focus";
 import type { Line, ObjectAnswer, Row } from "./model";
-import { Blamed, Told } from "./tales";
+import { Blamed, Near, Told } from "./tales";
 import { Class, Command, Diff, Holes, Link, Section, When, Writer } from "./parts";
 
-export const tabs = ["change", "yaml", "blame", "story", "versions"] as const;
-const titles = { change: "Change", yaml: "YAML", blame: "Blame", story: "Story", versions: "Versions" };
+export const tabs = ["change", "nearby", "yaml", "blame", "story", "versions"] as const;
+const titles = { change: "Change", nearby: "Nearby", yaml: "YAML", blame: "Blame", story: "Story", versions: "Versions" };
 
 export function Inspector() {
   const f = focus.value, o = object.answer.value;
@@ -21,7 +21,7 @@ export function Inspector() {
         {tabs.map((t) => <button type="button" role="tab" key={t} id={`tab-${t}`} aria-controls="tabpanel" aria-selected={f.tab === t} onClick={() => move({ tab: t })}>{titles[t]}</button>)}
       </div>
       <div role="tabpanel" id="tabpanel" aria-labelledby={`tab-${f.tab}`} tabIndex={0}>
-        {f.tab === "yaml" ? <Yaml lines={o.yaml ?? []} /> : f.tab === "blame" ? <Blamed uid={o.object.uid} at={o.delta?.seq} /> : f.tab === "story" ? <Told uid={o.object.uid} /> : f.tab === "versions" ? <Versions o={o} /> : <Changed o={o} />}
+        {f.tab === "yaml" ? <Yaml lines={o.yaml ?? []} /> : f.tab === "blame" ? <Blamed uid={o.object.uid} at={o.delta?.seq} /> : f.tab === "story" ? <Told uid={o.object.uid} /> : f.tab === "versions" ? <Versions o={o} /> : f.tab === "nearby" ? <Near uid={o.object.uid} /> : <Changed o={o} />}
       </div>
       {f.tab === "change" || f.tab === "yaml" ? <Command text={o.command} /> : null}
     </article>
@@ -114,7 +114,7 @@ export function Rows({ rows, at, plain = false }: { rows: Row[]; at?: number; pl
     <ol class="changes">
       {rows.map((r) => (
         <li key={r.seq} class={r.seq === at ? "here" : ""} onClick={(e) => { if (!(e.target as HTMLElement).closest("button")) look(r.seq, r.time, plain ? {} : { uid: r.uid ?? "", resource: r.resource, namespace: r.namespace ?? "", name: r.name, panel: "object" }); }}>
-          <p class="line-head"><When seq={r.seq} time={r.time} more={plain ? undefined : r} /> <Class of={r.class} /> {plain ? null : <span class="subject"><span class="kind">{r.kind}</span> {r.namespace ? <span class="faint">{r.namespace}/</span> : null}<b>{r.name}</b></span>} <Writer manager={r.manager} evidence={r.evidence} /></p>
+          <p class="line-head"><When seq={r.seq} time={r.time} more={plain ? undefined : r} /> <Class of={r.class} /> {plain ? null : <span class="subject"><span class="kind">{r.kind}</span> {r.namespace ? <span class="faint">{r.namespace}/</span> : null}<b>{r.name}</b></span>} <Writer manager={r.manager} evidence={r.evidence} />{r.link ? <span class="faint">{r.link}</span> : null}</p>
           {(r.changes ?? []).length > 0 ? <Diff changes={r.changes ?? []} short /> : null}
         </li>
       ))}

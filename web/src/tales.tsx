@@ -1,7 +1,9 @@
-// Blame and story of the object: who set each line, and what happened to it and to what belongs to it.
+// Blame, story and neighbourhood of the object: who set each line, what happened to it and to what belongs to it, and what changed around it.
+import { useSignal } from "@preact/signals";
 import { brief, count, full } from "./clock";
-import { blame, look, of, story, whole } from "./data";
+import { blame, look, nearby, of, story, whole } from "./data";
 import type { Origin, Ref } from "./model";
+import { Rows } from "./object";
 import { Class, Command, named, Section, When, Writer } from "./parts";
 
 /** ofThis gives no answer while there is only the one about another object: its writers would stand under this one's name. */
@@ -59,5 +61,25 @@ function Rollouts() {
         <li key={i}><span class="kind">{r.kind}</span> <b>{r.name ? named(r) : ""}</b> {r.revision ? `revision ${r.revision}` : ""} <When seq={r.start.seq} time={r.start.time} />{r.end ? <> to <When seq={r.end.seq} time={r.end.time} /></> : null}: <b>{r.outcome}</b> <Writer manager={r.start.manager} />
           {(r.troubles ?? []).map((t, k) => <p key={k} class="badness">{t.reason}: {t.message}</p>)}</li>))}</ol>
     </Section>
+  );
+}
+
+/** Near lists what changed around the object in the hour before the instant: first what is linked with it. It names no cause if changes may be missing. */
+export function Near({ uid }: { uid?: string }) {
+  const answer = ofThis(nearby.answer.value, uid), all = useSignal(false);
+  if (!answer) return nearby.failed.value ? <p class="error">{nearby.failed.value}</p> : <p class="busy">The namespace is looked at…</p>;
+  const { rows, others, othersTotal } = answer;
+  return (
+    <>
+      {answer.unknown ? <p class="unknown"><b>No change can be named as the last one before.</b> {answer.unknown}</p> : null}
+      <Section title="Changed around it in the hour before" note={count(rows.length)}>
+        {rows.length === 0 ? <p class="faint">Nothing that is linked with it.</p> : null}
+        <Rows rows={rows} />
+      </Section>
+      {othersTotal > 0 ? <p><button type="button" class="more" aria-expanded={all.value} onClick={() => { all.value = !all.value; }}>{count(othersTotal)} other {othersTotal === 1 ? "change" : "changes"} in the namespace and of objects without one</button></p> : null}
+      {all.value ? <Rows rows={others} /> : null}
+      {all.value && othersTotal > others.length ? <p class="faint">The newest {count(others.length)} are shown.</p> : null}
+      <Command text={answer.command} />
+    </>
   );
 }

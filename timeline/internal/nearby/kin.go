@@ -1,0 +1,227 @@
+package nearby
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/patch"
+	"github.com/kuberewind/kuberewind/timeline/internal/changes"
+	"github.com/kuberewind/kuberewind/timeline/internal/find"
+	"github.com/kuberewind/kuberewind/timeline/internal/lack"
+)
+
+// A thing is an object as far as links need it.
+type thing struct {
+	kind, name  string
+	owners      []string
+	about       string // of an Event, the name of what it is about
+	words, says words
+}
+
+// A kin is an object with what belongs to it, and what else stands in its namespace.
+type kin struct {
+	chain  map[string]string // by UID, the object and its owners: how a change of it is linked
+	names  words             // by which others name it
+	holds  words             // the words of the object, of its owners and of what they own
+	says   words             // of the conditions of these
+	named  map[string]string // by name, what the object names
+	naming []*thing          // what names the object, or what it names
+	owning map[string]bool   // UIDs of what owns something
+	works  words             // names of what owns something, and is not the object
+}
+
+func (k *kin) above(uid string) bool { return k.chain[uid] != "" }
+
+// kin reads what stands around the object at its instant.
+func (f *Finder) kin(ctx context.Context, a *Answer, v *find.Version, cluster []*history.Stream) (*kin, error) {
+	chain, err := find.Above(ctx, f.Record, v.Life)
+	if err != nil {
+		return nil, err
+	}
+	scope := history.Scope{Namespace: v.Life.Namespace}
+	if scope.Namespace == "" {
+		for _, s := range cluster {
+			scope.Streams = append(scope.Streams, s.ID)
+		}
+	}
+	all, err := f.things(ctx, a, v.Point, scope)
+	if err != nil {
+		return nil, err
+	}
+	k := &kin{chain: map[string]string{v.Life.UID: "the object itself"}, names: words{v.Life.Name: true}, holds: words{}, says: words{}, named: map[string]string{}, owning: map[string]bool{}, works: words{}}
+	for _, l := range chain {
+		k.chain[l.UID] = "its owner"
+		k.names[l.Name] = true
+	}
+	k.gather(all)
+	return k, nil
+}
+
+// things reads all objects of a scope.
+func (f *Finder) things(ctx context.Context, a *Answer, p history.Point, scope history.Scope) (map[string]*thing, error) {
+	var mu sync.Mutex
+	all := map[string]*thing{}
+	hurt := func(d *history.DamagedError) {
+		mu.Lock()
+		defer mu.Unlock()
+		a.Incomplete = append(a.Incomplete, lack.Hurt(p.Time, d))
+	}
+	_, err := f.Record.Rebuild(ctx, p, scope, history.RebuildOptions{Damaged: hurt}, func(o history.Object) error {
+		if o.Stream.Resource != "events" && slices.Contains(untold, o.Stream.Resource) {
+			return nil
+		}
+		t := thingOf(o.Stream, o.Name, o.Doc)
+		mu.Lock()
+		defer mu.Unlock()
+		all[o.UID] = t
+		return nil
+	})
+	return all, err
+}
+
+func thingOf(s *history.Stream, name string, doc patch.Doc) *thing {
+	t := &thing{kind: s.Kind, name: name, words: words{s.GroupResource().String(): true}, says: words{}}
+	if doc == nil {
+		return t // It was deleted.
+	}
+	t.words.read(doc)
+	t.says.readMessages(at(doc, "/status"))
+	for _, owner := range patch.Members(at(doc, "/metadata/ownerReferences")) {
+		t.owners = append(t.owners, text(owner, "/uid"))
+	}
+	if s.Resource == "events" {
+		t.about = text(doc, "/involvedObject/name") + text(doc, "/regarding/name")
+	}
+	return t
+}
+
+// gather finds what belongs to the object, and what names it.
+func (k *kin) gather(all map[string]*thing) {
+	group := map[string]bool{}
+	for uid := range k.chain {
+		group[uid] = true
+	}
+	for grown := true; grown; {
+		grown = false
+		for uid, t := range all {
+			if !group[uid] && slices.ContainsFunc(t.owners, func(o string) bool { return group[o] }) {
+				group[uid], grown = true, true
+			}
+		}
+	}
+	for uid, t := range all {
+		for _, o := range t.owners {
+			k.owning[o] = true
+		}
+		if group[uid] {
+			maps.Copy(k.holds, t.words)
+			maps.Copy(k.says, t.says)
+		}
+	}
+	for uid := range k.owning {
+		if t := all[uid]; t != nil && !group[uid] {
+			k.works[t.name] = true
+		}
+	}
+	for _, t := range all {
+		if t.about != "" && k.isOf(t.about) { // An Event may be about a Pod that is gone.
+			maps.Copy(k.holds, t.words)
+		}
+	}
+	others := map[string]*thing{}
+	for uid, t := range all {
+		if !group[uid] && len(t.owners) == 0 && t.about == "" && !k.owning[uid] {
+			others[uid] = t
+		}
+	}
+	for _, t := range others {
+		if k.holds[t.name] && !k.names[t.name] {
+			k.named[t.name] = t.kind + " " + t.name
+		}
+	}
+	for _, t := range others {
+		if t.words.any(k.names) != "" || t.words.anyOf(k.named) != "" {
+			k.naming = append(k.naming, t)
+		}
+	}
+}
+
+// isOf reports whether a name is that of the object, or one that a controller made of it.
+func (k *kin) isOf(name string) bool {
+	for n := range k.names {
+		if name == n || strings.HasPrefix(name, n+"-") {
+			return true
+		}
+	}
+	return false
+}
+
+// link says how an object is linked, "" if it is not. strong says that a condition names it.
+func (k *kin) link(r *changes.Row, t *thing) (how string, strong bool) {
+	if how := k.chain[r.UID]; how != "" {
+		return how, false
+	}
+	if k.owning[r.UID] {
+		return "", false // It is another workload: it may name the same things.
+	}
+	mine := !k.names[r.Name] && r.Name != r.Namespace
+	switch {
+	case mine && k.says[r.Name]:
+		return "a condition names it", true
+	case mine && k.holds[r.Name]:
+		return "the object names it", false
+	case t.words.any(k.names) != "":
+		return "it names the object", false
+	case t.words.anyOf(k.named) != "":
+		return "it names " + k.named[t.words.anyOf(k.named)], false
+	}
+	for _, y := range k.naming {
+		if y.words[r.Name] && !k.works[r.Name] { // A policy names other workloads: their Services are not linked.
+			return y.kind + " " + y.name + " names it", false
+		}
+	}
+	return "", false
+}
+
+// namedBy reads the objects of some changes at a seq, by UID. The words of what was changed since are there, too.
+func (f *Finder) namedBy(ctx context.Context, a *Answer, rows []changes.Row, seq int64) (map[string]*thing, error) {
+	uids := []string{}
+	for i := range rows {
+		uids = append(uids, rows[i].UID)
+	}
+	slices.Sort(uids)
+	found, lives, ids := map[string]*thing{}, []history.Life{}, []int64{}
+	for life, err := range f.Record.Lives(ctx, history.LifeQuery{UIDs: slices.Compact(uids)}) {
+		if err != nil {
+			return nil, err
+		}
+		lives, ids = append(lives, life), append(ids, life.ObjectID)
+	}
+	docs, lost, err := f.Record.LastVersions(ctx, ids, seq)
+	if err != nil {
+		return nil, err
+	}
+	a.Lost(lost)
+	for _, l := range lives {
+		found[l.UID] = thingOf(l.Stream, l.Name, docs[l.ObjectID])
+	}
+	for r, err := range f.Record.Owners(ctx, lives) {
+		if err != nil {
+			return nil, err
+		}
+		found[r.UID].owners = r.Owners
+	}
+	for i := range rows {
+		for _, c := range rows[i].Changes {
+			if t := found[rows[i].UID]; t != nil {
+				t.words.read(patch.Doc(c.Old))
+				t.words.read(patch.Doc(c.New))
+			}
+		}
+	}
+	return found, nil
+}
