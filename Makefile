@@ -118,6 +118,13 @@ test-web: setup test-programs test-browser ## Check the types of the page, and o
 	@test/web/node_modules/.bin/tsc -p web
 	@$(TEST) -count 1 -timeout 20m -v ./test/web -args -all
 
+# What make test-faults draws: a seed of its own each time, unless one is given.
+FAULTS_SEED ?= 0
+
+.PHONY: test-faults
+test-faults: setup control-plane-full test-programs test-browser ## Break fifty workloads of a whole control plane in ten ways, and have one script find each cause on the page: [FAULTS_SEED=7] (some minutes)
+	@$(TEST) -count 1 -timeout 30m -v ./test/web/faults -args -play -seed $(FAULTS_SEED)
+
 .PHONY: test-times
 test-times: setup control-plane ## Run all tests, uncached, and print what each package and test took, longest first: [FILE=bin/test-times.jsonl] prints an earlier run
 	@$(GO) build -o $(BIN)/test-times ./hack/test-times
