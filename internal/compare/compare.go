@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 
 	"github.com/klauspost/compress/s2"
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kuberewind/kuberewind/history"
@@ -43,7 +45,7 @@ type Side struct {
 type Choice struct {
 	// Has reports whether an object was asked for. It is called from several goroutines.
 	Has func(resource schema.GroupResource, name string) bool
-	// Selects reports whether an object is selected by what it is at one of the instants.
+	// Selects reports whether an object is selected by what it is at one of the instants. It is called from several goroutines.
 	Selects func(patch.Doc) bool
 }
 
@@ -194,38 +196,58 @@ func (c *Comparison) Result(allFields bool) ([]Difference, error) {
 		return cmp.Or(cmp.Compare(x.Stream.GroupResource().String(), y.Stream.GroupResource().String()), cmp.Compare(x.Namespace, y.Namespace),
 			cmp.Compare(x.Name, y.Name), cmp.Compare(x.ObjectID, y.ObjectID))
 	})
-	var kept []Difference
-	for _, d := range found {
-		wanted, err := c.wanted(&d, allFields)
-		if err != nil {
-			return nil, err
-		}
-		if wanted {
-			kept = append(kept, d)
-		}
+	kept, err := c.kept(found, allFields)
+	if err != nil {
+		return nil, err
 	}
 	markRecreated(kept)
 	return kept, nil
 }
 
-// wanted leaves out what could not be read at one of the instants, what is not selected, and what is different in bookkeeping only.
-func (c *Comparison) wanted(d *Difference, allFields bool) (bool, error) {
-	if _, damaged := c.broken[d.Object().ObjectID]; damaged {
-		return false, nil
+// kept leaves out what could not be read at one of the instants, what is not selected, and what is different in bookkeeping only.
+func (c *Comparison) kept(found []Difference, allFields bool) (kept []Difference, err error) {
+	selected, wanted := make([]bool, len(found)), make([]bool, len(found))
+	err = Each(found, func(i int, before, after patch.Doc) error {
+		d := &found[i]
+		_, damaged := c.broken[d.Object().ObjectID]
+		selected[i] = !damaged && (before != nil && c.choice.Selects(before) || after != nil && c.choice.Selects(after))
+		wanted[i] = selected[i] && (d.Change != Changed || allFields || len(field.Visible(field.Changes(before, after))) > 0)
+		return nil
+	})
+	for i := range found {
+		switch {
+		case wanted[i]:
+			kept = append(kept, found[i])
+		case selected[i]:
+			c.OnlyBookkeeping++
+		}
 	}
-	before, after, err := d.Docs()
-	if err != nil {
-		return false, err
+	return kept, err
+}
+
+// stretch is how many differences a goroutine takes at a time.
+const stretch = 64
+
+// Each looks at differences on as many goroutines as there are processors, each once and in no order. It is told the place of one, and the object at both
+// instants. It ends with the first error.
+func Each(all []Difference, look func(i int, before, after patch.Doc) error) error {
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for from := 0; from < len(all); from += stretch {
+		group.Go(func() error {
+			for i := from; i < min(from+stretch, len(all)); i++ {
+				before, after, err := all[i].Docs()
+				if err == nil {
+					err = look(i, before, after)
+				}
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
 	}
-	selected := before != nil && c.choice.Selects(before) || after != nil && c.choice.Selects(after)
-	if !selected {
-		return false, nil
-	}
-	if d.Change == Changed && !allFields && len(field.Visible(field.Changes(before, after))) == 0 {
-		c.OnlyBookkeeping++
-		return false, nil
-	}
-	return true, nil
+	return group.Wait()
 }
 
 // markRecreated finds what was removed and added under one name. They stand side by side.

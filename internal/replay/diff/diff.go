@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -184,7 +185,12 @@ func (d *diffCommand) answer(ctx context.Context, rec *env.Record, args []string
 		return false, err
 	}
 	chosen, labels := selector.NewChosen(targets), known.Labels{}
-	choice := compare.Choice{Has: chosen.Has, Selects: func(doc patch.Doc) bool { return labels.Matches(selects, doc) }}
+	var noting sync.Mutex // held while labels notes what an object has
+	choice := compare.Choice{Has: chosen.Has, Selects: func(doc patch.Doc) bool {
+		noting.Lock()
+		defer noting.Unlock()
+		return labels.Matches(selects, doc)
+	}}
 	c := compare.New(rec.Record, choice, compare.Hooks{Notes: d.env.Notes, Progress: d.progress})
 	for _, s := range resource.ScopesOf(targets, namespace) {
 		if err := c.Read(ctx, from, to, s); err != nil {

@@ -6,6 +6,7 @@ package between
 
 import (
 	"context"
+	"slices"
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -146,35 +147,49 @@ func (q *Query) choice() compare.Choice {
 }
 
 func (a *Answer) fill(q *Query, all []compare.Difference) error {
+	if q.UID != "" { // Others are other lives of the name.
+		all = slices.DeleteFunc(all, func(d compare.Difference) bool { return d.Object().UID != q.UID })
+	}
+	quiet := make([]bool, len(all))
+	err := compare.Each(all, func(i int, before, after patch.Doc) error {
+		quiet[i] = noise(&all[i], before, after)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
 	place := int64(0)
 	for i := range all {
-		d := &all[i]
-		object := d.Object()
-		if q.UID != "" && object.UID != q.UID {
-			continue // Another life of the name.
-		}
-		before, after, err := d.Docs()
-		if err != nil {
-			return err
-		}
-		if noise(d, before, after) {
+		if quiet[i] {
 			a.Counts.Noise++
 			continue
 		}
-		a.count(d.Change)
-		changes := field.Visible(field.Changes(before, after))
+		a.count(all[i].Change)
 		if place++; place > q.Cursor && place <= q.Cursor+q.Limit {
-			a.Objects = append(a.Objects, Object{
-				Ref: find.RefOf(history.Life{Stream: object.Stream, Namespace: object.Namespace, Name: object.Name, UID: object.UID}),
-				Op:  d.Change, Paths: len(changes), Recreated: d.Recreated,
-			})
-		}
-		if q.UID != "" {
-			a.Changes = append(a.Changes, paths.Of(changes)...)
+			if err := a.give(q, &all[i]); err != nil {
+				return err
+			}
 		}
 	}
 	if place > q.Cursor+q.Limit {
 		a.Next = strconv.FormatInt(q.Cursor+q.Limit, 10)
+	}
+	return nil
+}
+
+// give adds a difference to the answer. Only of these it is looked at what is different: there may be many thousands of others.
+func (a *Answer) give(q *Query, d *compare.Difference) error {
+	before, after, err := d.Docs()
+	if err != nil {
+		return err
+	}
+	object, changes := d.Object(), field.Visible(field.Changes(before, after))
+	a.Objects = append(a.Objects, Object{
+		Ref: find.RefOf(history.Life{Stream: object.Stream, Namespace: object.Namespace, Name: object.Name, UID: object.UID}),
+		Op:  d.Change, Paths: len(changes), Recreated: d.Recreated,
+	})
+	if q.UID != "" {
+		a.Changes = append(a.Changes, paths.Of(changes)...)
 	}
 	return nil
 }
