@@ -64,6 +64,9 @@ func (h *Handler) strip(ctx context.Context, c *cluster, v ask.Values) (any, err
 
 const defaultLanes = 40
 
+// screen is the part of the patience for each of lanes and ticks. A screen has first the ones and then the others, and both come again, counted further back.
+const screen = 8
+
 func (h *Handler) lanes(ctx context.Context, c *cluster, v ask.Values) (any, error) {
 	window, filter, err := windowAndFilter(v)
 	if err != nil {
@@ -79,7 +82,7 @@ func (h *Handler) lanes(ctx context.Context, c *cluster, v ask.Values) (any, err
 	if q.Limit, err = v.Number("limit", 1, lanes.MostLimit, defaultLanes); err != nil {
 		return nil, err
 	}
-	finder := lanes.Finder{Record: c.Record, Reader: c.reader, Patience: h.patience}
+	finder := lanes.Finder{Record: c.Record, Reader: c.reader, Patience: h.patience / screen}
 	return finder.Find(ctx, q, h.now())
 }
 
@@ -96,7 +99,7 @@ func (h *Handler) ticks(ctx context.Context, c *cluster, v ask.Values) (any, err
 	if err != nil {
 		return nil, err
 	}
-	finder := ticks.Finder{Record: c.Record, Reader: c.reader, Patience: h.patience}
+	finder := ticks.Finder{Record: c.Record, Reader: c.reader, Patience: h.patience / screen}
 	q := ticks.Query{Window: window, Lanes: ids, Step: time.Duration(step) * time.Millisecond, Filter: filter, Cursor: v.Text("cursor")}
 	return finder.Find(ctx, q, h.now())
 }

@@ -107,10 +107,10 @@ func cluster(rec *history.Record, uid string) timeline.Cluster {
 	return timeline.Cluster{UID: cmp.Or(uid, rec.Cluster().UID), Name: cmp.Or(uid, rec.Cluster().Name), Record: rec}
 }
 
-// serve gives the address of a page. patience is that of its answers; 0 is that of the programs.
+// serve gives the address of a page. patience is that of its answers; 0 suffices for the whole scene.
 func serve(t *testing.T, codes *page.Codes, patience time.Duration, clusters ...timeline.Cluster) string {
 	t.Helper()
-	queries := timeline.New(timeline.Options{Clusters: clusters, Patience: patience})
+	queries := timeline.New(timeline.Options{Clusters: clusters, Patience: cmp.Or(patience, time.Minute)})
 	t.Cleanup(queries.Close)
 	server, err := page.Listen(page.Options{
 		Address: "127.0.0.1:0", Codes: codes, Web: web.Handler(), Timelines: map[string]http.Handler{"": queries},

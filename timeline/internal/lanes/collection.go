@@ -50,10 +50,18 @@ func (c *collection) count(ctx context.Context) (at ask.Place, err error) {
 	if err != nil {
 		return at, err
 	}
-	changes, oldest := map[int64]int64{}, c.query.Window.To
+	streams, err := c.finder.Record.Streams(ctx)
+	if err != nil {
+		return at, err
+	}
+	changes, alone, oldest := map[int64]int64{}, c.smallStreams(streams), c.query.Window.To
 	left, err := c.read(ctx, reading, at, func(found []marks.Mark) {
 		for i := range found {
-			changes[found[i].ObjectID]++
+			if m := &found[i]; alone[m.Stream] != "" {
+				c.leave(m.ObjectID, alone[m.Stream])
+			} else {
+				changes[m.ObjectID]++
+			}
 		}
 		if len(found) > 0 {
 			oldest = found[0].ObservedAt
@@ -131,16 +139,33 @@ func (c *collection) add(l history.Life) *entry {
 	if e, known := c.byID[l.ObjectID]; known {
 		return e
 	}
-	name := l.Stream.GroupResource().String()
-	if len(c.query.Filter.Resources) == 0 && small(name) {
-		c.byID[l.ObjectID] = nil // It is counted once.
-		c.answer.Left[name]++
+	if name := l.Stream.GroupResource().String(); len(c.query.Filter.Resources) == 0 && small(name) {
+		c.leave(l.ObjectID, name)
 		return nil
 	}
 	e := &entry{life: l}
 	c.all = append(c.all, e)
 	c.byID[l.ObjectID], c.byUID[l.UID] = e, e
 	return e
+}
+
+// leave counts a life that has no lane, once.
+func (c *collection) leave(id int64, resource string) {
+	if _, known := c.byID[id]; !known {
+		c.byID[id] = nil
+		c.answer.Left[resource]++
+	}
+}
+
+// smallStreams are the resources whose objects are no lanes, by stream. Of these no life is looked up: there may be more of them than of all others.
+func (c *collection) smallStreams(streams []history.Stream) map[int32]string {
+	found := map[int32]string{}
+	for i := range streams {
+		if name := streams[i].GroupResource().String(); len(c.query.Filter.Resources) == 0 && small(name) {
+			found[streams[i].ID] = name
+		}
+	}
+	return found
 }
 
 // small reports whether objects of a resource say nothing alone.

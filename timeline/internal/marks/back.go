@@ -10,9 +10,10 @@ import (
 	"github.com/kuberewind/kuberewind/history"
 )
 
-// How many seqs are read at once. A slice doubles while it takes little time, and is halved if it takes much.
+// How many seqs are read at once. A slice doubles while it takes little time, and is halved if it takes much. The first one is smaller if objects are folded.
 const (
 	firstSlice = 1_000
+	firstFolds = 100
 	mostSlice  = 1 << 20
 	littleTime = 25 * time.Millisecond
 	muchTime   = 70 * time.Millisecond
@@ -34,12 +35,15 @@ func (g *Reading) Again(ctx context.Context, first, low, last int64, patience ti
 	if _, err := g.Back(ctx, low, last, math.MaxInt64, give); err != nil {
 		return 0, err
 	}
-	return g.Back(ctx, first, low-1, max(patience, time.Since(began)), give)
+	return g.Back(ctx, first, low-1, max(patience, 2*time.Since(began)), give)
 }
 
 // While is Back, and stops when it is told so.
 func (g *Reading) While(ctx context.Context, first, last int64, patience time.Duration, give func([]Mark) bool) (left int64, err error) {
 	began, size := time.Now(), int64(firstSlice)
+	if g.filter.Labels != nil {
+		size = firstFolds
+	}
 	for left = last; left >= first; {
 		sliceBegan := time.Now()
 		from := max(first, left-size+1)
