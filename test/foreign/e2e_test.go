@@ -58,6 +58,7 @@ func (w *world) runE2E(t *testing.T, r *report, binary string) {
 	}
 	command := exec.CommandContext(t.Context(), binary, arguments...)
 	command.Dir = t.TempDir()
+	command.Env = append(os.Environ(), "KUBE_WATCHLIST_INCONSISTENCY_DETECTOR=true") // A streamed list that differs from a list ends the program.
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	log, err := os.Create(filepath.Join(cmp.Or(*kept, t.TempDir()), "e2e.log"))
 	require.NoError(t, err)
