@@ -109,6 +109,9 @@ func (h *Handler) serve(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if name == "meta" && values.Text("cluster") == "" && len(h.clusters) > 1 {
+		return about.Choice{Clusters: h.names()}, nil
+	}
 	c, err := h.cluster(values.Text("cluster"))
 	if err != nil {
 		return nil, err
@@ -136,8 +139,13 @@ func (h *Handler) meta(ctx context.Context, c *cluster, _ ask.Values) (any, erro
 	if err != nil {
 		return nil, err
 	}
-	for _, each := range h.clusters {
-		m.Clusters = append(m.Clusters, about.Cluster{UID: each.UID, Name: each.Name})
-	}
+	m.Clusters = h.names()
 	return m, nil
+}
+
+func (h *Handler) names() (all []about.Cluster) {
+	for _, each := range h.clusters {
+		all = append(all, about.Cluster{UID: each.UID, Name: each.Name})
+	}
+	return all
 }

@@ -109,6 +109,20 @@ func (s *scene) refused(t *testing.T, shape string, v url.Values) metav1.Status 
 	return status
 }
 
+func TestAServerOfSeveralClustersNamesThemIfTheRequestNamesNone(t *testing.T) {
+	s := newScene(t, time.Minute)
+	own := timeline.Cluster{UID: s.record.Cluster().UID, Name: "shop", Record: s.record}
+	s.Handler = timeline.New(timeline.Options{Clusters: []timeline.Cluster{own, {UID: "another", Name: "bakery", Record: s.record}}})
+	t.Cleanup(s.Close)
+	var choice map[string]any
+	s.ask(t, "meta", nil, &choice)
+	require.Equal(t, map[string]any{"clusters": []any{map[string]any{"uid": own.UID, "name": "shop"}, map[string]any{"uid": "another", "name": "bakery"}}}, choice)
+	require.Contains(t, s.refused(t, "strip", url.Values{"from": {"0"}, "to": {"1"}}).Message, "give cluster=UID")
+	var meta struct{ Cluster string }
+	s.ask(t, "meta", url.Values{"cluster": {"another"}}, &meta)
+	require.Equal(t, own.UID, meta.Cluster, "it is the same record")
+}
+
 func TestAnAnswerIsCompressedAndNotKept(t *testing.T) {
 	s := newScene(t, time.Minute)
 	r := httptest.NewRequest(http.MethodGet, timeline.Root+"meta", nil)

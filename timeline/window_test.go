@@ -125,6 +125,22 @@ func TestTroubleWithinAPauseIsOfItsInstant(t *testing.T) {
 	require.True(t, found, "the lines are those of the version that was caught up on: %v", blame.Lines)
 }
 
+func TestTroubleAtAnInstantLongAfterTheRecorderStoppedHasItsBegin(t *testing.T) {
+	b := timelinetest.NewBook(t)
+	b.List()
+	b.Watched(postgres.Added, "pods", "web", "", running)
+	b.Now = b.Now.Add(time.Minute)
+	b.Watched(postgres.Updated, "pods", "web", "", crashes)
+	s := served(t, b.DB, time.Minute)
+	for _, at := range []string{"now", millis(s.extent.LastAt.Add(48 * time.Hour))} {
+		var got troubles
+		s.ask(t, "trouble", url.Values{"at": {at}}, &got)
+		require.Len(t, got.Items, 1)
+		require.NotNil(t, got.Items[0].Since, at)
+		require.Equal(t, s.extent.LastSeq, *got.Items[0].Since)
+	}
+}
+
 func TestTroubleHasWhateverSaysThatItIsNotReady(t *testing.T) {
 	b := timelinetest.NewBook(t)
 	bad := `,"status":{"conditions":[{"type":"Ready","status":"False","reason":"NoQuota"}]}`

@@ -11,12 +11,16 @@ export const origin = address("KUBEREWIND_PAGE");
 export const clusters = address("KUBEREWIND_CLUSTERS");
 /** hasty is a page whose server counts for no longer than it must: most answers are not counted to the end. */
 export const hasty = address("KUBEREWIND_HASTY");
+/** whole is a page whose server has the API of the past, too. */
+export const whole = address("KUBEREWIND_WHOLE");
+/** api is what a client of that API needs: url, token and ca; and a code. With POST the server is another one first. */
+export const api = async (method = "GET") => (await fetch(process.env.KUBEREWIND_WHOLE_CONTROL, { method })).json();
 export const patience = 60_000; // of one wait: machines that build other things are slow
 
 export const launch = () => chromium.launch({ executablePath: process.env.KUBEREWIND_CHROMIUM, args: flags, ignoreDefaultArgs: ["--enable-unsafe-swiftshader"] });
 
 /** code asks the test's server for a code, as a link has one. */
-export const code = async () => (await fetch(process.env.KUBEREWIND_CODES)).text();
+export const code = async (from = origin) => (from === whole ? (await api()).code : (await fetch(process.env.KUBEREWIND_CODES)).text());
 
 /** context is a browser of one user. faults collects what must not happen in any of its tabs. */
 export async function context(browser, { width = 1280, height = 800, scheme = "dark", from = origin } = {}) {
@@ -33,7 +37,7 @@ export async function context(browser, { width = 1280, height = 800, scheme = "d
 
 /** open gives a tab that shows lanes. The first one of a user needs a code. */
 export async function open(made, fragment = "", withCode = false, from = origin) {
-  const page = await made.newPage(), parts = [withCode ? `code=${await code()}` : "", fragment].filter(Boolean).join("&");
+  const page = await made.newPage(), parts = [withCode ? `code=${await code(from)}` : "", fragment].filter(Boolean).join("&");
   await page.goto(`${from}/${parts ? `#${parts}` : ""}`);
   await page.locator("[role=row]").first().waitFor();
   return page;

@@ -1,7 +1,7 @@
 // Answers that are late, lost or refused: the page never shows them as something else, and says what it waits for.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { at, clusters, code, context, hasty, hold, launch, open, origin, read, settled } from "./browser.mjs";
+import { at, axe, clusters, code, context, hasty, hold, launch, open, origin, read, settled } from "./browser.mjs";
 
 const web = "resource=deployments.apps&namespace=shop&name=web";
 const reaches = (page, seq) => page.waitForFunction((s) => new RegExp(`at=seq:${s}(&|$)`).test(location.hash), seq);
@@ -57,8 +57,23 @@ test("another cluster begins at its own end, without instants and filters of the
   assert.equal(await page.locator("[role=row]").count(), 0, "no lanes of the cluster before");
   held.free();
   await page.locator("[role=row]").first().waitFor();
-  await page.locator(".clock", { hasText: /^now/ }).waitFor();
+  await page.locator(".clock", { hasText: /^last commit/ }).waitFor();
   assert.equal(await select.inputValue(), other);
+  assert.deepEqual(faults, []);
+  await user.close();
+});
+
+test("a URL without a cluster offers those of the server, and Back returns to the choice", async () => {
+  const { context: user, faults } = await context(browser, { from: clusters }), page = await user.newPage();
+  await page.goto(`${clusters}/#code=${await code()}`);
+  await page.getByText("the records of 2 clusters").waitFor();
+  assert.deepEqual(await axe(page), []);
+  await page.getByRole("button", { name: "another" }).click();
+  await page.locator("[role=row]").first().waitFor();
+  assert.equal(new URL(page.url()).hash.includes("cluster=another"), true);
+  await page.goBack();
+  await page.getByText("the records of 2 clusters").waitFor();
+  assert.equal(await page.locator("[role=row]").count(), 0);
   assert.deepEqual(faults, []);
   await user.close();
 });
@@ -125,7 +140,7 @@ for (const [wanted, says] of [["nonsense", "nonsense is no instant"], ["1970-01-
     const { context: user } = await context(browser), page = await user.newPage();
     await page.goto(`${origin}/#code=${await code()}&at=${wanted}`);
     await page.locator(".told.shown", { hasText: says }).waitFor();
-    await page.locator(".clock", { hasText: /^now/ }).waitFor();
+    await page.locator(".clock", { hasText: /^last commit/ }).waitFor();
     await page.locator("[role=row]").first().waitFor();
     assert.equal(new URL(page.url()).hash.includes("at="), false);
     await user.close();

@@ -34,17 +34,25 @@ import (
 // all runs what make test leaves out because it takes long.
 var all = flag.Bool("all", false, "run every file of tests, not only the smoke")
 
+// only runs some files, for who works on them.
+var only = flag.String("only", "", "run the files of tests of this pattern, such as late.test.mjs")
+
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
 // hostile is a name that an API server takes for objects of RBAC, whose names are segments of a path.
 const hostile = `<img src=x onerror=globalThis.hostile=1>`
 
-// recorded is the Setup of a database that holds the scene, in which one object has a hostile name.
-func recorded(ctx context.Context, conn *pgx.Conn) error {
+// plain is the Setup of a database that holds the scene.
+func plain(ctx context.Context, conn *pgx.Conn) error {
 	if err := pgtest.EmptyRecord(ctx, conn); err != nil {
 		return err
 	}
-	if err := record.Into(ctx, conn.Config().ConnString()); err != nil {
+	return record.Into(ctx, conn.Config().ConnString())
+}
+
+// recorded is the same with a hostile name for one object.
+func recorded(ctx context.Context, conn *pgx.Conn) error {
+	if err := plain(ctx, conn); err != nil {
 		return err
 	}
 	renamed, err := conn.Exec(ctx, `UPDATE kuberewind.lives SET name = $1 WHERE namespace = 'shop' AND name = 'checkout'`, hostile)
@@ -59,17 +67,21 @@ func TestThePageInABrowser(t *testing.T) {
 		t.Skip("SKIP_WEB=1")
 	}
 	chromium := need(t)
-	rec, codes := open(t), page.NewCodes()
-	at, both := serve(t, codes, 0, cluster(rec, "")), serve(t, codes, 0, cluster(rec, ""), cluster(rec, another))
-	hasty := serve(t, codes, time.Nanosecond, cluster(rec, ""))
-	files := []string{"smoke.test.mjs"}
+	rec, codes := open(t, recorded), page.NewCodes()
+	at, both := servePage(t, codes, 0, cluster(rec, "")), servePage(t, codes, 0, cluster(rec, ""), cluster(rec, another))
+	hasty := servePage(t, codes, time.Nanosecond, cluster(rec, ""))
+	whole := serveWhole(t, open(t, plain))
+	made := whole.control()
+	pattern := cmp.Or(*only, "smoke.test.mjs")
 	if *all {
-		var err error
-		files, err = filepath.Glob("*.test.mjs")
-		require.NoError(t, err)
+		pattern = "*.test.mjs"
 	}
+	files, err := filepath.Glob(pattern)
+	require.NoError(t, err)
+	require.NotEmpty(t, files, "no file is called %s", pattern)
 	node := exec.Command("node", append([]string{"--test", "--test-reporter=spec", "--test-concurrency=1"}, files...)...)
-	node.Env = append(os.Environ(), "KUBEREWIND_PAGE="+at, "KUBEREWIND_CLUSTERS="+both, "KUBEREWIND_HASTY="+hasty, "KUBEREWIND_CODES="+links(t, codes), "KUBEREWIND_CHROMIUM="+chromium, "KUBEREWIND_HOSTILE="+hostile)
+	node.Env = append(os.Environ(), "KUBEREWIND_PAGE="+at, "KUBEREWIND_CLUSTERS="+both, "KUBEREWIND_HASTY="+hasty, "KUBEREWIND_CHROMIUM="+chromium, "KUBEREWIND_HOSTILE="+hostile,
+		"KUBEREWIND_CODES="+links(t, codes.New), "KUBEREWIND_WHOLE="+whole.server.Page(), "KUBEREWIND_WHOLE_CONTROL="+made)
 	out, err := node.CombinedOutput()
 	t.Logf("%s", out)
 	require.NoError(t, err)
@@ -91,9 +103,9 @@ func need(t *testing.T) string {
 	return chromium
 }
 
-func open(t *testing.T) *history.Record {
+func open(t *testing.T, setup pgtest.Setup) *history.Record {
 	t.Helper()
-	rec, err := history.Open(t.Context(), pgtest.New(t, recorded).Login(t, "kuberewind_auditor"), history.Options{})
+	rec, err := history.Open(t.Context(), pgtest.New(t, setup).Login(t, "kuberewind_auditor"), history.Options{})
 	require.NoError(t, err)
 	t.Cleanup(rec.Close)
 	return rec
@@ -107,8 +119,8 @@ func cluster(rec *history.Record, uid string) timeline.Cluster {
 	return timeline.Cluster{UID: cmp.Or(uid, rec.Cluster().UID), Name: cmp.Or(uid, rec.Cluster().Name), Record: rec}
 }
 
-// serve gives the address of a page. patience is that of its answers; 0 suffices for the whole scene.
-func serve(t *testing.T, codes *page.Codes, patience time.Duration, clusters ...timeline.Cluster) string {
+// servePage gives the address of a page. patience is that of its answers; 0 suffices for the whole scene.
+func servePage(t *testing.T, codes *page.Codes, patience time.Duration, clusters ...timeline.Cluster) string {
 	t.Helper()
 	queries := timeline.New(timeline.Options{Clusters: clusters, Patience: cmp.Or(patience, time.Minute)})
 	t.Cleanup(queries.Close)
@@ -125,9 +137,9 @@ func serve(t *testing.T, codes *page.Codes, patience time.Duration, clusters ...
 }
 
 // links gives an address that gives codes of links.
-func links(t *testing.T, codes *page.Codes) string {
+func links(t *testing.T, code func() string) string {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, codes.New()) }))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, code()) }))
 	t.Cleanup(server.Close)
 	return server.URL
 }

@@ -1006,118 +1006,9 @@ function M() {
   if (1 === g4.push(this)) (n.requestAnimationFrame || A3)(F2);
 }
 
-// src/api.ts
-var Failure = class extends Error {
-  constructor(code, message) {
-    super(message);
-    this.code = code;
-  }
-  code;
-};
-var place = "kuberewind.token";
-var loopback = location.protocol === "http:";
-var locked = y3("");
-var away = y3("");
-var renewed = y3(0);
-var revision = null;
-var token = loopback ? read() : "";
-function read() {
-  try {
-    return localStorage.getItem(place) ?? "";
-  } catch {
-    return "";
-  }
-}
-function setToken(value2) {
-  token = value2;
-  if (loopback) try {
-    localStorage.setItem(place, value2);
-  } catch {
-  }
-  again();
-}
-function again() {
-  locked.value = "";
-  renewed.value++;
-}
-var admitted = y3(false);
-async function admit(code) {
-  try {
-    const answer = await fetch("/code/v1/exchange", {
-      method: "POST",
-      headers: { "Content-Type": "application/json" },
-      body: JSON.stringify({ code }),
-      cache: "no-store"
-    });
-    if (answer.ok) setToken((await answer.json()).token);
-    else locked.value = (await failure(answer)).message;
-  } catch {
-    locked.value = "The server does not answer.";
-  }
-}
-async function failure(answer) {
-  let message = "";
-  try {
-    message = (await answer.json()).message ?? "";
-  } catch {
-  }
-  return new Failure(answer.status, message || `the server answered ${answer.status} ${answer.statusText}`);
-}
-var kept = /* @__PURE__ */ new Map();
-var most = 300;
-function forget(now2) {
-  if (now2 === void 0 || now2 === revision) return;
-  kept.clear();
-  if (revision !== null) renewed.value++;
-  revision = now2;
-}
-function address(shape2, params) {
-  const query2 = new URLSearchParams();
-  for (const [name, value2] of Object.entries(params))
-    for (const one of Array.isArray(value2) ? value2 : [value2]) if (one !== void 0 && one !== null && one !== "") query2.append(name, String(one));
-  return `/timeline/v1/${shape2}?${query2}`;
-}
-async function get(shape2, params, aborted, mark3) {
-  const url = address(shape2, params), key = `${url} ${mark3}`;
-  const known = mark3 !== void 0 && kept.get(key);
-  if (known) return known;
-  const answer = await send(url, aborted);
-  const body = await reached(answer.json(), aborted);
-  forget(body.revision);
-  if (mark3 !== void 0) keep(key, body);
-  return body;
-}
-function keep(key, body) {
-  if (kept.size >= most) kept.delete(kept.keys().next().value);
-  kept.set(key, body);
-}
-async function send(url, aborted) {
-  const headers = token ? { Authorization: `Bearer ${token}` } : {};
-  const answer = await reached(fetch(url, { headers, signal: aborted, cache: "no-store" }), aborted);
-  if (away.peek()) {
-    away.value = "";
-    renewed.value++;
-  }
-  if (answer.ok) return answer;
-  const failed = await failure(answer);
-  if (answer.status === 401 || answer.status === 403) {
-    kept.clear();
-    locked.value = failed.message;
-  }
-  throw failed;
-}
-async function reached(what, aborted) {
-  try {
-    return await what;
-  } catch (e4) {
-    if (!aborted?.aborted) away.value = "The server does not answer. Start replay serve again; the page goes on by itself.";
-    throw e4;
-  }
-}
-
 // src/clock.ts
-var local = y3(read2());
-function read2() {
+var local = y3(read());
+function read() {
   try {
     return localStorage.getItem("kuberewind.local") === "true";
   } catch {
@@ -1186,6 +1077,121 @@ function changeOfOffset(from, to) {
   return high;
 }
 
+// src/api.ts
+var Failure = class extends Error {
+  constructor(code, message) {
+    super(message);
+    this.code = code;
+  }
+  code;
+};
+var place = "kuberewind.token";
+var loopback = location.protocol === "http:";
+var locked = y3("");
+var away = y3("");
+var renewed = y3(0);
+var revision = null;
+var token = loopback ? read2() : "";
+function read2() {
+  try {
+    return localStorage.getItem(place) ?? "";
+  } catch {
+    return "";
+  }
+}
+function setToken(value2) {
+  token = value2;
+  if (loopback) try {
+    localStorage.setItem(place, value2);
+  } catch {
+  }
+  again();
+}
+function again() {
+  if (loopback) token = read2() || token;
+  locked.value = "";
+  renewed.value++;
+}
+var admitted = y3(false);
+async function admit(code) {
+  try {
+    const answer = await fetch("/code/v1/exchange", {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ code }),
+      cache: "no-store"
+    });
+    if (answer.ok) setToken((await answer.json()).token);
+    else locked.value = (await failure(answer)).message;
+  } catch {
+    locked.value = "The server does not answer.";
+  }
+}
+async function failure(answer) {
+  let message = "";
+  try {
+    message = (await answer.json()).message ?? "";
+  } catch {
+  }
+  return new Failure(answer.status, message || `the server answered ${answer.status} ${answer.statusText}`);
+}
+var kept = /* @__PURE__ */ new Map();
+var most = 300;
+function forget(now2) {
+  if (now2 === void 0 || now2 === revision) return;
+  kept.clear();
+  if (revision !== null) renewed.value++;
+  revision = now2;
+}
+function address(shape2, params) {
+  const query2 = new URLSearchParams();
+  for (const [name, value2] of Object.entries(params))
+    for (const one of Array.isArray(value2) ? value2 : [value2]) if (one !== void 0 && one !== null && one !== "") query2.append(name, String(one));
+  return `/timeline/v1/${shape2}?${query2}`;
+}
+async function get(shape2, params, aborted, mark3) {
+  const url = address(shape2, params), key = `${url} ${mark3}`;
+  const known = mark3 !== void 0 && kept.get(key);
+  if (known) return known;
+  const answer = await send(url, aborted);
+  const body = await reached(answer.json(), aborted);
+  forget(body.revision);
+  if (mark3 !== void 0) keep(key, body);
+  return body;
+}
+function keep(key, body) {
+  if (kept.size >= most) kept.delete(kept.keys().next().value);
+  kept.set(key, body);
+}
+var orderPatience = 1e4;
+async function order(method, url, body) {
+  const aborted = AbortSignal.timeout(orderPatience), answer = await send(url, aborted, { method, ...body ? { body: JSON.stringify(body) } : {} });
+  return { body: await reached(answer.json(), aborted), made: answer.status === 201 };
+}
+async function send(url, aborted, what = {}) {
+  const headers = { ...token ? { Authorization: `Bearer ${token}` } : {}, ...what.body ? { "Content-Type": "application/json" } : {} };
+  const answer = await reached(fetch(url, { ...what, headers, signal: aborted, cache: "no-store" }), aborted);
+  if (away.peek()) {
+    away.value = "";
+    renewed.value++;
+  }
+  if (answer.ok) return answer;
+  const failed = await failure(answer);
+  if (answer.status === 401 || answer.status === 403 && !url.startsWith("/session/")) {
+    kept.clear();
+    locked.value = failed.message;
+  }
+  throw failed;
+}
+async function reached(what, aborted) {
+  try {
+    return await what;
+  } catch (e4) {
+    if (!aborted?.aborted) away.value = "The server does not answer. Start replay serve again; the page goes on by itself.";
+    throw e4;
+  }
+}
+
 // src/focus.ts
 var classes = ["change", "added", "deleted", "status", "event", "sync", "heartbeat"];
 var usual = classes.filter((c4) => c4 !== "heartbeat");
@@ -1227,7 +1233,7 @@ function parse(fragment) {
   const at2 = seqOf(q2.get("at")), from = Number(q2.get("from")), to = Number(q2.get("to"));
   const fixed2 = q2.has("from") && q2.has("to") && Number.isFinite(from) && Number.isFinite(to) && from < to;
   const wanted = at2 === null && text("at") !== "now" ? text("at") : "";
-  const uid = text("uid"), name = text("name"), named2 = uid !== "" || name !== "";
+  const uid2 = text("uid"), name = text("name"), named2 = uid2 !== "" || name !== "";
   return {
     ...start,
     last: fixed2 ? null : long(text("last")) ?? start.last,
@@ -1235,12 +1241,12 @@ function parse(fragment) {
     to: fixed2 ? to : 0,
     at: at2,
     wanted,
-    uid,
+    uid: uid2,
     resource: text("resource"),
     namespace: text("namespace"),
     name,
     base: seqOf(q2.get("base")),
-    panel: chosen(q2.get("panel"), ["now", "object", "changes", "compare"], named2 ? "object" : "now"),
+    panel: chosen(q2.get("panel"), ["now", "object", "changes", "compare", "session"], named2 ? "object" : "now"),
     tab: text("tab") || "change",
     group: chosen(q2.get("group"), ["owner", "node", "none"], "owner"),
     sort: chosen(q2.get("sort"), ["changes", "trouble", "name"], "changes"),
@@ -1264,29 +1270,29 @@ function filterOf(q2) {
 }
 function show(f5) {
   const q2 = new URLSearchParams();
-  const put = (name, value2, usually = "") => {
+  const put2 = (name, value2, usually = "") => {
     if (value2 !== usually) q2.append(name, value2);
   };
   if (f5.at !== null) q2.append("at", `seq:${f5.at}`);
-  else put("at", f5.wanted);
+  else put2("at", f5.wanted);
   if (f5.last === null) {
     q2.append("from", String(Math.round(f5.from)));
     q2.append("to", String(Math.round(f5.to)));
   } else q2.append("last", short(f5.last));
-  put("uid", f5.uid);
+  put2("uid", f5.uid);
   if (f5.name) {
-    put("resource", f5.resource);
-    put("namespace", f5.namespace);
-    put("name", f5.name);
+    put2("resource", f5.resource);
+    put2("namespace", f5.namespace);
+    put2("name", f5.name);
   }
   if (f5.base !== null) q2.append("base", `seq:${f5.base}`);
-  put("panel", f5.panel, f5.name || f5.uid ? "object" : "now");
-  put("tab", f5.tab, "change");
-  put("group", f5.group, "owner");
-  put("sort", f5.sort, "changes");
-  put("cluster", f5.cluster);
+  put2("panel", f5.panel, f5.name || f5.uid ? "object" : "now");
+  put2("tab", f5.tab, "change");
+  put2("group", f5.group, "owner");
+  put2("sort", f5.sort, "changes");
+  put2("cluster", f5.cluster);
   for (const name of ["namespace", "resource", "class"]) for (const one of f5.filter[name]) q2.append(names[name], one);
-  for (const name of ["name", "label", "manager", "path", "type"]) put(names[name], f5.filter[name]);
+  for (const name of ["name", "label", "manager", "path", "type"]) put2(names[name], f5.filter[name]);
   return "#" + q2.toString().replaceAll("%3A", ":").replaceAll("%2F", "/");
 }
 var taken = (() => {
@@ -1404,6 +1410,7 @@ function refused(q2, e4) {
 var head = y3(null);
 var calm = y3(null);
 var recording = y3(null);
+var stopped = O(() => recording.value !== null && !recording.value.now);
 var fresh = y3(0);
 var every = 500;
 var later = 2e3;
@@ -1474,7 +1481,7 @@ x2(() => {
 var meta = query(() => ({ shape: "meta", params: { cluster: cluster.value } }));
 x2(() => {
   const m5 = meta.answer.value;
-  if (m5) learn(m5.head, m5.recording);
+  if (m5?.cluster) learn(m5.head, m5.recording);
 });
 var whole = O(() => {
   const m5 = meta.answer.value, h5 = head.value;
@@ -1487,8 +1494,8 @@ var shown = O(() => {
   if (!w5) return null;
   if (last2 === null) return { from, to };
   const by = step(last2 / 600);
-  const end = Math.ceil((w5.to + 1) / by) * by;
-  return { from: Math.max(end - last2, Math.floor(w5.from / by) * by), to: end };
+  const end2 = Math.ceil((w5.to + 1) / by) * by;
+  return { from: Math.max(end2 - last2, Math.floor(w5.from / by) * by), to: end2 };
 });
 var cursor = O(() => focus.value.at === null ? null : focus.value.time);
 var scrub = y3(null);
@@ -1533,14 +1540,14 @@ var gliding = y3(false);
 var settle = () => gliding.value ? 120 : 0;
 var page = 100;
 var pages = y3(1);
-var order = O(() => JSON.stringify([focus.value.group, focus.value.sort]));
+var order2 = O(() => JSON.stringify([focus.value.group, focus.value.sort]));
 x2(() => {
   void filters.value;
-  void order.value;
+  void order2.value;
   pages.value = 1;
 });
 var lanes = query(() => {
-  const s4 = shown.value, [group, sort] = JSON.parse(order.value);
+  const s4 = shown.value, [group, sort] = JSON.parse(order2.value);
   if (!s4) return null;
   const params = { ...filterParams(), from: Math.round(s4.from), to: Math.round(s4.to), group, sort, limit: page };
   return { shape: "lanes", params, mark: mark(s4.to), wait: settle(), pages: pages.value, add: (a5, b3) => ({ ...b3, lanes: [...a5.lanes, ...b3.lanes] }) };
@@ -1567,8 +1574,8 @@ var panel = O(() => focus.value.panel);
 var tab = O(() => focus.value.tab);
 var subject = O(() => JSON.stringify([focus.value.uid, focus.value.resource, focus.value.namespace, focus.value.name]));
 function subjectParams() {
-  const [uid, resource, namespace, name] = JSON.parse(subject.value);
-  if (uid) return { uid, cluster: cluster.value };
+  const [uid2, resource, namespace, name] = JSON.parse(subject.value);
+  if (uid2) return { uid: uid2, cluster: cluster.value };
   return name ? { resource, namespace, name, cluster: cluster.value } : null;
 }
 var object = query(() => {
@@ -1698,6 +1705,11 @@ async function lookAt(time, more = {}) {
   }
 }
 var resolve = async (at2) => (await get("instant", { at: at2, cluster: focus.peek().cluster })).at;
+function carry(at2, time) {
+  if (at2 === null) return now();
+  take();
+  move({ ...freeze(focus.peek(), time), at: at2, time, wanted: "" }, "learn");
+}
 function now() {
   const s4 = shown.peek();
   take();
@@ -1747,9 +1759,9 @@ function walk(direction, scope) {
 async function stride(mine, direction, scope) {
   const f5 = focus.peek(), seq = f5.at ?? head.peek()?.seq, about = scope ?? (f5.uid ? "object" : "cluster");
   if (seq === void 0 || f5.at === null && direction === "next") return;
-  const uid = about === "cluster" ? void 0 : f5.uid, whose = about === "cluster" ? {} : { namespace: void 0, resource: void 0, name: void 0 };
+  const uid2 = about === "cluster" ? void 0 : f5.uid, whose = about === "cluster" ? {} : { namespace: void 0, resource: void 0, name: void 0 };
   try {
-    const found = await find({ ...filterParams(), ...whose, direction, scope: about, uid }, seq);
+    const found = await find({ ...filterParams(), ...whose, direction, scope: about, uid: uid2 }, seq);
     if (mine !== turn) return;
     if (found.seq === null) {
       told.value = direction === "next" ? "No later change." : "No earlier change.";
@@ -1889,14 +1901,14 @@ function at(b3, ms) {
   return { from: b3.from + i4 * b3.stepMs, to: b3.from + (i4 + 1) * b3.stepMs, total: b3.total[i4] ?? 0, parts };
 }
 function paintBars(c4, b3, s4, y5, height2, p5, view) {
-  const list2 = [], scale2 = b3.most > 0 ? (height2 - 2) / Math.sqrt(b3.most) : 0;
+  const list3 = [], scale2 = b3.most > 0 ? (height2 - 2) / Math.sqrt(b3.most) : 0;
   for (let i4 = 0; i4 < b3.total.length; i4++) {
     const total = b3.total[i4] ?? 0, from = b3.from + i4 * b3.stepMs, x0 = s4.x(from), x1 = s4.x(from + b3.stepMs);
     if (total === 0 || x1 < 0 || x0 > s4.width) continue;
     paintBar(c4, b3, i4, x0, Math.max(1, x1 - x0 - (x1 - x0 > 3 ? 1 : 0)), y5 + height2, Math.max(2, Math.sqrt(total) * scale2), p5);
-    list2.push({ from, to: from + b3.stepMs, counts: Object.fromEntries(b3.classes.map((k4, n3) => [k4, b3.counts[n3]?.[i4] ?? 0])) });
+    list3.push({ from, to: from + b3.stepMs, counts: Object.fromEntries(b3.classes.map((k4, n3) => [k4, b3.counts[n3]?.[i4] ?? 0])) });
   }
-  drawn[view] = list2;
+  drawn[view] = list3;
 }
 function paintBar(c4, b3, i4, x3, w5, bottom, height2, p5) {
   const total = b3.total[i4] ?? 1;
@@ -1953,6 +1965,405 @@ function a4(t4, e4, n3, u4, a5, i4) {
   if ("ref" in p5 && "function" != typeof t4) for (l4 in p5 = {}, e4) "ref" == l4 ? c4 = e4[l4] : p5[l4] = e4[l4];
   var s4 = { type: t4, props: p5, key: n3, ref: c4, __k: null, __: null, __b: 0, __e: null, __c: null, constructor: f4, __v: --o4, __i: -1, __u: 0 };
   return (a5 || i4) && (s4.__source = a5, s4.__self = i4), n.vnode && n.vnode(s4), s4;
+}
+
+// src/parts.tsx
+var named = (r4) => `${r4.namespace ? `${r4.namespace}/` : ""}${r4.name}`;
+function Link({ to }) {
+  return /* @__PURE__ */ a4("button", { type: "button", class: "link", onClick: () => move(of(to)), children: [
+    /* @__PURE__ */ a4("span", { class: "kind", children: to.kind }),
+    " ",
+    named(to)
+  ] });
+}
+function When({ seq, time, more }) {
+  return /* @__PURE__ */ a4("button", { type: "button", class: "when", title: `${full(time)}, seq:${seq}`, onClick: () => look2(seq, time, more ? of(more) : {}), children: brief(time, whole.value?.to ?? time) });
+}
+function Class({ of: name }) {
+  return /* @__PURE__ */ a4("span", { class: `class c-${/^[a-z]+$/.test(name) ? name : "change"}`, children: name });
+}
+function Writer({ manager, evidence, hint: hint2 }) {
+  if (manager) return /* @__PURE__ */ a4("span", { class: "writer", title: evidence ? `proved: ${evidence}` : "proved by the version", children: [
+    "by ",
+    /* @__PURE__ */ a4("b", { children: manager })
+  ] });
+  return /* @__PURE__ */ a4("span", { class: "writer unproved", title: evidence ?? "", children: hint2 ? `writer not proved; ${hint2}` : "writer not proved" });
+}
+function Command({ text }) {
+  const done = useSignal(false);
+  if (!text) return null;
+  const copy2 = () => void navigator.clipboard.writeText(text).then(() => {
+    done.value = true;
+    setTimeout(() => {
+      done.value = false;
+    }, 1500);
+  }, () => void 0);
+  return /* @__PURE__ */ a4("p", { class: "command", children: [
+    /* @__PURE__ */ a4("code", { children: text }),
+    /* @__PURE__ */ a4("button", { type: "button", "data-copy": text, onClick: copy2, children: done.value ? "copied" : "copy" })
+  ] });
+}
+function value(v4) {
+  if (v4 === void 0) return "";
+  return typeof v4 === "string" ? v4 : JSON.stringify(v4, null, typeof v4 === "object" && JSON.stringify(v4).length > 60 ? 2 : 0);
+}
+var most2 = 12;
+function Diff({ changes: changes2, short: short3 = false }) {
+  const all3 = useSignal(false), limit = short3 ? 3 : most2 * 5, seen = all3.value ? changes2 : changes2.slice(0, limit), rest2 = changes2.length - seen.length;
+  return /* @__PURE__ */ a4("ul", { class: `diff${short3 ? " short" : ""}`, children: [
+    seen.map((c4, i4) => /* @__PURE__ */ a4("li", { children: [
+      /* @__PURE__ */ a4(Path, { op: c4.op, path: c4.from ? `${c4.from} → ${c4.path}` : c4.field || c4.path }),
+      c4.old !== void 0 ? /* @__PURE__ */ a4(Side, { is: "old", of: c4.old }) : null,
+      c4.new !== void 0 ? /* @__PURE__ */ a4(Side, { is: "new", of: c4.new }) : null
+    ] }, i4)),
+    rest2 > 0 ? /* @__PURE__ */ a4("li", { children: /* @__PURE__ */ a4("button", { type: "button", class: "more", onClick: (e4) => {
+      e4.stopPropagation();
+      all3.value = true;
+    }, children: [
+      count(rest2),
+      " more ",
+      rest2 === 1 ? "path" : "paths"
+    ] }) }) : null
+  ] });
+}
+function Path({ op, path: path2 }) {
+  return /* @__PURE__ */ a4("span", { class: "path", children: [
+    /* @__PURE__ */ a4("span", { class: `op op-${/^[a-z]+$/.test(op) ? op : "replace"}`, children: { add: "+", remove: "−", replace: "~", move: "→", reorder: "⇅" }[op] ?? op }),
+    path2 || "/"
+  ] });
+}
+function Side({ is, of: v4 }) {
+  const all3 = useSignal(false), text = value(v4), lines2 = text.split("\n"), cut = !all3.value && lines2.length > most2;
+  const seen = cut ? lines2.slice(0, most2).join("\n") : text;
+  return /* @__PURE__ */ a4("span", { class: `side ${is}`, children: [
+    /* @__PURE__ */ a4("span", { class: "unseen", children: [
+      is,
+      ": "
+    ] }),
+    /* @__PURE__ */ a4("span", { class: "value", children: seen === "" ? '""' : seen }),
+    cut ? /* @__PURE__ */ a4("button", { type: "button", class: "more", onClick: (e4) => {
+      e4.stopPropagation();
+      all3.value = true;
+    }, children: [
+      count(lines2.length - most2),
+      " more lines"
+    ] }) : null
+  ] });
+}
+function Holes({ of: holes }) {
+  const told4 = grouped(holes);
+  if (told4.length === 0) return null;
+  return /* @__PURE__ */ a4("ul", { class: "holes", children: told4.map((g5, i4) => /* @__PURE__ */ a4(Hole, { g: g5 }, i4)) });
+}
+function Hole({ g: g5 }) {
+  const { one, streams } = g5, end2 = whole.value?.to ?? one.from, some = streams.length > 1;
+  return /* @__PURE__ */ a4("li", { children: [
+    /* @__PURE__ */ a4("span", { class: "hatched", "aria-hidden": "true" }),
+    some ? `${count(streams.length)} resources are not complete (${one.cause || one.kind}).` : one.text || `${one.kind} ${streams[0] ?? ""}`,
+    " ",
+    /* @__PURE__ */ a4("span", { class: "faint", children: [
+      brief(one.from, end2),
+      " to ",
+      one.to === null ? "now" : brief(one.to, end2)
+    ] }),
+    some ? /* @__PURE__ */ a4("details", { children: [
+      /* @__PURE__ */ a4("summary", { children: "which" }),
+      streams.join(", ")
+    ] }) : null
+  ] });
+}
+function Section({ title, note, children }) {
+  return /* @__PURE__ */ a4("section", { class: "part", children: [
+    /* @__PURE__ */ a4("h2", { children: [
+      title,
+      note !== void 0 ? /* @__PURE__ */ a4("span", { class: "note", children: note }) : null
+    ] }),
+    children
+  ] });
+}
+
+// src/session.ts
+var place2 = "kuberewind.session";
+var driven = y3(kept2());
+var state = y3(null);
+var refusal = y3("");
+var ended = y3("");
+var following = y3(false);
+var sessions = y3(null);
+function kept2() {
+  try {
+    return sessionStorage.getItem(place2) ?? "";
+  } catch {
+    return "";
+  }
+}
+function keep2(name) {
+  driven.value = name;
+  try {
+    sessionStorage.setItem(place2, name);
+  } catch {
+  }
+}
+var uid = () => meta.answer.peek()?.cluster ?? "";
+var path = (name) => `/session/v1${name && `/${encodeURIComponent(name)}`}?${new URLSearchParams({ cluster: uid() })}`;
+var sentence = (e4) => e4 instanceof Failure ? e4.message : "The server does not answer.";
+var instant2 = O(() => focus.value.wanted ? "" : focus.value.at === null ? "now" : `seq:${focus.value.at}`);
+var aim = y3(null);
+var stands = y3(null);
+var farBehind = 6e4;
+var elsewhere = O(() => {
+  const s4 = state.value, end2 = head.value?.time;
+  if (!s4 || aim.value === null || setting.value) return false;
+  if (aim.value === "now") return !s4.playing || end2 !== void 0 && end2 - Date.parse(s4.time) > farBehind;
+  return s4.playing || s4.seq !== stands.value;
+});
+var setting = y3(false);
+var turn2 = 0;
+x2(() => {
+  const at2 = instant2.value;
+  if (!driven.value || !at2 || aim.value === null || at2 === aim.value || ended.value) return;
+  aim.value = at2;
+  void follow2();
+});
+async function follow2() {
+  if (setting.peek()) return;
+  setting.value = true;
+  for (let at2 = null; driven.peek() && aim.peek() && at2 !== aim.peek(); ) {
+    at2 = aim.peek();
+    await put(driven.peek(), at2);
+  }
+  setting.value = false;
+}
+async function put(name, at2) {
+  const mine = ++turn2;
+  try {
+    const end2 = at2 === "now", { body, made: made2 } = await order("PUT", path(name), { cluster: uid(), at: at2, playing: end2, ...end2 ? { speed: 1 } : {} });
+    if (mine !== turn2) return false;
+    r3(() => {
+      [state.value, stands.value, refusal.value, ended.value] = [body, end2 ? null : body.seq, "", ""];
+      if (made2 && aim.peek() !== null && driven.peek()) told.value = `Session ${name} had ended, and was made again.`;
+    });
+    return true;
+  } catch (e4) {
+    if (mine === turn2) r3(() => {
+      told.value = refusal.value = sentence(e4);
+      stands.value = null;
+    });
+    return false;
+  } finally {
+    if (mine === turn2) turn2++;
+  }
+}
+function set() {
+  aim.value = instant2.peek() || aim.peek();
+  void follow2();
+}
+async function make(name) {
+  await list();
+  if (sessions.peek()?.some((s4) => s4.name === name)) {
+    refusal.value = `There is a session ${name} already: drive it, or choose another name.`;
+    return;
+  }
+  const at2 = instant2.peek() || "now";
+  if (!await put(name, at2)) return;
+  r3(() => {
+    aim.value = at2;
+    keep2(name);
+  });
+}
+function drive(s4) {
+  turn2++;
+  r3(() => {
+    refusal.value = ended.value = "";
+    state.value = s4;
+    go(s4);
+    keep2(s4.name);
+  });
+}
+function go(s4) {
+  const end2 = s4.playing && s4.atEnd;
+  r3(() => {
+    [aim.value, stands.value] = end2 ? ["now", null] : [`seq:${s4.seq}`, s4.seq];
+    carry(end2 ? null : s4.seq, Date.parse(s4.time));
+  });
+}
+function leave() {
+  turn2++;
+  r3(() => {
+    keep2("");
+    aim.value = stands.value = state.value = null;
+    refusal.value = ended.value = "";
+    following.value = false;
+  });
+}
+async function end(name) {
+  try {
+    await order("DELETE", path(name));
+    if (driven.peek() === name) leave();
+    refusal.value = "";
+  } catch (e4) {
+    refusal.value = sentence(e4);
+  }
+  await list();
+}
+async function list() {
+  try {
+    const { body } = await order("GET", path(""));
+    sessions.value = body.sessions.filter((s4) => s4.cluster === uid());
+  } catch (e4) {
+    refusal.value = sentence(e4);
+  }
+}
+var every2 = 1e3;
+async function watch() {
+  for (; ; ) {
+    const seen = document.visibilityState === "visible" && admitted.peek() && !locked.peek() && uid() !== "";
+    if (seen && driven.peek()) await read4();
+    if (seen && focus.peek().panel === "session" && !driven.peek()) await list();
+    await new Promise((done) => setTimeout(done, every2));
+  }
+}
+async function read4() {
+  const mine = turn2, name = driven.peek();
+  try {
+    const { body } = await order("GET", path(name));
+    if (mine !== turn2) return;
+    if (body.cluster !== uid()) leave();
+    else learn2(body);
+  } catch (e4) {
+    if (mine === turn2 && e4 instanceof Failure && e4.code === 404) r3(() => {
+      [ended.value, state.value] = [e4.message, null];
+    });
+  }
+}
+function learn2(s4) {
+  r3(() => {
+    [state.value, ended.value] = [s4, ""];
+    if (aim.peek() === null) [aim.value, stands.value] = [instant2.peek() || null, focus.peek().at];
+    if (following.peek() && elsewhere.value) go(s4);
+  });
+}
+var was = cluster.peek();
+x2(() => {
+  if (cluster.value === was) return;
+  was = cluster.value;
+  sessions.value = null;
+  leave();
+});
+
+// src/sessions.tsx
+var timeOf = (s4) => {
+  const ms = Date.parse(s4.time);
+  return `${brief(ms, whole.value?.to ?? ms)} ${zone(ms)}, seq:${s4.seq}`;
+};
+function clockOf(s4) {
+  if (s4.problem) return `stands still, because the record cannot be read: ${s4.problem}`;
+  if (!s4.playing) return "stands";
+  return s4.atEnd ? "waits for the record to grow" : `plays at ${s4.speed}×`;
+}
+var useOf = (s4) => s4.watches === 0 ? "no client watches" : s4.watches === 1 ? "1 watch is open" : `${count(s4.watches)} watches are open`;
+function lines(name) {
+  const m5 = meta.answer.value, several = (m5?.clusters.length ?? 0) > 1, cluster2 = m5?.clusters.find((c4) => c4.uid === m5.cluster)?.name ?? "";
+  if (location.protocol === "https:") return [`replay kubeconfig --own-credentials --server https://HOST:PORT/clusters/${m5?.cluster ?? "UID"} --session ${name} -o past.kubeconfig`];
+  const replay = `replay exec${several ? ` --cluster ${quoted(cluster2)}` : ""} --session ${name} --`;
+  return [`${replay} k9s`, `${replay} kubectl get pods -A`];
+}
+var quoted = (word) => /^[\w.:/=,-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+function Sessions() {
+  return driven.value ? /* @__PURE__ */ a4(Driven, { name: driven.value }) : /* @__PURE__ */ a4(Choice, {});
+}
+function Refusal() {
+  return refusal.value ? /* @__PURE__ */ a4("p", { class: "error", role: "alert", children: refusal.value }) : null;
+}
+function Driven({ name }) {
+  const s4 = state.value, gone = ended.value;
+  return /* @__PURE__ */ a4(Section, { title: `Session ${name}`, children: [
+    gone ? /* @__PURE__ */ a4("p", { class: "error", role: "alert", children: gone }) : /* @__PURE__ */ a4("p", { children: "The cursor sets its clock. If you move to another instant, clients of the session show the cluster at that instant. A drag sets the clock when you release it." }),
+    /* @__PURE__ */ a4(Refusal, {}),
+    s4 ? /* @__PURE__ */ a4("p", { class: "session-clock", children: [
+      "Its clock: ",
+      /* @__PURE__ */ a4("b", { children: timeOf(s4) }),
+      ". It ",
+      clockOf(s4),
+      ". ",
+      /* @__PURE__ */ a4("span", { class: "faint", children: useOf(s4) })
+    ] }) : null,
+    s4?.notes?.map((n3) => /* @__PURE__ */ a4("p", { class: "faint", children: n3 }, n3)),
+    elsewhere.value && s4 ? /* @__PURE__ */ a4("p", { class: "elsewhere", children: [
+      "The clock is not where the page is. ",
+      /* @__PURE__ */ a4("button", { type: "button", onClick: () => go(s4), children: "go to the clock" }),
+      " ",
+      /* @__PURE__ */ a4("button", { type: "button", onClick: set, children: "set it to this instant" })
+    ] }) : null,
+    gone ? null : /* @__PURE__ */ a4("label", { class: "follow", children: [
+      /* @__PURE__ */ a4("input", { type: "checkbox", checked: following.value, onChange: (e4) => {
+        following.value = e4.currentTarget.checked;
+      } }),
+      " go along if another tool moves the clock"
+    ] }),
+    gone ? null : /* @__PURE__ */ a4($, { children: [
+      /* @__PURE__ */ a4("h3", { children: "In a terminal on the server's machine" }),
+      lines(name).map((l4) => /* @__PURE__ */ a4(Command, { text: l4 }, l4))
+    ] }),
+    /* @__PURE__ */ a4("p", { class: "session-buttons", children: [
+      gone ? /* @__PURE__ */ a4("button", { type: "button", onClick: () => void make(name), children: "make it again, at this instant" }) : null,
+      /* @__PURE__ */ a4("button", { type: "button", onClick: leave, children: "let go of it" }),
+      gone ? null : /* @__PURE__ */ a4("button", { type: "button", onClick: () => void end(name), children: "end it" })
+    ] }),
+    gone ? null : /* @__PURE__ */ a4("p", { class: "faint", children: "If you let go, the session stays as it is, and ends 30 minutes after its last request. If you end it, its clients get an error." })
+  ] });
+}
+function Choice() {
+  const name = useSignal("page"), all3 = sessions.value;
+  A2(() => {
+    void list();
+  }, []);
+  return /* @__PURE__ */ a4($, { children: [
+    /* @__PURE__ */ a4(Section, { title: "Show this instant in kubectl and k9s", children: [
+      /* @__PURE__ */ a4("p", { children: "A session is a clock that the page and other programs share. Make one, and point kubectl or k9s at it. They show the cluster at the instant that you look at here." }),
+      /* @__PURE__ */ a4("form", { class: "session-new", onSubmit: (e4) => {
+        e4.preventDefault();
+        void make(name.value.trim());
+      }, children: [
+        /* @__PURE__ */ a4("label", { children: [
+          "name ",
+          /* @__PURE__ */ a4("input", { value: name.value, onInput: (e4) => {
+            name.value = e4.currentTarget.value;
+          }, autocomplete: "off", maxLength: 63 })
+        ] }),
+        " ",
+        /* @__PURE__ */ a4("button", { type: "submit", disabled: name.value.trim() === "", children: "make a session at this instant" })
+      ] }),
+      /* @__PURE__ */ a4(Refusal, {})
+    ] }),
+    /* @__PURE__ */ a4(Section, { title: "Sessions of this cluster", note: all3 ? count(all3.length) : void 0, children: [
+      all3 === null ? /* @__PURE__ */ a4("p", { class: "busy", children: "The server is asked…" }) : null,
+      all3?.length === 0 ? /* @__PURE__ */ a4("p", { class: "faint", children: "None." }) : null,
+      /* @__PURE__ */ a4("ul", { class: "session-list", children: all3?.map((s4) => /* @__PURE__ */ a4("li", { children: [
+        /* @__PURE__ */ a4("b", { children: s4.name }),
+        " ",
+        /* @__PURE__ */ a4("span", { children: timeOf(s4) }),
+        " ",
+        /* @__PURE__ */ a4("span", { class: "faint", children: [
+          clockOf(s4),
+          ", ",
+          useOf(s4),
+          s4.owner ? `, made by ${s4.owner}` : ""
+        ] }),
+        /* @__PURE__ */ a4("span", { class: "session-buttons", children: [
+          /* @__PURE__ */ a4("button", { type: "button", "aria-label": `Drive session ${s4.name}`, onClick: () => drive(s4), children: "drive it" }),
+          " ",
+          /* @__PURE__ */ a4("button", { type: "button", "aria-label": `End session ${s4.name}`, onClick: () => void end(s4.name), children: "end it" })
+        ] })
+      ] }, s4.name)) }),
+      (all3?.length ?? 0) > 0 ? /* @__PURE__ */ a4("p", { class: "faint", children: "The page goes to the clock of the session that you drive. Nothing moves before you move the cursor." }) : null
+    ] })
+  ] });
+}
+function Driving() {
+  if (!driven.value) return null;
+  const text = ended.value ? `session ${driven.value} has ended` : elsewhere.value ? `session ${driven.value} is elsewhere` : `session ${driven.value}`;
+  return /* @__PURE__ */ a4("button", { type: "button", class: `badge driving ${ended.value || elsewhere.value ? "warn" : ""}`, title: ended.value || elsewhere.value ? "Open the session" : "The cursor sets the clock of this session: open it", onClick: () => move({ panel: "session" }), children: text });
 }
 
 // src/strip.tsx
@@ -2096,17 +2507,17 @@ function rest() {
 }
 function Strip() {
   const hover2 = useSignal(null), box = useWidth(stripWidth), canvas = usePainted(paint);
-  const timeOf = (e4) => stripScale()?.ms(e4.clientX - (canvas.current?.getBoundingClientRect().left ?? 0)) ?? 0;
+  const timeOf2 = (e4) => stripScale()?.ms(e4.clientX - (canvas.current?.getBoundingClientRect().left ?? 0)) ?? 0;
   const down = (e4) => {
     if (e4.button !== 0) return;
     canvas.current?.setPointerCapture(e4.pointerId);
-    const ms = timeOf(e4);
+    const ms = timeOf2(e4);
     if (e4.shiftKey) selected.value = { from: ms, to: ms };
     else scrub.value = ms;
   };
   const moved = (e4) => {
-    const ms = timeOf(e4);
-    hover2.value = { x: e4.clientX, text: read4(ms) };
+    const ms = timeOf2(e4);
+    hover2.value = { x: e4.clientX, text: read5(ms) };
     if (selected.value) selected.value = { from: selected.value.from, to: ms };
     else if (scrub.value !== null && e4.buttons === 1) scrub.value = ms;
   };
@@ -2118,7 +2529,7 @@ function Strip() {
   };
   const wheel = (e4) => {
     e4.preventDefault();
-    zoom(Math.exp(e4.deltaY / 400), timeOf(e4));
+    zoom(Math.exp(e4.deltaY / 400), timeOf2(e4));
   };
   A2(() => {
     canvas.current?.addEventListener("wheel", wheel, { passive: false });
@@ -2153,7 +2564,7 @@ function Strip() {
     ] })
   ] });
 }
-function read4(ms) {
+function read5(ms) {
   const answer = strip.answer.peek(), bar = answer && at(bars(answer), ms);
   const missing = (answer?.incomplete ?? []).find((i4) => ms >= i4.from && (i4.to === null || ms < i4.to));
   const parts = bar ? bar.parts.map(([c4, n3]) => `${count(n3)} ${c4}`).join(", ") || "nothing" : "outside of the record";
@@ -2163,7 +2574,7 @@ function spoken() {
   const w5 = whole.value, answer = strip.answer.value;
   if (!w5) return "The record is asked for.";
   const total = answer ? bars(answer).total.reduce((a5, b3) => a5 + b3, 0) : 0, holes = answer?.incomplete?.filter((i4) => i4.kind !== "before").length ?? 0;
-  return `The record: ${full(w5.from)} to ${full(w5.to).slice(0, 10) === full(w5.from).slice(0, 10) ? clock(w5.to) : full(w5.to)} (${span(w5.to - w5.from)}), ${count(total)} changes shown${holes > 0 ? `, ${holes} stretches not complete` : ", complete"}.`;
+  return `The record: ${full(w5.from)} to ${full(w5.to).slice(0, 10) === full(w5.from).slice(0, 10) ? clock(w5.to) : full(w5.to)} (${span(w5.to - w5.from)}), ${count(total)} changes shown${holes > 0 ? `, ${holes} ${holes === 1 ? "stretch is" : "stretches are"} not complete` : ", complete"}.`;
 }
 
 // src/bar.tsx
@@ -2208,7 +2619,8 @@ function Instant() {
   return /* @__PURE__ */ a4("span", { class: `instant ${f5.at === null ? "live" : "past"}`, children: [
     /* @__PURE__ */ a4("button", { type: "button", "aria-label": "Previous change", title: "Previous change (←)", onClick: () => walk("previous"), children: "←" }),
     /* @__PURE__ */ a4("span", { class: "clock", role: "status", title: f5.at === null ? "The end of the record" : `seq:${f5.at}`, children: f5.at === null ? head.value ? /* @__PURE__ */ a4($, { children: [
-      "now ",
+      stopped.value ? "last commit" : "now",
+      " ",
       /* @__PURE__ */ a4("small", { children: [
         full(head.value.time).slice(0, 19),
         " ",
@@ -2226,7 +2638,7 @@ function Instant() {
     ] }) : `seq:${f5.at}` }),
     /* @__PURE__ */ a4("button", { type: "button", "aria-label": "Next change", title: "Next change (→)", disabled: f5.at === null, onClick: () => walk("next"), children: "→" }),
     f5.at === null ? null : /* @__PURE__ */ a4("button", { type: "button", class: "to-now", onClick: now, title: "Back to the end of the record (n)", children: [
-      "now",
+      stopped.value ? "end" : "now",
       fresh.value > 0 ? /* @__PURE__ */ a4("span", { class: "fresh", children: [
         count(fresh.value),
         " new"
@@ -2238,13 +2650,14 @@ function Badges() {
   const r4 = recording.value;
   return /* @__PURE__ */ a4("span", { class: "badges", role: "status", children: [
     away.value ? /* @__PURE__ */ a4("span", { class: "badge bad", children: away.value }) : null,
-    r4 && !r4.now ? /* @__PURE__ */ a4("span", { class: "badge warn", title: r4.text, children: r4.text || "Nobody records." }) : null,
+    r4 && !r4.now ? /* @__PURE__ */ a4("span", { class: "badge warn", title: r4.text, children: "nobody records" }) : null,
     r4?.now ? /* @__PURE__ */ a4("span", { class: "badge good", title: r4.text, children: [
       /* @__PURE__ */ a4("span", { "aria-hidden": "true", children: "●" }),
       " recording",
       (r4.behindMs ?? 0) > 5e3 ? `, ${span(r4.behindMs ?? 0)} behind` : ""
     ] }) : null,
-    meta.failed.value ? /* @__PURE__ */ a4("span", { class: "badge bad", children: meta.failed.value }) : null
+    meta.failed.value ? /* @__PURE__ */ a4("span", { class: "badge bad", children: meta.failed.value }) : null,
+    /* @__PURE__ */ a4(Driving, {})
   ] });
 }
 function Filters() {
@@ -2283,21 +2696,21 @@ function More() {
   ] });
 }
 function toggle(c4) {
-  const f5 = focus.peek().filter, was = f5.class.length === 0 ? usual : f5.class, now2 = was.includes(c4) ? was.filter((x3) => x3 !== c4) : [...was, c4];
+  const f5 = focus.peek().filter, was2 = f5.class.length === 0 ? usual : f5.class, now2 = was2.includes(c4) ? was2.filter((x3) => x3 !== c4) : [...was2, c4];
   const ordered = classes.filter((x3) => now2.includes(x3)), plain = ordered.length === usual.length && !ordered.includes("heartbeat");
   filter({ class: plain || ordered.length === 0 ? [] : ordered });
 }
-function Several({ label: label2, all: none2, options, chosen: chosen2, set }) {
+function Several({ label: label2, all: none2, options, chosen: chosen2, set: set2 }) {
   return /* @__PURE__ */ a4("span", { class: "several", children: [
     /* @__PURE__ */ a4("select", { "aria-label": `Add a ${label2}`, value: "", onChange: (e4) => {
       const v4 = e4.currentTarget.value;
       e4.currentTarget.value = "";
-      if (v4) set([...chosen2, v4]);
+      if (v4) set2([...chosen2, v4]);
     }, children: [
       /* @__PURE__ */ a4("option", { value: "", children: chosen2.length === 0 ? none2 : `+ ${label2}` }),
       options.filter(([v4]) => !chosen2.includes(v4)).map(([v4, text]) => /* @__PURE__ */ a4("option", { value: v4, children: text }, v4))
     ] }),
-    chosen2.map((c4) => /* @__PURE__ */ a4("button", { type: "button", class: "chip", "aria-label": `Without ${label2} ${c4}`, onClick: () => set(chosen2.filter((x3) => x3 !== c4)), children: [
+    chosen2.map((c4) => /* @__PURE__ */ a4("button", { type: "button", class: "chip", "aria-label": `Without ${label2} ${c4}`, onClick: () => set2(chosen2.filter((x3) => x3 !== c4)), children: [
       c4,
       " ×"
     ] }, c4))
@@ -2372,18 +2785,18 @@ function life(c4, lane, y5, s4) {
 function states2(c4, lane, b3, m5, y5, s4) {
   if (!b3) return;
   for (let i4 = 0; i4 < b3.from.length; i4++) {
-    const x0 = Math.max(-1, s4.scale.x(b3.from[i4] ?? 0)), x1 = Math.min(s4.scale.width + 1, s4.scale.x(b3.to[i4] ?? 0)), state = b3.state[i4] ?? "unknown";
-    if (x1 < 0 || x0 > s4.scale.width || state === "gone") continue;
-    const w5 = Math.max(state === "bad" ? 2 : 1, x1 - x0), color = s4.p[state] ?? s4.p.unknown;
-    if (state === "unknown") hatch(c4, x0, y5 + 5, w5, row - 11, s4.p);
+    const x0 = Math.max(-1, s4.scale.x(b3.from[i4] ?? 0)), x1 = Math.min(s4.scale.width + 1, s4.scale.x(b3.to[i4] ?? 0)), state2 = b3.state[i4] ?? "unknown";
+    if (x1 < 0 || x0 > s4.scale.width || state2 === "gone") continue;
+    const w5 = Math.max(state2 === "bad" ? 2 : 1, x1 - x0), color = s4.p[state2] ?? s4.p.unknown;
+    if (state2 === "unknown") hatch(c4, x0, y5 + 5, w5, row - 11, s4.p);
     else {
       c4.fillStyle = color;
-      c4.globalAlpha = state === "ok" ? 0.38 : 0.6;
+      c4.globalAlpha = state2 === "ok" ? 0.38 : 0.6;
       c4.fillRect(x0, y5 + 5, w5, row - 11);
       c4.globalAlpha = 1;
       c4.fillRect(x0, y5 + row - 8, w5, 2);
     }
-    drawn.bars.push({ lane: lane.id, from: b3.from[i4] ?? 0, to: b3.to[i4] ?? 0, state, text: b3.text[i4] ?? "" });
+    drawn.bars.push({ lane: lane.id, from: b3.from[i4] ?? 0, to: b3.to[i4] ?? 0, state: state2, text: b3.text[i4] ?? "" });
     caption(c4, b3.text[i4] ?? "", x0, x1, y5, m5, s4);
   }
 }
@@ -2514,13 +2927,13 @@ var scale = () => {
   const s4 = shown.value;
   return s4 && lanesWidth.value > 0 ? new Scale(s4.from, s4.to, lanesWidth.value) : null;
 };
-var list = O(() => lanes.answer.value?.lanes ?? []);
+var list2 = O(() => lanes.answer.value?.lanes ?? []);
 var first = O(() => Math.max(0, Math.floor(top.value / row) - 3));
-var last = O(() => Math.min(list.value.length, Math.ceil((top.value + tall.value) / row) + 3));
+var last = O(() => Math.min(list2.value.length, Math.ceil((top.value + tall.value) / row) + 3));
 var block = 20;
 x2(() => {
   const from = Math.floor(first.value / block) * block, to = Math.ceil(last.value / block) * block;
-  visible.value = list.value.slice(from, to).map((l4) => l4.id).join(",");
+  visible.value = list2.value.slice(from, to).map((l4) => l4.id).join(",");
 });
 var incomplete = () => density.answer.value?.incomplete ?? lanes.answer.value?.incomplete ?? [];
 function paint2(canvas) {
@@ -2529,9 +2942,9 @@ function paint2(canvas) {
   const began = performance.now(), c4 = size(canvas, s4.width, tall.value);
   c4.fillStyle = p5.paper;
   c4.fillRect(0, 0, s4.width, tall.value);
-  const end = whole.value?.to ?? s4.to;
+  const end2 = whole.value?.to ?? s4.to;
   paintLanes(c4, {
-    lanes: list.value,
+    lanes: list2.value,
     first: first.value,
     last: last.value,
     top: top.value,
@@ -2539,7 +2952,7 @@ function paint2(canvas) {
     ticks: ticks.answer.value,
     states: states.answer.value,
     incomplete: incomplete(),
-    end,
+    end: end2,
     active: focus.value.uid,
     p: p5
   });
@@ -2568,7 +2981,7 @@ function paintHead(canvas) {
 }
 var lives = O(() => {
   const same = /* @__PURE__ */ new Map();
-  for (const l4 of list.value) {
+  for (const l4 of list2.value) {
     const name = `${l4.resource} ${l4.namespace ?? ""} ${l4.name}`, known = same.get(name);
     if (known) known.push(l4);
     else same.set(name, [l4]);
@@ -2594,7 +3007,7 @@ function Lanes() {
       box.removeEventListener("wheel", wheel);
     };
   }, []);
-  const answer = lanes.answer.value, rest2 = (answer?.total ?? 0) - list.value.length;
+  const answer = lanes.answer.value, rest2 = (answer?.total ?? 0) - list2.value.length;
   return /* @__PURE__ */ a4("section", { class: "lanes", "aria-label": "Objects in the window", children: [
     /* @__PURE__ */ a4("div", { class: "lanes-head", ref: width2, children: [
       /* @__PURE__ */ a4(Order, {}),
@@ -2665,11 +3078,11 @@ function Order() {
   ] });
 }
 function Rows() {
-  const all3 = list.value, from = first.value, to = last.value, answer = lanes.answer.value;
+  const all3 = list2.value, from = first.value, to = last.value, answer = lanes.answer.value;
   return /* @__PURE__ */ a4("div", { role: "treegrid", class: "rows", "aria-label": "Objects", "aria-rowcount": answer?.total ?? -1, style: { height: `${all3.length * row}px` }, onKeyDown: keys, children: all3.slice(from, to).map((l4, i4) => /* @__PURE__ */ a4(Row, { lane: l4, index: from + i4 }, l4.id)) });
 }
 function Row({ lane, index }) {
-  const f5 = focus.value, chosen2 = lane.uid === f5.uid, now2 = cursor.value ?? whole.value?.to ?? 0, state = stateAt(stateBars(states.answer.value).get(lane.id), now2);
+  const f5 = focus.value, chosen2 = lane.uid === f5.uid, now2 = cursor.value ?? whole.value?.to ?? 0, state2 = stateAt(stateBars(states.answer.value).get(lane.id), now2);
   const life2 = lives.value.get(lane.id), name = lane.name, split = name.length > 16 ? name.length - 9 : name.length;
   return /* @__PURE__ */ a4(
     "div",
@@ -2696,7 +3109,7 @@ function Row({ lane, index }) {
           /* @__PURE__ */ a4("span", { class: "start", children: name.slice(0, split) }),
           /* @__PURE__ */ a4("span", { class: "end", children: name.slice(split) }),
           life2 ? /* @__PURE__ */ a4("span", { class: "life", children: life2 }) : null,
-          /* @__PURE__ */ a4("span", { class: "space", children: lane.namespace })
+          lane.depth === 0 || f5.group !== "owner" ? /* @__PURE__ */ a4("span", { class: "space", children: lane.namespace }) : null
         ] }),
         /* @__PURE__ */ a4("span", { role: "gridcell", class: "number", title: lane.hidden > 0 ? `${count(lane.hidden)} hidden by the filter` : void 0, children: [
           count(lane.changes),
@@ -2706,7 +3119,7 @@ function Row({ lane, index }) {
           ] })
         ] }),
         /* @__PURE__ */ a4("span", { role: "gridcell", class: "unseen", children: [
-          state,
+          state2,
           lane.trouble ? `, ${lane.trouble}` : "",
           lane.ended !== null ? ", ended" : ""
         ] })
@@ -2715,7 +3128,7 @@ function Row({ lane, index }) {
   );
 }
 function goTo(index) {
-  const i4 = Math.min(Math.max(0, index), list.peek().length - 1), box = document.querySelector(".lanes-body");
+  const i4 = Math.min(Math.max(0, index), list2.peek().length - 1), box = document.querySelector(".lanes-body");
   if (i4 < 0 || !box) return;
   active.value = i4;
   if (i4 * row < box.scrollTop) box.scrollTop = i4 * row;
@@ -2724,8 +3137,8 @@ function goTo(index) {
   requestAnimationFrame(() => document.querySelector(`.row[data-index="${i4}"]`)?.focus({ preventScroll: true }));
 }
 function keys(e4) {
-  const to = { ArrowDown: active.value + 1, ArrowUp: active.value - 1, Home: 0, End: list.value.length - 1, PageDown: active.value + 10, PageUp: active.value - 10 }[e4.key];
-  const lane = list.value[active.value];
+  const to = { ArrowDown: active.value + 1, ArrowUp: active.value - 1, Home: 0, End: list2.value.length - 1, PageDown: active.value + 10, PageUp: active.value - 10 }[e4.key];
+  const lane = list2.value[active.value];
   if (to !== void 0 && !e4.altKey && !e4.ctrlKey && !e4.metaKey) goTo(to);
   else if ((e4.key === "Enter" || e4.key === " ") && lane) move(of(lane));
   else return;
@@ -2740,14 +3153,14 @@ function spin(e4, canvas) {
   else pan((e4.shiftKey && e4.deltaX === 0 ? e4.deltaY : e4.deltaX) / s4.width * (s4.to - s4.from));
 }
 function handlers(canvas, rows) {
-  let began = 0, was = 0, how = "";
+  let began = 0, was2 = 0, how = "";
   const x3 = (e4) => e4.clientX - (canvas.current?.getBoundingClientRect().left ?? 0);
-  const laneAt = (e4) => rows ? list.peek()[Math.floor((e4.clientY - (canvas.current?.getBoundingClientRect().top ?? 0) + top.peek()) / row)] : void 0;
+  const laneAt = (e4) => rows ? list2.peek()[Math.floor((e4.clientY - (canvas.current?.getBoundingClientRect().top ?? 0) + top.peek()) / row)] : void 0;
   return {
     onPointerDown: (e4) => {
       if (e4.button !== 0) return;
       canvas.current?.setPointerCapture(e4.pointerId);
-      [began, was, how] = [x3(e4), x3(e4), e4.shiftKey ? "pan" : "press"];
+      [began, was2, how] = [x3(e4), x3(e4), e4.shiftKey ? "pan" : "press"];
     },
     onPointerMove: (e4) => {
       const s4 = scale(), now2 = x3(e4);
@@ -2755,10 +3168,10 @@ function handlers(canvas, rows) {
       if (how === "press" && Math.abs(now2 - began) > 4) how = "scrub";
       if (how === "scrub") scrub.value = s4.ms(Math.min(Math.max(0, now2), s4.width));
       if (how === "pan") {
-        pan(-((now2 - was) / s4.width) * (s4.to - s4.from));
-        was = now2;
+        pan(-((now2 - was2) / s4.width) * (s4.to - s4.from));
+        was2 = now2;
       }
-      hover.value = read5(laneAt(e4), s4, now2);
+      hover.value = read6(laneAt(e4), s4, now2);
     },
     onPointerUp: (e4) => {
       const s4 = scale(), done = how, time = scrub.peek();
@@ -2782,11 +3195,11 @@ function handlers(canvas, rows) {
 }
 function open(lane, s4, x3) {
   const m5 = lane && marks2(ticks.answer.peek()).get(lane.id), i4 = nearest(m5, s4, x3);
-  if (lane) active.value = list.peek().indexOf(lane);
+  if (lane) active.value = list2.peek().indexOf(lane);
   if (m5 && i4 >= 0) look2(m5.seq[i4] ?? 0, m5.time[i4] ?? null, lane ? of(lane) : {});
   else void lookAt(s4.ms(x3), lane ? of(lane) : {});
 }
-function read5(lane, s4, x3) {
+function read6(lane, s4, x3) {
   const time = s4.ms(x3);
   if (!lane) {
     const answer = density.answer.peek(), bar = answer && at(bars(answer), time);
@@ -2797,134 +3210,19 @@ function read5(lane, s4, x3) {
     const n3 = m5.count[i4] ?? 1, by = m5.manager[i4];
     return `${full(m5.time[i4] ?? 0)} · ${who} · ${n3 > 1 ? `${count(n3)} changes, ${m5.class[i4]} among them` : m5.class[i4]}${by ? ` by ${by}` : ""} · seq:${m5.seq[i4]}`;
   }
-  const state = stateAt(stateBars(states.answer.peek()).get(lane.id), time), hole = incomplete().find((g5) => time >= g5.from && (g5.to === null || time < g5.to));
-  return `${full(time)} · ${who}${state ? ` · ${state}` : ""}${hole ? ` · ${hole.text}` : ""}`;
-}
-
-// src/parts.tsx
-var named = (r4) => `${r4.namespace ? `${r4.namespace}/` : ""}${r4.name}`;
-function Link({ to }) {
-  return /* @__PURE__ */ a4("button", { type: "button", class: "link", onClick: () => move(of(to)), children: [
-    /* @__PURE__ */ a4("span", { class: "kind", children: to.kind }),
-    " ",
-    named(to)
-  ] });
-}
-function When({ seq, time, more }) {
-  return /* @__PURE__ */ a4("button", { type: "button", class: "when", title: `${full(time)}, seq:${seq}`, onClick: () => look2(seq, time, more ? of(more) : {}), children: brief(time, whole.value?.to ?? time) });
-}
-function Class({ of: name }) {
-  return /* @__PURE__ */ a4("span", { class: `class c-${/^[a-z]+$/.test(name) ? name : "change"}`, children: name });
-}
-function Writer({ manager, evidence, hint: hint2 }) {
-  if (manager) return /* @__PURE__ */ a4("span", { class: "writer", title: evidence ? `proved: ${evidence}` : "proved by the version", children: [
-    "by ",
-    /* @__PURE__ */ a4("b", { children: manager })
-  ] });
-  return /* @__PURE__ */ a4("span", { class: "writer unproved", title: evidence ?? "", children: hint2 ? `writer not proved; ${hint2}` : "writer not proved" });
-}
-function Command({ text }) {
-  const done = useSignal(false);
-  if (!text) return null;
-  const copy2 = () => void navigator.clipboard.writeText(text).then(() => {
-    done.value = true;
-    setTimeout(() => {
-      done.value = false;
-    }, 1500);
-  }, () => void 0);
-  return /* @__PURE__ */ a4("p", { class: "command", children: [
-    /* @__PURE__ */ a4("code", { children: text }),
-    /* @__PURE__ */ a4("button", { type: "button", "data-copy": text, onClick: copy2, children: done.value ? "copied" : "copy" })
-  ] });
-}
-function value(v4) {
-  if (v4 === void 0) return "";
-  return typeof v4 === "string" ? v4 : JSON.stringify(v4, null, typeof v4 === "object" && JSON.stringify(v4).length > 60 ? 2 : 0);
-}
-var most2 = 12;
-function Diff({ changes: changes2, short: short3 = false }) {
-  const all3 = useSignal(false), limit = short3 ? 3 : most2 * 5, seen = all3.value ? changes2 : changes2.slice(0, limit), rest2 = changes2.length - seen.length;
-  return /* @__PURE__ */ a4("ul", { class: `diff${short3 ? " short" : ""}`, children: [
-    seen.map((c4, i4) => /* @__PURE__ */ a4("li", { children: [
-      /* @__PURE__ */ a4(Path, { op: c4.op, path: c4.from ? `${c4.from} → ${c4.path}` : c4.field || c4.path }),
-      c4.old !== void 0 ? /* @__PURE__ */ a4(Side, { is: "old", of: c4.old }) : null,
-      c4.new !== void 0 ? /* @__PURE__ */ a4(Side, { is: "new", of: c4.new }) : null
-    ] }, i4)),
-    rest2 > 0 ? /* @__PURE__ */ a4("li", { children: /* @__PURE__ */ a4("button", { type: "button", class: "more", onClick: (e4) => {
-      e4.stopPropagation();
-      all3.value = true;
-    }, children: [
-      count(rest2),
-      " more ",
-      rest2 === 1 ? "path" : "paths"
-    ] }) }) : null
-  ] });
-}
-function Path({ op, path }) {
-  return /* @__PURE__ */ a4("span", { class: "path", children: [
-    /* @__PURE__ */ a4("span", { class: `op op-${/^[a-z]+$/.test(op) ? op : "replace"}`, children: { add: "+", remove: "−", replace: "~", move: "→" }[op] ?? op }),
-    path || "/"
-  ] });
-}
-function Side({ is, of: v4 }) {
-  const all3 = useSignal(false), text = value(v4), lines = text.split("\n"), cut = !all3.value && lines.length > most2;
-  const seen = cut ? lines.slice(0, most2).join("\n") : text;
-  return /* @__PURE__ */ a4("span", { class: `side ${is}`, children: [
-    /* @__PURE__ */ a4("span", { class: "unseen", children: [
-      is,
-      ": "
-    ] }),
-    /* @__PURE__ */ a4("span", { class: "value", children: seen === "" ? '""' : seen }),
-    cut ? /* @__PURE__ */ a4("button", { type: "button", class: "more", onClick: (e4) => {
-      e4.stopPropagation();
-      all3.value = true;
-    }, children: [
-      count(lines.length - most2),
-      " more lines"
-    ] }) : null
-  ] });
-}
-function Holes({ of: holes }) {
-  const told4 = grouped(holes);
-  if (told4.length === 0) return null;
-  return /* @__PURE__ */ a4("ul", { class: "holes", children: told4.map((g5, i4) => /* @__PURE__ */ a4(Hole, { g: g5 }, i4)) });
-}
-function Hole({ g: g5 }) {
-  const { one, streams } = g5, end = whole.value?.to ?? one.from, some = streams.length > 1;
-  return /* @__PURE__ */ a4("li", { children: [
-    /* @__PURE__ */ a4("span", { class: "hatched", "aria-hidden": "true" }),
-    some ? `${count(streams.length)} resources are not complete (${one.cause || one.kind}).` : one.text || `${one.kind} ${streams[0] ?? ""}`,
-    " ",
-    /* @__PURE__ */ a4("span", { class: "faint", children: [
-      brief(one.from, end),
-      " to ",
-      one.to === null ? "now" : brief(one.to, end)
-    ] }),
-    some ? /* @__PURE__ */ a4("details", { children: [
-      /* @__PURE__ */ a4("summary", { children: "which" }),
-      streams.join(", ")
-    ] }) : null
-  ] });
-}
-function Section({ title, note, children }) {
-  return /* @__PURE__ */ a4("section", { class: "part", children: [
-    /* @__PURE__ */ a4("h2", { children: [
-      title,
-      note !== void 0 ? /* @__PURE__ */ a4("span", { class: "note", children: note }) : null
-    ] }),
-    children
-  ] });
+  const state2 = stateAt(stateBars(states.answer.peek()).get(lane.id), time), hole = incomplete().find((g5) => time >= g5.from && (g5.to === null || time < g5.to));
+  return `${full(time)} · ${who}${state2 ? ` · ${state2}` : ""}${hole ? ` · ${hole.text}` : ""}`;
 }
 
 // src/tales.tsx
-var ofThis = (answer, uid) => answer?.object.uid === uid ? answer : null;
-function Blamed({ uid, at: at2 }) {
-  const answer = ofThis(blame.answer.value, uid);
+var ofThis = (answer, uid2) => answer?.object.uid === uid2 ? answer : null;
+function Blamed({ uid: uid2, at: at2 }) {
+  const answer = ofThis(blame.answer.value, uid2);
   if (!answer) return blame.failed.value ? /* @__PURE__ */ a4("p", { class: "error", children: blame.failed.value }) : /* @__PURE__ */ a4("p", { class: "busy", children: "The versions are folded…" });
-  const lines = answer.lines.filter((l4) => !l4.folded), folded = answer.lines.length - lines.length;
+  const lines2 = answer.lines.filter((l4) => !l4.folded), folded = answer.lines.length - lines2.length;
   return /* @__PURE__ */ a4($, { children: [
-    /* @__PURE__ */ a4("pre", { class: "blame", tabIndex: 0, "aria-label": "YAML with the version that set each line", children: lines.map((l4, i4) => {
-      const origin = answer.origins[l4.origin], same = i4 > 0 && lines[i4 - 1]?.origin === l4.origin;
+    /* @__PURE__ */ a4("pre", { class: "blame", tabIndex: 0, "aria-label": "YAML with the version that set each line", children: lines2.map((l4, i4) => {
+      const origin = answer.origins[l4.origin], same = i4 > 0 && lines2[i4 - 1]?.origin === l4.origin;
       return /* @__PURE__ */ a4("span", { class: `line${origin && origin.seq === at2 ? " here" : ""}`, title: origin ? told3(origin) : "", children: [
         /* @__PURE__ */ a4("span", { class: "who", children: origin && !same ? /* @__PURE__ */ a4("button", { type: "button", class: "when", onClick: () => look2(origin.seq, origin.time), children: short2(origin) }) : null }),
         /* @__PURE__ */ a4("span", { children: l4.text })
@@ -2939,8 +3237,8 @@ function Blamed({ uid, at: at2 }) {
 }
 var short2 = (o5) => `${o5.earlier ? "≤ " : ""}${o5.latest ? "≥ " : ""}${brief(o5.time, whole.value?.to ?? o5.time)} ${o5.manager || "?"}`;
 var told3 = (o5) => `${o5.earlier ? "set then or before: " : o5.latest ? "set then, or by a version that the record missed: " : ""}${full(o5.time)}, seq:${o5.seq}, ${o5.manager ? `by ${o5.manager}` : "writer not proved"}`;
-function Told({ uid }) {
-  const answer = ofThis(story.answer.value, uid);
+function Told({ uid: uid2 }) {
+  const answer = ofThis(story.answer.value, uid2);
   if (!answer) return story.failed.value ? /* @__PURE__ */ a4("p", { class: "error", children: story.failed.value }) : /* @__PURE__ */ a4("p", { class: "busy", children: "The story is read…" });
   const rows = answer.rows ?? [], hidden = Object.entries(answer.hidden ?? {}).filter(([, n3]) => n3 > 0);
   return /* @__PURE__ */ a4($, { children: [
@@ -2980,6 +3278,7 @@ function Told({ uid }) {
     /* @__PURE__ */ a4(Command, { text: answer.command })
   ] });
 }
+var within = () => Number(story.asked.value?.params.to ?? 0) <= (whole.value?.to ?? 0);
 function Rollouts() {
   const rollouts = story.answer.value?.rollouts ?? [];
   if (rollouts.length === 0) return null;
@@ -2990,15 +3289,15 @@ function Rollouts() {
     " ",
     r4.revision ? `revision ${r4.revision}` : "",
     " ",
-    /* @__PURE__ */ a4(When, { seq: r4.start.seq, time: r4.start.time }),
+    r4.start ? /* @__PURE__ */ a4(When, { seq: r4.start.seq, time: r4.start.time }) : "began before the window",
     r4.end ? /* @__PURE__ */ a4($, { children: [
       " to ",
       /* @__PURE__ */ a4(When, { seq: r4.end.seq, time: r4.end.time })
     ] }) : null,
     ": ",
-    /* @__PURE__ */ a4("b", { children: r4.outcome }),
+    /* @__PURE__ */ a4("b", { children: r4.outcome || `not done when the ${within() ? "window" : "record"} ends` }),
     " ",
-    /* @__PURE__ */ a4(Writer, { manager: r4.start.manager }),
+    r4.start ? /* @__PURE__ */ a4(Writer, { manager: r4.start.manager }) : null,
     (r4.troubles ?? []).map((t4, k4) => /* @__PURE__ */ a4("p", { class: "badness", children: [
       t4.reason,
       ": ",
@@ -3006,8 +3305,8 @@ function Rollouts() {
     ] }, k4))
   ] }, i4)) }) });
 }
-function Near({ uid }) {
-  const answer = ofThis(nearby.answer.value, uid), all3 = useSignal(false);
+function Near({ uid: uid2 }) {
+  const answer = ofThis(nearby.answer.value, uid2), all3 = useSignal(false);
   if (!answer) return nearby.failed.value ? /* @__PURE__ */ a4("p", { class: "error", children: nearby.failed.value }) : /* @__PURE__ */ a4("p", { class: "busy", children: "The namespace is looked at…" });
   const { rows, others, othersTotal } = answer;
   return /* @__PURE__ */ a4($, { children: [
@@ -3137,9 +3436,9 @@ function Related({ o: o5 }) {
     ] }) : null
   ] });
 }
-function Yaml({ lines }) {
-  const open2 = useSignal(false), folded = lines.filter((l4) => l4.folded).length, seen = open2.value ? lines : lines.filter((l4) => !l4.folded);
-  if (lines.length === 0) return /* @__PURE__ */ a4("p", { class: "empty", children: "There is no object at this instant." });
+function Yaml({ lines: lines2 }) {
+  const open2 = useSignal(false), folded = lines2.filter((l4) => l4.folded).length, seen = open2.value ? lines2 : lines2.filter((l4) => !l4.folded);
+  if (lines2.length === 0) return /* @__PURE__ */ a4("p", { class: "empty", children: "There is no object at this instant." });
   return /* @__PURE__ */ a4($, { children: [
     folded > 0 ? /* @__PURE__ */ a4("p", { children: /* @__PURE__ */ a4("button", { type: "button", class: "more", "aria-expanded": open2.value, onClick: () => {
       open2.value = !open2.value;
@@ -3203,7 +3502,7 @@ function Now() {
   const at2 = cursor.value;
   return /* @__PURE__ */ a4("div", { class: "now", children: [
     /* @__PURE__ */ a4(Complete, {}),
-    /* @__PURE__ */ a4(TroubleList, { title: at2 === null ? "Trouble now" : `Trouble at ${brief(at2, whole.value?.to ?? at2)}` }),
+    /* @__PURE__ */ a4(TroubleList, { title: at2 !== null ? `Trouble at ${brief(at2, whole.value?.to ?? at2)}` : stopped.value ? "Trouble at the last commit" : "Trouble now" }),
     /* @__PURE__ */ a4(Recent, {})
   ] });
 }
@@ -3212,7 +3511,7 @@ function Complete() {
   if (!h5) return /* @__PURE__ */ a4("p", { class: "busy", children: "The record is asked for…" });
   if (!answer) return recentCount.failed.value ? /* @__PURE__ */ a4("p", { class: "error", children: recentCount.failed.value }) : /* @__PURE__ */ a4("p", { class: "busy", children: "The hour is counted…" });
   const holes = (answer.incomplete ?? []).filter((i4) => i4.kind !== "before" || i4.to === null), short3 = h5.to - h5.from < 35e5;
-  const what = short3 ? `The record begins ${span(h5.to - h5.from)} before this instant` : `The hour to ${brief(h5.to, whole.value?.to ?? h5.to)}`;
+  const what = short3 ? `The record begins ${span(h5.to - h5.from)} before ${cursor.value === null && stopped.value ? "its last commit" : "this instant"}` : `The hour to ${brief(h5.to, whole.value?.to ?? h5.to)}`;
   return /* @__PURE__ */ a4("section", { class: `complete ${holes.length > 0 ? "holed" : "sound"}`, "aria-label": "Is the hour complete", children: [
     /* @__PURE__ */ a4("p", { children: [
       /* @__PURE__ */ a4("span", { class: "sign", "aria-hidden": "true", children: holes.length > 0 ? "◍" : "●" }),
@@ -3227,6 +3526,11 @@ function TroubleList({ title }) {
   const answer = trouble.answer.value, items = answer?.items ?? [];
   if (trouble.missing.value) return null;
   return /* @__PURE__ */ a4(Section, { title, note: answer ? items.length < answer.total ? `${count(items.length)} of ${count(answer.total)}` : count(answer.total) : void 0, children: [
+    cursor.value === null && stopped.value && head.value ? /* @__PURE__ */ a4("p", { class: "faint", children: [
+      "Nobody has recorded since ",
+      full(head.value.time),
+      ". What is wrong by now is not known."
+    ] }) : null,
     trouble.failed.value ? /* @__PURE__ */ a4("p", { class: "error", children: trouble.failed.value }) : null,
     !answer && !trouble.failed.value ? /* @__PURE__ */ a4("p", { class: "busy", children: "All objects are looked at…" }) : null,
     answer && items.length === 0 ? /* @__PURE__ */ a4("p", { class: "calm", children: "Nothing is in trouble: no object says so of itself." }) : null,
@@ -3244,14 +3548,14 @@ function TroubleList({ title }) {
             "since ",
             /* @__PURE__ */ a4(When, { seq: t4.since, time: t4.sinceTime, more: r4 }),
             head.value ? ` (${span((cursor.value ?? head.value.time) - t4.sinceTime)})` : ""
-          ] }) : "for more than a day",
+          ] }) : t4.unknown ? "" : "for more than a day",
           t4.firstChange ? /* @__PURE__ */ a4($, { children: [
             " · change before it ",
             /* @__PURE__ */ a4(When, { seq: t4.firstChange.seq, time: t4.firstChange.time, more: t4.firstChange.uid ? t4.firstChange : r4 }),
             " ",
             t4.firstChange.text
           ] }) : null,
-          t4.unknown ? ` · ${t4.unknown}` : ""
+          t4.unknown ? `${t4.since !== null ? " · " : ""}${t4.unknown}` : ""
         ] })
       ] }, i4);
     }) })
@@ -3262,7 +3566,7 @@ function Recent() {
   const sum = (c4) => by ? (by.counts[by.classes.indexOf(c4)] ?? new Float64Array()).reduce((a5, b3) => a5 + b3, 0) : 0;
   const parts = (by?.classes ?? []).map((c4) => [c4, sum(c4)]).filter(([, n3]) => n3 > 0);
   const h5 = lastHour.value;
-  return /* @__PURE__ */ a4(Section, { title: h5 && h5.to - h5.from < 35e5 ? `Changed in the last ${span(h5.to - h5.from)}` : "Changed in the last hour", children: [
+  return /* @__PURE__ */ a4(Section, { title: `Changed in the ${h5 && h5.to - h5.from < 35e5 ? span(h5.to - h5.from) : "hour"} ${cursor.value !== null ? "before this instant" : stopped.value ? "before the last commit" : "before now"}`, children: [
     by ? /* @__PURE__ */ a4("p", { class: "sums", children: [
       parts.map(([c4, n3]) => /* @__PURE__ */ a4("span", { children: [
         /* @__PURE__ */ a4(Class, { of: c4 }),
@@ -3365,11 +3669,11 @@ function mark2() {
   move({ base: focus.peek().at ?? head.peek()?.seq ?? null, panel: "compare" });
 }
 function Pair({ o: o5 }) {
-  const r4 = o5.ref ?? o5, uid = r4.uid ?? "", is = opened.value === uid && uid !== "";
-  const mine = is && compared.asked.value?.params.uid === uid, paths = mine ? compared.answer.value?.changes : null;
+  const r4 = o5.ref ?? o5, uid2 = r4.uid ?? "", is = opened.value === uid2 && uid2 !== "";
+  const mine = is && compared.asked.value?.params.uid === uid2, paths = mine ? compared.answer.value?.changes : null;
   return /* @__PURE__ */ a4("li", { children: [
     /* @__PURE__ */ a4("button", { type: "button", class: "link", "aria-expanded": is, onClick: () => {
-      opened.value = is ? "" : uid;
+      opened.value = is ? "" : uid2;
     }, children: [
       /* @__PURE__ */ a4(Class, { of: { removed: "deleted", changed: "change" }[o5.op] ?? o5.op }),
       " ",
@@ -3421,6 +3725,7 @@ var sheet = [
   { keys: ["w"], does: "changes in the window, as a list", run: () => move({ panel: "changes" }) },
   { keys: ["c"], does: "compare: open it", run: () => move({ panel: "compare" }) },
   { keys: ["a"], does: "compare with this instant", run: mark2 },
+  { keys: ["p"], does: "session: show this instant in kubectl and k9s", run: () => move({ panel: "session" }) },
   { keys: ["d"], does: "what changed in the object", run: () => move({ panel: "object", tab: "change" }) },
   { keys: ["f"], does: "find a cause: what changed around the object in the hour before", run: () => move({ panel: "object", tab: "nearby" }) },
   { keys: ["y"], does: "the object's YAML", run: () => move({ panel: "object", tab: "yaml" }) },
@@ -3438,7 +3743,7 @@ var sheet = [
   { keys: ["?"], does: "this sheet", run: () => {
     helping.value = !helping.peek();
   } },
-  { keys: ["Escape"], does: "close the sheet, leave a field, or leave the object", run: leave }
+  { keys: ["Escape"], does: "close the sheet, leave a field, or leave the object", run: leave2 }
 ];
 var link = () => location.origin + location.pathname + location.hash;
 async function copy(text, said) {
@@ -3450,7 +3755,7 @@ async function copy(text, said) {
     told.value = text;
   }
 }
-function leave() {
+function leave2() {
   const in_ = document.activeElement;
   if (helping.peek()) helping.value = false;
   else if (in_ && in_.matches("input, select, textarea")) in_.blur();
@@ -3537,7 +3842,7 @@ x2(() => {
 });
 
 // src/app.tsx
-var panels = [["now", "Overview"], ["object", "Object"], ["changes", "Changes"], ["compare", "Compare"]];
+var panels = [["now", "Overview"], ["object", "Object"], ["changes", "Changes"], ["compare", "Compare"], ["session", "Session"]];
 function Page() {
   useKeys();
   const panel2 = focus.value.panel, small = useSignal("panel");
@@ -3559,7 +3864,7 @@ function Page() {
       /* @__PURE__ */ a4(Lanes, {}),
       /* @__PURE__ */ a4("section", { class: "panel", "aria-label": "The instant", children: [
         /* @__PURE__ */ a4("nav", { class: "tabs", "aria-label": "Panels", children: panels.map(([p5, text]) => /* @__PURE__ */ a4("button", { type: "button", "aria-current": panel2 === p5 ? "page" : void 0, onClick: () => move({ panel: p5 }), children: text }, p5)) }),
-        /* @__PURE__ */ a4("div", { class: "panel-body", tabIndex: 0, role: "region", "aria-label": panels.find(([p5]) => p5 === panel2)?.[1], children: panel2 === "object" ? /* @__PURE__ */ a4(Inspector, {}) : panel2 === "changes" ? /* @__PURE__ */ a4(ChangeList, {}) : panel2 === "compare" ? /* @__PURE__ */ a4(Comparing, {}) : /* @__PURE__ */ a4(Now, {}) })
+        /* @__PURE__ */ a4("div", { class: "panel-body", tabIndex: 0, role: "region", "aria-label": panels.find(([p5]) => p5 === panel2)?.[1], children: panel2 === "object" ? /* @__PURE__ */ a4(Inspector, {}) : panel2 === "changes" ? /* @__PURE__ */ a4(ChangeList, {}) : panel2 === "compare" ? /* @__PURE__ */ a4(Comparing, {}) : panel2 === "session" ? /* @__PURE__ */ a4(Sessions, {}) : /* @__PURE__ */ a4(Now, {}) })
       ] })
     ] }),
     /* @__PURE__ */ a4(Help, {}),
@@ -3567,24 +3872,32 @@ function Page() {
   ] });
 }
 function Gate() {
-  const token2 = useSignal("");
+  const token2 = useSignal(""), uid2 = useSignal(cluster.peek()), shared = location.protocol !== "http:";
+  const enter2 = () => {
+    if (uid2.value !== cluster.peek()) move({ cluster: uid2.value.trim() });
+    setToken(token2.value.trim());
+  };
   return /* @__PURE__ */ a4("main", { class: "gate", children: [
     /* @__PURE__ */ a4("h1", { children: "kuberewind" }),
     /* @__PURE__ */ a4("p", { class: "error", children: locked.value }),
     /* @__PURE__ */ a4("p", { children: /* @__PURE__ */ a4("button", { type: "button", onClick: again, children: "try again" }) }),
-    location.protocol === "http:" ? /* @__PURE__ */ a4("p", { children: [
+    shared ? null : /* @__PURE__ */ a4("p", { children: [
       "Run ",
       /* @__PURE__ */ a4("code", { children: "replay open" }),
       " where the server runs: it opens this page with a new link. A link can be used once, within a minute."
-    ] }) : null,
+    ] }),
     /* @__PURE__ */ a4("form", { onSubmit: (e4) => {
       e4.preventDefault();
-      if (token2.value) {
-        setToken(token2.value.trim());
-      }
+      if (token2.value) enter2();
     }, children: [
+      shared ? /* @__PURE__ */ a4("p", { children: /* @__PURE__ */ a4("label", { children: [
+        "UID of the cluster, if the server has several: ",
+        /* @__PURE__ */ a4("input", { value: uid2.value, onInput: (e4) => {
+          uid2.value = e4.currentTarget.value;
+        } })
+      ] }) }) : null,
       /* @__PURE__ */ a4("label", { children: [
-        location.protocol === "http:" ? "Or give a token of this server:" : "Give the bearer token with which you use the cluster:",
+        shared ? "Give the bearer token with which you use the cluster:" : "Or give a token of this server:",
         " ",
         /* @__PURE__ */ a4("input", { type: "password", autocomplete: "off", value: token2.value, onInput: (e4) => {
           token2.value = e4.currentTarget.value;
@@ -3595,20 +3908,40 @@ function Gate() {
     ] })
   ] });
 }
-function App() {
-  if (locked.value) return /* @__PURE__ */ a4(Gate, {});
-  return meta.answer.value || !meta.failed.value ? /* @__PURE__ */ a4(Page, {}) : /* @__PURE__ */ a4("main", { class: "gate", children: [
+function Choice2({ of: of2 }) {
+  return /* @__PURE__ */ a4("main", { class: "gate", children: [
     /* @__PURE__ */ a4("h1", { children: "kuberewind" }),
-    /* @__PURE__ */ a4("p", { class: "error", children: meta.failed.value })
+    /* @__PURE__ */ a4("p", { children: [
+      "This server has the records of ",
+      count(of2.clusters.length),
+      " clusters. Which one do you want to see?"
+    ] }),
+    /* @__PURE__ */ a4("ul", { class: "clusters", children: of2.clusters.map((c4) => /* @__PURE__ */ a4("li", { children: [
+      /* @__PURE__ */ a4("button", { type: "button", onClick: () => move({ cluster: c4.uid }), children: /* @__PURE__ */ a4("b", { children: c4.name || c4.uid }) }),
+      " ",
+      /* @__PURE__ */ a4("span", { class: "faint", children: c4.uid })
+    ] }, c4.uid)) })
   ] });
 }
-Object.assign(globalThis, { kuberewind: { drawn, idle } });
+function Failed() {
+  return /* @__PURE__ */ a4("main", { class: "gate", children: [
+    /* @__PURE__ */ a4("h1", { children: "kuberewind" }),
+    /* @__PURE__ */ a4("p", { class: "error", children: meta.failed.value }),
+    cluster.value ? /* @__PURE__ */ a4("p", { children: /* @__PURE__ */ a4("button", { type: "button", onClick: () => move({ cluster: "" }), children: "leave this cluster" }) }) : null
+  ] });
+}
+function App() {
+  if (locked.value) return /* @__PURE__ */ a4(Gate, {});
+  if (meta.answer.value && !meta.answer.value.cluster) return /* @__PURE__ */ a4(Choice2, { of: meta.answer.value });
+  return meta.answer.value || !meta.failed.value ? /* @__PURE__ */ a4(Page, {}) : /* @__PURE__ */ a4(Failed, {});
+}
+Object.assign(globalThis, { kuberewind: { drawn, idle, span: () => [whole.peek()?.from, whole.peek()?.to] } });
 async function start2() {
   if (taken) await admit(taken);
   admitted.value = true;
   const page2 = document.getElementById("page");
   page2.textContent = "";
   Q(/* @__PURE__ */ a4(App, {}), page2);
-  await follow();
+  await Promise.all([follow(), watch()]);
 }
 void start2();

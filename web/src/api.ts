@@ -33,8 +33,9 @@ export function setToken(value: string): void {
   again();
 }
 
-/** again asks all anew. */
+/** again asks all anew. Another tab may have a newer token by now. */
 export function again(): void {
+  if (loopback) token = read() || token;
   locked.value = "";
   renewed.value++;
 }
@@ -96,16 +97,26 @@ function keep(key: string, body: unknown): void {
   kept.set(key, body);
 }
 
-async function send(url: string, aborted?: AbortSignal): Promise<Response> {
-  const headers: HeadersInit = token ? { Authorization: `Bearer ${token}` } : {};
-  const answer = await reached(fetch(url, { headers, signal: aborted, cache: "no-store" }), aborted);
+/** orderPatience bounds a request about sessions, so that the next one is sent. */
+const orderPatience = 10_000;
+
+/** order asks about sessions, which is all that the page writes. made says that one was made. */
+export async function order<T>(method: "GET" | "PUT" | "DELETE", url: string, body?: unknown): Promise<{ body: T; made: boolean }> {
+  const aborted = AbortSignal.timeout(orderPatience), answer = await send(url, aborted, { method, ...(body ? { body: JSON.stringify(body) } : {}) });
+  return { body: await reached(answer.json() as Promise<T>, aborted), made: answer.status === 201 };
+}
+
+async function send(url: string, aborted?: AbortSignal, what: RequestInit = {}): Promise<Response> {
+  const headers: HeadersInit = { ...(token ? { Authorization: `Bearer ${token}` } : {}), ...(what.body ? { "Content-Type": "application/json" } : {}) };
+  const answer = await reached(fetch(url, { ...what, headers, signal: aborted, cache: "no-store" }), aborted);
   if (away.peek()) {
     away.value = "";
     renewed.value++;
   }
   if (answer.ok) return answer;
   const failed = await failure(answer);
-  if (answer.status === 401 || answer.status === 403) {
+  // A session that belongs to another user is no reason to hide what may be read.
+  if (answer.status === 401 || (answer.status === 403 && !url.startsWith("/session/"))) {
     kept.clear(); // What the user may not read any more is not on the screen.
     locked.value = failed.message;
   }

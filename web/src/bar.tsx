@@ -5,8 +5,9 @@ import { brief, count, full, local, span, toggleLocal, zone } from "./clock";
 import { cursor, density, live, meta, now, shown, walk, whole } from "./data";
 import { bars } from "./density";
 import { classes, clearFilter, enter, filter, filtered, focus, move, usual } from "./focus";
-import { fresh, head, recording } from "./live";
+import { fresh, head, recording, stopped } from "./live";
 import { setTheme, theme } from "./paint";
+import { Driving } from "./sessions";
 import { zoom } from "./strip";
 
 export const widths: [string, number][] = [["5m", 300_000], ["15m", 900_000], ["1h", 3_600_000], ["6h", 21_600_000], ["1d", 86_400_000], ["7d", 604_800_000]];
@@ -57,9 +58,9 @@ function Instant() {
   return (
     <span class={`instant ${f.at === null ? "live" : "past"}`}>
       <button type="button" aria-label="Previous change" title="Previous change (←)" onClick={() => walk("previous")}>←</button>
-      <span class="clock" role="status" title={f.at === null ? "The end of the record" : `seq:${f.at}`}>{f.at === null ? (head.value ? <>now <small>{full(head.value.time).slice(0, 19)} {zone(head.value.time)}</small></> : "…") : time ? <>{brief(time, 0)} <small>{zone(time)}, seq:{f.at}{w ? `, ${span(w.to - time)} before the end` : ""}</small></> : `seq:${f.at}`}</span>
+      <span class="clock" role="status" title={f.at === null ? "The end of the record" : `seq:${f.at}`}>{f.at === null ? (head.value ? <>{stopped.value ? "last commit" : "now"} <small>{full(head.value.time).slice(0, 19)} {zone(head.value.time)}</small></> : "…") : time ? <>{brief(time, 0)} <small>{zone(time)}, seq:{f.at}{w ? `, ${span(w.to - time)} before the end` : ""}</small></> : `seq:${f.at}`}</span>
       <button type="button" aria-label="Next change" title="Next change (→)" disabled={f.at === null} onClick={() => walk("next")}>→</button>
-      {f.at === null ? null : <button type="button" class="to-now" onClick={now} title="Back to the end of the record (n)">now{fresh.value > 0 ? <span class="fresh">{count(fresh.value)} new</span> : null}</button>}
+      {f.at === null ? null : <button type="button" class="to-now" onClick={now} title="Back to the end of the record (n)">{stopped.value ? "end" : "now"}{fresh.value > 0 ? <span class="fresh">{count(fresh.value)} new</span> : null}</button>}
     </span>
   );
 }
@@ -69,9 +70,10 @@ function Badges() {
   return (
     <span class="badges" role="status">
       {away.value ? <span class="badge bad">{away.value}</span> : null}
-      {r && !r.now ? <span class="badge warn" title={r.text}>{r.text || "Nobody records."}</span> : null}
+      {r && !r.now ? <span class="badge warn" title={r.text}>nobody records</span> : null}
       {r?.now ? <span class="badge good" title={r.text}><span aria-hidden="true">●</span> recording{(r.behindMs ?? 0) > 5000 ? `, ${span(r.behindMs ?? 0)} behind` : ""}</span> : null}
       {meta.failed.value ? <span class="badge bad">{meta.failed.value}</span> : null}
+      <Driving />
     </span>
   );
 }

@@ -10,7 +10,7 @@ import { query } from "./query";
 export type Span = { from: number; to: number };
 
 export const meta = query<Meta>(() => ({ shape: "meta", params: { cluster: cluster.value } }));
-effect(() => { const m = meta.answer.value; if (m) learn(m.head, m.recording); });
+effect(() => { const m = meta.answer.value; if (m?.cluster) learn(m.head, m.recording); });
 
 /** whole is the record, from its first delta on. Everything is clamped there. */
 export const whole = computed<Span | null>(() => {
@@ -276,6 +276,13 @@ export async function lookAt(time: number, more: Partial<Focus> = {}): Promise<v
 }
 
 const resolve = async (at: string) => (await get<Instant>("instant", { at, cluster: focus.peek().cluster })).at;
+
+/** carry goes where another tool moved a clock; null is the end of the record. It is no step of Back. */
+export function carry(at: number | null, time: number): void {
+  if (at === null) return now();
+  take();
+  move({ ...freeze(focus.peek(), time), at, time, wanted: "" }, "learn");
+}
 
 /** now goes to the end of the record, and follows it. */
 export function now(): void {

@@ -12,7 +12,7 @@ export type Focus = {
   wanted: string; // an instant of the URL that is no seq, until the server resolved it
   uid: string; resource: string; namespace: string; name: string;
   base: number | null; // seq of the other instant of a comparison
-  panel: "now" | "object" | "changes" | "compare"; tab: string;
+  panel: "now" | "object" | "changes" | "compare" | "session"; tab: string;
   filter: Filter; group: string; sort: string; cluster: string;
 };
 
@@ -53,7 +53,7 @@ export function parse(fragment: string): Focus {
   return {
     ...start, last: fixed ? null : (long(text("last")) ?? start.last), from: fixed ? from : 0, to: fixed ? to : 0, at, wanted,
     uid, resource: text("resource"), namespace: text("namespace"), name, base: seqOf(q.get("base")),
-    panel: chosen(q.get("panel"), ["now", "object", "changes", "compare"], named ? "object" : "now"), tab: text("tab") || "change",
+    panel: chosen(q.get("panel"), ["now", "object", "changes", "compare", "session"], named ? "object" : "now"), tab: text("tab") || "change",
     group: chosen(q.get("group"), ["owner", "node", "none"], "owner"), sort: chosen(q.get("sort"), ["changes", "trouble", "name"], "changes"),
     cluster: text("cluster"), filter: filterOf(q),
   };

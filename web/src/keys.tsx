@@ -40,6 +40,7 @@ export const sheet: Key[] = [
   { keys: ["w"], does: "changes in the window, as a list", run: () => move({ panel: "changes" }) },
   { keys: ["c"], does: "compare: open it", run: () => move({ panel: "compare" }) },
   { keys: ["a"], does: "compare with this instant", run: mark },
+  { keys: ["p"], does: "session: show this instant in kubectl and k9s", run: () => move({ panel: "session" }) },
   { keys: ["d"], does: "what changed in the object", run: () => move({ panel: "object", tab: "change" }) },
   { keys: ["f"], does: "find a cause: what changed around the object in the hour before", run: () => move({ panel: "object", tab: "nearby" }) },
   { keys: ["y"], does: "the object's YAML", run: () => move({ panel: "object", tab: "yaml" }) },

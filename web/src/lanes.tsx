@@ -160,7 +160,7 @@ function Row({ lane, index }: { lane: Lane; index: number }) {
       title={`${lane.kind} ${lane.namespace ? lane.namespace + "/" : ""}${lane.name}${life ? `, ${life}` : ""}${lane.trouble ? `: ${lane.trouble}` : ""}`}
       onClick={() => { active.value = index; move(of(lane)); }} onFocus={() => { active.value = index; }}>
       <span role="rowheader" class="name"><span class="kind">{lane.kind}</span><span class="start">{name.slice(0, split)}</span><span class="end">{name.slice(split)}</span>
-        {life ? <span class="life">{life}</span> : null}<span class="space">{lane.namespace}</span></span>
+        {life ? <span class="life">{life}</span> : null}{lane.depth === 0 || f.group !== "owner" ? <span class="space">{lane.namespace}</span> : null}</span>
       <span role="gridcell" class="number" title={lane.hidden > 0 ? `${count(lane.hidden)} hidden by the filter` : undefined}>{count(lane.changes)}<span class="unseen"> changes{lane.hidden > 0 ? `, ${count(lane.hidden)} hidden` : ""}</span></span>
       <span role="gridcell" class="unseen">{state}{lane.trouble ? `, ${lane.trouble}` : ""}{lane.ended !== null ? ", ended" : ""}</span>
     </div>

@@ -1,5 +1,5 @@
 // The end of the record: one request each 500 ms while the tab is visible. No stream is held.
-import { batch, effect, signal } from "@preact/signals";
+import { batch, computed, effect, signal } from "@preact/signals";
 import { away, get, locked, renewed } from "./api";
 import { cluster, focus } from "./focus";
 import type { Point, Recording, Tail } from "./model";
@@ -9,6 +9,8 @@ export const head = signal<Point | null>(null);
 /** calm follows head at most each ten seconds: for answers that cost much. */
 export const calm = signal<Point | null>(null);
 export const recording = signal<Recording | null>(null);
+/** stopped is true if nobody records. Then the end of the record is not now. */
+export const stopped = computed(() => recording.value !== null && !recording.value.now);
 /** fresh counts what was recorded since the user began to look at the past. */
 export const fresh = signal(0);
 

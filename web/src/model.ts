@@ -8,7 +8,9 @@ export type Recording = { now: boolean; since?: number; behindMs?: number; text:
 export type Resource = { resource: string; kind: string; namespaced: boolean };
 
 export type Meta = Answer & {
-  clusters: { uid: string; name: string }[]; cluster: string; first: Point; head: Point;
+  clusters: { uid: string; name: string }[];
+  cluster?: string; // without it, several are served and none was named: then nothing of a record is there
+  first: Point; head: Point;
   recording: Recording; resources: Resource[]; namespaces: string[];
 };
 export type Strip = Answer & {
@@ -52,8 +54,13 @@ export type Origin = { seq: number; time: number; type: string; manager?: string
 export type Blame = Answer & { object: Ref; lines: { text: string; path: string; folded?: boolean; origin: number }[]; origins: Origin[]; command: string };
 export type Happened = Ref & { seq: number; time: number; estimated?: boolean; depth: number; type: string; class: string; manager?: string; event?: { type: string; reason: string; message: string; count: string } | null };
 export type Rollout = Ref & {
-  start: Point & { manager?: string }; end: (Point & { manager?: string }) | null; outcome: string; revision?: string | number;
+  start: (Point & { manager?: string }) | null; // null: it began before the window
+  end: (Point & { manager?: string }) | null; outcome: string; revision?: string | number;
   troubles?: { reason: string; message: string; objects: unknown }[] | null;
 };
 export type Story = Answer & { object: Ref; rows: Happened[] | null; more?: number; hidden?: Record<string, number>; rollouts?: Rollout[] | null; command: string };
 export type Nearby = Answer & { object: Ref; from: number; to: number; rows: Row[]; others: Row[]; othersTotal: number; unknown?: string; command: string };
+export type Session = {
+  name: string; cluster: string; path: string; owner?: string; time: string; seq: number; playing: boolean; speed: number; atEnd: boolean;
+  watches: number; expires?: string; problem?: string; notes?: string[];
+};

@@ -3,7 +3,7 @@ import { brief, count, full, span } from "./clock";
 import { changes, compare, compared, cursor, density, lastHour, look, morePages, of, opened, recent, recentCount, shown, trouble, whole } from "./data";
 import { bars } from "./density";
 import { focus, move } from "./focus";
-import { head } from "./live";
+import { head, stopped } from "./live";
 import type { Compared, Ref } from "./model";
 import { Class, Command, Diff, Holes, named, Section, When } from "./parts";
 import { Rows } from "./object";
@@ -13,7 +13,7 @@ export function Now() {
   return (
     <div class="now">
       <Complete />
-      <TroubleList title={at === null ? "Trouble now" : `Trouble at ${brief(at, whole.value?.to ?? at)}`} />
+      <TroubleList title={at !== null ? `Trouble at ${brief(at, whole.value?.to ?? at)}` : stopped.value ? "Trouble at the last commit" : "Trouble now"} />
       <Recent />
     </div>
   );
@@ -25,7 +25,7 @@ function Complete() {
   if (!h) return <p class="busy">The record is asked for…</p>;
   if (!answer) return recentCount.failed.value ? <p class="error">{recentCount.failed.value}</p> : <p class="busy">The hour is counted…</p>;
   const holes = (answer.incomplete ?? []).filter((i) => i.kind !== "before" || i.to === null), short = h.to - h.from < 3_500_000;
-  const what = short ? `The record begins ${span(h.to - h.from)} before this instant` : `The hour to ${brief(h.to, whole.value?.to ?? h.to)}`;
+  const what = short ? `The record begins ${span(h.to - h.from)} before ${cursor.value === null && stopped.value ? "its last commit" : "this instant"}` : `The hour to ${brief(h.to, whole.value?.to ?? h.to)}`;
   return (
     <section class={`complete ${holes.length > 0 ? "holed" : "sound"}`} aria-label="Is the hour complete">
       <p><span class="sign" aria-hidden="true">{holes.length > 0 ? "◍" : "●"}</span> <b>{short ? `${what}, and is ${holes.length > 0 ? "not " : ""}complete since.` : `${what} is ${holes.length > 0 ? "not " : ""}complete.`}</b>
@@ -40,6 +40,7 @@ function TroubleList({ title }: { title: string }) {
   if (trouble.missing.value) return null;
   return (
     <Section title={title} note={answer ? (items.length < answer.total ? `${count(items.length)} of ${count(answer.total)}` : count(answer.total)) : undefined}>
+      {cursor.value === null && stopped.value && head.value ? <p class="faint">Nobody has recorded since {full(head.value.time)}. What is wrong by now is not known.</p> : null}
       {trouble.failed.value ? <p class="error">{trouble.failed.value}</p> : null}
       {!answer && !trouble.failed.value ? <p class="busy">All objects are looked at…</p> : null}
       {answer && items.length === 0 ? <p class="calm">Nothing is in trouble: no object says so of itself.</p> : null}
@@ -47,8 +48,8 @@ function TroubleList({ title }: { title: string }) {
         <li key={i}>
           <button type="button" class="link" onClick={() => move(of(r))}><span class="kind">{r.kind}</span> <b>{named(r)}</b></button>
           <span class="badness">{t.text}</span>
-          <p class="faint">{t.since !== null && t.sinceTime !== null ? <>since <When seq={t.since} time={t.sinceTime} more={r} />{head.value ? ` (${span((cursor.value ?? head.value.time) - t.sinceTime)})` : ""}</> : "for more than a day"}
-            {t.firstChange ? <> · change before it <When seq={t.firstChange.seq} time={t.firstChange.time} more={t.firstChange.uid ? t.firstChange : r} /> {t.firstChange.text}</> : null}{t.unknown ? ` · ${t.unknown}` : ""}</p>
+          <p class="faint">{t.since !== null && t.sinceTime !== null ? <>since <When seq={t.since} time={t.sinceTime} more={r} />{head.value ? ` (${span((cursor.value ?? head.value.time) - t.sinceTime)})` : ""}</> : t.unknown ? "" : "for more than a day"}
+            {t.firstChange ? <> · change before it <When seq={t.firstChange.seq} time={t.firstChange.time} more={t.firstChange.uid ? t.firstChange : r} /> {t.firstChange.text}</> : null}{t.unknown ? `${t.since !== null ? " · " : ""}${t.unknown}` : ""}</p>
         </li>); })}</ol>
     </Section>
   );
@@ -60,7 +61,7 @@ function Recent() {
   const parts = (by?.classes ?? []).map((c): [string, number] => [c, sum(c)]).filter(([, n]) => n > 0);
   const h = lastHour.value;
   return (
-    <Section title={h && h.to - h.from < 3_500_000 ? `Changed in the last ${span(h.to - h.from)}` : "Changed in the last hour"}>
+    <Section title={`Changed in the ${h && h.to - h.from < 3_500_000 ? span(h.to - h.from) : "hour"} ${cursor.value !== null ? "before this instant" : stopped.value ? "before the last commit" : "before now"}`}>
       {by ? <p class="sums">{parts.map(([c, n]) => <span key={c}><Class of={c} /> {count(n)}</span>)}{parts.length === 0 ? <span class="calm">Nothing.</span> : null}
         <span class="faint">{count(counted?.hidden?.heartbeat ?? 0)} heartbeats are not shown</span></p> : null}
       {recent.failed.value && !recent.missing.value ? <p class="error">{recent.failed.value}</p> : null}

@@ -55,7 +55,7 @@ export function Diff({ changes, short = false }: { changes: Change[]; short?: bo
 }
 
 function Path({ op, path }: { op: string; path: string }) {
-  return <span class="path"><span class={`op op-${/^[a-z]+$/.test(op) ? op : "replace"}`}>{({ add: "+", remove: "−", replace: "~", move: "→" } as Record<string, string>)[op] ?? op}</span>{path || "/"}</span>;
+  return <span class="path"><span class={`op op-${/^[a-z]+$/.test(op) ? op : "replace"}`}>{({ add: "+", remove: "−", replace: "~", move: "→", reorder: "⇅" } as Record<string, string>)[op] ?? op}</span>{path || "/"}</span>;
 }
 
 function Side({ is, of: v }: { is: "old" | "new"; of: unknown }) {

@@ -52,13 +52,16 @@ export function Told({ uid }: { uid?: string }) {
   );
 }
 
+/** within says that the record goes on after the window of the story. */
+const within = () => Number(story.asked.value?.params.to ?? 0) <= (whole.value?.to ?? 0);
+
 function Rollouts() {
   const rollouts = story.answer.value?.rollouts ?? [];
   if (rollouts.length === 0) return null;
   return (
     <Section title="Rollouts" note={count(rollouts.length)}>
       <ol class="rollouts">{rollouts.map((r, i) => (
-        <li key={i}><span class="kind">{r.kind}</span> <b>{r.name ? named(r) : ""}</b> {r.revision ? `revision ${r.revision}` : ""} <When seq={r.start.seq} time={r.start.time} />{r.end ? <> to <When seq={r.end.seq} time={r.end.time} /></> : null}: <b>{r.outcome}</b> <Writer manager={r.start.manager} />
+        <li key={i}><span class="kind">{r.kind}</span> <b>{r.name ? named(r) : ""}</b> {r.revision ? `revision ${r.revision}` : ""} {r.start ? <When seq={r.start.seq} time={r.start.time} /> : "began before the window"}{r.end ? <> to <When seq={r.end.seq} time={r.end.time} /></> : null}: <b>{r.outcome || `not done when the ${within() ? "window" : "record"} ends`}</b> {r.start ? <Writer manager={r.start.manager} /> : null}
           {(r.troubles ?? []).map((t, k) => <p key={k} class="badness">{t.reason}: {t.message}</p>)}</li>))}</ol>
     </Section>
   );

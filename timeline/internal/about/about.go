@@ -31,6 +31,11 @@ type Cluster struct {
 	Name string `json:"name"`
 }
 
+// A Choice is what a page asks its user: several clusters are served, and the request names none.
+type Choice struct {
+	Clusters []Cluster `json:"clusters"`
+}
+
 // A Resource is one that the record holds.
 type Resource struct {
 	Resource   string `json:"resource"`

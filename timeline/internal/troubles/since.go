@@ -16,8 +16,9 @@ import (
 // lookBack is how far the begin of a trouble is looked for.
 const lookBack = 24 * time.Hour
 
-// since finds when the troubles began, in one reading.
-func (a *Answer) since(ctx context.Context, rec *history.Record, point history.Point) error {
+// since finds when the troubles began, in one reading. It looks back from the instant, or from the end of the record if that is earlier: the recorder may
+// have stopped long ago.
+func (a *Answer) since(ctx context.Context, rec *history.Record, point history.Point, last time.Time) error {
 	byID, ids := map[int64]*Item{}, []int64{}
 	for _, item := range a.Items {
 		byID[item.life.ObjectID] = item
@@ -26,7 +27,10 @@ func (a *Answer) since(ctx context.Context, rec *history.Record, point history.P
 	if len(ids) == 0 {
 		return nil
 	}
-	first, _, err := rec.Between(ctx, point.Time.Add(-lookBack), point.Time)
+	if point.Time.Before(last) {
+		last = point.Time
+	}
+	first, _, err := rec.Between(ctx, last.Add(-lookBack), last)
 	if err != nil {
 		return err
 	}

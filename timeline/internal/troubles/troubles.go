@@ -35,7 +35,7 @@ type Answer struct {
 	Total int     `json:"total"`
 }
 
-// An Item is an object in trouble. Without Since and Unknown, it was so for longer than a day.
+// An Item is an object in trouble. Without Since and Unknown, it was so for longer than a day, before the instant or before the record's end.
 type Item struct {
 	find.Ref
 	Text        string  `json:"text"`
@@ -82,7 +82,7 @@ func (f *Finder) Find(ctx context.Context, at history.Instant) (*Answer, error) 
 	if err := a.collect(ctx, f.Record, point, scope); err != nil {
 		return nil, err
 	}
-	if err := a.since(ctx, f.Record, point); err != nil {
+	if err := a.since(ctx, f.Record, point, whole.Extent.LastAt); err != nil {
 		return nil, err
 	}
 	slices.SortStableFunc(a.Items, func(x, y *Item) int { return cmp.Compare(begin(y), begin(x)) })
