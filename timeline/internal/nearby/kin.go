@@ -30,14 +30,15 @@ type kin struct {
 	says   words             // of the conditions of these
 	named  map[string]string // by name, what the object names
 	naming []*thing          // what names the object, or what it names
+	known  words             // the names of all objects that are looked at
 	owning map[string]bool   // UIDs of what owns something
 	works  words             // names of what owns something, and is not the object
 }
 
 func (k *kin) above(uid string) bool { return k.chain[uid] != "" }
 
-// kin reads what stands around the object at its instant.
-func (f *Finder) kin(ctx context.Context, a *Answer, v *find.Version, cluster []*history.Stream) (*kin, error) {
+// kin reads what stands around the object at its instant, and knows the names of what was changed.
+func (f *Finder) kin(ctx context.Context, a *Answer, v *find.Version, cluster []*history.Stream, rows []changes.Row) (*kin, error) {
 	chain, err := find.Above(ctx, f.Record, v.Life)
 	if err != nil {
 		return nil, err
@@ -48,21 +49,38 @@ func (f *Finder) kin(ctx context.Context, a *Answer, v *find.Version, cluster []
 			scope.Streams = append(scope.Streams, s.ID)
 		}
 	}
-	all, err := f.things(ctx, a, v.Point, scope)
-	if err != nil {
-		return nil, err
+	k := &kin{
+		chain: map[string]string{v.Life.UID: "the object itself"}, names: words{v.Life.Name: true}, holds: words{}, says: words{},
+		named: map[string]string{}, owning: map[string]bool{}, works: words{}, known: words{v.Life.Name: true},
 	}
-	k := &kin{chain: map[string]string{v.Life.UID: "the object itself"}, names: words{v.Life.Name: true}, holds: words{}, says: words{}, named: map[string]string{}, owning: map[string]bool{}, works: words{}}
 	for _, l := range chain {
 		k.chain[l.UID] = "its owner"
-		k.names[l.Name] = true
+		k.names[l.Name], k.known[l.Name] = true, true
+	}
+	for i := range rows {
+		k.known[rows[i].Name] = true
+	}
+	for l, err := range f.Record.Lives(ctx, history.LifeQuery{Scope: scope, LiveAt: v.Point.Seq}) {
+		if err != nil {
+			return nil, err
+		}
+		if !silent(l.Stream) {
+			k.known[l.Name] = true
+		}
+	}
+	all, err := f.things(ctx, a, v.Point, scope, k)
+	if err != nil {
+		return nil, err
 	}
 	k.gather(all)
 	return k, nil
 }
 
-// things reads all objects of a scope.
-func (f *Finder) things(ctx context.Context, a *Answer, p history.Point, scope history.Scope) (map[string]*thing, error) {
+// silent reports whether objects of a stream are no things.
+func silent(s *history.Stream) bool { return slices.Contains(untold, s.Resource) }
+
+// things reads all objects of a scope, and the Events about the object.
+func (f *Finder) things(ctx context.Context, a *Answer, p history.Point, scope history.Scope, k *kin) (map[string]*thing, error) {
 	var mu sync.Mutex
 	all := map[string]*thing{}
 	hurt := func(d *history.DamagedError) {
@@ -71,10 +89,12 @@ func (f *Finder) things(ctx context.Context, a *Answer, p history.Point, scope h
 		a.Incomplete = append(a.Incomplete, lack.Hurt(p.Time, d))
 	}
 	_, err := f.Record.Rebuild(ctx, p, scope, history.RebuildOptions{Damaged: hurt}, func(o history.Object) error {
-		if o.Stream.Resource != "events" && slices.Contains(untold, o.Stream.Resource) {
+		about := aboutOf(o.Stream, o.Doc)
+		if silent(o.Stream) && !k.isOf(about) {
 			return nil
 		}
-		t := thingOf(o.Stream, o.Name, o.Doc)
+		t := thingOf(o.Stream, o.Name, o.Doc, k.known)
+		t.about = about
 		mu.Lock()
 		defer mu.Unlock()
 		all[o.UID] = t
@@ -83,18 +103,23 @@ func (f *Finder) things(ctx context.Context, a *Answer, p history.Point, scope h
 	return all, err
 }
 
-func thingOf(s *history.Stream, name string, doc patch.Doc) *thing {
+// aboutOf gives the name of what an Event is about.
+func aboutOf(s *history.Stream, doc patch.Doc) string {
+	if s.Resource != "events" {
+		return ""
+	}
+	return text(doc, "/involvedObject/name") + text(doc, "/regarding/name")
+}
+
+func thingOf(s *history.Stream, name string, doc patch.Doc, known words) *thing {
 	t := &thing{kind: s.Kind, name: name, words: words{s.GroupResource().String(): true}, says: words{}}
 	if doc == nil {
 		return t // It was deleted.
 	}
-	t.words.read(doc)
-	t.says.readMessages(at(doc, "/status"))
+	t.words.read(doc, known)
+	t.says.readMessages(at(doc, "/status"), known)
 	for _, owner := range patch.Members(at(doc, "/metadata/ownerReferences")) {
 		t.owners = append(t.owners, text(owner, "/uid"))
-	}
-	if s.Resource == "events" {
-		t.about = text(doc, "/involvedObject/name") + text(doc, "/regarding/name")
 	}
 	return t
 }
@@ -128,7 +153,7 @@ func (k *kin) gather(all map[string]*thing) {
 		}
 	}
 	for _, t := range all {
-		if t.about != "" && k.isOf(t.about) { // An Event may be about a Pod that is gone.
+		if t.about != "" { // An Event may be about a Pod that is gone.
 			maps.Copy(k.holds, t.words)
 		}
 	}
@@ -188,7 +213,7 @@ func (k *kin) link(r *changes.Row, t *thing) (how string, strong bool) {
 }
 
 // namedBy reads the objects of some changes at a seq, by UID. The words of what was changed since are there, too.
-func (f *Finder) namedBy(ctx context.Context, a *Answer, rows []changes.Row, seq int64) (map[string]*thing, error) {
+func (f *Finder) namedBy(ctx context.Context, a *Answer, rows []changes.Row, seq int64, known words) (map[string]*thing, error) {
 	uids := []string{}
 	for i := range rows {
 		uids = append(uids, rows[i].UID)
@@ -207,7 +232,7 @@ func (f *Finder) namedBy(ctx context.Context, a *Answer, rows []changes.Row, seq
 	}
 	a.Lost(lost)
 	for _, l := range lives {
-		found[l.UID] = thingOf(l.Stream, l.Name, docs[l.ObjectID])
+		found[l.UID] = thingOf(l.Stream, l.Name, docs[l.ObjectID], known)
 	}
 	for r, err := range f.Record.Owners(ctx, lives) {
 		if err != nil {
@@ -218,8 +243,8 @@ func (f *Finder) namedBy(ctx context.Context, a *Answer, rows []changes.Row, seq
 	for i := range rows {
 		for _, c := range rows[i].Changes {
 			if t := found[rows[i].UID]; t != nil {
-				t.words.read(patch.Doc(c.Old))
-				t.words.read(patch.Doc(c.New))
+				t.words.read(patch.Doc(c.Old), known)
+				t.words.read(patch.Doc(c.New), known)
 			}
 		}
 	}

@@ -103,7 +103,7 @@ func (f *Finder) Find(ctx context.Context, q Query, now time.Time) (*Answer, err
 	if err != nil {
 		return nil, err
 	}
-	k, err := f.kin(ctx, a, &v, clusterScoped(streams))
+	k, err := f.kin(ctx, a, &v, clusterScoped(streams), rows)
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +177,7 @@ func (a *Answer) join(part *lack.Answer) {
 
 // link parts the changes in those that are linked, and others.
 func (f *Finder) link(ctx context.Context, a *Answer, k *kin, rows []changes.Row, seq int64) error {
-	named, err := f.namedBy(ctx, a, rows, seq)
+	named, err := f.namedBy(ctx, a, rows, seq, k.known)
 	if err != nil {
 		return err
 	}
@@ -245,8 +245,8 @@ func (a *Answer) doubt(gaps []history.Gap, w ask.Window) {
 
 // matters reports whether changes that would be rows may be missing between two times.
 func matters(g *history.Gap, from, to time.Time) bool {
-	silent := g.Stream == nil || slices.Contains(untold, g.Stream.Resource) || g.Outcome == history.OutcomeResumed
-	return !silent && !g.FromAt.IsZero() && g.FromAt.Before(to) && (g.ToAt.IsZero() || g.ToAt.After(from))
+	quiet := g.Stream == nil || silent(g.Stream) || g.Outcome == history.OutcomeResumed
+	return !quiet && !g.FromAt.IsZero() && g.FromAt.Before(to) && (g.ToAt.IsZero() || g.ToAt.After(from))
 }
 
 // missing says what may be missing, of at least one gap.

@@ -6,43 +6,40 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// words are the texts of an object, and their parts.
+// words are names of objects that stand in the texts of another one.
 type words map[string]bool
 
-// longest is as long as a name can be.
-const longest = 253
-
-// read adds the texts of a document, but for bookkeeping.
-func (w words) read(doc patch.Doc) {
+// read adds the names that stand in a document, but for bookkeeping. What is no name of an object is not kept: texts may be long.
+func (w words) read(doc patch.Doc, names words) {
 	if len(doc) == 0 {
 		return
 	}
 	if plain, ok := patch.Unquote(doc); ok {
-		w.add(string(plain))
+		w.add(string(plain), names)
 		return
 	}
 	for key, value := range patch.Members(doc) {
 		if k := string(key); k != "managedFields" && k != "kubectl.kubernetes.io/last-applied-configuration" {
-			w.read(value)
+			w.read(value, names)
 		}
 	}
 }
 
 // readMessages adds what is said in messages.
-func (w words) readMessages(doc patch.Doc) {
+func (w words) readMessages(doc patch.Doc, names words) {
 	for key, value := range patch.Members(doc) {
 		if string(key) == "message" {
-			w.read(value)
+			w.read(value, names)
 			continue
 		}
-		w.readMessages(value)
+		w.readMessages(value, names)
 	}
 }
 
 // add takes a text apart at all that no name has in it.
-func (w words) add(text string) {
+func (w words) add(text string, names words) {
 	for part := range strings.FieldsFuncSeq(text, apart) {
-		if part = strings.Trim(part, ".-"); part != "" && len(part) <= longest {
+		if part = strings.Trim(part, ".-"); names[part] {
 			w[part] = true
 		}
 	}
