@@ -113,17 +113,19 @@ test-browser:
 	@[ "$${SKIP_WEB:-}" = 1 ] || [ test/web/node_modules/.package-lock.json -nt test/web/package-lock.json ] || \
 		hack/watched.sh "installing the driver of the browser" npm --prefix test/web ci --no-audit --no-fund
 
+# What test-faults and test-web draw: a seed of their own each time, unless one is given.
+FAULTS_SEED ?= 0
+FIND_FAULTS  = $(TEST) -count 1 -timeout 30m -v ./test/web/faults -args -play -seed $(FAULTS_SEED)
+
 .PHONY: test-web
-test-web: setup test-programs test-browser ## Check the types of the page, and open each of its views in Chromium on the recorded scene
+test-web: setup control-plane-full test-programs test-browser ## Check the types of the page, open each of its views in Chromium on the recorded scene, and do what make test-faults does: [FAULTS_SEED=7]
 	@test/web/node_modules/.bin/tsc -p web
 	@$(TEST) -count 1 -timeout 20m -v ./test/web -args -all
-
-# What make test-faults draws: a seed of its own each time, unless one is given.
-FAULTS_SEED ?= 0
+	@$(FIND_FAULTS)
 
 .PHONY: test-faults
 test-faults: setup control-plane-full test-programs test-browser ## Break fifty workloads of a whole control plane in ten ways, and have one script find each cause on the page: [FAULTS_SEED=7] (some minutes)
-	@$(TEST) -count 1 -timeout 30m -v ./test/web/faults -args -play -seed $(FAULTS_SEED)
+	@$(FIND_FAULTS)
 
 .PHONY: test-times
 test-times: setup control-plane ## Run all tests, uncached, and print what each package and test took, longest first: [FILE=bin/test-times.jsonl] prints an earlier run

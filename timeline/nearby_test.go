@@ -2,6 +2,7 @@ package timeline_test
 
 import (
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +21,7 @@ type around struct {
 	Others []struct {
 		Kind, Name string
 	}
+	RowsTotal   int
 	OthersTotal int
 	Unknown     string
 	Command     string
@@ -90,6 +92,7 @@ func TestChangesAroundAnObjectAreThoseOfWhatIsLinkedWithIt(t *testing.T) {
 		"Deployment/web: the object itself",
 		"Thing/grant: it names ConfigMap settings-1",
 	}, web.links(), "what a condition names comes first, and metadata last")
+	require.Equal(t, len(web.Rows), web.RowsTotal)
 	require.Equal(t, 3, web.OthersTotal, "the other Node, the other settings, and the other Deployment: %v", web.Others)
 	require.Empty(t, web.Unknown)
 	require.True(t, strings.HasPrefix(web.Command, "replay log -n shop --since "), web.Command)
@@ -122,4 +125,18 @@ func TestChangesAroundAnObjectStandForNoCauseIfSomeMayBeMissing(t *testing.T) {
 	var short around
 	s.ask(t, "nearby", v, &short)
 	require.Len(t, short.Rows, 1)
+}
+
+func TestALongListAroundAnObjectIsCutWithItsNumber(t *testing.T) {
+	b := timelinetest.NewBook(t)
+	b.List(b.Delta(postgres.Sync, postgres.SourceList, "deployments", "web", "", `,"spec":{}`))
+	for n := range 250 {
+		b.Now = b.Now.Add(time.Second)
+		b.Watched(postgres.Updated, "deployments", "web", "", `,"spec":{"replicas":`+strconv.Itoa(n)+`}`)
+	}
+	s := served(t, b.DB, time.Minute)
+	var got around
+	s.ask(t, "nearby", near(s, "web"), &got)
+	require.Len(t, got.Rows, 200)
+	require.Equal(t, 250, got.RowsTotal)
 }

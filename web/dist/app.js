@@ -3308,14 +3308,14 @@ function Rollouts() {
 function Near({ uid: uid2 }) {
   const answer = ofThis(nearby.answer.value, uid2), all3 = useSignal(false);
   if (!answer) return nearby.failed.value ? /* @__PURE__ */ a4("p", { class: "error", children: nearby.failed.value }) : /* @__PURE__ */ a4("p", { class: "busy", children: "The namespace is looked at…" });
-  const { rows, others, othersTotal } = answer;
+  const { rows, rowsTotal, others, othersTotal } = answer;
   return /* @__PURE__ */ a4($, { children: [
     answer.unknown ? /* @__PURE__ */ a4("p", { class: "unknown", children: [
       /* @__PURE__ */ a4("b", { children: "No change can be named as the last one before." }),
       " ",
       answer.unknown
     ] }) : null,
-    /* @__PURE__ */ a4(Section, { title: "Changed around it in the hour before", note: count(rows.length), children: [
+    /* @__PURE__ */ a4(Section, { title: "Changed around it in the hour before", note: rows.length < rowsTotal ? `${count(rows.length)} of ${count(rowsTotal)}` : count(rowsTotal), children: [
       rows.length === 0 ? /* @__PURE__ */ a4("p", { class: "faint", children: "Nothing that is linked with it." }) : null,
       /* @__PURE__ */ a4(Rows2, { rows })
     ] }),

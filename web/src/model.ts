@@ -59,7 +59,7 @@ export type Rollout = Ref & {
   troubles?: { reason: string; message: string; objects: unknown }[] | null;
 };
 export type Story = Answer & { object: Ref; rows: Happened[] | null; more?: number; hidden?: Record<string, number>; rollouts?: Rollout[] | null; command: string };
-export type Nearby = Answer & { object: Ref; from: number; to: number; rows: Row[]; others: Row[]; othersTotal: number; unknown?: string; command: string };
+export type Nearby = Answer & { object: Ref; from: number; to: number; rows: Row[]; rowsTotal: number; others: Row[]; othersTotal: number; unknown?: string; command: string };
 export type Session = {
   name: string; cluster: string; path: string; owner?: string; time: string; seq: number; playing: boolean; speed: number; atEnd: boolean;
   watches: number; expires?: string; problem?: string; notes?: string[];

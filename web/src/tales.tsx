@@ -71,11 +71,11 @@ function Rollouts() {
 export function Near({ uid }: { uid?: string }) {
   const answer = ofThis(nearby.answer.value, uid), all = useSignal(false);
   if (!answer) return nearby.failed.value ? <p class="error">{nearby.failed.value}</p> : <p class="busy">The namespace is looked at…</p>;
-  const { rows, others, othersTotal } = answer;
+  const { rows, rowsTotal, others, othersTotal } = answer;
   return (
     <>
       {answer.unknown ? <p class="unknown"><b>No change can be named as the last one before.</b> {answer.unknown}</p> : null}
-      <Section title="Changed around it in the hour before" note={count(rows.length)}>
+      <Section title="Changed around it in the hour before" note={rows.length < rowsTotal ? `${count(rows.length)} of ${count(rowsTotal)}` : count(rowsTotal)}>
         {rows.length === 0 ? <p class="faint">Nothing that is linked with it.</p> : null}
         <Rows rows={rows} />
       </Section>

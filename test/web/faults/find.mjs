@@ -2,7 +2,7 @@
 //
 //     node find.mjs TRIALS.json ANSWERS.json
 //
-// There is one way for all faults: open the page at the moment of noticing, search the workload, go to it, and ask what changed around it. The first
+// There is one way for all faults: open the page at the moment of noticing, search the workload by its name, go to it, and ask what changed around it. The first
 // change of that list is the answer, unless the page says that no change can be named. All that is read is visible text. Each key and each opening is an action.
 import { readFile, writeFile } from "node:fs/promises";
 import { context, launch, origin, settled } from "../browser.mjs";
@@ -37,7 +37,7 @@ async function find(user, trial) {
   });
   const trouble = (await visible(page, ".troubles li")).filter((text) => text.includes(`${trial.namespace}/${trial.workload}`)).join(" | ");
   await hand.press("/");
-  await hand.type(trial.workload);
+  await hand.type(`${trial.workload}*`); // what begins with the name: its own Pods have it, too
   await hand.press("Escape");
   await goTo(hand, trial);
   await hand.press("f");

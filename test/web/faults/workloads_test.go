@@ -15,7 +15,7 @@ type workload struct {
 // namespaces have ten workloads each, a quota, and a Node of their own.
 var namespaces = []string{"shop", "billing", "search", "media", "fleet"}
 
-// names are those of the workloads. None is a part of another one.
+// names are those of the workloads. One is a part of another one, as names are.
 var names = strings.Fields(`
 	cart checkout catalog wishlist coupons reviews storefront pricing stock returns
 	ledger invoices payouts taxes dunning receipts accounts refunds statements budgets

@@ -41,8 +41,11 @@ import (
 // Back is how far an answer looks back, if the query does not say.
 const Back = time.Hour
 
-// MostOthers is how many changes without a link an answer gives. OthersTotal has all.
-const MostOthers = 100
+// What an answer gives at most. It has the whole numbers, too.
+const (
+	mostRows   = 200
+	mostOthers = 100
+)
 
 // A Query asks what changed around an object before an instant.
 type Query struct {
@@ -59,6 +62,7 @@ type Answer struct {
 	From        int64         `json:"from"`
 	To          int64         `json:"to"`
 	Rows        []Row         `json:"rows"`
+	RowsTotal   int           `json:"rowsTotal"`
 	Others      []changes.Row `json:"others"` // the newest that have no link
 	OthersTotal int           `json:"othersTotal"`
 	Unknown     string        `json:"unknown,omitempty"` // why no row may be taken for the cause
@@ -115,6 +119,8 @@ func (f *Finder) Find(ctx context.Context, q Query, now time.Time) (*Answer, err
 		return nil, err
 	}
 	a.doubt(gaps, w)
+	a.RowsTotal = len(a.Rows)
+	a.Rows = a.Rows[:min(len(a.Rows), mostRows)]
 	return a, nil
 }
 
@@ -191,7 +197,7 @@ func (f *Finder) link(ctx context.Context, a *Answer, k *kin, rows []changes.Row
 		switch {
 		case link != "":
 			a.Rows = append(a.Rows, Row{Row: *r, Link: link, rank: rank(r, strong)})
-		case len(a.Others) < MostOthers:
+		case len(a.Others) < mostOthers:
 			a.Others = append(a.Others, *r)
 			a.OthersTotal++
 		default:
