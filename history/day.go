@@ -64,5 +64,29 @@ func (r *Record) present(ctx context.Context, db querier, d *day) error {
 	return nil
 }
 
+// A Day is what the record holds of one UTC day of observed_at.
+type Day struct {
+	Day               time.Time // its midnight
+	FirstSeq, LastSeq int64
+
+	bounds day
+}
+
+// Days gives the days that hold seqs from one to another, oldest first.
+func (r *Record) Days(ctx context.Context, fromSeq, toSeq int64) ([]Day, error) {
+	days, err := r.daysFrom(ctx, r.pool, fromSeq, toSeq)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]Day, len(days))
+	for i, d := range days {
+		all[i] = Day{Day: d.day, FirstSeq: d.firstSeq, LastSeq: d.lastSeq, bounds: d}
+	}
+	return all, nil
+}
+
+// Present returns a *MissingDayError if the partition of a day is gone. That it was there may have been looked up a minute ago.
+func (r *Record) Present(ctx context.Context, d Day) error { return r.present(ctx, r.pool, &d.bounds) }
+
 // wholeSeq is the largest seq.
 const wholeSeq = math.MaxInt64

@@ -86,6 +86,9 @@ func newRecord(pool *pgxpool.Pool, cluster Cluster, log *slog.Logger) *Record {
 	return &Record{pool: pool, cluster: cluster, log: log, days: make(map[time.Time]time.Time)}
 }
 
+// Of gives the record of a cluster that is read through a pool of its owner's: it is the owner who closes that. The schema is not looked at.
+func Of(pool *pgxpool.Pool, cluster Cluster) *Record { return newRecord(pool, cluster, nil) }
+
 func chosen(found []Cluster, name string) (Cluster, error) {
 	names := make([]string, len(found))
 	for i, c := range found {

@@ -57,22 +57,25 @@ func (r *Record) relations(ctx context.Context, lives []Life, give func(Relation
 	return nil
 }
 
-// FirstVersions gives the first whole version on record of some lives, by ObjectID. Each costs one look into an index. A day whose partition is gone
-// has none.
-func (r *Record) FirstVersions(ctx context.Context, ids []int64) (map[int64]patch.Doc, error) {
-	type version struct {
-		id     int64
-		object patch.Doc
+// FirstOfDay gives the first whole version of some lives on the UTC day of observed_at that holds a seq, by ObjectID. Each costs one look into an
+// index. A life without one on that day has none here.
+func (r *Record) FirstOfDay(ctx context.Context, seq int64, ids []int64) (map[int64]patch.Doc, error) {
+	docs := make(map[int64]patch.Doc, len(ids))
+	if len(ids) == 0 {
+		return docs, nil
 	}
-	found, err := firstVersions(ctx, r, slices.Clone(ids), func(id int64, object patch.Doc) (version, bool) {
-		return version{id, slices.Clone(object)}, true
-	})
+	days, err := r.daysFrom(ctx, r.pool, seq, seq)
 	if err != nil {
-		return nil, fmt.Errorf("read the first versions of objects: %w", err)
+		return nil, err
 	}
-	docs := make(map[int64]patch.Doc, len(found))
-	for _, v := range found {
-		docs[v.id] = v.object
+	for i := range days {
+		_, _, err := firstIn(ctx, r, &days[i], ids, func(id int64, object patch.Doc) (none struct{}, ok bool) {
+			docs[id] = slices.Clone(object)
+			return none, false
+		})
+		if err != nil {
+			return nil, fmt.Errorf("read the first versions of objects: %w", err)
+		}
 	}
 	return docs, nil
 }

@@ -28,7 +28,7 @@
 //
 // # Roles
 //
-// [Roles] makes three group roles and gives them their rights; roles belong to the whole server, so they are never dropped here.
+// [Roles] makes four group roles and gives them their rights; roles belong to the whole server, so they are never dropped here.
 //
 //   - kuberewind_writer may add to the record, move its heads, streams, days and ends of gaps, and say which lives have ended.
 //     It cannot change or remove a delta, nor drop a partition (I8). It owns nothing: ensure_day() makes partitions for it, as the owner.
@@ -36,6 +36,7 @@
 //   - kuberewind_auditor may read the views and call the functions that read them, nothing else. Views run as their owner, functions as
 //     their caller.
 //   - kuberewind_pruner may have the oldest days dropped, by functions that look whether that is safe, and read what was dropped.
+//   - kuberewind_counter may read the views that the timeline counts from, and write the table activity. The writer is a member of it.
 //
 // A recorder calls [BecomeWriter] on each new connection. So it gives up its other rights even if it logs in as the owner.
 // That protects against mistakes, and not against a stolen password. Against that, let it log in as a member of kuberewind_writer
@@ -43,6 +44,6 @@
 //
 // # Goroutines
 //
-// None outlives a call. Numbers begin at 100, one file up and one down for each topic: tables, surface, replay, retention, erasure.
+// None outlives a call. Numbers begin at 100, one file up and one down for each topic: tables, surface, replay, retention, erasure, activity.
 // What a release changes gets the next number, and replaces schema_version().
 package migrations

@@ -65,7 +65,7 @@ GRANT SELECT ON
     kuberewind.record_clusters, kuberewind.record_epochs, kuberewind.record_streams, kuberewind.record_lives, kuberewind.record_ends,
     kuberewind.record_living, kuberewind.record_exclusions, kuberewind.record_standbys, kuberewind.record_deltas, kuberewind.record_days, kuberewind.record_gaps,
     kuberewind.record_pauses, kuberewind.record_server, kuberewind.record_checkpoints, kuberewind.record_checkpoint_blocks,
-    kuberewind.record_sweeps, kuberewind.record_horizons, kuberewind.record_partitions, kuberewind.record_coverage
+    kuberewind.record_sweeps, kuberewind.record_horizons, kuberewind.record_partitions, kuberewind.record_coverage, kuberewind.record_activity
     TO kuberewind_writer, kuberewind_auditor;
 
 -- The chain of commits: its head, its commits, and what is left of those that were dropped. "recorder head" and "replay verify --head" read no more.

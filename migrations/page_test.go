@@ -34,6 +34,7 @@ func TestExamplesOfThePagesRunForAnAuditorAndFindSomething(t *testing.T) {
 	r.now = time.Now().Add(-time.Minute)
 	r.commit(watched(deployments, postgres.Updated, image("web:2")), watched(configmaps, postgres.Deleted, r.made("shop", "old", "uid-3", `{}`)))
 	r.commit(postgres.Item{Stream: configmaps, Kind: postgres.Interrupted, Marker: postgres.Marker{Cause: "expired"}})
+	run(t, r.admin, `INSERT INTO kuberewind.activity SELECT cluster, day, first_seq, last_seq, 'hour', 1, '{2026-03-01Z}', '{1}', '{shop}', '{}', '{added}', '{1}', '{1}', '{1}' FROM kuberewind.days`)
 	for _, example := range examples {
 		sql := string(example[1])
 		rows, err := r.reader.Query(t.Context(), sql)

@@ -87,6 +87,7 @@ func TestWhatIsDroppedIsOnRecordAndTheRestIsWhole(t *testing.T) {
 	run(t, r.admin, `INSERT INTO kuberewind.documents VALUES (1, '\x01', '1'), (1, '\x02', '2'), (1, '\x03', '3')`)
 	run(t, r.admin, `INSERT INTO kuberewind.server_data VALUES (1, '/version', $1, '\x01'), (1, '/version', $2, '\x02'), (1, '/version', $3, '\x03')`,
 		day1, day2, r.now)
+	run(t, r.admin, `INSERT INTO kuberewind.activity SELECT cluster, day, first_seq, last_seq, 'hour', 1, '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}' FROM kuberewind.days`)
 	conn := pruner(t, r)
 	require.Contains(t, refused(t, conn, "SELECT kuberewind.prune_day('2026-03-01', '')"), "say why")
 	require.Positive(t, one[int64](t, conn, "SELECT kuberewind.prune_day('2026-03-01', 'older than 1d')"))
@@ -99,6 +100,7 @@ func TestWhatIsDroppedIsOnRecordAndTheRestIsWhole(t *testing.T) {
 		column[string](t, r.reader, "SELECT concat_ws(' ', cluster, day, first_seq, last_seq, bytes > 0, pruned_at <= now(), pruned_by, reason) FROM kuberewind.prunes ORDER BY day"))
 	require.Equal(t, []string{"new", "web"}, column[string](t, r.admin, "SELECT name FROM kuberewind.lives ORDER BY name"))
 	require.Equal(t, []int64{7}, column[int64](t, r.admin, "SELECT checkpoint FROM kuberewind.checkpoint_blocks"))
+	require.Equal(t, []string{"2026-03-03"}, column[string](t, r.admin, "SELECT day::text FROM kuberewind.activity"), "the counts of a day go with it")
 	require.Equal(t, []string{"2", "3"}, column[string](t, r.admin, "SELECT content::text FROM kuberewind.documents ORDER BY 1"))
 	require.Equal(t, 1, one[int](t, r.admin, "SELECT count(*)::int FROM kuberewind.days"))
 

@@ -20,16 +20,24 @@ const (
 	AuditorRole = "kuberewind_auditor"
 	// PrunerRole is the role that may have whole days dropped, and nothing else.
 	PrunerRole = "kuberewind_pruner"
+	// CounterRole is the role under which a recorder counts for the timeline: it reads the record, and writes the table activity.
+	CounterRole = "kuberewind_counter"
 )
 
 // allRoles are in the order in which they are made: always the same, so that two migrators cannot wait for each other's second role.
-var allRoles = []string{WriterRole, AuditorRole, PrunerRole}
+var allRoles = []string{WriterRole, AuditorRole, PrunerRole, CounterRole}
 
 //go:embed grants.sql
 var grants string
 
 //go:embed grants_pruner.sql
 var prunerGrants string
+
+//go:embed grants_counter.sql
+var counterGrants string
+
+// later are the roles that a record can do without. A record from before there was one of them goes on.
+var later = []struct{ role, grants string }{{PrunerRole, strings.TrimSpace(prunerGrants)}, {CounterRole, strings.TrimSpace(counterGrants)}}
 
 const (
 	// rolesAttempts bounds the retries of Roles; each of them means that a migrator of another database got through.
@@ -42,9 +50,9 @@ type Beginner interface {
 	Begin(ctx context.Context) (pgx.Tx, error)
 }
 
-// Roles makes the roles of the writer, the auditor and the pruner where they are missing, and gives them their rights in this database:
-// those, and no others. A migrating role that owns the schema becomes a member of the writer, so that it can step down to it.
-// Call it after each migration.
+// Roles makes the roles of the writer, the auditor, the pruner and the counter where they are missing, and gives them their rights in this
+// database: those, and no others. A migrating role that owns the schema becomes a member of the writer, so that it can step down to it. The
+// writer becomes a member of the counter, so that a recorder's login needs no further grant. Call it after each migration.
 //
 // What this role may not do is returned as SQL for an administrator to run in this database, and is no error. Called by a role that
 // does not own the schema, it changes no rights. The error is ErrMissing where there is no schema.
@@ -93,12 +101,18 @@ func roles(ctx context.Context, db Beginner) (missing string, err error) {
 	if err != nil {
 		return "", err
 	}
+	if len(sql) == 0 {
+		who.absent = nil
+	}
 	switch {
 	case !ready:
 		sql = append(sql, who.membership()...)
-		sql = append(sql, strings.TrimSpace(grants), strings.TrimSpace(prunerGrants))
+		sql = append(sql, counting, strings.TrimSpace(grants))
+		for _, l := range later {
+			sql = append(sql, l.grants)
+		}
 	case who.owner:
-		granted, err := who.grant(ctx, tx, len(sql) == 0)
+		granted, err := who.grant(ctx, tx)
 		if err != nil {
 			return "", err
 		}
@@ -124,19 +138,38 @@ func standingOf(ctx context.Context, tx pgx.Tx) (who standing, err error) {
 	return who, err
 }
 
-// grant gives the roles their rights; what it may not, or what has to wait for the pruner, it returns as SQL.
-func (who standing) grant(ctx context.Context, tx pgx.Tx, pruner bool) (missing []string, err error) {
+// grant gives the roles their rights; what it may not, or what has to wait for a role that is absent, it returns as SQL.
+func (who standing) grant(ctx context.Context, tx pgx.Tx) (missing []string, err error) {
 	if missing, err = who.join(ctx, tx); err != nil {
 		return nil, err
 	}
 	if _, err := tx.Exec(ctx, grants); err != nil {
 		return nil, err
 	}
-	if !pruner {
-		return append(missing, strings.TrimSpace(prunerGrants)), nil
+	for _, l := range later {
+		if slices.Contains(who.absent, l.role) {
+			missing = append(missing, l.grants)
+		} else if _, err := tx.Exec(ctx, l.grants); err != nil {
+			return nil, err
+		}
 	}
-	_, err = tx.Exec(ctx, prunerGrants)
-	return missing, err
+	if slices.Contains(who.absent, CounterRole) {
+		return append(missing, counting), nil
+	}
+	more, err := letCount(ctx, tx)
+	return append(missing, more...), err
+}
+
+// counting makes the writer a member of the counter. Each login of a recorder can then count.
+const counting = "GRANT " + CounterRole + " TO " + WriterRole + ";"
+
+// letCount grants that, if it is not granted yet; if this role may not, the SQL is returned.
+func letCount(ctx context.Context, tx pgx.Tx) (missing []string, err error) {
+	var member bool
+	if err := tx.QueryRow(ctx, "SELECT pg_has_role($1::name, $2::name, 'MEMBER')", WriterRole, CounterRole).Scan(&member); err != nil || member {
+		return nil, err
+	}
+	return allowed(ctx, tx, counting)
 }
 
 // create makes the roles that are missing; what it may not, it returns as SQL. ready says that those are there without which nothing
@@ -165,18 +198,23 @@ func (who standing) join(ctx context.Context, tx pgx.Tx) (missing []string, err 
 	if err != nil || able {
 		return nil, err
 	}
+	return allowed(ctx, tx, who.membership()[0])
+}
+
+// allowed runs SQL. If this role may not run it, the SQL is returned.
+func allowed(ctx context.Context, tx pgx.Tx, sql string) (missing []string, err error) {
 	inner, err := tx.Begin(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if _, err = inner.Exec(ctx, who.membership()[0]); err == nil {
+	if _, err = inner.Exec(ctx, sql); err == nil {
 		return nil, inner.Commit(ctx)
 	}
 	if rollback := inner.Rollback(ctx); rollback != nil {
 		return nil, rollback
 	}
 	if hasCode(err, pgerrcode.InsufficientPrivilege) {
-		return who.membership(), nil
+		return []string{sql}, nil
 	}
 	return nil, err
 }
@@ -184,12 +222,21 @@ func (who standing) join(ctx context.Context, tx pgx.Tx) (missing []string, err 
 // BecomeWriter lets the session work as kuberewind_writer from now on (I8), and tells whether it does: where the role
 // does not exist or this one is not a member of it, the session stays what it is. It is meant for a pool's AfterConnect.
 func BecomeWriter(ctx context.Context, conn *pgx.Conn) (bool, error) {
-	able, err := mayBecome(ctx, conn, WriterRole)
+	return become(ctx, conn, WriterRole)
+}
+
+// BecomeCounter is BecomeWriter for kuberewind_counter.
+func BecomeCounter(ctx context.Context, conn *pgx.Conn) (bool, error) {
+	return become(ctx, conn, CounterRole)
+}
+
+func become(ctx context.Context, conn *pgx.Conn, role string) (bool, error) {
+	able, err := mayBecome(ctx, conn, role)
 	if err != nil || !able {
 		return false, err
 	}
-	if _, err := conn.Exec(ctx, "SET ROLE "+WriterRole); err != nil {
-		return false, fmt.Errorf("become %s: %w", WriterRole, err)
+	if _, err := conn.Exec(ctx, "SET ROLE "+role); err != nil {
+		return false, fmt.Errorf("become %s: %w", role, err)
 	}
 	return true, nil
 }

@@ -160,6 +160,7 @@ func unknown(t *testing.T, tx pgx.Tx) {
 	run(t, tx, "ALTER ROLE kuberewind_writer RENAME TO kuberewind_writer_hidden")
 	run(t, tx, "ALTER ROLE kuberewind_auditor RENAME TO kuberewind_auditor_hidden")
 	run(t, tx, "ALTER ROLE kuberewind_pruner RENAME TO kuberewind_pruner_hidden")
+	run(t, tx, "ALTER ROLE kuberewind_counter RENAME TO kuberewind_counter_hidden")
 }
 
 func TestOwnerThatMayNotMakeRolesGetsTheSQL(t *testing.T) {
@@ -174,7 +175,7 @@ func TestOwnerThatMayNotMakeRolesGetsTheSQL(t *testing.T) {
 	missing, err := migrations.Roles(t.Context(), tx)
 	require.NoError(t, err)
 	require.Contains(t, missing, one[string](t, conn, "SELECT current_database()::text"))
-	require.Contains(t, missing, "CREATE ROLE kuberewind_writer NOLOGIN;\nCREATE ROLE kuberewind_auditor NOLOGIN;\nCREATE ROLE kuberewind_pruner NOLOGIN;\n")
+	require.Contains(t, missing, "CREATE ROLE kuberewind_writer NOLOGIN;\nCREATE ROLE kuberewind_auditor NOLOGIN;\nCREATE ROLE kuberewind_pruner NOLOGIN;\nCREATE ROLE kuberewind_counter NOLOGIN;\n")
 
 	run(t, tx, "RESET ROLE")
 	run(t, tx, missing)
@@ -185,6 +186,8 @@ func TestOwnerThatMayNotMakeRolesGetsTheSQL(t *testing.T) {
 	run(t, tx, "RESET ROLE")
 	run(t, tx, "SET LOCAL ROLE kuberewind_auditor")
 	run(t, tx, "SELECT * FROM kuberewind.deltas")
+	run(t, tx, "RESET ROLE")
+	require.True(t, one[bool](t, tx, "SELECT pg_has_role('kuberewind_writer', 'kuberewind_counter', 'MEMBER')"), "whoever records may count")
 }
 
 func TestOwnerThatMayMakeRolesMakesThemAndBecomesAWriter(t *testing.T) {
@@ -303,6 +306,81 @@ func TestMemberOfTheWriterFindsNothingToMigrateAndBecomesTheWriter(t *testing.T)
 	writer, err := migrations.BecomeWriter(t.Context(), session)
 	require.NoError(t, err)
 	require.True(t, writer)
+}
+
+func TestTheCounterMayWriteCountsAndNothingElse(t *testing.T) {
+	url, conn := withRoles(t)
+	fill := `INSERT INTO kuberewind.activity VALUES (1, '2026-03-01', 1, 1, 'hour', 1, '{2026-03-01Z}', '{1}', '{a}', '{b}', '{added}', '{1}', '{1}', '{1}')`
+	session := connect(t, url)
+	counter, err := migrations.BecomeCounter(t.Context(), session)
+	require.NoError(t, err)
+	require.True(t, counter)
+	tx, err := session.Begin(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, migrations.CounterRole, one[string](t, tx, "SELECT current_user::text"))
+	require.NoError(t, migrations.Check(t.Context(), tx))
+	for _, sql := range []string{
+		fill, "LOCK TABLE kuberewind.activity IN SHARE ROW EXCLUSIVE MODE", "DELETE FROM kuberewind.activity WHERE cluster = 1",
+		"SELECT * FROM kuberewind.record_deltas", "SELECT * FROM kuberewind.record_activity", "SELECT * FROM kuberewind.erasures",
+	} {
+		run(t, tx, sql)
+	}
+	denied(t, tx, "UPDATE kuberewind.activity SET classifier = 2")
+	denied(t, tx, "TRUNCATE kuberewind.activity")
+	denied(t, tx, "CREATE TABLE kuberewind.mine (a int)")
+	for _, table := range column[string](t, conn, "SELECT 'kuberewind.' || relname FROM pg_class WHERE relnamespace = 'kuberewind'::regnamespace AND relkind IN ('r', 'p') AND relname <> 'activity'") {
+		denied(t, tx, "SELECT * FROM "+table)
+		denied(t, tx, "DELETE FROM "+table)
+		denied(t, tx, "INSERT INTO "+table+" DEFAULT VALUES")
+	}
+	require.NoError(t, tx.Rollback(t.Context()))
+	auditor := as(t, url, migrations.AuditorRole)
+	run(t, auditor, "SELECT * FROM kuberewind.record_activity")
+	denied(t, auditor, "DELETE FROM kuberewind.activity")
+	for _, role := range []string{migrations.AuditorRole, migrations.PrunerRole} {
+		denied(t, as(t, url, role), fill)
+	}
+}
+
+func TestALoginThatRecordsMayCount(t *testing.T) {
+	db := pgtest.New(t, migrate)
+	_, err := migrations.Roles(t.Context(), db.Connect(t))
+	require.NoError(t, err)
+	session := connect(t, db.Login(t, migrations.WriterRole))
+	counter, err := migrations.BecomeCounter(t.Context(), session)
+	require.NoError(t, err)
+	require.True(t, counter)
+	stranger := connect(t, db.Login(t, migrations.AuditorRole))
+	counter, err = migrations.BecomeCounter(t.Context(), stranger)
+	require.NoError(t, err)
+	require.False(t, counter)
+}
+
+func TestARecordGoesOnWithoutTheCounter(t *testing.T) {
+	url, conn := withRoles(t)
+	tx, err := connect(t, url).Begin(t.Context())
+	require.NoError(t, err)
+	run(t, tx, "ALTER ROLE kuberewind_counter RENAME TO kuberewind_counter_hidden")
+	run(t, tx, `CREATE ROLE "Owner Of Much"`)
+	run(t, tx, `GRANT kuberewind_writer TO "Owner Of Much"`)
+	run(t, tx, `ALTER SCHEMA kuberewind OWNER TO "Owner Of Much"`)
+	for _, sql := range column[string](t, conn, `SELECT format('ALTER TABLE %s OWNER TO "Owner Of Much"', oid::regclass) FROM pg_class WHERE relnamespace = 'kuberewind'::regnamespace AND relkind IN ('r', 'p', 'v')
+		UNION ALL SELECT format('ALTER FUNCTION %s OWNER TO "Owner Of Much"', oid::regprocedure) FROM pg_proc WHERE pronamespace = 'kuberewind'::regnamespace`) {
+		run(t, tx, sql)
+	}
+	run(t, tx, "REVOKE INSERT ON kuberewind.sweeps FROM kuberewind_writer")
+	run(t, tx, `SET LOCAL ROLE "Owner Of Much"`)
+	missing, err := migrations.Roles(t.Context(), tx)
+	require.NoError(t, err)
+	require.Contains(t, missing, "CREATE ROLE kuberewind_counter NOLOGIN;")
+	require.Contains(t, missing, "GRANT kuberewind_counter TO kuberewind_writer;")
+	require.NotContains(t, missing, "TO kuberewind_pruner")
+	require.True(t, one[bool](t, tx, "SELECT has_table_privilege('kuberewind_writer', 'kuberewind.sweeps', 'INSERT')"))
+	run(t, tx, "RESET ROLE")
+	run(t, tx, missing)
+	run(t, tx, "SET LOCAL ROLE kuberewind_writer")
+	run(t, tx, "SET LOCAL ROLE kuberewind_counter")
+	run(t, tx, "DELETE FROM kuberewind.activity")
 }
 
 func TestAnOwnerThatMayNotMakeThePrunerGrantsTheOthers(t *testing.T) {

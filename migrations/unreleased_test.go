@@ -77,7 +77,7 @@ func TestAMigrationOfADevelopmentBuildThatEndsMeanwhileIsRefusedToo(t *testing.T
 	require.NotContains(t, objectsOf(t, holder), "heads")
 }
 
-// Development builds changed the files of schemas 100 to 104 until they were released.
+// Development builds changed the files of schemas 100 to 105 until they were released.
 func TestAnEarlyFormOfTheSchemaIsRefused(t *testing.T) {
 	url, conn := migrated(t)
 	run(t, conn, "DROP VIEW kuberewind.recorders; ALTER TABLE kuberewind.lives DROP COLUMN owners CASCADE")

@@ -32,6 +32,10 @@ type bars struct {
 	Hidden                map[string]int64
 	Next                  string
 	Incomplete            []struct{ Kind string }
+	Ahead                 *struct {
+		Deltas, Missing int64
+		Text            string
+	}
 }
 
 // counted gives the bars that are not empty, as text.

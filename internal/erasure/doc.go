@@ -1,5 +1,5 @@
 // Package erasure removes one value from the whole record of a cluster: from keyframes, patches and what they call old, from exact texts, from what the API
-// server said of itself. Checkpoints that hold it are dropped. Where it was stands "[erased N]", with the number of the erasure.
+// server said of itself. Checkpoints that hold it are dropped, and counts of its days. Where it was stands "[erased N]", with the number of the erasure.
 //
 // No text is patched in place. Each life in which the value occurs is folded from its first row on record, each version is held against its digest (I6),
 // and the rows are encoded again from the versions without the value: so every version folds afterwards, keyframes agree with their

@@ -219,9 +219,10 @@ func (e *erasing) dry(ctx context.Context) error {
 }
 
 func (e *erasing) change(ctx context.Context, tx pgx.Tx) error {
-	// Who makes a checkpoint has this lock in a weaker mode, and reads what was there when it began: it has to end first, and none may begin. No reader
-	// is held up, nor, while this waits, a recorder.
-	if _, err := tx.Exec(ctx, `SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = 0; LOCK TABLE kuberewind.checkpoints IN SHARE ROW EXCLUSIVE MODE`); err != nil {
+	// Who makes a checkpoint has this lock in a weaker mode, and reads what was there when it began: it has to end first, and none may begin. Who writes
+	// counts has the lock, too, and looks then whether something was erased. No reader is held up, nor, while this waits, a recorder.
+	if _, err := tx.Exec(ctx, `SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = 0;
+		LOCK TABLE kuberewind.checkpoints, kuberewind.activity IN SHARE ROW EXCLUSIVE MODE`); err != nil {
 		return err
 	}
 	head, err := postgres.BeginErasure(ctx, tx, e.options.Cluster)
@@ -246,6 +247,9 @@ func (e *erasing) change(ctx context.Context, tx pgx.Tx) error {
 		return err
 	}
 	if err := e.checkpoints(ctx, tx); err != nil {
+		return err
+	}
+	if err := e.counts(ctx, tx); err != nil {
 		return err
 	}
 	if err := e.documents(ctx, tx); err != nil {

@@ -200,6 +200,8 @@ func TestErasedValueIsNowhereAndEveryVersionHolds(t *testing.T) {
 	encoded := base64.StdEncoding.EncodeToString([]byte(leaked))
 	require.Equal(t, []string{"deltas_p20260301", "deltas_p20260302", "documents"}, s.where("hunter2-"))
 	before := s.specs("clean")
+	_, err = s.admin.Exec(t.Context(), `INSERT INTO kuberewind.activity SELECT cluster, day, first_seq, last_seq, 'hour', 1, '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}' FROM kuberewind.days`)
+	require.NoError(t, err)
 
 	planned := s.erased(erasure.Options{DryRun: true})
 	require.Zero(t, planned.Erasure)
@@ -210,6 +212,9 @@ func TestErasedValueIsNowhereAndEveryVersionHolds(t *testing.T) {
 	require.Equal(t, int64(1), report.Documents)
 	require.Equal(t, int64(1), report.Checkpoints)
 	require.Equal(t, []string{"2026-03-01", "2026-03-02"}, report.Days)
+	var counted, days int
+	require.NoError(t, s.admin.QueryRow(t.Context(), `SELECT (SELECT count(*) FROM kuberewind.activity), (SELECT count(*) FROM kuberewind.days)`).Scan(&counted, &days))
+	require.Equal(t, days-2, counted, "what was counted of days that changed is counted again")
 	require.Equal(t, []erasure.Object{
 		{Resource: "pods", Namespace: "shop", Name: "leaky", UID: "uid-of-leaky", Deltas: 6},
 		{Resource: "pods", Namespace: "shop", Name: "gone", UID: "uid-of-gone", Deltas: 3},

@@ -107,6 +107,16 @@ func (e *erasing) checkpoints(ctx context.Context, db querier) error {
 	return err
 }
 
+// counts drops those of the days on which something was changed: a delta may have another class now. They are derived; the recorder counts again.
+func (e *erasing) counts(ctx context.Context, db querier) error {
+	days := make([]string, 0, len(e.days))
+	for day := range e.days {
+		days = append(days, day)
+	}
+	_, err := db.Exec(ctx, `DELETE FROM kuberewind.activity WHERE cluster = $1 AND day = ANY ($2::text[]::date[])`, e.options.Cluster, days)
+	return err
+}
+
 type document struct {
 	digest  []byte
 	content []byte

@@ -9,5 +9,5 @@
 //
 // Goroutines: one per stream, for its reflector; one that encodes and one that commits; one for discovery; one for what
 // the server says of itself; one that looks whether its history is the one on record; one that measures how much of it etcd
-// keeps; one for checkpoints; one for the daily sweep (I8); one for the metrics address. Run owns them all.
+// keeps; one for checkpoints; one that counts for the timeline; one for the daily sweep (I8); one for the metrics address. Run owns them all.
 package recorder

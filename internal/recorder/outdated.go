@@ -12,6 +12,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/election"
 	"github.com/kuberewind/kuberewind/internal/embedded"
 	"github.com/kuberewind/kuberewind/sink/postgres"
+	"github.com/kuberewind/kuberewind/timeline/activity"
 )
 
 // lookAtFiles is how often the files of the embedded PostgreSQL are looked at. An upgrade writes them within less, one after the
@@ -78,7 +79,7 @@ func limitRenewal(ctx context.Context) (context.Context, context.CancelFunc) {
 func (n *renewal) renew(ctx context.Context) {
 	ctx, cancel := limitRenewal(ctx)
 	defer cancel()
-	err := n.server.Renew(ctx, postgres.SessionName, history.CheckpointSession, election.SessionName)
+	err := n.server.Renew(ctx, postgres.SessionName, history.CheckpointSession, activity.Session, election.SessionName)
 	var busy *embedded.BusyError
 	switch {
 	case errors.As(err, &busy):

@@ -159,6 +159,7 @@ func (r *Recorder) run(ctx context.Context) error {
 	})
 	g.Go(func() error { return r.keepMeasuring(ctx) })
 	g.Go(func() error { return r.makeCheckpoints(ctx) })
+	g.Go(func() error { return r.countAhead(ctx) })
 	g.Go(func() error { return r.sweep(ctx) })
 	g.Go(func() error { return r.compareContents(ctx) })
 	g.Go(func() error { return r.keepTime(ctx) })

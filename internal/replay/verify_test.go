@@ -12,8 +12,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/replay/verify"
 	"github.com/kuberewind/kuberewind/migrations"
+	"github.com/kuberewind/kuberewind/sink/postgres"
+	"github.com/kuberewind/kuberewind/timeline/activity"
 )
 
 func TestARecordThatHoldsIsSaidToHold(t *testing.T) {
@@ -70,6 +73,55 @@ func TestAnAuditorComparesAHeadThatWasKeptElsewhere(t *testing.T) {
 	check("5:"+digest, 0, "Commit 5 has this digest, says the prune of 2026-03-09. A prune row is not part of the chain.")
 	check("5:"+first, 1, "Commit 5 has another digest, says the prune of 2026-03-09: "+digest)
 	check("1:"+first, 3, "Commit 1 cannot be checked: it was pruned with 2026-03-09.")
+}
+
+func TestACountThatWasChangedByHandIsFound(t *testing.T) {
+	b := story(t)
+	login := b.db.Login(t, migrations.AuditorRole)
+	got := b.replayedAs(t, login, "verify", "--activity")
+	require.Zero(t, got.code, got.err)
+	require.Equal(t, "activity: 0 deltas in 0 blocks were counted again; 15 are not counted ahead\nThe counts hold.\n", got.out)
+
+	pool, err := postgres.NewCounterPool(t.Context(), b.db.Login(t, migrations.WriterRole), activity.Session)
+	require.NoError(t, err)
+	t.Cleanup(pool.Close)
+	counter := activity.NewCounter(pool, history.Cluster{Number: 1}, activity.Options{Block: 5, Busy: 1})
+	require.NoError(t, counter.CountDue(t.Context()))
+	got = b.replayedAs(t, login, "verify", "--activity")
+	require.Zero(t, got.code, got.err)
+	require.Equal(t, "activity: 15 deltas in 3 blocks were counted again; 0 are not counted ahead\nThe counts hold.\n", got.out)
+
+	const dropIt = "The counts do not hold. DELETE FROM kuberewind.activity drops them, and a recorder counts again. The record itself is not concerned.\n"
+	b.db.Exec(t, `UPDATE kuberewind.activity SET counts[1] = counts[1] + 1 WHERE first_seq = 1 AND width = 'hour'`)
+	got = b.replayedAs(t, login, "verify", "--activity")
+	require.Equal(t, 1, got.code, got.err)
+	require.Equal(t, `FAIL activity: seq 1: hour 2026-03-10T12:00:00Z, deployments.apps, class added, namespace shop, manager kubectl-create: 2 are on record as counted, and there are 1
+activity: 15 deltas in 3 blocks were counted again; 0 are not counted ahead
+`+dropIt, got.out)
+	require.NoError(t, counter.Rebuild(t.Context()))
+	for name, damage := range map[string]string{
+		"the seqs":                            `UPDATE kuberewind.activity SET last_seqs[1] = 999 WHERE first_seq = 6 AND width = 'minute'`,
+		"its arrays have several lengths":     `UPDATE kuberewind.activity SET classes = classes || 'added'::text WHERE first_seq = 6 AND width = 'minute'`,
+		"by minute or by hour are missing":    `DELETE FROM kuberewind.activity WHERE first_seq = 6 AND width = 'minute'`,
+		"does not hold these seqs":            `UPDATE kuberewind.activity SET last_seq = 16 WHERE first_seq = 11`,
+		"are counted in another row":          `UPDATE kuberewind.activity SET last_seq = 7 WHERE first_seq = 1`,
+		"0 are on record as counted, and the": `UPDATE kuberewind.activity SET namespaces[1] = 'elsewhere' WHERE first_seq = 1`,
+	} {
+		b.db.Exec(t, damage)
+		got = b.replayedAs(t, login, "verify", "--activity", "-o", "json")
+		require.Equal(t, 1, got.code, damage)
+		require.Contains(t, got.out, name)
+		require.Contains(t, got.out, `"holds": false`)
+		require.NoError(t, counter.Rebuild(t.Context()))
+	}
+	b.db.Exec(t, `UPDATE kuberewind.activity SET classifier = 99`)
+	got = b.replayedAs(t, login, "verify", "--activity")
+	require.Zero(t, got.code)
+	require.Contains(t, got.out, "activity: another version counted 15 deltas: these counts are not used, and a recorder makes them again\n")
+	got = b.replayed(t, "verify", "--activity", "--against-cluster")
+	require.Equal(t, 1, got.code)
+	require.Contains(t, got.err, "--activity checks nothing else: leave out --head and --against-cluster")
+	require.Contains(t, b.replayed(t, "verify").out, "The record holds.")
 }
 
 // No real server continues a list for ever, so this one is a double.

@@ -185,3 +185,19 @@ func (b *Book) Lose(day time.Time) {
 	b.t.Helper()
 	b.DB.Exec(b.t, "ALTER TABLE kuberewind.deltas_data DETACH PARTITION kuberewind.deltas_p"+day.Format("20060102"))
 }
+
+// Sweep ends the sweep of the day: what lives without a row of its own on that day is stored again, so that earlier days may be dropped.
+func (b *Book) Sweep() {
+	b.t.Helper()
+	var items []postgres.Item
+	for _, st := range b.streams {
+		for _, key := range st.Known().ListKeys() {
+			o, _, err := st.Known().GetByKey(key)
+			require.NoError(b.t, err)
+			items = append(items, postgres.Item{Stream: st.ID(), Kind: postgres.Delta, Type: postgres.Sync, Source: postgres.SourceResync, Object: o.(postgres.KnownObject)})
+		}
+	}
+	b.sink.Complete(b.Now)
+	b.Commit(items...)
+	require.True(b.t, b.sink.Swept(b.Now))
+}

@@ -19,6 +19,36 @@ const SessionName = "kuberewind writer"
 // which it left open does not hold up its successor. Sessions have the name in pg_stat_activity, unless the URL gives them an application_name. No
 // connection is made yet.
 func NewPool(ctx context.Context, url, name string) (*pgxpool.Pool, error) {
+	return newPool(ctx, url, 1, func(ctx context.Context, conn *pgx.Conn) error {
+		if err := setSession(ctx, conn, name); err != nil {
+			return err
+		}
+		_, err := migrations.BecomeWriter(ctx, conn)
+		return err
+	})
+}
+
+// NewCounterPool makes connections as NewPool does, which work as the role kuberewind_counter and read: one that may not become that role fails. There may be
+// two at least.
+func NewCounterPool(ctx context.Context, url, name string) (*pgxpool.Pool, error) {
+	return newPool(ctx, url, 2, func(ctx context.Context, conn *pgx.Conn) error {
+		if err := setSession(ctx, conn, name); err != nil {
+			return err
+		}
+		// The planner is to know the bounds of each question, and opens few partitions then.
+		if _, err := conn.Exec(ctx, `SET plan_cache_mode = force_custom_plan; SET jit = off`, pgx.QueryExecModeSimpleProtocol); err != nil {
+			return fmt.Errorf("settings of the session: %w", err)
+		}
+		able, err := migrations.BecomeCounter(ctx, conn)
+		if err == nil && !able {
+			err = fmt.Errorf("this login may not become %s: run \"recorder migrate\" as the owner of the record, and the SQL that it prints", migrations.CounterRole)
+		}
+		return err
+	})
+}
+
+// newPool makes a pool of so many connections at least, whose sessions begin in one way.
+func newPool(ctx context.Context, url string, least int32, begin func(context.Context, *pgx.Conn) error) (*pgxpool.Pool, error) {
 	config, err := pgdial.ParseConfig(url)
 	if err != nil {
 		return nil, fmt.Errorf("the database's URL: %w", err)
@@ -30,8 +60,9 @@ func NewPool(ctx context.Context, url, name string) (*pgxpool.Pool, error) {
 	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
 		ctx, cancel := context.WithTimeoutCause(ctx, patience, errLate)
 		defer cancel()
-		return prepareSession(ctx, conn, name)
+		return begin(ctx, conn)
 	}
+	config.MaxConns = max(config.MaxConns, least)
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("the database's connections: %w", err)
@@ -51,10 +82,9 @@ const sessionSettings = `
 		set_config('timezone', 'UTC', false),
 		set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, false)`
 
-func prepareSession(ctx context.Context, conn *pgx.Conn, name string) error {
+func setSession(ctx context.Context, conn *pgx.Conn, name string) error {
 	if _, err := conn.Exec(ctx, sessionSettings, pgx.QueryExecModeExec, name); err != nil {
 		return fmt.Errorf("settings of the session: %w", err)
 	}
-	_, err := migrations.BecomeWriter(ctx, conn)
-	return err
+	return nil
 }

@@ -1516,7 +1516,8 @@ var lanesWidth = y3(0);
 var slices = { pages: 1e4, add: summed };
 function summed(a5, b3) {
   const counts = a5.counts.map((c4, k4) => c4.map((n3, i4) => n3 + (b3.counts[k4]?.[i4] ?? 0)));
-  return { ...b3, counts, hidden: { ...b3.hidden, heartbeat: (a5.hidden?.heartbeat ?? 0) + (b3.hidden?.heartbeat ?? 0) } };
+  const first2 = a5.ahead ? { ahead: a5.ahead } : {};
+  return { ...b3, ...first2, counts, hidden: { ...b3.hidden, heartbeat: (a5.hidden?.heartbeat ?? 0) + (b3.hidden?.heartbeat ?? 0) } };
 }
 var barWidth = 12;
 var barsIn = (width2) => Math.max(60, Math.floor(width2 / barWidth));
@@ -2559,6 +2560,7 @@ function Strip() {
     /* @__PURE__ */ a4("p", { class: "strip-note", children: [
       /* @__PURE__ */ a4("span", { class: "read", children: hover2.value?.text ?? spoken() }),
       strip.busy.value && strip.answer.value === null ? /* @__PURE__ */ a4("span", { class: "busy", children: "counting…" }) : null,
+      strip.answer.value?.ahead?.text ? /* @__PURE__ */ a4("span", { class: "busy", children: strip.answer.value.ahead.text }) : null,
       strip.answer.value?.next ? /* @__PURE__ */ a4("span", { class: "busy", children: "not all is counted yet: what is not is hatched" }) : null,
       strip.failed.value && !strip.missing.value ? /* @__PURE__ */ a4("span", { class: "error", children: strip.failed.value }) : null
     ] })

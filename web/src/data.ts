@@ -61,7 +61,8 @@ const slices = { pages: 10_000, add: summed };
 
 function summed(a: Strip, b: Strip): Strip {
   const counts = a.counts.map((c, k) => c.map((n, i) => n + (b.counts[k]?.[i] ?? 0)));
-  return { ...b, counts, hidden: { ...b.hidden, heartbeat: (a.hidden?.heartbeat ?? 0) + (b.hidden?.heartbeat ?? 0) } };
+  const first = a.ahead ? { ahead: a.ahead } : {}; // it speaks of all, and later ones of what was left
+  return { ...b, ...first, counts, hidden: { ...b.hidden, heartbeat: (a.hidden?.heartbeat ?? 0) + (b.hidden?.heartbeat ?? 0) } };
 }
 
 /** A bar is so many pixels wide, or up to half as many. */

@@ -189,6 +189,7 @@ export function Strip() {
       <p class="strip-note">
         <span class="read">{hover.value?.text ?? spoken()}</span>
         {strip.busy.value && strip.answer.value === null ? <span class="busy">counting…</span> : null}
+        {strip.answer.value?.ahead?.text ? <span class="busy">{strip.answer.value.ahead.text}</span> : null}
         {strip.answer.value?.next ? <span class="busy">not all is counted yet: what is not is hatched</span> : null}
         {strip.failed.value && !strip.missing.value ? <span class="error">{strip.failed.value}</span> : null}
       </p>

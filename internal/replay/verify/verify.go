@@ -34,17 +34,24 @@ With --head N:HEX, as "recorder head" printed it once, one question is answered 
 commits up to N. Run verify without --head, too: it checks that the rows are what the chain says. If commit N was pruned, HEX is compared only if N
 was the last commit of a pruned day. A prune row is not part of the chain. The auditor's role may ask.
 
--o json prints one object: with --head, outcome (equal, different, pruned), head, found, newest, day, fromPrune and text; else holds, checked (numbers), findings (check, seq, text), chain (checked, batches, deltas, anchored, erasures, erased), and with --against-cluster
+With --activity, only the counts that were made ahead for the timeline are checked: each is counted again, from the deltas. They are derived, and nothing of
+the record depends on them. The auditor's role may ask.
+
+-o json prints one object: with --activity, holds, deltas and blocks (counted again), missing (deltas not counted ahead), other (deltas counted by another
+version) and findings; with --head, outcome (equal, different, pruned), head, found, newest, day, fromPrune and text; else holds, checked (numbers), findings (check, seq, text), chain (checked, batches, deltas, anchored, erasures, erased), and with --against-cluster
 resources (group, resource, scope, status: equal, different, unproven; objects, resourceVersion, masked, text).
 
 Exit codes: 0 everything holds, 1 something does not, or could not be checked; with --head 0 the commit has this digest, 1 it has another or is missing, 3 it
-cannot be checked, because it was pruned.`
+cannot be checked, because it was pruned; with --activity 0 all counts are right, 1 one is not.`
 
 const verifyExample = `  # Does the record hold?
   %[1]s verify
 
   # Has anybody changed what was recorded up to a head that you kept?
   %[1]s verify --head "$(cat head-of-monday)"
+
+  # Are the counts right that the timeline uses?
+  %[1]s verify --activity
 
   # Is it what the cluster is?
   %[1]s verify --against-cluster --context production`
@@ -64,6 +71,7 @@ type verifyCommand struct {
 	timeout        time.Duration
 	keyFile        string
 	head           string // N:HEX, kept elsewhere
+	countsOnly     bool
 }
 
 // NewCommand makes the command verify.
@@ -83,6 +91,7 @@ func NewCommand(e *env.Env) *cobra.Command {
 	flags.DurationVar(&v.timeout, "timeout", 90*time.Second, "with --against-cluster, how long to wait for the record to reach what was listed")
 	flags.StringVar(&v.keyFile, "redaction-key-file", "", "the recorder's key of the hashes of Secret values (default: redaction.key in --data-dir)")
 	flags.StringVar(&v.head, "head", "", "compare with a head of the chain, N:HEX, that was kept elsewhere; check nothing else")
+	flags.BoolVar(&v.countsOnly, "activity", false, "count again what was counted ahead for the timeline; check nothing else")
 	flags.StringVarP(&v.output, "output", "o", output.Text, "text or json")
 	return cmd
 }
@@ -135,6 +144,10 @@ func (v *verifyCommand) run(cmd *cobra.Command) error {
 		return env.Mistake(cmd, fmt.Errorf("--timeout %s is less than nothing", v.timeout))
 	case v.againstCluster && cmd.Flags().Changed("head"):
 		return env.Mistake(cmd, errors.New("--head and --against-cluster exclude each other"))
+	case v.countsOnly && (v.againstCluster || cmd.Flags().Changed("head")):
+		return env.Mistake(cmd, errors.New("--activity checks nothing else: leave out --head and --against-cluster"))
+	case v.countsOnly:
+		return v.compareActivity(cmd.Context())
 	case cmd.Flags().Changed("head"):
 		return v.compareHead(cmd.Context())
 	}

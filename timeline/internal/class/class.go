@@ -24,6 +24,10 @@ const (
 	Heartbeat Class = "heartbeat"
 )
 
+// Version is that of the rules by which deltas are classified. Raise it whenever a delta gets another class, or counts elsewhere: the counts that were made
+// ahead (package activity) are then made again.
+const Version = 1
+
 // All are the classes, the most telling first: of merged marks, the first of these stands for all.
 var All = []Class{Deleted, Added, Changed, Status, Event, Sync, Heartbeat}
 

@@ -7,7 +7,8 @@
 //   - A reading is bounded in time. It begins at the newest delta, and says up to where it came.
 //   - Memory is bounded by a slice of deltas. Patches are read only if the class needs them, and objects only if the filter names a path or a label.
 //
-// The class is told from the row alone, so that nothing is folded to count. Only a filter by label folds.
+// The class is told from the row and from the first version of the object on the same day of observed_at. So nothing is folded to count, and no class changes
+// when other days are dropped. Only a filter by label folds.
 package marks
 
 import (
@@ -15,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"k8s.io/client-go/tools/cache"
 
@@ -37,14 +39,23 @@ type Reader struct {
 	rec *history.Record
 
 	mu     sync.Mutex          // protects what follows
-	labels map[int64]patch.Doc // of EndpointSlices and Endpoints: what says which controller manages them
+	labels map[daily]patch.Doc // of EndpointSlices and Endpoints: what says which controller manages them
 }
+
+// A daily is a life on a day.
+type daily struct {
+	id  int64
+	day time.Time
+}
+
+// onDay gives the life of a row, on its day.
+func onDay(m *history.Mark) daily { return daily{m.ObjectID, m.ObservedAt.Truncate(24 * time.Hour)} }
 
 // mostLabels bounds what a Reader remembers.
 const mostLabels = 50_000
 
 // NewReader makes a Reader of a record that stays open as long as it is used.
-func NewReader(rec *history.Record) *Reader { return &Reader{rec: rec, labels: map[int64]patch.Doc{}} }
+func NewReader(rec *history.Record) *Reader { return &Reader{rec: rec, labels: map[daily]patch.Doc{}} }
 
 // A Reading is one filter on its way.
 type Reading struct {
@@ -83,6 +94,12 @@ func (r *Reader) Begin(ctx context.Context, f ask.Filter, w ask.Window, ids []in
 	}
 	return g, CheckResources(streams, f.Resources)
 }
+
+// Knows reports whether a stream was there when the reading began. Of a later one, the class is not known.
+func (g *Reading) Knows(stream int32) bool { return g.streams[stream] != nil }
+
+// Streams are those of the filter's resources, nil for all.
+func (g *Reading) Streams() []int32 { return g.query.Streams }
 
 // KeepPatches lets marks bring their patches.
 func (g *Reading) KeepPatches() { g.keeps, g.query.Objects = true, true }
@@ -166,33 +183,40 @@ func (g *Reading) Read(ctx context.Context, from, to int64) ([]Mark, error) {
 	return found, nil
 }
 
-// managed are the lives of which it has to be known which controller manages them.
-func (g *Reading) managed(rows []history.Mark) (ids []int64) {
+// managed are the lives of which it has to be known which controller manages them, with a seq of each day.
+func (g *Reading) managed(rows []history.Mark) map[daily]int64 {
+	lives := map[daily]int64{}
 	for i := range rows {
 		if s := g.streams[rows[i].Stream]; s != nil && class.Managed(s.Group, s.Resource) {
-			ids = append(ids, rows[i].ObjectID)
+			lives[onDay(&rows[i])] = rows[i].Seq
 		}
 	}
-	slices.Sort(ids)
-	return slices.Compact(ids)
+	return lives
 }
 
 // learn reads what is not known yet of some lives.
-func (r *Reader) learn(ctx context.Context, ids []int64) error {
+func (r *Reader) learn(ctx context.Context, lives map[daily]int64) error {
 	r.mu.Lock()
 	if len(r.labels) > mostLabels {
 		clear(r.labels)
 	}
-	ids = slices.DeleteFunc(ids, func(id int64) bool { _, known := r.labels[id]; return known })
-	r.mu.Unlock()
-	docs, err := r.rec.FirstVersions(ctx, ids)
-	if err != nil {
-		return err
+	unknown, seqs := map[time.Time][]int64{}, map[time.Time]int64{}
+	for l, seq := range lives {
+		if _, known := r.labels[l]; !known {
+			unknown[l.day], seqs[l.day] = append(unknown[l.day], l.id), seq
+		}
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, id := range ids {
-		r.labels[id] = lean(docs[id])
+	r.mu.Unlock()
+	for day, ids := range unknown {
+		docs, err := r.rec.FirstOfDay(ctx, seqs[day], ids)
+		if err != nil {
+			return err
+		}
+		r.mu.Lock()
+		for _, id := range ids {
+			r.labels[daily{id, day}] = lean(docs[id])
+		}
+		r.mu.Unlock()
 	}
 	return nil
 }
@@ -228,7 +252,7 @@ func (g *Reading) classify(m *Mark) error {
 	d := change.Delta{Group: s.Group, Resource: s.Resource, Type: m.Type, Source: m.Source, Patch: m.Patch}
 	if class.Managed(s.Group, s.Resource) {
 		g.reader.mu.Lock()
-		d.Object = g.reader.labels[m.ObjectID]
+		d.Object = g.reader.labels[onDay(&m.Mark)]
 		g.reader.mu.Unlock()
 	}
 	m.Class = class.Of(d, m.Seq == m.ObjectID)

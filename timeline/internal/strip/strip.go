@@ -2,6 +2,9 @@
 //
 // It counts from the newest delta backwards, for as long as it may. What it has not counted then is a stretch of the answer, and a cursor. The
 // answer to the cursor holds only what was counted since: whoever draws adds the bars up.
+//
+// Bars of whole minutes use what was counted ahead (package activity), if the filter names nothing but namespaces, resources, a manager and classes. What is
+// not counted yet is read delta by delta: the newest deltas, and all of them if nobody counts. The answer says so.
 package strip
 
 import (
@@ -38,6 +41,7 @@ type Strip struct {
 	LastSeq  []int64               `json:"lastSeq"`
 	Hidden   map[class.Class]int64 `json:"hidden"`
 	Next     string                `json:"next,omitempty"`
+	Ahead    *Ahead                `json:"ahead,omitempty"` // nil if nothing that is counted ahead can be used
 }
 
 // A Counter counts the deltas of a record.
@@ -69,18 +73,20 @@ func (c *Counter) Count(ctx context.Context, q Query, now time.Time) (*Strip, er
 	s := newStrip(at, shown(q.Filter))
 	s.Answer = state.Answer(q.Window, now)
 	s.Seq = at.head
-	left, err := reading.Back(ctx, at.first, at.last, c.Patience, s.add)
+	left, err := c.count(ctx, q, at, s, reading)
 	if err != nil {
 		return nil, err
 	}
-	s.Hidden[class.Heartbeat] = reading.HiddenInAll()
+	s.Hidden[class.Heartbeat] += reading.HiddenInAll()
 	reading.Tell(&s.Answer)
 	if left >= at.first {
-		at.last = left
-		s.Next = at.String()
-		return s, c.unread(ctx, s, at)
+		rest := at
+		rest.last = left
+		s.Next = rest.String()
+		err = c.unread(ctx, s, rest)
 	}
-	return s, nil
+	s.tell(q, at)
+	return s, err
 }
 
 // unread names the stretch that was not counted.
@@ -161,6 +167,7 @@ func newStrip(at progress, classes []class.Class) *Strip {
 	s := &Strip{
 		From: at.window.From.UnixMilli(), To: at.window.To.UnixMilli(), StepMS: at.step.Milliseconds(),
 		Classes: classes, FirstSeq: make([]int64, bars), LastSeq: make([]int64, bars), Hidden: map[class.Class]int64{},
+		Ahead: &Ahead{},
 	}
 	for range classes {
 		s.Counts = append(s.Counts, make([]int64, bars))
@@ -171,11 +178,6 @@ func newStrip(at progress, classes []class.Class) *Strip {
 func (s *Strip) add(found []marks.Mark) {
 	for i := range found {
 		m := &found[i]
-		bar := (m.OccurredAt.UnixMilli() - s.From) / s.StepMS
-		s.Counts[slices.Index(s.Classes, m.Class)][bar]++
-		if s.FirstSeq[bar] == 0 || m.Seq < s.FirstSeq[bar] {
-			s.FirstSeq[bar] = m.Seq
-		}
-		s.LastSeq[bar] = max(s.LastSeq[bar], m.Seq)
+		s.tally(slices.Index(s.Classes, m.Class), (m.OccurredAt.UnixMilli()-s.From)/s.StepMS, 1, m.Seq, m.Seq)
 	}
 }

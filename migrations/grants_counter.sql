@@ -1,0 +1,12 @@
+-- What the counter may do: read the views that it counts from, and write what it counted. It can change nothing of the record.
+REVOKE ALL ON ALL TABLES IN SCHEMA kuberewind FROM kuberewind_counter;
+REVOKE ALL ON ALL FUNCTIONS IN SCHEMA kuberewind FROM kuberewind_counter;
+REVOKE ALL ON SCHEMA kuberewind FROM kuberewind_counter;
+GRANT USAGE ON SCHEMA kuberewind TO kuberewind_counter;
+GRANT EXECUTE ON FUNCTION kuberewind.schema_version() TO kuberewind_counter;
+GRANT SELECT ON
+    kuberewind.record_deltas, kuberewind.record_days, kuberewind.record_lives, kuberewind.record_ends, kuberewind.record_streams, kuberewind.record_activity,
+    kuberewind.prunes, kuberewind.erasures
+    TO kuberewind_counter;
+-- DELETE finds its rows by SELECT.
+GRANT SELECT, INSERT, DELETE ON kuberewind.activity TO kuberewind_counter;

@@ -1,0 +1,216 @@
+package activity
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/timeline/internal/class"
+)
+
+// BlockDeltas is of how many deltas a block holds the counts. What is less than a block is read delta by delta when a strip is asked for.
+const BlockDeltas = 4096
+
+// Session is what the sessions of a recorder's Counter are called in pg_stat_activity.
+const Session = "kuberewind counts"
+
+// Options of a Counter. Zero values mean the defaults.
+type Options struct {
+	// CheckEvery is how often Run looks whether a block can be counted; 0 means a minute.
+	CheckEvery time.Duration
+	// Block is of how many deltas a block holds the counts; 0 means BlockDeltas.
+	Block int64
+	// Busy is which part of the time it may work; 0 means half. 1 is without a rest.
+	Busy float64
+	// Log is told what Run cannot return; nil means nobody.
+	Log *slog.Logger
+}
+
+// A Counter counts the deltas of a cluster ahead. It needs two connections, with the rights of kuberewind_counter.
+type Counter struct {
+	pool     *pgxpool.Pool
+	record   *history.Record
+	reckoner *reckoner
+	options  Options
+	said     string // what was logged last
+}
+
+// NewCounter makes a Counter that works through a pool of its owner's.
+func NewCounter(pool *pgxpool.Pool, cluster history.Cluster, o Options) *Counter {
+	if o.CheckEvery == 0 {
+		o.CheckEvery = time.Minute
+	}
+	if o.Block <= 0 {
+		o.Block = BlockDeltas
+	}
+	if o.Busy <= 0 || o.Busy > 1 {
+		o.Busy = 0.5
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	record := history.Of(pool, cluster)
+	return &Counter{pool: pool, record: record, reckoner: newReckoner(record), options: o}
+}
+
+// Run counts whatever can be counted, until ctx ends, which is no error. What fails is logged, and tried again later: without counts nothing is wrong, only
+// slower.
+func (c *Counter) Run(ctx context.Context) error {
+	ticker := time.NewTicker(c.options.CheckEvery)
+	defer ticker.Stop()
+	for {
+		c.tell(ctx, c.CountDue(ctx))
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+}
+
+// tell logs an error, once as long as it stays the same.
+func (c *Counter) tell(ctx context.Context, err error) {
+	switch {
+	case ctx.Err() != nil, errors.Is(err, errNewStream):
+	case err == nil:
+		c.said = ""
+	case err.Error() != c.said:
+		c.said = err.Error()
+		c.options.Log.WarnContext(ctx, "nothing is counted ahead for the timeline, whose wide windows are slower until that works", "cluster", c.record.Cluster().Name, "error", err)
+	}
+}
+
+// Rebuild drops what was counted of the cluster, and counts again.
+func (c *Counter) Rebuild(ctx context.Context) error {
+	if _, err := c.pool.Exec(ctx, `DELETE FROM kuberewind.activity WHERE cluster = $1`, c.record.Cluster().Number); err != nil {
+		return fmt.Errorf("drop what was counted ahead: %w", err)
+	}
+	return c.CountDue(ctx)
+}
+
+// CountDue counts all that can be counted now, block by block from the oldest on. It rests after each. Each block is a transaction, so that nothing is lost if
+// it is stopped. It passes over deltas that are not there; the error says which, at the end.
+func (c *Counter) CountDue(ctx context.Context) error {
+	var damaged error
+	for counted := int64(0); ; {
+		began := time.Now()
+		s, err := c.due(ctx, counted)
+		if err != nil || s == nil {
+			return cmp.Or(err, damaged)
+		}
+		counted = s.last
+		var missing *history.MissingDayError
+		switch err := c.countOne(ctx, *s); {
+		case err == nil:
+		case errors.Is(err, ErrChanged):
+			counted = s.first - 1 // A day was dropped, or a value was erased, while it was counted.
+		case errors.As(err, &missing):
+			counted = missing.LastSeq
+		case errors.Is(err, errHoles):
+			damaged = cmp.Or(damaged, fmt.Errorf("count the deltas from %d to %d: %w", s.first, s.last, err))
+		default:
+			return fmt.Errorf("count the deltas from %d to %d: %w", s.first, s.last, err)
+		}
+		if err := c.rest(ctx, time.Since(began)); err != nil {
+			return err
+		}
+	}
+}
+
+func (c *Counter) rest(ctx context.Context, worked time.Duration) error {
+	if c.options.Busy == 1 {
+		return ctx.Err()
+	}
+	timer := time.NewTimer(time.Duration(float64(worked) * (1 - c.options.Busy) / c.options.Busy))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return nil
+	}
+}
+
+// due gives the next stretch after a seq that is not counted, nil if there is none. The last day may go on: its end waits until it fills a block.
+func (c *Counter) due(ctx context.Context, counted int64) (*stretch, error) {
+	days, err := c.record.Days(ctx, counted+1, math.MaxInt64)
+	if err != nil {
+		return nil, err
+	}
+	blocks, err := blocksOf(ctx, c.record, days, counted+1, math.MaxInt64)
+	if err != nil {
+		return nil, err
+	}
+	for i := range days {
+		d := &days[i]
+		from, to := max(d.FirstSeq, counted+1), d.LastSeq
+		for len(blocks) > 0 && blocks[0].First <= d.LastSeq {
+			b := blocks[0]
+			if from < b.First {
+				return c.cut(d.Day, from, b.First-1), nil
+			}
+			from, blocks = max(from, b.Last+1), blocks[1:]
+		}
+		if over := i < len(days)-1; from <= to && (over || to-from+1 >= c.options.Block) {
+			return c.cut(d.Day, from, to), nil
+		}
+	}
+	return nil, nil
+}
+
+func (c *Counter) cut(day time.Time, from, to int64) *stretch {
+	return &stretch{day: day, first: from, last: min(to, from+c.options.Block-1)}
+}
+
+// countOne counts a stretch, and writes its block in the place of what was there. It is ErrChanged if the past of the record has changed meanwhile.
+func (c *Counter) countOne(ctx context.Context, s stretch) error {
+	revision, err := c.record.Revision(ctx)
+	if err != nil {
+		return err
+	}
+	minutes, err := c.reckoner.count(ctx, s)
+	if err != nil {
+		return err
+	}
+	return pgx.BeginFunc(ctx, c.pool, func(tx pgx.Tx) error {
+		// An erasure has this lock until it is committed, and removes what was counted before it. So this sees the erasure, or the erasure sees this.
+		if _, err := tx.Exec(ctx, `LOCK TABLE kuberewind.activity IN SHARE ROW EXCLUSIVE MODE`); err != nil {
+			return err
+		}
+		switch now, err := c.record.Revision(ctx); {
+		case err != nil:
+			return err
+		case now != revision:
+			return ErrChanged
+		}
+		return c.write(ctx, tx, s, minutes)
+	})
+}
+
+func (c *Counter) write(ctx context.Context, tx pgx.Tx, s stretch, minutes tallies) error {
+	cluster := c.record.Cluster().Number
+	_, err := tx.Exec(ctx, `DELETE FROM kuberewind.activity WHERE cluster = $1 AND day = $2 AND last_seq >= $3 AND first_seq <= $4`, cluster, s.day, s.first, s.last)
+	if err != nil {
+		return err
+	}
+	for _, w := range widths {
+		all := minutes.by(w.long).columns()
+		_, err := tx.Exec(ctx, `
+			INSERT INTO kuberewind.activity
+				(cluster, day, first_seq, last_seq, width, classifier, times, streams, namespaces, managers, classes, counts, first_seqs, last_seqs)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
+			cluster, s.day, s.first, s.last, string(w.width), class.Version, all.times, all.streams, all.namespaces, all.managers, all.classes, all.counts, all.firstSeqs, all.lastSeqs)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,148 @@
+package activity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/timeline/internal/class"
+)
+
+// A Block is a stretch of seqs whose counts can be used.
+type Block struct {
+	First, Last int64 // both included
+	day         time.Time
+}
+
+// Blocks gives the blocks that hold seqs from one to another, in order. They do not overlap. The first and the last may reach beyond these seqs. Those of a
+// day whose partition is gone are left out: its deltas are not on record any more.
+func Blocks(ctx context.Context, rec *history.Record, first, last int64) ([]Block, error) {
+	days, err := rec.Days(ctx, first, last)
+	if err != nil {
+		return nil, err
+	}
+	if days, err = present(ctx, rec, days); err != nil {
+		return nil, err
+	}
+	return blocksOf(ctx, rec, days, first, last)
+}
+
+// present leaves out the days whose partitions are gone.
+func present(ctx context.Context, rec *history.Record, days []history.Day) (there []history.Day, err error) {
+	for _, d := range days {
+		var missing *history.MissingDayError
+		switch err := rec.Present(ctx, d); {
+		case err == nil:
+			there = append(there, d)
+		case !errors.As(err, &missing):
+			return nil, err
+		}
+	}
+	return there, nil
+}
+
+// blocksOf gives the blocks of days, of which there are both widths, counted by this program's classifier.
+func blocksOf(ctx context.Context, rec *history.Record, days []history.Day, first, last int64) (all []Block, err error) {
+	dates := make([]time.Time, len(days))
+	for i := range days {
+		dates[i] = days[i].Day
+	}
+	rows, err := rec.Pool().Query(ctx, `
+		SELECT first_seq, last_seq, day FROM kuberewind.record_activity
+		WHERE cluster = $1 AND day = ANY ($2::date[]) AND last_seq >= $3 AND first_seq <= $4 AND classifier = $5
+		GROUP BY day, first_seq, last_seq HAVING count(*) = 2 ORDER BY first_seq`, rec.Cluster().Number, dates, first, last, class.Version)
+	if err != nil {
+		return nil, fmt.Errorf("look what was counted ahead: %w", err)
+	}
+	var b Block
+	_, err = pgx.ForEachRow(rows, []any{&b.First, &b.Last, &b.day}, func() error {
+		if len(all) == 0 || b.First > all[len(all)-1].Last {
+			all = append(all, b)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look what was counted ahead: %w", err)
+	}
+	return all, nil
+}
+
+// A Selection says which counts are read. Nil and "" do not bound.
+type Selection struct {
+	Width      Width
+	Streams    []int32
+	Namespaces []string
+	Manager    string // proved
+}
+
+// A Count is how many deltas of a class occurred in a minute or an hour.
+type Count struct {
+	At                time.Time // its begin
+	Class             class.Class
+	N                 int64
+	FirstSeq, LastSeq int64 // the lowest and the highest of them
+}
+
+// ErrChanged says that blocks are not there any more, or not as they were.
+var ErrChanged = errors.New("the counts have changed meanwhile")
+
+// Read gives the counts of blocks that follow each other. After an error, some of them may have been given. It is ErrChanged if a block is gone.
+func Read(ctx context.Context, rec *history.Record, blocks []Block, s Selection, give func(Count)) error {
+	if len(blocks) == 0 {
+		return nil
+	}
+	newest := blocks[len(blocks)-1]
+	rows, err := rec.Pool().Query(ctx, `
+		SELECT first_seq, last_seq, times, classes, counts, first_seqs, last_seqs,
+			CASE WHEN $7 THEN streams ELSE '{}' END, CASE WHEN $8 THEN namespaces ELSE '{}' END, CASE WHEN $9 THEN managers ELSE '{}' END
+		FROM kuberewind.record_activity
+		WHERE cluster = $1 AND day BETWEEN $2 AND $3 AND first_seq BETWEEN $4 AND $5 AND width = $6 AND classifier = $10
+		ORDER BY first_seq`,
+		rec.Cluster().Number, blocks[0].day, newest.day, blocks[0].First, newest.First, string(s.Width), s.Streams != nil, s.Namespaces != nil, s.Manager != "", class.Version)
+	if err != nil {
+		return fmt.Errorf("read what was counted ahead: %w", err)
+	}
+	defer rows.Close()
+	next := 0
+	for rows.Next() {
+		var first, last int64
+		var c columns
+		if err := rows.Scan(&first, &last, &c.times, &c.classes, &c.counts, &c.firstSeqs, &c.lastSeqs, &c.streams, &c.namespaces, &c.managers); err != nil {
+			return fmt.Errorf("read what was counted ahead: %w", err)
+		}
+		if next == len(blocks) || first != blocks[next].First || last != blocks[next].Last || !s.fits(&c) {
+			return ErrChanged
+		}
+		next++
+		s.give(&c, give)
+	}
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("read what was counted ahead: %w", err)
+	}
+	if next < len(blocks) {
+		return ErrChanged
+	}
+	return nil
+}
+
+// fits reports whether the columns that were read have one length.
+func (s *Selection) fits(c *columns) bool {
+	n := len(c.times)
+	return len(c.classes) == n && len(c.counts) == n && len(c.firstSeqs) == n && len(c.lastSeqs) == n && (s.Streams == nil || len(c.streams) == n) &&
+		(s.Namespaces == nil || len(c.namespaces) == n) && (s.Manager == "" || len(c.managers) == n)
+}
+
+func (s *Selection) give(c *columns, give func(Count)) {
+	for i, at := range c.times {
+		if s.Streams != nil && !slices.Contains(s.Streams, c.streams[i]) || s.Namespaces != nil && !slices.Contains(s.Namespaces, c.namespaces[i]) ||
+			s.Manager != "" && c.managers[i] != s.Manager {
+			continue
+		}
+		give(Count{At: at, Class: class.Class(c.classes[i]), N: int64(c.counts[i]), FirstSeq: c.firstSeqs[i], LastSeq: c.lastSeqs[i]})
+	}
+}

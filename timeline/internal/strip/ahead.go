@@ -1,0 +1,192 @@
+package strip
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/kuberewind/kuberewind/timeline/activity"
+	"github.com/kuberewind/kuberewind/timeline/internal/ask"
+	"github.com/kuberewind/kuberewind/timeline/internal/class"
+	"github.com/kuberewind/kuberewind/timeline/internal/marks"
+)
+
+// Ahead says where the counts of an answer come from, if its filter and its bars allow counts that were made ahead.
+type Ahead struct {
+	Deltas  int64  `json:"deltas"`         // that were counted ahead, of the window and around it
+	Missing int64  `json:"missing"`        // that were not: they are read one by one
+	Text    string `json:"text,omitempty"` // if these are so many that the answer is slower
+}
+
+// manyMissing are more deltas than wait to be counted if the recorder counts.
+const manyMissing = 4 * activity.BlockDeltas
+
+// A piece is of seqs that are counted in one way: from blocks, or delta by delta if there are none.
+type piece struct {
+	first, last int64
+	blocks      []activity.Block
+}
+
+// pieces divides what is to be counted, the newest first.
+func (c *Counter) pieces(ctx context.Context, q Query, p progress) ([]piece, error) {
+	if p.first > p.last {
+		return nil, nil
+	}
+	if _, ok := width(q.Filter, p); !ok {
+		return []piece{{first: p.first, last: p.last}}, nil
+	}
+	blocks, err := activity.Blocks(ctx, c.Record, p.first, p.last)
+	if err != nil {
+		return nil, err
+	}
+	// A block that ends behind the head holds what came since. One that ends behind a cursor holds what an answer before has counted.
+	most := p.head
+	if q.Cursor != "" {
+		most = p.last
+	}
+	blocks = slices.DeleteFunc(blocks, func(b activity.Block) bool { return b.Last > most })
+	return divided(blocks, p.first, p.last), nil
+}
+
+// divided puts blocks and what is between them in order, the newest first. Blocks may reach beyond the seqs: what is there occurred outside the window.
+func divided(blocks []activity.Block, first, last int64) (all []piece) {
+	left := last
+	for len(blocks) > 0 {
+		newest := blocks[len(blocks)-1]
+		if newest.Last < left {
+			all = append(all, piece{first: newest.Last + 1, last: left})
+		}
+		begin := len(blocks) - 1
+		for begin > 0 && blocks[begin-1].Last == blocks[begin].First-1 {
+			begin--
+		}
+		all = append(all, piece{first: blocks[begin].First, last: newest.Last, blocks: blocks[begin:]})
+		left, blocks = blocks[begin].First-1, blocks[:begin]
+	}
+	if left >= first {
+		all = append(all, piece{first: first, last: left})
+	}
+	return all
+}
+
+// width gives the width of counts that the bars can be made of.
+func width(f ask.Filter, p progress) (activity.Width, bool) {
+	if f.Name != "" || f.Labels != nil || f.Path != "" || f.Types != nil {
+		return "", false
+	}
+	whole := func(of time.Duration) bool {
+		return p.step%of == 0 && p.window.From.Equal(p.window.From.Truncate(of))
+	}
+	switch {
+	case whole(time.Hour):
+		return activity.Hour, true
+	case whole(time.Minute):
+		return activity.Minute, true
+	}
+	return "", false
+}
+
+// count counts the pieces until the time is spent, but not before the first slice. left is the last seq that it did not count; it is below p.first if it
+// counted all.
+func (c *Counter) count(ctx context.Context, q Query, p progress, s *Strip, reading *marks.Reading) (left int64, err error) {
+	began := time.Now()
+	pieces, err := c.pieces(ctx, q, p)
+	if err != nil {
+		return 0, err
+	}
+	for _, of := range pieces {
+		if of.blocks == nil {
+			s.Ahead.Missing += of.last - of.first + 1
+		}
+	}
+	for i, of := range pieces {
+		rest := c.Patience - time.Since(began)
+		if i > 0 && rest <= 0 {
+			return of.last, nil
+		}
+		if of.blocks != nil {
+			done, err := c.counted(ctx, q, p, s, of.blocks, reading)
+			if err != nil {
+				return 0, err
+			}
+			if done {
+				s.Ahead.Deltas += of.last - of.first + 1
+				continue
+			}
+			of.first, of.last = max(of.first, p.first), min(of.last, p.last)
+			s.Ahead.Missing += of.last - of.first + 1
+		}
+		left, err := reading.Back(ctx, of.first, of.last, rest, s.add)
+		if err != nil {
+			return 0, err
+		}
+		if left >= of.first {
+			return left, nil
+		}
+	}
+	return p.first - 1, nil
+}
+
+// counted adds what was counted ahead. It is false if that is gone; then nothing is added.
+func (c *Counter) counted(ctx context.Context, q Query, p progress, s *Strip, blocks []activity.Block, reading *marks.Reading) (bool, error) {
+	wide, _ := width(q.Filter, p)
+	selection := activity.Selection{Width: wide, Streams: reading.Streams(), Namespaces: q.Filter.Namespaces, Manager: q.Filter.Manager}
+	part := newStrip(p, s.Classes)
+	err := activity.Read(ctx, c.Record, blocks, selection, part.addCount)
+	if errors.Is(err, activity.ErrChanged) {
+		return false, nil
+	}
+	if err == nil {
+		s.merge(part)
+	}
+	return err == nil, err
+}
+
+func (s *Strip) addCount(n activity.Count) {
+	ms := n.At.UnixMilli()
+	if ms < s.From || ms >= s.To {
+		return
+	}
+	i := slices.Index(s.Classes, n.Class)
+	switch {
+	case i >= 0:
+		s.tally(i, (ms-s.From)/s.StepMS, n.N, n.FirstSeq, n.LastSeq)
+	case n.Class == class.Heartbeat:
+		s.Hidden[class.Heartbeat] += n.N
+	}
+}
+
+func (s *Strip) tally(class int, bar, n, first, last int64) {
+	s.Counts[class][bar] += n
+	if s.FirstSeq[bar] == 0 || first < s.FirstSeq[bar] {
+		s.FirstSeq[bar] = first
+	}
+	s.LastSeq[bar] = max(s.LastSeq[bar], last)
+}
+
+func (s *Strip) merge(part *Strip) {
+	for bar := range part.FirstSeq {
+		if part.FirstSeq[bar] == 0 {
+			continue
+		}
+		for class := range part.Counts {
+			s.tally(class, int64(bar), part.Counts[class][bar], part.FirstSeq[bar], part.LastSeq[bar])
+		}
+	}
+	for of, n := range part.Hidden {
+		s.Hidden[of] += n
+	}
+}
+
+// tell says if an answer is slower than it would be.
+func (s *Strip) tell(q Query, p progress) {
+	if _, ok := width(q.Filter, p); !ok {
+		s.Ahead = nil
+		return
+	}
+	if s.Ahead.Missing > manyMissing || s.Ahead.Missing > 0 && s.Next != "" {
+		s.Ahead.Text = fmt.Sprintf("%d deltas here are not counted ahead, and are read one by one: that takes longer. A recorder counts them while it runs.", s.Ahead.Missing)
+	}
+}
