@@ -127,6 +127,10 @@ test-web: setup control-plane-full test-programs test-browser ## Check the types
 test-faults: setup control-plane-full test-programs test-browser ## Break fifty workloads of a whole control plane in ten ways, and have one script find each cause on the page: [FAULTS_SEED=7] (some minutes)
 	@$(FIND_FAULTS)
 
+.PHONY: pictures
+pictures: setup test-programs test-browser ## Draw the pictures of docs/timeline.md of the recorded scene, with the text that they show beside them
+	@$(TEST) -count 1 -timeout 10m -v ./test/web -args -draw
+
 .PHONY: test-times
 test-times: setup control-plane ## Run all tests, uncached, and print what each package and test took, longest first: [FILE=bin/test-times.jsonl] prints an earlier run
 	@$(GO) build -o $(BIN)/test-times ./hack/test-times

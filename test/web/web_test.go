@@ -37,6 +37,9 @@ var all = flag.Bool("all", false, "run every file of tests, not only the smoke")
 // only runs some files, for who works on them.
 var only = flag.String("only", "", "run the files of tests of this pattern, such as late.test.mjs")
 
+// draw makes the pictures of docs/timeline.md anew.
+var draw = flag.Bool("draw", false, "draw the pictures of docs/timeline.md")
+
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
 // hostile is a name that an API server takes for objects of RBAC, whose names are segments of a path.
@@ -76,6 +79,11 @@ func TestThePageInABrowser(t *testing.T) {
 	if *all {
 		pattern = "*.test.mjs"
 	}
+	if *draw {
+		pattern = "pictures.test.mjs"
+		t.Setenv("KUBEREWIND_DRAW", "1")
+		require.NoError(t, os.MkdirAll(pictures, 0o755))
+	}
 	files, err := filepath.Glob(pattern)
 	require.NoError(t, err)
 	require.NotEmpty(t, files, "no file is called %s", pattern)
@@ -85,6 +93,9 @@ func TestThePageInABrowser(t *testing.T) {
 	out, err := node.CombinedOutput()
 	t.Logf("%s", out)
 	require.NoError(t, err)
+	if *draw {
+		shrink(t)
+	}
 }
 
 // need gives the browser, or fails with one sentence.

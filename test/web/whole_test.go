@@ -52,7 +52,8 @@ func (w *whole) start(address string) (err error) {
 	return nil
 }
 
-// control gives an address: a GET gives what clients need as JSON, with a new code; a POST first ends the server and starts another one at the same address.
+// control gives an address. It answers with what clients need, as JSON, and with a new code. A POST first ends the server, and starts another one at the
+// same address.
 func (w *whole) control() string {
 	control := httptest.NewServer(http.HandlerFunc(func(answer http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {

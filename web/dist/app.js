@@ -2678,7 +2678,7 @@ function Filters() {
     }, children: more.value ? "fewer filters" : "more filters" }),
     filtered(f5) ? /* @__PURE__ */ a4("button", { type: "button", class: "clear", onClick: clearFilter, children: "clear" }) : null,
     more.value ? /* @__PURE__ */ a4(More, {}) : null,
-    /* @__PURE__ */ a4("span", { class: "faint total", children: density.answer.value ? `${count(bars(density.answer.value).total.reduce((a5, b3) => a5 + b3, 0))} changes in the window` : "" })
+    /* @__PURE__ */ a4("span", { class: "faint total", title: "in the window", children: density.answer.value ? `${count(bars(density.answer.value).total.reduce((a5, b3) => a5 + b3, 0))} changes` : "" })
   ] });
 }
 function More() {
@@ -2922,7 +2922,7 @@ var top = y3(0);
 var tall = y3(300);
 var active = y3(0);
 var hover = y3("");
-var labels = () => innerWidth < 760 ? 132 : 290;
+var labels = () => innerWidth < 760 ? 156 : 290;
 var headHeight = 58;
 var ruler2 = 18;
 var scale = () => {
@@ -3045,7 +3045,7 @@ function Left() {
   const left = Object.entries(lanes.answer.value?.left ?? {}).filter(([, n3]) => n3 > 0);
   if (left.length === 0) return null;
   return /* @__PURE__ */ a4("p", { class: "left", children: [
-    "Not lanes here: ",
+    "Not drawn as lanes: ",
     left.map(([resource, n3]) => /* @__PURE__ */ a4("button", { type: "button", class: "more", onClick: () => filter({ resource: [resource] }), children: [
       count(n3),
       " ",
@@ -3055,7 +3055,7 @@ function Left() {
 }
 var hint = () => {
   const s4 = shown.value;
-  return s4 ? `${full(s4.from)} to ${full(s4.to)} (${span(s4.to - s4.from)}). Drag scrubs, Ctrl and wheel zooms, Shift and drag moves.` : "";
+  return s4 ? `${full(s4.from)} to ${full(s4.to)} (${span(s4.to - s4.from)}). Drag scrubs, Ctrl+wheel zooms, Shift+drag moves.` : "";
 };
 function Order() {
   const f5 = focus.value, total = lanes.answer.value?.total;
@@ -3096,7 +3096,7 @@ function Row({ lane, index }) {
       "aria-selected": chosen2,
       tabIndex: index === active.value ? 0 : -1,
       "data-index": index,
-      style: { top: `${index * row}px`, paddingLeft: `${6 + Math.min(lane.depth, 4) * 12}px` },
+      style: { top: `${index * row}px`, "--depth": Math.min(lane.depth, 4) },
       title: `${lane.kind} ${lane.namespace ? lane.namespace + "/" : ""}${lane.name}${life2 ? `, ${life2}` : ""}${lane.trouble ? `: ${lane.trouble}` : ""}`,
       onClick: () => {
         active.value = index;
@@ -3512,8 +3512,9 @@ function Complete() {
   const answer = recentCount.answer.value, h5 = lastHour.value;
   if (!h5) return /* @__PURE__ */ a4("p", { class: "busy", children: "The record is asked for…" });
   if (!answer) return recentCount.failed.value ? /* @__PURE__ */ a4("p", { class: "error", children: recentCount.failed.value }) : /* @__PURE__ */ a4("p", { class: "busy", children: "The hour is counted…" });
-  const holes = (answer.incomplete ?? []).filter((i4) => i4.kind !== "before" || i4.to === null), short3 = h5.to - h5.from < 35e5;
-  const what = short3 ? `The record begins ${span(h5.to - h5.from)} before ${cursor.value === null && stopped.value ? "its last commit" : "this instant"}` : `The hour to ${brief(h5.to, whole.value?.to ?? h5.to)}`;
+  const ended2 = cursor.value === null && stopped.value;
+  const holes = (answer.incomplete ?? []).filter((i4) => (i4.kind !== "before" || i4.to === null) && (!ended2 || i4.from < h5.to - 1)), short3 = h5.to - h5.from < 35e5;
+  const what = short3 ? `The record begins ${span(h5.to - h5.from)} before ${ended2 ? "its last commit" : "this instant"}` : `The hour to ${brief(h5.to, whole.value?.to ?? h5.to)}`;
   return /* @__PURE__ */ a4("section", { class: `complete ${holes.length > 0 ? "holed" : "sound"}`, "aria-label": "Is the hour complete", children: [
     /* @__PURE__ */ a4("p", { children: [
       /* @__PURE__ */ a4("span", { class: "sign", "aria-hidden": "true", children: holes.length > 0 ? "◍" : "●" }),
@@ -3521,6 +3522,13 @@ function Complete() {
       /* @__PURE__ */ a4("b", { children: short3 ? `${what}, and is ${holes.length > 0 ? "not " : ""}complete since.` : `${what} is ${holes.length > 0 ? "not " : ""}complete.` }),
       holes.length > 0 ? " What is hatched is not known." : ` Every version that the server had is on record.`
     ] }),
+    ended2 && head.value ? /* @__PURE__ */ a4("p", { children: [
+      "Nobody has recorded since ",
+      full(head.value.time).slice(0, 19),
+      " ",
+      zone(head.value.time),
+      ": what came then is not known. Start the recorder."
+    ] }) : null,
     /* @__PURE__ */ a4(Holes, { of: holes })
   ] });
 }
@@ -3528,11 +3536,6 @@ function TroubleList({ title }) {
   const answer = trouble.answer.value, items = answer?.items ?? [];
   if (trouble.missing.value) return null;
   return /* @__PURE__ */ a4(Section, { title, note: answer ? items.length < answer.total ? `${count(items.length)} of ${count(answer.total)}` : count(answer.total) : void 0, children: [
-    cursor.value === null && stopped.value && head.value ? /* @__PURE__ */ a4("p", { class: "faint", children: [
-      "Nobody has recorded since ",
-      full(head.value.time),
-      ". What is wrong by now is not known."
-    ] }) : null,
     trouble.failed.value ? /* @__PURE__ */ a4("p", { class: "error", children: trouble.failed.value }) : null,
     !answer && !trouble.failed.value ? /* @__PURE__ */ a4("p", { class: "busy", children: "All objects are looked at…" }) : null,
     answer && items.length === 0 ? /* @__PURE__ */ a4("p", { class: "calm", children: "Nothing is in trouble: no object says so of itself." }) : null,
@@ -3790,7 +3793,12 @@ function Help() {
   }, onClick: (e4) => {
     if (e4.target === ref.current) helping.value = false;
   }, children: [
-    /* @__PURE__ */ a4("h1", { id: "help-title", children: "Keys" }),
+    /* @__PURE__ */ a4("div", { class: "help-head", children: [
+      /* @__PURE__ */ a4("h1", { id: "help-title", children: "Keys" }),
+      /* @__PURE__ */ a4("button", { type: "button", onClick: () => {
+        helping.value = false;
+      }, children: "close" })
+    ] }),
     /* @__PURE__ */ a4("dl", { children: sheet.map((k4) => /* @__PURE__ */ a4("div", { children: [
       /* @__PURE__ */ a4("dt", { children: k4.keys.map((x3) => /* @__PURE__ */ a4("kbd", { children: x3 === "Escape" ? "Esc" : x3 }, x3)) }),
       /* @__PURE__ */ a4("dd", { children: k4.does })
@@ -3822,10 +3830,7 @@ function Help() {
         /* @__PURE__ */ a4("dd", { children: "not known: a gap, a pause, pruned, or not counted yet" })
       ] })
     ] }),
-    /* @__PURE__ */ a4("p", { children: "A number is that many marks in one. Bars grow by the square root of what they count. Hover reads; press and drag scrubs; on the strip Shift and drag selects a window." }),
-    /* @__PURE__ */ a4("p", { children: /* @__PURE__ */ a4("button", { type: "button", onClick: () => {
-      helping.value = false;
-    }, children: "close" }) })
+    /* @__PURE__ */ a4("p", { children: "A number is that many marks in one. Bars grow by the square root of what they count. Hover reads; press and drag scrubs; on the strip Shift and drag selects a window." })
   ] });
 }
 function Shape({ d: d4, of: name }) {

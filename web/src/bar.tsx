@@ -93,7 +93,7 @@ export function Filters() {
       <button type="button" class="opener" aria-expanded={more.value} onClick={() => { more.value = !more.value; }}>{more.value ? "fewer filters" : "more filters"}</button>
       {filtered(f) ? <button type="button" class="clear" onClick={clearFilter}>clear</button> : null}
       {more.value ? <More /> : null}
-      <span class="faint total">{density.answer.value ? `${count(bars(density.answer.value).total.reduce((a, b) => a + b, 0))} changes in the window` : ""}</span>
+      <span class="faint total" title="in the window">{density.answer.value ? `${count(bars(density.answer.value).total.reduce((a, b) => a + b, 0))} changes` : ""}</span>
     </form>
   );
 }

@@ -98,7 +98,7 @@ export function Help() {
   useEffect(() => effect(() => { if (helping.value) ref.current?.showModal(); else ref.current?.close(); }), []);
   return (
     <dialog ref={ref} class="help" aria-labelledby="help-title" onClose={() => { helping.value = false; }} onClick={(e) => { if (e.target === ref.current) helping.value = false; }}>
-      <h1 id="help-title">Keys</h1>
+      <div class="help-head"><h1 id="help-title">Keys</h1><button type="button" onClick={() => { helping.value = false; }}>close</button></div>
       <dl>{sheet.map((k) => <div key={k.does}><dt>{k.keys.map((x) => <kbd key={x}>{x === "Escape" ? "Esc" : x}</kbd>)}</dt><dd>{k.does}</dd></div>)}</dl>
       <h2>What is drawn</h2>
       <dl class="legend">
@@ -107,7 +107,6 @@ export function Help() {
         <div><dt><Shape d="m8 1 6 7-6 7-6-7z" of="event" /></dt><dd>an Event</dd></div><div><dt><span class="hatched" /></dt><dd>not known: a gap, a pause, pruned, or not counted yet</dd></div>
       </dl>
       <p>A number is that many marks in one. Bars grow by the square root of what they count. Hover reads; press and drag scrubs; on the strip Shift and drag selects a window.</p>
-      <p><button type="button" onClick={() => { helping.value = false; }}>close</button></p>
     </dialog>
   );
 }

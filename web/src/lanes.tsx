@@ -13,7 +13,7 @@ import { paintCursor, paintRuler, pan, usePainted, useWidth, zoom } from "./stri
 const top = signal(0), tall = signal(300);
 export const active = signal(0);
 export const hover = signal("");
-const labels = () => (innerWidth < 760 ? 132 : 290);
+const labels = () => (innerWidth < 760 ? 156 : 290);
 const headHeight = 58, ruler = 18;
 
 const scale = (): Scale | null => {
@@ -117,12 +117,12 @@ export function Lanes() {
 function Left() {
   const left = Object.entries(lanes.answer.value?.left ?? {}).filter(([, n]) => n > 0);
   if (left.length === 0) return null;
-  return <p class="left">Not lanes here: {left.map(([resource, n]) => <button type="button" class="more" key={resource} onClick={() => filter({ resource: [resource] })}>{count(n)} {resource}</button>)}</p>;
+  return <p class="left">Not drawn as lanes: {left.map(([resource, n]) => <button type="button" class="more" key={resource} onClick={() => filter({ resource: [resource] })}>{count(n)} {resource}</button>)}</p>;
 }
 
 const hint = () => {
   const s = shown.value;
-  return s ? `${full(s.from)} to ${full(s.to)} (${span(s.to - s.from)}). Drag scrubs, Ctrl and wheel zooms, Shift and drag moves.` : "";
+  return s ? `${full(s.from)} to ${full(s.to)} (${span(s.to - s.from)}). Drag scrubs, Ctrl+wheel zooms, Shift+drag moves.` : "";
 };
 
 function Order() {
@@ -156,7 +156,7 @@ function Row({ lane, index }: { lane: Lane; index: number }) {
   const life = lives.value.get(lane.id), name = lane.name, split = name.length > 16 ? name.length - 9 : name.length;
   return (
     <div role="row" class={`row${chosen ? " chosen" : ""}${lane.trouble ? " trouble" : ""}`} aria-rowindex={index + 1} aria-level={lane.depth + 1} aria-selected={chosen}
-      tabIndex={index === active.value ? 0 : -1} data-index={index} style={{ top: `${index * row}px`, paddingLeft: `${6 + Math.min(lane.depth, 4) * 12}px` }}
+      tabIndex={index === active.value ? 0 : -1} data-index={index} style={{ top: `${index * row}px`, "--depth": Math.min(lane.depth, 4) }}
       title={`${lane.kind} ${lane.namespace ? lane.namespace + "/" : ""}${lane.name}${life ? `, ${life}` : ""}${lane.trouble ? `: ${lane.trouble}` : ""}`}
       onClick={() => { active.value = index; move(of(lane)); }} onFocus={() => { active.value = index; }}>
       <span role="rowheader" class="name"><span class="kind">{lane.kind}</span><span class="start">{name.slice(0, split)}</span><span class="end">{name.slice(split)}</span>

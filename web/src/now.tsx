@@ -1,5 +1,5 @@
 // The first screen: trouble now and its first change, what changed in the last hour, and whether that hour is complete.
-import { brief, count, full, span } from "./clock";
+import { brief, count, full, span, zone } from "./clock";
 import { changes, compare, compared, cursor, density, lastHour, look, morePages, of, opened, recent, recentCount, shown, trouble, whole } from "./data";
 import { bars } from "./density";
 import { focus, move } from "./focus";
@@ -24,12 +24,15 @@ function Complete() {
   const answer = recentCount.answer.value, h = lastHour.value;
   if (!h) return <p class="busy">The record is asked for…</p>;
   if (!answer) return recentCount.failed.value ? <p class="error">{recentCount.failed.value}</p> : <p class="busy">The hour is counted…</p>;
-  const holes = (answer.incomplete ?? []).filter((i) => i.kind !== "before" || i.to === null), short = h.to - h.from < 3_500_000;
-  const what = short ? `The record begins ${span(h.to - h.from)} before ${cursor.value === null && stopped.value ? "its last commit" : "this instant"}` : `The hour to ${brief(h.to, whole.value?.to ?? h.to)}`;
+  // What came after the last commit is no part of the hour before it.
+  const ended = cursor.value === null && stopped.value;
+  const holes = (answer.incomplete ?? []).filter((i) => (i.kind !== "before" || i.to === null) && (!ended || i.from < h.to - 1)), short = h.to - h.from < 3_500_000;
+  const what = short ? `The record begins ${span(h.to - h.from)} before ${ended ? "its last commit" : "this instant"}` : `The hour to ${brief(h.to, whole.value?.to ?? h.to)}`;
   return (
     <section class={`complete ${holes.length > 0 ? "holed" : "sound"}`} aria-label="Is the hour complete">
       <p><span class="sign" aria-hidden="true">{holes.length > 0 ? "◍" : "●"}</span> <b>{short ? `${what}, and is ${holes.length > 0 ? "not " : ""}complete since.` : `${what} is ${holes.length > 0 ? "not " : ""}complete.`}</b>
         {holes.length > 0 ? " What is hatched is not known." : ` Every version that the server had is on record.`}</p>
+      {ended && head.value ? <p>Nobody has recorded since {full(head.value.time).slice(0, 19)} {zone(head.value.time)}: what came then is not known. Start the recorder.</p> : null}
       <Holes of={holes} />
     </section>
   );
@@ -40,7 +43,6 @@ function TroubleList({ title }: { title: string }) {
   if (trouble.missing.value) return null;
   return (
     <Section title={title} note={answer ? (items.length < answer.total ? `${count(items.length)} of ${count(answer.total)}` : count(answer.total)) : undefined}>
-      {cursor.value === null && stopped.value && head.value ? <p class="faint">Nobody has recorded since {full(head.value.time)}. What is wrong by now is not known.</p> : null}
       {trouble.failed.value ? <p class="error">{trouble.failed.value}</p> : null}
       {!answer && !trouble.failed.value ? <p class="busy">All objects are looked at…</p> : null}
       {answer && items.length === 0 ? <p class="calm">Nothing is in trouble: no object says so of itself.</p> : null}
