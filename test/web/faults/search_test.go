@@ -86,7 +86,7 @@ func judge(t *testing.T, db *pgx.Conn, of *trial, a *answer) {
 	what := fmt.Sprintf("%s at %s/%s", of.Truth.Of, of.Namespace, of.Workload)
 	found := a.Kind + " " + a.Object
 	for _, c := range a.Changes {
-		found += fmt.Sprintf(", %s = %s", c.Path, c.New)
+		found += fmt.Sprintf(", %s = %s", c.Path, strings.Join(strings.Fields(c.New), " "))
 	}
 	fmt.Fprintf(os.Stderr, "%-40s %2d actions: %s%s\n", what, len(a.Actions), strings.TrimSpace(found), a.Unknown)
 	if len(a.Actions) > mostActions {
