@@ -36,6 +36,9 @@ func recordCommand(ctx context.Context, args []string, stdout, stderr io.Writer)
 	if err := generate(ctx, run, *url, *deltas, *live, history.CheckpointInterval); err != nil {
 		return err
 	}
+	if err := countAhead(ctx, *url); err != nil {
+		return err
+	}
 	_, err := fmt.Fprintf(stdout, "%s deltas are on record: make bench ONLY=13 RECORD=URL asks it\n", measure.Number(float64(*deltas)))
 	return err
 }

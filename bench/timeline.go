@@ -9,6 +9,8 @@ import (
 	"github.com/kuberewind/kuberewind/bench/timeline"
 	"github.com/kuberewind/kuberewind/history"
 	scene "github.com/kuberewind/kuberewind/internal/scene/record"
+	"github.com/kuberewind/kuberewind/sink/postgres"
+	"github.com/kuberewind/kuberewind/timeline/activity"
 )
 
 // A timelineSize says how much the timeline page is measured on, and for how long it is used.
@@ -37,6 +39,9 @@ func timelines(ctx context.Context, run *measure.Run) error {
 		}
 		url, err := generatedRecord(ctx, run, server, written.deltas, written.live, history.CheckpointInterval)
 		if err != nil {
+			return err
+		}
+		if err := countAhead(ctx, url); err != nil {
 			return err
 		}
 		write := timeline.Record{URL: url, Text: "generated"}
@@ -75,5 +80,27 @@ func recordedTimeline(ctx context.Context, run *measure.Run, server *measure.Ser
 	if r.URL, err = server.NewRecord(ctx); err != nil {
 		return r, err
 	}
-	return r, scene.SetInto(ctx, r.URL, set)
+	if err := scene.SetInto(ctx, r.URL, set); err != nil {
+		return r, err
+	}
+	return r, countAhead(ctx, r.URL)
+}
+
+// countAhead makes the counts that a recorder makes beside the record.
+func countAhead(ctx context.Context, url string) error {
+	clusters, err := history.Clusters(ctx, url)
+	if err != nil {
+		return err
+	}
+	pool, err := postgres.NewCounterPool(ctx, url, activity.Session)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	for _, c := range clusters {
+		if err := activity.NewCounter(pool, c, activity.Options{Busy: 1}).CountDue(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
