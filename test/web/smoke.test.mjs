@@ -76,6 +76,22 @@ test("keys alone find a lane and move through it", async () => {
   await user.close();
 });
 
+test("a zoom of many moves is one step of Back, and the URL names the window in which it rests", async () => {
+  const { context: user, faults } = await context(browser), page = await open(user, "", true);
+  await settled(page);
+  const before = await page.evaluate(() => location.hash);
+  const first = await page.evaluate(() => {
+    for (let i = 0; i < 4; i++) document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "+", bubbles: true }));
+    const q = new URLSearchParams(location.hash.slice(1));
+    return q.get("to") - q.get("from"); // Nothing else has run in between: the URL has the first move only.
+  });
+  await page.waitForFunction((w) => { const q = new URLSearchParams(location.hash.slice(1)); return q.get("to") - q.get("from") < w / 2; }, first);
+  await page.goBack();
+  await page.waitForFunction((hash) => location.hash === hash, before);
+  assert.deepEqual(faults, []);
+  await user.close();
+});
+
 for (const [scheme, width] of [["dark", 1280], ["light", 1280], ["light", 390]]) {
   test(`axe finds nothing serious at ${width} pixels, ${scheme}, and nothing is cut off`, async () => {
     const { context: user, faults } = await context(browser, { scheme, width });

@@ -1047,7 +1047,8 @@ function span(ms) {
   if (s4 < 5400) return `${Math.round(s4 / 60)} min`;
   return s4 < 129600 ? `${Math.round(s4 / 360) / 10} h` : `${Math.round(s4 / 8640) / 10} d`;
 }
-var count = (n3) => n3.toLocaleString("en-US");
+var grouped = new Intl.NumberFormat("en-US");
+var count = (n3) => grouped.format(n3);
 var compact = (n3) => n3 < 1e3 ? String(n3) : n3 < 99950 ? `${Math.round(n3 / 100) / 10}k` : n3 < 1e6 ? `${Math.round(n3 / 1e3)}k` : `${Math.round(n3 / 1e5) / 10}M`;
 var steps = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 15e3, 3e4, 6e4, 12e4, 3e5, 6e5, 9e5, 18e5, 36e5, 72e5, 108e5, 216e5, 432e5, 864e5, 1728e5, 6048e5, 2592e6, 7776e6, 31536e6];
 var step = (ms) => steps.find((s4) => s4 >= ms) ?? Math.ceil(ms / 31536e6) * 31536e6;
@@ -1306,6 +1307,14 @@ var taken = (() => {
 var focus = y3(parse(location.hash));
 var cluster = O(() => focus.value.cluster);
 var glided = 0;
+var owed = 0;
+function write() {
+  clearTimeout(owed);
+  owed = 0;
+  const f5 = focus.peek();
+  history.replaceState({ time: f5.time }, "", show(f5));
+}
+var late = 100;
 function move(change, how = "step") {
   const next2 = { ...focus.peek(), ...change };
   if (show(next2) === show(focus.peek())) {
@@ -1314,9 +1323,11 @@ function move(change, how = "step") {
   }
   const now2 = performance.now(), replace = how === "learn" || how === "glide" && now2 - glided < 1e3;
   glided = how === "glide" ? now2 : 0;
+  if (!replace && owed) write();
   focus.value = next2;
-  if (replace) history.replaceState({ time: next2.time }, "", show(next2));
-  else history.pushState({ time: next2.time }, "", show(next2));
+  if (!replace) history.pushState({ time: next2.time }, "", show(next2));
+  else if (how === "learn") write();
+  else owed ||= setTimeout(write, late);
 }
 var filter = (change, how = "step") => move({ filter: { ...focus.peek().filter, ...change } }, how);
 var clearFilter = () => move({ filter: none });
@@ -1335,6 +1346,8 @@ var enter = (to) => move({
 });
 var filtered = (f5) => JSON.stringify(f5) !== JSON.stringify(none);
 addEventListener("popstate", (e4) => {
+  clearTimeout(owed);
+  owed = 0;
   focus.value = { ...parse(location.hash), time: e4.state?.time ?? null };
 });
 
@@ -1349,16 +1362,16 @@ function query(ask) {
     if (!asked || !admitted.value) return drop(q2);
     const controller = new AbortController();
     running++;
-    let begun = false;
+    let begun2 = false;
     const timer = setTimeout(() => {
-      begun = true;
+      begun2 = true;
       void run(q2, asked, controller.signal).finally(() => {
         running--;
       });
     }, asked.wait ?? 0);
     return () => {
       clearTimeout(timer);
-      if (!begun) running--;
+      if (!begun2) running--;
       controller.abort();
     };
   });
@@ -1621,9 +1634,12 @@ var changes = query(() => {
   if (!s4 || panel.value !== "changes") return null;
   return { shape: "changes", params: { ...filterParams(), from: Math.round(s4.from), to: Math.round(s4.to), limit: 100 }, mark: mark(s4.to), pages: morePages.value, add: joined, wait: settle() };
 });
+var chosenUid = O(() => focus.value.uid);
+var grouping = O(() => focus.value.group);
+var hourEnd = O(() => focus.value.at === null ? calm.value?.time : focus.value.time);
 var hour = 36e5;
 var lastHour = O(() => {
-  const w5 = whole.value, at2 = focus.value.at === null ? calm.value?.time : focus.value.time;
+  const w5 = whole.value, at2 = hourEnd.value;
   return w5 && at2 ? { from: Math.max(w5.from, at2 - hour), to: at2 + 1 } : null;
 });
 var recent = query(() => {
@@ -1639,8 +1655,9 @@ var recentClasses = () => {
   const chosen2 = JSON.parse(filters.value)[0].class;
   return chosen2.length > 0 ? chosen2 : ["change", "added", "deleted"];
 };
+var begun = O(() => lanes.answer.value !== null || lanes.failed.value !== "");
 var trouble = query(() => {
-  if (panel.value !== "now" || calmInstant.value === 0) return null;
+  if (panel.value !== "now" || calmInstant.value === 0 || !begun.value) return null;
   return { shape: "trouble", params: { cluster: cluster.value, at: `seq:${calmInstant.value}` }, mark: "" };
 });
 var base = O(() => focus.value.base);
@@ -1925,14 +1942,14 @@ function paintBar(c4, b3, i4, x3, w5, bottom, height2, p5) {
 var told2 = { gap: "gap", pause: "pause", pruned: "pruned", estimated: "times estimated", clockstep: "clock step", unread: "not counted yet", before: "before the record" };
 function paintIncomplete(c4, all3, s4, y5, height2, p5, view) {
   const seen = all3.filter((i4) => stretch(i4, s4) !== null);
-  for (const g5 of grouped(seen)) {
+  for (const g5 of grouped2(seen)) {
     const { x: x3, w: w5 } = stretch(g5.one, s4), part = g5.streams.length > 0 ? height2 * 0.45 : height2;
     hatch(c4, x3, y5 + height2 - part, w5, part, p5);
     label(c4, g5, x3, w5, y5 + height2 - part, p5);
   }
   hatched(view, seen);
 }
-function grouped(all3) {
+function grouped2(all3) {
   const found = /* @__PURE__ */ new Map();
   for (const i4 of all3) {
     if (i4.kind === "before" && !i4.stream) continue;
@@ -2052,7 +2069,7 @@ function Side({ is, of: v4 }) {
   ] });
 }
 function Holes({ of: holes }) {
-  const told4 = grouped(holes);
+  const told4 = grouped2(holes);
   if (told4.length === 0) return null;
   return /* @__PURE__ */ a4("ul", { class: "holes", children: told4.map((g5, i4) => /* @__PURE__ */ a4(Hole, { g: g5 }, i4)) });
 }
@@ -3084,7 +3101,7 @@ function Rows() {
   return /* @__PURE__ */ a4("div", { role: "treegrid", class: "rows", "aria-label": "Objects", "aria-rowcount": answer?.total ?? -1, style: { height: `${all3.length * row}px` }, onKeyDown: keys, children: all3.slice(from, to).map((l4, i4) => /* @__PURE__ */ a4(Row, { lane: l4, index: from + i4 }, l4.id)) });
 }
 function Row({ lane, index }) {
-  const f5 = focus.value, chosen2 = lane.uid === f5.uid, now2 = cursor.value ?? whole.value?.to ?? 0, state2 = stateAt(stateBars(states.answer.value).get(lane.id), now2);
+  const chosen2 = lane.uid === chosenUid.value, now2 = cursor.value ?? whole.value?.to ?? 0, state2 = stateAt(stateBars(states.answer.value).get(lane.id), now2);
   const life2 = lives.value.get(lane.id), name = lane.name, split = name.length > 16 ? name.length - 9 : name.length;
   return /* @__PURE__ */ a4(
     "div",
@@ -3111,7 +3128,7 @@ function Row({ lane, index }) {
           /* @__PURE__ */ a4("span", { class: "start", children: name.slice(0, split) }),
           /* @__PURE__ */ a4("span", { class: "end", children: name.slice(split) }),
           life2 ? /* @__PURE__ */ a4("span", { class: "life", children: life2 }) : null,
-          lane.depth === 0 || f5.group !== "owner" ? /* @__PURE__ */ a4("span", { class: "space", children: lane.namespace }) : null
+          lane.depth === 0 || grouping.value !== "owner" ? /* @__PURE__ */ a4("span", { class: "space", children: lane.namespace }) : null
         ] }),
         /* @__PURE__ */ a4("span", { role: "gridcell", class: "number", title: lane.hidden > 0 ? `${count(lane.hidden)} hidden by the filter` : void 0, children: [
           count(lane.changes),

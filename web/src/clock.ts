@@ -48,7 +48,9 @@ export function span(ms: number): string {
   return s < 129_600 ? `${Math.round(s / 360) / 10} h` : `${Math.round(s / 8640) / 10} d`;
 }
 
-export const count = (n: number) => n.toLocaleString("en-US");
+/** A format that is made once: toLocaleString makes one for each number, and there are hundreds in a frame. */
+const grouped = new Intl.NumberFormat("en-US");
+export const count = (n: number) => grouped.format(n);
 
 export const compact = (n: number) => (n < 1000 ? String(n) : n < 99_950 ? `${Math.round(n / 100) / 10}k` : n < 1e6 ? `${Math.round(n / 1000)}k` : `${Math.round(n / 1e5) / 10}M`);
 

@@ -185,10 +185,14 @@ export const changes = query<Changes>(() => {
   return { shape: "changes", params: { ...filterParams(), from: Math.round(s.from), to: Math.round(s.to), limit: 100 }, mark: mark(s.to), pages: morePages.value, add: joined, wait: settle() };
 });
 
+/** These are parts of the focus: what reads them is not made anew while the window moves. */
+export const chosenUid = computed(() => focus.value.uid), grouping = computed(() => focus.value.group);
+const hourEnd = computed(() => (focus.value.at === null ? calm.value?.time : focus.value.time));
+
 export const hour = 3_600_000;
 /** lastHour is the hour that ends at the instant. */
 export const lastHour = computed<Span | null>(() => {
-  const w = whole.value, at = focus.value.at === null ? calm.value?.time : focus.value.time;
+  const w = whole.value, at = hourEnd.value;
   return w && at ? { from: Math.max(w.from, at - hour), to: at + 1 } : null;
 });
 export const recent = query<Changes>(() => {
@@ -203,8 +207,10 @@ export const recentCount = query<Strip>(() => {
 /** recentClasses leaves out what controllers say of their state, unless the filter asks: first what was changed. */
 const recentClasses = () => { const chosen = (JSON.parse(filters.value) as [Filter])[0].class; return chosen.length > 0 ? chosen : ["change", "added", "deleted"]; };
 
+/** begun is true once there are lanes, or none can be had. What costs much waits until then: lanes are what is looked at first. */
+const begun = computed(() => lanes.answer.value !== null || lanes.failed.value !== "");
 export const trouble = query<Trouble>(() => {
-  if (panel.value !== "now" || calmInstant.value === 0) return null;
+  if (panel.value !== "now" || calmInstant.value === 0 || !begun.value) return null;
   return { shape: "trouble", params: { cluster: cluster.value, at: `seq:${calmInstant.value}` }, mark: "" };
 });
 

@@ -98,7 +98,16 @@ export const taken = (() => {
 export const focus = signal<Focus>(parse(location.hash));
 export const cluster = computed(() => focus.value.cluster);
 
-let glided = 0;
+let glided = 0, owed = 0;
+
+/** write sets the URL to the focus. While a window glides, it follows a little later: a browser takes no hundred URLs in a second. */
+function write(): void {
+  clearTimeout(owed);
+  owed = 0;
+  const f = focus.peek();
+  history.replaceState({ time: f.time }, "", show(f));
+}
+const late = 100;
 
 /** move sets the focus. A glide (pan, zoom, typing) is one step of Back, however many moves it has. */
 export function move(change: Partial<Focus>, how: "step" | "glide" | "learn" = "step"): void {
@@ -106,8 +115,11 @@ export function move(change: Partial<Focus>, how: "step" | "glide" | "learn" = "
   if (show(next) === show(focus.peek())) { focus.value = next; return; }
   const now = performance.now(), replace = how === "learn" || (how === "glide" && now - glided < 1000);
   glided = how === "glide" ? now : 0;
+  if (!replace && owed) write();
   focus.value = next;
-  if (replace) history.replaceState({ time: next.time }, "", show(next)); else history.pushState({ time: next.time }, "", show(next));
+  if (!replace) history.pushState({ time: next.time }, "", show(next));
+  else if (how === "learn") write();
+  else owed ||= setTimeout(write, late) as unknown as number;
 }
 
 export const filter = (change: Partial<Filter>, how: "step" | "glide" = "step") => move({ filter: { ...focus.peek().filter, ...change } }, how);
@@ -121,4 +133,4 @@ export const enter = (to: string) => move({
 
 export const filtered = (f: Filter) => JSON.stringify(f) !== JSON.stringify(none);
 
-addEventListener("popstate", (e) => { focus.value = { ...parse(location.hash), time: (e.state as { time?: number } | null)?.time ?? null }; });
+addEventListener("popstate", (e) => { clearTimeout(owed); owed = 0; focus.value = { ...parse(location.hash), time: (e.state as { time?: number } | null)?.time ?? null }; });

@@ -2,7 +2,7 @@
 import { computed, effect, signal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { changeOfOffset, count, full, span, zone } from "./clock";
-import { cursor, density, lanes, lanesWidth, live, look, lookAt, of, page, pages, scrub, shown, states, ticks, visible, whole } from "./data";
+import { chosenUid, cursor, density, grouping, lanes, lanesWidth, live, look, lookAt, of, page, pages, scrub, shown, states, ticks, visible, whole } from "./data";
 import { at, bars, paintBars, paintIncomplete } from "./density";
 import { filter, focus, move } from "./focus";
 import { marks, nearest, paintLanes, row, stateAt, stateBars } from "./lanepaint";
@@ -152,7 +152,7 @@ function Rows() {
 }
 
 function Row({ lane, index }: { lane: Lane; index: number }) {
-  const f = focus.value, chosen = lane.uid === f.uid, now = cursor.value ?? whole.value?.to ?? 0, state = stateAt(stateBars(states.answer.value).get(lane.id), now);
+  const chosen = lane.uid === chosenUid.value, now = cursor.value ?? whole.value?.to ?? 0, state = stateAt(stateBars(states.answer.value).get(lane.id), now);
   const life = lives.value.get(lane.id), name = lane.name, split = name.length > 16 ? name.length - 9 : name.length;
   return (
     <div role="row" class={`row${chosen ? " chosen" : ""}${lane.trouble ? " trouble" : ""}`} aria-rowindex={index + 1} aria-level={lane.depth + 1} aria-selected={chosen}
@@ -160,7 +160,7 @@ function Row({ lane, index }: { lane: Lane; index: number }) {
       title={`${lane.kind} ${lane.namespace ? lane.namespace + "/" : ""}${lane.name}${life ? `, ${life}` : ""}${lane.trouble ? `: ${lane.trouble}` : ""}`}
       onClick={() => { active.value = index; move(of(lane)); }} onFocus={() => { active.value = index; }}>
       <span role="rowheader" class="name"><span class="kind">{lane.kind}</span><span class="start">{name.slice(0, split)}</span><span class="end">{name.slice(split)}</span>
-        {life ? <span class="life">{life}</span> : null}{lane.depth === 0 || f.group !== "owner" ? <span class="space">{lane.namespace}</span> : null}</span>
+        {life ? <span class="life">{life}</span> : null}{lane.depth === 0 || grouping.value !== "owner" ? <span class="space">{lane.namespace}</span> : null}</span>
       <span role="gridcell" class="number" title={lane.hidden > 0 ? `${count(lane.hidden)} hidden by the filter` : undefined}>{count(lane.changes)}<span class="unseen"> changes{lane.hidden > 0 ? `, ${count(lane.hidden)} hidden` : ""}</span></span>
       <span role="gridcell" class="unseen">{state}{lane.trouble ? `, ${lane.trouble}` : ""}{lane.ended !== null ? ", ended" : ""}</span>
     </div>
