@@ -164,7 +164,7 @@ func (d *demo) next() {
   %[1]s status --data-dir %[2]s
   make run                    # record the cluster of your own kubeconfig, read-only
 
-==> The story above as a page in your browser, at the Deployment before it was deleted:
+==> The story above as a page in your browser, at the Deployment before it was deleted. There, r shows its story, ← and → step, ? lists all keys:
 
   %[4]s open deployment/checkout -n shop --at %[5]s --data-dir %[2]s --cluster %[3]s
 `, d.recorder, d.dataDir, d.cluster, d.replay, d.before, d.kubectl)

@@ -20,6 +20,12 @@ for (const scheme of ["dark", "light"]) {
     await page.keyboard.press("d");
     await page.keyboard.press("ArrowLeft");
     await page.waitForFunction(() => location.hash.includes("at=seq:"));
+    const paths = page.locator(".part .diff:not(.short) .path"), folded = page.getByRole("button", { name: /^bookkeeping of the API server/ });
+    await folded.waitFor();
+    const kept = paths.filter({ hasText: /metadata.(managedFields|generation|resourceVersion)/ });
+    assert.equal(await kept.count(), 0);
+    await folded.click();
+    await kept.first().waitFor();
     await page.keyboard.press("a");
     await page.keyboard.press("n");
     await page.locator(".sums").getByText("changed").first().waitFor();

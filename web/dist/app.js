@@ -2612,7 +2612,7 @@ function Bar({ help }) {
   return /* @__PURE__ */ a4("header", { class: "bar", children: [
     /* @__PURE__ */ a4("span", { class: "brand", title: m5?.cluster, children: [
       /* @__PURE__ */ a4("span", { class: "logo", "aria-hidden": "true", children: "◀◀" }),
-      (m5?.clusters.length ?? 0) > 1 ? /* @__PURE__ */ a4("select", { "aria-label": "Cluster", value: f5.cluster || m5?.cluster, onChange: (e4) => enter(e4.currentTarget.value), children: m5?.clusters.map((c4) => /* @__PURE__ */ a4("option", { value: c4.uid, children: c4.name || c4.uid }, c4.uid)) }) : /* @__PURE__ */ a4("b", { children: name || "kuberewind" })
+      (m5?.clusters.length ?? 0) > 1 ? /* @__PURE__ */ a4("select", { "aria-label": "Cluster", value: f5.cluster || m5?.cluster, onChange: (e4) => enter(e4.currentTarget.value), children: m5?.clusters.map((c4) => /* @__PURE__ */ a4("option", { value: c4.uid, children: c4.name || c4.uid }, c4.uid)) }) : /* @__PURE__ */ a4("b", { title: name, children: name || "kuberewind" })
     ] }),
     /* @__PURE__ */ a4(Instant, {}),
     /* @__PURE__ */ a4("span", { class: "group", role: "group", "aria-label": "Width of the window", children: [
@@ -3411,6 +3411,16 @@ function Head({ o: o5 }) {
     /* @__PURE__ */ a4(Holes, { of: o5.incomplete ?? [] })
   ] });
 }
+var bookkeeping = (c4) => /^\/metadata\/(managedFields|generation|resourceVersion)(\/|$)/.test(c4.path);
+function Differences({ diff }) {
+  const open2 = useSignal(false), own = diff.filter((c4) => !bookkeeping(c4)), rest2 = diff.length - own.length;
+  return /* @__PURE__ */ a4($, { children: [
+    /* @__PURE__ */ a4(Diff, { changes: open2.value ? diff : own }),
+    rest2 > 0 ? /* @__PURE__ */ a4("p", { children: /* @__PURE__ */ a4("button", { type: "button", class: "more", "aria-expanded": open2.value, onClick: () => {
+      open2.value = !open2.value;
+    }, children: open2.value ? "fold the bookkeeping" : `bookkeeping of the API server: ${count(rest2)} ${rest2 === 1 ? "path" : "paths"} folded` }) }) : null
+  ] });
+}
 function Changed({ o: o5 }) {
   const d4 = o5.delta, diff = o5.diff ?? [];
   return /* @__PURE__ */ a4($, { children: [
@@ -3418,7 +3428,7 @@ function Changed({ o: o5 }) {
       /* @__PURE__ */ a4(Class, { of: d4.class }),
       " ",
       /* @__PURE__ */ a4(Writer, { manager: d4.manager, evidence: d4.managerEvidence, hint: d4.hint })
-    ] }), children: diff.length > 0 ? /* @__PURE__ */ a4(Diff, { changes: diff }) : /* @__PURE__ */ a4("p", { class: "faint", children: d4.type === "Added" ? "The object was created with this version." : d4.type === "Deleted" ? "The object was deleted." : "No field changed: the version is a copy that the recorder stored." }) }) : null,
+    ] }), children: diff.length > 0 ? /* @__PURE__ */ a4(Differences, { diff }) : /* @__PURE__ */ a4("p", { class: "faint", children: d4.type === "Added" ? "The object was created with this version." : d4.type === "Deleted" ? "The object was deleted." : "No field changed: the version is a copy that the recorder stored." }) }) : null,
     /* @__PURE__ */ a4(Events, { o: o5 }),
     /* @__PURE__ */ a4(Related, { o: o5 })
   ] });

@@ -30,7 +30,7 @@ export function Bar({ help }: { help: () => void }) {
     <header class="bar">
       <span class="brand" title={m?.cluster}><span class="logo" aria-hidden="true">◀◀</span>{(m?.clusters.length ?? 0) > 1
         ? <select aria-label="Cluster" value={f.cluster || m?.cluster} onChange={(e) => enter(e.currentTarget.value)}>{m?.clusters.map((c) => <option key={c.uid} value={c.uid}>{c.name || c.uid}</option>)}</select>
-        : <b>{name || "kuberewind"}</b>}</span>
+        : <b title={name}>{name || "kuberewind"}</b>}</span>
       <Instant />
       <span class="group" role="group" aria-label="Width of the window">
         {widths.map(([label, ms]) => <button type="button" key={label} aria-pressed={f.last === ms} onClick={() => widen(ms)}>{label}</button>)}

@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import { count, full, span } from "./clock";
 import { cursor, live, look, morePages, object, versions, walk } from "./data";
 import { focus, move } from "./focus";
-import type { Line, ObjectAnswer, Row } from "./model";
+import type { Change, Line, ObjectAnswer, Row } from "./model";
 import { Blamed, Near, Told } from "./tales";
 import { Class, Command, Diff, Holes, Link, Section, When, Writer } from "./parts";
 
@@ -45,13 +45,27 @@ function Head({ o }: { o: ObjectAnswer }) {
   );
 }
 
+/** bookkeeping is what the API server notes of each write. It changes with every version, and hides what somebody changed. */
+const bookkeeping = (c: Change) => /^\/metadata\/(managedFields|generation|resourceVersion)(\/|$)/.test(c.path);
+
+/** Differences shows what somebody changed. The server's bookkeeping is one click away, with its number. */
+function Differences({ diff }: { diff: Change[] }) {
+  const open = useSignal(false), own = diff.filter((c) => !bookkeeping(c)), rest = diff.length - own.length;
+  return (
+    <>
+      <Diff changes={open.value ? diff : own} />
+      {rest > 0 ? <p><button type="button" class="more" aria-expanded={open.value} onClick={() => { open.value = !open.value; }}>{open.value ? "fold the bookkeeping" : `bookkeeping of the API server: ${count(rest)} ${rest === 1 ? "path" : "paths"} folded`}</button></p> : null}
+    </>
+  );
+}
+
 function Changed({ o }: { o: ObjectAnswer }) {
   const d = o.delta, diff = o.diff ?? [];
   return (
     <>
       {d ? (
         <Section title="What changed" note={<><Class of={d.class} /> <Writer manager={d.manager} evidence={d.managerEvidence} hint={d.hint} /></>}>
-          {diff.length > 0 ? <Diff changes={diff} /> : <p class="faint">{d.type === "Added" ? "The object was created with this version." : d.type === "Deleted" ? "The object was deleted." : "No field changed: the version is a copy that the recorder stored."}</p>}
+          {diff.length > 0 ? <Differences diff={diff} /> : <p class="faint">{d.type === "Added" ? "The object was created with this version." : d.type === "Deleted" ? "The object was deleted." : "No field changed: the version is a copy that the recorder stored."}</p>}
         </Section>
       ) : null}
       <Events o={o} />
