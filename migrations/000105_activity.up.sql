@@ -25,12 +25,12 @@ CREATE TABLE kuberewind.activity (
     PRIMARY KEY (cluster, day, first_seq, width),
     FOREIGN KEY (cluster, day) REFERENCES kuberewind.days (cluster, day) ON DELETE CASCADE
 );
-COMMENT ON TABLE kuberewind.activity IS 'How many deltas there were, by the minute and by the hour of occurred_at: two rows for each stretch of seqs. Derived from the deltas: without it, answers are the same, only slower. DELETE drops it, and the recorder counts again.';
+COMMENT ON TABLE kuberewind.activity IS 'How many deltas there were, by the minute and by the hour of occurred_at: four rows for each stretch of seqs. Derived from the deltas: without it, answers are the same, only slower. DELETE drops it, and the recorder counts again.';
 COMMENT ON COLUMN kuberewind.activity.cluster IS 'The cluster, as in clusters.';
 COMMENT ON COLUMN kuberewind.activity.day IS 'UTC day of observed_at of its deltas, as in days.';
 COMMENT ON COLUMN kuberewind.activity.first_seq IS 'First seq that was counted.';
 COMMENT ON COLUMN kuberewind.activity.last_seq IS 'Last seq that was counted; all between them were, too.';
-COMMENT ON COLUMN kuberewind.activity.width IS 'minute or hour: how long the stretches of time are.';
+COMMENT ON COLUMN kuberewind.activity.width IS 'minute or hour: how long the stretches of time are. With "of resource", namespaces and managers are not told apart.';
 COMMENT ON COLUMN kuberewind.activity.classifier IS 'Version of what told the classes. Counts of another version are not used, and are made again.';
 COMMENT ON COLUMN kuberewind.activity.times IS 'Begin of the minute or hour, for each count.';
 COMMENT ON COLUMN kuberewind.activity.streams IS 'The stream, as in streams.';

@@ -358,12 +358,12 @@ func TestACounterThatIsStoppedGoesOn(t *testing.T) {
 		stopper := s.counter(t, 32)
 		stopped := make(chan error, 1)
 		go func() { stopped <- stopper.CountDue(ctx) }()
-		require.Eventually(t, func() bool { return len(table()) > 6*stops || len(table()) == len(want) }, time.Minute, time.Millisecond)
+		require.Eventually(t, func() bool { return len(table()) > 12*stops || len(table()) == len(want) }, time.Minute, time.Millisecond)
 		cancel()
 		if err := <-stopped; err == nil {
 			break
 		}
-		require.Zero(t, len(table())%2, "both widths are written, or none")
+		require.Zero(t, len(table())%4, "all widths are written, or none")
 	}
 	require.Equal(t, want, table())
 }

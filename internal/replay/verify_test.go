@@ -102,7 +102,7 @@ activity: 15 deltas in 3 blocks were counted again; 0 are not counted ahead
 	for name, damage := range map[string]string{
 		"the seqs":                            `UPDATE kuberewind.activity SET last_seqs[1] = 999 WHERE first_seq = 6 AND width = 'minute'`,
 		"its arrays have several lengths":     `UPDATE kuberewind.activity SET classes = classes || 'added'::text WHERE first_seq = 6 AND width = 'minute'`,
-		"by minute or by hour are missing":    `DELETE FROM kuberewind.activity WHERE first_seq = 6 AND width = 'minute'`,
+		"by minute or by hour is missing":     `DELETE FROM kuberewind.activity WHERE first_seq = 6 AND width = 'minute'`,
 		"does not hold these seqs":            `UPDATE kuberewind.activity SET last_seq = 16 WHERE first_seq = 11`,
 		"are counted in another row":          `UPDATE kuberewind.activity SET last_seq = 7 WHERE first_seq = 1`,
 		"0 are on record as counted, and the": `UPDATE kuberewind.activity SET namespaces[1] = 'elsewhere' WHERE first_seq = 1`,

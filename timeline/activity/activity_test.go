@@ -54,7 +54,7 @@ func TestCountsOfTheSceneAreThoseOfThisVersionOfTheClassifier(t *testing.T) {
 	db := pgtest.New(t, recorded)
 	conn := db.Connect(t)
 	require.NoError(t, counter(t, db, migrations.WriterRole, activity.Options{Block: 1361}).CountDue(t.Context()))
-	for _, width := range []string{"minute", "hour"} {
+	for _, width := range []string{"minute", "hour", "minute of resource", "hour of resource"} {
 		var got string
 		var versions []int
 		err := conn.QueryRow(t.Context(), `
@@ -74,8 +74,8 @@ func TestWhatIsDamagedIsPassedOver(t *testing.T) {
 	require.ErrorContains(t, err, "count the deltas from 101 to 200: the record is damaged: of the seqs 101 to 200, 99 are on record")
 	var rows, around int
 	require.NoError(t, db.Connect(t).QueryRow(t.Context(), "SELECT count(*), count(*) FILTER (WHERE first_seq IN (1, 101, 201)) FROM kuberewind.activity").Scan(&rows, &around))
-	require.Equal(t, 2*12, rows)
-	require.Equal(t, 2*2, around)
+	require.Equal(t, 4*12, rows)
+	require.Equal(t, 4*2, around)
 }
 
 // A logged keeps what was logged.
@@ -110,11 +110,11 @@ func TestALoginThatMayNotCountIsToldOnceWhatItNeeds(t *testing.T) {
 		require.NoError(t, conn.QueryRow(t.Context(), "SELECT count(*) FROM kuberewind.activity").Scan(&n))
 		return n
 	}
-	require.Eventually(t, func() bool { return log.lines() > 0 && rows() == 2*13 }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return log.lines() > 0 && rows() == 4*13 }, time.Minute, time.Millisecond)
 	for range 3 { // The one that may count looks often meanwhile.
 		_, err := conn.Exec(t.Context(), "DELETE FROM kuberewind.activity WHERE first_seq = 1")
 		require.NoError(t, err)
-		require.Eventually(t, func() bool { return rows() == 2*13 }, time.Minute, time.Millisecond)
+		require.Eventually(t, func() bool { return rows() == 4*13 }, time.Minute, time.Millisecond)
 	}
 	cancel()
 	running.Wait()

@@ -19,17 +19,20 @@ import (
 // A Width is how long the stretches of time are that are counted.
 type Width string
 
-// The widths.
+// The widths. Those of a resource are of all namespaces and managers together: they are a tenth as many counts, and few filters need more.
 const (
-	Minute Width = "minute"
-	Hour   Width = "hour"
+	Minute           Width = "minute"
+	Hour             Width = "hour"
+	MinuteOfResource Width = "minute of resource"
+	HourOfResource   Width = "hour of resource"
 )
 
-// widths are how long they are.
+// widths are how long they are. A block has a row for each.
 var widths = []struct {
-	width Width
-	long  time.Duration
-}{{Minute, time.Minute}, {Hour, time.Hour}}
+	width    Width
+	long     time.Duration
+	together bool // namespaces and managers
+}{{Minute, time.Minute, false}, {Hour, time.Hour, false}, {MinuteOfResource, time.Minute, true}, {HourOfResource, time.Hour, true}}
 
 // A stretch is of seqs of one day.
 type stretch struct {
@@ -66,12 +69,15 @@ func (t tally) plus(other tally) tally {
 // tallies are the counts of a stretch, by minute or by hour.
 type tallies map[key]tally
 
-// by gives the same counts in a greater width.
-func (t tallies) by(long time.Duration) tallies {
+// by gives the same counts in a greater width, and for all namespaces and managers together if that is asked for.
+func (t tallies) by(long time.Duration, together bool) tallies {
 	seconds := int64(long / time.Second)
 	wide := tallies{}
 	for k, n := range t {
 		k.at -= ((k.at % seconds) + seconds) % seconds
+		if together {
+			k.namespace, k.manager = "", ""
+		}
 		wide[k] = wide[k].plus(n)
 	}
 	return wide

@@ -202,7 +202,7 @@ func (c *Counter) write(ctx context.Context, tx pgx.Tx, s stretch, minutes talli
 		return err
 	}
 	for _, w := range widths {
-		all := minutes.by(w.long).columns()
+		all := minutes.by(w.long, w.together).columns()
 		_, err := tx.Exec(ctx, `
 			INSERT INTO kuberewind.activity
 				(cluster, day, first_seq, last_seq, width, classifier, times, streams, namespaces, managers, classes, counts, first_seqs, last_seqs)

@@ -46,7 +46,7 @@ func present(ctx context.Context, rec *history.Record, days []history.Day) (ther
 	return there, nil
 }
 
-// blocksOf gives the blocks of days, of which there are both widths, counted by this program's classifier.
+// blocksOf gives the blocks of days, of which there are all widths, counted by this program's classifier.
 func blocksOf(ctx context.Context, rec *history.Record, days []history.Day, first, last int64) (all []Block, err error) {
 	dates := make([]time.Time, len(days))
 	for i := range days {
@@ -55,7 +55,7 @@ func blocksOf(ctx context.Context, rec *history.Record, days []history.Day, firs
 	rows, err := rec.Pool().Query(ctx, `
 		SELECT first_seq, last_seq, day FROM kuberewind.record_activity
 		WHERE cluster = $1 AND day = ANY ($2::date[]) AND last_seq >= $3 AND first_seq <= $4 AND classifier = $5
-		GROUP BY day, first_seq, last_seq HAVING count(*) = 2 ORDER BY first_seq`, rec.Cluster().Number, dates, first, last, class.Version)
+		GROUP BY day, first_seq, last_seq HAVING count(*) = $6 ORDER BY first_seq`, rec.Cluster().Number, dates, first, last, class.Version, len(widths))
 	if err != nil {
 		return nil, fmt.Errorf("look what was counted ahead: %w", err)
 	}
@@ -74,7 +74,7 @@ func blocksOf(ctx context.Context, rec *history.Record, days []history.Day, firs
 
 // A Selection says which counts are read. Nil and "" do not bound.
 type Selection struct {
-	Width      Width
+	Width      Width // Minute or Hour
 	Streams    []int32
 	Namespaces []string
 	Manager    string // proved
@@ -97,13 +97,17 @@ func Read(ctx context.Context, rec *history.Record, blocks []Block, s Selection,
 		return nil
 	}
 	newest := blocks[len(blocks)-1]
+	width := s.Width
+	if s.Namespaces == nil && s.Manager == "" {
+		width = map[Width]Width{Minute: MinuteOfResource, Hour: HourOfResource}[width]
+	}
 	rows, err := rec.Pool().Query(ctx, `
 		SELECT first_seq, last_seq, times, classes, counts, first_seqs, last_seqs,
 			CASE WHEN $7 THEN streams ELSE '{}' END, CASE WHEN $8 THEN namespaces ELSE '{}' END, CASE WHEN $9 THEN managers ELSE '{}' END
 		FROM kuberewind.record_activity
 		WHERE cluster = $1 AND day BETWEEN $2 AND $3 AND first_seq BETWEEN $4 AND $5 AND width = $6 AND classifier = $10
 		ORDER BY first_seq`,
-		rec.Cluster().Number, blocks[0].day, newest.day, blocks[0].First, newest.First, string(s.Width), s.Streams != nil, s.Namespaces != nil, s.Manager != "", class.Version)
+		rec.Cluster().Number, blocks[0].day, newest.day, blocks[0].First, newest.First, string(width), s.Streams != nil, s.Namespaces != nil, s.Manager != "", class.Version)
 	if err != nil {
 		return fmt.Errorf("read what was counted ahead: %w", err)
 	}

@@ -82,14 +82,14 @@ func Verify(ctx context.Context, rec *history.Record, o VerifyOptions, found fun
 	return v, err
 }
 
-// strays finds rows that no counter writes: one width alone, seqs of another day, and rows that overlap.
+// strays finds rows that no counter writes: a width alone, seqs of another day, and rows that overlap.
 func strays(ctx context.Context, rec *history.Record, found func(Finding)) error {
 	rows, err := rec.Pool().Query(ctx, `
 		SELECT a.first_seq, a.last_seq, bool_and(a.first_seq <= a.last_seq AND a.first_seq >= d.first_seq AND a.last_seq <= d.last_seq),
-			count(*) FILTER (WHERE a.width IN ('minute', 'hour'))
+			count(*) FILTER (WHERE a.width = ANY ($2::text[]))
 		FROM kuberewind.record_activity a
 		JOIN kuberewind.record_days d ON d.cluster = a.cluster AND d.day = a.day
-		WHERE a.cluster = $1 GROUP BY a.day, a.first_seq, a.last_seq ORDER BY a.first_seq, a.last_seq`, rec.Cluster().Number)
+		WHERE a.cluster = $1 GROUP BY a.day, a.first_seq, a.last_seq ORDER BY a.first_seq, a.last_seq`, rec.Cluster().Number, widthNames())
 	if err != nil {
 		return fmt.Errorf("read what was counted ahead: %w", err)
 	}
@@ -102,7 +102,7 @@ func strays(ctx context.Context, rec *history.Record, found func(Finding)) error
 		case first <= before:
 			found(Finding{first, last, "its seqs are counted in another row, too"})
 		case n != int64(len(widths)):
-			found(Finding{first, last, "its counts by minute or by hour are missing"})
+			found(Finding{first, last, "a row of its counts by minute or by hour is missing"})
 		}
 		before = max(before, last)
 		return nil
@@ -111,6 +111,14 @@ func strays(ctx context.Context, rec *history.Record, found func(Finding)) error
 		return fmt.Errorf("read what was counted ahead: %w", err)
 	}
 	return nil
+}
+
+// widthNames are the widths as the table has them.
+func widthNames() (all []string) {
+	for _, w := range widths {
+		all = append(all, string(w.width))
+	}
+	return all
 }
 
 // compare counts a block again. It is ErrChanged if the block is gone meanwhile.
@@ -133,7 +141,7 @@ func (r *reckoner) compare(ctx context.Context, b Block, names map[int32]string,
 			found(Finding{b.First, b.Last, fmt.Sprintf("by %s: %v", w.width, err)})
 			continue
 		}
-		for k, text := range differences(there, minutes.by(w.long)) {
+		for k, text := range differences(there, minutes.by(w.long, w.together)) {
 			found(Finding{b.First, b.Last, fmt.Sprintf("%s %s, %s%s", w.width, k.begin(), names[k.stream], text)})
 		}
 	}
