@@ -101,6 +101,7 @@ test("steps by keys that are faster than the server end where the cursor ends", 
   await back(page, 6);
   while (answered < 6) await page.waitForEvent("requestfinished");
   await settled(page);
+  await page.keyboard.press("p"); // Each step that arrived since showed its object.
   const seq = await at(page);
   await page.locator(".session-clock", { hasText: `seq:${seq}.` }).waitFor();
   assert.equal(String((await session("steps")).seq), seq);
