@@ -118,9 +118,9 @@ FAULTS_SEED ?= 0
 FIND_FAULTS  = $(TEST) -count 1 -timeout 30m -v ./test/web/faults -args -play -seed $(FAULTS_SEED)
 
 .PHONY: test-web
-test-web: setup control-plane-full test-programs test-browser ## Check the types of the page, open each of its views in Chromium on the recorded scene, and do what make test-faults does: [FAULTS_SEED=7]
+test-web: setup control-plane-full test-programs test-browser ## Check the types of the page, open its views in Chromium, compare what is drawn with SQL, and do what make test-faults does: [FAULTS_SEED=7]
 	@test/web/node_modules/.bin/tsc -p web
-	@$(TEST) -count 1 -timeout 20m -v ./test/web -args -all
+	@$(TEST) -count 1 -timeout 30m -v ./test/web -args -all
 	@$(FIND_FAULTS)
 
 .PHONY: test-faults

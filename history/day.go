@@ -56,7 +56,7 @@ func (r *Record) present(ctx context.Context, db querier, d *day) error {
 		return fmt.Errorf("look for the deltas of %s: %w", d.day.Format(time.DateOnly), err)
 	}
 	if !there {
-		return &MissingDayError{Day: d.day, FirstSeq: d.firstSeq, LastSeq: d.lastSeq}
+		return &MissingDayError{Day: d.day, FirstSeq: d.firstSeq, LastSeq: d.lastSeq, FirstAt: d.firstAt, LastAt: d.lastAt}
 	}
 	r.mu.Lock()
 	r.days[d.day] = time.Now()

@@ -142,6 +142,7 @@ var (
 type MissingDayError struct {
 	Day               time.Time
 	FirstSeq, LastSeq int64
+	FirstAt, LastAt   time.Time // observed_at of these
 }
 
 func (e *MissingDayError) Error() string {

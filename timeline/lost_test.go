@@ -153,3 +153,26 @@ func TestADamagedVersionIsSaid(t *testing.T) {
 	require.Positive(t, blame.kinds()["damaged"])
 	require.NotEmpty(t, blame.Lines, "the lines are those of the last version that is not damaged")
 }
+
+// What is stored as a whole needs nothing of the days before it.
+func TestAVersionThatIsStoredAsAWholeIsShownAfterALostDay(t *testing.T) {
+	b := timelinetest.NewBook(t)
+	b.List()
+	b.Watched(postgres.Added, "configmaps", "settings", "", `,"data":{"n":"1"}`)
+	b.Now = timelinetest.Noon.AddDate(0, 0, 1)
+	b.Watched(postgres.Updated, "configmaps", "settings", "", `,"data":{"n":"2"}`)
+	lost := b.Now
+	b.Now = timelinetest.Noon.AddDate(0, 0, 2)
+	b.Sweep()
+	b.Lose(lost)
+	s := served(t, b.DB, time.Minute)
+	var got struct {
+		lacking
+		YAML []struct{ Text string }
+		Diff []struct{ Path string }
+	}
+	s.ask(t, "object", url.Values{"resource": {"configmaps"}, "namespace": {"shop"}, "name": {"settings"}, "at": {"seq:3"}}, &got)
+	require.Contains(t, got.YAML, struct{ Text string }{`  "n": "2"`})
+	require.Empty(t, got.Diff)
+	require.Equal(t, 1, got.kinds()["pruned"], "what it changed is not known")
+}

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -36,6 +38,12 @@ func (v *Version) GetResourceVersion() string { return v.RV }
 
 // Doc is the object in canonical form.
 func (v *Version) Doc() patch.Doc { return v.Content }
+
+// Be gives the version another UID: what is made anew under a name is another life.
+func (v *Version) Be(uid string) {
+	v.Content = patch.Doc(strings.Replace(string(v.Content), fmt.Sprintf(`"uid":%q`, v.UID), fmt.Sprintf(`"uid":%q`, uid), 1))
+	v.UID = uid
+}
 
 // A Book writes a record. Its clock goes as it is told.
 type Book struct {
@@ -142,6 +150,11 @@ func (b *Book) Listed(resource, cause, source string) postgres.Item {
 	}
 }
 
+// Resumed closes the gap of a resource in which nothing was missed.
+func (b *Book) Resumed(resource string) postgres.Item {
+	return postgres.Item{Stream: b.streams[resource].ID(), Kind: postgres.Resumed}
+}
+
 // Interrupted opens a gap of a resource.
 func (b *Book) Interrupted(resource, cause string) postgres.Item {
 	return postgres.Item{Stream: b.streams[resource].ID(), Kind: postgres.Interrupted, Marker: postgres.Marker{Cause: cause}}
@@ -164,7 +177,10 @@ func (b *Book) Delta(kind, source, resource, name, metadata, fields string) post
 		o.Namespace = Namespace
 		metadata += fmt.Sprintf(`"namespace":%q,`, Namespace)
 	}
-	doc, err := patch.Canonical(fmt.Appendf(nil, `{"metadata":{%s"name":%q,"uid":%q,"resourceVersion":%q}%s}`, metadata, name, o.UID, o.RV, fields))
+	of := resources[slices.IndexFunc(resources, func(s postgres.StreamSpec) bool { return s.Resource == resource })]
+	version := strings.TrimPrefix(of.Group+"/"+of.Version, "/")
+	doc, err := patch.Canonical(fmt.Appendf(nil, `{"apiVersion":%q,"kind":%q,"metadata":{%s"name":%q,"uid":%q,"resourceVersion":%q}%s}`,
+		version, of.Kind, metadata, name, o.UID, o.RV, fields))
 	require.NoError(b.t, err)
 	o.Content = doc
 	it := postgres.Item{Stream: b.streams[resource].ID(), Kind: postgres.Delta, Type: kind, Source: source, Object: o}

@@ -70,11 +70,12 @@ func OfScene() Words {
 type Choice struct {
 	Values url.Values
 	Where  string
+	Hidden string // the same for the heartbeats that are left out
 }
 
 // Choose makes a random filter of at most so many parts. Without a class, all but heartbeats count.
 func (s SQL) Choose(random *rand.Rand, words Words, most int) Choice {
-	c := Choice{Values: url.Values{}}
+	c, class := Choice{Values: url.Values{}}, " AND class <> 'heartbeat'"
 	add := func(name, value string) {
 		if c.Values.Has(name) {
 			return // The timeline joins two values of one name with OR.
@@ -90,11 +91,12 @@ func (s SQL) Choose(random *rand.Rand, words Words, most int) Choice {
 		func() { add("manager", pick(words.Managers)) },
 		func() { add("type", pick([]string{"Added", "Updated", "Deleted", "Sync"})) },
 		func() {
-			add("class", pick([]string{"change", "added", "deleted", "status", "event", "sync", "heartbeat"}))
+			c.Values.Set("class", pick([]string{"change", "added", "deleted", "status", "event", "sync", "heartbeat"}))
+			class = " AND " + s.With("class", map[string]string{"class": c.Values.Get("class")})
 		},
 		func() { add("path", pick(words.Paths)) },
 		func() {
-			if c.Values.Has("namespace") || c.Values.Has("resource") {
+			if len(words.Labelled) == 0 || c.Values.Has("namespace") || c.Values.Has("resource") {
 				return
 			}
 			add("namespace", words.Namespaces[0])
@@ -107,8 +109,9 @@ func (s SQL) Choose(random *rand.Rand, words Words, most int) Choice {
 	for _, i := range random.Perm(len(kinds))[:random.IntN(most+1)] {
 		kinds[i]()
 	}
-	if !c.Values.Has("class") {
-		c.Where += " AND class <> 'heartbeat'"
+	if c.Hidden = c.Where + " AND class = 'heartbeat'"; c.Values.Get("class") == "heartbeat" {
+		c.Hidden = " AND false"
 	}
+	c.Where += class
 	return c
 }

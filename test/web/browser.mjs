@@ -6,6 +6,7 @@ import { chromium } from "playwright-core";
 const flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
 
 const address = (name) => process.env[name]?.replace(/\/$/, "");
+
 export const origin = address("KUBEREWIND_PAGE");
 /** clusters is a page of two clusters; the second one's UID is "another". */
 export const clusters = address("KUBEREWIND_CLUSTERS");
@@ -17,19 +18,19 @@ export const whole = address("KUBEREWIND_WHOLE");
 export const api = async (method = "GET") => (await fetch(process.env.KUBEREWIND_WHOLE_CONTROL, { method })).json();
 export const patience = 60_000; // of one wait: machines that build other things are slow
 
-export const launch = () => chromium.launch({ executablePath: process.env.KUBEREWIND_CHROMIUM, args: flags, ignoreDefaultArgs: ["--enable-unsafe-swiftshader"] });
+export const launch = (more = []) => chromium.launch({ executablePath: process.env.KUBEREWIND_CHROMIUM, args: [...flags, ...more], ignoreDefaultArgs: ["--enable-unsafe-swiftshader"] });
 
 /** code asks the test's server for a code, as a link has one. */
 export const code = async (from = origin) => (from === whole ? (await api()).code : (await fetch(process.env.KUBEREWIND_CODES)).text());
 
-/** context is a browser of one user. faults collects what must not happen in any of its tabs. */
-export async function context(browser, { width = 1280, height = 800, scheme = "dark", from = origin } = {}) {
+/** context is a browser of one user. faults collects what must not happen in any of its tabs. refused are the answers that are no fault. */
+export async function context(browser, { width = 1280, height = 800, scheme = "dark", from = origin, refused = /status of (401|404)/ } = {}) {
   const made = await browser.newContext({ viewport: { width, height }, colorScheme: scheme, permissions: ["clipboard-read", "clipboard-write"] }), faults = [];
   made.setDefaultTimeout(patience);
   await made.addInitScript(() => addEventListener("securitypolicyviolation", (e) => console.error(`policy violation: ${e.violatedDirective} ${e.blockedURI}`)));
   made.on("page", (p) => {
     p.on("pageerror", (e) => faults.push(`error: ${e.stack}`));
-    p.on("console", (m) => { if (m.type() === "error" && !/status of (401|404)/.test(m.text())) faults.push(`console: ${m.text()}`); });
+    p.on("console", (m) => { if (m.type() === "error" && !refused.test(m.text())) faults.push(`console: ${m.text()}`); });
     p.on("request", (r) => { if (new URL(r.url()).origin !== from) faults.push(`request off origin: ${r.url()}`); });
   });
   return { context: made, faults };

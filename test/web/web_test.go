@@ -66,14 +66,11 @@ func recorded(ctx context.Context, conn *pgx.Conn) error {
 }
 
 func TestThePageInABrowser(t *testing.T) {
-	if os.Getenv("SKIP_WEB") == "1" {
-		t.Skip("SKIP_WEB=1")
-	}
 	chromium := need(t)
-	rec, codes := open(t, recorded), page.NewCodes()
+	rec, codes := open(t, pgtest.New(t, recorded)), page.NewCodes()
 	at, both := servePage(t, codes, 0, cluster(rec, "")), servePage(t, codes, 0, cluster(rec, ""), cluster(rec, another))
 	hasty := servePage(t, codes, time.Nanosecond, cluster(rec, ""))
-	whole := serveWhole(t, open(t, plain))
+	whole := serveWhole(t, open(t, pgtest.New(t, plain)))
 	made := whole.control()
 	pattern := cmp.Or(*only, "smoke.test.mjs")
 	if *all {
@@ -87,10 +84,14 @@ func TestThePageInABrowser(t *testing.T) {
 	files, err := filepath.Glob(pattern)
 	require.NoError(t, err)
 	require.NotEmpty(t, files, "no file is called %s", pattern)
-	node := exec.Command("node", append([]string{"--test", "--test-reporter=spec", "--test-concurrency=1"}, files...)...)
-	node.Env = append(os.Environ(), "KUBEREWIND_PAGE="+at, "KUBEREWIND_CLUSTERS="+both, "KUBEREWIND_HASTY="+hasty, "KUBEREWIND_CHROMIUM="+chromium, "KUBEREWIND_HOSTILE="+hostile,
+	drive(t, chromium, files, "KUBEREWIND_PAGE="+at, "KUBEREWIND_CLUSTERS="+both, "KUBEREWIND_HASTY="+hasty, "KUBEREWIND_HOSTILE="+hostile,
 		"KUBEREWIND_CODES="+links(t, codes.New), "KUBEREWIND_WHOLE="+whole.server.Page(), "KUBEREWIND_WHOLE_CONTROL="+made)
-	out, err := node.CombinedOutput()
+}
+
+// drive runs files of tests in Node.
+func drive(t *testing.T, chromium string, files []string, env ...string) {
+	t.Helper()
+	out, err := inNode(chromium, files, env...)
 	t.Logf("%s", out)
 	require.NoError(t, err)
 	if *draw {
@@ -98,9 +99,18 @@ func TestThePageInABrowser(t *testing.T) {
 	}
 }
 
+func inNode(chromium string, files []string, env ...string) ([]byte, error) {
+	node := exec.Command("node", append([]string{"--test", "--test-reporter=spec", "--test-concurrency=1"}, files...)...)
+	node.Env = append(append(os.Environ(), "KUBEREWIND_CHROMIUM="+chromium), env...)
+	return node.CombinedOutput()
+}
+
 // need gives the browser, or fails with one sentence.
 func need(t *testing.T) string {
 	t.Helper()
+	if os.Getenv("SKIP_WEB") == "1" {
+		t.Skip("SKIP_WEB=1")
+	}
 	chromium, err := exec.LookPath("chromium")
 	if err != nil {
 		t.Fatal("the page is tested in Chromium, which was not found on PATH: install the package chromium, or set SKIP_WEB=1")
@@ -114,9 +124,9 @@ func need(t *testing.T) string {
 	return chromium
 }
 
-func open(t *testing.T, setup pgtest.Setup) *history.Record {
+func open(t *testing.T, db *pgtest.Database) *history.Record {
 	t.Helper()
-	rec, err := history.Open(t.Context(), pgtest.New(t, setup).Login(t, "kuberewind_auditor"), history.Options{})
+	rec, err := history.Open(t.Context(), db.Login(t, "kuberewind_auditor"), history.Options{})
 	require.NoError(t, err)
 	t.Cleanup(rec.Close)
 	return rec

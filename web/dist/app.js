@@ -1134,6 +1134,7 @@ async function failure(answer) {
     message = (await answer.json()).message ?? "";
   } catch {
   }
+  if (answer.status === 414 || answer.status === 431) message = "the server takes no question that is so long: make the filter shorter";
   return new Failure(answer.status, message || `the server answered ${answer.status} ${answer.statusText}`);
 }
 var kept = /* @__PURE__ */ new Map();
@@ -1143,6 +1144,10 @@ function forget(now2) {
   kept.clear();
   if (revision !== null) renewed.value++;
   revision = now2;
+}
+function setBack() {
+  kept.clear();
+  renewed.value++;
 }
 function address(shape2, params) {
   const query2 = new URLSearchParams();
@@ -1172,6 +1177,7 @@ async function order(method, url, body) {
 async function send(url, aborted, what = {}) {
   const headers = { ...token ? { Authorization: `Bearer ${token}` } : {}, ...what.body ? { "Content-Type": "application/json" } : {} };
   const answer = await reached(fetch(url, { ...what, headers, signal: aborted, cache: "no-store" }), aborted);
+  if (answer.status === 503) return absent(await failure(answer));
   if (away.peek()) {
     away.value = "";
     renewed.value++;
@@ -1183,6 +1189,10 @@ async function send(url, aborted, what = {}) {
     locked.value = failed.message;
   }
   throw failed;
+}
+function absent(why) {
+  away.value = why.message;
+  throw new Error(why.message);
 }
 async function reached(what, aborted) {
   try {
@@ -1228,11 +1238,12 @@ function long(text) {
 }
 var seqOf = (text) => text && /^seq:\d+$/.test(text) ? Number(text.slice(4)) : null;
 var chosen = (text, of2, usually) => of2.includes(text) ? text : usually;
+var latest = Date.UTC(2261, 0, 1);
 function parse(fragment) {
   const q2 = new URLSearchParams(fragment.replace(/^#/, ""));
   const text = (name2) => q2.get(name2) ?? "";
   const at2 = seqOf(q2.get("at")), from = Number(q2.get("from")), to = Number(q2.get("to"));
-  const fixed2 = q2.has("from") && q2.has("to") && Number.isFinite(from) && Number.isFinite(to) && from < to;
+  const fixed2 = q2.has("from") && q2.has("to") && from >= 0 && from < to && to <= latest;
   const wanted = at2 === null && text("at") !== "now" ? text("at") : "";
   const uid2 = text("uid"), name = text("name"), named2 = uid2 !== "" || name !== "";
   return {
@@ -1362,16 +1373,16 @@ function query(ask) {
     if (!asked || !admitted.value) return drop(q2);
     const controller = new AbortController();
     running++;
-    let begun2 = false;
+    let begun3 = false;
     const timer = setTimeout(() => {
-      begun2 = true;
+      begun3 = true;
       void run(q2, asked, controller.signal).finally(() => {
         running--;
       });
     }, asked.wait ?? 0);
     return () => {
       clearTimeout(timer);
-      if (!begun2) running--;
+      if (!begun3) running--;
       controller.abort();
     };
   });
@@ -1432,6 +1443,7 @@ var slow = 1e4;
 var since = null;
 var published = 0;
 var calmed = 0;
+var newest = 0;
 function learn(point, said) {
   recording.value = said;
   publish(point);
@@ -1467,12 +1479,21 @@ async function look() {
     const tail = await get("tail", { after: since ?? known.seq, cluster: f5.cluster }, AbortSignal.timeout(5e3));
     if (cluster.peek() !== f5.cluster) return true;
     recording.value = tail.recording;
+    if (tail.seq < newest) begun(tail);
+    newest = tail.seq;
     if (since === null) publish({ seq: tail.seq, time: tail.time });
     fresh.value = since === null ? 0 : tail.count;
     return true;
   } catch {
     return false;
   }
+}
+function begun(tail) {
+  if (since !== null) since = tail.seq;
+  r3(() => {
+    head.value = calm.value = { seq: tail.seq, time: tail.time };
+  });
+  setBack();
 }
 function begin() {
   if (away.peek() && idle()) renewed.value++;
@@ -1484,6 +1505,7 @@ function back() {
 }
 x2(() => {
   void cluster.value;
+  newest = 0;
   r3(() => {
     head.value = calm.value = recording.value = null;
   });
@@ -1527,10 +1549,12 @@ function mark(to) {
 var stripWidth = y3(0);
 var lanesWidth = y3(0);
 var slices = { pages: 1e4, add: summed };
+var met = (i4) => i4.kind === "pruned" || i4.kind === "damaged";
 function summed(a5, b3) {
-  const counts = a5.counts.map((c4, k4) => c4.map((n3, i4) => n3 + (b3.counts[k4]?.[i4] ?? 0)));
+  const counts = a5.counts.map((c4, k4) => c4.map((n3, i4) => n3 + (b3.counts[k4]?.[i4] ?? 0))), told4 = b3.incomplete ?? [], before = (a5.incomplete ?? []).filter(met);
+  const incomplete2 = [...told4, ...before.filter((i4) => !told4.some((known) => known.from === i4.from && known.text === i4.text))];
   const first2 = a5.ahead ? { ahead: a5.ahead } : {};
-  return { ...b3, ...first2, counts, hidden: { ...b3.hidden, heartbeat: (a5.hidden?.heartbeat ?? 0) + (b3.hidden?.heartbeat ?? 0) } };
+  return { ...b3, ...first2, counts, incomplete: incomplete2, hidden: { ...b3.hidden, heartbeat: (a5.hidden?.heartbeat ?? 0) + (b3.hidden?.heartbeat ?? 0) } };
 }
 var barWidth = 12;
 var barsIn = (width2) => Math.max(60, Math.floor(width2 / barWidth));
@@ -1568,14 +1592,15 @@ var lanes = query(() => {
 });
 var visible = y3("");
 var apart = 20;
+var year = 365 * 864e5;
 function padded(s4, by) {
   const half = (s4.to - s4.from) / 2;
-  return { from: Math.floor((s4.from - half) / by) * by, to: Math.ceil((s4.to + half) / by) * by };
+  return { from: Math.max(0, Math.floor((s4.from - half) / by) * by), to: Math.min(latest, Math.ceil((s4.to + half) / by) * by) };
 }
 var ticks = query(() => {
   const s4 = shown.value, ids = visible.value;
   if (!s4 || !ids || lanesWidth.value === 0) return null;
-  const stepMs = step((s4.to - s4.from) / lanesWidth.value * apart), p5 = padded(s4, stepMs);
+  const stepMs = Math.min(year, step((s4.to - s4.from) / lanesWidth.value * apart)), p5 = padded(s4, stepMs);
   return { shape: "ticks", params: { ...filterParams(), lanes: ids, ...p5, stepMs }, mark: mark(p5.to), wait: settle() || 20 };
 });
 var states = query(() => {
@@ -1655,9 +1680,9 @@ var recentClasses = () => {
   const chosen2 = JSON.parse(filters.value)[0].class;
   return chosen2.length > 0 ? chosen2 : ["change", "added", "deleted"];
 };
-var begun = O(() => lanes.answer.value !== null || lanes.failed.value !== "");
+var begun2 = O(() => lanes.answer.value !== null || lanes.failed.value !== "");
 var trouble = query(() => {
-  if (panel.value !== "now" || calmInstant.value === 0 || !begun.value) return null;
+  if (panel.value !== "now" || calmInstant.value === 0 || !begun2.value) return null;
   return { shape: "trouble", params: { cluster: cluster.value, at: `seq:${calmInstant.value}` }, mark: "" };
 });
 var base = O(() => focus.value.base);
@@ -1882,8 +1907,10 @@ function hatch(c4, x3, y5, w5, h5, p5) {
   c4.restore();
 }
 function stretch(i4, s4) {
-  const from = Math.max(0, s4.x(i4.from)), to = Math.min(s4.width, i4.to === null ? s4.width : s4.x(i4.to));
-  return to < 0 || from > s4.width || to < from ? null : { x: from, w: Math.max(2, to - from) };
+  const end2 = i4.to ?? Infinity, point = end2 === i4.from;
+  if (point ? end2 < s4.from || end2 > s4.to : end2 <= s4.from || i4.from >= s4.to) return null;
+  const from = Math.max(0, s4.x(i4.from)), to = Math.min(s4.width, s4.x(end2));
+  return { x: from, w: Math.max(2, to - from) };
 }
 function clip(c4, text, width2) {
   if (c4.measureText(text).width <= width2) return text;
@@ -1891,10 +1918,12 @@ function clip(c4, text, width2) {
   while (n3 > 1 && c4.measureText(text.slice(0, n3) + "…").width > width2) n3 = Math.floor(n3 * 0.9);
   return n3 > 1 ? text.slice(0, n3) + "…" : "";
 }
-var drawn = { strip: [], density: [], marks: [], bars: [], hatched: [], frames: [] };
-function hatched(view, incomplete2) {
+var drawn = { strip: [], density: [], marks: [], bars: [], hatched: [], merged: 0, frames: [] };
+var unhatch = (view) => {
   drawn.hatched = drawn.hatched.filter((h5) => h5.view !== view);
-  for (const i4 of incomplete2) drawn.hatched.push({ view, from: i4.from, to: i4.to, kind: i4.kind, stream: i4.stream ?? "" });
+};
+function hatched(view, i4, streams, lane) {
+  drawn.hatched.push({ view, lane, from: i4.from, to: i4.to, kind: i4.kind, streams });
 }
 function frame(began) {
   drawn.frames.push(performance.now() - began);
@@ -1941,13 +1970,13 @@ function paintBar(c4, b3, i4, x3, w5, bottom, height2, p5) {
 }
 var told2 = { gap: "gap", pause: "pause", pruned: "pruned", estimated: "times estimated", clockstep: "clock step", unread: "not counted yet", before: "before the record" };
 function paintIncomplete(c4, all3, s4, y5, height2, p5, view) {
-  const seen = all3.filter((i4) => stretch(i4, s4) !== null);
-  for (const g5 of grouped2(seen)) {
+  unhatch(view);
+  for (const g5 of grouped2(all3.filter((i4) => stretch(i4, s4) !== null))) {
     const { x: x3, w: w5 } = stretch(g5.one, s4), part = g5.streams.length > 0 ? height2 * 0.45 : height2;
     hatch(c4, x3, y5 + height2 - part, w5, part, p5);
+    hatched(view, g5.one, g5.streams);
     label(c4, g5, x3, w5, y5 + height2 - part, p5);
   }
-  hatched(view, seen);
 }
 function grouped2(all3) {
   const found = /* @__PURE__ */ new Map();
@@ -2771,7 +2800,8 @@ function paintLanes(c4, s4) {
   const at2 = marks2(s4.ticks), of2 = stateBars(s4.states);
   drawn.marks = [];
   drawn.bars = [];
-  hatched("lanes", s4.incomplete.filter((i4) => stretch(i4, s4.scale) !== null));
+  drawn.merged = s4.ticks?.stepMs ?? 0;
+  unhatch("lanes");
   for (let i4 = s4.first; i4 < Math.min(s4.last, s4.lanes.length); i4++) {
     const lane = s4.lanes[i4], y5 = i4 * row - s4.top;
     c4.fillStyle = s4.p.rule;
@@ -2835,10 +2865,16 @@ function caption(c4, text, from, to, y5, m5, s4) {
 }
 function unknown(c4, lane, y5, s4) {
   for (const i4 of s4.incomplete) {
-    if (i4.kind === "before" || i4.stream && i4.stream !== lane.resource && i4.stream !== lane.resource.split(".")[0]) continue;
+    if (i4.stream ? !covers(i4.stream, lane) : i4.kind === "before") continue;
     const found = stretch(i4, s4.scale);
-    if (found) hatch(c4, found.x, y5 + 2, found.w, row - 5, s4.p);
+    if (!found) continue;
+    hatch(c4, found.x, y5 + 2, found.w, row - 5, s4.p);
+    hatched("lanes", i4, i4.stream ? [i4.stream] : [], lane.id);
   }
+}
+function covers(stream, lane) {
+  const [resource, namespace] = stream.split(" in namespace ");
+  return resource === lane.resource && (namespace === void 0 || namespace === lane.namespace);
 }
 function ends(c4, lane, y5, s4) {
   c4.fillStyle = s4.p.ink;
@@ -2955,6 +2991,7 @@ x2(() => {
   visible.value = list2.value.slice(from, to).map((l4) => l4.id).join(",");
 });
 var incomplete = () => density.answer.value?.incomplete ?? lanes.answer.value?.incomplete ?? [];
+var ofLanes = () => ticks.answer.value?.incomplete ?? lanes.answer.value?.incomplete ?? [];
 function paint2(canvas) {
   const s4 = scale(), p5 = palette.value;
   if (!s4) return;
@@ -2970,7 +3007,7 @@ function paint2(canvas) {
     scale: s4,
     ticks: ticks.answer.value,
     states: states.answer.value,
-    incomplete: incomplete(),
+    incomplete: ofLanes(),
     end: end2,
     active: focus.value.uid,
     p: p5
@@ -3113,6 +3150,7 @@ function Row({ lane, index }) {
       "aria-selected": chosen2,
       tabIndex: index === active.value ? 0 : -1,
       "data-index": index,
+      "data-lane": lane.id,
       style: { top: `${index * row}px`, "--depth": Math.min(lane.depth, 4) },
       title: `${lane.kind} ${lane.namespace ? lane.namespace + "/" : ""}${lane.name}${life2 ? `, ${life2}` : ""}${lane.trouble ? `: ${lane.trouble}` : ""}`,
       onClick: () => {
@@ -3229,7 +3267,7 @@ function read6(lane, s4, x3) {
     const n3 = m5.count[i4] ?? 1, by = m5.manager[i4];
     return `${full(m5.time[i4] ?? 0)} · ${who} · ${n3 > 1 ? `${count(n3)} changes, ${m5.class[i4]} among them` : m5.class[i4]}${by ? ` by ${by}` : ""} · seq:${m5.seq[i4]}`;
   }
-  const state2 = stateAt(stateBars(states.answer.peek()).get(lane.id), time), hole = incomplete().find((g5) => time >= g5.from && (g5.to === null || time < g5.to));
+  const state2 = stateAt(stateBars(states.answer.peek()).get(lane.id), time), hole = ofLanes().find((g5) => (!g5.stream || covers(g5.stream, lane)) && time >= g5.from && (g5.to === null || time < g5.to));
   return `${full(time)} · ${who}${state2 ? ` · ${state2}` : ""}${hole ? ` · ${hole.text}` : ""}`;
 }
 
@@ -3421,6 +3459,12 @@ function Differences({ diff }) {
     }, children: open2.value ? "fold the bookkeeping" : `bookkeeping of the API server: ${count(rest2)} ${rest2 === 1 ? "path" : "paths"} folded` }) }) : null
   ] });
 }
+function unchanged(o5) {
+  if (o5.delta?.type === "Added") return "The object was created with this version.";
+  if (o5.delta?.type === "Deleted") return "The object was deleted.";
+  if ((o5.incomplete ?? []).some((i4) => i4.kind === "pruned")) return "What changed is not known: the version before is on a day that is not on record.";
+  return "No field changed: the version is a copy that the recorder stored.";
+}
 function Changed({ o: o5 }) {
   const d4 = o5.delta, diff = o5.diff ?? [];
   return /* @__PURE__ */ a4($, { children: [
@@ -3428,7 +3472,7 @@ function Changed({ o: o5 }) {
       /* @__PURE__ */ a4(Class, { of: d4.class }),
       " ",
       /* @__PURE__ */ a4(Writer, { manager: d4.manager, evidence: d4.managerEvidence, hint: d4.hint })
-    ] }), children: diff.length > 0 ? /* @__PURE__ */ a4(Differences, { diff }) : /* @__PURE__ */ a4("p", { class: "faint", children: d4.type === "Added" ? "The object was created with this version." : d4.type === "Deleted" ? "The object was deleted." : "No field changed: the version is a copy that the recorder stored." }) }) : null,
+    ] }), children: diff.length > 0 ? /* @__PURE__ */ a4(Differences, { diff }) : /* @__PURE__ */ a4("p", { class: "faint", children: unchanged(o5) }) }) : null,
     /* @__PURE__ */ a4(Events, { o: o5 }),
     /* @__PURE__ */ a4(Related, { o: o5 })
   ] });
@@ -3969,7 +4013,7 @@ function App() {
   if (meta.answer.value && !meta.answer.value.cluster) return /* @__PURE__ */ a4(Choice2, { of: meta.answer.value });
   return meta.answer.value || !meta.failed.value ? /* @__PURE__ */ a4(Page, {}) : /* @__PURE__ */ a4(Failed, {});
 }
-Object.assign(globalThis, { kuberewind: { drawn, idle, span: () => [whole.peek()?.from, whole.peek()?.to] } });
+Object.assign(globalThis, { kuberewind: { drawn, idle: () => idle() && !gliding.peek(), span: () => [whole.peek()?.from, whole.peek()?.to] } });
 async function start2() {
   if (taken) await admit(taken);
   admitted.value = true;

@@ -59,6 +59,7 @@ export async function admit(code: string): Promise<void> {
 async function failure(answer: Response): Promise<Failure> {
   let message = "";
   try { message = ((await answer.json()) as { message?: string }).message ?? ""; } catch { /* A proxy answered. */ }
+  if (answer.status === 414 || answer.status === 431) message = "the server takes no question that is so long: make the filter shorter";
   return new Failure(answer.status, message || `the server answered ${answer.status} ${answer.statusText}`);
 }
 
@@ -71,6 +72,12 @@ function forget(now: number): void {
   kept.clear();
   if (revision !== null) renewed.value++;
   revision = now;
+}
+
+/** setBack drops all answers: the record was restored from an older copy, and seqs that came later are of nothing, or of something else. */
+export function setBack(): void {
+  kept.clear();
+  renewed.value++;
 }
 
 export function address(shape: string, params: Params): string {
@@ -109,6 +116,7 @@ export async function order<T>(method: "GET" | "PUT" | "DELETE", url: string, bo
 async function send(url: string, aborted?: AbortSignal, what: RequestInit = {}): Promise<Response> {
   const headers: HeadersInit = { ...(token ? { Authorization: `Bearer ${token}` } : {}), ...(what.body ? { "Content-Type": "application/json" } : {}) };
   const answer = await reached(fetch(url, { ...what, headers, signal: aborted, cache: "no-store" }), aborted);
+  if (answer.status === 503) return absent(await failure(answer));
   if (away.peek()) {
     away.value = "";
     renewed.value++;
@@ -121,6 +129,12 @@ async function send(url: string, aborted?: AbortSignal, what: RequestInit = {}):
     locked.value = failed.message;
   }
   throw failed;
+}
+
+/** absent tells that what the server needs is away, such as its database. The question is asked again, as if the server did not answer. */
+function absent(why: Failure): never {
+  away.value = why.message;
+  throw new Error(why.message);
 }
 
 /** reached waits for the network, and tells if the network fails. */

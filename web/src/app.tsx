@@ -4,7 +4,7 @@ import { useSignal } from "@preact/signals";
 import { count } from "./clock";
 import { admit, admitted, again, locked, setToken } from "./api";
 import { Bar, Filters } from "./bar";
-import { meta, whole } from "./data";
+import { gliding, meta, whole } from "./data";
 import { cluster, focus, move, taken, type Focus } from "./focus";
 import { Help, helping, Spoken, useKeys } from "./keys";
 import { Lanes } from "./lanes";
@@ -92,7 +92,7 @@ function App() {
 }
 
 // Tests compare what was drawn with the record.
-Object.assign(globalThis, { kuberewind: { drawn, idle, span: () => [whole.peek()?.from, whole.peek()?.to] } });
+Object.assign(globalThis, { kuberewind: { drawn, idle: () => idle() && !gliding.peek(), span: () => [whole.peek()?.from, whole.peek()?.to] } });
 
 async function start(): Promise<void> {
   if (taken) await admit(taken);

@@ -1,10 +1,10 @@
 // What the views show: the window on the clock, and the questions that follow the focus.
 import { batch, computed, effect, signal } from "@preact/signals";
 import { Failure, get, locked, renewed, type Params } from "./api";
-import { cluster, focus, move, type Filter, type Focus } from "./focus";
+import { cluster, focus, latest, move, type Filter, type Focus } from "./focus";
 import { step } from "./clock";
 import { back, calm, head, learn } from "./live";
-import type { Blame, Changes, Compare, Instant, Lane, Lanes, Meta, Nearby, ObjectAnswer, Ref, States, Step, Story, Strip, Ticks, Trouble } from "./model";
+import type { Blame, Changes, Compare, Incomplete, Instant, Lane, Lanes, Meta, Nearby, ObjectAnswer, Ref, States, Step, Story, Strip, Ticks, Trouble } from "./model";
 import { query } from "./query";
 
 export type Span = { from: number; to: number };
@@ -59,10 +59,14 @@ export const stripWidth = signal(0), lanesWidth = signal(0);
 /** A strip that takes long comes in slices. What is not counted yet is a stretch of each answer but the last. */
 const slices = { pages: 10_000, add: summed };
 
+/** Each slice tells only of the lost days and the damaged versions that it met itself. */
+const met = (i: Incomplete) => i.kind === "pruned" || i.kind === "damaged";
+
 function summed(a: Strip, b: Strip): Strip {
-  const counts = a.counts.map((c, k) => c.map((n, i) => n + (b.counts[k]?.[i] ?? 0)));
+  const counts = a.counts.map((c, k) => c.map((n, i) => n + (b.counts[k]?.[i] ?? 0))), told = b.incomplete ?? [], before = (a.incomplete ?? []).filter(met);
+  const incomplete = [...told, ...before.filter((i) => !told.some((known) => known.from === i.from && known.text === i.text))];
   const first = a.ahead ? { ahead: a.ahead } : {}; // it speaks of all, and later ones of what was left
-  return { ...b, ...first, counts, hidden: { ...b.hidden, heartbeat: (a.hidden?.heartbeat ?? 0) + (b.hidden?.heartbeat ?? 0) } };
+  return { ...b, ...first, counts, incomplete, hidden: { ...b.hidden, heartbeat: (a.hidden?.heartbeat ?? 0) + (b.hidden?.heartbeat ?? 0) } };
 }
 
 /** A bar is so many pixels wide, or up to half as many. */
@@ -108,17 +112,19 @@ export const lanes = query<Lanes>(() => {
 export const visible = signal("");
 /** Ticks nearer than this many pixels are one mark with their count. */
 export const apart = 20;
+/** year is the longest step in which the server merges ticks. */
+const year = 365 * 86_400_000;
 
 /** padded is the window and half as much on both sides, in whole steps: panning a little asks nothing new. */
 function padded(s: Span, by: number): { from: number; to: number } {
   const half = (s.to - s.from) / 2;
-  return { from: Math.floor((s.from - half) / by) * by, to: Math.ceil((s.to + half) / by) * by };
+  return { from: Math.max(0, Math.floor((s.from - half) / by) * by), to: Math.min(latest, Math.ceil((s.to + half) / by) * by) };
 }
 
 export const ticks = query<Ticks>(() => {
   const s = shown.value, ids = visible.value;
   if (!s || !ids || lanesWidth.value === 0) return null;
-  const stepMs = step(((s.to - s.from) / lanesWidth.value) * apart), p = padded(s, stepMs);
+  const stepMs = Math.min(year, step(((s.to - s.from) / lanesWidth.value) * apart)), p = padded(s, stepMs);
   return { shape: "ticks", params: { ...filterParams(), lanes: ids, ...p, stepMs }, mark: mark(p.to), wait: settle() || 20 };
 });
 

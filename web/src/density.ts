@@ -1,6 +1,6 @@
 // Bars of counts, stacked by class: the strip over the whole record, and the one above the lanes.
 import type { Incomplete, Strip } from "./model";
-import { clip, drawn, font, hatch, hatched, type Palette, type Scale, stretch } from "./paint";
+import { clip, drawn, font, hatch, hatched, type Palette, type Scale, stretch, unhatch } from "./paint";
 
 /** Bars are a strip's columns, as typed arrays outside of the reactive graph. */
 export type Bars = { from: number; stepMs: number; classes: string[]; counts: Float64Array[]; total: Float64Array; most: number };
@@ -53,13 +53,13 @@ const told: Record<string, string> = { gap: "gap", pause: "pause", pruned: "prun
 
 /** paintIncomplete hatches what is not known, and writes what it is if there is room. What is missing of some resources only is a lower band. */
 export function paintIncomplete(c: CanvasRenderingContext2D, all: Incomplete[], s: Scale, y: number, height: number, p: Palette, view: string): void {
-  const seen = all.filter((i) => stretch(i, s) !== null);
-  for (const g of grouped(seen)) {
+  unhatch(view);
+  for (const g of grouped(all.filter((i) => stretch(i, s) !== null))) {
     const { x, w } = stretch(g.one, s) as { x: number; w: number }, part = g.streams.length > 0 ? height * 0.45 : height;
     hatch(c, x, y + height - part, w, part, p);
+    hatched(view, g.one, g.streams);
     label(c, g, x, w, y + height - part, p);
   }
-  hatched(view, seen);
 }
 
 export type Group = { one: Incomplete; streams: string[] };

@@ -42,12 +42,15 @@ function long(text: string): number | null {
 const seqOf = (text: string | null) => (text && /^seq:\d+$/.test(text) ? Number(text.slice(4)) : null);
 const chosen = <T extends string>(text: string | null, of: readonly T[], usually: T): T => (of.includes(text as T) ? (text as T) : usually);
 
+/** latest is the last millisecond that the server takes. */
+export const latest = Date.UTC(2261, 0, 1);
+
 /** parse reads a URL's fragment. What it does not know it leaves out. */
 export function parse(fragment: string): Focus {
   const q = new URLSearchParams(fragment.replace(/^#/, ""));
   const text = (name: string) => q.get(name) ?? "";
   const at = seqOf(q.get("at")), from = Number(q.get("from")), to = Number(q.get("to"));
-  const fixed = q.has("from") && q.has("to") && Number.isFinite(from) && Number.isFinite(to) && from < to;
+  const fixed = q.has("from") && q.has("to") && from >= 0 && from < to && to <= latest;
   const wanted = at === null && text("at") !== "now" ? text("at") : "";
   const uid = text("uid"), name = text("name"), named = uid !== "" || name !== "";
   return {

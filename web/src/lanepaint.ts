@@ -1,7 +1,7 @@
 // Lanes on the canvas: life, state, marks. Everything is drawn from typed arrays, and only what is on the screen.
 import { compact } from "./clock";
 import type { Incomplete, Lane, States, Ticks } from "./model";
-import { clip, drawn, font, hatch, hatched, type Palette, type Scale, stretch } from "./paint";
+import { clip, drawn, font, hatch, hatched, type Palette, type Scale, stretch, unhatch } from "./paint";
 
 export const row = 26;
 
@@ -41,7 +41,8 @@ export function paintLanes(c: CanvasRenderingContext2D, s: Scene): void {
   const at = marks(s.ticks), of = stateBars(s.states);
   drawn.marks = [];
   drawn.bars = [];
-  hatched("lanes", s.incomplete.filter((i) => stretch(i, s.scale) !== null));
+  drawn.merged = s.ticks?.stepMs ?? 0;
+  unhatch("lanes");
   for (let i = s.first; i < Math.min(s.last, s.lanes.length); i++) {
     const lane = s.lanes[i] as Lane, y = i * row - s.top;
     c.fillStyle = s.p.rule;
@@ -110,13 +111,21 @@ function caption(c: CanvasRenderingContext2D, text: string, from: number, to: nu
   c.fillText(fits, x, y + row / 2 - 1);
 }
 
-/** unknown hatches what the record does not know of the lane's own stream. */
+/** unknown hatches what the record does not know of the lane's own stream. Before the record begins, nothing is drawn. */
 function unknown(c: CanvasRenderingContext2D, lane: Lane, y: number, s: Scene): void {
   for (const i of s.incomplete) {
-    if (i.kind === "before" || (i.stream && i.stream !== lane.resource && i.stream !== lane.resource.split(".")[0])) continue;
+    if (i.stream ? !covers(i.stream, lane) : i.kind === "before") continue;
     const found = stretch(i, s.scale);
-    if (found) hatch(c, found.x, y + 2, found.w, row - 5, s.p);
+    if (!found) continue;
+    hatch(c, found.x, y + 2, found.w, row - 5, s.p);
+    hatched("lanes", i, i.stream ? [i.stream] : [], lane.id);
   }
+}
+
+/** covers reports whether a stream holds an object: a resource, perhaps of one namespace only. */
+export function covers(stream: string, lane: Lane): boolean {
+  const [resource, namespace] = stream.split(" in namespace ");
+  return resource === lane.resource && (namespace === undefined || namespace === lane.namespace);
 }
 
 function ends(c: CanvasRenderingContext2D, lane: Lane, y: number, s: Scene): void {

@@ -5,7 +5,7 @@ import { changeOfOffset, count, full, span, zone } from "./clock";
 import { chosenUid, cursor, density, grouping, lanes, lanesWidth, live, look, lookAt, of, page, pages, scrub, shown, states, ticks, visible, whole } from "./data";
 import { at, bars, paintBars, paintIncomplete } from "./density";
 import { filter, focus, move } from "./focus";
-import { marks, nearest, paintLanes, row, stateAt, stateBars } from "./lanepaint";
+import { covers, marks, nearest, paintLanes, row, stateAt, stateBars } from "./lanepaint";
 import type { Incomplete, Lane } from "./model";
 import { font, frame, palette, Scale, size } from "./paint";
 import { paintCursor, paintRuler, pan, usePainted, useWidth, zoom } from "./strip";
@@ -32,6 +32,8 @@ effect(() => {
 });
 
 const incomplete = (): Incomplete[] => density.answer.value?.incomplete ?? lanes.answer.value?.incomplete ?? [];
+/** ofLanes is what is not known of any lane: the bars above are of the filter's resources, and owners of other ones are lanes too. */
+const ofLanes = (): Incomplete[] => ticks.answer.value?.incomplete ?? lanes.answer.value?.incomplete ?? [];
 
 function paint(canvas: HTMLCanvasElement): void {
   const s = scale(), p = palette.value;
@@ -42,7 +44,7 @@ function paint(canvas: HTMLCanvasElement): void {
   const end = whole.value?.to ?? s.to;
   paintLanes(c, {
     lanes: list.value, first: first.value, last: last.value, top: top.value, scale: s, ticks: ticks.answer.value, states: states.answer.value,
-    incomplete: incomplete(), end, active: focus.value.uid, p,
+    incomplete: ofLanes(), end, active: focus.value.uid, p,
   });
   const time = scrub.value ?? cursor.value;
   if (time !== null && time >= s.from && time <= s.to) paintCursor(c, s.x(time), 0, tall.value, p);
@@ -156,7 +158,7 @@ function Row({ lane, index }: { lane: Lane; index: number }) {
   const life = lives.value.get(lane.id), name = lane.name, split = name.length > 16 ? name.length - 9 : name.length;
   return (
     <div role="row" class={`row${chosen ? " chosen" : ""}${lane.trouble ? " trouble" : ""}`} aria-rowindex={index + 1} aria-level={lane.depth + 1} aria-selected={chosen}
-      tabIndex={index === active.value ? 0 : -1} data-index={index} style={{ top: `${index * row}px`, "--depth": Math.min(lane.depth, 4) }}
+      tabIndex={index === active.value ? 0 : -1} data-index={index} data-lane={lane.id} style={{ top: `${index * row}px`, "--depth": Math.min(lane.depth, 4) }}
       title={`${lane.kind} ${lane.namespace ? lane.namespace + "/" : ""}${lane.name}${life ? `, ${life}` : ""}${lane.trouble ? `: ${lane.trouble}` : ""}`}
       onClick={() => { active.value = index; move(of(lane)); }} onFocus={() => { active.value = index; }}>
       <span role="rowheader" class="name"><span class="kind">{lane.kind}</span><span class="start">{name.slice(0, split)}</span><span class="end">{name.slice(split)}</span>
@@ -247,6 +249,6 @@ function read(lane: Lane | undefined, s: Scale, x: number): string {
     const n = m.count[i] ?? 1, by = m.manager[i];
     return `${full(m.time[i] ?? 0)} · ${who} · ${n > 1 ? `${count(n)} changes, ${m.class[i]} among them` : m.class[i]}${by ? ` by ${by}` : ""} · seq:${m.seq[i]}`;
   }
-  const state = stateAt(stateBars(states.answer.peek()).get(lane.id), time), hole = incomplete().find((g) => time >= g.from && (g.to === null || time < g.to));
+  const state = stateAt(stateBars(states.answer.peek()).get(lane.id), time), hole = ofLanes().find((g) => (!g.stream || covers(g.stream, lane)) && time >= g.from && (g.to === null || time < g.to));
   return `${full(time)} · ${who}${state ? ` · ${state}` : ""}${hole ? ` · ${hole.text}` : ""}`;
 }

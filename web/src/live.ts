@@ -1,6 +1,6 @@
 // The end of the record: one request each 500 ms while the tab is visible. No stream is held.
 import { batch, computed, effect, signal } from "@preact/signals";
-import { away, get, locked, renewed } from "./api";
+import { away, get, locked, renewed, setBack } from "./api";
 import { cluster, focus } from "./focus";
 import type { Point, Recording, Tail } from "./model";
 import { idle } from "./query";
@@ -15,7 +15,7 @@ export const stopped = computed(() => recording.value !== null && !recording.val
 export const fresh = signal(0);
 
 const every = 500, later = 2000, patience = 3000, slow = 10_000;
-let since: number | null = null, published = 0, calmed = 0;
+let since: number | null = null, published = 0, calmed = 0, newest = 0;
 
 export function learn(point: Point, said: Recording): void {
   recording.value = said;
@@ -58,12 +58,21 @@ async function look(): Promise<boolean> {
     const tail = await get<Tail>("tail", { after: since ?? known.seq, cluster: f.cluster }, AbortSignal.timeout(5000));
     if (cluster.peek() !== f.cluster) return true;
     recording.value = tail.recording;
+    if (tail.seq < newest) begun(tail);
+    newest = tail.seq;
     if (since === null) publish({ seq: tail.seq, time: tail.time });
     fresh.value = since === null ? 0 : tail.count;
     return true;
   } catch {
     return false;
   }
+}
+
+/** begun goes on with a record that ends earlier than it did. */
+function begun(tail: Tail): void {
+  if (since !== null) since = tail.seq;
+  batch(() => { head.value = calm.value = { seq: tail.seq, time: tail.time }; });
+  setBack();
 }
 
 /** begin asks all anew if the server was away before it gave a head. */
@@ -81,6 +90,7 @@ export function back(): void {
 // What was learned is of one cluster.
 effect(() => {
   void cluster.value;
+  newest = 0;
   batch(() => { head.value = calm.value = recording.value = null; });
   back();
 });

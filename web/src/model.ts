@@ -22,7 +22,7 @@ export type Lane = Ref & {
 };
 export type Lanes = Answer & { total: number; lanes: Lane[]; next?: string; older?: string; hidden?: { heartbeat?: number }; left?: Record<string, number> };
 export type Ticks = Answer & {
-  from: number; lanes: { id: number; time: number[]; seq: number[]; count: number[]; class: number[]; manager: number[] }[];
+  from: number; stepMs: number; lanes: { id: number; time: number[]; seq: number[]; count: number[]; class: number[]; manager: number[] }[];
   classes: string[]; managers: string[]; older?: string;
 };
 export type States = Answer & { from: number; lanes: { id: number; from: number[]; to: number[]; state: string[]; text: string[] }[] };

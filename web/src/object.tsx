@@ -59,13 +59,21 @@ function Differences({ diff }: { diff: Change[] }) {
   );
 }
 
+/** unchanged says why there is no difference to show. */
+function unchanged(o: ObjectAnswer): string {
+  if (o.delta?.type === "Added") return "The object was created with this version.";
+  if (o.delta?.type === "Deleted") return "The object was deleted.";
+  if ((o.incomplete ?? []).some((i) => i.kind === "pruned")) return "What changed is not known: the version before is on a day that is not on record.";
+  return "No field changed: the version is a copy that the recorder stored.";
+}
+
 function Changed({ o }: { o: ObjectAnswer }) {
   const d = o.delta, diff = o.diff ?? [];
   return (
     <>
       {d ? (
         <Section title="What changed" note={<><Class of={d.class} /> <Writer manager={d.manager} evidence={d.managerEvidence} hint={d.hint} /></>}>
-          {diff.length > 0 ? <Differences diff={diff} /> : <p class="faint">{d.type === "Added" ? "The object was created with this version." : d.type === "Deleted" ? "The object was deleted." : "No field changed: the version is a copy that the recorder stored."}</p>}
+          {diff.length > 0 ? <Differences diff={diff} /> : <p class="faint">{unchanged(o)}</p>}
         </Section>
       ) : null}
       <Events o={o} />

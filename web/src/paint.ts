@@ -79,10 +79,12 @@ export function hatch(c: CanvasRenderingContext2D, x: number, y: number, w: numb
   c.restore();
 }
 
-/** stretch gives where a stretch that is not complete lies in pixels, or null outside of the window. */
+/** stretch gives where a stretch that is not complete lies in pixels, or null outside of the window. One that ends where the window begins is outside. */
 export function stretch(i: Incomplete, s: Scale): { x: number; w: number } | null {
-  const from = Math.max(0, s.x(i.from)), to = Math.min(s.width, i.to === null ? s.width : s.x(i.to));
-  return to < 0 || from > s.width || to < from ? null : { x: from, w: Math.max(2, to - from) };
+  const end = i.to ?? Infinity, point = end === i.from;
+  if (point ? end < s.from || end > s.to : end <= s.from || i.from >= s.to) return null;
+  const from = Math.max(0, s.x(i.from)), to = Math.min(s.width, s.x(end));
+  return { x: from, w: Math.max(2, to - from) };
 }
 
 /** clip shortens a text to a width. */
@@ -97,14 +99,18 @@ export function clip(c: CanvasRenderingContext2D, text: string, width: number): 
 export type Drawn = {
   strip: { from: number; to: number; counts: Record<string, number> }[]; density: { from: number; to: number; counts: Record<string, number> }[];
   marks: { lane: number; time: number; seq: number; count: number; class: string }[];
-  bars: { lane: number; from: number; to: number; state: string; text: string }[]; hatched: { view: string; from: number; to: number | null; kind: string; stream: string }[];
+  bars: { lane: number; from: number; to: number; state: string; text: string }[]; hatched: Hatched[];
+  merged: number; // ms: changes of a lane in one such step are one mark
   frames: number[];
 };
-export const drawn: Drawn = { strip: [], density: [], marks: [], bars: [], hatched: [], frames: [] };
+/** Hatched is what is drawn as not known: of some streams, or of all if none is named. Only the view "lanes" has a lane. */
+export type Hatched = { view: string; lane?: number; from: number; to: number | null; kind: string; streams: string[] };
+export const drawn: Drawn = { strip: [], density: [], marks: [], bars: [], hatched: [], merged: 0, frames: [] };
 
-export function hatched(view: string, incomplete: Incomplete[]): void {
-  drawn.hatched = drawn.hatched.filter((h) => h.view !== view);
-  for (const i of incomplete) drawn.hatched.push({ view, from: i.from, to: i.to, kind: i.kind, stream: i.stream ?? "" });
+export const unhatch = (view: string) => { drawn.hatched = drawn.hatched.filter((h) => h.view !== view); };
+
+export function hatched(view: string, i: Incomplete, streams: string[], lane?: number): void {
+  drawn.hatched.push({ view, lane, from: i.from, to: i.to, kind: i.kind, streams });
 }
 
 /** frame notes how long the script of a frame took; the last 600 are kept. */

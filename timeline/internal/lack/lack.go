@@ -94,11 +94,11 @@ func (s *State) Answer(w ask.Window, now time.Time) Answer {
 func (s *State) in(w ask.Window, now time.Time) []Lack {
 	found := []Lack{}
 	add := func(l Lack) { found = append(found, l) }
-	if w.From.Before(s.Extent.WholeAt) {
+	if begunBy(w, s.Extent.WholeAt) {
 		add(s.begin(w))
 	}
 	for i := range s.gaps {
-		if g := &s.gaps[i]; touches(w, g.FromAt, g.ToAt) {
+		if g := &s.gaps[i]; touches(w, g.FromAt, g.ToAt) && (!g.FromAt.IsZero() || g.ToAt.IsZero() || begunBy(w, g.ToAt)) {
 			add(gap(w, g))
 		}
 	}
@@ -158,13 +158,14 @@ func why(g *history.Gap) string {
 	return g.Cause + ": " + g.Detail
 }
 
-// Lost says that the partitions of days are gone. Each day is said once; nil is none.
+// Lost says that the partitions of days are gone: from the first delta of each to the last, since between these and the next days nothing was to be recorded.
+// Each day is said once; nil is none.
 func (a *Answer) Lost(days ...*history.MissingDayError) {
 	for _, m := range days {
 		if m == nil {
 			continue
 		}
-		l := stretch(m.Day, m.Day.AddDate(0, 0, 1), Pruned, m.Error())
+		l := stretch(m.FirstAt, m.LastAt.Add(time.Millisecond), Pruned, m.Error())
 		if !slices.ContainsFunc(a.Incomplete, func(known Lack) bool { return known.Kind == Pruned && known.Text == l.Text }) {
 			a.Incomplete = append(a.Incomplete, l)
 		}
@@ -220,6 +221,9 @@ func stretch(from, to time.Time, kind, text string) Lack {
 func touches(w ask.Window, from, to time.Time) bool {
 	return (from.IsZero() || from.Before(w.To)) && (to.IsZero() || to.After(w.From))
 }
+
+// begunBy reports whether a window begins before what begins with its window has ended. A part of a millisecond is no stretch: the page asks in milliseconds.
+func begunBy(w ask.Window, end time.Time) bool { return w.From.Before(end.Truncate(time.Millisecond)) }
 
 func ordered(a, b time.Time) (first, last time.Time) {
 	if b.Before(a) {

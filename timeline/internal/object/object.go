@@ -3,6 +3,7 @@ package object
 
 import (
 	"context"
+	"errors"
 
 	"github.com/kuberewind/kuberewind/blame"
 	"github.com/kuberewind/kuberewind/history"
@@ -118,9 +119,15 @@ func seqOf(n int64) *int64 {
 	return &n
 }
 
-// show fills in the version of a seq.
+// show fills in the version of a seq. One that is on record as a whole is shown also if the version before it is on a day that is gone. Then what it changed
+// is not known.
 func (a *Answer) show(ctx context.Context, rec *history.Record, life history.Life, seq int64, point history.Point) error {
 	for v, err := range rec.Versions(ctx, history.Query{ObjectIDs: []int64{life.ObjectID}, FromSeq: seq, ToSeq: seq}) {
+		var missing *history.MissingDayError
+		if errors.As(err, &missing) {
+			a.Lost(missing)
+			continue
+		}
 		if err != nil {
 			return err
 		}
