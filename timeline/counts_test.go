@@ -278,7 +278,7 @@ func TestAStripThatIsAskedOnIsRightWhileOthersCount(t *testing.T) {
 	var whole bars
 	s.ask(t, "strip", v, &whole)
 	require.EqualValues(t, 0, whole.Ahead.Deltas)
-	require.EqualValues(t, s.extent.LastSeq, whole.Ahead.Missing)
+	require.Equal(t, s.extent.LastSeq, whole.Ahead.Missing)
 	require.Empty(t, whole.Ahead.Text, "so few are soon read")
 	hasty := served(t, s.database, time.Nanosecond)
 	counter, db := s.counter(t, 64), s.database.Connect(t)
