@@ -1317,7 +1317,7 @@ var taken = (() => {
 })();
 var focus = y3(parse(location.hash));
 var cluster = O(() => focus.value.cluster);
-var glided = 0;
+var glided = -Infinity;
 var owed = 0;
 function write() {
   clearTimeout(owed);
@@ -1333,7 +1333,7 @@ function move(change, how = "step") {
     return;
   }
   const now2 = performance.now(), replace = how === "learn" || how === "glide" && now2 - glided < 1e3;
-  glided = how === "glide" ? now2 : 0;
+  glided = how === "glide" ? now2 : -Infinity;
   if (!replace && owed) write();
   focus.value = next2;
   if (!replace) history.pushState({ time: next2.time }, "", show(next2));

@@ -101,7 +101,7 @@ export const taken = (() => {
 export const focus = signal<Focus>(parse(location.hash));
 export const cluster = computed(() => focus.value.cluster);
 
-let glided = 0, owed = 0;
+let glided = -Infinity, owed = 0; // The clock of glided begins with the page: 0 is not long ago.
 
 /** write sets the URL to the focus. While a window glides, it follows a little later: a browser takes no hundred URLs in a second. */
 function write(): void {
@@ -117,7 +117,7 @@ export function move(change: Partial<Focus>, how: "step" | "glide" | "learn" = "
   const next = { ...focus.peek(), ...change };
   if (show(next) === show(focus.peek())) { focus.value = next; return; }
   const now = performance.now(), replace = how === "learn" || (how === "glide" && now - glided < 1000);
-  glided = how === "glide" ? now : 0;
+  glided = how === "glide" ? now : -Infinity;
   if (!replace && owed) write();
   focus.value = next;
   if (!replace) history.pushState({ time: next.time }, "", show(next));
