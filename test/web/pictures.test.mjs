@@ -23,6 +23,7 @@ const pictures = {
       const base = await page.evaluate(() => /base=seq:\d+/.exec(location.hash)[0]);
       await page.goto(`${whole}/#at=${time("13:18:15")}&${rollout}&in=shop&panel=compare&${base}`);
       await page.waitForFunction(() => location.hash.includes("at=seq:"));
+      await settled(page); // Until then the list is of the instants before.
       await page.locator(".compared button", { hasText: "Deployment" }).first().click();
       await page.locator(".compared .diff li").first().waitFor();
     },

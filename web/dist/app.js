@@ -1128,12 +1128,13 @@ async function admit(code) {
     locked.value = "The server does not answer.";
   }
 }
-async function failure(answer) {
+async function failure(answer, aborted) {
   let message = "";
   try {
     message = (await answer.json()).message ?? "";
   } catch {
   }
+  aborted?.throwIfAborted();
   if (answer.status === 414 || answer.status === 431) message = "the server takes no question that is so long: make the filter shorter";
   return new Failure(answer.status, message || `the server answered ${answer.status} ${answer.statusText}`);
 }
@@ -1177,13 +1178,13 @@ async function order(method, url, body) {
 async function send(url, aborted, what = {}) {
   const headers = { ...token ? { Authorization: `Bearer ${token}` } : {}, ...what.body ? { "Content-Type": "application/json" } : {} };
   const answer = await reached(fetch(url, { ...what, headers, signal: aborted, cache: "no-store" }), aborted);
-  if (answer.status === 503) return absent(await failure(answer));
+  if (answer.status === 503) return absent(await failure(answer, aborted));
   if (away.peek()) {
     away.value = "";
     renewed.value++;
   }
   if (answer.ok) return answer;
-  const failed = await failure(answer);
+  const failed = await failure(answer, aborted);
   if (answer.status === 401 || answer.status === 403 && !url.startsWith("/session/")) {
     kept.clear();
     locked.value = failed.message;

@@ -56,9 +56,11 @@ export async function admit(code: string): Promise<void> {
   }
 }
 
-async function failure(answer: Response): Promise<Failure> {
+/** failure reads why the server refused. A question that was dropped meanwhile says nothing. */
+async function failure(answer: Response, aborted?: AbortSignal): Promise<Failure> {
   let message = "";
   try { message = ((await answer.json()) as { message?: string }).message ?? ""; } catch { /* A proxy answered. */ }
+  aborted?.throwIfAborted();
   if (answer.status === 414 || answer.status === 431) message = "the server takes no question that is so long: make the filter shorter";
   return new Failure(answer.status, message || `the server answered ${answer.status} ${answer.statusText}`);
 }
@@ -116,13 +118,13 @@ export async function order<T>(method: "GET" | "PUT" | "DELETE", url: string, bo
 async function send(url: string, aborted?: AbortSignal, what: RequestInit = {}): Promise<Response> {
   const headers: HeadersInit = { ...(token ? { Authorization: `Bearer ${token}` } : {}), ...(what.body ? { "Content-Type": "application/json" } : {}) };
   const answer = await reached(fetch(url, { ...what, headers, signal: aborted, cache: "no-store" }), aborted);
-  if (answer.status === 503) return absent(await failure(answer));
+  if (answer.status === 503) return absent(await failure(answer, aborted));
   if (away.peek()) {
     away.value = "";
     renewed.value++;
   }
   if (answer.ok) return answer;
-  const failed = await failure(answer);
+  const failed = await failure(answer, aborted);
   // A session that belongs to another user is no reason to hide what may be read.
   if (answer.status === 401 || (answer.status === 403 && !url.startsWith("/session/"))) {
     kept.clear(); // What the user may not read any more is not on the screen.
