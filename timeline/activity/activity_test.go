@@ -78,6 +78,22 @@ func TestWhatIsDamagedIsPassedOver(t *testing.T) {
 	require.Equal(t, 4*2, around)
 }
 
+func TestTheCounterGivesWayToAPrune(t *testing.T) {
+	db := pgtest.New(t, recorded)
+	counter := counter(t, db, migrations.WriterRole, activity.Options{Block: 1361})
+	prune, err := db.Connect(t).Begin(t.Context())
+	require.NoError(t, err)
+	_, err = prune.Exec(t.Context(), "SELECT FROM kuberewind.days FOR UPDATE")
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	require.ErrorContains(t, counter.Rebuild(ctx), "lock timeout")
+	_, err = prune.Exec(t.Context(), "DELETE FROM kuberewind.activity") // The locks of the counter are gone.
+	require.NoError(t, err)
+	require.NoError(t, prune.Rollback(t.Context()))
+	require.NoError(t, counter.Rebuild(t.Context()))
+}
+
 // A logged keeps what was logged.
 type logged struct {
 	mu   sync.Mutex

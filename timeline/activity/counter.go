@@ -182,7 +182,8 @@ func (c *Counter) countOne(ctx context.Context, s stretch) error {
 	}
 	return pgx.BeginFunc(ctx, c.pool, func(tx pgx.Tx) error {
 		// An erasure has this lock until it is committed, and removes what was counted before it. So this sees the erasure, or the erasure sees this.
-		if _, err := tx.Exec(ctx, `LOCK TABLE kuberewind.activity IN SHARE ROW EXCLUSIVE MODE`); err != nil {
+		// A prune may hold the row of a day and wait for this lock. PostgreSQL looks for deadlocks after a second, so the counter gives way before.
+		if _, err := tx.Exec(ctx, `SET LOCAL lock_timeout = '500ms'; LOCK TABLE kuberewind.activity IN SHARE ROW EXCLUSIVE MODE`); err != nil {
 			return err
 		}
 		switch now, err := c.record.Revision(ctx); {
