@@ -3,7 +3,8 @@
 CREATE OR REPLACE FUNCTION kuberewind.schema_version() RETURNS integer LANGUAGE sql STABLE PARALLEL SAFE RETURN 105;
 
 -- A row holds counts of up to some thousand deltas, in arrays: a row for each count would take ten times as many bytes. All arrays of a row
--- have one length, and the n-th elements of all belong together.
+-- have one length, and the n-th elements of all belong together. The row of width delta counts nothing: its bytes hold each delta, for bars shorter
+-- than a minute.
 --
 -- The counts of a day go with it, because pruning deletes its rows of days. The recorder updates those rows, but never their keys: so this
 -- foreign key does not hold it back.
@@ -22,15 +23,16 @@ CREATE TABLE kuberewind.activity (
     counts     integer[]     NOT NULL,
     first_seqs bigint[]      NOT NULL,
     last_seqs  bigint[]      NOT NULL,
+    deltas     bytea         NOT NULL DEFAULT '',
     PRIMARY KEY (cluster, day, first_seq, width),
     FOREIGN KEY (cluster, day) REFERENCES kuberewind.days (cluster, day) ON DELETE CASCADE
 );
-COMMENT ON TABLE kuberewind.activity IS 'How many deltas there were, by the minute and by the hour of occurred_at: four rows for each stretch of seqs. Derived from the deltas: without it, answers are the same, only slower. DELETE drops it, and the recorder counts again.';
+COMMENT ON TABLE kuberewind.activity IS 'How many deltas there were, by the minute and by the hour of occurred_at, and each by itself: five rows for each stretch of seqs. Derived from the deltas: without it, answers are the same, only slower. DELETE drops it, and the recorder counts again.';
 COMMENT ON COLUMN kuberewind.activity.cluster IS 'The cluster, as in clusters.';
 COMMENT ON COLUMN kuberewind.activity.day IS 'UTC day of observed_at of its deltas, as in days.';
 COMMENT ON COLUMN kuberewind.activity.first_seq IS 'First seq that was counted.';
 COMMENT ON COLUMN kuberewind.activity.last_seq IS 'Last seq that was counted; all between them were, too.';
-COMMENT ON COLUMN kuberewind.activity.width IS 'minute or hour: how long the stretches of time are. With "of resource", namespaces and managers are not told apart.';
+COMMENT ON COLUMN kuberewind.activity.width IS 'minute or hour: how long the stretches of time are. With "of resource", namespaces and managers are not told apart. delta: each delta by itself.';
 COMMENT ON COLUMN kuberewind.activity.classifier IS 'Version of what told the classes. Counts of another version are not used, and are made again.';
 COMMENT ON COLUMN kuberewind.activity.times IS 'Begin of the minute or hour, for each count.';
 COMMENT ON COLUMN kuberewind.activity.streams IS 'The stream, as in streams.';
@@ -40,6 +42,7 @@ COMMENT ON COLUMN kuberewind.activity.classes IS 'Class, as docs/timeline.md exp
 COMMENT ON COLUMN kuberewind.activity.counts IS 'How many deltas.';
 COMMENT ON COLUMN kuberewind.activity.first_seqs IS 'Lowest seq of them.';
 COMMENT ON COLUMN kuberewind.activity.last_seqs IS 'Highest seq of them.';
+COMMENT ON COLUMN kuberewind.activity.deltas IS 'Of the width delta: for each seq two varints, the place of its stream, namespace, manager and class in the arrays, and the milliseconds of occurred_at since the delta before. Those of the first are since 1970.';
 
 DO $$
 BEGIN
@@ -47,12 +50,12 @@ BEGIN
         ALTER TABLE kuberewind.activity
             ALTER COLUMN times SET COMPRESSION lz4, ALTER COLUMN streams SET COMPRESSION lz4, ALTER COLUMN namespaces SET COMPRESSION lz4,
             ALTER COLUMN managers SET COMPRESSION lz4, ALTER COLUMN classes SET COMPRESSION lz4, ALTER COLUMN counts SET COMPRESSION lz4,
-            ALTER COLUMN first_seqs SET COMPRESSION lz4, ALTER COLUMN last_seqs SET COMPRESSION lz4;
+            ALTER COLUMN first_seqs SET COMPRESSION lz4, ALTER COLUMN last_seqs SET COMPRESSION lz4, ALTER COLUMN deltas SET COMPRESSION lz4;
     END IF;
 END $$;
 
 CREATE VIEW kuberewind.record_activity AS
-SELECT cluster, day, first_seq, last_seq, width, classifier, times, streams, namespaces, managers, classes, counts, first_seqs, last_seqs
+SELECT cluster, day, first_seq, last_seq, width, classifier, times, streams, namespaces, managers, classes, counts, first_seqs, last_seqs, deltas
 FROM kuberewind.activity;
 DO $$
 DECLARE

@@ -100,12 +100,15 @@ activity: 15 deltas in 3 blocks were counted again; 0 are not counted ahead
 `+dropIt, got.out)
 	require.NoError(t, counter.Rebuild(t.Context()))
 	for name, damage := range map[string]string{
-		"the seqs":                            `UPDATE kuberewind.activity SET last_seqs[1] = 999 WHERE first_seq = 6 AND width = 'minute'`,
-		"its arrays have several lengths":     `UPDATE kuberewind.activity SET classes = classes || 'added'::text WHERE first_seq = 6 AND width = 'minute'`,
-		"by minute or by hour is missing":     `DELETE FROM kuberewind.activity WHERE first_seq = 6 AND width = 'minute'`,
-		"does not hold these seqs":            `UPDATE kuberewind.activity SET last_seq = 16 WHERE first_seq = 11`,
-		"are counted in another row":          `UPDATE kuberewind.activity SET last_seq = 7 WHERE first_seq = 1`,
-		"0 are on record as counted, and the": `UPDATE kuberewind.activity SET namespaces[1] = 'elsewhere' WHERE first_seq = 1`,
+		"the seqs":                             `UPDATE kuberewind.activity SET last_seqs[1] = 999 WHERE first_seq = 6 AND width = 'minute'`,
+		"its arrays have several lengths":      `UPDATE kuberewind.activity SET classes = classes || 'added'::text WHERE first_seq = 6 AND width = 'minute'`,
+		"by minute, by hour or by delta is mi": `DELETE FROM kuberewind.activity WHERE first_seq = 6 AND width = 'minute'`,
+		"a row of its counts by minute, by ho": `DELETE FROM kuberewind.activity WHERE first_seq = 6 AND width = 'delta'`,
+		"by delta: its sequence does not end":  `UPDATE kuberewind.activity SET deltas = deltas || '\x00' WHERE first_seq = 6 AND width = 'delta'`,
+		"by delta: seq 6 is on record as":      `UPDATE kuberewind.activity SET namespaces[1] = 'elsewhere' WHERE first_seq = 6 AND width = 'delta'`,
+		"does not hold these seqs":             `UPDATE kuberewind.activity SET last_seq = 16 WHERE first_seq = 11`,
+		"are counted in another row":           `UPDATE kuberewind.activity SET last_seq = 7 WHERE first_seq = 1`,
+		"0 are on record as counted, and the":  `UPDATE kuberewind.activity SET namespaces[1] = 'elsewhere' WHERE first_seq = 1`,
 	} {
 		b.db.Exec(t, damage)
 		got = b.replayedAs(t, login, "verify", "--activity", "-o", "json")

@@ -27,12 +27,18 @@ const (
 	HourOfResource   Width = "hour of resource"
 )
 
-// widths are how long they are. A block has a row for each.
+// Delta is the width of the row that holds each delta by itself.
+const Delta Width = "delta"
+
+// widths are how long they are. A block has a row for each, and one for its deltas.
 var widths = []struct {
 	width    Width
 	long     time.Duration
 	together bool // namespaces and managers
 }{{Minute, time.Minute, false}, {Hour, time.Hour, false}, {MinuteOfResource, time.Minute, true}, {HourOfResource, time.Hour, true}}
+
+// rowsOfBlock is how many rows a block has.
+var rowsOfBlock = len(widths) + 1
 
 // A stretch is of seqs of one day.
 type stretch struct {
@@ -42,10 +48,8 @@ type stretch struct {
 
 // A key says what was counted.
 type key struct {
-	at                 int64 // begin of the minute or hour, in seconds since 1970
-	stream             int32
-	namespace, manager string
-	class              class.Class
+	at int64 // begin of the minute or hour, in seconds since 1970
+	kind
 }
 
 func (k key) compare(other key) int {
@@ -91,6 +95,12 @@ type columns struct {
 	managers, classes   []string
 	counts              []int32
 	firstSeqs, lastSeqs []int64
+	deltas              []byte // of a sequence
+}
+
+// newColumns are empty, and not NULL.
+func newColumns() *columns {
+	return &columns{times: []time.Time{}, counts: []int32{}, firstSeqs: []int64{}, lastSeqs: []int64{}, deltas: []byte{}}
 }
 
 // columns puts the counts in order. Neighbours resemble each other, so that they compress well.
@@ -100,7 +110,7 @@ func (t tallies) columns() *columns {
 		keys = append(keys, k)
 	}
 	slices.SortFunc(keys, key.compare)
-	c := &columns{}
+	c := newColumns()
 	for _, k := range keys {
 		n := t[k]
 		c.times = append(c.times, time.Unix(k.at, 0).UTC())
@@ -117,11 +127,11 @@ func (c *columns) tallies() (tallies, error) {
 	n := len(c.times)
 	for _, length := range []int{len(c.streams), len(c.namespaces), len(c.managers), len(c.classes), len(c.counts), len(c.firstSeqs), len(c.lastSeqs)} {
 		if length != n {
-			return nil, errors.New("its arrays have several lengths")
+			return nil, errLengths
 		}
 	}
 	for i := range n {
-		k := key{c.times[i].Unix(), c.streams[i], c.namespaces[i], c.managers[i], class.Class(c.classes[i])}
+		k := key{c.times[i].Unix(), kind{c.streams[i], c.namespaces[i], c.managers[i], class.Class(c.classes[i])}}
 		if _, twice := t[k]; twice {
 			return nil, fmt.Errorf("it counts one thing twice: %s", k.begin())
 		}
@@ -131,6 +141,8 @@ func (c *columns) tallies() (tallies, error) {
 }
 
 func (k key) begin() string { return time.Unix(k.at, 0).UTC().Format(time.RFC3339) }
+
+var errLengths = errors.New("its arrays have several lengths")
 
 // errNewStream says that a delta is of a stream that began after the streams were read. Its class would be a guess.
 var errNewStream = errors.New("a stream has just begun")
@@ -156,13 +168,19 @@ func newReckoner(record *history.Record) *reckoner {
 	return &reckoner{record: record, reader: marks.NewReader(record), namespaces: map[int64]string{}}
 }
 
-// count gives the counts of a stretch, by minute. All its deltas have to be there. The error may be errNewStream or a *history.MissingDayError.
-func (r *reckoner) count(ctx context.Context, s stretch) (tallies, error) {
+// A reckoned is what was counted of a stretch.
+type reckoned struct {
+	minutes  tallies
+	sequence sequence
+}
+
+// count counts a stretch. All its deltas have to be there. The error may be errNewStream or a *history.MissingDayError.
+func (r *reckoner) count(ctx context.Context, s stretch) (*reckoned, error) {
 	reading, err := r.reader.Begin(ctx, ask.Filter{Classes: class.All}, ask.Window{}, nil)
 	if err != nil {
 		return nil, err
 	}
-	t := tallies{}
+	minutes, each := tallies{}, sequencer{}
 	for from := s.first; from <= s.last; from += sliceDeltas {
 		to := min(from+sliceDeltas-1, s.last)
 		found, err := reading.Read(ctx, from, to)
@@ -180,11 +198,12 @@ func (r *reckoner) count(ctx context.Context, s stretch) (tallies, error) {
 			if !reading.Knows(m.Stream) {
 				return nil, errNewStream
 			}
-			k := key{m.OccurredAt.Truncate(time.Minute).Unix(), m.Stream, r.namespaces[m.ObjectID], m.Manager, m.Class}
-			t[k] = t[k].plus(tally{1, m.Seq, m.Seq})
+			k := key{m.OccurredAt.Truncate(time.Minute).Unix(), kind{m.Stream, r.namespaces[m.ObjectID], m.Manager, m.Class}}
+			minutes[k] = minutes[k].plus(tally{1, m.Seq, m.Seq})
+			each.add(k.kind, m.OccurredAt.UnixMilli())
 		}
 	}
-	return t, nil
+	return &reckoned{minutes, each.sequence}, nil
 }
 
 // learn reads the namespaces of lives.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"math"
 	"time"
@@ -24,7 +25,7 @@ const Session = "kuberewind counts"
 
 // Options of a Counter. Zero values mean the defaults.
 type Options struct {
-	// CheckEvery is how often Run looks whether a block can be counted; 0 means a minute.
+	// CheckEvery is how often Run looks whether a block can be counted; 0 means ten seconds.
 	CheckEvery time.Duration
 	// Block is of how many deltas a block holds the counts; 0 means BlockDeltas.
 	Block int64
@@ -46,7 +47,7 @@ type Counter struct {
 // NewCounter makes a Counter that works through a pool of its owner's.
 func NewCounter(pool *pgxpool.Pool, cluster history.Cluster, o Options) *Counter {
 	if o.CheckEvery == 0 {
-		o.CheckEvery = time.Minute
+		o.CheckEvery = 10 * time.Second
 	}
 	if o.Block <= 0 {
 		o.Block = BlockDeltas
@@ -176,7 +177,7 @@ func (c *Counter) countOne(ctx context.Context, s stretch) error {
 	if err != nil {
 		return err
 	}
-	minutes, err := c.reckoner.count(ctx, s)
+	counted, err := c.reckoner.count(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -192,26 +193,38 @@ func (c *Counter) countOne(ctx context.Context, s stretch) error {
 		case now != revision:
 			return ErrChanged
 		}
-		return c.write(ctx, tx, s, minutes)
+		return c.write(ctx, tx, s, counted)
 	})
 }
 
-func (c *Counter) write(ctx context.Context, tx pgx.Tx, s stretch, minutes tallies) error {
+func (c *Counter) write(ctx context.Context, tx pgx.Tx, s stretch, counted *reckoned) error {
 	cluster := c.record.Cluster().Number
 	_, err := tx.Exec(ctx, `DELETE FROM kuberewind.activity WHERE cluster = $1 AND day = $2 AND last_seq >= $3 AND first_seq <= $4`, cluster, s.day, s.first, s.last)
 	if err != nil {
 		return err
 	}
-	for _, w := range widths {
-		all := minutes.by(w.long, w.together).columns()
+	for width, all := range counted.rows() {
 		_, err := tx.Exec(ctx, `
 			INSERT INTO kuberewind.activity
-				(cluster, day, first_seq, last_seq, width, classifier, times, streams, namespaces, managers, classes, counts, first_seqs, last_seqs)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
-			cluster, s.day, s.first, s.last, string(w.width), class.Version, all.times, all.streams, all.namespaces, all.managers, all.classes, all.counts, all.firstSeqs, all.lastSeqs)
+				(cluster, day, first_seq, last_seq, width, classifier, times, streams, namespaces, managers, classes, counts, first_seqs, last_seqs, deltas)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
+			cluster, s.day, s.first, s.last, string(width), class.Version, all.times, all.streams, all.namespaces, all.managers, all.classes, all.counts, all.firstSeqs, all.lastSeqs,
+			all.deltas)
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// rows are what a block has in the table.
+func (r *reckoned) rows() iter.Seq2[Width, *columns] {
+	return func(yield func(Width, *columns) bool) {
+		for _, w := range widths {
+			if !yield(w.width, r.minutes.by(w.long, w.together).columns()) {
+				return
+			}
+		}
+		yield(Delta, r.sequence.columns())
+	}
 }

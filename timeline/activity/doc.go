@@ -9,7 +9,7 @@
 //   - A count is that of the SQL in docs/timeline.md. The package marks tells the class, for the strip and for the counter alike.
 //   - A block never changes, because its deltas do not, and no class depends on another day.
 //   - A block goes with its day. An erasure drops the blocks of each day that it changed.
-//   - Blocks do not overlap, and each has its four rows: one transaction writes it, under a lock that admits one writer.
+//   - Blocks do not overlap, and each has its five rows: one transaction writes it, under a lock that admits one writer.
 //   - Blocks of another version of the classifier are not used. The counter puts its own in their place.
 //   - Nothing depends on the counts. Without them every answer is the same, only slower.
 //   - Memory is bounded by the patches of 2,048 deltas. Work is bounded by a rest after each block, as long as the block took.

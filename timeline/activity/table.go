@@ -1,6 +1,7 @@
 package activity
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,7 +56,7 @@ func blocksOf(ctx context.Context, rec *history.Record, days []history.Day, firs
 	rows, err := rec.Pool().Query(ctx, `
 		SELECT first_seq, last_seq, day FROM kuberewind.record_activity
 		WHERE cluster = $1 AND day = ANY ($2::date[]) AND last_seq >= $3 AND first_seq <= $4 AND classifier = $5
-		GROUP BY day, first_seq, last_seq HAVING count(*) = $6 ORDER BY first_seq`, rec.Cluster().Number, dates, first, last, class.Version, len(widths))
+		GROUP BY day, first_seq, last_seq HAVING count(*) = $6 ORDER BY first_seq`, rec.Cluster().Number, dates, first, last, class.Version, rowsOfBlock)
 	if err != nil {
 		return nil, fmt.Errorf("look what was counted ahead: %w", err)
 	}
@@ -74,13 +75,13 @@ func blocksOf(ctx context.Context, rec *history.Record, days []history.Day, firs
 
 // A Selection says which counts are read. Nil and "" do not bound.
 type Selection struct {
-	Width      Width // Minute or Hour
+	Width      Width // Delta, Minute or Hour
 	Streams    []int32
 	Namespaces []string
 	Manager    string // proved
 }
 
-// A Count is how many deltas of a class occurred in a minute or an hour.
+// A Count is how many deltas of a class occurred in a minute or an hour, or one delta.
 type Count struct {
 	At                time.Time // its begin
 	Class             class.Class
@@ -99,10 +100,10 @@ func Read(ctx context.Context, rec *history.Record, blocks []Block, s Selection,
 	newest := blocks[len(blocks)-1]
 	width := s.Width
 	if s.Namespaces == nil && s.Manager == "" {
-		width = map[Width]Width{Minute: MinuteOfResource, Hour: HourOfResource}[width]
+		width = cmp.Or(map[Width]Width{Minute: MinuteOfResource, Hour: HourOfResource}[width], width)
 	}
 	rows, err := rec.Pool().Query(ctx, `
-		SELECT first_seq, last_seq, times, classes, counts, first_seqs, last_seqs,
+		SELECT first_seq, last_seq, times, classes, counts, first_seqs, last_seqs, deltas,
 			CASE WHEN $7 THEN streams ELSE '{}' END, CASE WHEN $8 THEN namespaces ELSE '{}' END, CASE WHEN $9 THEN managers ELSE '{}' END
 		FROM kuberewind.record_activity
 		WHERE cluster = $1 AND day BETWEEN $2 AND $3 AND first_seq BETWEEN $4 AND $5 AND width = $6 AND classifier = $10
@@ -116,11 +117,16 @@ func Read(ctx context.Context, rec *history.Record, blocks []Block, s Selection,
 	for rows.Next() {
 		var first, last int64
 		var c columns
-		if err := rows.Scan(&first, &last, &c.times, &c.classes, &c.counts, &c.firstSeqs, &c.lastSeqs, &c.streams, &c.namespaces, &c.managers); err != nil {
+		if err := rows.Scan(&first, &last, &c.times, &c.classes, &c.counts, &c.firstSeqs, &c.lastSeqs, &c.deltas, &c.streams, &c.namespaces, &c.managers); err != nil {
 			return fmt.Errorf("read what was counted ahead: %w", err)
 		}
 		if next == len(blocks) || first != blocks[next].First || last != blocks[next].Last || !s.fits(&c) {
 			return ErrChanged
+		}
+		if s.Width == Delta {
+			if err := s.giveEach(&c, blocks[next], give); err != nil {
+				return ErrChanged
+			}
 		}
 		next++
 		s.give(&c, give)
@@ -134,19 +140,39 @@ func Read(ctx context.Context, rec *history.Record, blocks []Block, s Selection,
 	return nil
 }
 
-// fits reports whether the columns that were read have one length.
+// fits reports whether the columns that were read have the lengths that they should have.
 func (s *Selection) fits(c *columns) bool {
-	n := len(c.times)
-	return len(c.classes) == n && len(c.counts) == n && len(c.firstSeqs) == n && len(c.lastSeqs) == n && (s.Streams == nil || len(c.streams) == n) &&
-		(s.Namespaces == nil || len(c.namespaces) == n) && (s.Manager == "" || len(c.managers) == n)
+	n, counts := len(c.classes), len(c.classes)
+	if s.Width == Delta {
+		counts = 0
+	}
+	return len(c.times) == counts && len(c.counts) == counts && len(c.firstSeqs) == counts && len(c.lastSeqs) == counts &&
+		(s.Streams == nil || len(c.streams) == n) && (s.Namespaces == nil || len(c.namespaces) == n) && (s.Manager == "" || len(c.managers) == n)
+}
+
+// selects reports whether the i-th counts of columns, or the deltas of the i-th kind, are asked for.
+func (s *Selection) selects(c *columns, i int) bool {
+	return (s.Streams == nil || slices.Contains(s.Streams, c.streams[i])) && (s.Namespaces == nil || slices.Contains(s.Namespaces, c.namespaces[i])) &&
+		(s.Manager == "" || c.managers[i] == s.Manager)
 }
 
 func (s *Selection) give(c *columns, give func(Count)) {
 	for i, at := range c.times {
-		if s.Streams != nil && !slices.Contains(s.Streams, c.streams[i]) || s.Namespaces != nil && !slices.Contains(s.Namespaces, c.namespaces[i]) ||
-			s.Manager != "" && c.managers[i] != s.Manager {
-			continue
+		if s.selects(c, i) {
+			give(Count{At: at, Class: class.Class(c.classes[i]), N: int64(c.counts[i]), FirstSeq: c.firstSeqs[i], LastSeq: c.lastSeqs[i]})
 		}
-		give(Count{At: at, Class: class.Class(c.classes[i]), N: int64(c.counts[i]), FirstSeq: c.firstSeqs[i], LastSeq: c.lastSeqs[i]})
 	}
+}
+
+// giveEach gives the deltas of a block one by one.
+func (s *Selection) giveEach(c *columns, b Block, give func(Count)) error {
+	selected := make([]bool, len(c.classes))
+	for i := range selected {
+		selected[i] = s.selects(c, i)
+	}
+	return decode(c.deltas, len(selected), b.Last-b.First+1, func(i int64, kind int, ms int64) {
+		if seq := b.First + i; selected[kind] {
+			give(Count{At: time.UnixMilli(ms), Class: class.Class(c.classes[kind]), N: 1, FirstSeq: seq, LastSeq: seq})
+		}
+	})
 }

@@ -101,8 +101,8 @@ func strays(ctx context.Context, rec *history.Record, found func(Finding)) error
 			found(Finding{first, last, "its day does not hold these seqs"})
 		case first <= before:
 			found(Finding{first, last, "its seqs are counted in another row, too"})
-		case n != int64(len(widths)):
-			found(Finding{first, last, "a row of its counts by minute or by hour is missing"})
+		case n != int64(rowsOfBlock):
+			found(Finding{first, last, "a row of its counts by minute, by hour or by delta is missing"})
 		}
 		before = max(before, last)
 		return nil
@@ -118,12 +118,12 @@ func widthNames() (all []string) {
 	for _, w := range widths {
 		all = append(all, string(w.width))
 	}
-	return all
+	return append(all, string(Delta))
 }
 
 // compare counts a block again. It is ErrChanged if the block is gone meanwhile.
 func (r *reckoner) compare(ctx context.Context, b Block, names map[int32]string, found func(Finding)) error {
-	minutes, err := r.count(ctx, stretch{b.day, b.First, b.Last})
+	right, err := r.count(ctx, stretch{b.day, b.First, b.Last})
 	if errors.Is(err, errHoles) {
 		found(Finding{b.First, b.Last, err.Error()})
 		return nil
@@ -141,9 +141,16 @@ func (r *reckoner) compare(ctx context.Context, b Block, names map[int32]string,
 			found(Finding{b.First, b.Last, fmt.Sprintf("by %s: %v", w.width, err)})
 			continue
 		}
-		for k, text := range differences(there, minutes.by(w.long, w.together)) {
+		for k, text := range differences(there, right.minutes.by(w.long, w.together)) {
 			found(Finding{b.First, b.Last, fmt.Sprintf("%s %s, %s%s", w.width, k.begin(), names[k.stream], text)})
 		}
+	}
+	c, err := r.stored(ctx, b, Delta)
+	if err != nil {
+		return err
+	}
+	if text := right.sequence.firstDifference(c, b, names); text != "" {
+		found(Finding{b.First, b.Last, "by delta: " + text})
 	}
 	return nil
 }
@@ -151,10 +158,10 @@ func (r *reckoner) compare(ctx context.Context, b Block, names map[int32]string,
 func (r *reckoner) stored(ctx context.Context, b Block, w Width) (*columns, error) {
 	c := &columns{}
 	err := r.record.Pool().QueryRow(ctx, `
-		SELECT times, streams, namespaces, managers, classes, counts, first_seqs, last_seqs FROM kuberewind.record_activity
+		SELECT times, streams, namespaces, managers, classes, counts, first_seqs, last_seqs, deltas FROM kuberewind.record_activity
 		WHERE cluster = $1 AND day = $2 AND first_seq = $3 AND last_seq = $4 AND width = $5 AND classifier = $6`,
 		r.record.Cluster().Number, b.day, b.First, b.Last, string(w), class.Version).
-		Scan(&c.times, &c.streams, &c.namespaces, &c.managers, &c.classes, &c.counts, &c.firstSeqs, &c.lastSeqs)
+		Scan(&c.times, &c.streams, &c.namespaces, &c.managers, &c.classes, &c.counts, &c.firstSeqs, &c.lastSeqs, &c.deltas)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, ErrChanged
 	}
@@ -184,7 +191,7 @@ func differences(there, right tallies) iter.Seq2[key, string] {
 }
 
 // rest says what was counted, besides when and of which resource.
-func (k key) rest() string {
+func (k kind) rest() string {
 	text := ", class " + string(k.class)
 	if k.namespace != "" {
 		text += ", namespace " + k.namespace

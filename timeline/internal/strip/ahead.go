@@ -34,7 +34,7 @@ func (c *Counter) pieces(ctx context.Context, q Query, p progress) ([]piece, err
 	if p.first > p.last {
 		return nil, nil
 	}
-	if _, ok := width(q.Filter, p); !ok {
+	if !countable(q.Filter) {
 		return []piece{{first: p.first, last: p.last}}, nil
 	}
 	blocks, err := activity.Blocks(ctx, c.Record, p.first, p.last)
@@ -71,21 +71,23 @@ func divided(blocks []activity.Block, first, last int64) (all []piece) {
 	return all
 }
 
+// countable reports whether counts that were made ahead know what a filter names.
+func countable(f ask.Filter) bool {
+	return f.Name == "" && f.Labels == nil && f.Path == "" && f.Types == nil
+}
+
 // width gives the width of counts that the bars can be made of.
-func width(f ask.Filter, p progress) (activity.Width, bool) {
-	if f.Name != "" || f.Labels != nil || f.Path != "" || f.Types != nil {
-		return "", false
-	}
+func (p progress) width() activity.Width {
 	whole := func(of time.Duration) bool {
 		return p.step%of == 0 && p.window.From.Equal(p.window.From.Truncate(of))
 	}
 	switch {
 	case whole(time.Hour):
-		return activity.Hour, true
+		return activity.Hour
 	case whole(time.Minute):
-		return activity.Minute, true
+		return activity.Minute
 	}
-	return "", false
+	return activity.Delta
 }
 
 // count counts the pieces until the time is spent, but not before the first slice. left is the last seq that it did not count; it is below p.first if it
@@ -131,8 +133,7 @@ func (c *Counter) count(ctx context.Context, q Query, p progress, s *Strip, read
 
 // counted adds what was counted ahead. It is false if that is gone; then nothing is added.
 func (c *Counter) counted(ctx context.Context, q Query, p progress, s *Strip, blocks []activity.Block, reading *marks.Reading) (bool, error) {
-	wide, _ := width(q.Filter, p)
-	selection := activity.Selection{Width: wide, Streams: reading.Streams(), Namespaces: q.Filter.Namespaces, Manager: q.Filter.Manager}
+	selection := activity.Selection{Width: p.width(), Streams: reading.Streams(), Namespaces: q.Filter.Namespaces, Manager: q.Filter.Manager}
 	part := newStrip(p, s.Classes)
 	err := activity.Read(ctx, c.Record, blocks, selection, part.addCount)
 	if errors.Is(err, activity.ErrChanged) {
@@ -181,8 +182,8 @@ func (s *Strip) merge(part *Strip) {
 }
 
 // tell says if an answer is slower than it would be.
-func (s *Strip) tell(q Query, p progress) {
-	if _, ok := width(q.Filter, p); !ok {
+func (s *Strip) tell(q Query) {
+	if !countable(q.Filter) {
 		s.Ahead = nil
 		return
 	}

@@ -3,8 +3,8 @@
 // It counts from the newest delta backwards, for as long as it may. What it has not counted then is a stretch of the answer, and a cursor. The
 // answer to the cursor holds only what was counted since: whoever draws adds the bars up.
 //
-// Bars of whole minutes use what was counted ahead (package activity), if the filter names nothing but namespaces, resources, a manager and classes. What is
-// not counted yet is read delta by delta: the newest deltas, and all of them if nobody counts. The answer says so.
+// It uses what was counted ahead (package activity), if the filter names nothing but namespaces, resources, a manager and classes. What is not counted yet is read
+// delta by delta: the newest deltas, and all of them if nobody counts. The answer says so.
 package strip
 
 import (
@@ -85,7 +85,7 @@ func (c *Counter) Count(ctx context.Context, q Query, now time.Time) (*Strip, er
 		s.Next = rest.String()
 		err = c.unread(ctx, s, rest)
 	}
-	s.tell(q, at)
+	s.tell(q)
 	return s, err
 }
 
