@@ -44,7 +44,7 @@ func (p *program) eraseCommand() *cobra.Command {
 			"--database names the login that owns the record; no other can change it. Who erased, when, why and what rows is on record (the view\n" +
 			"erasures), in the chain that \"replay verify\" checks; the value itself is not. A recorder that runs ends with exit code 4 and has to be\n" +
 			"started again: it holds the value in memory. Older copies stay in backups, replicas and the write-ahead log, and in the files\n" +
-			"of the database until VACUUM FULL: see docs/operating.md.\n\n" +
+			"of the database until VACUUM FULL: see docs/retention.md.\n\n" +
 			"Exit codes: 0 done, or shown; 1 failed, and nothing was changed; 3 the database cannot be used.",
 		Example: `  recorder erase --value-from-file leaked.txt
   pass show db | recorder erase --value-from-file - --in secrets/shop/db --reason 'ticket 4711' --yes`,

@@ -1,4 +1,4 @@
-// Command docs writes the generated tables of docs/operating.md again.
+// Command docs writes the generated tables of docs/reference.md again.
 package main
 
 import (
@@ -8,7 +8,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/docs"
 )
 
-const page = "docs/operating.md"
+const page = "docs/reference.md"
 
 func main() {
 	if err := run(); err != nil {

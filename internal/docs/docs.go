@@ -12,7 +12,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/telemetry"
 )
 
-// Generate puts the tables between their marks in the text of docs/operating.md.
+// Generate puts the tables between their marks in the text of docs/reference.md.
 func Generate(page []byte) ([]byte, error) {
 	page, err := replace(page, "metrics", metrics())
 	if err != nil {
@@ -30,7 +30,7 @@ func replace(page []byte, name string, rows []string) ([]byte, error) {
 		head = bytes.Index(page[begin:], []byte("|---"))
 	}
 	if head < 0 || end < begin {
-		return nil, fmt.Errorf("docs/operating.md has no table between the marks of %s", name)
+		return nil, fmt.Errorf("docs/reference.md has no table between the marks of %s", name)
 	}
 	head += begin
 	head += bytes.IndexByte(page[head:], '\n') + 1
