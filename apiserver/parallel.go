@@ -25,7 +25,8 @@ type chunk struct {
 	done    chan struct{} // closed when text or err is there
 }
 
-// writeParallel writes a list of at least one object whose items take long to make: several goroutines make them, each with an itemWriter of its own.
+// writeParallel writes a list of at least one object whose items take long to make. Several goroutines make the items, each
+// with an itemWriter of its own.
 func writeParallel(ctx context.Context, w io.Writer, begin []byte, entries iter.Seq[*state.Entry], items func() itemWriter) error {
 	ctx, stop := context.WithCancel(ctx)
 	workers := runtime.GOMAXPROCS(0)

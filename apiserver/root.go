@@ -94,8 +94,8 @@ func (c *cluster) seq(ctx context.Context, text string) (int64, error) {
 	return 0, refusal
 }
 
-// CauseInstant is the type of a cause by which the refusal of an instant names, in its message, the root of the instant that was meant, and,
-// as its field, the time.
+// CauseInstant is the type of a cause in the refusal of an instant. The cause's message names the root of the instant that was
+// meant, and its field is the time.
 const CauseInstant metav1.CauseType = "Instant"
 
 // canonical finds the seq that may have been meant.

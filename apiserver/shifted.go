@@ -27,7 +27,7 @@ const ShiftedHeader = "Kuberewind-Shifted"
 // shiftedName stands in the URL of a root whose times are shifted.
 const shiftedName = "shifted"
 
-// Shifted is the form of a root, such as Path gives it, in which all times are as long before now as they were before the instant.
+// Shifted is the form of a root that Path gives. In it, each time is as long before now as it was before the instant.
 func Shifted(root string) string {
 	uid, rest, _ := strings.Cut(strings.TrimPrefix(root, "/clusters/"), "/")
 	return "/clusters/" + uid + "/" + shiftedName + "/" + rest
@@ -109,7 +109,8 @@ func (f *shiftedForm) entry(ctx context.Context, e *state.Entry, by time.Duratio
 	return &moved, err
 }
 
-// times are the paths of the times of an object on record in a version: by the Go type of a built-in kind, else by its definition.
+// times are the paths of the times of a recorded object in a version. The Go type of a built-in kind tells them, or else the
+// kind's definition.
 func (f *shiftedForm) times(ctx context.Context, apiVersion string) ([]patch.Path, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -45,10 +45,12 @@ type bench struct {
 	answers map[answerOf]fingerprint // that all ways have to give
 }
 
-// rebuilds measures what reading the record costs: it makes synthetic records of two sizes, the smaller the beginning of the larger, and rebuilds
-// the cluster of each at random instants — with checkpoints, without, and from a plain table of full rows, whose answers have to be equal. The records
-// are written as the recorder writes them, with its checkpoints, and go with their server. It waits for no disk, which only writing would feel; nothing is
-// read from a cold one.
+// rebuilds measures what reading the record costs. It makes synthetic records of two sizes; the smaller is the beginning of the
+// larger. It rebuilds the cluster of each at random instants: with checkpoints, without, and from a plain table of full rows.
+// The answers have to be equal.
+//
+// The sink writes the records as the recorder does, with the recorder's checkpoints. Each record goes with its server. The
+// server waits for no disk, which only writing would feel. No read meets a cold cache.
 func rebuilds(ctx context.Context, run *measure.Run) error {
 	settings := map[string]Settings{
 		quick: {Deltas: []int64{50_000, 100_000}, Live: 1000}, middle: {Deltas: []int64{90_000, 300_000}, Live: 20_000}, full: {Deltas: []int64{300_000, 3_000_000}, Live: 20_000},
@@ -85,7 +87,7 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 	}
 	b.Interval += b.Interval % 2 // half of it is measured too
 	if b.wholeIntervals(b.Deltas[0], 2*b.Interval) < 1 {
-		return fmt.Errorf("the smallest record has to have two intervals of %d deltas between checkpoints after its first lists: those that are twice as long are measured too", b.Interval)
+		return fmt.Errorf("the smallest record needs two intervals of %d deltas between checkpoints after its first lists, because intervals of twice the length are measured too", b.Interval)
 	}
 	if err := b.make(ctx); err != nil {
 		return err
@@ -167,8 +169,9 @@ type instant struct {
 	phase float64 // how much of that interval has passed
 }
 
-// instants gives those of n rounds. Each round has another of n phases, at even distances, and a place in another of n equal parts of the record, both in an
-// order that the seed decides: a run that was interrupted goes on with the same. A round that warms up is in the middle.
+// instants gives the instants of n rounds. Each round has another of n phases, at even distances, and another of n equal parts
+// of the record. The seed decides both orders, so that an interrupted run goes on with the same. A warm-up round takes the
+// middle.
 func (b *bench) instants(n int) (at func(round int) instant) {
 	random := rand.New(rand.NewPCG(b.Report.Seed, uint64(n)))
 	phases, places := random.Perm(n), random.Perm(n)

@@ -9,9 +9,9 @@ import (
 	"github.com/kuberewind/kuberewind/history"
 )
 
-// A checkpoints makes the checkpoints of a record: one after the first lists, and then one in each interval, after the very delta that it ends with, so that an
-// instant is as far after its checkpoint in every record. In the smallest record there is one more between every two, so that intervals can be compared;
-// settle puts those aside.
+// A checkpoints makes the checkpoints of a record: one after the first lists, then one in each interval. A checkpoint comes
+// right after the delta that ends its interval, so that an instant is as far after its checkpoint in every record. The smallest
+// record has one more between every two, to compare intervals; settle puts those aside.
 type checkpoints struct {
 	maker    *history.Checkpointer
 	admin    *pgxpool.Pool

@@ -42,7 +42,7 @@ func git(t *testing.T, args ...string) string {
 	return string(out)
 }
 
-// inTwoRevisions makes a repository with the packages p and q in two revisions, and has the test be in it.
+// inTwoRevisions makes a repository with the packages p and q in two revisions, and enters it.
 func inTwoRevisions(t *testing.T) *comparison {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -84,7 +84,7 @@ func TestAWorktreeThatWasNotMadeToTheEndIsNotLeft(t *testing.T) {
 	c := inTwoRevisions(t)
 	program, err := exec.LookPath("git")
 	require.NoError(t, err)
-	// It is killed while it makes a worktree: the entry is there, and locked, and no files are.
+	// It is killed while it makes a worktree. The entry is there and locked, but has no files.
 	bin := t.TempDir()
 	script := "#!/bin/sh\n" + program + ` "$@" || exit
 if [ "$2" = add ]; then echo initializing >.git/worktrees/old/locked; rm -r "$4"; kill -9 $$; fi

@@ -11,7 +11,8 @@ import (
 	"github.com/kuberewind/kuberewind/history"
 )
 
-// rebuildChild is the part of this program that rebuilds a cluster once and does nothing else, so that its peak memory is that of a rebuild.
+// rebuildChild is the part of this program that rebuilds a cluster once and does nothing else. Its peak memory is that of a
+// rebuild.
 const rebuildChild = "rebuild"
 
 // A rebuildJob is what it is told.

@@ -34,11 +34,14 @@ type CheckpointOptions struct {
 // leastDeltas is an interval whose tail takes 0.6 s of CPU at most, however few the objects are. With 10,000, checkpoints were a fifth of the record of a small cluster.
 const leastDeltas = 20_000
 
-// CheckpointInterval is after how many deltas the next checkpoint is made, when so many objects live: three for every two, and at least 20,000.
+// CheckpointInterval is the number of deltas between two checkpoints for a number of living objects: three for every two, and
+// at least 20,000.
 //
-// It balances what checkpoints cost against the time of a rebuild, where an object of the checkpoint takes some 10 µs of CPU and a delta after it 30; on
-// average three deltas for every four objects come after it. Checkpoints add to the bytes of a delta two thirds of what one object of a checkpoint takes, at most (make bench,
-// which also compares half and twice the interval). Making them takes CPU in the same proportion; blocks that stay as they are cost next to none.
+// It balances the cost of checkpoints against the time of a rebuild. There, an object of the checkpoint takes some 10 µs of CPU
+// and a delta after it 30. On average three deltas for every four objects follow the checkpoint.
+//
+// For each delta, checkpoints add at most two thirds of the bytes of one object in a checkpoint (make bench, which also
+// compares half and twice the interval). Making them takes CPU in the same proportion. Unchanged blocks cost next to none.
 func CheckpointInterval(live int64) int64 { return max(leastDeltas, live*3/2) }
 
 // A Checkpointer makes the checkpoints of a cluster, and drops those that the record no longer goes back to. It needs one connection that may read the record and

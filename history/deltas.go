@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Deltas gives deltas in the order of seq, up to the end that the record has when it begins. A delta that is damaged comes with a
-// *DamagedError, a day whose partition is gone is a *MissingDayError; after both it goes on if the caller does.
+// Deltas gives deltas in the order of seq, up to the end that the record has when it begins. A damaged delta comes with a
+// *DamagedError. A day whose partition is gone is a *MissingDayError. After both it goes on if the caller does.
 func (r *Record) Deltas(ctx context.Context, q Query) iter.Seq2[Delta, error] {
 	return func(yield func(Delta, error) bool) {
 		g, err := r.newDeltaReader(ctx, q)

@@ -29,9 +29,10 @@ type groupList struct {
 	}
 }
 
-// Discovery lists the resources that the server served at that time, by group, version (the preferred first, as the server
-// ordered them) and name, from the discovery that was recorded: those of custom resource definitions too. Where none was
-// recorded, it makes do with what the streams say, which is without short names, categories and what was never listed.
+// Discovery lists the resources that the server served at that time, from the recorded discovery. They are ordered by group, by
+// version as the server ordered them, preferred first, and by name. Resources of custom resource definitions are among them.
+// Without recorded discovery, the streams tell the resources: then short names, categories and resources that were never listed
+// are missing.
 func (r *Record) Discovery(ctx context.Context, at time.Time) ([]Resource, error) {
 	var all []Resource
 	for _, path := range []string{"/api", "/apis"} {

@@ -8,8 +8,9 @@ import (
 	"github.com/kuberewind/kuberewind/internal/checkpoint"
 )
 
-// inherit notes the lives that began after the point's seq and belong to it. Whoever had the name before has ended, although that may
-// seem to be later: of an end that was caught up on there is often no evidence, and it is taken for the end of the pause.
+// inherit notes the lives that began after the point's seq and belong to it. The earlier life of the same name has ended by
+// then, although its end may seem later. The time of an end that was only recovered later often has no evidence, and counts as
+// the end of the pause.
 func (b *rebuilding) inherit(ctx context.Context, tx pgx.Tx, t *tail) error {
 	if b.point.Until <= b.point.Seq {
 		return nil

@@ -35,16 +35,16 @@ const lastChunk = 500
 // A finder folds objects from their deltas alone.
 //
 // All rows that the last version of an object needs are in one partition, because the first row of a life in a day is a
-// keyframe (I8). So the days are gone through from the newest, each query reads one partition, and an object that was
-// found is not looked for again.
+// keyframe (I8). So find begins at the newest day, reads one partition with each query, and does not look again for an object
+// that it found.
 type finder struct {
 	record  *Record
 	rv      string // beyond which rows do not count, "" for none
 	workers int
 }
 
-// find gives the newest version of each target, from as many goroutines as there are workers; targets are sorted by id and days by seq. It returns
-// those of which there is no row. A day whose partition is gone is an error only if something may be in it.
+// find gives the newest version of each target, from as many goroutines as there are workers. Targets are sorted by id and days
+// by seq. It returns the targets without a row. A day whose partition is gone is an error only if something may be in it.
 func (f *finder) find(ctx context.Context, db querier, targets []target, days []day, give func(*lastVersion) error) ([]target, error) {
 	for i := len(days) - 1; i >= 0 && len(targets) > 0; i-- {
 		missing, err := f.day(ctx, db, targets, &days[i], give)
@@ -91,12 +91,12 @@ func (f *finder) day(ctx context.Context, db querier, targets []target, d *day, 
 	return missing, nil
 }
 
-// lastQuery gives, of each object, the last keyframe within the bounds and the rows after it; all rows, if there is no
-// keyframe among them, so that this is seen.
+// lastQuery gives the last keyframe of each object within the bounds, and the rows after it. Without a keyframe it gives all
+// rows, so that this is seen.
 //
-// Today's partition grows faster than it is analysed, and the planner takes seqs that it has not heard of for few rows. So it is left no
-// choice: MATERIALIZED and OFFSET 0 keep the order, and seq + 0 keeps it from the index by seq, in which it would go through the rows of every
-// other object.
+// Today's partition grows faster than it is analysed, and the planner expects few rows for seqs that it has not heard of. So
+// the query leaves it no choice. MATERIALIZED and OFFSET 0 keep the order. seq + 0 keeps the planner from the index by seq,
+// which would read the rows of every other object.
 var lastQuery = `
 	WITH starts AS MATERIALIZED (
 		SELECT o.*, coalesce(keyframe.seq, 0) AS start

@@ -46,18 +46,19 @@ type ListWatchOptions struct {
 	Decoder runtime.Decoder
 }
 
-// A ListWatch lets a reflector or informer run against the record: it lists a resource as it was at an instant, and watches what
-// happened after it, with the resource versions and UIDs that the API server gave. It satisfies cache.ListerWatcher and
+// A ListWatch lets a reflector or informer run against the record. It lists a resource as it was at an instant, and watches
+// later changes, with the API server's resource versions and UIDs. It satisfies cache.ListerWatcher and
 // cache.ListerWatcherWithContext.
 //
-// A list without a resource version, or with 0, is of PlayerOptions.From; one with a resource version is of that moment. A watch
-// goes on from a list's resource version, from that of any event, or from any other on record: what is older than the record is
-// 410 Gone. Without one it begins with what is there, as ADDED. Lists come whole, and selectors by label, metadata.name and
-// metadata.namespace are honoured in both.
+// A list without a resource version, or with 0, is of PlayerOptions.From. A list with one is of that moment. A watch continues
+// from the resource version of a list, of an event, or any other on record. A version older than the record is 410 Gone.
+// Without one, a watch begins with the existing objects, as ADDED. Lists come whole. Both honour selectors by label,
+// metadata.name and metadata.namespace.
 //
-// Events are the recorded deltas: an object that a later list showed (Sync) is ADDED if it is new, MODIFIED if it has changed, and
-// nothing if not; a deletion carries the last state, with the resource version of the deletion. After the last one up to Until a
-// bookmark is sent, if bookmarks are allowed, Done is closed, and the watch stays open. Watches have no timeout.
+// Events are the recorded deltas. An object that a later list showed (Sync) is ADDED if it is new, MODIFIED if it has changed,
+// and else no event. A deletion carries the last state, with the resource version of the deletion. After the last one up to
+// Until, the watch sends a bookmark if bookmarks are allowed. Then Done is closed, and the watch stays open. Watches have no
+// timeout.
 //
 // Each watch has one goroutine, which has ended when Stop returns.
 type ListWatch struct {

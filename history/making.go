@@ -30,13 +30,13 @@ type making struct {
 	began        time.Time
 }
 
-// beginMaking begins it. It rests within the transaction, after a long tail for longer than the pool of the recorder lets a transaction be idle; nothing is
-// idle before that is said, where both are one message.
+// beginMaking begins the transaction. After a long tail the transaction rests for longer than the recorder's pool allows. Both
+// statements are one message, so nothing is idle before the limit is off.
 const beginMaking = "BEGIN ISOLATION LEVEL REPEATABLE READ; SET LOCAL idle_in_transaction_session_timeout = 0"
 
 func (m *making) run(ctx context.Context) (CheckpointInfo, error) {
-	// An erasure waits for this lock, and this waits for an erasure, before it sees anything: what was erased does not come back in a checkpoint.
-	// The queries of one connection are planned for their parameters here too.
+	// An erasure waits for this lock, and this waits for an erasure before it reads. So an erased value does not come back in a
+	// checkpoint. The queries of one connection are planned for their parameters here too.
 	if _, err := m.tx.Exec(ctx, `SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL jit = off;
 		LOCK TABLE kuberewind.checkpoints IN ROW EXCLUSIVE MODE`); err != nil {
 		return m.info, err
@@ -143,8 +143,8 @@ func keyOf(l *Life) checkpoint.Key {
 	return checkpoint.Key{Stream: l.Stream.ID, Namespace: l.Namespace, Name: l.Name}
 }
 
-// find folds objects from their deltas. One that is damaged is there without a text: who rebuilds from the checkpoint finds it wrong, and
-// looks into the deltas himself.
+// find folds objects from their deltas. A damaged object has no text: a rebuild from the checkpoint finds it wrong, and reads
+// the deltas itself.
 func (m *making) find(ctx context.Context, lives []*Life) (map[int64]*checkpoint.Record, error) {
 	records := make(map[int64]*checkpoint.Record, len(lives))
 	targets := make([]target, len(lives))
@@ -251,8 +251,8 @@ func (m *making) finish(ctx context.Context) error {
 	return err
 }
 
-// readBack compares what the database holds with what was written: the blocks with their digests, and each object of those that are new with its
-// own. Copied blocks have been through this.
+// readBack compares the database with what was written: the blocks with their digests, and each object of new blocks with its
+// own. Copied blocks were compared when they were new.
 func (m *making) readBack(ctx context.Context) error {
 	found, err := m.record.usable(ctx, m.tx, m.info, Scope{})
 	if err != nil {

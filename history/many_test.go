@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Of a hundred days a query plans and reads the one that it needs: the time that it takes must not grow with the record.
+// A query plans and reads the one day that it needs. Its time must not grow with the record.
 func TestQueriesReadOneDayOfMany(t *testing.T) {
 	b := newBook(t, 1)
 	for i := range 60 {
@@ -41,7 +41,7 @@ func TestQueriesReadOneDayOfMany(t *testing.T) {
 	t.Logf("resolved and rebuilt one object in %s", time.Since(begun))
 }
 
-// The lives of one namespace, or of one name, are found by an index, and their ends one by one: what else the record holds must not matter.
+// An index finds the lives of one namespace or name, and their ends one by one. The rest of the record must not matter.
 func TestSomeLivesAreFoundWithoutReadingAllEnds(t *testing.T) {
 	b := newBook(t, 1)
 	b.commit(b.set(0, "a", "x", "1"))

@@ -19,10 +19,10 @@ type sighting struct {
 	rv     string
 }
 
-// oneEtcd says which streams a resource version can be compared with. One resource can always be. For several it has to be established that
-// one etcd numbers them: what one stream showed lies, in time and in number, between what another showed before and after. All
-// streams that ever changed have to be tied together like this. Those that have not changed since their list need not: whatever their
-// numbers, they are what they were.
+// oneEtcd says with which streams a resource version can be compared. A single resource always can. Of several it must be known
+// that one etcd numbers them. The proof: what one stream showed lies, in time and in number, between what another showed before
+// and after. All streams that ever changed must be tied together like this. A stream that has not changed since its list need
+// not be: whatever its numbers, it is as it was.
 //
 // I4: resource versions of different resources are compared only where that is established.
 func (f *pointer) oneEtcd(ctx context.Context, streams []*Stream, gaps []Gap) (map[int32]bool, error) {
@@ -150,8 +150,8 @@ type watcher struct {
 	numbers []uint64          // of recent
 }
 
-// watchSkew is how much later one watch may give a change than another: what one showed that long before is not beyond what the other
-// shows now, if one etcd numbers both.
+// watchSkew is how much later one watch may give a change than another. If one etcd numbers both streams, the numbers that one
+// showed so long before do not exceed those that the other shows now.
 const watchSkew = 30 * time.Second
 
 func (w *watcher) list(id int32, at time.Time, rv string) {
@@ -191,8 +191,8 @@ func kept(seen []sighting, s sighting) []sighting {
 	return seen
 }
 
-// sightings collects what lists and watches showed: of each stream the ends of its lists, its position, and deltas of its watch from the beginning and the
-// end of a few days. What was before the server's history last went backwards does not count.
+// sightings collects what lists and watches showed. Of each stream it takes the ends of its lists, its position, and deltas of
+// its watch from the beginning and the end of a few days. It leaves out all before the server's history last went backwards.
 func (f *pointer) sightings(ctx context.Context, streams []*Stream, gaps []Gap) (*watcher, error) {
 	w := &watcher{seen: make(map[int32][]sighting), changed: make(map[int32]bool), against: make(map[[2]int32]bool), settled: make(map[int32]uint64)}
 	var since time.Time

@@ -38,9 +38,9 @@ type rebuilding struct {
 
 // Rebuild gives every object of a scope that was live at the point, in no order. emit is called from several goroutines at once.
 //
-// It starts from the newest checkpoint at or before the point and folds the deltas after it, or, for single objects and where
-// there is no checkpoint, folds each object from its deltas; the result is the same. An object that does not fold to its digest is
-// told to RebuildOptions.Damaged, or ends the rebuild with its *DamagedError. A *MissingDayError says that a day is needed whose
+// It starts from the newest checkpoint at or before the point, and folds the deltas after it. For single objects, and if there
+// is no checkpoint, it folds each object from its deltas; the result is the same. RebuildOptions.Damaged receives an object
+// that does not fold to its digest; without it, a *DamagedError ends the rebuild. A *MissingDayError says that a needed day's
 // partition is gone.
 func (r *Record) Rebuild(ctx context.Context, p Point, scope Scope, o RebuildOptions, emit func(Object) error) (RebuildStats, error) {
 	if p.RV != "" && p.streams == nil {
@@ -92,8 +92,9 @@ func (b *rebuilding) run(ctx context.Context, tx pgx.Tx) (later *search, err err
 	return nil, b.findAll(ctx, tx, 1, found)
 }
 
-// tailPerObject bounds the tail that is read to use a checkpoint, beside leastDeltas: folding an object from its deltas alone costs as much as
-// reading five to nine rows of a tail (go test ./history -run '^$' -bench Rebuild; the records of ./bench are at five).
+// tailPerObject, beside leastDeltas, bounds the tail that is read to use a checkpoint. Folding an object from its deltas alone
+// costs as much as reading five to nine rows of a tail. (See go test ./history -run '^$' -bench Rebuild; the records of ./bench
+// are at five.)
 const tailPerObject = 5
 
 // newest finds the checkpoint to start from, or nil.
@@ -235,9 +236,9 @@ func (b *rebuilding) inScope(stream int32, namespace, name string) bool {
 		(b.scope.Namespace == "" || b.scope.Namespace == namespace) && (b.scope.Name == "" || b.scope.Name == name)
 }
 
-// saved gives one object of a checkpoint. Its text was compared with the digest of its last row when the checkpoint was made, and the block that it
-// is in with the block's before it was used: it is not compared once more. One that was damaged when the checkpoint was made is in it
-// without its text, and whose last row it was is not known.
+// saved gives one object of a checkpoint without comparing it once more. Its text was compared with the digest of its last row
+// when the checkpoint was made. Its block was compared with the block's digest before use. An object that was damaged when the
+// checkpoint was made has no text in it, and its last row is not known.
 func (b *rebuilding) saved(s *checkpoint.Record, t *tail, made int64) error {
 	if !b.inScope(s.Stream, s.Namespace, s.Name) {
 		return nil

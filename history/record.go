@@ -108,8 +108,8 @@ func chosen(found []Cluster, name string) (Cluster, error) {
 	return found[0], nil
 }
 
-// newPool makes connections that only read, and on which a statement is planned for its parameters: a plan for any parameters would
-// have to hold every partition. One that has no answer from a server that is there no more fails; one that takes long does not.
+// newPool makes connections that only read, and plan a statement for its parameters. A plan for any parameters would have to
+// hold every partition. A query fails if its server has gone, but not because it takes long.
 func newPool(ctx context.Context, url string) (*pgxpool.Pool, error) {
 	config, err := pgdial.ParseConfig(url)
 	if err != nil {
@@ -179,8 +179,8 @@ type Extent struct {
 	FirstAt           time.Time // observed_at of the first delta
 	LastAt            time.Time // until when the recorder was watching: of the last commit, which need not hold a delta
 
-	// WholeSeq and WholeAt are from where on the state of every object can be told: the first delta, or, where days before it were dropped
-	// (Pruned), the first complete sweep after them.
+	// From WholeSeq and WholeAt on, the state of every object is known. They are the first delta or, if the days before were
+	// dropped (Pruned), the first complete sweep after them.
 	WholeSeq int64
 	WholeAt  time.Time
 	Pruned   bool

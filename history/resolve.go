@@ -37,7 +37,8 @@ func (r *Record) resolve(ctx context.Context, tx pgx.Tx, at Instant, scope Scope
 	if extent.FirstSeq == 0 {
 		return Point{}, fmt.Errorf("%w of cluster %s", ErrEmpty, r.cluster.Name)
 	}
-	// What is remembered of the streams may be older than this state of the record: a resource version that has come since would not be found.
+	// The remembered streams may be older than this state of the record. They would lack a resource version that has come
+	// since.
 	if err := r.refreshStreams(ctx, tx); err != nil {
 		return Point{}, err
 	}
@@ -110,8 +111,8 @@ func (f *pointer) timeOf(ctx context.Context, seq int64) (time.Time, error) {
 	return at.UTC(), err
 }
 
-// observed gives observed_at of a seq, or of the next one that there is, or the end of the day: a hole is found by Verify, and is no reason not
-// to answer.
+// observed gives observed_at of a seq, else of the next one, else the end of the day. A hole is for Verify to find, and no
+// reason not to answer.
 func (f *pointer) observed(ctx context.Context, d *day, seq int64) (at time.Time, err error) {
 	err = f.tx.QueryRow(ctx, `
 		SELECT observed_at FROM kuberewind.record_deltas

@@ -53,7 +53,8 @@ func (f *pointer) byRV(ctx context.Context) error {
 	return f.close(ctx, streams, compared)
 }
 
-// dropped refuses a resource version before that of any row up to where the record is whole: what an object was at it is gone.
+// dropped refuses a resource version older than every row up to the point where the record is whole. The objects of that
+// version are gone.
 func (f *pointer) dropped(ctx context.Context, streams []*Stream) error {
 	if !f.extent.Pruned {
 		return nil
@@ -76,14 +77,14 @@ func (f *pointer) dropped(ctx context.Context, streams []*Stream) error {
 	return nil
 }
 
-// generation moves a stream's beginning behind a gap in which the server's history went backwards: its numbers were used twice, and count as those
-// of the newest generation.
+// generation moves a stream's beginning behind a gap in which the server's history went backwards. Its numbers were used twice,
+// and count as those of the newest generation.
 func (f *pointer) generation(ctx context.Context, g *Gap) error {
 	if g.Cause != CauseHistoryReversed || g.ToAt.IsZero() {
 		return nil
 	}
 	if g.ToRV != "" && !notAfter(g.ToRV, f.point.RV) {
-		return fmt.Errorf("resource version %s of %s counts since the server's history went backwards at %s, and what it was then is only known from %s on: name the instant by its time or seq",
+		return fmt.Errorf("the server's history was rolled back at %[3]s. Resource version %[1]s of %[2]s counts from then, but the record is whole only from %[4]s on: name the instant by its time or seq",
 			f.point.RV, g.Stream, stamp(g.ToAt), g.ToRV)
 	}
 	first, last, err := f.batches(ctx, g)
@@ -97,8 +98,8 @@ func (f *pointer) generation(ctx context.Context, g *Gap) error {
 	}
 	for _, d := range slices.Backward(days) {
 		var seq *int64
-		// The rows of the list, and of what it did not hold any more: what the watch gave before in the same batch is older, and so is what
-		// was stored again until there was a list.
+		// These are the rows of the list, and of objects that it no longer held. In the same batch, the watch's rows before
+		// them are older, as are rows that were stored again before the list.
 		err := f.tx.QueryRow(ctx, `
 			SELECT min(seq) FROM kuberewind.record_deltas
 			WHERE cluster = $1 AND seq BETWEEN $2 AND $3 AND observed_at BETWEEN $4 AND $5 AND stream = $6 AND source NOT IN (1, 4)`,
@@ -211,8 +212,9 @@ func (f *pointer) beyondIn(ctx context.Context, d *day, left []int32, after int6
 	}), nil
 }
 
-// brackets uses the resource versions that checkpoints note of streams: the last seq up to which none of the streams is beyond, and of
-// each the first one known at which it is. What it holds there is what it held at the resource version, if nothing came between.
+// brackets uses the resource versions of streams that checkpoints note. It gives the last seq up to which no stream has passed
+// the version. For each stream it gives the first known seq at which it has. If nothing came between, the content there is that
+// of the resource version.
 func (f *pointer) brackets(ctx context.Context, streams []int32) (after int64, limits map[int32]int64, err error) {
 	limits = make(map[int32]int64)
 	infos, err := f.record.checkpoints(ctx, f.tx, f.extent.LastSeq, wholeSeq)
@@ -234,8 +236,8 @@ func (f *pointer) brackets(ctx context.Context, streams []int32) (after int64, l
 	return 0, limits, err
 }
 
-// skipDays leaves out the days that are over before the resource version, found by halving: the first that a watch gave in
-// a day is not beyond it. One day more is kept, because streams do not move in step.
+// skipDays leaves out the days that ended before the resource version. It finds them by halving: the first event of a watch in
+// such a day has not passed the version. It keeps one day more, because streams do not move in step.
 func (f *pointer) skipDays(ctx context.Context, days []day, streams []int32, from int64) ([]day, error) {
 	days = slices.DeleteFunc(days, func(d day) bool { return d.lastSeq < from })
 	low, high := 0, len(days)
@@ -341,7 +343,8 @@ func (f *pointer) startsAfter(s *Stream) bool {
 	return false
 }
 
-// sureSeq lets a stream that ends early not hold back the others: after its last delta that counts all deltas of it are judged one by one.
+// sureSeq keeps a stream that ends early from holding back the others. After the stream's last delta that counts, its deltas are
+// judged one by one.
 func (p *Point) sureSeq() {
 	for id, at := range p.streams {
 		if at.sure == at.seq && at.seq == p.Seq {

@@ -9,7 +9,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// StreamRV is the resource version that a stream had reached at a point, as a list then would have said it; "" if it had none yet.
+// StreamRV is the resource version that a stream had reached at a point, which a list would have had. It is "" if the stream
+// had none yet.
 func (r *Record) StreamRV(ctx context.Context, p Point, stream int32) (rv string, err error) {
 	err = pgx.BeginTxFunc(ctx, r.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 		rv, err = r.streamRV(ctx, tx, &p, stream)

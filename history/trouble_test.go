@@ -128,8 +128,8 @@ func TestACheckpointThatIsThinnedOutWhileItIsVerifiedIsNoFinding(t *testing.T) {
 	}
 }
 
-// reversed is a record of an etcd that was restored from a copy made at resource version 20, when it was at 53: the list after it, up to the seq
-// that is given, and nothing since.
+// reversed is a record of an etcd that was at resource version 53 and was restored from a copy of version 20. It holds the list
+// after the restore, up to the given seq, and nothing since.
 func reversed(t *testing.T) (b *book, list int64) {
 	b = newBook(t, 1)
 	b.commit(b.set(0, "a", "kept", `1`)) // 11
@@ -203,7 +203,7 @@ func TestOfOneNameOneLifeIsLiveWithinAPause(t *testing.T) {
 		require.Equal(t, []int{2}, specs, sql)
 	}
 
-	// Who watches on from there must not be told that the earlier life ended: it would take that for the end of the one that it has.
+	// A watch from there must not see the earlier life end. It would take that for the end of the life that it has.
 	l := NewListWatch(r, ListWatchOptions{Resource: schema.GroupVersionResource{Group: "example.com", Resource: "things0"}, PlayerOptions: PlayerOptions{From: at}})
 	list, err := l.ListWithContext(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)

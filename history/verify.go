@@ -30,11 +30,11 @@ type Check string
 const (
 	CheckSeq        Check = "seq"        // seq goes up from the first without holes, and observed_at does not go down
 	CheckFold       Check = "fold"       // each version folds to its digest
-	CheckOld        Check = "old"        // what patches call old is what was there
+	CheckOld        Check = "old"        // the old values in patches are those of the version before
 	CheckKeyframe   Check = "keyframe"   // the first row of a life in a day is a keyframe, and keyframes agree with their patches
 	CheckDays       Check = "days"       // the bounds of days are those of the rows
 	CheckPartition  Check = "partition"  // partitions hold their day only, and none is missing
-	CheckLives      Check = "lives"      // lives begin with their first delta, have the owners of its version, and end with the delta that deleted them; a recorder that starts finds what lives
+	CheckLives      Check = "lives"      // lives begin with their first delta, have the owners of its version, and end with their deletion. A recorder that starts finds the living ones
 	CheckStreams    Check = "streams"    // positions are those of the last rows
 	CheckCheckpoint Check = "checkpoint" // each checkpoint holds what the deltas fold to
 )
@@ -54,9 +54,9 @@ type VerifyCounts struct {
 	Deltas, Lives, Live, Patches, Keyframes, Days, Streams, Checkpoints, CheckpointObjects, Findings int64
 }
 
-// Verify reads the whole record and gives what does not hold; nothing at all, if everything does. It keeps every living object, compressed,
-// and a few thousand rows. What is written while it runs is left out. The chain of batches is checked by VerifyChain of
-// sink/postgres: it finds what was changed, and this what was wrong to begin with, or was changed where the chain does not look.
+// Verify reads the whole record and gives each violation, and nothing if all holds. It keeps every living object, compressed,
+// and a few thousand rows. It leaves out rows that are written while it runs. VerifyChain of sink/postgres checks the chain of
+// batches and finds changes. Verify finds what was wrong from the start, or was changed outside the chain.
 func (r *Record) Verify(ctx context.Context, o VerifyOptions) iter.Seq2[Finding, error] {
 	return func(yield func(Finding, error) bool) {
 		v := &verification{record: r, options: o, counts: o.Counts, objects: make(map[int64]*held), last: make(map[int32]*lastOfStream)}

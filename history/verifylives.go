@@ -170,8 +170,8 @@ func (v *verification) living(ctx context.Context) error {
 // errOld says that a patch cannot be undone.
 var errOld = errors.New("it has no member old where something is removed or replaced")
 
-// withTests puts before each operation that says what was there a test that it was: neither the chain nor a fold notices an old that was
-// forged, since a patch applies without it.
+// withTests puts a test of the old value before each operation that names one. Neither the chain nor a fold notices a forged
+// old value, because a patch applies without it.
 func withTests(text []byte) ([]byte, error) {
 	var operations []map[string]json.RawMessage
 	if err := json.Unmarshal(text, &operations); err != nil {

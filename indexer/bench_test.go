@@ -21,8 +21,8 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// These benchmarks put the same Pods into this package's Indexer and into client-go's, which holds them decoded, as a cache of a
-// dynamic informer does.
+// These benchmarks put the same Pods into this package's Indexer and into client-go's. The latter holds them decoded, as the
+// cache of a dynamic informer does.
 
 var (
 	benchedPods = flag.Int("pods", 5000, "how many Pods the benchmarks of an Indexer put into it")
@@ -78,8 +78,8 @@ func BenchmarkBuild(b *testing.B) {
 // A reading of the benchmark asks an Indexer for the i-th of something.
 type reading func(x cache.Indexer, i int) error
 
-// readings are what one may want of an Indexer, and how each of the two gives it: the text of one object, one object or several that may be changed, one as
-// it is stored, and keys.
+// readings are the uses of an Indexer, and how each of the two serves them. Read the text of one object, one object or several
+// that may be changed, one as it is stored, or keys.
 func readings(keys, nodes []string) map[string]struct{ ours, theirs reading } {
 	one := func(use func(object any) error) reading {
 		return func(x cache.Indexer, i int) error {
@@ -130,8 +130,9 @@ func readings(keys, nodes []string) map[string]struct{ ours, theirs reading } {
 	}
 }
 
-// BenchmarkRead asks for one thing after the other. This package makes each object for the one who asks; client-go gives everybody the same one, which has
-// to be copied before it may be changed. What is stored is a compressed text here, which is unpacked, and an object there.
+// BenchmarkRead asks for one thing after the other. This package makes each object for its caller. client-go gives all callers
+// the same one, which must be copied before it is changed. This package stores a compressed text and unpacks it; client-go
+// stores an object.
 func BenchmarkRead(b *testing.B) {
 	docs := realPods(b, *benchedPods)
 	keys, nodes := make([]string, len(docs)), make([]string, len(docs))
@@ -172,7 +173,8 @@ func benchmarkRead(b *testing.B, name string, indexer func() cache.Indexer, read
 	})
 }
 
-// benchmarkLong is the same for a read that takes a millisecond, of which -test.benchtime, which is one for all, may have too few for a figure: it lasts for as long as -long says.
+// benchmarkLong is the same for a read that takes a millisecond. -test.benchtime, which is one for all, may give too few of
+// those for a figure; so it lasts for as long as -long says.
 func benchmarkLong(b *testing.B, name string, indexer func() cache.Indexer, read reading) {
 	b.Helper()
 	for _, readers := range []int{1, 8} {
@@ -194,8 +196,8 @@ func share(n, readers int) (more func(reader, i int) bool) {
 	return func(reader, i int) bool { return reader+i*readers < n }
 }
 
-// readAtOnce has so many readers read at once for as long as there is more for them, however many processors there are: b.RunParallel would have a multiple of those. Each begins
-// with the first thing. It gives how often they have read.
+// readAtOnce has so many readers read at once while there is more for them, on any number of processors. b.RunParallel would
+// start a multiple of the processors. Each reader begins with the first thing. It returns how often they have read.
 func readAtOnce(readers int, more func(reader, i int) bool, read func(i int) error) (n int64, err error) {
 	var all errgroup.Group
 	var total atomic.Int64

@@ -3,25 +3,27 @@
 // # What it guarantees
 //
 //   - An Indexer satisfies cache.Indexer and cache.TransactionStore, and answers as client-go's own does, under concurrent
-//     readers and writers. Where it differs, it is said below. Readers never wait for an index function, a compression or a
-//     decoding: these are done before or after the moment in which the store changes.
-//   - What goes in is kept as canonical JSON (package patch), compressed. What comes out is decoded for the one who asks, each
-//     time anew: an *unstructured.Unstructured, or what Options.Decode makes. It may be changed at will; the store does not
-//     notice. Doc and All give the text without decoding it.
-//   - An index function that fails or panics gives an *IndexError. Add, Update, Replace, AddIndexers and Transaction return it and
-//     the store is as it was (client-go panics, with half of the indices changed).
-//   - Indices can be added when objects are there. The built-in ones (namespace, label, owner, node, uid) are computed from the
-//     text; other functions get what Get would give.
+//     readers and writers. The differences are listed below.
+//   - Readers never wait for an index function, a compression or a decoding: these are done before or after the moment in
+//     which the store changes.
+//   - An object is kept as canonical JSON (package patch), compressed, and decoded anew for each caller. The caller gets an
+//     *unstructured.Unstructured, or what Options.Decode makes. He may change it; the store does not notice. Doc and All give
+//     the text without decoding it.
+//   - An index function that fails or panics gives an *IndexError. Add, Update, Replace, AddIndexers and Transaction return
+//     it, and the store is as it was (client-go panics, with half of the indices changed).
+//   - Indices can be added when objects are there. The built-in ones (namespace, label, owner, node, uid) are computed from
+//     the text; other functions get what Get would give.
 //   - A Snapshot has one Indexer for each resource. It may be filled from many goroutines.
 //
 // # Where it differs from client-go's
 //
-//   - Objects are values, not pointers: what Get gives is never what Add took, and an object added as a *v1.Pod comes back as
+//   - Objects are values, not pointers. Get never gives the pointer that Add took. An object added as a *v1.Pod comes back as
 //     an *unstructured.Unstructured unless Options.Decode says otherwise. Index functions see the same.
-//   - Only what has metadata can be kept: patch.Doc, []byte (JSON), and whatever meta.Accessor takes.
-//   - With Options.Lazy, an index is built when it is first asked for, so that filling costs nothing for it. Index, IndexKeys and
-//     ByIndex return the error of a function that fails then, and try again at the next call; ListIndexFuncValues, which has no
-//     error to return, gives nothing: IndexValues is the same with an error. Once built, it is kept up as any other.
+//   - Only objects with metadata can be kept: patch.Doc, []byte (JSON), and all that meta.Accessor takes.
+//   - With Options.Lazy, an index is built when it is first asked for, so that filling costs nothing for it. If a function
+//     fails then, Index, IndexKeys and ByIndex return its error, and try again at the next call. ListIndexFuncValues has no
+//     error to return and gives nothing; IndexValues is the same with an error. Once built, the index is kept up like the
+//     others.
 //   - LastStoreSyncResourceVersion answers whatever client-go's feature gates say.
 //
 // # What it rejects, and why
@@ -38,9 +40,9 @@
 //	s2, dictionary     5.6 µs          1.3 µs            1,055 bytes   ← this one
 //	zstd, dictionary    25 µs          7.0 µs              725 bytes
 //
-// Of 20,000 Pods, each takes 1,300 bytes of memory with its key, and 2,900 when all five built-in indices were asked for (half of
-// that is for labels and UIDs). AddDoc takes 6 µs. To make an *unstructured.Unstructured of the text takes about as long as to copy one
-// (BenchmarkRead): List of everything is dear, All is not.
+// Of 20,000 Pods, each takes 1,300 bytes of memory with its key, and 2,900 if all five built-in indices were asked for. Half of
+// that is for labels and UIDs. AddDoc takes 6 µs. To make an *unstructured.Unstructured of the text takes about as long as to
+// copy one (BenchmarkRead). So List of everything is dear, and All is not.
 //
 // # Goroutines
 //

@@ -57,9 +57,8 @@ type extract[T any] struct {
 	value   *T
 	uid     types.UID
 	version string // resource version of the object
-	// since is the resource version with which what the object stands for has begun, or
-	// an earlier one; empty if it had begun already when following did. Where others of the
-	// name were missed before it, it is that of the first.
+	// since is the resource version at which the object's resource has begun, or an earlier one. It is empty if that began
+	// before following did. If earlier resources of the name were missed, it is that of the first.
 	since string
 	taken bool // somebody follows what it stands for; protected by the album's lock
 }
@@ -268,9 +267,8 @@ func (a *album[T]) Delete(object any) error {
 	return nil
 }
 
-// newSince is a version up to which there was nothing of what is new of the object;
-// empty if the object is not newer, so that the version must be of a history that is
-// no more.
+// newSince is a version up to which the object's new resources did not exist. It is empty if the object is not newer, so that
+// the version must be of a history that is gone.
 func (e *extract[T]) newSince(version string) string {
 	if order, err := resourceversion.CompareResourceVersion(e.version, version); err == nil && order <= 0 {
 		return ""

@@ -27,8 +27,8 @@ const (
 	defaultQPS   = 200
 	defaultBurst = 400
 
-	// defaultMaxFrame is far above what etcd stores (1.5 MiB) and what client-go's own
-	// decoder takes (16 MiB): conversion and aggregated APIs can make objects larger.
+	// defaultMaxFrame is far above etcd's limit (1.5 MiB) and that of client-go's own decoder (16 MiB). Conversion and
+	// aggregated APIs can make larger objects.
 	defaultMaxFrame = 64 << 20
 
 	// defaultMaxPage is as much as may wait for the database in memory. A page of a server that keeps to the limit asked
@@ -115,9 +115,8 @@ func (c *Client) adapt(config *rest.Config) *rest.Config {
 	return adapted
 }
 
-// Fresh returns a client of the same configuration and rate limit that shares no
-// connection with this one, so that another API server behind the same address may
-// answer: one whose history goes further back. The caller closes it.
+// Fresh returns a client of the same configuration and rate limit that shares no connection with this one. So another API
+// server behind the same address may answer, one whose history goes further back. The caller closes it.
 func (c *Client) Fresh() (*Client, error) {
 	config := rest.CopyConfig(c.config)
 	config.RateLimiter = c.rest.GetRateLimiter()
@@ -143,9 +142,8 @@ func (c *Client) raw(ctx context.Context, path, accept string) ([]byte, error) {
 	return body, nil
 }
 
-// explain adds what was asked for, unless the error says it already, what the
-// server said if that was not a Status, which client-go leaves out of its message,
-// and what to do about a kubeconfig that does not fit the server.
+// explain adds what was asked for, unless the error says it already. If the server's answer was no Status, client-go leaves it
+// out; explain adds it. It also says what to do about a kubeconfig that does not fit the server.
 func explain(what string, err error) error {
 	if notJSON := (*NotJSONError)(nil); errors.As(err, &notJSON) {
 		return notJSON

@@ -36,9 +36,8 @@ func (c *Config) InCluster() bool { return c.Context == "" }
 // InCluster is the display name of a cluster in which the program runs itself.
 const InCluster = "in-cluster"
 
-// LoadConfig finds the cluster as every client-go program does: the file given, else
-// the files of KUBECONFIG merged, else ~/.kube/config, else the service account of
-// the pod that it runs in. An error says what was looked for, and where.
+// LoadConfig finds the cluster as every client-go program does. It takes the given file, else the merged files of KUBECONFIG,
+// else ~/.kube/config, else the service account of its pod. An error says what was looked for, and where.
 func LoadConfig(options ConfigOptions) (*Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = options.Kubeconfig

@@ -18,20 +18,16 @@ import (
 // in which things are found for one resource. An error makes the follower call again,
 // later and later; a handler therefore must bear to be told twice.
 type Handler interface {
-	// Added tells of a resource to record. since is empty, or a resource version at
-	// which the resource was new and had no objects: a watch from there misses nothing
-	// and needs no list, if none has outlived a definition before. The API server can still refuse it with 410, if objects came
-	// before its own history of the resource began.
+	// Added tells of a resource to record. since is empty, or a resource version at which the resource was new and had no
+	// objects. A watch from there needs no list and misses nothing, unless objects have outlived an earlier definition. The API
+	// server can still refuse it with 410, if objects came before its own history of the resource began.
 	Added(ctx context.Context, r Resource, since string) error
-	// Removed tells that the resource is no longer served. Its last deletions can
-	// still be on their way in a stream that is open. at is a resource version at which
-	// its definition was no more, and so all its objects; empty if there is none. It can be
-	// of a definition that nothing was told of before: it was gone before it could be, and
-	// nobody has followed what it had.
+	// Removed tells that the resource is no longer served. An open stream may still bring its last deletions. at is a resource
+	// version at which its definition and so all its objects were gone; empty if there is none. The definition may be new to
+	// the receiver: it was gone before it could be announced, and nobody has followed its objects.
 	Removed(ctx context.Context, r Resource, at string) error
-	// Changed tells of another version, because the one in use is no longer served, or
-	// of a definition whose schemas changed: the same objects may look different now,
-	// at the same resource versions.
+	// Changed tells of another version, because the one in use is no longer served. It also tells of a definition with new
+	// schemas: the same objects may look different now, at the same resource versions.
 	Changed(ctx context.Context, before, after Resource) error
 }
 
@@ -44,9 +40,8 @@ type FollowerOptions struct {
 	// in that run, empty if there was none. Definitions created after it are announced
 	// with the resource version from which to watch if the server still knows.
 	Since string
-	// Created are definitions that were known in that run, by UID, of which it did not
-	// come to follow the resources: with the resource version with which each was
-	// created, it is announced.
+	// Created are definitions of that run, by UID, whose resources it did not come to follow, each with the resource version of
+	// its creation. They are announced.
 	Created map[types.UID]string
 	// Rediscover is the time between two complete discoveries: 10 minutes, plus up to
 	// a tenth.
@@ -90,8 +85,8 @@ type Follower struct {
 	ready       chan struct{} // closed when a discovery can be judged
 	synced      chan struct{}
 
-	// confirm is the time until the discovery that has to confirm an earlier one: API
-	// servers that are being upgraded one by one answer in turn.
+	// confirm is the time until the discovery that has to confirm an earlier one. While API servers are upgraded one by one,
+	// old and new ones answer in turn.
 	confirm time.Duration
 
 	// The worker owns what follows.
@@ -164,8 +159,8 @@ func (f *Follower) Run(ctx context.Context) {
 // announced, or tried to be.
 func (f *Follower) Synced() <-chan struct{} { return f.synced }
 
-// LookAgain says that the server's history has gone backwards, and that lists of a resource show what is: if that is one in which the follower
-// looks for others, a watch would say nothing of what is new there until the server has come to where it was.
+// LookAgain says that the server's history has gone backwards, and that lists of a resource show the current state. If the
+// follower watches that resource for others, its watch would bring nothing new until the server has passed the old revision.
 func (f *Follower) LookAgain(resource schema.GroupResource) {
 	switch resource {
 	case definitionResource.GroupResource():

@@ -13,13 +13,13 @@ import (
 // namespaces is the resource whose member kube-system identifies a cluster.
 var namespaces = Resource{Version: "v1", Name: "namespaces", Kind: "Namespace"}
 
-// ClusterUID is the identity of the cluster: the UID of namespace kube-system,
-// which exists as long as the cluster does and in no other.
+// ClusterUID is the identity of the cluster: the UID of namespace kube-system. It exists as long as the cluster does, and in no
+// other.
 func (c *Client) ClusterUID(ctx context.Context) (types.UID, error) {
 	o, err := c.ListWatch(namespaces, "").Get(ctx, "", metav1.NamespaceSystem)
 	switch {
 	case apierrors.IsForbidden(err):
-		return "", fmt.Errorf("the cluster cannot be identified: namespace kube-system may not be read; add to a ClusterRole of the recorder the rule "+
+		return "", fmt.Errorf("the cluster cannot be identified: namespace kube-system may not be read; add this rule to the recorder's ClusterRole: "+
 			`{apiGroups: [""], resources: ["namespaces"], verbs: ["get"]}: %w`, err)
 	case apierrors.IsNotFound(err):
 		return "", fmt.Errorf("the cluster cannot be identified: %s has no namespace kube-system: %w", c.Host(), err)

@@ -14,15 +14,14 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// Object is one object as the server served it: its bytes, and the metadata
-// decoded from them. It is a runtime.Object and a metav1.Object.
+// Object is one object as the server served it: its bytes, and the metadata decoded from them. It is a runtime.Object and a
+// metav1.Object.
 //
-// Of the metadata, annotations are not held decoded (GetAnnotations reads them
-// from the text) and managedFields come without fieldsV1: both can be as large
-// as the object itself, and annotations can repeat a Secret's values (I9).
+// Two parts of the metadata are not held decoded. GetAnnotations reads annotations from the text, and managedFields come
+// without fieldsV1. Both can be as large as the object itself, and annotations can repeat a Secret's values (I9).
 //
-// UID and ResourceVersion can be empty: some aggregated APIs have neither. A
-// bookmark is an Object with a ResourceVersion and no text.
+// UID and ResourceVersion can be empty: some aggregated APIs have neither. A bookmark is an Object with a ResourceVersion and
+// no text.
 type Object struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
@@ -109,10 +108,9 @@ func (o *Object) GetAnnotations() map[string]string {
 	return partial.Metadata.Annotations
 }
 
-// EvidenceTime is the newest moment at which, by its own metadata, something
-// happened to the object: a field manager's write, its creation, or the request to
-// delete it, which is deletionTimestamp minus the grace period, as that timestamp
-// lies in the future. It is false if the metadata says nothing.
+// EvidenceTime is the newest moment of the object that its own metadata proves: a field manager's write, its creation, or the
+// request to delete it. A deletionTimestamp lies in the future, so the request was a grace period before it. It is false if the
+// metadata says nothing.
 func (o *Object) EvidenceTime() (time.Time, bool) {
 	newest := o.CreationTimestamp.Time
 	for i := range o.ManagedFields {

@@ -10,9 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// served reports as an error that a resource is not served yet: one part of the
-// API server can announce it a moment before another serves it. What else may be
-// wrong with it is for the stream to find out.
+// served reports as an error that a resource is not served yet. One part of the API server can announce it a moment before
+// another serves it. The stream finds out about all other errors.
 func (c *Client) served(ctx context.Context, r Resource) error {
 	_, err := c.ListWatch(r, "").Page(ctx, metav1.ListOptions{Limit: 1})
 	if apierrors.IsNotFound(err) {

@@ -62,8 +62,8 @@ func (e *NotJSONError) Error() string {
 // headBytes is how much of an answer that is not JSON is quoted.
 const headBytes = 120
 
-// jsonOnly rejects successful answers that are neither called JSON nor look like it, and unpacks those that are
-// compressed although that was not asked for.
+// jsonOnly rejects successful answers that are neither called JSON nor look like it. It unpacks answers that are compressed
+// although the request did not ask for that.
 type jsonOnly struct{ next http.RoundTripper }
 
 var _ utilnet.RoundTripperWrapper = (*jsonOnly)(nil)
@@ -124,9 +124,8 @@ func isJSON(contentType string) bool {
 	return err == nil && (media == "application/json" || strings.HasSuffix(media, "+json"))
 }
 
-// gzipMembers reads gzip members one after the other. A gzip.Reader of its own accord
-// holds back the end of one member until the next begins: in a watch that is
-// flushed by members, each event would come with the one after it.
+// gzipMembers reads gzip members one after the other. A gzip.Reader would hold back the end of one member until the next
+// begins. In a watch that is flushed by members, each event would then come with the next one.
 type gzipMembers struct {
 	source   io.Closer
 	buffered *bufio.Reader

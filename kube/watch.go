@@ -67,10 +67,9 @@ func (w *Watch) Stop() {
 	<-w.done
 }
 
-// Err says why the channel was closed: nil after an orderly end of the stream or
-// Stop, an io.ErrUnexpectedEOF if the stream was cut within an object, the
-// context's cause, or what the connection says. After an ERROR event that this side
-// made it is the error that the event tells of.
+// Err says why the channel was closed. It is nil after Stop or an orderly end of the stream, and an io.ErrUnexpectedEOF if the
+// stream was cut within an object. Else it is the context's cause or the connection's error. After an ERROR event that this
+// side made, it is the error in that event.
 func (w *Watch) Err() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

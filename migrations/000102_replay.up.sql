@@ -458,7 +458,7 @@ BEGIN
         LOOP
             IF by_rv IS NOT NULL AND note.cause = 'history_reversed' AND note.to_at IS NOT NULL THEN
                 IF (length(by_rv), by_rv COLLATE "C") < (length(note.to_rv), note.to_rv COLLATE "C") THEN
-                    RAISE EXCEPTION 'resource version % of % counts since the server''s history went backwards at %, and what it was then is only known from % on',
+                    RAISE EXCEPTION 'resource version % of % counts from the rollback of the server''s history at %, but the record is whole only from % on',
                         by_rv, s.label, note.to_at, note.to_rv
                         USING ERRCODE = 'invalid_parameter_value', HINT = 'Name the instant by its time or seq.';
                 END IF;

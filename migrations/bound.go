@@ -12,9 +12,9 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// boundConnector makes connections whose every statement obeys one context, because golang-migrate runs all of its own under the
-// background context. When the context ends, the server is asked to cancel what it is doing: a connection that was merely
-// closed would leave it waiting for its lock, and then finish the migration unseen.
+// boundConnector makes connections whose every statement obeys one context, because golang-migrate runs its own under the
+// background context. When the context ends, the connector asks the server to cancel the statement. If it only closed the
+// connection, the server would go on waiting for its lock, and then finish the migration unseen.
 type boundConnector struct {
 	driver.Connector
 	ctx context.Context // of the call of Up or Down that owns it

@@ -28,8 +28,8 @@ func insertDelta(t *testing.T, conn querier, d delta) {
 		d.seq, d.object, d.day, d.kind, d.source, d.patch, d.content)
 }
 
-// fill writes a small record: a Deployment found by the first list on day 1, changed on day 1 and 2, deleted and made again on day 2;
-// and a Node that vanished.
+// fill writes a small record of a Deployment and of a Node that vanished. The first list found the Deployment on day 1. It was
+// changed on days 1 and 2, and deleted and made again on day 2.
 func fill(t *testing.T, conn querier) {
 	t.Helper()
 	for _, day := range []time.Time{day1, day2, day3} {

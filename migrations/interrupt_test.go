@@ -18,7 +18,7 @@ import (
 // waiting tells whether a session of this database waits for the lock of a table.
 const waiting = `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND wait_event = 'relation')`
 
-// halfway leaves a database at the first version, with a lock that stops the next migration in its middle until it is released.
+// halfway leaves a database at the first version, with a lock that stops the next migration halfway until the lock is released.
 func halfway(t *testing.T) (url string, holder pgx.Tx) {
 	t.Helper()
 	url = newDatabase(t)
@@ -52,7 +52,8 @@ func TestMigrationWhoseConnectionIsLostIsRunAgain(t *testing.T) {
 	require.NoError(t, migrations.Check(t.Context(), watcher))
 }
 
-// The server goes on with a migration whose process is gone, and commits it: that the note says "dirty" does not mean that it was not applied.
+// The server goes on with a migration whose process is gone, and commits it. So a "dirty" note does not mean that the migration
+// was not applied.
 func TestKilledMigratorLeavesAMigrationThatCommitsAfterItsDeath(t *testing.T) {
 	url, holder := halfway(t)
 	watcher := connect(t, url)

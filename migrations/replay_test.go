@@ -296,7 +296,7 @@ func TestResourceVersionsCountSinceTheHistoryWentBackwards(t *testing.T) {
 	require.Equal(t, string(later.doc), r.object("web", "rv:1003"))
 	require.Empty(t, r.object("lost", "rv:1004"))
 	require.Equal(t, string(versions[2].doc), r.object("web", "seq:3"))
-	require.Contains(t, r.fails("SELECT kuberewind.object_at('', 'apps', 'deployments', 'shop', 'web', 'rv:1001')"), "only known from 1002 on",
+	require.Contains(t, r.fails("SELECT kuberewind.object_at('', 'apps', 'deployments', 'shop', 'web', 'rv:1001')"), "whole only from 1002 on",
 		"of web the restored version is of 1001, and the last one before is beyond it")
 	require.Equal(t, []string{"web"}, column[string](t, r.reader, "SELECT name FROM kuberewind.snapshot_at('', 'rv:1003', NULL, 'deployments')"))
 }

@@ -50,12 +50,12 @@ type Beginner interface {
 	Begin(ctx context.Context) (pgx.Tx, error)
 }
 
-// Roles makes the roles of the writer, the auditor, the pruner and the counter where they are missing, and gives them their rights in this
-// database: those, and no others. A migrating role that owns the schema becomes a member of the writer, so that it can step down to it. The
-// writer becomes a member of the counter, so that a recorder's login needs no further grant. Call it after each migration.
+// Roles makes the missing roles of writer, auditor, pruner and counter. It gives each its rights in this database: those, and
+// no others. A migrating role that owns the schema becomes a member of the writer, so that it can step down to it. The writer
+// becomes a member of the counter, so that a recorder's login needs no further grant. Call it after each migration.
 //
-// What this role may not do is returned as SQL for an administrator to run in this database, and is no error. Called by a role that
-// does not own the schema, it changes no rights. The error is ErrMissing where there is no schema.
+// Statements that the calling role may not run are returned as SQL for an administrator to run in this database, and are no
+// error. If the calling role does not own the schema, Roles changes no rights. Without a schema, the error is ErrMissing.
 func Roles(ctx context.Context, db Beginner) (missing string, err error) {
 	for attempt := 1; ; attempt++ {
 		missing, err = roles(ctx, db)
@@ -138,7 +138,7 @@ func standingOf(ctx context.Context, tx pgx.Tx) (who standing, err error) {
 	return who, err
 }
 
-// grant gives the roles their rights; what it may not, or what has to wait for a role that is absent, it returns as SQL.
+// grant gives the roles their rights. It returns as SQL the statements that it may not run, and those for absent roles.
 func (who standing) grant(ctx context.Context, tx pgx.Tx) (missing []string, err error) {
 	if missing, err = who.join(ctx, tx); err != nil {
 		return nil, err
@@ -219,8 +219,8 @@ func allowed(ctx context.Context, tx pgx.Tx, sql string) (missing []string, err 
 	return nil, err
 }
 
-// BecomeWriter lets the session work as kuberewind_writer from now on (I8), and tells whether it does: where the role
-// does not exist or this one is not a member of it, the session stays what it is. It is meant for a pool's AfterConnect.
+// BecomeWriter lets the session work as kuberewind_writer from now on (I8), and tells whether it does. If there is no such
+// role, or the login is not its member, the session stays as it is. It is meant for a pool's AfterConnect.
 func BecomeWriter(ctx context.Context, conn *pgx.Conn) (bool, error) {
 	return become(ctx, conn, WriterRole)
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/golang-migrate/migrate/v4/database"
 )
 
-// truthful is golang-migrate's driver, except that it goes by what was applied and not by what was noted down.
+// truthful is golang-migrate's driver, except that it goes by the applied migrations and not by the note of them.
 //
-// The note is written in two transactions around that of the migration. After an interruption it says "dirty" and a version,
-// from which nobody can tell whether the migration had been committed, nor whether it went up or down.
+// The note is written in two transactions around that of the migration. After an interruption it says "dirty" and a version. It
+// does not tell whether the migration was committed, or whether it went up or down.
 type truthful struct {
 	database.Driver
 	applied func() (int, error) // the version of the schema, as the schema says itself
@@ -38,8 +38,8 @@ func (t *truthful) Version() (version int, dirty bool, err error) {
 	return version, false, nil
 }
 
-// SetVersion keeps an error before the migration for Run, because golang-migrate has by then started a goroutine that ends only
-// when Run has read the migration.
+// SetVersion keeps an error before the migration for Run. By then golang-migrate has started a goroutine that ends only when
+// Run has read the migration.
 func (t *truthful) SetVersion(version int, dirty bool) error {
 	err := t.Driver.SetVersion(version, dirty)
 	if dirty {

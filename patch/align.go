@@ -10,8 +10,8 @@ const (
 	// maxCells bounds the table for the best alignment of two stretches of elements: 64 by 64. Longer ones are cut into
 	// shorter ones first, at elements that belong together beyond doubt.
 	maxCells = 4096
-	// maxEffort bounds how many bytes are hashed, as a multiple of the size of the documents: arrays nested in arrays would
-	// be hashed once per level.
+	// maxEffort bounds how many bytes are hashed, as a multiple of the size of the documents. Without it, arrays nested in
+	// arrays would be hashed once per level.
 	maxEffort = 16
 	// opText is about what one operation costs besides its values.
 	opText = 64
@@ -36,7 +36,8 @@ func (c counterpart) place() int {
 	return int(c)
 }
 
-// seed is that of all hashes. Which elements are paired depends on it where hashes collide: those of texts hardly ever, the six bits of each part often, so that what two
+// seed is that of all hashes. If hashes collide, the pairing of elements depends on it. Hashes of texts hardly ever do, but the
+// six bits of each part often do, so the number of common parts is an estimate.
 // elements have in common is an estimate.
 var seed = maphash.MakeSeed()
 
@@ -106,8 +107,8 @@ func (l *aligner) findStaying() {
 	}
 }
 
-// cross pairs elements that stand elsewhere now, in arrays that are not long: those of one text, and then those of one identity that have half of their parts in
-// common. The entries of managedFields change places whenever another manager writes, as they are ordered by time.
+// cross pairs elements that have moved, in short arrays: first those of one text, then those of one identity that share half of
+// their parts. The entries of managedFields are ordered by time, so they move whenever another manager writes.
 func (l *aligner) cross(match []counterpart) {
 	if l.long() || !slices.Contains(match, unmatched) {
 		return

@@ -13,7 +13,7 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// The cases A.1 to A.16 are those of the appendix of RFC 6902, the others what its text asks for.
+// Cases A.1 to A.16 come from the appendix of RFC 6902, the others from its text.
 func TestApplyFollowsTheRFC(t *testing.T) {
 	for name, c := range map[string]struct{ doc, ops, want string }{
 		"A.1 adding a member":               {`{"foo":"bar"}`, `[{"op":"add","path":"/baz","value":"qux"}]`, `{"baz":"qux","foo":"bar"}`},
@@ -210,10 +210,15 @@ func respelt(t *rapid.T, ops []byte) []byte {
 	}
 }
 
-// What the library does otherwise than the RFC is left out here, and covered by the tables above: an empty token means the
-// container itself; an index may have a sign or leading zeros; a root can be no scalar, and is not replaced by move or copy;
-// a test for null succeeds where there is nothing; a test for an array panics where null is; a value may be moved into what
-// takes its place; numbers are compared by their spelling.
+// This test leaves out the library's differences from the RFC; the tables above cover them:
+//
+//   - An empty token means the container itself.
+//   - An index may have a sign or leading zeros.
+//   - A root can be no scalar, and move or copy do not replace it.
+//   - A test for null succeeds if there is no value.
+//   - A test for an array panics at a null.
+//   - A value may be moved into its own replacement.
+//   - Numbers are compared by their spelling.
 func TestRandomPatchesApplyAsWithTheLibrary(t *testing.T) {
 	applied := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -237,7 +242,7 @@ func TestRandomPatchesApplyAsWithTheLibrary(t *testing.T) {
 	require.NotZero(t, applied)
 }
 
-// locations are the pointers to all places in a tree but the root, and to some where nothing is.
+// locations are the pointers to all places in a tree but the root, and to some without a value.
 func locations(v tree, at string) []string {
 	pointers := []string{at + "/a", at + "/0"}
 	switch v := v.(type) {

@@ -8,13 +8,15 @@ import (
 
 var errNotGiven = errors.New("applied to the old document, it does not give the new one")
 
-// AppendRebasedDiff is AppendDiff from a document with another value at a pointer, if it has one there: from what Set gives. from is
-// written over, and is not to be used any more but for what is beside that value.
+// AppendRebasedDiff is AppendDiff from a document with another value at a pointer, if it has a value there; Set gives that
+// document. It writes over from. Afterwards only the parts of from beside that value may be used.
 //
-// What is appended is proved: the text of the patch is read again and applied, operation by operation as by Apply, and what this gives is compared
-// with to, byte for byte. An error means that the patch is wrong, that one of the documents is none, or that the pointer is none; then dst is as it was. The
-// proof takes about a third of the time of Apply, because from was read for the diff already, and the result is compared where its parts
-// lie, and not put together.
+// The appended patch is proved: its text is read again and applied, operation by operation as by Apply. The result is compared
+// with to, byte for byte. An error means that the patch is wrong, or that a document or the pointer is invalid; then dst is as
+// it was.
+//
+// The proof takes about a third of the time of Apply. from was read for the diff already, and the result is compared in its
+// parts, without putting it together.
 func AppendRebasedDiff(dst []byte, from, to Doc, pointer string, value Doc) ([]byte, error) {
 	d := differs.Get().(*differ)
 	defer d.release()

@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// Diff gives the RFC 6902 patch that turns one Doc into another: add, remove, replace and, for elements of arrays that stand elsewhere, move, in the
-// order of the text, with an "old" member on remove and replace that holds what was there. Equal Docs give []. The patch is canonical itself. An error
-// means that one of the two is not a Doc.
+// Diff gives the RFC 6902 patch that turns one Doc into another, in the order of the text. It uses add, remove and replace, and
+// move for array elements that have another place. remove and replace have a member "old" with the old value. Equal Docs give
+// []. The patch is canonical itself. An error means that one of the two is not a Doc.
 func Diff(from, to Doc) ([]byte, error) {
 	return AppendDiff(nil, from, to)
 }
@@ -40,8 +40,8 @@ func (d *differ) diff(dst []byte, to Doc) ([]byte, error) {
 // differs keeps the memory of differs between calls.
 var differs = sync.Pool{New: func() any { return new(differ) }}
 
-// A differ plans a patch first and writes it afterwards, so that a plan can be thrown away for a cheaper one at no more
-// cost than forgetting it. The time is proportional to the size of the two documents, with n·log(n) for long arrays.
+// A differ plans a patch first and writes it afterwards, so that it can drop a plan for a cheaper one at no cost. The time is
+// proportional to the size of the two documents, with n·log(n) for long arrays.
 type differ struct {
 	from, to tape
 	patch    tape // read again, to be checked
@@ -65,7 +65,7 @@ const (
 type edit struct {
 	kind     editKind
 	path     int32 // index of the path's last segment
-	from, to int32 // nodes of the old value and of the new one; of a move, from is the index of the last segment of where the value was
+	from, to int32 // nodes of the old value and of the new one; of a move, from is the index of the last segment of the old place
 }
 
 // A segment is the last token of a path, behind the path that parent ends.
@@ -188,8 +188,8 @@ func (d *differ) compareKeys(i, iEnd, j, jEnd int32) int {
 	return bytes.Compare(d.from.key(i), d.to.key(j))
 }
 
-// array plans the edits between two arrays: what the aligner pairs is moved if it has to be and edited in place, the rest is removed and added. An
-// index counts what the operations before have left, so it is that of the new array.
+// array plans the edits between two arrays. Paired elements are moved if necessary and edited in place; the others are removed
+// and added. Indices count what earlier operations have left, so they are those of the new array.
 func (d *differ) array(a, b, path int32) (cost int) {
 	base := len(d.elements)
 	first, olds, news := d.window(a, b)

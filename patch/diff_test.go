@@ -221,9 +221,9 @@ func TestDiffThenApplyGivesTheNewValueAndBack(t *testing.T) {
 	})
 }
 
-// The library keeps keys and strings as Go strings, so that lone surrogates and bytes that are not UTF-8 are lost; it takes
-// an empty key for the container itself, and cannot replace the root by anything but an object or array. What it can
-// represent, our patches must change in the same way.
+// The library keeps keys and strings as Go strings, and so loses lone surrogates and bytes that are not UTF-8. It takes an
+// empty key for the container itself, and can replace the root only by an object or array. All that it can represent, our
+// patches must change in the same way.
 func TestDiffAppliedByTheLibraryGivesTheNewValue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := dialect{foreign: true}

@@ -106,8 +106,8 @@ func (d dialect) number(t *rapid.T) number {
 	).Draw(t, "number"))
 }
 
-// value is the number as an integer without trailing zeros and a power of ten: one form for each value, found with big
-// fractions and not with the code under test.
+// value is the number as an integer without trailing zeros and a power of ten: one form for each value. It uses big fractions
+// and not the code under test.
 func (n number) value() string {
 	mantissa, exponent, _ := strings.Cut(strings.ToLower(string(n))+"e0", "e")
 	exponent, _, _ = strings.Cut(strings.TrimPrefix(exponent, "+"), "e")

@@ -13,18 +13,18 @@ const (
 	sqlMaxWhole    = 131_072 // digits of a numeric before the point
 	sqlMaxFraction = 16_383  // digits after it
 	sqlMaxDepth    = 1000    // the parser recurses on a stack of max_stack_depth; the default takes ten times as many levels
-	// sqlMaxText keeps every part of a value under the 2^28 bytes that jsonb has for one, whose binary form takes up to six
-	// times the space of the text, and its parser under the gibibyte that it may allocate at once.
+	// sqlMaxText bounds a text by two limits of PostgreSQL. jsonb has 2^28 bytes for a part of a value, and its binary form
+	// takes up to six times the space of the text. Its parser may allocate a gibibyte at once.
 	sqlMaxText = 32 << 20
 )
 
 // replacement is U+FFFD, which stands for a character that PostgreSQL cannot hold.
 const replacement = "\uFFFD"
 
-// SafeForSQL gives a JSON text, a Doc or a patch, in which nothing is left that PostgreSQL's json or jsonb rejects. U+FFFD
-// stands for \u0000, lone surrogates and bytes that are not UTF-8; a string that says so for numbers beyond numeric, for
-// values nested deeper than 1000 levels and for a text longer than 32 MiB. If nothing had to be replaced, changed is false
-// and safe is text itself.
+// SafeForSQL gives a JSON text, a Doc or a patch, without anything that PostgreSQL's json or jsonb rejects. U+FFFD replaces
+// \u0000, lone surrogates and bytes that are not UTF-8. An explaining string replaces numbers beyond numeric, values nested
+// deeper than 1000 levels, and a text longer than 32 MiB. If nothing had to be replaced, changed is false and safe is text
+// itself.
 func SafeForSQL(text []byte) (safe []byte, changed bool) {
 	if len(text) > sqlMaxText {
 		return fmt.Appendf(nil, `"kuberewind: a value of %d bytes is more than jsonb can hold"`, len(text)), true

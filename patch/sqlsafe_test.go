@@ -13,8 +13,7 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// Each of these was given to jsonb on a PostgreSQL 15 server: it takes those that are said to be unchanged, and refuses the
-// others.
+// jsonb of a PostgreSQL 15 server was given each of these. It takes those without a change, and refuses the others.
 func TestSafeForSQLReplacesWhatPostgreSQLRejects(t *testing.T) {
 	beyond := func(number string) string { return `"kuberewind: number beyond PostgreSQL numeric: ` + number + `"` }
 	digits := strings.Repeat("1", 131_072)
@@ -75,7 +74,8 @@ func TestWhatIsSafeIsJSONAndStaysAsItIs(t *testing.T) {
 	})
 }
 
-// requireSafe checks with encoding/json, which reads NUL and puts U+FFFD for a lone surrogate, that neither is there.
+// requireSafe checks that neither NUL nor a lone surrogate is there. It uses encoding/json, which reads NUL and replaces a
+// surrogate by U+FFFD.
 func requireSafe(t require.TestingT, safe []byte) {
 	require.True(t, json.Valid(safe), "%s", safe)
 	require.True(t, utf8.Valid(safe))

@@ -54,8 +54,8 @@ func (l *aligner) stretch(s stretch, by anchoring) {
 // An anchor is a pair of elements that belong together.
 type anchor struct{ old, new int }
 
-// anchors pairs the first element of each hash with the first of the same hash on the other side, the second with the
-// second and so on, and of these pairs keeps the most that are in the same order on both sides.
+// anchors pairs the first element of each hash with the first of the same hash on the other side, the second with the second,
+// and so on. Of these pairs it keeps the most that have the same order on both sides.
 func (s stretch) anchors(by anchoring) []anchor {
 	next := make([]int32, len(s.news)) // the next of news with the same hash
 	head := make(map[uint64]int32, len(s.news))

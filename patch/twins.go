@@ -5,8 +5,8 @@ import "bytes"
 // none is the twin of a value that has none.
 const none int32 = -1
 
-// Two versions of an object are the same for the most part. When the second is read, the value that stands at the same place
-// in the first, its twin, often has the same text, and its nodes are copied instead of reading the text again.
+// Two versions of an object are mostly the same. A value's twin is the value at the same place in the first version. If the
+// second version's value has the same text, the twin's nodes are copied instead of reading the text again.
 type twins struct {
 	tape   *tape
 	effort int // how many more bytes may be compared in vain

@@ -79,8 +79,8 @@ func (v *value) openArray() {
 	}
 }
 
-// locate gives the place that a token names in a container: of the member with that key, or where it would have to be
-// inserted; or the index in an array, which may be beyond its end. found says whether there is something.
+// locate gives the place that a token names in a container. In an object it is the place of the member, or of its insertion. In
+// an array it is the index, which may be beyond the end. found says whether there is a value.
 func (v *value) locate(t token) (at int, found bool, err error) {
 	switch v.kind() {
 	case '{':

@@ -34,8 +34,8 @@ var generated = [kinds]Resource{
 	{Group: "coordination.k8s.io", Version: "v1", Resource: "leases", Kind: "Lease", Namespaced: true},
 }
 
-// texts are the shapes of the objects. Pods have one for each stage, those of Jobs after those of ReplicaSets; Jobs one while they
-// run, one for when they are done and one for when they have failed; what has replicas one for when there are none, and Events one for when no Node tells them.
+// texts are the shapes of the objects. Pods have one for each stage, first those of ReplicaSets, then those of Jobs. Jobs have
+// one while they run, one when done, and one when failed. Kinds with replicas have one for none, and Events one for no Node.
 func newTexts() (all [kinds][]*text, err error) {
 	b := &builder{}
 	sources := [kinds][]string{

@@ -26,8 +26,8 @@ type generatedSet struct {
 	live     int // at the beginning
 }
 
-// Generate gives a cluster of a steady size in which Nodes renew their Leases and report, Deployments are rolled out, Jobs run,
-// Pods fail their probes, and Events are told and expire. Equal settings give equal bytes.
+// Generate gives a cluster of a steady size. Nodes renew their Leases and report, Deployments are rolled out, Jobs run, Pods
+// fail their probes, and Events are written and expire. Equal settings give equal bytes.
 func Generate(s Settings) (Set, error) {
 	if s.Live < minLive || s.Events < 0 {
 		return nil, fmt.Errorf("a generated cluster needs %d living objects or more, and no negative number of events: %d, %d", minLive, s.Live, s.Events)

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// The objects are what an API server gives of a small web service with a proxy beside it, of Jobs, and of the Nodes under them.
+// The objects are those of a small web service with a proxy beside it, of Jobs, and of their Nodes, as an API server serves
+// them.
 
 // A builder puts texts together; the first error stays.
 type builder struct{ err error }
@@ -22,8 +23,8 @@ func (b *builder) entry(manager, apiVersion, at, subresource, part string) strin
 
 const namespaced = `"namespace":"<namespace>",`
 
-// assemble puts an object together: place is what its metadata has after its name; what else there is besides versions and
-// managedFields stands in two parts, before and after the time of creation.
+// assemble puts an object together. The text place follows the name in its metadata. The rest, without versions and
+// managedFields, stands in two parts: before and after the creation time.
 func assemble(apiVersion, kind, place, before, after string, managers []string, rest string) string {
 	return fmt.Sprintf(`{"kind":%q,"apiVersion":%q,"metadata":{"name":"<name>",%s"uid":"<uid>","resourceVersion":"<rv>",%s"creationTimestamp":"<created>",%s"managedFields":[%s]}%s}`,
 		kind, apiVersion, place, before, after, strings.Join(managers, ","), rest)

@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// A recording is a file, compressed with zstd, of lines of JSON: a header, then for each event one line of what is known of it and one
-// with its object as the API server gave it. The objects that were there at the beginning come first.
+// A recording is a file of JSON lines, compressed with zstd. A header comes first, then two lines for each event: what is known
+// of it, and its object as the API server gave it. The objects of the beginning come first.
 
 // header is the first line.
 type header struct {

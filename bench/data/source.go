@@ -6,7 +6,7 @@ import (
 	"os"
 )
 
-// Source says where a Set comes from, for processes that tell each other: from a recording, if there is a path, or else generated.
+// Source says where a Set comes from, for processes that tell each other. With a path, it is a recording; else it is generated.
 type Source struct {
 	Path     string
 	Settings Settings
@@ -20,7 +20,8 @@ func (s Source) Open() (Set, error) {
 	return Generate(s.Settings)
 }
 
-// Name says in two or three words what it is; of a recording, with the beginning of its digest: no two are alike.
+// Name says in two or three words what the source is. A recording's name holds the beginning of its digest, so that no two are
+// alike.
 func (s Source) Name() (string, error) {
 	if s.Path == "" {
 		return "generated", nil

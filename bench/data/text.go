@@ -60,7 +60,7 @@ var holeNames = [holes]string{
 // values fill the holes of one version. They are plain text: nothing in them needs an escape in JSON.
 type values [holes]string
 
-// runs fills in which app's image it is of, and what follows from that: what an app is configured with differs from one to the next, and an image has one
+// runs fills in the app whose image the Pod runs, and what follows from it. Each app has its own settings. An image has one
 // digest wherever it runs.
 func (v *values) runs(app, tag string) {
 	of := sha256.Sum256([]byte(app))
@@ -82,7 +82,7 @@ type text struct {
 	size  int    // of the parts
 }
 
-// newText makes a text of JSON, in which <name> stands for a hole in a string, and the string "<#name>" for one of a number.
+// newText makes a text of JSON with holes: <name> is a hole in a string, and the string "<#name>" a hole for a number.
 func newText(source string) (*text, error) {
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, []byte(source)); err != nil {

@@ -1,10 +1,12 @@
-// Package ingest measures the way of a delta from the socket to committed rows: how many a second, what they cost in CPU time, on disk
-// and in the log, and how long one takes. The recorder that is measured is the program as it is shipped; what it is compared with
-// are programs that a user would write instead, which are parts of this one.
+// Package ingest measures the way of a delta from the socket to committed rows. It tells how many go that way in a second, and
+// how long one takes. It tells their CPU time, and their bytes on disk and in the log. The measured recorder is the program as
+// it is shipped. Its rivals are programs that a user would write instead; they are parts of this program.
 //
-// Each run has a server of a data.Set, the one under test, and PostgreSQL, each in processes of its own, and a database of
-// its own. It waits for the first lists to be on record and all watches to be open; then events are written, and the clock runs until the last of them is committed.
+// Each run has a server of a data.Set, the program under test, and PostgreSQL. Each has processes of its own, and each run has
+// a database of its own. The run waits until the first lists are on record and all watches are open. Then events are written,
+// and the clock runs until the last of them is committed.
 //
-// Where the recorder's sweep and checkpoints are weighed, the last events are held back until everything is read that the others took. A checkpoint is made that does not count,
-// the recorder records the rest and ends, and what counts is the next checkpoint, which is made of the one before and the deltas since.
+// To weigh the recorder's sweep and checkpoints, the run holds the last events back until all figures of the others are read.
+// It makes a checkpoint that does not count. The recorder then records the held events and ends. The next checkpoint counts: it
+// is made from the one before and the deltas since.
 package ingest

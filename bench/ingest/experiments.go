@@ -43,7 +43,8 @@ func Largest() Sizes {
 	return s
 }
 
-// Full is the same at large sizes: an hour. The recorder looks each minute whether a checkpoint is due, and PostgreSQL whether a table is to be vacuumed: where the time is bound, both come.
+// Full is the same at large sizes: an hour. The recorder looks each minute whether a checkpoint is due, and PostgreSQL whether
+// a table needs a vacuum. In runs of a fixed time, both come.
 func Full() Sizes {
 	return Sizes{
 		Shapes: []data.Settings{{Live: 2000, Events: 300_000}, {Live: 20_000, Events: 300_000}},
@@ -77,7 +78,8 @@ func build(ctx context.Context, program string) *exec.Cmd {
 	return cmd
 }
 
-// Throughput measures deltas a second, what one costs, and what it takes on disk and in the log: measures 1, 3 and 4.
+// Throughput measures deltas a second, and what one costs: CPU time, and bytes on disk and in the log. These are measures 1, 3
+// and 4.
 func Throughput(ctx context.Context, run *measure.Run, sizes Sizes) error {
 	return onBench(ctx, run, func(b *Bench) error {
 		for _, source := range sizes.sources(run.Report.Seed) {
@@ -104,11 +106,12 @@ func (s *Sizes) sources(seed uint64) (all []data.Source) {
 	return all
 }
 
-// held is how many events come when the others are measured, with so many living objects, so that a checkpoint can be weighed that is made as a recorder makes one: of the
-// one before, and nine tenths of an interval, which is when the recorder itself does not make one yet.
+// held is how many events are held back for a number of living objects. With them a checkpoint can be weighed as a recorder
+// makes it: from the one before and nine tenths of an interval. After so few the recorder itself does not make one yet.
 func held(live int) int { return int(history.CheckpointInterval(int64(live)) * 9 / 10) }
 
-// on has the next runs on a Set, of which the last events may be held back: a generated one has those beside what its settings say. It is named in a few words.
+// on gives the next runs a Set, and names it in a few words. If its last events are to be held back, a generated Set has those
+// beside what its settings say.
 func (b *Bench) on(source data.Source, hold func(live int) int) (name string, err error) {
 	if name, err = source.Name(); err != nil {
 		return "", err
@@ -138,8 +141,8 @@ func (b *Bench) on(source data.Source, hold func(live int) int) (name string, er
 	return fmt.Sprintf("%s, %s living objects, %s events", name, measure.Number(float64(live)), measure.Number(float64(b.events))), nil
 }
 
-// whole gives how many of the first events of a Set can come without the others, so many at most, and how long they took in their cluster. What shares a resource version is one
-// write, and is not divided.
+// whole gives how many of a Set's first events can come without the others, at most so many, and how long they took in their
+// cluster. Events with the same resource version are one write, and stay together.
 func whole(set data.Set, most int) (events int, took time.Duration, err error) {
 	var first, last data.Event
 	n := 0

@@ -36,8 +36,9 @@ const (
 	mostLast    = "p99 from wire to commit"
 )
 
-// metrics are those of the recorder that are looked at, and what their unit is divided by. The heap goes up until garbage is collected, and down again; when that is due is
-// about twice what was alive at the last collection (GOGC), and is what must not grow.
+// metrics are the recorder's metrics that are read, and the divisors of their units. The heap grows until garbage is collected,
+// and shrinks again. The size at which the next collection is due is about twice what was alive at the last (GOGC). That size
+// must not grow.
 var metrics = map[string]struct {
 	name string
 	by   float64
@@ -52,8 +53,8 @@ const (
 	flat     = 1.1
 )
 
-// Load has a recorder under load for as long as is asked, and looks at it, and at its tables, at even distances: what a recorder has must not grow with time. The first
-// quarter is there to come to rest; the last must be as the second.
+// Load keeps a recorder under load for as long as is asked. It looks at the recorder and its tables at even distances: a
+// recorder's size must not grow with time. In the first quarter it comes to rest; the last must be as the second.
 func Load(ctx context.Context, run *measure.Run, sizes Sizes) error {
 	return onBench(ctx, run, func(b *Bench) error { return b.load(ctx, run, sizes.RateLive) })
 }
@@ -130,7 +131,8 @@ func (l *load) look(ctx context.Context, r *run) (err error) {
 	return nil
 }
 
-// time adds what the events of each quarter took, by when they were written: of all of them, and so also of those that came while a checkpoint was made, or a table vacuumed.
+// time adds the times of the events of each quarter, by when they were written. It leaves none out, not even those during a
+// checkpoint or a vacuum.
 func (l *load) time(sorted []latency) {
 	first := slices.MinFunc(sorted, func(a, b latency) int { return cmp.Compare(a.written, b.written) }).written
 	var of [quarters][]latency
@@ -143,7 +145,8 @@ func (l *load) time(sorted []latency) {
 	}
 }
 
-// tables looks at the record. The rows of heads and streams are always as many, and updated with each commit; those of living come and go, and are about as many.
+// tables looks at the record. The number of rows of heads and streams is constant, and each commit updates them. Rows of living
+// come and go, and their number hardly changes.
 func tables(ctx context.Context, db *pgx.Conn, into measure.Values) error {
 	var size, share, each float64
 	err := db.QueryRow(ctx, `

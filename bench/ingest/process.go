@@ -99,12 +99,12 @@ func (s *subject) close() {
 	}
 }
 
-// poll is how often a recorder's head is looked at. Commits are dated by the server, so that no time on the clock depends on it; the CPU time of looking is
-// PostgreSQL's and counted with it: some 0.1 ms each, a two-thousandth of a core.
+// poll is how often a recorder's head is looked at. The server dates the commits, so no time on the clock depends on it. The
+// CPU time of looking is PostgreSQL's and counts as its own: some 0.1 ms each, a two-thousandth of a core.
 const poll = 250 * time.Millisecond
 
-// await returns when a recorder has so many deltas on record, or a child has told of so many rows, and how many there are: what comes then has larger numbers. What a
-// recorder stores again at midnight comes on top.
+// await returns when a recorder has so many deltas on record, or a child has reported so many rows, and says how many there
+// are. Later rows have larger numbers. Rows that a recorder stores again at midnight come on top.
 func (s *subject) await(ctx context.Context, db *pgx.Conn, rows int) (last int, err error) {
 	if s.said != nil {
 		var m mark
@@ -143,7 +143,8 @@ type head struct {
 	resynced int // of these deltas: those that only store again what was on record, because another day has begun
 }
 
-// look looks how far it is. Only where it may be far enough are the deltas looked at that were stored again, of all days but the first, which has none.
+// look reads how far the recorder is. Only when that may be far enough, it counts the deltas that were stored again. The first
+// day has none.
 func (h *head) look(ctx context.Context, wanted int) error {
 	if !h.made {
 		if err := h.db.QueryRow(ctx, `SELECT to_regclass('kuberewind.heads') IS NOT NULL`).Scan(&h.made); err != nil || !h.made {

@@ -2,5 +2,5 @@ package ingest
 
 import "syscall"
 
-// childAttributes make the kernel kill what is started when this process ends, however it ends: nobody would stop it else.
+// childAttributes make the kernel kill a child when this process ends. Nobody else would stop it.
 func childAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }

@@ -146,8 +146,8 @@ func (c chart) drawBars(w io.Writer) {
 	}
 }
 
-// drawLine draws the cost over the factor, both logarithmic, and as a dashed line what linear growth from the smallest size would be: a cost that grows
-// faster is steeper than that.
+// drawLine draws the cost over the factor, both logarithmic. A dashed line shows linear growth from the smallest size; a cost
+// that grows faster is steeper.
 func (c chart) drawLine(w io.Writer) {
 	const left, right, top, bottom = 130.0, chartWidth - 60.0, headHeight + 14.0, headHeight + plotHeight
 	ways := slices.SortedFunc(slices.Values(c.ways), func(a, b *Measured) int { return cmp.Compare(a.Factor, b.Factor) })

@@ -11,8 +11,8 @@ import (
 	"os/exec"
 )
 
-// A Child is a part of this program that runs in a process of its own, so that its memory and its CPU time are its own. It reads what it
-// needs as JSON, and writes what it has to say.
+// A Child is a part of this program that runs in a process of its own, so that its memory and CPU time are its own. It reads
+// its input as JSON and writes its results.
 type Child func(ctx context.Context, in *json.Decoder, out io.Writer) error
 
 // Children are the parts that a program has, by name.
@@ -41,8 +41,8 @@ func (c Children) Run(ctx context.Context) error {
 	return nil
 }
 
-// Command prepares a child: this very program, told on its standard input what to do, because an argument is there for all to read
-// and what it needs may hold a password.
+// Command prepares a child: this same program. It reads its task from standard input. Everybody can read an argument, and the
+// task may hold a password.
 func Command(ctx context.Context, name string, needs any) (*exec.Cmd, error) {
 	self, err := os.Executable()
 	if err != nil {

@@ -11,8 +11,9 @@ import (
 // algorithm changes its order nearly as much as the sizes differ.
 const largestStep = 1.25
 
-// judgeGrowth fits cost = a · factorᵉ to the medians: e is 1 where the cost grows with the input, less where a part of it is fixed, and may not
-// be more. Then it finds the largest step between two neighbours. Of single rounds it gives the same: the exponent of each, and the step of each between those two.
+// judgeGrowth fits cost = a · factorᵉ to the medians. The exponent e is 1 if the cost grows with the input, less if a part of
+// the cost is fixed, and may not be more. Then it finds the largest step between two neighbours. It does the same for single
+// rounds: the exponent of each, and its step between those two sizes.
 func (r *Result) judgeGrowth(g Growth) error {
 	var sizes []*Measured
 	for _, m := range r.Ways {

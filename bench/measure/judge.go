@@ -23,8 +23,8 @@ type Judgement struct {
 	Number   string `json:"number"`
 	What     string `json:"what"`
 	Quantity string `json:"quantity"`
-	// Value is made of medians. Low and High are the smallest and the largest that a single round gives by itself; the value of a way that is run once is in every
-	// round. They are 0 if it is Unpaired: there are no rounds, only looks at something that ran once, or one of them gives no number.
+	// Value is made of medians. Low and High are the smallest and the largest value of a single round; a way that ran once
+	// counts in every round. Both are 0 if it is Unpaired: nothing was run in rounds, or a round gives no number.
 	Value    float64 `json:"value"`
 	Low      float64 `json:"low,omitempty"`
 	High     float64 `json:"high,omitempty"`
@@ -142,7 +142,8 @@ const (
 	seedHere = 1    // a report that is judged again says the same
 )
 
-// floor is the noise floor of a comparison: of looks, how far apart medians of one way's own looks are, on that side where they are further apart.
+// floor is the noise floor of a comparison. For looks it is the distance between medians of one way's own looks, on the side
+// where that is larger.
 func (r *Result) floor(c Comparison) float64 {
 	if r.looked() && c.bound() {
 		return max(scatter(r.valuesOf(c.Of, c.Quantity), c.By), scatter(r.valuesOf(c.To, c.Quantity), c.By))
@@ -150,8 +151,9 @@ func (r *Result) floor(c Comparison) float64 {
 	return r.noise(c.Quantity, c.By)
 }
 
-// noise is how far apart two medians of one way are, in 95 of 100 ways to deal its runs out to two, of each round one to either: rounds may differ, as
-// instants do that are asked for. One pair of medians would be a single throw of dice; all of the deals say more. It is 0 where nothing has to hold.
+// noise is how far apart two medians of one way are in 95 of 100 ways to deal its runs out to two sides. Each side gets one run
+// of each round, because rounds may differ, as their instants do. One pair of medians would be a single throw of dice; all
+// deals say more. It is 0 if no claim has to hold.
 func (r *Result) noise(quantity string, by Operation) float64 {
 	if r.Again == nil {
 		return 0
@@ -167,8 +169,9 @@ func (r *Result) noise(quantity string, by Operation) float64 {
 	})
 }
 
-// scatter is how far apart the medians of two halves of the looks at one way are, in 95 of 100 ways to deal them out. A true difference between two ways is not in
-// it, as looks of both together would have it. Half of the looks scatter more than all of them do: it is rather too much than too little.
+// scatter is how far apart the medians of two halves of the looks at one way are, in 95 of 100 ways to deal them out. It leaves
+// out a true difference between two ways, which looks of both together would include. Half of the looks scatter more than all,
+// so it is rather too large.
 func scatter(looks []float64, by Operation) float64 {
 	all := slices.Clone(looks)
 	return by.dealt(func(random *rand.Rand) (first, second float64) {

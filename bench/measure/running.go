@@ -49,7 +49,8 @@ func (r *Running) End() error {
 	return r.cmd.Wait()
 }
 
-// UntilEnd is for a child that [Begin] started: it reads what the child needs, and gives a context that ends with the rest of the input.
+// UntilEnd is for a child that [Begin] started. It reads the child's input, and gives a context that ends with the rest of the
+// input.
 func UntilEnd(ctx context.Context, in *json.Decoder, needs any) (context.Context, context.CancelFunc, error) {
 	if err := in.Decode(needs); err != nil {
 		return nil, nil, err

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// turns gives, for each round, which ways are run in it, by their places, and in what order. Those that are run once come last in the first round. All others
-// take turns so that what one leaves behind (pages to write, a heap, a warm cache) falls on all alike: see [orders].
+// turns gives the ways of each round, by their places and in order. Ways that run once come last in the first round. All others
+// take turns, so that pages to write, a heap or a warm cache fall on all alike: see [orders].
 func turns(ways []Way, rounds int) [][]int {
 	var each, once []int
 	for i, way := range ways {
@@ -28,11 +28,16 @@ func turns(ways []Way, rounds int) [][]int {
 	return all
 }
 
-// orders gives the order of n ways in each round: the rows of a Williams design, all of them before one comes again. After any number of rounds one way has begun
-// at most one round more than another; and one pair has followed each other within rounds at most once more than another pair if n is even, twice if it is odd
-// (three rounds of three ways cannot do better), and equally often after whole designs. What a round begins with follows what the one before
-// ended with: of the rows that are left, one that keeps this even too is the next. The orders of the first rounds do not depend on how many there will be, so that
-// an experiment that goes on later goes on with the same.
+// orders gives the order of n ways in each round: the rows of a Williams design, all of them before one comes again. After any
+// number of rounds, one way has begun at most one round more than another.
+//
+// Within rounds, if n is even, one pair has followed each other at most once more than another pair. If n is odd, it is at most
+// twice, which three rounds of three ways cannot improve. After whole designs, all pairs have followed each other equally
+// often.
+//
+// A round's first way follows the last way of the round before. Of the rows that are left, the next is one that keeps this even
+// too. The orders of the first rounds do not depend on the number of rounds, so that an experiment that is resumed goes on with
+// the same.
 func orders(n, rounds int) [][]int {
 	d := design{n: n, begun: make([]int, n), followed: make([]int, n*n)}
 	all := make([][]int, rounds)
@@ -51,7 +56,7 @@ type design struct {
 	followed []int   // how often each has come directly after each: that after this at this*n+that
 }
 
-// next takes a row that begins with what has begun the fewest rounds, and of these one whose successions there were the fewest of.
+// next takes a row whose first way has begun the fewest rounds. Of several it takes the one with the rarest successions.
 func (d *design) next() []int {
 	if d.n == 0 {
 		return nil
@@ -90,10 +95,10 @@ func (d *design) successions(row []int) (all []int) {
 	return all
 }
 
-// williams gives the rows of a design for n ways that is balanced for what each leaves to the next: each way is in each place equally often, and comes directly
-// after each other one equally often, once in n rows if n is even. If it is odd the square has only half of the successions, and its mirror images, which come
-// between its rows, the other half: twice in 2n rows. (E. J. Williams, Experimental designs balanced for the estimation of residual effects of
-// treatments, 1949.)
+// williams gives the rows of a design for n ways that is balanced for the effects of each on the next. Each way has each place
+// equally often, and comes directly after each other one equally often. If n is even, that takes n rows. If n is odd, the
+// square has only half of the successions, and its mirror images between the rows have the other half: 2n rows. (E. J.
+// Williams, Experimental designs balanced for the estimation of residual effects of treatments, 1949.)
 func williams(n int) (rows [][]int) {
 	for first := range n {
 		row := make([]int, n)

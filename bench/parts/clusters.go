@@ -14,8 +14,8 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// A shared is one server that sinks of several clusters write into at once, rows that they have encoded before: what limits them is the server, and what it takes for a row is
-// told by its own CPU, whoever else the machine's cores have to run.
+// A shared is one server, into which sinks of several clusters write rows that they have encoded before. The server is the
+// limit. Its own CPU time tells the cost of a row, whatever else runs on the machine's cores.
 type shared struct {
 	server   *measure.Server
 	clusters []string // by name
@@ -24,8 +24,9 @@ type shared struct {
 	begun    string   // a database with the first lists of all on record, from which every run starts
 }
 
-// dearer is how much more a row may cost where many clusters write, as much as one step of what grows. An exponent would tell less: of what is linear it is 1, above which it must not be
-// by more than the noise, and CPU time grows some per cent as soon as no core is idle, since two of a machine's may be one that they share.
+// dearer is how much more a row may cost when many clusters write, which is the limit of a step of growth. An exponent would
+// tell less. It is 1 for linear growth, and may exceed that by the noise only. But CPU time grows some per cent as soon as no
+// core is idle, because two cores of a machine may share one.
 const dearer = 1.25
 
 const (

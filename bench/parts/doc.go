@@ -1,6 +1,10 @@
-// Package parts measures the recorder's parts alone, each against what a user would take in its place: the sink against psql's \copy, the
-// queue against client-go's, the indexer against client-go's, the memory of a live object against an informer's, a start against a
-// relist — and how costs grow.
+// Package parts measures the recorder's parts alone, each against its usual substitute, and how costs grow:
+//
+//   - the sink against psql's \copy,
+//   - the queue against client-go's,
+//   - the indexer against client-go's,
+//   - the memory of a live object against an informer's,
+//   - a start against a relist.
 //
 // Each measure is a function that runs its experiments on a [measure.Run]. [Sizes] say how much.
 package parts

@@ -18,8 +18,9 @@ const (
 	bothCPU     = "CPU, with PostgreSQL"
 )
 
-// Growth measures how the cost of recording grows, each time on one axis and with all else the same: CPU time of the recorder and of PostgreSQL from an empty
-// record to the last event, the first lists among it, and the memory of the recorder; and what PostgreSQL takes as more clusters write into one server.
+// Growth measures how the cost of recording grows, each time on one axis and with all else the same. It measures the memory of
+// the recorder, and the CPU time of the recorder and of PostgreSQL, from an empty record over the first lists to the last event.
+// It also measures what PostgreSQL takes as more clusters write into one server.
 func Growth(ctx context.Context, run *measure.Run, sizes Sizes) error {
 	return growth(ctx, run, sizes, axes(run.Report.Seed, sizes))
 }

@@ -17,8 +17,8 @@ const (
 	residentPeak = "resident at its peak"
 )
 
-// Memory measures what a live object takes of a recorder that has recorded the first lists, and of shared informers on the dynamic client
-// that have listed the same: of the whole process, after a collection of garbage.
+// Memory measures the memory of a live object, as a part of the whole process after a garbage collection. It compares a
+// recorder that has recorded the first lists with shared informers on the dynamic client that have listed the same.
 func Memory(ctx context.Context, run *measure.Run, sizes Sizes) error {
 	set, err := data.Generate(data.Settings{Seed: run.Report.Seed, Live: sizes.Held})
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/kuberewind/kuberewind/bench/measure"
 )
 
-// psql runs commands. To start, and to connect, counts neither on the clock, since psql tells itself what its commands took, nor as PostgreSQL's CPU: they
-// are given to a psql that is connected. It is in the client's, and takes some milliseconds.
+// psql runs commands in a psql that is connected already. So its start counts neither on the clock, since psql times its
+// commands itself, nor as PostgreSQL's CPU. The client's CPU time includes it: some milliseconds.
 func (s *sinkRun) psql(ctx context.Context, database string, commands ...string) (c cost, err error) {
 	cmd, err := s.server.PSQL(ctx, database)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/kuberewind/kuberewind/bench/measure"
 )
 
-// Queue measures the queue alone: producers add deltas, one consumer takes them, of this project's queue as the recorder does and
-// of client-go's two as an informer does. It runs BenchmarkThroughput of deltafifo.
+// Queue measures the queue alone: producers add deltas, and one consumer takes them. It takes from this project's queue as the
+// recorder does, and from client-go's two as an informer does. It runs BenchmarkThroughput of deltafifo.
 func Queue(ctx context.Context, run *measure.Run, sizes Sizes) error {
 	return withMicro(ctx, run, "deltafifo", func(m *micro) error {
 		for _, producers := range []int{1, 8} {

@@ -27,9 +27,9 @@ const (
 	firstListed = "listed into a fresh record"
 )
 
-// Restart measures how long a recorder needs after a stop, from the start of its process, until the first event of the resumed watches is on record, and
-// until it has caught up with what was written before it started; against one that has to list everything again and compare it with its record, and one that begins a record: until their
-// lists are on record. All of these are commits, and PostgreSQL dates them.
+// Restart measures two times from the start of a recorder's process after a stop. One ends when the first event of the resumed
+// watches is on record, the other when all writes before the start are. It compares them with a recorder that lists everything
+// again, and one that begins a record, until their lists are on record. All of these are commits, and PostgreSQL dates them.
 func Restart(ctx context.Context, run *measure.Run, sizes Sizes) error {
 	set, err := data.Generate(data.Settings{Seed: run.Report.Seed, Live: sizes.Stopped, Events: int(sizes.Going.Seconds()) * restartRate})
 	if err != nil {
@@ -115,8 +115,8 @@ func (r *restart) followed(ctx context.Context, recorder *subject, db *pgx.Conn,
 	return r.recorded(ctx, recorder, db, live+events)
 }
 
-// missing makes a copy of the record, whose recorder has stopped so many events ago: the cluster goes on while others are measured, and
-// what happened in that time is put on record first.
+// missing makes a copy of the record whose recorder stopped so many events ago. The cluster goes on while others are measured;
+// what happened then is put on record first.
 func (r *restart) missing(ctx context.Context) (g gone, err error) {
 	return r.missingWith(ctx, `CHECKPOINT`)
 }
@@ -208,7 +208,7 @@ func (r *restart) resume(ctx context.Context, recorder *subject, db *pgx.Conn, g
 	return measure.Values{firstEvent: first.Sub(recorder.started).Seconds(), caughtUp: all.Sub(recorder.started).Seconds()}, nil
 }
 
-// list waits until all lists are on record, and says when the last was: no watch goes on before that of its own stream is.
+// list waits until all lists are on record, and says when the last one was. Before its list is on record, no stream watches.
 func (r *restart) list(ctx context.Context, recorder *subject, db *pgx.Conn, _ gone) (measure.Values, error) {
 	if err := r.listed(ctx, recorder, db); err != nil {
 		return nil, err

@@ -15,9 +15,12 @@ import (
 	"github.com/kuberewind/kuberewind/bench/measure"
 )
 
-// Sink measures the sink alone against psql's \copy of the very rows that it has written, into the same tables with the same indexes, after the
-// same first lists. The sink moves the head and positions in that time as well, in transactions of 2,000 rows at most; once rows that it has
-// encoded before, and once as the recorder does, who encodes them meanwhile: makes patches, and checks and digests them.
+// Sink measures the sink alone against psql's \copy of the rows that the sink has written. Both write into the same tables with
+// the same indexes, after the same first lists. In that time the sink moves the head and positions as well, in transactions of
+// 2,000 rows at most.
+//
+// The sink runs in two ways. In one its rows are encoded before. In the other it encodes them meanwhile, as the recorder does:
+// it makes patches, checks them and digests them.
 func Sink(ctx context.Context, run *measure.Run, sizes Sizes) error {
 	sources := []data.Source{{Settings: data.Settings{Seed: run.Report.Seed, Live: sizes.Live, Events: sizes.Rows}}}
 	if run.Recording != "" {
@@ -98,7 +101,8 @@ func (s *sinkRun) begin(ctx context.Context) error {
 	return s.server.Drop(ctx, database)
 }
 
-// inserted are the tables into which a sink writes rows, the one of the deltas first, each with the column that tells those of the events from those of the first lists.
+// inserted are the tables that a sink inserts into, that of the deltas first. Each has the column that tells rows of the events
+// from those of the first lists.
 var inserted = []struct{ name, after string }{
 	{"deltas_data", "seq"}, {"lives", "object_id"}, {"ends", "seq"}, {"living", "object_id"}, {"batches", "last_seq"},
 }

@@ -36,7 +36,7 @@ const (
 	elections = int(day / (2 * time.Second))  // of a leader's Lease: --leader-elect-retry-period
 )
 
-// Weights are what things take on disk in a record of generated data: rows with what is stored beside them, and their part of the indexes.
+// Weights are sizes on disk in a record of generated data: rows with what is stored beside them, and their part of the indexes.
 type Weights struct {
 	Lease, Node float64 // bytes of a delta of one
 	PodDeltas   float64 // of everything but Leases and Nodes, for each Pod that is made
@@ -65,7 +65,8 @@ type Weighing struct {
 	NoSync       bool // has PostgreSQL not wait for its disk: for tests, whose figures are not published
 }
 
-// alone is how many deltas are written in transactions of their own: enough for their CPU time to be told in hundredths of a second.
+// alone is how many deltas are written in transactions of their own. It is large enough to measure their CPU time in hundredths
+// of a second.
 const alone = 1000
 
 // Weigh records generated data and weighs it.
@@ -161,8 +162,8 @@ func checkpoint(ctx context.Context, database string, cluster int32, now time.Ti
 	return float64(made.Bytes) / float64(made.Objects), nil
 }
 
-// weigh shares out all that the tables take in proportion to what the rows hold: 72 bytes of header, pointer and fixed columns, and the others as they
-// are stored, compressed.
+// weigh shares out the size of the tables in proportion to what the rows hold. A row has 72 bytes of header, pointer and fixed
+// columns, and the others as they are stored, compressed.
 const weigh = `
 	WITH size AS (
 		SELECT sum(pg_total_relation_size(oid)) AS bytes FROM pg_class WHERE relnamespace = 'kuberewind'::regnamespace AND relkind = 'r' AND relname ~ '^(deltas_|lives|ends|living|batches)'

@@ -15,8 +15,8 @@ func (p *program) checkCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "Check whether a recorder could record: cluster, permissions, database, key",
-		Long: "Check whether a recorder could record: whether the cluster can be reached and read, whether the database can be written, and\n" +
-			"whether the redaction key is the right one. Nothing is changed. The exit code is 1 when something is not as it should be.",
+		Long: "Check whether a recorder could record. The cluster must be reachable and readable, the database writable, and the redaction\n" +
+			"key the right one. Nothing is changed. The exit code is 1 if a check fails.",
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, log, err := p.loadQuietly(cmd)

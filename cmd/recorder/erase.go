@@ -37,14 +37,13 @@ func (p *program) eraseCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "erase",
 		Short: "Remove a leaked value from the whole record",
-		Long: "Remove a value that should never have been recorded from the whole record of a cluster: from each version of each object, from\n" +
-			"patches and what they call old, from checkpoints and from what the API server said of itself. \"[erased N]\" stands where it was.\n" +
-			"It goes also where it is a part of a longer text, and where it stands in JSON in a text, or in base64. Without --yes nothing is\n" +
-			"changed: what would go is shown.\n\n" +
-			"--database names the login that owns the record; no other can change it. Who erased, when, why and what rows is on record (the view\n" +
-			"erasures), in the chain that \"replay verify\" checks; the value itself is not. A recorder that runs ends with exit code 4 and has to be\n" +
-			"started again: it holds the value in memory. Older copies stay in backups, replicas and the write-ahead log, and in the files\n" +
-			"of the database until VACUUM FULL: see docs/retention.md.\n\n" +
+		Long: "Remove a leaked value from the whole record of a cluster: from each version of each object, from patches and their old values,\n" +
+			"from checkpoints, and from the recorded discovery. \"[erased N]\" takes its place. The value is also found within a longer text,\n" +
+			"in JSON in a text, and in base64. Without --yes nothing is changed: the affected rows are shown.\n\n" +
+			"--database names the login that owns the record; no other can change it. The record keeps who erased, when, why and which rows\n" +
+			"(the view erasures), in the chain that \"replay verify\" checks, but not the value. A running recorder holds the value in\n" +
+			"memory: it ends with exit code 4 and has to be started again. Older copies stay in backups, replicas and the write-ahead\n" +
+			"log. They stay in the files of the database until VACUUM FULL: see docs/retention.md.\n\n" +
 			"Exit codes: 0 done, or shown; 1 failed, and nothing was changed; 3 the database cannot be used.",
 		Example: `  recorder erase --value-from-file leaked.txt
   pass show db | recorder erase --value-from-file - --in secrets/shop/db --reason 'ticket 4711' --yes`,
@@ -177,12 +176,12 @@ func keptInSpool(ctx context.Context, conn *pgx.Conn, dir, uid string, fingerpri
 		err = fmt.Errorf("%w. They may hold the value: let it write them first, kuberewind_spool_entries is 0 then", err)
 		if !errors.Is(err, spool.ErrLocked) {
 			aside := filepath.Join(dir, spool.AsidePrefix+"by-hand")
-			err = fmt.Errorf("%w. If none will run here again, set them aside: mkdir -p %[2]s && mv %[3]s/*.seg %[2]s/ (what no API server remembers of them is a gap then)", err, aside, dir)
+			err = fmt.Errorf("%w. If none will run here again, set them aside: mkdir -p %[2]s && mv %[3]s/*.seg %[2]s/ (deltas that no API server remembers become a gap)", err, aside, dir)
 		}
 		return nil, err
 	}
 	if err != nil {
-		return nil, fmt.Errorf("whether deltas wait in the spool, and may hold the value, cannot be told; ask as the user that the recorder runs as: %w", err)
+		return nil, fmt.Errorf("cannot read whether deltas in the spool hold the value; run this as the recorder's user: %w", err)
 	}
 	c, err := spool.Look(dir)
 	if left {

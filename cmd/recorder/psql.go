@@ -58,8 +58,8 @@ func (p *program) psql(cmd *cobra.Command, args []string) error {
 	return errors.Join(shellError(shell.Run()), db.Close())
 }
 
-// untilTerminated gives a context that ends by SIGTERM only. Ctrl-C is the shell's: the terminal sends it to psql as well, which cancels a
-// statement by it and lives on, on a database that has to be held for it.
+// untilTerminated gives a context that only SIGTERM ends. Ctrl-C is for the shell: the terminal sends it to psql as well. psql
+// then cancels its statement and lives on, so the database has to stay.
 func untilTerminated(ctx context.Context) (context.Context, context.CancelFunc) {
 	interrupts := make(chan os.Signal, 1) // nobody reads it: to be notified is to live on
 	signal.Notify(interrupts, os.Interrupt)

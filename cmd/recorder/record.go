@@ -12,7 +12,8 @@ import (
 	"github.com/kuberewind/kuberewind/migrations"
 )
 
-// withRecord does something with a record that is there, under the schema of this program: else the database cannot be used.
+// withRecord does something with an existing record. The record must have this program's schema, else the database cannot be
+// used.
 func (p *program) withRecord(cmd *cobra.Command, do func(ctx context.Context, cfg config.Config, db *recorder.Database, conn *pgx.Conn) error) (err error) {
 	cfg, log, err := p.loadQuietly(cmd)
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// quietAfter is how old the newest commit is when a recorder seems to be cut off: API servers send each stream a bookmark about once a
-// minute, and each is a commit.
+// quietAfter is the age of the newest commit from which a recorder seems cut off. API servers send each stream a bookmark about
+// once a minute, and each is a commit.
 const quietAfter = 3 * time.Minute
 
 func (p *program) statusCommand() *cobra.Command {
@@ -28,8 +28,8 @@ func (p *program) statusCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show what is recorded, how far, and what is wrong",
-		Long: "Show, from the database, whether a recorder records now, what is recorded, how far, and which streams do not follow the cluster; and what lies in the spool, where\n" +
-			"that is on this machine. A recorder may be running or not.",
+		Long: "Show, from the database, whether a recorder records now, what is recorded, how far, and which streams do not follow the\n" +
+			"cluster. Show also the deltas in the spool, if it is on this machine. The recorder need not be running.",
 		Example: `  recorder status                # the streams that do not follow the cluster
   recorder status --output wide  # all streams`,
 		Args: noArguments,
@@ -94,7 +94,8 @@ func (p *program) readStatus(cmd *cobra.Command) (found recordStatus, err error)
 	return found, err
 }
 
-// lookAtSpool says what lies in a folder, or why that cannot be seen: it may be another user's, and the record tells enough without it.
+// lookAtSpool says what lies in a folder, or why that cannot be seen. The folder may be another user's, and the record says
+// enough without it.
 func lookAtSpool(dir string) spoolStatus {
 	contents, err := spool.Look(dir)
 	if err != nil {

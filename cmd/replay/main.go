@@ -1,4 +1,4 @@
-// Command replay shows a Kubernetes cluster as it was at any instant, from what recorder recorded of it.
+// Command replay shows a recorded Kubernetes cluster as it was at any instant.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Command demo shows the recorder at work: it starts a control plane of its own, records it into the embedded PostgreSQL
-// while somebody deploys, scales, changes an image, edits a ConfigMap and deletes, and shows what was recorded.
+// Command demo shows the recorder at work. It starts a control plane of its own, and records it into the embedded PostgreSQL.
+// Meanwhile it deploys, scales, changes an image, edits a ConfigMap and deletes. Then it shows the recorded history.
 package main
 
 import (

@@ -1,11 +1,13 @@
-// Package clusterevents tells of the recorder in Events of the cluster that it records, by client-go's EventBroadcaster: where
-// operators look when a Pod misbehaves.
+// Package clusterevents reports the recorder's troubles as Events of the recorded cluster, where operators look when a Pod
+// misbehaves. It uses client-go's EventBroadcaster.
 //
 // # What it guarantees
 //
-// Telling never holds up recording: what cannot be written is tried a few times and dropped, and where the right is missing, the log
-// says so once. The broadcaster puts alike Events together and lets each few through (25 at once, then one in five minutes): an
-// Event is itself a delta of the cluster, and must not be able to be the cause of many more.
+// An Event never holds up recording. One that cannot be written is tried a few times and dropped. If the right is missing, the
+// log says so once.
+//
+// The broadcaster merges alike Events and lets few through: 25 at once, then one in five minutes. An Event is itself a delta of
+// the cluster, and must not cause many more.
 //
 // # Goroutines
 //

@@ -3,8 +3,8 @@ package cohabiting
 
 import "slices"
 
-// Groups lists the groups that have served the same objects under a name of a resource, the one to keep first; nil for all other names. They are
-// kube-apiserver's own pairs, past ones included.
+// Groups lists the groups that have served the same objects under a resource's name, first the one to keep. It is nil for all
+// other names. The groups are kube-apiserver's own pairs, past ones included.
 func Groups(resource string) []string {
 	switch resource {
 	case "events":

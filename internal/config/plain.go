@@ -8,8 +8,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Plain gives an error of the way to a database on one line, and what several attempts have met once: whether with encryption or without, an
-// address at which nothing listens refuses twice. Other errors are returned as they are.
+// Plain puts a connection error of the database on one line, and names once what several attempts met. An address at which
+// nothing listens refuses twice, with encryption and without. Other errors are returned unchanged.
 func Plain(err error) error {
 	if !errors.As(err, new(*pgconn.ConnectError)) {
 		return unparsed(err)

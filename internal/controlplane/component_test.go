@@ -57,7 +57,7 @@ func TestAComponentThatDoesNotListenIsKilledWhenItsTimeIsUp(t *testing.T) {
 	require.Zero(t, component.PID())
 }
 
-// shell returns a component that is a shell script; it is ready when the script has made the file "up".
+// shell returns a component that runs a shell script. It is ready when the script has made the file "up".
 func shell(t *testing.T, script func() string) *Component {
 	t.Helper()
 	dir := t.TempDir()

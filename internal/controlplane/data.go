@@ -13,8 +13,8 @@ import (
 // SavedData is a copy of etcd's data as it was at one instant. It goes with the control plane's folder.
 type SavedData struct{ dir string }
 
-// SaveData copies the data as it is now. etcd stands still meanwhile, for up to a second or so, with its connections
-// open; what is copied is what a crash would leave, from which etcd starts by design.
+// SaveData copies the data as it is now. Meanwhile etcd stands still, for up to a second or so, with its connections open. The
+// copy is what a crash would leave. From that, etcd starts by design.
 func (e *Etcd) SaveData() (*SavedData, error) {
 	dir, err := os.MkdirTemp(e.dir, "etcd-saved-")
 	if err != nil {
@@ -35,9 +35,9 @@ func (e *Etcd) NoData() (*SavedData, error) {
 	return &SavedData{dir: dir}, err
 }
 
-// RestoreData kills etcd, puts the saved data in the place of its own and starts it: revisions go back, and will be given
-// again to other writes. API servers are not told and keep serving what their watch caches hold, as in a careless
-// restore; restart them, as the manual of etcd says, for an orderly one. Saved data can be restored more than once.
+// RestoreData kills etcd, puts the saved data in the place of its own and starts it. Revisions go back, and will be given again
+// to other writes. API servers are not told, as in a careless restore, and keep serving their watch caches. For an orderly
+// restore, restart them, as the manual of etcd says. Saved data can be restored more than once.
 func (e *Etcd) RestoreData(ctx context.Context, saved *SavedData) error {
 	if err := e.Kill(); err != nil {
 		return err

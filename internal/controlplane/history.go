@@ -26,8 +26,8 @@ type Revision struct {
 	Key  string // "/registry/…"
 	Rev  int64  // the object's resource version; several keys share one if a lease expired
 	Kind RevisionKind
-	// Value is what was stored, nil for a delete: protobuf behind the four bytes "k8s\0" for most built-in types, JSON
-	// for instances of CRDs, and JSON for all with --storage-media-type=application/json.
+	// Value is the stored text, nil for a delete. Most built-in types are stored as protobuf behind the four bytes "k8s\0".
+	// Instances of CRDs are JSON, and so are all with --storage-media-type=application/json.
 	Value []byte
 	// Previous is what was stored before, nil for a create.
 	Previous []byte
@@ -44,8 +44,8 @@ func (e *Etcd) History(ctx context.Context, from, to int64) ([]Revision, error) 
 	return history, err
 }
 
-// EachRevision is History for histories that are too large to hold: it calls do for each write, and ends with the
-// first error that do returns.
+// EachRevision is History for histories that are too large to hold. It calls do for each write, and ends with the first error
+// that do returns.
 func (e *Etcd) EachRevision(ctx context.Context, from, to int64, do func(Revision) error) error {
 	current, err := e.Revision(ctx)
 	if err != nil {
@@ -82,8 +82,8 @@ func (e *Etcd) Keys(ctx context.Context, revision int64) ([]string, error) {
 	return keys, e.wrap("reading the keys of", err)
 }
 
-// followHistory watches all keys, not only those of objects: every revision has a write of some key, so the one at
-// to, or the first after it, always comes, and with it the certainty that nothing up to there is missing.
+// followHistory watches all keys, not only those of objects. Every revision has a write of some key, so the revision to, or the
+// first after it, always comes. Then nothing up to there is missing.
 func followHistory(ctx context.Context, client *clientv3.Client, from, to int64, do func(Revision) error) error {
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	defer cancel()

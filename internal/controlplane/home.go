@@ -13,8 +13,8 @@ import (
 // is held.
 const homePrefix, unlockedPrefix = "kuberewind-control-plane-", "kuberewind-unlocked-"
 
-// home is the folder of one control plane. It holds a lock on a file in it for as long as the process lives: a
-// folder whose lock is free has been left behind by a process that was killed.
+// home is the folder of one control plane. The process holds a lock on a file in it for as long as it lives. A folder with a
+// free lock was left behind by a killed process.
 type home struct {
 	dir       string
 	temporary bool

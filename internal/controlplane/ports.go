@@ -11,8 +11,8 @@ import (
 // loopback is the only address that the control plane listens on.
 const loopback = "127.0.0.1"
 
-// Ports are taken from below the range that systems use for outgoing connections (32768 and up on Linux), and above
-// the well-known ones: a component that is down for a while must find its port free when it comes back.
+// A component that is down for a while must find its port free when it comes back. So ports lie above the well-known ones, and
+// below those of outgoing connections (32768 and up on Linux).
 const firstPort, lastPort = 20000, 32000
 
 // freePort returns a port that nobody listened on a moment ago. Whoever listens on it must be ready to try another.

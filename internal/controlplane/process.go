@@ -36,10 +36,10 @@ func startProcess(ctx context.Context, path string, args []string, dir, logPath 
 	return p, <-started
 }
 
-// run keeps the thread that forks the child alive for as long as the child. The kernel sends the child its
-// parent-death signal when that thread ends, not when the process does; and the Go runtime ends a thread whose
-// goroutine returns while locked to it. A thread that is locked here belongs to this goroutine alone, so no other
-// goroutine's end can take it, and with it the child, away.
+// run keeps the thread that forks the child alive for as long as the child. The kernel sends the child its parent-death signal
+// when that thread ends, not when the process does. The Go runtime ends a thread whose goroutine returns while locked to it. A
+// thread that is locked here belongs to this goroutine alone. So the end of no other goroutine can end the thread, and with it
+// the child.
 func (p *process) run(command *exec.Cmd, output *os.File, started chan<- error, onEnd func()) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -8,15 +8,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// childAttributes make the kernel kill the child when this process ends, however it ends, and keep a Ctrl-C at the
+// childAttributes make the kernel kill the child when this process ends, however it ends. They also keep a Ctrl-C at the
 // terminal from the child: its owner gets it and stops the children in their order.
 func childAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// waitStopped returns when the child is stopped. The kernel reports a stop only when its last thread has stopped, so
-// after this nothing of the child writes to a file any more. The status is left in place: the goroutine that reaps
-// the child must still get its end.
+// waitStopped returns when the child is stopped. The kernel reports a stop only when the last thread has stopped. From then on
+// the child writes to no file. The status stays in place for the goroutine that reaps the child.
 func waitStopped(pid int) error {
 	for {
 		var info unix.Siginfo

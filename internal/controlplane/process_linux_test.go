@@ -29,9 +29,9 @@ func TestAChildOutlivesTheThreadOfWhoeverStartedIt(t *testing.T) {
 	require.NoError(t, child.kill())
 }
 
-// onThreadThatEnds runs do on a thread of its own and returns that thread's id when do has returned. The thread ends
-// soon after. The first thread of a process never ends, so a goroutine that finds itself there holds it until another
-// one, which must then be elsewhere, is through.
+// onThreadThatEnds runs do on a thread of its own, and returns that thread's id when do has returned. The thread ends soon
+// after. The first thread of a process never ends. A goroutine on it holds it until another one, which must then be elsewhere,
+// is through.
 func onThreadThatEnds(do func()) int {
 	thread := make(chan int)
 	go func() {

@@ -4,12 +4,11 @@ package controlplane
 
 import "syscall"
 
-// childAttributes keep a Ctrl-C at the terminal from the child. Only Linux can tie a child's life to its parent's:
-// here, a killed test leaves its children running.
+// childAttributes keep a Ctrl-C at the terminal from the child. Only Linux can tie a child's life to its parent's. Here, a
+// killed test leaves its children running.
 func childAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }
 
-// waitStopped does not wait: outside Linux the status cannot be read without taking it from the goroutine that
-// reaps the child.
+// waitStopped does not wait. Outside Linux, reading the status would take it from the goroutine that reaps the child.
 func waitStopped(int) error { return nil }

@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// serverAccounts are tried in this order when root starts the server: PostgreSQL refuses to run as root.
+// PostgreSQL refuses to run as root. When root starts the server, serverAccounts are tried in this order.
 var serverAccounts = []string{"kuberewind", "postgres", "nobody"}
 
 // account is the user under whom the server runs.
@@ -21,7 +21,7 @@ type account struct {
 	foreign  bool // not the user of this process, who is root then
 }
 
-// chooseAccount takes the owner of existing data, so that an account that is added to the machine later changes nothing.
+// chooseAccount takes the owner of existing data. So an account that is added to the machine later changes nothing.
 func chooseAccount(euid int, dataDir string) (account, error) {
 	uid, gid, err := owner(dataDir)
 	exists := err == nil
@@ -30,12 +30,12 @@ func chooseAccount(euid int, dataDir string) (account, error) {
 	}
 	switch {
 	case euid != 0 && exists && uid != euid:
-		return account{}, fmt.Errorf("the data in %s belong to %s, and you are %s: run as that user (or as root), "+
+		return account{}, fmt.Errorf("the data in %s belong to %s, and you are %s; run as that user (or as root), "+
 			"or choose another data directory", dataDir, accountName(uid), accountName(euid))
 	case euid != 0:
 		return account{name: accountName(euid), uid: euid, gid: os.Getegid()}, nil
 	case exists && uid == 0:
-		return account{}, fmt.Errorf("the data in %s belong to root, under whom PostgreSQL refuses to run: "+
+		return account{}, fmt.Errorf("the data in %s belong to root, but PostgreSQL refuses to run as root; "+
 			"chown -R them to a system user such as postgres", dataDir)
 	case exists:
 		return account{name: accountName(uid), uid: uid, gid: gid, foreign: true}, nil
@@ -55,7 +55,7 @@ func lookupServerAccount(names []string) (account, error) {
 			return account{name: name, uid: uid, gid: gid, foreign: true}, nil
 		}
 	}
-	return account{}, fmt.Errorf("PostgreSQL refuses to run as root, and this machine has none of the users %v: "+
+	return account{}, fmt.Errorf("PostgreSQL refuses to run as root, and the machine has none of the users %v; "+
 		"add one (useradd --system kuberewind), or run as an ordinary user", names)
 }
 
@@ -82,7 +82,7 @@ func accountName(uid int) string {
 	return "uid " + strconv.Itoa(uid)
 }
 
-// attributes detach a process of the server: a session of its own keeps the terminal's Ctrl-C from it.
+// attributes give a process of the server a session of its own. That keeps the terminal's Ctrl-C from it.
 func (a account) attributes() *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Setsid: true}
 	if a.foreign {
@@ -98,7 +98,7 @@ func (a account) own(path string) error {
 	return os.Lchown(path, a.uid, a.gid)
 }
 
-// barrier is the first directory on the way to path (path included) that the account may not enter by its mode, or "".
+// barrier is the first directory on the way to path (included) whose mode keeps the account out, or "".
 func (a account) barrier(path string) string {
 	parent := filepath.Dir(path)
 	if parent != path {

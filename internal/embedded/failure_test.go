@@ -108,7 +108,7 @@ func TestDataOfAnotherUserAreRefused(t *testing.T) {
 
 	require.NoError(t, os.Chown(server.layout.data(), 0, 0))
 	_, err = Start(testContext(t), options(t, dir))
-	require.ErrorContains(t, err, "belong to root, under whom PostgreSQL refuses to run")
+	require.ErrorContains(t, err, "belong to root, but PostgreSQL refuses to run as root")
 }
 
 func TestRootWithoutAnAccountForTheServerIsToldToMakeOne(t *testing.T) {

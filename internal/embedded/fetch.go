@@ -98,9 +98,9 @@ func (s *Server) fetch(ctx context.Context, f finder, major int, repository stri
 	return f.probe(ctx, filepath.Join(final, "bin"))
 }
 
-// download has the library fetch and unpack. All it offers for that is its Start, which goes on to a data directory: it gets
-// one of its own that claims to be initialised, so that the library's server ends at once for want of a configuration, on
-// no port. Start's error therefore says nothing; whether the binaries are whole is found by running them.
+// download has the library fetch and unpack. The library offers only its Start for that, which also starts a server on a data
+// directory. So it gets a directory that claims to be initialised: its server ends at once, for lack of a configuration, on no
+// port. Start's error therefore says nothing. Running the binaries tells whether they are whole.
 func download(ctx context.Context, version embeddedpostgres.PostgresVersion, scratch, tree, repository string) error {
 	mirror, err := startMirror(ctx, repository, mostFetched)
 	if err != nil {

@@ -35,9 +35,9 @@ type Server struct {
 	password string
 }
 
-// Start makes the caller a holder of the server in Options.DataDir, and starts that server unless it runs. It waits as long
-// as the context allows: for another process that starts or stops the server, for initdb at the first start, for a
-// download where the machine has no binaries, for recovery after a crash. The caller calls Stop.
+// Start makes the caller a holder of the server in Options.DataDir, and starts that server unless it runs. It waits as long as
+// the context allows. It may wait for another process that starts or stops the server, for initdb at the first start, for
+// recovery after a crash, or for a download of the binaries. The caller calls Stop.
 func Start(ctx context.Context, options Options) (*Server, error) {
 	options, err := options.withDefaults()
 	if err != nil {
@@ -160,8 +160,8 @@ func (s *Server) adoptOrLaunch(ctx context.Context) (postmaster, error) {
 		return pm, err
 	}
 	if s.options.Port != 0 && (pm.port != s.options.Port || pm.listen == "") {
-		return pm, fmt.Errorf("the embedded PostgreSQL in %s already runs without TCP port %d: stop the programs that use it "+
-			"first, or do not ask for a port", s.layout.dir, s.options.Port)
+		return pm, fmt.Errorf("the embedded PostgreSQL in %s already runs without TCP port %d; stop the programs that use it, "+
+			"or do not ask for a port", s.layout.dir, s.options.Port)
 	}
 	s.log.Info("using the embedded PostgreSQL that runs already", "dir", s.layout.dir, "pid", pm.pid)
 	return pm, nil
@@ -186,9 +186,9 @@ func (s *Server) adopt(ctx context.Context) (postmaster, error) {
 	return s.awaitReady(ctx, outsider)
 }
 
-// Stop lets go of the server, and stops it if nobody else holds it: sessions that are still open are cut. The context should
-// outlive the one that ended the caller's work; if it ends first, the server is left to finish its shutdown, which the next
-// Start waits for. A second call does nothing.
+// Stop lets go of the server, and stops it if nobody else holds it: open sessions are cut. The context should outlive the one
+// that ended the caller's work. If it ends first, the server finishes its shutdown by itself, and the next Start waits for
+// that. A second call does nothing.
 func (s *Server) Stop(ctx context.Context) (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -165,7 +165,8 @@ func TestPSQLIsConnectedWhateverTheEnvironmentSays(t *testing.T) {
 	require.Equal(t, "kuberewind kuberewind\n", string(out))
 }
 
-// listen takes a port that has to be free again when it is let go: none of those that systems give to outgoing connections (32768 and up on Linux).
+// listen takes a port that has to be free again after it is let go. Ports that systems give to outgoing connections (32768 and
+// up on Linux) may not be.
 func listen(t *testing.T) net.Listener {
 	t.Helper()
 	err := errors.New("no port was tried")

@@ -51,7 +51,8 @@ type Object struct {
 	Name      string `json:"name"`
 	UID       string `json:"uid"`
 	Deltas    int64  `json:"deltas"`
-	// Holds says that the newest version on record held it, and the object lives: it is in the cluster still, and the next version would bring it again.
+	// Holds says that the object lives, and that its newest version on record held the value. The object in the cluster still
+	// has it, and its next version would bring it again.
 	Holds bool `json:"holds"`
 	// Paths are where that version held it.
 	Paths []string `json:"paths,omitempty"`
@@ -69,8 +70,8 @@ type Report struct {
 	Checkpoints int64 `json:"checkpoints"`
 	// Days are those whose partitions hold what was changed.
 	Days []string `json:"days"`
-	// Named are objects in whose name or namespace the value is, and Told is all else that speaks of it: gaps, streams, configurations and names of managers,
-	// reasons of prunes and erasures: these stay.
+	// Named are objects whose name or namespace holds the value. Told counts all other texts that hold it: gaps, streams,
+	// configurations, names of managers, and reasons of prunes and erasures. All of these stay.
 	Named int64 `json:"named"`
 	Told  int64 `json:"told"`
 }
@@ -219,8 +220,9 @@ func (e *erasing) dry(ctx context.Context) error {
 }
 
 func (e *erasing) change(ctx context.Context, tx pgx.Tx) error {
-	// Who makes a checkpoint has this lock in a weaker mode, and reads what was there when it began: it has to end first, and none may begin. Who writes
-	// counts has the lock, too, and looks then whether something was erased. No reader is held up, nor, while this waits, a recorder.
+	// A maker of a checkpoint has this lock in a weaker mode, and reads the record as it was at its begin. It has to end first,
+	// and none may begin. A writer of counts has the lock, too, and then looks for a new erasure. The lock holds up no reader
+	// and, while it waits, no recorder.
 	if _, err := tx.Exec(ctx, `SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = 0;
 		LOCK TABLE kuberewind.checkpoints, kuberewind.activity IN SHARE ROW EXCLUSIVE MODE`); err != nil {
 		return err

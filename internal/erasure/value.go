@@ -35,8 +35,8 @@ type value struct {
 	paths  []patch.Path // empty for everywhere
 }
 
-// newValue takes a value as it is, as it stands in JSON inside of a string (last-applied-configuration), and in base64 (Secrets), of which the line end
-// is part that a file or echo gave it.
+// newValue takes a value in three forms: as it is, in JSON inside of a string (last-applied-configuration), and in base64
+// (Secrets). A base64 form also covers the line end that a file or echo added.
 func newValue(text []byte, keyed func([]byte) []byte, paths []patch.Path) (*value, error) {
 	if len(text) < leastValue {
 		return nil, fmt.Errorf("%w: it has less than %d bytes, and would be found by chance", ErrValue, leastValue)

@@ -9,8 +9,8 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// Values are looked at as the canonical text that they are: equal values have equal bytes, so most of two versions is passed over
-// without being parsed, and nothing that a decoder would change (numbers of any size, text that is not UTF-8) is lost.
+// Values are compared as canonical text: equal values have equal bytes. So most of two versions is skipped without parsing.
+// Nothing is lost that a decoder would change, such as large numbers or text that is not UTF-8.
 
 // member is one member of an object, or one element of an array, whose key is "".
 type member struct {

@@ -1,8 +1,8 @@
 // Package filter decides which objects are recorded.
 //
-// The decision is the recorder's: with a selector on the server, an object that leaves the selector is served as
-// deleted, and the record would say what did not happen. It is made once, when a life is first seen, and holds for the
-// whole life, so that an object does not vanish from the record because a label of it changed.
+// The recorder decides, not the server. With a selector on the server, an object that leaves the selector is served as deleted,
+// and the record would be false. The recorder decides once, when it first sees a life, and for the whole life. So no object
+// leaves the record because a label of it changed.
 package filter
 
 import (
@@ -75,7 +75,7 @@ func parseRule(text string) (rule, error) {
 		return rule{}, fmt.Errorf("rule %q is not resource[.group][/namespace][?label-selector]; * stands for any", text)
 	}
 	if strings.ContainsAny(rest+namespace, ", \t\n") {
-		return rule{}, fmt.Errorf("rule %q: commas and white space stand in label selectors only; several rules are given one by one, in a variable with white space between them", text)
+		return rule{}, fmt.Errorf("rule %q: commas and white space may stand only in a label selector. Give several rules one by one; in a variable, put white space between them", text)
 	}
 	for _, pattern := range []string{r.resource, r.group, r.namespace} {
 		if _, err := path.Match(pattern, ""); err != nil {

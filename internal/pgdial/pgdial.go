@@ -18,8 +18,8 @@ import (
 const (
 	// connectPatience is how long the server may take for a new connection, where the URL has no connect_timeout.
 	connectPatience = 10 * time.Second
-	// silence is how long a server may say nothing to a statement. TCP finds out in about the same time that nobody is there any more, but not
-	// behind a proxy or a load balancer that swallows what is sent.
+	// silence is how long a server may leave a statement without an answer. After about the same time TCP finds that a peer is
+	// gone, but not behind a proxy or load balancer that swallows the packets.
 	silence = time.Minute
 )
 
@@ -39,10 +39,12 @@ func ParseConfig(url string) (*pgxpool.Config, error) {
 // take less, whatever locks they wait for.
 func EndSilence(config *pgx.ConnConfig) { endSilence(config, silence, nil) }
 
-// AskInSilence is EndSilence for statements that may take as long as they need, on one connection: after each minute without an answer the server is asked
-// on another one what has become of the session. The statement fails where it learns twice in a row that the server does not answer, or that the session has
-// ended the statement or is no more. The session is found by its application_name, which is the user's, if there is one, with a mark behind it; one that
-// takes another name (see Rename) counts as one that is no more.
+// AskInSilence is EndSilence for statements that may take as long as they need, on one connection. After each minute without an
+// answer it asks the server, on another connection, about the session.
+//
+// The statement fails if two questions in a row find no answering server, or no session that works on the statement. The
+// question finds the session by its application_name: the user's, if any, with a mark behind it. A session that takes another
+// name (see Rename) counts as gone.
 func AskInSilence(config *pgx.ConnConfig) { askInSilence(config, silence) }
 
 func askInSilence(config *pgx.ConnConfig, silence time.Duration) {
@@ -79,7 +81,7 @@ type patient struct {
 	hush     func()     // ends the question that is asked, nil for none
 }
 
-// tries is how many questions in a row may find out that there is no answer: one may fail for reasons of its own.
+// tries is how many questions in a row must find no answer. One may fail for reasons of its own.
 const tries = 2
 
 // Read implements net.Conn.
@@ -146,7 +148,7 @@ func (p *patient) SetDeadline(t time.Time) error {
 	return errors.Join(p.SetReadDeadline(t), p.SetWriteDeadline(t))
 }
 
-// SetReadDeadline implements net.Conn. A read that is waiting is cut short, and what it asks; one that is given more time waits no longer than it would have.
+// SetReadDeadline implements net.Conn. It can cut a waiting read short, and its question, but cannot lengthen its wait.
 func (p *patient) SetReadDeadline(t time.Time) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

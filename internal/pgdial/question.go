@@ -13,24 +13,24 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// asking finds out why what was silent is not to be waited for any longer, nil if it is.
+// asking finds out why a silent server is not worth waiting for; nil if it is.
 type asking func(context.Context) error
 
-// A question is what has become of a session, asked on another connection to the same address.
+// A question asks, on another connection to the same address, what became of a session.
 type question struct {
 	config             *pgx.ConnConfig // of that connection
 	session, questions string          // the marks of the two
 }
 
 const (
-	// markSize is the length of a mark: of 80 bits, so that no two are the same.
+	// markSize is the length of a mark, whose 80 bits make it unique.
 	markSize = 16
 	// nameSize is what PostgreSQL keeps of an application_name.
 	nameSize = 63
 )
 
-// mark gives the session of a connection a name of its own, and returns what of it no other has. It is at the end, and plain ASCII comes before it: PostgreSQL
-// writes other characters out, and cuts what gets too long.
+// mark gives the session of a connection a name of its own, and returns its unique part. That part is at the end, behind plain
+// ASCII only. PostgreSQL escapes other characters, and cuts long names.
 func mark(config *pgx.ConnConfig) string {
 	name := strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {
@@ -46,12 +46,13 @@ func mark(config *pgx.ConnConfig) string {
 	return mark
 }
 
-// Rename is an SQL expression for a session's application_name that begins with the parameter of that number, and is still found by AskInSilence.
+// Rename is an SQL expression for a session's application_name. It begins with the parameter of that number, and AskInSilence
+// still finds it.
 func Rename(parameter int) string {
 	return fmt.Sprintf("$%d::text || ' ' || right(current_setting('application_name'), %d)", parameter, markSize)
 }
 
-// newQuestion is asked of who is at an address: of several hosts of a URL, another one does not know the session.
+// newQuestion goes to the one address. If a URL names several hosts, another one does not know the session.
 func newQuestion(config *pgx.ConnConfig, address net.Addr, session string) *question {
 	q := &question{config: config.Copy(), session: session}
 	q.questions = mark(q.config)
@@ -67,13 +68,13 @@ func newQuestion(config *pgx.ConnConfig, address net.Addr, session string) *ques
 const answerPatience = time.Minute
 
 var (
-	errGone       = errors.New("and there is no such session any more: what was under way is rolled back, unless it was at its end; begin again")
-	errAnswered   = errors.New("and its session has nothing to do any more: the answer was lost on the way; begin again")
+	errGone       = errors.New("and the session is gone: its work is rolled back unless it had just committed; begin again")
+	errAnswered   = errors.New("and its session is idle: the answer was lost on the way; begin again")
 	errUnanswered = errors.New("and does not answer another connection")
 )
 
-// ask returns nil where the session is at work, and where that cannot be known: the server refuses the connection, or something between gives
-// sessions names of its own.
+// ask returns nil if the session is at work, or if that cannot be known. It cannot if the server refuses the connection, or if
+// a proxy gives sessions names of its own.
 func (q *question) ask(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, answerPatience)
 	defer cancel()

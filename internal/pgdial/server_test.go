@@ -198,7 +198,7 @@ func TestAStatementEndsWhenItsSessionIsNoMore(t *testing.T) {
 	require.NoError(t, other.QueryRow(t.Context(), `SELECT pg_terminate_backend($1, 10000)`, conn.PgConn().PID()).Scan(&ended))
 	require.True(t, ended)
 	_, err = conn.Exec(t.Context(), `SELECT 1`)
-	require.ErrorContains(t, err, "there is no such session any more")
+	require.ErrorContains(t, err, "the session is gone")
 }
 
 // A pooler may give the sessions names of its own.

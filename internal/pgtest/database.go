@@ -98,8 +98,8 @@ func (d *Database) Server() *Server { return d.server }
 // URL connects as the owner of the database: a superuser, unless TEST_DATABASE_URL says otherwise.
 func (d *Database) URL() string { return d.server.databaseURL(d.name, nil) }
 
-// Login makes a role that may log in and nothing else, but for what the roles that it is made a member of may, and returns
-// the URL to connect as it. The test is skipped where the owner may not make roles.
+// Login makes a role that may log in, and do what the roles allow of which it is a member. It returns the URL to connect as it.
+// If the owner may not make roles, the test is skipped.
 func (d *Database) Login(t testing.TB, memberOf ...string) string {
 	t.Helper()
 	var may bool
@@ -163,8 +163,8 @@ func (d *Database) Exec(t testing.TB, statements ...string) {
 	}
 }
 
-// CutConnections ends every session of the database, as an administrator does (SQLSTATE 57P01 in the middle of a statement,
-// a broken connection else), and returns how many there were when they are gone.
+// CutConnections ends every session of the database, as an administrator does. A statement fails with SQLSTATE 57P01; an idle
+// connection breaks. It returns the number of sessions when they are gone.
 func (d *Database) CutConnections(t testing.TB) int {
 	t.Helper()
 	var cut int

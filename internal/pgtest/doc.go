@@ -10,15 +10,16 @@
 //
 // # What it guarantees
 //
-//   - A database of its own for each call of New, dropped after the test. The setup runs once per process and server, into a
-//     template; each database is a copy of that.
-//   - One server per process, started at the first use in a temporary directory, with fsync off, and under another account if
-//     the tests run as root. The directory is in /dev/shm if 2 GiB are free there. Nothing outlives the process: a watchdog
-//     waits for its end, however it comes, stops the server and removes the directory.
-//   - With TEST_DATABASE_URL (a postgres:// URL whose role may create databases) that server is used instead. What Main does
-//     not get to drop there when the process is killed is named pgtest_….
-//   - StartServer gives a test a server of its own, to stop, kill, restart, and (as root on Linux, where a small file system
-//     can be mounted) to fill its disk. Tests that ask for what the user may not do are skipped, and say why.
+//   - Each call of New makes a database of its own, and drops it after the test. The setup runs once per process and server,
+//     into a template; each database is a copy of that.
+//   - Each process has one server, started at the first use in a temporary directory, with fsync off. If the tests run as
+//     root, the server runs under another account. The directory is in /dev/shm if 2 GiB are free there.
+//   - Nothing outlives the process. A watchdog waits for its end, however it comes, stops the server and removes the
+//     directory.
+//   - With TEST_DATABASE_URL (a postgres:// URL whose role may create databases) that server is used instead. If the process
+//     is killed, Main cannot drop its databases there; their names begin with pgtest_.
+//   - StartServer gives a test a server of its own, to stop, kill and restart. As root on Linux, which can mount a small file
+//     system, the test can also fill its disk. A test that needs rights that the user lacks is skipped, and says why.
 //
 // # What it rejects, and why
 //

@@ -201,8 +201,8 @@ func MayMount() (refusal string) { return mountRefusal() }
 // Kill ends the server as a crash does. It returns when none of its processes is left.
 func (s *Server) Kill(t testing.TB) { t.Helper(); s.private(t, (*local).kill) }
 
-// FillDisk leaves no room on the disk of StartServerOnDisk. What the server has set aside for its log stays usable, so the
-// first thing that fails is a table that grows (SQLSTATE 53100); a full log makes the server crash, see Start.
+// FillDisk leaves no room on the disk of StartServerOnDisk. The space that the server has set aside for its log stays usable.
+// So a growing table fails first (SQLSTATE 53100); a full log makes the server crash, see Start.
 func (s *Server) FillDisk(t testing.TB) { t.Helper(); s.private(t, (*local).fill) }
 
 // FreeDisk undoes FillDisk.

@@ -74,11 +74,12 @@ func (t *Tables) Make(resource schema.GroupResource, objects iter.Seq2[string, [
 
 var flowSchemas = schema.GroupResource{Group: "flowcontrol.apiserver.k8s.io", Resource: "flowschemas"}
 
-// Sorted reports whether the table of a resource has another order than its list, so that all rows must be there before the first is known.
+// Sorted reports whether the table of a resource has another order than its list. Then all rows must be there before the first
+// is known.
 func Sorted(resource schema.GroupResource) bool { return resource == flowSchemas }
 
-// byPrecedence puts FlowSchemas in the order in which the server tries them, as its printer of their list does: theirs is the only one
-// that does not keep the order of the list.
+// byPrecedence puts FlowSchemas in the order in which the server tries them, as the printer of their list does. No other
+// printer changes the order of a list.
 func byPrecedence(table *metav1.Table) {
 	column := slices.IndexFunc(table.ColumnDefinitions, func(c metav1.TableColumnDefinition) bool { return c.Name == "MatchingPrecedence" })
 	if column < 0 {

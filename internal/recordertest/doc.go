@@ -1,4 +1,4 @@
-// Package recordertest runs the programs as they are shipped in tests of whole systems, and reads what they record.
+// Package recordertest runs the shipped programs in tests of whole systems, and reads what they record.
 //
 //	func TestMain(m *testing.M) { recordertest.Main(m, "recorder") }
 //
@@ -13,8 +13,8 @@
 //
 //   - The programs are built once for a run of make test, which names their folder in KUBEREWIND_TEST_PROGRAMS. If that is
 //     unset, each package builds them from the sources under test.
-//   - A process that Start has started ends with its test at the latest, and with the process of the tests however that ends (on
-//     Linux). If the test fails, its log is shown.
+//   - A process that Start started ends with its test at the latest. On Linux it also ends with the process of the tests,
+//     however that ends. If the test fails, its log is shown.
 //
 // # Goroutines
 //

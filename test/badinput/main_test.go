@@ -1,7 +1,7 @@
-// Package badinput_test shows the recorder what it should never see: an API server that lies or breaks down, a database that
-// breaks down, objects of every odd form. Each test wants a clear error, and then nothing lost of what the server served.
+// Package badinput_test gives the recorder bad input: an API server that lies or breaks down, a database that breaks down, and
+// odd objects. Each test wants a clear error, and then all that the server served.
 //
-// The API server is a double, because a real one cannot be made to lie; the database is real.
+// The API server is a double, because a real one cannot be made to lie. The database is real.
 package badinput_test
 
 import (

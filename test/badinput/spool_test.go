@@ -161,8 +161,8 @@ func TestASpoolDrainsInOrderWhileMoreComes(t *testing.T) {
 	require.Equal(t, s.head(), start+46+21)
 }
 
-// A list that is needed while the stream's deltas are on disk is made when they have been read back, not before: it would be old by then, and keep
-// others from listing.
+// A list that is needed while the stream's deltas are on disk waits until they have been read back. Earlier, it would grow old
+// while it waits, and keep other streams from listing.
 func TestAListIsNotMadeBeforeItCanBeComparedWithWhatWasSpooled(t *testing.T) {
 	t.Parallel()
 	s, cms, _, db, v := outgrown(t, true)
@@ -328,7 +328,7 @@ func readOnly(t *testing.T, folder string) {
 	})
 }
 
-// The database is back, but what was spooled lies on a disk that is read-only now: nothing can be removed from it, or be noted on it.
+// The database is back, but the spool's disk is read-only now. Nothing on it can be removed or noted.
 func TestASpoolOnADiskThatIsReadOnlyIsWrittenOnceThoughTheRecorderIsKilled(t *testing.T) {
 	t.Parallel()
 	s, cms, start, db, v := outgrown(t, true)

@@ -128,7 +128,7 @@ func (l *ledger) enter(x row) {
 		fits := x.kind == told || x.source == "relist" && s.kind != "Deleted"
 		switch {
 		case fits && l.equal(s, x) && (known == nil || known.seq != 0 || s.seq == 0 && s.after.Before(x.observed)):
-			known = s // Two histories may have an object in one place that cannot be told apart by content: it is the one that there was by then.
+			known = s // two histories may have equal objects in one place: it is the one that there was by then
 		case s.seq == 0 && s.ended == 0 && s.replaced != nil && x.kind == "Deleted" && l.same(*s.replaced, s, x):
 			ended = s
 		case s.seq == 0 && s.mistakenFor(x, l.equal(s, x)):
@@ -201,8 +201,8 @@ func (g *gap) confesses(s *state, generation int) bool {
 	return s.revision > g.from && (g.to == 0 || s.revision <= g.to)
 }
 
-// mistakenFor says whether a write is told as one of another type, or as the end of what was before: an API server that was not restarted with
-// an etcd that was put back goes by the objects that it has in its cache.
+// mistakenFor says whether a write is recorded as another type, or as the end of an earlier object. An API server that runs on
+// over a restore of its etcd goes by the objects in its cache.
 func (s *state) mistakenFor(x row, equal bool) bool {
 	ends := s.kind == "Deleted"
 	return x.source == "watch" && ends == (x.kind == "Deleted") && ends != equal
@@ -271,8 +271,8 @@ func (l *ledger) needless(g gap) bool {
 	return verdict
 }
 
-// ended says whether a resource ended within a gap of it, and nobody was connected all the time from when its definition was deleted: the history of what is
-// not defined is served only to who watches it already.
+// ended says whether a resource ended within a gap of it, and nobody was connected all the time from the deletion of its
+// definition. The history of a resource without a definition goes only to a watch that is open already.
 func (l *ledger) ended(g gap) bool {
 	if g.cause != "not_found" && g.cause != "forbidden" {
 		return false
@@ -287,8 +287,8 @@ func (l *ledger) ended(g gap) bool {
 	return false
 }
 
-// settle returns when all is on record or confessed, up to the revision of now, and no gap is open; or says, after as long as the
-// recorder may take, what is not.
+// settle returns when all is on record or in a gap, up to the revision of now, and no gap is open. If that takes longer than
+// the recorder may, it says what is missing.
 func (l *ledger) settle(ctx context.Context, w *world) (v verdict, err error) {
 	ctx, cancel := context.WithTimeout(ctx, *patience)
 	defer cancel()

@@ -1,5 +1,5 @@
-// Package chaos_test breaks things: the shipped recorder follows a real API server with etcd and writes to a real PostgreSQL, under
-// continuous load, while faults are injected at random. After each round the record is held against the whole history of etcd.
+// Package chaos_test injects faults at random. The shipped recorder follows a real API server with etcd and writes to a real
+// PostgreSQL, under continuous load. After each round the test compares the record with the whole history of etcd.
 // docs/developing.md says how to run it and how to read its table.
 package chaos_test
 

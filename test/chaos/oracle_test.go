@@ -22,7 +22,7 @@ import (
 // oraclePoll is how often the oracle reads what is new in etcd: far more often than anything is compacted.
 const oraclePoll = 200 * time.Millisecond
 
-// The oracle knows what a recorder that misses nothing has recorded: it reads etcd itself, before that is compacted, and shares no
+// The oracle knows the record of a recorder that misses nothing. It reads etcd itself, before that is compacted, and shares no
 // code with the recorder but the canonical form of JSON.
 type oracle struct {
 	etcd *controlplane.Etcd
@@ -56,9 +56,9 @@ type write struct {
 	// version is the API version in which it is stored: only in that one it is served as it is stored.
 	version string
 	digest  [16]byte
-	// replaced is the digest of the object of another UID whose place an update has taken: an API server that was not restarted with an etcd that was put back
-	// updates what it has in its cache, and if both histories have a version of the name at one revision, nothing stops it. A watch tells of it as of any update;
-	// where it is recovered from lists at exact revisions, it is an end and a beginning.
+	// replaced is the digest of the object of another UID whose place an update has taken. An API server that runs on over a
+	// restore of its etcd updates the object in its cache. If both histories have a version of the name at one revision,
+	// nothing stops it. A watch shows that as any update. Lists at exact revisions show an end and a beginning.
 	replaced *[16]byte
 }
 

@@ -38,8 +38,8 @@ type link struct {
 	deaf           bool // for ever: what it passed on at the wrong time would break the protocol
 }
 
-// A wire that refuses does not listen, and has to find its port free again: so it is none of those that systems give to outgoing connections
-// (32768 and up on Linux), nor to the parts of a control plane.
+// A wire that refuses does not listen, and has to find its port free again. So it takes no port that systems give to outgoing
+// connections (32768 and up on Linux), and none of a control plane.
 const firstPort, lastPort = 10000, 20000
 
 func newWire(t *testing.T, network, server string) *wire {

@@ -160,8 +160,8 @@ func (w *world) query(ctx context.Context, do func(context.Context, pgx.Tx) erro
 	return errors.Join(err, db.Close(context.WithoutCancel(ctx)))
 }
 
-// hold returns when the load has tried so many more writes, which is what time is measured in here; or when that takes far longer than
-// it should, because a server hangs. It looks at the recorder meanwhile.
+// hold returns when the load has tried so many more writes, by which this test measures time. It gives up after far longer than
+// that should take, because a server hangs. It looks at the recorder meanwhile.
 func (w *world) hold(t *testing.T, writes int64) {
 	t.Helper()
 	target := w.load.tried.Load() + writes

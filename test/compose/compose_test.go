@@ -122,8 +122,8 @@ func interpolate(text string, values map[string]string) string {
 	})
 }
 
-// A shell that has what docker-compose.yml asks for in its environment must still be able to run the recorder itself,
-// and the recorder refuses RECORDER_ variables that it does not know. So comments and ${…} count too.
+// A shell with the environment that docker-compose.yml asks for must still be able to run the recorder itself. The recorder
+// refuses RECORDER_ variables that it does not know. So comments and ${…} count too.
 func TestEverySettingNamedIsOne(t *testing.T) {
 	known := settings()
 	for _, name := range []string{"docker-compose.yml", "Dockerfile"} {
@@ -255,8 +255,8 @@ func TestGraceIsLongerThanTheDrain(t *testing.T) {
 	assert.Greater(t, time.Duration(p.Services["recorder"].Grace), config.Default().DrainTimeout)
 }
 
-// What must outlive the container is in a volume, at the place where the program keeps it, and whoever the recorder runs as
-// may write there: a new volume takes the mode of the image's folder.
+// All that must outlive the container is in a volume, at the place where the program keeps it. The recorder's user may write
+// there: a new volume takes the mode of the image's folder.
 func TestRedactionKeyIsKept(t *testing.T) {
 	p, _ := read(t)
 	dataDir := only(t, "Dockerfile", `\bRECORDER_DATA_DIR=(\S+)`)

@@ -58,7 +58,7 @@ func answer(t *testing.T, p page, outputs []string, title string) [][]string {
 	return rows
 }
 
-// lines joins the wanted cells of each row; a column that is not wanted, such as a time, is left out.
+// lines joins the wanted cells of each row, and leaves out others, such as times.
 func lines(rows [][]string, columns ...int) []string {
 	var texts []string
 	for _, row := range rows {
@@ -73,13 +73,13 @@ func lines(rows [][]string, columns ...int) []string {
 
 var dayOf = regexp.MustCompile(`deltas_p(\d{8})`)
 
-// lookBack and lookAhead are the most that a question asks for before and after the moments of the story.
+// No question looks further back or ahead of the story's moments than lookBack and lookAhead.
 const (
 	lookBack  = 5 * time.Minute
 	lookAhead = 30 * time.Minute
 )
 
-// prunes holds each plan against a record of many days: only those of the period may be read. What reads none, or goes by the
+// prunes checks each plan against a record of many days: it may read only those of the period. A query without days, or by the
 // key of lives, has no such plan.
 func (s *story) prunes(t *testing.T, settings map[string]string, p page) {
 	t.Helper()

@@ -1,6 +1,7 @@
-// Package cookbook_test proves docs/cookbook.md: it plays a scenario on a real API server, has the shipped recorder record it into
-// a real PostgreSQL, runs every query of the page with psql as an auditor's login, and compares what psql prints with what the
-// page shows. It runs the commands of replay that the page names, and those of docs/cheatsheet.md. With -args -update the page is written again.
+// Package cookbook_test proves docs/cookbook.md. It plays a scenario on a real API server, and has the shipped recorder record
+// it into a real PostgreSQL. It runs every query of the page with psql as an auditor's login, and compares the output with the
+// page. It runs the commands of replay that the page names, and those of docs/cheatsheet.md. With -args -update the page is
+// written again.
 package cookbook_test
 
 import (

@@ -16,8 +16,8 @@ import (
 // mark stands between the outputs of two queries; psql echoes it.
 const mark = "-*- next -*-"
 
-// ask runs the queries with psql, as a reader who pastes them after the settings would, in one transaction of a login that
-// is a member of kuberewind_auditor and nothing else.
+// ask runs the queries with psql in one transaction, after the settings, as a reader pastes them. The login is a member of
+// kuberewind_auditor and nothing else.
 func (s *story) ask(t *testing.T, settings map[string]string, questions []question) []string {
 	t.Helper()
 	var script strings.Builder
@@ -51,7 +51,7 @@ func (s *story) ask(t *testing.T, settings map[string]string, questions []questi
 	return outputs
 }
 
-// psql is the program of the server's own version, where it stands beside the server's; else the one on PATH.
+// psql is the program beside the server's binaries, or else the one on PATH.
 func psql(t *testing.T, s *story) string {
 	t.Helper()
 	dir := os.Getenv(embedded.BinDirEnv)

@@ -96,8 +96,8 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: kuberewi
 subjects: [{kind: User, name: recorder, apiGroup: rbac.authorization.k8s.io}]`)
 }
 
-// moment names an instant after everything before it and before everything after it: what was written is on record, and
-// writing that took longer than the millisecond that is cut off.
+// moment names an instant after everything before it and before everything after it. All earlier writes are on record, and took
+// longer than the millisecond that is cut off.
 func (w *world) moment(name string) {
 	w.moments[name] = time.Now().UTC().Truncate(time.Millisecond)
 }

@@ -1,5 +1,5 @@
-// Package replay_test runs whole systems: a real API server with etcd, the recorder's binary, a real PostgreSQL, and replay beside the
-// real kubectl.
+// Package replay_test runs whole systems. A real API server with etcd, the recorder's binary, a real PostgreSQL, and replay run
+// beside the real kubectl.
 package replay_test
 
 import (

@@ -32,8 +32,8 @@ type moment struct {
 	rev int64
 }
 
-// quietMoment waits for one at which all of etcd's writes were on record, and before there were more: what is listed at its revision is what
-// was there at its time, however far the record was behind the writers.
+// quietMoment waits for a moment at which all of etcd's writes were on record, and no more had come. A list at its revision
+// then shows the objects of its time, however far the record was behind the writers.
 func (w *world) quietMoment(t *testing.T) (m moment) {
 	t.Helper()
 	since := *w.oracle // of what is not counted yet
@@ -106,8 +106,8 @@ func (w *world) randomRevision(random *rand.Rand) int64 {
 	return w.oracle.from + 1 + random.Int64N(w.oracle.to-w.oracle.from)
 }
 
-// requireEqualAt rebuilds streams at an instant, holds them against what an API server without a cache lists at the revision, and
-// gives the number of objects. Of the whole cluster, it is also all that etcd holds.
+// requireEqualAt rebuilds streams at an instant, and compares them with the list of an API server without a cache at the
+// revision. It returns the number of objects. For the whole cluster, that is also the number in etcd.
 func (w *world) requireEqualAt(t *testing.T, record *history.Record, at history.Instant, rev int64, streams ...history.Stream) int {
 	t.Helper()
 	scope := history.Scope{}

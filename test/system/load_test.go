@@ -14,8 +14,8 @@ import (
 
 var load = flag.Bool("load", false, "measure a recorder under load (make load)")
 
-// TestLoad measures; it asserts nothing but that everything was recorded. The API server, etcd, PostgreSQL and the clients
-// share the machine with the recorder, so that the rate is what the API server can give there.
+// TestLoad measures; it asserts only that everything was recorded. The API server, etcd, PostgreSQL and the clients share the
+// machine with the recorder. So the rate is the most that the API server can give there.
 func TestLoad(t *testing.T) {
 	if !*load {
 		t.Skip("a measurement, not a test: make load")

@@ -22,8 +22,8 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// The oracle knows what a recorder that misses nothing has recorded, in two ways that share no code with the recorder:
-// etcd's own history, and what an API server without a watch cache serves when it is asked for all of that history.
+// The oracle knows the record of a recorder that misses nothing, in two ways that share no code with the recorder. One is
+// etcd's own history. The other is the answer of an API server without a watch cache that is asked for all of that history.
 type oracle struct {
 	plane  *controlplane.ControlPlane
 	client *http.Client

@@ -64,8 +64,8 @@ func (a *act) createAgain(gvr schema.GroupVersionResource, name string) (rv stri
 	return rv
 }
 
-// TestEventsDoNotAgeOutOfACompactedEtcd: the API server sends no bookmarks of Events, so that their position stands still while
-// they are quiet and others are written to, and etcd forgets it.
+// TestEventsDoNotAgeOutOfACompactedEtcd: the API server sends no bookmarks of Events. Their position stands still while they
+// are quiet and other objects are written, and etcd forgets it.
 func TestEventsDoNotAgeOutOfACompactedEtcd(t *testing.T) {
 	t.Parallel()
 	w := &world{plane: controlplane.ForTest(t, controlplane.Options{})}

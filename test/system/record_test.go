@@ -25,8 +25,8 @@ type row struct {
 	doc         patch.Doc
 }
 
-// readRecord reads every delta of the record and folds it as somebody would who has SQL, a JSON patch library and the page
-// docs/sql.md, and none of our programs.
+// readRecord reads every delta of the record and folds it. It needs only SQL, a JSON patch library and the page docs/sql.md,
+// and none of our programs.
 func readRecord(ctx context.Context, t *testing.T, db *pgx.Conn) []row {
 	t.Helper()
 	rows, err := db.Query(ctx, `

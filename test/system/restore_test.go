@@ -89,7 +89,7 @@ func (r *restored) open(t *testing.T) []string {
 	return r.lines(t, `SELECT resource || ' ' || cause FROM kuberewind.gaps WHERE open`)
 }
 
-// requireGenerations: what was put back is still there for who asks for its time, and its numbers now mean what they mean since.
+// requireGenerations: a question for an earlier time still finds the rolled-back objects. Their numbers now mean the new ones.
 func (r *restored) requireGenerations(t *testing.T) {
 	t.Helper()
 	at := history.At(r.before).String()
@@ -145,8 +145,8 @@ func TestAnEtcdThatIsRestoredUnderItsAPIServerIsNotBelievedBeforeThatHasNoticed(
 	r.recorder.Terminate(t)
 }
 
-// A cache that follows the new history from where that has passed the old one holds nothing that is wrong about what is newest; but what was
-// written before, it does not know.
+// A watch cache built before the restore follows the new history from the revision at which it passes the old one. Its newest
+// objects are right, but it never learns the earlier writes of the new history.
 func TestAnEtcdThatOvertakesItselfUnderItsAPIServerIsNotBelieved(t *testing.T) {
 	t.Parallel()
 	r := beforeRestore(t)
@@ -211,7 +211,8 @@ func TestAnEtcdThatIsRestoredAndOvertakesItselfWhileNoRecorderRunsIsAnotherGener
 	r.recorder.Terminate(t)
 }
 
-// The record of a recorder that was killed when it had told all streams but one, of which nothing in etcd shows that there was another history.
+// The recorder was killed when it had told all streams but one of the restore. For that stream, nothing in etcd shows that
+// there was another history.
 func TestAStreamThatWasNotToldOfARestoreBeforeTheRecorderWasKilledIsToldByTheNext(t *testing.T) {
 	t.Parallel()
 	r := beforeRestore(t)

@@ -17,8 +17,8 @@ const slowTakeover = 15 * time.Second
 // short is a term that costs the test less.
 const short = "3s"
 
-// TestAStandbyTakesOver: from a leader that was killed, and from one that was stopped with a transaction open, under load. Nothing is
-// missing, nothing is there twice, nothing is listed again, and what the stopped one had begun is not on record (I1, I3, I7).
+// TestAStandbyTakesOver: from a leader that was killed, and from one that was stopped with a transaction open, under load.
+// Nothing is missing, double or listed again. The stopped leader's open transaction is not on record (I1, I3, I7).
 func TestAStandbyTakesOver(t *testing.T) {
 	t.Parallel()
 	w := lentWorld(t)
@@ -107,8 +107,8 @@ func (w *world) reportTakeover(t *testing.T, epoch int, from string, since time.
 	require.Less(t, took, slowTakeover)
 }
 
-// stopInTransaction stops the process while its COPY waits for a lock, and then gives the lock back: the transaction has moved the head, its
-// rows are written or on their way, and nobody ends it.
+// stopInTransaction stops the process while its COPY waits for a lock, and then releases the lock. The transaction has moved
+// the head, its rows are written or on their way, and nobody ends it.
 func (w *world) stopInTransaction(t *testing.T, p *recordertest.Process) time.Time {
 	t.Helper()
 	tx, err := w.db.Begin(t.Context())

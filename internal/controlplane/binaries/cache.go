@@ -74,8 +74,8 @@ func (c cache) prepare() error {
 	return errors.Join(probe.Close(), os.Remove(probe.Name()))
 }
 
-// trusted reports whether programs in the folder may be run: anybody can make a folder of any name in a shared
-// temporary folder and wait for root to run what it holds.
+// trusted reports whether programs in the folder may be run. In a shared temporary folder, anybody can make a folder of any
+// name and wait until root runs its programs.
 func (c cache) trusted() bool {
 	if !c.shared {
 		return true

@@ -1,19 +1,18 @@
-// Package binaries finds, downloads and builds the programs of the control plane that the tests and the demo run:
-// kube-apiserver, etcd and kubectl, and for a cluster in which workloads come to life kube-scheduler,
-// kube-controller-manager and kwok.
+// Package binaries finds, downloads and builds the programs of the control plane for tests and demo: kube-apiserver, etcd and
+// kubectl. For a cluster with running workloads it adds kube-scheduler, kube-controller-manager and kwok.
 //
-// [Find] never downloads and never builds: a test that needs the programs fails, and names the make target.
+// [Find] never downloads and never builds. A test that lacks the programs fails and names the make target.
 //
-// [Build] downloads kube-apiserver, etcd and kubectl by setup-envtest, and builds what that does not have. If the download
-// fails, if no data come for 20 seconds, or if it takes longer than 3 minutes, it builds all programs by the go command, from Go
+// [Build] downloads kube-apiserver, etcd and kubectl by setup-envtest, and builds the others. If the download fails, if no data
+// come for 20 seconds, or if it takes longer than 3 minutes, it builds all programs. It builds with the go command, from Go
 // modules.
 //
-// What a folder that they return holds:
+// The folder that they return holds:
 //
 //   - every program that was asked for, whole;
-//   - downloaded programs: from an archive whose SHA-512 is the one in test/envtest/releases.yaml, or in the index that the caller
+//   - downloaded programs, from an archive with the SHA-512 of test/envtest/releases.yaml or of the index that the caller
 //     named;
-//   - built programs: from the sources that go.mod and go.sum of the nested modules test/controlplane and test/kwok name now.
+//   - built programs, from the sources that go.mod and go.sum of the nested modules test/controlplane and test/kwok name now.
 //
 // The folder's name is a hash of these five files. A program enters the folder by a rename, so an interrupted build leaves
 // nothing half-written. Two builders at once wait for each other on a file lock, which the kernel drops when its holder dies.

@@ -297,8 +297,8 @@ func (r *Report) add(s *history.Coverage) {
 	r.Resources[i].Stretches = append(r.Resources[i].Stretches, made)
 }
 
-// missed reports whether a stretch counts as a hole. Not what was before the first list, once that has come; nor what was left out on
-// purpose; nor what comes after the end of the record, unless that was asked for.
+// missed reports whether a stretch counts as a hole. Time before the first list is none, once that list has come. Nor is what
+// was left out on purpose, nor the time after the end of the record, unless that was asked for.
 func (r *Report) missed(s *Stretch) bool {
 	switch {
 	case s.Complete:

@@ -244,8 +244,8 @@ func (e *Env) Progress(title string) *output.Progress {
 	return output.NewProgress(e.progressTo, title, e.Quiet)
 }
 
-// TimeOf is the time of an instant, as far as it can be known before it is known of which resources: the time of a resource version
-// is that of the end of the record.
+// TimeOf is the time of an instant, as far as it is known before its resources are. The time of a resource version is then that
+// of the end of the record.
 func (e *Env) TimeOf(ctx context.Context, rec *Record, at history.Instant) (t time.Time, known bool, err error) {
 	if at.RV() != "" || at.IsNow() {
 		return e.Now(), at.IsNow(), nil

@@ -79,8 +79,8 @@ func Respond(request *http.Request, code int, contentType string, body []byte) *
 	}
 }
 
-// orderedDiscovery gives resources in the order of their groups, as kubectl's own cache does: client-go's gives those of aggregated
-// discovery in the order of a map.
+// orderedDiscovery gives resources in the order of their groups, as kubectl's own cache does. client-go gives those of
+// aggregated discovery in the order of a map.
 type orderedDiscovery struct {
 	discovery.CachedDiscoveryInterface
 }

@@ -85,8 +85,8 @@ func ReadCatalog(ctx context.Context, rec *history.Record, at time.Time, warn fu
 	return c, err
 }
 
-// fill joins what was served with what was recorded: first in the order of discovery, in which a short name goes to the first that
-// has it, then what discovery does not know.
+// fill joins the served resources with the recorded ones. Served ones come first, in the order of discovery, and the first with
+// a short name gets it. Recorded ones that discovery does not know follow.
 func (c *Catalog) fill(served []history.Resource, streams []history.Stream) {
 	recorded := map[schema.GroupResource][]history.Stream{}
 	for _, s := range streams {

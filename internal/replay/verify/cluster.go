@@ -118,7 +118,7 @@ func (c *comparer) prepare(ctx context.Context, v *verifyCommand) error {
 		return err
 	}
 	if known := c.rec.Cluster(); string(uid) != known.UID {
-		return fmt.Errorf("the cluster at %s is another one than %q in the record: its kube-system has the UID %s, not %s; choose one with --context or --kubeconfig",
+		return fmt.Errorf("the cluster at %s is another one than %q in the record: its UID is %s, not %s; choose one with --context or --kubeconfig",
 			c.client.Host(), known.Name, uid, known.UID)
 	}
 	gaps, err := c.rec.Gaps(ctx, history.Scope{})
@@ -164,8 +164,8 @@ type redaction struct {
 	masked   bool // the key is not known: hashes are compared by their being there
 }
 
-// newRedaction reads what the recorder was told. A key that was named must be readable, and the right one as far as that is known; one
-// that was only found is used if it is known to be right.
+// newRedaction reads the recorder's configuration of redaction. A named key must be readable and, as far as that is known, the
+// right one. A key that was only found is used if it is known to be right.
 func newRedaction(config []byte, keyFile string, named bool, clusterUID string, fingerprint []byte) (*redaction, error) {
 	var settings struct {
 		SecretValues string   `json:"secret-values"`
@@ -239,8 +239,8 @@ func (c *comparer) compare(ctx context.Context, s *history.Stream) (clusterResou
 // comparesEvery is how often the record is looked at while it has not come so far.
 const comparesEvery = time.Second
 
-// settle compares until the record holds what was listed, or has reached the list's resource version, or the time is over. What
-// the record holds at its end proves as much as what it holds at that version, if it is equal: then nothing has changed between.
+// settle compares until the record holds the listed state, has reached the list's resource version, or the time is over. If the
+// end of the record equals the list, that proves as much as the state at that version: then nothing has changed between.
 func (c *comparer) settle(ctx context.Context, s *history.Stream, live *listed) (differences []string, reached bool, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.timeout+time.Minute, errors.New("the comparison took too long"))
 	defer cancel()
