@@ -55,7 +55,7 @@ func lookupServerAccount(names []string) (account, error) {
 			return account{name: name, uid: uid, gid: gid, foreign: true}, nil
 		}
 	}
-	return account{}, fmt.Errorf("PostgreSQL refuses to run as root, and the machine has none of the users %v; "+
+	return account{}, fmt.Errorf("PostgreSQL refuses to run as root, and this machine has none of the users %v; "+
 		"add one (useradd --system kuberewind), or run as an ordinary user", names)
 }
 
