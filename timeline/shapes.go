@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/timeline/internal/about"
 	"github.com/kuberewind/kuberewind/timeline/internal/ask"
 	"github.com/kuberewind/kuberewind/timeline/internal/lanes"
@@ -20,8 +21,8 @@ func (h *Handler) all() map[string]shape {
 	filtered := func(more ...string) []string { return slices.Concat(window, more, ask.FilterNames) }
 	shapes := map[string]shape{
 		"meta":    {nil, h.meta},
-		"tail":    {[]string{"after"}, h.tail},
-		"instant": {[]string{"at"}, h.instant},
+		"tail":    {[]string{"after", "head"}, h.tail},
+		"instant": {[]string{"at", "zone"}, h.instant},
 		"strip":   {filtered("bars", "cursor"), h.strip},
 		"lanes":   {filtered("sort", "group", "cursor", "limit"), h.lanes},
 		"ticks":   {filtered("lanes", "stepMs", "cursor"), h.ticks},
@@ -35,11 +36,22 @@ func (h *Handler) tail(ctx context.Context, c *cluster, v ask.Values) (any, erro
 	if err != nil {
 		return nil, err
 	}
-	return about.After(ctx, c.Record, after)
+	var known history.Head
+	if text := v.Text("head"); text != "" {
+		if known, err = history.ParseHead(text); err != nil {
+			return nil, ask.Bad("head: %v", err)
+		}
+	}
+	return about.After(ctx, c.Record, after, known)
 }
 
+// instant finds a delta. With a zone, the text is what a person typed.
 func (h *Handler) instant(ctx context.Context, c *cluster, v ask.Values) (any, error) {
-	at, err := v.Instant("at")
+	read := v.Instant
+	if v.Text("zone") != "" {
+		read = func(name string) (history.Instant, error) { return v.Typed(name, h.now()) }
+	}
+	at, err := read("at")
 	if err != nil {
 		return nil, err
 	}

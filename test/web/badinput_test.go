@@ -39,7 +39,8 @@ func TestBadInputInABrowser(t *testing.T) {
 	}
 	chromium, codes := need(t), page.NewCodes()
 	sites := map[string]*site{
-		"erased": erased(t, codes), "pruned": pruned(t, codes), "setBack": setBack(t, codes), "away": away(t, codes), "asleep": asleep(t, codes), "hostile": evilRecord(t, codes),
+		"erased": erased(t, codes), "pruned": pruned(t, codes), "setBack": setBack(t, codes, func(*timelinetest.Book) {}), "overtaken": setBack(t, codes, overtake),
+		"away": away(t, codes), "asleep": asleep(t, codes), "hostile": evilRecord(t, codes),
 	}
 	happening(t, chromium, "badinput/badinput.test.mjs", sites, "KUBEREWIND_CODES="+links(t, codes.New), "KUBEREWIND_PASSWORD="+password, "KUBEREWIND_EVIL="+evil)
 }
@@ -137,8 +138,8 @@ func pruned(t *testing.T, codes *page.Codes) *site {
 	return &site{on(t, codes, b.DB), map[string]func(){"prune": func() { prune(t, b.DB.Connect(t), timelinetest.Noon.AddDate(0, 0, 1)) }}}
 }
 
-// setBack is a record that is restored from an older copy.
-func setBack(t *testing.T, codes *page.Codes) *site {
+// setBack is a record that is restored from an older copy, and what happens to it then.
+func setBack(t *testing.T, codes *page.Codes, then func(*timelinetest.Book)) *site {
 	t.Helper()
 	b := timelinetest.NewBook(t)
 	b.List()
@@ -166,7 +167,17 @@ func setBack(t *testing.T, codes *page.Codes) *site {
 			_, err := admin.Exec(context.WithoutCancel(t.Context()), "DROP DATABASE "+gone)
 			require.NoError(t, err)
 		})
+		then(b)
 	}}}
+}
+
+// overtake records more than there was before.
+func overtake(b *timelinetest.Book) {
+	b.Open()
+	for range 9 {
+		b.Now = b.Now.Add(time.Second)
+		settings(b, postgres.Updated, "of the other history")
+	}
 }
 
 // owner connects to the server of a database, and to another database: its own can be renamed then.

@@ -24,8 +24,8 @@ export const launch = (more = []) => chromium.launch({ executablePath: process.e
 export const code = async (from = origin) => (from === whole ? (await api()).code : (await fetch(process.env.KUBEREWIND_CODES)).text());
 
 /** context is a browser of one user. faults collects what must not happen in any of its tabs. refused are the answers that are no fault. */
-export async function context(browser, { width = 1280, height = 800, scheme = "dark", from = origin, refused = /status of (401|404)/ } = {}) {
-  const made = await browser.newContext({ viewport: { width, height }, colorScheme: scheme, permissions: ["clipboard-read", "clipboard-write"] }), faults = [];
+export async function context(browser, { width = 1280, height = 800, scheme = "dark", from = origin, refused = /status of (401|404)/, timezone } = {}) {
+  const made = await browser.newContext({ viewport: { width, height }, colorScheme: scheme, timezoneId: timezone, permissions: ["clipboard-read", "clipboard-write"] }), faults = [];
   made.setDefaultTimeout(patience);
   await made.addInitScript(() => addEventListener("securitypolicyviolation", (e) => console.error(`policy violation: ${e.violatedDirective} ${e.blockedURI}`)));
   made.on("page", (p) => {

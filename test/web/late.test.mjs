@@ -162,3 +162,32 @@ test("what was not counted in time is asked on for, until it is the whole", asyn
   assert.ok(seen[0].length > 10);
   assert.deepEqual(seen[1], seen[0]);
 });
+
+test("an instant that is typed is gone to, in the zone of the labels, and what is no instant stays in its field", async () => {
+  const { context: user, faults } = await context(browser, { refused: /status of (400|401|404|410)/, timezone: "Europe/Berlin" }), page = await open(user, "", true);
+  await settled(page);
+  const field = page.getByLabel("Go to an instant"), type = async (text) => { await page.keyboard.press("@"); await page.keyboard.type(text); await page.keyboard.press("Enter"); };
+  const wrong = page.locator(".wrong");
+  await type("sometime");
+  await wrong.getByText("not an instant").waitFor();
+  assert.deepEqual([await field.inputValue(), await at(page)], ["sometime", null]);
+  assert.deepEqual(await axe(page), []);
+  await field.fill("1999-01-01");
+  await page.keyboard.press("Enter");
+  await wrong.getByText("before the record began").waitFor();
+  await page.keyboard.press("Escape");
+  await wrong.waitFor({ state: "detached" });
+  await type("2026-11-25 13:18:15");
+  await page.waitForFunction(() => location.hash.includes("at=seq:"));
+  const chosen = await at(page);
+  assert.equal(await field.inputValue(), "");
+  await page.goBack();
+  await page.waitForFunction(() => !location.hash.includes("at=seq:"));
+  await page.keyboard.press("u");
+  await type("2026-11-25 14:18:15");
+  await reaches(page, chosen);
+  await type("seq:7");
+  await reaches(page, 7);
+  assert.deepEqual(faults, []);
+  await user.close();
+});

@@ -1,6 +1,10 @@
 // The cursor drives a session of the API of the past: what clients of that API see is what the page looks at.
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { request } from "node:https";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { api, at, axe, code, context, launch, open, settled, whole } from "./browser.mjs";
 
@@ -21,8 +25,20 @@ async function ask(method, path, body) {
 }
 
 const session = async (name) => (await ask("GET", `/session/v1/${name}`)).body;
-/** image is that of the Deployment web, as kubectl with the session would get it. */
-const image = async (name) => (await ask("GET", `${(await session(name)).path}/apis/apps/v1/namespaces/shop/deployments/web`)).body.spec.template.spec.containers[0].image;
+/** image is that of the Deployment web, as kubectl gets it from the session. */
+async function image(name) {
+  const { url, token, ca } = await api(), home = await mkdtemp(join(tmpdir(), "kubectl-"));
+  await writeFile(join(home, "ca.crt"), ca);
+  const server = [`--server=${url}${(await session(name)).path}`, `--token=${token}`, `--certificate-authority=${join(home, "ca.crt")}`, `--cache-dir=${home}`];
+  const get = ["get", "deployment/web", "--namespace=shop", "--output=jsonpath={.spec.template.spec.containers[0].image}"];
+  try {
+    return await new Promise((done, failed) => {
+      execFile(process.env.KUBEREWIND_KUBECTL, [...server, ...get], { env: { HOME: home } }, (error, out, said) => (error ? failed(new Error(`${error}: ${said}`)) : done(out)));
+    });
+  } finally {
+    await rm(home, { recursive: true });
+  }
+}
 const endAll = async () => { for (const s of (await ask("GET", "/session/v1")).body.sessions) await ask("DELETE", `/session/v1/${s.name}`); };
 
 /** tab is a page with the panel of sessions. writes are what it changed on the server. */

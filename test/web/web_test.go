@@ -24,6 +24,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/internal/controlplane/binaries"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
 	"github.com/kuberewind/kuberewind/internal/scene/record"
 	"github.com/kuberewind/kuberewind/internal/serve/page"
@@ -81,11 +82,14 @@ func TestThePageInABrowser(t *testing.T) {
 		t.Setenv("KUBEREWIND_DRAW", "1")
 		require.NoError(t, os.MkdirAll(pictures, 0o755))
 	}
+	programs, err := binaries.Find(binaries.Kubectl)
+	require.NoError(t, err)
 	files, err := filepath.Glob(pattern)
 	require.NoError(t, err)
 	require.NotEmpty(t, files, "no file is called %s", pattern)
 	drive(t, chromium, files, "KUBEREWIND_PAGE="+at, "KUBEREWIND_CLUSTERS="+both, "KUBEREWIND_HASTY="+hasty, "KUBEREWIND_HOSTILE="+hostile,
-		"KUBEREWIND_CODES="+links(t, codes.New), "KUBEREWIND_WHOLE="+whole.server.Page(), "KUBEREWIND_WHOLE_CONTROL="+made)
+		"KUBEREWIND_CODES="+links(t, codes.New), "KUBEREWIND_WHOLE="+whole.server.Page(), "KUBEREWIND_WHOLE_CONTROL="+made,
+		"KUBEREWIND_KUBECTL="+filepath.Join(programs, binaries.Kubectl))
 }
 
 // drive runs files of tests in Node.

@@ -1029,6 +1029,7 @@ function zone(ms) {
   const minutes = offset(ms), abs = Math.abs(minutes);
   return `${minutes < 0 ? "−" : "+"}${two(Math.floor(abs / 60))}:${two(abs % 60)}`;
 }
+var zoneName = () => local.value ? Intl.DateTimeFormat().resolvedOptions().timeZone : "UTC";
 var shifted = (ms) => new Date(ms + offset(ms) * 6e4);
 function day(ms) {
   const d4 = shifted(ms);
@@ -1444,7 +1445,7 @@ var slow = 1e4;
 var since = null;
 var published = 0;
 var calmed = 0;
-var newest = 0;
+var chain = "";
 function learn(point, said) {
   recording.value = said;
   publish(point);
@@ -1477,11 +1478,11 @@ async function look() {
   if (f5.at === null) since = null;
   else since ??= known.seq;
   try {
-    const tail = await get("tail", { after: since ?? known.seq, cluster: f5.cluster }, AbortSignal.timeout(5e3));
+    const tail = await get("tail", { after: since ?? known.seq, head: chain, cluster: f5.cluster }, AbortSignal.timeout(5e3));
     if (cluster.peek() !== f5.cluster) return true;
     recording.value = tail.recording;
-    if (tail.seq < newest) begun(tail);
-    newest = tail.seq;
+    chain = tail.head;
+    if (tail.other) begun(tail);
     if (since === null) publish({ seq: tail.seq, time: tail.time });
     fresh.value = since === null ? 0 : tail.count;
     return true;
@@ -1506,7 +1507,7 @@ function back() {
 }
 x2(() => {
   void cluster.value;
-  newest = 0;
+  chain = "";
   r3(() => {
     head.value = calm.value = recording.value = null;
   });
@@ -1748,7 +1749,17 @@ async function lookAt(time, more = {}) {
     if (scrub.peek() === at2) scrub.value = null;
   }
 }
-var resolve = async (at2) => (await get("instant", { at: at2, cluster: focus.peek().cluster })).at;
+var resolve = async (at2, zone2) => (await get("instant", { at: at2, zone: zone2, cluster: focus.peek().cluster })).at;
+async function lookAtTyped(text) {
+  const mine = take();
+  try {
+    const found = await resolve(text, zoneName());
+    if (mine === turn) arrive(found.seq, found.time, {});
+    return "";
+  } catch (e4) {
+    return e4 instanceof Failure ? e4.message : "The server does not answer.";
+  }
+}
 function carry(at2, time) {
   if (at2 === null) return now();
   take();
@@ -1783,21 +1794,21 @@ function unresolved(e4) {
   move({ at: null, time: null, wanted: "" }, "learn");
 }
 var waitingSteps = 10;
-var chain = -1;
+var chain2 = -1;
 var waiting = 0;
 var walks = Promise.resolve();
 function walk(direction, scope) {
-  if (chain !== turn) {
-    chain = take();
+  if (chain2 !== turn) {
+    chain2 = take();
     walks = Promise.resolve();
     waiting = 0;
   }
   if (waiting === waitingSteps) return;
   waiting++;
-  const mine = chain;
+  const mine = chain2;
   walks = walks.then(async () => {
     if (mine === turn) await stride(mine, direction, scope);
-    if (mine === chain) waiting--;
+    if (mine === chain2) waiting--;
   });
 }
 async function stride(mine, direction, scope) {
@@ -2686,6 +2697,7 @@ function Instant() {
       ] })
     ] }) : `seq:${f5.at}` }),
     /* @__PURE__ */ a4("button", { type: "button", "aria-label": "Next change", title: "Next change (→)", disabled: f5.at === null, onClick: () => walk("next"), children: "→" }),
+    /* @__PURE__ */ a4(GoTo, {}),
     f5.at === null ? null : /* @__PURE__ */ a4("button", { type: "button", class: "to-now", onClick: now, title: "Back to the end of the record (n)", children: [
       stopped.value ? "end" : "now",
       fresh.value > 0 ? /* @__PURE__ */ a4("span", { class: "fresh", children: [
@@ -2693,6 +2705,42 @@ function Instant() {
         " new"
       ] }) : null
     ] })
+  ] });
+}
+function GoTo() {
+  const wrong = useSignal("");
+  const go2 = async (field) => {
+    const text = field.value.trim();
+    if (text === "") return;
+    wrong.value = await lookAtTyped(text);
+    if (wrong.peek() === "") {
+      field.value = "";
+      field.blur();
+    }
+  };
+  return /* @__PURE__ */ a4("form", { class: "go-to", onSubmit: (e4) => {
+    e4.preventDefault();
+    void go2(e4.currentTarget.elements[0]);
+  }, children: [
+    /* @__PURE__ */ a4(
+      "input",
+      {
+        id: "go-to",
+        type: "text",
+        placeholder: "03:12  ( @ )",
+        autocomplete: "off",
+        "aria-label": "Go to an instant",
+        "aria-invalid": wrong.value !== "",
+        title: "03:12, yesterday 14:05, 2026-11-24 18:45, 10m (ago), seq:7",
+        onInput: () => {
+          wrong.value = "";
+        },
+        onBlur: () => {
+          wrong.value = "";
+        }
+      }
+    ),
+    wrong.value ? /* @__PURE__ */ a4("span", { class: "wrong", role: "alert", children: wrong.value }) : null
   ] });
 }
 function Badges() {
@@ -3781,6 +3829,7 @@ var width = () => {
 var next = (of2, is) => of2[(of2.indexOf(is) + 1) % of2.length] ?? "";
 var sheet = [
   { keys: ["/"], does: "search by name", run: () => document.getElementById("search")?.focus() },
+  { keys: ["@"], does: "go to an instant: 03:12, 10m ago, yesterday 14:05", run: () => document.querySelector("#go-to")?.select() },
   { keys: ["←"], does: "previous change of the object, or of all", run: () => walk("previous") },
   { keys: ["→"], does: "next change of the object, or of all", run: () => walk("next") },
   { keys: ["Shift+←"], does: "previous change of anything in the filter", run: () => walk("previous", "cluster") },

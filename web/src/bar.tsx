@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { away } from "./api";
 import { brief, count, full, local, span, toggleLocal, zone } from "./clock";
-import { cursor, density, live, meta, now, shown, walk, whole } from "./data";
+import { cursor, density, live, lookAtTyped, meta, now, shown, walk, whole } from "./data";
 import { bars } from "./density";
 import { classes, clearFilter, enter, filter, filtered, focus, move, usual } from "./focus";
 import { fresh, head, recording, stopped } from "./live";
@@ -60,8 +60,27 @@ function Instant() {
       <button type="button" aria-label="Previous change" title="Previous change (←)" onClick={() => walk("previous")}>←</button>
       <span class="clock" role="status" title={f.at === null ? "The end of the record" : `seq:${f.at}`}>{f.at === null ? (head.value ? <>{stopped.value ? "last commit" : "now"} <small>{full(head.value.time).slice(0, 19)} {zone(head.value.time)}</small></> : "…") : time ? <>{brief(time, 0)} <small>{zone(time)}, seq:{f.at}{w ? `, ${span(w.to - time)} before the end` : ""}</small></> : `seq:${f.at}`}</span>
       <button type="button" aria-label="Next change" title="Next change (→)" disabled={f.at === null} onClick={() => walk("next")}>→</button>
+      <GoTo />
       {f.at === null ? null : <button type="button" class="to-now" onClick={now} title="Back to the end of the record (n)">{stopped.value ? "end" : "now"}{fresh.value > 0 ? <span class="fresh">{count(fresh.value)} new</span> : null}</button>}
     </span>
+  );
+}
+
+/** GoTo takes an instant as it is typed. What is wrong with it is said beside it, and it stays to be mended. */
+function GoTo() {
+  const wrong = useSignal("");
+  const go = async (field: HTMLInputElement) => {
+    const text = field.value.trim();
+    if (text === "") return;
+    wrong.value = await lookAtTyped(text);
+    if (wrong.peek() === "") { field.value = ""; field.blur(); }
+  };
+  return (
+    <form class="go-to" onSubmit={(e) => { e.preventDefault(); void go(e.currentTarget.elements[0] as HTMLInputElement); }}>
+      <input id="go-to" type="text" placeholder="03:12  ( @ )" autocomplete="off" aria-label="Go to an instant" aria-invalid={wrong.value !== ""} title="03:12, yesterday 14:05, 2026-11-24 18:45, 10m (ago), seq:7"
+        onInput={() => { wrong.value = ""; }} onBlur={() => { wrong.value = ""; }} />
+      {wrong.value ? <span class="wrong" role="alert">{wrong.value}</span> : null}
+    </form>
   );
 }
 

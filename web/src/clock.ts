@@ -23,6 +23,9 @@ export function zone(ms: number): string {
   return `${minutes < 0 ? "−" : "+"}${two(Math.floor(abs / 60))}:${two(abs % 60)}`;
 }
 
+/** zoneName is that of the labels, as a server knows it. */
+export const zoneName = () => (local.value ? Intl.DateTimeFormat().resolvedOptions().timeZone : "UTC");
+
 const shifted = (ms: number) => new Date(ms + offset(ms) * 60_000);
 
 export function day(ms: number): string {

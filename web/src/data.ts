@@ -2,7 +2,7 @@
 import { batch, computed, effect, signal } from "@preact/signals";
 import { Failure, get, locked, renewed, type Params } from "./api";
 import { cluster, focus, latest, move, type Filter, type Focus } from "./focus";
-import { step } from "./clock";
+import { step, zoneName } from "./clock";
 import { back, calm, head, learn } from "./live";
 import type { Blame, Changes, Compare, Incomplete, Instant, Lane, Lanes, Meta, Nearby, ObjectAnswer, Ref, States, Step, Story, Strip, Ticks, Trouble } from "./model";
 import { query } from "./query";
@@ -288,7 +288,19 @@ export async function lookAt(time: number, more: Partial<Focus> = {}): Promise<v
   }
 }
 
-const resolve = async (at: string) => (await get<Instant>("instant", { at, cluster: focus.peek().cluster })).at;
+const resolve = async (at: string, zone?: string) => (await get<Instant>("instant", { at, zone, cluster: focus.peek().cluster })).at;
+
+/** lookAtTyped sets the instant to what a person typed: 03:12, 10m, yesterday 14:05, seq:7. The error is a sentence; "" is none. */
+export async function lookAtTyped(text: string): Promise<string> {
+  const mine = take();
+  try {
+    const found = await resolve(text, zoneName());
+    if (mine === turn) arrive(found.seq, found.time, {});
+    return "";
+  } catch (e) {
+    return e instanceof Failure ? e.message : "The server does not answer.";
+  }
+}
 
 /** carry goes where another tool moved a clock; null is the end of the record. It is no step of Back. */
 export function carry(at: number | null, time: number): void {

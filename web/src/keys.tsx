@@ -19,6 +19,7 @@ const next = (of: string[], is: string) => of[(of.indexOf(is) + 1) % of.length] 
 
 export const sheet: Key[] = [
   { keys: ["/"], does: "search by name", run: () => document.getElementById("search")?.focus() },
+  { keys: ["@"], does: "go to an instant: 03:12, 10m ago, yesterday 14:05", run: () => document.querySelector<HTMLInputElement>("#go-to")?.select() },
   { keys: ["←"], does: "previous change of the object, or of all", run: () => walk("previous") },
   { keys: ["→"], does: "next change of the object, or of all", run: () => walk("next") },
   { keys: ["Shift+←"], does: "previous change of anything in the filter", run: () => walk("previous", "cluster") },

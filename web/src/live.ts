@@ -15,7 +15,9 @@ export const stopped = computed(() => recording.value !== null && !recording.val
 export const fresh = signal(0);
 
 const every = 500, later = 2000, patience = 3000, slow = 10_000;
-let since: number | null = null, published = 0, calmed = 0, newest = 0;
+let since: number | null = null, published = 0, calmed = 0;
+/** chain is the last commit that was seen, with its digest. A record that does not have it was restored from an older copy. */
+let chain = "";
 
 export function learn(point: Point, said: Recording): void {
   recording.value = said;
@@ -55,11 +57,11 @@ async function look(): Promise<boolean> {
   if (!known) return begin();
   if (f.at === null) since = null; else since ??= known.seq;
   try {
-    const tail = await get<Tail>("tail", { after: since ?? known.seq, cluster: f.cluster }, AbortSignal.timeout(5000));
+    const tail = await get<Tail>("tail", { after: since ?? known.seq, head: chain, cluster: f.cluster }, AbortSignal.timeout(5000));
     if (cluster.peek() !== f.cluster) return true;
     recording.value = tail.recording;
-    if (tail.seq < newest) begun(tail);
-    newest = tail.seq;
+    chain = tail.head;
+    if (tail.other) begun(tail);
     if (since === null) publish({ seq: tail.seq, time: tail.time });
     fresh.value = since === null ? 0 : tail.count;
     return true;
@@ -68,7 +70,7 @@ async function look(): Promise<boolean> {
   }
 }
 
-/** begun goes on with a record that ends earlier than it did. */
+/** begun goes on with a record that was restored. */
 function begun(tail: Tail): void {
   if (since !== null) since = tail.seq;
   batch(() => { head.value = calm.value = { seq: tail.seq, time: tail.time }; });
@@ -90,7 +92,7 @@ export function back(): void {
 // What was learned is of one cluster.
 effect(() => {
   void cluster.value;
-  newest = 0;
+  chain = "";
   batch(() => { head.value = calm.value = recording.value = null; });
   back();
 });

@@ -48,7 +48,7 @@ export type Compare = Answer & {
   counts?: { added: number; removed: number; changed: number; noise: number }; objects?: Compared[] | null; changes?: Change[] | null; next?: string; command: string;
 };
 export type Step = Answer & { seq: number | null; time: number; object?: Ref | null; next?: number | null };
-export type Tail = Answer & { time: number; count: number; recording: Recording };
+export type Tail = Answer & { time: number; count: number; recording: Recording; head: string; other: boolean };
 export type Instant = Answer & { at: Point };
 export type Origin = { seq: number; time: number; type: string; manager?: string; earlier?: boolean; latest?: boolean };
 export type Blame = Answer & { object: Ref; lines: { text: string; path: string; folded?: boolean; origin: number }[]; origins: Origin[]; command: string };

@@ -1,7 +1,7 @@
 // What happens to a record while the page is open: the page says so, and shows nothing that is gone. And what people and clusters send.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { code, context, launch, open, settled } from "../browser.mjs";
+import { code, context, hold, launch, open, settled } from "../browser.mjs";
 
 const sites = JSON.parse(process.env.KUBEREWIND_SITES), password = process.env.KUBEREWIND_PASSWORD, evil = process.env.KUBEREWIND_EVIL;
 const settings = "resource=configmaps&namespace=shop&name=settings";
@@ -99,6 +99,22 @@ test("a record that is restored from an older copy shows nothing of what came af
     assert.equal(await page.getByRole("row").filter({ hasText: "later" }).count(), 0);
     assert.ok(!(await everything(page)).includes("after the copy"));
   }
+  for (const { user } of tabs) await user.close();
+});
+
+test("a record that was restored, and has passed its old end since, shows nothing of what came after the copy", async () => {
+  const live = await visit("overtaken", "panel=changes"), past = await visit("overtaken", `${settings}&at=seq:2&tab=yaml`), tabs = [live, past], held = [];
+  for (const { page } of tabs) {
+    await page.getByText("after the copy").first().waitFor();
+    await page.waitForResponse((r) => r.url().includes("/tail?head=") || r.url().includes("&head=")); // It knows a commit.
+    held.push(await hold(page, "**/timeline/v1/tail?*"));
+  }
+  for (const h of held) await h.asked;
+  await happen("overtaken", "restore");
+  for (const h of held) h.free();
+  for (const { page } of tabs) await gone(page, "after the copy");
+  await live.page.locator(".changes").getByText("of the other history").first().waitFor();
+  for (const { page } of tabs) assert.ok(!(await everything(page)).includes("after the copy"));
   for (const { user } of tabs) await user.close();
 });
 

@@ -135,10 +135,12 @@ type Tail struct {
 	Time      int64     `json:"time"`
 	Count     int64     `json:"count"`
 	Recording Recording `json:"recording"`
+	Head      string    `json:"head"`  // the last commit, as history.Head writes it
+	Other     bool      `json:"other"` // the commit that was known is not in this record: it was restored from a copy
 }
 
-// After says where the record ends, and how many deltas came after a seq. It waits for nothing.
-func After(ctx context.Context, rec *history.Record, seq int64) (*Tail, error) {
+// After says where the record ends, and how many deltas came after a seq. It waits for nothing. known is the head of an answer before, zero for none.
+func After(ctx context.Context, rec *history.Record, seq int64, known history.Head) (*Tail, error) {
 	state, err := lack.Read(ctx, rec, history.Scope{})
 	if err != nil {
 		return nil, err
@@ -150,6 +152,18 @@ func After(ctx context.Context, rec *history.Record, seq int64) (*Tail, error) {
 	t := &Tail{Answer: state.Answer(ask.Window{From: end.LastAt, To: end.Now}, end.Now), Time: end.LastAt.UnixMilli(), Recording: recording}
 	t.Seq = end.LastSeq
 	t.Count = max(t.Seq-seq, 0)
+	head, err := rec.Head(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t.Head = head.String()
+	if known.Batch > 0 && known != head {
+		compared, err := rec.CompareHead(ctx, known)
+		if err != nil {
+			return nil, err
+		}
+		t.Other = compared.Outcome == history.HeadDifferent
+	}
 	return t, nil
 }
 

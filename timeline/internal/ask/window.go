@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/internal/when"
 )
 
 // A Window is a stretch of time. To does not belong to it.
@@ -64,6 +65,19 @@ func (v Values) Instant(name string) (history.Instant, error) {
 	at, err := history.ParseInstant(text)
 	if err != nil {
 		return at, Bad("%s=%s is no instant: use a time (2026-03-10T12:00:00Z), milliseconds since 1970, -10m, seq:N, rv:N or now", name, Cut(text))
+	}
+	return at, nil
+}
+
+// Typed reads an instant as people type it (package when). A time without a zone is meant in that of the parameter zone, such as Europe/Berlin.
+func (v Values) Typed(name string, now time.Time) (history.Instant, error) {
+	zone, err := time.LoadLocation(v.Text("zone"))
+	if err != nil {
+		return history.Instant{}, Bad("zone=%s is none that this server knows: use UTC", Cut(v.Text("zone")))
+	}
+	at, err := when.Clock{Now: now, Zone: zone}.Parse(v.Text(name))
+	if err != nil {
+		return at, Bad("%v", err)
 	}
 	return at, nil
 }
