@@ -11,8 +11,9 @@
 //   - /clusters/<UID>/session/live/ is the same at the end of the record, which moves. Each answer is of the last commit, each list's version the
 //     position of its stream in that commit. A list with a continue token stays at the seq of its first page. A resource version
 //     that is not on record yet is waited for, up to 3 seconds.
-//   - A list's resource version is the position of its stream at the instant. A watch delivers what follows a resource version up to the
-//     instant, then bookmarks. Where the instant moves, the watch goes on: each delta once, in order, as in package feed.
+//   - A list's resource version is the position of its stream at the instant. A watch delivers what follows a resource version
+//     up to the instant, then bookmarks. If the instant moves, the watch goes on: each delta once, in order, as in package
+//     feed.
 //   - If the recorder was confined to several namespaces, the resource version of a list over all of them is the oldest position of their streams.
 //     A watch from there misses nothing, and can give again what the list has.
 //   - No watch crosses a gap that a list closed: it gets 410 Gone, because the rows of that list are in the list's order. If the gap ends
@@ -32,8 +33,8 @@
 //
 // # Who may read
 //
-// Options.Access decides, for each read. Without it, whoever reaches the Handler may read. The user of the request's context
-// (k8s.io/apiserver/pkg/endpoints/request) is the one who asks.
+// Options.Access decides, for each read. Without it, everybody who reaches the Handler may read. The user of the request's
+// context (k8s.io/apiserver/pkg/endpoints/request) is the one who asks.
 //
 // # Knobs
 //

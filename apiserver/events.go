@@ -44,7 +44,7 @@ func statusJSON(s *metav1.Status) ([]byte, error) { return json.Marshal(s) }
 func serveEvents(w http.ResponseWriter, r *http.Request, run func(context.Context, eventStream)) error {
 	if isWebSocket(r) {
 		websocket.Server{
-			// Whose pages may connect is for the listener to decide, as for every other request.
+			// The listener decides whose pages may connect, as for every other request.
 			Handshake: func(*websocket.Config, *http.Request) error { return nil },
 			Handler:   func(conn *websocket.Conn) { runSocket(r.Context(), conn, run) },
 		}.ServeHTTP(w, r)

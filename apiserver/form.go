@@ -47,7 +47,7 @@ func (transforms) AllowsMediaTypeTransform(_, _ string, target *schema.GroupVers
 		slices.Contains([]string{"Table", "PartialObjectMetadata", "PartialObjectMetadataList"}, target.Kind)
 }
 
-// negotiate chooses the form by the Accept header. Who accepts none of them gets JSON.
+// negotiate chooses the form by the Accept header. A client that accepts none of them gets JSON.
 func (c *call) negotiate(r *http.Request) (form, error) {
 	whole := &wholeForm{call: c}
 	options, ok := negotiation.NegotiateMediaTypeOptions(r.Header.Get("Accept"), jsonOnly, transforms{})

@@ -82,7 +82,8 @@ func (m *moving) instant(ctx context.Context, seq int64) (*instant, error) {
 	return &own, nil
 }
 
-// continuedSeq is the seq that a continue token names; 0 if there is none. Whether it is a token of this server is found out where it is used.
+// continuedSeq is the seq that a continue token names; 0 if there is none. Its first use finds out whether it is a token of
+// this server.
 func continuedSeq(r *http.Request) int64 {
 	text := r.URL.Query().Get("continue")
 	if text == "" {

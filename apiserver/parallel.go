@@ -56,7 +56,7 @@ func writeParallel(ctx context.Context, w io.Writer, begin []byte, entries iter.
 	})
 	err := writeChunks(w, begin, ordered)
 	stop()
-	for range ordered { // What is on its way is not waited for.
+	for range ordered { // It does not wait for chunks on their way.
 	}
 	_ = group.Wait() // No goroutine returns an error.
 	return err

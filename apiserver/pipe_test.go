@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// A Pipe is a listener whose connections are in memory. What a client does not read blocks the server.
+// A Pipe is a listener whose connections are in memory. Bytes that a client does not read block the server.
 type Pipe struct {
 	conns chan net.Conn
 	end   chan struct{}

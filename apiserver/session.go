@@ -17,10 +17,10 @@ const LiveSession = session.Live
 // SessionsPath is where sessions are read, made, moved and ended, as JSON.
 const SessionsPath = session.Prefix
 
-// A Session is the JSON answer to who asks for a session.
+// A Session is the JSON answer to a request for a session.
 type Session = session.State
 
-// A SessionList is the JSON answer to who asks for all.
+// A SessionList is the JSON answer to a request for all.
 type SessionList = session.List
 
 // A SessionChange is the JSON body by which a session is made or moved.

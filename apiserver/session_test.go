@@ -20,7 +20,7 @@ import (
 	"github.com/kuberewind/kuberewind/history"
 )
 
-// asker is the header that says who asks, in these tests.
+// asker is the header that names the user, in these tests.
 const asker = "X-Asker"
 
 // serveSessions serves the recording to users that have names.
@@ -356,7 +356,7 @@ func TestAGapThatEndsWithoutADeltaEndsTheWatchesOfASession(t *testing.T) {
 			require.Equal(t, "ERROR", e.Type)
 			require.Equal(t, http.StatusGone, e.Object.Code)
 
-			// Who lists again goes on, and so do the watches of other resources.
+			// A client that lists again goes on, and so do the watches of other resources.
 			again, _ := open()
 			p.set("night", `{"at": "seq:3"}`)
 			require.Equal(t, "two", again.next().Object.Metadata.Name)

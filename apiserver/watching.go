@@ -22,7 +22,7 @@ import (
 // takesWithin is how long a client that has caught up may take nothing.
 const takesWithin = 10 * time.Second
 
-// run sends what there is up to the instant, and what comes as the instant moves, with bookmarks, until the watch ends.
+// run sends the objects at the instant, and changes as the instant moves, with bookmarks, until the watch ends.
 func (o *watching) run(ctx context.Context) error {
 	if o.initial {
 		if err := o.sendInitial(ctx); err != nil {
@@ -106,7 +106,7 @@ func (o *watching) sendInitial(ctx context.Context) error {
 	return nil
 }
 
-// sendEvents sends all that there is now. Who has caught up with a root that moves has to keep up.
+// sendEvents sends all that there is now. A watch that has caught up with a moving root has to keep up.
 func (o *watching) sendEvents(ctx context.Context) error {
 	for more := true; more; {
 		var err error

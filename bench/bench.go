@@ -95,7 +95,8 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 	return b.open(ctx)
 }
 
-// make records what the fleet does. Where a smaller record ends, its database is copied, so that all sizes can be measured in turn.
+// make records what the fleet does. At the end of a smaller record its database is copied, so that all sizes can be measured in
+// turn.
 func (b *bench) make(ctx context.Context) error {
 	url, err := b.server.NewRecord(ctx)
 	if err != nil {
@@ -187,7 +188,8 @@ func (b *bench) instants(n int) (at func(round int) instant) {
 	}
 }
 
-// wholeIntervals is how many there are in so many deltas. What comes after them is not asked for: its instants would be nearer to their checkpoint than others.
+// wholeIntervals is how many there are in so many deltas. No instant lies after the last of them: it would be nearer to its
+// checkpoint than the others.
 func (b *bench) wholeIntervals(deltas, interval int64) int64 {
 	return (deltas - int64(b.Live)) / interval
 }

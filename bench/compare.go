@@ -135,8 +135,8 @@ func (c *comparison) build(ctx context.Context, tree string) (programs map[strin
 // removing bounds how long a worktree may take to go, also after an interrupt.
 const removing = time.Minute
 
-// removeTree removes a worktree, as far as there is one. What is left of it would stay in git's list for good: that it is locked, as while it is made, is no
-// reason.
+// removeTree removes a worktree, or the part of it that exists, also if it is locked, as it is while it is made. Otherwise its
+// entry would stay in git's list for good.
 func removeTree(ctx context.Context, tree string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removing)
 	defer cancel()

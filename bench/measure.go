@@ -10,7 +10,7 @@ import (
 	"github.com/kuberewind/kuberewind/history"
 )
 
-// What is measured of reading.
+// The measured quantities of reading.
 const (
 	onTheClock = "time"
 	ofCPU      = "CPU, with PostgreSQL"

@@ -20,7 +20,8 @@ func past(ctx context.Context, run *measure.Run) error {
 	return pastGrowth(ctx, run, 300_000, 3_000_000, 20_000, history.CheckpointInterval)
 }
 
-// pastGrowth lists out of two records with checkpoints at the interval for so many live objects. The larger is that which the run names, if it names one.
+// pastGrowth lists out of two records with checkpoints at the interval for so many live objects. The larger is the one that the
+// run names, if it names one.
 func pastGrowth(ctx context.Context, run *measure.Run, small, large int64, live int, interval func(live int64) int64) error {
 	set, err := data.Generate(data.Settings{Seed: run.Report.Seed, Live: live})
 	if err != nil {

@@ -97,7 +97,7 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) (e
 	record := flags.String("record", "", "PostgreSQL URL of a record that is asked instead of one that is made: by measures 13 and 15, and by measure 14 as its largest")
 	loadFor := flags.Duration("load-for", time.Hour, "how long measure 12 has a recorder under load")
 	loadRate := flags.Float64("load-rate", 100, "by how many events a second")
-	results := flags.String("results", "", "file of the results, which are added to what is there (default bench-results/SIZE.json)")
+	results := flags.String("results", "", "file of the results, to which new ones are added (default bench-results/SIZE.json)")
 	output := flags.String("o", "table", "output: table or json")
 	check := flags.Bool("check", false, "fail if something that must hold does not, of the measures that -only names, or of all that the results have")
 	if err := flags.Parse(args); err != nil {

@@ -27,8 +27,8 @@ var timelineSizes = map[string]timelineSize{
 	full:   {3_000_000, 20_000, 10 * time.Minute, 100}, largest: {3_000_000, 20_000, 10 * time.Minute, 100},
 }
 
-// timelines measure the timeline page on a record, and on the recording, if there is one. The record is that which the run names, or one that it makes. Changes
-// are committed only into records that the run made.
+// timelines measure the timeline page on a record, and on the recording, if there is one. The run names the record, or makes
+// one. Changes are committed only into records that the run made.
 func timelines(ctx context.Context, run *measure.Run) error {
 	size := timelineSizes[run.Report.Size]
 	return run.OnServer(ctx, measure.ServerOptions{}, func(server *measure.Server) error {

@@ -6,7 +6,7 @@
 //
 //   - The version that added it, or that replaced it with another value.
 //   - If a version replaced an object or a list as a whole, what is equal inside keeps its version.
-//   - An element of a list that moved keeps its version. So do the elements behind one that was added or removed.
+//   - An element of a list that moved keeps its version. The elements behind an added or removed one change their index too.
 //   - An object or list that lost its last member reads {} or [] since then: that version set it.
 //   - A keyframe without a patch, and a Sync, are compared with the version before.
 //

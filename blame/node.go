@@ -167,7 +167,7 @@ func (n *node) emptied(o *Origin) {
 	}
 }
 
-// replace notes a new value. What is equal inside of it stays as it is.
+// replace notes a new value. Equal parts of it stay as they are.
 func (n *node) replace(before, after patch.Doc, o *Origin) {
 	switch {
 	case bytes.Equal(before, after):

@@ -60,7 +60,8 @@ func TestTheSceneIsBlamedOnThoseWhoWroteIt(t *testing.T) {
 	require.NotContains(t, found, "/metadata/managedFields")
 }
 
-// The version before a value's own has another value there, or none, and every later one has the same. Of a list, places say nothing.
+// The version before a value's own has another value there, or none, and every later one has the same. Places in a list say
+// nothing.
 func TestEachValueOfTheSceneIsThatOfItsVersion(t *testing.T) {
 	rec := scene(t)
 	lives := map[int64][]history.Version{}

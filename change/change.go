@@ -46,8 +46,8 @@ type Change struct {
 	DeleteRequested bool
 	// Evicted says that the API server noted an eviction in this version of a Pod. It does so in the status, just before it deletes the Pod.
 	Evicted bool
-	// Waiting are the reasons for which containers of a Pod began to wait, such as ImagePullBackOff, where none waited in the version before.
-	// That a container is being made is no such reason.
+	// Waiting are the reasons for which containers of a Pod began to wait, such as ImagePullBackOff. No container waited in the
+	// version before. That a container is being made is no such reason.
 	Waiting []string
 }
 

@@ -158,7 +158,7 @@ func TestCountsReadAsASentenceAndAddUp(t *testing.T) {
 	require.Equal(t, "3 Events, 2 Endpoints, 2 Pod bindings, 2 Pod status, 1 ConfigMap leader election", c.String())
 }
 
-// Shown and folded are all deltas. What is shown of web is what people did.
+// Shown and folded are all deltas. The shown changes of web are those that people made.
 func TestTheSceneIsFoldedToWhatWasDone(t *testing.T) {
 	database := pgtest.New(t, pgtest.EmptyRecord)
 	require.NoError(t, record.Into(t.Context(), database.URL()))

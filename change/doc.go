@@ -18,8 +18,8 @@
 //
 // Of gives no Termination. A log counts so the steps of a deletion that stand just before the Deleted itself.
 //
-// Bookkeeping is metadata.managedFields, metadata.resourceVersion and metadata.generation. A version that changes a status and a
-// label does both: it is shown. So are annotations, finalizers and owners.
+// Bookkeeping is metadata.managedFields, metadata.resourceVersion and metadata.generation. A version that changes a status and
+// a label does both: it is shown. Annotations, finalizers and owners are too.
 //
 // A log for people shows the class Shown and counts the others. Counts is for that.
 package change

@@ -7,7 +7,7 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// changes are the paths in which two versions differ, but for what the server writes by itself.
+// changes are the paths in which two versions differ, without those that the server writes by itself.
 type changes struct {
 	written, removed []path
 }

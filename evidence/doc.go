@@ -28,8 +28,8 @@
 //   - It is earlier than an entry of the version before: somebody put back a stale file.
 //   - Its name is before-first-apply or ancient-changes. The server makes these.
 //
-// The server dates no change of managedFields alone: an apply that comes to own what is there already has no time. If something is dated, a
-// client wrote it into managedFields itself, perhaps out of a stale file. So such a version names nobody.
+// The server does not date a change of managedFields alone: an apply that comes to own an existing value has no time. If
+// something is dated, a client wrote it into managedFields itself, perhaps out of a stale file. So such a version names nobody.
 //
 // The owner owns every path that the version added or replaced, and is the only entry that does. No path was removed. It has the
 // object's newest time, which is within two seconds of the live observation. An element of a list is owned only by its own key. Nobody

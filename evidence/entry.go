@@ -8,7 +8,7 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// An entry is one of managedFields. What is missing in it is nil or zero.
+// An entry is one of managedFields. A missing member is nil or zero.
 type entry struct {
 	name, operation, version, subresource patch.Doc // strings
 	written                               time.Time

@@ -20,7 +20,7 @@ type fieldSet struct {
 	values bool     // the elements of a list are their own keys
 }
 
-// add makes the set a union with a text. What is no object is no set.
+// add makes the set a union with a text. A value that is no object is no set.
 func (s *fieldSet) add(text patch.Doc) {
 	switch {
 	case !isObject(text):

@@ -207,5 +207,5 @@ func (c *comparison) owner() Verdict {
 	return found.proved(Owner)
 }
 
-// ofEviction reports whether the API server writes a path without a trace: when it evicts a Pod, whoever owns the condition.
+// ofEviction reports whether the API server writes a path without a trace when it evicts a Pod, whoever owns the condition.
 func ofEviction(p path) bool { return slices.Contains(p, `k:{"type":"DisruptionTarget"}`) }

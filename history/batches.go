@@ -185,7 +185,7 @@ func (g *deltaReader) batch(ctx context.Context, after, last int64, from, until 
 		}
 		batch = append(batch, w)
 		if size += w.size(); size > batchBytes {
-			// What was sent beyond it is read again.
+			// Rows beyond it are read again.
 			g.limit = max(g.limit/2, firstBatch)
 			return batch, false, nil
 		}

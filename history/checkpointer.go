@@ -44,8 +44,8 @@ const leastDeltas = 20_000
 // compares half and twice the interval). Making them takes CPU in the same proportion. Unchanged blocks cost next to none.
 func CheckpointInterval(live int64) int64 { return max(leastDeltas, live*3/2) }
 
-// A Checkpointer makes the checkpoints of a cluster, and drops those that the record no longer goes back to. It needs one connection that may read the record and
-// may insert into and delete from checkpoints and checkpoint_blocks: the writer's role.
+// A Checkpointer makes the checkpoints of a cluster, and drops those before the record's first day. It needs one connection
+// that may read the record and may insert into and delete from checkpoints and checkpoint_blocks: the writer's role.
 type Checkpointer struct {
 	pool    *pgxpool.Pool
 	record  *Record
@@ -75,7 +75,7 @@ func NewCheckpointer(pool *pgxpool.Pool, cluster Cluster, o CheckpointOptions) *
 	return &Checkpointer{pool: pool, record: newRecord(pool, cluster, o.Log), options: o}
 }
 
-// Run makes a checkpoint whenever one is due, until ctx ends, which is no error. What fails is logged, and tried again later:
+// Run makes a checkpoint whenever one is due, until ctx ends, which is no error. A failure is logged, and tried again later:
 // without checkpoints nothing is wrong, only slower.
 func (c *Checkpointer) Run(ctx context.Context) error {
 	ticker := time.NewTicker(c.options.CheckEvery)

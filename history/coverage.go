@@ -21,8 +21,8 @@ type Coverage struct {
 	Gap                                    int64  // number of the gap, 0 if it is none
 }
 
-// Coverage lists what is complete and what is not, by resource and time. A namespace in the scope leaves out streams that are confined
-// to others.
+// Coverage lists the complete and the incomplete parts of the record, by resource and time. A namespace in the scope leaves out
+// streams that are confined to others.
 func (r *Record) Coverage(ctx context.Context, scope Scope) ([]Coverage, error) {
 	streams, err := r.streamsIn(ctx, r.pool, scope)
 	if err != nil {
@@ -46,7 +46,7 @@ func (r *Record) Coverage(ctx context.Context, scope Scope) ([]Coverage, error) 
 		&c.Group, &c.Resource, &c.Scope, &c.Complete, &from, &to, &c.FromRV, &c.ToRV, &c.Live, &c.Cause, &c.Detail,
 		&c.Outcome, &c.Appeared, &c.Changed, &c.Vanished, &c.Unchanged, &c.Gap,
 	}, func() error {
-		// What configuration left out has no stream.
+		// A resource that the configuration leaves out has no stream.
 		if c.From, c.To = timeOf(from), timeOf(to); in[[3]string{c.Group, c.Resource, c.Scope}] || scope.Streams == nil {
 			all = append(all, c)
 		}

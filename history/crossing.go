@@ -68,7 +68,8 @@ func (p *Point) by(seq int64, occurred time.Time) bool {
 	return !occurred.After(p.Time)
 }
 
-// crossings lists the deltas that belong to the point though they are estimated later, and those that do not though they are estimated by then.
+// crossings lists deltas whose estimated time contradicts the point. Some belong to it but are estimated later; others do not
+// but are estimated earlier.
 func (p *Point) crossings() (in, out []int64) {
 	in, out = []int64{}, []int64{} // SQL compares nothing with NULL.
 	for seq, by := range p.crossed {

@@ -18,7 +18,7 @@ type day struct {
 
 func (d *day) holds(seq int64) bool { return seq >= d.firstSeq && seq <= d.lastSeq }
 
-// dayFresh is how long a partition that was found is believed to be there.
+// dayFresh is how long a partition that was found is taken to be there.
 const dayFresh = time.Minute
 
 // daysFrom gives the days that hold seqs from one to another, oldest first.

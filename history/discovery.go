@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// What of aggregated discovery (APIGroupDiscoveryList of apidiscovery.k8s.io) is read. Recorded texts are older and newer than any
-// library, so that only what is needed is named.
+// The members of aggregated discovery (APIGroupDiscoveryList of apidiscovery.k8s.io) that are read. Recorded texts are older
+// and newer than any library, so that only what is needed is named.
 type groupList struct {
 	Items []struct {
 		Metadata struct{ Name string }

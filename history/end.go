@@ -78,7 +78,7 @@ func (r *Record) BatchAt(ctx context.Context, seq int64) (batch int64, err error
 	return batch, nil
 }
 
-// A Relist is the end of a gap that a list closed: what the stream gives after it does not follow what it gave before.
+// A Relist is the end of a gap that a list closed: the stream's later deltas do not follow its earlier ones.
 type Relist struct {
 	Stream   int32
 	Batch    int64  // the commit that closed the gap

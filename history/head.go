@@ -101,7 +101,7 @@ func (r *Record) CompareHead(ctx context.Context, kept Head) (c HeadComparison, 
 	return c, nil
 }
 
-// compareWithPrune looks for a commit among those that were dropped. A prune keeps the digest of its last one only.
+// compareWithPrune looks for a commit among the dropped ones. A prune keeps the digest of its last one only.
 func (r *Record) compareWithPrune(ctx context.Context, kept Head, c *HeadComparison) error {
 	var last int64
 	var digest []byte

@@ -101,8 +101,8 @@ func newListWatch(record source, o ListWatchOptions) *ListWatch {
 // Player is what keeps it in step with others.
 func (l *ListWatch) Player() *Player { return l.player }
 
-// Done is closed when a watch has handed over everything up to Until. Who took it may still be at work on it: Delivered
-// says how much there was.
+// Done is closed when a watch has handed over everything up to Until. The taker may still be at work on it: Delivered says how
+// much there was.
 func (l *ListWatch) Done() <-chan struct{} { return l.done }
 
 // Wait waits until Done. It returns the first error that a list or watch of its Player met.
@@ -237,7 +237,7 @@ func (r *playing) versionAt(ctx context.Context, p Point) (latest string, err er
 	return latest, nil
 }
 
-// An edge is a Point between what a reading of deltas gives and what it does not.
+// An edge is a Point at which a reading of deltas begins or ends.
 type edge struct {
 	Point
 	late map[int64]int64 // by object, the last delta after Seq that belongs to the Point: it was caught up on

@@ -21,7 +21,7 @@ type selection struct {
 	fields    fields.Selector
 }
 
-// newSelection reads the selectors of a request. What it refuses is a bad request, as an API server would say.
+// newSelection reads the selectors of a request. Its refusals are bad requests, as an API server would say.
 func newSelection(namespace string, options metav1.ListOptions) (s *selection, err error) {
 	s = &selection{namespace: namespace}
 	if s.labels, err = labels.Parse(options.LabelSelector); err != nil {

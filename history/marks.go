@@ -163,9 +163,10 @@ func lifeConditions(q *MarkQuery, args *[]any) string {
 	return " AND EXISTS (SELECT FROM kuberewind.record_lives l WHERE l.cluster = d.cluster AND l.object_id = d.object_id" + conditions.String() + ")"
 }
 
-// Between says between which seqs all deltas are that occurred from one time and before another. What was caught up on after a pause, or after an
-// interruption of a stream, has later seqs than what occurred after it. So last may be behind the end of the window: LastBefore gives that. last is below first
-// if there are none. An edge in a day whose partition is gone is that of the day, so that all of it is within.
+// Between says between which seqs all deltas are that occurred from one time and before another. Deltas that were recovered
+// after a pause, or after an interruption of a stream, have later seqs than earlier events. So last may be behind the end of
+// the window: LastBefore gives that. last is below first if there are none. An edge in a day whose partition is gone is that of
+// the day, so that all of it is within.
 func (r *Record) Between(ctx context.Context, from, to time.Time) (first, last int64, err error) {
 	err = pgx.BeginTxFunc(ctx, r.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 		f := &pointer{record: r, tx: tx}

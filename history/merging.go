@@ -62,7 +62,8 @@ func anyWithin(lives []*Life, first []checkpoint.Key, i int) bool {
 // copiedBytes is from how many bytes on a block is worth being copied though it has few objects.
 const copiedBytes = checkpoint.BlockBytes / 64
 
-// largeBlocks finds the blocks that are worth being copied: small ones are joined with what comes before, or checkpoints would fall to pieces.
+// largeBlocks finds the blocks that are worth copying. Small ones are joined with the records before, or checkpoints would fall
+// to pieces.
 func (m *making) largeBlocks(ctx context.Context, from *saved) (map[int32]bool, error) {
 	rows, err := m.tx.Query(ctx, `
 		SELECT block FROM kuberewind.record_checkpoint_blocks

@@ -59,6 +59,6 @@ type LifeQuery struct {
 	UIDs      []string
 	ObjectIDs []int64
 	LiveAt    int64 // those that are live at this seq
-	// BornBy leaves out lives that began after this seq, and, if it is set, EndedAfter those that ended by another.
+	// BornBy leaves out lives that began after this seq. EndedAfter, if set, leaves out lives that ended by that seq.
 	BornBy, EndedAfter int64
 }

@@ -191,8 +191,8 @@ func kept(seen []sighting, s sighting) []sighting {
 	return seen
 }
 
-// sightings collects what lists and watches showed. Of each stream it takes the ends of its lists, its position, and deltas of
-// its watch from the beginning and the end of a few days. It leaves out all before the server's history last went backwards.
+// sightings collects what lists and watches showed. It takes the ends of each stream's lists, its position, and deltas of its
+// watch from the beginning and the end of a few days. It leaves out all before the server's history last went backwards.
 func (f *pointer) sightings(ctx context.Context, streams []*Stream, gaps []Gap) (*watcher, error) {
 	w := &watcher{seen: make(map[int32][]sighting), changed: make(map[int32]bool), against: make(map[[2]int32]bool), settled: make(map[int32]uint64)}
 	var since time.Time
@@ -242,7 +242,7 @@ func (f *pointer) watched(ctx context.Context, d *day, streams []*Stream, since 
 	for i, s := range streams {
 		ids[i] = s.ID
 	}
-	// What was caught up on says nothing: each watch catches up by itself.
+	// Recovered deltas say nothing: each watch catches up by itself.
 	rows, err := f.tx.Query(ctx, `
 		SELECT stream, observed_at, rv FROM kuberewind.record_deltas
 		WHERE cluster = $1 AND observed_at BETWEEN $2 AND $3 AND (seq < $4 OR seq > $5) AND observed_at >= $6

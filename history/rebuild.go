@@ -114,7 +114,7 @@ func (b *rebuilding) newest(ctx context.Context, tx pgx.Tx) (*saved, error) {
 		}
 		info := infos[0]
 		if info.Seq < extent.FirstSeq-1 {
-			return nil, nil // What came after it was dropped in part, and an older one is no better.
+			return nil, nil // The deltas after it were dropped in part, and an older one is no better.
 		}
 		if max(b.point.Seq, b.point.Until)-info.Seq > tailPerObject*info.Objects+leastDeltas {
 			return nil, nil
@@ -424,7 +424,7 @@ func (b *rebuilding) caughtUp(ctx context.Context, tx pgx.Tx) (map[int64]int64, 
 	return bounds, nil
 }
 
-// findAll folds objects from their deltas and gives those that live.
+// findAll folds objects from their deltas and gives the living ones.
 func (b *rebuilding) findAll(ctx context.Context, db querier, workers int, s *search) error {
 	lives, targets := s.lives, s.targets
 	if len(targets) == 0 {

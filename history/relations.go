@@ -25,8 +25,8 @@ type Relation struct {
 // relationsChunk is how many objects are asked for at once.
 const relationsChunk = 2000
 
-// Relations gives the relations of lives, of those that refer to another object. Each life costs one look into an index. A day whose partition is gone
-// has none.
+// Relations gives the relations of lives that refer to another object. Each life costs one look into an index. A day whose
+// partition is gone has none.
 func (r *Record) Relations(ctx context.Context, lives []Life) iter.Seq2[Relation, error] {
 	return func(yield func(Relation, error) bool) {
 		if err := r.relations(ctx, lives, func(found Relation) bool { return yield(found, nil) }); err != nil {
@@ -99,7 +99,7 @@ func firstVersions[T any](ctx context.Context, r *Record, wanted []int64, pick f
 		if len(missing) == 0 {
 			break
 		}
-		// What began on a day that was dropped is in a later one.
+		// A life that began on a dropped day is in a later one.
 		n, _ := slices.BinarySearch(missing, days[i].lastSeq+1)
 		more, left, err := firstIn(ctx, r, &days[i], missing[:n], pick)
 		if err != nil {
@@ -174,7 +174,7 @@ func firstOf[T any](ctx context.Context, r *Record, d *day, ids []int64, pick fu
 // relationOf reads the text as it was stored, which is canonical.
 func relationOf(object patch.Doc) (r Relation, ok bool) {
 	r.Owners = owner.UIDs(object)
-	// What has one of these is an Event, of either group. No other kind of Kubernetes has them.
+	// An object with one of these is an Event, of either group. No other kind of Kubernetes has them.
 	involved, _ := textAt(object, "/involvedObject/uid")
 	regarding, _ := textAt(object, "/regarding/uid")
 	r.About = cmp.Or(involved, regarding)

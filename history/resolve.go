@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Resolve finds an instant in the record, for a scope. What the answer is to be taken with is in the point's notes. The error is
+// Resolve finds an instant in the record, for a scope. The point's notes say how far to trust the answer. The error is
 // ErrEmpty, ErrBeforeRecord, ErrManyResources, a *MissingDayError, or one of the database's.
 func (r *Record) Resolve(ctx context.Context, at Instant, scope Scope) (Point, error) {
 	var p Point

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Revision grows whenever something of the record's past goes: a day is dropped, or a value is erased. What was rebuilt under an earlier one may
-// hold what is gone.
+// Revision grows whenever something of the record's past goes: a day is dropped, or a value is erased. Objects that were
+// rebuilt under an earlier one may hold an erased value.
 func (r *Record) Revision(ctx context.Context) (n int64, err error) {
 	err = r.pool.QueryRow(ctx, `
 		SELECT (SELECT count(*) FROM kuberewind.prunes WHERE cluster = $1) + (SELECT count(*) FROM kuberewind.erasures WHERE cluster = $1)`, r.cluster.Name).Scan(&n)

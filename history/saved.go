@@ -60,7 +60,7 @@ func (r *Record) hasCheckpoint(ctx context.Context, db querier, seq int64) (ther
 	return there, nil
 }
 
-// errUnusable says that a checkpoint is not what was written. What it says was derived, so nothing is lost.
+// errUnusable says that a checkpoint is not what was written. Its content was derived, so nothing is lost.
 var errUnusable = errors.New("it is not what was written")
 
 // A saved is a checkpoint whose blocks were compared with their digests.

@@ -15,8 +15,8 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// A tail is what the deltas after a checkpoint say of the objects that they touch. Nothing is folded while it is read: an object
-// needs the patches since its last row without one, and is folded once, by whoever has the version before.
+// A tail is what the deltas after a checkpoint say of the objects that they touch. Nothing is folded while it is read. An
+// object needs the patches since its last row without one. It is folded once, by the reader that has the version before.
 type tail struct {
 	point   *Point
 	objects map[int64]*tailObject
@@ -49,8 +49,8 @@ func (r *Record) readTail(ctx context.Context, tx pgx.Tx, p *Point, scope Scope,
 	if err != nil {
 		return nil, err
 	}
-	// The rows of a tail lie side by side in the order of their seqs, and the index has that order. Whatever else the planner may think of
-	// sorts them, with their texts, on disk.
+	// The rows of a tail lie side by side in the order of their seqs, and the index has that order. Otherwise the planner sorts
+	// them, with their texts, on disk.
 	if err := alongIndex(ctx, tx, true); err != nil {
 		return nil, err
 	}
@@ -74,7 +74,7 @@ func alongIndex(ctx context.Context, tx pgx.Tx, only bool) error {
 	return nil
 }
 
-// day reads the rows of one day. Where there is a patch, the version before is known too: only a row without one needs its object.
+// day reads the rows of one day. If there is a patch, the version before is known too: only a row without one needs its object.
 func (t *tail) day(ctx context.Context, db querier, r *Record, d *day, scope Scope, after, last int64, progress func(int64)) error {
 	args := []any{r.cluster.Number, after, last, d.firstAt, d.lastAt}
 	var where strings.Builder
@@ -201,8 +201,8 @@ func (o *tailObject) fold(before patch.Doc) (patch.Doc, error) {
 	return doc, nil
 }
 
-// joinedPatches is one patch that does what those of several rows do, one after the other. What the rows between say of the resource version is
-// overwritten by the last.
+// joinedPatches is one patch that does what those of several rows do, one after the other. The last row overwrites the resource
+// versions of the rows between.
 func joinedPatches(rows []tailRow) ([]byte, error) {
 	if len(rows) == 1 {
 		return rows[0].change, nil

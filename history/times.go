@@ -47,7 +47,7 @@ type estimated struct {
 // Times begins an answer about the record. It reads nothing yet.
 func (r *Record) Times() *Times { return &Times{record: r, windows: make(map[int64]*window)} }
 
-// Of gives the span of a delta. What was observed live happened when it was observed.
+// Of gives the span of a delta. A delta that was observed live happened when it was observed.
 func (t *Times) Of(ctx context.Context, d *Delta) (Span, error) {
 	if d.OccurredAt.Equal(d.ObservedAt) {
 		return Span{NotBefore: d.OccurredAt, NotAfter: d.OccurredAt, Estimate: d.OccurredAt}, nil
@@ -165,7 +165,7 @@ func (r *Record) survey(ctx context.Context, o *outage) (s *survey, err error) {
 			return err
 		}
 		s.last = min(o.until, extent.LastSeq)
-		// What came after the last delta that was caught up on bounds nothing better.
+		// Deltas after the last recovered one give no better bound.
 		err = tx.QueryRow(ctx, `
 			SELECT coalesce(max(seq), 0) FROM kuberewind.record_deltas
 			WHERE cluster = $1 AND seq BETWEEN $2 AND $3 AND observed_at BETWEEN $4 AND $5 AND source = $6 AND occurred_at <> observed_at`,
@@ -231,7 +231,7 @@ func (s *survey) add(v *Version) {
 	c.deltas = append(c.deltas, bounds.Delta{RV: rv, Observed: v.ObservedAt, Estimate: v.OccurredAt, Proved: s.proved(v)})
 }
 
-// proved gives the time that a version proves. Where versions may be missing, it need not be the one that set a time.
+// proved gives the time that a version proves. If versions may be missing, it need not be the one that set a time.
 func (s *survey) proved(v *Version) time.Time {
 	switch {
 	case v.Doc == nil || s.incomplete(v):

@@ -85,7 +85,7 @@ func TestWhatWasCaughtUpOnOnADayThatIsGoneIsNotLeftOut(t *testing.T) {
 	r := b.record(t)
 	p := resolved(t, r, At(stopped.Add(time.Hour)), Scope{})
 	b.db.Exec(t, `ALTER TABLE kuberewind.deltas_data DETACH PARTITION kuberewind.deltas_p20260311`)
-	// Who read the day a moment ago takes it to be there.
+	// A reader that read the day a moment ago takes it to be there.
 	_, err := b.record(t).Rebuild(t.Context(), p, Scope{}, RebuildOptions{}, func(Object) error { return nil })
 	var missing *MissingDayError
 	require.ErrorAs(t, err, &missing)
@@ -165,8 +165,8 @@ func TestNumbersThatWentBackWithTheServersHistoryAreNoFinding(t *testing.T) {
 	require.Empty(t, found)
 }
 
-// What is deleted without grace gives no evidence of when: the end of the pause is taken for it. What was made under its name within the pause
-// does say when.
+// A deletion without grace gives no evidence of its time: the end of the pause is taken for it. An object that was made under
+// its name within the pause does give evidence.
 func TestOfOneNameOneLifeIsLiveWithinAPause(t *testing.T) {
 	b := newBook(t, 1)
 	b.commit(b.set(0, "a", "x", `1`), b.set(0, "a", "y", `1`))

@@ -26,7 +26,7 @@ type VerifyOptions struct {
 // A Check is one thing that Verify holds the record against.
 type Check string
 
-// What Verify checks.
+// The checks of Verify.
 const (
 	CheckSeq        Check = "seq"        // seq goes up from the first without holes, and observed_at does not go down
 	CheckFold       Check = "fold"       // each version folds to its digest
@@ -145,7 +145,7 @@ func (v *verification) run(ctx context.Context) error {
 	return v.living(ctx)
 }
 
-// begin reads, in one state, where the record ends and what it says of itself.
+// begin reads, in one state, the end of the record and its description of itself.
 func (v *verification) begin(ctx context.Context) (days []day, partitions map[time.Time]bool, err error) {
 	r := v.record
 	err = pgx.BeginTxFunc(ctx, r.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {

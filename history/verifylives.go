@@ -81,7 +81,7 @@ func (v *verification) life(w *row, lives map[int64]lifeRow) error {
 	return nil
 }
 
-// owners compares those that lives has of an object with its first version, which was just folded.
+// owners compares an object's recorded owners with its first version, which was just folded.
 func (v *verification) owners(w *row, noted []string) error {
 	o := v.objects[w.objectID]
 	if o == nil || o.doc == nil {
@@ -97,7 +97,7 @@ func (v *verification) owners(w *row, noted []string) error {
 	return nil
 }
 
-// lives compares all lives with what was seen: those that are alive are held, and the others ended with a row.
+// lives compares all lives with the rows: living objects are held, and the others ended with a row.
 func (v *verification) lives(ctx context.Context) error {
 	alive := make(map[int64]bool, len(v.objects))
 	var born, ended int64

@@ -30,8 +30,8 @@ type folded struct {
 	err  error
 }
 
-// Versions gives what Deltas gives, with the object after and before each. A delta that cannot be folded comes with a *DamagedError and
-// without Doc, and so do those that follow it, up to the next keyframe of the object.
+// Versions gives what Deltas gives, with the object after and before each. A delta that cannot be folded comes with a
+// *DamagedError and without Doc. So do the deltas after it, up to the next keyframe of the object.
 func (r *Record) Versions(ctx context.Context, q Query) iter.Seq2[Version, error] {
 	return func(yield func(Version, error) bool) {
 		f := r.newFolder(&q)

@@ -226,7 +226,7 @@ func (x *Indexer) GetIndexers() cache.Indexers {
 	return indexers
 }
 
-// AddIndexers adds indices. The error names those that are there already, or is an *IndexError; then none is added.
+// AddIndexers adds indices. The error names the existing ones, or is an *IndexError; then none is added.
 func (x *Indexer) AddIndexers(newIndexers cache.Indexers) error {
 	x.writing.Lock()
 	defer x.writing.Unlock()

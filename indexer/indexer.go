@@ -29,8 +29,8 @@ type Indexer struct {
 	lazy    bool
 	packer  packer
 
-	// writing is held by whoever changes the store or builds an index, so that index functions can be called without holding up
-	// readers. It is taken before mu.
+	// The goroutine that changes the store or builds an index holds writing, so that index functions can be called without
+	// holding up readers. It is taken before mu.
 	writing sync.Mutex
 	mu      sync.RWMutex // protects what follows; locked only by who holds writing, and only to put in what is ready
 	entries map[string]*entry
@@ -104,7 +104,8 @@ func (x *Indexer) Delete(obj any) error {
 	return nil
 }
 
-// Transaction does several things at once: readers see all of them or none. What cannot be done is left out and reported.
+// Transaction does several things at once: readers see all of them or none. An operation that fails is left out and
+// reported.
 func (x *Indexer) Transaction(txns ...cache.Transaction) *cache.TransactionError {
 	failed := &cache.TransactionError{SuccessfulIndices: []int{}, TotalTransactions: len(txns)}
 	all := make([]change, len(txns))
@@ -195,8 +196,8 @@ func (x *Indexer) Len() int {
 	return len(x.entries)
 }
 
-// List gives all objects, in no order, each a copy of its own. What Options.Decode took when it was added and no longer takes is
-// left out: All and Doc give it.
+// List gives all objects, in no order, each a copy of its own. An object that Options.Decode took when it was added and no
+// longer takes is left out: All and Doc give it.
 func (x *Indexer) List() []any {
 	x.mu.RLock()
 	entries := slices.Collect(maps.Values(x.entries))

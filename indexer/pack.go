@@ -22,7 +22,7 @@ func byKey(a, b *entry) int { return strings.Compare(a.key, b.key) }
 // doc gives the text.
 func (e *entry) doc() patch.Doc { return e.unpack(nil) }
 
-// unpack gives the text, in the memory of dst if it has room. What pack has packed is always sound.
+// unpack gives the text, in the memory of dst if it has room. Text that pack has packed is always sound.
 func (e *entry) unpack(dst []byte) patch.Doc {
 	decode := s2.Decode
 	if e.dict != nil {
@@ -39,7 +39,7 @@ func (e *entry) unpack(dst []byte) patch.Doc {
 // costs the tables of every resource as much again.
 const sampled = 32 << 10
 
-// A packer compresses the objects of one resource. What comes first is the dictionary for what comes later.
+// A packer compresses the objects of one resource. The first texts are the dictionary for later ones.
 type packer struct {
 	dict atomic.Pointer[s2.Dict]
 
@@ -66,7 +66,7 @@ func (p *packer) pack(key string, doc patch.Doc) *entry {
 	return e
 }
 
-// learn takes a text into the sample. Of a long one, the beginning: it holds the metadata.
+// learn takes a text into the sample. A long text counts by its beginning, which holds the metadata.
 func (p *packer) learn(doc patch.Doc) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

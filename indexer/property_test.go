@@ -150,7 +150,7 @@ func TestAnIndexerAnswersAsClientGosDoes(t *testing.T) {
 	})
 }
 
-// What readers see while others write: each index agrees with the objects that are found through it, and a transaction is seen whole.
+// The view of readers while others write: each index agrees with the objects found through it, and a transaction is seen whole.
 func TestReadersAndWritersAtOnceSeeWhatIsWhole(t *testing.T) {
 	x := New(nil, cache.Indexers{NamespaceIndex: NamespaceIndexFunc, "user": byUser, LabelIndex: LabelIndexFunc}, Options{Lazy: true})
 	const rounds = 300

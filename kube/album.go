@@ -116,7 +116,8 @@ func (a *album[T]) follow(ctx context.Context) {
 	}
 }
 
-// listAnew has the resource listed instead of watched on from where it is. What is new in that list became so nobody knows when.
+// listAnew has the resource listed instead of watched on from where it is. The begin of objects that are new in that list is
+// not known.
 func (a *album[T]) listAnew() {
 	select {
 	case a.again <- struct{}{}:
@@ -214,8 +215,7 @@ func (a *album[T]) date(name string, before, after *extract[T], version string) 
 	}
 }
 
-// miss notes that an object is there no more which nobody took. What is there after it, if
-// anything, may be the same one.
+// miss notes that an object is there no more which nobody took. An object after it, if any, may be the same one.
 func (a *album[T]) miss(name string, before, after *extract[T]) {
 	if a.taking && before != nil && !before.taken && a.begun(before.value) && (after == nil || after.uid != before.uid) {
 		a.missed[name] = before
@@ -243,7 +243,7 @@ func (a *album[T]) allMissed() []*extract[T] {
 	return slices.Collect(maps.Values(a.missed))
 }
 
-// lastMissed is what was there last under a name where there is nothing now, nil if somebody took that.
+// lastMissed is the last object under a name that has none now, nil if somebody took that object.
 func (a *album[T]) lastMissed(name string) *extract[T] {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -276,8 +276,8 @@ func (e *extract[T]) newSince(version string) string {
 	return version
 }
 
-// Replace implements cache.ReflectorStore. What is new in a list that is not the
-// first became so after the version up to which the entries were complete.
+// Replace implements cache.ReflectorStore. Objects that are new in a list, unless it is the first, came after the version up to
+// which the entries were complete.
 func (a *album[T]) Replace(objects []any, version string) error {
 	next := make(map[string]*extract[T], len(objects))
 	for _, object := range objects {
@@ -290,7 +290,7 @@ func (a *album[T]) Replace(objects []any, version string) error {
 	for name, before := range previous {
 		a.miss(name, before, next[name])
 	}
-	if a.version == "" { // What was missed is of a history that is no more.
+	if a.version == "" { // The missed objects are of a history that is gone.
 		for name, missed := range a.missed {
 			undated := *missed
 			undated.since, a.missed[name] = "", &undated
@@ -376,7 +376,7 @@ func (a *album[T]) recall(ctx context.Context, since string, created map[types.U
 	}
 }
 
-// dropThoseAt leaves those that had not begun yet at a resource version.
+// dropThoseAt leaves the ones that had not begun yet at a resource version.
 func (a *album[T]) dropThoseAt(ctx context.Context, version string, missing map[types.UID]bool) error {
 	options := metav1.ListOptions{ResourceVersion: version, ResourceVersionMatch: metav1.ResourceVersionMatchExact, Limit: albumPage}
 	var pages paging.Guard

@@ -27,7 +27,7 @@ type unending struct {
 	sent atomic.Int64
 }
 
-// newUnending sends head, and then part for ever, to whoever asks for a path.
+// newUnending answers requests for a path with head, and then part for ever.
 func newUnending(t *testing.T, head, part string, packed bool, other http.HandlerFunc, paths ...string) *unending {
 	t.Helper()
 	e := &unending{}

@@ -76,7 +76,7 @@ func holds(conditions []condition, kind string) bool {
 	return slices.Contains(conditions, condition{Type: kind, Status: "True"})
 }
 
-// definedVerbs are those that kube-apiserver gives every custom resource.
+// definedVerbs are the verbs that kube-apiserver gives every custom resource.
 var definedVerbs = []string{"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"}
 
 // parseDefinition reads a CustomResourceDefinition.

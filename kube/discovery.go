@@ -45,9 +45,8 @@ type Cohabiting struct {
 	Kept     schema.GroupResource
 }
 
-// Discover asks the server what it offers. Of each resource it takes the version in
-// use, if that is still served, else the server's preferred one. A failure of some
-// groups is in the result; the error is for a failure of the whole.
+// Discover asks the server what it offers. It takes each resource's version in use, if that is still served, else the server's
+// preferred one. A failure of some groups is in the result; the error is for a failure of the whole.
 func (c *Client) Discover(ctx context.Context, inUse map[schema.GroupResource]string) (*Discovery, error) {
 	groups, lists, err := c.groupsAndResources(ctx)
 	d := &Discovery{Failed: map[schema.GroupVersion]error{}, Served: map[schema.GroupVersion]bool{}}

@@ -33,8 +33,7 @@ type Handler interface {
 
 // FollowerOptions are the knobs of a [Follower].
 type FollowerOptions struct {
-	// Recorded are the resources of an earlier run. Of those that are not served any
-	// more it is told that they are removed.
+	// Recorded are the resources of an earlier run. Removed is called for those that are not served any more.
 	Recorded []Resource
 	// Since is the resource version up to which CustomResourceDefinitions were known
 	// in that run, empty if there was none. Definitions created after it are announced
@@ -72,9 +71,8 @@ func (o FollowerOptions) withDefaults() FollowerOptions {
 	return o
 }
 
-// Follower keeps the set of resources current while the server runs: it watches
-// CustomResourceDefinitions and APIServices, and rediscovers now and then. What it
-// finds goes through a workqueue to the handler.
+// Follower keeps the set of resources current while the server runs: it watches CustomResourceDefinitions and APIServices, and
+// rediscovers now and then. Its findings go through a workqueue to the handler.
 type Follower struct {
 	client      *Client
 	handler     Handler
@@ -176,8 +174,7 @@ func (f *Follower) Degraded() error {
 	return errors.Join(f.definitions.trouble(), f.services.trouble())
 }
 
-// begin asks for the first discovery when the definitions are known: what comes from
-// one must be told from the rest.
+// begin asks for the first discovery when the definitions are known: resources with a definition must be told from the others.
 func (f *Follower) begin(ctx context.Context) {
 	for _, settled := range []<-chan struct{}{f.definitions.settled, f.services.settled} {
 		select {

@@ -209,7 +209,8 @@ func TestWithoutDefinitionsDiscoveryHasToDo(t *testing.T) {
 	}
 }
 
-// Who may not read the definitions does not hear when one was deleted: discovery has to miss its resource twice, and does not know when it went.
+// A recorder that may not read the definitions does not hear of a deletion. Discovery has to miss its resource twice, and does
+// not know when it went.
 func TestWithoutDefinitionsWhatIsOnRecordHasEndedWhenDiscoveryMissesItTwice(t *testing.T) {
 	recorded := func(group, uid string) Resource {
 		return Resource{Group: group, Version: "v1", Name: "things", Kind: "Things", Namespaced: true, DefinitionUID: types.UID(uid)}

@@ -23,8 +23,8 @@ var (
 	_ metav1.ListInterface = (*List)(nil)
 )
 
-// Undecodable has an *[UndecodableError] for each item that could not be decoded, to
-// be confessed by whoever records the list (I3).
+// Undecodable has an *[UndecodableError] for each item that could not be decoded. The recorder of the list notes a gap for it
+// (I3).
 func (l *List) Undecodable() []error { return l.undecodable }
 
 // DeepCopyObject implements runtime.Object.

@@ -50,8 +50,7 @@ func (lw *ListWatch) Watch(options metav1.ListOptions) (watch.Interface, error) 
 	return lw.WatchWithContext(context.Background(), options)
 }
 
-// ListWithContext implements cache.ListerWithContext. What it returns is a *[List],
-// of one page if options has a limit.
+// ListWithContext implements cache.ListerWithContext. Its result is a *[List], of one page if options has a limit.
 func (lw *ListWatch) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	list, err := lw.Page(ctx, options)
 	if err != nil {
@@ -95,8 +94,7 @@ func (lw *ListWatch) page(ctx context.Context, options metav1.ListOptions) (*Lis
 	return list, err
 }
 
-// WatchWithContext implements cache.WatcherWithContext. What it returns is a
-// *[Watch], which ends with the context too.
+// WatchWithContext implements cache.WatcherWithContext. Its result is a *[Watch], which ends with the context too.
 func (lw *ListWatch) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	options.Watch = true
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -145,7 +143,7 @@ func (lw *ListWatch) Get(ctx context.Context, namespace, name string) (*Object, 
 	return o, nil
 }
 
-// explain adds what was asked for and, where that is forbidden, what to grant.
+// explain adds what was asked for and, if it is forbidden, the right to grant.
 func (lw *ListWatch) explain(verb string, err error) error {
 	r := lw.resource
 	err = explain(verb+" of "+r.String(), err)

@@ -93,7 +93,7 @@ func (r *realServer) betweenRuns(t *testing.T) {
 	require.Equal(t, lost.GetUID(), told["removed lost"].resource.DefinitionUID)
 	requireSince(t, fresh, telling{since: told["removed lost"].at})
 	require.Equal(t, kept.GetUID(), told["added kept"].resource.DefinitionUID)
-	// What no definition made is looked for twice.
+	// A resource without a definition is looked for twice.
 	gone := second.next(t)
 	require.Equal(t, "removed gone.example.com/v1 things", gone.what+" "+gone.resource.String())
 	require.Empty(t, gone.at)

@@ -194,7 +194,7 @@ func (r *realServer) identity(t *testing.T) {
 	require.ErrorContains(t, err, `resources: ["namespaces"]`)
 }
 
-// What follows are helpers.
+// Helpers follow.
 
 func (r *realServer) follow(t *testing.T, options FollowerOptions) *following {
 	return r.followWith(t, r.client, options)

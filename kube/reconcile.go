@@ -127,7 +127,7 @@ type verdict int
 const (
 	keep      verdict = iota // nothing can be said: it stays as it is
 	served                   // by its definition
-	offered                  // by discovery, which is to be confirmed before a change is believed
+	offered                  // by discovery, to be confirmed before a change counts
 	gone                     // with its definition
 	unclaimed                // offered by discovery, but no APIService says by whom: to be confirmed
 	unoffered                // missing from discovery, to be confirmed
@@ -250,8 +250,8 @@ func (f *Follower) reconcile(ctx context.Context, gr schema.GroupResource) error
 	return f.change(ctx, current, want, v)
 }
 
-// reconcileRecorded tells of a resource of the earlier run that it is not served any more, and reports whether it is known what has become of it. Where
-// it is served by another definition, lists will show what is left.
+// reconcileRecorded tells of a resource of the earlier run that it is not served any more, and reports whether it is known what
+// has become of it. If another definition serves it, lists will show the rest.
 func (f *Follower) reconcileRecorded(ctx context.Context, r Resource, v verdict) (settled bool, err error) {
 	gr, at := r.GroupResource(), ""
 	switch {
@@ -260,7 +260,7 @@ func (f *Follower) reconcileRecorded(ctx context.Context, r Resource, v verdict)
 	case v == gone:
 		at = f.definitions.missing(gr.String())
 		if at != "" && f.definitions.lastMissed(gr.String()) != nil {
-			return true, nil // What is told of that one is true of this one, too.
+			return true, nil // News of that one are true of this one, too.
 		}
 	case v != unoffered:
 		return true, nil

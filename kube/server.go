@@ -38,7 +38,7 @@ const (
 // by path: those documents come without a body, and OpenAPI documents among them
 // are not even fetched.
 //
-// What can be had is returned along with the errors of what cannot.
+// The successful parts are returned along with the errors of the others.
 func (c *Client) Documents(ctx context.Context, have map[string]string) ([]Document, error) {
 	var documents []Document
 	var errs []error

@@ -66,7 +66,7 @@ COMMENT ON COLUMN kuberewind.prunes.pruned_at IS 'When they were dropped.';
 COMMENT ON COLUMN kuberewind.prunes.pruned_by IS 'The login that had them dropped.';
 COMMENT ON COLUMN kuberewind.prunes.reason IS 'Why, as it was said to recorder prune.';
 
--- What programs read.
+-- The views of programs.
 CREATE VIEW kuberewind.record_sweeps AS
 SELECT cluster, day, epoch, batch, seq, observed_at, objects FROM kuberewind.sweeps;
 CREATE VIEW kuberewind.record_prunes AS

@@ -50,7 +50,7 @@ func (c *boundConnector) Connect(context.Context) (driver.Conn, error) {
 	return bound, nil
 }
 
-// close closes all connections that were made; those that are closed already do not mind.
+// close closes all connections that were made; closed ones do not mind.
 func (c *boundConnector) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

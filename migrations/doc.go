@@ -2,10 +2,10 @@
 //
 // # What it guarantees
 //
-//   - A migration is applied whole or not at all. Each file is sent as one multi-statement query, which PostgreSQL runs as
-//     one transaction. It replaces the function schema_version(), and every decision here is taken from that function.
-//     The table of golang-migrate is not believed: it is written before and after the file, and says "dirty" after any interruption.
-//     So a migration that was killed needs no repair: the next [Up] goes on from what was applied.
+//   - A migration is applied whole or not at all. Each file is sent as one multi-statement query, which PostgreSQL runs as one
+//     transaction. It replaces the function schema_version(), and every decision here is taken from that function. The table of
+//     golang-migrate is not trusted: it is written before and after the file, and says "dirty" after any interruption. So a
+//     migration that was killed needs no repair: the next [Up] goes on from what was applied.
 //   - Migrators exclude each other by golang-migrate's advisory lock. Each looks at the version again once it holds the lock.
 //     Any login of the database can hold that lock. So a schema that is up to date needs no lock: Up only reads the version, and Roles
 //     tries again after a collision.
@@ -44,6 +44,6 @@
 //
 // # Goroutines
 //
-// None outlives a call. Numbers begin at 100, one file up and one down for each topic: tables, surface, replay, retention, erasure, activity.
-// What a release changes gets the next number, and replaces schema_version().
+// None outlives a call. Numbers begin at 100, one file up and one down for each topic: tables, surface, replay, retention,
+// erasure, activity. Changes of a release get the next number, and replace schema_version().
 package migrations

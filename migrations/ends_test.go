@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A recorder's first minutes are before anything is analysed, and later what was analysed is not what is there.
+// In a recorder's first minutes nothing is analysed, and later the analysed rows are not the present ones.
 func TestEndsOfLivesAreFoundByTheIndexWhateverThePlannerKnows(t *testing.T) {
 	for name, known := range map[string]string{
 		"nothing":      "SELECT",

@@ -1,4 +1,4 @@
--- What the writer and the auditor may do. Rights that are not listed here are taken away first, in the same transaction.
+-- The rights of the writer and the auditor. Rights that are not listed here are taken away first, in the same transaction.
 DO $$
 DECLARE
     relation regclass;
@@ -26,7 +26,7 @@ BEGIN
     END LOOP;
 END $$;
 
--- Nobody but the owner makes anything here. What others make may run as who uses the record.
+-- Nobody but the owner makes anything here. Functions of other owners may run as the user of the record.
 DO $$
 DECLARE
     other text;
@@ -60,7 +60,7 @@ GRANT EXECUTE ON FUNCTION
     kuberewind.record_streams_of, kuberewind.record_cluster, kuberewind.record_tokens
     TO kuberewind_writer, kuberewind_auditor;
 
--- What programs read the record through, whoever runs them.
+-- The views and functions through which programs read the record, whoever runs them.
 GRANT SELECT ON
     kuberewind.record_clusters, kuberewind.record_epochs, kuberewind.record_streams, kuberewind.record_lives, kuberewind.record_ends,
     kuberewind.record_living, kuberewind.record_exclusions, kuberewind.record_standbys, kuberewind.record_deltas, kuberewind.record_days, kuberewind.record_gaps,
@@ -68,7 +68,8 @@ GRANT SELECT ON
     kuberewind.record_sweeps, kuberewind.record_horizons, kuberewind.record_partitions, kuberewind.record_coverage, kuberewind.record_activity
     TO kuberewind_writer, kuberewind_auditor;
 
--- The chain of commits: its head, its commits, and what is left of those that were dropped. "recorder head" and "replay verify --head" read no more.
+-- The chain of commits: its head, its commits, and the rest of the dropped ones. "recorder head" and "replay verify --head"
+-- read no more.
 GRANT SELECT ON kuberewind.record_heads, kuberewind.record_batches, kuberewind.record_prunes TO kuberewind_writer, kuberewind_auditor;
 
 -- I8: nothing on deltas_data and batches but to add rows; partitions are reached through their parents only.
@@ -86,7 +87,7 @@ GRANT DELETE ON kuberewind.living, kuberewind.exclusions TO kuberewind_writer;
 GRANT SELECT, INSERT, UPDATE ON kuberewind.leaders TO kuberewind_writer;
 GRANT SELECT, INSERT, UPDATE, DELETE ON kuberewind.standbys TO kuberewind_writer;
 
--- What verifies the chain of batches; whoever erases is the owner.
+-- Functions that verify the chain of batches. Only the owner erases.
 GRANT SELECT ON kuberewind.erasures_data, kuberewind.erased_deltas TO kuberewind_writer;
 
 -- Checkpoints are derived, so what made them may drop them.

@@ -1,4 +1,4 @@
--- What the counter may do: read the views that it counts from, and write what it counted. It can change nothing of the record.
+-- The rights of the counter: read the views that it counts from, and write its counts. It can change nothing of the record.
 REVOKE ALL ON ALL TABLES IN SCHEMA kuberewind FROM kuberewind_counter;
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA kuberewind FROM kuberewind_counter;
 REVOKE ALL ON SCHEMA kuberewind FROM kuberewind_counter;

@@ -91,7 +91,7 @@ func migrator(t *testing.T, url string) *exec.Cmd {
 	return child
 }
 
-// Whatever golang-migrate's note says, the schema itself is believed.
+// Whatever golang-migrate's note says, the schema itself counts.
 func TestNoteThatIsWrongDoesNotMislead(t *testing.T) {
 	for _, note := range []string{"100, true", "101, true", "1, true", "-1, true"} {
 		url, conn := migrated(t)

@@ -257,7 +257,7 @@ func TestRolesAreSetUpInOneDatabaseManyTimesAtOnce(t *testing.T) {
 	require.NoError(t, group.Wait())
 }
 
-// Any login can hold an advisory lock, and with it whoever takes the same.
+// Any login can hold an advisory lock, and so hold up another that takes the same.
 func TestASchemaThatIsUpToDateTakesNoAdvisoryLock(t *testing.T) {
 	url, conn := withRoles(t)
 	var name string

@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// maxCells bounds the table for the best alignment of two stretches of elements: 64 by 64. Longer ones are cut into
-	// shorter ones first, at elements that belong together beyond doubt.
+	// maxCells bounds the table for the best alignment of two stretches of elements: 64 by 64. Longer ones are cut into shorter
+	// ones first, at elements that certainly belong together.
 	maxCells = 4096
 	// maxEffort bounds how many bytes are hashed, as a multiple of the size of the documents. Without it, arrays nested in
 	// arrays would be hashed once per level.

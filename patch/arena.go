@@ -6,7 +6,7 @@ type arena[T any] struct {
 	used  int
 }
 
-// take gives n zero values. What was taken before stays where it is.
+// take gives n zero values. Memory that was taken before stays in its place.
 func (a *arena[T]) take(n int) []T {
 	if a.used+n > len(a.block) {
 		a.block, a.used = make([]T, max(n, 2*len(a.block), 64)), 0

@@ -62,7 +62,7 @@ func Digest(doc Doc) [16]byte {
 	return [16]byte(sum[:16])
 }
 
-// appendNode appends the canonical form of a node. What is canonical already is copied in one piece.
+// appendNode appends the canonical form of a node. Canonical parts are copied in one piece.
 func (t *tape) appendNode(dst []byte, i int32) []byte {
 	text := t.span(i)
 	switch n := &t.nodes[i]; {

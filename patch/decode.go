@@ -16,7 +16,7 @@ var errNumber = errors.New("a number is too large for a float64")
 // map[string]any. A number is an int64 if it is spelt without point and exponent and fits, else a float64. U+FFFD stands for each
 // lone surrogate and each byte that is not UTF-8. Of members with one key the last counts.
 //
-// Strings share one copy of the text: whoever keeps a few of them for long clones them, or keeps all.
+// Strings share one copy of the text: a caller that keeps a few of them for long clones them, or keeps all.
 //
 // The error says at which byte the text is not JSON or is nested deeper than 10,000 levels, or that a number is too large for a float64.
 func Decode(doc Doc) (any, error) {
@@ -30,7 +30,7 @@ func Decode(doc Doc) (any, error) {
 	return nil, fmt.Errorf("patch: decode: %w", d.problem())
 }
 
-// problem says why the text could not be decoded. Where it is no JSON, a tape knows.
+// problem says why the text could not be decoded. If it is no JSON, a tape says where.
 func (d *decoder) problem() error {
 	t := tapes.Get().(*tape)
 	defer t.release()

@@ -227,8 +227,8 @@ func (d *differ) array(a, b, path int32) (cost int) {
 	return cost
 }
 
-// moveBack moves the first of the elements that are still to be edited behind all those that come before it in the new array. It does not cross then: counterparts that do
-// not cross ascend.
+// moveBack moves the first of the elements that are still to be edited. It goes behind all that come before it in the new
+// array. It does not cross then: counterparts that do not cross ascend.
 func (d *differ) moveBack(olds []int32, match []counterpart, path, index int32) (cost int) {
 	place, behind := match[0].place(), 0
 	for k, m := range match[1:] {
@@ -265,8 +265,7 @@ func rotate[T any](s []T, n int) {
 	slices.Reverse(s)
 }
 
-// window gives the elements of two arrays without those that are equal at the beginning, whose number is first, and at
-// the end.
+// window gives the elements of two arrays without the equal ones at the beginning, whose number is first, and at the end.
 func (d *differ) window(a, b int32) (first int, olds, news []int32) {
 	i, iEnd := a+1, d.from.nodes[a].next
 	j, jEnd := b+1, d.to.nodes[b].next

@@ -10,7 +10,7 @@
 //     than 400 digits. A Doc that went through jsonb and back is the same Doc after Canonical.
 //   - Nothing is lost. It keeps \u0000, lone surrogates (as \udxxx), bytes that are not UTF-8 (verbatim), and numbers of any
 //     size. It also keeps explicit nulls, the empty key, and keys with / and ~.
-//   - Diff gives a patch that Apply turns into the very bytes of the new Doc. I6 rests on it, and AppendRebasedDiff proves
+//   - Diff gives a patch that Apply turns into exactly the bytes of the new Doc. I6 rests on it, and AppendRebasedDiff proves
 //     it. The patch has "old" on remove and replace, so that it can be read and undone by itself. It is canonical itself.
 //   - Elements of arrays are edited and not replaced whole. They are paired by text, by identity, by common parts, and by
 //     place, in this order. (Identity is name, type, key, uid, manager and the like.) A pair with another place is moved. No

@@ -73,7 +73,7 @@ func FuzzDiff(f *testing.F) {
 		f.Add(versions[0], versions[1])
 	}
 	f.Fuzz(func(t *testing.T, one, other []byte) {
-		_, _ = patch.Diff(one, other) // Whatever these are, nothing but an error may come of it.
+		_, _ = patch.Diff(one, other) // Any of these may only give an error.
 		from, err := patch.Canonical(one)
 		if err != nil {
 			return

@@ -11,8 +11,8 @@ type Operation struct {
 	Old   Doc      // of remove and replace: what was there; nil if the patch does not say
 }
 
-// Operations gives the steps of a patch, in their order. The patch must be canonical, as Diff makes it and history gives it.
-// What is no operation is left out. Values share the memory of patch.
+// Operations gives the steps of a patch, in their order. The patch must be canonical, as Diff makes it and history gives it. An
+// operation that is none is left out. Values share the memory of patch.
 func Operations(patch []byte) iter.Seq[Operation] {
 	return func(yield func(Operation) bool) {
 		for _, step := range Members(Doc(patch)) {

@@ -24,10 +24,10 @@ func ParsePath(text string) (Path, error) {
 // String gives the text that was parsed.
 func (p Path) String() string { return p.text }
 
-// Rewrite gives doc with each value that any of the paths selects replaced by what f returns for it. f is called in the
-// order of the text, once for each value however many paths select it, and not for what lies within a selected value. The
-// pointer that it is given is that of RFC 6901. What f returns must be a Doc. If nothing changes, doc itself is returned;
-// an error of f is returned as it is.
+// Rewrite gives doc with each value that any of the paths selects replaced by what f returns for it. f is called in the order
+// of the text, once for each value however many paths select it, and not for what lies within a selected value. The pointer
+// that it is given is that of RFC 6901. The result of f must be a Doc. If nothing changes, doc itself is returned; an error of
+// f is returned as it is.
 func Rewrite(doc Doc, paths []Path, f func(pointer string, value Doc) (Doc, error)) (Doc, error) {
 	if len(paths) == 0 {
 		return doc, nil

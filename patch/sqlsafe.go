@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// What PostgreSQL's json and jsonb can hold; each limit was found on a server.
+// The limits of PostgreSQL's json and jsonb; each was found on a server.
 const (
 	sqlMaxWhole    = 131_072 // digits of a numeric before the point
 	sqlMaxFraction = 16_383  // digits after it

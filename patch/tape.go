@@ -44,7 +44,7 @@ type tape struct {
 	respelt [][]byte
 	twins   twins
 
-	// What is made of the text while a document is edited.
+	// The nodes that are made of the text while a document is edited.
 	values arena[value]
 	opened arena[member]
 	tokens arena[token]
@@ -267,7 +267,7 @@ func (t *tape) object(pos int, twin int32) int {
 	}
 }
 
-// member reads a key, its colon and its value, and gives the position of what comes next.
+// member reads a key, its colon and its value, and gives the position after them.
 func (t *tape) member(pos int, f flags, r *row) (int, flags) {
 	if t.at(pos) != '"' {
 		return t.fail(pos, "expected a key in quotes"), f

@@ -69,7 +69,7 @@ func (t *tape) nextTwin(r *row) int32 {
 	return twin
 }
 
-// twinOf takes the member with the same key off a row, and with it those that sort before.
+// twinOf takes the member with the same key off a row, and with it the members that sort before.
 func (t *tape) twinOf(r *row, key int32) int32 {
 	for old := t.twins.tape; r.at < r.end; {
 		order := bytes.Compare(old.key(r.at), t.key(key))

@@ -8,7 +8,7 @@
 //
 //   - Owners are UIDs, not names. An object made again under its name is another one.
 //   - Events belong by the UID of what they are about. One that client-go named after another object is not looked at.
-//   - An object that was adopted later belongs to its owner, with its whole life. So does one that was orphaned since.
+//   - An object that was adopted later belongs to its owner, with its whole life. An object that was orphaned since does too.
 //   - It reads the lives of one namespace by an index, with the owners that stand there. An index holds the few later versions that brought
 //     other owners, of the whole record. It reads the first version of lives that began before what retention has left.
 //   - Otherwise it reads the versions of the objects found, and the first versions of Events that may be about them, again by an index.
@@ -17,7 +17,7 @@
 //
 // # What it rejects, and why
 //
-//   - Of a cluster-scoped object, owned objects may be in any namespace. So the lives of all namespaces are read.
+//   - The owned objects of a cluster-scoped object may be in any namespace. So the lives of all namespaces are read.
 //
 // # Rollouts
 //

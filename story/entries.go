@@ -110,5 +110,5 @@ func EventOf(doc patch.Doc) *Event {
 	}
 }
 
-// Rollouts are those that the entries have shown so far, in the order in which they started.
+// Rollouts are the rollouts that the entries have shown so far, in the order in which they started.
 func (s *Story) Rollouts() []*Rollout { return s.rollouts.all }

@@ -280,7 +280,7 @@ func TestCountsHoldAcrossPausesAndPrunes(t *testing.T) {
 	require.Equal(t, ahead, c.equal(t, "counted again after the prune"))
 }
 
-// Whoever asks on with the cursor gets each delta once, whatever is counted or dropped meanwhile.
+// A client that asks on with the cursor gets each delta once, whatever is counted or dropped meanwhile.
 func TestAStripThatIsAskedOnIsRightWhileOthersCount(t *testing.T) {
 	s := newSlowScene(t, time.Minute)
 	v := url.Values{"from": {"0"}, "to": {strconv.FormatInt(s.extent.LastAt.UnixMilli()+1, 10)}, "class": {"change", "heartbeat", "status"}}

@@ -154,7 +154,7 @@ func TestADamagedVersionIsSaid(t *testing.T) {
 	require.NotEmpty(t, blame.Lines, "the lines are those of the last version that is not damaged")
 }
 
-// What is stored as a whole needs nothing of the days before it.
+// A delta that is stored as a whole needs nothing of the days before it.
 func TestAVersionThatIsStoredAsAWholeIsShownAfterALostDay(t *testing.T) {
 	b := timelinetest.NewBook(t)
 	b.List()

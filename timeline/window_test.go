@@ -30,7 +30,7 @@ func (l *troubles) named(name string) (found trouble) {
 	return found
 }
 
-// A gap that touches a window lets deltas be looked for until half an hour after its end. What they made is not of the window.
+// A gap that touches a window lets deltas be looked for until half an hour after its end. Those deltas are not in the window.
 func TestAWindowEndsAtItsEndAlsoIfAGapTouchesIt(t *testing.T) {
 	b := timelinetest.NewBook(t)
 	b.List()

@@ -5,7 +5,7 @@
 //   - Handler serves the files of web/dist, gzipped once when the program starts, each with an ETag of its content.
 //   - The page asks its own origin only. Nothing in it is inline, so the policy `default-src 'none'` with 'self' for scripts, styles, images
 //     and requests suffices. The door (internal/serve/page) sends that policy.
-//   - What comes from a cluster is set as text, never as HTML.
+//   - Text from a cluster is set as text, never as HTML.
 //   - web/dist is what web/src and web/vendor give. `make web` builds it with esbuild, as a Go module; `make lint` compares.
 //
 // # What it rejects

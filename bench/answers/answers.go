@@ -7,7 +7,7 @@ import (
 	"github.com/kuberewind/kuberewind/bench/measure"
 )
 
-// What is measured of an answer.
+// The measured quantities of an answer.
 const (
 	firstLine   = "first line"
 	wholeAnswer = "end"
@@ -15,7 +15,7 @@ const (
 	printed     = "lines"
 )
 
-// What must hold, in milliseconds.
+// The limits, in milliseconds.
 const (
 	soon        = 300  // the first line, and the whole of what a shell completes
 	storyWithin = 1000 // all of a story

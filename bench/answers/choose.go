@@ -35,8 +35,8 @@ func (s *subject) since(ago time.Duration) string {
 	return "--since=" + s.end.Add(-ago).UTC().Format(time.RFC3339)
 }
 
-// A Pod has the name of its Deployment, a hash of its template, and a suffix. The Deployment that is chosen has 50 Pods or a few more; if none
-// has as many, it is that which has the most.
+// A Pod has the name of its Deployment, a hash of its template, and a suffix. The chosen Deployment has 50 Pods or a few more.
+// If none has as many, it is the one with the most.
 const chooseDeployment = `
 	WITH living AS (
 		SELECT s.resource, l.namespace, l.name

@@ -58,7 +58,7 @@ func record(ctx context.Context, in *json.Decoder, _ io.Writer) error {
 	return errors.Join(recorder.Run(ctx, c, telemetry.NewLogger(log, c.LogFormat, level)), log.Close())
 }
 
-// coldPath makes a server forget what it has rebuilt.
+// coldPath makes a server forget its rebuilt instants.
 const coldPath = "/bench/cold"
 
 // heapPath is kube-apiserver's too.

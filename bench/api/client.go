@@ -45,7 +45,7 @@ func newClient(protocol string, ca []byte) *http.Client {
 	}}
 }
 
-// What is measured of an answer.
+// The measured quantities of an answer.
 const (
 	onTheClock = "time"
 	serverCPU  = "CPU of the server"
@@ -128,7 +128,7 @@ func (t *target) measured(ctx context.Context, questions []question) (measure.Va
 	return measure.Values{onTheClock: millis(took) / n, serverCPU: millis(after-before) / n, length: float64(bytes) / n}, err
 }
 
-// cold makes our server forget what it has rebuilt.
+// cold makes our server forget its rebuilt instants.
 func (t *target) cold(ctx context.Context) error {
 	response, err := t.open(ctx, t.origin+coldPath, "")
 	if err != nil {
@@ -137,7 +137,7 @@ func (t *target) cold(ctx context.Context) error {
 	return response.Body.Close()
 }
 
-// heap is what a server holds after it has collected its garbage. What pools hold survives one collection.
+// heap is what a server holds after it has collected its garbage. Objects in pools survive one collection.
 func (t *target) heap(ctx context.Context) (bytes float64, err error) {
 	for range 2 {
 		if bytes, err = t.collected(ctx); err != nil {

@@ -82,7 +82,7 @@ func Start(ctx context.Context, config *rest.Config, dir string) (_ *Capture, er
 	return c, nil
 }
 
-// resources are those that can be listed and watched, one name of each.
+// resources are the resources that can be listed and watched, one name of each.
 func resources(config *rest.Config, client *http.Client) (all []data.Resource, err error) {
 	d, err := discovery.NewDiscoveryClientForConfigAndClient(config, client)
 	if err != nil {

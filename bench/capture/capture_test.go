@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// What is captured of a server that serves a set is that set.
+// The capture of a server that serves a set is that set.
 func TestWhatIsServedIsCaptured(t *testing.T) { requireCapture(t, nil) }
 
 func TestAWatchThatTheServerEndsIsOpenedAgainWithoutAGap(t *testing.T) {

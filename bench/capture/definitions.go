@@ -72,7 +72,7 @@ func (c *Capture) followDefined(ctx context.Context) error {
 	}
 }
 
-// serving is how long a server may take until it serves what it has established.
+// serving is how long a server may take to serve an established definition.
 const serving = 20 * time.Second
 
 func (c *Capture) followNew(ctx context.Context, r data.Resource) error {

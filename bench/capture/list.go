@@ -90,7 +90,7 @@ func pause(ctx context.Context, seconds string) error {
 // pageSize is that of a list.
 const pageSize = "500"
 
-// list gives the objects of a resource at a revision, or, where none is named, at the present one.
+// list gives the objects of a resource at a revision, or at the present one if none is named.
 func (c *Capture) list(ctx context.Context, i int, r data.Resource, revision string) (all []data.Event, at string, err error) {
 	query := url.Values{"limit": {pageSize}}
 	if revision != "" {

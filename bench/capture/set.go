@@ -67,7 +67,7 @@ func (s *set) Events() iter.Seq2[data.Event, error] {
 				return
 			}
 			e := next.event
-			// What one resource's watch told first may have been told later by another's.
+			// One resource's watch may tell an event first that another's tells later.
 			if e.At.Before(last) {
 				e.At = last
 			}

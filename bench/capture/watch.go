@@ -68,7 +68,7 @@ func (c *Capture) watch(ctx context.Context, f *follower) (io.ReadCloser, error)
 // reopens is how often a watch may end, and how often a request may be put off: more often, something is wrong.
 const reopens = 5
 
-// keepAll opens a watch again that the server ended, where it ended. It returns why it cannot.
+// keepAll reopens a watch that the server ended, at its end. It returns why it cannot.
 func (c *Capture) keepAll(ctx context.Context, f *follower, out io.Writer) error {
 	for range reopens {
 		ended := errors.Join(c.keep(ctx, f, out), f.body.Close())

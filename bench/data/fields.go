@@ -28,8 +28,8 @@ func managed(manager, apiVersion, at, subresource, part string) (string, error) 
 		manager, apiVersion, at, fieldsOf(owned, 0), subresource), nil
 }
 
-// fieldsOf names what there is as FieldsV1 does. What lies deeper than the two outer levels, metadata, spec and status and their
-// members, is owned itself as well.
+// fieldsOf names what there is as FieldsV1 does. Members below the two outer levels, metadata, spec and status and their
+// members, are owned one by one as well.
 func fieldsOf(value map[string]any, depth int) string {
 	var all []string
 	if depth > 1 {

@@ -116,7 +116,7 @@ func TestAGeneratedClusterIsOneThatAnAPIServerCouldServe(t *testing.T) {
 	}
 }
 
-// What Kubernetes' own types do not know, or have in another order, no API server would write.
+// No API server would write members that Kubernetes' own types do not know, or have in another order.
 func TestObjectsAreWrittenAsAnAPIServerWritesThem(t *testing.T) {
 	set, err := Generate(Settings{Seed: 1, Live: 400, Events: 20_000})
 	require.NoError(t, err)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// What happens, and how often: see "Data" in METHODOLOGY.md. All rates but those of nodes follow from how many nodes there are.
+// Events and their frequency: see "Data" in METHODOLOGY.md. All rates but those of nodes follow from how many nodes there are.
 const (
 	livePerNode = 40 // objects of all kinds
 

@@ -164,7 +164,7 @@ func whole(set data.Set, most int) (events int, took time.Duration, err error) {
 	return n, last.At.Sub(first.At), nil
 }
 
-// What is measured of each run.
+// The measured quantities of each run.
 const (
 	speed     = "deltas"
 	cpuOwn    = "CPU of the program"

@@ -33,7 +33,7 @@ func millis(sorted []latency, p float64) float64 {
 	return float64(percentile(sorted, p).Microseconds()) / 1000
 }
 
-// A version names an event across what was served and what is on record. Several deletions may share one.
+// A version identifies an event, both as served and as recorded. Several deletions may share one.
 type version struct {
 	resource int
 	rv       uint64

@@ -21,7 +21,7 @@ import (
 	"github.com/kuberewind/kuberewind/bench/measure"
 )
 
-// What is looked at while a recorder is under load.
+// The readings of a recorder under load.
 const (
 	resident    = "resident"
 	heapUsed    = "heap"

@@ -88,7 +88,7 @@ func newRecorder(ctx context.Context, program, kubeconfig, database, dir, listen
 	return s, nil
 }
 
-// close waits for the process, whose context has to be cancelled. What it still says is not read. It may be called again.
+// close waits for the process, whose context has to be cancelled. Its later output is not read. It may be called again.
 func (s *subject) close() {
 	if s.output != nil {
 		_ = s.output.Close() // never fails; whoever hands on what is not read would wait for ever

@@ -48,7 +48,8 @@ func (w way) String() string {
 // batch is how many rows those who COPY copy at once.
 const batch = 500
 
-// An Outcome is what one run gave. All but the peak of the memory is about the events that are measured, without the first lists, and without those that were held back.
+// An Outcome is what one run gave. All but the peak of the memory is about the measured events, without the first lists and the
+// held events.
 type Outcome struct {
 	Events    int
 	Took      time.Duration // from the first event on the wire to the last commit
@@ -63,9 +64,9 @@ type Outcome struct {
 	Peak      int64            // resident memory of the one under test, from its start on
 	Live      int              // in the first lists
 	Span      time.Duration    // what the events took in the cluster that they are of
-	// What a sweep of the next day adds, and one checkpoint, merged from the one before and the deltas since.
+	// The share of a sweep of the next day, and of one checkpoint, made from the one before and the deltas since.
 	Sweep, Checkpoint Spaces
-	// What they take of CPU time, PostgreSQL's with it.
+	// Their CPU time, with PostgreSQL's.
 	SweepCPU, CheckpointCPU time.Duration
 	Swept                   int   // objects
 	Merged                  int64 // deltas
@@ -203,7 +204,8 @@ func (r *run) measure(ctx context.Context, s *subject, db *pgx.Conn) (err error)
 	if err := r.wait(ctx, s, db); err != nil {
 		return err
 	}
-	// Up to 128 MB of what was written (shared_buffers) wait in memory else, and whoever writes them to disk is asked later. The clock has stopped with the last commit.
+	// Else up to 128 MB of written pages (shared_buffers) wait in memory, and a later run is charged with them. The clock has
+	// stopped with the last commit.
 	if _, err := db.Exec(ctx, "CHECKPOINT"); err != nil {
 		return fmt.Errorf("write what is in memory: %w", err)
 	}
@@ -229,7 +231,7 @@ func (r *run) measure(ctx context.Context, s *subject, db *pgx.Conn) (err error)
 	return err
 }
 
-// wait returns when everything that is measured is on record, and whoever looks on has seen enough.
+// wait returns when all that is measured is on record, and the observer has seen enough.
 func (r *run) wait(ctx context.Context, s *subject, db *pgx.Conn) error {
 	work, ctx := errgroup.WithContext(ctx)
 	work.Go(func() error {

@@ -25,7 +25,7 @@ type Spaces struct {
 	WAL         int64 // position in the log
 }
 
-// spacesOf adds up all tables of a database. What is stored beside a table counts with its index.
+// spacesOf adds up all tables of a database. Tables beside a table count with its index.
 func spacesOf(ctx context.Context, db *pgx.Conn) (s Spaces, err error) {
 	rows, err := db.Query(ctx, `
 		SELECT CASE WHEN relname ~ '^(deltas_|full_rows)' THEN 'rows' WHEN relname ~ '^checkpoint' THEN 'checkpoints' ELSE 'other' END,
@@ -60,7 +60,8 @@ type commit struct {
 	at              time.Time
 }
 
-// storedAgain holds of a delta with the source resync: no event, but a row that each living object gets in each day. Of a run at midnight some are there.
+// storedAgain holds of a delta with the source resync: no event, but a row that each living object gets in each day. In a run
+// over midnight there are some.
 const storedAgain = `source = 4`
 
 // commitsAfter gives the rows of the events after the first so many rows.

@@ -40,7 +40,8 @@ func (r *run) swept(ctx context.Context, db *pgx.Conn) error {
 	if err := db.QueryRow(ctx, `SELECT cluster, uid, name, key_fingerprint FROM kuberewind.clusters`).Scan(&number, &cfg.ClusterUID, &cfg.ClusterName, &cfg.KeyFingerprint); err != nil {
 		return err
 	}
-	// Whoever reads or vacuums a page for the first time writes into the log that its rows are known to be committed. That happens once, and not in each interval.
+	// The first reader or vacuum of a page writes into the log that its rows are known to be committed. That happens once, and
+	// not in each interval.
 	if _, err := db.Exec(ctx, "VACUUM"); err != nil {
 		return fmt.Errorf("vacuum: %w", err)
 	}

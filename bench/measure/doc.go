@@ -10,6 +10,6 @@
 // The outcome is a [Result]. The results of one or several runs make a [Report]. It is kept as JSON, and shown as a table, as
 // Markdown and as charts.
 //
-// Whatever is charged with CPU time or memory of its own runs in a process of its own ([Child]). [OnServer] starts a server,
-// whose CPU time is that of all its processes.
+// A program that is charged with CPU time or memory of its own runs in a process of its own ([Child]). [OnServer] starts a
+// server, whose CPU time is that of all its processes.
 package measure

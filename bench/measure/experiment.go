@@ -27,8 +27,8 @@ type Way struct {
 	Factor float64
 	// Once has it run in the first round only: it takes long, and nothing has to hold of it.
 	Once bool
-	// Run does the thing once and says what it cost. Rounds count from 0; a warm-up is round -1. What is prepared for it and
-	// what is cleaned up behind it is its own affair, and it leaves that out of what it measures.
+	// Run does the thing once and says what it cost. Rounds count from 0; a warm-up is round -1. It prepares and cleans up by
+	// itself, and leaves that out of the measured values.
 	Run func(ctx context.Context, round int) (Values, error)
 }
 
@@ -106,10 +106,10 @@ func (r *Run) Begin(origin Origin) {
 // End notes that all of it is measured.
 func (r *Run) End() { r.Report.complete(r.Origin.Measures, r.names) }
 
-// Interrupt notes that not all of it could be measured. Where something was measured again, the rest is of another time, and goes.
+// Interrupt notes that not all of it could be measured. If something was measured again, the rest is of another time, and goes.
 func (r *Run) Interrupt() {
 	if len(r.names) == 0 {
-		if !r.goOn { // What there was is complete.
+		if !r.goOn { // The earlier results are complete.
 			r.Report.Begun = nil
 		}
 		return
@@ -135,8 +135,8 @@ func (r *Run) has(name string, rounds int, judged bool) bool {
 // Say tells of progress.
 func (r *Run) Say(format string, args ...any) { fmt.Fprintf(r.Log, "bench: "+format+"\n", args...) }
 
-// Do runs an experiment, and adds what came out to the report. It ends with the first error of a way. What was measured is in the report
-// also where it cannot be judged.
+// Do runs an experiment, and adds what came out to the report. It ends with the first error of a way. The values are in the
+// report also if they cannot be judged.
 func (r *Run) Do(ctx context.Context, e Experiment) error {
 	e.Rounds = cmp.Or(e.Rounds, r.Rounds)
 	if r.has(e.Name, e.Rounds, len(e.Compare)+len(e.Grow) > 0) {
@@ -220,8 +220,8 @@ func (e *Experiment) bound() bool {
 
 func (c Comparison) bound() bool { return c.AtLeast != 0 || c.AtMost != 0 }
 
-// rounds runs ways in turn, each round in the order that [turns] gives it, from the first round that a result has not whole, and keeps each. Where it ends early,
-// the result has whole rounds.
+// rounds runs ways in turn, each round in the order that [turns] gives it, from the first round that a result has not whole,
+// and keeps each. If it ends early, the result has whole rounds.
 func (r *Run) rounds(ctx context.Context, e *Experiment, result *Result, ways []Way, into []*Measured) error {
 	orders := turns(ways, e.Rounds)
 	for round := result.whole(); round < e.Rounds; round++ {

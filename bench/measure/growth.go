@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// largestStep is how much more a cost may grow from one size to the next than the size itself. Where a cache is outgrown it is some per cent, where an
-// algorithm changes its order nearly as much as the sizes differ.
+// largestStep is how much more a cost may grow from one size to the next than the size itself. A cache that is outgrown makes
+// it some per cent; an algorithm of a higher order makes it nearly as much as the sizes differ.
 const largestStep = 1.25
 
 // judgeGrowth fits cost = a · factorᵉ to the medians. The exponent e is 1 if the cost grows with the input, less if a part of

@@ -61,7 +61,7 @@ func TestAKillLosesTheRoundThatItIsAt(t *testing.T) {
 	require.Equal(t, "y", ran)
 	require.Empty(t, left.Missing([]string{"1"}))
 
-	// What is complete stays until an experiment of it is.
+	// Complete results stay until an experiment of the new run is complete.
 	whole := left
 	ran, left = kill(2)
 	require.Equal(t, "xx", ran)

@@ -68,7 +68,7 @@ func inMemory(dir string) bool {
 	return uint64(stat.Type) == tmpfs || uint64(stat.Type) == ramfs
 }
 
-// Versions are those of what this program was built with. What is measured against adds its own.
+// Versions are those of what this program was built with. The rivals add their own.
 func Versions() map[string]string {
 	versions := map[string]string{"Go": strings.TrimPrefix(runtime.Version(), "go")}
 	if info, ok := debug.ReadBuildInfo(); ok {

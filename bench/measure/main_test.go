@@ -15,7 +15,7 @@ import (
 // burnt is what the child that burns uses: more than this process does meanwhile.
 const burnt = 30 * tick
 
-// children are those that the tests start.
+// children are the children of the tests.
 var children = Children{
 	"double": func(_ context.Context, in *json.Decoder, out io.Writer) error {
 		var n int

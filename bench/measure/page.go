@@ -22,8 +22,8 @@ const pageNext = `
 // usual is the size that needs not be named.
 const usual = "middle"
 
-// Page writes the report as a page of the documentation: what was to be reached and what was, then all tables. Charts are in a folder as the page sees it.
-// Of all measures, it names those that are not complete.
+// Page writes the report as a page of the documentation: limits and results first, then all tables. Charts are in a folder as
+// the page sees it. It names the incomplete measures.
 func (r *Report) Page(w io.Writer, charts string, measures []string) error {
 	if _, err := io.WriteString(w, pageHead); err != nil {
 		return err

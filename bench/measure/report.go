@@ -62,7 +62,7 @@ func (m *Measured) Add(values Values) {
 	}
 }
 
-// whole is how many rounds there are of all ways but those that are run once.
+// whole is the number of rounds of the ways that are run in all of them.
 func (r *Result) whole() (rounds int) {
 	for _, values := range r.Ways[0].Values {
 		rounds = max(rounds, len(values))
@@ -126,7 +126,8 @@ func (r *Result) unit(quantity string) string {
 	return ""
 }
 
-// Broken names what must hold and does not, of some measures, or of all if none is named. What is within noise is not among it: the run cannot tell.
+// Broken names what must hold and does not, of some measures, or of all if none is named. A result within noise is not among
+// them: the run cannot tell.
 func (r *Report) Broken(of ...string) (broken []string) {
 	for _, result := range r.Results {
 		for _, j := range result.Judged {
@@ -208,7 +209,8 @@ func (r *Report) Missing(of []string) (missing []string) {
 	return missing
 }
 
-// Continue reads what Keep has written, for more to be added to it, or gives the report as it is if there is no such file. What would not go together is an error.
+// Continue reads what Keep has written, for more to be added to it, or gives the report as it is if there is no such file.
+// Results that do not go together are an error.
 func (r *Report) Continue(path string) (*Report, error) {
 	was, err := Read(path)
 	if errors.Is(err, os.ErrNotExist) {

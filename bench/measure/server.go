@@ -36,7 +36,7 @@ const stopPatience = time.Minute
 // ServerOptions say how a server is started. Beside them it has the settings of the embedded one.
 type ServerOptions struct {
 	Dir string // under which its data is put for a while; the system's temporary folder, if empty
-	// Durable has it wait for its disk at each commit; where only reading is measured, it need not.
+	// Durable has it wait for its disk at each commit, which only measures of writing need.
 	Durable bool
 	// DateCommits has it keep when each transaction was committed.
 	DateCommits bool
@@ -154,13 +154,13 @@ func (s *Server) NewRecord(ctx context.Context) (address string, err error) {
 	return s.Copy(ctx, s.template)
 }
 
-// NewDatabase makes an empty database. What was written before is on disk then.
+// NewDatabase makes an empty database. All earlier writes are on disk then.
 func (s *Server) NewDatabase(ctx context.Context) (address string, err error) {
 	return s.create(ctx, "")
 }
 
-// Copy makes a copy of a database that nobody is connected to. What was written before is on disk then, so that whoever writes
-// next does not wait for it.
+// Copy makes a copy of a database that nobody is connected to. All earlier writes are on disk then, so that the next writer
+// does not wait for them.
 func (s *Server) Copy(ctx context.Context, database string) (address string, err error) {
 	return s.create(ctx, " TEMPLATE "+nameOf(database)+" STRATEGY file_copy")
 }

@@ -84,7 +84,7 @@ func (d *design) times(row []int) (sum int) {
 	return sum
 }
 
-// successions are those that a row brings, by their places in followed, with that from the row before.
+// successions are the successions that a row brings, with that from the row before, by their places in followed.
 func (d *design) successions(row []int) (all []int) {
 	if len(d.last) > 0 {
 		all = append(all, d.last[d.n-1]*d.n+row[0])

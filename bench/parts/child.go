@@ -52,7 +52,8 @@ type usage struct {
 	Synced bool // of an informer: all lists are in its store
 }
 
-// now collects garbage, if asked to, and gives the memory of it back: what stays resident is what is needed, and not what was at the peak.
+// now collects garbage, if asked to, and gives the memory of it back. The resident memory is then the needed one, and not the
+// peak.
 func now(collect, synced bool) usage {
 	var m runtime.MemStats
 	if collect {

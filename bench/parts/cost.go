@@ -12,7 +12,7 @@ import (
 // A cost is what something took: on the clock, of the CPU of the process that did it, and of that of PostgreSQL.
 type cost struct{ clock, client, server time.Duration }
 
-// costOf does something in this process. What was done before, such as opening a sink, is not in its cost.
+// costOf does something in this process. Earlier work, such as opening a sink, is not in its cost.
 func costOf(server *measure.Server, do func() error) (c cost, err error) {
 	client, err := measure.CPUOfSelf()
 	if err != nil {

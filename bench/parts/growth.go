@@ -19,8 +19,8 @@ const (
 )
 
 // Growth measures how the cost of recording grows, each time on one axis and with all else the same. It measures the memory of
-// the recorder, and the CPU time of the recorder and of PostgreSQL, from an empty record over the first lists to the last event.
-// It also measures what PostgreSQL takes as more clusters write into one server.
+// the recorder. It measures the CPU time of the recorder and of PostgreSQL, from an empty record over the first lists to the
+// last event. It also measures what PostgreSQL takes as more clusters write into one server.
 func Growth(ctx context.Context, run *measure.Run, sizes Sizes) error {
 	return growth(ctx, run, sizes, axes(run.Report.Seed, sizes))
 }
@@ -69,7 +69,7 @@ func axes(seed uint64, sizes Sizes) []axis {
 		},
 		{
 			name: "live", what: "live objects", sizes: times(sizes.GrownLive), data: "generated: the first lists, and no events",
-			// What deltas cost would be on top of each size, and hide how it grows.
+			// The cost of deltas would come on top of each size, and hide the growth.
 			set: func(size int) (data.Set, error) { return generate(size, 0) },
 		},
 		{

@@ -53,7 +53,7 @@ func build(m *micro, sizes Sizes) measure.Experiment {
 	return e
 }
 
-// What is read, and how the benchmark calls it.
+// The kinds of reads, and their names in the benchmark.
 var reads = []struct{ name, benchmark string }{
 	{"JSON of one", "json"}, {"one, to change", "object"}, {"one, as it is stored", "stored"}, {"keys by node", "index-keys"}, {"those of a node, to change", "objects"},
 }

@@ -39,7 +39,7 @@ var tiny = Sizes{Operations: 1000, Pods: 100, ReadFor: time.Microsecond, Live: 1
 // each delta, and Go rounds that down.
 var mayBeNothing = map[string]bool{serverCPU: true, "allocations": true}
 
-// run runs a measure once, so small that its figures say nothing: what is shown is that all ways do what they are compared for.
+// run runs a measure once, so small that its figures say nothing. It shows that all ways do what they are compared for.
 func run(t *testing.T, do func(context.Context, *measure.Run, Sizes) error) *measure.Report {
 	t.Helper()
 	r := &measure.Run{Report: &measure.Report{Seed: 1, Versions: measure.Versions()}, Rounds: 1, Log: t.Output()}
@@ -101,7 +101,7 @@ func onTiny(t *testing.T, use func(*measure.Server, *written)) {
 	}))
 }
 
-// Where to open a sink costs PostgreSQL seconds, to fill it does not.
+// Opening a sink may cost PostgreSQL seconds; filling it does not.
 func TestToOpenASinkIsNotChargedToPostgreSQL(t *testing.T) {
 	t.Parallel()
 	onTiny(t, func(server *measure.Server, rows *written) {

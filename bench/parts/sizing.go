@@ -27,7 +27,7 @@ type Cluster struct {
 	Leaders  int // controllers that hold an election
 }
 
-// What every cluster does, by Kubernetes' own defaults.
+// The events of every cluster, by Kubernetes' own defaults.
 const (
 	day = 24 * time.Hour
 
@@ -75,7 +75,7 @@ func Weigh(ctx context.Context, of Weighing) (w Weights, err error) {
 	if err != nil {
 		return w, err
 	}
-	// What rows take does not depend on when they reach the disk; what the log takes does, and waiting is work too.
+	// The size of rows does not depend on when they reach the disk. The size of the log does, and waiting is work too.
 	return w, measure.OnServer(ctx, measure.ServerOptions{Dir: of.Dir, Durable: !of.NoSync}, func(server *measure.Server) error {
 		var busy, idle []Load
 		for range of.Times {

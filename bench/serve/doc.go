@@ -3,8 +3,8 @@
 //
 // # What it guarantees
 //
-//   - A client sees one history. What a list shows at its resource version and what a watch tells from there on are the same
-//     cluster, however often a client comes again. All of the history can be watched.
+//   - A client sees one history. A list at its resource version and a watch from there on show the same cluster, however often
+//     a client comes again. All of the history can be watched.
 //   - Sending costs little: frames are made before, and lie in files.
 //   - Events of several resources come as they were written. Without a rate, no resource is more than Options.Window events
 //     ahead of another. At a rate, each event comes when it is due.

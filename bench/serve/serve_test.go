@@ -177,7 +177,7 @@ func TestListsAndWatchesGiveTheSet(t *testing.T) {
 	require.Empty(t, living)
 }
 
-// What client-go's informers ask for, where a server has it.
+// The request of client-go's informers, if a server takes it.
 func TestAWatchWithInitialEventsGivesWhatAListGives(t *testing.T) {
 	set := newSet(t, 200)
 	s, config := start(t, set, Options{Rate: 5000})

@@ -98,8 +98,8 @@ func (s *state) dueLocked(f frame) time.Time {
 	return s.began.Add(time.Duration(float64(f.global) / s.rate * float64(time.Second)))
 }
 
-// await returns frames of a resource, from one on, that a watch may send: those that are written, or that it has written itself. There is at least one,
-// unless the time is up, the context ended, or there are no more to come.
+// await returns frames of a resource, from one on, that a watch may send: written ones, or those that it has written itself.
+// There is at least one, unless the time is up, the context ended, or there are no more to come.
 func (s *state) await(ctx context.Context, r *resource, from int, until <-chan time.Time) (to int) {
 	var timer *time.Timer
 	for {
@@ -140,7 +140,7 @@ func (s *state) writeLocked(r *resource, from int) (to int) {
 	bound, begin := 0, r.frameBegin(from)
 	for to = from; to < len(r.frames); to++ {
 		f := r.frames[to]
-		// What shares a resource version is one write: no list shows half of it.
+		// Events with the same resource version are one write: no list shows half of it.
 		one := to > from && r.frames[to-1].rv == f.rv
 		if to > from && !one && f.end-begin > chunk {
 			break

@@ -13,7 +13,7 @@ import (
 	"github.com/kuberewind/kuberewind/bench/measure"
 )
 
-// What is measured of the server.
+// The measured quantities of the server.
 const (
 	whole95 = "p95 to the whole"
 	first95 = "p95 of the first answer"
@@ -93,7 +93,7 @@ func (b *bench) of(n named, ask func(ctx context.Context, w window, filter []str
 	}}
 }
 
-// strips are those that counts can be kept for: all of each is waited for.
+// strips are the strips that counts can be kept for; the measure waits for all of each.
 func (b *bench) strips() measure.Experiment {
 	var ways []measure.Way
 	var limits []limit
@@ -122,7 +122,7 @@ func (b *bench) slices() measure.Experiment {
 const (
 	// width is that of the canvas of lanes, in pixels; changes that are nearer than apart are one mark.
 	width, apart = 950, 20
-	// onScreen are the lanes whose ticks the page asks for: those that are seen, and a few more.
+	// onScreen are the lanes whose ticks the page asks for: the visible ones and a few more.
 	onScreen = 60
 )
 

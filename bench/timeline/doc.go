@@ -8,5 +8,6 @@
 //   - Each figure has a limit in its own unit, and an aim. Each stands in an experiment of its own, so that its noise is its own.
 //   - A mark that is left out without a number ends no run: it is a figure, whose limit is none. A mark that is drawn twice ends the run.
 //
-// What is asked about is chosen from the record (subject), so any record can be measured. A record that was there before is only read.
+// The questions are about objects that are chosen from the record (subject), so any record can be measured. A record that was
+// there before is only read.
 package timeline

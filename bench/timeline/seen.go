@@ -8,7 +8,7 @@ import (
 	"github.com/kuberewind/kuberewind/bench/measure"
 )
 
-// inBrowser is a way whose values are those that the browser gives, by their names.
+// inBrowser is a way whose values come from the browser, by their names.
 func (b *bench) inBrowser(t *tab, name, figure string, options any) measure.Way {
 	return measure.Way{Name: name, Run: func(ctx context.Context, _ int) (measure.Values, error) {
 		var values measure.Values

@@ -42,7 +42,7 @@ func (p *program) checkCommand() *cobra.Command {
 
 var errReport = errors.New("something is not as it should be")
 
-// printReport shows each finding, and of the resources those that would be missed; wide, all of them.
+// printReport shows each finding, and the resources that would be missed; wide, all resources.
 func (p *program) printReport(report recorder.Report, wide bool) error {
 	t := newTable(p.out)
 	var advice []string

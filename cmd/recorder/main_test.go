@@ -80,7 +80,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// setup gives each script a home and a data directory, and nothing of the configuration of whoever runs the tests.
+// setup gives each script a home and a data directory, and nothing of the configuration of the user who runs the tests.
 func setup(env *testscript.Env, bin string) error {
 	env.Values[sceneKey{}] = &scene{TB: env.T().(testing.TB), program: filepath.Join(bin, programName), processes: map[string]*process{}}
 	// Not in the script's own directory, which the account of an embedded PostgreSQL could not enter.

@@ -18,7 +18,7 @@ func (p *program) migrateCommand() *cobra.Command {
 		Use:   "migrate",
 		Short: "Bring the schema and its roles up to date",
 		Long: "Bring the schema and its roles up to date. --database may name a login with more rights than the recorder's own.\n" +
-			"Where that login may not make roles, the SQL that an administrator has to run is printed.",
+			"If that login may not make roles, the SQL that an administrator has to run is printed.",
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if force && !down {

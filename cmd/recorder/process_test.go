@@ -16,8 +16,7 @@ import (
 // patience is many times what anything here takes on a busy machine of two cores.
 const patience = 2 * time.Minute
 
-// lifelineVariable tells the program that its descriptor 3 comes to its end when whoever started it does, and that it shall not
-// live longer.
+// lifelineVariable tells the program that its descriptor 3 ends with its starter, and that it shall not live longer.
 const lifelineVariable = "KUBEREWIND_TEST_LIFELINE"
 
 // process is the program in the background.

@@ -31,7 +31,7 @@ func (p *program) pruneCommand() *cobra.Command {
 		Use:   "prune",
 		Short: "Drop the oldest days of the record",
 		Long: "Drop the oldest days of the record, by age or by size, of all its clusters. A day goes whole, and only when every object that was\n" +
-			"alive after it is stored again in a later day: the recorder does that daily. What went is on record (the view prunes).\n" +
+			"alive after it is stored again in a later day: the recorder does that daily. Every prune is on record (the view prunes).\n" +
 			"--database may name a login that is a member of " + migrations.PrunerRole + ", and of nothing else.\n\n" +
 			"Exit codes: 0 done, 1 a day that was to go has to stay, or failed.",
 		Example: `  recorder prune --older-than 90d --dry-run

@@ -104,7 +104,7 @@ func (p *program) loadQuietly(cmd *cobra.Command) (config.Config, *slog.Logger, 
 	return cfg, log, err
 }
 
-// logger makes the logger of the program. What client-go says goes there too, and not in a form of its own to stderr.
+// logger makes the logger of the program. client-go's messages go there too, and not in a form of its own to stderr.
 func (p *program) logger(cfg config.Config, level slog.Level) *slog.Logger {
 	log := telemetry.NewLogger(p.err, cfg.LogFormat, level)
 	klog.SetSlogLogger(log.With("from", "client-go"))

@@ -57,7 +57,7 @@ var commands = map[string]func(*testscript.TestScript, bool, []string){
 	"await": command("NAME regexp", 2, (*scene).await),
 	// signal NAME INT|TERM|KILL
 	"signal": command("NAME INT|TERM|KILL", 2, (*scene).signal),
-	// ended NAME CODE: it ends with this code, 128 and the signal's number where that ended it. What it wrote is in NAME.log.
+	// ended NAME CODE: it ends with this code, 128 and the signal's number where that ended it. Its output is in NAME.log.
 	"ended": command("NAME CODE", 2, (*scene).ended),
 }
 

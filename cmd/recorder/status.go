@@ -193,7 +193,7 @@ func summary(streams []postgres.StreamStatus) string {
 	return text + fmt.Sprintf("; %d living objects", living)
 }
 
-// printAilingStreams shows which streams do not follow the cluster. What the server says to that fills lines.
+// printAilingStreams shows which streams do not follow the cluster. The server's message about one fills lines.
 func (p *program) printAilingStreams(streams []postgres.StreamStatus) error {
 	t := newTable(p.out)
 	for _, s := range streams {

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// usageError is a mistake of whoever typed the command or wrote the configuration.
+// usageError is a mistake in the typed command or in the configuration.
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }

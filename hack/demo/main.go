@@ -69,7 +69,7 @@ func (d *demo) run(ctx context.Context) (err error) {
 	return errors.Join(err, recording.stop())
 }
 
-// begin says what comes next. If it takes long, it is said again.
+// begin announces the next step. If it takes long, it is said again.
 func (d *demo) begin(step string) {
 	d.told.Say("\n==> %s\n", step)
 	d.told.Step(step)

@@ -25,7 +25,7 @@ type report struct {
 	longest   []sentence
 }
 
-// measure reads one file. What it holds is told by its extension.
+// measure reads one file. Its extension tells its language.
 func measure(file string) (report, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -110,7 +110,7 @@ func messageOf(node ast.Node) ast.Expr {
 	return nil
 }
 
-// literal is the text of string literals that may be joined by +. What else is joined counts as one word.
+// literal is the text of string literals that may be joined by +. Other joined parts count as one word.
 func literal(expression ast.Expr) (string, bool) {
 	switch e := expression.(type) {
 	case *ast.BasicLit:

@@ -88,7 +88,7 @@ func (r *results) add(line []byte) {
 	}
 }
 
-// parse reads one line. What make and the programs print between the events is none.
+// parse reads one line. Output of make and the programs between the events is none.
 func parse(line []byte) (e event, ok bool) {
 	if !bytes.HasPrefix(line, []byte("{")) {
 		return e, false

@@ -14,7 +14,7 @@ import (
 // module is cut from the names of packages.
 const module = "github.com/kuberewind/kuberewind/"
 
-// The page has so many packages and tests: those that matter.
+// The page shows so many packages and tests, the slowest first.
 const pagePackages, pageTests = 15, 20
 
 // The markers of the page, each on a line of its own.

@@ -164,7 +164,7 @@ func (d *Decoder) Directory(data []byte) ([]Key, error) {
 	return keys, r.end()
 }
 
-// The least bytes that a record and a key take, so that a number of them that cannot be true is not believed.
+// The least bytes of a record and a key. With them an impossible number of records is refused.
 const (
 	minRecord = 3 + 5 + 16 + 1
 	minKey    = 3

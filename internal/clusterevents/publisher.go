@@ -104,8 +104,8 @@ type sink struct {
 	once      sync.Once
 }
 
-// noted says it once where Events are not let in. What passes, such as a server that is busy, and a patch of an Event that has
-// expired since, client-go tries again.
+// noted says it once where Events are not let in. client-go tries again after a passing failure, such as a busy server, and
+// after a patch of an Event that has expired.
 func (s *sink) noted(event *corev1.Event, err error) (*corev1.Event, error) {
 	if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsInvalid(err) {
 		s.refused(err)

@@ -153,7 +153,7 @@ type Difference struct {
 	Before, After *Side
 }
 
-// What became of an object.
+// The outcome for an object.
 const (
 	Added   = "added"
 	Removed = "removed"

@@ -13,15 +13,15 @@ import (
 
 const masked = "xxxxx"
 
-// Where passwords stand. What cannot be parsed is masked too: it is shown when it is refused.
+// The places of passwords. A string that cannot be parsed is masked too: it is shown when it is refused.
 var (
 	urlPassword     = regexp.MustCompile(`(://[^:/?#]*:).*@`)
 	keywordPassword = regexp.MustCompile(`(?i)(\w*password\w*\s*=\s*)('(?:[^'\\]|\\.)*'|(?:\\.|\S)+)`)
 	keywords        = regexp.MustCompile(`^\s*(\w+\s*=\s*('(?:[^'\\]|\\.)*'|(?:\\.|[^'\s])(?:\\.|\S)*)?(\s+|$))+$`)
 )
 
-// MaskURL hides the passwords of a PostgreSQL URL or keyword string, where pgx finds them. What is neither may hold a password anywhere: it is
-// hidden whole.
+// MaskURL hides the passwords of a PostgreSQL URL or keyword string, where pgx finds them. A string that is neither may hold a
+// password anywhere: it is hidden whole.
 func MaskURL(database string) string {
 	switch {
 	case database == "" || database == Embedded:
@@ -34,7 +34,7 @@ func MaskURL(database string) string {
 	return masked
 }
 
-// maskQuery hides the values of the keys that are passwords when they are decoded, and of those that cannot be decoded.
+// maskQuery hides the values of the keys that are passwords when decoded. It also hides those of keys that cannot be decoded.
 func maskQuery(database string) string {
 	before, query, found := strings.Cut(database, "?")
 	if !found {
@@ -75,7 +75,7 @@ func Exposed(path string) bool {
 	}
 	file := viper.New()
 	if err := ReadFile(file, path); err != nil {
-		return false // Who reads it says so.
+		return false // The reader of the file says so.
 	}
 	database := file.GetString("database")
 	shown := MaskURL(database)

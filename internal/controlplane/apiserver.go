@@ -17,10 +17,10 @@ import (
 
 // APIServerOptions say how an API server differs from the usual one.
 type APIServerOptions struct {
-	// Args are added to the command line, and win over what is there: a flag given twice has its last value.
-	// Useful ones: --watch-cache=false, --default-watch-cache-size=10, --request-timeout=5s, --min-request-timeout=2
-	// (watches end after that and up to twice that many seconds), --max-requests-inflight=5,
-	// --etcd-compaction-interval=5m (off unless given), --storage-media-type=application/json.
+	// Args are added to the command line, and win over the others: a flag given twice has its last value. Useful ones:
+	// --watch-cache=false, --default-watch-cache-size=10, --request-timeout=5s, --min-request-timeout=2 (watches end after that
+	// and up to twice that many seconds), --max-requests-inflight=5, --etcd-compaction-interval=5m (off unless given),
+	// --storage-media-type=application/json.
 	Args []string
 	// Audit keeps a log of every request, which Requests reads. It costs the server about two lines for each.
 	Audit bool
@@ -104,7 +104,8 @@ func (s *APIServer) ready(ctx context.Context) error {
 // URL returns the address for clients. It stays the same over restarts.
 func (s *APIServer) URL() string { return "https://" + s.proxy.clientAddress() }
 
-// ProcessURL returns the address of the process itself, another one after each start. Who measures goes there: the proxy takes CPU time.
+// ProcessURL returns the address of the process itself, another one after each start. Measuring clients go there: the proxy
+// takes CPU time.
 func (s *APIServer) ProcessURL() string { return "https://" + s.server.Load().(string) }
 
 // CutConnections ends all connections between clients and the server, as a broken network does, and with them all

@@ -68,8 +68,8 @@ func lockHome(dir string) (*flock.Flock, error) {
 	return lock, err
 }
 
-// removeAbandoned removes the folders whose lock is free. What cannot be removed belongs to another user, and is
-// that user's to remove.
+// removeAbandoned removes the folders whose lock is free. A folder that cannot be removed belongs to another user, who has to
+// remove it.
 func removeAbandoned(parent string) {
 	dirs, _ := filepath.Glob(filepath.Join(parent, homePrefix+"*"))
 	for _, dir := range dirs {

@@ -91,7 +91,7 @@ func (p *Pool) take() *ControlPlane {
 	return plane
 }
 
-// Stop stops those that are not lent.
+// Stop stops the ones that are not lent.
 func (p *Pool) Stop() error {
 	var errs []error
 	for plane := p.take(); plane != nil; plane = p.take() {

@@ -19,7 +19,7 @@ const MinTerm = 3 * time.Second
 type Options struct {
 	// Cluster is the UID of the cluster that is to be recorded.
 	Cluster string
-	// Identity names this process, to whoever asks who leads.
+	// Identity names this process, for all who ask for the leader.
 	Identity string
 	// Connect opens a connection to the database, which may be a pooler's.
 	Connect Connector
@@ -46,7 +46,7 @@ type Election struct {
 	stop context.CancelFunc
 	all  sync.WaitGroup
 
-	// What follows belongs to the goroutine of the row.
+	// The fields below belong to the goroutine of the row.
 	leads   bool      // was elected, and has not lost
 	isOver  bool      // has lost
 	patient time.Time // until then the row is left to a leader that lost the database as this process did
@@ -143,7 +143,7 @@ func (e *Election) run(ctx context.Context) {
 	}
 }
 
-// step looks once. What it has begun when ctx ends has a second to complete: the connection is needed to release the row.
+// step looks once. A statement under way when ctx ends has a second to complete: the connection is needed to release the row.
 func (e *Election) step(ctx context.Context) {
 	asking, cancel := outlive(ctx, leaveTimeout)
 	defer cancel()

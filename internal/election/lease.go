@@ -62,7 +62,7 @@ func (l *Lease) String() string { return l.name }
 
 // run takes part until ctx ends, then gives the Lease back.
 func (l *Lease) run(ctx context.Context) {
-	// What matters is said by the Election.
+	// The Election logs what matters.
 	ctx = klog.NewContext(ctx, klog.Logger{})
 	for ctx.Err() == nil {
 		l.elector.Run(ctx)

@@ -87,7 +87,8 @@ func (l layout) logTail(since time.Time) string {
 	return tail.String()
 }
 
-// readTail reads whole lines at the end of a file. What cannot be read is left out: it is only there to explain an error.
+// readTail reads whole lines at the end of a file. A file that cannot be read is left out: it is only there to explain an
+// error.
 func readTail(path string) string {
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW, 0)
 	if err != nil {

@@ -141,7 +141,7 @@ func TestAServerThatIsStillStoppingIsWaitedFor(t *testing.T) {
 	query(t, server.URL(), "CREATE TABLE t AS SELECT 'kept' AS v", "SELECT v FROM t")
 	pid := server.PID()
 	require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
-	// Whose patience is at its end gets as far as telling it.
+	// A caller whose time is over still tells the server to stop.
 	ctx, cancel := context.WithCancel(testContext(t))
 	cancel()
 	lifecycle, err := server.layout.lockLifecycle(testContext(t))

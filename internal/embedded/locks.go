@@ -18,7 +18,7 @@ import (
 // pollInterval is how often a lock, a pid file or a port that gives no signal is looked at.
 const pollInterval = 20 * time.Millisecond
 
-// lockLifecycle waits for whoever is starting or stopping the server. The caller closes the lock.
+// lockLifecycle waits for a process that starts or stops the server. The caller closes the lock.
 func (l layout) lockLifecycle(ctx context.Context) (*flock.Flock, error) {
 	lock := newLock(l.lifecycle())
 	if _, err := lock.TryLockContext(ctx, pollInterval); err != nil {

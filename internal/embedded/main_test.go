@@ -167,7 +167,7 @@ func newDir(t *testing.T) string {
 	return dir
 }
 
-// filledDir is newDir with data, if make test has made some, for tests that are about what comes after initdb.
+// filledDir is newDir with data, if make test has made some, for tests of the time after initdb.
 func filledDir(t *testing.T) string {
 	t.Helper()
 	dir := newDir(t)

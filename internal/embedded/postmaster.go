@@ -24,7 +24,7 @@ type postmaster struct {
 	ready     bool
 }
 
-// readPostmaster returns fs.ErrNotExist if there is no pid file. A file that is being written gives what it has so far.
+// readPostmaster returns fs.ErrNotExist if there is no pid file. While the file is written, its lines so far are given.
 func (l layout) readPostmaster() (postmaster, error) {
 	text, err := os.ReadFile(l.pidFile())
 	if err != nil {
@@ -133,7 +133,7 @@ func (s *Server) spawn(ctx context.Context) error {
 	return nil
 }
 
-// takeServerLock waits for whoever looks at the lock, and for orphans.
+// takeServerLock waits for readers of the lock, and for orphans.
 func (s *Server) takeServerLock(ctx context.Context) (*os.File, error) {
 	for {
 		lock, free, err := s.layout.lockServer()
@@ -178,7 +178,7 @@ func (l layout) outsider(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, explainPath("resolve", l.data(), err)
 	}
-	// A server works in its data directory; whoever else got its pid does not.
+	// A server works in its data directory; another process with its pid does not.
 	return workingDir(ctx, pm.pid) == data, nil
 }
 

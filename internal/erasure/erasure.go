@@ -174,7 +174,7 @@ func (e *erasing) run(ctx context.Context) error {
 	if err := e.owner(ctx); err != nil {
 		return err
 	}
-	// What is on record already does not change: this takes the time, and holds nobody up.
+	// Rows on record do not change. So the long scan comes first, and holds nobody up.
 	if err := e.scan(ctx, e.conn); err != nil {
 		return err
 	}
@@ -231,7 +231,7 @@ func (e *erasing) change(ctx context.Context, tx pgx.Tx) error {
 	if err != nil {
 		return err
 	}
-	// What came meanwhile.
+	// The rows that came meanwhile.
 	if err := e.scan(ctx, tx); err != nil {
 		return err
 	}

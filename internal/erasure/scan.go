@@ -91,7 +91,7 @@ func (e *erasing) named(ctx context.Context, db querier) error {
 	return err
 }
 
-// checkpoints drops those that hold what was changed, with all after it. They are derived; the recorder makes new ones.
+// checkpoints drops those that hold a changed text, with all after it. They are derived; the recorder makes new ones.
 func (e *erasing) checkpoints(ctx context.Context, db querier) error {
 	if e.first == 0 {
 		return nil

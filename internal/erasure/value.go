@@ -104,7 +104,7 @@ func (v *value) suspected(text []byte) bool {
 	return slices.ContainsFunc(v.runs, func(run []byte) bool { return bytes.Contains(text, run) })
 }
 
-// erased gives a document without the value. Of an object, its identity stays.
+// erased gives a document without the value. An object's identity stays.
 func (v *value) erased(doc patch.Doc) (patch.Doc, error) {
 	if doc == nil || !v.suspected(doc) {
 		return doc, nil
@@ -209,7 +209,7 @@ func (v *value) operations(text []byte) ([]byte, error) {
 	return patch.Canonical(out)
 }
 
-// What a token of a JSON pointer stands for, and how it is written.
+// The value of a token of a JSON pointer, and its spelling.
 var (
 	pointerPlain   = strings.NewReplacer("~1", "/", "~0", "~")
 	pointerEscaped = strings.NewReplacer("~", "~0", "/", "~1")

@@ -30,7 +30,7 @@ func texts(value any, give func(string)) {
 	}
 }
 
-// Whatever a document holds, it is a document without the value afterwards, and one that did not hold it is as it was.
+// Any document is a document without the value afterwards, and one that did not hold it is unchanged.
 func FuzzErased(f *testing.F) {
 	for _, doc := range []string{
 		`{"a":"the-secret","the-secret":[1,"x the-secret the-secret"],"\u0000\"the-secret":{}}`, `"the-secret"`, `["\ud800the-secret","dGhlLXNlY3JldA=="]`,

@@ -7,7 +7,7 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// What a change does to the value at its path.
+// The effect of a change on the value at its path.
 const (
 	OpAdd     = "add"
 	OpRemove  = "remove"
@@ -117,7 +117,7 @@ func (c *comparison) named(at Path, key string, before, after patch.Doc) {
 	}
 }
 
-// maxTable bounds the table of a longest common subsequence, in cells: arrays of 500 by 500 different elements. What is longer is
+// maxTable bounds the table of a longest common subsequence, in cells: arrays of 500 by 500 different elements. Longer ones are
 // compared place by place.
 const maxTable = 250_000
 

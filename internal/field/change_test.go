@@ -100,7 +100,7 @@ func TestThereAreChangesIfAndOnlyIfVersionsDiffer(t *testing.T) {
 		require.Equal(r, string(a) != string(b), len(found) > 0, "%s to %s: %v", a, b, found)
 		for _, c := range found {
 			_ = words.Wording{Room: 10}.Of(c)
-			// What a change says was there, and is there, is what a pointer finds.
+			// A pointer finds the values that a change calls old and new.
 			if c.Op != field.OpRemove {
 				now, ok := patch.Get(b, c.Path.Pointer())
 				require.True(r, ok)
@@ -214,7 +214,7 @@ func FuzzPattern(f *testing.F) {
 	})
 }
 
-// What is printed can be given back as --path.
+// Printed paths can be given back as --path.
 func TestAPathThatIsPrintedIsAPatternOfItself(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		a, err := patch.Canonical([]byte(values(3).Draw(r, "before")))

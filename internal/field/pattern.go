@@ -11,7 +11,7 @@ import (
 )
 
 // Pattern selects values by where they stand, as --path gives it: dotted, such as spec.containers[*].image, or a JSON pointer,
-// such as /spec/containers/*/image. What is below a selected value is selected with it.
+// such as /spec/containers/*/image. Values below a selected value are selected with it.
 type Pattern struct {
 	text  string
 	steps []wanted

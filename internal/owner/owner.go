@@ -1,7 +1,7 @@
 // Package owner reads who owns an object.
 //
-// What it gives stands in lives, so all who write or compare that read it here. It gives each UID as PostgreSQL's text can hold it. An owner
-// without a UID is left out: nothing can be found by it.
+// Its result stands in lives, so all writers and readers of that read it here. It gives each UID as PostgreSQL's text can hold
+// it. An owner without a UID is left out: nothing can be found by it.
 package owner
 
 import (

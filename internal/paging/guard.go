@@ -1,4 +1,4 @@
-// Package paging ends lists that a server would continue for ever. It does not read lists: whoever follows the continue
+// Package paging ends lists that a server would continue for ever. It does not read lists: a reader that follows the continue
 // tokens of a list asks a Guard about each.
 package paging
 

@@ -176,7 +176,7 @@ func (d *Database) CutConnections(t testing.TB) int {
 	return cut
 }
 
-// RefuseConnections makes the database refuse new sessions (SQLSTATE 55000), superusers' too; those that are open go on.
+// RefuseConnections makes the database refuse new sessions (SQLSTATE 55000), superusers' too; open ones go on.
 func (d *Database) RefuseConnections(t testing.TB) { t.Helper(); d.alter(t, "ALLOW_CONNECTIONS false") }
 
 // AllowConnections undoes RefuseConnections.

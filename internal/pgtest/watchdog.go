@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// watchScript waits until its input ends: this process holds the other end, so that happens when it closes it, and when it
-// dies in whatever way. A pid file is believed only if the process works in the data directory, where /proc tells.
+// watchScript waits until its input ends: this process holds the other end, so that happens when it closes it, and when it dies
+// in whatever way. A pid file counts only if the process works in the data directory, if /proc tells.
 const watchScript = `
 cat >/dev/null
 data="$1/postgres/data"
@@ -40,8 +40,8 @@ type watchdog struct {
 }
 
 func startWatchdog(root string) (*watchdog, error) {
-	// In a session of its own it outlives whoever kills the process group of the tests. It inherits neither stdout nor
-	// stderr, which would keep `go test` waiting.
+	// In a session of its own it survives a kill of the tests' process group. It inherits neither stdout nor stderr, which
+	// would keep `go test` waiting.
 	cmd := exec.Command("/bin/sh", "-c", watchScript, "pgtest-watchdog", root)
 	cmd.Dir = "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -104,7 +104,7 @@ func (l *local) fill(ctx context.Context) error {
 	if err := syscall.Statfs(l.dataDir(), &disk); err != nil {
 		return fmt.Errorf("fill the disk: %w", err)
 	}
-	// What is written meanwhile must not make the size too small to be set.
+	// Writes that come meanwhile must not make the size too small to be set.
 	const room = 1 << 20
 	if err := resizeDisk(ctx, l.dataDir(), int64(disk.Blocks-disk.Bfree)*disk.Bsize+room); err != nil {
 		return err

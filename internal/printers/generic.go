@@ -11,7 +11,7 @@ import (
 
 const ageColumn = "Age"
 
-// What the API server says of columns that it makes of metadata.
+// The API server's descriptions of the columns that it makes of metadata.
 var (
 	described     = metav1.ObjectMeta{}.SwaggerDoc()
 	nameColumn    = metav1.TableColumnDefinition{Name: "Name", Type: "string", Format: "name", Description: described["name"]}
@@ -41,7 +41,7 @@ func (createdAt) cells(doc []byte, _ func() time.Duration) ([]any, []metav1.Tabl
 	return []any{meta.Name, meta.CreationTimestamp.UTC().Format(time.RFC3339)}, nil, nil
 }
 
-// generic is for kinds of which nothing is known.
+// generic is for unknown kinds.
 type generic struct{}
 
 func (generic) columns() []metav1.TableColumnDefinition {

@@ -37,8 +37,8 @@ type style interface {
 	cells(doc []byte, shift func() time.Duration) (cells []any, conditions []metav1.TableRowCondition, err error)
 }
 
-// Make makes the table of some objects of one resource. What the rows carry beside their cells is as the API server's parameter
-// includeObject says.
+// Make makes the table of some objects of one resource. The API server's parameter includeObject says which parts of the object
+// a row carries.
 func (t *Tables) Make(resource schema.GroupResource, objects iter.Seq2[string, []byte], include metav1.IncludeObjectPolicy) (*metav1.Table, error) {
 	table := &metav1.Table{TypeMeta: metav1.TypeMeta{APIVersion: metav1.SchemeGroupVersion.String(), Kind: "Table"}, Rows: []metav1.TableRow{}}
 	printers := map[schema.GroupVersionKind]*Printer{}
@@ -92,7 +92,8 @@ func byPrecedence(table *metav1.Table) {
 	})
 }
 
-// Empty gives the columns and rows of a table that has no objects. Where the API server has no printer of its usual sort, rows are nil.
+// Empty gives the columns and rows of a table that has no objects. If the API server has no printer of its usual sort, rows are
+// nil.
 func (t *Tables) Empty(resource schema.GroupResource, gvk schema.GroupVersionKind) ([]metav1.TableColumnDefinition, []metav1.TableRow) {
 	columns := t.style(resource, gvk).columns()
 	if createdAtOnly[resource] || resource == definitions {

@@ -43,7 +43,7 @@ func selects(paths []patch.Path, key string) bool {
 	return selected || err != nil
 }
 
-// applied redacts the copy of a Secret that kubectl apply leaves. What may be anything else is replaced whole.
+// applied redacts the copy of a Secret that kubectl apply leaves. A value that may be of another form is replaced whole.
 func (o object) applied(annotation patch.Doc) patch.Doc {
 	whole := o.replace(lastApplied, annotation)
 	text, ok := patch.Unquote(annotation)

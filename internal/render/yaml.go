@@ -47,7 +47,8 @@ func Check(doc []byte) (replaced []string, err error) {
 type yamlWriter struct {
 	decoder  *jsontext.Decoder
 	replaced []string
-	// The encoder decides by itself which strings it quotes. What it must quote is a token to it, and gets its quotes afterwards.
+	// The encoder decides by itself which strings it quotes. Text that it must quote is a token to it, and gets its quotes
+	// afterwards.
 	token  string            // how tokens begin
 	tokens map[string]string // by text
 }

@@ -199,7 +199,7 @@ func TestALogWithWhatAnObjectOwnsIsOfThatTree(t *testing.T) {
 	}
 }
 
-// Of a bad rollout, these four lines are what an engineer looks for.
+// After a bad rollout, an engineer looks for these four lines.
 func TestTheNinetySecondsOfABadRolloutFitOnAScreen(t *testing.T) {
 	b := newScene(t)
 	first := b.replayed(t, "log", "deployment/web", "-n", "shop", "--path", "spec.template.spec.containers[*].image", "-o", "json")

@@ -12,8 +12,8 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// outage is a record with a pause from 12:01 to 12:20. Of a scale and a delete in it, the objects do not say when they happened. The objects that
-// were made before and after do, at the minutes given.
+// outage is a record with a pause from 12:01 to 12:20. The objects of a scale and a delete in it do not say when they happened.
+// The objects that were made before and after do, at the minutes given.
 func outage(t *testing.T, before, after string) *book {
 	t.Helper()
 	b := newBook(t)

@@ -174,7 +174,7 @@ func run(ctx context.Context, root *cobra.Command) error {
 		return err
 	case <-ctx.Done():
 	}
-	// What was begun ends by itself, unless it is stuck in writing to somebody who does not read.
+	// Work under way ends by itself, unless it waits for a reader that does not read.
 	grace := time.NewTimer(endWithin)
 	defer grace.Stop()
 	select {

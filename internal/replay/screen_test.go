@@ -48,7 +48,7 @@ func (b *book) onScreen(t *testing.T, columns uint16, args ...string) string {
 // screenLine is the first line of deltas on a screen: of one, or of siblings with their number.
 var screenLine = regexp.MustCompile(`(?m)^[ ~?]\d\d:\d\d:\d\d\.\d{3}(?:$|  (?:(\d+) [a-z]+ of )?)`)
 
-// deltasOn counts the deltas that a screen shows, and those that it says are folded.
+// deltasOn counts the deltas that a screen shows, and the folded ones that it counts.
 func deltasOn(t *testing.T, text string) (shown, folded int) {
 	t.Helper()
 	for _, line := range screenLine.FindAllStringSubmatch(text, -1) {
@@ -64,7 +64,7 @@ func deltasOn(t *testing.T, text string) (shown, folded int) {
 	return shown, folded
 }
 
-// What an engineer looks for: who scaled, which image came, that its Pods are stuck, and when it was rolled back.
+// An engineer looks for these: who scaled, which image came, that its Pods are stuck, and when it was rolled back.
 var soughtOnScreen = []string{
 	`(?m)^ 13:17:37\.180 +deploy/web +kubectl/scale +spec\.replicas 3 → 5$`,
 	`deploy/web +kubectl-set +spec\.template\.spec\.containers\[web\]\.image \S+:v1 → \S+:v2-broken`,

@@ -56,7 +56,7 @@ type Report struct {
 	// Bytes is the size of the days before, Left of those that are left.
 	Bytes int64 `json:"bytes"`
 	Left  int64 `json:"left"`
-	// What only the days that went referred to.
+	// The parts to which only the dropped days referred.
 	Checkpoints int64 `json:"checkpoints"`
 	Lives       int64 `json:"lives"`
 	Documents   int64 `json:"documents"`
@@ -154,8 +154,8 @@ func (p *pruning) partitions(ctx context.Context) ([]partition, error) {
 	})
 }
 
-// drop gives the obstacle, if there is one. Where there is none, and the day was not dropped, another has done it who prunes at
-// the same time.
+// drop gives the obstacle, if there is one. If there is none, and the day was not dropped, another pruner has dropped it at the
+// same time.
 func (p *pruning) drop(ctx context.Context, day Day) (dropped bool, obstacle string, err error) {
 	if p.options.DryRun {
 		obstacle, err = p.obstacle(ctx, day)

@@ -48,7 +48,7 @@ type Request struct {
 	Agent   string // its user agent
 	Manager string // its field manager; empty means that the server takes it from the agent
 	Verb    Verb
-	// Object is what is created, applied or patched, as YAML, with apiVersion, kind and metadata. Of a patch it is merged.
+	// Object is what is created, applied or patched, as YAML, with apiVersion, kind and metadata. A patch is merged.
 	Object string
 	Status bool // of the subresource
 }

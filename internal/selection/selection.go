@@ -115,7 +115,7 @@ func (s Selector) Matches(doc patch.Doc) bool {
 func StringsAt(doc patch.Doc, pointer string) map[string]string {
 	found := map[string]string{}
 	if value, ok := patch.Get(doc, pointer); ok {
-		_ = json.Unmarshal(value, &found) // What is no map of strings selects nothing.
+		_ = json.Unmarshal(value, &found) // A value that is no map of strings selects nothing.
 	}
 	return found
 }
@@ -126,7 +126,7 @@ type fieldsOf struct{ doc patch.Doc }
 // Has is part of fields.Fields.
 func (f fieldsOf) Has(string) bool { return true }
 
-// Where a field of the API server's is not the path that its name says, in the versions that are served.
+// The API server's fields whose path is not their name, in the served versions.
 var fieldPaths = map[string][]string{
 	"source":             {"/source/component", "/reportingComponent", "/deprecatedSource/component", "/reportingController"},
 	"reportingComponent": {"/reportingComponent", "/reportingController"},
@@ -134,7 +134,7 @@ var fieldPaths = map[string][]string{
 	"status.podIPs":      {}, // taken, and the server never finds a value
 }
 
-// What the server takes for a field that is not in the text: the zero of its type.
+// The server's value of a field that is not in the text: the zero of its type.
 var fieldZeros = map[string]string{
 	"spec.unschedulable": "false", "spec.hostNetwork": "false", "status.replicas": "0", "status.successful": "0",
 }

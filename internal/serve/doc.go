@@ -17,7 +17,7 @@
 //   - Another Origin: 403. Browsers let every web page open WebSockets to every host.
 //   - No token, or another one: 401.
 //   - --listen at another address is refused at the start, unless the server is shared.
-//   - A header or URL above 128 KiB: 431. Of a body above 3 MiB, the handler's read fails.
+//   - A header or URL above 128 KiB: 431. If a body is above 3 MiB, the handler's read fails.
 //
 // There is no CORS, and nothing is compressed: both ends are one machine.
 //

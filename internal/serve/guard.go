@@ -34,7 +34,7 @@ type guard struct {
 	caller Authenticator
 }
 
-// allowed are the names of loopback, and those that were named.
+// allowed are the names of loopback, and the named ones.
 func allowed(names []string) (map[string]bool, error) {
 	hosts := map[string]bool{"localhost": true, "127.0.0.1": true, "::1": true}
 	for _, name := range names {
@@ -155,7 +155,7 @@ func WriteStatus(w http.ResponseWriter, s *metav1.Status) {
 	WriteJSON(w, int(s.Code), s)
 }
 
-// WriteJSON answers with a value. What is to be kept by no cache said so before.
+// WriteJSON answers with a value. An answer that no cache may store has set its header before.
 func WriteJSON(w http.ResponseWriter, code int, value any) {
 	w.Header().Set("Content-Type", "application/json")
 	if w.Header().Get("Cache-Control") == "" {

@@ -32,7 +32,7 @@ const (
 	tokenBytes = 32
 )
 
-// HealthPath is answered by the server itself, to whoever has the token.
+// The server itself answers HealthPath, to every client with the token.
 const HealthPath = "/healthz"
 
 // ErrEnding is why a watch ends when the server does.
@@ -46,7 +46,8 @@ type Options struct {
 	Flag string
 	// Shared serves others than who has the token of this server. It is nil on loopback, unless live authorization is wished there, too.
 	Shared *Shared
-	// Plain serves HTTP without TLS, on loopback, to those that it knows. Browsers trust loopback, and warn of every certificate made here. Shared wins.
+	// Plain serves HTTP without TLS, on loopback, to clients that it knows. Browsers trust loopback, and warn of every
+	// certificate made here. Shared wins.
 	Plain Authenticator
 	// AllowedHosts are names by which clients may call the server, besides those of loopback.
 	AllowedHosts []string
@@ -79,7 +80,8 @@ type Access struct {
 	Token string `json:"token"`
 }
 
-// Server serves a handler: on loopback to clients that have its token, or to those that an Authenticator knows. It speaks TLS, unless it is plain.
+// Server serves a handler on loopback: to clients that have its token, or to clients that an Authenticator knows. It speaks
+// TLS, unless it is plain.
 type Server struct {
 	access   Access
 	guard    *guard
@@ -216,7 +218,7 @@ func NewToken() string {
 // Access is what clients need to reach the server.
 func (s *Server) Access() Access { return s.access }
 
-// ServeHTTP looks who asks, and passes on what may pass.
+// ServeHTTP finds the user, and passes on allowed requests.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for name, value := range s.header {
 		w.Header().Set(name, value)
@@ -274,6 +276,6 @@ func (s *Server) shutdown(ctx context.Context) error {
 // Close stops listening, be it that Serve was called or not.
 func (s *Server) Close() {
 	s.endWatches(ErrEnding)
-	_ = s.http.Close() // What is left are connections, whose clients see the end either way.
+	_ = s.http.Close() // The rest are connections, whose clients see the end either way.
 	_ = s.listener.Close()
 }

@@ -10,7 +10,8 @@ import (
 // mostConnections is more than probes and scrapes need.
 const mostConnections = 100
 
-// connections keeps the number of open connections bounded. The oldest gives way to a new one: whoever opens many does not keep a probe out.
+// connections keeps the number of open connections bounded. The oldest gives way to a new one: a client that opens many does
+// not keep a probe out.
 type connections struct {
 	mu   sync.Mutex // protects open
 	open []net.Conn // oldest first

@@ -87,7 +87,7 @@ func NewMetrics() *Metrics {
 		PatchMismatch: f.NewCounter(prometheus.CounterOpts{Name: "kuberewind_patch_mismatches_total",
 			Help: "Patches that failed their check and were replaced by keyframes; always 0."}),
 		Undecodable: f.NewCounterVec(prometheus.CounterOpts{Name: "kuberewind_undecodable_total",
-			Help: "Objects that could not be read and are confessed as gaps."}, stream),
+			Help: "Objects that could not be decoded; each lies in a gap."}, stream),
 		Head: f.NewGauge(prometheus.GaugeOpts{Name: "kuberewind_head_seq",
 			Help: "Number of the newest committed delta."}),
 		DiscoveryFails: f.NewCounter(prometheus.CounterOpts{Name: "kuberewind_discovery_failures_total",

@@ -128,7 +128,7 @@ func (b *Book) Commit(items ...postgres.Item) {
 	require.NoError(b.t, b.sink.Commit(context.Background(), batch))
 }
 
-// List ends the first list of all resources, with what was there.
+// List ends the first list of all resources, with the objects in it.
 func (b *Book) List(items ...postgres.Item) { b.t.Helper(); b.ListBut("", items...) }
 
 // ListBut is List without one resource.

@@ -16,7 +16,7 @@ var (
 	encoder = reflect.TypeFor[json.Marshaler]()
 )
 
-// MetadataPaths are the times of an object of which nothing but the metadata is known.
+// MetadataPaths are the times of an object of which only the metadata is known.
 func MetadataPaths() []patch.Path {
 	return TypePaths(reflect.TypeFor[metav1.PartialObjectMetadata]())
 }

@@ -30,8 +30,8 @@ func Duration(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// durationOf reads 10m, -10m, 2d12h, 10m ago, 2 hours 30 minutes ago. What is longer than 292 years, a Duration cannot hold: it is not
-// read.
+// durationOf reads 10m, -10m, 2d12h, 10m ago, 2 hours 30 minutes ago. A time of more than 292 years does not fit into a
+// Duration: it is not read.
 func durationOf(text string) (time.Duration, bool) {
 	rest, minus := strings.CutPrefix(text, "-")
 	rest, ago := strings.CutSuffix(rest, " ago")

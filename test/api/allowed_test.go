@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// This file is the closed list of the ways in which our answers may differ from those of the real API server. Whatever is not here is
-// a fault. So is an entry that a run does not need.
+// This file is the closed list of the ways in which our answers may differ from those of the real API server. Any other
+// difference is a fault. An entry that a run does not need is one, too.
 
 // An allowance is one way to differ.
 type allowance struct {

@@ -120,7 +120,7 @@ func ofAnotherCluster(t *testing.T, o *tenancy, f *front) {
 	require.Empty(t, o.other.taken())
 }
 
-// aboutOthers asks what others could do then: who asks needs the right to list roles and bindings.
+// aboutOthers asks what others could do then: the user needs the right to list roles and bindings.
 func aboutOthers(t *testing.T, o *tenancy, f *front) {
 	path := o.root() + "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 	ask := func(token, as string) (int, string) {

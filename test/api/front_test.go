@@ -163,7 +163,7 @@ func (f *front) watch(t *testing.T, token, path string) *events {
 	return &events{decoder: json.NewDecoder(response.Body)}
 }
 
-// next skips what is there before the watch.
+// next skips the objects before the watch.
 func (e *events) next(t *testing.T) (event watchEvent) {
 	t.Helper()
 	for event.Type == "" || event.Type == "ADDED" {

@@ -39,7 +39,7 @@ func TestWhatDidNotFitIntoTheSpoolIsConfessedAsThat(t *testing.T) {
 	require.NotEmpty(t, record.strings(`SELECT cause FROM kuberewind.coverage WHERE cause = 'overflow' AND changed = 1`))
 }
 
-// Of what was spooled a part cannot be read, and the server has forgotten it.
+// A part of the spool cannot be read, and the server has forgotten it.
 func TestWhatWasLostWithASpoolIsConfessedAsThat(t *testing.T) {
 	t.Parallel()
 	s, cms, _, db, v := outgrown(t, true)
@@ -53,7 +53,8 @@ func TestWhatWasLostWithASpoolIsConfessedAsThat(t *testing.T) {
 	require.Regexp(t, `^what the recorder before had spooled could not all be read; .*too old`, record.requireGaps(cms, "first_list:relisted", "spool_corrupt:relisted")[1].detail)
 }
 
-// What was left out for a while is caught up on; where the server has forgotten it, that it was left out is the cause.
+// Objects that were left out for a while are recovered. If the server has forgotten them, the cause of the gap is that they
+// were left out.
 func TestWhatIsNoLongerLeftOutIsCaughtUpOnOrConfessed(t *testing.T) {
 	t.Parallel()
 	for name, forgotten := range map[string]bool{"the server has it": false, "the server has forgotten it": true} {

@@ -183,7 +183,7 @@ func TestAQueueThatIsFullHoldsTheWatchBackAndNothingIsLost(t *testing.T) {
 func TestAMigrationThatWasKilledIsFinishedAndTheRecordBegun(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, nil)
-	// What golang-migrate leaves: its note says that the first migration was begun.
+	// golang-migrate's leftover: its note says that the first migration was begun.
 	db.Exec(t, "CREATE SCHEMA kuberewind", "CREATE TABLE kuberewind.schema_migrations (version bigint NOT NULL PRIMARY KEY, dirty boolean NOT NULL)",
 		"INSERT INTO kuberewind.schema_migrations VALUES (1, true)")
 	cms := configMaps()

@@ -8,7 +8,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/pgtest"
 )
 
-// All that a recorder knows when it starts is what it has folded from the record.
+// A recorder that starts knows only what it has folded from the record.
 func TestWhatHappenedWhileNoRecorderRanIsFoundThoughTheServerHasForgottenIt(t *testing.T) {
 	t.Parallel()
 	cms := configMaps()

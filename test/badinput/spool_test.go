@@ -209,7 +209,7 @@ func TestASpoolThatAnotherRecorderHasOvertakenIsSetAside(t *testing.T) {
 	require.NotEmpty(t, kept)
 }
 
-// What follows the damage is read from the server again, which still has it.
+// The entries after the damage are read from the server again, which still has them.
 func TestASpoolThatIsDamagedIsUsedUpToThereAndNothingIsLost(t *testing.T) {
 	t.Parallel()
 	s, cms, start, db, v := outgrown(t, false)
@@ -352,7 +352,7 @@ func TestASpoolOnADiskThatIsReadOnlyIsWrittenOnceThoughTheRecorderIsKilled(t *te
 	record.requireGaps(cms, "first_list:relisted")
 }
 
-// What was spooled lies where it cannot be read, and the server has forgotten it.
+// The spool lies in a place where it cannot be read, and the server has forgotten the entries.
 func TestASpoolThatCannotBeOpenedIsConfessedIfTheServerHasForgottenIt(t *testing.T) {
 	t.Parallel()
 	s, cms, _, db, v := outgrown(t, true)

@@ -59,7 +59,7 @@ func otherAuthority(t *testing.T) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
-// clusters are those that cannot be recorded: each gives a kubeconfig, or a context of it after a comma.
+// clusters are clusters that cannot be recorded: each gives a kubeconfig, or a context of it after a comma.
 var clusters = map[string]struct {
 	kubeconfig func(t *testing.T) string
 	args       []string
@@ -133,7 +133,7 @@ func TestAClusterThatCannotBeUsedIsRefusedAtTheStart(t *testing.T) {
 	}
 }
 
-// databases are those that cannot be recorded into.
+// databases are databases that cannot hold a record.
 var databases = map[string]struct {
 	url   func(t *testing.T) string
 	args  []string

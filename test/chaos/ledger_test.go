@@ -17,7 +17,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/controlplane"
 )
 
-// A ledger holds the record against the oracle: each write is a row once, or inside a confessed gap.
+// A ledger compares the record with the oracle: each write is a row once, or inside a gap.
 type ledger struct {
 	oracle *oracle
 	api    *wire // of the recorders
@@ -190,7 +190,8 @@ func (l *ledger) gaps(ctx context.Context, db pgx.Tx) ([]gap, error) {
 	})
 }
 
-// confesses says whether a gap owns up to a write of this generation or the one before. One that ended with nothing missed owns up to nothing.
+// confesses says whether a gap covers a write of this generation or the one before. One that ended with nothing missed owns up
+// to nothing.
 func (g *gap) confesses(s *state, generation int) bool {
 	if g.resource != s.resource || g.outcome == "resumed" {
 		return false
@@ -208,7 +209,7 @@ func (s *state) mistakenFor(x row, equal bool) bool {
 	return x.source == "watch" && ends == (x.kind == "Deleted") && ends != equal
 }
 
-// excuses says whether that may be on record: it happened before the recorder had noticed, and that is confessed.
+// excuses says whether that may be on record: it happened before the recorder had noticed, and a gap covers it.
 func (g *gap) excuses(x row) bool {
 	return g.resource == x.resource && g.cause == "history_reversed" && !x.observed.Before(g.fromAt) && !x.observed.After(g.toAt)
 }

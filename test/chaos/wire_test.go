@@ -93,7 +93,7 @@ func (w *wire) refuse() {
 	w.wait.Wait()
 }
 
-// drop loses what is sent, on every connection that there is and on those that come, and ends none of them.
+// drop loses all bytes that are sent, on every connection, also later ones, and ends none of them.
 func (w *wire) drop() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -158,7 +158,7 @@ func (w *wire) pass(l *link) {
 	delete(w.links, l)
 }
 
-// copy passes bytes on while the link is not deaf. Of a deaf one, the end is lost too; only its own client's is noticed.
+// copy passes bytes on while the link is not deaf. A deaf wire loses the end, too; only its own client notices one.
 func (w *wire) copy(l *link, to io.Writer, from io.Reader) {
 	buffer := make([]byte, 32<<10)
 	for {

@@ -28,8 +28,8 @@ import (
 	"github.com/kuberewind/kuberewind/migrations"
 )
 
-// patience is how long the recorder may take to be over what it has been through. It asks again for what it may not read, and finds
-// out that a connection is half open, within a minute each.
+// patience is how long the recorder may take to recover. It asks again for what it may not read, and finds out that a
+// connection is half open, within a minute each.
 var patience = flag.Duration("patience", recordertest.Patience, "how long the recorder may take to be over a fault")
 
 // world is a cluster, its record, and the recorder between them, each reached through a wire.
@@ -66,7 +66,8 @@ func newWorld(t *testing.T, random *rand.Rand, selected []fault) *world {
 	w := &world{random: random, dir: t.TempDir(), exits: map[int]int{}}
 	w.key = filepath.Join(w.dir, "redaction.key")
 	w.plane = controlplane.ForTest(t, controlplane.Options{APIServer: controlplane.APIServerOptions{Args: []string{
-		// What is stored can be compared with what is recorded, Events expire while somebody looks, and the load is not held back.
+		// Stored objects can be compared with the recorded ones, Events expire while somebody looks, and the load is not held
+		// back.
 		"--storage-media-type=application/json", "--event-ttl=40s", "--etcd-compaction-interval=" + compacted.String(),
 		"--max-requests-inflight=2000", "--max-mutating-requests-inflight=1000",
 	}}, Users: []controlplane.User{{Name: recorderUser}}})

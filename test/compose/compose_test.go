@@ -111,7 +111,7 @@ var (
 	interpolation = regexp.MustCompile(`\$\{(\w+)(?::?[-?]([^}]*))?\}`)
 )
 
-// interpolate is what docker compose makes of a value when nothing is set but what values says.
+// interpolate is docker compose's result for a value when nothing is set but values.
 func interpolate(text string, values map[string]string) string {
 	return interpolation.ReplaceAllStringFunc(text, func(match string) string {
 		parts := interpolation.FindStringSubmatch(match)

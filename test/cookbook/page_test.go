@@ -88,7 +88,7 @@ func shellTime(setting string) string {
 	return strings.NewReplacer(" ", "T", "+00", "Z").Replace(setting)
 }
 
-// What differs between two runs of the same story. Columns are as wide as what stands in them, so widths go as well.
+// The differences between two runs of the same story. Columns are as wide as what stands in them, so widths go as well.
 var volatile = []struct {
 	pattern *regexp.Regexp
 	token   string

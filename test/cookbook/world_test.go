@@ -16,7 +16,7 @@ import (
 // clusterName is the cluster's in the record.
 const clusterName = "prod"
 
-// unreadable is the API group that the recorder may not read, so that the record has something to confess.
+// unreadable is the API group that the recorder may not read, so that the record has a gap.
 const unreadable = "certificates.k8s.io"
 
 // world is a cluster and its record.

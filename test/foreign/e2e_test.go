@@ -17,7 +17,7 @@ import (
 // focus are the specs of the API machinery that read what the past serves, and need no Pod to run.
 const focus = `Watchers|WatchList|API chunking|Table transformation|Discovery|CustomResourceDefinition Watch|AggregatedDiscovery|OpenAPIV3|server version|Server request timeout`
 
-// specs are what ginkgo reports: one element each, those that were left out as well.
+// specs are ginkgo's report: one element each, also for specs that were left out.
 type specs struct {
 	Suites []struct {
 		Cases []struct {

@@ -46,7 +46,7 @@ func (c *cluster) in(t *testing.T) *cluster {
 	return &of
 }
 
-// TestAShopThatIsRecorded is one cluster, because each takes seconds of CPU time. What changes the cluster comes last.
+// TestAShopThatIsRecorded is one cluster, because each takes seconds of CPU time. The test that changes the cluster comes last.
 // No name has a comma: it would be in paths, where kubectl takes it for the end of one.
 func TestAShopThatIsRecorded(t *testing.T) {
 	c := startCluster(t)

@@ -207,7 +207,7 @@ func (c *cluster) interruptFollowing() {
 		}
 		return false
 	}
-	// More than what was there when it began: the rest has come since.
+	// This is more than the objects at its begin: the others have come since.
 	for range 100 {
 		require.True(c.t, read(), errOut.String())
 	}

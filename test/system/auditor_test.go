@@ -13,8 +13,8 @@ import (
 	"github.com/kuberewind/kuberewind/migrations"
 )
 
-// TestAnAuditorThatHoldsEveryAdvisoryLockHoldsUpNoRecorder: those that the auditor can see while a recorder works, and those whose keys
-// the auditor can compute, of migrations and roles. The recorder takes none.
+// TestAnAuditorThatHoldsEveryAdvisoryLockHoldsUpNoRecorder: the locks that the auditor can see while a recorder works. It also
+// takes those of migrations and roles, whose keys it can compute. The recorder takes none.
 func TestAnAuditorThatHoldsEveryAdvisoryLockHoldsUpNoRecorder(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, nil)

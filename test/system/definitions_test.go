@@ -86,7 +86,7 @@ func TestAResourceOfWhichOnlyTheDefinitionIsOnRecordIsRecordedFromItsFirstInstan
 	recorder.Terminate(t)
 }
 
-// ownEvents are those that a recorder wrote about itself, be it before the first list of Events or after it.
+// ownEvents are the Events that a recorder wrote about itself, before the first list of Events or after it.
 const ownEvents = `SELECT (object->>'type') || ' ' || (object->>'reason') FROM kuberewind.deltas
 	WHERE resource = 'events' AND type IN ('Added', 'Sync') AND object->'source'->>'component' = 'kuberewind-recorder' ORDER BY 1`
 
@@ -140,7 +140,7 @@ func TestAResourceThatEndedWhileNoRecorderRanIsKnownToHaveEnded(t *testing.T) {
 	w.awaitLines(t, []string{added, deleted, "Added two " + string(second.GetUID())}, widgetRows)
 	require.Len(t, w.lines(t, gaps), 1)
 
-	// The same, of what lived and died between what is on record and its end.
+	// The same for objects that lived and died between the record's last row and its end.
 	a.delete(widgets, "two")
 	w.awaitLines(t, []string{"Deleted two " + string(second.GetUID())}, widgetRows+` OFFSET 3`)
 	recorder.Terminate(t)
@@ -231,7 +231,7 @@ func TestAnObjectThatWentWithItsDefinitionIsNotTakenForOneThatHasOutlivedIt(t *t
 	a.defineWidgets()
 	one := string(a.create(widgets, template(widgets, "default", "one")).GetUID())
 	w.awaitLines(t, []string{"Added one " + one}, widgetRows)
-	for _, annotation := range []string{"later", "last"} { // Where changes may share a revision, the position is that of the one before.
+	for _, annotation := range []string{"later", "last"} { // If changes may share a revision, the position is that of the one before.
 		a.merge(crds, "widgets.example.kuberewind.dev", fmt.Sprintf(`{"metadata":{"annotations":{"%s":"yes"}}}`, annotation))
 	}
 	w.awaitLines(t, []string{"/metadata/annotations", "/metadata/annotations/last"},

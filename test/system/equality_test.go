@@ -74,7 +74,7 @@ func (w *world) makeCheckpoint(t *testing.T) {
 	t.Logf("a checkpoint of %d objects at seq %d", made.Objects, made.Seq)
 }
 
-// requireRebuilds: what is rebuilt from the record is what the server served, at any revision and time.
+// requireRebuilds: the objects rebuilt from the record are those that the server served, at any revision and time.
 func (w *world) requireRebuilds(t *testing.T, moments ...moment) {
 	t.Helper()
 	record, err := history.Open(t.Context(), w.database, history.Options{})

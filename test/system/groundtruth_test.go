@@ -227,7 +227,7 @@ func (w *world) countRows(t *testing.T) (n int) {
 	return n
 }
 
-// expectedNow says whether a row is one of those that the oracle knows.
+// expectedNow says whether the oracle knows a row.
 func (w *world) expectedNow(x *row) bool {
 	rev, err := strconv.ParseInt(x.meta.ResourceVersion, 10, 64)
 	return err == nil && rev > w.oracle.from && rev <= w.oracle.to
@@ -317,7 +317,7 @@ func (w *world) comparable(t *testing.T, s streamName, doc patch.Doc) patch.Doc 
 	return hidden
 }
 
-// compareFirstLists: what was there before the record began is on record as it was at the first list.
+// compareFirstLists: objects from before the record are on record as they were at the first list.
 func (w *world) compareFirstLists(t *testing.T, record []row) {
 	t.Helper()
 	found := map[streamName]map[string]patch.Doc{}
@@ -357,8 +357,7 @@ func (w *world) firstLists(t *testing.T) map[streamName]string {
 	return lists
 }
 
-// requireNoGap: but for the first lists, nothing is confessed to have been missed; of the CRD that was made in mid-run, not even by a
-// first list.
+// requireNoGap: there are no gaps but those of the first lists. The CRD that was made in mid-run has not even that.
 func (w *world) requireNoGap(t *testing.T) {
 	t.Helper()
 	rows, err := w.db.Query(t.Context(), `SELECT resource || ': ' || cause || ' ' || detail FROM kuberewind.gaps

@@ -50,7 +50,7 @@ func beforeRestore(t *testing.T) *restored {
 	return r
 }
 
-// served is what etcd holds of what configMapsNow asks for.
+// served is etcd's content for the question of configMapsNow.
 func (r *restored) served(t *testing.T) (found []string) {
 	t.Helper()
 	for _, name := range []string{"gone", "hidden", "kept", "lost", "new"} {
@@ -132,7 +132,7 @@ func TestAnEtcdThatIsRestoredUnderItsAPIServerIsNotBelievedBeforeThatHasNoticed(
 	eventually(t.Context(), t, "the reversal on record", func() bool {
 		return slices.Contains(r.open(t), "configmaps history_reversed")
 	})
-	// The API server lists what it has in its cache.
+	// The API server lists the objects in its cache.
 	list, err := r.in(configMaps).List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
 	require.True(t, slices.ContainsFunc(list.Items, func(o unstructured.Unstructured) bool { return o.GetName() == "lost" }), "the API server tells the truth: this shows nothing")
@@ -150,7 +150,7 @@ func TestAnEtcdThatIsRestoredUnderItsAPIServerIsNotBelievedBeforeThatHasNoticed(
 func TestAnEtcdThatOvertakesItselfUnderItsAPIServerIsNotBelieved(t *testing.T) {
 	t.Parallel()
 	r := beforeRestore(t)
-	// The first of a stream is one of those that are looked at again.
+	// The first of a stream is one of the versions that are checked again.
 	r.undone = r.create(secrets, template(secrets, "default", "undone")).GetResourceVersion()
 	r.awaitLines(t, []string{r.undone}, `SELECT resource_version FROM kuberewind.deltas WHERE name = 'undone'`)
 	require.NoError(t, r.plane.Etcd.RestoreData(t.Context(), r.saved))
@@ -177,7 +177,7 @@ func TestAnEtcdThatOvertakesItselfUnderItsAPIServerIsNotBelieved(t *testing.T) {
 	r.recorder = r.record(t)
 	r.awaitAll(t)
 	r.awaitTruth(t)
-	// What was recorded between the restore and when that was noticed is not complete.
+	// Rows that were recorded between the restore and its discovery are not complete.
 	require.Equal(t, []string{"true"}, r.lines(t, `SELECT DISTINCT (from_rv::bigint <= $1::text::bigint)::text FROM kuberewind.gaps
 		WHERE cause = 'history_reversed' AND resource = 'configmaps'`, r.undone))
 	r.recorder.Terminate(t)

@@ -19,7 +19,7 @@ type task struct {
 	never []string
 	// most is how many lines the answer has at most. Zero: any number.
 	most int
-	// code is the exit code. Of a diff, 1 says that something is different.
+	// code is the exit code. The exit code 1 of a diff says that something is different.
 	code int
 }
 

@@ -26,7 +26,7 @@ func takes(suite, name string) bool {
 	return !strings.Contains(name, "_bench_test") && !slices.Contains(unrelated, name)
 }
 
-// edits are pairs of what stands in a file and what is put there, so that a test asks an adapter instead of a field.
+// edits are pairs of a text in a file and its replacement, so that a test asks an adapter instead of a field.
 func edits(suite string) map[string][]string {
 	if suite == "fifo" {
 		return map[string][]string{

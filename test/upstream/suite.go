@@ -116,7 +116,7 @@ func (s suite) once(ctx context.Context, binary, name, setting string) try {
 	return try{outcome: judge(name, "\n"+string(said), err, ctx.Err() != nil), said: string(said), log: log}
 }
 
-// judge names how a test ended, by what it said. What a test is not excused for comes first.
+// judge names how a test ended, by what it said. Outcomes that are never excused come first.
 func judge(name, said string, err error, killed bool) outcome {
 	switch {
 	case races(said):

@@ -32,7 +32,7 @@ type site struct {
 	happens map[string]func()
 }
 
-// What happens to a record while the page is open is shown, and what is gone is not.
+// The page shows changes of the record while it is open, and no lost rows.
 func TestBadInputInABrowser(t *testing.T) {
 	if !*all {
 		t.Skip("it takes minutes: make test-web runs it")
@@ -45,7 +45,7 @@ func TestBadInputInABrowser(t *testing.T) {
 	happening(t, chromium, "badinput/badinput.test.mjs", sites, "KUBEREWIND_CODES="+links(t, codes.New), "KUBEREWIND_PASSWORD="+password, "KUBEREWIND_EVIL="+evil)
 }
 
-// happening runs a file of tests in Node. What that asks for happens here, in the test's goroutine.
+// happening runs a file of tests in Node. The actions that it asks for happen here, in the test's goroutine.
 func happening(t *testing.T, chromium, file string, sites map[string]*site, env ...string) {
 	t.Helper()
 	told, err := json.Marshal(sites)

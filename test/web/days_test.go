@@ -74,7 +74,7 @@ func (d *days) gaps() {
 	d.until(timelinetest.Noon.AddDate(0, 0, 2))
 }
 
-// paused has no recorder for two hours. What was caught up on happened then.
+// paused has no recorder for two hours. A recovered delta happened then.
 func (d *days) paused() {
 	d.Now = d.Now.Add(time.Hour)
 	began := d.Now

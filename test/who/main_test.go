@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { recordertest.Main(m, "recorder") }
 
-// deltas reads what the record says. What comes of patches only names the classes of deltas that join no request.
+// deltas reads what the record says. The results of patches only name the classes of deltas that join no request.
 func deltas(ctx context.Context, t *testing.T, db *pgx.Conn) []judge.Delta {
 	t.Helper()
 	rows, err := db.Query(ctx, `

@@ -48,7 +48,8 @@ func counter(t testing.TB, db *pgtest.Database, role string, o activity.Options)
 	return activity.NewCounter(pool, cluster, o)
 }
 
-// Whoever changes how deltas are classified changes these numbers, and raises class.Version: else counts of before would be taken for those of now.
+// A change of the classification of deltas changes these numbers, and has to raise class.Version. Else old counts would pass
+// for new ones.
 func TestCountsOfTheSceneAreThoseOfThisVersionOfTheClassifier(t *testing.T) {
 	const version, classes = 1, "added 80, change 141, deleted 43, event 189, heartbeat 416, status 287, sync 205"
 	db := pgtest.New(t, recorded)

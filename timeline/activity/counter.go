@@ -17,7 +17,8 @@ import (
 	"github.com/kuberewind/kuberewind/timeline/internal/class"
 )
 
-// BlockDeltas is of how many deltas a block holds the counts. What is less than a block is read delta by delta when a strip is asked for.
+// BlockDeltas is of how many deltas a block holds the counts. A rest that is less than a block is read delta by delta when a
+// strip is asked for.
 const BlockDeltas = 4096
 
 // Session is what the sessions of a recorder's Counter are called in pg_stat_activity.
@@ -62,8 +63,8 @@ func NewCounter(pool *pgxpool.Pool, cluster history.Cluster, o Options) *Counter
 	return &Counter{pool: pool, record: record, reckoner: newReckoner(record), options: o}
 }
 
-// Run counts whatever can be counted, until ctx ends, which is no error. What fails is logged, and tried again later: without counts nothing is wrong, only
-// slower.
+// Run counts whatever can be counted, until ctx ends, which is no error. A failure is logged, and tried again later: without
+// counts nothing is wrong, only slower.
 func (c *Counter) Run(ctx context.Context) error {
 	ticker := time.NewTicker(c.options.CheckEvery)
 	defer ticker.Stop()
@@ -171,7 +172,8 @@ func (c *Counter) cut(day time.Time, from, to int64) *stretch {
 	return &stretch{day: day, first: from, last: min(to, from+c.options.Block-1)}
 }
 
-// countOne counts a stretch, and writes its block in the place of what was there. It is ErrChanged if the past of the record has changed meanwhile.
+// countOne counts a stretch, and writes its block in the place of the earlier one. It is ErrChanged if the past of the record
+// has changed meanwhile.
 func (c *Counter) countOne(ctx context.Context, s stretch) error {
 	revision, err := c.record.Revision(ctx)
 	if err != nil {

@@ -5,7 +5,7 @@
 //
 // The recorder took documents from the server. The answers made of them are those of kube-apiserver 1.37, as JSON values, with these changes:
 //
-//   - Verbs are get, list and watch, in this order, and of these only those that the server had.
+//   - Verbs are get, list and watch, in this order, as far as the server had them.
 //   - A resource that the record lacks stays, without verbs.
 //   - Of the subresources, status and scale stay, with the verb get. Storage version hashes are left out: recorded discovery does not have them.
 //   - The server address in /api is the host that the client asked.

@@ -34,7 +34,7 @@ func (s *Server) Resource(gvr schema.GroupVersionResource) (Resource, bool) {
 // reading are the verbs that the past allows.
 var reading = []string{"get", "list", "watch"}
 
-// subresources are those that are made of the object itself: status is the object.
+// subresources are the subresources made of the object itself: status is the object.
 var subresources = []string{"status", "scale"}
 
 // Readable reports whether a subresource can be read, if the server had it.
@@ -120,7 +120,7 @@ func trim(list *apidiscovery.APIGroupDiscoveryList, recorded func(schema.GroupRe
 	}
 }
 
-// trimSubresources leaves those that can be read. Those of a resource that cannot be read are left out.
+// trimSubresources leaves the readable ones. Those of a resource that cannot be read are left out.
 func trimSubresources(all []apidiscovery.APISubresourceDiscovery, readable bool) (left []apidiscovery.APISubresourceDiscovery) {
 	for _, s := range all {
 		if readable && Readable(s.Subresource) && slices.Contains(s.Verbs, "get") && s.ResponseKind != nil {

@@ -137,7 +137,7 @@ func (f *Feed) jump(to, ends int64) {
 	f.wake()
 }
 
-// begin has the Feed keep what comes after a seq. mu is held.
+// begin has the Feed keep the deltas after a seq. mu is held.
 func (f *Feed) begin(seq, batch int64) {
 	f.first += int64(len(f.kept))
 	f.kept, f.bytes = nil, 0
@@ -150,9 +150,9 @@ func (f *Feed) wake() {
 	f.changed = make(chan struct{})
 }
 
-// Advance moves the Feed to a later seq, or to the same one, where the end of a gap may have come. It reads the deltas between once, for all
-// Readers. If they are more than half of what is kept, each Reader reads them by itself, as after SeekTo, which says what ends is. After an error the
-// Feed is where it was.
+// Advance moves the Feed to a later seq. It may also be the same one, if the end of a gap has come. It reads the deltas between
+// once, for all Readers. If they are more than half of what is kept, each Reader reads them by itself, as after SeekTo, which
+// says what ends is. After an error the Feed is where it was.
 func (f *Feed) Advance(ctx context.Context, to, ends int64) error {
 	f.moving.Lock()
 	defer f.moving.Unlock()
@@ -221,7 +221,7 @@ func (f *Feed) place(ctx context.Context) (seq, batch int64, err error) {
 	}
 }
 
-// read gives what comes after one seq and up to another. fits is false if it is too much.
+// read gives the deltas after one seq and up to another. fits is false if it is too much.
 func (f *Feed) read(ctx context.Context, seq, to, batch, next int64) (events []*Event, fits bool, err error) {
 	relists, err := f.record.Relists(ctx, batch, next)
 	if err != nil {

@@ -254,7 +254,7 @@ func TestAFeedThatCannotReadStaysWhereItIs(t *testing.T) {
 	require.ErrorContains(t, f.Advance(t.Context(), 2, 0), "backward")
 }
 
-// follower is a Reader, and what it has given.
+// follower is a Reader, with the deltas that it has given.
 type follower struct {
 	*feed.Reader
 	stream int32

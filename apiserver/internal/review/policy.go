@@ -86,7 +86,7 @@ func get[T any](t *table[T], singular string, name types.NamespacedName) (*T, er
 	return nil, apierrors.NewNotFound(rbacv1.Resource(singular), name.Name)
 }
 
-// load fills the table if it is not. What is missing then goes to the policy's problems.
+// load fills the table if it is not. The policy's problems then name objects that are missing.
 func load[T any, P interface {
 	*T
 	metav1.Object

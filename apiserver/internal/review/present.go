@@ -76,7 +76,8 @@ func (p *present) ask(ctx context.Context, a authorizer.Attributes) string {
 	return err.Error()
 }
 
-// RulesFor implements authorizer.RuleResolver. Who may read only some resources gets an incomplete list, since Authorize lists nothing.
+// RulesFor implements authorizer.RuleResolver. A user who may read only some resources gets an incomplete list, since Authorize
+// lists nothing.
 func (p *present) RulesFor(ctx context.Context, caller user.Info, namespace string) ([]authorizer.ResourceRuleInfo, []authorizer.NonResourceRuleInfo, bool, error) {
 	var verbs []string
 	var incomplete error

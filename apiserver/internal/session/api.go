@@ -56,7 +56,7 @@ func validName(name string) error {
 	return nil
 }
 
-// A List is the answer to who asks for all sessions.
+// A List is the answer to a request for all sessions.
 type List struct {
 	Sessions []State `json:"sessions"`
 }
@@ -98,7 +98,7 @@ func (s *session) answer(w http.ResponseWriter, code int, notes []string) error 
 	return nil
 }
 
-// userOf is who asks. Without a listener that knows, all are one user.
+// userOf is the user of a request. Without a listener that knows, all are one user.
 func userOf(r *http.Request) string {
 	if caller, ok := request.UserFrom(r.Context()); ok {
 		return caller.GetName()

@@ -65,7 +65,7 @@ type Registry struct {
 	closed bool
 }
 
-// New makes a Registry without sessions. Close ends those that come.
+// New makes a Registry without sessions. Close ends new ones.
 func New(clusters map[string]Cluster, log *slog.Logger) *Registry {
 	r := &Registry{clusters: clusters, log: log, byName: map[string]*session{}}
 	r.ctx, r.stop = context.WithCancel(context.Background())

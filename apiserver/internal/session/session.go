@@ -34,7 +34,7 @@ type session struct {
 	stop  context.CancelFunc
 
 	moves    chan struct{}    // holds one while the root is moved; it protects what follows
-	upcoming []history.Moment // what comes next, in order
+	upcoming []history.Moment // the next steps, in order
 	passed   int64            // last commit that ended a gap without a delta, and that the root has come to
 
 	mu      sync.Mutex // protects what follows
@@ -127,7 +127,7 @@ func (s *session) tick(ctx context.Context) time.Duration {
 		return lookEvery
 	}
 	s.problem, s.atEnd = "", false
-	if len(s.upcoming) == 0 { // What comes next may be due as well.
+	if len(s.upcoming) == 0 { // The next step may be due as well.
 		s.reached = to.At
 		return 0
 	}

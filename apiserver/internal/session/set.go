@@ -12,7 +12,7 @@ import (
 	"github.com/kuberewind/kuberewind/history"
 )
 
-// A Change is what a PUT asks for. What is nil stays.
+// A Change is what a PUT asks for. A nil field stays.
 type Change struct {
 	Cluster *string  `json:"cluster,omitempty"` // the UID; it may be left out if one cluster is served
 	At      *string  `json:"at,omitempty"`      // an instant as history.ParseInstant reads it

@@ -86,7 +86,7 @@ func (s *State) Range(namespace, from string) []Entry {
 	return s.entries[first:end]
 }
 
-// Prepare changes an object for those who read it. What it returns must be canonical.
+// Prepare changes an object for those who read it. Its result must be canonical.
 type Prepare func(patch.Doc) (patch.Doc, error)
 
 // Build reads a resource at a point.

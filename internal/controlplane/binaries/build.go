@@ -27,9 +27,9 @@ type Options struct {
 	Index string
 }
 
-// Build makes the named files where Find finds them and returns their folder. What is there already is kept.
-// kube-apiserver, etcd and kubectl are downloaded if kube-apiserver is missing. If that fails or takes too long, they are built.
-// One source tree is built by one caller at a time; others wait until ctx ends.
+// Build makes the named files where Find finds them and returns their folder. Existing programs are kept. kube-apiserver, etcd
+// and kubectl are downloaded if kube-apiserver is missing. If that fails or takes too long, they are built. One source tree is
+// built by one caller at a time; others wait until ctx ends.
 func Build(ctx context.Context, options Options, names ...string) (string, error) {
 	if os.Getenv(overrideVariable) != "" {
 		return Find(names...)
@@ -78,7 +78,7 @@ func (b *builder) build(ctx context.Context, names []string) error {
 	}
 	defer func() { _ = lock.Close() }() // the kernel gives it up at the latest when this process ends
 	b.staging = filepath.Join(b.dir, ".building")
-	// What a killed build left behind is of no use.
+	// The leftovers of a killed build are of no use.
 	if err := b.removeStaging(); err != nil {
 		return err
 	}

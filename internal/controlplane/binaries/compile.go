@@ -154,8 +154,8 @@ func joinStages(moduleDir string) ([]byte, error) {
 	return stages.Bytes(), nil
 }
 
-// goOutput runs the go command in a nested module and returns what it printed, without the last line's end. What it
-// says on standard error goes to progress.
+// goOutput runs the go command in a nested module and returns what it printed, without the last line's end. Its standard error
+// goes to progress.
 func (b *builder) goOutput(ctx context.Context, module string, args ...string) (string, error) {
 	output, err := b.goCommand(ctx, module, args...).Output()
 	if err != nil {

@@ -35,7 +35,7 @@ type groups struct {
 	folded  func(*entries.Entry) // told of a delta that another one makes needless
 }
 
-// add puts a delta to those that say the same, and gives the groups that wait no longer.
+// add puts a delta to the group that says the same, and gives the groups that wait no longer.
 func (s *groups) add(e *entries.Entry, key string) (due []*group) {
 	for len(s.waiting) > 0 && e.OccurredAt.Sub(s.waiting[0].first().OccurredAt).Abs() > together {
 		due = append(due, s.next())
@@ -110,7 +110,7 @@ func (p *logPrinter) key(e *entries.Entry) string {
 	return strings.Join(append(same, p.lines(e)...), "\x00")
 }
 
-// flush prints the groups that still wait. What is no delta, such as a gap, comes after them.
+// flush prints the groups that still wait. Lines that are no deltas, such as gaps, come after them.
 func (p *logPrinter) flush() (err error) {
 	for len(p.groups.waiting) > 0 {
 		err = errors.Join(err, p.group(p.groups.next()))

@@ -69,7 +69,7 @@ func (p *logPrinter) newDay(t time.Time) string {
 
 func (p *logPrinter) json(value any) error { return output.WriteJSON(p.out, value, false) }
 
-// Widths of the columns that a log has before it knows what comes: enough for most, and what is longer pushes the rest.
+// Widths of the columns of a log whose lines are not known yet. They are enough for most; longer cells push the rest.
 const (
 	typeWidth   = len("Updated")
 	whoWidth    = 24

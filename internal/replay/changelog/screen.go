@@ -14,7 +14,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/terminal"
 )
 
-// screen is the form of the log on a terminal. What came and what went says so in its words, so types have no column.
+// screen is the form of the log on a terminal. New and ended objects say so in their own words, so types have no column.
 type screen struct {
 	width     int                         // columns of the terminal; 0 if it does not tell
 	namespace string                      // not named: all objects are of it; "" if they are of several

@@ -25,7 +25,7 @@ type window struct {
 	limit, tail          int
 
 	bounds entries.Bounds
-	// fromNow says that only what comes is shown.
+	// fromNow says that only new deltas are shown.
 	fromNow bool
 }
 
@@ -34,7 +34,7 @@ func (w *window) addFlags(flags *pflag.FlagSet) {
 	env.InstantVar(flags, &w.until, "until", "now", "instant up to which, inclusive")
 	env.InstantVar(flags, &w.around, "around", "", "instant around which, as far as --within says")
 	env.DurationVar(flags, &w.within, "within", 5*time.Minute, "with --around, how long before and after")
-	flags.BoolVarP(&w.follow, "follow", "f", false, "show what comes from now on, until interrupted")
+	flags.BoolVarP(&w.follow, "follow", "f", false, "show new deltas, until interrupted")
 	flags.IntVar(&w.limit, "limit", 0, "the newest so many deltas")
 	flags.IntVar(&w.tail, "tail", 0, "with -f, the newest so many deltas first")
 	flags.BoolVar(&w.newestFirst, "reverse", false, fmt.Sprintf("newest first, at most %d unless --limit says", mostReversed))

@@ -92,7 +92,7 @@ func (w *logWriter) past(ctx context.Context, query history.Query) error {
 	return w.release()
 }
 
-// notes prints those that are not lines of the log anyway.
+// notes prints the notes that are not lines of the log anyway.
 func (w *logWriter) notes(all []history.Note) {
 	w.env.Notes(slices.DeleteFunc(slices.Clone(all), func(n history.Note) bool {
 		return n.Kind == history.NoteGap || n.Kind == history.NoteEstimated ||
@@ -115,7 +115,7 @@ func (w *logWriter) each(ctx context.Context, versions iter.Seq2[history.Version
 	return nil
 }
 
-// broken shows a row that cannot be read where it would be. What is not about a row or a day ends the reading.
+// broken shows a row that cannot be read where it would be. An error that is not about a row or a day ends the reading.
 func (w *logWriter) broken(ctx context.Context, v *history.Version, err error) error {
 	r, ok := entries.Broken(err)
 	if !ok {
@@ -155,7 +155,7 @@ func (w *logWriter) version(ctx context.Context, v *history.Version) error {
 	return w.put(keptLine{show: func() error { return w.entry(ctx, v.ObjectID, e) }, delta: true})
 }
 
-// entry prints one delta. Of a Deleted it says who wrote last, as far as that is proved.
+// entry prints one delta. For a Deleted it names the last writer, as far as that is proved.
 func (w *logWriter) entry(ctx context.Context, objectID int64, e *entries.Entry) error {
 	if e.Type == string(cache.Deleted) {
 		last, found, err := w.rec.LastWriter(ctx, objectID, e.Seq)

@@ -80,7 +80,7 @@ func before(text, mark string) string {
 	return text
 }
 
-// named are the names of the objects of a type, but those that were given.
+// named are the names of the objects of a type that were not given yet.
 func (r *reading) named(word, typed string, given []string) (offer, error) {
 	found, err := r.namesOf(word, typed)
 	found.words = slices.DeleteFunc(found.words, func(name string) bool {

@@ -15,7 +15,7 @@ import (
 // completer completes the command lines of one program.
 type completer struct{ env *env.Env }
 
-// A source gives words for what is being typed. Of a list (a,b,c) it gets the last one.
+// A source gives words for what is being typed. It gets the last word of a list (a,b,c).
 type source func(r *reading, typed string) (offer, error)
 
 // An offer is what can be typed. A word may have a description after a tab.

@@ -125,7 +125,7 @@ func TestNamesAreThoseOfTheInstant(t *testing.T) {
 	require.NotEmpty(t, gone)
 	require.NotEmpty(t, come)
 	require.Equal(t, then, names("log --until seq:300 pods -n shop web"))
-	// Of a stretch, all that lived in it.
+	// A stretch of time names all objects that lived in it.
 	require.Subset(t, names("diff --from seq:300 --to now pods -n shop web"), slices.Concat(gone, come))
 	require.Subset(t, names("log --since seq:300 pods -n shop web"), slices.Concat(gone, come))
 	// A namespace that was deleted.

@@ -56,7 +56,7 @@ func valuesOf(command, flag string) ([]string, bool) {
 	return nil, false
 }
 
-// namespaces are those that lived, and those to which the recording of a resource is confined.
+// namespaces are the namespaces that lived, and those to which the recording of a resource is confined.
 func (r *reading) namespaces(typed string) (offer, error) {
 	streams, err := r.rec.Streams(r.ctx)
 	if err != nil {
@@ -79,7 +79,7 @@ func (r *reading) namespaces(typed string) (offer, error) {
 	return offer{words: harmless(slices.Compact(names), forPatterns), more: more}, err
 }
 
-// managers are those of the objects that the arguments name, else those that wrote lately.
+// managers are those of the objects that the arguments name, or else the latest writers.
 func (r *reading) managers(typed string) (offer, error) {
 	targets, namespace, err := r.targets()
 	if err != nil {

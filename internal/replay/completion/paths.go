@@ -16,7 +16,7 @@ const (
 	typesAtOnce   = 8
 )
 
-// paths completes a path by one step, from objects as they are now: those that are named, or the newest of the types that are.
+// paths completes a path by one step, from objects as they are now: the named ones, or the newest of the named types.
 func (r *reading) paths(typed string) (offer, error) {
 	scopes, err := r.examples()
 	if err != nil {

@@ -101,7 +101,7 @@ func (c *command) answer(cmd *cobra.Command, rec *env.Record, args []string, ins
 		}
 	}
 	c.env.Note(past.Inexact("the description shows", v.Point))
-	klog.SetSlogLogger(slog.New(slog.DiscardHandler))                                        // What libraries log of odd requests, kubectl is answered.
+	klog.SetSlogLogger(slog.New(slog.DiscardHandler))                                        // Libraries log odd requests; kubectl is answered them.
 	handler, err := apiserver.New(apiserver.Options{Records: []*history.Record{rec.Record}}) // It logs what it answers: here that is said once.
 	if err != nil {
 		return err

@@ -48,7 +48,7 @@ func (f *filter) read(e *env.Env, cmd *cobra.Command, person bool) (err error) {
 	return err
 }
 
-// askedFor keeps what was asked for by its type from being folded for what it is.
+// askedFor keeps differences that were asked for by their type from being folded for their object.
 func (f *filter) askedFor(args []string, targets []resource.Target) {
 	f.rules.Asked = map[schema.GroupResource]bool{}
 	for _, t := range targets {
@@ -63,7 +63,7 @@ type shown struct {
 	counted int // changes of the status that are not shown
 }
 
-// apply gives the differences that are shown, and counts those that are folded.
+// apply gives the shown differences, and counts the folded ones.
 func (f *filter) apply(all []compare.Difference, allFields bool) ([]shown, error) {
 	var kept []shown
 	for _, d := range all {

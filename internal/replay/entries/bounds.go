@@ -73,7 +73,7 @@ func isSeq(at history.Instant) bool {
 	return len(text) > 4 && text[:4] == "seq:"
 }
 
-// CompareRVs compares two resource versions of one resource. What is none is equal to all.
+// CompareRVs compares two resource versions of one resource. A text that is none is equal to all.
 func CompareRVs(a, b string) int {
 	order, err := resourceversion.CompareResourceVersion(a, b)
 	if err != nil {

@@ -126,7 +126,7 @@ func outcome(g *history.Gap) string {
 	return ""
 }
 
-// Before gives what comes before a delta.
+// Before gives the breaks before a delta.
 func (i *Breaks) Before(ctx context.Context, d *history.Delta) ([]Remark, error) {
 	if i.follow && time.Since(i.read) > refreshEvery {
 		if err := i.Refresh(ctx); err != nil {
@@ -149,13 +149,13 @@ func (n *interruption) isBefore(d *history.Delta) bool {
 	case n.after > 0:
 		return n.after < d.Seq
 	case n.began != 0 && n.began == d.Stream.ID:
-		return true // What the list held was observed a little before the list had ended.
+		return true // Objects in the list were observed a little before the list had ended.
 	default:
 		return n.at.Before(d.ObservedAt) // A gap begins with the last delta before it.
 	}
 }
 
-// Rest gives what comes after the last delta.
+// Rest gives the breaks after the last delta.
 func (i *Breaks) Rest() []Remark {
 	all := i.remarks(i.waiting)
 	i.waiting = nil

@@ -11,7 +11,7 @@ import (
 // Owner is the controller that has an object. Objects of one owner are siblings.
 type Owner struct{ Group, Kind, Name, UID string }
 
-// ownerOf is the controller in an object's ownerReferences. What cannot be read has none.
+// ownerOf is the controller in an object's ownerReferences. An object that cannot be read has no owner.
 func ownerOf(object patch.Doc) Owner {
 	references, _ := patch.Get(object, "/metadata/ownerReferences")
 	var all []struct {

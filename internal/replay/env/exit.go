@@ -11,7 +11,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/mistyped"
 )
 
-// An ExitError ends the program with a code of its own, and with what it has to say, if anything.
+// An ExitError ends the program with a code of its own, and with its message, if any.
 type ExitError struct {
 	Code int
 	Err  error // nil: all was said

@@ -82,7 +82,8 @@ func (e *Env) Zone() *time.Location {
 	return time.Local
 }
 
-// InZone has the times of a text in the zone of what is printed: notes and errors of the record have them in UTC. What is in quotes was typed, and stays.
+// InZone has the times of a text in the zone of what is printed: notes and errors of the record have them in UTC. Quoted text
+// was typed, and stays.
 func (e *Env) InZone(text string) string { return inZone(text, e.Zone()) }
 
 var stampInUTC = regexp.MustCompile(`"?\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z\b`)

@@ -14,7 +14,7 @@ import (
 // mostAlike is how many notes that say the same of different resources are printed one by one.
 const mostAlike = 3
 
-// Notes prints notes on standard error, each once. What is said of many resources is said once, with their number.
+// Notes prints notes on standard error, each once. A note about many resources is printed once, with their number.
 func (e *Env) Notes(notes []history.Note) {
 	alike := map[likeness][]history.Note{}
 	for _, n := range notes {

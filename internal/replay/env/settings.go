@@ -55,7 +55,7 @@ const ColorAuto = "auto"
 // Colors are what Settings.Color can be.
 var Colors = []string{ColorAuto, "always", "never"}
 
-// sharedKeys are those that default to what the recorder is told.
+// sharedKeys are the keys that default to the recorder's settings.
 var sharedKeys = []string{"data-dir", "database"}
 
 // Names of the two programs, as they stand in variables and names of files.
@@ -74,7 +74,7 @@ func SettingFlags(flags *pflag.FlagSet) {
 	flags.String("color", ColorAuto, "auto (at a terminal, unless NO_COLOR is set), always or never")
 	flags.BoolP("quiet", "q", false, "no notes and no progress on standard error")
 	flags.Bool("no-pager", false, "print to a terminal at once, however long the output is")
-	flags.Bool("utc", false, "times in UTC, not in the local zone: those that are typed without a zone, and those that are printed")
+	flags.Bool("utc", false, "times in UTC, not in the local zone: both times that are typed without a zone and times that are printed")
 }
 
 // loadSettings reads flags over environment over file over what the recorder is told over defaults.

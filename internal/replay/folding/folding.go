@@ -14,7 +14,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/env"
 )
 
-// What --only takes.
+// The values of --only.
 const (
 	OnlySpec   = "spec"
 	OnlyStatus = "status"
@@ -56,7 +56,8 @@ func Of(e *env.Env, cmd *cobra.Command, person bool) (Rules, error) {
 	return rules, nil
 }
 
-// Class is the class of a delta. One that was folded only for what its object is has the class of what it changed, if it was asked for.
+// Class is the class of a delta. A delta that was folded only for its object has the class of its change, if that was asked
+// for.
 func (r *Rules) Class(d change.Delta) change.Change {
 	c := change.Of(d)
 	byObject := c.Class == change.Event || c.Class == change.Lease || c.Class == change.Endpoints
@@ -82,8 +83,8 @@ func (r *Rules) Folds(class change.Class) bool {
 	return class != change.Shown
 }
 
-// Visible leaves out the changes that are not to be shown of a version that is. An object as a whole came or went: that is always shown. Of a version
-// that changes more than its status, counted says how many changes of the status were left out.
+// Visible leaves out the changes that are not to be shown of a version that is. An object as a whole came or went: that is
+// always shown. If a version changes more than its status, counted says how many changes of the status were left out.
 func (r *Rules) Visible(class change.Class, all []field.Change) (visible []field.Change, counted int) {
 	if !r.Active {
 		return all, 0

@@ -28,10 +28,10 @@ type transport struct {
 	ctx   context.Context // Of the command: kubectl's requests carry none.
 	view  *view.View
 	index []selector.Index
-	// whole is set if objects are printed whole: then those that cannot be are left out, and unwritten says why.
+	// whole is set if objects are printed whole: then unreadable ones are left out, and unwritten says why.
 	whole     bool
 	unwritten error
-	// failed is why a request could not be answered at all. What kubectl would make of it is of no use.
+	// failed is why a request could not be answered at all. kubectl's own message about it is of no use.
 	failed error
 	// told says that an object was said to be gone.
 	told bool
@@ -124,8 +124,9 @@ func (t *transport) answer(request *http.Request) ([]byte, error) {
 	return t.list(r, objects)
 }
 
-// namespace answers whether there was a namespace, which kubectl asks when it does not find an object. Where namespaces are not in the
-// record, there was. So there was if the object is said to be gone: kubectl would say instead that its namespace is.
+// namespace answers whether there was a namespace, which kubectl asks when it does not find an object. Without recorded
+// namespaces, the answer is yes. It is also yes if the object is said to be gone: kubectl would say instead that its namespace
+// is.
 func (t *transport) namespace(name string) ([]byte, error) {
 	r := t.view.Catalog.Find(view.NamespacesResource)
 	if r == nil || t.told {

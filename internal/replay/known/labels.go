@@ -20,7 +20,7 @@ type Labels struct {
 	matched bool
 }
 
-// mostLabels is how many keys and values are kept. With more, nothing is said: the word may be among those that were not kept.
+// mostLabels is how many keys and values are kept. With more, nothing is said: the word may be one that was not kept.
 const mostLabels = 10_000
 
 // Matches reports whether an object is selected. If it is not, its labels are noted.

@@ -28,8 +28,8 @@ const livingNames = `
 	WHERE a.cluster = $1 AND a.stream = ANY ($2::int[]) AND ($3 = '' OR l.namespace = $3) AND starts_with(l.name, $4)
 	ORDER BY l.name LIMIT $5`
 
-// namesThen looks up each life of an instant: those that go on, and those that have ended since. All ends are read, which are narrow rows, but
-// few lives. LIMIT 1 as above.
+// namesThen looks up each life of an instant, whether it goes on or has ended since. All ends are read, which are narrow rows,
+// but few lives. LIMIT 1 as above.
 const namesThen = `
 	WITH alive AS MATERIALIZED (
 		SELECT cluster, object_id FROM kuberewind.record_living WHERE cluster = $1 AND stream = ANY ($2::int[]) AND object_id <= $6
@@ -42,8 +42,8 @@ const namesThen = `
 	WHERE l.stream = ANY ($2::int[]) AND ($3 = '' OR l.namespace = $3) AND starts_with(l.name, $4)
 	ORDER BY l.name LIMIT $5`
 
-// pastNames is for a stretch of time. It reads the lives that had begun by then: no index leads to those that have ended since. They are read before they are
-// sorted; else the planner goes through all names in order, and looks up the end of each.
+// pastNames is for a stretch of time. It reads the lives that had begun by then: no index leads to the lives that have ended
+// since. They are read before they are sorted; else the planner goes through all names in order, and looks up the end of each.
 const pastNames = `
 	WITH alive AS MATERIALIZED (
 		SELECT l.name

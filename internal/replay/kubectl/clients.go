@@ -39,7 +39,7 @@ func (c *Clients) ToDiscoveryClient() (discovery.CachedDiscoveryInterface, error
 // ToRESTMapper knows what was served at the instant.
 func (c *Clients) ToRESTMapper() (meta.RESTMapper, error) { return c.Catalog.Mapper, nil }
 
-// ToRawKubeConfigLoader knows the namespace, and reads no file. Where all are asked for, kubectl asks for one and does not use it.
+// ToRawKubeConfigLoader knows the namespace, and reads no file. If all are asked for, kubectl asks for one and does not use it.
 func (c *Clients) ToRawKubeConfigLoader() clientcmd.ClientConfig {
 	context := clientcmdapi.Context{Namespace: cmp.Or(c.Namespace, metav1.NamespaceDefault)}
 	return clientcmd.NewDefaultClientConfig(*clientcmdapi.NewConfig(), &clientcmd.ConfigOverrides{Context: context})

@@ -2,7 +2,7 @@
 //
 // # What it guarantees
 //
-//   - A kubeconfig names one seq for good. What was typed, a time or a duration, is resolved once and stands in the context's name.
+//   - A kubeconfig names one seq for good. A typed time or duration is resolved once and stands in the context's name.
 //   - A kubeconfig stands alone. It is merged into no other.
 //
 // # Goroutines

@@ -16,7 +16,7 @@ import (
 // A Link leads a browser to the page, once.
 type Link struct{ Page, Code string }
 
-// A Focus is what the page shows first. What is empty is left out.
+// A Focus is what the page shows first. Empty parts are left out.
 type Focus struct{ Cluster, At, Resource, Namespace, Name string }
 
 // URL is the link with a focus. All of it stands behind "#", so that no server and no proxy is told.

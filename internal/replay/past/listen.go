@@ -49,7 +49,7 @@ type Server struct {
 	closing []func()
 }
 
-// Listen makes a server of records. What libraries log of odd requests goes where the server logs.
+// Listen makes a server of records. Library messages about odd requests go to the server's log.
 func Listen(records []*history.Record, o Options) (*Server, error) {
 	klog.SetSlogLogger(o.Front.Log.With("from", "apimachinery"))
 	o.API.Records, o.API.Log = records, o.Front.Log

@@ -63,7 +63,7 @@ func Own(ctx context.Context, rec *env.Record, intentions Intentions) (access *s
 	if err != nil {
 		return nil, nil, err
 	}
-	// What a client is to know, it is told in its answers: the screen is the client's.
+	// The answers tell a client all that it has to know: the screen is the client's.
 	o.Front = serve.Options{Address: AnyPort, Log: slog.New(slog.DiscardHandler)}
 	server, err := Listen([]*history.Record{rec.Record}, o)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/resource"
 )
 
-// Chosen tells what arguments name from the rest of what is read, and remembers what of it there was.
+// Chosen tells the named objects from the rest of what is read, and remembers which of them it saw.
 type Chosen struct {
 	targets []resource.Target
 	// names are true once they were found. A resource without names is wanted whole.

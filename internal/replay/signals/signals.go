@@ -56,8 +56,8 @@ func (w *watcher) handler() func(os.Signal) {
 	return w.handle
 }
 
-// Take has a function get the signals from now on, those that a terminal sends to close or to quit as well. They end the context no more.
-// Without End it does nothing.
+// Take has a function get the signals from now on, also the terminal's signals to close and to quit. They end the context no
+// more. Without End it does nothing.
 func Take(ctx context.Context, handle func(os.Signal)) {
 	w, ok := ctx.Value(key{}).(*watcher)
 	if !ok {

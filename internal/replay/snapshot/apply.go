@@ -292,7 +292,8 @@ func slicesAt(object map[string]any, fields ...string) []any {
 	return items
 }
 
-// first are the resources that others need, in the order of need. What is not among them comes after them, and last comes last.
+// first are the resources that others need, in the order of need. Names that are not among them come after them, and last comes
+// last.
 var first = []schema.GroupResource{
 	view.NamespacesResource, view.DefinitionsResource, priorityClasses,
 	{Group: "storage.k8s.io", Resource: "storageclasses"}, {Group: "storage.k8s.io", Resource: "csidrivers"},

@@ -59,7 +59,7 @@ func newManifest(ctx context.Context, v *view.View, targets []resource.Target, n
 		m.Notes = append(m.Notes, n.Text)
 	}
 	for _, resource := range v.Objects.Resources() {
-		// What is there; of a form for kubectl apply, what is written is counted.
+		// The objects; in a form for kubectl apply, the written ones are counted.
 		m.Resources[resource.String()] = v.Objects.Resource(resource).Len()
 		m.Objects += m.Resources[resource.String()]
 	}

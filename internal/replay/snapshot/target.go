@@ -211,7 +211,8 @@ func (n *pathNames) of(directory string, resource schema.GroupResource, doc patc
 	return name
 }
 
-// safeName is a name that any file system takes and that leads nowhere else. What it changes is written as % and two digits.
+// safeName is a name that any file system takes and that leads nowhere else. Characters that it changes are written as % and
+// two digits.
 func safeName(name string) string {
 	const most = 200 // bytes, of the 255 that file systems take
 	var safe strings.Builder

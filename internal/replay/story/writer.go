@@ -96,7 +96,7 @@ func (w *writer) write(ctx context.Context) error {
 	return w.finish()
 }
 
-// notes prints those that are not lines of the story anyway.
+// notes prints the notes that are not lines of the story anyway.
 func (w *writer) notes(all []history.Note) {
 	w.env.Notes(slices.DeleteFunc(slices.Clone(all), func(n history.Note) bool {
 		return n.Kind == history.NoteGap || n.Kind == history.NoteEstimated || n.Kind == history.NoteOneEtcd && !n.From.IsZero()
@@ -199,7 +199,7 @@ func (w *writer) counted() error {
 	}
 }
 
-// rollouts are those that started within the time that was asked for.
+// rollouts are the rollouts that started within the given time.
 func (w *writer) rollouts() (within []*story.Rollout) {
 	for _, r := range w.story.Rollouts() {
 		if r.Start == nil || w.bounds.Within(&history.Delta{Seq: r.Start.Seq}, r.Start.Span, false) {

@@ -2,7 +2,7 @@
 //
 // # What it guarantees
 //
-//   - A Pager starts its program only if the text is longer than the screen. What goes to standard error meanwhile comes after it.
+//   - A Pager starts its program only if the text is longer than the screen. Standard error waits until its text has ended.
 //   - A Style that is off changes nothing.
 //   - Wrap breaks lines at spaces, counts columns and not bytes, and leaves escape sequences whole.
 //

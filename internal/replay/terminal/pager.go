@@ -56,14 +56,14 @@ func Program(environ []string) []string {
 
 // NewPager makes a pager of a program. Nothing starts before there is enough to show.
 func NewPager(ctx context.Context, terminal *os.File, program, environ []string, ended func()) *Pager {
-	// What git sets too: a screenful needs no key, colours are shown, and the text stays.
+	// As git sets it too: a screenful needs no key, colours are shown, and the text stays.
 	if !slices.ContainsFunc(environ, func(pair string) bool { return strings.HasPrefix(pair, "LESS=") }) {
 		environ = append(slices.Clone(environ), "LESS=FRX")
 	}
 	return &Pager{ctx: ctx, ended: ended, terminal: terminal, command: program, environ: environ, gone: make(chan struct{})}
 }
 
-// Fd is that of the terminal, so that who asks for its width gets an answer.
+// Fd is the terminal's, so that a caller can ask for its width.
 func (p *Pager) Fd() uintptr { return p.terminal.Fd() }
 
 // Write takes text for the person.

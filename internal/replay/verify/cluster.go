@@ -24,7 +24,7 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// What became of the comparison of a resource.
+// The outcome of the comparison of a resource.
 const (
 	statusEqual     = "equal"
 	statusDifferent = "different"

@@ -62,7 +62,7 @@ func Look(ctx context.Context, e *env.Env, rec *env.Record, at history.Instant, 
 		return nil, nil, err
 	}
 	if !known {
-		// Of a resource version, it is not known when it was before it is known of what.
+		// The time of a resource version is not known before its resource is.
 		if catalog, err = resource.ReadCatalog(ctx, rec.Record, point.Time, e.Note); err != nil {
 			return nil, nil, err
 		}
@@ -94,7 +94,7 @@ func (v *View) keep(o history.Object) error {
 	return v.Objects.AddDoc(o.Stream.GroupResource(), o.Namespace, o.Name, o.RV, o.Doc)
 }
 
-// rebuild emits the objects of a scope, and remembers those that are damaged.
+// rebuild emits the objects of a scope, and remembers the damaged ones.
 func (v *View) rebuild(ctx context.Context, point history.Point, scope history.Scope, emit func(history.Object) error) error {
 	progress := v.Env.Progress("rebuilding the cluster at " + point.Instant.String())
 	defer progress.End()

@@ -67,7 +67,7 @@ func origin(v *history.Version) string {
 	return "found changed by a list after a gap"
 }
 
-// What a request to delete an object sets.
+// The fields that a request to delete an object sets.
 const (
 	timestamp   = "/metadata/deletionTimestamp"
 	gracePeriod = "/metadata/deletionGracePeriodSeconds"

@@ -36,7 +36,7 @@ func (w Wording) Of(c field.Change) string {
 	}
 	old, now := w.value(c.Old), w.value(c.New)
 	if old == now {
-		// What is different was cut off.
+		// The differing parts were cut off.
 		old, now = w.around(c.Old, c.New)
 	}
 	return at + " " + old + " → " + now

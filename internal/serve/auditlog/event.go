@@ -72,7 +72,7 @@ func (l *Log) Watch(next http.Handler) http.Handler {
 			event.ResponseStatus = answer.status()
 			answered(event, w.Header())
 			event.StageTimestamp = metav1.NowMicro()
-			_ = l.file.Append(event) // What could not be written stays, and refuses the next request.
+			_ = l.file.Append(event) // A line that could not be written stays, and refuses the next request.
 		}()
 		next.ServeHTTP(responsewriter.WrapForHTTP1Or2(answer), r)
 		event.Stage = auditv1.StageResponseComplete
@@ -128,7 +128,7 @@ func describe(e *auditv1.Event, r *http.Request) {
 // timeline begins the paths of what the page asks. Its query says of which instant and object.
 const timeline = "/timeline/"
 
-// describeQuery leaves out what is there twice: nobody knows which one was meant.
+// describeQuery leaves out parameters that are there twice: nobody knows which one was meant.
 func describeQuery(e *auditv1.Event, query url.Values) {
 	one := func(name string) string {
 		if len(query[name]) == 1 {
@@ -156,7 +156,7 @@ func between(from, to string) string {
 	return from + ".." + to
 }
 
-// moment is the time of an end of a window, which is in milliseconds. What is no number was refused.
+// moment is the time of an end of a window, which is in milliseconds. A value that is no number was refused.
 func moment(text string) string {
 	milli, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {

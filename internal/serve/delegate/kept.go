@@ -38,7 +38,7 @@ func (k *kept) key(uid string, c *credential, question ...string) string {
 	return c.digest(k.secret, uid, question)
 }
 
-// remember gives the answer that is kept, or else asks. What is no answer is not kept.
+// remember gives the answer that is kept, or else asks. It keeps an answer or a refusal, but no other error.
 func remember[T any](k *kept, key string, ask func() (T, error)) (T, error) {
 	if known, ok := k.answers.Get(key); ok {
 		a := known.(answer)

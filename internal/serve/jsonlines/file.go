@@ -2,7 +2,7 @@
 //
 // # What it guarantees
 //
-//   - Each line is whole, whoever else appends to the file.
+//   - Each line is whole, also if other processes append to the file.
 //   - No line is lost while the server runs. A line that cannot be written is kept, and Ready fails until it could be.
 //   - A new file is its owner's alone (mode 0600).
 //
@@ -30,7 +30,7 @@ type File struct {
 	left []byte     // lines, or the rest of one, that could not be written yet
 }
 
-// Open opens a file to append to. What says what it is, such as "audit log".
+// Open opens a file to append to. What names the file in messages, such as "audit log".
 func Open(what, name string) (*File, error) {
 	file, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
@@ -39,7 +39,7 @@ func Open(what, name string) (*File, error) {
 	return &File{out: file, what: what, name: name}, nil
 }
 
-// Ready writes what is left, and fails if it cannot. Who asks before each Append bounds what is left.
+// Ready writes what is left, and fails if it cannot. A caller that asks before each Append bounds the loss.
 func (f *File) Ready() error { return f.write(nil) }
 
 // Append writes a value as a line, after what is left of the lines before it.

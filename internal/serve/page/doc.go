@@ -6,8 +6,8 @@
 //   - Host and Origin are checked as for the API of the past: it is the same front (package serve).
 //   - HTML, script and style need no token. They hold no data. Every request for data needs a bearer token; no cookie and no query has one.
 //   - A link has a code. It is taken once, for 60 seconds, and gives a token that dies with the server. A second use takes that token back.
-//   - With live authorization, each request for data asks for the right to list all resources of the cluster. Whoever lacks it gets 403,
-//     whatever the path and the query name. The query names the cluster that was asked, and no other.
+//   - With live authorization, each request for data asks for the right to list all resources of the cluster. A client without
+//     it gets 403, whatever the path and the query name. The query names the cluster that was asked, and no other.
 //   - Every answer has the headers by which a browser runs nothing but the page's own script. Answers with data are kept by no cache.
 //
 // # What it rejects, and why

@@ -34,7 +34,8 @@ type access struct {
 	Token string `json:"token"`
 }
 
-// ForLinks has the listener of the API give codes to whoever has its token. page is the URL of the page. Other requests go to next.
+// ForLinks has the listener of the API give codes to clients with its token. page is the URL of the page. Other requests go to
+// next.
 func (c *Codes) ForLinks(page string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {

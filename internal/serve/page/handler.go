@@ -31,7 +31,7 @@ const (
 	sessionsPath = sessionPath + "/v1"
 )
 
-// partOf decides on the path as it was sent. What is not plainly of the page needs a token.
+// partOf decides on the path as it was sent. A path that is not plainly of the page needs a token.
 func partOf(path string) part {
 	switch {
 	case path == exchangePath:
@@ -87,7 +87,7 @@ func (h *handler) find(w http.ResponseWriter, r *http.Request) (http.HandlerFunc
 	return h.web.ServeHTTP, nil
 }
 
-// data first decides who may read: whoever may not learns nothing else, not even which paths there are.
+// data first decides who may read: a client that may not learns nothing else, not even which paths there are.
 func (h *handler) data(w http.ResponseWriter, r *http.Request, p part) (http.HandlerFunc, error) {
 	uid, err := h.door.allow(r)
 	switch {

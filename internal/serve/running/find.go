@@ -81,7 +81,7 @@ func filesIn(folder string) (names []string, err error) {
 	return names, err
 }
 
-// answers reports whether the very server of the file is there. The error says that this is not known.
+// answers reports whether the server that answers is the one of the file. The error says that this is not known.
 func (s *Server) answers(ctx context.Context) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, answersWithin)
 	defer cancel()

@@ -48,7 +48,7 @@ func readAnswer(response *http.Response) ([]byte, error) {
 	return text, nil
 }
 
-// A realServer is asked what has become of what was written.
+// A realServer is asked about the fate of writes.
 type realServer struct {
 	root    *url.URL
 	admin   *http.Client
@@ -97,7 +97,7 @@ func (s *realServer) get(ctx context.Context, path string, into any) (there bool
 	return false, fmt.Errorf("GET %s: %s", path, response.Status)
 }
 
-// debts are what the record owes after an answer.
+// debts are what the record must still show after an answer.
 func (s *realServer) debts(ctx context.Context, info *request.RequestInfo, a *answer) ([]debt, error) {
 	resource := schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}
 	switch {

@@ -97,7 +97,7 @@ func refused(d *apiextensionsv1.CustomResourceDefinition) bool {
 	return false
 }
 
-// ask reads what the past says on a path. What is not there is left as it is.
+// ask reads what the past says on a path. If there is nothing, into stays as it is.
 func (p *Proxy) ask(ctx context.Context, path string, into any) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, apiserver.LivePath(p.record.Cluster().UID)+path, nil)
 	if err != nil {

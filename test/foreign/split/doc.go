@@ -3,8 +3,9 @@
 //
 // # What it guarantees
 //
-//   - A read sees each write whose answer came through the proxy before it, whoever wrote. The proxy holds the read until the record has the write:
-//     the stream has reached the version of the answer. After a delete, it has the end of the object, or its deletionTimestamp.
+//   - A read sees each write whose answer came through the proxy before it, of any client. The proxy holds the read until the
+//     record has the write: the stream has reached the version of the answer. After a delete, it has the end of the object, or
+//     its deletionTimestamp.
 //   - After a CustomResourceDefinition was written, a read of discovery or of OpenAPI waits until the record's is that of the definition.
 //   - Reviews of access are reads, although they are POSTs. Those of tokens go to the real server.
 //   - A write is not changed. Its answer comes as JSON, never as protobuf: the proxy reads the version in it.
@@ -15,7 +16,7 @@
 //
 // # What it does not know
 //
-//   - Who asks. The handler of the past decides who may read; the real server decides on writes.
+//   - The user. The handler of the past decides who may read; the real server decides on writes.
 //   - Writes that do not come through it, such as those of controllers.
 //
 // # Goroutines

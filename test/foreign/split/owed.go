@@ -38,7 +38,7 @@ func (o *owed) add(debts []debt) {
 	o.debts = append(o.debts, debts...)
 }
 
-// await returns once the record has all that it owes now to a read of a path.
+// await returns once the record has everything that a read of a path must see now.
 func (o *owed) await(ctx context.Context, record *history.Record, path string) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

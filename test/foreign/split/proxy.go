@@ -92,7 +92,7 @@ func (p *Proxy) forward(r *httputil.ProxyRequest) {
 	}
 }
 
-// answered notes what the record owes after a write. The client has no answer yet.
+// answered notes what the record must show after a write. The client has no answer yet.
 func (p *Proxy) answered(response *http.Response) error {
 	if response.StatusCode >= http.StatusMultipleChoices || response.StatusCode < http.StatusOK {
 		return nil
@@ -111,7 +111,7 @@ func (p *Proxy) answered(response *http.Response) error {
 	return p.note(response.Request.Context(), info, text)
 }
 
-// note finds what the record owes after an answer.
+// note finds what the record must show after an answer.
 func (p *Proxy) note(ctx context.Context, info *request.RequestInfo, text []byte) error {
 	a := &answer{}
 	if err := json.Unmarshal(text, a); err != nil {

@@ -121,7 +121,7 @@ func (w *world) strike(t *testing.T, f *fault, of *workload, lost bool) trial {
 	}
 	w.until(t, f.of+" is seen at "+of.name, of, func() bool { return w.shows(t, f, of) })
 	w.live(t, time.Duration(1+w.random.IntN(4))*time.Second, of)
-	w.caughtUp(t) // What is noticed has been shown before.
+	w.caughtUp(t) // A noticed fault has been shown before.
 	noticed := time.Now().UTC()
 	w.do(t, "kubectl", f.mend)
 	return trial{of.namespace, of.name, f.symptom, noticed, truth{f.of, string(caused.GetUID()), caused.GetResourceVersion(), f.path, lost}}

@@ -1,4 +1,4 @@
-// Package about says what a record holds, where it ends, and whether it is being written.
+// Package about says what a record holds, how far it reaches, and whether it is being written.
 package about
 
 import (
@@ -87,7 +87,7 @@ func resources(streams []history.Stream) []Resource {
 	return all
 }
 
-// namespaces are those that ever were, and those to which a recording is confined.
+// namespaces are the namespaces that ever were, and those to which a recording is confined.
 func namespaces(ctx context.Context, rec *history.Record, streams []history.Stream) ([]string, error) {
 	names, of := []string{}, []int32{}
 	for i := range streams {

@@ -90,7 +90,8 @@ const mostKin = 100_000
 // aboutCluster are the namespaces of Events about objects that have none. The API server takes no others.
 var aboutCluster = []string{"default", "kube-system"}
 
-// KinOf finds what an object owns, and the Events about it, of what lived at a seq. What a cluster-scoped object owns may be in any namespace.
+// KinOf finds what an object owns, and the Events about it, of what lived at a seq. Objects owned by a cluster-scoped object
+// may be in any namespace.
 func KinOf(ctx context.Context, rec *history.Record, of history.Life, seq int64) (k Kin, err error) {
 	var events, others []history.Life
 	for life, err := range rec.Lives(ctx, history.LifeQuery{Scope: history.Scope{Namespace: of.Namespace}, LiveAt: seq}) {

@@ -31,7 +31,7 @@ func At(ctx context.Context, rec *history.Record, n Name, at history.Instant) (v
 	return v, v.rebuild(ctx, rec, n, scope)
 }
 
-// rebuild finds the version. Of one name, at most one life is given.
+// rebuild finds the version. A name gives at most one life.
 func (v *Version) rebuild(ctx context.Context, rec *history.Record, n Name, scope history.Scope) error {
 	id := v.Life.ObjectID
 	is := func(found, seq int64) bool {

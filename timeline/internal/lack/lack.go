@@ -1,7 +1,7 @@
 // Package lack says what is incomplete in an answer of the timeline, and of which state of the record the answer is.
 //
-// Of a window, it gives every stretch that touches it: before the record began, days that were dropped, gaps, pauses, estimated times, steps of clocks. If
-// nobody records, that is the last stretch. It prints nothing, and keeps nothing.
+// It gives every stretch that touches a window: before the record began, dropped days, gaps, pauses, estimated times, steps of
+// clocks. If nobody records, that is the last stretch. It prints nothing, and keeps nothing.
 package lack
 
 import (
@@ -42,7 +42,7 @@ const Quiet = 2 * time.Minute
 // An Answer is what every answer begins with.
 type Answer struct {
 	Seq        int64  `json:"seq"`      // where the record ended
-	Revision   int64  `json:"revision"` // another one: what was answered before may hold what is gone, or lack what has come
+	Revision   int64  `json:"revision"` // another one: earlier answers may hold erased values, or lack new rows
 	Incomplete []Lack `json:"incomplete"`
 }
 

@@ -157,7 +157,8 @@ func (c *collection) leave(id int64, resource string) {
 	}
 }
 
-// smallStreams are the resources whose objects are no lanes, by stream. Of these no life is looked up: there may be more of them than of all others.
+// smallStreams are the resources whose objects are no lanes, by stream. The lives of these are not looked up: there may be more
+// of them than of all others.
 func (c *collection) smallStreams(streams []history.Stream) map[int32]string {
 	found := map[int32]string{}
 	for i := range streams {

@@ -3,7 +3,8 @@
 // # Which lives are lanes
 //
 //   - Those of which a delta counts, by the filter.
-//   - If the filter names a namespace, a resource or a name, and nothing of what changed: also those that lived in the window and did not change.
+//   - If the filter names a namespace, a resource or a name, but no kind of change, lanes also show objects that lived in the
+//     window and did not change.
 //   - The owners of these, up to the root, if lanes are grouped by owner.
 //
 // Events and Leases are lanes only if the filter names their resource: each is an object of its own, and says nothing alone. Answer.Left counts

@@ -9,7 +9,7 @@ import (
 	"github.com/kuberewind/kuberewind/timeline/internal/state"
 )
 
-// versions gives the last versions of some lanes in the window, of those that were not deleted in it.
+// versions gives the last versions of some lanes in the window, unless the object was deleted in it.
 func (c *collection) versions(ctx context.Context, of []*entry, wanted func(*entry) bool) (map[int64]patch.Doc, error) {
 	var ids []int64
 	for _, e := range of {

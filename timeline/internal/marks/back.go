@@ -68,7 +68,8 @@ func (g *Reading) While(ctx context.Context, first, last int64, patience time.Du
 	return left, nil
 }
 
-// slice reads one slice. If the partition of a day in it is gone, it notes that, reads what comes after that day, and goes on before it.
+// slice reads one slice. If the partition of a day in it is gone, it notes that, reads the rows after that day, and goes on
+// before it.
 func (g *Reading) slice(ctx context.Context, from, to int64) (found []Mark, left int64, err error) {
 	found, err = g.Read(ctx, from, to)
 	var missing *history.MissingDayError

@@ -2,7 +2,7 @@
 //
 // # What it guarantees
 //
-//   - What a filter means stands in docs/timeline.md as SQL. The tests compare the two.
+//   - docs/timeline.md has the meaning of a filter as SQL. The tests compare the two.
 //   - A delta is at its occurred_at: what was caught up on after a pause is within the pause.
 //   - A reading is bounded in time. It begins at the newest delta, and says up to where it came.
 //   - Memory is bounded by a slice of deltas. Patches are read only if the class needs them, and objects only if the filter names a path or a label.
@@ -95,7 +95,7 @@ func (r *Reader) Begin(ctx context.Context, f ask.Filter, w ask.Window, ids []in
 	return g, CheckResources(streams, f.Resources)
 }
 
-// Knows reports whether a stream was there when the reading began. Of a later one, the class is not known.
+// Knows reports whether a stream was there when the reading began. The class of a later one is not known.
 func (g *Reading) Knows(stream int32) bool { return g.streams[stream] != nil }
 
 // Streams are those of the filter's resources, nil for all.

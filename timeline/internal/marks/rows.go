@@ -20,7 +20,8 @@ func (g *Reading) rows(ctx context.Context, from, to int64) ([]history.Mark, err
 	if g.filter.Labels == nil {
 		return g.reader.rec.Marks(ctx, q)
 	}
-	// The labels are those of the whole object, so that what the rows do not say is folded. Of what is not in question, nothing is.
+	// The labels are those of the whole object, so what the rows do not say is folded, but only for the lanes in
+	// question.
 	q.Objects, q.Bare = true, nil
 	rows, err := g.reader.rec.Marks(ctx, q)
 	if err != nil || len(rows) == 0 {
@@ -47,7 +48,7 @@ func (g *Reading) labelled(ctx context.Context, rows []history.Mark) (map[int64]
 		var missing *history.MissingDayError
 		switch {
 		case errors.As(err, &missing) && missing.LastSeq < rows[0].Seq:
-			g.lost(missing) // What came before the rows may be there.
+			g.lost(missing) // Marks from before the rows may be there.
 			continue
 		case err != nil && !errors.As(err, &damaged):
 			return nil, err

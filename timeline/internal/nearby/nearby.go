@@ -41,7 +41,7 @@ import (
 // Back is how far an answer looks back, if the query does not say.
 const Back = time.Hour
 
-// What an answer gives at most. It has the whole numbers, too.
+// The limits of an answer. It has the whole numbers, too.
 const (
 	mostRows   = 200
 	mostOthers = 100
@@ -181,7 +181,7 @@ func (a *Answer) join(part *lack.Answer) {
 	}
 }
 
-// link parts the changes in those that are linked, and others.
+// link splits the changes into linked ones and others.
 func (f *Finder) link(ctx context.Context, a *Answer, k *kin, rows []changes.Row, seq int64) error {
 	named, err := f.namedBy(ctx, a, rows, seq, k.known)
 	if err != nil {
@@ -223,7 +223,7 @@ func rank(r *changes.Row, strong bool) int {
 	return 1
 }
 
-// doubt says if changes may be missing after the newest linked one. What a list found has no time of its own.
+// doubt says if changes may be missing after the newest linked one. A change that a list found has no time of its own.
 func (a *Answer) doubt(gaps []history.Gap, w ask.Window) {
 	after := w.From
 	for i := range a.Rows {

@@ -9,7 +9,8 @@ import (
 // words are names of objects that stand in the texts of another one.
 type words map[string]bool
 
-// read adds the names that stand in a document, but for bookkeeping. What is no name of an object is not kept: texts may be long.
+// read adds the names that stand in a document, but for bookkeeping. A text that is no name of an object is not kept: texts may
+// be long.
 func (w words) read(doc patch.Doc, names words) {
 	if len(doc) == 0 {
 		return

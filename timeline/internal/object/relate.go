@@ -23,7 +23,7 @@ type Event struct {
 	UID     string `json:"uid"`
 }
 
-// What an answer shows of what belongs to an object. It has the whole numbers, too.
+// The most that an answer shows of an object's relations. It has the whole numbers, too.
 const (
 	mostOwned  = 200
 	mostEvents = 100
@@ -82,7 +82,7 @@ func saidAt(doc patch.Doc) (ms int64) {
 	return ms
 }
 
-// owners are those that the object names. Of one that is not on record, only its name is known.
+// owners are the owners that the object names. If one is not on record, only its name is known.
 func owners(ctx context.Context, rec *history.Record, doc patch.Doc, namespace string) ([]find.Ref, error) {
 	references, _ := patch.Get(doc, "/metadata/ownerReferences")
 	refs, uids := []find.Ref{}, []string{}

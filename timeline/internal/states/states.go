@@ -110,7 +110,7 @@ func (f *folding) read(ctx context.Context, ids []int64, head int64) error {
 	return nil
 }
 
-// see takes a version. What cannot be folded is not known.
+// see takes a version. A version that cannot be folded is not known.
 func (f *folding) see(v *history.Version, err error) error {
 	var damaged *history.DamagedError
 	var missing *history.MissingDayError

@@ -50,7 +50,8 @@ func (c *Counter) pieces(ctx context.Context, q Query, p progress) ([]piece, err
 	return divided(blocks, p.first, p.last), nil
 }
 
-// divided puts blocks and what is between them in order, the newest first. Blocks may reach beyond the seqs: what is there occurred outside the window.
+// divided puts blocks and what is between them in order, the newest first. Blocks may reach beyond the seqs: those rows
+// occurred outside the window.
 func divided(blocks []activity.Block, first, last int64) (all []piece) {
 	left := last
 	for len(blocks) > 0 {

@@ -1,10 +1,11 @@
 // Package strip counts deltas in bars of one width.
 //
-// It counts from the newest delta backwards, for as long as it may. What it has not counted then is a stretch of the answer, and a cursor. The
-// answer to the cursor holds only what was counted since: whoever draws adds the bars up.
+// It counts from the newest delta backwards, for as long as it may. The uncounted rest is a stretch of the answer, and a
+// cursor. The answer to the cursor holds only the newer counts: the page adds the bars up.
 //
-// It uses what was counted ahead (package activity), if the filter names nothing but namespaces, resources, a manager and classes. What is not counted yet is read
-// delta by delta: the newest deltas, and all of them if nobody counts. The answer says so.
+// It uses what was counted ahead (package activity), if the filter names nothing but namespaces, resources, a manager and
+// classes. Deltas that are not counted yet are read one by one: the newest, and all of them if nobody counts. The answer says
+// so.
 package strip
 
 import (

@@ -53,7 +53,7 @@ func (a *Answer) since(ctx context.Context, rec *history.Record, point history.P
 	return nil
 }
 
-// lost notes a day that is gone. What it held is not known of those that began before its end.
+// lost notes a day that is gone. Its rows are unknown for items that began before its end.
 func (a *Answer) lost(missing *history.MissingDayError) {
 	a.Lost(missing)
 	for _, item := range a.Items {

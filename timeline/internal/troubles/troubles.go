@@ -3,7 +3,7 @@
 // The change before is the newest one, by the time that the trouble began, of the root of the owners. One that changed what is wanted comes first. If the
 // root has none, it is one of the object or of another owner. It is no proof of a cause.
 //
-// Where the record or the time does not suffice, an item says so in Unknown, and names nothing:
+// If the record or the time does not suffice, an item says so in Unknown, and names nothing:
 //
 //   - A version of the object is damaged, or on a day that is gone: the begin of the trouble is not known.
 //   - The object was bad when it was first recorded: the begin is not known, either.
