@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kuberewind/kuberewind/apiserver"
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
 	"github.com/kuberewind/kuberewind/internal/scene/record"
@@ -355,7 +356,7 @@ func TestNoWatchCrossesAGapThatAListClosed(t *testing.T) {
 	gaps, err := p.record.Gaps(t.Context(), history.Scope{})
 	require.NoError(t, err)
 	gap := gaps[len(gaps)-1]
-	require.Equal(t, "expired", gap.Cause)
+	require.Equal(t, delta.CauseExpired, gap.Cause)
 	var early, within int64
 	for d, err := range p.record.Deltas(t.Context(), history.Query{Scope: history.Scope{Streams: []int32{gap.Stream.ID}}}) {
 		require.NoError(t, err)

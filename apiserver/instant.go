@@ -18,6 +18,7 @@ import (
 	"github.com/kuberewind/kuberewind/apiserver/internal/feed"
 	"github.com/kuberewind/kuberewind/apiserver/internal/review"
 	"github.com/kuberewind/kuberewind/apiserver/internal/wire"
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/cohabiting"
 )
@@ -64,7 +65,7 @@ func (at *instant) readStreams(ctx context.Context, all []history.Stream) error 
 	}
 	unlisted := map[int32]bool{}
 	for i := range gaps {
-		if g := &gaps[i]; g.Cause == history.CauseFirstList && g.Stream != nil {
+		if g := &gaps[i]; g.Cause == delta.CauseFirstList && g.Stream != nil {
 			unlisted[g.Stream.ID] = g.ToAt.IsZero() || g.ToAt.After(at.point.Time)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
 	"github.com/kuberewind/kuberewind/patch"
@@ -136,12 +137,12 @@ func (p *pen) thing(stream int, namespace, name, uid, data string) *thing {
 func (p *pen) set(stream int, namespace, name, data string) postgres.Item {
 	p.Helper()
 	o := p.changed(stream, namespace, name, data)
-	kind := postgres.Updated
+	kind := delta.Updated
 	if p.live[stream][o.key()] == nil {
-		kind = postgres.Added
+		kind = delta.Added
 	}
 	p.live[stream][o.key()] = o
-	return postgres.Item{Stream: p.streams[stream].ID(), Kind: postgres.Delta, Type: kind, Source: postgres.SourceWatch, Object: o, Position: o.rv}
+	return postgres.Item{Stream: p.streams[stream].ID(), Kind: postgres.Delta, Type: kind, Source: delta.SourceWatch, Object: o, Position: o.rv}
 }
 
 // changed is the next version of an object on the server.
@@ -161,22 +162,22 @@ func (p *pen) remove(stream int, o *thing) postgres.Item {
 	p.rv++
 	delete(p.live[stream], o.key())
 	last := p.thing(stream, o.namespace, o.name, o.uid, "z")
-	return postgres.Item{Stream: p.streams[stream].ID(), Kind: postgres.Delta, Type: postgres.Deleted, Source: postgres.SourceWatch, Object: last, Position: last.rv}
+	return postgres.Item{Stream: p.streams[stream].ID(), Kind: postgres.Delta, Type: delta.Deleted, Source: delta.SourceWatch, Object: last, Position: last.rv}
 }
 
 // interrupt begins a gap of a stream.
 func (p *pen) interrupt(stream int) {
 	p.Helper()
-	p.commit(postgres.Item{Stream: p.streams[stream].ID(), Kind: postgres.Interrupted, Marker: postgres.Marker{Cause: "expired"}})
+	p.commit(postgres.Item{Stream: p.streams[stream].ID(), Kind: postgres.Marked, Marker: delta.Marker{Kind: delta.Interrupted, Cause: "expired"}})
 }
 
 // list closes the gap of a stream, with what the list showed.
-func (p *pen) list(stream int, cause string, items ...postgres.Item) {
+func (p *pen) list(stream int, cause delta.Cause, items ...postgres.Item) {
 	p.Helper()
 	rv := strconv.Itoa(p.rv)
 	p.commit(append(items, postgres.Item{
-		Stream: p.streams[stream].ID(), Kind: postgres.Replaced, Source: postgres.SourceRelist, Position: rv,
-		Marker: postgres.Marker{Cause: cause, ToRV: rv, Changed: len(items)},
+		Stream: p.streams[stream].ID(), Kind: postgres.Marked, Source: delta.SourceRelist, Position: rv,
+		Marker: delta.Marker{Kind: delta.Replaced, Cause: cause, ToRV: rv, Changed: len(items)},
 	})...)
 }
 
@@ -185,7 +186,7 @@ func (p *pen) listed(stream int, namespace, name, data string) postgres.Item {
 	p.Helper()
 	o := p.changed(stream, namespace, name, data)
 	p.live[stream][o.key()] = o
-	return postgres.Item{Stream: p.streams[stream].ID(), Kind: postgres.Delta, Type: postgres.Sync, Source: postgres.SourceRelist, Object: o}
+	return postgres.Item{Stream: p.streams[stream].ID(), Kind: postgres.Delta, Type: delta.Sync, Source: delta.SourceRelist, Object: o}
 }
 
 // vanished is an object that was not on the list.
@@ -193,7 +194,7 @@ func (p *pen) vanished(stream int, o *thing) postgres.Item {
 	p.rv++
 	delete(p.live[stream], o.key())
 	return postgres.Item{
-		Stream: p.streams[stream].ID(), Kind: postgres.Delta, Type: postgres.Deleted, Source: postgres.SourceInferred,
+		Stream: p.streams[stream].ID(), Kind: postgres.Delta, Type: delta.Deleted, Source: delta.SourceInferred,
 		Key: o.key(), UID: types.UID(o.uid), RV: strconv.Itoa(p.rv),
 	}
 }

@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kuberewind/kuberewind/apiserver/internal/feed"
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/history"
 )
 
@@ -131,7 +132,7 @@ func (c *call) crosses(ctx context.Context, rv string) error {
 	}
 	for i := range gaps {
 		g := &gaps[i]
-		if g.Outcome == history.OutcomeResumed || g.ToAt.IsZero() || g.ToAt.After(c.at.point.Time) || g.ToRV == "" || !before(rv, g.ToRV) {
+		if g.Outcome == delta.OutcomeResumed || g.ToAt.IsZero() || g.ToAt.After(c.at.point.Time) || g.ToRV == "" || !before(rv, g.ToRV) {
 			continue
 		}
 		return gapEnds(rv, g.ToRV, c.resource)

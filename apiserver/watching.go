@@ -217,8 +217,7 @@ func (o *watching) relisted(e *feed.Event) error {
 
 // skips reports whether an event is not sent, because a list closes a gap: its rows are in its own order. At its end the watch ends.
 func (o *watching) skips(e *feed.Event) bool {
-	switch e.Source {
-	case "list", "relist", "inferred":
+	if e.Source.Listed() {
 		o.listing = o.at.moving != nil
 	}
 	return o.listing

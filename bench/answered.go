@@ -8,6 +8,7 @@ import (
 
 	"github.com/kuberewind/kuberewind/bench/answers"
 	"github.com/kuberewind/kuberewind/bench/measure"
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/patch"
 	"github.com/kuberewind/kuberewind/sink/postgres"
@@ -97,7 +98,7 @@ func (w *writer) namespaces(ctx context.Context) error {
 			return err
 		}
 		items[i] = postgres.Item{
-			Stream: stream.ID(), Kind: postgres.Delta, Type: postgres.Sync, Source: postgres.SourceList, Observed: now, Version: "v1",
+			Stream: stream.ID(), Kind: postgres.Delta, Type: delta.Sync, Source: delta.SourceList, Observed: now, Version: "v1",
 			Object: &version{name: name, uid: uid, rv: w.fleet.rv, doc: doc},
 		}
 	}

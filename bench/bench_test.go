@@ -12,9 +12,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/kuberewind/kuberewind/bench/measure"
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/patch"
-	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
 func TestMain(m *testing.M) {
@@ -175,12 +175,12 @@ func TestAFleetIsObservedAtEvenDistances(t *testing.T) {
 		require.Equal(t, f.seq, c.seq)
 		require.Equal(t, f.at(c.seq), c.observed)
 		id, lives := living[c.uid]
-		require.Equal(t, c.action == postgres.Updated || c.action == postgres.Deleted, lives)
+		require.Equal(t, c.action == delta.Updated || c.action == delta.Deleted, lives)
 		if !lives {
 			id = c.seq
 		}
 		require.Equal(t, id, c.objectID)
-		if living[c.uid] = id; c.action == postgres.Deleted {
+		if living[c.uid] = id; c.action == delta.Deleted {
 			delete(living, c.uid)
 		}
 		rv, _ := patch.Get(c.doc, "/metadata/resourceVersion")

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kuberewind/kuberewind/bench/data"
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/patch"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
@@ -29,8 +30,8 @@ func (v *version) Doc() patch.Doc             { return v.doc }
 // A change is one delta before it is recorded.
 type change struct {
 	seq, objectID int64
-	resource      int    // of the set's
-	action        string // of sink/postgres
+	resource      int        // of the set's
+	action        delta.Type // of sink/postgres
 	observed      time.Time
 	*version
 }
@@ -79,7 +80,7 @@ func (f *fleet) at(seq int64) time.Time { return begin.Add(time.Duration(seq) * 
 func (f *fleet) first() (all []change, err error) {
 	newest := uint64(0)
 	for e := range f.set.First() {
-		c, err := f.change(e, postgres.Sync)
+		c, err := f.change(e, delta.Sync)
 		if err != nil {
 			return nil, err
 		}
@@ -92,7 +93,7 @@ func (f *fleet) first() (all []change, err error) {
 	return all, nil
 }
 
-var actions = map[watch.EventType]string{watch.Added: postgres.Added, watch.Modified: postgres.Updated, watch.Deleted: postgres.Deleted}
+var actions = map[watch.EventType]delta.Type{watch.Added: delta.Added, watch.Modified: delta.Updated, watch.Deleted: delta.Deleted}
 
 // next gives the next delta.
 func (f *fleet) next() (change, error) {
@@ -106,7 +107,7 @@ func (f *fleet) next() (change, error) {
 	return f.change(e, actions[e.Type])
 }
 
-func (f *fleet) change(e data.Event, action string) (change, error) {
+func (f *fleet) change(e data.Event, action delta.Type) (change, error) {
 	f.seq++
 	doc, err := patch.Canonical(e.Object)
 	if err != nil {
@@ -117,7 +118,7 @@ func (f *fleet) change(e data.Event, action string) (change, error) {
 		id = f.seq
 		f.ids[e.UID] = id
 	}
-	if action == postgres.Deleted {
+	if action == delta.Deleted {
 		delete(f.ids, e.UID)
 	}
 	return change{

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/kuberewind/kuberewind/bench/measure"
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/config"
 	"github.com/kuberewind/kuberewind/sink/postgres"
@@ -119,14 +120,14 @@ func (w *writer) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := w.write(ctx, first, postgres.SourceList); err != nil {
+	if err := w.write(ctx, first, delta.SourceList); err != nil {
 		return err
 	}
 	var ends []postgres.Item
 	for _, stream := range w.streams {
 		rv := w.fleet.rv
 		ends = append(ends, postgres.Item{
-			Stream: stream, Kind: postgres.Replaced, Observed: w.fleet.at(w.fleet.seq), Position: rv, Marker: postgres.Marker{Cause: "first_list", ToRV: rv},
+			Stream: stream, Kind: postgres.Marked, Observed: w.fleet.at(w.fleet.seq), Position: rv, Marker: delta.Marker{Kind: delta.Replaced, Cause: delta.CauseFirstList, ToRV: rv},
 		})
 	}
 	return w.commit(ctx, ends)
@@ -154,7 +155,7 @@ func (w *writer) record(ctx context.Context, to int64) error {
 				break
 			}
 		}
-		if err := w.write(ctx, batch, postgres.SourceWatch); err != nil {
+		if err := w.write(ctx, batch, delta.SourceWatch); err != nil {
 			return err
 		}
 		if err := w.after(ctx, w.fleet.seq); err != nil {
@@ -164,7 +165,7 @@ func (w *writer) record(ctx context.Context, to int64) error {
 	return nil
 }
 
-func (w *writer) write(ctx context.Context, changes []change, source string) error {
+func (w *writer) write(ctx context.Context, changes []change, source delta.Source) error {
 	both, ctx := errgroup.WithContext(ctx)
 	both.Go(func() error {
 		items := make([]postgres.Item, len(changes))
@@ -172,7 +173,7 @@ func (w *writer) write(ctx context.Context, changes []change, source string) err
 			items[i] = postgres.Item{
 				Stream: w.streams[c.resource], Kind: postgres.Delta, Type: c.action, Source: source, Observed: c.observed, Object: c.version, Version: "v1",
 			}
-			if source == postgres.SourceWatch {
+			if source == delta.SourceWatch {
 				items[i].Position = c.rv
 			}
 		}

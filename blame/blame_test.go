@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"k8s.io/client-go/tools/cache"
 	"pgregory.net/rapid"
 
 	"github.com/kuberewind/kuberewind/blame"
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/patch"
 )
@@ -33,9 +33,9 @@ func canonical(t require.TestingT, text string) patch.Doc {
 func (l *life) becomes(text string, change func(*history.Version)) *history.Version {
 	v := &history.Version{Before: l.doc, Doc: canonical(l.t, text)}
 	l.seq++
-	v.Seq, v.RV, v.Type, v.Source = l.seq, fmt.Sprint(l.seq), cache.Updated, "watch"
+	v.Seq, v.RV, v.Type, v.Source = l.seq, fmt.Sprint(l.seq), delta.Updated, "watch"
 	if l.doc == nil {
-		v.Type = cache.Added
+		v.Type = delta.Added
 	} else {
 		var err error
 		v.Patch, err = patch.Diff(l.doc, v.Doc)
@@ -119,7 +119,7 @@ func TestTheLastMemberThatGoesLeavesALineOfItsOwn(t *testing.T) {
 
 func TestLinesFromBeforeTheRecordSaySo(t *testing.T) {
 	l := &life{t: t}
-	l.becomes(`{"a":1,"b":1}`, func(v *history.Version) { v.Type, v.Source = cache.Sync, "list" })
+	l.becomes(`{"a":1,"b":1}`, func(v *history.Version) { v.Type, v.Source = delta.Sync, "list" })
 	l.becomes(`{"a":1,"b":2}`, nil)
 	require.Equal(t, "<1 a: 1\n 2 b: 2\n", l.blamed())
 }
@@ -128,8 +128,8 @@ func TestAKeyframeIsComparedWithTheVersionBefore(t *testing.T) {
 	l := &life{t: t}
 	l.becomes(`{"a":1,"b":1,"c":1}`, nil)
 	l.becomes(`{"a":1,"b":2,"c":1}`, func(v *history.Version) { v.Patch = nil })
-	l.becomes(`{"a":1,"b":2,"c":1}`, func(v *history.Version) { v.Type, v.Source, v.Patch = cache.Sync, "resync", nil })
-	l.becomes(`{"a":1,"b":2,"c":2}`, func(v *history.Version) { v.Type, v.Source, v.Patch = cache.Sync, "relist", nil })
+	l.becomes(`{"a":1,"b":2,"c":1}`, func(v *history.Version) { v.Type, v.Source, v.Patch = delta.Sync, "resync", nil })
+	l.becomes(`{"a":1,"b":2,"c":2}`, func(v *history.Version) { v.Type, v.Source, v.Patch = delta.Sync, "relist", nil })
 	require.Equal(t, " 1 a: 1\n 2 b: 2\n~4 c: 2\n", l.blamed(), "a list found the last one: another version may have set it")
 }
 

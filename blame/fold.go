@@ -6,8 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/client-go/tools/cache"
-
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/patch"
 )
@@ -16,8 +15,8 @@ import (
 type Origin struct {
 	Seq                    int64
 	RV                     string
-	Type                   cache.DeltaType
-	Source                 string
+	Type                   delta.Type
+	Source                 delta.Source
 	ObservedAt, OccurredAt time.Time
 	Manager, Subresource   string // if the version proves it; Manager is "" if it does not
 	// Earlier says that the value was set by this version or before: it is the first on record, and not the object's first.
@@ -43,7 +42,7 @@ func (f *Fold) Add(v *history.Version) error {
 	}
 	o := originOf(v)
 	if f.doc == nil {
-		o.Earlier, o.Latest = v.Type != cache.Added, false
+		o.Earlier, o.Latest = v.Type != delta.Added, false
 		f.doc, f.root = v.Doc, build(v.Doc, o)
 		return nil
 	}
@@ -80,6 +79,6 @@ func (f *Fold) rebase(doc patch.Doc, o *Origin) {
 func originOf(v *history.Version) *Origin {
 	return &Origin{
 		Seq: v.Seq, RV: v.RV, Type: v.Type, Source: v.Source, ObservedAt: v.ObservedAt, OccurredAt: v.OccurredAt,
-		Manager: v.Manager, Subresource: v.Subresource, Latest: v.Source != "watch",
+		Manager: v.Manager, Subresource: v.Subresource, Latest: v.Source != delta.SourceWatch,
 	}
 }

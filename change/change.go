@@ -4,8 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/client-go/tools/cache"
-
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/patch"
 )
 
@@ -29,8 +28,8 @@ const (
 // A Delta is what Of looks at.
 type Delta struct {
 	Group, Resource string // "" and "pods"
-	Type            cache.DeltaType
-	Source          string    // as in history.Delta
+	Type            delta.Type
+	Source          delta.Source
 	Patch           []byte    // from the version before; nil if there is none
 	Before          patch.Doc // the version before; nil if it is not known
 	Object          patch.Doc // the version after; of a deletion, the last one; nil if it is not known
@@ -56,16 +55,16 @@ func Of(d Delta) Change {
 	if class := d.folded(); class != "" {
 		return Change{Class: class}
 	}
-	if d.Type == cache.Added || d.Type == cache.Deleted {
+	if d.Type == delta.Added || d.Type == delta.Deleted {
 		return Change{Class: Shown}
 	}
 	steps, known := d.steps()
 	switch {
-	case !known && d.Source == "resync":
+	case !known && d.Source == delta.SourceResync:
 		return Change{Class: Resync}
 	case !known:
 		return Change{Class: Shown}
-	case d.Type == cache.Sync && len(steps) == 0:
+	case d.Type == delta.Sync && len(steps) == 0:
 		return Change{Class: Resync}
 	}
 	return d.changed(steps)

@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/kuberewind/kuberewind/change"
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
 	"github.com/kuberewind/kuberewind/internal/scene/record"
@@ -61,7 +61,7 @@ func TestAnUpdateHasTheClassOfWhatItChanged(t *testing.T) {
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			group, resource := split(c.resource)
-			got := change.Of(change.Delta{Group: group, Resource: resource, Type: cache.Updated, Source: "watch", Patch: canonical(t, c.patch)})
+			got := change.Of(change.Delta{Group: group, Resource: resource, Type: delta.Updated, Source: "watch", Patch: canonical(t, c.patch)})
 			require.Equal(t, c.want, got.Class)
 			require.Equal(t, c.want == change.Binding, got.Node == "n")
 			require.False(t, got.DeleteRequested)
@@ -78,7 +78,7 @@ func TestAnEvictionIsShownThoughItChangesOnlyTheStatus(t *testing.T) {
 	const evicting = `{"reason":"EvictionByEvictionAPI","status":"True","type":"DisruptionTarget"}`
 	of := func(resource, before, after string) change.Change {
 		object := func(conditions string) patch.Doc { return canonical(t, `{"status":{"conditions":[`+conditions+`]}}`) }
-		return change.Of(change.Delta{Resource: resource, Type: cache.Updated, Source: "watch", Before: object(before), Object: object(after)})
+		return change.Of(change.Delta{Resource: resource, Type: delta.Updated, Source: "watch", Before: object(before), Object: object(after)})
 	}
 	require.Equal(t, change.Change{Class: change.Shown, Evicted: true}, of("pods", scheduled, scheduled+","+evicting))
 	for name, got := range map[string]change.Change{
@@ -97,7 +97,7 @@ func TestAContainerThatBeginsToWaitIsShownThoughItChangesOnlyTheStatus(t *testin
 		object := func(reason string) patch.Doc {
 			return canonical(t, `{"status":{"containerStatuses":[{"name":"web","state":{"waiting":{"reason":"`+reason+`"}}}]}}`)
 		}
-		return change.Of(change.Delta{Resource: resource, Type: cache.Updated, Source: "watch", Before: object(before), Object: object(after)})
+		return change.Of(change.Delta{Resource: resource, Type: delta.Updated, Source: "watch", Before: object(before), Object: object(after)})
 	}
 	require.Equal(t, change.Change{Class: change.Shown, Waiting: []string{"ErrImagePull"}}, of("pods", "ContainerCreating", "ErrImagePull"))
 	for name, got := range map[string]change.Change{
@@ -112,8 +112,8 @@ func TestAContainerThatBeginsToWaitIsShownThoughItChangesOnlyTheStatus(t *testin
 
 func TestADeltaWithoutAPatchIsComparedWithTheVersionBefore(t *testing.T) {
 	before := canonical(t, `{"spec":1,"status":1}`)
-	of := func(source string, before, after patch.Doc) change.Class {
-		return change.Of(change.Delta{Resource: "pods", Type: cache.Sync, Source: source, Before: before, Object: after}).Class
+	of := func(source delta.Source, before, after patch.Doc) change.Class {
+		return change.Of(change.Delta{Resource: "pods", Type: delta.Sync, Source: source, Before: before, Object: after}).Class
 	}
 	require.Equal(t, change.Status, of("relist", before, canonical(t, `{"spec":1,"status":2}`)))
 	require.Equal(t, change.Shown, of("relist", before, canonical(t, `{"spec":2,"status":2}`)))
@@ -124,7 +124,7 @@ func TestADeltaWithoutAPatchIsComparedWithTheVersionBefore(t *testing.T) {
 
 func TestOnlyWhatAControllerManagesIsAnEndpointsChange(t *testing.T) {
 	of := func(group, resource, metadata string) change.Class {
-		return change.Of(change.Delta{Group: group, Resource: resource, Type: cache.Added, Object: canonical(t, `{"metadata":{`+metadata+`}}`)}).Class
+		return change.Of(change.Delta{Group: group, Resource: resource, Type: delta.Added, Object: canonical(t, `{"metadata":{`+metadata+`}}`)}).Class
 	}
 	require.Equal(t, change.Endpoints, of("discovery.k8s.io", "endpointslices", `"labels":{"endpointslice.kubernetes.io/managed-by":"endpointslice-controller.k8s.io"}`))
 	require.Equal(t, change.Shown, of("discovery.k8s.io", "endpointslices", `"labels":{"endpointslice.kubernetes.io/managed-by":"staff"}`))
@@ -136,9 +136,9 @@ func TestOnlyWhatAControllerManagesIsAnEndpointsChange(t *testing.T) {
 }
 
 func TestADeleteRequestIsShownAndNamed(t *testing.T) {
-	got := change.Of(change.Delta{Resource: "pods", Type: cache.Updated, Patch: canonical(t, `[{"op":"add","path":"/metadata/deletionTimestamp","value":"x"}]`)})
+	got := change.Of(change.Delta{Resource: "pods", Type: delta.Updated, Patch: canonical(t, `[{"op":"add","path":"/metadata/deletionTimestamp","value":"x"}]`)})
 	require.Equal(t, change.Change{Class: change.Shown, DeleteRequested: true}, got)
-	again := change.Of(change.Delta{Resource: "pods", Type: cache.Updated, Patch: canonical(t, `[{"op":"replace","path":"/metadata/deletionTimestamp","value":"y"}]`)})
+	again := change.Of(change.Delta{Resource: "pods", Type: delta.Updated, Patch: canonical(t, `[{"op":"replace","path":"/metadata/deletionTimestamp","value":"y"}]`)})
 	require.Equal(t, change.Change{Class: change.Shown}, again, "it was requested before")
 }
 

@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/kuberewind/kuberewind/delta"
 )
 
 // consume commits until the queue is closed and empty, with some batches taken back. It gives what was committed, in order.
@@ -107,11 +109,11 @@ func TestAListOfWhatIsThereShowsNothingNewWhileEntriesLeave(t *testing.T) {
 	for _, e := range consume(t, q, func(entries []Entry) { k.commit(entries...) }) {
 		if e.Marker != nil {
 			lists++
-			require.Equal(t, Marker{
-				Kind: Replaced, Cause: "expired", ToRV: e.Position, Unchanged: objects, FromTime: e.Marker.FromTime,
+			require.Equal(t, delta.Marker{
+				Kind: delta.Replaced, Cause: "expired", ToRV: e.Position, Unchanged: objects, FromTime: e.Marker.FromTime,
 			}, *e.Marker)
 		} else {
-			require.Equal(t, SourceWatch, e.Source)
+			require.Equal(t, delta.SourceWatch, e.Source)
 		}
 	}
 	require.Equal(t, rounds, lists)
@@ -142,7 +144,7 @@ func TestResyncsAndWatchEventsTakeTurns(t *testing.T) {
 	latest := map[string]*object{}
 	for _, e := range consume(t, q, func(entries []Entry) { k.commit(entries...) }) {
 		o := e.Delta.Object.(*object)
-		if e.Source == SourceResync {
+		if e.Source == delta.SourceResync {
 			require.Equal(t, latest[o.name], o, "a keyframe is of the version before it")
 		}
 		latest[o.name] = o

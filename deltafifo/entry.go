@@ -4,19 +4,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/tools/cache"
-)
 
-// Source says how a delta came to be known.
-type Source string
-
-// The sources of deltas.
-const (
-	SourceWatch    Source = "watch"    // an event of a watch
-	SourceList     Source = "list"     // the first list of a stream
-	SourceRelist   Source = "relist"   // a later list
-	SourceResync   Source = "resync"   // a keyframe of a known object
-	SourceSchema   Source = "schema"   // other content at the same resource version
-	SourceInferred Source = "inferred" // a deletion that nobody saw: the object was gone from a list
+	"github.com/kuberewind/kuberewind/delta"
 )
 
 // Entry is one held delta, bookmark or marker.
@@ -27,7 +16,7 @@ type Entry struct {
 	// cache.DeletedFinalStateUnknown for a deletion that was inferred or that the caller gave as such.
 	Delta cache.Delta
 	// Source is empty for bookmarks and markers. An entry with a source and no delta passes over an event (FIFO.Pass).
-	Source Source
+	Source delta.Source
 	// Observed is when the entry reached the queue, before any wait for room. It does not decrease in queue order.
 	Observed time.Time
 	// Position is the resource version up to which the stream is complete once this entry is committed. Empty, the
@@ -36,7 +25,7 @@ type Entry struct {
 	// ListRV is the resource version of the list that showed the deletion, for inferred deletions: it happened at or before it.
 	ListRV string
 	// Marker is set where the stream was interrupted, resumed or replaced.
-	Marker *Marker
+	Marker *delta.Marker
 	// Attached is what FIFOOptions.Attach gave.
 	Attached any
 	// Bytes is what the entry counts for in the queue's bound.
@@ -50,32 +39,6 @@ func (n *node) superseded(tail *node) bool {
 
 // Bookmark tells whether the entry does nothing but move the position.
 func (e *Entry) Bookmark() bool { return e.Marker == nil && e.Delta.Type == "" }
-
-// MarkerKind is what a Marker marks.
-type MarkerKind string
-
-// The kinds of markers.
-const (
-	Interrupted MarkerKind = "interrupted" // the stream cannot proceed
-	Resumed     MarkerKind = "resumed"     // it proceeds, and nothing was missed
-	Replaced    MarkerKind = "replaced"    // a list has come to its end: the stream is whole again
-	Compared    MarkerKind = "compared"    // every object was compared with what is served under the schema in Detail
-)
-
-// Marker is a fact about a stream rather than about an object.
-type Marker struct {
-	Kind          MarkerKind
-	Cause, Detail string
-	// FromRV is the position before, FromTime when the queue saw it reached: empty where this queue cannot know.
-	FromRV   string
-	FromTime time.Time
-	// ToRV is the resource version of the list.
-	ToRV string
-	// Rules are those under which the list was taken in, as FIFOOptions has them.
-	Rules string
-	// What the list showed against what was recorded. An object recreated under its name has vanished and appeared.
-	Appeared, Changed, Vanished, Unchanged int
-}
 
 const (
 	// entryBytes is what an entry takes besides its object: the node, the key, the strings that it points to.

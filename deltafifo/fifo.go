@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/kuberewind/kuberewind/delta"
 )
 
 // FIFOOptions configures a FIFO. The zero value is usable.
@@ -69,14 +71,14 @@ var (
 	_ cache.DoneChecker            = (*FIFO)(nil)
 
 	_ interface { // what a reflector that lists page by page looks for
-		BeginReplace(cause, detail, fromResourceVersion string) error
+		BeginReplace(cause delta.Cause, detail, fromResourceVersion string) error
 		ReplacePage(list []interface{}, resourceVersion string) error
 		EndReplace(resourceVersion string) error
 		AbortReplace()
 		Unread(key string) error
 	} = (*FIFO)(nil)
 	_ interface { // what a reflector that confesses interruptions looks for
-		Interrupted(cause, detail string) error
+		Interrupted(cause delta.Cause, detail string) error
 		Resumed() error
 	} = (*FIFO)(nil)
 )
@@ -127,7 +129,7 @@ func (f *FIFO) observe(t cache.DeltaType, obj any) error {
 	if err != nil {
 		return err
 	}
-	return f.enqueue(key, t, SourceWatch, obj, positionOf(obj))
+	return f.enqueue(key, t, delta.SourceWatch, obj, positionOf(obj))
 }
 
 // prepare transforms an object and gives its key.
@@ -149,7 +151,7 @@ func (f *FIFO) prepare(obj any) (string, any, error) {
 	return key, obj, nil
 }
 
-func (f *FIFO) enqueue(key string, t cache.DeltaType, source Source, obj any, position string) error {
+func (f *FIFO) enqueue(key string, t cache.DeltaType, source delta.Source, obj any, position string) error {
 	return f.enqueueWith(f.attach(), key, Entry{
 		Delta:    cache.Delta{Type: t, Object: obj},
 		Source:   source,
@@ -181,10 +183,12 @@ func (f *FIFO) Proved(resourceVersion string) error {
 }
 
 // Pass enqueues a move of the position past an event that is not wanted. It says no more than that event did: others may
-// have the same resource version. The entry has SourceWatch and no delta.
-func (f *FIFO) Pass(resourceVersion string) error { return f.moveTo(resourceVersion, SourceWatch) }
+// have the same resource version. The entry has delta.SourceWatch and no delta.
+func (f *FIFO) Pass(resourceVersion string) error {
+	return f.moveTo(resourceVersion, delta.SourceWatch)
+}
 
-func (f *FIFO) moveTo(resourceVersion string, source Source) error {
+func (f *FIFO) moveTo(resourceVersion string, source delta.Source) error {
 	f.stream.feed.Lock()
 	defer f.stream.feed.Unlock()
 	switch {
@@ -242,7 +246,7 @@ func (f *FIFO) appendedLocked(n *node) {
 	if n.entry.Delta.Type != "" {
 		f.deltas++
 	}
-	if n.entry.Source == SourceWatch && !f.populated {
+	if n.entry.Source == delta.SourceWatch && !f.populated {
 		f.populatedLocked(0)
 	}
 }

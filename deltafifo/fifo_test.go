@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/kuberewind/kuberewind/delta"
 )
 
 func TestAnObjectThatCannotBeTransformedOrKeyedIsRejectedToTheCaller(t *testing.T) {
@@ -34,7 +36,7 @@ func TestATombstoneIsKeptAsGivenAndHasNoPosition(t *testing.T) {
 	e := next(t, q)[0]
 	require.Equal(t, cache.Delta{Type: cache.Deleted, Object: tombstone}, e.Delta)
 	require.Empty(t, e.Position)
-	require.Equal(t, SourceWatch, e.Source)
+	require.Equal(t, delta.SourceWatch, e.Source)
 }
 
 func TestTheDeletionOfAnUnknownObjectIsKept(t *testing.T) {

@@ -4,18 +4,20 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"github.com/kuberewind/kuberewind/delta"
 )
 
 // interruption is what a FIFO has said last about whether its stream proceeds. A new one has said nothing, and does not
 // know what was said before it: then both have to be said.
 type interruption struct {
 	said  bool
-	cause string // empty: the stream proceeds
+	cause delta.Cause // empty: the stream proceeds
 }
 
 // Interrupted enqueues a marker that says that the stream cannot proceed, and why. Saying the same cause again has no
 // effect. It blocks until there is room.
-func (f *FIFO) Interrupted(cause, detail string) error {
+func (f *FIFO) Interrupted(cause delta.Cause, detail string) error {
 	return f.InterruptedSince(cause, detail, Until{})
 }
 
@@ -28,7 +30,7 @@ type Until struct {
 
 // InterruptedSince is Interrupted for what is noticed late: what was enqueued after that time, or with a later version, may not be all that there was: streams that
 // were held up are served at once, and not in the order of versions. Where nothing was enqueued, whoever takes the marker knows whether the stream had come that far.
-func (f *FIFO) InterruptedSince(cause, detail string, until Until) error {
+func (f *FIFO) InterruptedSince(cause delta.Cause, detail string, until Until) error {
 	f.stream.feed.Lock()
 	defer f.stream.feed.Unlock()
 	rv, at := f.position()
@@ -46,7 +48,7 @@ func (f *FIFO) InterruptedSince(cause, detail string, until Until) error {
 			rv = until.ResourceVersion
 		}
 	}
-	return f.mark(&Marker{Kind: Interrupted, Cause: cause, Detail: detail, FromRV: rv, FromTime: at})
+	return f.mark(&delta.Marker{Kind: delta.Interrupted, Cause: cause, Detail: detail, FromRV: rv, FromTime: at})
 }
 
 // Resumed enqueues a marker that says that the stream proceeds again and has missed nothing. Where that is known, it
@@ -55,15 +57,15 @@ func (f *FIFO) Resumed() error {
 	f.stream.feed.Lock()
 	defer f.stream.feed.Unlock()
 	rv, at := f.position()
-	return f.mark(&Marker{Kind: Resumed, FromRV: rv, FromTime: at})
+	return f.mark(&delta.Marker{Kind: delta.Resumed, FromRV: rv, FromTime: at})
 }
 
-func (f *FIFO) mark(m *Marker) error {
+func (f *FIFO) mark(m *delta.Marker) error {
 	cause := m.Cause
 	if f.interruption.said && f.interruption.cause == cause {
 		return nil
 	}
-	if m.Kind == Resumed {
+	if m.Kind == delta.Resumed {
 		m.Cause = f.interruption.cause
 	}
 	if err := f.enqueueWith(f.attach(), "", Entry{Marker: m, Bytes: entryBytes}); err != nil {

@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/tools/cache"
 	"pgregory.net/rapid"
+
+	"github.com/kuberewind/kuberewind/delta"
 )
 
 // expected is an entry as the model expects it.
@@ -68,7 +70,7 @@ func (m *model) state(stream int) map[string]*object {
 	return state
 }
 
-func (m *model) expectSync(stream int, source Source, o *object) {
+func (m *model) expectSync(stream int, source delta.Source, o *object) {
 	m.held = append(m.held, expected{stream: stream, line: fmt.Sprintf("%s Sync %v >", source, o), key: o.name, after: o})
 }
 
@@ -144,7 +146,7 @@ func (m *model) replace(t *rapid.T, stream int) {
 	if abort {
 		taken = rapid.IntRange(0, taken).Draw(t, "pages taken")
 	}
-	want := Marker{}
+	want := delta.Marker{}
 	missing := m.state(stream)
 	for _, page := range pages[:taken] {
 		require.NoError(t, f.ReplacePage(page, rv))
@@ -167,22 +169,22 @@ func (m *model) replace(t *rapid.T, stream int) {
 		rv, want.Appeared, want.Changed, want.Vanished, want.Unchanged, rv)})
 }
 
-func (m *model) expectListed(stream int, o *object, want *Marker) {
+func (m *model) expectListed(stream int, o *object, want *delta.Marker) {
 	before := m.state(stream)[o.name]
 	switch {
 	case before == nil:
-		m.expectSync(stream, SourceRelist, o)
+		m.expectSync(stream, delta.SourceRelist, o)
 		want.Appeared++
 	case before.uid != o.uid:
 		m.expectInferred(stream, before)
-		m.expectSync(stream, SourceRelist, o)
+		m.expectSync(stream, delta.SourceRelist, o)
 		want.Appeared++
 		want.Vanished++
 	case before.rv != o.rv:
-		m.expectSync(stream, SourceRelist, o)
+		m.expectSync(stream, delta.SourceRelist, o)
 		want.Changed++
 	case before.body != o.body:
-		m.expectSync(stream, SourceSchema, o)
+		m.expectSync(stream, delta.SourceSchema, o)
 		want.Changed++
 	default:
 		want.Unchanged++
@@ -193,7 +195,7 @@ func (m *model) resync(t *rapid.T, stream int) {
 	require.NoError(t, m.fifos[stream].Resync())
 	for _, key := range m.known[stream].ListKeys() {
 		if !slices.ContainsFunc(m.held, func(e expected) bool { return e.stream == stream && e.key == key }) {
-			m.expectSync(stream, SourceResync, m.known[stream].objs[key].(*object))
+			m.expectSync(stream, delta.SourceResync, m.known[stream].objs[key].(*object))
 		}
 	}
 }

@@ -17,14 +17,14 @@ func TestADeltaStaysUntilItIsProcessed(t *testing.T) {
 	for range 2 {
 		popped, err := f.Pop(func(any, bool) error { return errProcess })
 		require.ErrorIs(t, err, errProcess)
-		require.Equal(t, cache.Deltas{delta(cache.Added, item{"a", 1})}, popped)
+		require.Equal(t, cache.Deltas{change(cache.Added, item{"a", 1})}, popped)
 		require.Equal(t, 2, q.Stats().Entries)
 		require.Zero(t, q.Stats().HandedOut)
 	}
 	require.Panics(t, func() { _, _ = f.Pop(func(any, bool) error { panic("process") }) })
 	require.ErrorIs(t, f.PopBatch(func([]cache.Delta, bool) error { return errProcess }, nil), errProcess)
 	require.Zero(t, q.Stats().HandedOut)
-	require.Equal(t, cache.Deltas{delta(cache.Added, item{"a", 1}), delta(cache.Added, item{"b", 2})}, popAll(t, q, f))
+	require.Equal(t, cache.Deltas{change(cache.Added, item{"a", 1}), change(cache.Added, item{"b", 2})}, popAll(t, q, f))
 }
 
 func TestProcessRunsWithoutALock(t *testing.T) {
@@ -36,7 +36,7 @@ func TestProcessRunsWithoutALock(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.Equal(t, cache.Deltas{
-		delta(cache.Added, item{"b", 2}), delta(cache.Sync, item{"b", 2}), gone(item{"a", 1}),
+		change(cache.Added, item{"b", 2}), change(cache.Sync, item{"b", 2}), gone(item{"a", 1}),
 	}, popAll(t, q, f), "what is being processed counts as held")
 }
 
@@ -60,7 +60,7 @@ func TestASecondPopWaitsForTheFirst(t *testing.T) {
 		close(release)
 		require.ErrorIs(t, <-first, errProcess)
 		require.NoError(t, <-second)
-		require.Equal(t, cache.Deltas{delta(cache.Added, item{"a", 1})}, popped)
+		require.Equal(t, cache.Deltas{change(cache.Added, item{"a", 1})}, popped)
 	})
 }
 
@@ -69,9 +69,9 @@ func TestPopTakesFromItsOwnStream(t *testing.T) {
 	pods := q.FIFO(FIFOOptions{KeyFunction: nameOf})
 	jobs := q.FIFO(FIFOOptions{KeyFunction: nameOf})
 	require.NoError(t, errors.Join(pods.Add(item{"p", 1}), jobs.Add(item{"j", 1}), pods.Add(item{"p", 2}), jobs.Add(item{"j", 2})))
-	require.Equal(t, cache.Deltas{delta(cache.Added, item{"j", 1}), delta(cache.Added, item{"j", 2})}, popAll(t, q, jobs))
+	require.Equal(t, cache.Deltas{change(cache.Added, item{"j", 1}), change(cache.Added, item{"j", 2})}, popAll(t, q, jobs))
 	require.Equal(t, 2, q.Stats().Entries)
-	require.Equal(t, cache.Deltas{delta(cache.Added, item{"p", 1}), delta(cache.Added, item{"p", 2})}, popAll(t, q, pods))
+	require.Equal(t, cache.Deltas{change(cache.Added, item{"p", 1}), change(cache.Added, item{"p", 2})}, popAll(t, q, pods))
 }
 
 func TestPopMakesRoom(t *testing.T) {

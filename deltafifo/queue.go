@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/kuberewind/kuberewind/delta"
 )
 
 // The defaults of Options.
@@ -150,7 +152,7 @@ func (q *Queue) enqueue(f *FIFO, key string, e Entry) error {
 // coalesce lets the newer bookmark take the place of the one before it, if that one is the last entry of the stream and
 // waits to be handed out. It moves to the tail of the queue, so that its time is true and times still do not decrease;
 // while others wait in line it stays where it is, because their times are older.
-func (q *Queue) coalesce(f *FIFO, position string, source Source) bool {
+func (q *Queue) coalesce(f *FIFO, position string, source delta.Source) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	n := f.stream.last

@@ -68,10 +68,10 @@ func popAll(t *testing.T, q *Queue, f *FIFO) cache.Deltas {
 	return all
 }
 
-func delta(t cache.DeltaType, o any) cache.Delta { return cache.Delta{Type: t, Object: o} }
+func change(t cache.DeltaType, o any) cache.Delta { return cache.Delta{Type: t, Object: o} }
 
 func gone(o item) cache.Delta {
-	return delta(cache.Deleted, cache.DeletedFinalStateUnknown{Key: o.name, Obj: o})
+	return change(cache.Deleted, cache.DeletedFinalStateUnknown{Key: o.name, Obj: o})
 }
 
 func TestRealFIFOKeepsTheOrderOfEachProducer(t *testing.T) {
@@ -110,75 +110,75 @@ func TestRealFIFODeliversWhatWasPutIn(t *testing.T) {
 	}{
 		"add, update and delete": {
 			put:  func(f *FIFO) error { return errors.Join(f.Add(foo), f.Update(foo2), f.Delete(foo2)) },
-			want: cache.Deltas{delta(cache.Added, foo), delta(cache.Updated, foo2), delta(cache.Deleted, foo2)},
+			want: cache.Deltas{change(cache.Added, foo), change(cache.Updated, foo2), change(cache.Deleted, foo2)},
 		},
 		"nothing jumps the line": {
 			put:  func(f *FIFO) error { return errors.Join(f.Add(foo), f.Add(bar), f.Add(foo2)) },
-			want: cache.Deltas{delta(cache.Added, foo), delta(cache.Added, bar), delta(cache.Added, foo2)},
+			want: cache.Deltas{change(cache.Added, foo), change(cache.Added, bar), change(cache.Added, foo2)},
 		},
 		"the deletion of an unknown key": {
 			put:  func(f *FIFO) error { return f.Delete(baz) },
-			want: cache.Deltas{delta(cache.Deleted, baz)},
+			want: cache.Deltas{change(cache.Deleted, baz)},
 		},
 		"a list after a deletion that is held": {
 			known: items(foo),
 			put:   func(f *FIFO) error { return errors.Join(f.Delete(foo), f.Replace(items(foo2), "")) },
-			want:  cache.Deltas{delta(cache.Deleted, foo), delta(cache.Sync, foo2)},
+			want:  cache.Deltas{change(cache.Deleted, foo), change(cache.Sync, foo2)},
 		},
 		"a list without what is held": {
 			put:  func(f *FIFO) error { return errors.Join(f.Add(foo), f.Replace(nil, "0")) },
-			want: cache.Deltas{delta(cache.Added, foo), gone(foo)},
+			want: cache.Deltas{change(cache.Added, foo), gone(foo)},
 		},
 		"a list without what is held as deleted": {
 			put:  func(f *FIFO) error { return errors.Join(f.Add(foo), f.Delete(foo), f.Replace(nil, "0")) },
-			want: cache.Deltas{delta(cache.Added, foo), delta(cache.Deleted, foo)},
+			want: cache.Deltas{change(cache.Added, foo), change(cache.Deleted, foo)},
 		},
 		"two lists without what is held": {
 			put:  func(f *FIFO) error { return errors.Join(f.Add(foo), f.Replace(nil, "0"), f.Replace(nil, "1")) },
-			want: cache.Deltas{delta(cache.Added, foo), gone(foo)},
+			want: cache.Deltas{change(cache.Added, foo), gone(foo)},
 		},
 		"lists with it, then one without": {
 			put: func(f *FIFO) error {
 				return errors.Join(f.Add(foo), f.Replace(items(foo), "0"), f.Replace(items(foo), "0"), f.Replace(nil, "0"))
 			},
-			want: cache.Deltas{delta(cache.Added, foo), delta(cache.Sync, foo), delta(cache.Sync, foo), gone(foo)},
+			want: cache.Deltas{change(cache.Added, foo), change(cache.Sync, foo), change(cache.Sync, foo), gone(foo)},
 		},
 		"added, deleted, added, and not listed": {
 			put:  func(f *FIFO) error { return errors.Join(f.Add(foo), f.Delete(foo), f.Add(foo2), f.Replace(nil, "0")) },
-			want: cache.Deltas{delta(cache.Added, foo), delta(cache.Deleted, foo), delta(cache.Added, foo2), gone(foo2)},
+			want: cache.Deltas{change(cache.Added, foo), change(cache.Deleted, foo), change(cache.Added, foo2), gone(foo2)},
 		},
 		"known objects that are not listed": {
 			known: items(foo, bar, baz),
 			put:   func(f *FIFO) error { return errors.Join(f.Delete(baz), f.Replace(items(foo), "0")) },
-			want:  cache.Deltas{delta(cache.Deleted, baz), delta(cache.Sync, foo), gone(bar)},
+			want:  cache.Deltas{change(cache.Deleted, baz), change(cache.Sync, foo), gone(bar)},
 		},
 		"a known object that is held anew and not listed": {
 			known: items(foo, item{"bar", 1}),
 			put: func(f *FIFO) error {
 				return errors.Join(f.Delete(item{"bar", 1}), f.Add(bar), f.Replace(items(foo), "0"))
 			},
-			want: cache.Deltas{delta(cache.Deleted, item{"bar", 1}), delta(cache.Added, bar), delta(cache.Sync, foo), gone(bar)},
+			want: cache.Deltas{change(cache.Deleted, item{"bar", 1}), change(cache.Added, bar), change(cache.Sync, foo), gone(bar)},
 		},
 		"a resync": {
 			known: items(foo),
 			put:   func(f *FIFO) error { return f.Resync() },
-			want:  cache.Deltas{delta(cache.Sync, foo)},
+			want:  cache.Deltas{change(cache.Sync, foo)},
 		},
 		"a resync after an update": {
 			known: items(foo),
 			put:   func(f *FIFO) error { return errors.Join(f.Update(foo2), f.Resync()) },
-			want:  cache.Deltas{delta(cache.Updated, foo2)},
+			want:  cache.Deltas{change(cache.Updated, foo2)},
 		},
 		"a resync after a deletion": {
 			known: items(foo),
 			put:   func(f *FIFO) error { return errors.Join(f.Delete(foo2), f.Resync()) },
-			want:  cache.Deltas{delta(cache.Deleted, foo2)},
+			want:  cache.Deltas{change(cache.Deleted, foo2)},
 		},
 		"bookmarks and markers": {
 			put: func(f *FIFO) error {
 				return errors.Join(f.Bookmark("1"), f.Replace(nil, "2"), f.Bookmark("3"), f.Add(foo))
 			},
-			want: cache.Deltas{delta(cache.Added, foo)},
+			want: cache.Deltas{change(cache.Added, foo)},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -203,8 +203,8 @@ func TestRealFIFOTransformsEachObjectOnce(t *testing.T) {
 		f.Add(item{"foo", 10}), f.Update(item{"foo", 20}), f.Delete(item{"foo", 30}),
 		f.Replace(items(item{"bar", 40}), ""), f.Replace(nil, "")))
 	require.Equal(t, cache.Deltas{
-		delta(cache.Added, item{"foo", 11}), delta(cache.Updated, item{"foo", 21}), delta(cache.Deleted, item{"foo", 31}),
-		delta(cache.Sync, item{"bar", 41}), gone(item{"bar", 41}),
+		change(cache.Added, item{"foo", 11}), change(cache.Updated, item{"foo", 21}), change(cache.Deleted, item{"foo", 31}),
+		change(cache.Sync, item{"bar", 41}), gone(item{"bar", 41}),
 	}, popAll(t, q, f))
 }
 

@@ -6,17 +6,16 @@ import (
 	"strings"
 
 	"k8s.io/client-go/tools/cache"
-)
 
-// causeFirstList is the cause of a list that is no relist.
-const causeFirstList = "first_list"
+	"github.com/kuberewind/kuberewind/delta"
+)
 
 var errNotReplacing = errors.New("deltafifo: a page or the end of a list without BeginReplace")
 
 // replacement is a list that is being taken in.
 type replacement struct {
-	marker Marker
-	source Source
+	marker delta.Marker
+	source delta.Source
 	seen   map[string]struct{}
 	unread map[string]struct{} // on the list, but not readable; "" stands for any key
 	twice  repeated
@@ -58,9 +57,9 @@ func (f *FIFO) Replace(list []interface{}, resourceVersion string) error {
 	f.stream.feed.Lock()
 	defer f.stream.feed.Unlock()
 	from, _ := f.position()
-	cause := causeFirstList
+	cause := delta.CauseFirstList
 	if from != "" || f.isPopulated() {
-		cause = "relist"
+		cause = delta.CauseRelist
 	}
 	if err := f.begin(cause, "", from); err != nil {
 		return err
@@ -74,7 +73,7 @@ func (f *FIFO) Replace(list []interface{}, resourceVersion string) error {
 }
 
 // BeginReplace announces a list, why it is needed, and the position before it. A list that has not ended is aborted.
-func (f *FIFO) BeginReplace(cause, detail, fromResourceVersion string) error {
+func (f *FIFO) BeginReplace(cause delta.Cause, detail, fromResourceVersion string) error {
 	f.stream.feed.Lock()
 	defer f.stream.feed.Unlock()
 	return f.begin(cause, detail, fromResourceVersion)
@@ -125,17 +124,17 @@ func (f *FIFO) AbortReplace() {
 	f.abort()
 }
 
-func (f *FIFO) begin(cause, detail, from string) error {
+func (f *FIFO) begin(cause delta.Cause, detail, from string) error {
 	f.abort()
 	_, at := f.position()
 	r := &replacement{
-		marker: Marker{Kind: Replaced, Cause: cause, Detail: detail, FromRV: from, FromTime: at, Rules: f.rules},
-		source: SourceRelist,
+		marker: delta.Marker{Kind: delta.Replaced, Cause: cause, Detail: detail, FromRV: from, FromTime: at, Rules: f.rules},
+		source: delta.SourceRelist,
 		seen:   map[string]struct{}{},
 		unread: map[string]struct{}{},
 	}
-	if cause == causeFirstList {
-		r.source = SourceList
+	if cause == delta.CauseFirstList {
+		r.source = delta.SourceList
 	}
 	q := f.queue
 	q.mu.Lock()
@@ -217,7 +216,7 @@ func (f *FIFO) replaceOne(r *replacement, key string, obj any) error {
 	case same:
 		count = &r.marker.Unchanged
 	case reinterpreted:
-		source = SourceSchema
+		source = delta.SourceSchema
 	case recreated:
 		if err := f.inferDeleted(r, key, before); err != nil {
 			return err
@@ -238,7 +237,7 @@ func (f *FIFO) replaceOne(r *replacement, key string, obj any) error {
 func (f *FIFO) inferDeleted(r *replacement, key string, last any) error {
 	tombstone := cache.DeletedFinalStateUnknown{Key: key, Obj: last}
 	err := f.enqueueWith(f.attach(), key, Entry{
-		Delta: cache.Delta{Type: cache.Deleted, Object: tombstone}, Source: SourceInferred, ListRV: r.marker.ToRV, Bytes: bytesOf(tombstone),
+		Delta: cache.Delta{Type: cache.Deleted, Object: tombstone}, Source: delta.SourceInferred, ListRV: r.marker.ToRV, Bytes: bytesOf(tombstone),
 	})
 	if err != nil {
 		return err

@@ -9,9 +9,11 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/kuberewind/kuberewind/delta"
 )
 
-func takeIn(f *FIFO, cause, from, rv string, pages ...[]any) error {
+func takeIn(f *FIFO, cause delta.Cause, from, rv string, pages ...[]any) error {
 	if err := f.BeginReplace(cause, "", from); err != nil {
 		return err
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/kuberewind/kuberewind/delta"
 )
 
 // Resync enqueues a Sync delta, a keyframe, for every known object of which nothing is held, and that FIFOOptions.ResyncNeeded does
@@ -40,7 +42,7 @@ func (f *FIFO) resyncOne(key string) error {
 	if err != nil {
 		return fmt.Errorf("object of known %s: %w", key, err)
 	}
-	return f.enqueue(key, cache.Sync, SourceResync, obj, "")
+	return f.enqueue(key, cache.Sync, delta.SourceResync, obj, "")
 }
 
 // whole gives the object of a known value, which may be no more than its identity and digest.

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"pgregory.net/rapid"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/deltafifo/spool"
 )
 
@@ -54,11 +55,11 @@ func (c numberedCodec) DecodeEntry(record []byte) (Entry, error) {
 	f := bytes.Split(record, []byte("|"))
 	nanos, err := strconv.ParseInt(string(f[7]), 10, 64)
 	e := Entry{
-		Stream: c.streams[string(f[0])], Delta: cache.Delta{Type: cache.DeltaType(f[1])}, Source: Source(f[2]), Position: string(f[3]),
+		Stream: c.streams[string(f[0])], Delta: cache.Delta{Type: cache.DeltaType(f[1])}, Source: delta.Source(f[2]), Position: string(f[3]),
 		Observed: time.Unix(0, nanos), Bytes: entryBytes + 100,
 	}
 	if len(f[4]) > 0 {
-		e.Marker = &Marker{Kind: MarkerKind(f[4])}
+		e.Marker = &delta.Marker{Kind: delta.MarkerKind(f[4])}
 	}
 	if n, err := strconv.Atoi(string(f[6])); err == nil {
 		e.Delta.Object = number(n, string(f[5]))
@@ -429,7 +430,7 @@ func TestAListIsComparedWithWhatWasSpilled(t *testing.T) {
 		switch {
 		case e.Marker != nil:
 			kinds = append(kinds, string(e.Marker.Kind))
-		case e.Source == SourceInferred:
+		case e.Source == delta.SourceInferred:
 			kinds = append(kinds, "gone")
 		case e.Delta.Type == cache.Sync:
 			kinds = append(kinds, "sync")
@@ -441,7 +442,7 @@ func TestAListIsComparedWithWhatWasSpilled(t *testing.T) {
 	for range held {
 		want = append(want, "gone")
 	}
-	require.Equal(t, append(want, string(Replaced)), kinds)
+	require.Equal(t, append(want, string(delta.Replaced)), kinds)
 }
 
 func (f *FIFO) behind() int {

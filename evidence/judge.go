@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/patch"
 )
 
@@ -20,11 +21,11 @@ const (
 
 // A Version is what is judged.
 type Version struct {
-	Type     string    // of the delta: only Added and Updated are judged
-	Source   string    // of the delta: only what a watch brought is judged
-	InGap    bool      // versions may be missing before this one
-	Live     bool      // Observed is when it happened, not when a recorder caught up
-	Observed time.Time // when the recorder saw it
+	Type     delta.Type   // of the delta: only Added and Updated are judged
+	Source   delta.Source // of the delta: only what a watch brought is judged
+	InGap    bool         // versions may be missing before this one
+	Live     bool         // Observed is when it happened, not when a recorder caught up
+	Observed time.Time    // when the recorder saw it
 
 	Before patch.Doc // canonical text of the version before, nil if there is none
 	After  patch.Doc // canonical text
@@ -43,11 +44,11 @@ var unproved = Verdict{Evidence: None}
 // Judge applies the rules. It does not hold on to the texts.
 func Judge(v Version) Verdict {
 	switch {
-	case v.Source != "watch" || v.InGap || v.Type != "Added" && v.Type != "Updated":
+	case v.Source != delta.SourceWatch || v.InGap || v.Type != delta.Added && v.Type != delta.Updated:
 		return unproved
 	case v.Before != nil && v.Patch != nil:
 		return compared(v)
-	case v.Before == nil && v.Type == "Added":
+	case v.Before == nil && v.Type == delta.Added:
 		return created(v.After)
 	}
 	return unproved

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/patch"
 )
 
@@ -83,7 +84,7 @@ func (r *Record) LastVersions(ctx context.Context, ids []int64, seq int64) (foun
 	}
 	find := finder{record: r, workers: 1}
 	_, err = find.find(ctx, r.pool, targets, days, func(v *lastVersion) error {
-		if v.err == nil && v.kind != typeDeleted {
+		if v.err == nil && v.kind != delta.NumberDeleted {
 			found[v.id] = slices.Clone(v.doc)
 		}
 		return nil

@@ -15,8 +15,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
 	"github.com/kuberewind/kuberewind/patch"
 	"github.com/kuberewind/kuberewind/sink/postgres"
@@ -50,7 +50,8 @@ func newThing(t testing.TB, namespace, name, uid string, rv int, spec string) *t
 type page struct {
 	seq                int64
 	stream             int32
-	kind, source       string
+	kind               delta.Type
+	source             delta.Source
 	observed, occurred time.Time
 	rv                 string
 	thing              *thing // the last version, for an inferred delete
@@ -145,7 +146,7 @@ func (b *book) commit(items ...postgres.Item) {
 	require.Equal(b.t, int64(len(b.pages)), batch.LastSeq(), "each item that was counted on is a delta")
 }
 
-func (b *book) item(stream int, kind, source string, o *thing) postgres.Item {
+func (b *book) item(stream int, kind delta.Type, source delta.Source, o *thing) postgres.Item {
 	b.pages = append(b.pages, page{
 		seq: int64(len(b.pages) + 1), stream: b.streams[stream].ID(), kind: kind, source: source, observed: b.now, occurred: b.now, rv: o.rv, thing: o,
 	})
@@ -162,16 +163,16 @@ func key(namespace, name string) string { return namespace + "/" + name }
 // set creates or updates an object, seen by the watch.
 func (b *book) set(stream int, namespace, name, spec string) postgres.Item {
 	b.rv++
-	kind := postgres.Added
+	kind := delta.Added
 	var uid string
 	if o := b.live[stream][key(namespace, name)]; o != nil {
-		uid, kind = o.uid, postgres.Updated
+		uid, kind = o.uid, delta.Updated
 	} else {
 		uid = b.uid()
 	}
 	o := newThing(b.t, namespace, name, uid, b.rv, spec)
 	b.live[stream][key(namespace, name)] = o
-	it := b.item(stream, kind, postgres.SourceWatch, o)
+	it := b.item(stream, kind, delta.SourceWatch, o)
 	it.Position = o.rv
 	return it
 }
@@ -181,7 +182,7 @@ func (b *book) remove(stream int, namespace, name string) postgres.Item {
 	o := b.live[stream][key(namespace, name)]
 	o = newThing(b.t, namespace, name, o.uid, b.rv, `{"deleted":true}`)
 	delete(b.live[stream], key(namespace, name))
-	it := b.item(stream, postgres.Deleted, postgres.SourceWatch, o)
+	it := b.item(stream, delta.Deleted, delta.SourceWatch, o)
 	it.Position = o.rv
 	return it
 }
@@ -191,7 +192,7 @@ func (b *book) vanish(stream int, namespace, name string) postgres.Item {
 	o := b.live[stream][key(namespace, name)]
 	delete(b.live[stream], key(namespace, name))
 	b.again(stream, o)
-	it := b.item(stream, postgres.Deleted, postgres.SourceInferred, o)
+	it := b.item(stream, delta.Deleted, delta.SourceInferred, o)
 	it.Object, it.Key, it.UID, it.RV = nil, key(namespace, name), o.GetUID(), strconv.Itoa(b.rv)
 	b.pages[len(b.pages)-1].rv = it.RV
 	return it
@@ -202,7 +203,7 @@ func (b *book) again(stream int, o *thing) {
 	for i := len(b.pages) - 1; i >= 0; i-- {
 		if p := &b.pages[i]; p.thing.uid == o.uid {
 			if p.observed.UTC().Format(time.DateOnly) != b.now.UTC().Format(time.DateOnly) {
-				b.item(stream, postgres.Sync, postgres.SourceResync, o)
+				b.item(stream, delta.Sync, delta.SourceResync, o)
 			}
 			return
 		}
@@ -210,11 +211,11 @@ func (b *book) again(stream int, o *thing) {
 }
 
 // list ends a gap with what is live on the server, in things of the caller's or none.
-func (b *book) list(stream int, cause, source string, items ...postgres.Item) {
+func (b *book) list(stream int, cause delta.Cause, source delta.Source, items ...postgres.Item) {
 	b.t.Helper()
 	b.commit(append(items, postgres.Item{
-		Stream: b.streams[stream].ID(), Kind: postgres.Replaced, Source: source, Position: strconv.Itoa(b.rv),
-		Marker: postgres.Marker{Cause: cause, ToRV: strconv.Itoa(b.rv)},
+		Stream: b.streams[stream].ID(), Kind: postgres.Marked, Source: source, Position: strconv.Itoa(b.rv),
+		Marker: delta.Marker{Kind: delta.Replaced, Cause: cause, ToRV: strconv.Itoa(b.rv)},
 	})...)
 }
 
@@ -228,7 +229,7 @@ func (b *book) liveAt(belongs func(*page) bool) map[string]string {
 			continue
 		}
 		name := fmt.Sprint(p.stream, " ", key(p.thing.namespace, p.thing.name))
-		if p.kind == postgres.Deleted {
+		if p.kind == delta.Deleted {
 			if uids[name] == p.thing.uid {
 				delete(live, name)
 			}
@@ -311,7 +312,7 @@ func (b *book) scribble(rnd *rand.Rand, batches int) {
 // sweep relists a stream: some objects have vanished, some have changed, some are new under their name.
 func (b *book) sweep(rnd *rand.Rand, stream int) {
 	b.t.Helper()
-	b.commit(postgres.Item{Stream: b.streams[stream].ID(), Kind: postgres.Interrupted, Marker: postgres.Marker{Cause: "expired"}})
+	b.commit(postgres.Item{Stream: b.streams[stream].ID(), Kind: postgres.Marked, Marker: delta.Marker{Kind: delta.Interrupted, Cause: "expired"}})
 	b.now = b.now.Add(time.Minute)
 	b.rv += 5
 	var items []postgres.Item
@@ -323,15 +324,13 @@ func (b *book) sweep(rnd *rand.Rand, stream int) {
 		case 1:
 			o = newThing(b.t, o.namespace, o.name, o.uid, b.rv-rnd.IntN(4), specs(rnd))
 			b.live[stream][name] = o
-			items = append(items, b.item(stream, postgres.Sync, postgres.SourceRelist, o))
+			items = append(items, b.item(stream, delta.Sync, delta.SourceRelist, o))
 		}
 	}
-	b.list(stream, "expired", postgres.SourceRelist, items...)
+	b.list(stream, "expired", delta.SourceRelist, items...)
 }
 
 // deltaKind is the type as cache knows it.
-func deltaKind(kind string) cache.DeltaType { return cache.DeltaType(kind) }
-
 // findings is what Verify gives.
 func findings(t testing.TB, r *Record) (found []Finding, counts VerifyCounts) {
 	t.Helper()

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/kuberewind/kuberewind/delta"
 )
 
 // A Coverage is a stretch of a resource that is complete, or one that is not, and why.
@@ -14,11 +16,12 @@ type Coverage struct {
 	Complete                               bool
 	From, To                               time.Time // zero From: since ever; zero To: it goes on, or nothing was recorded since
 	FromRV, ToRV                           string
-	Live                                   bool   // it is going on, and a recorder is writing
-	Cause, Detail                          string // of what is not complete
-	Outcome                                string // of a gap: relisted or equal
-	Appeared, Changed, Vanished, Unchanged int64  // of a gap: how the list compared with what was recorded
-	Gap                                    int64  // number of the gap, 0 if it is none
+	Live                                   bool        // it is going on, and a recorder is writing
+	Cause                                  delta.Cause // of what is not complete
+	Detail                                 string
+	Outcome                                delta.Outcome // of a gap: relisted or equal
+	Appeared, Changed, Vanished, Unchanged int64         // of a gap: how the list compared with what was recorded
+	Gap                                    int64         // number of the gap, 0 if it is none
 }
 
 // Coverage lists the complete and the incomplete parts of the record, by resource and time. A namespace in the scope leaves out

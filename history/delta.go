@@ -2,11 +2,9 @@ package history
 
 import (
 	"fmt"
-	"strconv"
 	"time"
 
-	"k8s.io/client-go/tools/cache"
-
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/patch"
 )
 
@@ -15,8 +13,8 @@ type Delta struct {
 	Seq, ObjectID          int64
 	Stream                 *Stream
 	Namespace, Name, UID   string
-	Type                   cache.DeltaType // Added, Updated, Deleted or Sync
-	Source                 string          // watch, list, relist, resync, schema or inferred
+	Type                   delta.Type // Added, Updated, Deleted or Sync
+	Source                 delta.Source
 	ObservedAt, OccurredAt time.Time
 	RV, Version            string
 	Manager, Subresource   string // of the writer; "" if nothing proves who wrote
@@ -42,30 +40,14 @@ type Query struct {
 	UID            string
 	FromSeq, ToSeq int64     // inclusive
 	From, To       time.Time // of observed_at, inclusive
-	Types          []cache.DeltaType
+	Types          []delta.Type
 }
 
-var typeNames = [...]cache.DeltaType{1: cache.Added, 2: cache.Updated, 3: cache.Deleted, 4: cache.Sync}
-
-const typeDeleted = 3
-
-func typeName(n int16) cache.DeltaType {
-	if n > 0 && int(n) < len(typeNames) {
-		return typeNames[n]
-	}
-	return cache.DeltaType(strconv.Itoa(int(n)))
-}
-
-func typeNumbers(types []cache.DeltaType) ([]int16, error) {
+func typeNumbers(types []delta.Type) ([]int16, error) {
 	var numbers []int16
 	for _, t := range types {
-		n := int16(0)
-		for i := 1; i < len(typeNames); i++ {
-			if typeNames[i] == t {
-				n = int16(i)
-			}
-		}
-		if n == 0 {
+		n, ok := delta.TypeNumber(t)
+		if !ok {
 			return nil, fmt.Errorf("%q is no type of delta: use Added, Updated, Deleted or Sync", t)
 		}
 		numbers = append(numbers, n)
@@ -84,15 +66,4 @@ func evidenceName(n int16) string {
 		return evidenceNames[n]
 	}
 	return EvidenceNone
-}
-
-var sourceNames = [...]string{1: "watch", 2: "list", 3: "relist", 4: "resync", 5: "schema", 6: "inferred"}
-
-const sourceWatch = 1
-
-func sourceName(n int16) string {
-	if n > 0 && int(n) < len(sourceNames) {
-		return sourceNames[n]
-	}
-	return strconv.Itoa(int(n))
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/kuberewind/kuberewind/delta"
 )
 
 // An End is where a record ended at one moment: all of it is of one commit.
@@ -97,7 +99,7 @@ func (r *Record) Relists(ctx context.Context, after, upTo int64) ([]Relist, erro
 			WHERE cluster = g.cluster AND batch = g.closed_batch AND observed_at BETWEEN g.to_at AND g.to_at + interval '1 day'
 		) b
 		WHERE g.cluster = $1 AND g.closed_batch > $2 AND g.closed_batch <= $3 AND g.outcome <> $5
-		ORDER BY g.closed_batch, g.gap`, r.cluster.Number, after, upTo, CauseHistoryReversed, OutcomeResumed)
+		ORDER BY g.closed_batch, g.gap`, r.cluster.Number, after, upTo, delta.CauseHistoryReversed, delta.OutcomeResumed)
 	if err != nil {
 		return nil, fmt.Errorf("read the ends of gaps: %w", err)
 	}

@@ -6,29 +6,25 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/kuberewind/kuberewind/delta"
 )
 
 // A Gap is a stretch of a stream in which versions may have been missed.
 type Gap struct {
 	Number                                 int64
 	Stream                                 *Stream
-	Cause, Detail                          string
+	Cause                                  delta.Cause
+	Detail                                 string
 	FromRV                                 string    // up to which the stream was complete; "" if it never was
 	FromAt                                 time.Time // zero if it never was
 	ToRV                                   string
 	ToAt                                   time.Time // zero while open
 	OpenedBatch                            int64
-	ClosedBatch                            int64  // 0 while open
-	Outcome                                string // resumed, relisted or equal; "" while open
+	ClosedBatch                            int64         // 0 while open
+	Outcome                                delta.Outcome // resumed, relisted or equal; "" while open
 	Appeared, Changed, Vanished, Unchanged int64
 }
-
-// Causes and outcomes that mean something to a reader of the record.
-const (
-	CauseFirstList       = "first_list"
-	CauseHistoryReversed = "history_reversed"
-	OutcomeResumed       = "resumed"
-)
 
 // Covers reports whether the stream was not followed at that time. Before its first list it was not followed at any.
 func (g *Gap) Covers(t time.Time) bool {

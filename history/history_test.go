@@ -7,9 +7,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"k8s.io/client-go/tools/cache"
 
-	"github.com/kuberewind/kuberewind/sink/postgres"
+	"github.com/kuberewind/kuberewind/delta"
 )
 
 func random(t testing.TB) *rand.Rand {
@@ -34,7 +33,7 @@ func TestEveryDeltaIsReadWithTheObjectAfterAndBeforeIt(t *testing.T) {
 		n++
 		require.Equal(t, p.seq, v.Seq)
 		require.Equal(t, p.stream, v.Stream.ID)
-		require.Equal(t, deltaKind(p.kind), v.Type)
+		require.Equal(t, p.kind, v.Type)
 		require.Equal(t, p.source, v.Source)
 		require.Equal(t, []string{p.thing.namespace, p.thing.name, p.thing.uid, p.rv, "v1"}, []string{v.Namespace, v.Name, v.UID, v.RV, v.Version})
 		require.Equal(t, p.observed, v.ObservedAt)
@@ -77,7 +76,7 @@ func TestAQueryBoundsWhatIsRead(t *testing.T) {
 		"name in any namespace": {Query{Scope: Scope{Name: "o4"}}, func(p *page) bool { return p.thing.name == "o4" }},
 		"nobody":                {Query{Scope: Scope{Name: "nobody"}}, func(*page) bool { return false }},
 		"uid":                   {Query{UID: middle.thing.uid}, func(p *page) bool { return p.thing.uid == middle.thing.uid }},
-		"types":                 {Query{Types: []cache.DeltaType{cache.Deleted}}, func(p *page) bool { return p.kind == postgres.Deleted }},
+		"types":                 {Query{Types: []delta.Type{delta.Deleted}}, func(p *page) bool { return p.kind == delta.Deleted }},
 		"from":                  {Query{From: middle.observed}, func(p *page) bool { return !p.observed.Before(middle.observed) }},
 		"to":                    {Query{To: middle.observed}, func(p *page) bool { return !p.observed.After(middle.observed) }},
 	} {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
@@ -104,7 +105,7 @@ func TestAnInstantWithinAGapSaysSo(t *testing.T) {
 	b := newBook(t, 2)
 	b.commit(b.set(0, "a", "x", `1`))
 	b.now = b.now.Add(time.Minute)
-	b.commit(postgres.Item{Stream: b.streams[0].ID(), Kind: postgres.Interrupted, Marker: postgres.Marker{Cause: "forbidden", Detail: "no rights"}})
+	b.commit(postgres.Item{Stream: b.streams[0].ID(), Kind: postgres.Marked, Marker: delta.Marker{Kind: delta.Interrupted, Cause: "forbidden", Detail: "no rights"}})
 	b.now = b.now.Add(time.Minute)
 	inside := b.now
 	b.commit(b.set(1, "a", "y", `1`))
@@ -116,7 +117,7 @@ func TestAnInstantWithinAGapSaysSo(t *testing.T) {
 
 	b.now = b.now.Add(time.Minute)
 	b.rv += 10
-	b.list(0, "forbidden", postgres.SourceRelist, b.vanish(0, "a", "x"))
+	b.list(0, "forbidden", delta.SourceRelist, b.vanish(0, "a", "x"))
 	b.now = b.now.Add(time.Minute)
 	b.commit(b.set(1, "a", "y", `2`))
 	require.Equal(t, []NoteKind{NoteGap}, kinds(resolved(t, r, At(inside), Scope{}).Notes), "after it is closed")
@@ -133,11 +134,11 @@ func TestAnInterruptionAfterWhichNothingWasMissedIsNoGap(t *testing.T) {
 	b := newBook(t, 1)
 	b.commit(b.set(0, "a", "x", `1`))
 	b.now = b.now.Add(time.Minute)
-	b.commit(postgres.Item{Stream: b.streams[0].ID(), Kind: postgres.Interrupted, Marker: postgres.Marker{Cause: "unreachable"}})
+	b.commit(postgres.Item{Stream: b.streams[0].ID(), Kind: postgres.Marked, Marker: delta.Marker{Kind: delta.Interrupted, Cause: "unreachable"}})
 	b.now = b.now.Add(10 * time.Minute)
 	it := b.set(0, "a", "x", `2`)
 	it.Occurred = b.now.Add(-5 * time.Minute)
-	b.commit(postgres.Item{Stream: b.streams[0].ID(), Kind: postgres.Resumed}, it)
+	b.commit(postgres.Item{Stream: b.streams[0].ID(), Kind: postgres.Marked, Marker: delta.Marker{Kind: delta.Resumed}}, it)
 	r := b.record(t)
 	p := resolved(t, r, At(b.now.Add(-4*time.Minute)), Scope{})
 	require.Equal(t, []NoteKind{NoteEstimated}, kinds(p.Notes))
@@ -204,7 +205,7 @@ func TestAResourceVersionCountsInTheNewestGeneration(t *testing.T) {
 	b.rv = 50
 	b.commit(b.set(0, "a", "kept", `2`), b.remove(0, "a", "deleted"), b.set(0, "a", "lost", `1`)) // 51 to 53
 	b.now = b.now.Add(time.Minute)
-	b.commit(postgres.Item{Stream: b.streams[0].ID(), Kind: postgres.Interrupted, Marker: postgres.Marker{Cause: CauseHistoryReversed}})
+	b.commit(postgres.Item{Stream: b.streams[0].ID(), Kind: postgres.Marked, Marker: delta.Marker{Kind: delta.Interrupted, Cause: delta.CauseHistoryReversed}})
 	b.now = b.now.Add(time.Minute)
 	b.rv = 20 // etcd was restored from a copy made then
 	lost := b.vanish(0, "a", "lost")
@@ -212,7 +213,7 @@ func TestAResourceVersionCountsInTheNewestGeneration(t *testing.T) {
 	b.live[0]["a/kept"] = kept
 	deleted := newThing(t, "a", "deleted", b.uid(), 12, `1`)
 	b.live[0]["a/deleted"] = deleted
-	b.list(0, CauseHistoryReversed, postgres.SourceRelist, lost, b.item(0, postgres.Sync, postgres.SourceRelist, kept), b.item(0, postgres.Sync, postgres.SourceRelist, deleted))
+	b.list(0, delta.CauseHistoryReversed, delta.SourceRelist, lost, b.item(0, delta.Sync, delta.SourceRelist, kept), b.item(0, delta.Sync, delta.SourceRelist, deleted))
 	list := int64(len(b.pages))
 	b.now = b.now.Add(time.Minute)
 	b.rv = 30

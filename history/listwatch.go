@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/patch"
 )
 
@@ -261,7 +262,7 @@ func (r *playing) edge(ctx context.Context, p Point) (edge, error) {
 			if last, ok := ended[name]; ok {
 				e.late[last.ObjectID] = last.Seq // and the end of the life that had the name before.
 			}
-		} else if d.Type == cache.Deleted {
+		} else if d.Type == delta.Deleted {
 			ended[name] = Delta{ObjectID: d.ObjectID, Seq: d.Seq}
 		}
 	}

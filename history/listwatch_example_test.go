@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
 	"github.com/kuberewind/kuberewind/patch"
@@ -292,20 +293,20 @@ func recordedHour(t *testing.T) *history.Record {
 	r.list(deployments, "100", deployment("web", 1, "94"), deployment("api", 3, "95"))
 
 	r.at(12)
-	r.watch(pods, postgres.Updated, pod("api-1", "OOMKilled", 1, false, "112"))
+	r.watch(pods, delta.Updated, pod("api-1", "OOMKilled", 1, false, "112"))
 	r.at(20)
-	r.watch(deployments, postgres.Updated, deployment("web", 3, "113"))
-	r.watch(pods, postgres.Added, pod("web-2", "", 0, false, "114"))
+	r.watch(deployments, delta.Updated, deployment("web", 3, "113"))
+	r.watch(pods, delta.Added, pod("web-2", "", 0, false, "114"))
 	r.at(33)
-	r.watch(pods, postgres.Updated, pod("api-1", "OOMKilled", 2, false, "116"))
-	r.watch(pods, postgres.Updated, pod("web-2", "", 0, true, "117"))
+	r.watch(pods, delta.Updated, pod("api-1", "OOMKilled", 2, false, "116"))
+	r.watch(pods, delta.Updated, pod("web-2", "", 0, true, "117"))
 	r.at(41)
-	r.watch(pods, postgres.Added, pod("web-1", "", 0, true, "118"))
-	r.watch(pods, postgres.Updated, pod("web-0", "Error", 1, true, "119"))
+	r.watch(pods, delta.Added, pod("web-1", "", 0, true, "118"))
+	r.watch(pods, delta.Updated, pod("web-0", "Error", 1, true, "119"))
 	r.at(52)
-	r.watch(pods, postgres.Updated, pod("api-1", "OOMKilled", 2, true, "121"))
+	r.watch(pods, delta.Updated, pod("api-1", "OOMKilled", 2, true, "121"))
 	r.at(58)
-	r.watch(pods, postgres.Deleted, pod("api-2", "", 0, false, "124"))
+	r.watch(pods, delta.Deleted, pod("api-2", "", 0, false, "124"))
 
 	record, err := history.Open(t.Context(), db.URL(), history.Options{})
 	require.NoError(t, err)
@@ -344,14 +345,14 @@ func (r *recording) list(resource schema.GroupVersionResource, rv string, object
 	r.t.Helper()
 	var items []postgres.Item
 	for _, o := range objects {
-		items = append(items, postgres.Item{Kind: postgres.Delta, Type: postgres.Sync, Source: postgres.SourceList, Object: o})
+		items = append(items, postgres.Item{Kind: postgres.Delta, Type: delta.Sync, Source: delta.SourceList, Object: o})
 	}
-	r.commit(resource, append(items, postgres.Item{Kind: postgres.Replaced, Position: rv, Marker: postgres.Marker{Cause: "first_list", ToRV: rv}})...)
+	r.commit(resource, append(items, postgres.Item{Kind: postgres.Marked, Position: rv, Marker: delta.Marker{Kind: delta.Replaced, Cause: "first_list", ToRV: rv}})...)
 }
 
-func (r *recording) watch(resource schema.GroupVersionResource, kind string, o *object) {
+func (r *recording) watch(resource schema.GroupVersionResource, kind delta.Type, o *object) {
 	r.t.Helper()
-	r.commit(resource, postgres.Item{Kind: postgres.Delta, Type: kind, Source: postgres.SourceWatch, Object: o, Position: o.rv})
+	r.commit(resource, postgres.Item{Kind: postgres.Delta, Type: kind, Source: delta.SourceWatch, Object: o, Position: o.rv})
 }
 
 func (r *recording) commit(resource schema.GroupVersionResource, items ...postgres.Item) {

@@ -25,6 +25,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/patch"
 )
 
@@ -51,7 +52,7 @@ func newTape(t *testing.T) *tape {
 }
 
 // add records a delta of "namespace/name" (a Pod) or "name" (a Node), with labels app=<app>.
-func (r *tape) add(kind cache.DeltaType, key, app string, change ...func(*Version)) *tape {
+func (r *tape) add(kind delta.Type, key, app string, change ...func(*Version)) *tape {
 	r.t.Helper()
 	seq := int64(len(r.versions) + 1)
 	v := Version{Delta: Delta{Seq: seq, ObjectID: seq, Stream: &r.streams[1], Name: key, Type: kind, Source: "watch", RV: fmt.Sprint(seq * 10)}}
@@ -63,7 +64,7 @@ func (r *tape) add(kind cache.DeltaType, key, app string, change ...func(*Versio
 	for i := range r.versions {
 		if old := &r.versions[i]; old.Namespace == v.Namespace && old.Name == v.Name && old.Stream == v.Stream {
 			v.ObjectID, v.Before = old.ObjectID, old.Doc
-			if old.Type == cache.Deleted {
+			if old.Type == delta.Deleted {
 				v.ObjectID, v.Before = seq, nil
 			}
 		}
@@ -133,7 +134,7 @@ func (r *tape) Rebuild(_ context.Context, p Point, scope Scope, _ RebuildOptions
 		if v.Seq > p.Seq && (v.Seq > p.Until || v.OccurredAt.After(p.Time)) || !slices.Contains(scope.Streams, v.Stream.ID) {
 			continue
 		}
-		if live[v.ObjectID] = v; v.Type == cache.Deleted {
+		if live[v.ObjectID] = v; v.Type == delta.Deleted {
 			delete(live, v.ObjectID)
 		}
 	}
@@ -217,15 +218,15 @@ func watched(t *testing.T, l *ListWatch, options metav1.ListOptions) watch.Inter
 
 func TestAListIsOfAnInstantAndAWatchGoesOnFromIt(t *testing.T) {
 	r := newTape(t).
-		add(cache.Sync, "shop/web", "").add(cache.Sync, "shop/db", "").add(cache.Sync, "node-1", "").
-		add(cache.Updated, "shop/db", "").         // 4
-		add(cache.Added, "shop/new", "").          // 5
-		add(cache.Deleted, "shop/web", "").        // 6
-		add(cache.Sync, "shop/db", "", unchanged). // 7
-		add(cache.Sync, "shop/db", "v2").          // 8
-		add(cache.Sync, "shop/late", "").          // 9
-		add(cache.Deleted, "shop/new", "", inferred).
-		add(cache.Added, "shop/web", "")
+		add(delta.Sync, "shop/web", "").add(delta.Sync, "shop/db", "").add(delta.Sync, "node-1", "").
+		add(delta.Updated, "shop/db", "").         // 4
+		add(delta.Added, "shop/new", "").          // 5
+		add(delta.Deleted, "shop/web", "").        // 6
+		add(delta.Sync, "shop/db", "", unchanged). // 7
+		add(delta.Sync, "shop/db", "v2").          // 8
+		add(delta.Sync, "shop/late", "").          // 9
+		add(delta.Deleted, "shop/new", "", inferred).
+		add(delta.Added, "shop/web", "")
 	l := newListWatch(r, ListWatchOptions{Resource: podsV1, PlayerOptions: PlayerOptions{From: AtSeq(3)}})
 	names, rv := listed(t, l, metav1.ListOptions{ResourceVersion: "0"})
 	require.Equal(t, []string{"db@20", "web@10"}, names)
@@ -252,7 +253,7 @@ func TestAListIsOfAnInstantAndAWatchGoesOnFromIt(t *testing.T) {
 }
 
 func TestADeletionCarriesTheLastStateWithItsOwnResourceVersion(t *testing.T) {
-	r := newTape(t).add(cache.Added, "shop/a", "web").add(cache.Deleted, "shop/a", "", inferred)
+	r := newTape(t).add(delta.Added, "shop/a", "web").add(delta.Deleted, "shop/a", "", inferred)
 	l := newListWatch(r, ListWatchOptions{Resource: podsV1, PlayerOptions: PlayerOptions{From: AtSeq(1)}})
 	w := watched(t, l, metav1.ListOptions{ResourceVersion: "10"})
 	e := <-w.ResultChan()
@@ -265,12 +266,12 @@ func TestADeletionCarriesTheLastStateWithItsOwnResourceVersion(t *testing.T) {
 
 func TestSelectorsBoundListsAndWatches(t *testing.T) {
 	r := newTape(t).
-		add(cache.Added, "shop/a", "web").add(cache.Added, "shop/b", "db").add(cache.Added, "other/c", "web").
-		add(cache.Updated, "shop/a", "db").  // 4: leaves app=web
-		add(cache.Updated, "shop/b", "web"). // 5: comes to it
-		add(cache.Updated, "other/c", "web").
-		add(cache.Deleted, "shop/a", "db").
-		add(cache.Deleted, "shop/b", "web")
+		add(delta.Added, "shop/a", "web").add(delta.Added, "shop/b", "db").add(delta.Added, "other/c", "web").
+		add(delta.Updated, "shop/a", "db").  // 4: leaves app=web
+		add(delta.Updated, "shop/b", "web"). // 5: comes to it
+		add(delta.Updated, "other/c", "web").
+		add(delta.Deleted, "shop/a", "db").
+		add(delta.Deleted, "shop/b", "web")
 	l := newListWatch(r, ListWatchOptions{Resource: podsV1, PlayerOptions: PlayerOptions{From: AtSeq(3)}})
 	web := metav1.ListOptions{LabelSelector: "app=web"}
 	names, rv := listed(t, l, web)
@@ -297,7 +298,7 @@ func TestSelectorsBoundListsAndWatches(t *testing.T) {
 func TestAWatchBeginsWhereverItIsTold(t *testing.T) {
 	r := newTape(t)
 	for range 3 {
-		r.add(cache.Added, "shop/a", "").add(cache.Updated, "shop/a", "").add(cache.Deleted, "shop/a", "")
+		r.add(delta.Added, "shop/a", "").add(delta.Updated, "shop/a", "").add(delta.Deleted, "shop/a", "")
 	}
 	l := newListWatch(r, ListWatchOptions{Resource: podsV1, PlayerOptions: PlayerOptions{From: AtSeq(2)}})
 	events := []string{"DELETED a@30", "ADDED a@40", "MODIFIED a@50", "DELETED a@60", "ADDED a@70", "MODIFIED a@80", "DELETED a@90"}
@@ -321,7 +322,7 @@ func TestAWatchBeginsWhereverItIsTold(t *testing.T) {
 }
 
 func TestUntilEndsThePlay(t *testing.T) {
-	r := newTape(t).add(cache.Added, "shop/a", "").add(cache.Updated, "shop/a", "").add(cache.Updated, "shop/a", "").add(cache.Deleted, "shop/a", "")
+	r := newTape(t).add(delta.Added, "shop/a", "").add(delta.Updated, "shop/a", "").add(delta.Updated, "shop/a", "").add(delta.Deleted, "shop/a", "")
 	l := newListWatch(r, ListWatchOptions{Resource: podsV1, PlayerOptions: PlayerOptions{From: At(tapeAt), Until: AtRV("30")}})
 	names, rv := listed(t, l, metav1.ListOptions{})
 	require.Empty(t, names)
@@ -334,8 +335,8 @@ func TestWhatWasCaughtUpOnAtTheInstantIsInTheListAndNotInTheWatch(t *testing.T) 
 	occurred := func(minute int) func(*Version) {
 		return func(v *Version) { v.OccurredAt = tapeAt.Add(time.Duration(minute) * time.Minute) }
 	}
-	r := newTape(t).add(cache.Added, "shop/a", "").
-		add(cache.Updated, "shop/a", "", occurred(1)).add(cache.Added, "shop/b", "", occurred(2)).add(cache.Updated, "shop/b", "")
+	r := newTape(t).add(delta.Added, "shop/a", "").
+		add(delta.Updated, "shop/a", "", occurred(1)).add(delta.Added, "shop/b", "", occurred(2)).add(delta.Updated, "shop/b", "")
 	l := newListWatch(&pausedTape{r}, ListWatchOptions{Resource: podsV1, PlayerOptions: PlayerOptions{From: AtSeq(1)}})
 	names, rv := listed(t, l, metav1.ListOptions{})
 	require.Equal(t, []string{"a@20"}, names)
@@ -357,7 +358,7 @@ func (r *pausedTape) Resolve(ctx context.Context, at Instant, scope Scope) (Poin
 func mixed(t *testing.T, n int) *tape {
 	r := newTape(t)
 	for i := range n {
-		r.add(cache.Added, fmt.Sprintf("shop/pod-%d", i), "").add(cache.Added, fmt.Sprintf("node-%d", i), "")
+		r.add(delta.Added, fmt.Sprintf("shop/pod-%d", i), "").add(delta.Added, fmt.Sprintf("node-%d", i), "")
 	}
 	return r
 }
@@ -406,7 +407,7 @@ func TestAWatchThatIsStoppedIsWaitedForNoLonger(t *testing.T) {
 
 func TestSpeedIsThatOfTheRecord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newTape(t).add(cache.Added, "shop/a", "").add(cache.Updated, "shop/a", "").add(cache.Added, "node-1", "").add(cache.Updated, "shop/a", "").add(cache.Updated, "node-1", "")
+		r := newTape(t).add(delta.Added, "shop/a", "").add(delta.Updated, "shop/a", "").add(delta.Added, "node-1", "").add(delta.Updated, "shop/a", "").add(delta.Updated, "node-1", "")
 		p := newPlayer(r, PlayerOptions{From: AtSeq(1), Speed: 60})
 		pods := newListWatch(r, ListWatchOptions{Resource: podsV1, Player: p})
 		nodes := newListWatch(r, ListWatchOptions{Resource: nodesV1, Player: p})
@@ -448,7 +449,7 @@ func TestTheEndOfAContextEndsAWatchThatWaits(t *testing.T) {
 
 func TestADamagedRowEndsTheWatchOrIsTold(t *testing.T) {
 	damaged := func() *tape {
-		r := newTape(t).add(cache.Added, "shop/a", "").add(cache.Updated, "shop/a", "").add(cache.Added, "shop/b", "").add(cache.Deleted, "shop/a", "")
+		r := newTape(t).add(delta.Added, "shop/a", "").add(delta.Updated, "shop/a", "").add(delta.Added, "shop/b", "").add(delta.Deleted, "shop/a", "")
 		r.damaged[2], r.damaged[4] = ErrDigest, ErrDigest
 		return r
 	}
@@ -487,7 +488,7 @@ func TestWhatCannotBePlayedIsSaid(t *testing.T) {
 }
 
 func TestAnInformerOfTypedObjectsRunsAgainstTheRecord(t *testing.T) {
-	r := mixed(t, 20).add(cache.Deleted, "shop/pod-3", "").add(cache.Updated, "shop/pod-4", "web")
+	r := mixed(t, 20).add(delta.Deleted, "shop/pod-3", "").add(delta.Updated, "shop/pod-4", "web")
 	l := newListWatch(r, ListWatchOptions{Resource: podsV1, PlayerOptions: PlayerOptions{From: AtSeq(11)}, Decoder: scheme.Codecs.UniversalDeserializer()})
 	informer := cache.NewSharedIndexInformer(l, &corev1.Pod{}, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	var mu sync.Mutex

@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/tools/cache"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/patch"
 )
 
@@ -132,7 +132,7 @@ func (w *recordWatch) play(ctx context.Context) error {
 		var damaged *DamagedError
 		if errors.As(err, &damaged) && w.list.player.options.Damaged != nil {
 			w.list.player.options.Damaged(damaged)
-			if v.Type != cache.Deleted {
+			if v.Type != delta.Deleted {
 				continue
 			}
 			err = w.bury(&v)
@@ -233,7 +233,7 @@ func (w *recordWatch) event(v *Version) (watch.EventType, patch.Doc, error) {
 // state with the resource version of the deletion.
 func (v *Version) Event(matches func(namespace, name string, doc patch.Doc) (bool, error)) (watch.EventType, patch.Doc, error) {
 	after := v.Doc
-	if v.Type == cache.Deleted {
+	if v.Type == delta.Deleted {
 		after = nil
 	}
 	is, err := matches(v.Namespace, v.Name, after)
@@ -246,13 +246,13 @@ func (v *Version) Event(matches func(namespace, name string, doc patch.Doc) (boo
 	}
 	switch {
 	case is && was:
-		if v.Type == cache.Sync && bytes.Equal(v.Doc, v.Before) {
+		if v.Type == delta.Sync && bytes.Equal(v.Doc, v.Before) {
 			return "", nil, nil
 		}
 		return watch.Modified, v.Doc, nil
 	case is:
 		return watch.Added, v.Doc, nil
-	case was && v.Type == cache.Deleted:
+	case was && v.Type == delta.Deleted:
 		return watch.Deleted, Rebased(v.Doc, v.RV), nil
 	case was:
 		// It has left the selection, with this version: an API server sends the last one that was in it.

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"k8s.io/client-go/tools/cache"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/patch"
 )
 
@@ -18,8 +18,8 @@ import (
 type Mark struct {
 	Seq, ObjectID          int64
 	Stream                 int32
-	Type                   cache.DeltaType
-	Source                 string
+	Type                   delta.Type
+	Source                 delta.Source
 	ObservedAt, OccurredAt time.Time
 	Manager, Evidence      string    // Manager is "" if nothing proves who wrote
 	Patch                  []byte    // as jsonb spells it; nil if there is none, or if it was not asked for
@@ -35,7 +35,7 @@ type MarkQuery struct {
 	Seqs           []int64   // these and no others; without ObjectIDs
 	FromSeq, ToSeq int64     // inclusive; ToSeq is needed
 	From, To       time.Time // of occurred_at; To is not included
-	Types          []cache.DeltaType
+	Types          []delta.Type
 	Manager        string
 	Bare           []int32 // streams whose patches are not read; others bring those of Updated and Sync
 	Objects        bool    // whether every row brings its patch, or else its object, and Bare counts for nothing
@@ -80,7 +80,7 @@ func (r *Record) marksOf(ctx context.Context, d *day, q *MarkQuery, kinds []int1
 		if err := rows.Scan(&m.Seq, &m.ObjectID, &m.Stream, &kind, &source, &m.ObservedAt, &m.OccurredAt, &m.Manager, &evidence, &m.Patch, &object); err != nil {
 			return nil, err
 		}
-		m.Type, m.Source, m.Evidence, m.Object = typeName(kind), sourceName(source), evidenceName(evidence), object
+		m.Type, m.Source, m.Evidence, m.Object = delta.TypeOf(kind), delta.SourceOf(source), evidenceName(evidence), object
 		found = append(found, m)
 	}
 	return found, rows.Err()

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/kuberewind/kuberewind/delta"
 )
 
 // A Moment is when a delta was observed, or when a gap ended by a list that brought no delta.
@@ -57,7 +59,7 @@ func (r *Record) endMoments(ctx context.Context, after Moment, upTo int64) ([]Mo
 			WHERE cluster = g.cluster AND batch = g.closed_batch AND observed_at BETWEEN g.to_at AND g.to_at + interval '1 day'
 		) b
 		WHERE g.cluster = $1 AND g.closed_batch > $2 AND g.outcome <> $5 AND b.first_seq > b.last_seq AND b.last_seq BETWEEN $3 AND $4
-		ORDER BY g.closed_batch`, r.cluster.Number, after.Batch, after.Seq, upTo, OutcomeResumed)
+		ORDER BY g.closed_batch`, r.cluster.Number, after.Batch, after.Seq, upTo, delta.OutcomeResumed)
 	if err != nil {
 		return nil, fmt.Errorf("read the ends of gaps after seq %d: %w", after.Seq, err)
 	}

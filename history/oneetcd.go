@@ -10,6 +10,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kuberewind/kuberewind/delta"
 )
 
 // A sighting is a resource version that a stream had at a time.
@@ -197,13 +199,13 @@ func (f *pointer) sightings(ctx context.Context, streams []*Stream, gaps []Gap) 
 	w := &watcher{seen: make(map[int32][]sighting), changed: make(map[int32]bool), against: make(map[[2]int32]bool), settled: make(map[int32]uint64)}
 	var since time.Time
 	for i := range gaps {
-		if gaps[i].Cause == CauseHistoryReversed {
+		if gaps[i].Cause == delta.CauseHistoryReversed {
 			since = later(since, gaps[i].ToAt)
 		}
 	}
 	listed := make(map[int32]string)
 	for i := range gaps {
-		if g := &gaps[i]; !g.ToAt.IsZero() && g.Outcome != OutcomeResumed && !g.ToAt.Before(since) {
+		if g := &gaps[i]; !g.ToAt.IsZero() && g.Outcome != delta.OutcomeResumed && !g.ToAt.Before(since) {
 			w.list(g.Stream.ID, g.ToAt, g.ToRV)
 			listed[g.Stream.ID] = g.ToRV
 		}

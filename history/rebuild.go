@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/internal/checkpoint"
 	"github.com/kuberewind/kuberewind/patch"
 )
@@ -460,7 +461,7 @@ func (b *rebuilding) found(l *Life, v *lastVersion) error {
 	if l == nil {
 		l = &Life{ObjectID: v.id}
 	}
-	if v.kind == typeDeleted {
+	if v.kind == delta.NumberDeleted {
 		return nil // also where its last version is not on the same day
 	}
 	if v.err != nil {

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/kuberewind/kuberewind/delta"
 )
 
 // Resolve finds an instant in the record, for a scope. The point's notes say how far to trust the answer. The error is
@@ -222,7 +224,7 @@ func (f *pointer) caughtUp(ctx context.Context) error {
 	}
 	for i := range gaps {
 		g := &gaps[i]
-		if g.Outcome == OutcomeResumed && !g.ToAt.IsZero() && !g.FromAt.IsZero() && g.Covers(p.Time) {
+		if g.Outcome == delta.OutcomeResumed && !g.ToAt.IsZero() && !g.FromAt.IsZero() && g.Covers(p.Time) {
 			until = later(until, g.ToAt)
 			f.note(NoteEstimated, g.Stream, g.FromAt, g.ToAt,
 				"%s could not be watched from %s to %s (%s): nothing was missed, but when it happened within that time is an estimate", g.Stream, stamp(g.FromAt), stamp(g.ToAt), g.Cause)
@@ -254,7 +256,7 @@ func (f *pointer) gapsAt(ctx context.Context, t time.Time) error {
 	noted := make(map[int32]bool)
 	for i := range gaps {
 		g := &gaps[i]
-		if g.Stream == nil || !g.Covers(t) || (g.Outcome == OutcomeResumed && !g.FromAt.IsZero()) {
+		if g.Stream == nil || !g.Covers(t) || (g.Outcome == delta.OutcomeResumed && !g.FromAt.IsZero()) {
 			continue
 		}
 		f.noteGap(g)
@@ -288,7 +290,7 @@ func (f *pointer) noteGap(g *Gap) {
 
 func because(g *Gap) string {
 	if g.Detail == "" {
-		return g.Cause
+		return string(g.Cause)
 	}
-	return g.Cause + ", " + g.Detail
+	return string(g.Cause) + ", " + g.Detail
 }

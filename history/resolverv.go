@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/kuberewind/kuberewind/delta"
 )
 
 // byRV finds a resource version in each stream of the scope: the deltas before the first that a watch gave beyond it. Rows that
@@ -80,7 +82,7 @@ func (f *pointer) dropped(ctx context.Context, streams []*Stream) error {
 // generation moves a stream's beginning behind a gap in which the server's history went backwards. Its numbers were used twice,
 // and count as those of the newest generation.
 func (f *pointer) generation(ctx context.Context, g *Gap) error {
-	if g.Cause != CauseHistoryReversed || g.ToAt.IsZero() {
+	if g.Cause != delta.CauseHistoryReversed || g.ToAt.IsZero() {
 		return nil
 	}
 	if g.ToRV != "" && !notAfter(g.ToRV, f.point.RV) {
@@ -281,7 +283,7 @@ func (f *pointer) gapsAround(ctx context.Context, gaps []Gap, compared map[int32
 		if !compared[g.Stream.ID] || (g.ToRV != "" && notAfter(g.ToRV, f.point.RV)) || (g.FromRV != "" && notAfter(f.point.RV, g.FromRV)) {
 			continue
 		}
-		if g.Outcome == OutcomeResumed && g.FromRV != "" {
+		if g.Outcome == delta.OutcomeResumed && g.FromRV != "" {
 			continue
 		}
 		f.noteGap(g)

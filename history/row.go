@@ -6,6 +6,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/patch"
 )
 
@@ -54,7 +55,7 @@ func (w *row) keyframe() (patch.Doc, error) {
 func (w *row) delta(stream *Stream) (d Delta, err error) {
 	d = Delta{
 		Seq: w.seq, ObjectID: w.objectID, Stream: stream, Namespace: w.namespace, Name: w.name, UID: w.uid,
-		Type: typeName(w.kind), Source: sourceName(w.source), ObservedAt: w.observed.UTC(), OccurredAt: w.occurred.UTC(),
+		Type: delta.TypeOf(w.kind), Source: delta.SourceOf(w.source), ObservedAt: w.observed.UTC(), OccurredAt: w.occurred.UTC(),
 		RV: w.rv, Version: w.version, Evidence: evidenceName(w.evidence), ManagerHint: w.hint,
 	}
 	if d.Evidence != EvidenceNone {

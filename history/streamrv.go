@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/kuberewind/kuberewind/delta"
 )
 
 // StreamRV is the resource version that a stream had reached at a point, which a list would have had. It is "" if the stream
@@ -58,7 +60,7 @@ func (r *Record) rvUpTo(ctx context.Context, tx pgx.Tx, id int32, p *Point) (str
 			continue
 		}
 		rv = g.ToRV // lists of one stream follow each other, also where the numbers went back
-		if g.Cause == CauseHistoryReversed {
+		if g.Cause == delta.CauseHistoryReversed {
 			generation = g.ToAt
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/klauspost/compress/s2"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/patch"
 )
 
@@ -155,7 +156,7 @@ func (t *tail) add(id int64, w *tailRow) {
 
 func (o *tailObject) put(w *tailRow) {
 	switch {
-	case w.kind == typeDeleted:
+	case w.kind == delta.NumberDeleted:
 		o.dead, o.rows = true, nil
 		return
 	case w.whole != nil:

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/internal/bounds"
 )
 
@@ -169,7 +170,7 @@ func (r *Record) survey(ctx context.Context, o *outage) (s *survey, err error) {
 		err = tx.QueryRow(ctx, `
 			SELECT coalesce(max(seq), 0) FROM kuberewind.record_deltas
 			WHERE cluster = $1 AND seq BETWEEN $2 AND $3 AND observed_at BETWEEN $4 AND $5 AND source = $6 AND occurred_at <> observed_at`,
-			r.cluster.Number, s.query.FromSeq, s.last, s.query.From, s.query.To, sourceWatch).Scan(&s.query.ToSeq)
+			r.cluster.Number, s.query.FromSeq, s.last, s.query.From, s.query.To, delta.NumberWatch).Scan(&s.query.ToSeq)
 		if err != nil || s.query.ToSeq == 0 {
 			return err
 		}
@@ -197,7 +198,7 @@ func (s *survey) compare(ctx context.Context, f *pointer) error {
 // reversed reports whether the server's history went backwards while the pause was, or was caught up on: numbers were used twice.
 func (s *survey) reversed(o *outage) bool {
 	return slices.ContainsFunc(s.gaps, func(g Gap) bool {
-		return g.Cause == CauseHistoryReversed && (g.ToAt.IsZero() || !g.ToAt.Before(o.began)) && !g.FromAt.After(s.query.To)
+		return g.Cause == delta.CauseHistoryReversed && (g.ToAt.IsZero() || !g.ToAt.Before(o.began)) && !g.FromAt.After(s.query.To)
 	})
 }
 
@@ -219,7 +220,7 @@ func (s *survey) read(ctx context.Context, r *Record) error {
 func (s *survey) add(v *Version) {
 	rv, err := strconv.ParseUint(v.RV, 10, 64)
 	etcd, known := s.etcds[v.Stream.ID]
-	if err != nil || !known || v.Source != sourceNames[sourceWatch] {
+	if err != nil || !known || v.Source != delta.SourceWatch {
 		return
 	}
 	c := s.chains[etcd]
@@ -238,7 +239,7 @@ func (s *survey) proved(v *Version) time.Time {
 		return time.Time{}
 	case v.Before != nil:
 		return bounds.Changed(v.Before, v.Doc)
-	case v.Seq == v.ObjectID && v.Type == "Added":
+	case v.Seq == v.ObjectID && v.Type == delta.Added:
 		return bounds.Created(v.Doc)
 	}
 	return time.Time{}
@@ -246,7 +247,7 @@ func (s *survey) proved(v *Version) time.Time {
 
 func (s *survey) incomplete(v *Version) bool {
 	return slices.ContainsFunc(s.gaps, func(g Gap) bool {
-		return g.Stream.ID == v.Stream.ID && g.Outcome != OutcomeResumed && !g.FromAt.IsZero() &&
+		return g.Stream.ID == v.Stream.ID && g.Outcome != delta.OutcomeResumed && !g.FromAt.IsZero() &&
 			!v.ObservedAt.Before(g.FromAt) && (g.ToAt.IsZero() || !v.ObservedAt.After(g.ToAt))
 	})
 }

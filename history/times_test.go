@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/patch"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
@@ -135,7 +136,7 @@ func (o *downtime) apart(rv int) {
 	st, err := o.sink.Stream(o.t.Context(), postgres.StreamSpec{Group: "example.com", Resource: "things2", Kind: "Thing", Version: "v1", Namespaced: true})
 	require.NoError(o.t, err)
 	o.streams, o.live = append(o.streams, st), append(o.live, make(map[string]*thing))
-	o.elsewhere(rv, func() { o.list(2, "first_list", postgres.SourceList) })
+	o.elsewhere(rv, func() { o.list(2, "first_list", delta.SourceList) })
 }
 
 // elsewhere does something with the numbers of another etcd.
@@ -178,7 +179,7 @@ func TestAnotherEtcdBoundsNothing(t *testing.T) {
 func TestNumbersThatWereUsedTwiceBoundNothing(t *testing.T) {
 	o := newDowntime(t)
 	o.pause()
-	o.commit(postgres.Item{Stream: o.streams[0].ID(), Kind: postgres.Interrupted, Marker: postgres.Marker{Cause: "history_reversed"}})
+	o.commit(postgres.Item{Stream: o.streams[0].ID(), Kind: postgres.Marked, Marker: delta.Marker{Kind: delta.Interrupted, Cause: "history_reversed"}})
 	o.commit(o.created(o.set(1, "a", "marker", `1`), 6), o.caughtUp(o.set(1, "a", "settings", `2`), 0))
 	last := int64(len(o.pages))
 	require.Equal(t, Span{NotBefore: o.began, NotAfter: o.now, Estimate: o.began}, spansOf(t, o.record(t))[last])

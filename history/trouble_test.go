@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
@@ -139,10 +140,10 @@ func reversed(t *testing.T) (b *book, list int64) {
 	require.NoError(t, err)
 	b.commit(b.set(0, "a", "lost", `3`)) // 53
 	b.now = b.now.Add(time.Minute)
-	b.commit(postgres.Item{Stream: b.streams[0].ID(), Kind: postgres.Interrupted, Marker: postgres.Marker{Cause: CauseHistoryReversed}})
+	b.commit(postgres.Item{Stream: b.streams[0].ID(), Kind: postgres.Marked, Marker: delta.Marker{Kind: delta.Interrupted, Cause: delta.CauseHistoryReversed}})
 	b.now = b.now.Add(time.Minute)
 	b.rv = 20
-	b.list(0, CauseHistoryReversed, postgres.SourceRelist, b.vanish(0, "a", "lost"))
+	b.list(0, delta.CauseHistoryReversed, delta.SourceRelist, b.vanish(0, "a", "lost"))
 	return b, int64(len(b.pages))
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/klauspost/compress/s2"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/internal/checkpoint"
 	"github.com/kuberewind/kuberewind/patch"
 )
@@ -163,7 +164,7 @@ func (v *verification) begin(ctx context.Context) (days []day, partitions map[ti
 		}
 		v.generation = make(map[int32]time.Time)
 		for i := range gaps {
-			if g := &gaps[i]; g.Cause == CauseHistoryReversed && !g.ToAt.IsZero() {
+			if g := &gaps[i]; g.Cause == delta.CauseHistoryReversed && !g.ToAt.IsZero() {
 				v.generation[g.Stream.ID] = g.ToAt
 			}
 		}
@@ -353,7 +354,7 @@ func (v *verification) order(w *row) error {
 	} else {
 		s.seq = w.seq
 	}
-	if s := v.last[w.stream]; w.source == sourceWatch && !w.observed.Before(v.generation[w.stream]) {
+	if s := v.last[w.stream]; w.source == delta.NumberWatch && !w.observed.Before(v.generation[w.stream]) {
 		s.rv = w.rv
 	}
 	return nil
@@ -368,7 +369,7 @@ func (v *verification) row(w *row) error {
 	}
 	if w.whole() {
 		v.counts.Keyframes++
-	} else if !o.day.Equal(at) && (w.kind != typeDeleted || w.patch != nil) {
+	} else if !o.day.Equal(at) && (w.kind != delta.NumberDeleted || w.patch != nil) {
 		if err := v.found(CheckKeyframe, w.seq, "it is the first of its object on %s, and no keyframe", at.Format(time.DateOnly)); err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/klauspost/compress/s2"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/internal/owner"
 )
 
@@ -24,7 +25,7 @@ type lifeRow struct {
 func (v *verification) livesOf(ctx context.Context, batch []row) (map[int64]lifeRow, error) {
 	var ids []int64
 	for i := range batch {
-		if batch[i].seq == batch[i].objectID || batch[i].kind == typeDeleted {
+		if batch[i].seq == batch[i].objectID || batch[i].kind == delta.NumberDeleted {
 			ids = append(ids, batch[i].objectID)
 		}
 	}
@@ -70,7 +71,7 @@ func (v *verification) life(w *row, lives map[int64]lifeRow) error {
 			}
 		}
 	}
-	if w.kind != typeDeleted {
+	if w.kind != delta.NumberDeleted {
 		return nil
 	}
 	v.ended++

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/s2"
-	"k8s.io/client-go/tools/cache"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/patch"
 )
 
@@ -19,7 +19,7 @@ import (
 type folder struct {
 	record  *Record
 	objects map[int64]*folded
-	types   []cache.DeltaType
+	types   []delta.Type
 	missing []time.Time // days that the caller was told of
 	packed  []byte
 }
@@ -143,7 +143,7 @@ func (f *folder) give(ctx context.Context, w *row, yield func(Version, error) bo
 
 func (f *folder) version(w *row, stream *Stream) (v Version, err error) {
 	o := f.objects[w.objectID]
-	if w.kind == typeDeleted {
+	if w.kind == delta.NumberDeleted {
 		delete(f.objects, w.objectID)
 	}
 	v.Delta, err = w.delta(stream)

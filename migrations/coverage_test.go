@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"pgregory.net/rapid"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/internal/filter"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
@@ -26,9 +27,9 @@ func TestCoverageOfALivingRecordHasNoEnd(t *testing.T) {
 	r := record(t)
 	st := r.stream("apps", "deployments", "Deployment", true)
 	unlisted := r.stream("", "nodes", "Node", false)
-	r.commit(postgres.Item{Stream: st, Kind: postgres.Replaced, Marker: postgres.Marker{Cause: "first_list", ToRV: "1000", Unchanged: 3}})
+	r.commit(postgres.Item{Stream: st, Kind: postgres.Marked, Marker: delta.Marker{Kind: delta.Replaced, Cause: "first_list", ToRV: "1000", Unchanged: 3}})
 	r.now = r.now.Add(time.Hour)
-	r.commit(watched(st, postgres.Added, r.made("shop", "web", "uid-1", `{}`)))
+	r.commit(watched(st, delta.Added, r.made("shop", "web", "uid-1", `{}`)))
 	stopped := "no recorder has written since; one that runs again catches up on what the server still has"
 	require.Equal(t, []string{
 		"deployments first_list - 01T12:00 - 1000 relisted",
@@ -38,14 +39,14 @@ func TestCoverageOfALivingRecordHasNoEnd(t *testing.T) {
 	}, r.coverage("true"))
 
 	r.now = time.Now()
-	r.commit(watched(st, postgres.Added, r.made("shop", "api", "uid-2", `{}`)))
+	r.commit(watched(st, delta.Added, r.made("shop", "api", "uid-2", `{}`)))
 	require.Equal(t, []string{
 		"deployments first_list - 01T12:00 - 1000 relisted",
 		"deployments complete 01T12:00 - 1000 1001 live",
 		"nodes first_list - - - - live listing",
 	}, r.coverage("true"))
 
-	r.commit(postgres.Item{Stream: unlisted, Kind: postgres.Interrupted, Marker: postgres.Marker{Cause: "forbidden", Detail: "nodes is forbidden"}})
+	r.commit(postgres.Item{Stream: unlisted, Kind: postgres.Marked, Marker: delta.Marker{Kind: delta.Interrupted, Cause: "forbidden", Detail: "nodes is forbidden"}})
 	require.Equal(t, []string{"nodes forbidden - - - - live nodes is forbidden"}, r.coverage("resource = 'nodes'"))
 }
 
@@ -53,17 +54,18 @@ func TestCoverageOfALivingRecordHasNoEnd(t *testing.T) {
 func TestCoverageHasNothingCompleteWithinAGap(t *testing.T) {
 	r := record(t)
 	st := r.stream("apps", "deployments", "Deployment", true)
-	for _, m := range []postgres.Marker{
+	for _, m := range []delta.Marker{
 		{Cause: "first_list", ToRV: "1000"}, {Cause: "expired", FromTime: r.now.Add(time.Hour), ToRV: "1010"},
 		{Cause: "history_reversed", FromRV: "1000", FromTime: r.now.Add(30 * time.Minute), ToRV: "1004"},
 	} {
 		if m.Cause != "first_list" {
 			interrupted := m
-			interrupted.ToRV = ""
-			r.commit(postgres.Item{Stream: st, Kind: postgres.Interrupted, Marker: interrupted})
+			interrupted.Kind, interrupted.ToRV = delta.Interrupted, ""
+			r.commit(postgres.Item{Stream: st, Kind: postgres.Marked, Marker: interrupted})
 			r.now = r.now.Add(time.Hour)
 		}
-		r.commit(postgres.Item{Stream: st, Kind: postgres.Replaced, Marker: m})
+		m.Kind = delta.Replaced
+		r.commit(postgres.Item{Stream: st, Kind: postgres.Marked, Marker: m})
 		r.now = r.now.Add(time.Hour)
 	}
 	require.Equal(t, []string{
@@ -80,10 +82,10 @@ func TestCoverageOfAStreamThatBeganWithItsResourceBeginsWithIt(t *testing.T) {
 	st, err := r.sink.Stream(t.Context(), postgres.StreamSpec{Group: "example.com", Resource: "things", Kind: "Thing", Version: "v1", StartRV: "900"})
 	require.NoError(t, err)
 	r.now = time.Now()
-	r.commit(watched(st.ID(), postgres.Added, r.made("", "a", "uid-1", `{}`)))
+	r.commit(watched(st.ID(), delta.Added, r.made("", "a", "uid-1", `{}`)))
 	require.Equal(t, []string{"things complete 01T12:00 - - 900 live"}, r.coverage("true"))
 	require.Empty(t, r.warned())
-	r.commit(postgres.Item{Stream: st.ID(), Kind: postgres.Interrupted, Marker: postgres.Marker{Cause: "not_found"}})
+	r.commit(postgres.Item{Stream: st.ID(), Kind: postgres.Marked, Marker: delta.Marker{Kind: delta.Interrupted, Cause: "not_found"}})
 	require.Len(t, r.coverage("complete AND NOT live"), 1)
 	require.Len(t, r.coverage("cause = 'not_found' AND live"), 1)
 }
@@ -109,7 +111,7 @@ func TestCoverageSaysWhatConfigurationLeftOut(t *testing.T) {
 	r.reopen(time.Hour)
 	r.reopen(time.Hour) // with the same rules: one stretch
 	r.now = time.Now()
-	r.commit(watched(r.stream("apps", "deployments", "Deployment", true), postgres.Added, r.made("shop", "web", "uid-1", `{}`)))
+	r.commit(watched(r.stream("apps", "deployments", "Deployment", true), delta.Added, r.made("shop", "web", "uid-1", `{}`)))
 	require.Equal(t, []string{
 		"deployments configuration 01T13:00 - - - live some of its objects: exclude deployments/test",
 		"jobs configuration 01T13:00 - - - live exclude j*.batch",

@@ -69,7 +69,7 @@ func TestEnsureDayDoesNotWaitForWritersNorStopThem(t *testing.T) {
 	fill(t, conn)
 	writer, err := connect(t, url).Begin(t.Context())
 	require.NoError(t, err)
-	insertDelta(t, writer, delta{seq: 10, object: 6, day: day3, kind: 2, source: 1, patch: "[]"})
+	insertDelta(t, writer, deltaRow{seq: 10, object: 6, day: day3, kind: 2, source: 1, patch: "[]"})
 
 	ensuring, err := conn.Begin(t.Context())
 	require.NoError(t, err)
@@ -77,7 +77,7 @@ func TestEnsureDayDoesNotWaitForWritersNorStopThem(t *testing.T) {
 	defer cancel()
 	_, err = ensuring.Exec(ctx, "SELECT kuberewind.ensure_day($1)", day3.AddDate(0, 0, 1))
 	require.NoError(t, err, "made beside the writer's open transaction")
-	insertDelta(t, writer, delta{seq: 11, object: 6, day: day3, kind: 2, source: 1, patch: "[]"})
+	insertDelta(t, writer, deltaRow{seq: 11, object: 6, day: day3, kind: 2, source: 1, patch: "[]"})
 	require.NoError(t, writer.Commit(t.Context()), "the writer goes on beside the open transaction that made the partition")
 	require.NoError(t, ensuring.Commit(t.Context()))
 }

@@ -11,15 +11,15 @@ var (
 	day3 = day1.AddDate(0, 0, 2)
 )
 
-// delta is a row of deltas_data as a test states it; an empty text is NULL.
-type delta struct {
+// deltaRow is a row of deltas_data as a test states it; an empty text is NULL.
+type deltaRow struct {
 	seq, object    int64
 	day            time.Time
 	kind, source   int
 	patch, content string
 }
 
-func insertDelta(t *testing.T, conn querier, d delta) {
+func insertDelta(t *testing.T, conn querier, d deltaRow) {
 	t.Helper()
 	run(t, conn, `INSERT INTO kuberewind.deltas_data
 			(cluster, stream, seq, object_id, observed_at, occurred_at, type, source, rv, version, manager, subresource, digest, patch, object)
@@ -44,7 +44,7 @@ func fill(t *testing.T, conn querier) {
 	run(t, conn, `INSERT INTO kuberewind.lives VALUES (1, 1, 1, 'default', 'web', 'uid-1'), (1, 6, 1, 'default', 'web', 'uid-6'), (1, 8, 2, '', 'node-a', 'uid-8')`)
 	run(t, conn, `INSERT INTO kuberewind.ends VALUES (1, 1, 5), (1, 8, 9)`)
 	run(t, conn, `INSERT INTO kuberewind.living VALUES (1, 1, 6)`)
-	for _, d := range []delta{
+	for _, d := range []deltaRow{
 		{seq: 1, object: 1, day: day1, kind: 4, source: 2, content: `{"spec": {"replicas": 3}}`},
 		{seq: 2, object: 1, day: day1, kind: 2, source: 1, patch: `[{"op":"replace","path":"/spec/replicas","old":3,"value":5},{"op":"add","path":"/spec/paused","value":null}]`},
 		{seq: 3, object: 1, day: day2, kind: 2, source: 1, patch: `[]`},

@@ -90,7 +90,7 @@ func TestDownWaitsForACommitInProgressAndIsRefusedByIt(t *testing.T) {
 	tx, err := conn.Begin(t.Context())
 	require.NoError(t, err)
 	run(t, tx, "UPDATE kuberewind.heads SET seq = seq + 1")
-	insertDelta(t, tx, delta{seq: 100, object: 1, day: day1, patch: "[]"})
+	insertDelta(t, tx, deltaRow{seq: 100, object: 1, day: day1, patch: "[]"})
 
 	var down errgroup.Group
 	down.Go(func() error { return migrations.Down(t.Context(), url, false) })

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
@@ -29,11 +30,11 @@ func TestExamplesOfThePagesRunForAnAuditorAndFindSomething(t *testing.T) {
 	image := func(image string) *version {
 		return r.made("shop", "web", "uid-1", `{"replicas":3,"template":{"spec":{"containers":[{"name":"a","image":"`+image+`"}]}}}`)
 	}
-	r.commit(watched(deployments, postgres.Added, image("web:1")), watched(configmaps, postgres.Added, r.made("shop", "settings", "uid-2", `{}`)),
-		watched(configmaps, postgres.Added, r.made("shop", "old", "uid-3", `{}`)))
+	r.commit(watched(deployments, delta.Added, image("web:1")), watched(configmaps, delta.Added, r.made("shop", "settings", "uid-2", `{}`)),
+		watched(configmaps, delta.Added, r.made("shop", "old", "uid-3", `{}`)))
 	r.now = time.Now().Add(-time.Minute)
-	r.commit(watched(deployments, postgres.Updated, image("web:2")), watched(configmaps, postgres.Deleted, r.made("shop", "old", "uid-3", `{}`)))
-	r.commit(postgres.Item{Stream: configmaps, Kind: postgres.Interrupted, Marker: postgres.Marker{Cause: "expired"}})
+	r.commit(watched(deployments, delta.Updated, image("web:2")), watched(configmaps, delta.Deleted, r.made("shop", "old", "uid-3", `{}`)))
+	r.commit(postgres.Item{Stream: configmaps, Kind: postgres.Marked, Marker: delta.Marker{Kind: delta.Interrupted, Cause: "expired"}})
 	run(t, r.admin, `INSERT INTO kuberewind.activity SELECT cluster, day, first_seq, last_seq, 'hour', 1, '{2026-03-01Z}', '{1}', '{shop}', '{}', '{added}', '{1}', '{1}', '{1}' FROM kuberewind.days`)
 	for _, example := range examples {
 		sql := string(example[1])

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/migrations"
 	"github.com/kuberewind/kuberewind/patch"
 	"github.com/kuberewind/kuberewind/sink/postgres"
@@ -135,12 +136,12 @@ func (r *recording) commit(items ...postgres.Item) {
 
 func (r *recording) listed(st int32) {
 	r.t.Helper()
-	r.commit(postgres.Item{Stream: st, Kind: postgres.Replaced, Marker: postgres.Marker{Cause: "first_list", ToRV: fmt.Sprint(r.rv)}})
+	r.commit(postgres.Item{Stream: st, Kind: postgres.Marked, Marker: delta.Marker{Kind: delta.Replaced, Cause: "first_list", ToRV: fmt.Sprint(r.rv)}})
 }
 
 // watched is an event of a watch.
-func watched(st int32, kind string, v *version) postgres.Item {
-	return postgres.Item{Stream: st, Kind: postgres.Delta, Type: kind, Source: postgres.SourceWatch, Object: v, Position: fmt.Sprint(v.rv)}
+func watched(st int32, kind delta.Type, v *version) postgres.Item {
+	return postgres.Item{Stream: st, Kind: postgres.Delta, Type: kind, Source: delta.SourceWatch, Object: v, Position: fmt.Sprint(v.rv)}
 }
 
 // object asks object_at for a deployment of the namespace shop, "" for none; what was said with it is in said.

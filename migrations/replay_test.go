@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/patch"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
@@ -39,11 +40,11 @@ func serve(t *testing.T, steps int) *served {
 			resource, namespace, name = "nodes", "", fmt.Sprint("n", random.IntN(3))
 		}
 		key := strings.Join([]string{resource, namespace, name}, "/")
-		kind, uid := postgres.Added, fmt.Sprint("uid-", n)
+		kind, uid := delta.Added, fmt.Sprint("uid-", n)
 		if before := s.alive[len(s.alive)-1][key]; before != nil {
-			kind, uid = postgres.Updated, before.uid
+			kind, uid = delta.Updated, before.uid
 			if random.IntN(30) == 0 {
-				kind = postgres.Deleted
+				kind = delta.Deleted
 			}
 		}
 		v := s.made(namespace, name, uid, spec(random))
@@ -53,7 +54,7 @@ func serve(t *testing.T, steps int) *served {
 			after[k] = old
 		}
 		after[key] = v
-		if kind == postgres.Deleted {
+		if kind == delta.Deleted {
 			delete(after, key)
 		}
 		s.alive, s.at, s.rvs = append(s.alive, after), append(s.at, s.now), append(s.rvs, v.rv)
@@ -210,7 +211,7 @@ func small(t *testing.T) (r *recording, st int32, versions []*version) {
 	r = record(t)
 	st = r.stream("apps", "deployments", "Deployment", true)
 	r.listed(st)
-	for n, kind := range []string{postgres.Added, postgres.Updated, postgres.Updated} {
+	for n, kind := range []delta.Type{delta.Added, delta.Updated, delta.Updated} {
 		versions = append(versions, r.made("shop", "web", "uid-1", fmt.Sprintf(`{"replicas":%d}`, n)))
 		r.commit(watched(st, kind, versions[n]))
 		r.now = r.now.Add(time.Hour)
@@ -224,7 +225,7 @@ func TestAnInstantInAPauseIsAnsweredByWhatHappenedThenAndSaysThatItIsEstimated(t
 	st := r.stream("apps", "deployments", "Deployment", true)
 	late, gone := r.made("shop", "web", "uid-1", `{"replicas":9}`), r.made("shop", "web", "uid-1", `{"replicas":9}`)
 	r.now = r.now.Add(time.Minute)
-	changed, deleted := watched(st, postgres.Updated, late), watched(st, postgres.Deleted, gone)
+	changed, deleted := watched(st, delta.Updated, late), watched(st, delta.Deleted, gone)
 	changed.Occurred, deleted.Occurred = day1.Add(4*time.Hour), day1.Add(6*time.Hour)
 	r.commit(changed, deleted)
 
@@ -244,20 +245,20 @@ func TestAnInstantInAPauseIsAnsweredByWhatHappenedThenAndSaysThatItIsEstimated(t
 
 func TestAnInstantInAGapSaysSo(t *testing.T) {
 	r, st, versions := small(t) // the clock is at 15:00, the last version of 14:00
-	interrupt := func(kind postgres.ItemKind, cause string) {
-		r.commit(postgres.Item{Stream: st, Kind: kind, Marker: postgres.Marker{Cause: cause, Detail: "as the server says", ToRV: fmt.Sprint(r.rv)}})
+	interrupt := func(kind delta.MarkerKind, cause delta.Cause) {
+		r.commit(postgres.Item{Stream: st, Kind: postgres.Marked, Marker: delta.Marker{Kind: kind, Cause: cause, Detail: "as the server says", ToRV: fmt.Sprint(r.rv)}})
 		r.now = r.now.Add(time.Hour)
 	}
-	interrupt(postgres.Interrupted, "unreachable") // 15:00
+	interrupt(delta.Interrupted, "unreachable") // 15:00
 	caught := r.made("shop", "web", "uid-1", `{"replicas":7}`)
-	resumed := watched(st, postgres.Updated, caught)
+	resumed := watched(st, delta.Updated, caught)
 	resumed.Occurred = day1.Add(3*time.Hour + 30*time.Minute)
-	r.commit(postgres.Item{Stream: st, Kind: postgres.Resumed}, resumed) // 16:00
+	r.commit(postgres.Item{Stream: st, Kind: postgres.Marked, Marker: delta.Marker{Kind: delta.Resumed}}, resumed) // 16:00
 	r.now = r.now.Add(time.Hour)
-	interrupt(postgres.Interrupted, "expired") // 17:00
+	interrupt(delta.Interrupted, "expired") // 17:00
 	missed := r.made("shop", "web", "uid-1", `{"replicas":8}`)
-	r.commit(postgres.Item{Stream: st, Kind: postgres.Delta, Type: postgres.Sync, Source: postgres.SourceRelist, Object: missed}) // 18:00
-	interrupt(postgres.Replaced, "expired")
+	r.commit(postgres.Item{Stream: st, Kind: postgres.Delta, Type: delta.Sync, Source: delta.SourceRelist, Object: missed}) // 18:00
+	interrupt(delta.Replaced, "expired")
 
 	require.Equal(t, string(versions[2].doc), r.object("web", day1.Add(3*time.Hour+15*time.Minute)))
 	require.Contains(t, r.warned(), "estimated: deployments.apps was interrupted (unreachable)")
@@ -281,15 +282,15 @@ func TestAnInstantInAGapSaysSo(t *testing.T) {
 
 func TestResourceVersionsCountSinceTheHistoryWentBackwards(t *testing.T) {
 	r, st, versions := small(t)
-	r.commit(watched(st, postgres.Added, r.made("shop", "lost", "uid-2", `{}`))) // resource version 1004, of which the restored server knows nothing
-	r.commit(postgres.Item{Stream: st, Kind: postgres.Interrupted, Marker: postgres.Marker{Cause: "history_reversed"}})
+	r.commit(watched(st, delta.Added, r.made("shop", "lost", "uid-2", `{}`))) // resource version 1004, of which the restored server knows nothing
+	r.commit(postgres.Item{Stream: st, Kind: postgres.Marked, Marker: delta.Marker{Kind: delta.Interrupted, Cause: "history_reversed"}})
 	r.rv = 1001
 	restored := r.made("shop", "web", "uid-1", `{"replicas":50}`)
-	r.commit(postgres.Item{Stream: st, Kind: postgres.Delta, Type: postgres.Sync, Source: postgres.SourceRelist, Object: restored},
-		postgres.Item{Stream: st, Kind: postgres.Delta, Type: postgres.Deleted, Source: postgres.SourceInferred, Key: "shop/lost", UID: "uid-2", RV: "1002"},
-		postgres.Item{Stream: st, Kind: postgres.Replaced, Marker: postgres.Marker{Cause: "history_reversed", ToRV: "1002", Changed: 1, Vanished: 1}})
+	r.commit(postgres.Item{Stream: st, Kind: postgres.Delta, Type: delta.Sync, Source: delta.SourceRelist, Object: restored},
+		postgres.Item{Stream: st, Kind: postgres.Delta, Type: delta.Deleted, Source: delta.SourceInferred, Key: "shop/lost", UID: "uid-2", RV: "1002"},
+		postgres.Item{Stream: st, Kind: postgres.Marked, Marker: delta.Marker{Kind: delta.Replaced, Cause: "history_reversed", ToRV: "1002", Changed: 1, Vanished: 1}})
 	later := r.made("shop", "web", "uid-1", `{"replicas":51}`)
-	r.commit(watched(st, postgres.Updated, later))
+	r.commit(watched(st, delta.Updated, later))
 
 	require.Equal(t, string(restored.doc), r.object("web", "rv:1002"))
 	require.Contains(t, r.warned(), "the history of deployments.apps went backwards")
@@ -361,7 +362,7 @@ func TestUnknownClustersAndResourcesAreErrorsThatHelp(t *testing.T) {
 func TestADamagedRowIsNamedAndOtherObjectsAreStillRead(t *testing.T) {
 	r, st, versions := small(t)
 	other := r.made("shop", "other", "uid-2", `{}`)
-	r.commit(watched(st, postgres.Added, other))
+	r.commit(watched(st, delta.Added, other))
 	run(t, r.admin, `UPDATE kuberewind.deltas_data SET patch = '[{"op":"remove","path":"/spec/nothing"}]' WHERE seq = 2`)
 
 	require.Contains(t, r.fails("SELECT kuberewind.object_at('', 'apps', 'deployments', 'shop', 'web', 'seq:3')"), "the delta with seq 2 cannot be folded: operation 1")
@@ -379,10 +380,10 @@ func TestADayWhosePartitionIsGoneIsAnErrorWhereItIsNeeded(t *testing.T) {
 	for n := range 2 {
 		r.now = day1.AddDate(0, 0, n+1)
 		versions = append(versions, r.made("shop", "web", "uid-1", fmt.Sprintf(`{"replicas":%d}`, 10+n)))
-		r.commit(watched(st, postgres.Updated, versions[3+n]))
+		r.commit(watched(st, delta.Updated, versions[3+n]))
 	}
 	quiet := r.made("shop", "quiet", "uid-2", `{}`)
-	r.commit(watched(st, postgres.Added, quiet))
+	r.commit(watched(st, delta.Added, quiet))
 	run(t, r.admin, "ALTER TABLE kuberewind.deltas_data DETACH PARTITION kuberewind.deltas_p20260302")
 
 	gone := "the deltas of 2026-03-02 (seq 4 to 4) are not on record: is the partition of its day gone?"
@@ -402,7 +403,7 @@ func TestNowIsTheEndOfTheRecordAlsoWhereTheRecordersClockIsAhead(t *testing.T) {
 	r, st, _ := small(t)
 	r.now = time.Now().UTC().Add(time.Hour)
 	ahead := r.made("shop", "web", "uid-1", `{"replicas":77}`)
-	r.commit(watched(st, postgres.Updated, ahead))
+	r.commit(watched(st, delta.Updated, ahead))
 	require.Equal(t, string(ahead.doc), r.object("web", "now"))
 	require.Empty(t, r.warned())
 	require.NotEqual(t, string(ahead.doc), r.object("web", "-0s1ms"), "an instant by time is what it says")
@@ -411,7 +412,7 @@ func TestNowIsTheEndOfTheRecordAlsoWhereTheRecordersClockIsAhead(t *testing.T) {
 func TestWhatJSONBCannotHoldIsReadAsItStandsInObject(t *testing.T) {
 	r, st, _ := small(t)
 	odd := r.made("shop", "odd", "uid-3", `{"a":"x\u0000y"}`)
-	r.commit(watched(st, postgres.Added, odd))
+	r.commit(watched(st, delta.Added, odd))
 	safe, changed := patch.SafeForSQL(odd.doc)
 	require.True(t, changed)
 	require.Equal(t, string(safe), r.object("odd", "now"))

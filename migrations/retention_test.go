@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/migrations"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
@@ -20,7 +21,7 @@ func known(t *testing.T, sink *postgres.Sink, st *postgres.Stream, key string) p
 	value, ok, err := st.Known().GetByKey(key)
 	require.NoError(t, err)
 	require.True(t, ok)
-	return postgres.Item{Stream: st.ID(), Kind: postgres.Delta, Type: postgres.Sync, Source: postgres.SourceResync, Object: value.(postgres.KnownObject)}
+	return postgres.Item{Stream: st.ID(), Kind: postgres.Delta, Type: delta.Sync, Source: delta.SourceResync, Object: value.(postgres.KnownObject)}
 }
 
 // threeDays makes a record of three days: shop/web is changed on the first and shop/old made on it and deleted on the second. The second is not
@@ -35,12 +36,12 @@ func threeDays(t *testing.T, swept bool) (r *recording, versions []*version) {
 		versions = append(versions, v)
 		return v
 	}
-	r.commit(watched(st.ID(), postgres.Added, made("web", "uid-1", `{"replicas":1}`)), watched(st.ID(), postgres.Added, made("old", "uid-2", `{}`)))
-	r.commit(watched(st.ID(), postgres.Updated, made("web", "uid-1", `{"replicas":2}`)))
+	r.commit(watched(st.ID(), delta.Added, made("web", "uid-1", `{"replicas":1}`)), watched(st.ID(), delta.Added, made("old", "uid-2", `{}`)))
+	r.commit(watched(st.ID(), delta.Updated, made("web", "uid-1", `{"replicas":2}`)))
 	r.now = r.now.AddDate(0, 0, 1)
-	r.commit(watched(st.ID(), postgres.Deleted, made("old", "uid-2", `{}`)))
+	r.commit(watched(st.ID(), delta.Deleted, made("old", "uid-2", `{}`)))
 	r.now = r.now.AddDate(0, 0, 1)
-	r.commit(watched(st.ID(), postgres.Added, made("new", "uid-3", `{}`)))
+	r.commit(watched(st.ID(), delta.Added, made("new", "uid-3", `{}`)))
 	if swept {
 		r.now = r.now.Add(time.Hour)
 		r.sink.Complete(r.now)
@@ -48,7 +49,7 @@ func threeDays(t *testing.T, swept bool) (r *recording, versions []*version) {
 		require.True(t, r.sink.Swept(r.now))
 	}
 	r.now = r.now.Add(time.Hour)
-	r.commit(watched(st.ID(), postgres.Updated, made("new", "uid-3", `{"replicas":9}`)))
+	r.commit(watched(st.ID(), delta.Updated, made("new", "uid-3", `{"replicas":9}`)))
 	return r, versions
 }
 
@@ -121,7 +122,7 @@ func TestWhatIsDroppedIsOnRecordAndTheRestIsWhole(t *testing.T) {
 	r.sink.Close()
 	r.open()
 	st := r.stream("apps", "deployments", "Deployment", true)
-	r.commit(watched(st, postgres.Updated, r.made("shop", "web", "uid-1", `{"replicas":3}`)))
+	r.commit(watched(st, delta.Updated, r.made("shop", "web", "uid-1", `{"replicas":3}`)))
 	require.Equal(t, `[{"op": "replace", "old": 2, "path": "/spec/replicas", "value": 3}]`, one[string](t, r.admin, "SELECT patch::text FROM kuberewind.deltas ORDER BY seq DESC LIMIT 1"),
 		"a recorder that starts finds all that lives")
 }
@@ -169,7 +170,7 @@ func TestADayThatOneClusterNeedsStaysAndThatClusterIsNamed(t *testing.T) {
 	require.NoError(t, err)
 	other.listed(st.ID())
 	kept := other.made("shop", "settings", "uid-9", `{"a":1}`)
-	other.commit(watched(st.ID(), postgres.Added, kept))
+	other.commit(watched(st.ID(), delta.Added, kept))
 	conn := pruner(t, r)
 	prune := func() string { return refused(t, conn, "SELECT kuberewind.prune_day('2026-03-01', 'age')") }
 	require.Equal(t, "55000 the day 2026-03-01 cannot be dropped: the cluster staging keeps it: no sweep of it is complete after that day, "+
@@ -190,12 +191,12 @@ func TestADayGoesWholeWhenEveryClusterHasSweptAfterIt(t *testing.T) {
 	require.NoError(t, err)
 	other.listed(st.ID())
 	kept := other.made("shop", "settings", "uid-9", `{"a":1}`)
-	other.commit(watched(st.ID(), postgres.Added, kept))
+	other.commit(watched(st.ID(), delta.Added, kept))
 	other.now = other.now.AddDate(0, 0, 1)
 	other.sink.Complete(other.now)
 	other.commit(known(t, other.sink, st, "shop/settings"))
 	require.True(t, other.sink.Swept(other.now))
-	other.commit(watched(st.ID(), postgres.Updated, other.made("shop", "settings", "uid-9", `{"a":2}`)))
+	other.commit(watched(st.ID(), delta.Updated, other.made("shop", "settings", "uid-9", `{"a":2}`)))
 
 	conn := pruner(t, r)
 	require.Positive(t, one[int64](t, conn, "SELECT kuberewind.prune_day('2026-03-01', 'age')"))
@@ -263,7 +264,7 @@ func TestAReaderKeepsADayAndDoesNotStallTheRecorder(t *testing.T) {
 	_, err = conn.Exec(ctx, "SELECT kuberewind.prune_day('2026-03-01', 'age')")
 	require.ErrorContains(t, err, "lock timeout")
 	st := r.stream("apps", "deployments", "Deployment", true)
-	r.commit(watched(st, postgres.Updated, r.made("shop", "web", "uid-1", `{"replicas":3}`)))
+	r.commit(watched(st, delta.Updated, r.made("shop", "web", "uid-1", `{"replicas":3}`)))
 	require.NoError(t, reading.Rollback(t.Context()))
 	run(t, conn, "SELECT kuberewind.prune_day('2026-03-01', 'age')")
 }

@@ -5,6 +5,8 @@ import (
 	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kuberewind/kuberewind/delta"
 )
 
 // failureKind says what follows from an error that ends a list or a watch.
@@ -96,14 +98,14 @@ func isRefusal(err error) bool {
 }
 
 // deniedCause names the cause for which a resource is denied, "" if it is not.
-func deniedCause(err error) string {
+func deniedCause(err error) delta.Cause {
 	switch {
 	case apierrors.IsForbidden(err):
-		return CauseForbidden
+		return delta.CauseForbidden
 	case apierrors.IsUnauthorized(err):
-		return CauseUnauthorized
+		return delta.CauseUnauthorized
 	case apierrors.IsNotFound(err):
-		return CauseNotFound
+		return delta.CauseNotFound
 	default:
 		return ""
 	}

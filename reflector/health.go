@@ -6,6 +6,8 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kuberewind/kuberewind/delta"
 )
 
 const (
@@ -27,13 +29,13 @@ const (
 // health is what the reflector remembers of failures. A watch that works or a
 // list that was completed resets it.
 type health struct {
-	failingSince time.Time // zero: nothing has failed
-	refusedSince time.Time // zero: the last failure was not 401 or 403
-	interrupted  string    // the cause that the store was told, "" if none
-	freshTries   int       // new connections tried after a 410
-	recovered    int       // revisions looked at to recover after a 410
-	recoveries   int       // attempts to recover that failed for no lasting reason
-	unproven     bool      // a list was completed, no watch has worked since
+	failingSince time.Time   // zero: nothing has failed
+	refusedSince time.Time   // zero: the last failure was not 401 or 403
+	interrupted  delta.Cause // the cause that the store was told, "" if none
+	freshTries   int         // new connections tried after a 410
+	recovered    int         // revisions looked at to recover after a 410
+	recoveries   int         // attempts to recover that failed for no lasting reason
+	unproven     bool        // a list was completed, no watch has worked since
 	poison       poison
 }
 
@@ -71,18 +73,18 @@ func (r *Reflector) failed(err error) error {
 
 // interruption is the cause for which the stream cannot go on, "" while the
 // failure may pass by itself.
-func (r *Reflector) interruption(kind failureKind, err error) string {
+func (r *Reflector) interruption(kind failureKind, err error) delta.Cause {
 	switch {
 	case isRefusal(err) && r.recorded() && r.clock.Since(r.health.refusedSince) < refusedAfter:
 		return ""
 	case kind == deniedFailure:
 		return deniedCause(err)
 	case kind == unusableFailure, kind == poisonFailure && r.health.poison.count > poisonLimit:
-		return CauseUndecodable
+		return delta.CauseUndecodable
 	case kind == poisonFailure && r.health.poison.count > 1:
 		return "" // The server answers. The next tries tell whether the place can be read.
 	case r.clock.Since(r.health.failingSince) >= unreachableAfter:
-		return CauseUnreachable
+		return delta.CauseUnreachable
 	default:
 		return ""
 	}
@@ -90,9 +92,9 @@ func (r *Reflector) interruption(kind failureKind, err error) string {
 
 // interrupt tells the store once. That a server which refused cannot be reached
 // any more is no news.
-func (r *Reflector) interrupt(cause string, err error) error {
+func (r *Reflector) interrupt(cause delta.Cause, err error) error {
 	known := r.health.interrupted
-	if known == cause || known != "" && cause == CauseUnreachable {
+	if known == cause || known != "" && cause == delta.CauseUnreachable {
 		return nil
 	}
 	if err := r.out.interrupted(cause, err.Error()); err != nil {
@@ -117,7 +119,7 @@ func (r *Reflector) notePoison(err error) {
 	}
 	if p.count >= poisonLimit {
 		r.pending = &relist{
-			cause:     CauseUndecodable,
+			cause:     delta.CauseUndecodable,
 			detail:    fmt.Sprintf("failed %d times in the same way: %v", p.count, err),
 			tentative: true,
 		}

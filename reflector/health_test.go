@@ -14,14 +14,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kuberewind/kuberewind/delta"
 )
 
 // refusals are the server's ways to deny a resource, by cause.
 func refusals() map[string]error {
 	return map[string]error{
-		CauseForbidden:    forbidden(),
-		CauseUnauthorized: apierrors.NewUnauthorized("who are you"),
-		CauseNotFound:     apierrors.NewNotFound(podResource, ""),
+		string(delta.CauseForbidden):    forbidden(),
+		string(delta.CauseUnauthorized): apierrors.NewUnauthorized("who are you"),
+		string(delta.CauseNotFound):     apierrors.NewNotFound(podResource, ""),
 	}
 }
 
@@ -85,7 +87,7 @@ func forbiddenFourTimes() []watchPlan {
 
 func TestARefusalThatPassesWithinSecondsIsNoInterruption(t *testing.T) {
 	passing := refusals()
-	delete(passing, CauseNotFound) // says that the resource is gone
+	delete(passing, string(delta.CauseNotFound)) // says that the resource is gone
 	for cause, refusal := range passing {
 		t.Run(cause, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
@@ -211,7 +213,7 @@ func TestAnInterruptionThatWasSaidBeforeIsTakenBackWhenTheStreamGoesOn(t *testin
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
 				s, store := newServer(9), &ledger{}
-				options.Interrupted = CauseNotFound
+				options.Interrupted = delta.CauseNotFound
 				start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, options))
 				s.write(watch.Added, "a")
 				pass(time.Minute)

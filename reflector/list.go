@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/internal/paging"
 )
 
@@ -19,7 +20,8 @@ var errNewGeneration = errors.New("the list's snapshot was lost between pages")
 
 // relist is a list that is due.
 type relist struct {
-	cause, detail string
+	cause  delta.Cause
+	detail string
 	// tentative: if the list cannot be begun, watch again instead.
 	tentative bool
 }
@@ -175,7 +177,7 @@ func (g *generation) begin(ctx context.Context, p page) error {
 	}
 	g.r.options.Hooks.Relist(cause)
 	level := slog.LevelInfo
-	if cause == CauseFirstList {
+	if cause == delta.CauseFirstList {
 		level = slog.LevelDebug // a recorder's first start has one for each stream
 	}
 	g.r.log.Log(ctx, level, "listing", "cause", cause, "detail", detail, "from", from, "resource_version", g.rv)
@@ -185,16 +187,16 @@ func (g *generation) begin(ctx context.Context, p page) error {
 // cause says why there is a list, and in detail what led to it. If the stream
 // was interrupted, that is the cause: a history that expired meanwhile is its
 // consequence.
-func (g *generation) cause(p page) (cause, detail string) {
+func (g *generation) cause(p page) (cause delta.Cause, detail string) {
 	r, details := g.r, []string{}
 	cause = r.options.ListCause
 	switch {
 	case !r.recorded():
 	case r.reversed != "":
-		cause = CauseHistoryReversed
+		cause = delta.CauseHistoryReversed
 		details = append(details, r.reversed)
 	case before(p.rv, r.at.rv):
-		cause = CauseHistoryReversed
+		cause = delta.CauseHistoryReversed
 		details = append(details, fmt.Sprintf("the list is at resource version %s, the record at %s", p.rv, r.at.rv))
 	case r.health.interrupted != "":
 		cause = r.health.interrupted
@@ -217,7 +219,7 @@ func (g *generation) finish() (*stream, error) {
 	if len(g.late) > 0 {
 		// The list was announced before these were met: they need a word of
 		// their own (I3).
-		if err := r.out.interrupted(CauseUndecodable, undecodableItems(g.late)); err != nil {
+		if err := r.out.interrupted(delta.CauseUndecodable, undecodableItems(g.late)); err != nil {
 			return nil, err
 		}
 	}

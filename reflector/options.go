@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
+
+	"github.com/kuberewind/kuberewind/delta"
 )
 
 const (
@@ -62,13 +64,13 @@ type Options struct {
 	StartResourceVersion string
 
 	// ListCause is the cause of the list that is made when nothing is recorded,
-	// or what is recorded cannot be gone on from. Default CauseFirstList.
-	ListCause string
+	// or what is recorded cannot be gone on from. Default delta.CauseFirstList.
+	ListCause delta.Cause
 
 	// Interrupted is the cause with which another reflector has told the store
 	// that the stream cannot go on, and nobody since that it does. The store is
 	// told when it does. Default "": it was not told.
-	Interrupted string
+	Interrupted delta.Cause
 
 	// PageSize is the number of objects asked for in one page of a list.
 	// Default 500.
@@ -150,7 +152,7 @@ type Options struct {
 // quickly, and the watch hooks may be called from two goroutines at once.
 type Hooks struct {
 	// Relist is called when the first page of a list has come.
-	Relist func(cause string)
+	Relist func(cause delta.Cause)
 	// ListPage is called for each page; bytes is 0 if the objects do not say.
 	ListPage func(items int, bytes int64)
 	// Undecodable is called for items of a list that could not be read, and
@@ -192,7 +194,7 @@ type Recovery struct {
 
 // withDefaults fills in what was left out.
 func (o Options) withDefaults() Options {
-	orElse(&o.ListCause, CauseFirstList)
+	orElse(&o.ListCause, delta.CauseFirstList)
 	orElse(&o.PageSize, defaultPageSize)
 	orElse(&o.PageBytes, defaultPageBytes)
 	orElse(&o.MinWatchTimeout, defaultMinWatchTimeout)
@@ -233,7 +235,7 @@ func (o Options) withDefaults() Options {
 
 func (h Hooks) withDefaults() Hooks {
 	if h.Relist == nil {
-		h.Relist = func(string) {}
+		h.Relist = func(delta.Cause) {}
 	}
 	if h.ListPage == nil {
 		h.ListPage = func(int, int64) {}

@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	"pgregory.net/rapid"
+
+	"github.com/kuberewind/kuberewind/delta"
 )
 
 // scenario is one drawn run: what the server does, and what goes wrong.
@@ -230,7 +232,7 @@ func (a *audit) begin(c call) error {
 		return errors.New("two lists at once")
 	}
 	a.replacing, a.items = true, map[string]string{}
-	if (c.cause == CauseFirstList) == a.known {
+	if (c.cause == delta.CauseFirstList) == a.known {
 		return fmt.Errorf("cause %s, position recorded: %v", c.cause, a.known)
 	}
 	if !a.known {

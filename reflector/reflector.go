@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
+
+	"github.com/kuberewind/kuberewind/delta"
 )
 
 // Reflector keeps a store fed with the changes of one resource.
@@ -90,7 +92,7 @@ func NewReflectorWithOptions(
 		quiet:             quiet{unmarked: options.Unmarked, since: options.Clock.Now()},
 	}
 	r.startAt(options.ResourceVersion, options.StartResourceVersion)
-	if options.ListCause == CauseHistoryReversed {
+	if options.ListCause == delta.CauseHistoryReversed {
 		r.reversed = "it had gone backwards before"
 	}
 	return r

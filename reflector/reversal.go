@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/kuberewind/kuberewind/delta"
 )
 
 // History is asked whether the server's history is still the one that was
@@ -75,7 +77,7 @@ func (r *Reflector) reverse(ctx context.Context, proof string) error {
 		return nil
 	}
 	r.reversed = proof
-	return r.interrupt(CauseHistoryReversed, errors.New(proof))
+	return r.interrupt(delta.CauseHistoryReversed, errors.New(proof))
 }
 
 // trust returns an error if the first page of a list does not show what is. Before

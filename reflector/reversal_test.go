@@ -12,6 +12,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kuberewind/kuberewind/delta"
 )
 
 // historian says of the server's history what the test has it say.
@@ -142,7 +144,7 @@ func (history) Truthful(context.Context, string, []any) error { return nil }
 func TestAStreamThatHadLeftItsHistoryBeforeListsOnlyWhatIsTrue(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, store, h := withPods(2), &ledger{}, &historian{lies: errors.New("the cache is stale")}
-		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ListCause: CauseHistoryReversed, History: h}))
+		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ListCause: delta.CauseHistoryReversed, History: h}))
 		pass(time.Minute)
 		require.NotContains(t, store.calls(), "end 2")
 		h.set(func() { h.lies = nil })

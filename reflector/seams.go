@@ -6,19 +6,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
-)
 
-// Causes of a list or an interruption, as told to the store.
-const (
-	CauseFirstList       = "first_list"       // nothing was recorded yet
-	CauseConfiguration   = "configuration"    // more is to be recorded than before
-	CauseExpired         = "expired"          // 410: the history from the position on is gone
-	CauseForbidden       = "forbidden"        // 403
-	CauseUnauthorized    = "unauthorized"     // 401
-	CauseNotFound        = "not_found"        // 404: the resource is not served
-	CauseUndecodable     = "undecodable"      // what the server sent could not be understood
-	CauseHistoryReversed = "history_reversed" // the server is older than the record
-	CauseUnreachable     = "unreachable"      // no answer, or only errors, for a while
+	"github.com/kuberewind/kuberewind/delta"
 )
 
 // PagedStore is an optional interface of the store: the pages of a list go to
@@ -27,7 +16,7 @@ const (
 type PagedStore interface {
 	// BeginReplace is called when the first page has come.
 	// fromResourceVersion is the position so far, "" if nothing is recorded.
-	BeginReplace(cause, detail, fromResourceVersion string) error
+	BeginReplace(cause delta.Cause, detail, fromResourceVersion string) error
 	// ReplacePage hands over one page; resourceVersion is the list's.
 	ReplacePage(list []interface{}, resourceVersion string) error
 	// EndReplace is called after every page of one consistent list was
@@ -59,7 +48,7 @@ type ProofStore interface {
 // stream cannot go on, and when it goes on without having missed anything. If
 // something was missed, a list follows instead of Resumed.
 type InterruptStore interface {
-	Interrupted(cause, detail string) error
+	Interrupted(cause delta.Cause, detail string) error
 	Resumed() error
 }
 
@@ -113,7 +102,7 @@ func (o outlet) prove(event watch.Event, resourceVersion string) error {
 	return storeFailed("proof", resourceVersion, o.proof.Proved(resourceVersion))
 }
 
-func (o outlet) beginReplace(cause, detail, from string) error {
+func (o outlet) beginReplace(cause delta.Cause, detail, from string) error {
 	if o.paged == nil {
 		return nil
 	}
@@ -148,7 +137,7 @@ func (o outlet) resync() error {
 	return storeFailed("resync", "", o.store.Resync())
 }
 
-func (o outlet) interrupted(cause, detail string) error {
+func (o outlet) interrupted(cause delta.Cause, detail string) error {
 	if o.interrupt == nil {
 		return nil
 	}

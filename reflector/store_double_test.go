@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/kuberewind/kuberewind/delta"
 )
 
 // call is one call that a store got.
@@ -16,7 +18,7 @@ type call struct {
 	method  string // add update delete bookmark begin page end abort interrupted resumed resync
 	objects []metav1.Object
 	rv      string
-	cause   string
+	cause   delta.Cause
 	detail  string
 }
 
@@ -27,7 +29,7 @@ func (c call) String() string {
 		parts = append(parts, object.GetName()+"@"+object.GetResourceVersion())
 	}
 	if c.cause != "" {
-		parts = append(parts, c.cause)
+		parts = append(parts, string(c.cause))
 	}
 	if c.method == "begin" && c.rv != "" {
 		parts = append(parts, "from")
@@ -110,7 +112,9 @@ func (l *ledger) Resumed() error     { return l.got(call{method: "resumed"}) }
 func (l *ledger) AbortReplace()      { _ = l.got(call{method: "abort"}) }
 
 // Unread puts the key where a cause would stand.
-func (l *ledger) Unread(key string) error { return l.got(call{method: "unread", cause: key}) }
+func (l *ledger) Unread(key string) error {
+	return l.got(call{method: "unread", cause: delta.Cause(key)})
+}
 
 func (l *ledger) Bookmark(rv string) error   { return l.got(call{method: "bookmark", rv: rv}) }
 func (l *ledger) EndReplace(rv string) error { return l.got(call{method: "end", rv: rv}) }
@@ -119,7 +123,7 @@ func (l *ledger) Replace(items []any, rv string) error {
 	return l.got(call{method: "replace", objects: objectsOf(items...), rv: rv})
 }
 
-func (l *ledger) BeginReplace(cause, detail, from string) error {
+func (l *ledger) BeginReplace(cause delta.Cause, detail, from string) error {
 	return l.got(call{method: "begin", cause: cause, detail: detail, rv: from})
 }
 
@@ -127,7 +131,7 @@ func (l *ledger) ReplacePage(items []any, rv string) error {
 	return l.got(call{method: "page", objects: objectsOf(items...), rv: rv})
 }
 
-func (l *ledger) Interrupted(cause, detail string) error {
+func (l *ledger) Interrupted(cause delta.Cause, detail string) error {
 	return l.got(call{method: "interrupted", cause: cause, detail: detail})
 }
 

@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/kuberewind/kuberewind/delta"
 )
 
 const (
@@ -252,7 +254,7 @@ func (r *Reflector) afterExpiry(ctx context.Context, err error) error {
 	if recovered, failed := r.recover(ctx, err); recovered || failed != nil {
 		return failed
 	}
-	r.pending = &relist{cause: CauseExpired, detail: err.Error()}
+	r.pending = &relist{cause: delta.CauseExpired, detail: err.Error()}
 	if r.health.unproven {
 		return err
 	}

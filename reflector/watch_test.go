@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/kuberewind/kuberewind/delta"
 )
 
 // plans gives each watch in turn its plan, and those after the last none.
@@ -306,7 +308,7 @@ func TestHooksAreToldOfWatchesAndLists(t *testing.T) {
 		s.write(watch.Added, "a")
 		s.onWatch = plans(watchPlan{immediate: true, sharply: status(expired())}, watchPlan{immediate: true, sharply: status(internal())})
 		stop := start(t, NewReflectorWithOptions(s, &v1.Pod{}, &ledger{}, Options{ResourceVersion: "9", Hooks: Hooks{
-			Relist:      func(cause string) { told = append(told, "relist "+cause) },
+			Relist:      func(cause delta.Cause) { told = append(told, "relist "+string(cause)) },
 			WatchOpened: func(rv string) { told = append(told, "opened "+rv) },
 			WatchClosed: func(err error) {
 				if err == nil {

@@ -6,8 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/client-go/tools/cache"
-
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/trouble"
 	"github.com/kuberewind/kuberewind/patch"
@@ -127,13 +126,13 @@ func (t *tracker) seeDeployment(e *Entry) {
 	case known:
 	case e.Before != nil:
 		t.meet(e.Object, e.Before)
-	case e.Type != cache.Added:
+	case e.Type != delta.Added:
 		t.meet(e.Object, e.Doc)
 	default:
 		t.deployments[e.Object] = &deployment{}
 	}
 	d, before := t.deployments[e.Object], template(e.Before)
-	created := !known && e.Before == nil && e.Type == cache.Added
+	created := !known && e.Before == nil && e.Type == delta.Added
 	if created || e.Before != nil && !bytes.Equal(before, template(e.Doc)) {
 		t.start(d, e, created)
 	}
@@ -154,7 +153,7 @@ func (t *tracker) follow(d *deployment, e *Entry) {
 		}
 	}
 	switch {
-	case e.Type == cache.Deleted:
+	case e.Type == delta.Deleted:
 		r.end(Deleted, e)
 		d.current = nil
 	case complete(e.Doc):
@@ -195,7 +194,7 @@ func (t *tracker) seePod(e *Entry) {
 		return
 	}
 	r := t.deployments[set.Owner].current
-	if r == nil || !bytes.Equal(t.templates[set], r.After) || e.Type == cache.Deleted {
+	if r == nil || !bytes.Equal(t.templates[set], r.After) || e.Type == delta.Deleted {
 		return
 	}
 	for _, why := range trouble.Pod(e.Doc) {

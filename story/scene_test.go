@@ -7,9 +7,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/kuberewind/kuberewind/change"
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
 	"github.com/kuberewind/kuberewind/internal/scene/record"
@@ -167,7 +167,7 @@ func TestAnObjectThatWasMadeAgainHasOneStoryOfTwoLives(t *testing.T) {
 	s, entries := told(t, rec, about(t, rec, "configmaps", "billing", "limits"))
 	require.Len(t, s.Objects, 2)
 	require.NotEqual(t, s.Objects[0].UID, s.Objects[1].UID)
-	require.Equal(t, cache.Deleted, entries[1].Type)
+	require.Equal(t, delta.Deleted, entries[1].Type)
 }
 
 func TestAnEventOfTheStorySaysWhatHappenedToWhat(t *testing.T) {
@@ -175,7 +175,7 @@ func TestAnEventOfTheStorySaysWhatHappenedToWhat(t *testing.T) {
 	_, entries := told(t, rec, about(t, rec, "jobs.batch", "shop", "migrate"))
 	var said []string
 	for _, e := range entries {
-		if e.Event != nil && e.Type == cache.Added {
+		if e.Event != nil && e.Type == delta.Added {
 			said = append(said, e.Object.Stream.Kind+" "+e.Event.Type+" "+e.Event.Reason)
 			require.NotEmpty(t, e.Event.Message)
 			require.Equal(t, change.Event, e.Change.Class)

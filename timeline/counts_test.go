@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kuberewind/kuberewind/bench/data"
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/internal/erasure"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
 	"github.com/kuberewind/kuberewind/internal/scene/record"
@@ -224,14 +225,14 @@ func busy(t *testing.T) *timelinetest.Book {
 		resource := []string{"pods", "configmaps", "leases", "nodes", "things"}[random.IntN(5)]
 		name := fmt.Sprint("x", random.IntN(4))
 		metadata, fields := bodies[random.IntN(len(bodies))](i)
-		kind := postgres.Updated
+		kind := delta.Updated
 		if !alive[resource+name] {
-			kind = postgres.Added
+			kind = delta.Added
 		} else if random.IntN(12) == 0 {
-			kind = postgres.Deleted
+			kind = delta.Deleted
 		}
-		alive[resource+name] = kind != postgres.Deleted
-		return b.Delta(kind, postgres.SourceWatch, resource, name, metadata, fields)
+		alive[resource+name] = kind != delta.Deleted
+		return b.Delta(kind, delta.SourceWatch, resource, name, metadata, fields)
 	}
 	for i := range 300 {
 		if b.Now = b.Now.Add(time.Duration(random.Int64N(int64(12 * time.Minute)))); i == 120 {

@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/internal/timelinetest"
-	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
 const (
@@ -34,18 +34,18 @@ func (l *lacking) kinds() map[string]int {
 func threeDays(t *testing.T) (b *timelinetest.Book, lost time.Time) {
 	b = timelinetest.NewBook(t)
 	b.List()
-	b.Watched(postgres.Added, "configmaps", "settings", `"labels":{"app":"web"},`, `,"data":{"n":"1"}`)
-	b.Watched(postgres.Added, "pods", "first", "", running)
+	b.Watched(delta.Added, "configmaps", "settings", `"labels":{"app":"web"},`, `,"data":{"n":"1"}`)
+	b.Watched(delta.Added, "pods", "first", "", running)
 	b.Now = timelinetest.Noon.AddDate(0, 0, 1)
-	b.Watched(postgres.Updated, "configmaps", "settings", `"labels":{"app":"web"},`, `,"data":{"n":"2"}`)
+	b.Watched(delta.Updated, "configmaps", "settings", `"labels":{"app":"web"},`, `,"data":{"n":"2"}`)
 	b.Now = b.Now.Add(6 * time.Hour)
-	b.Watched(postgres.Updated, "pods", "first", "", crashes)
+	b.Watched(delta.Updated, "pods", "first", "", crashes)
 	b.Now = timelinetest.Noon.AddDate(0, 0, 2).Add(-2 * time.Hour)
-	b.Watched(postgres.Updated, "configmaps", "settings", `"labels":{"app":"web"},`, `,"data":{"n":"3"}`)
-	b.Watched(postgres.Added, "pods", "second", "", running)
+	b.Watched(delta.Updated, "configmaps", "settings", `"labels":{"app":"web"},`, `,"data":{"n":"3"}`)
+	b.Watched(delta.Added, "pods", "second", "", running)
 	b.Now = b.Now.Add(time.Hour)
-	b.Watched(postgres.Updated, "pods", "second", "", crashes)
-	b.Watched(postgres.Updated, "pods", "first", `"labels":{"seen":"1"},`, crashes)
+	b.Watched(delta.Updated, "pods", "second", "", crashes)
+	b.Watched(delta.Updated, "pods", "first", `"labels":{"seen":"1"},`, crashes)
 	lost = timelinetest.Noon.AddDate(0, 0, 1)
 	b.Lose(lost)
 	return b, lost
@@ -124,10 +124,10 @@ func TestSinceWhenIsNotSaidBeyondALostDay(t *testing.T) {
 func TestADamagedVersionIsSaid(t *testing.T) {
 	b := timelinetest.NewBook(t)
 	b.List()
-	b.Watched(postgres.Added, "pods", "web", "", running)
-	b.Watched(postgres.Updated, "pods", "web", "", crashes)
-	b.Watched(postgres.Updated, "pods", "web", `"labels":{"a":"b"},`, crashes)
-	b.Watched(postgres.Added, "pods", "other", "", crashes)
+	b.Watched(delta.Added, "pods", "web", "", running)
+	b.Watched(delta.Updated, "pods", "web", "", crashes)
+	b.Watched(delta.Updated, "pods", "web", `"labels":{"a":"b"},`, crashes)
+	b.Watched(delta.Added, "pods", "other", "", crashes)
 	b.DB.Exec(t, `UPDATE kuberewind.deltas_data SET digest = decode(md5('x'), 'hex') WHERE seq = 2`)
 	s := served(t, b.DB, time.Minute)
 	var got struct {
@@ -158,9 +158,9 @@ func TestADamagedVersionIsSaid(t *testing.T) {
 func TestAVersionThatIsStoredAsAWholeIsShownAfterALostDay(t *testing.T) {
 	b := timelinetest.NewBook(t)
 	b.List()
-	b.Watched(postgres.Added, "configmaps", "settings", "", `,"data":{"n":"1"}`)
+	b.Watched(delta.Added, "configmaps", "settings", "", `,"data":{"n":"1"}`)
 	b.Now = timelinetest.Noon.AddDate(0, 0, 1)
-	b.Watched(postgres.Updated, "configmaps", "settings", "", `,"data":{"n":"2"}`)
+	b.Watched(delta.Updated, "configmaps", "settings", "", `,"data":{"n":"2"}`)
 	lost := b.Now
 	b.Now = timelinetest.Noon.AddDate(0, 0, 2)
 	b.Sweep()

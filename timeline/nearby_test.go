@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/internal/timelinetest"
-	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
 type around struct {
@@ -41,21 +41,21 @@ func village(b *timelinetest.Book) {
 		return `,"kind":"Deployment","spec":{"selector":{"matchLabels":{"app":"` + name + `"}},"template":{"spec":{"configMap":"` + config + `"}}}`
 	}
 	b.List(
-		b.Delta(postgres.Sync, postgres.SourceList, "deployments", "web", "", app("web", "settings-1")),
-		b.Delta(postgres.Sync, postgres.SourceList, "deployments", "cart", "", app("cart", "settings-2")),
-		b.Delta(postgres.Sync, postgres.SourceList, "pods", "web-1", timelinetest.Owned("Deployment", "deployments", "web"), `,"spec":{"nodeName":"node-7"},"status":{"phase":"Running","conditions":[{"message":"exceeded: budget-9"}]}`),
-		b.Delta(postgres.Sync, postgres.SourceList, "pods", "cart-1", timelinetest.Owned("Deployment", "deployments", "cart"), `,"spec":{"nodeName":"node-8"}`),
-		b.Delta(postgres.Sync, postgres.SourceList, "configmaps", "settings-1", "", `,"data":{"a":"1"}`),
-		b.Delta(postgres.Sync, postgres.SourceList, "configmaps", "settings-2", "", `,"data":{"a":"1"}`),
-		b.Delta(postgres.Sync, postgres.SourceList, "configmaps", "budget-9", "", `,"data":{"a":"1"}`),
-		b.Delta(postgres.Sync, postgres.SourceList, "configmaps", "rights", "", `,"data":{"a":"1"}`),
-		b.Delta(postgres.Sync, postgres.SourceList, "things", "grant", "", `,"spec":{"of":"rights","to":["user:settings-1"],"with":"cart"}`),
-		b.Delta(postgres.Sync, postgres.SourceList, "nodes", "node-7", "", `,"spec":{}`),
-		b.Delta(postgres.Sync, postgres.SourceList, "nodes", "node-8", "", `,"spec":{}`),
+		b.Delta(delta.Sync, delta.SourceList, "deployments", "web", "", app("web", "settings-1")),
+		b.Delta(delta.Sync, delta.SourceList, "deployments", "cart", "", app("cart", "settings-2")),
+		b.Delta(delta.Sync, delta.SourceList, "pods", "web-1", timelinetest.Owned("Deployment", "deployments", "web"), `,"spec":{"nodeName":"node-7"},"status":{"phase":"Running","conditions":[{"message":"exceeded: budget-9"}]}`),
+		b.Delta(delta.Sync, delta.SourceList, "pods", "cart-1", timelinetest.Owned("Deployment", "deployments", "cart"), `,"spec":{"nodeName":"node-8"}`),
+		b.Delta(delta.Sync, delta.SourceList, "configmaps", "settings-1", "", `,"data":{"a":"1"}`),
+		b.Delta(delta.Sync, delta.SourceList, "configmaps", "settings-2", "", `,"data":{"a":"1"}`),
+		b.Delta(delta.Sync, delta.SourceList, "configmaps", "budget-9", "", `,"data":{"a":"1"}`),
+		b.Delta(delta.Sync, delta.SourceList, "configmaps", "rights", "", `,"data":{"a":"1"}`),
+		b.Delta(delta.Sync, delta.SourceList, "things", "grant", "", `,"spec":{"of":"rights","to":["user:settings-1"],"with":"cart"}`),
+		b.Delta(delta.Sync, delta.SourceList, "nodes", "node-7", "", `,"spec":{}`),
+		b.Delta(delta.Sync, delta.SourceList, "nodes", "node-8", "", `,"spec":{}`),
 	)
 	at := func(resource, name, metadata, fields string) {
 		b.Now = b.Now.Add(time.Minute)
-		b.Watched(postgres.Updated, resource, name, metadata, fields)
+		b.Watched(delta.Updated, resource, name, metadata, fields)
 	}
 	at("deployments", "web", "", app("web", "settings-1")[:len(app("web", "settings-1"))-1]+`,"replicas":2}`)
 	at("configmaps", "budget-9", "", `,"data":{"a":"2"}`)
@@ -107,7 +107,7 @@ func TestChangesAroundAnObjectStandForNoCauseIfSomeMayBeMissing(t *testing.T) {
 	b.Commit(b.Interrupted("configmaps", "expired"))
 	b.Now = b.Now.Add(2 * time.Minute)
 	b.Commit(
-		b.Delta(postgres.Sync, "relist", "configmaps", "settings-1", "", `,"data":{"a":"3"}`),
+		b.Delta(delta.Sync, "relist", "configmaps", "settings-1", "", `,"data":{"a":"3"}`),
 		b.Listed("configmaps", "expired", "relist"))
 	s := served(t, b.DB, time.Minute)
 	var lost, found around
@@ -116,7 +116,7 @@ func TestChangesAroundAnObjectStandForNoCauseIfSomeMayBeMissing(t *testing.T) {
 	require.Equal(t, "Changes of configmaps from 12:05:00 to 12:13:00 may be missing (expired): what came before the instant is not known.", lost.Unknown)
 
 	b.Now = b.Now.Add(time.Minute)
-	b.Watched(postgres.Updated, "configmaps", "settings-1", "", `,"data":{"a":"4"}`)
+	b.Watched(delta.Updated, "configmaps", "settings-1", "", `,"data":{"a":"4"}`)
 	s = served(t, b.DB, time.Minute)
 	s.ask(t, "nearby", near(s, "web"), &found)
 	require.Empty(t, found.Unknown, "all is on record since the newest change")
@@ -129,10 +129,10 @@ func TestChangesAroundAnObjectStandForNoCauseIfSomeMayBeMissing(t *testing.T) {
 
 func TestALongListAroundAnObjectIsCutWithItsNumber(t *testing.T) {
 	b := timelinetest.NewBook(t)
-	b.List(b.Delta(postgres.Sync, postgres.SourceList, "deployments", "web", "", `,"spec":{}`))
+	b.List(b.Delta(delta.Sync, delta.SourceList, "deployments", "web", "", `,"spec":{}`))
 	for n := range 250 {
 		b.Now = b.Now.Add(time.Second)
-		b.Watched(postgres.Updated, "deployments", "web", "", `,"spec":{"replicas":`+strconv.Itoa(n)+`}`)
+		b.Watched(delta.Updated, "deployments", "web", "", `,"spec":{"replicas":`+strconv.Itoa(n)+`}`)
 	}
 	s := served(t, b.DB, time.Minute)
 	var got around

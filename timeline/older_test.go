@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/internal/timelinetest"
-	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
 // A ticked is the ticks of lanes as they are answered.
@@ -114,10 +114,10 @@ func TestPagesOfLanesAreOfOneList(t *testing.T) {
 	b := timelinetest.NewBook(t)
 	b.List()
 	for _, name := range []string{"a", "b", "c"} {
-		b.Watched(postgres.Added, "pods", name, "", running)
+		b.Watched(delta.Added, "pods", name, "", running)
 	}
-	b.Watched(postgres.Updated, "pods", "a", "", crashes)
-	b.Watched(postgres.Updated, "pods", "b", "", crashes)
+	b.Watched(delta.Updated, "pods", "a", "", crashes)
+	b.Watched(delta.Updated, "pods", "b", "", crashes)
 	s := served(t, b.DB, time.Minute)
 	v := url.Values{"from": {millis(timelinetest.Noon.Add(-time.Minute))}, "to": {millis(timelinetest.Noon.Add(time.Hour))}, "group": {"none"}, "limit": {"1"}}
 	var names []string
@@ -129,9 +129,9 @@ func TestPagesOfLanesAreOfOneList(t *testing.T) {
 		if got.Next == "" {
 			break
 		}
-		b.Watched(postgres.Updated, "pods", "c", "", `,"spec":{"n":`+strconv.Itoa(len(names))+`}`)
-		b.Watched(postgres.Updated, "pods", "c", "", running)
-		b.Watched(postgres.Added, "pods", "new"+strconv.Itoa(len(names)), "", running)
+		b.Watched(delta.Updated, "pods", "c", "", `,"spec":{"n":`+strconv.Itoa(len(names))+`}`)
+		b.Watched(delta.Updated, "pods", "c", "", running)
+		b.Watched(delta.Added, "pods", "new"+strconv.Itoa(len(names)), "", running)
 		v.Set("cursor", got.Next)
 	}
 	require.Equal(t, []string{"a", "b", "c"}, names)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/internal/timelinetest"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
@@ -34,16 +35,16 @@ func (l *troubles) named(name string) (found trouble) {
 func TestAWindowEndsAtItsEndAlsoIfAGapTouchesIt(t *testing.T) {
 	b := timelinetest.NewBook(t)
 	b.List()
-	b.Watched(postgres.Added, "pods", "web", "", running)
+	b.Watched(delta.Added, "pods", "web", "", running)
 	b.Commit(b.Interrupted("configmaps", "expired"))
 	b.Now = timelinetest.Noon.Add(10 * time.Minute)
 	end := b.Now
-	b.Commit(b.Listed("configmaps", "expired", postgres.SourceRelist))
+	b.Commit(b.Listed("configmaps", "expired", delta.SourceRelist))
 	b.Now = timelinetest.Noon.Add(12 * time.Minute)
-	b.Watched(postgres.Updated, "pods", "web", "", crashes)
-	b.Watched(postgres.Added, "pods", "later", "", crashes)
+	b.Watched(delta.Updated, "pods", "web", "", crashes)
+	b.Watched(delta.Added, "pods", "later", "", crashes)
 	b.Now = timelinetest.Noon.Add(time.Hour)
-	b.Watched(postgres.Updated, "pods", "web", "", running)
+	b.Watched(delta.Updated, "pods", "web", "", running)
 	s := served(t, b.DB, time.Minute)
 	window := url.Values{"from": {millis(timelinetest.Noon.Add(-time.Minute))}, "to": {millis(end)}, "namespace": {"shop"}}
 	var got struct {
@@ -79,10 +80,10 @@ func TestAWindowEndsAtItsEndAlsoIfAGapTouchesIt(t *testing.T) {
 func TestAQuietWindowKeepsItsLanes(t *testing.T) {
 	b := timelinetest.NewBook(t)
 	b.List()
-	b.Watched(postgres.Added, "pods", "web", "", running)
-	b.Watched(postgres.Added, "leases", "leader", "", "")
+	b.Watched(delta.Added, "pods", "web", "", running)
+	b.Watched(delta.Added, "leases", "leader", "", "")
 	b.Now = timelinetest.Noon.Add(time.Hour)
-	b.Watched(postgres.Updated, "pods", "web", "", crashes)
+	b.Watched(delta.Updated, "pods", "web", "", crashes)
 	s := served(t, b.DB, time.Minute)
 	var got laneList
 	s.ask(t, "lanes", url.Values{"from": {millis(timelinetest.Noon.Add(time.Minute))}, "to": {millis(timelinetest.Noon.Add(2 * time.Minute))}, "namespace": {"shop"}}, &got)
@@ -99,12 +100,12 @@ func TestAQuietWindowKeepsItsLanes(t *testing.T) {
 func TestTroubleWithinAPauseIsOfItsInstant(t *testing.T) {
 	b := timelinetest.NewBook(t)
 	b.List()
-	b.Watched(postgres.Added, "pods", "web", "", running)
+	b.Watched(delta.Added, "pods", "web", "", running)
 	stopped := b.Now
 	b.Pause(time.Hour)
-	broke := b.Delta(postgres.Updated, postgres.SourceWatch, "pods", "web", "", crashes)
-	healed := b.Delta(postgres.Updated, postgres.SourceWatch, "pods", "web", "", running)
-	again := b.Delta(postgres.Updated, postgres.SourceWatch, "pods", "web", "", crashes)
+	broke := b.Delta(delta.Updated, delta.SourceWatch, "pods", "web", "", crashes)
+	healed := b.Delta(delta.Updated, delta.SourceWatch, "pods", "web", "", running)
+	again := b.Delta(delta.Updated, delta.SourceWatch, "pods", "web", "", crashes)
 	broke.Occurred, healed.Occurred, again.Occurred = stopped.Add(10*time.Minute), stopped.Add(30*time.Minute), stopped.Add(40*time.Minute)
 	b.Commit(broke, healed, again)
 	s := served(t, b.DB, time.Minute)
@@ -126,9 +127,9 @@ func TestTroubleWithinAPauseIsOfItsInstant(t *testing.T) {
 func TestTroubleAtAnInstantLongAfterTheRecorderStoppedHasItsBegin(t *testing.T) {
 	b := timelinetest.NewBook(t)
 	b.List()
-	b.Watched(postgres.Added, "pods", "web", "", running)
+	b.Watched(delta.Added, "pods", "web", "", running)
 	b.Now = b.Now.Add(time.Minute)
-	b.Watched(postgres.Updated, "pods", "web", "", crashes)
+	b.Watched(delta.Updated, "pods", "web", "", crashes)
 	s := served(t, b.DB, time.Minute)
 	for _, at := range []string{"now", millis(s.extent.LastAt.Add(48 * time.Hour))} {
 		var got troubles
@@ -142,8 +143,8 @@ func TestTroubleAtAnInstantLongAfterTheRecorderStoppedHasItsBegin(t *testing.T) 
 func TestTroubleHasWhateverSaysThatItIsNotReady(t *testing.T) {
 	b := timelinetest.NewBook(t)
 	bad := `,"status":{"conditions":[{"type":"Ready","status":"False","reason":"NoQuota"}]}`
-	b.List(b.Delta(postgres.Sync, postgres.SourceList, "things", "old", "", bad))
-	b.Watched(postgres.Added, "things", "new", "", bad)
+	b.List(b.Delta(delta.Sync, delta.SourceList, "things", "old", "", bad))
+	b.Watched(delta.Added, "things", "new", "", bad)
 	s := served(t, b.DB, time.Minute)
 	var got troubles
 	s.ask(t, "trouble", s.end(), &got)
@@ -156,13 +157,13 @@ func TestTroubleHasWhateverSaysThatItIsNotReady(t *testing.T) {
 
 func TestAGapBeforeATroubleOfWhichNoChangeIsKnownIsSaid(t *testing.T) {
 	b := timelinetest.NewBook(t)
-	b.List(b.Delta(postgres.Sync, postgres.SourceList, "pods", "web", "", running))
+	b.List(b.Delta(delta.Sync, delta.SourceList, "pods", "web", "", running))
 	b.Now = timelinetest.Noon.Add(time.Minute)
 	b.Commit(b.Interrupted("pods", "expired"))
 	b.Now = timelinetest.Noon.Add(10 * time.Minute)
-	b.Commit(b.Listed("pods", "expired", postgres.SourceRelist))
+	b.Commit(b.Listed("pods", "expired", delta.SourceRelist))
 	b.Now = timelinetest.Noon.Add(20 * time.Minute)
-	b.Watched(postgres.Updated, "pods", "web", "", crashes)
+	b.Watched(delta.Updated, "pods", "web", "", crashes)
 	s := served(t, b.DB, time.Minute)
 	var got troubles
 	s.ask(t, "trouble", s.end(), &got)
@@ -173,9 +174,9 @@ func TestAGapBeforeATroubleOfWhichNoChangeIsKnownIsSaid(t *testing.T) {
 
 func TestWhatWasListedBeforeItsOwnerIsOwned(t *testing.T) {
 	b := timelinetest.NewBook(t)
-	pod := b.Delta(postgres.Sync, postgres.SourceList, "pods", "web-1", timelinetest.Owned("Deployment", "deployments", "web"), running)
-	lease := b.Delta(postgres.Sync, postgres.SourceList, "leases", "n1", timelinetest.Owned("Node", "nodes", "n1"), "")
-	b.List(pod, lease, b.Delta(postgres.Sync, postgres.SourceList, "deployments", "web", "", ""), b.Delta(postgres.Sync, postgres.SourceList, "nodes", "n1", "", ""))
+	pod := b.Delta(delta.Sync, delta.SourceList, "pods", "web-1", timelinetest.Owned("Deployment", "deployments", "web"), running)
+	lease := b.Delta(delta.Sync, delta.SourceList, "leases", "n1", timelinetest.Owned("Node", "nodes", "n1"), "")
+	b.List(pod, lease, b.Delta(delta.Sync, delta.SourceList, "deployments", "web", "", ""), b.Delta(delta.Sync, delta.SourceList, "nodes", "n1", "", ""))
 	s := served(t, b.DB, time.Minute)
 	for name, owned := range map[string]string{"deployments-web": "web-1", "nodes-n1": "n1"} {
 		var got shown
@@ -188,9 +189,9 @@ func TestWhatWasListedBeforeItsOwnerIsOwned(t *testing.T) {
 func TestBlameIsOfWhatLives(t *testing.T) {
 	b := timelinetest.NewBook(t)
 	b.List()
-	b.Watched(postgres.Added, "configmaps", "settings", "", `,"data":{"n":"1"}`)
-	b.Watched(postgres.Deleted, "configmaps", "settings", "", `,"data":{"n":"1"}`)
-	b.Watched(postgres.Added, "configmaps", "other", "", "")
+	b.Watched(delta.Added, "configmaps", "settings", "", `,"data":{"n":"1"}`)
+	b.Watched(delta.Deleted, "configmaps", "settings", "", `,"data":{"n":"1"}`)
+	b.Watched(delta.Added, "configmaps", "other", "", "")
 	s := served(t, b.DB, time.Minute)
 	status := s.refused(t, "blame", url.Values{"resource": {"configmaps"}, "namespace": {"shop"}, "name": {"settings"}, "at": {"seq:3"}})
 	require.Equal(t, 404, int(status.Code), status.Message)
@@ -202,8 +203,8 @@ func TestBlameIsOfWhatLives(t *testing.T) {
 func TestTheCommandOfAComparisonNamesItsObjects(t *testing.T) {
 	b := timelinetest.NewBook(t)
 	b.List()
-	b.Watched(postgres.Added, "configmaps", "settings", "", `,"data":{"n":"1"}`)
-	b.Watched(postgres.Updated, "configmaps", "settings", "", `,"data":{"n":"2"}`)
+	b.Watched(delta.Added, "configmaps", "settings", "", `,"data":{"n":"1"}`)
+	b.Watched(delta.Updated, "configmaps", "settings", "", `,"data":{"n":"2"}`)
 	s := served(t, b.DB, time.Minute)
 	for _, test := range []struct {
 		v    url.Values
@@ -234,13 +235,13 @@ func TestTheCommandOfAComparisonNamesItsObjects(t *testing.T) {
 func TestATroubleSaysIfTheChangeBeforeWasNotReachedInTime(t *testing.T) {
 	b := timelinetest.NewBook(t)
 	b.List()
-	b.Watched(postgres.Added, "deployments", "web", "", `,"spec":{"replicas":1}`)
+	b.Watched(delta.Added, "deployments", "web", "", `,"spec":{"replicas":1}`)
 	var items []postgres.Item
 	for i := range 1500 {
-		items = append(items, b.Delta(postgres.Added, postgres.SourceWatch, "configmaps", "c"+strconv.Itoa(i), "", ""))
+		items = append(items, b.Delta(delta.Added, delta.SourceWatch, "configmaps", "c"+strconv.Itoa(i), "", ""))
 	}
 	b.Commit(items...)
-	b.Watched(postgres.Added, "pods", "web-1", timelinetest.Owned("Deployment", "deployments", "web"), crashes)
+	b.Watched(delta.Added, "pods", "web-1", timelinetest.Owned("Deployment", "deployments", "web"), crashes)
 	var got troubles
 	patient, hasty := served(t, b.DB, time.Minute), served(t, b.DB, time.Nanosecond)
 	patient.ask(t, "trouble", patient.end(), &got)
@@ -256,11 +257,11 @@ func TestATroubleSaysIfTheChangeBeforeWasNotReachedInTime(t *testing.T) {
 func TestANameWithinAPauseIsOfTheLifeOfTheInstant(t *testing.T) {
 	b := timelinetest.NewBook(t)
 	b.List()
-	b.Watched(postgres.Added, "configmaps", "settings", "", `,"data":{"n":"1"}`)
+	b.Watched(delta.Added, "configmaps", "settings", "", `,"data":{"n":"1"}`)
 	stopped := b.Now
 	b.Pause(time.Hour)
-	gone := b.Delta(postgres.Deleted, postgres.SourceWatch, "configmaps", "settings", "", `,"data":{"n":"1"}`)
-	anew := b.Delta(postgres.Added, postgres.SourceWatch, "configmaps", "settings", "", `,"data":{"n":"2"}`)
+	gone := b.Delta(delta.Deleted, delta.SourceWatch, "configmaps", "settings", "", `,"data":{"n":"1"}`)
+	anew := b.Delta(delta.Added, delta.SourceWatch, "configmaps", "settings", "", `,"data":{"n":"2"}`)
 	anew.Object.(*timelinetest.Version).Be("second")
 	gone.Occurred, anew.Occurred = stopped.Add(10*time.Minute), stopped.Add(20*time.Minute)
 	b.Commit(gone, anew)

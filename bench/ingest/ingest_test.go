@@ -16,6 +16,7 @@ import (
 
 	"github.com/kuberewind/kuberewind/bench/data"
 	"github.com/kuberewind/kuberewind/bench/measure"
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/recordertest"
 	"github.com/kuberewind/kuberewind/kube"
@@ -182,7 +183,7 @@ func midnight(t *testing.T, address string) {
 	defer sink.Close()
 	stream, err := sink.Stream(t.Context(), postgres.StreamSpec{Version: "v1", Resource: "configmaps", Kind: "ConfigMap", Namespaced: true})
 	require.NoError(t, err)
-	put := func(name, rv, kind, source string) {
+	put := func(name, rv string, kind delta.Type, source delta.Source) {
 		doc, err := patch.Canonical(fmt.Appendf(nil, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q,"namespace":"n","resourceVersion":%q,"uid":"of %[1]s"}}`, name, rv))
 		require.NoError(t, err)
 		object, err := kube.Restore(doc)
@@ -192,11 +193,11 @@ func midnight(t *testing.T, address string) {
 		require.NoError(t, sink.Commit(t.Context(), batch))
 	}
 	for _, name := range []string{"a", "b", "c"} {
-		put(name, "1", postgres.Sync, postgres.SourceList)
+		put(name, "1", delta.Sync, delta.SourceList)
 	}
 	now = now.AddDate(0, 0, 1)
 	require.NoError(t, resync(t.Context(), sink, stream, now))
-	put("b", "2", postgres.Updated, postgres.SourceWatch)
+	put("b", "2", delta.Updated, delta.SourceWatch)
 }
 
 func TestWhatIsStoredAgainAtMidnightIsNoEvent(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/kuberewind/kuberewind/bench/measure"
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
@@ -157,7 +158,7 @@ func resync(ctx context.Context, sink *postgres.Sink, st *postgres.Stream, now t
 			return errors.Join(err, fmt.Errorf("%s does not need a keyframe", key))
 		}
 		items = append(items, postgres.Item{
-			Stream: st.ID(), Kind: postgres.Delta, Type: postgres.Sync, Source: postgres.SourceResync, Object: object, Version: object.Version(), Observed: now,
+			Stream: st.ID(), Kind: postgres.Delta, Type: delta.Sync, Source: delta.SourceResync, Object: object, Version: object.Version(), Observed: now,
 		})
 		if len(items) == sweepBatch {
 			if err := commit(); err != nil {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kuberewind/kuberewind/bench/data"
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/patch"
 	"github.com/kuberewind/kuberewind/sink/postgres"
@@ -37,7 +38,7 @@ func prepare(set data.Set, events int, observed time.Time) (*written, error) {
 		if err != nil {
 			return nil, err
 		}
-		item.Type, item.Source, item.Position = postgres.Sync, postgres.SourceList, ""
+		item.Type, item.Source, item.Position = delta.Sync, delta.SourceList, ""
 		w.first = append(w.first, item)
 	}
 	for e, err := range set.Events() {
@@ -65,9 +66,9 @@ func itemOf(e *data.Event, resources []data.Resource, observed time.Time) (item 
 	if err != nil {
 		return item, err
 	}
-	kind := map[watch.EventType]string{watch.Added: postgres.Added, watch.Modified: postgres.Updated, watch.Deleted: postgres.Deleted}[e.Type]
+	kind := map[watch.EventType]delta.Type{watch.Added: delta.Added, watch.Modified: delta.Updated, watch.Deleted: delta.Deleted}[e.Type]
 	return postgres.Item{
-		Stream: int32(e.Resource + 1), Kind: postgres.Delta, Type: kind, Source: postgres.SourceWatch, Observed: observed, Object: object,
+		Stream: int32(e.Resource + 1), Kind: postgres.Delta, Type: kind, Source: delta.SourceWatch, Observed: observed, Object: object,
 		Position: strconv.FormatUint(e.RV, 10), Version: resources[e.Resource].Version,
 	}, nil
 }
@@ -114,7 +115,7 @@ func (w *written) list(ctx context.Context, sink *postgres.Sink, observed time.T
 	for i := range w.resources {
 		const rv = "1"
 		items = append(items, postgres.Item{
-			Stream: int32(i + 1), Kind: postgres.Replaced, Observed: observed, Position: rv, Marker: postgres.Marker{Cause: "first_list", ToRV: rv},
+			Stream: int32(i + 1), Kind: postgres.Marked, Observed: observed, Position: rv, Marker: delta.Marker{Kind: delta.Replaced, Cause: delta.CauseFirstList, ToRV: rv},
 		})
 	}
 	return write(ctx, sink, items)

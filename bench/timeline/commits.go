@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/kuberewind/kuberewind/bench/measure"
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/patch"
@@ -211,7 +212,7 @@ func (w *writer) change(ctx context.Context) (seq int64, err error) {
 		return 0, err
 	}
 	batch, err := w.sink.Encode([]postgres.Item{{
-		Stream: w.stream.ID(), Kind: postgres.Delta, Type: postgres.Updated, Source: postgres.SourceWatch, Observed: w.now(), Object: version, Version: w.life.Stream.Version,
+		Stream: w.stream.ID(), Kind: postgres.Delta, Type: delta.Updated, Source: delta.SourceWatch, Observed: w.now(), Object: version, Version: w.life.Stream.Version,
 		Position: version.GetResourceVersion(),
 	}})
 	if err != nil {

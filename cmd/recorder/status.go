@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/duration"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/deltafifo/spool"
 	"github.com/kuberewind/kuberewind/internal/config"
 	"github.com/kuberewind/kuberewind/internal/election"
@@ -172,7 +173,7 @@ func (c *clusterStatus) streams() string {
 
 // summary counts the streams by state, and what lives in them.
 func summary(streams []postgres.StreamStatus) string {
-	states := map[string]int{}
+	states := map[delta.State]int{}
 	gaps, living := 0, int64(0)
 	for _, s := range streams {
 		states[s.State]++
@@ -181,8 +182,8 @@ func summary(streams []postgres.StreamStatus) string {
 			gaps++
 		}
 	}
-	text := fmt.Sprintf("%d live", states["live"])
-	for _, state := range []string{"listing", "interrupted"} {
+	text := fmt.Sprintf("%d live", states[delta.StateLive])
+	for _, state := range []delta.State{delta.StateListing, delta.StateInterrupted} {
 		if states[state] > 0 {
 			text += fmt.Sprintf(", %d %s", states[state], state)
 		}
@@ -197,11 +198,11 @@ func summary(streams []postgres.StreamStatus) string {
 func (p *program) printAilingStreams(streams []postgres.StreamStatus) error {
 	t := newTable(p.out)
 	for _, s := range streams {
-		if s.State == "live" && s.Gap == nil {
+		if s.State == delta.StateLive && s.Gap == nil {
 			continue
 		}
 		t.titled("RESOURCE", "STATE", "SINCE", "LIVING", "GAP")
-		t.row(resourceName(s), s.State, age(s.StateSince), strconv.FormatInt(s.Living, 10), orDash(cause(s)))
+		t.row(resourceName(s), string(s.State), age(s.StateSince), strconv.FormatInt(s.Living, 10), orDash(cause(s)))
 	}
 	if t.hasHead {
 		t.row("")
@@ -214,7 +215,7 @@ func (p *program) printAllStreams(streams []postgres.StreamStatus) error {
 	t := newTable(p.out)
 	for _, s := range streams {
 		t.titled("RESOURCE", "VERSION", "STATE", "SINCE", "LIVING", "LAST SEQ", "POSITION", "MOVED", "WHY")
-		t.row(resourceName(s), s.Version, s.State, age(s.StateSince), strconv.FormatInt(s.Living, 10), strconv.FormatInt(s.LastSeq, 10),
+		t.row(resourceName(s), s.Version, string(s.State), age(s.StateSince), strconv.FormatInt(s.Living, 10), strconv.FormatInt(s.LastSeq, 10),
 			orDash(s.Position), age(s.PositionedAt), why(s))
 	}
 	return t.flush()
@@ -235,7 +236,7 @@ func cause(s postgres.StreamStatus) string {
 	if s.Gap == nil {
 		return ""
 	}
-	return s.Gap.Cause
+	return string(s.Gap.Cause)
 }
 
 // why is what the server or the recorder says of the state, with the gap that is open because of it.
@@ -243,7 +244,7 @@ func why(s postgres.StreamStatus) string {
 	if s.Gap == nil {
 		return s.Detail
 	}
-	text := s.Gap.Cause
+	text := string(s.Gap.Cause)
 	if !s.Gap.Since.IsZero() {
 		text += ", nothing seen for " + age(s.Gap.Since)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/erasure"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
@@ -55,7 +56,7 @@ func newScene(t *testing.T) *scene {
 	db := pgtest.Shared(t).New(t, pgtest.EmptyRecord)
 	s := &scene{T: t, url: db.URL(), admin: db.Pool(t), now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), rv: 100}
 	s.open()
-	s.commit(postgres.Item{Kind: postgres.Replaced, Position: "100", Marker: postgres.Marker{Cause: "first_list", ToRV: "100"}})
+	s.commit(postgres.Item{Kind: postgres.Marked, Position: "100", Marker: delta.Marker{Kind: delta.Replaced, Cause: "first_list", ToRV: "100"}})
 	return s
 }
 
@@ -86,13 +87,13 @@ func (s *scene) try(items ...postgres.Item) error {
 }
 
 // version is an event of a pod whose spec has these members.
-func (s *scene) version(kind, name string, members ...string) postgres.Item {
+func (s *scene) version(kind delta.Type, name string, members ...string) postgres.Item {
 	s.Helper()
 	s.rv++
 	text := fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":%q,"namespace":"shop","resourceVersion":"%d"},"spec":{%s}}`, name, s.rv, strings.Join(members, ","))
 	doc, err := patch.Canonical([]byte(text))
 	require.NoError(s, err, text)
-	return postgres.Item{Kind: postgres.Delta, Type: kind, Source: postgres.SourceWatch, Object: &object{name, fmt.Sprint(s.rv), doc}, Position: fmt.Sprint(s.rv)}
+	return postgres.Item{Kind: postgres.Delta, Type: kind, Source: delta.SourceWatch, Object: &object{name, fmt.Sprint(s.rv), doc}, Position: fmt.Sprint(s.rv)}
 }
 
 // quote is text in JSON.
@@ -107,12 +108,12 @@ func (s *scene) leak() {
 	secret := `"data":` + quote(base64.StdEncoding.EncodeToString([]byte(leaked)))
 	member := `"f:` + strings.Trim(quote(leaked), `"`) + `":{},` + `"f:` + strings.Trim(quote(leaked), `"`) + `2":{}`
 	nul := `"nul":"\u0000` + strings.Trim(quote(leaked), `"`) + `"`
-	s.commit(s.version(postgres.Added, "clean", `"n":1`), s.version(postgres.Added, "leaky", `"n":1`), s.version(postgres.Added, "gone", env))
-	s.commit(s.version(postgres.Updated, "leaky", `"n":2`, env), s.version(postgres.Updated, "leaky", `"n":3`, applied), s.version(postgres.Updated, "leaky", html))
+	s.commit(s.version(delta.Added, "clean", `"n":1`), s.version(delta.Added, "leaky", `"n":1`), s.version(delta.Added, "gone", env))
+	s.commit(s.version(delta.Updated, "leaky", `"n":2`, env), s.version(delta.Updated, "leaky", `"n":3`, applied), s.version(delta.Updated, "leaky", html))
 	s.now = s.now.AddDate(0, 0, 1)
-	s.commit(s.version(postgres.Updated, "leaky", secret, member), s.version(postgres.Updated, "leaky", nul), s.version(postgres.Updated, "leaky", `"n":4`))
-	s.commit(postgres.Item{Kind: postgres.Delta, Type: postgres.Deleted, Source: postgres.SourceInferred, Key: "shop/gone", UID: "uid-of-gone", RV: fmt.Sprint(s.rv)})
-	s.commit(s.version(postgres.Updated, "clean", `"n":2`), s.version(postgres.Added, "live", env))
+	s.commit(s.version(delta.Updated, "leaky", secret, member), s.version(delta.Updated, "leaky", nul), s.version(delta.Updated, "leaky", `"n":4`))
+	s.commit(postgres.Item{Kind: postgres.Delta, Type: delta.Deleted, Source: delta.SourceInferred, Key: "shop/gone", UID: "uid-of-gone", RV: fmt.Sprint(s.rv)})
+	s.commit(s.version(delta.Updated, "clean", `"n":2`), s.version(delta.Added, "live", env))
 }
 
 func keyed(text []byte) []byte {
@@ -246,10 +247,10 @@ func TestRecorderThatRanMeanwhileIsFencedAndTheNextGoesOn(t *testing.T) {
 	s := newScene(t)
 	s.leak()
 	s.erased(erasure.Options{})
-	require.ErrorIs(t, s.try(s.version(postgres.Updated, "live", `"n":2`)), postgres.ErrFenced)
+	require.ErrorIs(t, s.try(s.version(delta.Updated, "live", `"n":2`)), postgres.ErrFenced)
 	s.rv--
 	s.open()
-	s.commit(s.version(postgres.Updated, "live", `"n":2`))
+	s.commit(s.version(delta.Updated, "live", `"n":2`))
 	require.Empty(t, s.where("hunter2-"), "the patch of the next version would have called it old")
 	s.holds()
 	require.Equal(t, []string{`{"args": ["--password=[erased 1]!", "-v"]}`, `{"n": 2}`}, s.specs("live"))
@@ -257,7 +258,7 @@ func TestRecorderThatRanMeanwhileIsFencedAndTheNextGoesOn(t *testing.T) {
 
 func TestErasuresFollowEachOtherOnOneDelta(t *testing.T) {
 	s := newScene(t)
-	s.commit(s.version(postgres.Added, "pod", `"a":"first-secret","b":"second-secret"`), s.version(postgres.Updated, "pod", `"b":"second-secret"`))
+	s.commit(s.version(delta.Added, "pod", `"a":"first-secret","b":"second-secret"`), s.version(delta.Updated, "pod", `"b":"second-secret"`))
 	s.erased(erasure.Options{Value: []byte("first-secret")})
 	report := s.erased(erasure.Options{Value: []byte("second-secret")})
 	require.Equal(t, int64(2), report.Erasure)
@@ -287,7 +288,7 @@ func TestWhatIsRecordedWhileItIsLookedForIsErasedToo(t *testing.T) {
 		err := s.admin.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')`).Scan(&waits)
 		return err == nil && waits
 	}, 2*time.Minute, 10*time.Millisecond)
-	s.commit(s.version(postgres.Added, "late", `"password":`+quote(leaked)))
+	s.commit(s.version(delta.Added, "late", `"password":`+quote(leaked)))
 	require.NoError(t, tx.Rollback(t.Context()))
 	require.Equal(t, int64(11), (<-done).Deltas)
 	require.Empty(t, s.where("hunter2-"))
@@ -333,8 +334,8 @@ func TestErasureHidesNoTampering(t *testing.T) {
 func TestErasureKeepsToItsScope(t *testing.T) {
 	s := newScene(t)
 	s.commit(
-		s.version(postgres.Added, "a", `"x":"the-secret","y":"the-secret"`),
-		s.version(postgres.Added, "b", `"x":"the-secret"`))
+		s.version(delta.Added, "a", `"x":"the-secret","y":"the-secret"`),
+		s.version(delta.Added, "b", `"x":"the-secret"`))
 	report := s.erased(erasure.Options{Value: []byte("the-secret"), In: "pods/shop/a", Paths: []string{"/spec/x"}})
 	require.Equal(t, int64(1), report.Deltas)
 	require.Equal(t, []string{`{"x": "[erased 1]", "y": "the-secret"}`}, s.specs("a"))
@@ -351,9 +352,9 @@ func TestErasureKeepsToItsScope(t *testing.T) {
 func TestOldestKeyframeLosesTheValueFromAPatchThatNothingIsLeftUnder(t *testing.T) {
 	s := newScene(t)
 	keep := `"keep":"` + strings.Repeat("what stays the same ", 10) + `"`
-	s.commit(s.version(postgres.Added, "pod", keep, `"x/y":"the-secret"`, `"the-secret/key":1`, `"the-secret/list":["one","another"]`))
+	s.commit(s.version(delta.Added, "pod", keep, `"x/y":"the-secret"`, `"the-secret/key":1`, `"the-secret/list":["one","another"]`))
 	s.now = s.now.AddDate(0, 0, 1)
-	s.commit(s.version(postgres.Updated, "pod", keep, `"the-secret/list":["another","one"]`))
+	s.commit(s.version(delta.Updated, "pod", keep, `"the-secret/list":["another","one"]`))
 	_, err := s.admin.Exec(t.Context(), "DROP TABLE kuberewind.deltas_p20260301")
 	require.NoError(t, err)
 	require.Equal(t, []string{"deltas_p20260302"}, s.where("the-secret"))
@@ -419,8 +420,8 @@ func TestWhatKeepsTheValueIsSaid(t *testing.T) {
 	s := newScene(t)
 	const secret = "the-secret"
 	encoded := base64.StdEncoding.EncodeToString([]byte(secret))
-	s.commit(s.version(postgres.Added, secret, `"n":1`), postgres.Item{Kind: postgres.Excluded, UID: "left-out", Key: "shop/" + secret},
-		postgres.Item{Kind: postgres.Interrupted, Marker: postgres.Marker{Cause: "forbidden", Detail: "not " + secret}})
+	s.commit(s.version(delta.Added, secret, `"n":1`), postgres.Item{Kind: postgres.Excluded, UID: "left-out", Key: "shop/" + secret},
+		postgres.Item{Kind: postgres.Marked, Marker: delta.Marker{Kind: delta.Interrupted, Cause: "forbidden", Detail: "not " + secret}})
 	report := s.erased(erasure.Options{Value: []byte(secret)})
 	require.Equal(t, []int64{0, 2, 2}, []int64{report.Deltas, report.Named, report.Told})
 
@@ -433,7 +434,7 @@ func TestWhatKeepsTheValueIsSaid(t *testing.T) {
 
 func TestManagersOfWhichTheValueIsTheNameAreSaid(t *testing.T) {
 	s := newScene(t)
-	v := s.version(postgres.Added, "pod", `"n":"the-secret"`)
+	v := s.version(delta.Added, "pod", `"n":"the-secret"`)
 	o := v.Object.(*object)
 	o.doc = patch.Doc(strings.Replace(string(o.doc), `"metadata":{`, `"metadata":{"managedFields":[{"manager":"the-secret"}],`, 1))
 	s.commit(v)
@@ -449,7 +450,7 @@ func TestBase64OfAFileGoesWithItsLineEnd(t *testing.T) {
 	values := []string{"hunter2sesame", "hunter2-sesame", "hunter2--sesame"}
 	for i, value := range values {
 		for j, end := range []string{"", "\n", "\r\n"} {
-			s.commit(s.version(postgres.Added, fmt.Sprint("pod-", i, j), `"n":`+quote(base64.StdEncoding.EncodeToString([]byte(value+end)))))
+			s.commit(s.version(delta.Added, fmt.Sprint("pod-", i, j), `"n":`+quote(base64.StdEncoding.EncodeToString([]byte(value+end)))))
 		}
 	}
 	for i, value := range values {
@@ -463,7 +464,7 @@ func TestBase64OfAFileGoesWithItsLineEnd(t *testing.T) {
 
 func TestErasureTakesTheValueOutOfTheOwnersOfLives(t *testing.T) {
 	s := newScene(t)
-	owned := s.version(postgres.Added, "owned", `"n":1`)
+	owned := s.version(delta.Added, "owned", `"n":1`)
 	o := owned.Object.(*object)
 	text := strings.Replace(string(o.doc), `"metadata":{`, `"metadata":{"ownerReferences":[{"uid":`+quote(leaked)+`},{"uid":"other"}],`, 1)
 	var err error

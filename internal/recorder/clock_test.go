@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
 	"github.com/kuberewind/kuberewind/kube"
@@ -230,7 +231,7 @@ func (s *timed) write() {
 	s.Helper()
 	s.rv++
 	batch, err := s.recorder.sink.Encode([]postgres.Item{{
-		Stream: s.pods.ID(), Kind: postgres.Delta, Type: postgres.Added, Source: postgres.SourceWatch, Version: "v1",
+		Stream: s.pods.ID(), Kind: postgres.Delta, Type: delta.Added, Source: delta.SourceWatch, Version: "v1",
 		Object: timedPod(s.rv), Observed: s.recorder.now(), Position: fmt.Sprint(s.rv + 1),
 	}})
 	require.NoError(s, err)

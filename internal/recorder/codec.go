@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/deltafifo"
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/patch"
@@ -25,16 +26,16 @@ type codec struct {
 
 // entryHead is everything of an entry but the object.
 type entryHead struct {
-	Resource  entryResource     `json:"resource"`
-	Type      cache.DeltaType   `json:"type,omitempty"`
-	Source    deltafifo.Source  `json:"source,omitempty"`
-	Observed  time.Time         `json:"observed"`
-	Position  string            `json:"position,omitempty"`
-	ListRV    string            `json:"list_rv,omitempty"`
-	Marker    *deltafifo.Marker `json:"marker,omitempty"`
-	Bytes     int               `json:"bytes"`
-	Gone      *entryGone        `json:"gone,omitempty"`
-	Decisions []entryExclusion  `json:"decisions,omitempty"`
+	Resource  entryResource    `json:"resource"`
+	Type      delta.Type       `json:"type,omitempty"`
+	Source    delta.Source     `json:"source,omitempty"`
+	Observed  time.Time        `json:"observed"`
+	Position  string           `json:"position,omitempty"`
+	ListRV    string           `json:"list_rv,omitempty"`
+	Marker    *delta.Marker    `json:"marker,omitempty"`
+	Bytes     int              `json:"bytes"`
+	Gone      *entryGone       `json:"gone,omitempty"`
+	Decisions []entryExclusion `json:"decisions,omitempty"`
 }
 
 type entryResource struct {
@@ -139,7 +140,7 @@ func (c codec) DecodeEntry(record []byte) (deltafifo.Entry, error) {
 		if err != nil {
 			return deltafifo.Entry{}, fmt.Errorf("%w: %w", errEntry, err)
 		}
-		if e.Delta.Object = object; e.Source == deltafifo.SourceResync {
+		if e.Delta.Object = object; e.Source == delta.SourceResync {
 			e.Delta.Object = keyframe{object}
 		}
 	case head.Type != "":

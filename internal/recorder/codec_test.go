@@ -10,12 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/deltafifo"
 	"github.com/kuberewind/kuberewind/deltafifo/spool"
 	"github.com/kuberewind/kuberewind/internal/filter"
 	"github.com/kuberewind/kuberewind/internal/redact"
 	"github.com/kuberewind/kuberewind/kube"
-	"github.com/kuberewind/kuberewind/reflector"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
@@ -45,15 +45,15 @@ func entries(t testing.TB, s *stream) map[string]deltafifo.Entry {
 	t.Helper()
 	seen := time.Date(2026, 3, 1, 3, 0, 0, 123000, time.UTC)
 	return map[string]deltafifo.Entry{
-		"delta":    {Stream: s, Delta: cache.Delta{Type: cache.Updated, Object: widget(t, "7")}, Source: deltafifo.SourceWatch, Observed: seen, Position: "7", Bytes: 900},
+		"delta":    {Stream: s, Delta: cache.Delta{Type: delta.Updated, Object: widget(t, "7")}, Source: delta.SourceWatch, Observed: seen, Position: "7", Bytes: 900},
 		"bookmark": {Stream: s, Observed: seen, Position: "9", Bytes: 256},
-		"passed": {Stream: s, Source: deltafifo.SourceWatch, Observed: seen, Position: "9", Bytes: 256, Attached: []postgres.Item{
+		"passed": {Stream: s, Source: delta.SourceWatch, Observed: seen, Position: "9", Bytes: 256, Attached: []postgres.Item{
 			{Kind: postgres.Excluded, UID: "x", Key: "n/x"}, {Kind: postgres.Unexcluded, UID: "y"}}},
-		"marker": {Stream: s, Observed: seen, Position: "9", Bytes: 256, Marker: &deltafifo.Marker{
-			Kind: deltafifo.Replaced, Cause: "expired", Detail: "why", FromRV: "1", FromTime: seen, ToRV: "9", Appeared: 1, Changed: 2, Vanished: 3, Unchanged: 4}},
-		"keyframe": {Stream: s, Delta: cache.Delta{Type: cache.Sync, Object: keyframe{widget(t, "7")}}, Source: deltafifo.SourceResync, Observed: seen, Bytes: 900},
-		"gone": {Stream: s, Observed: seen, ListRV: "9", Source: deltafifo.SourceInferred, Bytes: 700,
-			Delta: cache.Delta{Type: cache.Deleted, Object: cache.DeletedFinalStateUnknown{Key: "n/w", Obj: &entryGone{Key: "n/w", UID: "u"}}}},
+		"marker": {Stream: s, Observed: seen, Position: "9", Bytes: 256, Marker: &delta.Marker{
+			Kind: delta.Replaced, Cause: "expired", Detail: "why", FromRV: "1", FromTime: seen, ToRV: "9", Appeared: 1, Changed: 2, Vanished: 3, Unchanged: 4}},
+		"keyframe": {Stream: s, Delta: cache.Delta{Type: delta.Sync, Object: keyframe{widget(t, "7")}}, Source: delta.SourceResync, Observed: seen, Bytes: 900},
+		"gone": {Stream: s, Observed: seen, ListRV: "9", Source: delta.SourceInferred, Bytes: 700,
+			Delta: cache.Delta{Type: delta.Deleted, Object: cache.DeletedFinalStateUnknown{Key: "n/w", Obj: &entryGone{Key: "n/w", UID: "u"}}}},
 	}
 }
 
@@ -104,7 +104,7 @@ func TestWhatIsHiddenReachesNoRecord(t *testing.T) {
 	hidden, err := transformer(redactor.For(secrets.GroupResource()))(o)
 	require.NoError(t, err)
 	s := &stream{resource: entryResourceOf(secrets), record: &postgres.Stream{}}
-	record, err := codec{}.AppendEntry(nil, &deltafifo.Entry{Stream: s, Delta: cache.Delta{Type: cache.Added, Object: hidden}})
+	record, err := codec{}.AppendEntry(nil, &deltafifo.Entry{Stream: s, Delta: cache.Delta{Type: delta.Added, Object: hidden}})
 	require.NoError(t, err)
 	require.NotContains(t, string(record), "aHVudGVyMg==")
 	require.NotContains(t, string(record), "hunter2")
@@ -134,18 +134,18 @@ func TestAStreamGoesOnWhereTheSpoolEnds(t *testing.T) {
 		entries []deltafifo.Entry
 		want    start
 	}{
-		"events may share a resource version": {[]deltafifo.Entry{{Source: deltafifo.SourceWatch, Position: "5"}, {Source: deltafifo.SourceWatch, Position: "6"}, {Source: deltafifo.SourceWatch, Position: "6"}}, start{position: "5", cause: reflector.CauseFirstList}},
-		"a bookmark is complete":              {[]deltafifo.Entry{{Source: deltafifo.SourceWatch, Position: "5"}, {Position: "6"}}, start{position: "6", cause: reflector.CauseFirstList}},
+		"events may share a resource version": {[]deltafifo.Entry{{Source: delta.SourceWatch, Position: "5"}, {Source: delta.SourceWatch, Position: "6"}, {Source: delta.SourceWatch, Position: "6"}}, start{position: "5", cause: delta.CauseFirstList}},
+		"a bookmark is complete":              {[]deltafifo.Entry{{Source: delta.SourceWatch, Position: "5"}, {Position: "6"}}, start{position: "6", cause: delta.CauseFirstList}},
 		"a list that was cut": {[]deltafifo.Entry{
-			{Source: deltafifo.SourceWatch, Position: "5"}, {Marker: &deltafifo.Marker{Kind: deltafifo.Interrupted, Cause: "expired"}},
-			{Source: deltafifo.SourceRelist, Delta: cache.Delta{Type: cache.Sync}},
+			{Source: delta.SourceWatch, Position: "5"}, {Marker: &delta.Marker{Kind: delta.Interrupted, Cause: "expired"}},
+			{Source: delta.SourceRelist, Delta: cache.Delta{Type: delta.Sync}},
 		}, start{cause: "expired"}},
 		"a list that is complete": {[]deltafifo.Entry{
-			{Source: deltafifo.SourceList, Delta: cache.Delta{Type: cache.Sync}}, {Marker: &deltafifo.Marker{Kind: deltafifo.Replaced}, Position: "9"},
-		}, start{position: "9", cause: reflector.CauseFirstList}},
+			{Source: delta.SourceList, Delta: cache.Delta{Type: delta.Sync}}, {Marker: &delta.Marker{Kind: delta.Replaced}, Position: "9"},
+		}, start{position: "9", cause: delta.CauseFirstList}},
 		"what was compared is no list": {[]deltafifo.Entry{
-			{Position: "5"}, {Source: deltafifo.SourceSchema, Delta: cache.Delta{Type: cache.Sync}}, {Marker: &deltafifo.Marker{Kind: deltafifo.Compared}},
-		}, start{position: "5", cause: reflector.CauseFirstList}},
+			{Position: "5"}, {Source: delta.SourceSchema, Delta: cache.Delta{Type: delta.Sync}}, {Marker: &delta.Marker{Kind: delta.Compared}},
+		}, start{position: "5", cause: delta.CauseFirstList}},
 	} {
 		s, _ := spooledWidgets(t)
 		s.left = &leftover{}

@@ -13,9 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/deltafifo"
 	"github.com/kuberewind/kuberewind/kube"
-	"github.com/kuberewind/kuberewind/reflector"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
@@ -341,20 +341,20 @@ func (r *Recorder) end(ctx context.Context, s *stream, run *streamRun, at string
 	}
 	from := s.start(run)
 	position := cmp.Or(from.position, from.since)
-	if at == "" || from.cause == reflector.CauseHistoryReversed || position != "" && !precedes(position, at) {
+	if at == "" || from.cause == delta.CauseHistoryReversed || position != "" && !precedes(position, at) {
 		if s.interrupted != "" || run == nil && s.record.OpenGap() != "" {
 			return nil
 		}
-		s.interrupted = reflector.CauseNotFound
-		return fifo.Interrupted(reflector.CauseNotFound, "the resource is not served any more")
+		s.interrupted = delta.CauseNotFound
+		return fifo.Interrupted(delta.CauseNotFound, "the resource is not served any more")
 	}
-	cause := reflector.CauseNotFound
+	cause := delta.CauseNotFound
 	if position == "" {
 		cause = from.cause // a list was due, or on its way
 	}
 	const detail = "its definition was deleted, and all objects with it"
 	s.interrupted = cause
-	if cause == reflector.CauseFirstList {
+	if cause == delta.CauseFirstList {
 		r.log.Warn("a resource has ended of which nothing could be recorded", "resource", s.name)
 	} else {
 		if err := fifo.Interrupted(cause, detail); err != nil {

@@ -10,10 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/deltafifo"
 	"github.com/kuberewind/kuberewind/internal/filter"
 	"github.com/kuberewind/kuberewind/kube"
-	"github.com/kuberewind/kuberewind/reflector"
 )
 
 var endedThings = kube.Resource{Name: "things", Kind: "Thing", Version: "v1", Namespaced: true, DefinitionUID: "u"}
@@ -67,7 +67,7 @@ func TestWhereAnEndWasCutTheStreamIsListedAndDoesNotGoOnFromTheEndBefore(t *test
 		cancel()
 		require.Error(t, <-failed)
 		require.Empty(t, s.ended)
-		require.Equal(t, start{cause: reflector.CauseNotFound}, s.start(nil))
+		require.Equal(t, start{cause: delta.CauseNotFound}, s.start(nil))
 	})
 }
 
@@ -82,7 +82,7 @@ func TestAnEndThatPrecedesTheOneBeforeIsOfAnotherHistory(t *testing.T) {
 	entries, err := r.queue.Next(t.Context(), 10, 1<<20, 0)
 	require.NoError(t, err)
 	require.Len(t, entries, 1)
-	require.Equal(t, deltafifo.Interrupted, entries[0].Marker.Kind)
+	require.Equal(t, delta.Interrupted, entries[0].Marker.Kind)
 }
 
 // Where the definitions may not be read, only that the resource is gone is known, and nothing of its objects.

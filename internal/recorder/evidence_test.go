@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/kube"
-	"github.com/kuberewind/kuberewind/reflector"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
@@ -46,7 +46,7 @@ func TestWhatHasProvedAReversalIsNotForgotten(t *testing.T) {
 		require.Equal(t, "configmaps was recorded up to resource version 60, which etcd has not come to", proof)
 		require.Equal(t, []string{proof}, *told)
 
-		c.listing(reflector.CauseHistoryReversed)
+		c.listing(delta.CauseHistoryReversed)
 		c.listed()
 		c.reached("80")
 		proof, err = c.Reversed(t.Context(), "80")
@@ -111,7 +111,7 @@ func (a *lateAnswer) ListWithContext(ctx context.Context, options metav1.ListOpt
 }
 
 func (c *claims) listsAnew() {
-	c.listing(reflector.CauseHistoryReversed)
+	c.listing(delta.CauseHistoryReversed)
 	c.listed()
 	c.reached("100")
 }
@@ -184,7 +184,7 @@ func TestAProofDoesNotOutliveTheListThatTakesAStreamIntoAnotherHistory(t *testin
 		c.saw(servedAs("lost", "2", 52), false)
 		_ = d.found(t.Context(), evidence{proof: "proof", at: 53})
 		require.Len(t, *toldD, 1)
-		c.listing(reflector.CauseExpired)
+		c.listing(delta.CauseExpired)
 		etcd.fails = nil
 		etcd.breaksOff()
 		require.Error(t, all.lookBack(t.Context()))
@@ -229,7 +229,7 @@ func TestWhatIsServedAfterAStreamWasToldCountsAgainstNoHistory(t *testing.T) {
 		require.NoError(t, c.found(t.Context(), evidence{proof: "proof", at: 52}))
 		require.Len(t, *told, 1)
 		c.saw(servedAs("lost", "2", 58), false)
-		c.listing(reflector.CauseHistoryReversed)
+		c.listing(delta.CauseHistoryReversed)
 		c.listed()
 		c.reached("100")
 		time.Sleep(time.Second)
@@ -252,7 +252,7 @@ func TestAProofOfAHistoryThatWasLeftHoldsNothingUp(t *testing.T) {
 		c.saw(servedAs("lost", "2", 52), false)
 		_, _ = followed(all, "aggregated", &archive{fails: errDown}, 60)
 		_ = d.found(t.Context(), evidence{proof: "proof", at: 53})
-		c.listing(reflector.CauseExpired)
+		c.listing(delta.CauseExpired)
 		etcd.fails = nil
 		etcd.breaksOff()
 		require.Error(t, all.lookBack(t.Context()))

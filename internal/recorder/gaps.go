@@ -8,8 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/internal/filter"
-	"github.com/kuberewind/kuberewind/reflector"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
@@ -17,7 +17,7 @@ import (
 func (r *Recorder) gapChanged(g postgres.GapChange) {
 	r.notices.gap(&g)
 	if g.Closed {
-		r.metrics.Gaps.WithLabelValues(g.Group, g.Resource, g.Cause, g.Outcome).Inc()
+		r.metrics.Gaps.WithLabelValues(g.Group, g.Resource, string(g.Cause), string(g.Outcome)).Inc()
 	}
 	log := r.log.With("group", g.Group, "resource", g.Resource, "cause", g.Cause)
 	if g.FromRV != "" {
@@ -33,55 +33,58 @@ func (r *Recorder) gapChanged(g postgres.GapChange) {
 		return
 	}
 	log = log.With("appeared", g.Appeared, "changed", g.Changed, "vanished", g.Vanished)
-	if g.Cause == reflector.CauseFirstList {
+	if g.Cause == delta.CauseFirstList {
 		log.Debug("listed for the first time")
 		return
 	}
 	log.Warn("the gap is closed: versions may have been missed", "detail", g.Detail)
 }
 
-// Causes of gaps that the server knows nothing of: to it, a position is too old, whyever that is.
-const (
-	causeOverflow     = "overflow"      // queue and spool were full, and the watch was held back
-	causeSpoolCorrupt = "spool_corrupt" // what was spooled could not be read
-)
-
 // overflowAfter is how long a stream must have been held back for that to be the cause: less is an ordinary wait.
 const overflowAfter = time.Second
 
-// because is the cause of a list, and what is known of it, where the recorder knows better than the server (I3).
-func (s *store) because(cause, detail string) (string, string) {
-	if proof := s.stream.claims.leftFor(); proof != "" && cause != reflector.CauseFirstList && cause != reflector.CauseHistoryReversed {
-		return reflector.CauseHistoryReversed, strings.TrimSuffix(proof+"; "+detail, "; ")
-	}
-	if cause != reflector.CauseExpired {
+// because is the cause of a list, and its detail, where the recorder may know better than the server why there is a list (I3).
+func (s *store) because(cause delta.Cause, detail string) (delta.Cause, string) {
+	if cause == delta.CauseHistoryReversed {
 		return cause, detail
 	}
+	known, why := s.known()
+	if known == "" || cause.Given(known) != known {
+		return cause, detail
+	}
+	return known, strings.TrimSuffix(why+"; "+detail, "; ")
+}
+
+// known is why the recorder expects a list, and what it knows of that. The cause is empty if it expects none.
+func (s *store) known() (cause delta.Cause, why string) {
+	if proof := s.stream.claims.leftFor(); proof != "" {
+		return delta.CauseHistoryReversed, proof
+	}
 	if due := s.run.listDetail; due != "" {
-		return cause, strings.TrimSuffix(due+"; "+detail, "; ")
+		return delta.CauseExpired, due
 	}
 	if excuse := s.stream.excuseOf(); excuse != "" {
-		return excuse, excuses[excuse] + "; " + detail
+		return excuse, excuses[excuse]
 	}
 	if held := s.HeldBack(); held >= overflowAfter {
-		return causeOverflow, fmt.Sprintf("queue and spool were full, and the watch was held back for %s; %s", held.Round(time.Second), detail)
+		return delta.CauseOverflow, fmt.Sprintf("queue and spool were full, and the watch was held back for %s", held.Round(time.Second))
 	}
-	return cause, detail
+	return "", ""
 }
 
 // excuses say what the causes in stream.excuse mean.
-var excuses = map[string]string{
-	reflector.CauseConfiguration: "it was left out by the rules of the recorder before",
-	causeSpoolCorrupt:            "what the recorder before had spooled could not all be read",
+var excuses = map[delta.Cause]string{
+	delta.CauseConfiguration: "it was left out by the rules of the recorder before",
+	delta.CauseSpoolCorrupt:  "what the recorder before had spooled could not all be read",
 }
 
 // excuse is why the record's position in a stream may be older than the server remembers, if that is more than a pause of the recorder.
-func (r *Recorder) excuse(gr schema.GroupResource) string {
+func (r *Recorder) excuse(gr schema.GroupResource) delta.Cause {
 	switch {
 	case r.filterBefore != nil && !r.filterBefore.Resource(gr):
-		return reflector.CauseConfiguration
+		return delta.CauseConfiguration
 	case r.spoolCorrupt:
-		return causeSpoolCorrupt
+		return delta.CauseSpoolCorrupt
 	}
 	return ""
 }

@@ -6,8 +6,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/kube"
-	"github.com/kuberewind/kuberewind/reflector"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
@@ -140,6 +140,6 @@ func (h *handler) goesOn(ctx context.Context, s *stream, resource kube.Resource,
 	}
 	h.log.Warn(mayBeLeft, "resource", resource.String(), "resource_version", at)
 	// I3: whatever is on record has a gap after it, and is not what a first list follows.
-	s.ended, s.unlisted = "", start{cause: reflector.CauseExpired, detail: "objects may have outlived a definition before, and be served under this one"}
+	s.ended, s.unlisted = "", start{cause: delta.CauseExpired, detail: "objects may have outlived a definition before, and be served under this one"}
 	return "", nil
 }

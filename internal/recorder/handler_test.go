@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/deltafifo"
 	"github.com/kuberewind/kuberewind/internal/filter"
 	"github.com/kuberewind/kuberewind/kube"
@@ -25,24 +26,24 @@ func TestTheRecordOfAResourceThatEndsIsCompleteOnlyIfItWasWatchedToItsEnd(t *tes
 		closed time.Duration // before the server says that it does not serve it
 		ended  types.UID     // the definition of which it is told that it has ended
 		at     string
-		want   deltafifo.MarkerKind
+		want   delta.MarkerKind
 	}{
-		"watched to its end":      {nothing, 0, "u1", "", deltafifo.Resumed},
-		"not watched for a while": {nothing, time.Minute, "u1", "", deltafifo.Interrupted},
-		"interrupted before": {func(st *store) { require.NoError(t, st.Interrupted(reflector.CauseForbidden, "")) },
-			0, "u1", "", deltafifo.Interrupted},
+		"watched to its end":      {nothing, 0, "u1", "", delta.Resumed},
+		"not watched for a while": {nothing, time.Minute, "u1", "", delta.Interrupted},
+		"interrupted before": {func(st *store) { require.NoError(t, st.Interrupted(delta.CauseForbidden, "")) },
+			0, "u1", "", delta.Interrupted},
 		"something of it lives on": {func(st *store) { require.NoError(t, st.Add(&kube.Object{ObjectMeta: metav1.ObjectMeta{Name: "a"}})) },
-			0, "u1", "", deltafifo.Interrupted},
-		"not watched, but known to have gone":       {nothing, time.Minute, "u1", "9", deltafifo.Replaced},
-		"gone before what is on record":             {nothing, time.Minute, "u1", "4", deltafifo.Interrupted},
-		"watched to its end, and then defined anew": {nothing, 0, "u2", "9", deltafifo.Replaced},
+			0, "u1", "", delta.Interrupted},
+		"not watched, but known to have gone":       {nothing, time.Minute, "u1", "9", delta.Replaced},
+		"gone before what is on record":             {nothing, time.Minute, "u1", "4", delta.Interrupted},
+		"watched to its end, and then defined anew": {nothing, 0, "u2", "9", delta.Replaced},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, s, run := aboutToEnd(t)
 			st := newStore(s, run)
 			test.before(st)
 			run.closed.Store(time.Now().Add(-test.closed).UnixNano())
-			require.NoError(t, st.Interrupted(reflector.CauseNotFound, "the server could not find the requested resource"))
+			require.NoError(t, st.Interrupted(delta.CauseNotFound, "the server could not find the requested resource"))
 			run.fifo.Close()
 			run.outlivedBy(kube.Resource{DefinitionUID: test.ended})
 			require.NoError(t, r.end(t.Context(), s, run, test.at))
@@ -80,22 +81,22 @@ func TestAResourceWithoutADefinitionThatIsNotOfferedAnyMoreIsInterruptedThoughIt
 		entries, err := r.queue.Next(t.Context(), 10, 1<<20, 0)
 		require.NoError(t, err)
 		require.Len(t, entries, 1)
-		require.Equal(t, deltafifo.Interrupted, entries[0].Marker.Kind)
-		require.Equal(t, reflector.CauseNotFound, entries[0].Marker.Cause)
+		require.Equal(t, delta.Interrupted, entries[0].Marker.Kind)
+		require.Equal(t, delta.CauseNotFound, entries[0].Marker.Cause)
 	})
 }
 
 func TestWhatAResourceHadUnderAnEarlierDefinitionIsConcludedIfItWasWatchedToItsEnd(t *testing.T) {
 	_, s, run := aboutToEnd(t)
 	require.False(t, run.concluded(), "it may have had more")
-	require.NoError(t, newStore(s, run).Interrupted(reflector.CauseNotFound, "the server could not find the requested resource"))
+	require.NoError(t, newStore(s, run).Interrupted(delta.CauseNotFound, "the server could not find the requested resource"))
 	require.True(t, run.concluded())
 	run.outlivedBy(kube.Resource{DefinitionUID: "u1"})
 	require.True(t, run.concluded())
 
 	require.NoError(t, newStore(s, run).Resumed())
 	require.False(t, run.concluded(), "it was served again")
-	require.NoError(t, newStore(s, run).Interrupted(reflector.CauseNotFound, "the server could not find the requested resource"))
+	require.NoError(t, newStore(s, run).Interrupted(delta.CauseNotFound, "the server could not find the requested resource"))
 	require.True(t, run.concluded())
 	run.outlivedBy(kube.Resource{DefinitionUID: "u2"})
 	run.outlivedBy(kube.Resource{DefinitionUID: "u1"})
@@ -103,6 +104,6 @@ func TestWhatAResourceHadUnderAnEarlierDefinitionIsConcludedIfItWasWatchedToItsE
 
 	_, s, run = aboutToEnd(t)
 	run.closed.Store(time.Now().Add(-time.Minute).UnixNano())
-	require.NoError(t, newStore(s, run).Interrupted(reflector.CauseNotFound, "the server could not find the requested resource"))
+	require.NoError(t, newStore(s, run).Interrupted(delta.CauseNotFound, "the server could not find the requested resource"))
 	require.False(t, run.concluded())
 }

@@ -6,8 +6,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/tools/cache"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/deltafifo"
 	"github.com/kuberewind/kuberewind/internal/config"
 	"github.com/kuberewind/kuberewind/internal/telemetry"
@@ -20,8 +20,8 @@ type metrics struct{ *telemetry.Metrics }
 
 // streamCounters are one stream's, looked up once.
 type streamCounters struct {
-	deltas             map[cache.DeltaType]prometheus.Counter
-	relists            func(cause string) prometheus.Counter
+	deltas             map[delta.Type]prometheus.Counter
+	relists            func(cause delta.Cause) prometheus.Counter
 	recovered          func(reflector.Recovery)
 	watches            prometheus.Counter
 	undecodable        prometheus.Counter
@@ -31,8 +31,10 @@ type streamCounters struct {
 func (m *metrics) stream(gr schema.GroupResource) streamCounters {
 	labels := []string{gr.Group, gr.Resource}
 	c := streamCounters{
-		deltas:  map[cache.DeltaType]prometheus.Counter{},
-		relists: func(cause string) prometheus.Counter { return m.Relists.WithLabelValues(gr.Group, gr.Resource, cause) },
+		deltas: map[delta.Type]prometheus.Counter{},
+		relists: func(cause delta.Cause) prometheus.Counter {
+			return m.Relists.WithLabelValues(gr.Group, gr.Resource, string(cause))
+		},
 		recovered: func(done reflector.Recovery) {
 			outcome := "partial"
 			if done.Complete {
@@ -49,7 +51,7 @@ func (m *metrics) stream(gr schema.GroupResource) streamCounters {
 		position:    m.Position.WithLabelValues(labels...),
 		seen:        m.LastRecorded.WithLabelValues(labels...),
 	}
-	for _, t := range []cache.DeltaType{cache.Added, cache.Updated, cache.Deleted, cache.Sync} {
+	for _, t := range []delta.Type{delta.Added, delta.Updated, delta.Deleted, delta.Sync} {
 		c.deltas[t] = m.Deltas.WithLabelValues(gr.Group, gr.Resource, string(t))
 	}
 	return c

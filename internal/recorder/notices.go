@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/internal/clusterevents"
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/sink/postgres"
@@ -39,8 +40,8 @@ type notices struct {
 
 // gapNotice is what has happened to gaps of some streams.
 type gapNotice struct {
-	cause   string
-	outcome string // empty while they are open
+	cause   delta.Cause
+	outcome delta.Outcome // empty while they are open
 }
 
 // openNotices finds out where and about what to tell.
@@ -81,7 +82,7 @@ func (r *Recorder) ownPod(ctx context.Context, namespace, host string) (name str
 
 // gap notes what a commit did to one. First lists are no news.
 func (n *notices) gap(g *postgres.GapChange) {
-	if n.Publisher == nil || g.Cause == "first_list" {
+	if n.Publisher == nil || g.Cause == delta.CauseFirstList {
 		return
 	}
 	n.mu.Lock()
@@ -131,9 +132,9 @@ func (g gapNotice) words() (reason, message string, harmless bool) {
 	switch g.outcome {
 	case "":
 		return "GapOpened", "versions may be missed from now on", false
-	case "resumed":
+	case delta.OutcomeResumed:
 		return "GapClosed", "the watch went on where it was and nothing was missed", true
-	case "equal":
+	case delta.OutcomeEqual:
 		return "GapClosed", "a list showed nothing new; what came and went in between is missed", true
 	}
 	return "GapClosed", "a list took the place of the versions that were missed", false

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/deltafifo"
 	"github.com/kuberewind/kuberewind/deltafifo/spool"
 	"github.com/kuberewind/kuberewind/sink/postgres"
@@ -106,13 +107,13 @@ func (t *trail) match(row postgres.Recorded) (ended bool, err error) {
 		}
 	}
 	t.matched++
-	t.taken = row.Deleted == (t.entry.Delta.Type == cache.Deleted)
+	t.taken = row.Deleted == (t.entry.Delta.Type == delta.Deleted)
 	t.next, t.when, t.deltas = t.index, t.at, 0
 	return false, nil
 }
 
 func (t *trail) is(row postgres.Recorded) bool {
-	return t.entry.Delta.Type != "" && t.at.Equal(row.Observed) && rvOf(&t.entry) == row.RV && (row.Deleted || t.entry.Delta.Type != cache.Deleted)
+	return t.entry.Delta.Type != "" && t.at.Equal(row.Observed) && rvOf(&t.entry) == row.RV && (row.Deleted || t.entry.Delta.Type != delta.Deleted)
 }
 
 // rvOf is the resource version of the row that an entry makes.

@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/deltafifo"
 	"github.com/kuberewind/kuberewind/kube"
-	"github.com/kuberewind/kuberewind/reflector"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
@@ -161,16 +161,16 @@ func (s *stream) item(e *deltafifo.Entry) (postgres.Item, error) {
 		if e.Source == "" {
 			occurrence.live()
 		}
-		item.Kind, item.Source = postgres.Position, string(e.Source)
+		item.Kind, item.Source = postgres.Position, e.Source
 		return item, nil
 	}
-	item.Kind, item.Type, item.Source = postgres.Delta, string(e.Delta.Type), string(e.Source)
+	item.Kind, item.Type, item.Source = postgres.Delta, e.Delta.Type, e.Source
 	switch obj := e.Delta.Object.(type) {
 	case *kube.Object:
 		item.Object, item.Version = obj, obj.GroupVersionKind().Version
 		evidence, ok := obj.EvidenceTime()
 		// What is deleted without grace says only what happened to it before.
-		ok = ok && (e.Delta.Type != cache.Deleted || obj.DeletionTimestamp != nil)
+		ok = ok && (e.Delta.Type != delta.Deleted || obj.DeletionTimestamp != nil)
 		item.Occurred = occurrence.at(s.watchedSince(e.Observed), e.Observed, evidence, ok)
 	case cache.DeletedFinalStateUnknown:
 		item.Key, item.RV = obj.Key, e.ListRV
@@ -186,23 +186,12 @@ func (s *stream) item(e *deltafifo.Entry) (postgres.Item, error) {
 	return item, nil
 }
 
-var markerKinds = map[deltafifo.MarkerKind]postgres.ItemKind{
-	deltafifo.Interrupted: postgres.Interrupted,
-	deltafifo.Resumed:     postgres.Resumed,
-	deltafifo.Replaced:    postgres.Replaced,
-	deltafifo.Compared:    postgres.Compared,
-}
-
-func (s *stream) mark(item *postgres.Item, m *deltafifo.Marker, occurrence *occurrence) {
-	item.Kind = markerKinds[m.Kind]
-	item.Marker = postgres.Marker{
-		Cause: m.Cause, Detail: m.Detail, FromRV: m.FromRV, ToRV: m.ToRV, FromTime: m.FromTime, Filter: m.Rules,
-		Appeared: m.Appeared, Changed: m.Changed, Vanished: m.Vanished, Unchanged: m.Unchanged,
-	}
+func (s *stream) mark(item *postgres.Item, m *delta.Marker, occurrence *occurrence) {
+	item.Kind, item.Marker = postgres.Marked, *m
 	switch {
-	case m.Kind == deltafifo.Replaced:
+	case m.Kind == delta.Replaced:
 		occurrence.live()
-	case m.Kind == deltafifo.Interrupted && m.Cause == reflector.CauseHistoryReversed:
+	case m.Kind == delta.Interrupted && m.Cause == delta.CauseHistoryReversed:
 		occurrence.reversed()
 	}
 }

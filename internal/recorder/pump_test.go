@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/deltafifo"
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/sink/postgres"
@@ -17,26 +18,26 @@ func TestADeletionWithoutGraceHappenedByThePausesEnd(t *testing.T) {
 	from := time.Date(2026, 3, 1, 3, 0, 0, 0, time.UTC)
 	to := from.Add(10 * time.Minute)
 	object := &kube.Object{ObjectMeta: metav1.ObjectMeta{Name: "x", CreationTimestamp: metav1.NewTime(from.Add(time.Minute))}}
-	occurred := func(delta cache.DeltaType) time.Time {
+	occurred := func(delta delta.Type) time.Time {
 		s := &stream{record: &postgres.Stream{}}
 		s.occurrence.resume(from, to)
 		item, err := s.item(&deltafifo.Entry{Delta: cache.Delta{Type: delta, Object: object}, Observed: to.Add(time.Second)})
 		require.NoError(t, err)
 		return item.Occurred
 	}
-	require.Equal(t, from.Add(time.Minute), occurred(cache.Added))
-	require.Equal(t, to, occurred(cache.Deleted), "that it was made says nothing about its end")
+	require.Equal(t, from.Add(time.Minute), occurred(delta.Added))
+	require.Equal(t, to, occurred(delta.Deleted), "that it was made says nothing about its end")
 
 	asked := metav1.NewTime(from.Add(5 * time.Minute))
 	object.DeletionTimestamp = &asked
-	require.Equal(t, asked.Time, occurred(cache.Deleted))
+	require.Equal(t, asked.Time, occurred(delta.Deleted))
 }
 
 func TestADecisionIsAsOldAsWhatItIsRecordedWith(t *testing.T) {
 	seen := time.Date(2026, 3, 1, 3, 0, 0, 0, time.UTC)
 	s := &stream{record: &postgres.Stream{}}
 	s.exclusions.add(postgres.Item{Kind: postgres.Excluded, UID: "1"})
-	items, err := itemsOf([]deltafifo.Entry{{Stream: s, Observed: seen, Position: "7", Source: deltafifo.SourceWatch, Attached: s.exclusions.attach()}})
+	items, err := itemsOf([]deltafifo.Entry{{Stream: s, Observed: seen, Position: "7", Source: delta.SourceWatch, Attached: s.exclusions.attach()}})
 	require.NoError(t, err)
 	require.Len(t, items, 2)
 	require.Equal(t, postgres.Excluded, items[0].Kind)

@@ -18,8 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/kube"
-	"github.com/kuberewind/kuberewind/reflector"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
@@ -297,7 +297,7 @@ func TestACacheIsNotBelievedEitherWhereNoVersionShowsWhatWasUndone(t *testing.T)
 func TestACacheIsNotBelievedEitherAfterAListOfSeveralPages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, _ := followed(newRevisions(), "configmaps", &archive{}, 10)
-		c.listing(reflector.CauseFirstList)
+		c.listing(delta.CauseFirstList)
 		c.watching("10")
 		c.listed()
 		time.Sleep(time.Minute)

@@ -21,8 +21,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/kube"
-	"github.com/kuberewind/kuberewind/reflector"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
@@ -229,7 +229,7 @@ func TestAllStreamsOfAnEtcdAreToldAndThoseOfAnotherAreNot(t *testing.T) {
 	require.NoError(t, all.probe(t.Context()))
 	require.Len(t, *first, 1, "who has left has left")
 
-	owner.listing(reflector.CauseHistoryReversed)
+	owner.listing(delta.CauseHistoryReversed)
 	owner.shown([]any{servedAs("x", "1", 5)})
 	owner.listed()
 	owner.reached("55")

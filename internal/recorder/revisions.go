@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/reflector"
 	"github.com/kuberewind/kuberewind/sink/postgres"
@@ -228,10 +229,10 @@ func (c *claims) closed(err error) {
 }
 
 // interrupted notes why the stream cannot be followed.
-func (c *claims) interrupted(cause string) {
+func (c *claims) interrupted(cause delta.Cause) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
-	c.denied = cause == reflector.CauseForbidden || cause == reflector.CauseUnauthorized || cause == reflector.CauseNotFound
+	c.denied = cause == delta.CauseForbidden || cause == delta.CauseUnauthorized || cause == delta.CauseNotFound
 }
 
 // returned gives a channel that is closed when the server answers again.

@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/kube"
-	"github.com/kuberewind/kuberewind/reflector"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
@@ -254,8 +254,8 @@ func TestAStretchOfManyMillionsIsNotGoneThrough(t *testing.T) {
 func TestNobodyWaitsForAStreamThatIsNotServed(t *testing.T) {
 	for name, end := range map[string]func(*claims){
 		"its run has ended": func(c *claims) { c.follow(nil) },
-		"it is forbidden":   func(c *claims) { c.interrupted(reflector.CauseForbidden) },
-		"it is gone":        func(c *claims) { c.interrupted(reflector.CauseNotFound) },
+		"it is forbidden":   func(c *claims) { c.interrupted(delta.CauseForbidden) },
+		"it is gone":        func(c *claims) { c.interrupted(delta.CauseNotFound) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

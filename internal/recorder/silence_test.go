@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/kube"
-	"github.com/kuberewind/kuberewind/reflector"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
@@ -42,7 +42,7 @@ func (h *hanging) lister(string) cache.ListerWithContext { return h }
 func TestWhatWasServedOfAResourceThatDoesNotAnswerMayBeOfTheOldHistory(t *testing.T) {
 	for name, silence := range map[string]func(*claims, *archive){
 		"it is down":    func(_ *claims, etcd *archive) { etcd.fails = errDown },
-		"it is refused": func(c *claims, _ *archive) { c.interrupted(reflector.CauseForbidden) },
+		"it is refused": func(c *claims, _ *archive) { c.interrupted(delta.CauseForbidden) },
 		"it is stopped": func(c *claims, _ *archive) { c.follow(nil) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -152,7 +152,7 @@ func TestWhatAStreamIsServedWhileItAsksWhereHistoriesPartedSaysNothingOfTheNextO
 		c.reached("90")
 		asking.Wait()
 		require.True(t, c.left())
-		c.listing(reflector.CauseHistoryReversed)
+		c.listing(delta.CauseHistoryReversed)
 		c.listed()
 		c.reached("55")
 		time.Sleep(time.Hour)
@@ -380,7 +380,7 @@ func TestAStreamThatWasToldBetweenTwoRunsLeavesWithTheNext(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, proof, "configmaps was recorded up to resource version 60")
 
-	c.listing(reflector.CauseHistoryReversed)
+	c.listing(delta.CauseHistoryReversed)
 	c.listed()
 	proof, err = c.Reversed(t.Context(), "100")
 	require.NoError(t, err)

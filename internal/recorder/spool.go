@@ -15,12 +15,11 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/deltafifo"
 	"github.com/kuberewind/kuberewind/deltafifo/spool"
 	"github.com/kuberewind/kuberewind/kube"
-	"github.com/kuberewind/kuberewind/reflector"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
@@ -37,8 +36,8 @@ type leftover struct {
 	position    string // at which a watch goes on; empty where the record's own does
 	last        string // the newest resource version of a watch
 	listing     bool   // it ends within a list
-	listCause   string
-	interrupted string
+	listCause   delta.Cause
+	interrupted delta.Cause
 	rules       *string            // under which its last whole list was taken in, nil where it has none
 	anew        bool               // it has all of a list after a history that is no more: the record's is that one
 	lives       map[types.UID]bool // decisions, as in stream, with those on record
@@ -238,7 +237,7 @@ func (r *Recorder) resumeSpool(ctx context.Context, o *deltafifo.Options, owner 
 func (r *Recorder) setCorruptSpoolAside(err error) error {
 	r.spoolCorrupt = true
 	for _, s := range r.snapshot() {
-		s.excused(causeSpoolCorrupt)
+		s.excused(delta.CauseSpoolCorrupt)
 	}
 	return r.setSpoolAside(err.Error())
 }
@@ -324,26 +323,26 @@ func (l *leftover) take(s *stream, e *deltafifo.Entry) {
 			l.listing = true
 			l.listCause = l.causeOfList(s, e.Source)
 		}
-	case m.Kind == deltafifo.Compared:
-	case m.Kind == deltafifo.Interrupted:
+	case m.Kind == delta.Compared:
+	case m.Kind == delta.Interrupted:
 		l.interrupted = m.Cause
 	default:
 		l.interrupted = ""
-		if m.Kind == deltafifo.Replaced {
+		if m.Kind == delta.Replaced {
 			l.listing = false
 			l.rules = &m.Rules
-			l.anew = l.anew || m.Cause == reflector.CauseHistoryReversed
+			l.anew = l.anew || m.Cause == delta.CauseHistoryReversed
 		}
 	}
 }
 
 // sample keeps some of what was served last: the newest, and more of the newer than of the older.
 func (l *leftover) sample(e *deltafifo.Entry) {
-	if e.Marker != nil && e.Marker.Cause == reflector.CauseHistoryReversed {
+	if e.Marker != nil && e.Marker.Cause == delta.CauseHistoryReversed {
 		l.unproven = nil // That it is no more was found.
 	}
 	o, ok := e.Delta.Object.(*kube.Object)
-	if !ok || e.Source != deltafifo.SourceWatch || e.Delta.Type == cache.Deleted {
+	if !ok || e.Source != delta.SourceWatch || e.Delta.Type == delta.Deleted {
 		return
 	}
 	l.unproven = append(l.unproven, postgres.Version{Namespace: o.Namespace, Name: o.Name, UID: string(o.UID), ResourceVersion: o.ResourceVersion, Observed: e.Observed})
@@ -371,7 +370,7 @@ func (l *leftover) decide(s *stream, e *deltafifo.Entry) {
 	}
 	switch o, ok := e.Delta.Object.(*kube.Object); {
 	case !ok:
-	case e.Delta.Type == cache.Deleted:
+	case e.Delta.Type == delta.Deleted:
 		delete(l.lives, o.UID)
 	case s.rememberable(o.Namespace):
 		l.lives[o.UID] = true
@@ -379,22 +378,22 @@ func (l *leftover) decide(s *stream, e *deltafifo.Entry) {
 }
 
 // causeOfList is why there is a list, of which this is the source of the first delta. That it was interrupted may be on record already.
-func (l *leftover) causeOfList(s *stream, source deltafifo.Source) string {
-	if source == deltafifo.SourceList {
-		return reflector.CauseFirstList
+func (l *leftover) causeOfList(s *stream, source delta.Source) delta.Cause {
+	if source == delta.SourceList {
+		return delta.CauseFirstList
 	}
-	return cmp.Or(l.interrupted, s.record.OpenGap(), reflector.CauseFirstList)
+	return cmp.Or(l.interrupted, s.record.OpenGap(), delta.CauseFirstList)
 }
 
 func fromList(e *deltafifo.Entry) bool {
-	return e.Delta.Type != "" && slices.Contains([]deltafifo.Source{deltafifo.SourceList, deltafifo.SourceRelist, deltafifo.SourceInferred}, e.Source)
+	return e.Delta.Type != "" && e.Source.Listed()
 }
 
 // move is where a watch can go on. Several deletes can share the resource version of the last event, and not all of them may be in the
 // spool: so it is the one before, but for a bookmark or a list, which is complete.
 func (l *leftover) move(s *stream, e *deltafifo.Entry) {
 	switch {
-	case e.Source != deltafifo.SourceWatch:
+	case e.Source != delta.SourceWatch:
 		l.position = e.Position
 	case e.Position != l.last:
 		if l.last == "" {

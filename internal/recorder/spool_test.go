@@ -14,12 +14,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/deltafifo"
 	"github.com/kuberewind/kuberewind/deltafifo/spool"
 	"github.com/kuberewind/kuberewind/internal/config"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
 	"github.com/kuberewind/kuberewind/internal/telemetry"
-	"github.com/kuberewind/kuberewind/reflector"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
@@ -208,11 +208,11 @@ func TestAReversalThatTheSpoolHoldsTheEndOfIsNotFoundASecondTime(t *testing.T) {
 	for name, recorded := range map[string]bool{"its beginning is on record": true, "its beginning is in the spool, too": false} {
 		t.Run(name, func(t *testing.T) {
 			s, dir, pods := listed(t)
-			require.NoError(t, pods.Interrupted(reflector.CauseHistoryReversed, "why"))
+			require.NoError(t, pods.Interrupted(delta.CauseHistoryReversed, "why"))
 			if recorded {
 				s.pump()
 			}
-			require.NoError(t, pods.BeginReplace(reflector.CauseHistoryReversed, "why", "20"))
+			require.NoError(t, pods.BeginReplace(delta.CauseHistoryReversed, "why", "20"))
 			page := []any{}
 			for rv := 3; rv < 9; rv++ {
 				page = append(page, served(t, "Pod", fmt.Sprint("b", rv), rv))
@@ -226,7 +226,7 @@ func TestAReversalThatTheSpoolHoldsTheEndOfIsNotFoundASecondTime(t *testing.T) {
 			st, _ := s.follow("pods", "Pod")
 			st.claims.recallUntold(st.record.ID(), []postgres.Reversal{{Stream: 7, Proof: "another had found it"}})
 			st.claims.recallUnproven([]postgres.Version{{Namespace: "default", Name: "a", UID: "a", ResourceVersion: "11"}})
-			require.Equal(t, start{position: "15", cause: reflector.CauseFirstList}, st.start(nil))
+			require.Equal(t, start{position: "15", cause: delta.CauseFirstList}, st.start(nil))
 			st.recall(nil)
 			told := []string{}
 			st.claims.listWith((&archive{now: 15}).lister)
@@ -278,7 +278,7 @@ func TestWhatIsInTheSpoolIsLookedAtByTheNext(t *testing.T) {
 // A list in the spool was taken in under the rules of the recorder that has put it there: what this one's let in besides is in no list yet.
 func TestAListInTheSpoolCountsForTheRulesThatItWasTakenInUnder(t *testing.T) {
 	const batch = "pods?tier=batch"
-	due, done := start{cause: reflector.CauseConfiguration}, start{position: "40", cause: reflector.CauseFirstList}
+	due, done := start{cause: delta.CauseConfiguration}, start{position: "40", cause: delta.CauseFirstList}
 	for name, test := range map[string]struct {
 		record       bool   // whether there was a list before
 		before, rule string // of that list, and of the one in the spool

@@ -11,10 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/deltafifo"
 	"github.com/kuberewind/kuberewind/internal/filter"
 	"github.com/kuberewind/kuberewind/kube"
-	"github.com/kuberewind/kuberewind/reflector"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
@@ -327,7 +327,7 @@ func (s *store) filterPage(list []any) ([]any, error) {
 }
 
 // BeginReplace begins a list. What it does not show is gone, and the decisions about it with it.
-func (s *store) BeginReplace(cause, detail, fromResourceVersion string) error {
+func (s *store) BeginReplace(cause delta.Cause, detail, fromResourceVersion string) error {
 	cause, detail = s.because(cause, detail)
 	s.endList()
 	s.listed, s.leftOut = make(map[types.UID]struct{}, len(s.stream.lives)), map[types.UID]bool{}
@@ -335,7 +335,7 @@ func (s *store) BeginReplace(cause, detail, fromResourceVersion string) error {
 	s.run.listing.Store(true)
 	s.run.returns()
 	s.stream.claims.listing(cause)
-	if cause != reflector.CauseFirstList {
+	if cause != delta.CauseFirstList {
 		// I3: what a list shows is recorded before its end, and it may not come to that: the gap is on record before it.
 		if err := s.interrupt(cause, detail); err != nil {
 			return err
@@ -393,11 +393,11 @@ func (s *store) endList() { s.listed, s.leftOut, s.unread = nil, nil, false }
 const endsWithin = 5 * time.Second
 
 // Interrupted says why the stream cannot be followed.
-func (s *store) Interrupted(cause, detail string) error {
+func (s *store) Interrupted(cause delta.Cause, detail string) error {
 	if err := s.interrupt(cause, detail); err != nil {
 		return err
 	}
-	if cause == reflector.CauseNotFound {
+	if cause == delta.CauseNotFound {
 		s.run.leaves(s.stream.interrupted == "" && !s.run.listing.Load() && time.Since(time.Unix(0, s.run.closed.Load())) < endsWithin)
 	} else {
 		s.run.returns() // or nothing is known of that
@@ -409,8 +409,8 @@ func (s *store) Interrupted(cause, detail string) error {
 }
 
 // interrupt puts it on record. I3: what was served after a history had gone backwards, and before that was noticed, is not complete.
-func (s *store) interrupt(cause, detail string) error {
-	if cause == reflector.CauseHistoryReversed {
+func (s *store) interrupt(cause delta.Cause, detail string) error {
+	if cause == delta.CauseHistoryReversed {
 		return s.FIFO.InterruptedSince(cause, detail, s.stream.claims.servedUntil())
 	}
 	return s.FIFO.Interrupted(cause, detail)

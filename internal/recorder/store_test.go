@@ -7,8 +7,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/kube"
-	"github.com/kuberewind/kuberewind/reflector"
 )
 
 const noBatch = "pods?tier=batch"
@@ -39,7 +39,7 @@ func (s *swept) overflow(pods *store) {
 }
 
 // list gives the pods a list, and writes what comes of it.
-func (s *swept) list(pods *store, cause, resourceVersion string, items ...any) {
+func (s *swept) list(pods *store, cause delta.Cause, resourceVersion string, items ...any) {
 	s.t.Helper()
 	s.pump()
 	require.NoError(s.t, pods.BeginReplace(cause, "", ""))
@@ -81,14 +81,14 @@ func TestDecisionsThatAreNotOnRecordYetHoldForTheNextRun(t *testing.T) {
 	s := newSwept(t)
 	s.leaveOut(noBatch)
 	pods := s.store()
-	s.list(pods, reflector.CauseFirstList, "20")
+	s.list(pods, delta.CauseFirstList, "20")
 	require.NoError(t, pods.Add(pod(t, "taken", "web", 21)))
 	require.NoError(t, pods.Add(pod(t, "left-out", "batch", 22)))
 	pods = s.store()
 	require.NoError(t, pods.Update(pod(t, "taken", "batch", 23)))
 	require.NoError(t, pods.Update(pod(t, "left-out", "web", 24)))
 	pods = s.store()
-	s.list(pods, reflector.CauseExpired, "30", pod(t, "taken", "batch", 23), pod(t, "left-out", "web", 24))
+	s.list(pods, delta.CauseExpired, "30", pod(t, "taken", "batch", 23), pod(t, "left-out", "web", 24))
 	require.Equal(t, []string{"Added watch", "Updated watch"}, s.life("taken"))
 	require.Empty(t, s.life("left-out"))
 	require.Equal(t, []string{"left-out"}, s.leftOut())
@@ -105,7 +105,7 @@ func TestDecisionsEndWithTheResource(t *testing.T) {
 	s := newSwept(t)
 	s.leaveOut(noBatch)
 	pods := s.store()
-	s.list(pods, reflector.CauseFirstList, "20", pod(t, "taken", "web", 11), pod(t, "left-out", "batch", 12))
+	s.list(pods, delta.CauseFirstList, "20", pod(t, "taken", "web", 11), pod(t, "left-out", "batch", 12))
 	require.Equal(t, []string{"left-out"}, s.leftOut())
 	pods.stream.ended = "30"
 	pods = s.store()
@@ -123,11 +123,11 @@ func TestWhatWasLeftOutInTheSpoolIsDecidedAnewOnlyUnderOtherRules(t *testing.T) 
 		t.Run(rule, func(t *testing.T) {
 			s, dir := newSwept(t), t.TempDir()
 			pods := s.begin(noBatch, dir)
-			s.list(pods, reflector.CauseFirstList, "20")
+			s.list(pods, delta.CauseFirstList, "20")
 			require.NoError(t, pods.Add(pod(t, "x", "batch", 21)))
 			s.overflow(pods)
 			pods = s.begin(rule, dir)
-			s.list(pods, reflector.CauseConfiguration, "40", pod(t, "x", "db", 39))
+			s.list(pods, delta.CauseConfiguration, "40", pod(t, "x", "db", 39))
 			require.Equal(t, want, s.life("x"))
 			require.Equal(t, len(want) == 0, len(s.leftOut()) == 1)
 		})
@@ -137,20 +137,20 @@ func TestWhatWasLeftOutInTheSpoolIsDecidedAnewOnlyUnderOtherRules(t *testing.T) 
 func TestWhatAFirstListLeftOutIsDecidedAnewUnderOtherRulesThoughItDidNotEnd(t *testing.T) {
 	s, dir := newSwept(t), t.TempDir()
 	pods := s.begin(noBatch, dir)
-	require.NoError(t, pods.BeginReplace(reflector.CauseFirstList, "", ""))
+	require.NoError(t, pods.BeginReplace(delta.CauseFirstList, "", ""))
 	require.NoError(t, pods.ReplacePage([]any{pod(t, "x", "batch", 10), served(t, "Pod", "y", 11)}, "20"))
 	s.pump()
 	require.Equal(t, []string{"x"}, s.leftOut())
 	pods = s.begin("pods?tier=web", dir)
-	s.list(pods, reflector.CauseFirstList, "40", pod(t, "x", "batch", 10))
+	s.list(pods, delta.CauseFirstList, "40", pod(t, "x", "batch", 10))
 	require.Equal(t, []string{"Sync list"}, s.life("x"))
 	require.Empty(t, s.leftOut())
 }
 
 func TestRulesThatAreChangedBackBeforeAListTakeNothingBack(t *testing.T) {
 	s, dir := newSwept(t), t.TempDir()
-	s.list(s.begin(noBatch, dir), reflector.CauseFirstList, "20", pod(t, "x", "batch", 10))
-	require.NoError(t, s.begin("pods?tier=web", dir).Interrupted(reflector.CauseUnreachable, "connection refused"))
+	s.list(s.begin(noBatch, dir), delta.CauseFirstList, "20", pod(t, "x", "batch", 10))
+	require.NoError(t, s.begin("pods?tier=web", dir).Interrupted(delta.CauseUnreachable, "connection refused"))
 	s.pump()
 	require.Equal(t, []string{"x"}, s.leftOut())
 	require.NoError(t, s.begin(noBatch, dir).Update(pod(t, "x", "db", 21)))
@@ -160,15 +160,15 @@ func TestRulesThatAreChangedBackBeforeAListTakeNothingBack(t *testing.T) {
 
 func TestRulesThatAreChangedBackWithinAListDecideAnew(t *testing.T) {
 	x, y := func() any { return pod(t, "x", "web", 21) }, func() any { return pod(t, "y", "db", 22) }
-	whole := func(s *swept, pods *store) { s.list(pods, reflector.CauseFirstList, "20") }
+	whole := func(s *swept, pods *store) { s.list(pods, delta.CauseFirstList, "20") }
 	for name, test := range map[string]struct {
 		before func(*swept, *store) // under the rules to which they are changed back
 		cut    func(*store)         // under others
 	}{
 		"":                      {whole, func(*store) {}},
-		"interrupted before it": {whole, func(pods *store) { require.NoError(t, pods.Interrupted(reflector.CauseUnreachable, "")) }},
+		"interrupted before it": {whole, func(pods *store) { require.NoError(t, pods.Interrupted(delta.CauseUnreachable, "")) }},
 		"within the first": {func(s *swept, pods *store) {
-			require.NoError(t, pods.BeginReplace(reflector.CauseFirstList, "", ""))
+			require.NoError(t, pods.BeginReplace(delta.CauseFirstList, "", ""))
 			require.NoError(t, pods.ReplacePage([]any{pod(t, "z", "web", 20)}, "30"))
 			s.pump()
 		}, func(*store) {}},
@@ -178,11 +178,11 @@ func TestRulesThatAreChangedBackWithinAListDecideAnew(t *testing.T) {
 			test.before(s, s.begin(noBatch, dir))
 			pods := s.begin("pods?tier=web", dir)
 			test.cut(pods)
-			require.NoError(t, pods.BeginReplace(reflector.CauseConfiguration, "", ""))
+			require.NoError(t, pods.BeginReplace(delta.CauseConfiguration, "", ""))
 			require.NoError(t, pods.ReplacePage([]any{x(), y()}, "30"))
 			s.pump()
 			require.Equal(t, []string{"x"}, s.leftOut())
-			s.list(s.begin(noBatch, dir), reflector.CauseConfiguration, "40", x(), y())
+			s.list(s.begin(noBatch, dir), delta.CauseConfiguration, "40", x(), y())
 			require.Equal(t, []string{"Sync relist"}, s.life("x"))
 			require.Empty(t, s.leftOut())
 		})
@@ -191,12 +191,12 @@ func TestRulesThatAreChangedBackWithinAListDecideAnew(t *testing.T) {
 
 func TestAListThatIsGivenUpLeavesNobodyOut(t *testing.T) {
 	s, dir := newSwept(t), t.TempDir()
-	s.list(s.begin(noBatch, dir), reflector.CauseFirstList, "20", pod(t, "z", "batch", 11))
+	s.list(s.begin(noBatch, dir), delta.CauseFirstList, "20", pod(t, "z", "batch", 11))
 	pods := s.begin("pods?tier=web", dir)
-	require.NoError(t, pods.BeginReplace(reflector.CauseConfiguration, "", ""))
+	require.NoError(t, pods.BeginReplace(delta.CauseConfiguration, "", ""))
 	require.NoError(t, pods.ReplacePage([]any{pod(t, "x", "web", 21)}, "30"))
 	pods.AbortReplace()
-	require.NoError(t, pods.Interrupted(reflector.CauseForbidden, ""))
+	require.NoError(t, pods.Interrupted(delta.CauseForbidden, ""))
 	s.pump()
 	require.Equal(t, []string{"z"}, s.leftOut())
 }
@@ -205,8 +205,8 @@ func TestAListThatIsGivenUpLeavesNobodyOut(t *testing.T) {
 func TestWhatAListHasDecidedHoldsThoughItsEndIsInTheSpoolOnly(t *testing.T) {
 	s, dir := newSwept(t), t.TempDir()
 	pods := s.begin(noBatch, dir)
-	s.list(pods, reflector.CauseFirstList, "20")
-	require.NoError(t, pods.BeginReplace(reflector.CauseExpired, "", ""))
+	s.list(pods, delta.CauseFirstList, "20")
+	require.NoError(t, pods.BeginReplace(delta.CauseExpired, "", ""))
 	require.NoError(t, pods.ReplacePage([]any{pod(t, "x", "batch", 21), pod(t, "y", "db", 22)}, "30"))
 	s.pump()
 	require.NoError(t, pods.EndReplace("30"))
@@ -221,9 +221,9 @@ func TestWhatAListHasDecidedHoldsThoughItsEndIsInTheSpoolOnly(t *testing.T) {
 func TestWhatIsRecordedIsNotLeftOutAnyMoreThoughTheListCouldNotBeRead(t *testing.T) {
 	for _, rule := range []string{"pods/other", ""} {
 		s, dir := newSwept(t), t.TempDir()
-		s.list(s.begin(noBatch, dir), reflector.CauseFirstList, "20", pod(t, "x", "batch", 10))
+		s.list(s.begin(noBatch, dir), delta.CauseFirstList, "20", pod(t, "x", "batch", 10))
 		pods := s.begin(rule, dir)
-		require.NoError(t, pods.BeginReplace(reflector.CauseConfiguration, "", ""))
+		require.NoError(t, pods.BeginReplace(delta.CauseConfiguration, "", ""))
 		require.NoError(t, pods.Unread("a/x"))
 		require.NoError(t, pods.EndReplace("30"))
 		require.NoError(t, pods.Update(pod(t, "x", "batch", 31)))
@@ -238,11 +238,11 @@ func TestWhatTheSpoolHoldsGoesOnBeingRecordedUnderOtherRules(t *testing.T) {
 		t.Run(rule, func(t *testing.T) {
 			s, dir := newSwept(t), t.TempDir()
 			pods := s.begin("", dir)
-			s.list(pods, reflector.CauseFirstList, "20")
+			s.list(pods, delta.CauseFirstList, "20")
 			require.NoError(t, pods.Add(pod(t, "x", "batch", 21)))
 			s.overflow(pods)
 			pods = s.begin(rule, dir)
-			s.list(pods, reflector.CauseConfiguration, "40", pod(t, "x", "batch", 39))
+			s.list(pods, delta.CauseConfiguration, "40", pod(t, "x", "batch", 39))
 			require.NoError(t, pods.Update(pod(t, "x", "batch", 41)))
 			s.pump()
 			require.Equal(t, []string{"Added watch", "Sync relist", "Updated watch"}, s.life("x"))

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/deltafifo"
 	"github.com/kuberewind/kuberewind/internal/filter"
 	"github.com/kuberewind/kuberewind/internal/redact"
@@ -49,7 +50,7 @@ type stream struct {
 	undecided map[types.UID]struct{}
 	// interrupted is why the stream cannot be followed, as it was last said; empty if it can. It belongs to the run: each
 	// starts when the one before has ended.
-	interrupted string
+	interrupted delta.Cause
 	// ended is a resource version at which no object was left, as the definition of the resource was deleted. It is empty while there is a run.
 	ended string
 	// unlisted is a list that is due: the one that is to end it, while that may be recorded in part, or the first under another definition.
@@ -67,7 +68,7 @@ type stream struct {
 	mu  sync.Mutex // protects what follows
 	run *streamRun
 	// excuse is why the position may be older than the server remembers; empty once the stream has gone on from there.
-	excuse string
+	excuse delta.Cause
 }
 
 // streamRun is one reflector and the FIFO that it feeds.
@@ -77,8 +78,9 @@ type streamRun struct {
 	reflector *reflector.Reflector
 	listing   atomic.Bool // since a list was begun, or due from the beginning, that has not come to its end
 	// Of that list; they belong to the reflector until done. The detail is there where the recorder knows better than the server.
-	listCause, listDetail string
-	closed                atomic.Int64 // when the last watch was, in nanoseconds since 1970
+	listCause  delta.Cause
+	listDetail string
+	closed     atomic.Int64 // when the last watch was, in nanoseconds since 1970
 
 	mu       sync.Mutex    // protects what follows
 	gone     chan struct{} // closed while the server says that it does not serve the resource
@@ -154,13 +156,13 @@ func (s *stream) current() *streamRun {
 }
 
 // excused notes why the position may be older than the server remembers, "" for no reason.
-func (s *stream) excused(why string) {
+func (s *stream) excused(why delta.Cause) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.excuse = why
 }
 
-func (s *stream) excuseOf() string {
+func (s *stream) excuseOf() delta.Cause {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.excuse
@@ -327,12 +329,12 @@ func (s start) under(since string) start {
 	if since == "" || precedes(since, s.position) {
 		return s
 	}
-	return start{since: since, cause: reflector.CauseExpired}
+	return start{since: since, cause: delta.CauseExpired}
 }
 
 // start says where the stream goes on after a run that has ended, if there was one in this process.
 func (s *stream) start(before *streamRun) start {
-	from := start{position: s.record.Position(), cause: reflector.CauseFirstList}
+	from := start{position: s.record.Position(), cause: delta.CauseFirstList}
 	if before == nil && s.left != nil && s.left.position != "" {
 		from.position = s.left.position
 	}
@@ -342,31 +344,31 @@ func (s *stream) start(before *streamRun) start {
 	}
 	switch unfinished := s.record.Unfinished(); {
 	case s.ended != "":
-		return start{position: s.ended, cause: reflector.CauseFirstList}
+		return start{position: s.ended, cause: delta.CauseFirstList}
 	case s.unlisted != start{}:
 		return s.unlisted
-	case s.listedUnder != s.rules.String() && cmp.Or(from.position, s.record.Position(), unfinished) != "":
+	case s.listedUnder != s.rules.String() && (cmp.Or(from.position, s.record.Position()) != "" || unfinished != ""):
 		// What the filter now lets in was never listed.
-		return start{cause: reflector.CauseConfiguration}
+		return start{cause: delta.CauseConfiguration}
 	case before != nil && before.listing.Load():
 		return start{cause: before.listCause, detail: before.listDetail}
 	case s.reversed(before):
 		// Where the numbers have caught up, nothing would show any more that they went back.
-		return start{cause: reflector.CauseHistoryReversed}
+		return start{cause: delta.CauseHistoryReversed}
 	case before == nil && s.left != nil && s.left.listing:
 		return start{cause: s.left.listCause}
 	case from.position == "" && unfinished != "":
 		return start{cause: unfinished}
 	case before == nil && s.record.Empty() && s.left == nil:
-		return start{since: from.position, cause: reflector.CauseFirstList}
+		return start{since: from.position, cause: delta.CauseFirstList}
 	}
 	return from
 }
 
 // reversed says that the stream has left a history that is no more, and was not listed since.
 func (s *stream) reversed(before *streamRun) bool {
-	return s.claims.left() || s.interrupted == reflector.CauseHistoryReversed ||
-		before == nil && s.record.OpenGap() == reflector.CauseHistoryReversed && (s.left == nil || !s.left.anew)
+	return s.claims.left() || s.interrupted == delta.CauseHistoryReversed ||
+		before == nil && s.record.OpenGap() == delta.CauseHistoryReversed && (s.left == nil || !s.left.anew)
 }
 
 // recoverRevisions is what a hundred writes a second make in a minute and a half that no stream could tell of.
@@ -384,7 +386,11 @@ const (
 )
 
 // start says where a run begins: at a position, or at a resource version before which there was nothing, else with a list. That has a detail where the recorder knows why.
-type start struct{ position, since, cause, detail string }
+type start struct {
+	position, since string
+	cause           delta.Cause
+	detail          string
+}
 
 func (r *Recorder) newReflector(s *stream, run *streamRun, resource kube.Resource, from start) *reflector.Reflector {
 	lw := r.client.ListWatch(resource, "")
@@ -413,9 +419,9 @@ func uncached(gr schema.GroupResource) bool {
 // hooks keep the metrics of a run, and tell when the stream has settled.
 func (r *Recorder) hooks(s *stream, run *streamRun) reflector.Hooks {
 	return reflector.Hooks{
-		Relist: func(cause string) {
+		Relist: func(cause delta.Cause) {
 			s.counters.relists(cause).Inc()
-			if cause == reflector.CauseHistoryReversed {
+			if cause == delta.CauseHistoryReversed {
 				r.follower.LookAgain(run.served.GroupResource())
 			}
 		},

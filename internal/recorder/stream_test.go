@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/deltafifo"
 	"github.com/kuberewind/kuberewind/internal/filter"
 	"github.com/kuberewind/kuberewind/internal/redact"
@@ -19,9 +20,9 @@ import (
 )
 
 func TestAGapIsQueuedBeforeWhatAListShows(t *testing.T) {
-	for cause, want := range map[string][]deltafifo.MarkerKind{
-		reflector.CauseExpired:   {deltafifo.Interrupted, "", deltafifo.Replaced},
-		reflector.CauseFirstList: {"", deltafifo.Replaced}, // there was nothing before it
+	for cause, want := range map[delta.Cause][]delta.MarkerKind{
+		delta.CauseExpired:   {delta.Interrupted, "", delta.Replaced},
+		delta.CauseFirstList: {"", delta.Replaced}, // there was nothing before it
 	} {
 		queue := deltafifo.New(deltafifo.Options{})
 		all, err := filter.New(nil, nil)
@@ -37,9 +38,9 @@ func TestAGapIsQueuedBeforeWhatAListShows(t *testing.T) {
 		queue.Close()
 		entries, err := queue.Next(t.Context(), 10, 1<<20, 0)
 		require.NoError(t, err)
-		var got []deltafifo.MarkerKind
+		var got []delta.MarkerKind
 		for _, e := range entries {
-			kind := deltafifo.MarkerKind("")
+			kind := delta.MarkerKind("")
 			if e.Marker != nil {
 				kind = e.Marker.Kind
 			}
@@ -52,10 +53,10 @@ func TestAGapIsQueuedBeforeWhatAListShows(t *testing.T) {
 func TestAStreamGoesOnWhereTheRunBeforeEnded(t *testing.T) {
 	s := &stream{record: &postgres.Stream{}, claims: newRevisions().stream("pods")}
 	before := &streamRun{reflector: reflector.NewReflectorWithOptions(fresh{}, &kube.Object{}, &deltafifo.FIFO{}, reflector.Options{ResourceVersion: "42"})}
-	require.Equal(t, start{position: "42", cause: reflector.CauseFirstList}, s.start(before), "though the record is not there yet")
+	require.Equal(t, start{position: "42", cause: delta.CauseFirstList}, s.start(before), "though the record is not there yet")
 	before.listing.Store(true)
-	before.listCause = reflector.CauseExpired
-	require.Equal(t, start{cause: reflector.CauseExpired}, s.start(before), "a list that was cut is begun anew")
+	before.listCause = delta.CauseExpired
+	require.Equal(t, start{cause: delta.CauseExpired}, s.start(before), "a list that was cut is begun anew")
 }
 
 // What the database has not taken yet is queued, and is recorded before anything of the next run.
@@ -64,12 +65,12 @@ func TestTheListThatOtherRulesAskForIsDueOnce(t *testing.T) {
 	s := &stream{record: &postgres.Stream{}, listedUnder: "-pods?tier=batch", settle: func() {}, claims: newRevisions().stream("pods")}
 	s.rules = (&filter.Filter{}).For(schema.GroupResource{Resource: "pods"})
 	before := ended(queue, "42")
-	require.Equal(t, start{cause: reflector.CauseConfiguration}, s.start(before))
+	require.Equal(t, start{cause: delta.CauseConfiguration}, s.start(before))
 	st := newStore(s, before)
-	require.NoError(t, st.BeginReplace(reflector.CauseConfiguration, "", "42"))
-	require.Equal(t, start{cause: reflector.CauseConfiguration}, s.start(before))
+	require.NoError(t, st.BeginReplace(delta.CauseConfiguration, "", "42"))
+	require.Equal(t, start{cause: delta.CauseConfiguration}, s.start(before))
 	require.NoError(t, st.EndReplace("42"))
-	require.Equal(t, start{position: "42", cause: reflector.CauseFirstList}, s.start(before))
+	require.Equal(t, start{position: "42", cause: delta.CauseFirstList}, s.start(before))
 }
 
 func TestAFullQueueDoesNotHoldUpWhoStartsAndStopsStreams(t *testing.T) {
@@ -97,8 +98,8 @@ func ended(queue *deltafifo.Queue, position string) *streamRun {
 
 // That etcd has forgotten what was since must not take away what is on record.
 func TestWhatWasRecordedUnderDefinitionsBeforeIsNoFirstList(t *testing.T) {
-	from := start{position: "4", cause: reflector.CauseFirstList}
-	require.Equal(t, start{since: "5", cause: reflector.CauseExpired}, from.under("5"))
+	from := start{position: "4", cause: delta.CauseFirstList}
+	require.Equal(t, start{since: "5", cause: delta.CauseExpired}, from.under("5"))
 	require.Equal(t, from, from.under("3"))
 	require.Equal(t, from, from.under(""))
 }
@@ -107,31 +108,31 @@ func TestAListThatIsDueStaysSoIfTheRunEndsBeforeIt(t *testing.T) {
 	redactor, err := redact.New(redact.Key{}, redact.Record, nil)
 	require.NoError(t, err)
 	r := &Recorder{log: slog.New(slog.DiscardHandler), gate: newGate(1), redactor: redactor, queue: deltafifo.New(deltafifo.Options{})}
-	s := &stream{record: &postgres.Stream{}, claims: newRevisions().stream("widgets"), run: ended(r.queue, "4"), unlisted: start{cause: reflector.CauseExpired, detail: "why"}}
+	s := &stream{record: &postgres.Stream{}, claims: newRevisions().stream("widgets"), run: ended(r.queue, "4"), unlisted: start{cause: delta.CauseExpired, detail: "why"}}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	r.launch(ctx, s, kube.Resource{Group: "example.com", Version: "v1", Name: "widgets"}, "")
 	s.halt()
-	require.Equal(t, start{cause: reflector.CauseExpired, detail: "why"}, s.start(s.current()))
+	require.Equal(t, start{cause: delta.CauseExpired, detail: "why"}, s.start(s.current()))
 	r.launch(ctx, s, kube.Resource{Group: "example.com", Version: "v1", Name: "widgets"}, "")
 	s.halt()
-	require.Equal(t, start{cause: reflector.CauseExpired, detail: "why"}, s.start(s.current()), "and if another does")
+	require.Equal(t, start{cause: delta.CauseExpired, detail: "why"}, s.start(s.current()), "and if another does")
 }
 
 func TestAListThatIsDueSaysWhyWhateverTheRecorderBeforeDid(t *testing.T) {
 	queue := deltafifo.New(deltafifo.Options{})
-	s := &stream{record: &postgres.Stream{}, settle: func() {}, claims: newRevisions().stream("widgets"), excuse: causeSpoolCorrupt}
+	s := &stream{record: &postgres.Stream{}, settle: func() {}, claims: newRevisions().stream("widgets"), excuse: delta.CauseSpoolCorrupt}
 	run := &streamRun{fifo: queue.FIFO(deltafifo.FIFOOptions{Stream: s}), gone: make(chan struct{}), listDetail: "why"}
 	st := newStore(s, run)
 	because := func() []string {
-		cause, detail := st.because(reflector.CauseExpired, "too old")
-		return []string{cause, detail}
+		cause, detail := st.because(delta.CauseExpired, "too old")
+		return []string{string(cause), detail}
 	}
-	require.Equal(t, []string{reflector.CauseExpired, "why; too old"}, because())
-	require.NoError(t, st.BeginReplace(reflector.CauseExpired, "", ""))
+	require.Equal(t, []string{string(delta.CauseExpired), "why; too old"}, because())
+	require.NoError(t, st.BeginReplace(delta.CauseExpired, "", ""))
 	require.NoError(t, st.EndReplace("9"))
-	s.excuse = causeSpoolCorrupt
-	require.Equal(t, causeSpoolCorrupt, because()[0], "that list has ended")
+	s.excuse = delta.CauseSpoolCorrupt
+	require.Equal(t, string(delta.CauseSpoolCorrupt), because()[0], "that list has ended")
 }
 
 func TestANewDefinitionIsFollowedFromItsStartWhereTheRecordIsWhole(t *testing.T) {
@@ -160,7 +161,7 @@ func TestANewDefinitionIsFollowedFromItsStartWhereTheRecordIsWhole(t *testing.T)
 func TestAStreamWhoseGapIsOnRecordProvesNothing(t *testing.T) {
 	redactor, err := redact.New(redact.Key{}, redact.Record, nil)
 	require.NoError(t, err)
-	for cause, left := range map[string]bool{reflector.CauseHistoryReversed: true, reflector.CauseForbidden: false} {
+	for cause, left := range map[delta.Cause]bool{delta.CauseHistoryReversed: true, delta.CauseForbidden: false} {
 		r := &Recorder{log: slog.New(slog.DiscardHandler), gate: newGate(1), redactor: redactor, queue: deltafifo.New(deltafifo.Options{})}
 		s := &stream{record: &postgres.Stream{}, claims: newRevisions().stream("pods"), interrupted: cause}
 		ctx, cancel := context.WithCancel(t.Context())

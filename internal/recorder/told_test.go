@@ -15,10 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/deltafifo"
 	"github.com/kuberewind/kuberewind/internal/filter"
 	"github.com/kuberewind/kuberewind/kube"
-	"github.com/kuberewind/kuberewind/reflector"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
@@ -36,7 +36,7 @@ func TestAStreamWhoseFirstListWasUnderWayIsToldAfterIt(t *testing.T) {
 		all := newRevisions()
 		etcd := &archive{now: 100, versions: []*kube.Object{servedAs("kept", "1", 20)}}
 		late, _ := followed(all, "secrets", etcd, 0)
-		late.listing(reflector.CauseFirstList)
+		late.listing(delta.CauseFirstList)
 		late.shown([]any{servedAs("kept", "1", 20)})
 		finder, _ := followed(all, "configmaps", etcd, 60, servedAs("lost", "3", 50))
 		_, err := finder.Reversed(t.Context(), "60")
@@ -76,7 +76,7 @@ func TestAStreamThatIsRefusedIsNotTakenForOneOfTheEtcdThatWasPutBack(t *testing.
 		apart := &archive{now: 900, versions: []*kube.Object{servedAs("x", "1", 700)}}
 		refused, told := followed(all, "metrics", apart, 800, servedAs("x", "1", 700))
 		apart.fails = apierrors.NewForbidden(schema.GroupResource{Resource: "metrics"}, "", nil)
-		refused.interrupted(reflector.CauseForbidden)
+		refused.interrupted(delta.CauseForbidden)
 		_, err := finder.Reversed(t.Context(), "60")
 		require.NoError(t, err)
 		require.True(t, finder.left())
@@ -167,7 +167,7 @@ func TestWhatIsServedAfterAReversalIsNotTakenForTheRecord(t *testing.T) {
 		_, err := c.Reversed(t.Context(), "1000")
 		require.NoError(t, err)
 		require.True(t, c.left())
-		c.listing(reflector.CauseHistoryReversed)
+		c.listing(delta.CauseHistoryReversed)
 		c.watching("500")
 		c.listed()
 		time.Sleep(24 * time.Hour)
@@ -212,7 +212,7 @@ func TestAStreamThatHasLearnedAndWasListedIsNotToldAgain(t *testing.T) {
 		_, err = late.Reversed(t.Context(), "60")
 		require.NoError(t, err)
 		require.True(t, late.left())
-		late.listing(reflector.CauseHistoryReversed)
+		late.listing(delta.CauseHistoryReversed)
 		late.listed()
 		late.reached("100")
 		prober.Wait()
@@ -240,7 +240,7 @@ func TestItIsAskedWhetherTheHistoryStandsAlsoWhereAListIsDueAnyway(t *testing.T)
 	everything, err := filter.New(nil, nil)
 	require.NoError(t, err)
 	st := newStore(&stream{record: &postgres.Stream{}, rules: everything.For(schema.GroupResource{Resource: "configmaps"}), settle: func() {}, claims: c}, run)
-	require.NoError(t, st.BeginReplace(reflector.CauseConfiguration, "", ""))
+	require.NoError(t, st.BeginReplace(delta.CauseConfiguration, "", ""))
 	require.NoError(t, st.EndReplace("50"))
 	require.False(t, c.left())
 	queue.Close()
@@ -248,7 +248,7 @@ func TestItIsAskedWhetherTheHistoryStandsAlsoWhereAListIsDueAnyway(t *testing.T)
 	require.NoError(t, err)
 	require.Len(t, entries, 2)
 	for _, e := range entries {
-		require.Equal(t, reflector.CauseHistoryReversed, e.Marker.Cause, "its numbers mean something else")
+		require.Equal(t, delta.CauseHistoryReversed, e.Marker.Cause, "its numbers mean something else")
 		require.Equal(t, proof, e.Marker.Detail)
 	}
 }

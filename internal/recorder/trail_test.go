@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/kube"
-	"github.com/kuberewind/kuberewind/reflector"
 )
 
 func TestAGapBeginsWhereTheOldHistoryWasServedLast(t *testing.T) {
@@ -110,7 +110,7 @@ func TestWhatIsServedInTheNewHistoryIsNotTakenForWhatIsInBoth(t *testing.T) {
 		finder, _ := followed(all, "secrets", etcd, 60, servedAs("lost", "3", 58))
 		other, told := followed(all, "configmaps", silent, 60, servedAs("a", "1", 40))
 		require.Error(t, finder.found(t.Context(), evidence{"proof", servedAsWitness("lost", "3", 58), 58, footprint{}, 0}))
-		finder.listing(reflector.CauseHistoryReversed)
+		finder.listing(delta.CauseHistoryReversed)
 		finder.listed()
 		finder.saw(servedAs("new", "4", 52), false)
 		require.Len(t, finder.headLocked().trail, 1)

@@ -9,8 +9,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/kube"
-	"github.com/kuberewind/kuberewind/reflector"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
@@ -98,7 +98,7 @@ func TestAReversalOfWhichAGapIsOpenIsNotFoundASecondTime(t *testing.T) {
 		require.Empty(t, *toldListed, "it was listed since")
 		until := held.servedUntil().ResourceVersion
 		require.Empty(t, until, "where the gap begins is on record")
-		held.listing(reflector.CauseHistoryReversed)
+		held.listing(delta.CauseHistoryReversed)
 		held.listed()
 		held.reached("56")
 		require.NoError(t, all.probe(t.Context()))

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/kube"
-	"github.com/kuberewind/kuberewind/reflector"
 )
 
 func TestAWatchThatIsRefusedIsThatOfAnotherCache(t *testing.T) {
@@ -113,7 +113,7 @@ func TestAListThatWasDueToSomethingElseMakesNoCacheYounger(t *testing.T) {
 			c.reached(o.ResourceVersion)
 		}
 		c.closed(nil)
-		c.listing(reflector.CauseForbidden)
+		c.listing(delta.CauseForbidden)
 		c.watching("80")
 		c.shown(server.shows())
 		c.listed()

@@ -20,9 +20,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/patch"
-	"github.com/kuberewind/kuberewind/reflector"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
@@ -102,12 +102,12 @@ func (c *claims) recallAnew(position string) {
 }
 
 // listing notes that a list begins: what lives is what it shows.
-func (c *claims) listing(cause string) {
+func (c *claims) listing(cause delta.Cause) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	c.living = nil
-	c.leftThen, c.toldThen, c.anew = c.reversed, len(c.all.reversals), c.reversed || cause == reflector.CauseHistoryReversed
-	if cause == reflector.CauseHistoryReversed {
+	c.leftThen, c.toldThen, c.anew = c.reversed, len(c.all.reversals), c.reversed || cause == delta.CauseHistoryReversed
+	if cause == delta.CauseHistoryReversed {
 		if !c.reversed {
 			c.history++ // It is the list that shows it.
 		}

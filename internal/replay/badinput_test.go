@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
 	"github.com/kuberewind/kuberewind/internal/scene/record"
 	"github.com/kuberewind/kuberewind/sink/postgres"
@@ -116,10 +117,10 @@ func TestAnEmptyRecordIsSaidToBeEmpty(t *testing.T) {
 
 func TestARecordThatBeginsWithAGapAnswers(t *testing.T) {
 	b := newBook(t)
-	b.commit(postgres.Item{Stream: b.streams["deployments"].ID(), Kind: postgres.Interrupted, Marker: postgres.Marker{Cause: "forbidden", Detail: "no right"}})
+	b.commit(postgres.Item{Stream: b.streams["deployments"].ID(), Kind: postgres.Marked, Marker: delta.Marker{Kind: delta.Interrupted, Cause: "forbidden", Detail: "no right"}})
 	b.at("12:05")
-	b.listed("deployments", "forbidden", postgres.SourceRelist, postgres.Marker{Appeared: 1},
-		b.item("deployments", postgres.Sync, postgres.SourceRelist, b.web(webUID, "helm", 3, "nginx:1", `"labels":{"app":"web"},`)))
+	b.listed("deployments", "forbidden", delta.SourceRelist, delta.Marker{Appeared: 1},
+		b.item("deployments", delta.Sync, delta.SourceRelist, b.web(webUID, "helm", 3, "nginx:1", `"labels":{"app":"web"},`)))
 	for _, call := range asked {
 		got := b.called(t, call, "")
 		requireReadable(t, got)
@@ -158,7 +159,7 @@ func TestAnOwnerThatNeverWasOwnsNothing(t *testing.T) {
 
 	b.at("12:30")
 	orphan := fmt.Sprintf(`"ownerReferences":[{"apiVersion":"v1","kind":"Ghost","name":"never","uid":%q}],`, "99999999-0000-4000-8000-000000000000")
-	b.write(postgres.Added, "configmaps", b.object("configmaps", "shop", "orphan", "00000009-0000-4000-8000-000000000000", "kubectl", orphan, `,"data":{"a":"b"}`))
+	b.write(delta.Added, "configmaps", b.object("configmaps", "shop", "orphan", "00000009-0000-4000-8000-000000000000", "kubectl", orphan, `,"data":{"a":"b"}`))
 	require.Contains(t, b.called(t, "log -A --since seq:15 --index owner=99999999-0000-4000-8000-000000000000", "").out, "shop/orphan")
 	require.Contains(t, b.called(t, "story configmap/orphan -n shop", "").out, "created")
 	require.Contains(t, b.called(t, "log configmap/orphan -n shop --owned", "").out, "created")

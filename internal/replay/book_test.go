@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
 	"github.com/kuberewind/kuberewind/patch"
 	"github.com/kuberewind/kuberewind/sink/postgres"
@@ -120,25 +121,25 @@ func (b *book) object(resource, namespace, name, uid, by, metadata, fields strin
 	return o
 }
 
-func (b *book) item(resource, kind, source string, o *served) postgres.Item {
+func (b *book) item(resource string, kind delta.Type, source delta.Source, o *served) postgres.Item {
 	it := postgres.Item{Stream: b.streams[resource].ID(), Kind: postgres.Delta, Type: kind, Source: source, Object: o}
-	if source == postgres.SourceWatch {
+	if source == delta.SourceWatch {
 		it.Position = o.rv
 	}
 	return it
 }
 
 // write commits one delta of a watch.
-func (b *book) write(kind, resource string, o *served) {
+func (b *book) write(kind delta.Type, resource string, o *served) {
 	b.t.Helper()
-	b.commit(b.item(resource, kind, postgres.SourceWatch, o))
+	b.commit(b.item(resource, kind, delta.SourceWatch, o))
 }
 
-func (b *book) listed(resource, cause, source string, marker postgres.Marker, items ...postgres.Item) {
+func (b *book) listed(resource string, cause delta.Cause, source delta.Source, marker delta.Marker, items ...postgres.Item) {
 	b.t.Helper()
-	marker.Cause, marker.ToRV = cause, strconv.Itoa(b.rv)
+	marker.Kind, marker.Cause, marker.ToRV = delta.Replaced, cause, strconv.Itoa(b.rv)
 	b.commit(append(items, postgres.Item{
-		Stream: b.streams[resource].ID(), Kind: postgres.Replaced, Source: source, Position: strconv.Itoa(b.rv), Marker: marker,
+		Stream: b.streams[resource].ID(), Kind: postgres.Marked, Source: source, Position: strconv.Itoa(b.rv), Marker: marker,
 	})...)
 }
 
@@ -163,45 +164,45 @@ func story(t testing.TB) *book {
 	b := newBook(t)
 	settings := b.object("configmaps", "shop", "settings", settingsUID, "kubectl", "", `,"data":{"mode":"slow"}`)
 	old := b.object("configmaps", "shop", "old", oldUID, "kubectl", "", `,"data":{}`)
-	b.listed("configmaps", "first_list", postgres.SourceList, postgres.Marker{},
-		b.item("configmaps", postgres.Sync, postgres.SourceList, settings), b.item("configmaps", postgres.Sync, postgres.SourceList, old))
+	b.listed("configmaps", "first_list", delta.SourceList, delta.Marker{},
+		b.item("configmaps", delta.Sync, delta.SourceList, settings), b.item("configmaps", delta.Sync, delta.SourceList, old))
 	for _, resource := range []string{"deployments", "secrets", "nodes"} {
-		b.listed(resource, "first_list", postgres.SourceList, postgres.Marker{})
+		b.listed(resource, "first_list", delta.SourceList, delta.Marker{})
 	}
 	b.at("12:01")
-	b.write(postgres.Added, "deployments", b.web(webUID, "kubectl-create", 3, "nginx:1.25", ""))
+	b.write(delta.Added, "deployments", b.web(webUID, "kubectl-create", 3, "nginx:1.25", ""))
 	b.at("12:02")
-	b.write(postgres.Updated, "deployments", b.web(webUID, "kubectl/scale", 5, "nginx:1.25", ""))
+	b.write(delta.Updated, "deployments", b.web(webUID, "kubectl/scale", 5, "nginx:1.25", ""))
 	b.at("12:03")
-	b.write(postgres.Updated, "deployments", b.web(webUID, "helm", 5, "nginx:1.27", `"labels":{"app":"web"},`))
+	b.write(delta.Updated, "deployments", b.web(webUID, "helm", 5, "nginx:1.27", `"labels":{"app":"web"},`))
 	b.at("12:04")
-	b.write(postgres.Updated, "deployments", b.web(webUID, "helm", 5, "nginx:1.27", `"labels":{"app":"web"},`))
+	b.write(delta.Updated, "deployments", b.web(webUID, "helm", 5, "nginx:1.27", `"labels":{"app":"web"},`))
 	b.at("12:05")
-	b.write(postgres.Added, "secrets", b.object("secrets", "shop", "creds", credsUID, "kubectl", "", `,"data":{"password":"hmac-sha256:00"}`))
+	b.write(delta.Added, "secrets", b.object("secrets", "shop", "creds", credsUID, "kubectl", "", `,"data":{"password":"hmac-sha256:00"}`))
 	b.at("12:06")
-	b.write(postgres.Updated, "secrets", b.object("secrets", "shop", "creds", credsUID, "kubectl", "", `,"data":{"password":"hmac-sha256:01"}`))
-	b.write(postgres.Added, "nodes", b.object("nodes", "", "worker", nodeUID, "kubelet", "", `,"spec":{}`))
+	b.write(delta.Updated, "secrets", b.object("secrets", "shop", "creds", credsUID, "kubectl", "", `,"data":{"password":"hmac-sha256:01"}`))
+	b.write(delta.Added, "nodes", b.object("nodes", "", "worker", nodeUID, "kubelet", "", `,"spec":{}`))
 	b.at("12:07")
-	b.write(postgres.Deleted, "deployments", b.web(webUID, "kubectl", 5, "nginx:1.27", `"labels":{"app":"web"},`))
+	b.write(delta.Deleted, "deployments", b.web(webUID, "kubectl", 5, "nginx:1.27", `"labels":{"app":"web"},`))
 	b.at("12:08")
-	b.write(postgres.Added, "deployments", b.web(secondUID, "helm", 1, "nginx:2", ""))
+	b.write(delta.Added, "deployments", b.web(secondUID, "helm", 1, "nginx:2", ""))
 	b.at("12:10")
-	b.commit(postgres.Item{Stream: b.streams["configmaps"].ID(), Kind: postgres.Interrupted, Marker: postgres.Marker{Cause: "expired", Detail: "too old"}})
+	b.commit(postgres.Item{Stream: b.streams["configmaps"].ID(), Kind: postgres.Marked, Marker: delta.Marker{Kind: delta.Interrupted, Cause: "expired", Detail: "too old"}})
 	b.at("12:11")
 	changed := b.object("configmaps", "shop", "settings", settingsUID, "kubectl", "", `,"data":{"mode":"fast"}`)
 	vanished := postgres.Item{
-		Stream: b.streams["configmaps"].ID(), Kind: postgres.Delta, Type: postgres.Deleted, Source: postgres.SourceInferred,
+		Stream: b.streams["configmaps"].ID(), Kind: postgres.Delta, Type: delta.Deleted, Source: delta.SourceInferred,
 		Key: "shop/old", UID: oldUID, RV: strconv.Itoa(b.rv),
 	}
-	b.listed("configmaps", "expired", postgres.SourceRelist, postgres.Marker{Changed: 1, Vanished: 1},
-		b.item("configmaps", postgres.Sync, postgres.SourceRelist, changed), vanished)
+	b.listed("configmaps", "expired", delta.SourceRelist, delta.Marker{Changed: 1, Vanished: 1},
+		b.item("configmaps", delta.Sync, delta.SourceRelist, changed), vanished)
 	b.at("12:12")
-	b.write(postgres.Updated, "deployments", b.web(secondUID, "helm", 2, "nginx:2", ""))
+	b.write(delta.Updated, "deployments", b.web(secondUID, "helm", 2, "nginx:2", ""))
 	b.sink.Close()
 	b.at("12:20")
 	b.open()
 	b.at("12:16") // within the pause
-	late := b.item("deployments", postgres.Updated, postgres.SourceWatch, b.web(secondUID, "kubectl/scale", 4, "nginx:2", ""))
+	late := b.item("deployments", delta.Updated, delta.SourceWatch, b.web(secondUID, "kubectl/scale", 4, "nginx:2", ""))
 	late.Occurred = b.now
 	b.at("12:21")
 	late.Observed = b.now

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/internal/controlplane/binaries"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
@@ -162,7 +163,7 @@ func TestDescribeNamesTheListsThatAreNotOnRecord(t *testing.T) {
 		`{"resource":"pods","singularResource":"pod","responseKind":{"kind":"Pod"},"scope":"Namespaced","verbs":["get","list","watch"]},` +
 		`{"resource":"events","singularResource":"event","responseKind":{"kind":"Event"},"scope":"Namespaced","verbs":["get","list","watch"]}]}]}]}`
 	require.NoError(t, h.sink.RecordServer(t.Context(), "/api", []byte(events)))
-	h.commit(postgres.Item{Stream: h.streams["pods"].ID(), Kind: postgres.Interrupted, Marker: postgres.Marker{Cause: "forbidden", Detail: "no right"}})
+	h.commit(postgres.Item{Stream: h.streams["pods"].ID(), Kind: postgres.Marked, Marker: delta.Marker{Kind: delta.Interrupted, Cause: "forbidden", Detail: "no right"}})
 	got = h.replayed(t, "describe", "pod/other", "-n", "shop")
 	require.Contains(t, strings.Join(strings.Fields(got.err), " "), "changes of pods after")
 	require.Contains(t, strings.Join(strings.Fields(got.err), " "), "Note: events were not on record at this instant")

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/internal/replay/resource"
 	"github.com/kuberewind/kuberewind/internal/replay/signals"
 	"github.com/kuberewind/kuberewind/sink/postgres"
@@ -28,7 +29,7 @@ var harbourResources = []postgres.StreamSpec{
 }
 
 // is writes one delta of an object, of which text is what follows its uid and resource version.
-func (h *harbour) is(kind, resource, name, uid, apiVersion, text string) {
+func (h *harbour) is(kind delta.Type, resource, name, uid, apiVersion, text string) {
 	h.t.Helper()
 	h.rv++
 	namespace, metadata := "", ""
@@ -86,7 +87,7 @@ func newHarbour(t *testing.T) *harbour {
 		stream, err := h.sink.Stream(t.Context(), spec)
 		require.NoError(t, err)
 		h.streams[spec.Resource] = stream
-		h.listed(spec.Resource, "first_list", postgres.SourceList, postgres.Marker{})
+		h.listed(spec.Resource, "first_list", delta.SourceList, delta.Marker{})
 	}
 	definition := func(version, column, path string) string {
 		return `},"spec":{"group":"example.com","scope":"Namespaced","names":{"plural":"widgets","kind":"Widget"},"versions":[{"name":"` + version + `","served":true,"storage":true,
@@ -95,26 +96,26 @@ func newHarbour(t *testing.T) *harbour {
 	}
 	h.discovery("v1")
 	h.at("12:01")
-	h.is(postgres.Added, "namespaces", "shop", nsUID, "v1", `}}`)
-	h.is(postgres.Added, "customresourcedefinitions", "widgets.example.com", crdUID, "apiextensions.k8s.io/v1", definition("v1", "Size", ".spec.size"))
+	h.is(delta.Added, "namespaces", "shop", nsUID, "v1", `}}`)
+	h.is(delta.Added, "customresourcedefinitions", "widgets.example.com", crdUID, "apiextensions.k8s.io/v1", definition("v1", "Size", ".spec.size"))
 	h.at("12:02")
-	h.is(postgres.Added, "pods", "web", podUID, "v1", webPod)
-	h.is(postgres.Added, "pods", "other", otherUID, "v1", `,"creationTimestamp":"2026-03-10T12:02:00Z"},"spec":{"containers":[]},"status":{"phase":"Pending"}}`)
+	h.is(delta.Added, "pods", "web", podUID, "v1", webPod)
+	h.is(delta.Added, "pods", "other", otherUID, "v1", `,"creationTimestamp":"2026-03-10T12:02:00Z"},"spec":{"containers":[]},"status":{"phase":"Pending"}}`)
 	h.at("12:03")
-	h.is(postgres.Added, "widgets", "big", widgetUID, "example.com/v1", `},"spec":{"size":"large"},"status":{"seen":"2026-03-10T12:00:00Z"}}`)
+	h.is(delta.Added, "widgets", "big", widgetUID, "example.com/v1", `},"spec":{"size":"large"},"status":{"seen":"2026-03-10T12:00:00Z"}}`)
 	h.at("12:05")
-	h.is(postgres.Updated, "customresourcedefinitions", "widgets.example.com", crdUID, "apiextensions.k8s.io/v1", definition("v2", "Colour", ".spec.colour"))
-	h.is(postgres.Updated, "widgets", "big", widgetUID, "example.com/v2", `},"spec":{"colour":"red"},"status":{"seen":"2026-03-10T12:00:00Z"}}`)
+	h.is(delta.Updated, "customresourcedefinitions", "widgets.example.com", crdUID, "apiextensions.k8s.io/v1", definition("v2", "Colour", ".spec.colour"))
+	h.is(delta.Updated, "widgets", "big", widgetUID, "example.com/v2", `},"spec":{"colour":"red"},"status":{"seen":"2026-03-10T12:00:00Z"}}`)
 	h.discovery("v2")
 	h.at("12:10")
-	h.is(postgres.Deleted, "pods", "web", podUID, "v1", webPod)
-	h.is(postgres.Added, "pods", "web", podAgain, "v1", strings.Replace(webPod, "11:50", "12:10", 1))
+	h.is(delta.Deleted, "pods", "web", podUID, "v1", webPod)
+	h.is(delta.Added, "pods", "web", podAgain, "v1", strings.Replace(webPod, "11:50", "12:10", 1))
 	h.at("12:20")
-	h.is(postgres.Deleted, "widgets", "big", widgetUID, "example.com/v2", `},"spec":{"colour":"red"},"status":{"seen":"2026-03-10T12:00:00Z"}}`)
-	h.is(postgres.Deleted, "customresourcedefinitions", "widgets.example.com", crdUID, "apiextensions.k8s.io/v1", definition("v2", "Colour", ".spec.colour"))
+	h.is(delta.Deleted, "widgets", "big", widgetUID, "example.com/v2", `},"spec":{"colour":"red"},"status":{"seen":"2026-03-10T12:00:00Z"}}`)
+	h.is(delta.Deleted, "customresourcedefinitions", "widgets.example.com", crdUID, "apiextensions.k8s.io/v1", definition("v2", "Colour", ".spec.colour"))
 	h.discovery("")
 	h.at("12:30")
-	h.is(postgres.Updated, "namespaces", "shop", nsUID, "v1", `,"labels":{"team":"sales"}}}`)
+	h.is(delta.Updated, "namespaces", "shop", nsUID, "v1", `,"labels":{"team":"sales"}}}`)
 	return h
 }
 

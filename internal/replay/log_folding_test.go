@@ -12,9 +12,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
 	"github.com/kuberewind/kuberewind/internal/scene/record"
-	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
 // newScene is the recording of the scene, in a database of its own.
@@ -123,12 +123,12 @@ func TestTheEndOfAGracePeriodIsInTheZoneOfTheLog(t *testing.T) {
 	t.Cleanup(func() { time.Local = local })
 	time.Local = time.FixedZone("", 11*60*60)
 	b := newBook(t)
-	b.listed("configmaps", "first_list", postgres.SourceList, postgres.Marker{})
+	b.listed("configmaps", "first_list", delta.SourceList, delta.Marker{})
 	b.at("12:58")
-	b.write(postgres.Added, "configmaps", b.object("configmaps", "shop", "settings", settingsUID, "helm", "", `,"data":{}`))
+	b.write(delta.Added, "configmaps", b.object("configmaps", "shop", "settings", settingsUID, "helm", "", `,"data":{}`))
 	for _, ends := range []string{"12:58:30", "13:00:00"} {
 		metadata := fmt.Sprintf(`"deletionTimestamp":"2026-03-10T%sZ","deletionGracePeriodSeconds":30,`, ends)
-		b.write(postgres.Updated, "configmaps", b.object("configmaps", "shop", "settings", settingsUID, "helm", metadata, `,"data":{}`))
+		b.write(delta.Updated, "configmaps", b.object("configmaps", "shop", "settings", settingsUID, "helm", metadata, `,"data":{}`))
 	}
 	for zone, want := range map[string][]string{
 		"--utc":       {`+ deletionTimestamp 12:58:30 (grace 30 s)`, `deletionTimestamp 12:58:30 → 13:00:00 (grace 30 s)`},

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/internal/replay/entries"
 	"github.com/kuberewind/kuberewind/internal/replay/signals"
 	"github.com/kuberewind/kuberewind/migrations"
@@ -195,13 +196,13 @@ func TestBeforeTheRecordBeganThereIsNothingToShow(t *testing.T) {
 func TestWhereARecordingOrAGapBeginsIsALineBetweenTheDeltas(t *testing.T) {
 	b := newBook(t)
 	settings := b.object("configmaps", "shop", "settings", settingsUID, "kubectl", "", `,"data":{"mode":"slow"}`)
-	first := b.item("configmaps", postgres.Sync, postgres.SourceList, settings)
+	first := b.item("configmaps", delta.Sync, delta.SourceList, settings)
 	first.Observed = b.now
 	b.now = b.now.Add(time.Millisecond) // A list ends after what it held was observed.
-	b.listed("configmaps", "first_list", postgres.SourceList, postgres.Marker{}, first)
+	b.listed("configmaps", "first_list", delta.SourceList, delta.Marker{}, first)
 	b.at("12:02")
-	b.write(postgres.Updated, "configmaps", b.object("configmaps", "shop", "settings", settingsUID, "kubectl", "", `,"data":{"mode":"fast"}`))
-	b.commit(postgres.Item{Stream: b.streams["configmaps"].ID(), Kind: postgres.Interrupted, Marker: postgres.Marker{Cause: "expired", Detail: "too old"}})
+	b.write(delta.Updated, "configmaps", b.object("configmaps", "shop", "settings", settingsUID, "kubectl", "", `,"data":{"mode":"fast"}`))
+	b.commit(postgres.Item{Stream: b.streams["configmaps"].ID(), Kind: postgres.Marked, Marker: delta.Marker{Kind: delta.Interrupted, Cause: "expired", Detail: "too old"}})
 
 	got := b.replayed(t, "log", "configmap/settings", "-n", "shop", "-o", "json")
 	require.Zero(t, got.code, got.err)
@@ -289,7 +290,7 @@ func TestAFollowedLogGoesOnUntilItIsInterrupted(t *testing.T) {
 	}
 	await("spec.replicas 2 → 4")
 	b.at("12:30")
-	b.write(postgres.Updated, "deployments", b.web(secondUID, "kubectl/scale", 9, "nginx:2", ""))
+	b.write(delta.Updated, "deployments", b.web(secondUID, "kubectl/scale", 9, "nginx:2", ""))
 	await("spec.replicas 4 → 9")
 	interrupt(&signals.Signal{Name: "SIGINT", Code: 130})
 	for lines.Scan() {
@@ -300,17 +301,17 @@ func TestAFollowedLogGoesOnUntilItIsInterrupted(t *testing.T) {
 
 func TestTenThousandVersionsOfOneObjectStreamThrough(t *testing.T) {
 	b := newBook(t)
-	b.listed("configmaps", "first_list", postgres.SourceList, postgres.Marker{})
+	b.listed("configmaps", "first_list", delta.SourceList, delta.Marker{})
 	const versions = 10_000
 	filler := strings.Repeat("x", 2000)
-	kind := postgres.Added
+	kind := delta.Added
 	for n := 0; n < versions; {
 		var items []postgres.Item
 		for range 500 {
 			n++
 			o := b.object("configmaps", "shop", "settings", settingsUID, "kubectl", "", fmt.Sprintf(`,"data":{"n":"v%d","filler":%q}`, n, filler))
-			items = append(items, b.item("configmaps", kind, postgres.SourceWatch, o))
-			kind = postgres.Updated
+			items = append(items, b.item("configmaps", kind, delta.SourceWatch, o))
+			kind = delta.Updated
 		}
 		b.commit(items...)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
@@ -18,11 +19,11 @@ func outage(t *testing.T, before, after string) *book {
 	t.Helper()
 	b := newBook(t)
 	for _, resource := range []string{"deployments", "configmaps", "secrets", "nodes"} {
-		b.listed(resource, "first_list", postgres.SourceList, postgres.Marker{})
+		b.listed(resource, "first_list", delta.SourceList, delta.Marker{})
 	}
 	b.at("12:01")
-	b.write(postgres.Added, "deployments", b.web(webUID, "helm", 3, "nginx:2", ""))
-	b.write(postgres.Added, "configmaps", b.object("configmaps", "shop", "settings", settingsUID, "helm", "", `,"data":{}`))
+	b.write(delta.Added, "deployments", b.web(webUID, "helm", 3, "nginx:2", ""))
+	b.write(delta.Added, "configmaps", b.object("configmaps", "shop", "settings", settingsUID, "helm", "", `,"data":{}`))
 	stopped := b.now
 	b.sink.Close()
 	b.at("12:20")
@@ -32,12 +33,12 @@ func outage(t *testing.T, before, after string) *book {
 	made := func(clock, name, uid string) postgres.Item {
 		b.at(clock)
 		o := b.object("configmaps", "shop", name, uid, "helm", fmt.Sprintf(`"creationTimestamp":%q,`, b.now.Format(time.RFC3339)), `,"data":{}`)
-		return b.late(postgres.Added, "configmaps", o, b.now)
+		return b.late(delta.Added, "configmaps", o, b.now)
 	}
 	first := made(before, "first", oldUID)
 	b.now = stopped // An entry of a scale has no time, so the newest is from before.
-	scaled := b.late(postgres.Updated, "deployments", b.web(webUID, "hpa", 5, "nginx:2", ""), stopped)
-	deleted := b.late(postgres.Deleted, "configmaps", b.object("configmaps", "shop", "settings", settingsUID, "helm", "", `,"data":{}`), started)
+	scaled := b.late(delta.Updated, "deployments", b.web(webUID, "hpa", 5, "nginx:2", ""), stopped)
+	deleted := b.late(delta.Deleted, "configmaps", b.object("configmaps", "shop", "settings", settingsUID, "helm", "", `,"data":{}`), started)
 	again := made(after, "settings", secondUID)
 	b.at("12:21")
 	b.commit(first, scaled, deleted, again)
@@ -45,8 +46,8 @@ func outage(t *testing.T, before, after string) *book {
 }
 
 // late is a delta that is caught up on.
-func (b *book) late(kind, resource string, o *served, occurred time.Time) postgres.Item {
-	it := b.item(resource, kind, postgres.SourceWatch, o)
+func (b *book) late(kind delta.Type, resource string, o *served, occurred time.Time) postgres.Item {
+	it := b.item(resource, kind, delta.SourceWatch, o)
 	it.Occurred = occurred
 	return it
 }
@@ -84,7 +85,7 @@ func TestTheLogShowsAChangeOfAPauseWhereResourceVersionsPutIt(t *testing.T) {
 func TestEveryAnswerShowsAChangeOfAPauseWhereResourceVersionsPutIt(t *testing.T) {
 	b := outage(t, "12:10", "12:11")
 	b.at("12:22")
-	b.write(postgres.Deleted, "deployments", b.web(webUID, "helm", 5, "nginx:2", ""))
+	b.write(delta.Deleted, "deployments", b.web(webUID, "helm", 5, "nginx:2", ""))
 
 	got := b.replayed(t, "blame", "deployment/web", "-n", "shop", "--utc", "--at", "seq:5")
 	require.Zero(t, got.code, got.err)
@@ -120,10 +121,10 @@ func rolledOut(t *testing.T, before, after string) *book {
 	t.Helper()
 	b := newBook(t)
 	for _, resource := range []string{"deployments", "configmaps", "secrets", "nodes"} {
-		b.listed(resource, "first_list", postgres.SourceList, postgres.Marker{})
+		b.listed(resource, "first_list", delta.SourceList, delta.Marker{})
 	}
 	b.at("12:01")
-	b.write(postgres.Added, "deployments", b.web(webUID, "helm", 3, "nginx:2", ""))
+	b.write(delta.Added, "deployments", b.web(webUID, "helm", 3, "nginx:2", ""))
 	stopped := b.now
 	b.sink.Close()
 	b.at("12:20")
@@ -131,11 +132,11 @@ func rolledOut(t *testing.T, before, after string) *book {
 	made := func(clock, name, uid string) postgres.Item {
 		b.at(clock)
 		o := b.object("configmaps", "shop", name, uid, "helm", fmt.Sprintf(`"creationTimestamp":%q,`, b.now.Format(time.RFC3339)), `,"data":{}`)
-		return b.late(postgres.Added, "configmaps", o, b.now)
+		return b.late(delta.Added, "configmaps", o, b.now)
 	}
 	image := func(manager, image string) postgres.Item {
 		b.now = stopped // An entry of that time proves nothing.
-		return b.late(postgres.Updated, "deployments", b.web(webUID, manager, 3, image, ""), stopped)
+		return b.late(delta.Updated, "deployments", b.web(webUID, manager, 3, image, ""), stopped)
 	}
 	items := []postgres.Item{made(before, "first", oldUID), image("kubectl-set", "nginx:3"), made(after, "second", secondUID), image("helm", "nginx:4")}
 	b.at("12:21")

@@ -20,8 +20,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/internal/replay/snapshot"
-	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
 const (
@@ -126,7 +126,7 @@ func TestEveryCharacterReadsBackFromEveryOutput(t *testing.T) {
 	h := newHarbour(t)
 	spec := awkwardSpec()
 	h.at("12:06")
-	h.is(postgres.Added, "widgets", "odd", oddUID, "example.com/v1", `},"spec":`+jsonText(t, spec)+`}`)
+	h.is(delta.Added, "widgets", "odd", oddUID, "example.com/v1", `},"spec":`+jsonText(t, spec)+`}`)
 	h.discovery("v1")
 	found := outputs(t, h, "odd", 0)
 	require.Len(t, found, 10)
@@ -138,7 +138,7 @@ func TestEveryCharacterReadsBackFromEveryOutput(t *testing.T) {
 func TestALoneSurrogateIsReplacedWithANoteAndKeptInJSON(t *testing.T) {
 	h := newHarbour(t)
 	h.at("12:06")
-	h.is(postgres.Added, "widgets", "half", halfUID, "example.com/v1", `},"spec":{"high":"a\ud800b","low":["\udfff"],"k\udc00":"v"}}`)
+	h.is(delta.Added, "widgets", "half", halfUID, "example.com/v1", `},"spec":{"high":"a\ud800b","low":["\udfff"],"k\udc00":"v"}}`)
 	h.discovery("v1")
 	for way, object := range outputs(t, h, "half", 0) {
 		require.Equal(t, map[string]any{"high": "a\uFFFDb", "low": []any{"\uFFFD"}, "k\uFFFD": "v"}, object.Object["spec"], way)
@@ -160,8 +160,8 @@ func TestALoneSurrogateIsReplacedWithANoteAndKeptInJSON(t *testing.T) {
 func TestAnObjectThatYAMLCannotHoldIsNamedAndTheOthersAreWritten(t *testing.T) {
 	h := newHarbour(t)
 	h.at("12:06")
-	h.is(postgres.Added, "widgets", "huge", hugeUID, "example.com/v1", `},"spec":{"n":1e400}}`)
-	h.is(postgres.Added, "widgets", "good", oddUID, "example.com/v1", `},"spec":{"n":1}}`)
+	h.is(delta.Added, "widgets", "huge", hugeUID, "example.com/v1", `},"spec":{"n":1e400}}`)
+	h.is(delta.Added, "widgets", "good", oddUID, "example.com/v1", `},"spec":{"n":1}}`)
 	h.discovery("v1")
 	for _, args := range []string{"snapshot", "snapshot --for-apply", "get wd -A -o yaml"} {
 		got := h.replayed(t, strings.Fields(args)...)
@@ -190,12 +190,12 @@ func TestNothingThatObjectsHoldSteersATerminal(t *testing.T) {
 	h := newHarbour(t)
 	const steering = "a\x1b[31m\x07\u009b1m\u202eb\nforged"
 	h.at("12:06")
-	h.is(postgres.Added, "customresourcedefinitions", "gears.example.com", hugeUID, "apiextensions.k8s.io/v1", `},"spec":{"group":"example.com","scope":"Namespaced",
+	h.is(delta.Added, "customresourcedefinitions", "gears.example.com", hugeUID, "apiextensions.k8s.io/v1", `},"spec":{"group":"example.com","scope":"Namespaced",
 		"names":{"plural":"widgets","kind":"Widget"},"versions":[]}}`)
-	h.is(postgres.Updated, "customresourcedefinitions", "widgets.example.com", crdUID, "apiextensions.k8s.io/v1", `},"spec":{"group":"example.com","scope":"Namespaced",
+	h.is(delta.Updated, "customresourcedefinitions", "widgets.example.com", crdUID, "apiextensions.k8s.io/v1", `},"spec":{"group":"example.com","scope":"Namespaced",
 		"names":{"plural":"widgets","kind":"Widget"},"versions":[{"name":"v1","served":true,"storage":true,"additionalPrinterColumns":[
 		{"name":`+jsonText(t, "C"+steering)+`,"type":"string","jsonPath":".spec.text"}]}]}}`)
-	h.write(postgres.Added, "widgets", &served{namespace: steering, name: steering, uid: steerUID, rv: "900",
+	h.write(delta.Added, "widgets", &served{namespace: steering, name: steering, uid: steerUID, rv: "900",
 		doc: docOf(t, `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"namespace":`+jsonText(t, steering)+`,"name":`+jsonText(t, steering)+`,"labels":{"l":`+jsonText(t, steering)+`,`+jsonText(t, steering)+`:"k"},"uid":"`+steerUID+`","resourceVersion":"900"},"spec":{"text":`+jsonText(t, steering)+`}}`)})
 	h.discovery("v1")
 	for _, args := range []string{
@@ -218,7 +218,7 @@ func TestNothingThatObjectsHoldSteersATerminal(t *testing.T) {
 func TestATemplatePrintsAValueAsItIsButNotToATerminal(t *testing.T) {
 	h := newHarbour(t)
 	h.at("12:06")
-	h.is(postgres.Added, "widgets", "odd", oddUID, "example.com/v1", `},"spec":{"text":"a\u001b[31m\u009b\u202eb"}}`)
+	h.is(delta.Added, "widgets", "odd", oddUID, "example.com/v1", `},"spec":{"text":"a\u001b[31m\u009b\u202eb"}}`)
 	h.discovery("v1")
 	args := []string{"get", "wd", "odd", "-n", "shop", "-o", "jsonpath={.spec.text}"}
 	require.Equal(t, "a\x1b[31m\u009b\u202eb", h.replayed(t, args...).out)

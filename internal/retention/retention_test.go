@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
 	"github.com/kuberewind/kuberewind/internal/retention"
@@ -57,32 +58,32 @@ func fourDays(t *testing.T) (url string, admin *pgxpool.Pool) {
 		require.NoError(t, sink.Commit(t.Context(), batch))
 	}
 	rv := 100
-	watched := func(kind, name string) postgres.Item {
+	watched := func(kind delta.Type, name string) postgres.Item {
 		rv++
 		doc, err := patch.Canonical(fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":%q,"namespace":"shop","resourceVersion":"%d"},"spec":{"n":%d}}`, name, rv, rv))
 		require.NoError(t, err)
-		return postgres.Item{Kind: postgres.Delta, Type: kind, Source: postgres.SourceWatch, Object: &object{name, fmt.Sprint(rv), doc}, Position: fmt.Sprint(rv)}
+		return postgres.Item{Kind: postgres.Delta, Type: kind, Source: delta.SourceWatch, Object: &object{name, fmt.Sprint(rv), doc}, Position: fmt.Sprint(rv)}
 	}
-	commit(postgres.Item{Kind: postgres.Replaced, Position: "100", Marker: postgres.Marker{Cause: "first_list", ToRV: "100"}})
+	commit(postgres.Item{Kind: postgres.Marked, Position: "100", Marker: delta.Marker{Kind: delta.Replaced, Cause: "first_list", ToRV: "100"}})
 	for day := range 4 {
 		now = noon.AddDate(0, 0, day)
 		if day == 0 {
-			commit(watched(postgres.Added, "quiet"), watched(postgres.Added, "busy"))
+			commit(watched(delta.Added, "quiet"), watched(delta.Added, "busy"))
 		} else {
-			commit(watched(postgres.Updated, "busy"), watched(postgres.Deleted, fmt.Sprint("of-", day-1)))
+			commit(watched(delta.Updated, "busy"), watched(delta.Deleted, fmt.Sprint("of-", day-1)))
 		}
-		commit(watched(postgres.Added, fmt.Sprint("of-", day)))
+		commit(watched(delta.Added, fmt.Sprint("of-", day)))
 		if day != 2 {
 			now = now.Add(time.Hour)
 			known, _, err := pods.Known().GetByKey("shop/quiet")
 			require.NoError(t, err)
 			sink.Complete(now)
-			commit(postgres.Item{Kind: postgres.Delta, Type: postgres.Sync, Source: postgres.SourceResync, Object: known.(postgres.KnownObject)},
-				watched(postgres.Updated, "busy"))
+			commit(postgres.Item{Kind: postgres.Delta, Type: delta.Sync, Source: delta.SourceResync, Object: known.(postgres.KnownObject)},
+				watched(delta.Updated, "busy"))
 			require.True(t, sink.Swept(now))
 		}
 		now = now.Add(time.Hour)
-		commit(watched(postgres.Updated, "busy"))
+		commit(watched(delta.Updated, "busy"))
 	}
 	return db.URL(), db.Pool(t)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
 	"github.com/kuberewind/kuberewind/patch"
 	"github.com/kuberewind/kuberewind/sink/postgres"
@@ -136,28 +137,28 @@ func (b *Book) ListBut(but string, items ...postgres.Item) {
 	b.t.Helper()
 	for _, spec := range resources {
 		if spec.Resource != but {
-			items = append(items, b.Listed(spec.Resource, "first_list", postgres.SourceList))
+			items = append(items, b.Listed(spec.Resource, delta.CauseFirstList, delta.SourceList))
 		}
 	}
 	b.Commit(items...)
 }
 
 // Listed ends a list of a resource. It closes the gap that is open, if there is one.
-func (b *Book) Listed(resource, cause, source string) postgres.Item {
+func (b *Book) Listed(resource string, cause delta.Cause, source delta.Source) postgres.Item {
 	return postgres.Item{
-		Stream: b.streams[resource].ID(), Kind: postgres.Replaced, Source: source, Position: strconv.Itoa(b.rv),
-		Marker: postgres.Marker{Cause: cause, ToRV: strconv.Itoa(b.rv)},
+		Stream: b.streams[resource].ID(), Kind: postgres.Marked, Source: source, Position: strconv.Itoa(b.rv),
+		Marker: delta.Marker{Kind: delta.Replaced, Cause: cause, ToRV: strconv.Itoa(b.rv)},
 	}
 }
 
 // Resumed closes the gap of a resource in which nothing was missed.
 func (b *Book) Resumed(resource string) postgres.Item {
-	return postgres.Item{Stream: b.streams[resource].ID(), Kind: postgres.Resumed}
+	return postgres.Item{Stream: b.streams[resource].ID(), Kind: postgres.Marked, Marker: delta.Marker{Kind: delta.Resumed}}
 }
 
 // Interrupted opens a gap of a resource.
-func (b *Book) Interrupted(resource, cause string) postgres.Item {
-	return postgres.Item{Stream: b.streams[resource].ID(), Kind: postgres.Interrupted, Marker: postgres.Marker{Cause: cause}}
+func (b *Book) Interrupted(resource string, cause delta.Cause) postgres.Item {
+	return postgres.Item{Stream: b.streams[resource].ID(), Kind: postgres.Marked, Marker: delta.Marker{Kind: delta.Interrupted, Cause: cause}}
 }
 
 // UIDOf is the UID of the only life of a name.
@@ -169,7 +170,7 @@ func Owned(kind, resource, name string) string {
 }
 
 // Delta is one of an object in Namespace, or of a Node. metadata and fields are JSON, such as "labels":{}, and ,"spec":{}.
-func (b *Book) Delta(kind, source, resource, name, metadata, fields string) postgres.Item {
+func (b *Book) Delta(kind delta.Type, source delta.Source, resource, name, metadata, fields string) postgres.Item {
 	b.t.Helper()
 	b.rv++
 	o := &Version{Name: name, UID: UIDOf(resource, name), RV: strconv.Itoa(b.rv)}
@@ -184,16 +185,16 @@ func (b *Book) Delta(kind, source, resource, name, metadata, fields string) post
 	require.NoError(b.t, err)
 	o.Content = doc
 	it := postgres.Item{Stream: b.streams[resource].ID(), Kind: postgres.Delta, Type: kind, Source: source, Object: o}
-	if source == postgres.SourceWatch {
+	if source == delta.SourceWatch {
 		it.Position = o.RV
 	}
 	return it
 }
 
 // Watched commits a delta that a watch told of.
-func (b *Book) Watched(kind, resource, name, metadata, fields string) {
+func (b *Book) Watched(kind delta.Type, resource, name, metadata, fields string) {
 	b.t.Helper()
-	b.Commit(b.Delta(kind, postgres.SourceWatch, resource, name, metadata, fields))
+	b.Commit(b.Delta(kind, delta.SourceWatch, resource, name, metadata, fields))
 }
 
 // Lose detaches the partition of a day.
@@ -210,7 +211,7 @@ func (b *Book) Sweep() {
 		for _, key := range st.Known().ListKeys() {
 			o, _, err := st.Known().GetByKey(key)
 			require.NoError(b.t, err)
-			items = append(items, postgres.Item{Stream: st.ID(), Kind: postgres.Delta, Type: postgres.Sync, Source: postgres.SourceResync, Object: o.(postgres.KnownObject)})
+			items = append(items, postgres.Item{Stream: st.ID(), Kind: postgres.Delta, Type: delta.Sync, Source: delta.SourceResync, Object: o.(postgres.KnownObject)})
 		}
 	}
 	b.sink.Complete(b.Now)

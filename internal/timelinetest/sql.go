@@ -9,6 +9,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
+
+	"github.com/kuberewind/kuberewind/delta"
 )
 
 // SQL are the pieces of docs/timeline.md, by the comment that each begins with.
@@ -89,7 +91,7 @@ func (s SQL) Choose(random *rand.Rand, words Words, most int) Choice {
 		func() { add("resource", pick(words.Resources)) },
 		func() { add("name", pick(words.Names)) },
 		func() { add("manager", pick(words.Managers)) },
-		func() { add("type", pick([]string{"Added", "Updated", "Deleted", "Sync"})) },
+		func() { add("type", pick(delta.TypeWords())) },
 		func() {
 			c.Values.Set("class", pick([]string{"change", "added", "deleted", "status", "event", "sync", "heartbeat"}))
 			class = " AND " + s.With("class", map[string]string{"class": c.Values.Get("class")})

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/patch"
 )
 
@@ -49,7 +50,7 @@ func (f *fleet) updates(t testing.TB, n int) []Item {
 	for i := range items {
 		next := *f.pods[f.version%len(f.pods)]
 		f.render(t, &next)
-		items[i] = watched(f.stream, Updated, &next)
+		items[i] = watched(f.stream, delta.Updated, &next)
 		items[i].Observed, items[i].Version = noon, "v1"
 	}
 	return items
@@ -58,7 +59,7 @@ func (f *fleet) updates(t testing.TB, n int) []Item {
 func (f *fleet) creations() []Item {
 	items := make([]Item, len(f.pods))
 	for i, o := range f.pods {
-		items[i] = listed(f.stream, SourceList, o)
+		items[i] = listed(f.stream, delta.SourceList, o)
 		items[i].Observed, items[i].Version = noon, "v1"
 	}
 	return items
@@ -196,7 +197,7 @@ func BenchmarkMemoryOfKnownObjects(b *testing.B) {
 	for i := range objects {
 		o := &object{namespace: fmt.Sprintf("team-%d", i%20), name: fmt.Sprintf("web-6d4b75cb6d-%05d", i), uid: types.UID(newUID())}
 		f.render(b, o)
-		item := watched(st, Added, o)
+		item := watched(st, delta.Added, o)
 		item.Observed = noon
 		batch, err := r.sink.Encode([]Item{item})
 		require.NoError(b, err)

@@ -78,7 +78,7 @@ func (c *chain) ending(e ending) {
 func (c *chain) opening(g *gap) {
 	c.tag('o')
 	c.ints(g.number, int64(g.stream))
-	c.text(g.cause)
+	c.text(string(g.cause))
 	c.textOrNull(g.fromRV)
 	c.intOrNull(g.fromAt)
 	c.write()
@@ -90,7 +90,7 @@ func (c *chain) closing(g *gap) {
 	c.text(g.detail)
 	c.textOrNull(g.toRV)
 	c.intOrNull(g.toAt)
-	c.text(g.outcome)
+	c.text(string(g.outcome))
 	for i := range 4 {
 		if g.counts == nil {
 			c.intOrNull(nil)

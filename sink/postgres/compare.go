@@ -6,6 +6,7 @@ import (
 
 	"github.com/klauspost/compress/s2"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/evidence"
 	"github.com/kuberewind/kuberewind/patch"
 )
@@ -83,7 +84,7 @@ func (d *draft) judge(before patch.Doc, change []byte) {
 
 // content decides what the row carries: the patch, the whole object, or both.
 func (d *draft) content(change []byte) {
-	keyframe := d.known == nil || d.kind == typeSync || d.known.since+1 >= keyframeEvery || d.known.unsafe
+	keyframe := d.known == nil || d.kind == delta.NumberSync || d.known.since+1 >= keyframeEvery || d.known.unsafe
 	// I8: each day's partition can be read by itself.
 	keyframe = keyframe || d.known.day != d.entry.day
 	if change != nil {

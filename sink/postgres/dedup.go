@@ -1,16 +1,20 @@
 package postgres
 
-import "k8s.io/apimachinery/pkg/util/resourceversion"
+import (
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"github.com/kuberewind/kuberewind/delta"
+)
 
 // recorded reports whether the version is in the record already (I7). A watch that is resumed, or overlaps another, gives
 // again what it gave before; a list is compared by the queue, which knows what waits in it.
 func (st *Stream) recorded(v *version) bool {
 	same := v.known != nil && v.known.isUID(v.uid)
-	if v.item.Source != SourceWatch {
-		return same && v.kind != typeDeleted && fromList(v.item.Source) && v.rv == v.known.rvText() && v.digest == v.known.digest
+	if v.item.Source != delta.SourceWatch {
+		return same && v.kind != delta.NumberDeleted && fromList(v.item.Source) && v.rv == v.known.rvText() && v.digest == v.known.digest
 	}
 	switch {
-	case same && v.kind == typeDeleted:
+	case same && v.kind == delta.NumberDeleted:
 		return false
 	case same && v.rv == "":
 		return v.digest == v.known.digest
@@ -20,11 +24,11 @@ func (st *Stream) recorded(v *version) bool {
 		return true
 	}
 	// Several deletes may share the resource version at which the watch is resumed.
-	return v.kind == typeDeleted && v.rv != "" && notAfter(v.rv, st.work.lastRV)
+	return v.kind == delta.NumberDeleted && v.rv != "" && notAfter(v.rv, st.work.lastRV)
 }
 
-func fromList(source string) bool {
-	return source == SourceList || source == SourceRelist || source == SourceSchema
+func fromList(source delta.Source) bool {
+	return source == delta.SourceList || source == delta.SourceRelist || source == delta.SourceSchema
 }
 
 // notAfter reports whether a is the same resource version as b, or, where both can be compared, an earlier one (I4).

@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"github.com/kuberewind/kuberewind/delta"
 )
 
 // A RecordedStream is a stream as it is on record. DefinitionUID is that of the last CustomResourceDefinition of its resource, empty if none is on
@@ -82,7 +84,7 @@ func (s *Sink) DefinedBefore(ctx context.Context, group, resource string, uid ty
 		WHERE l.cluster = $1 AND l.name = $3 AND l.namespace = '' AND l.uid <> $4
 			AND c.api_group = 'apiextensions.k8s.io' AND c.resource = 'customresourcedefinitions'
 		ORDER BY l.object_id DESC LIMIT 100`,
-		s.info.Cluster, Pruned, schema.GroupResource{Group: group, Resource: resource}.String(), string(uid), typeAdded, sourceWatch, outcomeResumed)
+		s.info.Cluster, Pruned, schema.GroupResource{Group: group, Resource: resource}.String(), string(uid), delta.NumberAdded, delta.NumberWatch, delta.OutcomeResumed)
 	if err == nil {
 		d.Lives, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (life DefinedLife, err error) {
 			var last string
@@ -115,7 +117,7 @@ func (s *Sink) Unfollowed(ctx context.Context) ([]Definition, error) {
 		WHERE c.cluster = $1 AND c.api_group = 'apiextensions.k8s.io' AND c.resource = 'customresourcedefinitions' AND NOT EXISTS (
 			SELECT FROM kuberewind.streams s WHERE s.cluster = c.cluster AND s.resource || '.' || s.api_group = l.name
 				AND (length(s.position), s.position COLLATE "C") >= (length(x.rv), x.rv COLLATE "C"))
-		ORDER BY l.object_id`, s.info.Cluster, typeAdded, sourceWatch, s.info.Observed.Add(-24*time.Hour))
+		ORDER BY l.object_id`, s.info.Cluster, delta.NumberAdded, delta.NumberWatch, s.info.Observed.Add(-24*time.Hour))
 	if err != nil {
 		return nil, fmt.Errorf("find the definitions whose resources are not followed: %w", explain(err))
 	}

@@ -6,20 +6,22 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kuberewind/kuberewind/delta"
 )
 
 func TestDefinitionsAreUnfollowedThatWereCreatedInTheLastDayAndLiveAndHaveNoStream(t *testing.T) {
 	r := record(t, newDatabase(t))
 	definitions := r.stream(StreamSpec{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions", Kind: "CustomResourceDefinition"})
-	r.commit(listed(definitions, SourceList, made(t, "", "listed.example.com", "u1", "11", `1`)), replacedBy(definitions, "first_list", "11"))
-	r.commit(watched(definitions, Added, made(t, "", "old.example.com", "u2", "12", `1`)))
+	r.commit(listed(definitions, delta.SourceList, made(t, "", "listed.example.com", "u1", "11", `1`)), replacedBy(definitions, "first_list", "11"))
+	r.commit(watched(definitions, delta.Added, made(t, "", "old.example.com", "u2", "12", `1`)))
 	r.now = r.now.Add(25 * time.Hour)
 	deleted := made(t, "", "deleted.example.com", "u3", "13", `1`)
-	r.commit(watched(definitions, Added, deleted), watched(definitions, Deleted, made(t, "", "deleted.example.com", "u3", "14", `1`)))
+	r.commit(watched(definitions, delta.Added, deleted), watched(definitions, delta.Deleted, made(t, "", "deleted.example.com", "u3", "14", `1`)))
 	for rv, name := range map[string]string{"15": "followed.example.com", "16": "opened.example.com", "17": "found.example.com", "19": "again.example.com"} {
-		r.commit(watched(definitions, Added, made(t, "", name, "u"+rv, rv, `1`)))
+		r.commit(watched(definitions, delta.Added, made(t, "", name, "u"+rv, rv, `1`)))
 	}
-	r.commit(watched(definitions, Updated, made(t, "", "found.example.com", "u17", "18", `2`)))
+	r.commit(watched(definitions, delta.Updated, made(t, "", "found.example.com", "u17", "18", `2`)))
 	followed := r.stream(StreamSpec{Group: "example.com", Resource: "followed", Kind: "Followed"})
 	r.commit(replacedBy(followed, "first_list", "18"))
 	again := r.stream(StreamSpec{Group: "example.com", Resource: "again", Kind: "Again"})
@@ -52,12 +54,12 @@ func TestWithWhichVersionADefinitionEndedIsKnownForAsLongAsItIsOnRecord(t *testi
 		}
 		return streams[1].DefinitionEnd
 	}
-	r.commit(watched(definitions, Added, made(t, "", "things.example.com", "u1", "12", `1`)))
+	r.commit(watched(definitions, delta.Added, made(t, "", "things.example.com", "u1", "12", `1`)))
 	require.Empty(t, ended())
-	r.commit(watched(definitions, Deleted, made(t, "", "things.example.com", "u1", "13", `1`)))
+	r.commit(watched(definitions, delta.Deleted, made(t, "", "things.example.com", "u1", "13", `1`)))
 	require.Equal(t, "13", ended())
 	r.now = r.now.Add(50 * time.Hour)
-	r.commit(watched(definitions, Added, made(t, "", "others.example.com", "u2", "14", `1`)))
+	r.commit(watched(definitions, delta.Added, made(t, "", "others.example.com", "u2", "14", `1`)))
 	require.Equal(t, "13", ended())
 	r.db.Exec(t, `DELETE FROM kuberewind.days WHERE first_seq <= 2`)
 	require.Equal(t, Pruned, ended())
@@ -75,15 +77,15 @@ func TestWhatWasDefinedBeforeIsKnownUpToWhereDefinitionsAreOnRecord(t *testing.T
 		return *d
 	}
 	require.Empty(t, before("u1").Lives)
-	r.commit(watched(definitions, Added, made(t, "", "things.example.com", "u1", "12", `1`)))
+	r.commit(watched(definitions, delta.Added, made(t, "", "things.example.com", "u1", "12", `1`)))
 	require.Empty(t, before("u1").Lives)
 	require.Equal(t, DefinedLives{Lives: []DefinedLife{{"12", ""}}, UpTo: "12"}, before("u2"), "it lives")
-	r.commit(watched(definitions, Updated, made(t, "", "things.example.com", "u1", "13", `2`)), watched(definitions, Deleted, made(t, "", "things.example.com", "u1", "14", `2`)))
+	r.commit(watched(definitions, delta.Updated, made(t, "", "things.example.com", "u1", "13", `2`)), watched(definitions, delta.Deleted, made(t, "", "things.example.com", "u1", "14", `2`)))
 	one := DefinedLife{"12", "14"}
 	require.Equal(t, DefinedLives{Lives: []DefinedLife{one}, UpTo: "14"}, before("u2"))
 	r.commit(bookmark(definitions, "20"))
 	require.Equal(t, DefinedLives{Lives: []DefinedLife{one}, UpTo: "20"}, before("u2"))
-	r.commit(interruptedBy(definitions, "expired", ""), listed(definitions, SourceRelist, made(t, "", "things.example.com", "u2", "25", `1`)))
+	r.commit(interruptedBy(definitions, "expired", ""), listed(definitions, delta.SourceRelist, made(t, "", "things.example.com", "u2", "25", `1`)))
 	require.Equal(t, DefinedLives{Lives: []DefinedLife{{"", ""}, one}, Blind: true}, before("u3"), "a list is on record in part")
 	r.commit(replacedBy(definitions, "expired", "30"))
 	require.Equal(t, DefinedLives{Lives: []DefinedLife{{"", ""}, one}, UpTo: "30", Blind: true}, before("u3"), "another may have been missed")

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/internal/owner"
 	"github.com/kuberewind/kuberewind/patch"
 )
@@ -27,8 +28,8 @@ type version struct {
 func (e *encoder) delta(b *Batch, st *Stream, it *Item) error {
 	v := version{item: it}
 	var typeOK, sourceOK bool
-	v.kind, typeOK = typeNumber(it.Type)
-	v.source, sourceOK = sourceNumber(it.Source)
+	v.kind, typeOK = delta.TypeNumber(it.Type)
+	v.source, sourceOK = it.Source.Number()
 	if !typeOK || !sourceOK {
 		return fmt.Errorf("unknown type %q or source %q of a delta", it.Type, it.Source)
 	}
@@ -39,7 +40,7 @@ func (e *encoder) delta(b *Batch, st *Stream, it *Item) error {
 		return err
 	}
 	e.find(st, &v)
-	if st.recorded(&v) || v.source == sourceResync && !e.due(&v) {
+	if st.recorded(&v) || v.source == delta.NumberResync && !e.due(&v) {
 		b.stats.Skipped++
 		e.pass(b, st, it)
 		return nil
@@ -74,7 +75,7 @@ func (v *version) read(o Object) error {
 // vanished records that an object is no longer there, with nothing that the server said about its end.
 func (e *encoder) vanished(b *Batch, st *Stream, v *version) error {
 	it := v.item
-	if it.Type != Deleted {
+	if it.Type != delta.Deleted {
 		return errors.New("a delta without an object that is not Deleted")
 	}
 	v.namespace, v.name = splitKey(it.Key)
@@ -98,7 +99,7 @@ func (e *encoder) endUnseen(b *Batch, st *Stream, v *version) error {
 		return err
 	}
 	d := e.draft(b, st, v)
-	d.row.kind, d.row.source = typeDeleted, sourceInferred
+	d.row.kind, d.row.source = delta.NumberDeleted, delta.NumberInferred
 	d.row.objectID, d.row.digest = v.known.id, v.known.digest
 	e.endLife(b, d, v.known.uidText())
 	return nil
@@ -130,7 +131,7 @@ func (e *encoder) record(b *Batch, st *Stream, v *version) {
 	}
 	next.id = d.row.objectID
 	d.entry = &next
-	if v.kind == typeDeleted {
+	if v.kind == delta.NumberDeleted {
 		e.endLife(b, d, v.uid)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/klauspost/compress/s2"
 	"github.com/stretchr/testify/require"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/patch"
 )
 
@@ -28,8 +29,8 @@ func TestWhatIsRecordedIsSkipped(t *testing.T) {
 	pods := r.pods()
 	uid := newUID()
 	v1, v2, v3 := made(t, "a", "x", uid, "11", `1`), made(t, "a", "x", uid, "12", `2`), made(t, "a", "x", uid, "13", `2`)
-	stretch := []Item{watched(pods, Added, v1), watched(pods, Updated, v2), watched(pods, Deleted, v3)}
-	r.commit(replacedBy(pods, causeFirstList, "10"))
+	stretch := []Item{watched(pods, delta.Added, v1), watched(pods, delta.Updated, v2), watched(pods, delta.Deleted, v3)}
+	r.commit(replacedBy(pods, delta.CauseFirstList, "10"))
 	require.Equal(t, 3, r.kept(append(stretch[:2:2], stretch...)...).Rows)
 	again := r.encode(stretch...)
 	require.Equal(t, 3, again.stats.Skipped)
@@ -45,14 +46,14 @@ func TestWhatIsRecordedIsSkipped(t *testing.T) {
 func TestResourceVersionsThatAreNotNumbersAreComparedForEqualityOnly(t *testing.T) {
 	r := record(t, newDatabase(t))
 	st := r.pods()
-	r.commit(replacedBy(st, causeFirstList, "list"))
+	r.commit(replacedBy(st, delta.CauseFirstList, "list"))
 	uid := "not-a-uuid"
 	b, a := made(t, "", "x", uid, "b", `1`), made(t, "", "x", uid, "a", `2`)
-	require.Equal(t, 2, r.kept(watched(st, Added, b), watched(st, Updated, a)).Rows)
-	require.Equal(t, 1, r.kept(watched(st, Updated, a)).Skipped)
+	require.Equal(t, 2, r.kept(watched(st, delta.Added, b), watched(st, delta.Updated, a)).Rows)
+	require.Equal(t, 1, r.kept(watched(st, delta.Updated, a)).Skipped)
 	r.reopen()
 	st = r.pods()
-	require.Equal(t, 1, r.kept(watched(st, Updated, a)).Skipped)
+	require.Equal(t, 1, r.kept(watched(st, delta.Updated, a)).Skipped)
 	known, _, _ := st.Known().GetByKey("x")
 	require.Equal(t, uid, string(known.(KnownObject).GetUID()))
 	require.Equal(t, "a", known.(KnownObject).GetResourceVersion())
@@ -61,8 +62,8 @@ func TestResourceVersionsThatAreNotNumbersAreComparedForEqualityOnly(t *testing.
 func TestResourceVersionsThatAreNotOfOneOrderLoseNothing(t *testing.T) {
 	r := record(t, newDatabase(t))
 	st := r.pods()
-	r.commit(replacedBy(st, causeFirstList, "10"), watched(st, Added, made(t, "", "x", newUID(), "100", `1`)))
-	require.Equal(t, 1, r.kept(watched(st, Added, made(t, "", "y", newUID(), "3", `1`))).Rows, "an aggregated API may count for each object")
+	r.commit(replacedBy(st, delta.CauseFirstList, "10"), watched(st, delta.Added, made(t, "", "x", newUID(), "100", `1`)))
+	require.Equal(t, 1, r.kept(watched(st, delta.Added, made(t, "", "y", newUID(), "3", `1`))).Rows, "an aggregated API may count for each object")
 	require.Equal(t, "10 100", r.position(st), "and the position does not go back")
 }
 
@@ -70,11 +71,11 @@ func TestObjectsWithoutUIDOrResourceVersionAreRecordedWhenTheyChange(t *testing.
 	r := record(t, newDatabase(t))
 	st := r.pods()
 	one, two := made(t, "", "x", "", "", `1`), made(t, "", "x", "", "", `2`)
-	require.Equal(t, 2, r.kept(watched(st, Added, one), watched(st, Updated, one), watched(st, Updated, two)).Rows)
+	require.Equal(t, 2, r.kept(watched(st, delta.Added, one), watched(st, delta.Updated, one), watched(st, delta.Updated, two)).Rows)
 	r.reopen()
 	st = r.pods()
-	require.Equal(t, 1, r.kept(watched(st, Updated, two), watched(st, Updated, one)).Rows)
-	require.Equal(t, 1, r.kept(watched(st, Deleted, one)).Rows)
+	require.Equal(t, 1, r.kept(watched(st, delta.Updated, two), watched(st, delta.Updated, one)).Rows)
+	require.Equal(t, 1, r.kept(watched(st, delta.Deleted, one)).Rows)
 	history := r.history()
 	require.Len(t, history, 4)
 }
@@ -83,12 +84,12 @@ func TestNewUIDUnderAKnownNameEndsTheOldLifeFirst(t *testing.T) {
 	r := record(t, newDatabase(t))
 	pods := r.pods()
 	old, fresh := made(t, "a", "x", newUID(), "11", `1`), made(t, "a", "x", newUID(), "15", `2`)
-	r.commit(watched(pods, Added, old))
-	r.commit(watched(pods, Added, fresh))
+	r.commit(watched(pods, delta.Added, old))
+	r.commit(watched(pods, delta.Added, fresh))
 	require.Equal(t, []string{"Added watch", "Deleted inferred", "Added watch"},
 		all[string](t, r.db, `SELECT type || ' ' || source FROM kuberewind.deltas WHERE cluster = $1 ORDER BY seq`, r.cfg.ClusterName))
 	require.Equal(t, []int64{1, 1, 3}, all[int64](t, r.db, `SELECT object_id FROM kuberewind.deltas WHERE cluster = $1 ORDER BY seq`, r.cfg.ClusterName))
-	require.Equal(t, 1, r.kept(watched(pods, Updated, old)).Skipped, "the old life does not begin again")
+	require.Equal(t, 1, r.kept(watched(pods, delta.Updated, old)).Skipped, "the old life does not begin again")
 	require.Equal(t, old.doc, r.history()[1].Doc)
 	r.verify()
 }
@@ -96,10 +97,10 @@ func TestNewUIDUnderAKnownNameEndsTheOldLifeFirst(t *testing.T) {
 func TestDeleteOfAnUnknownObjectIsALifeOfOneRow(t *testing.T) {
 	r := record(t, newDatabase(t))
 	pods := r.pods()
-	r.commit(replacedBy(pods, causeFirstList, "10"))
+	r.commit(replacedBy(pods, delta.CauseFirstList, "10"))
 	x := made(t, "a", "x", newUID(), "11", `1`)
-	require.Equal(t, 1, r.kept(watched(pods, Deleted, x)).Rows)
-	require.Equal(t, 1, r.kept(watched(pods, Deleted, x)).Skipped)
+	require.Equal(t, 1, r.kept(watched(pods, delta.Deleted, x)).Rows)
+	require.Equal(t, 1, r.kept(watched(pods, delta.Deleted, x)).Skipped)
 	require.Equal(t, int64(1), one[int64](t, r.db, `SELECT seq FROM kuberewind.ends WHERE cluster = $1 AND object_id = 1`, r.cluster()))
 	require.True(t, r.history()[0].HasObj)
 	r.verify()
@@ -109,7 +110,7 @@ func TestObjectThatAListNoLongerHoldsIsDeletedByInference(t *testing.T) {
 	r := record(t, newDatabase(t))
 	pods := r.pods()
 	x := made(t, "a", "x", newUID(), "5", `1`)
-	r.commit(listed(pods, SourceList, x), replacedBy(pods, causeFirstList, "10"))
+	r.commit(listed(pods, delta.SourceList, x), replacedBy(pods, delta.CauseFirstList, "10"))
 	stats := r.kept(gone(pods, x, "30"), gone(pods, x, "30"), replacedBy(pods, "expired", "30"))
 	require.Equal(t, 1, stats.Rows)
 	require.Equal(t, 1, stats.Skipped)
@@ -127,16 +128,16 @@ func TestKeyframesComeWithFirstVersionsSyncsEvery64thVersionAndEachDay(t *testin
 	version := func(rv int) *object { return made(t, "a", "x", uid, fmt.Sprint(rv), fmt.Sprintf(`{"n":%d}`, rv)) }
 	var items []Item
 	for rv := 1; rv <= 130; rv++ {
-		items = append(items, watched(pods, Updated, version(rv)))
+		items = append(items, watched(pods, delta.Updated, version(rv)))
 	}
 	r.commit(items...)
-	r.commit(listed(pods, SourceRelist, version(131)))
-	r.commit(watched(pods, Updated, version(132)))
+	r.commit(listed(pods, delta.SourceRelist, version(131)))
+	r.commit(watched(pods, delta.Updated, version(132)))
 	r.now = r.now.Add(12 * time.Hour)
-	r.commit(watched(pods, Updated, version(133)), watched(pods, Updated, version(134)))
+	r.commit(watched(pods, delta.Updated, version(133)), watched(pods, delta.Updated, version(134)))
 	r.reopen()
 	pods = r.pods()
-	r.commit(watched(pods, Updated, version(135)))
+	r.commit(watched(pods, delta.Updated, version(135)))
 	require.Equal(t, []int64{1, 65, 129, 131, 133},
 		all[int64](t, r.db, `SELECT seq FROM kuberewind.deltas_data WHERE cluster = $1 AND object IS NOT NULL ORDER BY seq`, r.cluster()))
 	require.Equal(t, []int64{1}, all[int64](t, r.db, `SELECT seq FROM kuberewind.deltas_data WHERE cluster = $1 AND patch IS NULL`, r.cluster()))
@@ -150,8 +151,8 @@ func TestPatchThatIsLargerThanTheObjectComesWithIt(t *testing.T) {
 	r := record(t, newDatabase(t))
 	pods := r.pods()
 	uid := newUID()
-	r.commit(watched(pods, Added, made(t, "a", "x", uid, "1", `"`+strings.Repeat("long", 500)+`"`)))
-	r.commit(watched(pods, Updated, made(t, "a", "x", uid, "2", `"s"`)))
+	r.commit(watched(pods, delta.Added, made(t, "a", "x", uid, "1", `"`+strings.Repeat("long", 500)+`"`)))
+	r.commit(watched(pods, delta.Updated, made(t, "a", "x", uid, "2", `"s"`)))
 	last := r.history()[1]
 	require.True(t, last.HasPatch)
 	require.True(t, last.HasObj)
@@ -160,12 +161,12 @@ func TestPatchThatIsLargerThanTheObjectComesWithIt(t *testing.T) {
 func TestTimeDoesNotGoBackWithSeq(t *testing.T) {
 	r := record(t, newDatabase(t))
 	pods := r.pods()
-	r.commit(watched(pods, Added, made(t, "a", "x", newUID(), "1", `1`)))
+	r.commit(watched(pods, delta.Added, made(t, "a", "x", newUID(), "1", `1`)))
 	r.now = noon.Add(-time.Hour)
-	r.commit(watched(pods, Added, made(t, "a", "y", newUID(), "2", `1`)))
+	r.commit(watched(pods, delta.Added, made(t, "a", "y", newUID(), "2", `1`)))
 	r.reopen()
 	pods = r.pods()
-	r.commit(watched(pods, Added, made(t, "a", "z", newUID(), "3", `1`)))
+	r.commit(watched(pods, delta.Added, made(t, "a", "z", newUID(), "3", `1`)))
 	for _, d := range r.history() {
 		require.Equal(t, noon, d.Observed.UTC())
 	}
@@ -175,9 +176,9 @@ func TestTimeDoesNotGoBackWithSeq(t *testing.T) {
 func TestOccurredIsWhatTheItemSaysElseWhenItWasObserved(t *testing.T) {
 	r := record(t, newDatabase(t))
 	pods := r.pods()
-	estimated := watched(pods, Added, made(t, "a", "x", newUID(), "1", `1`))
+	estimated := watched(pods, delta.Added, made(t, "a", "x", newUID(), "1", `1`))
 	estimated.Occurred = noon.Add(-time.Hour)
-	r.commit(estimated, watched(pods, Added, made(t, "a", "y", newUID(), "2", `1`)))
+	r.commit(estimated, watched(pods, delta.Added, made(t, "a", "y", newUID(), "2", `1`)))
 	require.Equal(t, []time.Time{noon.Add(-time.Hour), noon}, utc(all[time.Time](t, r.db, `SELECT occurred_at FROM kuberewind.deltas_data WHERE cluster = $1 ORDER BY seq`, r.cluster())))
 }
 
@@ -216,16 +217,16 @@ func TestWhatNoPatchCanBeMadeForIsStoredWholeAndTold(t *testing.T) {
 	pods := r.pods()
 	uid := newUID()
 	first := made(t, "a", "x", uid, "10", `{"n":1}`)
-	r.commit(watched(pods, Added, first))
+	r.commit(watched(pods, delta.Added, first))
 	pods.known.get("a", "x").doc = s2.Encode(nil, []byte(`{"not":"what was`))
 
 	next := made(t, "a", "x", uid, "11", `{"n":2}`)
-	require.Equal(t, 1, r.kept(watched(pods, Updated, next)).Mismatches)
+	require.Equal(t, 1, r.kept(watched(pods, delta.Updated, next)).Mismatches)
 	require.Len(t, told, 1)
 	require.Equal(t, Mismatch{Stream: pods.ID(), Seq: 2, Key: "a/x", Err: told[0].Err}, told[0])
 	require.ErrorContains(t, told[0].Err, "old document")
 
-	require.Zero(t, r.kept(watched(pods, Updated, made(t, "a", "x", uid, "12", `{"n":3}`))).Mismatches)
+	require.Zero(t, r.kept(watched(pods, delta.Updated, made(t, "a", "x", uid, "12", `{"n":3}`))).Mismatches)
 	history := r.history()
 	require.True(t, history[1].HasObj)
 	require.False(t, history[1].HasPatch)
@@ -244,7 +245,7 @@ func TestHazardousContentIsGivenBackExactly(t *testing.T) {
 			rv++
 			o := made(t, "a", strings.ReplaceAll(name, " ", "-"), uid, fmt.Sprint(rv), spec)
 			want = append(want, o.doc)
-			require.Zero(t, r.kept(watched(things, Updated, o)).Mismatches, name)
+			require.Zero(t, r.kept(watched(things, delta.Updated, o)).Mismatches, name)
 			if rv%4 == 0 {
 				r.reopen()
 				things = r.pods()
@@ -270,7 +271,7 @@ func TestTextsThatPostgreSQLCannotHoldAreReplaced(t *testing.T) {
 	r := record(t, newDatabase(t))
 	st := r.pods()
 	o := made(t, "a", "x", newUID(), "1", `1`).managed(t, `{"manager":"bad\u0000","subresource":"sta\u0000tus"}`)
-	r.commit(watched(st, Added, o))
+	r.commit(watched(st, delta.Added, o))
 	require.Equal(t, "bad\uFFFD sta\uFFFDtus", one[string](t, r.db, `SELECT manager || ' ' || subresource FROM kuberewind.deltas_data WHERE cluster = $1`, r.cluster()))
 	r.verify()
 }
@@ -282,10 +283,10 @@ func TestNamesThatTheRecordCannotHoldAsTheyAreLoseNothing(t *testing.T) {
 	long := noise(6000)
 	names := []string{long, long + "x", "nul\x00and more", "bad\uFFFDname", "plain"}
 	uids := make([]string, len(names))
-	items := []Item{replacedBy(st, causeFirstList, "1")}
+	items := []Item{replacedBy(st, delta.CauseFirstList, "1")}
 	for i, name := range names {
 		uids[i] = newUID()
-		items = append(items, watched(st, Added, made(t, "a", name, uids[i], strconv.Itoa(10+i), `1`)))
+		items = append(items, watched(st, delta.Added, made(t, "a", name, uids[i], strconv.Itoa(10+i), `1`)))
 	}
 	r.commit(items...)
 	held := all[string](t, r.db, `SELECT name FROM kuberewind.lives WHERE cluster = $1 ORDER BY object_id`, r.cluster())
@@ -299,7 +300,7 @@ func TestNamesThatTheRecordCannotHoldAsTheyAreLoseNothing(t *testing.T) {
 		require.True(t, exists, "%.20q", name)
 		require.Equal(t, uids[i], string(known.(KnownObject).GetUID()))
 	}
-	require.Equal(t, 1, r.kept(watched(st, Deleted, made(t, "a", names[0], uids[0], "20", `1`))).Rows)
+	require.Equal(t, 1, r.kept(watched(st, delta.Deleted, made(t, "a", names[0], uids[0], "20", `1`))).Rows)
 	require.Equal(t, len(names), one[int](t, r.db, `SELECT count(*) FROM kuberewind.lives WHERE cluster = $1`, r.cluster()), "a restart begins no second life")
 	r.verify()
 }
@@ -315,7 +316,7 @@ func TestItemsThatMakeNoSenseAreRefused(t *testing.T) {
 		func(it *Item) { it.Object = &object{name: "x"} },
 	} {
 		r := record(t, db)
-		it := watched(r.pods(), Added, made(t, "a", "x", newUID(), "1", `1`))
+		it := watched(r.pods(), delta.Added, made(t, "a", "x", newUID(), "1", `1`))
 		change(&it)
 		_, err := r.sink.Encode([]Item{it})
 		require.Error(t, err)
@@ -327,7 +328,7 @@ func TestItemsThatMakeNoSenseAreRefused(t *testing.T) {
 func TestOneBatchMayHoldTwoDays(t *testing.T) {
 	r := record(t, newDatabase(t))
 	pods := r.pods()
-	before, after := watched(pods, Added, made(t, "a", "x", newUID(), "1", `1`)), watched(pods, Added, made(t, "a", "y", newUID(), "2", `1`))
+	before, after := watched(pods, delta.Added, made(t, "a", "x", newUID(), "1", `1`)), watched(pods, delta.Added, made(t, "a", "y", newUID(), "2", `1`))
 	before.Observed, after.Observed = noon.Add(12*time.Hour-time.Microsecond), noon.Add(12*time.Hour)
 	r.commit(before, after)
 	require.Equal(t, []string{"2026-03-10 1 1", "2026-03-11 2 2"},

@@ -10,6 +10,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kuberewind/kuberewind/delta"
 )
 
 // A manyLived makes items of many objects, which change, end, and begin again under their names.
@@ -36,7 +38,7 @@ func (m *manyLived) items(st *Stream) (items []Item) {
 	m.rv, m.uids = 100, nil
 	for i := range manyObjects {
 		m.uids = append(m.uids, fmt.Sprintf("00000000-0000-4000-8000-%012x", i))
-		items = append(items, watched(st, Added, m.object(i)))
+		items = append(items, watched(st, delta.Added, m.object(i)))
 	}
 	for round := range 5 {
 		for i := range manyObjects {
@@ -47,16 +49,16 @@ func (m *manyLived) items(st *Stream) (items []Item) {
 					items = append(items, gone(st, o, o.rv))
 				}
 			case i%7 == 0 && round == 2:
-				items = append(items, watched(st, Deleted, o))
+				items = append(items, watched(st, delta.Deleted, o))
 			case i%7 == 0 && round == 3, i%11 == 5 && round == 4:
 				// The second begins anew with no word of the end of the one before.
 				m.uids[i] = fmt.Sprintf("00000000-0000-4000-9000-%012x", i)
 				again := m.object(i)
-				items = append(items, watched(st, Added, again), watched(st, Added, again))
+				items = append(items, watched(st, delta.Added, again), watched(st, delta.Added, again))
 			case i%13 == 1 && round == 3:
 				items = append(items, gone(st, o, o.rv))
 			default:
-				items = append(items, watched(st, Updated, o))
+				items = append(items, watched(st, delta.Updated, o))
 			}
 		}
 	}

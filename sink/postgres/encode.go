@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync/atomic"
 	"time"
+
+	"github.com/kuberewind/kuberewind/delta"
 )
 
 // An encoder numbers rows and keeps the known state. It belongs to the goroutine that calls Encode, which waits for those that it starts.
@@ -70,19 +72,29 @@ func (e *encoder) item(b *Batch, st *Stream, it *Item) error {
 		return e.delta(b, st, it)
 	case Position:
 		e.position(b, st, it)
-	case Interrupted:
-		e.interrupted(b, st, it)
-	case Resumed:
-		e.resumed(b, st, it)
-	case Replaced:
-		e.replaced(b, st, it)
-	case Compared:
-		st.work.schema = clean(it.Marker.Detail)
-		b.touch(st)
+	case Marked:
+		return e.mark(b, st, it)
 	case Excluded, Unexcluded:
 		e.exclude(b, st, it)
 	default:
 		return fmt.Errorf("unknown kind %d of item", it.Kind)
+	}
+	return nil
+}
+
+func (e *encoder) mark(b *Batch, st *Stream, it *Item) error {
+	switch it.Marker.Kind {
+	case delta.Interrupted:
+		e.interrupted(b, st, it)
+	case delta.Resumed:
+		e.resumed(b, st, it)
+	case delta.Replaced:
+		e.replaced(b, st, it)
+	case delta.Compared:
+		st.work.schema = clean(it.Marker.Detail)
+		b.touch(st)
+	default:
+		return fmt.Errorf("unknown kind %q of marker", it.Marker.Kind)
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
 	"github.com/kuberewind/kuberewind/migrations"
 )
@@ -41,7 +42,7 @@ func recordFaulty(t testing.TB, db *database, url string) *faulty {
 		}
 	})
 	f.pods = f.recording.pods()
-	f.commit(replacedBy(f.pods, causeFirstList, "10"))
+	f.commit(replacedBy(f.pods, delta.CauseFirstList, "10"))
 	return f
 }
 
@@ -51,7 +52,7 @@ func (f *faulty) update() *Batch {
 	f.rv++
 	o := made(f.t, "default", "web", f.uid, fmt.Sprint(f.rv), fmt.Sprintf(`{"n":%d}`, f.rv))
 	f.want = append(f.want, recorded{RV: o.rv, Doc: o.doc})
-	return f.encode(watched(f.pods, Updated, o))
+	return f.encode(watched(f.pods, delta.Updated, o))
 }
 
 func (f *faulty) mustCommit(b *Batch) {
@@ -279,7 +280,7 @@ func TestFullDiskIsWaitedOut(t *testing.T) {
 	f.rv++
 	o := made(t, "default", "big", newUID(), fmt.Sprint(f.rv), `"`+noise(1<<20)+`"`)
 	f.want = append(f.want, recorded{RV: o.rv, Doc: o.doc})
-	f.mustCommit(f.encode(watched(f.pods, Added, o)))
+	f.mustCommit(f.encode(watched(f.pods, delta.Added, o)))
 	require.Nil(t, f.onRetry, "the disk was full")
 	f.exactlyOnce()
 }

@@ -1,43 +1,35 @@
 package postgres
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/kuberewind/kuberewind/delta"
+)
 
 // A stream has at most one open gap: a stretch that cannot be seen is one row, whatever becomes the reason on the way. The row
 // keeps the first cause, without which nothing would have been missed; streams.detail shows the present one. Only that the server's
 // history went backwards has a row of its own: it tells two generations of resource versions apart.
 
-const (
-	causeFirstList = "first_list"
-	causeReversed  = "history_reversed"
-)
-
-// Outcomes of a gap: nothing was missed; a list took the place of what was missed; that list held nothing new.
-const (
-	outcomeResumed  = "resumed"
-	outcomeRelisted = "relisted"
-	outcomeEqual    = "equal"
-)
-
 func (e *encoder) interrupted(b *Batch, st *Stream, it *Item) {
 	w, m := &st.work, &it.Marker
-	if m.Cause == causeReversed && w.gap != nil && w.gap.cause != causeReversed {
+	if w.gap != nil && m.Cause.Divides(w.gap.cause) {
 		// From here on resource versions mean something else, whatever was the matter before. The gap that follows begins where this one did.
-		e.closeGap(b, st, outcomeRelisted, w.position)
+		e.closeGap(b, st, delta.OutcomeRelisted, w.position)
 	}
 	if w.gap == nil {
 		e.openGap(b, st, m)
 	}
-	e.setState(b, st, stateInterrupted, note(m))
+	e.setState(b, st, delta.StateInterrupted, note(m))
 }
 
 func (e *encoder) resumed(b *Batch, st *Stream, it *Item) {
 	w := &st.work
 	if w.gap != nil {
-		e.closeGap(b, st, outcomeResumed, firstOf(it.Marker.ToRV, w.position))
+		e.closeGap(b, st, delta.OutcomeResumed, firstOf(it.Marker.ToRV, w.position))
 	}
-	state := stateLive
+	state := delta.StateLive
 	if !w.synced {
-		state = stateListing
+		state = delta.StateListing
 	}
 	e.setState(b, st, state, "")
 }
@@ -48,8 +40,8 @@ func (e *encoder) resumedByItself(b *Batch, st *Stream) {
 	if st.work.gap == nil || !st.work.inherited {
 		return
 	}
-	e.closeGap(b, st, outcomeResumed, st.work.position)
-	e.setState(b, st, stateLive, "")
+	e.closeGap(b, st, delta.OutcomeResumed, st.work.position)
+	e.setState(b, st, delta.StateLive, "")
 }
 
 // replaced records that the stream is complete up to a list. I3: that is a gap, even where none was open, because nobody saw
@@ -59,22 +51,22 @@ func (e *encoder) replaced(b *Batch, st *Stream, it *Item) {
 	if w.gap == nil {
 		e.openGap(b, st, m)
 	}
-	outcome := outcomeRelisted
+	outcome := delta.OutcomeRelisted
 	if w.synced && m.Appeared == 0 && m.Changed == 0 && m.Vanished == 0 {
-		outcome = outcomeEqual
+		outcome = delta.OutcomeEqual
 	}
 	w.gap.detail = joined(w.gap.detail, clean(m.Detail))
 	w.gap.counts = &[4]int64{int64(m.Appeared), int64(m.Changed), int64(m.Vanished), int64(m.Unchanged)}
 	rv := firstOf(m.ToRV, it.Position)
 	e.closeGap(b, st, outcome, rv)
-	w.synced, w.filter = true, m.Filter
+	w.synced, w.filter = true, m.Rules
 	w.position, w.lastRV, w.shared, w.positionedAt = rv, rv, false, e.head.observed
-	e.setState(b, st, stateLive, "")
+	e.setState(b, st, delta.StateLive, "")
 }
 
-func (e *encoder) openGap(b *Batch, st *Stream, m *Marker) {
+func (e *encoder) openGap(b *Batch, st *Stream, m *delta.Marker) {
 	e.lastGap++
-	g := &gap{number: e.lastGap, stream: st.id, cause: clean(m.Cause), detail: clean(m.Detail), opened: b.number}
+	g := &gap{number: e.lastGap, stream: st.id, cause: delta.Cause(clean(string(m.Cause))), detail: clean(m.Detail), opened: b.number}
 	w := &st.work
 	from, at := firstOf(m.FromRV, w.position), w.positionedAt
 	switch {
@@ -85,7 +77,7 @@ func (e *encoder) openGap(b *Batch, st *Stream, m *Marker) {
 	case !m.FromTime.IsZero():
 		at = m.FromTime.UnixMicro()
 	}
-	if from != "" && m.Cause != causeFirstList {
+	if from != "" && m.Cause != delta.CauseFirstList {
 		from = clean(from)
 		g.fromRV, g.fromAt = &from, &at
 	}
@@ -93,7 +85,7 @@ func (e *encoder) openGap(b *Batch, st *Stream, m *Marker) {
 	b.change(g)
 }
 
-func (e *encoder) closeGap(b *Batch, st *Stream, outcome, toRV string) {
+func (e *encoder) closeGap(b *Batch, st *Stream, outcome delta.Outcome, toRV string) {
 	g, at := st.work.gap, e.head.observed
 	g.outcome, g.closed, g.toAt = outcome, b.number, &at
 	if toRV != "" {
@@ -116,11 +108,11 @@ func (b *Batch) change(g *gap) {
 	b.changed = true
 }
 
-func note(m *Marker) string {
+func note(m *delta.Marker) string {
 	if m.Detail == "" {
-		return m.Cause
+		return string(m.Cause)
 	}
-	return m.Cause + ": " + m.Detail
+	return string(m.Cause) + ": " + m.Detail
 }
 
 // joined gives a detail with another that may repeat it.

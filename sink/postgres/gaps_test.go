@@ -8,6 +8,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
+
+	"github.com/kuberewind/kuberewind/delta"
 )
 
 // gapRow is a gap as the public view shows it, with times as the time since noon.
@@ -50,8 +52,8 @@ func (r *recording) position(st *Stream) string {
 	return one[string](r.t, r.db, `SELECT format('%s %s', coalesce(position, '-'), coalesce(last_rv, '-')) FROM kuberewind.streams WHERE cluster = $1 AND stream = $2`, r.cluster(), st.ID())
 }
 
-func interruptedBy(st *Stream, cause, detail string) Item {
-	return Item{Stream: st.ID(), Kind: Interrupted, Marker: Marker{Cause: cause, Detail: detail}}
+func interruptedBy(st *Stream, cause delta.Cause, detail string) Item {
+	return Item{Stream: st.ID(), Kind: Marked, Marker: delta.Marker{Kind: delta.Interrupted, Cause: cause, Detail: detail}}
 }
 
 func TestFirstListIsAGapFromNothing(t *testing.T) {
@@ -59,9 +61,9 @@ func TestFirstListIsAGapFromNothing(t *testing.T) {
 	pods := r.pods()
 	require.Equal(t, "listing", r.state(pods))
 	r.now = noon.Add(time.Minute)
-	end := replacedBy(pods, causeFirstList, "10")
+	end := replacedBy(pods, delta.CauseFirstList, "10")
 	end.Marker.Appeared = 1
-	r.commit(listed(pods, SourceList, made(t, "a", "x", newUID(), "5", `1`)))
+	r.commit(listed(pods, delta.SourceList, made(t, "a", "x", newUID(), "5", `1`)))
 	require.Equal(t, "- -", r.position(pods), "the items of a list do not move the position")
 	require.Empty(t, pods.Position())
 	r.commit(end)
@@ -74,7 +76,7 @@ func TestFirstListIsAGapFromNothing(t *testing.T) {
 func TestRelistIsAGapFromThePositionBefore(t *testing.T) {
 	r := record(t, newDatabase(t))
 	pods := r.pods()
-	r.commit(replacedBy(pods, causeFirstList, "10"))
+	r.commit(replacedBy(pods, delta.CauseFirstList, "10"))
 	r.now = noon.Add(time.Minute)
 	relist := replacedBy(pods, "expired", "50")
 	relist.Marker.Detail = "too old resource version"
@@ -93,17 +95,17 @@ func TestRelistIsAGapFromThePositionBefore(t *testing.T) {
 func TestInterruptionIsOneGapWithItsFirstCause(t *testing.T) {
 	r := record(t, newDatabase(t))
 	pods := r.pods()
-	r.commit(replacedBy(pods, causeFirstList, "10"))
+	r.commit(replacedBy(pods, delta.CauseFirstList, "10"))
 	r.now = noon.Add(time.Minute)
 	r.commit(interruptedBy(pods, "unreachable", "connection refused"))
 	r.commit(interruptedBy(pods, "unreachable", "connection refused"))
 	r.commit(interruptedBy(pods, "forbidden", "pods is forbidden"))
 	require.Equal(t, "interrupted forbidden: pods is forbidden", r.state(pods))
-	require.Equal(t, "unreachable", pods.state().gap.cause)
+	require.Equal(t, delta.CauseUnreachable, pods.state().gap.cause)
 	require.Equal(t, gapRow{Cause: "unreachable", Detail: "connection refused", FromRV: "10", FromAt: "0s", ToRV: "-", ToAt: "-", Outcome: "-", Counts: "-", Open: true}, r.gaps()[1])
 
 	r.now = noon.Add(2 * time.Minute)
-	r.commit(Item{Stream: pods.ID(), Kind: Resumed})
+	r.commit(Item{Stream: pods.ID(), Kind: Marked, Marker: delta.Marker{Kind: delta.Resumed}})
 	require.Equal(t, gapRow{Cause: "unreachable", Detail: "connection refused", FromRV: "10", FromAt: "0s", ToRV: "10", ToAt: "2m0s", Outcome: "resumed", Counts: "-"}, r.gaps()[1])
 	require.Equal(t, "live", r.state(pods))
 	require.Len(t, r.gaps(), 2)
@@ -113,16 +115,16 @@ func TestInterruptionIsOneGapWithItsFirstCause(t *testing.T) {
 func TestAReversedHistoryHasAGapOfItsOwnWhateverIsOpen(t *testing.T) {
 	r := record(t, newDatabase(t))
 	pods := r.pods()
-	r.commit(replacedBy(pods, causeFirstList, "10"))
+	r.commit(replacedBy(pods, delta.CauseFirstList, "10"))
 	r.now = noon.Add(time.Minute)
 	r.commit(interruptedBy(pods, "unreachable", "connection refused"))
 	r.now = noon.Add(2 * time.Minute)
-	r.commit(interruptedBy(pods, causeReversed, "etcd is younger"), interruptedBy(pods, causeReversed, "etcd is younger"))
+	r.commit(interruptedBy(pods, delta.CauseHistoryReversed, "etcd is younger"), interruptedBy(pods, delta.CauseHistoryReversed, "etcd is younger"))
 	r.now = noon.Add(3 * time.Minute)
-	r.commit(replacedBy(pods, causeReversed, "7"))
+	r.commit(replacedBy(pods, delta.CauseHistoryReversed, "7"))
 	require.Equal(t, []gapRow{
 		{Cause: "unreachable", Detail: "connection refused", FromRV: "10", FromAt: "0s", ToRV: "10", ToAt: "2m0s", Outcome: "relisted", Counts: "-"},
-		{Cause: causeReversed, Detail: "etcd is younger", FromRV: "10", FromAt: "0s", ToRV: "7", ToAt: "3m0s", Outcome: "equal", Counts: "0 0 0 0"},
+		{Cause: "history_reversed", Detail: "etcd is younger", FromRV: "10", FromAt: "0s", ToRV: "7", ToAt: "3m0s", Outcome: "equal", Counts: "0 0 0 0"},
 	}, r.gaps()[1:])
 	require.Equal(t, "7 7", r.position(pods))
 	r.verify()
@@ -134,9 +136,9 @@ func TestAGapMayBeginBeforeThePositionAndNotBeyondIt(t *testing.T) {
 		r := record(t, newDatabase(t))
 		pods := r.pods()
 		r.now = noon.Add(time.Minute)
-		r.commit(replacedBy(pods, causeFirstList, "10"))
+		r.commit(replacedBy(pods, delta.CauseFirstList, "10"))
 		r.now = noon.Add(2 * time.Minute)
-		reversed := interruptedBy(pods, causeReversed, "etcd is younger")
+		reversed := interruptedBy(pods, delta.CauseHistoryReversed, "etcd is younger")
 		reversed.Marker.FromRV, reversed.Marker.FromTime = from, noon.Add(30*time.Second)
 		r.commit(reversed)
 		gap := r.gaps()[1]
@@ -150,7 +152,7 @@ func TestAGapBeginsAfterWhatWasRecordedLast(t *testing.T) {
 	pods := r.pods()
 	interrupted := interruptedBy(pods, "undecodable", "garbage")
 	interrupted.Marker.FromRV = "11"
-	r.commit(replacedBy(pods, causeFirstList, "10"), watched(pods, Added, made(t, "default", "web", newUID(), "11", `{}`)), interrupted)
+	r.commit(replacedBy(pods, delta.CauseFirstList, "10"), watched(pods, delta.Added, made(t, "default", "web", newUID(), "11", `{}`)), interrupted)
 	require.Equal(t, "11", r.gaps()[1].FromRV)
 }
 
@@ -162,7 +164,7 @@ func TestWhatAListConfessesIsOnRecordWhereAGapIsOpenAlready(t *testing.T) {
 		item.Marker.Detail = detail
 		return item
 	}
-	r.commit(replacedBy(pods, causeFirstList, "10"))
+	r.commit(replacedBy(pods, delta.CauseFirstList, "10"))
 	r.commit(interruptedBy(pods, "expired", "too old"))
 	r.commit(end("20", "too old; 1 items repeat a key"))
 	r.commit(interruptedBy(pods, "forbidden", "no"))
@@ -179,7 +181,7 @@ func TestWhatAListConfessesIsOnRecordWhereAGapIsOpenAlready(t *testing.T) {
 func TestGapOpenedAndClosedInOneBatchIsOneRow(t *testing.T) {
 	r := record(t, newDatabase(t))
 	pods := r.pods()
-	r.commit(replacedBy(pods, causeFirstList, "10"), interruptedBy(pods, "forbidden", ""), Item{Stream: pods.ID(), Kind: Resumed},
+	r.commit(replacedBy(pods, delta.CauseFirstList, "10"), interruptedBy(pods, "forbidden", ""), Item{Stream: pods.ID(), Kind: Marked, Marker: delta.Marker{Kind: delta.Resumed}},
 		interruptedBy(pods, "forbidden", ""), replacedBy(pods, "expired", "20"), interruptedBy(pods, "not_found", ""))
 	var outcomes []string
 	for _, g := range r.gaps() {
@@ -196,7 +198,7 @@ func TestOpenGapSurvivesARestart(t *testing.T) {
 		outcome string
 	}{
 		{"and is closed by the watch that goes on", func(t *testing.T, st *Stream) []Item {
-			return []Item{watched(st, Added, made(t, "a", "x", newUID(), "11", `1`))}
+			return []Item{watched(st, delta.Added, made(t, "a", "x", newUID(), "11", `1`))}
 		}, "resumed"},
 		{"and is closed by a bookmark", func(_ *testing.T, st *Stream) []Item { return []Item{bookmark(st, "12")} }, "resumed"},
 		{"and is closed by a list", func(_ *testing.T, st *Stream) []Item { return []Item{replacedBy(st, "expired", "30")} }, "equal"},
@@ -206,12 +208,12 @@ func TestOpenGapSurvivesARestart(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r := record(t, newDatabase(t))
-			r.commit(replacedBy(r.pods(), causeFirstList, "10"))
+			r.commit(replacedBy(r.pods(), delta.CauseFirstList, "10"))
 			r.commit(interruptedBy(r.pods(), "forbidden", "no"))
 			r.now = noon.Add(time.Hour)
 			r.reopen()
 			pods := r.pods()
-			require.Equal(t, "forbidden", pods.state().gap.cause)
+			require.Equal(t, delta.CauseForbidden, pods.state().gap.cause)
 			require.Equal(t, "10", pods.Position())
 			r.commit(test.items(t, pods)...)
 			require.Equal(t, test.outcome, r.gaps()[1].Outcome)
@@ -226,21 +228,23 @@ func TestOpenGapSurvivesARestart(t *testing.T) {
 func TestListThatWasNotRecordedToItsEndHasToBeListedAgain(t *testing.T) {
 	x, z := made(t, "a", "x", newUID(), "11", `1`), made(t, "a", "z", newUID(), "12", `1`)
 	for name, part := range map[string]func(*Stream) Item{
-		"changed":  func(st *Stream) Item { return listed(st, SourceRelist, made(t, "a", "x", string(x.uid), "50", `5`)) },
+		"changed": func(st *Stream) Item {
+			return listed(st, delta.SourceRelist, made(t, "a", "x", string(x.uid), "50", `5`))
+		},
 		"vanished": func(st *Stream) Item { return gone(st, z, "60") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := record(t, newDatabase(t))
 			pods := r.pods()
-			r.commit(listed(pods, SourceList, x), listed(pods, SourceList, z), replacedBy(pods, causeFirstList, "20"))
+			r.commit(listed(pods, delta.SourceList, x), listed(pods, delta.SourceList, z), replacedBy(pods, delta.CauseFirstList, "20"))
 			r.commit(interruptedBy(pods, "expired", "too old"))
 			require.Equal(t, "20", pods.Position(), "nothing of a list is recorded yet")
 			r.commit(part(pods))
 			r.reopen()
 			pods = r.pods()
 			require.Empty(t, pods.Position())
-			require.Equal(t, "expired", pods.Unfinished())
-			r.commit(watched(pods, Updated, made(t, "a", "other", newUID(), "30", `3`)), bookmark(pods, "31"))
+			require.Equal(t, delta.CauseExpired, pods.Unfinished())
+			r.commit(watched(pods, delta.Updated, made(t, "a", "other", newUID(), "30", `3`)), bookmark(pods, "31"))
 			require.Empty(t, pods.Position(), "and a watch does not change that")
 			r.commit(replacedBy(pods, "expired", "70"))
 			require.Equal(t, "70", pods.Position())
@@ -256,10 +260,10 @@ func TestInterruptionBeforeTheFirstListIsAGapFromNothing(t *testing.T) {
 	r := record(t, newDatabase(t))
 	pods := r.pods()
 	r.commit(interruptedBy(pods, "forbidden", "no"))
-	r.commit(Item{Stream: pods.ID(), Kind: Resumed})
+	r.commit(Item{Stream: pods.ID(), Kind: Marked, Marker: delta.Marker{Kind: delta.Resumed}})
 	require.Equal(t, "listing", r.state(pods))
 	r.commit(interruptedBy(pods, "forbidden", "no"))
-	r.commit(replacedBy(pods, causeFirstList, "10"))
+	r.commit(replacedBy(pods, delta.CauseFirstList, "10"))
 	gaps := r.gaps()
 	require.Len(t, gaps, 2)
 	require.Equal(t, "- resumed", gaps[0].FromRV+" "+gaps[0].Outcome)
@@ -271,20 +275,20 @@ func TestPositionStaysAtTheVersionBeforeTheLastUntilABookmark(t *testing.T) {
 	r := record(t, newDatabase(t))
 	events := r.stream(StreamSpec{Resource: "events", Kind: "Event", Namespaced: true})
 	a, b := made(t, "a", "x", newUID(), "11", `1`), made(t, "a", "y", newUID(), "12", `1`)
-	r.commit(replacedBy(events, causeFirstList, "10"), watched(events, Added, a))
+	r.commit(replacedBy(events, delta.CauseFirstList, "10"), watched(events, delta.Added, a))
 	require.Equal(t, "10 11", r.position(events))
-	r.commit(watched(events, Added, b))
+	r.commit(watched(events, delta.Added, b))
 	require.Equal(t, "11 12", r.position(events))
 
 	// Both expire at 20; the crash comes between them.
 	endA, endB := *a, *b
 	endA.rv, endB.rv = "20", "20"
-	r.commit(watched(events, Deleted, &endA))
+	r.commit(watched(events, delta.Deleted, &endA))
 	require.Equal(t, "12 20", r.position(events))
 	r.reopen()
 	events = r.stream(StreamSpec{Resource: "events", Kind: "Event", Namespaced: true})
 	require.Equal(t, "12", events.Position())
-	r.commit(watched(events, Deleted, &endA), watched(events, Deleted, &endB))
+	r.commit(watched(events, delta.Deleted, &endA), watched(events, delta.Deleted, &endB))
 	require.Equal(t, "12 20", r.position(events))
 	require.Len(t, r.history(), 4)
 	require.False(t, events.state().bookmarks)
@@ -294,14 +298,14 @@ func TestPositionStaysAtTheVersionBeforeTheLastUntilABookmark(t *testing.T) {
 	require.True(t, events.state().bookmarks)
 	r.commit(bookmark(events, "24"))
 	require.Equal(t, "25 25", r.position(events), "a bookmark does not go back")
-	r.commit(Item{Stream: events.ID(), Kind: Position, Source: SourceWatch, Position: "26"})
+	r.commit(Item{Stream: events.ID(), Kind: Position, Source: delta.SourceWatch, Position: "26"})
 	require.Equal(t, "25 26", r.position(events), "an event that is not recorded moves the position like one that is")
 }
 
 func TestWatchDoesNotMoveThePositionOfAStreamThatWasNeverListed(t *testing.T) {
 	r := record(t, newDatabase(t))
 	pods := r.pods()
-	r.commit(watched(pods, Added, made(t, "a", "x", newUID(), "11", `1`)), bookmark(pods, "12"))
+	r.commit(watched(pods, delta.Added, made(t, "a", "x", newUID(), "11", `1`)), bookmark(pods, "12"))
 	require.Equal(t, "- 11", r.position(pods))
 	r.reopen()
 	require.Empty(t, r.pods().Position())
@@ -324,7 +328,7 @@ func TestStreamOfANewResourceStartsWithoutAListOrAGap(t *testing.T) {
 	r.reopen()
 	things = r.stream(spec)
 	require.True(t, things.Empty(), "a restart does not forget it")
-	r.commit(watched(things, Added, made(t, "", "x", newUID(), "101", `1`)))
+	r.commit(watched(things, delta.Added, made(t, "", "x", newUID(), "101", `1`)))
 	require.Empty(t, r.gaps())
 	spec.StartRV = "999"
 	require.Equal(t, "100", r.stream(spec).Position(), "it means nothing once the stream is recorded")
@@ -340,7 +344,7 @@ func TestAFilterCountsFromTheListThatWasTakenInUnderIt(t *testing.T) {
 	spec := StreamSpec{Resource: "pods", Filter: "app=web"}
 	listedUnder := func(st *Stream, filter, rv string) Item {
 		replaced := replacedBy(st, "configuration", rv)
-		replaced.Marker.Filter = filter
+		replaced.Marker.Rules = filter
 		return replaced
 	}
 	pods := r.stream(spec)
@@ -368,7 +372,7 @@ func TestExclusionsHoldAcrossRestarts(t *testing.T) {
 	exclude := func(kind ItemKind, o *object) Item {
 		return Item{Stream: pods.ID(), Kind: kind, Object: o, Position: o.rv}
 	}
-	r.commit(replacedBy(pods, causeFirstList, "10"), exclude(Excluded, x), exclude(Excluded, y), exclude(Excluded, z), exclude(Unexcluded, z))
+	r.commit(replacedBy(pods, delta.CauseFirstList, "10"), exclude(Excluded, x), exclude(Excluded, y), exclude(Excluded, z), exclude(Unexcluded, z))
 	require.True(t, pods.Excluded(x.uid))
 	require.False(t, pods.Excluded(z.uid))
 	r.commit(exclude(Excluded, x), exclude(Unexcluded, y), exclude(Excluded, y), exclude(Unexcluded, z))
@@ -412,18 +416,18 @@ func TestAGapBeginsBeforeADeletionThatOthersMayShare(t *testing.T) {
 		last func(*Stream, *object) Item
 		want string
 	}{
-		"a deletion": {func(st *Stream, o *object) Item { return watched(st, Deleted, o) }, "11"},
+		"a deletion": {func(st *Stream, o *object) Item { return watched(st, delta.Deleted, o) }, "11"},
 		"what was left out": {func(st *Stream, o *object) Item {
-			return Item{Stream: st.ID(), Kind: Position, Source: SourceWatch, Position: o.rv}
+			return Item{Stream: st.ID(), Kind: Position, Source: delta.SourceWatch, Position: o.rv}
 		}, "11"},
-		"an update": {func(st *Stream, o *object) Item { return watched(st, Updated, o) }, "12"},
+		"an update": {func(st *Stream, o *object) Item { return watched(st, delta.Updated, o) }, "12"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := record(t, newDatabase(t))
 			pods, uid := r.pods(), newUID()
 			interrupted := interruptedBy(pods, "undecodable", "garbage")
 			interrupted.Marker.FromRV, interrupted.Marker.FromTime = "12", noon.Add(time.Second)
-			r.commit(replacedBy(pods, causeFirstList, "10"), watched(pods, Added, made(t, "default", "web", uid, "11", `{}`)),
+			r.commit(replacedBy(pods, delta.CauseFirstList, "10"), watched(pods, delta.Added, made(t, "default", "web", uid, "11", `{}`)),
 				test.last(pods, made(t, "default", "web", uid, "12", `{}`)))
 			r.commit(interrupted)
 			require.Equal(t, test.want, r.gaps()[1].FromRV)

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/patch"
 )
 
@@ -157,18 +158,18 @@ func (r *recording) verify() ChainReport {
 }
 
 // watched is an event of the watch.
-func watched(st *Stream, kind string, o *object) Item {
-	return Item{Stream: st.ID(), Kind: Delta, Type: kind, Source: SourceWatch, Object: o, Position: o.rv}
+func watched(st *Stream, kind delta.Type, o *object) Item {
+	return Item{Stream: st.ID(), Kind: Delta, Type: kind, Source: delta.SourceWatch, Object: o, Position: o.rv}
 }
 
 // listed is an item of a list.
-func listed(st *Stream, source string, o *object) Item {
-	return Item{Stream: st.ID(), Kind: Delta, Type: Sync, Source: source, Object: o}
+func listed(st *Stream, source delta.Source, o *object) Item {
+	return Item{Stream: st.ID(), Kind: Delta, Type: delta.Sync, Source: source, Object: o}
 }
 
 // gone is an object that a list no longer holds.
 func gone(st *Stream, o *object, rv string) Item {
-	return Item{Stream: st.ID(), Kind: Delta, Type: Deleted, Source: SourceInferred, Key: joinKey(o.namespace, o.name), UID: o.uid, RV: rv}
+	return Item{Stream: st.ID(), Kind: Delta, Type: delta.Deleted, Source: delta.SourceInferred, Key: joinKey(o.namespace, o.name), UID: o.uid, RV: rv}
 }
 
 func bookmark(st *Stream, rv string) Item {
@@ -176,8 +177,8 @@ func bookmark(st *Stream, rv string) Item {
 }
 
 // replacedBy is the end of a list.
-func replacedBy(st *Stream, cause, rv string) Item {
-	return Item{Stream: st.ID(), Kind: Replaced, Position: rv, Marker: Marker{Cause: cause, ToRV: rv}}
+func replacedBy(st *Stream, cause delta.Cause, rv string) Item {
+	return Item{Stream: st.ID(), Kind: Marked, Position: rv, Marker: delta.Marker{Kind: delta.Replaced, Cause: cause, ToRV: rv}}
 }
 
 // A recorded is a row of deltas_data, folded: Doc is the version after it.
@@ -206,7 +207,7 @@ func (r *recording) history() []recorded {
 		var d recorded
 		var digest, change, whole, exact []byte
 		require.NoError(r.t, rows.Scan(&d.Seq, &d.ObjectID, &d.Stream, &d.Type, &d.Source, &d.RV, &d.Observed, &digest, &change, &whole, &exact))
-		d.HasPatch, d.HasObj, d.Deleted = change != nil, whole != nil, d.Type == typeDeleted
+		d.HasPatch, d.HasObj, d.Deleted = change != nil, whole != nil, d.Type == delta.NumberDeleted
 		d.Doc = foldRow(r.t, docs[d.ObjectID], d.RV, change, whole, exact)
 		sum := patch.Digest(d.Doc)
 		require.Equal(r.t, sum[:], digest, "digest of seq %d", d.Seq)

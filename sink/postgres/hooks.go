@@ -1,6 +1,10 @@
 package postgres
 
-import "time"
+import (
+	"time"
+
+	"github.com/kuberewind/kuberewind/delta"
+)
 
 // Hooks tell what the sink does, for metrics and logs. Each may be nil. None may block or call the sink.
 type Hooks struct {
@@ -68,19 +72,20 @@ type GapChange struct {
 	Group, Resource, Scope string // of the stream
 	Opened, Closed         bool
 
-	Cause, Detail string
-	FromRV        string    // up to which the stream was complete, "" if it never was
-	FromTime      time.Time // zero if it never was
-	ToRV          string    // from which it is complete again; "" while open
-	ToTime        time.Time // zero while open
+	Cause    delta.Cause
+	Detail   string
+	FromRV   string    // up to which the stream was complete, "" if it never was
+	FromTime time.Time // zero if it never was
+	ToRV     string    // from which it is complete again; "" while open
+	ToTime   time.Time // zero while open
 
 	// Outcome says how it ended: resumed, relisted or equal. What the list found is counted for the latter two.
-	Outcome                                string
+	Outcome                                delta.Outcome
 	Appeared, Changed, Vanished, Unchanged int64
 }
 
 // Missed reports whether versions may have been missed: the gap was closed by a list.
-func (g *GapChange) Missed() bool { return g.Closed && g.Outcome != outcomeResumed }
+func (g *GapChange) Missed() bool { return g.Closed && g.Outcome != delta.OutcomeResumed }
 
 func (s *Sink) gapChange(batch int64, c *gapChange) GapChange {
 	of := s.stream(c.stream).identity()

@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/kuberewind/kuberewind/delta"
 )
 
 var _ cache.KeyListerGetter = (*Known)(nil)
@@ -22,11 +24,11 @@ func TestKnownObjectsAreFoldedFromTheRecord(t *testing.T) {
 		if want[key] == nil {
 			want[key] = &object{uid: "x"}
 			want[key] = made(t, fmt.Sprint("ns-", i%3), key, newUID(), fmt.Sprint(rv), `0`)
-			return watched(pods, Added, want[key])
+			return watched(pods, delta.Added, want[key])
 		}
 		o := want[key]
 		want[key] = made(t, o.namespace, key, string(o.uid), fmt.Sprint(rv), fmt.Sprintf(`{"day":%d,"rv":%d}`, day, rv))
-		return watched(pods, Updated, want[key])
+		return watched(pods, delta.Updated, want[key])
 	}
 	// Days on which some objects change, none does, or some are born; more objects than are asked for at once.
 	for day := range 5 {
@@ -41,7 +43,7 @@ func TestKnownObjectsAreFoldedFromTheRecord(t *testing.T) {
 	}
 	dead := want["pod-7"]
 	delete(want, "pod-7")
-	r.commit(watched(pods, Deleted, made(t, dead.namespace, dead.name, string(dead.uid), fmt.Sprint(rv+1), `1`)))
+	r.commit(watched(pods, delta.Deleted, made(t, dead.namespace, dead.name, string(dead.uid), fmt.Sprint(rv+1), `1`)))
 
 	r.reopen()
 	pods = r.pods()
@@ -71,7 +73,7 @@ func TestRecordThatDoesNotFoldIsToldAndTheNextVersionIsWhole(t *testing.T) {
 			r := record(t, newDatabase(t), func(c *Config) { c.Hooks.Unfolded = func(m Mismatch) { told = append(told, m) } })
 			pods := r.pods()
 			uid := newUID()
-			r.commit(replacedBy(pods, causeFirstList, "1"), watched(pods, Added, made(t, "a", "x", uid, "11", `1`)), watched(pods, Updated, made(t, "a", "x", uid, "12", `2`)))
+			r.commit(replacedBy(pods, delta.CauseFirstList, "1"), watched(pods, delta.Added, made(t, "a", "x", uid, "11", `1`)), watched(pods, delta.Updated, made(t, "a", "x", uid, "12", `2`)))
 			r.db.exec(t, damage)
 			r.reopen()
 			pods = r.pods()
@@ -81,7 +83,7 @@ func TestRecordThatDoesNotFoldIsToldAndTheNextVersionIsWhole(t *testing.T) {
 			require.True(t, exists)
 			require.Zero(t, value.(KnownObject).Digest())
 			require.Nil(t, value.(KnownObject).Doc())
-			require.Equal(t, 1, r.kept(watched(pods, Updated, made(t, "a", "x", uid, "13", `3`))).Keyframes)
+			require.Equal(t, 1, r.kept(watched(pods, delta.Updated, made(t, "a", "x", uid, "13", `3`))).Keyframes)
 			require.Equal(t, "1 f t", one[string](t, r.db, `SELECT format('%s %s %s', object_id, patch IS NOT NULL, object IS NOT NULL) FROM kuberewind.deltas_data WHERE seq = 3`))
 			r.reopen()
 			r.pods()
@@ -94,7 +96,7 @@ func TestLoadingReadsOnePartitionAtATime(t *testing.T) {
 	r := record(t, newDatabase(t))
 	pods := r.pods()
 	for day := range 4 {
-		r.commit(watched(pods, Added, made(t, "a", fmt.Sprint("x", day), newUID(), fmt.Sprint(day+1), `1`)))
+		r.commit(watched(pods, delta.Added, made(t, "a", fmt.Sprint("x", day), newUID(), fmt.Sprint(day+1), `1`)))
 		r.now = r.now.AddDate(0, 0, 1)
 	}
 	plan := all[string](t, r.db, `EXPLAIN `+foldQuery, r.cluster(), []int64{1, 2}, noon.Add(-time.Hour), noon.Add(time.Hour))

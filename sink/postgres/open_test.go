@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/migrations"
 )
 
@@ -76,7 +77,7 @@ func TestEachTakeoverIsAnEpochAndAPause(t *testing.T) {
 	r := record(t, newDatabase(t))
 	require.Equal(t, Info{Cluster: r.cluster(), Epoch: 1, Observed: noon, Started: noon}, utcInfo(r.sink.Info()))
 	r.now = noon.Add(time.Minute)
-	r.commit(watched(r.pods(), Added, made(t, "a", "x", newUID(), "1", `1`)))
+	r.commit(watched(r.pods(), delta.Added, made(t, "a", "x", newUID(), "1", `1`)))
 	head := all[string](t, r.db, `SELECT encode(digest, 'hex') FROM kuberewind.heads WHERE cluster = $1`, r.cluster())[0]
 	r.now = noon.Add(time.Hour)
 	r.reopen()
@@ -189,7 +190,7 @@ func TestStatusSaysWhereEachStreamStands(t *testing.T) {
 	r := record(t, newDatabase(t))
 	pods, nodes := r.pods(), r.stream(StreamSpec{Resource: "nodes", Kind: "Node"})
 	r.now = noon.Add(time.Minute)
-	r.commit(listed(pods, SourceList, made(t, "a", "x", newUID(), "5", `1`)), replacedBy(pods, causeFirstList, "10"), interruptedBy(nodes, "forbidden", "no"))
+	r.commit(listed(pods, delta.SourceList, made(t, "a", "x", newUID(), "5", `1`)), replacedBy(pods, delta.CauseFirstList, "10"), interruptedBy(nodes, "forbidden", "no"))
 	status, err := ReadStatus(t.Context(), r.db.admin)
 	require.NoError(t, err)
 	require.Len(t, status.Clusters, 1)
@@ -200,15 +201,15 @@ func TestStatusSaysWhereEachStreamStands(t *testing.T) {
 	require.Equal(t, noon.Add(time.Minute), c.CommittedAt.UTC())
 	require.Equal(t, []int64{1, 1, 1}, []int64{c.Seq, c.Batch, c.Epoch})
 	require.Len(t, c.Streams, 2)
-	require.Equal(t, "nodes interrupted forbidden: no", c.Streams[0].Resource+" "+c.Streams[0].State+" "+c.Streams[0].Detail)
+	require.Equal(t, "nodes interrupted forbidden: no", c.Streams[0].Resource+" "+string(c.Streams[0].State)+" "+c.Streams[0].Detail)
 	require.Equal(t, &OpenGap{Cause: "forbidden", Detail: "no"}, c.Streams[0].Gap)
-	require.Equal(t, "pods live 10", c.Streams[1].Resource+" "+c.Streams[1].State+" "+c.Streams[1].Position)
+	require.Equal(t, "pods live 10", c.Streams[1].Resource+" "+string(c.Streams[1].State)+" "+c.Streams[1].Position)
 	require.Equal(t, int64(1), c.Streams[1].Living)
 	require.Nil(t, c.Streams[1].Gap)
 	require.Zero(t, c.Gaps)
 
 	r.now = noon.Add(time.Hour)
-	r.commit(replacedBy(pods, "expired", "20"), interruptedBy(pods, "forbidden", "no"), Item{Stream: pods.ID(), Kind: Resumed})
+	r.commit(replacedBy(pods, "expired", "20"), interruptedBy(pods, "forbidden", "no"), Item{Stream: pods.ID(), Kind: Marked, Marker: delta.Marker{Kind: delta.Resumed}})
 	status, err = ReadStatus(t.Context(), r.db.admin)
 	require.NoError(t, err)
 	gaps := status.Clusters[0].Gaps
@@ -224,8 +225,8 @@ func TestHooksTellWhatWasDone(t *testing.T) {
 	})
 	pods := r.pods()
 	x := made(t, "a", "x", newUID(), "1", `1`)
-	r.commit(watched(pods, Added, x), watched(pods, Added, x))
-	want := EncodeStats{Items: 2, Rows: 1, Types: [5]int{typeAdded: 1}, Keyframes: 1, Skipped: 1}
+	r.commit(watched(pods, delta.Added, x), watched(pods, delta.Added, x))
+	want := EncodeStats{Items: 2, Rows: 1, Types: [5]int{delta.NumberAdded: 1}, Keyframes: 1, Skipped: 1}
 	require.Equal(t, []EncodeStats{want}, encoded)
 	require.Len(t, committed, 1)
 	require.Equal(t, want, committed[0].EncodeStats)
@@ -240,7 +241,7 @@ func TestTheHookOfGapsTellsEachOnceItIsOnRecord(t *testing.T) {
 		c.Hooks.Gap = func(g GapChange) { told = append(told, g) }
 	})
 	pods := r.pods()
-	first := replacedBy(pods, causeFirstList, "10")
+	first := replacedBy(pods, delta.CauseFirstList, "10")
 	first.Marker.Appeared = 2
 	r.commit(first)
 	want := GapChange{Resource: "pods", Opened: true, Closed: true, Cause: "first_list", ToRV: "10", ToTime: noon, Outcome: "relisted", Appeared: 2}
@@ -254,7 +255,7 @@ func TestTheHookOfGapsTellsEachOnceItIsOnRecord(t *testing.T) {
 	pods = r.pods()
 	require.Equal(t, 1, r.sink.OpenGaps(), "a recorder before this one left it open")
 	r.now = noon.Add(time.Minute)
-	r.commit(Item{Stream: pods.ID(), Kind: Resumed})
+	r.commit(Item{Stream: pods.ID(), Kind: Marked, Marker: delta.Marker{Kind: delta.Resumed}})
 	require.Equal(t, GapChange{Resource: "pods", Closed: true, Cause: "forbidden", Detail: "no", FromRV: "10", FromTime: noon, ToRV: "10", ToTime: r.now, Outcome: "resumed"}, told[2])
 	require.False(t, told[2].Missed())
 	require.Zero(t, r.sink.OpenGaps())

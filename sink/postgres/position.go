@@ -1,5 +1,7 @@
 package postgres
 
+import "github.com/kuberewind/kuberewind/delta"
+
 // A streamState is what a row of streams says that changes with the deltas. Empty texts of position and lastRV are NULL.
 type streamState struct {
 	position     string
@@ -9,7 +11,7 @@ type streamState struct {
 	synced       bool
 	bookmarks    bool
 	positionedAt int64
-	state        string
+	state        delta.State
 	stateSince   int64
 	detail       string
 	filter       string
@@ -18,15 +20,8 @@ type streamState struct {
 	inherited    bool   // the gap was opened by a recorder before this one
 }
 
-// States of a stream.
-const (
-	stateListing     = "listing"
-	stateLive        = "live"
-	stateInterrupted = "interrupted"
-)
-
 func (e *encoder) position(b *Batch, st *Stream, it *Item) {
-	if it.Source == SourceWatch {
+	if it.Source == delta.SourceWatch {
 		e.pass(b, st, it)
 		return
 	}
@@ -46,7 +41,7 @@ func (e *encoder) pass(b *Batch, st *Stream, it *Item) {
 		w.position, w.positionedAt = w.lastRV, e.head.observed
 		e.resumedByItself(b, st)
 	}
-	w.lastRV, w.shared = rv, it.Kind != Delta || it.Type == Deleted
+	w.lastRV, w.shared = rv, it.Kind != Delta || it.Type == delta.Deleted
 	b.touch(st)
 }
 
@@ -64,14 +59,14 @@ func (e *encoder) bookmark(b *Batch, st *Stream, rv string) {
 
 // begun notes that a list has changed what is recorded, other than by what one resource version now looks like. I3: until its end the stream cannot be resumed from its position, since a
 // watch from there gives versions from before the list, which would come too late for the objects that the list has shown.
-func (e *encoder) begun(b *Batch, st *Stream, source string) {
-	if st.work.synced && source != SourceWatch && source != SourceResync && source != SourceSchema {
+func (e *encoder) begun(b *Batch, st *Stream, source delta.Source) {
+	if st.work.synced && source.Listed() {
 		st.work.synced = false
 		b.touch(st)
 	}
 }
 
-func (e *encoder) setState(b *Batch, st *Stream, state, detail string) {
+func (e *encoder) setState(b *Batch, st *Stream, state delta.State, detail string) {
 	w := &st.work
 	if w.state != state {
 		w.stateSince = e.head.observed

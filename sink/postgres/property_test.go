@@ -13,12 +13,13 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/patch"
 )
 
 // An event is what a server keeps of one change.
 type event struct {
-	kind string
+	kind delta.Type
 	rv   int
 	o    *object
 }
@@ -40,14 +41,14 @@ func (m *model) change(rt *rapid.T) {
 	o := m.live[key]
 	switch action := rapid.IntRange(0, 9).Draw(rt, "action"); {
 	case o == nil:
-		m.add(Added, m.version(rt, key, newUID()))
+		m.add(delta.Added, m.version(rt, key, newUID()))
 	case action < 5:
-		m.add(Updated, m.version(rt, key, string(o.uid)))
+		m.add(delta.Updated, m.version(rt, key, string(o.uid)))
 	case action < 7:
-		m.add(Deleted, m.version(rt, key, string(o.uid)))
+		m.add(delta.Deleted, m.version(rt, key, string(o.uid)))
 	default:
 		for _, key := range slices.Sorted(maps.Keys(m.live)) {
-			m.add(Deleted, m.version(rt, key, string(m.live[key].uid)))
+			m.add(delta.Deleted, m.version(rt, key, string(m.live[key].uid)))
 		}
 	}
 }
@@ -60,9 +61,9 @@ func (m *model) version(rt *rapid.T, key, uid string) *object {
 	return made(m.t, "ns", key, uid, strconv.Itoa(*m.rv), spec)
 }
 
-func (m *model) add(kind string, o *object) {
+func (m *model) add(kind delta.Type, o *object) {
 	m.log = append(m.log, event{kind: kind, rv: *m.rv, o: o})
-	if kind == Deleted {
+	if kind == delta.Deleted {
 		delete(m.live, o.name)
 		return
 	}
@@ -88,9 +89,9 @@ func (f *follower) start(st *Stream) []Item {
 }
 
 func (f *follower) list() []Item {
-	cause, source := "expired", SourceRelist
+	cause, source := delta.CauseExpired, delta.SourceRelist
 	if f.st.state().position == "" {
-		cause, source = causeFirstList, SourceList
+		cause, source = delta.CauseFirstList, delta.SourceList
 	}
 	rv := strconv.Itoa(*f.model.rv)
 	end := replacedBy(f.st, cause, rv)
@@ -99,7 +100,7 @@ func (f *follower) list() []Item {
 		value, _, _ := f.st.Known().GetByKey(key)
 		known := value.(KnownObject)
 		if o := f.model.live[known.name]; o == nil || o.uid != known.GetUID() {
-			items = append(items, Item{Stream: f.st.ID(), Kind: Delta, Type: Deleted, Source: SourceInferred, Key: key, UID: known.GetUID(), RV: rv})
+			items = append(items, Item{Stream: f.st.ID(), Kind: Delta, Type: delta.Deleted, Source: delta.SourceInferred, Key: key, UID: known.GetUID(), RV: rv})
 			end.Marker.Vanished++
 		}
 	}
@@ -283,7 +284,7 @@ func (r *run) drain(rt *rapid.T) {
 func (r *recording) compare(rt *rapid.T, f *follower) {
 	served := make(map[string]event)
 	for _, e := range f.model.log {
-		served[e.kind+"@"+strconv.Itoa(e.rv)+string(e.o.doc)] = e
+		served[string(e.kind)+"@"+strconv.Itoa(e.rv)+string(e.o.doc)] = e
 	}
 	live := make(map[int64]patch.Doc)
 	recordedAt := make(map[int][]string)
@@ -304,10 +305,10 @@ func (r *recording) compare(rt *rapid.T, f *follower) {
 		require.NoError(rt, err)
 		require.GreaterOrEqual(rt, at, last, "I4: in the order served")
 		last = at
-		kind := map[int16]string{typeAdded: Added, typeUpdated: Updated, typeDeleted: Deleted}[d.Type]
+		kind := string(delta.TypeOf(d.Type))
 		e, ok := served[kind+"@"+d.RV+string(d.Doc)]
 		require.True(rt, ok, "seq %d is a version that was served", d.Seq)
-		recordedAt[at] = append(recordedAt[at], e.kind+" "+e.o.name)
+		recordedAt[at] = append(recordedAt[at], string(e.kind)+" "+e.o.name)
 	}
 	covered := r.coverage(f.st)
 	for at, want := range f.model.events() {
@@ -346,7 +347,7 @@ func (r *recording) coverage(st *Stream) func(rv int) bool {
 func (m *model) events() map[int][]string {
 	events := make(map[int][]string)
 	for _, e := range m.log {
-		events[e.rv] = append(events[e.rv], e.kind+" "+e.o.name)
+		events[e.rv] = append(events[e.rv], string(e.kind)+" "+e.o.name)
 	}
 	for _, names := range events {
 		sort.Strings(names)

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/kuberewind/kuberewind/delta"
 )
 
 // toldWithin is how long a recorder that has found a reversal may take to tell the streams of it: it tries every ten seconds or so, and none is watched anew
@@ -32,7 +34,7 @@ func (s *Sink) Untold(ctx context.Context) (map[int32][]Reversal, error) {
 			SELECT FROM kuberewind.gaps_data own
 			WHERE own.cluster = s.cluster AND own.stream = s.stream AND own.outcome IS DISTINCT FROM $3
 				AND (own.cause = $2 AND coalesce(own.to_at >= b.observed_at - interval '1 minute', true) OR own.to_at >= b.observed_at))
-		ORDER BY g.gap`, s.info.Cluster, causeReversed, outcomeResumed, toldWithin)
+		ORDER BY g.gap`, s.info.Cluster, delta.CauseHistoryReversed, delta.OutcomeResumed, toldWithin)
 	if err != nil {
 		return nil, fmt.Errorf("reversals on record: %w", explain(err))
 	}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/kuberewind/kuberewind/delta"
 )
 
 func TestReversalsAreUntoldToWhoWasNotListedSince(t *testing.T) {
@@ -21,13 +23,13 @@ func TestReversalsAreUntoldToWhoWasNotListedSince(t *testing.T) {
 	all := []string{"pods", "services", "secrets", "widgets"}
 	open(all...)
 	for _, st := range streams {
-		r.commit(replacedBy(st, causeFirstList, "10"))
+		r.commit(replacedBy(st, delta.CauseFirstList, "10"))
 	}
 	r.now = noon.Add(30 * time.Second)
-	r.commit(interruptedBy(streams[0], causeReversed, "pods x was something else"))
-	r.commit(interruptedBy(streams[1], causeReversed, "pods x was something else"))
+	r.commit(interruptedBy(streams[0], delta.CauseHistoryReversed, "pods x was something else"))
+	r.commit(interruptedBy(streams[1], delta.CauseHistoryReversed, "pods x was something else"))
 	r.now = noon.Add(31 * time.Second)
-	r.commit(replacedBy(streams[1], causeReversed, "8"))
+	r.commit(replacedBy(streams[1], delta.CauseHistoryReversed, "8"))
 	r.commit(replacedBy(streams[2], "expired", "9"))
 	r.now = noon.Add(2 * time.Hour)
 	r.commit(interruptedBy(streams[3], "forbidden", ""))
@@ -55,12 +57,12 @@ func TestReversalsAreToldToWhoWentOnLongAfterThem(t *testing.T) {
 	r := record(t, newDatabase(t))
 	metrics, pods, idle := r.stream(StreamSpec{Resource: "metrics", Kind: "Metrics"}), r.pods(), r.stream(StreamSpec{Resource: "leases", Kind: "Lease"})
 	for _, st := range []*Stream{metrics, pods, idle} {
-		r.commit(replacedBy(st, causeFirstList, "10"))
+		r.commit(replacedBy(st, delta.CauseFirstList, "10"))
 	}
 	r.now = noon.Add(30 * time.Second)
-	r.commit(interruptedBy(metrics, causeReversed, "metrics x was something else"))
+	r.commit(interruptedBy(metrics, delta.CauseHistoryReversed, "metrics x was something else"))
 	r.now = noon.Add(toldWithin / 2)
-	r.commit(watched(pods, Added, made(t, "ns", "x", "1", "11", "{}")))
+	r.commit(watched(pods, delta.Added, made(t, "ns", "x", "1", "11", "{}")))
 	untold := func() (streams []int32) {
 		t.Helper()
 		r.reopen()
@@ -71,6 +73,6 @@ func TestReversalsAreToldToWhoWentOnLongAfterThem(t *testing.T) {
 	}
 	require.ElementsMatch(t, []int32{pods.ID(), idle.ID()}, untold())
 	r.now = noon.Add(2 * toldWithin)
-	r.commit(watched(pods, Added, made(t, "ns", "y", "2", "12", "{}")))
+	r.commit(watched(pods, delta.Added, made(t, "ns", "y", "2", "12", "{}")))
 	require.Equal(t, []int32{idle.ID()}, untold())
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/kuberewind/kuberewind/delta"
 )
 
 const (
@@ -26,7 +28,7 @@ func (s *Sink) Revisions(ctx context.Context) (map[int32][]string, error) {
 			WHERE g.cluster = $1 AND g.cause = $5 GROUP BY g.stream
 		) reversed ON reversed.stream = d.stream
 		WHERE d.cluster = $1 AND d.seq > $2 AND d.observed_at >= $3 AND d.source <> $4 AND d.seq > coalesce(reversed.seq, 0)`,
-		s.info.Cluster, s.info.AfterSeq-recentDeltas, s.info.Observed.Add(-recentFor), sourceInferred, causeReversed)
+		s.info.Cluster, s.info.AfterSeq-recentDeltas, s.info.Observed.Add(-recentFor), delta.NumberInferred, delta.CauseHistoryReversed)
 	if err != nil {
 		return nil, fmt.Errorf("newest resource versions on record: %w", explain(err))
 	}
@@ -69,7 +71,7 @@ const findUnproven = `
 	WHERE d.n % greatest(d.total / $8, 1) = 0 AND position('…' in l.name) = 0 ORDER BY d.n DESC`
 
 func (s *Sink) unprovenArgs() []any {
-	return []any{s.info.Cluster, s.info.AfterSeq - recentDeltas, s.info.Observed.Add(-UnprovenFor), sourceWatch, typeAdded, typeUpdated, causeReversed, unproven}
+	return []any{s.info.Cluster, s.info.AfterSeq - recentDeltas, s.info.Observed.Add(-UnprovenFor), delta.NumberWatch, delta.NumberAdded, delta.NumberUpdated, delta.CauseHistoryReversed, unproven}
 }
 
 // Unproven gives, by the number of their stream, some of the versions that were recorded last before this writer, from all of the time. Those of a history that

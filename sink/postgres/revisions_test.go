@@ -7,14 +7,16 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
+
+	"github.com/kuberewind/kuberewind/delta"
 )
 
 func TestTheNewestRevisionsAreThoseOfTheHistoryThatIs(t *testing.T) {
 	r := record(t, newDatabase(t))
 	pods := r.pods()
-	r.commit(watched(pods, Added, made(t, "ns", "old", "1", "5", "{}")))
+	r.commit(watched(pods, delta.Added, made(t, "ns", "old", "1", "5", "{}")))
 	r.now = noon.Add(2 * recentFor)
-	r.commit(watched(pods, Added, made(t, "ns", "x", "2", "7", "{}")))
+	r.commit(watched(pods, delta.Added, made(t, "ns", "x", "2", "7", "{}")))
 	newest := func() []string {
 		r.reopen()
 		pods = r.pods()
@@ -24,23 +26,23 @@ func TestTheNewestRevisionsAreThoseOfTheHistoryThatIs(t *testing.T) {
 	}
 	require.Equal(t, []string{"7"}, newest(), "5 was long ago")
 
-	r.commit(interruptedBy(pods, causeReversed, "etcd was restored"))
+	r.commit(interruptedBy(pods, delta.CauseHistoryReversed, "etcd was restored"))
 	require.Empty(t, newest(), "7 may be another's now")
-	r.commit(replacedBy(pods, causeReversed, "6"), watched(pods, Added, made(t, "ns", "y", "3", "8", "{}")))
+	r.commit(replacedBy(pods, delta.CauseHistoryReversed, "6"), watched(pods, delta.Added, made(t, "ns", "y", "3", "8", "{}")))
 	require.Equal(t, []string{"8"}, newest())
 }
 
 func TestSomeOfWhatWasRecordedLastIsLookedAtAgain(t *testing.T) {
 	r := record(t, newDatabase(t))
 	pods := r.pods()
-	r.commit(replacedBy(pods, causeFirstList, "4"), watched(pods, Added, made(t, "ns", "old", "1", "5", "{}")))
+	r.commit(replacedBy(pods, delta.CauseFirstList, "4"), watched(pods, delta.Added, made(t, "ns", "old", "1", "5", "{}")))
 	r.now = noon.Add(2 * UnprovenFor)
 	var items []Item
 	const many = 10*unproven + 5
 	for i := range many {
-		items = append(items, watched(pods, Added, made(t, "ns", fmt.Sprint("x", i), fmt.Sprint("u", i), fmt.Sprint(100+i), "{}")))
+		items = append(items, watched(pods, delta.Added, made(t, "ns", fmt.Sprint("x", i), fmt.Sprint("u", i), fmt.Sprint(100+i), "{}")))
 	}
-	r.commit(append(items, watched(pods, Deleted, made(t, "ns", "x0", "u0", "900", "{}")))...)
+	r.commit(append(items, watched(pods, delta.Deleted, made(t, "ns", "x0", "u0", "900", "{}")))...)
 	look := func() []Version {
 		r.reopen()
 		pods = r.pods()
@@ -54,7 +56,7 @@ func TestSomeOfWhatWasRecordedLastIsLookedAtAgain(t *testing.T) {
 	require.Equal(t, []string{"ns", "x4", "u4", "104"}, []string{found[0].Namespace, found[0].Name, found[0].UID, found[0].ResourceVersion})
 	require.Equal(t, fmt.Sprint("x", many-1), found[len(found)-1].Name, "the newest among them")
 
-	r.commit(interruptedBy(pods, causeReversed, "etcd was restored"))
+	r.commit(interruptedBy(pods, delta.CauseHistoryReversed, "etcd was restored"))
 	require.Empty(t, look(), "it is known to be of another history")
 }
 
@@ -62,7 +64,7 @@ func TestSomeOfWhatWasRecordedLastIsLookedAtAgain(t *testing.T) {
 func TestWhatWasRecordedLastIsFoundByAnIndex(t *testing.T) {
 	db := newDatabase(t)
 	r := record(t, db)
-	r.commit(watched(r.pods(), Added, made(t, "ns", "x", "1", "5", "{}")))
+	r.commit(watched(r.pods(), delta.Added, made(t, "ns", "x", "1", "5", "{}")))
 	tx, err := db.admin.Begin(t.Context())
 	require.NoError(t, err)
 	defer func() { require.NoError(t, tx.Rollback(t.Context())) }()
@@ -78,7 +80,7 @@ func TestWhatWasRecordedLastIsFoundByAnIndex(t *testing.T) {
 // A role may have such a name, and is not to be asked for by what is left of it.
 func TestWhatWasRecordedLastIsNotLookedForByACutName(t *testing.T) {
 	r := record(t, newDatabase(t))
-	r.commit(watched(r.pods(), Added, made(t, "ns", strings.Repeat("x", 2*maxName), "1", "5", "{}")))
+	r.commit(watched(r.pods(), delta.Added, made(t, "ns", strings.Repeat("x", 2*maxName), "1", "5", "{}")))
 	r.reopen()
 	r.pods()
 	found, err := r.sink.Unproven(t.Context())

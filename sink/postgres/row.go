@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
+
+	"github.com/kuberewind/kuberewind/delta"
 )
 
 // A row of deltas_data. Times are in microseconds since 1970; texts have been through clean.
@@ -114,7 +116,7 @@ func (e *ending) copyTo(c *copyBuffer, cluster int32) {
 type gap struct {
 	number  int64
 	stream  int32
-	cause   string
+	cause   delta.Cause
 	detail  string
 	fromRV  *string
 	fromAt  *int64
@@ -122,6 +124,6 @@ type gap struct {
 	toRV    *string
 	toAt    *int64
 	closed  int64 // batch; 0 while open
-	outcome string
+	outcome delta.Outcome
 	counts  *[4]int64 // appeared, changed, vanished, unchanged
 }

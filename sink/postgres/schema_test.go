@@ -4,17 +4,19 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/kuberewind/kuberewind/delta"
 )
 
 func TestOtherContentAtTheSameResourceVersionIsRecordedOnceAndBlamedOnNobody(t *testing.T) {
 	r := record(t, newDatabase(t))
 	pods := r.pods()
-	r.commit(replacedBy(pods, causeFirstList, "10"))
+	r.commit(replacedBy(pods, delta.CauseFirstList, "10"))
 	uid := newUID()
-	r.commit(watched(pods, Added, made(t, "a", "x", uid, "11", `1`)))
+	r.commit(watched(pods, delta.Added, made(t, "a", "x", uid, "11", `1`)))
 	other := made(t, "a", "x", uid, "11", `2`)
-	r.commit(listed(pods, SourceSchema, other), Item{Stream: pods.ID(), Kind: Compared, Marker: Marker{Detail: "v1 abc"}})
-	r.commit(listed(pods, SourceSchema, other))
+	r.commit(listed(pods, delta.SourceSchema, other), Item{Stream: pods.ID(), Kind: Marked, Marker: delta.Marker{Kind: delta.Compared, Detail: "v1 abc"}})
+	r.commit(listed(pods, delta.SourceSchema, other))
 	require.Len(t, r.history(), 2)
 	require.Equal(t, "4 5 t", one[string](t, r.db, `SELECT concat_ws(' ', type, source, manager IS NULL) FROM kuberewind.deltas_data WHERE seq = 2`))
 	require.Equal(t, "10", pods.Position(), "the watch goes on where it was")

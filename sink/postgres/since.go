@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/kuberewind/kuberewind/delta"
 )
 
 // A Recorded is a row of deltas, by what a copy of the delta that waits elsewhere has as well.
@@ -55,7 +57,7 @@ func ReadSince(ctx context.Context, db Queryer, clusterUID string, mark []byte, 
 					IS NOT DISTINCT FROM (observed_at, object_id, $4::smallint, $6::smallint) AS again
 				FROM kuberewind.deltas_data WHERE cluster = $1 AND seq > $2 AND observed_at >= $3) d
 			WHERE NOT again ORDER BY seq`,
-			cluster, seq, s.At, typeDeleted, sourceResync, sourceInferred)
+			cluster, seq, s.At, delta.NumberDeleted, delta.NumberResync, delta.NumberInferred)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("what was recorded since a state of the record: %w", explain(err))

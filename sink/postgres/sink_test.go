@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/kuberewind/kuberewind/delta"
 )
 
 func TestVersionsOfAnObjectAreRecordedInOrderWithPatches(t *testing.T) {
@@ -15,8 +17,8 @@ func TestVersionsOfAnObjectAreRecordedInOrderWithPatches(t *testing.T) {
 	v1 := made(t, "default", "web", uid, "11", `{"replicas":1}`)
 	v2 := made(t, "default", "web", uid, "12", `{"replicas":3}`)
 	v3 := made(t, "default", "web", uid, "13", `{"replicas":3,"gone":true}`)
-	r.commit(replacedBy(pods, causeFirstList, "10"), watched(pods, Added, v1), watched(pods, Updated, v2))
-	r.commit(watched(pods, Deleted, v3))
+	r.commit(replacedBy(pods, delta.CauseFirstList, "10"), watched(pods, delta.Added, v1), watched(pods, delta.Updated, v2))
+	r.commit(watched(pods, delta.Deleted, v3))
 
 	history := r.history()
 	require.Len(t, history, 3)

@@ -59,7 +59,7 @@ func (s *Sink) queueStreams(batch *pgx.Batch, b *Batch) {
 		ids[i], lastSeqs[i] = b.streams[i].id, w.lastSeq
 		positions[i], lastRVs[i] = nullable(clean(w.position)), nullable(clean(w.lastRV))
 		synced[i], bookmarks[i] = w.synced, w.bookmarks
-		states[i], details[i], filters[i], schemas[i] = w.state, w.detail, w.filter, w.schema
+		states[i], details[i], filters[i], schemas[i] = string(w.state), w.detail, w.filter, w.schema
 		since[i], positioned[i] = micros(w.stateSince), micros(w.positionedAt)
 	}
 	batch.Queue(`

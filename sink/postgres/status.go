@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/kuberewind/kuberewind/delta"
 )
 
 // Status is what the record says of its clusters.
@@ -42,27 +44,27 @@ type PastGaps struct {
 
 // StreamStatus is the state of one stream.
 type StreamStatus struct {
-	Stream       int32     `json:"stream"`
-	Group        string    `json:"group"`
-	Resource     string    `json:"resource"`
-	Scope        string    `json:"scope,omitempty"` // a namespace; "" for all
-	Version      string    `json:"version"`
-	Kind         string    `json:"kind"`
-	State        string    `json:"state"`
-	StateSince   time.Time `json:"stateSince"`
-	Detail       string    `json:"detail,omitempty"`
-	Position     string    `json:"position,omitempty"` // "" before the first list is complete
-	PositionedAt time.Time `json:"positionedAt"`
-	LastSeq      int64     `json:"lastSeq"`
-	Living       int64     `json:"living"`            // objects
-	Gap          *OpenGap  `json:"openGap,omitempty"` // nil if there is none
+	Stream       int32       `json:"stream"`
+	Group        string      `json:"group"`
+	Resource     string      `json:"resource"`
+	Scope        string      `json:"scope,omitempty"` // a namespace; "" for all
+	Version      string      `json:"version"`
+	Kind         string      `json:"kind"`
+	State        delta.State `json:"state"`
+	StateSince   time.Time   `json:"stateSince"`
+	Detail       string      `json:"detail,omitempty"`
+	Position     string      `json:"position,omitempty"` // "" before the first list is complete
+	PositionedAt time.Time   `json:"positionedAt"`
+	LastSeq      int64       `json:"lastSeq"`
+	Living       int64       `json:"living"`            // objects
+	Gap          *OpenGap    `json:"openGap,omitempty"` // nil if there is none
 }
 
 // An OpenGap is a stretch of a stream that still cannot be seen.
 type OpenGap struct {
-	Cause  string    `json:"cause"`
-	Detail string    `json:"detail,omitempty"`
-	Since  time.Time `json:"since,omitzero"` // zero if the stream never was complete
+	Cause  delta.Cause `json:"cause"`
+	Detail string      `json:"detail,omitempty"`
+	Since  time.Time   `json:"since,omitzero"` // zero if the stream never was complete
 }
 
 // ReadStatus reads the state of all clusters. It changes nothing, and needs no Sink.
@@ -91,9 +93,9 @@ func readClusters(ctx context.Context, db Queryer) ([]ClusterStatus, error) {
 		LEFT JOIN kuberewind.batches b ON b.cluster = c.cluster AND b.batch = h.batch AND b.observed_at = h.observed_at
 		CROSS JOIN LATERAL (
 			SELECT count(*) AS missed, max(to_at) AS last FROM kuberewind.gaps_data
-			WHERE cluster = c.cluster AND cause <> 'first_list' AND outcome <> 'resumed'
+			WHERE cluster = c.cluster AND cause <> $1 AND outcome <> $2
 		) g
-		ORDER BY c.name`)
+		ORDER BY c.name`, delta.CauseFirstList, delta.OutcomeResumed)
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +135,7 @@ func scanStream(row pgx.CollectableRow) (s StreamStatus, err error) {
 	err = row.Scan(&s.Stream, &s.Group, &s.Resource, &s.Scope, &s.Version, &s.Kind, &s.State, &s.StateSince, &s.Detail,
 		&s.Position, &s.PositionedAt, &s.LastSeq, &s.Living, &cause, &detail, &since)
 	if cause != nil {
-		s.Gap = &OpenGap{Cause: *cause, Detail: textOf(detail)}
+		s.Gap = &OpenGap{Cause: delta.Cause(*cause), Detail: textOf(detail)}
 		if since != nil {
 			s.Gap.Since = *since
 		}

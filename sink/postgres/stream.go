@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/patch"
 )
 
@@ -79,7 +80,7 @@ func (st *Stream) Position() string {
 func (st *Stream) Newest() string { return st.state().lastRV }
 
 // Unfinished is why there was a list after the first that was not recorded to its end, "" if there is none.
-func (st *Stream) Unfinished() (cause string) {
+func (st *Stream) Unfinished() (cause delta.Cause) {
 	if w := st.state(); !w.synced && w.position != "" && w.gap != nil {
 		return w.gap.cause
 	}
@@ -87,7 +88,7 @@ func (st *Stream) Unfinished() (cause string) {
 }
 
 // OpenGap is the cause of the gap that is open, "" if there is none.
-func (st *Stream) OpenGap() (cause string) {
+func (st *Stream) OpenGap() (cause delta.Cause) {
 	if w := st.state(); w.gap != nil {
 		return w.gap.cause
 	}
@@ -271,9 +272,9 @@ func (s *Sink) registerStream(ctx context.Context, st *Stream) error {
 	defer s.registering.Unlock()
 	now := s.now()
 	w := &st.work
-	*w = streamState{state: stateListing, stateSince: now.UnixMicro(), positionedAt: now.UnixMicro(), filter: st.spec.Filter, schema: clean(st.spec.Schema)}
+	*w = streamState{state: delta.StateListing, stateSince: now.UnixMicro(), positionedAt: now.UnixMicro(), filter: st.spec.Filter, schema: clean(st.spec.Schema)}
 	if st.spec.StartRV != "" {
-		w.state, w.synced, w.position, w.lastRV = stateLive, true, st.spec.StartRV, st.spec.StartRV
+		w.state, w.synced, w.position, w.lastRV = delta.StateLive, true, st.spec.StartRV, st.spec.StartRV
 		st.empty = true
 	}
 	err := s.pool.QueryRow(ctx, `

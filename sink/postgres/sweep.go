@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/klauspost/compress/s2"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/patch"
 )
 
@@ -178,8 +179,8 @@ func (e *encoder) again(b *Batch, st *Stream, v *version) error {
 		return nil
 	}
 	object := KnownObject{namespace: v.namespace, name: v.name, entry: v.known}
-	item := Item{Stream: st.id, Kind: Delta, Type: Sync, Source: SourceResync, Object: object, Version: object.Version()}
-	w := version{item: &item, kind: typeSync, source: sourceResync, known: v.known}
+	item := Item{Stream: st.id, Kind: Delta, Type: delta.Sync, Source: delta.SourceResync, Object: object, Version: object.Version()}
+	w := version{item: &item, kind: delta.NumberSync, source: delta.NumberResync, known: v.known}
 	if err := w.read(object); err != nil {
 		return err
 	}

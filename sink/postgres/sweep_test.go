@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/kuberewind/kuberewind/delta"
 )
 
 // kept is a keyframe of what is known.
@@ -13,7 +15,7 @@ func keyframe(t *testing.T, st *Stream, key string) Item {
 	require.NoError(t, err)
 	require.True(t, ok)
 	object := known.(KnownObject)
-	return Item{Stream: st.ID(), Kind: Delta, Type: Sync, Source: SourceResync, Object: object, Version: object.Version()}
+	return Item{Stream: st.ID(), Kind: Delta, Type: delta.Sync, Source: delta.SourceResync, Object: object, Version: object.Version()}
 }
 
 func (r *recording) sweeps() []string {
@@ -24,10 +26,10 @@ func TestSweepIsCompleteWhenEveryLivingObjectHasARowInTheDay(t *testing.T) {
 	r := record(t, newDatabase(t))
 	pods := r.pods()
 	x, y := made(t, "a", "x", newUID(), "11", `1`), made(t, "a", "y", newUID(), "12", `1`)
-	r.commit(replacedBy(pods, causeFirstList, "10"))
-	r.commit(watched(pods, Added, x), watched(pods, Added, y))
+	r.commit(replacedBy(pods, delta.CauseFirstList, "10"))
+	r.commit(watched(pods, delta.Added, x), watched(pods, delta.Added, y))
 	r.now = r.now.AddDate(0, 0, 1)
-	r.commit(watched(pods, Updated, made(t, "a", "y", string(y.uid), "13", `2`)))
+	r.commit(watched(pods, delta.Updated, made(t, "a", "y", string(y.uid), "13", `2`)))
 	require.Equal(t, Progress{Waiting: 1}, r.sink.Unswept(r.now))
 	r.sink.Complete(r.now)
 	r.commit(bookmark(pods, "14"))
@@ -41,7 +43,7 @@ func TestSweepIsCompleteWhenEveryLivingObjectHasARowInTheDay(t *testing.T) {
 	require.True(t, r.sink.Swept(r.now))
 	h := r.history()
 	require.Len(t, h, 4, "one keyframe a day, and none of what changed in it")
-	require.Equal(t, []any{int16(typeSync), int16(sourceResync), true, "11"}, []any{h[3].Type, h[3].Source, h[3].HasObj, h[3].RV})
+	require.Equal(t, []any{int16(delta.NumberSync), int16(delta.NumberResync), true, "11"}, []any{h[3].Type, h[3].Source, h[3].HasObj, h[3].RV})
 	require.Equal(t, "v1", one[string](t, r.db, `SELECT version FROM kuberewind.deltas_data WHERE seq = 4`))
 	require.Nil(t, one[*string](t, r.db, `SELECT manager FROM kuberewind.deltas_data WHERE seq = 4`), "nobody is blamed")
 	r.verify()
@@ -55,12 +57,12 @@ func TestAKeyframeOfAVersionThatIsNotTheLastIsLeftOut(t *testing.T) {
 	r := record(t, newDatabase(t))
 	pods := r.pods()
 	x := made(t, "a", "x", newUID(), "11", `1`)
-	r.commit(watched(pods, Added, x))
+	r.commit(watched(pods, delta.Added, x))
 	old := keyframe(t, pods, "a/x")
-	r.commit(watched(pods, Updated, made(t, "a", "x", string(x.uid), "12", `2`)))
+	r.commit(watched(pods, delta.Updated, made(t, "a", "x", string(x.uid), "12", `2`)))
 	r.now = r.now.AddDate(0, 0, 1)
 	r.commit(old)
-	r.commit(watched(pods, Deleted, made(t, "a", "x", string(x.uid), "13", `2`)), old)
+	r.commit(watched(pods, delta.Deleted, made(t, "a", "x", string(x.uid), "13", `2`)), old)
 	require.Len(t, r.history(), 3)
 }
 
@@ -68,11 +70,11 @@ func TestAnInferredDeleteIsNeverTheOnlyRowOfALifeInADay(t *testing.T) {
 	r := record(t, newDatabase(t))
 	pods := r.pods()
 	x, y := made(t, "a", "x", newUID(), "11", `1`), made(t, "a", "y", newUID(), "12", `1`)
-	r.commit(replacedBy(pods, causeFirstList, "10"))
-	r.commit(watched(pods, Added, x), watched(pods, Added, y))
+	r.commit(replacedBy(pods, delta.CauseFirstList, "10"))
+	r.commit(watched(pods, delta.Added, x), watched(pods, delta.Added, y))
 	r.now = r.now.AddDate(0, 0, 1)
 	again := made(t, "a", "y", newUID(), "21", `1`)
-	r.commit(gone(pods, x, "20"), watched(pods, Added, again), replacedBy(pods, "expired", "22"))
+	r.commit(gone(pods, x, "20"), watched(pods, delta.Added, again), replacedBy(pods, "expired", "22"))
 	require.Equal(t, []string{"3 Sync resync t", "4 Deleted inferred f", "5 Sync resync t", "6 Deleted inferred f", "7 Added watch t"},
 		all[string](t, r.db, `SELECT concat_ws(' ', seq, type, source, object IS NOT NULL) FROM kuberewind.deltas WHERE seq > 2 ORDER BY seq`))
 	r.history()
@@ -82,7 +84,7 @@ func TestAnInferredDeleteIsNeverTheOnlyRowOfALifeInADay(t *testing.T) {
 func TestStreamsThatAreNotFollowedAreSweptToo(t *testing.T) {
 	r := record(t, newDatabase(t))
 	pods := r.pods()
-	r.commit(watched(pods, Added, made(t, "a", "x", newUID(), "11", `1`)))
+	r.commit(watched(pods, delta.Added, made(t, "a", "x", newUID(), "11", `1`)))
 	r.reopen()
 	r.now = r.now.Add(24 * time.Hour)
 	require.Equal(t, Progress{}, r.sink.Unswept(r.now))

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/kuberewind/kuberewind/delta"
 )
 
 func containsAny(s string, parts ...string) bool {
@@ -21,12 +23,12 @@ func chained(t *testing.T) *recording {
 	r := record(t, newDatabase(t))
 	pods := r.pods()
 	x, y := made(t, "a", "x", newUID(), "11", `1`), made(t, "a", "y", newUID(), "12", `1`)
-	r.commit(replacedBy(pods, causeFirstList, "10"))
-	r.commit(watched(pods, Added, x), watched(pods, Added, y), interruptedBy(pods, "forbidden", "no"))
+	r.commit(replacedBy(pods, delta.CauseFirstList, "10"))
+	r.commit(watched(pods, delta.Added, x), watched(pods, delta.Added, y), interruptedBy(pods, "forbidden", "no"))
 	r.now = r.now.AddDate(0, 0, 1)
-	r.commit(Item{Stream: pods.ID(), Kind: Resumed}, watched(pods, Deleted, made(t, "a", "x", string(x.uid), "13", `2`)))
+	r.commit(Item{Stream: pods.ID(), Kind: Marked, Marker: delta.Marker{Kind: delta.Resumed}}, watched(pods, delta.Deleted, made(t, "a", "x", string(x.uid), "13", `2`)))
 	r.commit(bookmark(pods, "20"))
-	r.commit(watched(pods, Updated, made(t, "a", "y", string(y.uid), "21", `2`)))
+	r.commit(watched(pods, delta.Updated, made(t, "a", "y", string(y.uid), "21", `2`)))
 	return r
 }
 

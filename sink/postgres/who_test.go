@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/kuberewind/kuberewind/delta"
 )
 
 // lines gives the evidence of the rows, by seq.
@@ -30,13 +32,13 @@ func TestARowNamesAManagerOnlyAsFarAsTheVersionProvesIt(t *testing.T) {
 	}
 	a, b := entry("a", 0, `{"f:n":{}}`), entry("b", 1, `{"f:m":{}}`)
 
-	r.commit(replacedBy(pods, causeFirstList, "10"), watched(pods, Added, version(`{"n":1}`, a)), watched(pods, Updated, version(`{"n":1,"m":1}`, a+","+b)))
-	r.commit(watched(pods, Updated, version(`{"n":1}`, a)))
-	r.commit(Item{Stream: pods.ID(), Kind: Interrupted, Marker: Marker{Cause: "disconnected"}}, watched(pods, Updated, version(`{"n":2}`, entry("a", 3, `{"f:n":{}}`))))
-	r.commit(listed(pods, SourceRelist, version(`{"n":3}`, entry("a", 4, `{"f:n":{}}`))), replacedBy(pods, "disconnected", fmt.Sprint(rv)))
-	r.commit(watched(pods, Updated, version(`{"n":4}`, entry("a", 5, `{"f:n":{}}`))))
+	r.commit(replacedBy(pods, delta.CauseFirstList, "10"), watched(pods, delta.Added, version(`{"n":1}`, a)), watched(pods, delta.Updated, version(`{"n":1,"m":1}`, a+","+b)))
+	r.commit(watched(pods, delta.Updated, version(`{"n":1}`, a)))
+	r.commit(Item{Stream: pods.ID(), Kind: Marked, Marker: delta.Marker{Kind: delta.Interrupted, Cause: "disconnected"}}, watched(pods, delta.Updated, version(`{"n":2}`, entry("a", 3, `{"f:n":{}}`))))
+	r.commit(listed(pods, delta.SourceRelist, version(`{"n":3}`, entry("a", 4, `{"f:n":{}}`))), replacedBy(pods, "disconnected", fmt.Sprint(rv)))
+	r.commit(watched(pods, delta.Updated, version(`{"n":4}`, entry("a", 5, `{"f:n":{}}`))))
 	last := version(`{"n":4}`, entry("a", 6, `{"f:n":{}}`))
-	r.commit(watched(pods, Deleted, last))
+	r.commit(watched(pods, delta.Deleted, last))
 	require.Equal(t, "1 a entry\n2 b entry\n3 - none b\n4 - none\n5 - none\n6 a entry\n7 - none", r.lines())
 	r.verify()
 }

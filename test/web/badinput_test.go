@@ -13,11 +13,11 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/internal/erasure"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
 	"github.com/kuberewind/kuberewind/internal/serve/page"
 	"github.com/kuberewind/kuberewind/internal/timelinetest"
-	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
 // password is a value that is erased while the page shows it.
@@ -95,7 +95,7 @@ func on(t *testing.T, codes *page.Codes, db *pgtest.Database) string {
 	return servePage(t, codes, 0, cluster(open(t, db), ""))
 }
 
-func settings(b *timelinetest.Book, kind, value string) {
+func settings(b *timelinetest.Book, kind delta.Type, value string) {
 	fields, _ := json.Marshal(map[string]string{"value": value}) // never fails
 	b.Watched(kind, "configmaps", "settings", fmt.Sprintf(`"annotations":%s,`, fields), fmt.Sprintf(`,"data":%s`, fields))
 }
@@ -105,11 +105,11 @@ func erased(t *testing.T, codes *page.Codes) *site {
 	t.Helper()
 	b := timelinetest.NewBook(t)
 	b.List()
-	settings(b, postgres.Added, "plain")
+	settings(b, delta.Added, "plain")
 	b.Now = b.Now.Add(time.Minute)
-	settings(b, postgres.Updated, password)
+	settings(b, delta.Updated, password)
 	b.Now = b.Now.Add(time.Minute)
-	settings(b, postgres.Updated, "other")
+	settings(b, delta.Updated, "other")
 	return &site{on(t, codes, b.DB), map[string]func(){"erase": func() {
 		db := b.DB.Connect(t)
 		var number int32
@@ -128,13 +128,13 @@ func pruned(t *testing.T, codes *page.Codes) *site {
 	t.Helper()
 	b := timelinetest.NewBook(t)
 	b.List()
-	settings(b, postgres.Added, "first day")
-	b.Watched(postgres.Added, "pods", "short", "", "")
-	b.Watched(postgres.Deleted, "pods", "short", "", "")
+	settings(b, delta.Added, "first day")
+	b.Watched(delta.Added, "pods", "short", "", "")
+	b.Watched(delta.Deleted, "pods", "short", "", "")
 	b.Now = timelinetest.Noon.AddDate(0, 0, 1)
 	b.Sweep()
 	b.Now = b.Now.Add(time.Hour)
-	settings(b, postgres.Updated, "second day")
+	settings(b, delta.Updated, "second day")
 	return &site{on(t, codes, b.DB), map[string]func(){"prune": func() { prune(t, b.DB.Connect(t), timelinetest.Noon.AddDate(0, 0, 1)) }}}
 }
 
@@ -143,7 +143,7 @@ func setBack(t *testing.T, codes *page.Codes, then func(*timelinetest.Book)) *si
 	t.Helper()
 	b := timelinetest.NewBook(t)
 	b.List()
-	settings(b, postgres.Added, "before the copy")
+	settings(b, delta.Added, "before the copy")
 	admin, older, gone := owner(t, b.DB), b.DB.Name()+"_older", b.DB.Name()+"_gone"
 	run := func(format string, args ...any) {
 		_, err := admin.Exec(t.Context(), fmt.Sprintf(format, args...))
@@ -153,10 +153,10 @@ func setBack(t *testing.T, codes *page.Codes, then func(*timelinetest.Book)) *si
 	run("CREATE DATABASE %s TEMPLATE %s", older, b.DB.Name())
 	b.Open()
 	b.Now = b.Now.Add(time.Minute)
-	settings(b, postgres.Updated, "after the copy")
-	b.Watched(postgres.Added, "pods", "later", "", "")
+	settings(b, delta.Updated, "after the copy")
+	b.Watched(delta.Added, "pods", "later", "", "")
 	b.Now = b.Now.Add(time.Minute)
-	settings(b, postgres.Updated, "last")
+	settings(b, delta.Updated, "last")
 	return &site{on(t, codes, b.DB), map[string]func(){"restore": func() {
 		b.Close()
 		b.DB.RefuseConnections(t)
@@ -176,7 +176,7 @@ func overtake(b *timelinetest.Book) {
 	b.Open()
 	for range 9 {
 		b.Now = b.Now.Add(time.Second)
-		settings(b, postgres.Updated, "of the other history")
+		settings(b, delta.Updated, "of the other history")
 	}
 }
 
@@ -197,8 +197,8 @@ func away(t *testing.T, codes *page.Codes) *site {
 	t.Helper()
 	b := timelinetest.NewBook(t)
 	b.List()
-	settings(b, postgres.Added, "first")
-	settings(b, postgres.Updated, "plain")
+	settings(b, delta.Added, "first")
+	settings(b, delta.Updated, "plain")
 	return &site{on(t, codes, b.DB), map[string]func(){
 		"go": func() { b.DB.RefuseConnections(t); b.DB.CutConnections(t) }, "return": func() { b.DB.AllowConnections(t) },
 	}}
@@ -209,12 +209,12 @@ func asleep(t *testing.T, codes *page.Codes) *site {
 	t.Helper()
 	b := timelinetest.NewBook(t)
 	b.List()
-	settings(b, postgres.Added, "noon")
-	settings(b, postgres.Updated, "evening")
+	settings(b, delta.Added, "noon")
+	settings(b, delta.Updated, "evening")
 	return &site{on(t, codes, b.DB), map[string]func(){"day": func() {
 		b.Now = b.Now.Add(24 * time.Hour)
-		settings(b, postgres.Updated, "morning")
-		b.Watched(postgres.Added, "pods", "overnight", "", "")
+		settings(b, delta.Updated, "morning")
+		b.Watched(delta.Added, "pods", "overnight", "", "")
 	}}}
 }
 
@@ -225,7 +225,7 @@ func evilRecord(t *testing.T, codes *page.Codes) *site {
 	text, err := json.Marshal(evil)
 	require.NoError(t, err)
 	b.List()
-	for i, kind := range []string{postgres.Added, postgres.Updated, postgres.Updated} {
+	for i, kind := range []delta.Type{delta.Added, delta.Updated, delta.Updated} {
 		b.Watched(kind, "pods", "evil", fmt.Sprintf(`"annotations":{%s:%s},"labels":{"n":"%d"},`, text, text, i),
 			fmt.Sprintf(`,"data":{%s:%s,"n":%d},"status":{"phase":"Running","containerStatuses":[{"name":%s,"state":{"waiting":{"reason":%s,"message":%s}}}]}`, text, text, i, text, text, text))
 		b.Now = b.Now.Add(time.Minute)

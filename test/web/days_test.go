@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/internal/retention"
 	"github.com/kuberewind/kuberewind/internal/timelinetest"
 	"github.com/kuberewind/kuberewind/sink/postgres"
@@ -55,7 +56,7 @@ func newDays(t *testing.T, random *rand.Rand) *days {
 
 // first is a day that is pruned later. On the second, the clock steps.
 func (d *days) first() {
-	d.ListBut("things", d.Delta(postgres.Sync, postgres.SourceList, "nodes", "n1", "", ready("True")), d.Delta(postgres.Sync, postgres.SourceList, "nodes", "n2", "", ready("True")))
+	d.ListBut("things", d.Delta(delta.Sync, delta.SourceList, "nodes", "n1", "", ready("True")), d.Delta(delta.Sync, delta.SourceList, "nodes", "n2", "", ready("True")))
 	d.until(timelinetest.Noon.Add(20 * time.Hour))
 	d.Sweep()
 	d.Stepped(d.Now.Add(90 * time.Second))
@@ -70,7 +71,7 @@ func (d *days) gaps() {
 	d.Now = d.Now.Add(time.Hour)
 	d.Commit(d.Resumed("configmaps"))
 	d.Now = d.Now.Add(time.Hour)
-	d.Commit(d.Listed("pods", "expired", postgres.SourceRelist))
+	d.Commit(d.Listed("pods", "expired", delta.SourceRelist))
 	d.until(timelinetest.Noon.AddDate(0, 0, 2))
 }
 
@@ -93,12 +94,12 @@ func (d *days) paused() {
 func (d *days) damaged(t *testing.T) {
 	t.Helper()
 	label := fmt.Sprintf(`"labels":{"app":%q},`, "hurt")
-	d.Watched(postgres.Added, "configmaps", "hurt", label, `,"data":{"n":"1"}`)
+	d.Watched(delta.Added, "configmaps", "hurt", label, `,"data":{"n":"1"}`)
 	d.Now = d.Now.Add(time.Minute)
 	d.hurt = d.Now
-	d.Watched(postgres.Updated, "configmaps", "hurt", label, `,"data":{"n":"2"}`)
+	d.Watched(delta.Updated, "configmaps", "hurt", label, `,"data":{"n":"2"}`)
 	d.Now = d.Now.Add(time.Minute)
-	d.Watched(postgres.Updated, "configmaps", "hurt", label, `,"data":{"n":"3"}`)
+	d.Watched(delta.Updated, "configmaps", "hurt", label, `,"data":{"n":"3"}`)
 	damaged, err := d.DB.Connect(t).Exec(t.Context(), `UPDATE kuberewind.deltas_data SET digest = decode(md5('x'), 'hex') WHERE observed_at = $1`, d.hurt)
 	require.NoError(t, err)
 	require.Equal(t, int64(1), damaged.RowsAffected())
@@ -107,11 +108,11 @@ func (d *days) damaged(t *testing.T) {
 // later has Things recorded from the sixth day on, and Deployments forbidden at the end.
 func (d *days) later() {
 	d.Now = d.Now.Add(time.Hour)
-	d.Commit(d.Delta(postgres.Sync, postgres.SourceList, "things", "t-1", "", ready("False")), d.Listed("things", "first_list", postgres.SourceList))
+	d.Commit(d.Delta(delta.Sync, delta.SourceList, "things", "t-1", "", ready("False")), d.Listed("things", "first_list", delta.SourceList))
 	d.until(timelinetest.Noon.AddDate(0, 0, 6))
 	d.Commit(d.Interrupted("deployments", "forbidden"))
 	d.Now = d.Now.Add(40 * time.Minute)
-	d.Watched(postgres.Updated, "nodes", "n1", "", ready("Unknown"))
+	d.Watched(delta.Updated, "nodes", "n1", "", ready("Unknown"))
 }
 
 // until writes about forty deltas up to a time.
@@ -131,20 +132,20 @@ func (d *days) until(end time.Time) {
 func (d *days) next() postgres.Item {
 	resource := []string{"pods", "pods", "deployments", "configmaps", "leases"}[d.random.IntN(5)]
 	name := fmt.Sprintf("web-%d", d.random.IntN(12))
-	kind, key := postgres.Updated, resource+"/"+name
+	kind, key := delta.Updated, resource+"/"+name
 	switch {
 	case !d.made[key]:
-		kind = postgres.Added
+		kind = delta.Added
 	case resource == "pods" && d.random.IntN(8) == 0:
-		kind = postgres.Deleted
+		kind = delta.Deleted
 	}
-	d.made[key] = kind != postgres.Deleted
+	d.made[key] = kind != delta.Deleted
 	metadata := fmt.Sprintf(`"labels":{"app":%q},`, "web")
 	if resource == "pods" {
 		metadata += timelinetest.Owned("Deployment", "deployments", name)
 	}
-	item := d.Delta(kind, postgres.SourceWatch, resource, name, metadata, d.fields(resource))
-	if kind == postgres.Added {
+	item := d.Delta(kind, delta.SourceWatch, resource, name, metadata, d.fields(resource))
+	if kind == delta.Added {
 		d.lives[key]++
 	}
 	if n := d.lives[key]; n > 1 {

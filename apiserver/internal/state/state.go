@@ -8,8 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"k8s.io/client-go/tools/cache"
-
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/patch"
 )
@@ -126,7 +125,7 @@ func (s *State) Advance(versions iter.Seq2[history.Version, error], seq int64, p
 			return nil, err
 		}
 		key := Key(v.Namespace, v.Name)
-		if v.Type == cache.Deleted {
+		if v.Type == delta.Deleted {
 			if e := s.at(changed, key); e != nil && e.id == v.ObjectID {
 				changed[key] = nil
 			}

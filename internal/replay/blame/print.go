@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/kuberewind/kuberewind/blame"
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/render"
 	"github.com/kuberewind/kuberewind/internal/replay/output"
@@ -18,22 +19,22 @@ import (
 
 // The JSON form is public: documented in the help of blame.
 type jsonLine struct {
-	Text            string    `json:"text"`
-	Pointer         string    `json:"pointer"`
-	Seq             int64     `json:"seq"`
-	ResourceVersion string    `json:"resourceVersion"`
-	ObservedAt      time.Time `json:"observedAt"`
-	OccurredAt      time.Time `json:"occurredAt"`
-	Estimated       bool      `json:"estimated"`
-	NotBefore       time.Time `json:"notBefore,omitzero"` // of an estimate
-	NotAfter        time.Time `json:"notAfter,omitzero"`
-	Contradictory   bool      `json:"contradictory,omitempty"` // clocks of servers contradict the order
-	Type            string    `json:"type"`
-	Source          string    `json:"source"`
-	Manager         string    `json:"manager"`
-	Subresource     string    `json:"subresource"`
-	Earlier         bool      `json:"earlier"`
-	Latest          bool      `json:"latest"`
+	Text            string       `json:"text"`
+	Pointer         string       `json:"pointer"`
+	Seq             int64        `json:"seq"`
+	ResourceVersion string       `json:"resourceVersion"`
+	ObservedAt      time.Time    `json:"observedAt"`
+	OccurredAt      time.Time    `json:"occurredAt"`
+	Estimated       bool         `json:"estimated"`
+	NotBefore       time.Time    `json:"notBefore,omitzero"` // of an estimate
+	NotAfter        time.Time    `json:"notAfter,omitzero"`
+	Contradictory   bool         `json:"contradictory,omitempty"` // clocks of servers contradict the order
+	Type            delta.Type   `json:"type"`
+	Source          delta.Source `json:"source"`
+	Manager         string       `json:"manager"`
+	Subresource     string       `json:"subresource"`
+	Earlier         bool         `json:"earlier"`
+	Latest          bool         `json:"latest"`
 }
 
 // spans are when the versions of some lines happened.
@@ -57,7 +58,7 @@ func jsonOf(l blame.Line, span history.Span) jsonLine {
 	o := l.Origin
 	line := jsonLine{
 		Text: l.Text, Pointer: l.Pointer, Seq: o.Seq, ResourceVersion: o.RV, ObservedAt: o.ObservedAt, OccurredAt: span.Estimate, Estimated: estimated(o),
-		Contradictory: span.Contradictory, Type: string(o.Type), Source: o.Source, Manager: o.Manager, Subresource: o.Subresource, Earlier: o.Earlier, Latest: o.Latest,
+		Contradictory: span.Contradictory, Type: o.Type, Source: o.Source, Manager: o.Manager, Subresource: o.Subresource, Earlier: o.Earlier, Latest: o.Latest,
 	}
 	if line.Estimated {
 		line.NotBefore, line.NotAfter = span.NotBefore, span.NotAfter

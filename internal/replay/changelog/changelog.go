@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/kuberewind/kuberewind/change"
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/replay/entries"
 	"github.com/kuberewind/kuberewind/internal/replay/env"
@@ -188,7 +188,7 @@ func (l *logCommand) many(ctx context.Context, rec *env.Record, catalog *resourc
 	}
 	w := l.writer(rec, scope)
 	w.printer.objects = true
-	w.fold.QuietSync = !slices.Contains(l.wanted, cache.Sync) && !l.folding.All()
+	w.fold.QuietSync = !slices.Contains(l.wanted, delta.Sync) && !l.folding.All()
 	if len(targets) == 0 && namespace == "" {
 		scope.Streams = nil // also those of resources that are yet to come
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/tools/cache"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/internal/field"
 	"github.com/kuberewind/kuberewind/internal/replay/env"
 	"github.com/kuberewind/kuberewind/internal/replay/resource"
@@ -25,7 +25,7 @@ type filter struct {
 	indices                               []string
 
 	patterns []field.Pattern
-	wanted   []cache.DeltaType
+	wanted   []delta.Type
 	selects  selection.Selector
 	indexed  []selector.Index
 }
@@ -80,15 +80,15 @@ func (f *filter) validate(cmd *cobra.Command) (err error) {
 	return nil
 }
 
-func deltaTypes(names []string) ([]cache.DeltaType, error) {
-	known := []cache.DeltaType{cache.Added, cache.Updated, cache.Deleted, cache.Sync}
-	var types []cache.DeltaType
+func deltaTypes(names []string) ([]delta.Type, error) {
+	known := delta.TypeWords()
+	var types []delta.Type
 	for _, name := range names {
-		i := slices.IndexFunc(known, func(t cache.DeltaType) bool { return strings.EqualFold(string(t), name) })
+		i := slices.IndexFunc(known, func(word string) bool { return strings.EqualFold(word, name) })
 		if i < 0 {
-			return nil, fmt.Errorf("--type %q is none of Added, Updated, Deleted, Sync", name)
+			return nil, fmt.Errorf("--type %q is none of %s", name, strings.Join(known, ", "))
 		}
-		types = append(types, known[i])
+		types = append(types, delta.Type(known[i]))
 	}
 	return types, nil
 }

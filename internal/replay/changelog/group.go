@@ -6,8 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/client-go/tools/cache"
-
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/internal/replay/entries"
 	"github.com/kuberewind/kuberewind/internal/replay/output"
 )
@@ -40,7 +39,7 @@ func (s *groups) add(e *entries.Entry, key string) (due []*group) {
 	for len(s.waiting) > 0 && e.OccurredAt.Sub(s.waiting[0].first().OccurredAt).Abs() > together {
 		due = append(due, s.next())
 	}
-	if e.Type == string(cache.Deleted) {
+	if e.Type == delta.Deleted {
 		s.take(e.UID)
 	}
 	same := s.byKey[key]
@@ -83,7 +82,7 @@ func (s *groups) take(uid string) {
 // deleted reports whether the Deleted of an object waits.
 func (s *groups) deleted(uid string) bool {
 	return slices.ContainsFunc(s.waiting, func(g *group) bool {
-		return slices.ContainsFunc(g.all, func(e *entries.Entry) bool { return e.UID == uid && e.Type == string(cache.Deleted) })
+		return slices.ContainsFunc(g.all, func(e *entries.Entry) bool { return e.UID == uid && e.Type == delta.Deleted })
 	})
 }
 
@@ -106,7 +105,7 @@ func (p *logPrinter) key(e *entries.Entry) string {
 	if e.Owner == (entries.Owner{}) {
 		return ""
 	}
-	same := []string{e.Group, e.Kind, e.Namespace, e.Owner.UID, e.Type, output.Mark(e.Estimated, e.Contradictory), by(e)}
+	same := []string{e.Group, e.Kind, e.Namespace, e.Owner.UID, string(e.Type), output.Mark(e.Estimated, e.Contradictory), by(e)}
 	return strings.Join(append(same, p.lines(e)...), "\x00")
 }
 

@@ -7,8 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/client-go/tools/cache"
-
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/internal/render"
 	"github.com/kuberewind/kuberewind/internal/replay/entries"
 	"github.com/kuberewind/kuberewind/internal/replay/output"
@@ -71,7 +70,7 @@ func (p *logPrinter) json(value any) error { return output.WriteJSON(p.out, valu
 
 // Widths of the columns of a log whose lines are not known yet. They are enough for most; longer cells push the rest.
 const (
-	typeWidth   = len("Updated")
+	typeWidth   = len(delta.Updated)
 	whoWidth    = 24
 	objectWidth = 36
 )
@@ -127,12 +126,12 @@ func by(e *entries.Entry) string {
 }
 
 // coloured is the head of a line with its type in colour.
-func (p *logPrinter) coloured(head, kind string) string {
-	paint := map[string]func(string) string{string(cache.Added): p.style.Added, string(cache.Deleted): p.style.Removed}[kind]
+func (p *logPrinter) coloured(head string, kind delta.Type) string {
+	paint := map[delta.Type]func(string) string{delta.Added: p.style.Added, delta.Deleted: p.style.Removed}[kind]
 	if paint == nil {
 		return head
 	}
-	return strings.Replace(head, kind, paint(kind), 1)
+	return strings.Replace(head, string(kind), paint(string(kind)), 1)
 }
 
 // wrap breaks a text so that it fits into the terminal. The lines after the first hang.

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/tools/cache"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/internal/render"
 	"github.com/kuberewind/kuberewind/internal/replay/entries"
 	"github.com/kuberewind/kuberewind/internal/replay/output"
@@ -34,7 +34,7 @@ func (p *logPrinter) group(g *group) error {
 	if len(lines) == 0 {
 		lines = []string{""}
 	}
-	if e.Type == string(cache.Sync) {
+	if e.Type == delta.Sync {
 		lines[0] = "Sync: " + lines[0]
 	}
 	text := p.newDay(e.OccurredAt) + p.wrap(strings.TrimRight(p.columns(g, lines[0])+p.painted(e.Type, lines[0]), " "), 2*len(output.Indent)) + "\n"
@@ -93,11 +93,11 @@ func (s *screen) kind(group, kind string) string {
 func (s *screen) fits(line string) bool { return s.width == 0 || terminal.Columns(line) <= s.width }
 
 // painted colours the words of a delta by its type, else by their sign.
-func (p *logPrinter) painted(kind, words string) string {
+func (p *logPrinter) painted(kind delta.Type, words string) string {
 	switch kind {
-	case string(cache.Added):
+	case delta.Added:
 		return p.style.Added(words)
-	case string(cache.Deleted):
+	case delta.Deleted:
 		return p.style.Removed(words)
 	}
 	return p.style.Change(words)

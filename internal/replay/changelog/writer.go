@@ -8,8 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/client-go/tools/cache"
-
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/replay/entries"
 	"github.com/kuberewind/kuberewind/internal/replay/env"
@@ -157,7 +156,7 @@ func (w *logWriter) version(ctx context.Context, v *history.Version) error {
 
 // entry prints one delta. For a Deleted it names the last writer, as far as that is proved.
 func (w *logWriter) entry(ctx context.Context, objectID int64, e *entries.Entry) error {
-	if e.Type == string(cache.Deleted) {
+	if e.Type == delta.Deleted {
 		last, found, err := w.rec.LastWriter(ctx, objectID, e.Seq)
 		if err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/internal/replay/env"
 	"github.com/kuberewind/kuberewind/internal/replay/known"
 	"github.com/kuberewind/kuberewind/internal/replay/resource"
@@ -47,7 +48,7 @@ func valuesOf(command, flag string) ([]string, bool) {
 	case "authorization":
 		return []string{"live", "live-self"}, true
 	case "type":
-		return []string{"Added", "Updated", "Deleted", "Sync"}, true
+		return delta.TypeWords(), true
 	case "only":
 		return []string{"spec", "status", "all"}, true
 	case "format":

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/replay/env"
 	"github.com/kuberewind/kuberewind/internal/replay/output"
@@ -113,19 +114,19 @@ type resourceCoverage struct {
 
 // Stretch is how complete one stretch of the record is, of one resource.
 type Stretch struct {
-	From      time.Time `json:"from,omitzero"`
-	To        time.Time `json:"to,omitzero"`
-	FromRV    string    `json:"fromRV,omitempty"`
-	ToRV      string    `json:"toRV,omitempty"`
-	Complete  bool      `json:"complete"`
-	Live      bool      `json:"live"`
-	Cause     string    `json:"cause,omitempty"`
-	Detail    string    `json:"detail,omitempty"`
-	Outcome   string    `json:"outcome,omitempty"`
-	Appeared  int64     `json:"appeared,omitempty"`
-	Changed   int64     `json:"changed,omitempty"`
-	Vanished  int64     `json:"vanished,omitempty"`
-	Unchanged int64     `json:"unchanged,omitempty"`
+	From      time.Time     `json:"from,omitzero"`
+	To        time.Time     `json:"to,omitzero"`
+	FromRV    string        `json:"fromRV,omitempty"`
+	ToRV      string        `json:"toRV,omitempty"`
+	Complete  bool          `json:"complete"`
+	Live      bool          `json:"live"`
+	Cause     delta.Cause   `json:"cause,omitempty"`
+	Detail    string        `json:"detail,omitempty"`
+	Outcome   delta.Outcome `json:"outcome,omitempty"`
+	Appeared  int64         `json:"appeared,omitempty"`
+	Changed   int64         `json:"changed,omitempty"`
+	Vanished  int64         `json:"vanished,omitempty"`
+	Unchanged int64         `json:"unchanged,omitempty"`
 
 	missing bool // versions may be missing that were asked for
 	after   bool // it comes after the end of the record
@@ -148,11 +149,8 @@ type pauseCoverage struct {
 	Recorder string    `json:"recorder"`
 }
 
-// Causes of which the view has more than gaps.
-const (
-	causeConfiguration = "configuration"
-	causeStopped       = "stopped"
-)
+// causeStopped is a cause that the view has and no gap has: no recorder was running.
+const causeStopped delta.Cause = "stopped"
 
 func (c *coverageCommand) report(ctx context.Context, rec *env.Record, args []string) (*Report, error) {
 	from, to, err := c.window(ctx, rec)
@@ -303,9 +301,9 @@ func (r *Report) missed(s *Stretch) bool {
 	switch {
 	case s.Complete:
 		return false
-	case s.Cause == history.CauseFirstList:
+	case s.Cause == delta.CauseFirstList:
 		return s.To.IsZero()
-	case s.Cause == causeConfiguration:
+	case s.Cause == delta.CauseConfiguration:
 		return s.isGap
 	case s.Cause == causeStopped:
 		return !r.To.IsZero() && r.To.After(s.From)

@@ -12,7 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/internal/render"
 	"github.com/kuberewind/kuberewind/internal/replay/output"
 	"github.com/kuberewind/kuberewind/internal/replay/terminal"
@@ -94,7 +94,7 @@ var incomplete = regexp.MustCompile(`(?m)(  )no\b`)
 // shows leaves out the time before a first list and after the end of the record, unless the table is wide. The verdict tells of
 // that end.
 func (p *coveragePrinter) shows(s *Stretch) bool {
-	return p.wide || s.missing || s.Cause != history.CauseFirstList && !s.after
+	return p.wide || s.missing || s.Cause != delta.CauseFirstList && !s.after
 }
 
 func (p *coveragePrinter) row(c *resourceCoverage, s *Stretch) string {
@@ -134,14 +134,14 @@ func (p *coveragePrinter) stamp(t time.Time) string { return t.In(p.zone).Format
 
 // why is what is known of a hole.
 func (s *Stretch) why() string {
-	why := s.Cause
+	why := string(s.Cause)
 	if s.Detail != "" {
 		why += ": " + s.Detail
 	}
 	switch s.Outcome {
-	case "equal":
+	case delta.OutcomeEqual:
 		why += "; a list then held nothing new"
-	case "relisted":
+	case delta.OutcomeRelisted:
 		why += fmt.Sprintf("; a list then showed %d new, %d changed, %d vanished, %d unchanged", s.Appeared, s.Changed, s.Vanished, s.Unchanged)
 	}
 	return why
@@ -165,7 +165,7 @@ func (r *Report) verdict(zone *time.Location) string {
 func (c *resourceCoverage) absence() string {
 	name := schema.GroupResource{Group: c.Group, Resource: c.Resource}
 	for _, s := range slices.Backward(c.Stretches) {
-		if s.Cause == causeConfiguration {
+		if s.Cause == delta.CauseConfiguration {
 			return fmt.Sprintf("Not recorded: %s. The recorder's settings exclude it: %s.", name, render.Line(s.Detail))
 		}
 	}

@@ -7,9 +7,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/kuberewind/kuberewind/change"
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/internal/compare"
 	"github.com/kuberewind/kuberewind/internal/field"
 	"github.com/kuberewind/kuberewind/internal/replay/env"
@@ -104,7 +104,7 @@ func (f *filter) one(d compare.Difference, before, after patch.Doc, allFields bo
 	return s, true
 }
 
-var deltaTypes = map[string]cache.DeltaType{compare.Added: cache.Added, compare.Removed: cache.Deleted, compare.Changed: cache.Updated}
+var deltaTypes = map[string]delta.Type{compare.Added: delta.Added, compare.Removed: delta.Deleted, compare.Changed: delta.Updated}
 
 // cmpDoc is the first that there is.
 func cmpDoc(docs ...patch.Doc) patch.Doc {

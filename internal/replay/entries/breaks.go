@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/history"
 )
 
@@ -91,7 +92,7 @@ func (i *Breaks) gap(g *history.Gap) interruption {
 		return n
 	}
 	n.Text = fmt.Sprintf("gap: of %s, versions may have been missed from %s to %s: %s%s", g.Stream, i.stamp(g.FromAt), i.until(g.ToAt), Reason(g), outcome(g))
-	if g.Outcome == history.OutcomeResumed {
+	if g.Outcome == delta.OutcomeResumed {
 		n.Text = fmt.Sprintf("interruption: %s was not followed from %s to %s: %s; nothing was missed, times are estimates",
 			g.Stream, i.stamp(g.FromAt), i.until(g.ToAt), Reason(g))
 	}
@@ -108,9 +109,9 @@ func (i *Breaks) until(t time.Time) string {
 // Reason is the cause of a gap, with what is known of it.
 func Reason(g *history.Gap) string {
 	if g.Detail == "" {
-		return g.Cause
+		return string(g.Cause)
 	}
-	return g.Cause + " (" + g.Detail + ")"
+	return string(g.Cause) + " (" + g.Detail + ")"
 }
 
 // outcome says how a gap ended.
@@ -118,9 +119,9 @@ func outcome(g *history.Gap) string {
 	switch {
 	case g.ToAt.IsZero():
 		return "; it is still open"
-	case g.Outcome == "equal":
+	case g.Outcome == delta.OutcomeEqual:
 		return "; a list then held nothing new"
-	case g.Outcome == "relisted":
+	case g.Outcome == delta.OutcomeRelisted:
 		return fmt.Sprintf("; a list then showed %d new, %d changed, %d vanished, %d unchanged", g.Appeared, g.Changed, g.Vanished, g.Unchanged)
 	}
 	return ""

@@ -3,6 +3,7 @@ package entries
 import (
 	"time"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/field"
 	"github.com/kuberewind/kuberewind/internal/replay/resource"
@@ -19,8 +20,8 @@ type Entry struct {
 	NotBefore       time.Time    `json:"notBefore,omitzero"` // of an estimate
 	NotAfter        time.Time    `json:"notAfter,omitzero"`
 	Contradictory   bool         `json:"contradictory,omitempty"` // clocks of servers contradict the order
-	Type            string       `json:"type"`
-	Source          string       `json:"source"`
+	Type            delta.Type   `json:"type"`
+	Source          delta.Source `json:"source"`
 	Group           string       `json:"group"`
 	Version         string       `json:"version"`
 	Resource        string       `json:"resource"`
@@ -51,7 +52,7 @@ type Entry struct {
 func newEntry(cluster string, v *history.Version, about string, all []field.Change) *Entry {
 	return &Entry{
 		Cluster: cluster, Seq: v.Seq, ObservedAt: v.ObservedAt, OccurredAt: v.OccurredAt, Estimated: !v.ObservedAt.Equal(v.OccurredAt),
-		Type: string(v.Type), Source: v.Source, Group: v.Stream.Group, Version: resource.VersionOnly(v.Version), Resource: v.Stream.Resource, Kind: v.Stream.Kind,
+		Type: v.Type, Source: v.Source, Group: v.Stream.Group, Version: resource.VersionOnly(v.Version), Resource: v.Stream.Resource, Kind: v.Stream.Kind,
 		Namespace: v.Namespace, Name: v.Name, UID: v.UID, ResourceVersion: v.RV, Manager: v.Manager, Subresource: v.Subresource, ManagerEvidence: v.Evidence, ManagerHint: v.ManagerHint,
 		Changes: field.JSONOf(all), About: about, Shown: words.Unsaid(v, field.Expanded(all)),
 		Owner: ownerOf(v.Doc),

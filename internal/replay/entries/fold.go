@@ -7,9 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/client-go/tools/cache"
-
 	"github.com/kuberewind/kuberewind/change"
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/field"
 	"github.com/kuberewind/kuberewind/internal/replay/folding"
@@ -25,7 +24,7 @@ import (
 type Fold struct {
 	Cluster  string
 	Managers []string // patterns of path.Match; only proved managers match
-	Types    []cache.DeltaType
+	Types    []delta.Type
 	Patterns []field.Pattern
 	Selects  selection.Selector // by labels, of the version or the one before
 	Indices  []selector.Index   // in all of which the version or the one before is
@@ -52,7 +51,7 @@ func (f *Fold) EntryOf(v *history.Version) *Entry {
 	if !f.asked(v) {
 		return nil
 	}
-	if f.QuietSync && v.Type == cache.Sync && v.Source == "list" {
+	if f.QuietSync && v.Type == delta.Sync && v.Source == delta.SourceList {
 		f.Quieted++
 		return nil
 	}
@@ -96,7 +95,7 @@ func (f *Fold) asked(v *history.Version) bool {
 	}) {
 		return false
 	}
-	if v.Source == "resync" && !slices.Contains(f.Types, cache.Sync) && !f.Folding.All() {
+	if v.Source == delta.SourceResync && !slices.Contains(f.Types, delta.Sync) && !f.Folding.All() {
 		return false // Nothing happened.
 	}
 	return true
@@ -115,7 +114,7 @@ func (f *Fold) within(doc patch.Doc) bool {
 func (f *Fold) selected(v *history.Version, what change.Change) *Entry {
 	all := f.changesOf(v)
 	found := field.SelectAll(f.Patterns, all)
-	if len(f.Types) == 0 || v.Type == cache.Updated {
+	if len(f.Types) == 0 || v.Type == delta.Updated {
 		found = field.Elements(all, found)
 	}
 	if found, _ = f.Folding.Visible(change.Status, found); len(found) == 0 {
@@ -158,7 +157,7 @@ func (f *Fold) changesOf(v *history.Version) []field.Change {
 		return field.Changes(nil, doc)
 	}
 	all := field.Changes(v.Before, v.Doc)
-	if v.Type == cache.Deleted {
+	if v.Type == delta.Deleted {
 		gone := v.Doc
 		if !f.AllFields && len(f.Patterns) == 0 {
 			gone = field.WithoutBookkeeping(gone)
@@ -182,7 +181,7 @@ func fieldNames(all []field.Change) string {
 
 func (f *Fold) difference(v *history.Version) string {
 	title := v.Stream.GroupResource().String() + "/" + output.ObjectName(v.Namespace, v.Name)
-	if v.Type == cache.Deleted {
+	if v.Type == delta.Deleted {
 		return words.Unified(title, v.Doc, nil, "rv "+v.RV, "", f.AllFields)
 	}
 	before := "the version before"

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/replay/env"
 	"github.com/kuberewind/kuberewind/internal/replay/output"
@@ -41,12 +42,12 @@ type Manifest struct {
 
 // A manifestStretch is where a resource was not completely recorded at the instant.
 type manifestStretch struct {
-	Resource  string    `json:"resource"`
-	Namespace string    `json:"namespace,omitempty"`
-	Cause     string    `json:"cause,omitempty"`
-	Detail    string    `json:"detail,omitempty"`
-	From      time.Time `json:"from,omitzero"`
-	To        time.Time `json:"to,omitzero"`
+	Resource  string      `json:"resource"`
+	Namespace string      `json:"namespace,omitempty"`
+	Cause     delta.Cause `json:"cause,omitempty"`
+	Detail    string      `json:"detail,omitempty"`
+	From      time.Time   `json:"from,omitzero"`
+	To        time.Time   `json:"to,omitzero"`
 }
 
 func newManifest(ctx context.Context, v *view.View, targets []resource.Target, namespace string) (*Manifest, error) {

@@ -6,8 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/client-go/tools/cache"
-
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/render"
 	"github.com/kuberewind/kuberewind/internal/replay/entries"
@@ -85,9 +84,9 @@ func (p *textPrinter) paint(e *story.Entry) func(string) string {
 		return p.style.Changed
 	case e.Event != nil:
 		return func(line string) string { return line }
-	case e.Type == cache.Added:
+	case e.Type == delta.Added:
 		return p.style.Added
-	case e.Type == cache.Deleted:
+	case e.Type == delta.Deleted:
 		return p.style.Removed
 	}
 	return p.style.Change

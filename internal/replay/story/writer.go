@@ -6,9 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/client-go/tools/cache"
-
 	"github.com/kuberewind/kuberewind/change"
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/replay/entries"
 	"github.com/kuberewind/kuberewind/internal/replay/env"
@@ -42,7 +41,7 @@ type writer struct {
 func (c *command) writer(rec *env.Record, s *story.Story) *writer {
 	w := &writer{command: c, rec: rec, story: s, roots: map[*story.Object]bool{}}
 	w.fold = &entries.Fold{
-		Cluster: rec.Cluster().Name, Folding: c.folding, Types: []cache.DeltaType{cache.Added, cache.Updated, cache.Deleted, cache.Sync}, Zone: c.env.Zone(),
+		Cluster: rec.Cluster().Name, Folding: c.folding, Types: []delta.Type{delta.Added, delta.Updated, delta.Deleted, delta.Sync}, Zone: c.env.Zone(),
 	}
 	stamps := stamps{zone: c.env.Zone()}
 	w.stamp = stamps.full
@@ -157,7 +156,7 @@ func (w *writer) title(root *story.Object) error {
 
 // repeated reports whether a delta tells of an Event again, or that it expired.
 func (w *writer) repeated(e *story.Entry) bool {
-	return e.Event != nil && (e.Type == cache.Updated || e.Type == cache.Deleted) && w.folding.Active && !w.folding.All()
+	return e.Event != nil && (e.Type == delta.Updated || e.Type == delta.Deleted) && w.folding.Active && !w.folding.All()
 }
 
 func (w *writer) remarks(all []entries.Remark) error {

@@ -6,9 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/client-go/tools/cache"
-
 	"github.com/kuberewind/kuberewind/change"
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/field"
 	"github.com/kuberewind/kuberewind/internal/render"
@@ -31,7 +30,7 @@ func Summary(v *history.Version, what change.Change, zone *time.Location) string
 		return "+ deletionTimestamp " + ending(v, v.Doc, zone) + grace(v.Doc)
 	case len(what.Waiting) > 0:
 		return "waiting: " + render.Line(strings.Join(what.Waiting, ", "))
-	case v.Type == cache.Updated && deletionMoved(v):
+	case v.Type == delta.Updated && deletionMoved(v):
 		return "deletionTimestamp " + ending(v, v.Before, zone) + " → " + ending(v, v.Doc, zone) + grace(v.Doc)
 	}
 	about := origin(v)
@@ -45,21 +44,21 @@ func Summary(v *history.Version, what change.Change, zone *time.Location) string
 func origin(v *history.Version) string {
 	first := v.Seq == v.ObjectID
 	switch {
-	case v.Type == cache.Added && v.Source == "watch":
+	case v.Type == delta.Added && v.Source == delta.SourceWatch:
 		return Created
-	case v.Type == cache.Added:
+	case v.Type == delta.Added:
 		return "found by a list after a gap: created meanwhile"
-	case v.Type == cache.Deleted && v.Source == "inferred":
+	case v.Type == delta.Deleted && v.Source == delta.SourceInferred:
 		return "deleted: a list no longer held it"
-	case v.Type == cache.Deleted:
+	case v.Type == delta.Deleted:
 		return "deleted"
-	case v.Type != cache.Sync:
+	case v.Type != delta.Sync:
 		return ""
-	case v.Source == "list" && first:
+	case v.Source == delta.SourceList && first:
 		return "was there when recording began"
-	case v.Source == "resync":
+	case v.Source == delta.SourceResync:
 		return "unchanged: stored again"
-	case v.Source == "schema":
+	case v.Source == delta.SourceSchema:
 		return "nobody changed it: the server serves it in another form"
 	case first:
 		return "found by a list after a gap"
@@ -106,7 +105,7 @@ func deletionMoved(v *history.Version) bool {
 
 // Terminates reports whether a version sets or moves the time at which an object is to be gone.
 func Terminates(v *history.Version) bool {
-	return v.Type == cache.Updated && texts(v.Before, timestamp) != texts(v.Doc, timestamp)
+	return v.Type == delta.Updated && texts(v.Before, timestamp) != texts(v.Doc, timestamp)
 }
 
 // Unsaid leaves out of the changes of a version those that its Summary tells.
@@ -122,7 +121,7 @@ func Unsaid(v *history.Version, all []field.Change) []field.Change {
 
 // grant says of a RoleBinding or ClusterRoleBinding that came or went which role it gives to whom.
 func grant(v *history.Version) string {
-	if v.Stream.Group != "rbac.authorization.k8s.io" || !strings.HasSuffix(v.Stream.Resource, "bindings") || v.Type == cache.Updated {
+	if v.Stream.Group != "rbac.authorization.k8s.io" || !strings.HasSuffix(v.Stream.Resource, "bindings") || v.Type == delta.Updated {
 		return ""
 	}
 	var binding struct {

@@ -24,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kuberewind/kuberewind/bench/data"
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/internal/redact"
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/patch"
@@ -173,7 +174,7 @@ func (w *writer) record(ctx context.Context) error {
 	if err := w.begin(ctx); err != nil {
 		return err
 	}
-	types := map[watch.EventType]string{watch.Added: postgres.Added, watch.Modified: postgres.Updated, watch.Deleted: postgres.Deleted}
+	types := map[watch.EventType]delta.Type{watch.Added: delta.Added, watch.Modified: delta.Updated, watch.Deleted: delta.Deleted}
 	for e, err := range w.set.Events() {
 		if err != nil {
 			return err
@@ -181,7 +182,7 @@ func (w *writer) record(ctx context.Context) error {
 		if err := w.recordServed(ctx, e.At); err != nil {
 			return err
 		}
-		if err := w.add(ctx, e, types[e.Type], postgres.SourceWatch, strconv.FormatUint(e.RV, 10)); err != nil {
+		if err := w.add(ctx, e, types[e.Type], delta.SourceWatch, strconv.FormatUint(e.RV, 10)); err != nil {
 			return err
 		}
 	}
@@ -207,14 +208,14 @@ func (w *writer) begin(ctx context.Context) error {
 	newest := uint64(0)
 	for e := range w.set.First() {
 		newest = max(newest, e.RV)
-		if err := w.add(ctx, e, postgres.Sync, postgres.SourceList, ""); err != nil {
+		if err := w.add(ctx, e, delta.Sync, delta.SourceList, ""); err != nil {
 			return err
 		}
 	}
 	at := strconv.FormatUint(newest, 10)
 	for _, s := range w.streams {
 		w.waiting = append(w.waiting, postgres.Item{
-			Stream: s.id, Kind: postgres.Replaced, Observed: w.now, Position: at, Marker: postgres.Marker{Cause: "first_list", ToRV: at},
+			Stream: s.id, Kind: postgres.Marked, Observed: w.now, Position: at, Marker: delta.Marker{Kind: delta.Replaced, Cause: delta.CauseFirstList, ToRV: at},
 		})
 	}
 	return w.commit(ctx)
@@ -223,7 +224,7 @@ func (w *writer) begin(ctx context.Context) error {
 // batch is how many rows one transaction takes: few, so that seq and batches look as a live recorder's do.
 const batch = 200
 
-func (w *writer) add(ctx context.Context, e data.Event, kind, source, position string) error {
+func (w *writer) add(ctx context.Context, e data.Event, kind delta.Type, source delta.Source, position string) error {
 	s := w.streams[e.Resource]
 	object, err := s.object(e)
 	if err != nil {
@@ -233,7 +234,7 @@ func (w *writer) add(ctx context.Context, e data.Event, kind, source, position s
 	item := postgres.Item{
 		Stream: s.id, Kind: postgres.Delta, Type: kind, Source: source, Observed: w.now, Object: object, Version: s.version, Position: position,
 	}
-	if evidence, ok := object.EvidenceTime(); ok && source == postgres.SourceList {
+	if evidence, ok := object.EvidenceTime(); ok && source == delta.SourceList {
 		item.Occurred = evidence
 	}
 	if w.waiting = append(w.waiting, item); len(w.waiting) < batch {

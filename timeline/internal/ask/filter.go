@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/client-go/tools/cache"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/timeline/internal/class"
 )
 
@@ -21,11 +21,9 @@ type Filter struct {
 	Labels     labels.Selector
 	Manager    string
 	Path       string // JSON pointer
-	Types      []cache.DeltaType
+	Types      []delta.Type
 	Classes    []class.Class // nil: all but heartbeats
 }
-
-var types = map[string]cache.DeltaType{"Added": cache.Added, "Updated": cache.Updated, "Deleted": cache.Deleted, "Sync": cache.Sync}
 
 // Filter reads a filter.
 func (v Values) Filter() (f Filter, err error) {
@@ -42,11 +40,10 @@ func (v Values) Filter() (f Filter, err error) {
 		return f, Bad("path=%s is no JSON pointer: write it as /spec/replicas", Cut(f.Path))
 	}
 	if text := v.Text("type"); text != "" {
-		t, ok := types[text]
-		if !ok {
-			return f, Bad("type=%s: use one of Added, Updated, Deleted, Sync", Cut(text))
+		if !slices.Contains(delta.TypeWords(), text) {
+			return f, Bad("type=%s: use one of %s", Cut(text), strings.Join(delta.TypeWords(), ", "))
 		}
-		f.Types = []cache.DeltaType{t}
+		f.Types = []delta.Type{delta.Type(text)}
 	}
 	for _, text := range v.All("class") {
 		if !class.Known(text) {

@@ -11,9 +11,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/kuberewind/kuberewind/change"
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/compare"
 	"github.com/kuberewind/kuberewind/internal/field"
@@ -208,14 +208,14 @@ func (a *Answer) count(of string) {
 // noise reports whether a difference tells of no change that a person would look for.
 func noise(d *compare.Difference, before, after patch.Doc) bool {
 	object := d.Object()
-	delta := change.Delta{Group: object.Stream.Group, Resource: object.Stream.Resource, Type: cache.Updated, Source: "watch", Before: before, Object: after}
+	changed := change.Delta{Group: object.Stream.Group, Resource: object.Stream.Resource, Type: delta.Updated, Source: delta.SourceWatch, Before: before, Object: after}
 	switch {
 	case before == nil:
-		delta.Type = cache.Added
+		changed.Type = delta.Added
 	case after == nil:
-		delta.Type, delta.Object = cache.Deleted, before
+		changed.Type, changed.Object = delta.Deleted, before
 	}
-	switch change.Of(delta).Class {
+	switch change.Of(changed).Class {
 	case change.Event, change.Lease, change.Endpoints, change.ManagedFields, change.LeaderElection:
 		return true
 	default:

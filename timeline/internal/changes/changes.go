@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/field"
 	"github.com/kuberewind/kuberewind/patch"
@@ -44,7 +45,7 @@ type Row struct {
 	find.Ref
 	Seq      int64       `json:"seq"`
 	Time     int64       `json:"time"`
-	Type     string      `json:"type"`
+	Type     delta.Type  `json:"type"`
 	Class    class.Class `json:"class"`
 	Manager  string      `json:"manager"`
 	Evidence string      `json:"evidence"`
@@ -121,7 +122,7 @@ func (a *Answer) fill(ctx context.Context, rec *history.Record, found []marks.Ma
 	}
 	for i := range found {
 		m := &found[i]
-		row := Row{Ref: refs[m.ObjectID], Seq: m.Seq, Time: m.OccurredAt.UnixMilli(), Type: string(m.Type), Class: m.Class, Manager: m.Manager, Evidence: m.Evidence, Changes: stepsOf(m)}
+		row := Row{Ref: refs[m.ObjectID], Seq: m.Seq, Time: m.OccurredAt.UnixMilli(), Type: m.Type, Class: m.Class, Manager: m.Manager, Evidence: m.Evidence, Changes: stepsOf(m)}
 		a.Rows = append(a.Rows, row)
 	}
 	return nil

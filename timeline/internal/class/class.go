@@ -4,9 +4,8 @@ package class
 import (
 	"slices"
 
-	"k8s.io/client-go/tools/cache"
-
 	"github.com/kuberewind/kuberewind/change"
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/history"
 )
 
@@ -71,13 +70,13 @@ func Managed(group, resource string) bool {
 	return group == "discovery.k8s.io" && resource == "endpointslices" || group == "" && resource == "endpoints"
 }
 
-func shown(of cache.DeltaType, first bool) Class {
+func shown(of delta.Type, first bool) Class {
 	switch {
-	case of == cache.Added:
+	case of == delta.Added:
 		return Added
-	case of == cache.Deleted:
+	case of == delta.Deleted:
 		return Deleted
-	case of == cache.Sync && first:
+	case of == delta.Sync && first:
 		return Sync
 	}
 	return Changed

@@ -10,18 +10,19 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/timeline/internal/ask"
 )
 
 // A Lack is a stretch of which an answer does not hold everything.
 type Lack struct {
-	From   int64  `json:"from"` // milliseconds since 1970
-	To     *int64 `json:"to"`   // nil: it has not ended
-	Kind   string `json:"kind"`
-	Stream string `json:"stream,omitempty"`
-	Cause  string `json:"cause,omitempty"`
-	Text   string `json:"text"`
+	From   int64       `json:"from"` // milliseconds since 1970
+	To     *int64      `json:"to"`   // nil: it has not ended
+	Kind   string      `json:"kind"`
+	Stream string      `json:"stream,omitempty"`
+	Cause  delta.Cause `json:"cause,omitempty"`
+	Text   string      `json:"text"`
 }
 
 // The kinds.
@@ -142,7 +143,7 @@ func gap(w ask.Window, g *history.Gap) Lack {
 		l.Text = fmt.Sprintf("%s was not recorded before %s (%s).", l.Stream, stamp(g.ToAt), why(g))
 	case g.ToAt.IsZero():
 		l.Text = fmt.Sprintf("Changes of %s after %s are not on record (%s).", l.Stream, stamp(g.FromAt), why(g))
-	case g.Outcome == history.OutcomeResumed:
+	case g.Outcome == delta.OutcomeResumed:
 		l.Kind = Estimated
 		l.Text = fmt.Sprintf("%s was not watched from %s to %s (%s). Nothing is missing; times are estimates.", l.Stream, stamp(g.FromAt), stamp(g.ToAt), why(g))
 	default:
@@ -153,9 +154,9 @@ func gap(w ask.Window, g *history.Gap) Lack {
 
 func why(g *history.Gap) string {
 	if g.Detail == "" {
-		return g.Cause
+		return string(g.Cause)
 	}
-	return g.Cause + ": " + g.Detail
+	return string(g.Cause) + ": " + g.Detail
 }
 
 // Lost says that the partitions of days are gone: from the first delta of each to the last, since between these and the next days nothing was to be recorded.

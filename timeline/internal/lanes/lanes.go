@@ -21,6 +21,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/timeline/internal/ask"
 	"github.com/kuberewind/kuberewind/timeline/internal/class"
@@ -126,7 +127,7 @@ func (c *collection) give(ctx context.Context, page []*entry) error {
 		if e.owner != nil {
 			lane.Owner = &e.owner.life.ObjectID
 		}
-		if m, ok := times[e.life.ObjectID]; ok && m.Type == "Added" {
+		if m, ok := times[e.life.ObjectID]; ok && m.Type == delta.Added {
 			lane.Born = milli(m.OccurredAt)
 		}
 		if m, ok := times[e.life.DeletedSeq]; ok {

@@ -18,9 +18,8 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/client-go/tools/cache"
-
 	"github.com/kuberewind/kuberewind/change"
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/patch"
 	"github.com/kuberewind/kuberewind/timeline/internal/ask"
@@ -274,7 +273,7 @@ func (g *Reading) counts(m *Mark) bool {
 // touches reports whether a delta changed something at the path of the filter, below it, or around it.
 func (g *Reading) touches(m *Mark) bool {
 	if m.Patch == nil {
-		return m.Object != nil && m.Type != cache.Deleted && around(g.pointer, nil, m.Object, nil)
+		return m.Object != nil && m.Type != delta.Deleted && around(g.pointer, nil, m.Object, nil)
 	}
 	for op := range patch.Operations(m.Patch) {
 		if len(op.Path) >= len(g.pointer) && slices.Equal(op.Path[:len(g.pointer)], g.pointer) || around(g.pointer, op.Path, op.Value, op.Old) {

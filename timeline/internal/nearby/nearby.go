@@ -28,6 +28,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/timeline/internal/ask"
 	"github.com/kuberewind/kuberewind/timeline/internal/changes"
@@ -227,7 +228,7 @@ func rank(r *changes.Row, strong bool) int {
 func (a *Answer) doubt(gaps []history.Gap, w ask.Window) {
 	after := w.From
 	for i := range a.Rows {
-		if r := &a.Rows[i]; r.rank < 2 && r.Type != "Sync" && time.UnixMilli(r.Time).After(after) {
+		if r := &a.Rows[i]; r.rank < 2 && r.Type != delta.Sync && time.UnixMilli(r.Time).After(after) {
 			after = time.UnixMilli(r.Time)
 		}
 	}
@@ -251,7 +252,7 @@ func (a *Answer) doubt(gaps []history.Gap, w ask.Window) {
 
 // matters reports whether changes that would be rows may be missing between two times.
 func matters(g *history.Gap, from, to time.Time) bool {
-	quiet := g.Stream == nil || silent(g.Stream) || g.Outcome == history.OutcomeResumed
+	quiet := g.Stream == nil || silent(g.Stream) || g.Outcome == delta.OutcomeResumed
 	return !quiet && !g.FromAt.IsZero() && g.FromAt.Before(to) && (g.ToAt.IsZero() || g.ToAt.After(from))
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/kuberewind/kuberewind/blame"
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/field"
 	"github.com/kuberewind/kuberewind/patch"
@@ -58,16 +59,16 @@ type Line struct {
 
 // A Delta is the last change by the instant.
 type Delta struct {
-	Seq             int64       `json:"seq"`
-	Time            int64       `json:"time"`
-	ObservedTime    int64       `json:"observedTime"`
-	Type            string      `json:"type"`
-	Source          string      `json:"source"`
-	Class           class.Class `json:"class"`
-	Manager         string      `json:"manager"`
-	Subresource     string      `json:"subresource"`
-	ManagerEvidence string      `json:"managerEvidence"`
-	Hint            string      `json:"hint"`
+	Seq             int64        `json:"seq"`
+	Time            int64        `json:"time"`
+	ObservedTime    int64        `json:"observedTime"`
+	Type            delta.Type   `json:"type"`
+	Source          delta.Source `json:"source"`
+	Class           class.Class  `json:"class"`
+	Manager         string       `json:"manager"`
+	Subresource     string       `json:"subresource"`
+	ManagerEvidence string       `json:"managerEvidence"`
+	Hint            string       `json:"hint"`
 }
 
 // Find shows an object.
@@ -146,7 +147,7 @@ func (a *Answer) show(ctx context.Context, rec *history.Record, life history.Lif
 
 func deltaOf(v *history.Version) *Delta {
 	return &Delta{
-		Seq: v.Seq, Time: v.OccurredAt.UnixMilli(), ObservedTime: v.ObservedAt.UnixMilli(), Type: string(v.Type), Source: v.Source, Class: class.OfVersion(v),
+		Seq: v.Seq, Time: v.OccurredAt.UnixMilli(), ObservedTime: v.ObservedAt.UnixMilli(), Type: v.Type, Source: v.Source, Class: class.OfVersion(v),
 		Manager: v.Manager, Subresource: v.Subresource, ManagerEvidence: v.Evidence, Hint: v.ManagerHint,
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/timeline/internal/ask"
 	"github.com/kuberewind/kuberewind/timeline/internal/lack"
@@ -122,7 +123,7 @@ func (f *folding) see(v *history.Version, err error) error {
 	case !v.OccurredAt.Before(f.window.To): // It stands among what was caught up on.
 	case damaged != nil:
 		f.add(v.ObjectID, v.OccurredAt, state.Unknown, "damaged")
-	case v.Type == "Deleted":
+	case v.Type == delta.Deleted:
 		f.add(v.ObjectID, v.OccurredAt, state.Gone, "")
 	default:
 		s, text := state.Of(v.Stream.GroupResource().String(), v.Doc)
@@ -160,7 +161,7 @@ func (f *folding) lane(id, origin int64, gaps []history.Gap) Lane {
 func (f *folding) of(id int64, gaps []history.Gap) (found []history.Gap) {
 	for i := range gaps {
 		g := &gaps[i]
-		if life := f.lives[id]; life.Stream != nil && g.Stream != nil && g.Stream.ID == life.Stream.ID && g.Outcome != history.OutcomeResumed && !g.FromAt.IsZero() {
+		if life := f.lives[id]; life.Stream != nil && g.Stream != nil && g.Stream.ID == life.Stream.ID && g.Outcome != delta.OutcomeResumed && !g.FromAt.IsZero() {
 			found = append(found, *g)
 		}
 	}
@@ -186,7 +187,7 @@ func (f *folding) cut(l *Lane, b bar, until time.Time, gaps []history.Gap, origi
 		}
 		if began.Before(ended) {
 			put(from, began, b.state, b.text)
-			put(began, ended, state.Unknown, "not recorded: "+gaps[i].Cause)
+			put(began, ended, state.Unknown, "not recorded: "+string(gaps[i].Cause))
 			from = ended
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/patch"
 	"github.com/kuberewind/kuberewind/timeline/internal/ask"
@@ -145,7 +146,7 @@ func between(gaps []history.Gap, chain map[int64]history.Life, from, to time.Tim
 	for i := range gaps {
 		g := &gaps[i]
 		ours := g.Stream != nil && streams[g.Stream.ID]
-		if ours && g.Outcome != history.OutcomeResumed && !g.FromAt.IsZero() && g.FromAt.Before(to) && (g.ToAt.IsZero() || g.ToAt.After(from)) {
+		if ours && g.Outcome != delta.OutcomeResumed && !g.FromAt.IsZero() && g.FromAt.Before(to) && (g.ToAt.IsZero() || g.ToAt.After(from)) {
 			return g
 		}
 	}

@@ -5,8 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"k8s.io/client-go/tools/cache"
-
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/patch"
 	"github.com/kuberewind/kuberewind/timeline/internal/lack"
@@ -71,7 +70,7 @@ func (i *Item) see(v *history.Version) {
 	switch {
 	case !bad(v, v.Doc):
 		i.doubt("")
-	case v.Before == nil && v.Type == cache.Added, v.Before != nil && !bad(v, v.Before):
+	case v.Before == nil && v.Type == delta.Added, v.Before != nil && !bad(v, v.Before):
 		i.Since, i.SinceTime, i.Unknown = &v.Seq, &at, ""
 	case v.Before == nil && v.Seq == v.ObjectID:
 		i.doubt("It was so when it was first recorded.")

@@ -7,6 +7,7 @@ import (
 
 	upstream "k8s.io/client-go/tools/cache"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/deltafifo"
 )
 
@@ -32,8 +33,8 @@ func newOurs(name string, key KeyFunc, known KeyListerGetter, transformer Transf
 	return o
 }
 
-func (o *ours) retype(d Delta, s deltafifo.Source) Delta {
-	if translated && o.replaced && d.Type == Sync && s != deltafifo.SourceResync {
+func (o *ours) retype(d Delta, s delta.Source) Delta {
+	if translated && o.replaced && d.Type == Sync && s != delta.SourceResync {
 		d.Type = Replaced
 	}
 	return d

@@ -1,0 +1,54 @@
+package delta
+
+// Cause says why a stream was interrupted or listed. The gap in the record has this cause.
+type Cause string
+
+// The causes of gaps.
+const (
+	CauseFirstList       Cause = "first_list"       // nothing was recorded yet
+	CauseConfiguration   Cause = "configuration"    // more is to be recorded than before
+	CauseExpired         Cause = "expired"          // 410: the history from the position on is gone
+	CauseForbidden       Cause = "forbidden"        // 403
+	CauseUnauthorized    Cause = "unauthorized"     // 401
+	CauseNotFound        Cause = "not_found"        // 404: the resource is not served
+	CauseUndecodable     Cause = "undecodable"      // the server sent what cannot be decoded
+	CauseHistoryReversed Cause = "history_reversed" // the server is older than the record
+	CauseUnreachable     Cause = "unreachable"      // no answer, or only errors, for a while
+	CauseOverflow        Cause = "overflow"         // queue and spool were full, and the watch was held back
+	CauseSpoolCorrupt    Cause = "spool_corrupt"    // the spool could not be read
+	CauseRelist          Cause = "relist"           // a store was replaced whole, and no cause was given
+)
+
+// Given returns the cause of a list, if known is why the recorder expected one. Known is empty if it expected none.
+//
+//	the list's cause   known              the gap's cause
+//	first_list         any                first_list: nothing was recorded that could be missed
+//	any other          history_reversed   history_reversed: from here on, resource versions mean something else
+//	expired            any other          known: a 410 says only that the position was too old
+//	any other          any other          the list's
+func (c Cause) Given(known Cause) Cause {
+	switch {
+	case known == "" || c == CauseFirstList:
+		return c
+	case known == CauseHistoryReversed || c == CauseExpired:
+		return known
+	}
+	return c
+}
+
+// Divides reports whether an interruption with this cause ends the gap that is open, and begins another. A gap keeps its first
+// cause otherwise, because nothing would have been missed without it. Only a history that went backwards has a gap of its
+// own: the gap separates two generations of resource versions.
+func (c Cause) Divides(open Cause) bool {
+	return c == CauseHistoryReversed && open != CauseHistoryReversed
+}
+
+// Outcome says how a gap has ended.
+type Outcome string
+
+// The outcomes of gaps.
+const (
+	OutcomeResumed  Outcome = "resumed"  // the watch went on, and nothing was missed
+	OutcomeRelisted Outcome = "relisted" // a list took the place of what was missed
+	OutcomeEqual    Outcome = "equal"    // that list held nothing new
+)
