@@ -11,11 +11,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 
 	"github.com/kuberewind/kuberewind/apiserver/internal/discovery"
 	"github.com/kuberewind/kuberewind/apiserver/internal/state"
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/patch"
 )
@@ -96,17 +96,11 @@ func (at *instant) position(ctx context.Context, s *served) (oldest string, err 
 				return "", unavailable(err)
 			}
 		}
-		if oldest == "" || before(rv, oldest) {
+		if oldest == "" || delta.Precedes(rv, oldest) {
 			oldest = rv
 		}
 	}
 	return oldest, nil
-}
-
-// before compares resource versions of one resource. One that is no number is before none.
-func before(a, b string) bool {
-	order, err := resourceversion.CompareResourceVersion(a, b)
-	return err == nil && order < 0
 }
 
 // derivedFrom is up to how many deltas a state is made out of an earlier one, instead of out of a checkpoint.

@@ -8,6 +8,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/kuberewind/kuberewind/delta"
 )
 
 // wellFormed refuses what is no resource version, as the API server's storage does.
@@ -23,7 +25,7 @@ func (c *call) reached(rv, position string) error {
 	if err := wellFormed(rv); err != nil {
 		return err
 	}
-	if !before(position, rv) {
+	if !delta.Precedes(position, rv) {
 		return nil
 	}
 	return &apierrors.StatusError{ErrStatus: metav1.Status{

@@ -110,7 +110,7 @@ func (o *watching) beginAt(ctx context.Context, rv string) error {
 		}
 		return err
 	}
-	if o.initial || !before(rv, o.position) {
+	if o.initial || !delta.Precedes(rv, o.position) {
 		return nil
 	}
 	if err := o.crosses(ctx, rv); err != nil {
@@ -132,7 +132,7 @@ func (c *call) crosses(ctx context.Context, rv string) error {
 	}
 	for i := range gaps {
 		g := &gaps[i]
-		if g.Outcome == delta.OutcomeResumed || g.ToAt.IsZero() || g.ToAt.After(c.at.point.Time) || g.ToRV == "" || !before(rv, g.ToRV) {
+		if g.Outcome == delta.OutcomeResumed || g.ToAt.IsZero() || g.ToAt.After(c.at.point.Time) || g.ToRV == "" || !delta.Precedes(rv, g.ToRV) {
 			continue
 		}
 		return gapEnds(rv, g.ToRV, c.resource)

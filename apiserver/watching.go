@@ -16,6 +16,7 @@ import (
 	"github.com/kuberewind/kuberewind/apiserver/internal/feed"
 	"github.com/kuberewind/kuberewind/apiserver/internal/state"
 	"github.com/kuberewind/kuberewind/apiserver/internal/wire"
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/patch"
 )
 
@@ -209,7 +210,7 @@ func (o *watching) made(e *feed.Event) (watch.EventType, *state.Entry, error) {
 
 // relisted ends the watch at the end of a gap that a list closed, if it began before it.
 func (o *watching) relisted(e *feed.Event) error {
-	if e.Relist.Reversed || before(o.from, e.Relist.ToRV) {
+	if e.Relist.Reversed || delta.Precedes(o.from, e.Relist.ToRV) {
 		return gapEnds(o.from, e.Relist.ToRV, o.resource)
 	}
 	return nil
@@ -243,7 +244,7 @@ func (o *watching) mark(ctx context.Context) error {
 			return err
 		}
 		o.at = at
-		if !before(position, o.position) {
+		if !delta.Precedes(position, o.position) {
 			o.position = position
 		}
 	}

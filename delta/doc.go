@@ -1,4 +1,6 @@
-// Package delta holds the words that every stage uses, each of them once: types, sources, causes and outcomes of gaps.
+// Package delta holds the words that every stage uses, each of them once.
+//
+// The words are types, sources, causes and outcomes of gaps, states, markers, and the order of resource versions.
 //
 // # What it guarantees
 //

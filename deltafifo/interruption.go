@@ -3,8 +3,6 @@ package deltafifo
 import (
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/resourceversion"
-
 	"github.com/kuberewind/kuberewind/delta"
 )
 
@@ -35,8 +33,8 @@ func (f *FIFO) InterruptedSince(cause delta.Cause, detail string, until Until) e
 	defer f.stream.feed.Unlock()
 	rv, at := f.position()
 	if until.ResourceVersion != "" {
-		order, err := resourceversion.CompareResourceVersion(until.ResourceVersion, rv)
-		late, ahead := rv == "" || until.Time.Before(at), err == nil && order < 0
+		order, known := delta.Compare(until.ResourceVersion, rv)
+		late, ahead := rv == "" || until.Time.Before(at), known && order < 0
 		switch {
 		case late:
 			at = until.Time
@@ -44,7 +42,7 @@ func (f *FIFO) InterruptedSince(cause delta.Cause, detail string, until Until) e
 			until = *until.Common
 			at = until.Time
 		}
-		if ahead || err != nil && late {
+		if ahead || !known && late {
 			rv = until.ResourceVersion
 		}
 	}

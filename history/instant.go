@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/kuberewind/kuberewind/delta"
 )
 
 // ErrInstant says that a text is no instant.
@@ -86,7 +88,7 @@ func ParseInstant(text string) (Instant, error) {
 		return AtSeq(n), nil
 	case strings.HasPrefix(text, "rv:"):
 		rv := text[len("rv:"):]
-		if !wellFormed(rv) {
+		if !delta.Ordered(rv) {
 			return Instant{}, fmt.Errorf("%w: %q: after rv: a resource version is needed, a number from 1", ErrInstant, text)
 		}
 		return AtRV(rv), nil

@@ -233,7 +233,7 @@ func (r *playing) versionAt(ctx context.Context, p Point) (latest string, err er
 		if err != nil {
 			return "", err
 		}
-		latest = laterRV(latest, rv)
+		latest = delta.Later(latest, rv)
 	}
 	return latest, nil
 }
@@ -290,7 +290,7 @@ func (l *ListWatch) at(ctx context.Context, r *playing, rv string) (Point, error
 		return Point{Instant: AtSeq(last.seq), Seq: last.seq, Time: l.player.Now()}, nil
 	case listed:
 		return list, nil
-	case !wellFormed(rv):
+	case !delta.Ordered(rv):
 		return Point{}, apierrors.NewBadRequest(fmt.Sprintf("%q is no resource version", rv))
 	}
 	p, err := r.record.Resolve(ctx, AtRV(rv), Scope{Streams: r.scope.Streams})
@@ -298,7 +298,7 @@ func (l *ListWatch) at(ctx context.Context, r *playing, rv string) (Point, error
 		return Point{}, gone(err)
 	}
 	end, err := r.versionAt(ctx, r.until)
-	if err == nil && !notAfter(rv, end) {
+	if err == nil && delta.Precedes(end, rv) {
 		return Point{}, tooLarge(rv, end)
 	}
 	return p, err

@@ -103,7 +103,7 @@ func (r *tape) Resolve(_ context.Context, at Instant, scope Scope) (Point, error
 		v := &r.versions[i]
 		in := at.IsNow() || at.kind == instantSeq && v.Seq <= at.n || at.kind == instantTime && v.ObservedAt.UnixNano() <= at.n
 		if at.RV() != "" {
-			in = notAfter(v.RV, at.RV()) && slices.Contains(scope.Streams, v.Stream.ID)
+			in = !delta.Precedes(at.RV(), v.RV) && slices.Contains(scope.Streams, v.Stream.ID)
 		}
 		if in {
 			p.Seq, p.Time = v.Seq, v.ObservedAt
@@ -121,7 +121,7 @@ func (r *tape) Resolve(_ context.Context, at Instant, scope Scope) (Point, error
 func (r *tape) StreamRV(_ context.Context, p Point, stream int32) (rv string, err error) {
 	for i := range r.versions {
 		if v := &r.versions[i]; v.Seq <= p.Seq && v.Stream.ID == stream {
-			rv = laterRV(rv, v.RV)
+			rv = delta.Later(rv, v.RV)
 		}
 	}
 	return rv, nil

@@ -127,8 +127,8 @@ func between(inner, outer []sighting) bool {
 	for _, i := range inner {
 		below, above := false, false
 		for _, o := range outer {
-			below = below || (!o.at.After(i.at) && notAfter(o.rv, i.rv))
-			above = above || (!o.at.Before(i.at) && notAfter(i.rv, o.rv))
+			below = below || (!o.at.After(i.at) && !delta.Precedes(i.rv, o.rv))
+			above = above || (!o.at.Before(i.at) && !delta.Precedes(o.rv, i.rv))
 		}
 		if below && above {
 			return true
@@ -157,7 +157,7 @@ type watcher struct {
 const watchSkew = 30 * time.Second
 
 func (w *watcher) list(id int32, at time.Time, rv string) {
-	if wellFormed(rv) {
+	if delta.Ordered(rv) {
 		w.seen[id] = append(w.seen[id], sighting{stream: id, at: at, rv: rv})
 	}
 }

@@ -85,7 +85,7 @@ func (f *pointer) generation(ctx context.Context, g *Gap) error {
 	if g.Cause != delta.CauseHistoryReversed || g.ToAt.IsZero() {
 		return nil
 	}
-	if g.ToRV != "" && !notAfter(g.ToRV, f.point.RV) {
+	if g.ToRV != "" && delta.Precedes(f.point.RV, g.ToRV) {
 		return fmt.Errorf("the server's history was rolled back at %[3]s. Resource version %[1]s of %[2]s counts from then, but the record is whole only from %[4]s on: name the instant by its time or seq",
 			f.point.RV, g.Stream, stamp(g.ToAt), g.ToRV)
 	}
@@ -145,7 +145,7 @@ func (f *pointer) beyond(ctx context.Context, streams []*Stream, compared map[in
 	var left []int32
 	from := int64(0)
 	for _, s := range streams {
-		if compared[s.ID] && !notAfter(s.LastRV, f.point.RV) {
+		if compared[s.ID] && delta.Precedes(f.point.RV, s.LastRV) {
 			left = append(left, s.ID)
 			from = max(from, f.point.streams[s.ID].from)
 		}
@@ -224,10 +224,10 @@ func (f *pointer) brackets(ctx context.Context, streams []int32) (after int64, l
 		all := true
 		for _, id := range streams {
 			rv, known := c.Streams[id]
-			if c.Seq < f.point.streams[id].from || !known || !notAfter(rv, f.point.RV) {
+			if c.Seq < f.point.streams[id].from || !known || delta.Precedes(f.point.RV, rv) {
 				all = false
 			}
-			if c.Seq >= f.point.streams[id].from && known && !notAfter(rv, f.point.RV) {
+			if c.Seq >= f.point.streams[id].from && known && delta.Precedes(f.point.RV, rv) {
 				limits[id] = c.Seq
 			}
 		}
@@ -268,7 +268,7 @@ func (f *pointer) beginsBeyond(ctx context.Context, days []day, streams []int32)
 			f.record.cluster.Number, days[i].firstAt, days[i].lastAt, streams).Scan(&rv)
 		switch {
 		case err == nil:
-			return !notAfter(rv, f.point.RV), nil
+			return delta.Precedes(f.point.RV, rv), nil
 		case !isNoRows(err):
 			return false, fmt.Errorf("find resource version %s: %w", f.point.RV, err)
 		}
@@ -280,7 +280,7 @@ func (f *pointer) beginsBeyond(ctx context.Context, days []day, streams []int32)
 func (f *pointer) gapsAround(ctx context.Context, gaps []Gap, compared map[int32]bool) error {
 	for i := range gaps {
 		g := &gaps[i]
-		if !compared[g.Stream.ID] || (g.ToRV != "" && notAfter(g.ToRV, f.point.RV)) || (g.FromRV != "" && notAfter(f.point.RV, g.FromRV)) {
+		if !compared[g.Stream.ID] || (g.ToRV != "" && !delta.Precedes(f.point.RV, g.ToRV)) || (g.FromRV != "" && !delta.Precedes(g.FromRV, f.point.RV)) {
 			continue
 		}
 		if g.Outcome == delta.OutcomeResumed && g.FromRV != "" {
@@ -314,7 +314,7 @@ func (f *pointer) close(ctx context.Context, streams []*Stream, compared map[int
 		if at.seq == f.extent.LastSeq {
 			p.Seq = max(p.Seq, s.LastSeq)
 		}
-		if compared[s.ID] && s.LastRV != "" && notAfter(s.LastRV, p.RV) && s.LastRV != p.RV {
+		if compared[s.ID] && s.LastRV != "" && !delta.Precedes(p.RV, s.LastRV) && s.LastRV != p.RV {
 			f.note(NoteAfterEnd, s, f.extent.LastAt, time.Time{}, "the watch of %s has shown nothing after resource version %s: this is its state since then", s, s.LastRV)
 		}
 	}

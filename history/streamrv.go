@@ -34,7 +34,7 @@ func (r *Record) streamRV(ctx context.Context, tx pgx.Tx, p *Point, id int32) (s
 		return "", fmt.Errorf("the record has no stream %d", id)
 	}
 	if p.RV != "" {
-		if notAfter(s.LastRV, p.RV) {
+		if !delta.Precedes(p.RV, s.LastRV) {
 			return s.LastRV, nil // it was never seen beyond it
 		}
 		return p.RV, nil
@@ -70,7 +70,7 @@ func (r *Record) rvUpTo(ctx context.Context, tx pgx.Tx, id int32, p *Point) (str
 	}
 	if len(infos) > 0 && infos[0].Streams[id] != "" && infos[0].ObservedAt.After(generation) {
 		since = infos[0].Seq
-		if rv == "" || notAfter(rv, infos[0].Streams[id]) {
+		if rv == "" || !delta.Precedes(infos[0].Streams[id], rv) {
 			rv = infos[0].Streams[id]
 		}
 	}
@@ -85,7 +85,7 @@ func (r *Record) rvUpTo(ctx context.Context, tx pgx.Tx, id int32, p *Point) (str
 			WHERE cluster = $1 AND seq > $2 AND seq <= $3 AND observed_at BETWEEN $4 AND $5 AND stream = $6 AND source = 1 AND observed_at >= $7
 			ORDER BY seq DESC LIMIT 1`, r.cluster.Number, since, p.Seq, d.firstAt, d.lastAt, id, generation).Scan(&last)
 		if err == nil {
-			return laterRV(rv, last), nil
+			return delta.Later(rv, last), nil
 		}
 		if !isNoRows(err) {
 			return "", fmt.Errorf("read the deltas of %s: %w", d.day.Format(time.DateOnly), err)

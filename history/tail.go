@@ -233,7 +233,7 @@ var errNoPatch = errors.New("a row of the tail has no patch")
 // holds reports whether a row of a stream belongs to a point that was given as a resource version.
 func (p *Point) holds(stream int32, seq int64, rv string) bool {
 	at, ok := p.streams[stream]
-	return ok && seq <= at.seq && (seq < at.from || notAfter(rv, p.RV))
+	return ok && seq <= at.seq && (seq < at.from || !delta.Precedes(p.RV, rv))
 }
 
 // sure is the last seq up to which every row of a scope belongs to the point.

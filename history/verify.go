@@ -545,7 +545,7 @@ func (v *verification) positions() error {
 				return err
 			}
 		}
-		if last.rv != "" && !notAfter(last.rv, s.LastRV) {
+		if last.rv != "" && delta.Precedes(s.LastRV, last.rv) {
 			if err := v.found(CheckStreams, last.seq, "%s is recorded up to resource version %s, and the stream says %q", s, last.rv, s.LastRV); err != nil {
 				return err
 			}

@@ -15,13 +15,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/internal/paging"
 )
 
@@ -270,7 +270,7 @@ func (a *album[T]) Delete(object any) error {
 // newSince is a version up to which the object's new resources did not exist. It is empty if the object is not newer, so that
 // the version must be of a history that is gone.
 func (e *extract[T]) newSince(version string) string {
-	if order, err := resourceversion.CompareResourceVersion(e.version, version); err == nil && order <= 0 {
+	if !delta.Passes(e.version, version) {
 		return ""
 	}
 	return version

@@ -10,8 +10,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/util/workqueue"
+
+	"github.com/kuberewind/kuberewind/delta"
 )
 
 // Handler is told of what a [Follower] finds. Calls come one at a time, in the order
@@ -200,8 +201,7 @@ func (f *Follower) recall(ctx context.Context) {
 	}
 	missing := map[types.UID]bool{}
 	for _, e := range f.definitions.all() {
-		order, err := resourceversion.CompareResourceVersion(e.version, f.options.Since)
-		if !known[e.uid] && e.since == "" && (order > 0 || err != nil) {
+		if !known[e.uid] && e.since == "" && delta.Passes(e.version, f.options.Since) {
 			missing[e.uid] = true
 		}
 	}

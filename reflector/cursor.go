@@ -5,8 +5,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kuberewind/kuberewind/delta"
 )
 
 // batchSettle is how long a stream must stay open after a delete to show that
@@ -78,7 +79,7 @@ func (c *cursor) repeats(event sighting, now time.Time) bool {
 // saw moves the cursor to an event, never back, and reports whether it moved.
 // Events without a resource version (aggregated APIs) leave it where it is.
 func (c *cursor) saw(event sighting, now time.Time) bool {
-	moved := isPosition(event.rv) && after(event.rv, c.rv)
+	moved := isPosition(event.rv) && delta.Passes(event.rv, c.rv)
 	switch {
 	case moved && event.kind == watch.Deleted:
 		c.before, c.rv = c.rv, event.rv
@@ -110,19 +111,3 @@ func (c *cursor) ended(now time.Time) {
 // isPosition reports whether a watch from this resource version would be a
 // continuation: "" and "0" have other meanings.
 func isPosition(rv string) bool { return rv != "" && rv != "0" }
-
-// after reports whether a is later than b in one resource. Resource versions
-// that cannot be compared are taken in order of arrival.
-func after(a, b string) bool {
-	order, err := resourceversion.CompareResourceVersion(a, b)
-	if err != nil {
-		return a != b
-	}
-	return order > 0
-}
-
-// before reports whether a is known to be earlier than b in one resource.
-func before(a, b string) bool {
-	order, err := resourceversion.CompareResourceVersion(a, b)
-	return err == nil && order < 0
-}

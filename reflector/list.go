@@ -195,7 +195,7 @@ func (g *generation) cause(p page) (cause delta.Cause, detail string) {
 	case r.reversed != "":
 		cause = delta.CauseHistoryReversed
 		details = append(details, r.reversed)
-	case before(p.rv, r.at.rv):
+	case delta.Precedes(p.rv, r.at.rv):
 		cause = delta.CauseHistoryReversed
 		details = append(details, fmt.Sprintf("the list is at resource version %s, the record at %s", p.rv, r.at.rv))
 	case r.health.interrupted != "":

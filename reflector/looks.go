@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/internal/paging"
 )
 
@@ -158,7 +159,7 @@ func (c *recovery) scan(ctx context.Context) (newer bool, err error) {
 			if err != nil {
 				return err
 			}
-			newer = newer || after(metadata.GetResourceVersion(), position)
+			newer = newer || delta.Passes(metadata.GetResourceVersion(), position)
 		}
 		return nil
 	})

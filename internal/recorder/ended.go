@@ -28,7 +28,7 @@ func (r *Recorder) loadRecorded(ctx context.Context) error {
 	}
 	for _, s := range streams {
 		resource := kube.Resource{Group: s.Group, Version: s.Version, Name: s.Resource, Kind: s.Kind, Namespaced: s.Namespaced, DefinitionUID: types.UID(s.DefinitionUID)}
-		defined := s.DefinitionUID != "" && (s.DefinitionEnd == "" || precedes(s.Position, s.DefinitionEnd))
+		defined := s.DefinitionUID != "" && (s.DefinitionEnd == "" || delta.Precedes(s.Position, s.DefinitionEnd))
 		if s.Scope == "" && s.Position != "" && (s.Alive || defined) && r.filter.Resource(resource.GroupResource()) {
 			r.recorded = append(r.recorded, resource)
 		}
@@ -85,7 +85,7 @@ func (r *Recorder) endedBefore(ctx context.Context, s *stream, resource kube.Res
 	if d.UpTo == "" {
 		return false, nil
 	}
-	if precedes(d.UpTo, since) {
+	if delta.Precedes(d.UpTo, since) {
 		return false, s.definedLater(resource)
 	}
 	if d.Blind {
@@ -96,10 +96,10 @@ func (r *Recorder) endedBefore(ctx context.Context, s *stream, resource kube.Res
 			return false, s.definedLater(resource)
 		}
 		// What the follower saw begin it has not passed over: since is from before its end only if it is from its beginning, or earlier.
-		if life.Created != "" && precedes(r.definitions, life.Created) && precedes(since, life.End) {
+		if life.Created != "" && delta.Precedes(r.definitions, life.Created) && delta.Precedes(since, life.End) {
 			continue
 		}
-		return life.End != postgres.Pruned && !precedes(s.record.Position(), life.End), nil
+		return life.End != postgres.Pruned && !delta.Precedes(s.record.Position(), life.End), nil
 	}
 	return false, nil
 }
@@ -120,7 +120,7 @@ func (h *handler) vacantFrom(ctx context.Context, s *stream, resource kube.Resou
 	case s.unlisted != start{}: // It is listed.
 		return "", "", nil
 	case s.ended != "":
-		return later(since, s.ended), since, nil
+		return delta.Later(since, s.ended), since, nil
 	case since == "":
 		return "", "", nil
 	case before != nil:
@@ -128,12 +128,12 @@ func (h *handler) vacantFrom(ctx context.Context, s *stream, resource kube.Resou
 			return "", "", nil
 		}
 		before.halt() // What it has seen, it has seen.
-		if !before.concluded() || precedes(since, before.reflector.ResumeResourceVersion()) || !h.vacant(s) {
+		if !before.concluded() || delta.Precedes(since, before.reflector.ResumeResourceVersion()) || !h.vacant(s) {
 			return "", "", nil
 		}
 		return since, since, nil
 	case s.left != nil:
-		if s.left.listing || !precedes(cmp.Or(s.left.position, s.record.Position()), since) {
+		if s.left.listing || !delta.Precedes(cmp.Or(s.left.position, s.record.Position()), since) {
 			return "", "", nil
 		}
 		return since, "", nil // What it leaves alive lies on disk.
@@ -144,19 +144,11 @@ func (h *handler) vacantFrom(ctx context.Context, s *stream, resource kube.Resou
 	if err != nil || !h.vacant(s) {
 		return "", "", err
 	}
-	at = later(since, s.record.Newest())
+	at = delta.Later(since, s.record.Newest())
 	if !ended {
 		since = ""
 	}
 	return at, since, nil
-}
-
-// later gives the later one of two resource versions, of which the first may be empty.
-func later(a, b string) string {
-	if a == "" || precedes(a, b) {
-		return b
-	}
-	return a
 }
 
 // vacant tells whether nothing of a stream that has no run is alive.
@@ -341,7 +333,7 @@ func (r *Recorder) end(ctx context.Context, s *stream, run *streamRun, at string
 	}
 	from := s.start(run)
 	position := cmp.Or(from.position, from.since)
-	if at == "" || from.cause == delta.CauseHistoryReversed || position != "" && !precedes(position, at) {
+	if at == "" || from.cause == delta.CauseHistoryReversed || position != "" && !delta.Precedes(position, at) {
 		if s.interrupted != "" || run == nil && s.record.OpenGap() != "" {
 			return nil
 		}

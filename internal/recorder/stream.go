@@ -11,7 +11,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kuberewind/kuberewind/delta"
@@ -317,16 +316,10 @@ func (s *stream) recall(newest []string) {
 	}
 }
 
-// precedes says that a is known to be earlier than b: what comes after it is on record already, up to b.
-func precedes(a, b string) bool {
-	order, err := resourceversion.CompareResourceVersion(a, b)
-	return err == nil && order < 0
-}
-
 // under is a start under a definition that was just created, all that there was under those before being on record: what is on record is no less so where etcd
 // has forgotten what was since. Since is a resource version before which that has no objects, or empty.
 func (s start) under(since string) start {
-	if since == "" || precedes(since, s.position) {
+	if since == "" || delta.Precedes(since, s.position) {
 		return s
 	}
 	return start{since: since, cause: delta.CauseExpired}

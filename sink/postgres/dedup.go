@@ -1,8 +1,6 @@
 package postgres
 
 import (
-	"k8s.io/apimachinery/pkg/util/resourceversion"
-
 	"github.com/kuberewind/kuberewind/delta"
 )
 
@@ -19,25 +17,16 @@ func (st *Stream) recorded(v *version) bool {
 	case same && v.rv == "":
 		return v.digest == v.known.digest
 	case same:
-		return notAfter(v.rv, v.known.rvText())
+		return !delta.Passes(v.rv, v.known.rvText())
 	case st.buried.covers(v.uid, v.rv):
 		return true
 	}
 	// Several deletes may share the resource version at which the watch is resumed.
-	return v.kind == delta.NumberDeleted && v.rv != "" && notAfter(v.rv, st.work.lastRV)
+	return v.kind == delta.NumberDeleted && v.rv != "" && !delta.Passes(v.rv, st.work.lastRV)
 }
 
 func fromList(source delta.Source) bool {
 	return source == delta.SourceList || source == delta.SourceRelist || source == delta.SourceSchema
-}
-
-// notAfter reports whether a is the same resource version as b, or, where both can be compared, an earlier one (I4).
-func notAfter(a, b string) bool {
-	if a == b {
-		return true
-	}
-	order, err := resourceversion.CompareResourceVersion(a, b)
-	return err == nil && order < 0
 }
 
 // maxBuried is how many ended lives a stream remembers: more than a watch gives again when two overlap for a moment. Lives

@@ -8,7 +8,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/kuberewind/kuberewind/delta"
 )
@@ -91,7 +90,7 @@ func (s *Sink) DefinedBefore(ctx context.Context, group, resource string, uid ty
 			if err := row.Scan(&life.End, &life.Created, &d.UpTo, &last, &d.Blind); err != nil {
 				return life, err
 			}
-			if order, err := resourceversion.CompareResourceVersion(last, d.UpTo); err == nil && order > 0 {
+			if delta.Precedes(d.UpTo, last) {
 				d.UpTo = last
 			}
 			return life, nil

@@ -70,7 +70,7 @@ func (e *encoder) openGap(b *Batch, st *Stream, m *delta.Marker) {
 	w := &st.work
 	from, at := firstOf(m.FromRV, w.position), w.positionedAt
 	switch {
-	case from != w.lastRV && notAfter(w.lastRV, from):
+	case delta.Precedes(w.lastRV, from):
 		from = w.position // The stream had not come that far.
 	case from == w.lastRV && w.shared:
 		from = w.position // Nor has it for certain come to the end of that.

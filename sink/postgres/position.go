@@ -33,7 +33,7 @@ func (e *encoder) position(b *Batch, st *Stream, it *Item) {
 // a bookmark says that all of the last one has been given. What is given twice by that is skipped.
 func (e *encoder) pass(b *Batch, st *Stream, it *Item) {
 	w, rv := &st.work, it.Position
-	if rv == "" || notAfter(rv, w.lastRV) {
+	if rv == "" || !delta.Passes(rv, w.lastRV) {
 		return
 	}
 	// I1: while nothing is complete, nothing can be resumed: the list has to come first.
@@ -48,7 +48,7 @@ func (e *encoder) pass(b *Batch, st *Stream, it *Item) {
 // bookmark moves the position to where the server says that everything has been given.
 func (e *encoder) bookmark(b *Batch, st *Stream, rv string) {
 	w := &st.work
-	if rv == "" || !w.synced || (rv != w.lastRV && notAfter(rv, w.lastRV)) {
+	if rv == "" || !w.synced || delta.Precedes(rv, w.lastRV) {
 		return
 	}
 	e.resumedByItself(b, st)

@@ -6,8 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/resourceversion"
-
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/history"
 )
 
@@ -57,7 +56,7 @@ func (b *Bounds) Resolve(ctx context.Context, rec *history.Record, note func(str
 	switch {
 	case from.RV != "":
 		// Which seq a resource version begins at differs from stream to stream: the rows say themselves.
-		if to.RV != "" && CompareRVs(from.RV, to.RV) > 0 {
+		if to.RV != "" && delta.Precedes(to.RV, from.RV) {
 			return fmt.Errorf("--since %s is after --until %s", b.Since, b.Until)
 		}
 	case isSeq(b.Since), b.Since.IsNow():
@@ -71,15 +70,6 @@ func (b *Bounds) Resolve(ctx context.Context, rec *history.Record, note func(str
 func isSeq(at history.Instant) bool {
 	text := at.String()
 	return len(text) > 4 && text[:4] == "seq:"
-}
-
-// CompareRVs compares two resource versions of one resource. A text that is none is equal to all.
-func CompareRVs(a, b string) int {
-	order, err := resourceversion.CompareResourceVersion(a, b)
-	if err != nil {
-		return 0
-	}
-	return order
 }
 
 // When says when a delta happened.
@@ -97,7 +87,7 @@ func (b *Bounds) Holds(ctx context.Context, d *history.Delta, following bool) (h
 
 // Within reports whether a delta, of which it is known when it happened, may have happened between the two.
 func (b *Bounds) Within(d *history.Delta, span history.Span, following bool) bool {
-	if b.hasFrom && b.From.RV != "" && CompareRVs(d.RV, b.From.RV) < 0 {
+	if b.hasFrom && b.From.RV != "" && delta.Precedes(d.RV, b.From.RV) {
 		return false
 	}
 	if !b.fromTime.IsZero() && span.NotAfter.Before(b.fromTime) {
@@ -112,7 +102,7 @@ func (b *Bounds) endsAfter(d *history.Delta, span *history.Span) bool {
 	case d.Seq > b.To.Seq:
 		return b.To.Until > 0 && !span.NotBefore.After(b.To.Time)
 	default:
-		return b.To.RV == "" || CompareRVs(d.RV, b.To.RV) <= 0
+		return b.To.RV == "" || !delta.Precedes(b.To.RV, d.RV)
 	}
 }
 

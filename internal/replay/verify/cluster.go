@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/redact"
 	"github.com/kuberewind/kuberewind/internal/render"
@@ -253,7 +254,7 @@ func (c *comparer) settle(ctx context.Context, s *history.Stream, live *listed) 
 		if err != nil {
 			return nil, false, err
 		}
-		reached = entries.CompareRVs(now.Position, live.rv) >= 0 || entries.CompareRVs(now.LastRV, live.rv) >= 0
+		reached = !delta.Precedes(now.Position, live.rv) || !delta.Precedes(now.LastRV, live.rv)
 		at := history.Now()
 		if reached {
 			at = history.AtRV(live.rv)

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/cohabiting"
 )
@@ -102,9 +102,12 @@ func (v *version) paid(_ context.Context, _ *history.Record, end *history.End) (
 		if s.Resource != v.Resource || !slices.Contains(groups, s.Group) || s.LastRV == "" {
 			continue
 		}
-		order, err := resourceversion.CompareResourceVersion(s.LastRV, v.rv)
-		if err != nil || order >= 0 {
-			return err == nil, err
+		order, known := delta.Compare(s.LastRV, v.rv)
+		if !known {
+			return false, fmt.Errorf("the order of resource versions %q and %q is not known", s.LastRV, v.rv)
+		}
+		if order >= 0 {
+			return true, nil
 		}
 	}
 	return false, nil
