@@ -53,7 +53,7 @@ func (g *gate) open() bool { return g.Authorize == nil }
 // allow decides whether a caller may read what the attributes name, as it was at a seq and later.
 //
 // A right in a namespace is one of the namespace that lives now. It reaches back to the delta that began its life: earlier
-// deltas are another object's. Beyond, and whenever that delta cannot be told, the right in the whole cluster is asked for.
+// deltas are another object's. Beyond it, and if that delta cannot be found, the right in the whole cluster is asked for.
 func (g *gate) allow(ctx context.Context, a authorizer.AttributesRecord, seq int64) error {
 	if g.open() {
 		return nil

@@ -26,7 +26,7 @@
 //
 // # What it rejects, and why
 //
-//   - Every write, with 405: the past is read-only. Options.Intentions is told of it before: who wanted to write what.
+//   - Every write, with 405: the past is read-only. Options.Intentions gets it before: who wanted to write what.
 //   - Another spelling of an instant than seq:<N>, with 400 and the canonical form: "10m ago" would move between a list and its watch.
 //   - Resources that the record lacks, with 404 and the reason. Discovery names them without verbs.
 //   - Impersonation, with 403, but for access reviews.

@@ -22,7 +22,7 @@ type Options struct {
 	MaxWatches int   // of a cluster, open at one time, beyond which they get 429; 0 means 1,000
 	Access     Access
 
-	// Intentions is told of each write before it is refused. It may be nil. If it fails, the client is told why, with 503.
+	// Intentions gets each write before it is refused. It may be nil. If it fails, the client gets the reason, with 503.
 	Intentions func(Intention) error
 }
 
@@ -40,7 +40,7 @@ type Handler struct {
 	log      *slog.Logger
 }
 
-// New makes a Handler. Close lets go of what it holds.
+// New makes a Handler. Close ends its sessions, and rebuilds under way.
 func New(o Options) (*Handler, error) {
 	if len(o.Records) == 0 {
 		return nil, errors.New("apiserver: there is no record")

@@ -50,7 +50,7 @@ type Intention struct {
 	SHA256        string    `json:"sha256,omitempty"` // of the body, in hexadecimal; none for Secrets, and none without a body
 }
 
-// refuse is the answer to a write. It is written down first, if somebody wants to know.
+// refuse is the answer to a write. It is written down first, if Options.Intentions is set.
 func (at *instant) refuse(r *http.Request, s *served, info *request.RequestInfo) error {
 	if at.cluster.intentions == nil || !writes(info) {
 		return at.readOnly(s.GroupResource(), r.Method, "")

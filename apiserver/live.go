@@ -34,7 +34,7 @@ type end struct {
 	at      history.End
 	read    time.Time // when the pulse of at was read
 	instant *instant  // at, once it was asked for
-	old     *instant  // the one before
+	old     *instant  // the previous one
 }
 
 func newEnd(m *moving) *end { return &end{moving: m, follow: make(chan struct{}, 1)} }

@@ -24,7 +24,7 @@ type Settings struct {
 func (s *Settings) validate() error {
 	switch {
 	case len(s.Deltas) < 2 || !slices.IsSorted(s.Deltas):
-		return errors.New("the deltas of records have to be two numbers or more, each larger than the one before")
+		return errors.New("the deltas of records have to be two numbers or more, each larger than the last")
 	case s.Deltas[0] < 2*int64(s.Live):
 		return errors.New("there have to be at least twice as many deltas as live objects: the first list makes one of each")
 	}

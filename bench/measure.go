@@ -104,7 +104,7 @@ type answerOf struct {
 	seq    int64
 }
 
-// measured runs something, says what it cost, and compares its answer with that of the first way that was asked the same.
+// measured runs something, notes its cost, and compares its answer with that of the first way with the same question.
 func (b *bench) measured(r *record, seq int64, name string, run func() (built, error)) (measure.Values, built, error) {
 	before, err := b.cpu()
 	if err != nil {
@@ -143,7 +143,7 @@ func (b *bench) cpu() (time.Duration, error) {
 	return server + own, err
 }
 
-// memory states what a snapshot takes while it is held, and what a process takes at most that makes one.
+// memory notes the size of a snapshot while it is held, and the peak of a process that makes one.
 func (b *bench) memory() measure.Experiment {
 	const held, peak, objects = "heap of a snapshot", "process at its peak", "objects"
 	e := measure.Experiment{

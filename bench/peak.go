@@ -15,7 +15,7 @@ import (
 // rebuild.
 const rebuildChild = "rebuild"
 
-// A rebuildJob is what it is told.
+// A rebuildJob is its task.
 type rebuildJob struct {
 	URL string
 	Seq int64

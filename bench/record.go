@@ -108,7 +108,7 @@ func (w *writer) close() {
 // sinkTime is the record's time: that of the fleet.
 func (w *writer) sinkTime() time.Time { return w.fleet.at(w.fleet.seq) }
 
-// idle lets go of all connections, so that the database can be copied.
+// idle closes all connections, so that the database can be copied.
 func (w *writer) idle() {
 	w.pool.Reset()
 	w.admin.Reset()

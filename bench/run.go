@@ -73,7 +73,7 @@ var suite = []part{
 
 var errBroken = errors.New("something that must hold does not")
 
-// measures are the numbers of all measures that the suite has without being told, in their order.
+// measures are the numbers of all measures that the suite runs by default, in their order.
 func measures() (all []string) {
 	for _, p := range suite {
 		if !p.named {

@@ -25,7 +25,7 @@
 //
 // An entry is no candidate in these cases:
 //
-//   - It is earlier than an entry of the version before: somebody put back a stale file.
+//   - It is earlier than an entry of the version before: a stale file was applied.
 //   - Its name is before-first-apply or ancient-changes. The server makes these.
 //
 // The server does not date a change of managedFields alone: an apply that comes to own an existing value has no time. If

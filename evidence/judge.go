@@ -109,7 +109,7 @@ func within(pointer, other string) bool {
 	return ok && (rest == "" || rest[0] == '/')
 }
 
-// A comparison is a version that is held against the one before.
+// A comparison is a version that is compared with the one before.
 type comparison struct {
 	Version
 	before, after []entry

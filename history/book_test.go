@@ -46,7 +46,7 @@ func newThing(t testing.TB, namespace, name, uid string, rv int, spec string) *t
 	return &thing{namespace: namespace, name: name, uid: uid, rv: strconv.Itoa(rv), doc: doc}
 }
 
-// A page is one delta as it was given to the sink: the truth that the record is held against.
+// A page is one delta as it was given to the sink: the truth for the record.
 type page struct {
 	seq                int64
 	stream             int32

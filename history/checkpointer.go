@@ -23,9 +23,10 @@ type CheckpointOptions struct {
 	CheckEvery time.Duration
 	// Busy is which part of the time MakeOne may work, while it makes blocks; 0 means half. 1 is without a rest.
 	Busy float64
-	// Hold says that what lives is being stored anew: a checkpoint has to wait, since it would copy what is to go. Nil: nothing is.
+	// Hold says that living objects are being stored anew. A checkpoint has to wait, since it would copy texts from before the new
+	// rules of redaction. Nil: nothing is.
 	Hold func() bool
-	// Log is told what Run cannot return; nil means nobody.
+	// Log gets the errors that Run cannot return; nil means none.
 	Log *slog.Logger
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time

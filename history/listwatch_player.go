@@ -15,7 +15,8 @@ type PlayerOptions struct {
 	Until Instant
 	// Speed is how many seconds of the record pass in one: 1 is real time, 0 is as fast as the events are taken.
 	Speed float64
-	// Damaged is told of each row that cannot be given and is left out. If it is nil, the first one ends the watch with an error.
+	// Damaged is called with each row that cannot be given and is left out. If it is nil, the first one ends the watch with an
+	// error.
 	Damaged func(*DamagedError)
 }
 
@@ -204,7 +205,7 @@ func (p *Player) pass(m *member, bound int64) {
 	p.wake()
 }
 
-// wake gives the turn to whom it belongs: to several only if they watch the same stream. The caller holds mu.
+// wake gives the turn to its owner: to several only if they watch the same stream. The caller holds mu.
 func (p *Player) wake() {
 	first := int64(math.MaxInt64)
 	for m := range p.members {

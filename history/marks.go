@@ -165,8 +165,8 @@ func lifeConditions(q *MarkQuery, args *[]any) string {
 
 // Between says between which seqs all deltas are that occurred from one time and before another. Deltas that were recovered
 // after a pause, or after an interruption of a stream, have later seqs than earlier events. So last may be behind the end of
-// the window: LastBefore gives that. last is below first if there are none. An edge in a day whose partition is gone is that of
-// the day, so that all of it is within.
+// the window: LastBefore gives that. last is below first if there are none. If the partition of an edge's day is gone, the edge
+// is that of the day, so that all of the day is within.
 func (r *Record) Between(ctx context.Context, from, to time.Time) (first, last int64, err error) {
 	err = pgx.BeginTxFunc(ctx, r.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 		f := &pointer{record: r, tx: tx}

@@ -104,7 +104,7 @@ func (m *making) copyBlock(ctx context.Context, from *saved, number int32) error
 	return m.rest(ctx)
 }
 
-// mergeBlock adds what a block holds, and what was born between; it returns what was born later.
+// mergeBlock adds the objects of a block, and those born between; it returns those born later.
 func (m *making) mergeBlock(ctx context.Context, decoder *checkpoint.Decoder, from *saved, number int32, t *tail, born []*Life) ([]*Life, error) {
 	data, err := m.record.block(ctx, m.tx, from.info.Seq, number)
 	if err != nil {

@@ -25,10 +25,10 @@ type Progress struct {
 
 // RebuildOptions of Rebuild.
 type RebuildOptions struct {
-	// Damaged is told of each object that cannot be given; nil: the first one ends the rebuild. It must be safe for
+	// Damaged is called with each object that cannot be given; nil: the first one ends the rebuild. It must be safe for
 	// concurrent use.
 	Damaged func(*DamagedError)
-	// Progress is told now and then, by one goroutine at a time.
+	// Progress is called now and then, by one goroutine at a time.
 	Progress func(Progress)
 	// NoCheckpoint folds everything from the deltas.
 	NoCheckpoint bool

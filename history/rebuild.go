@@ -473,7 +473,7 @@ func (b *rebuilding) found(l *Life, v *lastVersion) error {
 	return b.give(&object)
 }
 
-// notFound tells of objects that lived, and of which there is no row. By resource version that may be right: a list between showed them
+// notFound reports objects that lived, and that have no row. By resource version that may be right: a list between showed them
 // first, in a later version.
 func (b *rebuilding) notFound(lives map[int64]*Life, missing []target) error {
 	for _, t := range missing {

@@ -135,7 +135,7 @@ func prepareSession(parameters map[string]string) {
 	}
 }
 
-// Close lets go of the database. It must not be called while another method runs.
+// Close closes the connections to the database. It must not be called while another method runs.
 func (r *Record) Close() { r.pool.Close() }
 
 // Cluster says whose record it is.

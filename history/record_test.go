@@ -459,7 +459,7 @@ func TestACheckpointWhoseTailWasDroppedInPartIsNotUsed(t *testing.T) {
 	require.Zero(t, stats.Checkpoint)
 }
 
-// blocked waits until somebody waits for a lock.
+// blocked waits until a session waits for a lock.
 func (b *book) blocked(t *testing.T) {
 	t.Helper()
 	require.Eventually(t, func() bool {

@@ -17,9 +17,9 @@ type Document struct {
 	Content    []byte // JSON
 }
 
-// Documents gives what the API server said of itself at that time, by path: discovery ("/api", "/apis"), "/version", OpenAPI. prefix
-// bounds the paths, "" for all: the OpenAPI documents are large. If the first record of a path is later, that is given: a server says
-// these things long before somebody asks.
+// Documents gives what the API server said of itself at that time, by path: discovery ("/api", "/apis"), "/version", OpenAPI.
+// prefix bounds the paths, "" for all: the OpenAPI documents are large. If the first record of a path is later, that is given:
+// a server says these things long before a client asks.
 func (r *Record) Documents(ctx context.Context, at time.Time, prefix string) (map[string]Document, error) {
 	rows, err := r.pool.Query(ctx, `
 		SELECT DISTINCT ON (path) path, observed_at, digest, content::text

@@ -18,13 +18,13 @@ import (
 
 // VerifyOptions of Verify.
 type VerifyOptions struct {
-	// Progress is told now and then.
+	// Progress is called now and then.
 	Progress func(Progress)
 	// Counts is filled while Verify runs; nil means that nobody asks.
 	Counts *VerifyCounts
 }
 
-// A Check is one thing that Verify holds the record against.
+// A Check is one of the checks of Verify.
 type Check string
 
 // The checks of Verify.
@@ -437,7 +437,7 @@ func (v *verification) before(w *row) (*held, patch.Doc, error) {
 	return o, doc, err
 }
 
-// patched holds a patch against the version before it.
+// patched checks a patch against the version before it.
 func (v *verification) patched(w *row, before patch.Doc) error {
 	if before == nil || w.exact != nil {
 		return nil
@@ -524,7 +524,7 @@ func (v *verification) differs(r *checkpoint.Record) string {
 	case o == nil:
 		return fmt.Sprintf("it holds object %d (%s/%s), which was not alive", r.ObjectID, r.Namespace, r.Name)
 	case len(r.Doc) == 0 || o.doc == nil:
-		return "" // damaged, which was told
+		return "" // damaged, which was reported
 	case r.Seq != o.seq || r.Digest != o.digest || r.Stream != o.stream:
 		return fmt.Sprintf("of object %d (%s/%s) it holds another version than seq %d", r.ObjectID, r.Namespace, r.Name, o.seq)
 	case patch.Digest(r.Doc) != r.Digest:

@@ -51,7 +51,7 @@ func (v *verification) livesOf(ctx context.Context, batch []row) (map[int64]life
 	return lives, rows.Err()
 }
 
-// life holds a row that begins or ends a life against lives.
+// life compares a row that begins or ends a life with lives.
 func (v *verification) life(w *row, lives map[int64]lifeRow) error {
 	l, ok := lives[w.objectID]
 	if w.seq == w.objectID {
@@ -86,7 +86,7 @@ func (v *verification) life(w *row, lives map[int64]lifeRow) error {
 func (v *verification) owners(w *row, noted []string) error {
 	o := v.objects[w.objectID]
 	if o == nil || o.doc == nil {
-		return nil // it does not fold, which was told
+		return nil // it does not fold, which was reported
 	}
 	doc, err := s2.Decode(nil, o.doc)
 	if err != nil {

@@ -26,7 +26,7 @@ func (r *Record) prunedDays(ctx context.Context, db querier) ([]prunedDay, error
 	return days, nil
 }
 
-// dropped checks that what was dropped is on record as dropped, from the first seq to the one before the oldest that is left.
+// dropped checks that the dropped days are on record as dropped, from the first seq to the seq before the oldest that is left.
 func (v *verification) dropped() error {
 	left := v.extent.FirstSeq
 	if left == 0 {

@@ -20,7 +20,7 @@ type folder struct {
 	record  *Record
 	objects map[int64]*folded
 	types   []delta.Type
-	missing []time.Time // days that the caller was told of
+	missing []time.Time // days that the caller knows of
 	packed  []byte
 }
 

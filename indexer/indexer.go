@@ -32,7 +32,7 @@ type Indexer struct {
 	// The goroutine that changes the store or builds an index holds writing, so that index functions can be called without
 	// holding up readers. It is taken before mu.
 	writing sync.Mutex
-	mu      sync.RWMutex // protects what follows; locked only by who holds writing, and only to put in what is ready
+	mu      sync.RWMutex // protects the fields below; locked only by the holder of writing, and only to put in ready parts
 	entries map[string]*entry
 	indices map[string]*index
 	rv      string

@@ -33,7 +33,7 @@ type album[T any] struct {
 	parse  func(*Object) (*T, error)
 	// begun reports whether what the object stands for has begun.
 	begun func(*T) bool
-	// taking says that somebody takes what has begun, and has to know what was missed.
+	// taking says that resources that have begun are followed, and that missed ones count.
 	taking bool
 	// changed is called after each change, without the lock. before or after is nil
 	// for what was not there or is there no more.
@@ -60,7 +60,7 @@ type extract[T any] struct {
 	// since is the resource version at which the object's resource has begun, or an earlier one. It is empty if that began
 	// before following did. If earlier resources of the name were missed, it is that of the first.
 	since string
-	taken bool // somebody follows what it stands for; protected by the album's lock
+	taken bool // somebody follows its resource; protected by the album's lock
 }
 
 func newAlbum[T any](lister *ListWatch, log *slog.Logger) *album[T] {
@@ -243,7 +243,7 @@ func (a *album[T]) allMissed() []*extract[T] {
 	return slices.Collect(maps.Values(a.missed))
 }
 
-// lastMissed is the last object under a name that has none now, nil if somebody took that object.
+// lastMissed is the last object under a name that has none now, nil if that object was taken.
 func (a *album[T]) lastMissed(name string) *extract[T] {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -186,7 +186,7 @@ func TestWhatWasMissedInAHistoryThatIsNoMoreTellsNothingOfTheNext(t *testing.T) 
 	require.Empty(t, f.definitions.missed)
 }
 
-// The handler is told once that a resource has ended, though there was more than one definition of it.
+// The handler hears once that a resource has ended, though there was more than one definition of it.
 func TestOfTwoDefinitionsThatNobodyCouldFollowTheLastIsTold(t *testing.T) {
 	f, gr := definedAnew(t)
 	f.recorded[gr] = Resource{Group: gr.Group, Name: gr.Resource, Version: "v1", DefinitionUID: "u0"}

@@ -162,7 +162,7 @@ func explain(what string, err error) error {
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-// advise is what to do about a kubeconfig that does not fit the server, empty if that is not what is wrong.
+// advise is the advice for a kubeconfig that does not fit the server, empty if that is not the error.
 func advise(err error) string {
 	var authority x509.UnknownAuthorityError
 	var name x509.HostnameError

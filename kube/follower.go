@@ -15,11 +15,10 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 )
 
-// Handler is told of what a [Follower] finds. Calls come one at a time, in the order
-// in which things are found for one resource. An error makes the follower call again,
-// later and later; a handler therefore must bear to be told twice.
+// Handler receives the findings of a [Follower]. Calls come one at a time, in the order in which things are found for one
+// resource. An error makes the follower call again, later and later; a handler therefore must bear a repeated call.
 type Handler interface {
-	// Added tells of a resource to record. since is empty, or a resource version at which the resource was new and had no
+	// Added announces a resource to record. since is empty, or a resource version at which the resource was new and had no
 	// objects. A watch from there needs no list and misses nothing, unless objects have outlived an earlier definition. The API
 	// server can still refuse it with 410, if objects came before its own history of the resource began.
 	Added(ctx context.Context, r Resource, since string) error
@@ -27,7 +26,7 @@ type Handler interface {
 	// version at which its definition and so all its objects were gone; empty if there is none. The definition may be new to
 	// the receiver: it was gone before it could be announced, and nobody has followed its objects.
 	Removed(ctx context.Context, r Resource, at string) error
-	// Changed tells of another version, because the one in use is no longer served. It also tells of a definition with new
+	// Changed announces another version, because the one in use is no longer served. It also announces a definition with new
 	// schemas: the same objects may look different now, at the same resource versions.
 	Changed(ctx context.Context, before, after Resource) error
 }
@@ -49,10 +48,9 @@ type FollowerOptions struct {
 	// RediscoverDegraded is the same when definitions or API services cannot be
 	// followed: 1 minute.
 	RediscoverDegraded time.Duration
-	// OnDiscovery is called with each complete discovery after the handler was told what
-	// it brought, if it is not nil.
+	// OnDiscovery is called with each complete discovery, after the handler has had its news, if it is not nil.
 	OnDiscovery func(ctx context.Context, d *Discovery)
-	// Log is where trouble is told; nil for nowhere.
+	// Log gets the errors; nil for none.
 	Log *slog.Logger
 }
 

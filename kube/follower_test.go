@@ -41,8 +41,7 @@ const none = `{"metadata":{"resourceVersion":"10"},"items":[]}`
 // rare keeps a follower from discovering on its own.
 var rare = FollowerOptions{Rediscover: time.Hour, RediscoverDegraded: time.Hour}
 
-// discoverOnce makes the follower discover once more, and waits until it has told
-// what it found.
+// discoverOnce makes the follower discover once more, and waits until it has announced its findings.
 func (f *following) discoverOnce(t *testing.T) {
 	t.Helper()
 	for len(f.discovered) > 0 {

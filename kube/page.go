@@ -129,7 +129,7 @@ func (p *page) each() error {
 	return err
 }
 
-// one reads one item. Its own faults are kept for confession (I3).
+// one reads one item. Its own faults are kept for gaps (I3).
 func (p *page) one(index int) error {
 	p.tape.mark(p.dec.InputOffset())
 	object := &Object{}

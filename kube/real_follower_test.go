@@ -82,7 +82,7 @@ func (r *realServer) betweenRuns(t *testing.T) {
 	require.NotContains(t, told, "added lost")
 	require.NotContains(t, told, "removed kept")
 	require.Empty(t, told["added kept"].since)
-	// Those that are new are looked for in a watch of a few seconds; what that does not show began after the list.
+	// New ones are looked for in a watch of a few seconds; if it does not show one, that began after the list.
 	for name, created := range map[string]*unstructured.Unstructured{"added fresh": fresh, "added reborn": rebirth} {
 		if told[name].since != list.ResourceVersion {
 			requireSince(t, created, told[name])

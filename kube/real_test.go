@@ -296,7 +296,7 @@ func definitionOf(plural, group string, versions ...string) *unstructured.Unstru
 	}})
 }
 
-// signallingStore tells of each change.
+// signallingStore signals each change.
 type signallingStore struct {
 	cache.Store
 	changed chan struct{}

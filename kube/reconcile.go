@@ -129,7 +129,7 @@ const (
 	served                   // by its definition
 	offered                  // by discovery, to be confirmed before a change counts
 	gone                     // with its definition
-	unclaimed                // offered by discovery, but no APIService says by whom: to be confirmed
+	unclaimed                // offered by discovery, but no APIService names the server: to be confirmed
 	unoffered                // missing from discovery, to be confirmed
 )
 
@@ -205,7 +205,7 @@ func (f *Follower) judgeNew(gv schema.GroupVersion) verdict {
 	return offered
 }
 
-// reconcile tells the handler what is to be told of one resource.
+// reconcile gives the handler the news of one resource.
 func (f *Follower) reconcile(ctx context.Context, gr schema.GroupResource) error {
 	want, since, v := f.judge(gr)
 	if v == unclaimed {
@@ -250,8 +250,8 @@ func (f *Follower) reconcile(ctx context.Context, gr schema.GroupResource) error
 	return f.change(ctx, current, want, v)
 }
 
-// reconcileRecorded tells of a resource of the earlier run that it is not served any more, and reports whether it is known what
-// has become of it. If another definition serves it, lists will show the rest.
+// reconcileRecorded announces that a resource of the earlier run is not served any more, and reports whether its fate is known.
+// If another definition serves it, lists will show the rest.
 func (f *Follower) reconcileRecorded(ctx context.Context, r Resource, v verdict) (settled bool, err error) {
 	gr, at := r.GroupResource(), ""
 	switch {

@@ -26,9 +26,8 @@ func (e *FrameTooLargeError) Error() string {
 		named(e.Namespace, e.Name), e.Limit)
 }
 
-// tape is a reader that remembers what was read since a mark, so that the bytes of
-// a value can be had after it was decoded from the stream. It is how an object is
-// decoded in one pass with its text kept.
+// tape is a reader that remembers the bytes since a mark, so that a value's bytes are there after it was decoded from the
+// stream. It is how an object is decoded in one pass with its text kept.
 type tape struct {
 	source io.Reader
 	limit  int64 // of bytes held since the mark

@@ -22,7 +22,7 @@
 //     recorder. A superuser does not even ask a schema of another role for its version.
 //   - Down on a record that holds deltas ([ErrFilled]), unless forced: nothing brings them back.
 //   - PostgreSQL before 15, which is not tested.
-//   - A database whose encoding is not UTF8, which cannot hold what Kubernetes serves.
+//   - A database whose encoding is not UTF8: it cannot hold Kubernetes' texts.
 //
 // The URL must lead to the server itself: session locks do not work through a pooler in transaction mode.
 //
@@ -35,7 +35,8 @@
 //     It may make and drop checkpoints, which are derived from the rest. It alone may take the leadership of a cluster (internal/election).
 //   - kuberewind_auditor may read the views and call the functions that read them, nothing else. Views run as their owner, functions as
 //     their caller.
-//   - kuberewind_pruner may have the oldest days dropped, by functions that look whether that is safe, and read what was dropped.
+//   - kuberewind_pruner may have the oldest days dropped, by functions that check whether that is safe, and may read the list
+//     of dropped days.
 //   - kuberewind_counter may read the views that the timeline counts from, and write the table activity. The writer is a member of it.
 //
 // A recorder calls [BecomeWriter] on each new connection. So it gives up its other rights even if it logs in as the owner.

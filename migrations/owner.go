@@ -38,7 +38,7 @@ func (o ownership) mayRead() error {
 	return nil
 }
 
-// mayMigrate refuses a schema that somebody else could have prepared: migrations would run what is in it.
+// mayMigrate refuses a schema that another user could have prepared: migrations would run its code.
 func (o ownership) mayMigrate() error {
 	if err := o.owned(); err != nil {
 		return err

@@ -26,7 +26,7 @@ func applied(t require.TestingT, conn *pgx.Conn, doc, change string) (result str
 	return result, failed
 }
 
-// sameAsGo requires that SQL gives what the package patch gives, or an error where it does.
+// sameAsGo requires that SQL gives the result of the package patch, or an error if it does.
 func sameAsGo(t require.TestingT, conn *pgx.Conn, doc, change string) {
 	canonical, err := patch.Canonical([]byte(doc))
 	require.NoError(t, err)

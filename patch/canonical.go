@@ -30,7 +30,7 @@ func (t *tape) release() {
 	}
 }
 
-// forget lets go of all that belongs to a text.
+// forget drops all that belongs to a text.
 func (t *tape) forget() {
 	t.text, t.err = nil, nil
 	clear(t.respelt)

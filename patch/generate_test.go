@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The values that properties are about. A tree is nil, bool, number, text, []tree or object. It says what a JSON text means;
+// The values that properties are about. A tree is nil, bool, number, text, []tree or object. It is the meaning of a JSON text;
 // spell writes it in any of the ways that JSON has for it.
 type (
 	tree   any

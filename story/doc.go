@@ -1,8 +1,8 @@
 // Package story tells what happened to an object and to all that it owns, on one time line. It prints nothing.
 //
-// Find finds the object, in all its lives. Search finds what it owns, what that owns, and the Events about any of them. Entries then gives their
-// changes in the order of the record, each with what it changed (package change). Rollouts sums up what the entries showed of each
-// rollout of a Deployment.
+// Find finds the object, in all its lives. Search finds its owned objects, theirs, and the Events about any of them. Entries
+// then gives their changes in the order of the record, each with what it changed (package change). Rollouts sums up what the
+// entries showed of each rollout of a Deployment.
 //
 // # What it guarantees
 //

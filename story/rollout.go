@@ -162,7 +162,7 @@ func (t *tracker) follow(d *deployment, e *Entry) {
 	}
 }
 
-// start starts a rollout, and ends the one before.
+// start starts a rollout, and ends the previous one.
 func (t *tracker) start(d *deployment, e *Entry, created bool) {
 	after := template(e.Doc)
 	if r := d.current; r != nil {

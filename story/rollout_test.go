@@ -141,7 +141,7 @@ func TestAPodOfTheOldTemplateIsNoTroubleOfTheRollout(t *testing.T) {
 	}, p.told(t))
 }
 
-// An Event is told by the UID of what it is about. Its name only says which Events need no look.
+// An Event is found by the UID of its object. Its name only says which Events need no look.
 func TestAnEventBelongsToAStoryByUID(t *testing.T) {
 	p := &play{}
 	p.deployment(watch.Added, 1, "v1", finished(1))

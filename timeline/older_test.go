@@ -95,7 +95,7 @@ func sum(lanes []lane) (n int64) {
 	return n
 }
 
-// countedOn asks on until everything is counted. Each answer holds the one before.
+// countedOn asks on until everything is counted. Each answer includes the previous one.
 func (s *scene) countedOn(t *testing.T, shape string, v url.Values, ask func() (older string, counted int64)) (answers int) {
 	t.Helper()
 	for before := int64(0); ; {

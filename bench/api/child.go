@@ -30,7 +30,7 @@ const (
 // Children are the parts of a program that measures this. Each ends when its standard input does.
 func Children() measure.Children { return measure.Children{recorderChild: record, serverChild: serve} }
 
-// A job is what a child is told.
+// A job is a child's task.
 type job struct {
 	Kubeconfig string // of a recorder
 	Dir        string // of a recorder

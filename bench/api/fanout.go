@@ -20,14 +20,14 @@ const (
 	watchers = 100
 	// mostChanges is how many events each of them gets, if there are ten Pods for each.
 	mostChanges = 100
-	// changeEvery is how long after the one before a change is written. kube-apiserver ends watches that do not take a burst at once.
+	// changeEvery is the time between two changes. kube-apiserver ends watches that do not take a burst at once.
 	changeEvery = 25 * time.Millisecond
 	// awaitFor bounds how long they may take, from the first write on.
 	awaitFor = 2 * time.Minute
 )
 
-// fanOut is what events cost that go to many clients: of our server at the end of the record, which a recorder writes meanwhile. Writes go to etcd, so that neither
-// server is charged with them.
+// fanOut measures the cost of events that go to many clients: of our server at the end of the record, while a recorder writes.
+// Writes go to etcd, so that neither server is charged with them.
 func (w *world) fanOut(protocol string) measure.Experiment {
 	e := measure.Experiment{
 		Name: "api-watch-" + short[protocol], Title: fmt.Sprintf("WATCH by %d clients, %s", watchers, protocol), Data: fmt.Sprintf("%d events", w.changes()),

@@ -8,8 +8,8 @@
 // If that is refused, or an error event comes, there is no Set. In two cases a watch begins at a new list:
 //
 //   - A resource is defined meanwhile. Its first list must be empty. If not, there is no Set.
-//   - A definition was changed. The server then begins the storage of the resource anew, and refuses older resource versions. The new list must show
-//     the objects that the watch told of, in the same versions. If not, there is no Set.
+//   - A definition was changed. The server then begins the storage of the resource anew, and refuses older resource versions.
+//     The new list must show the objects of the watch, in the same versions. If not, there is no Set.
 //
 // An object that is created and deleted just before such a list is missed.
 //
@@ -150,7 +150,7 @@ func (c *Capture) wait() error {
 	return err
 }
 
-// Stop ends the watches and gives what they told. The Set reads the files of the folder.
+// Stop ends the watches and gives their events. The Set reads the files of the folder.
 func (c *Capture) Stop() (data.Set, error) {
 	c.cancel(errStopped)
 	if err := c.wait(); err != nil {

@@ -146,7 +146,7 @@ func TestAWatchThatGoesOnFromAListWithOtherObjectsIsNoCapture(t *testing.T) {
 	config.Wrap(func(rt http.RoundTripper) http.RoundTripper { return &expirer{RoundTripper: rt} })
 	c, err := Start(t.Context(), config, t.TempDir())
 	require.NoError(t, err)
-	require.ErrorContains(t, c.group.Wait(), "a list shows what no watch told")
+	require.ErrorContains(t, c.group.Wait(), "a list shows objects that no watch has shown")
 	_, err = c.Stop()
 	require.ErrorContains(t, err, "make the capture again")
 }

@@ -83,7 +83,7 @@ func (c *Capture) followNew(ctx context.Context, r data.Resource) error {
 	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, serving, true, func(ctx context.Context) (bool, error) {
 		events, at, err := c.list(ctx, f.index, r, "")
 		if len(events) > 0 {
-			return false, fmt.Errorf("its first list shows %d objects that no watch told; make the capture again", len(events))
+			return false, fmt.Errorf("its first list shows %d objects that no watch has shown; make the capture again", len(events))
 		}
 		f.at = at
 		if errors.Is(err, errNotFound) {

@@ -89,7 +89,7 @@ func (c *Capture) keepAll(ctx context.Context, f *follower, out io.Writer) error
 	return errors.Join(fmt.Errorf("it has ended %d times", reopens), f.body.Close())
 }
 
-// skip moves to a new list, if that shows nothing that was not told.
+// skip moves to a new list, if the watch has shown all that is in it.
 func (c *Capture) skip(ctx context.Context, f *follower) error {
 	events, at, err := c.list(ctx, f.index, f.resource, "")
 	if err != nil {
@@ -100,7 +100,7 @@ func (c *Capture) skip(ctx context.Context, f *follower) error {
 		listed[e.UID] = strconv.FormatUint(e.RV, 10)
 	}
 	if !maps.Equal(listed, f.living) {
-		return fmt.Errorf("a list shows what no watch told since resource version %s; make the capture again", f.at)
+		return fmt.Errorf("a list shows objects that no watch has shown since resource version %s; make the capture again", f.at)
 	}
 	f.at = at
 	c.at.Store(f.name(), at)

@@ -43,7 +43,7 @@ func TestTheSameSeedGivesTheSameBytes(t *testing.T) {
 	require.NotEqual(t, first, digest(t, other))
 }
 
-// A follower checks each event as a client would that knows what it was told before.
+// A follower checks each event as a client would that remembers the earlier events.
 type follower struct {
 	set    Set
 	living map[string]string // UID by resource, namespace and name

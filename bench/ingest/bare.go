@@ -19,7 +19,7 @@ import (
 	"github.com/kuberewind/kuberewind/bench/data"
 )
 
-// bareJob is what the child is told.
+// bareJob is the child's task.
 type bareJob struct {
 	Kubeconfig []byte
 	Resources  []data.Resource

@@ -54,7 +54,7 @@ var fullColumns = []string{"observed_at", "type", "api_group", "resource", "name
 const insertFullRow = `INSERT INTO full_rows (observed_at, type, api_group, resource, namespace, name, uid, resource_version, object)
 	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`
 
-// baselineJob is what the child is told.
+// baselineJob is the child's task.
 type baselineJob struct {
 	Kubeconfig []byte
 	Database   string

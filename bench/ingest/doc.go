@@ -8,5 +8,5 @@
 //
 // To weigh the recorder's sweep and checkpoints, the run holds the last events back until all figures of the others are read.
 // It makes a checkpoint that does not count. The recorder then records the held events and ends. The next checkpoint counts: it
-// is made from the one before and the deltas since.
+// is made from the previous one and the deltas since.
 package ingest

@@ -107,7 +107,7 @@ func (s *Sizes) sources(seed uint64) (all []data.Source) {
 }
 
 // held is how many events are held back for a number of living objects. With them a checkpoint can be weighed as a recorder
-// makes it: from the one before and nine tenths of an interval. After so few the recorder itself does not make one yet.
+// makes it: from the previous one and nine tenths of an interval. After so few the recorder itself does not make one yet.
 func held(live int) int { return int(history.CheckpointInterval(int64(live)) * 9 / 10) }
 
 // on gives the next runs a Set, and names it in a few words. If its last events are to be held back, a generated Set has those

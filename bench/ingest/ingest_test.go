@@ -29,7 +29,7 @@ func benched(t *testing.T, s data.Settings, held int, do func(*Bench)) {
 	t.Helper()
 	dir := t.TempDir()
 	options := serverOptions
-	options.Durable = false // what is shown is that each way works, not what it costs
+	options.Durable = false // it shows that each way works, not its cost
 	require.NoError(t, measure.OnServer(t.Context(), options, func(server *measure.Server) error {
 		b := &Bench{Server: server, Recorder: recordertest.Program("recorder"), Dir: dir}
 		if s.Events > 0 {

@@ -55,7 +55,7 @@ type Outcome struct {
 	Took      time.Duration // from the first event on the wire to the last commit
 	Process   time.Duration // CPU time of the one under test
 	Postgres  time.Duration // CPU time of PostgreSQL
-	Pointing  time.Duration // of that, what the checkpoints took that the recorder made meanwhile
+	Pointing  time.Duration // of that, the share of the checkpoints that the recorder made meanwhile
 	Serving   time.Duration // CPU time of the server of the Set
 	Latencies []latency     // from the wire to the commit, or, of a bare watch, to the client; the shortest first
 	Before    Spaces        // after the first lists
@@ -64,7 +64,7 @@ type Outcome struct {
 	Peak      int64            // resident memory of the one under test, from its start on
 	Live      int              // in the first lists
 	Span      time.Duration    // what the events took in the cluster that they are of
-	// The share of a sweep of the next day, and of one checkpoint, made from the one before and the deltas since.
+	// The share of a sweep of the next day, and of one checkpoint, made from the previous one and the deltas since.
 	Sweep, Checkpoint Spaces
 	// Their CPU time, with PostgreSQL's.
 	SweepCPU, CheckpointCPU time.Duration

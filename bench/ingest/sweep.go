@@ -18,7 +18,8 @@ import (
 // sweepBatch is how many keyframes of a sweep are committed at once.
 const sweepBatch = 1000
 
-// further has a checkpoint made of what was measured, which is not weighed, and then the events come that were held back. The recorder is there to record them.
+// further makes a checkpoint of the measured deltas, which is not weighed, and then lets the held events come. The recorder is
+// there to record them.
 func (r *run) further(ctx context.Context, s *subject, db *pgx.Conn) error {
 	var cluster history.Cluster
 	if err := db.QueryRow(ctx, `SELECT cluster, name FROM kuberewind.clusters`).Scan(&cluster.Number, &cluster.Name); err != nil {
@@ -103,7 +104,7 @@ func (r *run) point(ctx context.Context, cluster history.Cluster) (history.Check
 	return history.NewCheckpointer(pool, cluster, history.CheckpointOptions{Busy: 1}).MakeOne(ctx)
 }
 
-// checkpointed makes a checkpoint of the one before and of what was held back, and weighs it.
+// checkpointed makes a checkpoint from the previous one and the held deltas, and weighs it.
 func (r *run) checkpointed(ctx context.Context, db *pgx.Conn, cluster history.Cluster) error {
 	var newest int64
 	if err := db.QueryRow(ctx, `SELECT max(checkpoint) FROM kuberewind.checkpoints WHERE cluster = $1`, cluster.Number).Scan(&newest); err != nil {

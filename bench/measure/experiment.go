@@ -132,7 +132,7 @@ func (r *Run) has(name string, rounds int, judged bool) bool {
 	return true
 }
 
-// Say tells of progress.
+// Say reports progress.
 func (r *Run) Say(format string, args ...any) { fmt.Fprintf(r.Log, "bench: "+format+"\n", args...) }
 
 // Do runs an experiment, and adds what came out to the report. It ends with the first error of a way. The values are in the
@@ -198,8 +198,8 @@ func (r *Run) add(result *Result, compare []Comparison, grow []Growth) error {
 	return r.keep()
 }
 
-// DoOnce runs something that tells by itself what all ways of an experiment gave: each value is one that was looked at, and not a run. There are
-// no rounds to compare one by one, and where something has to hold the noise floor is how far the looks at one way are apart.
+// DoOnce runs something that measures all ways of an experiment by itself. Each value is a look, and not a run. There are no
+// rounds to compare one by one, and where something has to hold the noise floor is how far the looks at one way are apart.
 func (r *Run) DoOnce(ctx context.Context, e Experiment, do func(context.Context) ([]*Measured, error)) error {
 	if r.has(e.Name, 1, len(e.Compare) > 0) {
 		return nil

@@ -30,7 +30,7 @@ func (r *Result) judgeGrowth(g Growth) error {
 	for _, m := range sizes {
 		cost := Median(m.Values[g.Quantity])
 		if cost <= 0 {
-			return fmt.Errorf("%s: %s of %q is 0, and what grows from that cannot be told", g.What, g.Quantity, m.Name)
+			return fmt.Errorf("%s: %s of %q is 0, so its growth cannot be computed", g.What, g.Quantity, m.Name)
 		}
 		factors, costs, runs = append(factors, m.Factor), append(costs, cost), append(runs, m.Values[g.Quantity])
 	}

@@ -82,8 +82,8 @@ func (r *Result) looked() bool {
 	})
 }
 
-// each puts together, by round, what several ways gave. The one value of a way that is run once goes with every round of the others. It gives nothing where
-// values are no rounds, or where it cannot be told whose they are.
+// each puts together, by round, what several ways gave. The one value of a way that is run once goes with every round of the
+// others. It gives nothing if values are no rounds, or if their rounds are not known.
 func (r *Result) each(ways ...[]float64) (rounds [][]float64) {
 	if r.looked() {
 		return nil

@@ -182,7 +182,7 @@ func (s *Server) create(ctx context.Context, how string) (address string, err er
 	return u.String(), err
 }
 
-// Drop drops a database, also one that somebody is still connected to.
+// Drop drops a database, also one with open connections.
 func (s *Server) Drop(ctx context.Context, database string) error {
 	return s.on(ctx, s.URL, func(conn *pgx.Conn) error {
 		_, err := conn.Exec(ctx, "DROP DATABASE "+nameOf(database)+" WITH (FORCE)")

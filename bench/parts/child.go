@@ -34,8 +34,8 @@ func Children() measure.Children {
 	return measure.Children{recorderChild: record, informerChild: inform}
 }
 
-// A job is what a child is told first. After that, each thing it reads is a question: whether to collect garbage, and answer with its usage, or only to answer.
-// When there is nothing more to read, it ends.
+// A job is a child's task. After that, each thing it reads is a question: whether to collect garbage, and answer with its
+// usage, or only to answer. When there is nothing more to read, it ends.
 type job struct {
 	Kubeconfig string // path of a file
 	Database   string

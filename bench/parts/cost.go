@@ -9,7 +9,7 @@ import (
 	"github.com/kuberewind/kuberewind/bench/measure"
 )
 
-// A cost is what something took: on the clock, of the CPU of the process that did it, and of that of PostgreSQL.
+// A cost is the time of something: on the clock, of the CPU of its process, and of PostgreSQL's CPU.
 type cost struct{ clock, client, server time.Duration }
 
 // costOf does something in this process. Earlier work, such as opening a sink, is not in its cost.

@@ -28,7 +28,7 @@ type subject struct {
 	err     error         // how; set before ended is closed
 }
 
-// begin starts a child; its CPU and memory are told by its process. Its log is in dir.
+// begin starts a child; CPU and memory are those of its process. Its log is in dir.
 func begin(ctx context.Context, name string, j job) (*subject, error) {
 	cmd, err := measure.Command(ctx, name, j)
 	if err != nil {
@@ -84,7 +84,7 @@ func (s *subject) end() error {
 	return fmt.Errorf("%w: %s", errors.Join(s.err, err), text[max(0, len(text)-2000):])
 }
 
-// poll is how often somebody looks whether something has come about.
+// poll is how often the measure looks whether something has happened.
 const poll = 20 * time.Millisecond
 
 // until waits for something to come about while the child runs.

@@ -121,7 +121,7 @@ func (w *written) list(ctx context.Context, sink *postgres.Sink, observed time.T
 	return write(ctx, sink, items)
 }
 
-// write records items as the recorder's pump does when much waits: one batch is encoded while the one before is committed.
+// write records items as the recorder's pump does when many wait: one batch is encoded while the previous one is committed.
 func write(ctx context.Context, sink *postgres.Sink, items []postgres.Item) error {
 	return writeBy(ctx, sink, items, batchRows)
 }

@@ -24,7 +24,7 @@ type Job struct {
 	Options Options
 }
 
-// hello is what the child says when it serves: how clients find it, and where it is told what to do.
+// hello is the child's message when it serves: its address for clients, and its address for commands.
 type hello struct {
 	Kubeconfig string
 	Control    string

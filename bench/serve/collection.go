@@ -141,7 +141,7 @@ func (s *Server) one(w http.ResponseWriter, req *http.Request, r *resource) {
 	_, _ = w.Write(text) // who asked may have gone
 }
 
-// from says after which resource version a watch goes on, and what it is sent before that, or refuses it.
+// from says after which resource version a watch goes on, and which events it gets before that, or refuses it.
 func (s *Server) from(w http.ResponseWriter, r *resource, asked string, initial bool) (rv uint64, living []object, ok bool) {
 	if initial {
 		v := s.state.view(r, func(object) bool { return true })
@@ -159,7 +159,8 @@ func (s *Server) from(w http.ResponseWriter, r *resource, asked string, initial 
 	return 0, nil, false
 }
 
-// watch sends what is written after a resource version, or, with sendInitialEvents, what lives and what is written from then on.
+// watch sends the writes after a resource version. With sendInitialEvents, it sends the living objects and the writes from then
+// on.
 func (s *Server) watch(w http.ResponseWriter, req *http.Request, r *resource) {
 	q := req.URL.Query()
 	initial := q.Get("sendInitialEvents") == "true"

@@ -99,8 +99,8 @@ func (s *Server) Go() { s.state.begin() }
 // Progress says how far the history is.
 func (s *Server) Progress() Progress { return s.state.progress() }
 
-// A Written says when an event was written, which is just before its bytes were given to the socket. At a rate it says when the event was due: what
-// waits because the one before could not be sent has waited from then on.
+// A Written says when an event was written, which is just before its bytes were given to the socket. At a rate it says when the
+// event was due: an event that the previous one holds up has waited from then on.
 type Written struct {
 	Resource int // index of the Set's
 	RV       uint64

@@ -13,9 +13,9 @@ import (
 	"github.com/kuberewind/kuberewind/bench/data"
 )
 
-// A frame is where an event lies in its file, and what has to be known of it without reading it.
+// A frame is the place of an event in its file, with the facts that are needed without reading it.
 type frame struct {
-	end    int64 // in the file of frames; it begins where the one before ends
+	end    int64 // in the file of frames; it begins at the end of the previous one
 	object int32 // of resource.objects
 	global int32 // number of the event among those of all resources
 	kind   byte  // index of kinds

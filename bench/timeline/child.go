@@ -24,7 +24,7 @@ const serverChild = "timeline-server"
 // Children are the parts of a program that measures this.
 func Children() measure.Children { return measure.Children{serverChild: serveRecord} }
 
-// A job is what the child is told.
+// A job is the child's task.
 type job struct{ Database string }
 
 // A served is what a client needs to know of the server.

@@ -15,7 +15,7 @@ func main() {
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
 		first := <-signals
-		// Before anything is told to end: a second signal ends the program at once, whatever it is waiting for.
+		// Before anything is ended: a second signal ends the program at once, whatever it is waiting for.
 		signal.Stop(signals)
 		cancel(fmt.Errorf("ended by a signal: %s", first))
 	}()

@@ -239,7 +239,7 @@ func cause(s postgres.StreamStatus) string {
 	return string(s.Gap.Cause)
 }
 
-// why is what the server or the recorder says of the state, with the gap that is open because of it.
+// why is the reason for the state, by the server or the recorder, with the open gap.
 func why(s postgres.StreamStatus) string {
 	if s.Gap == nil {
 		return s.Detail

@@ -73,7 +73,7 @@ func (l *listener) note(now time.Time) {
 	l.at = now
 }
 
-// lastLine returns the last line of text that is not empty, or else the one before.
+// lastLine returns the last line of text that is not empty, or else the previous one.
 func lastLine(text []byte, before string) string {
 	trimmed := bytes.TrimSpace(text)
 	if len(trimmed) == 0 {

@@ -122,7 +122,7 @@ func NewDecoder() *Decoder {
 	return &Decoder{zstd: decoder}
 }
 
-// Close lets go of its memory.
+// Close frees its memory.
 func (d *Decoder) Close() { d.zstd.Close() }
 
 // Block decodes records. Their documents share memory. The error wraps ErrBlock. Digests are not compared.

@@ -73,7 +73,7 @@ func New(o Options) (*Publisher, error) {
 // Normal tells what is as it should be.
 func (p *Publisher) Normal(reason, message string) { p.tell(corev1.EventTypeNormal, reason, message) }
 
-// Warning tells what somebody should look at.
+// Warning reports something that an operator should look at.
 func (p *Publisher) Warning(reason, message string) { p.tell(corev1.EventTypeWarning, reason, message) }
 
 // maxMessage is what an API server takes, in bytes.

@@ -204,7 +204,8 @@ func (c *Comparison) Result(allFields bool) ([]Difference, error) {
 	return kept, nil
 }
 
-// kept leaves out what could not be read at one of the instants, what is not selected, and what is different in bookkeeping only.
+// kept leaves out objects that could not be read at one of the instants or are not selected, and differences in bookkeeping
+// only.
 func (c *Comparison) kept(found []Difference, allFields bool) (kept []Difference, err error) {
 	selected, wanted := make([]bool, len(found)), make([]bool, len(found))
 	err = Each(found, func(i int, before, after patch.Doc) error {
@@ -228,8 +229,8 @@ func (c *Comparison) kept(found []Difference, allFields bool) (kept []Difference
 // stretch is how many differences a goroutine takes at a time.
 const stretch = 64
 
-// Each looks at differences on as many goroutines as there are processors, each once and in no order. It is told the place of one, and the object at both
-// instants. It ends with the first error.
+// Each looks at differences on as many goroutines as there are processors, each once and in no order. It gets the place of one,
+// and the object at both instants. It ends with the first error.
 func Each(all []Difference, look func(i int, before, after patch.Doc) error) error {
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))

@@ -52,7 +52,7 @@ type Config struct {
 	LeaseName      string `mapstructure:"lease-name"`
 	// LeaseDuration is how long a leader may be silent before it is taken for gone.
 	LeaseDuration time.Duration `mapstructure:"lease-duration"`
-	// EventNamespace is where the recorder tells of itself in Events; empty is that of the Pod, and none outside a cluster.
+	// EventNamespace is the namespace of the recorder's own Events; empty is that of the Pod, and none outside a cluster.
 	EventNamespace string `mapstructure:"event-namespace"`
 
 	// Include and Exclude are filter rules; see filter.ParseRule.
@@ -90,7 +90,7 @@ type Config struct {
 	LogLevel  string `mapstructure:"log-level"`
 }
 
-// Default is the configuration of a recorder that was told nothing.
+// Default is the configuration of a recorder without settings.
 func Default() Config {
 	return Config{
 		Database:    Embedded,

@@ -143,7 +143,7 @@ func ReadFile(v *viper.Viper, path string) error {
 
 const ruleForm = "resource[.group][/namespace][?label-selector]"
 
-// emptyRules refuses rules that are empty: viper drops them, and a filter that somebody meant would not be there.
+// emptyRules refuses rules that are empty: viper drops them, and an intended filter would not be there.
 func emptyRules(flags *pflag.FlagSet) error {
 	var errs []error
 	for name, form := range map[string]string{"include": ruleForm, "exclude": ruleForm, "redact": "resource[.group]:/path"} {

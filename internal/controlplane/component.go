@@ -16,8 +16,8 @@ const (
 	stopGrace = 3 * time.Second
 	// readyPoll is how often a starting component is asked whether it is ready.
 	readyPoll = 50 * time.Millisecond
-	// bindAttempts is how often a component is started again on another port when somebody else took its port
-	// between its choice and its use.
+	// bindAttempts is how often a component is started again on another port when another process took its port between choice
+	// and use.
 	bindAttempts = 5
 	// logTail is how many lines of a component's log an error shows.
 	logTail = 25
@@ -105,7 +105,8 @@ func (c *Component) Restart(ctx context.Context) error {
 	return c.Start(ctx)
 }
 
-// Roll stops the component and starts another program in its place, at the same address with the same data, and returns the one before.
+// Roll stops the component, starts another program in its place, at the same address with the same data, and returns the
+// stopped one.
 func (c *Component) Roll(ctx context.Context, path string) (before string, err error) {
 	if err := c.Stop(ctx); err != nil {
 		return "", err

@@ -36,8 +36,8 @@ func (e *Etcd) NoData() (*SavedData, error) {
 }
 
 // RestoreData kills etcd, puts the saved data in the place of its own and starts it. Revisions go back, and will be given again
-// to other writes. API servers are not told, as in a careless restore, and keep serving their watch caches. For an orderly
-// restore, restart them, as the manual of etcd says. Saved data can be restored more than once.
+// to other writes. API servers do not learn of it, as in a careless restore, and keep serving their watch caches. For an
+// orderly restore, restart them, as the manual of etcd says. Saved data can be restored more than once.
 func (e *Etcd) RestoreData(ctx context.Context, saved *SavedData) error {
 	if err := e.Kill(); err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 // AdminName is the user that every control plane has: a member of system:masters, who may do everything.
 const AdminName = "admin"
 
-// User is somebody who may show a token to the API servers. RBAC says what they may do.
+// User is a user who may show a token to the API servers. RBAC says what they may do.
 type User struct {
 	Name   string
 	Groups []string

@@ -108,7 +108,7 @@ func (p *ControlPlane) kwokArguments(programs, kubeconfig, stages string) ([]str
 	return append(arguments, "--config="+path), os.WriteFile(path, []byte(stages), 0o600)
 }
 
-// portFlags says how a program is told its port, and where it answers that it is well.
+// portFlags are a program's flags for its port, and its path for health checks.
 type portFlags struct {
 	flags  func(port int) []string
 	health func(port int) string

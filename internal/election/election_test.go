@@ -399,7 +399,7 @@ func TestTheLeaseDecidesWhoMayHaveTheRow(t *testing.T) {
 	require.Empty(t, first.lost)
 	require.NoError(t, plane.APIServer.Start(t.Context()))
 
-	// Another that has the Lease gets the row as well, and the one before hears of it.
+	// If another gets the Lease, it gets the row as well, and the former leader hears of it.
 	var holder string
 	require.Eventually(t, func() bool {
 		lease, err = leases.Get(t.Context(), "kuberewind-recorder", metav1.GetOptions{})

@@ -11,8 +11,8 @@
 //     that process's death reaches it. If SIGKILL kills the last holder, the server goes on running. The next holder adopts
 //     it, and stops it at its own end.
 //   - A flock that the server's processes inherit tells whether it is alive, never postmaster.pid. A crash, a reboot, or a
-//     reused pid may leave a false pid file; the package puts it aside. If somebody started a server by hand on the same
-//     data, the package uses it and leaves it running.
+//     reused pid may leave a false pid file; the package puts it aside. If a server was started by hand on the same data, the
+//     package uses it and leaves it running.
 //   - If a server's program or PL/pgSQL library was replaced on disk, [Server.Replaced] tells, whichever process started it.
 //     Its sessions, new ones too, go on with the old files: the library is loaded once, when the server starts.
 //     [Server.Renew] restarts it, unless others than the caller have sessions.

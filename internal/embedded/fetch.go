@@ -126,8 +126,8 @@ func download(ctx context.Context, version embeddedpostgres.PostgresVersion, scr
 	return nil
 }
 
-// awaitForks returns when each child that was forked before has executed its program. Until then it has open what this process had open: no
-// system runs a program that somebody can still write to ("text file busy").
+// awaitForks returns when each child that was forked before has executed its program. Until then it has all open files of this
+// process: no system runs a program that some process can still write to ("text file busy").
 func awaitForks() {
 	syscall.ForkLock.Lock()
 	defer syscall.ForkLock.Unlock()

@@ -26,7 +26,7 @@ type repository struct {
 	jar      []byte
 	checksum string
 	status   int           // of the jar
-	requests chan struct{} // if not nil, told of each request, which then hangs until its client leaves
+	requests chan struct{} // if not nil, gets each request, which then hangs until its client leaves
 }
 
 func (r *repository) ServeHTTP(w http.ResponseWriter, request *http.Request) {

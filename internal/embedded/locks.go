@@ -36,7 +36,7 @@ func (l layout) hold(ctx context.Context) (*flock.Flock, error) {
 	return lock, nil
 }
 
-// unheld tells whether nobody holds the server. It needs the lifecycle lock, so the answer stays true until that is let go.
+// unheld tells whether nobody holds the server. It needs the lifecycle lock, so the answer stays true until that is released.
 func (l layout) unheld() (bool, error) {
 	lock := newLock(l.holders())
 	free, err := lock.TryLock()
@@ -185,7 +185,7 @@ func describeSelf() string {
 	return fmt.Sprintf("pid %d on %s since %s\n", os.Getpid(), host, time.Now().UTC().Format(time.RFC3339))
 }
 
-// Unlock lets go of the lock. A second call does nothing.
+// Unlock releases the lock. A second call does nothing.
 func (l *Lock) Unlock() error {
 	if err := l.file.Close(); err != nil {
 		return fmt.Errorf("unlock %s: %w", l.file.Path(), err)

@@ -22,7 +22,7 @@ type Options struct {
 	Port int
 	// Throwaway trades safety against a crash of the machine for speed. It is for tests.
 	Throwaway bool
-	// Logger is told what starts, stops and takes long. Default: none.
+	// Logger logs starts, stops and long waits. Default: none.
 	Logger *slog.Logger
 }
 

@@ -111,7 +111,7 @@ func (s *Server) launch(ctx context.Context) (postmaster, error) {
 	return pm, s.noteStart(ctx, pm, program, was)
 }
 
-// spawn has pg_ctl start the server, because it leaves no child behind that somebody would have to wait for. Paths are
+// spawn has pg_ctl start the server, because it leaves no child behind that a parent would have to wait for. Paths are
 // relative, because pg_ctl hands them to a shell.
 func (s *Server) spawn(ctx context.Context) error {
 	lock, err := s.takeServerLock(ctx)
@@ -162,7 +162,7 @@ func globEscape(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
-// outsider tells whether a server that this package did not start uses the data: one that somebody started by hand.
+// outsider tells whether a server that this package did not start uses the data: one that was started by hand.
 func (l layout) outsider(ctx context.Context) (bool, error) {
 	pm, err := l.readPostmaster()
 	if errors.Is(err, fs.ErrNotExist) {

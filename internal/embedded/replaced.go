@@ -77,8 +77,8 @@ func (s *Server) noteStart(ctx context.Context, pm postmaster, program string, w
 	return writeNew(s.layout.startFiles(), text)
 }
 
-// Replaced returns the files of the running server that were replaced on disk since it was started, by an upgrade of the package
-// for example. The server goes on with the old ones. It returns none for a server that somebody started by hand.
+// Replaced returns the files of the running server that were replaced on disk since it was started, by an upgrade of the
+// package for example. The server goes on with the old ones. It returns none for a server that was started by hand.
 func (s *Server) Replaced() ([]Replacement, error) { return s.layout.replaced() }
 
 func (l layout) replaced() ([]Replacement, error) {

@@ -87,7 +87,7 @@ func (s *Server) checkAccount(ctx context.Context) error {
 	return fmt.Errorf("run a program in %s as user %s, who runs PostgreSQL: %w", s.layout.dir, s.account.name, cause(ctx, err))
 }
 
-// join takes hold of the server under the lifecycle lock, and lets go again if there is none to be had.
+// join becomes a holder of the server under the lifecycle lock, and releases it again if there is no server.
 func (s *Server) join(ctx context.Context) (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -186,7 +186,7 @@ func (s *Server) adopt(ctx context.Context) (postmaster, error) {
 	return s.awaitReady(ctx, outsider)
 }
 
-// Stop lets go of the server, and stops it if nobody else holds it: open sessions are cut. The context should outlive the one
+// Stop releases the server, and stops it if nobody else holds it: open sessions are cut. The context should outlive the one
 // that ended the caller's work. If it ends first, the server finishes its shutdown by itself, and the next Start waits for
 // that. A second call does nothing.
 func (s *Server) Stop(ctx context.Context) (err error) {
@@ -208,7 +208,7 @@ func (s *Server) leave(ctx context.Context) error {
 	err := s.holder.Close()
 	s.holder = nil
 	if err != nil {
-		return fmt.Errorf("let go of the embedded PostgreSQL: %w", err)
+		return fmt.Errorf("release the embedded PostgreSQL: %w", err)
 	}
 	last, err := s.layout.unheld()
 	if err != nil {

@@ -165,7 +165,7 @@ func TestPSQLIsConnectedWhateverTheEnvironmentSays(t *testing.T) {
 	require.Equal(t, "kuberewind kuberewind\n", string(out))
 }
 
-// listen takes a port that has to be free again after it is let go. Ports that systems give to outgoing connections (32768 and
+// listen takes a port that has to be free again after its release. Ports that systems give to outgoing connections (32768 and
 // up on Linux) may not be.
 func listen(t *testing.T) net.Listener {
 	t.Helper()

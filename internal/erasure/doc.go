@@ -7,7 +7,7 @@
 // afterwards, keyframes agree with their patches, and the new digests match the readable text. A record that does not fold is
 // refused whole: nothing is changed.
 //
-// An erasure is one transaction, in which no recorder can commit. It ends with a batch that says what was changed (see
-// sink/postgres, Erasing), so that verify accepts exactly that. Only the owner of the tables may erase: nobody else can change
+// An erasure is one transaction, in which no recorder can commit. It ends with a batch that lists the changes (see
+// sink/postgres, Erasing), so that verify accepts exactly those. Only the owner of the tables may erase: nobody else can change
 // a delta (I8).
 package erasure

@@ -181,7 +181,7 @@ func keyframe(doc patch.Doc) (object, exact []byte) {
 	return object, nil
 }
 
-// maxPlaces bounds what is told of one object.
+// maxPlaces bounds how many places are reported of one object.
 const maxPlaces = 10
 
 // places says where two versions differ.

@@ -172,8 +172,8 @@ func (p Pattern) Covers(c Change) bool {
 	return len(p.steps) <= len(c.Path) && p.matchesStart(c.Path[:len(p.steps)], c)
 }
 
-// SelectFrom gives of some changes what lies where the pattern points: a change below it as it is, one above it cut down to the
-// values that it has there.
+// SelectFrom takes from some changes the parts at which the pattern points. A change below it stays as it is; one above it is
+// cut down to the values there.
 func (p Pattern) SelectFrom(all []Change) []Change {
 	var found []Change
 	for _, c := range all {
@@ -218,8 +218,8 @@ func SelectAll(patterns []Pattern, all []Change) (found []Change) {
 	return found
 }
 
-// Elements leaves out of the changes that SelectFrom gave those of elements that came or went with their list: a first status is no change
-// of what it holds.
+// Elements removes from the result of SelectFrom the elements that came or went with their list. A first status is no change of
+// its contents.
 func Elements(all, selected []Change) []Change {
 	return slices.DeleteFunc(selected, func(c Change) bool {
 		return slices.ContainsFunc(all, func(whole Change) bool {

@@ -25,7 +25,7 @@ func Visible(all []Change) []Change {
 	return slices.DeleteFunc(slices.Clone(all), isBookkeeping)
 }
 
-// Expanded takes apart what was added or removed whole where that reads better: maps of scalars, such as labels.
+// Expanded splits a value that was added or removed whole, if that reads better: maps of scalars, such as labels.
 func Expanded(all []Change) []Change {
 	var out []Change
 	for _, c := range all {

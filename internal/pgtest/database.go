@@ -98,8 +98,8 @@ func (d *Database) Server() *Server { return d.server }
 // URL connects as the owner of the database: a superuser, unless TEST_DATABASE_URL says otherwise.
 func (d *Database) URL() string { return d.server.databaseURL(d.name, nil) }
 
-// Login makes a role that may log in, and do what the roles allow of which it is a member. It returns the URL to connect as it.
-// If the owner may not make roles, the test is skipped.
+// Login makes a role that may only log in, with the rights of the roles of which it is a member. It returns the URL to connect
+// as it. If the owner may not make roles, the test is skipped.
 func (d *Database) Login(t testing.TB, memberOf ...string) string {
 	t.Helper()
 	var may bool

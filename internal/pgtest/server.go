@@ -138,7 +138,7 @@ func (l *local) close(ctx context.Context) error {
 	return errors.Join(l.stop(ctx), l.watchdog.finish())
 }
 
-// close drops what is left on a server that is not ours, and ends one that is.
+// close drops our leftovers on a server that is not ours, and ends one of ours.
 func (s *Server) close(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

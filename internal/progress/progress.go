@@ -1,5 +1,5 @@
-// Package progress tells a person what a program does, and never stays silent for long: a first run that says nothing looks like one
-// that hangs. [Watch] starts one goroutine, which ends with the function that it returns.
+// Package progress tells a person what a program does, and never stays silent for long: a silent first run seems to hang.
+// [Watch] starts one goroutine, which ends with the function that it returns.
 package progress
 
 import (

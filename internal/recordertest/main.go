@@ -22,7 +22,7 @@ const ProgramsEnv = "KUBEREWIND_TEST_PROGRAMS"
 // built is the folder of the programs, while Main runs.
 var built string
 
-// Program is the path of a program that Main was told of.
+// Program is the path of a program that Main was given.
 func Program(name string) string { return filepath.Join(built, name) }
 
 // Main finds or builds the named programs, runs the tests of a package as pgtest.Main does, and exits. The surroundings do not decide which

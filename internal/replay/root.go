@@ -185,7 +185,7 @@ func run(ctx context.Context, root *cobra.Command) error {
 	}
 }
 
-// endWithin is the patience with a command that was told to end: an embedded PostgreSQL takes a moment to stop.
+// endWithin is the patience with a command that has to end: an embedded PostgreSQL takes a moment to stop.
 const endWithin = 15 * time.Second
 
 // report says what went wrong and gives the exit code.

@@ -1,4 +1,5 @@
-// Package scene holds one story of a shop, as data: who does what, when, and in what order. hack/scene plays it on a real control plane.
+// Package scene holds one story of a shop, as data: its actors, their actions, the times and the order. hack/scene plays it on
+// a real control plane.
 //
 // # What is the same each time
 //

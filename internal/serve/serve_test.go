@@ -217,7 +217,7 @@ func TestAURLOfAMebibyteEndsClearly(t *testing.T) {
 	code, _ := get(t, access, false, path, asIs)
 	require.Equal(t, http.StatusRequestHeaderFieldsTooLarge, code)
 
-	// With HTTP/2, the client is told how long a header may be, and sends no longer one.
+	// With HTTP/2, the client learns how long a header may be, and sends no longer one.
 	warm := client(t, access, true)
 	response, err := warm.Get(access.URL)
 	require.NoError(t, err)

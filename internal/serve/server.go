@@ -95,7 +95,7 @@ type Server struct {
 	endWatches context.CancelCauseFunc
 }
 
-// Listen binds the address and, unless it is shared, makes certificate and token. Close or Serve lets go of it.
+// Listen binds the address and, unless it is shared, makes certificate and token. Close or Serve closes it.
 func Listen(o Options) (*Server, error) {
 	hosts, err := allowed(o.AllowedHosts)
 	if err != nil {

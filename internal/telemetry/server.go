@@ -58,7 +58,7 @@ func (s *Server) Address() string { return s.listener.Addr().String() }
 
 // Close stops listening, be it that Serve was called or not.
 func (s *Server) Close() {
-	_ = s.http.Close() // whoever asks for metrics now asks in vain either way
+	_ = s.http.Close() // a client that asks for metrics now gets none either way
 	_ = s.listener.Close()
 }
 

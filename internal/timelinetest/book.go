@@ -191,7 +191,7 @@ func (b *Book) Delta(kind delta.Type, source delta.Source, resource, name, metad
 	return it
 }
 
-// Watched commits a delta that a watch told of.
+// Watched commits a delta of a watch.
 func (b *Book) Watched(kind delta.Type, resource, name, metadata, fields string) {
 	b.t.Helper()
 	b.Commit(b.Delta(kind, delta.SourceWatch, resource, name, metadata, fields))
@@ -203,7 +203,8 @@ func (b *Book) Lose(day time.Time) {
 	b.DB.Exec(b.t, "ALTER TABLE kuberewind.deltas_data DETACH PARTITION kuberewind.deltas_p"+day.Format("20060102"))
 }
 
-// Sweep ends the sweep of the day: what lives without a row of its own on that day is stored again, so that earlier days may be dropped.
+// Sweep ends the sweep of the day. Objects that live without a row of their own on that day are stored again, so that earlier
+// days may be dropped.
 func (b *Book) Sweep() {
 	b.t.Helper()
 	var items []postgres.Item

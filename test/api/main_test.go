@@ -1,5 +1,5 @@
-// Package api_test holds the API of the past against a real kube-apiserver: the same questions, the same answers. kubectl and informers
-// ask both, too.
+// Package api_test compares the API of the past with a real kube-apiserver: the same questions, the same answers. kubectl and
+// informers ask both, too.
 package api_test
 
 import (

@@ -11,7 +11,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/pgtest"
 )
 
-// odd are members of objects that JSON, or somebody's reading of it, allows. Each has a first and a second version. sql is what a
+// odd are members of objects that JSON, or a lax reading of it, allows. Each has a first and a second version. sql is what a
 // query must find in the second one as jsonb, at the path data.
 var odd = map[string]struct {
 	first, second string

@@ -24,7 +24,7 @@ func open(t *testing.T, db *pgtest.Database) *archive {
 	return &archive{t: t, conn: db.Connect(t)}
 }
 
-// awaitCount waits for so many deltas of a resource. Somebody else's table can only be polled.
+// awaitCount waits for so many deltas of a resource. A table of another system can only be polled.
 func (a *archive) awaitCount(r *resource, want int) {
 	a.t.Helper()
 	a.await(fmt.Sprintf("%d deltas of %s", want, r.plural),
@@ -112,7 +112,7 @@ func (x *row) fold(before patch.Doc) (patch.Doc, error) {
 	return patch.Canonical(text)
 }
 
-// requireHistory holds the record of a resource against what it should be: all of it, once, in order.
+// requireHistory checks the record of a resource: it has all of it, once, in order.
 func (a *archive) requireHistory(r *resource, want ...[]version) {
 	a.t.Helper()
 	var flat []version

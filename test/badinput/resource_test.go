@@ -232,7 +232,7 @@ func (r *resource) stream(w http.ResponseWriter, q *http.Request, each func(n in
 	}
 }
 
-// after are the events after a resource version, and what tells of more.
+// after are the events after a resource version, and the channel of new ones.
 func (r *resource) after(rv int) (events []event, news <-chan struct{}, gone bool) {
 	r.server.mu.Lock()
 	defer r.server.mu.Unlock()

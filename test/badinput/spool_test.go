@@ -50,7 +50,7 @@ func flood(r *resource, l *life, versions int) {
 	}
 }
 
-// outgrown is a recorder whose database went away, and that has spooled what came since.
+// outgrown is a recorder whose database went away, and that has spooled the deltas since.
 func outgrown(t *testing.T, compact bool) (s *server, cms *resource, start int, db *pgtest.Database, v *victim) {
 	t.Helper()
 	db, address := private(t)
@@ -112,7 +112,7 @@ func TestASpoolIsDrainedOnceHoweverOftenTheRecorderIsKilled(t *testing.T) {
 		if i == 0 {
 			next.Await(t, "going on from the spool")
 		}
-		next.Await(t, "record opened") // The one before may have come to the spool's end before it was killed.
+		next.Await(t, "record opened") // The first recorder may have come to the spool's end before it was killed.
 		record.awaitCount(cms, 2+8*(i+1))
 		next.Kill(t)
 	}

@@ -28,7 +28,7 @@ type fault struct {
 	do      func(t *testing.T, w *world, during func())
 }
 
-// faults are in the order in which they are nested: what needs an API server that answers comes before what takes it away.
+// faults are in the order of their nesting: a fault that needs an API server that answers comes before one that takes it away.
 var faults = []fault{
 	{kind: "crd-recreated", part: "definition", quick: true, do: recreateDefinition},
 	{kind: "rbac-withdrawn", part: "rights", do: withdrawRights},
@@ -101,7 +101,7 @@ func withdrawRights(t *testing.T, w *world, during func()) {
 	w.bindReader(t)
 }
 
-// secondRecorder is one that somebody has started by mistake, or as a standby. Whichever is left in the end goes on.
+// secondRecorder is a recorder that was started by mistake, or as a standby. Whichever is left in the end goes on.
 func secondRecorder(t *testing.T, w *world, during func()) {
 	w.second(t)
 	w.hold(t, w.between(2, 5))

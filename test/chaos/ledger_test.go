@@ -45,7 +45,7 @@ type place struct {
 type state struct {
 	write
 	seq   int64 // of its row, 0 if there is none
-	ended int64 // of the row that tells of the end of what it has replaced
+	ended int64 // of the row that ends the object that it has replaced
 }
 
 // row is one delta of the record.
@@ -108,7 +108,7 @@ func (l *ledger) update(ctx context.Context, db pgx.Tx) error {
 	return nil
 }
 
-// enter finds the write that a row tells of. Keyframes and inferred deletes tell of none.
+// enter finds the write of a row. Keyframes and inferred deletes tell of none.
 func (l *ledger) enter(x row) {
 	revision, err := strconv.ParseInt(x.text, 10, 64)
 	if x.source != "watch" && x.source != "relist" || err != nil || revision <= l.from {
@@ -190,8 +190,8 @@ func (l *ledger) gaps(ctx context.Context, db pgx.Tx) ([]gap, error) {
 	})
 }
 
-// confesses says whether a gap covers a write of this generation or the one before. One that ended with nothing missed owns up
-// to nothing.
+// confesses says whether a gap covers a write of this generation or the one before. A gap that ended with nothing missed covers
+// nothing.
 func (g *gap) confesses(s *state, generation int) bool {
 	if g.resource != s.resource || g.outcome == "resumed" {
 		return false
@@ -321,7 +321,7 @@ func (l *ledger) settle(ctx context.Context, w *world) (v verdict, err error) {
 	}
 }
 
-// An API server whose cache is of another history has put that one's object in the place of what etcd had.
+// An API server whose cache is of another history has replaced etcd's object by that history's.
 func TestAnUpdateThatIsAnotherObject(t *testing.T) {
 	const text = `{"apiVersion":"example.kuberewind.dev/v1","kind":"Widget","metadata":{"name":"w","namespace":"default","uid":%q}}`
 	w, err := new(oracle).parse(controlplane.Revision{

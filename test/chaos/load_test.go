@@ -35,7 +35,7 @@ var (
 	clusterRoleBindings = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"}
 )
 
-// kindOf are the kinds that are written all the time: what is cached, what is not (Events), and what a definition has brought.
+// kindOf are the kinds that are written all the time: cached ones, uncached ones (Events), and those of a definition.
 var kindOf = map[schema.GroupVersionResource]string{
 	configMaps: "ConfigMap", secrets: "Secret", pods: "Pod", events: "Event", leases: "Lease", deployments: "Deployment", widgets: "Widget",
 }

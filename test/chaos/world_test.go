@@ -66,8 +66,7 @@ func newWorld(t *testing.T, random *rand.Rand, selected []fault) *world {
 	w := &world{random: random, dir: t.TempDir(), exits: map[int]int{}}
 	w.key = filepath.Join(w.dir, "redaction.key")
 	w.plane = controlplane.ForTest(t, controlplane.Options{APIServer: controlplane.APIServerOptions{Args: []string{
-		// Stored objects can be compared with the recorded ones, Events expire while somebody looks, and the load is not held
-		// back.
+		// Stored objects can be compared with the recorded ones, Events expire within a run, and the load is not held back.
 		"--storage-media-type=application/json", "--event-ttl=40s", "--etcd-compaction-interval=" + compacted.String(),
 		"--max-requests-inflight=2000", "--max-mutating-requests-inflight=1000",
 	}}, Users: []controlplane.User{{Name: recorderUser}}})

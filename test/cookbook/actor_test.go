@@ -24,7 +24,7 @@ type ref struct {
 	namespace, name string
 }
 
-// actor is somebody who changes the cluster: a controller under its field manager, or a person who uses kubectl.
+// actor is a user who changes the cluster: a controller under its field manager, or a person with kubectl.
 type actor struct {
 	*world
 	t       *testing.T
@@ -142,8 +142,8 @@ type write struct {
 	second int64
 }
 
-// awaitTurn waits for the next second if somebody else has changed the object in this one. The times of managedFields are
-// whole seconds, so that of two managers in one second nobody can say which was the last.
+// awaitTurn waits for the next second if another actor has changed the object in this one. The times of managedFields are whole
+// seconds, so that of two managers in one second nobody can say which was the last.
 func (a *actor) awaitTurn(r ref, by string) {
 	a.t.Helper()
 	last, ok := a.writes[r]
@@ -156,7 +156,7 @@ func (a *actor) awaitTurn(r ref, by string) {
 	a.writes[r] = write{by: by}
 }
 
-// wrote returns when what was written is on record, so that the next write has a higher seq, whatever its resource.
+// wrote returns when the write is on record, so that the next write has a higher seq, whatever its resource.
 func (a *actor) wrote(r ref, o *unstructured.Unstructured) {
 	a.t.Helper()
 	last := a.writes[r]

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// expect holds the answers against the story itself, so that -update cannot bless what is wrong.
+// expect checks the answers against the story itself, so that -update cannot bless wrong ones.
 func (s *story) expect(t *testing.T, p page, outputs []string) {
 	t.Helper()
 	of := func(title string) [][]string { t.Helper(); return answer(t, p, outputs, title) }

@@ -86,7 +86,7 @@ func (s shell) run(t *testing.T, line string) (out, errs string, code int) {
 	return regexp.MustCompile(` {2,}`).ReplaceAllString(string(stdout), " "), stderr.String(), code
 }
 
-// succeeds says that the line did what it is for: of diff, 1 means that something is different.
+// succeeds says that the line did its work: 1 of diff means that something is different.
 func succeeds(line string, code int) bool {
 	return code == 0 || code == 1 && strings.HasPrefix(line, "replay diff")
 }

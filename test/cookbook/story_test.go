@@ -165,7 +165,7 @@ data: {instant-refunds: "off"}
 	s.progress("payments", "ledger", 1, 1, "NewReplicaSetAvailable")
 }
 
-// paymentsChange is what somebody asks about afterwards: what changed there, in the minutes before?
+// paymentsChange is the question afterwards: what changed there, in the minutes before?
 func (s *story) paymentsChange() {
 	flags := ref{configMaps, "payments", "feature-flags"}
 	s.uids["first flags"] = s.alice.get(flags).GetUID()

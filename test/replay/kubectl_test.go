@@ -111,7 +111,8 @@ func cells(table string) [][]string {
 
 var ages = regexp.MustCompile(`(\d+[ydhms])+`)
 
-// sameAge accepts that time has passed: as long as kubectl and replay took, and what is cut off; or one step of what is shown.
+// sameAge accepts that time has passed: as long as kubectl and replay took, with the cut-off rest; or one step of the shown
+// time.
 func sameAge(theirs, ours string, took time.Duration) bool {
 	if ages.ReplaceAllString(theirs, "") != ages.ReplaceAllString(ours, "") {
 		return false

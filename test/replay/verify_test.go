@@ -91,7 +91,7 @@ func theRecordIsProved(t *testing.T, c *cluster) {
 	c.tamper(last)
 }
 
-// count writes to an object until it is told to stop, which gives the last version.
+// count writes to an object until it gets the signal to stop, and then gives the last version.
 func (c *cluster) count(object *unstructured.Unstructured) (stop func() *unstructured.Unstructured) {
 	ctx, cancel := context.WithCancel(c.t.Context())
 	done := make(chan *unstructured.Unstructured, 1)

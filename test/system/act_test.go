@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// act is somebody who changes the cluster.
+// act is a user who changes the cluster.
 type act struct {
 	t      *testing.T
 	client dynamic.Interface

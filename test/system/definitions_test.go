@@ -48,7 +48,7 @@ func TestWhatIsMadeAndUsedWhileNoRecorderRunsIsRecordedFromItsFirstInstance(t *t
 	one := a.create(widgets, template(widgets, "default", "one"))
 	two := a.create(widgets, template(widgets, "default", "two"))
 	a.delete(widgets, "one")
-	// More than a few revisions, so that what a watch can no longer be told is not found by luck.
+	// More than a few revisions, so that a lost watch event is not found by luck.
 	for i := range 100 {
 		a.create(configMaps, template(configMaps, "default", fmt.Sprint("other-", i)))
 	}
@@ -108,7 +108,8 @@ func TestAResourceThatVanishedWhileItWasWatchedIsComplete(t *testing.T) {
 	w.awaitLines(t, []string{"Added one " + string(first.GetUID()), "Deleted one " + string(first.GetUID()), "Added two " + string(second.GetUID())}, widgetRows)
 	require.Equal(t, []string{"not_found resumed"}, w.lines(t, gaps))
 	require.Equal(t, []string{"live"}, w.lines(t, `SELECT state FROM kuberewind.streams WHERE resource = 'widgets'`))
-	// The recorder has told of it, and what it told is on record and has no consequences. It may have opened and closed the gap in one commit.
+	// The recorder has announced it, and the announcement is on record and has no consequences. It may have opened and closed
+	// the gap in one commit.
 	w.awaitLines(t, []string{"Normal GapClosed", "Normal LeaderElected"}, `SELECT * FROM (`+ownEvents+`) AS own (said) WHERE said <> 'Warning GapOpened'`)
 	recorder.Terminate(t)
 }

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// rebuilds is at how many random revisions a random resource is rebuilt and held against what the server lists there.
+	// rebuilds is at how many random revisions a random resource is rebuilt and compared with the server's list.
 	rebuilds = 200
 	// wholeRebuilds is at how many the whole cluster is.
 	wholeRebuilds = 12
@@ -172,7 +172,7 @@ func (w *world) objectsInEtcd(t *testing.T, rev int64) (n int) {
 	return n
 }
 
-// requireSnapshots holds what plain SQL gives of a namespace against the same lists.
+// requireSnapshots compares a namespace by plain SQL with the same lists.
 func (w *world) requireSnapshots(t *testing.T, random *rand.Rand) {
 	t.Helper()
 	resources := []streamName{{"", "v1", "pods"}, {"", "v1", "configmaps"}, {"apps", "v1", "deployments"}, {"batch", "v1", "jobs"}}

@@ -51,8 +51,8 @@ func newWorld(t *testing.T) *world {
 	return worldOn(t, controlplane.ForTest(t, planeOptions))
 }
 
-// lentWorld is newWorld for a test that makes nothing but what restore takes away, and that ends with an etcd and an API server that work
-// and agree. It may restart both, and restore older data.
+// lentWorld is newWorld for a test whose objects restore takes away, and that leaves an etcd and an API server that work and
+// agree. It may restart both, and restore older data.
 func lentWorld(t *testing.T) *world {
 	t.Helper()
 	return worldOn(t, pool.ForTest(t))
@@ -188,7 +188,7 @@ func (w *world) begin(t *testing.T) {
 	w.oracle.from = from
 }
 
-// compare waits until the record has come to etcd's revision of now, and holds it against the oracle: all of it.
+// compare waits until the record has come to etcd's present revision, and compares all of it.
 func (w *world) compare(t *testing.T) {
 	t.Helper()
 	ctx := t.Context()

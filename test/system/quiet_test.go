@@ -109,7 +109,7 @@ func TestEventsDoNotAgeOutOfACompactedEtcd(t *testing.T) {
 		require.NoError(t, w.plane.Etcd.Compact(t.Context(), now))
 		require.Positive(t, w.plane.APIServer.CutConnections())
 	}
-	// Somebody else goes on from there: etcd has kept no more than what came since.
+	// A client goes on from there: etcd has kept only the later revisions.
 	stop()
 	position := r.ResumeResourceVersion()
 	for i := range 5 {

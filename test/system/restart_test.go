@@ -33,7 +33,8 @@ type churn struct {
 	stop   func() // returns when nothing is written any more
 }
 
-// churned is what it writes to: what is cached, what is not (Events), and what is cached only once it is asked for (widgets).
+// churned are the resources that it writes to: a cached one, an uncached one (Events), and one that is cached only when a
+// client asks for it (widgets).
 var churned = []schema.GroupVersionResource{configMaps, secrets, pods, events, leases, widgets}
 
 // churn writes until it is stopped, or the test ends.

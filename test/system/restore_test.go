@@ -75,7 +75,7 @@ func (r *restored) awaitTruth(t *testing.T) {
 	require.NotEmpty(t, causes)
 }
 
-// awaitAll waits until every stream has been told: one etcd keeps them all.
+// awaitAll waits until every stream knows: one etcd keeps them all.
 func (r *restored) awaitAll(t *testing.T) {
 	t.Helper()
 	eventually(t.Context(), t, "every stream in another generation", func() bool {

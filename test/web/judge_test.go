@@ -40,7 +40,7 @@ type unknown struct {
 
 const never = math.MaxInt64
 
-// newJudged reads what SQL says of a record. lost are days whose partitions are gone: no view tells of these.
+// newJudged reads what SQL says of a record. lost are days whose partitions are gone: no view shows these.
 func newJudged(t *testing.T, db *pgtest.Database, uid string, words timelinetest.Words, lost ...time.Time) *judged {
 	t.Helper()
 	j := &judged{uid: uid, url: db.URL(), db: db.Connect(t), sql: timelinetest.Documented(t, "../../docs/timeline.md"), words: words}
@@ -389,7 +389,8 @@ func (c *comparing) marks(ctx context.Context) error {
 	return err
 }
 
-// notKnown compares what is drawn as not known. Of the strip and of the bars that is what the filter's resources lack, of a lane what its resource lacks.
+// notKnown compares what is drawn as not known. The lack of the strip and of the bars is that of the filter's resources, the
+// lack of a lane that of its resource.
 func (c *comparing) notKnown(ctx context.Context) error {
 	got, want := map[string][]string{}, map[string][]string{}
 	for _, h := range c.shown.Hatched {

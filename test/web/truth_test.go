@@ -29,7 +29,8 @@ var (
 	windows = flag.Int("windows", 200, "how many random windows TestWhatIsDrawn compares with SQL")
 )
 
-// Of random windows, what is drawn is what SQL counts, and what the command line prints. With -seed, the windows are those of an earlier run.
+// In random windows, the drawn marks are those that SQL counts and the command line prints. With -seed, the windows are those
+// of an earlier run.
 func TestWhatIsDrawnIsWhatSQLCounts(t *testing.T) {
 	if !*all {
 		t.Skip("it takes minutes: make test-web runs it")
@@ -81,7 +82,7 @@ func keys(of map[string]bool) (all []string) {
 	return all
 }
 
-// An oracle is what Node asks what to look at, and tells what was drawn. One request comes after the other.
+// An oracle answers Node's question what to look at, and gets the drawn marks. One request comes after the other.
 type oracle struct {
 	t       *testing.T
 	records []*judged

@@ -13,7 +13,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/scene/record"
 )
 
-// A finding of a trial is a kind of write after which the record once named somebody else.
+// A finding of a trial is a kind of write after which the record once named a wrong writer.
 type finding struct{ sentence, sql, want string }
 
 // said gives, in the order of the record, who is named and who is a hint.

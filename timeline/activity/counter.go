@@ -32,7 +32,7 @@ type Options struct {
 	Block int64
 	// Busy is which part of the time it may work; 0 means half. 1 is without a rest.
 	Busy float64
-	// Log is told what Run cannot return; nil means nobody.
+	// Log gets the errors that Run cannot return; nil means none.
 	Log *slog.Logger
 }
 

@@ -46,7 +46,8 @@ func (s *sequencer) add(k kind, ms int64) {
 
 var errBadSequence = errors.New("its sequence does not end with its last seq")
 
-// decode gives the number of the kind of each delta, and when it occurred. It refuses bytes that are not of n deltas, and after that whatever it gave is void.
+// decode gives the number of the kind of each delta, and when it occurred. It refuses bytes that are not of n deltas; all that
+// it gave before is void then.
 func decode(bytes []byte, kinds int, n int64, give func(i int64, kind int, ms int64)) error {
 	ms := int64(0)
 	for i := range n {

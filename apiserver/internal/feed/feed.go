@@ -131,7 +131,7 @@ func (f *Feed) jump(to, ends int64) {
 	}
 	f.jumps++
 	if ends == 0 {
-		ends = -1 // It is found when somebody needs it.
+		ends = -1 // It is found when a Reader needs it.
 	}
 	f.begin(to, ends)
 	f.wake()
@@ -151,8 +151,8 @@ func (f *Feed) wake() {
 }
 
 // Advance moves the Feed to a later seq. It may also be the same one, if the end of a gap has come. It reads the deltas between
-// once, for all Readers. If they are more than half of what is kept, each Reader reads them by itself, as after SeekTo, which
-// says what ends is. After an error the Feed is where it was.
+// once, for all Readers. If they are more than half of the kept deltas, each Reader reads them by itself, as after SeekTo;
+// SeekTo explains ends. After an error the Feed is where it was.
 func (f *Feed) Advance(ctx context.Context, to, ends int64) error {
 	f.moving.Lock()
 	defer f.moving.Unlock()
@@ -270,7 +270,7 @@ func between(ctx context.Context, record Record, q history.Query, relists []hist
 // eventBytes is what an Event takes beside its texts.
 const eventBytes = 512
 
-// newEvent lets go of what no watch needs.
+// newEvent drops the parts that no watch needs.
 func newEvent(v history.Version, err error) *Event {
 	v.Patch, v.Object = nil, nil
 	return &Event{Version: v, Err: err, size: int64(2*len(v.Doc)+len(v.Before)) + eventBytes}

@@ -21,8 +21,8 @@ type Reader struct {
 	open   bool
 }
 
-// Reader makes a Reader of the deltas of a scope after where the Feed is. Each end of a gap that the Feed passes from now on is given to it.
-// Close lets go of it.
+// Reader makes a Reader of the deltas of a scope after where the Feed is. Each end of a gap that the Feed passes from now on is
+// given to it. Close frees it.
 func (f *Feed) Reader(ctx context.Context, scope history.Scope) (*Reader, error) {
 	for {
 		if _, _, err := f.place(ctx); err != nil {

@@ -47,7 +47,7 @@ func (p *present) Authorize(ctx context.Context, a authorizer.Attributes) (autho
 	return authorizer.DecisionAllow, reasonReadable, nil
 }
 
-// refused says why nobody may do this through this server, or nothing if somebody may.
+// refused says why no user may do this through this server, or nothing if some may.
 func refused(a authorizer.Attributes) string {
 	instead := Instead(a.GetSubresource())
 	switch {

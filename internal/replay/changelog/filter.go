@@ -36,7 +36,7 @@ func (f *filter) addFlags(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.paths, "path", nil, "only changes at or below a path, such as spec.replicas or 'spec.containers[*].image'")
 	flags.StringSliceVar(&f.managers, "manager", nil, "only what these field managers are proved to have written; * stands for any text")
 	flags.StringSliceVar(&f.types, "type", nil, "only deltas of these types: Added, Updated, Deleted, Sync")
-	flags.StringArrayVarP(&f.labels, "selector", "l", nil, "only objects with these labels, in the version or the one before")
+	flags.StringArrayVarP(&f.labels, "selector", "l", nil, "only objects with these labels, in the version or its predecessor")
 	flags.BoolVar(&f.owned, "owned", false, "also what the named objects own: of a Deployment its ReplicaSets and Pods")
 	flags.StringArrayVar(&f.indices, "index", nil, "only what an index has under a value: name=value (namespace, label, owner, node, uid)")
 }

@@ -29,7 +29,7 @@ type reading struct {
 	served *resource.Catalog // nil until it is asked for
 }
 
-// read opens the record, asks, and lets go of it.
+// read opens the record, asks, and closes it.
 func (c *completer) read(cmd *cobra.Command, args []string, ask func(*reading) (offer, error)) (found offer, err error) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), patience)
 	defer cancel()

@@ -91,7 +91,7 @@ func (p *coveragePrinter) table(r *Report) error {
 // incomplete is the cell of a stretch that is not complete.
 var incomplete = regexp.MustCompile(`(?m)(  )no\b`)
 
-// shows leaves out the time before a first list and after the end of the record, unless the table is wide. The verdict tells of
+// shows leaves out the time before a first list and after the end of the record, unless the table is wide. The verdict names
 // that end.
 func (p *coveragePrinter) shows(s *Stretch) bool {
 	return p.wide || s.missing || s.Cause != delta.CauseFirstList && !s.after

@@ -36,7 +36,7 @@ func (f *filter) addFlags(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.indices, "index", nil, "only what an index has under a value at either instant: name=value (namespace, label, owner, node, uid)")
 }
 
-// read reads the flags. person says that somebody reads the answer at a terminal.
+// read reads the flags. person says that a person reads the answer at a terminal.
 func (f *filter) read(e *env.Env, cmd *cobra.Command, person bool) (err error) {
 	if f.patterns, err = field.ParsePatterns(f.paths); err != nil {
 		return err

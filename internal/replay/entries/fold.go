@@ -26,7 +26,7 @@ type Fold struct {
 	Managers []string // patterns of path.Match; only proved managers match
 	Types    []delta.Type
 	Patterns []field.Pattern
-	Selects  selection.Selector // by labels, of the version or the one before
+	Selects  selection.Selector // by labels, of the version or its predecessor
 	Indices  []selector.Index   // in all of which the version or the one before is
 	// AllFields keeps bookkeeping fields.
 	AllFields bool

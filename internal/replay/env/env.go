@@ -53,7 +53,7 @@ func New(streams genericiooptions.IOStreams, environ []string) *Env {
 	}
 }
 
-// newLog tells of the embedded PostgreSQL and of the record what is wrong; the rest is noise beside an answer.
+// newLog logs errors of the embedded PostgreSQL and of the record; the rest is noise beside an answer.
 func newLog(out io.Writer) *slog.Logger { return telemetry.NewLogger(out, "text", slog.LevelWarn) }
 
 // Log is for what is wrong while a command runs.
@@ -91,13 +91,13 @@ func (e *Env) Silent(cmd *cobra.Command) (*Env, error) {
 	return silent, silent.Load(cmd)
 }
 
-// Record is an open record. Close lets go of the database, and ends the embedded one if it was started for this.
+// Record is an open record. Close closes the database, and ends the embedded one if it was started for this.
 type Record struct {
 	*history.Record
 	database *recorder.Database
 }
 
-// Close lets go of the record.
+// Close closes the record.
 func (r *Record) Close() error {
 	r.Record.Close()
 	return r.database.Close()
@@ -117,13 +117,13 @@ func (e *Env) Open(ctx context.Context) (*Record, error) {
 	return &Record{Record: rec, database: database}, nil
 }
 
-// Records are the open records of one database, one for each cluster. Close lets go of it.
+// Records are the open records of one database, one for each cluster. Close closes it.
 type Records struct {
 	All      []*history.Record
 	database *recorder.Database
 }
 
-// Close lets go of the records.
+// Close closes the records.
 func (r *Records) Close() error {
 	for _, record := range r.All {
 		record.Close()

@@ -77,7 +77,7 @@ func SettingFlags(flags *pflag.FlagSet) {
 	flags.Bool("utc", false, "times in UTC, not in the local zone: both times that are typed without a zone and times that are printed")
 }
 
-// loadSettings reads flags over environment over file over what the recorder is told over defaults.
+// loadSettings reads flags over environment over file over the recorder's settings over defaults.
 func loadSettings(flags *pflag.FlagSet, environ []string) (Settings, error) {
 	if err := unknownVariables(environ); err != nil {
 		return Settings{}, err

@@ -22,7 +22,7 @@ const (
 	codeNotFound = 127
 )
 
-// killAfter is how long a program may take to end when it is told to.
+// killAfter is how long a program may take to end after it was asked to.
 const killAfter = 10 * time.Second
 
 // A Program is what is run at a place.

@@ -39,7 +39,7 @@ func newClient(config *rest.Config, origin, what string, patience time.Duration)
 	return &client{url: origin, what: what, http: made}, nil
 }
 
-// Close lets go of connections.
+// Close closes idle connections.
 func (c *client) Close() { c.http.CloseIdleConnections() }
 
 // ask sends a body, unless it is nil, and reads the answer.

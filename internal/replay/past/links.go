@@ -19,7 +19,7 @@ type Link struct{ Page, Code string }
 // A Focus is what the page shows first. Empty parts are left out.
 type Focus struct{ Cluster, At, Resource, Namespace, Name string }
 
-// URL is the link with a focus. All of it stands behind "#", so that no server and no proxy is told.
+// URL is the link with a focus. All of it stands behind "#", so that no server and no proxy sees it.
 func (l Link) URL(f Focus) string {
 	var b strings.Builder
 	b.WriteString(l.Page + "#code=" + l.Code)
@@ -39,7 +39,7 @@ var readable = strings.NewReplacer("%3A", ":", "%2F", "/")
 // Links asks a server for links to its page.
 type Links struct{ *client }
 
-// NewLinks makes a client of a server. Close lets go of it.
+// NewLinks makes a client of a server. Close closes it.
 func NewLinks(access *serve.Access) (*Links, error) {
 	c, err := newClient(configOf(access), access.URL, "a link", page.Lifetime+answersWithin)
 	return &Links{c}, err

@@ -17,7 +17,7 @@ type Sessions struct {
 	client  *client
 }
 
-// NewSessions makes a client of a server. Close lets go of it.
+// NewSessions makes a client of a server. Close closes it.
 func NewSessions(access *serve.Access, cluster string) (*Sessions, error) {
 	return newSessions(configOf(access), access.URL, cluster)
 }
@@ -27,7 +27,7 @@ func newSessions(config *rest.Config, origin, cluster string) (*Sessions, error)
 	return &Sessions{Cluster: cluster, client: c}, err
 }
 
-// Close lets go of connections.
+// Close closes idle connections.
 func (s *Sessions) Close() { s.client.Close() }
 
 // List gives all sessions.

@@ -14,7 +14,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/terminal"
 )
 
-// print tells of one session.
+// print prints one session.
 func (c *command) print(cluster string, s *apiserver.Session) error {
 	if c.output == output.JSON {
 		return output.WriteJSON(c.env.IOStreams.Out, s, true)

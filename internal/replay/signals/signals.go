@@ -43,7 +43,7 @@ func (w *watcher) run(end context.CancelCauseFunc) {
 			handle(caught)
 			continue
 		}
-		// Before anything is told to end: a second signal ends the program at once, whatever it is waiting for.
+		// Before anything is ended: a second signal ends the program at once, whatever it is waiting for.
 		signal.Stop(w.signals)
 		end(ended(caught))
 		return

@@ -154,7 +154,7 @@ func (w *writer) title(root *story.Object) error {
 	return w.printer.title(root)
 }
 
-// repeated reports whether a delta tells of an Event again, or that it expired.
+// repeated reports whether a delta repeats an Event, or says that it expired.
 func (w *writer) repeated(e *story.Entry) bool {
 	return e.Event != nil && (e.Type == delta.Updated || e.Type == delta.Deleted) && w.folding.Active && !w.folding.All()
 }

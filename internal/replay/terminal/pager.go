@@ -120,7 +120,7 @@ func (p *Pager) start() error {
 		return err
 	}
 	p.pipe = pipe
-	// A command that is told to end may be stuck in writing to a person who reads.
+	// A command that has to end may be stuck in writing to a person who reads.
 	stop := context.AfterFunc(p.ctx, func() { _ = pipe.Close() })
 	go func() {
 		_ = cmd.Wait() // however it ended, the person has seen enough

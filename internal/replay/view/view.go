@@ -160,8 +160,8 @@ func (v *View) Missing(r *resource.Resource, key, name string) error {
 	return apierrors.NewNotFound(r.GroupResource(), name)
 }
 
-// Gone adds to the error of an object that is not there when it was deleted, by which delta, and what shows its last state. It reports whether
-// there was one.
+// Gone adds to the error of an object that is not there when and by which delta it was deleted, and how to see its last state.
+// It reports whether there was one.
 func (v *View) Gone(ctx context.Context, r *resource.Resource, namespace, name string, missing error) (ended bool, err error) {
 	var status *apierrors.StatusError
 	if !apierrors.IsNotFound(missing) || !errors.As(missing, &status) {

@@ -119,7 +119,7 @@ func Unsaid(v *history.Version, all []field.Change) []field.Change {
 	})
 }
 
-// grant says of a RoleBinding or ClusterRoleBinding that came or went which role it gives to whom.
+// grant says which role a RoleBinding or ClusterRoleBinding that came or went gives, and which subjects get it.
 func grant(v *history.Version) string {
 	if v.Stream.Group != "rbac.authorization.k8s.io" || !strings.HasSuffix(v.Stream.Resource, "bindings") || v.Type == delta.Updated {
 		return ""

@@ -2,10 +2,11 @@
 //
 // # What it guarantees
 //
-//   - Each object goes the way of a recorder: canonical text, redaction, and the sink. observed_at is when the server's watch told of it.
+//   - Each object goes the way of a recorder: canonical text, redaction, and the sink. observed_at is the time of the server's
+//     watch event.
 //   - Two calls give the same deltas with the same seq, and hashes of Secrets by the same key.
 //
-// It does not run the reflector and the queue. These date what they are told by their own clock, so that ten minutes would be two seconds.
+// It does not run the reflector and the queue. These date events by their own clock, so that ten minutes would be two seconds.
 // To run the whole recorder on the recording, serve it with bench/serve.
 package record
 
@@ -45,7 +46,7 @@ var served []byte
 //go:embed testdata/audit.zst
 var Audit []byte
 
-// setFile holds what the lists and the watches told.
+// setFile holds the events of the lists and the watches.
 const setFile = "scene.zst"
 
 // Set gives the recording. The folder has to stay while it is read.
@@ -166,7 +167,7 @@ func newWriter(ctx context.Context, url string, set data.Set, file redact.FileKe
 	return w, nil
 }
 
-// record writes the first lists, and then what the watches told.
+// record writes the first lists, and then the events of the watches.
 func (w *writer) record(ctx context.Context) error {
 	if err := w.recordServed(ctx, w.now); err != nil {
 		return err

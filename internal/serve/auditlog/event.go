@@ -37,7 +37,7 @@ const seqHeader = "Kuberewind-Seq"
 // resolver reads URLs as an API server does.
 var resolver = &request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
 
-// root is the part of a path that says whose API root it is, and at which instant or in which session.
+// root is the part of a path that names an API root: whose it is, and its instant or session.
 var root = regexp.MustCompile(`^/clusters/[^/]+/(?:shifted/)?(at|session)/([^/]+)`)
 
 // Log is an open audit log.

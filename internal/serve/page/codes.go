@@ -31,7 +31,7 @@ type Codes struct {
 	byToken map[digest]*link
 }
 
-// A link is one that was given to somebody.
+// A link is one that was given to a user.
 type link struct {
 	code, token digest // there is a token once it is used
 	made        time.Time

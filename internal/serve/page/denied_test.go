@@ -41,7 +41,7 @@ func deniedRows(t *testing.T) map[string]int {
 	return rows
 }
 
-// TestWhoIsDenied holds the table of the documentation against the server.
+// TestWhoIsDenied compares the table of the documentation with the server.
 func TestWhoIsDenied(t *testing.T) {
 	o := options()
 	o.AllowedHosts = []string{"jump.example.com"}

@@ -124,7 +124,7 @@ func (w *world) as(t *testing.T, b *tab, name string) *tab {
 	return &again
 }
 
-// queries are what somebody could try.
+// queries are queries that a client could try.
 var queries = []string{
 	"", "&namespace=default", "&namespace=default&resource=configmaps&name=none", "&uid=" + mine, "&at=seq:1", "&name=%00", "&namespace=nobody", "&cluster=" + other,
 }
@@ -150,7 +150,7 @@ func TestTheLiveClusterSaysWhoMayRead(t *testing.T) {
 	})
 }
 
-// allowed reads as somebody who may list all. A query that names two clusters is about the one that was asked.
+// allowed reads as a user who may list all. A query that names two clusters is about the one that was asked.
 func (w *world) allowed(t *testing.T, b *tab) {
 	t.Helper()
 	w.taken.Store(0)

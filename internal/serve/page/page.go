@@ -47,7 +47,7 @@ var headers = map[string]string{
 	"Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store",
 }
 
-// Listen binds the address. The server's Close or Serve lets go of it.
+// Listen binds the address. The server's Close or Serve closes it.
 func Listen(o Options) (*serve.Server, error) {
 	d := &door{callers: o.Codes}
 	h := &handler{door: d, codes: o.Codes, web: o.Web, timelines: o.Timelines, sessions: o.Sessions}

@@ -3,8 +3,9 @@
 // The scene is played on a whole control plane: scheduler, controller manager and kwok. Others write all the time. A recorder follows. Each fault is of
 // another kind; the seed says in which order, at which workload and when. At one of them no recorder runs, and the server forgets what was written meanwhile.
 //
-// find.mjs is told of each fault what a user would know: namespace, workload, symptom and the moment of noticing. It knows no kinds of faults. It sees what
-// is visible on the page, presses keys, and names the change that it takes for the cause. The judge here compares it with what the API server was sent.
+// find.mjs gets of each fault the knowledge of a user: namespace, workload, symptom and the moment of noticing. It knows no
+// kinds of faults. It sees what is visible on the page, presses keys, and names the change that it takes for the cause. The
+// judge here compares it with what the API server was sent.
 package faults_test
 
 import (
@@ -35,7 +36,7 @@ var (
 
 func TestMain(m *testing.M) { recordertest.Main(m, "recorder", "replay") }
 
-// A trial is one fault: what find.mjs is told, and the truth.
+// A trial is one fault: the input of find.mjs, and the truth.
 type trial struct {
 	Namespace string    `json:"namespace"`
 	Workload  string    `json:"workload"`

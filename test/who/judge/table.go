@@ -9,7 +9,7 @@ import (
 	"text/tabwriter"
 )
 
-// classKey is what deltas are counted by: who wrote them, and by which request.
+// classKey is the key by which deltas are counted: the writer and the request.
 type classKey struct{ by, request string }
 
 func (k classKey) compare(other classKey) int {

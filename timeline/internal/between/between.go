@@ -205,7 +205,7 @@ func (a *Answer) count(of string) {
 	}
 }
 
-// noise reports whether a difference tells of no change that a person would look for.
+// noise reports whether a difference is no change that a person would look for.
 func noise(d *compare.Difference, before, after patch.Doc) bool {
 	object := d.Object()
 	changed := change.Delta{Group: object.Stream.Group, Resource: object.Stream.Resource, Type: delta.Updated, Source: delta.SourceWatch, Before: before, Object: after}

@@ -42,8 +42,8 @@ type Origin struct {
 	Latest      bool   `json:"latest"`  // it was set then, or by a version that the record missed
 }
 
-// Find gives the lines of the version that the object has at the instant. In a pause, that is what is estimated: replay blame also takes versions that may have
-// happened by then.
+// Find gives the lines of the version that the object has at the instant. In a pause, that is the estimated time: replay blame
+// also takes versions that may have happened by then.
 func Find(ctx context.Context, rec *history.Record, name find.Name, at history.Instant, cluster string) (*Answer, error) {
 	state, err := lack.Read(ctx, rec, history.Scope{})
 	if err != nil {

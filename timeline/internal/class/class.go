@@ -36,10 +36,10 @@ func Known(text string) bool { return slices.Contains(All, Class(text)) }
 // Index is the place of a class in All.
 func Index(c Class) int { return slices.Index(All, c) }
 
-// Of gives the class of a delta. first says that it is the first delta of its life: a Sync that found the object tells of no change.
+// Of gives the class of a delta. first says that it is the first delta of its life: a Sync that found the object is no change.
 //
-// The class is told from the row alone, so that counting folds nothing, and an object that is shown has the class it was counted with. So Before is not
-// looked at, and Object only of what a controller manages as a whole.
+// The row alone tells the class. So counting folds nothing, and a shown object has the class with which it was counted. So
+// Before is not looked at, and Object only of what a controller manages as a whole.
 func Of(d change.Delta, first bool) Class {
 	d.Before = nil
 	if !Managed(d.Group, d.Resource) {

@@ -38,7 +38,7 @@ func (g *Reading) Again(ctx context.Context, first, low, last int64, patience ti
 	return g.Back(ctx, first, low-1, max(patience, 2*time.Since(began)), give)
 }
 
-// While is Back, and stops when it is told so.
+// While is Back, and stops when its function says so.
 func (g *Reading) While(ctx context.Context, first, last int64, patience time.Duration, give func([]Mark) bool) (left int64, err error) {
 	began, size := time.Now(), int64(firstSlice)
 	if g.filter.Labels != nil {

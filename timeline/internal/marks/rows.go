@@ -34,7 +34,7 @@ func (g *Reading) rows(ctx context.Context, from, to int64) ([]history.Mark, err
 	return slices.DeleteFunc(rows, func(m history.Mark) bool { return !labelled[m.Seq] }), nil
 }
 
-// labelled are the seqs of rows whose object is selected, by the version that the row made or the one before it.
+// labelled are the seqs of rows whose object is selected, by the version that the row made or the version before it.
 func (g *Reading) labelled(ctx context.Context, rows []history.Mark) (map[int64]bool, error) {
 	ids := make([]int64, 0, len(rows))
 	for i := range rows {

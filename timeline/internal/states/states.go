@@ -132,7 +132,7 @@ func (f *folding) see(v *history.Version, err error) error {
 	return nil
 }
 
-// add begins a bar, unless it is as the one before.
+// add begins a bar, unless it equals the last one.
 func (f *folding) add(id int64, from time.Time, s state.State, text string) {
 	bars := f.bars[id]
 	if n := len(bars); n > 0 && bars[n-1].state == s && bars[n-1].text == text {

@@ -23,7 +23,7 @@ const (
 	Cluster  = "cluster"
 )
 
-// A Query asks for the change after a seq, or the one before it.
+// A Query asks for the change after a seq, or for the change before it.
 type Query struct {
 	Seq       int64
 	Direction string

@@ -1,4 +1,4 @@
-// Package told gives the story of an object and of what it owns (package story), and of its rollouts.
+// Package told gives the story of an object and its owned objects (package story), and of its rollouts.
 package told
 
 import (
