@@ -1,6 +1,7 @@
 // Package delta holds the words that every stage uses, each of them once.
 //
-// The words are types, sources, causes and outcomes of gaps, states, markers, and the order of resource versions.
+// The words are types, sources, causes and outcomes of gaps, states and markers. The order of resource versions and
+// the position of a stream are here, too.
 //
 // # What it guarantees
 //

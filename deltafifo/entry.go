@@ -37,6 +37,17 @@ func (n *node) superseded(tail *node) bool {
 	return n.copied && tail != nil && tail != n && tail.entry.Bytes == 0 && tail.record > n.record
 }
 
+// Move moves the position of the entry's stream as far as the entry does.
+func (e *Entry) Move(at *delta.Position) {
+	switch {
+	case e.Position == "":
+	case e.Source == delta.SourceWatch:
+		at.Advance(e.Position, e.Delta.Type == "" || e.Delta.Type == delta.Deleted) // What is passed over may be a delete.
+	default:
+		*at = delta.At(e.Position) // a bookmark, or the end of a list
+	}
+}
+
 // Bookmark tells whether the entry does nothing but move the position.
 func (e *Entry) Bookmark() bool { return e.Marker == nil && e.Delta.Type == "" }
 

@@ -1,6 +1,7 @@
 package deltafifo
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/kuberewind/kuberewind/delta"
@@ -73,9 +74,10 @@ func (f *FIFO) mark(m *delta.Marker) error {
 	return nil
 }
 
-// position gives the last position that was enqueued, and when.
+// position gives the resource version up to which the stream is complete with all that was enqueued, and since when. If no list and no
+// bookmark has passed through this queue, it is the newest that was enqueued.
 func (f *FIFO) position() (string, time.Time) {
 	f.queue.mu.Lock()
 	defer f.queue.mu.Unlock()
-	return f.stream.position, f.stream.positionedAt
+	return cmp.Or(f.stream.position.Complete, f.stream.position.Newest), f.stream.positionedAt
 }

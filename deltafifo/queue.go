@@ -160,7 +160,7 @@ func (q *Queue) coalesce(f *FIFO, position string, source delta.Source) bool {
 		return false
 	}
 	n.entry.Position = position
-	f.stream.position = position
+	n.entry.Move(&f.stream.position)
 	if q.line.empty() {
 		q.moveToTailLocked(n)
 		n.entry.Observed = q.stampLocked(time.Now())

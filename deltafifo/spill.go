@@ -9,6 +9,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/kuberewind/kuberewind/delta"
 )
 
 // Spool keeps records on disk, in order and numbered without a break, as package spool does.
@@ -37,7 +39,7 @@ type Codec interface {
 // Spooled says what of a stream a spool holds from a process before.
 type Spooled struct {
 	Entries  int
-	Position string // the last one
+	Position delta.Position // with the last entry; zero if none has moved it
 	At       time.Time
 }
 

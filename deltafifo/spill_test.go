@@ -174,7 +174,7 @@ func reborn(t require.TestingT, dir string, clock func() time.Time, d *database)
 			}
 			e, err := ReadRecord(codec, record)
 			require.NoError(t, err)
-			left.Position = e.Position
+			e.Move(&left.Position)
 			served, err = strconv.Atoi(e.Position)
 			require.NoError(t, err)
 		}

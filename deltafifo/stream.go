@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/kuberewind/kuberewind/delta"
 )
 
 // stream is what the queue holds of one stream. It outlives a FIFO that is closed with entries held: the next FIFO of
@@ -23,7 +25,7 @@ type stream struct {
 	popping     bool
 	behind      int // entries on disk only
 
-	position     string // of the last entry that has one; empty at first
+	position     delta.Position // with the last entry; zero at first
 	positionedAt time.Time
 
 	// tails has the last held delta of each key, while users of it exist. It is kept up to date rather than made for
@@ -53,7 +55,8 @@ func (q *Queue) forgetLocked(st *stream) {
 // moveLocked notes the position that the stream has with n.
 func (st *stream) moveLocked(n *node) {
 	if n.entry.Position != "" {
-		st.position, st.positionedAt = n.entry.Position, n.entry.Observed
+		n.entry.Move(&st.position)
+		st.positionedAt = n.entry.Observed
 	}
 }
 

@@ -33,8 +33,8 @@ func TestCoverageOfALivingRecordHasNoEnd(t *testing.T) {
 	stopped := "no recorder has written since; one that runs again catches up on what the server still has"
 	require.Equal(t, []string{
 		"deployments first_list - 01T12:00 - 1000 relisted",
-		"deployments complete 01T12:00 01T13:00 1000 1000",
-		"deployments stopped 01T13:00 - 1000 - " + stopped,
+		"deployments complete 01T12:00 01T13:00 1000 1001",
+		"deployments stopped 01T13:00 - 1001 - " + stopped,
 		"nodes first_list - - - - listing",
 	}, r.coverage("true"))
 
@@ -42,7 +42,7 @@ func TestCoverageOfALivingRecordHasNoEnd(t *testing.T) {
 	r.commit(watched(st, delta.Added, r.made("shop", "api", "uid-2", `{}`)))
 	require.Equal(t, []string{
 		"deployments first_list - 01T12:00 - 1000 relisted",
-		"deployments complete 01T12:00 - 1000 1001 live",
+		"deployments complete 01T12:00 - 1000 1002 live",
 		"nodes first_list - - - - live listing",
 	}, r.coverage("true"))
 
@@ -83,7 +83,7 @@ func TestCoverageOfAStreamThatBeganWithItsResourceBeginsWithIt(t *testing.T) {
 	require.NoError(t, err)
 	r.now = time.Now()
 	r.commit(watched(st.ID(), delta.Added, r.made("", "a", "uid-1", `{}`)))
-	require.Equal(t, []string{"things complete 01T12:00 - - 900 live"}, r.coverage("true"))
+	require.Equal(t, []string{"things complete 01T12:00 - - 1001 live"}, r.coverage("true"))
 	require.Empty(t, r.warned())
 	r.commit(postgres.Item{Stream: st.ID(), Kind: postgres.Marked, Marker: delta.Marker{Kind: delta.Interrupted, Cause: "not_found"}})
 	require.Len(t, r.coverage("complete AND NOT live"), 1)
@@ -118,7 +118,7 @@ func TestCoverageSaysWhatConfigurationLeftOut(t *testing.T) {
 		"leases configuration 01T12:00 - 1000 - live exclude leases",
 		"secrets configuration 01T13:00 - - - live exclude secrets.",
 	}, r.coverage("cause = 'configuration'"))
-	require.Equal(t, []string{"deployments complete 01T12:00 - 1000 1000 live"}, r.coverage("complete"), "what is left out is not complete, though its stream rests")
+	require.Equal(t, []string{"deployments complete 01T12:00 - 1000 1001 live"}, r.coverage("complete"), "what is left out is not complete, though its stream rests")
 }
 
 func TestRulesLeaveOutInSQLWhatTheRecorderLeavesOut(t *testing.T) {

@@ -15,22 +15,14 @@ import (
 // back to back.
 const batchSettle = 2 * time.Second
 
-// cursor is a place in a stream: what has been seen, and from where to watch so
-// that nothing is left out.
-//
-// I2: objects that expire on one etcd lease are deleted in one transaction and
-// share a resource version. A watch goes on strictly after its resource
-// version, so while more deletes of the newest one may follow, the place to go
-// on from is before it.
+// cursor is a place in a stream, with what has to be left out of a watch that
+// begins there. While the position is open, the server sends the deletes of its
+// newest resource version again.
 type cursor struct {
-	rv string // newest resource version seen, "" if none
+	delta.Position
 
-	// Valid while deletes is not nil: deletes has what was deleted at rv, before
-	// is the newest resource version that is complete, and lastDelete is when
-	// the present watch last sent one of the deletes, zero if it did not yet.
-	before     string
-	deletes    map[identity]struct{}
-	lastDelete time.Time
+	deletes    map[identity]struct{} // of Newest, while the position is open
+	lastDelete time.Time             // when the present watch last sent one of them, zero if it did not yet
 }
 
 // identity tells objects apart that have no UID, too.
@@ -55,18 +47,10 @@ func sightingOf(kind watch.EventType, object metav1.Object) sighting {
 	return sighting{kind, object.GetResourceVersion(), identityOf(object)}
 }
 
-// resumeFrom is the resource version from which to watch.
-func (c *cursor) resumeFrom() string {
-	if c.deletes != nil {
-		return c.before
-	}
-	return c.rv
-}
-
 // repeats reports an event that was seen already and comes again because the
 // watch began before it.
 func (c *cursor) repeats(event sighting, now time.Time) bool {
-	if event.kind != watch.Deleted || c.deletes == nil || event.rv != c.rv {
+	if event.kind != watch.Deleted || !c.Open() || event.rv != c.Newest {
 		return false
 	}
 	_, seen := c.deletes[event.id]
@@ -76,25 +60,24 @@ func (c *cursor) repeats(event sighting, now time.Time) bool {
 	return seen
 }
 
-// saw moves the cursor to an event, never back, and reports whether it moved.
-// Events without a resource version (aggregated APIs) leave it where it is.
+// saw moves the cursor to an event, never back, and reports whether the position
+// has changed.
 func (c *cursor) saw(event sighting, now time.Time) bool {
-	moved := isPosition(event.rv) && delta.Passes(event.rv, c.rv)
-	switch {
-	case moved && event.kind == watch.Deleted:
-		c.before, c.rv = c.rv, event.rv
-		c.deletes = map[identity]struct{}{event.id: {}}
-		c.lastDelete = now
-	case moved:
-		c.rv, c.deletes = event.rv, nil
-	case event.rv != c.rv || c.deletes == nil:
-	case event.kind == watch.Deleted:
-		c.deletes[event.id] = struct{}{}
-		c.lastDelete = now
-	case event.kind == watch.Bookmark:
-		c.deletes = nil
+	before := c.Position
+	switch event.kind {
+	case watch.Bookmark:
+		c.Bookmark(event.rv)
+	case watch.Deleted:
+		if c.Advance(event.rv, true) {
+			c.deletes = map[identity]struct{}{}
+		}
+		if c.Open() && event.rv == c.Newest {
+			c.deletes[event.id], c.lastDelete = struct{}{}, now
+		}
+	default:
+		c.Advance(event.rv, false)
 	}
-	return moved
+	return c.Position != before
 }
 
 // began notes that another watch is read: what the one before had sent last
@@ -104,10 +87,6 @@ func (c *cursor) began() { c.lastDelete = time.Time{} }
 // ended notes that a watch has ended which was waited for until now.
 func (c *cursor) ended(now time.Time) {
 	if !c.lastDelete.IsZero() && now.Sub(c.lastDelete) >= batchSettle {
-		c.deletes = nil
+		c.Settle()
 	}
 }
-
-// isPosition reports whether a watch from this resource version would be a
-// continuation: "" and "0" have other meanings.
-func isPosition(rv string) bool { return rv != "" && rv != "0" }

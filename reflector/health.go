@@ -109,8 +109,8 @@ func (r *Reflector) interrupt(cause delta.Cause, err error) error {
 // server's and not the place's, and the history must not be given up.
 func (r *Reflector) notePoison(err error) {
 	p, what, now := &r.health.poison, whatFailed(err), r.clock.Now()
-	if p.at != r.at.rv || p.what != what || now.Sub(p.last) > poisonMemory {
-		*p = poison{at: r.at.rv, what: what}
+	if p.at != r.at.Newest || p.what != what || now.Sub(p.last) > poisonMemory {
+		*p = poison{at: r.at.Newest, what: what}
 	}
 	p.count++
 	p.last = now

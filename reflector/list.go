@@ -156,7 +156,7 @@ func (g *generation) accept(ctx context.Context, p page) error {
 
 // begin announces the list to the store (I3).
 func (g *generation) begin(ctx context.Context, p page) error {
-	if !isPosition(p.rv) {
+	if !delta.Resumable(p.rv) {
 		return &failure{kind: unusableFailure, err: fmt.Errorf(
 			"the server's list has resource version %q, from which no watch can go on: this resource cannot be recorded", p.rv)}
 	}
@@ -164,7 +164,7 @@ func (g *generation) begin(ctx context.Context, p page) error {
 	cause, detail := g.cause(p)
 	from := ""
 	if g.r.recorded() {
-		from = g.r.at.resumeFrom()
+		from = g.r.at.Complete
 	}
 	if err := g.r.out.beginReplace(cause, detail, from); err != nil {
 		return err
@@ -195,9 +195,9 @@ func (g *generation) cause(p page) (cause delta.Cause, detail string) {
 	case r.reversed != "":
 		cause = delta.CauseHistoryReversed
 		details = append(details, r.reversed)
-	case delta.Precedes(p.rv, r.at.rv):
+	case delta.Precedes(p.rv, r.at.Newest):
 		cause = delta.CauseHistoryReversed
-		details = append(details, fmt.Sprintf("the list is at resource version %s, the record at %s", p.rv, r.at.rv))
+		details = append(details, fmt.Sprintf("the list is at resource version %s, the record at %s", p.rv, r.at.Newest))
 	case r.health.interrupted != "":
 		cause = r.health.interrupted
 	case r.pending != nil:
@@ -226,7 +226,7 @@ func (g *generation) finish() (*stream, error) {
 	if err := g.end(); err != nil {
 		return nil, err
 	}
-	r.at, r.provisional, r.pending, r.reversed = cursor{rv: g.rv}, false, nil, ""
+	r.at, r.provisional, r.pending, r.reversed = cursor{Position: delta.At(g.rv)}, false, nil, ""
 	r.health = health{unproven: true}
 	r.publish()
 	if g.ahead == nil {

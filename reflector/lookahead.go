@@ -8,6 +8,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kuberewind/kuberewind/delta"
 )
 
 const (
@@ -40,7 +42,7 @@ func (r *Reflector) lookAhead(ctx context.Context, from string) *lookahead {
 	ctx, cancel := context.WithCancel(ctx)
 	l := &lookahead{
 		r: r, halt: make(chan struct{}), done: make(chan struct{}), cancel: cancel,
-		at: cursor{rv: from},
+		at: cursor{Position: delta.At(from)},
 	}
 	go func() {
 		defer close(l.done)
@@ -99,7 +101,7 @@ func (l *lookahead) reopen(ctx context.Context) bool {
 			return false
 		}
 		l.tried = true
-		s, err := l.r.open(ctx, l.r.source, l.at.resumeFrom())
+		s, err := l.r.open(ctx, l.r.source, l.at.Complete)
 		if err == nil {
 			l.open = s
 			l.at.began()

@@ -102,7 +102,7 @@ func (r *Reflector) lookIfQuiet(ctx context.Context) error {
 	// The watch has been waited for until now: no more deletes of one lease
 	// follow.
 	r.at.ended(r.clock.Now())
-	from, err := strconv.ParseUint(r.at.resumeFrom(), 10, 64)
+	from, err := strconv.ParseUint(r.at.Complete, 10, 64)
 	if err != nil || r.options.RecoverRevisions == 0 || !r.recorded() {
 		return nil // opaque versions cannot be counted
 	}

@@ -42,7 +42,7 @@ const (
 // is gone, or would cost too much, leaves the position at the last version that
 // was brought.
 func (r *Reflector) recover(ctx context.Context, gone error) (bool, error) {
-	from, err := strconv.ParseUint(r.at.resumeFrom(), 10, 64)
+	from, err := strconv.ParseUint(r.at.Complete, 10, 64)
 	if err != nil || r.options.RecoverRevisions == 0 {
 		return false, nil //nolint:nilerr // opaque versions cannot be counted
 	}
@@ -70,7 +70,7 @@ func (r *Reflector) recover(ctx context.Context, gone error) (bool, error) {
 		}
 		return false, fmt.Errorf("recover %s after resource version %d: %w", r.TypeDescription(), from, err)
 	}
-	r.log.InfoContext(ctx, "history cannot be recovered", "from", from, "to", c.to, "reached", r.at.rv,
+	r.log.InfoContext(ctx, "history cannot be recovered", "from", from, "to", c.to, "reached", r.at.Newest,
 		"requests", c.requests.Load(), "error", err)
 	return false, nil
 }
@@ -200,7 +200,7 @@ func (r *Reflector) bring(event watch.Event) error {
 		r.quiet.since = r.clock.Now()
 		r.publish()
 	}
-	r.out.updateResourceVersion(r.at.rv)
+	r.out.updateResourceVersion(r.at.Newest)
 	return nil
 }
 

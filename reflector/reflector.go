@@ -33,7 +33,7 @@ type Reflector struct {
 	retryLeft   *delays     // between retries of the list after a history was left
 	reversals   chan string // proofs, from any goroutine
 
-	mu     sync.RWMutex // protects lastRV, which anyone may ask for
+	mu     sync.RWMutex // protects lastRV, a copy of at.Newest that anyone may ask for
 	lastRV string
 
 	// What follows belongs to the goroutine inside ListAndWatch.
@@ -100,12 +100,12 @@ func NewReflectorWithOptions(
 
 func (r *Reflector) startAt(recorded, start string) {
 	switch {
-	case isPosition(recorded):
-		r.at.rv = recorded
-	case isPosition(start):
-		r.at.rv, r.provisional = start, true
+	case delta.Resumable(recorded):
+		r.at.Position = delta.At(recorded)
+	case delta.Resumable(start):
+		r.at.Position, r.provisional = delta.At(start), true
 	}
-	r.lastRV = r.at.rv
+	r.lastRV = r.at.Newest
 }
 
 // Name is Options.Name.
@@ -138,7 +138,7 @@ func (r *Reflector) RunWithContext(ctx context.Context) {
 		}
 		delay := r.delayAfter(err)
 		r.log.WarnContext(ctx, "list and watch ended, will retry",
-			"error", err, "resource_version", r.at.rv, "retry_in", delay)
+			"error", err, "resource_version", r.at.Newest, "retry_in", delay)
 		r.pauseUntil(ctx, delay, returned)
 	}
 }
@@ -167,7 +167,7 @@ func (r *Reflector) follow(ctx context.Context) error {
 			return err
 		}
 		var ahead *stream
-		if r.at.rv == "" || r.pending != nil || r.reversed != "" {
+		if r.at.Newest == "" || r.pending != nil || r.reversed != "" {
 			var err error
 			if ahead, err = r.list(ctx); err != nil {
 				return err
@@ -181,18 +181,18 @@ func (r *Reflector) follow(ctx context.Context) error {
 }
 
 // recorded reports whether the store has a position in this stream.
-func (r *Reflector) recorded() bool { return r.at.rv != "" && !r.provisional }
+func (r *Reflector) recorded() bool { return r.at.Newest != "" && !r.provisional }
 
 // ResumeResourceVersion is where another reflector of the same store goes on
 // with nothing left out, "" if it has to list. It may be called before Run and
 // when that has returned.
-func (r *Reflector) ResumeResourceVersion() string { return r.at.resumeFrom() }
+func (r *Reflector) ResumeResourceVersion() string { return r.at.Complete }
 
 // publish makes the position known, after the store has accepted everything up
 // to it.
 func (r *Reflector) publish() {
 	r.mu.Lock()
-	r.lastRV = r.at.rv
+	r.lastRV = r.at.Newest
 	r.mu.Unlock()
-	r.options.Hooks.Position(r.at.resumeFrom())
+	r.options.Hooks.Position(r.at.Complete)
 }

@@ -50,7 +50,7 @@ func (r *Reflector) inHistory(ctx context.Context) error {
 	}
 	at := ""
 	if r.reversed == "" {
-		at = r.at.resumeFrom()
+		at = r.at.Complete
 	}
 	proof, err := r.options.History.Reversed(ctx, at)
 	if err != nil {
@@ -68,10 +68,10 @@ func (r *Reflector) reverse(ctx context.Context, proof string) error {
 	case <-r.reversals: // of the same
 	default:
 	}
-	if r.reversed != "" || r.at.rv == "" {
+	if r.reversed != "" || r.at.Newest == "" {
 		return nil
 	}
-	r.log.WarnContext(ctx, "the server's history went backwards", "proof", proof, "resource_version", r.at.rv)
+	r.log.WarnContext(ctx, "the server's history went backwards", "proof", proof, "resource_version", r.at.Newest)
 	if !r.recorded() {
 		r.at = cursor{}
 		return nil

@@ -85,7 +85,7 @@ func (o outlet) deliver(event watch.Event, resourceVersion string) error {
 	case watch.Deleted:
 		return storeFailed("delete", resourceVersion, o.store.Delete(event.Object))
 	case watch.Bookmark:
-		if o.bookmark == nil || !isPosition(resourceVersion) {
+		if o.bookmark == nil || !delta.Resumable(resourceVersion) {
 			return nil
 		}
 		return storeFailed("bookmark", resourceVersion, o.bookmark.Bookmark(resourceVersion))

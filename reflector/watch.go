@@ -95,7 +95,7 @@ func (r *Reflector) nextSource() cache.ListerWatcherWithContext {
 // else one from where the cursor is. nil means that it ended cleanly.
 func (r *Reflector) watch(ctx context.Context, s *stream) (err error) {
 	if s == nil {
-		if s, err = r.open(ctx, r.nextSource(), r.at.resumeFrom()); err != nil {
+		if s, err = r.open(ctx, r.nextSource(), r.at.Complete); err != nil {
 			return err
 		}
 	}
@@ -179,12 +179,12 @@ func (r *Reflector) handle(s *stream, event watch.Event) error {
 	if event.Type == watch.Error {
 		r.at.ended(r.clock.Now())
 		return inStream(fmt.Errorf("watch %s at resource version %s: %w",
-			r.TypeDescription(), r.at.rv, apierrors.FromObject(event.Object)))
+			r.TypeDescription(), r.at.Newest, apierrors.FromObject(event.Object)))
 	}
 	object, err := r.expectation.metadata(event.Object)
 	if err != nil {
 		return &failure{kind: poisonFailure, err: fmt.Errorf("watch %s: %s event after resource version %s: %w",
-			r.TypeDescription(), event.Type, r.at.rv, err)}
+			r.TypeDescription(), event.Type, r.at.Newest, err)}
 	}
 	if err := r.nowWorks(s); err != nil {
 		return err
@@ -207,13 +207,12 @@ func (r *Reflector) advance(seen sighting) bool {
 	if seen.kind == watch.Bookmark {
 		r.bookmarks, r.quiet.unmarked = true, false
 	}
-	complete := r.at.resumeFrom()
-	moved := r.at.saw(seen, r.clock.Now()) || r.at.resumeFrom() != complete
+	moved := r.at.saw(seen, r.clock.Now())
 	if moved {
 		r.publish()
 	}
-	if isPosition(seen.rv) {
-		r.out.updateResourceVersion(r.at.rv)
+	if delta.Resumable(seen.rv) {
+		r.out.updateResourceVersion(r.at.Newest)
 	}
 	return moved
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/owner"
 	"github.com/kuberewind/kuberewind/patch"
@@ -26,17 +27,14 @@ type rewritten struct {
 	owners               []string // of the version, if it is the first
 }
 
-// A delta is one on record.
-type delta struct {
+// stored is one on record.
+type stored struct {
 	seq                          int64
 	observed                     time.Time
 	kind                         int16
 	rv                           string
 	digest, patch, object, exact []byte
 }
-
-// typeDeleted is what ends a life, in deltas_data.
-const typeDeleted = 3
 
 // rowsAtOnce bounds what of a life is held: versions of one object are up to a megabyte or two.
 const rowsAtOnce = 64
@@ -89,7 +87,7 @@ func (e *erasing) life(ctx context.Context, db querier, id int64, change func(co
 	if object.Deltas == 0 {
 		return nil
 	}
-	if last != typeDeleted && !bytes.Equal(w.before, w.clean) {
+	if last != delta.NumberDeleted && !bytes.Equal(w.before, w.clean) {
 		object.Holds = true
 		object.Paths = places(w.before, w.clean)
 	}
@@ -106,14 +104,14 @@ func (e *erasing) note(object *Object, w *rewritten) {
 	}
 }
 
-func (e *erasing) rows(ctx context.Context, db querier, id, after int64) ([]delta, error) {
+func (e *erasing) rows(ctx context.Context, db querier, id, after int64) ([]stored, error) {
 	rows, err := db.Query(ctx, `
 		SELECT seq, observed_at, type, rv, digest, patch::text, object::text, exact FROM kuberewind.deltas_data
 		WHERE cluster = $1 AND object_id = $2 AND seq > $3 ORDER BY seq LIMIT `+strconv.Itoa(rowsAtOnce), e.options.Cluster, id, after)
 	if err != nil {
 		return nil, err
 	}
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (d delta, err error) {
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (d stored, err error) {
 		return d, row.Scan(&d.seq, &d.observed, &d.kind, &d.rv, &d.digest, &d.patch, &d.object, &d.exact)
 	})
 }
@@ -125,7 +123,7 @@ type folding struct {
 }
 
 // row goes one row further; nil says that it stays as it is.
-func (f *folding) row(d *delta) (*rewritten, error) {
+func (f *folding) row(d *stored) (*rewritten, error) {
 	doc, err := history.Step(f.before, d.rv, d.patch, d.object, d.exact, d.digest)
 	if err != nil {
 		return nil, err
@@ -155,7 +153,7 @@ func (f *folding) row(d *delta) (*rewritten, error) {
 }
 
 // patch gives the patch between two versions without the value, and whether the whole object has to stand beside it.
-func (f *folding) patch(d *delta, base patch.Doc, whole bool) ([]byte, bool, error) {
+func (f *folding) patch(d *stored, base patch.Doc, whole bool) ([]byte, bool, error) {
 	if base == nil {
 		// A keyframe whose version before was dropped.
 		text, err := f.value.operations(d.patch)

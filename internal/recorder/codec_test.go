@@ -129,13 +129,29 @@ func FuzzEntry(f *testing.F) {
 	})
 }
 
+// gone is a delete that a watch showed.
+func gone(rv string) deltafifo.Entry {
+	return deltafifo.Entry{Source: delta.SourceWatch, Delta: cache.Delta{Type: delta.Deleted}, Position: rv}
+}
+
 func TestAStreamGoesOnWhereTheSpoolEnds(t *testing.T) {
 	for name, test := range map[string]struct {
 		entries []deltafifo.Entry
 		want    start
 	}{
-		"events may share a resource version": {[]deltafifo.Entry{{Source: delta.SourceWatch, Position: "5"}, {Source: delta.SourceWatch, Position: "6"}, {Source: delta.SourceWatch, Position: "6"}}, start{position: "5", cause: delta.CauseFirstList}},
-		"a bookmark is complete":              {[]deltafifo.Entry{{Source: delta.SourceWatch, Position: "5"}, {Position: "6"}}, start{position: "6", cause: delta.CauseFirstList}},
+		"deletes may share a resource version": {[]deltafifo.Entry{
+			{Position: "4"}, gone("5"), gone("6"), gone("6"),
+		}, start{position: "5", cause: delta.CauseFirstList}},
+		"so may what is passed over": {[]deltafifo.Entry{
+			{Position: "4"}, {Source: delta.SourceWatch, Position: "5"}, {Source: delta.SourceWatch, Position: "6"}, {Source: delta.SourceWatch, Position: "6"},
+		}, start{position: "5", cause: delta.CauseFirstList}},
+		"an update is complete": {[]deltafifo.Entry{
+			{Position: "4"}, {Source: delta.SourceWatch, Delta: cache.Delta{Type: delta.Updated}, Position: "5"},
+		}, start{position: "5", cause: delta.CauseFirstList}},
+		"a watch makes no partial list whole": {[]deltafifo.Entry{
+			{Source: delta.SourceWatch, Position: "5"}, {Source: delta.SourceWatch, Position: "6"},
+		}, start{cause: delta.CauseFirstList}},
+		"a bookmark is complete": {[]deltafifo.Entry{{Source: delta.SourceWatch, Position: "5"}, {Position: "6"}}, start{position: "6", cause: delta.CauseFirstList}},
 		"a list that was cut": {[]deltafifo.Entry{
 			{Source: delta.SourceWatch, Position: "5"}, {Marker: &delta.Marker{Kind: delta.Interrupted, Cause: "expired"}},
 			{Source: delta.SourceRelist, Delta: cache.Delta{Type: delta.Sync}},

@@ -133,7 +133,7 @@ func (h *handler) vacantFrom(ctx context.Context, s *stream, resource kube.Resou
 		}
 		return since, since, nil
 	case s.left != nil:
-		if s.left.listing || !delta.Precedes(cmp.Or(s.left.position, s.record.Position()), since) {
+		if s.left.listing || !delta.Precedes(cmp.Or(s.left.Position.Complete, s.record.Position()), since) {
 			return "", "", nil
 		}
 		return since, "", nil // What it leaves alive lies on disk.

@@ -136,8 +136,9 @@ func (g gapNotice) words() (reason, message string, harmless bool) {
 		return "GapClosed", "the watch went on where it was and nothing was missed", true
 	case delta.OutcomeEqual:
 		return "GapClosed", "a list showed nothing new; what came and went in between is missed", true
+	default:
+		return "GapClosed", "a list took the place of the versions that were missed", false
 	}
-	return "GapClosed", "a list took the place of the versions that were missed", false
 }
 
 // named are some of the streams, and how many more there are.

@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/deltafifo"
 	"github.com/kuberewind/kuberewind/kube"
 )
@@ -191,13 +192,17 @@ func TestItIsAskedForWhereAStreamWouldBeginAsIfNothingLived(t *testing.T) {
 		"nor that of what lives": {func(s *swept, _ *stream, fifo *deltafifo.FIFO) {
 			require.NoError(s.t, fifo.Add(served(s.t, "Thing", "a", 11)))
 		}, "20", "", ""},
-		"what lived was deleted before it":       {(*swept).addAndDelete, "11", "12", ""},
-		"a recorder before has seen the end":     {(*swept).defineOnce, "20", "20", "20"},
-		"and a list since":                       {func(s *swept, st *stream, fifo *deltafifo.FIFO) { s.defineOnce(st, fifo); s.replace(fifo, "25") }, "20", "25", "20"},
-		"a part lies in the spool":               {func(_ *swept, st *stream, _ *deltafifo.FIFO) { st.left = &leftover{position: "15"} }, "20", "20", ""},
+		"what lived was deleted before it":   {(*swept).addAndDelete, "11", "12", ""},
+		"a recorder before has seen the end": {(*swept).defineOnce, "20", "20", "20"},
+		"and a list since":                   {func(s *swept, st *stream, fifo *deltafifo.FIFO) { s.defineOnce(st, fifo); s.replace(fifo, "25") }, "20", "25", "20"},
+		"a part lies in the spool": {func(_ *swept, st *stream, _ *deltafifo.FIFO) {
+			st.left = &leftover{Spooled: deltafifo.Spooled{Position: delta.At("15")}}
+		}, "20", "20", ""},
 		"only that it is interrupted lies there": {func(_ *swept, st *stream, _ *deltafifo.FIFO) { st.left = &leftover{} }, "20", "20", ""},
 		"and it is to be listed":                 {func(_ *swept, st *stream, _ *deltafifo.FIFO) { st.left = &leftover{listing: true} }, "20", "", ""},
-		"all lies in the spool":                  {func(_ *swept, st *stream, _ *deltafifo.FIFO) { st.left = &leftover{position: "25"} }, "20", "", ""},
+		"all lies in the spool": {func(_ *swept, st *stream, _ *deltafifo.FIFO) {
+			st.left = &leftover{Spooled: deltafifo.Spooled{Position: delta.At("25")}}
+		}, "20", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSwept(t)

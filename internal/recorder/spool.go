@@ -33,9 +33,7 @@ type spoolOwner struct {
 // leftover is what a recorder before this one has left of a stream in the spool.
 type leftover struct {
 	deltafifo.Spooled
-	position    string // at which a watch goes on; empty where the record's own does
-	last        string // the newest resource version of a watch
-	listing     bool   // it ends within a list
+	listing     bool // it ends within a list
 	listCause   delta.Cause
 	interrupted delta.Cause
 	rules       *string            // under which its last whole list was taken in, nil where it has none
@@ -311,10 +309,10 @@ func (r *Recorder) readSpool(codec deltafifo.Codec) (map[*stream]*leftover, erro
 func (l *leftover) take(s *stream, e *deltafifo.Entry) {
 	l.Entries++
 	l.At = e.Observed
-	if e.Position != "" {
-		l.Position = e.Position
-		l.move(s, e)
+	if e.Source == delta.SourceWatch && l.Position == (delta.Position{}) {
+		l.Position = delta.At(s.record.Position()) // The watch has gone on from there.
 	}
+	e.Move(&l.Position)
 	l.decide(s, e)
 	l.sample(e)
 	switch m := e.Marker; {
@@ -387,19 +385,4 @@ func (l *leftover) causeOfList(s *stream, source delta.Source) delta.Cause {
 
 func fromList(e *deltafifo.Entry) bool {
 	return e.Delta.Type != "" && e.Source.Listed()
-}
-
-// move is where a watch can go on. Several deletes can share the resource version of the last event, and not all of them may be in the
-// spool: so it is the one before, but for a bookmark or a list, which is complete.
-func (l *leftover) move(s *stream, e *deltafifo.Entry) {
-	switch {
-	case e.Source != delta.SourceWatch:
-		l.position = e.Position
-	case e.Position != l.last:
-		if l.last == "" {
-			l.last = s.record.Position()
-		}
-		l.position = l.last
-	}
-	l.last = e.Position
 }

@@ -300,7 +300,7 @@ func (r *Recorder) launch(ctx context.Context, s *stream, resource kube.Resource
 // recall takes over what a recorder before this one was served of the stream.
 func (s *stream) recall(newest []string) {
 	if s.left != nil && s.left.anew {
-		s.claims.recallAnew(s.left.position)
+		s.claims.recallAnew(s.left.Position.Complete)
 	} else {
 		s.claims.recall(s.record.Known(), s.record.Position(), newest)
 	}
@@ -310,7 +310,7 @@ func (s *stream) recall(newest []string) {
 	if s.reversed(nil) {
 		spooled := ""
 		if s.left != nil {
-			spooled = s.left.position
+			spooled = s.left.Position.Complete
 		}
 		s.claims.hadLeft(spooled)
 	}
@@ -328,8 +328,8 @@ func (s start) under(since string) start {
 // start says where the stream goes on after a run that has ended, if there was one in this process.
 func (s *stream) start(before *streamRun) start {
 	from := start{position: s.record.Position(), cause: delta.CauseFirstList}
-	if before == nil && s.left != nil && s.left.position != "" {
-		from.position = s.left.position
+	if before == nil && s.left != nil && s.left.Position.Complete != "" {
+		from.position = s.left.Position.Complete
 	}
 	if before != nil {
 		// What that run has accepted is queued, and will be recorded before anything of the next.

@@ -22,7 +22,7 @@ func (st *Stream) recorded(v *version) bool {
 		return true
 	}
 	// Several deletes may share the resource version at which the watch is resumed.
-	return v.kind == delta.NumberDeleted && v.rv != "" && !delta.Passes(v.rv, st.work.lastRV)
+	return v.kind == delta.NumberDeleted && v.rv != "" && !delta.Passes(v.rv, st.work.at.Newest)
 }
 
 func fromList(source delta.Source) bool {

@@ -14,7 +14,7 @@ func (e *encoder) interrupted(b *Batch, st *Stream, it *Item) {
 	w, m := &st.work, &it.Marker
 	if w.gap != nil && m.Cause.Divides(w.gap.cause) {
 		// From here on resource versions mean something else, whatever was the matter before. The gap that follows begins where this one did.
-		e.closeGap(b, st, delta.OutcomeRelisted, w.position)
+		e.closeGap(b, st, delta.OutcomeRelisted, w.at.Complete)
 	}
 	if w.gap == nil {
 		e.openGap(b, st, m)
@@ -25,7 +25,7 @@ func (e *encoder) interrupted(b *Batch, st *Stream, it *Item) {
 func (e *encoder) resumed(b *Batch, st *Stream, it *Item) {
 	w := &st.work
 	if w.gap != nil {
-		e.closeGap(b, st, delta.OutcomeResumed, firstOf(it.Marker.ToRV, w.position))
+		e.closeGap(b, st, delta.OutcomeResumed, firstOf(it.Marker.ToRV, w.at.Complete))
 	}
 	state := delta.StateLive
 	if !w.synced {
@@ -36,11 +36,11 @@ func (e *encoder) resumed(b *Batch, st *Stream, it *Item) {
 
 // resumedByItself closes a gap that a recorder before this one left open, when the watch turns out to go on from the stored
 // position: this one's reflector was never interrupted, so it will not say that it has resumed.
-func (e *encoder) resumedByItself(b *Batch, st *Stream) {
+func (e *encoder) resumedByItself(b *Batch, st *Stream, at string) {
 	if st.work.gap == nil || !st.work.inherited {
 		return
 	}
-	e.closeGap(b, st, delta.OutcomeResumed, st.work.position)
+	e.closeGap(b, st, delta.OutcomeResumed, at)
 	e.setState(b, st, delta.StateLive, "")
 }
 
@@ -60,7 +60,7 @@ func (e *encoder) replaced(b *Batch, st *Stream, it *Item) {
 	rv := firstOf(m.ToRV, it.Position)
 	e.closeGap(b, st, outcome, rv)
 	w.synced, w.filter = true, m.Rules
-	w.position, w.lastRV, w.shared, w.positionedAt = rv, rv, false, e.head.observed
+	w.at, w.positionedAt = delta.At(rv), e.head.observed
 	e.setState(b, st, delta.StateLive, "")
 }
 
@@ -68,12 +68,10 @@ func (e *encoder) openGap(b *Batch, st *Stream, m *delta.Marker) {
 	e.lastGap++
 	g := &gap{number: e.lastGap, stream: st.id, cause: delta.Cause(clean(string(m.Cause))), detail: clean(m.Detail), opened: b.number}
 	w := &st.work
-	from, at := firstOf(m.FromRV, w.position), w.positionedAt
+	from, at := firstOf(m.FromRV, w.at.Complete), w.positionedAt
 	switch {
-	case delta.Precedes(w.lastRV, from):
-		from = w.position // The stream had not come that far.
-	case from == w.lastRV && w.shared:
-		from = w.position // Nor has it for certain come to the end of that.
+	case !w.at.Reaches(from):
+		from = w.at.Complete
 	case !m.FromTime.IsZero():
 		at = m.FromTime.UnixMicro()
 	}

@@ -271,14 +271,14 @@ func TestInterruptionBeforeTheFirstListIsAGapFromNothing(t *testing.T) {
 	r.verify()
 }
 
-func TestPositionStaysAtTheVersionBeforeTheLastUntilABookmark(t *testing.T) {
+func TestPositionStaysBeforeADeleteUntilWhatFollowsShowsThatItWasTheLastOfItsVersion(t *testing.T) {
 	r := record(t, newDatabase(t))
 	events := r.stream(StreamSpec{Resource: "events", Kind: "Event", Namespaced: true})
 	a, b := made(t, "a", "x", newUID(), "11", `1`), made(t, "a", "y", newUID(), "12", `1`)
 	r.commit(replacedBy(events, delta.CauseFirstList, "10"), watched(events, delta.Added, a))
-	require.Equal(t, "10 11", r.position(events))
+	require.Equal(t, "11 11", r.position(events))
 	r.commit(watched(events, delta.Added, b))
-	require.Equal(t, "11 12", r.position(events))
+	require.Equal(t, "12 12", r.position(events))
 
 	// Both expire at 20; the crash comes between them.
 	endA, endB := *a, *b
@@ -293,13 +293,22 @@ func TestPositionStaysAtTheVersionBeforeTheLastUntilABookmark(t *testing.T) {
 	require.Len(t, r.history(), 4)
 	require.False(t, events.state().bookmarks)
 
+	c := made(t, "a", "z", newUID(), "21", `1`)
+	r.commit(watched(events, delta.Added, c))
+	require.Equal(t, "21 21", r.position(events), "all that expired at 20 came before it")
+	c.rv = "22"
+	r.commit(watched(events, delta.Deleted, c))
+	require.Equal(t, "21 22", r.position(events))
+	r.commit(bookmark(events, "22"))
+	require.Equal(t, "22 22", r.position(events), "a bookmark says that nothing more has its version")
+
 	r.commit(bookmark(events, "25"))
 	require.Equal(t, "25 25", r.position(events))
 	require.True(t, events.state().bookmarks)
 	r.commit(bookmark(events, "24"))
 	require.Equal(t, "25 25", r.position(events), "a bookmark does not go back")
 	r.commit(Item{Stream: events.ID(), Kind: Position, Source: delta.SourceWatch, Position: "26"})
-	require.Equal(t, "25 26", r.position(events), "an event that is not recorded moves the position like one that is")
+	require.Equal(t, "25 26", r.position(events), "an event that is not recorded may be a delete")
 }
 
 func TestWatchDoesNotMoveThePositionOfAStreamThatWasNeverListed(t *testing.T) {
@@ -328,13 +337,16 @@ func TestStreamOfANewResourceStartsWithoutAListOrAGap(t *testing.T) {
 	r.reopen()
 	things = r.stream(spec)
 	require.True(t, things.Empty(), "a restart does not forget it")
-	r.commit(watched(things, delta.Added, made(t, "", "x", newUID(), "101", `1`)))
+	x := made(t, "", "x", newUID(), "101", `1`)
+	r.commit(watched(things, delta.Added, x))
 	require.Empty(t, r.gaps())
 	spec.StartRV = "999"
-	require.Equal(t, "100", r.stream(spec).Position(), "it means nothing once the stream is recorded")
+	require.Equal(t, "101", r.stream(spec).Position(), "it means nothing once the stream is recorded")
 	r.reopen()
-	require.Equal(t, "100", r.stream(spec).Position())
-	require.Equal(t, "101", r.stream(spec).Newest(), "more may share it")
+	require.Equal(t, "101", r.stream(spec).Position())
+	x.rv = "102"
+	r.commit(watched(r.stream(spec), delta.Deleted, x))
+	require.Equal(t, []string{"101", "102"}, []string{r.stream(spec).Position(), r.stream(spec).Newest()}, "more may share it")
 	require.False(t, r.stream(spec).Empty())
 	require.False(t, r.pods().Empty(), "it was never listed")
 }

@@ -2,11 +2,9 @@ package postgres
 
 import "github.com/kuberewind/kuberewind/delta"
 
-// A streamState is what a row of streams says that changes with the deltas. Empty texts of position and lastRV are NULL.
+// A streamState is what a row of streams says that changes with the deltas. Empty texts of its position are NULL.
 type streamState struct {
-	position     string
-	lastRV       string
-	shared       bool // more may have lastRV than was given: it was of a deletion, or nobody knows of what
+	at           delta.Position
 	lastSeq      int64
 	synced       bool
 	bookmarks    bool
@@ -28,32 +26,37 @@ func (e *encoder) position(b *Batch, st *Stream, it *Item) {
 	e.bookmark(b, st, it.Position)
 }
 
-// pass moves the position by an event of the watch. Several deletes can share one resource version (Events that expire on one
-// etcd lease), and a crash can come between them: so the position stays at the resource version before the last one, until
-// a bookmark says that all of the last one has been given. What is given twice by that is skipped.
+// pass moves the position by an event of the watch. Of an event that is not recorded, the type is not known: it may be a delete. What
+// is given twice after a crash is skipped.
 func (e *encoder) pass(b *Batch, st *Stream, it *Item) {
-	w, rv := &st.work, it.Position
-	if rv == "" || !delta.Passes(rv, w.lastRV) {
+	w := &st.work
+	if !w.synced {
+		// I1: while nothing is complete, nothing can be resumed. The list has to come first.
+		if w.at.See(it.Position) {
+			b.touch(st)
+		}
 		return
 	}
-	// I1: while nothing is complete, nothing can be resumed: the list has to come first.
-	if w.synced {
-		w.position, w.positionedAt = w.lastRV, e.head.observed
-		e.resumedByItself(b, st)
+	before := w.at.Complete
+	if w.at.Advance(it.Position, it.Kind != Delta || it.Type == delta.Deleted) {
+		e.moved(b, st, before)
 	}
-	w.lastRV, w.shared = rv, it.Kind != Delta || it.Type == delta.Deleted
-	b.touch(st)
 }
 
 // bookmark moves the position to where the server says that everything has been given.
 func (e *encoder) bookmark(b *Batch, st *Stream, rv string) {
 	w := &st.work
-	if rv == "" || !w.synced || delta.Precedes(rv, w.lastRV) {
-		return
+	before := w.at.Complete
+	if w.synced && w.at.Bookmark(rv) {
+		w.bookmarks = true
+		e.moved(b, st, before)
 	}
-	e.resumedByItself(b, st)
-	w.bookmarks = true
-	w.position, w.lastRV, w.shared, w.positionedAt = rv, rv, false, e.head.observed
+}
+
+// moved notes that the stream has gone on from a position.
+func (e *encoder) moved(b *Batch, st *Stream, from string) {
+	e.resumedByItself(b, st, from)
+	st.work.positionedAt = e.head.observed
 	b.touch(st)
 }
 

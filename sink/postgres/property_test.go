@@ -90,7 +90,7 @@ func (f *follower) start(st *Stream) []Item {
 
 func (f *follower) list() []Item {
 	cause, source := delta.CauseExpired, delta.SourceRelist
-	if f.st.state().position == "" {
+	if f.st.state().at.Complete == "" {
 		cause, source = delta.CauseFirstList, delta.SourceList
 	}
 	rv := strconv.Itoa(*f.model.rv)

@@ -19,13 +19,13 @@ func TestOtherContentAtTheSameResourceVersionIsRecordedOnceAndBlamedOnNobody(t *
 	r.commit(listed(pods, delta.SourceSchema, other))
 	require.Len(t, r.history(), 2)
 	require.Equal(t, "4 5 t", one[string](t, r.db, `SELECT concat_ws(' ', type, source, manager IS NULL) FROM kuberewind.deltas_data WHERE seq = 2`))
-	require.Equal(t, "10", pods.Position(), "the watch goes on where it was")
+	require.Equal(t, "11", pods.Position(), "the watch goes on where it was")
 	require.Equal(t, "v1 abc", pods.Schema())
 	r.verify()
 
 	r.reopen()
 	pods = r.pods()
-	require.Equal(t, []string{"v1 abc", "10"}, []string{pods.Schema(), pods.Position()})
+	require.Equal(t, []string{"v1 abc", "11"}, []string{pods.Schema(), pods.Position()})
 }
 
 func TestANewStreamBeginsUnderItsSchema(t *testing.T) {

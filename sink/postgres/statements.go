@@ -57,7 +57,7 @@ func (s *Sink) queueStreams(batch *pgx.Batch, b *Batch) {
 	for i := range b.streams {
 		w := &b.streams[i].state
 		ids[i], lastSeqs[i] = b.streams[i].id, w.lastSeq
-		positions[i], lastRVs[i] = nullable(clean(w.position)), nullable(clean(w.lastRV))
+		positions[i], lastRVs[i] = nullable(clean(w.at.Complete)), nullable(clean(w.at.Newest))
 		synced[i], bookmarks[i] = w.synced, w.bookmarks
 		states[i], details[i], filters[i], schemas[i] = string(w.state), w.detail, w.filter, w.schema
 		since[i], positioned[i] = micros(w.stateSince), micros(w.positionedAt)

@@ -71,17 +71,17 @@ func (st *Stream) Known() *Known { return &st.known }
 // Position is the resource version at which a watch can go on, "" if the stream has to be listed.
 func (st *Stream) Position() string {
 	if w := st.state(); w.synced {
-		return w.position
+		return w.at.Complete
 	}
 	return ""
 }
 
-// Newest is the newest resource version on record, "" if there is none: where deltas may share one, Position is one before.
-func (st *Stream) Newest() string { return st.state().lastRV }
+// Newest is the newest resource version on record, "" if there is none. It is later than Position while more deletes may share it.
+func (st *Stream) Newest() string { return st.state().at.Newest }
 
 // Unfinished is why there was a list after the first that was not recorded to its end, "" if there is none.
 func (st *Stream) Unfinished() (cause delta.Cause) {
-	if w := st.state(); !w.synced && w.position != "" && w.gap != nil {
+	if w := st.state(); !w.synced && w.at.Complete != "" && w.gap != nil {
 		return w.gap.cause
 	}
 	return ""
@@ -250,8 +250,7 @@ func (s *Sink) findStream(ctx context.Context, st *Stream) error {
 	if err != nil {
 		return err
 	}
-	w.position, w.lastRV = textOf(position), textOf(lastRV)
-	w.shared = w.position != w.lastRV
+	w.at = delta.Position{Complete: textOf(position), Newest: textOf(lastRV)}
 	w.positionedAt, w.stateSince = positionedAt.UnixMicro(), stateSince.UnixMicro()
 	if err := s.respecify(ctx, st.id, &st.spec); err != nil {
 		return err
@@ -274,7 +273,7 @@ func (s *Sink) registerStream(ctx context.Context, st *Stream) error {
 	w := &st.work
 	*w = streamState{state: delta.StateListing, stateSince: now.UnixMicro(), positionedAt: now.UnixMicro(), filter: st.spec.Filter, schema: clean(st.spec.Schema)}
 	if st.spec.StartRV != "" {
-		w.state, w.synced, w.position, w.lastRV = delta.StateLive, true, st.spec.StartRV, st.spec.StartRV
+		w.state, w.synced, w.at = delta.StateLive, true, delta.At(st.spec.StartRV)
 		st.empty = true
 	}
 	err := s.pool.QueryRow(ctx, `
@@ -285,7 +284,7 @@ func (s *Sink) registerStream(ctx context.Context, st *Stream) error {
 		CROSS JOIN (SELECT coalesce(max(o.stream), 0) + 1 AS next FROM kuberewind.streams o WHERE o.cluster = $1) numbered
 		RETURNING stream`,
 		s.info.Cluster, s.info.Epoch, st.spec.Group, st.spec.Resource, st.spec.Scope, st.spec.Version, st.spec.Kind, st.spec.Namespaced, now,
-		w.state, w.filter, nullable(w.position), w.synced, w.schema,
+		w.state, w.filter, nullable(w.at.Complete), w.synced, w.schema,
 	).Scan(&st.id)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return s.fenced(ctx)

@@ -65,7 +65,7 @@ func TestAResourceOfWhichOnlyTheDefinitionIsOnRecordIsRecordedFromItsFirstInstan
 	w, recorder := recordedLent(t)
 	a := w.act(t)
 	a.defineWidgets()
-	// The position is past a revision when the next is recorded.
+	// It is changed after it was created.
 	for n := range 2 {
 		a.merge(crds, "widgets.example.kuberewind.dev", fmt.Sprintf(`{"metadata":{"annotations":{"example.dev/n":"%d"}}}`, n))
 	}
@@ -232,7 +232,7 @@ func TestAnObjectThatWentWithItsDefinitionIsNotTakenForOneThatHasOutlivedIt(t *t
 	a.defineWidgets()
 	one := string(a.create(widgets, template(widgets, "default", "one")).GetUID())
 	w.awaitLines(t, []string{"Added one " + one}, widgetRows)
-	for _, annotation := range []string{"later", "last"} { // If changes may share a revision, the position is that of the one before.
+	for _, annotation := range []string{"later", "last"} {
 		a.merge(crds, "widgets.example.kuberewind.dev", fmt.Sprintf(`{"metadata":{"annotations":{"%s":"yes"}}}`, annotation))
 	}
 	w.awaitLines(t, []string{"/metadata/annotations", "/metadata/annotations/last"},

@@ -99,8 +99,9 @@ func (p *logPrinter) painted(kind delta.Type, words string) string {
 		return p.style.Added(words)
 	case delta.Deleted:
 		return p.style.Removed(words)
+	default:
+		return p.style.Change(words)
 	}
-	return p.style.Change(words)
 }
 
 // difference is that of YAML, if it was asked for.

@@ -143,6 +143,7 @@ func (s *Stretch) why() string {
 		why += "; a list then held nothing new"
 	case delta.OutcomeRelisted:
 		why += fmt.Sprintf("; a list then showed %d new, %d changed, %d vanished, %d unchanged", s.Appeared, s.Changed, s.Vanished, s.Unchanged)
+	default: // It goes on.
 	}
 	return why
 }
