@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -87,7 +86,7 @@ func TestAFileThatBreaksALimitFailsTheCheck(t *testing.T) {
 		file := c.name + ".md"
 		require.NoError(t, os.WriteFile(file, []byte(c.page), 0o600))
 		var out bytes.Buffer
-		err := check(&out, []string{file})
+		err := check(&out, []string{file}, nil)
 		if c.says == "" {
 			require.NoError(t, err, c.name)
 			require.Empty(t, out.String(), c.name)
@@ -98,15 +97,28 @@ func TestAFileThatBreaksALimitFailsTheCheck(t *testing.T) {
 	}
 }
 
-func TestTheListNamesFilesPatternsAndFolders(t *testing.T) {
-	list := filepath.Join(t.TempDir(), "list")
-	tracked := []string{"README.md", "docs/a.md", "docs/b.md", "kube/doc.go", "kube/wire/doc.go"}
-	require.NoError(t, os.WriteFile(list, []byte("# a comment\n\nREADME.md\ndocs/*.md\nkube/\n"), 0o600))
-	listed, err := readList(list, tracked)
+func TestAListedFileMayBreakALimitUntilItIsShort(t *testing.T) {
+	t.Chdir(t.TempDir())
+	long := strings.Repeat("word ", 31) + "."
+	require.NoError(t, os.WriteFile("long.md", []byte(long), 0o600))
+	require.NoError(t, os.WriteFile("short.md", []byte("Three short words."), 0o600))
+	require.NoError(t, os.WriteFile("list", []byte("# a comment\n\nlong.md\n"), 0o600))
+	files := []string{"long.md", "short.md"}
+	var out bytes.Buffer
+	listed, err := readList("list")
 	require.NoError(t, err)
-	require.Equal(t, tracked, listed)
+	require.NoError(t, check(&out, files, listed))
+	require.Empty(t, out.String())
 
-	require.NoError(t, os.WriteFile(list, []byte("moved.md\n"), 0o600))
-	_, err = readList(list, tracked)
-	require.ErrorContains(t, err, `"moved.md" names no file`)
+	require.NoError(t, os.WriteFile("list", []byte("gone.md\nlong.md\nshort.md\n"), 0o600))
+	listed, err = readList("list")
+	require.NoError(t, err)
+	require.ErrorIs(t, check(&out, files, listed), errLimits)
+	require.Equal(t, "gone.md keeps the limits, or is gone: delete its line\nshort.md keeps the limits, or is gone: delete its line\n", out.String())
+}
+
+func TestInputOfTestsIsExempt(t *testing.T) {
+	for file, want := range map[string]bool{"a/testdata/b.go": true, "testdata/b/c.md": true, "testdata.md": false, "a/b.go": false} {
+		require.Equal(t, want, exempt(file), file)
+	}
 }
