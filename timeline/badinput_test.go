@@ -64,7 +64,7 @@ func TestWhatCannotBeAnsweredIsRefusedWithASentence(t *testing.T) {
 		{"tail", "head=7", 400, "head: not a head of the chain"},
 		{"instant", "at=tomorrow", 400, "is no instant"},
 		{"instant", "at=tomorrow&zone=UTC", 400, "tomorrow"},
-		{"instant", "at=6:45 pm&zone=UTC", 400, "did you mean"},
+		{"instant", "at=6:45 pm&zone=UTC", 400, "use a time (18:45"},
 		{"instant", "at=10m&zone=Mars/Olympus", 400, "is none that this server knows: use UTC"},
 		{"instant", "at=10m&zone=../../etc/passwd", 400, "is none that this server knows: use UTC"},
 		{"instant", "at=1970-01-02T00:00:00Z", 410, "before the record began"},

@@ -133,6 +133,7 @@ func (c *comparison) equal(t *testing.T, when string) (ahead int64) {
 		require.Empty(t, got.Next)
 		require.Equal(t, c.want[i], got.counted(), "%s: %v", when, choice.Values)
 		require.Equal(t, c.plain[i].Hidden, got.Hidden, "%s: %v", when, choice.Values)
+		require.Equal(t, c.plain[i].Before, got.Before, "%s: %v", when, choice.Values)
 		require.Equal(t, c.plain[i].FirstSeq, got.FirstSeq, "%s: %v", when, choice.Values)
 		require.Equal(t, c.plain[i].LastSeq, got.LastSeq, "%s: %v", when, choice.Values)
 		if got.Ahead != nil {

@@ -29,7 +29,7 @@ type bars struct {
 	Classes               []string
 	Counts                [][]int64
 	FirstSeq, LastSeq     []int64
-	Hidden                map[string]int64
+	Hidden, Before        map[string]int64
 	Next                  string
 	Incomplete            []struct{ Kind string }
 	Ahead                 *struct {
@@ -65,7 +65,25 @@ func TestAStripCountsAsTheDocumentedSQLDoes(t *testing.T) {
 		s.ask(t, "strip", c.Values, &got)
 		require.Empty(t, got.Next)
 		require.Equal(t, s.counts(t, db, sql, c, &got), got.counted(), c.Values)
+		require.Equal(t, s.before(t, db, sql, c, &got), got.Before, c.Values)
 	}
+}
+
+// before counts what the first list found that is older than the record, by the documented SQL.
+func (s *scene) before(t *testing.T, db *pgx.Conn, sql timelinetest.SQL, c timelinetest.Choice, of *bars) map[string]int64 {
+	t.Helper()
+	asked, err := strconv.ParseInt(c.Values.Get("from"), 10, 64)
+	require.NoError(t, err)
+	since := time.UnixMilli(asked).Truncate(time.Duration(of.StepMS) * time.Millisecond).UTC()
+	query := sql.With("before", map[string]string{"from": since.Format(time.RFC3339Nano), "begin": time.UnixMilli(of.From).UTC().Format(time.RFC3339Nano)})
+	rows, err := db.Query(t.Context(), strings.Replace(query, "GROUP BY", c.Where+"\nGROUP BY", 1))
+	require.NoError(t, err, query)
+	all := map[string]int64{}
+	var name string
+	var n int64
+	_, err = pgx.ForEachRow(rows, []any{&name, &n}, func() error { all[name] = n; return nil })
+	require.NoError(t, err, query)
+	return all
 }
 
 // window adds a random window, and how many bars it has.
@@ -104,13 +122,16 @@ func TestAStripIsCountedOnWhereItStopped(t *testing.T) {
 	v := url.Values{"from": {"0"}, "to": {strconv.FormatInt(patient.extent.LastAt.UnixMilli()+1, 10)}, "class": {"change", "heartbeat", "status"}}
 	var whole bars
 	patient.ask(t, "strip", v, &whole)
-	all, answers := map[string]int64{}, 0
+	all, before, answers := map[string]int64{}, map[string]int64{}, 0
 	for {
 		var part bars
 		hasty.ask(t, "strip", v, &part)
 		answers++
 		for bar, n := range part.counted() {
 			all[bar] += n
+		}
+		for class, n := range part.Before {
+			before[class] += n
 		}
 		unread := false
 		for _, l := range part.Incomplete {
@@ -124,6 +145,8 @@ func TestAStripIsCountedOnWhereItStopped(t *testing.T) {
 	}
 	require.Greater(t, answers, 1)
 	require.Equal(t, whole.counted(), all)
+	require.NotEmpty(t, before, "the first list of the scene found objects that are older")
+	require.Equal(t, whole.Before, before)
 }
 
 func TestTicksCountAsTheDocumentedSQLDoes(t *testing.T) {

@@ -107,8 +107,10 @@ const figures = {
     await page.locator("[role=row]").first().waitFor();
     await settled(page);
     const drawn = await page.evaluate(() => {
+      // What is dated before the record is in no bar. It is a number, beside the strip and below the lanes.
+      const older = (where) => Number((/([\d,]+) (?:changes are )?dated before/.exec(document.querySelector(where).textContent)?.[1] ?? "0").replaceAll(",", ""));
       const { strip, density, marks } = globalThis.kuberewind.drawn, sum = (bars) => bars.reduce((n, b) => n + Object.values(b.counts).reduce((a, c) => a + c, 0), 0);
-      return { strip: sum(strip), density: sum(density), marks: marks.map((m) => [m.lane, m.count]), rows: globalThis.bench.rows().length };
+      return { strip: sum(strip) + older(".strip-note"), density: sum(density) + older(".lanes > .read"), marks: marks.map((m) => [m.lane, m.count]), rows: globalThis.bench.rows().length };
     });
     const lanes = Object.fromEntries(asked.split(",").slice(0, drawn.rows).map((id) => [id, 0]));
     for (const [lane, n] of drawn.marks) lanes[lane] += n;

@@ -163,6 +163,20 @@ test("what was not counted in time is asked on for, until it is the whole", asyn
   assert.deepEqual(seen[1], seen[0]);
 });
 
+test("while deltas are read that nobody counted ahead, the strip says that it takes longer, and what it cannot show", async () => {
+  const { context: user, faults } = await context(browser, { from: hasty }), page = await user.newPage(), note = page.locator(".strip-note");
+  const held = await hold(page, (url) => url.pathname.endsWith("/strip") && url.searchParams.has("cursor"));
+  await page.goto(`${hasty}/#code=${await code()}`);
+  await held.asked;
+  await note.getByText("deltas here are not counted ahead, and are read one by one").waitFor();
+  await note.getByText("not all is counted yet").waitFor();
+  held.free();
+  await note.getByText("not counted ahead").waitFor({ state: "detached" });
+  await note.getByText("188 dated before it began").waitFor();
+  assert.deepEqual(faults, []);
+  await user.close();
+});
+
 test("an instant that is typed is gone to, in the zone of the labels, and what is no instant stays in its field", async () => {
   const { context: user, faults } = await context(browser, { refused: /status of (400|401|404|410)/, timezone: "Europe/Berlin" }), page = await open(user, "", true);
   await settled(page);

@@ -1415,15 +1415,15 @@ async function run(q2, asked, aborted) {
 }
 async function* all(asked, aborted) {
   const ask = (cursor2) => get(asked.shape, { ...asked.params, cursor: cursor2 }, aborted, asked.mark);
-  for (let older, again2 = false; older || !again2; again2 = true) {
-    let answer = await ask(older);
+  for (let older2, again2 = false; older2 || !again2; again2 = true) {
+    let answer = await ask(older2);
     if (!again2) yield answer;
     for (let page2 = 1; page2 < (asked.pages ?? 1) && asked.add && answer.next; page2++) {
       answer = asked.add(answer, await ask(answer.next));
       if (!again2) yield answer;
     }
     if (again2) yield answer;
-    older = answer.older;
+    older2 = answer.older;
   }
 }
 function refused(q2, e4) {
@@ -1556,7 +1556,8 @@ function summed(a5, b3) {
   const counts = a5.counts.map((c4, k4) => c4.map((n3, i4) => n3 + (b3.counts[k4]?.[i4] ?? 0))), told4 = b3.incomplete ?? [], before = (a5.incomplete ?? []).filter(met);
   const incomplete2 = [...told4, ...before.filter((i4) => !told4.some((known) => known.from === i4.from && known.text === i4.text))];
   const first2 = a5.ahead ? { ahead: a5.ahead } : {};
-  return { ...b3, ...first2, counts, incomplete: incomplete2, hidden: { ...b3.hidden, heartbeat: (a5.hidden?.heartbeat ?? 0) + (b3.hidden?.heartbeat ?? 0) } };
+  const older2 = Object.fromEntries(a5.classes.map((c4) => [c4, (a5.before[c4] ?? 0) + (b3.before[c4] ?? 0)]));
+  return { ...b3, ...first2, counts, incomplete: incomplete2, before: older2, hidden: { ...b3.hidden, heartbeat: (a5.hidden?.heartbeat ?? 0) + (b3.hidden?.heartbeat ?? 0) } };
 }
 var barWidth = 12;
 var barsIn = (width2) => Math.max(60, Math.floor(width2 / barWidth));
@@ -1564,7 +1565,7 @@ var strip = query(() => {
   const w5 = whole.value, bars2 = barsIn(stripWidth.value);
   if (!w5 || stripWidth.value === 0) return null;
   const by = live.value ? step((w5.to - w5.from) / bars2) : 1, to = Math.ceil((w5.to + 1) / by) * by;
-  return { shape: "strip", params: { ...filterParams(), from: w5.from, to, bars: bars2 }, mark: mark(to), wait: 30, ...slices };
+  return { shape: "strip", params: { ...filterParams(), from: 0, to, bars: bars2 }, mark: mark(to), wait: 30, ...slices };
 });
 var density = query(() => {
   const s4 = shown.value;
@@ -1953,6 +1954,7 @@ function bars(s4) {
   made.set(s4, b3);
   return b3;
 }
+var older = (s4) => Object.values(s4?.before ?? {}).reduce((a5, b3) => a5 + b3, 0);
 function at(b3, ms) {
   const i4 = Math.floor((ms - b3.from) / b3.stepMs);
   if (i4 < 0 || i4 >= b3.total.length) return null;
@@ -2444,7 +2446,8 @@ function paint(canvas) {
   c4.fillRect(0, 0, s4.width, height);
   const answer = strip.answer.value;
   if (answer) paintBars(c4, bars(answer), s4, 0, body, p5, "strip");
-  paintIncomplete(c4, answer?.incomplete ?? [], s4, 0, body, p5, "strip");
+  const within2 = (answer?.incomplete ?? []).filter((i4) => i4.to === null || i4.to > (whole.peek()?.from ?? 0));
+  paintIncomplete(c4, within2, s4, 0, body, p5, "strip");
   paintEdges(c4, s4, body, p5);
   paintRuler(c4, s4, body, p5);
   paintWindow(c4, s4, body, p5);
@@ -2618,7 +2621,7 @@ function Strip() {
     /* @__PURE__ */ a4("p", { class: "strip-note", children: [
       /* @__PURE__ */ a4("span", { class: "read", children: hover2.value?.text ?? spoken() }),
       strip.busy.value && strip.answer.value === null ? /* @__PURE__ */ a4("span", { class: "busy", children: "counting…" }) : null,
-      strip.answer.value?.ahead?.text ? /* @__PURE__ */ a4("span", { class: "busy", children: strip.answer.value.ahead.text }) : null,
+      strip.answer.value?.next && strip.answer.value.ahead?.text ? /* @__PURE__ */ a4("span", { class: "busy", children: strip.answer.value.ahead.text }) : null,
       strip.answer.value?.next ? /* @__PURE__ */ a4("span", { class: "busy", children: "not all is counted yet: what is not is hatched" }) : null,
       strip.failed.value && !strip.missing.value ? /* @__PURE__ */ a4("span", { class: "error", children: strip.failed.value }) : null
     ] })
@@ -2634,7 +2637,7 @@ function spoken() {
   const w5 = whole.value, answer = strip.answer.value;
   if (!w5) return "The record is asked for.";
   const total = answer ? bars(answer).total.reduce((a5, b3) => a5 + b3, 0) : 0, holes = answer?.incomplete?.filter((i4) => i4.kind !== "before").length ?? 0;
-  return `The record: ${full(w5.from)} to ${full(w5.to).slice(0, 10) === full(w5.from).slice(0, 10) ? clock(w5.to) : full(w5.to)} (${span(w5.to - w5.from)}), ${count(total)} changes shown${holes > 0 ? `, ${holes} ${holes === 1 ? "stretch is" : "stretches are"} not complete` : ", complete"}.`;
+  return `The record: ${full(w5.from)} to ${full(w5.to).slice(0, 10) === full(w5.from).slice(0, 10) ? clock(w5.to) : full(w5.to)} (${span(w5.to - w5.from)}), ${count(total)} changes shown${older(answer) > 0 ? `, ${count(older(answer))} dated before it began` : ""}${holes > 0 ? `, ${holes} ${holes === 1 ? "stretch is" : "stretches are"} not complete` : ", complete"}.`;
 }
 
 // src/bar.tsx
@@ -2727,7 +2730,7 @@ function GoTo() {
       {
         id: "go-to",
         type: "text",
-        placeholder: "03:12  ( @ )",
+        placeholder: "03:12 (@)",
         autocomplete: "off",
         "aria-label": "Go to an instant",
         "aria-invalid": wrong.value !== "",
@@ -3157,8 +3160,8 @@ function Left() {
   ] });
 }
 var hint = () => {
-  const s4 = shown.value;
-  return s4 ? `${full(s4.from)} to ${full(s4.to)} (${span(s4.to - s4.from)}). Drag scrubs, Ctrl+wheel zooms, Shift+drag moves.` : "";
+  const s4 = shown.value, before = older(density.answer.value);
+  return s4 ? `${full(s4.from)} to ${full(s4.to)} (${span(s4.to - s4.from)}).${before > 0 ? ` ${count(before)} changes are dated before the record began.` : ""} Drag scrubs, Ctrl+wheel zooms, Shift+drag moves.` : "";
 };
 function Order() {
   const f5 = focus.value, total = lanes.answer.value?.total;

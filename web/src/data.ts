@@ -66,7 +66,8 @@ function summed(a: Strip, b: Strip): Strip {
   const counts = a.counts.map((c, k) => c.map((n, i) => n + (b.counts[k]?.[i] ?? 0))), told = b.incomplete ?? [], before = (a.incomplete ?? []).filter(met);
   const incomplete = [...told, ...before.filter((i) => !told.some((known) => known.from === i.from && known.text === i.text))];
   const first = a.ahead ? { ahead: a.ahead } : {}; // it speaks of all, and later ones of what was left
-  return { ...b, ...first, counts, incomplete, hidden: { ...b.hidden, heartbeat: (a.hidden?.heartbeat ?? 0) + (b.hidden?.heartbeat ?? 0) } };
+  const older = Object.fromEntries(a.classes.map((c) => [c, (a.before[c] ?? 0) + (b.before[c] ?? 0)]));
+  return { ...b, ...first, counts, incomplete, before: older, hidden: { ...b.hidden, heartbeat: (a.hidden?.heartbeat ?? 0) + (b.hidden?.heartbeat ?? 0) } };
 }
 
 /** A bar is so many pixels wide, or up to half as many. */
@@ -77,7 +78,7 @@ export const strip = query<Strip>(() => {
   const w = whole.value, bars = barsIn(stripWidth.value);
   if (!w || stripWidth.value === 0) return null;
   const by = live.value ? step((w.to - w.from) / bars) : 1, to = Math.ceil((w.to + 1) / by) * by;
-  return { shape: "strip", params: { ...filterParams(), from: w.from, to, bars }, mark: mark(to), wait: 30, ...slices };
+  return { shape: "strip", params: { ...filterParams(), from: 0, to, bars }, mark: mark(to), wait: 30, ...slices };
 });
 
 export const density = query<Strip>(() => {

@@ -17,6 +17,9 @@ export function bars(s: Strip): Bars {
   return b;
 }
 
+/** older is how many changes are in no bar, because a list found them and they are dated before the record. */
+export const older = (s: Strip | null) => Object.values(s?.before ?? {}).reduce((a, b) => a + b, 0);
+
 /** at is the bar under a time: its counts by class, for the one who hovers. */
 export function at(b: Bars, ms: number): { from: number; to: number; total: number; parts: [string, number][] } | null {
   const i = Math.floor((ms - b.from) / b.stepMs);

@@ -3,7 +3,7 @@ import { computed, effect, signal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { changeOfOffset, count, full, span, zone } from "./clock";
 import { chosenUid, cursor, density, grouping, lanes, lanesWidth, live, look, lookAt, of, page, pages, scrub, shown, states, ticks, visible, whole } from "./data";
-import { at, bars, paintBars, paintIncomplete } from "./density";
+import { at, bars, older, paintBars, paintIncomplete } from "./density";
 import { filter, focus, move } from "./focus";
 import { covers, marks, nearest, paintLanes, row, stateAt, stateBars } from "./lanepaint";
 import type { Incomplete, Lane } from "./model";
@@ -123,8 +123,8 @@ function Left() {
 }
 
 const hint = () => {
-  const s = shown.value;
-  return s ? `${full(s.from)} to ${full(s.to)} (${span(s.to - s.from)}). Drag scrubs, Ctrl+wheel zooms, Shift+drag moves.` : "";
+  const s = shown.value, before = older(density.answer.value);
+  return s ? `${full(s.from)} to ${full(s.to)} (${span(s.to - s.from)}).${before > 0 ? ` ${count(before)} changes are dated before the record began.` : ""} Drag scrubs, Ctrl+wheel zooms, Shift+drag moves.` : "";
 };
 
 function Order() {

@@ -15,7 +15,7 @@ export type Meta = Answer & {
 };
 export type Strip = Answer & {
   from: number; to: number; stepMs: number; classes: string[]; counts: number[][]; firstSeq: number[]; lastSeq: number[];
-  hidden?: { heartbeat?: number }; next?: string; ahead?: { deltas: number; missing: number; text?: string };
+  hidden?: { heartbeat?: number }; before: Record<string, number>; next?: string; ahead?: { deltas: number; missing: number; text?: string };
 };
 export type Lane = Ref & {
   id: number; depth: number; owner: number | null; born: number | null; ended: number | null; changes: number; hidden: number; trouble?: string;

@@ -3,7 +3,7 @@ import { effect, signal, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { clock, count, full, marks, span } from "./clock";
 import { clamp, cursor, gliding, lookAt, scrub, shown, snap, strip, stripWidth, whole } from "./data";
-import { at, bars, paintBars, paintIncomplete } from "./density";
+import { at, bars, older, paintBars, paintIncomplete } from "./density";
 import { focus, move } from "./focus";
 import { font, frame, palette, type Palette, Scale, size } from "./paint";
 
@@ -27,7 +27,8 @@ function paint(canvas: HTMLCanvasElement): void {
   c.fillRect(0, 0, s.width, height);
   const answer = strip.answer.value;
   if (answer) paintBars(c, bars(answer), s, 0, body, p, "strip");
-  paintIncomplete(c, answer?.incomplete ?? [], s, 0, body, p, "strip");
+  const within = (answer?.incomplete ?? []).filter((i) => i.to === null || i.to > (whole.peek()?.from ?? 0)); // The question reaches back further.
+  paintIncomplete(c, within, s, 0, body, p, "strip");
   paintEdges(c, s, body, p);
   paintRuler(c, s, body, p);
   paintWindow(c, s, body, p);
@@ -189,7 +190,7 @@ export function Strip() {
       <p class="strip-note">
         <span class="read">{hover.value?.text ?? spoken()}</span>
         {strip.busy.value && strip.answer.value === null ? <span class="busy">counting…</span> : null}
-        {strip.answer.value?.ahead?.text ? <span class="busy">{strip.answer.value.ahead.text}</span> : null}
+        {strip.answer.value?.next && strip.answer.value.ahead?.text ? <span class="busy">{strip.answer.value.ahead.text}</span> : null}
         {strip.answer.value?.next ? <span class="busy">not all is counted yet: what is not is hatched</span> : null}
         {strip.failed.value && !strip.missing.value ? <span class="error">{strip.failed.value}</span> : null}
       </p>
@@ -208,5 +209,5 @@ function spoken(): string {
   const w = whole.value, answer = strip.answer.value;
   if (!w) return "The record is asked for.";
   const total = answer ? bars(answer).total.reduce((a, b) => a + b, 0) : 0, holes = answer?.incomplete?.filter((i) => i.kind !== "before").length ?? 0;
-  return `The record: ${full(w.from)} to ${full(w.to).slice(0, 10) === full(w.from).slice(0, 10) ? clock(w.to) : full(w.to)} (${span(w.to - w.from)}), ${count(total)} changes shown${holes > 0 ? `, ${holes} ${holes === 1 ? "stretch is" : "stretches are"} not complete` : ", complete"}.`;
+  return `The record: ${full(w.from)} to ${full(w.to).slice(0, 10) === full(w.from).slice(0, 10) ? clock(w.to) : full(w.to)} (${span(w.to - w.from)}), ${count(total)} changes shown${older(answer) > 0 ? `, ${count(older(answer))} dated before it began` : ""}${holes > 0 ? `, ${holes} ${holes === 1 ? "stretch is" : "stretches are"} not complete` : ", complete"}.`;
 }

@@ -64,8 +64,9 @@ type Reading struct {
 	query   history.MarkQuery
 	pointer []string
 	keeps   bool // patches
-	// Hidden is how many heartbeats were left out, by the life.
-	Hidden map[int64]int64
+	// Hidden is how many heartbeats were left out, by the life, of those that occurred from HiddenFrom on.
+	Hidden     map[int64]int64
+	HiddenFrom time.Time
 	// Missing are the days that could not be read.
 	Missing []*history.MissingDayError
 	damaged []lack.Lack // versions whose labels could not be read
@@ -264,7 +265,9 @@ func (g *Reading) counts(m *Mark) bool {
 		return false
 	}
 	if m.Class == class.Heartbeat && !slices.Contains(g.filter.Classes, class.Heartbeat) {
-		g.Hidden[m.ObjectID]++
+		if !m.OccurredAt.Before(g.HiddenFrom) {
+			g.Hidden[m.ObjectID]++
+		}
 		return false
 	}
 	return g.filter.Classes == nil || slices.Contains(g.filter.Classes, m.Class)

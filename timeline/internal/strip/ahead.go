@@ -135,8 +135,12 @@ func (c *Counter) count(ctx context.Context, q Query, p progress, s *Strip, read
 // counted adds what was counted ahead. It is false if that is gone; then nothing is added.
 func (c *Counter) counted(ctx context.Context, q Query, p progress, s *Strip, blocks []activity.Block, reading *marks.Reading) (bool, error) {
 	selection := activity.Selection{Width: p.width(), Streams: reading.Streams(), Namespaces: q.Filter.Namespaces, Manager: q.Filter.Manager}
-	part := newStrip(p, s.Classes)
-	err := activity.Read(ctx, c.Record, blocks, selection, part.addCount)
+	part, since := newStrip(p, s.Classes), p.since.UnixMilli()
+	err := activity.Read(ctx, c.Record, blocks, selection, func(n activity.Count) {
+		if n.At.UnixMilli() >= since {
+			part.addCount(n)
+		}
+	})
 	if errors.Is(err, activity.ErrChanged) {
 		return false, nil
 	}
@@ -148,19 +152,28 @@ func (c *Counter) counted(ctx context.Context, q Query, p progress, s *Strip, bl
 
 func (s *Strip) addCount(n activity.Count) {
 	ms := n.At.UnixMilli()
-	if ms < s.From || ms >= s.To {
+	if ms >= s.To {
 		return
 	}
 	i := slices.Index(s.Classes, n.Class)
 	switch {
 	case i >= 0:
-		s.tally(i, (ms-s.From)/s.StepMS, n.N, n.FirstSeq, n.LastSeq)
-	case n.Class == class.Heartbeat:
+		s.tally(i, ms, n.N, n.FirstSeq, n.LastSeq)
+	case n.Class == class.Heartbeat && ms >= s.From:
 		s.Hidden[class.Heartbeat] += n.N
 	}
 }
 
-func (s *Strip) tally(class int, bar, n, first, last int64) {
+// tally adds deltas of a class that occurred at a time, or within the minute or hour that begins then.
+func (s *Strip) tally(class int, ms, n, first, last int64) {
+	if ms < s.From {
+		s.Before[s.Classes[class]] += n
+		return
+	}
+	s.put(class, (ms-s.From)/s.StepMS, n, first, last)
+}
+
+func (s *Strip) put(class int, bar, n, first, last int64) {
 	s.Counts[class][bar] += n
 	if s.FirstSeq[bar] == 0 || first < s.FirstSeq[bar] {
 		s.FirstSeq[bar] = first
@@ -174,11 +187,14 @@ func (s *Strip) merge(part *Strip) {
 			continue
 		}
 		for class := range part.Counts {
-			s.tally(class, int64(bar), part.Counts[class][bar], part.FirstSeq[bar], part.LastSeq[bar])
+			s.put(class, int64(bar), part.Counts[class][bar], part.FirstSeq[bar], part.LastSeq[bar])
 		}
 	}
 	for of, n := range part.Hidden {
 		s.Hidden[of] += n
+	}
+	for of, n := range part.Before {
+		s.Before[of] += n
 	}
 }
 

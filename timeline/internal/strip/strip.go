@@ -41,6 +41,7 @@ type Strip struct {
 	FirstSeq []int64               `json:"firstSeq"` // of each bar, 0 if it is empty
 	LastSeq  []int64               `json:"lastSeq"`
 	Hidden   map[class.Class]int64 `json:"hidden"`
+	Before   map[class.Class]int64 `json:"before"` // in the window that was asked for, and dated before the record: a first list finds objects that are older
 	Next     string                `json:"next,omitempty"`
 	Ahead    *Ahead                `json:"ahead,omitempty"` // nil if nothing that is counted ahead can be used
 }
@@ -67,10 +68,11 @@ func (c *Counter) Count(ctx context.Context, q Query, now time.Time) (*Strip, er
 	if err != nil {
 		return nil, err
 	}
-	reading, err := c.Reader.Begin(ctx, q.Filter, at.window, nil)
+	reading, err := c.Reader.Begin(ctx, q.Filter, ask.Window{From: at.since, To: at.window.To}, nil)
 	if err != nil {
 		return nil, err
 	}
+	reading.HiddenFrom = at.window.From
 	s := newStrip(at, shown(q.Filter))
 	s.Answer = state.Answer(q.Window, now)
 	s.Seq = at.head
@@ -113,13 +115,14 @@ func (c *Counter) unread(ctx context.Context, s *Strip, at progress) error {
 // A progress is how far the counting of a window is. As text it is the cursor.
 type progress struct {
 	window      ask.Window
+	since       time.Time // where the window would begin if the record did not begin later
 	step        time.Duration
 	first, last int64 // seqs that are to be counted
 	head        int64 // where the record ended when it began
 }
 
 func (p progress) String() string {
-	return fmt.Sprintf("%d-%d-%d-%d-%d-%d", p.window.From.UnixMilli(), p.window.To.UnixMilli(), p.step.Milliseconds(), p.first, p.last, p.head)
+	return fmt.Sprintf("%d-%d-%d-%d-%d-%d-%d", p.since.UnixMilli(), p.window.From.UnixMilli(), p.window.To.UnixMilli(), p.step.Milliseconds(), p.first, p.last, p.head)
 }
 
 // begin finds what is to be counted. A window ends with the record: nothing is known of what is outside.
@@ -128,14 +131,24 @@ func (c *Counter) begin(ctx context.Context, q Query, state *lack.State) (p prog
 		return resumed(q, state.Extent.LastSeq)
 	}
 	p.window, p.step = q.Window.Clamped(state.Extent.FirstAt, state.Extent.LastAt.Add(time.Millisecond)).Quantised(q.Bars)
-	p.head = state.Extent.LastSeq
+	p.head, p.since = state.Extent.LastSeq, p.window.From
+	if q.Window.From.Before(p.since) {
+		p.since = later(q.Window.From.Truncate(p.step), time.UnixMilli(0).UTC())
+	}
 	if !p.window.From.Before(p.window.To) || !q.Window.To.After(state.Extent.FirstAt) || q.Window.From.After(state.Extent.LastAt) {
 		p.window.To, p.last = p.window.From, -1
 		return p, nil
 	}
-	p.first, p.last, err = c.Record.Between(ctx, p.window.From, p.window.To)
+	p.first, p.last, err = c.Record.Between(ctx, p.since, p.window.To)
 	p.last = min(p.last, p.head)
 	return p, err
+}
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
 }
 
 // mostBars is more than a screen has pixels.
@@ -143,11 +156,11 @@ const mostBars = 10_000
 
 // resumed reads a cursor. It refuses one that no answer gave: times that cannot be subtracted, bars that are not whole, seqs that the record does not have.
 func resumed(q Query, head int64) (p progress, err error) {
-	var from, to, step int64
-	_, err = fmt.Sscanf(q.Cursor, "%d-%d-%d-%d-%d-%d", &from, &to, &step, &p.first, &p.last, &p.head)
-	window, known := ask.WindowOf(from, to)
-	p.window, p.step = window, time.Duration(step)*time.Millisecond
-	if err != nil || !known || p.String() != q.Cursor || step < 1 || (to-from)/step > mostBars || (to-from)%step != 0 || p.first < 1 || p.last > p.head || p.head > head {
+	var since, from, to, step int64
+	_, err = fmt.Sscanf(q.Cursor, "%d-%d-%d-%d-%d-%d-%d", &since, &from, &to, &step, &p.first, &p.last, &p.head)
+	asked, known := ask.WindowOf(since, to)
+	p.since, p.window, p.step = asked.From, ask.Window{From: time.UnixMilli(from).UTC(), To: asked.To}, time.Duration(step)*time.Millisecond
+	if err != nil || !known || p.String() != q.Cursor || step < 1 || from < since || from >= to || (to-from)/step > mostBars || (to-from)%step != 0 || p.first < 1 || p.last > p.head || p.head > head {
 		return p, ask.BadCursor(q.Cursor)
 	}
 	return p, nil
@@ -168,7 +181,7 @@ func newStrip(at progress, classes []class.Class) *Strip {
 	s := &Strip{
 		From: at.window.From.UnixMilli(), To: at.window.To.UnixMilli(), StepMS: at.step.Milliseconds(),
 		Classes: classes, FirstSeq: make([]int64, bars), LastSeq: make([]int64, bars), Hidden: map[class.Class]int64{},
-		Ahead: &Ahead{},
+		Before: map[class.Class]int64{}, Ahead: &Ahead{},
 	}
 	for range classes {
 		s.Counts = append(s.Counts, make([]int64, bars))
@@ -179,6 +192,6 @@ func newStrip(at progress, classes []class.Class) *Strip {
 func (s *Strip) add(found []marks.Mark) {
 	for i := range found {
 		m := &found[i]
-		s.tally(slices.Index(s.Classes, m.Class), (m.OccurredAt.UnixMilli()-s.From)/s.StepMS, 1, m.Seq, m.Seq)
+		s.tally(slices.Index(s.Classes, m.Class), m.OccurredAt.UnixMilli(), 1, m.Seq, m.Seq)
 	}
 }
