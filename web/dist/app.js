@@ -2730,7 +2730,7 @@ function GoTo() {
       {
         id: "go-to",
         type: "text",
-        placeholder: "03:12 (@)",
+        placeholder: "03:12 @",
         autocomplete: "off",
         "aria-label": "Go to an instant",
         "aria-invalid": wrong.value !== "",

@@ -77,7 +77,7 @@ function GoTo() {
   };
   return (
     <form class="go-to" onSubmit={(e) => { e.preventDefault(); void go(e.currentTarget.elements[0] as HTMLInputElement); }}>
-      <input id="go-to" type="text" placeholder="03:12 (@)" autocomplete="off" aria-label="Go to an instant" aria-invalid={wrong.value !== ""} title="03:12, yesterday 14:05, 2026-11-24 18:45, 10m (ago), seq:7"
+      <input id="go-to" type="text" placeholder="03:12 @" autocomplete="off" aria-label="Go to an instant" aria-invalid={wrong.value !== ""} title="03:12, yesterday 14:05, 2026-11-24 18:45, 10m (ago), seq:7"
         onInput={() => { wrong.value = ""; }} onBlur={() => { wrong.value = ""; }} />
       {wrong.value ? <span class="wrong" role="alert">{wrong.value}</span> : null}
     </form>
