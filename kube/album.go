@@ -215,7 +215,7 @@ func (a *album[T]) date(name string, before, after *extract[T], version string) 
 	}
 }
 
-// miss notes that an object is there no more which nobody took. An object after it, if any, may be the same one.
+// miss notes that an object that nobody took is gone. after, if not nil, may be the same object.
 func (a *album[T]) miss(name string, before, after *extract[T]) {
 	if a.taking && before != nil && !before.taken && a.begun(before.value) && (after == nil || after.uid != before.uid) {
 		a.missed[name] = before
