@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/kuberewind/kuberewind/delta"
 )
 
 // This file is the closed list of the ways in which our answers may differ from those of the real API server. Any other
@@ -141,9 +143,8 @@ func mendBookmark(s *system, p pair, theirs, ours *answer) bool {
 }
 
 func notAfter(a, b string) bool {
-	x, err := strconv.ParseUint(a, 10, 64)
-	y, errOf := strconv.ParseUint(b, 10, 64)
-	return err == nil && errOf == nil && x > 0 && x <= y
+	order, known := delta.Compare(a, b)
+	return known && order <= 0
 }
 
 func mendContinue(_ *system, _ pair, theirs, ours *answer) bool {
