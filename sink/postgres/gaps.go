@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/kuberewind/kuberewind/delta"
@@ -25,7 +26,7 @@ func (e *encoder) interrupted(b *Batch, st *Stream, it *Item) {
 func (e *encoder) resumed(b *Batch, st *Stream, it *Item) {
 	w := &st.work
 	if w.gap != nil {
-		e.closeGap(b, st, delta.OutcomeResumed, firstOf(it.Marker.ToRV, w.at.Complete))
+		e.closeGap(b, st, delta.OutcomeResumed, cmp.Or(it.Marker.ToRV, w.at.Complete))
 	}
 	state := delta.StateLive
 	if !w.synced {
@@ -57,7 +58,7 @@ func (e *encoder) replaced(b *Batch, st *Stream, it *Item) {
 	}
 	w.gap.detail = joined(w.gap.detail, clean(m.Detail))
 	w.gap.counts = &[4]int64{int64(m.Appeared), int64(m.Changed), int64(m.Vanished), int64(m.Unchanged)}
-	rv := firstOf(m.ToRV, it.Position)
+	rv := cmp.Or(m.ToRV, it.Position)
 	e.closeGap(b, st, outcome, rv)
 	w.synced, w.filter = true, m.Rules
 	w.at, w.positionedAt = delta.At(rv), e.head.observed
@@ -68,7 +69,7 @@ func (e *encoder) openGap(b *Batch, st *Stream, m *delta.Marker) {
 	e.lastGap++
 	g := &gap{number: e.lastGap, stream: st.id, cause: delta.Cause(clean(string(m.Cause))), detail: clean(m.Detail), opened: b.number}
 	w := &st.work
-	from, at := firstOf(m.FromRV, w.at.Complete), w.positionedAt
+	from, at := cmp.Or(m.FromRV, w.at.Complete), w.positionedAt
 	switch {
 	case !w.at.Reaches(from):
 		from = w.at.Complete
@@ -122,11 +123,4 @@ func joined(detail, more string) string {
 		return detail
 	}
 	return detail + "; " + more
-}
-
-func firstOf(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
