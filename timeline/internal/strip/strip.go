@@ -154,7 +154,8 @@ func later(a, b time.Time) time.Time {
 // mostBars is more than a screen has pixels.
 const mostBars = 10_000
 
-// resumed reads a cursor. It refuses one that no answer gave: times that cannot be subtracted, bars that are not whole, seqs that the record does not have.
+// resumed reads a cursor. It refuses a cursor that no answer gave: times that cannot be subtracted, bars that are not whole,
+// seqs that the record lacks.
 func resumed(q Query, head int64) (p progress, err error) {
 	var since, from, to, step int64
 	_, err = fmt.Sscanf(q.Cursor, "%d-%d-%d-%d-%d-%d-%d", &since, &from, &to, &step, &p.first, &p.last, &p.head)
