@@ -32,7 +32,7 @@ const (
 	tokenBytes = 32
 )
 
-// The server itself answers HealthPath, to every client with the token.
+// HealthPath is answered by the server itself, to every client with the token.
 const HealthPath = "/healthz"
 
 // ErrEnding is why a watch ends when the server does.
