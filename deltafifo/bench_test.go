@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// The benchmarks put the same objects, already decoded, through this package's queue and through client-go's two, in one
-// run: what is measured is the queue and the key function, which all three call.
+// The benchmarks put the same objects, already decoded, through this package's queue and through client-go's two, in one run.
+// They measure the queue and the key function, which all three call.
 
 // served stands for an object as the recorder has it: metadata, and bytes of a known size.
 type served struct {
@@ -123,13 +123,13 @@ func contenders() []contender {
 
 // What makes the runs of BenchmarkThroughput alike, and equal for all queues.
 const (
-	// most is how many deltas wait at most. This package's queue has a bound and client-go's have none: without one for all, who falls behind, and how much
-	// memory has to be made and swept for it, would be the scheduler's choice.
+	// most is how many deltas wait at most. This package's queue has a bound, and client-go's have none. Without one bound for
+	// all, the scheduler would choose who falls behind, and how much memory is made and swept for that.
 	most = 8192
-	// ballast is memory that nobody reads: a collection of garbage comes after as much as that, as in a process of that size, and not whenever a nearly empty
-	// heap has doubled.
+	// ballast is memory that nobody reads. With it, the garbage collector runs as often as in a process of that size, and not
+	// whenever a nearly empty heap has doubled.
 	ballast = 64 << 20
-	// warm is how many deltas go before those that count: what is made of memory between two collections has been touched then.
+	// warm is how many deltas go before those that count. They touch what is allocated between two collections.
 	warm = ballast / 256
 )
 
@@ -217,8 +217,8 @@ func cpu(b *testing.B) int64 {
 	return used.Utime.Nano() + used.Stime.Nano()
 }
 
-// produce has each producer tell of objects of its own, as each informer does: deltas of one key that several told of at once would be one to a queue that
-// merges them.
+// produce gives each producer its own objects, as each informer has its own. If several producers sent deltas of one key at
+// once, a queue that merges them would count one.
 func produce(b testing.TB, store cache.ReflectorStore, objs []any, producers, each int) *sync.WaitGroup {
 	b.Helper()
 	var wg sync.WaitGroup

@@ -13,8 +13,8 @@ import (
 	cachetesting "k8s.io/client-go/tools/cache/testing"
 )
 
-// TestAControllerOfClientGoRunsOnIt drives a FIFO as client-go drives its own queues: its reflector feeds it, its
-// controller pops from it into a store, and the store is what is known.
+// TestAControllerOfClientGoRunsOnIt drives a FIFO as client-go drives its own queues. Client-go's reflector feeds it.
+// Client-go's controller pops from it into a store, and the store is KnownObjects.
 func TestAControllerOfClientGoRunsOnIt(t *testing.T) {
 	source := cachetesting.NewFakeControllerSource()
 	defer source.Shutdown()

@@ -75,7 +75,7 @@ func TestAnInterruptionThatIsNoticedLateBeginsWhereNothingWasMissed(t *testing.T
 	missed := entries[1].Observed.Add(-time.Nanosecond)
 	require.NoError(t, f.InterruptedSince("history_reversed", "", Until{"6", missed, nil}))
 	require.NoError(t, f.InterruptedSince("forbidden", "", Until{"8", entries[1].Observed, &Until{"4", missed, nil}}))
-	// Another stream has come to 6 later than this one to 7: this one has gone past it at some time since 5.
+	// Another stream reached 6 after this stream reached 7. So this stream passed 6 at some time since 5.
 	require.NoError(t, f.InterruptedSince("unreachable", "", Until{"6", entries[1].Observed.Add(time.Second), &Until{"5", entries[0].Observed, nil}}))
 	served, at := entries[0].Observed, entries[1].Observed
 	entries = next(t, q)
@@ -223,7 +223,7 @@ func TestNothingEntersTheStreamBetweenALookUpAndItsKeyframe(t *testing.T) {
 	require.Equal(t, 1, looks, "what is held is not looked up")
 }
 
-// A stream that lags behind the others of its etcd was complete up to where it was, not up to where they were.
+// A stream may lag behind the others of its etcd. It was complete up to its own position, not up to theirs.
 func TestAnInterruptionIsNotBeyondThePosition(t *testing.T) {
 	q, f := newFIFO(Options{}, FIFOOptions{})
 	require.NoError(t, f.Add(obj("a", "1", "5")))

@@ -8,8 +8,8 @@ type holdBack struct {
 	until time.Time
 }
 
-// holdBackMemory is how long ago a wait may be to be told of: API servers keep the history of five minutes unless told otherwise, so
-// that what was held back longer ago has been read since, or was found to be gone.
+// holdBackMemory is for how long HeldBack reports a wait. API servers keep five minutes of history by default. So what was
+// held back longer ago has been read since, or was found to be gone.
 const holdBackMemory = 5 * time.Minute
 
 func (h *holdBack) add(from, until time.Time) {

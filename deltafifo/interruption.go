@@ -27,8 +27,9 @@ type Until struct {
 	Common          *Until    // the same where the stream turns out to have gone past that before Time; nil if not known
 }
 
-// InterruptedSince is Interrupted for what is noticed late: what was enqueued after that time, or with a later version, may not be all that there was: streams that
-// were held up are served at once, and not in the order of versions. Where nothing was enqueued, whoever takes the marker knows whether the stream had come that far.
+// InterruptedSince is Interrupted for a failure that is noticed late. What was enqueued after that time, or with a later
+// version, may be incomplete. The server serves streams that were held up at once, and not in the order of versions. If
+// nothing was enqueued, the consumer of the marker knows whether the stream had come that far.
 func (f *FIFO) InterruptedSince(cause delta.Cause, detail string, until Until) error {
 	f.stream.feed.Lock()
 	defer f.stream.feed.Unlock()

@@ -6,8 +6,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// line holds those who wait for room, in the order in which they came. As a stream enqueues one entry at a time, each
-// stream stands in it once at most: a busy stream cannot keep a quiet one out.
+// line holds the calls that wait for room, in the order in which they came. A stream enqueues one entry at a time, so it
+// stands in line at most once: a busy stream cannot keep a quiet one out.
 type line struct {
 	waiters []waiter
 	since   time.Time     // when the line began to form

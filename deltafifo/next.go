@@ -24,13 +24,13 @@ type limits struct {
 	linger  time.Duration
 }
 
-// Next hands out the oldest entries that are not handed out yet, at most maxItems of them and at most maxBytes, but one
-// at least; zero or less means no limit. It waits for an entry, and then for more until the oldest is linger old — longer
-// if there are only bookmarks (Options.BookmarkLinger). It does not wait where that cannot help: a limit is reached, a
-// stream waits for room, a position was proved, or the queue is closed.
+// Next hands out the oldest entries that are not handed out yet: at most maxItems and at most maxBytes, but at least one. Zero
+// or less means no limit. Next waits for an entry, and then for more until the oldest is linger old. It waits longer if there
+// are only bookmarks (Options.BookmarkLinger). It stops waiting when a limit is reached, a stream waits for room, a position
+// was proved, or the queue is closed.
 //
-// The entries stay in the queue, and count, until Done. Next returns the cause of ctx's end, and cache.ErrFIFOClosed
-// when the queue is closed and nothing is left to hand out; it then has handed out nothing.
+// The entries stay in the queue, and count, until Done. If ctx ends, Next returns its cause. If the queue is closed and
+// nothing is left to hand out, it returns cache.ErrFIFOClosed. With an error, Next has handed out nothing.
 func (q *Queue) Next(ctx context.Context, maxItems int, maxBytes int64, linger time.Duration) ([]Entry, error) {
 	if maxItems <= 0 {
 		maxItems = math.MaxInt

@@ -2,9 +2,8 @@ package deltafifo
 
 import "time"
 
-// node is one held entry. The nodes of a queue are linked in queue order, those of a stream once more among
-// themselves: Pop takes from the middle of the queue, which neither a ring nor a slice would let go of in constant
-// time.
+// node is one held entry. The nodes of a queue are linked in queue order, and those of a stream once more among themselves.
+// Pop takes from the middle of the queue, and neither a ring nor a slice could remove an entry there in constant time.
 type node struct {
 	entry         Entry
 	key           string

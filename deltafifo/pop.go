@@ -9,10 +9,13 @@ const maxPopBatch = 1000
 
 // Pop waits for the stream's oldest delta and processes it: process gets a cache.Deltas with that one delta.
 //
-// It differs from client-go in three ways. The delta leaves only if process succeeds; else Pop returns its error with
-// the delta, and the next Pop gets the same one (I1): a caller that tries again should wait a little. Process runs without
-// a lock, so that it may take its time and call the queue, except for Pop on the same stream, which waits for it.
-// And bookmarks and markers, which client-go's queue does not have, are passed over.
+// It differs from client-go in three ways.
+//
+//   - The delta leaves only if process succeeds. Otherwise Pop returns the error with the delta, and the next Pop gets the
+//     same one (I1). A caller that tries again should wait a little.
+//   - Process runs without a lock. It may take its time and call the queue, except for Pop on the same stream, which waits
+//     for it.
+//   - Pop passes over bookmarks and markers, which client-go's queue does not have.
 //
 // It returns cache.ErrFIFOClosed when the FIFO is closed and nothing is left of the stream.
 func (f *FIFO) Pop(process cache.PopProcessFunc) (interface{}, error) {

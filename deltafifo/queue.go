@@ -36,9 +36,11 @@ type Options struct {
 	Left map[any]Spooled
 	// Mark is the mark of the last commit.
 	Mark []byte
-	// SpillAfter is for how long an entry may wait in memory only: then SpillOverdue has all that is held go to the spool, too. Default: DefaultSpillAfter.
+	// SpillAfter is for how long an entry may wait in memory only. Then SpillOverdue writes all that is held to the spool,
+	// too. Default: DefaultSpillAfter.
 	SpillAfter time.Duration
-	// OnSpill is told when the queue begins and ends to spill, when it cannot, and when it can again or need not. It is called under the queue's lock.
+	// OnSpill is called when the queue begins or ends to spill, when it cannot, and when it can again or need not. It is
+	// called under the queue's lock.
 	OnSpill func(SpillEvent)
 }
 
@@ -149,9 +151,9 @@ func (q *Queue) enqueue(f *FIFO, key string, e Entry) error {
 	return err
 }
 
-// coalesce lets the newer bookmark take the place of the one before it, if that one is the last entry of the stream and
-// waits to be handed out. It moves to the tail of the queue, so that its time is true and times still do not decrease;
-// while others wait in line it stays where it is, because their times are older.
+// coalesce replaces the last entry of the stream by the newer bookmark, if that entry is a bookmark that waits to be handed
+// out. The bookmark moves to the tail of the queue, so that its time is true and times still do not decrease. While calls wait
+// in line it stays in its place, because their times are older.
 func (q *Queue) coalesce(f *FIFO, position string, source delta.Source) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -255,8 +257,8 @@ type Stats struct {
 	// Waiting calls are blocked for want of room. Blocked is for how long, in all, at least one was.
 	Waiting int
 	Blocked time.Duration
-	// Spooled entries are on disk, some of them in memory as well; SpoolBytes is what they take there, and SpoolAge for how long the oldest
-	// has been held. Spilling says that new ones go there.
+	// Spooled entries are on disk, and some of them in memory as well. SpoolBytes is what they take there. SpoolAge is for how
+	// long the oldest has been held. Spilling says that new entries go there.
 	Spooled    int
 	SpoolBytes int64
 	SpoolAge   time.Duration

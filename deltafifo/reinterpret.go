@@ -6,10 +6,12 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 )
 
-// Compare holds objects of a list against the last state of each, and enqueues a Sync delta with delta.SourceSchema for those that have another content at the same
-// resource version. It is no list of the stream: it moves no position, nothing is taken for new, changed or gone by it, since the watch tells
-// that, and it may come between events of the watch and the pages of a list. It gives how many differ, and blocks until there is room. An error is also that a part of the
-// stream is on disk only: try again when it is drained.
+// Compare compares objects of a list with the last state of each. It enqueues a Sync delta with delta.SourceSchema for each
+// object with other content at the same resource version. It returns how many differ, and blocks until there is room.
+//
+// This is no list of the stream. It moves no position, and takes nothing for new, changed or gone, because the watch tells
+// that. It may come between events of the watch and the pages of a list. It also fails while a part of the stream is on disk
+// only: try again when that is drained.
 func (f *FIFO) Compare(list []any) (different int, err error) {
 	if err := f.useTails(); err != nil {
 		return 0, err

@@ -17,7 +17,7 @@ import (
 type Spool interface {
 	// Append adds a record whole, or not at all.
 	Append(record []byte) error
-	// Read gives the record behind the one that was read last, valid until the next call; SeekTo has it go on at an index.
+	// Read gives the next record, valid until the next call. SeekTo sets the index at which Read goes on.
 	Read() (record []byte, ok bool, err error)
 	SeekTo(index uint64)
 	// Release gives up the records before the index.
@@ -51,8 +51,8 @@ type SpillEvent struct {
 	Bytes    int64
 }
 
-// spill is what a queue holds on disk. Held nodes that are in the spool as well come before those that are not, and the oldest of them is
-// the spool's first record; the records that are not in memory come after all nodes.
+// spill is what a queue holds on disk. Held nodes that are also in the spool come before held nodes that are not. The oldest
+// of them is the spool's first record. Records that are not in memory come after all nodes.
 type spill struct {
 	spool   Spool
 	codec   Codec
@@ -145,8 +145,8 @@ func (q *Queue) acceptLocked(n *node) bool {
 	return true
 }
 
-// SpillOverdue has all that is held written to the spool if the oldest of it has waited for Options.SpillAfter. Where a queue has a
-// spool, it is to be called every now and then: nothing else looks at the time, whatever is enqueued.
+// SpillOverdue writes all that is held to the spool if the oldest of it has waited for Options.SpillAfter. The owner of a
+// queue with a spool calls it every now and then, because nothing else looks at the time.
 func (q *Queue) SpillOverdue() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -161,8 +161,8 @@ func (q *Queue) overdueLocked() bool {
 	return q.spill.spool != nil && oldest != nil && time.Since(oldest.since) >= q.spill.after
 }
 
-// beginSpillLocked writes what is held to the spool, so that the spool begins where the record ends: whoever finds it after a crash
-// can go on from there (I7). What is held stays in memory as well.
+// beginSpillLocked writes what is held to the spool, so that the spool begins where the record ends. A process that finds the
+// spool after a crash can go on from there (I7). What is held stays in memory as well.
 func (q *Queue) beginSpillLocked() bool {
 	s := &q.spill
 	if s.copied == 0 {
@@ -259,8 +259,7 @@ func identityOf(obj any) any {
 	return identity{o.GetUID(), o.GetResourceVersion(), o.Digest()}
 }
 
-// refillLocked reads back what there is room for: half of the bound, so that the rest is free for what is enqueued once the spool is
-// empty.
+// refillLocked reads back into half of the bound. The other half stays free for what is enqueued once the spool is empty.
 func (q *Queue) refillLocked() {
 	s := &q.spill
 	if s.broken != nil || q.closed {
@@ -330,8 +329,8 @@ func (q *Queue) appendReadLocked(n *node) {
 	q.stirLocked(n)
 }
 
-// AwaitMemory waits until a list of the stream can be compared with what is known and held: nothing of it is on disk only. The error is
-// cache.ErrFIFOClosed.
+// AwaitMemory waits until nothing of the stream is on disk only. Then a list can be compared with what is known and held. The
+// error is cache.ErrFIFOClosed.
 func (f *FIFO) AwaitMemory() error {
 	f.queue.mu.Lock()
 	defer f.queue.mu.Unlock()
@@ -350,10 +349,10 @@ func (f *FIFO) awaitMemoryLocked() error {
 	return nil
 }
 
-// Committing tells that the n oldest entries are about to be committed, and by which mark it will be seen that they are. It must be called
-// before each commit where there is a spool. An error means that the cursor is not on disk: to commit
-// all the same would risk that the entries are taken for uncommitted after a crash (I7). A disk that has become read-only is no error: it never
-// will take a cursor, the records stay where they are, and whoever finds them there has to ask the record which of them it holds.
+// Committing tells that the n oldest entries are about to be committed, and which mark will show that they are. If there is a
+// spool, it must be called before each commit. An error means that the cursor is not on disk. Do not commit then: a process
+// after a crash would take the entries for uncommitted (I7). A disk that has become read-only is no error, because it will
+// never take a cursor. The records stay where they are, and a process that finds them asks the record which of them it holds.
 func (q *Queue) Committing(n int, mark []byte) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -16,14 +16,13 @@ const (
 	// lookaheadEvents bounds what is read of a watch while a list comes;
 	// PageBytes bounds it by weight. What is beyond waits at the server.
 	lookaheadEvents = 10_000
-	// lookaheadPause is how long, up to twice as much, the next watch waits
-	// when one has ended during a list.
+	// lookaheadPause is the shortest pause before the next watch, when a watch has ended during a list. The longest is twice
+	// as much.
 	lookaheadPause = time.Second
 )
 
-// lookahead reads the watch that follows a list while the list's pages still
-// come, so that the server need not keep the history for so long. One goroutine
-// reads; handOver or discard, one of which must be called, waits for it.
+// lookahead reads the watch that follows a list while the list's pages still come, so that the server need not keep the
+// history for so long. One goroutine reads. The owner must call handOver or discard, which wait for it.
 type lookahead struct {
 	r      *Reflector
 	halt   chan struct{} // closed by the owner: read no further
@@ -93,8 +92,8 @@ func (l *lookahead) run(ctx context.Context) {
 	}
 }
 
-// reopen opens a watch where the last one ended, and reports false if there is
-// nothing more to be had for now: the reflector will find out why.
+// reopen opens a watch where the last one ended. It reports false if there is nothing more for now: the reflector will find
+// out why.
 func (l *lookahead) reopen(ctx context.Context) bool {
 	for {
 		if l.tried && !l.wait(ctx) {

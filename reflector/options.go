@@ -34,10 +34,9 @@ const (
 	// A stream that did not need a pause for this long starts over with short
 	// ones.
 	backoffReset = 2 * time.Minute
-	// leftRetry is up to where the pause grows while a stream that has left a history
-	// waits for a list of the new one. Whether a watch cache was begun anew shows for
-	// certain only if it is asked at least once a minute: it may have forgotten
-	// what is older than 75 seconds (apiserver's watch cache, eventFreshDuration).
+	// leftRetry bounds the pause of a stream that has left a history and waits for a list of the new one. Only a look at least
+	// once a minute shows for certain whether a watch cache was begun anew. The cache may forget what is older than 75 seconds
+	// (apiserver's watch cache, eventFreshDuration).
 	leftRetry = 10 * time.Second
 )
 
@@ -56,28 +55,25 @@ type Options struct {
 	// ResourceVersion is the recorded position from which to go on. "": nothing
 	// is recorded.
 	ResourceVersion string
-	// StartResourceVersion is used when nothing is recorded: a resource version
-	// before which the resource had no objects, such as that of its
-	// CustomResourceDefinition. If a watch from there works, or what came after
-	// can be recovered, nothing was missed and no list is needed. Otherwise the
-	// resource is listed with cause first_list, as if this were not set.
+	// StartResourceVersion is used when nothing is recorded. It is a resource version before which the resource had no
+	// objects, such as that of its CustomResourceDefinition. If a watch from there works, or what came after can be recovered,
+	// nothing was missed and no list is needed. Otherwise the resource is listed with cause first_list, as if this were not
+	// set.
 	StartResourceVersion string
 
-	// ListCause is the cause of the list that is made when nothing is recorded,
-	// or what is recorded cannot be gone on from. Default delta.CauseFirstList.
+	// ListCause is the cause of the list that is made when nothing is recorded, or when the stream cannot go on from what is
+	// recorded. Default delta.CauseFirstList.
 	ListCause delta.Cause
 
-	// Interrupted is the cause with which another reflector has told the store
-	// that the stream cannot go on, and nobody since that it does. The store is
-	// told when it does. Default "": it was not told.
+	// Interrupted is the cause with which an earlier reflector told the store that the stream cannot go on, if none has told
+	// it since that it does. The store is told when it does. Default "": it was not told.
 	Interrupted delta.Cause
 
 	// PageSize is the number of objects asked for in one page of a list.
 	// Default 500.
 	PageSize int64
-	// PageBytes bounds the weight of a page: when objects say how big they are
-	// (Size() int), the pages that follow ask for as many as fit. It bounds
-	// what is read ahead of a watch during a list as well. Default 8 MiB.
+	// PageBytes bounds the weight of a page. If objects say how big they are (Size() int), the following pages ask for as many
+	// as fit. It also bounds what is read ahead of a watch during a list. Default 8 MiB.
 	PageBytes int64
 	// BeforeList is called before a list is begun, and may wait until the store
 	// can take one in. An error puts the list off. Default: nothing is waited for.
@@ -86,8 +82,8 @@ type Options struct {
 	// run at a time. Default: no gate.
 	ListGate func(ctx context.Context) (release func(), err error)
 
-	// MinWatchTimeout is the least time for which a watch is asked; each asks
-	// for a random one between it and twice as much. Default 5 minutes.
+	// MinWatchTimeout is the shortest time for which a watch is asked. Each watch asks for a random time between it and twice
+	// as much. Default 5 minutes.
 	MinWatchTimeout time.Duration
 	// SilenceTimeout is for how long a stream that has sent a bookmark may send
 	// nothing before it is reconnected. Default 3 minutes.
@@ -96,16 +92,14 @@ type Options struct {
 	// Unmarked says that the server sends no bookmarks of this resource. Default:
 	// it is taken to when it has sent none for UnmarkedTimeout.
 	Unmarked bool
-	// UnmarkedTimeout is how often a stream is looked at whose position no
-	// bookmark moves. A look proves that nothing has happened, and moves the
-	// position; it needs RecoverRevisions. A stream without any bookmarks is looked
-	// at more often where Revisions knows of less history: each sixth of it, 5
-	// seconds at least. Default 90 seconds, in which a server that sends bookmarks has sent one.
+	// UnmarkedTimeout is how often the reflector looks at a stream whose position no bookmark moves. A look proves that
+	// nothing has happened, and moves the position. It needs RecoverRevisions. A stream without any bookmarks is looked at
+	// more often if Revisions knows of less history: each sixth of it, 5 seconds at least. Default 90 seconds, in which a
+	// server that sends bookmarks has sent one.
 	UnmarkedTimeout time.Duration
 
-	// Backoff spaces out retries. Default: 0.8 s, doubled up to 30 s, each with
-	// up to as much again at random; up to 10 s at most while a list is awaited that
-	// shows the history after one that was left.
+	// Backoff spaces out retries. Default: 0.8 s, doubled up to 30 s, each with up to as much again at random. It grows only
+	// up to 10 s while a list is awaited that shows the history after one that was left.
 	Backoff *wait.Backoff
 	// Returned gives a channel that is closed when a server that was away answers
 	// again. Then the pause after a failure ends within a second, and the next
@@ -119,15 +113,13 @@ type Options struct {
 	// after silence. Default: 410 leads to a list at once.
 	Fresh func() cache.ListerWatcher
 
-	// RecoverRevisions is how many revisions of etcd after the position are
-	// looked at when no watch can give them any more, so that an expired history
-	// need not be a gap. A revision that is known to be another resource's costs
-	// nothing; each other takes a list of one object, and where something has
-	// changed one of all. Counted until a watch works. Default 0: none.
+	// RecoverRevisions is how many revisions of etcd after the position are looked at when no watch can give them any more. So
+	// an expired history need not be a gap. A revision that is known to be another resource's costs nothing. Each other one
+	// takes a list of one object, and if something has changed, one of all. Revisions are counted until a watch works. Default
+	// 0: none.
 	RecoverRevisions int
-	// Afford is asked before each request of a recovery, so that all streams
-	// together do not ask too much of a server that has just started. If it says
-	// no, a recovery ends: what it has not found is a gap. Default: yes.
+	// Afford is asked before each request of a recovery, so that all streams together do not ask too much of a server that has
+	// just started. If it is false, the recovery ends, and what it has not found is a gap. Default: true.
 	Afford func() bool
 	// AffordLook is asked before each request of a look at a quiet stream. If it
 	// says no, the look ends, and the next one is made in its turn. Default: yes.
@@ -155,29 +147,26 @@ type Hooks struct {
 	Relist func(cause delta.Cause)
 	// ListPage is called for each page; bytes is 0 if the objects do not say.
 	ListPage func(items int, bytes int64)
-	// Undecodable is called for items of a list that could not be read, and
-	// for a place in the stream that is listed past because it cannot be.
+	// Undecodable is called for items of a list that could not be read. It is also called for a place in the stream that
+	// cannot be read, so that a list has to pass it.
 	Undecodable func(items int)
 	// WatchOpened is called when the server has accepted a watch.
 	WatchOpened func(resourceVersion string)
-	// WatchClosed is called when a watch that was opened ends; nil means that
-	// it ended cleanly or was not needed any more.
+	// WatchClosed is called when a watch that was opened ends. Nil means that it ended cleanly or was not needed any more.
 	WatchClosed func(err error)
 	// Recovered is called when it was tried to recover history that no watch
 	// can give any more.
 	Recovered func(Recovery)
-	// Position is called when the store has accepted everything up to a
-	// resource version, that included: more deletes of a newer one may follow.
+	// Position is called when the store has accepted everything up to and including a resource version. More deletes of a
+	// newer version may follow.
 	Position func(resourceVersion string)
 }
 
 // Revisions is what is known from elsewhere of the etcd that keeps the resource.
 type Revisions interface {
-	// Unaccounted gives the revisions after from, up to to, in order, that may
-	// be of this resource: all but those of which it is certain that they are
-	// another's. With wait, it may wait a while for others to find out; without,
-	// it may return an error instead. If there are more than limit, it gives more
-	// than limit, and need not give all.
+	// Unaccounted gives the revisions after from, up to to, in order, that may be of this resource. It leaves out only those
+	// that are certainly another's. With wait, it may wait a while until others find out; without, it may return an error
+	// instead. If there are more than limit, it gives more than limit, and need not give all.
 	Unaccounted(ctx context.Context, from, to uint64, limit int, wait bool) ([]uint64, error)
 	// Kept is how much history etcd was found to keep, 0 if that is not known.
 	Kept() time.Duration

@@ -94,7 +94,7 @@ func TestAHiccupIsNotTakenForAPlaceThatWasPassed(t *testing.T) {
 	})
 }
 
-// What it has shown is with the store, and what the watch would give from before it comes too late.
+// The store has what the list has shown. From before the list, a watch would give the rest too late.
 func TestAListThatHasBegunIsListedToItsEnd(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, store := newServer(9), &ledger{}

@@ -15,12 +15,11 @@ import (
 )
 
 const (
-	// recoverTries is how many attempts may fail for a reason that may pass: a
-	// server that starts again refuses much, and the history is worth a wait.
+	// recoverTries is how many attempts may fail for a reason that may pass. A server that starts again refuses much, and the
+	// history is worth a wait.
 	recoverTries = 8
-	// recoverStep is how many revisions are looked at before the position moves:
-	// what a server that ends meanwhile has shown is kept, and before the next
-	// step others may have found out what is theirs.
+	// recoverStep is how many revisions are looked at before the position moves. If the server ends meanwhile, what it has
+	// shown is kept. Before the next step, other streams may have found out which revisions are theirs.
 	recoverStep = 500
 	// recoverTimeout bounds how long one attempt looks at what it has found to
 	// look at. Meanwhile the server's own history, which goes on from there,
@@ -28,19 +27,16 @@ const (
 	recoverTimeout = 2 * time.Minute
 )
 
-// recover brings versions after the position to the store although no watch can
-// give them any more, and reports whether there is a later place to watch from.
+// recover brings versions after the position to the store although no watch can give them any more. It reports whether there
+// is a later place to watch from.
 //
-// What an API server can watch begins when it first asked etcd for the
-// resource: at its start, or after a new resource's definition. etcd knows
-// more, and lists at exact resource versions show it (I3). A revision of etcd
-// is one write, so those that are known to be of other resources can be left
-// out, and where all are known nothing need be asked. The others are looked at
-// (see recovery.settle).
+// What an API server can watch begins when it first asked etcd for the resource: at its start, or after a new resource's
+// definition. Etcd knows more, and lists at exact resource versions show it (I3). A revision of etcd is one write. So
+// revisions that are known to be of other resources can be left out, and if all are known, nothing need be asked. The others
+// are looked at (see recovery.settle).
 //
-// An error calls for a pause, and another try. Whatever shows that the history
-// is gone, or would cost too much, leaves the position at the last version that
-// was brought.
+// An error calls for a pause, and another try. If the history is gone, or would cost too much, the position stays at the last
+// version that was brought.
 func (r *Reflector) recover(ctx context.Context, gone error) (bool, error) {
 	from, err := strconv.ParseUint(r.at.Complete, 10, 64)
 	if err != nil || r.options.RecoverRevisions == 0 {
@@ -157,8 +153,8 @@ func (c *recovery) findEnd(ctx context.Context, gone error) error {
 	return nil
 }
 
-// unaccounted gives the revisions that may be of this resource, and more than
-// may still be looked at if there are.
+// unaccounted gives the revisions that may be of this resource. If they are more than may still be looked at, it gives more
+// than that, and need not give all.
 func (c *recovery) unaccounted(ctx context.Context) ([]uint64, error) {
 	limit := c.r.options.RecoverRevisions - c.r.health.recovered
 	if known := c.r.options.Revisions; known != nil {

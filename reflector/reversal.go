@@ -8,17 +8,14 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 )
 
-// History is asked whether the server's history is still the one that was
-// reflected. A watch cannot tell: restored to an older state, a server accepts a
-// resource version from its own future, and says nothing until it has caught up.
+// History is asked whether the server's history is still the one that was reflected. A watch cannot tell. A server that was
+// restored to an older state accepts a resource version from its own future, and says nothing until it has caught up.
 type History interface {
-	// Reversed gives what proves that the server's history is not the one up to
-	// resourceVersion that the store was given, "" if nothing does. resourceVersion is "" where
-	// the store has nothing. After an error the stream is not watched.
+	// Reversed gives what proves that the server's history is not the one up to resourceVersion that the store was given, ""
+	// if nothing does. If the store has nothing, resourceVersion is "". After an error the stream is not watched.
 	Reversed(ctx context.Context, resourceVersion string) (proof string, err error)
-	// Truthful returns an error while a list, of which these are the first
-	// items, does not show what is: a server lists from its cache, which may
-	// not know yet.
+	// Truthful returns an error while a list does not show the present state. items are the list's first. A server lists from
+	// its cache, which may not know the present state yet.
 	Truthful(ctx context.Context, resourceVersion string, items []any) error
 }
 
@@ -31,9 +28,8 @@ func (noHistory) Truthful(context.Context, string, []any) error    { return nil 
 // errReversed ends a watch whose history has turned out to be another.
 var errReversed = errors.New("the server's history went backwards")
 
-// Reverse has the stream leave the history that it is in: its watch ends, the
-// store is told, and a list follows once History finds one truthful. It may be
-// called by any goroutine, at any time.
+// Reverse makes the stream leave its history: its watch ends, the store is told, and a list follows once History finds one
+// truthful. Any goroutine may call it, at any time.
 func (r *Reflector) Reverse(proof string) {
 	select {
 	case r.reversals <- proof:

@@ -10,9 +10,8 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 )
 
-// PagedStore is an optional interface of the store: the pages of a list go to
-// it as they come, and it learns why there is a list. A store without it gets
-// each list through Replace, whole.
+// PagedStore is an optional interface of the store. It gets the pages of a list as they come, and learns why there is a list.
+// A store without it gets each list through Replace, whole.
 type PagedStore interface {
 	// BeginReplace is called when the first page has come.
 	// fromResourceVersion is the position so far, "" if nothing is recorded.
@@ -22,31 +21,27 @@ type PagedStore interface {
 	// EndReplace is called after every page of one consistent list was
 	// accepted.
 	EndReplace(resourceVersion string) error
-	// AbortReplace is called when the list could not be completed: nothing has
-	// vanished, and the position is what it was. A further BeginReplace may
-	// follow.
+	// AbortReplace is called when the list could not be completed. Nothing has vanished, and the position is unchanged. A
+	// further BeginReplace may follow.
 	AbortReplace()
 }
 
-// UnreadStore is an optional interface of a PagedStore: between BeginReplace and
-// EndReplace it learns of objects that are on the list and could not be read, so
-// that it does not take them for vanished.
+// UnreadStore is an optional interface of a PagedStore. Between BeginReplace and EndReplace it learns of objects on the list
+// that could not be read, so that it does not take them for vanished.
 type UnreadStore interface {
 	// Unread gives the object's key as cache.ObjectName writes it, "" if not even
 	// that could be read.
 	Unread(key string) error
 }
 
-// ProofStore is an optional interface of the store: a position that was proved
-// goes to it, in place of Bookmark. No server says it a second time, so that it
-// is to be kept at once.
+// ProofStore is an optional interface of the store. It gets a position that was proved, in place of Bookmark. The store should
+// keep it at once, because no server gives it a second time.
 type ProofStore interface {
 	Proved(resourceVersion string) error
 }
 
-// InterruptStore is an optional interface of the store: it learns when the
-// stream cannot go on, and when it goes on without having missed anything. If
-// something was missed, a list follows instead of Resumed.
+// InterruptStore is an optional interface of the store. It learns when the stream cannot go on, and when it goes on without
+// having missed anything. If something was missed, a list follows instead of Resumed.
 type InterruptStore interface {
 	Interrupted(cause delta.Cause, detail string) error
 	Resumed() error

@@ -2,32 +2,40 @@
 //
 // # What it guarantees
 //
-//   - Records come back whole and in the order in which they were appended, or not at all: each is checked (CRC-32C) before it
-//     is returned. Whatever happens to the files, what is read is a prefix of what was appended.
-//   - What Append has accepted survives the end of the process, also by kill -9. A power cut may take what is not synced yet: a
-//     segment is synced when it is full, and the one being written by the first append that comes SyncEvery after the last sync.
-//     So the owner must be able to get again what follows the last record that is left.
-//   - A torn end is cut when the spool is opened: damage in the last segment that no whole record follows, be it that the file ends there, or that
-//     pages of it are zeros or something else. Where whole records follow the damage, or a segment is missing,
-//     what follows cannot be trusted to follow: it is set aside, that is moved to a folder of its own and never deleted.
+//   - Records come back whole and in the order in which they were appended, or not at all. Each is checked (CRC-32C) before
+//     it is returned. Whatever happens to the files, what is read is a prefix of what was appended.
+//   - What Append has accepted survives the end of the process, also by kill -9. A power cut may take what is not synced
+//     yet. A full segment is synced. The segment being written is synced by the first append that comes SyncEvery after the
+//     last sync. So the owner must be able to get again what follows the last record that is left.
+//   - A torn end is cut when the spool is opened. It is damage in the last segment that no whole record follows: the file
+//     ends there, or its pages are zeros or something else.
+//   - If whole records follow the damage, or a segment is missing, the rest may not be the continuation. It is set aside:
+//     moved to a folder of its own, and never deleted.
 //   - The bound holds: Append refuses, with ErrFull, a record with which the files would be larger than MaxBytes.
 //   - A failed Append leaves nothing behind: the half-written record is cut, and the next Append tries again.
-//   - The cursor, which says up to where the records are released under which mark, is written in place in a file of fixed size that
-//     is made with the spool, alternating between two slots and synced: a full disk does not stop it, and a write that is cut leaves the one before.
+//   - The cursor says up to where the records are released, under which mark. It has a file of fixed size that is made with
+//     the spool, so a full disk does not stop it. It is written in place, into two slots in turn, and synced. A write that
+//     is cut leaves the previous cursor.
 //   - One process has a folder at a time, or several that only read it (flock).
 //
 // # What it rejects, and why
 //
-// Open refuses a folder that another process holds (ErrLocked) or, to a writer, that others read (ErrRead), one that cannot be written unless it is
-// opened to be read only, and files of another format. What would have to be set aside cannot be on a read-only disk: that is an error.
-// A record that was appended and cannot be read back is an error of Read, which is final: what comes after it must not be taken
-// for what follows.
+// Open refuses:
+//
+//   - a folder that another process holds (ErrLocked);
+//   - to a writer, a folder that others read (ErrRead);
+//   - a folder that cannot be written, unless it is opened to be read only;
+//   - files of another format;
+//   - on a read-only disk, a spool of which a part has to be set aside.
+//
+// Read returns an error for a record that was appended and cannot be read back. The error is final: what comes after the
+// record must not be taken for what follows.
 //
 // # Files
 //
-// lock, cursor, and one file for each segment, named by the index of its first record. A segment begins with a header: magic, the index, the
-// owner's header, and a checksum of these. Then come records: length and CRC-32C (little-endian, 4 bytes each; the checksum covers the length,
-// too), then the record, compressed with S2.
+// The folder has the files lock and cursor, and one file for each segment, named by the index of its first record. A segment
+// begins with a header: magic, the index, the owner's header, and a checksum of these. Then come records: length, CRC-32C, and
+// the record, compressed with S2. Length and checksum are 4 bytes each, little-endian; the checksum covers the length, too.
 //
 // # Goroutines
 //
@@ -35,5 +43,7 @@
 //
 // # Knobs
 //
-// Options.MaxBytes, SegmentBytes (64 MiB, or an eighth of MaxBytes: what is set aside or deleted at once) and SyncEvery (one second).
+//   - Options.MaxBytes: the bound on the files.
+//   - Options.SegmentBytes, 64 MiB or an eighth of MaxBytes: what is set aside or deleted at once.
+//   - Options.SyncEvery, one second.
 package spool

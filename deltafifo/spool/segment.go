@@ -237,8 +237,9 @@ func (s *segment) read(r *reader) error {
 // maxSummed bounds what holdsRecord sums up: a second's work, and a thousand times what the end of a record takes.
 const maxSummed = 1 << 32
 
-// holdsRecord tells whether a whole record begins anywhere in what follows the whole ones: then more is damaged than what was being written
-// when the power was cut, whose pages are on disk, or zeros, or not there at all. It is true, too, where that is too much to find out.
+// holdsRecord tells whether a whole record begins anywhere in data, which follows the whole records. If so, more is damaged
+// than a power cut explains. A cut damages what was being written: its pages are on disk, or zeros, or missing. The answer is
+// also true if the search would take too long (maxSummed).
 func holdsRecord(data []byte) bool {
 	summed := 0
 	for at := 0; at+recordHead < len(data); at++ {

@@ -40,8 +40,8 @@ type Options struct {
 	SyncEvery time.Duration
 	// Header is written at the beginning of each segment: whose records these are.
 	Header []byte
-	// ReadOnly changes nothing in the folder, so that what is on a read-only disk can be read: whatever would have to be written
-	// is an error that wraps syscall.EROFS, and what is released is there again at the next Open.
+	// ReadOnly changes nothing in the folder, so that a spool on a read-only disk can be read. What would have to be written
+	// is an error that wraps syscall.EROFS. What is released is there again at the next Open.
 	ReadOnly bool
 	// Shared is for who only reads: others who do may have the folder at the same time, and nobody else.
 	Shared bool
