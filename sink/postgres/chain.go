@@ -6,8 +6,9 @@ import (
 	"hash"
 )
 
-// A chain computes the digest of one batch: SHA-256 over the digest of the batch before (32 bytes; for the first batch, see
-// genesis) and these records, in this order. Everything in them can be read from the tables again.
+// A chain computes the digest of one batch. It is SHA-256 over the digest of the batch before and these records, in this
+// order. The digest before is 32 bytes; for the first batch, see genesis. Everything in the records can be read from the
+// tables again.
 //
 //	'd' for each delta by seq:          seq, object_id, stream, observed_at, occurred_at, type, source, rv, version, manager,
 //	                                    manager_evidence, manager_hint, subresource, digest
@@ -25,10 +26,15 @@ import (
 //	    changed:
 //	'b' once:                           cluster, epoch, batch, first_seq, last_seq, observed_at
 //
-// The digest in 'd' is that with which the delta was written: where erased_deltas names the delta, digest_before of its oldest row.
+// The digest in 'd' is the one with which the delta was written. If erased_deltas names the delta, it is digest_before of its
+// oldest row there.
 //
-// Integers of any width are 8 bytes, big-endian; times are microseconds since 1970 as integers; texts and byte strings are
-// their length as a 4-byte integer and their bytes; what may be NULL is a byte 0 for NULL, or a byte 1 and the value.
+// Values are written as follows:
+//
+//   - Integers of any width are 8 bytes, big-endian.
+//   - Times are microseconds since 1970, as integers.
+//   - Texts and byte strings are their length as a 4-byte integer, and their bytes.
+//   - What may be NULL is a byte 0 for NULL, or a byte 1 and the value.
 type chain struct {
 	hash   hash.Hash
 	record []byte

@@ -19,10 +19,10 @@ var (
 	errLate = errors.New("the database did not answer in time")
 )
 
-// Commit writes a batch: whole, once, and after the batch before it. While the database is away, full, read-only or
-// busy, it tries again, until ctx ends; nothing is dropped. The error is ErrFenced if another writer has taken over, ErrSetBack if the
-// database has lost what was committed, and otherwise one that another try would not have changed; ClassOf tells. If ctx ends
-// while a transaction is being committed, nobody knows whether it was: the next Open finds out.
+// Commit writes a batch: whole, once, and after the batch before it. While the database is away, full, read-only or busy, it
+// tries again until ctx ends. Nothing is dropped. The error is ErrFenced if another writer has taken over, and ErrSetBack if
+// the database has lost what was committed. Any other error would not change with another try; ClassOf tells. If ctx ends
+// while a transaction is being committed, the outcome is unknown, and the next Open finds out.
 func (s *Sink) Commit(ctx context.Context, b *Batch) error {
 	if b.Empty() {
 		s.keepBatch(b)
@@ -82,7 +82,8 @@ func (s *Sink) commitUntilDone(ctx context.Context, b *Batch) (attempts int, err
 	}
 }
 
-// maxPartitions bounds how often a batch is tried again with no pause since its partitions are there: they may fail to help for ever.
+// maxPartitions bounds how often a batch is tried again without a pause because its partitions exist now. Without a bound, a
+// partition that does not help would be tried for ever.
 const maxPartitions = 3
 
 const (
@@ -90,7 +91,8 @@ const (
 	maxWait   = 5 * time.Second
 )
 
-// backoff doubles with each attempt, and differs by a half either way, so that recorders that lost one server do not come back together.
+// backoff doubles with each attempt, and varies by a half either way. So recorders that lost one server do not come back
+// together.
 func backoff(attempt int) time.Duration {
 	wait := min(firstWait<<min(attempt-1, 10), maxWait)
 	return wait/2 + rand.N(wait)
@@ -117,7 +119,7 @@ func (s *Sink) attempt(ctx context.Context, b *Batch, again bool) error {
 	err := s.attemptWithin(limited, b, again)
 	// A deadline that is not ctx's is that of this attempt, of a connection's making, or of an answer.
 	if err != nil && ctx.Err() == nil && (errors.Is(context.Cause(limited), errLate) || errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded)) {
-		// What the network did to one connection it has done to all: the others would be waited for as long, one after the other.
+		// The network has probably cut all connections of the pool. Waiting for each of them would take as long again.
 		s.pool.Reset()
 		return fmt.Errorf("%w: %s", errLate, err.Error())
 	}
@@ -140,8 +142,8 @@ func (s *Sink) attemptWithin(ctx context.Context, b *Batch, again bool) error {
 	return s.write(ctx, conn.Conn(), b)
 }
 
-// settled reads the head to learn whether the batch is committed. A transaction that is still open, on a connection that was lost,
-// holds the head; FOR UPDATE waits until it has ended one way or the other.
+// settled reads the head to learn whether the batch is committed. A transaction that is still open on a lost connection holds
+// the head. FOR UPDATE waits until it has ended one way or the other.
 func (s *Sink) settled(ctx context.Context, conn *pgx.Conn, b *Batch) (done bool, err error) {
 	now, err := readHead(ctx, conn, s.info.Cluster, "FOR UPDATE")
 	switch {
@@ -232,8 +234,8 @@ func (s *Sink) write(ctx context.Context, conn *pgx.Conn, b *Batch) error {
 	return conn.SendBatch(ctx, s.statements(b)).Close()
 }
 
-// moveHead begins the transaction with the compare-and-swap. I1: the position cannot pass a delta of another writer, nor one of a
-// batch that was not committed, because then no row is found, and nothing is written.
+// moveHead begins the transaction with the compare-and-swap. I1: the position cannot pass a delta of another writer, or of a
+// batch that was not committed. In both cases no row is found, and nothing is written.
 func (s *Sink) moveHead(ctx context.Context, conn *pgx.Conn, b *Batch) error {
 	batch := new(pgx.Batch)
 	batch.Queue("BEGIN")

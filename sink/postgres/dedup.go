@@ -5,7 +5,7 @@ import (
 )
 
 // recorded reports whether the version is in the record already (I7). A watch that is resumed, or overlaps another, gives
-// again what it gave before; a list is compared by the queue, which knows what waits in it.
+// versions again. Lists are compared by the queue, which knows what waits in it.
 func (st *Stream) recorded(v *version) bool {
 	same := v.known != nil && v.known.isUID(v.uid)
 	if v.item.Source != delta.SourceWatch {
@@ -58,8 +58,8 @@ func (t *buried) add(uid, rv string) {
 	t.ended[packedUID], _ = packRV(rv)
 }
 
-// covers reports whether the version belongs to a life that ended. A UID does not come back (I5), but where etcd is restored; what
-// was served after that has a list before it, and resource versions that can be compared.
+// covers reports whether the version belongs to a life that ended. A UID comes back (I5) only if etcd is restored. Then a list
+// comes before what is served, and resource versions can be compared.
 func (t *buried) covers(uid, rv string) bool {
 	packedUID, ok := packUID(uid)
 	if !ok {

@@ -12,8 +12,9 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 )
 
-// A RecordedStream is a stream as it is on record. DefinitionUID is that of the last CustomResourceDefinition of its resource, empty if none is on
-// record; DefinitionEnd is the resource version with which that was deleted, empty while it lives, and Pruned if that row is on record no more.
+// A RecordedStream is a stream as it is on record. DefinitionUID is the UID of the last CustomResourceDefinition of its
+// resource, empty if none is on record. DefinitionEnd is the resource version with which that definition was deleted. It is
+// empty while the definition lives, and Pruned if the row of the deletion is no longer on record.
 type RecordedStream struct {
 	StreamSpec
 	Position                     string
@@ -62,8 +63,9 @@ type DefinedLives struct {
 	Blind bool          // others may have been missed after the position of the resource, or since that was put on record, in a gap of the definitions
 }
 
-// DefinedLife is the life of a definition: Created is the resource version with which it was created, empty if nobody watched that or if that row is on record no
-// more, and End that with which it was deleted, as DefinitionEnd says it.
+// DefinedLife is the life of a definition. Created is the resource version with which it was created. It is empty if nobody
+// watched that, or if the row is no longer on record. End is the resource version with which it was deleted, with the same
+// cases as DefinitionEnd.
 type DefinedLife struct{ Created, End string }
 
 // DefinedBefore gives the definitions of a resource beside the one with a UID: the last hundred.
@@ -102,11 +104,13 @@ func (s *Sink) DefinedBefore(ctx context.Context, group, resource string, uid ty
 	return d, nil
 }
 
-// A Definition is a CustomResourceDefinition on record: its name is the resource and its group, and Created the resource version with which it was created.
+// A Definition is a CustomResourceDefinition on record. Its name is the resource and its group. Created is the resource
+// version with which it was created.
 type Definition struct{ Name, UID, Created string }
 
-// Unfollowed gives the living definitions, created in the last day of the record, to which no stream of their resources has come: whoever recorded that ended
-// before it followed them. Those that were there when the record began, or were created while nobody watched, are left out.
+// Unfollowed gives the living definitions, created in the last day of the record, whose resources have no stream. The recorder
+// that recorded such a definition ended before it followed the resource. Definitions that were there when the record began, or
+// were created while nobody watched, are left out.
 func (s *Sink) Unfollowed(ctx context.Context) ([]Definition, error) {
 	rows, err := s.pool.Query(ctx, `
 		SELECT l.name, l.uid, x.rv FROM kuberewind.streams c

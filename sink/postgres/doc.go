@@ -2,39 +2,48 @@
 //
 // # What it guarantees
 //
-//   - A commit is one transaction. Its first statement moves the cluster's head by compare-and-swap on epoch, seq and batch;
-//     rows, lives, gaps and positions follow in it (I1). A writer that lost its epoch writes nothing and gets ErrFenced.
-//   - What is recorded already is skipped (I7): a watch may be resumed from any stored position, or give a stretch twice.
+//   - A commit is one transaction. Its first statement moves the cluster's head by compare-and-swap on epoch, seq and
+//     batch. Rows, lives, gaps and positions follow in it (I1). A writer that lost its epoch writes nothing and gets
+//     ErrFenced.
+//   - What is recorded already is skipped (I7). A watch may be resumed from any stored position, or give a stretch twice.
 //   - An object is its UID (I5): a new UID under a known name ends the old life before it begins its own.
-//   - Each patch is applied to the version before and compared with the version served, before it is stored (I6). Where that
-//     fails, the whole object is stored instead.
-//   - The first row of a life in a UTC day is a keyframe, so that each day's partition can be read by itself (I8). A Sink
-//     never updates or deletes rows of deltas; an Erasing, which is the owner's, writes some anew.
-//   - Each batch has a digest chained to the one before, which can be computed again from the tables: see chain.go.
+//   - Before a patch is stored, it is applied to the version before and compared with the version served (I6). If they
+//     differ, the whole object is stored instead.
+//   - The first row of a life in a UTC day is a keyframe, so that each day's partition can be read by itself (I8).
+//   - A Sink never updates or deletes rows of deltas. An Erasing, which is the owner's, writes some anew.
+//   - Each batch has a digest chained to the one before. It can be computed again from the tables: see chain.go.
 //   - A position can be resumed from only while nothing of an unfinished list is on record (I3).
 //   - Nothing is dropped. Commit tries again while the database is away, full, read-only or busy, until its context ends.
 //     After an unknown outcome it reads the head to learn whether the transaction was committed.
 //
 // # What it rejects, and why
 //
-// Open refuses a schema that is missing, older or newer than this package knows, a cluster name that another cluster has, and
-// a cluster whose Secrets were hidden with another key (I9). Encode refuses items that make no sense (a delta without object,
-// an unknown type); it is then of no more use, since what it numbered will not be committed.
+// Open refuses:
+//
+//   - a schema that is missing, older or newer than this package knows;
+//   - a cluster name that another cluster has;
+//   - a cluster whose Secrets were hidden with another key (I9).
+//
+// Encode refuses items that make no sense, such as a delta without object or of an unknown type. It cannot be used after that,
+// because what it numbered will not be committed.
 //
 // # Goroutines
 //
-// Encode compares versions on as many goroutines as there are processors, up to eight, and waits for them: a life's versions on one of
-// them, in order. The package starts no others, apart from those of its connection pool, which Close ends if Open made the pool. One goroutine
-// calls Encode, one calls Commit, in the order of the batches; they may be two, one batch apart. Stream, RecordServer and the
-// views of known objects may be used from any goroutine.
+// Encode compares versions on as many goroutines as there are processors, up to eight, and waits for them. One of them
+// compares all versions of a life, in order. The package starts no others, except those of its connection pool. Close ends
+// these if Open made the pool.
+//
+// One goroutine calls Encode, and one calls Commit, in the order of the batches. They may be two goroutines, one batch apart.
+// Any goroutine may use Stream, RecordServer and the views of known objects.
 //
 // # What it keeps in memory
 //
-// For each living object, its UID, resource version, digest, and its last version compressed: about 240 bytes and the
-// compressed text. The patches are made against it. It is loaded when a stream is opened, by folding the record.
+// For each living object it keeps UID, resource version, digest, and the last version compressed. That takes about 240 bytes
+// and the compressed text. Patches are made against it. It is loaded when a stream is opened, by folding the record.
 //
 // # Knobs
 //
-// Config.Patience is the time after which one attempt to commit is given up and tried again (default one minute). A keyframe is
-// written for every 64th version of an object. Partitions are made three days ahead, and when one is missing.
+//   - Config.Patience, one minute: the time after which one attempt to commit is given up and tried again.
+//   - A keyframe is written for every 64th version of an object.
+//   - Partitions are made three days ahead, and when one is missing.
 package postgres

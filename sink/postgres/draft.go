@@ -8,8 +8,8 @@ import (
 	"github.com/kuberewind/kuberewind/evidence"
 )
 
-// A draft is a row that has its seq, but not what it says of the object's text. To give seqs and to move the known state is a matter of order;
-// to compare texts is most of the work, and is done object by object, on all processors.
+// A draft is a row that has its seq, but not yet what it says of the object's text. Giving seqs and moving the known state
+// have to be done in order. Comparing texts is most of the work, and is done object by object, on all processors.
 type draft struct {
 	version
 	stream *Stream

@@ -24,7 +24,7 @@ type Erasure struct {
 	Documents   int64
 }
 
-// An ErasedDelta is a delta that an erasure changes: its digest is part of the digest of its batch, and is another one afterwards.
+// An ErasedDelta is a delta that an erasure changes. Its digest is part of the digest of its batch, and differs afterwards.
 type ErasedDelta struct {
 	Seq           int64
 	Before, After [16]byte
@@ -80,8 +80,9 @@ func (e *Erasing) Own(ctx context.Context, id int64, owners []string) error {
 	return err
 }
 
-// End puts the erasure on record as a batch of its own, and as an epoch of its own: a recorder that runs holds versions with the value in memory, patches the
-// next ones against them, and must begin anew from the record (I1 stops it). The configuration in force is that of the epoch before.
+// End puts the erasure on record as a batch of its own, and as an epoch of its own. A running recorder holds versions with the
+// erased value in memory, and makes patches against them. The new epoch stops it (I1), so that it begins anew from the record.
+// The configuration in force stays that of the epoch before.
 func (e *Erasing) End(ctx context.Context, x Erasure, recorder, version string) error {
 	x.Number, x.At = e.Number, x.At.UTC().Truncate(time.Microsecond)
 	after := head{epoch: e.before.epoch + 1, seq: e.before.seq, batch: e.before.batch + 1, observed: e.before.observed}
@@ -157,8 +158,9 @@ func scanErasure(r pgx.CollectableRow) (x erasureRow, err error) {
 	return x, r.Scan(&x.Number, &x.batch, &x.At, &x.By, &x.Reason, &x.Scope, &x.Fingerprint, &x.Deltas, &x.Objects, &x.Documents)
 }
 
-// undo gives a delta the digest with which its batch was digested. Each erasure on record says what it made of what, and is itself in the digest of a batch: so
-// an erased delta does not count as tampered with, and one that was tampered with cannot count as erased.
+// undo gives a delta the digest with which its batch was digested. Each erasure on record names the digest before and after of
+// each delta, and is itself in the digest of a batch. So an erased delta does not count as tampered with. A delta that was
+// tampered with cannot count as erased.
 func (v *verifier) undo(ctx context.Context, d *row) error {
 	var erasures []erasedDelta
 	err := v.erasedBySeq.through(ctx, func(e *erasedDelta) int64 { return e.seq }, d.seq, d.seq, func(e *erasedDelta) { erasures = append(erasures, *e) })

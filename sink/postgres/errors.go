@@ -15,9 +15,9 @@ import (
 // ErrFenced says that another writer holds the cluster: this one can write no more.
 var ErrFenced = errors.New("another recorder has taken over this cluster")
 
-// ErrSetBack says that the head of the record is not where this writer left it, though no other has moved it: the database
-// has lost commits. The next writer goes on from what there is.
-var ErrSetBack = errors.New("the record is not where this recorder left it: the database has lost commits, in a failover or a restore (start the recorder again: it goes on from what the record holds)")
+// ErrSetBack says that the head of the record is not where this writer left it, though no other writer has moved it. The
+// database has lost commits. The next writer goes on from what there is.
+var ErrSetBack = errors.New("the record is not where this recorder left it: the database has lost commits, in a failover or a restore (restart the recorder: it goes on from the record)")
 
 // A Class says what can be done about an error of the database.
 type Class string

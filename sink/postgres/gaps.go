@@ -7,9 +7,9 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 )
 
-// A stream has at most one open gap: a stretch that cannot be seen is one row, whatever becomes the reason on the way. The row
-// keeps the first cause, without which nothing would have been missed; streams.detail shows the present one. Only that the server's
-// history went backwards has a row of its own: it tells two generations of resource versions apart.
+// A stream has at most one open gap. A stretch that cannot be seen is one row, even if the reason changes on the way. The row
+// keeps the first cause, without which nothing would have been missed. Streams.detail shows the present one. Only a server's
+// history that went backwards has a row of its own, because it divides two generations of resource versions.
 
 func (e *encoder) interrupted(b *Batch, st *Stream, it *Item) {
 	w, m := &st.work, &it.Marker
@@ -35,8 +35,8 @@ func (e *encoder) resumed(b *Batch, st *Stream, it *Item) {
 	e.setState(b, st, state, "")
 }
 
-// resumedByItself closes a gap that a recorder before this one left open, when the watch turns out to go on from the stored
-// position: this one's reflector was never interrupted, so it will not say that it has resumed.
+// resumedByItself closes a gap that an earlier recorder left open, when the watch turns out to go on from the stored position.
+// This recorder's reflector was never interrupted, so it will not say that it has resumed.
 func (e *encoder) resumedByItself(b *Batch, st *Stream, at string) {
 	if st.work.gap == nil || !st.work.inherited {
 		return

@@ -130,7 +130,8 @@ func TestAReversedHistoryHasAGapOfItsOwnWhateverIsOpen(t *testing.T) {
 	r.verify()
 }
 
-// A recorder goes on from the record, and finds that what was recorded last is of another history, or was found so before the stream had come there.
+// A recorder goes on from the record. It finds that the newest versions on record are of another history. Or that was found
+// before the stream had come there.
 func TestAGapMayBeginBeforeThePositionAndNotBeyondIt(t *testing.T) {
 	for from, want := range map[string]gapRow{"8": {FromRV: "8", FromAt: "30s"}, "12": {FromRV: "10", FromAt: "1m0s"}} {
 		r := record(t, newDatabase(t))
@@ -223,8 +224,8 @@ func TestOpenGapSurvivesARestart(t *testing.T) {
 	}
 }
 
-// A watch from the position before would give versions from before the list: too late for what the list has shown already, and of
-// objects whose end it has shown.
+// A watch from the position before the list would give versions from before the list. They come too late for what the list has
+// shown already, such as the end of an object.
 func TestListThatWasNotRecordedToItsEndHasToBeListedAgain(t *testing.T) {
 	x, z := made(t, "a", "x", newUID(), "11", `1`), made(t, "a", "z", newUID(), "12", `1`)
 	for name, part := range map[string]func(*Stream) Item{

@@ -87,8 +87,8 @@ func (k *Known) get(namespace, name string) *entry {
 	return k.objects[namespace][name]
 }
 
-// put stores an entry. The name is copied each time, because it may share the memory of a whole object, and a Go map takes
-// over the key of an assignment even where it holds an equal one.
+// put stores an entry. It copies the name each time, because the name may share the memory of a whole object. A Go map takes
+// over the key of an assignment even if it holds an equal one.
 func (k *Known) put(namespace, name string, e *entry) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

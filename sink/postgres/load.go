@@ -20,9 +20,9 @@ import (
 // A loader folds the living objects of a stream from the record.
 //
 // All rows that the last version of an object needs are in one partition, because the first row of a life in a day is a
-// keyframe (I8). So the days are gone through from the newest, each query reads one partition, and an object that was
-// found is not looked for again. What changed lately is found at once, and the daily sweep gives what does not change
-// a row in each day, too; a day that was not swept costs what is older a lookup in an index.
+// keyframe (I8). So the loader goes through the days from the newest. Each query reads one partition, and an object that was
+// found is not looked for again. What changed lately is found at once. The daily sweep gives what does not change a row in
+// each day, too. A day that was not swept costs one lookup in an index for each older object.
 type loader struct {
 	sink    *Sink
 	stream  *Stream
@@ -114,11 +114,11 @@ func (l *loader) day(ctx context.Context, day recordedDay) error {
 	return nil
 }
 
-// foldQuery gives, of each object, the last keyframe within the bounds and the rows after it.
+// foldQuery gives, for each object, the last keyframe within the bounds and the rows after it.
 //
-// Today's partition grows faster than it is analysed, and the planner takes seqs that it has not heard of for few rows. So it is left no
-// choice: MATERIALIZED and OFFSET 0 keep the order, and seq + 0 keeps it from the index by seq, in which it would go through the rows
-// of every other object.
+// Today's partition grows faster than it is analysed. The planner expects few rows for seqs that it has not heard of. So the
+// query leaves the planner no choice. MATERIALIZED and OFFSET 0 keep the order. Seq + 0 keeps the planner from the index by
+// seq, with which it would go through the rows of every other object.
 const foldQuery = `
 	WITH starts AS MATERIALIZED (
 		SELECT o.object_id, keyframe.seq

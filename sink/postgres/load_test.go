@@ -30,7 +30,7 @@ func TestKnownObjectsAreFoldedFromTheRecord(t *testing.T) {
 		want[key] = made(t, o.namespace, key, string(o.uid), fmt.Sprint(rv), fmt.Sprintf(`{"day":%d,"rv":%d}`, day, rv))
 		return watched(pods, delta.Updated, want[key])
 	}
-	// Days on which some objects change, none does, or some are born; more objects than are asked for at once.
+	// On some days some objects change. On others none does, or some are born. There are more objects than one query asks for.
 	for day := range 5 {
 		var items []Item
 		for i := range loadChunk + 100*day {

@@ -67,9 +67,9 @@ func (s *Sink) takeOver(ctx context.Context) error {
 	}
 }
 
-// evict ends the session that holds the head of the record when what it waits for is its own client: a writer that was stopped in
-// mid-transaction, or cut off, would keep its successor out for as long as its connection seems to live. A transaction that
-// is under way is left to come to its end, and so is an erasure, which waits for its client while that folds lives.
+// evict ends the session that holds the head of the record, if that session waits for its own client. A writer that was
+// stopped in mid-transaction, or cut off, would otherwise keep its successor out for as long as its connection seems to live.
+// A transaction that is under way may come to its end. So may an erasure, which waits for its client while that folds lives.
 func (s *Sink) evict(ctx context.Context) error {
 	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		var holder string
@@ -135,14 +135,15 @@ func (s *Sink) beginEpoch(ctx context.Context, tx pgx.Tx) error {
 	return nil
 }
 
-// StartAfter moves Info.Started behind a moment: up to when nothing was seen, or what a writer before this one has seen and
-// left behind, where its clock was ahead of this one's. It is called before RecordPause.
+// StartAfter moves Info.Started behind a moment up to which nothing was seen, or up to which an earlier writer has left what
+// it saw. The clock of that writer may have been ahead of this one's. Call it before RecordPause.
 func (s *Sink) StartAfter(seen time.Time) {
 	s.info.Started = latest(s.info.Started, seen.Add(time.Microsecond))
 }
 
-// RecordPause puts on record that no recorder saw what happened since the last commit, or, where a writer before this one has left what it saw after
-// that, since seen. It is called before the first commit: until there is one, the pause of the next writer begins where this one's does.
+// RecordPause puts on record that no recorder saw what happened since the last commit. If an earlier writer has left what it
+// saw after that, the pause begins at seen. Call it before the first commit. Until there is a commit, the pause of the next
+// writer begins where this one's does.
 func (s *Sink) RecordPause(ctx context.Context, seen time.Time) error {
 	from := latest(s.info.Observed, seen)
 	if !s.info.Resumed || from.After(s.info.Started) {

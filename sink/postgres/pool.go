@@ -14,9 +14,9 @@ import (
 // SessionName is what the sessions of a Sink's own pool are called.
 const SessionName = "kuberewind writer"
 
-// NewPool makes the connections of a recorder. They work as the role kuberewind_writer where they may (I8), wait for the disk when
-// they commit, and are ended by the server soon after this process can no longer be reached, so that a transaction
-// which it left open does not hold up its successor. Sessions have the name in pg_stat_activity, unless the URL gives them an application_name. No
+// NewPool makes the connections of a recorder. They work as the role kuberewind_writer if they may (I8), and wait for the disk
+// when they commit. The server ends them soon after this process can no longer be reached, so that an open transaction does
+// not hold up its successor. Sessions have the name in pg_stat_activity, unless the URL gives them an application_name. No
 // connection is made yet.
 func NewPool(ctx context.Context, url, name string) (*pgxpool.Pool, error) {
 	return newPool(ctx, url, 1, func(ctx context.Context, conn *pgx.Conn) error {
@@ -54,8 +54,8 @@ func newPool(ctx context.Context, url string, least int32, begin func(context.Co
 		return nil, fmt.Errorf("the database's URL: %w", err)
 	}
 	pgdial.EndSilence(config.ConnConfig)
-	// The pool waits for a connection in the making after nobody else does, and it may have few: one that is never answered would take
-	// its place for ever.
+	// A connection in the making stays in the pool's count even after its caller has given up, and the pool may have few.
+	// Without a timeout, one that is never answered would take its place for ever.
 	patience := config.ConnConfig.ConnectTimeout
 	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
 		ctx, cancel := context.WithTimeoutCause(ctx, patience, errLate)
@@ -70,8 +70,9 @@ func newPool(ctx context.Context, url string, least int32, begin func(context.Co
 	return pool, nil
 }
 
-// sessionSettings are set by a statement and not in the startup message, which poolers may refuse. An operator's choice to wait for
-// replicas is kept; a choice not to wait for the disk is not, because a position must not be ahead of what survives (I1).
+// sessionSettings are set by a statement and not in the startup message, which poolers may refuse. An operator's choice to
+// wait for replicas is kept. A choice not to wait for the disk is overridden, because a position must not be ahead of what
+// survives (I1).
 const sessionSettings = `
 	SELECT set_config('application_name', coalesce(nullif(current_setting('application_name'), ''), $1), false),
 		set_config('idle_in_transaction_session_timeout', '30s', false),

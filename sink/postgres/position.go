@@ -60,8 +60,9 @@ func (e *encoder) moved(b *Batch, st *Stream, from string) {
 	b.touch(st)
 }
 
-// begun notes that a list has changed what is recorded, other than by what one resource version now looks like. I3: until its end the stream cannot be resumed from its position, since a
-// watch from there gives versions from before the list, which would come too late for the objects that the list has shown.
+// begun notes that a list has changed what is recorded, other than by what one resource version now looks like. I3: until the
+// list ends, the stream cannot be resumed from its position. A watch from there gives versions from before the list. They
+// would come too late for the objects that the list has shown.
 func (e *encoder) begun(b *Batch, st *Stream, source delta.Source) {
 	if st.work.synced && source.Listed() {
 		st.work.synced = false

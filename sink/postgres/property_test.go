@@ -164,8 +164,8 @@ func (f *follower) lastWhole(items []Item) int {
 	return last
 }
 
-// TestRandomHistoriesAreRecordedExactly is the promise: for the stretches that the record calls covered, it holds every version that was
-// served, once, in order; folding gives it back; and every other stretch is a gap.
+// TestRandomHistoriesAreRecordedExactly is the promise. In the stretches that the record calls covered, it holds every version
+// that was served, once, in order. Folding gives it back. Every other stretch is a gap.
 func TestRandomHistoriesAreRecordedExactly(t *testing.T) {
 	db := newDatabase(t)
 	rapid.Check(t, func(rt *rapid.T) {

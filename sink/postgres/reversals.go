@@ -10,8 +10,9 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 )
 
-// toldWithin is how long a recorder that has found a reversal may take to tell the streams of it: it tries every ten seconds or so, and none is watched anew
-// before. One that goes on for longer was told, or is in another etcd, and whoever could say so may be gone by now.
+// toldWithin is how long a recorder that has found a reversal may take to tell the streams. It tries every ten seconds or so,
+// and no stream is watched anew before. A stream that goes on for longer was told, or is in another etcd. The stream that
+// could prove this may be gone by now.
 const toldWithin = 10 * time.Minute
 
 // A Reversal is on record of a stream: the server's history went backwards. FromRV and FromAt are where the gap begins, empty where nobody knows.
@@ -22,8 +23,8 @@ type Reversal struct {
 	FromAt time.Time
 }
 
-// Untold gives, by stream, the reversals that are on record of others, and after which the stream was not listed: it is in another etcd, or the
-// recorder before this one ended before it had told all.
+// Untold gives, by stream, the reversals of other streams that are on record and after which the stream was not listed. Such a
+// stream is in another etcd, or the recorder before this one ended before it had told all.
 func (s *Sink) Untold(ctx context.Context) (map[int32][]Reversal, error) {
 	// Two streams that find it out by themselves do so within seconds of each other.
 	rows, err := s.pool.Query(ctx, `

@@ -52,7 +52,8 @@ func TestReversalsAreUntoldToWhoWasNotListedSince(t *testing.T) {
 	require.Empty(t, found)
 }
 
-// An API server with an etcd of its own has gone backwards, and is uninstalled later: nobody could say then that it was not the etcd of others.
+// An API server with an etcd of its own has gone backwards, and is uninstalled later. Then nobody can say whether its etcd was
+// that of other streams.
 func TestReversalsAreToldToWhoWentOnLongAfterThem(t *testing.T) {
 	r := record(t, newDatabase(t))
 	metrics, pods, idle := r.stream(StreamSpec{Resource: "metrics", Kind: "Metrics"}), r.pods(), r.stream(StreamSpec{Resource: "leases", Kind: "Lease"})

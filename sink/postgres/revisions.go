@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// recentDeltas and recentFor bound how far back Revisions looks: a position that is older than an API server's bookmarks by more
-	// than that is of a recorder that was away for longer than etcd keeps history, as it is usually set.
+	// recentDeltas and recentFor bound how far back Revisions looks. API servers move positions by bookmarks. A position that
+	// is older by more than these bounds is of a recorder that was away for longer than etcd usually keeps history.
 	recentDeltas = 100_000
 	recentFor    = 10 * time.Minute
 )
 
-// Revisions gives the resource versions of the newest deltas before this writer, by the number of their stream. Those of a history that has
-// gone backwards since are left out, as are those of deltas that no server has served with it.
+// Revisions gives the resource versions of the newest deltas before this writer, by the number of their stream. It leaves out
+// those of a history that has gone backwards since, and inferred deltas, which no server has served with their version.
 func (s *Sink) Revisions(ctx context.Context) (map[int32][]string, error) {
 	rows, err := s.pool.Query(ctx, `
 		SELECT d.stream, d.rv FROM kuberewind.deltas_data d
@@ -45,8 +45,8 @@ func (s *Sink) Revisions(ctx context.Context) (map[int32][]string, error) {
 }
 
 const (
-	// UnprovenFor is what a recorder may have recorded before it ended without having looked whether etcd was put back meanwhile: it looks every ten
-	// seconds or so.
+	// UnprovenFor covers what an earlier recorder may have recorded after its last look whether etcd was put back. A recorder
+	// looks every ten seconds or so.
 	UnprovenFor = 30 * time.Second
 	// unproven is how many of these versions are looked at.
 	unproven = 24
@@ -58,8 +58,8 @@ type Version struct {
 	Observed                              time.Time
 }
 
-// findUnproven joins the lives last: what is recorded in half a minute can be many rows, of which a few are taken, the newest among them. A name that was cut is
-// none to ask for.
+// findUnproven joins the lives last. Half a minute can have many rows, of which the query takes a few, the newest among them.
+// It leaves out names that were cut, because the server cannot be asked for them.
 const findUnproven = `
 	SELECT d.stream, l.namespace, l.name, l.uid, d.rv, d.observed_at FROM (
 		SELECT d.cluster, d.stream, d.object_id, d.rv, d.observed_at, row_number() OVER (ORDER BY d.seq DESC) - 1 AS n, count(*) OVER () AS total
@@ -74,8 +74,8 @@ func (s *Sink) unprovenArgs() []any {
 	return []any{s.info.Cluster, s.info.AfterSeq - recentDeltas, s.info.Observed.Add(-UnprovenFor), delta.NumberWatch, delta.NumberAdded, delta.NumberUpdated, delta.CauseHistoryReversed, unproven}
 }
 
-// Unproven gives, by the number of their stream, some of the versions that were recorded last before this writer, from all of the time. Those of a history that
-// has gone backwards since are left out.
+// Unproven gives, by the number of their stream, some of the versions that were recorded last before this writer. They are
+// spread over all of that time. Those of a history that has gone backwards since are left out.
 func (s *Sink) Unproven(ctx context.Context) (map[int32][]Version, error) {
 	rows, err := s.pool.Query(ctx, findUnproven, s.unprovenArgs()...)
 	if err != nil {

@@ -60,7 +60,7 @@ func TestSomeOfWhatWasRecordedLastIsLookedAtAgain(t *testing.T) {
 	require.Empty(t, look(), "it is known to be of another history")
 }
 
-// A day of a busy cluster is millions of rows, and no index says when one was observed.
+// A day of a busy cluster is millions of rows. No index says when a row was observed.
 func TestWhatWasRecordedLastIsFoundByAnIndex(t *testing.T) {
 	db := newDatabase(t)
 	r := record(t, db)
@@ -77,7 +77,7 @@ func TestWhatWasRecordedLastIsFoundByAnIndex(t *testing.T) {
 	require.Regexp(t, `on deltas_p\S+ d_\d+ .*\n.*Index Cond: .*seq >`, strings.Join(plan, "\n"))
 }
 
-// A role may have such a name, and is not to be asked for by what is left of it.
+// A role may have such a long name. The server must not be asked for the cut name.
 func TestWhatWasRecordedLastIsNotLookedForByACutName(t *testing.T) {
 	r := record(t, newDatabase(t))
 	r.commit(watched(r.pods(), delta.Added, made(t, "ns", strings.Repeat("x", 2*maxName), "1", "5", "{}")))

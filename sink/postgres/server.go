@@ -22,9 +22,9 @@ type serverState struct {
 	observed time.Time
 }
 
-// RecordServer records what the API server says of itself at a path, such as /version, if it has changed; nil content says that
-// it does not serve the path any more. Contents are kept once. The error may be ErrFenced; ClassOf says whether it is worth
-// another try. It may be called from any goroutine.
+// RecordServer records what the API server says of itself at a path, such as /version, if it has changed. If content is nil,
+// the server does not serve the path any more. Contents are kept once. The error may be ErrFenced; ClassOf says whether it is
+// worth another try. Any goroutine may call it.
 func (s *Sink) RecordServer(ctx context.Context, path string, content []byte) error {
 	if err := s.recordServer(ctx, clean(path), content); err != nil {
 		return fmt.Errorf("record what the server says at %s: %w", path, explain(err))

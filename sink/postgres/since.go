@@ -34,8 +34,9 @@ type Since struct {
 	rows pgx.Rows
 }
 
-// ReadSince gives the deltas behind the commit with this mark, which left a seq of at least afterSeq, but for the keyframes that were stored
-// because an inferred delete followed at once: of these nothing waits anywhere. The error may be ErrNoMark; without one, Since has to be closed.
+// ReadSince gives the deltas behind the commit with this mark, which left a seq of at least afterSeq. It leaves out keyframes
+// that were stored because an inferred delete followed at once: no copy of them waits elsewhere. The error may be ErrNoMark.
+// Without an error, Since has to be closed.
 func ReadSince(ctx context.Context, db Queryer, clusterUID string, mark []byte, afterSeq int64) (*Since, error) {
 	s := new(Since)
 	var cluster int32

@@ -30,8 +30,8 @@ type StreamSpec struct {
 	// Schema is what decides the content of the objects of a new stream at a resource version; see Stream.Schema.
 	Schema string
 
-	// StartRV is the resource version from which a new stream is complete with no list, because nothing of it is older:
-	// that of the CRD whose instances it follows. It means nothing for a stream that was recorded before.
+	// StartRV is the resource version from which a new stream is complete without a list, because nothing of it is older. It
+	// is that of the CRD whose instances the stream follows. It means nothing for a stream that was recorded before.
 	StartRV string
 }
 
@@ -95,12 +95,13 @@ func (st *Stream) OpenGap() (cause delta.Cause) {
 	return ""
 }
 
-// Empty reports whether, when it was opened, the stream was complete and had never had an object: it is one that began with a
+// Empty reports whether, when it was opened, the stream was complete and had never had an object. Such a stream began with a
 // StartRV, and nothing has come of it yet.
 func (st *Stream) Empty() bool { return st.empty }
 
-// Filter is that of the last list that was recorded, before the first that of the specification with which the stream was registered. Where
-// it is another than the stream is followed with now, the stream has to be listed: that counts from the Replaced of the list.
+// Filter is that of the last list that was recorded. Before the first list, it is that of the specification with which the
+// stream was registered. If the stream is followed with another filter now, it has to be listed. The new filter counts from
+// the Replaced of that list.
 func (st *Stream) Filter() string { return st.state().filter }
 
 // Schema is that under which all living objects were last compared with what the server serves, "" if that is not known. See Compared.
@@ -150,9 +151,9 @@ func (st *Stream) setExcluded(uid types.UID, excluded bool) bool {
 	return true
 }
 
-// Stream opens a stream: registers it, or finds it and folds its living objects from the record, which takes memory for one
-// object at a time beyond what it keeps. A stream that is open already is returned as it is, with the new version and
-// kind. It returns ErrFenced if another writer holds the cluster.
+// Stream opens a stream: it registers it, or finds it and folds its living objects from the record. Folding takes memory for
+// one object at a time beyond what is kept. A stream that is open already is returned as it is, with the new version and kind.
+// The error is ErrFenced if another writer holds the cluster.
 func (s *Sink) Stream(ctx context.Context, spec StreamSpec) (*Stream, error) {
 	st, err := s.openStream(ctx, spec)
 	if err != nil {
@@ -189,8 +190,8 @@ func (s *Sink) openStream(ctx context.Context, spec StreamSpec) (*Stream, error)
 	return st, nil
 }
 
-// Position is the resource version at which the stream of a resource in all namespaces can go on, whether it is open or not; ""
-// if it was never recorded as a whole.
+// Position is the resource version at which the stream of a resource in all namespaces can go on, whether it is open or not.
+// It is "" if the stream was never recorded as a whole.
 func (s *Sink) Position(ctx context.Context, group, resource string) (string, error) {
 	var position *string
 	err := s.pool.QueryRow(ctx, `
@@ -264,8 +265,8 @@ func (s *Sink) findStream(ctx context.Context, st *Stream) error {
 	return s.loadKnown(ctx, st)
 }
 
-// registerStream gives the stream a number. One is registered at a time, because the number is the highest plus one; and none
-// while another writer takes over, which would find it only when it has the same one to register.
+// registerStream gives the stream a number. It registers one at a time, because the number is the highest plus one. It
+// registers none while another writer takes over: that writer would find it only when it registers the same stream.
 func (s *Sink) registerStream(ctx context.Context, st *Stream) error {
 	s.registering.Lock()
 	defer s.registering.Unlock()

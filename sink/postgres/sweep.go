@@ -13,8 +13,9 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// A sweep makes a day readable without those before it (I8): each object that lives without a row of its own in that day gets a Sync keyframe with the
-// source resync. Who drives the sink sends those; the encoder leaves out what is not needed, and decides when all are there.
+// A sweep makes a day readable without earlier days (I8). Each object that lives without a row of its own in that day gets a
+// Sync keyframe with the source resync. The owner of the sink sends those. The encoder leaves out what is not needed, and
+// decides when all are there.
 
 // NeedsKeyframe reports whether the object has no row in the UTC day of a time, and can be stored again.
 func (k KnownObject) NeedsKeyframe(at time.Time) bool {
@@ -51,13 +52,14 @@ func (s *Sink) Unswept(at time.Time) (p Progress) {
 	return p
 }
 
-// Swept reports whether the sweep of the UTC day of a time is complete, and the record holds no text any more that has to be redacted anew.
+// Swept reports whether the sweep of the UTC day of a time is complete, and the record holds no text that has to be redacted
+// anew.
 func (s *Sink) Swept(at time.Time) bool {
 	return s.swept.Load() >= dayOf(at.UnixMicro()) && s.Rewritten() == 0
 }
 
-// Rewritten says how many objects of the open streams were redacted anew when they were loaded, and have no row since: the record shows them as they were
-// under fewer rules. A sweep stores them, also on a day that was swept before.
+// Rewritten says how many objects of the open streams were redacted anew when they were loaded, and have no row since. The
+// record shows them as they were under fewer rules. A sweep stores them, also on a day that was swept before.
 func (s *Sink) Rewritten() (objects int) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -72,8 +74,8 @@ func (s *Sink) Rewriting() bool {
 	return s.Rewritten() > 0 || s.committed.Load() < s.rewrote.Load()
 }
 
-// Complete asks the encoder to put on record, with its next batch, that the sweep of the UTC day of a time is complete, if it is. The streams that have living
-// objects on record must be open; see Dormant.
+// Complete asks the encoder to put on record that the sweep of the UTC day of a time is complete. The encoder does so with its
+// next batch, if it is. The streams that have living objects on record must be open; see Dormant.
 func (s *Sink) Complete(at time.Time) { s.asked.Store(dayOf(at.UnixMicro())) }
 
 // complete answers that.
@@ -122,8 +124,8 @@ func (s *Sink) loadSwept(ctx context.Context) error {
 	return err
 }
 
-// Dormant gives the streams that have living objects on record and are not open, as they are on record: their resource is not served any more, or left
-// out by now. What they hold has to outlive the days before, too.
+// Dormant gives the streams that have living objects on record and are not open, as they are on record. Their resource is not
+// served any more, or is left out by now. What they hold must not depend on earlier days, either.
 func (s *Sink) Dormant(ctx context.Context) ([]StreamSpec, error) {
 	rows, err := s.pool.Query(ctx, `
 		SELECT api_group, resource, scope, version, kind, namespaced, filter FROM kuberewind.streams s
@@ -159,14 +161,14 @@ func (k *Known) before(day int32) (waiting, unfolded int) {
 	return waiting, unfolded
 }
 
-// due reports whether a keyframe of a known object is needed, and says what the record says: a day takes one row of an object that did not change, and
-// what has changed since it was sent has a row already.
+// due reports whether a keyframe of a known object is needed, and shows what the record shows. A day takes one row of an
+// object that did not change. An object that has changed since the keyframe was sent has a row already.
 func (e *encoder) due(v *version) bool {
 	return v.known != nil && v.known.isUID(v.uid) && v.known.rvText() == v.rv && v.known.digest == v.digest && v.known.day < dayOf(e.head.observed)
 }
 
-// again stores the known version of v once more, where a row that ends its life would be the only one of it in its day: I8, the first
-// row of a life in a day is a keyframe.
+// again stores the known version of v once more before a row that ends its life, if that would be its only row in the day. I8:
+// the first row of a life in a day is a keyframe.
 func (e *encoder) again(b *Batch, st *Stream, v *version) error {
 	if v.known.day >= dayOf(e.head.observed) {
 		return nil

@@ -16,8 +16,9 @@ type ChainReport struct {
 	Deltas     int64
 	Erasures   int64 // that are in the chain
 	Erased     int64 // deltas that these changed, each counted once for each
-	// Anchored says that the record begins with its first batch. Otherwise older partitions were dropped, and the batch before the oldest one is on
-	// record as dropped, with its digest; that it is not is a break. Where deltas of the oldest batch went with the day before it, that batch is believed.
+	// Anchored says that the record begins with its first batch. Otherwise older partitions were dropped, and the batch before
+	// the oldest one is on record as dropped, with its digest. If that entry is missing, that is a break. If deltas of the oldest batch
+	// went with the day before it, its digest is taken from the record.
 	Anchored bool
 	Breaks   []ChainBreak // at most maxBreaks
 }
@@ -39,10 +40,10 @@ type TxBeginner interface {
 	BeginTx(ctx context.Context, options pgx.TxOptions) (pgx.Tx, error)
 }
 
-// VerifyChain computes the digest of each batch of a cluster again, from the tables alone, and compares it with the one on record: a delta
-// that was changed, removed or added since breaks the chain, and so does a batch. It reads in one snapshot while a
-// recorder may write, and keeps no more than some thousand rows in memory. An error is one of the database's, or
-// ErrUnknownCluster; what is wrong with the record is in the report.
+// VerifyChain computes the digest of each batch of a cluster again, from the tables alone, and compares it with the one on
+// record. A delta or batch that was changed, removed or added since breaks the chain. VerifyChain reads in one snapshot while
+// a recorder may write, and keeps no more than some thousand rows in memory. An error is one of the database's, or
+// ErrUnknownCluster. What is wrong with the record is in the report.
 func VerifyChain(ctx context.Context, db TxBeginner, cluster string) (ChainReport, error) {
 	tx, err := db.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
 	if err != nil {
