@@ -43,7 +43,7 @@ type checker struct {
 }
 
 // Check tries what a recorder needs. It changes nothing in the cluster and in the database, and makes neither an embedded
-// database nor a redaction key; an embedded database that does not run is started for as long as the check takes.
+// database nor a redaction key. If an embedded database does not run, Check starts it for as long as it needs it.
 func Check(ctx context.Context, cfg config.Config, log *slog.Logger) Report {
 	c := &checker{Recorder: newRecorder(cfg, log), report: Report{OK: true}}
 	c.checkCluster(ctx)

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// maxStep is by how much the clock of this host may differ from that of the record, or from the database's, before it matters.
+	// maxStep is how far the clock of this host may be from the record's or the database's before it matters.
 	maxStep = time.Minute
 	// watchClockEvery is how often the two are compared.
 	watchClockEvery = 10 * time.Second
@@ -30,8 +30,8 @@ func thisHost() host {
 	}
 }
 
-// clock gives the times of observation: it begins at a time of the wall clock and goes on with what passes, so that a step of
-// the wall clock does not reorder the record, and never below floor, the newest time on record.
+// clock gives the times of observation. It begins at a time of the wall clock and goes on with the time that passes, so that a
+// step of the wall clock does not reorder the record. It never shows a time below floor, the newest on record.
 type clock struct {
 	host
 
@@ -59,7 +59,8 @@ func (c *clock) Now() time.Time {
 	return t
 }
 
-// raise keeps it from showing anything before a time, so that a recorder whose clock is behind the record goes on from the record.
+// raise keeps the clock from showing anything before floor. So a recorder whose clock is behind the record goes on from the
+// record.
 func (c *clock) raise(floor time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -85,8 +86,9 @@ func (c *clock) step() time.Duration {
 // agree reports whether two clocks show the same, as far as it matters.
 func agree(a, b time.Time) bool { return a.Sub(b).Abs() <= maxStep }
 
-// startTime is when a record goes on that has come to a time, by the clocks of the host and of the database. Where they do not agree, one that is behind the record is wrong;
-// else it is the earlier one: a time that is too early is put right when they agree, and one that is too late would stay, since the record's time does not go back.
+// startTime is when a record goes on, by the clocks of the host and of the database. Record is the time to which it has come.
+// If the clocks disagree, one that is behind the record is wrong. Otherwise the earlier one counts. A time that is too early
+// is corrected when they agree. A time that is too late would stay, because the record's time does not go back.
 func startTime(wall, database, record time.Time) time.Time {
 	if agree(wall, database) {
 		return wall
@@ -112,7 +114,8 @@ type timekeeper struct {
 	refused time.Duration // the step that is on record as not adopted, 0 for none
 }
 
-// began puts on record what a recorder found at its start, if that is out of the ordinary: clocks that do not agree, or a record that is ahead of them.
+// began puts on record what a recorder found at its start that is out of the ordinary: clocks that disagree, or a record that
+// is ahead of them.
 func (k *timekeeper) began(ctx context.Context, database time.Time) error {
 	wall, now := k.clock.wall(), k.clock.Now()
 	step := k.clock.step()

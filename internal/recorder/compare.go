@@ -18,15 +18,16 @@ import (
 	"github.com/kuberewind/kuberewind/kube"
 )
 
-// What an API server makes of a stored object can change though the object, and its resource version, do not: by a default in its definition, by a
-// conversion, another served version, another release of the server. No watch tells that. So, when what decides it has changed, the objects are listed
-// and compared with what is known of them. The list is no relist: the watch goes on, and no position moves.
+// An API server can show a stored object in another form, though the object and its resource version do not change. A default
+// in its definition, a conversion, another served version or another release of the server may do so. No watch tells that. So,
+// when something that decides the form has changed, the recorder lists the objects and compares them with what is known. The
+// list is no relist: the watch goes on, and no position moves.
 
 const (
 	// compareEvery is how often is looked whether a comparison is due.
 	compareEvery = time.Second
-	// compareAgainAfter is when the objects are compared for the second time: API servers take over a definition some time after they have confirmed it,
-	// each in its own time, and one that is asked too early gives what it gave before.
+	// compareAgainAfter is when the objects are compared for the second time. Each API server takes over a definition some
+	// time after it was confirmed. A server that is asked too early still gives the old form.
 	compareAgainAfter = 20 * time.Second
 	// compareRetry is when a comparison that failed is tried again.
 	compareRetry = time.Minute

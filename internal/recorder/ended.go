@@ -19,8 +19,8 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// loadRecorded finds the resources of which a recorder before this one may not have seen the end: what has become of them meanwhile is
-// not seen in any stream that is opened because they are served.
+// loadRecorded finds the resources whose end an earlier recorder may not have seen. No stream that is opened because its
+// resource is served shows what has become of them.
 func (r *Recorder) loadRecorded(ctx context.Context) error {
 	streams, err := r.sink.Recorded(ctx)
 	if err != nil {
@@ -71,8 +71,9 @@ func (w *waiting) over(under types.UID, patience time.Duration) bool {
 	return time.Since(w.since) >= patience
 }
 
-// endedBefore reports whether all that the stream had under definitions before this one, which a recorder before this one followed, is on record up to their end, but for
-// those that a watch from since shows. A definition that came and went while nobody followed it is on record by then, where all are recorded.
+// endedBefore reports whether the stream is on record up to the end of its earlier definitions, which an earlier recorder
+// followed. A watch from since may show the rest. If all definitions are recorded, one that came and went while nobody
+// followed it is on record by then.
 func (r *Recorder) endedBefore(ctx context.Context, s *stream, resource kube.Resource, since string) (bool, error) {
 	if s.left != nil || !r.filter.For(kube.Definitions).Everything() {
 		return false, nil
@@ -95,7 +96,8 @@ func (r *Recorder) endedBefore(ctx context.Context, s *stream, resource kube.Res
 		if life.End == "" { // There is another now.
 			return false, s.definedLater(resource)
 		}
-		// What the follower saw begin it has not passed over: since is from before its end only if it is from its beginning, or earlier.
+		// The follower has not passed over a life whose begin it saw. Since is from before the life's end only if it is from
+		// its begin, or earlier.
 		if life.Created != "" && delta.Precedes(r.definitions, life.Created) && delta.Precedes(since, life.End) {
 			continue
 		}
@@ -112,8 +114,9 @@ func (s *stream) definedLater(resource kube.Resource) error {
 	return errDefinedBefore
 }
 
-// vacantFrom gives a resource version at which a stream, as far as is on record, has nothing alive when another definition begins: it is to be asked whether that is so. It is
-// empty where there is none. From is what the stream is launched with: since, or nothing if it goes on from its position.
+// vacantFrom gives a resource version at which another definition begins and the stream has nothing alive, as far as is on
+// record. The server is to be asked whether that is so. It is empty if there is none. From is what the stream is launched
+// with: since, or nothing if it goes on from its position.
 func (h *handler) vacantFrom(ctx context.Context, s *stream, resource kube.Resource, since string) (at, from string, err error) {
 	before := s.current()
 	switch {
@@ -162,7 +165,7 @@ func (r *Recorder) vacant(s *stream) bool {
 const (
 	// refusedPatience is for a server that answers something else: as long as a stream may fail before that is said of it.
 	refusedPatience = 30 * time.Second
-	// askedPatience is for all, also where it does not answer: as long as etcd has not forgotten, by default, what is asked for.
+	// askedPatience is for all servers, also one that does not answer. By default, etcd forgets after about as long.
 	askedPatience = 10 * time.Minute
 )
 
@@ -185,11 +188,12 @@ func (a *asking) over(under types.UID, err error) bool {
 	return a.refused.over(under, refusedPatience) || forgotten
 }
 
-// outlived reports whether objects of a resource may be alive at a version from which it would be followed as if there were none. It fails for as long as that
-// may still be answered; where nobody tells, a list says in a gap what is not known.
+// outlived reports whether objects of a resource may be alive at a version from which the stream would go on as if there were
+// none. It fails while that may still be answered. If no answer comes, the stream is listed, and a gap says what is not known.
 //
-// A definition can go without its objects: the API server deletes them for a finalizer, which somebody may have taken away, and which a request that deletes all
-// definitions at once does not set (Delete of the registry of apiextensions-apiserver does). They are served again under the next definition, and no watch from there shows them.
+// A definition can go without its objects. The API server deletes them for a finalizer. Somebody may have taken the finalizer
+// away, and a request that deletes all definitions at once does not set it (Delete of the registry of
+// apiextensions-apiserver). The objects are served again under the next definition, and no watch from there shows them.
 func (h *handler) outlived(ctx context.Context, resource kube.Resource, at string) (bool, error) {
 	gr := resource.GroupResource()
 	a := h.asking[gr]
@@ -262,7 +266,7 @@ func (e *ending) stop() {
 	}
 }
 
-// retire ends the stream of a resource that is not served any more; run is nil if it was not followed by this process.
+// retire ends the stream of a resource that is not served any more. If this process did not follow it, run is nil.
 func (h *handler) retire(ctx context.Context, s *stream, run *streamRun, resource kube.Resource, at string) {
 	s.ending.stop()
 	ctx, cancel := context.WithCancel(ctx)
@@ -309,14 +313,15 @@ func (h *handler) unserved(ctx context.Context, resource kube.Resource, at strin
 	return nil
 }
 
-// end concludes a stream. What was watched up to the end of its definition, and has nothing left that lives, is complete. Else there is a gap: up
-// to a resource version at which the definition was no more, and all objects with it, or an open one where that is not known.
+// end concludes a stream. It is complete if it was watched up to the end of its definition, and has nothing left that lives.
+// Otherwise there is a gap, up to a resource version at which the definition and all objects were gone. If that version is not
+// known, the gap stays open.
 func (r *Recorder) end(ctx context.Context, s *stream, run *streamRun, at string) error {
 	// That of the run is closed.
 	fifo := r.queue.FIFO(deltafifo.FIFOOptions{Stream: s, Name: s.name, KnownObjects: s.record.Known(), Rules: s.rules.String()})
 	defer fifo.Close()
 	defer context.AfterFunc(ctx, fifo.Close)()
-	// Before anything is said: of what is on disk it is not known what it leaves alive, and a list could not be compared with it.
+	// This comes first: nobody knows what entries on disk leave alive, and a list could not be compared with them.
 	if err := fifo.AwaitMemory(); err != nil {
 		return err
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// retireAfter is how long a stream whose resource is no longer served may take to end by itself: its last deletions can
-// still be on their way.
+// retireAfter is how long a stream whose resource is no longer served may take to end by itself. Its last deletions may still
+// be on their way.
 const retireAfter = time.Minute
 
 // handler starts and stops streams as resources come and go. Its calls come one at a time.
@@ -106,8 +106,8 @@ func (h *handler) open(ctx context.Context, resource kube.Resource, since string
 
 const mayBeLeft = "objects may have outlived a definition before, and be served under the next: they are listed"
 
-// first reports whether a resource that was defined at a resource version was never on record: its stream is registered as complete from there, or from nowhere, if
-// something may have outlived a definition before.
+// first reports whether a resource that was defined at a resource version was never on record. Its stream is registered as
+// complete from there, or from nowhere if something may have outlived an earlier definition.
 func (h *handler) first(ctx context.Context, resource kube.Resource, since string) (first bool, from string, err error) {
 	if since == "" || h.openStream(resource) != nil {
 		return false, since, nil
@@ -127,8 +127,9 @@ func (h *handler) first(ctx context.Context, resource kube.Resource, since strin
 	return true, since, nil
 }
 
-// goesOn gives what a stream that is on record is launched with: since, or nothing if it goes on from its position. Where it would go on as if nothing lived, since definitions
-// have ended, and something may have outlived them, a list is due.
+// goesOn gives what a stream that is on record is launched with: since, or nothing if it goes on from its position. If
+// definitions have ended, the stream would go on as if nothing lived. If something may have outlived them, it is listed
+// instead.
 func (h *handler) goesOn(ctx context.Context, s *stream, resource kube.Resource, since string) (string, error) {
 	at, since, err := h.vacantFrom(ctx, s, resource, since)
 	if err != nil || at == "" {

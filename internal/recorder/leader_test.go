@@ -33,7 +33,7 @@ func TestADatabaseThatCannotBeAskedEndsNoLeader(t *testing.T) {
 	require.ErrorIs(t, r.fenced(t.Context()), postgres.ErrFenced)
 }
 
-// A recorder may have been killed after it made the schema, and before it gave the roles their rights.
+// A recorder may have been killed after it made the schema. Then the roles may lack their rights.
 func TestWhatARecordLacksIsMadeBeforeTheElection(t *testing.T) {
 	migrated := func(ctx context.Context, conn *pgx.Conn) error {
 		return migrations.Up(ctx, conn.Config().ConnString(), slog.New(slog.DiscardHandler))

@@ -14,9 +14,9 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// spoolOnRecord is the first entry that is not on record, where the cursor does not say it since the disk took none any more: the rows behind the state
-// that it names are compared with the entries, which have the times and resource versions of their rows. It is errOvertaken where a row
-// is not of this spool.
+// spoolOnRecord is the first entry that is not on record, if the disk took no cursor any more that says it. It compares the
+// rows behind the state that the cursor names with the entries. An entry has the time and resource version of its row. The
+// error is errOvertaken if a row is not of this spool.
 func spoolOnRecord(s *spool.Spool, codec deltafifo.Codec, readSince func(mark []byte, afterSeq int64) (*postgres.Since, error)) (from uint64, err error) {
 	var was spoolOwner
 	if err := json.Unmarshal(s.Header(), &was); err != nil {
@@ -88,8 +88,8 @@ func (t *trail) read() (ok bool, err error) {
 	return err == nil, err
 }
 
-// match finds the entry of a row: some have none, since the record knew them already, and one may have two, where it recreates an object.
-// The spool has ended where the row was seen after all of it, and all of it has rows.
+// match finds the entry of a row. Some entries have no row, because the record knew them already. An entry that recreates an
+// object may have two. The spool has ended if all of it has rows and this row was seen after all of it.
 func (t *trail) match(row postgres.Recorded) (ended bool, err error) {
 	for t.taken || !t.is(row) {
 		ok, err := t.read()
@@ -127,9 +127,9 @@ func rvOf(e *deltafifo.Entry) string {
 	return ""
 }
 
-// rest passes over the bookmarks and markers behind the last row that are on record, too: those that are older than its end, and the one that is
-// its end. Where several have that time, none can be told from the others, and they are recorded again: bookmarks do not show, and of a
-// gap that a list has ended there is then a second one, of no length.
+// rest passes over the bookmarks and markers behind the last row that are on record, too: those that are older than the
+// record's end, and one that is its end. If several have that time, they cannot be told apart, and are recorded again.
+// Bookmarks do not show. A gap that a list has ended then has a second gap of no length.
 func (t *trail) rest(head time.Time) (from uint64, err error) {
 	from, ends := t.next, 0
 	for {

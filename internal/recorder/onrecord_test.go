@@ -12,14 +12,16 @@ import (
 	"github.com/kuberewind/kuberewind/kube"
 )
 
-// A stranded is a recorder whose spool lies on a disk that has become read-only: no cursor says what it has written from there.
+// A stranded is a recorder whose spool lies on a disk that has become read-only. No cursor says what it has written from
+// there.
 type stranded struct {
 	*swept
 	folder spool.Options
 	pods   *deltafifo.FIFO
 }
 
-// newStranded has on disk, each a second after the one before or at one time, the versions of an object, among them a life that ends and a gap.
+// newStranded has the versions of an object on disk, among them a life that ends and a gap. Each comes a second after the one
+// before, or all come at one time.
 func newStranded(t *testing.T, second time.Duration) *stranded {
 	s := &stranded{swept: newSwept(t)}
 	s.folder = spool.Options{Dir: t.TempDir(), MaxBytes: 1 << 20}
@@ -104,7 +106,8 @@ func TestWhatLiesOnAReadOnlyDiskIsWrittenOnceHoweverOftenTheRecorderDies(t *test
 	}
 }
 
-// An object that had no row in the day is stored once more before a delete that nobody saw: that row has no entry.
+// An object that had no row in the day is stored once more before a delete that nobody saw. The row stored for it has no
+// entry.
 func TestADeleteThatNobodySawOnAReadOnlyDiskIsWrittenOnceThoughItIsOfAnotherDay(t *testing.T) {
 	anew, err := kube.Restore([]byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"first","namespace":"a","resourceVersion":"21","uid":"another life"}}`))
 	require.NoError(t, err)

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// probeEvery is how often each etcd is asked whether its history is the one on record: it costs one read of one key.
+	// probeEvery is how often each etcd is asked whether its history is the one on record. It costs one read of one key.
 	probeEvery = 10 * time.Second
 	// tiesPerRound bounds how many streams are assigned to their etcd in one round, by two small lists each.
 	tiesPerRound = 20
@@ -64,8 +64,9 @@ func (r *revisions) tie(ctx context.Context) error {
 	return r.tieSome(ctx, r.untied(nil))
 }
 
-// tieFirst has the stream be tied, and some others with it: when a server returns, each would ask for itself about each other one. The
-// error is that ctx has ended. Where the server does not answer for the stream, who asks about it finds out.
+// tieFirst ties the stream, and some others with it. Otherwise, when a server returns, each stream would ask for itself about
+// each other one. The error is that ctx has ended. If the server does not answer for the stream, whatever asks about it finds
+// that out.
 func (c *claims) tieFirst(ctx context.Context) error {
 	bounded, cancel := context.WithTimeout(ctx, tieTimeout)
 	defer cancel()
@@ -143,8 +144,8 @@ func askAll(ctx context.Context, streams []*claims) (silent map[*claims]bool, fa
 	return silent, failed
 }
 
-// tieTo finds the etcd of the stream among those of others; if it is none of them, it is one of its own. Nobody waits for another one that does not answer:
-// that the two may be one is found out when it matters, and asking both costs little.
+// tieTo finds the etcd of the stream among those of others. If it is none of them, the stream has an etcd of its own. tieTo
+// waits for no etcd that does not answer. Whether the two are one is found out when it matters, and asking both costs little.
 func (c *claims) tieTo(ctx context.Context, answers func(*claims) bool) error {
 	for _, head := range c.all.heads() {
 		if !answers(head) {
@@ -168,8 +169,8 @@ func (c *claims) isTied() {
 	c.headLocked().tied = true
 }
 
-// untied are some followed streams of which nobody has looked in which etcd they are, one of those that were found to be together: the first if it is
-// such a one, then the busiest, of which others want to know.
+// untied gives some followed streams whose etcd was not looked for yet, one of each group that was found to be together. First
+// comes first, if it is such a stream, then the busiest, because others want to know of them.
 func (r *revisions) untied(first *claims) (found []*claims) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

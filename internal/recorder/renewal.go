@@ -21,21 +21,22 @@ import (
 	"github.com/kuberewind/kuberewind/internal/paging"
 )
 
-// An API server that was not restarted with its etcd goes on with the watch cache that it has: it holds what was undone, lacks what the new
-// history wrote meanwhile, and, from where the new history has passed the old one, follows it all the same, so that nothing that it says of
-// what is newest is wrong. Such a cache is told from one that was begun since by how far back it can be watched.
+// An API server that was not restarted with its etcd goes on with its old watch cache. The cache holds what was undone, and
+// lacks what the new history wrote meanwhile. But from where the new history has passed the old one, it follows the new one,
+// so its newest versions are right. How far back a cache can be watched tells an old one from one that was begun since.
 
 const (
-	// watchedBack is for how long, at least, a watch cache can be watched back: API servers keep the events of 75 seconds, whatever
-	// there are of them, and the newest eventsBack in any case.
+	// watchedBack is for how long, at least, a watch cache can be watched back. API servers keep all events of 75 seconds, and
+	// the newest eventsBack in any case.
 	watchedBack = time.Minute
 	eventsBack  = 100
 	// quietFor is how long what a watch cache has for a watch takes to come at most.
 	quietFor = 2 * time.Second
-	// uncachedTimeout is less than the three seconds for which a watch cache waits for what is to come; etcd is asked and answers at once.
+	// uncachedTimeout is less than the three seconds for which a watch cache waits for a version to come. Etcd answers at
+	// once.
 	uncachedTimeout = 2 * time.Second
-	// checkedAfter is how long it takes at most until an API server has compared its caches with etcd, and, where one differs, answers
-	// lists at exact resource versions from etcd: every five minutes, and up to half as much.
+	// checkedAfter is how long an API server takes at most to compare its caches with etcd: every five minutes, and up to half
+	// as much. If a cache differs, lists at exact resource versions come from etcd after that.
 	checkedAfter = 8 * time.Minute
 	// checkedAgain is how long after a comparison that found no proof the next one comes: it takes two whole lists.
 	checkedAgain = time.Minute
@@ -67,8 +68,9 @@ func (c *claims) doubtLocked(p *parted) *doubt {
 	return d
 }
 
-// doubtOfRecordLocked is that of a stream which a recorder before this one has left waiting for a list that can be trusted: whether it had reason to wait is
-// not known, and not how far back the cache can be watched, only that it served what is on record.
+// doubtOfRecordLocked is the doubt of a stream that an earlier recorder has left waiting for a list that can be trusted. It is
+// not known whether it had reason to wait, or how far back the cache can be watched. Only what is on record is known to have
+// been served.
 func (c *claims) doubtOfRecordLocked() *doubt {
 	past, now := max(c.position, c.recorded), time.Now()
 	if past == 0 {
@@ -80,7 +82,7 @@ func (c *claims) doubtOfRecordLocked() *doubt {
 	}
 }
 
-// renewed returns an error while what is listed may come from a cache that was begun in the history that is no more.
+// renewed returns an error while a list may come from a cache that was begun in the old history.
 func (c *claims) renewed(ctx context.Context, listed uint64) error {
 	c.all.mu.Lock()
 	d := c.doubt
@@ -131,8 +133,8 @@ func (c *claims) renewed(ctx context.Context, listed uint64) error {
 	return fmt.Errorf("the API server answers for %s from a cache that may be of the history that is no more: restart it", c.name)
 }
 
-// begunSince reports whether the cache was begun in the new history for certain: after something was served of the old one, and, as it can be watched
-// from before that, where etcd was behind it.
+// begunSince reports whether the cache was certainly begun in the new history. That is so if it was begun after something of
+// the old one was served, and can be watched from before that. Etcd was then behind it.
 func (d *doubt) begunSince(ctx context.Context, server cache.WatcherWithContext, trail []footprint) (bool, error) {
 	var newest uint64
 	for _, f := range trail {
@@ -161,8 +163,9 @@ func (d *doubt) begunAnew(ctx context.Context, server cache.WatcherWithContext, 
 	return forgotNothing(ctx, server, refusal)
 }
 
-// oldestWatched is how a watch cache says, to who asks for less, from where it can be watched: from the revision at which it was begun or, once it has forgotten an
-// event, from just before the oldest that it has (getAllEventsSinceLocked in apiserver's watch_cache.go). It has eventsBack then.
+// oldestWatched is how a watch cache says from where it can be watched, when it is asked for less. That is the revision at
+// which it was begun. Once it has forgotten an event, it is just before the oldest that it has. It has eventsBack events then
+// (getAllEventsSinceLocked in apiserver's watch_cache.go).
 var oldestWatched = regexp.MustCompile(`too old resource version: \d+ \((\d+)\)`)
 
 // forgotNothing reports whether a cache has all events since it was begun, so that what it refuses is from before that.
@@ -185,8 +188,8 @@ func forgotNothing(ctx context.Context, server cache.WatcherWithContext, refusal
 	return err == nil && refusal == nil && (first != oldest+1 || events < eventsBack), err
 }
 
-// from is a revision from which the old cache can be watched for certain, and one that was begun since, if possible, cannot: it would have
-// to be one that both histories share.
+// from is a revision from which the old cache can certainly be watched. If possible, it is one that both histories share, from
+// which a cache that was begun since cannot be watched.
 func (d *doubt) from(common footprint) uint64 {
 	few := len(d.recent) < eventsBack || d.recent[0] < common.revision
 	if common.revision > d.reach && (few || time.Since(common.at) < watchedBack) {
@@ -195,8 +198,8 @@ func (d *doubt) from(common footprint) uint64 {
 	return d.mark
 }
 
-// watchFrom visits the revisions that a watch gives, as long as it is told to and until it is quiet for some time. The refusal is what the server says if it
-// cannot be watched from there any more.
+// watchFrom visits the revisions that a watch gives, until visit says no more or the watch is quiet for some time. If the
+// server cannot be watched from there any more, its answer is the refusal.
 func watchFrom(ctx context.Context, server cache.WatcherWithContext, from uint64, quiet time.Duration, visit func(revision uint64) (more bool)) (refusal, err error) {
 	if err = visitWatch(ctx, server, from, quiet, visit); apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
 		return err, nil
@@ -248,8 +251,8 @@ func revisionOf(event watch.Event) (uint64, error) {
 // none visits no event.
 func none(uint64) (more bool) { return false }
 
-// uncached reports whether it is certain that lists come from etcd: that says at once that it has not come to what is asked for, and a cache
-// waits, and has it asked for again.
+// uncached reports whether lists certainly come from etcd. Etcd says at once that it has not come to a future version. A cache
+// waits, and then asks for a retry.
 func (c *claims) uncached(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, uncachedTimeout)
 	defer cancel()
@@ -260,8 +263,8 @@ func (c *claims) uncached(ctx context.Context) bool {
 	return isAhead(err) && errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.RetryAfterSeconds == 0
 }
 
-// agrees reports whether a list is what a list at exactly its resource version is, which comes from etcd where the API server knows that its
-// cache is not to be trusted, or always did so.
+// agrees reports whether a list is the same as a list at exactly its resource version. That one comes from etcd if the API
+// server knows that its cache is not to be trusted, or never uses the cache for such lists.
 func (c *claims) agrees(ctx context.Context) (bool, error) {
 	at, cached, err := c.digest(ctx, metav1.ListOptions{Limit: comparePage})
 	if err != nil {

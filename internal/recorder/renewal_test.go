@@ -77,8 +77,8 @@ func (w *watchCache) WatchWithContext(_ context.Context, options metav1.ListOpti
 	return answer, nil
 }
 
-// overtaken is a stream of an etcd that was put back to 50 when it was at 60, and has come to 80; its watch began at 10 and was served what
-// was undone. Its cache does not hold what was written at 55.
+// overtaken is a stream of an etcd that was put back to 50 when it was at 60, and has come to 80. Its watch began at 10 and
+// was served what was undone. Its cache does not hold what was written at 55.
 func overtaken(t *testing.T) (c *claims, server *watchCache) {
 	t.Helper()
 	all := newRevisions()
@@ -257,8 +257,8 @@ func servedAsWitness(name, uid string, rv int) witness {
 	return witnessOf(servedAs(name, uid, rv), uint64(rv))
 }
 
-// undoneWithoutVersions is a stream of an etcd that was put back to 50 when it was at 60, which it had come to without a version that says so: by
-// deletions, or by what is left out. It was taken over from the record a month before that, at 10.
+// undoneWithoutVersions is a stream of an etcd that was put back to 50 when it was at 60. It had come there without a version
+// that says so: by deletions, or by what is left out. It was taken over from the record a month before that, at 10.
 func undoneWithoutVersions(t *testing.T) (c *claims, server *watchCache) {
 	t.Helper()
 	all := newRevisions()

@@ -15,9 +15,11 @@ import (
 const (
 	// confirmAfter is how long what a watch is about to say may take: several deletes can share a revision.
 	confirmAfter = time.Second
-	// askedBeside bounds how many streams of an etcd are asked whether another is in it: their resources may be gone, but not all at once.
+	// askedBeside bounds how many streams of an etcd are asked whether another is in it. Some of their resources may be gone,
+	// but not all at once.
 	askedBeside = 5
-	// finderPatience is how long nobody is believed to be in an etcd in which there was a reversal, and for whose streams the server does not answer any more.
+	// finderPatience is for how long a stream waits for an etcd with a reversal for whose streams the server does not answer.
+	// Until then the stream is not taken to be in that etcd.
 	finderPatience = 10 * time.Minute
 	// toldAtOnce bounds how many streams find out at once whether they are in an etcd, by three reads each.
 	toldAtOnce = 20
@@ -58,8 +60,8 @@ type reversal struct {
 	found  time.Time // when this process found it
 }
 
-// learn has the stream leave its history if it was followed in one that others have found to be no more: it was not open then, or could not be
-// asked in which etcd it is.
+// learn makes the stream leave its history if other streams have found that history to be no more. The stream was not open
+// then, or could not be asked in which etcd it is.
 func (c *claims) learn(ctx context.Context) (proof string, err error) {
 	for {
 		found, at, news := c.news()
@@ -101,8 +103,8 @@ func (c *claims) asker() *claims {
 	return c
 }
 
-// partFurther asks again where the histories have parted if only now it is known that what the stream was served was of that etcd. Others may be in the
-// new history already, and what they are served there says nothing of that.
+// partFurther asks again where the histories have parted, if only now it is known that what the stream was served was of that
+// etcd. Others may be in the new history already. What they are served there says nothing about it.
 func (c *claims) partFurther(ctx context.Context, found reversal, at int) error {
 	c.all.mu.Lock()
 	own := c.trailLocked(at)
@@ -140,8 +142,8 @@ func (c *claims) partedAs(p parted, before int, found reversal, at int) bool {
 	return true
 }
 
-// besideAnyOf reports whether the stream is kept in the etcd of the others, as the first of them says for which the server answers. Where it answers for none, the
-// error is that of one for which it may answer later, if there is such a one.
+// besideAnyOf reports whether the stream is kept in the etcd of the others. The first of them for which the server answers
+// decides. If it answers for none, the error is that of one for which it may answer later, if there is one.
 func (c *claims) besideAnyOf(ctx context.Context, others []*claims) (together bool, err error) {
 	for _, other := range others {
 		together, failed := other.sameEtcd(ctx, c, (*claims).trueNow)
@@ -188,7 +190,8 @@ func (c *claims) verify(ctx context.Context, position uint64) (proof string, err
 	return c.leavesFor(ctx, e)
 }
 
-// leavesFor has the stream leave a history, and gives the proof if it has: that others could not be told must not hold it up.
+// leavesFor makes the stream leave a history, and gives the proof if it has left. Others that could not be told must not hold
+// it up.
 func (c *claims) leavesFor(ctx context.Context, e evidence) (proof string, err error) {
 	err = c.found(ctx, e)
 	if proof = c.leftFor(); proof != "" {
@@ -200,8 +203,8 @@ func (c *claims) leavesFor(ctx context.Context, e evidence) (proof string, err e
 // errFoundBeside is why a stream asks again: it has to learn first of what another one has found.
 var errFoundBeside = errors.New("another stream has seen the history go backwards")
 
-// found has the stream, and all others in its etcd, leave a history that is no more. After an error it is tried again: what has proved that may not be found a
-// second time, when the new history has come further.
+// found makes the stream, and all others in its etcd, leave a history that is no more. After an error it is tried again. The
+// proof may not be found a second time, when the new history has come further.
 func (c *claims) found(ctx context.Context, e evidence) error {
 	err := c.leaveFor(ctx, e)
 	for errors.Is(err, errFoundBeside) {
@@ -242,8 +245,8 @@ func (c *claims) leaveForProof(ctx context.Context) (proof string, err error) {
 	return c.leavesFor(ctx, *e)
 }
 
-// leaveForProofs is the same for all streams, also those that are not followed any more: others in their etcd may not be told otherwise. An etcd for which
-// the server does not answer is asked for once.
+// leaveForProofs is the same for all streams, also those that are not followed any more, because others in their etcd may not
+// be told otherwise. It asks once for an etcd for which the server does not answer.
 func (r *revisions) leaveForProofs(ctx context.Context) (failed error) {
 	r.mu.Lock()
 	var proved, apart []*claims
@@ -379,7 +382,8 @@ func (c *claims) compareFurther(ctx context.Context, at, position uint64, histor
 	return e, err
 }
 
-// expected is the newest living object, the revision at which it was the newest version for certain, and the number of the history.
+// expected is the newest living object, the revision at which it was certainly the newest version, and the number of the
+// history.
 func (c *claims) expected() (w witness, at uint64, history int) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
@@ -387,8 +391,8 @@ func (c *claims) expected() (w witness, at uint64, history int) {
 	return w, max(c.position, w.revision), c.history
 }
 
-// leave notes that the stream was in a history that is no more. Another may have told it of that reversal meanwhile, by the number that this has here; it may
-// even have been listed since.
+// leave notes that the stream was in a history that is no more. Another stream may have told it of that reversal meanwhile, by
+// the number that this has here. The stream may even have been listed since.
 func (c *claims) leave(undone witness, found reversal, at int) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
@@ -415,8 +419,8 @@ func (c *claims) forgetLocked() {
 	c.fresh, c.due, c.paused = samples{}, samples{}, samples{}
 }
 
-// tell has the streams learn of what was found, many at once: a server that does not answer for some must not hold up the others, nor who has found it. Those
-// that cannot be asked learn it later: when they are watched next, or with the next probe.
+// tell makes the streams learn of what was found, many at once. If a server does not answer for some, that must not hold up
+// the others, or the finder. Streams that cannot be asked learn it when they are watched next, or with the next probe.
 func (r *revisions) tell(ctx context.Context) error {
 	r.telling.Lock()
 	defer r.telling.Unlock()

@@ -26,12 +26,12 @@ const (
 	// busierWait is how long a stream waits for busier ones to find out what is theirs. An API server keeps the history
 	// that follows for more than a minute.
 	busierWait = 10 * time.Second
-	// busierLongWait is how long it waits where it would have to look at more than fewLooks revisions itself, and so would
-	// every other stream: that would hold up the very streams that can tell.
+	// busierLongWait is how long a stream waits if it would have to look at more than fewLooks revisions itself. Every other
+	// stream would do the same, and hold up the very streams that can tell.
 	busierLongWait = time.Minute
 	fewLooks       = 50
-	// busierLongestWait bounds the wait for those that make progress. Positions are a minute old when a server restarts, and etcd keeps
-	// five; a resource to which nobody writes has a watch cache that does not fill.
+	// busierLongestWait bounds the wait for streams that make progress. Positions are a minute old when a server restarts, and
+	// etcd keeps five. If nobody writes to a resource, its watch cache does not fill.
 	busierLongestWait = 3 * time.Minute
 	// busierLook is how often it is looked whether they have.
 	busierLook = 100 * time.Millisecond
@@ -39,8 +39,8 @@ const (
 	opensFor = time.Second
 )
 
-// revisions is what is known of the revisions of etcd: of which stream each is. One write of the API server is one
-// revision, so that what is one stream's is nothing to any other in the same etcd.
+// revisions is what is known of the revisions of etcd: of which stream each is. One write of the API server is one revision.
+// So a revision of one stream is of no other stream in the same etcd.
 type revisions struct {
 	mu      sync.Mutex // protects what follows, and the fields of claims that say so
 	streams []*claims
@@ -154,7 +154,8 @@ func (c *claims) saw(o *kube.Object, deleted bool) {
 	}
 }
 
-// claim notes whose the revision is, and reports whether the version is to be noted as well, and what was served before a silence if there was one.
+// claim notes whose the revision is, and reports whether the version has to be noted as well. If there was a silence, it gives
+// what was served before it.
 func (c *claims) claim(w witness, deleted bool) (notes bool, paused *sample) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
@@ -238,7 +239,7 @@ func (c *claims) interrupted(cause delta.Cause) {
 // returned gives a channel that is closed when the server answers again.
 func (c *claims) returned() <-chan struct{} { return c.all.identity.returned() }
 
-// asksLocked reports whether the server can be asked for the stream: nobody waits for what one that is not served any more would say.
+// asksLocked reports whether the server can be asked for the stream. It cannot for one that is not served any more.
 func (c *claims) asksLocked() bool { return c.reverse != nil && !c.denied }
 
 func (c *claims) asks() bool {
@@ -311,8 +312,9 @@ func (c *claims) awaitBusier(ctx context.Context, from, to uint64) error {
 	}
 }
 
-// mayLearn gives how many revisions nobody has claimed, 0 if there is no busier stream that has not come past them, and when such a one
-// last came further. It is busier if more revisions were its; that order lets no two streams wait for each other.
+// mayLearn gives how many revisions nobody has claimed, and when a busier stream last came further. If no busier stream is
+// still behind them, it gives 0. A stream is busier if more revisions were its. That order lets no two streams wait for each
+// other.
 func (c *claims) mayLearn(from, to uint64) (unclaimed int, moved time.Time) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
@@ -339,8 +341,9 @@ func (c *claims) mayLearn(from, to uint64) (unclaimed int, moved time.Time) {
 	return max(0, int(min(to-from, math.MaxInt32))-claimed), moved
 }
 
-// proved is up to where etcd has the history in which streams of one etcd were served, 0 if it has another, or does not know: what is newest of one of them is looked
-// for, beginning with the newest of all. The error is that nobody has shown it, and that the server did not answer for somebody.
+// proved is up to where etcd has the history in which streams of one etcd were served. It is 0 if etcd has another history, or
+// does not know. It looks for the newest version of each stream, beginning with the newest of all. The error is that no
+// version has shown it, and that the server did not answer for a stream.
 func proved(ctx context.Context, together []*claims) (revision uint64, failed error) {
 	var newest []footprint
 	for _, c := range together {

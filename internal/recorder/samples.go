@@ -15,18 +15,20 @@ import (
 )
 
 const (
-	// keptSamples bounds the versions of those that a stream is served which are kept to be looked at by the next probe, samplesPerProbe the reads that
-	// they cost an etcd: it may have been put back, and have passed the record again, in a few seconds. Then what is newest is of the new history,
-	// and only what was served before shows that there was another.
+	// keptSamples bounds the served versions that a stream keeps for the next probe. samplesPerProbe bounds the reads that
+	// they cost an etcd. In a few seconds, an etcd may have been put back and have passed the record again. Then the newest
+	// version is of the new history, and only an older one shows that there was another.
 	keptSamples     = 24
 	samplesPerProbe = 24
-	// keptDue and duePerProbe are the same of those that wait for an answer, and lookTime how long answers of one probe may take.
+	// keptDue and duePerProbe are the same for samples that wait for an answer. lookTime bounds how long the answers of one
+	// probe may take.
 	keptDue     = 96
 	duePerProbe = 96
 	lookTime    = probeEvery
-	// mostRefused is how often a version is asked about of which the server will not say anything: ten minutes, which is longer than most etcds remember.
+	// mostRefused is how often the recorder asks about a version of which the server will not say anything. That takes ten
+	// minutes, longer than most etcds remember.
 	mostRefused = int(10 * time.Minute / probeEvery)
-	// silence is how long nothing is served at least of an etcd that is put back: it has to be stopped, and started again.
+	// silence is how long, at least, an etcd that is put back serves nothing: it has to be stopped, and started again.
 	silence = time.Second / 2
 )
 
@@ -40,8 +42,8 @@ type sample struct {
 	turns    int  // how often it was asked about, or its stream was silent
 }
 
-// samples are some of what they are given, spread evenly over it, and not over the time: when this process, or the network, has stood still, all that was
-// written meanwhile comes at once. The first that they are given is among them.
+// samples are some of the samples that were added, spread evenly over their number, and not over the time. After this process,
+// or the network, has stood still, all that was written meanwhile comes at once. The first added is among them.
 type samples struct {
 	kept            []*sample
 	stride, skipped int // from one to the next, and since the last
@@ -76,8 +78,9 @@ func (c *claims) sampleLocked(w witness, at time.Time) {
 	}
 }
 
-// pauseLocked gives the newest that was served of an etcd before it was silent, nil if it was not. That has to be looked at, whatever is served next: an etcd that
-// is put back is not there for a while, and what is lost may have been served for a moment only, among much else.
+// pauseLocked gives the newest version that an etcd served before it was silent, nil if it was not. That version has to be
+// looked at, whatever is served next. An etcd that is put back is not there for a while. What is lost may have been served for
+// a moment only, among much else.
 func (c *claims) pauseLocked(w witness, at time.Time) (before *sample) {
 	head := c.headLocked()
 	if head.last.of != nil && at.Sub(head.heard) >= silence {
@@ -144,8 +147,9 @@ func (s *sample) refuse() {
 	}
 }
 
-// takeSamples gives what is to be looked at, by etcd: some dozen of what was sampled since the last time, from all of it, after those for which there was no
-// answer then, and the newest of all, which nothing may follow that shows a silence. Those of a stream that cannot be asked for wait.
+// takeSamples gives what the probe has to look at, by etcd. The newest version of all comes first, because nothing may follow
+// that shows a silence. Then come samples without an answer so far. Then come some dozen of what was sampled since the last
+// time, from all of it. Samples of a stream that cannot be asked for wait.
 func (r *revisions) takeSamples() (taken [][]*sample) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -176,7 +180,8 @@ func (r *revisions) takeSamples() (taken [][]*sample) {
 	return taken
 }
 
-// inTurn gives that many samples at most, of those that had the fewest turns: what a server does not answer for must not keep others waiting.
+// inTurn gives that many samples at most, of those that had the fewest turns. A sample for which the server does not answer
+// must not keep others waiting.
 func inTurn(all []*sample, most int) (some []*sample) {
 	slices.SortStableFunc(all, func(a, b *sample) int { return cmp.Compare(a.turns, b.turns) })
 	for len(all) > 0 && len(some) < most {
@@ -190,8 +195,8 @@ func inTurn(all []*sample, most int) (some []*sample) {
 	return some
 }
 
-// spread gives that many samples at most, evenly from all, in the order in which they were served: the first is always among them, and begins the time
-// in which nobody has looked.
+// spread gives that many samples at most, evenly from all, in the order in which they were served. The first is always among
+// them, because it begins the time in which nobody has looked.
 func spread(all []*sample, most int) []*sample {
 	slices.SortStableFunc(all, func(a, b *sample) int {
 		return cmp.Or(a.recorded.Compare(b.recorded), cmp.Compare(a.revision, b.revision))
@@ -216,8 +221,9 @@ func (c *claims) recallUnproven(versions []postgres.Version) {
 	}
 }
 
-// lookBack has streams leave what was proved to be no more before, and holds what was served since the last probe against etcd. A server that does not answer
-// for a stream is asked for no more of it this time: what others were served is not kept for long.
+// lookBack makes streams leave what was proved before to be no more. It compares with etcd what was served since the last
+// probe. If a server does not answer for a stream, it is asked no more for it this time, because samples of other streams are
+// not kept for long.
 func (r *revisions) lookBack(ctx context.Context) error {
 	failed := r.leaveForProofs(ctx)
 	silent, taken, answering := map[*claims]bool{}, r.takeSamples(), time.Duration(0)

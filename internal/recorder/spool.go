@@ -39,7 +39,8 @@ type leftover struct {
 	rules       *string            // under which its last whole list was taken in, nil where it has none
 	anew        bool               // it has all of a list after a history that is no more: the record's is that one
 	lives       map[types.UID]bool // decisions, as in stream, with those on record
-	// unproven are versions that were served last, the newest among them: the recorder may have ended before it looked whether etcd was put back to before them.
+	// unproven are versions that were served last, the newest among them. The recorder may have ended before it looked whether
+	// etcd was put back to before them.
 	unproven []postgres.Version
 }
 
@@ -47,8 +48,8 @@ func (r *Recorder) spoolDir(clusterUID string) string {
 	return filepath.Join(r.cfg.Spool(), clusterUID)
 }
 
-// openSpool opens the spool of the cluster and adds it to the queue's options, with what a recorder before this one has left in it.
-// Without a usable folder there is none: a full queue then holds the watches back.
+// openSpool opens the spool of the cluster and adds it to the queue's options, with what an earlier recorder has left in it.
+// Without a usable folder there is no spool: a full queue then holds the watches back.
 func (r *Recorder) openSpool(ctx context.Context, o *deltafifo.Options, owner spoolOwner) error {
 	size, err := r.cfg.SpoolBytes()
 	if err != nil {
@@ -97,8 +98,8 @@ func (r *Recorder) openSpool(ctx context.Context, o *deltafifo.Options, owner sp
 }
 
 const (
-	// readersPatience is how long those are waited for who only read the spool, as "recorder erase" does before it begins: longer than a
-	// large one takes.
+	// readersPatience is how long openSpool waits for processes that only read the spool, such as "recorder erase" before it
+	// begins. Reading a large spool takes less.
 	readersPatience = time.Minute
 	readersLook     = 100 * time.Millisecond
 )
@@ -149,7 +150,8 @@ func (r *Recorder) spilled(e deltafifo.SpillEvent) {
 	}
 }
 
-// spillLook is how often is looked whether something has waited for long, and how soon a disk that does not take it is tried again.
+// spillLook is how often the recorder looks for entries that have waited for long. It is also how soon a disk that does not
+// take them is tried again.
 const spillLook = time.Second
 
 // spillOverdue has what waits for long go to the spool, until ctx ends.
@@ -260,8 +262,8 @@ var (
 	errUnreadable = errors.New("it cannot be read")
 )
 
-// spoolStart is the first entry that is not on record (I7). The cursor names the state of the record with which it was written, and
-// the one that a commit under way was to make: any other means that somebody else has written.
+// spoolStart is the first entry that is not on record (I7). The cursor names the state of the record with which it was
+// written, and the state that a commit under way was to make. Any other state means that another writer has written.
 func spoolStart(header []byte, c spool.Cursor, owner spoolOwner, head []byte) (uint64, error) {
 	var was spoolOwner
 	if err := json.Unmarshal(header, &was); err != nil || was.Cluster != owner.Cluster || !bytes.Equal(was.Key, owner.Key) {

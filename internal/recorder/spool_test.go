@@ -122,7 +122,7 @@ func TestARecorderThatEndsWhileItWaitsForTheSpoolSaysNothingOfIt(t *testing.T) {
 	})
 }
 
-// A clock may be ahead of the wall clock by a minute, and the recorder is back before that has caught up.
+// A clock may be ahead of the wall clock by a minute. The recorder may be back before the wall clock has caught up.
 func TestARecorderBeginsAfterWhatItFindsInTheSpoolThoughItsClockIsBehind(t *testing.T) {
 	s := newSwept(t)
 	dir := t.TempDir()
@@ -174,7 +174,7 @@ func TestAPauseLastsForAsLongAsTheSpoolIsRead(t *testing.T) {
 	require.Equal(t, info.Started, st.occurrence.to)
 }
 
-// listed is a recorder with a spool in a folder, and Pods of which a list is on record, up to 20: one of version 11.
+// listed is a recorder with a spool in a folder, and Pods with a list on record up to 20. The list has one Pod, of version 11.
 func listed(t *testing.T) (s *swept, dir string, pods *deltafifo.FIFO) {
 	t.Helper()
 	s, dir = newSwept(t), t.TempDir()
@@ -275,7 +275,8 @@ func TestWhatIsInTheSpoolIsLookedAtByTheNext(t *testing.T) {
 	}
 }
 
-// A list in the spool was taken in under the rules of the recorder that has put it there: what this one's let in besides is in no list yet.
+// A list in the spool was made under the rules of the recorder that has put it there. What the present rules let in besides is
+// in no list yet.
 func TestAListInTheSpoolCountsForTheRulesThatItWasTakenInUnder(t *testing.T) {
 	const batch = "pods?tier=batch"
 	due, done := start{cause: delta.CauseConfiguration}, start{position: "40", cause: delta.CauseFirstList}

@@ -18,8 +18,8 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// exclusions collects which lives a label filter leaves out, and which of these have ended, until the pump writes them:
-// with the position that passes the event, or before it.
+// exclusions collects which lives a label filter leaves out, and which of these have ended. The pump writes them with the
+// position that passes the event, or before it.
 type exclusions struct {
 	mu    sync.Mutex                  // protects items
 	items map[types.UID]postgres.Item // the last about each
@@ -64,13 +64,15 @@ func (e *exclusions) attach() any {
 	return nil
 }
 
-// store is where a reflector puts what it is served: it leaves out what is not to be recorded and hands the rest to the
+// store is where a reflector puts what it is served. It leaves out what is not to be recorded, and hands the rest to the
 // stream's FIFO. It is used by one reflector.
 //
-// A decision holds for a life. Namespaces and names last as long; labels do not: where a rule looks at them, the decision of
-// the first sight is on record. Rules may change between two runs of the recorder: what was recorded goes on being
-// recorded, because to leave it out would look as if it were gone; what was left out is decided anew. So it is where a run
-// has left the stream within a list, since by whose rules that one decided is not known.
+// A decision holds for a life. Namespaces and names last as long; labels do not. If a rule looks at labels, the first decision
+// is on record.
+//
+// Rules may change between two runs of the recorder. What was recorded goes on being recorded, because to leave it out would
+// look as if it were gone. What was left out is decided anew. All is decided anew if a run has left the stream within a list,
+// because it is not known by whose rules that list decided.
 type store struct {
 	*deltafifo.FIFO
 	stream *stream
@@ -115,8 +117,8 @@ func (s *store) recall() {
 	}
 }
 
-// listUnended reports whether a recorder before this one has left the stream within a list: some of the decisions may be by the rules of that one. They are taken
-// anew by the list that is due.
+// listUnended reports whether an earlier recorder has left the stream within a list. Some decisions may be by that recorder's
+// rules. The list that is due takes them anew.
 func (s *stream) listUnended() bool {
 	switch {
 	case s.left != nil && s.left.listing:
@@ -336,7 +338,7 @@ func (s *store) BeginReplace(cause delta.Cause, detail, fromResourceVersion stri
 	s.run.returns()
 	s.stream.claims.listing(cause)
 	if cause != delta.CauseFirstList {
-		// I3: what a list shows is recorded before its end, and it may not come to that: the gap is on record before it.
+		// I3: what a list shows is recorded before its end, and the end may not come. So the gap is on record first.
 		if err := s.interrupt(cause, detail); err != nil {
 			return err
 		}
@@ -389,7 +391,7 @@ func (s *store) AbortReplace() {
 
 func (s *store) endList() { s.listed, s.leftOut, s.unread = nil, nil, false }
 
-// endsWithin is how soon after the end of its watch a resource is known not to be served any more, if that is why it has ended.
+// endsWithin is how soon after the end of its watch a resource is known not to be served any more, if that ended the watch.
 const endsWithin = 5 * time.Second
 
 // Interrupted says why the stream cannot be followed.

@@ -22,8 +22,8 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// stream is one resource in the record. It lasts as long as the process, while the resource may be served in another
-// version, vanish and come back: each time with another run.
+// stream is one resource in the record. It lasts as long as the process. The resource may be served in another version, vanish
+// and come back: each time with another run.
 type stream struct {
 	name       string
 	resource   entryResource // as in records of the spool
@@ -40,10 +40,11 @@ type stream struct {
 	spooledOccurrence occurrence
 	// left is what a recorder before this one left of the stream in the spool; nil where there is nothing.
 	left *leftover
-	// listedUnder are the rules of the last list that was taken in to its end, be it on record, in the spool or queued. It belongs to the run.
+	// listedUnder are the rules of the last list that came to its end, whether it is on record, in the spool or queued. It
+	// belongs to the run.
 	listedUnder string
-	// lives holds decisions by UID: all where rules look at labels, else those that the rules would not take now. It is nil before the first run, and
-	// belongs to the run: what one has decided may wait in the queue when the next begins.
+	// lives holds decisions by UID: all if rules look at labels, otherwise those that the rules would not take now. It is nil
+	// before the first run, and belongs to the run. What one run has decided may wait in the queue when the next begins.
 	lives map[types.UID]bool
 	// undecided are those that were left out under other rules. That is taken back on record when a list has decided anew: the rules may be changed back before.
 	undecided map[types.UID]struct{}
@@ -52,7 +53,8 @@ type stream struct {
 	interrupted delta.Cause
 	// ended is a resource version at which no object was left, as the definition of the resource was deleted. It is empty while there is a run.
 	ended string
-	// unlisted is a list that is due: the one that is to end it, while that may be recorded in part, or the first under another definition.
+	// unlisted is a list that is due. It ends the previous list, which may be recorded in part, or is the first under another
+	// definition.
 	unlisted start
 	// ending is under way, or was; it belongs to the handler, and what it works on to it until it has stopped.
 	ending *ending
@@ -209,8 +211,8 @@ func (r *Recorder) takeNewest(stream int32) []string {
 	return newest
 }
 
-// streamOf gives the stream of a resource, and opens it if it is not open: a resource has one stream as long as the process lives, since
-// what is spooled of it comes back under the resource's name.
+// streamOf gives the stream of a resource, and opens it if it is not open. A resource has one stream as long as the process
+// lives, because what is spooled of it comes back under the resource's name.
 func (r *Recorder) streamOf(ctx context.Context, resource kube.Resource, since string) (s *stream, opened bool, err error) {
 	if s = r.openStream(resource); s != nil {
 		return s, false, nil
@@ -251,8 +253,9 @@ func (r *Recorder) register(ctx context.Context, resource kube.Resource, rules f
 	})
 }
 
-// launch follows the resource from where the record ends, in place of the run before. Since is a resource version before
-// which the resource had no objects, or empty; where there was no run before and the stream has a position, all that there was of it up to since is on record.
+// launch follows the resource from where the record ends, in place of the run before. Since is a resource version before which
+// the resource had no objects, or empty. If there was no run before and the stream has a position, the record is complete up
+// to since.
 func (r *Recorder) launch(ctx context.Context, s *stream, resource kube.Resource, since string) {
 	s.ending.stop()
 	before := s.current()
@@ -316,8 +319,9 @@ func (s *stream) recall(newest []string) {
 	}
 }
 
-// under is a start under a definition that was just created, all that there was under those before being on record: what is on record is no less so where etcd
-// has forgotten what was since. Since is a resource version before which that has no objects, or empty.
+// under is a start under a definition that was just created, if the record is complete for the earlier ones. It stays complete
+// even if etcd has forgotten what came since. Since is a resource version before which the new definition has no objects, or
+// empty.
 func (s start) under(since string) start {
 	if since == "" || delta.Precedes(since, s.position) {
 		return s
@@ -368,8 +372,8 @@ func (s *stream) reversed(before *streamRun) bool {
 const recoverRevisions = 10_000
 
 const (
-	// recoverRequests bounds what all streams together ask of a server to recover, and recoverRequestsSecond is how fast that comes back: a server that
-	// has just started has other things to do. Beyond it there is a gap.
+	// recoverRequests bounds what all streams together ask of a server to recover. recoverRequestsSecond is how fast that
+	// comes back. A server that has just started has other things to do. Beyond the bound there is a gap.
 	recoverRequests       = 10_000
 	recoverRequestsSecond = 20
 	// lookRequests bounds in the same way what all looks at quiet streams ask. Beyond it, a look is made again in its turn. Looks must not
@@ -378,7 +382,8 @@ const (
 	lookRequestsSecond = 40
 )
 
-// start says where a run begins: at a position, or at a resource version before which there was nothing, else with a list. That has a detail where the recorder knows why.
+// start says where a run begins: at a position, or at a resource version before which there was nothing, or else with a list.
+// The list has a detail if the recorder knows why.
 type start struct {
 	position, since string
 	cause           delta.Cause
@@ -403,7 +408,7 @@ func (r *Recorder) newReflector(s *stream, run *streamRun, resource kube.Resourc
 	})
 }
 
-// uncached are the resources of which API servers keep no watch cache unless told to, and so send no bookmarks
+// uncached are the resources for which API servers keep no watch cache by default, and so send no bookmarks
 // (k8s.io/kubernetes/pkg/kubeapiserver, SpecialDefaultResourcePrefixes and DefaultWatchCacheSizes).
 func uncached(gr schema.GroupResource) bool {
 	return gr.Resource == "events" && (gr.Group == "" || gr.Group == "events.k8s.io")
@@ -441,8 +446,8 @@ func (r *Recorder) hooks(s *stream, run *streamRun) reflector.Hooks {
 	}
 }
 
-// watchedSince is when the first watch of this process was opened: what was missed is served soon after that, or, by a list,
-// before.
+// watchedSince is when the first watch of this process was opened. What was missed is served soon after that, or before it by
+// a list.
 func (s *stream) watchedSince(now time.Time) time.Time {
 	if opened := s.opened.Load(); opened != 0 {
 		return time.Unix(0, opened)

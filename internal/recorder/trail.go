@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// trailLength is how many of the versions that an etcd's streams are served are noted, so that it can be said afterwards up to where a
-	// history that went backwards is still the same: some hundred bytes each. Once half of them are, trailEvery is how often one is: a minute
-	// of a busy cluster.
+	// trailLength bounds the noted versions of those that an etcd's streams are served, some hundred bytes each. They show
+	// afterwards up to where a history that went backwards is still the same. Once half of them are noted, one is noted every
+	// trailEvery: together a minute of a busy cluster.
 	trailLength = 600
 	trailEvery  = 100 * time.Millisecond
 )
@@ -94,25 +94,27 @@ func (w witness) reduced() witness {
 type parted struct {
 	// common is the newest version that was served and is known to be in both; zero where there is none.
 	common footprint
-	// last is where a gap begins: the newest version that is known to be in the old one only, or an older one; zero where this process was served
-	// nothing of that.
+	// last is where a gap begins: the newest version that is known to be in the old history only, or an older one. It is zero
+	// if this process was served nothing of that history.
 	last footprint
-	// until is from when on what was served was of the new one for certain; zero where nothing was served to this process that may not be.
+	// until is when what was served began to be of the new history for certain. It is zero if this process was served nothing
+	// that may be of the old one.
 	until time.Time
 	trail []footprint
 }
 
-// trailLocked is what was served of an etcd before the reversal of that number, and to whom has learned of those before it. Of the stream's own it is what it
-// was served in the history that it is in: it may have left others by lists, which are no reversals that have a number. What others were served in one that
-// they have left so may be of the one that is asked about.
+// trailLocked is what an etcd served before the reversal of that number, to streams that have learned of the earlier ones. Of
+// the stream's own trail it takes what was served in its present history. The stream may have left others by lists, which are
+// no reversals that have a number. What others were served in a history that they have left so may be of the one that is asked
+// about.
 func (c *claims) trailLocked(reversal int) []footprint {
 	return slices.DeleteFunc(slices.Clone(c.headLocked().trail), func(f footprint) bool {
 		return f.found > reversal || f.of.told < reversal || f.of == c && f.history != c.history
 	})
 }
 
-// leaveBehindLocked drops what was served of an etcd before the reversal of that number, when it has been asked about: it is of no use after it. What another
-// stream has brought along, or was served, meanwhile stays until that asks.
+// leaveBehindLocked drops what an etcd served before the reversal of that number, when it has been asked about. It is of no
+// use after that. What another stream has brought along, or was served, meanwhile stays until that stream asks.
 func (c *claims) leaveBehindLocked(reversal int, asked []footprint) {
 	done := stepsOf(asked)
 	head := c.headLocked()
@@ -143,8 +145,8 @@ func unasked(trail, asked []footprint) []footprint {
 	return slices.DeleteFunc(trail, func(f footprint) bool { return done[f.step()] })
 }
 
-// part asks etcd where the histories have parted; a revision is known to be of the one that is no more, and served is the same if it was served to
-// this process. What etcd has forgotten is older than what it has not.
+// part asks etcd where the histories have parted. The revision is known to be of the old history. So is served, if it was
+// served to this process. What etcd has forgotten is older than what it has not.
 func part(ctx context.Context, trail []footprint, revision uint64, served footprint) (parted, error) {
 	slices.SortFunc(trail, func(a, b footprint) int { return cmp.Compare(a.revision, b.revision) })
 	trail = slices.CompactFunc(trail, func(a, b footprint) bool { return a.of == b.of && a.revision == b.revision })
@@ -204,7 +206,7 @@ type search struct {
 	failed   error            // why
 }
 
-// failure is an error if the server answers for no stream: then it is restarted, and where the histories have parted is asked again.
+// failure is an error if the server answers for no stream. Then it is being restarted, and part is tried again.
 func (s *search) failure() error {
 	if s.answered {
 		return nil
@@ -262,8 +264,9 @@ func (s *search) look(ctx context.Context, f footprint) (what sight, err error) 
 	return what, err
 }
 
-// servedUntil says up to where, and when, what was served is known to be of the history that the stream has left: where this process was served
-// nothing of that, it is where the process has begun. It is zero where there was nothing, or where that is on record.
+// servedUntil says up to where, and when, what was served is known to be of the history that the stream has left. If this
+// process was served nothing of it, that is where the process has begun. It is zero if there was nothing, or if it is on
+// record.
 func (c *claims) servedUntil() deltafifo.Until {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
@@ -285,7 +288,8 @@ func (c *claims) servedUntil() deltafifo.Until {
 	if common.recorded.IsZero() || common.revision > last.revision {
 		return until
 	}
-	// The stream may have been in the new history before another had come to the end of the old one: then it may lack all that is of the old one only.
+	// The stream may have been in the new history before another had come to the end of the old one. Then it may lack all that
+	// is of the old one only.
 	at, known, past := common.recorded, false, false
 	for _, f := range trail {
 		switch {

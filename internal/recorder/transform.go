@@ -10,8 +10,8 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// transformer brings an object into the form in which it is queued and recorded: canonical, and with nothing in it that
-// must not be kept (I9). An error keeps the object out of the queue. Redaction may be nil.
+// transformer brings an object into the form in which it is queued and recorded. That form is canonical, and holds nothing
+// that must not be kept (I9). An error keeps the object out of the queue. Redaction may be nil.
 func transformer(redaction *redact.Resource) cache.TransformFunc {
 	return func(obj any) (any, error) {
 		o, ok := obj.(*kube.Object)

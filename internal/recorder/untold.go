@@ -22,7 +22,8 @@ func (c *claims) recallUntold(record int32, untold []postgres.Reversal) {
 	c.record, c.untold = record, untold
 }
 
-// learnOfRecord has the stream leave its history if a recorder before this one has found it to be no more, and ended before the stream was told.
+// learnOfRecord makes the stream leave its history if an earlier recorder has found it to be no more, and ended before it told
+// the stream.
 func (c *claims) learnOfRecord(ctx context.Context) (proof string, err error) {
 	for {
 		found, others, more := c.nextUntold()
@@ -58,8 +59,9 @@ func (c *claims) learnOfRecord(ctx context.Context) (proof string, err error) {
 	}
 }
 
-// hadLeft notes that a recorder before this one has found the history of what was recalled to be no more, and ended before the stream was listed. It is
-// known, and would be found a second time, by those who were listed since, too. What it has spooled of the stream may go further than what is on record.
+// hadLeft notes that an earlier recorder has found the recalled history to be no more, and ended before the stream was listed.
+// The reversal is known. Streams that were listed since would find it a second time. What that recorder has spooled of the
+// stream may go further than what is on record.
 func (c *claims) hadLeft(spooled string) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
@@ -70,7 +72,7 @@ func (c *claims) hadLeft(spooled string) {
 	c.claimed, c.newest, c.position, c.living, c.due = 0, nil, 0, nil, samples{}
 }
 
-// recordedFootprint is where, as the record has it, the history that is no more was served last; zero where it cannot be compared.
+// recordedFootprint is where, on record, the history that is no more was served last. It is zero if that cannot be compared.
 func (c *claims) recordedFootprint(r postgres.Reversal) (f footprint) {
 	if revision, err := strconv.ParseUint(r.FromRV, 10, 64); err == nil && !r.FromAt.IsZero() {
 		f = footprint{of: c, witness: witness{revision: revision}, recorded: r.FromAt}
@@ -78,7 +80,8 @@ func (c *claims) recordedFootprint(r postgres.Reversal) (f footprint) {
 	return f
 }
 
-// nextUntold is a reversal on record, as it began first, and some of the streams that it was found for which the server can be asked for.
+// nextUntold gives a reversal on record, as it began first. It also gives some of the streams for which it was found and for
+// which the server can be asked.
 func (c *claims) nextUntold() (found postgres.Reversal, others []*claims, more bool) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
@@ -112,6 +115,6 @@ func (r *revisions) allAnnounced() bool {
 	}
 }
 
-// provesLocked reports whether what the stream was served can show that a history is no more. Before it is known whether that was a reversal on record, it
-// would be found a second time, by those who were listed since, too.
+// provesLocked reports whether what the stream was served can show that a history is no more. It cannot before it is known
+// whether that was a reversal on record. Streams that were listed since would find it a second time, too.
 func (c *claims) provesLocked() bool { return c.asksLocked() && !c.reversed && len(c.untold) == 0 }

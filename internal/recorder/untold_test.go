@@ -107,7 +107,8 @@ func TestAReversalOfWhichAGapIsOpenIsNotFoundASecondTime(t *testing.T) {
 	})
 }
 
-// What those are refused of whom it is on record is nothing to the stream, and it does not wait for them for good.
+// The stream waits for the streams whose reversal is on record, but not for good. What the server refuses them does not count
+// for it.
 func TestAStreamWaitsTenMinutesForThoseOfWhomItIsOnRecord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := newRevisions()

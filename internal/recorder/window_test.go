@@ -41,8 +41,8 @@ func TestAWatchThatIsRefusedIsThatOfAnotherCache(t *testing.T) {
 	})
 }
 
-// The API server was restarted, and etcd put back under it before the stream was watched again, when it can be watched from where it began only; or before
-// it was restarted.
+// The API server was restarted, and etcd was put back under it before the stream was watched again, or before the restart. In
+// the first case, the cache can be watched from its begin only.
 func TestACacheThatWasBegunAnewIsBelievedIfTheNewHistoryWasThere(t *testing.T) {
 	old := []*kube.Object{servedAs("a", "1", 40), servedAs("b", "2", 48), servedAs("lost", "3", 56), servedAs("c", "3", 58)}
 	for name, test := range map[string]struct {
@@ -125,7 +125,8 @@ func TestAListThatWasDueToSomethingElseMakesNoCacheYounger(t *testing.T) {
 	})
 }
 
-// The API server was restarted, and etcd put back under it after that; what it can be watched from shows to one stream when another was served the new history already.
+// The API server was restarted, and etcd was put back under it after that. From where it can be watched shows to one stream
+// when another was served the new history already.
 func TestACacheThatCouldBeWatchedLateMayHaveBegunEarly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := newRevisions()
@@ -157,7 +158,7 @@ func TestACacheThatCouldBeWatchedLateMayHaveBegunEarly(t *testing.T) {
 	})
 }
 
-// A watch that nobody hears may be behind by the time that it ends, and be refused by the cache that it was of.
+// A watch that nobody hears may be behind by the time that it ends. The cache that it was of may then refuse it.
 func TestAWatchThatWasCutOffEndedWhenSomethingWasServedLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for cut, want := range map[time.Duration]bool{time.Second: true, 45 * time.Second: false} {
