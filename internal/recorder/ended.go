@@ -57,7 +57,7 @@ var errDefinedBefore = errors.New("what became of the definition before is not o
 // definedPatience is how long a resource waits for the record of definitions. Then it goes on from its position, of which etcd may know no more.
 const definedPatience = time.Minute
 
-// waiting is that of a resource, under one definition, for something that has to be known before it is followed.
+// waiting is how long a resource has waited, under one definition, for a fact that is needed before it is followed.
 type waiting struct {
 	under types.UID
 	since time.Time
@@ -163,7 +163,7 @@ func (r *Recorder) vacant(s *stream) bool {
 
 // How long it is asked whether objects have outlived a definition.
 const (
-	// refusedPatience is for a server that answers something else: as long as a stream may fail before that is said of it.
+	// refusedPatience is for a server that answers something else. A stream may fail for as long before that is reported.
 	refusedPatience = 30 * time.Second
 	// askedPatience is for all servers, also one that does not answer. By default, etcd forgets after about as long.
 	askedPatience = 10 * time.Minute
@@ -301,7 +301,7 @@ func (h *handler) unserved(ctx context.Context, resource kube.Resource, at strin
 	if !h.filter.Resource(resource.GroupResource()) {
 		return nil
 	}
-	// Of one that has a definition it is known that there may have been something, though nobody came to follow it.
+	// If the resource has a definition, there may have been objects, though nobody came to follow it.
 	if position, err := h.sink.Position(ctx, resource.Group, resource.Name); err != nil || position == "" && resource.DefinitionUID == "" {
 		return err
 	}

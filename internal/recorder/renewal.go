@@ -53,7 +53,7 @@ type doubt struct {
 	check  time.Time // when to compare it with etcd
 }
 
-// doubtLocked is nil where the cache has served nothing to this process: a list is then believed if nothing speaks against it.
+// doubtLocked is nil if the cache has served nothing to this process. Then a list is trusted if nothing speaks against it.
 func (c *claims) doubtLocked(p *parted) *doubt {
 	c.cached.settle(c.opened)
 	if c.cached.reach == 0 {
@@ -149,7 +149,8 @@ func (d *doubt) begunSince(ctx context.Context, server cache.WatcherWithContext,
 	return err == nil && refusal == nil, err
 }
 
-// begunAnew reports whether the cache was begun after it could be watched from a revision for certain, which it refuses then.
+// begunAnew reports whether the cache refuses a revision from which it could certainly be watched before. Then it was begun
+// since.
 func (d *doubt) begunAnew(ctx context.Context, server cache.WatcherWithContext, from uint64) (bool, error) {
 	refusal, err := watchFrom(ctx, server, from, opensFor, none)
 	switch {
@@ -168,7 +169,7 @@ func (d *doubt) begunAnew(ctx context.Context, server cache.WatcherWithContext, 
 // (getAllEventsSinceLocked in apiserver's watch_cache.go).
 var oldestWatched = regexp.MustCompile(`too old resource version: \d+ \((\d+)\)`)
 
-// forgotNothing reports whether a cache has all events since it was begun, so that what it refuses is from before that.
+// forgotNothing reports whether a cache has all events since it was begun. Then what it refuses is from before its begin.
 func forgotNothing(ctx context.Context, server cache.WatcherWithContext, refusal error) (bool, error) {
 	found := oldestWatched.FindStringSubmatch(refusal.Error())
 	if found == nil {

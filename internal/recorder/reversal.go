@@ -91,7 +91,7 @@ func (c *claims) learn(ctx context.Context) (proof string, err error) {
 	}
 }
 
-// asker is the stream or, where the server cannot be asked for it, another one in its etcd, if one is known.
+// asker is the stream. If the server cannot be asked for it, asker is another one in its etcd, if one is known.
 func (c *claims) asker() *claims {
 	if !c.asks() {
 		for _, other := range c.inEtcd() {

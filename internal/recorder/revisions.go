@@ -35,7 +35,7 @@ const (
 	busierLongestWait = 3 * time.Minute
 	// busierLook is how often it is looked whether they have.
 	busierLook = 100 * time.Millisecond
-	// opensFor is how long a watch has been open that will not be refused any more for its position being too old.
+	// opensFor is how long a watch has been open at least when it will no longer be refused because its position is too old.
 	opensFor = time.Second
 )
 

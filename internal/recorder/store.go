@@ -148,7 +148,8 @@ func (s *stream) decided() map[types.UID]bool {
 	return lives
 }
 
-// rememberable says that the rules do not tell of what is recorded in a namespace that it goes on being recorded.
+// rememberable reports whether decisions in a namespace have to be remembered. The rules alone do not say that a recorded
+// object goes on being recorded, if they look at labels or leave out the namespace.
 func (s *stream) rememberable(namespace string) bool {
 	return s.rules.ByLabel() || !s.rules.Allows(namespace, nil)
 }

@@ -56,7 +56,7 @@ type stream struct {
 	// unlisted is a list that is due. It ends the previous list, which may be recorded in part, or is the first under another
 	// definition.
 	unlisted start
-	// ending is under way, or was; it belongs to the handler, and what it works on to it until it has stopped.
+	// ending is under way, or was. It belongs to the handler. What it works on belongs to it until it has stopped.
 	ending *ending
 	// opened is when the first watch was, by the clock of the record, in nanoseconds since 1970; 0 before that.
 	opened atomic.Int64
@@ -68,7 +68,7 @@ type stream struct {
 
 	mu  sync.Mutex // protects what follows
 	run *streamRun
-	// excuse is why the position may be older than the server remembers; empty once the stream has gone on from there.
+	// excuse is why the position may be older than the server remembers. It is empty once the stream has gone on from there.
 	excuse delta.Cause
 }
 
@@ -368,7 +368,7 @@ func (s *stream) reversed(before *streamRun) bool {
 		before == nil && s.record.OpenGap() == delta.CauseHistoryReversed && (s.left == nil || !s.left.anew)
 }
 
-// recoverRevisions is what a hundred writes a second make in a minute and a half that no stream could tell of.
+// recoverRevisions is what a hundred writes a second make in a minute and a half, if no stream knows whose they are.
 const recoverRevisions = 10_000
 
 const (
