@@ -156,7 +156,7 @@ lint: ## Check style, layers, module files, the page's bundle and the length of 
 	@$(GO) run -C tools/page . -check
 	@$(TOOL) golangci-lint run --allow-parallel-runners ./...
 	@for module in $(LINTED); do ( cd $$module && $(GO) tool -modfile=$(CURDIR)/tools/go.mod golangci-lint run --config $(CURDIR)/.golangci.yml --allow-parallel-runners ./... 2> >(grep -v 'Skipped 0 issues' >&2) ) || exit 1; done
-	@$(GO) run ./hack/prose -check hack/prose/unfinished.txt
+	@$(GO) run ./hack/prose -check
 
 .PHONY: web
 web: ## Bundle the page: web/src and web/vendor become web/dist, by esbuild as a Go module

@@ -86,7 +86,7 @@ func TestAFileThatBreaksALimitFailsTheCheck(t *testing.T) {
 		file := c.name + ".md"
 		require.NoError(t, os.WriteFile(file, []byte(c.page), 0o600))
 		var out bytes.Buffer
-		err := check(&out, []string{file}, nil)
+		err := check(&out, []string{file})
 		if c.says == "" {
 			require.NoError(t, err, c.name)
 			require.Empty(t, out.String(), c.name)
@@ -95,26 +95,6 @@ func TestAFileThatBreaksALimitFailsTheCheck(t *testing.T) {
 		require.ErrorIs(t, err, errLimits, c.name)
 		require.Contains(t, out.String(), c.says)
 	}
-}
-
-func TestAListedFileMayBreakALimitUntilItIsShort(t *testing.T) {
-	t.Chdir(t.TempDir())
-	long := strings.Repeat("word ", 31) + "."
-	require.NoError(t, os.WriteFile("long.md", []byte(long), 0o600))
-	require.NoError(t, os.WriteFile("short.md", []byte("Three short words."), 0o600))
-	require.NoError(t, os.WriteFile("list", []byte("# a comment\n\nlong.md\n"), 0o600))
-	files := []string{"long.md", "short.md"}
-	var out bytes.Buffer
-	listed, err := readList("list")
-	require.NoError(t, err)
-	require.NoError(t, check(&out, files, listed))
-	require.Empty(t, out.String())
-
-	require.NoError(t, os.WriteFile("list", []byte("gone.md\nlong.md\nshort.md\n"), 0o600))
-	listed, err = readList("list")
-	require.NoError(t, err)
-	require.ErrorIs(t, check(&out, files, listed), errLimits)
-	require.Equal(t, "gone.md keeps the limits, or is gone: delete its line\nshort.md keeps the limits, or is gone: delete its line\n", out.String())
 }
 
 func TestInputOfTestsIsExempt(t *testing.T) {
