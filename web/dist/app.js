@@ -1366,7 +1366,18 @@ addEventListener("popstate", (e4) => {
 
 // src/query.ts
 var running = 0;
+var drawing = 0;
 var idle = () => running === 0;
+var drawn = () => drawing === 0;
+function begins(aside = false) {
+  const views = aside ? 0 : 1;
+  running++;
+  drawing += views;
+  return () => {
+    running--;
+    drawing -= views;
+  };
+}
 function query(ask) {
   const q2 = { answer: y3(null), asked: y3(null), failed: y3(""), missing: y3(false), busy: y3(false) };
   x2(() => {
@@ -1374,17 +1385,15 @@ function query(ask) {
     void renewed.value;
     if (!asked || !admitted.value) return drop(q2);
     const controller = new AbortController();
-    running++;
+    const ends2 = begins(asked.aside);
     let begun3 = false;
     const timer = setTimeout(() => {
       begun3 = true;
-      void run(q2, asked, controller.signal).finally(() => {
-        running--;
-      });
+      void run(q2, asked, controller.signal).finally(ends2);
     }, asked.wait ?? 0);
     return () => {
       clearTimeout(timer);
-      if (!begun3) running--;
+      if (!begun3) ends2();
       controller.abort();
     };
   });
@@ -1452,7 +1461,7 @@ function learn(point, said) {
 }
 function publish(point) {
   const now2 = performance.now(), known = head.peek();
-  const waits = known && (known.seq === point.seq || !idle() && now2 - published < patience);
+  const waits = known && (known.seq === point.seq || !drawn() && now2 - published < patience);
   if (!waits) {
     published = now2;
     head.value = point;
@@ -1673,11 +1682,11 @@ var lastHour = O(() => {
 var recent = query(() => {
   const h5 = lastHour.value;
   if (!h5 || panel.value !== "now") return null;
-  return { shape: "changes", params: { ...filterParams(), from: h5.from, to: h5.to, limit: 30, class: recentClasses() }, mark: "" };
+  return { shape: "changes", params: { ...filterParams(), from: h5.from, to: h5.to, limit: 30, class: recentClasses() }, mark: "", aside: true };
 });
 var recentCount = query(() => {
   const h5 = lastHour.value;
-  return h5 && panel.value === "now" ? { shape: "strip", params: { ...filterParams(), from: h5.from, to: h5.to, bars: 60 }, mark: "", ...slices } : null;
+  return h5 && panel.value === "now" ? { shape: "strip", params: { ...filterParams(), from: h5.from, to: h5.to, bars: 60 }, mark: "", aside: true, ...slices } : null;
 });
 var recentClasses = () => {
   const chosen2 = JSON.parse(filters.value)[0].class;
@@ -1686,7 +1695,7 @@ var recentClasses = () => {
 var begun2 = O(() => lanes.answer.value !== null || lanes.failed.value !== "");
 var trouble = query(() => {
   if (panel.value !== "now" || calmInstant.value === 0 || !begun2.value) return null;
-  return { shape: "trouble", params: { cluster: cluster.value, at: `seq:${calmInstant.value}` }, mark: "" };
+  return { shape: "trouble", params: { cluster: cluster.value, at: `seq:${calmInstant.value}` }, mark: "", aside: true };
 });
 var base = O(() => focus.value.base);
 var compare = query(() => {
@@ -1931,16 +1940,16 @@ function clip(c4, text, width2) {
   while (n3 > 1 && c4.measureText(text.slice(0, n3) + "…").width > width2) n3 = Math.floor(n3 * 0.9);
   return n3 > 1 ? text.slice(0, n3) + "…" : "";
 }
-var drawn = { strip: [], density: [], marks: [], bars: [], hatched: [], merged: 0, frames: [] };
+var drawn2 = { strip: [], density: [], marks: [], bars: [], hatched: [], merged: 0, frames: [] };
 var unhatch = (view) => {
-  drawn.hatched = drawn.hatched.filter((h5) => h5.view !== view);
+  drawn2.hatched = drawn2.hatched.filter((h5) => h5.view !== view);
 };
 function hatched(view, i4, streams, lane) {
-  drawn.hatched.push({ view, lane, from: i4.from, to: i4.to, kind: i4.kind, streams });
+  drawn2.hatched.push({ view, lane, from: i4.from, to: i4.to, kind: i4.kind, streams });
 }
 function frame(began) {
-  drawn.frames.push(performance.now() - began);
-  if (drawn.frames.length > 600) drawn.frames.shift();
+  drawn2.frames.push(performance.now() - began);
+  if (drawn2.frames.length > 600) drawn2.frames.shift();
 }
 
 // src/density.ts
@@ -1969,7 +1978,7 @@ function paintBars(c4, b3, s4, y5, height2, p5, view) {
     paintBar(c4, b3, i4, x0, Math.max(1, x1 - x0 - (x1 - x0 > 3 ? 1 : 0)), y5 + height2, Math.max(2, Math.sqrt(total) * scale2), p5);
     list3.push({ from, to: from + b3.stepMs, counts: Object.fromEntries(b3.classes.map((k4, n3) => [k4, b3.counts[n3]?.[i4] ?? 0])) });
   }
-  drawn[view] = list3;
+  drawn2[view] = list3;
 }
 function paintBar(c4, b3, i4, x3, w5, bottom, height2, p5) {
   const total = b3.total[i4] ?? 1;
@@ -2850,9 +2859,9 @@ function stateBars(s4) {
 }
 function paintLanes(c4, s4) {
   const at2 = marks2(s4.ticks), of2 = stateBars(s4.states);
-  drawn.marks = [];
-  drawn.bars = [];
-  drawn.merged = s4.ticks?.stepMs ?? 0;
+  drawn2.marks = [];
+  drawn2.bars = [];
+  drawn2.merged = s4.ticks?.stepMs ?? 0;
   unhatch("lanes");
   for (let i4 = s4.first; i4 < Math.min(s4.last, s4.lanes.length); i4++) {
     const lane = s4.lanes[i4], y5 = i4 * row - s4.top;
@@ -2897,7 +2906,7 @@ function states2(c4, lane, b3, m5, y5, s4) {
       c4.globalAlpha = 1;
       c4.fillRect(x0, y5 + row - 8, w5, 2);
     }
-    drawn.bars.push({ lane: lane.id, from: b3.from[i4] ?? 0, to: b3.to[i4] ?? 0, state: state2, text: b3.text[i4] ?? "" });
+    drawn2.bars.push({ lane: lane.id, from: b3.from[i4] ?? 0, to: b3.to[i4] ?? 0, state: state2, text: b3.text[i4] ?? "" });
     caption(c4, b3.text[i4] ?? "", x0, x1, y5, m5, s4);
   }
 }
@@ -2946,7 +2955,7 @@ function ticks2(c4, lane, m5, y5, s4) {
     const color = s4.p.class[kind] ?? s4.p.faint;
     if (n3 > 1) pill(c4, x3, y5, n3, color, s4.p);
     else shape(c4, x3, y5 + row / 2 - 1, kind, color, s4.p);
-    if (time >= s4.scale.from && time < s4.scale.to) drawn.marks.push({ lane: lane.id, time, seq: m5.seq[i4] ?? 0, count: n3, class: kind });
+    if (time >= s4.scale.from && time < s4.scale.to) drawn2.marks.push({ lane: lane.id, time, seq: m5.seq[i4] ?? 0, count: n3, class: kind });
   }
 }
 function pill(c4, x3, y5, n3, color, p5) {
@@ -4066,7 +4075,7 @@ function App() {
   if (meta.answer.value && !meta.answer.value.cluster) return /* @__PURE__ */ a4(Choice2, { of: meta.answer.value });
   return meta.answer.value || !meta.failed.value ? /* @__PURE__ */ a4(Page, {}) : /* @__PURE__ */ a4(Failed, {});
 }
-Object.assign(globalThis, { kuberewind: { drawn, idle: () => idle() && !gliding.peek(), span: () => [whole.peek()?.from, whole.peek()?.to] } });
+Object.assign(globalThis, { kuberewind: { drawn: drawn2, idle: () => idle() && !gliding.peek(), span: () => [whole.peek()?.from, whole.peek()?.to] } });
 async function start2() {
   if (taken) await admit(taken);
   admitted.value = true;

@@ -205,11 +205,11 @@ export const lastHour = computed<Span | null>(() => {
 export const recent = query<Changes>(() => {
   const h = lastHour.value;
   if (!h || panel.value !== "now") return null;
-  return { shape: "changes", params: { ...filterParams(), from: h.from, to: h.to, limit: 30, class: recentClasses() }, mark: "" };
+  return { shape: "changes", params: { ...filterParams(), from: h.from, to: h.to, limit: 30, class: recentClasses() }, mark: "", aside: true };
 });
 export const recentCount = query<Strip>(() => {
   const h = lastHour.value;
-  return h && panel.value === "now" ? { shape: "strip", params: { ...filterParams(), from: h.from, to: h.to, bars: 60 }, mark: "", ...slices } : null;
+  return h && panel.value === "now" ? { shape: "strip", params: { ...filterParams(), from: h.from, to: h.to, bars: 60 }, mark: "", aside: true, ...slices } : null;
 });
 /** recentClasses leaves out what controllers say of their state, unless the filter asks: first what was changed. */
 const recentClasses = () => { const chosen = (JSON.parse(filters.value) as [Filter])[0].class; return chosen.length > 0 ? chosen : ["change", "added", "deleted"]; };
@@ -218,7 +218,7 @@ const recentClasses = () => { const chosen = (JSON.parse(filters.value) as [Filt
 const begun = computed(() => lanes.answer.value !== null || lanes.failed.value !== "");
 export const trouble = query<Trouble>(() => {
   if (panel.value !== "now" || calmInstant.value === 0 || !begun.value) return null;
-  return { shape: "trouble", params: { cluster: cluster.value, at: `seq:${calmInstant.value}` }, mark: "" };
+  return { shape: "trouble", params: { cluster: cluster.value, at: `seq:${calmInstant.value}` }, mark: "", aside: true };
 });
 
 const base = computed(() => focus.value.base);

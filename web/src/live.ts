@@ -3,7 +3,7 @@ import { batch, computed, effect, signal } from "@preact/signals";
 import { away, get, locked, renewed, setBack } from "./api";
 import { cluster, focus } from "./focus";
 import type { Point, Recording, Tail } from "./model";
-import { idle } from "./query";
+import { drawn, idle } from "./query";
 
 export const head = signal<Point | null>(null);
 /** calm follows head at most each ten seconds: for answers that cost much. */
@@ -27,7 +27,7 @@ export function learn(point: Point, said: Recording): void {
 /** publish moves the views, unless they wait for answers: a slow server is not asked anew before it answered. */
 function publish(point: Point): void {
   const now = performance.now(), known = head.peek();
-  const waits = known && (known.seq === point.seq || (!idle() && now - published < patience));
+  const waits = known && (known.seq === point.seq || (!drawn() && now - published < patience));
   if (!waits) {
     published = now;
     head.value = point;

@@ -3,13 +3,24 @@ import { batch, effect, signal, type Signal } from "@preact/signals";
 import { admitted, Failure, get, renewed, type Params } from "./api";
 import type { Answer } from "./model";
 
-/** Asked is one question. Pages follow the cursor next so often, and add joins their answers. What is joined is shown at once. */
-export type Asked<T> = { shape: string; params: Params; mark?: string; wait?: number; pages?: number; add?: (a: T, b: T) => T };
+/** Asked is one question. Pages follow the cursor next so often, and add joins their answers. What is joined is shown at once. The views
+ * follow the record without waiting for what is asked aside. */
+export type Asked<T> = { shape: string; params: Params; mark?: string; wait?: number; aside?: boolean; pages?: number; add?: (a: T, b: T) => T };
 export type Query<T> = { answer: Signal<T | null>; asked: Signal<Asked<T> | null>; failed: Signal<string>; missing: Signal<boolean>; busy: Signal<boolean> };
 
-let running = 0;
+let running = 0, drawing = 0;
 /** idle reports whether all questions have their answers. */
 export const idle = () => running === 0;
+/** drawn reports whether those of the views have. */
+export const drawn = () => drawing === 0;
+
+/** begins counts a question, until what it returns is called. */
+function begins(aside = false): () => void {
+  const views = aside ? 0 : 1;
+  running++;
+  drawing += views;
+  return () => { running--; drawing -= views; };
+}
 
 /** query asks whenever what ask reads has changed. Without a question, there is no answer. */
 export function query<T extends Answer>(ask: () => Asked<T> | null): Query<T> {
@@ -19,15 +30,15 @@ export function query<T extends Answer>(ask: () => Asked<T> | null): Query<T> {
     void renewed.value;
     if (!asked || !admitted.value) return drop(q);
     const controller = new AbortController();
-    running++;
+    const ends = begins(asked.aside);
     let begun = false;
     const timer = setTimeout(() => {
       begun = true;
-      void run(q, asked, controller.signal).finally(() => { running--; });
+      void run(q, asked, controller.signal).finally(ends);
     }, asked.wait ?? 0);
     return () => {
       clearTimeout(timer);
-      if (!begun) running--;
+      if (!begun) ends();
       controller.abort();
     };
   });
