@@ -65,7 +65,7 @@ PLAIN     := ./apiserver/internal/review ./cmd/replay ./deltafifo/spool ./intern
 	./internal/erasure ./internal/filter ./internal/pgtest ./internal/printers ./internal/redact ./internal/retention ./internal/scene/... ./migrations ./patch ./hack/...
 # Whole systems, the longest first, and what measures.
 SYSTEMS   := ./test/system ./test/chaos ./test/badinput ./test/replay ./bench/... ./test/...
-RACED      = $(filter-out $(shell $(GO) list $(PLAIN) $(SYSTEMS)),$(shell $(GO) list ./cmd/recorder ./sink/postgres ./internal/recorder ./internal/embedded && $(GO) list ./...))
+RACED      = $(filter-out $(shell $(GO) list $(PLAIN) $(SYSTEMS)),$(shell $(GO) list ./internal/replay ./cmd/recorder ./sink/postgres ./internal/recorder ./internal/embedded && $(GO) list ./...))
 
 .PHONY: test-programs
 test-programs:
