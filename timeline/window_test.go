@@ -3,6 +3,7 @@ package timeline_test
 import (
 	"net/url"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -276,5 +277,47 @@ func TestANameWithinAPauseIsOfTheLifeOfTheInstant(t *testing.T) {
 		var blame struct{ Object struct{ UID string } }
 		s.ask(t, "blame", settings, &blame)
 		require.Equal(t, want, blame.Object.UID)
+	}
+}
+
+// A time that a person types is meant in the zone of the page's labels.
+func TestATypedTimeIsInItsZone(t *testing.T) {
+	s := newScene(t, time.Minute)
+	seq := func(at, zone string) int64 {
+		var got struct{ At struct{ Seq int64 } }
+		s.ask(t, "instant", url.Values{"at": {at}, "zone": {zone}}, &got)
+		return got.At.Seq
+	}
+	utc := seq("2026-11-25 13:18:15", "UTC")
+	require.Positive(t, utc)
+	require.Less(t, utc, s.extent.LastSeq)
+	require.Equal(t, utc, seq("2026-11-25 14:18:15", "Europe/Berlin"))
+	require.Equal(t, int64(7), seq("seq:7", "Asia/Tokyo"))
+}
+
+// A page that saw a commit, and asks a record that does not have it, is told that the record is another.
+func TestATailTellsThatTheRecordIsAnother(t *testing.T) {
+	b := timelinetest.NewBook(t)
+	b.List()
+	b.Watched(delta.Added, "configmaps", "settings", "", "")
+	s := served(t, b.DB, time.Minute)
+	tail := func(head string) (got struct {
+		Head  string
+		Other bool
+	}) {
+		s.ask(t, "tail", url.Values{"head": {head}}, &got)
+		return got
+	}
+	first := tail("")
+	require.False(t, first.Other)
+	b.Watched(delta.Added, "pods", "a", "", running)
+	second := tail(first.Head)
+	require.False(t, second.Other, "the record has grown")
+	require.NotEqual(t, first.Head, second.Head)
+	number, digest, _ := strings.Cut(second.Head, ":")
+	for name, head := range map[string]string{
+		"another digest": number + ":" + strings.Repeat("0", len(digest)), "a commit that is not there yet": "99:" + digest,
+	} {
+		require.True(t, tail(head).Other, name)
 	}
 }

@@ -3,6 +3,7 @@ package ask
 import (
 	"strconv"
 	"time"
+	_ "time/tzdata" // The zone is that of a browser. An image without files of its own knows no zone.
 
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/when"
