@@ -85,7 +85,7 @@ func NewMetrics() *Metrics {
 		Keyframes: f.NewCounter(prometheus.CounterOpts{Name: "kuberewind_keyframes_total",
 			Help: "Rows that hold the whole object."}),
 		PatchMismatch: f.NewCounter(prometheus.CounterOpts{Name: "kuberewind_patch_mismatches_total",
-			Help: "Patches that failed their check and were replaced by keyframes; always 0."}),
+			Help: "Patches that failed their check, and rows on record that do not fold to their digest; above 0 is a defect."}),
 		Undecodable: f.NewCounterVec(prometheus.CounterOpts{Name: "kuberewind_undecodable_total",
 			Help: "Objects that could not be decoded; each lies in a gap."}, stream),
 		Head: f.NewGauge(prometheus.GaugeOpts{Name: "kuberewind_head_seq",
