@@ -14,6 +14,7 @@ import (
 	"github.com/kuberewind/kuberewind/timeline/internal/about"
 	"github.com/kuberewind/kuberewind/timeline/internal/ask"
 	"github.com/kuberewind/kuberewind/timeline/internal/marks"
+	"github.com/kuberewind/kuberewind/timeline/internal/troubles"
 )
 
 // Root is the path under which a Handler answers.
@@ -50,7 +51,8 @@ type Handler struct {
 // A cluster is what is kept of one.
 type cluster struct {
 	Cluster
-	reader *marks.Reader
+	reader   *marks.Reader
+	troubles *troubles.Kept
 }
 
 // A shape is one kind of question.
@@ -72,7 +74,7 @@ func New(o Options) *Handler {
 		h.now = time.Now
 	}
 	for _, c := range o.Clusters {
-		h.clusters = append(h.clusters, &cluster{Cluster: c, reader: marks.NewReader(c.Record)})
+		h.clusters = append(h.clusters, &cluster{Cluster: c, reader: marks.NewReader(c.Record), troubles: new(troubles.Kept)})
 	}
 	h.shapes = h.all()
 	return h

@@ -122,7 +122,7 @@ func (h *Handler) trouble(ctx context.Context, c *cluster, v ask.Values) (any, e
 	if err != nil {
 		return nil, err
 	}
-	finder := troubles.Finder{Record: c.Record, Reader: c.reader, Patience: h.patience}
+	finder := troubles.Finder{Record: c.Record, Reader: c.reader, Kept: c.troubles, Patience: h.patience}
 	return finder.Find(ctx, at)
 }
 

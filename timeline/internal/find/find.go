@@ -4,6 +4,7 @@ package find
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/kuberewind/kuberewind/history"
@@ -137,28 +138,64 @@ const mostAbove = 8
 
 // Above gives the owners of a life that are on record, from the nearest to the root.
 func Above(ctx context.Context, rec *history.Record, of history.Life) (chain []history.Life, err error) {
-	for at := of; len(chain) < mostAbove; {
-		uid := ""
-		for r, err := range rec.Owners(ctx, []history.Life{at}) {
-			if err != nil {
-				return nil, err
-			}
-			uid = r.Owners[0]
-		}
-		if uid == "" {
-			return chain, nil
-		}
-		found := false
-		for life, err := range rec.Lives(ctx, history.LifeQuery{UID: uid}) {
-			if err != nil {
-				return nil, err
-			}
-			at, found = life, true
-		}
-		if !found {
-			return chain, nil
-		}
-		chain = append(chain, at)
+	chains, err := AllAbove(ctx, rec, []history.Life{of})
+	return chains[of.ObjectID], err
+}
+
+// AllAbove is Above for many lives, by their ObjectID. It asks the record twice for each level of owners, and not for each life.
+func AllAbove(ctx context.Context, rec *history.Record, of []history.Life) (chains map[int64][]history.Life, err error) {
+	chains = map[int64][]history.Life{}
+	at := map[int64]history.Life{} // the end of each chain that may go on
+	for _, l := range of {
+		at[l.ObjectID] = l
 	}
-	return chain, nil
+	for level := 0; level < mostAbove && len(at) > 0; level++ {
+		owners, err := ownersOf(ctx, rec, at)
+		if err != nil {
+			return nil, err
+		}
+		for id, end := range at {
+			above, found := owners[end.ObjectID]
+			if !found {
+				delete(at, id)
+				continue
+			}
+			at[id], chains[id] = above, append(chains[id], above)
+		}
+	}
+	return chains, nil
+}
+
+// ownersOf gives the first owner of each life that has one on record, by the ObjectID of the life.
+func ownersOf(ctx context.Context, rec *history.Record, at map[int64]history.Life) (owners map[int64]history.Life, err error) {
+	named, byUID, uids := map[int64]string{}, map[string]history.Life{}, []string{}
+	for r, err := range rec.Owners(ctx, distinct(at)) {
+		if err != nil {
+			return nil, err
+		}
+		named[r.ObjectID] = r.Owners[0]
+		uids = append(uids, r.Owners[0])
+	}
+	if len(uids) == 0 {
+		return nil, nil
+	}
+	for life, err := range rec.Lives(ctx, history.LifeQuery{UIDs: uids}) {
+		if err != nil {
+			return nil, err
+		}
+		byUID[life.UID] = life
+	}
+	owners = map[int64]history.Life{}
+	for id, uid := range named {
+		if life, found := byUID[uid]; found {
+			owners[id] = life
+		}
+	}
+	return owners, nil
+}
+
+// distinct gives each life once, in the order of their ObjectIDs.
+func distinct(at map[int64]history.Life) []history.Life {
+	lives := slices.SortedFunc(maps.Values(at), func(a, b history.Life) int { return cmp.Compare(a.ObjectID, b.ObjectID) })
+	return slices.CompactFunc(lives, func(a, b history.Life) bool { return a.ObjectID == b.ObjectID })
 }

@@ -3,6 +3,7 @@ package troubles
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -28,9 +29,9 @@ type cause struct {
 	rank  int
 }
 
-// changes finds the last change before each trouble, of the object and its owners, in one reading.
-func (f *Finder) changes(ctx context.Context, a *Answer, gaps []history.Gap) error {
-	causes, ids, err := f.causes(ctx, a.Items)
+// changes finds the last change before each trouble, of the object and its owners, in one reading. What an earlier snapshot found is not read again.
+func (f *Finder) changes(ctx context.Context, a *Answer, s *snapshot, gaps []history.Gap) error {
+	causes, ids, err := f.causes(ctx, a.Items, s)
 	if err != nil || len(causes) == 0 {
 		return err
 	}
@@ -51,30 +52,57 @@ func (f *Finder) changes(ctx context.Context, a *Answer, gaps []history.Gap) err
 	}
 	reading.Tell(&a.Answer)
 	for _, c := range causes {
-		c.name(left >= c.first, reading.Missing, gaps)
+		unread := left >= c.first
+		c.name(unread, reading.Missing, gaps)
+		if (!unread || c.rank == highest) && len(reading.Missing) == 0 {
+			s.named[c.item.life.ObjectID] = c.named()
+		}
 	}
 	return nil
 }
 
-// causes begins to look, and gives the lives that are looked at, in their order.
-func (f *Finder) causes(ctx context.Context, items []*Item) (causes []*cause, ids []int64, err error) {
+// causes begins to look, and gives the lives that are looked at, in their order. The snapshot gets what is known of the troubles that are shown.
+func (f *Finder) causes(ctx context.Context, items []*Item, s *snapshot) (causes []*cause, ids []int64, err error) {
+	var begun []*Item
+	var lives []history.Life
 	for _, item := range items {
-		if item.Since == nil {
+		if item.Since != nil {
+			begun, lives = append(begun, item), append(lives, item.life)
+		}
+	}
+	chains, err := find.AllAbove(ctx, f.Record, lives)
+	if err != nil {
+		return nil, nil, err
+	}
+	known := s.named
+	s.named = map[int64]named{}
+	for _, item := range begun {
+		c := newCause(item, chains[item.life.ObjectID])
+		if n, ok := known[item.life.ObjectID]; ok && n.since == *item.Since && slices.Equal(n.chain, c.ids()) {
+			item.FirstChange, item.Unknown = n.change, n.unknown
+			s.named[item.life.ObjectID] = n
 			continue
 		}
-		above, err := find.Above(ctx, f.Record, item.life)
-		if err != nil {
-			return nil, nil, err
-		}
-		c := &cause{item: item, chain: map[int64]history.Life{}, first: item.life.ObjectID, rank: -1}
-		for _, l := range append([]history.Life{item.life}, above...) {
-			c.chain[l.ObjectID], c.root, c.first = l, l.ObjectID, min(c.first, l.ObjectID)
-			ids = append(ids, l.ObjectID)
-		}
-		causes = append(causes, c)
+		causes, ids = append(causes, c), append(ids, c.ids()...)
 	}
 	slices.Sort(ids)
 	return causes, slices.Compact(ids), nil
+}
+
+func newCause(item *Item, above []history.Life) *cause {
+	c := &cause{item: item, chain: map[int64]history.Life{}, first: item.life.ObjectID, rank: -1}
+	for _, l := range append([]history.Life{item.life}, above...) {
+		c.chain[l.ObjectID], c.root, c.first = l, l.ObjectID, min(c.first, l.ObjectID)
+	}
+	return c
+}
+
+// ids are those of the chain, in their order.
+func (c *cause) ids() []int64 { return slices.Sorted(maps.Keys(c.chain)) }
+
+// named is what was found.
+func (c *cause) named() named {
+	return named{since: *c.item.Since, chain: c.ids(), change: c.item.FirstChange, unknown: c.item.Unknown}
 }
 
 // see takes changes that are older than those before, and reports whether nothing older can matter.

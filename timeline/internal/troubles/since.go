@@ -3,6 +3,8 @@ package troubles
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/kuberewind/kuberewind/delta"
@@ -15,47 +17,45 @@ import (
 // lookBack is how far the begin of a trouble is looked for.
 const lookBack = 24 * time.Hour
 
-// since finds when the troubles began, in one reading. It looks back from the instant, or from the end of the record if that is earlier: the recorder may
-// have stopped long ago.
-func (a *Answer) since(ctx context.Context, rec *history.Record, point history.Point, last time.Time) error {
-	byID, ids := map[int64]*Item{}, []int64{}
-	for _, item := range a.Items {
-		byID[item.life.ObjectID] = item
-		ids = append(ids, item.life.ObjectID)
-	}
-	if len(ids) == 0 {
-		return nil
-	}
+// lookFrom finds the first delta that is looked at for the begin of a trouble. It looks back from the instant, or from the end of the record if that is
+// earlier: the recorder may have stopped long ago.
+func lookFrom(ctx context.Context, rec *history.Record, point history.Point, last time.Time) (first int64, err error) {
 	if point.Time.Before(last) {
 		last = point.Time
 	}
-	first, _, err := rec.Between(ctx, last.Add(-lookBack), last)
-	if err != nil {
-		return err
+	first, _, err = rec.Between(ctx, last.Add(-lookBack), last)
+	return first, err
+}
+
+// since finds when the troubles of a snapshot began, in one reading. What it cannot read stands in the answer.
+func (s *snapshot) since(ctx context.Context, rec *history.Record, point history.Point, a *lack.Answer) error {
+	ids := slices.Sorted(maps.Keys(s.items))
+	if len(ids) == 0 {
+		return nil
 	}
-	for v, err := range rec.Versions(ctx, history.Query{ObjectIDs: ids, FromSeq: first, ToSeq: max(point.Seq, point.Until)}) {
+	for v, err := range rec.Versions(ctx, history.Query{ObjectIDs: ids, FromSeq: s.first, ToSeq: max(point.Seq, point.Until)}) {
 		var damaged *history.DamagedError
 		var missing *history.MissingDayError
 		switch {
 		case errors.As(err, &missing):
-			a.lost(missing)
+			a.Lost(missing)
+			s.lost(missing)
 		case err != nil && !errors.As(err, &damaged):
 			return err
 		case !point.Holds(&v.Delta): // It stands among what was caught up on by then.
 		case damaged != nil:
-			byID[v.ObjectID].doubt("A version of it is damaged: since when it is so is not known.")
+			s.items[v.ObjectID].doubt("A version of it is damaged: since when it is so is not known.")
 			a.Incomplete = append(a.Incomplete, lack.Hurt(v.OccurredAt, damaged))
 		default:
-			byID[v.ObjectID].see(&v)
+			s.items[v.ObjectID].see(&v)
 		}
 	}
 	return nil
 }
 
 // lost notes a day that is gone. Its rows are unknown for items that began before its end.
-func (a *Answer) lost(missing *history.MissingDayError) {
-	a.Lost(missing)
-	for _, item := range a.Items {
+func (s *snapshot) lost(missing *history.MissingDayError) {
+	for _, item := range s.items {
 		if item.life.ObjectID <= missing.LastSeq {
 			item.doubt("Versions of " + missing.Day.Format(time.DateOnly) + " are not in the database: since when it is so is not known.")
 		}
@@ -64,17 +64,20 @@ func (a *Answer) lost(missing *history.MissingDayError) {
 
 func (i *Item) doubt(why string) { i.Since, i.SinceTime, i.Unknown = nil, nil, why }
 
-// see takes the next version of the object.
+// see takes the next version of the object. told is the last one that says something of the begin.
 func (i *Item) see(v *history.Version) {
-	at := v.OccurredAt.UnixMilli()
+	seq, at := v.Seq, v.OccurredAt.UnixMilli() // a pointer to the version would keep its object
 	switch {
 	case !bad(v, v.Doc):
 		i.doubt("")
 	case v.Before == nil && v.Type == delta.Added, v.Before != nil && !bad(v, v.Before):
-		i.Since, i.SinceTime, i.Unknown = &v.Seq, &at, ""
+		i.Since, i.SinceTime, i.Unknown = &seq, &at, ""
 	case v.Before == nil && v.Seq == v.ObjectID:
 		i.doubt("It was so when it was first recorded.")
+	default:
+		return
 	}
+	i.told = seq
 }
 
 func bad(v *history.Version, doc patch.Doc) bool {

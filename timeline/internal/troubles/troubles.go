@@ -8,6 +8,16 @@
 //   - A version of the object is damaged, or on a day that is gone: the begin of the trouble is not known.
 //   - The object was bad when it was first recorded: the begin is not known, either.
 //   - A change may be missing since, or was not reached in time: none is named.
+//
+// # What is kept
+//
+// A page that follows the record asks again a few seconds later. So the objects in trouble are kept (Kept), and the next answer is derived from them and the
+// deltas between. It is the same as if all objects were rebuilt. It is derived only if:
+//
+//   - no day was dropped, no value was erased, and no gap was opened or closed since;
+//   - the record has the commit that it ended with, and holds the same resources;
+//   - nothing was damaged or missing in the earlier answer, and nothing between is;
+//   - the instant holds all deltas up to its seq, and none that was caught up on later.
 package troubles
 
 import (
@@ -45,6 +55,7 @@ type Item struct {
 	Unknown     string  `json:"unknown,omitempty"` // why the begin of it, or the change before, is not known
 
 	life history.Life
+	told int64 // seq of the version that Since or Unknown is of; 0 for none
 }
 
 // A Change is the last one before a trouble.
@@ -59,6 +70,7 @@ type Change struct {
 type Finder struct {
 	Record   *history.Record
 	Reader   *marks.Reader
+	Kept     *Kept
 	Patience time.Duration
 }
 
@@ -77,21 +89,70 @@ func (f *Finder) Find(ctx context.Context, at history.Instant) (*Answer, error) 
 	if err != nil {
 		return nil, err
 	}
-	a := &Answer{At: point.Seq, Items: []*Item{}}
+	s := &snapshot{seq: point.Seq, streams: scope.Streams, revision: whole.Revision, items: map[int64]*Item{}}
+	if s.first, err = lookFrom(ctx, f.Record, point, whole.Extent.LastAt); err != nil {
+		return nil, err
+	}
+	a := &Answer{At: point.Seq}
 	a.Answer = lack.Answer{Seq: whole.Extent.LastSeq, Revision: whole.Revision, Incomplete: lack.OfNotes(point.Notes)}
-	if err := a.collect(ctx, f.Record, point, scope); err != nil {
+	keep, err := f.fill(ctx, s, point, &a.Answer)
+	if err != nil {
 		return nil, err
 	}
-	if err := a.since(ctx, f.Record, point, whole.Extent.LastAt); err != nil {
-		return nil, err
-	}
-	slices.SortStableFunc(a.Items, func(x, y *Item) int { return cmp.Compare(begin(y), begin(x)) })
-	a.Items = a.Items[:min(len(a.Items), MostItems)]
+	a.list(s)
 	gaps, err := f.Record.Gaps(ctx, history.Scope{})
 	if err != nil {
 		return nil, err
 	}
-	return a, f.changes(ctx, a, gaps)
+	if err := f.changes(ctx, a, s, gaps); err != nil {
+		return nil, err
+	}
+	keep()
+	return a, nil
+}
+
+// fill finds what is in trouble: from an earlier snapshot, or else by rebuilding all objects that can be bad. keep keeps the snapshot, if others may be derived
+// from it.
+func (f *Finder) fill(ctx context.Context, s *snapshot, point history.Point, a *lack.Answer) (keep func(), err error) {
+	forget := func() {}
+	plain := point.RV == "" && point.Until <= point.Seq
+	var from *snapshot
+	if plain {
+		if s.head, err = f.Record.Head(ctx); err != nil {
+			return forget, err
+		}
+		if from, err = f.earlier(ctx, s); err != nil {
+			return forget, err
+		}
+	}
+	keep = func() { f.Kept.keep(s, from) }
+	if from != nil && f.derive(ctx, s, from) {
+		return keep, nil
+	}
+	noted := len(a.Incomplete)
+	if err := s.collect(ctx, f.Record, point, a); err != nil {
+		return forget, err
+	}
+	if err := s.since(ctx, f.Record, point, a); err != nil {
+		return forget, err
+	}
+	if !plain || len(a.Incomplete) > noted {
+		return forget, nil
+	}
+	return keep, nil
+}
+
+// list gives the newest troubles first. The items are copies: the change before each is added to them.
+func (a *Answer) list(s *snapshot) {
+	a.Items, a.Total = []*Item{}, len(s.items)
+	for _, item := range s.items {
+		shown := *item
+		a.Items = append(a.Items, &shown)
+	}
+	slices.SortFunc(a.Items, func(x, y *Item) int {
+		return cmp.Or(cmp.Compare(begin(y), begin(x)), cmp.Compare(y.life.ObjectID, x.life.ObjectID))
+	})
+	a.Items = a.Items[:min(len(a.Items), MostItems)]
 }
 
 func canBeBad(streams []history.Stream) []int32 {
@@ -111,26 +172,28 @@ func begin(i *Item) int64 {
 	return *i.Since
 }
 
+func newItem(life history.Life, text string) *Item {
+	return &Item{Ref: find.RefOf(life), Text: text, life: life}
+}
+
 // collect rebuilds the objects that can be bad.
-func (a *Answer) collect(ctx context.Context, rec *history.Record, point history.Point, scope history.Scope) error {
-	var mu sync.Mutex
+func (s *snapshot) collect(ctx context.Context, rec *history.Record, point history.Point, a *lack.Answer) error {
+	var mu sync.Mutex // protects what the functions write: they are called by several goroutines
 	hurt := func(d *history.DamagedError) {
 		mu.Lock()
 		defer mu.Unlock()
 		a.Incomplete = append(a.Incomplete, lack.Hurt(point.Time, d))
 	}
-	_, err := rec.Rebuild(ctx, point, scope, history.RebuildOptions{Damaged: hurt}, func(o history.Object) error {
-		s, text := state.Of(o.Stream.GroupResource().String(), o.Doc)
-		if s != state.Bad {
+	_, err := rec.Rebuild(ctx, point, history.Scope{Streams: s.streams}, history.RebuildOptions{Damaged: hurt}, func(o history.Object) error {
+		how, text := state.Of(o.Stream.GroupResource().String(), o.Doc)
+		if how != state.Bad {
 			return nil
 		}
 		life := history.Life{ObjectID: o.ObjectID, Stream: o.Stream, Namespace: o.Namespace, Name: o.Name, UID: o.UID}
 		mu.Lock()
 		defer mu.Unlock()
-		a.Items = append(a.Items, &Item{Ref: find.RefOf(life), Text: text, life: life})
+		s.items[o.ObjectID] = newItem(life, text)
 		return nil
 	})
-	a.Total = len(a.Items)
-	slices.SortFunc(a.Items, func(x, y *Item) int { return cmp.Compare(y.life.ObjectID, x.life.ObjectID) })
 	return err
 }

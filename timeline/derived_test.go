@@ -1,0 +1,162 @@
+package timeline_test
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"net/url"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kuberewind/kuberewind/delta"
+	"github.com/kuberewind/kuberewind/internal/erasure"
+	"github.com/kuberewind/kuberewind/internal/timelinetest"
+)
+
+// anew is a Handler of the same record that has answered nothing yet.
+func (s *scene) anew(t *testing.T) *scene {
+	t.Helper()
+	other := &scene{database: s.database, record: s.record}
+	other.serve(t, time.Minute)
+	return other
+}
+
+// same asks a Handler that answered before, and one that did not. It gives the objects in trouble.
+func (s *scene) same(t *testing.T, seq int64) []trouble {
+	t.Helper()
+	v := url.Values{"at": {"seq:" + strconv.FormatInt(seq, 10)}}
+	var derived, rebuilt json.RawMessage
+	s.ask(t, "trouble", v, &derived)
+	s.anew(t).ask(t, "trouble", v, &rebuilt)
+	require.JSONEq(t, string(rebuilt), string(derived), "%v", v)
+	var got troubles
+	require.NoError(t, json.Unmarshal(derived, &got))
+	return got.Items
+}
+
+func drawing(t *testing.T) *rand.Rand {
+	t.Helper()
+	seed := uint64(time.Now().UnixNano())
+	t.Log("seed", seed)
+	return rand.New(rand.NewPCG(seed, 0))
+}
+
+// A page follows the scene in steps of random length, and sometimes looks back.
+func TestTroubleOfTheSceneThatIsDerivedEqualsWhatIsRebuilt(t *testing.T) {
+	s, random, most := newScene(t, time.Minute), drawing(t), 0
+	for at := s.extent.WholeSeq; at < s.extent.LastSeq; at += 1 + random.Int64N(s.extent.LastSeq/10) {
+		for _, seq := range []int64{at, s.extent.WholeSeq + random.Int64N(at-s.extent.WholeSeq+1), at} {
+			most = max(most, len(s.same(t, seq)))
+		}
+	}
+	require.Positive(t, most, "something was in trouble")
+}
+
+// A page follows Pods that break, heal, go and come back, for some days with gaps and pauses.
+func TestTroubleOfRandomChangesThatIsDerivedEqualsWhatIsRebuilt(t *testing.T) {
+	b, random := timelinetest.NewBook(t), drawing(t)
+	b.List(b.Delta(delta.Sync, delta.SourceList, "deployments", "shop", "", `,"spec":{"replicas":1}`))
+	s := served(t, b.DB, time.Minute)
+	lives, live, interrupted, most := 0, map[string]string{}, false, 0
+	for range 80 {
+		b.Now = b.Now.Add(time.Duration(random.Int64N(int64(3 * time.Hour))))
+		name, how := "p"+strconv.Itoa(random.IntN(5)), []string{running, crashes}[random.IntN(2)]
+		write := func(kind delta.Type) {
+			item := b.Delta(kind, delta.SourceWatch, "pods", name, timelinetest.Owned("Deployment", "deployments", "shop"), how)
+			item.Object.(*timelinetest.Version).Be(live[name])
+			b.Commit(item)
+		}
+		switch draw := random.IntN(20); {
+		case draw == 0:
+			b.Pause(time.Hour)
+		case draw < 3 && interrupted:
+			b.Commit(b.Listed("pods", "expired", delta.SourceRelist))
+			interrupted = false
+		case draw < 3:
+			b.Commit(b.Interrupted("pods", "expired"))
+			interrupted = true
+		case draw < 6:
+			b.Watched(delta.Updated, "deployments", "shop", "", `,"spec":{"replicas":`+strconv.Itoa(random.IntN(9))+`}`)
+		case live[name] == "":
+			lives++
+			live[name] = "life-" + strconv.Itoa(lives)
+			write(delta.Added)
+		case draw < 9:
+			write(delta.Deleted)
+			delete(live, name)
+		default:
+			write(delta.Updated)
+		}
+		if random.IntN(2) == 0 {
+			end, err := s.record.Extent(t.Context())
+			require.NoError(t, err)
+			most = max(most, len(s.same(t, end.LastSeq)))
+		}
+	}
+	require.Positive(t, most, "something was in trouble")
+}
+
+// broken is a record of a Pod that is in trouble, and was asked for what is. Since then, its version cannot be read any more.
+func broken(t *testing.T) (b *timelinetest.Book, s *scene) {
+	t.Helper()
+	b = timelinetest.NewBook(t)
+	b.List()
+	b.Watched(delta.Added, "pods", "web", "", running)
+	b.Watched(delta.Updated, "pods", "web", "", crashes)
+	s = served(t, b.DB, time.Minute)
+	var got troubles
+	s.ask(t, "trouble", s.end(), &got)
+	require.Len(t, got.Items, 1)
+	b.DB.Exec(t, `UPDATE kuberewind.deltas_data SET digest = decode(md5('x'), 'hex') WHERE seq = 2`)
+	b.Watched(delta.Added, "pods", "other", "", crashes)
+	return b, s
+}
+
+// A version that cannot be read shows whether it is read again.
+func TestTroubleIsDerivedFromTheEarlierAnswerIfItStillHolds(t *testing.T) {
+	for name, test := range map[string]struct {
+		since   func(*testing.T, *timelinetest.Book)
+		derived bool
+	}{
+		"nothing but a delta": {func(*testing.T, *timelinetest.Book) {}, true},
+		"a gap":               {func(_ *testing.T, b *timelinetest.Book) { b.Commit(b.Interrupted("pods", "expired")) }, false},
+		"a restored record": {func(t *testing.T, b *timelinetest.Book) {
+			b.DB.Exec(t, `UPDATE kuberewind.batches SET digest = sha256('x') WHERE last_seq = 2`)
+		}, false},
+		"a delta of what cannot be read": {func(_ *testing.T, b *timelinetest.Book) {
+			b.Watched(delta.Updated, "pods", "web", `"labels":{"a":"b"},`, crashes)
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, s := broken(t)
+			test.since(t, b)
+			var got struct {
+				lacking
+				Items []trouble
+			}
+			s.ask(t, "trouble", url.Values{"at": {"now"}}, &got)
+			require.Equal(t, test.derived, got.kinds()["damaged"] == 0, "%v", got.Incomplete)
+			want := map[bool]int{true: 2, false: 1}
+			require.Len(t, got.Items, want[test.derived], "the one that cannot be read is not in a list that is rebuilt")
+		})
+	}
+}
+
+func TestTroubleDoesNotShowWhatWasErasedSince(t *testing.T) {
+	const leaked = "Hunter2IsThePassword"
+	b := timelinetest.NewBook(t)
+	b.List()
+	b.Watched(delta.Added, "things", "web", "", `,"status":{"conditions":[{"type":"Ready","status":"False","reason":"`+leaked+`"}]}`)
+	s := served(t, b.DB, time.Minute)
+	var got troubles
+	s.ask(t, "trouble", s.end(), &got)
+	require.Equal(t, leaked, got.named("web").Text)
+	_, err := erasure.Erase(t.Context(), s.database.Connect(t), erasure.Options{
+		Cluster: s.record.Cluster().Number, Value: []byte(leaked), Keyed: func(text []byte) []byte { return text }, Reason: "test", Recorder: "test", Version: "test",
+	})
+	require.NoError(t, err)
+	s.ask(t, "trouble", s.end(), &got)
+	require.Contains(t, got.named("web").Text, "erased")
+}
