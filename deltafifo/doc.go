@@ -42,8 +42,8 @@
 // The queue reads back what was written as there is room in memory, up to half of the bound. It stops spilling when all of the
 // spool is in memory again, and nothing of it has waited for long. The spool is empty when the last of that is committed.
 //
-// Before each commit, Committing notes in the spool's cursor up to where the commit takes the record. So a later process knows
-// exactly which entries are committed.
+// Each transaction writes its Offset: the number of the first entry behind it. So a later process knows exactly which entries
+// are committed, also if the outcome of the last commit is unknown.
 //
 // If the spool cannot be written, callers wait for room in memory. Each call that finds the queue full tries to spill again.
 // If the spool cannot be read back, Next returns the error, and the queue cannot be used any more: a new start goes on from

@@ -199,7 +199,7 @@ func (q *Queue) Done(n int) {
 		}
 		q.leaveLocked(q.held.head)
 	}
-	q.committedLocked(copies)
+	q.committedLocked(n, copies)
 	q.admitLocked()
 }
 

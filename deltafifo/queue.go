@@ -29,13 +29,11 @@ type Options struct {
 	Now func() time.Time
 
 	// Spool takes what does not fit into MaxBytes, as records that Codec makes; nil: what does not fit waits. Such a queue is drained by Next,
-	// and told of each commit by Committing.
+	// and each transaction writes its Offset.
 	Spool Spool
 	Codec Codec
 	// Left says of which streams the spool holds entries from a process before. They come first.
 	Left map[any]Spooled
-	// Mark is the mark of the last commit.
-	Mark []byte
 	// SpillAfter is for how long an entry may wait in memory only. Then SpillOverdue writes all that is held to the spool,
 	// too. Default: DefaultSpillAfter.
 	SpillAfter time.Duration

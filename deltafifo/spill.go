@@ -2,9 +2,7 @@ package deltafifo
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
-	"syscall"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -15,8 +13,8 @@ import (
 
 // Spool keeps records on disk, in order and numbered without a break, as package spool does.
 type Spool interface {
-	// Append adds a record whole, or not at all.
-	Append(record []byte) error
+	// Append adds a record whole, or not at all. Its index is Next, or a later one if the spool is empty.
+	Append(index uint64, record []byte) error
 	// Read gives the next record, valid until the next call. SeekTo sets the index at which Read goes on.
 	Read() (record []byte, ok bool, err error)
 	SeekTo(index uint64)
@@ -26,8 +24,6 @@ type Spool interface {
 	First() uint64
 	Next() uint64
 	Bytes() int64
-	// SetCursor notes what Queue.Committing says; it is on disk when the call returns.
-	SetCursor(done uint64, mark []byte, next uint64, nextMark []byte) error
 }
 
 // Codec makes a record of an entry, and back. Decode sets Stream and Bytes, too; its error wraps ErrRecord where the record is at fault.
@@ -51,8 +47,9 @@ type SpillEvent struct {
 	Bytes    int64
 }
 
-// spill is what a queue holds on disk. Held nodes that are also in the spool come before held nodes that are not. The oldest
-// of them is the spool's first record. Records that are not in memory come after all nodes.
+// spill is what a queue holds on disk. Each entry has a number, spooled or not, and a record's index is its entry's number.
+// Held nodes that are also in the spool come before held nodes that are not. The oldest of them is the spool's first record.
+// Records that are not in memory come after all nodes.
 type spill struct {
 	spool   Spool
 	codec   Codec
@@ -66,8 +63,7 @@ type spill struct {
 	broken  error
 	buffer  []byte
 
-	mark, nextMark []byte // what was committed last, and what is being committed
-	committing     int    // the entries of that
+	done uint64 // number of the oldest entry that is not committed
 
 	fifos     map[uint64]*FIFO // by the number in the records of this process
 	lastFIFO  uint64
@@ -79,12 +75,12 @@ type spill struct {
 const refillBytes = 32 << 20
 
 func (s *spill) begin(o *Options) {
-	s.spool, s.codec, s.observe, s.mark, s.after = o.Spool, o.Codec, o.OnSpill, o.Mark, o.SpillAfter
+	s.spool, s.codec, s.observe, s.after = o.Spool, o.Codec, o.OnSpill, o.SpillAfter
 	s.fifos = map[uint64]*FIFO{}
 	if s.observe == nil {
 		s.observe = func(SpillEvent) {}
 	}
-	s.recovered, s.reader = s.spool.Next(), s.spool.First()
+	s.recovered, s.reader, s.done = s.spool.Next(), s.spool.First(), s.spool.First()
 	s.spool.SeekTo(s.reader)
 	s.behind = int(s.spool.Next() - s.spool.First())
 	s.on = s.behind > 0
@@ -165,13 +161,6 @@ func (q *Queue) overdueLocked() bool {
 // spool after a crash can go on from there (I7). What is held stays in memory as well.
 func (q *Queue) beginSpillLocked() bool {
 	s := &q.spill
-	if s.copied == 0 {
-		first := s.spool.Next()
-		if err := s.spool.SetCursor(first, s.mark, first+uint64(s.committing), s.nextMark); err != nil {
-			q.spillFailedLocked(err)
-			return false
-		}
-	}
 	for n := q.held.head; n != nil; n = n.after {
 		if n.copied {
 			continue
@@ -187,7 +176,7 @@ func (q *Queue) beginSpillLocked() bool {
 	return true
 }
 
-// writeLocked appends n to the spool.
+// writeLocked appends n to the spool, behind all that is there.
 func (q *Queue) writeLocked(n *node) error {
 	s := &q.spill
 	number := uint64(0)
@@ -199,7 +188,7 @@ func (q *Queue) writeLocked(n *node) error {
 	s.buffer = append(s.buffer, n.key...)
 	var err error
 	if s.buffer, err = s.codec.AppendEntry(s.buffer, &n.entry); err == nil {
-		err = s.spool.Append(s.buffer)
+		err = s.spool.Append(s.done+uint64(s.copied+s.behind), s.buffer)
 	}
 	if err != nil {
 		q.spillFailedLocked(err)
@@ -349,37 +338,25 @@ func (f *FIFO) awaitMemoryLocked() error {
 	return nil
 }
 
-// Committing tells that the n oldest entries are about to be committed, and which mark will show that they are. If there is a
-// spool, it must be called before each commit. An error means that the cursor is not on disk. Do not commit then: a process
-// after a crash would take the entries for uncommitted (I7). A disk that has become read-only is no error, because it will
-// never take a cursor. The records stay where they are, and a process that finds them asks the record which of them it holds.
-func (q *Queue) Committing(n int, mark []byte) error {
+// Offset is the number of the first entry behind the n oldest ones, and whether any of those is in the spool. The numbers of
+// entries rise by one and are the indices of their records. A transaction that commits the n oldest entries writes that number
+// with them. A process that finds the spool after a crash releases what comes before it (I7).
+func (q *Queue) Offset(n int) (next uint64, spooled bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	s := &q.spill
-	s.committing, s.nextMark = n, mark
-	if s.copied == 0 {
-		return nil
-	}
-	first := s.spool.First()
-	err := s.spool.SetCursor(first, s.mark, first+uint64(n), mark)
-	if errors.Is(err, syscall.EROFS) {
-		q.spillFailedLocked(err)
-		return nil
-	}
-	return err
+	return q.spill.done + uint64(n), q.spill.copied > 0
 }
 
-// committedLocked lets go of the records of entries that have left.
-func (q *Queue) committedLocked(copies int) {
+// committedLocked lets go of the records of n entries that have left, of which so many had copies.
+func (q *Queue) committedLocked(n, copies int) {
 	s := &q.spill
+	s.done += uint64(n)
 	if s.spool == nil {
 		return
 	}
-	s.mark, s.nextMark, s.committing = s.nextMark, nil, 0
 	if copies > 0 {
 		s.copied -= copies
-		if err := s.spool.Release(s.spool.First() + uint64(copies)); err != nil {
+		if err := s.spool.Release(s.done); err != nil {
 			q.spillFailedLocked(err)
 		}
 	}

@@ -79,32 +79,33 @@ func spilling(t require.TestingT, dir string, maxBytes int64, events *[]SpillEve
 	}}), s
 }
 
-// database is where batches are committed, under marks.
+// database is where batches are committed. It notes with each the offset of the spool.
 type database struct {
 	rows []string
-	mark []byte
+	next uint64
 }
 
-// commitNext moves a batch as the pump does, and dies at one of three points.
+// commitNext moves a batch as the pump does, and dies at one of four points.
 func (d *database) commitNext(t require.TestingT, q *Queue, most, diesAt int) {
 	if q.Stats().Entries == 0 && q.Stats().Spooled == 0 {
 		return
 	}
 	batch, err := q.Next(background(), most, 0, 0)
 	require.NoError(t, err)
-	mark := append(bytes.Clone(d.mark), 1)
-	if len(mark) > 40 {
-		mark = fmt.Appendf(nil, "mark %d", len(d.rows)+len(batch))
-	}
-	require.NoError(t, q.Committing(len(batch), mark))
+	next, _ := q.Offset(len(batch))
 	if diesAt == 1 {
 		return
 	}
 	for _, e := range batch {
 		d.rows = append(d.rows, e.Position)
 	}
-	d.mark = mark
+	d.next = next
 	if diesAt == 2 {
+		return
+	}
+	if diesAt == 3 { // It is committed, the process does not know yet, and a spill begins.
+		q.spill.after = 0
+		q.SpillOverdue()
 		return
 	}
 	q.Done(len(batch))
@@ -133,7 +134,7 @@ func TestWhatIsSpooledFollowsWhatIsCommittedWheneverTheProcessDies(t *testing.T)
 				q.SpillOverdue()
 				q.spill.after = DefaultSpillAfter
 			case "die":
-				d.commitNext(rt, q, 3, rapid.IntRange(0, 2).Draw(rt, "at"))
+				d.commitNext(rt, q, 3, rapid.IntRange(0, 3).Draw(rt, "at"))
 				require.NoError(rt, s.Close())
 				q, s, served = reborn(rt, dir, time.Now, &d)
 				f = q.FIFO(FIFOOptions{Stream: "a"})
@@ -156,15 +157,9 @@ func reborn(t require.TestingT, dir string, clock func() time.Time, d *database)
 	require.NoError(t, err)
 	codec := numberedCodec{map[string]any{"a": "a"}}
 	served = len(d.rows)
-	o := Options{MaxBytes: 2000, Now: clock, Spool: s, Codec: codec, Mark: d.mark, Left: map[any]Spooled{}}
+	o := Options{MaxBytes: 2000, Now: clock, Spool: s, Codec: codec, Left: map[any]Spooled{}}
+	require.NoError(t, s.Release(d.next))
 	if s.First() < s.Next() {
-		from := s.Cursor().Done
-		if len(s.Cursor().NextMark) > 0 && bytes.Equal(s.Cursor().NextMark, d.mark) {
-			from = s.Cursor().Next
-		} else {
-			require.True(t, bytes.Equal(s.Cursor().Mark, d.mark), "the cursor says where the record is")
-		}
-		require.NoError(t, s.Release(from))
 		left := Spooled{}
 		for s.SeekTo(s.First()); ; left.Entries++ {
 			record, ok, err := s.Read()
@@ -289,24 +284,21 @@ func TestWhatWaitsForLongStaysInMemoryWhereTheDiskTakesNothing(t *testing.T) {
 // failingSpool is a disk that does not take what is written.
 type failingSpool struct {
 	Spool
-	full   atomic.Bool
-	cursor error
+	full    atomic.Bool
+	release error
 }
 
-func (s *failingSpool) SetCursor(done uint64, mark []byte, next uint64, nextMark []byte) error {
-	if s.cursor != nil {
-		return s.cursor
-	}
-	return s.Spool.SetCursor(done, mark, next, nextMark)
+func (s *failingSpool) Release(before uint64) error {
+	return errors.Join(s.Spool.Release(before), s.release)
 }
 
 var errDisk = errors.New("no space left on device")
 
-func (s *failingSpool) Append(record []byte) error {
+func (s *failingSpool) Append(index uint64, record []byte) error {
 	if s.full.Load() {
 		return errDisk
 	}
-	return s.Spool.Append(record)
+	return s.Spool.Append(index, record)
 }
 
 func TestADiskThatIsFullHoldsTheWatchesBackUntilItHasRoomAgain(t *testing.T) {
@@ -368,8 +360,8 @@ func TestADiskThatStaysFullStillLetsTheQueueDrain(t *testing.T) {
 	}
 }
 
-// A disk that has become read-only never takes a cursor: what it holds is written all the same.
-func TestAReadOnlyDiskIsDrained(t *testing.T) {
+// What is committed leaves, though nothing can be removed from the disk.
+func TestADiskThatTurnsReadOnlyIsDrained(t *testing.T) {
 	working, err := spool.Open(spool.Options{Dir: t.TempDir(), MaxBytes: 1 << 20})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, working.Close()) }()
@@ -380,18 +372,34 @@ func TestAReadOnlyDiskIsDrained(t *testing.T) {
 	for i := range 10 {
 		require.NoError(t, a.Add(number(i+1, "x")))
 	}
-	disk.cursor = errDisk
-	batch, err := q.Next(background(), 2, 0, 0)
-	require.NoError(t, err)
-	require.ErrorIs(t, q.Committing(len(batch), []byte("mark")), errDisk)
-	q.Requeue()
-	disk.cursor = fmt.Errorf("spool: %w", syscall.EROFS)
+	disk.release = syscall.EROFS
 	var d database
 	for len(d.rows) < 10 {
 		d.commitNext(t, q, 4, 0)
 	}
+	require.Equal(t, uint64(10), d.next)
 	require.ErrorIs(t, events[1].Err, syscall.EROFS)
 	require.NoError(t, events[len(events)-1].Err, "nothing waits any more")
+}
+
+func TestTheOffsetCountsEntriesThatWereNeverSpooled(t *testing.T) {
+	q, s := spilling(t, t.TempDir(), 1<<20, nil)
+	defer func() { require.NoError(t, s.Close()) }()
+	f := q.FIFO(FIFOOptions{Stream: "a"})
+	var d database
+	for i := range 6 {
+		require.NoError(t, f.Add(number(i+1, "x")))
+	}
+	d.commitNext(t, q, 2, 0)
+	next, spooled := q.Offset(3)
+	require.Equal(t, uint64(5), next)
+	require.False(t, spooled)
+	q.spill.after = 0
+	q.SpillOverdue()
+	require.Equal(t, uint64(2), s.First(), "the index of a record is the number of its entry")
+	next, spooled = q.Offset(3)
+	require.Equal(t, uint64(5), next)
+	require.True(t, spooled)
 }
 
 // What a list is compared with may be on disk: the list waits until it is in memory, and what is spilled meanwhile is known.
@@ -435,7 +443,6 @@ func TestAListIsComparedWithWhatWasSpilled(t *testing.T) {
 		case e.Delta.Type == cache.Sync:
 			kinds = append(kinds, "sync")
 		}
-		require.NoError(t, q.Committing(1, []byte("m")))
 		q.Done(1)
 	}
 	want := []string{"sync", "sync", "sync", "sync", "sync"}
@@ -465,7 +472,6 @@ func TestAClosedQueueLeavesOnDiskWhatIsThere(t *testing.T) {
 			break
 		}
 		require.NoError(t, err)
-		require.NoError(t, q.Committing(len(batch), []byte{byte(handed)}))
 		q.Done(len(batch))
 		handed++
 	}

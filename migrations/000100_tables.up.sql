@@ -32,7 +32,9 @@ CREATE TABLE kuberewind.heads (
     seq         bigint      NOT NULL,
     batch       bigint      NOT NULL,
     digest      bytea       NOT NULL,
-    observed_at timestamptz NOT NULL
+    observed_at timestamptz NOT NULL,
+    spool       bytea,
+    spool_next  bigint
 ) WITH (fillfactor = 10); -- updated by every commit: the free space keeps the versions of a row on its page
 COMMENT ON TABLE kuberewind.heads IS 'Where each cluster''s record ends. Every commit moves this row first, by compare-and-swap on epoch, seq and batch (I1).';
 COMMENT ON COLUMN kuberewind.heads.cluster IS 'The cluster, as in clusters.';
@@ -41,6 +43,8 @@ COMMENT ON COLUMN kuberewind.heads.seq IS 'seq of the last delta.';
 COMMENT ON COLUMN kuberewind.heads.batch IS 'Number of the last commit.';
 COMMENT ON COLUMN kuberewind.heads.digest IS 'Digest of the last batch, to which the next one is chained.';
 COMMENT ON COLUMN kuberewind.heads.observed_at IS 'observed_at of the last commit: the recorder was watching until then.';
+COMMENT ON COLUMN kuberewind.heads.spool IS 'Identity of the spool of the recorder that committed last (I7). NULL without a spool, and after an erasure.';
+COMMENT ON COLUMN kuberewind.heads.spool_next IS 'Index of the first entry of that spool that is not on record.';
 
 CREATE TABLE kuberewind.epochs (
     cluster    integer     NOT NULL,

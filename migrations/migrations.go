@@ -58,9 +58,9 @@ func Latest() int {
 	return latest
 }
 
-// ask reads the version, and whether the schema has the column lives.owners: the last that its files got before they were released.
+// ask reads the version, and whether the schema has the column heads.spool: the last that its files got before they were released.
 const ask = `SELECT kuberewind.schema_version(),
-	EXISTS (SELECT FROM pg_catalog.pg_attribute WHERE attrelid = pg_catalog.to_regclass('kuberewind.lives') AND attname = 'owners')`
+	EXISTS (SELECT FROM pg_catalog.pg_attribute WHERE attrelid = pg_catalog.to_regclass('kuberewind.heads') AND attname = 'spool')`
 
 // Version returns the version of the schema in the database, 0 if there is none. The error is ErrUnreleased for an early form of a version.
 func Version(ctx context.Context, db Querier) (int, error) {

@@ -80,7 +80,7 @@ func TestAMigrationOfADevelopmentBuildThatEndsMeanwhileIsRefusedToo(t *testing.T
 // Development builds changed the files of schemas 100 to 105 until they were released.
 func TestAnEarlyFormOfTheSchemaIsRefused(t *testing.T) {
 	url, conn := migrated(t)
-	run(t, conn, "DROP VIEW kuberewind.recorders; ALTER TABLE kuberewind.lives DROP COLUMN owners CASCADE")
+	run(t, conn, "ALTER TABLE kuberewind.heads DROP COLUMN spool")
 	definitions := definitionsOf(t, conn)
 	for name, err := range map[string]error{
 		"Check":        migrations.Check(t.Context(), conn),

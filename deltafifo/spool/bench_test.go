@@ -15,7 +15,7 @@ func BenchmarkAppendAndRead(b *testing.B) {
 	record := []byte(strings.Repeat(fmt.Sprintf(`{"name":"%x","image":"registry.example.com/app:%d"}`, 0xfeed, 42), 80))
 	b.SetBytes(int64(len(record)))
 	for b.Loop() {
-		require.NoError(b, s.Append(record))
+		require.NoError(b, s.Append(s.Next(), record))
 		_, ok, err := s.Read()
 		require.True(b, ok)
 		require.NoError(b, err)

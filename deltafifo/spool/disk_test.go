@@ -40,24 +40,22 @@ func TestADiskThatIsFullTakesNothingFromWhatIsThereAndGoesOnWhenItHasRoom(t *tes
 	var err error
 	for err == nil {
 		record := noise(t, 10<<10)
-		if err = s.Append([]byte(record)); err == nil {
+		if err = s.Append(s.Next(), []byte(record)); err == nil {
 			want = append(want, record)
 		}
 	}
 	require.ErrorIs(t, err, syscall.ENOSPC)
 	require.Greater(t, len(want), 50)
-	require.NoError(t, s.SetCursor(0, []byte("mark"), 7, []byte("next")), "the cursor has its room")
 	require.NoError(t, s.Close())
 
 	s = open(t, o)
 	defer func() { require.NoError(t, s.Close()) }()
 	require.Empty(t, s.Aside())
-	require.Equal(t, Cursor{Mark: []byte("mark"), Next: 7, NextMark: []byte("next")}, s.Cursor())
 	require.Equal(t, want, rest(t, s))
-	require.ErrorIs(t, s.Append([]byte(noise(t, 100<<10))), syscall.ENOSPC)
+	require.ErrorIs(t, s.Append(s.Next(), []byte(noise(t, 100<<10))), syscall.ENOSPC)
 	require.NoError(t, s.Release(uint64(len(want)-5)))
 	more := noise(t, 100<<10)
-	require.NoError(t, s.Append([]byte(more)))
+	require.NoError(t, s.Append(s.Next(), []byte(more)))
 	s.SeekTo(s.First())
 	require.Equal(t, append(want[len(want)-5:], more), rest(t, s))
 }
@@ -74,7 +72,6 @@ func TestWhatIsOnADiskThatIsReadOnlyCanBeReadAsOftenAsItIsOpened(t *testing.T) {
 	o := Options{Dir: disk(t, ""), SegmentBytes: 200}
 	s := open(t, o)
 	all := fill(t, s, 0, 30)
-	require.NoError(t, s.SetCursor(3, []byte("a"), 5, nil))
 	last := s.last()
 	require.NoError(t, s.Close())
 	require.NoError(t, os.Truncate(last.path, last.size-1), "torn, and it cannot be cut")
@@ -83,12 +80,10 @@ func TestWhatIsOnADiskThatIsReadOnlyCanBeReadAsOftenAsItIsOpened(t *testing.T) {
 	o.ReadOnly = true
 	for range 2 {
 		s = open(t, o)
-		require.Equal(t, uint64(3), s.Cursor().Done)
 		require.Equal(t, all[:29], rest(t, s))
 		require.NoError(t, s.Release(20))
 		require.Equal(t, uint64(20), s.First())
-		require.ErrorIs(t, s.Append([]byte("more")), syscall.EROFS)
-		require.ErrorIs(t, s.SetCursor(4, nil, 4, nil), syscall.EROFS)
+		require.ErrorIs(t, s.Append(s.Next(), []byte("more")), syscall.EROFS)
 		require.NoError(t, s.Release(29))
 		require.Equal(t, s.Next(), s.First())
 		_, err = s.SetAside()
@@ -99,15 +94,15 @@ func TestWhatIsOnADiskThatIsReadOnlyCanBeReadAsOftenAsItIsOpened(t *testing.T) {
 
 func TestASegmentThatCannotBeSyncedHasNoSuccessor(t *testing.T) {
 	s := open(t, Options{Dir: t.TempDir(), SegmentBytes: 1})
-	require.NoError(t, s.Append([]byte("a")))
+	require.NoError(t, s.Append(s.Next(), []byte("a")))
 	whole := s.file
 	broken, err := os.Open(whole.Name())
 	require.NoError(t, err)
 	require.NoError(t, broken.Close()) // a file of which nothing is synced
 	s.file = broken
-	require.ErrorIs(t, s.Append([]byte("b")), os.ErrClosed)
+	require.ErrorIs(t, s.Append(s.Next(), []byte("b")), os.ErrClosed)
 	require.Len(t, s.segments, 1)
 	s.file = whole
-	require.NoError(t, s.Append([]byte("b")))
+	require.NoError(t, s.Append(s.Next(), []byte("b")))
 	require.Len(t, s.segments, 2)
 }

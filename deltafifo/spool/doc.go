@@ -13,9 +13,8 @@
 //     moved to a folder of its own, and never deleted.
 //   - The bound holds: Append refuses, with ErrFull, a record with which the files would be larger than MaxBytes.
 //   - A failed Append leaves nothing behind: the half-written record is cut, and the next Append tries again.
-//   - The cursor says up to where the records are released, under which mark. It has a file of fixed size that is made with
-//     the spool, so a full disk does not stop it. It is written in place, into two slots in turn, and synced. A write that
-//     is cut leaves the previous cursor.
+//   - The owner numbers the records, without a break. An empty spool may go on at any later index. What was released is not
+//     noted on disk: the owner keeps the index elsewhere, and releases again after Open.
 //   - One process has a folder at a time, or several that only read it (flock).
 //
 // # What it rejects, and why
@@ -33,9 +32,10 @@
 //
 // # Files
 //
-// The folder has the files lock and cursor, and one file for each segment, named by the index of its first record. A segment
-// begins with a header: magic, the index, the owner's header, and a checksum of these. Then come records: length, CRC-32C, and
-// the record, compressed with S2. Length and checksum are 4 bytes each, little-endian; the checksum covers the length, too.
+// The folder has the file lock, and one file for each segment, named by the index of its first record. A segment begins with a
+// header: magic, that index, the index with which the spool began when it was last empty, the owner's header, and a checksum of
+// these. The header is synced before the first record. Then come records: length, CRC-32C, and the record, compressed with S2.
+// Length and checksum are 4 bytes each, little-endian; the checksum covers the length, too.
 //
 // # Goroutines
 //

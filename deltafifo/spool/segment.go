@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	magic      = "kwspool1"
+	magic      = "kwspool2"
 	suffix     = ".seg"
 	recordHead = 8
 	// maxHeader and maxRecord bound what is believed of a length that is read.
@@ -35,25 +35,30 @@ var (
 type segment struct {
 	path       string
 	header     []byte
+	begun      uint64 // index with which the spool began when it was last empty
 	first, end uint64 // indices of its records
 	size       int64  // up to its last whole record
 }
 
-func headerSize(header []byte) int { return len(magic) + 8 + 4 + len(header) + 4 }
+// fixedHead is the size of magic, two indices, and the length of the owner's header.
+const fixedHead = len(magic) + 8 + 8 + 4
+
+func headerSize(header []byte) int { return fixedHead + len(header) + 4 }
 
 func segmentPath(dir string, first uint64) string {
 	return filepath.Join(dir, fmt.Sprintf("%020d%s", first, suffix))
 }
 
 // create begins a segment. After an error there is no file.
-func create(dir string, first uint64, header []byte) (*segment, *os.File, error) {
-	s := &segment{path: segmentPath(dir, first), header: header, first: first, end: first, size: int64(headerSize(header))}
+func create(dir string, begun, first uint64, header []byte) (*segment, *os.File, error) {
+	s := &segment{path: segmentPath(dir, first), header: header, begun: begun, first: first, end: first, size: int64(headerSize(header))}
 	file, err := os.OpenFile(s.path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return nil, nil, err
 	}
 	head := append(make([]byte, 0, s.size), magic...)
 	head = binary.LittleEndian.AppendUint64(head, first)
+	head = binary.LittleEndian.AppendUint64(head, begun)
 	head = binary.LittleEndian.AppendUint32(head, uint32(len(header)))
 	head = append(head, header...)
 	head = binary.LittleEndian.AppendUint32(head, crc32.Checksum(head, castagnoli))
@@ -101,7 +106,7 @@ func (s *segment) open() (*reader, error) {
 		return nil, err
 	}
 	r := &reader{segment: s, file: file, in: bufio.NewReaderSize(file, 256<<10)}
-	if _, _, err := r.head(); err != nil {
+	if err := r.head(new(segment)); err != nil {
 		r.close()
 		return nil, err
 	}
@@ -110,25 +115,27 @@ func (s *segment) open() (*reader, error) {
 
 func (r *reader) close() { _ = r.file.Close() }
 
-// head reads the header of a segment.
-func (r *reader) head() (first uint64, header []byte, err error) {
-	fixed := make([]byte, len(magic)+12)
+// head reads the header of a segment: its first index, with which the spool began, and the owner's header.
+func (r *reader) head(into *segment) error {
+	fixed := make([]byte, fixedHead)
 	if _, err := io.ReadFull(r.in, fixed); err != nil {
-		return 0, nil, damaged(err)
+		return damaged(err)
 	}
-	length := binary.LittleEndian.Uint32(fixed[len(magic)+8:])
+	length := binary.LittleEndian.Uint32(fixed[fixedHead-4:])
 	if !bytes.HasPrefix(fixed, []byte(magic)) || length > maxHeader {
-		return 0, nil, errDamaged
+		return errDamaged
 	}
 	rest := make([]byte, length+4)
 	if _, err := io.ReadFull(r.in, rest); err != nil {
-		return 0, nil, damaged(err)
+		return damaged(err)
 	}
-	header = rest[:length]
-	if checksum(fixed, header) != binary.LittleEndian.Uint32(rest[length:]) {
-		return 0, nil, errDamaged
+	into.header = rest[:length]
+	if checksum(fixed, into.header) != binary.LittleEndian.Uint32(rest[length:]) {
+		return errDamaged
 	}
-	return binary.LittleEndian.Uint64(fixed[len(magic):]), header, nil
+	into.first = binary.LittleEndian.Uint64(fixed[len(magic):])
+	into.begun = binary.LittleEndian.Uint64(fixed[len(magic)+8:])
+	return nil
 }
 
 // next gives the next record, compressed. It is io.EOF where the file ends between two records, and errDamaged where what comes is no
@@ -213,14 +220,15 @@ func (s *segment) scan() error {
 
 // read reads the header and all records.
 func (s *segment) read(r *reader) error {
-	first, header, err := r.head()
-	if err == nil && first != s.first {
+	head := new(segment)
+	err := r.head(head)
+	if err == nil && head.first != s.first {
 		err = errDamaged
 	}
 	if err != nil {
 		return err
 	}
-	s.header, s.end, s.size = header, first, int64(headerSize(header))
+	s.header, s.begun, s.end, s.size = head.header, head.begun, s.first, int64(headerSize(head.header))
 	for {
 		packed, err := r.next()
 		if errors.Is(err, io.EOF) {

@@ -3,6 +3,7 @@ package spool
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -38,10 +39,10 @@ type Options struct {
 	SegmentBytes int64
 	// SyncEvery is how long a record may be unsynced while others are appended. Default: DefaultSyncEvery.
 	SyncEvery time.Duration
-	// Header is written at the beginning of each segment: whose records these are.
+	// Header is written at the beginning of each segment: whose records these are. If Open finds segments, theirs goes on.
 	Header []byte
 	// ReadOnly changes nothing in the folder, so that a spool on a read-only disk can be read. What would have to be written
-	// is an error that wraps syscall.EROFS. What is released is there again at the next Open.
+	// is an error that wraps syscall.EROFS. Released records are there again at the next Open.
 	ReadOnly bool
 	// Shared is for who only reads: others who do may have the folder at the same time, and nobody else.
 	Shared bool
@@ -52,13 +53,10 @@ type Spool struct {
 	o    Options
 	lock *flock.Flock
 
-	cursorFile *os.File
-	cursor     Cursor
-	generation uint64
-
 	segments []*segment // in order; the last one is appended to
 	file     *os.File   // of the last segment, nil if there is none that can be appended to
 	bytes    int64
+	begun    uint64 // index with which it began when it was last empty
 	released uint64
 	next     uint64 // index of the next record
 	synced   time.Time
@@ -117,19 +115,14 @@ func (s *Spool) take() error {
 }
 
 func (s *Spool) open() error {
-	if err := s.openCursor(); err != nil {
-		return err
-	}
 	if err := s.recover(); err != nil {
 		return err
 	}
-	s.next = max(s.cursor.Done, s.cursor.Next)
-	if n := len(s.segments); n > 0 {
-		s.next = s.segments[n-1].end
-		s.released, s.read = s.segments[0].first, s.segments[0].first
-		return nil
+	if len(s.segments) > 0 {
+		first := s.segments[0]
+		s.o.Header, s.begun, s.released, s.read = first.header, first.begun, first.first, first.first
+		s.next = s.last().end
 	}
-	s.released, s.read = s.next, s.next
 	return nil
 }
 
@@ -141,20 +134,23 @@ func (s *Spool) Close() error {
 		errs = append(errs, s.file.Sync(), s.file.Close())
 		s.file = nil
 	}
-	if s.cursorFile != nil {
-		errs = append(errs, s.cursorFile.Close())
-		s.cursorFile = nil
-	}
 	return errors.Join(append(errs, s.lock.Close())...)
 }
 
-// Header is the owner's header of the oldest segment, nil where there is none.
-func (s *Spool) Header() []byte {
-	if len(s.segments) == 0 {
-		return nil
+// Header is the owner's header, which each segment has.
+func (s *Spool) Header() []byte { return s.o.Header }
+
+// Renew gives an empty spool another header.
+func (s *Spool) Renew(header []byte) error {
+	if len(s.segments) > 0 {
+		return errors.New("spool: another header for a spool that is not empty")
 	}
-	return s.segments[0].header
+	s.o.Header = header
+	return nil
 }
+
+// Begun is the index of the record with which the spool began when it was last empty. It may be released, or missing.
+func (s *Spool) Begun() uint64 { return s.begun }
 
 // First is the index of the oldest record that is not released, Next that of the next one to be appended.
 func (s *Spool) First() uint64 { return s.released }
@@ -168,10 +164,19 @@ func (s *Spool) Bytes() int64 { return s.bytes }
 // Aside is the folder into which Open, or SetAside, has moved what could not be used; empty if there was nothing.
 func (s *Spool) Aside() string { return s.asideDir }
 
-// Append adds a record. After an error it is as if it had not been called.
-func (s *Spool) Append(record []byte) (err error) {
+// Append adds a record under the index Next, or under a later one if the spool is empty. After an error it is as if it had
+// not been called.
+func (s *Spool) Append(index uint64, record []byte) (err error) {
 	if s.o.ReadOnly {
 		return fmt.Errorf("spool: append: %w", syscall.EROFS)
+	}
+	if index >= s.next && s.released == s.next {
+		if err := s.Release(index); err != nil { // An earlier try could not delete all of it.
+			return err
+		}
+	}
+	if index != s.next && (index < s.next || len(s.segments) > 0) {
+		return fmt.Errorf("spool: append record %d where record %d is the next", index, s.next)
 	}
 	s.packed = s2.Encode(s.packed[:cap(s.packed)], record)
 	size := int64(recordHead + len(s.packed))
@@ -181,7 +186,7 @@ func (s *Spool) Append(record []byte) (err error) {
 	if s.bytes+size > s.o.MaxBytes {
 		return ErrFull
 	}
-	if err := s.rotate(); err != nil {
+	if err := s.rotate(index); err != nil {
 		return fmt.Errorf("spool: begin a segment: %w", err)
 	}
 	last := s.last()
@@ -211,8 +216,8 @@ func (s *Spool) syncSometimes() {
 	}
 }
 
-// rotate begins a segment where there is none, or the last one is full.
-func (s *Spool) rotate() error {
+// rotate begins a segment with the index where there is none, or the last one is full.
+func (s *Spool) rotate(index uint64) error {
 	if s.file != nil && s.last().size < s.o.SegmentBytes {
 		return nil
 	}
@@ -222,16 +227,23 @@ func (s *Spool) rotate() error {
 			return err
 		}
 	}
-	begun, file, err := create(s.o.Dir, s.next, s.o.Header)
+	begun := s.begun
+	if len(s.segments) == 0 {
+		begun = index
+	}
+	made, file, err := create(s.o.Dir, begun, index, s.o.Header)
 	if err != nil {
 		return err
 	}
 	if s.file != nil {
 		_ = s.file.Close()
 	}
+	if len(s.segments) == 0 {
+		s.begun, s.released, s.read, s.next = index, index, index, index
+	}
 	s.file = file
-	s.segments = append(s.segments, begun)
-	s.bytes += begun.size
+	s.segments = append(s.segments, made)
+	s.bytes += made.size
 	return nil
 }
 
@@ -286,31 +298,36 @@ func (s *Spool) SeekTo(index uint64) {
 }
 
 // Release gives up the records before the index. Segments of which nothing is left are deleted; when nothing at all is left, the
-// spool takes no room.
+// spool takes no room. If the index is beyond Next, the spool goes on there: a power cut took records that nobody needs.
 func (s *Spool) Release(before uint64) error {
-	s.released = max(s.released, min(before, s.next))
+	s.next = max(s.next, before)
+	s.released = max(s.released, before)
 	s.read = max(s.read, s.released)
-	var errs []error
 	for len(s.segments) > 0 && s.segments[0].end <= s.released && (len(s.segments) > 1 || s.released == s.next) {
-		errs = append(errs, s.removeFirst())
+		if err := s.removeFirst(); err != nil {
+			return fmt.Errorf("spool: release: %w", err)
+		}
 	}
-	return errors.Join(errs...)
+	return nil
 }
 
+// removeFirst leaves a segment that cannot be deleted where it is: a later run of records would not follow it.
 func (s *Spool) removeFirst() error {
 	first := s.segments[0]
+	if !s.o.ReadOnly {
+		if err := os.Remove(first.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
 	if s.reading != nil && s.reading.segment == first {
 		s.endReading()
 	}
-	var err error
-	if len(s.segments) == 1 && s.file != nil {
-		err = s.file.Close()
-		s.file = nil
-	}
 	s.segments = s.segments[1:]
 	s.bytes -= first.size
-	if s.o.ReadOnly {
-		return err
+	if len(s.segments) > 0 || s.file == nil {
+		return nil
 	}
-	return errors.Join(err, os.Remove(first.path))
+	file := s.file
+	s.file = nil
+	return file.Close()
 }

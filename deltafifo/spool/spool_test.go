@@ -42,7 +42,7 @@ func rest(t require.TestingT, s *Spool) []string {
 func fill(t require.TestingT, s *Spool, from, to int) (all []string) {
 	for i := from; i < to; i++ {
 		all = append(all, fmt.Sprintf("record %d %s", i, strings.Repeat("x", i%37)))
-		require.NoError(t, s.Append([]byte(all[len(all)-1])))
+		require.NoError(t, s.Append(s.Next(), []byte(all[len(all)-1])))
 	}
 	return all
 }
@@ -71,10 +71,8 @@ func TestWhatWasAcceptedIsThereAfterTheProcessHasDied(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, Options{Dir: dir, SegmentBytes: 300})
 	all := fill(t, s, 0, 40)
-	require.NoError(t, s.SetCursor(3, []byte("a"), 5, []byte("b")))
 	died(t, s)
 	s = open(t, Options{Dir: dir, SegmentBytes: 300})
-	require.Equal(t, Cursor{Done: 3, Mark: []byte("a"), Next: 5, NextMark: []byte("b")}, s.Cursor())
 	require.Equal(t, all, rest(t, s))
 	require.Empty(t, s.Aside())
 	require.Equal(t, fill(t, s, 40, 45), rest(t, s), "it goes on behind")
@@ -87,7 +85,6 @@ func died(t require.TestingT, s *Spool) {
 	if s.file != nil {
 		require.NoError(t, s.file.Close())
 	}
-	require.NoError(t, s.cursorFile.Close())
 	require.NoError(t, s.lock.Close())
 }
 
@@ -237,13 +234,13 @@ func TestTheBoundHoldsAndRoomComesBack(t *testing.T) {
 	n := 0
 	var err error
 	for ; err == nil; n++ {
-		err = s.Append([]byte(fmt.Sprint("a record with a number: ", n)))
+		err = s.Append(s.Next(), []byte(fmt.Sprint("a record with a number: ", n)))
 		require.LessOrEqual(t, s.Bytes(), int64(300))
 	}
 	require.ErrorIs(t, err, ErrFull)
 	require.Len(t, rest(t, s), n-1)
 	require.NoError(t, s.Release(s.segments[0].end))
-	require.NoError(t, s.Append([]byte("again")))
+	require.NoError(t, s.Append(s.Next(), []byte("again")))
 	require.Equal(t, []string{"again"}, rest(t, s))
 }
 
@@ -253,11 +250,11 @@ func TestRoomComesBackWhileASmallSpoolIsReadNotOnlyWhenItIsEmpty(t *testing.T) {
 	defer func() { require.NoError(t, s.Close()) }()
 	var err error
 	for err == nil {
-		err = s.Append([]byte(noise(t, 10<<10)))
+		err = s.Append(s.Next(), []byte(noise(t, 10<<10)))
 	}
 	require.ErrorIs(t, err, ErrFull)
 	require.NoError(t, s.Release(s.Next()/4))
-	require.NoError(t, s.Append([]byte(noise(t, 10<<10))))
+	require.NoError(t, s.Append(s.Next(), []byte(noise(t, 10<<10))))
 }
 
 func TestAFailedAppendLeavesNothingBehind(t *testing.T) {
@@ -268,7 +265,7 @@ func TestAFailedAppendLeavesNothingBehind(t *testing.T) {
 	var err error
 	s.file, err = os.Open(s.last().path) // as on a disk that has become read-only
 	require.NoError(t, err)
-	require.Error(t, s.Append([]byte("lost")))
+	require.Error(t, s.Append(s.Next(), []byte("lost")))
 	require.NoError(t, s.file.Close())
 	s.file = writable
 	all = append(all, fill(t, s, 5, 8)...)
@@ -289,7 +286,7 @@ func TestThoseWhoReadShareTheFolderAndAWriterIsToldOfThem(t *testing.T) {
 	o := Options{Dir: t.TempDir(), MaxBytes: 1 << 20}
 	writer, err := Open(o)
 	require.NoError(t, err)
-	require.NoError(t, writer.Append([]byte("a")))
+	require.NoError(t, writer.Append(writer.Next(), []byte("a")))
 	reading := Options{Dir: o.Dir, ReadOnly: true, Shared: true}
 	_, err = Open(reading)
 	require.ErrorIs(t, err, ErrLocked)
@@ -312,22 +309,52 @@ func TestThoseWhoReadShareTheFolderAndAWriterIsToldOfThem(t *testing.T) {
 	require.NoError(t, writer.Close())
 }
 
-func TestACursorThatIsCutLeavesTheOneBefore(t *testing.T) {
-	dir := t.TempDir()
-	s := open(t, Options{Dir: dir})
-	for i := range uint64(5) {
-		require.NoError(t, s.SetCursor(i, []byte{byte(i)}, i+1, []byte{byte(i + 1)}))
-	}
-	torn := int64(s.generation%2) * slotBytes
+// The owner numbers its entries, whether they are spooled or not.
+func TestAnEmptySpoolGoesOnAtALaterIndexAndOneThatHoldsSomethingDoesNot(t *testing.T) {
+	o := Options{Dir: t.TempDir(), SegmentBytes: 200, Header: []byte("mine")}
+	s := open(t, o)
+	require.NoError(t, s.Append(7, []byte("a")))
+	require.Equal(t, uint64(7), s.First())
+	require.ErrorContains(t, s.Append(7, []byte("again")), "append record 7 where record 8 is the next")
+	require.ErrorContains(t, s.Append(9, []byte("b")), "append record 9 where record 8 is the next")
+	all := append([]string{"a"}, fill(t, s, 8, 30)...)
+	require.NoError(t, s.Release(20))
+	require.Equal(t, uint64(7), s.Begun())
 	died(t, s)
-	file, err := os.OpenFile(filepath.Join(dir, "cursor"), os.O_RDWR, 0)
-	require.NoError(t, err)
-	_, err = file.WriteAt(make([]byte, 100), torn+7)
-	require.NoError(t, err)
-	require.NoError(t, file.Close())
-	s = open(t, Options{Dir: dir})
-	require.Equal(t, Cursor{Done: 3, Mark: []byte{3}, Next: 4, NextMark: []byte{4}}, s.Cursor())
+
+	s = open(t, o)
+	require.Equal(t, uint64(7), s.Begun(), "though its first records are gone")
+	require.NoError(t, s.Release(25))
+	require.Equal(t, all[18:], rest(t, s))
+	require.Error(t, s.Renew([]byte("another's")), "it holds records under the first header")
+	require.NoError(t, s.Release(40), "a power cut may have taken what was released")
+	require.Equal(t, uint64(40), s.Next())
+	require.NoError(t, s.Renew([]byte("another's")))
+	require.NoError(t, s.Append(45, []byte("c")))
 	require.NoError(t, s.Close())
+
+	s = open(t, o)
+	defer func() { require.NoError(t, s.Close()) }()
+	require.Equal(t, []byte("another's"), s.Header(), "the header of what is there goes on")
+	require.Equal(t, uint64(45), s.Begun())
+	require.Equal(t, []string{"c"}, rest(t, s))
+}
+
+// What follows another run of records without belonging to it would be set aside at the next start.
+func TestNothingIsAppendedBehindASegmentThatCannotBeDeleted(t *testing.T) {
+	s := open(t, Options{Dir: t.TempDir()})
+	defer func() { require.NoError(t, s.Close()) }()
+	fill(t, s, 0, 3)
+	stuck := s.last().path
+	require.NoError(t, os.Rename(stuck, stuck+".kept"))
+	require.NoError(t, os.MkdirAll(filepath.Join(stuck, "a folder is not removed"), 0o700))
+	require.Error(t, s.Release(3))
+	require.Equal(t, uint64(3), s.First())
+	require.Error(t, s.Append(5, []byte("lost")))
+	require.NoError(t, os.RemoveAll(stuck))
+	require.NoError(t, s.Append(5, []byte("a")))
+	require.Equal(t, []string{"a"}, rest(t, s))
+	require.NoError(t, os.Remove(stuck+".kept"))
 }
 
 func TestWhatIsSetAsideIsKeptAndTheSpoolGoesOnEmpty(t *testing.T) {

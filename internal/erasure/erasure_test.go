@@ -246,7 +246,17 @@ func TestErasedValueIsNowhereAndEveryVersionHolds(t *testing.T) {
 func TestRecorderThatRanMeanwhileIsFencedAndTheNextGoesOn(t *testing.T) {
 	s := newScene(t)
 	s.leak()
+	batch, err := s.sink.Encode([]postgres.Item{{Kind: postgres.Position, Stream: s.pods.ID(), Observed: s.now, Position: fmt.Sprint(s.rv)}})
+	require.NoError(t, err)
+	batch.SetOffset(postgres.Offset{Spool: []byte("mine"), Next: 7}, true)
+	require.NoError(t, s.sink.Commit(s.Context(), batch))
+	_, noted, err := postgres.ReadOffset(s.Context(), s.admin, "uid")
+	require.NoError(t, err)
+	require.Equal(t, postgres.Offset{Spool: []byte("mine"), Next: 7}, noted)
 	s.erased(erasure.Options{})
+	_, noted, err = postgres.ReadOffset(s.Context(), s.admin, "uid")
+	require.NoError(t, err)
+	require.Equal(t, postgres.Offset{}, noted, "no spool of before is written: it may hold the value")
 	require.ErrorIs(t, s.try(s.version(delta.Updated, "live", `"n":2`)), postgres.ErrFenced)
 	s.rv--
 	s.open()

@@ -12,7 +12,6 @@ import (
 
 	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/deltafifo"
-	"github.com/kuberewind/kuberewind/deltafifo/spool"
 	"github.com/kuberewind/kuberewind/internal/filter"
 	"github.com/kuberewind/kuberewind/internal/redact"
 	"github.com/kuberewind/kuberewind/kube"
@@ -173,31 +172,40 @@ func TestAStreamGoesOnWhereTheSpoolEnds(t *testing.T) {
 	}
 }
 
+// A spoolOf has a header, and began with entry 4.
+type spoolOf []byte
+
+func (s spoolOf) Header() []byte { return s }
+
+func (spoolOf) Begun() uint64 { return 4 }
+
 func TestTheHeadOfTheRecordSaysWhichEntriesAreOnRecord(t *testing.T) {
-	owner := spoolOwner{Cluster: "c", AfterSeq: 3, Key: []byte("key")}
-	cursor := spool.Cursor{Done: 7, Mark: []byte("before"), Next: 9, NextMark: []byte("after")}
+	was := spoolOwner{Cluster: "c", Key: []byte("key"), ID: []byte("mine"), Head: []byte("before")}
+	now := spoolOwner{Cluster: "c", Key: []byte("key"), ID: []byte("new"), Head: []byte("now")}
 	for name, test := range map[string]struct {
-		owner  spoolOwner
-		cursor spool.Cursor
-		head   string
-		want   uint64
-		err    error
+		owner spoolOwner
+		head  string
+		noted postgres.Offset
+		want  uint64
+		err   error
 	}{
-		"the commit under way came to nothing": {owner, cursor, "before", 7, nil},
-		"it was made":                          {owner, cursor, "after", 9, nil},
-		"somebody else has written":            {owner, cursor, "other", 0, errOvertaken},
-		"no commit was under way":              {owner, spool.Cursor{Done: 7, Mark: []byte("before")}, "before", 7, nil},
-		"no cursor":                            {owner, spool.Cursor{}, "before", 0, errOvertaken},
-		"another cluster":                      {spoolOwner{Cluster: "d", Key: []byte("key")}, cursor, "before", 0, errForeign},
-		"another key":                          {spoolOwner{Cluster: "c", Key: []byte("yek")}, cursor, "before", 0, errForeign},
-		"a later writer":                       {spoolOwner{Cluster: "c", AfterSeq: 9, Key: []byte("key")}, cursor, "before", 7, nil},
+		"a commit noted it":                      {now, "after", postgres.Offset{Spool: []byte("mine"), Next: 9}, 9, nil},
+		"the entries of that were never spooled": {now, "after", postgres.Offset{Spool: []byte("mine"), Next: 2}, 4, nil},
+		"nothing was committed":                  {now, "before", postgres.Offset{}, 4, nil},
+		"nothing was committed since another":    {now, "before", postgres.Offset{Spool: []byte("other"), Next: 9}, 4, nil},
+		"another spool was used since":           {now, "after", postgres.Offset{Spool: []byte("other"), Next: 9}, 0, errOvertaken},
+		"a recorder without a spool wrote since": {now, "after", postgres.Offset{}, 0, errOvertaken},
+		"another cluster":                        {spoolOwner{Cluster: "d", Key: []byte("key")}, "before", postgres.Offset{}, 0, errForeign},
+		"another key":                            {spoolOwner{Cluster: "c", Key: []byte("yek")}, "before", postgres.Offset{}, 0, errForeign},
 	} {
-		header, err := json.Marshal(owner)
+		header, err := json.Marshal(was)
 		require.NoError(t, err)
-		got, err := spoolStart(header, test.cursor, test.owner, []byte(test.head))
+		got, err := spoolStart(spoolOf(header), test.owner, []byte(test.head), test.noted)
 		require.ErrorIs(t, err, test.err, name)
 		require.Equal(t, test.want, got, name)
 	}
-	_, err := spoolStart([]byte("{"), cursor, owner, []byte("before"))
-	require.ErrorIs(t, err, errForeign)
+	for _, header := range []string{"{", `{"cluster":"c","key":"a2V5"}`} {
+		_, err := spoolStart(spoolOf(header), now, nil, postgres.Offset{})
+		require.ErrorIs(t, err, errForeign, header)
+	}
 }

@@ -169,8 +169,8 @@ func (r *Recorder) openSink(ctx context.Context, cluster, uid string) error {
 	if err != nil {
 		return err
 	}
-	options := deltafifo.Options{MaxBytes: queueBytes, Now: r.now, Mark: info.Head}
-	if err := r.openSpool(ctx, &options, spoolOwner{Cluster: uid, AfterSeq: info.AfterSeq, Key: key.Fingerprint()}); err != nil {
+	options := deltafifo.Options{MaxBytes: queueBytes, Now: r.now}
+	if err := r.openSpool(ctx, &options, newOwner(uid, key.Fingerprint(), info.Head)); err != nil {
 		return err
 	}
 	if err := r.sink.RecordPause(ctx, r.seen); err != nil {

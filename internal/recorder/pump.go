@@ -1,11 +1,9 @@
 package recorder
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -34,7 +32,8 @@ type pump struct {
 	sink   sink
 	rows   int
 	linger time.Duration
-	log    *slog.Logger
+	// offset is what the commit of so many entries, the oldest, notes of the spool.
+	offset func(entries int) (o postgres.Offset, spooled bool)
 	// committed is told of each batch, after it.
 	committed func(entries []deltafifo.Entry)
 }
@@ -83,9 +82,7 @@ func (p *pump) encode(ctx context.Context, batches chan<- encoded) error {
 
 func (p *pump) commit(ctx context.Context, batches <-chan encoded) error {
 	for b := range batches {
-		if err := p.announce(ctx, b); err != nil {
-			return err
-		}
+		b.batch.SetOffset(p.offset(len(b.entries))) // I7
 		if err := p.sink.Commit(ctx, b.batch); err != nil {
 			return fmt.Errorf("commit: %w", err)
 		}
@@ -93,28 +90,6 @@ func (p *pump) commit(ctx context.Context, batches <-chan encoded) error {
 		p.committed(b.entries)
 	}
 	return nil
-}
-
-// announceAgain is how long to wait before the cursor of the spool is written again.
-const announceAgain = time.Second
-
-// announce has the queue note what is about to be committed. I7: while that cannot be noted, what is on disk would be written twice
-// after a crash, so nothing is committed.
-func (p *pump) announce(ctx context.Context, b encoded) error {
-	for {
-		err := p.queue.Committing(len(b.entries), bytes.Clone(b.batch.Mark()))
-		if err == nil {
-			return nil
-		}
-		p.log.Error("the spool's cursor cannot be written; nothing is committed until it can", "error", err)
-		timer := time.NewTimer(announceAgain)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return context.Cause(ctx)
-		}
-	}
 }
 
 // itemsOf says to the sink, in its words, what the entries are.

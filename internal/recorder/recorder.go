@@ -45,6 +45,9 @@ type Recorder struct {
 	spool    *spool.Spool // nil where there is none
 	// spoolCorrupt says that what a recorder before this one had spooled could not all be read.
 	spoolCorrupt bool
+	// spoolReadOnly says that the spool's disk is read-only.
+	spoolReadOnly bool
+	spoolID       []byte // identity of the spool, which each commit notes
 	// seen is the time of the last thing that it has left there.
 	seen         time.Time
 	filter       *filter.Filter
@@ -190,7 +193,7 @@ func (r *Recorder) run(ctx context.Context) error {
 }
 
 func (r *Recorder) pump() *pump {
-	return &pump{queue: r.queue, sink: r.sink, rows: r.cfg.BatchRows, linger: r.cfg.Linger, log: r.log, committed: r.metrics.committed}
+	return &pump{queue: r.queue, sink: r.sink, rows: r.cfg.BatchRows, linger: r.cfg.Linger, offset: r.spoolOffset, committed: r.metrics.committed}
 }
 
 // listen serves until close: a standby is asked for its state, too.

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/google/uuid"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kuberewind/kuberewind/delta"
@@ -23,11 +24,18 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// spoolOwner is the header of a spool: whose entries these are, and where the record was when its writer began.
+// spoolOwner is the header of a spool: whose entries these are, and where the record was when the spool got its identity.
 type spoolOwner struct {
-	Cluster  string `json:"cluster"`
-	AfterSeq int64  `json:"after_seq"` // where spoolOnRecord begins to look for the cursor's state
-	Key      []byte `json:"key"`       // fingerprint of the key with which values were hidden (I9)
+	Cluster string `json:"cluster"`
+	Key     []byte `json:"key"`  // fingerprint of the key with which values were hidden (I9)
+	ID      []byte `json:"id"`   // identity of the spool; each commit writes it
+	Head    []byte `json:"head"` // digest of the head before any commit has written the identity
+}
+
+// newOwner gives a spool an identity.
+func newOwner(clusterUID string, key, head []byte) spoolOwner {
+	id := uuid.New()
+	return spoolOwner{Cluster: clusterUID, Key: key, ID: id[:], Head: head}
 }
 
 // leftover is what a recorder before this one has left of a stream in the spool.
@@ -59,16 +67,12 @@ func (r *Recorder) openSpool(ctx context.Context, o *deltafifo.Options, owner sp
 	if _, err := os.Stat(dir); size == 0 && errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	header, err := json.Marshal(owner)
-	if err != nil {
-		return err
-	}
-	options := spool.Options{Dir: dir, MaxBytes: size, Header: header}
+	options := spool.Options{Dir: dir, MaxBytes: size}
 	r.spool, err = r.takeSpool(ctx, options)
 	if errors.Is(err, syscall.EROFS) {
 		r.log.Error("the disk of the spool is read-only: what lies there is written, and nothing is added", "folder", dir, "error", err)
 		r.metrics.SpoolFailing.Set(1)
-		options.ReadOnly = true
+		options.ReadOnly, r.spoolReadOnly = true, true
 		r.spool, err = r.takeSpool(ctx, options)
 	}
 	if err != nil && ctx.Err() != nil {
@@ -88,13 +92,42 @@ func (r *Recorder) openSpool(ctx context.Context, o *deltafifo.Options, owner sp
 		r.reportAside(r.spool.Aside(), "the spool was damaged; the streams go on from the last entry before the damage")
 	}
 	o.Codec, o.OnSpill = codec{stream: r.spooledStream(ctx)}, r.spilled
-	if err := r.resumeSpool(ctx, o, owner); err != nil {
+	return r.useSpool(ctx, o, owner)
+}
+
+// useSpool goes on from what is in the spool, and gives the spool to the queue.
+func (r *Recorder) useSpool(ctx context.Context, o *deltafifo.Options, owner spoolOwner) error {
+	if err := r.resumeSpool(ctx, o, owner); err != nil || r.spool == nil {
 		return err
 	}
-	if r.spool != nil {
-		o.Spool = r.spool
+	o.Spool = r.spool
+	return r.identify(owner)
+}
+
+// spoolOffset is what the commit of the oldest entries notes of the spool.
+func (r *Recorder) spoolOffset(entries int) (o postgres.Offset, spooled bool) {
+	if r.spool == nil {
+		return postgres.Offset{}, false
 	}
-	return nil
+	next, spooled := r.queue.Offset(entries)
+	return postgres.Offset{Spool: r.spoolID, Next: next}, spooled
+}
+
+// identify has the spool go on as it was begun, or begins it anew if it is empty. An empty spool on a read-only disk stays what it is: its
+// segments are there again at the next start.
+func (r *Recorder) identify(owner spoolOwner) error {
+	if empty := r.spool.First() == r.spool.Next(); empty && (!r.spoolReadOnly || len(r.spool.Header()) == 0) {
+		header, err := json.Marshal(owner)
+		if err != nil {
+			return err
+		}
+		r.spoolID = owner.ID
+		return r.spool.Renew(header)
+	}
+	var was spoolOwner
+	err := json.Unmarshal(r.spool.Header(), &was)
+	r.spoolID = was.ID
+	return err
 }
 
 const (
@@ -181,12 +214,7 @@ func (r *Recorder) resumeSpool(ctx context.Context, o *deltafifo.Options, owner 
 	if r.spool.First() == r.spool.Next() {
 		return nil
 	}
-	from, err := spoolStart(r.spool.Header(), r.spool.Cursor(), owner, r.sink.Info().Head)
-	if errors.Is(err, errOvertaken) {
-		from, err = spoolOnRecord(r.spool, o.Codec, func(mark []byte, afterSeq int64) (*postgres.Since, error) {
-			return r.sink.ReadSince(ctx, mark, afterSeq)
-		})
-	}
+	from, err := spoolStart(r.spool, owner, r.sink.Info().Head, r.sink.Info().Offset)
 	if err == nil && from < r.spool.First() {
 		// Of what is missing nothing can be told, and what comes after it would move the positions past it.
 		return r.setCorruptSpoolAside(fmt.Errorf("%w: its beginning is missing, from entry %d to %d", errUnreadable, from, r.spool.First()))
@@ -202,6 +230,9 @@ func (r *Recorder) resumeSpool(ctx context.Context, o *deltafifo.Options, owner 
 	}
 	if err := r.spool.Release(from); err != nil {
 		return err
+	}
+	if r.spool.First() == r.spool.Next() {
+		return nil
 	}
 	left, err := r.readSpool(o.Codec)
 	if errors.Is(err, errUnreadable) {
@@ -262,20 +293,35 @@ var (
 	errUnreadable = errors.New("it cannot be read")
 )
 
-// spoolStart is the first entry that is not on record (I7). The cursor names the state of the record with which it was
-// written, and the state that a commit under way was to make. Any other state means that another writer has written.
-func spoolStart(header []byte, c spool.Cursor, owner spoolOwner, head []byte) (uint64, error) {
+// spooled is what spoolStart needs of a spool.
+type spooled interface {
+	Header() []byte
+	Begun() uint64
+}
+
+// spoolStart is the first entry that is not on record (I7). Each commit notes it with the spool's identity. If the head notes another
+// identity, nothing of this spool is on record while the head is what it was when the spool got its identity. Any other head means
+// that another writer has written. What came before the spool began had left the queue before.
+func spoolStart(s spooled, owner spoolOwner, head []byte, noted postgres.Offset) (uint64, error) {
 	var was spoolOwner
-	if err := json.Unmarshal(header, &was); err != nil || was.Cluster != owner.Cluster || !bytes.Equal(was.Key, owner.Key) {
+	if err := json.Unmarshal(s.Header(), &was); err != nil || was.Cluster != owner.Cluster || !bytes.Equal(was.Key, owner.Key) || len(was.ID) == 0 {
 		return 0, errForeign
 	}
 	switch {
-	case len(c.NextMark) > 0 && bytes.Equal(c.NextMark, head):
-		return c.Next, nil
-	case bytes.Equal(c.Mark, head):
-		return c.Done, nil
+	case bytes.Equal(was.ID, noted.Spool):
+		return max(noted.Next, s.Begun()), nil
+	case bytes.Equal(was.Head, head):
+		return s.Begun(), nil
 	}
 	return 0, errOvertaken
+}
+
+// latest is the later one.
+func latest(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
 }
 
 // readSpool reads all entries once.

@@ -53,15 +53,14 @@ func TestASpoolWhoseBeginningIsMissingIsSetAside(t *testing.T) {
 	sink, err := postgres.Open(t.Context(), postgres.Config{URL: db.URL(), ClusterUID: "uid", ClusterName: "prod"})
 	require.NoError(t, err)
 	defer sink.Close()
-	owner := spoolOwner{Cluster: "uid"}
+	owner := newOwner("uid", nil, sink.Info().Head)
 	header, err := json.Marshal(owner)
 	require.NoError(t, err)
 	o := spool.Options{Dir: t.TempDir(), MaxBytes: 1 << 20, SegmentBytes: 100, Header: header}
 	disk, err := spool.Open(o)
 	require.NoError(t, err)
-	require.NoError(t, disk.SetCursor(0, sink.Info().Head, 0, nil))
-	for range 9 {
-		require.NoError(t, disk.Append([]byte("a record that fills a segment together with a few others")))
+	for i := range uint64(9) {
+		require.NoError(t, disk.Append(i, []byte("a record that fills a segment together with a few others")))
 	}
 	require.NoError(t, disk.Close())
 	segments, err := filepath.Glob(filepath.Join(o.Dir, "*.seg"))

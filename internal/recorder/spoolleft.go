@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/kuberewind/kuberewind/deltafifo/spool"
-	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
@@ -28,21 +27,15 @@ func SpoolLeft(ctx context.Context, db postgres.Queryer, dir, clusterUID string,
 		return false, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	var head []byte
-	if err := db.QueryRow(ctx, `SELECT h.digest FROM kuberewind.heads h JOIN kuberewind.clusters c USING (cluster) WHERE c.uid = $1`, clusterUID).Scan(&head); err != nil {
-		return false, fmt.Errorf("ask where the record ends: %w", err)
+	head, noted, err := postgres.ReadOffset(ctx, db, clusterUID)
+	if err != nil {
+		return false, err
 	}
-	_, err = spoolStart(s.Header(), s.Cursor(), spoolOwner{Cluster: clusterUID, Key: key}, head)
-	if errors.Is(err, errOvertaken) {
-		anyStream := codec{stream: func(kube.Resource) (*stream, error) { return &stream{record: &postgres.Stream{}}, nil }}
-		_, err = spoolOnRecord(s, anyStream, func(mark []byte, afterSeq int64) (*postgres.Since, error) {
-			return postgres.ReadSince(ctx, db, clusterUID, mark, afterSeq)
-		})
-	}
+	_, err = spoolStart(s, spoolOwner{Cluster: clusterUID, Key: key}, head, noted)
 	switch {
 	case err == nil:
 		return false, fmt.Errorf("%w: a recorder that is started here writes them", ErrSpoolWaits)
-	case errors.Is(err, errOvertaken), errors.Is(err, errForeign), errors.Is(err, errUnreadable):
+	case errors.Is(err, errOvertaken), errors.Is(err, errForeign):
 		return true, nil
 	}
 	return false, err

@@ -27,7 +27,7 @@ func TestWhetherARecorderWouldWriteWhatIsLeftInASpool(t *testing.T) {
 	s.sink.Close()
 	s.open()
 	s.spillTo(s.folder)
-	s.commit(3) // and the disk takes no cursor
+	s.commit(3)
 	require.NoError(t, s.recorder.spool.Close())
 	_, err = left()
 	require.ErrorIs(t, err, ErrSpoolWaits)

@@ -1,7 +1,6 @@
 package recorder
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -68,7 +67,7 @@ func (s *swept) open() {
 // spill gives the recorder a queue with little room in memory, for two objects, and goes on from the spool.
 func (s *swept) spill(dir string) {
 	s.t.Helper()
-	s.spillTo(spool.Options{Dir: dir, MaxBytes: 1 << 20, Header: []byte(`{"cluster":"uid"}`)})
+	s.spillTo(spool.Options{Dir: dir, MaxBytes: 1 << 20})
 }
 
 func (s *swept) spillTo(folder spool.Options) {
@@ -77,11 +76,9 @@ func (s *swept) spillTo(folder spool.Options) {
 	var err error
 	r.spool, err = spool.Open(folder)
 	require.NoError(s.t, err)
-	o := deltafifo.Options{MaxBytes: s.memory, BookmarkLinger: 1, Now: r.now, Codec: codec{stream: r.spooledStream(s.t.Context())}, Mark: r.sink.Info().Head}
-	require.NoError(s.t, r.resumeSpool(s.t.Context(), &o, spoolOwner{Cluster: "uid"}))
-	if r.spool != nil {
-		o.Spool = r.spool
-	}
+	r.spoolReadOnly = folder.ReadOnly
+	o := deltafifo.Options{MaxBytes: s.memory, BookmarkLinger: 1, Now: r.now, Codec: codec{stream: r.spooledStream(s.t.Context())}}
+	require.NoError(s.t, r.useSpool(s.t.Context(), &o, newOwner("uid", nil, r.sink.Info().Head)))
 	r.queue = deltafifo.New(o)
 	s.sweeper = r.newSweeper()
 }
@@ -141,7 +138,7 @@ func (s *swept) write(entries []deltafifo.Entry) {
 	require.NoError(s.t, err)
 	batch, err := s.sink.Encode(items)
 	require.NoError(s.t, err)
-	require.NoError(s.t, s.queue.Committing(len(entries), bytes.Clone(batch.Mark())))
+	batch.SetOffset(s.recorder.spoolOffset(len(entries)))
 	require.NoError(s.t, s.sink.Commit(s.t.Context(), batch))
 	s.queue.Done(len(entries))
 }

@@ -32,6 +32,8 @@ type Batch struct {
 	sweep      *sweepRow // nil for none
 	stats      EncodeStats
 	changed    bool // whether there is anything to commit
+	offset     Offset
+	spooled    bool // whether the spool holds any of it
 
 	dirty   []*Stream
 	touched []*gap
@@ -79,13 +81,15 @@ type dayRow struct {
 // Empty reports whether there is nothing to commit, because all was recorded already.
 func (b *Batch) Empty() bool { return !b.changed }
 
-// Mark is what Info.Head will be once the batch is committed.
-func (b *Batch) Mark() []byte {
-	if b.Empty() {
-		return b.before.digest[:]
-	}
-	return b.digest[:]
+// An Offset says up to where the entries of a spool are on record.
+type Offset struct {
+	Spool []byte // identity of the spool, nil for none
+	Next  uint64 // index of its first entry that is not on record
 }
+
+// SetOffset says what the commit writes of the recorder's spool. If spooled, the spool holds a part of what the batch was made of. Then
+// the offset is written even if the batch is empty. Without this call, the record notes no spool.
+func (b *Batch) SetOffset(o Offset, spooled bool) { b.offset, b.spooled = o, spooled }
 
 // Rows is the number of deltas in it.
 func (b *Batch) Rows() int { return b.stats.Rows }

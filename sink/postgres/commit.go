@@ -24,7 +24,14 @@ var (
 // the database has lost what was committed. Any other error would not change with another try; ClassOf tells. If ctx ends
 // while a transaction is being committed, the outcome is unknown, and the next Open finds out.
 func (s *Sink) Commit(ctx context.Context, b *Batch) error {
+	if b.Empty() && !b.spooled {
+		s.keepBatch(b)
+		return nil
+	}
 	if b.Empty() {
+		if _, err := s.commitUntilDone(ctx, b); err != nil {
+			return fmt.Errorf("note up to where the spool of cluster %q is on record: %w", s.cfg.ClusterName, explain(err))
+		}
 		s.keepBatch(b)
 		return nil
 	}
@@ -133,6 +140,9 @@ func (s *Sink) attemptWithin(ctx context.Context, b *Batch, again bool) error {
 	}
 	// A connection that is still in a transaction is closed by this, which rolls back.
 	defer conn.Release()
+	if b.Empty() {
+		return s.moveOffset(ctx, conn.Conn(), b)
+	}
 	if again {
 		done, err := s.settled(ctx, conn.Conn(), b)
 		if err != nil || done {
@@ -241,9 +251,9 @@ func (s *Sink) moveHead(ctx context.Context, conn *pgx.Conn, b *Batch) error {
 	batch.Queue("BEGIN")
 	moved := false
 	batch.Queue(`
-		UPDATE kuberewind.heads SET seq = $5, batch = batch + 1, digest = $6, observed_at = $7
+		UPDATE kuberewind.heads SET seq = $5, batch = batch + 1, digest = $6, observed_at = $7, spool = $8, spool_next = $9
 		WHERE cluster = $1 AND epoch = $2 AND seq = $3 AND batch = $4`,
-		s.info.Cluster, b.epoch, b.before.seq, b.before.batch, b.lastSeq, b.digest[:], micros(b.observed),
+		s.info.Cluster, b.epoch, b.before.seq, b.before.batch, b.lastSeq, b.digest[:], micros(b.observed), b.offset.Spool, b.offset.next(),
 	).Exec(func(tag pgconn.CommandTag) error {
 		moved = tag.RowsAffected() == 1
 		return nil
@@ -254,11 +264,52 @@ func (s *Sink) moveHead(ctx context.Context, conn *pgx.Conn, b *Batch) error {
 	if moved {
 		return nil
 	}
+	return s.notFound(ctx, conn, b)
+}
+
+// moveOffset is the transaction of a batch without rows, parts of which are in the spool. To do it twice does no harm.
+func (s *Sink) moveOffset(ctx context.Context, conn *pgx.Conn, b *Batch) error {
+	tag, err := conn.Exec(ctx, `UPDATE kuberewind.heads SET spool = $5, spool_next = $6 WHERE cluster = $1 AND epoch = $2 AND seq = $3 AND batch = $4`,
+		s.info.Cluster, b.epoch, b.before.seq, b.before.batch, b.offset.Spool, b.offset.next())
+	if err != nil || tag.RowsAffected() == 1 {
+		return err
+	}
+	return s.notFound(ctx, conn, b)
+}
+
+// notFound explains why the compare-and-swap found no row.
+func (s *Sink) notFound(ctx context.Context, conn *pgx.Conn, b *Batch) error {
 	now, err := readHead(ctx, conn, s.info.Cluster, "")
 	if err != nil {
 		return err
 	}
 	return displaced(now, b)
+}
+
+// next is the offset's as a column: NULL without a spool.
+func (o Offset) next() *int64 {
+	if o.Spool == nil {
+		return nil
+	}
+	next := int64(o.Next)
+	return &next
+}
+
+// Queryer is a connection, or a pool of them.
+type Queryer interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+// ReadOffset gives the digest of a cluster's head, and the offset of the spool that the last commit noted.
+func ReadOffset(ctx context.Context, db Queryer, clusterUID string) (head []byte, o Offset, err error) {
+	err = db.QueryRow(ctx, `
+		SELECT h.digest, h.spool, coalesce(h.spool_next, 0) FROM kuberewind.heads h JOIN kuberewind.clusters c USING (cluster) WHERE c.uid = $1`, clusterUID).
+		Scan(&head, &o.Spool, &o.Next)
+	if err != nil {
+		return nil, Offset{}, fmt.Errorf("read where the record ends: %w", explain(err))
+	}
+	return head, o, nil
 }
 
 // copyRows writes rows: of the log, PostgreSQL needs half as much for them as for those of an INSERT.

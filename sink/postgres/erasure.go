@@ -113,7 +113,8 @@ func (e *Erasing) End(ctx context.Context, x Erasure, recorder, version string) 
 			[]any{e.cluster, after.epoch, x.At, after.seq, clean(recorder), clean(version), e.before.epoch}},
 		{`INSERT INTO kuberewind.batches (cluster, batch, epoch, first_seq, last_seq, observed_at, committed_at, digest) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
 			[]any{e.cluster, after.batch, after.epoch, after.seq + 1, after.seq, micros(after.observed), x.At, after.digest[:]}},
-		{`UPDATE kuberewind.heads SET epoch = $2, batch = $3, digest = $4 WHERE cluster = $1`, []any{e.cluster, after.epoch, after.batch, after.digest[:]}},
+		{`UPDATE kuberewind.heads SET epoch = $2, batch = $3, digest = $4, spool = NULL, spool_next = NULL WHERE cluster = $1`,
+			[]any{e.cluster, after.epoch, after.batch, after.digest[:]}},
 	} {
 		tag, err := e.tx.Exec(ctx, statement.sql, statement.args...)
 		if err == nil && tag.RowsAffected() != 1 {

@@ -210,8 +210,9 @@ func (s *Sink) moveEpoch(ctx context.Context, tx pgx.Tx) error {
 	h := &s.encoder.head
 	var digest []byte
 	err := tx.QueryRow(ctx, `
-		UPDATE kuberewind.heads SET epoch = epoch + 1 WHERE cluster = $1 RETURNING epoch, seq, batch, digest, observed_at`, s.info.Cluster).
-		Scan(&h.epoch, &h.seq, &h.batch, &digest, &s.info.Observed)
+		UPDATE kuberewind.heads SET epoch = epoch + 1 WHERE cluster = $1
+		RETURNING epoch, seq, batch, digest, observed_at, spool, coalesce(spool_next, 0)`, s.info.Cluster).
+		Scan(&h.epoch, &h.seq, &h.batch, &digest, &s.info.Observed, &s.info.Offset.Spool, &s.info.Offset.Next)
 	if err != nil {
 		return fmt.Errorf("take over the head of the record: %w", err)
 	}

@@ -59,7 +59,8 @@ type Info struct {
 	Started  time.Time // when it took over: see RecordPause
 	Resumed  bool      // whether the cluster was recorded before
 	Config   []byte    // ConfigJSON of the writer before, nil if there was none
-	Head     []byte    // what tells this state of the record from any other: see Batch.Mark
+	Head     []byte    // digest of the last batch: it tells this state of the record from any other
+	Offset   Offset    // of the spool that the last commit noted
 }
 
 // A Sink writes the record of one cluster, as its only writer.

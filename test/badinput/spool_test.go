@@ -328,7 +328,7 @@ func readOnly(t *testing.T, folder string) {
 	})
 }
 
-// The database is back, but the spool's disk is read-only now. Nothing on it can be removed or noted.
+// The database is back, but the spool's disk is read-only now. Nothing on it can be removed.
 func TestASpoolOnADiskThatIsReadOnlyIsWrittenOnceThoughTheRecorderIsKilled(t *testing.T) {
 	t.Parallel()
 	s, cms, start, db, v := outgrown(t, true)
@@ -357,10 +357,10 @@ func TestASpoolThatCannotBeOpenedIsConfessedIfTheServerHasForgottenIt(t *testing
 	t.Parallel()
 	s, cms, _, db, v := outgrown(t, true)
 	v.Kill(t)
-	cursors, err := filepath.Glob(filepath.Join(v.dir, "spool", "*", "cursor"))
+	locks, err := filepath.Glob(filepath.Join(v.dir, "spool", "*", "lock"))
 	require.NoError(t, err)
-	require.NoError(t, os.Remove(cursors[0]))
-	require.NoError(t, os.Mkdir(cursors[0], 0o700))
+	require.NoError(t, os.Remove(locks[0]))
+	require.NoError(t, os.Mkdir(locks[0], 0o700))
 	db.Server().Start(t)
 	r := v.heir(t, s, db.URL())
 	r.await(t, "level=ERROR", "there is no spool", "is a directory")
