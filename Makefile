@@ -75,15 +75,15 @@ test-programs:
 .PHONY: test
 test: setup control-plane test-programs test-browser ## Run all tests but those of make test-more: packages with goroutines under the race detector, then the others and whole systems
 	@failed=0; \
-	$(TEST) -race -timeout 20m -p 3 $(RACED) || failed=1; \
-	$(TEST) -timeout 20m -p 3 $(SYSTEMS) $(PLAIN) || failed=1; \
+	$(TEST) -race -timeout 30m -p 3 $(RACED) || failed=1; \
+	$(TEST) -timeout 30m -p 3 $(SYSTEMS) $(PLAIN) || failed=1; \
 	exit $$failed
 
 .PHONY: test-more
 test-more: setup control-plane test-programs ## Run what make test leaves out because it takes long; see docs/developing.md
 	@failed=0; \
-	$(TEST) -race -timeout 20m -p 2 $(PLAIN) || failed=1; \
-	$(TEST) -timeout 20m -run 'TestEveryRevision|TestARecorderThatIsStopped' ./test/system -args -writes 20000 || failed=1; \
+	$(TEST) -race -timeout 30m -p 2 $(PLAIN) || failed=1; \
+	$(TEST) -timeout 30m -run 'TestEveryRevision|TestARecorderThatIsStopped' ./test/system -args -writes 20000 || failed=1; \
 	exit $$failed
 
 # What the last make test-times printed, a JSON object a line.

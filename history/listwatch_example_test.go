@@ -252,7 +252,7 @@ func TestAPlayWithoutAnEndOfItsOwnEndsWithTheRecord(t *testing.T) {
 	record := recordedHour(t) // months ago, so that a play up to now takes minutes
 	player := history.NewPlayer(record, history.PlayerOptions{From: history.At(noon), Speed: 36_000})
 	events := history.NewListWatch(record, history.ListWatchOptions{Resource: pods, Player: player})
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	w, err := events.WatchWithContext(ctx, metav1.ListOptions{})
 	require.NoError(t, err)

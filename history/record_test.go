@@ -403,7 +403,7 @@ func TestCheckpointsAreMadeWhenTheyAreDue(t *testing.T) {
 	require.Eventually(t, func() bool {
 		infos, err := r.Checkpoints(t.Context())
 		return err == nil && len(infos) == 1 && infos[0].Seq == int64(len(b.pages))
-	}, 2*time.Minute, 10*time.Millisecond)
+	}, 5*time.Minute, 10*time.Millisecond)
 	cancel()
 	require.NoError(t, <-done)
 	due, err = c.Due(t.Context())
@@ -466,7 +466,7 @@ func (b *book) blocked(t *testing.T) {
 		var waits bool
 		err := b.db.Pool(t).QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')`).Scan(&waits)
 		return err == nil && waits
-	}, 2*time.Minute, 10*time.Millisecond)
+	}, 5*time.Minute, 10*time.Millisecond)
 }
 
 func TestOfTwoThatMakeOneCheckpointTheLaterHasNothingToDo(t *testing.T) {

@@ -54,7 +54,7 @@ type realServer struct {
 }
 
 // deadline bounds the wait for something that must happen, however busy the machine is.
-const deadline = 2 * time.Minute
+const deadline = 5 * time.Minute
 
 func (r *realServer) discovery(t *testing.T) {
 	d, err := r.client.Discover(t.Context(), map[schema.GroupResource]string{{Group: "autoscaling", Resource: "horizontalpodautoscalers"}: "v1"})
@@ -244,7 +244,7 @@ func (r *realServer) delete(t *testing.T, name string) {
 	// An API server that cannot clear the instances at once tries again later and later; a change has it try now.
 	touch := time.NewTicker(10 * time.Second)
 	defer touch.Stop()
-	limit := time.After(2 * time.Minute)
+	limit := time.After(deadline)
 	for {
 		select {
 		case <-limit:

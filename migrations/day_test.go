@@ -73,7 +73,7 @@ func TestEnsureDayDoesNotWaitForWritersNorStopThem(t *testing.T) {
 
 	ensuring, err := conn.Begin(t.Context())
 	require.NoError(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	_, err = ensuring.Exec(ctx, "SELECT kuberewind.ensure_day($1)", day3.AddDate(0, 0, 1))
 	require.NoError(t, err, "made beside the writer's open transaction")

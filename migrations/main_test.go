@@ -92,7 +92,7 @@ func column[T any](t *testing.T, conn querier, sql string, args ...any) []T {
 // eventually waits for the server to show what another session is doing.
 func eventually(t *testing.T, conn querier, sql string, args ...any) {
 	t.Helper()
-	require.Eventually(t, func() bool { return one[bool](t, conn, sql, args...) }, 2*time.Minute, 5*time.Millisecond, sql)
+	require.Eventually(t, func() bool { return one[bool](t, conn, sql, args...) }, 5*time.Minute, 5*time.Millisecond, sql)
 }
 
 // dsn writes a connection string in the key=value form, for the server of config.

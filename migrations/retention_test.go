@@ -259,7 +259,7 @@ func TestAReaderKeepsADayAndDoesNotStallTheRecorder(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 7, one[int](t, reading, "SELECT count(*)::int FROM kuberewind.deltas_data"))
 	conn := pruner(t, r)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	_, err = conn.Exec(ctx, "SELECT kuberewind.prune_day('2026-03-01', 'age')")
 	require.ErrorContains(t, err, "lock timeout")

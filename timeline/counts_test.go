@@ -369,7 +369,7 @@ func TestACounterThatIsStoppedGoesOn(t *testing.T) {
 		stopper := s.counter(t, 32)
 		stopped := make(chan error, 1)
 		go func() { stopped <- stopper.CountDue(ctx) }()
-		require.Eventually(t, func() bool { return len(table()) > 15*stops || len(table()) == len(want) }, time.Minute, time.Millisecond)
+		require.Eventually(t, func() bool { return len(table()) > 15*stops || len(table()) == len(want) }, 5*time.Minute, time.Millisecond)
 		cancel()
 		if err := <-stopped; err == nil {
 			break

@@ -86,7 +86,7 @@ func requireCapture(t *testing.T, cut *cutter) {
 	c, err := Start(t.Context(), config, t.TempDir())
 	require.NoError(t, err)
 	server.Go()
-	require.Eventually(t, func() bool { return c.Events() == events }, time.Minute, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return c.Events() == events }, 5*time.Minute, 10*time.Millisecond)
 	got, err := c.Stop()
 	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "set.zst")

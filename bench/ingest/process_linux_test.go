@@ -66,7 +66,7 @@ func TestAChildThatSaysMoreThanIsReadCanBeClosed(t *testing.T) {
 	}()
 	select {
 	case <-closed:
-	case <-time.After(time.Minute):
+	case <-time.After(5 * time.Minute):
 		require.Fail(t, "whoever hands on what it says waits for a reader")
 	}
 }

@@ -144,7 +144,7 @@ func TestListsAndWatchesGiveTheSet(t *testing.T) {
 			group.Go(watches[i])
 		}
 	}
-	require.Eventually(t, func() bool { return s.Progress().Watched }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return s.Progress().Watched }, 5*time.Minute, time.Millisecond)
 	require.Zero(t, s.Progress().Written, "nothing is written before Go")
 	s.Go()
 	require.NoError(t, group.Wait())
@@ -270,9 +270,9 @@ func TestWhatIsBehindTheGateWaitsForTheSecondGo(t *testing.T) {
 			})
 		}
 	}
-	require.Eventually(t, func() bool { return s.Progress().Watched }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return s.Progress().Watched }, 5*time.Minute, time.Millisecond)
 	s.Go()
-	require.Eventually(t, func() bool { return s.Progress().Written >= gate }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return s.Progress().Written >= gate }, 5*time.Minute, time.Millisecond)
 	require.Equal(t, gate, s.Progress().Written)
 	opened := time.Now().UnixNano()
 	s.Go()
@@ -330,7 +330,7 @@ func TestAChildEndsWhenNobodyCanTellItAnything(t *testing.T) {
 	select {
 	case err := <-ended:
 		require.NoError(t, err)
-	case <-time.After(time.Minute):
+	case <-time.After(5 * time.Minute):
 		require.Fail(t, "it has outlived the one who started it")
 	}
 }

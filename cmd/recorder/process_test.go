@@ -14,7 +14,7 @@ import (
 )
 
 // patience is many times what anything here takes on a busy machine of two cores.
-const patience = 2 * time.Minute
+const patience = 5 * time.Minute
 
 // lifelineVariable tells the program that its descriptor 3 ends with its starter, and that it shall not live longer.
 const lifelineVariable = "KUBEREWIND_TEST_LIFELINE"

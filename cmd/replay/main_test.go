@@ -106,7 +106,7 @@ func TestSignalsEndTheProgramWhileItWaitsForTheDatabase(t *testing.T) {
 		}()
 		select {
 		case <-ended:
-		case <-time.After(time.Minute):
+		case <-time.After(5 * time.Minute):
 			_ = cmd.Process.Kill()
 			t.Fatal("it did not end")
 		}

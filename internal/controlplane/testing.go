@@ -9,7 +9,7 @@ import (
 )
 
 // startLimit is many times what a start takes on a busy machine of two cores.
-const startLimit = 3 * time.Minute
+const startLimit = 5 * time.Minute
 
 // failureLog is how many lines of each component's log a failed test shows.
 const failureLog = 20

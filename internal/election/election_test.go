@@ -70,7 +70,7 @@ func (r *row) take(t *testing.T) bool {
 // limited bounds what is waited for.
 func limited(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -148,7 +148,7 @@ func TestBetweenTwoRenewalsThereIsNoTransactionAndNoLock(t *testing.T) {
 		var updates, hot int
 		require.NoError(t, conn.QueryRow(t.Context(), `SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_all_tables WHERE relid = 'kuberewind.leaders'::regclass`).Scan(&updates, &hot))
 		return updates == 6 && hot == 6
-	}, time.Minute, 10*time.Millisecond)
+	}, 5*time.Minute, 10*time.Millisecond)
 }
 
 func TestEachLookMayBeOnAnotherConnection(t *testing.T) {
@@ -334,7 +334,7 @@ func TestALeaderThatLostTheDatabaseHasItBackBeforeAStandby(t *testing.T) {
 	conn := db.Connect(t)
 	for range 4 { // looks of the leader
 		before := renewedAt(t, conn)
-		require.Eventually(t, func() bool { return renewedAt(t, conn) != before }, time.Minute, 10*time.Millisecond)
+		require.Eventually(t, func() bool { return renewedAt(t, conn) != before }, 5*time.Minute, 10*time.Millisecond)
 	}
 	require.Equal(t, "first/1", leaderOf(t, conn))
 	first.Close()
@@ -395,7 +395,7 @@ func TestTheLeaseDecidesWhoMayHaveTheRow(t *testing.T) {
 	// Without an API server nobody can have the Lease, and the leader goes on. It has released the row.
 	require.NoError(t, plane.APIServer.Stop(t.Context()))
 	conn := db.Connect(t)
-	require.Eventually(t, func() bool { return leaderOf(t, conn) == "" }, time.Minute, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return leaderOf(t, conn) == "" }, 5*time.Minute, 10*time.Millisecond)
 	require.Empty(t, first.lost)
 	require.NoError(t, plane.APIServer.Start(t.Context()))
 
@@ -411,7 +411,7 @@ func TestTheLeaseDecidesWhoMayHaveTheRow(t *testing.T) {
 		_, err = leases.Update(t.Context(), lease, metav1.UpdateOptions{})
 		holder = *lease.Spec.HolderIdentity
 		return err == nil
-	}, time.Minute, 10*time.Millisecond)
+	}, 5*time.Minute, 10*time.Millisecond)
 	require.Equal(t, "second/2", holder)
 	err = first.Keep(limited(t), func(context.Context) error { return nil })
 	require.ErrorIs(t, err, ErrLost)

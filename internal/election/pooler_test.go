@@ -51,7 +51,7 @@ default_pool_size = 1
 	require.Eventually(t, func() bool {
 		conn, err := pgx.Connect(t.Context(), url)
 		return err == nil && conn.Close(t.Context()) == nil
-	}, time.Minute, 10*time.Millisecond)
+	}, 5*time.Minute, 10*time.Millisecond)
 	return url
 }
 

@@ -140,7 +140,7 @@ func (h *holder) kill(t *testing.T) {
 // testContext serves cleanups as well.
 func testContext(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 5*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -153,7 +153,7 @@ func newDir(t *testing.T) string {
 	require.NoError(t, os.Chmod(parent, 0o711))
 	dir := filepath.Join(parent, "postgres")
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 		defer cancel()
 		l := layout{dir}
 		if pm, err := l.readPostmaster(); err == nil && pm.pid > 1 && workingDir(ctx, pm.pid) == l.data() {
@@ -185,7 +185,7 @@ func start(t *testing.T, o Options) *Server {
 	server, err := Start(testContext(t), o)
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 		defer cancel()
 		require.NoError(t, server.Stop(ctx))
 	})

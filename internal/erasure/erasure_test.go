@@ -297,7 +297,7 @@ func TestWhatIsRecordedWhileItIsLookedForIsErasedToo(t *testing.T) {
 		var waits bool
 		err := s.admin.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')`).Scan(&waits)
 		return err == nil && waits
-	}, 2*time.Minute, 10*time.Millisecond)
+	}, 5*time.Minute, 10*time.Millisecond)
 	s.commit(s.version(delta.Added, "late", `"password":`+quote(leaked)))
 	require.NoError(t, tx.Rollback(t.Context()))
 	require.Equal(t, int64(11), (<-done).Deltas)

@@ -18,7 +18,7 @@ import (
 const URLEnv = "TEST_DATABASE_URL"
 
 // operationTimeout bounds each thing done to a server outside a test's own context.
-const operationTimeout = 2 * time.Minute
+const operationTimeout = 5 * time.Minute
 
 // shared is the server of this process.
 var shared struct {

@@ -65,7 +65,7 @@ func TestNothingOutlivesTheTestsHoweverTheyEnd(t *testing.T) {
 			require.Eventually(t, func() bool {
 				_, err := os.Stat(root)
 				return errors.Is(err, fs.ErrNotExist) && !isPostgres(pid)
-			}, time.Minute, 20*time.Millisecond)
+			}, 5*time.Minute, 20*time.Millisecond)
 		})
 	}
 }

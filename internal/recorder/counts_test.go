@@ -16,7 +16,7 @@ func TestARecorderCountsAheadUnderARoleOfItsOwn(t *testing.T) {
 	s.run(s.recorder.countAhead)
 	require.Eventually(t, func() bool {
 		return len(s.texts(`SELECT width FROM kuberewind.activity WHERE day = '2026-03-10'`)) == 5
-	}, time.Minute, 10*time.Millisecond, "the day that is over is counted")
+	}, 5*time.Minute, 10*time.Millisecond, "the day that is over is counted")
 	require.Equal(t, []string{"1 2 2"}, s.texts(`SELECT concat_ws(' ', first_seq, last_seq, (SELECT sum(n) FROM unnest(counts) n)) FROM kuberewind.activity WHERE width = 'hour'`))
 	require.NotEmpty(t, s.texts(`SELECT DISTINCT application_name FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'kuberewind counts'`))
 }

@@ -54,14 +54,14 @@ func keptServerIn(ctx context.Context, t *testing.T, dir, binaries string, lookA
 }
 
 func TestAnEmbeddedDatabaseThatDiedIsStartedAgainWhenItIsMissed(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	t.Cleanup(cancel)
 	d, _ := keptServer(ctx, t, "", time.Hour)
 	died := d.embedded.PID()
 	require.NoError(t, syscall.Kill(died, syscall.SIGKILL))
 	d.Missed()
 	d.Missed()
-	require.Eventually(t, func() bool { return d.embedded.PID() != died }, time.Minute, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return d.embedded.PID() != died }, 5*time.Minute, 10*time.Millisecond)
 	conn, err := d.Connect(ctx)
 	require.NoError(t, err)
 	require.NotNil(t, conn.Config().AfterNetConnect, "its statements are not waited for when the server has fallen silent")
@@ -70,7 +70,7 @@ func TestAnEmbeddedDatabaseThatDiedIsStartedAgainWhenItIsMissed(t *testing.T) {
 
 func TestAnEmbeddedDatabaseIsRestartedAfterItsFilesWereReplacedOnceOthersHaveLeft(t *testing.T) {
 	t.Setenv("PGAPPNAME", "ours")
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	t.Cleanup(cancel)
 	source, _ := keptServer(ctx, t, "", time.Hour)
 	files := pgcopy.Of(t, source.URL(), filepath.Join(t.TempDir(), "copy"))
@@ -90,7 +90,7 @@ func TestAnEmbeddedDatabaseIsRestartedAfterItsFilesWereReplacedOnceOthersHaveLef
 
 	files.Upgrade(t)
 	for range 10 {
-		require.Eventually(t, func() bool { return <-outdated }, time.Minute, time.Millisecond)
+		require.Eventually(t, func() bool { return <-outdated }, 5*time.Minute, time.Millisecond)
 	}
 	require.Equal(t, before, d.embedded.PID(), "somebody else is connected")
 	names, err := d.Outdated()
@@ -98,16 +98,16 @@ func TestAnEmbeddedDatabaseIsRestartedAfterItsFilesWereReplacedOnceOthersHaveLef
 	require.Contains(t, names, files.Library)
 
 	require.NoError(t, other.Close(ctx))
-	require.Eventually(t, func() bool { return !<-outdated }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return !<-outdated }, 5*time.Minute, time.Millisecond)
 	require.NotEqual(t, before, d.embedded.PID())
 	names, err = d.Outdated()
 	require.NoError(t, err)
 	require.Empty(t, names)
-	require.Eventually(t, func() bool { return writer.Ping(ctx) == nil }, time.Minute, time.Millisecond, "the writer's next try passes")
+	require.Eventually(t, func() bool { return writer.Ping(ctx) == nil }, 5*time.Minute, time.Millisecond, "the writer's next try passes")
 }
 
 func TestAnEmbeddedDatabaseWhoseRestartFailedIsStartedWithoutBeingMissed(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	t.Cleanup(cancel)
 	source, _ := keptServer(ctx, t, "", time.Hour)
 	files := pgcopy.Of(t, source.URL(), filepath.Join(t.TempDir(), "copy"))
@@ -125,7 +125,7 @@ func TestAnEmbeddedDatabaseWhoseRestartFailedIsStartedWithoutBeingMissed(t *test
 		require.True(t, <-outdated, "the restart is not done")
 	}
 	require.NoError(t, os.Rename(password+".away", password))
-	require.Eventually(t, func() bool { return !<-outdated }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return !<-outdated }, 5*time.Minute, time.Millisecond)
 	require.NotEqual(t, before, d.embedded.PID())
 	conn, err := d.Connect(ctx)
 	require.NoError(t, err)

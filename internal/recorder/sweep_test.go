@@ -125,7 +125,7 @@ func (s *swept) pump() {
 // await writes the next entry of the queue as soon as it is there.
 func (s *swept) await() {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(s.t.Context(), 5*time.Minute)
 	defer cancel()
 	entries, err := s.queue.Next(ctx, 1, 1<<20, 0)
 	require.NoError(s.t, err)

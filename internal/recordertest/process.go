@@ -16,7 +16,7 @@ import (
 )
 
 // Patience is many times what anything takes on a busy machine of two cores.
-const Patience = 2 * time.Minute
+const Patience = 5 * time.Minute
 
 // metricsTimeout is how long a recorder may take to tell its metrics, which are asked for again and again: one that is stopped never does.
 const metricsTimeout = 500 * time.Millisecond

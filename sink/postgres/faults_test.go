@@ -57,7 +57,7 @@ func (f *faulty) update() *Batch {
 
 func (f *faulty) mustCommit(b *Batch) {
 	f.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	require.NoError(f.t, f.sink.Commit(ctx, b))
 }
@@ -122,7 +122,7 @@ func awaitLockWaiter(t testing.TB, db *database) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		return one[bool](t, db, `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')`)
-	}, 2*time.Minute, 5*time.Millisecond)
+	}, 5*time.Minute, 5*time.Millisecond)
 }
 
 func TestWriterThatLostItsEpochWritesNothing(t *testing.T) {

@@ -27,7 +27,7 @@ func TestASuccessorEndsTheTransactionOfAWriterThatWasStoppedInIt(t *testing.T) {
 			require.NoError(t, conn.PgConn().Frontend().Flush())
 			require.Eventually(t, func() bool {
 				return one[bool](t, db, `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $1 AND wait_event = 'ClientRead' AND query = $2)`, conn.PgConn().PID(), stopped)
-			}, 2*time.Minute, 5*time.Millisecond)
+			}, 5*time.Minute, 5*time.Millisecond)
 
 			stale := f.sink
 			require.NoError(t, stale.Holds(t.Context()))

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kuberewind/kuberewind/internal/controlplane"
+	"github.com/kuberewind/kuberewind/internal/recordertest"
 )
 
 // A server answers questions.
@@ -54,7 +55,7 @@ func (a *answer) readAt(event int) time.Time {
 }
 
 // patience bounds one answer.
-const patience = time.Minute
+const patience = recordertest.Patience
 
 func (s *server) ask(ctx context.Context, q question) (a answer) {
 	defer a.dated()

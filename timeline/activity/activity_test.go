@@ -86,7 +86,7 @@ func TestTheCounterGivesWayToAPrune(t *testing.T) {
 	require.NoError(t, err)
 	_, err = prune.Exec(t.Context(), "SELECT FROM kuberewind.days FOR UPDATE")
 	require.NoError(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	require.ErrorContains(t, counter.Rebuild(ctx), "lock timeout")
 	_, err = prune.Exec(t.Context(), "DELETE FROM kuberewind.activity") // The locks of the counter are gone.
@@ -127,11 +127,11 @@ func TestALoginThatMayNotCountIsToldOnceWhatItNeeds(t *testing.T) {
 		require.NoError(t, conn.QueryRow(t.Context(), "SELECT count(*) FROM kuberewind.activity").Scan(&n))
 		return n
 	}
-	require.Eventually(t, func() bool { return log.lines() > 0 && rows() == 5*13 }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return log.lines() > 0 && rows() == 5*13 }, 5*time.Minute, time.Millisecond)
 	for range 3 { // The one that may count looks often meanwhile.
 		_, err := conn.Exec(t.Context(), "DELETE FROM kuberewind.activity WHERE first_seq = 1")
 		require.NoError(t, err)
-		require.Eventually(t, func() bool { return rows() == 5*13 }, time.Minute, time.Millisecond)
+		require.Eventually(t, func() bool { return rows() == 5*13 }, 5*time.Minute, time.Millisecond)
 	}
 	cancel()
 	running.Wait()

@@ -133,7 +133,7 @@ func (w *world) record(t *testing.T) {
 			}
 		}
 		return !changed && w.published()
-	}, 2*time.Minute, 100*time.Millisecond)
+	}, 5*time.Minute, 100*time.Millisecond)
 }
 
 // published says whether all that the server serves is in the documents.

@@ -26,7 +26,7 @@ import (
 )
 
 // patience bounds what must come, however busy the machine is.
-const patience = 2 * time.Minute
+const patience = 5 * time.Minute
 
 // more is what the policy of the other tests does not have. The objects named last are the newest of their kind.
 const more = `

@@ -33,7 +33,7 @@ var Shop []byte
 const Manager = "tester"
 
 const (
-	patience = 2 * time.Minute // many times what anything takes on a busy machine of two cores
+	patience = 5 * time.Minute // many times what anything takes on a busy machine of two cores
 	interval = 50 * time.Millisecond
 )
 
