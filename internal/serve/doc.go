@@ -4,7 +4,8 @@
 //
 //   - Only loopback listens, unless the server is shared. Every connection is TLS: under a CA that lives as long as the server,
 //     or with the certificate of a shared server. The page on loopback alone is plain HTTP, because browsers trust loopback.
-//   - A request reaches the handler only under an allowed name of the host, and from no other origin.
+//   - A request reaches the handler only under an allowed name of the host, and from no other origin. The API takes a request of another
+//     origin if it has a bearer token: a server such as Headlamp's passed it on for its own page.
 //   - The caller has the server's token. That of a shared server is known to its Authenticator (internal/serve/delegate), and that of
 //     the page to the page's.
 //   - The handler finds the caller in the context (request.UserFrom), and no Authorization header.
@@ -14,7 +15,8 @@
 //
 //   - Plain HTTP: 400, because clients drop their token there. The page on loopback is the exception.
 //   - Another Host: 403. A web page that has its own name lead to 127.0.0.1 (DNS rebinding) sends its own name.
-//   - Another Origin: 403. Browsers let every web page open WebSockets to every host.
+//   - Another Origin: 403. Browsers let every web page open WebSockets to every host. They send a bearer token to another origin only
+//     if that origin allows it, and nothing here does. So the API's exception is safe; the page needs none.
 //   - No token, or another one: 401.
 //   - --listen at another address is refused at the start, unless the server is shared.
 //   - A header or URL above 128 KiB: 431. If a body is above 3 MiB, the handler's read fails.

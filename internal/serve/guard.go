@@ -32,6 +32,7 @@ type guard struct {
 	hosts  map[string]bool
 	scheme string // of its own origin
 	caller Authenticator
+	passed bool // Options.PassedOn
 }
 
 // allowed are the names of loopback, and the named ones.
@@ -86,7 +87,7 @@ func (g *guard) refuse(r *http.Request) error {
 	case !g.hosts[hostOf(r.Host)]:
 		return status(http.StatusForbidden, metav1.StatusReasonForbidden, fmt.Sprintf(
 			"the host %.253q is not served: if clients may call the server by this name, start replay serve with --allowed-hosts and the name", hostOf(r.Host)))
-	case !g.sameOrigin(r):
+	case !g.sameOrigin(r) && !(g.passed && Bearer(r) != ""):
 		return status(http.StatusForbidden, metav1.StatusReasonForbidden, fmt.Sprintf(
 			"requests of web pages of another origin (%.253q) are not served", r.Header.Get("Origin")))
 	}

@@ -159,6 +159,29 @@ func TestWhoIsDenied(t *testing.T) {
 	}
 }
 
+// TestARequestOfAnotherOriginThatWasPassedOnNeedsABearerToken plays a server such as Headlamp's, which passes on what its page asks. A browser that
+// asks by itself has no token: no page can add one to a WebSocket, or to a request of another origin.
+func TestARequestOfAnotherOriginThatWasPassedOnNeedsABearerToken(t *testing.T) {
+	access, _ := start(t, serve.Options{PassedOn: true, Handler: hello})
+	for _, origin := range []string{"http://localhost:4466", "file://", "null", "https://evil.example"} {
+		for authorization, want := range map[string]int{
+			"Bearer " + access.Token: http.StatusOK, "Bearer guess": http.StatusUnauthorized,
+			"": http.StatusForbidden, "Basic " + access.Token: http.StatusForbidden, "Bearer ": http.StatusForbidden,
+		} {
+			code, body := get(t, access, false, "/clusters/u/at/seq:1/api", func(r *http.Request) {
+				r.Header.Set("Origin", origin)
+				r.Header.Set("Authorization", authorization)
+			})
+			require.Equal(t, want, code, "%s %q: %s", origin, authorization, body)
+		}
+		code, body := get(t, access, false, "/", func(r *http.Request) {
+			r.Host = "evil.example"
+			r.Header.Set("Origin", origin)
+		})
+		require.Equal(t, http.StatusForbidden, code, "another name of the host stays refused: %s", body)
+	}
+}
+
 func TestPlainHTTPIsAnsweredByASentence(t *testing.T) {
 	access, _ := start(t, serve.Options{Handler: hello})
 	response, err := client(t, access, false).Get(strings.Replace(access.URL, "https", "http", 1))

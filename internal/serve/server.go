@@ -49,6 +49,9 @@ type Options struct {
 	// Plain serves HTTP without TLS, on loopback, to clients that it knows. Browsers trust loopback, and warn of every
 	// certificate made here. Shared wins.
 	Plain Authenticator
+	// PassedOn takes a request of a page of another origin if it has a bearer token. Its server passed it on, as Headlamp's does: a browser
+	// sends no such header to another origin before it has asked, and nothing here says yes.
+	PassedOn bool
 	// AllowedHosts are names by which clients may call the server, besides those of loopback.
 	AllowedHosts []string
 	// Handler answers requests that may pass.
@@ -124,6 +127,7 @@ func Listen(o Options) (*Server, error) {
 	if err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
+	s.guard.passed = o.PassedOn
 	s.ending, s.endWatches = context.WithCancelCause(context.Background())
 	s.http = &http.Server{
 		Handler: s, TLSConfig: config,

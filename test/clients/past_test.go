@@ -28,14 +28,11 @@ type past struct {
 	url        string // of the database
 	home       string // of all programs
 	intentions string // file
-	kubectl    string // program
 }
 
 func serve(t *testing.T) *past {
 	t.Helper()
-	folder, err := binaries.Find(binaries.Kubectl)
-	require.NoError(t, err)
-	p := &past{url: pgtest.New(t, pgtest.EmptyRecord).URL(), home: t.TempDir(), kubectl: filepath.Join(folder, binaries.Kubectl)}
+	p := &past{url: pgtest.New(t, pgtest.EmptyRecord).URL(), home: t.TempDir()}
 	p.intentions = filepath.Join(p.home, "intentions")
 	require.NoError(t, record.Into(t.Context(), p.url))
 	cmd := p.replay(context.Background(), "serve", "--intentions", p.intentions)
@@ -85,9 +82,11 @@ type output struct {
 // run runs kubectl.
 func (p *past) run(t *testing.T, kubeconfig string, args ...string) output {
 	t.Helper()
+	programs, err := binaries.Find(binaries.Kubectl)
+	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), recordertest.Patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, p.kubectl, args...)
+	cmd := exec.CommandContext(ctx, filepath.Join(programs, binaries.Kubectl), args...)
 	cmd.Env = p.environment("KUBECONFIG="+kubeconfig, "KUBE_EDITOR=sed -i s/replicas:.5/replicas:\\ 9/")
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr

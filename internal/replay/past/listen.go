@@ -63,6 +63,7 @@ func Listen(records []*history.Record, o Options) (*Server, error) {
 		err = s.listenForPage(records, handler, &o)
 	}
 	if err == nil {
+		o.Front.PassedOn = true // Headlamp has a page of its own.
 		s.api, err = serve.Listen(o.Front)
 	}
 	if err != nil {
