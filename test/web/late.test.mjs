@@ -41,6 +41,22 @@ test("a page that found no server at first goes on when it answers", async () =>
   await user.close();
 });
 
+test("the overview is asked for when the strip and the marks of the lanes are there", async () => {
+  const { context: user, faults } = await context(browser), page = await user.newPage(), asked = [];
+  page.on("request", (r) => asked.push(new URL(r.url()).pathname.split("/").at(-1)));
+  const held = await hold(page, (url) => url.pathname.endsWith("/ticks"));
+  await page.goto(`${origin}/#code=${await code()}`);
+  await held.asked;
+  await page.locator("[role=row]").first().waitFor();
+  await page.waitForFunction(() => globalThis.kuberewind.drawn.strip.length > 0);
+  assert.deepEqual(asked.filter((shape) => ["trouble", "changes"].includes(shape)), []);
+  held.free();
+  await settled(page);
+  for (const shape of ["trouble", "changes"]) assert.equal(asked.filter((s) => s === shape).length, 1, shape);
+  assert.deepEqual(faults, []);
+  await user.close();
+});
+
 test("another cluster begins at its own end, without instants and filters of the one before", async () => {
   const { context: user, faults } = await context(browser, { from: clusters }), page = await open(user, "cluster=another&find=web&base=seq:1", true, clusters);
   await settled(page);

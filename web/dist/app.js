@@ -1406,6 +1406,7 @@ function drop(q2) {
 }
 async function run(q2, asked, aborted) {
   q2.busy.value = true;
+  const began = performance.now();
   try {
     for await (const answer of all(asked, aborted)) {
       if (aborted.aborted) return;
@@ -1420,7 +1421,9 @@ async function run(q2, asked, aborted) {
     if (aborted.aborted || !(e4 instanceof Failure)) return;
     refused(q2, e4);
   }
-  if (!aborted.aborted) q2.busy.value = false;
+  if (aborted.aborted) return;
+  q2.busy.value = false;
+  asked.took?.(performance.now() - began);
 }
 async function* all(asked, aborted) {
   const ask = (cursor2) => get(asked.shape, { ...asked.params, cursor: cursor2 }, aborted, asked.mark);
@@ -1451,26 +1454,31 @@ var every = 500;
 var later = 2e3;
 var patience = 3e3;
 var slow = 1e4;
+var slowest = 12e4;
 var since = null;
 var published = 0;
 var calmed = 0;
+var pause = slow;
 var chain = "";
+function costs(ms) {
+  pause = Math.min(slowest, Math.max(slow, 10 * ms));
+}
 function learn(point, said) {
   recording.value = said;
   publish(point);
 }
 function publish(point) {
-  const now2 = performance.now(), known = head.peek();
+  const now2 = performance.now(), known = head.peek(), quiet = idle();
   const waits = known && (known.seq === point.seq || !drawn() && now2 - published < patience);
   if (!waits) {
     published = now2;
     head.value = point;
   }
-  follows(head.peek(), now2);
+  follows(head.peek(), now2, quiet);
 }
-function follows(point, now2) {
-  const is = calm.peek();
-  if (!point || is?.seq === point.seq || is && now2 - calmed <= slow) return;
+function follows(point, now2, quiet) {
+  const is = calm.peek(), rest2 = quiet ? pause : slowest;
+  if (!point || is?.seq === point.seq || is && now2 - calmed <= rest2) return;
   calmed = now2;
   calm.value = point;
 }
@@ -1621,6 +1629,13 @@ var states = query(() => {
   const p5 = padded(s4, step((s4.to - s4.from) / 100));
   return { shape: "states", params: { cluster: cluster.value, lanes: ids, ...p5 }, mark: mark(p5.to), wait: settle() || 60 };
 });
+var begun2 = y3(false);
+var come = (q2) => q2.answer.value !== null || q2.failed.value !== "";
+var marked = () => (lanes.answer.value?.lanes.length ?? 0) === 0 || lanesWidth.value === 0 || come(ticks);
+x2(() => {
+  if (!whole.value) begun2.value = false;
+  else if ((stripWidth.value === 0 || come(strip)) && come(lanes) && marked()) begun2.value = true;
+});
 var panel = O(() => focus.value.panel);
 var tab = O(() => focus.value.tab);
 var subject = O(() => JSON.stringify([focus.value.uid, focus.value.resource, focus.value.namespace, focus.value.name]));
@@ -1681,21 +1696,20 @@ var lastHour = O(() => {
 });
 var recent = query(() => {
   const h5 = lastHour.value;
-  if (!h5 || panel.value !== "now") return null;
+  if (!h5 || panel.value !== "now" || !begun2.value) return null;
   return { shape: "changes", params: { ...filterParams(), from: h5.from, to: h5.to, limit: 30, class: recentClasses() }, mark: "", aside: true };
 });
 var recentCount = query(() => {
   const h5 = lastHour.value;
-  return h5 && panel.value === "now" ? { shape: "strip", params: { ...filterParams(), from: h5.from, to: h5.to, bars: 60 }, mark: "", aside: true, ...slices } : null;
+  return h5 && panel.value === "now" && begun2.value ? { shape: "strip", params: { ...filterParams(), from: h5.from, to: h5.to, bars: 60 }, mark: "", aside: true, ...slices } : null;
 });
 var recentClasses = () => {
   const chosen2 = JSON.parse(filters.value)[0].class;
   return chosen2.length > 0 ? chosen2 : ["change", "added", "deleted"];
 };
-var begun2 = O(() => lanes.answer.value !== null || lanes.failed.value !== "");
 var trouble = query(() => {
   if (panel.value !== "now" || calmInstant.value === 0 || !begun2.value) return null;
-  return { shape: "trouble", params: { cluster: cluster.value, at: `seq:${calmInstant.value}` }, mark: "", aside: true };
+  return { shape: "trouble", params: { cluster: cluster.value, at: `seq:${calmInstant.value}` }, mark: "", aside: true, took: costs };
 });
 var base = O(() => focus.value.base);
 var compare = query(() => {

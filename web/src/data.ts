@@ -3,9 +3,9 @@ import { batch, computed, effect, signal } from "@preact/signals";
 import { Failure, get, locked, renewed, type Params } from "./api";
 import { cluster, focus, latest, move, type Filter, type Focus } from "./focus";
 import { step, zoneName } from "./clock";
-import { back, calm, head, learn } from "./live";
+import { back, calm, costs, head, learn } from "./live";
 import type { Blame, Changes, Compare, Incomplete, Instant, Lane, Lanes, Meta, Nearby, ObjectAnswer, Ref, States, Step, Story, Strip, Ticks, Trouble } from "./model";
-import { query } from "./query";
+import { query, type Query } from "./query";
 
 export type Span = { from: number; to: number };
 
@@ -136,6 +136,15 @@ export const states = query<States>(() => {
   return { shape: "states", params: { cluster: cluster.value, lanes: ids, ...p }, mark: mark(p.to), wait: settle() || 60 };
 });
 
+/** begun is true once the strip and the marks of the lanes are there, or cannot be had. The overview waits until then: they are what is looked at first. */
+const begun = signal(false);
+const come = <T>(q: Query<T>) => q.answer.value !== null || q.failed.value !== "";
+const marked = () => (lanes.answer.value?.lanes.length ?? 0) === 0 || lanesWidth.value === 0 || come(ticks);
+effect(() => {
+  if (!whole.value) begun.value = false;
+  else if ((stripWidth.value === 0 || come(strip)) && come(lanes) && marked()) begun.value = true;
+});
+
 const panel = computed(() => focus.value.panel), tab = computed(() => focus.value.tab);
 const subject = computed(() => JSON.stringify([focus.value.uid, focus.value.resource, focus.value.namespace, focus.value.name]));
 function subjectParams(): Params | null {
@@ -204,21 +213,19 @@ export const lastHour = computed<Span | null>(() => {
 });
 export const recent = query<Changes>(() => {
   const h = lastHour.value;
-  if (!h || panel.value !== "now") return null;
+  if (!h || panel.value !== "now" || !begun.value) return null;
   return { shape: "changes", params: { ...filterParams(), from: h.from, to: h.to, limit: 30, class: recentClasses() }, mark: "", aside: true };
 });
 export const recentCount = query<Strip>(() => {
   const h = lastHour.value;
-  return h && panel.value === "now" ? { shape: "strip", params: { ...filterParams(), from: h.from, to: h.to, bars: 60 }, mark: "", aside: true, ...slices } : null;
+  return h && panel.value === "now" && begun.value ? { shape: "strip", params: { ...filterParams(), from: h.from, to: h.to, bars: 60 }, mark: "", aside: true, ...slices } : null;
 });
 /** recentClasses leaves out what controllers say of their state, unless the filter asks: first what was changed. */
 const recentClasses = () => { const chosen = (JSON.parse(filters.value) as [Filter])[0].class; return chosen.length > 0 ? chosen : ["change", "added", "deleted"]; };
 
-/** begun is true once there are lanes, or none can be had. What costs much waits until then: lanes are what is looked at first. */
-const begun = computed(() => lanes.answer.value !== null || lanes.failed.value !== "");
 export const trouble = query<Trouble>(() => {
   if (panel.value !== "now" || calmInstant.value === 0 || !begun.value) return null;
-  return { shape: "trouble", params: { cluster: cluster.value, at: `seq:${calmInstant.value}` }, mark: "", aside: true };
+  return { shape: "trouble", params: { cluster: cluster.value, at: `seq:${calmInstant.value}` }, mark: "", aside: true, took: costs };
 });
 
 const base = computed(() => focus.value.base);

@@ -6,7 +6,7 @@ import type { Point, Recording, Tail } from "./model";
 import { drawn, idle } from "./query";
 
 export const head = signal<Point | null>(null);
-/** calm follows head at most each ten seconds: for answers that cost much. */
+/** calm follows head at most each ten seconds, for answers that cost much. After one that cost more than a second, it waits ten times as long as that took. */
 export const calm = signal<Point | null>(null);
 export const recording = signal<Recording | null>(null);
 /** stopped is true if nobody records. Then the end of the record is not now. */
@@ -14,10 +14,13 @@ export const stopped = computed(() => recording.value !== null && !recording.val
 /** fresh counts what was recorded since the user began to look at the past. */
 export const fresh = signal(0);
 
-const every = 500, later = 2000, patience = 3000, slow = 10_000;
-let since: number | null = null, published = 0, calmed = 0;
+const every = 500, later = 2000, patience = 3000, slow = 10_000, slowest = 120_000;
+let since: number | null = null, published = 0, calmed = 0, pause = slow;
 /** chain is the last commit that was seen, with its digest. A record that does not have it was restored from an older copy. */
 let chain = "";
+
+/** costs says how many milliseconds the dearest answer took that follows calm. */
+export function costs(ms: number): void { pause = Math.min(slowest, Math.max(slow, 10 * ms)); }
 
 export function learn(point: Point, said: Recording): void {
   recording.value = said;
@@ -26,19 +29,19 @@ export function learn(point: Point, said: Recording): void {
 
 /** publish moves the views, unless they wait for answers: a slow server is not asked anew before it answered. */
 function publish(point: Point): void {
-  const now = performance.now(), known = head.peek();
+  const now = performance.now(), known = head.peek(), quiet = idle();
   const waits = known && (known.seq === point.seq || (!drawn() && now - published < patience));
   if (!waits) {
     published = now;
     head.value = point;
   }
-  follows(head.peek(), now);
+  follows(head.peek(), now, quiet);
 }
 
-/** follows moves calm. It is called without a new delta too: the last one may have come too early for calm. */
-function follows(point: Point | null, now: number): void {
-  const is = calm.peek();
-  if (!point || is?.seq === point.seq || (is && now - calmed <= slow)) return;
+/** follows moves calm, and waits while answers are awaited, but not for ever. It is called without a new delta too: the last one may have come too early for calm. */
+function follows(point: Point | null, now: number, quiet: boolean): void {
+  const is = calm.peek(), rest = quiet ? pause : slowest;
+  if (!point || is?.seq === point.seq || (is && now - calmed <= rest)) return;
   calmed = now;
   calm.value = point;
 }
