@@ -338,16 +338,16 @@ func (f *FIFO) awaitMemoryLocked() error {
 	return nil
 }
 
-// Offset is the number of the first entry behind the n oldest ones, and whether any of those is in the spool. The numbers of
-// entries rise by one and are the indices of their records. A transaction that commits the n oldest entries writes that number
-// with them. A process that finds the spool after a crash releases what comes before it (I7).
-func (q *Queue) Offset(n int) (next uint64, spooled bool) {
+// Offset is the number of the first entry behind the n oldest ones. The numbers of entries rise by one and are the indices of
+// their records. Before Done(n), the consumer writes that number where it commits the entries. A process that finds the spool
+// after a crash releases what comes before it (I7).
+func (q *Queue) Offset(n int) (next uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.spill.done + uint64(n), q.spill.copied > 0
+	return q.spill.done + uint64(n)
 }
 
-// committedLocked lets go of the records of n entries that have left, of which so many had copies.
+// committedLocked counts n committed entries, and releases the records of those that were copied.
 func (q *Queue) committedLocked(n, copies int) {
 	s := &q.spill
 	s.done += uint64(n)

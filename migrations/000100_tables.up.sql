@@ -44,7 +44,7 @@ COMMENT ON COLUMN kuberewind.heads.batch IS 'Number of the last commit.';
 COMMENT ON COLUMN kuberewind.heads.digest IS 'Digest of the last batch, to which the next one is chained.';
 COMMENT ON COLUMN kuberewind.heads.observed_at IS 'observed_at of the last commit: the recorder was watching until then.';
 COMMENT ON COLUMN kuberewind.heads.spool IS 'Identity of the spool of the recorder that committed last (I7). NULL without a spool, and after an erasure.';
-COMMENT ON COLUMN kuberewind.heads.spool_next IS 'Index of the first entry of that spool that is not on record.';
+COMMENT ON COLUMN kuberewind.heads.spool_next IS 'Number of the first entry that is not on record, of all that the recorder queued under that identity.';
 
 CREATE TABLE kuberewind.epochs (
     cluster    integer     NOT NULL,

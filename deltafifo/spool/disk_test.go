@@ -68,6 +68,16 @@ func TestADiskThatIsReadOnlyIsNamed(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrNotExist, "there is no spool")
 }
 
+// Nothing has to be written at the start, and yet it is better known now than in an outage of the database.
+func TestADiskThatTurnedReadOnlyIsNoticedThoughTheSpoolIsEmpty(t *testing.T) {
+	o := Options{Dir: disk(t, ""), MaxBytes: 1 << 20}
+	require.NoError(t, open(t, o).Close())
+	out, err := exec.Command("mount", "-o", "remount,ro", o.Dir).CombinedOutput()
+	require.NoError(t, err, string(out))
+	_, err = Open(o)
+	require.ErrorIs(t, err, syscall.EROFS)
+}
+
 func TestWhatIsOnADiskThatIsReadOnlyCanBeReadAsOftenAsItIsOpened(t *testing.T) {
 	o := Options{Dir: disk(t, ""), SegmentBytes: 200}
 	s := open(t, o)

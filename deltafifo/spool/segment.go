@@ -43,6 +43,11 @@ type segment struct {
 // fixedHead is the size of magic, two indices, and the length of the owner's header.
 const fixedHead = len(magic) + 8 + 8 + 4
 
+// continues tells whether two segments are of one spool, and of one time in which it was not empty.
+func (s *segment) continues(other *segment) bool {
+	return s.begun == other.begun && bytes.Equal(s.header, other.header)
+}
+
 func headerSize(header []byte) int { return fixedHead + len(header) + 4 }
 
 func segmentPath(dir string, first uint64) string {
@@ -115,7 +120,7 @@ func (s *segment) open() (*reader, error) {
 
 func (r *reader) close() { _ = r.file.Close() }
 
-// head reads the header of a segment: its first index, with which the spool began, and the owner's header.
+// head reads the header: the index of the segment's first record, the index at which the spool began, and the owner's header.
 func (r *reader) head(into *segment) error {
 	fixed := make([]byte, fixedHead)
 	if _, err := io.ReadFull(r.in, fixed); err != nil {

@@ -39,8 +39,6 @@ type Options struct {
 	SegmentBytes int64
 	// SyncEvery is how long a record may be unsynced while others are appended. Default: DefaultSyncEvery.
 	SyncEvery time.Duration
-	// Header is written at the beginning of each segment: whose records these are. If Open finds segments, theirs goes on.
-	Header []byte
 	// ReadOnly changes nothing in the folder, so that a spool on a read-only disk can be read. What would have to be written
 	// is an error that wraps syscall.EROFS. Released records are there again at the next Open.
 	ReadOnly bool
@@ -56,6 +54,7 @@ type Spool struct {
 	segments []*segment // in order; the last one is appended to
 	file     *os.File   // of the last segment, nil if there is none that can be appended to
 	bytes    int64
+	header   []byte // of each segment
 	begun    uint64 // index with which it began when it was last empty
 	released uint64
 	next     uint64 // index of the next record
@@ -79,7 +78,7 @@ func Open(o Options) (*Spool, error) {
 	}
 	how := os.O_RDONLY
 	if !o.ReadOnly {
-		how |= os.O_CREATE
+		how = os.O_RDWR | os.O_CREATE // a read-only disk is noticed, though nothing is to be written yet
 		if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 			return nil, fmt.Errorf("spool: %w", err)
 		}
@@ -120,7 +119,7 @@ func (s *Spool) open() error {
 	}
 	if len(s.segments) > 0 {
 		first := s.segments[0]
-		s.o.Header, s.begun, s.released, s.read = first.header, first.begun, first.first, first.first
+		s.header, s.begun, s.released, s.read = first.header, first.begun, first.first, first.first
 		s.next = s.last().end
 	}
 	return nil
@@ -137,15 +136,15 @@ func (s *Spool) Close() error {
 	return errors.Join(append(errs, s.lock.Close())...)
 }
 
-// Header is the owner's header, which each segment has.
-func (s *Spool) Header() []byte { return s.o.Header }
+// Header is the owner's header, which each segment has: whose records these are. It is nil for a spool that was empty at Open.
+func (s *Spool) Header() []byte { return s.header }
 
-// Renew gives an empty spool another header.
+// Renew gives an empty spool a header, in the place of any before.
 func (s *Spool) Renew(header []byte) error {
 	if len(s.segments) > 0 {
 		return errors.New("spool: another header for a spool that is not empty")
 	}
-	s.o.Header = header
+	s.header = header
 	return nil
 }
 
@@ -164,8 +163,8 @@ func (s *Spool) Bytes() int64 { return s.bytes }
 // Aside is the folder into which Open, or SetAside, has moved what could not be used; empty if there was nothing.
 func (s *Spool) Aside() string { return s.asideDir }
 
-// Append adds a record under the index Next, or under a later one if the spool is empty. After an error it is as if it had
-// not been called.
+// Append adds a record under the index Next, or under a later one if the spool is empty. After an error no record was added;
+// Next of an empty spool may be the index then.
 func (s *Spool) Append(index uint64, record []byte) (err error) {
 	if s.o.ReadOnly {
 		return fmt.Errorf("spool: append: %w", syscall.EROFS)
@@ -181,7 +180,7 @@ func (s *Spool) Append(index uint64, record []byte) (err error) {
 	s.packed = s2.Encode(s.packed[:cap(s.packed)], record)
 	size := int64(recordHead + len(s.packed))
 	if s.file == nil || s.last().size >= s.o.SegmentBytes {
-		size += int64(headerSize(s.o.Header))
+		size += int64(headerSize(s.header))
 	}
 	if s.bytes+size > s.o.MaxBytes {
 		return ErrFull
@@ -231,7 +230,7 @@ func (s *Spool) rotate(index uint64) error {
 	if len(s.segments) == 0 {
 		begun = index
 	}
-	made, file, err := create(s.o.Dir, begun, index, s.o.Header)
+	made, file, err := create(s.o.Dir, begun, index, s.header)
 	if err != nil {
 		return err
 	}

@@ -48,8 +48,9 @@ func fill(t require.TestingT, s *Spool, from, to int) (all []string) {
 }
 
 func TestWhatIsAppendedComesBackInOrderAndTakesNoRoomOnceReleased(t *testing.T) {
-	s := open(t, Options{Dir: t.TempDir(), SegmentBytes: 200, Header: []byte("mine")})
+	s := open(t, Options{Dir: t.TempDir(), SegmentBytes: 200})
 	defer func() { require.NoError(t, s.Close()) }()
+	require.NoError(t, s.Renew([]byte("mine")))
 	all := fill(t, s, 0, 50)
 	require.Equal(t, all, rest(t, s))
 	require.Equal(t, []byte("mine"), s.Header())
@@ -311,8 +312,9 @@ func TestThoseWhoReadShareTheFolderAndAWriterIsToldOfThem(t *testing.T) {
 
 // The owner numbers its entries, whether they are spooled or not.
 func TestAnEmptySpoolGoesOnAtALaterIndexAndOneThatHoldsSomethingDoesNot(t *testing.T) {
-	o := Options{Dir: t.TempDir(), SegmentBytes: 200, Header: []byte("mine")}
+	o := Options{Dir: t.TempDir(), SegmentBytes: 200}
 	s := open(t, o)
+	require.NoError(t, s.Renew([]byte("mine")))
 	require.NoError(t, s.Append(7, []byte("a")))
 	require.Equal(t, uint64(7), s.First())
 	require.ErrorContains(t, s.Append(7, []byte("again")), "append record 7 where record 8 is the next")
@@ -338,6 +340,26 @@ func TestAnEmptySpoolGoesOnAtALaterIndexAndOneThatHoldsSomethingDoesNot(t *testi
 	require.Equal(t, []byte("another's"), s.Header(), "the header of what is there goes on")
 	require.Equal(t, uint64(45), s.Begun())
 	require.Equal(t, []string{"c"}, rest(t, s))
+}
+
+// Segments that were set aside by hand and are moved back may follow others by their numbers.
+func TestASegmentOfAnotherSpoolEndsTheRecords(t *testing.T) {
+	dir := t.TempDir()
+	o := Options{Dir: dir, SegmentBytes: 200}
+	s := open(t, o)
+	require.NoError(t, s.Renew([]byte("mine")))
+	all := fill(t, s, 0, 10)
+	require.NoError(t, s.Close())
+	other := open(t, Options{Dir: t.TempDir()})
+	require.NoError(t, other.Renew([]byte("another's")))
+	require.NoError(t, other.Append(10, []byte("not mine")))
+	name := filepath.Base(other.last().path)
+	require.NoError(t, os.Rename(other.last().path, filepath.Join(dir, name)))
+	require.NoError(t, other.Close())
+	s = open(t, o)
+	defer func() { require.NoError(t, s.Close()) }()
+	require.Equal(t, all, rest(t, s))
+	require.FileExists(t, filepath.Join(s.Aside(), name))
 }
 
 // What follows another run of records without belonging to it would be set aside at the next start.
@@ -392,7 +414,8 @@ func TestWhatLiesInAFolderIsTold(t *testing.T) {
 // Whatever a file holds, the reader ends without a panic and gives no record that its checksum does not cover.
 func FuzzSegment(f *testing.F) {
 	dir := f.TempDir()
-	s := open(f, Options{Dir: dir, Header: []byte("owner")})
+	s := open(f, Options{Dir: dir})
+	require.NoError(f, s.Renew([]byte("owner")))
 	fill(f, s, 0, 5)
 	whole, err := os.ReadFile(s.last().path)
 	require.NoError(f, err)

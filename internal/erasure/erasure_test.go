@@ -248,7 +248,7 @@ func TestRecorderThatRanMeanwhileIsFencedAndTheNextGoesOn(t *testing.T) {
 	s.leak()
 	batch, err := s.sink.Encode([]postgres.Item{{Kind: postgres.Position, Stream: s.pods.ID(), Observed: s.now, Position: fmt.Sprint(s.rv)}})
 	require.NoError(t, err)
-	batch.SetOffset(postgres.Offset{Spool: []byte("mine"), Next: 7}, true)
+	batch.SetOffset(postgres.Offset{Spool: []byte("mine"), Next: 7})
 	require.NoError(t, s.sink.Commit(s.Context(), batch))
 	_, noted, err := postgres.ReadOffset(s.Context(), s.admin, "uid")
 	require.NoError(t, err)

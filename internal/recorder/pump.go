@@ -32,8 +32,8 @@ type pump struct {
 	sink   sink
 	rows   int
 	linger time.Duration
-	// offset is what the commit of so many entries, the oldest, notes of the spool.
-	offset func(entries int) (o postgres.Offset, spooled bool)
+	// offset gives the spool's offset after the oldest entries.
+	offset func(entries int) postgres.Offset
 	// committed is told of each batch, after it.
 	committed func(entries []deltafifo.Entry)
 }

@@ -27,9 +27,10 @@ import (
 // spoolOwner is the header of a spool: whose entries these are, and where the record was when the spool got its identity.
 type spoolOwner struct {
 	Cluster string `json:"cluster"`
-	Key     []byte `json:"key"`  // fingerprint of the key with which values were hidden (I9)
-	ID      []byte `json:"id"`   // identity of the spool; each commit writes it
-	Head    []byte `json:"head"` // digest of the head before any commit has written the identity
+	Key     []byte `json:"key"`   // fingerprint of the key with which values were hidden (I9)
+	ID      []byte `json:"id"`    // identity of the spool; each commit writes it
+	Head    []byte `json:"head"`  // digest of the head before any commit has written the identity
+	First   uint64 `json:"first"` // number of the first entry under this identity
 }
 
 // newOwner gives a spool an identity.
@@ -104,19 +105,19 @@ func (r *Recorder) useSpool(ctx context.Context, o *deltafifo.Options, owner spo
 	return r.identify(owner)
 }
 
-// spoolOffset is what the commit of the oldest entries notes of the spool.
-func (r *Recorder) spoolOffset(entries int) (o postgres.Offset, spooled bool) {
+// spoolOffset is the spool's offset after the oldest entries.
+func (r *Recorder) spoolOffset(entries int) postgres.Offset {
 	if r.spool == nil {
-		return postgres.Offset{}, false
+		return postgres.Offset{}
 	}
-	next, spooled := r.queue.Offset(entries)
-	return postgres.Offset{Spool: r.spoolID, Next: next}, spooled
+	return postgres.Offset{Spool: r.spoolID, Next: r.queue.Offset(entries)}
 }
 
 // identify has the spool go on as it was begun, or begins it anew if it is empty. An empty spool on a read-only disk stays what it is: its
 // segments are there again at the next start.
 func (r *Recorder) identify(owner spoolOwner) error {
 	if empty := r.spool.First() == r.spool.Next(); empty && (!r.spoolReadOnly || len(r.spool.Header()) == 0) {
+		owner.First = r.spool.Next()
 		header, err := json.Marshal(owner)
 		if err != nil {
 			return err
@@ -215,18 +216,11 @@ func (r *Recorder) resumeSpool(ctx context.Context, o *deltafifo.Options, owner 
 		return nil
 	}
 	from, err := spoolStart(r.spool, owner, r.sink.Info().Head, r.sink.Info().Offset)
-	if err == nil && from < r.spool.First() {
-		// Of what is missing nothing can be told, and what comes after it would move the positions past it.
-		return r.setCorruptSpoolAside(fmt.Errorf("%w: its beginning is missing, from entry %d to %d", errUnreadable, from, r.spool.First()))
-	}
-	if errors.Is(err, errUnreadable) {
+	switch {
+	case errors.Is(err, errUnreadable):
 		return r.setCorruptSpoolAside(err)
-	}
-	if errors.Is(err, errOvertaken) || errors.Is(err, errForeign) {
+	case err != nil:
 		return r.setSpoolAside(err.Error())
-	}
-	if err != nil {
-		return err
 	}
 	if err := r.spool.Release(from); err != nil {
 		return err
@@ -288,7 +282,7 @@ func (r *Recorder) setSpoolAside(why string) error {
 }
 
 var (
-	errOvertaken  = errors.New("another recorder has written to the record since, or it is another record; nothing can be appended behind that")
+	errOvertaken  = errors.New("another recorder has written to the record since, the database has lost commits, or it is another record; nothing can be appended behind that")
 	errForeign    = errors.New("it is of another cluster or was written with another redaction key")
 	errUnreadable = errors.New("it cannot be read")
 )
@@ -297,23 +291,34 @@ var (
 type spooled interface {
 	Header() []byte
 	Begun() uint64
+	First() uint64
 }
 
-// spoolStart is the first entry that is not on record (I7). Each commit notes it with the spool's identity. If the head notes another
-// identity, nothing of this spool is on record while the head is what it was when the spool got its identity. Any other head means
-// that another writer has written. What came before the spool began had left the queue before.
+// spoolStart is the first entry that is not on record (I7). The error is errForeign, errOvertaken or errUnreadable.
+//
+// Each entry is noted in the head before it leaves the queue, by a commit that writes the spool's identity. If the head notes another
+// identity, no entry has left while the head is what it was when the spool got its identity. Any other head means that another
+// writer has written. If the spool began behind what is noted, the database has lost commits.
 func spoolStart(s spooled, owner spoolOwner, head []byte, noted postgres.Offset) (uint64, error) {
 	var was spoolOwner
 	if err := json.Unmarshal(s.Header(), &was); err != nil || was.Cluster != owner.Cluster || !bytes.Equal(was.Key, owner.Key) || len(was.ID) == 0 {
 		return 0, errForeign
 	}
-	switch {
-	case bytes.Equal(was.ID, noted.Spool):
-		return max(noted.Next, s.Begun()), nil
-	case bytes.Equal(was.Head, head):
-		return s.Begun(), nil
+	from := noted.Next
+	if !bytes.Equal(was.ID, noted.Spool) {
+		if !bytes.Equal(was.Head, head) {
+			return 0, errOvertaken
+		}
+		from = was.First
 	}
-	return 0, errOvertaken
+	if from < s.Begun() {
+		return 0, errOvertaken
+	}
+	if from < s.First() {
+		// Of what is missing nothing can be told, and what comes after it would move the positions past it.
+		return 0, fmt.Errorf("%w: its beginning is missing, from entry %d to %d", errUnreadable, from, s.First())
+	}
+	return from, nil
 }
 
 // latest is the later one.

@@ -56,9 +56,10 @@ func TestASpoolWhoseBeginningIsMissingIsSetAside(t *testing.T) {
 	owner := newOwner("uid", nil, sink.Info().Head)
 	header, err := json.Marshal(owner)
 	require.NoError(t, err)
-	o := spool.Options{Dir: t.TempDir(), MaxBytes: 1 << 20, SegmentBytes: 100, Header: header}
+	o := spool.Options{Dir: t.TempDir(), MaxBytes: 1 << 20, SegmentBytes: 100}
 	disk, err := spool.Open(o)
 	require.NoError(t, err)
+	require.NoError(t, disk.Renew(header))
 	for i := range uint64(9) {
 		require.NoError(t, disk.Append(i, []byte("a record that fills a segment together with a few others")))
 	}
@@ -77,6 +78,35 @@ func TestASpoolWhoseBeginningIsMissingIsSetAside(t *testing.T) {
 	require.True(t, r.spoolCorrupt)
 	require.NotEmpty(t, r.spool.Aside())
 	require.Equal(t, r.spool.First(), r.spool.Next())
+}
+
+// A replica was promoted that had not got the last commits. What they held has left the queue, and the spool begins behind it.
+func TestASpoolIsNotUsedIfTheDatabaseHasLostCommits(t *testing.T) {
+	s, dir, pods := listed(t)
+	one := func(sql string) (text string) {
+		t.Helper()
+		require.NoError(t, s.conn.QueryRow(t.Context(), sql).Scan(&text))
+		return text
+	}
+	before := one(`SELECT format('seq = %s, batch = %s, digest = %L, observed_at = %L, spool = %L, spool_next = %s', seq, batch, digest, observed_at, spool, spool_next) FROM kuberewind.heads`)
+	require.NoError(t, pods.Update(served(t, "Pod", "a", 21)))
+	s.pump()
+	for rv := 22; rv < 28; rv++ {
+		require.NoError(t, pods.Update(served(t, "Pod", "a", rv)))
+	}
+	require.Positive(t, s.queue.Stats().Spooled)
+	for _, sql := range []string{
+		`DELETE FROM kuberewind.deltas_data WHERE seq = (SELECT seq FROM kuberewind.heads)`,
+		`DELETE FROM kuberewind.batches WHERE batch = (SELECT batch FROM kuberewind.heads)`,
+		`UPDATE kuberewind.heads SET ` + before,
+	} {
+		_, err := s.conn.Exec(t.Context(), sql)
+		require.NoError(t, err)
+	}
+	s.die()
+	s.spill(dir)
+	require.NotEmpty(t, s.recorder.spool.Aside())
+	require.Zero(t, s.queue.Stats().Spooled)
 }
 
 func TestThoseWhoOnlyReadTheSpoolAreWaitedFor(t *testing.T) {

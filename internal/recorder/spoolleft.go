@@ -31,12 +31,9 @@ func SpoolLeft(ctx context.Context, db postgres.Queryer, dir, clusterUID string,
 	if err != nil {
 		return false, err
 	}
-	_, err = spoolStart(s, spoolOwner{Cluster: clusterUID, Key: key}, head, noted)
-	switch {
-	case err == nil:
-		return false, fmt.Errorf("%w: a recorder that is started here writes them", ErrSpoolWaits)
-	case errors.Is(err, errOvertaken), errors.Is(err, errForeign):
-		return true, nil
+	from, err := spoolStart(s, spoolOwner{Cluster: clusterUID, Key: key}, head, noted)
+	if err != nil || from >= s.Next() {
+		return true, nil //nolint:nilerr // It is why the next recorder sets the spool aside.
 	}
-	return false, err
+	return false, fmt.Errorf("%w: a recorder that is started here writes them", ErrSpoolWaits)
 }

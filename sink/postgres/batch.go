@@ -33,7 +33,6 @@ type Batch struct {
 	stats      EncodeStats
 	changed    bool // whether there is anything to commit
 	offset     Offset
-	spooled    bool // whether the spool holds any of it
 
 	dirty   []*Stream
 	touched []*gap
@@ -87,9 +86,9 @@ type Offset struct {
 	Next  uint64 // index of its first entry that is not on record
 }
 
-// SetOffset says what the commit writes of the recorder's spool. If spooled, the spool holds a part of what the batch was made of. Then
-// the offset is written even if the batch is empty. Without this call, the record notes no spool.
-func (b *Batch) SetOffset(o Offset, spooled bool) { b.offset, b.spooled = o, spooled }
+// SetOffset says what the commit writes of the recorder's spool, even if the batch is empty. Without this call, the record notes no
+// spool.
+func (b *Batch) SetOffset(o Offset) { b.offset = o }
 
 // Rows is the number of deltas in it.
 func (b *Batch) Rows() int { return b.stats.Rows }

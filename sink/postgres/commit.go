@@ -24,16 +24,8 @@ var (
 // the database has lost what was committed. Any other error would not change with another try; ClassOf tells. If ctx ends
 // while a transaction is being committed, the outcome is unknown, and the next Open finds out.
 func (s *Sink) Commit(ctx context.Context, b *Batch) error {
-	if b.Empty() && !b.spooled {
-		s.keepBatch(b)
-		return nil
-	}
 	if b.Empty() {
-		if _, err := s.commitUntilDone(ctx, b); err != nil {
-			return fmt.Errorf("note up to where the spool of cluster %q is on record: %w", s.cfg.ClusterName, explain(err))
-		}
-		s.keepBatch(b)
-		return nil
+		return s.commitEmpty(ctx, b)
 	}
 	if last := s.committed.Load(); b.number != last+1 {
 		return fmt.Errorf("%w: batch %d after %d", errOutOfOrder, b.number, last)
@@ -52,6 +44,17 @@ func (s *Sink) Commit(ctx context.Context, b *Batch) error {
 		})
 	}
 	s.tellGaps(b)
+	s.keepBatch(b)
+	return nil
+}
+
+// commitEmpty writes the offset of the spool, if there is one: the record must note each entry that leaves the queue (I7).
+func (s *Sink) commitEmpty(ctx context.Context, b *Batch) error {
+	if b.offset.Spool != nil {
+		if _, err := s.commitUntilDone(ctx, b); err != nil {
+			return fmt.Errorf("write the spool's offset of cluster %q: %w", s.cfg.ClusterName, explain(err))
+		}
+	}
 	s.keepBatch(b)
 	return nil
 }
@@ -267,9 +270,11 @@ func (s *Sink) moveHead(ctx context.Context, conn *pgx.Conn, b *Batch) error {
 	return s.notFound(ctx, conn, b)
 }
 
-// moveOffset is the transaction of a batch without rows, parts of which are in the spool. To do it twice does no harm.
+// moveOffset is the transaction of a batch without rows. A lost attempt may still run after a later one: the offset never goes back.
 func (s *Sink) moveOffset(ctx context.Context, conn *pgx.Conn, b *Batch) error {
-	tag, err := conn.Exec(ctx, `UPDATE kuberewind.heads SET spool = $5, spool_next = $6 WHERE cluster = $1 AND epoch = $2 AND seq = $3 AND batch = $4`,
+	tag, err := conn.Exec(ctx, `
+		UPDATE kuberewind.heads SET spool = $5, spool_next = CASE WHEN spool = $5 THEN greatest(spool_next, $6) ELSE $6 END
+		WHERE cluster = $1 AND epoch = $2 AND seq = $3 AND batch = $4`,
 		s.info.Cluster, b.epoch, b.before.seq, b.before.batch, b.offset.Spool, b.offset.next())
 	if err != nil || tag.RowsAffected() == 1 {
 		return err
@@ -286,7 +291,7 @@ func (s *Sink) notFound(ctx context.Context, conn *pgx.Conn, b *Batch) error {
 	return displaced(now, b)
 }
 
-// next is the offset's as a column: NULL without a spool.
+// next is the value of heads.spool_next: NULL without a spool.
 func (o Offset) next() *int64 {
 	if o.Spool == nil {
 		return nil
@@ -307,7 +312,7 @@ func ReadOffset(ctx context.Context, db Queryer, clusterUID string) (head []byte
 		SELECT h.digest, h.spool, coalesce(h.spool_next, 0) FROM kuberewind.heads h JOIN kuberewind.clusters c USING (cluster) WHERE c.uid = $1`, clusterUID).
 		Scan(&head, &o.Spool, &o.Next)
 	if err != nil {
-		return nil, Offset{}, fmt.Errorf("read where the record ends: %w", explain(err))
+		return nil, Offset{}, fmt.Errorf("read the head of the record: %w", explain(err))
 	}
 	return head, o, nil
 }
