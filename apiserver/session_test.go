@@ -306,6 +306,8 @@ func TestAboveTheClockAListWaitsForNothing(t *testing.T) {
 	began := time.Now()
 	s := p.status(http.MethodGet, "/api/v1/pods?resourceVersion="+end+"&resourceVersionMatch=NotOlderThan")
 	require.EqualValues(t, http.StatusGatewayTimeout, s.Code)
+	_, header, _ := p.ask(http.MethodGet, "/api/v1/pods?resourceVersion="+end)
+	require.Empty(t, header.Get("Retry-After"), "client-go would repeat the request ten times, a second apart")
 	s = p.status(http.MethodGet, "/api/v1/pods?watch=1&resourceVersion="+end)
 	require.EqualValues(t, http.StatusGone, s.Code)
 	require.Less(t, time.Since(began), 2*time.Second)

@@ -28,7 +28,7 @@ func (c *call) reached(rv, position string) error {
 	if !delta.Precedes(position, rv) {
 		return nil
 	}
-	return &apierrors.StatusError{ErrStatus: metav1.Status{
+	refused := &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusGatewayTimeout, Reason: metav1.StatusReasonTimeout,
 		Message: fmt.Sprintf("Timeout: Too large resource version: %s, current: %s", rv, position),
 		Details: &metav1.StatusDetails{
@@ -36,4 +36,10 @@ func (c *call) reached(rv, position string) error {
 			RetryAfterSeconds: 1,
 		},
 	}}
+	if c.at.moving != nil && c.at.moving.end == nil {
+		// After a seek backward, clients list from a version above the clock. client-go's REST client repeats an answer with a
+		// Retry-After header ten times, a second apart. Without one, reflectors list from the start at once.
+		refused.ErrStatus.Details.RetryAfterSeconds = 0
+	}
+	return refused
 }
