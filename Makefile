@@ -101,7 +101,7 @@ CLIENTS := $(CURDIR)/$(BIN)/clients
 
 .PHONY: test-clients
 test-clients: SETUP_FOR := clients
-test-clients: setup control-plane test-programs ## Have kubectl, k9s, informers and a manager of controller-runtime work on the past (the first time some 10 minutes of CPU: k9s is built)
+test-clients: setup control-plane test-programs test-browser ## Have kubectl, k9s, informers and a manager of controller-runtime work on the past (the first time some 10 minutes of CPU: k9s is built)
 	@CGO_ENABLED=0 hack/watched.sh "building the controller" $(GO) build -C examples/controller -v -trimpath -ldflags "-s -w" -o $(CLIENTS)/ .
 	@CGO_ENABLED=0 hack/watched.sh "building k9s" $(GO) build -C tools/k9s -v -trimpath -ldflags "-s -w" -o $(CLIENTS)/ github.com/derailed/k9s
 	@$(TEST) -count 1 -timeout 20m -v ./test/clients -args -programs $(CLIENTS)

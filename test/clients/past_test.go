@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -95,6 +96,33 @@ func (p *past) run(t *testing.T, kubeconfig string, args ...string) output {
 		require.NoError(t, err)
 	}
 	return output{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
+}
+
+// A pod is what kubectl shows of one in a table: the age is that of the instant.
+type pod struct {
+	status string
+	age    time.Duration
+	made   time.Time
+}
+
+// pods are those of an instant in the namespace, by name.
+func (p *past) pods(t *testing.T, at string) map[string]pod {
+	t.Helper()
+	kubeconfig, all := p.kubeconfig(t, at), map[string]pod{}
+	for line := range strings.Lines(p.run(t, kubeconfig, "get", "pods", "--no-headers").stdout) {
+		words := strings.Fields(line) // NAME READY STATUS RESTARTS AGE
+		age, err := time.ParseDuration(words[len(words)-1])
+		require.NoError(t, err, "the scene lasts ten minutes, and ages below that are exact: %s", line)
+		all[words[0]] = pod{status: words[2], age: age}
+	}
+	for line := range strings.Lines(p.run(t, kubeconfig, "get", "pods", "-o", `jsonpath={range .items[*]}{.metadata.name} {.metadata.creationTimestamp}{"\n"}{end}`).stdout) {
+		name, text, _ := strings.Cut(strings.TrimSpace(line), " ")
+		made, err := time.Parse(time.RFC3339, text)
+		require.NoError(t, err)
+		all[name] = pod{status: all[name].status, age: all[name].age, made: made}
+	}
+	require.NotEmpty(t, all)
+	return all
 }
 
 // noted are the intentions in the file, from a line on.

@@ -47,6 +47,13 @@ export async function open(made, fragment = "", withCode = false, from = origin)
 /** at is the seq in the URL of a page, or null at the end of the record. */
 export const at = (page) => page.evaluate(() => /[#&]at=seq:(\d+)/.exec(location.hash)?.[1] ?? null);
 
+/** placeOf is where a time is on the strip. */
+export async function placeOf(page, time) {
+  const box = await page.locator(".strip-canvas").boundingBox(), [from, to] = await page.evaluate(() => globalThis.kuberewind.span());
+  const pad = (to - from) * 0.012, x = ((Date.parse(time) - from + pad) / (to - from + 2 * pad)) * box.width;
+  return { x: box.x + x, y: box.y + 30 };
+}
+
 /** axe gives what axe-core finds serious or critical. */
 export async function axe(page) {
   const source = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");

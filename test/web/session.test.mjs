@@ -6,7 +6,7 @@ import { request } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { api, at, axe, code, context, launch, open, settled, whole } from "./browser.mjs";
+import { api, at, axe, code, context, launch, open, placeOf, settled, whole } from "./browser.mjs";
 
 let browser;
 before(async () => { browser = await launch(); });
@@ -66,13 +66,6 @@ async function back(page, times = 1) {
   await page.waitForFunction(() => location.hash.includes("at=seq:"));
   await settled(page);
   await page.keyboard.press("p");
-}
-
-/** placeOf is where a time is on the strip. */
-async function placeOf(page, time) {
-  const box = await page.locator(".strip-canvas").boundingBox(), [from, to] = await page.evaluate(() => globalThis.kuberewind.span());
-  const pad = (to - from) * 0.012, x = ((Date.parse(time) - from + pad) / (to - from + 2 * pad)) * box.width;
-  return { x: box.x + x, y: box.y + 30 };
 }
 
 const broken = "2026-11-25T13:18:15Z"; // while the image that is not there was rolled out
