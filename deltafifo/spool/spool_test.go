@@ -342,7 +342,7 @@ func TestAnEmptySpoolGoesOnAtALaterIndexAndOneThatHoldsSomethingDoesNot(t *testi
 	require.Equal(t, []string{"c"}, rest(t, s))
 }
 
-// Segments that were set aside by hand and are moved back may follow others by their numbers.
+// An operator may have moved segments back that were set aside.
 func TestASegmentOfAnotherSpoolEndsTheRecords(t *testing.T) {
 	dir := t.TempDir()
 	o := Options{Dir: dir, SegmentBytes: 200}
@@ -362,7 +362,7 @@ func TestASegmentOfAnotherSpoolEndsTheRecords(t *testing.T) {
 	require.FileExists(t, filepath.Join(s.Aside(), name))
 }
 
-// What follows another run of records without belonging to it would be set aside at the next start.
+// The next start would set aside what follows it.
 func TestNothingIsAppendedBehindASegmentThatCannotBeDeleted(t *testing.T) {
 	s := open(t, Options{Dir: t.TempDir()})
 	defer func() { require.NoError(t, s.Close()) }()
