@@ -11,7 +11,7 @@ import (
 	"github.com/kuberewind/kuberewind/blame"
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
-	"github.com/kuberewind/kuberewind/internal/scene/record"
+	"github.com/kuberewind/kuberewind/internal/scenetest"
 	"github.com/kuberewind/kuberewind/patch"
 )
 
@@ -19,8 +19,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 
 func scene(t *testing.T) *history.Record {
 	t.Helper()
-	database := pgtest.New(t, pgtest.EmptyRecord)
-	require.NoError(t, record.Into(t.Context(), database.URL()))
+	database := pgtest.New(t, scenetest.Record)
 	rec, err := history.Open(t.Context(), database.URL(), history.Options{})
 	require.NoError(t, err)
 	t.Cleanup(rec.Close)

@@ -2,7 +2,6 @@ package timeline_test
 
 import (
 	"compress/gzip"
-	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -12,25 +11,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
-	"github.com/kuberewind/kuberewind/internal/scene/record"
+	"github.com/kuberewind/kuberewind/internal/scenetest"
 	"github.com/kuberewind/kuberewind/timeline"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
-
-// recorded is the Setup of a database that holds the scene.
-func recorded(ctx context.Context, conn *pgx.Conn) error {
-	if err := pgtest.EmptyRecord(ctx, conn); err != nil {
-		return err
-	}
-	return record.Into(ctx, conn.Config().ConnString())
-}
 
 // A scene is the recording, served by a Handler that has an auditor's rights.
 type scene struct {
@@ -42,7 +32,7 @@ type scene struct {
 
 func newScene(t *testing.T, patience time.Duration) *scene {
 	t.Helper()
-	return served(t, pgtest.New(t, recorded), patience)
+	return served(t, pgtest.New(t, scenetest.Record), patience)
 }
 
 // served serves a record.

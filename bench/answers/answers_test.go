@@ -11,7 +11,7 @@ import (
 
 	"github.com/kuberewind/kuberewind/bench/measure"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
-	"github.com/kuberewind/kuberewind/internal/scene/record"
+	"github.com/kuberewind/kuberewind/internal/scenetest"
 )
 
 func TestMain(m *testing.M) {
@@ -26,8 +26,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestEachQuestionIsAnsweredAndJudged(t *testing.T) {
-	database := pgtest.New(t, pgtest.EmptyRecord)
-	require.NoError(t, record.Into(t.Context(), database.URL()))
+	database := pgtest.New(t, scenetest.Record)
 	run := &measure.Run{Report: &measure.Report{Seed: 1}, Rounds: 1, Log: t.Output()}
 	require.NoError(t, Measure(t.Context(), run, database.URL(), "the scene"))
 	require.NoError(t, run.Report.Table(t.Output()))
@@ -48,8 +47,7 @@ func TestEachQuestionIsAnsweredAndJudged(t *testing.T) {
 }
 
 func TestAnAnswerThatFailsEndsTheRun(t *testing.T) {
-	database := pgtest.New(t, pgtest.EmptyRecord)
-	require.NoError(t, record.Into(t.Context(), database.URL()))
+	database := pgtest.New(t, scenetest.Record)
 	_, err := ask(t.Context(), database.URL(), []string{"log", "deployments/no-such-one", "-n", "shop"})
 	require.ErrorContains(t, err, "no-such-one")
 	_, err = ask(t.Context(), database.URL(), completing("get", "pods", "-n", "shop", "no-such-one"))

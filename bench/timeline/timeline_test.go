@@ -13,7 +13,7 @@ import (
 
 	"github.com/kuberewind/kuberewind/bench/measure"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
-	"github.com/kuberewind/kuberewind/internal/scene/record"
+	"github.com/kuberewind/kuberewind/internal/scenetest"
 )
 
 func TestMain(m *testing.M) {
@@ -30,19 +30,12 @@ func TestMain(m *testing.M) {
 // onScene serves the recorded scene. It lasts for ten minutes.
 func onScene(t *testing.T, use func(*bench)) {
 	t.Helper()
-	database := pgtest.New(t, recorded)
+	database := pgtest.New(t, scenetest.Record)
 	run := &measure.Run{Report: &measure.Report{Seed: 1}, Rounds: 1, Log: t.Output()}
 	require.NoError(t, inBench(t.Context(), run, Record{URL: database.URL(), Text: "the scene"}, func(b *bench) error {
 		use(b)
 		return nil
 	}))
-}
-
-func recorded(ctx context.Context, conn *pgx.Conn) error {
-	if err := pgtest.EmptyRecord(ctx, conn); err != nil {
-		return err
-	}
-	return record.Into(ctx, conn.Config().ConnString())
 }
 
 func TestEachFigureOfTheServerIsTakenAndJudged(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
-	"github.com/kuberewind/kuberewind/internal/scene/record"
+	"github.com/kuberewind/kuberewind/internal/scenetest"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
@@ -166,8 +166,7 @@ func TestAnOwnerThatNeverWasOwnsNothing(t *testing.T) {
 }
 
 func TestWhatIsGoneInANamespaceThatIsGoneSaysSo(t *testing.T) {
-	b := &book{t: t, db: pgtest.New(t, pgtest.EmptyRecord)}
-	require.NoError(t, record.Into(t.Context(), b.db.URL()))
+	b := &book{t: t, db: pgtest.New(t, scenetest.Record)}
 	pod := strings.TrimSpace(b.called(t, "get pods -n legacy --at seq:700 -o name", "").out)
 	require.True(t, strings.HasPrefix(pod, "pod/old-"), pod)
 	for call, want := range map[string]string{

@@ -14,14 +14,13 @@ import (
 
 	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
-	"github.com/kuberewind/kuberewind/internal/scene/record"
+	"github.com/kuberewind/kuberewind/internal/scenetest"
 )
 
 // newScene is the recording of the scene, in a database of its own.
 func newScene(t *testing.T) *book {
 	t.Helper()
-	b := &book{t: t, db: pgtest.New(t, pgtest.EmptyRecord)}
-	require.NoError(t, record.Into(t.Context(), b.db.URL()))
+	b := &book{t: t, db: pgtest.New(t, scenetest.Record)}
 	return b
 }
 

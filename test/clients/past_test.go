@@ -21,7 +21,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/controlplane/binaries"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
 	"github.com/kuberewind/kuberewind/internal/recordertest"
-	"github.com/kuberewind/kuberewind/internal/scene/record"
+	"github.com/kuberewind/kuberewind/internal/scenetest"
 )
 
 // A past is the recording of the scene, served by the program.
@@ -33,9 +33,8 @@ type past struct {
 
 func serve(t *testing.T) *past {
 	t.Helper()
-	p := &past{url: pgtest.New(t, pgtest.EmptyRecord).URL(), home: t.TempDir()}
+	p := &past{url: pgtest.New(t, scenetest.Record).URL(), home: t.TempDir()}
 	p.intentions = filepath.Join(p.home, "intentions")
-	require.NoError(t, record.Into(t.Context(), p.url))
 	cmd := p.replay(context.Background(), "serve", "--intentions", p.intentions)
 	var said bytes.Buffer
 	cmd.Stderr = &said

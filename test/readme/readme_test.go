@@ -17,7 +17,7 @@ import (
 
 	"github.com/kuberewind/kuberewind/internal/pgtest"
 	"github.com/kuberewind/kuberewind/internal/replay"
-	"github.com/kuberewind/kuberewind/internal/scene/record"
+	"github.com/kuberewind/kuberewind/internal/scenetest"
 )
 
 var update = flag.Bool("update", false, "write what the commands print into the pages")
@@ -37,8 +37,7 @@ var transcript = regexp.MustCompile("(?s)```console\n(.*?)```\n")
 var words = regexp.MustCompile(`'[^']*'|\S+`)
 
 func TestThePagesShowWhatTheCommandsPrint(t *testing.T) {
-	database := pgtest.New(t, pgtest.EmptyRecord)
-	require.NoError(t, record.Into(t.Context(), database.URL()))
+	database := pgtest.New(t, scenetest.Record)
 	for key, value := range map[string]string{"NO_COLOR": "1", "KUBECONFIG": t.TempDir() + "/none", "REPLAY_DATABASE": database.URL(), "REPLAY_QUIET": "true"} {
 		t.Setenv(key, value)
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/controlplane/binaries"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
 	"github.com/kuberewind/kuberewind/internal/recordertest"
-	"github.com/kuberewind/kuberewind/internal/scene/record"
+	"github.com/kuberewind/kuberewind/internal/scenetest"
 )
 
 // A scene is the record of the shop, and the instants that the tasks name.
@@ -27,8 +27,7 @@ type scene struct {
 }
 
 func TestTheTasksOfATrialAreAnsweredOnTheScene(t *testing.T) {
-	database := pgtest.New(t, pgtest.EmptyRecord)
-	require.NoError(t, record.Into(t.Context(), database.URL()))
+	database := pgtest.New(t, scenetest.Record)
 	s := &scene{database: database, landmarks: findLandmarks(t, database, database.Connect(t)), plugins: t.TempDir()}
 	require.NoError(t, os.Symlink(recordertest.Program("replay"), filepath.Join(s.plugins, "kubectl-kuberewind")))
 	t.Log(table(shop))

@@ -19,6 +19,7 @@ import (
 
 	"github.com/kuberewind/kuberewind/internal/pgtest"
 	"github.com/kuberewind/kuberewind/internal/replay"
+	"github.com/kuberewind/kuberewind/internal/scenetest"
 	"github.com/kuberewind/kuberewind/internal/serve/page"
 	"github.com/kuberewind/kuberewind/internal/timelinetest"
 	"github.com/kuberewind/kuberewind/timeline"
@@ -40,7 +41,7 @@ func TestWhatIsDrawnIsWhatSQLCounts(t *testing.T) {
 		*seed = uint64(time.Now().UnixNano())
 	}
 	t.Logf("-seed %d", *seed)
-	scene, seven, codes := pgtest.New(t, plain), newDays(t, rand.New(rand.NewPCG(*seed, 0))), page.NewCodes()
+	scene, seven, codes := pgtest.New(t, scenetest.Record), newDays(t, rand.New(rand.NewPCG(*seed, 0))), page.NewCodes()
 	served := []timeline.Cluster{cluster(open(t, scene), ""), cluster(open(t, seven.DB), "")}
 	b := &oracle{
 		t: t, days: seven, met: map[string]bool{}, drawn: map[int]*view{},

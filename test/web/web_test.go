@@ -26,7 +26,7 @@ import (
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/controlplane/binaries"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
-	"github.com/kuberewind/kuberewind/internal/scene/record"
+	"github.com/kuberewind/kuberewind/internal/scenetest"
 	"github.com/kuberewind/kuberewind/internal/serve/page"
 	"github.com/kuberewind/kuberewind/timeline"
 	"github.com/kuberewind/kuberewind/web"
@@ -46,17 +46,9 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 // hostile is a name that an API server takes for objects of RBAC, whose names are segments of a path.
 const hostile = `<img src=x onerror=globalThis.hostile=1>`
 
-// plain is the Setup of a database that holds the scene.
-func plain(ctx context.Context, conn *pgx.Conn) error {
-	if err := pgtest.EmptyRecord(ctx, conn); err != nil {
-		return err
-	}
-	return record.Into(ctx, conn.Config().ConnString())
-}
-
-// recorded is the same with a hostile name for one object.
+// recorded is the Setup of a database that holds the scene with a hostile name for one object.
 func recorded(ctx context.Context, conn *pgx.Conn) error {
-	if err := plain(ctx, conn); err != nil {
+	if err := scenetest.Record(ctx, conn); err != nil {
 		return err
 	}
 	renamed, err := conn.Exec(ctx, `UPDATE kuberewind.lives SET name = $1 WHERE namespace = 'shop' AND name = 'checkout'`, hostile)
@@ -71,7 +63,7 @@ func TestThePageInABrowser(t *testing.T) {
 	rec, codes := open(t, pgtest.New(t, recorded)), page.NewCodes()
 	at, both := servePage(t, codes, 0, cluster(rec, "")), servePage(t, codes, 0, cluster(rec, ""), cluster(rec, another))
 	hasty := servePage(t, codes, time.Nanosecond, cluster(rec, ""))
-	whole := serveWhole(t, open(t, pgtest.New(t, plain)))
+	whole := serveWhole(t, open(t, pgtest.New(t, scenetest.Record)))
 	made := whole.control()
 	pattern := cmp.Or(*only, "smoke.test.mjs")
 	if *all {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/kuberewind/kuberewind/internal/controlplane"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
+	"github.com/kuberewind/kuberewind/internal/scenetest"
 	"github.com/kuberewind/kuberewind/internal/serve/delegate"
 	"github.com/kuberewind/kuberewind/internal/serve/page"
 	"github.com/kuberewind/kuberewind/timeline"
@@ -87,7 +88,7 @@ func certified(t *testing.T) (certificate tls.Certificate, key string) {
 // shared serves the scene to users of a live cluster.
 func shared(t *testing.T, plane *controlplane.ControlPlane, certificate tls.Certificate) string {
 	t.Helper()
-	c := cluster(open(t, pgtest.New(t, plain)), "")
+	c := cluster(open(t, pgtest.New(t, scenetest.Record)), "")
 	live, err := delegate.New(delegate.Options{Mode: delegate.Self, Clusters: map[string]*rest.Config{c.UID: plane.Config()}})
 	require.NoError(t, err)
 	queries := timeline.New(timeline.Options{Clusters: []timeline.Cluster{c}})

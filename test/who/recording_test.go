@@ -11,6 +11,7 @@ import (
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
 	"github.com/kuberewind/kuberewind/internal/scene/record"
+	"github.com/kuberewind/kuberewind/internal/scenetest"
 )
 
 // A finding of a trial is a kind of write after which the record once named a wrong writer.
@@ -39,8 +40,7 @@ var findings = []finding{
 }
 
 func TestTheCommittedRecording(t *testing.T) {
-	database := pgtest.New(t, pgtest.EmptyRecord)
-	require.NoError(t, record.Into(t.Context(), database.URL()))
+	database := pgtest.New(t, scenetest.Record)
 	db := database.Connect(t)
 	t.Run("names no wrong manager", func(t *testing.T) {
 		audit, err := zstd.NewReader(bytes.NewReader(record.Audit))

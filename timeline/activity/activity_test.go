@@ -21,6 +21,7 @@ import (
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
 	"github.com/kuberewind/kuberewind/internal/scene/record"
+	"github.com/kuberewind/kuberewind/internal/scenetest"
 	"github.com/kuberewind/kuberewind/migrations"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 	"github.com/kuberewind/kuberewind/timeline/activity"
@@ -29,14 +30,6 @@ import (
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
 var cluster = history.Cluster{Number: 1, Name: record.Cluster}
-
-// recorded is the Setup of a database that holds the scene.
-func recorded(ctx context.Context, conn *pgx.Conn) error {
-	if err := pgtest.EmptyRecord(ctx, conn); err != nil {
-		return err
-	}
-	return record.Into(ctx, conn.Config().ConnString())
-}
 
 // counter counts with the rights of logins of a role.
 func counter(t testing.TB, db *pgtest.Database, role string, o activity.Options) *activity.Counter {
@@ -52,7 +45,7 @@ func counter(t testing.TB, db *pgtest.Database, role string, o activity.Options)
 // for new ones.
 func TestCountsOfTheSceneAreThoseOfThisVersionOfTheClassifier(t *testing.T) {
 	const version, classes = 1, "added 80, change 141, deleted 43, event 189, heartbeat 416, status 287, sync 205"
-	db := pgtest.New(t, recorded)
+	db := pgtest.New(t, scenetest.Record)
 	conn := db.Connect(t)
 	require.NoError(t, counter(t, db, migrations.WriterRole, activity.Options{Block: 1361}).CountDue(t.Context()))
 	for _, width := range []string{"minute", "hour", "minute of resource", "hour of resource"} {
@@ -69,7 +62,7 @@ func TestCountsOfTheSceneAreThoseOfThisVersionOfTheClassifier(t *testing.T) {
 }
 
 func TestWhatIsDamagedIsPassedOver(t *testing.T) {
-	db := pgtest.New(t, recorded)
+	db := pgtest.New(t, scenetest.Record)
 	db.Exec(t, "DELETE FROM kuberewind.deltas_data WHERE seq = 150")
 	err := counter(t, db, migrations.WriterRole, activity.Options{Block: 100}).CountDue(t.Context())
 	require.ErrorContains(t, err, "count the deltas from 101 to 200: the record is damaged: of the seqs 101 to 200, 99 are on record")
@@ -80,7 +73,7 @@ func TestWhatIsDamagedIsPassedOver(t *testing.T) {
 }
 
 func TestTheCounterGivesWayToAPrune(t *testing.T) {
-	db := pgtest.New(t, recorded)
+	db := pgtest.New(t, scenetest.Record)
 	counter := counter(t, db, migrations.WriterRole, activity.Options{Block: 1361})
 	prune, err := db.Connect(t).Begin(t.Context())
 	require.NoError(t, err)
@@ -114,7 +107,7 @@ func (l *logged) lines() int {
 }
 
 func TestALoginThatMayNotCountIsToldOnceWhatItNeeds(t *testing.T) {
-	db := pgtest.New(t, recorded)
+	db := pgtest.New(t, scenetest.Record)
 	var log logged
 	options := activity.Options{CheckEvery: time.Millisecond, Log: slog.New(slog.NewTextHandler(&log, nil))}
 	refused, counting := counter(t, db, migrations.AuditorRole, options), counter(t, db, migrations.WriterRole, activity.Options{CheckEvery: time.Millisecond, Block: 100})
@@ -181,7 +174,7 @@ func BenchmarkCounting(b *testing.B) {
 		name  string
 		setup pgtest.Setup
 		block int64
-	}{{"the recorded scene", recorded, 1361}, {"a generated fleet", fleet, activity.BlockDeltas}} {
+	}{{"the recorded scene", scenetest.Record, 1361}, {"a generated fleet", fleet, activity.BlockDeltas}} {
 		b.Run(of.name, func(b *testing.B) {
 			db := pgtest.New(b, of.setup)
 			conn := db.Connect(b)

@@ -10,7 +10,7 @@ import (
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
 	"github.com/kuberewind/kuberewind/internal/replay/known"
-	"github.com/kuberewind/kuberewind/internal/scene/record"
+	"github.com/kuberewind/kuberewind/internal/scenetest"
 )
 
 // alive is a naive search: it folds each life into its begin and its end.
@@ -19,8 +19,7 @@ const alive = `
 	GROUP BY name, uid HAVING min(seq) <= $2 AND coalesce(max(seq) FILTER (WHERE type = 'Deleted'), 9223372036854775807) > $1 ORDER BY name`
 
 func TestNamesAreOfThoseThatLivedThen(t *testing.T) {
-	database := pgtest.New(t, pgtest.EmptyRecord)
-	require.NoError(t, record.Into(t.Context(), database.URL()))
+	database := pgtest.New(t, scenetest.Record)
 	rec, err := history.Open(t.Context(), database.URL(), history.Options{})
 	require.NoError(t, err)
 	t.Cleanup(rec.Close)

@@ -10,14 +10,13 @@ import (
 
 	"github.com/kuberewind/kuberewind/internal/pgtest"
 	"github.com/kuberewind/kuberewind/internal/replay"
-	"github.com/kuberewind/kuberewind/internal/scene/record"
+	"github.com/kuberewind/kuberewind/internal/scenetest"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
 func TestANamespaceThatNeverWasIsSaidToBeUnknown(t *testing.T) {
-	database := pgtest.New(t, pgtest.EmptyRecord)
-	require.NoError(t, record.Into(t.Context(), database.URL()))
+	database := pgtest.New(t, scenetest.Record)
 	t.Setenv("REPLAY_DATABASE", database.URL())
 	t.Setenv("KUBECONFIG", t.TempDir()+"/none")
 	said := func(args ...string) string {

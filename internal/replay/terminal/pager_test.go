@@ -17,7 +17,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay"
 	"github.com/kuberewind/kuberewind/internal/replay/signals"
 	"github.com/kuberewind/kuberewind/internal/replay/terminal"
-	"github.com/kuberewind/kuberewind/internal/scene/record"
+	"github.com/kuberewind/kuberewind/internal/scenetest"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -25,8 +25,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 // scene gives a database with the record of a shop.
 func scene(t *testing.T) {
 	t.Helper()
-	database := pgtest.New(t, pgtest.EmptyRecord)
-	require.NoError(t, record.Into(t.Context(), database.URL()))
+	database := pgtest.New(t, scenetest.Record)
 	t.Setenv("REPLAY_DATABASE", database.URL())
 	t.Setenv("KUBECONFIG", t.TempDir()+"/none")
 }
