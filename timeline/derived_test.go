@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"net/url"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -141,6 +142,42 @@ func TestTroubleIsDerivedFromTheEarlierAnswerIfItStillHolds(t *testing.T) {
 			want := map[bool]int{true: 2, false: 1}
 			require.Len(t, got.Items, want[test.derived], "the one that cannot be read is not in a list that is rebuilt")
 		})
+	}
+}
+
+func TestLooksAtThePastLeaveTheListThatAPageFollowsFrom(t *testing.T) {
+	b := timelinetest.NewBook(t)
+	b.List()
+	for i := range 6 {
+		b.Watched(delta.Added, "pods", "p"+strconv.Itoa(i), "", running)
+	}
+	b.Watched(delta.Updated, "pods", "p0", "", crashes)
+	s := served(t, b.DB, time.Minute)
+	var got struct {
+		lacking
+		Items []trouble
+	}
+	s.ask(t, "trouble", s.end(), &got)
+	for seq := 6; seq > 0; seq-- {
+		s.ask(t, "trouble", url.Values{"at": {"seq:" + strconv.Itoa(seq)}}, &got)
+		require.Empty(t, got.Items)
+	}
+	b.DB.Exec(t, `UPDATE kuberewind.deltas_data SET digest = decode(md5('x'), 'hex') WHERE seq = 7`)
+	b.Watched(delta.Updated, "pods", "p1", "", crashes)
+	s.ask(t, "trouble", url.Values{"at": {"now"}}, &got)
+	require.Zero(t, got.kinds()["damaged"], "the damaged version was not read again: %v", got.Incomplete)
+	require.Len(t, got.Items, 2)
+}
+
+func TestALongReasonOfATroubleIsCut(t *testing.T) {
+	b := timelinetest.NewBook(t)
+	b.List()
+	s := served(t, b.DB, time.Minute)
+	for _, way := range []string{"rebuilt", "derived"} {
+		b.Watched(delta.Added, "things", way, "", `,"status":{"conditions":[{"type":"Ready","status":"False","reason":"`+strings.Repeat("é", 100_000)+`"}]}`)
+		var got troubles
+		s.ask(t, "trouble", url.Values{"at": {"now"}}, &got)
+		require.Equal(t, strings.Repeat("é", 126)+"…", got.named(way).Text)
 	}
 }
 

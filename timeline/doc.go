@@ -16,5 +16,5 @@
 // # Goroutines and knobs
 //
 // A request runs on its own goroutine, and ends with its context. Patience is the only knob.
-// Of each cluster, a Handler keeps what was in trouble at four instants, if that is less than 5,000 objects each (internal/troubles).
+// A Handler keeps up to four lists of troubles for each cluster, each of at most 5,000 objects (internal/troubles).
 package timeline

@@ -199,5 +199,5 @@ func words(m *marks.Mark) string {
 	if m.Manager != "" {
 		text += " by " + m.Manager
 	}
-	return text
+	return short(text)
 }

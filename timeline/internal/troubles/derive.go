@@ -60,6 +60,6 @@ func (s *snapshot) take(v *history.Version) {
 		item = newItem(history.Life{ObjectID: v.ObjectID, Stream: v.Stream, Namespace: v.Namespace, Name: v.Name, UID: v.UID}, "")
 		s.items[v.ObjectID] = item
 	}
-	item.Text = text
+	item.Text = short(text)
 	item.see(v)
 }

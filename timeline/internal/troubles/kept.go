@@ -1,7 +1,9 @@
 package troubles
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/kuberewind/kuberewind/history"
@@ -29,16 +31,18 @@ type named struct {
 const (
 	// mostSnapshots is how many snapshots of a record are kept: of the pages that follow it, and of one that looks back.
 	mostSnapshots = 4
-	// mostKept is up to how many objects in trouble a snapshot is kept. Each takes less than a kilobyte.
+	// mostKept is the most objects of a snapshot that is kept. A snapshot of more objects is not kept. Each takes about a kilobyte.
 	mostKept = 5_000
-	// derivedFrom is up to how many deltas a snapshot is made out of an earlier one, instead of out of a checkpoint.
+	// mostText is the most bytes of a text that an item shows: a custom resource may give a reason of a megabyte.
+	mostText = 256
+	// derivedFrom is the most deltas between a snapshot and the one that it is derived from. If more deltas lie between, the list is rebuilt.
 	derivedFrom = 10_000
 )
 
 // Kept holds the last snapshots of a record: the next answers are derived from them. It may be used by several goroutines at once.
 type Kept struct {
 	mu   sync.Mutex  // protects what follows
-	kept []*snapshot // the last made first
+	kept []*snapshot // the highest seq first
 }
 
 // before gives the newest snapshot from which another one can be derived, nil if there is none. Both have the same streams and the same revision of the
@@ -55,7 +59,8 @@ func (k *Kept) before(next *snapshot) (newest *snapshot) {
 	return newest
 }
 
-// keep keeps a snapshot in place of the one that it was derived from, and of those of an earlier revision.
+// keep keeps a snapshot in place of the one that it was derived from, and of those of another revision. It drops the lowest seq if there are too many: pages
+// that follow the record derive from the highest.
 func (k *Kept) keep(s, from *snapshot) {
 	if len(s.items) > mostKept {
 		return
@@ -65,5 +70,15 @@ func (k *Kept) keep(s, from *snapshot) {
 	others := slices.DeleteFunc(k.kept, func(other *snapshot) bool {
 		return other == from || other.seq == s.seq || other.revision != s.revision
 	})
-	k.kept = append([]*snapshot{s}, others[:min(len(others), mostSnapshots-1)]...)
+	all := append([]*snapshot{s}, others...)
+	slices.SortFunc(all, func(x, y *snapshot) int { return cmp.Compare(y.seq, x.seq) })
+	k.kept = all[:min(len(all), mostSnapshots)]
+}
+
+// short cuts a text that is too long to be kept.
+func short(text string) string {
+	if len(text) <= mostText {
+		return text
+	}
+	return strings.ToValidUTF8(text[:mostText-len("…")], "") + "…"
 }

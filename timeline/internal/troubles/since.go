@@ -64,7 +64,7 @@ func (s *snapshot) lost(missing *history.MissingDayError) {
 
 func (i *Item) doubt(why string) { i.Since, i.SinceTime, i.Unknown = nil, nil, why }
 
-// see takes the next version of the object. told is the last one that says something of the begin.
+// see takes the next version of the object. told is the seq of the last version that decided Since or Unknown.
 func (i *Item) see(v *history.Version) {
 	seq, at := v.Seq, v.OccurredAt.UnixMilli() // a pointer to the version would keep its object
 	switch {

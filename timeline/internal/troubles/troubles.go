@@ -12,7 +12,7 @@
 // # What is kept
 //
 // A page that follows the record asks again a few seconds later. So the objects in trouble are kept (Kept), and the next answer is derived from them and the
-// deltas between. It is the same as if all objects were rebuilt. It is derived only if:
+// deltas between. The two ways give the same, unless rows were damaged or removed by hand since: only a rebuilt list says so. It is derived only if:
 //
 //   - no day was dropped, no value was erased, and no gap was opened or closed since;
 //   - the record has the commit that it ended with, and holds the same resources;
@@ -107,8 +107,16 @@ func (f *Finder) Find(ctx context.Context, at history.Instant) (*Answer, error) 
 	if err := f.changes(ctx, a, s, gaps); err != nil {
 		return nil, err
 	}
-	keep()
-	return a, nil
+	return a, f.still(ctx, whole.Revision, keep)
+}
+
+// still keeps a snapshot, unless the record's past changed while the answer was made.
+func (f *Finder) still(ctx context.Context, revision int64, keep func()) error {
+	now, err := lack.Read(ctx, f.Record, history.Scope{})
+	if err == nil && now.Revision == revision {
+		keep()
+	}
+	return err
 }
 
 // fill finds what is in trouble: from an earlier snapshot, or else by rebuilding all objects that can be bad. keep keeps the snapshot, if others may be derived
@@ -173,7 +181,7 @@ func begin(i *Item) int64 {
 }
 
 func newItem(life history.Life, text string) *Item {
-	return &Item{Ref: find.RefOf(life), Text: text, life: life}
+	return &Item{Ref: find.RefOf(life), Text: short(text), life: life}
 }
 
 // collect rebuilds the objects that can be bad.
