@@ -41,6 +41,18 @@ test("a page that found no server at first goes on when it answers", async () =>
   await user.close();
 });
 
+/** begins says in milliseconds when a tab asked a shape, and when the first answer to it had come. */
+const begins = (page, shape) => page.evaluate((name) => {
+  const all = performance.getEntriesByType("resource").filter((e) => new URL(e.name).pathname === `/timeline/v1/${name}`);
+  return { asked: all.map((e) => e.startTime), answered: all[0]?.responseEnd };
+}, shape);
+
+/** waited checks that a tab asked nothing of a shape within three seconds after it knew the record. */
+async function waited(page, shape) {
+  const { answered } = await begins(page, "meta"), { asked } = await begins(page, shape);
+  for (const time of asked) assert.ok(time >= answered + 2950, `${shape} was asked for ${time - answered} ms after the record was known`);
+}
+
 test("the overview is asked for when the strip and the marks of the lanes are there", async () => {
   const { context: user, faults } = await context(browser), page = await user.newPage(), asked = [];
   page.on("request", (r) => asked.push(new URL(r.url()).pathname.split("/").at(-1)));
@@ -49,10 +61,26 @@ test("the overview is asked for when the strip and the marks of the lanes are th
   await held.asked;
   await page.locator("[role=row]").first().waitFor();
   await page.waitForFunction(() => globalThis.kuberewind.drawn.strip.length > 0);
-  assert.deepEqual(asked.filter((shape) => ["trouble", "changes"].includes(shape)), []);
+  for (const shape of ["trouble", "changes"]) await waited(page, shape);
   held.free();
   await settled(page);
   for (const shape of ["trouble", "changes"]) assert.equal(asked.filter((s) => s === shape).length, 1, shape);
+  assert.deepEqual(faults, []);
+  await user.close();
+});
+
+test("the overview says what it waits for, and comes also if the marks of the lanes never do", async () => {
+  const { context: user, faults } = await context(browser), page = await user.newPage(), overview = page.locator(".now");
+  const record = await hold(page, (url) => url.pathname.endsWith("/meta")), marks = await hold(page, (url) => url.pathname.endsWith("/ticks"));
+  await page.goto(`${origin}/#code=${await code()}`);
+  await record.asked;
+  await overview.getByText("The strip and the lanes come first").waitFor();
+  assert.equal(await overview.getByText("All objects are looked at").count(), 0);
+  record.free();
+  await marks.asked;
+  await overview.locator(".troubles li").or(overview.getByText("Nothing is in trouble")).first().waitFor();
+  await overview.getByText("heartbeats are not shown").waitFor();
+  for (const shape of ["trouble", "changes"]) await waited(page, shape);
   assert.deepEqual(faults, []);
   await user.close();
 });

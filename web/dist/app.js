@@ -1157,12 +1157,13 @@ function address(shape2, params) {
     for (const one of Array.isArray(value2) ? value2 : [value2]) if (one !== void 0 && one !== null && one !== "") query2.append(name, String(one));
   return `/timeline/v1/${shape2}?${query2}`;
 }
-async function get(shape2, params, aborted, mark3) {
+async function get(shape2, params, aborted, mark3, took) {
   const url = address(shape2, params), key = `${url} ${mark3}`;
   const known = mark3 !== void 0 && kept.get(key);
   if (known) return known;
-  const answer = await send(url, aborted);
+  const began = performance.now(), answer = await send(url, aborted);
   const body = await reached(answer.json(), aborted);
+  took?.(performance.now() - began);
   forget(body.revision);
   if (mark3 !== void 0) keep(key, body);
   return body;
@@ -1381,16 +1382,16 @@ function begins(aside = false) {
 function query(ask) {
   const q2 = { answer: y3(null), asked: y3(null), failed: y3(""), missing: y3(false), busy: y3(false) };
   x2(() => {
-    const asked = ask();
+    const asked2 = ask();
     void renewed.value;
-    if (!asked || !admitted.value) return drop(q2);
+    if (!asked2 || !admitted.value) return drop(q2);
     const controller = new AbortController();
-    const ends2 = begins(asked.aside);
+    const ends2 = begins(asked2.aside);
     let begun3 = false;
     const timer = setTimeout(() => {
       begun3 = true;
-      void run(q2, asked, controller.signal).finally(ends2);
-    }, asked.wait ?? 0);
+      void run(q2, asked2, controller.signal).finally(ends2);
+    }, asked2.wait ?? 0);
     return () => {
       clearTimeout(timer);
       if (!begun3) ends2();
@@ -1404,14 +1405,13 @@ function drop(q2) {
   q2.failed.value = "";
   q2.busy.value = false;
 }
-async function run(q2, asked, aborted) {
+async function run(q2, asked2, aborted) {
   q2.busy.value = true;
-  const began = performance.now();
   try {
-    for await (const answer of all(asked, aborted)) {
+    for await (const answer of all(asked2, aborted)) {
       if (aborted.aborted) return;
       r3(() => {
-        q2.asked.value = asked;
+        q2.asked.value = asked2;
         q2.failed.value = "";
         q2.missing.value = false;
         q2.answer.value = answer;
@@ -1421,17 +1421,15 @@ async function run(q2, asked, aborted) {
     if (aborted.aborted || !(e4 instanceof Failure)) return;
     refused(q2, e4);
   }
-  if (aborted.aborted) return;
-  q2.busy.value = false;
-  asked.took?.(performance.now() - began);
+  if (!aborted.aborted) q2.busy.value = false;
 }
-async function* all(asked, aborted) {
-  const ask = (cursor2) => get(asked.shape, { ...asked.params, cursor: cursor2 }, aborted, asked.mark);
+async function* all(asked2, aborted) {
+  const ask = (cursor2) => get(asked2.shape, { ...asked2.params, cursor: cursor2 }, aborted, asked2.mark, asked2.took);
   for (let older2, again2 = false; older2 || !again2; again2 = true) {
     let answer = await ask(older2);
     if (!again2) yield answer;
-    for (let page2 = 1; page2 < (asked.pages ?? 1) && asked.add && answer.next; page2++) {
-      answer = asked.add(answer, await ask(answer.next));
+    for (let page2 = 1; page2 < (asked2.pages ?? 1) && asked2.add && answer.next; page2++) {
+      answer = asked2.add(answer, await ask(answer.next));
       if (!again2) yield answer;
     }
     if (again2) yield answer;
@@ -1447,6 +1445,7 @@ function refused(q2, e4) {
 // src/live.ts
 var head = y3(null);
 var calm = y3(null);
+var listed = y3(null);
 var recording = y3(null);
 var stopped = O(() => recording.value !== null && !recording.value.now);
 var fresh = y3(0);
@@ -1458,6 +1457,7 @@ var slowest = 12e4;
 var since = null;
 var published = 0;
 var calmed = 0;
+var asked = 0;
 var pause = slow;
 var chain = "";
 function costs(ms) {
@@ -1469,19 +1469,25 @@ function learn(point, said) {
 }
 function publish(point) {
   const now2 = performance.now(), known = head.peek(), quiet = idle();
-  const waits = known && (known.seq === point.seq || !drawn() && now2 - published < patience);
-  if (!waits) {
+  const waits2 = known && (known.seq === point.seq || !drawn() && now2 - published < patience);
+  if (!waits2) {
     published = now2;
     head.value = point;
   }
   follows(head.peek(), now2, quiet);
 }
 function follows(point, now2, quiet) {
-  const is = calm.peek(), rest2 = quiet ? pause : slowest;
-  if (!point || is?.seq === point.seq || is && now2 - calmed <= rest2) return;
-  calmed = now2;
-  calm.value = point;
+  if (!point) return;
+  if (due(calm.peek(), point, now2 - calmed > slow)) {
+    calmed = now2;
+    calm.value = point;
+  }
+  if (due(listed.peek(), point, now2 - asked > (quiet ? pause : slowest))) {
+    asked = now2;
+    listed.value = point;
+  }
 }
+var due = (is, next2, rested) => is === null || rested && is.seq !== next2.seq;
 async function follow() {
   for (; ; ) {
     const began = performance.now(), worked = document.visibilityState !== "visible" || locked.peek() !== "" || await look();
@@ -1510,7 +1516,7 @@ async function look() {
 function begun(tail) {
   if (since !== null) since = tail.seq;
   r3(() => {
-    head.value = calm.value = { seq: tail.seq, time: tail.time };
+    head.value = calm.value = listed.value = { seq: tail.seq, time: tail.time };
   });
   setBack();
 }
@@ -1522,11 +1528,15 @@ function back() {
   since = null;
   fresh.value = 0;
 }
+var past = O(() => focus.value.at !== null);
+x2(() => {
+  if (!past.value) calmed = -Infinity;
+});
 x2(() => {
   void cluster.value;
   chain = "";
   r3(() => {
-    head.value = calm.value = recording.value = null;
+    head.value = calm.value = listed.value = recording.value = null;
   });
   back();
 });
@@ -1555,6 +1565,7 @@ var cursor = O(() => focus.value.at === null ? null : focus.value.time);
 var scrub = y3(null);
 var instant = O(() => `seq:${focus.value.at ?? head.value?.seq ?? 0}`);
 var calmInstant = O(() => focus.value.at ?? calm.value?.seq ?? 0);
+var troubled = O(() => focus.value.at ?? listed.value?.seq ?? 0);
 var filters = O(() => JSON.stringify([focus.value.filter, cluster.value]));
 function filterParams() {
   const [f5, c4] = JSON.parse(filters.value);
@@ -1630,11 +1641,19 @@ var states = query(() => {
   return { shape: "states", params: { cluster: cluster.value, lanes: ids, ...p5 }, mark: mark(p5.to), wait: settle() || 60 };
 });
 var begun2 = y3(false);
+var long2 = 3e3;
 var come = (q2) => q2.answer.value !== null || q2.failed.value !== "";
 var marked = () => (lanes.answer.value?.lanes.length ?? 0) === 0 || lanesWidth.value === 0 || come(ticks);
+var there = O(() => whole.value !== null);
 x2(() => {
-  if (!whole.value) begun2.value = false;
-  else if ((stripWidth.value === 0 || come(strip)) && come(lanes) && marked()) begun2.value = true;
+  begun2.value = false;
+  const timer = there.value ? setTimeout(() => {
+    begun2.value = true;
+  }, long2) : void 0;
+  return () => clearTimeout(timer);
+});
+x2(() => {
+  if (there.value && (stripWidth.value === 0 || come(strip)) && come(lanes) && marked()) begun2.value = true;
 });
 var panel = O(() => focus.value.panel);
 var tab = O(() => focus.value.tab);
@@ -1708,8 +1727,9 @@ var recentClasses = () => {
   return chosen2.length > 0 ? chosen2 : ["change", "added", "deleted"];
 };
 var trouble = query(() => {
-  if (panel.value !== "now" || calmInstant.value === 0 || !begun2.value) return null;
-  return { shape: "trouble", params: { cluster: cluster.value, at: `seq:${calmInstant.value}` }, mark: "", aside: true, took: costs };
+  const seq = troubled.value;
+  if (panel.value !== "now" || seq === 0 || !begun2.value) return null;
+  return { shape: "trouble", params: { cluster: cluster.value, at: `seq:${seq}` }, mark: "", aside: true, ...past.value ? {} : { took: costs } };
 });
 var base = O(() => focus.value.base);
 var compare = query(() => {
@@ -3646,6 +3666,7 @@ function Rows2({ rows, at: at2, plain = false }) {
 }
 
 // src/now.tsx
+var waits = (of2, does) => /* @__PURE__ */ a4("p", { class: "busy", children: of2.busy.value ? does : "The strip and the lanes come first…" });
 function Now() {
   const at2 = cursor.value;
   return /* @__PURE__ */ a4("div", { class: "now", children: [
@@ -3657,7 +3678,7 @@ function Now() {
 function Complete() {
   const answer = recentCount.answer.value, h5 = lastHour.value;
   if (!h5) return /* @__PURE__ */ a4("p", { class: "busy", children: "The record is asked for…" });
-  if (!answer) return recentCount.failed.value ? /* @__PURE__ */ a4("p", { class: "error", children: recentCount.failed.value }) : /* @__PURE__ */ a4("p", { class: "busy", children: "The hour is counted…" });
+  if (!answer) return recentCount.failed.value ? /* @__PURE__ */ a4("p", { class: "error", children: recentCount.failed.value }) : waits(recentCount, "The hour is counted…");
   const ended2 = cursor.value === null && stopped.value;
   const holes = (answer.incomplete ?? []).filter((i4) => (i4.kind !== "before" || i4.to === null) && (!ended2 || i4.from < h5.to - 1)), short3 = h5.to - h5.from < 35e5;
   const what = short3 ? `The record begins ${span(h5.to - h5.from)} before ${ended2 ? "its last commit" : "this instant"}` : `The hour to ${brief(h5.to, whole.value?.to ?? h5.to)}`;
@@ -3683,7 +3704,7 @@ function TroubleList({ title }) {
   if (trouble.missing.value) return null;
   return /* @__PURE__ */ a4(Section, { title, note: answer ? items.length < answer.total ? `${count(items.length)} of ${count(answer.total)}` : count(answer.total) : void 0, children: [
     trouble.failed.value ? /* @__PURE__ */ a4("p", { class: "error", children: trouble.failed.value }) : null,
-    !answer && !trouble.failed.value ? /* @__PURE__ */ a4("p", { class: "busy", children: "All objects are looked at…" }) : null,
+    !answer && !trouble.failed.value ? waits(trouble, "All objects are looked at…") : null,
     answer && items.length === 0 ? /* @__PURE__ */ a4("p", { class: "calm", children: "Nothing is in trouble: no object says so of itself." }) : null,
     /* @__PURE__ */ a4("ol", { class: "troubles", children: items.map((t4, i4) => {
       const r4 = t4.ref ?? t4;

@@ -89,13 +89,15 @@ export function address(shape: string, params: Params): string {
   return `/timeline/v1/${shape}?${query}`;
 }
 
-/** get asks one shape. An answer with a mark is kept under it: the mark says up to where the record was when it was asked. */
-export async function get<T extends Answer>(shape: string, params: Params, aborted?: AbortSignal, mark?: string): Promise<T> {
+/** get asks one shape. An answer with a mark is kept under it: the mark says up to where the record was when it was asked. took is told the milliseconds
+ * of an answer of the server. */
+export async function get<T extends Answer>(shape: string, params: Params, aborted?: AbortSignal, mark?: string, took?: (ms: number) => void): Promise<T> {
   const url = address(shape, params), key = `${url} ${mark}`;
   const known = mark !== undefined && kept.get(key);
   if (known) return known as T;
-  const answer = await send(url, aborted);
+  const began = performance.now(), answer = await send(url, aborted);
   const body = await reached(answer.json() as Promise<T>, aborted);
+  took?.(performance.now() - began);
   forget(body.revision);
   if (mark !== undefined) keep(key, body);
   return body;

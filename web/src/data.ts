@@ -3,7 +3,7 @@ import { batch, computed, effect, signal } from "@preact/signals";
 import { Failure, get, locked, renewed, type Params } from "./api";
 import { cluster, focus, latest, move, type Filter, type Focus } from "./focus";
 import { step, zoneName } from "./clock";
-import { back, calm, costs, head, learn } from "./live";
+import { back, calm, costs, head, learn, listed, past } from "./live";
 import type { Blame, Changes, Compare, Incomplete, Instant, Lane, Lanes, Meta, Nearby, ObjectAnswer, Ref, States, Step, Story, Strip, Ticks, Trouble } from "./model";
 import { query, type Query } from "./query";
 
@@ -38,7 +38,7 @@ export const shown = computed<Span | null>(() => {
 export const cursor = computed(() => (focus.value.at === null ? null : focus.value.time));
 export const scrub = signal<number | null>(null);
 export const instant = computed(() => `seq:${focus.value.at ?? head.value?.seq ?? 0}`);
-const calmInstant = computed(() => focus.value.at ?? calm.value?.seq ?? 0);
+const calmInstant = computed(() => focus.value.at ?? calm.value?.seq ?? 0), troubled = computed(() => focus.value.at ?? listed.value?.seq ?? 0);
 
 const filters = computed(() => JSON.stringify([focus.value.filter, cluster.value]));
 export function filterParams(): Params {
@@ -136,14 +136,18 @@ export const states = query<States>(() => {
   return { shape: "states", params: { cluster: cluster.value, lanes: ids, ...p }, mark: mark(p.to), wait: settle() || 60 };
 });
 
-/** begun is true once the strip and the marks of the lanes are there, or cannot be had. The overview waits until then: they are what is looked at first. */
-const begun = signal(false);
+/** begun is true once the strip and the marks of the lanes are there, or cannot be had, or took long. The overview waits until then: they are what is looked
+ * at first. */
+const begun = signal(false), long = 3000;
 const come = <T>(q: Query<T>) => q.answer.value !== null || q.failed.value !== "";
 const marked = () => (lanes.answer.value?.lanes.length ?? 0) === 0 || lanesWidth.value === 0 || come(ticks);
+const there = computed(() => whole.value !== null);
 effect(() => {
-  if (!whole.value) begun.value = false;
-  else if ((stripWidth.value === 0 || come(strip)) && come(lanes) && marked()) begun.value = true;
+  begun.value = false;
+  const timer = there.value ? setTimeout(() => { begun.value = true; }, long) : undefined;
+  return () => clearTimeout(timer);
 });
+effect(() => { if (there.value && (stripWidth.value === 0 || come(strip)) && come(lanes) && marked()) begun.value = true; });
 
 const panel = computed(() => focus.value.panel), tab = computed(() => focus.value.tab);
 const subject = computed(() => JSON.stringify([focus.value.uid, focus.value.resource, focus.value.namespace, focus.value.name]));
@@ -224,8 +228,9 @@ export const recentCount = query<Strip>(() => {
 const recentClasses = () => { const chosen = (JSON.parse(filters.value) as [Filter])[0].class; return chosen.length > 0 ? chosen : ["change", "added", "deleted"]; };
 
 export const trouble = query<Trouble>(() => {
-  if (panel.value !== "now" || calmInstant.value === 0 || !begun.value) return null;
-  return { shape: "trouble", params: { cluster: cluster.value, at: `seq:${calmInstant.value}` }, mark: "", aside: true, took: costs };
+  const seq = troubled.value;
+  if (panel.value !== "now" || seq === 0 || !begun.value) return null;
+  return { shape: "trouble", params: { cluster: cluster.value, at: `seq:${seq}` }, mark: "", aside: true, ...(past.value ? {} : { took: costs }) };
 });
 
 const base = computed(() => focus.value.base);

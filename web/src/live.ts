@@ -6,8 +6,10 @@ import type { Point, Recording, Tail } from "./model";
 import { drawn, idle } from "./query";
 
 export const head = signal<Point | null>(null);
-/** calm follows head at most each ten seconds, for answers that cost much. After one that cost more than a second, it waits ten times as long as that took. */
+/** calm follows head at most each ten seconds, and at once after a look at the past. It is for answers about an hour or a namespace. */
 export const calm = signal<Point | null>(null);
+/** listed follows head for the list of troubles. It rests ten times as long as the last list took, from ten seconds to two minutes. */
+export const listed = signal<Point | null>(null);
 export const recording = signal<Recording | null>(null);
 /** stopped is true if nobody records. Then the end of the record is not now. */
 export const stopped = computed(() => recording.value !== null && !recording.value.now);
@@ -15,11 +17,11 @@ export const stopped = computed(() => recording.value !== null && !recording.val
 export const fresh = signal(0);
 
 const every = 500, later = 2000, patience = 3000, slow = 10_000, slowest = 120_000;
-let since: number | null = null, published = 0, calmed = 0, pause = slow;
+let since: number | null = null, published = 0, calmed = 0, asked = 0, pause = slow;
 /** chain is the last commit that was seen, with its digest. A record that does not have it was restored from an older copy. */
 let chain = "";
 
-/** costs says how many milliseconds the dearest answer took that follows calm. */
+/** costs says how many milliseconds the list of troubles took. */
 export function costs(ms: number): void { pause = Math.min(slowest, Math.max(slow, 10 * ms)); }
 
 export function learn(point: Point, said: Recording): void {
@@ -38,13 +40,21 @@ function publish(point: Point): void {
   follows(head.peek(), now, quiet);
 }
 
-/** follows moves calm, and waits while answers are awaited, but not for ever. It is called without a new delta too: the last one may have come too early for calm. */
+/** follows moves calm and listed. listed waits while answers are awaited, for two minutes at most. It is called without a new delta too: the last one may
+ * have come too early. */
 function follows(point: Point | null, now: number, quiet: boolean): void {
-  const is = calm.peek(), rest = quiet ? pause : slowest;
-  if (!point || is?.seq === point.seq || (is && now - calmed <= rest)) return;
-  calmed = now;
-  calm.value = point;
+  if (!point) return;
+  if (due(calm.peek(), point, now - calmed > slow)) {
+    calmed = now;
+    calm.value = point;
+  }
+  if (due(listed.peek(), point, now - asked > (quiet ? pause : slowest))) {
+    asked = now;
+    listed.value = point;
+  }
 }
+
+const due = (is: Point | null, next: Point, rested: boolean) => is === null || (rested && is.seq !== next.seq);
 
 /** follow asks until the tab is closed. */
 export async function follow(): Promise<void> {
@@ -76,7 +86,7 @@ async function look(): Promise<boolean> {
 /** begun goes on with a record that was restored. */
 function begun(tail: Tail): void {
   if (since !== null) since = tail.seq;
-  batch(() => { head.value = calm.value = { seq: tail.seq, time: tail.time }; });
+  batch(() => { head.value = calm.value = listed.value = { seq: tail.seq, time: tail.time }; });
   setBack();
 }
 
@@ -92,10 +102,14 @@ export function back(): void {
   fresh.value = 0;
 }
 
+export const past = computed(() => focus.value.at !== null);
+// head rests while the past is looked at. After that, calm goes with it at once.
+effect(() => { if (!past.value) calmed = -Infinity; });
+
 // What was learned is of one cluster.
 effect(() => {
   void cluster.value;
   chain = "";
-  batch(() => { head.value = calm.value = recording.value = null; });
+  batch(() => { head.value = calm.value = listed.value = recording.value = null; });
   back();
 });

@@ -7,6 +7,10 @@ import { head, stopped } from "./live";
 import type { Compared, Ref } from "./model";
 import { Class, Command, Diff, Holes, named, Section, When } from "./parts";
 import { Rows } from "./object";
+import type { Query } from "./query";
+
+/** waits says what an answer waits for. Until it is asked for, that is other answers. */
+const waits = <T,>(of: Query<T>, does: string) => <p class="busy">{of.busy.value ? does : "The strip and the lanes come first…"}</p>;
 
 export function Now() {
   const at = cursor.value;
@@ -23,7 +27,7 @@ export function Now() {
 function Complete() {
   const answer = recentCount.answer.value, h = lastHour.value;
   if (!h) return <p class="busy">The record is asked for…</p>;
-  if (!answer) return recentCount.failed.value ? <p class="error">{recentCount.failed.value}</p> : <p class="busy">The hour is counted…</p>;
+  if (!answer) return recentCount.failed.value ? <p class="error">{recentCount.failed.value}</p> : waits(recentCount, "The hour is counted…");
   // What came after the last commit is no part of the hour before it.
   const ended = cursor.value === null && stopped.value;
   const holes = (answer.incomplete ?? []).filter((i) => (i.kind !== "before" || i.to === null) && (!ended || i.from < h.to - 1)), short = h.to - h.from < 3_500_000;
@@ -44,7 +48,7 @@ function TroubleList({ title }: { title: string }) {
   return (
     <Section title={title} note={answer ? (items.length < answer.total ? `${count(items.length)} of ${count(answer.total)}` : count(answer.total)) : undefined}>
       {trouble.failed.value ? <p class="error">{trouble.failed.value}</p> : null}
-      {!answer && !trouble.failed.value ? <p class="busy">All objects are looked at…</p> : null}
+      {!answer && !trouble.failed.value ? waits(trouble, "All objects are looked at…") : null}
       {answer && items.length === 0 ? <p class="calm">Nothing is in trouble: no object says so of itself.</p> : null}
       <ol class="troubles">{items.map((t, i) => { const r: Ref = t.ref ?? t; return (
         <li key={i}>

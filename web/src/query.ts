@@ -4,7 +4,8 @@ import { admitted, Failure, get, renewed, type Params } from "./api";
 import type { Answer } from "./model";
 
 /** Asked is one question. Pages follow the cursor next so often, and add joins their answers. What is joined is shown at once. The views
- * follow the record without waiting for what is asked aside. took is told how many milliseconds an answer took. */
+ * follow the record without waiting for what is asked aside. took is told how many milliseconds an answer took, unless it was kept or is
+ * an error. */
 export type Asked<T> = { shape: string; params: Params; mark?: string; wait?: number; aside?: boolean; pages?: number; add?: (a: T, b: T) => T; took?: (ms: number) => void };
 export type Query<T> = { answer: Signal<T | null>; asked: Signal<Asked<T> | null>; failed: Signal<string>; missing: Signal<boolean>; busy: Signal<boolean> };
 
@@ -53,7 +54,6 @@ function drop<T>(q: Query<T>): undefined {
 
 async function run<T extends Answer>(q: Query<T>, asked: Asked<T>, aborted: AbortSignal): Promise<void> {
   q.busy.value = true;
-  const began = performance.now();
   try {
     for await (const answer of all(asked, aborted)) {
       if (aborted.aborted) return;
@@ -69,14 +69,12 @@ async function run<T extends Answer>(q: Query<T>, asked: Asked<T>, aborted: Abor
     if (aborted.aborted || !(e instanceof Failure)) return;
     refused(q, e);
   }
-  if (aborted.aborted) return;
-  q.busy.value = false;
-  asked.took?.(performance.now() - began);
+  if (!aborted.aborted) q.busy.value = false;
 }
 
 /** all gives what is shown, one after the other. An answer that was not counted to the end is asked for again, and is shown when it is as long as before. */
 async function* all<T extends Answer & { next?: string; older?: string }>(asked: Asked<T>, aborted: AbortSignal): AsyncGenerator<T> {
-  const ask = (cursor: string | undefined) => get<T>(asked.shape, { ...asked.params, cursor }, aborted, asked.mark);
+  const ask = (cursor: string | undefined) => get<T>(asked.shape, { ...asked.params, cursor }, aborted, asked.mark, asked.took);
   for (let older: string | undefined, again = false; older || !again; again = true) {
     let answer = await ask(older);
     if (!again) yield answer;
