@@ -247,10 +247,14 @@ func TestHeadlampFollowsASeekForwardAndIsReloadedAfterOneBack(t *testing.T) {
 
 	late := p.shown()
 	p.set("night", fmt.Sprintf(`{"at": "seq:%d"}`, p.last/2))
-	for e := (event{}); err == nil; e, err = watch.next() {
+	last := event{}
+	for e := last; err == nil; e, err = watch.next() {
 		shown.apply(e)
+		last = e
 	}
 	require.ErrorIs(t, err, io.EOF, "back, the watch ends")
+	require.Equal(t, "ERROR", last.Type, "and says so before")
+	require.Equal(t, http.StatusGone, last.Object.Code)
 	require.Equal(t, late, shown, "and Headlamp shows what it had")
 	_, err = p.dial(shown.watch())
 	require.Error(t, err, "no watch goes on from a version of later")

@@ -87,11 +87,41 @@ func (g *guard) refuse(r *http.Request) error {
 	case !g.hosts[hostOf(r.Host)]:
 		return status(http.StatusForbidden, metav1.StatusReasonForbidden, fmt.Sprintf(
 			"the host %.253q is not served: if clients may call the server by this name, start replay serve with --allowed-hosts and the name", hostOf(r.Host)))
-	case !g.sameOrigin(r) && !(g.passed && Bearer(r) != ""):
+	case !g.sameOrigin(r) && !g.passedOn(r):
 		return status(http.StatusForbidden, metav1.StatusReasonForbidden, fmt.Sprintf(
-			"requests of web pages of another origin (%.253q) are not served", r.Header.Get("Origin")))
+			"requests of web pages of another origin (%.253q) are not served%s", r.Header.Get("Origin"), g.advice()))
 	}
 	return nil
+}
+
+// advice is for who runs a server such as Headlamp's. It is true of every request that passedOn refuses.
+func (g *guard) advice() string {
+	if !g.passed {
+		return ""
+	}
+	return ": a server such as Headlamp's must add a bearer token; if its page has another host than localhost, start replay serve with --allowed-hosts and that host"
+}
+
+// passedOn reports whether a server passed on what its own page asks. The token alone does not show that: Headlamp's server adds it to the
+// WebSockets of every web page that finds the server. So the page must have a host that is allowed, or none, as the desktop application's.
+func (g *guard) passedOn(r *http.Request) bool {
+	origins := r.Header.Values("Origin")
+	if !g.passed || Bearer(r) == "" || len(origins) != 1 {
+		return false
+	}
+	return origins[0] == desktop || g.hosts[pageHost(origins[0])]
+}
+
+// desktop is the Origin of Headlamp's desktop application: its page is a file.
+const desktop = "file://"
+
+// pageHost is the host in the Origin of a web page, "" if it is no such Origin as browsers send.
+func pageHost(origin string) string {
+	page, err := url.Parse(origin)
+	if err != nil || (page.Scheme != "http" && page.Scheme != "https") || origin != page.Scheme+"://"+page.Host {
+		return ""
+	}
+	return plain(page.Hostname())
 }
 
 // sameOrigin reports whether no web page asks, or one of this server. Headlamp sends the URL of the server, with its path.

@@ -159,27 +159,65 @@ func TestWhoIsDenied(t *testing.T) {
 	}
 }
 
-// TestARequestOfAnotherOriginThatWasPassedOnNeedsABearerToken plays a server such as Headlamp's, which passes on what its page asks. A browser that
-// asks by itself has no token: no page can add one to a WebSocket, or to a request of another origin.
-func TestARequestOfAnotherOriginThatWasPassedOnNeedsABearerToken(t *testing.T) {
-	access, _ := start(t, serve.Options{PassedOn: true, Handler: hello})
-	for _, origin := range []string{"http://localhost:4466", "file://", "null", "https://evil.example"} {
-		for authorization, want := range map[string]int{
-			"Bearer " + access.Token: http.StatusOK, "Bearer guess": http.StatusUnauthorized,
-			"": http.StatusForbidden, "Basic " + access.Token: http.StatusForbidden, "Bearer ": http.StatusForbidden,
-		} {
-			code, body := get(t, access, false, "/clusters/u/at/seq:1/api", func(r *http.Request) {
-				r.Header.Set("Origin", origin)
-				r.Header.Set("Authorization", authorization)
-			})
-			require.Equal(t, want, code, "%s %q: %s", origin, authorization, body)
-		}
-		code, body := get(t, access, false, "/", func(r *http.Request) {
-			r.Host = "evil.example"
-			r.Header.Set("Origin", origin)
+// TestWhatAServerPassesOnNeedsABearerTokenAndAnAllowedPage plays a server such as Headlamp's. It passes on the Origin of its page, and adds the
+// token of the kubeconfig. It does so for a WebSocket of any page that finds it, too: such a page is of another host, or of none.
+func TestWhatAServerPassesOnNeedsABearerTokenAndAnAllowedPage(t *testing.T) {
+	passes, _ := start(t, serve.Options{PassedOn: true, AllowedHosts: []string{"headlamp.example.com"}, Handler: hello})
+	strict, _ := start(t, serve.Options{AllowedHosts: []string{"headlamp.example.com"}, Handler: hello})
+	ask := func(access serve.Access, authorization string, origins []string) (int, string) {
+		return get(t, access, false, "/clusters/u/at/seq:1/api", func(r *http.Request) {
+			r.Header["Origin"] = origins
+			r.Header.Set("Authorization", authorization)
 		})
-		require.Equal(t, http.StatusForbidden, code, "another name of the host stays refused: %s", body)
 	}
+	for _, c := range []struct {
+		origins []string
+		code    int
+	}{
+		{[]string{"file://"}, http.StatusOK},
+		{[]string{"http://localhost:4466"}, http.StatusOK},
+		{[]string{"https://127.0.0.1:1"}, http.StatusOK},
+		{[]string{"http://[::1]:4466"}, http.StatusOK},
+		{[]string{"https://headlamp.example.com"}, http.StatusOK},
+		{[]string{"https://evil.example"}, http.StatusForbidden},
+		{[]string{"http://localhost.evil.example:4466"}, http.StatusForbidden},
+		{[]string{"http://evil.localhost"}, http.StatusForbidden},
+		{[]string{"http://localhost@evil.example"}, http.StatusForbidden},
+		{[]string{"http://evil.example@localhost"}, http.StatusForbidden},
+		{[]string{"http://localhost,https://evil.example"}, http.StatusForbidden},
+		{[]string{"http://localhost https://evil.example"}, http.StatusForbidden},
+		{[]string{"http://localhost/https://evil.example"}, http.StatusForbidden},
+		{[]string{"chrome-extension://localhost"}, http.StatusForbidden},
+		{[]string{"file:///home/ada/evil.html"}, http.StatusForbidden},
+		{[]string{"file://evil.example"}, http.StatusForbidden},
+		{[]string{"http://"}, http.StatusForbidden},
+		{[]string{"localhost"}, http.StatusForbidden},
+		{[]string{"null"}, http.StatusForbidden},
+		{[]string{""}, http.StatusForbidden},
+		{[]string{"http://localhost:4466", "https://evil.example"}, http.StatusForbidden},
+		{[]string{"file://", "file://"}, http.StatusForbidden},
+	} {
+		code, body := ask(passes, "Bearer "+passes.Token, c.origins)
+		require.Equal(t, c.code, code, "%q: %s", c.origins, body)
+		if code == http.StatusForbidden {
+			require.Contains(t, body, "start replay serve with --allowed-hosts and that host")
+		} else {
+			code, body = ask(passes, "Bearer guess", c.origins)
+			require.Equal(t, http.StatusUnauthorized, code, "%q: %s", c.origins, body)
+		}
+		for _, none := range []string{"", "Basic " + passes.Token, "Bearer "} {
+			code, body = ask(passes, none, c.origins)
+			require.Equal(t, http.StatusForbidden, code, "%q %q: %s", c.origins, none, body)
+		}
+		code, body = ask(strict, "Bearer "+strict.Token, c.origins)
+		require.Equal(t, http.StatusForbidden, code, "the listener of the page, %q: %s", c.origins, body)
+		require.NotContains(t, body, "--allowed-hosts")
+	}
+	code, body := get(t, passes, false, "/", func(r *http.Request) {
+		r.Host = "evil.example"
+		r.Header.Set("Origin", "file://")
+	})
+	require.Equal(t, http.StatusForbidden, code, "another name of the host stays refused: %s", body)
 }
 
 func TestPlainHTTPIsAnsweredByASentence(t *testing.T) {

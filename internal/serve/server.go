@@ -49,8 +49,8 @@ type Options struct {
 	// Plain serves HTTP without TLS, on loopback, to clients that it knows. Browsers trust loopback, and warn of every
 	// certificate made here. Shared wins.
 	Plain Authenticator
-	// PassedOn takes a request of a page of another origin if it has a bearer token. Its server passed it on, as Headlamp's does: a browser
-	// sends no such header to another origin before it has asked, and nothing here says yes.
+	// PassedOn takes what a server such as Headlamp's passes on for its own page. Such a request has a bearer token, and the Origin of a
+	// page at an allowed name of the host, or file:// of a desktop application.
 	PassedOn bool
 	// AllowedHosts are names by which clients may call the server, besides those of loopback.
 	AllowedHosts []string

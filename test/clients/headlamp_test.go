@@ -56,11 +56,32 @@ func TestHeadlampsServerReachesThePast(t *testing.T) {
 		}
 		config, err := websocket.NewConfig(strings.Replace(server.URL, "http", "ws", 1)+"/api/v1/namespaces?watch=1", origin)
 		require.NoError(t, err)
+		scheme, rest, _ := strings.Cut(origin, ":")
+		config.Origin = &url.URL{Scheme: scheme, Opaque: rest} // As it is: NewConfig makes "file:" of "file://".
 		conn, err := websocket.DialConfig(config)
 		require.NoError(t, err, origin)
 		var event string
 		require.NoError(t, websocket.Message.Receive(conn, &event))
 		require.Contains(t, event, `"type":"ADDED"`)
 		require.NoError(t, conn.Close())
+	}
+}
+
+// TestAnotherPageReadsNothingThroughHeadlampsServer opens a WebSocket to Headlamp's server, as every web page can. That server adds the token.
+func TestAnotherPageReadsNothingThroughHeadlampsServer(t *testing.T) {
+	p := serve(t)
+	server := backend(t, p.kubeconfig(t, "now"))
+	for _, origin := range []string{"https://evil.example", "null"} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/api/v1/namespaces?watch=1", nil)
+		require.NoError(t, err)
+		for name, value := range map[string]string{
+			"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==", "Origin": origin,
+		} {
+			r.Header.Set(name, value)
+		}
+		response, err := server.Client().Do(r)
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		require.Equal(t, http.StatusForbidden, response.StatusCode, origin)
 	}
 }

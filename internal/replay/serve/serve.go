@@ -82,7 +82,7 @@ func NewCommand(e *env.Env) *cobra.Command {
 	flags.StringVar(&c.listen, "listen", past.AnyPort, "address of this machine to listen on; port 0 is any free one")
 	flags.StringVar(&c.pageListen, strings.TrimPrefix(page.Flag, "--"), past.PagePort, "address of this machine for the page; by default any free port if this one is taken")
 	flags.BoolVar(&c.page, "page", true, "serve the page for browsers")
-	flags.StringSliceVar(&c.allowedHosts, "allowed-hosts", nil, "more names by which clients may call the server, such as that of a tunnel")
+	flags.StringSliceVar(&c.allowedHosts, "allowed-hosts", nil, "more names by which clients may call the server, such as that of a tunnel, and hosts of Headlamp's page")
 	flags.StringVar(&c.auditLog, "audit-log", "", "file to which every request is appended, as a JSON line")
 	c.intentions.AddFlag(flags)
 	c.sharing.flags(flags)
