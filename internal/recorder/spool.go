@@ -93,12 +93,12 @@ func (r *Recorder) openSpool(ctx context.Context, o *deltafifo.Options, owner sp
 		r.reportAside(r.spool.Aside(), "the spool was damaged; the streams go on from the last entry before the damage")
 	}
 	o.Codec, o.OnSpill = codec{stream: r.spooledStream(ctx)}, r.spilled
-	return r.useSpool(ctx, o, owner)
+	return r.useSpool(o, owner)
 }
 
 // useSpool goes on from what is in the spool, and gives the spool to the queue.
-func (r *Recorder) useSpool(ctx context.Context, o *deltafifo.Options, owner spoolOwner) error {
-	if err := r.resumeSpool(ctx, o, owner); err != nil || r.spool == nil {
+func (r *Recorder) useSpool(o *deltafifo.Options, owner spoolOwner) error {
+	if err := r.resumeSpool(o, owner); err != nil || r.spool == nil {
 		return err
 	}
 	o.Spool = r.spool
@@ -211,7 +211,7 @@ func (r *Recorder) spooledStream(ctx context.Context) func(kube.Resource) (*stre
 }
 
 // resumeSpool finds out which of the entries are in the record, and what the others mean for the streams.
-func (r *Recorder) resumeSpool(ctx context.Context, o *deltafifo.Options, owner spoolOwner) error {
+func (r *Recorder) resumeSpool(o *deltafifo.Options, owner spoolOwner) error {
 	if r.spool.First() == r.spool.Next() {
 		return nil
 	}

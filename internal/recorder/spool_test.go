@@ -74,7 +74,7 @@ func TestASpoolWhoseBeginningIsMissingIsSetAside(t *testing.T) {
 	r.spool, err = spool.Open(o)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, r.spool.Close()) }()
-	require.NoError(t, r.resumeSpool(t.Context(), &deltafifo.Options{}, owner))
+	require.NoError(t, r.resumeSpool(&deltafifo.Options{}, owner))
 	require.True(t, r.spoolCorrupt)
 	require.NotEmpty(t, r.spool.Aside())
 	require.Equal(t, r.spool.First(), r.spool.Next())

@@ -33,7 +33,7 @@ func SpoolLeft(ctx context.Context, db postgres.Queryer, dir, clusterUID string,
 	}
 	from, err := spoolStart(s, spoolOwner{Cluster: clusterUID, Key: key}, head, noted)
 	if err != nil || from >= s.Next() {
-		return true, nil //nolint:nilerr // It is why the next recorder sets the spool aside.
+		return true, nil
 	}
 	return false, fmt.Errorf("%w: a recorder that is started here writes them", ErrSpoolWaits)
 }

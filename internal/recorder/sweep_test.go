@@ -78,7 +78,7 @@ func (s *swept) spillTo(folder spool.Options) {
 	require.NoError(s.t, err)
 	r.spoolReadOnly = folder.ReadOnly
 	o := deltafifo.Options{MaxBytes: s.memory, BookmarkLinger: 1, Now: r.now, Codec: codec{stream: r.spooledStream(s.t.Context())}}
-	require.NoError(s.t, r.useSpool(s.t.Context(), &o, newOwner("uid", nil, r.sink.Info().Head)))
+	require.NoError(s.t, r.useSpool(&o, newOwner("uid", nil, r.sink.Info().Head)))
 	r.queue = deltafifo.New(o)
 	s.sweeper = r.newSweeper()
 }
