@@ -59,7 +59,7 @@ func askInSilence(config *pgx.ConnConfig, silence time.Duration) {
 			}
 		}
 		p := conn.Conn().(*patient)
-		p.ask = newQuestion(another, p.RemoteAddr(), session).ask
+		p.askBy(newQuestion(another, p.RemoteAddr(), session).ask)
 		return nil
 	}
 }
@@ -74,9 +74,9 @@ func endSilence(config *pgx.ConnConfig, silence time.Duration, ask asking) {
 type patient struct {
 	net.Conn
 	silence time.Duration
-	ask     asking // nil for a connection that is not waited for any longer than that
 
 	mu       sync.Mutex // protects what follows, and its order with the reads' deadlines
+	ask      asking     // nil for a connection that is not waited for any longer than that
 	deadline time.Time  // zero for none
 	hush     func()     // ends the question that is asked, nil for none
 }
@@ -92,10 +92,11 @@ func (p *patient) Read(b []byte) (int, error) {
 			return n, err
 		}
 		err = fmt.Errorf("the database has not answered for %s: %w", p.silence, err)
-		if p.ask == nil {
+		ask := p.asking()
+		if ask == nil {
 			return n, err
 		}
-		reason := p.question()
+		reason := p.question(ask)
 		if failed++; reason == nil {
 			failed = 0
 		}
@@ -105,8 +106,21 @@ func (p *patient) Read(b []byte) (int, error) {
 	}
 }
 
+// askBy sets who is asked. On a busy machine, pgx reads the new connection in the background meanwhile.
+func (p *patient) askBy(ask asking) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ask = ask
+}
+
+func (p *patient) asking() asking {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.ask
+}
+
 // question asks, until there is a deadline to be kept: then the read knows what to do.
-func (p *patient) question() error {
+func (p *patient) question(ask asking) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	p.mu.Lock()
@@ -117,7 +131,7 @@ func (p *patient) question() error {
 	}
 	p.hush = cancel
 	p.mu.Unlock()
-	err := p.ask(ctx)
+	err := ask(ctx)
 	p.mu.Lock()
 	p.hush = nil
 	p.mu.Unlock()
