@@ -76,7 +76,7 @@ test-programs:
 test: setup control-plane test-programs test-browser ## Run all tests but those of make test-more: packages with goroutines under the race detector, then the others and whole systems
 	@failed=0; \
 	$(TEST) -race -timeout 30m -p 3 $(RACED) || failed=1; \
-	$(TEST) -timeout 30m -p 3 $(SYSTEMS) $(PLAIN) || failed=1; \
+	$(TEST) -timeout 30m -p 2 $(SYSTEMS) $(PLAIN) || failed=1; \
 	exit $$failed
 
 .PHONY: test-more
