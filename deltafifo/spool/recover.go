@@ -24,7 +24,7 @@ func (s *Spool) recover() error {
 			return err
 		}
 		if len(s.segments) > 0 && segment.end > segment.first && !segment.continues(s.segments[0]) {
-			return s.setAside(found[i:]) // Somebody has moved it here.
+			return s.setAside(found[i:]) // An operator has moved it here.
 		}
 		if more := found[i+1:]; err != nil && (len(more) > 0 || !errors.Is(err, errTorn)) {
 			return errors.Join(s.keepBeginning(segment), s.setAside(more))

@@ -12,8 +12,8 @@ import (
 // ErrSpoolWaits says that a recorder writes what lies in a spool, or would if it were started there.
 var ErrSpoolWaits = errors.New("deltas wait in the spool")
 
-// SpoolLeft says whether anything lies in the folder of a cluster's spool that no recorder will ever write: the next one would set it aside. It is
-// ErrSpoolWaits if one will. Nothing is changed. A recorder that is started meanwhile waits for the answer.
+// SpoolLeft says whether anything lies in the folder of a cluster's spool that no recorder will write. The next recorder would set it aside, or
+// delete it if all of it is on record. The error is ErrSpoolWaits if a recorder will write it. Nothing is changed. A recorder that is started meanwhile waits for the answer.
 func SpoolLeft(ctx context.Context, db postgres.Queryer, dir, clusterUID string, key []byte) (left bool, err error) {
 	c, err := spool.Look(dir)
 	if err != nil || c.Bytes == 0 {

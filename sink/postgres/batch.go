@@ -80,16 +80,6 @@ type dayRow struct {
 // Empty reports whether there is nothing to commit, because all was recorded already.
 func (b *Batch) Empty() bool { return !b.changed }
 
-// An Offset says up to where the entries of a spool are on record.
-type Offset struct {
-	Spool []byte // identity of the spool, nil for none
-	Next  uint64 // index of its first entry that is not on record
-}
-
-// SetOffset says what the commit writes of the recorder's spool, even if the batch is empty. Without this call, the record notes no
-// spool.
-func (b *Batch) SetOffset(o Offset) { b.offset = o }
-
 // Rows is the number of deltas in it.
 func (b *Batch) Rows() int { return b.stats.Rows }
 

@@ -48,17 +48,6 @@ func (s *Sink) Commit(ctx context.Context, b *Batch) error {
 	return nil
 }
 
-// commitEmpty writes the offset of the spool, if there is one: the record must note each entry that leaves the queue (I7).
-func (s *Sink) commitEmpty(ctx context.Context, b *Batch) error {
-	if b.offset.Spool != nil {
-		if _, err := s.commitUntilDone(ctx, b); err != nil {
-			return fmt.Errorf("write the spool's offset of cluster %q: %w", s.cfg.ClusterName, explain(err))
-		}
-	}
-	s.keepBatch(b)
-	return nil
-}
-
 func (s *Sink) commitUntilDone(ctx context.Context, b *Batch) (attempts int, err error) {
 	partitions := 0
 	for attempt := 1; ; attempt++ {
@@ -270,18 +259,6 @@ func (s *Sink) moveHead(ctx context.Context, conn *pgx.Conn, b *Batch) error {
 	return s.notFound(ctx, conn, b)
 }
 
-// moveOffset is the transaction of a batch without rows. A lost attempt may still run after a later one: the offset never goes back.
-func (s *Sink) moveOffset(ctx context.Context, conn *pgx.Conn, b *Batch) error {
-	tag, err := conn.Exec(ctx, `
-		UPDATE kuberewind.heads SET spool = $5, spool_next = CASE WHEN spool = $5 THEN greatest(spool_next, $6) ELSE $6 END
-		WHERE cluster = $1 AND epoch = $2 AND seq = $3 AND batch = $4`,
-		s.info.Cluster, b.epoch, b.before.seq, b.before.batch, b.offset.Spool, b.offset.next())
-	if err != nil || tag.RowsAffected() == 1 {
-		return err
-	}
-	return s.notFound(ctx, conn, b)
-}
-
 // notFound explains why the compare-and-swap found no row.
 func (s *Sink) notFound(ctx context.Context, conn *pgx.Conn, b *Batch) error {
 	now, err := readHead(ctx, conn, s.info.Cluster, "")
@@ -289,32 +266,6 @@ func (s *Sink) notFound(ctx context.Context, conn *pgx.Conn, b *Batch) error {
 		return err
 	}
 	return displaced(now, b)
-}
-
-// next is the value of heads.spool_next: NULL without a spool.
-func (o Offset) next() *int64 {
-	if o.Spool == nil {
-		return nil
-	}
-	next := int64(o.Next)
-	return &next
-}
-
-// Queryer is a connection, or a pool of them.
-type Queryer interface {
-	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
-	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
-}
-
-// ReadOffset gives the digest of a cluster's head, and the offset of the spool that the last commit noted.
-func ReadOffset(ctx context.Context, db Queryer, clusterUID string) (head []byte, o Offset, err error) {
-	err = db.QueryRow(ctx, `
-		SELECT h.digest, h.spool, coalesce(h.spool_next, 0) FROM kuberewind.heads h JOIN kuberewind.clusters c USING (cluster) WHERE c.uid = $1`, clusterUID).
-		Scan(&head, &o.Spool, &o.Next)
-	if err != nil {
-		return nil, Offset{}, fmt.Errorf("read the head of the record: %w", explain(err))
-	}
-	return head, o, nil
 }
 
 // copyRows writes rows: of the log, PostgreSQL needs half as much for them as for those of an INSERT.
