@@ -255,8 +255,8 @@ upstream: ## Run client-go's own tests of tools/cache on our reflector, queue an
 	@$(GO) run ./test/upstream
 
 .PHONY: load
-load: setup control-plane ## Measure a recorder under load: rows/s, CPU and memory
-	@$(GO) test -count 1 -timeout 20m -run TestLoad -v ./test/system -args -load
+load: setup control-plane ## Measure a recorder under load (rows/s, CPU and memory), and how soon a standby takes over
+	@$(GO) test -count 1 -timeout 20m -run 'TestLoad|TestAStandbyTakesOver' -v ./test/system -args -load
 
 .PHONY: chaos
 chaos: setup control-plane ## Break things for a minute: each quick kind of fault once, and print a table (part of test)

@@ -226,13 +226,11 @@ func TestABodyThatCannotBeReadIsAnIntentionWithoutAName(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			book.noted = nil
-			began := time.Now()
 			code, text := p.post("/api/v1/namespaces/shop/pods", c.contentType, strings.NewReader(c.body))
 			require.Equal(t, http.StatusMethodNotAllowed, code, text)
 			require.Len(t, book.noted, 1)
 			require.Empty(t, book.noted[0].Name)
 			require.Equal(t, c.body == "", book.noted[0].SHA256 == "")
-			require.Less(t, time.Since(began), 10*time.Second)
 		})
 	}
 	t.Run("a long name is cut", func(t *testing.T) {

@@ -299,18 +299,16 @@ func TestASeekForwardIsABurst(t *testing.T) {
 	require.Contains(t, header.Get("Warning"), "replay session night --at INSTANT", "kubectl shows it")
 }
 
-func TestAboveTheClockAListWaitsForNothing(t *testing.T) {
+func TestAboveTheClockAListIsRefusedAndNotAskedAgain(t *testing.T) {
 	p := serveSessions(t)
 	end := p.version("/api/v1/pods")
 	p.root = p.set("night", fmt.Sprintf(`{"at": "seq:%d"}`, p.last/3)).Path
-	began := time.Now()
 	s := p.status(http.MethodGet, "/api/v1/pods?resourceVersion="+end+"&resourceVersionMatch=NotOlderThan")
 	require.EqualValues(t, http.StatusGatewayTimeout, s.Code)
 	_, header, _ := p.ask(http.MethodGet, "/api/v1/pods?resourceVersion="+end)
 	require.Empty(t, header.Get("Retry-After"), "client-go would repeat the request ten times, a second apart")
 	s = p.status(http.MethodGet, "/api/v1/pods?watch=1&resourceVersion="+end)
 	require.EqualValues(t, http.StatusGone, s.Code)
-	require.Less(t, time.Since(began), 2*time.Second)
 }
 
 func TestASessionThatHasPlayedToTheEndGoesOnWithTheRecord(t *testing.T) {

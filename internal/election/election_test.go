@@ -226,9 +226,7 @@ func TestALockOnTheRowHoldsUpNobodyForLong(t *testing.T) {
 	require.NoError(t, err)
 	_, err = tx.Exec(t.Context(), `SELECT FROM kuberewind.leaders FOR UPDATE`)
 	require.NoError(t, err)
-	began := time.Now()
 	require.ErrorContains(t, first.look(t.Context(), true), "lock timeout")
-	require.Less(t, time.Since(began), time.Minute)
 	require.NoError(t, tx.Rollback(t.Context()))
 	require.True(t, first.take(t))
 }

@@ -56,7 +56,7 @@ func TestAListThatFailsIsMadeAgainAndNothingIsLost(t *testing.T) {
 			fault := cms.lists.add(1, hiccup.answer)
 			db := pgtest.New(t, pgtest.EmptyRecord)
 			r := record(t, s, db.URL())
-			fault.await(t)
+			fault.await(t, r)
 			if !hiccup.silent {
 				words := hiccup.words
 				if hiccup.list != nil {
@@ -87,7 +87,7 @@ func TestAWatchThatFailsIsOpenedAgainWhereItWasAndNothingIsLost(t *testing.T) {
 			fault := cms.watches.add(1, hiccup.answer)
 			s.cut()
 			a.update(3)
-			fault.await(t)
+			fault.await(t, r)
 			if !hiccup.silent {
 				r.await(t, append(hiccup.words, "level=WARN")...)
 			}
@@ -103,7 +103,7 @@ func beginWith(t *testing.T, s *server, cms *resource, adapt ...func(*config.Con
 	a, _ = cms.create("a"), cms.create("b")
 	db = pgtest.New(t, pgtest.EmptyRecord)
 	r = begin(t, s, db.URL(), adapt...)
-	cms.awaitWatch(t)
+	cms.awaitWatch(t, r)
 	return a, s.head(), db, r
 }
 
@@ -185,7 +185,7 @@ func TestAStreamThatBreaksIsTakenUpWhereItBrokeAndNothingIsLost(t *testing.T) {
 			})
 			s.cut()
 			a.update(4)
-			fault.await(t)
+			fault.await(t, r)
 			if broken.words != nil {
 				r.await(t, append(broken.words, "level=WARN")...)
 			}

@@ -33,7 +33,7 @@ func TestDiscoveryThatFailsIsMadeAgain(t *testing.T) {
 			r.await(t, append(fault.words, "level=WARN")...)
 			s.discovery.lift()
 			r.await(t, "msg=recording", "streams=1")
-			cms.awaitWatch(t)
+			cms.awaitWatch(t, r)
 			start := s.head()
 			a.update(2)
 			requireNothingLost(t, db, r, cms, start, 3)

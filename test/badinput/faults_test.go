@@ -67,11 +67,13 @@ func (f *faults) or(w http.ResponseWriter, r *http.Request, serve http.HandlerFu
 	met.answer(w, r)
 }
 
-// await returns when the first request has met the fault.
-func (f *fault) await(t *testing.T) {
+// await returns when the first request of a recorder has met the fault.
+func (f *fault) await(t *testing.T, r *recording) {
 	t.Helper()
 	select {
 	case <-f.met:
+	case <-r.done:
+		t.Fatalf("the recorder ended (%v) and no request has met the fault", r.err)
 	case <-time.After(patience):
 		t.Fatal("no request has met the fault")
 	}

@@ -49,7 +49,7 @@ func record(t *testing.T, s *server, database string, adapt ...func(*config.Conf
 		r.stop()
 		<-r.done
 		if t.Failed() {
-			t.Logf("log of the recorder:\n%s", r.log)
+			t.Logf("log of the recorder, which ended with %v:\n%s", r.err, r.log)
 		}
 	})
 	return r

@@ -182,8 +182,8 @@ func (r *resource) count(watches int) {
 	r.server.changed()
 }
 
-// awaitWatch returns when the resource is being watched.
-func (r *resource) awaitWatch(t *testing.T) {
+// awaitWatch returns when the recorder watches the resource.
+func (r *resource) awaitWatch(t *testing.T, by *recording) {
 	t.Helper()
 	deadline := time.After(patience)
 	for {
@@ -195,6 +195,8 @@ func (r *resource) awaitWatch(t *testing.T) {
 		}
 		select {
 		case <-news:
+		case <-by.done:
+			t.Fatalf("the recorder ended (%v) and did not watch %s", by.err, r.plural)
 		case <-deadline:
 			t.Fatalf("%s are not watched", r.plural)
 		}

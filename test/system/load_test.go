@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var load = flag.Bool("load", false, "measure a recorder under load (make load)")
+var load = flag.Bool("load", false, "measure instead of testing (make load)")
 
 // TestLoad measures; it asserts only that everything was recorded. The API server, etcd, PostgreSQL and the clients share the
 // machine with the recorder. So the rate is the most that the API server can give there.

@@ -11,7 +11,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/recordertest"
 )
 
-// slowTakeover is what the documentation promises for the default --lease-duration.
+// slowTakeover is what the documentation promises for the default --lease-duration. make load holds it to that, alone on a machine.
 const slowTakeover = 15 * time.Second
 
 // short is a term that costs the test less.
@@ -104,7 +104,9 @@ func (w *world) reportTakeover(t *testing.T, epoch int, from string, since time.
 	require.NoError(t, w.db.QueryRow(t.Context(), `SELECT min(committed_at) FROM kuberewind.batches WHERE epoch = $1`, epoch).Scan(&committed))
 	took := committed.Sub(since)
 	t.Logf("takeover: %s from %s of the leader to the standby's first commit, with %v", took.Round(10*time.Millisecond), from, args)
-	require.Less(t, took, slowTakeover)
+	if *load {
+		require.Less(t, took, slowTakeover)
+	}
 }
 
 // stopInTransaction stops the process while its COPY waits for a lock, and then releases the lock. The transaction has moved
