@@ -18,7 +18,7 @@ import (
 
 const (
 	defaultRecheck = 30 * time.Second
-	defaultMaxLag  = lagWithin
+	defaultMaxLag  = history.LagWithin
 )
 
 // Access says who may read. The zero value lets everyone read who reaches the Handler.
@@ -102,6 +102,21 @@ func (g *gate) begin(ctx context.Context, a authorizer.AttributesRecord) (seq in
 		return 0, "the cluster has no such resource any more", nil
 	}
 	return g.life(ctx, a.Namespace)
+}
+
+// unsure says why a namespace that lives by the record may be gone by now, "" if the record is at most so far behind. A recorder that can
+// reach its database and not its cluster is found out after history.QuietWithin.
+func unsure(p history.Pulse, most time.Duration) string {
+	committed := cmp.Or(p.CommittedAt, p.ObservedAt)
+	seen := p.ObservedAt
+	if p.RenewedAt.After(seen) {
+		seen = p.RenewedAt
+	}
+	ends, lag, quiet := p.Now.Sub(seen), committed.Sub(p.ObservedAt), p.Now.Sub(committed)
+	if ends <= most && lag <= most && quiet <= max(most, history.QuietWithin) {
+		return ""
+	}
+	return fmt.Sprintf("the record ends %s ago, and the namespace may be another by now", max(p.Now.Sub(p.ObservedAt), lag).Round(time.Second))
 }
 
 // life finds the living namespace of a name.

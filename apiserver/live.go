@@ -230,7 +230,7 @@ func (e *end) wait(ctx context.Context, changed <-chan struct{}, over <-chan tim
 func (e *end) warn(w http.ResponseWriter) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if text := outdated(e.at.Pulse, time.Since(e.read)); text != "" {
+	if text := e.at.Outdated(time.Since(e.read)); text != "" {
 		wire.Warn(w, text)
 	}
 }

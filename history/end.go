@@ -3,7 +3,6 @@ package history
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -16,35 +15,6 @@ type End struct {
 	Pulse
 
 	Streams []Stream
-}
-
-// A Pulse says whether a record goes on.
-type Pulse struct {
-	Batch       int64     // number of the last commit, 0 before the first
-	ObservedAt  time.Time // until when the recorder was watching by then
-	CommittedAt time.Time // when that was, by the clock of the recorder; zero if it is not known
-	Recorder    string    // the one that was last chosen to record, "" if none was
-	RenewedAt   time.Time // when it last said that it records, by the clock of the database; zero if it has ended, or the last commit is not its own
-	Now         time.Time // by the clock of the database
-}
-
-// Pulse reads whether the record goes on. A recorder that has committed nothing yet may not have seen what happened before it.
-func (r *Record) Pulse(ctx context.Context) (Pulse, error) { return r.pulse(ctx, r.pool) }
-
-func (r *Record) pulse(ctx context.Context, db querier) (p Pulse, err error) {
-	var committed, renewed *time.Time
-	err = db.QueryRow(ctx, `
-		SELECT h.batch, h.observed_at, b.committed_at, coalesce(l.recorder, ''), CASE WHEN e.recorder = l.recorder THEN l.renewed_at END, clock_timestamp()
-		FROM kuberewind.record_heads h
-		LEFT JOIN kuberewind.record_batches b ON b.cluster = h.cluster AND b.batch = h.batch AND b.observed_at = h.observed_at
-		LEFT JOIN kuberewind.record_epochs e ON e.cluster = h.cluster AND e.epoch = h.epoch AND e.epoch = b.epoch
-		LEFT JOIN kuberewind.recorders l ON l.cluster = $2
-		WHERE h.cluster = $1`, r.cluster.Number, r.cluster.Name).Scan(&p.Batch, &p.ObservedAt, &committed, &p.Recorder, &renewed, &p.Now)
-	if err != nil {
-		return Pulse{}, fmt.Errorf("read whether the record goes on: %w", err)
-	}
-	p.ObservedAt, p.CommittedAt, p.RenewedAt, p.Now = p.ObservedAt.UTC(), timeOf(committed), timeOf(renewed), p.Now.UTC()
-	return p, nil
 }
 
 // End says where the record ends, and how far each stream has come by then.

@@ -14,9 +14,11 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
 	"github.com/kuberewind/kuberewind/internal/scenetest"
+	"github.com/kuberewind/kuberewind/internal/timelinetest"
 	"github.com/kuberewind/kuberewind/timeline"
 )
 
@@ -139,4 +141,34 @@ func TestAnAnswerIsCompressedAndNotKept(t *testing.T) {
 	require.False(t, meta.Recording.Now, "the recording is old")
 	require.Contains(t, meta.Namespaces, "shop")
 	require.Contains(t, meta.Resources, struct{ Resource, Kind string }{"deployments.apps", "Deployment"})
+}
+
+func TestARecorderThatEndedIsNotSaidToRecord(t *testing.T) {
+	b := timelinetest.NewBook(t)
+	b.Now = time.Now()
+	b.List()
+	b.Watched(delta.Added, "configmaps", "menu", "", "")
+	s := served(t, b.DB, time.Minute)
+	for renewed, want := range map[string]struct {
+		now  bool
+		text string
+	}{
+		"now()":                         {true, "A recorder writes."},
+		"now() - interval '11 seconds'": {false, "No recorder records this cluster"},
+		"'-infinity'":                   {false, "No recorder records this cluster"},
+	} {
+		b.DB.Exec(t, `INSERT INTO kuberewind.leaders (cluster_uid, holder, token, term, renewed_at) SELECT uid, 'test', '', '6s', `+renewed+`
+			FROM kuberewind.clusters ON CONFLICT (cluster_uid) DO UPDATE SET renewed_at = excluded.renewed_at`)
+		for shape, asked := range map[string]url.Values{"meta": nil, "tail": {"after": {"1"}}} {
+			var answer struct {
+				Recording struct {
+					Now  bool
+					Text string
+				}
+			}
+			s.ask(t, shape, asked, &answer)
+			require.Equal(t, want.now, answer.Recording.Now, "%s, renewed at %s", shape, renewed)
+			require.Contains(t, answer.Recording.Text, want.text)
+		}
+	}
 }

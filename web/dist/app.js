@@ -2797,7 +2797,7 @@ function Badges() {
     r4?.now ? /* @__PURE__ */ a4("span", { class: "badge good", title: r4.text, children: [
       /* @__PURE__ */ a4("span", { "aria-hidden": "true", children: "●" }),
       " recording",
-      (r4.behindMs ?? 0) > 5e3 ? `, ${span(r4.behindMs ?? 0)} behind` : ""
+      r4.behindMs ? `, ${span(r4.behindMs)} behind` : ""
     ] }) : null,
     meta.failed.value ? /* @__PURE__ */ a4("span", { class: "badge bad", children: meta.failed.value }) : null,
     /* @__PURE__ */ a4(Driving, {})

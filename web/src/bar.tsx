@@ -90,7 +90,7 @@ function Badges() {
     <span class="badges" role="status">
       {away.value ? <span class="badge bad">{away.value}</span> : null}
       {r && !r.now ? <span class="badge warn" title={r.text}>nobody records</span> : null}
-      {r?.now ? <span class="badge good" title={r.text}><span aria-hidden="true">●</span> recording{(r.behindMs ?? 0) > 5000 ? `, ${span(r.behindMs ?? 0)} behind` : ""}</span> : null}
+      {r?.now ? <span class="badge good" title={r.text}><span aria-hidden="true">●</span> recording{r.behindMs ? `, ${span(r.behindMs)} behind` : ""}</span> : null}
       {meta.failed.value ? <span class="badge bad">{meta.failed.value}</span> : null}
       <Driving />
     </span>

@@ -4,6 +4,7 @@ package about
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/kuberewind/kuberewind/history"
@@ -20,8 +21,8 @@ type Moment struct {
 // A Recording says whether a recorder writes.
 type Recording struct {
 	Now      bool   `json:"now"`
-	Since    int64  `json:"since"` // since when the present recorder, or the last one, has the record
-	BehindMS int64  `json:"behindMs"`
+	Since    int64  `json:"since"`    // since when the present recorder, or the last one, has the record
+	BehindMS int64  `json:"behindMs"` // how far it is behind the cluster
 	Text     string `json:"text"`
 }
 
@@ -117,14 +118,17 @@ func now(ctx context.Context, rec *history.Record) (Recording, history.End, erro
 	if err != nil {
 		return Recording{}, end, err
 	}
-	behind := max(end.Now.Sub(end.LastAt), 0)
-	r := Recording{Now: behind <= lack.Quiet, BehindMS: behind.Milliseconds()}
+	r := Recording{Now: end.Recorded(0)}
 	if len(epochs) > 0 {
 		r.Since = epochs[len(epochs)-1].StartedAt.UnixMilli()
 	}
-	at := end.LastAt.Truncate(time.Second).Format(time.RFC3339)
-	if r.Text = "A recorder writes. Its last commit was at " + at + "."; !r.Now {
-		r.Text = "Nobody records. The last commit was at " + at + ". Start the recorder."
+	if r.Now {
+		r.BehindMS = end.Behind(0).Milliseconds()
+	}
+	if text := end.Outdated(0); text != "" {
+		r.Text = strings.ToUpper(text[:1]) + text[1:] + "."
+	} else {
+		r.Text = "A recorder writes. Its last commit was of " + end.LastAt.Truncate(time.Second).Format(time.RFC3339) + "."
 	}
 	return r, end, nil
 }

@@ -37,9 +37,6 @@ const (
 	Damaged   = "damaged"   // on record, and not to be read
 )
 
-// Quiet is how long a recorder that works may commit nothing.
-const Quiet = 2 * time.Minute
-
 // An Answer is what every answer begins with.
 type Answer struct {
 	Seq        int64  `json:"seq"`      // where the record ended
@@ -115,7 +112,7 @@ func (s *State) in(w ask.Window, now time.Time) []Lack {
 			add(stretch(from, to, ClockStep, fmt.Sprintf("The clock of the recorder stepped from %s to %s: times around it are uncertain.", stamp(c.RecordAt), stamp(c.RecorderAt))))
 		}
 	}
-	if end := s.Extent.LastAt; now.Sub(end) > Quiet && w.To.After(end) {
+	if end := s.Extent.LastAt; now.Sub(end) > history.QuietWithin && w.To.After(end) {
 		add(stretch(end, time.Time{}, Pause, fmt.Sprintf("Nobody has recorded since %s: start the recorder.", stamp(end))))
 	}
 	return found
