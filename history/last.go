@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/kuberewind/kuberewind/internal/fold"
 	"github.com/kuberewind/kuberewind/patch"
 )
 
@@ -155,7 +156,7 @@ func (f *finder) chunk(ctx context.Context, db querier, chunk []target, d *day, 
 		default:
 			next.doc = last.doc
 		}
-		next.doc, next.err = Step(next.doc, next.rv, change, object, exact, next.digest)
+		next.doc, next.err = fold.Row{RV: next.rv, Patch: change, Object: object, Exact: exact}.Checked(next.doc, next.digest)
 		last = next
 	}
 	if err := rows.Err(); err != nil {

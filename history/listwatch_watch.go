@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kuberewind/kuberewind/delta"
+	"github.com/kuberewind/kuberewind/internal/fold"
 	"github.com/kuberewind/kuberewind/patch"
 )
 
@@ -212,7 +213,7 @@ func (w *recordWatch) version(ctx context.Context, v *Version) error {
 
 // reached remembers where a watch goes on that is begun from the resource version of this event.
 func (l *ListWatch) reached(doc patch.Doc, seq int64) {
-	rv, ok := textAt(doc, resourceVersionPath)
+	rv, ok := textAt(doc, fold.ResourceVersion)
 	if !ok {
 		return
 	}
@@ -253,10 +254,10 @@ func (v *Version) Event(matches func(namespace, name string, doc patch.Doc) (boo
 	case is:
 		return watch.Added, v.Doc, nil
 	case was && v.Type == delta.Deleted:
-		return watch.Deleted, Rebased(v.Doc, v.RV), nil
+		return watch.Deleted, fold.Rebased(v.Doc, v.RV), nil
 	case was:
 		// It has left the selection, with this version: an API server sends the last one that was in it.
-		return watch.Deleted, Rebased(v.Before, v.RV), nil
+		return watch.Deleted, fold.Rebased(v.Before, v.RV), nil
 	}
 	return "", nil, nil
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/kuberewind/kuberewind/internal/fold"
 )
 
 // Scope says what is asked for; the zero value is the whole cluster.
@@ -134,8 +136,8 @@ func (e *DamagedError) Unwrap() error { return e.Err }
 
 // Why a row is damaged.
 var (
-	ErrDigest     = errors.New("it does not fold to the digest on record")
-	ErrNoKeyframe = errors.New("no whole version to fold it from is on record")
+	ErrDigest     = fold.ErrDigest
+	ErrNoKeyframe = fold.ErrNoKeyframe
 )
 
 // A MissingDayError is a day whose deltas are on record in the table of days, and whose partition is gone.

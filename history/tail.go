@@ -13,6 +13,7 @@ import (
 	"github.com/klauspost/compress/s2"
 
 	"github.com/kuberewind/kuberewind/delta"
+	"github.com/kuberewind/kuberewind/internal/fold"
 	"github.com/kuberewind/kuberewind/patch"
 )
 
@@ -192,7 +193,7 @@ func (o *tailObject) fold(before patch.Doc) (patch.Doc, error) {
 		if err != nil {
 			return nil, err
 		}
-		if doc, err = patch.Apply(Rebased(doc, o.last().rv), joined); err != nil {
+		if doc, err = (fold.Row{RV: o.last().rv, Patch: joined}).Onto(doc); err != nil {
 			return nil, err
 		}
 	}

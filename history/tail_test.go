@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/kuberewind/kuberewind/internal/fold"
 	"github.com/kuberewind/kuberewind/patch"
 )
 
@@ -79,9 +80,9 @@ func TestPatchesAppliedAsOneGiveWhatTheyGiveOneAfterTheOther(t *testing.T) {
 			rv := strconv.Itoa(10 * seq)
 			next := object(rv)
 			if rapid.IntRange(0, 3).Draw(t, "only its version") == 0 {
-				next = Rebased(doc, rv)
+				next = fold.Rebased(doc, rv)
 			}
-			change, err := patch.Diff(Rebased(doc, rv), next)
+			change, err := patch.Diff(fold.Rebased(doc, rv), next)
 			require.NoError(t, err)
 			o.rows = append(o.rows, tailRow{seq: int64(seq), rv: rv, digest: patch.Digest(next), change: spelled(t, change)})
 			doc = next
@@ -94,7 +95,7 @@ func TestPatchesAppliedAsOneGiveWhatTheyGiveOneAfterTheOther(t *testing.T) {
 				whole = first
 			}
 			var err error
-			stepped, err = Step(stepped, w.rv, w.change, whole, nil, w.digest[:])
+			stepped, err = fold.Row{RV: w.rv, Patch: w.change, Object: whole}.Checked(stepped, w.digest[:])
 			require.NoError(t, err)
 		}
 		joined, err := o.fold(before)

@@ -12,6 +12,7 @@ import (
 	"github.com/klauspost/compress/s2"
 
 	"github.com/kuberewind/kuberewind/delta"
+	"github.com/kuberewind/kuberewind/internal/fold"
 	"github.com/kuberewind/kuberewind/patch"
 )
 
@@ -155,7 +156,7 @@ func (f *folder) version(w *row, stream *Stream) (v Version, err error) {
 		v.Before = before
 	}
 	if err == nil {
-		v.Doc, err = Step(v.Before, w.rv, v.Patch, v.Object, nil, w.digest)
+		v.Doc, err = fold.Row{RV: w.rv, Patch: v.Patch, Object: v.Object}.Checked(v.Before, w.digest)
 	}
 	if err == nil {
 		f.keep(o, v.Doc)

@@ -1,10 +1,7 @@
 package kube
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -13,16 +10,13 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
 	"github.com/kuberewind/kuberewind/delta"
-	"github.com/kuberewind/kuberewind/internal/paging"
 )
 
 // album keeps an extract of every object of one resource, by name, and keeps it
@@ -342,166 +336,4 @@ func (a *album[T]) extract(object any) (string, *extract[T]) {
 		return o.Name, nil
 	}
 	return o.Name, &extract[T]{value: value, uid: o.UID, version: o.ResourceVersion}
-}
-
-// remember notes since when some objects are there, by UID.
-func (a *album[T]) remember(created map[types.UID]string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for name, e := range a.entries {
-		if e.since == "" && a.begun(e.value) && a.missed[name] == nil {
-			e.since = created[e.uid]
-		}
-	}
-}
-
-// recall looks for where the given objects begun after a resource version that was
-// reached by an earlier run. It takes at most a few seconds; what etcd has
-// forgotten stays unknown.
-func (a *album[T]) recall(ctx context.Context, since string, created map[types.UID]string, missing map[types.UID]bool) {
-	if a.replay(ctx, since, created, missing); len(missing) == 0 || ctx.Err() != nil {
-		return
-	}
-	// A server that was restarted has forgotten what etcd has not.
-	if err := a.dropThoseAt(ctx, since, missing); err != nil {
-		a.log.Debug("when definitions began is not known", "since", since, "error", err)
-		return
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for name, e := range a.entries {
-		if missing[e.uid] && e.since == "" && a.begun(e.value) && a.missed[name] == nil {
-			e.since = since
-		}
-	}
-}
-
-// dropThoseAt leaves the ones that had not begun yet at a resource version.
-func (a *album[T]) dropThoseAt(ctx context.Context, version string, missing map[types.UID]bool) error {
-	options := metav1.ListOptions{ResourceVersion: version, ResourceVersionMatch: metav1.ResourceVersionMatchExact, Limit: albumPage}
-	var pages paging.Guard
-	for {
-		page, err := a.lister.Page(ctx, options)
-		if err != nil {
-			return err
-		}
-		for _, o := range page.Items {
-			if _, e := a.extract(o); e == nil || a.begun(e.value) {
-				delete(missing, o.UID)
-			}
-		}
-		if len(page.Undecodable()) > 0 {
-			return errors.Join(page.Undecodable()...)
-		}
-		if page.Continue == "" {
-			return nil
-		}
-		if err := pages.Next(page.Continue); err != nil {
-			return fmt.Errorf("list of %s: %w", a.lister.resource, err)
-		}
-		options = metav1.ListOptions{Continue: page.Continue, Limit: albumPage}
-	}
-}
-
-// replay goes through what a watch can still give.
-func (a *album[T]) replay(ctx context.Context, since string, created map[types.UID]string, missing map[types.UID]bool) {
-	seconds := int64(2)
-	w, err := a.lister.WatchWithContext(ctx, metav1.ListOptions{ResourceVersion: since, TimeoutSeconds: &seconds})
-	if err != nil {
-		return
-	}
-	defer w.Stop()
-	fresh := map[types.UID]bool{} // nobody has followed what they stand for from its beginning, which is known
-	first := map[string]string{}  // by name, with which version the first of these has begun
-	for event := range w.ResultChan() {
-		o, ok := event.Object.(*Object)
-		if !ok {
-			continue
-		}
-		if fresh[o.UID] = fresh[o.UID] || event.Type == watch.Added || created[o.UID] != ""; !fresh[o.UID] {
-			continue
-		}
-		if _, e := a.extract(o); e == nil || !a.begun(e.value) {
-			continue
-		}
-		if first[o.Name] == "" {
-			first[o.Name] = cmp.Or(created[o.UID], o.ResourceVersion)
-		}
-		if missing[o.UID] {
-			a.recalled(o, first[o.Name])
-		}
-		if delete(missing, o.UID); len(missing) == 0 {
-			return
-		}
-	}
-}
-
-// recalled notes since when there is something of an object's name.
-func (a *album[T]) recalled(o *Object, since string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if e := a.entries[o.Name]; e != nil && e.uid == o.UID && a.missed[o.Name] == nil {
-		e.since = since
-	}
-}
-
-// extractLister is a ListWatch whose lists hold extracts only. It lists until the
-// context ends, which upstream's reflector does not.
-type extractLister[T any] struct {
-	*ListWatch
-	album *album[T]
-	ctx   context.Context
-	pages paging.Guard // of the list that is being read; upstream's pager asks for one page after the other
-}
-
-// extracted is an item of an extractList.
-type extracted[T any] struct {
-	Object
-	extract *extract[T]
-}
-
-// extractList is what an extractLister lists.
-type extractList[T any] struct {
-	metav1.TypeMeta
-	metav1.ListMeta
-	Items []*extracted[T]
-}
-
-// DeepCopyObject implements runtime.Object. The items are not changed by anyone.
-func (l *extractList[T]) DeepCopyObject() runtime.Object {
-	c := *l
-	return &c
-}
-
-// ListWithContext implements cache.ListerWithContext. The list is consistent: no
-// older than what the server has, whatever the reflector asks for.
-func (l *extractLister[T]) ListWithContext(_ context.Context, options metav1.ListOptions) (runtime.Object, error) {
-	options.ResourceVersion, options.ResourceVersionMatch = "", ""
-	page, err := l.Page(l.ctx, options)
-	if err != nil {
-		return nil, err
-	}
-	if options.Continue == "" {
-		l.pages = paging.Guard{}
-	}
-	if page.Continue != "" {
-		if err := l.pages.Next(page.Continue); err != nil {
-			return nil, fmt.Errorf("list of %s: %w", l.resource, err)
-		}
-	}
-	list := &extractList[T]{TypeMeta: page.TypeMeta, ListMeta: page.ListMeta}
-	for _, o := range page.Items {
-		if _, e := l.album.extract(o); e != nil {
-			list.Items = append(list.Items, &extracted[T]{Object{TypeMeta: o.TypeMeta, ObjectMeta: o.ObjectMeta}, e})
-		}
-	}
-	for _, err := range page.Undecodable() {
-		l.album.log.Error("an object that describes an API cannot be read; its resource is not followed", "error", err)
-	}
-	return list, nil
-}
-
-// List implements cache.Lister.
-func (l *extractLister[T]) List(options metav1.ListOptions) (runtime.Object, error) {
-	return l.ListWithContext(l.ctx, options)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/kuberewind/kuberewind/delta"
-	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/internal/fold"
 	"github.com/kuberewind/kuberewind/internal/owner"
 	"github.com/kuberewind/kuberewind/patch"
 	"github.com/kuberewind/kuberewind/sink/postgres"
@@ -124,7 +124,7 @@ type folding struct {
 
 // row goes one row further; nil says that it stays as it is.
 func (f *folding) row(d *stored) (*rewritten, error) {
-	doc, err := history.Step(f.before, d.rv, d.patch, d.object, d.exact, d.digest)
+	doc, err := fold.Row{RV: d.rv, Patch: d.patch, Object: d.object, Exact: d.exact}.Checked(f.before, d.digest)
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +159,7 @@ func (f *folding) patch(d *stored, base patch.Doc, whole bool) ([]byte, bool, er
 		text, err := f.value.operations(d.patch)
 		return text, whole, err
 	}
-	text, err := patch.Diff(history.Rebased(base, d.rv), f.clean)
+	text, err := patch.Diff(fold.Rebased(base, d.rv), f.clean)
 	if err != nil {
 		return nil, false, err
 	}

@@ -1,12 +1,10 @@
 package recorder
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,9 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/sink/postgres"
@@ -410,28 +406,6 @@ func TestTheNewestOfAnotherHistoryIsNotTheNewestOfStreamsThatAreTogether(t *test
 	}
 }
 
-// The same, of what is served next.
-func TestWhatWasServedBeforeASilenceIsLookedAtAfterAReversalToo(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		all := newRevisions()
-		etcd := &archive{now: 20_000}
-		c, told := followed(all, "configmaps", etcd, 50)
-		c.saw(servedAs("lost", "1", 30_000), false)
-		require.NoError(t, all.lookBack(t.Context()))
-		require.Len(t, *told, 1)
-		c.listsAnew()
-		for i := range 5000 {
-			etcd.serves(c, servedAs("x"+strconv.Itoa(i), "1", 101+i), i < 4998)
-		}
-		time.Sleep(silence)
-		for i := range 3000 {
-			etcd.serves(c, servedAs("z"+strconv.Itoa(i), "1", 6001+i), true)
-		}
-		require.NoError(t, all.lookBack(t.Context()))
-		require.Len(t, *told, 2)
-	})
-}
-
 // A list takes the stream into another history while it is looked at what it was served in the one before.
 func TestWhatIsOfAHistoryThatWasLeftIsNothingToAnybody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -465,133 +439,6 @@ func TestWhatIsOfAHistoryThatWasLeftDoesNotWaitForAnAnswer(t *testing.T) {
 		}
 		require.Error(t, all.lookBack(t.Context()))
 		require.Empty(t, slices.Concat(c.due.kept, c.paused.kept))
-	})
-}
-
-// No lists for minutes, while watches go on, and then etcd is put back.
-func TestWhatWasServedBeforeASilenceIsNotThinnedAmongOthers(t *testing.T) {
-	for more := range 16 {
-		synctest.Test(t, func(t *testing.T) {
-			all := newRevisions()
-			etcd := &archive{now: 90_000, fails: errDown}
-			c, told := followed(all, "configmaps", etcd, 50)
-			n := 100
-			serve := func(name string, kept bool) {
-				etcd.serves(c, servedAs(name+strconv.Itoa(n), "1", n), kept)
-				n++
-				time.Sleep(50 * time.Millisecond)
-			}
-			for i := range 4000 { // 200 s
-				serve("x", true)
-				if i%200 == 199 {
-					require.Error(t, all.lookBack(t.Context()))
-				}
-			}
-			for range more { // of the samples of which some are left out
-				serve("x", true)
-			}
-			require.Error(t, all.lookBack(t.Context()))
-			for range 50 {
-				serve("x", true)
-			}
-			serve("lost", false)
-			time.Sleep(2 * time.Second) // put back
-			for range 200 {
-				serve("new", true)
-			}
-			etcd.fails = nil
-			require.NoError(t, all.lookBack(t.Context()))
-			require.Len(t, *told, 1)
-			require.Contains(t, (*told)[0], "ns/lost")
-		})
-	}
-}
-
-// curse refuses one name.
-type curse struct {
-	*archive
-	name string
-	err  error
-}
-
-func (a *curse) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-	if strings.Contains(options.FieldSelector, a.name) && options.ResourceVersion != "" {
-		return nil, a.err
-	}
-	return a.archive.ListWithContext(ctx, options)
-}
-
-// One version that the server never tells of keeps no others of the stream from being looked at, and is not asked about for ever.
-func TestAVersionThatIsRefusedKeepsNoOtherFromBeingLookedAt(t *testing.T) {
-	for name, err := range map[string]error{
-		"not found: another scope":  apierrors.NewNotFound(schema.GroupResource{Resource: "widgets"}, ""),
-		"500: it cannot be decoded": &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				all := newRevisions()
-				etcd := &archive{now: 100}
-				c, told := followed(all, "widgets", etcd, 50)
-				c.listWith(func(string) cache.ListerWithContext { return &curse{etcd, "cursed", err} })
-				c.saw(servedAs("cursed", "1", 52), false)
-				time.Sleep(time.Millisecond)
-				c.saw(servedAs("lost", "2", 53), false)
-				time.Sleep(time.Millisecond)
-				etcd.serves(c, servedAs("kept", "3", 54), true)
-				require.Error(t, all.lookBack(t.Context()))
-				require.Len(t, *told, 1)
-
-				c.listsAnew()
-				c.saw(servedAs("cursed", "1", 101), false)
-				etcd.now = 110
-				etcd.serves(c, servedAs("kept", "3", 102), true)
-				for range mostRefused {
-					require.Error(t, all.lookBack(t.Context()))
-				}
-				require.NoError(t, all.lookBack(t.Context()))
-			})
-		})
-	}
-}
-
-// A stream that catches up in the moment in which etcd stops is served what both histories have.
-func TestTheNewestBeforeASilenceIsLookedAtThoughAnOlderCameLast(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		all := newRevisions()
-		etcd := &archive{now: 20_000}
-		idle, _ := followed(all, "widgets", etcd, 50)
-		busy, told := followed(all, "secrets", etcd, 50)
-		busy.join(idle)
-		serve := func(by *claims, name string, rv int, kept bool) {
-			etcd.serves(by, servedAs(name+strconv.Itoa(rv), "1", rv), kept)
-			time.Sleep(time.Millisecond)
-		}
-		for i := range 5000 {
-			serve(busy, "x", 6000+i, i < 4998)
-		}
-		serve(idle, "y", 200, true)
-		time.Sleep(silence)
-		for i := range 3000 {
-			serve(busy, "z", 11_100+i, true)
-		}
-		require.NoError(t, all.lookBack(t.Context()))
-		require.Len(t, *told, 1)
-	})
-}
-
-// Nothing that is recorded is written to the new history, which passes what was served by other writes.
-func TestTheNewestIsLookedAtAsLongAsNothingFollows(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		all := newRevisions()
-		etcd := &archive{now: 70}
-		c, told := followed(all, "configmaps", etcd, 60)
-		etcd.serves(c, servedAs("lost", "1", 70), true)
-		require.NoError(t, all.lookBack(t.Context()))
-		require.Empty(t, *told)
-		time.Sleep(probeEvery)
-		etcd.now, etcd.versions = 100, nil
-		require.NoError(t, all.lookBack(t.Context()))
-		require.Len(t, *told, 1)
 	})
 }
 

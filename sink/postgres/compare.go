@@ -8,6 +8,7 @@ import (
 
 	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/evidence"
+	"github.com/kuberewind/kuberewind/internal/fold"
 	"github.com/kuberewind/kuberewind/patch"
 )
 
@@ -59,7 +60,7 @@ func (c *comparer) change(d *draft) (before patch.Doc, change []byte) {
 	if err == nil {
 		c.before = before[:0]
 		// I6: a patch is stored only if it gives the version that the server served.
-		c.changes, err = patch.AppendRebasedDiff(c.changes, before, d.doc, resourceVersionPath, quoted(d.rv))
+		c.changes, err = patch.AppendRebasedDiff(c.changes, before, d.doc, fold.ResourceVersion, quoted(d.rv))
 	}
 	if err != nil {
 		d.mismatched, d.mismatch = true, err
@@ -102,20 +103,6 @@ func (d *draft) content(change []byte) {
 	if d.entry.unsafe {
 		d.row.exact = d.doc
 	}
-}
-
-const resourceVersionPath = "/metadata/resourceVersion"
-
-// withResourceVersion gives doc with another resource version, if it has one.
-func withResourceVersion(doc patch.Doc, rv string) patch.Doc {
-	if rv == "" {
-		return doc
-	}
-	changed, err := patch.Set(doc, resourceVersionPath, quoted(rv))
-	if err != nil {
-		return doc
-	}
-	return changed
 }
 
 // quoted gives a resource version as JSON, nil for none.

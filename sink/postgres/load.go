@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -14,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/klauspost/compress/s2"
 
+	"github.com/kuberewind/kuberewind/internal/fold"
 	"github.com/kuberewind/kuberewind/patch"
 )
 
@@ -54,7 +54,7 @@ func (s *Sink) loadKnown(ctx context.Context, st *Stream) error {
 		}
 	}
 	for i := range l.pending {
-		l.unfolded(&l.pending[i], &fold{}, errors.New("no keyframe is on record"))
+		l.unfolded(&l.pending[i], &folded{}, fold.ErrNoKeyframe)
 	}
 	return nil
 }
@@ -138,8 +138,8 @@ const foldQuery = `
 	) AS d
 	ORDER BY d.object_id, d.seq`
 
-// A fold is one object on its way through its rows.
-type fold struct {
+// A folded is one object on its way through its rows.
+type folded struct {
 	objectID, seq int64
 	observed      time.Time
 	rv            string
@@ -161,42 +161,42 @@ func (l *loader) chunk(ctx context.Context, chunk []pendingLife, day recordedDay
 	}
 	defer rows.Close()
 	found = make(map[int64]bool, len(chunk))
-	var f fold
+	var f folded
 	for rows.Next() {
-		var next fold
+		var next folded
 		var change, object, exact pgtype.DriverBytes // valid until the next row
 		if err := rows.Scan(&next.objectID, &next.seq, &next.observed, &next.rv, &next.digest, &change, &object, &exact); err != nil {
 			return nil, err
 		}
 		if next.objectID != f.objectID {
 			l.finish(chunk, &f)
-			f = fold{objectID: next.objectID}
+			f = folded{objectID: next.objectID}
 			found[next.objectID] = true
 		}
 		f.seq, f.observed, f.rv, f.digest = next.seq, next.observed, next.rv, next.digest
-		f.add(change, object, exact)
+		f.add(fold.Row{RV: f.rv, Patch: change, Object: object, Exact: exact})
 	}
 	l.finish(chunk, &f)
 	return found, rows.Err()
 }
 
 // add folds one row. After an error the next keyframe sets the object right again.
-func (f *fold) add(change, object, exact []byte) {
+func (f *folded) add(row fold.Row) {
+	whole := row.Object != nil || row.Exact != nil
+	if f.err != nil && !whole {
+		return
+	}
+	f.doc, f.err = row.Onto(f.doc)
 	switch {
-	case exact != nil:
-		f.doc, f.err = patch.Canonical(exact)
-		f.since, f.unsafe = 0, true
-	case object != nil:
-		f.doc, f.err = patch.Canonical(object)
-		f.since, f.unsafe = 0, false
-	case change != nil && f.err == nil:
-		f.doc, f.err = patch.Apply(withResourceVersion(f.doc, f.rv), change)
+	case whole:
+		f.since, f.unsafe = 0, row.Exact != nil
+	case row.Patch != nil:
 		f.since++
 	}
 }
 
 // finish makes the folded object known.
-func (l *loader) finish(chunk []pendingLife, f *fold) {
+func (l *loader) finish(chunk []pendingLife, f *folded) {
 	if f.objectID == 0 {
 		return
 	}
@@ -244,23 +244,23 @@ func (p *pendingLife) served(doc patch.Doc) string {
 }
 
 // unfolded makes an object known of which only the identity is: its next version is stored whole.
-func (l *loader) unfolded(p *pendingLife, f *fold, err error) {
+func (l *loader) unfolded(p *pendingLife, f *folded, err error) {
 	l.logOf(p, f).Error("the record of an object does not fold to what was served; its next version is stored whole", "error", err)
 	l.identity(p, f, err, false)
 }
 
 // unredacted is unfolded of an object whose text the present rules cannot be applied to. I9: that text is not written again.
-func (l *loader) unredacted(p *pendingLife, f *fold, err error) {
+func (l *loader) unredacted(p *pendingLife, f *folded, err error) {
 	err = fmt.Errorf("redact the text on record: %w", err)
 	l.logOf(p, f).Error("the record of an object cannot be redacted under the present rules; until its next version, which is stored whole, no checkpoint is made", "error", err)
 	l.identity(p, f, err, true)
 }
 
-func (l *loader) logOf(p *pendingLife, f *fold) *slog.Logger {
+func (l *loader) logOf(p *pendingLife, f *folded) *slog.Logger {
 	return l.sink.log.With("cluster", l.sink.cfg.ClusterName, "stream", l.stream.id, "object", joinKey(p.namespace, p.name), "object_id", p.objectID, "seq", f.seq)
 }
 
-func (l *loader) identity(p *pendingLife, f *fold, err error, inClear bool) {
+func (l *loader) identity(p *pendingLife, f *folded, err error, inClear bool) {
 	e := newEntry(p.uid, f.rv)
 	e.id, e.day, e.clear = p.objectID, noDay, inClear
 	l.stream.known.put(p.namespace, p.name, &e)

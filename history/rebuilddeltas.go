@@ -1,0 +1,156 @@
+package history
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/kuberewind/kuberewind/delta"
+)
+
+// A search is for objects that are folded from their deltas alone.
+type search struct {
+	lives   map[int64]*Life
+	targets []target
+}
+
+// fromDeltas finds the objects that were live.
+func (b *rebuilding) fromDeltas(ctx context.Context, tx pgx.Tx) (*search, error) {
+	bounds, err := b.caughtUp(ctx, tx)
+	if err != nil {
+		return nil, err
+	}
+	lives := make(map[int64]*Life)
+	var targets []target
+	sure, last := b.point.sure(b.scope), max(b.point.Seq, b.point.Until)
+	sql, args := b.record.livesQuery(LifeQuery{Scope: b.scope, BornBy: last, EndedAfter: sure}, 0, b.streams)
+	rows, err := tx.Query(ctx, sql, args...)
+	if err != nil {
+		return nil, fmt.Errorf("read the lives of the record: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		l := new(Life)
+		var stream int32
+		if err := scanLife(rows, l, &stream); err != nil {
+			return nil, fmt.Errorf("read the lives of the record: %w", err)
+		}
+		bound := max(b.point.Seq, bounds[l.ObjectID])
+		if l.ObjectID > bound {
+			continue
+		}
+		l.Stream = b.streams.byID[stream]
+		lives[l.ObjectID] = l
+		targets = append(targets, target{id: l.ObjectID, bound: bound})
+		if l.ObjectID > b.point.Seq {
+			b.heir(l)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("read the lives of the record: %w", err)
+	}
+	targets = slices.DeleteFunc(targets, func(t target) bool { return b.outlived(lives[t.id]) })
+	return &search{lives: lives, targets: targets}, nil
+}
+
+// caughtUp gives, of each object that was caught up on after the point and changed by then, the last delta that belongs to it.
+func (b *rebuilding) caughtUp(ctx context.Context, tx pgx.Tx) (map[int64]int64, error) {
+	bounds := make(map[int64]int64)
+	if b.point.Until <= b.point.Seq {
+		return bounds, nil
+	}
+	in, out := b.point.crossings()
+	days, err := b.record.daysFrom(ctx, tx, b.point.Seq+1, b.point.Until)
+	if err != nil {
+		return nil, err
+	}
+	for i := range days {
+		d := &days[i]
+		if err := b.record.present(ctx, tx, d); err != nil {
+			return nil, err
+		}
+		rows, err := tx.Query(ctx, `
+			SELECT object_id, max(seq) FROM kuberewind.record_deltas
+			WHERE cluster = $1 AND seq > $2 AND seq <= $3 AND observed_at BETWEEN $4 AND $5
+				AND (occurred_at <= $6 AND seq <> ALL ($8::bigint[]) OR seq = ANY ($7::bigint[]))
+			GROUP BY object_id`, b.record.cluster.Number, b.point.Seq, b.point.Until, d.firstAt, d.lastAt, b.point.Time, in, out)
+		if err != nil {
+			return nil, err
+		}
+		var id, seq int64
+		if _, err := pgx.ForEachRow(rows, []any{&id, &seq}, func() error {
+			bounds[id] = seq
+			return nil
+		}); err != nil {
+			return nil, fmt.Errorf("read what was caught up on: %w", err)
+		}
+	}
+	return bounds, nil
+}
+
+// findAll folds objects from their deltas and gives the living ones.
+func (b *rebuilding) findAll(ctx context.Context, db querier, workers int, s *search) error {
+	lives, targets := s.lives, s.targets
+	if len(targets) == 0 {
+		return nil
+	}
+	slices.SortFunc(targets, func(x, y target) int { return cmp.Compare(x.id, y.id) })
+	last := int64(0)
+	for i := range targets {
+		t := &targets[i]
+		if l := lives[t.id]; b.point.RV != "" && l != nil && l.Stream != nil {
+			at := b.point.streams[l.Stream.ID]
+			t.bound, t.from = min(t.bound, at.seq), at.from
+		}
+		last = max(last, t.bound)
+	}
+	days, err := b.record.daysFrom(ctx, db, targets[0].id, last)
+	if err != nil {
+		return err
+	}
+	find := finder{record: b.record, rv: b.point.RV, workers: workers}
+	total := int64(len(targets))
+	missing, err := find.find(ctx, db, targets, days, func(v *lastVersion) error {
+		b.tell("objects", b.objects.Load(), total)
+		return b.found(lives[v.id], v)
+	})
+	if err != nil {
+		return err
+	}
+	return b.notFound(lives, missing)
+}
+
+func (b *rebuilding) found(l *Life, v *lastVersion) error {
+	if l == nil {
+		l = &Life{ObjectID: v.id}
+	}
+	if v.kind == delta.NumberDeleted {
+		return nil // also where its last version is not on the same day
+	}
+	if v.err != nil {
+		return b.hurt(&DamagedError{Seq: v.seq, ObjectID: v.id, Stream: l.Stream, Namespace: l.Namespace, Name: l.Name, Root: v.seq, Err: v.err})
+	}
+	object := l.object()
+	object.Seq, object.RV, object.Version, object.Doc = v.seq, v.rv, v.version, v.doc
+	object.ObservedAt, object.OccurredAt = v.observed.UTC(), v.occurred.UTC()
+	return b.give(&object)
+}
+
+// notFound reports objects that lived, and that have no row. By resource version that may be right: a list between showed them
+// first, in a later version.
+func (b *rebuilding) notFound(lives map[int64]*Life, missing []target) error {
+	for _, t := range missing {
+		l := lives[t.id]
+		if l == nil || l.ObjectID > b.point.sure(b.scope) {
+			continue
+		}
+		err := b.hurt(&DamagedError{Seq: l.ObjectID, ObjectID: t.id, Stream: l.Stream, Namespace: l.Namespace, Name: l.Name, Root: l.ObjectID, Err: ErrNoKeyframe})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

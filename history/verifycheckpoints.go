@@ -1,0 +1,77 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/kuberewind/kuberewind/internal/checkpoint"
+	"github.com/kuberewind/kuberewind/patch"
+)
+
+// checkpoint compares the next checkpoint with what the deltas up to it fold to.
+func (v *verification) checkpoint(ctx context.Context) error {
+	info := v.checkpoints[0]
+	v.checkpoints = v.checkpoints[1:]
+	if info.Seq < v.expected-1 || info.Seq >= v.expected {
+		return v.found(CheckCheckpoint, info.Seq, "checkpoint %d is of a seq that is not on record", info.Seq)
+	}
+	v.counts.Checkpoints++
+	wrong := func(text string) error {
+		if there, err := v.record.hasCheckpoint(ctx, v.record.pool, info.Seq); err != nil || !there {
+			return err // it was thinned out meanwhile
+		}
+		return v.found(CheckCheckpoint, info.Seq, "checkpoint %d: %s", info.Seq, text)
+	}
+	found, err := v.record.usable(ctx, v.record.pool, info, Scope{})
+	if errors.Is(err, errUnusable) {
+		return wrong(err.Error())
+	}
+	if err != nil {
+		return err
+	}
+	decoder := checkpoint.NewDecoder()
+	defer decoder.Close()
+	objects := int64(0)
+	for _, number := range found.blocks {
+		data, err := v.record.block(ctx, v.record.pool, info.Seq, number)
+		if err == nil {
+			var records []checkpoint.Record
+			records, err = decoder.Block(data)
+			for i := range records {
+				objects++
+				v.counts.CheckpointObjects++
+				if text := v.differs(&records[i]); text != "" {
+					if err := wrong(text); err != nil {
+						return err
+					}
+				}
+			}
+		}
+		if errors.Is(err, errUnusable) || errors.Is(err, checkpoint.ErrBlock) {
+			return wrong(fmt.Sprintf("block %d: %v", number, err))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if objects != int64(len(v.objects)) {
+		return wrong(fmt.Sprintf("it holds %d objects, and %d were alive", objects, len(v.objects)))
+	}
+	return nil
+}
+
+func (v *verification) differs(r *checkpoint.Record) string {
+	o := v.objects[r.ObjectID]
+	switch {
+	case o == nil:
+		return fmt.Sprintf("it holds object %d (%s/%s), which was not alive", r.ObjectID, r.Namespace, r.Name)
+	case len(r.Doc) == 0 || o.doc == nil:
+		return "" // damaged, which was reported
+	case r.Seq != o.seq || r.Digest != o.digest || r.Stream != o.stream:
+		return fmt.Sprintf("of object %d (%s/%s) it holds another version than seq %d", r.ObjectID, r.Namespace, r.Name, o.seq)
+	case patch.Digest(r.Doc) != r.Digest:
+		return fmt.Sprintf("object %d (%s/%s) has another digest", r.ObjectID, r.Namespace, r.Name)
+	}
+	return ""
+}
