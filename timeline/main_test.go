@@ -157,8 +157,7 @@ func TestARecorderThatEndedIsNotSaidToRecord(t *testing.T) {
 		"now() - interval '11 seconds'": {false, "No recorder records this cluster"},
 		"'-infinity'":                   {false, "No recorder records this cluster"},
 	} {
-		b.DB.Exec(t, `INSERT INTO kuberewind.leaders (cluster_uid, holder, token, term, renewed_at) SELECT uid, 'test', '', '6s', `+renewed+`
-			FROM kuberewind.clusters ON CONFLICT (cluster_uid) DO UPDATE SET renewed_at = excluded.renewed_at`)
+		b.Renewed(renewed)
 		for shape, asked := range map[string]url.Values{"meta": nil, "tail": {"after": {"1"}}} {
 			var answer struct {
 				Recording struct {

@@ -100,6 +100,13 @@ func (b *Book) Open() {
 	}
 }
 
+// Renewed is when the recorder said last that it records, in SQL. A Book says nothing by itself.
+func (b *Book) Renewed(at string) {
+	b.t.Helper()
+	b.DB.Exec(b.t, `INSERT INTO kuberewind.leaders (cluster_uid, holder, token, term, renewed_at) VALUES ('`+b.config.ClusterUID+`', '`+b.config.Recorder+`', '', '6s', `+at+`)
+		ON CONFLICT (cluster_uid) DO UPDATE SET renewed_at = excluded.renewed_at`)
+}
+
 // Close is a recorder that stops.
 func (b *Book) Close() { b.sink.Close() }
 

@@ -40,7 +40,7 @@ func TestBadInputInABrowser(t *testing.T) {
 	chromium, codes := need(t), page.NewCodes()
 	sites := map[string]*site{
 		"erased": erased(t, codes), "pruned": pruned(t, codes), "setBack": setBack(t, codes, func(*timelinetest.Book) {}), "overtaken": setBack(t, codes, overtake),
-		"away": away(t, codes), "asleep": asleep(t, codes), "hostile": evilRecord(t, codes),
+		"away": away(t, codes), "ended": ended(t, codes), "asleep": asleep(t, codes), "hostile": evilRecord(t, codes),
 	}
 	happening(t, chromium, "badinput/badinput.test.mjs", sites, "KUBEREWIND_CODES="+links(t, codes.New), "KUBEREWIND_PASSWORD="+password, "KUBEREWIND_EVIL="+evil)
 }
@@ -201,6 +201,20 @@ func away(t *testing.T, codes *page.Codes) *site {
 	settings(b, delta.Updated, "plain")
 	return &site{on(t, codes, b.DB), map[string]func(){
 		"go": func() { b.DB.RefuseConnections(t); b.DB.CutConnections(t) }, "return": func() { b.DB.AllowConnections(t) },
+	}}
+}
+
+// ended is a record whose recorder says that it records, then ends, and then is killed.
+func ended(t *testing.T, codes *page.Codes) *site {
+	t.Helper()
+	b := timelinetest.NewBook(t)
+	b.Now = time.Now()
+	b.List()
+	settings(b, delta.Added, "last")
+	records := func() { b.Renewed("now() + interval '1 hour'") } // as if it went on to say so
+	records()
+	return &site{on(t, codes, b.DB), map[string]func(){
+		"end": func() { b.Renewed("'-infinity'") }, "return": records, "kill": func() { b.Renewed("now() - interval '11 seconds'") },
 	}}
 }
 

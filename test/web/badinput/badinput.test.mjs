@@ -136,6 +136,21 @@ test("a database that is gone is said, and the page goes on by itself when it is
   await user.close();
 });
 
+test("a recorder that ended, or was killed, is not said to record", async () => {
+  const { user, faults, page } = await visit("ended"), badge = (text) => page.locator(".badges .badge", { hasText: text }).waitFor();
+  await badge(/^● recording$/);
+  for (const what of ["end", "kill"]) {
+    await happen("ended", what);
+    await badge("nobody records");
+    assert.match(await page.locator(".badge.warn").getAttribute("title"), /^No recorder records this cluster: the last commit was at .*\.$/);
+    await page.locator(".clock", { hasText: "last commit" }).waitFor();
+    await happen("ended", "return");
+    await badge(/^● recording$/);
+  }
+  assert.deepEqual(faults, []);
+  await user.close();
+});
+
 test("a tab that slept for a day asks nothing meanwhile, and then shows what came", async () => {
   const from = sites.asleep.url.replace(/\/$/, ""), { context: user, faults } = await context(browser, { from });
   await user.addInitScript(() => {
