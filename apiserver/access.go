@@ -104,21 +104,6 @@ func (g *gate) begin(ctx context.Context, a authorizer.AttributesRecord) (seq in
 	return g.life(ctx, a.Namespace)
 }
 
-// unsure says why a namespace that lives by the record may be gone by now, "" if the record is at most so far behind. A recorder that can
-// reach its database and not its cluster is found out after history.QuietWithin.
-func unsure(p history.Pulse, most time.Duration) string {
-	committed := cmp.Or(p.CommittedAt, p.ObservedAt)
-	seen := p.ObservedAt
-	if p.RenewedAt.After(seen) {
-		seen = p.RenewedAt
-	}
-	ends, lag, quiet := p.Now.Sub(seen), committed.Sub(p.ObservedAt), p.Now.Sub(committed)
-	if ends <= most && lag <= most && quiet <= max(most, history.QuietWithin) {
-		return ""
-	}
-	return fmt.Sprintf("the record ends %s ago, and the namespace may be another by now", max(p.Now.Sub(p.ObservedAt), lag).Round(time.Second))
-}
-
 // life finds the living namespace of a name.
 func (g *gate) life(ctx context.Context, namespace string) (begin int64, unknown string, err error) {
 	streams, err := g.record.Streams(ctx)
@@ -275,4 +260,17 @@ func (c *call) recheck(ctx context.Context, cancel context.CancelCauseFunc) {
 			return
 		}
 	}
+}
+
+// unsure says why a namespace that lives by the record may be gone by now, "" if the record is at most so far behind. A recorder that can
+// reach its database and not its cluster is found out after history.QuietWithin.
+func unsure(p history.Pulse, most time.Duration) string {
+	seen := p.ObservedAt
+	if p.RenewedAt.After(seen) {
+		seen = p.RenewedAt
+	}
+	if p.Now.Sub(seen) <= most && p.Lag() <= most && p.Quiet(0) <= max(most, history.QuietWithin) {
+		return ""
+	}
+	return fmt.Sprintf("the record ends %s ago, and the namespace may be another by now", max(p.Now.Sub(p.ObservedAt), p.Lag()).Round(time.Second))
 }

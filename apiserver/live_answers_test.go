@@ -105,8 +105,8 @@ func TestAnAnswerOfTheEndOfTheRecordSaysHowTheClusterMayHaveChanged(t *testing.T
 		"a quiet minute":                         {renewed: "now()", before: time.Minute},
 		"a recorder that has ended":              {renewed: "'-infinity'", says: "no recorder records this cluster: the last commit was at "},
 		"a recorder that was killed":             {renewed: "now() - interval '11 seconds'", says: "no recorder records this cluster: the last commit was at "},
-		"a recorder that was just chosen":        {renewed: "now()", before: time.Minute, chosen: (*pen).choose, says: "no recorder records this cluster: the last commit was at "},
-		"a recorder that begins":                 {renewed: "now()", before: time.Minute, chosen: (*pen).open, says: "no recorder records this cluster: the last commit was at "},
+		"a recorder that was just chosen":        {renewed: "now()", before: time.Minute, chosen: (*pen).choose, says: "the recorder next was chosen and has committed nothing yet: the last commit was at "},
+		"a recorder that begins":                 {renewed: "now()", before: time.Minute, chosen: (*pen).open, says: "the recorder test was chosen and has committed nothing yet: the last commit was at "},
 		"a recorder that lags":                   {renewed: "now()", lag: 11 * time.Second, says: "the recorder is 11s behind the cluster: the last commit was at "},
 		"a recorder that does not see a cluster": {renewed: "now()", before: time.Hour, says: "has committed nothing for 1h0m"},
 	} {

@@ -21,7 +21,8 @@ type Pulse struct {
 	ObservedAt  time.Time // until when the recorder was watching by then
 	CommittedAt time.Time // when that was, by the clock of the recorder; zero if it is not known
 	Recorder    string    // the one that was last chosen to record, "" if none was
-	RenewedAt   time.Time // when it last said that it records, by the clock of the database; zero if it has ended, or the last commit is not its own
+	ChosenAt    time.Time // when it last said that it is the one, by the clock of the database; zero if it has ended
+	RenewedAt   time.Time // the same, zero if the last commit is not its own
 	Now         time.Time // by the clock of the database
 }
 
@@ -29,50 +30,73 @@ type Pulse struct {
 func (r *Record) Pulse(ctx context.Context) (Pulse, error) { return r.pulse(ctx, r.pool) }
 
 func (r *Record) pulse(ctx context.Context, db querier) (p Pulse, err error) {
-	var committed, renewed *time.Time
+	var committed, chosen, renewed *time.Time
 	err = db.QueryRow(ctx, `
-		SELECT h.batch, h.observed_at, b.committed_at, coalesce(l.recorder, ''), CASE WHEN e.recorder = l.recorder THEN l.renewed_at END, clock_timestamp()
+		SELECT h.batch, h.observed_at, b.committed_at, coalesce(l.recorder, ''), l.renewed_at, CASE WHEN e.recorder = l.recorder THEN l.renewed_at END, clock_timestamp()
 		FROM kuberewind.record_heads h
 		LEFT JOIN kuberewind.record_batches b ON b.cluster = h.cluster AND b.batch = h.batch AND b.observed_at = h.observed_at
 		LEFT JOIN kuberewind.record_epochs e ON e.cluster = h.cluster AND e.epoch = h.epoch AND e.epoch = b.epoch
 		LEFT JOIN kuberewind.recorders l ON l.cluster = $2
-		WHERE h.cluster = $1`, r.cluster.Number, r.cluster.Name).Scan(&p.Batch, &p.ObservedAt, &committed, &p.Recorder, &renewed, &p.Now)
+		WHERE h.cluster = $1`, r.cluster.Number, r.cluster.Name).Scan(&p.Batch, &p.ObservedAt, &committed, &p.Recorder, &chosen, &renewed, &p.Now)
 	if err != nil {
 		return Pulse{}, fmt.Errorf("read whether the record goes on: %w", err)
 	}
-	p.ObservedAt, p.CommittedAt, p.RenewedAt, p.Now = p.ObservedAt.UTC(), timeOf(committed), timeOf(renewed), p.Now.UTC()
+	p.ObservedAt, p.CommittedAt, p.ChosenAt, p.RenewedAt, p.Now = p.ObservedAt.UTC(), timeOf(committed), timeOf(chosen), timeOf(renewed), p.Now.UTC()
 	return p, nil
 }
 
-// Recorded reports whether a recorder says that it records. It says so each second. The pulse was read so long ago.
-func (p Pulse) Recorded(ago time.Duration) bool {
-	return !p.RenewedAt.IsZero() && p.Now.Add(ago).Sub(p.RenewedAt) <= LagWithin
+// A Condition says how a record goes on.
+type Condition string
+
+// The conditions.
+const (
+	Following Condition = "following" // the record is at most LagWithin behind its cluster
+	Behind    Condition = "behind"    // the last commit came later than that after what it records
+	Quiet     Condition = "quiet"     // the recorder runs, and has committed nothing for QuietWithin. Perhaps it cannot reach the cluster
+	Starting  Condition = "starting"  // a recorder was chosen, and has committed nothing yet
+	Stopped   Condition = "stopped"   // nobody records
+)
+
+// Condition is that of the record when the pulse was read so long ago. It compares the clock of the recorder with that of the database.
+func (p Pulse) Condition(ago time.Duration) Condition {
+	now := p.Now.Add(ago)
+	said := func(at time.Time) bool { return !at.IsZero() && now.Sub(at) <= LagWithin }
+	switch {
+	case p.RenewedAt.IsZero() && said(p.ChosenAt):
+		return Starting
+	case !said(p.RenewedAt):
+		return Stopped
+	case p.Quiet(ago) > QuietWithin:
+		return Quiet
+	case p.Lag() > LagWithin:
+		return Behind
+	}
+	return Following
 }
 
-// Behind is how far the record is behind its cluster, 0 if it follows it. The pulse was read so long ago. It means nothing if nobody records.
-func (p Pulse) Behind(ago time.Duration) time.Duration {
-	if lag := p.committed().Sub(p.ObservedAt); lag > LagWithin {
-		return lag
-	}
-	if quiet := p.Now.Add(ago).Sub(p.committed()); quiet > QuietWithin {
-		return quiet
-	}
-	return 0
-}
+// Committed is when the last commit was, by the clock of the recorder.
+func (p Pulse) Committed() time.Time { return cmp.Or(p.CommittedAt, p.ObservedAt) }
 
-func (p Pulse) committed() time.Time { return cmp.Or(p.CommittedAt, p.ObservedAt) }
+// Lag is how long after what it records the last commit came.
+func (p Pulse) Lag() time.Duration { return p.Committed().Sub(p.ObservedAt) }
+
+// Quiet is for how long nothing was committed. The pulse was read so long ago.
+func (p Pulse) Quiet(ago time.Duration) time.Duration { return p.Now.Add(ago).Sub(p.Committed()) }
 
 // Outdated says why the cluster may have changed since the last commit, "" if the record follows it. The pulse was read so long ago.
 func (p Pulse) Outdated(ago time.Duration) string {
-	behind, stamp := p.Behind(ago), p.committed().Truncate(time.Millisecond).Format(time.RFC3339Nano)
-	switch {
-	case !p.Recorded(ago):
-		return fmt.Sprintf("no recorder records this cluster: the last commit was at %s, and the cluster may have changed since", stamp)
-	case behind == 0:
+	var why string
+	switch p.Condition(ago) {
+	case Following:
 		return ""
-	case p.committed().Sub(p.ObservedAt) > LagWithin:
-		return fmt.Sprintf("the recorder is %s behind the cluster: the last commit was at %s", behind.Round(time.Second), stamp)
+	case Behind:
+		why = fmt.Sprintf("the recorder is %s behind the cluster", p.Lag().Round(time.Second))
+	case Quiet:
+		why = fmt.Sprintf("the recorder %s runs and has committed nothing for %s, perhaps because it cannot reach the cluster", p.Recorder, p.Quiet(ago).Round(time.Second))
+	case Starting:
+		why = fmt.Sprintf("the recorder %s was chosen and has committed nothing yet", p.Recorder)
+	case Stopped:
+		why = "no recorder records this cluster"
 	}
-	return fmt.Sprintf("the recorder %s runs and has committed nothing for %s, perhaps because it cannot reach the cluster: the last commit was at %s",
-		p.Recorder, behind.Round(time.Second), stamp)
+	return fmt.Sprintf("%s: the last commit was at %s, and the cluster may have changed since", why, p.Committed().Truncate(time.Millisecond).Format(time.RFC3339Nano))
 }

@@ -164,9 +164,6 @@ func (f *pointer) lastBy(ctx context.Context, t time.Time) (int64, error) {
 	return low, nil
 }
 
-// headQuiet is how long a recorder that works may commit nothing: servers send each stream a bookmark every minute.
-const headQuiet = 2 * time.Minute
-
 func (f *pointer) byTime(ctx context.Context) error {
 	p := &f.point
 	p.Time = later(f.now, f.extent.LastAt) // now is the end of the record, also where the recorder's clock is ahead of this one
@@ -193,7 +190,7 @@ func (f *pointer) byTime(ctx context.Context) error {
 
 func (f *pointer) afterEnd() {
 	p := &f.point
-	if !p.Time.After(f.extent.LastAt) || (p.Instant.IsNow() && f.now.Sub(f.extent.LastAt) < headQuiet) {
+	if !p.Time.After(f.extent.LastAt) || (p.Instant.IsNow() && f.now.Sub(f.extent.LastAt) < QuietWithin) {
 		return
 	}
 	f.note(NoteAfterEnd, nil, f.extent.LastAt, time.Time{}, "the record ends at %s: this is its last state", stamp(f.extent.LastAt))

@@ -143,31 +143,37 @@ func TestAnAnswerIsCompressedAndNotKept(t *testing.T) {
 	require.Contains(t, meta.Resources, struct{ Resource, Kind string }{"deployments.apps", "Deployment"})
 }
 
-func TestARecorderThatEndedIsNotSaidToRecord(t *testing.T) {
+func TestTheEndOfTheRecordIsNowIfARecorderFollowsItsCluster(t *testing.T) {
 	b := timelinetest.NewBook(t)
-	b.Now = time.Now()
+	b.Now = time.Now().Add(-5 * time.Minute)
 	b.List()
-	b.Watched(delta.Added, "configmaps", "menu", "", "")
 	s := served(t, b.DB, time.Minute)
-	for renewed, want := range map[string]struct {
-		now  bool
-		text string
-	}{
-		"now()":                         {true, "A recorder writes."},
-		"now() - interval '11 seconds'": {false, "No recorder records this cluster"},
-		"'-infinity'":                   {false, "No recorder records this cluster"},
-	} {
+	requireState := func(renewed string, now bool, state history.Condition, text string) {
+		t.Helper()
 		b.Renewed(renewed)
 		for shape, asked := range map[string]url.Values{"meta": nil, "tail": {"after": {"1"}}} {
 			var answer struct {
 				Recording struct {
-					Now  bool
-					Text string
+					Now   bool
+					State history.Condition
+					Text  string
 				}
 			}
 			s.ask(t, shape, asked, &answer)
-			require.Equal(t, want.now, answer.Recording.Now, "%s, renewed at %s", shape, renewed)
-			require.Contains(t, answer.Recording.Text, want.text)
+			require.Equal(t, now, answer.Recording.Now, shape)
+			require.Equal(t, state, answer.Recording.State, shape)
+			require.Contains(t, answer.Recording.Text, text)
+			require.Contains(t, answer.Recording.Text, "The last commit was at 20")
 		}
 	}
+	b.Watched(delta.Added, "configmaps", "menu", "", "")
+	requireState("now()", false, history.Quiet, "The recorder test has committed nothing for 5m")
+	b.Now = time.Now()
+	b.Watched(delta.Updated, "configmaps", "menu", `"labels":{"a":"b"},`, "")
+	requireState("now()", true, history.Following, "The recorder test records.")
+	requireState("now() - interval '11 seconds'", false, history.Stopped, "Start the recorder.")
+	requireState("'-infinity'", false, history.Stopped, "Nobody records.")
+	b.Close()
+	b.Open()
+	requireState("now()", false, history.Starting, "The recorder test has begun, and has committed nothing yet.")
 }

@@ -204,17 +204,21 @@ func away(t *testing.T, codes *page.Codes) *site {
 	}}
 }
 
-// ended is a record whose recorder says that it records, then ends, and then is killed.
+// ended is a record whose recorder records, ends, is killed, and does not reach its cluster.
 func ended(t *testing.T, codes *page.Codes) *site {
 	t.Helper()
 	b := timelinetest.NewBook(t)
-	b.Now = time.Now()
 	b.List()
-	settings(b, delta.Added, "last")
-	records := func() { b.Renewed("now() + interval '1 hour'") } // as if it went on to say so
-	records()
+	settings(b, delta.Added, "first")
+	commit := func(at time.Time) {
+		b.Now = at
+		b.Renewed("now() + interval '1 hour'") // as if it went on to say so
+		settings(b, delta.Updated, at.String())
+	}
 	return &site{on(t, codes, b.DB), map[string]func(){
-		"end": func() { b.Renewed("'-infinity'") }, "return": records, "kill": func() { b.Renewed("now() - interval '11 seconds'") },
+		"silence": func() { commit(time.Now().Add(-3 * time.Minute)) }, "record": func() { commit(time.Now()) },
+		"end": func() { b.Renewed("'-infinity'") }, "kill": func() { b.Renewed("now() - interval '11 seconds'") },
+		"begin": func() { b.Close(); b.Open(); b.Renewed("now() + interval '1 hour'") },
 	}}
 }
 

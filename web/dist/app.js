@@ -2789,16 +2789,21 @@ function GoTo() {
     wrong.value ? /* @__PURE__ */ a4("span", { class: "wrong", role: "alert", children: wrong.value }) : null
   ] });
 }
+var late2 = {
+  stopped: "nobody records",
+  starting: "the recorder begins",
+  quiet: "nothing is committed",
+  behind: "the recorder is behind"
+};
 function Badges() {
   const r4 = recording.value;
   return /* @__PURE__ */ a4("span", { class: "badges", role: "status", children: [
     away.value ? /* @__PURE__ */ a4("span", { class: "badge bad", children: away.value }) : null,
-    r4 && !r4.now ? /* @__PURE__ */ a4("span", { class: "badge warn", title: r4.text, children: "nobody records" }) : null,
     r4?.now ? /* @__PURE__ */ a4("span", { class: "badge good", title: r4.text, children: [
       /* @__PURE__ */ a4("span", { "aria-hidden": "true", children: "●" }),
-      " recording",
-      r4.behindMs ? `, ${span(r4.behindMs)} behind` : ""
+      " recording"
     ] }) : null,
+    r4 && !r4.now ? /* @__PURE__ */ a4("span", { class: "badge warn", title: r4.text, children: late2[r4.state] }) : null,
     meta.failed.value ? /* @__PURE__ */ a4("span", { class: "badge bad", children: meta.failed.value }) : null,
     /* @__PURE__ */ a4(Driving, {})
   ] });
@@ -3675,6 +3680,12 @@ function Now() {
     /* @__PURE__ */ a4(Recent, {})
   ] });
 }
+var advice = {
+  stopped: "Start the recorder.",
+  starting: "The recorder has begun.",
+  quiet: "The recorder runs: does it reach the cluster?",
+  behind: "The recorder writes what it has seen."
+};
 function Complete() {
   const answer = recentCount.answer.value, h5 = lastHour.value;
   if (!h5) return /* @__PURE__ */ a4("p", { class: "busy", children: "The record is asked for…" });
@@ -3690,11 +3701,13 @@ function Complete() {
       holes.length > 0 ? " What is hatched is not known." : ` Every version that the server had is on record.`
     ] }),
     ended2 && head.value ? /* @__PURE__ */ a4("p", { children: [
-      "Nobody has recorded since ",
+      recording.value?.state === "stopped" ? "Nobody has recorded" : "Nothing was committed",
+      " since ",
       full(head.value.time).slice(0, 19),
       " ",
       zone(head.value.time),
-      ": what came then is not known. Start the recorder."
+      ": what came then is not known. ",
+      advice[recording.value?.state ?? ""]
     ] }) : null,
     /* @__PURE__ */ a4(Holes, { of: holes })
   ] });

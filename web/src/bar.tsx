@@ -84,13 +84,18 @@ function GoTo() {
   );
 }
 
+/** late says why the end of the record is not now. */
+const late: Record<string, string> = {
+  stopped: "nobody records", starting: "the recorder begins", quiet: "nothing is committed", behind: "the recorder is behind",
+};
+
 function Badges() {
   const r = recording.value;
   return (
     <span class="badges" role="status">
       {away.value ? <span class="badge bad">{away.value}</span> : null}
-      {r && !r.now ? <span class="badge warn" title={r.text}>nobody records</span> : null}
-      {r?.now ? <span class="badge good" title={r.text}><span aria-hidden="true">●</span> recording{r.behindMs ? `, ${span(r.behindMs)} behind` : ""}</span> : null}
+      {r?.now ? <span class="badge good" title={r.text}><span aria-hidden="true">●</span> recording</span> : null}
+      {r && !r.now ? <span class="badge warn" title={r.text}>{late[r.state]}</span> : null}
       {meta.failed.value ? <span class="badge bad">{meta.failed.value}</span> : null}
       <Driving />
     </span>

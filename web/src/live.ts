@@ -11,7 +11,7 @@ export const calm = signal<Point | null>(null);
 /** listed follows head for the list of troubles. It rests ten times as long as the last list took, from ten seconds to two minutes. */
 export const listed = signal<Point | null>(null);
 export const recording = signal<Recording | null>(null);
-/** stopped is true if nobody records. Then the end of the record is not now. */
+/** stopped is true if the record does not follow its cluster. Then the end of the record is not now. */
 export const stopped = computed(() => recording.value !== null && !recording.value.now);
 /** fresh counts what was recorded since the user began to look at the past. */
 export const fresh = signal(0);

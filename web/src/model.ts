@@ -4,7 +4,7 @@ export type Incomplete = { from: number; to: number | null; kind: string; stream
 export type Answer = { seq: number; revision: number; incomplete?: Incomplete[] | null };
 export type Ref = { resource: string; kind: string; namespace?: string; name: string; uid?: string };
 export type Point = { seq: number; time: number };
-export type Recording = { now: boolean; since?: number; behindMs?: number; text: string };
+export type Recording = { now: boolean; state: "following" | "behind" | "quiet" | "starting" | "stopped"; since?: number; text: string };
 export type Resource = { resource: string; kind: string; namespaced: boolean };
 
 export type Meta = Answer & {

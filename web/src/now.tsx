@@ -3,7 +3,7 @@ import { brief, count, full, span, zone } from "./clock";
 import { changes, compare, compared, cursor, density, lastHour, look, morePages, of, opened, recent, recentCount, shown, trouble, whole } from "./data";
 import { bars } from "./density";
 import { focus, move } from "./focus";
-import { head, stopped } from "./live";
+import { head, recording, stopped } from "./live";
 import type { Compared, Ref } from "./model";
 import { Class, Command, Diff, Holes, named, Section, When } from "./parts";
 import { Rows } from "./object";
@@ -23,6 +23,11 @@ export function Now() {
   );
 }
 
+/** advice says what to do when the end of the record is not now. */
+const advice: Record<string, string> = {
+  stopped: "Start the recorder.", starting: "The recorder has begun.", quiet: "The recorder runs: does it reach the cluster?", behind: "The recorder writes what it has seen.",
+};
+
 /** Complete says whether the hour before the instant is all on record. */
 function Complete() {
   const answer = recentCount.answer.value, h = lastHour.value;
@@ -36,7 +41,7 @@ function Complete() {
     <section class={`complete ${holes.length > 0 ? "holed" : "sound"}`} aria-label="Is the hour complete">
       <p><span class="sign" aria-hidden="true">{holes.length > 0 ? "◍" : "●"}</span> <b>{short ? `${what}, and is ${holes.length > 0 ? "not " : ""}complete since.` : `${what} is ${holes.length > 0 ? "not " : ""}complete.`}</b>
         {holes.length > 0 ? " What is hatched is not known." : ` Every version that the server had is on record.`}</p>
-      {ended && head.value ? <p>Nobody has recorded since {full(head.value.time).slice(0, 19)} {zone(head.value.time)}: what came then is not known. Start the recorder.</p> : null}
+      {ended && head.value ? <p>{recording.value?.state === "stopped" ? "Nobody has recorded" : "Nothing was committed"} since {full(head.value.time).slice(0, 19)} {zone(head.value.time)}: what came then is not known. {advice[recording.value?.state ?? ""]}</p> : null}
       <Holes of={holes} />
     </section>
   );

@@ -136,16 +136,20 @@ test("a database that is gone is said, and the page goes on by itself when it is
   await user.close();
 });
 
-test("a recorder that ended, or was killed, is not said to record", async () => {
-  const { user, faults, page } = await visit("ended"), badge = (text) => page.locator(".badges .badge", { hasText: text }).waitFor();
-  await badge(/^● recording$/);
-  for (const what of ["end", "kill"]) {
+test("a recorder that ended, was killed, begins or sees nothing is not said to record", async () => {
+  const { user, faults, page } = await visit("ended"), text = page.locator(".badges .badge.warn");
+  for (const [what, badge, title] of [
+    ["silence", "nothing is committed", /^The recorder test has committed nothing for 3m.* Its log says/], ["end", "nobody records", /^Nobody records\..* Start the recorder\.$/],
+    ["kill", "nobody records", /^Nobody records\./], ["begin", "the recorder begins", /^The recorder test has begun, and has committed nothing yet\./],
+  ]) {
     await happen("ended", what);
-    await badge("nobody records");
-    assert.match(await page.locator(".badge.warn").getAttribute("title"), /^No recorder records this cluster: the last commit was at .*\.$/);
+    await text.filter({ hasText: badge }).waitFor();
+    assert.match(await text.getAttribute("title"), title);
     await page.locator(".clock", { hasText: "last commit" }).waitFor();
-    await happen("ended", "return");
-    await badge(/^● recording$/);
+    await page.getByText("what came then is not known").waitFor();
+    await happen("ended", "record");
+    await page.locator(".badges .badge.good", { hasText: /^● recording$/ }).waitFor();
+    await page.locator(".clock", { hasText: "now" }).waitFor();
   }
   assert.deepEqual(faults, []);
   await user.close();

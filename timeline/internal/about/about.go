@@ -3,8 +3,8 @@ package about
 
 import (
 	"context"
+	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/kuberewind/kuberewind/history"
@@ -20,10 +20,10 @@ type Moment struct {
 
 // A Recording says whether a recorder writes.
 type Recording struct {
-	Now      bool   `json:"now"`
-	Since    int64  `json:"since"`    // since when the present recorder, or the last one, has the record
-	BehindMS int64  `json:"behindMs"` // how far it is behind the cluster
-	Text     string `json:"text"`
+	Now   bool              `json:"now"` // the end of the record is now
+	State history.Condition `json:"state"`
+	Since int64             `json:"since"` // since when the present recorder, or the last one, has the record
+	Text  string            `json:"text"`  // what that means, and what to do
 }
 
 // A Cluster is one whose record is served.
@@ -118,19 +118,28 @@ func now(ctx context.Context, rec *history.Record) (Recording, history.End, erro
 	if err != nil {
 		return Recording{}, end, err
 	}
-	r := Recording{Now: end.Recorded(0)}
+	r := Recording{State: end.Condition(0), Text: text(end.Pulse)}
+	r.Now = r.State == history.Following
 	if len(epochs) > 0 {
 		r.Since = epochs[len(epochs)-1].StartedAt.UnixMilli()
 	}
-	if r.Now {
-		r.BehindMS = end.Behind(0).Milliseconds()
-	}
-	if text := end.Outdated(0); text != "" {
-		r.Text = strings.ToUpper(text[:1]) + text[1:] + "."
-	} else {
-		r.Text = "A recorder writes. Its last commit was of " + end.LastAt.Truncate(time.Second).Format(time.RFC3339) + "."
-	}
 	return r, end, nil
+}
+
+// text says how the record goes on, and what to do.
+func text(p history.Pulse) string {
+	last := "The last commit was at " + p.Committed().Truncate(time.Second).Format(time.RFC3339) + "."
+	switch p.Condition(0) {
+	case history.Stopped:
+		return "Nobody records. " + last + " Start the recorder."
+	case history.Starting:
+		return "The recorder " + p.Recorder + " has begun, and has committed nothing yet. " + last
+	case history.Quiet:
+		return fmt.Sprintf("The recorder %s has committed nothing for %s. Its log says whether it reaches the cluster. %s", p.Recorder, p.Quiet(0).Round(time.Second), last)
+	case history.Behind:
+		return fmt.Sprintf("The recorder %s is %s behind the cluster, as its metric kuberewind_queue_oldest_seconds says. %s", p.Recorder, p.Lag().Round(time.Second), last)
+	}
+	return "The recorder " + p.Recorder + " records. " + last
 }
 
 // A Tail says what came after a seq.

@@ -1,7 +1,7 @@
 // Package lack says what is incomplete in an answer of the timeline, and of which state of the record the answer is.
 //
 // It gives every stretch that touches a window: before the record began, dropped days, gaps, pauses, estimated times, steps of
-// clocks. If nobody records, that is the last stretch. It prints nothing, and keeps nothing.
+// clocks. If nothing was committed for two minutes, that is the last stretch. It prints nothing, and keeps nothing.
 package lack
 
 import (
@@ -113,7 +113,7 @@ func (s *State) in(w ask.Window, now time.Time) []Lack {
 		}
 	}
 	if end := s.Extent.LastAt; now.Sub(end) > history.QuietWithin && w.To.After(end) {
-		add(stretch(end, time.Time{}, Pause, fmt.Sprintf("Nobody has recorded since %s: start the recorder.", stamp(end))))
+		add(stretch(end, time.Time{}, Pause, fmt.Sprintf("Nothing was committed after %s.", stamp(end))))
 	}
 	return found
 }
