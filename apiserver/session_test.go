@@ -299,8 +299,12 @@ func TestASeekForwardIsABurst(t *testing.T) {
 	require.Contains(t, header.Get("Warning"), "replay session night --at INSTANT", "kubectl shows it")
 }
 
-func TestAboveTheClockAListIsRefusedAndNotAskedAgain(t *testing.T) {
+func TestAboveTheClockAListWaitsForNothingAndIsNotAskedAgain(t *testing.T) {
 	p := serveSessions(t)
+	p.handler.SetAfter(func(time.Duration) <-chan time.Time {
+		t.Error("it waits")
+		return time.After(0)
+	})
 	end := p.version("/api/v1/pods")
 	p.root = p.set("night", fmt.Sprintf(`{"at": "seq:%d"}`, p.last/3)).Path
 	s := p.status(http.MethodGet, "/api/v1/pods?resourceVersion="+end+"&resourceVersionMatch=NotOlderThan")

@@ -62,6 +62,12 @@ func (r *Record) Rebuild(ctx context.Context, p Point, scope Scope, o RebuildOpt
 	return b.stats, nil
 }
 
+// A search is for objects that are folded from their deltas alone.
+type search struct {
+	lives   map[int64]*Life
+	targets []target
+}
+
 // run gives what it can within the transaction, and returns what is better found by several connections.
 func (b *rebuilding) run(ctx context.Context, tx pgx.Tx) (later *search, err error) {
 	if b.streams, err = b.record.readStreams(ctx, tx); err != nil {

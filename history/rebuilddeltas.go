@@ -11,12 +11,6 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 )
 
-// A search is for objects that are folded from their deltas alone.
-type search struct {
-	lives   map[int64]*Life
-	targets []target
-}
-
 // fromDeltas finds the objects that were live.
 func (b *rebuilding) fromDeltas(ctx context.Context, tx pgx.Tx) (*search, error) {
 	bounds, err := b.caughtUp(ctx, tx)

@@ -206,7 +206,7 @@ func (o *tailObject) fold(before patch.Doc) (patch.Doc, error) {
 // joinedPatches is one patch that does what those of several rows do, one after the other. The last row overwrites the resource
 // versions of the rows between.
 func joinedPatches(rows []tailRow) ([]byte, error) {
-	if len(rows) == 1 {
+	if len(rows) == 1 && rows[0].change != nil {
 		return rows[0].change, nil
 	}
 	size := 2

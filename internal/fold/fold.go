@@ -4,7 +4,7 @@
 // resource version in it, so it does not hold that version. A whole object that jsonb cannot hold as it was stands in the column exact, too.
 // An inferred delete has neither.
 //
-// It does no I/O, keeps no state, and holds on to no text but by its result.
+// It does no I/O and keeps no state. A version may share memory with the version before it.
 package fold
 
 import (

@@ -54,7 +54,7 @@ func (s *Sink) loadKnown(ctx context.Context, st *Stream) error {
 		}
 	}
 	for i := range l.pending {
-		l.unfolded(&l.pending[i], &folded{}, fold.ErrNoKeyframe)
+		l.unfolded(&l.pending[i], &folding{}, fold.ErrNoKeyframe)
 	}
 	return nil
 }
@@ -138,8 +138,8 @@ const foldQuery = `
 	) AS d
 	ORDER BY d.object_id, d.seq`
 
-// A folded is one object on its way through its rows.
-type folded struct {
+// A folding is one object on its way through its rows.
+type folding struct {
 	objectID, seq int64
 	observed      time.Time
 	rv            string
@@ -161,16 +161,16 @@ func (l *loader) chunk(ctx context.Context, chunk []pendingLife, day recordedDay
 	}
 	defer rows.Close()
 	found = make(map[int64]bool, len(chunk))
-	var f folded
+	var f folding
 	for rows.Next() {
-		var next folded
+		var next folding
 		var change, object, exact pgtype.DriverBytes // valid until the next row
 		if err := rows.Scan(&next.objectID, &next.seq, &next.observed, &next.rv, &next.digest, &change, &object, &exact); err != nil {
 			return nil, err
 		}
 		if next.objectID != f.objectID {
 			l.finish(chunk, &f)
-			f = folded{objectID: next.objectID}
+			f = folding{objectID: next.objectID}
 			found[next.objectID] = true
 		}
 		f.seq, f.observed, f.rv, f.digest = next.seq, next.observed, next.rv, next.digest
@@ -181,7 +181,7 @@ func (l *loader) chunk(ctx context.Context, chunk []pendingLife, day recordedDay
 }
 
 // add folds one row. After an error the next keyframe sets the object right again.
-func (f *folded) add(row fold.Row) {
+func (f *folding) add(row fold.Row) {
 	whole := row.Object != nil || row.Exact != nil
 	if f.err != nil && !whole {
 		return
@@ -196,7 +196,7 @@ func (f *folded) add(row fold.Row) {
 }
 
 // finish makes the folded object known.
-func (l *loader) finish(chunk []pendingLife, f *folded) {
+func (l *loader) finish(chunk []pendingLife, f *folding) {
 	if f.objectID == 0 {
 		return
 	}
@@ -244,23 +244,23 @@ func (p *pendingLife) served(doc patch.Doc) string {
 }
 
 // unfolded makes an object known of which only the identity is: its next version is stored whole.
-func (l *loader) unfolded(p *pendingLife, f *folded, err error) {
+func (l *loader) unfolded(p *pendingLife, f *folding, err error) {
 	l.logOf(p, f).Error("the record of an object does not fold to what was served; its next version is stored whole", "error", err)
 	l.identity(p, f, err, false)
 }
 
 // unredacted is unfolded of an object whose text the present rules cannot be applied to. I9: that text is not written again.
-func (l *loader) unredacted(p *pendingLife, f *folded, err error) {
+func (l *loader) unredacted(p *pendingLife, f *folding, err error) {
 	err = fmt.Errorf("redact the text on record: %w", err)
 	l.logOf(p, f).Error("the record of an object cannot be redacted under the present rules; until its next version, which is stored whole, no checkpoint is made", "error", err)
 	l.identity(p, f, err, true)
 }
 
-func (l *loader) logOf(p *pendingLife, f *folded) *slog.Logger {
+func (l *loader) logOf(p *pendingLife, f *folding) *slog.Logger {
 	return l.sink.log.With("cluster", l.sink.cfg.ClusterName, "stream", l.stream.id, "object", joinKey(p.namespace, p.name), "object_id", p.objectID, "seq", f.seq)
 }
 
-func (l *loader) identity(p *pendingLife, f *folded, err error, inClear bool) {
+func (l *loader) identity(p *pendingLife, f *folding, err error, inClear bool) {
 	e := newEntry(p.uid, f.rv)
 	e.id, e.day, e.clear = p.objectID, noDay, inClear
 	l.stream.known.put(p.namespace, p.name, &e)
