@@ -84,6 +84,7 @@ func unpacked(text []byte) []byte {
 // A reply is what is read of an answer of the timeline, beside what only some answers have.
 type reply struct {
 	Next  string // of a strip that is not counted to its end
+	Older string // of lanes that are not
 	Lanes []lane
 }
 

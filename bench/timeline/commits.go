@@ -151,7 +151,12 @@ func (w *writer) choose(ctx context.Context, b *bench, record *history.Record) e
 		return err
 	}
 	w.end = head.LastAt
-	found, _, err := b.client.ask(ctx, "lanes", lanesOf(window{w.end.Add(-time.Hour), w.end}))
+	query := lanesOf(window{w.end.Add(-time.Hour), w.end})
+	found, _, err := b.client.ask(ctx, "lanes", query)
+	for err == nil && found.Older != "" { // The page shows the lanes in the order that they have when all is counted.
+		query.Set("cursor", found.Older)
+		found, _, err = b.client.ask(ctx, "lanes", query)
+	}
 	if err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ func TestBadInputInABrowser(t *testing.T) {
 	chromium, codes := need(t), page.NewCodes()
 	sites := map[string]*site{
 		"erased": erased(t, codes), "pruned": pruned(t, codes), "setBack": setBack(t, codes, func(*timelinetest.Book) {}), "overtaken": setBack(t, codes, overtake),
-		"away": away(t, codes), "ended": ended(t, codes), "asleep": asleep(t, codes), "hostile": evilRecord(t, codes),
+		"away": away(t, codes), "ended": ended(t, codes), "busy": busy(t, codes), "asleep": asleep(t, codes), "hostile": evilRecord(t, codes),
 	}
 	happening(t, chromium, "badinput/badinput.test.mjs", sites, "KUBEREWIND_CODES="+links(t, codes.New), "KUBEREWIND_PASSWORD="+password, "KUBEREWIND_EVIL="+evil)
 }
@@ -212,14 +212,30 @@ func ended(t *testing.T, codes *page.Codes) *site {
 	settings(b, delta.Added, "first")
 	commit := func(at time.Time) {
 		b.Now = at
-		b.Renewed("now() + interval '1 hour'") // as if it went on to say so
 		settings(b, delta.Updated, at.String())
+		b.Renewed("now() + interval '1 hour'") // as if it went on to say so
 	}
 	return &site{on(t, codes, b.DB), map[string]func(){
 		"silence": func() { commit(time.Now().Add(-3 * time.Minute)) }, "record": func() { commit(time.Now()) },
 		"end": func() { b.Renewed("'-infinity'") }, "kill": func() { b.Renewed("now() - interval '11 seconds'") },
 		"begin": func() { b.Close(); b.Open(); b.Renewed("now() + interval '1 hour'") },
 	}}
+}
+
+// busy is a record that goes on.
+func busy(t *testing.T, codes *page.Codes) *site {
+	t.Helper()
+	b := timelinetest.NewBook(t)
+	b.List()
+	settings(b, delta.Added, "first")
+	b.Watched(delta.Added, "pods", "web", "", "")
+	return &site{on(t, codes, b.DB), map[string]func(){"change": func() {
+		b.Now = b.Now.Add(time.Second)
+		settings(b, delta.Updated, b.Now.String())
+	}, "make": func() {
+		b.Now = b.Now.Add(time.Second)
+		b.Watched(delta.Added, "pods", "new", "", "")
+	}}}
 }
 
 // asleep is a record to which a day is added.

@@ -1406,9 +1406,10 @@ function drop(q2) {
   q2.busy.value = false;
 }
 async function run(q2, asked2, aborted) {
+  const began = performance.now(), like = asked2.like !== void 0 && q2.answer.peek() !== null && q2.asked.peek()?.like === asked2.like;
   q2.busy.value = true;
   try {
-    for await (const answer of all(asked2, aborted)) {
+    for await (const answer of all(asked2, aborted, like)) {
       if (aborted.aborted) return;
       r3(() => {
         q2.asked.value = asked2;
@@ -1421,18 +1422,20 @@ async function run(q2, asked2, aborted) {
     if (aborted.aborted || !(e4 instanceof Failure)) return;
     refused(q2, e4);
   }
-  if (!aborted.aborted) q2.busy.value = false;
+  if (aborted.aborted) return;
+  q2.busy.value = false;
+  asked2.ended?.(performance.now() - began);
 }
-async function* all(asked2, aborted) {
+async function* all(asked2, aborted, like) {
   const ask = (cursor2) => get(asked2.shape, { ...asked2.params, cursor: cursor2 }, aborted, asked2.mark, asked2.took);
   for (let older2, again2 = false; older2 || !again2; again2 = true) {
     let answer = await ask(older2);
-    if (!again2) yield answer;
+    if (!again2 && !like) yield answer;
     for (let page2 = 1; page2 < (asked2.pages ?? 1) && asked2.add && answer.next; page2++) {
       answer = asked2.add(answer, await ask(answer.next));
-      if (!again2) yield answer;
+      if (!again2 && !like) yield answer;
     }
-    if (again2) yield answer;
+    if (like ? !answer.older : again2) yield answer;
     older2 = answer.older;
   }
 }
@@ -1446,6 +1449,7 @@ function refused(q2, e4) {
 var head = y3(null);
 var calm = y3(null);
 var listed = y3(null);
+var laned = y3(null);
 var recording = y3(null);
 var stopped = O(() => recording.value !== null && !recording.value.now);
 var fresh = y3(0);
@@ -1459,9 +1463,13 @@ var published = 0;
 var calmed = 0;
 var asked = 0;
 var pause = slow;
+var lanesRest = 0;
 var chain = "";
 function costs(ms) {
   pause = Math.min(slowest, Math.max(slow, 10 * ms));
+}
+function lanesTook(ms) {
+  lanesRest = performance.now() + Math.min(slowest, 2 * ms);
 }
 function learn(point, said) {
   recording.value = said;
@@ -1481,6 +1489,10 @@ function follows(point, now2, quiet) {
   if (due(calm.peek(), point, now2 - calmed > slow)) {
     calmed = now2;
     calm.value = point;
+  }
+  if (due(laned.peek(), point, now2 > lanesRest)) {
+    lanesRest = now2 + slowest;
+    laned.value = point;
   }
   if (due(listed.peek(), point, now2 - asked > (quiet ? pause : slowest))) {
     asked = now2;
@@ -1516,7 +1528,7 @@ async function look() {
 function begun(tail) {
   if (since !== null) since = tail.seq;
   r3(() => {
-    head.value = calm.value = listed.value = { seq: tail.seq, time: tail.time };
+    head.value = calm.value = listed.value = laned.value = { seq: tail.seq, time: tail.time };
   });
   setBack();
 }
@@ -1530,13 +1542,13 @@ function back() {
 }
 var past = O(() => focus.value.at !== null);
 x2(() => {
-  if (!past.value) calmed = -Infinity;
+  if (!past.value) calmed = lanesRest = -Infinity;
 });
 x2(() => {
   void cluster.value;
   chain = "";
   r3(() => {
-    head.value = calm.value = listed.value = recording.value = null;
+    head.value = calm.value = listed.value = laned.value = recording.value = null;
   });
   back();
 });
@@ -1547,20 +1559,22 @@ x2(() => {
   const m5 = meta.answer.value;
   if (m5?.cluster) learn(m5.head, m5.recording);
 });
-var whole = O(() => {
-  const m5 = meta.answer.value, h5 = head.value;
-  return m5 && h5 && m5.first ? { from: m5.first.time, to: Math.max(h5.time, m5.first.time + 1e3) } : null;
-});
+var whole = O(() => upTo(head.value));
+function upTo(end2) {
+  const m5 = meta.answer.value;
+  return m5 && end2 && m5.first ? { from: m5.first.time, to: Math.max(end2.time, m5.first.time + 1e3) } : null;
+}
 var live = O(() => focus.value.at === null && focus.value.last !== null && focus.value.wanted === "");
 var fixed = O(() => JSON.stringify([focus.value.last, focus.value.from, focus.value.to]));
-var shown = O(() => {
-  const w5 = whole.value, [last2, from, to] = JSON.parse(fixed.value);
+var shown = O(() => windowOf(whole.value));
+function windowOf(w5) {
+  const [last2, from, to] = JSON.parse(fixed.value);
   if (!w5) return null;
   if (last2 === null) return { from, to };
   const by = step(last2 / 600);
   const end2 = Math.ceil((w5.to + 1) / by) * by;
   return { from: Math.max(end2 - last2, Math.floor(w5.from / by) * by), to: end2 };
-});
+}
 var cursor = O(() => focus.value.at === null ? null : focus.value.time);
 var scrub = y3(null);
 var instant = O(() => `seq:${focus.value.at ?? head.value?.seq ?? 0}`);
@@ -1571,10 +1585,10 @@ function filterParams() {
   const [f5, c4] = JSON.parse(filters.value);
   return { ...f5, name: f5.name && !f5.name.includes("*") ? `*${f5.name}*` : f5.name, cluster: c4 };
 }
-function mark(to) {
-  const h5 = head.peek();
+function mark(to, end2 = head) {
+  const h5 = end2.peek();
   if (h5 && to <= h5.time) return "";
-  return String(live.value ? head.value?.seq : h5?.seq);
+  return String(live.value ? end2.value?.seq : head.peek()?.seq);
 }
 var stripWidth = y3(0);
 var lanesWidth = y3(0);
@@ -1616,10 +1630,11 @@ x2(() => {
   pages.value = 1;
 });
 var lanes = query(() => {
-  const s4 = shown.value, [group, sort] = JSON.parse(order2.value);
+  const s4 = live.value ? windowOf(upTo(laned.value)) : shown.value, [group, sort] = JSON.parse(order2.value);
   if (!s4) return null;
+  const follows2 = live.value ? { like: JSON.stringify([order2.value, filters.value, fixed.value, pages.value]), aside: lanes.answer.peek() !== null, ended: lanesTook } : {};
   const params = { ...filterParams(), from: Math.round(s4.from), to: Math.round(s4.to), group, sort, limit: page };
-  return { shape: "lanes", params, mark: mark(s4.to), wait: settle(), pages: pages.value, add: (a5, b3) => ({ ...b3, lanes: [...a5.lanes, ...b3.lanes] }) };
+  return { shape: "lanes", params, mark: mark(s4.to, laned), wait: settle(), pages: pages.value, add: (a5, b3) => ({ ...b3, lanes: [...a5.lanes, ...b3.lanes] }), ...follows2 };
 });
 var visible = y3("");
 var apart = 20;
@@ -1638,7 +1653,7 @@ var states = query(() => {
   const s4 = shown.value, ids = visible.value;
   if (!s4 || !ids) return null;
   const p5 = padded(s4, step((s4.to - s4.from) / 100));
-  return { shape: "states", params: { cluster: cluster.value, lanes: ids, ...p5 }, mark: mark(p5.to), wait: settle() || 60 };
+  return { shape: "states", params: { cluster: cluster.value, lanes: ids, ...p5 }, mark: mark(p5.to, laned), wait: settle() || 60, aside: live.value };
 });
 var begun2 = y3(false);
 var long2 = 3e3;

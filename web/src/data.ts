@@ -3,8 +3,8 @@ import { batch, computed, effect, signal } from "@preact/signals";
 import { Failure, get, locked, renewed, type Params } from "./api";
 import { cluster, focus, latest, move, type Filter, type Focus } from "./focus";
 import { step, zoneName } from "./clock";
-import { back, calm, costs, head, learn, listed, past } from "./live";
-import type { Blame, Changes, Compare, Incomplete, Instant, Lane, Lanes, Meta, Nearby, ObjectAnswer, Ref, States, Step, Story, Strip, Ticks, Trouble } from "./model";
+import { back, calm, costs, head, laned, lanesTook, learn, listed, past } from "./live";
+import type { Blame, Changes, Compare, Incomplete, Instant, Lane, Lanes, Meta, Nearby, ObjectAnswer, Point, Ref, States, Step, Story, Strip, Ticks, Trouble } from "./model";
 import { query, type Query } from "./query";
 
 export type Span = { from: number; to: number };
@@ -13,10 +13,11 @@ export const meta = query<Meta>(() => ({ shape: "meta", params: { cluster: clust
 effect(() => { const m = meta.answer.value; if (m?.cluster) learn(m.head, m.recording); });
 
 /** whole is the record, from its first delta on. Everything is clamped there. */
-export const whole = computed<Span | null>(() => {
-  const m = meta.answer.value, h = head.value;
-  return m && h && m.first ? { from: m.first.time, to: Math.max(h.time, m.first.time + 1000) } : null;
-});
+export const whole = computed<Span | null>(() => upTo(head.value));
+function upTo(end: Point | null): Span | null {
+  const m = meta.answer.value;
+  return m && end && m.first ? { from: m.first.time, to: Math.max(end.time, m.first.time + 1000) } : null;
+}
 
 /** live is true while the page follows the end of the record. */
 export const live = computed(() => focus.value.at === null && focus.value.last !== null && focus.value.wanted === "");
@@ -24,15 +25,16 @@ export const live = computed(() => focus.value.at === null && focus.value.last !
 const fixed = computed(() => JSON.stringify([focus.value.last, focus.value.from, focus.value.to]));
 
 /** shown is the window of the lanes. One that floats moves in steps of a six-hundredth, so that not each delta moves all marks. */
-export const shown = computed<Span | null>(() => {
-  const w = whole.value, [last, from, to] = JSON.parse(fixed.value) as [number | null, number, number];
+export const shown = computed<Span | null>(() => windowOf(whole.value));
+function windowOf(w: Span | null): Span | null {
+  const [last, from, to] = JSON.parse(fixed.value) as [number | null, number, number];
   if (!w) return null;
   if (last === null) return { from, to };
   const by = step(last / 600);
   const end = Math.ceil((w.to + 1) / by) * by;
   // A record that is younger than the window fills it: nobody looks at a time before it.
   return { from: Math.max(end - last, Math.floor(w.from / by) * by), to: end };
-});
+}
 
 /** cursor is the time of the focused instant; null while the end of the record is looked at. */
 export const cursor = computed(() => (focus.value.at === null ? null : focus.value.time));
@@ -48,10 +50,10 @@ export function filterParams(): Params {
 }
 
 /** mark says up to where an answer about a window holds: for good if the window ended before the record does. */
-function mark(to: number): string {
-  const h = head.peek();
+function mark(to: number, end = head): string {
+  const h = end.peek();
   if (h && to <= h.time) return "";
-  return String(live.value ? head.value?.seq : h?.seq);
+  return String(live.value ? end.value?.seq : head.peek()?.seq);
 }
 
 export const stripWidth = signal(0), lanesWidth = signal(0);
@@ -102,11 +104,12 @@ export const page = 100;
 export const pages = signal(1);
 const order = computed(() => JSON.stringify([focus.value.group, focus.value.sort]));
 effect(() => { void filters.value; void order.value; pages.value = 1; });
-export const lanes = query<Lanes>(() => {
-  const s = shown.value, [group, sort] = JSON.parse(order.value) as string[];
+export const lanes: Query<Lanes> = query<Lanes>(() => {
+  const s = live.value ? windowOf(upTo(laned.value)) : shown.value, [group, sort] = JSON.parse(order.value) as string[];
   if (!s) return null;
+  const follows = live.value ? { like: JSON.stringify([order.value, filters.value, fixed.value, pages.value]), aside: lanes.answer.peek() !== null, ended: lanesTook } : {};
   const params = { ...filterParams(), from: Math.round(s.from), to: Math.round(s.to), group, sort, limit: page };
-  return { shape: "lanes", params, mark: mark(s.to), wait: settle(), pages: pages.value, add: (a, b) => ({ ...b, lanes: [...a.lanes, ...b.lanes] }) };
+  return { shape: "lanes", params, mark: mark(s.to, laned), wait: settle(), pages: pages.value, add: (a, b) => ({ ...b, lanes: [...a.lanes, ...b.lanes] }), ...follows };
 });
 
 /** visible are the lanes on the screen, as a text, so that scrolling within them asks nothing. */
@@ -133,7 +136,7 @@ export const states = query<States>(() => {
   const s = shown.value, ids = visible.value;
   if (!s || !ids) return null;
   const p = padded(s, step((s.to - s.from) / 100));
-  return { shape: "states", params: { cluster: cluster.value, lanes: ids, ...p }, mark: mark(p.to), wait: settle() || 60 };
+  return { shape: "states", params: { cluster: cluster.value, lanes: ids, ...p }, mark: mark(p.to, laned), wait: settle() || 60, aside: live.value };
 });
 
 /** begun is true once the strip and the marks of the lanes are there, or cannot be had, or took long. The overview waits until then: they are what is looked

@@ -10,6 +10,8 @@ export const head = signal<Point | null>(null);
 export const calm = signal<Point | null>(null);
 /** listed follows head for the list of troubles. It rests ten times as long as the last list took, from ten seconds to two minutes. */
 export const listed = signal<Point | null>(null);
+/** laned follows head for the lanes and their states. It rests twice as long as the last count of the lanes took: marks do not wait for that. */
+export const laned = signal<Point | null>(null);
 export const recording = signal<Recording | null>(null);
 /** stopped is true if the record does not follow its cluster. Then the end of the record is not now. */
 export const stopped = computed(() => recording.value !== null && !recording.value.now);
@@ -17,12 +19,15 @@ export const stopped = computed(() => recording.value !== null && !recording.val
 export const fresh = signal(0);
 
 const every = 500, later = 2000, patience = 3000, slow = 10_000, slowest = 120_000;
-let since: number | null = null, published = 0, calmed = 0, asked = 0, pause = slow;
+let since: number | null = null, published = 0, calmed = 0, asked = 0, pause = slow, lanesRest = 0;
 /** chain is the last commit that was seen, with its digest. A record that does not have it was restored from an older copy. */
 let chain = "";
 
 /** costs says how many milliseconds the list of troubles took. */
 export function costs(ms: number): void { pause = Math.min(slowest, Math.max(slow, 10 * ms)); }
+
+/** lanesTook says that the lanes were counted, or could not be, and for how many milliseconds. */
+export function lanesTook(ms: number): void { lanesRest = performance.now() + Math.min(slowest, 2 * ms); }
 
 export function learn(point: Point, said: Recording): void {
   recording.value = said;
@@ -47,6 +52,10 @@ function follows(point: Point | null, now: number, quiet: boolean): void {
   if (due(calm.peek(), point, now - calmed > slow)) {
     calmed = now;
     calm.value = point;
+  }
+  if (due(laned.peek(), point, now > lanesRest)) {
+    lanesRest = now + slowest; // until it is counted
+    laned.value = point;
   }
   if (due(listed.peek(), point, now - asked > (quiet ? pause : slowest))) {
     asked = now;
@@ -86,7 +95,7 @@ async function look(): Promise<boolean> {
 /** begun goes on with a record that was restored. */
 function begun(tail: Tail): void {
   if (since !== null) since = tail.seq;
-  batch(() => { head.value = calm.value = listed.value = { seq: tail.seq, time: tail.time }; });
+  batch(() => { head.value = calm.value = listed.value = laned.value = { seq: tail.seq, time: tail.time }; });
   setBack();
 }
 
@@ -103,13 +112,13 @@ export function back(): void {
 }
 
 export const past = computed(() => focus.value.at !== null);
-// head rests while the past is looked at. After that, calm goes with it at once.
-effect(() => { if (!past.value) calmed = -Infinity; });
+// head rests while the past is looked at. After that, calm and the lanes go with it at once.
+effect(() => { if (!past.value) calmed = lanesRest = -Infinity; });
 
 // What was learned is of one cluster.
 effect(() => {
   void cluster.value;
   chain = "";
-  batch(() => { head.value = calm.value = listed.value = recording.value = null; });
+  batch(() => { head.value = calm.value = listed.value = laned.value = recording.value = null; });
   back();
 });

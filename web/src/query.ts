@@ -5,8 +5,9 @@ import type { Answer } from "./model";
 
 /** Asked is one question. Pages follow the cursor next so often, and add joins their answers. What is joined is shown at once. The views
  * follow the record without waiting for what is asked aside. took is told how many milliseconds an answer took, unless it was kept or is
- * an error. */
-export type Asked<T> = { shape: string; params: Params; mark?: string; wait?: number; aside?: boolean; pages?: number; add?: (a: T, b: T) => T; took?: (ms: number) => void };
+ * an error. ended is told how many passed until the last answer, or the refusal. What is like the question before has an answer on the screen: the new
+ * one is shown when it was counted to the end. */
+export type Asked<T> = { shape: string; params: Params; mark?: string; wait?: number; aside?: boolean; pages?: number; add?: (a: T, b: T) => T; took?: (ms: number) => void; ended?: (ms: number) => void; like?: string };
 export type Query<T> = { answer: Signal<T | null>; asked: Signal<Asked<T> | null>; failed: Signal<string>; missing: Signal<boolean>; busy: Signal<boolean> };
 
 let running = 0, drawing = 0;
@@ -53,9 +54,10 @@ function drop<T>(q: Query<T>): undefined {
 }
 
 async function run<T extends Answer>(q: Query<T>, asked: Asked<T>, aborted: AbortSignal): Promise<void> {
+  const began = performance.now(), like = asked.like !== undefined && q.answer.peek() !== null && q.asked.peek()?.like === asked.like;
   q.busy.value = true;
   try {
-    for await (const answer of all(asked, aborted)) {
+    for await (const answer of all(asked, aborted, like)) {
       if (aborted.aborted) return;
       batch(() => {
         q.asked.value = asked;
@@ -69,20 +71,22 @@ async function run<T extends Answer>(q: Query<T>, asked: Asked<T>, aborted: Abor
     if (aborted.aborted || !(e instanceof Failure)) return;
     refused(q, e);
   }
-  if (!aborted.aborted) q.busy.value = false;
+  if (aborted.aborted) return;
+  q.busy.value = false;
+  asked.ended?.(performance.now() - began);
 }
 
 /** all gives what is shown, one after the other. An answer that was not counted to the end is asked for again, and is shown when it is as long as before. */
-async function* all<T extends Answer & { next?: string; older?: string }>(asked: Asked<T>, aborted: AbortSignal): AsyncGenerator<T> {
+async function* all<T extends Answer & { next?: string; older?: string }>(asked: Asked<T>, aborted: AbortSignal, like: boolean): AsyncGenerator<T> {
   const ask = (cursor: string | undefined) => get<T>(asked.shape, { ...asked.params, cursor }, aborted, asked.mark, asked.took);
   for (let older: string | undefined, again = false; older || !again; again = true) {
     let answer = await ask(older);
-    if (!again) yield answer;
+    if (!again && !like) yield answer;
     for (let page = 1; page < (asked.pages ?? 1) && asked.add && answer.next; page++) {
       answer = asked.add(answer, await ask(answer.next));
-      if (!again) yield answer;
+      if (!again && !like) yield answer;
     }
-    if (again) yield answer;
+    if (like ? !answer.older : again) yield answer;
     older = answer.older;
   }
 }

@@ -155,6 +155,28 @@ test("a recorder that ended, was killed, begins or sees nothing is not said to r
   await user.close();
 });
 
+test("changes are marked while the lanes are counted anew, and the lanes stay until that is done", async () => {
+  const { user, faults, page } = await visit("busy", "last=1h"), lane = (name) => page.locator("[role=row]", { hasText: name });
+  const marked = (seq) => page.waitForFunction((s) => globalThis.kuberewind.drawn.marks.some((m) => m.seq === s), seq);
+  await lane("settings").first().waitFor();
+  await settled(page);
+  const counted = await hold(page, (url) => url.pathname.endsWith("/lanes"));
+  await happen("busy", "make");
+  await counted.asked;
+  for (const seq of [4, 5]) {
+    await happen("busy", "change");
+    await marked(seq);
+  }
+  assert.equal(await lane("new").count(), 0);
+  assert.equal(await lane("settings").count(), 1);
+  counted.free();
+  await lane("new").first().waitFor();
+  await happen("busy", "change");
+  await marked(6);
+  assert.deepEqual(faults, []);
+  await user.close();
+});
+
 test("a tab that slept for a day asks nothing meanwhile, and then shows what came", async () => {
   const from = sites.asleep.url.replace(/\/$/, ""), { context: user, faults } = await context(browser, { from });
   await user.addInitScript(() => {
