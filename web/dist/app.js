@@ -1406,7 +1406,7 @@ function drop(q2) {
   q2.busy.value = false;
 }
 async function run(q2, asked2, aborted) {
-  const began = performance.now(), like = asked2.like !== void 0 && q2.answer.peek() !== null && q2.asked.peek()?.like === asked2.like;
+  const began = performance.now(), like = asked2.like !== void 0 && q2.asked.peek()?.like === asked2.like && whole(q2.answer.peek());
   q2.busy.value = true;
   try {
     for await (const answer of all(asked2, aborted, like)) {
@@ -1426,6 +1426,7 @@ async function run(q2, asked2, aborted) {
   q2.busy.value = false;
   asked2.ended?.(performance.now() - began);
 }
+var whole = (answer) => answer !== null && !answer.older;
 async function* all(asked2, aborted, like) {
   const ask = (cursor2) => get(asked2.shape, { ...asked2.params, cursor: cursor2 }, aborted, asked2.mark, asked2.took);
   for (let older2, again2 = false; older2 || !again2; again2 = true) {
@@ -1458,6 +1459,7 @@ var later = 2e3;
 var patience = 3e3;
 var slow = 1e4;
 var slowest = 12e4;
+var longest = 6e5;
 var since = null;
 var published = 0;
 var calmed = 0;
@@ -1467,6 +1469,9 @@ var lanesRest = 0;
 var chain = "";
 function costs(ms) {
   pause = Math.min(slowest, Math.max(slow, 10 * ms));
+}
+function lanesAsked() {
+  lanesRest = performance.now() + longest;
 }
 function lanesTook(ms) {
   lanesRest = performance.now() + Math.min(slowest, 2 * ms);
@@ -1490,10 +1495,7 @@ function follows(point, now2, quiet) {
     calmed = now2;
     calm.value = point;
   }
-  if (due(laned.peek(), point, now2 > lanesRest)) {
-    lanesRest = now2 + slowest;
-    laned.value = point;
-  }
+  if (due(laned.peek(), point, now2 > lanesRest)) laned.value = point;
   if (due(listed.peek(), point, now2 - asked > (quiet ? pause : slowest))) {
     asked = now2;
     listed.value = point;
@@ -1541,8 +1543,12 @@ function back() {
   fresh.value = 0;
 }
 var past = O(() => focus.value.at !== null);
+var floats = O(() => focus.value.at === null && focus.value.last !== null);
 x2(() => {
-  if (!past.value) calmed = lanesRest = -Infinity;
+  if (!past.value) calmed = -Infinity;
+});
+x2(() => {
+  if (floats.value) lanesRest = -Infinity;
 });
 x2(() => {
   void cluster.value;
@@ -1559,14 +1565,14 @@ x2(() => {
   const m5 = meta.answer.value;
   if (m5?.cluster) learn(m5.head, m5.recording);
 });
-var whole = O(() => upTo(head.value));
+var whole2 = O(() => upTo(head.value));
 function upTo(end2) {
   const m5 = meta.answer.value;
   return m5 && end2 && m5.first ? { from: m5.first.time, to: Math.max(end2.time, m5.first.time + 1e3) } : null;
 }
 var live = O(() => focus.value.at === null && focus.value.last !== null && focus.value.wanted === "");
 var fixed = O(() => JSON.stringify([focus.value.last, focus.value.from, focus.value.to]));
-var shown = O(() => windowOf(whole.value));
+var shown = O(() => windowOf(whole2.value));
 function windowOf(w5) {
   const [last2, from, to] = JSON.parse(fixed.value);
   if (!w5) return null;
@@ -1604,7 +1610,7 @@ function summed(a5, b3) {
 var barWidth = 12;
 var barsIn = (width2) => Math.max(60, Math.floor(width2 / barWidth));
 var strip = query(() => {
-  const w5 = whole.value, bars2 = barsIn(stripWidth.value);
+  const w5 = whole2.value, bars2 = barsIn(stripWidth.value);
   if (!w5 || stripWidth.value === 0) return null;
   const by = live.value ? step((w5.to - w5.from) / bars2) : 1, to = Math.ceil((w5.to + 1) / by) * by;
   return { shape: "strip", params: { ...filterParams(), from: 0, to, bars: bars2 }, mark: mark(to), wait: 30, ...slices };
@@ -1629,12 +1635,16 @@ x2(() => {
   void order2.value;
   pages.value = 1;
 });
+var counted = O(() => live.value ? windowOf(upTo(laned.value)) : shown.value);
+var countedTo = () => live.value ? laned : head;
 var lanes = query(() => {
-  const s4 = live.value ? windowOf(upTo(laned.value)) : shown.value, [group, sort] = JSON.parse(order2.value);
+  const s4 = counted.value, [group, sort] = JSON.parse(order2.value);
   if (!s4) return null;
-  const follows2 = live.value ? { like: JSON.stringify([order2.value, filters.value, fixed.value, pages.value]), aside: lanes.answer.peek() !== null, ended: lanesTook } : {};
+  if (live.value) lanesAsked();
+  const like = JSON.stringify([order2.value, filters.value, fixed.value, pages.value, renewed.value]);
+  const follows2 = live.value ? { like, aside: lanes.answer.peek() !== null, ended: lanesTook } : {};
   const params = { ...filterParams(), from: Math.round(s4.from), to: Math.round(s4.to), group, sort, limit: page };
-  return { shape: "lanes", params, mark: mark(s4.to, laned), wait: settle(), pages: pages.value, add: (a5, b3) => ({ ...b3, lanes: [...a5.lanes, ...b3.lanes] }), ...follows2 };
+  return { shape: "lanes", params, mark: mark(s4.to, countedTo()), wait: settle(), pages: pages.value, add: (a5, b3) => ({ ...b3, lanes: [...a5.lanes, ...b3.lanes] }), ...follows2 };
 });
 var visible = y3("");
 var apart = 20;
@@ -1650,16 +1660,16 @@ var ticks = query(() => {
   return { shape: "ticks", params: { ...filterParams(), lanes: ids, ...p5, stepMs }, mark: mark(p5.to), wait: settle() || 20 };
 });
 var states = query(() => {
-  const s4 = shown.value, ids = visible.value;
+  const s4 = counted.value, ids = visible.value;
   if (!s4 || !ids) return null;
   const p5 = padded(s4, step((s4.to - s4.from) / 100));
-  return { shape: "states", params: { cluster: cluster.value, lanes: ids, ...p5 }, mark: mark(p5.to, laned), wait: settle() || 60, aside: live.value };
+  return { shape: "states", params: { cluster: cluster.value, lanes: ids, ...p5 }, mark: mark(p5.to, countedTo()), wait: settle() || 60, aside: live.value };
 });
 var begun2 = y3(false);
 var long2 = 3e3;
 var come = (q2) => q2.answer.value !== null || q2.failed.value !== "";
 var marked = () => (lanes.answer.value?.lanes.length ?? 0) === 0 || lanesWidth.value === 0 || come(ticks);
-var there = O(() => whole.value !== null);
+var there = O(() => whole2.value !== null);
 x2(() => {
   begun2.value = false;
   const timer = there.value ? setTimeout(() => {
@@ -1710,7 +1720,7 @@ x2(() => {
   morePages.value = 1;
 });
 var versions = query(() => {
-  const of2 = subjectParams(), w5 = whole.value, found = object.answer.value?.object;
+  const of2 = subjectParams(), w5 = whole2.value, found = object.answer.value?.object;
   if (!of2 || !w5 || panel.value !== "object" || tab.value !== "versions" || !found?.uid) return null;
   const params = { cluster: cluster.value, resource: found.resource, namespace: found.namespace, name: found.name, from: w5.from, to: w5.to + 1, limit: 100, class: ["change", "added", "deleted", "status", "event", "sync", "heartbeat"] };
   return { shape: "changes", params, mark: mark(w5.to + 1), pages: morePages.value, add: joined };
@@ -1725,7 +1735,7 @@ var grouping = O(() => focus.value.group);
 var hourEnd = O(() => focus.value.at === null ? calm.value?.time : focus.value.time);
 var hour = 36e5;
 var lastHour = O(() => {
-  const w5 = whole.value, at2 = hourEnd.value;
+  const w5 = whole2.value, at2 = hourEnd.value;
   return w5 && at2 ? { from: Math.max(w5.from, at2 - hour), to: at2 + 1 } : null;
 });
 var recent = query(() => {
@@ -1758,14 +1768,14 @@ var compared = query(() => {
   return { shape: "compare", params: { a: `seq:${base.value}`, b: instant.value, uid: opened.value, cluster: cluster.value }, mark: "" };
 });
 function freeze(f5, time) {
-  const s4 = shown.peek(), w5 = whole.peek();
+  const s4 = shown.peek(), w5 = whole2.peek();
   if (!s4 || !w5 || time === null) return {};
   const width2 = s4.to - s4.from;
   if (time >= s4.from && time < s4.to) return f5.last === null ? {} : { last: null, from: s4.from, to: s4.to };
   return { last: null, ...snap(clamp({ from: time - width2 * 0.7, to: time + width2 * 0.3 })) };
 }
 function clamp(s4) {
-  const w5 = whole.peek();
+  const w5 = whole2.peek();
   if (!w5) return s4;
   const room2 = Math.max(1e3, (w5.to - w5.from) * 0.02), most3 = w5.to - w5.from + 2 * room2;
   const width2 = Math.min(Math.max(s4.to - s4.from, 1e3), Math.max(most3, 1e3));
@@ -1791,7 +1801,7 @@ function arrive(at2, time, more) {
   move({ ...freeze(focus.peek(), time), at: at2, time, wanted: "", ...more });
 }
 async function lookAt(time, more = {}) {
-  const w5 = whole.peek();
+  const w5 = whole2.peek();
   if (!w5) return;
   const at2 = Math.round(Math.min(Math.max(time, w5.from + 1), w5.to));
   const mine = r3(() => {
@@ -1833,7 +1843,7 @@ function now() {
 x2(() => {
   const f5 = focus.value, unknown2 = f5.wanted || (f5.at !== null && f5.time === null ? `seq:${f5.at}` : "");
   void renewed.value;
-  if (!unknown2 || !whole.value) return;
+  if (!unknown2 || !whole2.value) return;
   const still = () => {
     const g5 = focus.peek();
     return g5.cluster === f5.cluster && g5.wanted === f5.wanted && g5.at === f5.at;
@@ -2096,7 +2106,7 @@ function Link({ to }) {
   ] });
 }
 function When({ seq, time, more }) {
-  return /* @__PURE__ */ a4("button", { type: "button", class: "when", title: `${full(time)}, seq:${seq}`, onClick: () => look2(seq, time, more ? of(more) : {}), children: brief(time, whole.value?.to ?? time) });
+  return /* @__PURE__ */ a4("button", { type: "button", class: "when", title: `${full(time)}, seq:${seq}`, onClick: () => look2(seq, time, more ? of(more) : {}), children: brief(time, whole2.value?.to ?? time) });
 }
 function Class({ of: name }) {
   return /* @__PURE__ */ a4("span", { class: `class c-${/^[a-z]+$/.test(name) ? name : "change"}`, children: name });
@@ -2175,7 +2185,7 @@ function Holes({ of: holes }) {
   return /* @__PURE__ */ a4("ul", { class: "holes", children: told4.map((g5, i4) => /* @__PURE__ */ a4(Hole, { g: g5 }, i4)) });
 }
 function Hole({ g: g5 }) {
-  const { one, streams } = g5, end2 = whole.value?.to ?? one.from, some = streams.length > 1;
+  const { one, streams } = g5, end2 = whole2.value?.to ?? one.from, some = streams.length > 1;
   return /* @__PURE__ */ a4("li", { children: [
     /* @__PURE__ */ a4("span", { class: "hatched", "aria-hidden": "true" }),
     some ? `${count(streams.length)} resources are not complete (${one.cause || one.kind}).` : one.text || `${one.kind} ${streams[0] ?? ""}`,
@@ -2373,7 +2383,7 @@ x2(() => {
 // src/sessions.tsx
 var timeOf = (s4) => {
   const ms = Date.parse(s4.time);
-  return `${brief(ms, whole.value?.to ?? ms)} ${zone(ms)}, seq:${s4.seq}`;
+  return `${brief(ms, whole2.value?.to ?? ms)} ${zone(ms)}, seq:${s4.seq}`;
 };
 function clockOf(s4) {
   if (s4.problem) return `stands still, because the record cannot be read: ${s4.problem}`;
@@ -2490,7 +2500,7 @@ var height = 76;
 var ruler = 18;
 var room = 0.012;
 var stripScale = () => {
-  const w5 = whole.value, width2 = stripWidth.value;
+  const w5 = whole2.value, width2 = stripWidth.value;
   if (!w5 || width2 === 0) return null;
   const pad = (w5.to - w5.from) * room;
   return new Scale(w5.from - pad, w5.to + pad, width2);
@@ -2504,7 +2514,7 @@ function paint(canvas) {
   c4.fillRect(0, 0, s4.width, height);
   const answer = strip.answer.value;
   if (answer) paintBars(c4, bars(answer), s4, 0, body, p5, "strip");
-  const within2 = (answer?.incomplete ?? []).filter((i4) => i4.to === null || i4.to > (whole.peek()?.from ?? 0));
+  const within2 = (answer?.incomplete ?? []).filter((i4) => i4.to === null || i4.to > (whole2.peek()?.from ?? 0));
   paintIncomplete(c4, within2, s4, 0, body, p5, "strip");
   paintEdges(c4, s4, body, p5);
   paintRuler(c4, s4, body, p5);
@@ -2512,7 +2522,7 @@ function paint(canvas) {
   frame(began);
 }
 function paintEdges(c4, s4, body, p5) {
-  const w5 = whole.value;
+  const w5 = whole2.value;
   if (!w5) return;
   c4.fillStyle = p5.rule;
   c4.globalAlpha = 0.5;
@@ -2692,7 +2702,7 @@ function read5(ms) {
   return `${full(ms)} · ${parts}${bar ? ` in ${span(bar.to - bar.from)}` : ""}${missing ? ` · ${missing.text}` : ""}`;
 }
 function spoken() {
-  const w5 = whole.value, answer = strip.answer.value;
+  const w5 = whole2.value, answer = strip.answer.value;
   if (!w5) return "The record is asked for.";
   const total = answer ? bars(answer).total.reduce((a5, b3) => a5 + b3, 0) : 0, holes = answer?.incomplete?.filter((i4) => i4.kind !== "before").length ?? 0;
   return `The record: ${full(w5.from)} to ${full(w5.to).slice(0, 10) === full(w5.from).slice(0, 10) ? clock(w5.to) : full(w5.to)} (${span(w5.to - w5.from)}), ${count(total)} changes shown${older(answer) > 0 ? `, ${count(older(answer))} dated before it began` : ""}${holes > 0 ? `, ${holes} ${holes === 1 ? "stretch is" : "stretches are"} not complete` : ", complete"}.`;
@@ -2701,12 +2711,12 @@ function spoken() {
 // src/bar.tsx
 var widths2 = [["5m", 3e5], ["15m", 9e5], ["1h", 36e5], ["6h", 216e5], ["1d", 864e5], ["7d", 6048e5]];
 function widen(ms) {
-  const f5 = focus.peek(), at2 = cursor.peek() ?? whole.peek()?.to ?? 0;
+  const f5 = focus.peek(), at2 = cursor.peek() ?? whole2.peek()?.to ?? 0;
   if (f5.at === null) move({ last: ms, from: 0, to: 0 });
   else move({ last: null, from: at2 - ms * 0.7, to: at2 + ms * 0.3 });
 }
 function all2() {
-  const w5 = whole.peek();
+  const w5 = whole2.peek();
   if (w5) move({ last: null, from: w5.from, to: w5.to + 1 });
 }
 function Bar({ help }) {
@@ -2736,7 +2746,7 @@ function middle(by) {
   if (s4) zoom(by, cursor.peek() ?? (live.peek() ? s4.to : (s4.from + s4.to) / 2));
 }
 function Instant() {
-  const f5 = focus.value, time = cursor.value, w5 = whole.value;
+  const f5 = focus.value, time = cursor.value, w5 = whole2.value;
   return /* @__PURE__ */ a4("span", { class: `instant ${f5.at === null ? "live" : "past"}`, children: [
     /* @__PURE__ */ a4("button", { type: "button", "aria-label": "Previous change", title: "Previous change (←)", onClick: () => walk("previous"), children: "←" }),
     /* @__PURE__ */ a4("span", { class: "clock", role: "status", title: f5.at === null ? "The end of the record" : `seq:${f5.at}`, children: f5.at === null ? head.value ? /* @__PURE__ */ a4($, { children: [
@@ -3113,7 +3123,7 @@ function paint2(canvas) {
   const began = performance.now(), c4 = size(canvas, s4.width, tall.value);
   c4.fillStyle = p5.paper;
   c4.fillRect(0, 0, s4.width, tall.value);
-  const end2 = whole.value?.to ?? s4.to;
+  const end2 = whole2.value?.to ?? s4.to;
   paintLanes(c4, {
     lanes: list2.value,
     first: first.value,
@@ -3253,7 +3263,7 @@ function Rows() {
   return /* @__PURE__ */ a4("div", { role: "treegrid", class: "rows", "aria-label": "Objects", "aria-rowcount": answer?.total ?? -1, style: { height: `${all3.length * row}px` }, onKeyDown: keys, children: all3.slice(from, to).map((l4, i4) => /* @__PURE__ */ a4(Row, { lane: l4, index: from + i4 }, l4.id)) });
 }
 function Row({ lane, index }) {
-  const chosen2 = lane.uid === chosenUid.value, now2 = cursor.value ?? whole.value?.to ?? 0, state2 = stateAt(stateBars(states.answer.value).get(lane.id), now2);
+  const chosen2 = lane.uid === chosenUid.value, now2 = cursor.value ?? whole2.value?.to ?? 0, state2 = stateAt(stateBars(states.answer.value).get(lane.id), now2);
   const life2 = lives.value.get(lane.id), name = lane.name, split = name.length > 16 ? name.length - 9 : name.length;
   return /* @__PURE__ */ a4(
     "div",
@@ -3407,7 +3417,7 @@ function Blamed({ uid: uid2, at: at2 }) {
     /* @__PURE__ */ a4(Command, { text: answer.command })
   ] });
 }
-var short2 = (o5) => `${o5.earlier ? "≤ " : ""}${o5.latest ? "≥ " : ""}${brief(o5.time, whole.value?.to ?? o5.time)} ${o5.manager || "?"}`;
+var short2 = (o5) => `${o5.earlier ? "≤ " : ""}${o5.latest ? "≥ " : ""}${brief(o5.time, whole2.value?.to ?? o5.time)} ${o5.manager || "?"}`;
 var told3 = (o5) => `${o5.earlier ? "set then or before: " : o5.latest ? "set then, or by a version that the record missed: " : ""}${full(o5.time)}, seq:${o5.seq}, ${o5.manager ? `by ${o5.manager}` : "writer not proved"}`;
 function Told({ uid: uid2 }) {
   const answer = ofThis(story.answer.value, uid2);
@@ -3450,7 +3460,7 @@ function Told({ uid: uid2 }) {
     /* @__PURE__ */ a4(Command, { text: answer.command })
   ] });
 }
-var within = () => Number(story.asked.value?.params.to ?? 0) <= (whole.value?.to ?? 0);
+var within = () => Number(story.asked.value?.params.to ?? 0) <= (whole2.value?.to ?? 0);
 function Rollouts() {
   const rollouts = story.answer.value?.rollouts ?? [];
   if (rollouts.length === 0) return null;
@@ -3691,7 +3701,7 @@ function Now() {
   const at2 = cursor.value;
   return /* @__PURE__ */ a4("div", { class: "now", children: [
     /* @__PURE__ */ a4(Complete, {}),
-    /* @__PURE__ */ a4(TroubleList, { title: at2 !== null ? `Trouble at ${brief(at2, whole.value?.to ?? at2)}` : stopped.value ? "Trouble at the last commit" : "Trouble now" }),
+    /* @__PURE__ */ a4(TroubleList, { title: at2 !== null ? `Trouble at ${brief(at2, whole2.value?.to ?? at2)}` : stopped.value ? "Trouble at the last commit" : "Trouble now" }),
     /* @__PURE__ */ a4(Recent, {})
   ] });
 }
@@ -3707,7 +3717,7 @@ function Complete() {
   if (!answer) return recentCount.failed.value ? /* @__PURE__ */ a4("p", { class: "error", children: recentCount.failed.value }) : waits(recentCount, "The hour is counted…");
   const ended2 = cursor.value === null && stopped.value;
   const holes = (answer.incomplete ?? []).filter((i4) => (i4.kind !== "before" || i4.to === null) && (!ended2 || i4.from < h5.to - 1)), short3 = h5.to - h5.from < 35e5;
-  const what = short3 ? `The record begins ${span(h5.to - h5.from)} before ${ended2 ? "its last commit" : "this instant"}` : `The hour to ${brief(h5.to, whole.value?.to ?? h5.to)}`;
+  const what = short3 ? `The record begins ${span(h5.to - h5.from)} before ${ended2 ? "its last commit" : "this instant"}` : `The hour to ${brief(h5.to, whole2.value?.to ?? h5.to)}`;
   return /* @__PURE__ */ a4("section", { class: `complete ${holes.length > 0 ? "holed" : "sound"}`, "aria-label": "Is the hour complete", children: [
     /* @__PURE__ */ a4("p", { children: [
       /* @__PURE__ */ a4("span", { class: "sign", "aria-hidden": "true", children: holes.length > 0 ? "◍" : "●" }),
@@ -3762,7 +3772,7 @@ function TroubleList({ title }) {
   ] });
 }
 function Recent() {
-  const answer = recent.answer.value, rows = answer?.rows ?? [], counted = recentCount.answer.value, by = counted ? bars(counted) : null;
+  const answer = recent.answer.value, rows = answer?.rows ?? [], counted2 = recentCount.answer.value, by = counted2 ? bars(counted2) : null;
   const sum = (c4) => by ? (by.counts[by.classes.indexOf(c4)] ?? new Float64Array()).reduce((a5, b3) => a5 + b3, 0) : 0;
   const parts = (by?.classes ?? []).map((c4) => [c4, sum(c4)]).filter(([, n3]) => n3 > 0);
   const h5 = lastHour.value;
@@ -3775,7 +3785,7 @@ function Recent() {
       ] }, c4)),
       parts.length === 0 ? /* @__PURE__ */ a4("span", { class: "calm", children: "Nothing." }) : null,
       /* @__PURE__ */ a4("span", { class: "faint", children: [
-        count(counted?.hidden?.heartbeat ?? 0),
+        count(counted2?.hidden?.heartbeat ?? 0),
         " heartbeats are not shown"
       ] })
     ] }) : null,
@@ -4138,7 +4148,7 @@ function App() {
   if (meta.answer.value && !meta.answer.value.cluster) return /* @__PURE__ */ a4(Choice2, { of: meta.answer.value });
   return meta.answer.value || !meta.failed.value ? /* @__PURE__ */ a4(Page, {}) : /* @__PURE__ */ a4(Failed, {});
 }
-Object.assign(globalThis, { kuberewind: { drawn: drawn2, idle: () => idle() && !gliding.peek(), span: () => [whole.peek()?.from, whole.peek()?.to] } });
+Object.assign(globalThis, { kuberewind: { drawn: drawn2, idle: () => idle() && !gliding.peek(), span: () => [whole2.peek()?.from, whole2.peek()?.to] } });
 async function start2() {
   if (taken) await admit(taken);
   admitted.value = true;

@@ -3,7 +3,7 @@ import { batch, computed, effect, signal } from "@preact/signals";
 import { Failure, get, locked, renewed, type Params } from "./api";
 import { cluster, focus, latest, move, type Filter, type Focus } from "./focus";
 import { step, zoneName } from "./clock";
-import { back, calm, costs, head, laned, lanesTook, learn, listed, past } from "./live";
+import { back, calm, costs, head, laned, lanesAsked, lanesTook, learn, listed, past } from "./live";
 import type { Blame, Changes, Compare, Incomplete, Instant, Lane, Lanes, Meta, Nearby, ObjectAnswer, Point, Ref, States, Step, Story, Strip, Ticks, Trouble } from "./model";
 import { query, type Query } from "./query";
 
@@ -104,12 +104,16 @@ export const page = 100;
 export const pages = signal(1);
 const order = computed(() => JSON.stringify([focus.value.group, focus.value.sort]));
 effect(() => { void filters.value; void order.value; pages.value = 1; });
+/** counted is the window of the lanes and their states. While the page follows the record, it rests until the lanes are counted. */
+const counted = computed<Span | null>(() => (live.value ? windowOf(upTo(laned.value)) : shown.value)), countedTo = () => (live.value ? laned : head);
 export const lanes: Query<Lanes> = query<Lanes>(() => {
-  const s = live.value ? windowOf(upTo(laned.value)) : shown.value, [group, sort] = JSON.parse(order.value) as string[];
+  const s = counted.value, [group, sort] = JSON.parse(order.value) as string[];
   if (!s) return null;
-  const follows = live.value ? { like: JSON.stringify([order.value, filters.value, fixed.value, pages.value]), aside: lanes.answer.peek() !== null, ended: lanesTook } : {};
+  if (live.value) lanesAsked();
+  const like = JSON.stringify([order.value, filters.value, fixed.value, pages.value, renewed.value]);
+  const follows = live.value ? { like, aside: lanes.answer.peek() !== null, ended: lanesTook } : {};
   const params = { ...filterParams(), from: Math.round(s.from), to: Math.round(s.to), group, sort, limit: page };
-  return { shape: "lanes", params, mark: mark(s.to, laned), wait: settle(), pages: pages.value, add: (a, b) => ({ ...b, lanes: [...a.lanes, ...b.lanes] }), ...follows };
+  return { shape: "lanes", params, mark: mark(s.to, countedTo()), wait: settle(), pages: pages.value, add: (a, b) => ({ ...b, lanes: [...a.lanes, ...b.lanes] }), ...follows };
 });
 
 /** visible are the lanes on the screen, as a text, so that scrolling within them asks nothing. */
@@ -133,10 +137,10 @@ export const ticks = query<Ticks>(() => {
 });
 
 export const states = query<States>(() => {
-  const s = shown.value, ids = visible.value;
+  const s = counted.value, ids = visible.value;
   if (!s || !ids) return null;
   const p = padded(s, step((s.to - s.from) / 100));
-  return { shape: "states", params: { cluster: cluster.value, lanes: ids, ...p }, mark: mark(p.to, laned), wait: settle() || 60, aside: live.value };
+  return { shape: "states", params: { cluster: cluster.value, lanes: ids, ...p }, mark: mark(p.to, countedTo()), wait: settle() || 60, aside: live.value };
 });
 
 /** begun is true once the strip and the marks of the lanes are there, or cannot be had, or took long. The overview waits until then: they are what is looked

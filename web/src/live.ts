@@ -18,13 +18,16 @@ export const stopped = computed(() => recording.value !== null && !recording.val
 /** fresh counts what was recorded since the user began to look at the past. */
 export const fresh = signal(0);
 
-const every = 500, later = 2000, patience = 3000, slow = 10_000, slowest = 120_000;
+const every = 500, later = 2000, patience = 3000, slow = 10_000, slowest = 120_000, longest = 600_000;
 let since: number | null = null, published = 0, calmed = 0, asked = 0, pause = slow, lanesRest = 0;
 /** chain is the last commit that was seen, with its digest. A record that does not have it was restored from an older copy. */
 let chain = "";
 
 /** costs says how many milliseconds the list of troubles took. */
 export function costs(ms: number): void { pause = Math.min(slowest, Math.max(slow, 10 * ms)); }
+
+/** lanesAsked says that the lanes are being counted. A count that never ends is given up after longest. */
+export function lanesAsked(): void { lanesRest = performance.now() + longest; }
 
 /** lanesTook says that the lanes were counted, or could not be, and for how many milliseconds. */
 export function lanesTook(ms: number): void { lanesRest = performance.now() + Math.min(slowest, 2 * ms); }
@@ -53,10 +56,7 @@ function follows(point: Point | null, now: number, quiet: boolean): void {
     calmed = now;
     calm.value = point;
   }
-  if (due(laned.peek(), point, now > lanesRest)) {
-    lanesRest = now + slowest; // until it is counted
-    laned.value = point;
-  }
+  if (due(laned.peek(), point, now > lanesRest)) laned.value = point;
   if (due(listed.peek(), point, now - asked > (quiet ? pause : slowest))) {
     asked = now;
     listed.value = point;
@@ -112,8 +112,10 @@ export function back(): void {
 }
 
 export const past = computed(() => focus.value.at !== null);
-// head rests while the past is looked at. After that, calm and the lanes go with it at once.
-effect(() => { if (!past.value) calmed = lanesRest = -Infinity; });
+// head rests while the past is looked at. After that, calm goes with it at once, and so do the lanes of a window that ends with the record.
+const floats = computed(() => focus.value.at === null && focus.value.last !== null);
+effect(() => { if (!past.value) calmed = -Infinity; });
+effect(() => { if (floats.value) lanesRest = -Infinity; });
 
 // What was learned is of one cluster.
 effect(() => {

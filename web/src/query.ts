@@ -54,7 +54,7 @@ function drop<T>(q: Query<T>): undefined {
 }
 
 async function run<T extends Answer>(q: Query<T>, asked: Asked<T>, aborted: AbortSignal): Promise<void> {
-  const began = performance.now(), like = asked.like !== undefined && q.answer.peek() !== null && q.asked.peek()?.like === asked.like;
+  const began = performance.now(), like = asked.like !== undefined && q.asked.peek()?.like === asked.like && whole(q.answer.peek());
   q.busy.value = true;
   try {
     for await (const answer of all(asked, aborted, like)) {
@@ -75,6 +75,9 @@ async function run<T extends Answer>(q: Query<T>, asked: Asked<T>, aborted: Abor
   q.busy.value = false;
   asked.ended?.(performance.now() - began);
 }
+
+/** whole reports whether an answer was counted to the end. */
+const whole = (answer: (Answer & { older?: string }) | null) => answer !== null && !answer.older;
 
 /** all gives what is shown, one after the other. An answer that was not counted to the end is asked for again, and is shown when it is as long as before. */
 async function* all<T extends Answer & { next?: string; older?: string }>(asked: Asked<T>, aborted: AbortSignal, like: boolean): AsyncGenerator<T> {
