@@ -130,6 +130,8 @@ func now(ctx context.Context, rec *history.Record) (Recording, history.End, erro
 func text(p history.Pulse) string {
 	last := "The last commit was at " + p.Committed().Truncate(time.Second).Format(time.RFC3339) + "."
 	switch p.Condition(0) {
+	case history.Following:
+		return "The recorder " + p.Recorder + " records. " + last
 	case history.Stopped:
 		return "Nobody records. " + last + " Start the recorder."
 	case history.Starting:
@@ -139,7 +141,7 @@ func text(p history.Pulse) string {
 	case history.Behind:
 		return fmt.Sprintf("The recorder %s is %s behind the cluster, as its metric kuberewind_queue_oldest_seconds says. %s", p.Recorder, p.Lag().Round(time.Second), last)
 	}
-	return "The recorder " + p.Recorder + " records. " + last
+	return last
 }
 
 // A Tail says what came after a seq.
