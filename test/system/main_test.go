@@ -20,7 +20,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	pgtest.Parallel(4) // each with a control plane
+	pgtest.Parallel(3) // each with a control plane
 	recordertest.Main(withPool{m}, "recorder")
 }
 
