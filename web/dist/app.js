@@ -3726,8 +3726,8 @@ function Complete() {
       holes.length > 0 ? " What is hatched is not known." : ` Every version that the server had is on record.`
     ] }),
     ended2 && head.value ? /* @__PURE__ */ a4("p", { children: [
-      recording.value?.state === "stopped" ? "Nobody has recorded" : "Nothing was committed",
-      " since ",
+      recording.value?.state === "stopped" ? "Nobody has recorded since" : "The record ends at",
+      " ",
       full(head.value.time).slice(0, 19),
       " ",
       zone(head.value.time),

@@ -41,7 +41,7 @@ function Complete() {
     <section class={`complete ${holes.length > 0 ? "holed" : "sound"}`} aria-label="Is the hour complete">
       <p><span class="sign" aria-hidden="true">{holes.length > 0 ? "◍" : "●"}</span> <b>{short ? `${what}, and is ${holes.length > 0 ? "not " : ""}complete since.` : `${what} is ${holes.length > 0 ? "not " : ""}complete.`}</b>
         {holes.length > 0 ? " What is hatched is not known." : ` Every version that the server had is on record.`}</p>
-      {ended && head.value ? <p>{recording.value?.state === "stopped" ? "Nobody has recorded" : "Nothing was committed"} since {full(head.value.time).slice(0, 19)} {zone(head.value.time)}: what came then is not known. {advice[recording.value?.state ?? ""]}</p> : null}
+      {ended && head.value ? <p>{recording.value?.state === "stopped" ? "Nobody has recorded since" : "The record ends at"} {full(head.value.time).slice(0, 19)} {zone(head.value.time)}: what came then is not known. {advice[recording.value?.state ?? ""]}</p> : null}
       <Holes of={holes} />
     </section>
   );
