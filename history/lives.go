@@ -26,6 +26,13 @@ func (r *Record) eachLife(ctx context.Context, db querier, q LifeQuery, id int64
 	if err != nil {
 		return err
 	}
+	if q.MayReferTo != nil {
+		extent, err := r.extent(ctx, db)
+		if err != nil {
+			return err
+		}
+		q.ownersSince = extent.FirstSeq
+	}
 	sql, args := r.livesQuery(q, id, set)
 	rows, err := db.Query(ctx, sql, args...)
 	if err != nil {
@@ -79,6 +86,13 @@ func (r *Record) livesQuery(q LifeQuery, id int64, set streamSet) (string, []any
 	if q.ObjectIDs != nil {
 		also(&born, " AND object_id = ANY ($%d::bigint[])", q.ObjectIDs)
 	}
+	if of := q.MayReferTo; of != nil {
+		args = append(args, of.UID, q.ownersSince, set.events(), of.Name+".")
+		n := len(args)
+		// client-go's recorders name an Event after its object: a dot, and the nanoseconds since 1970 in 16 hexadecimal digits.
+		fmt.Fprintf(&born, ` AND (owners @> ARRAY[$%d::text] OR object_id < $%d
+				OR stream = ANY ($%d::int[]) AND (starts_with(name, $%d) OR right(name, 17) !~ '^[.][0-9a-f]{16}$'))`, n-3, n-2, n-1, n)
+	}
 	if q.LiveAt != 0 {
 		also(&born, " AND object_id <= $%d", q.LiveAt)
 		also(&ended, " AND (deleted_seq IS NULL OR deleted_seq > $%d)", q.LiveAt)
@@ -87,7 +101,7 @@ func (r *Record) livesQuery(q LifeQuery, id int64, set streamSet) (string, []any
 		also(&born, " AND object_id <= $%d", q.BornBy)
 		also(&ended, " AND (deleted_seq IS NULL OR deleted_seq > $%d)", q.EndedAfter)
 	}
-	if id == 0 && q.Namespace == "" && q.Name == "" && q.UID == "" && q.UIDs == nil && q.ObjectIDs == nil {
+	if id == 0 && q.Namespace == "" && q.Name == "" && q.UID == "" && q.UIDs == nil && q.ObjectIDs == nil && q.MayReferTo == nil {
 		return `SELECT object_id, stream, namespace, name, uid, coalesce(deleted_seq, 0)
 			FROM kuberewind.record_lives WHERE cluster = $1` + born.String() + ended.String() + ` ORDER BY object_id`, args
 	}

@@ -80,3 +80,32 @@ func TestAdoptionsAreFoundByTheirIndex(t *testing.T) {
 	require.NoError(t, conn.QueryRow(t.Context(), `SELECT count(*) FROM kuberewind.record_deltas WHERE cluster = 1 AND `+bringsOwners).Scan(&count))
 	require.Equal(t, 1, count)
 }
+
+func TestLivesThatSurelyDoNotReferToAnObjectAreLeftOut(t *testing.T) {
+	b := newBook(t, 2)
+	b.commit(b.set(0, "a", "old", "1"), b.set(0, "a", "web", "1"))
+	b.now = b.now.AddDate(0, 0, 1)
+	uid := b.live[0][key("a", "web")].uid
+	b.commit(b.set(0, "a", "stranger", "1"), b.owned(b.set(0, "a", "owned", "1"), uid, "other"), b.owned(b.set(0, "a", "others", "1"), "other"), b.owned(b.set(0, "b", "far", "1"), uid),
+		b.set(1, "a", "web.18eb4c1b708dd77c", about(uid)), b.set(1, "a", "web-1.18eb4c1b708dd77c", about("x")), b.set(1, "a", "web.x.18eb4c1b708dd77c", about("x")),
+		b.set(1, "a", "free", about(uid)), b.set(1, "a", "long.name-of-sixteen", about(uid)), b.set(1, "a", "web.gone", about(uid)))
+	b.commit(b.remove(1, "a", "web.gone"))
+	b.db.Exec(t, `UPDATE kuberewind.streams SET api_group = '', resource = 'events' WHERE stream = (SELECT max(stream) FROM kuberewind.streams)`)
+	r := b.record(t)
+	refers := func(q LifeQuery) (names []string) {
+		q.MayReferTo = &Life{Namespace: "a", Name: "web", UID: uid}
+		for l, err := range r.Lives(t.Context(), q) {
+			require.NoError(t, err)
+			names = append(names, l.Name)
+		}
+		return names
+	}
+	events := []string{"web.18eb4c1b708dd77c", "web.x.18eb4c1b708dd77c", "free", "long.name-of-sixteen"}
+	now := LifeQuery{Scope: Scope{Namespace: "a"}, LiveAt: 1000}
+	require.Equal(t, append([]string{"owned"}, events...), refers(now))
+	require.Equal(t, append([]string{"owned", "far"}, append(events, "web.gone")...), refers(LifeQuery{}))
+	for _, sql := range []string{`DROP TABLE kuberewind.deltas_p20260310`, `DELETE FROM kuberewind.days WHERE day = '2026-03-10'`} {
+		b.db.Exec(t, sql)
+	}
+	require.Equal(t, append([]string{"old", "web", "owned"}, events...), refers(now), "the owners of the first two are not known any more")
+}

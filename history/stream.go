@@ -102,6 +102,16 @@ func (s streamSet) clusterScoped(streams []int32) bool {
 	return len(streams) > 0 && !slices.ContainsFunc(streams, func(id int32) bool { return s.byID[id] == nil || s.byID[id].Namespaced })
 }
 
+// events are the streams of Events, of either group.
+func (s streamSet) events() (ids []int32) {
+	for _, stream := range s.all {
+		if stream.Resource == "events" && (stream.Group == "" || stream.Group == "events.k8s.io") {
+			ids = append(ids, stream.ID)
+		}
+	}
+	return ids
+}
+
 func (r *Record) readStreams(ctx context.Context, db querier) (set streamSet, err error) {
 	rows, err := db.Query(ctx, `
 		SELECT stream, api_group, resource, version, kind, scope, namespaced, started_at, state, state_since, detail, filter,

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"github.com/kuberewind/kuberewind/internal/render"
@@ -113,6 +114,26 @@ func TestADeploymentShowsWhatItOwnsAndItsEvents(t *testing.T) {
 	s.ask(t, "object", url.Values{"uid": {got.Owned[0].UID}}, &set)
 	require.Equal(t, "ReplicaSet", got.Owned[0].Kind)
 	require.Equal(t, "web", set.Owners[0].Name)
+}
+
+func TestTheEventsOfEachObjectAreThoseThatNameIt(t *testing.T) {
+	s := newScene(t, time.Minute)
+	db := s.database.Connect(t)
+	rows, err := db.Query(t.Context(), `
+		SELECT object -> 'involvedObject' ->> 'uid', count(*) FROM kuberewind.snapshot_at('', 'now', '', 'events')
+		WHERE object -> 'involvedObject' ->> 'uid' IN (SELECT object -> 'metadata' ->> 'uid' FROM kuberewind.snapshot_at('', 'now')) GROUP BY 1`)
+	require.NoError(t, err)
+	told, err := pgx.CollectRows(rows, pgx.RowToStructByPos[struct {
+		UID    string
+		Events int
+	}])
+	require.NoError(t, err)
+	require.Greater(t, len(told), 3)
+	for _, of := range told {
+		var got struct{ EventsTotal int }
+		s.ask(t, "object", url.Values{"uid": {of.UID}}, &got)
+		require.Equal(t, of.Events, got.EventsTotal, of.UID)
+	}
 }
 
 func TestStepsAreThoseOfTheDocumentedSQL(t *testing.T) {

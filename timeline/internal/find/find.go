@@ -95,7 +95,7 @@ var aboutCluster = []string{"default", "kube-system"}
 // may be in any namespace.
 func KinOf(ctx context.Context, rec *history.Record, of history.Life, seq int64) (k Kin, err error) {
 	var events, others []history.Life
-	for life, err := range rec.Lives(ctx, history.LifeQuery{Scope: history.Scope{Namespace: of.Namespace}, LiveAt: seq}) {
+	for life, err := range rec.Lives(ctx, history.LifeQuery{Scope: history.Scope{Namespace: of.Namespace}, LiveAt: seq, MayReferTo: &of}) {
 		switch {
 		case err != nil:
 			return k, err
