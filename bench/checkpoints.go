@@ -3,10 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/kuberewind/kuberewind/history"
+	scene "github.com/kuberewind/kuberewind/internal/scene/record"
 )
 
 // A checkpoints makes the checkpoints of a record: one after the first lists, then one in each interval. A checkpoint comes
@@ -64,4 +66,25 @@ func keep(ctx context.Context, db *pgxpool.Pool, first, interval int64) error {
 		}
 	}
 	return nil
+}
+
+// dueCheckpoints makes the checkpoints that a recorder would make of a record that has one cluster.
+func dueCheckpoints(url string, pool *pgxpool.Pool) scene.Committed {
+	var maker *history.Checkpointer
+	var now time.Time
+	return func(ctx context.Context, at time.Time) error {
+		now = at
+		if maker == nil {
+			clusters, err := history.Clusters(ctx, url)
+			if err != nil {
+				return err
+			}
+			maker = history.NewCheckpointer(pool, clusters[0], history.CheckpointOptions{Busy: 1, Now: func() time.Time { return now }})
+		}
+		due, err := maker.Due(ctx)
+		if err == nil && due {
+			_, err = maker.MakeOne(ctx)
+		}
+		return err
+	}
 }

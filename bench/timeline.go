@@ -80,7 +80,12 @@ func recordedTimeline(ctx context.Context, run *measure.Run, server *measure.Ser
 	if r.URL, err = server.NewRecord(ctx); err != nil {
 		return r, err
 	}
-	if err := scene.SetInto(ctx, r.URL, set); err != nil {
+	pool, err := postgres.NewPool(ctx, r.URL, history.CheckpointSession)
+	if err != nil {
+		return r, err
+	}
+	defer pool.Close()
+	if err := scene.SetInto(ctx, r.URL, set, dueCheckpoints(r.URL, pool)); err != nil {
 		return r, err
 	}
 	return r, countAhead(ctx, r.URL)

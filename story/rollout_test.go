@@ -88,7 +88,7 @@ func finished(generation int) string {
 func (p *play) record(t *testing.T) *history.Record {
 	t.Helper()
 	database := pgtest.New(t, pgtest.EmptyRecord)
-	require.NoError(t, record.SetInto(t.Context(), database.URL(), p))
+	require.NoError(t, record.SetInto(t.Context(), database.URL(), p, nil))
 	rec, err := history.Open(t.Context(), database.URL(), history.Options{})
 	require.NoError(t, err)
 	t.Cleanup(rec.Close)

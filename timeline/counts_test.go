@@ -63,7 +63,7 @@ func newSlowScene(t *testing.T, patience time.Duration) *scene {
 	set, err := record.Set(t.TempDir())
 	require.NoError(t, err)
 	db := pgtest.New(t, pgtest.EmptyRecord)
-	require.NoError(t, record.SetInto(t.Context(), db.URL(), slow{set}))
+	require.NoError(t, record.SetInto(t.Context(), db.URL(), slow{set}, nil))
 	return served(t, db, patience)
 }
 

@@ -164,7 +164,7 @@ func fleet(ctx context.Context, conn *pgx.Conn) error {
 	if err := pgtest.EmptyRecord(ctx, conn); err != nil {
 		return err
 	}
-	return record.SetInto(ctx, conn.Config().ConnString(), whole{set})
+	return record.SetInto(ctx, conn.Config().ConnString(), whole{set}, nil)
 }
 
 // BenchmarkCounting says what a delta costs: the CPU of the counter and of PostgreSQL, and bytes. The bytes of the counts are a share of those of the deltas with

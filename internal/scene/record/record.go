@@ -84,13 +84,19 @@ func FolderInto(ctx context.Context, url, dir string) error {
 	if err != nil {
 		return err
 	}
-	return into(ctx, url, set, said)
+	return into(ctx, url, set, said, nil)
 }
 
-// SetInto puts another Set into a database that holds an empty record, without what a server said of itself.
-func SetInto(ctx context.Context, url string, set data.Set) error { return into(ctx, url, set, nil) }
+// SetInto puts another Set into a database that holds an empty record, without what a server said of itself. committed is called after each commit, with
+// the time of its last event; nil is nothing.
+func SetInto(ctx context.Context, url string, set data.Set, committed Committed) error {
+	return into(ctx, url, set, nil, committed)
+}
 
-func into(ctx context.Context, url string, set data.Set, said []Document) error {
+// Committed is what is done after a commit. Its error ends the recording.
+type Committed func(ctx context.Context, at time.Time) error
+
+func into(ctx context.Context, url string, set data.Set, said []Document, committed Committed) error {
 	file, err := key()
 	if err != nil {
 		return err
@@ -100,7 +106,7 @@ func into(ctx context.Context, url string, set data.Set, said []Document) error 
 		return err
 	}
 	defer w.sink.Close()
-	w.said = said
+	w.said, w.committed = said, committed
 	return w.record(ctx)
 }
 
@@ -126,6 +132,8 @@ type writer struct {
 	streams []stream
 	said    []Document // not recorded yet
 	waiting []postgres.Item
+
+	committed Committed
 }
 
 // A stream is what is followed of a resource.
@@ -267,5 +275,8 @@ func (w *writer) commit(ctx context.Context) error {
 		return err
 	}
 	w.waiting = nil
-	return w.sink.Commit(ctx, encoded)
+	if err := w.sink.Commit(ctx, encoded); err != nil || w.committed == nil {
+		return err
+	}
+	return w.committed(ctx, w.now)
 }
