@@ -2,7 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"time"
+
+	"github.com/jackc/pgerrcode"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/kuberewind/kuberewind/bench/data"
 	"github.com/kuberewind/kuberewind/bench/measure"
@@ -103,9 +107,20 @@ func countAhead(ctx context.Context, url string) error {
 	}
 	defer pool.Close()
 	for _, c := range clusters {
-		if err := activity.NewCounter(pool, c, activity.Options{Busy: 1}).CountDue(ctx); err != nil {
+		counter := activity.NewCounter(pool, c, activity.Options{Busy: 1})
+		err := counter.CountDue(ctx)
+		for isLocked(err) {
+			err = counter.CountDue(ctx)
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// isLocked reports whether somebody had the table of counts, such as autovacuum. A recorder tries again, too.
+func isLocked(err error) bool {
+	var refusal *pgconn.PgError
+	return errors.As(err, &refusal) && refusal.Code == pgerrcode.LockNotAvailable
 }
