@@ -1732,6 +1732,10 @@ var changes = query(() => {
 });
 var chosenUid = O(() => focus.value.uid);
 var grouping = O(() => focus.value.group);
+var sorting = O(() => focus.value.sort);
+var chosen2 = O(() => focus.value.filter);
+var floats2 = O(() => focus.value.last);
+var chosenAt = O(() => focus.value.at);
 var hourEnd = O(() => focus.value.at === null ? calm.value?.time : focus.value.time);
 var hour = 36e5;
 var lastHour = O(() => {
@@ -1748,8 +1752,8 @@ var recentCount = query(() => {
   return h5 && panel.value === "now" && begun2.value ? { shape: "strip", params: { ...filterParams(), from: h5.from, to: h5.to, bars: 60 }, mark: "", aside: true, ...slices } : null;
 });
 var recentClasses = () => {
-  const chosen2 = JSON.parse(filters.value)[0].class;
-  return chosen2.length > 0 ? chosen2 : ["change", "added", "deleted"];
+  const chosen3 = JSON.parse(filters.value)[0].class;
+  return chosen3.length > 0 ? chosen3 : ["change", "added", "deleted"];
 };
 var trouble = query(() => {
   const seq = troubled.value;
@@ -1967,25 +1971,62 @@ function size(canvas, width2, height2) {
   return c4;
 }
 var font = (px, weight = 400) => `${weight} ${px}px system-ui, sans-serif`;
+var stamps = /* @__PURE__ */ new Map();
+var hatching = null;
+var stampsOf = null;
+var stampsAt = 0;
+var mostStamps = 2e3;
+function renew(p5, ratio) {
+  if (stampsOf === p5 && stampsAt === ratio && stamps.size < mostStamps) return;
+  [stamps, hatching, stampsOf, stampsAt] = [/* @__PURE__ */ new Map(), null, p5, ratio];
+}
+function drawnOnce(width2, height2, ratio, draw) {
+  const canvas = new OffscreenCanvas(Math.ceil(width2 * ratio), Math.ceil(height2 * ratio)), c4 = canvas.getContext("2d");
+  c4.scale(ratio, ratio);
+  draw(c4);
+  return canvas.transferToImageBitmap();
+}
+function stamp(c4, key, x3, y5, width2, height2, p5, draw) {
+  const ratio = devicePixelRatio || 1;
+  renew(p5, ratio);
+  let image = stamps.get(key);
+  if (!image) stamps.set(key, image = drawnOnce(width2, height2, ratio, draw));
+  const whole3 = (at2) => Math.round(at2 * ratio) / ratio;
+  c4.drawImage(image, whole3(x3 - width2 / 2), whole3(y5), image.width / ratio, image.height / ratio);
+}
+var hatchStep = 7;
 function hatch(c4, x3, y5, w5, h5, p5) {
-  const width2 = Math.max(w5, 2);
-  c4.save();
-  c4.beginPath();
-  c4.rect(x3, y5, width2, h5);
-  c4.clip();
-  c4.globalAlpha = 0.18;
-  c4.fillStyle = p5.hatch;
-  c4.fillRect(x3, y5, width2, h5);
-  c4.globalAlpha = 0.75;
-  c4.strokeStyle = p5.hatch;
-  c4.lineWidth = 1;
-  c4.beginPath();
-  for (let at2 = x3 - h5 - (x3 - h5) % 7; at2 < x3 + width2; at2 += 7) {
-    c4.moveTo(at2, y5 + h5);
-    c4.lineTo(at2 + h5, y5);
+  const ratio = devicePixelRatio || 1;
+  renew(p5, ratio);
+  if (!hatching) {
+    const tile = drawnOnce(hatchStep, hatchStep, ratio, (t4) => {
+      t4.globalAlpha = 0.18;
+      t4.fillStyle = p5.hatch;
+      t4.fillRect(0, 0, hatchStep, hatchStep);
+      t4.globalAlpha = 0.75;
+      t4.strokeStyle = p5.hatch;
+      t4.beginPath();
+      for (let at2 = 0; at2 <= 2 * hatchStep; at2 += hatchStep) {
+        t4.moveTo(at2 - 2 * hatchStep, 2 * hatchStep);
+        t4.lineTo(at2 + hatchStep, -hatchStep);
+      }
+      t4.stroke();
+    });
+    hatching = c4.createPattern(tile, "repeat");
+    hatching.setTransform(new DOMMatrix().scale(hatchStep / tile.width, hatchStep / tile.height));
   }
-  c4.stroke();
-  c4.restore();
+  c4.fillStyle = hatching;
+  c4.fillRect(x3, y5, Math.max(w5, 2), h5);
+}
+var widths2 = /* @__PURE__ */ new Map();
+function wide(c4, text, of2) {
+  const key = of2 + text;
+  let known = widths2.get(key);
+  if (known === void 0) {
+    if (widths2.size > 10 * mostStamps) widths2.clear();
+    widths2.set(key, known = c4.measureText(text).width);
+  }
+  return known;
 }
 function stretch(i4, s4) {
   const end2 = i4.to ?? Infinity, point = end2 === i4.from;
@@ -1993,10 +2034,10 @@ function stretch(i4, s4) {
   const from = Math.max(0, s4.x(i4.from)), to = Math.min(s4.width, s4.x(end2));
   return { x: from, w: Math.max(2, to - from) };
 }
-function clip(c4, text, width2) {
-  if (c4.measureText(text).width <= width2) return text;
+function clip(c4, text, width2, of2) {
+  if (wide(c4, text, of2) <= width2) return text;
   let n3 = text.length;
-  while (n3 > 1 && c4.measureText(text.slice(0, n3) + "…").width > width2) n3 = Math.floor(n3 * 0.9);
+  while (n3 > 1 && wide(c4, text.slice(0, n3) + "…", of2) > width2) n3 = Math.floor(n3 * 0.9);
   return n3 > 1 ? text.slice(0, n3) + "…" : "";
 }
 var drawn2 = { strip: [], density: [], marks: [], bars: [], hatched: [], merged: 0, frames: [] };
@@ -2070,12 +2111,13 @@ function grouped2(all3) {
   }
   return [...found.values()];
 }
+var labels = font(10, 600);
 function label(c4, g5, x3, w5, y5, p5) {
   if (w5 < 34) return;
-  c4.font = font(10, 600);
-  const text = clip(c4, [told2[g5.one.kind] ?? g5.one.kind, g5.streams.length > 1 ? `of ${g5.streams.length} resources` : g5.streams[0] ?? ""].filter(Boolean).join(" "), w5 - 8);
+  c4.font = labels;
+  const text = clip(c4, [told2[g5.one.kind] ?? g5.one.kind, g5.streams.length > 1 ? `of ${g5.streams.length} resources` : g5.streams[0] ?? ""].filter(Boolean).join(" "), w5 - 8, labels);
   if (!text) return;
-  const width2 = c4.measureText(text).width;
+  const width2 = wide(c4, text, labels);
   c4.fillStyle = p5.paper;
   c4.globalAlpha = 0.8;
   c4.fillRect(x3 + 2, y5 + 2, width2 + 4, 13);
@@ -2709,7 +2751,7 @@ function spoken() {
 }
 
 // src/bar.tsx
-var widths2 = [["5m", 3e5], ["15m", 9e5], ["1h", 36e5], ["6h", 216e5], ["1d", 864e5], ["7d", 6048e5]];
+var widths3 = [["5m", 3e5], ["15m", 9e5], ["1h", 36e5], ["6h", 216e5], ["1d", 864e5], ["7d", 6048e5]];
 function widen(ms) {
   const f5 = focus.peek(), at2 = cursor.peek() ?? whole2.peek()?.to ?? 0;
   if (f5.at === null) move({ last: ms, from: 0, to: 0 });
@@ -2720,15 +2762,15 @@ function all2() {
   if (w5) move({ last: null, from: w5.from, to: w5.to + 1 });
 }
 function Bar({ help }) {
-  const m5 = meta.answer.value, f5 = focus.value, name = m5?.clusters.find((c4) => c4.uid === m5.cluster)?.name ?? "";
+  const m5 = meta.answer.value, last2 = floats2.value, name = m5?.clusters.find((c4) => c4.uid === m5.cluster)?.name ?? "";
   return /* @__PURE__ */ a4("header", { class: "bar", children: [
     /* @__PURE__ */ a4("span", { class: "brand", title: m5?.cluster, children: [
       /* @__PURE__ */ a4("span", { class: "logo", "aria-hidden": "true", children: "◀◀" }),
-      (m5?.clusters.length ?? 0) > 1 ? /* @__PURE__ */ a4("select", { "aria-label": "Cluster", value: f5.cluster || m5?.cluster, onChange: (e4) => enter(e4.currentTarget.value), children: m5?.clusters.map((c4) => /* @__PURE__ */ a4("option", { value: c4.uid, children: c4.name || c4.uid }, c4.uid)) }) : /* @__PURE__ */ a4("b", { title: name, children: name || "kuberewind" })
+      (m5?.clusters.length ?? 0) > 1 ? /* @__PURE__ */ a4("select", { "aria-label": "Cluster", value: cluster.value || m5?.cluster, onChange: (e4) => enter(e4.currentTarget.value), children: m5?.clusters.map((c4) => /* @__PURE__ */ a4("option", { value: c4.uid, children: c4.name || c4.uid }, c4.uid)) }) : /* @__PURE__ */ a4("b", { title: name, children: name || "kuberewind" })
     ] }),
     /* @__PURE__ */ a4(Instant, {}),
     /* @__PURE__ */ a4("span", { class: "group", role: "group", "aria-label": "Width of the window", children: [
-      widths2.map(([label2, ms]) => /* @__PURE__ */ a4("button", { type: "button", "aria-pressed": f5.last === ms, onClick: () => widen(ms), children: label2 }, label2)),
+      widths3.map(([label2, ms]) => /* @__PURE__ */ a4("button", { type: "button", "aria-pressed": last2 === ms, onClick: () => widen(ms), children: label2 }, label2)),
       /* @__PURE__ */ a4("button", { type: "button", onClick: all2, title: "All of the record (0)", children: "all" }),
       /* @__PURE__ */ a4("button", { type: "button", "aria-label": "Widen the window", title: "Widen (−)", onClick: () => middle(1.6), children: "−" }),
       /* @__PURE__ */ a4("button", { type: "button", "aria-label": "Narrow the window", title: "Narrow (+)", onClick: () => middle(0.6), children: "+" })
@@ -2746,10 +2788,10 @@ function middle(by) {
   if (s4) zoom(by, cursor.peek() ?? (live.peek() ? s4.to : (s4.from + s4.to) / 2));
 }
 function Instant() {
-  const f5 = focus.value, time = cursor.value, w5 = whole2.value;
-  return /* @__PURE__ */ a4("span", { class: `instant ${f5.at === null ? "live" : "past"}`, children: [
+  const at2 = chosenAt.value, time = cursor.value, w5 = whole2.value;
+  return /* @__PURE__ */ a4("span", { class: `instant ${at2 === null ? "live" : "past"}`, children: [
     /* @__PURE__ */ a4("button", { type: "button", "aria-label": "Previous change", title: "Previous change (←)", onClick: () => walk("previous"), children: "←" }),
-    /* @__PURE__ */ a4("span", { class: "clock", role: "status", title: f5.at === null ? "The end of the record" : `seq:${f5.at}`, children: f5.at === null ? head.value ? /* @__PURE__ */ a4($, { children: [
+    /* @__PURE__ */ a4("span", { class: "clock", role: "status", title: at2 === null ? "The end of the record" : `seq:${at2}`, children: at2 === null ? head.value ? /* @__PURE__ */ a4($, { children: [
       stopped.value ? "last commit" : "now",
       " ",
       /* @__PURE__ */ a4("small", { children: [
@@ -2763,13 +2805,13 @@ function Instant() {
       /* @__PURE__ */ a4("small", { children: [
         zone(time),
         ", seq:",
-        f5.at,
+        at2,
         w5 ? `, ${span(w5.to - time)} before the end` : ""
       ] })
-    ] }) : `seq:${f5.at}` }),
-    /* @__PURE__ */ a4("button", { type: "button", "aria-label": "Next change", title: "Next change (→)", disabled: f5.at === null, onClick: () => walk("next"), children: "→" }),
+    ] }) : `seq:${at2}` }),
+    /* @__PURE__ */ a4("button", { type: "button", "aria-label": "Next change", title: "Next change (→)", disabled: at2 === null, onClick: () => walk("next"), children: "→" }),
     /* @__PURE__ */ a4(GoTo, {}),
-    f5.at === null ? null : /* @__PURE__ */ a4("button", { type: "button", class: "to-now", onClick: now, title: "Back to the end of the record (n)", children: [
+    at2 === null ? null : /* @__PURE__ */ a4("button", { type: "button", class: "to-now", onClick: now, title: "Back to the end of the record (n)", children: [
       stopped.value ? "end" : "now",
       fresh.value > 0 ? /* @__PURE__ */ a4("span", { class: "fresh", children: [
         count(fresh.value),
@@ -2834,7 +2876,7 @@ function Badges() {
   ] });
 }
 function Filters() {
-  const f5 = focus.value.filter, m5 = meta.answer.value, more = useSignal(Boolean(f5.label || f5.manager || f5.path || f5.type)), beats = f5.class.includes("heartbeat");
+  const f5 = chosen2.value, m5 = meta.answer.value, more = useSignal(Boolean(f5.label || f5.manager || f5.path || f5.type)), beats = f5.class.includes("heartbeat");
   const hidden = density.answer.value?.hidden?.heartbeat ?? 0, on = (c4) => f5.class.length === 0 ? c4 !== "heartbeat" : f5.class.includes(c4);
   return /* @__PURE__ */ a4("form", { class: `filters${more.value ? " open" : ""}`, role: "search", onSubmit: (e4) => e4.preventDefault(), children: [
     /* @__PURE__ */ a4("input", { id: "search", type: "search", placeholder: "name  ( / )", "aria-label": "Name of objects", value: f5.name, onInput: (e4) => filter({ name: e4.currentTarget.value }, "glide") }),
@@ -2853,7 +2895,7 @@ function Filters() {
   ] });
 }
 function More() {
-  const f5 = focus.value.filter, field = (name, hint2) => /* @__PURE__ */ a4("label", { children: [
+  const f5 = chosen2.value, field = (name, hint2) => /* @__PURE__ */ a4("label", { children: [
     name,
     " ",
     /* @__PURE__ */ a4("input", { value: f5[name], placeholder: hint2, onChange: (e4) => filter({ [name]: e4.currentTarget.value }) })
@@ -2873,17 +2915,17 @@ function toggle(c4) {
   const ordered = classes.filter((x3) => now2.includes(x3)), plain = ordered.length === usual.length && !ordered.includes("heartbeat");
   filter({ class: plain || ordered.length === 0 ? [] : ordered });
 }
-function Several({ label: label2, all: none2, options, chosen: chosen2, set: set2 }) {
+function Several({ label: label2, all: none2, options, chosen: chosen3, set: set2 }) {
   return /* @__PURE__ */ a4("span", { class: "several", children: [
     /* @__PURE__ */ a4("select", { "aria-label": `Add a ${label2}`, value: "", onChange: (e4) => {
       const v4 = e4.currentTarget.value;
       e4.currentTarget.value = "";
-      if (v4) set2([...chosen2, v4]);
+      if (v4) set2([...chosen3, v4]);
     }, children: [
-      /* @__PURE__ */ a4("option", { value: "", children: chosen2.length === 0 ? none2 : `+ ${label2}` }),
-      options.filter(([v4]) => !chosen2.includes(v4)).map(([v4, text]) => /* @__PURE__ */ a4("option", { value: v4, children: text }, v4))
+      /* @__PURE__ */ a4("option", { value: "", children: chosen3.length === 0 ? none2 : `+ ${label2}` }),
+      options.filter(([v4]) => !chosen3.includes(v4)).map(([v4, text]) => /* @__PURE__ */ a4("option", { value: v4, children: text }, v4))
     ] }),
-    chosen2.map((c4) => /* @__PURE__ */ a4("button", { type: "button", class: "chip", "aria-label": `Without ${label2} ${c4}`, onClick: () => set2(chosen2.filter((x3) => x3 !== c4)), children: [
+    chosen3.map((c4) => /* @__PURE__ */ a4("button", { type: "button", class: "chip", "aria-label": `Without ${label2} ${c4}`, onClick: () => set2(chosen3.filter((x3) => x3 !== c4)), children: [
       c4,
       " ×"
     ] }, c4))
@@ -2974,11 +3016,13 @@ function states2(c4, lane, b3, m5, y5, s4) {
     caption(c4, b3.text[i4] ?? "", x0, x1, y5, m5, s4);
   }
 }
+var captions = font(10.5);
+var numbers = font(10, 700);
 function caption(c4, text, from, to, y5, m5, s4) {
   if (!text || to - from < 40) return;
-  c4.font = font(10.5);
+  c4.font = captions;
   c4.textBaseline = "middle";
-  const fits = clip(c4, text, to - from - 10), width2 = c4.measureText(fits).width;
+  const fits = clip(c4, text, to - from - 10, captions), width2 = wide(c4, fits, captions);
   let x3 = Math.max(from, 0) + 5;
   for (let i4 = 0; m5 && i4 < m5.time.length; i4++) {
     const at2 = s4.scale.x(m5.time[i4] ?? 0);
@@ -3023,23 +3067,31 @@ function ticks2(c4, lane, m5, y5, s4) {
   }
 }
 function pill(c4, x3, y5, n3, color, p5) {
-  c4.font = font(10, 700);
-  const text = compact(n3), w5 = Math.max(14, c4.measureText(text).width + 6);
-  c4.fillStyle = p5.paper;
-  c4.beginPath();
-  c4.roundRect(x3 - w5 / 2 - 1, y5 + 4, w5 + 2, row - 9, 5);
-  c4.fill();
-  c4.fillStyle = color;
-  c4.beginPath();
-  c4.roundRect(x3 - w5 / 2, y5 + 5, w5, row - 11, 4);
-  c4.fill();
-  c4.fillStyle = p5.paper;
-  c4.textBaseline = "middle";
-  c4.textAlign = "center";
-  c4.fillText(text, x3, y5 + row / 2);
-  c4.textAlign = "left";
+  c4.font = numbers;
+  const text = compact(n3), w5 = Math.ceil(Math.max(14, wide(c4, text, numbers) + 6));
+  stamp(c4, `${text} ${color}`, x3, y5 + 4, w5 + 2, row - 9, p5, (s4) => {
+    s4.fillStyle = p5.paper;
+    s4.beginPath();
+    s4.roundRect(0, 0, w5 + 2, row - 9, 5);
+    s4.fill();
+    s4.fillStyle = color;
+    s4.beginPath();
+    s4.roundRect(1, 1, w5, row - 11, 4);
+    s4.fill();
+    s4.fillStyle = p5.paper;
+    s4.font = numbers;
+    s4.textBaseline = "middle";
+    s4.textAlign = "center";
+    s4.fillText(text, w5 / 2 + 1, row / 2 - 4);
+  });
 }
 function shape(c4, x3, y5, kind, color, p5) {
+  const w5 = 14, h5 = 20;
+  stamp(c4, `${kind} ${color}`, x3, y5 - h5 / 2, w5, h5, p5, (s4) => {
+    shapeAt(s4, w5 / 2, h5 / 2, kind, color, p5);
+  });
+}
+function shapeAt(c4, x3, y5, kind, color, p5) {
   c4.beginPath();
   switch (kind) {
     case "added":
@@ -3100,7 +3152,7 @@ var top = y3(0);
 var tall = y3(300);
 var active = y3(0);
 var hover = y3("");
-var labels = () => innerWidth < 760 ? 156 : 290;
+var labels2 = () => innerWidth < 760 ? 156 : 290;
 var headHeight = 58;
 var ruler2 = 18;
 var scale = () => {
@@ -3134,7 +3186,7 @@ function paint2(canvas) {
     states: states.answer.value,
     incomplete: ofLanes(),
     end: end2,
-    active: focus.value.uid,
+    active: chosenUid.value,
     p: p5
   });
   const time = scrub.value ?? cursor.value;
@@ -3174,7 +3226,7 @@ var lives = O(() => {
   return told4;
 });
 function Lanes() {
-  const width2 = useWidth(lanesWidth, labels), head2 = usePainted(paintHead), body = usePainted(paint2), scroller = T2(null);
+  const width2 = useWidth(lanesWidth, labels2), head2 = usePainted(paintHead), body = usePainted(paint2), scroller = T2(null);
   const onHead = w2(() => handlers(head2, false), []), onBody = w2(() => handlers(body, true), []);
   A2(() => {
     const box = scroller.current, observer = new ResizeObserver(() => {
@@ -3217,8 +3269,11 @@ function Lanes() {
       ] }) : null,
       lanes.failed.value ? /* @__PURE__ */ a4("p", { class: "error", children: lanes.failed.value }) : null
     ] }),
-    /* @__PURE__ */ a4("p", { class: "read", "aria-hidden": "true", children: hover.value || hint() })
+    /* @__PURE__ */ a4(Reading, {})
   ] });
+}
+function Reading() {
+  return /* @__PURE__ */ a4("p", { class: "read", "aria-hidden": "true", children: hover.value || hint() });
 }
 function Left() {
   const left = Object.entries(lanes.answer.value?.left ?? {}).filter(([, n3]) => n3 > 0);
@@ -3237,7 +3292,7 @@ var hint = () => {
   return s4 ? `${full(s4.from)} to ${full(s4.to)} (${span(s4.to - s4.from)}).${before > 0 ? ` ${count(before)} changes are dated before the record began.` : ""} Drag scrubs, Ctrl+wheel zooms, Shift+drag moves.` : "";
 };
 function Order() {
-  const f5 = focus.value, total = lanes.answer.value?.total;
+  const total = lanes.answer.value?.total;
   return /* @__PURE__ */ a4("div", { class: "order", children: [
     /* @__PURE__ */ a4("strong", { children: [
       total === void 0 ? "…" : count(total),
@@ -3245,12 +3300,12 @@ function Order() {
       total === 1 ? "object" : "objects"
     ] }),
     /* @__PURE__ */ a4("span", { class: "choices", children: [
-      /* @__PURE__ */ a4("select", { "aria-label": "Group by", value: f5.group, onChange: (e4) => move({ group: e4.currentTarget.value }), children: [
+      /* @__PURE__ */ a4("select", { "aria-label": "Group by", value: grouping.value, onChange: (e4) => move({ group: e4.currentTarget.value }), children: [
         /* @__PURE__ */ a4("option", { value: "owner", children: "by owner" }),
         /* @__PURE__ */ a4("option", { value: "node", children: "by node" }),
         /* @__PURE__ */ a4("option", { value: "none", children: "ungrouped" })
       ] }),
-      /* @__PURE__ */ a4("select", { "aria-label": "Sort by", value: f5.sort, onChange: (e4) => move({ sort: e4.currentTarget.value }), children: [
+      /* @__PURE__ */ a4("select", { "aria-label": "Sort by", value: sorting.value, onChange: (e4) => move({ sort: e4.currentTarget.value }), children: [
         /* @__PURE__ */ a4("option", { value: "changes", children: "most changes" }),
         /* @__PURE__ */ a4("option", { value: "trouble", children: "trouble first" }),
         /* @__PURE__ */ a4("option", { value: "name", children: "by name" })
@@ -3263,16 +3318,16 @@ function Rows() {
   return /* @__PURE__ */ a4("div", { role: "treegrid", class: "rows", "aria-label": "Objects", "aria-rowcount": answer?.total ?? -1, style: { height: `${all3.length * row}px` }, onKeyDown: keys, children: all3.slice(from, to).map((l4, i4) => /* @__PURE__ */ a4(Row, { lane: l4, index: from + i4 }, l4.id)) });
 }
 function Row({ lane, index }) {
-  const chosen2 = lane.uid === chosenUid.value, now2 = cursor.value ?? whole2.value?.to ?? 0, state2 = stateAt(stateBars(states.answer.value).get(lane.id), now2);
+  const chosen3 = lane.uid === chosenUid.value, now2 = cursor.value ?? whole2.value?.to ?? 0, state2 = stateAt(stateBars(states.answer.value).get(lane.id), now2);
   const life2 = lives.value.get(lane.id), name = lane.name, split = name.length > 16 ? name.length - 9 : name.length;
   return /* @__PURE__ */ a4(
     "div",
     {
       role: "row",
-      class: `row${chosen2 ? " chosen" : ""}${lane.trouble ? " trouble" : ""}`,
+      class: `row${chosen3 ? " chosen" : ""}${lane.trouble ? " trouble" : ""}`,
       "aria-rowindex": index + 1,
       "aria-level": lane.depth + 1,
-      "aria-selected": chosen2,
+      "aria-selected": chosen3,
       tabIndex: index === active.value ? 0 : -1,
       "data-index": index,
       "data-lane": lane.id,
@@ -4058,7 +4113,7 @@ x2(() => {
 var panels = [["now", "Overview"], ["object", "Object"], ["changes", "Changes"], ["compare", "Compare"], ["session", "Session"]];
 function Page() {
   useKeys();
-  const panel2 = focus.value.panel, small = useSignal("panel");
+  const shows = panel.value, small = useSignal("panel");
   return /* @__PURE__ */ a4($, { children: [
     /* @__PURE__ */ a4(Bar, { help: () => {
       helping.value = true;
@@ -4076,8 +4131,8 @@ function Page() {
     /* @__PURE__ */ a4("main", { class: `views small-${small.value}`, children: [
       /* @__PURE__ */ a4(Lanes, {}),
       /* @__PURE__ */ a4("section", { class: "panel", "aria-label": "The instant", children: [
-        /* @__PURE__ */ a4("nav", { class: "tabs", "aria-label": "Panels", children: panels.map(([p5, text]) => /* @__PURE__ */ a4("button", { type: "button", "aria-current": panel2 === p5 ? "page" : void 0, onClick: () => move({ panel: p5 }), children: text }, p5)) }),
-        /* @__PURE__ */ a4("div", { class: "panel-body", tabIndex: 0, role: "region", "aria-label": panels.find(([p5]) => p5 === panel2)?.[1], children: panel2 === "object" ? /* @__PURE__ */ a4(Inspector, {}) : panel2 === "changes" ? /* @__PURE__ */ a4(ChangeList, {}) : panel2 === "compare" ? /* @__PURE__ */ a4(Comparing, {}) : panel2 === "session" ? /* @__PURE__ */ a4(Sessions, {}) : /* @__PURE__ */ a4(Now, {}) })
+        /* @__PURE__ */ a4("nav", { class: "tabs", "aria-label": "Panels", children: panels.map(([p5, text]) => /* @__PURE__ */ a4("button", { type: "button", "aria-current": shows === p5 ? "page" : void 0, onClick: () => move({ panel: p5 }), children: text }, p5)) }),
+        /* @__PURE__ */ a4("div", { class: "panel-body", tabIndex: 0, role: "region", "aria-label": panels.find(([p5]) => p5 === shows)?.[1], children: shows === "object" ? /* @__PURE__ */ a4(Inspector, {}) : shows === "changes" ? /* @__PURE__ */ a4(ChangeList, {}) : shows === "compare" ? /* @__PURE__ */ a4(Comparing, {}) : shows === "session" ? /* @__PURE__ */ a4(Sessions, {}) : /* @__PURE__ */ a4(Now, {}) })
       ] })
     ] }),
     /* @__PURE__ */ a4(Help, {}),

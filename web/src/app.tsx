@@ -4,8 +4,8 @@ import { useSignal } from "@preact/signals";
 import { count } from "./clock";
 import { admit, admitted, again, locked, setToken } from "./api";
 import { Bar, Filters } from "./bar";
-import { gliding, meta, whole } from "./data";
-import { cluster, focus, move, taken, type Focus } from "./focus";
+import { gliding, meta, panel, whole } from "./data";
+import { cluster, move, taken, type Focus } from "./focus";
 import { Help, helping, Spoken, useKeys } from "./keys";
 import { Lanes } from "./lanes";
 import { follow } from "./live";
@@ -22,7 +22,7 @@ const panels: [Focus["panel"], string][] = [["now", "Overview"], ["object", "Obj
 
 function Page() {
   useKeys();
-  const panel = focus.value.panel, small = useSignal<"panel" | "lanes">("panel");
+  const shows = panel.value, small = useSignal<"panel" | "lanes">("panel");
   return (
     <>
       <Bar help={() => { helping.value = true; }} />
@@ -32,8 +32,8 @@ function Page() {
       <main class={`views small-${small.value}`}>
         <Lanes />
         <section class="panel" aria-label="The instant">
-          <nav class="tabs" aria-label="Panels">{panels.map(([p, text]) => <button type="button" key={p} aria-current={panel === p ? "page" : undefined} onClick={() => move({ panel: p })}>{text}</button>)}</nav>
-          <div class="panel-body" tabIndex={0} role="region" aria-label={panels.find(([p]) => p === panel)?.[1]}>{panel === "object" ? <Inspector /> : panel === "changes" ? <ChangeList /> : panel === "compare" ? <Comparing /> : panel === "session" ? <Sessions /> : <Now />}</div>
+          <nav class="tabs" aria-label="Panels">{panels.map(([p, text]) => <button type="button" key={p} aria-current={shows === p ? "page" : undefined} onClick={() => move({ panel: p })}>{text}</button>)}</nav>
+          <div class="panel-body" tabIndex={0} role="region" aria-label={panels.find(([p]) => p === shows)?.[1]}>{shows === "object" ? <Inspector /> : shows === "changes" ? <ChangeList /> : shows === "compare" ? <Comparing /> : shows === "session" ? <Sessions /> : <Now />}</div>
         </section>
       </main>
       <Help />

@@ -2,9 +2,9 @@
 import { useSignal } from "@preact/signals";
 import { away } from "./api";
 import { brief, count, full, local, span, toggleLocal, zone } from "./clock";
-import { cursor, density, live, lookAtTyped, meta, now, shown, walk, whole } from "./data";
+import { chosen, chosenAt, cursor, density, floats, live, lookAtTyped, meta, now, shown, walk, whole } from "./data";
 import { bars } from "./density";
-import { classes, clearFilter, enter, filter, filtered, focus, move, usual } from "./focus";
+import { classes, clearFilter, cluster, enter, filter, filtered, focus, move, usual } from "./focus";
 import { fresh, head, recording, stopped } from "./live";
 import { setTheme, theme } from "./paint";
 import { Driving } from "./sessions";
@@ -25,15 +25,15 @@ export function all(): void {
 }
 
 export function Bar({ help }: { help: () => void }) {
-  const m = meta.answer.value, f = focus.value, name = m?.clusters.find((c) => c.uid === m.cluster)?.name ?? "";
+  const m = meta.answer.value, last = floats.value, name = m?.clusters.find((c) => c.uid === m.cluster)?.name ?? "";
   return (
     <header class="bar">
       <span class="brand" title={m?.cluster}><span class="logo" aria-hidden="true">◀◀</span>{(m?.clusters.length ?? 0) > 1
-        ? <select aria-label="Cluster" value={f.cluster || m?.cluster} onChange={(e) => enter(e.currentTarget.value)}>{m?.clusters.map((c) => <option key={c.uid} value={c.uid}>{c.name || c.uid}</option>)}</select>
+        ? <select aria-label="Cluster" value={cluster.value || m?.cluster} onChange={(e) => enter(e.currentTarget.value)}>{m?.clusters.map((c) => <option key={c.uid} value={c.uid}>{c.name || c.uid}</option>)}</select>
         : <b title={name}>{name || "kuberewind"}</b>}</span>
       <Instant />
       <span class="group" role="group" aria-label="Width of the window">
-        {widths.map(([label, ms]) => <button type="button" key={label} aria-pressed={f.last === ms} onClick={() => widen(ms)}>{label}</button>)}
+        {widths.map(([label, ms]) => <button type="button" key={label} aria-pressed={last === ms} onClick={() => widen(ms)}>{label}</button>)}
         <button type="button" onClick={all} title="All of the record (0)">all</button>
         <button type="button" aria-label="Widen the window" title="Widen (−)" onClick={() => middle(1.6)}>−</button>
         <button type="button" aria-label="Narrow the window" title="Narrow (+)" onClick={() => middle(0.6)}>+</button>
@@ -54,14 +54,14 @@ export function middle(by: number): void {
 }
 
 function Instant() {
-  const f = focus.value, time = cursor.value, w = whole.value;
+  const at = chosenAt.value, time = cursor.value, w = whole.value;
   return (
-    <span class={`instant ${f.at === null ? "live" : "past"}`}>
+    <span class={`instant ${at === null ? "live" : "past"}`}>
       <button type="button" aria-label="Previous change" title="Previous change (←)" onClick={() => walk("previous")}>←</button>
-      <span class="clock" role="status" title={f.at === null ? "The end of the record" : `seq:${f.at}`}>{f.at === null ? (head.value ? <>{stopped.value ? "last commit" : "now"} <small>{full(head.value.time).slice(0, 19)} {zone(head.value.time)}</small></> : "…") : time ? <>{brief(time, 0)} <small>{zone(time)}, seq:{f.at}{w ? `, ${span(w.to - time)} before the end` : ""}</small></> : `seq:${f.at}`}</span>
-      <button type="button" aria-label="Next change" title="Next change (→)" disabled={f.at === null} onClick={() => walk("next")}>→</button>
+      <span class="clock" role="status" title={at === null ? "The end of the record" : `seq:${at}`}>{at === null ? (head.value ? <>{stopped.value ? "last commit" : "now"} <small>{full(head.value.time).slice(0, 19)} {zone(head.value.time)}</small></> : "…") : time ? <>{brief(time, 0)} <small>{zone(time)}, seq:{at}{w ? `, ${span(w.to - time)} before the end` : ""}</small></> : `seq:${at}`}</span>
+      <button type="button" aria-label="Next change" title="Next change (→)" disabled={at === null} onClick={() => walk("next")}>→</button>
       <GoTo />
-      {f.at === null ? null : <button type="button" class="to-now" onClick={now} title="Back to the end of the record (n)">{stopped.value ? "end" : "now"}{fresh.value > 0 ? <span class="fresh">{count(fresh.value)} new</span> : null}</button>}
+      {at === null ? null : <button type="button" class="to-now" onClick={now} title="Back to the end of the record (n)">{stopped.value ? "end" : "now"}{fresh.value > 0 ? <span class="fresh">{count(fresh.value)} new</span> : null}</button>}
     </span>
   );
 }
@@ -103,7 +103,7 @@ function Badges() {
 }
 
 export function Filters() {
-  const f = focus.value.filter, m = meta.answer.value, more = useSignal(Boolean(f.label || f.manager || f.path || f.type)), beats = f.class.includes("heartbeat");
+  const f = chosen.value, m = meta.answer.value, more = useSignal(Boolean(f.label || f.manager || f.path || f.type)), beats = f.class.includes("heartbeat");
   const hidden = density.answer.value?.hidden?.heartbeat ?? 0, on = (c: string) => (f.class.length === 0 ? c !== "heartbeat" : f.class.includes(c));
   return (
     <form class={`filters${more.value ? " open" : ""}`} role="search" onSubmit={(e) => e.preventDefault()}>
@@ -123,7 +123,7 @@ export function Filters() {
 }
 
 function More() {
-  const f = focus.value.filter, field = (name: "label" | "manager" | "path", hint: string) => (
+  const f = chosen.value, field = (name: "label" | "manager" | "path", hint: string) => (
     <label>{name} <input value={f[name]} placeholder={hint} onChange={(e) => filter({ [name]: e.currentTarget.value })} /></label>
   );
   return (

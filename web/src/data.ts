@@ -156,7 +156,7 @@ effect(() => {
 });
 effect(() => { if (there.value && (stripWidth.value === 0 || come(strip)) && come(lanes) && marked()) begun.value = true; });
 
-const panel = computed(() => focus.value.panel), tab = computed(() => focus.value.tab);
+export const panel = computed(() => focus.value.panel), tab = computed(() => focus.value.tab);
 const subject = computed(() => JSON.stringify([focus.value.uid, focus.value.resource, focus.value.namespace, focus.value.name]));
 function subjectParams(): Params | null {
   const [uid, resource, namespace, name] = JSON.parse(subject.value) as string[];
@@ -213,7 +213,8 @@ export const changes = query<Changes>(() => {
 });
 
 /** These are parts of the focus: what reads them is not made anew while the window moves. */
-export const chosenUid = computed(() => focus.value.uid), grouping = computed(() => focus.value.group);
+export const chosenUid = computed(() => focus.value.uid), grouping = computed(() => focus.value.group), sorting = computed(() => focus.value.sort);
+export const chosen = computed(() => focus.value.filter), floats = computed(() => focus.value.last), chosenAt = computed(() => focus.value.at);
 const hourEnd = computed(() => (focus.value.at === null ? calm.value?.time : focus.value.time));
 
 export const hour = 3_600_000;

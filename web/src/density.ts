@@ -1,6 +1,6 @@
 // Bars of counts, stacked by class: the strip over the whole record, and the one above the lanes.
 import type { Incomplete, Strip } from "./model";
-import { clip, drawn, font, hatch, hatched, type Palette, type Scale, stretch, unhatch } from "./paint";
+import { clip, drawn, font, hatch, hatched, type Palette, type Scale, stretch, unhatch, wide } from "./paint";
 
 /** Bars are a strip's columns, as typed arrays outside of the reactive graph. */
 export type Bars = { from: number; stepMs: number; classes: string[]; counts: Float64Array[]; total: Float64Array; most: number };
@@ -79,12 +79,14 @@ export function grouped(all: Incomplete[]): Group[] {
   return [...found.values()];
 }
 
+const labels = font(10, 600);
+
 function label(c: CanvasRenderingContext2D, g: Group, x: number, w: number, y: number, p: Palette): void {
   if (w < 34) return;
-  c.font = font(10, 600);
-  const text = clip(c, [told[g.one.kind] ?? g.one.kind, g.streams.length > 1 ? `of ${g.streams.length} resources` : (g.streams[0] ?? "")].filter(Boolean).join(" "), w - 8);
+  c.font = labels;
+  const text = clip(c, [told[g.one.kind] ?? g.one.kind, g.streams.length > 1 ? `of ${g.streams.length} resources` : (g.streams[0] ?? "")].filter(Boolean).join(" "), w - 8, labels);
   if (!text) return;
-  const width = c.measureText(text).width;
+  const width = wide(c, text, labels);
   c.fillStyle = p.paper;
   c.globalAlpha = 0.8;
   c.fillRect(x + 2, y + 2, width + 4, 13);

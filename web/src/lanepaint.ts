@@ -1,7 +1,7 @@
 // Lanes on the canvas: life, state, marks. Everything is drawn from typed arrays, and only what is on the screen.
 import { compact } from "./clock";
 import type { Incomplete, Lane, States, Ticks } from "./model";
-import { clip, drawn, font, hatch, hatched, type Palette, type Scale, stretch, unhatch } from "./paint";
+import { clip, drawn, font, hatch, hatched, type Palette, type Scale, stamp, stretch, unhatch, wide } from "./paint";
 
 export const row = 26;
 
@@ -95,12 +95,14 @@ function states(c: CanvasRenderingContext2D, lane: Lane, b: Bars | undefined, m:
   }
 }
 
+const captions = font(10.5), numbers = font(10, 700);
+
 /** caption writes where no mark is: a text under marks cannot be read. */
 function caption(c: CanvasRenderingContext2D, text: string, from: number, to: number, y: number, m: Marks | undefined, s: Scene): void {
   if (!text || to - from < 40) return;
-  c.font = font(10.5);
+  c.font = captions;
   c.textBaseline = "middle";
-  const fits = clip(c, text, to - from - 10), width = c.measureText(fits).width;
+  const fits = clip(c, text, to - from - 10, captions), width = wide(c, fits, captions);
   let x = Math.max(from, 0) + 5;
   for (let i = 0; m && i < m.time.length; i++) {
     const at = s.scale.x(m.time[i] ?? 0);
@@ -149,25 +151,32 @@ function ticks(c: CanvasRenderingContext2D, lane: Lane, m: Marks, y: number, s: 
 
 /** pill is a merged mark with its number: nothing is merged without one. */
 function pill(c: CanvasRenderingContext2D, x: number, y: number, n: number, color: string, p: Palette): void {
-  c.font = font(10, 700);
-  const text = compact(n), w = Math.max(14, c.measureText(text).width + 6);
-  c.fillStyle = p.paper;
-  c.beginPath();
-  c.roundRect(x - w / 2 - 1, y + 4, w + 2, row - 9, 5);
-  c.fill();
-  c.fillStyle = color;
-  c.beginPath();
-  c.roundRect(x - w / 2, y + 5, w, row - 11, 4);
-  c.fill();
-  c.fillStyle = p.paper;
-  c.textBaseline = "middle";
-  c.textAlign = "center";
-  c.fillText(text, x, y + row / 2);
-  c.textAlign = "left";
+  c.font = numbers;
+  const text = compact(n), w = Math.ceil(Math.max(14, wide(c, text, numbers) + 6));
+  stamp(c, `${text} ${color}`, x, y + 4, w + 2, row - 9, p, (s) => {
+    s.fillStyle = p.paper;
+    s.beginPath();
+    s.roundRect(0, 0, w + 2, row - 9, 5);
+    s.fill();
+    s.fillStyle = color;
+    s.beginPath();
+    s.roundRect(1, 1, w, row - 11, 4);
+    s.fill();
+    s.fillStyle = p.paper;
+    s.font = numbers;
+    s.textBaseline = "middle";
+    s.textAlign = "center";
+    s.fillText(text, w / 2 + 1, row / 2 - 4);
+  });
 }
 
 /** shape tells the classes apart without colour: added is a triangle, deleted a cross, an Event a diamond, a status a small bar. */
 function shape(c: CanvasRenderingContext2D, x: number, y: number, kind: string, color: string, p: Palette): void {
+  const w = 14, h = 20;
+  stamp(c, `${kind} ${color}`, x, y - h / 2, w, h, p, (s) => { shapeAt(s, w / 2, h / 2, kind, color, p); });
+}
+
+function shapeAt(c: OffscreenCanvasRenderingContext2D, x: number, y: number, kind: string, color: string, p: Palette): void {
   c.beginPath();
   switch (kind) {
     case "added": c.moveTo(x - 5, y + 5); c.lineTo(x, y - 6); c.lineTo(x + 5, y + 5); break;
@@ -184,7 +193,7 @@ function shape(c: CanvasRenderingContext2D, x: number, y: number, kind: string, 
   c.fill();
 }
 
-function cross(c: CanvasRenderingContext2D, x: number, y: number, color: string, p: Palette): void {
+function cross(c: OffscreenCanvasRenderingContext2D, x: number, y: number, color: string, p: Palette): void {
   c.moveTo(x - 4, y - 5); c.lineTo(x + 4, y + 5); c.moveTo(x + 4, y - 5); c.lineTo(x - 4, y + 5);
   c.lineWidth = 5;
   c.strokeStyle = p.paper;

@@ -2,9 +2,9 @@
 import { computed, effect, signal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { changeOfOffset, count, full, span, zone } from "./clock";
-import { chosenUid, cursor, density, grouping, lanes, lanesWidth, live, look, lookAt, of, page, pages, scrub, shown, states, ticks, visible, whole } from "./data";
+import { chosenUid, cursor, density, grouping, lanes, lanesWidth, live, look, lookAt, of, page, pages, scrub, shown, sorting, states, ticks, visible, whole } from "./data";
 import { at, bars, older, paintBars, paintIncomplete } from "./density";
-import { filter, focus, move } from "./focus";
+import { filter, move } from "./focus";
 import { covers, marks, nearest, paintLanes, row, stateAt, stateBars } from "./lanepaint";
 import type { Incomplete, Lane } from "./model";
 import { font, frame, palette, Scale, size } from "./paint";
@@ -44,7 +44,7 @@ function paint(canvas: HTMLCanvasElement): void {
   const end = whole.value?.to ?? s.to;
   paintLanes(c, {
     lanes: list.value, first: first.value, last: last.value, top: top.value, scale: s, ticks: ticks.answer.value, states: states.answer.value,
-    incomplete: ofLanes(), end, active: focus.value.uid, p,
+    incomplete: ofLanes(), end, active: chosenUid.value, p,
   });
   const time = scrub.value ?? cursor.value;
   if (time !== null && time >= s.from && time <= s.to) paintCursor(c, s.x(time), 0, tall.value, p);
@@ -110,9 +110,14 @@ export function Lanes() {
         {answer && answer.total === 0 ? <p class="empty">No object changed in this window{live.value ? " so far" : ""}, by this filter. Widen the window with −, or press 0 for all of the record.</p> : null}
         {lanes.failed.value ? <p class="error">{lanes.failed.value}</p> : null}
       </div>
-      <p class="read" aria-hidden="true">{hover.value || hint()}</p>
+      <Reading />
     </section>
   );
+}
+
+/** Reading is a part of its own: it changes with each move of the window. */
+function Reading() {
+  return <p class="read" aria-hidden="true">{hover.value || hint()}</p>;
 }
 
 /** Left counts what is no lane: objects that say nothing alone, such as Events. A click on one makes lanes of them. */
@@ -128,15 +133,15 @@ const hint = () => {
 };
 
 function Order() {
-  const f = focus.value, total = lanes.answer.value?.total;
+  const total = lanes.answer.value?.total;
   return (
     <div class="order">
       <strong>{total === undefined ? "…" : count(total)} {total === 1 ? "object" : "objects"}</strong>
       <span class="choices">
-        <select aria-label="Group by" value={f.group} onChange={(e) => move({ group: e.currentTarget.value })}>
+        <select aria-label="Group by" value={grouping.value} onChange={(e) => move({ group: e.currentTarget.value })}>
           <option value="owner">by owner</option><option value="node">by node</option><option value="none">ungrouped</option>
         </select>
-        <select aria-label="Sort by" value={f.sort} onChange={(e) => move({ sort: e.currentTarget.value })}>
+        <select aria-label="Sort by" value={sorting.value} onChange={(e) => move({ sort: e.currentTarget.value })}>
           <option value="changes">most changes</option><option value="trouble">trouble first</option><option value="name">by name</option>
         </select>
       </span>

@@ -57,26 +57,71 @@ export function size(canvas: HTMLCanvasElement, width: number, height: number): 
 
 export const font = (px: number, weight = 400) => `${weight} ${px}px system-ui, sans-serif`;
 
+/** What is drawn often is drawn once, and copied: without a GPU, slanted and round edges take most of a frame. It is of one theme and one resolution. */
+let stamps = new Map<string, ImageBitmap>(), hatching: CanvasPattern | null = null, stampsOf: Palette | null = null, stampsAt = 0;
+const mostStamps = 2000;
+
+function renew(p: Palette, ratio: number): void {
+  if (stampsOf === p && stampsAt === ratio && stamps.size < mostStamps) return;
+  [stamps, hatching, stampsOf, stampsAt] = [new Map(), null, p, ratio];
+}
+
+function drawnOnce(width: number, height: number, ratio: number, draw: (c: OffscreenCanvasRenderingContext2D) => void): ImageBitmap {
+  const canvas = new OffscreenCanvas(Math.ceil(width * ratio), Math.ceil(height * ratio)), c = canvas.getContext("2d") as OffscreenCanvasRenderingContext2D;
+  c.scale(ratio, ratio);
+  draw(c);
+  return canvas.transferToImageBitmap();
+}
+
+/** stamp copies a small drawing of a size, whose middle is at x. What is drawn under a key is the same for each palette. */
+export function stamp(c: CanvasRenderingContext2D, key: string, x: number, y: number, width: number, height: number, p: Palette, draw: (c: OffscreenCanvasRenderingContext2D) => void): void {
+  const ratio = devicePixelRatio || 1;
+  renew(p, ratio);
+  let image = stamps.get(key);
+  if (!image) stamps.set(key, (image = drawnOnce(width, height, ratio, draw)));
+  const whole = (at: number) => Math.round(at * ratio) / ratio; // An image between two pixels is blurred.
+  c.drawImage(image, whole(x - width / 2), whole(y), image.width / ratio, image.height / ratio);
+}
+
+/** Lines of the hatching are so many pixels apart. */
+const hatchStep = 7;
+
 /** hatch draws what is not known. Before the record begins there is nothing to hatch: that is empty, with its edge. */
 export function hatch(c: CanvasRenderingContext2D, x: number, y: number, w: number, h: number, p: Palette): void {
-  const width = Math.max(w, 2);
-  c.save();
-  c.beginPath();
-  c.rect(x, y, width, h);
-  c.clip();
-  c.globalAlpha = 0.18;
-  c.fillStyle = p.hatch;
-  c.fillRect(x, y, width, h);
-  c.globalAlpha = 0.75;
-  c.strokeStyle = p.hatch;
-  c.lineWidth = 1;
-  c.beginPath();
-  for (let at = x - h - ((x - h) % 7); at < x + width; at += 7) {
-    c.moveTo(at, y + h);
-    c.lineTo(at + h, y);
+  const ratio = devicePixelRatio || 1;
+  renew(p, ratio);
+  if (!hatching) {
+    const tile = drawnOnce(hatchStep, hatchStep, ratio, (t) => {
+      t.globalAlpha = 0.18;
+      t.fillStyle = p.hatch;
+      t.fillRect(0, 0, hatchStep, hatchStep);
+      t.globalAlpha = 0.75;
+      t.strokeStyle = p.hatch;
+      t.beginPath();
+      for (let at = 0; at <= 2 * hatchStep; at += hatchStep) {
+        t.moveTo(at - 2 * hatchStep, 2 * hatchStep);
+        t.lineTo(at + hatchStep, -hatchStep);
+      }
+      t.stroke();
+    });
+    hatching = c.createPattern(tile, "repeat") as CanvasPattern;
+    hatching.setTransform(new DOMMatrix().scale(hatchStep / tile.width, hatchStep / tile.height));
   }
-  c.stroke();
-  c.restore();
+  c.fillStyle = hatching;
+  c.fillRect(x, y, Math.max(w, 2), h);
+}
+
+const widths = new Map<string, number>();
+
+/** wide is how wide a text is in a font, which the canvas has. */
+export function wide(c: CanvasRenderingContext2D | OffscreenCanvasRenderingContext2D, text: string, of: string): number {
+  const key = of + text;
+  let known = widths.get(key);
+  if (known === undefined) {
+    if (widths.size > 10 * mostStamps) widths.clear();
+    widths.set(key, (known = c.measureText(text).width));
+  }
+  return known;
 }
 
 /** stretch gives where a stretch that is not complete lies in pixels, or null outside of the window. One that ends where the window begins is outside. */
@@ -87,11 +132,11 @@ export function stretch(i: Incomplete, s: Scale): { x: number; w: number } | nul
   return { x: from, w: Math.max(2, to - from) };
 }
 
-/** clip shortens a text to a width. */
-export function clip(c: CanvasRenderingContext2D, text: string, width: number): string {
-  if (c.measureText(text).width <= width) return text;
+/** clip shortens a text to a width in a font, which the canvas has. */
+export function clip(c: CanvasRenderingContext2D, text: string, width: number, of: string): string {
+  if (wide(c, text, of) <= width) return text;
   let n = text.length;
-  while (n > 1 && c.measureText(text.slice(0, n) + "…").width > width) n = Math.floor(n * 0.9);
+  while (n > 1 && wide(c, text.slice(0, n) + "…", of) > width) n = Math.floor(n * 0.9);
   return n > 1 ? text.slice(0, n) + "…" : "";
 }
 
