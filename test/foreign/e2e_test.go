@@ -42,7 +42,7 @@ func (r *report) leftOut() string {
 	var names []string
 	for name, e := range r.expected {
 		if spec, isSpec := strings.CutPrefix(name, "e2e "); isSpec && e.verdict == inapplying {
-			names = append(names, regexp.QuoteMeta(spec))
+			names = append(names, strings.ReplaceAll(regexp.QuoteMeta(spec), " ", `( \[[^\]]*\])* `)) // with its labels
 		}
 	}
 	return cmp.Or(strings.Join(names, "|"), "^$")
