@@ -119,7 +119,7 @@ func countAhead(ctx context.Context, url string) error {
 	return nil
 }
 
-// isLocked reports whether somebody had the table of counts, such as autovacuum. A recorder tries again, too.
+// isLocked reports whether another session had the table of counts, such as autovacuum. A recorder tries again, too.
 func isLocked(err error) bool {
 	var refusal *pgconn.PgError
 	return errors.As(err, &refusal) && refusal.Code == pgerrcode.LockNotAvailable

@@ -61,8 +61,9 @@ type LifeQuery struct {
 	LiveAt    int64 // those that are live at this seq
 	// BornBy leaves out lives that began after this seq. EndedAfter, if set, leaves out lives that ended by that seq.
 	BornBy, EndedAfter int64
-	// MayReferTo leaves out lives that surely do not refer to an object. They have other owners or none, or they are Events that client-go has named after
-	// another object. Owners of lives that began before the first delta that is left are not known here, so these lives are not left out.
+	// MayReferTo leaves out lives that do not refer to an object. They have other owners or none, or they are Events whose name says another object. Such a
+	// name is client-go's form, and other programs are expected not to use it otherwise. Owners of lives that began before the first delta that is left are
+	// not known here, so these lives are not left out.
 	MayReferTo *Life
 
 	ownersSince int64 // the first seq from which lives tell their owners

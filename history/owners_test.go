@@ -81,7 +81,7 @@ func TestAdoptionsAreFoundByTheirIndex(t *testing.T) {
 	require.Equal(t, 1, count)
 }
 
-func TestLivesThatSurelyDoNotReferToAnObjectAreLeftOut(t *testing.T) {
+func TestLivesThatDoNotReferToAnObjectAreLeftOut(t *testing.T) {
 	b := newBook(t, 2)
 	b.commit(b.set(0, "a", "old", "1"), b.set(0, "a", "web", "1"))
 	b.now = b.now.AddDate(0, 0, 1)

@@ -154,7 +154,7 @@ func TestAnEtcdThatOvertakesItselfUnderItsAPIServerIsNotBelieved(t *testing.T) {
 	r.undone = r.create(secrets, template(secrets, "default", "undone")).GetResourceVersion()
 	r.awaitLines(t, []string{r.undone}, `SELECT resource_version FROM kuberewind.deltas WHERE name = 'undone'`)
 	require.NoError(t, r.plane.Etcd.RestoreData(t.Context(), r.saved))
-	restored := time.Now() // Until now, etcd may have served more of the old history: a renewed Lease.
+	restored := time.Now() // Until it was stopped, etcd may have served more of the old history: a renewed Lease.
 	r.createAgain(configMaps, "hidden")
 	last, err := strconv.ParseInt(r.undone, 10, 64)
 	require.NoError(t, err)

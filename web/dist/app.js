@@ -1733,8 +1733,8 @@ var changes = query(() => {
 var chosenUid = O(() => focus.value.uid);
 var grouping = O(() => focus.value.group);
 var sorting = O(() => focus.value.sort);
-var chosen2 = O(() => focus.value.filter);
-var floats2 = O(() => focus.value.last);
+var filtering = O(() => focus.value.filter);
+var lastWidth = O(() => focus.value.last);
 var chosenAt = O(() => focus.value.at);
 var hourEnd = O(() => focus.value.at === null ? calm.value?.time : focus.value.time);
 var hour = 36e5;
@@ -1752,8 +1752,8 @@ var recentCount = query(() => {
   return h5 && panel.value === "now" && begun2.value ? { shape: "strip", params: { ...filterParams(), from: h5.from, to: h5.to, bars: 60 }, mark: "", aside: true, ...slices } : null;
 });
 var recentClasses = () => {
-  const chosen3 = JSON.parse(filters.value)[0].class;
-  return chosen3.length > 0 ? chosen3 : ["change", "added", "deleted"];
+  const chosen2 = JSON.parse(filters.value)[0].class;
+  return chosen2.length > 0 ? chosen2 : ["change", "added", "deleted"];
 };
 var trouble = query(() => {
   const seq = troubled.value;
@@ -1981,7 +1981,7 @@ function renew(p5, ratio) {
   [stamps, hatching, stampsOf, stampsAt] = [/* @__PURE__ */ new Map(), null, p5, ratio];
 }
 function drawnOnce(width2, height2, ratio, draw) {
-  const canvas = new OffscreenCanvas(Math.ceil(width2 * ratio), Math.ceil(height2 * ratio)), c4 = canvas.getContext("2d");
+  const canvas = new OffscreenCanvas(width2, height2), c4 = canvas.getContext("2d");
   c4.scale(ratio, ratio);
   draw(c4);
   return canvas.transferToImageBitmap();
@@ -1990,7 +1990,7 @@ function stamp(c4, key, x3, y5, width2, height2, p5, draw) {
   const ratio = devicePixelRatio || 1;
   renew(p5, ratio);
   let image = stamps.get(key);
-  if (!image) stamps.set(key, image = drawnOnce(width2, height2, ratio, draw));
+  if (!image) stamps.set(key, image = drawnOnce(Math.ceil(width2 * ratio), Math.ceil(height2 * ratio), ratio, draw));
   const whole3 = (at2) => Math.round(at2 * ratio) / ratio;
   c4.drawImage(image, whole3(x3 - width2 / 2), whole3(y5), image.width / ratio, image.height / ratio);
 }
@@ -1999,21 +1999,22 @@ function hatch(c4, x3, y5, w5, h5, p5) {
   const ratio = devicePixelRatio || 1;
   renew(p5, ratio);
   if (!hatching) {
-    const tile = drawnOnce(hatchStep, hatchStep, ratio, (t4) => {
+    const pixels = Math.round(hatchStep * ratio), step2 = pixels / ratio;
+    const tile = drawnOnce(pixels, pixels, ratio, (t4) => {
       t4.globalAlpha = 0.18;
       t4.fillStyle = p5.hatch;
-      t4.fillRect(0, 0, hatchStep, hatchStep);
+      t4.fillRect(0, 0, step2, step2);
       t4.globalAlpha = 0.75;
       t4.strokeStyle = p5.hatch;
       t4.beginPath();
-      for (let at2 = 0; at2 <= 2 * hatchStep; at2 += hatchStep) {
-        t4.moveTo(at2 - 2 * hatchStep, 2 * hatchStep);
-        t4.lineTo(at2 + hatchStep, -hatchStep);
+      for (let at2 = 0; at2 <= 2 * step2; at2 += step2) {
+        t4.moveTo(at2 - 2 * step2, 2 * step2);
+        t4.lineTo(at2 + step2, -step2);
       }
       t4.stroke();
     });
     hatching = c4.createPattern(tile, "repeat");
-    hatching.setTransform(new DOMMatrix().scale(hatchStep / tile.width, hatchStep / tile.height));
+    hatching.setTransform(new DOMMatrix().scale(1 / ratio));
   }
   c4.fillStyle = hatching;
   c4.fillRect(x3, y5, Math.max(w5, 2), h5);
@@ -2762,7 +2763,7 @@ function all2() {
   if (w5) move({ last: null, from: w5.from, to: w5.to + 1 });
 }
 function Bar({ help }) {
-  const m5 = meta.answer.value, last2 = floats2.value, name = m5?.clusters.find((c4) => c4.uid === m5.cluster)?.name ?? "";
+  const m5 = meta.answer.value, last2 = lastWidth.value, name = m5?.clusters.find((c4) => c4.uid === m5.cluster)?.name ?? "";
   return /* @__PURE__ */ a4("header", { class: "bar", children: [
     /* @__PURE__ */ a4("span", { class: "brand", title: m5?.cluster, children: [
       /* @__PURE__ */ a4("span", { class: "logo", "aria-hidden": "true", children: "◀◀" }),
@@ -2876,7 +2877,7 @@ function Badges() {
   ] });
 }
 function Filters() {
-  const f5 = chosen2.value, m5 = meta.answer.value, more = useSignal(Boolean(f5.label || f5.manager || f5.path || f5.type)), beats = f5.class.includes("heartbeat");
+  const f5 = filtering.value, m5 = meta.answer.value, more = useSignal(Boolean(f5.label || f5.manager || f5.path || f5.type)), beats = f5.class.includes("heartbeat");
   const hidden = density.answer.value?.hidden?.heartbeat ?? 0, on = (c4) => f5.class.length === 0 ? c4 !== "heartbeat" : f5.class.includes(c4);
   return /* @__PURE__ */ a4("form", { class: `filters${more.value ? " open" : ""}`, role: "search", onSubmit: (e4) => e4.preventDefault(), children: [
     /* @__PURE__ */ a4("input", { id: "search", type: "search", placeholder: "name  ( / )", "aria-label": "Name of objects", value: f5.name, onInput: (e4) => filter({ name: e4.currentTarget.value }, "glide") }),
@@ -2895,7 +2896,7 @@ function Filters() {
   ] });
 }
 function More() {
-  const f5 = chosen2.value, field = (name, hint2) => /* @__PURE__ */ a4("label", { children: [
+  const f5 = filtering.value, field = (name, hint2) => /* @__PURE__ */ a4("label", { children: [
     name,
     " ",
     /* @__PURE__ */ a4("input", { value: f5[name], placeholder: hint2, onChange: (e4) => filter({ [name]: e4.currentTarget.value }) })
@@ -2915,17 +2916,17 @@ function toggle(c4) {
   const ordered = classes.filter((x3) => now2.includes(x3)), plain = ordered.length === usual.length && !ordered.includes("heartbeat");
   filter({ class: plain || ordered.length === 0 ? [] : ordered });
 }
-function Several({ label: label2, all: none2, options, chosen: chosen3, set: set2 }) {
+function Several({ label: label2, all: none2, options, chosen: chosen2, set: set2 }) {
   return /* @__PURE__ */ a4("span", { class: "several", children: [
     /* @__PURE__ */ a4("select", { "aria-label": `Add a ${label2}`, value: "", onChange: (e4) => {
       const v4 = e4.currentTarget.value;
       e4.currentTarget.value = "";
-      if (v4) set2([...chosen3, v4]);
+      if (v4) set2([...chosen2, v4]);
     }, children: [
-      /* @__PURE__ */ a4("option", { value: "", children: chosen3.length === 0 ? none2 : `+ ${label2}` }),
-      options.filter(([v4]) => !chosen3.includes(v4)).map(([v4, text]) => /* @__PURE__ */ a4("option", { value: v4, children: text }, v4))
+      /* @__PURE__ */ a4("option", { value: "", children: chosen2.length === 0 ? none2 : `+ ${label2}` }),
+      options.filter(([v4]) => !chosen2.includes(v4)).map(([v4, text]) => /* @__PURE__ */ a4("option", { value: v4, children: text }, v4))
     ] }),
-    chosen3.map((c4) => /* @__PURE__ */ a4("button", { type: "button", class: "chip", "aria-label": `Without ${label2} ${c4}`, onClick: () => set2(chosen3.filter((x3) => x3 !== c4)), children: [
+    chosen2.map((c4) => /* @__PURE__ */ a4("button", { type: "button", class: "chip", "aria-label": `Without ${label2} ${c4}`, onClick: () => set2(chosen2.filter((x3) => x3 !== c4)), children: [
       c4,
       " ×"
     ] }, c4))
@@ -3318,16 +3319,16 @@ function Rows() {
   return /* @__PURE__ */ a4("div", { role: "treegrid", class: "rows", "aria-label": "Objects", "aria-rowcount": answer?.total ?? -1, style: { height: `${all3.length * row}px` }, onKeyDown: keys, children: all3.slice(from, to).map((l4, i4) => /* @__PURE__ */ a4(Row, { lane: l4, index: from + i4 }, l4.id)) });
 }
 function Row({ lane, index }) {
-  const chosen3 = lane.uid === chosenUid.value, now2 = cursor.value ?? whole2.value?.to ?? 0, state2 = stateAt(stateBars(states.answer.value).get(lane.id), now2);
+  const chosen2 = lane.uid === chosenUid.value, now2 = cursor.value ?? whole2.value?.to ?? 0, state2 = stateAt(stateBars(states.answer.value).get(lane.id), now2);
   const life2 = lives.value.get(lane.id), name = lane.name, split = name.length > 16 ? name.length - 9 : name.length;
   return /* @__PURE__ */ a4(
     "div",
     {
       role: "row",
-      class: `row${chosen3 ? " chosen" : ""}${lane.trouble ? " trouble" : ""}`,
+      class: `row${chosen2 ? " chosen" : ""}${lane.trouble ? " trouble" : ""}`,
       "aria-rowindex": index + 1,
       "aria-level": lane.depth + 1,
-      "aria-selected": chosen3,
+      "aria-selected": chosen2,
       tabIndex: index === active.value ? 0 : -1,
       "data-index": index,
       "data-lane": lane.id,
@@ -3577,15 +3578,16 @@ function Near({ uid: uid2 }) {
 // src/object.tsx
 var tabs = ["change", "nearby", "yaml", "blame", "story", "versions"];
 var titles = { change: "Change", nearby: "Nearby", yaml: "YAML", blame: "Blame", story: "Story", versions: "Versions" };
+var nothing = O(() => focus.value.uid === "" && focus.value.name === "");
 function Inspector() {
-  const f5 = focus.value, o5 = object.answer.value;
-  if (!f5.uid && !f5.name) return /* @__PURE__ */ a4("p", { class: "empty", children: "Choose an object: click a lane, or press / and type its name." });
+  const shows = tab.value, o5 = object.answer.value;
+  if (nothing.value) return /* @__PURE__ */ a4("p", { class: "empty", children: "Choose an object: click a lane, or press / and type its name." });
   if (!o5) return object.failed.value ? /* @__PURE__ */ a4("p", { class: "error", children: object.failed.value }) : /* @__PURE__ */ a4("p", { class: "busy", children: "The object is folded…" });
   return /* @__PURE__ */ a4("article", { class: `object${object.busy.value ? " stale" : ""}`, children: [
     /* @__PURE__ */ a4(Head, { o: o5 }),
-    /* @__PURE__ */ a4("div", { class: "tabs", role: "tablist", "aria-label": "Of this object", children: tabs.map((t4) => /* @__PURE__ */ a4("button", { type: "button", role: "tab", id: `tab-${t4}`, "aria-controls": "tabpanel", "aria-selected": f5.tab === t4, onClick: () => move({ tab: t4 }), children: titles[t4] }, t4)) }),
-    /* @__PURE__ */ a4("div", { role: "tabpanel", id: "tabpanel", "aria-labelledby": `tab-${f5.tab}`, tabIndex: 0, children: f5.tab === "yaml" ? /* @__PURE__ */ a4(Yaml, { lines: o5.yaml ?? [] }) : f5.tab === "blame" ? /* @__PURE__ */ a4(Blamed, { uid: o5.object.uid, at: o5.delta?.seq }) : f5.tab === "story" ? /* @__PURE__ */ a4(Told, { uid: o5.object.uid }) : f5.tab === "versions" ? /* @__PURE__ */ a4(Versions, { o: o5 }) : f5.tab === "nearby" ? /* @__PURE__ */ a4(Near, { uid: o5.object.uid }) : /* @__PURE__ */ a4(Changed, { o: o5 }) }),
-    f5.tab === "change" || f5.tab === "yaml" ? /* @__PURE__ */ a4(Command, { text: o5.command }) : null
+    /* @__PURE__ */ a4("div", { class: "tabs", role: "tablist", "aria-label": "Of this object", children: tabs.map((t4) => /* @__PURE__ */ a4("button", { type: "button", role: "tab", id: `tab-${t4}`, "aria-controls": "tabpanel", "aria-selected": shows === t4, onClick: () => move({ tab: t4 }), children: titles[t4] }, t4)) }),
+    /* @__PURE__ */ a4("div", { role: "tabpanel", id: "tabpanel", "aria-labelledby": `tab-${shows}`, tabIndex: 0, children: shows === "yaml" ? /* @__PURE__ */ a4(Yaml, { lines: o5.yaml ?? [] }) : shows === "blame" ? /* @__PURE__ */ a4(Blamed, { uid: o5.object.uid, at: o5.delta?.seq }) : shows === "story" ? /* @__PURE__ */ a4(Told, { uid: o5.object.uid }) : shows === "versions" ? /* @__PURE__ */ a4(Versions, { o: o5 }) : shows === "nearby" ? /* @__PURE__ */ a4(Near, { uid: o5.object.uid }) : /* @__PURE__ */ a4(Changed, { o: o5 }) }),
+    shows === "change" || shows === "yaml" ? /* @__PURE__ */ a4(Command, { text: o5.command }) : null
   ] });
 }
 function Head({ o: o5 }) {
@@ -3866,7 +3868,7 @@ function ChangeList() {
     ] }) : null,
     changes.failed.value ? /* @__PURE__ */ a4("p", { class: "error", children: changes.failed.value }) : null,
     !answer && !changes.failed.value ? /* @__PURE__ */ a4("p", { class: "busy", children: "The changes are read…" }) : null,
-    /* @__PURE__ */ a4(Rows2, { rows, at: focus.value.at ?? void 0 }),
+    /* @__PURE__ */ a4(Rows2, { rows, at: chosenAt.value ?? void 0 }),
     answer?.next ? /* @__PURE__ */ a4("button", { type: "button", class: "more", onClick: () => {
       morePages.value++;
     }, children: "show 100 more" }) : null,
@@ -3874,8 +3876,8 @@ function ChangeList() {
   ] });
 }
 function Comparing() {
-  const f5 = focus.value, answer = compare.answer.value;
-  if (f5.base === null) return /* @__PURE__ */ a4(Section, { title: "Compare two instants", children: [
+  const from = base.value, at2 = chosenAt.value, answer = compare.answer.value;
+  if (from === null) return /* @__PURE__ */ a4(Section, { title: "Compare two instants", children: [
     /* @__PURE__ */ a4("p", { children: [
       "Go to an instant at which all was well, and press ",
       /* @__PURE__ */ a4("kbd", { children: "a" }),
@@ -3885,14 +3887,14 @@ function Comparing() {
   ] });
   return /* @__PURE__ */ a4(Section, { title: "Compare", note: /* @__PURE__ */ a4($, { children: [
     "seq:",
-    f5.base,
+    from,
     " with ",
-    f5.at === null ? "now" : `seq:${f5.at}`
+    at2 === null ? "now" : `seq:${at2}`
   ] }), children: [
     /* @__PURE__ */ a4("p", { children: [
-      /* @__PURE__ */ a4("button", { type: "button", onClick: () => f5.base !== null && look2(f5.base, null), children: [
+      /* @__PURE__ */ a4("button", { type: "button", onClick: () => look2(from, null), children: [
         "go to seq:",
-        f5.base
+        from
       ] }),
       " ",
       /* @__PURE__ */ a4("button", { type: "button", onClick: mark2, children: "compare with this instant instead" }),

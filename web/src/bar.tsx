@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { away } from "./api";
 import { brief, count, full, local, span, toggleLocal, zone } from "./clock";
-import { chosen, chosenAt, cursor, density, floats, live, lookAtTyped, meta, now, shown, walk, whole } from "./data";
+import { chosenAt, cursor, density, filtering, lastWidth, live, lookAtTyped, meta, now, shown, walk, whole } from "./data";
 import { bars } from "./density";
 import { classes, clearFilter, cluster, enter, filter, filtered, focus, move, usual } from "./focus";
 import { fresh, head, recording, stopped } from "./live";
@@ -25,7 +25,7 @@ export function all(): void {
 }
 
 export function Bar({ help }: { help: () => void }) {
-  const m = meta.answer.value, last = floats.value, name = m?.clusters.find((c) => c.uid === m.cluster)?.name ?? "";
+  const m = meta.answer.value, last = lastWidth.value, name = m?.clusters.find((c) => c.uid === m.cluster)?.name ?? "";
   return (
     <header class="bar">
       <span class="brand" title={m?.cluster}><span class="logo" aria-hidden="true">◀◀</span>{(m?.clusters.length ?? 0) > 1
@@ -103,7 +103,7 @@ function Badges() {
 }
 
 export function Filters() {
-  const f = chosen.value, m = meta.answer.value, more = useSignal(Boolean(f.label || f.manager || f.path || f.type)), beats = f.class.includes("heartbeat");
+  const f = filtering.value, m = meta.answer.value, more = useSignal(Boolean(f.label || f.manager || f.path || f.type)), beats = f.class.includes("heartbeat");
   const hidden = density.answer.value?.hidden?.heartbeat ?? 0, on = (c: string) => (f.class.length === 0 ? c !== "heartbeat" : f.class.includes(c));
   return (
     <form class={`filters${more.value ? " open" : ""}`} role="search" onSubmit={(e) => e.preventDefault()}>
@@ -123,7 +123,7 @@ export function Filters() {
 }
 
 function More() {
-  const f = chosen.value, field = (name: "label" | "manager" | "path", hint: string) => (
+  const f = filtering.value, field = (name: "label" | "manager" | "path", hint: string) => (
     <label>{name} <input value={f[name]} placeholder={hint} onChange={(e) => filter({ [name]: e.currentTarget.value })} /></label>
   );
   return (

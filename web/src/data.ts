@@ -214,7 +214,7 @@ export const changes = query<Changes>(() => {
 
 /** These are parts of the focus: what reads them is not made anew while the window moves. */
 export const chosenUid = computed(() => focus.value.uid), grouping = computed(() => focus.value.group), sorting = computed(() => focus.value.sort);
-export const chosen = computed(() => focus.value.filter), floats = computed(() => focus.value.last), chosenAt = computed(() => focus.value.at);
+export const filtering = computed(() => focus.value.filter), lastWidth = computed(() => focus.value.last), chosenAt = computed(() => focus.value.at);
 const hourEnd = computed(() => (focus.value.at === null ? calm.value?.time : focus.value.time));
 
 export const hour = 3_600_000;
@@ -241,7 +241,7 @@ export const trouble = query<Trouble>(() => {
   return { shape: "trouble", params: { cluster: cluster.value, at: `seq:${seq}` }, mark: "", aside: true, ...(past.value ? {} : { took: costs }) };
 });
 
-const base = computed(() => focus.value.base);
+export const base = computed(() => focus.value.base);
 export const compare = query<Compare>(() => {
   if (panel.value !== "compare" || base.value === null || !head.value) return null;
   const { namespace, resource } = filterParams();

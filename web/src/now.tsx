@@ -1,6 +1,6 @@
 // The first screen: trouble now and its first change, what changed in the last hour, and whether that hour is complete.
 import { brief, count, full, span, zone } from "./clock";
-import { changes, compare, compared, cursor, density, lastHour, look, morePages, of, opened, recent, recentCount, shown, trouble, whole } from "./data";
+import { base, changes, chosenAt, compare, compared, cursor, density, lastHour, look, morePages, of, opened, recent, recentCount, shown, trouble, whole } from "./data";
 import { bars } from "./density";
 import { focus, move } from "./focus";
 import { head, recording, stopped } from "./live";
@@ -91,7 +91,7 @@ export function ChangeList() {
       {s ? <p class="faint">{full(s.from)} to {full(s.to)}, newest first.</p> : null}
       {changes.failed.value ? <p class="error">{changes.failed.value}</p> : null}
       {!answer && !changes.failed.value ? <p class="busy">The changes are read…</p> : null}
-      <Rows rows={rows} at={focus.value.at ?? undefined} />
+      <Rows rows={rows} at={chosenAt.value ?? undefined} />
       {answer?.next ? <button type="button" class="more" onClick={() => { morePages.value++; }}>show 100 more</button> : null}
       <Command text={answer?.command ?? ""} />
     </Section>
@@ -100,14 +100,14 @@ export function ChangeList() {
 
 /** Comparing shows what differs between two instants: counts, then objects, then paths. */
 export function Comparing() {
-  const f = focus.value, answer = compare.answer.value;
-  if (f.base === null) return (
+  const from = base.value, at = chosenAt.value, answer = compare.answer.value;
+  if (from === null) return (
     <Section title="Compare two instants"><p>Go to an instant at which all was well, and press <kbd>a</kbd> or this button. Then go to the instant at which it was not.</p>
       <p><button type="button" onClick={mark}>Compare with this instant</button></p></Section>
   );
   return (
-    <Section title="Compare" note={<>seq:{f.base} with {f.at === null ? "now" : `seq:${f.at}`}</>}>
-      <p><button type="button" onClick={() => f.base !== null && look(f.base, null)}>go to seq:{f.base}</button> <button type="button" onClick={mark}>compare with this instant instead</button> <button type="button" onClick={() => move({ base: null })}>end</button></p>
+    <Section title="Compare" note={<>seq:{from} with {at === null ? "now" : `seq:${at}`}</>}>
+      <p><button type="button" onClick={() => look(from, null)}>go to seq:{from}</button> <button type="button" onClick={mark}>compare with this instant instead</button> <button type="button" onClick={() => move({ base: null })}>end</button></p>
       {compare.failed.value ? <p class="error">{compare.failed.value}</p> : null}
       {!answer && !compare.failed.value ? <p class="busy">Both instants are compared…</p> : null}
       {answer?.counts ? <p class="sums"><span class="added">+{count(answer.counts.added)} added</span><span class="removed">−{count(answer.counts.removed)} removed</span><span>~{count(answer.counts.changed)} changed</span><span class="faint">{count(answer.counts.noise)} differ only in noise</span></p> : null}

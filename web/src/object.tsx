@@ -1,7 +1,7 @@
 // The inspector: one object at one instant. What changed and who wrote it, the YAML, Events, owners and owned, versions.
-import { useSignal } from "@preact/signals";
+import { computed, useSignal } from "@preact/signals";
 import { count, full, span } from "./clock";
-import { cursor, live, look, morePages, object, versions, walk } from "./data";
+import { cursor, live, look, morePages, object, tab, versions, walk } from "./data";
 import { focus, move } from "./focus";
 import type { Change, Line, ObjectAnswer, Row } from "./model";
 import { Blamed, Near, Told } from "./tales";
@@ -10,20 +10,22 @@ import { Class, Command, Diff, Holes, Link, Section, When, Writer } from "./part
 export const tabs = ["change", "nearby", "yaml", "blame", "story", "versions"] as const;
 const titles = { change: "Change", nearby: "Nearby", yaml: "YAML", blame: "Blame", story: "Story", versions: "Versions" };
 
+const nothing = computed(() => focus.value.uid === "" && focus.value.name === "");
+
 export function Inspector() {
-  const f = focus.value, o = object.answer.value;
-  if (!f.uid && !f.name) return <p class="empty">Choose an object: click a lane, or press / and type its name.</p>;
+  const shows = tab.value, o = object.answer.value;
+  if (nothing.value) return <p class="empty">Choose an object: click a lane, or press / and type its name.</p>;
   if (!o) return object.failed.value ? <p class="error">{object.failed.value}</p> : <p class="busy">The object is folded…</p>;
   return (
     <article class={`object${object.busy.value ? " stale" : ""}`}>
       <Head o={o} />
       <div class="tabs" role="tablist" aria-label="Of this object">
-        {tabs.map((t) => <button type="button" role="tab" key={t} id={`tab-${t}`} aria-controls="tabpanel" aria-selected={f.tab === t} onClick={() => move({ tab: t })}>{titles[t]}</button>)}
+        {tabs.map((t) => <button type="button" role="tab" key={t} id={`tab-${t}`} aria-controls="tabpanel" aria-selected={shows === t} onClick={() => move({ tab: t })}>{titles[t]}</button>)}
       </div>
-      <div role="tabpanel" id="tabpanel" aria-labelledby={`tab-${f.tab}`} tabIndex={0}>
-        {f.tab === "yaml" ? <Yaml lines={o.yaml ?? []} /> : f.tab === "blame" ? <Blamed uid={o.object.uid} at={o.delta?.seq} /> : f.tab === "story" ? <Told uid={o.object.uid} /> : f.tab === "versions" ? <Versions o={o} /> : f.tab === "nearby" ? <Near uid={o.object.uid} /> : <Changed o={o} />}
+      <div role="tabpanel" id="tabpanel" aria-labelledby={`tab-${shows}`} tabIndex={0}>
+        {shows === "yaml" ? <Yaml lines={o.yaml ?? []} /> : shows === "blame" ? <Blamed uid={o.object.uid} at={o.delta?.seq} /> : shows === "story" ? <Told uid={o.object.uid} /> : shows === "versions" ? <Versions o={o} /> : shows === "nearby" ? <Near uid={o.object.uid} /> : <Changed o={o} />}
       </div>
-      {f.tab === "change" || f.tab === "yaml" ? <Command text={o.command} /> : null}
+      {shows === "change" || shows === "yaml" ? <Command text={o.command} /> : null}
     </article>
   );
 }

@@ -57,7 +57,7 @@ export function size(canvas: HTMLCanvasElement, width: number, height: number): 
 
 export const font = (px: number, weight = 400) => `${weight} ${px}px system-ui, sans-serif`;
 
-/** What is drawn often is drawn once, and copied: without a GPU, slanted and round edges take most of a frame. It is of one theme and one resolution. */
+/** Marks are drawn once, and copied: without a GPU, slanted and round edges take most of a frame. All are of one theme and one resolution. */
 let stamps = new Map<string, ImageBitmap>(), hatching: CanvasPattern | null = null, stampsOf: Palette | null = null, stampsAt = 0;
 const mostStamps = 2000;
 
@@ -66,24 +66,25 @@ function renew(p: Palette, ratio: number): void {
   [stamps, hatching, stampsOf, stampsAt] = [new Map(), null, p, ratio];
 }
 
+/** drawnOnce draws a picture of so many pixels of the screen. */
 function drawnOnce(width: number, height: number, ratio: number, draw: (c: OffscreenCanvasRenderingContext2D) => void): ImageBitmap {
-  const canvas = new OffscreenCanvas(Math.ceil(width * ratio), Math.ceil(height * ratio)), c = canvas.getContext("2d") as OffscreenCanvasRenderingContext2D;
+  const canvas = new OffscreenCanvas(width, height), c = canvas.getContext("2d") as OffscreenCanvasRenderingContext2D;
   c.scale(ratio, ratio);
   draw(c);
   return canvas.transferToImageBitmap();
 }
 
-/** stamp copies a small drawing of a size, whose middle is at x. What is drawn under a key is the same for each palette. */
+/** stamp copies a small drawing of a size, whose middle is at x. Within a palette and a resolution, a key names one drawing. */
 export function stamp(c: CanvasRenderingContext2D, key: string, x: number, y: number, width: number, height: number, p: Palette, draw: (c: OffscreenCanvasRenderingContext2D) => void): void {
   const ratio = devicePixelRatio || 1;
   renew(p, ratio);
   let image = stamps.get(key);
-  if (!image) stamps.set(key, (image = drawnOnce(width, height, ratio, draw)));
+  if (!image) stamps.set(key, (image = drawnOnce(Math.ceil(width * ratio), Math.ceil(height * ratio), ratio, draw)));
   const whole = (at: number) => Math.round(at * ratio) / ratio; // An image between two pixels is blurred.
   c.drawImage(image, whole(x - width / 2), whole(y), image.width / ratio, image.height / ratio);
 }
 
-/** Lines of the hatching are so many pixels apart. */
+/** Lines of the hatching are about so many pixels apart. */
 const hatchStep = 7;
 
 /** hatch draws what is not known. Before the record begins there is nothing to hatch: that is empty, with its edge. */
@@ -91,21 +92,22 @@ export function hatch(c: CanvasRenderingContext2D, x: number, y: number, w: numb
   const ratio = devicePixelRatio || 1;
   renew(p, ratio);
   if (!hatching) {
-    const tile = drawnOnce(hatchStep, hatchStep, ratio, (t) => {
+    const pixels = Math.round(hatchStep * ratio), step = pixels / ratio; // Whole pixels of the screen: else tiles do not join.
+    const tile = drawnOnce(pixels, pixels, ratio, (t) => {
       t.globalAlpha = 0.18;
       t.fillStyle = p.hatch;
-      t.fillRect(0, 0, hatchStep, hatchStep);
+      t.fillRect(0, 0, step, step);
       t.globalAlpha = 0.75;
       t.strokeStyle = p.hatch;
       t.beginPath();
-      for (let at = 0; at <= 2 * hatchStep; at += hatchStep) {
-        t.moveTo(at - 2 * hatchStep, 2 * hatchStep);
-        t.lineTo(at + hatchStep, -hatchStep);
+      for (let at = 0; at <= 2 * step; at += step) {
+        t.moveTo(at - 2 * step, 2 * step);
+        t.lineTo(at + step, -step);
       }
       t.stroke();
     });
     hatching = c.createPattern(tile, "repeat") as CanvasPattern;
-    hatching.setTransform(new DOMMatrix().scale(hatchStep / tile.width, hatchStep / tile.height));
+    hatching.setTransform(new DOMMatrix().scale(1 / ratio));
   }
   c.fillStyle = hatching;
   c.fillRect(x, y, Math.max(w, 2), h);
