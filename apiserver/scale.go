@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kuberewind/kuberewind/apiserver/internal/state"
+	"github.com/kuberewind/kuberewind/internal/printers"
 )
 
 // scaleName is the subresource by which clients read how many replicas an object wants and has, whatever its kind is.
@@ -59,6 +60,9 @@ func (c *call) asScale() {
 	s := *c.resource
 	s.Kind = autoscalingv1.SchemeGroupVersion.WithKind("Scale")
 	s.GroupVersionResource = autoscalingv1.SchemeGroupVersion.WithResource("scales")
+	if !s.typed {
+		s.GroupVersionResource = printers.CustomScales.WithVersion(autoscalingv1.SchemeGroupVersion.Version)
+	}
 	s.typed = true
 	c.resource = &s
 }

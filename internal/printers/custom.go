@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // defaultColumns are the API server's for definitions that name none.
@@ -32,10 +33,28 @@ func newCustom(definition []byte, version string) (*custom, error) {
 	if err != nil {
 		return nil, err
 	}
-	byDefault := len(columns) == 0
-	if byDefault {
-		columns = defaultColumns
+	if len(columns) > 0 {
+		return printing(columns)
 	}
+	c, err := printing(defaultColumns)
+	if err == nil {
+		c.definitions[1].Description = described["creationTimestamp"]
+	}
+	return c, err
+}
+
+// CustomScales are the Scales of custom resources. Their table has columns of its own, and no number of replicas that is 0 and was not asked for.
+var CustomScales = schema.GroupResource{Group: apiextensionsv1.GroupName, Resource: "scales"}
+
+// scaleColumns are those of getScaleColumnsForVersion in k8s.io/apiextensions-apiserver.
+var scaleColumns = []apiextensionsv1.CustomResourceColumnDefinition{
+	{Name: "Desired", Type: "integer", Description: "Number of desired replicas", JSONPath: ".spec.replicas"},
+	{Name: "Available", Type: "integer", Description: "Number of actual replicas", JSONPath: ".status.replicas"},
+	{Name: ageColumn, Type: "date", Description: described["creationTimestamp"], JSONPath: ".metadata.creationTimestamp"},
+}
+
+// printing prints by some columns.
+func printing(columns []apiextensionsv1.CustomResourceColumnDefinition) (*custom, error) {
 	c, err := tableconvertor.New(columns)
 	if err != nil {
 		return nil, err
@@ -43,9 +62,6 @@ func newCustom(definition []byte, version string) (*custom, error) {
 	empty, err := c.ConvertToTable(context.Background(), &unstructured.UnstructuredList{}, nil)
 	if err != nil {
 		return nil, err
-	}
-	if byDefault {
-		empty.ColumnDefinitions[1].Description = described["creationTimestamp"]
 	}
 	return &custom{convertor: c, definitions: empty.ColumnDefinitions}, nil
 }

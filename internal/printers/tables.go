@@ -148,6 +148,10 @@ func (t *Tables) style(resource schema.GroupResource, gvk schema.GroupVersionKin
 		return apiService{}
 	case resource == definitions:
 		return definition{}
+	case resource == CustomScales:
+		if s, err := printing(scaleColumns); err == nil {
+			return s
+		}
 	}
 	if s, ok := t.builtin.style(gvk); ok {
 		return s

@@ -71,8 +71,6 @@ func newAllowances(s *system) allowances {
 			reason: "The record has objects in one version, and the webhook of then cannot be asked. Ours refuses the others."},
 		{name: "verbs and subresources", mend: mendVerbs,
 			reason: "The past cannot be written. It has the subresources status and scale, to read. What is not on record keeps its entry without verbs."},
-		{name: "columns of the scale of a custom resource", mend: mendScale,
-			reason: "The real server describes them in other words than those of built-in kinds. Ours has one description."},
 	}}
 	for i := range a.list {
 		a.list[i].used = new(atomic.Int64)
@@ -407,20 +405,6 @@ func mendConverted(_ *system, p pair, theirs, ours *answer) bool {
 	}
 	*ours = *theirs
 	return true
-}
-
-// mendScale compares the names of the columns, and no more of them.
-func mendScale(_ *system, p pair, theirs, ours *answer) (mended bool) {
-	if !strings.HasSuffix(p.ours.path, "/scale") || !strings.Contains(p.ours.path, "/apis/example.com/") {
-		return false
-	}
-	for _, a := range []*answer{theirs, ours} {
-		columns, _ := at(a.body, "columnDefinitions").([]any)
-		for i, column := range columns {
-			columns[i], mended = at(column, "name"), true
-		}
-	}
-	return mended
 }
 
 // mendVerbs makes of the real server's discovery what ours must say.
