@@ -58,8 +58,13 @@ func (s *system) compared(t *testing.T) []kind {
 	if *resources == 0 {
 		return s.kinds
 	}
-	var kinds []kind
-	for _, name := range usual[:*resources] {
+	return s.first(t, *resources)
+}
+
+// first are the first of the usual kinds.
+func (s *system) first(t *testing.T, n int) (kinds []kind) {
+	t.Helper()
+	for _, name := range usual[:n] {
 		kinds = append(kinds, s.kind(t, name))
 	}
 	return kinds
