@@ -52,13 +52,15 @@ func NewCache(most int64) *Cache {
 	return &Cache{most: most, ctx: ctx, stop: stop, slots: map[ID]*list.Element{}, order: list.New()}
 }
 
-// Close ends the buildings, and waits for them.
+// Close ends the buildings, and waits for them. After it, nothing is built: a WebSocket may outlive its server.
 func (c *Cache) Close() {
+	c.mu.Lock()
 	c.stop()
+	c.mu.Unlock()
 	c.builds.Wait()
 }
 
-// Get gives a State that is kept, or has it built. An error is not kept.
+// Get gives a State that is kept, or has it built. An error is not kept. It is context.Canceled after Close.
 func (c *Cache) Get(ctx context.Context, id ID, build func(context.Context) (*State, error)) (*State, error) {
 	s := c.slot(id, build)
 	select {
@@ -77,6 +79,10 @@ func (c *Cache) slot(id ID, build func(context.Context) (*State, error)) *slot {
 		return e.Value.(*slot)
 	}
 	s := &slot{id: id, ready: make(chan struct{})}
+	if s.err = c.ctx.Err(); s.err != nil {
+		close(s.ready)
+		return s
+	}
 	c.slots[id] = c.order.PushFront(s)
 	c.builds.Go(func() { c.build(s, build) })
 	return s
