@@ -43,7 +43,7 @@ func newCustom(definition []byte, version string) (*custom, error) {
 	return c, err
 }
 
-// CustomScales are the Scales of custom resources. Their table has columns of its own, and no number of replicas that is 0 and was not asked for.
+// CustomScales are the Scales of custom resources. Their table has columns of its own. Where 0 replicas are desired, its cell is null.
 var CustomScales = schema.GroupResource{Group: apiextensionsv1.GroupName, Resource: "scales"}
 
 // scaleColumns are those of getScaleColumnsForVersion in k8s.io/apiextensions-apiserver.

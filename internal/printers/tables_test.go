@@ -80,7 +80,7 @@ func TestCustomResourcesHaveTheColumnsOfTheirVersion(t *testing.T) {
 	require.Equal(t, map[string]string{"Name": "a", "Size": "3"}, row(t, widgets, beta, fmt.Sprintf(object, "v1")), "as v1beta1 spelt it")
 }
 
-func TestTheScaleOfACustomResourceHasNoNumberThatWasNotAskedFor(t *testing.T) {
+func TestTheScaleOfACustomResourceHasNoCellForADesiredZero(t *testing.T) {
 	const scale = `{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"a","creationTimestamp":"2020-01-02T11:53:00Z"},"spec":{},"status":{"replicas":0}}`
 	require.Equal(t, map[string]string{"Name": "a", "Desired": "<nil>", "Available": "0", "Age": "7m"}, row(t, printers.CustomScales, "", scale))
 	require.Equal(t, "0", row(t, schema.GroupResource{Group: "autoscaling", Resource: "scales"}, "", scale)["Desired"], "one of a built-in kind has")

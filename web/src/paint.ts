@@ -116,7 +116,7 @@ export function hatch(c: CanvasRenderingContext2D, x: number, y: number, w: numb
 const widths = new Map<string, number>();
 
 /** wide is how wide a text is in a font, which the canvas has. */
-export function wide(c: CanvasRenderingContext2D | OffscreenCanvasRenderingContext2D, text: string, of: string): number {
+export function wide(c: CanvasRenderingContext2D, text: string, of: string): number {
   const key = of + text;
   let known = widths.get(key);
   if (known === undefined) {
