@@ -13,6 +13,7 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/deltafifo"
 	"github.com/kuberewind/kuberewind/internal/filter"
+	"github.com/kuberewind/kuberewind/internal/lifecycle"
 	"github.com/kuberewind/kuberewind/internal/redact"
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/sink/postgres"
@@ -136,38 +137,38 @@ func gone(rv string) deltafifo.Entry {
 func TestAStreamGoesOnWhereTheSpoolEnds(t *testing.T) {
 	for name, test := range map[string]struct {
 		entries []deltafifo.Entry
-		want    start
+		want    lifecycle.Decision
 	}{
 		"deletes may share a resource version": {[]deltafifo.Entry{
 			{Position: "4"}, gone("5"), gone("6"), gone("6"),
-		}, start{position: "5", cause: delta.CauseFirstList}},
+		}, lifecycle.Decision{Do: lifecycle.Resume, At: "5", Reason: lifecycle.Reason{Cause: delta.CauseFirstList}}},
 		"so may what is passed over": {[]deltafifo.Entry{
 			{Position: "4"}, {Source: delta.SourceWatch, Position: "5"}, {Source: delta.SourceWatch, Position: "6"}, {Source: delta.SourceWatch, Position: "6"},
-		}, start{position: "5", cause: delta.CauseFirstList}},
+		}, lifecycle.Decision{Do: lifecycle.Resume, At: "5", Reason: lifecycle.Reason{Cause: delta.CauseFirstList}}},
 		"an update is complete": {[]deltafifo.Entry{
 			{Position: "4"}, {Source: delta.SourceWatch, Delta: cache.Delta{Type: delta.Updated}, Position: "5"},
-		}, start{position: "5", cause: delta.CauseFirstList}},
+		}, lifecycle.Decision{Do: lifecycle.Resume, At: "5", Reason: lifecycle.Reason{Cause: delta.CauseFirstList}}},
 		"a watch makes no partial list whole": {[]deltafifo.Entry{
 			{Source: delta.SourceWatch, Position: "5"}, {Source: delta.SourceWatch, Position: "6"},
-		}, start{cause: delta.CauseFirstList}},
-		"a bookmark is complete": {[]deltafifo.Entry{{Source: delta.SourceWatch, Position: "5"}, {Position: "6"}}, start{position: "6", cause: delta.CauseFirstList}},
+		}, lifecycle.Decision{Do: lifecycle.List, Reason: lifecycle.Reason{Cause: delta.CauseFirstList}}},
+		"a bookmark is complete": {[]deltafifo.Entry{{Source: delta.SourceWatch, Position: "5"}, {Position: "6"}}, lifecycle.Decision{Do: lifecycle.Resume, At: "6", Reason: lifecycle.Reason{Cause: delta.CauseFirstList}}},
 		"a list that was cut": {[]deltafifo.Entry{
 			{Source: delta.SourceWatch, Position: "5"}, {Marker: &delta.Marker{Kind: delta.Interrupted, Cause: "expired"}},
 			{Source: delta.SourceRelist, Delta: cache.Delta{Type: delta.Sync}},
-		}, start{cause: "expired"}},
+		}, lifecycle.Decision{Do: lifecycle.List, Reason: lifecycle.Reason{Cause: "expired"}}},
 		"a list that is complete": {[]deltafifo.Entry{
 			{Source: delta.SourceList, Delta: cache.Delta{Type: delta.Sync}}, {Marker: &delta.Marker{Kind: delta.Replaced}, Position: "9"},
-		}, start{position: "9", cause: delta.CauseFirstList}},
+		}, lifecycle.Decision{Do: lifecycle.Resume, At: "9", Reason: lifecycle.Reason{Cause: delta.CauseFirstList}}},
 		"what was compared is no list": {[]deltafifo.Entry{
 			{Position: "5"}, {Source: delta.SourceSchema, Delta: cache.Delta{Type: delta.Sync}}, {Marker: &delta.Marker{Kind: delta.Compared}},
-		}, start{position: "5", cause: delta.CauseFirstList}},
+		}, lifecycle.Decision{Do: lifecycle.Resume, At: "5", Reason: lifecycle.Reason{Cause: delta.CauseFirstList}}},
 	} {
 		s, _ := spooledWidgets(t)
 		s.left = &leftover{}
 		for i := range test.entries {
 			s.left.take(s, &test.entries[i])
 		}
-		require.Equal(t, test.want, s.start(nil), name)
+		require.Equal(t, test.want, s.next(nil), name)
 		require.Equal(t, len(test.entries), s.left.Entries)
 	}
 }

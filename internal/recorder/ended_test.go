@@ -13,6 +13,7 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/deltafifo"
 	"github.com/kuberewind/kuberewind/internal/filter"
+	"github.com/kuberewind/kuberewind/internal/lifecycle"
 	"github.com/kuberewind/kuberewind/kube"
 )
 
@@ -42,7 +43,7 @@ func TestAnEndWaitsForWhatIsOnDiskAndHoldsNobodyUp(t *testing.T) {
 	s.pump()
 	deltas, _ := s.told(7)
 	require.Equal(t, []string{"Deleted inferred things a"}, deltas)
-	require.Equal(t, "99", st.start(nil).position)
+	require.Equal(t, "99", st.next(nil).At)
 }
 
 func TestAnEndIsGivenUpWhereTheResourceIsServedAgain(t *testing.T) {
@@ -62,12 +63,12 @@ func TestWhereAnEndWasCutTheStreamIsListedAndDoesNotGoOnFromTheEndBefore(t *test
 		r.queue, s.run, s.ended = deltafifo.New(deltafifo.Options{MaxBytes: 1}), nil, "4"
 		ctx, cancel := context.WithCancel(t.Context())
 		failed := make(chan error, 1)
-		go func() { failed <- r.end(ctx, s, nil, "9") }()
+		go func() { failed <- r.end(ctx, s, nil, endedThings, "9") }()
 		synctest.Wait() // The queue is full of the gap.
 		cancel()
 		require.Error(t, <-failed)
 		require.Empty(t, s.ended)
-		require.Equal(t, start{cause: delta.CauseNotFound}, s.start(nil))
+		require.Equal(t, lifecycle.Decision{Do: lifecycle.List, Reason: lifecycle.Reason{Cause: delta.CauseNotFound}}, s.next(nil))
 	})
 }
 
@@ -75,9 +76,9 @@ func TestWhereAnEndWasCutTheStreamIsListedAndDoesNotGoOnFromTheEndBefore(t *test
 func TestAnEndThatPrecedesTheOneBeforeIsOfAnotherHistory(t *testing.T) {
 	r, s, _ := aboutToEnd(t)
 	s.run, s.ended = nil, "4"
-	require.NoError(t, r.end(t.Context(), s, nil, "4"))
+	require.NoError(t, r.end(t.Context(), s, nil, endedThings, "4"))
 	require.Zero(t, r.queue.Stats().Entries, "it is on record")
-	require.NoError(t, r.end(t.Context(), s, nil, "2"))
+	require.NoError(t, r.end(t.Context(), s, nil, endedThings, "2"))
 	r.queue.Close()
 	entries, err := r.queue.Next(t.Context(), 10, 1<<20, 0)
 	require.NoError(t, err)
@@ -160,10 +161,10 @@ func TestWhatRecordersBeforeHadOfAResourceIsWholeIfItGoesToTheEndOfAllDefinition
 		}
 		s.pump()
 	}
-	ended := func(since string) bool {
-		ended, err := s.recorder.endedBefore(t.Context(), st, things, since)
+	earlier := func(since string) lifecycle.Earlier {
+		e, err := s.recorder.earlier(t.Context(), st, things, since)
 		require.NoError(t, err)
-		return ended
+		return e
 	}
 	s.recorder.definitions = "10"
 	require.NoError(t, definitions.Replace(nil, "10"))
@@ -171,46 +172,45 @@ func TestWhatRecordersBeforeHadOfAResourceIsWholeIfItGoesToTheEndOfAllDefinition
 	s.at = s.at.Add(time.Second)
 	require.NoError(t, fifo.Replace(nil, "15"))
 	s.pump()
-	require.False(t, ended("40"), "nothing is known of it, as where definitions are not recorded")
+	require.Equal(t, lifecycle.Partial, earlier("40"), "nothing is known of it, as where definitions are not recorded")
 	defined("u1", 11, 14)
 	require.NoError(t, definitions.Bookmark("40"))
 	s.pump()
-	require.True(t, ended("40"))
-	_, err := s.recorder.endedBefore(t.Context(), st, things, "41")
-	require.ErrorIs(t, err, errDefinedBefore, "there may have been another since")
-	st.waits.since = st.waits.since.Add(-definedPatience)
-	require.False(t, ended("41"), "the record of definitions is too far behind")
-	things.DefinitionUID = "u4"
-	_, err = s.recorder.endedBefore(t.Context(), st, things, "41")
-	require.ErrorIs(t, err, errDefinedBefore, "that was another definition's patience")
+	require.Equal(t, lifecycle.Whole, earlier("40"))
+	require.Equal(t, lifecycle.Behind, earlier("41"), "there may have been another since")
 	require.NoError(t, definitions.Interrupted("unreachable", ""))
 	s.pump()
-	_, err = s.recorder.endedBefore(t.Context(), st, things, "41")
-	require.ErrorIs(t, err, errDefinedBefore, "that may turn out to be no gap")
+	require.Equal(t, lifecycle.Behind, earlier("41"), "that may turn out to be no gap")
 	require.NoError(t, definitions.Resumed())
 	s.pump()
 	defined("u2", 41, 45)
-	require.False(t, ended("45"), "nobody has followed that one")
-	require.True(t, ended("42"), "a watch from there shows it")
+	require.Equal(t, lifecycle.Partial, earlier("45"), "nobody has followed that one")
+	require.Equal(t, lifecycle.Whole, earlier("42"), "a watch from there shows it")
 	s.recorder.definitions = "41"
-	require.False(t, ended("42"), "it was there before, and this may be any time of it")
+	require.Equal(t, lifecycle.Partial, earlier("42"), "it was there before, and this may be any time of it")
 	require.NoError(t, fifo.Replace(nil, "46"))
 	s.pump()
-	require.True(t, ended("45"))
+	require.Equal(t, lifecycle.Whole, earlier("45"))
+	things.DefinitionUID = "u4"
 	begins := served(t, "CustomResourceDefinition", "things.example.com", 47)
 	begins.Namespace, begins.UID = "", "u3"
 	require.NoError(t, definitions.Add(begins))
 	s.pump()
-	_, err = s.recorder.endedBefore(t.Context(), st, things, "46")
-	require.ErrorIs(t, err, errDefinedBefore, "there is another now, so that one has ended")
+	require.Equal(t, lifecycle.Behind, earlier("46"), "there is another now, so that one has ended")
 	ends := served(t, "CustomResourceDefinition", "things.example.com", 48)
 	ends.Namespace, ends.UID = "", "u3"
 	require.NoError(t, definitions.Delete(ends))
 	s.pump()
-	require.True(t, ended("47"))
+	require.Equal(t, lifecycle.Whole, earlier("47"))
 	s.leaveOut("customresourcedefinitions.apiextensions.k8s.io")
-	require.False(t, ended("45"), "some may not be on record")
-	s.leaveOut("")
-	st.left = &leftover{}
-	require.False(t, ended("45"), "it is not known of what lies in the spool")
+	require.Equal(t, lifecycle.Partial, earlier("45"), "some may not be on record")
+}
+
+func TestTheRecordOfDefinitionsIsWaitedForAMinutePerDefinition(t *testing.T) {
+	st, things := &stream{}, kube.Resource{DefinitionUID: "u3"}
+	require.ErrorIs(t, st.definedLater(things), errDefinedBefore)
+	st.waits.since = st.waits.since.Add(-definedPatience)
+	require.NoError(t, st.definedLater(things), "the record of definitions is too far behind")
+	things.DefinitionUID = "u4"
+	require.ErrorIs(t, st.definedLater(things), errDefinedBefore, "that was another definition's patience")
 }

@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kuberewind/kuberewind/delta"
+	"github.com/kuberewind/kuberewind/internal/lifecycle"
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
@@ -89,10 +89,12 @@ func (h *handler) open(ctx context.Context, resource kube.Resource, since string
 		return err
 	}
 	s.ending.stop() // ended is its until then
-	if !first {
-		if since, err = h.goesOn(ctx, s, resource, since); err != nil {
-			return err
-		}
+	if first {
+		since = "" // The stream is registered with it.
+	}
+	d, err := h.decide(ctx, s, resource, since)
+	if err != nil {
+		return err
 	}
 	if !opened {
 		if _, err := h.register(ctx, resource, s.rules, ""); err != nil {
@@ -100,11 +102,9 @@ func (h *handler) open(ctx context.Context, resource kube.Resource, since string
 		}
 	}
 	delete(h.asking, resource.GroupResource())
-	h.launch(ctx, s, resource, since)
+	h.launch(ctx, s, resource, d)
 	return nil
 }
-
-const mayBeLeft = "objects may have outlived a definition before, and be served under the next: they are listed"
 
 // first reports whether a resource that was defined at a resource version was never on record. Its stream is registered as
 // complete from there, or from nowhere if something may have outlived an earlier definition.
@@ -113,34 +113,17 @@ func (h *handler) first(ctx context.Context, resource kube.Resource, since strin
 		return false, since, nil
 	}
 	// At first: the database may be away for longer than etcd remembers.
-	left, unknown := h.outlived(ctx, resource, since)
+	objects, unknown := h.objects(ctx, resource, since)
 	registered, err := h.sink.Registered(ctx, resource.Group, resource.Name)
 	switch {
 	case err != nil || registered:
 		return false, since, err
 	case unknown != nil:
 		return false, "", unknown
-	case left:
+	}
+	d := lifecycle.Decide(lifecycle.Facts{Served: true, New: true, Begins: since, Vacant: true, Objects: objects})
+	if d.Do == lifecycle.List {
 		h.log.Warn(mayBeLeft, "resource", resource.String(), "resource_version", since)
-		since = ""
 	}
-	return true, since, nil
-}
-
-// goesOn gives what a stream that is on record is launched with: since, or nothing if it goes on from its position. If
-// definitions have ended, the stream would go on as if nothing lived. If something may have outlived them, it is listed
-// instead.
-func (h *handler) goesOn(ctx context.Context, s *stream, resource kube.Resource, since string) (string, error) {
-	at, since, err := h.vacantFrom(ctx, s, resource, since)
-	if err != nil || at == "" {
-		return since, err
-	}
-	left, err := h.outlived(ctx, resource, at)
-	if err != nil || !left {
-		return since, err
-	}
-	h.log.Warn(mayBeLeft, "resource", resource.String(), "resource_version", at)
-	// I3: whatever is on record has a gap after it, and is not what a first list follows.
-	s.ended, s.unlisted = "", start{cause: delta.CauseExpired, detail: "objects may have outlived a definition before, and be served under this one"}
-	return "", nil
+	return true, d.At, nil
 }

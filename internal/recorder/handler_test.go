@@ -46,7 +46,7 @@ func TestTheRecordOfAResourceThatEndsIsCompleteOnlyIfItWasWatchedToItsEnd(t *tes
 			require.NoError(t, st.Interrupted(delta.CauseNotFound, "the server could not find the requested resource"))
 			run.fifo.Close()
 			run.outlivedBy(kube.Resource{DefinitionUID: test.ended})
-			require.NoError(t, r.end(t.Context(), s, run, test.at))
+			require.NoError(t, r.end(t.Context(), s, run, kube.Resource{DefinitionUID: test.ended}, test.at))
 			r.queue.Close()
 			entries, err := r.queue.Next(t.Context(), 10, 1<<20, 0)
 			require.NoError(t, err)

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/deltafifo"
+	"github.com/kuberewind/kuberewind/internal/lifecycle"
 	"github.com/kuberewind/kuberewind/kube"
 )
 
@@ -173,36 +175,36 @@ func TestItIsAskedForWhereAStreamWouldBeginAsIfNothingLived(t *testing.T) {
 	for name, test := range map[string]struct {
 		before func(*swept, *stream, *deltafifo.FIFO)
 		since  string
-		at     string
-		from   string
+		asked  string // at this version
+		then   lifecycle.Action
 	}{
-		"it ended before":                            {func(_ *swept, st *stream, _ *deltafifo.FIFO) { st.ended = "12" }, "20", "20", "20"},
-		"it ended, and when it began is not known":   {func(_ *swept, st *stream, _ *deltafifo.FIFO) { st.ended = "12" }, "", "12", ""},
-		"it had not ended at that version":           {func(_ *swept, st *stream, _ *deltafifo.FIFO) { st.ended = "12" }, "11", "12", "11"},
-		"its end is to be listed":                    {func(_ *swept, st *stream, _ *deltafifo.FIFO) { st.unlisted = start{cause: "not_found"} }, "20", "", ""},
-		"it was watched to its end":                  {concluded("15", false), "20", "20", "20"},
-		"it was watched beyond":                      {concluded("25", false), "20", "", ""},
-		"it was watched to its end, something lives": {concluded("15", true), "20", "", ""},
+		"it ended before":                            {func(_ *swept, st *stream, _ *deltafifo.FIFO) { st.ended = "12" }, "20", "20", lifecycle.Begin},
+		"it ended, and when it began is not known":   {func(_ *swept, st *stream, _ *deltafifo.FIFO) { st.ended = "12" }, "", "12", lifecycle.Resume},
+		"it had not ended at that version":           {func(_ *swept, st *stream, _ *deltafifo.FIFO) { st.ended = "12" }, "11", "12", lifecycle.Resume},
+		"its end is to be listed":                    {func(_ *swept, st *stream, _ *deltafifo.FIFO) { st.due = lifecycle.Reason{Cause: "not_found"} }, "20", "", lifecycle.List},
+		"it was watched to its end":                  {concluded("15", false), "20", "20", lifecycle.Begin},
+		"it was watched beyond":                      {concluded("25", false), "20", "", lifecycle.Resume},
+		"it was watched to its end, something lives": {concluded("15", true), "20", "", lifecycle.Resume},
 		"not to its end": {func(s *swept, st *stream, fifo *deltafifo.FIFO) {
 			concluded("15", false)(s, st, fifo)
 			st.run.followed = false
-		}, "20", "", ""},
-		"it goes on in another version": {concluded("15", false), "", "", ""},
-		"its end was not followed":      {func(*swept, *stream, *deltafifo.FIFO) {}, "20", "20", ""},
+		}, "20", "", lifecycle.Resume},
+		"it goes on in another version": {concluded("15", false), "", "", lifecycle.Resume},
+		"its end was not followed":      {func(*swept, *stream, *deltafifo.FIFO) {}, "20", "20", lifecycle.Resume},
 		"nor that of what lives": {func(s *swept, _ *stream, fifo *deltafifo.FIFO) {
 			require.NoError(s.t, fifo.Add(served(s.t, "Thing", "a", 11)))
-		}, "20", "", ""},
-		"what lived was deleted before it":   {(*swept).addAndDelete, "11", "12", ""},
-		"a recorder before has seen the end": {(*swept).defineOnce, "20", "20", "20"},
-		"and a list since":                   {func(s *swept, st *stream, fifo *deltafifo.FIFO) { s.defineOnce(st, fifo); s.replace(fifo, "25") }, "20", "25", "20"},
+		}, "20", "", lifecycle.Resume},
+		"what lived was deleted before it":   {(*swept).addAndDelete, "11", "12", lifecycle.Resume},
+		"a recorder before has seen the end": {(*swept).defineOnce, "20", "20", lifecycle.Begin},
+		"and a list since":                   {func(s *swept, st *stream, fifo *deltafifo.FIFO) { s.defineOnce(st, fifo); s.replace(fifo, "25") }, "20", "25", lifecycle.Resume},
 		"a part lies in the spool": {func(_ *swept, st *stream, _ *deltafifo.FIFO) {
 			st.left = &leftover{Spooled: deltafifo.Spooled{Position: delta.At("15")}}
-		}, "20", "20", ""},
-		"only that it is interrupted lies there": {func(_ *swept, st *stream, _ *deltafifo.FIFO) { st.left = &leftover{} }, "20", "20", ""},
-		"and it is to be listed":                 {func(_ *swept, st *stream, _ *deltafifo.FIFO) { st.left = &leftover{listing: true} }, "20", "", ""},
+		}, "20", "20", lifecycle.Resume},
+		"only that it is interrupted lies there": {func(_ *swept, st *stream, _ *deltafifo.FIFO) { st.left = &leftover{} }, "20", "20", lifecycle.Resume},
+		"and it is to be listed":                 {func(_ *swept, st *stream, _ *deltafifo.FIFO) { st.left = &leftover{listing: true, listCause: "relist"} }, "20", "", lifecycle.List},
 		"all lies in the spool": {func(_ *swept, st *stream, _ *deltafifo.FIFO) {
 			st.left = &leftover{Spooled: deltafifo.Spooled{Position: delta.At("25")}}
-		}, "20", "", ""},
+		}, "20", "", lifecycle.Resume},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSwept(t)
@@ -213,10 +215,11 @@ func TestItIsAskedForWhereAStreamWouldBeginAsIfNothingLived(t *testing.T) {
 			test.before(s, st, fifo)
 			s.pump()
 			h := newHandler(s.recorder, nil)
-			at, from, err := h.vacantFrom(t.Context(), st, defined, test.since)
+			asked := answering(t, s.recorder, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(noThings)) })
+			d, err := h.decide(t.Context(), st, defined, test.since)
 			require.NoError(t, err)
-			require.Equal(t, test.at, at)
-			require.Equal(t, test.from, from)
+			require.Equal(t, test.asked, strings.Join(asked(), " "))
+			require.Equal(t, test.then, d.Do)
 		})
 	}
 }

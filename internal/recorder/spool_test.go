@@ -18,6 +18,7 @@ import (
 	"github.com/kuberewind/kuberewind/deltafifo"
 	"github.com/kuberewind/kuberewind/deltafifo/spool"
 	"github.com/kuberewind/kuberewind/internal/config"
+	"github.com/kuberewind/kuberewind/internal/lifecycle"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
 	"github.com/kuberewind/kuberewind/internal/telemetry"
 	"github.com/kuberewind/kuberewind/sink/postgres"
@@ -229,7 +230,7 @@ func TestAListThatTheSpoolHoldsAPartOfKeepsTheCauseThatIsOnRecord(t *testing.T) 
 	s.die()
 	s.spill(dir)
 	st, _ := s.follow("pods", "Pod")
-	require.Equal(t, start{cause: "expired"}, st.start(nil))
+	require.Equal(t, lifecycle.Decision{Do: lifecycle.List, Reason: lifecycle.Reason{Cause: "expired"}}, st.next(nil))
 }
 
 // The database was away when etcd was put back, and the recorder has ended before it was there again.
@@ -255,7 +256,7 @@ func TestAReversalThatTheSpoolHoldsTheEndOfIsNotFoundASecondTime(t *testing.T) {
 			st, _ := s.follow("pods", "Pod")
 			st.claims.recallUntold(st.record.ID(), []postgres.Reversal{{Stream: 7, Proof: "another had found it"}})
 			st.claims.recallUnproven([]postgres.Version{{Namespace: "default", Name: "a", UID: "a", ResourceVersion: "11"}})
-			require.Equal(t, start{position: "15", cause: delta.CauseFirstList}, st.start(nil))
+			require.Equal(t, lifecycle.Decision{Do: lifecycle.Resume, At: "15", Reason: lifecycle.Reason{Cause: delta.CauseFirstList}}, st.next(nil))
 			st.recall(nil)
 			told := []string{}
 			st.claims.listWith((&archive{now: 15}).lister)
@@ -308,12 +309,12 @@ func TestWhatIsInTheSpoolIsLookedAtByTheNext(t *testing.T) {
 // in no list yet.
 func TestAListInTheSpoolCountsForTheRulesThatItWasTakenInUnder(t *testing.T) {
 	const batch = "pods?tier=batch"
-	due, done := start{cause: delta.CauseConfiguration}, start{position: "40", cause: delta.CauseFirstList}
+	due, done := lifecycle.Decision{Do: lifecycle.List, Reason: lifecycle.Reason{Cause: delta.CauseConfiguration}}, lifecycle.Decision{Do: lifecycle.Resume, At: "40", Reason: lifecycle.Reason{Cause: delta.CauseFirstList}}
 	for name, test := range map[string]struct {
 		record       bool   // whether there was a list before
 		before, rule string // of that list, and of the one in the spool
 		now          string
-		want         start
+		want         lifecycle.Decision
 	}{
 		"the rules are others by now":                       {true, batch, batch, "", due},
 		"they are what they were before that list":          {true, "", batch, "", due},
@@ -345,13 +346,13 @@ func TestAListInTheSpoolCountsForTheRulesThatItWasTakenInUnder(t *testing.T) {
 			s.spill(dir)
 
 			st, _ := s.follow("pods", "Pod")
-			require.Equal(t, test.want, st.start(nil))
+			require.Equal(t, test.want, st.next(nil))
 			s.pump()
-			require.Equal(t, test.want, st.start(nil), "who writes it does not matter")
+			require.Equal(t, test.want, st.next(nil), "who writes it does not matter")
 			s.die()
 			s.leaveOut(test.now)
 			st, _ = s.follow("pods", "Pod")
-			require.Equal(t, test.want, st.start(nil), "nor when")
+			require.Equal(t, test.want, st.next(nil), "nor when")
 		})
 	}
 }

@@ -1,7 +1,6 @@
 package recorder
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -16,6 +15,7 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/deltafifo"
 	"github.com/kuberewind/kuberewind/internal/filter"
+	"github.com/kuberewind/kuberewind/internal/lifecycle"
 	"github.com/kuberewind/kuberewind/internal/redact"
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/reflector"
@@ -53,9 +53,9 @@ type stream struct {
 	interrupted delta.Cause
 	// ended is a resource version at which no object was left, as the definition of the resource was deleted. It is empty while there is a run.
 	ended string
-	// unlisted is a list that is due. It ends the previous list, which may be recorded in part, or is the first under another
+	// due is why a list is due. It ends the previous list, which may be recorded in part, or is the first under another
 	// definition.
-	unlisted start
+	due lifecycle.Reason
 	// ending is under way, or was. It belongs to the handler. What it works on belongs to it until it has stopped.
 	ending *ending
 	// opened is when the first watch was, by the clock of the record, in nanoseconds since 1970; 0 before that.
@@ -93,6 +93,19 @@ type streamRun struct {
 }
 
 var errStreamStopped = errors.New("the stream was stopped")
+
+// runs reports whether the reflector has not ended. There may be no run.
+func (r *streamRun) runs() bool {
+	if r == nil {
+		return false
+	}
+	select {
+	case <-r.done:
+		return false
+	default:
+		return true
+	}
+}
 
 // halt ends the reflector, and what it may be waiting for, and waits for it. What it has queued stays queued.
 func (r *streamRun) halt() {
@@ -253,16 +266,14 @@ func (r *Recorder) register(ctx context.Context, resource kube.Resource, rules f
 	})
 }
 
-// launch follows the resource from where the record ends, in place of the run before. Since is a resource version before which
-// the resource had no objects, or empty. If there was no run before and the stream has a position, the record is complete up
-// to since.
-func (r *Recorder) launch(ctx context.Context, s *stream, resource kube.Resource, since string) {
+// launch follows the resource as was decided, in place of the run before.
+func (r *Recorder) launch(ctx context.Context, s *stream, resource kube.Resource, d lifecycle.Decision) {
 	s.ending.stop()
 	before := s.current()
-	if before != nil {
+	if before.runs() {
 		before.halt()
+		d = s.next(before) // It has come further meanwhile.
 	}
-	from := s.start(before)
 	run := &streamRun{served: resource, gone: make(chan struct{}), done: make(chan struct{})}
 	run.fifo = r.queue.FIFO(deltafifo.FIFOOptions{
 		Stream: s, Name: resource.String(), KnownObjects: s.record.Known(),
@@ -271,16 +282,13 @@ func (r *Recorder) launch(ctx context.Context, s *stream, resource kube.Resource
 		Detach:      s.exclusions.detach,
 		Transformer: transformer(s.redaction),
 	})
-	if from.position != "" && (before == nil || s.ended != "" || before.concluded()) && run.fifo.Vacant() {
-		from = from.under(since)
-	}
-	run.reflector = r.newReflector(s, run, resource, from)
-	if from.position == "" && from.since == "" {
+	run.reflector = r.newReflector(s, run, resource, d)
+	if d.Do == lifecycle.List {
 		// The list stays due if the run ends before it is begun.
-		run.listCause, run.listDetail = from.cause, from.detail
+		run.listCause, run.listDetail = d.Cause, d.Detail
 		run.listing.Store(true)
 	}
-	s.ended, s.unlisted = "", start{}
+	s.ended, s.due = "", lifecycle.Reason{}
 	if before == nil {
 		// Others ask the server about what it recalls, so it has to be served.
 		s.recall(r.takeNewest(s.record.ID()))
@@ -294,7 +302,7 @@ func (r *Recorder) launch(ctx context.Context, s *stream, resource kube.Resource
 		defer close(run.done)
 		defer s.claims.follow(nil)
 		// It waits for room in the queue, and must not hold up who starts and stops the streams.
-		if err := run.fifo.Bookmark(from.since); err == nil {
+		if err := run.fifo.Bookmark(beginOf(d)); err == nil {
 			run.reflector.RunWithContext(ctx)
 		}
 	}()
@@ -319,47 +327,12 @@ func (s *stream) recall(newest []string) {
 	}
 }
 
-// under is a start under a definition that was just created, if the record is complete for the earlier ones. It stays complete
-// even if etcd has forgotten what came since. Since is a resource version before which the new definition has no objects, or
-// empty.
-func (s start) under(since string) start {
-	if since == "" || delta.Precedes(since, s.position) {
-		return s
+// beginOf is the resource version at which the stream begins with nothing alive, empty if it does not.
+func beginOf(d lifecycle.Decision) string {
+	if d.Do == lifecycle.Begin {
+		return d.At
 	}
-	return start{since: since, cause: delta.CauseExpired}
-}
-
-// start says where the stream goes on after a run that has ended, if there was one in this process.
-func (s *stream) start(before *streamRun) start {
-	from := start{position: s.record.Position(), cause: delta.CauseFirstList}
-	if before == nil && s.left != nil && s.left.Position.Complete != "" {
-		from.position = s.left.Position.Complete
-	}
-	if before != nil {
-		// What that run has accepted is queued, and will be recorded before anything of the next.
-		from.position = before.reflector.ResumeResourceVersion()
-	}
-	switch unfinished := s.record.Unfinished(); {
-	case s.ended != "":
-		return start{position: s.ended, cause: delta.CauseFirstList}
-	case s.unlisted != start{}:
-		return s.unlisted
-	case s.listedUnder != s.rules.String() && (cmp.Or(from.position, s.record.Position()) != "" || unfinished != ""):
-		// What the filter now lets in was never listed.
-		return start{cause: delta.CauseConfiguration}
-	case before != nil && before.listing.Load():
-		return start{cause: before.listCause, detail: before.listDetail}
-	case s.reversed(before):
-		// Where the numbers have caught up, nothing would show any more that they went back.
-		return start{cause: delta.CauseHistoryReversed}
-	case before == nil && s.left != nil && s.left.listing:
-		return start{cause: s.left.listCause}
-	case from.position == "" && unfinished != "":
-		return start{cause: unfinished}
-	case before == nil && s.record.Empty() && s.left == nil:
-		return start{since: from.position, cause: delta.CauseFirstList}
-	}
-	return from
+	return ""
 }
 
 // reversed says that the stream has left a history that is no more, and was not listed since.
@@ -382,21 +355,17 @@ const (
 	lookRequestsSecond = 40
 )
 
-// start says where a run begins: at a position, or at a resource version before which there was nothing, or else with a list.
-// The list has a detail if the recorder knows why.
-type start struct {
-	position, since string
-	cause           delta.Cause
-	detail          string
-}
-
-func (r *Recorder) newReflector(s *stream, run *streamRun, resource kube.Resource, from start) *reflector.Reflector {
+func (r *Recorder) newReflector(s *stream, run *streamRun, resource kube.Resource, d lifecycle.Decision) *reflector.Reflector {
+	position := ""
+	if d.Do == lifecycle.Resume {
+		position = d.At
+	}
 	lw := r.client.ListWatch(resource, "")
 	s.claims.listWith(func(namespace string) cache.ListerWithContext { return r.client.ListWatch(resource, namespace) })
 	gr := resource.GroupResource()
 	return reflector.NewReflectorWithOptions(lw, &kube.Object{}, newStore(s, run), reflector.Options{
 		Name: resource.String(), TypeDescription: resource.String(),
-		ResourceVersion: from.position, StartResourceVersion: from.since, ListCause: from.cause, Interrupted: s.interrupted,
+		ResourceVersion: position, StartResourceVersion: beginOf(d), ListCause: d.Cause, Interrupted: s.interrupted,
 		BeforeList: func(context.Context) error { return run.fifo.AwaitMemory() }, // halt closes the FIFO
 		ListGate:   r.gate.acquire,
 		Fresh:      func() cache.ListerWatcher { return fresh{lw} },

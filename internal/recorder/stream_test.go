@@ -13,6 +13,7 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/deltafifo"
 	"github.com/kuberewind/kuberewind/internal/filter"
+	"github.com/kuberewind/kuberewind/internal/lifecycle"
 	"github.com/kuberewind/kuberewind/internal/redact"
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/reflector"
@@ -53,10 +54,10 @@ func TestAGapIsQueuedBeforeWhatAListShows(t *testing.T) {
 func TestAStreamGoesOnWhereTheRunBeforeEnded(t *testing.T) {
 	s := &stream{record: &postgres.Stream{}, claims: newRevisions().stream("pods")}
 	before := &streamRun{reflector: reflector.NewReflectorWithOptions(fresh{}, &kube.Object{}, &deltafifo.FIFO{}, reflector.Options{ResourceVersion: "42"})}
-	require.Equal(t, start{position: "42", cause: delta.CauseFirstList}, s.start(before), "though the record is not there yet")
+	require.Equal(t, lifecycle.Decision{Do: lifecycle.Resume, At: "42", Reason: lifecycle.Reason{Cause: delta.CauseFirstList}}, s.next(before), "though the record is not there yet")
 	before.listing.Store(true)
 	before.listCause = delta.CauseExpired
-	require.Equal(t, start{cause: delta.CauseExpired}, s.start(before), "a list that was cut is begun anew")
+	require.Equal(t, lifecycle.Decision{Do: lifecycle.List, Reason: lifecycle.Reason{Cause: delta.CauseExpired}}, s.next(before), "a list that was cut is begun anew")
 }
 
 // What the database has not taken yet is queued, and is recorded before anything of the next run.
@@ -65,12 +66,12 @@ func TestTheListThatOtherRulesAskForIsDueOnce(t *testing.T) {
 	s := &stream{record: &postgres.Stream{}, listedUnder: "-pods?tier=batch", settle: func() {}, claims: newRevisions().stream("pods")}
 	s.rules = (&filter.Filter{}).For(schema.GroupResource{Resource: "pods"})
 	before := ended(queue, "42")
-	require.Equal(t, start{cause: delta.CauseConfiguration}, s.start(before))
+	require.Equal(t, lifecycle.Decision{Do: lifecycle.List, Reason: lifecycle.Reason{Cause: delta.CauseConfiguration}}, s.next(before))
 	st := newStore(s, before)
 	require.NoError(t, st.BeginReplace(delta.CauseConfiguration, "", "42"))
-	require.Equal(t, start{cause: delta.CauseConfiguration}, s.start(before))
+	require.Equal(t, lifecycle.Decision{Do: lifecycle.List, Reason: lifecycle.Reason{Cause: delta.CauseConfiguration}}, s.next(before))
 	require.NoError(t, st.EndReplace("42"))
-	require.Equal(t, start{position: "42", cause: delta.CauseFirstList}, s.start(before))
+	require.Equal(t, lifecycle.Decision{Do: lifecycle.Resume, At: "42", Reason: lifecycle.Reason{Cause: delta.CauseFirstList}}, s.next(before))
 }
 
 func TestAFullQueueDoesNotHoldUpWhoStartsAndStopsStreams(t *testing.T) {
@@ -81,7 +82,7 @@ func TestAFullQueueDoesNotHoldUpWhoStartsAndStopsStreams(t *testing.T) {
 		require.NoError(t, r.queue.FIFO(deltafifo.FIFOOptions{}).Bookmark("1"), "the queue is full, and nobody drains it")
 
 		s := &stream{record: &postgres.Stream{}, claims: newRevisions().stream("pods"), run: ended(r.queue, "4")}
-		r.launch(t.Context(), s, kube.Resource{Group: "example.com", Version: "v1", Name: "widgets"}, "5")
+		r.launch(t.Context(), s, kube.Resource{Group: "example.com", Version: "v1", Name: "widgets"}, decided(r, s, "5"))
 		synctest.Wait()
 		s.halt()
 	})
@@ -96,27 +97,26 @@ func ended(queue *deltafifo.Queue, position string) *streamRun {
 	return run
 }
 
-// That etcd has forgotten what was since must not take away what is on record.
-func TestWhatWasRecordedUnderDefinitionsBeforeIsNoFirstList(t *testing.T) {
-	from := start{position: "4", cause: delta.CauseFirstList}
-	require.Equal(t, start{since: "5", cause: delta.CauseExpired}, from.under("5"))
-	require.Equal(t, from, from.under("3"))
-	require.Equal(t, from, from.under(""))
+// decided is what is decided about a definition that began at a resource version, if nothing has outlived the one before.
+func decided(r *Recorder, s *stream, begins string) lifecycle.Decision {
+	f := s.facts(s.current())
+	f.Begins, f.Vacant, f.Objects = begins, r.vacant(s), lifecycle.None
+	return lifecycle.Decide(f)
 }
 
 func TestAListThatIsDueStaysSoIfTheRunEndsBeforeIt(t *testing.T) {
 	redactor, err := redact.New(redact.Key{}, redact.Record, nil)
 	require.NoError(t, err)
 	r := &Recorder{log: slog.New(slog.DiscardHandler), gate: newGate(1), redactor: redactor, queue: deltafifo.New(deltafifo.Options{})}
-	s := &stream{record: &postgres.Stream{}, claims: newRevisions().stream("widgets"), run: ended(r.queue, "4"), unlisted: start{cause: delta.CauseExpired, detail: "why"}}
+	s := &stream{record: &postgres.Stream{}, claims: newRevisions().stream("widgets"), run: ended(r.queue, "4"), due: lifecycle.Reason{Cause: delta.CauseExpired, Detail: "why"}}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	r.launch(ctx, s, kube.Resource{Group: "example.com", Version: "v1", Name: "widgets"}, "")
+	r.launch(ctx, s, kube.Resource{Group: "example.com", Version: "v1", Name: "widgets"}, s.next(s.current()))
 	s.halt()
-	require.Equal(t, start{cause: delta.CauseExpired, detail: "why"}, s.start(s.current()))
-	r.launch(ctx, s, kube.Resource{Group: "example.com", Version: "v1", Name: "widgets"}, "")
+	require.Equal(t, lifecycle.Decision{Do: lifecycle.List, Reason: lifecycle.Reason{Cause: delta.CauseExpired, Detail: "why"}}, s.next(s.current()))
+	r.launch(ctx, s, kube.Resource{Group: "example.com", Version: "v1", Name: "widgets"}, s.next(s.current()))
 	s.halt()
-	require.Equal(t, start{cause: delta.CauseExpired, detail: "why"}, s.start(s.current()), "and if another does")
+	require.Equal(t, lifecycle.Decision{Do: lifecycle.List, Reason: lifecycle.Reason{Cause: delta.CauseExpired, Detail: "why"}}, s.next(s.current()), "and if another does")
 }
 
 func TestAListThatIsDueSaysWhyWhateverTheRecorderBeforeDid(t *testing.T) {
@@ -152,7 +152,7 @@ func TestANewDefinitionIsFollowedFromItsStartWhereTheRecordIsWhole(t *testing.T)
 		s.run.followed = !test.unseen
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		r.launch(ctx, s, kube.Resource{Group: "example.com", Version: "v1", Name: "widgets"}, "5")
+		r.launch(ctx, s, kube.Resource{Group: "example.com", Version: "v1", Name: "widgets"}, decided(r, s, "5"))
 		s.halt()
 		require.Equal(t, test.want, s.current().reflector.LastSyncResourceVersion(), "%+v", test)
 	}
@@ -166,7 +166,7 @@ func TestAStreamWhoseGapIsOnRecordProvesNothing(t *testing.T) {
 		s := &stream{record: &postgres.Stream{}, claims: newRevisions().stream("pods"), interrupted: cause}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		r.launch(ctx, s, kube.Resource{Version: "v1", Name: "pods"}, "")
+		r.launch(ctx, s, kube.Resource{Version: "v1", Name: "pods"}, s.next(nil))
 		s.halt()
 		require.Equal(t, left, s.claims.left(), cause)
 	}

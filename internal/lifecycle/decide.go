@@ -1,0 +1,200 @@
+package lifecycle
+
+import (
+	"cmp"
+
+	"github.com/kuberewind/kuberewind/delta"
+)
+
+// Facts are what is known of a resource and its stream. A resource version is empty if it is not known, or if there is none.
+type Facts struct {
+	// Served says that the API server serves the resource. Otherwise it is gone.
+	Served bool
+	// Begins is the version at which the present definition began. Nothing lived then, unless objects outlived the definition before.
+	Begins string
+	// Ends is the version at which the definition and all its objects were gone.
+	Ends string
+	// Defined says that what is gone had a definition.
+	Defined bool
+
+	// New says that the record has never heard of the resource.
+	New bool
+	// Empty says that the stream is registered, and that neither record nor spool has anything else of it.
+	Empty bool
+	// Vacant says that nothing of the stream is alive. It is false while that is not known.
+	Vacant bool
+	// Ended is the version of an end that is on record, with nothing left alive.
+	Ended string
+	// Position is how far the stream has come: by the run of this process, the spool or the record. Recorded is that of the record,
+	// and Newest the newest version there.
+	Position, Recorded, Newest string
+	// Told says that an open gap says already that the stream cannot be followed.
+	Told bool
+
+	Run     Run
+	Spooled bool // an earlier recorder left something of the stream in the spool
+
+	Due        Reason      // why a list must come before anything else
+	Cut        Reason      // why a list was begun or due that has not come to its end: in this process, or in the spool
+	Unfinished delta.Cause // why the record has a list that has not come to its end
+	Refiltered bool        // the last list was under other filter rules
+	Reversed   bool        // the stream has left a history that is no more, and was not listed since
+
+	Earlier Earlier // what the record says of earlier definitions
+	Objects Objects // what the server says of objects that outlived them
+}
+
+// Run is what became of the run of the stream in this process.
+type Run int
+
+// The states of a run.
+const (
+	NoRun     Run = iota
+	Followed      // it follows the resource, or was stopped while it did
+	Concluded     // it watched the resource up to when it was not served any more
+)
+
+// Reason is why a stream is listed. It is zero if no list is due.
+type Reason struct {
+	Cause  delta.Cause
+	Detail string
+}
+
+// Objects is the answer to whether any object lived at a resource version.
+type Objects int
+
+// The answers.
+const (
+	NotAsked Objects = iota
+	None
+	Possible // there are some, or the server does not know any more
+)
+
+// Action is what to do.
+type Action int
+
+// What to do if the resource is served. Ask and LookUp find out another fact. The caller adds it, and decides again.
+const (
+	List   Action = iota + 1 // list it, for the Reason
+	Resume                   // watch from the position At
+	Begin                    // watch from At, at which nothing lived
+	Ask                      // ask the server whether any object lives at At: sets Objects
+	LookUp                   // look for earlier definitions on record: sets Earlier
+	Wait                     // wait for the record of definitions
+)
+
+// What to do if the resource is gone.
+const (
+	Nothing   Action = iota + 10 // the record says it already
+	Complete                     // end the stream at At: nothing is missing
+	Replace                      // end what lives by an empty list at At, after a gap with the Cause
+	Interrupt                    // open a gap that stays open
+)
+
+// Decision is what to do, with what that needs.
+type Decision struct {
+	Do Action
+	At string
+	// From is where the stream had come to, of Replace.
+	From string
+	// Reason is why the stream is listed. Of Resume and Begin it is why, if a list turns out to be needed.
+	Reason
+}
+
+// mayBeLeft is why a stream is listed whose objects may have outlived a definition.
+const mayBeLeft = "objects may have outlived a definition before, and be served under this one"
+
+// Decide says what to do. The rows of the table in the package's documentation are its cases, in the same order.
+func Decide(f Facts) Decision {
+	if f.Served {
+		return f.begin()
+	}
+	return f.end()
+}
+
+// begin decides where the stream of a resource begins that is served.
+func (f Facts) begin() Decision {
+	switch ended := f.New || f.Ended != ""; {
+	case f.Due != Reason{}:
+		return Decision{Do: List, Reason: f.Due}
+	case f.Objects == Possible && f.New:
+		return list(delta.CauseFirstList)
+	case f.Objects == Possible:
+		// I3: whatever is on record has a gap after it, and is not what a first list follows.
+		return Decision{Do: List, Reason: Reason{delta.CauseExpired, mayBeLeft}}
+	case ended && f.Objects == NotAsked:
+		return Decision{Do: Ask, At: delta.Later(f.Begins, f.Ended)}
+	case ended && f.Vacant && f.beginsFrom(f.Ended):
+		return Decision{Do: Begin, At: f.Begins, Reason: Reason{Cause: delta.CauseExpired}}
+	case f.Ended != "":
+		return Decision{Do: Resume, At: f.Ended, Reason: Reason{Cause: delta.CauseFirstList}}
+	case f.Refiltered && (cmp.Or(f.Position, f.Recorded) != "" || f.Unfinished != ""):
+		return list(delta.CauseConfiguration)
+	case f.Run != NoRun && f.Cut != Reason{}:
+		return Decision{Do: List, Reason: f.Cut}
+	case f.Reversed:
+		// Where the numbers have caught up, nothing would show any more that they went back.
+		return list(delta.CauseHistoryReversed)
+	case f.Cut != Reason{}:
+		return Decision{Do: List, Reason: f.Cut}
+	case f.Position == "" && f.Unfinished != "":
+		return list(f.Unfinished)
+	}
+	return f.goOn()
+}
+
+// goOn decides for a stream of which no list is due.
+func (f Facts) goOn() Decision {
+	before := f.Begins != "" && f.Run == NoRun && !f.Spooled && f.Recorded != "" && f.Vacant
+	concluded := f.Run == Concluded && f.Vacant && f.Position != "" && f.beginsFrom(f.Position)
+	spooled := f.Run == NoRun && f.Spooled && delta.Precedes(f.Position, f.Begins)
+	switch {
+	case before && f.Earlier == NotLookedUp:
+		return Decision{Do: LookUp}
+	case before && f.Earlier == Behind:
+		return Decision{Do: Wait}
+	case before && f.Objects == NotAsked:
+		return Decision{Do: Ask, At: delta.Later(f.Begins, f.Newest)}
+	case (concluded || spooled) && f.Objects == NotAsked:
+		return Decision{Do: Ask, At: f.Begins}
+	case f.Run == NoRun && f.Empty && f.Position != "":
+		return Decision{Do: Begin, At: f.Position, Reason: Reason{Cause: delta.CauseFirstList}}
+	case concluded, before && f.Earlier == Whole && f.beginsFrom(f.Position):
+		return Decision{Do: Begin, At: f.Begins, Reason: Reason{Cause: delta.CauseExpired}}
+	case f.Position != "":
+		return Decision{Do: Resume, At: f.Position, Reason: Reason{Cause: delta.CauseFirstList}}
+	}
+	return list(delta.CauseFirstList)
+}
+
+// end decides how the stream of a resource ends that is gone.
+func (f Facts) end() Decision {
+	next := f.resumed()
+	from, known := next.At, f.Defined && f.Ends != "" && next.Cause != delta.CauseHistoryReversed
+	switch {
+	case f.Ended != "" && (f.Ends == "" || f.Ends == f.Ended):
+		return Decision{Do: Nothing}
+	case f.Defined && f.Run == Concluded && f.Vacant:
+		return Decision{Do: Complete, At: f.Ends}
+	case known && from == "": // A list was due, or on its way.
+		return Decision{Do: Replace, At: f.Ends, Reason: next.Reason}
+	case known && delta.Precedes(from, f.Ends):
+		return Decision{Do: Replace, At: f.Ends, From: from, Reason: Reason{Cause: delta.CauseNotFound}}
+	case f.Told:
+		return Decision{Do: Nothing}
+	}
+	return Decision{Do: Interrupt, Reason: Reason{delta.CauseNotFound, "the resource is not served any more"}}
+}
+
+// resumed is where the stream would go on if the resource were served again, and had no new definition.
+func (f Facts) resumed() Decision {
+	f.Served, f.New, f.Begins, f.Objects = true, false, "", None
+	return f.begin()
+}
+
+// beginsFrom reports whether the present definition begins at a version of an earlier one, or later.
+func (f Facts) beginsFrom(version string) bool {
+	return f.Begins != "" && !delta.Precedes(f.Begins, version)
+}
+
+func list(cause delta.Cause) Decision { return Decision{Do: List, Reason: Reason{Cause: cause}} }
