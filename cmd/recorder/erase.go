@@ -16,6 +16,8 @@ import (
 
 	"github.com/kuberewind/kuberewind/deltafifo/spool"
 	"github.com/kuberewind/kuberewind/internal/config"
+	"github.com/kuberewind/kuberewind/internal/database"
+	"github.com/kuberewind/kuberewind/internal/election"
 	"github.com/kuberewind/kuberewind/internal/erasure"
 	"github.com/kuberewind/kuberewind/internal/recorder"
 	"github.com/kuberewind/kuberewind/internal/redact"
@@ -116,9 +118,9 @@ func (p *program) erase(cmd *cobra.Command, f eraseFlags) error {
 		return mistake(cmd, err)
 	}
 	options := erasure.Options{
-		Value: text, In: f.in, Paths: f.paths, Reason: f.reason, DryRun: !f.yes, Recorder: recorder.Name() + " erase", Version: version.String(),
+		Value: text, In: f.in, Paths: f.paths, Reason: f.reason, DryRun: !f.yes, Recorder: election.Name() + " erase", Version: version.String(),
 	}
-	return p.withRecord(cmd, func(ctx context.Context, cfg config.Config, _ *recorder.Database, conn *pgx.Conn) error {
+	return p.withRecord(cmd, func(ctx context.Context, cfg config.Config, _ *database.Database, conn *pgx.Conn) error {
 		kept, err := findErasable(ctx, conn, cfg, &options)
 		if err != nil {
 			return &recorder.EnvironmentError{Err: err}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/config"
-	"github.com/kuberewind/kuberewind/internal/recorder"
+	"github.com/kuberewind/kuberewind/internal/database"
 )
 
 func (p *program) headCommand() *cobra.Command {
@@ -28,7 +28,7 @@ func (p *program) headCommand() *cobra.Command {
 			if err := output.validate(); err != nil {
 				return err
 			}
-			return p.withRecord(cmd, func(ctx context.Context, cfg config.Config, _ *recorder.Database, conn *pgx.Conn) error {
+			return p.withRecord(cmd, func(ctx context.Context, cfg config.Config, _ *database.Database, conn *pgx.Conn) error {
 				head, err := readHead(ctx, conn, cfg.ClusterName)
 				if err != nil {
 					return err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kuberewind/kuberewind/internal/database"
 	"github.com/kuberewind/kuberewind/internal/recorder"
 	"github.com/kuberewind/kuberewind/migrations"
 )
@@ -38,9 +39,9 @@ func (p *program) migrate(cmd *cobra.Command, down, force bool) error {
 	if err != nil {
 		return err
 	}
-	open := recorder.OpenDatabase
+	open := database.Open
 	if down {
-		open = recorder.OpenRecord
+		open = database.OpenRecord
 	}
 	db, err := open(cmd.Context(), cfg, log)
 	if err != nil {
@@ -54,7 +55,7 @@ func (p *program) migrate(cmd *cobra.Command, down, force bool) error {
 	return errors.Join(err, db.Close())
 }
 
-func (p *program) migrateUp(ctx context.Context, db *recorder.Database, log *slog.Logger) error {
+func (p *program) migrateUp(ctx context.Context, db *database.Database, log *slog.Logger) error {
 	missing, err := db.Migrate(ctx)
 	if err != nil {
 		return &recorder.EnvironmentError{Err: err}
@@ -67,7 +68,7 @@ func (p *program) migrateUp(ctx context.Context, db *recorder.Database, log *slo
 	return nil
 }
 
-func (p *program) migrateDown(ctx context.Context, db *recorder.Database, log *slog.Logger, force bool) error {
+func (p *program) migrateDown(ctx context.Context, db *database.Database, log *slog.Logger, force bool) error {
 	err := migrations.Down(ctx, db.URL(), force)
 	switch {
 	case errors.Is(err, migrations.ErrFilled):

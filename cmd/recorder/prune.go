@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/kuberewind/kuberewind/internal/config"
-	"github.com/kuberewind/kuberewind/internal/recorder"
+	"github.com/kuberewind/kuberewind/internal/database"
 	"github.com/kuberewind/kuberewind/internal/retention"
 	"github.com/kuberewind/kuberewind/migrations"
 )
@@ -103,7 +103,7 @@ func (p *program) prune(cmd *cobra.Command, f pruneFlags) error {
 	if err != nil {
 		return mistake(cmd, err)
 	}
-	return p.withRecord(cmd, func(ctx context.Context, _ config.Config, _ *recorder.Database, conn *pgx.Conn) error {
+	return p.withRecord(cmd, func(ctx context.Context, _ config.Config, _ *database.Database, conn *pgx.Conn) error {
 		report, err := retention.Prune(ctx, conn, options)
 		if printed := p.print(f.output, report, func(bool) error { return p.printPruned(report) }); err == nil {
 			err = printed

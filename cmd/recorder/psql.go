@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kuberewind/kuberewind/internal/database"
 	"github.com/kuberewind/kuberewind/internal/recorder"
 )
 
@@ -43,7 +44,7 @@ func (p *program) psql(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	db, err := recorder.OpenRecord(cmd.Context(), cfg, log)
+	db, err := database.OpenRecord(cmd.Context(), cfg, log)
 	if err != nil {
 		return &recorder.EnvironmentError{Err: err}
 	}

@@ -8,19 +8,20 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kuberewind/kuberewind/internal/config"
+	"github.com/kuberewind/kuberewind/internal/database"
 	"github.com/kuberewind/kuberewind/internal/recorder"
 	"github.com/kuberewind/kuberewind/migrations"
 )
 
 // withRecord does something with an existing record. The record must have this program's schema, else the database cannot be
 // used.
-func (p *program) withRecord(cmd *cobra.Command, do func(ctx context.Context, cfg config.Config, db *recorder.Database, conn *pgx.Conn) error) (err error) {
+func (p *program) withRecord(cmd *cobra.Command, do func(ctx context.Context, cfg config.Config, db *database.Database, conn *pgx.Conn) error) (err error) {
 	cfg, log, err := p.loadQuietly(cmd)
 	if err != nil {
 		return err
 	}
 	ctx := cmd.Context()
-	db, err := recorder.OpenRecord(ctx, cfg, log)
+	db, err := database.OpenRecord(ctx, cfg, log)
 	if err != nil {
 		return &recorder.EnvironmentError{Err: err}
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"k8s.io/apimachinery/pkg/util/duration"
 
-	"github.com/kuberewind/kuberewind/internal/recorder"
+	"github.com/kuberewind/kuberewind/internal/database"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
@@ -21,7 +21,7 @@ type recordingStatus struct {
 	LastCommitAgeSeconds float64 `json:"lastCommitAgeSeconds"`
 }
 
-func readRecording(ctx context.Context, db *recorder.Database, conn *pgx.Conn, c postgres.ClusterStatus) (s recordingStatus, err error) {
+func readRecording(ctx context.Context, db *database.Database, conn *pgx.Conn, c postgres.ClusterStatus) (s recordingStatus, err error) {
 	last := lastCommit(c)
 	s = recordingStatus{Since: last, LastCommitAgeSeconds: max(time.Since(last), 0).Seconds()}
 	if s.By, err = db.Recording(ctx, conn, c.UID); err != nil || s.By == "" {

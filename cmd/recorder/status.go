@@ -15,8 +15,8 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/deltafifo/spool"
 	"github.com/kuberewind/kuberewind/internal/config"
+	"github.com/kuberewind/kuberewind/internal/database"
 	"github.com/kuberewind/kuberewind/internal/election"
-	"github.com/kuberewind/kuberewind/internal/recorder"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
@@ -71,7 +71,7 @@ type spoolStatus struct {
 }
 
 func (p *program) readStatus(cmd *cobra.Command) (found recordStatus, err error) {
-	err = p.withRecord(cmd, func(ctx context.Context, cfg config.Config, db *recorder.Database, conn *pgx.Conn) error {
+	err = p.withRecord(cmd, func(ctx context.Context, cfg config.Config, db *database.Database, conn *pgx.Conn) error {
 		recorded, err := postgres.ReadStatus(ctx, conn)
 		if err != nil {
 			return err

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kuberewind/kuberewind/internal/config"
+	"github.com/kuberewind/kuberewind/internal/database"
 	"github.com/kuberewind/kuberewind/internal/redact"
 	"github.com/kuberewind/kuberewind/migrations"
 )
@@ -97,15 +98,15 @@ func (c *checker) checkCluster(ctx context.Context) {
 func (c *checker) checkDatabase(ctx context.Context) {
 	const what = "database"
 	detail, err := c.tryDatabase(ctx)
-	if errors.Is(err, errNoRecord) {
-		c.note(what, "embedded, will be made at the first start in "+postgresDir(c.cfg), nil)
+	if errors.Is(err, database.ErrNoRecord) {
+		c.note(what, "embedded, will be made at the first start in "+database.Folder(c.cfg), nil)
 		return
 	}
 	c.note(what, detail, err)
 }
 
 func (c *checker) tryDatabase(ctx context.Context) (detail string, err error) {
-	if c.database, err = OpenRecord(ctx, c.cfg, c.log); err != nil {
+	if c.database, err = database.OpenRecord(ctx, c.cfg, c.log); err != nil {
 		return "", err
 	}
 	conn, err := c.database.Connect(ctx)
@@ -120,7 +121,7 @@ func (c *checker) tryDatabase(ctx context.Context) (detail string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if c.key, err = keyOnRecord(ctx, conn, c.uid); err != nil {
+	if c.key, err = database.KeyOf(ctx, conn, c.uid); err != nil {
 		return "", err
 	}
 	return fmt.Sprintf("%s: PostgreSQL %s, schema version %d, may be written", c.cfg.Masked().Database, version, migrations.Latest()), nil

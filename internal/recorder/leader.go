@@ -11,11 +11,11 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgerrcode"
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"k8s.io/client-go/rest"
 
 	"github.com/kuberewind/kuberewind/internal/config"
+	"github.com/kuberewind/kuberewind/internal/database"
 	"github.com/kuberewind/kuberewind/internal/election"
 	"github.com/kuberewind/kuberewind/internal/redact"
 	"github.com/kuberewind/kuberewind/internal/version"
@@ -31,7 +31,7 @@ func (r *Recorder) elect(ctx context.Context, uid string) error {
 		return err
 	}
 	options := election.Options{
-		Cluster: uid, Identity: Name(), Connect: r.database.connect, ClaimFile: filepath.Join(r.cfg.DataDir, "leadership", uid), Term: r.cfg.LeaseDuration,
+		Cluster: uid, Identity: election.Name(), Connect: r.database.ConnectWith, ClaimFile: filepath.Join(r.cfg.DataDir, "leadership", uid), Term: r.cfg.LeaseDuration,
 		Lease: lease, Log: r.log,
 	}
 	r.election, err = election.Start(ctx, options)
@@ -43,12 +43,12 @@ func (r *Recorder) elect(ctx context.Context, uid string) error {
 		r.election, err = election.Start(ctx, options)
 	}
 	if err != nil {
-		return r.database.refused(err)
+		return r.database.Refused(err)
 	}
 	return r.election.Await(ctx, func(ctx context.Context, leader string) error {
 		if !r.standby.Swap(true) {
 			r.log.Info("standby: another recorder records this cluster", "leader", leader)
-			r.notices.Normal("Standby", fmt.Sprintf("%s stands by: %s records", Name(), leader))
+			r.notices.Normal("Standby", fmt.Sprintf("%s stands by: %s records", election.Name(), leader))
 		}
 		return r.checkSuccession(ctx, uid)
 	})
@@ -68,7 +68,7 @@ func (r *Recorder) checkSuccession(ctx context.Context, uid string) error {
 		return nil // The election says so.
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
-	recorded, err := keyOnRecord(ctx, conn, uid)
+	recorded, err := database.KeyOf(ctx, conn, uid)
 	if err != nil || recorded == nil {
 		return nil // There is no record yet, or the database is away.
 	}
@@ -85,16 +85,6 @@ func (r *Recorder) checkSuccession(ctx context.Context, uid string) error {
 			"give each recorder the same file, with --redaction-key-file", r.cfg.KeyFile(), key.Fingerprint(), recorded)
 	}
 	return nil
-}
-
-// keyOnRecord is the fingerprint of the redaction key of a cluster, nil where it is not on record.
-func keyOnRecord(ctx context.Context, conn *pgx.Conn, uid string) (fingerprint []byte, err error) {
-	err = conn.QueryRow(ctx, `SELECT key_fingerprint FROM kuberewind.clusters WHERE uid = $1`, uid).Scan(&fingerprint)
-	var refused *pgconn.PgError
-	if errors.Is(err, pgx.ErrNoRows) || errors.As(err, &refused) && (refused.Code == pgerrcode.UndefinedTable || refused.Code == pgerrcode.InvalidSchemaName) {
-		return nil, nil
-	}
-	return fingerprint, err
 }
 
 // leaseRight is what a recorder has to be granted to be elected by a Lease.
@@ -147,7 +137,7 @@ func (r *Recorder) lease(ctx context.Context) (*election.Lease, error) {
 		return nil, err
 	}
 	if len(missing) == 0 {
-		return election.NewLease(r.ownConfig(), namespace, r.cfg.LeaseName, Name()+"_"+uuid.NewString(), r.cfg.LeaseDuration)
+		return election.NewLease(r.ownConfig(), namespace, r.cfg.LeaseName, election.Name()+"_"+uuid.NewString(), r.cfg.LeaseDuration)
 	}
 	err = fmt.Errorf("the Lease %s/%s may not be used (%s)", namespace, r.cfg.LeaseName, strings.Join(missing, ", "))
 	if r.cfg.LeaderElect == config.ElectLease {

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kuberewind/kuberewind/internal/config"
+	"github.com/kuberewind/kuberewind/internal/database"
 	"github.com/kuberewind/kuberewind/internal/election"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
 	"github.com/kuberewind/kuberewind/kube"
@@ -45,7 +46,7 @@ func TestWhatARecordLacksIsMadeBeforeTheElection(t *testing.T) {
 			}, slog.New(slog.DiscardHandler))
 			r.found = &kube.Config{}
 			var err error
-			r.database, err = OpenDatabase(t.Context(), r.cfg, r.log)
+			r.database, err = database.Open(t.Context(), r.cfg, r.log)
 			require.NoError(t, err)
 			require.NoError(t, r.elect(t.Context(), "uid"))
 			r.election.Close()

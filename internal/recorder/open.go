@@ -3,12 +3,15 @@ package recorder
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"time"
 
 	"github.com/kuberewind/kuberewind/deltafifo"
+	"github.com/kuberewind/kuberewind/internal/clock"
+	"github.com/kuberewind/kuberewind/internal/ctxerr"
+	"github.com/kuberewind/kuberewind/internal/database"
+	"github.com/kuberewind/kuberewind/internal/election"
 	"github.com/kuberewind/kuberewind/internal/redact"
 	"github.com/kuberewind/kuberewind/internal/telemetry"
 	"github.com/kuberewind/kuberewind/internal/version"
@@ -31,7 +34,7 @@ func (r *Recorder) open(ctx context.Context) error {
 		return err
 	}
 	r.revisions.identity = &identity{host: r.client.Host(), uid: uid, ask: r.client.ClusterUID, foreign: make(chan error, 1), log: r.log}
-	if r.database, err = OpenDatabase(ctx, r.cfg, r.log); err != nil {
+	if r.database, err = database.Open(ctx, r.cfg, r.log); err != nil {
 		return err
 	}
 	if r.unlock, err = r.database.Lock(uid); err != nil {
@@ -84,7 +87,7 @@ func (r *Recorder) connect(ctx context.Context) (name, uid string, err error) {
 	defer cancel()
 	id, err := r.client.ClusterUID(ctx)
 	if err != nil {
-		return "", "", withCause(ctx, err)
+		return "", "", ctxerr.Explain(ctx, err)
 	}
 	name = r.cfg.ClusterName
 	if name == "" {
@@ -101,14 +104,6 @@ func (r *Recorder) askRelease(ctx context.Context) {
 	if r.schemas.server, err = r.client.ServerVersion(ctx); err != nil {
 		r.log.Warn("the API server does not say which release it is", "error", err)
 	}
-}
-
-// withCause adds why the context has ended, if that is what an error is about.
-func withCause(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
-		return fmt.Errorf("%w: %w", cause, err)
-	}
-	return err
 }
 
 func (r *Recorder) openSink(ctx context.Context, cluster, uid string) error {
@@ -128,13 +123,15 @@ func (r *Recorder) openSink(ctx context.Context, cluster, uid string) error {
 	if err != nil {
 		return err
 	}
-	database, err := r.openClock(ctx, uid)
+	present, record, err := r.database.Clocks(ctx, uid)
 	if err != nil {
 		return err
 	}
+	host := clock.ThisHost()
+	r.clock = clock.New(host, clock.Start(host.Wall(), present, record))
 	r.sink, err = postgres.Open(ctx, postgres.Config{
 		URL: r.database.URL(), ClusterUID: uid, ClusterName: cluster, KeyFingerprint: key.Fingerprint(),
-		Recorder: Name(), Version: version.String(), ConfigJSON: settings, Hooks: r.sinkHooks(), Logger: r.log, Now: r.clock.Now,
+		Recorder: election.Name(), Version: version.String(), ConfigJSON: settings, Hooks: r.sinkHooks(), Logger: r.log, Now: r.clock.Now,
 	})
 	if err != nil {
 		return err
@@ -159,7 +156,10 @@ func (r *Recorder) openSink(ctx context.Context, cluster, uid string) error {
 	if err := r.loadUnfollowed(ctx); err != nil {
 		return err
 	}
-	if err := r.beginTime(ctx, database); err != nil {
+	r.clock.Raise(info.Started)
+	r.now = r.clock.Now
+	r.time = clock.NewKeeper(r.clock, r.sink, r.log)
+	if err := r.time.Begin(ctx, present); err != nil {
 		return err
 	}
 	r.revisions.now = r.now
@@ -181,18 +181,7 @@ func (r *Recorder) openSink(ctx context.Context, cluster, uid string) error {
 	r.metrics.OpenGaps(func() float64 { return float64(r.sink.OpenGaps()) })
 	r.standby.Store(false)
 	r.metrics.Leader.Set(1)
-	r.notices.Normal("LeaderElected", fmt.Sprintf("%s records cluster %s, as epoch %d", Name(), cluster, info.Epoch))
+	r.notices.Normal("LeaderElected", fmt.Sprintf("%s records cluster %s, as epoch %d", election.Name(), cluster, info.Epoch))
 	r.log.Info("record opened", "cluster", cluster, "uid", uid, "server", r.client.Host(), "database", r.cfg.Masked().Database, "epoch", info.Epoch, "seq", info.AfterSeq)
 	return nil
 }
-
-// Name says which process wrote an epoch.
-func Name() string {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown"
-	}
-	return nameOf(host, os.Getpid())
-}
-
-func nameOf(host string, pid int) string { return fmt.Sprintf("%s/%d", host, pid) }

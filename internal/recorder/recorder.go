@@ -16,7 +16,9 @@ import (
 
 	"github.com/kuberewind/kuberewind/deltafifo"
 	"github.com/kuberewind/kuberewind/deltafifo/spool"
+	"github.com/kuberewind/kuberewind/internal/clock"
 	"github.com/kuberewind/kuberewind/internal/config"
+	"github.com/kuberewind/kuberewind/internal/database"
 	"github.com/kuberewind/kuberewind/internal/election"
 	"github.com/kuberewind/kuberewind/internal/filter"
 	"github.com/kuberewind/kuberewind/internal/redact"
@@ -39,7 +41,7 @@ type Recorder struct {
 	metrics  *metrics
 	found    *kube.Config
 	client   *kube.Client
-	database *Database
+	database *database.Database
 	sink     *postgres.Sink
 	queue    *deltafifo.Queue
 	spool    *spool.Spool // nil where there is none
@@ -66,9 +68,8 @@ type Recorder struct {
 	follower  *kube.Follower // of what is served, before the first stream
 	schemas   *schemas
 	started   time.Time
-	host      host
-	clock     *clock
-	time      *timekeeper
+	clock     *clock.Clock
+	time      *clock.Keeper
 	now       func() time.Time // the clock of the record
 	// clusterName is the one under which the cluster is on record.
 	clusterName string
@@ -102,7 +103,7 @@ type Recorder struct {
 
 func newRecorder(cfg config.Config, log *slog.Logger) *Recorder {
 	return &Recorder{
-		cfg: cfg, log: log, gate: newGate(cfg.ListConcurrency), recoveries: rate.NewLimiter(recoverRequestsSecond, recoverRequests), looks: rate.NewLimiter(lookRequestsSecond, lookRequests), revisions: newRevisions(), schemas: newSchemas(), host: thisHost(),
+		cfg: cfg, log: log, gate: newGate(cfg.ListConcurrency), recoveries: rate.NewLimiter(recoverRequestsSecond, recoverRequests), looks: rate.NewLimiter(lookRequestsSecond, lookRequests), revisions: newRevisions(), schemas: newSchemas(),
 		notices: &notices{gaps: map[gapNotice]map[string]bool{}}, streams: map[schema.GroupResource]*stream{}, unopened: map[string]error{}, resourcesChanged: make(chan struct{}, 1), recording: make(chan struct{}), allOpen: make(chan struct{}),
 	}
 }
@@ -165,7 +166,7 @@ func (r *Recorder) run(ctx context.Context) error {
 	g.Go(func() error { return r.countAhead(ctx) })
 	g.Go(func() error { return r.sweep(ctx) })
 	g.Go(func() error { return r.compareContents(ctx) })
-	g.Go(func() error { return r.keepTime(ctx) })
+	g.Go(func() error { return r.time.Run(ctx) })
 	if r.election != nil {
 		g.Go(func() error {
 			// What is queued then is written if the record still takes it (I1).

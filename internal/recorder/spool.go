@@ -243,7 +243,7 @@ func (r *Recorder) resumeSpool(o *deltafifo.Options, owner spoolOwner) error {
 	// Reading it may have taken minutes, of which nothing was seen either.
 	r.sink.StartAfter(latest(r.seen, r.now()))
 	info := r.sink.Info()
-	r.clock.raise(info.Started)
+	r.clock.Raise(info.Started)
 	o.Left = map[any]deltafifo.Spooled{}
 	for s, l := range left {
 		s.left, s.interrupted, s.since = l, l.interrupted, info.Started

@@ -15,7 +15,9 @@ import (
 
 	"github.com/kuberewind/kuberewind/deltafifo"
 	"github.com/kuberewind/kuberewind/deltafifo/spool"
+	"github.com/kuberewind/kuberewind/internal/clock"
 	"github.com/kuberewind/kuberewind/internal/config"
+	"github.com/kuberewind/kuberewind/internal/database"
 	"github.com/kuberewind/kuberewind/internal/filter"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
 	"github.com/kuberewind/kuberewind/internal/redact"
@@ -53,9 +55,11 @@ func (s *swept) open() {
 	require.NoError(s.t, err)
 	s.recorder = newRecorder(config.Config{ListConcurrency: 1, CheckpointEvery: 1}, slog.New(slog.DiscardHandler))
 	r := s.recorder
-	r.database, r.clusterName = &Database{url: s.config.URL}, s.config.ClusterName
+	r.database, err = database.Open(s.t.Context(), config.Config{Database: s.config.URL}, r.log)
+	require.NoError(s.t, err)
+	r.clusterName = s.config.ClusterName
 	r.sink, r.metrics, r.now = sink, &metrics{telemetry.NewMetrics()}, func() time.Time { return s.at }
-	r.clock = newClock((&wristwatch{set: s.at}).host(), s.at)
+	r.clock = clock.New(clock.Host{Wall: r.now, Elapsed: func() time.Duration { return 0 }}, s.at)
 	r.filter, err = filter.New(nil, nil)
 	require.NoError(s.t, err)
 	r.redactor, err = redact.New(redact.Key{}, redact.Hash, nil)

@@ -16,8 +16,8 @@ import (
 
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/config"
+	"github.com/kuberewind/kuberewind/internal/database"
 	"github.com/kuberewind/kuberewind/internal/mistyped"
-	"github.com/kuberewind/kuberewind/internal/recorder"
 	"github.com/kuberewind/kuberewind/internal/render"
 	"github.com/kuberewind/kuberewind/internal/replay/known"
 	"github.com/kuberewind/kuberewind/internal/replay/output"
@@ -94,7 +94,7 @@ func (e *Env) Silent(cmd *cobra.Command) (*Env, error) {
 // Record is an open record. Close closes the database, and ends the embedded one if it was started for this.
 type Record struct {
 	*history.Record
-	database *recorder.Database
+	database *database.Database
 }
 
 // Close closes the record.
@@ -106,7 +106,7 @@ func (r *Record) Close() error {
 // Open opens the record that the settings name.
 func (e *Env) Open(ctx context.Context) (*Record, error) {
 	cfg := config.Config{Database: e.Database, DataDir: e.DataDir}
-	database, err := recorder.OpenRecord(ctx, cfg, e.log)
+	database, err := database.OpenRecord(ctx, cfg, e.log)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func (e *Env) Open(ctx context.Context) (*Record, error) {
 // Records are the open records of one database, one for each cluster. Close closes it.
 type Records struct {
 	All      []*history.Record
-	database *recorder.Database
+	database *database.Database
 }
 
 // Close closes the records.
@@ -133,7 +133,7 @@ func (r *Records) Close() error {
 
 // OpenAll opens the record of every cluster of the database, or that of the cluster which the settings name.
 func (e *Env) OpenAll(ctx context.Context) (*Records, error) {
-	database, err := recorder.OpenRecord(ctx, config.Config{Database: e.Database, DataDir: e.DataDir}, e.log)
+	database, err := database.OpenRecord(ctx, config.Config{Database: e.Database, DataDir: e.DataDir}, e.log)
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +153,7 @@ func (e *Env) OpenAll(ctx context.Context) (*Records, error) {
 }
 
 // clusterNames are those of the clusters that are opened. There is one at least, so that an empty record is an error.
-func (e *Env) clusterNames(ctx context.Context, database *recorder.Database) (names []string, err error) {
+func (e *Env) clusterNames(ctx context.Context, database *database.Database) (names []string, err error) {
 	if e.Cluster != "" {
 		return []string{e.Cluster}, nil
 	}
@@ -172,12 +172,12 @@ func (e *Env) clusterNames(ctx context.Context, database *recorder.Database) (na
 
 // Runs reports whether Open can answer without starting an embedded PostgreSQL.
 func (e *Env) Runs() (bool, error) {
-	return recorder.RecordRuns(config.Config{Database: e.Database, DataDir: e.DataDir})
+	return database.Runs(config.Config{Database: e.Database, DataDir: e.DataDir})
 }
 
 // Clusters lists the clusters of the database that the settings name.
 func (e *Env) Clusters(ctx context.Context) (_ []history.Cluster, err error) {
-	database, err := recorder.OpenRecord(ctx, config.Config{Database: e.Database, DataDir: e.DataDir}, e.log)
+	database, err := database.OpenRecord(ctx, config.Config{Database: e.Database, DataDir: e.DataDir}, e.log)
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +186,7 @@ func (e *Env) Clusters(ctx context.Context) (_ []history.Cluster, err error) {
 }
 
 // suggestCluster adds to the error of an unknown cluster which one was perhaps meant.
-func (e *Env) suggestCluster(ctx context.Context, database *recorder.Database, err error) error {
+func (e *Env) suggestCluster(ctx context.Context, database *database.Database, err error) error {
 	if !errors.Is(err, history.ErrNoCluster) {
 		return err
 	}

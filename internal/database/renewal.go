@@ -1,4 +1,4 @@
-package recorder
+package database
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/internal/ctxerr"
 	"github.com/kuberewind/kuberewind/internal/election"
 	"github.com/kuberewind/kuberewind/internal/embedded"
 	"github.com/kuberewind/kuberewind/sink/postgres"
@@ -97,7 +98,7 @@ func (n *renewal) renew(ctx context.Context) {
 }
 
 func (n *renewal) warnFailed(ctx context.Context, err error) {
-	err = withCause(ctx, err)
+	err = ctxerr.Explain(ctx, err)
 	n.once(err.Error(), func(log *slog.Logger) {
 		log.Warn("the embedded PostgreSQL could not be restarted from its new files; it is tried again", "error", err)
 	})

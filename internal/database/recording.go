@@ -1,4 +1,4 @@
-package recorder
+package database
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/election"
 )
 
-// Recording names the recorder that records a cluster now, as Name does. It returns "" if none does. A recorder that was killed is named
+// Recording names the recorder that records a cluster now, as election.Name does. It returns "" if none does. A recorder that was killed is named
 // until its term is over, unless the database is embedded.
 func (d *Database) Recording(ctx context.Context, db election.Reader, clusterUID string) (name string, err error) {
 	if d.embedded == nil {
@@ -22,5 +22,5 @@ func (d *Database) Recording(ctx context.Context, db election.Reader, clusterUID
 	if n, _ := fmt.Sscanf(holder, "pid %d on %s", &pid, &host); n < 2 { // it was being written
 		return holder, nil
 	}
-	return nameOf(host, pid), nil
+	return election.NameOf(host, pid), nil
 }

@@ -1,4 +1,4 @@
-package recorder
+package clock
 
 import (
 	"context"
@@ -13,10 +13,14 @@ import (
 
 	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/internal/config"
+	"github.com/kuberewind/kuberewind/internal/database"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
 
 // A wristwatch is a host's clock that the test sets.
 type wristwatch struct {
@@ -25,8 +29,8 @@ type wristwatch struct {
 	since  time.Duration // passed when it was set
 }
 
-func (w *wristwatch) host() host {
-	return host{wall: func() time.Time { return w.set.Add(w.passed - w.since) }, elapsed: func() time.Duration { return w.passed }}
+func (w *wristwatch) host() Host {
+	return Host{Wall: func() time.Time { return w.set.Add(w.passed - w.since) }, Elapsed: func() time.Duration { return w.passed }}
 }
 
 func (w *wristwatch) step(d time.Duration) { w.set, w.since = w.set.Add(w.passed-w.since+d), w.passed }
@@ -37,8 +41,8 @@ const year = 365 * 24 * time.Hour
 
 func TestTheClockDoesNotGoBack(t *testing.T) {
 	w := &wristwatch{set: midnight}
-	c := newClock(w.host(), midnight)
-	c.raise(midnight.Add(time.Hour))
+	c := New(w.host(), midnight)
+	c.Raise(midnight.Add(time.Hour))
 	require.Equal(t, midnight.Add(time.Hour), c.Now(), "the record is ahead: it goes on from there")
 	w.passed = 2 * time.Hour
 	second := c.Now()
@@ -60,13 +64,13 @@ func TestOfTwoClocksThatDisagreeTheOneBehindTheRecordIsWrongElseTheOneAhead(t *t
 		"the host is behind, and no record": {now.Add(-year), now, time.Unix(0, 0), now.Add(-year)},
 		"the record is ahead of both":       {now.Add(-year), now, now.Add(year), now.Add(-year)},
 	} {
-		require.Equal(t, test.want, startTime(test.wall, test.database, test.record), name)
+		require.Equal(t, test.want, Start(test.wall, test.database, test.record), name)
 	}
 }
 
-// A kept is a timekeeper whose database the test stands in for.
+// A kept is a keeper whose database the test stands in for.
 type kept struct {
-	*timekeeper
+	*Keeper
 	watch    wristwatch
 	database time.Duration // how far its clock is ahead of what passes since midnight
 	away     error
@@ -75,15 +79,19 @@ type kept struct {
 
 func newKept() *kept {
 	k := &kept{watch: wristwatch{set: midnight}}
-	k.timekeeper = &timekeeper{
-		clock: newClock(k.watch.host(), midnight), log: slog.New(slog.DiscardHandler),
-		ask: func(context.Context) (time.Time, error) { return midnight.Add(k.watch.passed + k.database), k.away },
-		note: func(_ context.Context, s postgres.ClockStep) error {
-			k.notes = append(k.notes, s)
-			return k.away
-		},
-	}
+	k.Keeper = NewKeeper(New(k.watch.host(), midnight), k, slog.New(slog.DiscardHandler))
 	return k
+}
+
+// DatabaseTime implements Record.
+func (k *kept) DatabaseTime(context.Context) (time.Time, error) {
+	return midnight.Add(k.watch.passed + k.database), k.away
+}
+
+// RecordClock implements Record.
+func (k *kept) RecordClock(_ context.Context, s postgres.ClockStep) error {
+	k.notes = append(k.notes, s)
+	return k.away
 }
 
 // looks lets ten seconds pass and looks, some times, and says how often something went on record.
@@ -92,7 +100,7 @@ func (k *kept) looks(t *testing.T, times int) []bool {
 	k.notes = nil
 	var adopted []bool
 	for range times {
-		k.watch.passed += watchClockEvery
+		k.watch.passed += watchEvery
 		require.ErrorIs(t, k.look(t.Context()), k.away)
 	}
 	for _, n := range k.notes {
@@ -172,16 +180,18 @@ type timed struct {
 		Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 		postgres.TxBeginner
 	}
-	recorder *Recorder
-	watch    *wristwatch
-	pods     *postgres.Stream
-	rv       int
+	sink   *postgres.Sink
+	clock  *Clock
+	keeper *Keeper
+	watch  *wristwatch
+	pods   *postgres.Stream
+	rv     int
 }
 
 func newTimed(t *testing.T) *timed {
 	db := pgtest.Shared(t).New(t, pgtest.EmptyRecord)
 	s := &timed{T: t, url: db.URL(), admin: db.Pool(t)}
-	t.Cleanup(func() { s.recorder.sink.Close() })
+	t.Cleanup(func() { s.sink.Close() })
 	return s
 }
 
@@ -203,17 +213,21 @@ func (s *timed) holds() {
 // start is what a recorder does with its clocks.
 func (s *timed) start(off time.Duration) {
 	s.Helper()
-	if s.recorder != nil {
-		s.recorder.sink.Close()
+	if s.sink != nil {
+		s.sink.Close()
 	}
 	s.watch = &wristwatch{set: time.Now().Add(off)}
-	s.recorder = &Recorder{log: slog.New(slog.DiscardHandler), database: &Database{url: s.url}, host: s.watch.host()}
-	database, err := s.recorder.openClock(s.Context(), "uid")
+	db, err := database.Open(s.Context(), config.Config{Database: s.url}, slog.New(slog.DiscardHandler))
 	require.NoError(s, err)
-	s.recorder.sink, err = postgres.Open(s.Context(), postgres.Config{URL: s.url, ClusterUID: "uid", ClusterName: "prod", Now: s.recorder.clock.Now})
+	now, record, err := db.Clocks(s.Context(), "uid")
 	require.NoError(s, err)
-	require.NoError(s, s.recorder.beginTime(s.Context(), database))
-	s.pods, err = s.recorder.sink.Stream(s.Context(), postgres.StreamSpec{Resource: "pods", Kind: "Pod", Version: "v1", Namespaced: true, StartRV: "1"})
+	s.clock = New(s.watch.host(), Start(s.watch.host().Wall(), now, record))
+	s.sink, err = postgres.Open(s.Context(), postgres.Config{URL: s.url, ClusterUID: "uid", ClusterName: "prod", Now: s.clock.Now})
+	require.NoError(s, err)
+	s.clock.Raise(s.sink.Info().Started)
+	s.keeper = NewKeeper(s.clock, s.sink, slog.New(slog.DiscardHandler))
+	require.NoError(s, s.keeper.Begin(s.Context(), now))
+	s.pods, err = s.sink.Stream(s.Context(), postgres.StreamSpec{Resource: "pods", Kind: "Pod", Version: "v1", Namespaced: true, StartRV: "1"})
 	require.NoError(s, err)
 	s.write()
 }
@@ -230,12 +244,12 @@ func timedPod(rv int) *kube.Object {
 func (s *timed) write() {
 	s.Helper()
 	s.rv++
-	batch, err := s.recorder.sink.Encode([]postgres.Item{{
+	batch, err := s.sink.Encode([]postgres.Item{{
 		Stream: s.pods.ID(), Kind: postgres.Delta, Type: delta.Added, Source: delta.SourceWatch, Version: "v1",
-		Object: timedPod(s.rv), Observed: s.recorder.now(), Position: fmt.Sprint(s.rv + 1),
+		Object: timedPod(s.rv), Observed: s.clock.Now(), Position: fmt.Sprint(s.rv + 1),
 	}})
 	require.NoError(s, err)
-	require.NoError(s, s.recorder.sink.Commit(s.Context(), batch))
+	require.NoError(s, s.sink.Commit(s.Context(), batch))
 }
 
 // hours is by how many hours the newest observed_at is ahead of the database's clock.
@@ -255,11 +269,11 @@ func TestClocksThatJumpDoNotMakeTheRecordJump(t *testing.T) {
 	s.start(-year)
 	require.Zero(t, s.hours(), "nor does one whose clock is a year behind hold it")
 	s.watch.step(2 * year)
-	require.NoError(t, s.recorder.time.look(t.Context()))
+	require.NoError(t, s.keeper.look(t.Context()))
 	s.write()
 	require.Zero(t, s.hours())
 	s.watch.step(-year)
-	require.NoError(t, s.recorder.time.look(t.Context()))
+	require.NoError(t, s.keeper.look(t.Context()))
 	require.Equal(t, []string{"1 0 8760 0 f", "2 1 -8760 0 f", "2 2 8760 0 f"}, s.steps())
 	s.holds()
 }
@@ -269,7 +283,7 @@ func TestAClockThatIsPutRightIsAdopted(t *testing.T) {
 	s.start(-3 * time.Hour)
 	require.Equal(t, -3, s.hours(), "there is no record that could tell which of the two is wrong")
 	s.watch.step(3 * time.Hour)
-	require.NoError(t, s.recorder.time.look(t.Context()))
+	require.NoError(t, s.keeper.look(t.Context()))
 	s.write()
 	require.Zero(t, s.hours())
 	require.Equal(t, []string{"1 0 0 3 f", "1 1 3 3 t"}, s.steps())

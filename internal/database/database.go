@@ -1,4 +1,4 @@
-package recorder
+package database
 
 import (
 	"context"
@@ -8,14 +8,13 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/kuberewind/kuberewind/internal/config"
+	"github.com/kuberewind/kuberewind/internal/ctxerr"
 	"github.com/kuberewind/kuberewind/internal/embedded"
 	"github.com/kuberewind/kuberewind/internal/pgdial"
-	"github.com/kuberewind/kuberewind/migrations"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
@@ -29,44 +28,45 @@ type Database struct {
 	lookAt   time.Duration // how often the files of the embedded PostgreSQL are looked at
 }
 
-// OpenDatabase starts or joins the embedded PostgreSQL where that is asked for. Nothing else is contacted.
-func OpenDatabase(ctx context.Context, cfg config.Config, log *slog.Logger) (*Database, error) {
+// Open starts or joins the embedded PostgreSQL if that is asked for. Nothing else is contacted.
+func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*Database, error) {
 	if cfg.Database != config.Embedded {
 		return &Database{log: log, url: cfg.Database}, nil
 	}
-	server, err := embedded.Start(ctx, embedded.Options{DataDir: postgresDir(cfg), Logger: log})
+	server, err := embedded.Start(ctx, embedded.Options{DataDir: Folder(cfg), Logger: log})
 	if err != nil {
 		return nil, fmt.Errorf("embedded PostgreSQL: %w", err)
 	}
 	return &Database{log: log, url: cfg.Database, embedded: server, missed: make(chan struct{}, 1), lookAt: lookAtFiles}, nil
 }
 
-// errNoRecord says that an embedded PostgreSQL was never started.
-var errNoRecord = errors.New("nothing is recorded yet")
+// ErrNoRecord says that an embedded PostgreSQL was never started.
+var ErrNoRecord = errors.New("nothing is recorded yet")
 
-// OpenRecord is OpenDatabase for those who only read: it makes no embedded PostgreSQL.
+// OpenRecord is Open for programs that only read: it makes no embedded PostgreSQL.
 func OpenRecord(ctx context.Context, cfg config.Config, log *slog.Logger) (*Database, error) {
 	if cfg.Database == config.Embedded {
-		made, err := embedded.HasData(postgresDir(cfg))
+		made, err := embedded.HasData(Folder(cfg))
 		if err != nil {
 			return nil, fmt.Errorf("embedded PostgreSQL: %w", err)
 		}
 		if !made {
-			return nil, fmt.Errorf(`%w in %s: start "recorder run", or say with --data-dir or --database where the record is`, errNoRecord, cfg.DataDir)
+			return nil, fmt.Errorf(`%w in %s: start "recorder run", or say with --data-dir or --database where the record is`, ErrNoRecord, cfg.DataDir)
 		}
 	}
-	return OpenDatabase(ctx, cfg, log)
+	return Open(ctx, cfg, log)
 }
 
-// RecordRuns reports whether a record can be opened without starting an embedded PostgreSQL. Whether another server answers is not asked.
-func RecordRuns(cfg config.Config) (bool, error) {
+// Runs reports whether a record can be opened without starting an embedded PostgreSQL. Whether another server answers is not asked.
+func Runs(cfg config.Config) (bool, error) {
 	if cfg.Database != config.Embedded {
 		return true, nil
 	}
-	return embedded.Runs(postgresDir(cfg))
+	return embedded.Runs(Folder(cfg))
 }
 
-func postgresDir(cfg config.Config) string { return filepath.Join(cfg.DataDir, "postgres") }
+// Folder is where the embedded PostgreSQL keeps its data.
+func Folder(cfg config.Config) string { return filepath.Join(cfg.DataDir, "postgres") }
 
 // URL is where the database is. It holds the password.
 func (d *Database) URL() string {
@@ -138,15 +138,18 @@ func (d *Database) Await(ctx context.Context) error {
 	}
 }
 
+// connectTimeout bounds a connection, and what is asked first.
+const connectTimeout = 30 * time.Second
+
 var errUnanswered = fmt.Errorf("the database did not answer within %s", connectTimeout)
 
 // Connect opens a connection for a few statements, which may take as long as they need while the server answers. The caller closes it.
 func (d *Database) Connect(ctx context.Context) (*pgx.Conn, error) {
-	return d.connect(ctx, pgdial.AskInSilence)
+	return d.ConnectWith(ctx, pgdial.AskInSilence)
 }
 
-// connect opens a connection whose configuration change has had. The caller closes it.
-func (d *Database) connect(ctx context.Context, change func(*pgx.ConnConfig)) (*pgx.Conn, error) {
+// ConnectWith opens a connection whose configuration change has had. The caller closes it.
+func (d *Database) ConnectWith(ctx context.Context, change func(*pgx.ConnConfig)) (*pgx.Conn, error) {
 	// Not pgx's parser, because a URL may carry parameters of the pool, which the server would refuse.
 	settings, err := pgdial.ParseConfig(d.URL())
 	if err != nil {
@@ -160,9 +163,24 @@ func (d *Database) connect(ctx context.Context, change func(*pgx.ConnConfig)) (*
 		err = fmt.Errorf("the database did not answer within %s: %w", settings.ConnConfig.ConnectTimeout, err)
 	}
 	if err != nil {
-		return nil, d.named(withCause(ctx, err))
+		return nil, d.named(ctxerr.Explain(ctx, err))
 	}
 	return conn, nil
+}
+
+// Clocks gives the database's time, and that of the newest commit of a cluster.
+func (d *Database) Clocks(ctx context.Context, clusterUID string) (database, record time.Time, err error) {
+	conn, err := d.Connect(ctx)
+	if err != nil {
+		return database, record, err
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	limited, cancel := context.WithTimeoutCause(ctx, connectTimeout, errUnanswered)
+	defer cancel()
+	if database, record, err = postgres.ReadClocks(limited, conn, clusterUID); err != nil {
+		return database, record, ctxerr.Explain(limited, err)
+	}
+	return database, record, nil
 }
 
 // Close lets go of the embedded PostgreSQL; the last one to do so stops it.
@@ -176,7 +194,7 @@ func (d *Database) Close() error {
 }
 
 // Lock refuses a second recorder of one cluster where both would use the embedded database. With a database elsewhere the election
-// decides, see elect.
+// decides.
 func (d *Database) Lock(clusterUID string) (unlock func() error, err error) {
 	if d.embedded == nil {
 		return func() error { return nil }, nil
@@ -190,90 +208,4 @@ func (d *Database) Lock(clusterUID string) (unlock func() error, err error) {
 		return nil, err
 	}
 	return lock.Unlock, nil
-}
-
-// rolesTimeout is for a few statements, and waiting for others who do the same.
-const rolesTimeout = time.Minute
-
-// Migrate brings schema and roles up to date. It returns the SQL that somebody with more rights has to run for the roles.
-func (d *Database) Migrate(ctx context.Context) (missing string, err error) {
-	// Up waits for locks for as long as it takes. A server that is not there is named in time, by this.
-	conn, err := d.Connect(ctx)
-	if err != nil {
-		return "", err
-	}
-	err = migrations.Up(ctx, d.URL(), d.log)
-	if err == nil {
-		limited, cancel := context.WithTimeoutCause(ctx, rolesTimeout, fmt.Errorf("the roles of the record were not looked up or made within %s", rolesTimeout))
-		missing, err = migrations.Roles(limited, conn)
-		if err != nil {
-			err = withCause(limited, err)
-		}
-		cancel()
-	}
-	if err != nil {
-		err = d.named(err)
-	}
-	return missing, errors.Join(err, conn.Close(context.WithoutCancel(ctx)))
-}
-
-// named adds to an error which database it is about and, as far as that is known, what leads out of it.
-func (d *Database) named(err error) error {
-	err = config.Plain(err)
-	if advice := advise(err); advice != "" {
-		err = fmt.Errorf("%w (%s)", err, advice)
-	}
-	return fmt.Errorf("database %s: %w", config.MaskURL(d.url), err)
-}
-
-// refused is named for a statement on a connection. The error of connecting has its name already.
-func (d *Database) refused(err error) error {
-	var refusal *pgconn.PgError
-	if !errors.As(err, &refusal) || errors.As(err, new(*pgconn.ConnectError)) {
-		return err
-	}
-	if refusal.Code == pgerrcode.InsufficientPrivilege {
-		err = fmt.Errorf("%w (the login needs to be a member of %s: run \"recorder migrate\")", err, migrations.WriterRole)
-	}
-	return d.named(err)
-}
-
-func advise(err error) string {
-	var refusal *pgconn.PgError
-	switch {
-	case errors.As(err, &refusal):
-		return adviceByCode[refusal.Code]
-	case errors.As(err, new(*pgconn.ConnectError)):
-		return "does PostgreSQL run there? --database says where it is"
-	}
-	return ""
-}
-
-var adviceByCode = map[string]string{
-	pgerrcode.InvalidPassword:                   "check the user and the password in --database",
-	pgerrcode.InvalidAuthorizationSpecification: "check the user and the password in --database",
-	pgerrcode.InvalidCatalogName:                "make it with CREATE DATABASE, or name another one in --database",
-	pgerrcode.TooManyConnections:                "a recorder needs a few: raise the limit of the database, the role or the server",
-	pgerrcode.ReadOnlySQLTransaction:            "this server takes no writes: name the primary in --database, or lift default_transaction_read_only",
-}
-
-// Ready migrates the database where that is allowed, else checks that it need not be.
-func (d *Database) Ready(ctx context.Context, migrate bool) error {
-	if d.embedded != nil || migrate {
-		missing, err := d.Migrate(ctx)
-		if err == nil && missing != "" {
-			d.log.Warn("the roles of the record are missing and this login may not make them; recorder migrate prints the SQL")
-		}
-		return err
-	}
-	conn, err := d.Connect(ctx)
-	if err != nil {
-		return err
-	}
-	limited, cancel := context.WithTimeoutCause(ctx, connectTimeout, errUnanswered)
-	defer cancel()
-	if err = migrations.Check(limited, conn); err != nil {
-		err = d.named(withCause(limited, err))
-	}
-	return errors.Join(err, conn.Close(context.WithoutCancel(ctx)))
 }

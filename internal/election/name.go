@@ -1,0 +1,18 @@
+package election
+
+import (
+	"fmt"
+	"os"
+)
+
+// Name names this process among the recorders of a cluster.
+func Name() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return NameOf(host, os.Getpid())
+}
+
+// NameOf names the process of a host.
+func NameOf(host string, pid int) string { return fmt.Sprintf("%s/%d", host, pid) }
