@@ -8,8 +8,8 @@ import (
 
 	"github.com/kuberewind/kuberewind/bench/answers"
 	"github.com/kuberewind/kuberewind/bench/measure"
+	"github.com/kuberewind/kuberewind/checkpoint"
 	"github.com/kuberewind/kuberewind/delta"
-	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/patch"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
@@ -25,7 +25,7 @@ func answered(ctx context.Context, run *measure.Run) error {
 		live   int
 	}{quick: {30_000, 1000}, middle: {300_000, 20_000}, full: {3_000_000, 20_000}, largest: {3_000_000, 20_000}}[run.Report.Size]
 	return run.OnServer(ctx, measure.ServerOptions{}, func(server *measure.Server) error {
-		url, err := generatedRecord(ctx, run, server, size.deltas, size.live, history.CheckpointInterval)
+		url, err := generatedRecord(ctx, run, server, size.deltas, size.live, checkpoint.Interval)
 		if err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/kuberewind/kuberewind/bench/measure"
+	"github.com/kuberewind/kuberewind/checkpoint"
 	"github.com/kuberewind/kuberewind/history"
 )
 
@@ -83,7 +84,7 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 	defer b.fleet.stop()
 	b.Live = int(b.fleet.live)
 	if b.Interval == 0 {
-		b.Interval = history.CheckpointInterval(int64(b.Live))
+		b.Interval = checkpoint.Interval(int64(b.Live))
 	}
 	b.Interval += b.Interval % 2 // half of it is measured too
 	if b.wholeIntervals(b.Deltas[0], 2*b.Interval) < 1 {

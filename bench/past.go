@@ -6,7 +6,7 @@ import (
 	"github.com/kuberewind/kuberewind/bench/api"
 	"github.com/kuberewind/kuberewind/bench/data"
 	"github.com/kuberewind/kuberewind/bench/measure"
-	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/checkpoint"
 )
 
 // past measures the API of the past. The first LIST out of longer records is measured at size full: they take long to make.
@@ -17,7 +17,7 @@ func past(ctx context.Context, run *measure.Run) error {
 	if run.Report.Size == quick || run.Report.Size == middle {
 		return nil
 	}
-	return pastGrowth(ctx, run, 300_000, 3_000_000, 20_000, history.CheckpointInterval)
+	return pastGrowth(ctx, run, 300_000, 3_000_000, 20_000, checkpoint.Interval)
 }
 
 // pastGrowth lists out of two records with checkpoints at the interval for so many live objects. The larger is the one that the

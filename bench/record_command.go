@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/kuberewind/kuberewind/bench/measure"
-	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/checkpoint"
 	"github.com/kuberewind/kuberewind/migrations"
 )
 
@@ -33,7 +33,7 @@ func recordCommand(ctx context.Context, args []string, stdout, stderr io.Writer)
 		return err
 	}
 	run := &measure.Run{Report: &measure.Report{Seed: *seed}, Log: stderr}
-	if err := generate(ctx, run, *url, *deltas, *live, history.CheckpointInterval); err != nil {
+	if err := generate(ctx, run, *url, *deltas, *live, checkpoint.Interval); err != nil {
 		return err
 	}
 	if err := countAhead(ctx, *url); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/kuberewind/kuberewind/bench/data"
 	"github.com/kuberewind/kuberewind/bench/measure"
 	"github.com/kuberewind/kuberewind/bench/timeline"
+	"github.com/kuberewind/kuberewind/checkpoint"
 	"github.com/kuberewind/kuberewind/history"
 	scene "github.com/kuberewind/kuberewind/internal/scene/record"
 	"github.com/kuberewind/kuberewind/sink/postgres"
@@ -41,7 +42,7 @@ func timelines(ctx context.Context, run *measure.Run) error {
 		if run.Record != "" {
 			written = timelineSizes[quick]
 		}
-		url, err := generatedRecord(ctx, run, server, written.deltas, written.live, history.CheckpointInterval)
+		url, err := generatedRecord(ctx, run, server, written.deltas, written.live, checkpoint.Interval)
 		if err != nil {
 			return err
 		}

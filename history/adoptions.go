@@ -37,7 +37,7 @@ func (r *Record) adoptions(ctx context.Context, lives []Life, after int64, give 
 	}
 	rows, err := r.pool.Query(ctx, `
 		SELECT object_id, patch::text, CASE WHEN patch IS NULL THEN object::text END FROM kuberewind.record_deltas
-		WHERE cluster = $1 AND seq > $2 AND observed_at >= $3 AND `+bringsOwners, r.cluster.Number, after, days[0].firstAt)
+		WHERE cluster = $1 AND seq > $2 AND observed_at >= $3 AND `+bringsOwners, r.cluster.Number, after, days[0].FirstAt)
 	if err != nil {
 		return err
 	}

@@ -51,10 +51,10 @@ func (r *Record) Around(ctx context.Context, objectID, seq int64) (n Neighbourho
 	return n, nil
 }
 
-func (r *Record) lifeSeqs(ctx context.Context, d *day, objectID int64, which string, seq int64) ([]int64, error) {
+func (r *Record) lifeSeqs(ctx context.Context, d *Day, objectID int64, which string, seq int64) ([]int64, error) {
 	rows, err := r.pool.Query(ctx, `
 		SELECT seq FROM kuberewind.record_deltas WHERE cluster = $1 AND object_id = $2 AND observed_at BETWEEN $3 AND $4 AND `+which,
-		r.cluster.Number, objectID, d.firstAt, d.lastAt, seq)
+		r.cluster.Number, objectID, d.FirstAt, d.LastAt, seq)
 	if err != nil {
 		return nil, fmt.Errorf("find the deltas of a life around seq %d: %w", seq, err)
 	}

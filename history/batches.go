@@ -75,8 +75,8 @@ func (r *Record) newDeltaReader(ctx context.Context, q Query) (*deltaReader, err
 }
 
 // batches gives the rows in order. After an error about one day, or about rows, it goes on behind it if the caller does.
-func (g *deltaReader) batches(ctx context.Context) iter.Seq2[[]row, error] {
-	return func(yield func([]row, error) bool) {
+func (g *deltaReader) batches(ctx context.Context) iter.Seq2[[]Row, error] {
+	return func(yield func([]Row, error) bool) {
 		if g.empty {
 			return
 		}
@@ -93,8 +93,8 @@ func (g *deltaReader) batches(ctx context.Context) iter.Seq2[[]row, error] {
 	}
 }
 
-func (g *deltaReader) day(ctx context.Context, d *day, yield func([]row, error) bool) bool {
-	from, until := d.firstAt, d.lastAt
+func (g *deltaReader) day(ctx context.Context, d *Day, yield func([]Row, error) bool) bool {
+	from, until := d.FirstAt, d.LastAt
 	if g.q.From.After(from) {
 		from = g.q.From
 	}
@@ -107,15 +107,20 @@ func (g *deltaReader) day(ctx context.Context, d *day, yield func([]row, error) 
 	if err := g.record.present(ctx, g.record.pool, d); err != nil {
 		return yield(nil, err) && isMissingDay(err)
 	}
-	after, last := max(g.q.FromSeq, d.firstSeq)-1, min(g.q.ToSeq, d.lastSeq)
+	return g.read(ctx, d, from, until, yield)
+}
+
+// read gives the rows of a day.
+func (g *deltaReader) read(ctx context.Context, d *Day, from, until time.Time, yield func([]Row, error) bool) bool {
+	after, last := max(g.q.FromSeq, d.FirstSeq)-1, min(g.q.ToSeq, d.LastSeq)
 	for after < last {
 		rows, complete, err := g.batch(ctx, after, last, from, until)
 		if err != nil {
-			yield(nil, fmt.Errorf("read the deltas of %s after seq %d: %w", d.day.Format(time.DateOnly), after, err))
+			yield(nil, fmt.Errorf("read the deltas of %s after seq %d: %w", d.Day.Format(time.DateOnly), after, err))
 			return false
 		}
 		if len(rows) > 0 {
-			after = rows[len(rows)-1].seq
+			after = rows[len(rows)-1].Seq
 			if !yield(rows, nil) {
 				return false
 			}
@@ -125,6 +130,16 @@ func (g *deltaReader) day(ctx context.Context, d *day, yield func([]row, error) 
 		}
 	}
 	return true
+}
+
+// Rows gives all rows in the partition of a UTC day up to a seq, in order, whatever the table of days says of that day. If the
+// partition is gone, there is none.
+func (r *Record) Rows(ctx context.Context, midnight time.Time, upTo int64) iter.Seq2[[]Row, error] {
+	return func(yield func([]Row, error) bool) {
+		whole := Day{Day: midnight, LastSeq: upTo, FirstAt: midnight, LastAt: midnight.AddDate(0, 0, 1).Add(-time.Microsecond)}
+		g := &deltaReader{record: r, q: Query{ToSeq: upTo}, limit: firstBatch}
+		g.read(ctx, &whole, whole.FirstAt, whole.LastAt, yield)
+	}
 }
 
 func isMissingDay(err error) bool {
@@ -170,7 +185,7 @@ func (g *deltaReader) query(after, last int64, from, until time.Time) (string, [
 }
 
 // batch reads the next rows; complete says that there are no more up to last.
-func (g *deltaReader) batch(ctx context.Context, after, last int64, from, until time.Time) (batch []row, complete bool, err error) {
+func (g *deltaReader) batch(ctx context.Context, after, last int64, from, until time.Time) (batch []Row, complete bool, err error) {
 	sql, args := g.query(after, last, from, until)
 	rows, err := g.record.pool.Query(ctx, sql, args...)
 	if err != nil {
@@ -179,7 +194,7 @@ func (g *deltaReader) batch(ctx context.Context, after, last int64, from, until 
 	defer rows.Close()
 	size := 0
 	for rows.Next() {
-		var w row
+		var w Row
 		if err := w.scan(rows); err != nil {
 			return nil, false, err
 		}

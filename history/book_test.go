@@ -330,17 +330,6 @@ func (b *book) sweep(rnd *rand.Rand, stream int) {
 	b.list(stream, "expired", delta.SourceRelist, items...)
 }
 
-// deltaKind is the type as cache knows it.
-// findings is what Verify gives.
-func findings(t testing.TB, r *Record) (found []Finding, counts VerifyCounts) {
-	t.Helper()
-	for f, err := range r.Verify(t.Context(), VerifyOptions{Counts: &counts}) {
-		require.NoError(t, err)
-		found = append(found, f)
-	}
-	return found, counts
-}
-
 func (b *book) checkpointer(t testing.TB, o CheckpointOptions) *Checkpointer {
 	t.Helper()
 	if o.Busy == 0 {

@@ -12,12 +12,12 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/kuberewind/kuberewind/internal/checkpoint"
+	"github.com/kuberewind/kuberewind/checkpoint"
 )
 
 // CheckpointOptions of a Checkpointer. Zero values mean the defaults.
 type CheckpointOptions struct {
-	// EveryDeltas is after how many deltas the next checkpoint is made. 0 means CheckpointInterval.
+	// EveryDeltas is after how many deltas the next checkpoint is made. 0 means checkpoint.Interval.
 	EveryDeltas int64
 	// CheckEvery is how often Run looks whether one is due; 0 means a minute.
 	CheckEvery time.Duration
@@ -31,19 +31,6 @@ type CheckpointOptions struct {
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
-
-// leastDeltas is an interval whose tail takes 0.6 s of CPU at most, however few the objects are. With 10,000, checkpoints were a fifth of the record of a small cluster.
-const leastDeltas = 20_000
-
-// CheckpointInterval is the number of deltas between two checkpoints for a number of living objects: three for every two, and
-// at least 20,000.
-//
-// It balances the cost of checkpoints against the time of a rebuild. There, an object of the checkpoint takes some 10 µs of CPU
-// and a delta after it 30. On average three deltas for every four objects follow the checkpoint.
-//
-// For each delta, checkpoints add at most two thirds of the bytes of one object in a checkpoint (make bench, which also
-// compares half and twice the interval). Making them takes CPU in the same proportion. Unchanged blocks cost next to none.
-func CheckpointInterval(live int64) int64 { return max(leastDeltas, live*3/2) }
 
 // A Checkpointer makes the checkpoints of a cluster, and drops those before the record's first day. It needs one connection
 // that may read the record and may insert into and delete from checkpoints and checkpoint_blocks: the writer's role.
@@ -128,7 +115,7 @@ func (c *Checkpointer) Due(ctx context.Context) (bool, error) {
 	}
 	every := c.options.EveryDeltas
 	if every == 0 {
-		every = CheckpointInterval(live)
+		every = checkpoint.Interval(live)
 	}
 	return since >= every, nil
 }
@@ -139,7 +126,7 @@ var ErrNothingNew = errors.New("there is a checkpoint of this seq already")
 // MakeOne makes a checkpoint of the end of the record, from the newest usable one and the deltas after it. Everything is read
 // back and compared before the checkpoint is announced, in the one transaction that holds all of it. The error is ErrEmpty,
 // ErrNothingNew, a *MissingDayError or one of the database's.
-func (c *Checkpointer) MakeOne(ctx context.Context) (info CheckpointInfo, err error) {
+func (c *Checkpointer) MakeOne(ctx context.Context) (info checkpoint.Info, err error) {
 	err = pgx.BeginTxFunc(ctx, c.pool, pgx.TxOptions{BeginQuery: beginMaking}, func(tx pgx.Tx) error {
 		m := &making{checkpointer: c, record: c.record, tx: tx, encoder: checkpoint.NewEncoder(), copied: make(map[int32]bool)}
 		info, err = m.run(ctx)
@@ -150,7 +137,7 @@ func (c *Checkpointer) MakeOne(ctx context.Context) (info CheckpointInfo, err er
 		err = ErrNothingNew
 	}
 	if err != nil {
-		return CheckpointInfo{}, fmt.Errorf("make a checkpoint: %w", err)
+		return checkpoint.Info{}, fmt.Errorf("make a checkpoint: %w", err)
 	}
 	return info, nil
 }

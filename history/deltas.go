@@ -28,7 +28,7 @@ func (g *deltaReader) deltas(ctx context.Context, yield func(Delta, error) bool)
 			continue
 		}
 		for i := range batch {
-			stream, err := g.record.stream(ctx, g.record.pool, batch[i].stream)
+			stream, err := g.record.stream(ctx, g.record.pool, batch[i].Stream)
 			if err != nil {
 				yield(Delta{}, err)
 				return false

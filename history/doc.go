@@ -13,7 +13,7 @@
 //     by these bounds.
 //   - A rebuild with a checkpoint and one without give the same objects. A checkpoint is compared with the digests of its
 //     blocks before it is used. Its objects are compared with their own digests when it is made, when a later row is folded
-//     onto them, and by Verify.
+//     onto them, and by package verify.
 //   - Memory is bounded. Deltas come in batches of a few MiB. Folded objects wait compressed, and only those that are still
 //     needed.
 //   - Every query on deltas bounds observed_at, found in the table of days, so that the planner sees one or two partitions

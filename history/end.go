@@ -19,7 +19,7 @@ type End struct {
 
 // End says where the record ends, and how far each stream has come by then.
 func (r *Record) End(ctx context.Context) (e End, err error) {
-	err = pgx.BeginTxFunc(ctx, r.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) (err error) {
+	err = r.atOnce(ctx, func(tx pgx.Tx) (err error) {
 		if e.Extent, err = r.extent(ctx, tx); err != nil {
 			return err
 		}
@@ -27,9 +27,7 @@ func (r *Record) End(ctx context.Context) (e End, err error) {
 			return err
 		}
 		set, err := r.readStreams(ctx, tx)
-		for _, s := range set.all {
-			e.Streams = append(e.Streams, *s)
-		}
+		e.Streams = set.copies()
 		return err
 	})
 	if err != nil {

@@ -75,8 +75,8 @@ type HeadComparison struct {
 	FromPrune bool
 }
 
-// CompareHead compares a head that was kept elsewhere with the commit of that number. It does not compare the rows with the chain: VerifyChain in
-// sink/postgres does. The auditor's role may call it.
+// CompareHead compares a head that was kept elsewhere with the commit of that number. It does not compare the rows with the chain:
+// package verify does. The auditor's role may call it.
 func (r *Record) CompareHead(ctx context.Context, kept Head) (c HeadComparison, err error) {
 	newest, err := r.Head(ctx)
 	if err != nil {

@@ -46,7 +46,7 @@ type finder struct {
 
 // find gives the newest version of each target, from as many goroutines as there are workers. Targets are sorted by id and days
 // by seq. It returns the targets without a row. A day whose partition is gone is an error only if something may be in it.
-func (f *finder) find(ctx context.Context, db querier, targets []target, days []day, give func(*lastVersion) error) ([]target, error) {
+func (f *finder) find(ctx context.Context, db querier, targets []target, days []Day, give func(*lastVersion) error) ([]target, error) {
 	for i := len(days) - 1; i >= 0 && len(targets) > 0; i-- {
 		missing, err := f.day(ctx, db, targets, &days[i], give)
 		if err != nil {
@@ -57,10 +57,10 @@ func (f *finder) find(ctx context.Context, db querier, targets []target, days []
 	return targets, nil
 }
 
-func (f *finder) day(ctx context.Context, db querier, targets []target, d *day, give func(*lastVersion) error) ([]target, error) {
+func (f *finder) day(ctx context.Context, db querier, targets []target, d *Day, give func(*lastVersion) error) ([]target, error) {
 	var missing, inside []target
 	for _, t := range targets {
-		if t.id > d.lastSeq || t.bound < d.firstSeq {
+		if t.id > d.LastSeq || t.bound < d.FirstSeq {
 			missing = append(missing, t)
 			continue
 		}
@@ -120,12 +120,12 @@ var lastQuery = `
 	) AS d
 	ORDER BY d.object_id, d.seq`
 
-func (f *finder) chunk(ctx context.Context, db querier, chunk []target, d *day, give func(*lastVersion) error) (missing []target, err error) {
+func (f *finder) chunk(ctx context.Context, db querier, chunk []target, d *Day, give func(*lastVersion) error) (missing []target, err error) {
 	ids, bounds, free := make([]int64, len(chunk)), make([]int64, len(chunk)), make([]int64, len(chunk))
 	for i, t := range chunk {
 		ids[i], bounds[i], free[i] = t.id, t.bound, t.from
 	}
-	rows, err := db.Query(ctx, lastQuery, f.record.cluster.Number, ids, bounds, free, d.firstAt, d.lastAt, f.rv)
+	rows, err := db.Query(ctx, lastQuery, f.record.cluster.Number, ids, bounds, free, d.FirstAt, d.LastAt, f.rv)
 	if err != nil {
 		return nil, f.failed(d, err)
 	}
@@ -173,6 +173,6 @@ func (f *finder) chunk(ctx context.Context, db querier, chunk []target, d *day, 
 	return missing, nil
 }
 
-func (f *finder) failed(d *day, err error) error {
-	return fmt.Errorf("fold objects from the deltas of %s: %w", d.day.Format(time.DateOnly), err)
+func (f *finder) failed(d *Day, err error) error {
+	return fmt.Errorf("fold objects from the deltas of %s: %w", d.Day.Format(time.DateOnly), err)
 }

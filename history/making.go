@@ -10,7 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/kuberewind/kuberewind/internal/checkpoint"
+	"github.com/kuberewind/kuberewind/checkpoint"
 	"github.com/kuberewind/kuberewind/patch"
 )
 
@@ -20,7 +20,7 @@ type making struct {
 	record       *Record
 	tx           pgx.Tx
 	encoder      *checkpoint.Encoder
-	info         CheckpointInfo
+	info         checkpoint.Info
 	point        Point
 	pending      []checkpoint.Record // of the next block
 	pendingBytes int
@@ -34,7 +34,7 @@ type making struct {
 // statements are one message, so nothing is idle before the limit is off.
 const beginMaking = "BEGIN ISOLATION LEVEL REPEATABLE READ; SET LOCAL idle_in_transaction_session_timeout = 0"
 
-func (m *making) run(ctx context.Context) (CheckpointInfo, error) {
+func (m *making) run(ctx context.Context) (checkpoint.Info, error) {
 	// An erasure waits for this lock, and this waits for an erasure before it reads. So an erased value does not come back in a
 	// checkpoint. The queries of one connection are planned for their parameters here too.
 	if _, err := m.tx.Exec(ctx, `SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL jit = off;
@@ -83,7 +83,7 @@ func (m *making) start(ctx context.Context) error {
 		return fmt.Errorf("%w of cluster %s", ErrEmpty, m.record.cluster.Name)
 	}
 	m.info.Seq, m.info.MadeAt = extent.LastSeq, m.checkpointer.options.Now().UTC()
-	exists, err := m.record.hasCheckpoint(ctx, m.tx, m.info.Seq)
+	exists, err := m.record.checkpoints(m.tx).Has(ctx, m.info.Seq)
 	if err != nil {
 		return err
 	}
@@ -254,17 +254,17 @@ func (m *making) finish(ctx context.Context) error {
 // readBack compares the database with what was written: the blocks with their digests, and each object of new blocks with its
 // own. Copied blocks were compared when they were new.
 func (m *making) readBack(ctx context.Context) error {
-	found, err := m.record.usable(ctx, m.tx, m.info, Scope{})
+	found, err := m.record.checkpoints(m.tx).Open(ctx, m.info, checkpoint.Scope{})
 	if err != nil {
 		return err
 	}
 	decoder := checkpoint.NewDecoder()
 	defer decoder.Close()
-	for _, number := range found.blocks {
+	for _, number := range found.Blocks {
 		if m.copied[number] {
 			continue
 		}
-		data, err := m.record.block(ctx, m.tx, m.info.Seq, number)
+		data, err := found.Block(ctx, number)
 		if err != nil {
 			return err
 		}
@@ -274,7 +274,7 @@ func (m *making) readBack(ctx context.Context) error {
 		}
 		for i := range records {
 			if r := &records[i]; len(r.Doc) > 0 && patch.Digest(r.Doc) != r.Digest {
-				return fmt.Errorf("%w: object %d of block %d has another digest", errUnusable, r.ObjectID, number)
+				return fmt.Errorf("%w: object %d of block %d has another digest", checkpoint.ErrUnusable, r.ObjectID, number)
 			}
 		}
 		if err := m.rest(ctx); err != nil {

@@ -24,18 +24,18 @@ func TestQueriesReadOneDayOfMany(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, all, 60)
 	d := all[30]
-	sql, args := g.query(0, 60, d.firstAt, d.lastAt)
+	sql, args := g.query(0, 60, d.FirstAt, d.LastAt)
 	for range 10 { // by then another mode would have planned for any parameters
 		rows, err := r.pool.Query(t.Context(), "EXPLAIN "+sql, args...)
 		require.NoError(t, err)
 		plan, err := pgx.CollectRows(rows, pgx.RowTo[string])
 		require.NoError(t, err)
 		text := strings.Join(plan, "\n")
-		require.Contains(t, text, "deltas_p"+d.day.Format("20060102"))
+		require.Contains(t, text, "deltas_p"+d.Day.Format("20060102"))
 		require.Equal(t, 1, strings.Count(text, " on deltas_p"), text)
 	}
 	begun := time.Now()
-	p := resolved(t, r, At(d.firstAt), Scope{})
+	p := resolved(t, r, At(d.FirstAt), Scope{})
 	got, _ := rebuilt(t, r, p, Scope{Name: "x"}, RebuildOptions{})
 	require.Contains(t, got["1 a/x"], `"spec":30`)
 	t.Logf("resolved and rebuilt one object in %s", time.Since(begun))

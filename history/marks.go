@@ -60,13 +60,13 @@ func (r *Record) Marks(ctx context.Context, q MarkQuery) (found []Mark, err erro
 			return nil, err
 		}
 		if found, err = r.marksOf(ctx, &days[i], &q, kinds, found); err != nil {
-			return nil, fmt.Errorf("count the deltas of %s: %w", days[i].day.Format(time.DateOnly), err)
+			return nil, fmt.Errorf("count the deltas of %s: %w", days[i].Day.Format(time.DateOnly), err)
 		}
 	}
 	return found, nil
 }
 
-func (r *Record) marksOf(ctx context.Context, d *day, q *MarkQuery, kinds []int16, found []Mark) ([]Mark, error) {
+func (r *Record) marksOf(ctx context.Context, d *Day, q *MarkQuery, kinds []int16, found []Mark) ([]Mark, error) {
 	sql, args := r.marksQuery(d, q, kinds)
 	rows, err := r.pool.Query(ctx, sql, args...)
 	if err != nil {
@@ -94,8 +94,8 @@ const eachMark = `unnest($%d::bigint[]) AS o (id)
 			OFFSET 0
 		) AS d`
 
-func (r *Record) marksQuery(d *day, q *MarkQuery, kinds []int16) (string, []any) {
-	args := []any{r.cluster.Number, max(q.FromSeq, d.firstSeq), min(q.ToSeq, d.lastSeq), d.firstAt, d.lastAt}
+func (r *Record) marksQuery(d *Day, q *MarkQuery, kinds []int16) (string, []any) {
+	args := []any{r.cluster.Number, max(q.FromSeq, d.FirstSeq), min(q.ToSeq, d.LastSeq), d.FirstAt, d.LastAt}
 	if !q.Objects {
 		args = append(args, append([]int32{}, q.Bare...)) // SQL compares nothing with NULL.
 	}
@@ -168,7 +168,7 @@ func lifeConditions(q *MarkQuery, args *[]any) string {
 // the window: LastBefore gives that. last is below first if there are none. If the partition of an edge's day is gone, the edge
 // is that of the day, so that all of the day is within.
 func (r *Record) Between(ctx context.Context, from, to time.Time) (first, last int64, err error) {
-	err = pgx.BeginTxFunc(ctx, r.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+	err = r.atOnce(ctx, func(tx pgx.Tx) error {
 		f := &pointer{record: r, tx: tx}
 		var missing *MissingDayError
 		if first, err = f.lastBefore(ctx, from); errors.As(err, &missing) {
@@ -194,7 +194,7 @@ func (r *Record) Between(ctx context.Context, from, to time.Time) (first, last i
 
 // LastBefore gives the last seq that was observed before a time, 0 if there is none. In a day whose partition is gone, it is the last one of that day.
 func (r *Record) LastBefore(ctx context.Context, t time.Time) (seq int64, err error) {
-	err = pgx.BeginTxFunc(ctx, r.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+	err = r.atOnce(ctx, func(tx pgx.Tx) error {
 		seq, err = (&pointer{record: r, tx: tx}).lastBefore(ctx, t)
 		return err
 	})

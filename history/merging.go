@@ -8,13 +8,13 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/kuberewind/kuberewind/internal/checkpoint"
+	"github.com/kuberewind/kuberewind/checkpoint"
 )
 
 // fromCheckpoint merges a checkpoint with what the deltas after it say. Both are in the order of blocks. A block in which nothing changed is
 // copied as it is.
-func (m *making) fromCheckpoint(ctx context.Context, b *rebuilding, from *saved) error {
-	t, err := m.record.readTail(ctx, m.tx, &m.point, Scope{}, from.info.Seq, nil)
+func (m *making) fromCheckpoint(ctx context.Context, b *rebuilding, from *checkpoint.Saved) error {
+	t, err := m.record.readTail(ctx, m.tx, &m.point, Scope{}, from.Info.Seq, nil)
 	if err != nil {
 		return err
 	}
@@ -23,20 +23,20 @@ func (m *making) fromCheckpoint(ctx context.Context, b *rebuilding, from *saved)
 		return err
 	}
 	known := len(changed) == len(t.objects) // or a life is missing, and with it what block it is in
-	born := slices.DeleteFunc(slices.Clone(changed), func(l *Life) bool { return l.ObjectID <= from.info.Seq || t.objects[l.ObjectID].dead })
+	born := slices.DeleteFunc(slices.Clone(changed), func(l *Life) bool { return l.ObjectID <= from.Info.Seq || t.objects[l.ObjectID].dead })
 	large, err := m.largeBlocks(ctx, from)
 	if err != nil {
 		return err
 	}
 	decoder := checkpoint.NewDecoder()
 	defer decoder.Close()
-	for i, number := range from.blocks {
-		for ; len(born) > 0 && keyOf(born[0]).Compare(from.first[i]) < 0; born = born[1:] {
+	for i, number := range from.Blocks {
+		for ; len(born) > 0 && keyOf(born[0]).Compare(from.First[i]) < 0; born = born[1:] {
 			if err := m.addLife(ctx, born[0], t); err != nil {
 				return err
 			}
 		}
-		if known && large[number] && !anyWithin(changed, from.first, i) {
+		if known && large[number] && !anyWithin(changed, from.First, i) {
 			err = m.copyBlock(ctx, from, number)
 		} else {
 			born, err = m.mergeBlock(ctx, decoder, from, number, t, born)
@@ -64,13 +64,13 @@ const copiedBytes = checkpoint.BlockBytes / 64
 
 // largeBlocks finds the blocks that are worth copying. Small ones are joined with the records before, or checkpoints would fall
 // to pieces.
-func (m *making) largeBlocks(ctx context.Context, from *saved) (map[int32]bool, error) {
+func (m *making) largeBlocks(ctx context.Context, from *checkpoint.Saved) (map[int32]bool, error) {
 	rows, err := m.tx.Query(ctx, `
 		SELECT block FROM kuberewind.record_checkpoint_blocks
 		WHERE cluster = $1 AND checkpoint = $2 AND (objects >= $3 OR octet_length(data) >= $4)`,
-		m.record.cluster.Number, from.info.Seq, checkpoint.BlockRecords/2, copiedBytes)
+		m.record.cluster.Number, from.Info.Seq, checkpoint.BlockRecords/2, copiedBytes)
 	if err != nil {
-		return nil, fmt.Errorf("read checkpoint %d: %w", from.info.Seq, err)
+		return nil, fmt.Errorf("read checkpoint %d: %w", from.Info.Seq, err)
 	}
 	large := make(map[int32]bool)
 	var block int32
@@ -82,21 +82,21 @@ func (m *making) largeBlocks(ctx context.Context, from *saved) (map[int32]bool, 
 }
 
 // copyBlock copies a block, whose digest was compared with its data in this transaction.
-func (m *making) copyBlock(ctx context.Context, from *saved, number int32) error {
+func (m *making) copyBlock(ctx context.Context, from *checkpoint.Saved, number int32) error {
 	if err := m.flush(ctx); err != nil {
 		return err
 	}
 	var objects, size int64
 	var digest []byte
-	m.first = append(m.first, from.first[number-1])
+	m.first = append(m.first, from.First[number-1])
 	err := m.tx.QueryRow(ctx, `
 		INSERT INTO kuberewind.checkpoint_blocks (cluster, checkpoint, block, objects, digest, data)
 		SELECT cluster, $3, $4, objects, digest, data
 		FROM kuberewind.record_checkpoint_blocks WHERE cluster = $1 AND checkpoint = $2 AND block = $5
 		RETURNING objects, octet_length(data), digest`,
-		m.record.cluster.Number, from.info.Seq, m.info.Seq, len(m.first), number).Scan(&objects, &size, &digest)
+		m.record.cluster.Number, from.Info.Seq, m.info.Seq, len(m.first), number).Scan(&objects, &size, &digest)
 	if err != nil {
-		return fmt.Errorf("copy block %d of checkpoint %d: %w", number, from.info.Seq, err)
+		return fmt.Errorf("copy block %d of checkpoint %d: %w", number, from.Info.Seq, err)
 	}
 	m.copied[int32(len(m.first))] = true
 	m.digests = append(m.digests, digest)
@@ -105,8 +105,8 @@ func (m *making) copyBlock(ctx context.Context, from *saved, number int32) error
 }
 
 // mergeBlock adds the objects of a block, and those born between; it returns those born later.
-func (m *making) mergeBlock(ctx context.Context, decoder *checkpoint.Decoder, from *saved, number int32, t *tail, born []*Life) ([]*Life, error) {
-	data, err := m.record.block(ctx, m.tx, from.info.Seq, number)
+func (m *making) mergeBlock(ctx context.Context, decoder *checkpoint.Decoder, from *checkpoint.Saved, number int32, t *tail, born []*Life) ([]*Life, error) {
+	data, err := from.Block(ctx, number)
 	if err != nil {
 		return nil, err
 	}

@@ -91,11 +91,11 @@ func (r *Record) deltaMoments(ctx context.Context, after int64, most int) ([]Mom
 	return nil, nil
 }
 
-func (r *Record) momentsIn(ctx context.Context, d *day, after int64, most int) ([]Moment, error) {
+func (r *Record) momentsIn(ctx context.Context, d *Day, after int64, most int) ([]Moment, error) {
 	rows, err := r.pool.Query(ctx, `
 		SELECT seq, observed_at FROM kuberewind.record_deltas
 		WHERE cluster = $1 AND seq > $2 AND seq <= $3 AND observed_at BETWEEN $4 AND $5 ORDER BY seq LIMIT $6`,
-		r.cluster.Number, after, d.lastSeq, d.firstAt, d.lastAt, most)
+		r.cluster.Number, after, d.LastSeq, d.FirstAt, d.LastAt, most)
 	if err != nil {
 		return nil, fmt.Errorf("read when the deltas after seq %d were observed: %w", after, err)
 	}

@@ -229,17 +229,17 @@ func (f *pointer) sightings(ctx context.Context, streams []*Stream, gaps []Gap) 
 }
 
 // sample takes the first day and the last ones.
-func sample(days []day) []day {
+func sample(days []Day) []Day {
 	if len(days) <= 3 {
 		return days
 	}
-	return []day{days[0], days[len(days)-2], days[len(days)-1]}
+	return []Day{days[0], days[len(days)-2], days[len(days)-1]}
 }
 
 // watchedRows is how many deltas of a day are looked at, from its beginning and its end.
 const watchedRows = 5000
 
-func (f *pointer) watched(ctx context.Context, d *day, streams []*Stream, since time.Time, w *watcher) error {
+func (f *pointer) watched(ctx context.Context, d *Day, streams []*Stream, since time.Time, w *watcher) error {
 	ids := make([]int32, len(streams))
 	for i, s := range streams {
 		ids[i] = s.ID
@@ -249,7 +249,7 @@ func (f *pointer) watched(ctx context.Context, d *day, streams []*Stream, since 
 		SELECT stream, observed_at, rv FROM kuberewind.record_deltas
 		WHERE cluster = $1 AND observed_at BETWEEN $2 AND $3 AND (seq < $4 OR seq > $5) AND observed_at >= $6
 			AND stream = ANY ($7::int[]) AND source = 1 AND occurred_at = observed_at
-		ORDER BY seq`, f.record.cluster.Number, d.firstAt, d.lastAt, d.firstSeq+watchedRows, d.lastSeq-watchedRows, since, ids)
+		ORDER BY seq`, f.record.cluster.Number, d.FirstAt, d.LastAt, d.FirstSeq+watchedRows, d.LastSeq-watchedRows, since, ids)
 	if err != nil {
 		return fmt.Errorf("read which resource versions were shown: %w", err)
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/kuberewind/kuberewind/internal/checkpoint"
+	"github.com/kuberewind/kuberewind/checkpoint"
 )
 
 // A rebuilding is a Rebuild on its way.
@@ -46,7 +46,7 @@ func (r *Record) Rebuild(ctx context.Context, p Point, scope Scope, o RebuildOpt
 	b := &rebuilding{record: r, point: p, scope: scope, options: o, emit: emit, workers: runtime.GOMAXPROCS(0)}
 	var later *search
 	// One state of the record: a checkpoint may be dropped while it is read.
-	err := pgx.BeginTxFunc(ctx, r.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) (err error) {
+	err := r.atOnce(ctx, func(tx pgx.Tx) (err error) {
 		later, err = b.run(ctx, tx)
 		return err
 	})
@@ -73,7 +73,7 @@ func (b *rebuilding) run(ctx context.Context, tx pgx.Tx) (later *search, err err
 	if b.streams, err = b.record.readStreams(ctx, tx); err != nil {
 		return nil, err
 	}
-	var from *saved
+	var from *checkpoint.Saved
 	if !b.options.NoCheckpoint && b.scope.Name == "" {
 		if from, err = b.newest(ctx, tx); err != nil {
 			return nil, err

@@ -2,61 +2,36 @@ package history
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/kuberewind/kuberewind/internal/checkpoint"
+	"github.com/kuberewind/kuberewind/checkpoint"
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// tailPerObject, beside leastDeltas, bounds the tail that is read to use a checkpoint. Folding an object from its deltas alone
-// costs as much as reading five to nine rows of a tail. (See go test ./history -run '^$' -bench Rebuild; the records of ./bench
-// are at five.)
-const tailPerObject = 5
-
 // newest finds the checkpoint to start from, or nil.
-func (b *rebuilding) newest(ctx context.Context, tx pgx.Tx) (*saved, error) {
-	upTo := b.point.sure(b.scope)
+func (b *rebuilding) newest(ctx context.Context, tx pgx.Tx) (*checkpoint.Saved, error) {
 	extent, err := b.record.extent(ctx, tx)
 	if err != nil {
 		return nil, err
 	}
-	for {
-		infos, err := b.record.checkpoints(ctx, tx, upTo, 1)
-		if err != nil {
-			return nil, err
-		}
-		if len(infos) == 0 {
-			return nil, nil
-		}
-		info := infos[0]
-		if info.Seq < extent.FirstSeq-1 {
-			return nil, nil // The deltas after it were dropped in part, and an older one is no better.
-		}
-		if max(b.point.Seq, b.point.Until)-info.Seq > tailPerObject*info.Objects+leastDeltas {
-			return nil, nil
-		}
-		upTo = info.Seq - 1
-		found, err := b.record.usable(ctx, tx, info, b.scope)
-		if err == nil {
-			return found, nil
-		}
-		if !errors.Is(err, errUnusable) {
-			return nil, err
-		}
-		text := fmt.Sprintf("checkpoint %d cannot be used: %v; the answer is the same without it", info.Seq, err)
-		b.record.log.WarnContext(ctx, "a checkpoint cannot be used; an older one or none is", "cluster", b.record.cluster.Name, "checkpoint", info.Seq, "error", err)
-		b.stats.Notes = append(b.stats.Notes, Note{Kind: NoteCheckpoint, Text: text})
-	}
+	return b.record.checkpoints(tx).Newest(ctx, checkpoint.Want{
+		UpTo: b.point.sure(b.scope), First: extent.FirstSeq, Last: max(b.point.Seq, b.point.Until),
+		Scope: checkpoint.Scope{Streams: b.scope.Streams, Namespace: b.scope.Namespace},
+		Unusable: func(info checkpoint.Info, err error) {
+			text := fmt.Sprintf("checkpoint %d cannot be used: %v; the answer is the same without it", info.Seq, err)
+			b.record.log.WarnContext(ctx, "a checkpoint cannot be used; an older one or none is", "cluster", b.record.cluster.Name, "checkpoint", info.Seq, "error", err)
+			b.stats.Notes = append(b.stats.Notes, Note{Kind: NoteCheckpoint, Text: text})
+		},
+	})
 }
 
-func (b *rebuilding) fromCheckpoint(ctx context.Context, tx pgx.Tx, from *saved) error {
-	b.stats.Checkpoint = from.info.Seq
-	t, err := b.record.readTail(ctx, tx, &b.point, b.scope, from.info.Seq, func(n int64) { b.tell("deltas", n, 0) })
+func (b *rebuilding) fromCheckpoint(ctx context.Context, tx pgx.Tx, from *checkpoint.Saved) error {
+	b.stats.Checkpoint = from.Info.Seq
+	t, err := b.record.readTail(ctx, tx, &b.point, b.scope, from.Info.Seq, func(n int64) { b.tell("deltas", n, 0) })
 	if err != nil {
 		return err
 	}
@@ -86,14 +61,14 @@ func (b *rebuilding) fromCheckpoint(ctx context.Context, tx pgx.Tx, from *saved)
 
 // decode gives the objects of the checkpoint that the tail leaves alone, and folds the others. One goroutine reads blocks, others decode them; no
 // more wait than there are decoders.
-func (b *rebuilding) decode(ctx context.Context, tx pgx.Tx, from *saved, t *tail) error {
+func (b *rebuilding) decode(ctx context.Context, tx pgx.Tx, from *checkpoint.Saved, t *tail) error {
 	decoder := checkpoint.NewDecoder()
 	defer decoder.Close()
 	work, workCtx := errgroup.WithContext(ctx)
 	blocks := make(chan []byte)
 	work.Go(func() error {
 		defer close(blocks)
-		return b.record.eachBlock(workCtx, tx, from, func(data []byte) error {
+		return from.Each(workCtx, func(data []byte) error {
 			select {
 			case blocks <- data:
 				return nil
@@ -107,14 +82,14 @@ func (b *rebuilding) decode(ctx context.Context, tx pgx.Tx, from *saved, t *tail
 			for data := range blocks {
 				records, err := decoder.Block(data)
 				if err != nil {
-					return fmt.Errorf("checkpoint %d: %w", from.info.Seq, err)
+					return fmt.Errorf("checkpoint %d: %w", from.Info.Seq, err)
 				}
 				for i := range records {
-					if err := b.saved(&records[i], t, from.info.Seq); err != nil {
+					if err := b.saved(&records[i], t, from.Info.Seq); err != nil {
 						return err
 					}
 				}
-				b.tell("objects", b.objects.Load(), from.info.Objects)
+				b.tell("objects", b.objects.Load(), from.Info.Objects)
 			}
 			return nil
 		})

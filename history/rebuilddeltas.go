@@ -70,7 +70,7 @@ func (b *rebuilding) caughtUp(ctx context.Context, tx pgx.Tx) (map[int64]int64, 
 			SELECT object_id, max(seq) FROM kuberewind.record_deltas
 			WHERE cluster = $1 AND seq > $2 AND seq <= $3 AND observed_at BETWEEN $4 AND $5
 				AND (occurred_at <= $6 AND seq <> ALL ($8::bigint[]) OR seq = ANY ($7::bigint[]))
-			GROUP BY object_id`, b.record.cluster.Number, b.point.Seq, b.point.Until, d.firstAt, d.lastAt, b.point.Time, in, out)
+			GROUP BY object_id`, b.record.cluster.Number, b.point.Seq, b.point.Until, d.FirstAt, d.LastAt, b.point.Time, in, out)
 		if err != nil {
 			return nil, err
 		}

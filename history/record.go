@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/kuberewind/kuberewind/checkpoint"
 	"github.com/kuberewind/kuberewind/internal/pgdial"
 	"github.com/kuberewind/kuberewind/migrations"
 )
@@ -216,6 +217,20 @@ func (r *Record) extent(ctx context.Context, db querier) (e Extent, err error) {
 	}
 	e.LastAt = e.LastAt.UTC()
 	return e, nil
+}
+
+// Checkpoints lists the checkpoints of the record, newest first.
+func (r *Record) Checkpoints(ctx context.Context) ([]checkpoint.Info, error) {
+	return r.checkpoints(r.pool).List(ctx, wholeSeq, wholeSeq)
+}
+
+func (r *Record) checkpoints(db querier) checkpoint.Store {
+	return checkpoint.Store{DB: db, Cluster: r.cluster.Number}
+}
+
+// atOnce reads one state of the record.
+func (r *Record) atOnce(ctx context.Context, read func(tx pgx.Tx) error) error {
+	return pgx.BeginTxFunc(ctx, r.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, read)
 }
 
 func isNoRows(err error) bool { return errors.Is(err, pgx.ErrNoRows) }

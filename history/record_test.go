@@ -7,12 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/kuberewind/kuberewind/internal/pgtest"
 	"github.com/kuberewind/kuberewind/migrations"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
@@ -80,8 +77,6 @@ func TestAnAuditorReadsEverythingAndWritesNothing(t *testing.T) {
 	got, stats := rebuilt(t, r, resolved(t, r, AtSeq(int64(len(b.pages))), Scope{}), Scope{}, RebuildOptions{})
 	require.Equal(t, b.liveAt(bySeq(int64(len(b.pages)))), got)
 	require.Positive(t, stats.Checkpoint)
-	found, _ := findings(t, r)
-	require.Empty(t, found)
 	_, err = r.Coverage(t.Context(), Scope{})
 	require.NoError(t, err)
 	_, err = r.Epochs(t.Context())
@@ -298,10 +293,6 @@ func TestAMissingDayIsNamedWhereItIsNeeded(t *testing.T) {
 	require.Equal(t, map[string]string{"1 a/x": string(b.pages[10].thing.doc)}, got, "nor an object that has changed since")
 	_, err = r.Rebuild(t.Context(), p, Scope{}, RebuildOptions{}, func(Object) error { return nil })
 	require.ErrorAs(t, err, &missing, "one that may have changed on it does")
-
-	found, _ := findings(t, r)
-	require.Equal(t, CheckPartition, found[0].Check)
-	require.Len(t, found, 1)
 }
 
 func TestADamagedRowIsNamedAndTheOthersCome(t *testing.T) {
@@ -368,79 +359,6 @@ func TestAnErrorOfTheCallerEndsARebuild(t *testing.T) {
 	cancel()
 	_, err = r.Rebuild(ctx, resolved(t, r, Now(), Scope{}), Scope{}, RebuildOptions{}, func(Object) error { return nil })
 	require.ErrorIs(t, err, context.Canceled)
-}
-
-// daysTest is the test whose databases daysWithCheckpoint is made for.
-var daysTest *testing.T
-
-func daysWithCheckpoint(ctx context.Context, conn *pgx.Conn) error {
-	url := conn.Config().ConnString()
-	if err := pgtest.EmptyRecord(ctx, conn); err != nil {
-		return err
-	}
-	b := newBookOn(daysTest, url, 1)
-	b.days()
-	b.sink.Close()
-	pool, err := pgxpool.New(ctx, url)
-	if err != nil {
-		return err
-	}
-	defer pool.Close()
-	_, err = NewCheckpointer(pool, Cluster{Number: 1, Name: "test"}, CheckpointOptions{Busy: 1}).MakeOne(ctx)
-	return err
-}
-
-func TestVerifyFindsEachThingThatDoesNotHold(t *testing.T) {
-	daysTest = t
-	for damage, check := range map[string]Check{
-		`UPDATE kuberewind.deltas_data SET patch = jsonb_set(patch, '{0,old}', '"forged"') WHERE seq = 4`:            CheckOld,
-		`UPDATE kuberewind.deltas_data SET patch = jsonb_set(patch, '{0,value}', '"forged"') WHERE seq = 5`:          CheckFold,
-		`UPDATE kuberewind.deltas_data SET digest = decode(repeat('00', 16), 'hex') WHERE seq = 4`:                   CheckFold,
-		`UPDATE kuberewind.deltas_data SET object = '{"a":1}' WHERE seq = 1`:                                         CheckFold,
-		`UPDATE kuberewind.deltas_data SET object = NULL WHERE seq = 6`:                                              CheckKeyframe,
-		`UPDATE kuberewind.deltas_data SET patch = '[]' WHERE seq = 6`:                                               CheckKeyframe,
-		`DELETE FROM kuberewind.deltas_data WHERE seq = 5`:                                                           CheckSeq,
-		`DELETE FROM kuberewind.deltas_data WHERE seq = 11`:                                                          CheckDays,
-		`UPDATE kuberewind.deltas_data SET observed_at = observed_at - interval '1 minute' WHERE seq = 7`:            CheckSeq,
-		`UPDATE kuberewind.days SET first_seq = 5 WHERE day = '2026-03-11'`:                                          CheckDays,
-		`UPDATE kuberewind.days SET last_at = last_at + interval '1 second' WHERE day = '2026-03-11'`:                CheckDays,
-		`DELETE FROM kuberewind.days WHERE day = '2026-03-12'`:                                                       CheckDays,
-		`INSERT INTO kuberewind.ends VALUES (1, 1, 9)`:                                                               CheckLives,
-		`DELETE FROM kuberewind.living WHERE object_id = 1`:                                                          CheckLives,
-		`INSERT INTO kuberewind.living VALUES (1, 1, 9)`:                                                             CheckLives,
-		`UPDATE kuberewind.living SET stream = 7 WHERE object_id = 1`:                                                CheckLives,
-		`DELETE FROM kuberewind.lives WHERE object_id = 1`:                                                           CheckLives,
-		`UPDATE kuberewind.lives SET stream = 7 WHERE object_id = 1`:                                                 CheckLives,
-		`UPDATE kuberewind.lives SET owners = '{nobody}' WHERE object_id = 1`:                                        CheckLives,
-		`UPDATE kuberewind.streams SET last_seq = 9`:                                                                 CheckStreams,
-		`UPDATE kuberewind.streams SET last_rv = '12'`:                                                               CheckStreams,
-		`UPDATE kuberewind.heads SET seq = 12`:                                                                       CheckSeq,
-		`UPDATE kuberewind.checkpoint_blocks SET data = '\x00' WHERE block = 1`:                                      CheckCheckpoint,
-		`UPDATE kuberewind.checkpoints SET checkpoint = 10; UPDATE kuberewind.checkpoint_blocks SET checkpoint = 10`: CheckCheckpoint,
-		`ALTER TABLE kuberewind.deltas_data DETACH PARTITION kuberewind.deltas_p20260312`:                            CheckPartition,
-		`ALTER TABLE kuberewind.deltas_p20260313 RENAME TO deltas_p20270101`:                                         CheckPartition,
-	} {
-		t.Run(damage, func(t *testing.T) {
-			db := pgtest.New(t, daysWithCheckpoint)
-			r, err := Open(t.Context(), db.URL(), Options{})
-			require.NoError(t, err)
-			defer r.Close()
-			found, counts := findings(t, r)
-			require.Empty(t, found)
-			require.Equal(t, VerifyCounts{
-				Deltas: 11, Lives: 2, Live: 2, Patches: 9, Keyframes: 6, Days: 5, Streams: 1, Checkpoints: 1, CheckpointObjects: 2,
-			}, counts)
-			db.Exec(t, damage)
-			found, counts = findings(t, r)
-			require.NotEmpty(t, found)
-			require.Equal(t, int64(len(found)), counts.Findings)
-			var checks []Check
-			for _, f := range found {
-				checks = append(checks, f.Check)
-			}
-			require.Contains(t, checks, check, found)
-		})
-	}
 }
 
 func TestManyRebuildsAtOnceDoNotWaitForEachOther(t *testing.T) {

@@ -100,7 +100,7 @@ func firstVersions[T any](ctx context.Context, r *Record, wanted []int64, pick f
 			break
 		}
 		// A life that began on a dropped day is in a later one.
-		n, _ := slices.BinarySearch(missing, days[i].lastSeq+1)
+		n, _ := slices.BinarySearch(missing, days[i].LastSeq+1)
 		more, left, err := firstIn(ctx, r, &days[i], missing[:n], pick)
 		if err != nil {
 			return nil, err
@@ -111,12 +111,12 @@ func firstVersions[T any](ctx context.Context, r *Record, wanted []int64, pick f
 }
 
 // firstByDay looks for each life in the first day that can have it, in several days at once. It gives the lives that are not there.
-func firstByDay[T any](ctx context.Context, r *Record, days []day, wanted []int64, pick func(int64, patch.Doc) (T, bool)) (found []T, missing []int64, err error) {
+func firstByDay[T any](ctx context.Context, r *Record, days []Day, wanted []int64, pick func(int64, patch.Doc) (T, bool)) (found []T, missing []int64, err error) {
 	work, ctx := errgroup.WithContext(ctx)
 	work.SetLimit(runtime.GOMAXPROCS(0))
 	foundIn, missingIn := make([][]T, len(days)), make([][]int64, len(days))
 	for i := range days {
-		n, _ := slices.BinarySearch(wanted, days[i].lastSeq+1)
+		n, _ := slices.BinarySearch(wanted, days[i].LastSeq+1)
 		ids := wanted[:n]
 		wanted = wanted[n:]
 		work.Go(func() (err error) {
@@ -129,11 +129,11 @@ func firstByDay[T any](ctx context.Context, r *Record, days []day, wanted []int6
 }
 
 // firstIn looks into one day. It gives the lives that have no version there.
-func firstIn[T any](ctx context.Context, r *Record, d *day, ids []int64, pick func(int64, patch.Doc) (T, bool)) (found []T, missing []int64, err error) {
+func firstIn[T any](ctx context.Context, r *Record, d *Day, ids []int64, pick func(int64, patch.Doc) (T, bool)) (found []T, missing []int64, err error) {
 	for chunk := range slices.Chunk(ids, relationsChunk) {
 		more, left, err := firstOf(ctx, r, d, chunk, pick)
 		if err != nil {
-			return nil, nil, fmt.Errorf("look into %s: %w", d.day.Format(time.DateOnly), err)
+			return nil, nil, fmt.Errorf("look into %s: %w", d.Day.Format(time.DateOnly), err)
 		}
 		found, missing = append(found, more...), append(missing, left...)
 	}
@@ -141,7 +141,7 @@ func firstIn[T any](ctx context.Context, r *Record, d *day, ids []int64, pick fu
 	return found, missing, nil
 }
 
-func firstOf[T any](ctx context.Context, r *Record, d *day, ids []int64, pick func(int64, patch.Doc) (T, bool)) (found []T, missing []int64, err error) {
+func firstOf[T any](ctx context.Context, r *Record, d *Day, ids []int64, pick func(int64, patch.Doc) (T, bool)) (found []T, missing []int64, err error) {
 	rows, err := r.pool.Query(ctx, `
 		SELECT o.id, k.object::text
 		FROM unnest($2::bigint[]) AS o (id)
@@ -149,7 +149,7 @@ func firstOf[T any](ctx context.Context, r *Record, d *day, ids []int64, pick fu
 			SELECT object FROM kuberewind.record_deltas
 			WHERE cluster = $1 AND object_id = o.id AND object IS NOT NULL AND observed_at BETWEEN $3 AND $4
 			ORDER BY seq LIMIT 1
-		) AS k ON true`, r.cluster.Number, ids, d.firstAt, d.lastAt)
+		) AS k ON true`, r.cluster.Number, ids, d.FirstAt, d.LastAt)
 	if err != nil {
 		return nil, nil, err
 	}

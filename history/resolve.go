@@ -15,7 +15,7 @@ import (
 // ErrEmpty, ErrBeforeRecord, ErrManyResources, a *MissingDayError, or one of the database's.
 func (r *Record) Resolve(ctx context.Context, at Instant, scope Scope) (Point, error) {
 	var p Point
-	err := pgx.BeginTxFunc(ctx, r.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) (err error) {
+	err := r.atOnce(ctx, func(tx pgx.Tx) (err error) {
 		p, err = r.resolve(ctx, tx, at, scope)
 		return err
 	})
@@ -115,12 +115,12 @@ func (f *pointer) timeOf(ctx context.Context, seq int64) (time.Time, error) {
 
 // observed gives observed_at of a seq, else of the next one, else the end of the day. A hole is for Verify to find, and no
 // reason not to answer.
-func (f *pointer) observed(ctx context.Context, d *day, seq int64) (at time.Time, err error) {
+func (f *pointer) observed(ctx context.Context, d *Day, seq int64) (at time.Time, err error) {
 	err = f.tx.QueryRow(ctx, `
 		SELECT observed_at FROM kuberewind.record_deltas
-		WHERE cluster = $1 AND seq >= $2 AND observed_at BETWEEN $3 AND $4 ORDER BY seq LIMIT 1`, f.record.cluster.Number, seq, d.firstAt, d.lastAt).Scan(&at)
+		WHERE cluster = $1 AND seq >= $2 AND observed_at BETWEEN $3 AND $4 ORDER BY seq LIMIT 1`, f.record.cluster.Number, seq, d.FirstAt, d.LastAt).Scan(&at)
 	if isNoRows(err) {
-		return d.lastAt, nil
+		return d.LastAt, nil
 	}
 	if err != nil {
 		return at, fmt.Errorf("read when seq %d was observed: %w", seq, err)
@@ -131,24 +131,24 @@ func (f *pointer) observed(ctx context.Context, d *day, seq int64) (at time.Time
 // lastBy gives the last seq whose observed_at is not after a time, 0 if there is none. observed_at does not decrease with seq, so that
 // some twenty looks into an index find it.
 func (f *pointer) lastBy(ctx context.Context, t time.Time) (int64, error) {
-	var d day
+	var d Day
 	err := f.tx.QueryRow(ctx, `
 		SELECT day, first_seq, last_seq, first_at, last_at FROM kuberewind.record_days
 		WHERE cluster = $1 AND first_at <= $2 ORDER BY first_seq DESC LIMIT 1`, f.record.cluster.Number, t).
-		Scan(&d.day, &d.firstSeq, &d.lastSeq, &d.firstAt, &d.lastAt)
+		Scan(&d.Day, &d.FirstSeq, &d.LastSeq, &d.FirstAt, &d.LastAt)
 	if isNoRows(err) {
 		return 0, nil
 	}
 	if err != nil {
 		return 0, fmt.Errorf("read the days of the record: %w", err)
 	}
-	if !t.Before(d.lastAt) {
-		return d.lastSeq, nil
+	if !t.Before(d.LastAt) {
+		return d.LastSeq, nil
 	}
 	if err := f.record.present(ctx, f.tx, &d); err != nil {
 		return 0, err
 	}
-	low, high := d.firstSeq, d.lastSeq // low was observed in time, high was not
+	low, high := d.FirstSeq, d.LastSeq // low was observed in time, high was not
 	for high-low > 1 {
 		middle := low + (high-low)/2
 		at, err := f.observed(ctx, &d, middle)

@@ -105,7 +105,7 @@ func (f *pointer) generation(ctx context.Context, g *Gap) error {
 		err := f.tx.QueryRow(ctx, `
 			SELECT min(seq) FROM kuberewind.record_deltas
 			WHERE cluster = $1 AND seq BETWEEN $2 AND $3 AND observed_at BETWEEN $4 AND $5 AND stream = $6 AND source NOT IN (1, 4)`,
-			f.record.cluster.Number, first, last, d.firstAt, d.lastAt, g.Stream.ID).Scan(&seq)
+			f.record.cluster.Number, first, last, d.FirstAt, d.LastAt, g.Stream.ID).Scan(&seq)
 		if err != nil {
 			return fmt.Errorf("find where the history of %s began again: %w", g.Stream, err)
 		}
@@ -171,7 +171,7 @@ func (f *pointer) beyond(ctx context.Context, streams []*Stream, compared map[in
 	return nil
 }
 
-func (f *pointer) beyondIn(ctx context.Context, d *day, left []int32, after int64, limits map[int32]int64) ([]int32, error) {
+func (f *pointer) beyondIn(ctx context.Context, d *Day, left []int32, after int64, limits map[int32]int64) ([]int32, error) {
 	if err := f.record.present(ctx, f.tx, d); err != nil {
 		return nil, err
 	}
@@ -184,7 +184,7 @@ func (f *pointer) beyondIn(ctx context.Context, d *day, left []int32, after int6
 		JOIN unnest($6::int[], $7::bigint[]) AS o (stream, free) ON o.stream = d.stream
 		WHERE d.cluster = $1 AND d.seq > $2 AND d.observed_at BETWEEN $3 AND $4 AND d.source = 1 AND d.seq >= o.free
 			AND NOT `+fmt.Sprintf(rvCounts, 5)+`
-		GROUP BY d.stream`, f.record.cluster.Number, after, d.firstAt, d.lastAt, f.point.RV, left, free)
+		GROUP BY d.stream`, f.record.cluster.Number, after, d.FirstAt, d.LastAt, f.point.RV, left, free)
 	if err != nil {
 		return nil, fmt.Errorf("find resource version %s: %w", f.point.RV, err)
 	}
@@ -202,7 +202,7 @@ func (f *pointer) beyondIn(ctx context.Context, d *day, left []int32, after int6
 		first, ok := found[id]
 		limit, limited := limits[id]
 		switch {
-		case limited && (ok && limit < first || !ok && limit <= d.lastSeq):
+		case limited && (ok && limit < first || !ok && limit <= d.LastSeq):
 			at.seq = limit
 		case ok:
 			at.seq = first - 1
@@ -219,7 +219,7 @@ func (f *pointer) beyondIn(ctx context.Context, d *day, left []int32, after int6
 // of the resource version.
 func (f *pointer) brackets(ctx context.Context, streams []int32) (after int64, limits map[int32]int64, err error) {
 	limits = make(map[int32]int64)
-	infos, err := f.record.checkpoints(ctx, f.tx, f.extent.LastSeq, wholeSeq)
+	infos, err := f.record.checkpoints(f.tx).List(ctx, f.extent.LastSeq, wholeSeq)
 	for _, c := range infos { // newest first
 		all := true
 		for _, id := range streams {
@@ -240,8 +240,8 @@ func (f *pointer) brackets(ctx context.Context, streams []int32) (after int64, l
 
 // skipDays leaves out the days that ended before the resource version. It finds them by halving: the first event of a watch in
 // such a day has not passed the version. It keeps one day more, because streams do not move in step.
-func (f *pointer) skipDays(ctx context.Context, days []day, streams []int32, from int64) ([]day, error) {
-	days = slices.DeleteFunc(days, func(d day) bool { return d.lastSeq < from })
+func (f *pointer) skipDays(ctx context.Context, days []Day, streams []int32, from int64) ([]Day, error) {
+	days = slices.DeleteFunc(days, func(d Day) bool { return d.LastSeq < from })
 	low, high := 0, len(days)
 	for high-low > 1 {
 		middle := low + (high-low)/2
@@ -259,13 +259,13 @@ func (f *pointer) skipDays(ctx context.Context, days []day, streams []int32, fro
 }
 
 // beginsBeyond looks at the first delta that a watch gave in some days.
-func (f *pointer) beginsBeyond(ctx context.Context, days []day, streams []int32) (bool, error) {
+func (f *pointer) beginsBeyond(ctx context.Context, days []Day, streams []int32) (bool, error) {
 	for i := range days {
 		var rv string
 		err := f.tx.QueryRow(ctx, `
 			SELECT rv FROM kuberewind.record_deltas
 			WHERE cluster = $1 AND observed_at BETWEEN $2 AND $3 AND stream = ANY ($4::int[]) AND source = 1 ORDER BY seq LIMIT 1`,
-			f.record.cluster.Number, days[i].firstAt, days[i].lastAt, streams).Scan(&rv)
+			f.record.cluster.Number, days[i].FirstAt, days[i].LastAt, streams).Scan(&rv)
 		switch {
 		case err == nil:
 			return delta.Precedes(f.point.RV, rv), nil

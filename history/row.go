@@ -10,19 +10,19 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// A row is one of record_deltas, with the identity of its object.
-type row struct {
-	seq, objectID        int64
-	stream               int32
-	observed, occurred   time.Time
-	kind, source         int16
-	rv, version          string
-	manager, subresource string
-	evidence             int16
-	hint                 string
-	digest               []byte
-	patch, object, exact []byte
-	namespace, name, uid string
+// A Row is a delta as the tables hold it. Type, Source and Evidence are the numbers of the tables, and the texts are not parsed.
+type Row struct {
+	Seq, ObjectID          int64
+	Stream                 int32
+	ObservedAt, OccurredAt time.Time
+	Type, Source           int16
+	RV, Version            string
+	Manager, Subresource   string // "" is NULL
+	Evidence               int16  // 0 is NULL
+	Hint                   string // "" is NULL
+	Digest                 []byte
+	Patch, Object, Exact   []byte // nil is NULL
+	Namespace, Name, UID   string // of the life; "" if there is none
 }
 
 const rowColumns = `d.seq, d.object_id, d.stream, d.observed_at, d.occurred_at, d.type, d.source, d.rv, d.version,
@@ -32,47 +32,47 @@ const lifeColumns = `coalesce(l.namespace, ''), coalesce(l.name, ''), coalesce(l
 
 const joinLives = ` LEFT JOIN kuberewind.record_lives l ON l.cluster = d.cluster AND l.object_id = d.object_id`
 
-func (w *row) scan(rows pgx.Rows) error {
-	return rows.Scan(&w.seq, &w.objectID, &w.stream, &w.observed, &w.occurred, &w.kind, &w.source, &w.rv, &w.version,
-		&w.manager, &w.subresource, &w.evidence, &w.hint, &w.digest, &w.patch, &w.object, &w.exact, &w.namespace, &w.name, &w.uid)
+func (w *Row) scan(rows pgx.Rows) error {
+	return rows.Scan(&w.Seq, &w.ObjectID, &w.Stream, &w.ObservedAt, &w.OccurredAt, &w.Type, &w.Source, &w.RV, &w.Version,
+		&w.Manager, &w.Subresource, &w.Evidence, &w.Hint, &w.Digest, &w.Patch, &w.Object, &w.Exact, &w.Namespace, &w.Name, &w.UID)
 }
 
 // size is about how much memory the row takes.
-func (w *row) size() int { return 300 + len(w.patch) + len(w.object) + len(w.exact) }
+func (w *Row) size() int { return 300 + len(w.Patch) + len(w.Object) + len(w.Exact) }
 
-// whole reports whether the row is a keyframe.
-func (w *row) whole() bool { return w.object != nil || w.exact != nil }
+// Whole reports whether the row is a keyframe.
+func (w *Row) Whole() bool { return w.Object != nil || w.Exact != nil }
 
-// keyframe gives the exact object of a keyframe.
-func (w *row) keyframe() (patch.Doc, error) {
-	if w.exact != nil {
-		return patch.Canonical(w.exact)
+// Keyframe gives the exact object of a keyframe.
+func (w *Row) Keyframe() (patch.Doc, error) {
+	if w.Exact != nil {
+		return patch.Canonical(w.Exact)
 	}
-	return patch.Canonical(w.object)
+	return patch.Canonical(w.Object)
 }
 
 // delta gives the row to a caller. An error says that something in it is no JSON; the rest of the delta comes with it.
-func (w *row) delta(stream *Stream) (d Delta, err error) {
+func (w *Row) delta(stream *Stream) (d Delta, err error) {
 	d = Delta{
-		Seq: w.seq, ObjectID: w.objectID, Stream: stream, Namespace: w.namespace, Name: w.name, UID: w.uid,
-		Type: delta.TypeOf(w.kind), Source: delta.SourceOf(w.source), ObservedAt: w.observed.UTC(), OccurredAt: w.occurred.UTC(),
-		RV: w.rv, Version: w.version, Evidence: evidenceName(w.evidence), ManagerHint: w.hint,
+		Seq: w.Seq, ObjectID: w.ObjectID, Stream: stream, Namespace: w.Namespace, Name: w.Name, UID: w.UID,
+		Type: delta.TypeOf(w.Type), Source: delta.SourceOf(w.Source), ObservedAt: w.ObservedAt.UTC(), OccurredAt: w.OccurredAt.UTC(),
+		RV: w.RV, Version: w.Version, Evidence: evidenceName(w.Evidence), ManagerHint: w.Hint,
 	}
 	if d.Evidence != EvidenceNone {
-		d.Manager, d.Subresource = w.manager, w.subresource
+		d.Manager, d.Subresource = w.Manager, w.Subresource
 	}
-	copy(d.Digest[:], w.digest)
-	if w.patch != nil {
-		d.Patch, err = patch.Canonical(w.patch)
+	copy(d.Digest[:], w.Digest)
+	if w.Patch != nil {
+		d.Patch, err = patch.Canonical(w.Patch)
 	}
-	if w.whole() && err == nil {
-		d.Object, err = w.keyframe()
+	if w.Whole() && err == nil {
+		d.Object, err = w.Keyframe()
 	}
 	return d, err
 }
 
-func (w *row) damaged(stream *Stream, root int64, err error) *DamagedError {
-	return &DamagedError{Seq: w.seq, ObjectID: w.objectID, Stream: stream, Namespace: w.namespace, Name: w.name, Root: root, Err: err}
+func (w *Row) damaged(stream *Stream, root int64, err error) *DamagedError {
+	return &DamagedError{Seq: w.Seq, ObjectID: w.ObjectID, Stream: stream, Namespace: w.Namespace, Name: w.Name, Root: root, Err: err}
 }
 
 // pgText is text that is valid until the next row is read.

@@ -63,11 +63,7 @@ func (r *Record) Streams(ctx context.Context) ([]Stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := make([]Stream, len(set.all))
-	for i, st := range set.all {
-		all[i] = *st
-	}
-	return all, nil
+	return set.copies(), nil
 }
 
 func (r *Record) streamSet(ctx context.Context, db querier) (streamSet, error) {
@@ -95,6 +91,14 @@ func (r *Record) refreshStreams(ctx context.Context, db querier) error {
 	defer r.mu.Unlock()
 	r.streams = set
 	return nil
+}
+
+func (s streamSet) copies() []Stream {
+	all := make([]Stream, len(s.all))
+	for i, stream := range s.all {
+		all[i] = *stream
+	}
+	return all
 }
 
 // clusterScoped reports whether all of some streams are of objects that live in no namespace.

@@ -14,7 +14,7 @@ import (
 // StreamRV is the resource version that a stream had reached at a point, which a list would have had. It is "" if the stream
 // had none yet.
 func (r *Record) StreamRV(ctx context.Context, p Point, stream int32) (rv string, err error) {
-	err = pgx.BeginTxFunc(ctx, r.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+	err = r.atOnce(ctx, func(tx pgx.Tx) error {
 		rv, err = r.streamRV(ctx, tx, &p, stream)
 		return err
 	})
@@ -64,7 +64,7 @@ func (r *Record) rvUpTo(ctx context.Context, tx pgx.Tx, id int32, p *Point) (str
 			generation = g.ToAt
 		}
 	}
-	infos, err := r.checkpoints(ctx, tx, p.Seq, 1)
+	infos, err := r.checkpoints(tx).List(ctx, p.Seq, 1)
 	if err != nil {
 		return "", err
 	}
@@ -83,12 +83,12 @@ func (r *Record) rvUpTo(ctx context.Context, tx pgx.Tx, id int32, p *Point) (str
 		err := tx.QueryRow(ctx, `
 			SELECT rv FROM kuberewind.record_deltas
 			WHERE cluster = $1 AND seq > $2 AND seq <= $3 AND observed_at BETWEEN $4 AND $5 AND stream = $6 AND source = 1 AND observed_at >= $7
-			ORDER BY seq DESC LIMIT 1`, r.cluster.Number, since, p.Seq, d.firstAt, d.lastAt, id, generation).Scan(&last)
+			ORDER BY seq DESC LIMIT 1`, r.cluster.Number, since, p.Seq, d.FirstAt, d.LastAt, id, generation).Scan(&last)
 		if err == nil {
 			return delta.Later(rv, last), nil
 		}
 		if !isNoRows(err) {
-			return "", fmt.Errorf("read the deltas of %s: %w", d.day.Format(time.DateOnly), err)
+			return "", fmt.Errorf("read the deltas of %s: %w", d.Day.Format(time.DateOnly), err)
 		}
 	}
 	return rv, nil

@@ -61,7 +61,7 @@ func (r *Record) readTail(ctx context.Context, tx pgx.Tx, p *Point, scope Scope,
 			return nil, err
 		}
 		if err := t.day(ctx, tx, r, &days[i], scope, after, last, progress); err != nil {
-			return nil, fmt.Errorf("read the deltas of %s after seq %d: %w", days[i].day.Format(time.DateOnly), after, err)
+			return nil, fmt.Errorf("read the deltas of %s after seq %d: %w", days[i].Day.Format(time.DateOnly), after, err)
 		}
 	}
 	return t, alongIndex(ctx, tx, false)
@@ -77,8 +77,8 @@ func alongIndex(ctx context.Context, tx pgx.Tx, only bool) error {
 }
 
 // day reads the rows of one day. If there is a patch, the version before is known too: only a row without one needs its object.
-func (t *tail) day(ctx context.Context, db querier, r *Record, d *day, scope Scope, after, last int64, progress func(int64)) error {
-	args := []any{r.cluster.Number, after, last, d.firstAt, d.lastAt}
+func (t *tail) day(ctx context.Context, db querier, r *Record, d *Day, scope Scope, after, last int64, progress func(int64)) error {
+	args := []any{r.cluster.Number, after, last, d.FirstAt, d.LastAt}
 	var where strings.Builder
 	if scope.Streams != nil {
 		args = append(args, scope.Streams)

@@ -157,8 +157,6 @@ func TestABlockInWhichNothingChangedIsCopied(t *testing.T) {
 		require.Zero(t, stats.Tail)
 		require.Equal(t, b.liveAt(bySeq(info.Seq)), got)
 	}
-	found, _ := findings(t, r)
-	require.Empty(t, found)
 	var shared int
 	require.NoError(t, b.db.Pool(t).QueryRow(t.Context(), `
 		SELECT count(*) FROM (SELECT FROM kuberewind.checkpoint_blocks WHERE block > 0 GROUP BY digest HAVING count(*) > 1) AS same`).Scan(&shared))

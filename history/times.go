@@ -160,7 +160,7 @@ type chain struct {
 func (r *Record) survey(ctx context.Context, o *outage) (s *survey, err error) {
 	s = &survey{chains: make(map[int32]*chain)}
 	s.query = Query{FromSeq: o.AfterSeq + 1, From: o.From, To: o.To.Add(caughtUpWithin)}
-	err = pgx.BeginTxFunc(ctx, r.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+	err = r.atOnce(ctx, func(tx pgx.Tx) error {
 		extent, err := r.extent(ctx, tx)
 		if err != nil {
 			return err

@@ -1,7 +1,6 @@
 package history
 
 import (
-	"errors"
 	"strconv"
 	"testing"
 	"time"
@@ -54,8 +53,6 @@ func TestARecordWithoutItsLastRowIsReadUpToTheRowBefore(t *testing.T) {
 	}
 	_, err := b.checkpointer(t, CheckpointOptions{}).MakeOne(t.Context())
 	require.NoError(t, err)
-	found, _ := findings(t, r)
-	require.NotEmpty(t, found, "it is Verify that says so")
 }
 
 func TestADamagedRowOfAnObjectThatWasDeletedAfterIsNotMissed(t *testing.T) {
@@ -110,25 +107,6 @@ func TestACheckpointIsMadeAlsoWhereItRestsForLong(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestACheckpointThatIsThinnedOutWhileItIsVerifiedIsNoFinding(t *testing.T) {
-	b := newBook(t, 1)
-	b.commit(b.set(0, "a", "x", `1`))
-	_, err := b.checkpointer(t, CheckpointOptions{}).MakeOne(t.Context())
-	require.NoError(t, err)
-	for i := range 2 * firstBatch {
-		b.commit(b.set(0, "a", "x", strconv.Itoa(i)))
-	}
-	_, err = b.checkpointer(t, CheckpointOptions{}).MakeOne(t.Context())
-	require.NoError(t, err)
-	r := b.record(t)
-	thin := func(Progress) {
-		b.db.Exec(t, `DELETE FROM kuberewind.checkpoints WHERE checkpoint > 1; DELETE FROM kuberewind.checkpoint_blocks WHERE checkpoint > 1`)
-	}
-	for f, err := range r.Verify(t.Context(), VerifyOptions{Progress: thin}) {
-		require.NoError(t, errors.Join(err, errors.New(f.Text)))
-	}
-}
-
 // reversed is a record of an etcd that was at resource version 53 and was restored from a copy of version 20. It holds the list
 // after the restore, up to the given seq, and nothing since.
 func reversed(t *testing.T) (b *book, list int64) {
@@ -158,12 +136,6 @@ func TestTheResourceVersionOfAStreamIsOfItsNewestGeneration(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, rv, "seq %d", seq)
 	}
-}
-
-func TestNumbersThatWentBackWithTheServersHistoryAreNoFinding(t *testing.T) {
-	b, _ := reversed(t)
-	found, _ := findings(t, b.record(t))
-	require.Empty(t, found)
 }
 
 // A deletion without grace gives no evidence of its time: the end of the pause is taken for it. An object that was made under

@@ -89,16 +89,16 @@ func (f *folder) versions(ctx context.Context, g *deltaReader, yield func(Versio
 }
 
 // load finds the versions before the first rows of objects that the reading has not touched yet.
-func (f *folder) load(ctx context.Context, batch []row) error {
+func (f *folder) load(ctx context.Context, batch []Row) error {
 	var targets []target
 	for i := range batch {
 		w := &batch[i]
-		if f.objects[w.objectID] != nil {
+		if f.objects[w.ObjectID] != nil {
 			continue
 		}
-		f.objects[w.objectID] = new(folded)
-		if w.seq != w.objectID {
-			targets = append(targets, target{id: w.objectID, bound: w.seq - 1, from: math.MaxInt64})
+		f.objects[w.ObjectID] = new(folded)
+		if w.Seq != w.ObjectID {
+			targets = append(targets, target{id: w.ObjectID, bound: w.Seq - 1, from: math.MaxInt64})
 		}
 	}
 	if len(targets) == 0 {
@@ -129,8 +129,8 @@ func (f *folder) keep(o *folded, doc patch.Doc) {
 }
 
 // give folds one row.
-func (f *folder) give(ctx context.Context, w *row, yield func(Version, error) bool) bool {
-	stream, err := f.record.stream(ctx, f.record.pool, w.stream)
+func (f *folder) give(ctx context.Context, w *Row, yield func(Version, error) bool) bool {
+	stream, err := f.record.stream(ctx, f.record.pool, w.Stream)
 	if err != nil {
 		yield(Version{}, err)
 		return false
@@ -142,10 +142,10 @@ func (f *folder) give(ctx context.Context, w *row, yield func(Version, error) bo
 	return yield(v, err)
 }
 
-func (f *folder) version(w *row, stream *Stream) (v Version, err error) {
-	o := f.objects[w.objectID]
-	if w.kind == delta.NumberDeleted {
-		delete(f.objects, w.objectID)
+func (f *folder) version(w *Row, stream *Stream) (v Version, err error) {
+	o := f.objects[w.ObjectID]
+	if w.Type == delta.NumberDeleted {
+		delete(f.objects, w.ObjectID)
 	}
 	v.Delta, err = w.delta(stream)
 	if o.doc != nil {
@@ -156,14 +156,14 @@ func (f *folder) version(w *row, stream *Stream) (v Version, err error) {
 		v.Before = before
 	}
 	if err == nil {
-		v.Doc, err = fold.Row{RV: w.rv, Patch: v.Patch, Object: v.Object}.Checked(v.Before, w.digest)
+		v.Doc, err = fold.Row{RV: w.RV, Patch: v.Patch, Object: v.Object}.Checked(v.Before, w.Digest)
 	}
 	if err == nil {
 		f.keep(o, v.Doc)
 		return v, nil
 	}
-	damaged := w.damaged(stream, w.seq, err)
-	if o.root != 0 && !w.whole() {
+	damaged := w.damaged(stream, w.Seq, err)
+	if o.root != 0 && !w.Whole() {
 		damaged.Root, damaged.Err = o.root, o.err
 	}
 	o.doc, o.root, o.err = nil, damaged.Root, err

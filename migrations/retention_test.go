@@ -13,6 +13,7 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/migrations"
 	"github.com/kuberewind/kuberewind/sink/postgres"
+	"github.com/kuberewind/kuberewind/verify"
 )
 
 // known is a keyframe of an object as it is on record.
@@ -116,7 +117,7 @@ func TestWhatIsDroppedIsOnRecordAndTheRestIsWhole(t *testing.T) {
 		SELECT concat_ws(' ', CASE WHEN complete THEN 'complete' ELSE cause END, to_char(from_at, 'YYYY-MM-DD HH24:MI'), '-', CASE WHEN cause = 'pruned' THEN to_char(to_at, 'YYYY-MM-DD HH24:MI') END)
 		FROM kuberewind.coverage ORDER BY from_at, to_at NULLS LAST`))
 
-	report, err := postgres.VerifyChain(t.Context(), r.admin, "prod")
+	report, err := verify.Chain(t.Context(), r.admin, "prod")
 	require.NoError(t, err)
 	require.Empty(t, report.Breaks)
 	r.sink.Close()

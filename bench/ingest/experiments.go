@@ -13,7 +13,7 @@ import (
 
 	"github.com/kuberewind/kuberewind/bench/data"
 	"github.com/kuberewind/kuberewind/bench/measure"
-	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/checkpoint"
 )
 
 // Sizes say how much is measured.
@@ -108,7 +108,7 @@ func (s *Sizes) sources(seed uint64) (all []data.Source) {
 
 // held is how many events are held back for a number of living objects. With them a checkpoint can be weighed as a recorder
 // makes it: from the previous one and nine tenths of an interval. After so few the recorder itself does not make one yet.
-func held(live int) int { return int(history.CheckpointInterval(int64(live)) * 9 / 10) }
+func held(live int) int { return int(checkpoint.Interval(int64(live)) * 9 / 10) }
 
 // on gives the next runs a Set, and names it in a few words. If its last events are to be held back, a generated Set has those
 // beside what its settings say.
@@ -248,7 +248,7 @@ func (o *Outcome) values() measure.Values {
 	cpu := func(d time.Duration) float64 { return float64(d.Microseconds()) / n }
 	rows, other := o.After.Rows.minus(o.Before.Rows), o.After.Other.minus(o.Before.Other)
 	// One checkpoint is made in each interval, and one sweep in each day of the data's own clock.
-	point := func(cost int64) float64 { return float64(cost) / float64(history.CheckpointInterval(int64(o.Live))) }
+	point := func(cost int64) float64 { return float64(cost) / float64(checkpoint.Interval(int64(o.Live))) }
 	sweeps := o.Span.Seconds() / day.Seconds()
 	sweep := o.Sweep.Rows.total() + o.Sweep.Other.total()
 	v := measure.Values{

@@ -16,8 +16,8 @@ import (
 
 	"github.com/kuberewind/kuberewind/bench/data"
 	"github.com/kuberewind/kuberewind/bench/measure"
+	"github.com/kuberewind/kuberewind/checkpoint"
 	"github.com/kuberewind/kuberewind/delta"
-	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/recordertest"
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/patch"
@@ -86,7 +86,7 @@ func TestWhatIsHeldBackIsNotMeasured(t *testing.T) {
 	require.Equal(t, all.events, more.events)
 	require.Equal(t, all.span, more.span)
 	live, _ := more.set.Len()
-	require.Equal(t, int(history.CheckpointInterval(int64(live))*9/10), more.held)
+	require.Equal(t, int(checkpoint.Interval(int64(live))*9/10), more.held)
 	next, stop := iter.Pull2(more.set.Events())
 	defer stop()
 	for want, err := range all.set.Events() {
@@ -143,7 +143,7 @@ func TestASweepIsChargedOnceInEachDayOfTheData(t *testing.T) {
 
 func TestACheckpointIsChargedOnceInEachInterval(t *testing.T) {
 	const live = 500
-	interval := history.CheckpointInterval(live)
+	interval := checkpoint.Interval(live)
 	for _, events := range []int{1000, 1_000_000} {
 		micros := func(each int, n int) time.Duration { return time.Duration(each*n) * time.Microsecond }
 		o := Outcome{
@@ -242,7 +242,7 @@ func TestTheRecorderIsBuiltAsMakeBuildsIt(t *testing.T) {
 func TestTheRateAtWhichTheTimeIsBoundLastsUntilCheckpointsAreDue(t *testing.T) {
 	sizes := Full()
 	require.Greater(t, sizes.lasts(boundAt), time.Minute)
-	require.Greater(t, int64(boundAt*time.Minute.Seconds()), history.CheckpointInterval(int64(sizes.RateLive)))
+	require.Greater(t, int64(boundAt*time.Minute.Seconds()), checkpoint.Interval(int64(sizes.RateLive)))
 	require.Equal(t, sizes.RateFor, sizes.lasts(100))
 	quick := Quick()
 	require.Equal(t, quick.RateFor, quick.lasts(boundAt))

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/kuberewind/kuberewind/bench/measure"
+	"github.com/kuberewind/kuberewind/checkpoint"
 	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/sink/postgres"
@@ -95,10 +96,10 @@ func (r *run) timed(into *time.Duration, do func() error) error {
 }
 
 // point makes a checkpoint as a recorder does, but for its rests.
-func (r *run) point(ctx context.Context, cluster history.Cluster) (history.CheckpointInfo, error) {
+func (r *run) point(ctx context.Context, cluster history.Cluster) (checkpoint.Info, error) {
 	pool, err := pgxpool.New(ctx, r.database)
 	if err != nil {
-		return history.CheckpointInfo{}, err
+		return checkpoint.Info{}, err
 	}
 	defer pool.Close()
 	return history.NewCheckpointer(pool, cluster, history.CheckpointOptions{Busy: 1}).MakeOne(ctx)

@@ -9,7 +9,9 @@
 // Each measure is a function that runs its experiments on a [measure.Run]. [Sizes] say how much.
 package parts
 
-import "time"
+import (
+	"time"
+)
 
 // Sizes say how much is measured.
 type Sizes struct {

@@ -18,7 +18,7 @@ import (
 
 	"github.com/kuberewind/kuberewind/bench/data"
 	"github.com/kuberewind/kuberewind/bench/measure"
-	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/checkpoint"
 	"github.com/kuberewind/kuberewind/internal/config"
 )
 
@@ -312,7 +312,7 @@ func TestARecordIsSizedByWhatTheDataTakes(t *testing.T) {
 func TestADayOfAClusterIsTheSumOfItsLines(t *testing.T) {
 	w := Weights{Lease: 500, Node: 2000, PodDeltas: 20, PodBytes: 30_000, Keyframe: 4000, LivePerPod: 2, Checkpoint: 250, Busy: Load{CPU: 25, Log: 1200}, Idle: Load{CPU: 400, Log: 3000}}
 	live := 2 * 100_000
-	interval := history.CheckpointInterval(int64(live))
+	interval := checkpoint.Interval(int64(live))
 	require.Equal(t, int64(300_000), interval, "so many live objects that the least is less")
 	var out bytes.Buffer
 	require.NoError(t, w.Table(&out, Cluster{Nodes: 1000, Pods: 100_000, Replaced: 50_000, Leaders: 10}))

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kuberewind/kuberewind/bench/data"
 	"github.com/kuberewind/kuberewind/bench/measure"
+	"github.com/kuberewind/kuberewind/checkpoint"
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
@@ -118,7 +119,7 @@ func (w *Weights) weigh(ctx context.Context, server *measure.Server, set data.Se
 		return err
 	}
 	w.Live, w.Events = len(rows.first), events
-	if w.Checkpoint, err = checkpoint(ctx, database, sink.Info().Cluster, now); err != nil {
+	if w.Checkpoint, err = point(ctx, database, sink.Info().Cluster, now); err != nil {
 		return err
 	}
 	if err := on(ctx, database, func(db *pgx.Conn) error { return w.read(ctx, db) }); err != nil {
@@ -147,8 +148,8 @@ func load(ctx context.Context, server *measure.Server, database string, sink *po
 	return Load{CPU: each(c.server, n), Log: wal / n}, err
 }
 
-// checkpoint makes one, and gives its bytes for each live object.
-func checkpoint(ctx context.Context, database string, cluster int32, now time.Time) (float64, error) {
+// point makes a checkpoint, and gives its bytes for each live object.
+func point(ctx context.Context, database string, cluster int32, now time.Time) (float64, error) {
 	pool, err := pgxpool.New(ctx, database)
 	if err != nil {
 		return 0, err
@@ -210,7 +211,7 @@ func (w *Weights) Table(out io.Writer, c Cluster) error {
 	for _, l := range lines {
 		total += l.deltas
 	}
-	interval := history.CheckpointInterval(int64(live))
+	interval := checkpoint.Interval(int64(live))
 	points := line{what: fmt.Sprintf("checkpoints, one every %s deltas: %s each", whole(int(interval)), whole(int(live))), bytes: w.Checkpoint}
 	t := tabwriter.NewWriter(out, 0, 0, 3, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "in a day\tdeltas\tbytes of one\tGB\t")

@@ -18,6 +18,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/pgtest"
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/sink/postgres"
+	"github.com/kuberewind/kuberewind/verify"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -178,7 +179,7 @@ type timed struct {
 	url   string
 	admin interface {
 		Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
-		postgres.TxBeginner
+		verify.TxBeginner
 	}
 	sink   *postgres.Sink
 	clock  *Clock
@@ -201,11 +202,11 @@ func (s *timed) holds() {
 	record, err := history.Open(s.Context(), s.url, history.Options{})
 	require.NoError(s, err)
 	defer record.Close()
-	for f, err := range record.Verify(s.Context(), history.VerifyOptions{}) {
+	for f, err := range verify.Record(s.Context(), record, verify.Options{}) {
 		require.NoError(s, err)
 		require.Fail(s, f.Text, f.Check)
 	}
-	report, err := postgres.VerifyChain(s.Context(), s.admin, "prod")
+	report, err := verify.Chain(s.Context(), s.admin, "prod")
 	require.NoError(s, err)
 	require.Empty(s, report.Breaks)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/kuberewind/kuberewind/internal/chain"
 	"github.com/kuberewind/kuberewind/patch"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
@@ -261,7 +262,7 @@ func (e *erasing) change(ctx context.Context, tx pgx.Tx) error {
 		return nil
 	}
 	e.report.Erasure = head.Number
-	x := postgres.Erasure{
+	x := chain.Erasure{
 		Reason: e.options.Reason, Scope: strings.TrimSpace(e.options.In + " " + strings.Join(e.options.Paths, " ")), Fingerprint: e.value.keyed(e.options.Value),
 		Deltas: e.report.Deltas, Objects: int64(len(e.report.Objects)), Documents: e.report.Documents,
 	}

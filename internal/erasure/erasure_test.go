@@ -22,6 +22,7 @@ import (
 	"github.com/kuberewind/kuberewind/migrations"
 	"github.com/kuberewind/kuberewind/patch"
 	"github.com/kuberewind/kuberewind/sink/postgres"
+	"github.com/kuberewind/kuberewind/verify"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -159,9 +160,9 @@ func (s *scene) where(text string) (tables []string) {
 	return tables
 }
 
-func (s *scene) chain() postgres.ChainReport {
+func (s *scene) chain() verify.ChainReport {
 	s.Helper()
-	report, err := postgres.VerifyChain(s.Context(), s.admin, "prod")
+	report, err := verify.Chain(s.Context(), s.admin, "prod")
 	require.NoError(s, err)
 	return report
 }
@@ -172,7 +173,7 @@ func (s *scene) holds() *history.Record {
 	record, err := history.Open(s.Context(), s.url, history.Options{})
 	require.NoError(s, err)
 	s.Cleanup(record.Close)
-	for f, err := range record.Verify(s.Context(), history.VerifyOptions{}) {
+	for f, err := range verify.Record(s.Context(), record, verify.Options{}) {
 		require.NoError(s, err)
 		require.Fail(s, f.Text, "%s, seq %d", f.Check, f.Seq)
 	}

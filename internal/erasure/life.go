@@ -12,15 +12,15 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/kuberewind/kuberewind/delta"
+	"github.com/kuberewind/kuberewind/internal/chain"
 	"github.com/kuberewind/kuberewind/internal/fold"
 	"github.com/kuberewind/kuberewind/internal/owner"
 	"github.com/kuberewind/kuberewind/patch"
-	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
 // A rewritten is a delta as it is without the value.
 type rewritten struct {
-	postgres.ErasedDelta
+	chain.ErasedDelta
 	observed             time.Time
 	patch, object, exact []byte
 	first                bool     // of its life
@@ -138,7 +138,7 @@ func (f *folding) row(d *stored) (*rewritten, error) {
 	if bytes.Equal(doc, clean) && !patched {
 		return nil, nil
 	}
-	w := &rewritten{ErasedDelta: postgres.ErasedDelta{Seq: d.seq, After: patch.Digest(clean)}, observed: d.observed, patch: d.patch, object: d.object, exact: d.exact}
+	w := &rewritten{ErasedDelta: chain.ErasedDelta{Seq: d.seq, After: patch.Digest(clean)}, observed: d.observed, patch: d.patch, object: d.object, exact: d.exact}
 	copy(w.Before[:], d.digest)
 	whole := d.object != nil
 	if d.patch != nil {

@@ -11,11 +11,12 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"github.com/kuberewind/kuberewind/checkpoint"
 	"github.com/kuberewind/kuberewind/deltafifo"
-	"github.com/kuberewind/kuberewind/internal/checkpoint"
 	"github.com/kuberewind/kuberewind/internal/redact"
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/sink/postgres"
+	"github.com/kuberewind/kuberewind/verify"
 )
 
 const canary = "hunter2"
@@ -106,7 +107,7 @@ func (s *swept) folds(resource kube.Resource, rules rulesOfRedaction) {
 		known, _, _ := st.record.Known().GetByKey(key)
 		require.NotContains(s.t, string(known.(postgres.KnownObject).Doc()), canary)
 	}
-	report, err := postgres.VerifyChain(s.t.Context(), s.conn, "prod")
+	report, err := verify.Chain(s.t.Context(), s.conn, "prod")
 	require.NoError(s.t, err)
 	require.Empty(s.t, report.Breaks)
 }

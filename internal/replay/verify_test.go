@@ -37,7 +37,7 @@ func TestWhatWasChangedSinceBreaksTheChain(t *testing.T) {
 	var r verify.Report
 	require.NoError(t, json.Unmarshal([]byte(got.out), &r))
 	require.False(t, r.Holds)
-	require.Equal(t, verify.CheckChain, r.Findings[0].Check)
+	require.Equal(t, "chain", r.Findings[0].Check)
 	require.Contains(t, r.Findings[0].Text, "batch 5: ")
 	require.EqualValues(t, 15, r.Checked.Deltas)
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/kuberewind/kuberewind/migrations"
 	"github.com/kuberewind/kuberewind/patch"
 	"github.com/kuberewind/kuberewind/sink/postgres"
+	"github.com/kuberewind/kuberewind/verify"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -115,11 +116,11 @@ func holds(t *testing.T, url string, admin *pgxpool.Pool) *history.Record {
 	record, err := history.Open(t.Context(), url, history.Options{})
 	require.NoError(t, err)
 	t.Cleanup(record.Close)
-	for f, err := range record.Verify(t.Context(), history.VerifyOptions{}) {
+	for f, err := range verify.Record(t.Context(), record, verify.Options{}) {
 		require.NoError(t, err)
 		require.Fail(t, f.Text, f.Check)
 	}
-	report, err := postgres.VerifyChain(t.Context(), admin, "prod")
+	report, err := verify.Chain(t.Context(), admin, "prod")
 	require.NoError(t, err)
 	require.Empty(t, report.Breaks)
 	return record
@@ -244,7 +245,7 @@ func checked(t *testing.T, url string) (texts []string) {
 	record, err := history.Open(t.Context(), url, history.Options{})
 	require.NoError(t, err)
 	defer record.Close()
-	for f, err := range record.Verify(t.Context(), history.VerifyOptions{}) {
+	for f, err := range verify.Record(t.Context(), record, verify.Options{}) {
 		require.NoError(t, err)
 		texts = append(texts, string(f.Check)+": "+f.Text)
 	}
@@ -276,7 +277,7 @@ func TestDaysThatWentUnsaidAreFound(t *testing.T) {
 				require.NoError(t, err)
 			}
 			require.Equal(t, c.found, checked(t, url))
-			report, err := postgres.VerifyChain(t.Context(), admin, "prod")
+			report, err := verify.Chain(t.Context(), admin, "prod")
 			require.NoError(t, err)
 			if c.batch != 0 {
 				require.Len(t, report.Breaks, 1)
@@ -293,7 +294,7 @@ func TestTheOldestCommitThatIsLeftIsChainedToTheLastThatWent(t *testing.T) {
 	holds(t, url, admin)
 	_, err = admin.Exec(t.Context(), "UPDATE kuberewind.deltas_data SET manager = 'nobody' WHERE seq = (SELECT min(first_seq) FROM kuberewind.days)")
 	require.NoError(t, err)
-	report, err := postgres.VerifyChain(t.Context(), admin, "prod")
+	report, err := verify.Chain(t.Context(), admin, "prod")
 	require.NoError(t, err)
 	require.False(t, report.Anchored)
 	require.Len(t, report.Breaks, 1)

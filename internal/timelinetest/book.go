@@ -76,14 +76,22 @@ var resources = []postgres.StreamSpec{
 // NewBook begins a Book at Noon, in a database of its own. No list has ended yet.
 func NewBook(t testing.TB) *Book {
 	t.Helper()
+	db := pgtest.New(t, pgtest.EmptyRecord)
+	b := NewBookOn(t, db.URL())
+	b.DB = db
+	t.Cleanup(b.Close)
+	return b
+}
+
+// NewBookOn begins a Book on an empty record, such as that of a template. It has no DB, and has to be closed.
+func NewBookOn(t testing.TB, url string) *Book {
+	t.Helper()
 	b := &Book{t: t, Now: Noon, rv: 100, streams: map[string]*postgres.Stream{}}
-	b.DB = pgtest.New(t, pgtest.EmptyRecord)
 	b.config = postgres.Config{
-		URL: b.DB.URL(), ClusterUID: "11111111-2222-3333-4444-555555555555", ClusterName: "test", Recorder: "test", Version: "v0",
+		URL: url, ClusterUID: "11111111-2222-3333-4444-555555555555", ClusterName: "test", Recorder: "test", Version: "v0",
 		ConfigJSON: []byte(`{"include":[],"exclude":[]}`), Logger: slog.New(slog.DiscardHandler), Now: func() time.Time { return b.Now },
 	}
 	b.Open()
-	t.Cleanup(b.Close)
 	return b
 }
 
@@ -226,3 +234,6 @@ func (b *Book) Sweep() {
 	b.Commit(items...)
 	require.True(b.t, b.sink.Swept(b.Now))
 }
+
+// Rewind puts the server's resource version back, as a restore of etcd does.
+func (b *Book) Rewind(rv int) { b.rv = rv }

@@ -121,7 +121,7 @@ func (b *Batch) reset() {
 
 // life gives the life of that object_id, nil if it began before the batch.
 func (b *Batch) life(objectID int64) *life {
-	i, ok := slices.BinarySearchFunc(b.lives, objectID, func(l life, id int64) int { return cmp.Compare(l.objectID, id) })
+	i, ok := slices.BinarySearchFunc(b.lives, objectID, func(l life, id int64) int { return cmp.Compare(l.ObjectID, id) })
 	if !ok {
 		return nil
 	}

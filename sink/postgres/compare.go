@@ -74,13 +74,13 @@ func (d *draft) judge(before patch.Doc, change []byte) {
 	if d.known != nil && change == nil {
 		return // It cannot be compared.
 	}
-	observed := time.UnixMicro(d.row.observed)
+	observed := time.UnixMicro(d.row.Observed)
 	verdict := evidence.Judge(evidence.Version{
-		Type: d.item.Type, Source: d.item.Source, InGap: d.inGap, Live: d.row.occurred == d.row.observed, Observed: observed,
+		Type: d.item.Type, Source: d.item.Source, InGap: d.inGap, Live: d.row.Occurred == d.row.Observed, Observed: observed,
 		Before: before, After: d.doc, Patch: change,
 	})
-	d.row.evidence = int16(verdict.Evidence)
-	d.row.manager, d.row.subresource, d.row.hint = clean(verdict.Manager), clean(verdict.Subresource), clean(verdict.Hint)
+	d.row.Evidence = int16(verdict.Evidence)
+	d.row.Manager, d.row.Subresource, d.row.Hint = clean(verdict.Manager), clean(verdict.Subresource), clean(verdict.Hint)
 }
 
 // content decides what the row carries: the patch, the whole object, or both.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/kuberewind/kuberewind/delta"
+	"github.com/kuberewind/kuberewind/internal/chain"
 	"github.com/kuberewind/kuberewind/internal/owner"
 	"github.com/kuberewind/kuberewind/patch"
 )
@@ -99,8 +100,8 @@ func (e *encoder) endUnseen(b *Batch, st *Stream, v *version) error {
 		return err
 	}
 	d := e.draft(b, st, v)
-	d.row.kind, d.row.source = delta.NumberDeleted, delta.NumberInferred
-	d.row.objectID, d.row.digest = v.known.id, v.known.digest
+	d.row.Kind, d.row.Source = delta.NumberDeleted, delta.NumberInferred
+	d.row.ObjectID, d.row.Digest = v.known.id, v.known.digest
 	e.endLife(b, d, v.known.uidText())
 	return nil
 }
@@ -108,8 +109,8 @@ func (e *encoder) endUnseen(b *Batch, st *Stream, v *version) error {
 // endLife ends the life to which the draft belongs.
 func (e *encoder) endLife(b *Batch, d *draft, uid string) {
 	d.ends = true
-	b.endings = append(b.endings, ending{objectID: d.row.objectID, seq: d.row.seq, stream: d.row.stream})
-	if born := b.life(d.row.objectID); born != nil {
+	b.endings = append(b.endings, ending{End: chain.End{ObjectID: d.row.ObjectID, Seq: d.row.Seq}, stream: d.row.Stream})
+	if born := b.life(d.row.ObjectID); born != nil {
 		born.ended = true
 	}
 	d.stream.buried.add(uid, d.rv)
@@ -118,18 +119,19 @@ func (e *encoder) endLife(b *Batch, d *draft, uid string) {
 // record stores the version, and makes it the known one.
 func (e *encoder) record(b *Batch, st *Stream, v *version) {
 	d := e.draft(b, st, v)
-	d.row.digest = v.digest
+	d.row.Digest = v.digest
 	next := newEntry(v.uid, v.rv)
-	next.digest, next.day = v.digest, dayOf(d.row.observed)
+	next.digest, next.day = v.digest, dayOf(d.row.Observed)
 	if v.known != nil {
-		d.row.objectID = v.known.id
+		d.row.ObjectID = v.known.id
 	} else {
-		d.row.objectID = d.row.seq
+		d.row.ObjectID = d.row.Seq
 		b.lives = append(b.lives, life{
-			objectID: d.row.seq, stream: st.id, namespace: clean(v.namespace), name: lifeName(v.name), uid: v.uid, owners: owner.UIDs(v.doc),
+			Life:   chain.Life{ObjectID: d.row.Seq, Stream: st.id, Namespace: clean(v.namespace), Name: lifeName(v.name), UID: v.uid},
+			owners: owner.UIDs(v.doc),
 		})
 	}
-	next.id = d.row.objectID
+	next.id = d.row.ObjectID
 	d.entry = &next
 	if v.kind == delta.NumberDeleted {
 		e.endLife(b, d, v.uid)

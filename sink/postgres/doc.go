@@ -11,7 +11,7 @@
 //     differ, the whole object is stored instead.
 //   - The first row of a life in a UTC day is a keyframe, so that each day's partition can be read by itself (I8).
 //   - A Sink never updates or deletes rows of deltas. An Erasing, which is the owner's, writes some anew.
-//   - Each batch has a digest chained to the one before. It can be computed again from the tables: see chain.go.
+//   - Each batch has a digest chained to the one before. Package verify computes it again from the tables.
 //   - A position can be resumed from only while nothing of an unfinished list is on record (I3).
 //   - Nothing is dropped. Commit tries again while the database is away, full, read-only or busy, until its context ends.
 //     After an unknown outcome it reads the head to learn whether the transaction was committed.

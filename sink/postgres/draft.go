@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/kuberewind/kuberewind/evidence"
+	"github.com/kuberewind/kuberewind/internal/chain"
 )
 
 // A draft is a row that has its seq, but not yet what it says of the object's text. Giving seqs and moving the known state
@@ -47,12 +48,12 @@ func (e *encoder) find(st *Stream, v *version) {
 // draft gives the next seq to a row, with what does not depend on the object's text.
 func (e *encoder) draft(b *Batch, st *Stream, v *version) *draft {
 	e.head.seq++
-	d := &draft{version: *v, stream: st, inGap: st.work.gap != nil, row: row{
-		evidence: int16(evidence.None), seq: e.head.seq, observed: e.head.observed, occurred: e.head.observed, stream: st.id,
-		kind: v.kind, source: v.source, rv: v.rv, version: clean(v.item.Version),
-	}}
+	d := &draft{version: *v, stream: st, inGap: st.work.gap != nil, row: row{Delta: chain.Delta{
+		Evidence: int16(evidence.None), Seq: e.head.seq, Observed: e.head.observed, Occurred: e.head.observed, Stream: st.id,
+		Kind: v.kind, Source: v.source, RV: v.rv, Version: clean(v.item.Version),
+	}}}
 	if !v.item.Occurred.IsZero() {
-		d.row.occurred = v.item.Occurred.UnixMicro()
+		d.row.Occurred = v.item.Occurred.UnixMicro()
 	}
 	if v.pending != nil {
 		v.pending.next = d
@@ -61,7 +62,7 @@ func (e *encoder) draft(b *Batch, st *Stream, v *version) *draft {
 	}
 	e.drafts = append(e.drafts, d)
 	e.latest[d.key()] = d
-	st.work.lastSeq = d.row.seq
+	st.work.lastSeq = d.row.Seq
 	b.touch(st)
 	return d
 }
@@ -119,12 +120,12 @@ func (e *encoder) append(b *Batch, d *draft) {
 	if d.mismatched {
 		b.stats.Mismatches++
 		if e.hooks.Mismatch != nil {
-			e.hooks.Mismatch(Mismatch{Stream: d.row.stream, Seq: d.row.seq, Key: joinKey(d.namespace, d.name), Err: d.mismatch})
+			e.hooks.Mismatch(Mismatch{Stream: d.row.Stream, Seq: d.row.Seq, Key: joinKey(d.namespace, d.name), Err: d.mismatch})
 		}
 	}
 	b.stats.count(&d.row)
 	b.bound(&d.row, &e.lastDay)
-	e.chain.delta(&d.row)
+	e.chain.Delta(&d.row.Delta)
 	d.row.copyTo(&b.deltas, e.cluster)
 	if d.stream.known.countRewritten() > 0 {
 		e.rewrote.Store(b.number) // before the count is lowered

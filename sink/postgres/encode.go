@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kuberewind/kuberewind/delta"
+	"github.com/kuberewind/kuberewind/internal/chain"
 )
 
 // An encoder numbers rows and keeps the known state. It belongs to the goroutine that calls Encode, which waits for those that it starts.
@@ -17,7 +18,7 @@ type encoder struct {
 	head    head
 	lastDay int32 // newest day that has a row in days
 	lastGap int64
-	chain   *chain
+	chain   *chain.Digester
 	now     func() time.Time
 	hooks   Hooks
 	rewrote *atomic.Int64 // see Sink.Rewriting
@@ -59,7 +60,7 @@ func (e *encoder) begin(b *Batch) {
 	b.epoch, b.number, b.before = e.head.epoch, e.head.batch+1, e.head
 	b.firstSeq = e.head.seq + 1
 	b.deltas.begin()
-	e.chain.begin(e.head.digest)
+	e.chain.Begin(e.head.digest)
 }
 
 func (e *encoder) item(b *Batch, st *Stream, it *Item) error {
@@ -137,13 +138,13 @@ func (e *encoder) exclude(b *Batch, st *Stream, it *Item) {
 
 // bound widens the bounds of the row's day.
 func (b *Batch) bound(r *row, lastDay *int32) {
-	day := dayOf(r.observed)
+	day := dayOf(r.Observed)
 	if n := len(b.days); n == 0 || b.days[n-1].day != day {
-		b.days = append(b.days, dayRow{day: day, created: day > *lastDay, firstSeq: r.seq, firstAt: r.observed})
+		b.days = append(b.days, dayRow{day: day, created: day > *lastDay, firstSeq: r.Seq, firstAt: r.Observed})
 		*lastDay = max(day, *lastDay)
 	}
 	d := &b.days[len(b.days)-1]
-	d.lastSeq, d.lastAt = r.seq, r.observed
+	d.lastSeq, d.lastAt = r.Seq, r.Observed
 }
 
 // end completes the batch, and the digest of it, and moves the head.
@@ -159,7 +160,7 @@ func (e *encoder) end(b *Batch) {
 	if !b.changed {
 		return
 	}
-	b.digest = e.chain.end(e.cluster, b.epoch, b.number, b.firstSeq, b.lastSeq, b.observed)
+	b.digest = e.chain.Sum(chain.Batch{Cluster: e.cluster, Epoch: b.epoch, Number: b.number, FirstSeq: b.firstSeq, LastSeq: b.lastSeq, Observed: b.observed})
 	e.head = b.after()
 }
 
@@ -169,7 +170,7 @@ func (e *encoder) copyLives(b *Batch) {
 	b.livingCopy.begin()
 	for i := range b.lives {
 		l := &b.lives[i]
-		e.chain.life(l)
+		e.chain.Life(&l.Life)
 		l.copyTo(&b.livesCopy, e.cluster)
 		if !l.ended {
 			l.copyLivingTo(&b.livingCopy, e.cluster)
@@ -179,7 +180,7 @@ func (e *encoder) copyLives(b *Batch) {
 	b.livingCopy.end()
 	b.endsCopy.begin()
 	for i := range b.endings {
-		e.chain.ending(b.endings[i])
+		e.chain.End(&b.endings[i].End)
 		b.endings[i].copyTo(&b.endsCopy, e.cluster)
 	}
 	b.endsCopy.end()
@@ -190,15 +191,15 @@ func (e *encoder) endGaps(b *Batch) {
 	for _, g := range b.touched {
 		b.gaps = append(b.gaps, gapChange{gap: *g, created: g.opened == b.number})
 	}
-	slices.SortFunc(b.gaps, func(x, y gapChange) int { return cmp.Compare(x.number, y.number) })
+	slices.SortFunc(b.gaps, func(x, y gapChange) int { return cmp.Compare(x.Number, y.Number) })
 	for i := range b.gaps {
 		if b.gaps[i].created {
-			e.chain.opening(&b.gaps[i].gap)
+			e.chain.Opened(&b.gaps[i].Gap)
 		}
 	}
 	for i := range b.gaps {
 		if b.gaps[i].closed == b.number {
-			e.chain.closing(&b.gaps[i].gap)
+			e.chain.Closed(&b.gaps[i].Gap)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/kuberewind/kuberewind/delta"
+	"github.com/kuberewind/kuberewind/internal/chain"
 )
 
 // A stream has at most one open gap. A stretch that cannot be seen is one row, even if the reason changes on the way. The row
@@ -13,7 +14,7 @@ import (
 
 func (e *encoder) interrupted(b *Batch, st *Stream, it *Item) {
 	w, m := &st.work, &it.Marker
-	if w.gap != nil && m.Cause.Divides(w.gap.cause) {
+	if w.gap != nil && m.Cause.Divides(w.gap.Cause) {
 		// From here on resource versions mean something else, whatever was the matter before. The gap that follows begins where this one did.
 		e.closeGap(b, st, delta.OutcomeRelisted, w.at.Complete)
 	}
@@ -56,8 +57,8 @@ func (e *encoder) replaced(b *Batch, st *Stream, it *Item) {
 	if w.synced && m.Appeared == 0 && m.Changed == 0 && m.Vanished == 0 {
 		outcome = delta.OutcomeEqual
 	}
-	w.gap.detail = joined(w.gap.detail, clean(m.Detail))
-	w.gap.counts = &[4]int64{int64(m.Appeared), int64(m.Changed), int64(m.Vanished), int64(m.Unchanged)}
+	w.gap.Detail = joined(w.gap.Detail, clean(m.Detail))
+	w.gap.Counts = &[4]int64{int64(m.Appeared), int64(m.Changed), int64(m.Vanished), int64(m.Unchanged)}
 	rv := cmp.Or(m.ToRV, it.Position)
 	e.closeGap(b, st, outcome, rv)
 	w.synced, w.filter = true, m.Rules
@@ -67,7 +68,7 @@ func (e *encoder) replaced(b *Batch, st *Stream, it *Item) {
 
 func (e *encoder) openGap(b *Batch, st *Stream, m *delta.Marker) {
 	e.lastGap++
-	g := &gap{number: e.lastGap, stream: st.id, cause: delta.Cause(clean(string(m.Cause))), detail: clean(m.Detail), opened: b.number}
+	g := &gap{Gap: chain.Gap{Number: e.lastGap, Stream: st.id, Cause: delta.Cause(clean(string(m.Cause))), Detail: clean(m.Detail)}, opened: b.number}
 	w := &st.work
 	from, at := cmp.Or(m.FromRV, w.at.Complete), w.positionedAt
 	switch {
@@ -78,7 +79,7 @@ func (e *encoder) openGap(b *Batch, st *Stream, m *delta.Marker) {
 	}
 	if from != "" && m.Cause != delta.CauseFirstList {
 		from = clean(from)
-		g.fromRV, g.fromAt = &from, &at
+		g.FromRV, g.FromAt = &from, &at
 	}
 	st.work.gap, st.work.inherited = g, false
 	b.change(g)
@@ -86,10 +87,10 @@ func (e *encoder) openGap(b *Batch, st *Stream, m *delta.Marker) {
 
 func (e *encoder) closeGap(b *Batch, st *Stream, outcome delta.Outcome, toRV string) {
 	g, at := st.work.gap, e.head.observed
-	g.outcome, g.closed, g.toAt = outcome, b.number, &at
+	g.Outcome, g.closed, g.ToAt = outcome, b.number, &at
 	if toRV != "" {
 		toRV = clean(toRV)
-		g.toRV = &toRV
+		g.ToRV = &toRV
 	}
 	st.work.gap = nil
 	b.change(g)

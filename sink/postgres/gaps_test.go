@@ -101,7 +101,7 @@ func TestInterruptionIsOneGapWithItsFirstCause(t *testing.T) {
 	r.commit(interruptedBy(pods, "unreachable", "connection refused"))
 	r.commit(interruptedBy(pods, "forbidden", "pods is forbidden"))
 	require.Equal(t, "interrupted forbidden: pods is forbidden", r.state(pods))
-	require.Equal(t, delta.CauseUnreachable, pods.state().gap.cause)
+	require.Equal(t, delta.CauseUnreachable, pods.state().gap.Cause)
 	require.Equal(t, gapRow{Cause: "unreachable", Detail: "connection refused", FromRV: "10", FromAt: "0s", ToRV: "-", ToAt: "-", Outcome: "-", Counts: "-", Open: true}, r.gaps()[1])
 
 	r.now = noon.Add(2 * time.Minute)
@@ -214,7 +214,7 @@ func TestOpenGapSurvivesARestart(t *testing.T) {
 			r.now = noon.Add(time.Hour)
 			r.reopen()
 			pods := r.pods()
-			require.Equal(t, delta.CauseForbidden, pods.state().gap.cause)
+			require.Equal(t, delta.CauseForbidden, pods.state().gap.Cause)
 			require.Equal(t, "10", pods.Position())
 			r.commit(test.items(t, pods)...)
 			require.Equal(t, test.outcome, r.gaps()[1].Outcome)

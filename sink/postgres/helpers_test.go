@@ -15,6 +15,7 @@ import (
 
 	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/patch"
+	"github.com/kuberewind/kuberewind/verify"
 )
 
 // noon is when the tests take place.
@@ -146,9 +147,9 @@ func (r *recording) commit(items ...Item) {
 func (r *recording) cluster() int32 { return r.sink.Info().Cluster }
 
 // verify checks the chain.
-func (r *recording) verify() ChainReport {
+func (r *recording) verify() verify.ChainReport {
 	r.t.Helper()
-	report, err := VerifyChain(context.Background(), r.db.admin, r.cfg.ClusterName)
+	report, err := verify.Chain(context.Background(), r.db.admin, r.cfg.ClusterName)
 	require.NoError(r.t, err)
 	require.Empty(r.t, report.Breaks)
 	require.Zero(r.t, one[int](r.t, r.db, `
@@ -256,4 +257,13 @@ func noise(n int) string {
 		text[i] = 'a' + byte(state>>27)%26
 	}
 	return string(text)
+}
+
+func containsAny(s string, parts ...string) bool {
+	for _, part := range parts {
+		if strings.Contains(s, part) {
+			return true
+		}
+	}
+	return false
 }

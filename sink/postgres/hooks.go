@@ -34,7 +34,7 @@ type EncodeStats struct {
 
 func (s *EncodeStats) count(r *row) {
 	s.Rows++
-	s.Types[r.kind]++
+	s.Types[r.Kind]++
 	if r.object != nil {
 		s.Keyframes++
 	}
@@ -88,13 +88,13 @@ type GapChange struct {
 func (g *GapChange) Missed() bool { return g.Closed && g.Outcome != delta.OutcomeResumed }
 
 func (s *Sink) gapChange(batch int64, c *gapChange) GapChange {
-	of := s.stream(c.stream).identity()
+	of := s.stream(c.Stream).identity()
 	g := GapChange{
 		Group: of.group, Resource: of.resource, Scope: of.scope,
-		Opened: c.created, Closed: c.closed == batch, Cause: c.cause, Detail: c.detail,
-		FromRV: textOf(c.fromRV), FromTime: timeOf(c.fromAt), ToRV: textOf(c.toRV), ToTime: timeOf(c.toAt), Outcome: c.outcome,
+		Opened: c.created, Closed: c.closed == batch, Cause: c.Cause, Detail: c.Detail,
+		FromRV: textOf(c.FromRV), FromTime: timeOf(c.FromAt), ToRV: textOf(c.ToRV), ToTime: timeOf(c.ToAt), Outcome: c.Outcome,
 	}
-	if n := c.counts; n != nil {
+	if n := c.Counts; n != nil {
 		g.Appeared, g.Changed, g.Vanished, g.Unchanged = n[0], n[1], n[2], n[3]
 	}
 	return g

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/kuberewind/kuberewind/internal/chain"
 	"github.com/kuberewind/kuberewind/migrations"
 )
 
@@ -190,7 +191,7 @@ func (s *Sink) registerCluster(ctx context.Context, tx pgx.Tx, now time.Time) er
 	if err != nil {
 		return s.nameTaken(err)
 	}
-	origin := genesis(s.cfg.ClusterUID)
+	origin := chain.Genesis(s.cfg.ClusterUID)
 	_, err = tx.Exec(ctx, `INSERT INTO kuberewind.heads (cluster, epoch, seq, batch, digest, observed_at) VALUES ($1, 0, 0, 0, $2, $3)`,
 		s.info.Cluster, origin[:], now)
 	return err
@@ -224,7 +225,7 @@ func (s *Sink) moveEpoch(ctx context.Context, tx pgx.Tx) error {
 // loadEncoder reads what the encoder goes on from, apart from the head.
 func (s *Sink) loadEncoder(ctx context.Context) error {
 	e := &s.encoder
-	e.cluster, e.chain, e.now, e.hooks = s.info.Cluster, newChain(), s.now, s.cfg.Hooks
+	e.cluster, e.chain, e.now, e.hooks = s.info.Cluster, chain.New(), s.now, s.cfg.Hooks
 	e.rewrote = &s.rewrote
 	e.latest = make(map[objectKey]*draft)
 	s.committed.Store(e.head.batch)

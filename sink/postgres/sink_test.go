@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kuberewind/kuberewind/delta"
+	"github.com/kuberewind/kuberewind/verify"
 )
 
 func TestVersionsOfAnObjectAreRecordedInOrderWithPatches(t *testing.T) {
@@ -31,7 +32,7 @@ func TestVersionsOfAnObjectAreRecordedInOrderWithPatches(t *testing.T) {
 		one[string](t, r.db, `SELECT patch::text FROM kuberewind.deltas WHERE seq = 2 AND cluster = $1`, r.cfg.ClusterName))
 	require.Equal(t, int64(3), one[int64](t, r.db, `SELECT seq FROM kuberewind.ends WHERE cluster = $1`, r.cluster()))
 	require.Zero(t, pods.Known().Len())
-	require.Equal(t, ChainReport{FirstBatch: 1, LastBatch: 2, Batches: 2, Deltas: 3, Anchored: true}, r.verify())
+	require.Equal(t, verify.ChainReport{FirstBatch: 1, LastBatch: 2, Batches: 2, Deltas: 3, Anchored: true}, r.verify())
 }
 
 func TestRecorderWorksAsTheWriterRole(t *testing.T) {

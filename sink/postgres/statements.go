@@ -39,7 +39,7 @@ func (s *Sink) queueEnded(batch *pgx.Batch, b *Batch) {
 	}
 	streams, ids := make([]int32, n), make([]int64, n)
 	for i := range b.endings {
-		streams[i], ids[i] = b.endings[i].stream, b.endings[i].objectID
+		streams[i], ids[i] = b.endings[i].stream, b.endings[i].ObjectID
 	}
 	batch.Queue(`SELECT kuberewind.end_living($1, $2, $3)`, s.info.Cluster, streams, ids)
 }
@@ -77,22 +77,22 @@ func (s *Sink) queueGap(batch *pgx.Batch, g *gapChange) {
 		batch.Queue(`
 			INSERT INTO kuberewind.gaps_data (cluster, gap, stream, cause, detail, from_rv, from_at, opened_batch)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-			s.info.Cluster, g.number, g.stream, g.cause, g.detail, g.fromRV, timeOrNull(g.fromAt), g.opened)
+			s.info.Cluster, g.Number, g.Stream, g.Cause, g.Detail, g.FromRV, timeOrNull(g.FromAt), g.opened)
 	}
 	if g.closed == 0 {
 		return
 	}
 	var counts [4]*int64
 	for i := range counts {
-		if g.counts != nil {
-			counts[i] = &g.counts[i]
+		if g.Counts != nil {
+			counts[i] = &g.Counts[i]
 		}
 	}
 	batch.Queue(`
 		UPDATE kuberewind.gaps_data
 		SET to_rv = $3, to_at = $4, closed_batch = $5, outcome = $6, appeared = $7, changed = $8, vanished = $9, unchanged = $10, detail = $11
 		WHERE cluster = $1 AND gap = $2`,
-		s.info.Cluster, g.number, g.toRV, timeOrNull(g.toAt), g.closed, g.outcome, counts[0], counts[1], counts[2], counts[3], g.detail)
+		s.info.Cluster, g.Number, g.ToRV, timeOrNull(g.ToAt), g.closed, g.Outcome, counts[0], counts[1], counts[2], counts[3], g.Detail)
 }
 
 func (s *Sink) queueDay(batch *pgx.Batch, d *dayRow) {

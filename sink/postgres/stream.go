@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kuberewind/kuberewind/delta"
+	"github.com/kuberewind/kuberewind/internal/chain"
 	"github.com/kuberewind/kuberewind/patch"
 )
 
@@ -82,7 +83,7 @@ func (st *Stream) Newest() string { return st.state().at.Newest }
 // Unfinished is why there was a list after the first that was not recorded to its end, "" if there is none.
 func (st *Stream) Unfinished() (cause delta.Cause) {
 	if w := st.state(); !w.synced && w.at.Complete != "" && w.gap != nil {
-		return w.gap.cause
+		return w.gap.Cause
 	}
 	return ""
 }
@@ -90,7 +91,7 @@ func (st *Stream) Unfinished() (cause delta.Cause) {
 // OpenGap is the cause of the gap that is open, "" if there is none.
 func (st *Stream) OpenGap() (cause delta.Cause) {
 	if w := st.state(); w.gap != nil {
-		return w.gap.cause
+		return w.gap.Cause
 	}
 	return ""
 }
@@ -295,19 +296,19 @@ func (s *Sink) registerStream(ctx context.Context, st *Stream) error {
 
 // loadGap finds the gap that a recorder before this one left open.
 func (s *Sink) loadGap(ctx context.Context, st *Stream) error {
-	g := gap{stream: st.id}
+	g := gap{Gap: chain.Gap{Stream: st.id}}
 	var fromAt *time.Time
 	err := s.pool.QueryRow(ctx, `
 		SELECT gap, cause, detail, from_rv, from_at, opened_batch FROM kuberewind.gaps_data
 		WHERE cluster = $1 AND stream = $2 AND closed_batch IS NULL ORDER BY gap DESC LIMIT 1`, s.info.Cluster, st.id,
-	).Scan(&g.number, &g.cause, &g.detail, &g.fromRV, &fromAt, &g.opened)
+	).Scan(&g.Number, &g.Cause, &g.Detail, &g.FromRV, &fromAt, &g.opened)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	g.fromAt = microsOf(fromAt)
+	g.FromAt = microsOf(fromAt)
 	st.work.gap, st.work.inherited = &g, true
 	return nil
 }

@@ -12,11 +12,10 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/spf13/cobra"
 
-	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/render"
 	"github.com/kuberewind/kuberewind/internal/replay/env"
 	"github.com/kuberewind/kuberewind/internal/replay/output"
-	"github.com/kuberewind/kuberewind/sink/postgres"
+	"github.com/kuberewind/kuberewind/verify"
 )
 
 const verifyLong = `Read the whole record and check that it holds: seqs have no holes and times do not go back, every version folds to the digest that
@@ -56,11 +55,8 @@ const verifyExample = `  # Does the record hold?
   # Is it what the cluster is?
   %[1]s verify --against-cluster --context production`
 
-// CheckChain and checkCluster are what verify checks beside history's checks.
-const (
-	CheckChain   = "chain"
-	checkCluster = "cluster"
-)
+// checkCluster is what the command checks beside the checks of a record.
+const checkCluster = "cluster"
 
 // verifyCommand is one call of verify.
 type verifyCommand struct {
@@ -206,8 +202,8 @@ func (f verifyFinding) line() string {
 func (v *verifyCommand) record(ctx context.Context, rec *env.Record, report *Report) error {
 	progress := v.env.Progress("verifying the record")
 	defer progress.End()
-	var counts history.VerifyCounts
-	for f, err := range rec.Verify(ctx, history.VerifyOptions{Progress: progress.Tell, Counts: &counts}) {
+	var counts verify.Counts
+	for f, err := range verify.Record(ctx, rec.Record, verify.Options{Progress: progress.Tell, Counts: &counts}) {
 		if err != nil {
 			return err
 		}
@@ -224,7 +220,7 @@ func (v *verifyCommand) record(ctx context.Context, rec *env.Record, report *Rep
 func (v *verifyCommand) chain(ctx context.Context, rec *env.Record, report *Report) error {
 	progress := v.env.Progress("verifying the chain of batches")
 	defer progress.End()
-	chain, err := postgres.VerifyChain(ctx, rec.Pool(), rec.Cluster().Name)
+	chain, err := verify.Chain(ctx, rec.Pool(), rec.Cluster().Name)
 	if denied(err) {
 		report.unchecked = true
 		report.Chain.Text = "this login may not read the tables: check the chain with the recorder's login or the owner's"
@@ -235,7 +231,7 @@ func (v *verifyCommand) chain(ctx context.Context, rec *env.Record, report *Repo
 	}
 	report.Chain = chainReport{Checked: true, Batches: chain.Batches, Deltas: chain.Deltas, Erasures: chain.Erasures, Erased: chain.Erased, Anchored: chain.Anchored}
 	for _, b := range chain.Breaks {
-		v.found(report, verifyFinding{Check: CheckChain, Text: fmt.Sprintf("batch %d: %s", b.Batch, b.Reason)})
+		v.found(report, verifyFinding{Check: string(verify.CheckChain), Text: fmt.Sprintf("batch %d: %s", b.Batch, b.Reason)})
 	}
 	return nil
 }

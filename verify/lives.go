@@ -1,4 +1,4 @@
-package history
+package verify
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"github.com/klauspost/compress/s2"
 
 	"github.com/kuberewind/kuberewind/delta"
+	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/owner"
 )
 
@@ -22,19 +23,19 @@ type lifeRow struct {
 }
 
 // livesOf reads the lives that begin or end in a batch.
-func (v *verification) livesOf(ctx context.Context, batch []row) (map[int64]lifeRow, error) {
+func (v *recordWalk) livesOf(ctx context.Context, batch []history.Row) (map[int64]lifeRow, error) {
 	var ids []int64
 	for i := range batch {
-		if batch[i].seq == batch[i].objectID || batch[i].kind == delta.NumberDeleted {
-			ids = append(ids, batch[i].objectID)
+		if batch[i].Seq == batch[i].ObjectID || batch[i].Type == delta.NumberDeleted {
+			ids = append(ids, batch[i].ObjectID)
 		}
 	}
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	rows, err := v.record.pool.Query(ctx, `
+	rows, err := v.record.Pool().Query(ctx, `
 		SELECT object_id, stream, coalesce(deleted_seq, 0), owners FROM kuberewind.record_lives WHERE cluster = $1 AND object_id = ANY ($2::bigint[])`,
-		v.record.cluster.Number, ids)
+		v.record.Cluster().Number, ids)
 	if err != nil {
 		return nil, fmt.Errorf("read the lives of the record: %w", err)
 	}
@@ -52,16 +53,16 @@ func (v *verification) livesOf(ctx context.Context, batch []row) (map[int64]life
 }
 
 // life compares a row that begins or ends a life with lives.
-func (v *verification) life(w *row, lives map[int64]lifeRow) error {
-	l, ok := lives[w.objectID]
-	if w.seq == w.objectID {
+func (v *recordWalk) life(w *history.Row, lives map[int64]lifeRow) error {
+	l, ok := lives[w.ObjectID]
+	if w.Seq == w.ObjectID {
 		switch {
 		case !ok:
-			if err := v.found(CheckLives, w.seq, "it begins an object of which there is no life"); err != nil {
+			if err := v.found(CheckLives, w.Seq, "it begins an object of which there is no life"); err != nil {
 				return err
 			}
-		case l.stream != w.stream:
-			if err := v.found(CheckLives, w.seq, "its life belongs to stream %d, and it to stream %d", l.stream, w.stream); err != nil {
+		case l.stream != w.Stream:
+			if err := v.found(CheckLives, w.Seq, "its life belongs to stream %d, and it to stream %d", l.stream, w.Stream); err != nil {
 				return err
 			}
 		}
@@ -71,20 +72,20 @@ func (v *verification) life(w *row, lives map[int64]lifeRow) error {
 			}
 		}
 	}
-	if w.kind != delta.NumberDeleted {
+	if w.Type != delta.NumberDeleted {
 		return nil
 	}
 	v.ended++
-	delete(v.objects, w.objectID)
-	if ok && l.deletedSeq != w.seq {
-		return v.found(CheckLives, w.seq, "it ends object %d, and its life says that seq %d does", w.objectID, l.deletedSeq)
+	delete(v.objects, w.ObjectID)
+	if ok && l.deletedSeq != w.Seq {
+		return v.found(CheckLives, w.Seq, "it ends object %d, and its life says that seq %d does", w.ObjectID, l.deletedSeq)
 	}
 	return nil
 }
 
 // owners compares an object's recorded owners with its first version, which was just folded.
-func (v *verification) owners(w *row, noted []string) error {
-	o := v.objects[w.objectID]
+func (v *recordWalk) owners(w *history.Row, noted []string) error {
+	o := v.objects[w.ObjectID]
 	if o == nil || o.doc == nil {
 		return nil // it does not fold, which was reported
 	}
@@ -93,28 +94,28 @@ func (v *verification) owners(w *row, noted []string) error {
 		return err // of our own memory
 	}
 	if first := owner.UIDs(doc); !slices.Equal(first, noted) {
-		return v.found(CheckLives, w.seq, "its life has the owners %q, and its first version has %q", noted, first)
+		return v.found(CheckLives, w.Seq, "its life has the owners %q, and its first version has %q", noted, first)
 	}
 	return nil
 }
 
 // lives compares all lives with the rows: living objects are held, and the others ended with a row.
-func (v *verification) lives(ctx context.Context) error {
+func (v *recordWalk) lives(ctx context.Context) error {
 	alive := make(map[int64]bool, len(v.objects))
 	var born, ended int64
-	for l, err := range v.record.Lives(ctx, LifeQuery{}) {
+	for l, err := range v.record.Lives(ctx, history.LifeQuery{}) {
 		if err != nil {
 			return err
 		}
-		if l.ObjectID > v.extent.LastSeq {
+		if l.ObjectID > v.survey.LastSeq {
 			continue
 		}
 		v.counts.Lives++
-		if l.ObjectID >= v.extent.FirstSeq {
+		if l.ObjectID >= v.survey.FirstSeq {
 			born++
 		}
-		if l.DeletedSeq != 0 && l.DeletedSeq <= v.extent.LastSeq {
-			if l.DeletedSeq >= v.extent.FirstSeq {
+		if l.DeletedSeq != 0 && l.DeletedSeq <= v.survey.LastSeq {
+			if l.DeletedSeq >= v.survey.FirstSeq {
 				ended++
 			}
 			if v.objects[l.ObjectID] != nil {
@@ -125,7 +126,7 @@ func (v *verification) lives(ctx context.Context) error {
 			continue
 		}
 		alive[l.ObjectID] = true
-		if v.objects[l.ObjectID] == nil && l.ObjectID >= v.extent.FirstSeq {
+		if v.objects[l.ObjectID] == nil && l.ObjectID >= v.survey.FirstSeq {
 			if err := v.found(CheckLives, l.ObjectID, "it is alive by its life, and by its deltas it has ended, or there are none"); err != nil {
 				return err
 			}
@@ -145,12 +146,12 @@ func (v *verification) lives(ctx context.Context) error {
 }
 
 // living compares what a recorder loads when it starts with the lives that have not ended. Both are written in one transaction, and read in one statement.
-func (v *verification) living(ctx context.Context) error {
-	rows, err := v.record.pool.Query(ctx, `
+func (v *recordWalk) living(ctx context.Context) error {
+	rows, err := v.record.Pool().Query(ctx, `
 		SELECT coalesce(l.object_id, a.object_id), l.object_id IS NOT NULL
 		FROM (SELECT stream, object_id FROM kuberewind.record_lives WHERE cluster = $1 AND deleted_seq IS NULL) l
 		FULL JOIN (SELECT stream, object_id FROM kuberewind.record_living WHERE cluster = $1) a USING (stream, object_id)
-		WHERE l.object_id IS NULL OR a.object_id IS NULL ORDER BY 1, 2`, v.record.cluster.Number)
+		WHERE l.object_id IS NULL OR a.object_id IS NULL ORDER BY 1, 2`, v.record.Cluster().Number)
 	if err != nil {
 		return fmt.Errorf("read what lives: %w", err)
 	}

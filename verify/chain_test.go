@@ -1,39 +1,41 @@
-package postgres
+package verify_test
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/kuberewind/kuberewind/delta"
+	"github.com/kuberewind/kuberewind/internal/timelinetest"
+	"github.com/kuberewind/kuberewind/sink/postgres"
+	"github.com/kuberewind/kuberewind/verify"
 )
 
-func containsAny(s string, parts ...string) bool {
-	for _, part := range parts {
-		if strings.Contains(s, part) {
-			return true
-		}
+// chained is a record of some batches, with lives, ends and gaps.
+func chained(t *testing.T) *timelinetest.Book {
+	b := timelinetest.NewBook(t)
+	thing := func(kind delta.Type, name, spec string) postgres.Item {
+		return b.Delta(kind, delta.SourceWatch, "things", name, "", `,"spec":`+spec)
 	}
-	return false
+	b.Commit(b.Listed("things", delta.CauseFirstList, delta.SourceList))
+	b.Commit(thing(delta.Added, "x", "1"), thing(delta.Added, "y", "1"), b.Interrupted("things", delta.CauseForbidden))
+	b.Now = b.Now.AddDate(0, 0, 1)
+	b.Commit(b.Resumed("things"), thing(delta.Deleted, "x", "2"))
+	b.Commit(b.Interrupted("pods", delta.CauseForbidden))
+	b.Commit(thing(delta.Updated, "y", "2"))
+	return b
 }
 
-// chained makes a record of some batches, with lives, ends and gaps.
-func chained(t *testing.T) *recording {
-	r := record(t, newDatabase(t))
-	pods := r.pods()
-	x, y := made(t, "a", "x", newUID(), "11", `1`), made(t, "a", "y", newUID(), "12", `1`)
-	r.commit(replacedBy(pods, delta.CauseFirstList, "10"))
-	r.commit(watched(pods, delta.Added, x), watched(pods, delta.Added, y), interruptedBy(pods, "forbidden", "no"))
-	r.now = r.now.AddDate(0, 0, 1)
-	r.commit(Item{Stream: pods.ID(), Kind: Marked, Marker: delta.Marker{Kind: delta.Resumed}}, watched(pods, delta.Deleted, made(t, "a", "x", string(x.uid), "13", `2`)))
-	r.commit(bookmark(pods, "20"))
-	r.commit(watched(pods, delta.Updated, made(t, "a", "y", string(y.uid), "21", `2`)))
-	return r
+// chain verifies the chain of a Book.
+func chain(t *testing.T, b *timelinetest.Book) verify.ChainReport {
+	t.Helper()
+	report, err := verify.Chain(t.Context(), b.DB.Pool(t), "test")
+	require.NoError(t, err)
+	return report
 }
 
 func TestChainHoldsOverAnUntouchedRecord(t *testing.T) {
-	require.Equal(t, ChainReport{FirstBatch: 1, LastBatch: 5, Batches: 5, Deltas: 4, Anchored: true}, chained(t).verify())
+	require.Equal(t, verify.ChainReport{FirstBatch: 1, LastBatch: 5, Batches: 5, Deltas: 4, Anchored: true}, chain(t, chained(t)))
 }
 
 func TestEachChangeToTheRecordBreaksTheChain(t *testing.T) {
@@ -60,9 +62,9 @@ func TestEachChangeToTheRecordBreaksTheChain(t *testing.T) {
 		`UPDATE kuberewind.heads SET digest = decode(repeat('00', 32), 'hex')`:                   5,
 	} {
 		t.Run(damage, func(t *testing.T) {
-			r := chained(t)
-			r.db.exec(t, damage)
-			report, err := VerifyChain(t.Context(), r.db.admin, r.cfg.ClusterName)
+			b := chained(t)
+			b.DB.Exec(t, damage)
+			report, err := verify.Chain(t.Context(), b.DB.Pool(t), "test")
 			require.NoError(t, err)
 			require.NotEmpty(t, report.Breaks)
 			require.Equal(t, batch, report.Breaks[0].Batch, report.Breaks)
@@ -71,19 +73,19 @@ func TestEachChangeToTheRecordBreaksTheChain(t *testing.T) {
 }
 
 func TestRecordWhoseOldestPartitionIsGoneUnsaidIsBroken(t *testing.T) {
-	r := chained(t)
-	r.db.exec(t, `DROP TABLE kuberewind.deltas_p20260310, kuberewind.batches_p20260310`)
-	report, err := VerifyChain(t.Context(), r.db.admin, r.cfg.ClusterName)
+	b := chained(t)
+	b.DB.Exec(t, `DROP TABLE kuberewind.deltas_p20260310, kuberewind.batches_p20260310`)
+	report, err := verify.Chain(t.Context(), b.DB.Pool(t), "test")
 	require.NoError(t, err)
-	require.Equal(t, []ChainBreak{{Batch: 3, Reason: "it is the oldest on record, and no prune says that batches 1 to 2 were dropped"}}, report.Breaks)
+	require.Equal(t, []verify.ChainBreak{{Batch: 3, Reason: "it is the oldest on record, and no prune says that batches 1 to 2 were dropped"}}, report.Breaks)
 	require.False(t, report.Anchored)
 	require.Equal(t, int64(3), report.FirstBatch)
 	require.Equal(t, int64(2), report.Batches)
 }
 
 func TestEmptyRecordAndUnknownClusterAreTold(t *testing.T) {
-	r := record(t, newDatabase(t))
-	require.Equal(t, ChainReport{Anchored: true}, r.verify())
-	_, err := VerifyChain(t.Context(), r.db.admin, "none")
-	require.ErrorIs(t, err, ErrUnknownCluster)
+	b := timelinetest.NewBook(t)
+	require.Equal(t, verify.ChainReport{Anchored: true}, chain(t, b))
+	_, err := verify.Chain(t.Context(), b.DB.Pool(t), "none")
+	require.ErrorIs(t, err, verify.ErrUnknownCluster)
 }

@@ -1,14 +1,17 @@
-package postgres
+package verify
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/kuberewind/kuberewind/internal/chain"
 )
 
-// A ChainReport is what VerifyChain found.
+// A ChainReport is what Chain found.
 type ChainReport struct {
 	FirstBatch int64 // oldest on record, 0 if there is none
 	LastBatch  int64
@@ -35,22 +38,22 @@ const maxBreaks = 100
 // ErrUnknownCluster says that the record holds no such cluster.
 var ErrUnknownCluster = errors.New("the record holds no such cluster")
 
-// TxBeginner is what VerifyChain needs of a connection or pool.
+// TxBeginner is what Chain needs of a connection or pool.
 type TxBeginner interface {
 	BeginTx(ctx context.Context, options pgx.TxOptions) (pgx.Tx, error)
 }
 
-// VerifyChain computes the digest of each batch of a cluster again, from the tables alone, and compares it with the one on
-// record. A delta or batch that was changed, removed or added since breaks the chain. VerifyChain reads in one snapshot while
+// Chain computes the digest of each batch of a cluster again, from the tables alone, and compares it with the one on
+// record. A delta or batch that was changed, removed or added since breaks the chain. Chain reads in one snapshot while
 // a recorder may write, and keeps no more than some thousand rows in memory. An error is one of the database's, or
 // ErrUnknownCluster. What is wrong with the record is in the report.
-func VerifyChain(ctx context.Context, db TxBeginner, cluster string) (ChainReport, error) {
+func Chain(ctx context.Context, db TxBeginner, cluster string) (ChainReport, error) {
 	tx, err := db.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
 	if err != nil {
 		return ChainReport{}, fmt.Errorf("verify the chain of cluster %q: %w", cluster, err)
 	}
 	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }() // nothing was written
-	v, err := newVerifier(ctx, tx, cluster)
+	v, err := newChainWalk(ctx, tx, cluster)
 	if err == nil {
 		err = v.run(ctx)
 	}
@@ -60,52 +63,59 @@ func VerifyChain(ctx context.Context, db TxBeginner, cluster string) (ChainRepor
 	return v.report, nil
 }
 
+// A chainedBatch is a row of batches.
 type chainedBatch struct {
-	number, epoch     int64
-	firstSeq, lastSeq int64
-	observed          int64
-	digest            []byte
+	chain.Batch
+	digest []byte // on record
 }
 
-type verifier struct {
+// A chainWalk goes through the batches of a cluster once, by their number.
+type chainWalk struct {
 	cluster int32
-	head    head
-	before  [32]byte // digest of the batch before
-	chain   *chain
-	linked  bool  // the digest of the batch before the oldest one is known
-	dropped int64 // last seq that went with it
-	report  ChainReport
+	head    struct {
+		batch  int64
+		digest []byte
+	}
+	before   [32]byte // digest of the batch before
+	digester *chain.Digester
+	linked   bool  // the digest of the batch before the oldest one is known
+	dropped  int64 // last seq that went with it
+	report   ChainReport
+	tables
+}
 
+// tables are read side by side.
+type tables struct {
 	batches *cursor[chainedBatch]
-	deltas  *cursor[row]
-	lives   *cursor[life]
-	endings *cursor[ending]
-	opened  *cursor[gap]
-	closed  *cursor[gap]
+	deltas  *cursor[chain.Delta]
+	lives   *cursor[chain.Life]
+	ends    *cursor[chain.End]
+	opened  *cursor[gapRow]
+	closed  *cursor[gapRow]
 
 	erasuresMade               *cursor[erasureRow]
-	erasedBySeq, erasedByBatch *cursor[erasedDelta]
+	erasedBySeq, erasedByBatch *cursor[erasedRow]
 }
 
-func newVerifier(ctx context.Context, tx pgx.Tx, name string) (*verifier, error) {
-	v := &verifier{chain: newChain()}
+func newChainWalk(ctx context.Context, tx pgx.Tx, name string) (*chainWalk, error) {
+	v := &chainWalk{digester: chain.New()}
 	var uid string
 	err := tx.QueryRow(ctx, `SELECT cluster, uid FROM kuberewind.clusters WHERE name = $1`, name).Scan(&v.cluster, &uid)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, ErrUnknownCluster
 	}
 	if err == nil {
-		v.head, err = readHead(ctx, tx, v.cluster, "")
+		err = tx.QueryRow(ctx, `SELECT batch, digest FROM kuberewind.heads WHERE cluster = $1`, v.cluster).Scan(&v.head.batch, &v.head.digest)
 	}
 	if err != nil {
 		return nil, err
 	}
-	v.before = genesis(uid)
+	v.before = chain.Genesis(uid)
 	return v, v.open(ctx, tx)
 }
 
 // open declares the cursors, from the oldest batch on.
-func (v *verifier) open(ctx context.Context, tx pgx.Tx) error {
+func (v *chainWalk) open(ctx context.Context, tx pgx.Tx) error {
 	var firstBatch, firstSeq int64
 	err := tx.QueryRow(ctx, `SELECT batch, first_seq FROM kuberewind.batches WHERE cluster = $1 ORDER BY batch LIMIT 1`, v.cluster).Scan(&firstBatch, &firstSeq)
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
@@ -119,7 +129,7 @@ func (v *verifier) open(ctx context.Context, tx pgx.Tx) error {
 	v.batches = declare(&opener, "kuberewind_batches", selectBatches, scanBatch)
 	v.deltas = declare(&opener, "kuberewind_deltas", selectDeltas, scanDelta)
 	v.lives = declare(&opener, "kuberewind_lives", selectLives, scanLife)
-	v.endings = declare(&opener, "kuberewind_endings", selectEndings, scanEnding)
+	v.ends = declare(&opener, "kuberewind_ends", selectEnds, scanEnd)
 	v.opened = declare(&opener, "kuberewind_opened", selectOpened, scanGap)
 	v.closed = declare(&opener, "kuberewind_closed", selectClosed, scanGap)
 	v.erasuresMade = declare(&opener, "kuberewind_erasures", selectErasures, scanErasure)
@@ -129,7 +139,7 @@ func (v *verifier) open(ctx context.Context, tx pgx.Tx) error {
 }
 
 // link finds what the oldest batch is chained to, where those before it were dropped.
-func (v *verifier) link(ctx context.Context, tx pgx.Tx) error {
+func (v *chainWalk) link(ctx context.Context, tx pgx.Tx) error {
 	if v.report.Anchored || v.report.FirstBatch == 0 {
 		return nil
 	}
@@ -146,7 +156,7 @@ func (v *verifier) link(ctx context.Context, tx pgx.Tx) error {
 	return nil
 }
 
-func (v *verifier) run(ctx context.Context) error {
+func (v *chainWalk) run(ctx context.Context) error {
 	expected := v.report.FirstBatch
 	for len(v.report.Breaks) < maxBreaks {
 		b, ok, err := v.batches.take(ctx)
@@ -156,10 +166,10 @@ func (v *verifier) run(ctx context.Context) error {
 		if !ok {
 			return v.finish(ctx)
 		}
-		if b.number != expected {
-			v.broken(expected, fmt.Sprintf("batches %d to %d are missing", expected, b.number-1))
+		if b.Number != expected {
+			v.broken(expected, fmt.Sprintf("batches %d to %d are missing", expected, b.Number-1))
 		}
-		expected = b.number + 1
+		expected = b.Number + 1
 		if err := v.batch(ctx, &b); err != nil {
 			return err
 		}
@@ -168,42 +178,42 @@ func (v *verifier) run(ctx context.Context) error {
 }
 
 // finish compares the end of the chain with the head.
-func (v *verifier) finish(ctx context.Context) error {
+func (v *chainWalk) finish(ctx context.Context) error {
 	extra, ok, err := v.deltas.take(ctx)
 	if err != nil {
 		return err
 	}
 	if ok {
-		v.broken(v.report.LastBatch+1, fmt.Sprintf("seq %d is on record, and no batch wrote it", extra.seq))
+		v.broken(v.report.LastBatch+1, fmt.Sprintf("seq %d is on record, and no batch wrote it", extra.Seq))
 	}
 	if err := v.unmade(ctx); err != nil {
 		return err
 	}
 	if v.report.LastBatch != v.head.batch {
 		v.broken(v.head.batch, fmt.Sprintf("the head is at batch %d, and the last batch on record is %d", v.head.batch, v.report.LastBatch))
-	} else if v.before != v.head.digest {
+	} else if !bytes.Equal(v.before[:], v.head.digest) {
 		v.broken(v.head.batch, "the head has another digest than the last batch")
 	}
 	return nil
 }
 
-func (v *verifier) batch(ctx context.Context, b *chainedBatch) error {
-	v.report.LastBatch = b.number
-	v.chain.begin(v.before)
+func (v *chainWalk) batch(ctx context.Context, b *chainedBatch) error {
+	v.report.LastBatch = b.Number
+	v.digester.Begin(v.before)
 	rows, err := v.content(ctx, b)
 	if err != nil {
 		return err
 	}
-	digest := v.chain.end(v.cluster, b.epoch, b.number, b.firstSeq, b.lastSeq, b.observed)
-	believed := b.number == v.report.FirstBatch && !v.report.Anchored && (!v.linked || b.firstSeq <= v.dropped)
-	switch want := b.lastSeq - b.firstSeq + 1; {
-	case believed:
+	digest := v.digester.Sum(b.Batch)
+	computable := v.computable(b)
+	switch want := b.LastSeq - b.FirstSeq + 1; {
+	case !computable:
 	case rows != want:
-		v.broken(b.number, fmt.Sprintf("it wrote %d deltas (seq %d to %d), and %d are on record", want, b.firstSeq, b.lastSeq, rows))
+		v.broken(b.Number, fmt.Sprintf("it wrote %d deltas (seq %d to %d), and %d are on record", want, b.FirstSeq, b.LastSeq, rows))
 	case string(digest[:]) != string(b.digest):
-		v.broken(b.number, "its digest is not that of what is on record")
+		v.broken(b.Number, "its digest is not that of what is on record")
 	}
-	if !believed {
+	if computable {
 		v.report.Batches++
 	}
 	v.report.Deltas += rows
@@ -211,31 +221,37 @@ func (v *verifier) batch(ctx context.Context, b *chainedBatch) error {
 	return nil
 }
 
-func (v *verifier) broken(batch int64, reason string) {
+// computable reports whether all that the digest of a batch covers is on record. Parts of the oldest batch may have been
+// dropped with a day, or the digest before it is not known. Then its digest is taken from the record.
+func (v *chainWalk) computable(b *chainedBatch) bool {
+	return b.Number != v.report.FirstBatch || v.report.Anchored || v.linked && b.FirstSeq > v.dropped
+}
+
+func (v *chainWalk) broken(batch int64, reason string) {
 	v.report.Breaks = append(v.report.Breaks, ChainBreak{Batch: batch, Reason: reason})
 }
 
 // content hashes what the batch wrote, and counts its deltas. What belongs to no batch is left out, and is told by its seq.
-func (v *verifier) content(ctx context.Context, b *chainedBatch) (rows int64, err error) {
+func (v *chainWalk) content(ctx context.Context, b *chainedBatch) (rows int64, err error) {
 	var undone error
-	err = v.deltas.through(ctx, func(r *row) int64 { return r.seq }, b.firstSeq, b.lastSeq, func(r *row) {
+	err = v.deltas.through(ctx, func(d *chain.Delta) int64 { return d.Seq }, b.FirstSeq, b.LastSeq, func(d *chain.Delta) {
 		rows++
 		if undone == nil {
-			undone = v.undo(ctx, r)
+			undone = v.undo(ctx, d)
 		}
-		v.chain.delta(r)
+		v.digester.Delta(d)
 	})
 	if err = errors.Join(err, undone); err == nil {
-		err = v.lives.through(ctx, func(l *life) int64 { return l.objectID }, b.firstSeq, b.lastSeq, v.chain.life)
+		err = v.lives.through(ctx, func(l *chain.Life) int64 { return l.ObjectID }, b.FirstSeq, b.LastSeq, v.digester.Life)
 	}
 	if err == nil {
-		err = v.endings.through(ctx, func(e *ending) int64 { return e.seq }, b.firstSeq, b.lastSeq, func(e *ending) { v.chain.ending(*e) })
+		err = v.ends.through(ctx, func(e *chain.End) int64 { return e.Seq }, b.FirstSeq, b.LastSeq, v.digester.End)
 	}
 	if err == nil {
-		err = v.opened.through(ctx, func(g *gap) int64 { return g.opened }, b.number, b.number, v.chain.opening)
+		err = v.opened.through(ctx, func(g *gapRow) int64 { return g.opened }, b.Number, b.Number, func(g *gapRow) { v.digester.Opened(&g.Gap) })
 	}
 	if err == nil {
-		err = v.closed.through(ctx, func(g *gap) int64 { return g.closed }, b.number, b.number, v.chain.closing)
+		err = v.closed.through(ctx, func(g *gapRow) int64 { return g.closed }, b.Number, b.Number, func(g *gapRow) { v.digester.Closed(&g.Gap) })
 	}
 	if err == nil {
 		err = v.erasures(ctx, b)

@@ -1,30 +1,31 @@
-package history
+package verify
 
 import (
 	"context"
 	"errors"
 	"fmt"
 
-	"github.com/kuberewind/kuberewind/internal/checkpoint"
+	"github.com/kuberewind/kuberewind/checkpoint"
 	"github.com/kuberewind/kuberewind/patch"
 )
 
 // checkpoint compares the next checkpoint with what the deltas up to it fold to.
-func (v *verification) checkpoint(ctx context.Context) error {
+func (v *recordWalk) checkpoint(ctx context.Context) error {
 	info := v.checkpoints[0]
 	v.checkpoints = v.checkpoints[1:]
 	if info.Seq < v.expected-1 || info.Seq >= v.expected {
 		return v.found(CheckCheckpoint, info.Seq, "checkpoint %d is of a seq that is not on record", info.Seq)
 	}
 	v.counts.Checkpoints++
+	store := checkpoint.Store{DB: v.record.Pool(), Cluster: v.record.Cluster().Number}
 	wrong := func(text string) error {
-		if there, err := v.record.hasCheckpoint(ctx, v.record.pool, info.Seq); err != nil || !there {
+		if there, err := store.Has(ctx, info.Seq); err != nil || !there {
 			return err // it was thinned out meanwhile
 		}
 		return v.found(CheckCheckpoint, info.Seq, "checkpoint %d: %s", info.Seq, text)
 	}
-	found, err := v.record.usable(ctx, v.record.pool, info, Scope{})
-	if errors.Is(err, errUnusable) {
+	found, err := store.Open(ctx, info, checkpoint.Scope{})
+	if errors.Is(err, checkpoint.ErrUnusable) {
 		return wrong(err.Error())
 	}
 	if err != nil {
@@ -33,8 +34,8 @@ func (v *verification) checkpoint(ctx context.Context) error {
 	decoder := checkpoint.NewDecoder()
 	defer decoder.Close()
 	objects := int64(0)
-	for _, number := range found.blocks {
-		data, err := v.record.block(ctx, v.record.pool, info.Seq, number)
+	for _, number := range found.Blocks {
+		data, err := found.Block(ctx, number)
 		if err == nil {
 			var records []checkpoint.Record
 			records, err = decoder.Block(data)
@@ -48,7 +49,7 @@ func (v *verification) checkpoint(ctx context.Context) error {
 				}
 			}
 		}
-		if errors.Is(err, errUnusable) || errors.Is(err, checkpoint.ErrBlock) {
+		if errors.Is(err, checkpoint.ErrUnusable) || errors.Is(err, checkpoint.ErrBlock) {
 			return wrong(fmt.Sprintf("block %d: %v", number, err))
 		}
 		if err != nil {
@@ -61,7 +62,7 @@ func (v *verification) checkpoint(ctx context.Context) error {
 	return nil
 }
 
-func (v *verification) differs(r *checkpoint.Record) string {
+func (v *recordWalk) differs(r *checkpoint.Record) string {
 	o := v.objects[r.ObjectID]
 	switch {
 	case o == nil:

@@ -1,4 +1,5 @@
-// Package checkpoint is the codec of checkpoints: compressed copies of all objects that were live at a seq.
+// Package checkpoint holds compressed copies of all objects that were live at a seq: their form, and how they are found, compared
+// and read.
 //
 // A checkpoint is a directory and blocks. A block holds some hundred records, sorted by stream, namespace and name, in one zstd
 // frame. Neighbours resemble each other, and a reader of one resource or namespace takes only the blocks that the directory
@@ -8,6 +9,7 @@
 //
 //   - Decoding gives the same bytes that were encoded, whatever they are.
 //   - Decode gives an error for anything but a block, and takes at most MaxBlock of memory for it.
+//   - Newest passes over a checkpoint whose blocks do not have their digests. Its content was derived, so nothing is lost.
 //
 // The package starts no goroutine. An Encoder belongs to one goroutine; a Decoder may be used by many at once.
 package checkpoint

@@ -1,4 +1,4 @@
-package history
+package verify
 
 import (
 	"context"
@@ -7,21 +7,23 @@ import (
 	"iter"
 	"time"
 
+	"github.com/kuberewind/kuberewind/checkpoint"
 	"github.com/kuberewind/kuberewind/delta"
+	"github.com/kuberewind/kuberewind/history"
 )
 
-// VerifyOptions of Verify.
-type VerifyOptions struct {
+// Options of Record.
+type Options struct {
 	// Progress is called now and then.
-	Progress func(Progress)
-	// Counts is filled while Verify runs; nil means that nobody asks.
-	Counts *VerifyCounts
+	Progress func(history.Progress)
+	// Counts is filled while Record runs; nil means that nobody asks.
+	Counts *Counts
 }
 
-// A Check is one of the checks of Verify.
+// A Check is one of the checks of a record.
 type Check string
 
-// The checks of Verify.
+// The checks.
 const (
 	CheckSeq        Check = "seq"        // seq goes up from the first without holes, and observed_at does not go down
 	CheckFold       Check = "fold"       // each version folds to its digest
@@ -32,10 +34,8 @@ const (
 	CheckLives      Check = "lives"      // lives begin with their first delta, have the owners of its version, and end with their deletion. A recorder that starts finds the living ones
 	CheckStreams    Check = "streams"    // positions are those of the last rows
 	CheckCheckpoint Check = "checkpoint" // each checkpoint holds what the deltas fold to
+	CheckChain      Check = "chain"      // each batch has the digest of what it wrote; Chain checks it, and the others are Record's
 )
-
-// Checks are all of them, in the order in which they are explained.
-var Checks = []Check{CheckSeq, CheckFold, CheckOld, CheckKeyframe, CheckDays, CheckPartition, CheckLives, CheckStreams, CheckCheckpoint}
 
 // A Finding is something that does not hold.
 type Finding struct {
@@ -44,19 +44,19 @@ type Finding struct {
 	Text  string
 }
 
-// VerifyCounts say what was looked at.
-type VerifyCounts struct {
+// Counts say what was looked at.
+type Counts struct {
 	Deltas, Lives, Live, Patches, Keyframes, Days, Streams, Checkpoints, CheckpointObjects, Findings int64
 }
 
-// Verify reads the whole record and gives each violation, and nothing if all holds. It keeps every living object, compressed,
-// and a few thousand rows. It leaves out rows that are written while it runs. VerifyChain of sink/postgres checks the chain of
-// batches and finds changes. Verify finds what was wrong from the start, or was changed outside the chain.
-func (r *Record) Verify(ctx context.Context, o VerifyOptions) iter.Seq2[Finding, error] {
+// Record reads the whole record and gives each violation, and nothing if all holds. It keeps every living object, compressed,
+// and a few thousand rows. It leaves out rows that are written while it runs. Chain finds what was changed since it was written.
+// Record finds what was wrong from the start, or was changed outside the chain. The auditor's role may call it.
+func Record(ctx context.Context, rec *history.Record, o Options) iter.Seq2[Finding, error] {
 	return func(yield func(Finding, error) bool) {
-		v := &verification{record: r, options: o, counts: o.Counts, objects: make(map[int64]*held), last: make(map[int32]*lastOfStream)}
+		v := &recordWalk{record: rec, options: o, counts: o.Counts, objects: make(map[int64]*held), last: make(map[int32]*lastOfStream)}
 		if v.counts == nil {
-			v.counts = new(VerifyCounts)
+			v.counts = new(Counts)
 		}
 		v.report = func(f Finding) error {
 			v.counts.Findings++
@@ -74,17 +74,15 @@ func (r *Record) Verify(ctx context.Context, o VerifyOptions) iter.Seq2[Finding,
 // errStopped says that the caller wants no more.
 var errStopped = errors.New("stopped")
 
-// A verification goes through all deltas once.
-type verification struct {
-	record  *Record
-	options VerifyOptions
-	counts  *VerifyCounts
+// A recordWalk goes through all deltas once.
+type recordWalk struct {
+	record  *history.Record
+	options Options
+	counts  *Counts
 	report  func(Finding) error
 
-	extent      Extent
-	streams     []*Stream
-	checkpoints []CheckpointInfo // oldest first, those not reached yet
-	prunes      []prunedDay
+	survey      history.Survey
+	checkpoints []checkpoint.Info // of the survey, those not reached yet
 	objects     map[int64]*held
 	last        map[int32]*lastOfStream
 	generation  map[int32]time.Time // when the server's history of a stream last went backwards: the numbers before say nothing
@@ -94,26 +92,26 @@ type verification struct {
 	packed      []byte
 }
 
-func (v *verification) found(check Check, seq int64, format string, args ...any) error {
+func (v *recordWalk) found(check Check, seq int64, format string, args ...any) error {
 	return v.report(Finding{Check: check, Seq: seq, Text: fmt.Sprintf(format, args...)})
 }
 
-func (v *verification) run(ctx context.Context) error {
-	days, partitions, err := v.begin(ctx)
+func (v *recordWalk) run(ctx context.Context) error {
+	partitions, err := v.begin(ctx)
 	if err != nil {
 		return err
 	}
-	if err := v.dropped(); err != nil || len(days) == 0 {
+	if err := v.dropped(); err != nil || len(v.survey.Days) == 0 {
 		return err
 	}
-	v.expected = v.extent.FirstSeq
-	for i := range days {
-		if err := v.day(ctx, &days[i], partitions); err != nil {
+	v.expected = v.survey.FirstSeq
+	for i := range v.survey.Days {
+		if err := v.day(ctx, &v.survey.Days[i], partitions); err != nil {
 			return err
 		}
 	}
-	if v.expected != v.extent.LastSeq+1 {
-		if err := v.found(CheckSeq, v.expected, "the head is at seq %d, and the last delta on record is seq %d", v.extent.LastSeq, v.expected-1); err != nil {
+	if v.expected != v.survey.LastSeq+1 {
+		if err := v.found(CheckSeq, v.expected, "the head is at seq %d, and the last delta on record is seq %d", v.survey.LastSeq, v.expected-1); err != nil {
 			return err
 		}
 	}
@@ -127,13 +125,14 @@ func (v *verification) run(ctx context.Context) error {
 }
 
 // positions compares the streams with their last rows.
-func (v *verification) positions() error {
-	for _, s := range v.streams {
+func (v *recordWalk) positions() error {
+	for i := range v.survey.Streams {
+		s := &v.survey.Streams[i]
 		last := v.last[s.ID]
 		if last == nil {
 			last = new(lastOfStream)
 		}
-		if last.seq != s.LastSeq && (last.seq != 0 || s.LastSeq >= v.extent.FirstSeq) {
+		if last.seq != s.LastSeq && (last.seq != 0 || s.LastSeq >= v.survey.FirstSeq) {
 			if err := v.found(CheckStreams, s.LastSeq, "the last delta of %s is seq %d, and the stream says seq %d", s, last.seq, s.LastSeq); err != nil {
 				return err
 			}

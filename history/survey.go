@@ -1,0 +1,90 @@
+package history
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/kuberewind/kuberewind/checkpoint"
+)
+
+// A Survey is what a record says of itself at one moment: all of it is of one commit.
+type Survey struct {
+	Extent
+
+	Streams     []Stream
+	Gaps        []Gap
+	Days        []Day             // oldest first
+	Prunes      []Prune           // oldest first
+	Checkpoints []checkpoint.Info // oldest first
+	Partitions  []Partition       // of the deltas of all clusters
+}
+
+// A Prune is a day that was dropped with deltas in it.
+type Prune struct{ FirstSeq, LastSeq int64 }
+
+// A Partition is one of the table of deltas.
+type Partition struct {
+	Name  string
+	Bound string // as PostgreSQL prints it, in UTC
+}
+
+// Survey reads what the record says of itself.
+func (r *Record) Survey(ctx context.Context) (s Survey, err error) {
+	err = r.atOnce(ctx, func(tx pgx.Tx) (err error) {
+		if s.Extent, err = r.extent(ctx, tx); err != nil {
+			return err
+		}
+		set, err := r.readStreams(ctx, tx)
+		if err != nil {
+			return err
+		}
+		s.Streams = set.copies()
+		if s.Gaps, err = r.gaps(ctx, tx, Scope{}); err != nil {
+			return err
+		}
+		if s.Days, err = r.daysFrom(ctx, tx, 0, wholeSeq); err != nil {
+			return err
+		}
+		if s.Checkpoints, err = r.checkpoints(tx).List(ctx, s.LastSeq, wholeSeq); err != nil {
+			return err
+		}
+		slices.Reverse(s.Checkpoints)
+		if s.Prunes, err = r.prunes(ctx, tx); err != nil {
+			return err
+		}
+		s.Partitions, err = partitions(ctx, tx)
+		return err
+	})
+	return s, err
+}
+
+func (r *Record) prunes(ctx context.Context, db querier) ([]Prune, error) {
+	rows, err := db.Query(ctx, `
+		SELECT first_seq, last_seq FROM kuberewind.record_prunes WHERE cluster = $1 AND first_seq IS NOT NULL ORDER BY first_seq`, r.cluster.Number)
+	if err != nil {
+		return nil, fmt.Errorf("read what was dropped of the record: %w", err)
+	}
+	prunes, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Prune])
+	if err != nil {
+		return nil, fmt.Errorf("read what was dropped of the record: %w", err)
+	}
+	return prunes, nil
+}
+
+func partitions(ctx context.Context, db querier) ([]Partition, error) {
+	rows, err := db.Query(ctx, `
+		SELECT c.relname, coalesce(pg_catalog.pg_get_expr(c.relpartbound, c.oid), '')
+		FROM pg_catalog.pg_inherits i JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid
+		WHERE i.inhparent = 'kuberewind.deltas_data'::regclass ORDER BY c.relname`)
+	if err != nil {
+		return nil, fmt.Errorf("list the partitions: %w", err)
+	}
+	found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Partition])
+	if err != nil {
+		return nil, fmt.Errorf("list the partitions: %w", err)
+	}
+	return found, nil
+}

@@ -1,0 +1,143 @@
+package verify
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/kuberewind/kuberewind/delta"
+	"github.com/kuberewind/kuberewind/history"
+)
+
+// begin reads what the record says of itself, and gives the days that have a partition.
+func (v *recordWalk) begin(ctx context.Context) (partitions map[time.Time]bool, err error) {
+	if v.survey, err = v.record.Survey(ctx); err != nil {
+		return nil, err
+	}
+	v.counts.Streams = int64(len(v.survey.Streams))
+	v.checkpoints = v.survey.Checkpoints
+	v.generation = make(map[int32]time.Time)
+	for i := range v.survey.Gaps {
+		if g := &v.survey.Gaps[i]; g.Cause == delta.CauseHistoryReversed && !g.ToAt.IsZero() {
+			v.generation[g.Stream.ID] = g.ToAt
+		}
+	}
+	if partitions, err = v.partitions(); err != nil {
+		return nil, err
+	}
+	return partitions, v.unlisted(ctx, partitions)
+}
+
+// partitions checks that each partition is bounded by its day.
+func (v *recordWalk) partitions() (map[time.Time]bool, error) {
+	there := make(map[time.Time]bool)
+	for _, p := range v.survey.Partitions {
+		at, err := time.Parse("deltas_p20060102", p.Name)
+		// The session's time zone is UTC.
+		want := fmt.Sprintf("FOR VALUES FROM ('%s 00:00:00+00') TO ('%s 00:00:00+00')", at.Format(time.DateOnly), at.AddDate(0, 0, 1).Format(time.DateOnly))
+		if err == nil && p.Bound == want {
+			there[at] = true
+			continue
+		}
+		if err := v.found(CheckPartition, 0, "partition %s holds other times than its day: %s", p.Name, p.Bound); err != nil {
+			return nil, err
+		}
+	}
+	return there, nil
+}
+
+// dropped checks the seqs before the oldest that is left. Prunes must say of each, and of no other, that it was dropped.
+func (v *recordWalk) dropped() error {
+	left := v.survey.FirstSeq
+	if left == 0 {
+		left = v.survey.LastSeq + 1
+	}
+	expected := int64(1)
+	for _, p := range append(v.survey.Prunes, history.Prune{FirstSeq: left}) {
+		if p.FirstSeq > expected {
+			if err := v.found(CheckSeq, expected, "seq %d to %d are not on record, and no prune says that they were dropped", expected, p.FirstSeq-1); err != nil {
+				return err
+			}
+		}
+		if p.FirstSeq < expected {
+			if err := v.found(CheckSeq, p.FirstSeq, "seq %d to %d were dropped, a prune says, and seq %d is on record", p.FirstSeq, expected-1, p.FirstSeq); err != nil {
+				return err
+			}
+		}
+		expected = p.LastSeq + 1
+	}
+	return nil
+}
+
+// unlisted looks for rows in partitions that the table of days says nothing about.
+func (v *recordWalk) unlisted(ctx context.Context, partitions map[time.Time]bool) error {
+	for at := range partitions {
+		if slices.ContainsFunc(v.survey.Days, func(d history.Day) bool { return d.Day.Equal(at) }) {
+			continue
+		}
+		var seq *int64
+		err := v.record.Pool().QueryRow(ctx, `
+			SELECT min(seq) FROM kuberewind.record_deltas WHERE cluster = $1 AND observed_at >= $2 AND observed_at < $3 AND seq <= $4`,
+			v.record.Cluster().Number, at, at.AddDate(0, 0, 1), v.survey.LastSeq).Scan(&seq)
+		if err != nil {
+			return err
+		}
+		if seq != nil {
+			if err := v.found(CheckDays, *seq, "the partition of %s holds deltas from seq %d on, and days says nothing of that day", at.Format(time.DateOnly), *seq); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (v *recordWalk) day(ctx context.Context, d *history.Day, partitions map[time.Time]bool) error {
+	v.counts.Days++
+	if !partitions[d.Day] {
+		if err := v.found(CheckPartition, d.FirstSeq, "the partition of %s is missing, with seq %d to %d", d.Day.Format(time.DateOnly), d.FirstSeq, d.LastSeq); err != nil {
+			return err
+		}
+		v.expected = d.LastSeq + 1
+		v.forget()
+		return nil
+	}
+	// Everything of the UTC day, whatever days says of its bounds.
+	var first, last *history.Row
+	for batch, err := range v.record.Rows(ctx, d.Day, v.survey.LastSeq) {
+		if err != nil {
+			return err
+		}
+		if first == nil {
+			first = &batch[0]
+		}
+		last = &batch[len(batch)-1]
+		if err := v.batch(ctx, batch); err != nil {
+			return err
+		}
+	}
+	return v.bounds(d, first, last)
+}
+
+func (v *recordWalk) bounds(d *history.Day, first, last *history.Row) error {
+	name := d.Day.Format(time.DateOnly)
+	switch {
+	case first == nil:
+		return v.found(CheckDays, d.FirstSeq, "days says that %s holds seq %d to %d, and its partition holds none of this cluster", name, d.FirstSeq, d.LastSeq)
+	case first.Seq != d.FirstSeq || !first.ObservedAt.Equal(d.FirstAt):
+		return v.found(CheckDays, first.Seq, "days says that %s begins with seq %d at %s, and it begins with seq %d at %s", name, d.FirstSeq, stamp(d.FirstAt), first.Seq, stamp(first.ObservedAt))
+	case last.Seq != d.LastSeq && d.LastSeq <= v.survey.LastSeq, d.LastSeq == last.Seq && !last.ObservedAt.Equal(d.LastAt):
+		return v.found(CheckDays, last.Seq, "days says that %s ends with seq %d at %s, and it ends with seq %d at %s", name, d.LastSeq, stamp(d.LastAt), last.Seq, stamp(last.ObservedAt))
+	}
+	return nil
+}
+
+// stamp is a time as findings print it.
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
+
+// forget drops what was folded: versions are missing.
+func (v *recordWalk) forget() {
+	for _, o := range v.objects {
+		o.doc = nil
+	}
+}
