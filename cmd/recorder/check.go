@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kuberewind/kuberewind/internal/recorder"
+	"github.com/kuberewind/kuberewind/internal/preflight"
 )
 
 func (p *program) checkCommand() *cobra.Command {
@@ -26,7 +26,7 @@ func (p *program) checkCommand() *cobra.Command {
 			if err := output.validate(); err != nil {
 				return err
 			}
-			report := recorder.Check(cmd.Context(), cfg, log)
+			report := preflight.Check(cmd.Context(), cfg, log)
 			if err := p.print(output, report, func(wide bool) error { return p.printReport(report, wide) }); err != nil {
 				return err
 			}
@@ -43,7 +43,7 @@ func (p *program) checkCommand() *cobra.Command {
 var errReport = errors.New("something is not as it should be")
 
 // printReport shows each finding, and the resources that would be missed; wide, all resources.
-func (p *program) printReport(report recorder.Report, wide bool) error {
+func (p *program) printReport(report preflight.Report, wide bool) error {
 	t := newTable(p.out)
 	var advice []string
 	for _, f := range report.Findings {

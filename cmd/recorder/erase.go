@@ -21,6 +21,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/erasure"
 	"github.com/kuberewind/kuberewind/internal/recorder"
 	"github.com/kuberewind/kuberewind/internal/redact"
+	"github.com/kuberewind/kuberewind/internal/spooling"
 	"github.com/kuberewind/kuberewind/internal/version"
 )
 
@@ -173,8 +174,8 @@ func findErasable(ctx context.Context, conn *pgx.Conn, cfg config.Config, o *era
 // keptInSpool gives the paths of what lies in a spool's folder and will not be written. It is an error where deltas wait that a recorder is going to write:
 // they would bring the value back, or be lost.
 func keptInSpool(ctx context.Context, conn *pgx.Conn, dir, uid string, fingerprint []byte) (kept []string, err error) {
-	left, err := recorder.SpoolLeft(ctx, conn, dir, uid, fingerprint)
-	if errors.Is(err, recorder.ErrSpoolWaits) {
+	left, err := spooling.Left(ctx, conn, dir, uid, fingerprint)
+	if errors.Is(err, spooling.ErrWaits) {
 		err = fmt.Errorf("%w. They may hold the value: let it write them first, kuberewind_spool_entries is 0 then", err)
 		if !errors.Is(err, spool.ErrLocked) {
 			aside := filepath.Join(dir, spool.AsidePrefix+"by-hand")

@@ -54,7 +54,7 @@ func TestTheClockDoesNotGoBack(t *testing.T) {
 	require.Equal(t, second, c.Now(), "what the wall clock is set to does not matter")
 }
 
-func TestOfTwoClocksThatDisagreeTheOneBehindTheRecordIsWrongElseTheOneAhead(t *testing.T) {
+func TestIfClocksDisagreeTheEarlierCountsUnlessItIsBehindTheRecord(t *testing.T) {
 	now := midnight
 	for name, test := range map[string]struct{ wall, database, record, want time.Time }{
 		"they agree":                        {now.Add(50 * time.Second), now, now, now.Add(50 * time.Second)},
@@ -151,7 +151,7 @@ func TestAStepThatIsTakenBackIsForgotten(t *testing.T) {
 	require.Equal(t, []bool{false}, k.looks(t, 2), "another step")
 }
 
-func TestNothingIsAdoptedThatCannotBePutOnRecord(t *testing.T) {
+func TestAStepIsNotAdoptedUntilItIsOnRecord(t *testing.T) {
 	k := newKept()
 	k.watch.step(time.Hour)
 	k.database, k.away = time.Hour, errors.New("away")

@@ -2,7 +2,6 @@ package recorder
 
 import (
 	"bytes"
-	"encoding/json"
 	"testing"
 	"time"
 
@@ -170,54 +169,5 @@ func TestAStreamGoesOnWhereTheSpoolEnds(t *testing.T) {
 		}
 		require.Equal(t, test.want, s.next(nil), name)
 		require.Equal(t, len(test.entries), s.left.Entries)
-	}
-}
-
-// A spoolOf has a header. It began with an entry, and the oldest one that is there is another.
-type spoolOf struct {
-	header       []byte
-	begun, first uint64
-}
-
-func (s spoolOf) Header() []byte { return s.header }
-func (s spoolOf) Begun() uint64  { return s.begun }
-func (s spoolOf) First() uint64  { return s.first }
-
-func TestTheHeadOfTheRecordSaysWhichEntriesAreOnRecord(t *testing.T) {
-	was := spoolOwner{Cluster: "c", Key: []byte("key"), ID: []byte("mine"), Head: []byte("before"), First: 4}
-	now := spoolOwner{Cluster: "c", Key: []byte("key"), ID: []byte("new"), Head: []byte("now")}
-	mine := func(next uint64) postgres.Offset { return postgres.Offset{Spool: []byte("mine"), Next: next} }
-	other := postgres.Offset{Spool: []byte("other"), Next: 9}
-	for name, test := range map[string]struct {
-		owner        spoolOwner
-		begun, first uint64
-		head         string
-		noted        postgres.Offset
-		want         uint64
-		err          error
-	}{
-		"a commit noted it":                              {now, 4, 4, "after", mine(9), 9, nil},
-		"it began when all before was on record":         {now, 9, 9, "after", mine(9), 9, nil},
-		"nothing was committed":                          {now, 4, 4, "before", postgres.Offset{}, 4, nil},
-		"nothing was committed since another":            {now, 4, 4, "before", other, 4, nil},
-		"the database has lost commits":                  {now, 9, 9, "after", mine(7), 0, errOvertaken},
-		"the database has lost all that noted it":        {now, 9, 9, "before", other, 0, errOvertaken},
-		"its beginning is missing":                       {now, 4, 8, "after", mine(6), 0, errUnreadable},
-		"its beginning is missing, and was not recorded": {now, 4, 8, "before", other, 0, errUnreadable},
-		"its beginning is on record, and gone":           {now, 4, 8, "after", mine(8), 8, nil},
-		"another spool was used since":                   {now, 4, 4, "after", other, 0, errOvertaken},
-		"a recorder without a spool wrote since":         {now, 4, 4, "after", postgres.Offset{}, 0, errOvertaken},
-		"another cluster":                                {spoolOwner{Cluster: "d", Key: []byte("key")}, 4, 4, "before", postgres.Offset{}, 0, errForeign},
-		"another key":                                    {spoolOwner{Cluster: "c", Key: []byte("yek")}, 4, 4, "before", postgres.Offset{}, 0, errForeign},
-	} {
-		header, err := json.Marshal(was)
-		require.NoError(t, err)
-		got, err := spoolStart(spoolOf{header, test.begun, test.first}, test.owner, []byte(test.head), test.noted)
-		require.ErrorIs(t, err, test.err, name)
-		require.Equal(t, test.want, got, name)
-	}
-	for _, header := range []string{"{", `{"cluster":"c","key":"a2V5"}`} {
-		_, err := spoolStart(spoolOf{header: []byte(header)}, now, nil, postgres.Offset{})
-		require.ErrorIs(t, err, errForeign, header)
 	}
 }

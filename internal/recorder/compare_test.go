@@ -10,13 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kuberewind/kuberewind/deltafifo"
+	"github.com/kuberewind/kuberewind/internal/schemacheck"
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
 // A compared is a comparer of one stream, whose list the test stands in for.
 type compared struct {
-	*comparer
+	*schemacheck.Comparer
 	swept  *swept
 	fifo   *deltafifo.FIFO
 	at     time.Time
@@ -30,10 +31,10 @@ func newCompared(t *testing.T) *compared {
 	st, fifo := c.swept.follow("pods", "Pod")
 	st.run = &streamRun{served: c.served}
 	c.fifo = fifo
-	c.comparer = &comparer{
-		streams: func() []*stream { return c.swept.recorder.snapshot() }, schemas: newSchemas(), now: func() time.Time { return c.at },
-		log: slog.New(slog.DiscardHandler), pending: map[*stream]*comparison{},
-		compare: func(_ context.Context, _ *stream, _ *streamRun, schema string) (int, error) {
+	c.Comparer = &schemacheck.Comparer{
+		Streams: func() []schemacheck.Stream { return streamsAs[schemacheck.Stream](c.swept.recorder.snapshot()) },
+		Schemas: schemacheck.NewSchemas(), Now: func() time.Time { return c.at }, Log: slog.New(slog.DiscardHandler),
+		Compare: func(_ context.Context, _ schemacheck.Stream, _ kube.Resource, schema string) (int, error) {
 			c.calls = append(c.calls, schema)
 			if c.fails == nil && schema != "" {
 				require.NoError(t, fifo.Compared(schema))
@@ -41,8 +42,8 @@ func newCompared(t *testing.T) *compared {
 			return 0, c.fails
 		},
 	}
-	c.schemas.defined(c.served)
-	c.schemas.release([]byte(`{"gitVersion":"v1.36.0"}`))
+	c.Schemas.Defined(c.served)
+	c.Schemas.Release([]byte(`{"gitVersion":"v1.36.0"}`))
 	return c
 }
 
@@ -50,7 +51,7 @@ func newCompared(t *testing.T) *compared {
 func (c *compared) rounds(seconds int) []string {
 	c.calls = nil
 	for range seconds {
-		c.round(context.Background())
+		c.Round(context.Background())
 		c.at = c.at.Add(time.Second)
 	}
 	return c.calls
@@ -58,7 +59,7 @@ func (c *compared) rounds(seconds int) []string {
 
 func (c *compared) stream() *postgres.Stream { return c.swept.recorder.snapshot()[0].record }
 
-func TestAnotherSchemaIsComparedTwiceAndPutOnRecord(t *testing.T) {
+func TestANewSchemaIsComparedTwiceAndRecorded(t *testing.T) {
 	c := newCompared(t)
 	require.Equal(t, []string{""}, c.rounds(20))
 	require.Equal(t, []string{"v1 a v1.36.0"}, c.rounds(200), "and no more, though it is not on record yet")
@@ -67,8 +68,8 @@ func TestAnotherSchemaIsComparedTwiceAndPutOnRecord(t *testing.T) {
 	require.Empty(t, c.rounds(200))
 
 	for _, change := range []func(){
-		func() { c.served.Schema = "b"; c.schemas.defined(c.served) },
-		func() { c.schemas.release([]byte(`{"gitVersion":"v1.37.0"}`)) },
+		func() { c.served.Schema = "b"; c.Schemas.Defined(c.served) },
+		func() { c.Schemas.Release([]byte(`{"gitVersion":"v1.37.0"}`)) },
 		func() {
 			c.swept.recorder.snapshot()[0].run = &streamRun{served: kube.Resource{Version: "v2", Name: "pods"}}
 		},
@@ -80,7 +81,7 @@ func TestAnotherSchemaIsComparedTwiceAndPutOnRecord(t *testing.T) {
 	require.Equal(t, "v2 b v1.37.0", c.stream().Schema())
 }
 
-func TestASchemaThatChangedWhileNoRecorderRanIsComparedByTheNext(t *testing.T) {
+func TestTheNextRecorderComparesASchemaThatChangedMeanwhile(t *testing.T) {
 	c := newCompared(t)
 	require.Len(t, c.rounds(30), 2)
 	c.swept.pump()
@@ -91,22 +92,22 @@ func TestASchemaThatChangedWhileNoRecorderRanIsComparedByTheNext(t *testing.T) {
 	st.run = &streamRun{served: c.served}
 	c.fifo = fifo
 	require.Empty(t, c.rounds(30))
-	c.schemas.release([]byte(`{"gitVersion":"v1.37.0"}`))
+	c.Schemas.Release([]byte(`{"gitVersion":"v1.37.0"}`))
 	require.Equal(t, []string{""}, c.rounds(1))
 }
 
-func TestAComparisonThatFailsIsTriedAgainAndALaterSchemaTakesItsPlace(t *testing.T) {
+func TestAFailedComparisonIsRetriedAndReplacedByALaterSchema(t *testing.T) {
 	c := newCompared(t)
 	c.fails = errors.New("no")
 	require.Equal(t, []string{"", ""}, c.rounds(61))
 	c.fails = nil
 	require.Equal(t, []string{"", "v1 a v1.36.0"}, c.rounds(200))
 	c.served.Schema = "b"
-	c.schemas.defined(c.served)
+	c.Schemas.Defined(c.served)
 	require.Equal(t, []string{"", "v1 b v1.36.0"}, c.rounds(200), "though the one before is not on record yet")
 
 	c.served.Schema = "c"
-	c.schemas.defined(c.served)
+	c.Schemas.Defined(c.served)
 	c.swept.recorder.snapshot()[0].run.listing.Store(true)
 	require.Empty(t, c.rounds(200), "a list is on its way")
 }

@@ -35,7 +35,7 @@ func half(t *testing.T) (*swept, *stream, *handler) {
 	return s, st, newHandler(s.recorder, nil)
 }
 
-func TestAnEndWaitsForWhatIsOnDiskAndHoldsNobodyUp(t *testing.T) {
+func TestAnEndWaitsForSpooledEntriesWithoutBlocking(t *testing.T) {
 	s, st, h := half(t)
 	require.NoError(t, h.unserved(t.Context(), endedThings, "99"))
 	s.pump()
@@ -46,7 +46,7 @@ func TestAnEndWaitsForWhatIsOnDiskAndHoldsNobodyUp(t *testing.T) {
 	require.Equal(t, "99", st.next(nil).At)
 }
 
-func TestAnEndIsGivenUpWhereTheResourceIsServedAgain(t *testing.T) {
+func TestAnEndIsCancelledIfTheResourceIsServedAgain(t *testing.T) {
 	s, st, h := half(t)
 	require.NoError(t, h.unserved(t.Context(), endedThings, "99"))
 	st.ending.stop()
@@ -57,7 +57,7 @@ func TestAnEndIsGivenUpWhereTheResourceIsServedAgain(t *testing.T) {
 }
 
 // Another definition came and went while the resource was not followed, and the next came before that was on record.
-func TestWhereAnEndWasCutTheStreamIsListedAndDoesNotGoOnFromTheEndBefore(t *testing.T) {
+func TestAStreamWhoseEndWasCancelledIsListed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, s, _ := aboutToEnd(t)
 		r.queue, s.run, s.ended = deltafifo.New(deltafifo.Options{MaxBytes: 1}), nil, "4"
@@ -73,7 +73,7 @@ func TestWhereAnEndWasCutTheStreamIsListedAndDoesNotGoOnFromTheEndBefore(t *test
 }
 
 // Nobody followed it in the new history.
-func TestAnEndThatPrecedesTheOneBeforeIsOfAnotherHistory(t *testing.T) {
+func TestAnEndBeforeTheRecordedEndIsFromAnotherHistory(t *testing.T) {
 	r, s, _ := aboutToEnd(t)
 	s.run, s.ended = nil, "4"
 	require.NoError(t, r.end(t.Context(), s, nil, endedThings, "4"))
@@ -112,7 +112,7 @@ func TestAnEndOfUnknownTimeIsAnOpenGapAndEndsNoLife(t *testing.T) {
 	require.Equal(t, 1, n)
 }
 
-func TestADefinitionThatTheFilterBeforeLeftOutIsNotTakenForUnfollowed(t *testing.T) {
+func TestADefinitionThatTheOldFilterExcludedIsNotUnfollowed(t *testing.T) {
 	s := newSwept(t)
 	st, _, err := s.recorder.streamOf(t.Context(), kube.Resource{Group: "apiextensions.k8s.io", Name: "customresourcedefinitions", Kind: "CustomResourceDefinition", Version: "v1"}, "")
 	require.NoError(t, err)
@@ -132,7 +132,7 @@ func TestADefinitionThatTheFilterBeforeLeftOutIsNotTakenForUnfollowed(t *testing
 }
 
 // The database was away for as long as it was defined.
-func TestOfWhatNobodyCameToFollowIsOnRecordThatItWasThere(t *testing.T) {
+func TestAResourceThatCameAndWentUnfollowedIsAGap(t *testing.T) {
 	s := newSwept(t)
 	h := newHandler(s.recorder, nil)
 	require.NoError(t, h.unserved(t.Context(), kube.Resource{Name: "services", Version: "v1", Kind: "Service"}, "99"), "it has no definition")
@@ -142,7 +142,7 @@ func TestOfWhatNobodyCameToFollowIsOnRecordThatItWasThere(t *testing.T) {
 	require.Equal(t, []string{"things first_list  99"}, s.texts(`SELECT concat_ws(' ', resource, cause, coalesce(from_rv, ''), to_rv) FROM kuberewind.gaps`))
 }
 
-func TestWhatRecordersBeforeHadOfAResourceIsWholeIfItGoesToTheEndOfAllDefinitionsOnRecord(t *testing.T) {
+func TestAStreamIsCompleteIfItReachesTheEndOfAllEarlierDefinitions(t *testing.T) {
 	s := newSwept(t)
 	things := kube.Resource{Group: "example.com", Version: "v1", Name: "things", Kind: "Thing", DefinitionUID: "u3"}
 	follow := func(r kube.Resource) (*stream, *deltafifo.FIFO) {
@@ -206,7 +206,7 @@ func TestWhatRecordersBeforeHadOfAResourceIsWholeIfItGoesToTheEndOfAllDefinition
 	require.Equal(t, lifecycle.Partial, earlier("45"), "some may not be on record")
 }
 
-func TestTheRecordOfDefinitionsIsWaitedForAMinutePerDefinition(t *testing.T) {
+func TestAStreamWaitsAMinuteForTheRecordOfItsDefinitions(t *testing.T) {
 	st, things := &stream{}, kube.Resource{DefinitionUID: "u3"}
 	require.ErrorIs(t, st.definedLater(things), errDefinedBefore)
 	st.waits.since = st.waits.since.Add(-definedPatience)

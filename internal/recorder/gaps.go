@@ -15,7 +15,7 @@ import (
 
 // gapChanged says once that a gap was opened, and once how it ended (I3). That a resource was listed for the first time is no news.
 func (r *Recorder) gapChanged(g postgres.GapChange) {
-	r.notices.gap(&g)
+	r.notices.Gap(&g)
 	if g.Closed {
 		r.metrics.Gaps.WithLabelValues(g.Group, g.Resource, string(g.Cause), string(g.Outcome)).Inc()
 	}

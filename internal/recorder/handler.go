@@ -30,8 +30,8 @@ func newHandler(r *Recorder, giveUp context.CancelCauseFunc) *handler {
 
 // Added implements kube.Handler.
 func (h *handler) Added(ctx context.Context, resource kube.Resource, since string) error {
-	h.noteChange()
-	h.schemas.defined(resource)
+	h.documents.Changed()
+	h.schemas.Defined(resource)
 	if !h.filter.Resource(resource.GroupResource()) {
 		h.log.Debug("resource left out by the filter", "resource", resource.String())
 		return nil
@@ -41,8 +41,8 @@ func (h *handler) Added(ctx context.Context, resource kube.Resource, since strin
 
 // Changed implements kube.Handler: the stream goes on in the new version where it was.
 func (h *handler) Changed(ctx context.Context, before, after kube.Resource) error {
-	h.noteChange()
-	h.schemas.defined(after)
+	h.documents.Changed()
+	h.schemas.Defined(after)
 	if before.Version == after.Version || !h.filter.Resource(after.GroupResource()) {
 		return nil
 	}
@@ -52,7 +52,7 @@ func (h *handler) Changed(ctx context.Context, before, after kube.Resource) erro
 
 // Removed implements kube.Handler.
 func (h *handler) Removed(ctx context.Context, resource kube.Resource, at string) error {
-	h.noteChange()
+	h.documents.Changed()
 	h.opened(resource.GroupResource(), nil) // and need not be
 	delete(h.asking, resource.GroupResource())
 	s := h.openStream(resource)

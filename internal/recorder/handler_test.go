@@ -71,7 +71,7 @@ func aboutToEnd(t *testing.T) (*Recorder, *stream, *streamRun) {
 }
 
 // As where only its APIService is deleted: a watch that is open goes on.
-func TestAResourceWithoutADefinitionThatIsNotOfferedAnyMoreIsInterruptedThoughItsWatchIsOpen(t *testing.T) {
+func TestAResourceThatDiscoveryDropsIsInterruptedThoughItsWatchIsOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, s, run := aboutToEnd(t)
 		h := newHandler(r, nil)
@@ -86,7 +86,7 @@ func TestAResourceWithoutADefinitionThatIsNotOfferedAnyMoreIsInterruptedThoughIt
 	})
 }
 
-func TestWhatAResourceHadUnderAnEarlierDefinitionIsConcludedIfItWasWatchedToItsEnd(t *testing.T) {
+func TestARunIsConcludedIfItWatchedItsDefinitionToTheEnd(t *testing.T) {
 	_, s, run := aboutToEnd(t)
 	require.False(t, run.concluded(), "it may have had more")
 	require.NoError(t, newStore(s, run).Interrupted(delta.CauseNotFound, "the server could not find the requested resource"))

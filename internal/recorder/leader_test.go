@@ -12,7 +12,6 @@ import (
 	"github.com/kuberewind/kuberewind/internal/database"
 	"github.com/kuberewind/kuberewind/internal/election"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
-	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/migrations"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
@@ -44,11 +43,10 @@ func TestWhatARecordLacksIsMadeBeforeTheElection(t *testing.T) {
 			r := newRecorder(config.Config{
 				Database: pgtest.New(t, setup).URL(), DataDir: t.TempDir(), Migrate: true, LeaderElect: config.ElectDatabase, LeaseDuration: election.MinTerm,
 			}, slog.New(slog.DiscardHandler))
-			r.found = &kube.Config{}
 			var err error
 			r.database, err = database.Open(t.Context(), r.cfg, r.log)
 			require.NoError(t, err)
-			require.NoError(t, r.elect(t.Context(), "uid"))
+			require.NoError(t, r.elect(t.Context(), "uid", nil))
 			r.election.Close()
 		})
 	}

@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"context"
 	"strconv"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/kuberewind/kuberewind/deltafifo"
 	"github.com/kuberewind/kuberewind/internal/config"
 	"github.com/kuberewind/kuberewind/internal/telemetry"
+	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/reflector"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
@@ -127,5 +129,15 @@ func (r *Recorder) sinkHooks() postgres.Hooks {
 			r.log.Error("the record of an object cannot be folded, or not be redacted; its next version is stored whole", "seq", x.Seq, "key", x.Key, "error", x.Err)
 		},
 		Gap: r.gapChanged,
+	}
+}
+
+// discovered is told of each discovery.
+func (r *Recorder) discovered(_ context.Context, d *kube.Discovery) {
+	if len(d.Failed) > 0 {
+		r.metrics.DiscoveryFails.Inc()
+	}
+	for gv, err := range d.Failed {
+		r.log.Warn("a group version cannot be discovered; what is recorded of it goes on, what is new in it has to wait", "group_version", gv.String(), "error", err)
 	}
 }

@@ -9,18 +9,20 @@ import (
 
 	"github.com/kuberewind/kuberewind/deltafifo"
 	"github.com/kuberewind/kuberewind/internal/clock"
-	"github.com/kuberewind/kuberewind/internal/ctxerr"
+	"github.com/kuberewind/kuberewind/internal/cluster"
 	"github.com/kuberewind/kuberewind/internal/database"
 	"github.com/kuberewind/kuberewind/internal/election"
+	"github.com/kuberewind/kuberewind/internal/notices"
 	"github.com/kuberewind/kuberewind/internal/redact"
+	"github.com/kuberewind/kuberewind/internal/spooling"
 	"github.com/kuberewind/kuberewind/internal/telemetry"
 	"github.com/kuberewind/kuberewind/internal/version"
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// connectTimeout bounds the first words with the API server: whoever starts a recorder is waiting.
-const connectTimeout = 30 * time.Second
+// releaseTimeout bounds the question for the server's release.
+const releaseTimeout = 30 * time.Second
 
 // open makes everything that the recorder needs. What was made before an error is closed by close.
 func (r *Recorder) open(ctx context.Context) error {
@@ -29,10 +31,11 @@ func (r *Recorder) open(ctx context.Context) error {
 	if r.filter, err = r.cfg.Filter(); err != nil {
 		return err
 	}
-	cluster, uid, err := r.connect(ctx)
-	if err != nil {
+	if r.cluster, err = cluster.Connect(ctx, r.cfg, r.log); err != nil {
 		return err
 	}
+	r.client = r.cluster.Client
+	name, uid := r.cluster.Name, r.cluster.UID
 	r.revisions.identity = &identity{host: r.client.Host(), uid: uid, ask: r.client.ClusterUID, foreign: make(chan error, 1), log: r.log}
 	if r.database, err = database.Open(ctx, r.cfg, r.log); err != nil {
 		return err
@@ -44,15 +47,21 @@ func (r *Recorder) open(ctx context.Context) error {
 	if err := r.listen(); err != nil {
 		return err
 	}
-	if err := r.openNotices(ctx); err != nil {
+	publisher, err := r.cluster.Publisher(ctx)
+	if err != nil {
 		return err
 	}
+	r.notices = notices.New(publisher)
 	if r.recordedBefore(uid) {
 		if err := r.database.Await(ctx); err != nil {
 			return err
 		}
 	}
-	if err := r.elect(ctx, uid); err != nil {
+	lease, err := r.cluster.Lease(ctx)
+	if err != nil {
+		return err
+	}
+	if err := r.elect(ctx, uid, lease); err != nil {
 		return err
 	}
 	r.askRelease(ctx) // A standby may have waited for days.
@@ -60,7 +69,7 @@ func (r *Recorder) open(ctx context.Context) error {
 	if err := r.database.Ready(ctx, r.cfg.Migrate); err != nil {
 		return err
 	}
-	return r.openSink(ctx, cluster, uid)
+	return r.openSink(ctx, name, uid)
 }
 
 // recordedBefore says whether a recorder has recorded the cluster from this data directory: what it was told of the database was right once.
@@ -69,44 +78,18 @@ func (r *Recorder) recordedBefore(uid string) bool {
 	return err == nil
 }
 
-// connect finds the cluster and asks it who it is.
-func (r *Recorder) connect(ctx context.Context) (name, uid string, err error) {
-	if r.found, err = kube.LoadConfig(kube.ConfigOptions{Kubeconfig: r.cfg.Kubeconfig, Context: r.cfg.Context}); err != nil {
-		return "", "", err
-	}
-	queueBytes, err := r.cfg.QueueBytes()
-	if err != nil {
-		return "", "", err
-	}
-	// A page goes into the queue: a larger one would not be held there either.
-	if r.client, err = kube.NewClient(r.found.REST, kube.Options{MaxPageBytes: queueBytes}); err != nil {
-		return "", "", err
-	}
-	r.log.Info("connecting to the cluster", "server", r.client.Host(), "context", r.found.Context)
-	ctx, cancel := context.WithTimeoutCause(ctx, connectTimeout, fmt.Errorf("%s did not answer within %s", r.client.Host(), connectTimeout))
-	defer cancel()
-	id, err := r.client.ClusterUID(ctx)
-	if err != nil {
-		return "", "", ctxerr.Explain(ctx, err)
-	}
-	name = r.cfg.ClusterName
-	if name == "" {
-		name = r.found.Cluster
-	}
-	return name, string(id), nil
-}
-
 // askRelease comes before any stream is opened: what is listed first is listed under this release.
 func (r *Recorder) askRelease(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	ctx, cancel := context.WithTimeout(ctx, releaseTimeout)
 	defer cancel()
-	var err error
-	if r.schemas.server, err = r.client.ServerVersion(ctx); err != nil {
+	release, err := r.client.ServerVersion(ctx)
+	if err != nil {
 		r.log.Warn("the API server does not say which release it is", "error", err)
 	}
+	r.schemas.Serves(release)
 }
 
-func (r *Recorder) openSink(ctx context.Context, cluster, uid string) error {
+func (r *Recorder) openSink(ctx context.Context, name, uid string) error {
 	file, err := redact.LoadKey(r.cfg.KeyFile())
 	if err != nil {
 		return err
@@ -130,7 +113,7 @@ func (r *Recorder) openSink(ctx context.Context, cluster, uid string) error {
 	host := clock.ThisHost()
 	r.clock = clock.New(host, clock.Start(host.Wall(), present, record))
 	r.sink, err = postgres.Open(ctx, postgres.Config{
-		URL: r.database.URL(), ClusterUID: uid, ClusterName: cluster, KeyFingerprint: key.Fingerprint(),
+		URL: r.database.URL(), ClusterUID: uid, ClusterName: name, KeyFingerprint: key.Fingerprint(),
 		Recorder: election.Name(), Version: version.String(), ConfigJSON: settings, Hooks: r.sinkHooks(), Logger: r.log, Now: r.clock.Now,
 	})
 	if err != nil {
@@ -163,14 +146,14 @@ func (r *Recorder) openSink(ctx context.Context, cluster, uid string) error {
 		return err
 	}
 	r.revisions.now = r.now
-	r.clusterName = cluster
+	r.clusterName = name
 	r.started = r.now()
 	queueBytes, err := r.cfg.QueueBytes()
 	if err != nil {
 		return err
 	}
 	options := deltafifo.Options{MaxBytes: queueBytes, Now: r.now}
-	if err := r.openSpool(ctx, &options, newOwner(uid, key.Fingerprint(), info.Head)); err != nil {
+	if err := r.openSpool(ctx, &options, spooling.NewOwner(uid, key.Fingerprint(), info.Head)); err != nil {
 		return err
 	}
 	if err := r.sink.RecordPause(ctx, r.seen); err != nil {
@@ -181,7 +164,7 @@ func (r *Recorder) openSink(ctx context.Context, cluster, uid string) error {
 	r.metrics.OpenGaps(func() float64 { return float64(r.sink.OpenGaps()) })
 	r.standby.Store(false)
 	r.metrics.Leader.Set(1)
-	r.notices.Normal("LeaderElected", fmt.Sprintf("%s records cluster %s, as epoch %d", election.Name(), cluster, info.Epoch))
-	r.log.Info("record opened", "cluster", cluster, "uid", uid, "server", r.client.Host(), "database", r.cfg.Masked().Database, "epoch", info.Epoch, "seq", info.AfterSeq)
+	r.notices.Normal("LeaderElected", fmt.Sprintf("%s records cluster %s, as epoch %d", election.Name(), name, info.Epoch))
+	r.log.Info("record opened", "cluster", name, "uid", uid, "server", r.client.Host(), "database", r.cfg.Masked().Database, "epoch", info.Epoch, "seq", info.AfterSeq)
 	return nil
 }

@@ -52,7 +52,7 @@ const tooLarge = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason"
 const noThings, oneThing = `{"kind":"ThingList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"7"},"items":[]}`,
 	`{"kind":"ThingList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"7"},"items":[{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"name":"a","namespace":"a","uid":"x","resourceVersion":"3"}}]}`
 
-func TestWhetherObjectsHaveOutlivedADefinitionIsAskedForUntilItIsClearThatNobodyTells(t *testing.T) {
+func TestTheServerIsAskedForOutlivingObjectsUntilThePatienceEnds(t *testing.T) {
 	failed := func(reason string) string {
 		return `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"` + reason + `","message":"no"}`
 	}
@@ -108,7 +108,7 @@ func TestWhetherObjectsHaveOutlivedADefinitionIsAskedForUntilItIsClearThatNobody
 }
 
 // It waits for a version to come, and has it asked for again.
-func TestObjectsAreNotWaitedForThatACacheIsToComeTo(t *testing.T) {
+func TestAFutureVersionIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	h := newHandler(&Recorder{log: slog.New(slog.DiscardHandler)}, nil)
 	asked := answering(t, h.Recorder, func(w http.ResponseWriter, request *http.Request) {
@@ -124,7 +124,7 @@ func TestObjectsAreNotWaitedForThatACacheIsToComeTo(t *testing.T) {
 	require.Greater(t, len(asked()), 2)
 }
 
-func TestWhetherObjectsHaveOutlivedADefinitionIsAskedForOnceHoweverLongTheDatabaseIsAway(t *testing.T) {
+func TestTheServerIsAskedOnceWhileTheDatabaseIsAway(t *testing.T) {
 	s := newSwept(t)
 	h := newHandler(s.recorder, nil)
 	body := noThings
@@ -152,7 +152,7 @@ func TestWhetherObjectsHaveOutlivedADefinitionIsAskedForOnceHoweverLongTheDataba
 	require.False(t, is, "a recorder before this one has followed it")
 }
 
-func TestAnAPIServerThatWasAwayIsGivenTimeToServeAResource(t *testing.T) {
+func TestARestartedAPIServerGetsTimeToServeAResource(t *testing.T) {
 	var a asking
 	notFound := apierrors.NewNotFound(defined.GroupResource(), "")
 	require.False(t, a.over("u", notFound))
@@ -163,7 +163,7 @@ func TestAnAPIServerThatWasAwayIsGivenTimeToServeAResource(t *testing.T) {
 	require.True(t, a.over("u", errors.New("connection refused")), "it may not come to an end else")
 }
 
-func TestItIsAskedForWhereAStreamWouldBeginAsIfNothingLived(t *testing.T) {
+func TestTheServerIsAskedBeforeAStreamBeginsWithoutAList(t *testing.T) {
 	concluded := func(position string, add bool) func(*swept, *stream, *deltafifo.FIFO) {
 		return func(s *swept, st *stream, fifo *deltafifo.FIFO) {
 			if add {

@@ -17,11 +17,15 @@ import (
 	"github.com/kuberewind/kuberewind/deltafifo"
 	"github.com/kuberewind/kuberewind/deltafifo/spool"
 	"github.com/kuberewind/kuberewind/internal/clock"
+	"github.com/kuberewind/kuberewind/internal/cluster"
 	"github.com/kuberewind/kuberewind/internal/config"
 	"github.com/kuberewind/kuberewind/internal/database"
+	"github.com/kuberewind/kuberewind/internal/documents"
 	"github.com/kuberewind/kuberewind/internal/election"
 	"github.com/kuberewind/kuberewind/internal/filter"
+	"github.com/kuberewind/kuberewind/internal/notices"
 	"github.com/kuberewind/kuberewind/internal/redact"
+	"github.com/kuberewind/kuberewind/internal/schemacheck"
 	"github.com/kuberewind/kuberewind/internal/telemetry"
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/sink/postgres"
@@ -39,7 +43,7 @@ type Recorder struct {
 	cfg      config.Config
 	log      *slog.Logger
 	metrics  *metrics
-	found    *kube.Config
+	cluster  *cluster.Cluster
 	client   *kube.Client
 	database *database.Database
 	sink     *postgres.Sink
@@ -59,14 +63,15 @@ type Recorder struct {
 	recoveries   *rate.Limiter      // of the requests of all recoveries
 	looks        *rate.Limiter      // of the requests of all looks at quiet streams
 	election     *election.Election // nil before it has begun
-	notices      *notices
+	notices      *notices.Notices
 	http         *telemetry.Server // nil where nothing is to be served
 	served       chan struct{}     // closed when http has ended, with serving saying why
 	serving      error
 	// revisions is what the streams know of each other's.
 	revisions *revisions
 	follower  *kube.Follower // of what is served, before the first stream
-	schemas   *schemas
+	schemas   *schemacheck.Schemas
+	documents *documents.Follower
 	started   time.Time
 	clock     *clock.Clock
 	time      *clock.Keeper
@@ -92,19 +97,18 @@ type Recorder struct {
 	// unopened is why streams could not be opened when that was last tried, by their names.
 	unopened map[string]error
 
-	unlock           func() error
-	resourcesChanged chan struct{}
-	retirements      sync.WaitGroup
-	synced           atomic.Bool
-	recording        chan struct{} // closed when synced
-	allOpen          chan struct{} // closed when all streams with living objects on record are open
-	standby          atomic.Bool   // another recorder records the cluster
+	unlock      func() error
+	retirements sync.WaitGroup
+	synced      atomic.Bool
+	recording   chan struct{} // closed when synced
+	allOpen     chan struct{} // closed when all streams with living objects on record are open
+	standby     atomic.Bool   // another recorder records the cluster
 }
 
 func newRecorder(cfg config.Config, log *slog.Logger) *Recorder {
 	return &Recorder{
-		cfg: cfg, log: log, gate: newGate(cfg.ListConcurrency), recoveries: rate.NewLimiter(recoverRequestsSecond, recoverRequests), looks: rate.NewLimiter(lookRequestsSecond, lookRequests), revisions: newRevisions(), schemas: newSchemas(),
-		notices: &notices{gaps: map[gapNotice]map[string]bool{}}, streams: map[schema.GroupResource]*stream{}, unopened: map[string]error{}, resourcesChanged: make(chan struct{}, 1), recording: make(chan struct{}), allOpen: make(chan struct{}),
+		cfg: cfg, log: log, gate: newGate(cfg.ListConcurrency), recoveries: rate.NewLimiter(recoverRequestsSecond, recoverRequests), looks: rate.NewLimiter(lookRequestsSecond, lookRequests), revisions: newRevisions(), schemas: schemacheck.NewSchemas(),
+		notices: notices.New(nil), streams: map[schema.GroupResource]*stream{}, unopened: map[string]error{}, documents: documents.NewFollower(log), recording: make(chan struct{}), allOpen: make(chan struct{}),
 	}
 }
 
@@ -153,7 +157,8 @@ func (r *Recorder) run(ctx context.Context) error {
 		context.AfterFunc(drain, func() { limit.Stop() })
 		return err
 	})
-	g.Go(func() error { return r.followServer(ctx) })
+	r.documents.Server, r.documents.Record, r.documents.Release = r.client, r.sink, r.schemas.Release
+	g.Go(func() error { return r.documents.Run(ctx) })
 	g.Go(func() error {
 		err := r.followHistory(ctx)
 		if err != nil {
@@ -165,7 +170,7 @@ func (r *Recorder) run(ctx context.Context) error {
 	g.Go(func() error { return r.makeCheckpoints(ctx) })
 	g.Go(func() error { return r.countAhead(ctx) })
 	g.Go(func() error { return r.sweep(ctx) })
-	g.Go(func() error { return r.compareContents(ctx) })
+	g.Go(func() error { return r.newComparer().Run(ctx, r.synced.Load) })
 	g.Go(func() error { return r.time.Run(ctx) })
 	if r.election != nil {
 		g.Go(func() error {
@@ -176,7 +181,7 @@ func (r *Recorder) run(ctx context.Context) error {
 		})
 	}
 	g.Go(func() error {
-		r.notices.follow(ctx, r.waiting)
+		r.notices.Follow(ctx, r.waiting)
 		return nil
 	})
 	if r.http != nil {
@@ -312,8 +317,8 @@ func (r *Recorder) close() error {
 	if r.database != nil {
 		err = errors.Join(err, r.database.Close())
 	}
-	if r.client != nil {
-		r.client.Close()
+	if r.cluster != nil {
+		r.cluster.Close()
 	}
 	return err
 }
@@ -335,4 +340,10 @@ func (r *Recorder) closeSink() {
 	case <-timer.C:
 		r.log.Warn("the database did not take leave", "timeout", closeSinkTimeout.String())
 	}
+}
+
+// waiting is for how long the oldest delta has waited for the database.
+func (r *Recorder) waiting() time.Duration {
+	stats := r.queue.Stats()
+	return max(stats.OldestAge, stats.SpoolAge)
 }

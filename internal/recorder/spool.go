@@ -1,10 +1,8 @@
 package recorder
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,30 +12,15 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/google/uuid"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/deltafifo"
 	"github.com/kuberewind/kuberewind/deltafifo/spool"
+	"github.com/kuberewind/kuberewind/internal/spooling"
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
-
-// spoolOwner is the header of a spool: whose entries these are, and where the record was when the spool got its identity.
-type spoolOwner struct {
-	Cluster string `json:"cluster"`
-	Key     []byte `json:"key"`   // fingerprint of the key with which values were hidden (I9)
-	ID      []byte `json:"id"`    // identity of the spool; each commit writes it
-	Head    []byte `json:"head"`  // digest of the head before any commit has written the identity
-	First   uint64 `json:"first"` // number of the first entry under this identity
-}
-
-// newOwner gives a spool an identity.
-func newOwner(clusterUID string, key, head []byte) spoolOwner {
-	id := uuid.New()
-	return spoolOwner{Cluster: clusterUID, Key: key, ID: id[:], Head: head}
-}
 
 // leftover is what a recorder before this one has left of a stream in the spool.
 type leftover struct {
@@ -59,7 +42,7 @@ func (r *Recorder) spoolDir(clusterUID string) string {
 
 // openSpool opens the spool of the cluster and adds it to the queue's options, with what an earlier recorder has left in it.
 // Without a usable folder there is no spool: a full queue then holds the watches back.
-func (r *Recorder) openSpool(ctx context.Context, o *deltafifo.Options, owner spoolOwner) error {
+func (r *Recorder) openSpool(ctx context.Context, o *deltafifo.Options, owner spooling.Owner) error {
 	size, err := r.cfg.SpoolBytes()
 	if err != nil {
 		return err
@@ -69,12 +52,12 @@ func (r *Recorder) openSpool(ctx context.Context, o *deltafifo.Options, owner sp
 		return nil
 	}
 	options := spool.Options{Dir: dir, MaxBytes: size}
-	r.spool, err = r.takeSpool(ctx, options)
+	r.spool, err = spooling.Take(ctx, options, r.log)
 	if errors.Is(err, syscall.EROFS) {
 		r.log.Error("the disk of the spool is read-only: what lies there is written, and nothing is added", "folder", dir, "error", err)
 		r.metrics.SpoolFailing.Set(1)
 		options.ReadOnly, r.spoolReadOnly = true, true
-		r.spool, err = r.takeSpool(ctx, options)
+		r.spool, err = spooling.Take(ctx, options, r.log)
 	}
 	if err != nil && ctx.Err() != nil {
 		return err // Nobody has found out what is there.
@@ -97,7 +80,7 @@ func (r *Recorder) openSpool(ctx context.Context, o *deltafifo.Options, owner sp
 }
 
 // useSpool goes on from what is in the spool, and gives the spool to the queue.
-func (r *Recorder) useSpool(o *deltafifo.Options, owner spoolOwner) error {
+func (r *Recorder) useSpool(o *deltafifo.Options, owner spooling.Owner) error {
 	if err := r.resumeSpool(o, owner); err != nil || r.spool == nil {
 		return err
 	}
@@ -115,52 +98,13 @@ func (r *Recorder) spoolOffset(entries int) postgres.Offset {
 
 // identify has the spool go on as it was begun, or begins it anew if it is empty. An empty spool on a read-only disk stays what it is: its
 // segments are there again at the next start.
-func (r *Recorder) identify(owner spoolOwner) error {
+func (r *Recorder) identify(owner spooling.Owner) (err error) {
 	if empty := r.spool.First() == r.spool.Next(); empty && (!r.spoolReadOnly || len(r.spool.Header()) == 0) {
-		owner.First = r.spool.Next()
-		header, err := json.Marshal(owner)
-		if err != nil {
-			return err
-		}
 		r.spoolID = owner.ID
-		return r.spool.Renew(header)
+		return owner.Begin(r.spool)
 	}
-	var was spoolOwner
-	err := json.Unmarshal(r.spool.Header(), &was)
-	r.spoolID = was.ID
+	r.spoolID, err = spooling.ID(r.spool)
 	return err
-}
-
-const (
-	// readersPatience is how long openSpool waits for processes that only read the spool, such as "recorder erase" before it
-	// begins. Reading a large spool takes less.
-	readersPatience = time.Minute
-	readersLook     = 100 * time.Millisecond
-)
-
-// takeSpool opens the spool, when nobody reads it any more.
-func (r *Recorder) takeSpool(ctx context.Context, o spool.Options) (*spool.Spool, error) {
-	s, err := spool.Open(o)
-	if !errors.Is(err, spool.ErrRead) {
-		return s, err
-	}
-	r.log.Info("another process reads the spool; waiting for its end", "folder", o.Dir)
-	limited, cancel := context.WithTimeout(ctx, readersPatience)
-	defer cancel()
-	ticker := time.NewTicker(readersLook)
-	defer ticker.Stop()
-	for errors.Is(err, spool.ErrRead) {
-		select {
-		case <-limited.Done():
-			if ctx.Err() != nil {
-				return nil, context.Cause(ctx)
-			}
-			return nil, err
-		case <-ticker.C:
-		}
-		s, err = spool.Open(o)
-	}
-	return s, err
 }
 
 func (r *Recorder) reportAside(folder, why string) {
@@ -211,13 +155,13 @@ func (r *Recorder) spooledStream(ctx context.Context) func(kube.Resource) (*stre
 }
 
 // resumeSpool finds out which of the entries are in the record, and what the others mean for the streams.
-func (r *Recorder) resumeSpool(o *deltafifo.Options, owner spoolOwner) error {
+func (r *Recorder) resumeSpool(o *deltafifo.Options, owner spooling.Owner) error {
 	if r.spool.First() == r.spool.Next() {
 		return nil
 	}
-	from, err := spoolStart(r.spool, owner, r.sink.Info().Head, r.sink.Info().Offset)
+	from, err := spooling.Start(r.spool, owner, r.sink.Info().Head, r.sink.Info().Offset)
 	switch {
-	case errors.Is(err, errUnreadable):
+	case errors.Is(err, spooling.ErrUnreadable):
 		return r.setCorruptSpoolAside(err)
 	case err != nil:
 		return r.setSpoolAside(err.Error())
@@ -229,7 +173,7 @@ func (r *Recorder) resumeSpool(o *deltafifo.Options, owner spoolOwner) error {
 		return nil
 	}
 	left, err := r.readSpool(o.Codec)
-	if errors.Is(err, errUnreadable) {
+	if errors.Is(err, spooling.ErrUnreadable) {
 		return r.setCorruptSpoolAside(err)
 	}
 	if err != nil {
@@ -281,46 +225,6 @@ func (r *Recorder) setSpoolAside(why string) error {
 	return err
 }
 
-var (
-	errOvertaken  = errors.New("another recorder has written to the record since, the database has lost commits, or it is another record; nothing can be appended behind that")
-	errForeign    = errors.New("it is of another cluster or was written with another redaction key")
-	errUnreadable = errors.New("it cannot be read")
-)
-
-// spooled is what spoolStart needs of a spool.
-type spooled interface {
-	Header() []byte
-	Begun() uint64
-	First() uint64
-}
-
-// spoolStart is the first entry that is not on record (I7). The error is errForeign, errOvertaken or errUnreadable.
-//
-// Each entry is noted in the head before it leaves the queue, by a commit that writes the spool's identity. If the head notes another
-// identity, no entry has left while the head is what it was when the spool got its identity. Any other head means that another
-// writer has written. If the spool began behind what is noted, the database has lost commits.
-func spoolStart(s spooled, owner spoolOwner, head []byte, noted postgres.Offset) (uint64, error) {
-	var was spoolOwner
-	if err := json.Unmarshal(s.Header(), &was); err != nil || was.Cluster != owner.Cluster || !bytes.Equal(was.Key, owner.Key) || len(was.ID) == 0 {
-		return 0, errForeign
-	}
-	from := noted.Next
-	if !bytes.Equal(was.ID, noted.Spool) {
-		if !bytes.Equal(was.Head, head) {
-			return 0, errOvertaken
-		}
-		from = was.First
-	}
-	if from < s.Begun() {
-		return 0, errOvertaken
-	}
-	if from < s.First() {
-		// Of what is missing nothing can be told, and what comes after it would move the positions past it.
-		return 0, fmt.Errorf("%w: its beginning is missing, from entry %d to %d", errUnreadable, from, s.First())
-	}
-	return from, nil
-}
-
 // latest is the later one.
 func latest(a, b time.Time) time.Time {
 	if a.Before(b) {
@@ -338,14 +242,14 @@ func (r *Recorder) readSpool(codec deltafifo.Codec) (map[*stream]*leftover, erro
 	for {
 		record, ok, err := r.spool.Read()
 		if err != nil {
-			return nil, fmt.Errorf("%w: %w", errUnreadable, err)
+			return nil, fmt.Errorf("%w: %w", spooling.ErrUnreadable, err)
 		}
 		if !ok {
 			return left, nil
 		}
 		e, err := deltafifo.ReadRecord(codec, record)
 		if errors.Is(err, deltafifo.ErrRecord) {
-			return nil, fmt.Errorf("%w: %w", errUnreadable, err)
+			return nil, fmt.Errorf("%w: %w", spooling.ErrUnreadable, err)
 		}
 		if err != nil {
 			return nil, err

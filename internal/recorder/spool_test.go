@@ -20,6 +20,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/config"
 	"github.com/kuberewind/kuberewind/internal/lifecycle"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
+	"github.com/kuberewind/kuberewind/internal/spooling"
 	"github.com/kuberewind/kuberewind/internal/telemetry"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
@@ -54,7 +55,7 @@ func TestASpoolWhoseBeginningIsMissingIsSetAside(t *testing.T) {
 	sink, err := postgres.Open(t.Context(), postgres.Config{URL: db.URL(), ClusterUID: "uid", ClusterName: "prod"})
 	require.NoError(t, err)
 	defer sink.Close()
-	owner := newOwner("uid", nil, sink.Info().Head)
+	owner := spooling.NewOwner("uid", nil, sink.Info().Head)
 	header, err := json.Marshal(owner)
 	require.NoError(t, err)
 	o := spool.Options{Dir: t.TempDir(), MaxBytes: 1 << 20, SegmentBytes: 100}
@@ -110,31 +111,6 @@ func TestASpoolIsNotUsedIfTheDatabaseHasLostCommits(t *testing.T) {
 	require.Zero(t, s.queue.Stats().Spooled)
 }
 
-func TestThoseWhoOnlyReadTheSpoolAreWaitedFor(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := &Recorder{log: slog.New(slog.DiscardHandler)}
-		o := spool.Options{Dir: t.TempDir(), MaxBytes: 1 << 20}
-		made, err := r.takeSpool(t.Context(), o)
-		require.NoError(t, err)
-		require.NoError(t, made.Close())
-		reader, err := spool.Open(spool.Options{Dir: o.Dir, ReadOnly: true, Shared: true})
-		require.NoError(t, err)
-		began := time.Now()
-		_, err = r.takeSpool(t.Context(), o)
-		require.ErrorIs(t, err, spool.ErrRead)
-		require.Equal(t, readersPatience, time.Since(began), "not for ever: a reader may be stopped")
-
-		time.AfterFunc(readersPatience/2, func() { require.NoError(t, reader.Close()) })
-		taken, err := r.takeSpool(t.Context(), o)
-		require.NoError(t, err)
-		began = time.Now()
-		_, err = r.takeSpool(t.Context(), o)
-		require.ErrorIs(t, err, spool.ErrLocked)
-		require.Zero(t, time.Since(began), "a recorder is not waited for")
-		require.NoError(t, taken.Close())
-	})
-}
-
 func TestARecorderThatEndsWhileItWaitsForTheSpoolSaysNothingOfIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRecorder(config.Config{SpoolDir: t.TempDir(), SpoolSize: "1Mi"}, slog.New(slog.DiscardHandler))
@@ -147,8 +123,8 @@ func TestARecorderThatEndsWhileItWaitsForTheSpoolSaysNothingOfIt(t *testing.T) {
 		defer func() { require.NoError(t, reader.Close()) }()
 		ctx, end := context.WithCancelCause(t.Context())
 		asked := errors.New("asked to end")
-		time.AfterFunc(readersPatience/2, func() { end(asked) })
-		require.ErrorIs(t, r.openSpool(ctx, &deltafifo.Options{}, spoolOwner{Cluster: "uid"}), asked)
+		time.AfterFunc(30*time.Second, func() { end(asked) })
+		require.ErrorIs(t, r.openSpool(ctx, &deltafifo.Options{}, spooling.Owner{Cluster: "uid"}), asked)
 	})
 }
 

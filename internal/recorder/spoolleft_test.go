@@ -9,14 +9,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kuberewind/kuberewind/deltafifo/spool"
+	"github.com/kuberewind/kuberewind/internal/spooling"
 )
 
 // Whoever asks changes nothing, and gets the answer that the next recorder would.
-func TestWhetherARecorderWouldWriteWhatIsLeftInASpool(t *testing.T) {
+func TestLeftSaysWhetherARecorderWouldWriteWhatASpoolHolds(t *testing.T) {
 	s := newStranded(t, time.Second)
-	left := func() (bool, error) { return SpoolLeft(t.Context(), s.conn, s.folder.Dir, "uid", nil) }
+	left := func() (bool, error) { return spooling.Left(t.Context(), s.conn, s.folder.Dir, "uid", nil) }
 	_, err := left()
-	require.ErrorIs(t, err, ErrSpoolWaits)
+	require.ErrorIs(t, err, spooling.ErrWaits)
 	require.ErrorIs(t, err, spool.ErrLocked)
 	require.NoError(t, s.recorder.spool.Close())
 	other, err := spool.Open(spool.Options{Dir: s.folder.Dir, ReadOnly: true, Shared: true})
@@ -30,8 +31,8 @@ func TestWhetherARecorderWouldWriteWhatIsLeftInASpool(t *testing.T) {
 	s.commit(3)
 	require.NoError(t, s.recorder.spool.Close())
 	_, err = left()
-	require.ErrorIs(t, err, ErrSpoolWaits)
-	no, err := SpoolLeft(t.Context(), s.conn, s.folder.Dir, "uid", []byte("another key"))
+	require.ErrorIs(t, err, spooling.ErrWaits)
+	no, err := spooling.Left(t.Context(), s.conn, s.folder.Dir, "uid", []byte("another key"))
 	require.NoError(t, err)
 	require.True(t, no)
 

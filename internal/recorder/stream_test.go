@@ -51,7 +51,7 @@ func TestAGapIsQueuedBeforeWhatAListShows(t *testing.T) {
 	}
 }
 
-func TestAStreamGoesOnWhereTheRunBeforeEnded(t *testing.T) {
+func TestAStreamResumesWhereItsPreviousRunEnded(t *testing.T) {
 	s := &stream{record: &postgres.Stream{}, claims: newRevisions().stream("pods")}
 	before := &streamRun{reflector: reflector.NewReflectorWithOptions(fresh{}, &kube.Object{}, &deltafifo.FIFO{}, reflector.Options{ResourceVersion: "42"})}
 	require.Equal(t, lifecycle.Decision{Do: lifecycle.Resume, At: "42", Reason: lifecycle.Reason{Cause: delta.CauseFirstList}}, s.next(before), "though the record is not there yet")
@@ -61,7 +61,7 @@ func TestAStreamGoesOnWhereTheRunBeforeEnded(t *testing.T) {
 }
 
 // What the database has not taken yet is queued, and is recorded before anything of the next run.
-func TestTheListThatOtherRulesAskForIsDueOnce(t *testing.T) {
+func TestNewFilterRulesMakeOneListDue(t *testing.T) {
 	queue := deltafifo.New(deltafifo.Options{})
 	s := &stream{record: &postgres.Stream{}, listedUnder: "-pods?tier=batch", settle: func() {}, claims: newRevisions().stream("pods")}
 	s.rules = (&filter.Filter{}).For(schema.GroupResource{Resource: "pods"})
@@ -74,7 +74,7 @@ func TestTheListThatOtherRulesAskForIsDueOnce(t *testing.T) {
 	require.Equal(t, lifecycle.Decision{Do: lifecycle.Resume, At: "42", Reason: lifecycle.Reason{Cause: delta.CauseFirstList}}, s.next(before))
 }
 
-func TestAFullQueueDoesNotHoldUpWhoStartsAndStopsStreams(t *testing.T) {
+func TestAFullQueueDoesNotBlockStartingAndStoppingStreams(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		redactor, err := redact.New(redact.Key{}, redact.Record, nil)
 		require.NoError(t, err)
@@ -104,7 +104,7 @@ func decided(r *Recorder, s *stream, begins string) lifecycle.Decision {
 	return lifecycle.Decide(f)
 }
 
-func TestAListThatIsDueStaysSoIfTheRunEndsBeforeIt(t *testing.T) {
+func TestADueListStaysDueIfTheRunEndsFirst(t *testing.T) {
 	redactor, err := redact.New(redact.Key{}, redact.Record, nil)
 	require.NoError(t, err)
 	r := &Recorder{log: slog.New(slog.DiscardHandler), gate: newGate(1), redactor: redactor, queue: deltafifo.New(deltafifo.Options{})}
@@ -119,7 +119,7 @@ func TestAListThatIsDueStaysSoIfTheRunEndsBeforeIt(t *testing.T) {
 	require.Equal(t, lifecycle.Decision{Do: lifecycle.List, Reason: lifecycle.Reason{Cause: delta.CauseExpired, Detail: "why"}}, s.next(s.current()), "and if another does")
 }
 
-func TestAListThatIsDueSaysWhyWhateverTheRecorderBeforeDid(t *testing.T) {
+func TestADueListKeepsItsReason(t *testing.T) {
 	queue := deltafifo.New(deltafifo.Options{})
 	s := &stream{record: &postgres.Stream{}, settle: func() {}, claims: newRevisions().stream("widgets"), excuse: delta.CauseSpoolCorrupt}
 	run := &streamRun{fifo: queue.FIFO(deltafifo.FIFOOptions{Stream: s}), gone: make(chan struct{}), listDetail: "why"}
@@ -135,7 +135,7 @@ func TestAListThatIsDueSaysWhyWhateverTheRecorderBeforeDid(t *testing.T) {
 	require.Equal(t, string(delta.CauseSpoolCorrupt), because()[0], "that list has ended")
 }
 
-func TestANewDefinitionIsFollowedFromItsStartWhereTheRecordIsWhole(t *testing.T) {
+func TestANewDefinitionIsFollowedFromItsBeginIfTheRecordIsComplete(t *testing.T) {
 	for _, test := range []struct {
 		recorded, want string
 		unseen         bool // its end

@@ -21,6 +21,8 @@ import (
 	"github.com/kuberewind/kuberewind/internal/filter"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
 	"github.com/kuberewind/kuberewind/internal/redact"
+	"github.com/kuberewind/kuberewind/internal/spooling"
+	"github.com/kuberewind/kuberewind/internal/sweep"
 	"github.com/kuberewind/kuberewind/internal/telemetry"
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/patch"
@@ -29,9 +31,11 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// A swept is a sweeper with a real sink, a queue and a pump that the test works by hand.
+// A swept is a recorder with a real sink, a queue and a pump that the test works by hand.
 type swept struct {
-	*sweeper
+	sweeper  *sweep.Sweeper
+	sink     *postgres.Sink
+	queue    *deltafifo.Queue
 	t        *testing.T
 	conn     *pgxpool.Pool
 	at       time.Time
@@ -65,7 +69,7 @@ func (s *swept) open() {
 	r.redactor, err = redact.New(redact.Key{}, redact.Hash, nil)
 	require.NoError(s.t, err)
 	r.queue = deltafifo.New(deltafifo.Options{BookmarkLinger: 1, Now: r.now})
-	s.sweeper = r.newSweeper()
+	s.sweeper, s.sink, s.queue = r.newSweeper(), r.sink, r.queue
 }
 
 // spill gives the recorder a queue with little room in memory, for two objects, and goes on from the spool.
@@ -82,9 +86,9 @@ func (s *swept) spillTo(folder spool.Options) {
 	require.NoError(s.t, err)
 	r.spoolReadOnly = folder.ReadOnly
 	o := deltafifo.Options{MaxBytes: s.memory, BookmarkLinger: 1, Now: r.now, Codec: codec{stream: r.spooledStream(s.t.Context())}}
-	require.NoError(s.t, r.useSpool(&o, newOwner("uid", nil, r.sink.Info().Head)))
+	require.NoError(s.t, r.useSpool(&o, spooling.NewOwner("uid", nil, r.sink.Info().Head)))
 	r.queue = deltafifo.New(o)
-	s.sweeper = r.newSweeper()
+	s.sweeper, s.sink, s.queue = r.newSweeper(), r.sink, r.queue
 }
 
 // die ends the process, and leaves what is in the spool.
@@ -149,7 +153,7 @@ func (s *swept) write(entries []deltafifo.Entry) {
 
 func (s *swept) round() {
 	s.t.Helper()
-	require.NoError(s.t, s.sweeper.round(s.t.Context()))
+	require.NoError(s.t, s.sweeper.Round(s.t.Context()))
 }
 
 // told gives the deltas from a seq on, and the sweeps.
@@ -254,7 +258,7 @@ func TestAResourceThatTheDatabaseRejectsHoldsUpTheSweepOfNoOther(t *testing.T) {
 	close(s.recorder.recording)
 	s.run(s.recorder.makeCheckpoints)
 	sweep := func() error {
-		err := s.sweeper.round(t.Context())
+		err := s.sweeper.Round(t.Context())
 		require.NoError(t, pods.Bookmark(fmt.Sprint(s.seq()+30)))
 		s.pump()
 		return err
@@ -388,10 +392,11 @@ func TestASweepEndsWithTheRecorderThoughTheQueueIsFull(t *testing.T) {
 	require.NoError(t, pods.Add(served(t, "Pod", "quiet", 11)))
 	s.pump()
 	s.at = s.at.AddDate(0, 0, 1)
-	s.queue = deltafifo.New(deltafifo.Options{MaxBytes: 1, Now: s.now})
+	s.queue = deltafifo.New(deltafifo.Options{MaxBytes: 1, Now: s.sweeper.Now})
+	s.sweeper.Queue = s.queue
 	full := s.queue.FIFO(deltafifo.FIFOOptions{})
 	require.NoError(t, full.Add(served(t, "Pod", "other", 12)))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.ErrorIs(t, s.sweeper.round(ctx), context.Canceled)
+	require.ErrorIs(t, s.sweeper.Round(ctx), context.Canceled)
 }

@@ -1,4 +1,4 @@
-package recorder
+package preflight
 
 import (
 	"bytes"
@@ -14,8 +14,10 @@ import (
 	"github.com/jackc/pgx/v5"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kuberewind/kuberewind/internal/cluster"
 	"github.com/kuberewind/kuberewind/internal/config"
 	"github.com/kuberewind/kuberewind/internal/database"
+	"github.com/kuberewind/kuberewind/internal/filter"
 	"github.com/kuberewind/kuberewind/internal/redact"
 	"github.com/kuberewind/kuberewind/migrations"
 )
@@ -35,18 +37,22 @@ type Finding struct {
 	Advice string `json:"advice,omitempty"`
 }
 
-// checker is a recorder that is not going to run.
+// checker tries what a recorder would use.
 type checker struct {
-	*Recorder
-	report Report
-	uid    string // of the cluster, where that could be asked for
-	key    []byte // fingerprint of the redaction key on record, nil where there is none
+	cfg      config.Config
+	log      *slog.Logger
+	filter   *filter.Filter
+	cluster  *cluster.Cluster   // nil if it does not answer
+	database *database.Database // nil if it could not be opened
+	report   Report
+	uid      string // of the cluster, empty if it does not answer
+	key      []byte // fingerprint of the redaction key on record, nil if there is none
 }
 
 // Check tries what a recorder needs. It changes nothing in the cluster and in the database, and makes neither an embedded
 // database nor a redaction key. If an embedded database does not run, Check starts it for as long as it needs it.
 func Check(ctx context.Context, cfg config.Config, log *slog.Logger) Report {
-	c := &checker{Recorder: newRecorder(cfg, log), report: Report{OK: true}}
+	c := &checker{cfg: cfg, log: log, report: Report{OK: true}}
 	c.checkCluster(ctx)
 	c.checkDatabase(ctx)
 	c.checkKey()
@@ -54,6 +60,17 @@ func Check(ctx context.Context, cfg config.Config, log *slog.Logger) Report {
 		c.note("close", "", err)
 	}
 	return c.report
+}
+
+func (c *checker) close() error {
+	var err error
+	if c.database != nil {
+		err = c.database.Close()
+	}
+	if c.cluster != nil {
+		c.cluster.Close()
+	}
+	return err
 }
 
 // note adds a finding: the detail, or the error, which need not begin with what it is about.
@@ -71,18 +88,18 @@ func (c *checker) add(f Finding) {
 }
 
 func (c *checker) checkCluster(ctx context.Context) {
-	name, uid, err := c.connect(ctx)
-	if err != nil {
+	var err error
+	if c.cluster, err = cluster.Connect(ctx, c.cfg, c.log); err != nil {
 		c.note("cluster", "", err)
 		return
 	}
-	c.uid = uid
-	c.note("cluster", fmt.Sprintf("%s at %s, uid %s", name, c.client.Host(), uid), nil)
+	c.uid = c.cluster.UID
+	c.note("cluster", fmt.Sprintf("%s at %s, uid %s", c.cluster.Name, c.cluster.Client.Host(), c.uid), nil)
 	if c.filter, err = c.cfg.Filter(); err != nil {
 		c.note("filter", "", err)
 		return
 	}
-	discovery, err := c.client.Discover(ctx, nil)
+	discovery, err := c.cluster.Client.Discover(ctx, nil)
 	if err != nil {
 		c.note("discovery", "", err)
 		return

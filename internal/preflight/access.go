@@ -1,4 +1,4 @@
-package recorder
+package preflight
 
 import (
 	"context"
@@ -57,7 +57,7 @@ func (c *checker) tryResource(ctx context.Context, resource kube.Resource) Acces
 	access := Access{Resource: resource.GroupResource().String(), group: resource.Group, name: resource.Name}
 	var refused []string
 	for _, verb := range []string{"list", "watch"} {
-		allowed, reason, err := c.client.Allowed(ctx, verb, resource)
+		allowed, reason, err := c.cluster.Client.Allowed(ctx, verb, resource)
 		if err != nil {
 			access.Detail = err.Error()
 			return access

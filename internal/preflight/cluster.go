@@ -1,17 +1,18 @@
-package recorder
+package preflight
 
 import (
 	"context"
 	"fmt"
 	"strings"
 
+	"github.com/kuberewind/kuberewind/internal/cluster"
 	"github.com/kuberewind/kuberewind/internal/config"
 )
 
 // checkElection says how several recorders of the cluster would agree, and what that needs.
 func (c *checker) checkElection(ctx context.Context) {
 	const what = "leader election"
-	namespace, err := c.leaseNamespace()
+	namespace, err := c.cluster.LeaseNamespace()
 	switch {
 	case err != nil:
 		c.note(what, "", err)
@@ -22,31 +23,31 @@ func (c *checker) checkElection(ctx context.Context) {
 	default:
 		lease := fmt.Sprintf("Lease %s/%s", namespace, c.cfg.LeaseName)
 		needed := c.cfg.LeaderElect == config.ElectLease
-		c.checkRight(ctx, what, "by the "+lease+" and the database", leaseRight, namespace, c.cfg.LeaseName, needed)
+		c.checkRight(ctx, what, "by the "+lease+" and the database", cluster.LeaseRight, namespace, c.cfg.LeaseName, needed)
 	}
 }
 
 // checkEvents says whether the recorder could tell of itself in the cluster.
 func (c *checker) checkEvents(ctx context.Context) {
 	const what = "events"
-	namespace := c.eventNamespace()
+	namespace := c.cluster.EventNamespace()
 	if namespace == "" {
 		c.note(what, "none about the recorder: it does not run in a cluster, and --event-namespace names no namespace", nil)
 		return
 	}
-	c.checkRight(ctx, what, "about the recorder, in namespace "+namespace, eventRight, namespace, "", false)
+	c.checkRight(ctx, what, "about the recorder, in namespace "+namespace, cluster.EventRight, namespace, "", false)
 }
 
 // checkRight adds a finding. What is not needed is no fault where it is missing, and is advised all the same.
-func (c *checker) checkRight(ctx context.Context, what, detail string, of right, namespace, name string, needed bool) {
-	missing, err := c.missing(ctx, of, namespace, name)
+func (c *checker) checkRight(ctx context.Context, what, detail string, of cluster.Right, namespace, name string, needed bool) {
+	missing, err := c.cluster.Missing(ctx, of, namespace, name)
 	if err != nil {
 		c.note(what, "", err)
 		return
 	}
-	f := Finding{What: what, OK: true, Detail: fmt.Sprintf("%s: may %s", detail, strings.Join(of.verbs, ", "))}
+	f := Finding{What: what, OK: true, Detail: fmt.Sprintf("%s: may %s", detail, strings.Join(of.Verbs, ", "))}
 	if len(missing) > 0 {
-		f.OK, f.Detail, f.Advice = !needed, fmt.Sprintf("%s: may not %s", detail, strings.Join(missing, ", ")), of.rule(namespace)
+		f.OK, f.Detail, f.Advice = !needed, fmt.Sprintf("%s: may not %s", detail, strings.Join(missing, ", ")), of.Rule(namespace)
 	}
 	c.add(f)
 }

@@ -1,21 +1,18 @@
-package recorder
+package notices
 
 import (
 	"context"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/internal/clusterevents"
-	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
@@ -28,14 +25,14 @@ const (
 	namedStreams = 8
 )
 
-// notices are what the recorder tells of itself in the cluster. An Event comes back as a delta; no delta is the cause of a notice.
-type notices struct {
+// Notices are what the recorder tells of itself in the cluster. An Event comes back as a delta; no delta is the cause of a notice.
+type Notices struct {
 	*clusterevents.Publisher // nil where nothing is told
 
 	mu   sync.Mutex // protects gaps
 	gaps map[gapNotice]map[string]bool
 
-	behind bool // deltas have waited for long; belongs to follow
+	behind bool // deltas have waited for long; belongs to Follow
 }
 
 // gapNotice is what has happened to gaps of some streams.
@@ -44,44 +41,13 @@ type gapNotice struct {
 	outcome delta.Outcome // empty while they are open
 }
 
-// openNotices finds out where and about what to tell.
-func (r *Recorder) openNotices(ctx context.Context) error {
-	namespace := r.eventNamespace()
-	if namespace == "" {
-		return nil
-	}
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown"
-	}
-	o := clusterevents.Options{Config: r.ownConfig(), Namespace: namespace, Host: host, Log: r.log}
-	if r.found.InCluster() {
-		o.Pod, o.PodUID = r.ownPod(ctx, namespace, host)
-	}
-	r.notices.Publisher, err = clusterevents.New(o)
-	return err
+// New tells by a publisher. It may be nil: then nothing is told.
+func New(p *clusterevents.Publisher) *Notices {
+	return &Notices{Publisher: p, gaps: map[gapNotice]map[string]bool{}}
 }
 
-// eventNamespace is where Events about the recorder go, empty for nowhere.
-func (r *Recorder) eventNamespace() string {
-	if r.cfg.EventNamespace == "" && r.found.InCluster() {
-		return r.found.Namespace
-	}
-	return r.cfg.EventNamespace
-}
-
-// ownPod is the Pod that has the name of this host, as a Pod's containers have unless they use the host's network.
-func (r *Recorder) ownPod(ctx context.Context, namespace, host string) (name string, uid types.UID) {
-	pods := kube.Resource{Version: "v1", Name: "pods", Kind: "Pod", Namespaced: true}
-	pod, err := r.client.ListWatch(pods, namespace).Get(ctx, namespace, host)
-	if err != nil {
-		return "", ""
-	}
-	return pod.Name, pod.UID
-}
-
-// gap notes what a commit did to one. First lists are no news.
-func (n *notices) gap(g *postgres.GapChange) {
+// Gap notes what a commit did to a gap. First lists are no news.
+func (n *Notices) Gap(g *postgres.GapChange) {
 	if n.Publisher == nil || g.Cause == delta.CauseFirstList {
 		return
 	}
@@ -94,8 +60,8 @@ func (n *notices) gap(g *postgres.GapChange) {
 	n.gaps[key][schema.GroupResource{Group: g.Group, Resource: g.Resource}.String()] = true
 }
 
-// follow tells of gaps, and of a database that is behind, until ctx ends.
-func (n *notices) follow(ctx context.Context, waiting func() time.Duration) {
+// Follow tells of gaps, and of a database that is behind, until ctx ends.
+func (n *Notices) Follow(ctx context.Context, waiting func() time.Duration) {
 	if n.Publisher == nil {
 		return
 	}
@@ -112,7 +78,7 @@ func (n *notices) follow(ctx context.Context, waiting func() time.Duration) {
 	}
 }
 
-func (n *notices) tellGaps() {
+func (n *Notices) tellGaps() {
 	n.mu.Lock()
 	gaps := n.gaps
 	n.gaps = map[gapNotice]map[string]bool{}
@@ -151,7 +117,7 @@ func named(streams map[string]bool) string {
 }
 
 // tellBehind tells when it begins and when it ends.
-func (n *notices) tellBehind(waiting time.Duration) {
+func (n *Notices) tellBehind(waiting time.Duration) {
 	switch behind := waiting > behindAfter; {
 	case behind && !n.behind:
 		n.behind = true
@@ -160,10 +126,4 @@ func (n *notices) tellBehind(waiting time.Duration) {
 		n.behind = false
 		n.Normal("DatabaseCaughtUp", "the database has taken what was waiting")
 	}
-}
-
-// waiting is for how long the oldest delta has waited for the database.
-func (r *Recorder) waiting() time.Duration {
-	stats := r.queue.Stats()
-	return max(stats.OldestAge, stats.SpoolAge)
 }

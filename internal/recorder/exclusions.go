@@ -1,0 +1,57 @@
+package recorder
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kuberewind/kuberewind/sink/postgres"
+)
+
+// exclusions collects which lives a label filter leaves out, and which of these have ended. The pump writes them with the
+// position that passes the event, or before it.
+type exclusions struct {
+	mu    sync.Mutex                  // protects items
+	items map[types.UID]postgres.Item // the last about each
+}
+
+func (e *exclusions) add(item postgres.Item) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.items == nil {
+		e.items = map[types.UID]postgres.Item{}
+	}
+	e.items[item.UID] = item
+}
+
+func (e *exclusions) take() []postgres.Item {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	items := slices.Collect(maps.Values(e.items))
+	e.items = nil
+	return items
+}
+
+// detach gives back what an entry was to carry that was not enqueued. What was decided since counts.
+func (e *exclusions) detach(attached any) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.items == nil {
+		e.items = map[types.UID]postgres.Item{}
+	}
+	for _, item := range attached.([]postgres.Item) {
+		if _, newer := e.items[item.UID]; !newer {
+			e.items[item.UID] = item
+		}
+	}
+}
+
+// attach is take, for the entry that is enqueued next.
+func (e *exclusions) attach() any {
+	if items := e.take(); items != nil {
+		return items
+	}
+	return nil
+}

@@ -1,0 +1,42 @@
+package spooling
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/kuberewind/kuberewind/deltafifo/spool"
+)
+
+const (
+	// readersPatience is how long Take waits for processes that only read the spool, such as "recorder erase" before it
+	// begins. Reading a large spool takes less.
+	readersPatience = time.Minute
+	readersLook     = 100 * time.Millisecond
+)
+
+// Take opens the spool, when nobody reads it any more.
+func Take(ctx context.Context, o spool.Options, log *slog.Logger) (*spool.Spool, error) {
+	s, err := spool.Open(o)
+	if !errors.Is(err, spool.ErrRead) {
+		return s, err
+	}
+	log.Info("another process reads the spool; waiting for its end", "folder", o.Dir)
+	limited, cancel := context.WithTimeout(ctx, readersPatience)
+	defer cancel()
+	ticker := time.NewTicker(readersLook)
+	defer ticker.Stop()
+	for errors.Is(err, spool.ErrRead) {
+		select {
+		case <-limited.Done():
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
+			return nil, err
+		case <-ticker.C:
+		}
+		s, err = spool.Open(o)
+	}
+	return s, err
+}

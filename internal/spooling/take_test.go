@@ -1,0 +1,37 @@
+package spooling
+
+import (
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kuberewind/kuberewind/deltafifo/spool"
+)
+
+func TestTakeWaitsForReadersOfTheSpool(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := slog.New(slog.DiscardHandler)
+		o := spool.Options{Dir: t.TempDir(), MaxBytes: 1 << 20}
+		made, err := Take(t.Context(), o, log)
+		require.NoError(t, err)
+		require.NoError(t, made.Close())
+		reader, err := spool.Open(spool.Options{Dir: o.Dir, ReadOnly: true, Shared: true})
+		require.NoError(t, err)
+		began := time.Now()
+		_, err = Take(t.Context(), o, log)
+		require.ErrorIs(t, err, spool.ErrRead)
+		require.Equal(t, readersPatience, time.Since(began), "not for ever: a reader may be stopped")
+
+		time.AfterFunc(readersPatience/2, func() { require.NoError(t, reader.Close()) })
+		taken, err := Take(t.Context(), o, log)
+		require.NoError(t, err)
+		began = time.Now()
+		_, err = Take(t.Context(), o, log)
+		require.ErrorIs(t, err, spool.ErrLocked)
+		require.Zero(t, time.Since(began), "a recorder is not waited for")
+		require.NoError(t, taken.Close())
+	})
+}
