@@ -27,9 +27,6 @@ type shown struct {
 		Manager string
 	}
 	Diff           []struct{ Op, Path string }
-	Owners, Owned  []struct{ Kind, Name, UID string }
-	OwnedTotal     int
-	Events         []struct{ Reason string }
 	Previous, Next *int64
 	Command        string
 }
@@ -98,20 +95,31 @@ func TestAnObjectThatIsGoneSaysWhereItWas(t *testing.T) {
 	require.Equal(t, deleted, *got.Previous)
 	require.Nil(t, got.Next)
 	require.Empty(t, got.YAML)
+	var alone related
+	s.ask(t, "related", url.Values{"uid": {uid}, "at": {"now"}}, &alone)
+	require.Empty(t, alone.Owners)
+	require.Zero(t, alone.OwnedTotal+alone.EventsTotal)
 	require.Equal(t, 404, int(s.refused(t, "object", url.Values{"uid": {"00000000-0000-0000-0000-000000000000"}}).Code))
 	require.Equal(t, 404, int(s.refused(t, "object", url.Values{"resource": {"pods"}, "namespace": {"shop"}, "name": {"nobody"}}).Code))
 	require.Equal(t, 400, int(s.refused(t, "object", nil).Code))
 	require.Equal(t, 410, int(s.refused(t, "object", url.Values{"uid": {uid}, "at": {"1970-01-02T00:00:00Z"}}).Code))
 }
 
+// related is an answer to the question for what belongs to an object.
+type related struct {
+	Owners, Owned           []struct{ Kind, Name, UID string }
+	OwnedTotal, EventsTotal int
+	Events                  []struct{ Reason string }
+}
+
 func TestADeploymentShowsWhatItOwnsAndItsEvents(t *testing.T) {
 	s := newScene(t, time.Minute)
-	var got, set shown
-	s.ask(t, "object", url.Values{"resource": {"deployments.apps"}, "namespace": {"shop"}, "name": {"web"}}, &got)
+	var got, set related
+	s.ask(t, "related", url.Values{"resource": {"deployments.apps"}, "namespace": {"shop"}, "name": {"web"}}, &got)
 	require.NotEmpty(t, got.Owned)
 	require.Len(t, got.Owned, got.OwnedTotal)
 	require.NotEmpty(t, got.Events)
-	s.ask(t, "object", url.Values{"uid": {got.Owned[0].UID}}, &set)
+	s.ask(t, "related", url.Values{"uid": {got.Owned[0].UID}}, &set)
 	require.Equal(t, "ReplicaSet", got.Owned[0].Kind)
 	require.Equal(t, "web", set.Owners[0].Name)
 }
@@ -130,8 +138,8 @@ func TestTheEventsOfEachObjectAreThoseThatNameIt(t *testing.T) {
 	require.NoError(t, err)
 	require.Greater(t, len(told), 3)
 	for _, of := range told {
-		var got struct{ EventsTotal int }
-		s.ask(t, "object", url.Values{"uid": {of.UID}}, &got)
+		var got related
+		s.ask(t, "related", url.Values{"uid": {of.UID}}, &got)
 		require.Equal(t, of.Events, got.EventsTotal, of.UID)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/timeline/internal/ask"
 	"github.com/kuberewind/kuberewind/timeline/internal/between"
 	"github.com/kuberewind/kuberewind/timeline/internal/blamed"
@@ -12,6 +13,7 @@ import (
 	"github.com/kuberewind/kuberewind/timeline/internal/find"
 	"github.com/kuberewind/kuberewind/timeline/internal/nearby"
 	"github.com/kuberewind/kuberewind/timeline/internal/object"
+	"github.com/kuberewind/kuberewind/timeline/internal/related"
 	"github.com/kuberewind/kuberewind/timeline/internal/states"
 	"github.com/kuberewind/kuberewind/timeline/internal/step"
 	"github.com/kuberewind/kuberewind/timeline/internal/told"
@@ -25,6 +27,7 @@ var named = []string{"uid", "resource", "namespace", "name"}
 func (h *Handler) ofObjects() map[string]shape {
 	return map[string]shape{
 		"object":  {append([]string{"at"}, named...), h.object},
+		"related": {append([]string{"at"}, named...), h.related},
 		"step":    {append([]string{"seq", "direction", "scope", "uid"}, ask.FilterNames...), h.step},
 		"states":  {[]string{"lanes", "from", "to"}, h.states},
 		"changes": {append([]string{"from", "to", "cursor", "limit"}, ask.FilterNames...), h.changes},
@@ -53,16 +56,29 @@ func nameOf(v ask.Values) (n find.Name, err error) {
 	return find.Name{UID: v.Text("uid"), Resource: v.Text("resource"), Namespace: v.Text("namespace"), Name: v.Text("name")}, nil
 }
 
-func (h *Handler) object(ctx context.Context, c *cluster, v ask.Values) (any, error) {
-	at, err := v.Instant("at")
-	if err != nil {
-		return nil, err
+// nameAt reads which object is meant, and at which instant.
+func nameAt(v ask.Values) (n find.Name, at history.Instant, err error) {
+	if at, err = v.Instant("at"); err != nil {
+		return n, at, err
 	}
-	name, err := nameOf(v)
+	n, err = nameOf(v)
+	return n, at, err
+}
+
+func (h *Handler) object(ctx context.Context, c *cluster, v ask.Values) (any, error) {
+	name, at, err := nameAt(v)
 	if err != nil {
 		return nil, err
 	}
 	return object.Find(ctx, c.Record, object.Query{Name: name, At: at, Cluster: h.commandCluster(c)})
+}
+
+func (h *Handler) related(ctx context.Context, c *cluster, v ask.Values) (any, error) {
+	name, at, err := nameAt(v)
+	if err != nil {
+		return nil, err
+	}
+	return related.Find(ctx, c.Record, name, at)
 }
 
 func (h *Handler) step(ctx context.Context, c *cluster, v ask.Values) (any, error) {
@@ -153,11 +169,7 @@ func (h *Handler) compare(ctx context.Context, c *cluster, v ask.Values) (any, e
 }
 
 func (h *Handler) blame(ctx context.Context, c *cluster, v ask.Values) (any, error) {
-	at, err := v.Instant("at")
-	if err != nil {
-		return nil, err
-	}
-	name, err := nameOf(v)
+	name, at, err := nameAt(v)
 	if err != nil {
 		return nil, err
 	}
@@ -180,11 +192,7 @@ func (h *Handler) story(ctx context.Context, c *cluster, v ask.Values) (any, err
 const mostBack = 24 * time.Hour
 
 func (h *Handler) nearby(ctx context.Context, c *cluster, v ask.Values) (any, error) {
-	at, err := v.Instant("at")
-	if err != nil {
-		return nil, err
-	}
-	name, err := nameOf(v)
+	name, at, err := nameAt(v)
 	if err != nil {
 		return nil, err
 	}

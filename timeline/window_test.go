@@ -180,8 +180,8 @@ func TestWhatWasListedBeforeItsOwnerIsOwned(t *testing.T) {
 	b.List(pod, lease, b.Delta(delta.Sync, delta.SourceList, "deployments", "web", "", ""), b.Delta(delta.Sync, delta.SourceList, "nodes", "n1", "", ""))
 	s := served(t, b.DB, time.Minute)
 	for name, owned := range map[string]string{"deployments-web": "web-1", "nodes-n1": "n1"} {
-		var got shown
-		s.ask(t, "object", url.Values{"uid": {name}}, &got)
+		var got related
+		s.ask(t, "related", url.Values{"uid": {name}}, &got)
 		require.Len(t, got.Owned, 1, name)
 		require.Equal(t, owned, got.Owned[0].Name)
 	}

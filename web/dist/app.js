@@ -1388,12 +1388,14 @@ function query(ask) {
     const controller = new AbortController();
     const ends2 = begins(asked2.aside);
     let begun3 = false;
-    const timer = setTimeout(() => {
+    const begin2 = () => {
+      if (controller.signal.aborted) return;
       begun3 = true;
       void run(q2, asked2, controller.signal).finally(ends2);
-    }, asked2.wait ?? 0);
+    };
+    const timer = asked2.wait ? setTimeout(begin2, asked2.wait) : queueMicrotask(begin2);
     return () => {
-      clearTimeout(timer);
+      clearTimeout(timer ?? void 0);
       if (!begun3) ends2();
       controller.abort();
     };
@@ -1430,6 +1432,7 @@ var whole = (answer) => answer !== null && !answer.older;
 async function* all(asked2, aborted, like) {
   const ask = (cursor2) => get(asked2.shape, { ...asked2.params, cursor: cursor2 }, aborted, asked2.mark, asked2.took);
   for (let older2, again2 = false; older2 || !again2; again2 = true) {
+    if (again2) await asked2.rest?.();
     let answer = await ask(older2);
     if (!again2 && !like) yield answer;
     for (let page2 = 1; page2 < (asked2.pages ?? 1) && asked2.add && answer.next; page2++) {
@@ -1502,16 +1505,17 @@ function follows(point, now2, quiet) {
   }
 }
 var due = (is, next2, rested) => is === null || rested && is.seq !== next2.seq;
-async function follow() {
+async function follow(shown2) {
   for (; ; ) {
-    const began = performance.now(), worked = document.visibilityState !== "visible" || locked.peek() !== "" || await look();
+    const began = performance.now(), worked = document.visibilityState !== "visible" || locked.peek() !== "" || await look(shown2);
     const rest2 = (worked ? every : later) - (performance.now() - began);
     await new Promise((done) => setTimeout(done, Math.max(50, rest2)));
   }
 }
-async function look() {
+async function look(shown2) {
   const known = head.peek(), f5 = focus.peek();
   if (!known) return begin();
+  if (!shown2()) return true;
   if (f5.at === null) since = null;
   else since ??= known.seq;
   try {
@@ -1615,9 +1619,19 @@ var strip = query(() => {
   const by = live.value ? step((w5.to - w5.from) / bars2) : 1, to = Math.ceil((w5.to + 1) / by) * by;
   return { shape: "strip", params: { ...filterParams(), from: 0, to, bars: bars2 }, mark: mark(to), wait: 30, ...slices };
 });
+var begun2 = y3(false);
+var long2 = 3e3;
+var untilBegun = () => new Promise((done) => {
+  const stop = x2(() => {
+    if (begun2.value) queueMicrotask(() => {
+      stop();
+      done();
+    });
+  });
+});
 var density = query(() => {
   const s4 = shown.value;
-  if (!s4 || lanesWidth.value === 0) return null;
+  if (!s4 || lanesWidth.value === 0 || !begun2.value) return null;
   return { shape: "strip", params: { ...filterParams(), from: Math.round(s4.from), to: Math.round(s4.to), bars: barsIn(lanesWidth.value) }, mark: mark(s4.to), wait: settle(), ...slices };
 });
 function snap(s4) {
@@ -1644,7 +1658,7 @@ var lanes = query(() => {
   const like = JSON.stringify([order2.value, filters.value, fixed.value, pages.value, renewed.value]);
   const follows2 = live.value ? { like, aside: lanes.answer.peek() !== null, ended: lanesTook } : {};
   const params = { ...filterParams(), from: Math.round(s4.from), to: Math.round(s4.to), group, sort, limit: page };
-  return { shape: "lanes", params, mark: mark(s4.to, countedTo()), wait: settle(), pages: pages.value, add: (a5, b3) => ({ ...b3, lanes: [...a5.lanes, ...b3.lanes] }), ...follows2 };
+  return { shape: "lanes", params, mark: mark(s4.to, countedTo()), wait: settle(), pages: pages.value, add: (a5, b3) => ({ ...b3, lanes: [...a5.lanes, ...b3.lanes] }), rest: untilBegun, ...follows2 };
 });
 var visible = y3("");
 var apart = 20;
@@ -1661,12 +1675,10 @@ var ticks = query(() => {
 });
 var states = query(() => {
   const s4 = counted.value, ids = visible.value;
-  if (!s4 || !ids) return null;
+  if (!s4 || !ids || !begun2.value) return null;
   const p5 = padded(s4, step((s4.to - s4.from) / 100));
   return { shape: "states", params: { cluster: cluster.value, lanes: ids, ...p5 }, mark: mark(p5.to, countedTo()), wait: settle() || 60, aside: live.value };
 });
-var begun2 = y3(false);
-var long2 = 3e3;
 var come = (q2) => q2.answer.value !== null || q2.failed.value !== "";
 var marked = () => (lanes.answer.value?.lanes.length ?? 0) === 0 || lanesWidth.value === 0 || come(ticks);
 var there = O(() => whole2.value !== null);
@@ -1695,6 +1707,11 @@ var object = query(() => {
 x2(() => {
   const found = object.answer.value?.object, f5 = focus.peek();
   if (found?.uid && !f5.uid && f5.name === found.name) move({ uid: found.uid, resource: found.resource, namespace: found.namespace ?? "" }, "learn");
+});
+var related = query(() => {
+  const shown2 = object.answer.value?.object.uid, at2 = object.asked.value?.params.at;
+  if (!shown2 || panel.value !== "object" || tab.value !== "change") return null;
+  return { shape: "related", params: { uid: shown2, cluster: cluster.value, at: at2 }, mark: "" };
 });
 var blame = query(() => {
   const of2 = subjectParams();
@@ -3655,14 +3672,23 @@ function Changed({ o: o5 }) {
       " ",
       /* @__PURE__ */ a4(Writer, { manager: d4.manager, evidence: d4.managerEvidence, hint: d4.hint })
     ] }), children: diff.length > 0 ? /* @__PURE__ */ a4(Differences, { diff }) : /* @__PURE__ */ a4("p", { class: "faint", children: unchanged(o5) }) }) : null,
-    /* @__PURE__ */ a4(Events, { o: o5 }),
-    /* @__PURE__ */ a4(Related, { o: o5 })
+    /* @__PURE__ */ a4(Belongs, { o: o5 })
   ] });
 }
-function Events({ o: o5 }) {
-  const events = o5.events ?? [];
+function Belongs({ o: o5 }) {
+  const r4 = related.answer.value, known = o5.incomplete ?? [];
+  if (related.failed.value) return /* @__PURE__ */ a4("p", { class: "error", children: related.failed.value });
+  if (!r4 || related.asked.value?.params.uid !== o5.object.uid) return /* @__PURE__ */ a4("p", { class: "busy", children: "Events, owners and owned are looked up…" });
+  return /* @__PURE__ */ a4("div", { class: related.busy.value ? "stale" : "", children: [
+    /* @__PURE__ */ a4(Events, { r: r4 }),
+    /* @__PURE__ */ a4(Owns, { r: r4 }),
+    /* @__PURE__ */ a4(Holes, { of: (r4.incomplete ?? []).filter((i4) => !known.some((k4) => k4.text === i4.text)) })
+  ] });
+}
+function Events({ r: r4 }) {
+  const events = r4.events ?? [];
   if (events.length === 0) return null;
-  return /* @__PURE__ */ a4(Section, { title: "Events", note: (o5.eventsTotal ?? 0) > events.length ? `${count(events.length)} of ${count(o5.eventsTotal ?? 0)}` : count(events.length), children: /* @__PURE__ */ a4("table", { class: "events", children: /* @__PURE__ */ a4("tbody", { children: events.map((e4, i4) => /* @__PURE__ */ a4("tr", { class: e4.type === "Warning" ? "warning" : "", children: [
+  return /* @__PURE__ */ a4(Section, { title: "Events", note: (r4.eventsTotal ?? 0) > events.length ? `${count(events.length)} of ${count(r4.eventsTotal ?? 0)}` : count(events.length), children: /* @__PURE__ */ a4("table", { class: "events", children: /* @__PURE__ */ a4("tbody", { children: events.map((e4, i4) => /* @__PURE__ */ a4("tr", { class: e4.type === "Warning" ? "warning" : "", children: [
     /* @__PURE__ */ a4("td", { class: "time", children: full(e4.time).slice(11, 19) }),
     /* @__PURE__ */ a4("td", { children: [
       /* @__PURE__ */ a4("b", { children: e4.reason }),
@@ -3672,8 +3698,8 @@ function Events({ o: o5 }) {
     ] })
   ] }, i4)) }) }) });
 }
-function Related({ o: o5 }) {
-  const owners = o5.owners ?? [], owned = o5.owned ?? [], more = (o5.ownedTotal ?? owned.length) - owned.length;
+function Owns({ r: of2 }) {
+  const owners = of2.owners ?? [], owned = of2.owned ?? [], more = (of2.ownedTotal ?? owned.length) - owned.length;
   if (owners.length + owned.length === 0) return null;
   return /* @__PURE__ */ a4(Section, { title: "Owners and owned", children: [
     owners.length > 0 ? /* @__PURE__ */ a4("p", { class: "refs", children: [
@@ -4209,9 +4235,10 @@ Object.assign(globalThis, { kuberewind: { drawn: drawn2, idle: () => idle() && !
 async function start2() {
   if (taken) await admit(taken);
   admitted.value = true;
+  await Promise.resolve();
   const page2 = document.getElementById("page");
   page2.textContent = "";
   Q(/* @__PURE__ */ a4(App, {}), page2);
-  await Promise.all([follow(), watch()]);
+  await Promise.all([follow(() => begun2.peek()), watch()]);
 }
 void start2();

@@ -4,7 +4,7 @@ import { useSignal } from "@preact/signals";
 import { count } from "./clock";
 import { admit, admitted, again, locked, setToken } from "./api";
 import { Bar, Filters } from "./bar";
-import { gliding, meta, panel, whole } from "./data";
+import { begun, gliding, meta, panel, whole } from "./data";
 import { cluster, move, taken, type Focus } from "./focus";
 import { Help, helping, Spoken, useKeys } from "./keys";
 import { Lanes } from "./lanes";
@@ -97,10 +97,11 @@ Object.assign(globalThis, { kuberewind: { drawn, idle: () => idle() && !gliding.
 async function start(): Promise<void> {
   if (taken) await admit(taken);
   admitted.value = true;
+  await Promise.resolve(); // The first question goes out before the page is drawn.
   const page = document.getElementById("page") as HTMLElement;
   page.textContent = "";
   render(<App />, page);
-  await Promise.all([follow(), watch()]);
+  await Promise.all([follow(() => begun.peek()), watch()]);
 }
 
 void start();

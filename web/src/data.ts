@@ -4,7 +4,7 @@ import { Failure, get, locked, renewed, type Params } from "./api";
 import { cluster, focus, latest, move, type Filter, type Focus } from "./focus";
 import { step, zoneName } from "./clock";
 import { back, calm, costs, head, laned, lanesAsked, lanesTook, learn, listed, past } from "./live";
-import type { Blame, Changes, Compare, Incomplete, Instant, Lane, Lanes, Meta, Nearby, ObjectAnswer, Point, Ref, States, Step, Story, Strip, Ticks, Trouble } from "./model";
+import type { Blame, Changes, Compare, Incomplete, Instant, Lane, Lanes, Meta, Nearby, ObjectAnswer, Point, Ref, Related, States, Step, Story, Strip, Ticks, Trouble } from "./model";
 import { query, type Query } from "./query";
 
 export type Span = { from: number; to: number };
@@ -83,9 +83,15 @@ export const strip = query<Strip>(() => {
   return { shape: "strip", params: { ...filterParams(), from: 0, to, bars }, mark: mark(to), wait: 30, ...slices };
 });
 
+/** begun is true once the strip and the marks of the lanes are there, or cannot be had, or took long. What else the page shows waits until then: they are
+ * what is looked at first. */
+export const begun = signal(false);
+const long = 3000;
+const untilBegun = () => new Promise<void>((done) => { const stop = effect(() => { if (begun.value) queueMicrotask(() => { stop(); done(); }); }); });
+
 export const density = query<Strip>(() => {
   const s = shown.value;
-  if (!s || lanesWidth.value === 0) return null;
+  if (!s || lanesWidth.value === 0 || !begun.value) return null;
   return { shape: "strip", params: { ...filterParams(), from: Math.round(s.from), to: Math.round(s.to), bars: barsIn(lanesWidth.value) }, mark: mark(s.to), wait: settle(), ...slices };
 });
 
@@ -113,7 +119,7 @@ export const lanes: Query<Lanes> = query<Lanes>(() => {
   const like = JSON.stringify([order.value, filters.value, fixed.value, pages.value, renewed.value]);
   const follows = live.value ? { like, aside: lanes.answer.peek() !== null, ended: lanesTook } : {};
   const params = { ...filterParams(), from: Math.round(s.from), to: Math.round(s.to), group, sort, limit: page };
-  return { shape: "lanes", params, mark: mark(s.to, countedTo()), wait: settle(), pages: pages.value, add: (a, b) => ({ ...b, lanes: [...a.lanes, ...b.lanes] }), ...follows };
+  return { shape: "lanes", params, mark: mark(s.to, countedTo()), wait: settle(), pages: pages.value, add: (a, b) => ({ ...b, lanes: [...a.lanes, ...b.lanes] }), rest: untilBegun, ...follows };
 });
 
 /** visible are the lanes on the screen, as a text, so that scrolling within them asks nothing. */
@@ -138,14 +144,11 @@ export const ticks = query<Ticks>(() => {
 
 export const states = query<States>(() => {
   const s = counted.value, ids = visible.value;
-  if (!s || !ids) return null;
+  if (!s || !ids || !begun.value) return null;
   const p = padded(s, step((s.to - s.from) / 100));
   return { shape: "states", params: { cluster: cluster.value, lanes: ids, ...p }, mark: mark(p.to, countedTo()), wait: settle() || 60, aside: live.value };
 });
 
-/** begun is true once the strip and the marks of the lanes are there, or cannot be had, or took long. The overview waits until then: they are what is looked
- * at first. */
-const begun = signal(false), long = 3000;
 const come = <T>(q: Query<T>) => q.answer.value !== null || q.failed.value !== "";
 const marked = () => (lanes.answer.value?.lanes.length ?? 0) === 0 || lanesWidth.value === 0 || come(ticks);
 const there = computed(() => whole.value !== null);
@@ -172,6 +175,13 @@ export const object = query<ObjectAnswer>(() => {
 effect(() => {
   const found = object.answer.value?.object, f = focus.peek();
   if (found?.uid && !f.uid && f.name === found.name) move({ uid: found.uid, resource: found.resource, namespace: found.namespace ?? "" }, "learn");
+});
+
+/** related is what belongs to the object that is shown: it is asked for when that is there. */
+export const related = query<Related>(() => {
+  const shown = object.answer.value?.object.uid, at = object.asked.value?.params.at;
+  if (!shown || panel.value !== "object" || tab.value !== "change") return null;
+  return { shape: "related", params: { uid: shown, cluster: cluster.value, at }, mark: "" };
 });
 
 /** blame says of each line of the YAML which version set it. */

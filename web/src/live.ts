@@ -65,18 +65,19 @@ function follows(point: Point | null, now: number, quiet: boolean): void {
 
 const due = (is: Point | null, next: Point, rested: boolean) => is === null || (rested && is.seq !== next.seq);
 
-/** follow asks until the tab is closed. */
-export async function follow(): Promise<void> {
+/** follow asks until the tab is closed, from when the page has shown what it is opened for. */
+export async function follow(shown: () => boolean): Promise<void> {
   for (;;) {
-    const began = performance.now(), worked = document.visibilityState !== "visible" || locked.peek() !== "" || (await look());
+    const began = performance.now(), worked = document.visibilityState !== "visible" || locked.peek() !== "" || (await look(shown));
     const rest = (worked ? every : later) - (performance.now() - began);
     await new Promise((done) => setTimeout(done, Math.max(50, rest)));
   }
 }
 
-async function look(): Promise<boolean> {
+async function look(shown: () => boolean): Promise<boolean> {
   const known = head.peek(), f = focus.peek();
   if (!known) return begin();
+  if (!shown()) return true;
   if (f.at === null) since = null; else since ??= known.seq;
   try {
     const tail = await get<Tail>("tail", { after: since ?? known.seq, head: chain, cluster: f.cluster }, AbortSignal.timeout(5000));

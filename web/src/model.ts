@@ -34,8 +34,9 @@ export type Delta = {
 };
 export type ObjectAnswer = Answer & {
   exists?: boolean; object: Ref & { resourceVersion?: string }; yaml: Line[] | null; delta: Delta | null; diff: Change[] | null;
-  owners: Ref[] | null; owned: Ref[] | null; ownedTotal?: number; events: Told[] | null; eventsTotal?: number; previous: number | null; next: number | null; command: string;
+  previous: number | null; next: number | null; command: string;
 };
+export type Related = Answer & { owners: Ref[] | null; owned: Ref[] | null; ownedTotal?: number; events: Told[] | null; eventsTotal?: number };
 export type Row = Ref & {
   seq: number; time: number; type: string; class: string; manager?: string; evidence?: string; changes: Change[] | null; link?: string;
 };

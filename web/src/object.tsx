@@ -1,9 +1,9 @@
 // The inspector: one object at one instant. What changed and who wrote it, the YAML, Events, owners and owned, versions.
 import { computed, useSignal } from "@preact/signals";
 import { count, full, span } from "./clock";
-import { cursor, live, look, morePages, object, tab, versions, walk } from "./data";
+import { cursor, live, look, morePages, object, related, tab, versions, walk } from "./data";
 import { focus, move } from "./focus";
-import type { Change, Line, ObjectAnswer, Row } from "./model";
+import type { Change, Line, ObjectAnswer, Related, Row } from "./model";
 import { Blamed, Near, Told } from "./tales";
 import { Class, Command, Diff, Holes, Link, Section, When, Writer } from "./parts";
 
@@ -78,17 +78,30 @@ function Changed({ o }: { o: ObjectAnswer }) {
           {diff.length > 0 ? <Differences diff={diff} /> : <p class="faint">{unchanged(o)}</p>}
         </Section>
       ) : null}
-      <Events o={o} />
-      <Related o={o} />
+      <Belongs o={o} />
     </>
   );
 }
 
-function Events({ o }: { o: ObjectAnswer }) {
-  const events = o.events ?? [];
+/** Belongs shows what belongs to the object. That comes a moment after the object itself. */
+function Belongs({ o }: { o: ObjectAnswer }) {
+  const r = related.answer.value, known = o.incomplete ?? [];
+  if (related.failed.value) return <p class="error">{related.failed.value}</p>;
+  if (!r || related.asked.value?.params.uid !== o.object.uid) return <p class="busy">Events, owners and owned are looked up…</p>;
+  return (
+    <div class={related.busy.value ? "stale" : ""}>
+      <Events r={r} />
+      <Owns r={r} />
+      <Holes of={(r.incomplete ?? []).filter((i) => !known.some((k) => k.text === i.text))} />
+    </div>
+  );
+}
+
+function Events({ r }: { r: Related }) {
+  const events = r.events ?? [];
   if (events.length === 0) return null;
   return (
-    <Section title="Events" note={(o.eventsTotal ?? 0) > events.length ? `${count(events.length)} of ${count(o.eventsTotal ?? 0)}` : count(events.length)}>
+    <Section title="Events" note={(r.eventsTotal ?? 0) > events.length ? `${count(events.length)} of ${count(r.eventsTotal ?? 0)}` : count(events.length)}>
       <table class="events"><tbody>
         {events.map((e, i) => <tr key={i} class={e.type === "Warning" ? "warning" : ""}><td class="time">{full(e.time).slice(11, 19)}</td><td><b>{e.reason}</b>{e.count && e.count !== "1" ? ` ×${e.count}` : ""} {e.message}</td></tr>)}
       </tbody></table>
@@ -96,8 +109,8 @@ function Events({ o }: { o: ObjectAnswer }) {
   );
 }
 
-function Related({ o }: { o: ObjectAnswer }) {
-  const owners = o.owners ?? [], owned = o.owned ?? [], more = (o.ownedTotal ?? owned.length) - owned.length;
+function Owns({ r: of }: { r: Related }) {
+  const owners = of.owners ?? [], owned = of.owned ?? [], more = (of.ownedTotal ?? owned.length) - owned.length;
   if (owners.length + owned.length === 0) return null;
   return (
     <Section title="Owners and owned">

@@ -6,8 +6,8 @@ import type { Answer } from "./model";
 /** Asked is one question. Pages follow the cursor next so often, and add joins their answers. What is joined is shown at once. The views
  * follow the record without waiting for what is asked aside. took is told how many milliseconds an answer took, unless it was kept or is
  * an error. ended is told how many passed until the last answer, or the refusal. What is like the question before has an answer on the screen: the new
- * one is shown when it was counted to the end. */
-export type Asked<T> = { shape: string; params: Params; mark?: string; wait?: number; aside?: boolean; pages?: number; add?: (a: T, b: T) => T; took?: (ms: number) => void; ended?: (ms: number) => void; like?: string };
+ * one is shown when it was counted to the end. An answer that was not counted to the end is asked for again after rest. */
+export type Asked<T> = { shape: string; params: Params; mark?: string; wait?: number; aside?: boolean; pages?: number; add?: (a: T, b: T) => T; took?: (ms: number) => void; ended?: (ms: number) => void; like?: string; rest?: () => Promise<void> };
 export type Query<T> = { answer: Signal<T | null>; asked: Signal<Asked<T> | null>; failed: Signal<string>; missing: Signal<boolean>; busy: Signal<boolean> };
 
 let running = 0, drawing = 0;
@@ -34,12 +34,15 @@ export function query<T extends Answer>(ask: () => Asked<T> | null): Query<T> {
     const controller = new AbortController();
     const ends = begins(asked.aside);
     let begun = false;
-    const timer = setTimeout(() => {
+    const begin = () => {
+      if (controller.signal.aborted) return;
       begun = true;
       void run(q, asked, controller.signal).finally(ends);
-    }, asked.wait ?? 0);
+    };
+    // Without a wait, the question goes out before the page is drawn anew: the server works meanwhile.
+    const timer = asked.wait ? setTimeout(begin, asked.wait) : queueMicrotask(begin);
     return () => {
-      clearTimeout(timer);
+      clearTimeout(timer ?? undefined);
       if (!begun) ends();
       controller.abort();
     };
@@ -83,6 +86,7 @@ const whole = (answer: (Answer & { older?: string }) | null) => answer !== null 
 async function* all<T extends Answer & { next?: string; older?: string }>(asked: Asked<T>, aborted: AbortSignal, like: boolean): AsyncGenerator<T> {
   const ask = (cursor: string | undefined) => get<T>(asked.shape, { ...asked.params, cursor }, aborted, asked.mark, asked.took);
   for (let older: string | undefined, again = false; older || !again; again = true) {
+    if (again) await asked.rest?.();
     let answer = await ask(older);
     if (!again && !like) yield answer;
     for (let page = 1; page < (asked.pages ?? 1) && asked.add && answer.next; page++) {

@@ -32,7 +32,7 @@ async function nothing(page) {
   assert.doesNotMatch(await page.evaluate(() => document.documentElement.outerHTML), /shop|checkout|kube-system/);
 }
 
-const shapes = ["meta", "tail", "instant", "strip", "lanes", "ticks", "states", "trouble", "changes", "object", "versions", "blame", "story", "step", "compare", "no-such-shape"];
+const shapes = ["meta", "tail", "instant", "strip", "lanes", "ticks", "states", "trouble", "changes", "object", "related", "nearby", "versions", "blame", "story", "step", "compare", "no-such-shape"];
 const queries = ["", "?from=0&to=1", "?namespace=default", "?uid=nobody", "?at=seq:1", "?resource=pods&namespace=shop&name=checkot", "?cluster=nobody"];
 
 /** answers are those that the server gives to a token, whatever is asked. */

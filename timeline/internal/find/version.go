@@ -2,8 +2,10 @@ package find
 
 import (
 	"context"
+	"slices"
 
 	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/patch"
 )
 
 // A Version is what an object is at an instant.
@@ -11,6 +13,7 @@ type Version struct {
 	Life    history.Life
 	Point   history.Point
 	Seq     int64                 // of the version, 0 if the object does not exist then
+	Doc     patch.Doc             // likewise nil
 	Damaged *history.DamagedError // why the version cannot be read
 }
 
@@ -47,7 +50,9 @@ func (v *Version) rebuild(ctx context.Context, rec *history.Record, n Name, scop
 		}
 	}
 	_, err := rec.Rebuild(ctx, v.Point, scope, history.RebuildOptions{Damaged: hurt}, func(o history.Object) error {
-		is(o.ObjectID, o.Seq)
+		if is(o.ObjectID, o.Seq) {
+			v.Doc = slices.Clone(o.Doc)
+		}
 		return nil
 	})
 	if err != nil || id == v.Life.ObjectID {

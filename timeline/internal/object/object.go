@@ -1,4 +1,4 @@
-// Package object shows one object at an instant: its lines, what the last change of it changed, and what belongs to it.
+// Package object shows one object at an instant: its lines, and what the last change of it changed.
 package object
 
 import (
@@ -28,19 +28,14 @@ type Query struct {
 // An Answer is the object. If it does not exist at the instant, it has no lines, and Previous and Next are its nearest versions.
 type Answer struct {
 	lack.Answer
-	Exists     bool           `json:"exists"`
-	Object     Versioned      `json:"object"`
-	YAML       []Line         `json:"yaml"`
-	Delta      *Delta         `json:"delta"`
-	Diff       []paths.Change `json:"diff"`
-	Owners     []find.Ref     `json:"owners"`
-	Owned      []find.Ref     `json:"owned"`
-	OwnedTotal int            `json:"ownedTotal"`
-	Events     []Event        `json:"events"`
-	EventTotal int            `json:"eventsTotal"`
-	Previous   *int64         `json:"previous"`
-	Next       *int64         `json:"next"`
-	Command    string         `json:"command"`
+	Exists   bool           `json:"exists"`
+	Object   Versioned      `json:"object"`
+	YAML     []Line         `json:"yaml"`
+	Delta    *Delta         `json:"delta"`
+	Diff     []paths.Change `json:"diff"`
+	Previous *int64         `json:"previous"`
+	Next     *int64         `json:"next"`
+	Command  string         `json:"command"`
 }
 
 // Versioned names a version of an object.
@@ -85,14 +80,14 @@ func Find(ctx context.Context, rec *history.Record, q Query) (*Answer, error) {
 		return nil, ask.Gone("the object cannot be shown: %v", v.Damaged)
 	}
 	a := &Answer{
-		Object: Versioned{Ref: find.RefOf(v.Life)}, YAML: []Line{}, Diff: []paths.Change{}, Owners: []find.Ref{}, Owned: []find.Ref{}, Events: []Event{},
+		Object: Versioned{Ref: find.RefOf(v.Life)}, YAML: []Line{}, Diff: []paths.Change{},
 		Command: command.OfLife(q.Cluster, "get", &v.Life).Flag("-o", "yaml").At("--at", v.Point).String(),
 	}
 	a.Answer = lack.Answer{Seq: state.Extent.LastSeq, Revision: state.Revision, Incomplete: lack.OfNotes(v.Point.Notes)}
 	if err := a.around(ctx, rec, v.Life, v.Point, v.Seq); err != nil || v.Seq == 0 {
 		return a, err
 	}
-	return a, a.show(ctx, rec, v.Life, v.Seq, v.Point)
+	return a, a.show(ctx, rec, v.Life, v.Seq)
 }
 
 // around finds the nearest versions.
@@ -122,7 +117,7 @@ func seqOf(n int64) *int64 {
 
 // show fills in the version of a seq. One that is on record as a whole is shown also if the version before it is on a day that is gone. Then what it changed
 // is not known.
-func (a *Answer) show(ctx context.Context, rec *history.Record, life history.Life, seq int64, point history.Point) error {
+func (a *Answer) show(ctx context.Context, rec *history.Record, life history.Life, seq int64) error {
 	for v, err := range rec.Versions(ctx, history.Query{ObjectIDs: []int64{life.ObjectID}, FromSeq: seq, ToSeq: seq}) {
 		var missing *history.MissingDayError
 		if errors.As(err, &missing) {
@@ -140,7 +135,6 @@ func (a *Answer) show(ctx context.Context, rec *history.Record, life history.Lif
 		if a.YAML, err = lines(&v); err != nil {
 			return err
 		}
-		return a.relate(ctx, rec, life, point, v.Doc)
 	}
 	return nil
 }

@@ -1,4 +1,7 @@
-package object
+// Package related finds what belongs to an object at an instant: its owners, what it owns, and the Events about it.
+//
+// It is a question of its own, because it looks at all lives of a namespace. Nobody who opens an object waits for that.
+package related
 
 import (
 	"cmp"
@@ -9,9 +12,20 @@ import (
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/patch"
 	"github.com/kuberewind/kuberewind/story"
+	"github.com/kuberewind/kuberewind/timeline/internal/ask"
 	"github.com/kuberewind/kuberewind/timeline/internal/find"
 	"github.com/kuberewind/kuberewind/timeline/internal/lack"
 )
+
+// An Answer is what belongs to the object. It is empty if the object does not exist at the instant.
+type Answer struct {
+	lack.Answer
+	Owners     []find.Ref `json:"owners"`
+	Owned      []find.Ref `json:"owned"`
+	OwnedTotal int        `json:"ownedTotal"`
+	Events     []Event    `json:"events"`
+	EventTotal int        `json:"eventsTotal"`
+}
 
 // An Event is what an Event about the object says. Time is in milliseconds since 1970, 0 if it says none.
 type Event struct {
@@ -29,24 +43,44 @@ const (
 	mostEvents = 100
 )
 
-// relate finds the owners of an object, what it owns, and the Events about it.
-func (a *Answer) relate(ctx context.Context, rec *history.Record, life history.Life, point history.Point, doc patch.Doc) error {
+// Find finds what belongs to an object at an instant.
+func Find(ctx context.Context, rec *history.Record, n find.Name, at history.Instant) (*Answer, error) {
+	state, err := lack.Read(ctx, rec, history.Scope{})
+	if err != nil {
+		return nil, err
+	}
+	v, err := find.At(ctx, rec, n, at)
+	switch {
+	case err != nil:
+		return nil, err
+	case v.Damaged != nil:
+		return nil, ask.Gone("what belongs to the object cannot be shown: %v", v.Damaged)
+	}
+	a := &Answer{Owners: []find.Ref{}, Owned: []find.Ref{}, Events: []Event{}}
+	a.Answer = lack.Answer{Seq: state.Extent.LastSeq, Revision: state.Revision, Incomplete: lack.OfNotes(v.Point.Notes)}
+	if v.Seq == 0 {
+		return a, nil
+	}
+	return a, a.relate(ctx, rec, &v)
+}
+
+func (a *Answer) relate(ctx context.Context, rec *history.Record, v *find.Version) error {
 	var err error
-	if a.Owners, err = owners(ctx, rec, doc, life.Namespace); err != nil {
+	if a.Owners, err = owners(ctx, rec, v.Doc, v.Life.Namespace); err != nil {
 		return err
 	}
-	kin, err := find.KinOf(ctx, rec, life, point.Seq)
+	kin, err := find.KinOf(ctx, rec, v.Life, v.Point.Seq)
 	if err != nil {
 		return err
 	}
 	if kin.More {
-		a.Incomplete = append(a.Incomplete, lack.Unseen(point.Time, "More objects live than were looked at: it may own others, and there may be other Events about it."))
+		a.Incomplete = append(a.Incomplete, lack.Unseen(v.Point.Time, "More objects live than were looked at: it may own others, and there may be other Events about it."))
 	}
 	a.OwnedTotal, a.EventTotal = len(kin.Owned), len(kin.Events)
 	for _, l := range kin.Owned[:min(len(kin.Owned), mostOwned)] {
 		a.Owned = append(a.Owned, find.RefOf(l))
 	}
-	return a.tell(ctx, rec, kin.Events[:min(len(kin.Events), mostEvents)], point.Seq)
+	return a.tell(ctx, rec, kin.Events[:min(len(kin.Events), mostEvents)], v.Point.Seq)
 }
 
 // tell reads Events as they were at a seq.
