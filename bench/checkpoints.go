@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/kuberewind/kuberewind/checkpoint"
 	"github.com/kuberewind/kuberewind/history"
 	scene "github.com/kuberewind/kuberewind/internal/scene/record"
 )
@@ -15,7 +16,7 @@ import (
 // right after the delta that ends its interval, so that an instant is as far after its checkpoint in every record. The smallest
 // record has one more between every two, to compare intervals; settle puts those aside.
 type checkpoints struct {
-	maker    *history.Checkpointer
+	maker    *checkpoint.Maker
 	admin    *pgxpool.Pool
 	live     int64
 	interval int64
@@ -26,7 +27,7 @@ func (b *bench) newCheckpoints(w *writer) *checkpoints {
 	info := w.sink.Info()
 	return &checkpoints{
 		admin: w.admin, live: int64(b.Live), interval: b.Interval, every: b.Interval / 2,
-		maker: history.NewCheckpointer(w.pool, history.Cluster{Number: info.Cluster, Name: clusterName}, history.CheckpointOptions{Busy: 1, Now: w.sinkTime}),
+		maker: checkpoint.NewMaker(w.pool, info.Cluster, history.Of(w.pool, history.Cluster{Number: info.Cluster, Name: clusterName}).Source(), checkpoint.Options{Busy: 1, Now: w.sinkTime}),
 	}
 }
 
@@ -70,7 +71,7 @@ func keep(ctx context.Context, db *pgxpool.Pool, first, interval int64) error {
 
 // dueCheckpoints makes the checkpoints that a recorder would make of a record that has one cluster.
 func dueCheckpoints(url string, pool *pgxpool.Pool) scene.Committed {
-	var maker *history.Checkpointer
+	var maker *checkpoint.Maker
 	var now time.Time
 	return func(ctx context.Context, at time.Time) error {
 		now = at
@@ -79,7 +80,7 @@ func dueCheckpoints(url string, pool *pgxpool.Pool) scene.Committed {
 			if err != nil {
 				return err
 			}
-			maker = history.NewCheckpointer(pool, clusters[0], history.CheckpointOptions{Busy: 1, Now: func() time.Time { return now }})
+			maker = checkpoint.NewMaker(pool, clusters[0].Number, history.Of(pool, clusters[0]).Source(), checkpoint.Options{Busy: 1, Now: func() time.Time { return now }})
 		}
 		due, err := maker.Due(ctx)
 		if err == nil && due {

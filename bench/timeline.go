@@ -85,7 +85,7 @@ func recordedTimeline(ctx context.Context, run *measure.Run, server *measure.Ser
 	if r.URL, err = server.NewRecord(ctx); err != nil {
 		return r, err
 	}
-	pool, err := postgres.NewPool(ctx, r.URL, history.CheckpointSession)
+	pool, err := postgres.NewPool(ctx, r.URL, checkpoint.Session)
 	if err != nil {
 		return r, err
 	}

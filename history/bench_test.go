@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/kuberewind/kuberewind/checkpoint"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
@@ -49,7 +50,7 @@ func BenchmarkRebuild(b *testing.B) {
 	const objects, deltas = 5000, 60_000
 	book := benchmarkRecord(b, objects, deltas)
 	r := book.record(b)
-	checkpointer := book.checkpointer(b, CheckpointOptions{})
+	checkpointer := book.checkpointer(b, checkpoint.Options{})
 	end := int64(len(book.pages))
 	run := func(b *testing.B, o RebuildOptions, scope Scope) {
 		p, err := r.Resolve(b.Context(), AtSeq(end), Scope{})

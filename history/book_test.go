@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kuberewind/kuberewind/checkpoint"
 	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
 	"github.com/kuberewind/kuberewind/patch"
@@ -330,10 +331,11 @@ func (b *book) sweep(rnd *rand.Rand, stream int) {
 	b.list(stream, "expired", delta.SourceRelist, items...)
 }
 
-func (b *book) checkpointer(t testing.TB, o CheckpointOptions) *Checkpointer {
+func (b *book) checkpointer(t testing.TB, o checkpoint.Options) *checkpoint.Maker {
 	t.Helper()
 	if o.Busy == 0 {
 		o.Busy = 1
 	}
-	return NewCheckpointer(b.db.Pool(t), Cluster{Number: b.sink.Info().Cluster, Name: "test"}, o)
+	pool, cluster := b.db.Pool(t), Cluster{Number: b.sink.Info().Cluster, Name: "test"}
+	return checkpoint.NewMaker(pool, cluster.Number, Of(pool, cluster).Source(), o)
 }

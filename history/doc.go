@@ -28,10 +28,9 @@
 // # Goroutines
 //
 // Iterators run on the caller's goroutine. Rebuild starts one for each processor, and has waited for all of them when it
-// returns; they call emit and Damaged. Checkpointer.Run runs on the goroutine that calls it. The pool's goroutines end with
-// Close.
+// returns; they call emit and Damaged. The pool's goroutines end with Close.
 //
 // # Knobs
 //
-// There are none for reading. A Checkpointer has CheckpointOptions.
+// There are none.
 package history

@@ -21,7 +21,7 @@ func (b *rebuilding) inherit(ctx context.Context, tx pgx.Tx, t *tail) error {
 			ids = append(ids, id)
 		}
 	}
-	lives, err := b.identities(ctx, tx, ids)
+	lives, err := b.record.identities(ctx, tx, b.streams, ids)
 	for _, l := range lives {
 		b.heir(l)
 	}
@@ -40,4 +40,8 @@ func (b *rebuilding) heir(l *Life) {
 // outlived reports whether a life has ended because another of its name began.
 func (b *rebuilding) outlived(l *Life) bool {
 	return l != nil && l.Stream != nil && b.heirs[keyOf(l)] > l.ObjectID
+}
+
+func keyOf(l *Life) checkpoint.Key {
+	return checkpoint.Key{Stream: l.Stream.ID, Namespace: l.Namespace, Name: l.Name}
 }

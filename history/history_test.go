@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/kuberewind/kuberewind/checkpoint"
 	"github.com/kuberewind/kuberewind/delta"
 )
 
@@ -105,7 +106,7 @@ func TestAQueryBoundsWhatIsRead(t *testing.T) {
 func TestTheClusterIsRebuiltAsItWasAtAnySeq(t *testing.T) {
 	b := newBook(t, 3)
 	rnd := random(t)
-	c := b.checkpointer(t, CheckpointOptions{})
+	c := b.checkpointer(t, checkpoint.Options{})
 	for range 4 {
 		b.scribble(rnd, 15)
 		b.sweep(rnd, rnd.IntN(3))
@@ -173,7 +174,7 @@ func TestTheClusterIsRebuiltAsItWasAtAnyTime(t *testing.T) {
 func TestTheClusterIsRebuiltAsItWasAtAnyResourceVersion(t *testing.T) {
 	b := newBook(t, 2)
 	rnd := random(t)
-	c := b.checkpointer(t, CheckpointOptions{})
+	c := b.checkpointer(t, checkpoint.Options{})
 	for i := range 3 {
 		b.scribble(rnd, 12)
 		if i > 0 {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/kuberewind/kuberewind/checkpoint"
 	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
@@ -63,7 +64,7 @@ func paused(t *testing.T) (*book, time.Time) {
 
 func TestAnInstantWithinAPauseIsAnsweredByEstimates(t *testing.T) {
 	b, stopped := paused(t)
-	_, err := b.checkpointer(t, CheckpointOptions{}).MakeOne(t.Context())
+	_, err := b.checkpointer(t, checkpoint.Options{}).MakeOne(t.Context())
 	require.NoError(t, err)
 	r := b.record(t)
 	for _, minutes := range []int{0, 5, 10, 11, 15, 25, 35, 45, 59} {
@@ -84,7 +85,7 @@ func TestAnInstantWithinAPauseIsAnsweredByEstimates(t *testing.T) {
 func TestWhatWasCaughtUpOnIsFoldedOnACheckpointBeforeIt(t *testing.T) {
 	b := newBook(t, 1)
 	b.commit(b.set(0, "a", "x", `1`))
-	_, err := b.checkpointer(t, CheckpointOptions{}).MakeOne(t.Context())
+	_, err := b.checkpointer(t, checkpoint.Options{}).MakeOne(t.Context())
 	require.NoError(t, err)
 	stopped := b.now
 	b.pause(time.Hour)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"iter"
 	"strings"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // Lives lists lives in the order in which they began. Asked for by name or UID it reads an index, else all lives that ever were, with their ends. It holds a
@@ -114,4 +116,29 @@ func (r *Record) livesQuery(q LifeQuery, id int64, set streamSet) (string, []any
 			SELECT seq AS deleted_seq FROM kuberewind.record_ends WHERE cluster = b.cluster AND object_id = b.object_id LIMIT 1
 		) e ON true
 		WHERE true` + ended.String() + ` ORDER BY b.object_id`, args
+}
+
+// identities finds lives by their numbers, without their ends.
+func (r *Record) identities(ctx context.Context, tx pgx.Tx, streams streamSet, ids []int64) (map[int64]*Life, error) {
+	lives := make(map[int64]*Life, len(ids))
+	if len(ids) == 0 {
+		return lives, nil
+	}
+	rows, err := tx.Query(ctx, `
+		SELECT object_id, stream, namespace, name, uid, 0
+		FROM kuberewind.record_lives WHERE cluster = $1 AND object_id = ANY ($2::bigint[])`, r.cluster.Number, ids)
+	if err != nil {
+		return nil, fmt.Errorf("read the lives of the record: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		l := new(Life)
+		var stream int32
+		if err := scanLife(rows, l, &stream); err != nil {
+			return nil, err
+		}
+		l.Stream = streams.byID[stream]
+		lives[l.ObjectID] = l
+	}
+	return lives, rows.Err()
 }

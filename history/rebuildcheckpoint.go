@@ -52,7 +52,7 @@ func (b *rebuilding) fromCheckpoint(ctx context.Context, tx pgx.Tx, from *checkp
 	for i, d := range b.doubt {
 		ids[i] = d.id
 	}
-	lives, err := b.identities(ctx, tx, ids)
+	lives, err := b.record.identities(ctx, tx, b.streams, ids)
 	if err != nil {
 		return err
 	}
@@ -154,7 +154,7 @@ func (b *rebuilding) foldNew(ctx context.Context, tx pgx.Tx, t *tail) error {
 		}
 	}
 	slices.Sort(ids)
-	lives, err := b.identities(ctx, tx, ids)
+	lives, err := b.record.identities(ctx, tx, b.streams, ids)
 	if err != nil {
 		return err
 	}
@@ -180,29 +180,4 @@ func (b *rebuilding) foldNew(ctx context.Context, tx pgx.Tx, t *tail) error {
 		})
 	}
 	return work.Wait()
-}
-
-// identities finds lives by their numbers, without their ends.
-func (b *rebuilding) identities(ctx context.Context, tx pgx.Tx, ids []int64) (map[int64]*Life, error) {
-	lives := make(map[int64]*Life, len(ids))
-	if len(ids) == 0 {
-		return lives, nil
-	}
-	rows, err := tx.Query(ctx, `
-		SELECT object_id, stream, namespace, name, uid, 0
-		FROM kuberewind.record_lives WHERE cluster = $1 AND object_id = ANY ($2::bigint[])`, b.record.cluster.Number, ids)
-	if err != nil {
-		return nil, fmt.Errorf("read the lives of the record: %w", err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		l := new(Life)
-		var stream int32
-		if err := scanLife(rows, l, &stream); err != nil {
-			return nil, err
-		}
-		l.Stream = b.streams.byID[stream]
-		lives[l.ObjectID] = l
-	}
-	return lives, rows.Err()
 }

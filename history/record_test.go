@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/kuberewind/kuberewind/checkpoint"
 	"github.com/kuberewind/kuberewind/migrations"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
@@ -66,7 +67,7 @@ func TestAnAuditorReadsEverythingAndWritesNothing(t *testing.T) {
 	b := newBook(t, 1)
 	rnd := random(t)
 	b.scribble(rnd, 10)
-	_, err := b.checkpointer(t, CheckpointOptions{}).MakeOne(t.Context())
+	_, err := b.checkpointer(t, checkpoint.Options{}).MakeOne(t.Context())
 	require.NoError(t, err)
 	b.scribble(rnd, 3)
 	require.NoError(t, b.sink.RecordServer(t.Context(), "/version", []byte(`{"major":"1"}`)))
@@ -298,7 +299,7 @@ func TestAMissingDayIsNamedWhereItIsNeeded(t *testing.T) {
 func TestADamagedRowIsNamedAndTheOthersCome(t *testing.T) {
 	b := newBook(t, 1)
 	b.commit(b.set(0, "a", "x", `1`), b.set(0, "a", "y", `1`), b.set(0, "a", "x", `2`), b.set(0, "a", "x", `3`), b.set(0, "a", "y", `2`))
-	c := b.checkpointer(t, CheckpointOptions{})
+	c := b.checkpointer(t, checkpoint.Options{})
 	b.db.Exec(t, `UPDATE kuberewind.deltas_data SET patch = jsonb_set(patch, '{0,value}', '9') WHERE seq = 3`)
 	r := b.record(t)
 	var bad []int64

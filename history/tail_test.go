@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/kuberewind/kuberewind/checkpoint"
 	"github.com/kuberewind/kuberewind/internal/fold"
 	"github.com/kuberewind/kuberewind/patch"
 )
@@ -114,7 +115,7 @@ func TestWhatIsDamagedInATailIsNamedByItsSeq(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBook(t, 1)
 			b.commit(b.set(0, "a", "x", `{"a":1,"b":1}`), b.set(0, "a", "y", `1`))
-			_, err := b.checkpointer(t, CheckpointOptions{}).MakeOne(t.Context())
+			_, err := b.checkpointer(t, checkpoint.Options{}).MakeOne(t.Context())
 			require.NoError(t, err)
 			b.commit(b.set(0, "a", "x", `{"a":2,"b":1}`), b.set(0, "a", "x", `{"a":2,"b":2}`), b.set(0, "a", "x", `{"a":3,"b":2}`))
 			end := int64(len(b.pages))
@@ -138,7 +139,7 @@ func TestABlockInWhichNothingChangedIsCopied(t *testing.T) {
 	for i := range 900 {
 		b.commit(b.set(0, "a", fmt.Sprintf("o%03d", i), strconv.Itoa(i)))
 	}
-	c := b.checkpointer(t, CheckpointOptions{})
+	c := b.checkpointer(t, checkpoint.Options{})
 	_, err := c.MakeOne(t.Context())
 	require.NoError(t, err)
 	r := b.record(t)

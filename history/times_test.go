@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/kuberewind/kuberewind/checkpoint"
 	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/patch"
 	"github.com/kuberewind/kuberewind/sink/postgres"
@@ -92,7 +93,7 @@ func TestNeighboursByResourceVersionBoundWhatHappenedInAPause(t *testing.T) {
 
 func TestAnInstantWithinAPauseFollowsTheOrderOfResourceVersions(t *testing.T) {
 	o := newDowntime(t)
-	_, err := o.checkpointer(t, CheckpointOptions{}).MakeOne(t.Context())
+	_, err := o.checkpointer(t, checkpoint.Options{}).MakeOne(t.Context())
 	require.NoError(t, err)
 	scale, deleted := o.trial()
 	r := o.record(t)

@@ -6,13 +6,13 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/kuberewind/kuberewind/checkpoint"
 	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
@@ -51,7 +51,7 @@ func TestARecordWithoutItsLastRowIsReadUpToTheRowBefore(t *testing.T) {
 		got, _ := rebuilt(t, r, resolved(t, r, at, Scope{}), Scope{}, RebuildOptions{})
 		require.Equal(t, b.liveAt(bySeq(2)), got, "%s", at)
 	}
-	_, err := b.checkpointer(t, CheckpointOptions{}).MakeOne(t.Context())
+	_, err := b.checkpointer(t, checkpoint.Options{}).MakeOne(t.Context())
 	require.NoError(t, err)
 }
 
@@ -89,24 +89,6 @@ func TestWhatWasCaughtUpOnOnADayThatIsGoneIsNotLeftOut(t *testing.T) {
 	require.ErrorAs(t, err, &missing)
 }
 
-// The recorder's own connections are not left idle in a transaction for long, and a checkpoint rests within one.
-func TestACheckpointIsMadeAlsoWhereItRestsForLong(t *testing.T) {
-	b := newBook(t, 1)
-	var items []postgres.Item
-	for i := range 600 { // three blocks
-		items = append(items, b.set(0, "a", fmtName(i), `1`))
-	}
-	b.commit(items...)
-	config, err := pgxpool.ParseConfig(b.db.URL())
-	require.NoError(t, err)
-	config.ConnConfig.RuntimeParams["idle_in_transaction_session_timeout"] = "1ms"
-	pool, err := pgxpool.NewWithConfig(t.Context(), config)
-	require.NoError(t, err)
-	defer pool.Close()
-	_, err = NewCheckpointer(pool, Cluster{Number: 1, Name: "test"}, CheckpointOptions{Busy: 0.2}).MakeOne(t.Context())
-	require.NoError(t, err)
-}
-
 // reversed is a record of an etcd that was at resource version 53 and was restored from a copy of version 20. It holds the list
 // after the restore, up to the given seq, and nothing since.
 func reversed(t *testing.T) (b *book, list int64) {
@@ -114,7 +96,7 @@ func reversed(t *testing.T) (b *book, list int64) {
 	b.commit(b.set(0, "a", "kept", `1`)) // 11
 	b.rv = 50
 	b.commit(b.set(0, "a", "lost", `1`), b.set(0, "a", "lost", `2`)) // 51, 52
-	_, err := b.checkpointer(t, CheckpointOptions{}).MakeOne(t.Context())
+	_, err := b.checkpointer(t, checkpoint.Options{}).MakeOne(t.Context())
 	require.NoError(t, err)
 	b.commit(b.set(0, "a", "lost", `3`)) // 53
 	b.now = b.now.Add(time.Minute)
@@ -143,7 +125,7 @@ func TestTheResourceVersionOfAStreamIsOfItsNewestGeneration(t *testing.T) {
 func TestOfOneNameOneLifeIsLiveWithinAPause(t *testing.T) {
 	b := newBook(t, 1)
 	b.commit(b.set(0, "a", "x", `1`), b.set(0, "a", "y", `1`))
-	_, err := b.checkpointer(t, CheckpointOptions{}).MakeOne(t.Context())
+	_, err := b.checkpointer(t, checkpoint.Options{}).MakeOne(t.Context())
 	require.NoError(t, err)
 	b.commit(b.set(0, "a", "z", `1`))
 	stopped := b.now
@@ -187,19 +169,4 @@ func TestOfOneNameOneLifeIsLiveWithinAPause(t *testing.T) {
 	event := <-w.ResultChan()
 	require.Equal(t, watch.Added, event.Type)
 	require.Equal(t, "end", event.Object.(*unstructured.Unstructured).GetName())
-}
-
-func TestACheckpointWaitsWhileWhatLivesIsStoredAnew(t *testing.T) {
-	b := newBook(t, 1)
-	b.commit(b.set(0, "a", "x", `1`))
-	hold := true
-	c := b.checkpointer(t, CheckpointOptions{EveryDeltas: 1, Hold: func() bool { return hold }})
-	made := func() (n int) {
-		require.NoError(t, c.makeDue(t.Context()))
-		require.NoError(t, b.db.Pool(t).QueryRow(t.Context(), `SELECT count(*) FROM kuberewind.checkpoints`).Scan(&n))
-		return n
-	}
-	require.Zero(t, made())
-	hold = false
-	require.Equal(t, 1, made())
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	"github.com/kuberewind/kuberewind/checkpoint"
 	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
@@ -50,7 +51,7 @@ func thing(b *timelinetest.Book, kind delta.Type, name, spec string) postgres.It
 // point makes a checkpoint of the end of the record.
 func point(t *testing.T, pool *pgxpool.Pool) {
 	t.Helper()
-	_, err := history.NewCheckpointer(pool, history.Cluster{Number: 1, Name: "test"}, history.CheckpointOptions{Busy: 1}).MakeOne(t.Context())
+	_, err := checkpoint.NewMaker(pool, 1, history.Of(pool, history.Cluster{Number: 1, Name: "test"}).Source(), checkpoint.Options{Busy: 1}).MakeOne(t.Context())
 	require.NoError(t, err)
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/kuberewind/kuberewind/bench/data"
 	"github.com/kuberewind/kuberewind/bench/measure"
 	"github.com/kuberewind/kuberewind/bench/serve"
-	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/checkpoint"
 )
 
 // A Bench measures on one server, and on one Set at a time.
@@ -277,7 +277,7 @@ func (r *run) used(ctx context.Context, s *subject, db *pgx.Conn) (u usage, err 
 	if !r.upkept() {
 		return u, nil
 	}
-	err = db.QueryRow(ctx, `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = $1`, history.CheckpointSession).Scan(&u.session)
+	err = db.QueryRow(ctx, `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = $1`, checkpoint.Session).Scan(&u.session)
 	if err != nil {
 		return u, fmt.Errorf("find the session that makes the recorder's checkpoints: %w", err)
 	}

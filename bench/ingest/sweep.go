@@ -26,7 +26,7 @@ func (r *run) further(ctx context.Context, s *subject, db *pgx.Conn) error {
 	if err := db.QueryRow(ctx, `SELECT cluster, name FROM kuberewind.clusters`).Scan(&cluster.Number, &cluster.Name); err != nil {
 		return err
 	}
-	if _, err := r.point(ctx, cluster); err != nil && !errors.Is(err, history.ErrNothingNew) {
+	if _, err := r.point(ctx, cluster); err != nil && !errors.Is(err, checkpoint.ErrNothingNew) {
 		return err
 	}
 	if err := r.served.Go(ctx); err != nil {
@@ -102,7 +102,7 @@ func (r *run) point(ctx context.Context, cluster history.Cluster) (checkpoint.In
 		return checkpoint.Info{}, err
 	}
 	defer pool.Close()
-	return history.NewCheckpointer(pool, cluster, history.CheckpointOptions{Busy: 1}).MakeOne(ctx)
+	return checkpoint.NewMaker(pool, cluster.Number, history.Of(pool, cluster).Source(), checkpoint.Options{Busy: 1}).MakeOne(ctx)
 }
 
 // checkpointed makes a checkpoint from the previous one and the held deltas, and weighs it.

@@ -155,7 +155,7 @@ func point(ctx context.Context, database string, cluster int32, now time.Time) (
 		return 0, err
 	}
 	defer pool.Close()
-	maker := history.NewCheckpointer(pool, history.Cluster{Number: cluster, Name: clusterName}, history.CheckpointOptions{Busy: 1, Now: func() time.Time { return now }})
+	maker := checkpoint.NewMaker(pool, cluster, history.Of(pool, history.Cluster{Number: cluster, Name: clusterName}).Source(), checkpoint.Options{Busy: 1, Now: func() time.Time { return now }})
 	made, err := maker.MakeOne(ctx)
 	if err != nil {
 		return 0, err

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/checkpoint"
 	"github.com/kuberewind/kuberewind/internal/ctxerr"
 	"github.com/kuberewind/kuberewind/internal/election"
 	"github.com/kuberewind/kuberewind/internal/embedded"
@@ -80,7 +80,7 @@ func limitRenewal(ctx context.Context) (context.Context, context.CancelFunc) {
 func (n *renewal) renew(ctx context.Context) {
 	ctx, cancel := limitRenewal(ctx)
 	defer cancel()
-	err := n.server.Renew(ctx, postgres.SessionName, history.CheckpointSession, activity.Session, election.SessionName)
+	err := n.server.Renew(ctx, postgres.SessionName, checkpoint.Session, activity.Session, election.SessionName)
 	var busy *embedded.BusyError
 	switch {
 	case errors.As(err, &busy):

@@ -40,7 +40,7 @@ func quotedMessages(t *testing.T) []string {
 func programTexts(t *testing.T) []string {
 	t.Helper()
 	var texts []string
-	for _, dir := range []string{"cmd/recorder", "deltafifo", "history", "internal", "kube", "migrations", "reflector", "sink", "timeline"} {
+	for _, dir := range []string{"checkpoint", "cmd/recorder", "deltafifo", "history", "internal", "kube", "migrations", "reflector", "sink", "timeline", "verify"} {
 		require.NoError(t, filepath.WalkDir(filepath.Join("../..", dir), func(path string, _ fs.DirEntry, err error) error {
 			switch {
 			case err != nil:

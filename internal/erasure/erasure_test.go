@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kuberewind/kuberewind/checkpoint"
 	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/erasure"
@@ -196,7 +197,7 @@ func TestErasedValueIsNowhereAndEveryVersionHolds(t *testing.T) {
 	s.leak()
 	require.NoError(t, s.sink.RecordServer(t.Context(), "/openapi/v3", []byte(`{"default":`+quote(leaked)+`}`)))
 	record := s.holds()
-	info, err := history.NewCheckpointer(s.admin, record.Cluster(), history.CheckpointOptions{}).MakeOne(t.Context())
+	info, err := checkpoint.NewMaker(s.admin, record.Cluster().Number, record.Source(), checkpoint.Options{}).MakeOne(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, int64(3), info.Objects)
 	encoded := base64.StdEncoding.EncodeToString([]byte(leaked))

@@ -3,6 +3,7 @@ package recorder
 import (
 	"context"
 
+	"github.com/kuberewind/kuberewind/checkpoint"
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
@@ -18,12 +19,14 @@ func (r *Recorder) makeCheckpoints(ctx context.Context) error {
 	case <-ctx.Done():
 		return nil
 	}
-	pool, err := postgres.NewPool(ctx, r.database.URL(), history.CheckpointSession)
+	pool, err := postgres.NewPool(ctx, r.database.URL(), checkpoint.Session)
 	if err != nil {
 		return err
 	}
 	defer pool.Close()
 	info := r.sink.Info()
 	cluster := history.Cluster{Number: info.Cluster, Name: r.clusterName}
-	return history.NewCheckpointer(pool, cluster, history.CheckpointOptions{EveryDeltas: int64(r.cfg.CheckpointEvery), Hold: r.sink.Rewriting, Log: r.log}).Run(ctx)
+	return checkpoint.NewMaker(pool, cluster.Number, history.Of(pool, cluster).Source(), checkpoint.Options{
+		EveryDeltas: int64(r.cfg.CheckpointEvery), Hold: r.sink.Rewriting, Log: r.log.With("cluster", r.clusterName),
+	}).Run(ctx)
 }

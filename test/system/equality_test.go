@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"github.com/kuberewind/kuberewind/checkpoint"
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/patch"
 	"github.com/kuberewind/kuberewind/sink/postgres"
@@ -66,8 +67,8 @@ func (w *world) makeCheckpoint(t *testing.T) {
 	defer pool.Close()
 	var cluster history.Cluster
 	require.NoError(t, w.db.QueryRow(t.Context(), `SELECT cluster, name, uid FROM kuberewind.clusters`).Scan(&cluster.Number, &cluster.Name, &cluster.UID))
-	made, err := history.NewCheckpointer(pool, cluster, history.CheckpointOptions{}).MakeOne(t.Context())
-	if errors.Is(err, history.ErrNothingNew) {
+	made, err := checkpoint.NewMaker(pool, cluster.Number, history.Of(pool, cluster).Source(), checkpoint.Options{}).MakeOne(t.Context())
+	if errors.Is(err, checkpoint.ErrNothingNew) {
 		return // the recorder has made it
 	}
 	require.NoError(t, err)

@@ -1,4 +1,4 @@
-package history
+package checkpoint
 
 import (
 	"context"
@@ -11,13 +11,11 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
-
-	"github.com/kuberewind/kuberewind/checkpoint"
 )
 
-// CheckpointOptions of a Checkpointer. Zero values mean the defaults.
-type CheckpointOptions struct {
-	// EveryDeltas is after how many deltas the next checkpoint is made. 0 means checkpoint.Interval.
+// Options of a Maker. Zero values mean the defaults.
+type Options struct {
+	// EveryDeltas is after how many deltas the next checkpoint is made. 0 means Interval.
 	EveryDeltas int64
 	// CheckEvery is how often Run looks whether one is due; 0 means a minute.
 	CheckEvery time.Duration
@@ -32,19 +30,20 @@ type CheckpointOptions struct {
 	Now func() time.Time
 }
 
-// A Checkpointer makes the checkpoints of a cluster, and drops those before the record's first day. It needs one connection
+// A Maker makes the checkpoints of a cluster, and drops those before the record's first day. It needs one connection
 // that may read the record and may insert into and delete from checkpoints and checkpoint_blocks: the writer's role.
-type Checkpointer struct {
+type Maker struct {
 	pool    *pgxpool.Pool
-	record  *Record
-	options CheckpointOptions
+	cluster int32
+	source  Source
+	options Options
 }
 
-// CheckpointSession is what the session of a recorder's Checkpointer is called in pg_stat_activity. It is idle in transaction while it rests.
-const CheckpointSession = "kuberewind checkpoints"
+// Session is what the session of a recorder's Maker is called in pg_stat_activity. It is idle in transaction while it rests.
+const Session = "kuberewind checkpoints"
 
-// NewCheckpointer makes a Checkpointer that works through a pool of its owner's.
-func NewCheckpointer(pool *pgxpool.Pool, cluster Cluster, o CheckpointOptions) *Checkpointer {
+// NewMaker makes a Maker for the cluster of that number. It works through a pool of its owner's.
+func NewMaker(pool *pgxpool.Pool, cluster int32, source Source, o Options) *Maker {
 	if o.CheckEvery == 0 {
 		o.CheckEvery = time.Minute
 	}
@@ -60,17 +59,17 @@ func NewCheckpointer(pool *pgxpool.Pool, cluster Cluster, o CheckpointOptions) *
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Checkpointer{pool: pool, record: newRecord(pool, cluster, o.Log), options: o}
+	return &Maker{pool: pool, cluster: cluster, source: source, options: o}
 }
 
 // Run makes a checkpoint whenever one is due, until ctx ends, which is no error. A failure is logged, and tried again later:
 // without checkpoints nothing is wrong, only slower.
-func (c *Checkpointer) Run(ctx context.Context) error {
-	ticker := time.NewTicker(c.options.CheckEvery)
+func (m *Maker) Run(ctx context.Context) error {
+	ticker := time.NewTicker(m.options.CheckEvery)
 	defer ticker.Stop()
 	for {
-		if err := c.makeDue(ctx); err != nil && ctx.Err() == nil {
-			c.options.Log.WarnContext(ctx, "no checkpoint was made; rebuilding takes longer until one is", "cluster", c.record.cluster.Name, "error", err)
+		if err := m.makeDue(ctx); err != nil && ctx.Err() == nil {
+			m.options.Log.WarnContext(ctx, "no checkpoint was made; rebuilding takes longer until one is", "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -80,42 +79,42 @@ func (c *Checkpointer) Run(ctx context.Context) error {
 	}
 }
 
-func (c *Checkpointer) makeDue(ctx context.Context) error {
-	due, err := c.Due(ctx)
+func (m *Maker) makeDue(ctx context.Context) error {
+	due, err := m.Due(ctx)
 	if err != nil || !due {
 		return err
 	}
-	if c.options.Hold() {
-		c.options.Log.DebugContext(ctx, "a checkpoint is due, and waits until what lives is stored anew", "cluster", c.record.cluster.Name)
+	if m.options.Hold() {
+		m.options.Log.DebugContext(ctx, "a checkpoint is due, and waits until what lives is stored anew")
 		return nil
 	}
-	info, err := c.MakeOne(ctx)
+	info, err := m.MakeOne(ctx)
 	if errors.Is(err, ErrNothingNew) {
 		return nil // Two recorders, for as long as one of them does not know yet that the other has taken over.
 	}
 	if err != nil {
 		return err
 	}
-	c.options.Log.InfoContext(ctx, "made a checkpoint", "cluster", c.record.cluster.Name, "seq", info.Seq, "objects", info.Objects, "blocks", info.Blocks, "bytes", info.Bytes)
-	return c.Prune(ctx)
+	m.options.Log.InfoContext(ctx, "made a checkpoint", "seq", info.Seq, "objects", info.Objects, "blocks", info.Blocks, "bytes", info.Bytes)
+	return m.Prune(ctx)
 }
 
 // Due reports whether enough deltas came since the last checkpoint.
-func (c *Checkpointer) Due(ctx context.Context) (bool, error) {
+func (m *Maker) Due(ctx context.Context) (bool, error) {
 	var since, live int64
-	err := c.pool.QueryRow(ctx, `
+	err := m.pool.QueryRow(ctx, `
 		SELECT h.seq - coalesce(p.checkpoint, 0), coalesce(p.objects, 0)
 		FROM kuberewind.record_heads h
 		LEFT JOIN LATERAL (
 			SELECT checkpoint, objects FROM kuberewind.record_checkpoints WHERE cluster = h.cluster ORDER BY checkpoint DESC LIMIT 1
 		) p ON true
-		WHERE h.cluster = $1`, c.record.cluster.Number).Scan(&since, &live)
+		WHERE h.cluster = $1`, m.cluster).Scan(&since, &live)
 	if err != nil {
 		return false, fmt.Errorf("look whether a checkpoint is due: %w", err)
 	}
-	every := c.options.EveryDeltas
+	every := m.options.EveryDeltas
 	if every == 0 {
-		every = checkpoint.Interval(live)
+		every = Interval(live)
 	}
 	return since >= every, nil
 }
@@ -124,12 +123,14 @@ func (c *Checkpointer) Due(ctx context.Context) (bool, error) {
 var ErrNothingNew = errors.New("there is a checkpoint of this seq already")
 
 // MakeOne makes a checkpoint of the end of the record, from the newest usable one and the deltas after it. Everything is read
-// back and compared before the checkpoint is announced, in the one transaction that holds all of it. The error is ErrEmpty,
-// ErrNothingNew, a *MissingDayError or one of the database's.
-func (c *Checkpointer) MakeOne(ctx context.Context) (info checkpoint.Info, err error) {
-	err = pgx.BeginTxFunc(ctx, c.pool, pgx.TxOptions{BeginQuery: beginMaking}, func(tx pgx.Tx) error {
-		m := &making{checkpointer: c, record: c.record, tx: tx, encoder: checkpoint.NewEncoder(), copied: make(map[int32]bool)}
-		info, err = m.run(ctx)
+// back and compared before the checkpoint is announced, in the one transaction that holds all of it. The error is
+// ErrNothingNew, one of the Source's, or one of the database's.
+func (m *Maker) MakeOne(ctx context.Context) (info Info, err error) {
+	err = pgx.BeginTxFunc(ctx, m.pool, pgx.TxOptions{BeginQuery: beginMaking}, func(tx pgx.Tx) error {
+		one := &making{
+			maker: m, store: Store{DB: tx, Cluster: m.cluster}, tx: tx, encoder: NewEncoder(), copied: make(map[int32]bool),
+		}
+		info, err = one.run(ctx)
 		return err
 	})
 	var refusal *pgconn.PgError
@@ -137,21 +138,20 @@ func (c *Checkpointer) MakeOne(ctx context.Context) (info checkpoint.Info, err e
 		err = ErrNothingNew
 	}
 	if err != nil {
-		return checkpoint.Info{}, fmt.Errorf("make a checkpoint: %w", err)
+		return Info{}, fmt.Errorf("make a checkpoint: %w", err)
 	}
 	return info, nil
 }
 
 // Prune deletes the checkpoints from before the oldest day of the record: nothing can be rebuilt there. All others are kept, since between two of them every
 // rebuild would take longer.
-func (c *Checkpointer) Prune(ctx context.Context) error {
-	extent, err := c.record.Extent(ctx)
-	if err != nil {
-		return err
-	}
-	err = pgx.BeginFunc(ctx, c.pool, func(tx pgx.Tx) error {
+func (m *Maker) Prune(ctx context.Context) error {
+	err := pgx.BeginFunc(ctx, m.pool, func(tx pgx.Tx) error {
 		for _, table := range []string{"checkpoints", "checkpoint_blocks"} {
-			if _, err := tx.Exec(ctx, `DELETE FROM kuberewind.`+table+` WHERE cluster = $1 AND checkpoint < $2`, c.record.cluster.Number, extent.FirstSeq); err != nil {
+			_, err := tx.Exec(ctx, `
+				DELETE FROM kuberewind.`+table+`
+				WHERE cluster = $1 AND checkpoint < (SELECT min(first_seq) FROM kuberewind.record_days WHERE cluster = $1)`, m.cluster)
+			if err != nil {
 				return err
 			}
 		}

@@ -1,0 +1,227 @@
+package checkpoint
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/kuberewind/kuberewind/patch"
+)
+
+// A making is one checkpoint on its way.
+type making struct {
+	maker        *Maker
+	store        Store
+	tx           pgx.Tx
+	encoder      *Encoder
+	end          End
+	info         Info
+	pending      []Record // of the next block
+	pendingBytes int
+	first        []Key
+	digests      [][]byte // of the blocks with records
+	copied       map[int32]bool
+	began        time.Time
+}
+
+// beginMaking begins the transaction. After a long tail the transaction rests for longer than the recorder's pool allows. Both
+// statements are one message, so nothing is idle before the limit is off.
+const beginMaking = "BEGIN ISOLATION LEVEL REPEATABLE READ; SET LOCAL idle_in_transaction_session_timeout = 0"
+
+func (m *making) run(ctx context.Context) (Info, error) {
+	// An erasure waits for this lock, and this waits for an erasure before it reads. So an erased value does not come back in a
+	// checkpoint. The queries of one connection are planned for their parameters here too.
+	if _, err := m.tx.Exec(ctx, `SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL jit = off;
+		LOCK TABLE kuberewind.checkpoints IN ROW EXCLUSIVE MODE`); err != nil {
+		return m.info, err
+	}
+	if err := m.start(ctx); err != nil {
+		return m.info, err
+	}
+	from, err := m.store.Newest(ctx, Want{UpTo: m.end.Seq, First: m.end.FirstSeq, Last: m.end.Seq, Unusable: func(info Info, err error) {
+		m.maker.options.Log.WarnContext(ctx, "a checkpoint cannot be used; an older one or none is", "checkpoint", info.Seq, "error", err)
+	}})
+	if err != nil {
+		return m.info, err
+	}
+	m.began = time.Now()
+	if from != nil {
+		err = m.fromCheckpoint(ctx, from)
+	} else {
+		err = m.fromDeltas(ctx)
+	}
+	if err == nil {
+		err = m.flush(ctx)
+	}
+	if err == nil {
+		err = m.finish(ctx)
+	}
+	return m.info, err
+}
+
+func (m *making) start(ctx context.Context) (err error) {
+	if m.end, err = m.maker.source.End(ctx, m.tx); err != nil {
+		return err
+	}
+	exists, err := m.store.Has(ctx, m.end.Seq)
+	if err != nil {
+		return err
+	}
+	if exists {
+		return fmt.Errorf("%w: %d", ErrNothingNew, m.end.Seq)
+	}
+	m.info = Info{Seq: m.end.Seq, ObservedAt: m.end.ObservedAt, MadeAt: m.maker.options.Now().UTC(), Streams: m.end.Streams}
+	return nil
+}
+
+// fromDeltas makes a checkpoint where there is none to begin with: block by block, each folded from its deltas.
+func (m *making) fromDeltas(ctx context.Context) error {
+	lives, err := m.lives(ctx, nil)
+	if err != nil {
+		return err
+	}
+	for chunk := range slices.Chunk(lives, BlockRecords) {
+		if err := m.fold(ctx, chunk...); err != nil {
+			return err
+		}
+		for i, r := range chunk {
+			chunk[i] = nil // its text is not kept beyond its block
+			if err := m.add(ctx, r); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// lives gives objects in the order of blocks: all that are live, or those of the numbers.
+func (m *making) lives(ctx context.Context, ids []int64) ([]*Record, error) {
+	lives, err := m.maker.source.Lives(ctx, m.tx, m.end.Seq, ids)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(lives, func(x, y *Record) int { return cmp.Or(x.Key().Compare(y.Key()), cmp.Compare(x.ObjectID, y.ObjectID)) })
+	return lives, nil
+}
+
+// fold folds objects from their deltas. A damaged object has no text: a rebuild from the checkpoint finds it wrong, and reads
+// the deltas itself.
+func (m *making) fold(ctx context.Context, objects ...*Record) error {
+	return m.maker.source.Fold(ctx, m.tx, m.end.Seq, objects)
+}
+
+func (m *making) add(ctx context.Context, r *Record) error {
+	m.pending = append(m.pending, *r)
+	m.pendingBytes += len(r.Doc)
+	if len(m.pending) < BlockRecords && m.pendingBytes < BlockBytes {
+		return nil
+	}
+	return m.flush(ctx)
+}
+
+// flush writes a block, and rests.
+func (m *making) flush(ctx context.Context) error {
+	if len(m.pending) == 0 {
+		return nil
+	}
+	m.first = append(m.first, m.pending[0].Key())
+	data := m.encoder.Block(m.pending)
+	digest, err := m.insert(ctx, len(m.first), len(m.pending), data)
+	if err != nil {
+		return err
+	}
+	m.digests = append(m.digests, digest)
+	m.info.Objects += int64(len(m.pending))
+	clear(m.pending)
+	m.pending, m.pendingBytes = m.pending[:0], 0
+	return m.rest(ctx)
+}
+
+func (m *making) rest(ctx context.Context) error {
+	busy := m.maker.options.Busy
+	if busy == 1 {
+		return nil
+	}
+	timer := time.NewTimer(time.Duration(float64(time.Since(m.began)) * (1 - busy) / busy))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+	}
+	m.began = time.Now()
+	return nil
+}
+
+func (m *making) insert(ctx context.Context, number, objects int, data []byte) (digest []byte, err error) {
+	sum := sha256.Sum256(data)
+	_, err = m.tx.Exec(ctx, `
+		INSERT INTO kuberewind.checkpoint_blocks (cluster, checkpoint, block, objects, digest, data) VALUES ($1, $2, $3, $4, $5, $6)`,
+		m.maker.cluster, m.info.Seq, number, objects, sum[:], data)
+	if err != nil {
+		return nil, fmt.Errorf("write block %d: %w", number, err)
+	}
+	m.info.Bytes += int64(len(data))
+	m.info.Blocks++
+	return sum[:], nil
+}
+
+// finish writes the directory, reads everything back, and announces the
+func (m *making) finish(ctx context.Context) error {
+	directory, err := m.insert(ctx, 0, 0, m.encoder.Directory(m.first))
+	if err != nil {
+		return err
+	}
+	all := sha256.New()
+	all.Write(directory)
+	for _, digest := range m.digests {
+		all.Write(digest)
+	}
+	m.info.Digest = all.Sum(nil)
+	if err := m.readBack(ctx); err != nil {
+		return fmt.Errorf("read it back: %w", err)
+	}
+	_, err = m.tx.Exec(ctx, `
+		INSERT INTO kuberewind.checkpoints (cluster, checkpoint, observed_at, made_at, objects, blocks, bytes, digest, streams)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+		m.maker.cluster, m.info.Seq, m.info.ObservedAt, m.info.MadeAt, m.info.Objects, m.info.Blocks, m.info.Bytes, m.info.Digest, m.info.Streams)
+	return err
+}
+
+// readBack compares the database with what was written: the blocks with their digests, and each object of new blocks with its
+// own. Copied blocks were compared when they were new.
+func (m *making) readBack(ctx context.Context) error {
+	found, err := m.store.Open(ctx, m.info, Scope{})
+	if err != nil {
+		return err
+	}
+	decoder := NewDecoder()
+	defer decoder.Close()
+	for _, number := range found.Blocks {
+		if m.copied[number] {
+			continue
+		}
+		data, err := found.Block(ctx, number)
+		if err != nil {
+			return err
+		}
+		records, err := decoder.Block(data)
+		if err != nil {
+			return err
+		}
+		for i := range records {
+			if r := &records[i]; len(r.Doc) > 0 && patch.Digest(r.Doc) != r.Digest {
+				return fmt.Errorf("%w: object %d of block %d has another digest", ErrUnusable, r.ObjectID, number)
+			}
+		}
+		if err := m.rest(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
