@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/kuberewind/kuberewind/delta"
+	"github.com/kuberewind/kuberewind/internal/times"
 	"github.com/kuberewind/kuberewind/patch"
 )
 
@@ -218,7 +219,7 @@ func (f *pointer) caughtUpUntil(ctx context.Context, from, to time.Time) (until 
 	until = to
 	late := func(began, ended time.Time) {
 		if began.Before(to) && !ended.Before(from) {
-			until = later(until, ended.Add(caughtUpWithin))
+			until = times.Later(until, ended.Add(caughtUpWithin))
 		}
 	}
 	pauses, err := f.record.pauses(ctx, f.tx)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kuberewind/kuberewind/delta"
+	"github.com/kuberewind/kuberewind/internal/times"
 )
 
 // A sighting is a resource version that a stream had at a time.
@@ -200,7 +201,7 @@ func (f *pointer) sightings(ctx context.Context, streams []*Stream, gaps []Gap) 
 	var since time.Time
 	for i := range gaps {
 		if gaps[i].Cause == delta.CauseHistoryReversed {
-			since = later(since, gaps[i].ToAt)
+			since = times.Later(since, gaps[i].ToAt)
 		}
 	}
 	listed := make(map[int32]string)

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/kuberewind/kuberewind/delta"
+	"github.com/kuberewind/kuberewind/internal/times"
 )
 
 // Resolve finds an instant in the record, for a scope. The point's notes say how far to trust the answer. The error is
@@ -166,7 +167,7 @@ func (f *pointer) lastBy(ctx context.Context, t time.Time) (int64, error) {
 
 func (f *pointer) byTime(ctx context.Context) error {
 	p := &f.point
-	p.Time = later(f.now, f.extent.LastAt) // now is the end of the record, also where the recorder's clock is ahead of this one
+	p.Time = times.Later(f.now, f.extent.LastAt) // now is the end of the record, also where the recorder's clock is ahead of this one
 	switch p.Instant.kind {
 	case instantAgo:
 		p.Time = f.now.Add(-time.Duration(p.Instant.n))
@@ -210,7 +211,7 @@ func (f *pointer) caughtUp(ctx context.Context) error {
 	}
 	for _, pause := range pauses {
 		if !p.Time.Before(pause.From) && p.Time.Before(pause.To) {
-			until = later(until, pause.To)
+			until = times.Later(until, pause.To)
 			f.note(NoteEstimated, nil, pause.From, pause.To,
 				"no recorder ran from %s to %s: what happened then was caught up on, and when it happened within that time is an estimate", stamp(pause.From), stamp(pause.To))
 		}
@@ -222,7 +223,7 @@ func (f *pointer) caughtUp(ctx context.Context) error {
 	for i := range gaps {
 		g := &gaps[i]
 		if g.Outcome == delta.OutcomeResumed && !g.ToAt.IsZero() && !g.FromAt.IsZero() && g.Covers(p.Time) {
-			until = later(until, g.ToAt)
+			until = times.Later(until, g.ToAt)
 			f.note(NoteEstimated, g.Stream, g.FromAt, g.ToAt,
 				"%s could not be watched from %s to %s (%s): nothing was missed, but when it happened within that time is an estimate", g.Stream, stamp(g.FromAt), stamp(g.ToAt), g.Cause)
 		}
@@ -235,13 +236,6 @@ func (f *pointer) caughtUp(ctx context.Context) error {
 		p.Until = last
 	}
 	return err
-}
-
-func later(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return b
-	}
-	return a
 }
 
 // gapsAt notes the streams that were not, or not yet, followed at a time.

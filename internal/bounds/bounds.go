@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/kuberewind/kuberewind/internal/times"
 )
 
 // A Delta is what is known of the time of one delta.
@@ -39,7 +41,7 @@ func Spans(began time.Time, deltas []Delta) []Span {
 	spans := make([]Span, len(deltas))
 	lowest := began
 	for _, i := range order {
-		lowest = later(lowest, deltas[i].proved())
+		lowest = times.Later(lowest, deltas[i].proved())
 		spans[i].NotBefore = lowest
 	}
 	var after upper
@@ -72,19 +74,13 @@ func (s *Span) within(d *Delta, after *upper, began time.Time) {
 		s.NotBefore, s.NotAfter, s.Contradictory = began, d.Observed, true
 		return
 	}
-	s.Estimate = later(earlier(s.Estimate, order), s.NotBefore)
+	s.Estimate = times.Later(earlier(s.Estimate, order), s.NotBefore)
 	s.Estimate = earlier(s.Estimate, s.NotAfter)
 }
 
+// earlier gives the earlier time. Zero stands for no bound.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || b.Before(a) {
-		return b
-	}
-	return a
-}
-
-func later(a, b time.Time) time.Time {
-	if a.Before(b) {
 		return b
 	}
 	return a

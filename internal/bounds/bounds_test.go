@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/kuberewind/kuberewind/internal/times"
 	"github.com/kuberewind/kuberewind/patch"
 )
 
@@ -28,10 +29,10 @@ func pauseOf(t *rapid.T) (truth []time.Time, deltas []Delta) {
 	slices.SortFunc(truth, time.Time.Compare)
 	for _, happened := range truth {
 		rv += rapid.Uint64Range(1, 5).Draw(t, "step")
-		d := Delta{RV: rv, Estimate: milliseconds("estimate", 0, length), Observed: later(happened, milliseconds("observed", length, length+5000))}
+		d := Delta{RV: rv, Estimate: milliseconds("estimate", 0, length), Observed: times.Later(happened, milliseconds("observed", length, length+5000))}
 		if rapid.Bool().Draw(t, "proved") {
 			d.Proved = happened.Truncate(time.Second)
-			d.Estimate = later(d.Proved, noon)
+			d.Estimate = times.Later(d.Proved, noon)
 		}
 		deltas = append(deltas, d)
 	}

@@ -6,6 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kuberewind/kuberewind/internal/times"
 	"github.com/kuberewind/kuberewind/patch"
 )
 
@@ -20,7 +21,7 @@ func Changed(before, after patch.Doc) time.Time {
 		proved = time.Time{} // A stale file may put back an earlier time.
 	}
 	if old.DeletionTimestamp == nil && now.DeletionTimestamp != nil {
-		proved = later(proved, now.requested())
+		proved = times.Later(proved, now.requested())
 	}
 	return proved.UTC()
 }
@@ -46,7 +47,7 @@ func read(doc patch.Doc) (m metadata) {
 func (m *metadata) newest() time.Time {
 	newest := m.CreationTimestamp.Time
 	for i := range m.ManagedFields {
-		newest = later(newest, m.ManagedFields[i].Time.Time)
+		newest = times.Later(newest, m.ManagedFields[i].Time.Time)
 	}
 	return newest
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/kuberewind/kuberewind/internal/chain"
+	"github.com/kuberewind/kuberewind/internal/times"
 	"github.com/kuberewind/kuberewind/migrations"
 )
 
@@ -120,7 +121,7 @@ func (s *Sink) beginEpoch(ctx context.Context, tx pgx.Tx) error {
 		return err
 	}
 	// I4: the clock may have gone back since the last commit; the record's time does not.
-	s.info.Started = latest(now, s.info.Observed)
+	s.info.Started = times.Later(now, s.info.Observed)
 	s.info.Resumed = s.info.Epoch > 1
 	_, err = tx.Exec(ctx, `
 		INSERT INTO kuberewind.epochs (cluster, epoch, started_at, after_seq, recorder, version, config) VALUES ($1, $2, $3, $4, $5, $6, $7::jsonb)`,
@@ -139,14 +140,14 @@ func (s *Sink) beginEpoch(ctx context.Context, tx pgx.Tx) error {
 // StartAfter moves Info.Started behind a moment up to which nothing was seen, or up to which an earlier writer has left what
 // it saw. The clock of that writer may have been ahead of this one's. Call it before RecordPause.
 func (s *Sink) StartAfter(seen time.Time) {
-	s.info.Started = latest(s.info.Started, seen.Add(time.Microsecond))
+	s.info.Started = times.Later(s.info.Started, seen.Add(time.Microsecond))
 }
 
 // RecordPause puts on record that no recorder saw what happened since the last commit. If an earlier writer has left what it
 // saw after that, the pause begins at seen. Call it before the first commit. Until there is a commit, the pause of the next
 // writer begins where this one's does.
 func (s *Sink) RecordPause(ctx context.Context, seen time.Time) error {
-	from := latest(s.info.Observed, seen)
+	from := times.Later(s.info.Observed, seen)
 	if !s.info.Resumed || from.After(s.info.Started) {
 		return nil
 	}
@@ -242,10 +243,3 @@ func (s *Sink) loadEncoder(ctx context.Context) error {
 
 // noDay is before every day.
 const noDay = -1 << 31
-
-func latest(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return b
-	}
-	return a
-}

@@ -5,9 +5,9 @@ import (
 	"context"
 	"math"
 	"slices"
-	"time"
 
 	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/internal/times"
 	"github.com/kuberewind/kuberewind/timeline/internal/ask"
 	"github.com/kuberewind/kuberewind/timeline/internal/class"
 	"github.com/kuberewind/kuberewind/timeline/internal/lack"
@@ -74,7 +74,7 @@ func (c *collection) count(ctx context.Context) (at ask.Place, err error) {
 	reading.Tell(&c.answer.Answer)
 	if at.Low = left + 1; left >= c.first {
 		c.answer.Older = ask.Place{Low: at.Low, Last: at.Last}.String()
-		c.answer.Incomplete = append(c.answer.Incomplete, lack.NotCounted(c.query.Window.From, earlier(oldest, c.query.Window.To)))
+		c.answer.Incomplete = append(c.answer.Incomplete, lack.NotCounted(c.query.Window.From, times.Earlier(oldest, c.query.Window.To)))
 	}
 	return at, c.enter(ctx, changes, reading.Hidden)
 }
@@ -99,13 +99,6 @@ func (c *collection) read(ctx context.Context, reading *marks.Reading, at ask.Pl
 		return reading.Back(ctx, at.Low, at.Last, math.MaxInt64, give)
 	}
 	return reading.Again(ctx, c.first, at.Low, at.Last, c.finder.Patience, give)
-}
-
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
 }
 
 // enter makes lanes of the lives that changed.

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/internal/times"
 	"github.com/kuberewind/kuberewind/timeline/internal/ask"
 	"github.com/kuberewind/kuberewind/timeline/internal/class"
 	"github.com/kuberewind/kuberewind/timeline/internal/lack"
@@ -133,7 +134,7 @@ func (c *Counter) begin(ctx context.Context, q Query, state *lack.State) (p prog
 	p.window, p.step = q.Window.Clamped(state.Extent.FirstAt, state.Extent.LastAt.Add(time.Millisecond)).Quantised(q.Bars)
 	p.head, p.since = state.Extent.LastSeq, p.window.From
 	if q.Window.From.Before(p.since) {
-		p.since = later(q.Window.From.Truncate(p.step), time.UnixMilli(0).UTC())
+		p.since = times.Later(q.Window.From.Truncate(p.step), time.UnixMilli(0).UTC())
 	}
 	if !p.window.From.Before(p.window.To) || !q.Window.To.After(state.Extent.FirstAt) || q.Window.From.After(state.Extent.LastAt) {
 		p.window.To, p.last = p.window.From, -1
@@ -142,13 +143,6 @@ func (c *Counter) begin(ctx context.Context, q Query, state *lack.State) (p prog
 	p.first, p.last, err = c.Record.Between(ctx, p.since, p.window.To)
 	p.last = min(p.last, p.head)
 	return p, err
-}
-
-func later(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return b
-	}
-	return a
 }
 
 // mostBars is more than a screen has pixels.
