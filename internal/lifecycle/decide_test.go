@@ -112,7 +112,7 @@ var served = []row{
 			with(followed, func(f *Facts) { f.Vacant = false }),
 			with(followed, func(f *Facts) { f.Begins = "" }),
 			with(followed, func(f *Facts) { f.Run = Followed }),
-			with(followed, spooled),
+			with(followed, func(f *Facts) { f.Spooled = true }),
 			with(followed, func(f *Facts) { f.Recorded, f.Position = "", "" }),
 		},
 	},
@@ -231,7 +231,8 @@ func TestEachRowOfTheTable(t *testing.T) {
 			t.Run(r.when, func(t *testing.T) {
 				require.Equal(t, r.want, Decide(r.facts))
 				for _, f := range r.spoilt {
-					require.NotEqual(t, r.want, Decide(f), "%+v", f)
+					d := Decide(f)
+					require.False(t, d.Do == r.want.Do && d.Cause == r.want.Cause, "%+v", f)
 				}
 			})
 		}
