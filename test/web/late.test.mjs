@@ -61,10 +61,24 @@ test("the overview is asked for when the strip and the marks of the lanes are th
   await held.asked;
   await page.locator("[role=row]").first().waitFor();
   await page.waitForFunction(() => globalThis.kuberewind.drawn.strip.length > 0);
-  for (const shape of ["trouble", "changes"]) await waited(page, shape);
+  for (const shape of ["trouble", "changes", "states", "tail"]) await waited(page, shape);
   held.free();
   await settled(page);
   for (const shape of ["trouble", "changes"]) assert.equal(asked.filter((s) => s === shape).length, 1, shape);
+  assert.deepEqual(faults, []);
+  await user.close();
+});
+
+test("an object is shown before what belongs to it", async () => {
+  const { context: user, faults } = await context(browser), page = await user.newPage(), held = await hold(page, "**/timeline/v1/related?*");
+  await page.goto(`${origin}/#code=${await code()}&${web}`);
+  await held.asked;
+  await page.locator(".object h2", { hasText: "What changed" }).waitFor();
+  await page.getByText("Events, owners and owned are looked up").waitFor();
+  held.free();
+  await page.locator(".object .events").waitFor();
+  await page.locator(".object .refs", { hasText: /^owns/ }).waitFor();
+  assert.equal(await page.getByText("are looked up").count(), 0);
   assert.deepEqual(faults, []);
   await user.close();
 });

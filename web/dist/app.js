@@ -1393,9 +1393,11 @@ function query(ask) {
       begun3 = true;
       void run(q2, asked2, controller.signal).finally(ends2);
     };
-    const timer = asked2.wait ? setTimeout(begin2, asked2.wait) : queueMicrotask(begin2);
+    let timer = 0;
+    if (asked2.wait) timer = setTimeout(begin2, asked2.wait);
+    else queueMicrotask(begin2);
     return () => {
-      clearTimeout(timer ?? void 0);
+      clearTimeout(timer);
       if (!begun3) ends2();
       controller.abort();
     };
@@ -1621,9 +1623,10 @@ var strip = query(() => {
 });
 var begun2 = y3(false);
 var long2 = 3e3;
+var there = O(() => whole2.value !== null);
 var untilBegun = () => new Promise((done) => {
   const stop = x2(() => {
-    if (begun2.value) queueMicrotask(() => {
+    if (begun2.value || !there.value) queueMicrotask(() => {
       stop();
       done();
     });
@@ -1681,7 +1684,6 @@ var states = query(() => {
 });
 var come = (q2) => q2.answer.value !== null || q2.failed.value !== "";
 var marked = () => (lanes.answer.value?.lanes.length ?? 0) === 0 || lanesWidth.value === 0 || come(ticks);
-var there = O(() => whole2.value !== null);
 x2(() => {
   begun2.value = false;
   const timer = there.value ? setTimeout(() => {
@@ -1709,9 +1711,9 @@ x2(() => {
   if (found?.uid && !f5.uid && f5.name === found.name) move({ uid: found.uid, resource: found.resource, namespace: found.namespace ?? "" }, "learn");
 });
 var related = query(() => {
-  const shown2 = object.answer.value?.object.uid, at2 = object.asked.value?.params.at;
-  if (!shown2 || panel.value !== "object" || tab.value !== "change") return null;
-  return { shape: "related", params: { uid: shown2, cluster: cluster.value, at: at2 }, mark: "" };
+  const uid2 = object.answer.value?.object.uid, at2 = object.asked.value?.params.at;
+  if (!uid2 || subjectParams()?.uid !== uid2 || panel.value !== "object" || tab.value !== "change") return null;
+  return { shape: "related", params: { uid: uid2, cluster: cluster.value, at: at2 }, mark: "" };
 });
 var blame = query(() => {
   const of2 = subjectParams();
@@ -3677,7 +3679,7 @@ function Changed({ o: o5 }) {
 }
 function Belongs({ o: o5 }) {
   const r4 = related.answer.value, known = o5.incomplete ?? [];
-  if (related.failed.value) return /* @__PURE__ */ a4("p", { class: "error", children: related.failed.value });
+  if (related.failed.value && !related.busy.value) return /* @__PURE__ */ a4("p", { class: "error", children: related.failed.value });
   if (!r4 || related.asked.value?.params.uid !== o5.object.uid) return /* @__PURE__ */ a4("p", { class: "busy", children: "Events, owners and owned are looked up…" });
   return /* @__PURE__ */ a4("div", { class: related.busy.value ? "stale" : "", children: [
     /* @__PURE__ */ a4(Events, { r: r4 }),
@@ -3698,17 +3700,17 @@ function Events({ r: r4 }) {
     ] })
   ] }, i4)) }) }) });
 }
-function Owns({ r: of2 }) {
-  const owners = of2.owners ?? [], owned = of2.owned ?? [], more = (of2.ownedTotal ?? owned.length) - owned.length;
+function Owns({ r: r4 }) {
+  const owners = r4.owners ?? [], owned = r4.owned ?? [], more = (r4.ownedTotal ?? owned.length) - owned.length;
   if (owners.length + owned.length === 0) return null;
   return /* @__PURE__ */ a4(Section, { title: "Owners and owned", children: [
     owners.length > 0 ? /* @__PURE__ */ a4("p", { class: "refs", children: [
       "owned by ",
-      owners.map((r4) => /* @__PURE__ */ a4(Link, { to: r4 }, r4.uid))
+      owners.map((o5) => /* @__PURE__ */ a4(Link, { to: o5 }, o5.uid))
     ] }) : null,
     owned.length > 0 ? /* @__PURE__ */ a4("p", { class: "refs", children: [
       "owns ",
-      owned.map((r4) => /* @__PURE__ */ a4(Link, { to: r4 }, r4.uid)),
+      owned.map((o5) => /* @__PURE__ */ a4(Link, { to: o5 }, o5.uid)),
       more > 0 ? /* @__PURE__ */ a4("span", { class: "faint", children: [
         " and ",
         count(more),

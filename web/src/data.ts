@@ -83,11 +83,11 @@ export const strip = query<Strip>(() => {
   return { shape: "strip", params: { ...filterParams(), from: 0, to, bars }, mark: mark(to), wait: 30, ...slices };
 });
 
-/** begun is true once the strip and the marks of the lanes are there, or cannot be had, or took long. What else the page shows waits until then: they are
- * what is looked at first. */
+/** begun is true once the strip and the marks of the lanes are there, or cannot be had, or took long. They are what is looked at first. The counts above the
+ * lanes, the states, older lanes, the overview and the tail wait until then. */
 export const begun = signal(false);
-const long = 3000;
-const untilBegun = () => new Promise<void>((done) => { const stop = effect(() => { if (begun.value) queueMicrotask(() => { stop(); done(); }); }); });
+const long = 3000, there = computed(() => whole.value !== null);
+const untilBegun = () => new Promise<void>((done) => { const stop = effect(() => { if (begun.value || !there.value) queueMicrotask(() => { stop(); done(); }); }); });
 
 export const density = query<Strip>(() => {
   const s = shown.value;
@@ -151,7 +151,6 @@ export const states = query<States>(() => {
 
 const come = <T>(q: Query<T>) => q.answer.value !== null || q.failed.value !== "";
 const marked = () => (lanes.answer.value?.lanes.length ?? 0) === 0 || lanesWidth.value === 0 || come(ticks);
-const there = computed(() => whole.value !== null);
 effect(() => {
   begun.value = false;
   const timer = there.value ? setTimeout(() => { begun.value = true; }, long) : undefined;
@@ -179,9 +178,9 @@ effect(() => {
 
 /** related is what belongs to the object that is shown: it is asked for when that is there. */
 export const related = query<Related>(() => {
-  const shown = object.answer.value?.object.uid, at = object.asked.value?.params.at;
-  if (!shown || panel.value !== "object" || tab.value !== "change") return null;
-  return { shape: "related", params: { uid: shown, cluster: cluster.value, at }, mark: "" };
+  const uid = object.answer.value?.object.uid, at = object.asked.value?.params.at;
+  if (!uid || subjectParams()?.uid !== uid || panel.value !== "object" || tab.value !== "change") return null;
+  return { shape: "related", params: { uid, cluster: cluster.value, at }, mark: "" };
 });
 
 /** blame says of each line of the YAML which version set it. */

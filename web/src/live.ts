@@ -65,7 +65,7 @@ function follows(point: Point | null, now: number, quiet: boolean): void {
 
 const due = (is: Point | null, next: Point, rested: boolean) => is === null || (rested && is.seq !== next.seq);
 
-/** follow asks until the tab is closed, from when the page has shown what it is opened for. */
+/** follow asks until the tab is closed. It asks for the tail once shown is true. */
 export async function follow(shown: () => boolean): Promise<void> {
   for (;;) {
     const began = performance.now(), worked = document.visibilityState !== "visible" || locked.peek() !== "" || (await look(shown));

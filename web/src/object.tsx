@@ -86,7 +86,7 @@ function Changed({ o }: { o: ObjectAnswer }) {
 /** Belongs shows what belongs to the object. That comes a moment after the object itself. */
 function Belongs({ o }: { o: ObjectAnswer }) {
   const r = related.answer.value, known = o.incomplete ?? [];
-  if (related.failed.value) return <p class="error">{related.failed.value}</p>;
+  if (related.failed.value && !related.busy.value) return <p class="error">{related.failed.value}</p>;
   if (!r || related.asked.value?.params.uid !== o.object.uid) return <p class="busy">Events, owners and owned are looked up…</p>;
   return (
     <div class={related.busy.value ? "stale" : ""}>
@@ -109,13 +109,13 @@ function Events({ r }: { r: Related }) {
   );
 }
 
-function Owns({ r: of }: { r: Related }) {
-  const owners = of.owners ?? [], owned = of.owned ?? [], more = (of.ownedTotal ?? owned.length) - owned.length;
+function Owns({ r }: { r: Related }) {
+  const owners = r.owners ?? [], owned = r.owned ?? [], more = (r.ownedTotal ?? owned.length) - owned.length;
   if (owners.length + owned.length === 0) return null;
   return (
     <Section title="Owners and owned">
-      {owners.length > 0 ? <p class="refs">owned by {owners.map((r) => <Link key={r.uid} to={r} />)}</p> : null}
-      {owned.length > 0 ? <p class="refs">owns {owned.map((r) => <Link key={r.uid} to={r} />)}{more > 0 ? <span class="faint"> and {count(more)} more</span> : null}</p> : null}
+      {owners.length > 0 ? <p class="refs">owned by {owners.map((o) => <Link key={o.uid} to={o} />)}</p> : null}
+      {owned.length > 0 ? <p class="refs">owns {owned.map((o) => <Link key={o.uid} to={o} />)}{more > 0 ? <span class="faint"> and {count(more)} more</span> : null}</p> : null}
     </Section>
   );
 }

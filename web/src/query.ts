@@ -40,9 +40,10 @@ export function query<T extends Answer>(ask: () => Asked<T> | null): Query<T> {
       void run(q, asked, controller.signal).finally(ends);
     };
     // Without a wait, the question goes out before the page is drawn anew: the server works meanwhile.
-    const timer = asked.wait ? setTimeout(begin, asked.wait) : queueMicrotask(begin);
+    let timer = 0;
+    if (asked.wait) timer = setTimeout(begin, asked.wait); else queueMicrotask(begin);
     return () => {
-      clearTimeout(timer ?? undefined);
+      clearTimeout(timer);
       if (!begun) ends();
       controller.abort();
     };

@@ -13,7 +13,7 @@ type Version struct {
 	Life    history.Life
 	Point   history.Point
 	Seq     int64                 // of the version, 0 if the object does not exist then
-	Doc     patch.Doc             // likewise nil
+	Doc     patch.Doc             // nil if it does not exist then, or is damaged
 	Damaged *history.DamagedError // why the version cannot be read
 }
 
