@@ -182,7 +182,7 @@ func (b *bench) comparisons() measure.Experiment {
 
 // objects are answers about one object, and about what is wrong in the cluster: the server's part of what the browser waits for.
 func (b *bench) objects() measure.Experiment {
-	const object, trouble = "an object", "the list of troubles"
+	const object, related, trouble = "an object", "what belongs to an object", "the list of troubles"
 	of := func(name string, ask func(ctx context.Context, w window) ([]asking, error)) measure.Way {
 		return measure.Way{Name: name, Run: func(ctx context.Context, round int) (measure.Values, error) {
 			return b.measured(func() ([]asking, error) {
@@ -196,18 +196,22 @@ func (b *bench) objects() measure.Experiment {
 		}}
 	}
 	at := func(w window) string { return strconv.FormatInt(w.to.UnixMilli()-1, 10) }
-	return b.experiment("object", "An object with its YAML and what changed, and what is in trouble", counted, []measure.Way{
-		of(object, func(ctx context.Context, w window) (all []asking, err error) {
+	each := func(shape string) func(context.Context, window) ([]asking, error) {
+		return func(ctx context.Context, w window) (all []asking, err error) {
 			found, _, err := b.client.ask(ctx, "lanes", lanesOf(w))
 			for _, l := range found.Lanes[:min(len(found.Lanes), onScreen)] {
-				a, err := b.client.once(ctx, "object", url.Values{"uid": {l.UID}, "at": {at(w)}})
+				a, err := b.client.once(ctx, shape, url.Values{"uid": {l.UID}, "at": {at(w)}})
 				if err != nil {
 					return nil, err
 				}
 				all = append(all, a)
 			}
 			return all, err
-		}),
+		}
+	}
+	return b.experiment("object", "An object with its YAML and what changed, and what is in trouble", counted, []measure.Way{
+		of(object, each("object")),
+		of(related, each("related")),
 		of(trouble, func(ctx context.Context, w window) ([]asking, error) {
 			a, err := b.client.once(ctx, "trouble", url.Values{"at": {at(w)}})
 			return []asking{a}, err

@@ -9,6 +9,8 @@ const say = (value) => process.stdout.write(JSON.stringify(value) + "\n");
 const height = 1420;
 /** Of one wait: without kept counts, a strip over a month is counted for minutes. */
 const patience = 900_000;
+/** Of a browser that has just been started. */
+const restPatience = 120_000;
 
 const p95 = (all) => all.toSorted((a, b) => a - b)[Math.ceil(0.95 * all.length) - 1];
 
@@ -44,7 +46,10 @@ async function user(browser) {
 async function rest(browser, made) {
   await made.newPage();
   const session = await browser.newBrowserCDPSession(), used = async () => (await session.send("SystemInfo.getProcessInfo")).processInfo.reduce((n, p) => n + p.cpuTime, 0);
-  for (let before = -Infinity, now = await used(); now - before > 0.025; [before, now] = [now, await used()]) await new Promise((done) => setTimeout(done, 500));
+  for (let before = -Infinity, now = await used(), until = Date.now() + restPatience; now - before > 0.025; [before, now] = [now, await used()]) {
+    if (Date.now() > until) throw new Error("the browser does not come to rest: other work on the machine would be in the figures");
+    await new Promise((done) => setTimeout(done, 500));
+  }
 }
 
 const figures = {

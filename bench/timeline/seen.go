@@ -16,7 +16,7 @@ func (b *bench) inBrowser(t *tab, name, figure string, options any) measure.Way 
 	}}
 }
 
-// firstViews are of a browser and a server that have just been started.
+// firstViews are of a server that has just been started, in a browser at rest.
 func (b *bench) firstViews(t *tab) measure.Experiment {
 	const view, trouble = "strip and 40 lanes", "list of troubles"
 	opened := b.inBrowser(t, "from cold", "first", nil)
