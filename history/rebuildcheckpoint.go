@@ -39,7 +39,7 @@ func (b *rebuilding) fromCheckpoint(ctx context.Context, tx pgx.Tx, from *checkp
 	if err := b.inherit(ctx, tx, t); err != nil {
 		return err
 	}
-	if err := b.decode(ctx, tx, from, t); err != nil {
+	if err := b.decode(ctx, from, t); err != nil {
 		return err
 	}
 	if err := b.foldNew(ctx, tx, t); err != nil {
@@ -61,7 +61,7 @@ func (b *rebuilding) fromCheckpoint(ctx context.Context, tx pgx.Tx, from *checkp
 
 // decode gives the objects of the checkpoint that the tail leaves alone, and folds the others. One goroutine reads blocks, others decode them; no
 // more wait than there are decoders.
-func (b *rebuilding) decode(ctx context.Context, tx pgx.Tx, from *checkpoint.Saved, t *tail) error {
+func (b *rebuilding) decode(ctx context.Context, from *checkpoint.Saved, t *tail) error {
 	decoder := checkpoint.NewDecoder()
 	defer decoder.Close()
 	work, workCtx := errgroup.WithContext(ctx)

@@ -124,8 +124,9 @@ func (r *Recorder) end(ctx context.Context, s *stream, run *streamRun, resource 
 	case lifecycle.Interrupt:
 		s.interrupted = d.Cause
 		return fifo.Interrupted(d.Cause, d.Detail)
+	default: // Nothing: the others are of what is served.
+		return nil
 	}
-	return nil
 }
 
 // complete ends a stream of which nothing is missing.
