@@ -61,7 +61,7 @@ DATA      := $(CURDIR)/$(BIN)/postgres
 TEST      := KUBEREWIND_TEST_PROGRAMS=$(PROGRAMS) $(if $(TEST_DATABASE_URL),,KUBEREWIND_TEST_POSTGRES=$(DATA)) $(GO) test $(TESTFLAGS)
 # These packages are tested without the race detector, which multiplies CPU time: their code starts no goroutines. Two exceptions, cmd/replay
 # and hack/test-times, start one that forwards signals. make test-more tests them under it. A new package is under it from the start.
-PLAIN     := ./apiserver/internal/review ./cmd/replay ./deltafifo/spool ./checkpoint ./internal/clusterevents ./internal/config ./internal/controlplane/binaries ./internal/controlplane/objects ./internal/docs \
+PLAIN     := ./apiserver/internal/review ./cmd/replay ./deltafifo/spool ./internal/clusterevents ./internal/config ./internal/controlplane/binaries ./internal/controlplane/objects ./internal/docs \
 	./internal/erasure ./internal/filter ./internal/lifecycle ./internal/pgtest ./internal/printers ./internal/redact ./internal/retention ./internal/scene/... ./migrations ./patch ./hack/...
 # Whole systems, the longest first, and what measures. The first runs alone: it has three control planes at once.
 SYSTEM    := ./test/system

@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	// BlockRecords ends a block: with 256 objects zstd has seen what there is to see in objects of a kind.
-	BlockRecords = 256
-	// BlockBytes ends a block of large objects, so that several can be held in memory.
-	BlockBytes = 4 << 20
-	// MaxBlock bounds what a block may decode to: one object can be longer than BlockBytes.
+	// blockRecords ends a block: with 256 objects zstd has seen what there is to see in objects of a kind.
+	blockRecords = 256
+	// blockBytes ends a block of large objects, so that several can be held in memory.
+	blockBytes = 4 << 20
+	// MaxBlock bounds what a block may decode to: one object can be longer than blockBytes.
 	MaxBlock = 1 << 30
 
 	// A zstd frame is a row of zstd's own blocks. The shortest has 4 bytes, and none decodes to more than 128 KiB.
@@ -58,23 +58,23 @@ func (k Key) Compare(other Key) int {
 // ErrBlock says that bytes are no block.
 var ErrBlock = errors.New("not a block of a checkpoint")
 
-// An Encoder makes blocks.
-type Encoder struct {
+// An encoder makes blocks.
+type encoder struct {
 	zstd  *zstd.Encoder
 	plain []byte
 }
 
-// NewEncoder makes an encoder. It needs no closing.
-func NewEncoder() *Encoder {
-	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedDefault))
+// newEncoder makes an encoder. It needs no closing.
+func newEncoder() *encoder {
+	writer, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedDefault))
 	if err != nil {
 		panic(err) // the options are constants
 	}
-	return &Encoder{zstd: encoder}
+	return &encoder{zstd: writer}
 }
 
 // Block encodes records.
-func (e *Encoder) Block(records []Record) []byte {
+func (e *encoder) Block(records []Record) []byte {
 	b := append(e.plain[:0], kindRecords)
 	b = binary.AppendUvarint(b, uint64(len(records)))
 	for i := range records {
@@ -93,7 +93,7 @@ func (e *Encoder) Block(records []Record) []byte {
 }
 
 // Directory encodes the first key of each block.
-func (e *Encoder) Directory(first []Key) []byte {
+func (e *encoder) Directory(first []Key) []byte {
 	b := append(e.plain[:0], kindDirectory)
 	b = binary.AppendUvarint(b, uint64(len(first)))
 	for _, k := range first {
@@ -247,9 +247,9 @@ func (r *reader) end() error {
 	return nil
 }
 
-// Covering gives the numbers of the blocks that can hold keys from one key to another, from the first keys of the blocks. The
+// covering gives the numbers of the blocks that can hold keys from one key to another, from the first keys of the blocks. The
 // directory is block 0, so the first with records has number 1.
-func Covering(first []Key, from, to Key) []int32 {
+func covering(first []Key, from, to Key) []int32 {
 	var blocks []int32
 	for i := range first {
 		if first[i].Compare(to) > 0 {

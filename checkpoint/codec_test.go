@@ -25,7 +25,7 @@ func drawRecord(t *rapid.T) Record {
 }
 
 func TestWhatWasEncodedIsWhatIsDecoded(t *testing.T) {
-	e, d := NewEncoder(), NewDecoder()
+	e, d := newEncoder(), NewDecoder()
 	defer d.Close()
 	rapid.Check(t, func(t *rapid.T) {
 		records := rapid.SliceOf(rapid.Custom(drawRecord)).Draw(t, "records")
@@ -46,7 +46,7 @@ func TestWhatWasEncodedIsWhatIsDecoded(t *testing.T) {
 }
 
 func TestWhatIsNoBlockIsAnError(t *testing.T) {
-	e, d := NewEncoder(), NewDecoder()
+	e, d := newEncoder(), NewDecoder()
 	defer d.Close()
 	whole := e.Block([]Record{{Name: "a", Doc: patch.Doc(`{}`)}, {Name: "b", Doc: patch.Doc(`{"a":1}`)}})
 	plain, err := d.zstd.DecodeAll(whole, make([]byte, 0, 1<<10))
@@ -79,7 +79,7 @@ func allocated(f func()) uint64 {
 }
 
 func TestABlockAllocatesNoMoreThanItsBytesCanHoldWhateverItDeclares(t *testing.T) {
-	e, d := NewEncoder(), NewDecoder()
+	e, d := newEncoder(), NewDecoder()
 	defer d.Close()
 	sound := e.Block([]Record{{Name: "a", Doc: patch.Doc(`{}`)}})
 	_, err := d.Block(sound)
@@ -97,7 +97,7 @@ func TestABlockAllocatesNoMoreThanItsBytesCanHoldWhateverItDeclares(t *testing.T
 }
 
 func TestABlockThatCompressesBestOfAllIsDecoded(t *testing.T) {
-	e, d := NewEncoder(), NewDecoder()
+	e, d := newEncoder(), NewDecoder()
 	defer d.Close()
 	for _, size := range []int{0, 100, 255, 256, 1 << 10, 64 << 20} {
 		packed := e.Block([]Record{{Doc: make(patch.Doc, size)}})
@@ -108,7 +108,7 @@ func TestABlockThatCompressesBestOfAllIsDecoded(t *testing.T) {
 }
 
 func FuzzAnythingDecodesOrIsAnError(f *testing.F) {
-	e, d := NewEncoder(), NewDecoder()
+	e, d := newEncoder(), NewDecoder()
 	f.Add(e.Block([]Record{{Name: "a", Doc: patch.Doc(`{}`)}}), []byte{kindRecords, 255, 255, 3})
 	f.Fuzz(func(_ *testing.T, data, plain []byte) {
 		_, _ = d.Block(data)
@@ -136,11 +136,11 @@ func TestCoveringBlocksHoldEveryKeyOfARange(t *testing.T) {
 		if from.Compare(to) > 0 {
 			from, to = to, from
 		}
-		covering := Covering(first, from, to)
+		blocks := covering(first, from, to)
 		for number, block := range holders {
 			for _, k := range block {
 				if k.Compare(from) >= 0 && k.Compare(to) <= 0 {
-					require.Contains(t, covering, number, "%v is from %v to %v", k, from, to)
+					require.Contains(t, blocks, number, "%v is from %v to %v", k, from, to)
 				}
 			}
 		}

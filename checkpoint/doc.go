@@ -15,7 +15,7 @@
 // # Goroutines
 //
 // The package starts no goroutine. Maker.Run runs on the goroutine that calls it.
-// An Encoder belongs to one goroutine; a Decoder may be used by many at once.
+// An encoder belongs to one goroutine; a Decoder may be used by many at once.
 //
 // # Knobs
 //

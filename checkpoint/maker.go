@@ -128,7 +128,7 @@ var ErrNothingNew = errors.New("there is a checkpoint of this seq already")
 func (m *Maker) MakeOne(ctx context.Context) (info Info, err error) {
 	err = pgx.BeginTxFunc(ctx, m.pool, pgx.TxOptions{BeginQuery: beginMaking}, func(tx pgx.Tx) error {
 		one := &making{
-			maker: m, store: Store{DB: tx, Cluster: m.cluster}, tx: tx, encoder: NewEncoder(), copied: make(map[int32]bool),
+			maker: m, store: Store{DB: tx, Cluster: m.cluster}, tx: tx, encoder: newEncoder(), copied: make(map[int32]bool),
 		}
 		info, err = one.run(ctx)
 		return err
@@ -147,10 +147,12 @@ func (m *Maker) MakeOne(ctx context.Context) (info Info, err error) {
 // rebuild would take longer.
 func (m *Maker) Prune(ctx context.Context) error {
 	err := pgx.BeginFunc(ctx, m.pool, func(tx pgx.Tx) error {
+		var first *int64 // once: a day may be dropped between the statements
+		if err := tx.QueryRow(ctx, `SELECT min(first_seq) FROM kuberewind.record_days WHERE cluster = $1`, m.cluster).Scan(&first); err != nil {
+			return err
+		}
 		for _, table := range []string{"checkpoints", "checkpoint_blocks"} {
-			_, err := tx.Exec(ctx, `
-				DELETE FROM kuberewind.`+table+`
-				WHERE cluster = $1 AND checkpoint < (SELECT min(first_seq) FROM kuberewind.record_days WHERE cluster = $1)`, m.cluster)
+			_, err := tx.Exec(ctx, `DELETE FROM kuberewind.`+table+` WHERE cluster = $1 AND checkpoint < $2`, m.cluster, first)
 			if err != nil {
 				return err
 			}

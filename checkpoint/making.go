@@ -18,7 +18,7 @@ type making struct {
 	maker        *Maker
 	store        Store
 	tx           pgx.Tx
-	encoder      *Encoder
+	encoder      *encoder
 	end          End
 	info         Info
 	pending      []Record // of the next block
@@ -85,7 +85,7 @@ func (m *making) fromDeltas(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for chunk := range slices.Chunk(lives, BlockRecords) {
+	for chunk := range slices.Chunk(lives, blockRecords) {
 		if err := m.fold(ctx, chunk...); err != nil {
 			return err
 		}
@@ -118,7 +118,7 @@ func (m *making) fold(ctx context.Context, objects ...*Record) error {
 func (m *making) add(ctx context.Context, r *Record) error {
 	m.pending = append(m.pending, *r)
 	m.pendingBytes += len(r.Doc)
-	if len(m.pending) < BlockRecords && m.pendingBytes < BlockBytes {
+	if len(m.pending) < blockRecords && m.pendingBytes < blockBytes {
 		return nil
 	}
 	return m.flush(ctx)
@@ -171,7 +171,7 @@ func (m *making) insert(ctx context.Context, number, objects int, data []byte) (
 	return sum[:], nil
 }
 
-// finish writes the directory, reads everything back, and announces the
+// finish writes the directory, reads everything back, and announces the checkpoint.
 func (m *making) finish(ctx context.Context) error {
 	directory, err := m.insert(ctx, 0, 0, m.encoder.Directory(m.first))
 	if err != nil {

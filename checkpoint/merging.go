@@ -30,7 +30,7 @@ func (m *making) fromCheckpoint(ctx context.Context, from *Saved) error {
 	defer decoder.Close()
 	for i, number := range from.Blocks {
 		for ; len(born) > 0 && born[0].Key().Compare(from.First[i]) < 0; born = born[1:] {
-			if err := m.addChanged(ctx, born[0], tail[born[0].ObjectID]); err != nil {
+			if err := m.addBorn(ctx, born[0], tail); err != nil {
 				return err
 			}
 		}
@@ -44,7 +44,7 @@ func (m *making) fromCheckpoint(ctx context.Context, from *Saved) error {
 		}
 	}
 	for _, r := range born {
-		if err := m.addChanged(ctx, r, tail[r.ObjectID]); err != nil {
+		if err := m.addBorn(ctx, r, tail); err != nil {
 			return err
 		}
 	}
@@ -58,7 +58,7 @@ func anyWithin(lives []*Record, first []Key, i int) bool {
 }
 
 // copiedBytes is from how many bytes on a block is worth being copied though it has few objects.
-const copiedBytes = BlockBytes / 64
+const copiedBytes = blockBytes / 64
 
 // largeBlocks finds the blocks that are worth copying. Small ones are joined with the records before, or checkpoints would fall
 // to pieces.
@@ -66,7 +66,7 @@ func (m *making) largeBlocks(ctx context.Context, from *Saved) (map[int32]bool, 
 	rows, err := m.tx.Query(ctx, `
 		SELECT block FROM kuberewind.record_checkpoint_blocks
 		WHERE cluster = $1 AND checkpoint = $2 AND (objects >= $3 OR octet_length(data) >= $4)`,
-		m.maker.cluster, from.Info.Seq, BlockRecords/2, copiedBytes)
+		m.maker.cluster, from.Info.Seq, blockRecords/2, copiedBytes)
 	if err != nil {
 		return nil, fmt.Errorf("read checkpoint %d: %w", from.Info.Seq, err)
 	}
@@ -114,7 +114,7 @@ func (m *making) mergeBlock(ctx context.Context, decoder *Decoder, from *Saved, 
 	}
 	for i := range records {
 		for ; len(born) > 0 && born[0].Key().Compare(records[i].Key()) < 0; born = born[1:] {
-			if err := m.addChanged(ctx, born[0], tail[born[0].ObjectID]); err != nil {
+			if err := m.addBorn(ctx, born[0], tail); err != nil {
 				return nil, err
 			}
 		}
@@ -136,6 +136,12 @@ func (m *making) addSaved(ctx context.Context, r *Record, changed Change) error 
 		return nil
 	}
 	return m.addChanged(ctx, r, changed)
+}
+
+// addBorn adds an object that is younger than the checkpoint before. Its text is not kept beyond its block: the record of it is needed until the last one.
+func (m *making) addBorn(ctx context.Context, r *Record, tail map[int64]Change) error {
+	object := *r
+	return m.addChanged(ctx, &object, tail[r.ObjectID])
 }
 
 func (m *making) addChanged(ctx context.Context, r *Record, changed Change) error {

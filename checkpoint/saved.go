@@ -156,7 +156,7 @@ func needed(first []Key, scope Scope) []int32 {
 		if scope.Namespace != "" {
 			from.Namespace, to = scope.Namespace, Key{Stream: stream, Namespace: scope.Namespace + "\x00"}
 		}
-		for _, block := range Covering(first, from, to) {
+		for _, block := range covering(first, from, to) {
 			in[block] = true
 		}
 	}

@@ -86,7 +86,7 @@ type Want struct {
 	First int64 // seq from which on the record has its deltas
 	Last  int64 // seq up to which the deltas after it are read
 	Scope Scope
-	// Unusable is told of checkpoints that are not what was written, and are passed over.
+	// Unusable must be set. It is told of checkpoints that are not what was written, and are passed over.
 	Unusable func(Info, error)
 }
 

@@ -9,7 +9,7 @@ import (
 
 // Owners gives the owners of lives that have any, by their first version on record. They stand in lives, so no version is read.
 //
-// A life may have begun before the first delta that is left. Verify cannot compare its owners then, so its first version on record is read.
+// A life may have begun before the first delta that is left. Package verify cannot compare its owners then, so its first version on record is read.
 func (r *Record) Owners(ctx context.Context, lives []Life) iter.Seq2[Relation, error] {
 	return func(yield func(Relation, error) bool) {
 		if err := r.owners(ctx, lives, func(found Relation) bool { return yield(found, nil) }); err != nil {

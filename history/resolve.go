@@ -114,7 +114,7 @@ func (f *pointer) timeOf(ctx context.Context, seq int64) (time.Time, error) {
 	return at.UTC(), err
 }
 
-// observed gives observed_at of a seq, else of the next one, else the end of the day. A hole is for Verify to find, and no
+// observed gives observed_at of a seq, else of the next one, else the end of the day. A hole is for package verify to find, and no
 // reason not to answer.
 func (f *pointer) observed(ctx context.Context, d *Day, seq int64) (at time.Time, err error) {
 	err = f.tx.QueryRow(ctx, `

@@ -119,7 +119,7 @@ func (o *outage) end(seq int64) {
 
 // window bounds what was caught up on after a pause.
 func (r *Record) window(ctx context.Context, o *outage) (*window, error) {
-	s, err := r.survey(ctx, o)
+	s, err := r.surveyPause(ctx, o)
 	if err != nil {
 		return nil, fmt.Errorf("find what was caught up on after the pause from %s to %s: %w", stamp(o.From), stamp(o.To), err)
 	}
@@ -141,24 +141,24 @@ func (r *Record) window(ctx context.Context, o *outage) (*window, error) {
 	return w, nil
 }
 
-// A survey is what has to be known of a pause to bound its deltas.
-type survey struct {
+// A pauseSurvey is what has to be known of a pause to bound its deltas.
+type pauseSurvey struct {
 	query  Query
 	last   int64           // seq up to which the record was looked at
 	etcds  map[int32]int32 // by stream; nil if nothing was caught up on
 	gaps   []Gap
-	chains map[int32]*chain // by etcd
+	chains map[int32]*numbering // by etcd
 }
 
-// A chain is what one etcd numbered.
-type chain struct {
+// A numbering is what one etcd numbered.
+type numbering struct {
 	seqs      []int64
 	deltas    []bounds.Delta
 	resources map[string]bool
 }
 
-func (r *Record) survey(ctx context.Context, o *outage) (s *survey, err error) {
-	s = &survey{chains: make(map[int32]*chain)}
+func (r *Record) surveyPause(ctx context.Context, o *outage) (s *pauseSurvey, err error) {
+	s = &pauseSurvey{chains: make(map[int32]*numbering)}
 	s.query = Query{FromSeq: o.AfterSeq + 1, From: o.From, To: o.To.Add(caughtUpWithin)}
 	err = r.atOnce(ctx, func(tx pgx.Tx) error {
 		extent, err := r.extent(ctx, tx)
@@ -180,7 +180,7 @@ func (r *Record) survey(ctx context.Context, o *outage) (s *survey, err error) {
 }
 
 // compare finds out which streams one etcd serves.
-func (s *survey) compare(ctx context.Context, f *pointer) error {
+func (s *pauseSurvey) compare(ctx context.Context, f *pointer) error {
 	if err := f.record.refreshStreams(ctx, f.tx); err != nil {
 		return err
 	}
@@ -196,14 +196,14 @@ func (s *survey) compare(ctx context.Context, f *pointer) error {
 }
 
 // reversed reports whether the server's history went backwards while the pause was, or was caught up on: numbers were used twice.
-func (s *survey) reversed(o *outage) bool {
+func (s *pauseSurvey) reversed(o *outage) bool {
 	return slices.ContainsFunc(s.gaps, func(g Gap) bool {
 		return g.Cause == delta.CauseHistoryReversed && (g.ToAt.IsZero() || !g.ToAt.Before(o.began)) && !g.FromAt.After(s.query.To)
 	})
 }
 
 // read collects the deltas of each etcd. One on a missing day bounds nothing; one that is damaged proves no time.
-func (s *survey) read(ctx context.Context, r *Record) error {
+func (s *pauseSurvey) read(ctx context.Context, r *Record) error {
 	for v, err := range r.Versions(ctx, s.query) {
 		var damaged *DamagedError
 		switch {
@@ -217,7 +217,7 @@ func (s *survey) read(ctx context.Context, r *Record) error {
 	return nil
 }
 
-func (s *survey) add(v *Version) {
+func (s *pauseSurvey) add(v *Version) {
 	rv, err := strconv.ParseUint(v.RV, 10, 64)
 	etcd, known := s.etcds[v.Stream.ID]
 	if err != nil || !known || v.Source != delta.SourceWatch {
@@ -225,7 +225,7 @@ func (s *survey) add(v *Version) {
 	}
 	c := s.chains[etcd]
 	if c == nil {
-		c = &chain{resources: make(map[string]bool)}
+		c = &numbering{resources: make(map[string]bool)}
 		s.chains[etcd] = c
 	}
 	c.seqs, c.resources[v.Stream.GroupResource().String()] = append(c.seqs, v.Seq), true
@@ -233,7 +233,7 @@ func (s *survey) add(v *Version) {
 }
 
 // proved gives the time that a version proves. If versions may be missing, it need not be the one that set a time.
-func (s *survey) proved(v *Version) time.Time {
+func (s *pauseSurvey) proved(v *Version) time.Time {
 	switch {
 	case v.Doc == nil || s.incomplete(v):
 		return time.Time{}
@@ -245,7 +245,7 @@ func (s *survey) proved(v *Version) time.Time {
 	return time.Time{}
 }
 
-func (s *survey) incomplete(v *Version) bool {
+func (s *pauseSurvey) incomplete(v *Version) bool {
 	return slices.ContainsFunc(s.gaps, func(g Gap) bool {
 		return g.Stream.ID == v.Stream.ID && g.Outcome != delta.OutcomeResumed && !g.FromAt.IsZero() &&
 			!v.ObservedAt.Before(g.FromAt) && (g.ToAt.IsZero() || !v.ObservedAt.After(g.ToAt))

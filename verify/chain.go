@@ -104,11 +104,11 @@ func newChainWalk(ctx context.Context, tx pgx.Tx, name string) (*chainWalk, erro
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, ErrUnknownCluster
 	}
-	if err == nil {
-		err = tx.QueryRow(ctx, `SELECT batch, digest FROM kuberewind.heads WHERE cluster = $1`, v.cluster).Scan(&v.head.batch, &v.head.digest)
-	}
 	if err != nil {
 		return nil, err
+	}
+	if err := tx.QueryRow(ctx, `SELECT batch, digest FROM kuberewind.heads WHERE cluster = $1`, v.cluster).Scan(&v.head.batch, &v.head.digest); err != nil {
+		return nil, fmt.Errorf("read the head of the record: %w", err)
 	}
 	v.before = chain.Genesis(uid)
 	return v, v.open(ctx, tx)

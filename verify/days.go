@@ -125,15 +125,15 @@ func (v *recordWalk) bounds(d *history.Day, first, last *history.Row) error {
 	case first == nil:
 		return v.found(CheckDays, d.FirstSeq, "days says that %s holds seq %d to %d, and its partition holds none of this cluster", name, d.FirstSeq, d.LastSeq)
 	case first.Seq != d.FirstSeq || !first.ObservedAt.Equal(d.FirstAt):
-		return v.found(CheckDays, first.Seq, "days says that %s begins with seq %d at %s, and it begins with seq %d at %s", name, d.FirstSeq, stamp(d.FirstAt), first.Seq, stamp(first.ObservedAt))
+		return v.found(CheckDays, first.Seq, "days says that %s begins with seq %d at %s, and it begins with seq %d at %s", name, d.FirstSeq, exactly(d.FirstAt), first.Seq, exactly(first.ObservedAt))
 	case last.Seq != d.LastSeq && d.LastSeq <= v.survey.LastSeq, d.LastSeq == last.Seq && !last.ObservedAt.Equal(d.LastAt):
-		return v.found(CheckDays, last.Seq, "days says that %s ends with seq %d at %s, and it ends with seq %d at %s", name, d.LastSeq, stamp(d.LastAt), last.Seq, stamp(last.ObservedAt))
+		return v.found(CheckDays, last.Seq, "days says that %s ends with seq %d at %s, and it ends with seq %d at %s", name, d.LastSeq, exactly(d.LastAt), last.Seq, exactly(last.ObservedAt))
 	}
 	return nil
 }
 
 // stamp is a time as findings print it.
-func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
+func exactly(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
 // forget drops what was folded: versions are missing.
 func (v *recordWalk) forget() {

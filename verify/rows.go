@@ -76,7 +76,7 @@ func (v *recordWalk) order(w *history.Row) error {
 	}
 	v.expected = w.Seq + 1
 	if w.ObservedAt.Before(v.observed) {
-		if err := v.found(CheckSeq, w.Seq, "it was observed at %s, before the delta before it", stamp(w.ObservedAt)); err != nil {
+		if err := v.found(CheckSeq, w.Seq, "it was observed at %s, before the delta before it", exactly(w.ObservedAt)); err != nil {
 			return err
 		}
 	}

@@ -56,7 +56,9 @@ func (e *Erasing) Change(ctx context.Context, observed time.Time, d chain.Erased
 	}
 	_, err = e.tx.Exec(ctx, `INSERT INTO kuberewind.erased_deltas (cluster, seq, batch, digest_before, digest_after) VALUES ($1, $2, $3, $4, $5)`,
 		e.cluster, d.Seq, e.before.batch+1, d.Before[:], d.After[:])
-	e.changed = append(e.changed, d)
+	if err == nil {
+		e.changed = append(e.changed, d)
+	}
 	return err
 }
 

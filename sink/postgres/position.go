@@ -1,8 +1,6 @@
 package postgres
 
-import (
-	"github.com/kuberewind/kuberewind/delta"
-)
+import "github.com/kuberewind/kuberewind/delta"
 
 // A streamState is what a row of streams says that changes with the deltas. Empty texts of its position are NULL.
 type streamState struct {
