@@ -117,7 +117,7 @@ var served = []row{
 		},
 	},
 	{
-		"the record of definitions is behind", "wait",
+		"the record of definitions is behind", "wait, for a minute at most",
 		with(followed, func(f *Facts) { f.Earlier = Behind }),
 		Decision{Do: Wait}, nil,
 	},

@@ -29,7 +29,7 @@
 //	the spool ends within a list                                      | list, as before
 //	the record has an unfinished list, and no position                | list, as before
 //	an earlier recorder followed it, and a definition began since     | look up earlier definitions
-//	the record of definitions is behind                               | wait
+//	the record of definitions is behind                               | wait, for a minute at most
 //	earlier definitions were looked up                                | ask, at the begin or the newest version, the later one
 //	it was watched to its end, and a definition began since           | ask, at the begin
 //	an earlier recorder left entries on disk, all from before         | ask, at the begin

@@ -2,7 +2,7 @@
 // cluster. It adds what lies between them: filter, redaction, and when a delta occurred.
 //
 // Rooms of one purpose each stand beside it, and none of them imports it: cluster, database, election, notices, clock, lifecycle,
-// spooling, schemacheck, sweep and documents. They declare the few methods that they need of a stream or of the record.
+// spooling, schemacheck, sweep and documents.
 //
 // It opens the spool of its cluster. The head of the record shows which entries of the spool are committed, and the recorder
 // goes on behind those.

@@ -57,14 +57,18 @@ func (r *Recorder) vacant(s *stream) bool {
 }
 
 // decide says where the stream of a resource that is served goes on. Begins is a resource version at which its definition began,
-// or empty. It asks for each fact that matters.
+// or empty. It asks for each fact that matters. A run that has not ended still moves: what launch finds after it is decided then,
+// and the zero Decision is given.
 func (h *handler) decide(ctx context.Context, s *stream, resource kube.Resource, begins string) (lifecycle.Decision, error) {
 	run := s.current()
 	if begins != "" && run != nil && run.concluded() {
 		run.halt() // What it has seen, it has seen.
 	}
+	if run.runs() {
+		return lifecycle.Decision{}, nil
+	}
 	f := s.facts(run)
-	f.Begins, f.Vacant = begins, !run.runs() && h.vacant(s)
+	f.Begins, f.Vacant = begins, begins != "" && h.vacant(s)
 	for {
 		var err error
 		switch d := lifecycle.Decide(f); d.Do {

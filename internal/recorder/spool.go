@@ -18,6 +18,7 @@ import (
 	"github.com/kuberewind/kuberewind/deltafifo"
 	"github.com/kuberewind/kuberewind/deltafifo/spool"
 	"github.com/kuberewind/kuberewind/internal/spooling"
+	"github.com/kuberewind/kuberewind/internal/times"
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
@@ -185,7 +186,7 @@ func (r *Recorder) resumeSpool(o *deltafifo.Options, owner spooling.Owner) error
 		}
 	}
 	// Reading it may have taken minutes, of which nothing was seen either.
-	r.sink.StartAfter(latest(r.seen, r.now()))
+	r.sink.StartAfter(times.Later(r.seen, r.now()))
 	info := r.sink.Info()
 	r.clock.Raise(info.Started)
 	o.Left = map[any]deltafifo.Spooled{}
@@ -195,7 +196,7 @@ func (r *Recorder) resumeSpool(o *deltafifo.Options, owner spooling.Owner) error
 			s.listedUnder = *l.rules
 		}
 		if s.record.Position() != "" {
-			s.occurrence.resume(latest(l.At, info.Observed), info.Started)
+			s.occurrence.resume(times.Later(l.At, info.Observed), info.Started)
 		}
 		o.Left[s] = l.Spooled
 	}
@@ -223,14 +224,6 @@ func (r *Recorder) setSpoolAside(why string) error {
 	err = r.spool.Close()
 	r.spool = nil
 	return err
-}
-
-// latest is the later one.
-func latest(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return b
-	}
-	return a
 }
 
 // readSpool reads all entries once.

@@ -174,13 +174,15 @@ func (r *Recorder) register(ctx context.Context, resource kube.Resource, rules f
 	})
 }
 
-// launch follows the resource as was decided, in place of the run before.
+// launch follows the resource as was decided, in place of the run before. Of the zero Decision, it decides when that run has ended.
 func (r *Recorder) launch(ctx context.Context, s *stream, resource kube.Resource, d lifecycle.Decision) {
 	s.ending.stop()
 	before := s.current()
-	if before.runs() {
+	if before != nil {
 		before.halt()
-		d = s.next(before) // It has come further meanwhile.
+	}
+	if d.Do == 0 {
+		d = s.next(before)
 	}
 	run := &streamRun{served: resource, gone: make(chan struct{}), done: make(chan struct{})}
 	run.fifo = r.queue.FIFO(deltafifo.FIFOOptions{

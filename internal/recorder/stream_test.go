@@ -158,6 +158,27 @@ func TestANewDefinitionIsFollowedFromItsBeginIfTheRecordIsComplete(t *testing.T)
 	}
 }
 
+func TestARunThatMovesIsDecidedAboutWhenItHasEnded(t *testing.T) {
+	redactor, err := redact.New(redact.Key{}, redact.Record, nil)
+	require.NoError(t, err)
+	r := &Recorder{log: slog.New(slog.DiscardHandler), gate: newGate(1), redactor: redactor, queue: deltafifo.New(deltafifo.Options{})}
+	run, widgets := ended(r.queue, "4"), kube.Resource{Group: "example.com", Version: "v1", Name: "widgets"}
+	run.done, run.gone = make(chan struct{}), make(chan struct{})
+	run.stop = func(error) {
+		run.reflector = ended(r.queue, "7").reflector
+		close(run.done)
+	}
+	s := &stream{record: &postgres.Stream{}, claims: newRevisions().stream("widgets"), run: run}
+	d, err := newHandler(r, nil).decide(t.Context(), s, widgets, "")
+	require.NoError(t, err)
+	require.Zero(t, d)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	r.launch(ctx, s, widgets, d)
+	s.halt()
+	require.Equal(t, "7", s.current().reflector.LastSyncResourceVersion())
+}
+
 func TestAStreamWhoseGapIsOnRecordProvesNothing(t *testing.T) {
 	redactor, err := redact.New(redact.Key{}, redact.Record, nil)
 	require.NoError(t, err)
