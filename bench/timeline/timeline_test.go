@@ -43,7 +43,7 @@ func TestEachFigureOfTheServerIsTakenAndJudged(t *testing.T) {
 		require.NoError(t, b.asked(t.Context()))
 		require.NoError(t, b.Report.Table(t.Output()))
 		ways := map[string]int{
-			"timeline-page": 1, "timeline-strip": 5, "timeline-slice": 4, "timeline-lanes": 1, "timeline-compare": 1, "timeline-object": 2,
+			"timeline-page": 1, "timeline-strip": 5, "timeline-slice": 4, "timeline-lanes": 1, "timeline-compare": 1, "timeline-object": 3,
 		}
 		require.Len(t, b.Report.Results, len(ways))
 		for _, result := range b.Report.Results {
