@@ -9,9 +9,6 @@ import (
 	"github.com/kuberewind/kuberewind/kube"
 )
 
-// comparePage is how many objects a page of a list has that is only compared.
-const comparePage = 500
-
 // Name implements schemacheck.Stream.
 func (s *stream) Name() string { return s.name }
 

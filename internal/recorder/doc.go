@@ -18,19 +18,19 @@
 //
 // Run owns them all:
 //
-//   - one for the reflector of each stream;
-//   - one that encodes and one that commits;
-//   - one that keeps the database running, and one that spills what waits for long;
-//   - one for discovery;
-//   - one for what the server says of itself (documents);
-//   - one that checks whether its history is the one on record;
-//   - one that measures how much of it etcd keeps;
-//   - one that compares objects whose schema has changed (schemacheck);
-//   - one that watches the clocks (clock);
-//   - one for checkpoints;
-//   - one that counts for the timeline;
-//   - one for the daily sweep (sweep, I8);
-//   - one that renews the leadership (election);
-//   - one for Events (notices);
-//   - one for the metrics address.
+//   - One for the reflector of each stream.
+//   - One that encodes and one that commits.
+//   - One that keeps the database running, and one that spills what waits for long.
+//   - One for discovery.
+//   - One for what the server says of itself (documents).
+//   - One that checks whether its history is the one on record.
+//   - One that measures how much of it etcd keeps.
+//   - One that compares objects whose schema has changed (schemacheck).
+//   - One that watches the clocks (clock).
+//   - One for checkpoints.
+//   - One that counts for the timeline.
+//   - One for the daily sweep (sweep, I8).
+//   - One that renews the leadership (election).
+//   - One for Events (notices).
+//   - One for the metrics address.
 package recorder

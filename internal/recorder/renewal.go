@@ -264,14 +264,17 @@ func (c *claims) uncached(ctx context.Context) bool {
 	return isAhead(err) && errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.RetryAfterSeconds == 0
 }
 
+// renewalPage is how many objects of a list are compared with the same list of etcd.
+const renewalPage = 500
+
 // agrees reports whether a list is the same as a list at exactly its resource version. That one comes from etcd if the API
 // server knows that its cache is not to be trusted, or never uses the cache for such lists.
 func (c *claims) agrees(ctx context.Context) (bool, error) {
-	at, cached, err := c.digest(ctx, metav1.ListOptions{Limit: comparePage})
+	at, cached, err := c.digest(ctx, metav1.ListOptions{Limit: renewalPage})
 	if err != nil {
 		return false, err
 	}
-	_, exact, err := c.digest(ctx, metav1.ListOptions{Limit: comparePage, ResourceVersion: at, ResourceVersionMatch: metav1.ResourceVersionMatchExact})
+	_, exact, err := c.digest(ctx, metav1.ListOptions{Limit: renewalPage, ResourceVersion: at, ResourceVersionMatch: metav1.ResourceVersionMatchExact})
 	return cached == exact, err
 }
 
