@@ -78,11 +78,15 @@ func (c *recovery) proved(ctx context.Context) (bool, error) {
 	if len(c.points) == 0 {
 		return true, nil
 	}
+	c.counts = make([]int64, len(c.points)+1)
+	if err := c.countAt(ctx, 0); err != nil {
+		return false, err // What etcd has forgotten is the oldest: nothing else need be asked.
+	}
 	newer, err := c.scan(ctx)
 	if err != nil {
 		return false, err
 	}
-	if err := c.count(ctx); err != nil {
+	if err := c.countPoints(ctx); err != nil {
 		return false, err
 	}
 	if c.r.provisional && c.counts[0] != 0 {
@@ -121,33 +125,35 @@ func (c *recovery) flat(a, b int) bool {
 	return true
 }
 
-// count asks how many objects there were. A server that does not say, -1, has
-// every point looked at.
-func (c *recovery) count(ctx context.Context) error {
-	c.counts = make([]int64, len(c.points)+1)
+// countPoints asks how many objects there were at the points.
+func (c *recovery) countPoints(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(countsAtOnce)
-	for i := range c.counts {
-		revision := c.from
-		if i > 0 {
-			revision = c.points[i-1]
-		}
-		g.Go(func() error {
-			p, err := c.askExactly(ctx, revision, metav1.ListOptions{Limit: 1})
-			switch {
-			case err != nil:
-				return err
-			case p.next == "":
-				c.counts[i] = int64(len(p.items))
-			case p.remaining == nil:
-				c.counts[i] = -1
-			default:
-				c.counts[i] = int64(len(p.items)) + *p.remaining
-			}
-			return nil
-		})
+	for i := range c.points {
+		g.Go(func() error { return c.countAt(ctx, i+1) })
 	}
 	return g.Wait()
+}
+
+// countAt asks how many objects there were at a place: the 0th is from, the others are the points. A server that does not
+// say, -1, has every point looked at.
+func (c *recovery) countAt(ctx context.Context, place int) error {
+	revision := c.from
+	if place > 0 {
+		revision = c.points[place-1]
+	}
+	p, err := c.askExactly(ctx, revision, metav1.ListOptions{Limit: 1})
+	switch {
+	case err != nil:
+		return err
+	case p.next == "":
+		c.counts[place] = int64(len(p.items))
+	case p.remaining == nil:
+		c.counts[place] = -1
+	default:
+		c.counts[place] = int64(len(p.items)) + *p.remaining
+	}
+	return nil
 }
 
 // scan reports whether an object at the last point is newer than from.
@@ -257,6 +263,9 @@ func (c *recovery) afford() error {
 }
 
 func (c *recovery) ask(ctx context.Context, options metav1.ListOptions) (page, error) {
+	if err := ctx.Err(); err != nil {
+		return page{}, err // It would take from what all streams may ask.
+	}
 	if err := c.afford(); err != nil {
 		return page{}, err
 	}

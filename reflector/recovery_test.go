@@ -245,3 +245,17 @@ func TestARecoveryThatMayNotAskMoreIsAGap(t *testing.T) {
 		require.LessOrEqual(t, len(s.listed()), 30+1)
 	})
 }
+
+func TestAHistoryThatEtcdHasForgottenTakesTwoRequests(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s, store := newServer(9), &ledger{}
+		for range 15 {
+			s.elsewhere()
+		}
+		s.compact()
+		got := recovered(t, s, store, 9, Options{})
+		require.False(t, got.Complete)
+		require.Equal(t, 2, got.Requests, "where the server is, and what there was at the position")
+		require.Equal(t, []string{"begin expired from 9", "page", "end 24"}, store.calls())
+	})
+}
