@@ -7,6 +7,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/clock"
 )
 
 // maxRetryAfter bounds what a server may ask for: an absurd Retry-After must
@@ -40,17 +41,40 @@ func (d *delays) next(now time.Time) time.Duration {
 	return delay
 }
 
-// delayAfter is how long to wait after an error. A server that names a time
-// gets it, with jitter, so that not all streams come back at once.
-func (r *Reflector) delayAfter(err error) time.Duration {
-	delays := r.retry
+// retries spaces out what is tried again.
+type retries struct {
+	usual  *delays
+	denied *delays // for what the server refuses
+	left   *delays // for the list after a history was left
+	clock  clock.Clock
+}
+
+func newRetries(options *Options) *retries {
+	denied, left := *options.Backoff, *options.Backoff
+	denied.Cap = options.ForbiddenRetry
+	if left.Cap == 0 || left.Cap > leftRetry {
+		left.Cap = leftRetry
+	}
+	return &retries{
+		usual: newDelays(*options.Backoff), denied: newDelays(denied), left: newDelays(left), clock: options.Clock,
+	}
+}
+
+// progress has the next pause be a short one.
+func (t *retries) progress() { t.usual.reset() }
+
+// delayAfter is how long to wait after an error, if a history was left or not.
+// A server that names a time gets it, with jitter, so that not all streams come
+// back at once.
+func (t *retries) delayAfter(err error, left bool) time.Duration {
+	delays := t.usual
 	switch {
 	case kindOf(err) == deniedFailure:
-		delays = r.retryDenied
-	case r.reversed != "":
-		delays = r.retryLeft
+		delays = t.denied
+	case left:
+		delays = t.left
 	}
-	delay := delays.next(r.clock.Now())
+	delay := delays.next(t.clock.Now())
 	seconds, ok := apierrors.SuggestsClientDelay(err)
 	if !ok || seconds <= 0 {
 		return delay
@@ -60,18 +84,18 @@ func (r *Reflector) delayAfter(err error) time.Duration {
 }
 
 // pause waits, or until the context ends.
-func (r *Reflector) pause(ctx context.Context, delay time.Duration) { r.pauseUntil(ctx, delay, nil) }
+func (t *retries) pause(ctx context.Context, delay time.Duration) { t.pauseUntil(ctx, delay, nil) }
 
 // pauseUntil waits, or until the context ends or the server has returned. After
 // a long absence most of a pause would still be ahead.
-func (r *Reflector) pauseUntil(ctx context.Context, delay time.Duration, returned <-chan struct{}) {
-	timer := r.clock.NewTimer(delay)
+func (t *retries) pauseUntil(ctx context.Context, delay time.Duration, returned <-chan struct{}) {
+	timer := t.clock.NewTimer(delay)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 	case <-timer.C():
 	case <-returned:
-		r.retry.reset()
-		r.pause(ctx, min(delay, rand.N(returnSpread)))
+		t.progress()
+		t.pause(ctx, min(delay, rand.N(returnSpread)))
 	}
 }

@@ -54,6 +54,21 @@
 //     with cause undecodable.
 //   - WatchList (sendInitialEvents): it folds changes into the initial state, and servers that ignore it never end it.
 //
+// # Its parts
+//
+// The Reflector owns the loop and the watch. Each part owns the data of one question, and knows only parts further up in this
+// list:
+//
+//   - source: what the server is asked: pages, watches, new connections.
+//   - retries: how long to pause after a failure.
+//   - place: where the stream is, and whether that is recorded.
+//   - health: whether the stream can go on, and what the store was told of that.
+//   - quiet: how old the position is, and when to look.
+//   - delivery: brings an event to the store, then moves the place.
+//   - timeline: whether the server's history is still the one that was reflected.
+//   - lister: which list is due, and bringing it to the store.
+//   - recoverer: history that no watch can give.
+//
 // # Who owns its goroutines
 //
 // Run works on the caller's goroutine. While further pages of a list come, one goroutine reads the watch ahead. The list that

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/clock"
 
 	"github.com/kuberewind/kuberewind/delta"
 )
@@ -26,15 +27,17 @@ const (
 	poisonMemory = 10 * time.Minute
 )
 
-// health is what the reflector remembers of failures. A watch that works or a
-// list that was completed resets it.
+// health tells the store when the stream cannot go on, and when it does again. It remembers the failures since a watch has
+// worked or a list was completed.
 type health struct {
+	out         outlet
+	place       *place
+	clock       clock.PassiveClock
+	undecodable func(places int) // Hooks.Undecodable
+
+	interrupted  delta.Cause // the cause that the store was told, "" if none
 	failingSince time.Time   // zero: nothing has failed
 	refusedSince time.Time   // zero: the last failure was not 401 or 403
-	interrupted  delta.Cause // the cause that the store was told, "" if none
-	freshTries   int         // new connections tried after a 410
-	recovered    int         // revisions looked at to recover after a 410
-	recoveries   int         // attempts to recover that failed for no lasting reason
 	unproven     bool        // a list was completed, no watch has worked since
 	poison       poison
 }
@@ -46,44 +49,46 @@ type poison struct {
 	last     time.Time
 }
 
-// failed notes an error after which a pause is due, tells the store if the
-// stream is interrupted by it, and returns it.
-func (r *Reflector) failed(err error) error {
+// failed notes an error after which a pause is due, and tells the store if the
+// stream is interrupted by it. It returns the error, and the list that may lead
+// past it, nil if none is due.
+func (h *health) failed(err error) (*relist, error) {
 	kind := kindOf(err)
 	if err == nil || kind == storeFailure {
-		return err
+		return nil, err
 	}
-	if r.health.failingSince.IsZero() {
-		r.health.failingSince = r.clock.Now()
+	if h.failingSince.IsZero() {
+		h.failingSince = h.clock.Now()
 	}
 	switch {
 	case !isRefusal(err):
-		r.health.refusedSince = time.Time{}
-	case r.health.refusedSince.IsZero():
-		r.health.refusedSince = r.clock.Now()
+		h.refusedSince = time.Time{}
+	case h.refusedSince.IsZero():
+		h.refusedSince = h.clock.Now()
 	}
+	var due *relist
 	if kind == poisonFailure {
-		r.notePoison(err)
+		due = h.notePoison(err)
 	}
-	if cause := r.interruption(kind, err); cause != "" {
-		return errors.Join(err, r.interrupt(cause, err))
+	if cause := h.interruption(kind, err); cause != "" {
+		return due, errors.Join(err, h.interrupt(cause, err))
 	}
-	return err
+	return due, err
 }
 
 // interruption is the cause for which the stream cannot go on, "" while the
 // failure may pass by itself.
-func (r *Reflector) interruption(kind failureKind, err error) delta.Cause {
+func (h *health) interruption(kind failureKind, err error) delta.Cause {
 	switch {
-	case isRefusal(err) && r.recorded() && r.clock.Since(r.health.refusedSince) < refusedAfter:
+	case isRefusal(err) && h.place.recorded() && h.clock.Since(h.refusedSince) < refusedAfter:
 		return ""
 	case kind == deniedFailure:
 		return deniedCause(err)
-	case kind == unusableFailure, kind == poisonFailure && r.health.poison.count > poisonLimit:
+	case kind == unusableFailure, kind == poisonFailure && h.poison.count > poisonLimit:
 		return delta.CauseUndecodable
-	case kind == poisonFailure && r.health.poison.count > 1:
+	case kind == poisonFailure && h.poison.count > 1:
 		return "" // The server answers. The next tries tell whether the place can be read.
-	case r.clock.Since(r.health.failingSince) >= unreachableAfter:
+	case h.clock.Since(h.failingSince) >= unreachableAfter:
 		return delta.CauseUnreachable
 	default:
 		return ""
@@ -92,37 +97,38 @@ func (r *Reflector) interruption(kind failureKind, err error) delta.Cause {
 
 // interrupt tells the store once. That a server which refused cannot be reached
 // any more is no news.
-func (r *Reflector) interrupt(cause delta.Cause, err error) error {
-	known := r.health.interrupted
+func (h *health) interrupt(cause delta.Cause, err error) error {
+	known := h.interrupted
 	if known == cause || known != "" && cause == delta.CauseUnreachable {
 		return nil
 	}
-	if err := r.out.interrupted(cause, err.Error()); err != nil {
+	if err := h.out.interrupted(cause, err.Error()); err != nil {
 		return err
 	}
-	r.health.interrupted = cause
+	h.interrupted = cause
 	return nil
 }
 
-// notePoison counts a failure, and plans a list when there have been enough.
+// notePoison counts a failure, and returns a list when there have been enough.
 // The list is tentative: if the server cannot give it either, the fault is the
 // server's and not the place's, and the history must not be given up.
-func (r *Reflector) notePoison(err error) {
-	p, what, now := &r.health.poison, whatFailed(err), r.clock.Now()
-	if p.at != r.at.Newest || p.what != what || now.Sub(p.last) > poisonMemory {
-		*p = poison{at: r.at.Newest, what: what}
+func (h *health) notePoison(err error) *relist {
+	p, what, now := &h.poison, whatFailed(err), h.clock.Now()
+	if p.at != h.place.at.Newest || p.what != what || now.Sub(p.last) > poisonMemory {
+		*p = poison{at: h.place.at.Newest, what: what}
 	}
 	p.count++
 	p.last = now
 	if p.count == poisonLimit {
-		r.options.Hooks.Undecodable(1)
+		h.undecodable(1)
 	}
-	if p.count >= poisonLimit {
-		r.pending = &relist{
-			cause:     delta.CauseUndecodable,
-			detail:    fmt.Sprintf("failed %d times in the same way: %v", p.count, err),
-			tentative: true,
-		}
+	if p.count < poisonLimit {
+		return nil
+	}
+	return &relist{
+		cause:     delta.CauseUndecodable,
+		detail:    fmt.Sprintf("failed %d times in the same way: %v", p.count, err),
+		tentative: true,
 	}
 }
 
@@ -136,20 +142,31 @@ func whatFailed(err error) string {
 	return "not understood"
 }
 
-// nowWorks is called when a watch has shown that it works: whatever had failed
-// before, nothing was lost by it.
-func (r *Reflector) nowWorks(s *stream) error {
-	if s.works {
+// goesOn tells the store that the history goes on.
+func (h *health) goesOn() error {
+	if h.interrupted == "" {
 		return nil
 	}
-	if r.health.interrupted != "" {
-		if err := r.out.resumed(); err != nil {
-			return err
-		}
+	if err := h.out.resumed(); err != nil {
+		return err
 	}
-	// The poison counter stands: it is about one place, and a stream that fails
-	// there may well work for a while.
-	r.health = health{poison: r.health.poison}
-	s.works = true
+	h.interrupted = ""
 	return nil
+}
+
+// works notes that a watch works: whatever had failed before, nothing was lost by
+// it. The poison counter stands: it is about one place, and a stream that fails
+// there may well work for a while.
+func (h *health) works() error {
+	if err := h.goesOn(); err != nil {
+		return err
+	}
+	h.failingSince, h.refusedSince, h.unproven = time.Time{}, time.Time{}, false
+	return nil
+}
+
+// listed notes that a list was completed. The list itself has told the store.
+func (h *health) listed() {
+	h.interrupted, h.failingSince, h.refusedSince, h.unproven = "", time.Time{}, time.Time{}, true
+	h.poison = poison{}
 }

@@ -201,8 +201,8 @@ func TestAStreamThatFailsAgainAfterItHasWorkedIsInterruptedAgain(t *testing.T) {
 
 func TestAnAbsurdRetryAfterDoesNotStopAStreamForGood(t *testing.T) {
 	r := NewReflector(newServer(9), &v1.Pod{}, &ledger{}, 0)
-	require.GreaterOrEqual(t, r.delayAfter(tooMany(1_000_000)), maxRetryAfter)
-	require.LessOrEqual(t, r.delayAfter(tooMany(1_000_000)), 2*maxRetryAfter)
+	require.GreaterOrEqual(t, r.retries.delayAfter(tooMany(1_000_000), false), maxRetryAfter)
+	require.LessOrEqual(t, r.retries.delayAfter(tooMany(1_000_000), false), 2*maxRetryAfter)
 }
 
 func TestAnInterruptionThatWasSaidBeforeIsTakenBackWhenTheStreamGoesOn(t *testing.T) {

@@ -26,60 +26,74 @@ type relist struct {
 	tentative bool
 }
 
+// lister brings consistent lists to the store.
+type lister struct {
+	pending *relist // a list must come before the next watch
+
+	source   *source
+	out      outlet
+	place    *place
+	timeline *timeline
+	health   *health
+	options  *Options
+	log      *slog.Logger
+}
+
+// due reports whether a list must come before the next watch.
+func (l *lister) due() bool {
+	return l.place.at.Newest == "" || l.pending != nil || l.timeline.left != ""
+}
+
 // list brings one consistent list to the store. It returns what was read of the
 // watch in the meantime, nil if nothing was.
-func (r *Reflector) list(ctx context.Context) (*stream, error) {
+func (l *lister) list(ctx context.Context) (*stream, error) {
 	// Not within the gate: others can list meanwhile, and what is listed is new when the store takes it in.
-	if err := r.options.BeforeList(ctx); err != nil {
-		return nil, fmt.Errorf("list %s: %w", r.TypeDescription(), err)
+	if err := l.options.BeforeList(ctx); err != nil {
+		return nil, fmt.Errorf("list %s: %w", l.source.what, err)
 	}
-	release, err := r.options.ListGate(ctx)
+	release, err := l.options.ListGate(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("list %s: waiting for a turn: %w", r.TypeDescription(), err)
+		return nil, fmt.Errorf("list %s: waiting for a turn: %w", l.source.what, err)
 	}
 	defer release()
 	var ahead *stream
 	for try := range listTries {
-		ahead, err = r.listGeneration(ctx, r.limit(try))
+		ahead, err = l.generation(ctx, l.limit(try))
 		if !errors.Is(err, errNewGeneration) {
 			break
 		}
-		r.log.InfoContext(ctx, "list begins anew", "error", err)
+		l.log.InfoContext(ctx, "list begins anew", "error", err)
 	}
 	if err != nil {
-		return nil, r.listFailed(err)
+		return nil, l.failed(err)
 	}
 	return ahead, nil
 }
 
 // limit is how many objects to ask for in the first page; 0 means all.
-func (r *Reflector) limit(try int) int64 {
-	switch {
-	case try == listTries-1:
+func (l *lister) limit(try int) int64 {
+	if try == listTries-1 {
 		return 0
-	case r.pageLimit != 0:
-		return r.pageLimit
-	default:
-		return r.WatchListPageSize
 	}
+	return l.source.pages.limit()
 }
 
-// listFailed withdraws a tentative list. A request that was rejected is no
+// failed withdraws a tentative list. A request that was rejected is no
 // evidence about a place in the stream.
-func (r *Reflector) listFailed(err error) error {
-	if r.pending != nil && r.pending.tentative {
-		r.pending = nil
+func (l *lister) failed(err error) error {
+	if l.pending != nil && l.pending.tentative {
+		l.pending = nil
 	}
-	err = fmt.Errorf("list %s: %w", r.TypeDescription(), err)
+	err = fmt.Errorf("list %s: %w", l.source.what, err)
 	if kindOf(err) == poisonFailure {
 		return &failure{kind: transientFailure, err: err}
 	}
 	return err
 }
 
-// listGeneration reads one list from its first page to its last.
-func (r *Reflector) listGeneration(ctx context.Context, limit int64) (_ *stream, err error) {
-	g := &generation{r: r}
+// generation reads one list from its first page to its last.
+func (l *lister) generation(ctx context.Context, limit int64) (_ *stream, err error) {
+	g := &generation{l: l}
 	defer func() {
 		if err != nil {
 			g.abort()
@@ -88,7 +102,7 @@ func (r *Reflector) listGeneration(ctx context.Context, limit int64) (_ *stream,
 	var pages paging.Guard
 	// Resource version "": the newest, not what a cache may hold.
 	for next := ""; ; {
-		p, err := r.fetch(ctx, limit, next)
+		p, err := l.source.fetch(ctx, limit, next)
 		if err != nil {
 			return nil, g.pageFailed(err)
 		}
@@ -104,13 +118,13 @@ func (r *Reflector) listGeneration(ctx context.Context, limit int64) (_ *stream,
 		if p.next == "" {
 			return g.finish()
 		}
-		next, limit = p.next, r.limit(0)
+		next, limit = p.next, l.limit(0)
 	}
 }
 
 // generation is one list on its way to the store.
 type generation struct {
-	r     *Reflector
+	l     *lister
 	rv    string // the list's, "" before the first page
 	begun bool   // the store knows of it
 	items []any  // for a store that wants them all at once
@@ -132,7 +146,7 @@ func (g *generation) accept(ctx context.Context, p page) error {
 		return fmt.Errorf("%w: first page at resource version %s, a further one at %q", errNewGeneration, g.rv, p.rv)
 	}
 	if !g.begun {
-		if err := g.r.trust(ctx, p); err != nil {
+		if err := g.l.timeline.trust(ctx, p); err != nil {
 			return err
 		}
 		if err := g.begin(ctx, p); err != nil {
@@ -141,17 +155,17 @@ func (g *generation) accept(ctx context.Context, p page) error {
 	} else {
 		g.late = append(g.late, p.undecodable...)
 	}
-	if err := g.r.out.unreadable(p.undecodable); err != nil {
+	if err := g.l.out.unreadable(p.undecodable); err != nil {
 		return err
 	}
 	if g.ahead == nil && p.next != "" {
-		g.ahead = g.r.lookAhead(ctx, g.rv)
+		g.ahead = lookAhead(ctx, g.l.source, g.rv)
 	}
-	if g.r.out.paged == nil {
+	if g.l.out.paged == nil {
 		g.items = append(g.items, p.items...)
 		return nil
 	}
-	return storeFailed("replace page", g.rv, g.r.out.paged.ReplacePage(p.items, g.rv))
+	return storeFailed("replace page", g.rv, g.l.out.paged.ReplacePage(p.items, g.rv))
 }
 
 // begin announces the list to the store (I3).
@@ -163,24 +177,24 @@ func (g *generation) begin(ctx context.Context, p page) error {
 	g.rv = p.rv
 	cause, detail := g.cause(p)
 	from := ""
-	if g.r.recorded() {
-		from = g.r.at.Complete
+	if g.l.place.recorded() {
+		from = g.l.place.at.Complete
 	}
-	if err := g.r.out.beginReplace(cause, detail, from); err != nil {
+	if err := g.l.out.beginReplace(cause, detail, from); err != nil {
 		return err
 	}
 	g.begun = true
-	if g.r.pending != nil {
+	if g.l.pending != nil {
 		// I3: what the list shows is recorded before its end. The history from
 		// before it would come too late.
-		g.r.pending.tentative = false
+		g.l.pending.tentative = false
 	}
-	g.r.options.Hooks.Relist(cause)
+	g.l.options.Hooks.Relist(cause)
 	level := slog.LevelInfo
 	if cause == delta.CauseFirstList {
 		level = slog.LevelDebug // a recorder's first start has one for each stream
 	}
-	g.r.log.Log(ctx, level, "listing", "cause", cause, "detail", detail, "from", from, "resource_version", g.rv)
+	g.l.log.Log(ctx, level, "listing", "cause", cause, "detail", detail, "from", from, "resource_version", g.rv)
 	return nil
 }
 
@@ -188,23 +202,23 @@ func (g *generation) begin(ctx context.Context, p page) error {
 // was interrupted, that is the cause: a history that expired meanwhile is its
 // consequence.
 func (g *generation) cause(p page) (cause delta.Cause, detail string) {
-	r, details := g.r, []string{}
-	cause = r.options.ListCause
+	l, details := g.l, []string{}
+	cause = l.options.ListCause
 	switch {
-	case !r.recorded():
-	case r.reversed != "":
+	case !l.place.recorded():
+	case l.timeline.left != "":
 		cause = delta.CauseHistoryReversed
-		details = append(details, r.reversed)
-	case delta.Precedes(p.rv, r.at.Newest):
+		details = append(details, l.timeline.left)
+	case delta.Precedes(p.rv, l.place.at.Newest):
 		cause = delta.CauseHistoryReversed
-		details = append(details, fmt.Sprintf("the list is at resource version %s, the record at %s", p.rv, r.at.Newest))
-	case r.health.interrupted != "":
-		cause = r.health.interrupted
-	case r.pending != nil:
-		cause = r.pending.cause
+		details = append(details, fmt.Sprintf("the list is at resource version %s, the record at %s", p.rv, l.place.at.Newest))
+	case l.health.interrupted != "":
+		cause = l.health.interrupted
+	case l.pending != nil:
+		cause = l.pending.cause
 	}
-	if r.pending != nil {
-		details = append(details, r.pending.detail)
+	if l.pending != nil {
+		details = append(details, l.pending.detail)
 	}
 	if len(p.undecodable) > 0 {
 		details = append(details, undecodableItems(p.undecodable))
@@ -215,20 +229,20 @@ func (g *generation) cause(p page) (cause delta.Cause, detail string) {
 // finish closes the list in the store and, I1, only then takes its resource
 // version for the position.
 func (g *generation) finish() (*stream, error) {
-	r := g.r
+	l := g.l
 	if len(g.late) > 0 {
 		// The list was announced before these were met: they need a word of
 		// their own (I3).
-		if err := r.out.interrupted(delta.CauseUndecodable, undecodableItems(g.late)); err != nil {
+		if err := l.out.interrupted(delta.CauseUndecodable, undecodableItems(g.late)); err != nil {
 			return nil, err
 		}
 	}
 	if err := g.end(); err != nil {
 		return nil, err
 	}
-	r.at, r.provisional, r.pending, r.reversed = cursor{Position: delta.At(g.rv)}, false, nil, ""
-	r.health = health{unproven: true}
-	r.publish()
+	l.pending, l.timeline.left = nil, ""
+	l.health.listed()
+	l.place.listed(g.rv)
 	if g.ahead == nil {
 		return nil, nil
 	}
@@ -236,10 +250,10 @@ func (g *generation) finish() (*stream, error) {
 }
 
 func (g *generation) end() error {
-	if g.r.out.paged == nil {
-		return storeFailed("replace", g.rv, g.r.out.store.Replace(g.items, g.rv))
+	if g.l.out.paged == nil {
+		return storeFailed("replace", g.rv, g.l.out.store.Replace(g.items, g.rv))
 	}
-	return storeFailed("end replace", g.rv, g.r.out.paged.EndReplace(g.rv))
+	return storeFailed("end replace", g.rv, g.l.out.paged.EndReplace(g.rv))
 }
 
 // abort undoes a list that was not completed.
@@ -248,7 +262,7 @@ func (g *generation) abort() {
 		g.ahead.discard()
 	}
 	if g.begun {
-		g.r.out.abortReplace()
+		g.l.out.abortReplace()
 	}
 }
 

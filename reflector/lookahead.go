@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/clock"
 
 	"github.com/kuberewind/kuberewind/delta"
 )
@@ -24,7 +25,8 @@ const (
 // lookahead reads the watch that follows a list while the list's pages still come, so that the server need not keep the
 // history for so long. One goroutine reads. The owner must call handOver or discard, which wait for it.
 type lookahead struct {
-	r      *Reflector
+	from   *source
+	clock  clock.Clock
 	halt   chan struct{} // closed by the owner: read no further
 	done   chan struct{} // closed by the goroutine at its end
 	cancel context.CancelFunc
@@ -37,11 +39,11 @@ type lookahead struct {
 	tried  bool    // a watch was opened or refused before
 }
 
-func (r *Reflector) lookAhead(ctx context.Context, from string) *lookahead {
+func lookAhead(ctx context.Context, from *source, resourceVersion string) *lookahead {
 	ctx, cancel := context.WithCancel(ctx)
 	l := &lookahead{
-		r: r, halt: make(chan struct{}), done: make(chan struct{}), cancel: cancel,
-		at: cursor{Position: delta.At(from)},
+		from: from, clock: from.clock, halt: make(chan struct{}), done: make(chan struct{}), cancel: cancel,
+		at: cursor{Position: delta.At(resourceVersion)},
 	}
 	go func() {
 		defer close(l.done)
@@ -75,7 +77,7 @@ func (l *lookahead) discard() {
 }
 
 func (l *lookahead) run(ctx context.Context) {
-	for l.bytes < l.r.options.PageBytes && len(l.events) < lookaheadEvents {
+	for l.bytes < l.from.pages.bytes && len(l.events) < lookaheadEvents {
 		if l.open == nil && !l.reopen(ctx) {
 			return
 		}
@@ -100,7 +102,7 @@ func (l *lookahead) reopen(ctx context.Context) bool {
 			return false
 		}
 		l.tried = true
-		s, err := l.r.open(ctx, l.r.source, l.at.Complete)
+		s, err := l.from.open(ctx, l.at.Complete)
 		if err == nil {
 			l.open = s
 			l.at.began()
@@ -115,12 +117,12 @@ func (l *lookahead) reopen(ctx context.Context) bool {
 // take keeps one event, and reports false if reading must end with it.
 func (l *lookahead) take(event watch.Event, ok bool) bool {
 	if !ok {
-		l.at.ended(l.r.clock.Now())
+		l.at.ended(l.clock.Now())
 		l.closeOpen(nil)
 		return true
 	}
 	if event.Type == watch.Error {
-		l.at.ended(l.r.clock.Now())
+		l.at.ended(l.clock.Now())
 		err := apierrors.FromObject(event.Object)
 		l.closeOpen(err)
 		return !isExpired(err)
@@ -131,20 +133,20 @@ func (l *lookahead) take(event watch.Event, ok bool) bool {
 	if err != nil {
 		return false
 	}
-	l.at.saw(sightingOf(event.Type, object), l.r.clock.Now())
+	l.at.saw(sightingOf(event.Type, object), l.clock.Now())
 	return true
 }
 
 func (l *lookahead) closeOpen(err error) {
 	if l.open != nil {
-		l.r.closeStream(l.open, err)
+		l.from.close(l.open, err)
 		l.open = nil
 	}
 }
 
 // wait pauses between two watches, and reports false if reading must end.
 func (l *lookahead) wait(ctx context.Context) bool {
-	timer := l.r.clock.NewTimer(lookaheadPause + rand.N(lookaheadPause))
+	timer := l.clock.NewTimer(lookaheadPause + rand.N(lookaheadPause))
 	defer timer.Stop()
 	select {
 	case <-l.halt:

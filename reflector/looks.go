@@ -33,7 +33,7 @@ var errEnoughRead = fmt.Errorf("the lists of one attempt weigh more than %d byte
 
 // recovery is one attempt to recover the revisions after from, up to to.
 type recovery struct {
-	r        *Reflector
+	r        *recoverer
 	from, to uint64
 	quiet    bool     // a look at a quiet stream
 	points   []uint64 // the revisions that may be of this resource, in order
@@ -89,7 +89,7 @@ func (c *recovery) proved(ctx context.Context) (bool, error) {
 	if err := c.countPoints(ctx); err != nil {
 		return false, err
 	}
-	if c.r.provisional && c.counts[0] != 0 {
+	if c.r.place.provisional && c.counts[0] != 0 {
 		return false, &unrecoverable{fmt.Sprintf("there were objects at the start, resource version %d", c.from)}
 	}
 	return !newer && c.flat(0, len(c.points)), nil
@@ -161,7 +161,7 @@ func (c *recovery) scan(ctx context.Context) (newer bool, err error) {
 	position := strconv.FormatUint(c.from, 10)
 	err = c.eachPage(ctx, c.points[len(c.points)-1], func(items []any) error {
 		for _, item := range items {
-			metadata, err := c.r.expectation.metadata(item.(runtime.Object))
+			metadata, err := c.r.delivery.expected.metadata(item.(runtime.Object))
 			if err != nil {
 				return err
 			}
@@ -192,7 +192,7 @@ func (c *recovery) look(ctx context.Context, revision uint64, others ...snapshot
 	err := c.eachPage(ctx, revision, func(items []any) error {
 		for _, item := range items {
 			object := item.(runtime.Object)
-			metadata, err := c.r.expectation.metadata(object)
+			metadata, err := c.r.delivery.expected.metadata(object)
 			if err != nil {
 				return err
 			}
@@ -211,7 +211,7 @@ func (c *recovery) look(ctx context.Context, revision uint64, others ...snapshot
 
 // eachPage lists the resource at a revision.
 func (c *recovery) eachPage(ctx context.Context, revision uint64, do func(items []any) error) error {
-	options := metav1.ListOptions{Limit: c.r.limit(0)}
+	options := metav1.ListOptions{Limit: c.r.source.pages.limit()}
 	p, err := c.askExactly(ctx, revision, options)
 	var pages paging.Guard
 	for {
@@ -269,16 +269,13 @@ func (c *recovery) ask(ctx context.Context, options metav1.ListOptions) (page, e
 	if err := c.afford(); err != nil {
 		return page{}, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, pageTimeout)
-	defer cancel()
 	c.requests.Add(1)
-	list, err := c.r.source.ListWithContext(ctx, options)
-	if err != nil {
-		return page{}, err
-	}
-	p, err := c.r.understand(list)
-	if err != nil {
+	p, err := c.r.source.list(ctx, options)
+	switch {
+	case kindOf(err) == unusableFailure:
 		return page{}, &unrecoverable{err.Error()}
+	case err != nil:
+		return page{}, err
 	}
 	if len(p.undecodable) > 0 {
 		return page{}, &unrecoverable{undecodableItems(p.undecodable)}
@@ -329,7 +326,7 @@ func (c *recovery) bringRevision(before, now snapshot, rv string) error {
 
 func (c *recovery) bring(kind watch.EventType, object runtime.Object) error {
 	c.versions++
-	return c.r.bring(watch.Event{Type: kind, Object: object})
+	return c.r.delivery.recovered(watch.Event{Type: kind, Object: object})
 }
 
 func resourceVersionOf(object runtime.Object) string {

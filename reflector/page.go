@@ -1,17 +1,11 @@
 package reflector
 
 import (
-	"context"
 	"fmt"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
-
-// pageTimeout is how long one page may take. Servers give up after one minute.
-const pageTimeout = 5 * time.Minute
 
 // page is one page of a list.
 type page struct {
@@ -23,30 +17,9 @@ type page struct {
 	undecodable []error
 }
 
-// fetch asks for a page; next is "" for the first one.
-func (r *Reflector) fetch(ctx context.Context, limit int64, next string) (page, error) {
-	ctx, cancel := context.WithTimeout(ctx, pageTimeout)
-	defer cancel()
-	list, err := r.source.ListWithContext(ctx, metav1.ListOptions{Limit: limit, Continue: next})
-	if err != nil {
-		return page{}, err
-	}
-	p, err := r.understand(list)
-	if err != nil {
-		return page{}, &failure{kind: unusableFailure, err: err}
-	}
-	r.adapt(p)
-	r.options.Hooks.ListPage(len(p.items), p.bytes)
-	if len(p.undecodable) > 0 {
-		r.options.Hooks.Undecodable(len(p.undecodable))
-		r.log.ErrorContext(ctx, "items of a list could not be decoded", "items", undecodableItems(p.undecodable))
-	}
-	return p, nil
-}
-
-// understand takes a list object apart. Items without metadata are left out and
+// pageOf takes a list object apart. Items without metadata are left out and
 // confessed with those that the list itself could not decode.
-func (r *Reflector) understand(list runtime.Object) (page, error) {
+func pageOf(list runtime.Object) (page, error) {
 	if list == nil {
 		return page{}, fmt.Errorf("the answer is empty")
 	}
@@ -76,12 +49,27 @@ func (r *Reflector) understand(list runtime.Object) (page, error) {
 	return p, nil
 }
 
+// pageSize is how many objects to ask for in one page.
+type pageSize struct {
+	most  int64 // Reflector.WatchListPageSize
+	bytes int64 // Options.PageBytes
+	fits  int64 // adapted to the weight of pages; 0: most
+}
+
+// limit is how many objects the next page asks for.
+func (s *pageSize) limit() int64 {
+	if s.fits != 0 {
+		return s.fits
+	}
+	return s.most
+}
+
 // adapt sets how many objects the next pages ask for, so that they stay within
-// PageBytes if they are like this one.
-func (r *Reflector) adapt(p page) {
+// bytes if they are like this one.
+func (s *pageSize) adapt(p page) {
 	if p.bytes == 0 {
 		return
 	}
-	fit := r.options.PageBytes * int64(len(p.items)) / p.bytes
-	r.pageLimit = min(max(fit, 1), r.WatchListPageSize)
+	fit := s.bytes * int64(len(p.items)) / p.bytes
+	s.fits = min(max(fit, 1), s.most)
 }

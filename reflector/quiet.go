@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/clock"
 )
 
 const (
@@ -27,69 +27,62 @@ func QuietEvery(kept, most time.Duration) time.Duration {
 
 // quiet is what a stream knows of the age of its position.
 type quiet struct {
-	unmarked bool      // the server sends no bookmarks
-	since    time.Time // when the position last moved
-	stalled  bool      // the newest bookmark did not
-	again    time.Time // when to look again
-	missed   uint64    // the position after which a look has found something, 0 if none has
+	bookmarks bool      // the server has sent one
+	unmarked  bool      // the server sends no bookmarks
+	since     time.Time // when the position last moved
+	stalled   bool      // the newest bookmark did not
+	again     time.Time // when to look again
+	missed    uint64    // the position after which a look has found something, 0 if none has
+
+	most      time.Duration // Options.UnmarkedTimeout
+	revisions Revisions     // Options.Revisions
+	clock     clock.PassiveClock
+}
+
+func newQuiet(options *Options) *quiet {
+	return &quiet{
+		unmarked: options.Unmarked, since: options.Clock.Now(),
+		most: options.UnmarkedTimeout, revisions: options.Revisions, clock: options.Clock,
+	}
 }
 
 // heard notes an event that the store has accepted.
-func (q *quiet) heard(kind watch.EventType, moved bool, now time.Time) {
+func (q *quiet) heard(kind watch.EventType, moved bool) {
+	if kind == watch.Bookmark {
+		q.bookmarks, q.unmarked = true, false
+	}
 	if moved {
-		q.since, q.stalled = now, false
+		q.since, q.stalled = q.clock.Now(), false
 		return
 	}
 	q.stalled = q.stalled || kind == watch.Bookmark
 }
 
-// whenQuiet is called when a watch may have been quiet for long enough to mean
-// something, and returns when to ask again.
-func (r *Reflector) whenQuiet(ctx context.Context, s *stream) (time.Duration, error) {
-	heard := r.clock.Since(s.heard)
-	if heard < settleAfter {
-		return settleAfter - heard, nil
-	}
-	if err := r.nowWorks(s); err != nil {
-		return 0, err
-	}
-	if r.bookmarks && heard >= r.options.SilenceTimeout {
-		r.at.ended(r.clock.Now())
-		return 0, errSilent
-	}
-	if r.untilLook() <= 0 {
-		if err := r.lookIfQuiet(ctx); err != nil {
-			return 0, err
-		}
-	}
-	if r.bookmarks {
-		return min(r.untilLook(), r.options.SilenceTimeout-heard), nil
-	}
-	return r.untilLook(), nil
-}
+// moved notes that the position was moved without an event.
+func (q *quiet) moved() { q.since = q.clock.Now() }
 
-// quietEvery is how often a quiet stream is looked at.
-func (r *Reflector) quietEvery() time.Duration {
-	if r.options.Revisions == nil {
-		return r.options.UnmarkedTimeout
+// every is how often a quiet stream is looked at.
+func (q *quiet) every() time.Duration {
+	if q.revisions == nil {
+		return q.most
 	}
-	return QuietEvery(r.options.Revisions.Kept(), r.options.UnmarkedTimeout)
+	return QuietEvery(q.revisions.Kept(), q.most)
 }
 
 // untilLook is when the next look is due, or when to ask again.
-func (r *Reflector) untilLook() time.Duration {
-	still := r.clock.Since(r.quiet.since)
-	every := r.options.UnmarkedTimeout
+func (q *quiet) untilLook() time.Duration {
+	still := q.clock.Since(q.since)
+	every := q.most
 	switch {
-	case r.bookmarks && !r.quiet.stalled:
+	case q.bookmarks && !q.stalled:
 		return every
-	case !r.bookmarks && still >= every:
-		r.quiet.unmarked = true
+	case !q.bookmarks && still >= every:
+		q.unmarked = true
 	}
-	if r.quiet.unmarked {
-		every = r.quietEvery()
+	if q.unmarked {
+		every = q.every()
 	}
-	return max(every-still, r.quiet.again.Sub(r.clock.Now()))
+	return max(every-still, q.again.Sub(q.clock.Now()))
 }
 
 // lookIfQuiet moves the position of a stream for which nothing else does. The
@@ -97,13 +90,13 @@ func (r *Reflector) untilLook() time.Duration {
 // server would refuse the next watch, and nothing would show whether something
 // was missed. So the position moves to where it is proved that nothing has
 // happened.
-func (r *Reflector) lookIfQuiet(ctx context.Context) error {
-	r.quiet.again = r.clock.Now().Add(r.options.UnmarkedTimeout)
+func (r *recoverer) lookIfQuiet(ctx context.Context) error {
+	r.quiet.again = r.options.Clock.Now().Add(r.options.UnmarkedTimeout)
 	// The watch has been waited for until now: no more deletes of one lease
 	// follow.
-	r.at.ended(r.clock.Now())
-	from, err := strconv.ParseUint(r.at.Complete, 10, 64)
-	if err != nil || r.options.RecoverRevisions == 0 || !r.recorded() {
+	r.place.waited()
+	from, err := strconv.ParseUint(r.place.at.Complete, 10, 64)
+	if err != nil || r.options.RecoverRevisions == 0 || !r.place.recorded() {
 		return nil // opaque versions cannot be counted
 	}
 	ctx, cancel := context.WithTimeout(ctx, recoverTimeout)
@@ -113,12 +106,11 @@ func (r *Reflector) lookIfQuiet(ctx context.Context) error {
 	r.log.DebugContext(ctx, "quiet stream looked at", "from", from, "to", c.to, "revisions", len(c.points),
 		"requests", c.requests.Load(), "nothing_happened", nothing, "error", err)
 	if r.quiet.unmarked && !isLasting(err) {
-		r.quiet.again = r.clock.Now().Add(r.quietEvery())
+		r.quiet.again = r.options.Clock.Now().Add(r.quiet.every())
 	}
 	switch {
 	case nothing:
-		return r.bring(watch.Event{Type: watch.Bookmark, Object: &metav1.PartialObjectMetadata{
-			ObjectMeta: metav1.ObjectMeta{ResourceVersion: strconv.FormatUint(c.to, 10)}}})
+		return c.bringEnd()
 	case err != nil || c.to == c.from:
 		return nil // What could not be found out is asked again.
 	case r.quiet.missed == from:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"regexp"
 	"strconv"
 	"time"
@@ -27,6 +28,23 @@ const (
 	recoverTimeout = 2 * time.Minute
 )
 
+// recoverer brings history to the store that no watch can give, as far as lists at exact revisions show it.
+type recoverer struct {
+	revisions int // looked at since a watch has worked or a list was completed
+	failures  int // attempts since then that failed for no lasting reason
+
+	source   *source
+	delivery *delivery
+	place    *place
+	quiet    *quiet
+	retries  *retries
+	options  *Options
+	log      *slog.Logger
+}
+
+// works notes that a watch works or a list was completed.
+func (r *recoverer) works() { r.revisions, r.failures = 0, 0 }
+
 // recover brings versions after the position to the store although no watch can give them any more. It reports whether there
 // is a later place to watch from.
 //
@@ -37,8 +55,8 @@ const (
 //
 // An error calls for a pause, and another try. If the history is gone, or would cost too much, the position stays at the last
 // version that was brought.
-func (r *Reflector) recover(ctx context.Context, gone error) (bool, error) {
-	from, err := strconv.ParseUint(r.at.Complete, 10, 64)
+func (r *recoverer) recover(ctx context.Context, gone error) (bool, error) {
+	from, err := strconv.ParseUint(r.place.at.Complete, 10, 64)
 	if err != nil || r.options.RecoverRevisions == 0 {
 		return false, nil //nolint:nilerr // opaque versions cannot be counted
 	}
@@ -47,9 +65,9 @@ func (r *Reflector) recover(ctx context.Context, gone error) (bool, error) {
 	r.options.Hooks.Recovered(c.told(err == nil))
 	switch {
 	case err == nil:
-		r.health.recovered += len(c.points)
-		r.health.recoveries = 0
-		r.retry.reset()
+		r.revisions += len(c.points)
+		r.failures = 0
+		r.retries.progress()
 		r.log.InfoContext(ctx, "history recovered", "from", from, "to", c.to,
 			"revisions", len(c.points), "versions", c.versions, "requests", c.requests.Load())
 		return true, nil
@@ -58,15 +76,15 @@ func (r *Reflector) recover(ctx context.Context, gone error) (bool, error) {
 	case ctx.Err() != nil:
 		return false, ctx.Err()
 	case c.mayPass(err):
-		r.health.recoveries++
+		r.failures++
 		if c.versions > 0 {
 			// What the next attempt need not bring any more is progress.
-			r.health.recoveries = 0
-			r.retry.reset()
+			r.failures = 0
+			r.retries.progress()
 		}
-		return false, fmt.Errorf("recover %s after resource version %d: %w", r.TypeDescription(), from, err)
+		return false, fmt.Errorf("recover %s after resource version %d: %w", r.source.what, from, err)
 	}
-	r.log.InfoContext(ctx, "history cannot be recovered", "from", from, "to", c.to, "reached", r.at.Newest,
+	r.log.InfoContext(ctx, "history cannot be recovered", "from", from, "to", c.to, "reached", r.place.at.Newest,
 		"requests", c.requests.Load(), "error", err)
 	return false, nil
 }
@@ -74,7 +92,7 @@ func (r *Reflector) recover(ctx context.Context, gone error) (bool, error) {
 // mayPass tells what another attempt may not meet from what it would.
 func (c *recovery) mayPass(err error) bool {
 	var lasting *unrecoverable
-	if errors.As(err, &lasting) || isExpired(err) || c.r.health.recoveries >= recoverTries {
+	if errors.As(err, &lasting) || isExpired(err) || c.r.failures >= recoverTries {
 		return false
 	}
 	return deniedCause(err) != "" || !isClientError(err)
@@ -103,7 +121,12 @@ func (c *recovery) run(ctx context.Context, gone error) error {
 	if err := c.settle(bounded); err != nil {
 		return err
 	}
-	return c.r.bring(watch.Event{Type: watch.Bookmark, Object: &metav1.PartialObjectMetadata{
+	return c.bringEnd()
+}
+
+// bringEnd brings the place to where the history was recovered.
+func (c *recovery) bringEnd() error {
+	return c.r.delivery.recovered(watch.Event{Type: watch.Bookmark, Object: &metav1.PartialObjectMetadata{
 		ObjectMeta: metav1.ObjectMeta{ResourceVersion: strconv.FormatUint(c.to, 10)}}})
 }
 
@@ -113,7 +136,7 @@ func (c *recovery) findPoints(ctx context.Context) (release func(), err error) {
 	if c.points, err = c.unaccounted(ctx); err != nil {
 		return nil, err
 	}
-	limit := c.r.options.RecoverRevisions - c.r.health.recovered
+	limit := c.r.options.RecoverRevisions - c.r.revisions
 	if len(c.points) > limit {
 		return nil, &unrecoverable{fmt.Sprintf("between %d and %d more than %d revisions may be of this resource", c.from, c.to, limit)}
 	}
@@ -156,7 +179,7 @@ func (c *recovery) findEnd(ctx context.Context, gone error) error {
 // unaccounted gives the revisions that may be of this resource. If they are more than may still be looked at, it gives more
 // than that, and need not give all.
 func (c *recovery) unaccounted(ctx context.Context) ([]uint64, error) {
-	limit := c.r.options.RecoverRevisions - c.r.health.recovered
+	limit := c.r.options.RecoverRevisions - c.r.revisions
 	if known := c.r.options.Revisions; known != nil {
 		return known.Unaccounted(ctx, c.from, c.to, limit, !c.quiet) // A look holds up its watch.
 	}
@@ -165,39 +188,6 @@ func (c *recovery) unaccounted(ctx context.Context) ([]uint64, error) {
 		all = append(all, revision)
 	}
 	return all, nil
-}
-
-// bring is handle for an event that no watch has sent. The history goes on with
-// it, so a stream that was interrupted no longer is.
-func (r *Reflector) bring(event watch.Event) error {
-	object, err := meta.Accessor(event.Object)
-	if err != nil {
-		return err
-	}
-	seen := sightingOf(event.Type, object)
-	if r.at.repeats(seen, r.clock.Now()) {
-		return nil
-	}
-	if r.health.interrupted != "" {
-		if err := r.out.resumed(); err != nil {
-			return err
-		}
-		r.health.interrupted = ""
-	}
-	deliver := r.out.deliver
-	if event.Type == watch.Bookmark {
-		deliver = r.out.prove
-	}
-	if err := deliver(event, seen.rv); err != nil {
-		return err
-	}
-	r.provisional = false
-	if r.at.saw(seen, r.clock.Now()) {
-		r.quiet.since = r.clock.Now()
-		r.publish()
-	}
-	r.out.updateResourceVersion(r.at.Newest)
-	return nil
 }
 
 // atResourceVersion is an object with another resource version. An object that

@@ -3,14 +3,10 @@ package reflector
 import (
 	"context"
 	"log/slog"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/utils/clock"
-
-	"github.com/kuberewind/kuberewind/delta"
 )
 
 // Reflector keeps a store fed with the changes of one resource.
@@ -22,32 +18,19 @@ type Reflector struct {
 	// list, Options.PageSize unless changed. Set it before Run.
 	WatchListPageSize int64
 
-	options     Options
-	expectation expectation
-	source      cache.ListerWatcherWithContext
-	out         outlet
-	clock       clock.Clock
-	log         *slog.Logger
-	retry       *delays     // between retries
-	retryDenied *delays     // between retries of what the server refuses
-	retryLeft   *delays     // between retries of the list after a history was left
-	reversals   chan string // proofs, from any goroutine
+	options *Options
+	log     *slog.Logger
 
-	mu     sync.RWMutex // protects lastRV, a copy of at.Newest that anyone may ask for
-	lastRV string
-
-	// What follows belongs to the goroutine inside ListAndWatch.
-
-	at          cursor
-	provisional bool    // at is Options.StartResourceVersion: nothing is recorded yet
-	pending     *relist // a list must come before the next watch
-	reversed    string  // what proves that at is in a history that is no more; a list must come
-	health      health
-	quiet       quiet
-	pageLimit   int64 // adapted to the weight of pages; 0: WatchListPageSize
-	bookmarks   bool  // the server has sent a bookmark
-	useFresh    bool  // the next watch uses Options.Fresh
-	resyncAt    time.Time
+	source    *source    // the server
+	retries   *retries   // the pauses after failures
+	place     *place     // where the stream is
+	health    *health    // whether it can go on
+	quiet     *quiet     // how old its position is
+	delivery  *delivery  // events to the store
+	timeline  *timeline  // whether the history is still the same
+	lists     *lister    // lists to the store
+	recoverer *recoverer // history that no watch can give
+	resyncs   resyncs
 }
 
 // NewReflector returns a reflector with default options that starts with a
@@ -68,44 +51,38 @@ func NewReflector(
 func NewReflectorWithOptions(
 	lw cache.ListerWatcher, expectedType any, store cache.ReflectorStore, options Options,
 ) *Reflector {
-	expectation := expect(expectedType)
-	orElse(&options.TypeDescription, expectation.String())
+	expected := expect(expectedType)
+	orElse(&options.TypeDescription, expected.String())
 	options = options.withDefaults()
-	denied, left := *options.Backoff, *options.Backoff
-	denied.Cap = options.ForbiddenRetry
-	if left.Cap == 0 || left.Cap > leftRetry {
-		left.Cap = leftRetry
-	}
+	return assemble(lw, expected, newOutlet(store), &options)
+}
+
+// assemble makes the parts of a reflector. Each knows only parts that are made before it.
+func assemble(lw cache.ListerWatcher, expected expectation, out outlet, options *Options) *Reflector {
 	r := &Reflector{
 		WatchListPageSize: options.PageSize,
 		options:           options,
-		expectation:       expectation,
-		source:            cache.ToListerWatcherWithContext(lw),
-		out:               newOutlet(store),
-		clock:             options.Clock,
 		log:               options.Logger.With("reflector", options.Name),
-		retry:             newDelays(*options.Backoff),
-		retryDenied:       newDelays(denied),
-		retryLeft:         newDelays(left),
-		reversals:         make(chan string, 1),
-		health:            health{interrupted: options.Interrupted},
-		quiet:             quiet{unmarked: options.Unmarked, since: options.Clock.Now()},
+		retries:           newRetries(options),
+		place:             newPlace(options),
+		quiet:             newQuiet(options),
+		resyncs:           resyncs{period: options.ResyncPeriod, clock: options.Clock},
 	}
-	r.startAt(options.ResourceVersion, options.StartResourceVersion)
-	if options.ListCause == delta.CauseHistoryReversed {
-		r.reversed = "it had gone backwards before"
+	r.source = newSource(lw, options, r.log)
+	r.health = &health{
+		out: out, place: r.place, clock: options.Clock, undecodable: options.Hooks.Undecodable,
+		interrupted: options.Interrupted,
+	}
+	r.delivery = &delivery{expected: expected, out: out, place: r.place, quiet: r.quiet, health: r.health}
+	r.timeline = newTimeline(options, r.place, r.health, r.log)
+	r.lists = &lister{
+		source: r.source, out: out, place: r.place, timeline: r.timeline, health: r.health, options: options, log: r.log,
+	}
+	r.recoverer = &recoverer{
+		source: r.source, delivery: r.delivery, place: r.place, quiet: r.quiet, retries: r.retries,
+		options: options, log: r.log,
 	}
 	return r
-}
-
-func (r *Reflector) startAt(recorded, start string) {
-	switch {
-	case delta.Resumable(recorded):
-		r.at.Position = delta.At(recorded)
-	case delta.Resumable(start):
-		r.at.Position, r.provisional = delta.At(start), true
-	}
-	r.lastRV = r.at.Newest
 }
 
 // Name is Options.Name.
@@ -117,9 +94,7 @@ func (r *Reflector) TypeDescription() string { return r.options.TypeDescription 
 // LastSyncResourceVersion is the newest resource version that the store has
 // accepted, or the one to start from; "" before the first list.
 func (r *Reflector) LastSyncResourceVersion() string {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	return r.lastRV
+	return r.place.newest()
 }
 
 // Run is RunWithContext for a stop channel.
@@ -136,10 +111,10 @@ func (r *Reflector) RunWithContext(ctx context.Context) {
 		if err == nil {
 			continue
 		}
-		delay := r.delayAfter(err)
+		delay := r.retries.delayAfter(err, r.timeline.left != "")
 		r.log.WarnContext(ctx, "list and watch ended, will retry",
-			"error", err, "resource_version", r.at.Newest, "retry_in", delay)
-		r.pauseUntil(ctx, delay, returned)
+			"error", err, "resource_version", r.place.at.Newest, "retry_in", delay)
+		r.retries.pauseUntil(ctx, delay, returned)
 	}
 }
 
@@ -152,26 +127,33 @@ func (r *Reflector) ListAndWatch(stop <-chan struct{}) error {
 // must. It returns nil when the context has ended, and an error when something
 // has failed after which a pause is due; the next call goes on.
 func (r *Reflector) ListAndWatchWithContext(ctx context.Context) error {
+	r.source.pages.most = r.WatchListPageSize
 	err := r.follow(ctx)
 	if ctx.Err() != nil && kindOf(err) != storeFailure {
 		return nil
 	}
-	return r.failed(err)
+	due, err := r.health.failed(err)
+	if due != nil {
+		r.lists.pending = due
+	}
+	return err
 }
 
 // follow lists when it has to, then watches, over and over, until something
 // fails.
 func (r *Reflector) follow(ctx context.Context) error {
 	for ctx.Err() == nil {
-		if err := r.inHistory(ctx); err != nil {
+		if err := r.timeline.check(ctx); err != nil {
 			return err
 		}
 		var ahead *stream
-		if r.at.Newest == "" || r.pending != nil || r.reversed != "" {
+		if r.lists.due() {
 			var err error
-			if ahead, err = r.list(ctx); err != nil {
+			if ahead, err = r.lists.list(ctx); err != nil {
 				return err
 			}
+			r.source.works()
+			r.recoverer.works()
 		}
 		if err := r.afterWatch(ctx, r.watch(ctx, ahead)); err != nil {
 			return err
@@ -180,19 +162,11 @@ func (r *Reflector) follow(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// recorded reports whether the store has a position in this stream.
-func (r *Reflector) recorded() bool { return r.at.Newest != "" && !r.provisional }
-
 // ResumeResourceVersion is where another reflector of the same store goes on
 // with nothing left out, "" if it has to list. It may be called before Run and
 // when that has returned.
-func (r *Reflector) ResumeResourceVersion() string { return r.at.Complete }
+func (r *Reflector) ResumeResourceVersion() string { return r.place.at.Complete }
 
-// publish makes the position known, after the store has accepted everything up
-// to it.
-func (r *Reflector) publish() {
-	r.mu.Lock()
-	r.lastRV = r.at.Newest
-	r.mu.Unlock()
-	r.options.Hooks.Position(r.at.Complete)
-}
+// Reverse makes the stream leave its history: its watch ends, the store is told, and a list follows once History finds one
+// truthful. Any goroutine may call it, at any time.
+func (r *Reflector) Reverse(proof string) { r.timeline.tell(proof) }

@@ -1,26 +1,31 @@
 package reflector
 
-import "time"
+import (
+	"time"
 
-// resyncTimer fires when the next resync is due, and never if there are none.
-// The time stands across watches, so that frequent reconnects do not put it off.
-func (r *Reflector) resyncTimer() (<-chan time.Time, func() bool) {
-	if r.options.ResyncPeriod <= 0 {
+	"k8s.io/utils/clock"
+)
+
+// resyncs says when the store's resync is due. The time stands across watches,
+// so that frequent reconnects do not put it off.
+type resyncs struct {
+	period time.Duration // Options.ResyncPeriod
+	at     time.Time
+	clock  clock.Clock
+}
+
+// timer fires when the next resync is due, and never if there are none.
+func (s *resyncs) timer() (<-chan time.Time, func() bool) {
+	if s.period <= 0 {
 		return nil, func() bool { return false }
 	}
-	now := r.clock.Now()
-	if r.resyncAt.IsZero() {
-		r.resyncAt = now.Add(r.options.ResyncPeriod)
+	now := s.clock.Now()
+	if s.at.IsZero() {
+		s.at = now.Add(s.period)
 	}
-	timer := r.clock.NewTimer(max(0, r.resyncAt.Sub(now)))
+	timer := s.clock.NewTimer(max(0, s.at.Sub(now)))
 	return timer.C(), timer.Stop
 }
 
-// resync lets the store resync, on the goroutine that feeds it.
-func (r *Reflector) resync() error {
-	r.resyncAt = r.clock.Now().Add(r.options.ResyncPeriod)
-	if r.ShouldResync != nil && !r.ShouldResync() {
-		return nil
-	}
-	return r.out.resync()
-}
+// begun puts off the next resync, because one begins.
+func (s *resyncs) begun() { s.at = s.clock.Now().Add(s.period) }

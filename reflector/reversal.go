@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"github.com/kuberewind/kuberewind/delta"
 )
@@ -28,68 +29,92 @@ func (noHistory) Truthful(context.Context, string, []any) error    { return nil 
 // errReversed ends a watch whose history has turned out to be another.
 var errReversed = errors.New("the server's history went backwards")
 
-// Reverse makes the stream leave its history: its watch ends, the store is told, and a list follows once History finds one
-// truthful. Any goroutine may call it, at any time.
-func (r *Reflector) Reverse(proof string) {
+// timeline is the history that the stream is in. It finds out whether the server's is still the same, and has the stream
+// leave one that is no more.
+type timeline struct {
+	history History     // Options.History
+	proofs  chan string // of a reversal, from any goroutine
+	left    string      // what proves that the place is in a history that is no more; a list must come
+
+	place  *place
+	health *health
+	what   string // Options.TypeDescription
+	log    *slog.Logger
+}
+
+func newTimeline(options *Options, place *place, health *health, log *slog.Logger) *timeline {
+	t := &timeline{
+		history: options.History, proofs: make(chan string, 1),
+		place: place, health: health, what: options.TypeDescription, log: log,
+	}
+	if options.ListCause == delta.CauseHistoryReversed {
+		t.left = "it had gone backwards before"
+	}
+	return t
+}
+
+// tell has the stream leave its history. Any goroutine may call it.
+func (t *timeline) tell(proof string) {
 	select {
-	case r.reversals <- proof:
+	case t.proofs <- proof:
 	default: // It has been told.
 	}
 }
 
-// inHistory finds out whether the stream can go on from where it is.
-func (r *Reflector) inHistory(ctx context.Context) error {
+// check finds out whether the stream can go on from where it is.
+func (t *timeline) check(ctx context.Context) error {
 	select {
-	case proof := <-r.reversals:
-		return r.reverse(ctx, proof)
+	case proof := <-t.proofs:
+		return t.leave(ctx, proof)
 	default:
 	}
 	at := ""
-	if r.reversed == "" {
-		at = r.at.Complete
+	if t.left == "" {
+		at = t.place.at.Complete
 	}
-	proof, err := r.options.History.Reversed(ctx, at)
+	proof, err := t.history.Reversed(ctx, at)
 	if err != nil {
-		return fmt.Errorf("look whether %s is what it was: %w", r.TypeDescription(), err)
+		return fmt.Errorf("look whether %s is what it was: %w", t.what, err)
 	}
 	if proof == "" {
 		return nil
 	}
-	return r.reverse(ctx, proof)
+	return t.leave(ctx, proof)
 }
 
-// reverse has a list come next.
-func (r *Reflector) reverse(ctx context.Context, proof string) error {
+// leave has a list come next.
+func (t *timeline) leave(ctx context.Context, proof string) error {
 	select {
-	case <-r.reversals: // of the same
+	case <-t.proofs: // of the same
 	default:
 	}
-	if r.reversed != "" || r.at.Newest == "" {
+	newest := t.place.at.Newest
+	if t.left != "" || newest == "" {
 		return nil
 	}
-	r.log.WarnContext(ctx, "the server's history went backwards", "proof", proof, "resource_version", r.at.Newest)
-	if !r.recorded() {
-		r.at = cursor{}
+	t.log.WarnContext(ctx, "the server's history went backwards", "proof", proof, "resource_version", newest)
+	if !t.place.recorded() {
+		t.place.at = cursor{}
 		return nil
 	}
-	r.reversed = proof
-	return r.interrupt(delta.CauseHistoryReversed, errors.New(proof))
+	t.left = proof
+	return t.health.interrupt(delta.CauseHistoryReversed, errors.New(proof))
 }
 
 // trust returns an error if the first page of a list does not show what is. Before
 // any other list than the first it was found out that the history stands.
-func (r *Reflector) trust(ctx context.Context, p page) error {
+func (t *timeline) trust(ctx context.Context, p page) error {
 	select {
-	case proof := <-r.reversals: // The list may have waited for its turn.
-		if err := r.reverse(ctx, proof); err != nil {
+	case proof := <-t.proofs: // The list may have waited for its turn.
+		if err := t.leave(ctx, proof); err != nil {
 			return err
 		}
 	default:
 	}
-	if r.reversed == "" && r.recorded() {
+	if t.left == "" && t.place.recorded() {
 		return nil
 	}
-	if err := r.options.History.Truthful(ctx, p.rv, p.items); err != nil {
+	if err := t.history.Truthful(ctx, p.rv, p.items); err != nil {
 		return fmt.Errorf("the list at resource version %s is not trusted: %w", p.rv, err)
 	}
 	return nil

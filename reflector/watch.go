@@ -8,25 +8,18 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/kuberewind/kuberewind/delta"
 )
 
 const (
-	// watchGrace is how much longer than asked for a watch may last before it
-	// is cut here: the server, or the way to it, has forgotten it.
-	watchGrace = 30 * time.Second
 	// shortWatch is client-go's measure of a watch that ended at once.
 	shortWatch = time.Second
 	// settleAfter is how long a watch must last without an error to count as
 	// working: a server reports 410 within a watch that it has accepted.
 	settleAfter = 5 * time.Second
-	// freshTries is how many new connections are tried after a 410, each after
-	// up to freshPause.
-	freshTries = 2
+	// freshPause is the longest pause before a new connection is tried after a 410.
 	freshPause = 500 * time.Millisecond
 )
 
@@ -50,63 +43,22 @@ func (s *stream) stop() {
 	}
 }
 
-// open starts a watch. It changes nothing of the reflector.
-func (r *Reflector) open(ctx context.Context, source cache.ListerWatcherWithContext, from string) (*stream, error) {
-	seconds := int64(r.options.MinWatchTimeout.Seconds() * (1 + rand.Float64()))
-	ctx, cancel := context.WithTimeout(ctx, time.Duration(seconds)*time.Second+watchGrace)
-	s := &stream{ctx: ctx, cancel: cancel, asked: r.clock.Now()}
-	var err error
-	s.watch, err = source.WatchWithContext(ctx, metav1.ListOptions{
-		ResourceVersion:     from,
-		TimeoutSeconds:      &seconds,
-		AllowWatchBookmarks: true,
-	})
-	if err != nil {
-		cancel()
-		return nil, fmt.Errorf("watch %s from resource version %s: %w", r.TypeDescription(), from, err)
-	}
-	r.options.Hooks.WatchOpened(from)
-	s.heard = r.clock.Now()
-	return s, nil
-}
-
-// closeStream stops a watch and tells the hook.
-func (r *Reflector) closeStream(s *stream, err error) {
-	if s.watch == nil {
-		return
-	}
-	s.stop()
-	if errors.Is(err, context.Canceled) {
-		err = nil
-	}
-	r.options.Hooks.WatchClosed(err)
-}
-
-// nextSource is where the next watch is opened.
-func (r *Reflector) nextSource() cache.ListerWatcherWithContext {
-	if r.useFresh && r.options.Fresh != nil {
-		r.useFresh = false
-		return cache.ToListerWatcherWithContext(r.options.Fresh())
-	}
-	return r.source
-}
-
 // watch brings one watch to the store until it ends: s if there is one already,
 // else one from where the cursor is. nil means that it ended cleanly.
 func (r *Reflector) watch(ctx context.Context, s *stream) (err error) {
 	if s == nil {
-		if s, err = r.open(ctx, r.nextSource(), r.at.Complete); err != nil {
+		if s, err = r.source.openNext(ctx, r.place.at.Complete); err != nil {
 			return err
 		}
 	}
-	r.at.began()
+	r.place.at.began()
 	defer func() {
-		if s.works && r.clock.Since(s.asked) >= shortWatch {
+		if s.works && r.options.Clock.Since(s.asked) >= shortWatch {
 			// What fails next is another trouble than what failed before: a server that is
 			// restarted often is not one that should be spared.
-			r.retry.reset()
+			r.retries.progress()
 		}
-		r.closeStream(s, err)
+		r.source.close(s, err)
 	}()
 	for i := range s.ahead {
 		event := s.ahead[i]
@@ -126,15 +78,15 @@ func (r *Reflector) watch(ctx context.Context, s *stream) (err error) {
 
 // consume reads a watch until it ends.
 func (r *Reflector) consume(ctx context.Context, s *stream) error {
-	resync, stopResync := r.resyncTimer()
+	resync, stopResync := r.resyncs.timer()
 	defer func() { stopResync() }()
-	quiet := r.clock.NewTimer(settleAfter)
+	quiet := r.options.Clock.NewTimer(settleAfter)
 	defer quiet.Stop()
-	s.heard = r.clock.Now()
+	s.heard = r.options.Clock.Now()
 	for {
 		select {
 		case <-s.ctx.Done():
-			r.at.ended(r.clock.Now())
+			r.place.waited()
 			return ctx.Err() // nil if it only lasted too long
 		case event, ok := <-s.watch.ResultChan():
 			if !ok {
@@ -143,8 +95,8 @@ func (r *Reflector) consume(ctx context.Context, s *stream) error {
 			if err := r.handle(s, event); err != nil {
 				return err
 			}
-		case proof := <-r.reversals:
-			if err := r.reverse(ctx, proof); err != nil {
+		case proof := <-r.timeline.proofs:
+			if err := r.timeline.leave(ctx, proof); err != nil {
 				return err
 			}
 			return errReversed
@@ -159,15 +111,15 @@ func (r *Reflector) consume(ctx context.Context, s *stream) error {
 				return err
 			}
 			stopResync()
-			resync, stopResync = r.resyncTimer()
+			resync, stopResync = r.resyncs.timer()
 		}
 	}
 }
 
 // endOfStream is what a watch's clean end means.
 func (r *Reflector) endOfStream(s *stream) error {
-	now := r.clock.Now()
-	r.at.ended(now)
+	now := r.options.Clock.Now()
+	r.place.at.ended(now)
 	if s.events == 0 && now.Sub(s.asked) < shortWatch {
 		return errShortWatch
 	}
@@ -177,44 +129,72 @@ func (r *Reflector) endOfStream(s *stream) error {
 // handle brings one event to the store and, I1, only then moves the position.
 func (r *Reflector) handle(s *stream, event watch.Event) error {
 	if event.Type == watch.Error {
-		r.at.ended(r.clock.Now())
+		r.place.waited()
 		return inStream(fmt.Errorf("watch %s at resource version %s: %w",
-			r.TypeDescription(), r.at.Newest, apierrors.FromObject(event.Object)))
+			r.TypeDescription(), r.place.at.Newest, apierrors.FromObject(event.Object)))
 	}
-	object, err := r.expectation.metadata(event.Object)
+	object, err := r.delivery.expected.metadata(event.Object)
 	if err != nil {
 		return &failure{kind: poisonFailure, err: fmt.Errorf("watch %s: %s event after resource version %s: %w",
-			r.TypeDescription(), event.Type, r.at.Newest, err)}
+			r.TypeDescription(), event.Type, r.place.at.Newest, err)}
 	}
-	if err := r.nowWorks(s); err != nil {
+	if err := r.works(s); err != nil {
 		return err
 	}
 	s.events++
-	if seen := sightingOf(event.Type, object); !r.at.repeats(seen, r.clock.Now()) {
-		if err := r.out.deliver(event, seen.rv); err != nil {
-			return err
-		}
-		r.quiet.heard(event.Type, r.advance(seen), r.clock.Now())
+	if err := r.delivery.watched(event, sightingOf(event.Type, object)); err != nil {
+		return err
 	}
-	s.heard = r.clock.Now()
+	s.heard = r.options.Clock.Now()
 	return nil
 }
 
-// advance moves the position past an event that the store has accepted (I1),
-// and reports whether it has moved.
-func (r *Reflector) advance(seen sighting) bool {
-	r.provisional = false
-	if seen.kind == watch.Bookmark {
-		r.bookmarks, r.quiet.unmarked = true, false
+// works notes that a watch has shown that it works.
+func (r *Reflector) works(s *stream) error {
+	if s.works {
+		return nil
 	}
-	moved := r.at.saw(seen, r.clock.Now())
-	if moved {
-		r.publish()
+	if err := r.health.works(); err != nil {
+		return err
 	}
-	if delta.Resumable(seen.rv) {
-		r.out.updateResourceVersion(r.at.Newest)
+	r.source.works()
+	r.recoverer.works()
+	s.works = true
+	return nil
+}
+
+// whenQuiet is called when a watch may have been quiet for long enough to mean
+// something, and returns when to ask again.
+func (r *Reflector) whenQuiet(ctx context.Context, s *stream) (time.Duration, error) {
+	heard := r.options.Clock.Since(s.heard)
+	if heard < settleAfter {
+		return settleAfter - heard, nil
 	}
-	return moved
+	if err := r.works(s); err != nil {
+		return 0, err
+	}
+	if r.quiet.bookmarks && heard >= r.options.SilenceTimeout {
+		r.place.waited()
+		return 0, errSilent
+	}
+	if r.quiet.untilLook() <= 0 {
+		if err := r.recoverer.lookIfQuiet(ctx); err != nil {
+			return 0, err
+		}
+	}
+	if r.quiet.bookmarks {
+		return min(r.quiet.untilLook(), r.options.SilenceTimeout-heard), nil
+	}
+	return r.quiet.untilLook(), nil
+}
+
+// resync lets the store resync, on the goroutine that feeds it.
+func (r *Reflector) resync() error {
+	r.resyncs.begun()
+	if r.ShouldResync != nil && !r.ShouldResync() {
+		return nil
+	}
+	return r.delivery.out.resync()
 }
 
 // afterWatch decides how to go on after a watch has ended: nil to go on at once,
@@ -226,7 +206,7 @@ func (r *Reflector) afterWatch(ctx context.Context, err error) error {
 	case kindOf(err) == storeFailure:
 		return err
 	case errors.Is(err, errSilent):
-		r.useFresh = true
+		r.source.useFresh = true
 		return nil
 	case isExpired(err):
 		return r.afterExpiry(ctx, err)
@@ -240,20 +220,18 @@ func (r *Reflector) afterWatch(ctx context.Context, err error) error {
 // resource version has expired calls for a pause, or the two would chase each
 // other.
 func (r *Reflector) afterExpiry(ctx context.Context, err error) error {
-	if r.options.Fresh != nil && r.recorded() && r.health.freshTries < freshTries {
-		r.health.freshTries++
-		r.useFresh = true
-		r.pause(ctx, rand.N(freshPause))
+	if r.place.recorded() && r.source.tryFresh() {
+		r.retries.pause(ctx, rand.N(freshPause))
 		return ctx.Err() // The history is asked for before the next watch.
 	}
 	// To recover is to compare two revisions of one history.
-	if failed := r.inHistory(ctx); failed != nil || r.reversed != "" {
+	if failed := r.timeline.check(ctx); failed != nil || r.timeline.left != "" {
 		return failed
 	}
-	if recovered, failed := r.recover(ctx, err); recovered || failed != nil {
+	if recovered, failed := r.recoverer.recover(ctx, err); recovered || failed != nil {
 		return failed
 	}
-	r.pending = &relist{cause: delta.CauseExpired, detail: err.Error()}
+	r.lists.pending = &relist{cause: delta.CauseExpired, detail: err.Error()}
 	if r.health.unproven {
 		return err
 	}
