@@ -1,13 +1,11 @@
 package embedded
 
 import (
-	"bytes"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -17,6 +15,9 @@ import (
 
 // superuser owns the cluster, and is the name of the database as well.
 const superuser = "kuberewind"
+
+// defaultPort only names the socket when no TCP port is asked for: the directory is the server's own.
+const defaultPort = 5432
 
 // dataMajor is the version that made the data, 0 if there are none yet.
 func (l layout) dataMajor() (int, error) {
@@ -50,69 +51,79 @@ func Runs(dataDir string) (bool, error) {
 	if err != nil || !made {
 		return false, err
 	}
-	return layout{dataDir}.serverAlive()
+	return layout{dataDir}.presence().alive()
+}
+
+// cluster makes the data, and the settings with which the server starts on them.
+type cluster struct {
+	layout    layout
+	programs  *programs
+	socketDir string
+	tcpPort   int  // Options.Port
+	throwaway bool // Options.Throwaway
+	log       *slog.Logger
 }
 
 // initialize makes the cluster in a scratch directory, and puts it in place when it is whole. It needs the lifecycle lock.
-func (s *Server) initialize(ctx context.Context) error {
-	s.log.Info("making the data directory of the embedded PostgreSQL", "dir", s.layout.dir, "version", s.bin.version,
-		"user", s.account.name)
-	password, err := s.layout.ensurePassword()
+func (c *cluster) initialize(ctx context.Context) error {
+	c.log.Info("making the data directory of the embedded PostgreSQL", "dir", c.layout.dir, "version", c.programs.bin.version,
+		"user", c.programs.account.name)
+	password, err := c.layout.passFile().ensure()
 	if err != nil {
 		return err
 	}
 	// The children of an initdb that was killed go on for a while, and hold the lock as a server does.
-	lock, err := s.takeServerLock(ctx)
+	lock, err := c.layout.presence().takeServer(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = lock.Close() }() // nothing was written
-	if err := os.RemoveAll(s.layout.scratch()); err != nil {
-		return explainPath("remove an unfinished data directory", s.layout.scratch(), err)
+	if err := os.RemoveAll(c.layout.scratch()); err != nil {
+		return explainPath("remove an unfinished data directory", c.layout.scratch(), err)
 	}
-	if err := makePrivate(s.layout.scratch(), s.account); err != nil {
+	if err := makePrivate(c.layout.scratch(), c.programs.account); err != nil {
 		return err
 	}
-	if err := s.initdb(ctx, password, lock); err != nil {
+	if err := c.initdb(ctx, password, lock); err != nil {
 		return err
 	}
-	if err := s.layout.includeSettings(); err != nil {
+	if err := c.layout.includeSettings(); err != nil {
 		return err
 	}
-	if err := os.Rename(s.layout.scratch(), s.layout.data()); err != nil {
-		return explainPath("put the data directory in place", s.layout.data(), err)
+	if err := os.Rename(c.layout.scratch(), c.layout.data()); err != nil {
+		return explainPath("put the data directory in place", c.layout.data(), err)
 	}
 	return nil
 }
 
-func (s *Server) initdb(ctx context.Context, password string, lock *os.File) (err error) {
-	passwordFile := filepath.Join(s.layout.dir, "initdb.password")
+func (c *cluster) initdb(ctx context.Context, password string, lock *os.File) (err error) {
+	passwordFile := filepath.Join(c.layout.dir, "initdb.password")
 	if err := writeNew(passwordFile, []byte(password)); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.Remove(passwordFile)) }()
-	if err := s.account.own(passwordFile); err != nil {
+	if err := c.programs.account.own(passwordFile); err != nil {
 		return explainPath("hand over", passwordFile, err)
 	}
-	cmd := s.command(ctx, "initdb", s.initdbArgs(passwordFile)...)
+	cmd := c.programs.command(ctx, "initdb", c.initdbArgs(passwordFile)...)
 	cmd.ExtraFiles = []*os.File{lock}
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		return s.layout.explainOutput(fmt.Errorf("initdb of %s in %s: %w", s.bin.dir, s.layout.dir, cause(ctx, err)), string(out))
+		return c.layout.explainOutput(fmt.Errorf("initdb of %s in %s: %w", c.programs.bin.dir, c.layout.dir, cause(ctx, err)), string(out))
 	}
 	return nil
 }
 
-func (s *Server) initdbArgs(passwordFile string) []string {
+func (c *cluster) initdbArgs(passwordFile string) []string {
 	args := []string{
-		"--pgdata=" + s.layout.scratch(), "--username=" + superuser, "--pwfile=" + passwordFile, "--auth=scram-sha-256",
+		"--pgdata=" + c.layout.scratch(), "--username=" + superuser, "--pwfile=" + passwordFile, "--auth=scram-sha-256",
 		"--encoding=UTF8", "--locale=C", "--data-checksums",
 	}
-	if s.bin.major >= 17 {
+	if c.programs.bin.major >= 17 {
 		// Code point order like C, and upper and lower know Unicode.
 		args = append(args, "--locale-provider=builtin", "--builtin-locale=C.UTF-8")
 	}
-	if s.options.Throwaway {
+	if c.throwaway {
 		args = append(args, "--no-sync")
 	}
 	return args
@@ -135,13 +146,13 @@ func (l layout) includeSettings() error {
 }
 
 // writeSettings is called before each start: ports, paths and the abilities of the binaries may have changed.
-func (s *Server) writeSettings(ctx context.Context) error {
+func (c *cluster) writeSettings(ctx context.Context) error {
 	var text strings.Builder
 	text.WriteString("# Written by the recorder at each start.\n")
-	for _, setting := range s.settings(s.supportsLZ4(ctx)) {
+	for _, setting := range c.settings(c.supportsLZ4(ctx)) {
 		fmt.Fprintf(&text, "%s = '%s'\n", setting[0], strings.ReplaceAll(setting[1], "'", "''"))
 	}
-	path := s.layout.settings()
+	path := c.layout.settings()
 	if err := os.WriteFile(path, []byte(text.String()), 0o644); err != nil {
 		return explainPath("write", path, err)
 	}
@@ -149,9 +160,9 @@ func (s *Server) writeSettings(ctx context.Context) error {
 }
 
 // settings suit a recorder beside other programs: little memory, few fsyncs, every commit durable.
-func (s *Server) settings(lz4 bool) [][2]string {
+func (c *cluster) settings(lz4 bool) [][2]string {
 	listen := ""
-	if s.options.Port != 0 {
+	if c.tcpPort != 0 {
 		listen = "127.0.0.1"
 	}
 	compression := "on" // pglz
@@ -161,8 +172,8 @@ func (s *Server) settings(lz4 bool) [][2]string {
 	}
 	all := [][2]string{
 		{"listen_addresses", listen},
-		{"port", strconv.Itoa(s.port())},
-		{"unix_socket_directories", `"` + strings.ReplaceAll(s.socketDir, `"`, `""`) + `"`},
+		{"port", strconv.Itoa(c.port())},
+		{"unix_socket_directories", `"` + strings.ReplaceAll(c.socketDir, `"`, `""`) + `"`},
 		{"unix_socket_permissions", "0700"},
 		{"password_encryption", "scram-sha-256"},
 		{"shared_buffers", "128MB"},
@@ -179,13 +190,13 @@ func (s *Server) settings(lz4 bool) [][2]string {
 		{"log_timezone", "UTC"},
 		{"log_line_prefix", "%m [%p] %u@%d "},
 		{"logging_collector", "on"}, // a week of logs, so that they stay bounded
-		{"log_directory", s.layout.logs()},
+		{"log_directory", c.layout.logs()},
 		{"log_filename", "server-%a.log"},
 		{"log_rotation_age", "1d"},
 		{"log_rotation_size", "0"},
 		{"log_truncate_on_rotation", "on"},
 	}
-	if s.options.Throwaway {
+	if c.throwaway {
 		all = append(all, [][2]string{{"fsync", "off"}, {"full_page_writes", "off"}, {"max_wal_size", "512MB"},
 			{"max_connections", "400"}}...)
 	}
@@ -193,49 +204,14 @@ func (s *Server) settings(lz4 bool) [][2]string {
 }
 
 // supportsLZ4 asks the binaries: whether lz4 was compiled in is the packager's choice. They are not to read the settings, which have yet to be written.
-func (s *Server) supportsLZ4(ctx context.Context) bool {
-	return s.command(ctx, "postgres", "-D", s.layout.data(), "-C", "default_toast_compression",
+func (c *cluster) supportsLZ4(ctx context.Context) bool {
+	return c.programs.command(ctx, "postgres", "-D", c.layout.data(), "-C", "default_toast_compression",
 		"-c", "config_file="+os.DevNull, "-c", "default_toast_compression=lz4").Run() == nil
 }
 
-// ensurePassword returns the superuser's password, made at the first call. The file has the form that libpq reads.
-func (l layout) ensurePassword() (string, error) {
-	password, err := l.readPassword()
-	if !errors.Is(err, fs.ErrNotExist) {
-		return password, err
+func (c *cluster) port() int {
+	if c.tcpPort != 0 {
+		return c.tcpPort
 	}
-	random := make([]byte, 24)
-	_, _ = rand.Read(random) // never fails
-	password = hex.EncodeToString(random)
-	return password, writeNew(l.passFile(), []byte("*:*:*:"+superuser+":"+password+"\n"))
-}
-
-func (l layout) readPassword() (string, error) {
-	text, err := os.ReadFile(l.passFile())
-	if err != nil {
-		return "", explainPath("read the password file", l.passFile(), err)
-	}
-	fields := bytes.SplitN(bytes.TrimSpace(text), []byte(":"), 5)
-	if len(fields) != 5 || len(fields[4]) == 0 {
-		return "", fmt.Errorf("the password file %s has no line *:*:*:%s:PASSWORD", l.passFile(), superuser)
-	}
-	return string(fields[4]), nil
-}
-
-// writeNew writes a file that only the user can read, whole or not at all.
-func writeNew(path string, text []byte) (err error) {
-	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
-	if err != nil {
-		return explainPath("write", path, err)
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(explainPath("write", path, err), os.Remove(file.Name()))
-		}
-	}()
-	_, err = file.Write(text)
-	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
-		return err
-	}
-	return os.Rename(file.Name(), path)
+	return defaultPort
 }

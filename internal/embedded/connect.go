@@ -26,58 +26,7 @@ func (s *Server) URL(role ...string) string {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.databaseURL(s.running, superuser, options)
-}
-
-// databaseURL needs s.mu.
-func (s *Server) databaseURL(pm postmaster, database, options string) string {
-	query := url.Values{"host": {pm.socketDir}, "port": {strconv.Itoa(pm.port)}}
-	if options != "" {
-		query.Set("options", options)
-	}
-	u := url.URL{
-		Scheme: "postgres", User: url.UserPassword(superuser, s.password), Path: "/" + database,
-		// libpq does not take + for a space.
-		RawQuery: strings.ReplaceAll(query.Encode(), "+", "%20"),
-	}
-	return u.String()
-}
-
-// connect opens a connection to a database of a server that runs. It needs s.mu.
-func (s *Server) connect(ctx context.Context, pm postmaster, database string) (*pgx.Conn, error) {
-	conn, err := pgx.Connect(ctx, s.databaseURL(pm, database, ""))
-	var refusal *pgconn.PgError
-	if errors.As(err, &refusal) && refusal.Code == pgerrcode.InvalidPassword {
-		return nil, fmt.Errorf("the password in %s is not that of user %s: restore the file", s.layout.passFile(), superuser)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("connect to the embedded PostgreSQL in %s: %w", s.layout.dir, err)
-	}
-	return conn, nil
-}
-
-// ensureDatabase makes the record's database at the first start. It needs s.mu.
-func (s *Server) ensureDatabase(ctx context.Context) error {
-	conn, err := s.connect(ctx, s.running, superuser)
-	var refusal *pgconn.PgError
-	if errors.As(err, &refusal) && refusal.Code == pgerrcode.InvalidCatalogName {
-		return s.createDatabase(ctx)
-	}
-	if err != nil {
-		return err
-	}
-	return conn.Close(ctx)
-}
-
-func (s *Server) createDatabase(ctx context.Context) error {
-	conn, err := s.connect(ctx, s.running, "postgres")
-	if err != nil {
-		return err
-	}
-	if _, err := conn.Exec(ctx, "CREATE DATABASE "+superuser); err != nil {
-		return errors.Join(fmt.Errorf("create the database %s: %w", superuser, err), conn.Close(ctx))
-	}
-	return conn.Close(ctx)
+	return s.login.url(s.running, superuser, options)
 }
 
 // PSQL is a psql on the record's database, not yet started; the caller wires its input and output. The password is in a file
@@ -85,12 +34,12 @@ func (s *Server) createDatabase(ctx context.Context) error {
 func (s *Server) PSQL(ctx context.Context, args ...string) (*exec.Cmd, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	path := s.bin.program("psql")
+	path := s.programs.bin.program("psql")
 	if _, err := os.Stat(path); err != nil {
 		if path, err = exec.LookPath("psql"); err != nil {
 			return nil, fmt.Errorf("psql is neither in %s nor on PATH: install PostgreSQL's client "+
 				"(Debian, Ubuntu: apt-get install postgresql-client; Fedora: dnf install postgresql; macOS: brew install libpq): %w",
-				s.bin.dir, err)
+				s.programs.bin.dir, err)
 		}
 	}
 	cmd := exec.CommandContext(ctx, path, args...)
@@ -100,6 +49,75 @@ func (s *Server) PSQL(ctx context.Context, args ...string) (*exec.Cmd, error) {
 		}
 	}
 	cmd.Env = append(cmd.Env, "PGHOST="+s.running.socketDir, "PGPORT="+strconv.Itoa(s.running.port),
-		"PGUSER="+superuser, "PGDATABASE="+superuser, "PGPASSFILE="+filepath.Clean(s.layout.passFile()))
+		"PGUSER="+superuser, "PGDATABASE="+superuser, "PGPASSFILE="+filepath.Clean(string(s.layout.passFile())))
 	return cmd, nil
+}
+
+// login is how the superuser enters the server.
+type login struct {
+	layout   layout
+	password string
+}
+
+// url is that of a database of a server that runs.
+func (l *login) url(pm postmaster, database, options string) string {
+	query := url.Values{"host": {pm.socketDir}, "port": {strconv.Itoa(pm.port)}}
+	if options != "" {
+		query.Set("options", options)
+	}
+	u := url.URL{
+		Scheme: "postgres", User: url.UserPassword(superuser, l.password), Path: "/" + database,
+		// libpq does not take + for a space.
+		RawQuery: strings.ReplaceAll(query.Encode(), "+", "%20"),
+	}
+	return u.String()
+}
+
+// connect opens a connection to a database of a server that runs.
+func (l *login) connect(ctx context.Context, pm postmaster, database string) (*pgx.Conn, error) {
+	conn, err := pgx.Connect(ctx, l.url(pm, database, ""))
+	var refusal *pgconn.PgError
+	if errors.As(err, &refusal) && refusal.Code == pgerrcode.InvalidPassword {
+		return nil, fmt.Errorf("the password in %s is not that of user %s: restore the file", l.layout.passFile(), superuser)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("connect to the embedded PostgreSQL in %s: %w", l.layout.dir, err)
+	}
+	return conn, nil
+}
+
+// ensureDatabase makes the record's database at the first start.
+func (l *login) ensureDatabase(ctx context.Context, pm postmaster) error {
+	conn, err := l.connect(ctx, pm, superuser)
+	var refusal *pgconn.PgError
+	if errors.As(err, &refusal) && refusal.Code == pgerrcode.InvalidCatalogName {
+		return l.createDatabase(ctx, pm)
+	}
+	if err != nil {
+		return err
+	}
+	return conn.Close(ctx)
+}
+
+func (l *login) createDatabase(ctx context.Context, pm postmaster) error {
+	conn, err := l.connect(ctx, pm, "postgres")
+	if err != nil {
+		return err
+	}
+	if _, err := conn.Exec(ctx, "CREATE DATABASE "+superuser); err != nil {
+		return errors.Join(fmt.Errorf("create the database %s: %w", superuser, err), conn.Close(ctx))
+	}
+	return conn.Close(ctx)
+}
+
+// othersThan counts the sessions that have none of the names, backups among them.
+func (l *login) othersThan(ctx context.Context, pm postmaster, names []string) (others int, err error) {
+	conn, err := l.connect(ctx, pm, superuser)
+	if err != nil {
+		return 0, err
+	}
+	err = conn.QueryRow(ctx, `
+		SELECT count(*) FROM pg_stat_activity
+		WHERE backend_type IN ('client backend', 'walsender') AND pid <> pg_backend_pid() AND application_name <> ALL ($1)`, names).Scan(&others)
+	return others, errors.Join(err, conn.Close(ctx))
 }

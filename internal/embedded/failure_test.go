@@ -32,11 +32,11 @@ func TestDataOfAnotherVersionAreRefusedAndLeftAsTheyAre(t *testing.T) {
 	require.ErrorContains(t, err, "apt-get install postgresql-9")
 	require.ErrorContains(t, err, "they were left as they are")
 	o := options(t, dir)
-	o.BinDir = server.bin.dir
+	o.BinDir = server.programs.bin.dir
 	_, err = Start(testContext(t), o)
-	require.ErrorContains(t, err, "it has PostgreSQL "+server.bin.version+", and the data were made by PostgreSQL 9")
+	require.ErrorContains(t, err, "it has PostgreSQL "+server.programs.bin.version+", and the data were made by PostgreSQL 9")
 
-	require.NoError(t, os.WriteFile(version, []byte(server.bin.version[:2]+"\n"), 0o600))
+	require.NoError(t, os.WriteFile(version, []byte(server.programs.bin.version[:2]+"\n"), 0o600))
 	require.Equal(t, "1", query(t, start(t, options(t, dir)).URL(), "SELECT '1'"))
 }
 
@@ -61,7 +61,7 @@ func TestALostOrWrongPasswordFileIsNamed(t *testing.T) {
 	dir := filledDir(t)
 	server := start(t, options(t, dir))
 	stop(t, server)
-	path := server.layout.passFile()
+	path := string(server.layout.passFile())
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
 
@@ -104,7 +104,7 @@ func TestDataOfAnotherUserAreRefused(t *testing.T) {
 	server := start(t, options(t, dir))
 	stop(t, server)
 	_, err := chooseAccount(12345, server.layout.data())
-	require.ErrorContains(t, err, "belong to "+server.account.name+", and you are uid 12345")
+	require.ErrorContains(t, err, "belong to "+server.programs.account.name+", and you are uid 12345")
 
 	require.NoError(t, os.Chown(server.layout.data(), 0, 0))
 	_, err = Start(testContext(t), options(t, dir))

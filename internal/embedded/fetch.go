@@ -30,10 +30,10 @@ const newMajor = 18
 // mavenCentral is where the library's binaries are published.
 const mavenCentral = "https://repo1.maven.org/maven2"
 
-// chooseBinaries returns those for data of this major version (0: there are no data yet): found, else fetched.
-func (s *Server) chooseBinaries(ctx context.Context, major int) (binaries, error) {
-	fetched := filepath.Join(globEscape(s.layout.binaries()), "*", "bin")
-	f := finder{account: s.account, workDir: s.layout.dir, named: s.options.BinDir, places: append([]string{fetched}, binaryPlaces...)}
+// choose returns those for data of this major version (0: there are no data yet): found, else fetched.
+func (p *programs) choose(ctx context.Context, major int) (binaries, error) {
+	fetched := filepath.Join(globEscape(p.layout.binaries()), "*", "bin")
+	f := finder{account: p.account, workDir: p.layout.dir, named: p.named, places: append([]string{fetched}, binaryPlaces...)}
 	found, ok, err := f.find(ctx, major)
 	if err != nil || ok {
 		return found, err
@@ -42,14 +42,14 @@ func (s *Server) chooseBinaries(ctx context.Context, major int) (binaries, error
 	if want == 0 {
 		want = newMajor
 	}
-	found, err = s.fetch(ctx, f, want, mavenCentral)
+	found, err = p.fetch(ctx, f, want, mavenCentral)
 	if err == nil {
 		return found, nil
 	}
 	if major != 0 {
 		return binaries{}, fmt.Errorf("the data in %s were made by PostgreSQL %d; its binaries are not on this machine, and "+
 			"they could not be fetched (%w). Install that version (%s) or upgrade the data with pg_upgrade; they were left as they are",
-			s.layout.data(), major, err, installHint(major))
+			p.layout.data(), major, err, installHint(major))
 	}
 	return binaries{}, fmt.Errorf("this machine has no PostgreSQL %d or newer, and it could not be fetched (%w). Install it (%s), "+
 		"name the directory of its binaries (%s), or give the URL of a running server", oldestMajor, err, installHint(newMajor), BinDirEnv)
@@ -61,13 +61,13 @@ func installHint(major int) string {
 }
 
 // fetch puts the binaries of a major version into DataDir, whole or not at all. It needs the lifecycle lock.
-func (s *Server) fetch(ctx context.Context, f finder, major int, repository string) (binaries, error) {
+func (p *programs) fetch(ctx context.Context, f finder, major int, repository string) (binaries, error) {
 	version, ok := fetchable[major]
 	if !ok {
 		return binaries{}, fmt.Errorf("PostgreSQL %d is not published there", major)
 	}
-	s.log.Info("fetching PostgreSQL, which this machine does not have", "version", version, "from", repository)
-	scratch := filepath.Join(s.layout.binaries(), "unfinished")
+	p.log.Info("fetching PostgreSQL, which this machine does not have", "version", version, "from", repository)
+	scratch := filepath.Join(p.layout.binaries(), "unfinished")
 	if err := os.RemoveAll(scratch); err != nil {
 		return binaries{}, explainPath("remove", scratch, err)
 	}
@@ -82,8 +82,8 @@ func (s *Server) fetch(ctx context.Context, f finder, major int, repository stri
 	if err := allowReading(tree); err != nil {
 		return binaries{}, explainPath("allow reading", tree, err)
 	}
-	final := filepath.Join(s.layout.binaries(), string(version))
-	if err := s.tryInitdb(ctx, f, tree, scratch); err != nil {
+	final := filepath.Join(p.layout.binaries(), string(version))
+	if err := p.tryInitdb(ctx, f, tree, scratch); err != nil {
 		return binaries{}, fmt.Errorf("PostgreSQL %s was fetched and does not work here: %w", version, err)
 	}
 	if err := os.RemoveAll(final); err != nil { // it was looked at before, and is of no use
@@ -149,19 +149,19 @@ func allowReading(tree string) error {
 }
 
 // tryInitdb proves that a tree is whole: initdb reads its libraries, extensions and texts.
-func (s *Server) tryInitdb(ctx context.Context, f finder, tree, scratch string) error {
+func (p *programs) tryInitdb(ctx context.Context, f finder, tree, scratch string) error {
 	bin, err := f.probe(ctx, filepath.Join(tree, "bin"))
 	if err != nil {
 		return err
 	}
 	dir := filepath.Join(scratch, "trial")
-	if err := makePrivate(dir, s.account); err != nil {
+	if err := makePrivate(dir, p.account); err != nil {
 		return err
 	}
-	s.bin = bin
-	out, err := s.command(ctx, "initdb", "--pgdata="+dir, "--no-sync", "--auth=reject", "--locale=C", "--encoding=UTF8").CombinedOutput()
+	p.bin = bin
+	out, err := p.command(ctx, "initdb", "--pgdata="+dir, "--no-sync", "--auth=reject", "--locale=C", "--encoding=UTF8").CombinedOutput()
 	if err != nil {
-		return s.layout.explainOutput(fmt.Errorf("initdb: %w", cause(ctx, err)), string(out))
+		return p.layout.explainOutput(fmt.Errorf("initdb: %w", cause(ctx, err)), string(out))
 	}
 	return nil
 }

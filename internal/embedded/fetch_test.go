@@ -58,7 +58,7 @@ func serve(t *testing.T, r *repository) string {
 }
 
 // publish packs programs that hand over to the machine's own binaries, or to whatever script is given instead.
-func publish(t *testing.T, s *Server, script string) *repository {
+func publish(t *testing.T, p *programs, script string) *repository {
 	t.Helper()
 	if _, err := exec.LookPath("xz"); err != nil {
 		t.Skip("xz, which packs the archive to fetch, is not on this machine")
@@ -68,7 +68,7 @@ func publish(t *testing.T, s *Server, script string) *repository {
 	for _, name := range serverPrograms {
 		text := "#!/bin/sh\n" + script + "\n"
 		if script == "" {
-			text = fmt.Sprintf("#!/bin/sh\nexec %s \"$@\"\n", s.bin.program(name))
+			text = fmt.Sprintf("#!/bin/sh\nexec %s \"$@\"\n", p.bin.program(name))
 		}
 		require.NoError(t, os.WriteFile(filepath.Join(tree, "bin", name), []byte(text), 0o755))
 	}
@@ -88,37 +88,37 @@ func publish(t *testing.T, s *Server, script string) *repository {
 	return &repository{jar: jar.Bytes(), checksum: hex.EncodeToString(sum[:])}
 }
 
-// fetcher is a Server that has its directories and account, and knows the machine's binaries.
-func fetcher(t *testing.T) (*Server, finder) {
+// fetcher is a Server's programs and their options. It has its directories and account, and knows the machine's binaries.
+func fetcher(t *testing.T) (*programs, finder, Options) {
 	t.Helper()
 	o, err := options(t, newDir(t)).withDefaults()
 	require.NoError(t, err)
-	s := &Server{options: o, layout: layout{o.DataDir}, log: o.Logger}
-	require.NoError(t, s.prepare(testContext(t)))
-	s.bin, err = s.chooseBinaries(testContext(t), 0)
+	s, err := prepare(testContext(t), o)
 	require.NoError(t, err)
-	return s, finder{account: s.account, workDir: s.layout.dir}
+	p := s.programs
+	p.bin, err = p.choose(testContext(t), 0)
+	require.NoError(t, err)
+	return p, finder{account: p.account, workDir: p.layout.dir}, o
 }
 
 func TestFetchedBinariesAreUsed(t *testing.T) {
 	t.Parallel()
-	s, f := fetcher(t)
-	repo := publish(t, s, "")
-	bin, err := s.fetch(testContext(t), f, newMajor, serve(t, repo))
+	p, f, o := fetcher(t)
+	repo := publish(t, p, "")
+	bin, err := p.fetch(testContext(t), f, newMajor, serve(t, repo))
 	require.NoError(t, err)
-	require.Equal(t, filepath.Join(s.layout.binaries(), string(embeddedpostgres.V18), "bin"), bin.dir)
-	entries, err := os.ReadDir(s.layout.binaries())
+	require.Equal(t, filepath.Join(p.layout.binaries(), string(embeddedpostgres.V18), "bin"), bin.dir)
+	entries, err := os.ReadDir(p.layout.binaries())
 	require.NoError(t, err)
 	require.Len(t, entries, 1, "nothing unfinished is left")
 
-	o := s.options
 	o.BinDir = bin.dir
 	require.Equal(t, "1", query(t, start(t, o).URL(), "SELECT '1'"))
 }
 
 func TestBinariesThatCannotBeTrustedOrUsedAreNotKept(t *testing.T) {
 	t.Parallel()
-	s, f := fetcher(t)
+	p, f, _ := fetcher(t)
 	for name, test := range map[string]struct {
 		change func(*repository)
 		script string
@@ -131,13 +131,13 @@ func TestBinariesThatCannotBeTrustedOrUsedAreNotKept(t *testing.T) {
 		"not for here":   {script: "echo wrong libc; exit 127", want: "does not work here"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			repo := publish(t, s, test.script)
+			repo := publish(t, p, test.script)
 			if test.change != nil {
 				test.change(repo)
 			}
-			_, err := s.fetch(testContext(t), f, newMajor, serve(t, repo))
+			_, err := p.fetch(testContext(t), f, newMajor, serve(t, repo))
 			require.ErrorContains(t, err, test.want)
-			require.NoDirExists(t, filepath.Join(s.layout.binaries(), string(embeddedpostgres.V18)))
+			require.NoDirExists(t, filepath.Join(p.layout.binaries(), string(embeddedpostgres.V18)))
 		})
 	}
 }
@@ -149,18 +149,18 @@ func sumOf(text []byte) string {
 
 func TestAnUnreachableRepositoryIsNamed(t *testing.T) {
 	t.Parallel()
-	s, f := fetcher(t)
-	_, err := s.fetch(testContext(t), f, newMajor, "http://127.0.0.1:1/maven")
+	p, f, _ := fetcher(t)
+	_, err := p.fetch(testContext(t), f, newMajor, "http://127.0.0.1:1/maven")
 	require.ErrorContains(t, err, "127.0.0.1:1: connect: connection refused")
 }
 
 func TestADownloadEndsWithItsContext(t *testing.T) {
 	t.Parallel()
-	s, f := fetcher(t)
+	p, f, _ := fetcher(t)
 	repo := &repository{requests: make(chan struct{})}
 	ctx, cancel := context.WithCancel(testContext(t))
 	go func() { <-repo.requests; cancel() }()
-	_, err := s.fetch(ctx, f, newMajor, serve(t, repo))
+	_, err := p.fetch(ctx, f, newMajor, serve(t, repo))
 	require.ErrorIs(t, err, context.Canceled)
 }
 

@@ -20,16 +20,23 @@ type layout struct{ dir string }
 func (l layout) data() string       { return filepath.Join(l.dir, "data") }
 func (l layout) scratch() string    { return filepath.Join(l.dir, "data.init") }
 func (l layout) settings() string   { return filepath.Join(l.dir, "server.conf") }
-func (l layout) passFile() string   { return filepath.Join(l.dir, "pgpass") }
+func (l layout) passFile() passFile { return passFile(filepath.Join(l.dir, "pgpass")) }
 func (l layout) logs() string       { return filepath.Join(l.dir, "log") }
 func (l layout) startLog() string   { return filepath.Join(l.logs(), "startup.log") }
 func (l layout) binaries() string   { return filepath.Join(l.dir, "binaries") }
-func (l layout) locks() string      { return filepath.Join(l.dir, "locks") }
-func (l layout) lifecycle() string  { return filepath.Join(l.dir, "lifecycle.lock") }
-func (l layout) holders() string    { return filepath.Join(l.dir, "holders.lock") }
-func (l layout) server() string     { return filepath.Join(l.dir, "server.lock") }
+func (l layout) locks() nameLocks   { return nameLocks(filepath.Join(l.dir, "locks")) }
 func (l layout) startFiles() string { return filepath.Join(l.dir, "server.files") }
-func (l layout) pidFile() string    { return filepath.Join(l.data(), "postmaster.pid") }
+
+func (l layout) pidFile() pidFile { return pidFile{data: l.data()} }
+
+func (l layout) presence() presence {
+	return presence{
+		dir:       l.dir,
+		lifecycle: filepath.Join(l.dir, "lifecycle.lock"),
+		holders:   filepath.Join(l.dir, "holders.lock"),
+		server:    filepath.Join(l.dir, "server.lock"),
+	}
+}
 
 // socketDir is the same for every process that uses the directory as the same account. Clients take a comma for the end of
 // a host.

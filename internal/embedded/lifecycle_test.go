@@ -120,10 +120,10 @@ func TestAPidFileOfACrashIsPutAsideEvenWhenItsPidIsTaken(t *testing.T) {
 	// A process of the server's own account, which PostgreSQL takes for a server.
 	sleeper := exec.Command("sleep", "300")
 	sleeper.Dir = "/"
-	sleeper.SysProcAttr = server.account.attributes()
+	sleeper.SysProcAttr = server.programs.account.attributes()
 	require.NoError(t, sleeper.Start())
 	t.Cleanup(func() { _, _ = sleeper.Process.Kill(), sleeper.Wait() })
-	for _, path := range []string{server.layout.pidFile(), filepath.Join(server.socketDir, ".s.PGSQL.5432.lock")} {
+	for _, path := range []string{server.layout.pidFile().path(), filepath.Join(server.cluster.socketDir, ".s.PGSQL.5432.lock")} {
 		text, err := os.ReadFile(path)
 		require.NoError(t, err)
 		_, rest, _ := strings.Cut(string(text), "\n")
@@ -144,7 +144,7 @@ func TestAServerThatIsStillStoppingIsWaitedFor(t *testing.T) {
 	// A caller whose time is over still tells the server to stop.
 	ctx, cancel := context.WithCancel(testContext(t))
 	cancel()
-	lifecycle, err := server.layout.lockLifecycle(testContext(t))
+	lifecycle, err := server.layout.presence().lockLifecycle(testContext(t))
 	require.NoError(t, err)
 	require.ErrorContains(t, server.leave(ctx), "was told to stop and has not yet")
 	require.NoError(t, lifecycle.Close())
@@ -160,9 +160,9 @@ func TestAServerThatSomebodyStartedByHandIsUsedAndLeftRunning(t *testing.T) {
 	dir := filledDir(t)
 	server := start(t, options(t, dir))
 	stop(t, server)
-	out, err := server.command(testContext(t), "pg_ctl", "start", "--wait", "--silent", "--pgdata=data", "--log=log/by-hand.log").CombinedOutput()
+	out, err := server.programs.command(testContext(t), "pg_ctl", "start", "--wait", "--silent", "--pgdata=data", "--log=log/by-hand.log").CombinedOutput()
 	require.NoError(t, err, string(out))
-	byHand, err := server.layout.readPostmaster()
+	byHand, err := server.layout.pidFile().read()
 	require.NoError(t, err)
 
 	server = start(t, options(t, dir))
@@ -171,7 +171,7 @@ func TestAServerThatSomebodyStartedByHandIsUsedAndLeftRunning(t *testing.T) {
 	url := server.URL()
 	stop(t, server)
 	require.Equal(t, "1", query(t, url, "SELECT '1'"))
-	out, err = server.command(testContext(t), "pg_ctl", "stop", "--pgdata=data").CombinedOutput()
+	out, err = server.programs.command(testContext(t), "pg_ctl", "stop", "--pgdata=data").CombinedOutput()
 	require.NoError(t, err, string(out))
 }
 

@@ -156,11 +156,11 @@ func newDir(t *testing.T) string {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 		defer cancel()
 		l := layout{dir}
-		if pm, err := l.readPostmaster(); err == nil && pm.pid > 1 && workingDir(ctx, pm.pid) == l.data() {
+		if pm, err := l.pidFile().read(); err == nil && pm.pid > 1 && workingDir(ctx, pm.pid) == l.data() {
 			_ = syscall.Kill(pm.pid, syscall.SIGQUIT)
 		}
 		if _, err := os.Stat(dir); err == nil {
-			require.NoError(t, l.awaitServerGone(ctx))
+			require.NoError(t, l.presence().awaitGone(ctx))
 		}
 		require.NoError(t, os.RemoveAll(parent))
 	})
@@ -218,7 +218,7 @@ func query(t *testing.T, url string, statements ...string) string {
 
 func requireAlive(t *testing.T, dir string, want bool) {
 	t.Helper()
-	alive, err := layout{dir}.serverAlive()
+	alive, err := layout{dir}.presence().alive()
 	require.NoError(t, err)
 	require.Equal(t, want, alive)
 }

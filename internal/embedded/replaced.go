@@ -53,15 +53,15 @@ type startFiles struct {
 
 // noteStart writes down what the server was started from: its program, as it was before, and the library of PL/pgSQL, in
 // which the functions of the record are written.
-func (s *Server) noteStart(ctx context.Context, pm postmaster, program string, was fileID) error {
-	conn, err := s.connect(ctx, pm, "postgres")
+func (l *launcher) noteStart(ctx context.Context, pm postmaster, program string, was fileID) error {
+	conn, err := l.login.connect(ctx, pm, "postgres")
 	if err != nil {
 		return err
 	}
 	var folder string
 	err = conn.QueryRow(ctx, `SELECT setting FROM pg_config() WHERE name = 'PKGLIBDIR'`).Scan(&folder)
 	if err = errors.Join(err, conn.Close(ctx)); err != nil {
-		return fmt.Errorf("ask the embedded PostgreSQL in %s for the folder of its libraries: %w", s.layout.dir, err)
+		return fmt.Errorf("ask the embedded PostgreSQL in %s for the folder of its libraries: %w", l.layout.dir, err)
 	}
 	noted := startFiles{PID: pm.pid, Files: map[string]fileID{program: was}}
 	libraries, _ := filepath.Glob(filepath.Join(globEscape(folder), "plpgsql.*")) // the only error is that of a bad pattern
@@ -74,7 +74,7 @@ func (s *Server) noteStart(ctx context.Context, pm postmaster, program string, w
 	if err != nil {
 		return err
 	}
-	return writeNew(s.layout.startFiles(), text)
+	return writeNew(l.layout.startFiles(), text)
 }
 
 // Replaced returns the files of the running server that were replaced on disk since it was started, by an upgrade of the
@@ -93,12 +93,12 @@ func (l layout) replaced() ([]Replacement, error) {
 	if err := json.Unmarshal(text, &noted); err != nil {
 		return nil, fmt.Errorf("read %s: %w", l.startFiles(), err)
 	}
-	pm, err := l.readPostmaster()
+	pm, err := l.pidFile().read()
 	if errors.Is(err, fs.ErrNotExist) || err == nil && pm.pid != noted.PID {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, explainPath("read", l.pidFile(), err)
+		return nil, explainPath("read", l.pidFile().path(), err)
 	}
 	return noted.replaced()
 }
@@ -132,7 +132,7 @@ func (s *Server) Renew(ctx context.Context, names ...string) (err error) {
 	if s.holder == nil {
 		return errors.New("the embedded PostgreSQL is not held any more")
 	}
-	lifecycle, err := s.layout.lockLifecycle(ctx)
+	lifecycle, err := s.layout.presence().lockLifecycle(ctx)
 	if err != nil {
 		return err
 	}
@@ -146,30 +146,18 @@ func (s *Server) Renew(ctx context.Context, names ...string) (err error) {
 	if err != nil {
 		return err
 	}
-	if _, err := s.chooseBinaries(ctx, major); err != nil {
+	if _, err := s.programs.choose(ctx, major); err != nil {
 		return err
 	}
-	others, err := s.othersThan(ctx, names)
+	others, err := s.login.othersThan(ctx, s.running, names)
 	if err != nil {
 		return err
 	}
 	if others > 0 {
 		return &BusyError{others}
 	}
-	if err := s.shutdown(ctx); err != nil {
+	if err := s.launcher.shutdown(ctx); err != nil {
 		return err
 	}
 	return s.ensure(ctx)
-}
-
-// othersThan counts the sessions that have none of the names, backups among them. It needs s.mu.
-func (s *Server) othersThan(ctx context.Context, names []string) (others int, err error) {
-	conn, err := s.connect(ctx, s.running, superuser)
-	if err != nil {
-		return 0, err
-	}
-	err = conn.QueryRow(ctx, `
-		SELECT count(*) FROM pg_stat_activity
-		WHERE backend_type IN ('client backend', 'walsender') AND pid <> pg_backend_pid() AND application_name <> ALL ($1)`, names).Scan(&others)
-	return others, errors.Join(err, conn.Close(ctx))
 }

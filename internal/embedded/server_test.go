@@ -87,19 +87,19 @@ func TestAsRootTheServerRunsUnderAnotherAccount(t *testing.T) {
 	asRoot(t)
 	server := sharedServer(t)
 	dir := server.layout.dir
-	require.NotZero(t, server.account.uid)
-	require.Contains(t, serverAccounts, server.account.name)
+	require.NotZero(t, server.programs.account.uid)
+	require.Contains(t, serverAccounts, server.programs.account.name)
 	for _, path := range []string{"data", "run", "log", "data/base", "run/.s.PGSQL.5432"} {
 		uid, _, err := owner(filepath.Join(dir, path))
 		require.NoError(t, err)
-		require.Equal(t, server.account.uid, uid, path)
+		require.Equal(t, server.programs.account.uid, uid, path)
 	}
 	uid, _, err := owner(filepath.Join(dir, "pgpass"))
 	require.NoError(t, err)
 	require.Zero(t, uid)
 	uid, _, err = owner("/proc/" + strconv.Itoa(server.PID()))
 	require.NoError(t, err)
-	require.Equal(t, server.account.uid, uid)
+	require.Equal(t, server.programs.account.uid, uid)
 }
 
 func TestASessionActsAsTheRoleOfItsURL(t *testing.T) {
@@ -211,10 +211,10 @@ func TestALongPathGetsAShortSocket(t *testing.T) {
 	parent := newDir(t)
 	dir := filepath.Join(parent, strings.Repeat("long 'and \"odd$HOME,", 5), "dir")
 	server := start(t, options(t, dir))
-	require.True(t, strings.HasPrefix(server.socketDir, "/tmp/"))
+	require.True(t, strings.HasPrefix(server.cluster.socketDir, "/tmp/"))
 	require.Equal(t, "1", query(t, server.URL(), "SELECT '1'"))
 	stop(t, server)
-	require.NoDirExists(t, server.socketDir)
+	require.NoDirExists(t, server.cluster.socketDir)
 }
 
 func TestAnOddPathIsNoObstacle(t *testing.T) {
@@ -245,7 +245,7 @@ func TestAStartThatIsCancelledLeavesNothingRunning(t *testing.T) {
 	o.Logger = cancelOn(o.Logger, "making the data directory", cancel)
 	_, err := Start(ctx, o)
 	require.ErrorIs(t, err, context.Canceled)
-	require.NoError(t, layout{dir}.awaitServerGone(testContext(t)))
+	require.NoError(t, layout{dir}.presence().awaitGone(testContext(t)))
 
 	require.Equal(t, "1", query(t, start(t, options(t, dir)).URL(), "SELECT '1'"))
 	require.NoDirExists(t, filepath.Join(dir, "data.init"))
