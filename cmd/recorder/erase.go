@@ -8,20 +8,17 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/spf13/cobra"
 
-	"github.com/kuberewind/kuberewind/deltafifo/spool"
 	"github.com/kuberewind/kuberewind/internal/config"
 	"github.com/kuberewind/kuberewind/internal/database"
 	"github.com/kuberewind/kuberewind/internal/election"
 	"github.com/kuberewind/kuberewind/internal/erasure"
+	"github.com/kuberewind/kuberewind/internal/erasure/target"
 	"github.com/kuberewind/kuberewind/internal/recorder"
-	"github.com/kuberewind/kuberewind/internal/redact"
-	"github.com/kuberewind/kuberewind/internal/spooling"
+	"github.com/kuberewind/kuberewind/internal/reports"
 	"github.com/kuberewind/kuberewind/internal/version"
 )
 
@@ -122,7 +119,7 @@ func (p *program) erase(cmd *cobra.Command, f eraseFlags) error {
 		Value: text, In: f.in, Paths: f.paths, Reason: f.reason, DryRun: !f.yes, Recorder: election.Name() + " erase", Version: version.String(),
 	}
 	return p.withRecord(cmd, func(ctx context.Context, cfg config.Config, _ *database.Database, conn *pgx.Conn) error {
-		kept, err := findErasable(ctx, conn, cfg, &options)
+		kept, err := target.Find(ctx, conn, cfg, &options)
 		if err != nil {
 			return &recorder.EnvironmentError{Err: err}
 		}
@@ -133,121 +130,6 @@ func (p *program) erase(cmd *cobra.Command, f eraseFlags) error {
 		if err != nil {
 			return err
 		}
-		return p.print(f.output, report, func(bool) error { return p.printErased(report, kept) })
+		return p.print(f.output, report, func(bool) error { return reports.Erased(p.out, report, kept) })
 	})
-}
-
-// findErasable completes the options with the cluster and its key, and gives the paths of what was spooled and will not be written.
-func findErasable(ctx context.Context, conn *pgx.Conn, cfg config.Config, o *erasure.Options) (kept []string, err error) {
-	rows, err := conn.Query(ctx, `SELECT cluster, uid, name, key_fingerprint FROM kuberewind.clusters WHERE $1 IN ('', name) ORDER BY name`, cfg.ClusterName)
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	var name, uid string
-	var fingerprint []byte
-	if _, err = pgx.ForEachRow(rows, []any{&o.Cluster, &uid, &name, &fingerprint}, func() error {
-		names = append(names, name)
-		return nil
-	}); err != nil {
-		return nil, err
-	}
-	switch len(names) {
-	case 0:
-		return nil, errors.New("the record holds no such cluster")
-	case 1:
-	default:
-		return nil, fmt.Errorf("the record holds several clusters (%s): name one with --cluster-name", strings.Join(names, ", "))
-	}
-	file, err := redact.ReadKey(cfg.KeyFile())
-	if err != nil {
-		return nil, err
-	}
-	key := file.Of(uid)
-	if !bytes.Equal(key.Fingerprint(), fingerprint) {
-		return nil, fmt.Errorf("cluster %s was recorded with another redaction key than %s: name the recorder's with --redaction-key-file", name, cfg.KeyFile())
-	}
-	o.Keyed = func(text []byte) []byte { return key.Sum("erasure", text) }
-	return keptInSpool(ctx, conn, filepath.Join(cfg.Spool(), uid), uid, fingerprint)
-}
-
-// keptInSpool gives the paths of what lies in a spool's folder and will not be written. It is an error where deltas wait that a recorder is going to write:
-// they would bring the value back, or be lost.
-func keptInSpool(ctx context.Context, conn *pgx.Conn, dir, uid string, fingerprint []byte) (kept []string, err error) {
-	left, err := spooling.Left(ctx, conn, dir, uid, fingerprint)
-	if errors.Is(err, spooling.ErrWaits) {
-		err = fmt.Errorf("%w. They may hold the value: let it write them first, kuberewind_spool_entries is 0 then", err)
-		if !errors.Is(err, spool.ErrLocked) {
-			aside := filepath.Join(dir, spool.AsidePrefix+"by-hand")
-			err = fmt.Errorf("%w. If none will run here again, set them aside: mkdir -p %[2]s && mv %[3]s/*.seg %[2]s/ (deltas that no API server remembers become a gap)", err, aside, dir)
-		}
-		return nil, err
-	}
-	if err != nil {
-		return nil, fmt.Errorf("cannot read whether deltas in the spool hold the value; run this as the recorder's user: %w", err)
-	}
-	c, err := spool.Look(dir)
-	if left {
-		kept = append(kept, filepath.Join(dir, "*.seg"))
-	}
-	return append(kept, c.Aside...), err
-}
-
-func (p *program) printErased(r erasure.Report, kept []string) error {
-	t := newTable(p.out)
-	for _, o := range r.Objects {
-		t.titled("RESOURCE", "NAMESPACE", "NAME", "UID", "DELTAS")
-		t.row(o.Resource, o.Namespace, o.Name, o.UID, fmt.Sprint(o.Deltas))
-	}
-	if err := t.flush(); err != nil {
-		return err
-	}
-	done := "nothing was found"
-	switch {
-	case r.Deltas+r.Documents == 0:
-	case r.DryRun:
-		done = "would be erased"
-	default:
-		done = fmt.Sprintf("erased, on record as erasure %d", r.Erasure)
-	}
-	fmt.Fprintf(p.out, "%d deltas of %d objects, %d documents of the server: %s; %d checkpoints that go are made again\n", r.Deltas, len(r.Objects), r.Documents, done, r.Checkpoints)
-	for _, o := range r.Objects {
-		if o.Holds {
-			fmt.Fprintf(p.out, "Warning: %s %s/%s holds it still, and its next version would bring it back: change it there, then erase once more%s\n", o.Resource, o.Namespace, o.Name, redactions(&o))
-		}
-	}
-	if r.Named > 0 {
-		fmt.Fprintf(p.out, "Warning: %d objects have it in their name or namespace, where it stays\n", r.Named)
-	}
-	if r.Told > 0 {
-		fmt.Fprintf(p.out, "Warning: %d gaps, streams, configurations of recorders, managers of deltas, or reasons of prunes and erasures speak of it, where it stays\n", r.Told)
-	}
-	for _, path := range kept {
-		fmt.Fprintf(p.out, "Warning: what was spooled and no recorder will write may hold it: remove %s\n", path)
-	}
-	if r.Erasure > 0 {
-		fmt.Fprintln(p.out, "A recorder that ran meanwhile may set its spool aside when it is started again, with the value in it: see recorder status there, and remove it.")
-		fmt.Fprintln(p.out, "The old rows are in the files of the database until these have run, and in its write-ahead log, replicas and backups:")
-		for _, day := range r.Days {
-			fmt.Fprintf(p.out, "  VACUUM (FULL, ANALYZE) kuberewind.deltas_p%s;\n", strings.ReplaceAll(day, "-", ""))
-		}
-		fmt.Fprintln(p.out, "  VACUUM FULL kuberewind.documents, kuberewind.checkpoint_blocks; ANALYZE kuberewind.deltas_data; VACUUM FULL pg_statistic;")
-	}
-	return nil
-}
-
-// redactions are the rules that keep the value out from now on.
-func redactions(o *erasure.Object) string {
-	var rules []string
-	for _, path := range o.Paths {
-		resource := o.Resource
-		if !strings.Contains(resource, ".") {
-			resource += "." // the core group
-		}
-		rules = append(rules, fmt.Sprintf("--redact '%s:%s'", resource, path))
-	}
-	if len(rules) == 0 {
-		return ""
-	}
-	return ", or record it with " + strings.Join(rules, " ")
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kuberewind/kuberewind/internal/config"
 	"github.com/kuberewind/kuberewind/internal/database"
+	"github.com/kuberewind/kuberewind/internal/reports"
 	"github.com/kuberewind/kuberewind/internal/retention"
 	"github.com/kuberewind/kuberewind/migrations"
 )
@@ -105,7 +106,7 @@ func (p *program) prune(cmd *cobra.Command, f pruneFlags) error {
 	}
 	return p.withRecord(cmd, func(ctx context.Context, _ config.Config, _ *database.Database, conn *pgx.Conn) error {
 		report, err := retention.Prune(ctx, conn, options)
-		if printed := p.print(f.output, report, func(bool) error { return p.printPruned(report) }); err == nil {
+		if printed := p.print(f.output, report, func(bool) error { return reports.Pruned(p.out, report) }); err == nil {
 			err = printed
 		}
 		if err == nil && report.Obstacle != "" {
@@ -113,40 +114,4 @@ func (p *program) prune(cmd *cobra.Command, f pruneFlags) error {
 		}
 		return err
 	})
-}
-
-func (p *program) printPruned(report retention.Report) error {
-	t := newTable(p.out)
-	for _, d := range report.Dropped {
-		t.titled("DAY", "SIZE", "FOR ITS")
-		t.row(d.Day, size(d.Bytes), d.Why)
-	}
-	if err := t.flush(); err != nil {
-		return err
-	}
-	done := "dropped"
-	if report.DryRun {
-		done = "would be dropped"
-	}
-	fmt.Fprintf(p.out, "%d days %s; %s of %s are left\n", len(report.Dropped), done, size(report.Left), size(report.Bytes))
-	if report.Checkpoints+report.Lives+report.Documents > 0 {
-		fmt.Fprintf(p.out, "with them: %d checkpoints, %d lives, %d documents of the server\n", report.Checkpoints, report.Lives, report.Documents)
-	}
-	return nil
-}
-
-// size is for people.
-func size(bytes int64) string {
-	const kibi = 1024
-	if bytes < kibi {
-		return fmt.Sprintf("%d B", bytes)
-	}
-	value, unit := float64(bytes)/kibi, "KiB"
-	for _, next := range []string{"MiB", "GiB", "TiB"} {
-		if value < kibi {
-			break
-		}
-		value, unit = value/kibi, next
-	}
-	return fmt.Sprintf("%.1f %s", value, unit)
 }

@@ -1,0 +1,4 @@
+// Package status reads what `recorder status` shows: what is recorded, how far, by whom, and what is wrong.
+//
+// It reads the database and the folder of the spool. It starts no goroutine, and has no knobs.
+package status
