@@ -4,5 +4,5 @@ package feed
 func (f *Feed) Kept() int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.bytes
+	return f.backlog.bytes
 }

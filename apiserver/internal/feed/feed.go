@@ -61,18 +61,13 @@ func (e *Event) Memo(key any, fresh func() any) any {
 // A Feed is a seq that moves, and the deltas before it.
 type Feed struct {
 	record Record
-	most   int64
 
 	moving sync.Mutex // held while the Feed moves
 
 	mu      sync.Mutex // protects what follows
 	seq     int64
 	batch   int64 // last commit that belongs to seq; -1 if it is not known yet
-	kept    []*Event
-	first   int64 // number of kept[0]: events are numbered without holes
-	after   int64 // kept holds all deltas after this seq,
-	ends    int64 // and the ends of all gaps after this commit
-	bytes   int64
+	backlog backlog
 	readers int
 	jumps   int // calls of SeekTo
 	backs   int // those that went back
@@ -85,7 +80,7 @@ func New(record Record, o Options) *Feed {
 	if o.Bytes == 0 {
 		o.Bytes = defaultBytes
 	}
-	return &Feed{record: record, most: o.Bytes, batch: -1, changed: make(chan struct{})}
+	return &Feed{record: record, batch: -1, backlog: backlog{most: o.Bytes}, changed: make(chan struct{})}
 }
 
 // Seq is up to where the Feed gives deltas.
@@ -139,9 +134,8 @@ func (f *Feed) jump(to, ends int64) {
 
 // begin has the Feed keep the deltas after a seq. mu is held.
 func (f *Feed) begin(seq, batch int64) {
-	f.first += int64(len(f.kept))
-	f.kept, f.bytes = nil, 0
-	f.seq, f.after, f.batch, f.ends = seq, seq, batch, batch
+	f.backlog.begin(seq, batch)
+	f.seq, f.batch = seq, batch
 }
 
 // wake tells all who wait. mu is held.
@@ -233,7 +227,7 @@ func (f *Feed) read(ctx context.Context, seq, to, batch, next int64) (events []*
 			return nil, false, err
 		}
 		events = append(events, e)
-		if bytes += e.size; bytes > f.most/2 {
+		if bytes += e.size; bytes > f.backlog.most/2 {
 			return nil, false, nil
 		}
 	}
@@ -284,22 +278,11 @@ func (e *Event) place(batch int64) (seq, ends int64) {
 	return e.Seq, batch
 }
 
-// append adds what Advance has read, and drops what is too old.
+// append adds what Advance has read.
 func (f *Feed) append(events []*Event, to, batch int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.kept = append(f.kept, events...)
+	f.backlog.append(events)
 	f.seq, f.batch = to, batch
-	for _, e := range events {
-		f.bytes += e.size
-	}
-	dropped := 0
-	for ; f.bytes > f.most; dropped++ {
-		e := f.kept[dropped]
-		f.bytes -= e.size
-		f.after, f.ends = e.place(f.ends)
-		f.kept[dropped] = nil // or the array holds it
-	}
-	f.kept, f.first = f.kept[dropped:], f.first+int64(dropped)
 	f.wake()
 }

@@ -99,17 +99,17 @@ func (r *Reader) look() (events []*Event, to target, more bool, err error) {
 	if r.jumps != f.jumps {
 		r.joined, r.jumps = false, f.jumps
 	}
-	if !r.joined && (r.seq < f.after || r.batch < f.ends || f.batch < 0) {
+	if !r.joined && (r.seq < f.backlog.after || r.batch < f.backlog.ends || f.batch < 0) {
 		return nil, target{f.seq, f.batch}, true, nil
 	}
 	if !r.joined {
-		r.join()
+		r.joined, r.next = true, f.backlog.since(r.seq, r.batch)
 	}
-	if r.next < f.first {
+	if r.next < f.backlog.first {
 		return nil, to, false, ErrBehind
 	}
 	events = r.burst()
-	if more = r.next < f.first+int64(len(f.kept)); !more {
+	if more = r.next < f.backlog.next(); !more {
 		r.seq, r.batch = f.seq, f.batch
 	}
 	return events, to, more, nil
@@ -126,24 +126,12 @@ func (r *Reader) ended() error {
 	return nil
 }
 
-// join finds the first event that is kept and was not given yet. The Feed's mu is held.
-func (r *Reader) join() {
-	f := r.feed
-	r.joined, r.next = true, f.first
-	for _, e := range f.kept {
-		if e.Relist == nil && e.Seq > r.seq || e.Relist != nil && e.Relist.Batch > r.batch {
-			break
-		}
-		r.next++
-	}
-}
-
 // burst takes some events of the scope. The Feed's mu is held.
 func (r *Reader) burst() (events []*Event) {
-	f := r.feed
+	kept := &r.feed.backlog
 	size := int64(0)
-	for size < f.most/burstShare && r.next < f.first+int64(len(f.kept)) {
-		e := f.kept[r.next-f.first]
+	for size < kept.most/burstShare && r.next < kept.next() {
+		e := kept.numbered(r.next)
 		r.next++
 		r.seq, r.batch = e.place(r.batch)
 		if r.wants(e) {

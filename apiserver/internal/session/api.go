@@ -89,7 +89,7 @@ func (r *Registry) serveState(w http.ResponseWriter, name string) error {
 
 // answer gives the state, and counts as a request.
 func (s *session) answer(w http.ResponseWriter, code int, notes []string) error {
-	if leave, ok := s.enter(); ok {
+	if leave, ok := s.use.enter(); ok {
 		leave()
 	}
 	state := s.state(time.Now())
@@ -123,7 +123,7 @@ func (r *Registry) delete(w http.ResponseWriter, request *http.Request, name str
 		return err
 	}
 	state := s.state(time.Now())
-	s.end()
+	s.use.end()
 	s.stop()
 	r.remove(s)
 	wire.Value(w, http.StatusOK, state)
@@ -186,7 +186,7 @@ func (r *Registry) change(w http.ResponseWriter, request *http.Request, s *sessi
 	if change.Cluster != nil && *change.Cluster != s.cluster {
 		return apierrors.NewBadRequest(fmt.Sprintf("session %s is of cluster %s, for good: end it first, or choose another name", s.name, s.cluster))
 	}
-	leave, ok := s.enter()
+	leave, ok := s.use.enter()
 	if !ok {
 		return r.notFound(s.name)
 	}
@@ -195,7 +195,7 @@ func (r *Registry) change(w http.ResponseWriter, request *http.Request, s *sessi
 	var notes []string
 	if change.At != nil {
 		var err error
-		if at, err = find(request.Context(), s.record, *change.At); err != nil {
+		if at, err = find(request.Context(), s.steps.record, *change.At); err != nil {
 			return err
 		}
 		notes = at.notes

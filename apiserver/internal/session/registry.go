@@ -84,9 +84,9 @@ func (r *Registry) Close() {
 // Serve answers a request of a session's root.
 func (r *Registry) Serve(w http.ResponseWriter, request *http.Request, cluster, name string) error {
 	if s := r.find(name); s != nil && s.cluster == cluster {
-		if leave, ok := s.enter(); ok {
+		if leave, ok := s.use.enter(); ok {
 			defer leave()
-			return s.root.Serve(w, request)
+			return s.steps.root.Serve(w, request)
 		}
 	}
 	// kubectl asks for discovery first, and shows no message of an answer to that. It shows warnings.
@@ -119,17 +119,16 @@ func (r *Registry) list() []*session {
 // make starts a session at a place.
 func (r *Registry) make(name, owner, uid string, c clock.Clock, at *place) (*session, error) {
 	s := &session{
-		name: name, cluster: uid, owner: owner, record: r.clusters[uid].Record, log: r.log, woken: make(chan struct{}, 1), moves: make(chan struct{}, 1),
-		clock: c, reached: at.time, last: time.Now(),
+		name: name, cluster: uid, owner: owner, log: r.log, use: &use{last: time.Now()}, woken: make(chan struct{}, 1),
+		moves: make(chan struct{}, 1), steps: &steps{record: r.clusters[uid].Record}, clock: c, reached: at.time,
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err := r.mayMake(name, owner); err != nil {
 		return nil, err
 	}
-	s.root = r.clusters[uid].NewRoot()
-	s.root.Jump(at.seq, at.ends)
-	s.passed = at.ends
+	s.steps.root = r.clusters[uid].NewRoot()
+	s.steps.jump(at)
 	r.byName[name] = s
 	ctx, stop := context.WithCancel(r.ctx)
 	s.stop = stop

@@ -79,8 +79,7 @@ func (s *session) set(ctx context.Context, change *Change, to *place) error {
 		return err
 	}
 	if to != nil {
-		s.upcoming, s.passed = nil, to.ends
-		s.root.Jump(to.seq, to.ends)
+		s.steps.jump(to)
 	}
 	s.wake()
 	return nil

@@ -25,7 +25,7 @@ type State struct {
 func Path(cluster, name string) string { return "/clusters/" + cluster + "/session/" + name }
 
 func (s *session) state(now time.Time) State {
-	seq, watches := s.root.Seq(), s.root.Open()
+	seq, watches := s.steps.root.Seq(), s.steps.root.Open()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	state := State{
@@ -35,8 +35,8 @@ func (s *session) state(now time.Time) State {
 	if s.atEnd { // The clock waits there.
 		state.Time = s.reached.UTC()
 	}
-	if s.open == 0 {
-		state.Expires = s.last.Add(idleFor).UTC().Truncate(time.Second)
+	if expires := s.use.expires(); !expires.IsZero() {
+		state.Expires = expires.UTC().Truncate(time.Second)
 	}
 	return state
 }

@@ -1,0 +1,68 @@
+package session
+
+import (
+	"sync"
+	"time"
+)
+
+// idleFor is how long a session lives after its last request.
+const idleFor = 30 * time.Minute
+
+// use counts the requests of a session, and ends it when there were none for long.
+type use struct {
+	mu    sync.Mutex // protects what follows
+	open  int        // requests that are served
+	last  time.Time
+	ended bool
+}
+
+// end refuses further requests.
+func (u *use) end() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.ended = true
+}
+
+// expired ends a session that nobody uses.
+func (u *use) expired(now time.Time) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.ended = u.ended || u.open == 0 && now.Sub(u.last) >= idleFor
+	return u.ended
+}
+
+// enter counts a request until leave is called. ok is false if the session has ended.
+func (u *use) enter() (leave func(), ok bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.ended {
+		return nil, false
+	}
+	u.open++
+	return func() {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		u.open--
+		u.last = time.Now()
+	}, true
+}
+
+// left is how long the session lives if nobody uses it.
+func (u *use) left(now time.Time) time.Duration {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.open > 0 {
+		return idleFor
+	}
+	return max(idleFor-now.Sub(u.last), 0)
+}
+
+// expires is when the session ends if nobody uses it until then, zero while a request is open.
+func (u *use) expires() time.Time {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.open > 0 {
+		return time.Time{}
+	}
+	return u.last.Add(idleFor)
+}
