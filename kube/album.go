@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -33,16 +32,13 @@ type album[T any] struct {
 	// for what was not there or is there no more.
 	changed func(before, after *extract[T])
 	log     *slog.Logger
-	settled chan struct{} // closed once the resource was listed or cannot be
 	again   chan struct{} // holds an element when the resource is to be listed anew
+	access  *access
 
-	mu       sync.Mutex // protects what follows
-	entries  map[string]*extract[T]
-	missed   map[string]*extract[T] // by name, what had begun and was deleted before anybody took it: the last, with the since of the first
-	version  string                 // up to which entries are complete, empty before the first list
-	failed   error                  // why the resource cannot be followed, nil if it can
-	failures int                    // in a row
-	once     sync.Once
+	mu      sync.Mutex // protects what follows
+	entries map[string]*extract[T]
+	missed  map[string]*extract[T] // by name, what had begun and was deleted before anybody took it: the last, with the since of the first
+	version string                 // up to which entries are complete, empty before the first list
 }
 
 // extract is what is kept of an object. A definition can be a megabyte, of which a
@@ -58,16 +54,12 @@ type extract[T any] struct {
 }
 
 func newAlbum[T any](lister *ListWatch, log *slog.Logger) *album[T] {
-	return &album[T]{lister: lister, log: log, settled: make(chan struct{}), again: make(chan struct{}, 1),
+	return &album[T]{lister: lister, log: log, again: make(chan struct{}, 1), access: newAccess(lister.resource, log),
 		entries: map[string]*extract[T]{}, missed: map[string]*extract[T]{}}
 }
 
-const (
-	// albumPage bounds the memory of a list, of whose items only extracts stay.
-	albumPage = 50
-	// albumPatience is after how many failures in a row a first list is given up for now.
-	albumPatience = 3
-)
+// albumPage bounds the memory of a list, of whose items only extracts stay.
+const albumPage = 50
 
 // run follows the resource until the context ends.
 func (a *album[T]) run(ctx context.Context) {
@@ -106,7 +98,10 @@ func (a *album[T]) follow(ctx context.Context) {
 		a.version = "" // It is of another history.
 		a.mu.Unlock()
 	case err != nil && ctx.Err() == nil:
-		a.fail(err)
+		a.mu.Lock()
+		listed := a.version != ""
+		a.mu.Unlock()
+		a.access.fail(err, listed)
 	}
 }
 
@@ -117,30 +112,6 @@ func (a *album[T]) listAnew() {
 	case a.again <- struct{}{}:
 	default: // It is about to be.
 	}
-}
-
-// fail notes that the resource could not be listed or watched.
-func (a *album[T]) fail(err error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.failures++
-	refused := apierrors.IsForbidden(err) || apierrors.IsNotFound(err)
-	if !refused && (a.version != "" || a.failures < albumPatience) {
-		a.log.Warn("following is interrupted", "resource", a.lister.resource.String(), "error", err)
-		return
-	}
-	if a.failed == nil {
-		a.log.Warn("cannot be followed: changes are found by periodic discovery", "resource", a.lister.resource.String(), "error", err)
-	}
-	a.failed = err
-	a.once.Do(func() { close(a.settled) })
-}
-
-// trouble is why the entries are not to be trusted, nil if they are.
-func (a *album[T]) trouble() error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.failed
 }
 
 // get returns what is known of an object, nil if there is none of the name.
@@ -294,8 +265,7 @@ func (a *album[T]) Replace(objects []any, version string) error {
 		a.date(name, previous[name], after, after.newSince(a.version))
 	}
 	a.entries, a.version = next, version
-	a.failed, a.failures = nil, 0
-	a.once.Do(func() { close(a.settled) })
+	a.access.listed()
 	a.mu.Unlock()
 	a.announce(previous, next)
 	return nil
@@ -320,7 +290,7 @@ func (a *album[T]) UpdateResourceVersion(version string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.version = version
-	a.failed, a.failures = nil, 0
+	a.access.works()
 }
 
 // extract takes what matters from an object; it is nil if the object makes no sense,

@@ -51,9 +51,9 @@ func TestWhatWasEstablishedAtAVersionHasNotBegunSince(t *testing.T) {
 	})
 	f := NewFollower(client, nil, FollowerOptions{Log: slog.New(slog.DiscardHandler)})
 	missing := map[types.UID]bool{"u1": true, "u2": true, "u3": true}
-	require.NoError(t, f.definitions.dropThoseAt(t.Context(), "15", missing))
+	require.NoError(t, (&recall[definition]{album: f.definitions, missing: missing}).dropThoseAt(t.Context(), "15"))
 	require.Equal(t, map[types.UID]bool{"u2": true, "u3": true}, missing)
-	require.Error(t, f.definitions.dropThoseAt(t.Context(), "14", missing))
+	require.Error(t, (&recall[definition]{album: f.definitions, missing: missing}).dropThoseAt(t.Context(), "14"))
 }
 
 // ending is a transport of which each request fails, when it has done something.
@@ -103,7 +103,7 @@ func definedAnew(t *testing.T) (*following, schema.GroupResource) {
 	t.Helper()
 	f := newFollowing(t, serve(t, answer(200, "application/json", listText("1"))), FollowerOptions{})
 	f.definitions.changed = func(_, _ *extract[definition]) {} // the test does
-	f.seen = &Discovery{}
+	f.catalog.seen = &Discovery{}
 	gr := schema.GroupResource{Group: "example.com", Resource: "things"}
 	require.NoError(t, f.definitions.Replace(nil, "10"))
 	f.defined(t, "u1", "11")
@@ -189,7 +189,7 @@ func TestWhatWasMissedInAHistoryThatIsNoMoreTellsNothingOfTheNext(t *testing.T) 
 // The handler hears once that a resource has ended, though there was more than one definition of it.
 func TestOfTwoDefinitionsThatNobodyCouldFollowTheLastIsTold(t *testing.T) {
 	f, gr := definedAnew(t)
-	f.recorded[gr] = Resource{Group: gr.Group, Name: gr.Resource, Version: "v1", DefinitionUID: "u0"}
+	f.catalog.recorded[gr] = Resource{Group: gr.Group, Name: gr.Resource, Version: "v1", DefinitionUID: "u0"}
 	require.NoError(t, f.reconcile(t.Context(), gr))
 	require.Equal(t, "u2", string(f.next(t).resource.DefinitionUID))
 	require.Empty(t, f.tellings)

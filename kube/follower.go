@@ -87,14 +87,11 @@ type Follower struct {
 	confirm time.Duration
 
 	// The worker owns what follows.
-	announced map[schema.GroupResource]Resource
-	recorded  map[schema.GroupResource]Resource // in the earlier run, or perhaps, and nothing was told of them since
-	seen      *Discovery
-	misnamed  []string                          // what the log was last told of
-	pass      int                               // number of the last complete discovery
-	unsure    map[schema.GroupResource]sighting // what the next discovery has to confirm
-	started   bool                              // the first pass was made
-	waits     int                               // passes in a row in which groups were expected that were not there
+	catalog  *catalog
+	unsure   *sightings
+	misnamed []string // what the log was last told of
+	started  bool     // the first pass was made
+	waits    int      // passes in a row in which groups were expected that were not there
 }
 
 // everything is the queue's key for a complete discovery.
@@ -115,18 +112,13 @@ const (
 // NewFollower makes a follower; Run starts it.
 func NewFollower(client *Client, handler Handler, options FollowerOptions) *Follower {
 	f := &Follower{
-		client:    client,
-		handler:   handler,
-		options:   options.withDefaults(),
-		ready:     make(chan struct{}),
-		synced:    make(chan struct{}),
-		confirm:   confirmAfter,
-		announced: map[schema.GroupResource]Resource{},
-		recorded:  map[schema.GroupResource]Resource{},
-		unsure:    map[schema.GroupResource]sighting{},
-	}
-	for _, r := range options.Recorded {
-		f.recorded[r.GroupResource()] = r
+		client:  client,
+		handler: handler,
+		options: options.withDefaults(),
+		ready:   make(chan struct{}),
+		synced:  make(chan struct{}),
+		confirm: confirmAfter,
+		unsure:  &sightings{first: map[schema.GroupResource]sighting{}},
 	}
 	f.definitions = newAlbum[definition](client.ListWatch(definitionResource, ""), f.options.Log)
 	f.definitions.parse, f.definitions.changed = parseDefinition, f.definitionChanged
@@ -134,6 +126,7 @@ func NewFollower(client *Client, handler Handler, options FollowerOptions) *Foll
 	f.services = newAlbum[service](client.ListWatch(serviceResource, ""), f.options.Log)
 	f.services.parse, f.services.changed = parseService, f.serviceChanged
 	f.services.begun = func(s *service) bool { return s.available }
+	f.catalog = newCatalog(f.definitions, f.services, options.Recorded)
 	return f
 }
 
@@ -170,12 +163,12 @@ func (f *Follower) LookAgain(resource schema.GroupResource) {
 // Degraded says why new and removed resources are found late, by periodic discovery
 // only; nil if they are not.
 func (f *Follower) Degraded() error {
-	return errors.Join(f.definitions.trouble(), f.services.trouble())
+	return errors.Join(f.definitions.access.trouble(), f.services.access.trouble())
 }
 
 // begin asks for the first discovery when the definitions are known: resources with a definition must be told from the others.
 func (f *Follower) begin(ctx context.Context) {
-	for _, settled := range []<-chan struct{}{f.definitions.settled, f.services.settled} {
+	for _, settled := range []<-chan struct{}{f.definitions.access.settled, f.services.access.settled} {
 		select {
 		case <-settled:
 		case <-ctx.Done():
@@ -204,7 +197,8 @@ func (f *Follower) recall(ctx context.Context) {
 		}
 	}
 	if len(missing) > 0 {
-		f.definitions.recall(ctx, f.options.Since, f.options.Created, missing)
+		search := &recall[definition]{album: f.definitions, since: f.options.Since, created: f.options.Created, missing: missing}
+		search.run(ctx)
 	}
 }
 
@@ -257,7 +251,7 @@ func (f *Follower) definitionChanged(before, after *extract[definition]) {
 // nothing that the definitions do not, unless these cannot be followed.
 func (f *Follower) serviceChanged(before, after *extract[service]) {
 	for _, e := range []*extract[service]{before, after} {
-		if e != nil && (e.value.origin != originDefinition || f.definitions.trouble() != nil) {
+		if e != nil && (e.value.origin != originDefinition || f.definitions.access.trouble() != nil) {
 			f.queue.AddAfter(everything, settleAfter)
 			return
 		}
