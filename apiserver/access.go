@@ -11,7 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
-	"k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/kuberewind/kuberewind/history"
 )
@@ -166,100 +165,9 @@ func (at *instant) allow(ctx context.Context, a authorizer.Attributes) error {
 	}, at.point.Seq)
 }
 
-// attributes are what a call asks the live cluster about.
-func (c *call) attributes(ctx context.Context) authorizer.AttributesRecord {
-	verb := "get"
-	switch {
-	case c.options.Watch:
-		verb = "watch"
-	case c.name == "":
-		verb = "list"
-	}
-	caller, _ := request.UserFrom(ctx)
-	return authorizer.AttributesRecord{
-		User: caller, Verb: verb, ResourceRequest: true, Namespace: c.info.Namespace, Name: c.info.Name, Subresource: c.info.Subresource,
-		APIGroup: c.resource.Group, APIVersion: c.resource.Version, Resource: c.resource.GroupVersionResource.Resource,
-	}
-}
-
-// allow decides whether the caller may read from a seq on, and remembers that seq for later checks.
-func (c *call) allow(ctx context.Context, seq int64) error {
-	if err := c.at.cluster.gate.allow(ctx, c.attributes(ctx), seq); err != nil {
-		return err
-	}
-	c.since, c.resource.granted = seq, true
-	return nil
-}
-
 // errUndecided denies what is read before it was decided who may.
 func errUndecided(s *served) error {
 	return apierrors.NewForbidden(s.GroupResource(), "", errors.New("it was not decided whether the caller may read it"))
-}
-
-// allowVersion decides whether the caller may read the resource as it was at an older version.
-func (c *call) allowVersion(ctx context.Context, p history.Point) error {
-	if c.at.cluster.gate.open() {
-		return nil
-	}
-	seq, err := c.unchanged(ctx, p)
-	if err != nil {
-		return unresolved(err)
-	}
-	return c.allow(ctx, seq)
-}
-
-// unchanged is the last seq at which what the call names was still as at a version. The version of a quiet resource can be far older than
-// the namespace, although nothing of before it can be read by that version.
-func (c *call) unchanged(ctx context.Context, p history.Point) (int64, error) {
-	scope := history.Scope{Streams: c.resource.scope.Streams, Namespace: c.namespace}
-	query := history.Query{Scope: scope, FromSeq: p.Sure(scope) + 1, ToSeq: c.at.point.Seq}
-	for d, err := range c.at.cluster.record.Deltas(ctx, query) {
-		if err != nil {
-			return 0, err
-		}
-		if !p.Includes(&d) {
-			return d.Seq - 1, nil
-		}
-	}
-	return c.at.point.Seq, nil
-}
-
-// whileAllowed runs a watch until it ends, or until the caller may not read any more: then the error says so.
-func (c *call) whileAllowed(ctx context.Context, run func(context.Context) error) error {
-	if c.at.cluster.gate.open() {
-		return run(ctx)
-	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	checked := make(chan struct{})
-	go func() {
-		defer close(checked)
-		c.recheck(ctx, cancel)
-	}()
-	err := run(ctx)
-	cancel(nil)
-	<-checked
-	var refused apierrors.APIStatus
-	if cause := context.Cause(ctx); errors.As(cause, &refused) {
-		return cause
-	}
-	return err
-}
-
-// recheck asks again and again whether the caller may still read, and cancels when not. It returns when ctx ends.
-func (c *call) recheck(ctx context.Context, cancel context.CancelCauseFunc) {
-	ticker := time.NewTicker(c.at.cluster.gate.Recheck)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
-		if err := c.at.cluster.gate.allow(ctx, c.attributes(ctx), c.since); err != nil && ctx.Err() == nil {
-			cancel(err)
-			return
-		}
-	}
 }
 
 // unsure says why a namespace that lives by the record may be gone by now, "" if the record is at most so far behind. A recorder that can

@@ -31,7 +31,7 @@ type call struct {
 	at        *instant
 	info      *request.RequestInfo
 	resource  *served
-	since     int64 // from where on the caller may read
+	permit    *permit
 	namespace string
 	name      string // "" for a list or a watch
 	form      form
@@ -84,7 +84,11 @@ func (at *instant) call(r *http.Request) (*call, error) {
 		return nil, err
 	}
 	c.shift(r)
-	return c, c.read(r.Context(), r.URL.Query(), info.Verb == "watch")
+	if err := c.read(r.Context(), r.URL.Query(), info.Verb == "watch"); err != nil {
+		return nil, err
+	}
+	c.permit = c.newPermit(r.Context())
+	return c, nil
 }
 
 // checkTimeout refuses what is no duration, as the API server does. For a watch neither takes notice.
@@ -161,7 +165,7 @@ func (at *instant) convertedByWebhook(ctx context.Context, resource schema.Group
 }
 
 func (c *call) serve(w http.ResponseWriter, r *http.Request) error {
-	if err := c.allow(r.Context(), c.at.point.Seq); err != nil {
+	if err := c.permit.allow(r.Context(), c.at.point.Seq); err != nil {
 		return err
 	}
 	if rv := c.options.ResourceVersion; c.options.Watch || rv != "" && rv != "0" {
@@ -221,9 +225,11 @@ func (c *call) get(w http.ResponseWriter, r *http.Request) error {
 		return apierrors.NewNotFound(c.resource.GroupResource(), c.name)
 	}
 	if c.info.Subresource == scaleName {
-		if e, err = c.scaled(r.Context(), e); err != nil {
+		scale := &scaled{at: c.at, resource: c.resource, name: c.name}
+		if e, err = scale.entry(r.Context(), e); err != nil {
 			return err
 		}
+		c.resource = scale.written() // by the form
 	}
 	body, err := c.form.one(r.Context(), e)
 	if err != nil {

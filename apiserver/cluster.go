@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,8 +19,6 @@ const (
 	defaultCacheBytes = 512 << 20
 	// instantsKept is how many instants have their discovery in memory.
 	instantsKept = 32
-	// revisionFresh is how long a value that was erased may still be served.
-	revisionFresh = 2 * time.Second
 )
 
 // A cluster is one record that is served.
@@ -29,8 +26,8 @@ type cluster struct {
 	record      *history.Record
 	gate        *gate
 	states      *state.Cache
-	instants    *lru.Cache // of *instant by instantID
-	last        atomic.Pointer[ending]
+	instants    instants
+	revision    *revision
 	discoveries *lru.Cache    // of *discovery.Server by discoveryID
 	watches     chan struct{} // holds one for each open watch
 	key         [32]byte      // of continue tokens
@@ -42,19 +39,6 @@ type cluster struct {
 	stop context.CancelFunc
 	work sync.WaitGroup
 	live func() *moving // the root at the end of the record; the follower starts with the first use
-
-	mu       sync.Mutex // protects what follows
-	revision int64
-	checked  time.Time
-}
-
-type instantID struct{ seq, revision int64 }
-
-// An ending is the instant of the last seq. Each commit can change it: lists without objects may follow.
-type ending struct {
-	id    instantID
-	batch int64
-	at    *instant
 }
 
 func newCluster(record *history.Record, o Options) (*cluster, error) {
@@ -65,8 +49,8 @@ func newCluster(record *history.Record, o Options) (*cluster, error) {
 		o.MaxWatches = DefaultMaxWatches
 	}
 	c := &cluster{
-		record: record, gate: newGate(record, o.Access), states: state.NewCache(o.CacheBytes), instants: lru.New(instantsKept),
-		discoveries: lru.New(instantsKept), watches: make(chan struct{}, o.MaxWatches), intentions: o.Intentions, after: time.After,
+		record: record, gate: newGate(record, o.Access), states: state.NewCache(o.CacheBytes), instants: instants{kept: lru.New(instantsKept)},
+		revision: &revision{record: record}, discoveries: lru.New(instantsKept), watches: make(chan struct{}, o.MaxWatches), intentions: o.Intentions, after: time.After,
 	}
 	c.ctx, c.stop = context.WithCancel(context.Background())
 	c.live = sync.OnceValue(c.newLive)
@@ -81,30 +65,15 @@ func (c *cluster) close() {
 	c.states.Close()
 }
 
-// revisionNow is the record's, at most revisionFresh old.
-func (c *cluster) revisionNow(ctx context.Context) (int64, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if time.Since(c.checked) < revisionFresh {
-		return c.revision, nil
-	}
-	revision, err := c.record.Revision(ctx)
-	if err != nil {
-		return 0, unavailable(err)
-	}
-	c.revision, c.checked = revision, time.Now()
-	return revision, nil
-}
-
 // instant gives the cluster at a seq.
 func (c *cluster) instant(ctx context.Context, seq int64) (*instant, error) {
-	revision, err := c.revisionNow(ctx)
+	revision, err := c.revision.now(ctx)
 	if err != nil {
 		return nil, err
 	}
 	id := instantID{seq: seq, revision: revision}
-	if known, ok := c.instants.Get(id); ok {
-		return known.(*instant), nil
+	if known := c.instants.get(id); known != nil {
+		return known, nil
 	}
 	head, err := c.record.Head(ctx) // before all that is read of it
 	if err != nil {
@@ -117,8 +86,8 @@ func (c *cluster) instant(ctx context.Context, seq int64) (*instant, error) {
 	if seq > extent.LastSeq {
 		return nil, unknownPath(fmt.Sprintf("the record ends at seq:%d: seq:%d is not there yet", extent.LastSeq, seq))
 	}
-	if last := c.last.Load(); last != nil && seq == extent.LastSeq && last.id == id && last.batch == head.Batch {
-		return last.at, nil
+	if last := c.instants.atEnd(id, head.Batch); last != nil && seq == extent.LastSeq {
+		return last, nil
 	}
 	p, err := c.record.Resolve(ctx, history.AtSeq(seq), history.Scope{})
 	if err != nil {
@@ -135,9 +104,9 @@ func (c *cluster) instant(ctx context.Context, seq int64) (*instant, error) {
 	switch {
 	case err != nil:
 	case seq < extent.LastSeq:
-		c.instants.Add(id, at)
+		c.instants.add(id, at)
 	default:
-		c.last.Store(&ending{id: id, batch: head.Batch, at: at})
+		c.instants.end(id, head.Batch, at)
 	}
 	return at, err
 }

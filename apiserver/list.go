@@ -55,7 +55,7 @@ func (c *call) listing(ctx context.Context) (*listing, error) {
 	rv := c.options.ResourceVersion
 	switch {
 	case c.options.Continue != "":
-		t, err := c.readToken()
+		t, err := c.tokens().read(&c.options)
 		if err != nil {
 			return nil, err
 		}
@@ -83,7 +83,7 @@ func (c *call) exactly(ctx context.Context, rv string) (*state.State, error) {
 	if err != nil {
 		return nil, unresolved(err)
 	}
-	if err := c.allowVersion(ctx, p); err != nil {
+	if err := c.permit.allowVersion(ctx, p, c.at.point.Seq); err != nil {
 		return nil, err
 	}
 	return c.at.stateAt(ctx, c.resource, c.namespace, rv, p)
@@ -102,7 +102,7 @@ func (c *call) page(l *listing) (metav1.ListMeta, iter.Seq[*state.Entry], error)
 			continue
 		}
 		if int64(len(page)) == c.options.Limit {
-			token, err := c.writeToken(l, entries[i].Key())
+			token, err := c.tokens().write(l, entries[i].Key())
 			if err != nil {
 				return meta, nil, err
 			}

@@ -138,7 +138,7 @@ func (e *end) now(ctx context.Context) (*instant, error) {
 	if err := e.refresh(ctx); err != nil {
 		return nil, err
 	}
-	revision, err := e.moving.cluster.revisionNow(ctx)
+	revision, err := e.moving.cluster.revision.now(ctx)
 	if err != nil {
 		return nil, err
 	}

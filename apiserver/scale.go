@@ -20,8 +20,15 @@ import (
 // scaleName is the subresource by which clients read how many replicas an object wants and has, whatever its kind is.
 const scaleName = "scale"
 
-// scaled has the call answer with the Scale of an object, as the API server would have made it.
-func (c *call) scaled(ctx context.Context, e *state.Entry) (*state.Entry, error) {
+// scaled answers with the Scale of an object.
+type scaled struct {
+	at       *instant
+	resource *served // of the object
+	name     string
+}
+
+// entry is the Scale of an object, as the API server would have made it.
+func (c *scaled) entry(ctx context.Context, e *state.Entry) (*state.Entry, error) {
 	doc, err := c.resource.convert(nil, e)
 	if err != nil {
 		return nil, err
@@ -40,7 +47,7 @@ func (c *call) scaled(ctx context.Context, e *state.Entry) (*state.Entry, error)
 	if c.resource.typed {
 		err = scaleOfBuiltIn(scale, object)
 	} else {
-		err = c.scaleOfCustom(ctx, scale, object)
+		err = c.ofCustom(ctx, scale, object)
 	}
 	if err != nil {
 		return nil, err
@@ -49,14 +56,13 @@ func (c *call) scaled(ctx context.Context, e *state.Entry) (*state.Entry, error)
 	if err != nil {
 		return nil, err
 	}
-	c.asScale()
 	made := &state.Entry{Namespace: e.Namespace, Name: e.Name}
 	made.APIVersion, made.Body = state.Split(text)
 	return made, nil
 }
 
-// asScale has the forms write a Scale.
-func (c *call) asScale() {
+// written is the resource as the forms write it: a Scale.
+func (c *scaled) written() *served {
 	s := *c.resource
 	s.Kind = autoscalingv1.SchemeGroupVersion.WithKind("Scale")
 	s.GroupVersionResource = autoscalingv1.SchemeGroupVersion.WithResource("scales")
@@ -64,7 +70,7 @@ func (c *call) asScale() {
 		s.GroupVersionResource = printers.CustomScales.WithVersion(autoscalingv1.SchemeGroupVersion.Version)
 	}
 	s.typed = true
-	c.resource = &s
+	return &s
 }
 
 // scaleOfBuiltIn is that of a Deployment, ReplicaSet, StatefulSet or ReplicationController.
@@ -105,9 +111,9 @@ func selectorText(selector map[string]any, plain bool) (string, error) {
 	return found.String(), nil
 }
 
-// scaleOfCustom is that of a custom resource. Its definition says where the numbers are.
-func (c *call) scaleOfCustom(ctx context.Context, scale *autoscalingv1.Scale, object *unstructured.Unstructured) error {
-	places, err := c.scalePlaces(ctx)
+// ofCustom is that of a custom resource. Its definition says where the numbers are.
+func (c *scaled) ofCustom(ctx context.Context, scale *autoscalingv1.Scale, object *unstructured.Unstructured) error {
+	places, err := c.places(ctx)
 	if err != nil {
 		return err
 	}
@@ -125,8 +131,8 @@ func (c *call) scaleOfCustom(ctx context.Context, scale *autoscalingv1.Scale, ob
 	return internal(err)
 }
 
-// scalePlaces is what the definition of a custom resource says of its scale.
-func (c *call) scalePlaces(ctx context.Context) (*apiextensionsv1.CustomResourceSubresourceScale, error) {
+// places is what the definition of a custom resource says of its scale.
+func (c *scaled) places(ctx context.Context) (*apiextensionsv1.CustomResourceSubresourceScale, error) {
 	text, err := c.at.definition(ctx, c.resource.GroupResource())
 	if err != nil {
 		return nil, err

@@ -8,6 +8,8 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metainternal "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // A token says where a list goes on. It is of one server, whose key authenticates it: it dies with that server.
@@ -22,32 +24,49 @@ type token struct {
 
 const tokenVersion = "kuberewind.io/v1"
 
-func (c *call) sign(t token) []byte {
-	mac := hmac.New(sha256.New, c.at.cluster.key[:])
-	fmt.Fprintf(mac, "%q %q %q %d %q %q %t", c.at.cluster.record.Cluster().UID, c.resource.GroupVersionResource, c.namespace, t.Seq, t.RV, t.Start, t.Exact)
+// tokens signs the tokens of one list, and knows them again.
+type tokens struct {
+	key       []byte // of the server
+	cluster   string // the UID
+	resource  schema.GroupVersionResource
+	namespace string
+	seq       int64 // of the instant
+}
+
+func (c *call) tokens() *tokens {
+	return &tokens{
+		key: c.at.cluster.key[:], cluster: c.at.cluster.record.Cluster().UID, resource: c.resource.GroupVersionResource,
+		namespace: c.namespace, seq: c.at.point.Seq,
+	}
+}
+
+func (s *tokens) sign(t token) []byte {
+	mac := hmac.New(sha256.New, s.key)
+	fmt.Fprintf(mac, "%q %q %q %d %q %q %t", s.cluster, s.resource, s.namespace, t.Seq, t.RV, t.Start, t.Exact)
 	return mac.Sum(nil)
 }
 
-func (c *call) writeToken(l *listing, start string) (string, error) {
-	t := token{Version: tokenVersion, Seq: c.at.point.Seq, RV: l.rv, Start: start, Exact: l.exact}
-	t.MAC = c.sign(t)
+// write makes the token that goes on with a list at a key.
+func (s *tokens) write(l *listing, start string) (string, error) {
+	t := token{Version: tokenVersion, Seq: s.seq, RV: l.rv, Start: start, Exact: l.exact}
+	t.MAC = s.sign(t)
 	text, err := json.Marshal(t)
 	return base64.RawURLEncoding.EncodeToString(text), err
 }
 
-// readToken refuses what is no token with 400, and those of another list, instant or server with 410, so that clients begin again.
-func (c *call) readToken() (t token, err error) {
-	if rv := c.options.ResourceVersion; rv != "" && rv != "0" {
+// read refuses what is no token with 400, and those of another list, instant or server with 410, so that clients begin again.
+func (s *tokens) read(options *metainternal.ListOptions) (t token, err error) {
+	if rv := options.ResourceVersion; rv != "" && rv != "0" {
 		return t, apierrors.NewBadRequest("specifying resource version is not allowed when using continue")
 	}
-	text, err := base64.RawURLEncoding.DecodeString(c.options.Continue)
+	text, err := base64.RawURLEncoding.DecodeString(options.Continue)
 	if err == nil {
 		err = json.Unmarshal(text, &t)
 	}
 	if t.Version == "" {
 		return t, apierrors.NewBadRequest("invalid continue token: continue key is not valid")
 	}
-	if err != nil || t.Version != tokenVersion || t.Seq != c.at.point.Seq || !hmac.Equal(t.MAC, c.sign(t)) {
+	if err != nil || t.Version != tokenVersion || t.Seq != s.seq || !hmac.Equal(t.MAC, s.sign(t)) {
 		return t, apierrors.NewResourceExpired("The provided continue parameter is of another server, instant or list. Begin the list again without it.")
 	}
 	return t, nil

@@ -55,7 +55,7 @@ func (c *call) watch(w http.ResponseWriter, r *http.Request) error {
 		ctx, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()
 		open.stream = stream
-		if err := c.whileAllowed(ctx, open.run); err != nil && ctx.Err() == nil {
+		if err := c.permit.whileAllowed(ctx, open.run); err != nil && ctx.Err() == nil {
 			_ = open.fail(err)
 		}
 	})
@@ -82,7 +82,7 @@ func (o *watching) begin(ctx context.Context) (err error) {
 		if o.at, err = m.now(ctx); err != nil {
 			return err
 		}
-		if err := o.allow(ctx, o.at.point.Seq); err != nil {
+		if err := o.permit.allow(ctx, o.at.point.Seq); err != nil {
 			return err
 		}
 	}
@@ -121,7 +121,7 @@ func (o *watching) beginAt(ctx context.Context, rv string) error {
 		return unresolved(err)
 	}
 	o.after, o.from = p, rv
-	return o.allowVersion(ctx, p)
+	return o.permit.allowVersion(ctx, p, o.at.point.Seq)
 }
 
 // crosses refuses a watch over a gap that a list closed: the rows of that list are in the list's order.

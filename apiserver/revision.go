@@ -1,0 +1,36 @@
+package apiserver
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/kuberewind/kuberewind/history"
+)
+
+// revisionFresh is how long a value that was erased may still be served.
+const revisionFresh = 2 * time.Second
+
+// A revision is the newest known of a record: an erasure makes another.
+type revision struct {
+	record *history.Record
+
+	mu      sync.Mutex // protects what follows
+	newest  int64
+	checked time.Time
+}
+
+// now is the record's, at most revisionFresh old.
+func (r *revision) now(ctx context.Context) (int64, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if time.Since(r.checked) < revisionFresh {
+		return r.newest, nil
+	}
+	newest, err := r.record.Revision(ctx)
+	if err != nil {
+		return 0, unavailable(err)
+	}
+	r.newest, r.checked = newest, time.Now()
+	return newest, nil
+}
