@@ -82,7 +82,7 @@ func TestWhatIsOnADiskThatIsReadOnlyCanBeReadAsOftenAsItIsOpened(t *testing.T) {
 	o := Options{Dir: disk(t, ""), SegmentBytes: 200}
 	s := open(t, o)
 	all := fill(t, s, 0, 30)
-	last := s.last()
+	last := s.files.last()
 	require.NoError(t, s.Close())
 	require.NoError(t, os.Truncate(last.path, last.size-1), "torn, and it cannot be cut")
 	out, err := exec.Command("mount", "-o", "remount,ro", o.Dir).CombinedOutput()
@@ -105,14 +105,14 @@ func TestWhatIsOnADiskThatIsReadOnlyCanBeReadAsOftenAsItIsOpened(t *testing.T) {
 func TestASegmentThatCannotBeSyncedHasNoSuccessor(t *testing.T) {
 	s := open(t, Options{Dir: t.TempDir(), SegmentBytes: 1})
 	require.NoError(t, s.Append(s.Next(), []byte("a")))
-	whole := s.file
+	whole := s.files.file
 	broken, err := os.Open(whole.Name())
 	require.NoError(t, err)
 	require.NoError(t, broken.Close()) // a file of which nothing is synced
-	s.file = broken
+	s.files.file = broken
 	require.ErrorIs(t, s.Append(s.Next(), []byte("b")), os.ErrClosed)
-	require.Len(t, s.segments, 1)
-	s.file = whole
+	require.Len(t, s.files.segments, 1)
+	s.files.file = whole
 	require.NoError(t, s.Append(s.Next(), []byte("b")))
-	require.Len(t, s.segments, 2)
+	require.Len(t, s.files.segments, 2)
 }

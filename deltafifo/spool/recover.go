@@ -2,34 +2,30 @@ package spool
 
 import (
 	"errors"
-	"fmt"
 	"os"
-	"path/filepath"
-	"syscall"
-	"time"
 )
 
 // recover finds the segments, keeps those that follow each other without a break, and sets the rest aside.
-func (s *Spool) recover() error {
-	found, err := listSegments(s.o.Dir)
+func (f *files) recover() error {
+	found, err := listSegments(f.dir)
 	if err != nil {
 		return err
 	}
 	for i, segment := range found {
-		if len(s.segments) > 0 && s.last().end != segment.first {
-			return s.setAside(found[i:])
+		if !f.empty() && f.last().end != segment.first {
+			return f.aside.move(found[i:])
 		}
 		err := segment.scan()
 		if err != nil && !errors.Is(err, errDamaged) {
 			return err
 		}
-		if len(s.segments) > 0 && segment.end > segment.first && !segment.continues(s.segments[0]) {
-			return s.setAside(found[i:]) // An operator has moved it here.
+		if !f.empty() && segment.end > segment.first && !segment.continues(f.segments[0]) {
+			return f.aside.move(found[i:]) // An operator has moved it here.
 		}
 		if more := found[i+1:]; err != nil && (len(more) > 0 || !errors.Is(err, errTorn)) {
-			return errors.Join(s.keepBeginning(segment), s.setAside(more))
+			return errors.Join(f.keepBeginning(segment), f.aside.move(more))
 		}
-		if err := s.adopt(segment); err != nil {
+		if err := f.adopt(segment); err != nil {
 			return err
 		}
 	}
@@ -37,22 +33,22 @@ func (s *Spool) recover() error {
 }
 
 // keepBeginning goes on with what is whole of a damaged segment, and sets a copy of all of it aside.
-func (s *Spool) keepBeginning(damaged *segment) error {
+func (f *files) keepBeginning(damaged *segment) error {
 	if damaged.end == damaged.first {
-		return s.setAside([]*segment{damaged})
+		return f.aside.move([]*segment{damaged})
 	}
-	if err := s.copyAside(damaged); err != nil {
+	if err := f.aside.copy(damaged); err != nil {
 		return err
 	}
-	return s.adopt(damaged)
+	return f.adopt(damaged)
 }
 
 // adopt takes a segment as far as it is whole.
-func (s *Spool) adopt(segment *segment) error {
-	if s.o.ReadOnly {
+func (f *files) adopt(segment *segment) error {
+	if f.readOnly {
 		if segment.end > segment.first {
-			s.segments = append(s.segments, segment)
-			s.bytes += segment.size
+			f.segments = append(f.segments, segment)
+			f.bytes += segment.size
 		}
 		return nil
 	}
@@ -67,64 +63,6 @@ func (s *Spool) adopt(segment *segment) error {
 	if err := file.Truncate(segment.size); err != nil {
 		return errors.Join(err, file.Close())
 	}
-	if s.file != nil {
-		_ = s.file.Close()
-	}
-	s.file = file
-	s.segments = append(s.segments, segment)
-	s.bytes += segment.size
+	f.appendTo(segment, file)
 	return nil
-}
-
-// SetAside moves all that is there to a folder of its own, which it returns, and goes on empty. After an error it is to be closed.
-func (s *Spool) SetAside() (folder string, err error) {
-	s.endReading()
-	if s.file != nil {
-		_ = s.file.Close()
-		s.file = nil
-	}
-	all := s.segments
-	s.segments, s.bytes = nil, 0
-	s.released, s.read = s.next, s.next
-	if err := s.setAside(all); err != nil {
-		return "", fmt.Errorf("spool: set aside: %w", err)
-	}
-	return s.asideDir, nil
-}
-
-func (s *Spool) setAside(segments []*segment) error {
-	if err := s.makeAside(); err != nil {
-		return err
-	}
-	for _, segment := range segments {
-		if err := os.Rename(segment.path, filepath.Join(s.asideDir, filepath.Base(segment.path))); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// copyAside keeps a damaged segment whose beginning goes on being used.
-func (s *Spool) copyAside(segment *segment) error {
-	if err := s.makeAside(); err != nil {
-		return err
-	}
-	data, err := os.ReadFile(segment.path)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(s.asideDir, filepath.Base(segment.path)), data, 0o600)
-}
-
-// AsidePrefix begins the names of the folders in a spool's for what is set aside.
-const AsidePrefix = "aside-"
-
-func (s *Spool) makeAside() (err error) {
-	if s.o.ReadOnly {
-		return syscall.EROFS
-	}
-	if s.asideDir == "" {
-		s.asideDir, err = os.MkdirTemp(s.o.Dir, AsidePrefix+time.Now().UTC().Format("20060102T150405Z")+"-")
-	}
-	return err
 }

@@ -3,7 +3,6 @@ package spool
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -51,21 +50,11 @@ type Spool struct {
 	o    Options
 	lock *flock.Flock
 
-	segments []*segment // in order; the last one is appended to
-	file     *os.File   // of the last segment, nil if there is none that can be appended to
-	bytes    int64
-	header   []byte // of each segment
-	begun    uint64 // index with which it began when it was last empty
+	files    files
 	released uint64
 	next     uint64 // index of the next record
-	synced   time.Time
-
-	reading *reader
-	read    uint64 // index of the next record to be read
-
-	asideDir string
+	cursor   cursor
 	packed   []byte
-	plain    []byte
 }
 
 // Open takes the folder, and repairs what a crash has left: see the package's guarantees.
@@ -83,7 +72,7 @@ func Open(o Options) (*Spool, error) {
 			return nil, fmt.Errorf("spool: %w", err)
 		}
 	}
-	s := &Spool{o: o, lock: flock.New(filepath.Join(o.Dir, "lock"), flock.SetFlag(how), flock.SetPermissions(0o600)), synced: time.Now()}
+	s := &Spool{o: o, lock: flock.New(filepath.Join(o.Dir, "lock"), flock.SetFlag(how), flock.SetPermissions(0o600)), files: newFiles(&o)}
 	err := s.take()
 	if err == nil {
 		err = s.open()
@@ -114,42 +103,38 @@ func (s *Spool) take() error {
 }
 
 func (s *Spool) open() error {
-	if err := s.recover(); err != nil {
+	if err := s.files.recover(); err != nil {
 		return err
 	}
-	if len(s.segments) > 0 {
-		first := s.segments[0]
-		s.header, s.begun, s.released, s.read = first.header, first.begun, first.first, first.first
-		s.next = s.last().end
+	if !s.files.empty() {
+		first := s.files.segments[0]
+		s.files.header, s.files.begun = first.header, first.begun
+		s.released, s.cursor.index = first.first, first.first
+		s.next = s.files.last().end
 	}
 	return nil
 }
 
 // Close lets go of the folder. What is in it stays.
 func (s *Spool) Close() error {
-	var errs []error
-	s.endReading()
-	if s.file != nil {
-		errs = append(errs, s.file.Sync(), s.file.Close())
-		s.file = nil
-	}
-	return errors.Join(append(errs, s.lock.Close())...)
+	s.cursor.close()
+	return errors.Join(s.files.close(), s.lock.Close())
 }
 
 // Header is the owner's header, which each segment has: whose records these are. It is nil for a spool that was empty at Open.
-func (s *Spool) Header() []byte { return s.header }
+func (s *Spool) Header() []byte { return s.files.header }
 
 // Renew gives an empty spool a header, in the place of any before.
 func (s *Spool) Renew(header []byte) error {
-	if len(s.segments) > 0 {
+	if !s.files.empty() {
 		return errors.New("spool: another header for a spool that is not empty")
 	}
-	s.header = header
+	s.files.header = header
 	return nil
 }
 
 // Begun is the index of the record with which the spool began when it was last empty. It may be released, or missing.
-func (s *Spool) Begun() uint64 { return s.begun }
+func (s *Spool) Begun() uint64 { return s.files.begun }
 
 // First is the index of the oldest record that is not released, Next that of the next one to be appended.
 func (s *Spool) First() uint64 { return s.released }
@@ -158,10 +143,10 @@ func (s *Spool) First() uint64 { return s.released }
 func (s *Spool) Next() uint64 { return s.next }
 
 // Bytes is the size of the segments' files.
-func (s *Spool) Bytes() int64 { return s.bytes }
+func (s *Spool) Bytes() int64 { return s.files.bytes }
 
 // Aside is the folder into which Open, or SetAside, has moved what could not be used; empty if there was nothing.
-func (s *Spool) Aside() string { return s.asideDir }
+func (s *Spool) Aside() string { return s.files.aside.folder }
 
 // Append adds a record under the index Next, or under a later one if the spool is empty. After an error no record was added;
 // Next of an empty spool may be the index then.
@@ -174,159 +159,73 @@ func (s *Spool) Append(index uint64, record []byte) (err error) {
 			return err
 		}
 	}
-	if index != s.next && (index < s.next || len(s.segments) > 0) {
+	if index != s.next && (index < s.next || !s.files.empty()) {
 		return fmt.Errorf("spool: append record %d where record %d is the next", index, s.next)
 	}
 	s.packed = s2.Encode(s.packed[:cap(s.packed)], record)
-	size := int64(recordHead + len(s.packed))
-	if s.file == nil || s.last().size >= s.o.SegmentBytes {
-		size += int64(headerSize(s.header))
-	}
-	if s.bytes+size > s.o.MaxBytes {
+	if s.files.bytes+s.files.sizeWith(s.packed) > s.o.MaxBytes {
 		return ErrFull
 	}
 	if err := s.rotate(index); err != nil {
 		return fmt.Errorf("spool: begin a segment: %w", err)
 	}
-	last := s.last()
-	if err := writeRecord(s.file, last.size, s.packed); err != nil {
-		s.endReading() // It may have read ahead into what is cut now.
-		return errors.Join(fmt.Errorf("spool: append: %w", err), s.cut(last))
+	if err := s.files.write(s.packed); err != nil {
+		s.cursor.close() // It may have read ahead into what is cut now.
+		return errors.Join(fmt.Errorf("spool: append: %w", err), s.files.cut())
 	}
-	written := int64(recordHead + len(s.packed))
-	last.size += written
-	last.end++
-	s.bytes += written
 	s.next++
-	s.syncSometimes()
+	s.files.syncSometimes()
 	return nil
 }
 
-func (s *Spool) last() *segment { return s.segments[len(s.segments)-1] }
-
-// cut takes back a half-written record. Where even that fails, the next append writes over it.
-func (s *Spool) cut(last *segment) error { return s.file.Truncate(last.size) }
-
-// syncSometimes bounds what a power cut takes. A failed sync is no failed append: the record is there for every reader.
-func (s *Spool) syncSometimes() {
-	if now := time.Now(); now.Sub(s.synced) >= s.o.SyncEvery {
-		s.synced = now
-		_ = s.file.Sync()
-	}
-}
-
-// rotate begins a segment with the index where there is none, or the last one is full.
+// rotate begins a segment with the index where one is needed.
 func (s *Spool) rotate(index uint64) error {
-	if s.file != nil && s.last().size < s.o.SegmentBytes {
-		return nil
-	}
-	if s.file != nil {
-		// Only the newest segment may be torn.
-		if err := s.file.Sync(); err != nil {
-			return err
-		}
-	}
-	begun := s.begun
-	if len(s.segments) == 0 {
-		begun = index
-	}
-	made, file, err := create(s.o.Dir, begun, index, s.header)
-	if err != nil {
+	empty := s.files.empty()
+	if err := s.files.rotate(index); err != nil {
 		return err
 	}
-	if s.file != nil {
-		_ = s.file.Close()
+	if empty {
+		s.released, s.next, s.cursor.index = index, index, index
 	}
-	if len(s.segments) == 0 {
-		s.begun, s.released, s.read, s.next = index, index, index, index
-	}
-	s.file = file
-	s.segments = append(s.segments, made)
-	s.bytes += made.size
 	return nil
 }
 
 // Read gives the next record that was not read yet; ok is false if there is none. The record is valid until the next call. An error is
 // final.
 func (s *Spool) Read() (record []byte, ok bool, err error) {
-	if s.read == s.next {
+	if s.cursor.index == s.next {
 		return nil, false, nil
 	}
-	if s.reading == nil || s.read == s.reading.segment.end {
-		if err := s.openReader(); err != nil {
-			return nil, false, fmt.Errorf("spool: read record %d: %w", s.read, err)
-		}
+	if record, err = s.cursor.read(s.files.segments); err != nil {
+		return nil, false, err
 	}
-	packed, err := s.reading.next()
-	if err == nil {
-		s.plain, err = s2.Decode(s.plain[:cap(s.plain)], packed)
-	}
-	if err != nil {
-		return nil, false, fmt.Errorf("spool: read record %d: %w", s.read, err)
-	}
-	s.read++
-	return s.plain, true, nil
-}
-
-func (s *Spool) openReader() error {
-	s.endReading()
-	for _, segment := range s.segments {
-		if s.read >= segment.first && s.read < segment.end {
-			r, err := segment.open()
-			if err != nil {
-				return err
-			}
-			s.reading = r
-			return r.skip(s.read - segment.first)
-		}
-	}
-	return errors.New("it is in no segment")
-}
-
-func (s *Spool) endReading() {
-	if s.reading != nil {
-		s.reading.close()
-		s.reading = nil
-	}
+	return record, true, nil
 }
 
 // SeekTo lets Read go on at the record with this index, which is not released.
-func (s *Spool) SeekTo(index uint64) {
-	s.endReading()
-	s.read = index
-}
+func (s *Spool) SeekTo(index uint64) { s.cursor.seek(index) }
 
 // Release gives up the records before the index. Segments of which nothing is left are deleted; when nothing at all is left, the
 // spool takes no room. If the index is beyond Next, the spool goes on there: a power cut took records that nobody needs.
 func (s *Spool) Release(before uint64) error {
 	s.next = max(s.next, before)
 	s.released = max(s.released, before)
-	s.read = max(s.read, s.released)
-	for len(s.segments) > 0 && s.segments[0].end <= s.released && (len(s.segments) > 1 || s.released == s.next) {
-		if err := s.removeFirst(); err != nil {
+	s.cursor.index = max(s.cursor.index, s.released)
+	for !s.files.empty() && s.files.segments[0].end <= s.released && (len(s.files.segments) > 1 || s.released == s.next) {
+		s.cursor.leave(s.files.segments[0])
+		if err := s.files.removeFirst(); err != nil {
 			return fmt.Errorf("spool: release: %w", err)
 		}
 	}
 	return nil
 }
 
-// removeFirst leaves a segment that cannot be deleted where it is: a later run of records would not follow it.
-func (s *Spool) removeFirst() error {
-	first := s.segments[0]
-	if !s.o.ReadOnly {
-		if err := os.Remove(first.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
+// SetAside moves all that is there to a folder of its own, which it returns, and goes on empty. After an error it is to be closed.
+func (s *Spool) SetAside() (folder string, err error) {
+	s.cursor.close()
+	s.released, s.cursor.index = s.next, s.next
+	if err := s.files.setAside(); err != nil {
+		return "", fmt.Errorf("spool: set aside: %w", err)
 	}
-	if s.reading != nil && s.reading.segment == first {
-		s.endReading()
-	}
-	s.segments = s.segments[1:]
-	s.bytes -= first.size
-	if len(s.segments) > 0 || s.file == nil {
-		return nil
-	}
-	file := s.file
-	s.file = nil
-	return file.Close()
+	return s.Aside(), nil
 }

@@ -82,9 +82,9 @@ func TestWhatWasAcceptedIsThereAfterTheProcessHasDied(t *testing.T) {
 
 // died lets go of the folder as the end of a process does: nothing is flushed.
 func died(t require.TestingT, s *Spool) {
-	s.endReading()
-	if s.file != nil {
-		require.NoError(t, s.file.Close())
+	s.cursor.close()
+	if s.files.file != nil {
+		require.NoError(t, s.files.file.Close())
 	}
 	require.NoError(t, s.lock.Close())
 }
@@ -97,7 +97,7 @@ func TestAnyPrefixOfTheBytesIsAPrefixOfTheRecords(t *testing.T) {
 		o := Options{Dir: dir, SegmentBytes: rapid.Int64Range(60, 400).Draw(rt, "segment")}
 		s := open(rt, o)
 		all := fill(rt, s, 0, rapid.IntRange(1, 60).Draw(rt, "records"))
-		segments := slices.Clone(s.segments)
+		segments := slices.Clone(s.files.segments)
 		died(rt, s)
 
 		// The crash comes after so many bytes: later segments were never begun.
@@ -136,7 +136,7 @@ func TestADamagedByteEndsTheRecordsThereAndTheRestIsKept(t *testing.T) {
 		o := Options{Dir: dir, SegmentBytes: 200}
 		s := open(rt, o)
 		all := fill(rt, s, 0, 30)
-		segments := slices.Clone(s.segments)
+		segments := slices.Clone(s.files.segments)
 		died(rt, s)
 		which := segments[rapid.IntRange(0, len(segments)-2).Draw(rt, "segment")]
 		data, err := os.ReadFile(which.path)
@@ -176,9 +176,9 @@ func TestWhatAPowerCutLeavesOfTheLastRecordIsCutAndIsNoDamage(t *testing.T) {
 			o := Options{Dir: t.TempDir()}
 			s := open(t, o)
 			all := fill(t, s, 0, 3)
-			path, before := s.last().path, s.last().size
+			path, before := s.files.last().path, s.files.last().size
 			all = append(all, fill(t, s, 36, 37)...)
-			size := int(s.last().size - before)
+			size := int(s.files.last().size - before)
 			died(t, s)
 			whole, err := os.ReadFile(path)
 			require.NoError(t, err)
@@ -199,9 +199,9 @@ func TestDamageThatARecordFollowsIsNoTornEnd(t *testing.T) {
 	o := Options{Dir: t.TempDir()}
 	s := open(t, o)
 	all := fill(t, s, 0, 3)
-	at := s.last().size
+	at := s.files.last().size
 	fill(t, s, 3, 9)
-	path := s.last().path
+	path := s.files.last().path
 	died(t, s)
 	data, err := os.ReadFile(path)
 	require.NoError(t, err)
@@ -219,8 +219,8 @@ func TestAMissingSegmentEndsTheRecords(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, Options{Dir: dir, SegmentBytes: 200})
 	all := fill(t, s, 0, 40)
-	gone := s.segments[2]
-	after := s.segments[3]
+	gone := s.files.segments[2]
+	after := s.files.segments[3]
 	died(t, s)
 	require.NoError(t, os.Remove(gone.path))
 	s = open(t, Options{Dir: dir, SegmentBytes: 200})
@@ -240,7 +240,7 @@ func TestTheBoundHoldsAndRoomComesBack(t *testing.T) {
 	}
 	require.ErrorIs(t, err, ErrFull)
 	require.Len(t, rest(t, s), n-1)
-	require.NoError(t, s.Release(s.segments[0].end))
+	require.NoError(t, s.Release(s.files.segments[0].end))
 	require.NoError(t, s.Append(s.Next(), []byte("again")))
 	require.Equal(t, []string{"again"}, rest(t, s))
 }
@@ -262,13 +262,13 @@ func TestAFailedAppendLeavesNothingBehind(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, Options{Dir: dir})
 	all := fill(t, s, 0, 5)
-	writable := s.file
+	writable := s.files.file
 	var err error
-	s.file, err = os.Open(s.last().path) // as on a disk that has become read-only
+	s.files.file, err = os.Open(s.files.last().path) // as on a disk that has become read-only
 	require.NoError(t, err)
 	require.Error(t, s.Append(s.Next(), []byte("lost")))
-	require.NoError(t, s.file.Close())
-	s.file = writable
+	require.NoError(t, s.files.file.Close())
+	s.files.file = writable
 	all = append(all, fill(t, s, 5, 8)...)
 	require.Equal(t, all, rest(t, s))
 	require.NoError(t, s.Close())
@@ -353,8 +353,8 @@ func TestASegmentOfAnotherSpoolEndsTheRecords(t *testing.T) {
 	other := open(t, Options{Dir: t.TempDir()})
 	require.NoError(t, other.Renew([]byte("another's")))
 	require.NoError(t, other.Append(10, []byte("not mine")))
-	name := filepath.Base(other.last().path)
-	require.NoError(t, os.Rename(other.last().path, filepath.Join(dir, name)))
+	name := filepath.Base(other.files.last().path)
+	require.NoError(t, os.Rename(other.files.last().path, filepath.Join(dir, name)))
 	require.NoError(t, other.Close())
 	s = open(t, o)
 	defer func() { require.NoError(t, s.Close()) }()
@@ -367,7 +367,7 @@ func TestNothingIsAppendedBehindASegmentThatCannotBeDeleted(t *testing.T) {
 	s := open(t, Options{Dir: t.TempDir()})
 	defer func() { require.NoError(t, s.Close()) }()
 	fill(t, s, 0, 3)
-	stuck := s.last().path
+	stuck := s.files.last().path
 	require.NoError(t, os.Rename(stuck, stuck+".kept"))
 	require.NoError(t, os.MkdirAll(filepath.Join(stuck, "a folder is not removed"), 0o700))
 	require.Error(t, s.Release(3))
@@ -383,7 +383,7 @@ func TestWhatIsSetAsideIsKeptAndTheSpoolGoesOnEmpty(t *testing.T) {
 	s := open(t, Options{Dir: t.TempDir(), SegmentBytes: 200})
 	defer func() { require.NoError(t, s.Close()) }()
 	fill(t, s, 0, 20)
-	segments := slices.Clone(s.segments)
+	segments := slices.Clone(s.files.segments)
 	folder, err := s.SetAside()
 	require.NoError(t, err)
 	for _, segment := range segments {
@@ -417,7 +417,7 @@ func FuzzSegment(f *testing.F) {
 	s := open(f, Options{Dir: dir})
 	require.NoError(f, s.Renew([]byte("owner")))
 	fill(f, s, 0, 5)
-	whole, err := os.ReadFile(s.last().path)
+	whole, err := os.ReadFile(s.files.last().path)
 	require.NoError(f, err)
 	require.NoError(f, s.Close())
 	f.Add(whole)

@@ -1,0 +1,71 @@
+package spool
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/klauspost/compress/s2"
+)
+
+// cursor reads the records of segments, one after the other.
+type cursor struct {
+	index   uint64  // of the next record
+	reading *reader // of the segment that has it, nil if it is not open
+	plain   []byte
+}
+
+// read gives the next record, which one of the segments has. It is valid until the next call.
+func (c *cursor) read(segments []*segment) ([]byte, error) {
+	packed, err := c.packed(segments)
+	if err == nil {
+		c.plain, err = s2.Decode(c.plain[:cap(c.plain)], packed)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("spool: read record %d: %w", c.index, err)
+	}
+	c.index++
+	return c.plain, nil
+}
+
+func (c *cursor) packed(segments []*segment) ([]byte, error) {
+	if c.reading == nil || c.index == c.reading.segment.end {
+		if err := c.open(segments); err != nil {
+			return nil, err
+		}
+	}
+	return c.reading.next()
+}
+
+func (c *cursor) open(segments []*segment) error {
+	c.close()
+	for _, segment := range segments {
+		if c.index >= segment.first && c.index < segment.end {
+			r, err := segment.open()
+			if err != nil {
+				return err
+			}
+			c.reading = r
+			return r.skip(c.index - segment.first)
+		}
+	}
+	return errors.New("it is in no segment")
+}
+
+func (c *cursor) seek(index uint64) {
+	c.close()
+	c.index = index
+}
+
+// leave closes the segment, which is deleted.
+func (c *cursor) leave(segment *segment) {
+	if c.reading != nil && c.reading.segment == segment {
+		c.close()
+	}
+}
+
+func (c *cursor) close() {
+	if c.reading != nil {
+		c.reading.close()
+		c.reading = nil
+	}
+}
