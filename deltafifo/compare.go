@@ -54,3 +54,30 @@ func compareContent(before, after any, versioned bool) difference {
 	}
 	return changed
 }
+
+// identity is what a list is compared with, without the object's text.
+type identity struct {
+	uid    types.UID
+	rv     string
+	digest [16]byte
+}
+
+// GetUID gives the object's UID.
+func (i identity) GetUID() types.UID { return i.uid }
+
+// GetResourceVersion gives the version's.
+func (i identity) GetResourceVersion() string { return i.rv }
+
+// Digest gives that of the object's text.
+func (i identity) Digest() [16]byte { return i.digest }
+
+func identityOf(obj any) any {
+	o, ok := obj.(interface {
+		identified
+		digested
+	})
+	if !ok {
+		return obj
+	}
+	return identity{o.GetUID(), o.GetResourceVersion(), o.Digest()}
+}

@@ -50,11 +50,22 @@
 // what can be read.
 //
 // A list can be compared with memory only. While entries of its stream are on disk only, BeginReplace waits, Resync fails, and
-// Vacant is false. What is spilled during a list is remembered by UID, resource version and digest.
+// Tail.Vacant is false. What is spilled during a list is remembered by UID, resource version and digest.
 //
 // After Close, what is on disk only stays there.
 //
 // The consumer changes KnownObjects first and says Done afterwards. Otherwise the comparison is wrong.
+//
+// # Inside
+//
+//   - backlog: what a queue holds, in one order. Its beginning is in memory (memory), the rest on disk only (spill, records).
+//   - line: the calls that wait for room.
+//   - sleeper: what a Next that sleeps waits for.
+//   - feeder: makes entries of what one FIFO is given.
+//   - events, lists: take in what a watch serves, and what lists show.
+//   - Tail: the state of a stream once all that is held is committed.
+//
+// One lock, that of the queue, protects what is held. A stream's feed is taken before it.
 //
 // # What it rejects, and why
 //

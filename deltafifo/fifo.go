@@ -1,9 +1,6 @@
 package deltafifo
 
 import (
-	"errors"
-	"fmt"
-
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kuberewind/kuberewind/delta"
@@ -14,7 +11,7 @@ type FIFOOptions struct {
 	// Stream is the handle of the stream that its entries carry. It must be comparable. FIFOs with the same handle
 	// feed the same stream. Default: the *FIFO.
 	Stream any
-	// Name is what Name returns. Default: "deltafifo".
+	// Name is the name of HasSyncedChecker. Default: "deltafifo".
 	Name string
 	// KeyFunction gives the key of an object, as transformed. Default: cache.MetaNamespaceKeyFunc.
 	KeyFunction cache.KeyFunc
@@ -35,32 +32,16 @@ type FIFOOptions struct {
 
 // FIFO is the cache.Queue of one stream.
 type FIFO struct {
-	queue     *Queue
-	stream    *stream
-	name      string
-	keyOf     cache.KeyFunc
-	known     cache.KeyListerGetter
-	transform cache.TransformFunc
-	needed    func(known any) bool
-	attach    func() any
-	detach    func(any)
-	rules     string
+	queue  *Queue
+	stream *stream
+	feeder *feeder
+	tail   Tail
+	needed func(known any) bool
 
 	// Protected by the stream's feed.
-	replacing    *replacement
+	lists        lists
+	events       events
 	interruption interruption
-	held         holdBack
-
-	number uint64 // in records of the spool
-
-	// Protected by the queue's lock.
-	closed     bool
-	usesTails  bool // on behalf of replacing
-	deltas     int  // held
-	populated  bool
-	initial    int // of the first list: how many deltas are still held
-	synced     chan struct{}
-	syncedDone bool
 }
 
 var (
@@ -68,7 +49,6 @@ var (
 	_ cache.QueueWithBatch         = (*FIFO)(nil)
 	_ cache.TransformingStore      = (*FIFO)(nil)
 	_ cache.ReflectorBookmarkStore = (*FIFO)(nil)
-	_ cache.DoneChecker            = (*FIFO)(nil)
 
 	_ interface { // what a reflector that lists page by page looks for
 		BeginReplace(cause delta.Cause, detail, fromResourceVersion string) error
@@ -83,99 +63,38 @@ var (
 	} = (*FIFO)(nil)
 )
 
-var errReplacing = errors.New("deltafifo: a list is being taken in: what came after it must wait for EndReplace or AbortReplace")
-
 // FIFO returns a FIFO that feeds q.
 func (q *Queue) FIFO(o FIFOOptions) *FIFO {
-	f := &FIFO{queue: q, name: o.Name, keyOf: o.KeyFunction, known: o.KnownObjects, transform: o.Transformer, needed: o.ResyncNeeded, attach: o.Attach, detach: o.Detach, rules: o.Rules, synced: make(chan struct{})}
-	if f.name == "" {
-		f.name = "deltafifo"
-	}
-	if f.keyOf == nil {
-		f.keyOf = cache.MetaNamespaceKeyFunc
-	}
-	if f.attach == nil {
-		f.attach = func() any { return nil }
-	}
-	if f.detach == nil {
-		f.detach = func(any) {}
-	}
+	f := &FIFO{queue: q, feeder: newFeeder(q, &o), needed: o.ResyncNeeded}
+	f.tail = Tail{feeder: f.feeder, known: o.KnownObjects}
+	f.lists = lists{feeder: f.feeder, tail: &f.tail, rules: o.Rules}
+	f.events = events{feeder: f.feeder, lists: &f.lists}
 	if o.Stream == nil {
 		o.Stream = f
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	f.stream = q.streamLocked(o.Stream)
-	q.spill.number(f)
+	f.stream = q.backlog.streams.open(o.Stream, &q.mu)
+	f.feeder.stream = f.stream
+	q.backlog.disk.records.number(f.feeder)
 	return f
 }
 
 // Add enqueues an Added delta. It blocks until there is room.
-func (f *FIFO) Add(obj interface{}) error { return f.observe(cache.Added, obj) }
+func (f *FIFO) Add(obj interface{}) error { return f.events.observe(cache.Added, obj) }
 
 // Update enqueues an Updated delta. It blocks until there is room.
-func (f *FIFO) Update(obj interface{}) error { return f.observe(cache.Updated, obj) }
+func (f *FIFO) Update(obj interface{}) error { return f.events.observe(cache.Updated, obj) }
 
 // Delete enqueues a Deleted delta, whether or not the object is known. It blocks until there is room.
-func (f *FIFO) Delete(obj interface{}) error { return f.observe(cache.Deleted, obj) }
-
-func (f *FIFO) observe(t cache.DeltaType, obj any) error {
-	f.stream.feed.Lock()
-	defer f.stream.feed.Unlock()
-	if f.replacing != nil {
-		return errReplacing
-	}
-	key, obj, err := f.prepare(obj)
-	if err != nil {
-		return err
-	}
-	return f.enqueue(key, t, delta.SourceWatch, obj, positionOf(obj))
-}
-
-// prepare transforms an object and gives its key.
-func (f *FIFO) prepare(obj any) (string, any, error) {
-	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-		return tombstone.Key, obj, nil
-	}
-	if f.transform != nil {
-		var err error
-		if obj, err = f.transform(obj); err != nil {
-			return "", nil, fmt.Errorf("transform object: %w", err)
-		}
-	}
-	key, err := f.keyOf(obj)
-	if err != nil {
-		// I9: cache.KeyError would print the object.
-		return "", nil, fmt.Errorf("key of %T: %w", obj, err)
-	}
-	return key, obj, nil
-}
-
-func (f *FIFO) enqueue(key string, t cache.DeltaType, source delta.Source, obj any, position string) error {
-	return f.enqueueWith(f.attach(), key, Entry{
-		Delta:    cache.Delta{Type: t, Object: obj},
-		Source:   source,
-		Position: position,
-		Bytes:    bytesOf(obj),
-	})
-}
-
-// enqueueWith enqueues an entry with what Attach gave.
-func (f *FIFO) enqueueWith(attached any, key string, e Entry) error {
-	e.Attached = attached
-	err := f.queue.enqueue(f, key, e)
-	if err != nil && attached != nil {
-		f.detach(attached)
-	}
-	return err
-}
+func (f *FIFO) Delete(obj interface{}) error { return f.events.observe(cache.Deleted, obj) }
 
 // Bookmark enqueues a move of the position, to where the server says that everything has been given.
-func (f *FIFO) Bookmark(resourceVersion string) error { return f.moveTo(resourceVersion, "") }
+func (f *FIFO) Bookmark(resourceVersion string) error { return f.events.moveTo(resourceVersion, "") }
 
 // Proved is Bookmark for a position that nobody says again: Next hands it out without waiting for more.
 func (f *FIFO) Proved(resourceVersion string) error {
-	if err := f.moveTo(resourceVersion, ""); err != nil {
+	if err := f.events.moveTo(resourceVersion, ""); err != nil {
 		return err
 	}
 	f.queue.hurry()
@@ -185,27 +104,20 @@ func (f *FIFO) Proved(resourceVersion string) error {
 // Pass enqueues a move of the position past an event that is not wanted. It says no more than that event did: others may
 // have the same resource version. The entry has delta.SourceWatch and no delta.
 func (f *FIFO) Pass(resourceVersion string) error {
-	return f.moveTo(resourceVersion, delta.SourceWatch)
+	return f.events.moveTo(resourceVersion, delta.SourceWatch)
 }
 
-func (f *FIFO) moveTo(resourceVersion string, source delta.Source) error {
-	f.stream.feed.Lock()
-	defer f.stream.feed.Unlock()
-	switch {
-	case f.replacing != nil:
-		return errReplacing
-	case resourceVersion == "":
-		return nil
-	}
-	attached := f.attach()
-	if attached == nil && f.queue.coalesce(f, resourceVersion, source) {
-		return nil
-	}
-	return f.enqueueWith(attached, "", Entry{Position: resourceVersion, Source: source, Bytes: entryBytes})
-}
+// Resync enqueues a Sync delta, a keyframe, for every known object of which nothing is held, and that FIFOOptions.ResyncNeeded does
+// not leave out. Watch events may come in
+// between: it takes its turn with them object by object. It blocks until there is room. At the first object that cannot
+// be had it stops with an error; the keyframes before it stay. It is ErrOnDisk, before anything, where a part of the stream is on disk only.
+func (f *FIFO) Resync() error { return f.tail.resync(f.needed) }
+
+// Tail is the state of the stream once all that is held is committed.
+func (f *FIFO) Tail() *Tail { return &f.tail }
 
 // Transformer returns the transformer of the options.
-func (f *FIFO) Transformer() cache.TransformFunc { return f.transform }
+func (f *FIFO) Transformer() cache.TransformFunc { return f.feeder.transform }
 
 // Close ends the feeding: calls that wait for room, and all later ones, fail with cache.ErrFIFOClosed. What is held
 // can still be drained; when nothing is left of the stream, Pop returns cache.ErrFIFOClosed.
@@ -213,16 +125,16 @@ func (f *FIFO) Close() {
 	q := f.queue
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if f.closed {
+	if f.feeder.closed {
 		return
 	}
-	f.closed = true
-	q.dismissLocked(func(other *FIFO) bool { return other == f })
-	f.releaseTailsLocked()
+	f.feeder.closed = true
+	q.dismissLocked(func(other *feeder) bool { return other == f.feeder })
+	f.tail.endListLocked()
 	f.stream.arrival.Broadcast()
 	f.stream.fifos--
-	delete(q.spill.fifos, f.number)
-	q.forgetLocked(f.stream)
+	q.backlog.disk.records.forget(f.feeder)
+	q.backlog.streams.forget(f.stream)
 }
 
 // HasSynced returns true once the deltas of the first list have left the queue. An Add, Update or Delete that comes
@@ -230,47 +142,8 @@ func (f *FIFO) Close() {
 func (f *FIFO) HasSynced() bool {
 	f.queue.mu.Lock()
 	defer f.queue.mu.Unlock()
-	return f.syncedDone
+	return f.feeder.syncing.over
 }
 
 // HasSyncedChecker is done when HasSynced.
-func (f *FIFO) HasSyncedChecker() cache.DoneChecker { return f }
-
-// Name is the name of the options.
-func (f *FIFO) Name() string { return f.name }
-
-// Done is closed when HasSynced.
-func (f *FIFO) Done() <-chan struct{} { return f.synced }
-
-func (f *FIFO) appendedLocked(n *node) {
-	if n.entry.Delta.Type != "" {
-		f.deltas++
-	}
-	if n.entry.Source == delta.SourceWatch && !f.populated {
-		f.populatedLocked(0)
-	}
-}
-
-func (f *FIFO) leftLocked(n *node) {
-	if n.entry.Delta.Type == "" {
-		return
-	}
-	f.deltas--
-	if f.initial > 0 {
-		f.initial--
-		f.checkSyncedLocked()
-	}
-}
-
-// populatedLocked notes that the first list is in, of which so many deltas are held.
-func (f *FIFO) populatedLocked(initial int) {
-	f.populated, f.initial = true, initial
-	f.checkSyncedLocked()
-}
-
-func (f *FIFO) checkSyncedLocked() {
-	if f.populated && f.initial == 0 && !f.syncedDone {
-		f.syncedDone = true
-		close(f.synced)
-	}
-}
+func (f *FIFO) HasSyncedChecker() cache.DoneChecker { return &f.feeder.syncing }

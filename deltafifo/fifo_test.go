@@ -196,7 +196,7 @@ func TestAnAbortedListIsNotAFirstOne(t *testing.T) {
 		q.Done(1)
 		require.False(t, f.HasSynced())
 		require.NoError(t, takeIn(f, "first_list", "", "10"))
-		require.Equal(t, "pods", f.Name())
+		require.Equal(t, "pods", f.HasSyncedChecker().Name())
 	})
 }
 

@@ -20,14 +20,19 @@ func (h *holdBack) add(from, until time.Time) {
 	h.until = until
 }
 
+// recent is the sum of the waits that are not longer ago than holdBackMemory.
+func (h *holdBack) recent() time.Duration {
+	if time.Since(h.until) > holdBackMemory {
+		return 0
+	}
+	return h.total
+}
+
 // HeldBack is for how long, in all, calls that enqueue have waited for room lately.
 func (f *FIFO) HeldBack() time.Duration {
 	f.stream.feed.Lock()
 	defer f.stream.feed.Unlock()
 	f.queue.mu.Lock()
 	defer f.queue.mu.Unlock()
-	if time.Since(f.held.until) > holdBackMemory {
-		return 0
-	}
-	return f.held.total
+	return f.feeder.held.recent()
 }

@@ -1,7 +1,6 @@
 package deltafifo
 
 import (
-	"cmp"
 	"time"
 
 	"github.com/kuberewind/kuberewind/delta"
@@ -33,7 +32,7 @@ type Until struct {
 func (f *FIFO) InterruptedSince(cause delta.Cause, detail string, until Until) error {
 	f.stream.feed.Lock()
 	defer f.stream.feed.Unlock()
-	rv, at := f.position()
+	rv, at := f.tail.position()
 	if until.ResourceVersion != "" {
 		order, known := delta.Compare(until.ResourceVersion, rv)
 		late, ahead := rv == "" || until.Time.Before(at), known && order < 0
@@ -56,7 +55,7 @@ func (f *FIFO) InterruptedSince(cause delta.Cause, detail string, until Until) e
 func (f *FIFO) Resumed() error {
 	f.stream.feed.Lock()
 	defer f.stream.feed.Unlock()
-	rv, at := f.position()
+	rv, at := f.tail.position()
 	return f.mark(&delta.Marker{Kind: delta.Resumed, FromRV: rv, FromTime: at})
 }
 
@@ -68,17 +67,9 @@ func (f *FIFO) mark(m *delta.Marker) error {
 	if m.Kind == delta.Resumed {
 		m.Cause = f.interruption.cause
 	}
-	if err := f.enqueueWith(f.attach(), "", Entry{Marker: m, Bytes: entryBytes}); err != nil {
+	if err := f.feeder.mark(m, ""); err != nil {
 		return err
 	}
 	f.interruption = interruption{said: true, cause: cause}
 	return nil
-}
-
-// position gives the resource version up to which the stream is complete with all that was enqueued, and since when. If no list and no
-// bookmark has passed through this queue, it is the newest that was enqueued.
-func (f *FIFO) position() (string, time.Time) {
-	f.queue.mu.Lock()
-	defer f.queue.mu.Unlock()
-	return cmp.Or(f.stream.position.Complete, f.stream.position.Newest), f.stream.positionedAt
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // line holds the calls that wait for room, in the order in which they came. A stream enqueues one entry at a time, so it
-// stands in line at most once: a busy stream cannot keep a quiet one out.
+// stands in line at most once: a busy stream cannot keep a quiet one out. The queue's lock protects it.
 type line struct {
 	waiters []waiter
 	since   time.Time     // when the line began to form
@@ -28,54 +28,49 @@ func (l *line) blockedFor(now time.Time) time.Duration {
 	return l.blocked + now.Sub(l.since)
 }
 
-func (q *Queue) standInLineLocked(n *node) <-chan error {
-	if q.line.empty() {
-		q.line.since = time.Now()
+// stand puts n at the end. The channel says when it is let in, or that it is not.
+func (l *line) stand(n *node) <-chan error {
+	if l.empty() {
+		l.since = time.Now()
 	}
 	w := waiter{node: n, admitted: make(chan error, 1)}
-	q.line.waiters = append(q.line.waiters, w)
-	// A full queue cannot give a lingering Next more than it has.
-	q.wakeLocked()
+	l.waiters = append(l.waiters, w)
 	return w.admitted
 }
 
-// admitLocked lets in as many as fit. Nobody overtakes, so that large entries get their turn.
-func (q *Queue) admitLocked() {
+// admit lets in as many as are accepted. Nobody overtakes, so that large entries get their turn.
+func (l *line) admit(accept func(*node) bool) {
 	admitted := 0
-	for _, w := range q.line.waiters {
-		if !q.acceptLocked(w.node) {
+	for _, w := range l.waiters {
+		if !accept(w.node) {
 			break
 		}
 		w.admitted <- nil
 		admitted++
 	}
 	if admitted > 0 {
-		q.keepInLineLocked(append(q.line.waiters[:0], q.line.waiters[admitted:]...))
+		l.keep(append(l.waiters[:0], l.waiters[admitted:]...))
 	}
 }
 
-// dismissLocked sends those away whose FIFO is closed.
-func (q *Queue) dismissLocked(closed func(*FIFO) bool) {
-	if q.line.empty() {
-		return
-	}
-	kept := q.line.waiters[:0]
-	for _, w := range q.line.waiters {
-		if !closed(w.node.fifo) {
+// dismiss sends those away whose FIFO is closed, and gives their nodes back.
+func (l *line) dismiss(closed func(*feeder) bool, giveBack func(*node)) {
+	kept := l.waiters[:0]
+	for _, w := range l.waiters {
+		if !closed(w.node.feeder) {
 			kept = append(kept, w)
 			continue
 		}
-		q.held.put(w.node)
+		giveBack(w.node)
 		w.admitted <- cache.ErrFIFOClosed
 	}
-	q.keepInLineLocked(kept)
-	q.admitLocked()
+	l.keep(kept)
 }
 
-func (q *Queue) keepInLineLocked(kept []waiter) {
-	clear(q.line.waiters[len(kept):])
-	q.line.waiters = kept
-	if q.line.empty() {
-		q.line.blocked += time.Since(q.line.since)
+func (l *line) keep(kept []waiter) {
+	clear(l.waiters[len(kept):])
+	l.waiters = kept
+	if l.empty() {
+		l.blocked += time.Since(l.since)
 	}
 }

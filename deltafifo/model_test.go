@@ -249,7 +249,7 @@ func (m *model) check(t *rapid.T) {
 	require.Equal(t, len(m.held), s.Entries)
 	require.Equal(t, len(m.out), s.HandedOut)
 	bytes := int64(0)
-	for n := m.q.held.head; n != nil; n = n.after {
+	for n := m.q.backlog.memory.nodes.head; n != nil; n = n.after {
 		bytes += int64(n.entry.Bytes)
 	}
 	require.Equal(t, bytes, s.Bytes)

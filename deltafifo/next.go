@@ -9,14 +9,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// sleeper is what a Next that sleeps waits for.
-type sleeper struct {
-	asleep  bool
-	entries int
-	bytes   int64
-	delta   bool // the first entry that is not a bookmark
-}
-
 // limits of one batch.
 type limits struct {
 	entries int
@@ -53,20 +45,23 @@ func (q *Queue) batch(ctx context.Context, l limits) ([]Entry, error) {
 	if err := q.drainByLocked(drainByNext); err != nil {
 		return nil, err
 	}
+	held := &q.backlog.memory
 	for {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
 		q.refillLocked()
-		if q.spill.broken != nil {
-			return nil, q.spill.broken
+		if q.backlog.disk.broken != nil {
+			return nil, q.backlog.disk.broken
 		}
-		if q.fresh.entries == 0 && q.closed {
+		if held.fresh.entries == 0 && q.closed {
 			return nil, cache.ErrFIFOClosed
 		}
 		patience := q.patienceLocked(l)
 		if patience <= 0 || q.sleepLocked(ctx, l, patience) {
-			return q.handOutLocked(l), nil
+			batch := held.handOut(l)
+			q.sleeper.hurried = q.sleeper.hurried && held.cursor != nil
+			return batch, nil
 		}
 	}
 }
@@ -76,111 +71,32 @@ const forever = time.Duration(math.MaxInt64)
 
 // patienceLocked tells how much longer to wait for a better batch.
 func (q *Queue) patienceLocked(l limits) time.Duration {
+	held := &q.backlog.memory
 	switch {
-	case q.fresh.entries == 0:
+	case held.fresh.entries == 0:
 		return forever
-	case q.closed, q.hurried, !q.line.empty(), q.spill.behind > 0, q.fresh.entries >= l.entries, q.fresh.bytes >= l.bytes:
+	case q.closed, q.sleeper.hurried, !q.line.empty(), q.backlog.disk.behind > 0, held.fresh.entries >= l.entries, held.fresh.bytes >= l.bytes:
 		return 0
 	}
-	if q.onlyBookmarksLocked() {
-		return max(l.linger, q.bookmarkLinger) - time.Since(q.oldestBookmarkLocked())
+	if held.onlyBookmarks() {
+		return max(l.linger, q.bookmarkLinger) - time.Since(held.oldestBookmark())
 	}
-	return l.linger - time.Since(q.oldestDeltaLocked())
+	return l.linger - time.Since(held.oldestDelta())
+}
+
+func (q *Queue) sleepLocked(ctx context.Context, l limits, patience time.Duration) (timeout bool) {
+	q.sleeper.await(l, &q.backlog.memory)
+	return q.sleeper.sleep(ctx, &q.mu, patience)
 }
 
 // hurry has Next hand out all that waits.
 func (q *Queue) hurry() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.fresh.entries > 0 {
-		q.hurried = true
-		q.wakeLocked()
+	if q.backlog.memory.fresh.entries > 0 {
+		q.sleeper.hurried = true
+		q.sleeper.rouse()
 	}
-}
-
-func (q *Queue) onlyBookmarksLocked() bool { return q.fresh.entries == q.fresh.bookmarks }
-
-// oldestBookmarkLocked looks at all that waits, where that is bookmarks only: one a stream at most.
-func (q *Queue) oldestBookmarkLocked() time.Time {
-	oldest := q.cursor.since
-	for n := q.cursor.after; n != nil; n = n.after {
-		if n.since.Before(oldest) {
-			oldest = n.since
-		}
-	}
-	return oldest
-}
-
-func (q *Queue) oldestDeltaLocked() time.Time {
-	n := q.cursor
-	for n.entry.Bookmark() {
-		n = n.after
-	}
-	return n.since
-}
-
-// sleepLocked gives up the lock until there is reason to look again, or patience is at its end. That is counted by the
-// runtime's clock: the clock that stamps may stand still.
-func (q *Queue) sleepLocked(ctx context.Context, l limits, patience time.Duration) (timeout bool) {
-	q.sleeper = sleeper{asleep: true, entries: l.entries, bytes: l.bytes, delta: q.onlyBookmarksLocked()}
-	if q.fresh.entries == 0 {
-		q.sleeper.entries = 1
-	}
-	q.mu.Unlock()
-	defer func() {
-		q.mu.Lock()
-		q.sleeper.asleep = false
-	}()
-	if patience == forever {
-		select {
-		case <-q.wake:
-		case <-ctx.Done():
-		}
-		return false
-	}
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
-	select {
-	case <-q.wake:
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-	}
-	return false
-}
-
-// stirLocked wakes Next if n is what it waits for: not for every entry, because waking costs more than enqueuing.
-func (q *Queue) stirLocked(n *node) {
-	s := &q.sleeper
-	if s.asleep && (q.fresh.entries >= s.entries || q.fresh.bytes >= s.bytes || s.delta && !n.entry.Bookmark()) {
-		q.wakeLocked()
-	}
-}
-
-func (q *Queue) wakeLocked() {
-	q.sleeper.asleep = false
-	select {
-	case q.wake <- struct{}{}:
-	default: // It has been told already.
-	}
-}
-
-func (q *Queue) handOutLocked(l limits) []Entry {
-	batch := make([]Entry, 0, min(q.fresh.entries, l.entries))
-	bytes := int64(0)
-	for n := q.cursor; n != nil && len(batch) < l.entries; n = n.after {
-		bytes += int64(n.entry.Bytes)
-		if bytes > l.bytes && len(batch) > 0 {
-			break
-		}
-		n.handed = true
-		q.fresh.sub(n)
-		q.cursor = n.after
-		batch = append(batch, n.entry)
-	}
-	q.handed += len(batch)
-	q.hurried = q.hurried && q.cursor != nil
-	return batch
 }
 
 // Done tells that the n oldest entries that are handed out are committed, and lets them leave. KnownObjects must show
@@ -188,18 +104,11 @@ func (q *Queue) handOutLocked(l limits) []Entry {
 func (q *Queue) Done(n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if n < 0 || n > q.handed {
-		panic(fmt.Sprintf("deltafifo: Done(%d) with %d entries handed out", n, q.handed))
+	if handed := q.backlog.memory.handed; n < 0 || n > handed {
+		panic(fmt.Sprintf("deltafifo: Done(%d) with %d entries handed out", n, handed))
 	}
-	q.handed -= n
-	copies := 0
-	for range n {
-		if q.held.head.copied {
-			copies++
-		}
-		q.leaveLocked(q.held.head)
-	}
-	q.committedLocked(n, copies)
+	q.backlog.commit(n)
+	q.refillLocked()
 	q.admitLocked()
 }
 
@@ -207,11 +116,13 @@ func (q *Queue) Done(n int) {
 func (q *Queue) Requeue() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for n := q.held.head; q.handed > 0; n = n.after {
-		n.handed = false
-		q.fresh.add(n)
-		q.handed--
+	q.backlog.memory.requeue()
+	q.sleeper.rouse()
+}
+
+// refillLocked reads back what is on disk only. After Close that is safe there.
+func (q *Queue) refillLocked() {
+	if !q.closed {
+		q.backlog.refill(!q.line.empty())
 	}
-	q.cursor = q.held.head
-	q.wakeLocked()
 }

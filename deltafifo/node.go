@@ -7,7 +7,7 @@ import "time"
 type node struct {
 	entry         Entry
 	key           string
-	fifo          *FIFO // nil if it was spooled by a process before
+	feeder        *feeder // nil if it was spooled by a process before
 	stream        *stream
 	before, after *node     // in the queue
 	next          *node     // in the stream

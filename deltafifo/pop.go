@@ -19,15 +19,15 @@ const maxPopBatch = 1000
 //
 // It returns cache.ErrFIFOClosed when the FIFO is closed and nothing is left of the stream.
 func (f *FIFO) Pop(process cache.PopProcessFunc) (interface{}, error) {
-	n, initial, err := f.beginPop()
+	p, err := beginPop(f.feeder)
 	if err != nil {
 		return nil, err
 	}
 	processed := (*node)(nil)
-	defer func() { f.endPop(processed) }()
-	var deltas any = cache.Deltas{n.entry.Delta}
-	if err = process(deltas, initial); err == nil {
-		processed = n
+	defer func() { p.end(processed) }()
+	var deltas any = cache.Deltas{p.first.entry.Delta}
+	if err = process(deltas, p.initial); err == nil {
+		processed = p.first
 	}
 	return deltas, err
 }
@@ -35,17 +35,17 @@ func (f *FIFO) Pop(process cache.PopProcessFunc) (interface{}, error) {
 // PopBatch is Pop for up to 1,000 deltas at once, of different keys. Deltas of the first list are not mixed with later
 // ones. A single delta goes to processSingle. If the function fails, none of the deltas leave.
 func (f *FIFO) PopBatch(processBatch cache.ProcessBatchFunc, processSingle cache.PopProcessFunc) error {
-	_, initial, err := f.beginPop()
+	p, err := beginPop(f.feeder)
 	if err != nil {
 		return err
 	}
 	processed := (*node)(nil)
-	defer func() { f.endPop(processed) }()
-	deltas, last := f.collect()
+	defer func() { p.end(processed) }()
+	deltas, last := p.collect()
 	if len(deltas) == 1 {
-		err = processSingle(cache.Deltas(deltas), initial)
+		err = processSingle(cache.Deltas(deltas), p.initial)
 	} else {
-		err = processBatch(deltas, initial)
+		err = processBatch(deltas, p.initial)
 	}
 	if err == nil {
 		processed = last
@@ -53,41 +53,49 @@ func (f *FIFO) PopBatch(processBatch cache.ProcessBatchFunc, processSingle cache
 	return err
 }
 
-// beginPop waits for its turn and for a delta. initial tells that it is of the first list.
-func (f *FIFO) beginPop() (first *node, initial bool, err error) {
+// pop is a Pop that has its turn: it has taken the stream's first delta.
+type pop struct {
+	feeder  *feeder
+	first   *node
+	initial bool // of the first list
+}
+
+// beginPop waits for its turn and for a delta.
+func beginPop(f *feeder) (pop, error) {
 	q, st := f.queue, f.stream
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if err := q.drainByLocked(drainByPop); err != nil {
-		return nil, false, err
+		return pop{}, err
 	}
 	for {
 		if !st.popping {
-			f.passOverLocked()
+			q.passOverLocked(st)
 			if st.first != nil {
 				break
 			}
 			if f.closed || q.closed {
-				return nil, false, cache.ErrFIFOClosed
+				return pop{}, cache.ErrFIFOClosed
 			}
 		}
 		st.arrival.Wait()
 	}
 	st.popping = true
-	f.takeLocked(st.first)
-	return st.first, !f.syncedDone, nil
+	q.backlog.memory.take(st.first)
+	return pop{f, st.first, !f.syncing.over}, nil
 }
 
 // collect takes the deltas that may go into one batch with the first, which is taken already, and gives the last node.
-func (f *FIFO) collect() ([]cache.Delta, *node) {
-	f.queue.mu.Lock()
-	defer f.queue.mu.Unlock()
+func (p *pop) collect() ([]cache.Delta, *node) {
+	q, syncing := p.feeder.queue, &p.feeder.syncing
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	most := maxPopBatch
-	if f.initial > 0 {
-		most = min(most, f.initial)
+	if syncing.initial > 0 {
+		most = min(most, syncing.initial)
 	}
-	last := f.stream.first
-	most = min(most, max(1, f.deltas))
+	last := p.first
+	most = min(most, max(1, syncing.deltas))
 	deltas := append(make([]cache.Delta, 0, most), last.entry.Delta)
 	keys := make(map[string]struct{}, most)
 	keys[last.key] = struct{}{}
@@ -99,40 +107,34 @@ func (f *FIFO) collect() ([]cache.Delta, *node) {
 			keys[n.key] = struct{}{}
 			deltas = append(deltas, n.entry.Delta)
 		}
-		f.takeLocked(n)
+		q.backlog.memory.take(n)
 		last = n
 	}
 	return deltas, last
 }
 
-func (f *FIFO) takeLocked(n *node) {
-	n.handed = true
-	f.queue.fresh.sub(n)
-}
-
-// endPop lets the stream's nodes up to the last processed one leave, and takes back those that were taken if none was.
-func (f *FIFO) endPop(last *node) {
-	q, st := f.queue, f.stream
+// end lets the stream's nodes up to the last processed one leave, and takes back those that were taken if none was.
+func (p *pop) end(last *node) {
+	q, st := p.feeder.queue, p.feeder.stream
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	st.popping = false
 	for left := last == nil; !left; {
 		left = st.first == last
-		q.leaveLocked(st.first)
+		q.backlog.leave(st.first)
 	}
 	for n := st.first; n != nil && n.handed; n = n.next {
-		n.handed = false
-		q.fresh.add(n)
+		q.backlog.memory.takeBack(n)
 	}
 	q.admitLocked()
-	f.passOverLocked()
+	q.passOverLocked(st)
 	st.arrival.Broadcast()
 }
 
 // passOverLocked lets bookmarks and markers at the stream's head leave, and those in who wait for the room.
-func (f *FIFO) passOverLocked() {
-	for n := f.stream.first; n != nil && n.entry.Delta.Type == ""; n = f.stream.first {
-		f.queue.leaveLocked(n)
-		f.queue.admitLocked()
+func (q *Queue) passOverLocked(st *stream) {
+	for n := st.first; n != nil && n.entry.Delta.Type == ""; n = st.first {
+		q.backlog.leave(n)
+		q.admitLocked()
 	}
 }

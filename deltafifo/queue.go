@@ -44,29 +44,18 @@ type Options struct {
 
 // Queue is the ordered, bounded queue of one cluster.
 type Queue struct {
-	maxBytes       int64
 	bookmarkLinger time.Duration
-	now            func() time.Time // nil: the runtime's clock
 
 	turn chan struct{} // holds a token while a Next runs
-	wake chan struct{} // tells the sleeping Next to look again
 
 	// mu protects everything below, and the fields of streams and FIFOs that say so. No foreign code runs under it
 	// but Options.Now, and what Options.Spool, Codec and OnSpill are.
 	mu      sync.Mutex
-	held    nodes
-	all     tally // what is held
-	fresh   tally // of it, what is not handed out
-	cursor  *node // the first node to be handed out
-	handed  int   // by Next, and neither done nor requeued
-	stamped time.Time
-	streams map[any]*stream
+	backlog backlog
 	line    line
-	sleeper sleeper
-	hurried bool // until Next has handed out all that waited when a position was proved
+	sleeper *sleeper
 	drained drainage
 	closed  bool
-	spill   spill
 }
 
 // drainage is how a queue is drained.
@@ -92,17 +81,15 @@ func New(o Options) *Queue {
 		o.SpillAfter = DefaultSpillAfter
 	}
 	q := &Queue{
-		maxBytes:       o.MaxBytes,
 		bookmarkLinger: o.BookmarkLinger,
-		now:            o.Now,
 		turn:           make(chan struct{}, 1),
-		wake:           make(chan struct{}, 1),
-		streams:        map[any]*stream{},
+		sleeper:        newSleeper(),
 	}
+	q.backlog = backlog{memory: memory{maxBytes: o.MaxBytes}, streams: streams{}, clock: clock{now: o.Now}, next: q.sleeper}
 	if o.Spool != nil {
 		q.drained = drainByNext
-		q.spill.begin(&o)
-		q.resumeSpool(o.Left)
+		q.backlog.disk = newSpill(&o)
+		q.backlog.resume(o.Left, &q.mu)
 	}
 	return q
 }
@@ -113,32 +100,30 @@ func (q *Queue) Close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.closed = true
-	q.dismissLocked(func(*FIFO) bool { return true })
-	q.wakeLocked()
-	for _, st := range q.streams {
+	q.dismissLocked(func(*feeder) bool { return true })
+	q.sleeper.rouse()
+	for _, st := range q.backlog.streams {
 		st.arrival.Broadcast()
 	}
 }
 
 // enqueue puts e at the tail. It waits for room, behind those that wait already, until f or q is closed.
-func (q *Queue) enqueue(f *FIFO, key string, e Entry) error {
+func (q *Queue) enqueue(f *feeder, key string, e Entry) error {
 	q.mu.Lock()
 	if q.closed || f.closed {
 		q.mu.Unlock()
 		return cache.ErrFIFOClosed
 	}
-	n := q.held.get()
-	n.entry, n.key, n.fifo, n.stream = e, key, f, f.stream
-	n.entry.Stream = f.stream.handle
-	n.since = time.Now()
-	n.entry.Observed = q.stampLocked(n.since)
-	if q.line.empty() && q.acceptLocked(n) {
+	n := q.backlog.arrive(f, key, e)
+	if q.line.empty() && q.backlog.accept(n) {
 		q.mu.Unlock()
 		return nil
 	}
 	since := n.since
-	admitted := q.standInLineLocked(n)
-	if q.spill.spool != nil {
+	admitted := q.line.stand(n)
+	// A full queue cannot give a lingering Next more than it has.
+	q.sleeper.rouse()
+	if q.backlog.disk.inUse() {
 		q.admitLocked() // The disk may have room again.
 	}
 	q.mu.Unlock()
@@ -149,87 +134,56 @@ func (q *Queue) enqueue(f *FIFO, key string, e Entry) error {
 	return err
 }
 
+// admitLocked lets in those who wait, as far as they fit.
+func (q *Queue) admitLocked() {
+	if !q.line.empty() {
+		q.line.admit(q.backlog.accept)
+	}
+}
+
+// dismissLocked sends those away whose FIFO is closed. Others may fit now.
+func (q *Queue) dismissLocked(closed func(*feeder) bool) {
+	if !q.line.empty() {
+		q.line.dismiss(closed, q.backlog.memory.nodes.put)
+		q.admitLocked()
+	}
+}
+
 // coalesce replaces the last entry of the stream by the newer bookmark, if that entry is a bookmark that waits to be handed
 // out. The bookmark moves to the tail of the queue, so that its time is true and times still do not decrease. While calls wait
 // in line it stays in its place, because their times are older.
-func (q *Queue) coalesce(f *FIFO, position string, source delta.Source) bool {
+func (q *Queue) coalesce(f *feeder, position string, source delta.Source) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	n := f.stream.last
-	if q.closed || f.closed || q.spill.on || n == nil || n.handed || n.copied || !n.entry.Bookmark() || n.entry.Source != source {
+	if q.closed || f.closed || q.backlog.disk.on || n == nil || n.handed || n.copied || !n.entry.Bookmark() || n.entry.Source != source {
 		return false
 	}
 	n.entry.Position = position
 	n.entry.Move(&f.stream.position)
 	if q.line.empty() {
-		q.moveToTailLocked(n)
-		n.entry.Observed = q.stampLocked(time.Now())
+		q.backlog.memory.moveToTail(n)
+		n.entry.Observed = q.backlog.clock.stamp(time.Now())
 		f.stream.positionedAt = n.entry.Observed
 	}
 	return true
 }
 
-func (q *Queue) moveToTailLocked(n *node) {
-	if q.cursor == n {
-		q.cursor = n.after
-	}
-	q.held.unlink(n)
-	q.held.append(n)
-	if q.cursor == nil {
-		q.cursor = n
-	}
+// SpillOverdue writes all that is held to the spool if the oldest of it has waited for Options.SpillAfter. The owner of a
+// queue with a spool calls it every now and then, because nothing else looks at the time.
+func (q *Queue) SpillOverdue() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.backlog.spillOverdue()
 }
 
-// stampLocked gives the time for an entry that arrives now, by the runtime's clock.
-func (q *Queue) stampLocked(now time.Time) time.Time {
-	if q.now != nil {
-		now = q.now()
-	}
-	if now.After(q.stamped) {
-		q.stamped = now
-	}
-	return q.stamped
-}
-
-// fitsLocked tells whether n may be let in: within the bound, or alone.
-func (q *Queue) fitsLocked(n *node) bool {
-	return q.all.entries == 0 || q.all.bytes+int64(n.entry.Bytes) <= q.maxBytes
-}
-
-func (q *Queue) appendLocked(n *node) {
-	q.linkLocked(n)
-	n.fifo.appendedLocked(n)
-	n.stream.moveLocked(n)
-	n.stream.linkLocked(n)
-	q.stirLocked(n)
-}
-
-func (q *Queue) linkLocked(n *node) {
-	q.held.append(n)
-	q.all.add(n)
-	q.fresh.add(n)
-	if q.cursor == nil {
-		q.cursor = n
-	}
-}
-
-// leaveLocked lets go of the oldest node of its stream. The caller then lets in those who wait: admitLocked.
-// I1: only Done, and Pop after its process function succeeded, come here.
-func (q *Queue) leaveLocked(n *node) {
-	if q.cursor == n {
-		q.cursor = n.after
-	}
-	if !n.handed {
-		q.fresh.sub(n)
-	}
-	q.all.sub(n)
-	q.held.unlink(n)
-	n.stream.leaveLocked(n)
-	if n.fifo != nil {
-		n.fifo.leftLocked(n)
-	}
-	q.forgetLocked(n.stream)
-	q.held.put(n)
+// Offset is the number of the first entry behind the n oldest ones. The numbers of entries rise by one and are the indices of
+// their records. Before Done(n), the consumer writes that number where it commits the entries. A process that finds the spool
+// after a crash releases what comes before it (I7).
+func (q *Queue) Offset(n int) (next uint64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.backlog.disk.done + uint64(n)
 }
 
 // drainByLocked settles in which way the queue is drained.
@@ -268,19 +222,20 @@ func (q *Queue) Stats() Stats {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := time.Now()
+	held, disk := &q.backlog.memory, &q.backlog.disk
 	s := Stats{
-		Entries:   q.all.entries,
-		Bytes:     q.all.bytes,
-		MaxBytes:  q.maxBytes,
-		HandedOut: q.all.entries - q.fresh.entries,
+		Entries:   held.all.entries,
+		Bytes:     held.all.bytes,
+		MaxBytes:  held.maxBytes,
+		HandedOut: held.all.entries - held.fresh.entries,
 		Waiting:   len(q.line.waiters),
 		Blocked:   q.line.blockedFor(now),
 	}
-	if q.held.head != nil {
-		s.OldestAge = now.Sub(q.held.head.since)
+	if head := held.nodes.head; head != nil {
+		s.OldestAge = now.Sub(head.since)
 	}
-	if q.spill.spool != nil {
-		s.Spooled, s.SpoolBytes, s.Spilling = q.spill.copied+q.spill.behind, q.spill.spool.Bytes(), q.spill.on
+	if disk.inUse() {
+		s.Spooled, s.SpoolBytes, s.Spilling = disk.copied+disk.behind, disk.records.spool.Bytes(), disk.on
 	}
 	if s.Spooled > 0 {
 		s.SpoolAge = s.OldestAge

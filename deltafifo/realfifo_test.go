@@ -59,7 +59,7 @@ func items(objs ...item) []any {
 func popAll(t *testing.T, q *Queue, f *FIFO) cache.Deltas {
 	t.Helper()
 	all := cache.Deltas{}
-	for q.Stats().Entries > 0 && f.deltas > 0 {
+	for q.Stats().Entries > 0 && f.feeder.syncing.deltas > 0 {
 		popped, err := f.Pop(func(any, bool) error { return nil })
 		require.NoError(t, err)
 		require.Len(t, popped, 1)
@@ -185,7 +185,7 @@ func TestRealFIFODeliversWhatWasPutIn(t *testing.T) {
 			q, f := newFIFO(Options{}, FIFOOptions{KnownObjects: knowing(c.known...)})
 			require.NoError(t, c.put(f))
 			require.Equal(t, c.want, popAll(t, q, f))
-			require.Nil(t, q.held.head, "nothing may be left behind")
+			require.Nil(t, q.backlog.memory.nodes.head, "nothing may be left behind")
 		})
 	}
 }
@@ -286,7 +286,7 @@ func TestRealFIFOPopsInBatches(t *testing.T) {
 				require.NoError(t, errors.Join(f.Update(o), f.Bookmark("2")))
 			}
 			got := []batch{}
-			for f.deltas > 0 {
+			for f.feeder.syncing.deltas > 0 {
 				require.NoError(t, f.PopBatch(
 					func(d []cache.Delta, initial bool) error { got = append(got, batch{d, initial}); return nil },
 					func(o any, initial bool) error {
@@ -295,7 +295,7 @@ func TestRealFIFOPopsInBatches(t *testing.T) {
 					}))
 			}
 			require.Equal(t, c.want, got)
-			require.Nil(t, q.held.head)
+			require.Nil(t, q.backlog.memory.nodes.head)
 		})
 	}
 }

@@ -12,13 +12,13 @@ import (
 // This is no list of the stream. It moves no position, and takes nothing for new, changed or gone, because the watch tells
 // that. It may come between events of the watch and the pages of a list. It also fails while a part of the stream is on disk
 // only: try again when that is drained.
-func (f *FIFO) Compare(list []any) (different int, err error) {
-	if err := f.useTails(); err != nil {
+func (t *Tail) Compare(list []any) (different int, err error) {
+	if err := t.use(); err != nil {
 		return 0, err
 	}
-	defer f.releaseTails()
+	defer t.release()
 	for _, obj := range list {
-		found, err := f.compareOne(obj)
+		found, err := t.compareOne(obj)
 		if err != nil {
 			return different, err
 		}
@@ -29,14 +29,15 @@ func (f *FIFO) Compare(list []any) (different int, err error) {
 	return different, nil
 }
 
-func (f *FIFO) compareOne(obj any) (different bool, err error) {
+func (t *Tail) compareOne(obj any) (different bool, err error) {
+	f := t.feeder
 	f.stream.feed.Lock()
 	defer f.stream.feed.Unlock()
 	key, obj, err := f.prepare(obj)
 	if err != nil {
 		return false, err
 	}
-	before, exists, err := f.tail(key)
+	before, exists, err := t.of(key)
 	if err != nil || !exists || compare(before, obj) != reinterpreted {
 		return false, err
 	}
@@ -44,8 +45,9 @@ func (f *FIFO) compareOne(obj any) (different bool, err error) {
 }
 
 // Compared enqueues a marker that says that all objects were compared with what is served under a schema.
-func (f *FIFO) Compared(schema string) error {
+func (t *Tail) Compared(schema string) error {
+	f := t.feeder
 	f.stream.feed.Lock()
 	defer f.stream.feed.Unlock()
-	return f.enqueueWith(f.attach(), "", Entry{Marker: &delta.Marker{Kind: delta.Compared, Detail: schema}, Bytes: entryBytes})
+	return f.mark(&delta.Marker{Kind: delta.Compared, Detail: schema}, "")
 }

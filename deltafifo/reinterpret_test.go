@@ -19,17 +19,17 @@ func TestAComparisonEnqueuesOnlyOtherContentOfTheSameVersion(t *testing.T) {
 	require.NoError(t, f.Delete(obj("gone", "5", "6")))
 	require.NoError(t, f.Update(obj("newer", "3", "7")))
 	next(t, q)
-	n, err := f.Compare([]any{
+	n, err := f.Tail().Compare([]any{
 		obj("same", "1", "1"), bodied("defaulted", "2", "2", "x"), bodied("held", "6", "6", "x"),
 		bodied("newer", "3", "3", "x"), // the watch has told of a later version
 		obj("recreated", "40", "8"), obj("appeared", "9", "9"), bodied("gone", "5", "5", "x"), obj("same", "1", "10"),
 	})
 	require.NoError(t, err)
 	require.Equal(t, 2, n)
-	n, err = f.Compare([]any{bodied("defaulted", "2", "2", "x")})
+	n, err = f.Tail().Compare([]any{bodied("defaulted", "2", "2", "x")})
 	require.NoError(t, err)
 	require.Zero(t, n, "what waits is compared with, too")
-	require.NoError(t, f.Compared("v1 abc"))
+	require.NoError(t, f.Tail().Compared("v1 abc"))
 	entries := next(t, q)
 	require.Equal(t, []string{"schema Sync defaulted/2@2=x >", "schema Sync held/6@6=x >", "compared  .. +0 ~0 -0 =0 >"}, told(entries))
 	require.Equal(t, "v1 abc", entries[2].Marker.Detail)
@@ -42,7 +42,7 @@ func TestAComparisonComesBetweenThePagesOfAList(t *testing.T) {
 	list, comparison := q.FIFO(options), q.FIFO(options)
 	require.NoError(t, list.BeginReplace("expired", "", "1"))
 	require.NoError(t, list.ReplacePage([]any{bodied("a", "1", "1", "x")}, "5"))
-	n, err := comparison.Compare([]any{bodied("a", "1", "1", "x"), bodied("b", "2", "2", "x")})
+	n, err := comparison.Tail().Compare([]any{bodied("a", "1", "1", "x"), bodied("b", "2", "2", "x")})
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
 	require.NoError(t, list.ReplacePage([]any{bodied("b", "2", "2", "x")}, "5"))

@@ -266,9 +266,9 @@ func TestAStreamFedByANewFIFORemembersWhatIsHeld(t *testing.T) {
 	entries := next(t, q)
 	require.Equal(t, []string{"watch Added a/1@1=body-1 >1", "replaced first_list ..2 +0 ~0 -0 =1 >2"}, told(entries))
 	f.Close()
-	require.Len(t, q.streams, 1)
+	require.Len(t, q.backlog.streams, 1)
 	q.Done(2)
-	require.Empty(t, q.streams, "nothing is kept of a stream that is closed and empty")
+	require.Empty(t, q.backlog.streams, "nothing is kept of a stream that is closed and empty")
 }
 
 // committing is a known state in which entries are committed, and leave, just after its keys were listed.
@@ -297,14 +297,14 @@ func TestWhatLeavesWhileTheEndOfAListIsWorkedOutIsNotOverlooked(t *testing.T) {
 
 func TestAStreamIsVacantWhenWhatIsHeldLeavesNothingAlive(t *testing.T) {
 	_, f := newFIFO(Options{}, FIFOOptions{KnownObjects: knowing()})
-	require.True(t, f.Vacant())
+	require.True(t, f.Tail().Vacant())
 	require.NoError(t, f.Add(obj("a", "1", "1")))
-	require.False(t, f.Vacant(), "it is held and not known yet")
+	require.False(t, f.Tail().Vacant(), "it is held and not known yet")
 	require.NoError(t, f.Delete(obj("a", "1", "2")))
-	require.True(t, f.Vacant())
+	require.True(t, f.Tail().Vacant())
 
 	_, f = newFIFO(Options{}, FIFOOptions{KnownObjects: knowing(obj("a", "1", "1"))})
-	require.False(t, f.Vacant())
+	require.False(t, f.Tail().Vacant())
 	require.NoError(t, f.Delete(obj("a", "1", "2")))
-	require.True(t, f.Vacant(), "its end is held, and it is known still")
+	require.True(t, f.Tail().Vacant(), "its end is held, and it is known still")
 }

@@ -8,34 +8,32 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 )
 
-// Resync enqueues a Sync delta, a keyframe, for every known object of which nothing is held, and that FIFOOptions.ResyncNeeded does
-// not leave out. Watch events may come in
-// between: it takes its turn with them object by object. It blocks until there is room. At the first object that cannot
-// be had it stops with an error; the keyframes before it stay. It is ErrOnDisk, before anything, where a part of the stream is on disk only.
-func (f *FIFO) Resync() error {
-	if f.known == nil {
+// resync enqueues keyframes of the known objects that need one: see FIFO.Resync.
+func (t *Tail) resync(needed func(known any) bool) error {
+	if t.known == nil {
 		return nil
 	}
-	if err := f.useTails(); err != nil {
+	if err := t.use(); err != nil {
 		return err
 	}
-	defer f.releaseTails()
-	for _, key := range f.known.ListKeys() {
-		if err := f.resyncOne(key); err != nil {
+	defer t.release()
+	for _, key := range t.known.ListKeys() {
+		if err := t.resyncOne(key, needed); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (f *FIFO) resyncOne(key string) error {
+func (t *Tail) resyncOne(key string, needed func(known any) bool) error {
+	f := t.feeder
 	f.stream.feed.Lock()
 	defer f.stream.feed.Unlock()
-	if _, _, pending := f.pending(key); pending {
+	if _, _, pending := t.pending(key); pending {
 		return nil
 	}
-	known, exists, err := f.getKnown(key)
-	if err != nil || !exists || f.needed != nil && !f.needed(known) {
+	known, exists, err := t.getKnown(key)
+	if err != nil || !exists || needed != nil && !needed(known) {
 		return err
 	}
 	obj, err := whole(known)

@@ -104,7 +104,7 @@ func (d *database) commitNext(t require.TestingT, q *Queue, most, diesAt int) {
 		return
 	}
 	if diesAt == 3 { // It is committed, the process does not know yet, and a spill begins.
-		q.spill.after = 0
+		q.backlog.disk.after = 0
 		q.SpillOverdue()
 		return
 	}
@@ -130,9 +130,9 @@ func TestWhatIsSpooledFollowsWhatIsCommittedWheneverTheProcessDies(t *testing.T)
 			case "commit":
 				d.commitNext(rt, q, rapid.IntRange(1, 9).Draw(rt, "most"), 0)
 			case "wait":
-				q.spill.after = 0
+				q.backlog.disk.after = 0
 				q.SpillOverdue()
-				q.spill.after = DefaultSpillAfter
+				q.backlog.disk.after = DefaultSpillAfter
 			case "die":
 				d.commitNext(rt, q, 3, rapid.IntRange(0, 3).Draw(rt, "at"))
 				require.NoError(rt, s.Close())
@@ -392,7 +392,7 @@ func TestTheOffsetCountsEntriesThatWereNeverSpooled(t *testing.T) {
 	}
 	d.commitNext(t, q, 2, 0)
 	require.Equal(t, uint64(5), q.Offset(3))
-	q.spill.after = 0
+	q.backlog.disk.after = 0
 	q.SpillOverdue()
 	require.Equal(t, uint64(2), s.First(), "the index of a record is the number of its entry")
 	require.Equal(t, uint64(5), q.Offset(3))
@@ -406,9 +406,9 @@ func TestAListIsComparedWithWhatWasSpilled(t *testing.T) {
 	for i := range 10 {
 		require.NoError(t, f.Add(number(i+1, fmt.Sprint("x", i))))
 	}
-	require.False(t, f.Vacant(), "what is on disk only is not looked at")
+	require.False(t, f.Tail().Vacant(), "what is on disk only is not looked at")
 	begun, ready := make(chan error, 1), make(chan error, 1)
-	go func() { ready <- f.AwaitMemory() }()
+	go func() { ready <- f.Tail().AwaitMemory() }()
 	go func() { begun <- f.BeginReplace("expired", "", "10") }()
 	var d database
 	for f.behind() > 0 {

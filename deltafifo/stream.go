@@ -34,21 +34,25 @@ type stream struct {
 	users int
 }
 
-func (q *Queue) streamLocked(handle any) *stream {
-	st := q.streams[handle]
+// streams are those of which a queue holds something, or that are fed, by their handles. The queue's lock protects them.
+type streams map[any]*stream
+
+// open gives the stream for another FIFO. mu is the queue's lock.
+func (all streams) open(handle any, mu *sync.Mutex) *stream {
+	st := all[handle]
 	if st == nil {
 		st = &stream{handle: handle}
-		st.arrival.L = &q.mu
-		q.streams[handle] = st
+		st.arrival.L = mu
+		all[handle] = st
 	}
 	st.fifos++
 	return st
 }
 
-// forgetLocked drops a stream of which nothing is left.
-func (q *Queue) forgetLocked(st *stream) {
+// forget drops a stream of which nothing is left.
+func (all streams) forget(st *stream) {
 	if st.fifos == 0 && st.first == nil && st.behind == 0 {
-		delete(q.streams, st.handle)
+		delete(all, st.handle)
 	}
 }
 

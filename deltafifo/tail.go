@@ -1,52 +1,98 @@
 package deltafifo
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
+	"time"
+
+	"k8s.io/client-go/tools/cache"
 )
+
+// Tail is the state of a stream once all that is held is committed: what is known, as changed by what is held. While a part of
+// the stream is on disk only, nothing can be compared with it.
+type Tail struct {
+	feeder *feeder
+	known  cache.KeyListerGetter
+
+	listing bool // a list that is taken in uses the stream's tails; protected by the queue's lock
+}
+
+// ErrOnDisk says that a part of the stream is on disk only, so that nothing can be compared with it.
+var ErrOnDisk = errors.New("deltafifo: a part of the stream is on disk")
 
 // Vacant tells whether nothing is alive in the stream once everything that is held is committed. Where that would have to be read from disk,
 // it says no.
-func (f *FIFO) Vacant() bool {
-	f.stream.feed.Lock()
-	defer f.stream.feed.Unlock()
-	if err := f.useTails(); err != nil {
+func (t *Tail) Vacant() bool {
+	t.feeder.stream.feed.Lock()
+	defer t.feeder.stream.feed.Unlock()
+	if err := t.use(); err != nil {
 		return false
 	}
-	defer f.releaseTails()
-	for _, key := range f.unseen(&replacement{}) {
-		if _, alive, err := f.tail(key); alive || err != nil {
+	defer t.release()
+	for _, key := range t.unseen(&replacement{}) {
+		if _, alive, err := t.of(key); alive || err != nil {
 			return false
 		}
 	}
 	return true
 }
 
+// AwaitMemory waits until nothing of the stream is on disk only. Then a list can be compared with what is known and held. The
+// error is cache.ErrFIFOClosed.
+func (t *Tail) AwaitMemory() error {
+	t.feeder.queue.mu.Lock()
+	defer t.feeder.queue.mu.Unlock()
+	return t.awaitMemoryLocked()
+}
+
+// awaitMemoryLocked waits until nothing of the stream is on disk only: what a list is compared with must be at hand. It is an error if the
+// stream is closed meanwhile.
+func (t *Tail) awaitMemoryLocked() error {
+	f := t.feeder
+	for f.stream.behind > 0 {
+		if f.closed || f.queue.closed {
+			return cache.ErrFIFOClosed
+		}
+		f.stream.arrival.Wait()
+	}
+	return nil
+}
+
+// position gives the resource version up to which the stream is complete with all that was enqueued, and since when. If no list and no
+// bookmark has passed through this queue, it is the newest that was enqueued.
+func (t *Tail) position() (string, time.Time) {
+	t.feeder.queue.mu.Lock()
+	defer t.feeder.queue.mu.Unlock()
+	st := t.feeder.stream
+	return cmp.Or(st.position.Complete, st.position.Newest), st.positionedAt
+}
+
 // unseen gives the keys, held or known, that were not on the list; in order, so that equal histories give equal records.
 // The held ones are asked for first: what leaves meanwhile is among the known ones.
-func (f *FIFO) unseen(r *replacement) []string {
-	keys := f.pendingKeys()
-	if f.known != nil {
-		keys = append(keys, f.known.ListKeys()...)
+func (t *Tail) unseen(r *replacement) []string {
+	keys := t.pendingKeys()
+	if t.known != nil {
+		keys = append(keys, t.known.ListKeys()...)
 	}
 	keys = slices.DeleteFunc(keys, func(key string) bool { return !r.gone(key) })
 	slices.Sort(keys)
 	return slices.Compact(keys)
 }
 
-// tail gives the state of key after all that is held. What is held is looked at first: the consumer changes KnownObjects
+// of gives the state of key after all that is held. What is held is looked at first: the consumer changes KnownObjects
 // before it lets entries leave, so that what is no longer held is known.
-func (f *FIFO) tail(key string) (any, bool, error) {
-	obj, alive, pending := f.pending(key)
-	if pending || f.known == nil {
+func (t *Tail) of(key string) (any, bool, error) {
+	obj, alive, pending := t.pending(key)
+	if pending || t.known == nil {
 		return obj, alive, nil
 	}
-	return f.getKnown(key)
+	return t.getKnown(key)
 }
 
-func (f *FIFO) getKnown(key string) (any, bool, error) {
-	obj, exists, err := f.known.GetByKey(key)
+func (t *Tail) getKnown(key string) (any, bool, error) {
+	obj, exists, err := t.known.GetByKey(key)
 	if err != nil {
 		return nil, false, fmt.Errorf("look up known object %s: %w", key, err)
 	}
@@ -54,38 +100,59 @@ func (f *FIFO) getKnown(key string) (any, bool, error) {
 }
 
 // pending gives the last held state of key, as tailLocked does.
-func (f *FIFO) pending(key string) (obj any, alive, pending bool) {
-	f.queue.mu.Lock()
-	defer f.queue.mu.Unlock()
-	return f.stream.tailLocked(key)
+func (t *Tail) pending(key string) (obj any, alive, pending bool) {
+	t.feeder.queue.mu.Lock()
+	defer t.feeder.queue.mu.Unlock()
+	return t.feeder.stream.tailLocked(key)
 }
 
 // pendingKeys gives the keys of which something is held.
-func (f *FIFO) pendingKeys() []string {
-	f.queue.mu.Lock()
-	defer f.queue.mu.Unlock()
-	keys := make([]string, 0, len(f.stream.tails))
-	for key := range f.stream.tails {
+func (t *Tail) pendingKeys() []string {
+	t.feeder.queue.mu.Lock()
+	defer t.feeder.queue.mu.Unlock()
+	tails := t.feeder.stream.tails
+	keys := make([]string, 0, len(tails))
+	for key := range tails {
 		keys = append(keys, key)
 	}
 	return keys
 }
 
-// ErrOnDisk says that a part of the stream is on disk only, so that nothing can be compared with it.
-var ErrOnDisk = errors.New("deltafifo: a part of the stream is on disk")
-
-func (f *FIFO) useTails() error {
-	f.queue.mu.Lock()
-	defer f.queue.mu.Unlock()
-	if f.stream.behind > 0 {
+func (t *Tail) use() error {
+	t.feeder.queue.mu.Lock()
+	defer t.feeder.queue.mu.Unlock()
+	if t.feeder.stream.behind > 0 {
 		return ErrOnDisk
 	}
-	f.stream.useTailsLocked()
+	t.feeder.stream.useTailsLocked()
 	return nil
 }
 
-func (f *FIFO) releaseTails() {
+func (t *Tail) release() {
+	t.feeder.queue.mu.Lock()
+	defer t.feeder.queue.mu.Unlock()
+	t.feeder.stream.releaseTailsLocked()
+}
+
+// beginList waits until the stream is in memory, and has its tails kept up to date until endListLocked.
+func (t *Tail) beginList() error {
+	f := t.feeder
 	f.queue.mu.Lock()
 	defer f.queue.mu.Unlock()
-	f.stream.releaseTailsLocked()
+	if f.queue.closed || f.closed {
+		return cache.ErrFIFOClosed
+	}
+	if err := t.awaitMemoryLocked(); err != nil {
+		return err
+	}
+	f.stream.useTailsLocked()
+	t.listing = true
+	return nil
+}
+
+func (t *Tail) endListLocked() {
+	if t.listing {
+		t.listing = false
+		t.feeder.stream.releaseTailsLocked()
+	}
 }

@@ -43,11 +43,11 @@ func (r *Recorder) compareStream(ctx context.Context, of schemacheck.Stream, res
 	defer fifo.Close()
 	stop := context.AfterFunc(ctx, fifo.Close)
 	defer stop()
-	different, err = schemacheck.Pages(ctx, r.client.ListWatch(resource, ""), fifo.Compare)
+	different, err = schemacheck.Pages(ctx, r.client.ListWatch(resource, ""), fifo.Tail().Compare)
 	if err != nil || schema == "" {
 		return different, err
 	}
-	return different, fifo.Compared(schema)
+	return different, fifo.Tail().Compared(schema)
 }
 
 // streamsAs gives the streams as what a room needs of them.

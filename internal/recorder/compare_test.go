@@ -37,7 +37,7 @@ func newCompared(t *testing.T) *compared {
 		Compare: func(_ context.Context, _ schemacheck.Stream, _ kube.Resource, schema string) (int, error) {
 			c.calls = append(c.calls, schema)
 			if c.fails == nil && schema != "" {
-				require.NoError(t, fifo.Compared(schema))
+				require.NoError(t, fifo.Tail().Compared(schema))
 			}
 			return 0, c.fails
 		},

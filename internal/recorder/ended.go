@@ -111,11 +111,11 @@ func (r *Recorder) end(ctx context.Context, s *stream, run *streamRun, resource 
 	defer fifo.Close()
 	defer context.AfterFunc(ctx, fifo.Close)()
 	// This comes first: nobody knows what entries on disk leave alive, and a list could not be compared with them.
-	if err := fifo.AwaitMemory(); err != nil {
+	if err := fifo.Tail().AwaitMemory(); err != nil {
 		return err
 	}
 	f := s.facts(run)
-	f.Served, f.Defined, f.Ends, f.Vacant = false, resource.DefinitionUID != "", at, fifo.Vacant()
+	f.Served, f.Defined, f.Ends, f.Vacant = false, resource.DefinitionUID != "", at, fifo.Tail().Vacant()
 	switch d := lifecycle.Decide(f); d.Do {
 	case lifecycle.Complete:
 		return r.complete(s, fifo, d)

@@ -53,7 +53,7 @@ func (s *stream) next(before *streamRun) lifecycle.Decision {
 func (r *Recorder) vacant(s *stream) bool {
 	fifo := r.queue.FIFO(deltafifo.FIFOOptions{Stream: s, Name: s.name, KnownObjects: s.record.Known(), Rules: s.rules.String()})
 	defer fifo.Close()
-	return fifo.Vacant()
+	return fifo.Tail().Vacant()
 }
 
 // decide says where the stream of a resource that is served goes on. Begins is a resource version at which its definition began,

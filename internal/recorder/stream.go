@@ -276,7 +276,7 @@ func (r *Recorder) newReflector(s *stream, run *streamRun, resource kube.Resourc
 	return reflector.NewReflectorWithOptions(lw, &kube.Object{}, newStore(s, run), reflector.Options{
 		Name: resource.String(), TypeDescription: resource.String(),
 		ResourceVersion: position, StartResourceVersion: beginOf(d), ListCause: d.Cause, Interrupted: s.interrupted,
-		BeforeList: func(context.Context) error { return run.fifo.AwaitMemory() }, // halt closes the FIFO
+		BeforeList: func(context.Context) error { return run.fifo.Tail().AwaitMemory() }, // halt closes the FIFO
 		ListGate:   r.gate.acquire,
 		Fresh:      func() cache.ListerWatcher { return fresh{lw} },
 		Unmarked:   uncached(gr), UnmarkedTimeout: quietMost,
