@@ -86,7 +86,7 @@ func (g *gate) allow(ctx context.Context, a authorizer.AttributesRecord, seq int
 
 // begin gives the seq of the delta that began the life of the namespace of the attributes, or says why rights in it do not count.
 func (g *gate) begin(ctx context.Context, a authorizer.AttributesRecord) (seq int64, unknown string, err error) {
-	pulse, err := g.record.Pulse(ctx)
+	pulse, err := g.record.Commits().Pulse(ctx)
 	if err != nil {
 		return 0, "", err
 	}
@@ -142,7 +142,7 @@ func (g *gate) living(ctx context.Context) (map[schema.GroupResource]bool, error
 	if time.Since(g.checked) < revisionFresh {
 		return g.kinds, nil
 	}
-	resources, err := g.record.Discovery(ctx, time.Now())
+	resources, err := g.record.Server().Discovery(ctx, time.Now())
 	if err != nil {
 		return nil, err
 	}

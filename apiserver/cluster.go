@@ -75,7 +75,7 @@ func (c *cluster) instant(ctx context.Context, seq int64) (*instant, error) {
 	if known := c.instants.get(id); known != nil {
 		return known, nil
 	}
-	head, err := c.record.Head(ctx) // before all that is read of it
+	head, err := c.record.Commits().Head(ctx) // before all that is read of it
 	if err != nil {
 		return nil, unavailable(err)
 	}

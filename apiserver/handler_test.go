@@ -352,7 +352,7 @@ func TestNoWatchCrossesAGapThatAListClosed(t *testing.T) {
 			JOIN kuberewind.streams s ON s.cluster = d.cluster AND s.stream = d.stream AND s.resource = 'pods'
 			JOIN kuberewind.batches b ON b.cluster = d.cluster AND d.seq BETWEEN b.first_seq AND b.last_seq
 			WHERE d.type = 2 ORDER BY d.seq OFFSET 40 LIMIT 1) middle`)
-	gaps, err := p.record.Gaps(t.Context(), history.Scope{})
+	gaps, err := p.record.Completeness().Gaps(t.Context(), history.Scope{})
 	require.NoError(t, err)
 	gap := gaps[len(gaps)-1]
 	require.Equal(t, delta.CauseExpired, gap.Cause)

@@ -39,7 +39,7 @@ type instant struct {
 
 func newInstant(ctx context.Context, c *cluster, p history.Point, revision int64, streams []history.Stream) (*instant, error) {
 	at := &instant{cluster: c, point: p, revision: revision, streams: map[schema.GroupResource][]history.Stream{}}
-	at.feed = feed.New(c.record, feed.Options{})
+	at.feed = feed.New(feed.Record{Deltas: c.record, Commits: c.record.Commits()}, feed.Options{})
 	at.feed.SeekTo(p.Seq, 0)
 	if err := at.readStreams(ctx, streams); err != nil {
 		return nil, unavailable(err)
@@ -59,7 +59,7 @@ func newInstant(ctx context.Context, c *cluster, p history.Point, revision int64
 
 // readStreams finds the streams whose first list was complete by then. One that was begun without a list has no gap of a first list.
 func (at *instant) readStreams(ctx context.Context, all []history.Stream) error {
-	gaps, err := at.cluster.record.Gaps(ctx, history.Scope{})
+	gaps, err := at.cluster.record.Completeness().Gaps(ctx, history.Scope{})
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (at *instant) discover(ctx context.Context, streams []history.Stream) error
 	c := at.cluster
 	id := discoveryID{revision: at.revision}
 	var err error
-	if id.changed, id.last, err = c.record.DocumentsChanged(ctx, at.point.Time); err != nil {
+	if id.changed, id.last, err = c.record.Server().DocumentsChanged(ctx, at.point.Time); err != nil {
 		return err
 	}
 	text := new(strings.Builder)
@@ -102,7 +102,7 @@ func (at *instant) discover(ctx context.Context, streams []history.Stream) error
 		at.discovery = known.(*discovery.Server)
 		return nil
 	}
-	at.discovery, err = discovery.New(ctx, c.record, at.point.Time, func(resource schema.GroupResource) bool { return len(at.recorded(resource)) > 0 })
+	at.discovery, err = discovery.New(ctx, c.record.Server(), at.point.Time, func(resource schema.GroupResource) bool { return len(at.recorded(resource)) > 0 })
 	if err == nil {
 		c.discoveries.Add(id, at.discovery)
 	}

@@ -90,7 +90,7 @@ func (e *end) refresh(ctx context.Context) error {
 		return nil
 	}
 	asked := time.Now()
-	pulse, err := e.moving.cluster.record.Pulse(ctx)
+	pulse, err := e.moving.cluster.record.Commits().Pulse(ctx)
 	if err != nil {
 		return unavailable(err)
 	}
@@ -109,7 +109,7 @@ func (e *end) refresh(ctx context.Context) error {
 }
 
 func (e *end) advance(ctx context.Context) error {
-	at, err := e.moving.cluster.record.End(ctx)
+	at, err := e.moving.cluster.record.Commits().End(ctx)
 	if err != nil {
 		return unavailable(err)
 	}

@@ -24,7 +24,7 @@ type moving struct {
 
 // newMoving makes a root at seq 0: its feed brings it to where it begins. live is one at the end of the record.
 func (c *cluster) newMoving(live bool) *moving {
-	m := &moving{cluster: c, feed: feed.New(c.record, feed.Options{})}
+	m := &moving{cluster: c, feed: feed.New(feed.Record{Deltas: c.record, Commits: c.record.Commits()}, feed.Options{})}
 	if live {
 		m.end = newEnd(m)
 	}

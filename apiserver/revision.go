@@ -27,7 +27,7 @@ func (r *revision) now(ctx context.Context) (int64, error) {
 	if time.Since(r.checked) < revisionFresh {
 		return r.newest, nil
 	}
-	newest, err := r.record.Revision(ctx)
+	newest, err := r.record.Completeness().Revision(ctx)
 	if err != nil {
 		return 0, unavailable(err)
 	}

@@ -38,7 +38,7 @@ func (h *Handler) newSessions() map[string]*session.Registry {
 	clusters := map[string]session.Cluster{}
 	sessions := map[string]*session.Registry{}
 	for uid, c := range h.clusters {
-		clusters[uid] = session.Cluster{Record: c.record, NewRoot: func() session.Root { return sessionFeed{c.newMoving(false)} }}
+		clusters[uid] = session.Cluster{Record: c.record, Timeline: c.record.Timeline(), NewRoot: func() session.Root { return sessionFeed{c.newMoving(false)} }}
 		if h.access.Authorize != nil {
 			sessions[uid] = session.New(map[string]session.Cluster{uid: clusters[uid]}, h.log)
 		}

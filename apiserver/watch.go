@@ -126,7 +126,7 @@ func (o *watching) beginAt(ctx context.Context, rv string) error {
 
 // crosses refuses a watch over a gap that a list closed: the rows of that list are in the list's order.
 func (c *call) crosses(ctx context.Context, rv string) error {
-	gaps, err := c.at.cluster.record.Gaps(ctx, history.Scope{Streams: c.resource.scope.Streams})
+	gaps, err := c.at.cluster.record.Completeness().Gaps(ctx, history.Scope{Streams: c.resource.scope.Streams})
 	if err != nil {
 		return unavailable(err)
 	}

@@ -11,9 +11,9 @@ import (
 
 // Adoptions gives, of lives, the owners that a version after a seq brought which was not the first on record. A life comes once for each such version.
 // An index holds the rows that can have brought them; no other row is read, and no object is folded. A day whose partition is gone has none.
-func (r *Record) Adoptions(ctx context.Context, lives []Life, after int64) iter.Seq2[Relation, error] {
+func (k Kinship) Adoptions(ctx context.Context, lives []Life, after int64) iter.Seq2[Relation, error] {
 	return func(yield func(Relation, error) bool) {
-		if err := r.adoptions(ctx, lives, after, func(found Relation) bool { return yield(found, nil) }); err != nil {
+		if err := k.adoptions(ctx, lives, after, func(found Relation) bool { return yield(found, nil) }); err != nil {
 			yield(Relation{}, fmt.Errorf("read which objects of the record were adopted: %w", err))
 		}
 	}
@@ -23,7 +23,7 @@ func (r *Record) Adoptions(ctx context.Context, lives []Life, after int64) iter.
 const bringsOwners = `seq <> object_id AND (patch @? '$[*].path ? (@ starts with "/metadata/ownerReferences")' OR patch IS NULL AND object IS NOT NULL)`
 
 // adoptions takes a row without a patch as a keyframe that holds the owners of its time.
-func (r *Record) adoptions(ctx context.Context, lives []Life, after int64, give func(Relation) bool) error {
+func (k Kinship) adoptions(ctx context.Context, lives []Life, after int64, give func(Relation) bool) error {
 	if len(lives) == 0 {
 		return nil
 	}
@@ -31,13 +31,13 @@ func (r *Record) adoptions(ctx context.Context, lives []Life, after int64, give 
 	for _, l := range lives {
 		byID[l.ObjectID] = l
 	}
-	days, err := r.daysFrom(ctx, r.pool, after, wholeSeq)
+	days, err := k.view.daysFrom(ctx, after, wholeSeq)
 	if err != nil || len(days) == 0 {
 		return err
 	}
-	rows, err := r.pool.Query(ctx, `
+	rows, err := k.view.db.Query(ctx, `
 		SELECT object_id, patch::text, CASE WHEN patch IS NULL THEN object::text END FROM kuberewind.record_deltas
-		WHERE cluster = $1 AND seq > $2 AND observed_at >= $3 AND `+bringsOwners, r.cluster.Number, after, days[0].FirstAt)
+		WHERE cluster = $1 AND seq > $2 AND observed_at >= $3 AND `+bringsOwners, k.view.cluster.Number, after, days[0].FirstAt)
 	if err != nil {
 		return err
 	}

@@ -24,21 +24,21 @@ const (
 
 // A deltaReader is a Query on its way through the days.
 type deltaReader struct {
-	record *Record
-	q      Query
-	kinds  []int16
-	ids    []int64 // lives that are asked for; nil: any
-	empty  bool    // nothing can match
-	head   int64   // where the record ends
-	limit  int
+	view  *view // through the pool
+	q     Query
+	kinds []int16
+	ids   []int64 // lives that are asked for; nil: any
+	empty bool    // nothing can match
+	head  int64   // where the record ends
+	limit int
 }
 
-func (r *Record) newDeltaReader(ctx context.Context, q Query) (*deltaReader, error) {
+func newDeltaReader(ctx context.Context, v *view, q Query) (*deltaReader, error) {
 	kinds, err := typeNumbers(q.Types)
 	if err != nil {
 		return nil, err
 	}
-	head, err := r.extent(ctx, r.pool)
+	head, err := v.extent(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func (r *Record) newDeltaReader(ctx context.Context, q Query) (*deltaReader, err
 		q.ToSeq = math.MaxInt64
 	}
 	q.ToSeq = min(q.ToSeq, head.LastSeq)
-	g := &deltaReader{record: r, q: q, kinds: kinds, head: head.LastSeq, limit: firstBatch}
+	g := &deltaReader{view: v, q: q, kinds: kinds, head: head.LastSeq, limit: firstBatch}
 	if q.ObjectIDs != nil {
 		g.ids, g.empty, g.limit = q.ObjectIDs, len(q.ObjectIDs) == 0, knownBatch
 		if !g.empty {
@@ -58,7 +58,7 @@ func (r *Record) newDeltaReader(ctx context.Context, q Query) (*deltaReader, err
 		return g, nil
 	}
 	first, last := int64(math.MaxInt64), int64(0)
-	for life, err := range r.lives(ctx, r.pool, LifeQuery{Scope: q.Scope, UID: q.UID}, q.ObjectID) {
+	for life, err := range v.lives(ctx, LifeQuery{Scope: q.Scope, UID: q.UID}, q.ObjectID) {
 		if err != nil {
 			return nil, err
 		}
@@ -80,7 +80,7 @@ func (g *deltaReader) batches(ctx context.Context) iter.Seq2[[]Row, error] {
 		if g.empty {
 			return
 		}
-		days, err := g.record.daysFrom(ctx, g.record.pool, g.q.FromSeq, g.q.ToSeq)
+		days, err := g.view.daysFrom(ctx, g.q.FromSeq, g.q.ToSeq)
 		if err != nil {
 			yield(nil, err)
 			return
@@ -104,7 +104,7 @@ func (g *deltaReader) day(ctx context.Context, d *Day, yield func([]Row, error) 
 	if until.Before(from) {
 		return true
 	}
-	if err := g.record.present(ctx, g.record.pool, d); err != nil {
+	if err := g.view.present(ctx, d); err != nil {
 		return yield(nil, err) && isMissingDay(err)
 	}
 	return g.read(ctx, d, from, until, yield)
@@ -132,16 +132,6 @@ func (g *deltaReader) read(ctx context.Context, d *Day, from, until time.Time, y
 	return true
 }
 
-// Rows gives all rows in the partition of a UTC day up to a seq, in order, whatever the table of days says of that day. If the
-// partition is gone, there is none.
-func (r *Record) Rows(ctx context.Context, midnight time.Time, upTo int64) iter.Seq2[[]Row, error] {
-	return func(yield func([]Row, error) bool) {
-		whole := Day{Day: midnight, LastSeq: upTo, FirstAt: midnight, LastAt: midnight.AddDate(0, 0, 1).Add(-time.Microsecond)}
-		g := &deltaReader{record: r, q: Query{ToSeq: upTo}, limit: firstBatch}
-		g.read(ctx, &whole, whole.FirstAt, whole.LastAt, yield)
-	}
-}
-
 func isMissingDay(err error) bool {
 	var missing *MissingDayError
 	return errors.As(err, &missing)
@@ -157,7 +147,7 @@ const eachLifesDeltas = `unnest($%d::bigint[]) AS o (id)
 		) AS d`
 
 func (g *deltaReader) query(after, last int64, from, until time.Time) (string, []any) {
-	args := []any{g.record.cluster.Number, after, last, from, until, g.limit}
+	args := []any{g.view.cluster.Number, after, last, from, until, g.limit}
 	source, where := "kuberewind.record_deltas d", new(strings.Builder)
 	also := func(condition string, arg any) {
 		args = append(args, arg)
@@ -187,7 +177,7 @@ func (g *deltaReader) query(after, last int64, from, until time.Time) (string, [
 // batch reads the next rows; complete says that there are no more up to last.
 func (g *deltaReader) batch(ctx context.Context, after, last int64, from, until time.Time) (batch []Row, complete bool, err error) {
 	sql, args := g.query(after, last, from, until)
-	rows, err := g.record.pool.Query(ctx, sql, args...)
+	rows, err := g.view.db.Query(ctx, sql, args...)
 	if err != nil {
 		return nil, false, err
 	}

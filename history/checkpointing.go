@@ -13,25 +13,25 @@ import (
 )
 
 // A checkpointSource reads the record for a checkpoint.Maker, within the Maker's transaction.
-type checkpointSource struct{ record *Record }
+type checkpointSource struct{ view *view }
 
 // Source gives what a checkpoint.Maker reads of the record.
-func (r *Record) Source() checkpoint.Source { return checkpointSource{record: r} }
+func (r *Record) Source() checkpoint.Source { return checkpointSource{view: r.view} }
 
 func (s checkpointSource) End(ctx context.Context, tx pgx.Tx) (end checkpoint.End, err error) {
-	extent, err := s.record.extent(ctx, tx)
+	v := s.view.in(tx)
+	extent, err := v.extent(ctx)
 	if err != nil {
 		return end, err
 	}
 	if extent.FirstSeq == 0 {
-		return end, fmt.Errorf("%w of cluster %s", ErrEmpty, s.record.cluster.Name)
+		return end, fmt.Errorf("%w of cluster %s", ErrEmpty, v.cluster.Name)
 	}
 	end.FirstSeq, end.Seq = extent.FirstSeq, extent.LastSeq
-	f := &pointer{record: s.record, tx: tx, extent: extent}
-	if end.ObservedAt, err = f.timeOf(ctx, end.Seq); err != nil {
+	if end.ObservedAt, err = (calendar{view: v}).timeOf(ctx, end.Seq); err != nil {
 		return end, err
 	}
-	set, err := s.record.readStreams(ctx, tx)
+	set, err := v.readStreams(ctx)
 	end.Streams = make(map[int32]string)
 	for _, stream := range set.all {
 		if stream.LastRV != "" {
@@ -42,11 +42,12 @@ func (s checkpointSource) End(ctx context.Context, tx pgx.Tx) (end checkpoint.En
 }
 
 func (s checkpointSource) Lives(ctx context.Context, tx pgx.Tx, at int64, ids []int64) (objects []*checkpoint.Record, err error) {
+	v := s.view.in(tx)
 	give := func(l *Life) {
 		objects = append(objects, &checkpoint.Record{ObjectID: l.ObjectID, Stream: l.Stream.ID, Namespace: l.Namespace, Name: l.Name, UID: l.UID})
 	}
 	if ids == nil {
-		for l, err := range s.record.lives(ctx, tx, LifeQuery{LiveAt: at}, 0) {
+		for l, err := range v.lives(ctx, LifeQuery{LiveAt: at}, 0) {
 			if err != nil {
 				return nil, err
 			}
@@ -54,11 +55,11 @@ func (s checkpointSource) Lives(ctx context.Context, tx pgx.Tx, at int64, ids []
 		}
 		return objects, nil
 	}
-	streams, err := s.record.readStreams(ctx, tx)
+	streams, err := v.readStreams(ctx)
 	if err != nil {
 		return nil, err
 	}
-	lives, err := s.record.identities(ctx, tx, streams, ids)
+	lives, err := v.identities(ctx, streams, ids)
 	for _, l := range lives {
 		give(l)
 	}
@@ -77,15 +78,16 @@ func (s checkpointSource) Fold(ctx context.Context, tx pgx.Tx, at int64, objects
 		return nil
 	}
 	slices.SortFunc(targets, func(x, y target) int { return cmp.Compare(x.id, y.id) })
-	days, err := s.record.daysFrom(ctx, tx, targets[0].id, at)
+	v := s.view.in(tx)
+	days, err := v.daysFrom(ctx, targets[0].id, at)
 	if err != nil {
 		return err
 	}
-	find := finder{record: s.record}
-	_, err = find.find(ctx, tx, targets, days, func(v *lastVersion) error {
-		if v.err == nil {
-			r := byID[v.id]
-			r.Seq, r.RV, r.Version, r.Doc, r.Digest = v.seq, v.rv, v.version, v.doc, patch.Digest(v.doc)
+	find := finder{view: v}
+	_, err = find.find(ctx, targets, days, func(last *lastVersion) error {
+		if last.err == nil {
+			r := byID[last.id]
+			r.Seq, r.RV, r.Version, r.Doc, r.Digest = last.seq, last.rv, last.version, last.doc, patch.Digest(last.doc)
 		}
 		return nil
 	})
@@ -93,7 +95,7 @@ func (s checkpointSource) Fold(ctx context.Context, tx pgx.Tx, at int64, objects
 }
 
 func (s checkpointSource) Tail(ctx context.Context, tx pgx.Tx, after, upTo int64) (map[int64]checkpoint.Change, error) {
-	t, err := s.record.readTail(ctx, tx, &Point{Instant: AtSeq(upTo), Seq: upTo}, Scope{}, after, nil)
+	t, err := readTail(ctx, s.view.in(tx), &Point{Instant: AtSeq(upTo), Seq: upTo}, Scope{}, after, nil)
 	if err != nil {
 		return nil, err
 	}

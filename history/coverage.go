@@ -26,8 +26,8 @@ type Coverage struct {
 
 // Coverage lists the complete and the incomplete parts of the record, by resource and time. A namespace in the scope leaves out
 // streams that are confined to others.
-func (r *Record) Coverage(ctx context.Context, scope Scope) ([]Coverage, error) {
-	streams, err := r.streamsIn(ctx, r.pool, scope)
+func (c Completeness) Coverage(ctx context.Context, scope Scope) ([]Coverage, error) {
+	streams, err := c.view.streamsIn(ctx, scope)
 	if err != nil {
 		return nil, err
 	}
@@ -35,23 +35,23 @@ func (r *Record) Coverage(ctx context.Context, scope Scope) ([]Coverage, error) 
 	for _, s := range streams {
 		in[[3]string{s.Group, s.Resource, s.Scope}] = true
 	}
-	rows, err := r.pool.Query(ctx, `
+	rows, err := c.view.db.Query(ctx, `
 		SELECT api_group, resource, scope, complete, from_at, to_at, coalesce(from_rv, ''), coalesce(to_rv, ''), coalesce(live, false), coalesce(cause, ''), coalesce(detail, ''),
 			coalesce(outcome, ''), coalesce(appeared, 0), coalesce(changed, 0), coalesce(vanished, 0), coalesce(unchanged, 0), coalesce(gap, 0)
-		FROM kuberewind.coverage WHERE cluster = $1 ORDER BY api_group, resource, scope, from_at NULLS FIRST, to_at NULLS LAST`, r.cluster.Name)
+		FROM kuberewind.coverage WHERE cluster = $1 ORDER BY api_group, resource, scope, from_at NULLS FIRST, to_at NULLS LAST`, c.view.cluster.Name)
 	if err != nil {
 		return nil, fmt.Errorf("read the coverage of the record: %w", err)
 	}
 	var all []Coverage
-	var c Coverage
+	var one Coverage
 	var from, to *time.Time
 	_, err = pgx.ForEachRow(rows, []any{
-		&c.Group, &c.Resource, &c.Scope, &c.Complete, &from, &to, &c.FromRV, &c.ToRV, &c.Live, &c.Cause, &c.Detail,
-		&c.Outcome, &c.Appeared, &c.Changed, &c.Vanished, &c.Unchanged, &c.Gap,
+		&one.Group, &one.Resource, &one.Scope, &one.Complete, &from, &to, &one.FromRV, &one.ToRV, &one.Live, &one.Cause, &one.Detail,
+		&one.Outcome, &one.Appeared, &one.Changed, &one.Vanished, &one.Unchanged, &one.Gap,
 	}, func() error {
 		// A resource that the configuration leaves out has no stream.
-		if c.From, c.To = timeOf(from), timeOf(to); in[[3]string{c.Group, c.Resource, c.Scope}] || scope.Streams == nil {
-			all = append(all, c)
+		if one.From, one.To = timeOf(from), timeOf(to); in[[3]string{one.Group, one.Resource, one.Scope}] || scope.Streams == nil {
+			all = append(all, one)
 		}
 		return nil
 	})

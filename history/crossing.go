@@ -8,11 +8,11 @@ import (
 )
 
 // bound corrects which deltas after the point's seq belong to it: where resource versions prove an order, estimates follow it.
-func (r *Record) bound(ctx context.Context, p *Point) error {
+func (p *Point) bound(ctx context.Context, v *view) error {
 	if p.Until <= p.Seq {
 		return nil
 	}
-	pauses, err := r.Pauses(ctx)
+	pauses, err := v.pauses(ctx)
 	if err != nil {
 		return err
 	}
@@ -20,7 +20,7 @@ func (r *Record) bound(ctx context.Context, p *Point) error {
 	if i < 0 {
 		return nil
 	}
-	w, err := r.window(ctx, before(pauses, pauses[i].AfterSeq+1))
+	w, err := newWindow(ctx, v, before(pauses, pauses[i].AfterSeq+1))
 	if err != nil {
 		return err
 	}

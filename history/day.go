@@ -3,7 +3,9 @@ package history
 import (
 	"context"
 	"fmt"
+	"iter"
 	"math"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -22,10 +24,10 @@ func (d *Day) holds(seq int64) bool { return seq >= d.FirstSeq && seq <= d.LastS
 const dayFresh = time.Minute
 
 // daysFrom gives the days that hold seqs from one to another, oldest first.
-func (r *Record) daysFrom(ctx context.Context, db querier, fromSeq, toSeq int64) ([]Day, error) {
-	rows, err := db.Query(ctx, `
+func (v *view) daysFrom(ctx context.Context, fromSeq, toSeq int64) ([]Day, error) {
+	rows, err := v.db.Query(ctx, `
 		SELECT day, first_seq, last_seq, first_at, last_at FROM kuberewind.record_days
-		WHERE cluster = $1 AND last_seq >= $2 AND first_seq <= $3 ORDER BY first_seq`, r.cluster.Number, fromSeq, toSeq)
+		WHERE cluster = $1 AND last_seq >= $2 AND first_seq <= $3 ORDER BY first_seq`, v.cluster.Number, fromSeq, toSeq)
 	if err != nil {
 		return nil, fmt.Errorf("read the days of the record: %w", err)
 	}
@@ -41,36 +43,65 @@ func (r *Record) daysFrom(ctx context.Context, db querier, fromSeq, toSeq int64)
 }
 
 // present returns a *MissingDayError if the day's partition is gone: a query would just find nothing in it.
-func (r *Record) present(ctx context.Context, db querier, d *Day) error {
-	r.mu.Lock()
-	found := r.days[d.Day]
-	r.mu.Unlock()
-	if time.Since(found) < dayFresh {
+func (v *view) present(ctx context.Context, d *Day) error {
+	if v.days.fresh(d.Day) {
 		return nil
 	}
 	var there bool
-	err := db.QueryRow(ctx, `
+	err := v.db.QueryRow(ctx, `
 		SELECT EXISTS (SELECT FROM kuberewind.record_deltas WHERE cluster = $1 AND seq BETWEEN $2 AND $3 AND observed_at BETWEEN $4 AND $5)`,
-		r.cluster.Number, d.FirstSeq, d.LastSeq, d.FirstAt, d.LastAt).Scan(&there)
+		v.cluster.Number, d.FirstSeq, d.LastSeq, d.FirstAt, d.LastAt).Scan(&there)
 	if err != nil {
 		return fmt.Errorf("look for the deltas of %s: %w", d.Day.Format(time.DateOnly), err)
 	}
 	if !there {
 		return &MissingDayError{Day: d.Day, FirstSeq: d.FirstSeq, LastSeq: d.LastSeq, FirstAt: d.FirstAt, LastAt: d.LastAt}
 	}
-	r.mu.Lock()
-	r.days[d.Day] = time.Now()
-	r.mu.Unlock()
+	v.days.keep(d.Day)
 	return nil
 }
 
-// Days gives the days that hold seqs from one to another, oldest first.
-func (r *Record) Days(ctx context.Context, fromSeq, toSeq int64) ([]Day, error) {
-	return r.daysFrom(ctx, r.pool, fromSeq, toSeq)
+// A dayMemory remembers which partitions were there.
+type dayMemory struct {
+	mu    sync.Mutex              // protects found
+	found map[time.Time]time.Time // by day, when its partition was last found
+}
+
+func (m *dayMemory) fresh(day time.Time) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return time.Since(m.found[day]) < dayFresh
+}
+
+func (m *dayMemory) keep(day time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.found[day] = time.Now()
+}
+
+// Days are the partitions of the deltas.
+type Days struct{ view *view }
+
+// Days gives what reads the partitions of the deltas.
+func (r *Record) Days() Days { return Days{view: r.view} }
+
+// List gives the days that hold seqs from one to another, oldest first.
+func (s Days) List(ctx context.Context, fromSeq, toSeq int64) ([]Day, error) {
+	return s.view.daysFrom(ctx, fromSeq, toSeq)
 }
 
 // Present returns a *MissingDayError if the partition of a day is gone. That it was there may have been looked up a minute ago.
-func (r *Record) Present(ctx context.Context, d Day) error { return r.present(ctx, r.pool, &d) }
+func (s Days) Present(ctx context.Context, d Day) error { return s.view.present(ctx, &d) }
+
+// Rows gives all rows in the partition of a UTC day up to a seq, in order, whatever the table of days says of that day. If the
+// partition is gone, there is none.
+func (s Days) Rows(ctx context.Context, midnight time.Time, upTo int64) iter.Seq2[[]Row, error] {
+	return func(yield func([]Row, error) bool) {
+		whole := Day{Day: midnight, LastSeq: upTo, FirstAt: midnight, LastAt: midnight.AddDate(0, 0, 1).Add(-time.Microsecond)}
+		g := &deltaReader{view: s.view, q: Query{ToSeq: upTo}, limit: firstBatch}
+		g.read(ctx, &whole, whole.FirstAt, whole.LastAt, yield)
+	}
+}
 
 // wholeSeq is the largest seq.
 const wholeSeq = math.MaxInt64

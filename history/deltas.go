@@ -10,7 +10,7 @@ import (
 // *DamagedError. A day whose partition is gone is a *MissingDayError. After both it goes on if the caller does.
 func (r *Record) Deltas(ctx context.Context, q Query) iter.Seq2[Delta, error] {
 	return func(yield func(Delta, error) bool) {
-		g, err := r.newDeltaReader(ctx, q)
+		g, err := newDeltaReader(ctx, r.view, q)
 		if err != nil {
 			yield(Delta{}, err)
 			return
@@ -28,7 +28,7 @@ func (g *deltaReader) deltas(ctx context.Context, yield func(Delta, error) bool)
 			continue
 		}
 		for i := range batch {
-			stream, err := g.record.stream(ctx, g.record.pool, batch[i].Stream)
+			stream, err := g.view.stream(ctx, batch[i].Stream)
 			if err != nil {
 				yield(Delta{}, err)
 				return false
@@ -52,7 +52,7 @@ const followEvery = time.Second
 func (r *Record) Follow(ctx context.Context, q Query) iter.Seq2[Delta, error] {
 	return func(yield func(Delta, error) bool) {
 		yield = unlessDone(ctx, yield)
-		err := r.follow(ctx, q, func(g *deltaReader) bool { return g.deltas(ctx, yield) })
+		err := follow(ctx, r.view, q, func(g *deltaReader) bool { return g.deltas(ctx, yield) })
 		if err != nil {
 			yield(Delta{}, err)
 		}
@@ -70,16 +70,16 @@ func unlessDone[T any](ctx context.Context, yield func(T, error) bool) func(T, e
 }
 
 // follow reads on whenever the head has moved. Lives of the name that is asked for may have begun meanwhile.
-func (r *Record) follow(ctx context.Context, q Query, read func(*deltaReader) bool) error {
+func follow(ctx context.Context, v *view, q Query, read func(*deltaReader) bool) error {
 	ticker := time.NewTicker(followEvery)
 	defer ticker.Stop()
 	for seen := int64(-1); ; {
-		head, err := r.extent(ctx, r.pool)
+		head, err := v.extent(ctx)
 		if err != nil {
 			return err
 		}
 		if head.LastSeq > seen {
-			g, err := r.newDeltaReader(ctx, q)
+			g, err := newDeltaReader(ctx, v, q)
 			if err != nil || !read(g) {
 				return err
 			}

@@ -33,10 +33,10 @@ type groupList struct {
 // version as the server ordered them, preferred first, and by name. Resources of custom resource definitions are among them.
 // Without recorded discovery, the streams tell the resources: then short names, categories and resources that were never listed
 // are missing.
-func (r *Record) Discovery(ctx context.Context, at time.Time) ([]Resource, error) {
+func (s Server) Discovery(ctx context.Context, at time.Time) ([]Resource, error) {
 	var all []Resource
 	for _, path := range []string{"/api", "/apis"} {
-		d, found, err := r.Document(ctx, at, path)
+		d, found, err := s.Document(ctx, at, path)
 		if err != nil {
 			return nil, err
 		}
@@ -52,7 +52,7 @@ func (r *Record) Discovery(ctx context.Context, at time.Time) ([]Resource, error
 	if len(all) > 0 {
 		return all, nil
 	}
-	return r.streamedResources(ctx)
+	return s.streamedResources(ctx)
 }
 
 func parseDiscovery(text []byte) ([]Resource, error) {
@@ -80,19 +80,19 @@ func parseDiscovery(text []byte) ([]Resource, error) {
 }
 
 // streamedResources makes resources of streams.
-func (r *Record) streamedResources(ctx context.Context) ([]Resource, error) {
-	streams, err := r.Streams(ctx)
+func (s Server) streamedResources(ctx context.Context) ([]Resource, error) {
+	set, err := s.view.streamSet(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var all []Resource
-	for _, s := range streams {
-		if slices.ContainsFunc(all, func(o Resource) bool { return o.Group == s.Group && o.Resource == s.Resource }) {
+	for _, stream := range set.all {
+		if slices.ContainsFunc(all, func(o Resource) bool { return o.Group == stream.Group && o.Resource == stream.Resource }) {
 			continue // another scope of it
 		}
 		all = append(all, Resource{
-			Group: s.Group, Version: s.Version, Resource: s.Resource, Kind: s.Kind, Singular: strings.ToLower(s.Kind),
-			Verbs: []string{"list", "watch"}, Namespaced: s.Namespaced, Preferred: true,
+			Group: stream.Group, Version: stream.Version, Resource: stream.Resource, Kind: stream.Kind, Singular: strings.ToLower(stream.Kind),
+			Verbs: []string{"list", "watch"}, Namespaced: stream.Namespaced, Preferred: true,
 		})
 	}
 	return all, nil

@@ -19,6 +19,22 @@
 //   - Every query on deltas bounds observed_at, found in the table of days, so that the planner sees one or two partitions
 //     and not hundreds.
 //
+// # How it is divided
+//
+// A Record opens and closes a cluster's record, finds instants, rebuilds states, and reads deltas and lives. Seven smaller types
+// hold the other questions:
+//
+//   - Completeness: where the record is complete, and what interrupted it or was taken from it.
+//   - Commits: the chain of commits, and whether it goes on.
+//   - Days: the partitions of the deltas.
+//   - Timeline: deltas found by time, without their objects.
+//   - Lookup: single versions of known lives.
+//   - Kinship: which other objects a life refers to.
+//   - Server: what the API server said of itself.
+//
+// All read through a view: the tables that answers begin with, through the pool or within one transaction. Point, Times and
+// ListWatch build on these.
+//
 // # What it rejects, and why
 //
 // Open refuses a schema that is older or newer than this program knows, and a record of several clusters if none is named. A

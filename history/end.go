@@ -18,15 +18,15 @@ type End struct {
 }
 
 // End says where the record ends, and how far each stream has come by then.
-func (r *Record) End(ctx context.Context) (e End, err error) {
-	err = r.atOnce(ctx, func(tx pgx.Tx) (err error) {
-		if e.Extent, err = r.extent(ctx, tx); err != nil {
+func (c Commits) End(ctx context.Context) (e End, err error) {
+	err = c.view.atOnce(ctx, func(v *view) (err error) {
+		if e.Extent, err = v.extent(ctx); err != nil {
 			return err
 		}
-		if e.Pulse, err = r.pulse(ctx, tx); err != nil {
+		if e.Pulse, err = (Commits{view: v}).Pulse(ctx); err != nil {
 			return err
 		}
-		set, err := r.readStreams(ctx, tx)
+		set, err := v.readStreams(ctx)
 		e.Streams = set.copies()
 		return err
 	})
@@ -37,11 +37,11 @@ func (r *Record) End(ctx context.Context) (e End, err error) {
 }
 
 // BatchAt gives the number of the last commit that belongs to a seq as a whole, and has deltas.
-func (r *Record) BatchAt(ctx context.Context, seq int64) (batch int64, err error) {
-	err = r.pool.QueryRow(ctx, `
+func (c Commits) BatchAt(ctx context.Context, seq int64) (batch int64, err error) {
+	err = c.view.db.QueryRow(ctx, `
 		SELECT coalesce((
 			SELECT b.batch FROM kuberewind.record_batches b
-			WHERE b.cluster = $1 AND b.last_seq <= $2 AND b.first_seq <= b.last_seq ORDER BY b.last_seq DESC LIMIT 1), 0)`, r.cluster.Number, seq).Scan(&batch)
+			WHERE b.cluster = $1 AND b.last_seq <= $2 AND b.first_seq <= b.last_seq ORDER BY b.last_seq DESC LIMIT 1), 0)`, c.view.cluster.Number, seq).Scan(&batch)
 	if err != nil {
 		return 0, fmt.Errorf("find the commit of seq %d: %w", seq, err)
 	}
@@ -58,8 +58,8 @@ type Relist struct {
 }
 
 // Relists gives those of the commits after one and up to another, in order.
-func (r *Record) Relists(ctx context.Context, after, upTo int64) ([]Relist, error) {
-	rows, err := r.pool.Query(ctx, `
+func (c Commits) Relists(ctx context.Context, after, upTo int64) ([]Relist, error) {
+	rows, err := c.view.db.Query(ctx, `
 		SELECT g.stream, g.closed_batch, b.last_seq, coalesce(g.to_rv, ''), g.cause = $4
 		FROM kuberewind.record_gaps g
 		CROSS JOIN LATERAL (
@@ -67,7 +67,7 @@ func (r *Record) Relists(ctx context.Context, after, upTo int64) ([]Relist, erro
 			WHERE cluster = g.cluster AND batch = g.closed_batch AND observed_at BETWEEN g.to_at AND g.to_at + interval '1 day'
 		) b
 		WHERE g.cluster = $1 AND g.closed_batch > $2 AND g.closed_batch <= $3 AND g.outcome <> $5
-		ORDER BY g.closed_batch, g.gap`, r.cluster.Number, after, upTo, delta.CauseHistoryReversed, delta.OutcomeResumed)
+		ORDER BY g.closed_batch, g.gap`, c.view.cluster.Number, after, upTo, delta.CauseHistoryReversed, delta.OutcomeResumed)
 	if err != nil {
 		return nil, fmt.Errorf("read the ends of gaps: %w", err)
 	}

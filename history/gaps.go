@@ -31,13 +31,9 @@ func (g *Gap) Covers(t time.Time) bool {
 	return (g.FromAt.IsZero() || !t.Before(g.FromAt)) && (g.ToAt.IsZero() || t.Before(g.ToAt))
 }
 
-// Gaps lists the gaps of the streams in a scope, by number.
-func (r *Record) Gaps(ctx context.Context, scope Scope) ([]Gap, error) {
-	return r.gaps(ctx, r.pool, scope)
-}
-
-func (r *Record) gaps(ctx context.Context, db querier, scope Scope) ([]Gap, error) {
-	streams, err := r.streamsIn(ctx, db, scope)
+// gaps lists the gaps of the streams in a scope, by number.
+func (v *view) gaps(ctx context.Context, scope Scope) ([]Gap, error) {
+	streams, err := v.streamsIn(ctx, scope)
 	if err != nil {
 		return nil, err
 	}
@@ -45,10 +41,10 @@ func (r *Record) gaps(ctx context.Context, db querier, scope Scope) ([]Gap, erro
 	for _, s := range streams {
 		byID[s.ID], ids = s, append(ids, s.ID)
 	}
-	rows, err := db.Query(ctx, `
+	rows, err := v.db.Query(ctx, `
 		SELECT gap, stream, cause, detail, coalesce(from_rv, ''), from_at, coalesce(to_rv, ''), to_at, opened_batch, coalesce(closed_batch, 0), coalesce(outcome, ''),
 			coalesce(appeared, 0), coalesce(changed, 0), coalesce(vanished, 0), coalesce(unchanged, 0)
-		FROM kuberewind.record_gaps WHERE cluster = $1 AND stream = ANY ($2) ORDER BY gap`, r.cluster.Number, ids)
+		FROM kuberewind.record_gaps WHERE cluster = $1 AND stream = ANY ($2) ORDER BY gap`, v.cluster.Number, ids)
 	if err != nil {
 		return nil, fmt.Errorf("read the gaps of the record: %w", err)
 	}
@@ -74,15 +70,13 @@ type Pause struct {
 	Recorder, Version string
 }
 
-// Pauses lists the pauses of the record, by time.
-func (r *Record) Pauses(ctx context.Context) ([]Pause, error) { return r.pauses(ctx, r.pool) }
-
-func (r *Record) pauses(ctx context.Context, db querier) ([]Pause, error) {
-	rows, err := db.Query(ctx, `
+// pauses lists the pauses of the record, by time.
+func (v *view) pauses(ctx context.Context) ([]Pause, error) {
+	rows, err := v.db.Query(ctx, `
 		SELECT p.epoch, p.from_at, p.to_at, p.after_seq, coalesce(e.recorder, ''), coalesce(e.version, '')
 		FROM kuberewind.record_pauses p
 		LEFT JOIN kuberewind.record_epochs e ON e.cluster = p.cluster AND e.epoch = p.epoch
-		WHERE p.cluster = $1 ORDER BY p.epoch`, r.cluster.Number)
+		WHERE p.cluster = $1 ORDER BY p.epoch`, v.cluster.Number)
 	if err != nil {
 		return nil, fmt.Errorf("read the pauses of the record: %w", err)
 	}
@@ -95,34 +89,6 @@ func (r *Record) pauses(ctx context.Context, db querier) ([]Pause, error) {
 		return nil, fmt.Errorf("read the pauses of the record: %w", err)
 	}
 	return pauses, nil
-}
-
-// An Epoch is a stretch in which one recorder held the cluster.
-type Epoch struct {
-	Number            int64
-	StartedAt         time.Time
-	AfterSeq          int64 // last seq of the one before
-	Recorder, Version string
-	Config            []byte // JSON: what was included and excluded
-}
-
-// Epochs lists who recorded the cluster, and with which configuration, oldest first.
-func (r *Record) Epochs(ctx context.Context) ([]Epoch, error) {
-	rows, err := r.pool.Query(ctx, `
-		SELECT epoch, started_at, after_seq, recorder, version, config::text
-		FROM kuberewind.record_epochs WHERE cluster = $1 ORDER BY epoch`, r.cluster.Number)
-	if err != nil {
-		return nil, fmt.Errorf("read the epochs of the record: %w", err)
-	}
-	epochs, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (e Epoch, err error) {
-		err = row.Scan(&e.Number, &e.StartedAt, &e.AfterSeq, &e.Recorder, &e.Version, &e.Config)
-		e.StartedAt = e.StartedAt.UTC()
-		return e, err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("read the epochs of the record: %w", err)
-	}
-	return epochs, nil
 }
 
 func timeOf(t *time.Time) time.Time {

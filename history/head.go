@@ -42,10 +42,16 @@ func ParseHead(text string) (h Head, err error) {
 	return h, nil
 }
 
+// Commits are the chain of commits that a record is made of.
+type Commits struct{ view *view }
+
+// Commits gives what reads the chain of commits.
+func (r *Record) Commits() Commits { return Commits{view: r.view} }
+
 // Head gives the newest commit. Its number is 0 if nothing is recorded yet.
-func (r *Record) Head(ctx context.Context) (h Head, err error) {
+func (c Commits) Head(ctx context.Context) (h Head, err error) {
 	var digest []byte
-	err = r.pool.QueryRow(ctx, `SELECT batch, digest FROM kuberewind.record_heads WHERE cluster = $1`, r.cluster.Number).Scan(&h.Batch, &digest)
+	err = c.view.db.QueryRow(ctx, `SELECT batch, digest FROM kuberewind.record_heads WHERE cluster = $1`, c.view.cluster.Number).Scan(&h.Batch, &digest)
 	if err != nil {
 		return Head{}, fmt.Errorf("read the head of the chain: %w", err)
 	}
@@ -77,44 +83,44 @@ type HeadComparison struct {
 
 // CompareHead compares a head that was kept elsewhere with the commit of that number. It does not compare the rows with the chain:
 // package verify does. The auditor's role may call it.
-func (r *Record) CompareHead(ctx context.Context, kept Head) (c HeadComparison, err error) {
-	newest, err := r.Head(ctx)
+func (c Commits) CompareHead(ctx context.Context, kept Head) (compared HeadComparison, err error) {
+	newest, err := c.Head(ctx)
 	if err != nil {
-		return c, err
+		return compared, err
 	}
-	c.Newest = newest.Batch
-	err = r.pool.QueryRow(ctx, `SELECT digest FROM kuberewind.record_batches WHERE cluster = $1 AND batch = $2`, r.cluster.Number, kept.Batch).Scan(&c.Found)
+	compared.Newest = newest.Batch
+	err = c.view.db.QueryRow(ctx, `SELECT digest FROM kuberewind.record_batches WHERE cluster = $1 AND batch = $2`, c.view.cluster.Number, kept.Batch).Scan(&compared.Found)
 	if isNoRows(err) {
-		err = r.compareWithPrune(ctx, kept, &c)
+		err = c.compareWithPrune(ctx, kept, &compared)
 	}
 	if err != nil {
 		return HeadComparison{}, fmt.Errorf("read commit %d of the chain: %w", kept.Batch, err)
 	}
 	switch {
-	case c.Found == nil && !c.Day.IsZero():
-		c.Outcome = HeadPruned
-	case string(c.Found) == string(kept.Digest[:]):
-		c.Outcome = HeadEqual
+	case compared.Found == nil && !compared.Day.IsZero():
+		compared.Outcome = HeadPruned
+	case string(compared.Found) == string(kept.Digest[:]):
+		compared.Outcome = HeadEqual
 	default:
-		c.Outcome = HeadDifferent
+		compared.Outcome = HeadDifferent
 	}
-	return c, nil
+	return compared, nil
 }
 
 // compareWithPrune looks for a commit among the dropped ones. A prune keeps the digest of its last one only.
-func (r *Record) compareWithPrune(ctx context.Context, kept Head, c *HeadComparison) error {
+func (c Commits) compareWithPrune(ctx context.Context, kept Head, compared *HeadComparison) error {
 	var last int64
 	var digest []byte
-	err := r.pool.QueryRow(ctx, `
+	err := c.view.db.QueryRow(ctx, `
 		SELECT day, last_batch, batch_digest FROM kuberewind.record_prunes
-		WHERE cluster = $1 AND last_batch >= $2 ORDER BY last_batch LIMIT 1`, r.cluster.Number, kept.Batch).Scan(&c.Day, &last, &digest)
+		WHERE cluster = $1 AND last_batch >= $2 ORDER BY last_batch LIMIT 1`, c.view.cluster.Number, kept.Batch).Scan(&compared.Day, &last, &digest)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return nil
 	case err != nil:
 		return err
 	case last == kept.Batch:
-		c.Found, c.FromPrune = digest, true
+		compared.Found, compared.FromPrune = digest, true
 	}
 	return nil
 }

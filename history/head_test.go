@@ -31,7 +31,7 @@ func TestAnAuditorComparesAHeadThatWasKeptElsewhere(t *testing.T) {
 	var heads []Head // of three days, two commits each
 	for i := range 6 {
 		b.commit(b.set(0, "a", "x", strconv.Itoa(i)))
-		head, err := r.Head(t.Context())
+		head, err := r.Commits().Head(t.Context())
 		require.NoError(t, err)
 		heads = append(heads, head)
 		if i%2 == 1 {
@@ -40,7 +40,7 @@ func TestAnAuditorComparesAHeadThatWasKeptElsewhere(t *testing.T) {
 	}
 	compare := func(kept Head) HeadComparison {
 		t.Helper()
-		c, err := r.CompareHead(t.Context(), kept)
+		c, err := r.Commits().CompareHead(t.Context(), kept)
 		require.NoError(t, err)
 		require.Equal(t, heads[5].Batch, c.Newest)
 		return c

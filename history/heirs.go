@@ -3,15 +3,13 @@ package history
 import (
 	"context"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/kuberewind/kuberewind/checkpoint"
 )
 
 // inherit notes the lives that began after the point's seq and belong to it. The earlier life of the same name has ended by
 // then, although its end may seem later. The time of an end that was only recovered later often has no evidence, and counts as
 // the end of the pause.
-func (b *rebuilding) inherit(ctx context.Context, tx pgx.Tx, t *tail) error {
+func (b *rebuilding) inherit(ctx context.Context, v *view, t *tail) error {
 	if b.point.Until <= b.point.Seq {
 		return nil
 	}
@@ -21,7 +19,7 @@ func (b *rebuilding) inherit(ctx context.Context, tx pgx.Tx, t *tail) error {
 			ids = append(ids, id)
 		}
 	}
-	lives, err := b.record.identities(ctx, tx, b.streams, ids)
+	lives, err := v.identities(ctx, b.streams, ids)
 	for _, l := range lives {
 		b.heir(l)
 	}

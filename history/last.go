@@ -39,16 +39,16 @@ const lastChunk = 500
 // keyframe (I8). So find begins at the newest day, reads one partition with each query, and does not look again for an object
 // that it found.
 type finder struct {
-	record  *Record
+	view    *view
 	rv      string // beyond which rows do not count, "" for none
 	workers int
 }
 
 // find gives the newest version of each target, from as many goroutines as there are workers. Targets are sorted by id and days
 // by seq. It returns the targets without a row. A day whose partition is gone is an error only if something may be in it.
-func (f *finder) find(ctx context.Context, db querier, targets []target, days []Day, give func(*lastVersion) error) ([]target, error) {
+func (f *finder) find(ctx context.Context, targets []target, days []Day, give func(*lastVersion) error) ([]target, error) {
 	for i := len(days) - 1; i >= 0 && len(targets) > 0; i-- {
-		missing, err := f.day(ctx, db, targets, &days[i], give)
+		missing, err := f.day(ctx, targets, &days[i], give)
 		if err != nil {
 			return nil, err
 		}
@@ -57,7 +57,7 @@ func (f *finder) find(ctx context.Context, db querier, targets []target, days []
 	return targets, nil
 }
 
-func (f *finder) day(ctx context.Context, db querier, targets []target, d *Day, give func(*lastVersion) error) ([]target, error) {
+func (f *finder) day(ctx context.Context, targets []target, d *Day, give func(*lastVersion) error) ([]target, error) {
 	var missing, inside []target
 	for _, t := range targets {
 		if t.id > d.LastSeq || t.bound < d.FirstSeq {
@@ -69,7 +69,7 @@ func (f *finder) day(ctx context.Context, db querier, targets []target, d *Day, 
 	if len(inside) == 0 {
 		return missing, nil
 	}
-	if err := f.record.present(ctx, db, d); err != nil {
+	if err := f.view.present(ctx, d); err != nil {
 		return nil, err
 	}
 	chunks := slices.Collect(slices.Chunk(inside, lastChunk))
@@ -78,7 +78,7 @@ func (f *finder) day(ctx context.Context, db querier, targets []target, d *Day, 
 	work.SetLimit(max(f.workers, 1))
 	for i, chunk := range chunks {
 		work.Go(func() (err error) {
-			left[i], err = f.chunk(workCtx, db, chunk, d, give)
+			left[i], err = f.chunk(workCtx, chunk, d, give)
 			return err
 		})
 	}
@@ -120,12 +120,12 @@ var lastQuery = `
 	) AS d
 	ORDER BY d.object_id, d.seq`
 
-func (f *finder) chunk(ctx context.Context, db querier, chunk []target, d *Day, give func(*lastVersion) error) (missing []target, err error) {
+func (f *finder) chunk(ctx context.Context, chunk []target, d *Day, give func(*lastVersion) error) (missing []target, err error) {
 	ids, bounds, free := make([]int64, len(chunk)), make([]int64, len(chunk)), make([]int64, len(chunk))
 	for i, t := range chunk {
 		ids[i], bounds[i], free[i] = t.id, t.bound, t.from
 	}
-	rows, err := db.Query(ctx, lastQuery, f.record.cluster.Number, ids, bounds, free, d.FirstAt, d.LastAt, f.rv)
+	rows, err := f.view.db.Query(ctx, lastQuery, f.view.cluster.Number, ids, bounds, free, d.FirstAt, d.LastAt, f.rv)
 	if err != nil {
 		return nil, f.failed(d, err)
 	}

@@ -5,38 +5,36 @@ import (
 	"fmt"
 	"iter"
 	"strings"
-
-	"github.com/jackc/pgx/v5"
 )
 
 // Lives lists lives in the order in which they began. Asked for by name or UID it reads an index, else all lives that ever were, with their ends. It holds a
 // connection while the caller works with them: of a pool of one, nothing else can be asked meanwhile.
 func (r *Record) Lives(ctx context.Context, q LifeQuery) iter.Seq2[Life, error] {
-	return r.lives(ctx, r.pool, q, 0)
+	return r.view.lives(ctx, q, 0)
 }
 
-func (r *Record) lives(ctx context.Context, db querier, q LifeQuery, id int64) iter.Seq2[Life, error] {
+func (v *view) lives(ctx context.Context, q LifeQuery, id int64) iter.Seq2[Life, error] {
 	return func(yield func(Life, error) bool) {
-		if err := r.eachLife(ctx, db, q, id, func(l Life) bool { return yield(l, nil) }); err != nil {
+		if err := v.eachLife(ctx, q, id, func(l Life) bool { return yield(l, nil) }); err != nil {
 			yield(Life{}, fmt.Errorf("read the lives of the record: %w", err))
 		}
 	}
 }
 
-func (r *Record) eachLife(ctx context.Context, db querier, q LifeQuery, id int64, give func(Life) bool) error {
-	set, err := r.readStreams(ctx, db)
+func (v *view) eachLife(ctx context.Context, q LifeQuery, id int64, give func(Life) bool) error {
+	set, err := v.readStreams(ctx)
 	if err != nil {
 		return err
 	}
 	if q.MayReferTo != nil {
-		extent, err := r.extent(ctx, db)
+		extent, err := v.extent(ctx)
 		if err != nil {
 			return err
 		}
 		q.ownersSince = extent.FirstSeq
 	}
-	sql, args := r.livesQuery(q, id, set)
-	rows, err := db.Query(ctx, sql, args...)
+	sql, args := q.statement(v.cluster.Number, id, set)
+	rows, err := v.db.Query(ctx, sql, args...)
 	if err != nil {
 		return err
 	}
@@ -57,9 +55,9 @@ func (r *Record) eachLife(ctx context.Context, db querier, q LifeQuery, id int64
 	return rows.Err()
 }
 
-// livesQuery is planned as it is written if few lives are asked for: their ends are looked up one by one. Else the planner would read all ends of the record.
-func (r *Record) livesQuery(q LifeQuery, id int64, set streamSet) (string, []any) {
-	args := []any{r.cluster.Number}
+// statement is planned as it is written if few lives are asked for: their ends are looked up one by one. Else the planner would read all ends of the record.
+func (q *LifeQuery) statement(cluster int32, id int64, set streamSet) (string, []any) {
+	args := []any{cluster}
 	var born, ended strings.Builder
 	also := func(where *strings.Builder, condition string, arg any) {
 		args = append(args, arg)
@@ -119,14 +117,14 @@ func (r *Record) livesQuery(q LifeQuery, id int64, set streamSet) (string, []any
 }
 
 // identities finds lives by their numbers, without their ends.
-func (r *Record) identities(ctx context.Context, tx pgx.Tx, streams streamSet, ids []int64) (map[int64]*Life, error) {
+func (v *view) identities(ctx context.Context, streams streamSet, ids []int64) (map[int64]*Life, error) {
 	lives := make(map[int64]*Life, len(ids))
 	if len(ids) == 0 {
 		return lives, nil
 	}
-	rows, err := tx.Query(ctx, `
+	rows, err := v.db.Query(ctx, `
 		SELECT object_id, stream, namespace, name, uid, 0
-		FROM kuberewind.record_lives WHERE cluster = $1 AND object_id = ANY ($2::bigint[])`, r.cluster.Number, ids)
+		FROM kuberewind.record_lives WHERE cluster = $1 AND object_id = ANY ($2::bigint[])`, v.cluster.Number, ids)
 	if err != nil {
 		return nil, fmt.Errorf("read the lives of the record: %w", err)
 	}

@@ -18,15 +18,15 @@ func TestQueriesReadOneDayOfMany(t *testing.T) {
 		b.now = b.now.AddDate(0, 0, 1)
 	}
 	r := b.record(t)
-	g, err := r.newDeltaReader(t.Context(), Query{Scope: Scope{Name: "x"}})
+	g, err := newDeltaReader(t.Context(), r.view, Query{Scope: Scope{Name: "x"}})
 	require.NoError(t, err)
-	all, err := r.daysFrom(t.Context(), r.pool, 1, 60)
+	all, err := r.view.daysFrom(t.Context(), 1, 60)
 	require.NoError(t, err)
 	require.Len(t, all, 60)
 	d := all[30]
 	sql, args := g.query(0, 60, d.FirstAt, d.LastAt)
 	for range 10 { // by then another mode would have planned for any parameters
-		rows, err := r.pool.Query(t.Context(), "EXPLAIN "+sql, args...)
+		rows, err := r.Pool().Query(t.Context(), "EXPLAIN "+sql, args...)
 		require.NoError(t, err)
 		plan, err := pgx.CollectRows(rows, pgx.RowTo[string])
 		require.NoError(t, err)
@@ -55,11 +55,12 @@ func TestSomeLivesAreFoundWithoutReadingAllEnds(t *testing.T) {
 		require.NoError(t, err)
 	}
 	r := b.record(t)
-	set, err := r.readStreams(t.Context(), r.pool)
+	set, err := r.view.readStreams(t.Context())
 	require.NoError(t, err)
 	for _, scope := range []Scope{{Namespace: "ns-7"}, {Namespace: "ns-7", Name: "name-7"}} {
-		sql, args := r.livesQuery(LifeQuery{Scope: scope, BornBy: 30_000, EndedAfter: 5}, 0, set)
-		rows, err := r.pool.Query(t.Context(), "EXPLAIN "+sql, args...)
+		q := LifeQuery{Scope: scope, BornBy: 30_000, EndedAfter: 5}
+		sql, args := q.statement(r.Cluster().Number, 0, set)
+		rows, err := r.Pool().Query(t.Context(), "EXPLAIN "+sql, args...)
 		require.NoError(t, err)
 		plan, err := pgx.CollectRows(rows, pgx.RowTo[string])
 		require.NoError(t, err)

@@ -8,10 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/kuberewind/kuberewind/delta"
-	"github.com/kuberewind/kuberewind/internal/times"
 	"github.com/kuberewind/kuberewind/patch"
 )
 
@@ -42,14 +39,20 @@ type MarkQuery struct {
 	Objects        bool    // whether every row brings its patch, or else its object, and Bare counts for nothing
 }
 
+// A Timeline finds deltas by time, without their objects.
+type Timeline struct{ view *view }
+
+// Timeline gives what finds deltas by time.
+func (r *Record) Timeline() Timeline { return Timeline{view: r.view} }
+
 // Marks gives the marks of a query in the order of seq. The caller bounds the seqs: all rows between them are read at once. A *MissingDayError is of a day
 // that holds some of the seqs.
-func (r *Record) Marks(ctx context.Context, q MarkQuery) (found []Mark, err error) {
+func (t Timeline) Marks(ctx context.Context, q MarkQuery) (found []Mark, err error) {
 	kinds, err := typeNumbers(q.Types)
 	if err != nil {
 		return nil, err
 	}
-	days, err := r.daysFrom(ctx, r.pool, q.FromSeq, q.ToSeq)
+	days, err := t.view.daysFrom(ctx, q.FromSeq, q.ToSeq)
 	if err != nil {
 		return nil, err
 	}
@@ -57,19 +60,19 @@ func (r *Record) Marks(ctx context.Context, q MarkQuery) (found []Mark, err erro
 		if q.Seqs != nil && !slices.ContainsFunc(q.Seqs, days[i].holds) {
 			continue // It is no loss if its partition is gone.
 		}
-		if err := r.present(ctx, r.pool, &days[i]); err != nil {
+		if err := t.view.present(ctx, &days[i]); err != nil {
 			return nil, err
 		}
-		if found, err = r.marksOf(ctx, &days[i], &q, kinds, found); err != nil {
+		if found, err = t.marksOf(ctx, &days[i], &q, kinds, found); err != nil {
 			return nil, fmt.Errorf("count the deltas of %s: %w", days[i].Day.Format(time.DateOnly), err)
 		}
 	}
 	return found, nil
 }
 
-func (r *Record) marksOf(ctx context.Context, d *Day, q *MarkQuery, kinds []int16, found []Mark) ([]Mark, error) {
-	sql, args := r.marksQuery(d, q, kinds)
-	rows, err := r.pool.Query(ctx, sql, args...)
+func (t Timeline) marksOf(ctx context.Context, d *Day, q *MarkQuery, kinds []int16, found []Mark) ([]Mark, error) {
+	sql, args := q.statement(t.view.cluster.Number, d, kinds)
+	rows, err := t.view.db.Query(ctx, sql, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -95,8 +98,8 @@ const eachMark = `unnest($%d::bigint[]) AS o (id)
 			OFFSET 0
 		) AS d`
 
-func (r *Record) marksQuery(d *Day, q *MarkQuery, kinds []int16) (string, []any) {
-	args := []any{r.cluster.Number, max(q.FromSeq, d.FirstSeq), min(q.ToSeq, d.LastSeq), d.FirstAt, d.LastAt}
+func (q *MarkQuery) statement(cluster int32, d *Day, kinds []int16) (string, []any) {
+	args := []any{cluster, max(q.FromSeq, d.FirstSeq), min(q.ToSeq, d.LastSeq), d.FirstAt, d.LastAt}
 	if !q.Objects {
 		args = append(args, append([]int32{}, q.Bare...)) // SQL compares nothing with NULL.
 	}
@@ -131,7 +134,7 @@ func (r *Record) marksQuery(d *Day, q *MarkQuery, kinds []int16) (string, []any)
 	if q.Manager != "" {
 		also(" AND d.manager = $%d AND d.manager_evidence IN (1, 2)", q.Manager)
 	}
-	where.WriteString(lifeConditions(q, &args))
+	where.WriteString(q.lifeConditions(&args))
 	return `SELECT d.seq, d.object_id, d.stream, d.type, d.source, d.observed_at, d.occurred_at,
 			CASE WHEN d.manager_evidence IN (1, 2) THEN coalesce(d.manager, '') ELSE '' END, coalesce(d.manager_evidence, 0),
 			` + textColumns(q.Objects) + `
@@ -148,7 +151,7 @@ func textColumns(objects bool) string {
 }
 
 // lifeConditions bound the objects. Of few, their lives are looked up row by row.
-func lifeConditions(q *MarkQuery, args *[]any) string {
+func (q *MarkQuery) lifeConditions(args *[]any) string {
 	var conditions strings.Builder
 	if q.Namespaces != nil {
 		*args = append(*args, q.Namespaces)
@@ -168,9 +171,9 @@ func lifeConditions(q *MarkQuery, args *[]any) string {
 // after a pause, or after an interruption of a stream, have later seqs than earlier events. So last may be behind the end of
 // the window: LastBefore gives that. last is below first if there are none. If the partition of an edge's day is gone, the edge
 // is that of the day, so that all of the day is within.
-func (r *Record) Between(ctx context.Context, from, to time.Time) (first, last int64, err error) {
-	err = r.atOnce(ctx, func(tx pgx.Tx) error {
-		f := &pointer{record: r, tx: tx}
+func (t Timeline) Between(ctx context.Context, from, to time.Time) (first, last int64, err error) {
+	err = t.view.atOnce(ctx, func(v *view) error {
+		f := calendar{view: v}
 		var missing *MissingDayError
 		if first, err = f.lastBefore(ctx, from); errors.As(err, &missing) {
 			first, err = missing.FirstSeq-1, nil
@@ -194,9 +197,9 @@ func (r *Record) Between(ctx context.Context, from, to time.Time) (first, last i
 }
 
 // LastBefore gives the last seq that was observed before a time, 0 if there is none. In a day whose partition is gone, it is the last one of that day.
-func (r *Record) LastBefore(ctx context.Context, t time.Time) (seq int64, err error) {
-	err = r.atOnce(ctx, func(tx pgx.Tx) error {
-		seq, err = (&pointer{record: r, tx: tx}).lastBefore(ctx, t)
+func (t Timeline) LastBefore(ctx context.Context, at time.Time) (seq int64, err error) {
+	err = t.view.atOnce(ctx, func(v *view) error {
+		seq, err = calendar{view: v}.lastBefore(ctx, at)
 		return err
 	})
 	var missing *MissingDayError
@@ -204,65 +207,7 @@ func (r *Record) LastBefore(ctx context.Context, t time.Time) (seq int64, err er
 	case errors.As(err, &missing):
 		return missing.LastSeq, nil
 	case err != nil:
-		return 0, fmt.Errorf("find the last delta before %s: %w", stamp(t), err)
+		return 0, fmt.Errorf("find the last delta before %s: %w", stamp(at), err)
 	}
 	return seq, nil
-}
-
-// lastBefore is lastBy without the time itself. The record counts microseconds.
-func (f *pointer) lastBefore(ctx context.Context, t time.Time) (int64, error) {
-	return f.lastBy(ctx, t.Add(-time.Microsecond))
-}
-
-// caughtUpUntil is when what occurred within two times has come, at the latest.
-func (f *pointer) caughtUpUntil(ctx context.Context, from, to time.Time) (until time.Time, err error) {
-	until = to
-	late := func(began, ended time.Time) {
-		if began.Before(to) && !ended.Before(from) {
-			until = times.Later(until, ended.Add(caughtUpWithin))
-		}
-	}
-	pauses, err := f.record.pauses(ctx, f.tx)
-	if err != nil {
-		return until, err
-	}
-	for _, p := range pauses {
-		late(p.From, p.To)
-	}
-	gaps, err := f.record.gaps(ctx, f.tx, f.scope)
-	if err != nil {
-		return until, err
-	}
-	for i := range gaps {
-		if g := &gaps[i]; !g.FromAt.IsZero() && !g.ToAt.IsZero() {
-			late(g.FromAt, g.ToAt)
-		}
-	}
-	return until, nil
-}
-
-// A ClockStep is where the clock of a recorder stepped, or did not agree with that of the database.
-type ClockStep struct {
-	AfterSeq             int64
-	RecordAt, RecorderAt time.Time // the record's time before it, and what the clock of the host showed
-	DatabaseAt           time.Time
-	Adopted              bool // the record goes on by the clock of the host
-}
-
-// ClockSteps lists the steps of the recorders' clocks, oldest first.
-func (r *Record) ClockSteps(ctx context.Context) ([]ClockStep, error) {
-	rows, err := r.pool.Query(ctx, `
-		SELECT after_seq, record_at, recorder_at, database_at, adopted FROM kuberewind.clock_steps WHERE cluster = $1 ORDER BY epoch, step`, r.cluster.Name)
-	if err != nil {
-		return nil, fmt.Errorf("read the steps of the clocks: %w", err)
-	}
-	steps, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (s ClockStep, err error) {
-		err = row.Scan(&s.AfterSeq, &s.RecordAt, &s.RecorderAt, &s.DatabaseAt, &s.Adopted)
-		s.RecordAt, s.RecorderAt, s.DatabaseAt = s.RecordAt.UTC(), s.RecorderAt.UTC(), s.DatabaseAt.UTC()
-		return s, err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("read the steps of the clocks: %w", err)
-	}
-	return steps, nil
 }

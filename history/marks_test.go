@@ -24,10 +24,10 @@ func newBookWithALostDay(t *testing.T) (b *book, lost time.Time) {
 func TestMarksOfSeqsDoNotNeedADayWithoutThem(t *testing.T) {
 	b, _ := newBookWithALostDay(t)
 	r := b.record(t)
-	found, err := r.Marks(t.Context(), MarkQuery{Seqs: []int64{1, 5}, FromSeq: 1, ToSeq: 5})
+	found, err := r.Timeline().Marks(t.Context(), MarkQuery{Seqs: []int64{1, 5}, FromSeq: 1, ToSeq: 5})
 	require.NoError(t, err)
 	require.Len(t, found, 2)
-	_, err = r.Marks(t.Context(), MarkQuery{Seqs: []int64{1, 4}, FromSeq: 1, ToSeq: 5})
+	_, err = r.Timeline().Marks(t.Context(), MarkQuery{Seqs: []int64{1, 4}, FromSeq: 1, ToSeq: 5})
 	var missing *MissingDayError
 	require.ErrorAs(t, err, &missing)
 }
@@ -35,16 +35,16 @@ func TestMarksOfSeqsDoNotNeedADayWithoutThem(t *testing.T) {
 func TestAWindowWhoseEdgesAreInALostDayHoldsTheDay(t *testing.T) {
 	b, lost := newBookWithALostDay(t)
 	r := b.record(t)
-	first, last, err := r.Between(t.Context(), lost.Add(time.Minute), lost.AddDate(0, 0, 2))
+	first, last, err := r.Timeline().Between(t.Context(), lost.Add(time.Minute), lost.AddDate(0, 0, 2))
 	require.NoError(t, err)
 	require.Equal(t, []int64{3, 5}, []int64{first, last})
-	first, last, err = r.Between(t.Context(), tuesday.Add(-time.Hour), lost.Add(time.Minute))
+	first, last, err = r.Timeline().Between(t.Context(), tuesday.Add(-time.Hour), lost.Add(time.Minute))
 	require.NoError(t, err)
 	require.Equal(t, []int64{1, 4}, []int64{first, last})
-	end, err := r.LastBefore(t.Context(), lost.Add(time.Minute))
+	end, err := r.Timeline().LastBefore(t.Context(), lost.Add(time.Minute))
 	require.NoError(t, err)
 	require.Equal(t, int64(4), end)
-	end, err = r.LastBefore(t.Context(), tuesday)
+	end, err = r.Timeline().LastBefore(t.Context(), tuesday)
 	require.NoError(t, err)
 	require.Zero(t, end, "the time itself is not before it")
 }

@@ -21,8 +21,8 @@ type Moment struct {
 
 // Moments gives the next ones after another, at most so many, and the ends of gaps between them. It reads no objects. None at all means that the
 // record ends there. A *MissingDayError says that the partition of the next ones is gone.
-func (r *Record) Moments(ctx context.Context, after Moment, most int) ([]Moment, error) {
-	found, err := r.deltaMoments(ctx, after.Seq, most)
+func (t Timeline) Moments(ctx context.Context, after Moment, most int) ([]Moment, error) {
+	found, err := t.deltaMoments(ctx, after.Seq, most)
 	if err != nil {
 		return nil, err
 	}
@@ -30,7 +30,7 @@ func (r *Record) Moments(ctx context.Context, after Moment, most int) ([]Moment,
 	if len(found) > 0 {
 		upTo = found[len(found)-1].Seq
 	}
-	ends, err := r.endMoments(ctx, after, upTo)
+	ends, err := t.endMoments(ctx, after, upTo)
 	if err != nil {
 		return nil, err
 	}
@@ -40,8 +40,8 @@ func (r *Record) Moments(ctx context.Context, after Moment, most int) ([]Moment,
 }
 
 // EndedBy gives the last commit after a seq, and before the next one, that ended a gap by a time; 0 if there is none.
-func (r *Record) EndedBy(ctx context.Context, seq int64, at time.Time) (batch int64, err error) {
-	ends, err := r.endMoments(ctx, Moment{Seq: seq}, seq)
+func (t Timeline) EndedBy(ctx context.Context, seq int64, at time.Time) (batch int64, err error) {
+	ends, err := t.endMoments(ctx, Moment{Seq: seq}, seq)
 	for _, end := range ends {
 		if !end.At.After(at) {
 			batch = end.Batch
@@ -51,15 +51,15 @@ func (r *Record) EndedBy(ctx context.Context, seq int64, at time.Time) (batch in
 }
 
 // endMoments gives the ends of gaps whose lists brought no delta, in order.
-func (r *Record) endMoments(ctx context.Context, after Moment, upTo int64) ([]Moment, error) {
-	rows, err := r.pool.Query(ctx, `
+func (t Timeline) endMoments(ctx context.Context, after Moment, upTo int64) ([]Moment, error) {
+	rows, err := t.view.db.Query(ctx, `
 		SELECT b.last_seq, g.to_at, g.closed_batch FROM kuberewind.record_gaps g
 		CROSS JOIN LATERAL (
 			SELECT first_seq, last_seq FROM kuberewind.record_batches
 			WHERE cluster = g.cluster AND batch = g.closed_batch AND observed_at BETWEEN g.to_at AND g.to_at + interval '1 day'
 		) b
 		WHERE g.cluster = $1 AND g.closed_batch > $2 AND g.outcome <> $5 AND b.first_seq > b.last_seq AND b.last_seq BETWEEN $3 AND $4
-		ORDER BY g.closed_batch`, r.cluster.Number, after.Batch, after.Seq, upTo, delta.OutcomeResumed)
+		ORDER BY g.closed_batch`, t.view.cluster.Number, after.Batch, after.Seq, upTo, delta.OutcomeResumed)
 	if err != nil {
 		return nil, fmt.Errorf("read the ends of gaps after seq %d: %w", after.Seq, err)
 	}
@@ -75,27 +75,27 @@ func (r *Record) endMoments(ctx context.Context, after Moment, upTo int64) ([]Mo
 }
 
 // deltaMoments gives those of the next deltas.
-func (r *Record) deltaMoments(ctx context.Context, after int64, most int) ([]Moment, error) {
-	days, err := r.daysFrom(ctx, r.pool, after+1, wholeSeq)
+func (t Timeline) deltaMoments(ctx context.Context, after int64, most int) ([]Moment, error) {
+	days, err := t.view.daysFrom(ctx, after+1, wholeSeq)
 	if err != nil {
 		return nil, err
 	}
 	for i := range days {
-		if err := r.present(ctx, r.pool, &days[i]); err != nil {
+		if err := t.view.present(ctx, &days[i]); err != nil {
 			return nil, err
 		}
-		if found, err := r.momentsIn(ctx, &days[i], after, most); len(found) > 0 || err != nil {
+		if found, err := t.momentsIn(ctx, &days[i], after, most); len(found) > 0 || err != nil {
 			return found, err
 		}
 	}
 	return nil, nil
 }
 
-func (r *Record) momentsIn(ctx context.Context, d *Day, after int64, most int) ([]Moment, error) {
-	rows, err := r.pool.Query(ctx, `
+func (t Timeline) momentsIn(ctx context.Context, d *Day, after int64, most int) ([]Moment, error) {
+	rows, err := t.view.db.Query(ctx, `
 		SELECT seq, observed_at FROM kuberewind.record_deltas
 		WHERE cluster = $1 AND seq > $2 AND seq <= $3 AND observed_at BETWEEN $4 AND $5 ORDER BY seq LIMIT $6`,
-		r.cluster.Number, after, d.LastSeq, d.FirstAt, d.LastAt, most)
+		t.view.cluster.Number, after, d.LastSeq, d.FirstAt, d.LastAt, most)
 	if err != nil {
 		return nil, fmt.Errorf("read when the deltas after seq %d were observed: %w", after, err)
 	}

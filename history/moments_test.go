@@ -17,7 +17,7 @@ func TestMomentsAreThoseOfTheDeltas(t *testing.T) {
 	}
 	var ends []Moment
 	for after := (Moment{}); ; {
-		next, err := r.Moments(t.Context(), after, 2)
+		next, err := r.Timeline().Moments(t.Context(), after, 2)
 		require.NoError(t, err)
 		if len(next) == 0 {
 			break
@@ -38,10 +38,10 @@ func TestMomentsAreThoseOfTheDeltas(t *testing.T) {
 	require.NotEmpty(t, ends, "the first lists of resources without objects")
 	for i, end := range ends {
 		require.True(t, i == 0 || end.Batch > ends[i-1].Batch, "each comes once, in order")
-		batch, err := r.EndedBy(t.Context(), end.Seq, end.At)
+		batch, err := r.Timeline().EndedBy(t.Context(), end.Seq, end.At)
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, batch, end.Batch)
-		batch, err = r.EndedBy(t.Context(), end.Seq, end.At.Add(-time.Microsecond))
+		batch, err = r.Timeline().EndedBy(t.Context(), end.Seq, end.At.Add(-time.Microsecond))
 		require.NoError(t, err)
 		require.Less(t, batch, end.Batch)
 	}

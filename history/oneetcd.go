@@ -22,30 +22,38 @@ type sighting struct {
 	rv     string
 }
 
+// An etcdSurvey finds out which streams one etcd numbers, by what their lists and watches showed.
+type etcdSurvey struct {
+	view   *view // within a transaction
+	extent Extent
+}
+
 // oneEtcd says with which streams a resource version can be compared. A single resource always can. Of several it must be known
 // that one etcd numbers them. The proof: what one stream showed lies, in time and in number, between what another showed before
 // and after. All streams that ever changed must be tied together like this. A stream that has not changed since its list need
 // not be: whatever its numbers, it is as it was.
 //
+// count is the number of resources of the streams.
+//
 // I4: resource versions of different resources are compared only where that is established.
-func (f *pointer) oneEtcd(ctx context.Context, streams []*Stream, gaps []Gap) (map[int32]bool, error) {
-	compared := make(map[int32]bool, len(streams))
+func (f *etcdSurvey) oneEtcd(ctx context.Context, streams []*Stream, gaps []Gap) (compared map[int32]bool, count int, err error) {
+	compared = make(map[int32]bool, len(streams))
 	resources := make(map[string]bool)
 	for _, s := range streams {
 		compared[s.ID] = true
 		resources[s.GroupResource().String()] = true
 	}
 	if len(resources) == 1 {
-		return compared, nil
+		return compared, 1, nil
 	}
 	w, err := f.sightings(ctx, streams, gaps)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	ties, changed := tied(streams, w.seen), w.changed
 	for pair := range w.against {
 		if ties.find(pair[0]) == ties.find(pair[1]) {
-			return nil, fmt.Errorf("%w: %s and %s are numbered by different etcds: name one resource, or the instant by its time or seq",
+			return nil, 0, fmt.Errorf("%w: %s and %s are numbered by different etcds: name one resource, or the instant by its time or seq",
 				ErrManyResources, named(streams, pair[0]), named(streams, pair[1]))
 		}
 	}
@@ -61,15 +69,13 @@ func (f *pointer) oneEtcd(ctx context.Context, streams []*Stream, gaps []Gap) (m
 		}
 	}
 	if len(groups) > 1 {
-		return nil, fmt.Errorf("%w: it is not established that one etcd serves %s: name one resource, or the instant by its time or seq",
+		return nil, 0, fmt.Errorf("%w: it is not established that one etcd serves %s: name one resource, or the instant by its time or seq",
 			ErrManyResources, odd(groups, largest))
 	}
 	for _, s := range streams {
 		compared[s.ID] = len(groups) == 0 || ties.find(s.ID) == largest
 	}
-	f.note(NoteOneEtcd, nil, time.Time{}, time.Time{},
-		"one etcd serves these %d resources: the resource versions that their lists and watches showed lie between each other's in time and in number", len(resources))
-	return compared, nil
+	return compared, len(resources), nil
 }
 
 // tied joins the streams of which one showed something between what the other showed.
@@ -87,7 +93,7 @@ func tied(streams []*Stream, seen map[int32][]sighting) ties {
 
 // etcds gives each stream a number that streams share only if it is established that one etcd serves them. One whose numbers contradict those
 // of another that it seemed to be tied to shares its number with its own resource only.
-func (f *pointer) etcds(ctx context.Context, streams []*Stream, gaps []Gap) (map[int32]int32, error) {
+func (f *etcdSurvey) etcds(ctx context.Context, streams []*Stream, gaps []Gap) (map[int32]int32, error) {
 	w, err := f.sightings(ctx, streams, gaps)
 	if err != nil {
 		return nil, err
@@ -196,7 +202,7 @@ func kept(seen []sighting, s sighting) []sighting {
 
 // sightings collects what lists and watches showed. It takes the ends of each stream's lists, its position, and deltas of its
 // watch from the beginning and the end of a few days. It leaves out all before the server's history last went backwards.
-func (f *pointer) sightings(ctx context.Context, streams []*Stream, gaps []Gap) (*watcher, error) {
+func (f *etcdSurvey) sightings(ctx context.Context, streams []*Stream, gaps []Gap) (*watcher, error) {
 	w := &watcher{seen: make(map[int32][]sighting), changed: make(map[int32]bool), against: make(map[[2]int32]bool), settled: make(map[int32]uint64)}
 	var since time.Time
 	for i := range gaps {
@@ -214,7 +220,7 @@ func (f *pointer) sightings(ctx context.Context, streams []*Stream, gaps []Gap) 
 	for _, s := range streams {
 		w.changed[s.ID] = s.LastSeq > 0 && s.LastRV != "" && listed[s.ID] != s.LastRV
 	}
-	days, err := f.record.daysFrom(ctx, f.tx, 1, f.extent.LastSeq)
+	days, err := f.view.daysFrom(ctx, 1, f.extent.LastSeq)
 	if err != nil {
 		return nil, err
 	}
@@ -240,17 +246,17 @@ func sample(days []Day) []Day {
 // watchedRows is how many deltas of a day are looked at, from its beginning and its end.
 const watchedRows = 5000
 
-func (f *pointer) watched(ctx context.Context, d *Day, streams []*Stream, since time.Time, w *watcher) error {
+func (f *etcdSurvey) watched(ctx context.Context, d *Day, streams []*Stream, since time.Time, w *watcher) error {
 	ids := make([]int32, len(streams))
 	for i, s := range streams {
 		ids[i] = s.ID
 	}
 	// Recovered deltas say nothing: each watch catches up by itself.
-	rows, err := f.tx.Query(ctx, `
+	rows, err := f.view.db.Query(ctx, `
 		SELECT stream, observed_at, rv FROM kuberewind.record_deltas
 		WHERE cluster = $1 AND observed_at BETWEEN $2 AND $3 AND (seq < $4 OR seq > $5) AND observed_at >= $6
 			AND stream = ANY ($7::int[]) AND source = 1 AND occurred_at = observed_at
-		ORDER BY seq`, f.record.cluster.Number, d.FirstAt, d.LastAt, d.FirstSeq+watchedRows, d.LastSeq-watchedRows, since, ids)
+		ORDER BY seq`, f.view.cluster.Number, d.FirstAt, d.LastAt, d.FirstSeq+watchedRows, d.LastSeq-watchedRows, since, ids)
 	if err != nil {
 		return fmt.Errorf("read which resource versions were shown: %w", err)
 	}

@@ -10,31 +10,31 @@ import (
 // Owners gives the owners of lives that have any, by their first version on record. They stand in lives, so no version is read.
 //
 // A life may have begun before the first delta that is left. Package verify cannot compare its owners then, so its first version on record is read.
-func (r *Record) Owners(ctx context.Context, lives []Life) iter.Seq2[Relation, error] {
+func (k Kinship) Owners(ctx context.Context, lives []Life) iter.Seq2[Relation, error] {
 	return func(yield func(Relation, error) bool) {
-		if err := r.owners(ctx, lives, func(found Relation) bool { return yield(found, nil) }); err != nil {
+		if err := k.owners(ctx, lives, func(found Relation) bool { return yield(found, nil) }); err != nil {
 			yield(Relation{}, fmt.Errorf("read owners of objects of the record: %w", err))
 		}
 	}
 }
 
-func (r *Record) owners(ctx context.Context, lives []Life, give func(Relation) bool) error {
-	extent, err := r.extent(ctx, r.pool)
+func (k Kinship) owners(ctx context.Context, lives []Life, give func(Relation) bool) error {
+	extent, err := k.view.extent(ctx)
 	if err != nil {
 		return err
 	}
 	older, noted := byBegin(lives, extent.FirstSeq)
 	going := true
-	err = r.relations(ctx, older, func(found Relation) bool {
+	err = k.relations(ctx, older, func(found Relation) bool {
 		found.About = ""
 		going = len(found.Owners) == 0 || give(found)
 		return going
 	})
-	for chunk := range slices.Chunk(noted, relationsChunk) {
+	for chunk := range slices.Chunk(noted, livesChunk) {
 		if err != nil || !going {
 			return err
 		}
-		err = r.ownersNoted(ctx, chunk, func(found Relation) bool { going = give(found); return going })
+		err = k.ownersNoted(ctx, chunk, func(found Relation) bool { going = give(found); return going })
 	}
 	return err
 }
@@ -51,16 +51,16 @@ func byBegin(lives []Life, seq int64) (before, since []Life) {
 	return before, since
 }
 
-func (r *Record) ownersNoted(ctx context.Context, lives []Life, give func(Relation) bool) error {
+func (k Kinship) ownersNoted(ctx context.Context, lives []Life, give func(Relation) bool) error {
 	byID, ids := make(map[int64]Life, len(lives)), make([]int64, 0, len(lives))
 	for _, l := range lives {
 		byID[l.ObjectID] = l
 		ids = append(ids, l.ObjectID)
 	}
-	rows, err := r.pool.Query(ctx, `
+	rows, err := k.view.db.Query(ctx, `
 		SELECT object_id, owners FROM kuberewind.record_lives WHERE cluster = $1 AND object_id = ANY ($2::bigint[]) AND owners IS NOT NULL
 		ORDER BY object_id`,
-		r.cluster.Number, ids)
+		k.view.cluster.Number, ids)
 	if err != nil {
 		return err
 	}

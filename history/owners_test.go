@@ -36,7 +36,7 @@ func ownersOf(t *testing.T, r *Record) map[string][]string {
 		lives = append(lives, l)
 	}
 	found := map[string][]string{}
-	for relation, err := range r.Owners(t.Context(), lives) {
+	for relation, err := range r.Kinship().Owners(t.Context(), lives) {
 		require.NoError(t, err)
 		found[relation.Name] = relation.Owners
 	}

@@ -27,17 +27,15 @@ type Pulse struct {
 }
 
 // Pulse reads whether the record goes on. A recorder that has committed nothing yet may not have seen what happened before it.
-func (r *Record) Pulse(ctx context.Context) (Pulse, error) { return r.pulse(ctx, r.pool) }
-
-func (r *Record) pulse(ctx context.Context, db querier) (p Pulse, err error) {
+func (c Commits) Pulse(ctx context.Context) (p Pulse, err error) {
 	var committed, chosen, renewed *time.Time
-	err = db.QueryRow(ctx, `
+	err = c.view.db.QueryRow(ctx, `
 		SELECT h.batch, h.observed_at, b.committed_at, coalesce(l.recorder, ''), l.renewed_at, CASE WHEN e.recorder = l.recorder THEN l.renewed_at END, clock_timestamp()
 		FROM kuberewind.record_heads h
 		LEFT JOIN kuberewind.record_batches b ON b.cluster = h.cluster AND b.batch = h.batch AND b.observed_at = h.observed_at
 		LEFT JOIN kuberewind.record_epochs e ON e.cluster = h.cluster AND e.epoch = h.epoch AND e.epoch = b.epoch
 		LEFT JOIN kuberewind.recorders l ON l.cluster = $2
-		WHERE h.cluster = $1`, r.cluster.Number, r.cluster.Name).Scan(&p.Batch, &p.ObservedAt, &committed, &p.Recorder, &chosen, &renewed, &p.Now)
+		WHERE h.cluster = $1`, c.view.cluster.Number, c.view.cluster.Name).Scan(&p.Batch, &p.ObservedAt, &committed, &p.Recorder, &chosen, &renewed, &p.Now)
 	if err != nil {
 		return Pulse{}, fmt.Errorf("read whether the record goes on: %w", err)
 	}

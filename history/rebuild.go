@@ -4,19 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
-
-	"github.com/jackc/pgx/v5"
 
 	"github.com/kuberewind/kuberewind/checkpoint"
 )
 
 // A rebuilding is a Rebuild on its way.
 type rebuilding struct {
-	record  *Record
+	view    *view // through the pool
+	log     *slog.Logger
 	point   Point
 	scope   Scope
 	options RebuildOptions
@@ -43,17 +43,17 @@ func (r *Record) Rebuild(ctx context.Context, p Point, scope Scope, o RebuildOpt
 	if p.RV != "" && p.streams == nil {
 		return RebuildStats{}, errors.New("rebuild: a point by resource version has to come from Resolve")
 	}
-	b := &rebuilding{record: r, point: p, scope: scope, options: o, emit: emit, workers: runtime.GOMAXPROCS(0)}
+	b := &rebuilding{view: r.view, log: r.log, point: p, scope: scope, options: o, emit: emit, workers: runtime.GOMAXPROCS(0)}
 	var later *search
 	// One state of the record: a checkpoint may be dropped while it is read.
-	err := r.atOnce(ctx, func(tx pgx.Tx) (err error) {
-		later, err = b.run(ctx, tx)
+	err := r.view.atOnce(ctx, func(v *view) (err error) {
+		later, err = b.run(ctx, v)
 		return err
 	})
 	if err == nil && later != nil {
 		// Rows up to a seq do not change, so several connections see one state too. None is held meanwhile: rebuilds side by side would wait
 		// for each other's.
-		err = b.findAll(ctx, r.pool, b.workers, later)
+		err = b.findAll(ctx, r.view, b.workers, later)
 	}
 	b.stats.Objects, b.stats.Damaged = b.objects.Load(), b.damaged.Load()
 	if err != nil {
@@ -68,25 +68,25 @@ type search struct {
 	targets []target
 }
 
-// run gives what it can within the transaction, and returns what is better found by several connections.
-func (b *rebuilding) run(ctx context.Context, tx pgx.Tx) (later *search, err error) {
-	if b.streams, err = b.record.readStreams(ctx, tx); err != nil {
+// run gives what it can within the transaction of a view, and returns what is better found by several connections.
+func (b *rebuilding) run(ctx context.Context, v *view) (later *search, err error) {
+	if b.streams, err = v.readStreams(ctx); err != nil {
 		return nil, err
 	}
 	var from *checkpoint.Saved
 	if !b.options.NoCheckpoint && b.scope.Name == "" {
-		if from, err = b.newest(ctx, tx); err != nil {
+		if from, err = b.newest(ctx, v); err != nil {
 			return nil, err
 		}
 	}
 	if from != nil {
-		return nil, b.fromCheckpoint(ctx, tx, from)
+		return nil, b.fromCheckpoint(ctx, v, from)
 	}
-	found, err := b.fromDeltas(ctx, tx)
+	found, err := b.fromDeltas(ctx, v)
 	if err != nil || len(found.targets) > lastChunk {
 		return found, err
 	}
-	return nil, b.findAll(ctx, tx, 1, found)
+	return nil, b.findAll(ctx, v, 1, found)
 }
 
 func (b *rebuilding) tell(stage string, done, total int64) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/jackc/pgx/v5"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/kuberewind/kuberewind/checkpoint"
@@ -13,36 +12,36 @@ import (
 )
 
 // newest finds the checkpoint to start from, or nil.
-func (b *rebuilding) newest(ctx context.Context, tx pgx.Tx) (*checkpoint.Saved, error) {
-	extent, err := b.record.extent(ctx, tx)
+func (b *rebuilding) newest(ctx context.Context, v *view) (*checkpoint.Saved, error) {
+	extent, err := v.extent(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return b.record.checkpoints(tx).Newest(ctx, checkpoint.Want{
+	return v.checkpoints().Newest(ctx, checkpoint.Want{
 		UpTo: b.point.sure(b.scope), First: extent.FirstSeq, Last: max(b.point.Seq, b.point.Until),
 		Scope: checkpoint.Scope{Streams: b.scope.Streams, Namespace: b.scope.Namespace},
 		Unusable: func(info checkpoint.Info, err error) {
 			text := fmt.Sprintf("checkpoint %d cannot be used: %v; the answer is the same without it", info.Seq, err)
-			b.record.log.WarnContext(ctx, "a checkpoint cannot be used; an older one or none is", "cluster", b.record.cluster.Name, "checkpoint", info.Seq, "error", err)
+			b.log.WarnContext(ctx, "a checkpoint cannot be used; an older one or none is", "cluster", v.cluster.Name, "checkpoint", info.Seq, "error", err)
 			b.stats.Notes = append(b.stats.Notes, Note{Kind: NoteCheckpoint, Text: text})
 		},
 	})
 }
 
-func (b *rebuilding) fromCheckpoint(ctx context.Context, tx pgx.Tx, from *checkpoint.Saved) error {
+func (b *rebuilding) fromCheckpoint(ctx context.Context, v *view, from *checkpoint.Saved) error {
 	b.stats.Checkpoint = from.Info.Seq
-	t, err := b.record.readTail(ctx, tx, &b.point, b.scope, from.Info.Seq, func(n int64) { b.tell("deltas", n, 0) })
+	t, err := readTail(ctx, v, &b.point, b.scope, from.Info.Seq, func(n int64) { b.tell("deltas", n, 0) })
 	if err != nil {
 		return err
 	}
 	b.stats.Tail = t.rows
-	if err := b.inherit(ctx, tx, t); err != nil {
+	if err := b.inherit(ctx, v, t); err != nil {
 		return err
 	}
 	if err := b.decode(ctx, from, t); err != nil {
 		return err
 	}
-	if err := b.foldNew(ctx, tx, t); err != nil {
+	if err := b.foldNew(ctx, v, t); err != nil {
 		return err
 	}
 	if len(b.doubt) == 0 {
@@ -52,11 +51,11 @@ func (b *rebuilding) fromCheckpoint(ctx context.Context, tx pgx.Tx, from *checkp
 	for i, d := range b.doubt {
 		ids[i] = d.id
 	}
-	lives, err := b.record.identities(ctx, tx, b.streams, ids)
+	lives, err := v.identities(ctx, b.streams, ids)
 	if err != nil {
 		return err
 	}
-	return b.findAll(ctx, tx, 1, &search{lives: lives, targets: b.doubt})
+	return b.findAll(ctx, v, 1, &search{lives: lives, targets: b.doubt})
 }
 
 // decode gives the objects of the checkpoint that the tail leaves alone, and folds the others. One goroutine reads blocks, others decode them; no
@@ -146,7 +145,7 @@ func (b *rebuilding) folded(object *Object, changed *tailObject, before patch.Do
 }
 
 // foldNew gives the objects that began in the tail.
-func (b *rebuilding) foldNew(ctx context.Context, tx pgx.Tx, t *tail) error {
+func (b *rebuilding) foldNew(ctx context.Context, v *view, t *tail) error {
 	var ids []int64
 	for id, o := range t.objects {
 		if o.touched() && !o.dead && !o.seen {
@@ -154,7 +153,7 @@ func (b *rebuilding) foldNew(ctx context.Context, tx pgx.Tx, t *tail) error {
 		}
 	}
 	slices.Sort(ids)
-	lives, err := b.record.identities(ctx, tx, b.streams, ids)
+	lives, err := v.identities(ctx, b.streams, ids)
 	if err != nil {
 		return err
 	}

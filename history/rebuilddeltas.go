@@ -12,16 +12,17 @@ import (
 )
 
 // fromDeltas finds the objects that were live.
-func (b *rebuilding) fromDeltas(ctx context.Context, tx pgx.Tx) (*search, error) {
-	bounds, err := b.caughtUp(ctx, tx)
+func (b *rebuilding) fromDeltas(ctx context.Context, v *view) (*search, error) {
+	bounds, err := b.caughtUp(ctx, v)
 	if err != nil {
 		return nil, err
 	}
 	lives := make(map[int64]*Life)
 	var targets []target
 	sure, last := b.point.sure(b.scope), max(b.point.Seq, b.point.Until)
-	sql, args := b.record.livesQuery(LifeQuery{Scope: b.scope, BornBy: last, EndedAfter: sure}, 0, b.streams)
-	rows, err := tx.Query(ctx, sql, args...)
+	q := LifeQuery{Scope: b.scope, BornBy: last, EndedAfter: sure}
+	sql, args := q.statement(v.cluster.Number, 0, b.streams)
+	rows, err := v.db.Query(ctx, sql, args...)
 	if err != nil {
 		return nil, fmt.Errorf("read the lives of the record: %w", err)
 	}
@@ -51,26 +52,26 @@ func (b *rebuilding) fromDeltas(ctx context.Context, tx pgx.Tx) (*search, error)
 }
 
 // caughtUp gives, of each object that was caught up on after the point and changed by then, the last delta that belongs to it.
-func (b *rebuilding) caughtUp(ctx context.Context, tx pgx.Tx) (map[int64]int64, error) {
+func (b *rebuilding) caughtUp(ctx context.Context, v *view) (map[int64]int64, error) {
 	bounds := make(map[int64]int64)
 	if b.point.Until <= b.point.Seq {
 		return bounds, nil
 	}
 	in, out := b.point.crossings()
-	days, err := b.record.daysFrom(ctx, tx, b.point.Seq+1, b.point.Until)
+	days, err := v.daysFrom(ctx, b.point.Seq+1, b.point.Until)
 	if err != nil {
 		return nil, err
 	}
 	for i := range days {
 		d := &days[i]
-		if err := b.record.present(ctx, tx, d); err != nil {
+		if err := v.present(ctx, d); err != nil {
 			return nil, err
 		}
-		rows, err := tx.Query(ctx, `
+		rows, err := v.db.Query(ctx, `
 			SELECT object_id, max(seq) FROM kuberewind.record_deltas
 			WHERE cluster = $1 AND seq > $2 AND seq <= $3 AND observed_at BETWEEN $4 AND $5
 				AND (occurred_at <= $6 AND seq <> ALL ($8::bigint[]) OR seq = ANY ($7::bigint[]))
-			GROUP BY object_id`, b.record.cluster.Number, b.point.Seq, b.point.Until, d.FirstAt, d.LastAt, b.point.Time, in, out)
+			GROUP BY object_id`, v.cluster.Number, b.point.Seq, b.point.Until, d.FirstAt, d.LastAt, b.point.Time, in, out)
 		if err != nil {
 			return nil, err
 		}
@@ -86,7 +87,7 @@ func (b *rebuilding) caughtUp(ctx context.Context, tx pgx.Tx) (map[int64]int64, 
 }
 
 // findAll folds objects from their deltas and gives the living ones.
-func (b *rebuilding) findAll(ctx context.Context, db querier, workers int, s *search) error {
+func (b *rebuilding) findAll(ctx context.Context, v *view, workers int, s *search) error {
 	lives, targets := s.lives, s.targets
 	if len(targets) == 0 {
 		return nil
@@ -101,15 +102,15 @@ func (b *rebuilding) findAll(ctx context.Context, db querier, workers int, s *se
 		}
 		last = max(last, t.bound)
 	}
-	days, err := b.record.daysFrom(ctx, db, targets[0].id, last)
+	days, err := v.daysFrom(ctx, targets[0].id, last)
 	if err != nil {
 		return err
 	}
-	find := finder{record: b.record, rv: b.point.RV, workers: workers}
+	find := finder{view: v, rv: b.point.RV, workers: workers}
 	total := int64(len(targets))
-	missing, err := find.find(ctx, db, targets, days, func(v *lastVersion) error {
+	missing, err := find.find(ctx, targets, days, func(last *lastVersion) error {
 		b.tell("objects", b.objects.Load(), total)
-		return b.found(lives[v.id], v)
+		return b.found(lives[last.id], last)
 	})
 	if err != nil {
 		return err

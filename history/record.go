@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -41,13 +40,8 @@ type Cluster struct {
 
 // A Record is the record of one cluster. Its methods may be called from many goroutines.
 type Record struct {
-	pool    *pgxpool.Pool
-	cluster Cluster
-	log     *slog.Logger
-
-	mu      sync.Mutex // protects what follows
-	streams streamSet
-	days    map[time.Time]time.Time // when the partition of a day was last found
+	view *view // through the pool
+	log  *slog.Logger
 }
 
 // Open opens the record that a PostgreSQL URL leads to. The error is ErrNoCluster, ErrManyClusters, one of migrations.ErrMissing,
@@ -84,7 +78,7 @@ func newRecord(pool *pgxpool.Pool, cluster Cluster, log *slog.Logger) *Record {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Record{pool: pool, cluster: cluster, log: log, days: make(map[time.Time]time.Time)}
+	return &Record{view: newView(pool, cluster), log: log}
 }
 
 // Of gives the record of a cluster that is read through a pool of its owner's: it is the owner who closes that. The schema is not looked at.
@@ -137,13 +131,13 @@ func prepareSession(parameters map[string]string) {
 }
 
 // Close closes the connections to the database. It must not be called while another method runs.
-func (r *Record) Close() { r.pool.Close() }
+func (r *Record) Close() { r.view.pool.Close() }
 
 // Cluster says whose record it is.
-func (r *Record) Cluster() Cluster { return r.cluster }
+func (r *Record) Cluster() Cluster { return r.view.cluster }
 
 // Pool is what the record is read through. Its connections only read.
-func (r *Record) Pool() *pgxpool.Pool { return r.pool }
+func (r *Record) Pool() *pgxpool.Pool { return r.view.pool }
 
 // Clusters lists the clusters of a database, by name.
 func Clusters(ctx context.Context, url string) ([]Cluster, error) {
@@ -168,12 +162,6 @@ func clusters(ctx context.Context, db querier) ([]Cluster, error) {
 	})
 }
 
-// querier is a pool, connection or transaction.
-type querier interface {
-	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
-	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
-}
-
 // An Extent is what a record spans.
 type Extent struct {
 	FirstSeq, LastSeq int64
@@ -188,49 +176,11 @@ type Extent struct {
 }
 
 // Extent says what the record spans. FirstSeq is 0 if nothing is recorded yet.
-func (r *Record) Extent(ctx context.Context) (Extent, error) {
-	return r.extent(ctx, r.pool)
-}
-
-func (r *Record) extent(ctx context.Context, db querier) (e Extent, err error) {
-	var firstSeq *int64
-	var firstAt *time.Time
-	var wholeSeq *int64
-	var wholeAt *time.Time
-	err = db.QueryRow(ctx, `
-		SELECT h.seq, h.observed_at, d.first_seq, d.first_at, z.seq, z.observed_at
-		FROM kuberewind.record_heads h
-		LEFT JOIN LATERAL (
-			SELECT first_seq, first_at FROM kuberewind.record_days WHERE cluster = h.cluster ORDER BY first_seq LIMIT 1
-		) d ON true
-		LEFT JOIN kuberewind.record_horizons z ON z.cluster = h.cluster
-		WHERE h.cluster = $1`, r.cluster.Number).Scan(&e.LastSeq, &e.LastAt, &firstSeq, &firstAt, &wholeSeq, &wholeAt)
-	if err != nil {
-		return e, fmt.Errorf("read what the record spans: %w", err)
-	}
-	if firstSeq != nil {
-		e.FirstSeq, e.FirstAt = *firstSeq, firstAt.UTC()
-		e.WholeSeq, e.WholeAt = e.FirstSeq, e.FirstAt
-	}
-	if wholeSeq != nil {
-		e.Pruned, e.WholeSeq, e.WholeAt = true, *wholeSeq, wholeAt.UTC()
-	}
-	e.LastAt = e.LastAt.UTC()
-	return e, nil
-}
+func (r *Record) Extent(ctx context.Context) (Extent, error) { return r.view.extent(ctx) }
 
 // Checkpoints lists the checkpoints of the record, newest first.
 func (r *Record) Checkpoints(ctx context.Context) ([]checkpoint.Info, error) {
-	return r.checkpoints(r.pool).List(ctx, wholeSeq, wholeSeq)
-}
-
-func (r *Record) checkpoints(db querier) checkpoint.Store {
-	return checkpoint.Store{DB: db, Cluster: r.cluster.Number}
-}
-
-// atOnce reads one state of the record.
-func (r *Record) atOnce(ctx context.Context, read func(tx pgx.Tx) error) error {
-	return pgx.BeginTxFunc(ctx, r.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, read)
+	return r.view.checkpoints().List(ctx, wholeSeq, wholeSeq)
 }
 
 func isNoRows(err error) bool { return errors.Is(err, pgx.ErrNoRows) }

@@ -43,7 +43,7 @@ func TestEachConnectionIsAskedAboutByANameOfItsOwn(t *testing.T) {
 	r := b.record(t)
 	names := map[string]bool{}
 	for range 2 {
-		conn, err := r.pool.Acquire(t.Context())
+		conn, err := r.Pool().Acquire(t.Context())
 		require.NoError(t, err)
 		defer conn.Release()
 		var name string
@@ -78,11 +78,11 @@ func TestAnAuditorReadsEverythingAndWritesNothing(t *testing.T) {
 	got, stats := rebuilt(t, r, resolved(t, r, AtSeq(int64(len(b.pages))), Scope{}), Scope{}, RebuildOptions{})
 	require.Equal(t, b.liveAt(bySeq(int64(len(b.pages)))), got)
 	require.Positive(t, stats.Checkpoint)
-	_, err = r.Coverage(t.Context(), Scope{})
+	_, err = r.Completeness().Coverage(t.Context(), Scope{})
 	require.NoError(t, err)
-	_, err = r.Epochs(t.Context())
+	_, err = r.Completeness().Epochs(t.Context())
 	require.NoError(t, err)
-	documents, err := r.Documents(t.Context(), b.now, "")
+	documents, err := r.Server().Documents(t.Context(), b.now, "")
 	require.NoError(t, err)
 	require.JSONEq(t, `{"major":"1"}`, string(documents["/version"].Content))
 	_, err = r.Pool().Exec(t.Context(), `DELETE FROM kuberewind.checkpoints`)
@@ -187,7 +187,7 @@ func TestDiscoveryIsWhatTheServerSaidAtThatTime(t *testing.T) {
 	b := newBook(t, 1)
 	b.commit(b.set(0, "a", "x", `1`))
 	r := b.record(t)
-	resources, err := r.Discovery(t.Context(), b.now)
+	resources, err := r.Server().Discovery(t.Context(), b.now)
 	require.NoError(t, err)
 	require.Equal(t, []Resource{{
 		Group: "example.com", Version: "v1", Resource: "things0", Kind: "Thing", Singular: "thing", Verbs: []string{"list", "watch"}, Namespaced: true, Preferred: true,
@@ -203,7 +203,7 @@ func TestDiscoveryIsWhatTheServerSaidAtThatTime(t *testing.T) {
 	b.now = b.now.Add(time.Hour)
 	require.NoError(t, b.sink.RecordServer(t.Context(), "/apis", text("v1")))
 	for at, version := range map[time.Time]string{before.Add(-time.Hour): "v1beta1", before: "v1beta1", b.now.Add(-time.Second): "v1beta1", b.now: "v1", b.now.Add(time.Hour): "v1"} {
-		resources, err := r.Discovery(t.Context(), at)
+		resources, err := r.Server().Discovery(t.Context(), at)
 		require.NoError(t, err)
 		require.Equal(t, []Resource{{
 			Group: "apps", Version: version, Resource: "deployments", Kind: "Deployment", Singular: "deployment", ShortNames: []string{"deploy"}, Categories: []string{"all"},
@@ -237,12 +237,12 @@ func TestADocumentIsReadAsItWasAtThatTimeWithoutThoseThatShareItsBeginning(t *te
 		{-time.Hour, "/api", `{"v":1}`}, {0, "/api", `{"v":1}`}, {time.Hour - time.Second, "/api", `{"v":1}`}, {time.Hour, "/api", `{"v":3}`},
 		{2 * time.Hour, "/api", ""}, {2 * time.Hour, "/apis", `{"v":2}`}, {0, "/ap", ""}, {0, "/apis/apps", ""},
 	} {
-		d, found, err := r.Document(t.Context(), first.Add(c.after), c.path)
+		d, found, err := r.Server().Document(t.Context(), first.Add(c.after), c.path)
 		require.NoError(t, err)
 		require.Equal(t, c.want != "", found, c)
 		require.Equal(t, c.want, string(d.Content), c)
 		if found {
-			all, err := r.Documents(t.Context(), first.Add(c.after), c.path)
+			all, err := r.Server().Documents(t.Context(), first.Add(c.after), c.path)
 			require.NoError(t, err)
 			require.Equal(t, all[c.path], d)
 		}

@@ -20,7 +20,7 @@ func related(t *testing.T, r *Record, q LifeQuery) (names []string) {
 		require.NoError(t, err)
 		lives = append(lives, l)
 	}
-	for found, err := range r.Relations(t.Context(), lives) {
+	for found, err := range r.Kinship().Relations(t.Context(), lives) {
 		require.NoError(t, err)
 		names = append(names, found.Name+" about "+found.About)
 	}

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/internal/times"
 )
@@ -16,12 +14,14 @@ import (
 // ErrEmpty, ErrBeforeRecord, ErrManyResources, a *MissingDayError, or one of the database's.
 func (r *Record) Resolve(ctx context.Context, at Instant, scope Scope) (Point, error) {
 	var p Point
-	err := r.atOnce(ctx, func(tx pgx.Tx) (err error) {
-		p, err = r.resolve(ctx, tx, at, scope)
+	err := r.view.atOnce(ctx, func(v *view) (err error) {
+		f := &pointer{view: v, scope: scope, now: time.Now().UTC(), point: Point{Instant: at}}
+		err = f.find(ctx)
+		p = f.point
 		return err
 	})
 	if err == nil {
-		err = r.bound(ctx, &p)
+		err = p.bound(ctx, r.view)
 	}
 	if errors.Is(err, ErrBeforeRecord) {
 		return Point{}, err // which names the instant
@@ -32,39 +32,36 @@ func (r *Record) Resolve(ctx context.Context, at Instant, scope Scope) (Point, e
 	return p, nil
 }
 
-func (r *Record) resolve(ctx context.Context, tx pgx.Tx, at Instant, scope Scope) (Point, error) {
-	extent, err := r.extent(ctx, tx)
-	if err != nil {
-		return Point{}, err
-	}
-	if extent.FirstSeq == 0 {
-		return Point{}, fmt.Errorf("%w of cluster %s", ErrEmpty, r.cluster.Name)
-	}
-	// The remembered streams may be older than this state of the record. They would lack a resource version that has come
-	// since.
-	if err := r.refreshStreams(ctx, tx); err != nil {
-		return Point{}, err
-	}
-	f := &pointer{record: r, tx: tx, scope: scope, extent: extent, now: time.Now().UTC(), point: Point{Instant: at, recorded: extent.LastAt}}
-	switch at.kind {
-	case instantRV:
-		err = f.byRV(ctx)
-	case instantSeq:
-		err = f.bySeq(ctx)
-	default:
-		err = f.byTime(ctx)
-	}
-	return f.point, err
-}
-
 // A pointer finds one point.
 type pointer struct {
-	record *Record
-	tx     pgx.Tx
+	view   *view // within a transaction
 	scope  Scope
 	extent Extent
 	now    time.Time
 	point  Point
+}
+
+func (f *pointer) find(ctx context.Context) (err error) {
+	if f.extent, err = f.view.extent(ctx); err != nil {
+		return err
+	}
+	if f.extent.FirstSeq == 0 {
+		return fmt.Errorf("%w of cluster %s", ErrEmpty, f.view.cluster.Name)
+	}
+	f.point.recorded = f.extent.LastAt
+	// The remembered streams may be older than this state of the record. They would lack a resource version that has come
+	// since.
+	if err := f.view.refreshStreams(ctx); err != nil {
+		return err
+	}
+	switch f.point.Instant.kind {
+	case instantRV:
+		return f.byRV(ctx)
+	case instantSeq:
+		return f.bySeq(ctx)
+	default:
+		return f.byTime(ctx)
+	}
 }
 
 func (f *pointer) note(kind NoteKind, s *Stream, from, to time.Time, format string, args ...any) {
@@ -95,74 +92,10 @@ func (f *pointer) bySeq(ctx context.Context) error {
 		p.Seq = f.extent.LastSeq
 	}
 	var err error
-	if p.Time, err = f.timeOf(ctx, p.Seq); err != nil {
+	if p.Time, err = (calendar{view: f.view}).timeOf(ctx, p.Seq); err != nil {
 		return err
 	}
 	return f.gapsAt(ctx, p.Time)
-}
-
-// timeOf gives observed_at of a seq.
-func (f *pointer) timeOf(ctx context.Context, seq int64) (time.Time, error) {
-	days, err := f.record.daysFrom(ctx, f.tx, seq, seq)
-	if err != nil || len(days) == 0 {
-		return time.Time{}, err
-	}
-	if err := f.record.present(ctx, f.tx, &days[0]); err != nil {
-		return time.Time{}, err
-	}
-	at, err := f.observed(ctx, &days[0], seq)
-	return at.UTC(), err
-}
-
-// observed gives observed_at of a seq, else of the next one, else the end of the day. A hole is for package verify to find, and no
-// reason not to answer.
-func (f *pointer) observed(ctx context.Context, d *Day, seq int64) (at time.Time, err error) {
-	err = f.tx.QueryRow(ctx, `
-		SELECT observed_at FROM kuberewind.record_deltas
-		WHERE cluster = $1 AND seq >= $2 AND observed_at BETWEEN $3 AND $4 ORDER BY seq LIMIT 1`, f.record.cluster.Number, seq, d.FirstAt, d.LastAt).Scan(&at)
-	if isNoRows(err) {
-		return d.LastAt, nil
-	}
-	if err != nil {
-		return at, fmt.Errorf("read when seq %d was observed: %w", seq, err)
-	}
-	return at, nil
-}
-
-// lastBy gives the last seq whose observed_at is not after a time, 0 if there is none. observed_at does not decrease with seq, so that
-// some twenty looks into an index find it.
-func (f *pointer) lastBy(ctx context.Context, t time.Time) (int64, error) {
-	var d Day
-	err := f.tx.QueryRow(ctx, `
-		SELECT day, first_seq, last_seq, first_at, last_at FROM kuberewind.record_days
-		WHERE cluster = $1 AND first_at <= $2 ORDER BY first_seq DESC LIMIT 1`, f.record.cluster.Number, t).
-		Scan(&d.Day, &d.FirstSeq, &d.LastSeq, &d.FirstAt, &d.LastAt)
-	if isNoRows(err) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, fmt.Errorf("read the days of the record: %w", err)
-	}
-	if !t.Before(d.LastAt) {
-		return d.LastSeq, nil
-	}
-	if err := f.record.present(ctx, f.tx, &d); err != nil {
-		return 0, err
-	}
-	low, high := d.FirstSeq, d.LastSeq // low was observed in time, high was not
-	for high-low > 1 {
-		middle := low + (high-low)/2
-		at, err := f.observed(ctx, &d, middle)
-		if err != nil {
-			return 0, err
-		}
-		if at.After(t) {
-			high = middle
-		} else {
-			low = middle
-		}
-	}
-	return low, nil
 }
 
 func (f *pointer) byTime(ctx context.Context) error {
@@ -180,7 +113,7 @@ func (f *pointer) byTime(ctx context.Context) error {
 	}
 	f.afterEnd()
 	var err error
-	if p.Seq, err = f.lastBy(ctx, p.Time); err != nil {
+	if p.Seq, err = (calendar{view: f.view}).lastBy(ctx, p.Time); err != nil {
 		return err
 	}
 	if err := f.caughtUp(ctx); err != nil {
@@ -205,7 +138,7 @@ const caughtUpWithin = 30 * time.Minute
 func (f *pointer) caughtUp(ctx context.Context) error {
 	p := &f.point
 	var until time.Time
-	pauses, err := f.record.pauses(ctx, f.tx)
+	pauses, err := f.view.pauses(ctx)
 	if err != nil {
 		return err
 	}
@@ -216,7 +149,7 @@ func (f *pointer) caughtUp(ctx context.Context) error {
 				"no recorder ran from %s to %s: what happened then was caught up on, and when it happened within that time is an estimate", stamp(pause.From), stamp(pause.To))
 		}
 	}
-	gaps, err := f.record.gaps(ctx, f.tx, f.scope)
+	gaps, err := f.view.gaps(ctx, f.scope)
 	if err != nil {
 		return err
 	}
@@ -231,7 +164,7 @@ func (f *pointer) caughtUp(ctx context.Context) error {
 	if until.IsZero() {
 		return nil
 	}
-	last, err := f.lastBy(ctx, until.Add(caughtUpWithin))
+	last, err := calendar{view: f.view}.lastBy(ctx, until.Add(caughtUpWithin))
 	if last > p.Seq {
 		p.Until = last
 	}
@@ -240,7 +173,7 @@ func (f *pointer) caughtUp(ctx context.Context) error {
 
 // gapsAt notes the streams that were not, or not yet, followed at a time.
 func (f *pointer) gapsAt(ctx context.Context, t time.Time) error {
-	gaps, err := f.record.gaps(ctx, f.tx, f.scope)
+	gaps, err := f.view.gaps(ctx, f.scope)
 	if err != nil {
 		return err
 	}
@@ -253,7 +186,7 @@ func (f *pointer) gapsAt(ctx context.Context, t time.Time) error {
 		f.noteGap(g)
 		noted[g.Stream.ID] = true
 	}
-	streams, err := f.record.streamsIn(ctx, f.tx, f.scope)
+	streams, err := f.view.streamsIn(ctx, f.scope)
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ import (
 func (f *pointer) byRV(ctx context.Context) error {
 	p := &f.point
 	p.RV = p.Instant.rv
-	streams, err := f.record.streamsIn(ctx, f.tx, f.scope)
+	streams, err := f.view.streamsIn(ctx, f.scope)
 	if err != nil {
 		return err
 	}
@@ -27,7 +27,7 @@ func (f *pointer) byRV(ctx context.Context) error {
 	if err := f.dropped(ctx, streams); err != nil {
 		return err
 	}
-	gaps, err := f.record.gaps(ctx, f.tx, f.scope)
+	gaps, err := f.view.gaps(ctx, f.scope)
 	if err != nil {
 		return err
 	}
@@ -35,9 +35,13 @@ func (f *pointer) byRV(ctx context.Context) error {
 	for _, s := range streams {
 		p.streams[s.ID] = streamPoint{seq: f.extent.LastSeq, sure: math.MaxInt64}
 	}
-	compared, err := f.oneEtcd(ctx, streams, gaps)
+	compared, resources, err := (&etcdSurvey{view: f.view, extent: f.extent}).oneEtcd(ctx, streams, gaps)
 	if err != nil {
 		return err
+	}
+	if resources > 1 {
+		f.note(NoteOneEtcd, nil, time.Time{}, time.Time{},
+			"one etcd serves these %d resources: the resource versions that their lists and watches showed lie between each other's in time and in number", resources)
 	}
 	for i := range gaps {
 		if g := &gaps[i]; compared[g.Stream.ID] {
@@ -66,10 +70,10 @@ func (f *pointer) dropped(ctx context.Context, streams []*Stream) error {
 		ids[i] = s.ID
 	}
 	var later bool
-	err := f.tx.QueryRow(ctx, `
+	err := f.view.db.QueryRow(ctx, `
 		SELECT EXISTS (SELECT FROM kuberewind.record_deltas
 			WHERE cluster = $1 AND stream = ANY ($2) AND seq <= $3 AND observed_at BETWEEN $4 AND $5 AND NOT `+fmt.Sprintf(rvCounts, 6)+`)`,
-		f.record.cluster.Number, ids, f.extent.WholeSeq, f.extent.FirstAt, f.extent.WholeAt, f.point.RV).Scan(&later)
+		f.view.cluster.Number, ids, f.extent.WholeSeq, f.extent.FirstAt, f.extent.WholeAt, f.point.RV).Scan(&later)
 	if err != nil {
 		return fmt.Errorf("look for what was dropped: %w", err)
 	}
@@ -94,7 +98,7 @@ func (f *pointer) generation(ctx context.Context, g *Gap) error {
 		return err
 	}
 	from := last + 1
-	days, err := f.record.daysFrom(ctx, f.tx, first, last)
+	days, err := f.view.daysFrom(ctx, first, last)
 	if err != nil {
 		return err
 	}
@@ -102,10 +106,10 @@ func (f *pointer) generation(ctx context.Context, g *Gap) error {
 		var seq *int64
 		// These are the rows of the list, and of objects that it no longer held. In the same batch, the watch's rows before
 		// them are older, as are rows that were stored again before the list.
-		err := f.tx.QueryRow(ctx, `
+		err := f.view.db.QueryRow(ctx, `
 			SELECT min(seq) FROM kuberewind.record_deltas
 			WHERE cluster = $1 AND seq BETWEEN $2 AND $3 AND observed_at BETWEEN $4 AND $5 AND stream = $6 AND source NOT IN (1, 4)`,
-			f.record.cluster.Number, first, last, d.FirstAt, d.LastAt, g.Stream.ID).Scan(&seq)
+			f.view.cluster.Number, first, last, d.FirstAt, d.LastAt, g.Stream.ID).Scan(&seq)
 		if err != nil {
 			return fmt.Errorf("find where the history of %s began again: %w", g.Stream, err)
 		}
@@ -130,10 +134,10 @@ func (f *pointer) batches(ctx context.Context, g *Gap) (first, last int64, err e
 	if to.IsZero() {
 		to = f.extent.LastAt
 	}
-	err = f.tx.QueryRow(ctx, `
+	err = f.view.db.QueryRow(ctx, `
 		SELECT coalesce(min(first_seq), 1), coalesce(max(last_seq) FILTER (WHERE batch = $3), $6) FROM kuberewind.record_batches
 		WHERE cluster = $1 AND batch IN ($2, $3) AND observed_at BETWEEN $4 AND $5`,
-		f.record.cluster.Number, g.OpenedBatch, g.ClosedBatch, from, to, f.extent.LastSeq).Scan(&first, &last)
+		f.view.cluster.Number, g.OpenedBatch, g.ClosedBatch, from, to, f.extent.LastSeq).Scan(&first, &last)
 	if err != nil {
 		err = fmt.Errorf("find the commits of gap %d: %w", g.Number, err)
 	}
@@ -154,7 +158,7 @@ func (f *pointer) beyond(ctx context.Context, streams []*Stream, compared map[in
 	if err != nil || len(left) == 0 {
 		return err
 	}
-	days, err := f.record.daysFrom(ctx, f.tx, after+1, f.extent.LastSeq)
+	days, err := f.view.daysFrom(ctx, after+1, f.extent.LastSeq)
 	if err != nil {
 		return err
 	}
@@ -172,19 +176,19 @@ func (f *pointer) beyond(ctx context.Context, streams []*Stream, compared map[in
 }
 
 func (f *pointer) beyondIn(ctx context.Context, d *Day, left []int32, after int64, limits map[int32]int64) ([]int32, error) {
-	if err := f.record.present(ctx, f.tx, d); err != nil {
+	if err := f.view.present(ctx, d); err != nil {
 		return nil, err
 	}
 	free := make([]int64, len(left))
 	for i, id := range left {
 		free[i] = f.point.streams[id].from
 	}
-	rows, err := f.tx.Query(ctx, `
+	rows, err := f.view.db.Query(ctx, `
 		SELECT d.stream, min(d.seq) FROM kuberewind.record_deltas d
 		JOIN unnest($6::int[], $7::bigint[]) AS o (stream, free) ON o.stream = d.stream
 		WHERE d.cluster = $1 AND d.seq > $2 AND d.observed_at BETWEEN $3 AND $4 AND d.source = 1 AND d.seq >= o.free
 			AND NOT `+fmt.Sprintf(rvCounts, 5)+`
-		GROUP BY d.stream`, f.record.cluster.Number, after, d.FirstAt, d.LastAt, f.point.RV, left, free)
+		GROUP BY d.stream`, f.view.cluster.Number, after, d.FirstAt, d.LastAt, f.point.RV, left, free)
 	if err != nil {
 		return nil, fmt.Errorf("find resource version %s: %w", f.point.RV, err)
 	}
@@ -219,7 +223,7 @@ func (f *pointer) beyondIn(ctx context.Context, d *Day, left []int32, after int6
 // of the resource version.
 func (f *pointer) brackets(ctx context.Context, streams []int32) (after int64, limits map[int32]int64, err error) {
 	limits = make(map[int32]int64)
-	infos, err := f.record.checkpoints(f.tx).List(ctx, f.extent.LastSeq, wholeSeq)
+	infos, err := f.view.checkpoints().List(ctx, f.extent.LastSeq, wholeSeq)
 	for _, c := range infos { // newest first
 		all := true
 		for _, id := range streams {
@@ -262,10 +266,10 @@ func (f *pointer) skipDays(ctx context.Context, days []Day, streams []int32, fro
 func (f *pointer) beginsBeyond(ctx context.Context, days []Day, streams []int32) (bool, error) {
 	for i := range days {
 		var rv string
-		err := f.tx.QueryRow(ctx, `
+		err := f.view.db.QueryRow(ctx, `
 			SELECT rv FROM kuberewind.record_deltas
 			WHERE cluster = $1 AND observed_at BETWEEN $2 AND $3 AND stream = ANY ($4::int[]) AND source = 1 ORDER BY seq LIMIT 1`,
-			f.record.cluster.Number, days[i].FirstAt, days[i].LastAt, streams).Scan(&rv)
+			f.view.cluster.Number, days[i].FirstAt, days[i].LastAt, streams).Scan(&rv)
 		switch {
 		case err == nil:
 			return delta.Precedes(f.point.RV, rv), nil
@@ -331,7 +335,7 @@ func (f *pointer) close(ctx context.Context, streams []*Stream, compared map[int
 	if before {
 		return f.before()
 	}
-	p.Time, err = f.timeOf(ctx, p.Seq)
+	p.Time, err = calendar{view: f.view}.timeOf(ctx, p.Seq)
 	return err
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -59,37 +60,49 @@ type streamSet struct {
 
 // Streams lists the streams of the cluster, by group, resource and scope. The answer may be a second old.
 func (r *Record) Streams(ctx context.Context) ([]Stream, error) {
-	set, err := r.streamSet(ctx, r.pool)
+	set, err := r.view.streamSet(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return set.copies(), nil
 }
 
-func (r *Record) streamSet(ctx context.Context, db querier) (streamSet, error) {
-	r.mu.Lock()
-	set := r.streams
-	r.mu.Unlock()
+// A streamMemory remembers the streams that were read last.
+type streamMemory struct {
+	mu  sync.Mutex // protects set
+	set streamSet
+}
+
+func (m *streamMemory) last() streamSet {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.set
+}
+
+func (m *streamMemory) keep(set streamSet) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.set = set
+}
+
+func (v *view) streamSet(ctx context.Context) (streamSet, error) {
+	set := v.streams.last()
 	if set.byID != nil && time.Since(set.at) < streamsFresh {
 		return set, nil
 	}
-	if err := r.refreshStreams(ctx, db); err != nil {
+	if err := v.refreshStreams(ctx); err != nil {
 		return set, err
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.streams, nil
+	return v.streams.last(), nil
 }
 
 // refreshStreams reads the streams, whatever is remembered of them.
-func (r *Record) refreshStreams(ctx context.Context, db querier) error {
-	set, err := r.readStreams(ctx, db)
+func (v *view) refreshStreams(ctx context.Context) error {
+	set, err := v.readStreams(ctx)
 	if err != nil {
 		return fmt.Errorf("read the streams of the record: %w", err)
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.streams = set
+	v.streams.keep(set)
 	return nil
 }
 
@@ -116,11 +129,11 @@ func (s streamSet) events() (ids []int32) {
 	return ids
 }
 
-func (r *Record) readStreams(ctx context.Context, db querier) (set streamSet, err error) {
-	rows, err := db.Query(ctx, `
+func (v *view) readStreams(ctx context.Context) (set streamSet, err error) {
+	rows, err := v.db.Query(ctx, `
 		SELECT stream, api_group, resource, version, kind, scope, namespaced, started_at, state, state_since, detail, filter,
 			coalesce(position, ''), coalesce(last_rv, ''), last_seq, synced
-		FROM kuberewind.record_streams WHERE cluster = $1 ORDER BY api_group, resource, scope`, r.cluster.Number)
+		FROM kuberewind.record_streams WHERE cluster = $1 ORDER BY api_group, resource, scope`, v.cluster.Number)
 	if err != nil {
 		return set, err
 	}
@@ -139,18 +152,18 @@ func (r *Record) readStreams(ctx context.Context, db querier) (set streamSet, er
 }
 
 // stream gives a stream by its number; one that is not in the set, which may be a second old, is read.
-func (r *Record) stream(ctx context.Context, db querier, id int32) (*Stream, error) {
-	set, err := r.streamSet(ctx, db)
+func (v *view) stream(ctx context.Context, id int32) (*Stream, error) {
+	set, err := v.streamSet(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if s := set.byID[id]; s != nil {
 		return s, nil
 	}
-	if err := r.refreshStreams(ctx, db); err != nil {
+	if err := v.refreshStreams(ctx); err != nil {
 		return nil, err
 	}
-	if set, err = r.streamSet(ctx, db); err != nil {
+	if set, err = v.streamSet(ctx); err != nil {
 		return nil, err
 	}
 	if s := set.byID[id]; s != nil {
@@ -160,8 +173,8 @@ func (r *Record) stream(ctx context.Context, db querier, id int32) (*Stream, err
 }
 
 // streamsIn gives the streams of a scope.
-func (r *Record) streamsIn(ctx context.Context, db querier, scope Scope) ([]*Stream, error) {
-	set, err := r.streamSet(ctx, db)
+func (v *view) streamsIn(ctx context.Context, scope Scope) ([]*Stream, error) {
+	set, err := v.streamSet(ctx)
 	if err != nil {
 		return nil, err
 	}

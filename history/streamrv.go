@@ -6,16 +6,14 @@ import (
 	"slices"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/kuberewind/kuberewind/delta"
 )
 
 // StreamRV is the resource version that a stream had reached at a point, which a list would have had. It is "" if the stream
 // had none yet.
 func (r *Record) StreamRV(ctx context.Context, p Point, stream int32) (rv string, err error) {
-	err = r.atOnce(ctx, func(tx pgx.Tx) error {
-		rv, err = r.streamRV(ctx, tx, &p, stream)
+	err = r.view.atOnce(ctx, func(v *view) error {
+		rv, err = (&progress{view: v, point: &p, stream: stream}).rv(ctx)
 		return err
 	})
 	if err != nil {
@@ -24,66 +22,73 @@ func (r *Record) StreamRV(ctx context.Context, p Point, stream int32) (rv string
 	return rv, nil
 }
 
-func (r *Record) streamRV(ctx context.Context, tx pgx.Tx, p *Point, id int32) (string, error) {
-	set, err := r.readStreams(ctx, tx)
+// A progress is how far a stream had come at a point.
+type progress struct {
+	view   *view // within a transaction
+	point  *Point
+	stream int32
+}
+
+func (g *progress) rv(ctx context.Context) (string, error) {
+	set, err := g.view.readStreams(ctx)
 	if err != nil {
 		return "", err
 	}
-	s := set.byID[id]
+	s := set.byID[g.stream]
 	if s == nil {
-		return "", fmt.Errorf("the record has no stream %d", id)
+		return "", fmt.Errorf("the record has no stream %d", g.stream)
 	}
-	if p.RV != "" {
-		if !delta.Precedes(p.RV, s.LastRV) {
+	if g.point.RV != "" {
+		if !delta.Precedes(g.point.RV, s.LastRV) {
 			return s.LastRV, nil // it was never seen beyond it
 		}
-		return p.RV, nil
+		return g.point.RV, nil
 	}
-	extent, err := r.extent(ctx, tx)
-	if err != nil || p.Seq >= extent.LastSeq {
+	extent, err := g.view.extent(ctx)
+	if err != nil || g.point.Seq >= extent.LastSeq {
 		return s.LastRV, err
 	}
-	return r.rvUpTo(ctx, tx, id, p)
+	return g.upToPoint(ctx)
 }
 
-// rvUpTo gives the newest of what the stream's watch, its lists and checkpoints showed by a seq.
-func (r *Record) rvUpTo(ctx context.Context, tx pgx.Tx, id int32, p *Point) (string, error) {
-	gaps, err := r.gaps(ctx, tx, Scope{Streams: []int32{id}})
+// upToPoint gives the newest of what the stream's watch, its lists and checkpoints showed by the seq of the point.
+func (g *progress) upToPoint(ctx context.Context) (string, error) {
+	gaps, err := g.view.gaps(ctx, Scope{Streams: []int32{g.stream}})
 	if err != nil {
 		return "", err
 	}
 	rv, since := "", int64(0)
 	var generation time.Time // when the newest generation of numbers began
 	for i := range gaps {
-		g := &gaps[i]
-		if g.ToAt.IsZero() || g.ToAt.After(p.Time) || g.ToRV == "" {
+		gap := &gaps[i]
+		if gap.ToAt.IsZero() || gap.ToAt.After(g.point.Time) || gap.ToRV == "" {
 			continue
 		}
-		rv = g.ToRV // lists of one stream follow each other, also where the numbers went back
-		if g.Cause == delta.CauseHistoryReversed {
-			generation = g.ToAt
+		rv = gap.ToRV // lists of one stream follow each other, also where the numbers went back
+		if gap.Cause == delta.CauseHistoryReversed {
+			generation = gap.ToAt
 		}
 	}
-	infos, err := r.checkpoints(tx).List(ctx, p.Seq, 1)
+	infos, err := g.view.checkpoints().List(ctx, g.point.Seq, 1)
 	if err != nil {
 		return "", err
 	}
-	if len(infos) > 0 && infos[0].Streams[id] != "" && infos[0].ObservedAt.After(generation) {
+	if len(infos) > 0 && infos[0].Streams[g.stream] != "" && infos[0].ObservedAt.After(generation) {
 		since = infos[0].Seq
-		if rv == "" || !delta.Precedes(infos[0].Streams[id], rv) {
-			rv = infos[0].Streams[id]
+		if rv == "" || !delta.Precedes(infos[0].Streams[g.stream], rv) {
+			rv = infos[0].Streams[g.stream]
 		}
 	}
-	days, err := r.daysFrom(ctx, tx, since+1, p.Seq)
+	days, err := g.view.daysFrom(ctx, since+1, g.point.Seq)
 	if err != nil {
 		return "", err
 	}
 	for _, d := range slices.Backward(days) {
 		var last string
-		err := tx.QueryRow(ctx, `
+		err := g.view.db.QueryRow(ctx, `
 			SELECT rv FROM kuberewind.record_deltas
 			WHERE cluster = $1 AND seq > $2 AND seq <= $3 AND observed_at BETWEEN $4 AND $5 AND stream = $6 AND source = 1 AND observed_at >= $7
-			ORDER BY seq DESC LIMIT 1`, r.cluster.Number, since, p.Seq, d.FirstAt, d.LastAt, id, generation).Scan(&last)
+			ORDER BY seq DESC LIMIT 1`, g.view.cluster.Number, since, g.point.Seq, d.FirstAt, d.LastAt, g.stream, generation).Scan(&last)
 		if err == nil {
 			return delta.Later(rv, last), nil
 		}

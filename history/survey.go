@@ -33,37 +33,37 @@ type Partition struct {
 
 // Survey reads what the record says of itself.
 func (r *Record) Survey(ctx context.Context) (s Survey, err error) {
-	err = r.atOnce(ctx, func(tx pgx.Tx) (err error) {
-		if s.Extent, err = r.extent(ctx, tx); err != nil {
+	err = r.view.atOnce(ctx, func(v *view) (err error) {
+		if s.Extent, err = v.extent(ctx); err != nil {
 			return err
 		}
-		set, err := r.readStreams(ctx, tx)
+		set, err := v.readStreams(ctx)
 		if err != nil {
 			return err
 		}
 		s.Streams = set.copies()
-		if s.Gaps, err = r.gaps(ctx, tx, Scope{}); err != nil {
+		if s.Gaps, err = v.gaps(ctx, Scope{}); err != nil {
 			return err
 		}
-		if s.Days, err = r.daysFrom(ctx, tx, 0, wholeSeq); err != nil {
+		if s.Days, err = v.daysFrom(ctx, 0, wholeSeq); err != nil {
 			return err
 		}
-		if s.Checkpoints, err = r.checkpoints(tx).List(ctx, s.LastSeq, wholeSeq); err != nil {
+		if s.Checkpoints, err = v.checkpoints().List(ctx, s.LastSeq, wholeSeq); err != nil {
 			return err
 		}
 		slices.Reverse(s.Checkpoints)
-		if s.Prunes, err = r.prunes(ctx, tx); err != nil {
+		if s.Prunes, err = prunes(ctx, v); err != nil {
 			return err
 		}
-		s.Partitions, err = partitions(ctx, tx)
+		s.Partitions, err = partitions(ctx, v.db)
 		return err
 	})
 	return s, err
 }
 
-func (r *Record) prunes(ctx context.Context, db querier) ([]Prune, error) {
-	rows, err := db.Query(ctx, `
-		SELECT first_seq, last_seq FROM kuberewind.record_prunes WHERE cluster = $1 AND first_seq IS NOT NULL ORDER BY first_seq`, r.cluster.Number)
+func prunes(ctx context.Context, v *view) ([]Prune, error) {
+	rows, err := v.db.Query(ctx, `
+		SELECT first_seq, last_seq FROM kuberewind.record_prunes WHERE cluster = $1 AND first_seq IS NOT NULL ORDER BY first_seq`, v.cluster.Number)
 	if err != nil {
 		return nil, fmt.Errorf("read what was dropped of the record: %w", err)
 	}

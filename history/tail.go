@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/klauspost/compress/s2"
 
 	"github.com/kuberewind/kuberewind/delta"
@@ -43,32 +42,32 @@ type tailRow struct {
 	whole              []byte // s2 of the text, of a row without a patch
 }
 
-// readTail reads the rows after a seq that are in a scope and may belong to the point.
-func (r *Record) readTail(ctx context.Context, tx pgx.Tx, p *Point, scope Scope, after int64, progress func(int64)) (*tail, error) {
+// readTail reads, within a transaction, the rows after a seq that are in a scope and may belong to the point.
+func readTail(ctx context.Context, v *view, p *Point, scope Scope, after int64, progress func(int64)) (*tail, error) {
 	t := &tail{point: p, objects: make(map[int64]*tailObject)}
 	last := max(p.Seq, p.Until)
-	days, err := r.daysFrom(ctx, tx, after+1, last)
+	days, err := v.daysFrom(ctx, after+1, last)
 	if err != nil {
 		return nil, err
 	}
 	// The rows of a tail lie side by side in the order of their seqs, and the index has that order. Otherwise the planner sorts
 	// them, with their texts, on disk.
-	if err := alongIndex(ctx, tx, true); err != nil {
+	if err := alongIndex(ctx, v.db, true); err != nil {
 		return nil, err
 	}
 	for i := range days {
-		if err := r.present(ctx, tx, &days[i]); err != nil {
+		if err := v.present(ctx, &days[i]); err != nil {
 			return nil, err
 		}
-		if err := t.day(ctx, tx, r, &days[i], scope, after, last, progress); err != nil {
+		if err := t.day(ctx, v, &days[i], scope, after, last, progress); err != nil {
 			return nil, fmt.Errorf("read the deltas of %s after seq %d: %w", days[i].Day.Format(time.DateOnly), after, err)
 		}
 	}
-	return t, alongIndex(ctx, tx, false)
+	return t, alongIndex(ctx, v.db, false)
 }
 
 // alongIndex leaves the planner, within the transaction, no other way to an order than an index, or any again.
-func alongIndex(ctx context.Context, tx pgx.Tx, only bool) error {
+func alongIndex(ctx context.Context, tx querier, only bool) error {
 	_, err := tx.Exec(ctx, `SELECT set_config('enable_sort', $1, true), set_config('enable_bitmapscan', $1, true)`, strconv.FormatBool(!only))
 	if err != nil {
 		return fmt.Errorf("choose how the deltas are read: %w", err)
@@ -77,8 +76,8 @@ func alongIndex(ctx context.Context, tx pgx.Tx, only bool) error {
 }
 
 // day reads the rows of one day. If there is a patch, the version before is known too: only a row without one needs its object.
-func (t *tail) day(ctx context.Context, db querier, r *Record, d *Day, scope Scope, after, last int64, progress func(int64)) error {
-	args := []any{r.cluster.Number, after, last, d.FirstAt, d.LastAt}
+func (t *tail) day(ctx context.Context, v *view, d *Day, scope Scope, after, last int64, progress func(int64)) error {
+	args := []any{v.cluster.Number, after, last, d.FirstAt, d.LastAt}
 	var where strings.Builder
 	if scope.Streams != nil {
 		args = append(args, scope.Streams)
@@ -89,7 +88,7 @@ func (t *tail) day(ctx context.Context, db querier, r *Record, d *Day, scope Sco
 		fmt.Fprintf(&where, ` AND EXISTS (
 			SELECT FROM kuberewind.record_lives l WHERE l.cluster = d.cluster AND l.object_id = d.object_id AND l.namespace = $%d)`, len(args))
 	}
-	rows, err := db.Query(ctx, `
+	rows, err := v.db.Query(ctx, `
 		SELECT seq, object_id, stream, observed_at, occurred_at, type, rv, version, digest, patch::text,
 			CASE WHEN patch IS NULL THEN object::text END, CASE WHEN patch IS NULL THEN exact END
 		FROM kuberewind.record_deltas d

@@ -9,8 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/internal/bounds"
 )
@@ -24,7 +22,7 @@ type Span = bounds.Span
 //
 // I4: resource versions of different resources are compared only where it is established that one etcd serves both.
 type Times struct {
-	record *Record
+	view *view // through the pool
 
 	mu      sync.Mutex // protects what follows
 	pauses  []Pause
@@ -46,7 +44,7 @@ type estimated struct {
 }
 
 // Times begins an answer about the record. It reads nothing yet.
-func (r *Record) Times() *Times { return &Times{record: r, windows: make(map[int64]*window)} }
+func (r *Record) Times() *Times { return &Times{view: r.view, windows: make(map[int64]*window)} }
 
 // Of gives the span of a delta. A delta that was observed live happened when it was observed.
 func (t *Times) Of(ctx context.Context, d *Delta) (Span, error) {
@@ -72,14 +70,14 @@ func (t *Times) windowOf(ctx context.Context, d *Delta) (w *window, err error) {
 			return w, nil
 		}
 	}
-	if t.pauses, err = t.record.Pauses(ctx); err != nil {
+	if t.pauses, err = t.view.pauses(ctx); err != nil {
 		return nil, err
 	}
 	o := before(t.pauses, d.Seq)
 	if o == nil {
 		return &window{}, nil
 	}
-	if w, err = t.record.window(ctx, o); err == nil {
+	if w, err = newWindow(ctx, t.view, o); err == nil {
 		t.windows[o.Epoch] = w
 	}
 	return w, err
@@ -117,9 +115,9 @@ func (o *outage) end(seq int64) {
 	}
 }
 
-// window bounds what was caught up on after a pause.
-func (r *Record) window(ctx context.Context, o *outage) (*window, error) {
-	s, err := r.surveyPause(ctx, o)
+// newWindow bounds what was caught up on after a pause.
+func newWindow(ctx context.Context, v *view, o *outage) (*window, error) {
+	s, err := surveyPause(ctx, v, o)
 	if err != nil {
 		return nil, fmt.Errorf("find what was caught up on after the pause from %s to %s: %w", stamp(o.From), stamp(o.To), err)
 	}
@@ -127,7 +125,7 @@ func (r *Record) window(ctx context.Context, o *outage) (*window, error) {
 	if s.etcds == nil || s.reversed(o) {
 		return w, nil
 	}
-	if err := s.read(ctx, r); err != nil {
+	if err := s.read(ctx, v); err != nil {
 		return nil, err
 	}
 	for _, c := range s.chains {
@@ -157,41 +155,41 @@ type numbering struct {
 	resources map[string]bool
 }
 
-func (r *Record) surveyPause(ctx context.Context, o *outage) (s *pauseSurvey, err error) {
+func surveyPause(ctx context.Context, pool *view, o *outage) (s *pauseSurvey, err error) {
 	s = &pauseSurvey{chains: make(map[int32]*numbering)}
 	s.query = Query{FromSeq: o.AfterSeq + 1, From: o.From, To: o.To.Add(caughtUpWithin)}
-	err = r.atOnce(ctx, func(tx pgx.Tx) error {
-		extent, err := r.extent(ctx, tx)
+	err = pool.atOnce(ctx, func(v *view) error {
+		extent, err := v.extent(ctx)
 		if err != nil {
 			return err
 		}
 		s.last = min(o.until, extent.LastSeq)
 		// Deltas after the last recovered one give no better bound.
-		err = tx.QueryRow(ctx, `
+		err = v.db.QueryRow(ctx, `
 			SELECT coalesce(max(seq), 0) FROM kuberewind.record_deltas
 			WHERE cluster = $1 AND seq BETWEEN $2 AND $3 AND observed_at BETWEEN $4 AND $5 AND source = $6 AND occurred_at <> observed_at`,
-			r.cluster.Number, s.query.FromSeq, s.last, s.query.From, s.query.To, delta.NumberWatch).Scan(&s.query.ToSeq)
+			v.cluster.Number, s.query.FromSeq, s.last, s.query.From, s.query.To, delta.NumberWatch).Scan(&s.query.ToSeq)
 		if err != nil || s.query.ToSeq == 0 {
 			return err
 		}
-		return s.compare(ctx, &pointer{record: r, tx: tx, extent: extent})
+		return s.compare(ctx, v, extent)
 	})
 	return s, err
 }
 
 // compare finds out which streams one etcd serves.
-func (s *pauseSurvey) compare(ctx context.Context, f *pointer) error {
-	if err := f.record.refreshStreams(ctx, f.tx); err != nil {
+func (s *pauseSurvey) compare(ctx context.Context, v *view, extent Extent) error {
+	if err := v.refreshStreams(ctx); err != nil {
 		return err
 	}
-	streams, err := f.record.streamsIn(ctx, f.tx, Scope{})
+	streams, err := v.streamsIn(ctx, Scope{})
 	if err != nil {
 		return err
 	}
-	if s.gaps, err = f.record.gaps(ctx, f.tx, Scope{}); err != nil {
+	if s.gaps, err = v.gaps(ctx, Scope{}); err != nil {
 		return err
 	}
-	s.etcds, err = f.etcds(ctx, streams, s.gaps)
+	s.etcds, err = (&etcdSurvey{view: v, extent: extent}).etcds(ctx, streams, s.gaps)
 	return err
 }
 
@@ -203,15 +201,15 @@ func (s *pauseSurvey) reversed(o *outage) bool {
 }
 
 // read collects the deltas of each etcd. One on a missing day bounds nothing; one that is damaged proves no time.
-func (s *pauseSurvey) read(ctx context.Context, r *Record) error {
-	for v, err := range r.Versions(ctx, s.query) {
+func (s *pauseSurvey) read(ctx context.Context, v *view) error {
+	for version, err := range v.versions(ctx, s.query) {
 		var damaged *DamagedError
 		switch {
 		case isMissingDay(err):
 		case err != nil && !errors.As(err, &damaged):
 			return err
 		default:
-			s.add(&v)
+			s.add(&version)
 		}
 	}
 	return nil

@@ -18,7 +18,7 @@ import (
 
 // A folder keeps the last version of each object that a reading has touched and that is still alive, compressed.
 type folder struct {
-	record  *Record
+	view    *view // through the pool
 	objects map[int64]*folded
 	types   []delta.Type
 	missing []time.Time // days that the caller knows of
@@ -34,9 +34,13 @@ type folded struct {
 // Versions gives what Deltas gives, with the object after and before each. A delta that cannot be folded comes with a
 // *DamagedError and without Doc. So do the deltas after it, up to the next keyframe of the object.
 func (r *Record) Versions(ctx context.Context, q Query) iter.Seq2[Version, error] {
+	return r.view.versions(ctx, q)
+}
+
+func (v *view) versions(ctx context.Context, q Query) iter.Seq2[Version, error] {
 	return func(yield func(Version, error) bool) {
-		f := r.newFolder(&q)
-		g, err := r.newDeltaReader(ctx, q)
+		f := newFolder(v, &q)
+		g, err := newDeltaReader(ctx, v, q)
 		if err != nil {
 			yield(Version{}, err)
 			return
@@ -49,8 +53,8 @@ func (r *Record) Versions(ctx context.Context, q Query) iter.Seq2[Version, error
 func (r *Record) FollowVersions(ctx context.Context, q Query) iter.Seq2[Version, error] {
 	return func(yield func(Version, error) bool) {
 		yield = unlessDone(ctx, yield)
-		f := r.newFolder(&q)
-		err := r.follow(ctx, q, func(g *deltaReader) bool { return f.versions(ctx, g, yield) })
+		f := newFolder(r.view, &q)
+		err := follow(ctx, r.view, q, func(g *deltaReader) bool { return f.versions(ctx, g, yield) })
 		if err != nil {
 			yield(Version{}, err)
 		}
@@ -58,8 +62,8 @@ func (r *Record) FollowVersions(ctx context.Context, q Query) iter.Seq2[Version,
 }
 
 // newFolder takes the types out of the Query: a version is folded from deltas of all types.
-func (r *Record) newFolder(q *Query) *folder {
-	f := &folder{record: r, objects: make(map[int64]*folded), types: q.Types}
+func newFolder(v *view, q *Query) *folder {
+	f := &folder{view: v, objects: make(map[int64]*folded), types: q.Types}
 	q.Types = nil
 	return f
 }
@@ -106,12 +110,12 @@ func (f *folder) load(ctx context.Context, batch []Row) error {
 	}
 	slices.SortFunc(targets, func(a, b target) int { return cmp.Compare(a.id, b.id) })
 	last := slices.MaxFunc(targets, func(a, b target) int { return cmp.Compare(a.bound, b.bound) }).bound
-	days, err := f.record.daysFrom(ctx, f.record.pool, targets[0].id, last)
+	days, err := f.view.daysFrom(ctx, targets[0].id, last)
 	if err != nil {
 		return err
 	}
-	find := finder{record: f.record}
-	_, err = find.find(ctx, f.record.pool, targets, days, func(v *lastVersion) error {
+	find := finder{view: f.view}
+	_, err = find.find(ctx, targets, days, func(v *lastVersion) error {
 		o := f.objects[v.id]
 		if v.err != nil {
 			o.root, o.err = v.seq, v.err
@@ -130,7 +134,7 @@ func (f *folder) keep(o *folded, doc patch.Doc) {
 
 // give folds one row.
 func (f *folder) give(ctx context.Context, w *Row, yield func(Version, error) bool) bool {
-	stream, err := f.record.stream(ctx, f.record.pool, w.Stream)
+	stream, err := f.view.stream(ctx, w.Stream)
 	if err != nil {
 		yield(Version{}, err)
 		return false

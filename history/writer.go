@@ -18,15 +18,15 @@ const lastWriterRows = 1000
 
 // LastWriter gives the last writer of a life that is proved, before the delta of this seq. It looks at 1,000 deltas of the object at most; found says
 // whether one of them has a proved writer. It is not who deleted the object: no watch says that.
-func (r *Record) LastWriter(ctx context.Context, objectID, before int64) (w Writer, found bool, err error) {
-	err = r.pool.QueryRow(ctx, `
+func (u Lookup) LastWriter(ctx context.Context, objectID, before int64) (w Writer, found bool, err error) {
+	err = u.view.db.QueryRow(ctx, `
 		SELECT seq, observed_at, occurred_at, manager, coalesce(subresource, '')
 		FROM (
 			SELECT seq, observed_at, occurred_at, manager, subresource, manager_evidence FROM kuberewind.record_deltas
 			WHERE cluster = $1 AND object_id = $2 AND seq < $3 ORDER BY seq DESC LIMIT $4
 		) recent
 		WHERE manager IS NOT NULL AND manager_evidence IN (1, 2)
-		ORDER BY seq DESC LIMIT 1`, r.cluster.Number, objectID, before, lastWriterRows).Scan(&w.Seq, &w.ObservedAt, &w.OccurredAt, &w.Manager, &w.Subresource)
+		ORDER BY seq DESC LIMIT 1`, u.view.cluster.Number, objectID, before, lastWriterRows).Scan(&w.Seq, &w.ObservedAt, &w.OccurredAt, &w.Manager, &w.Subresource)
 	switch {
 	case isNoRows(err):
 		return Writer{}, false, nil

@@ -132,12 +132,12 @@ func (s *Story) relatives(ctx context.Context) error {
 // owned adds those of some lives that an object of the story owns, or owned once.
 func (s *Story) owned(ctx context.Context, lives []history.Life) error {
 	owned := map[string][]history.Life{} // by UID of the owner
-	if err := note(owned, s.rec.Owners(ctx, lives)); err != nil {
+	if err := note(owned, s.rec.Kinship().Owners(ctx, lives)); err != nil {
 		return err
 	}
 	s.grow(owned)
 	others := slices.DeleteFunc(lives, func(l history.Life) bool { return s.objects[l.ObjectID] != nil })
-	if err := note(owned, s.rec.Adoptions(ctx, others, s.Objects[0].ObjectID)); err != nil {
+	if err := note(owned, s.rec.Kinship().Adoptions(ctx, others, s.Objects[0].ObjectID)); err != nil {
 		return err
 	}
 	s.grow(owned)
@@ -189,7 +189,7 @@ func (s *Story) told(ctx context.Context, events []history.Life) error {
 	for _, o := range s.Objects {
 		byUID[o.UID] = o
 	}
-	for r, err := range s.rec.Relations(ctx, events) {
+	for r, err := range s.rec.Kinship().Relations(ctx, events) {
 		if err != nil {
 			return err
 		}

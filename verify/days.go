@@ -104,7 +104,7 @@ func (v *recordWalk) day(ctx context.Context, d *history.Day, partitions map[tim
 	}
 	// Everything of the UTC day, whatever days says of its bounds.
 	var first, last *history.Row
-	for batch, err := range v.record.Rows(ctx, d.Day, v.survey.LastSeq) {
+	for batch, err := range v.record.Days().Rows(ctx, d.Day, v.survey.LastSeq) {
 		if err != nil {
 			return err
 		}

@@ -161,7 +161,7 @@ func (w *writer) choose(ctx context.Context, b *bench, record *history.Record) e
 		return err
 	}
 	for _, l := range found.Lanes {
-		docs, _, err := record.LastVersions(ctx, []int64{l.ID}, head.LastSeq)
+		docs, _, err := record.Lookup().LastVersions(ctx, []int64{l.ID}, head.LastSeq)
 		if err != nil {
 			return err
 		}

@@ -71,7 +71,7 @@ func lastWriter(t *testing.T, database *pgtest.Database, db *pgx.Conn, kind, nam
 	rec, err := history.Open(t.Context(), database.URL(), history.Options{})
 	require.NoError(t, err)
 	defer rec.Close()
-	w, found, err := rec.LastWriter(t.Context(), object, seq)
+	w, found, err := rec.Lookup().LastWriter(t.Context(), object, seq)
 	require.NoError(t, err)
 	require.True(t, found)
 	return w.Manager + "/" + w.Subresource

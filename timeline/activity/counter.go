@@ -143,7 +143,7 @@ func (c *Counter) rest(ctx context.Context, worked time.Duration) error {
 
 // due gives the next stretch after a seq that is not counted, nil if there is none. The last day may go on: its end waits until it fills a block.
 func (c *Counter) due(ctx context.Context, counted int64) (*stretch, error) {
-	days, err := c.record.Days(ctx, counted+1, math.MaxInt64)
+	days, err := c.record.Days().List(ctx, counted+1, math.MaxInt64)
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +175,7 @@ func (c *Counter) cut(day time.Time, from, to int64) *stretch {
 // countOne counts a stretch, and writes its block in the place of the earlier one. It is ErrChanged if the past of the record
 // has changed meanwhile.
 func (c *Counter) countOne(ctx context.Context, s stretch) error {
-	revision, err := c.record.Revision(ctx)
+	revision, err := c.record.Completeness().Revision(ctx)
 	if err != nil {
 		return err
 	}
@@ -189,7 +189,7 @@ func (c *Counter) countOne(ctx context.Context, s stretch) error {
 		if _, err := tx.Exec(ctx, `SET LOCAL lock_timeout = '500ms'; LOCK TABLE kuberewind.activity IN SHARE ROW EXCLUSIVE MODE`); err != nil {
 			return err
 		}
-		switch now, err := c.record.Revision(ctx); {
+		switch now, err := c.record.Completeness().Revision(ctx); {
 		case err != nil:
 			return err
 		case now != revision:

@@ -23,7 +23,7 @@ type Block struct {
 // Blocks gives the blocks that hold seqs from one to another, in order. They do not overlap. The first and the last may reach beyond these seqs. Those of a
 // day whose partition is gone are left out: its deltas are not on record any more.
 func Blocks(ctx context.Context, rec *history.Record, first, last int64) ([]Block, error) {
-	days, err := rec.Days(ctx, first, last)
+	days, err := rec.Days().List(ctx, first, last)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +37,7 @@ func Blocks(ctx context.Context, rec *history.Record, first, last int64) ([]Bloc
 func present(ctx context.Context, rec *history.Record, days []history.Day) (there []history.Day, err error) {
 	for _, d := range days {
 		var missing *history.MissingDayError
-		switch err := rec.Present(ctx, d); {
+		switch err := rec.Days().Present(ctx, d); {
 		case err == nil:
 			there = append(there, d)
 		case !errors.As(err, &missing):

@@ -38,7 +38,7 @@ func Verify(ctx context.Context, rec *history.Record, o VerifyOptions, found fun
 	if err := strays(ctx, rec, found); err != nil {
 		return v, err
 	}
-	days, err := rec.Days(ctx, 0, math.MaxInt64)
+	days, err := rec.Days().List(ctx, 0, math.MaxInt64)
 	if err != nil {
 		return v, err
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/kuberewind/kuberewind/history"
 )
 
-// Source is where the record of a cluster is read. *history.Record is one.
+// Source is where the record of a cluster is read. history.Server is one.
 type Source interface {
 	// Document gives what the API server said at a path.
 	Document(ctx context.Context, at time.Time, path string) (d history.Document, found bool, err error)

@@ -10,9 +10,19 @@ import (
 	"github.com/kuberewind/kuberewind/history"
 )
 
-// Record is what a Feed reads. *history.Record is one.
-type Record interface {
+// A Record is what a Feed reads.
+type Record struct {
+	Deltas  Deltas
+	Commits Commits
+}
+
+// Deltas give versions in the order of the record. *history.Record is one.
+type Deltas interface {
 	Versions(ctx context.Context, q history.Query) iter.Seq2[history.Version, error]
+}
+
+// Commits say what lies between deltas. history.Commits are these.
+type Commits interface {
 	BatchAt(ctx context.Context, seq int64) (int64, error)
 	Relists(ctx context.Context, after, upTo int64) ([]history.Relist, error)
 }
@@ -159,7 +169,7 @@ func (f *Feed) Advance(ctx context.Context, to, ends int64) error {
 	}
 	next := ends
 	if ends == 0 {
-		next, err = f.record.BatchAt(ctx, to)
+		next, err = f.record.Commits.BatchAt(ctx, to)
 	}
 	if err != nil || to == seq && next <= batch {
 		return err
@@ -200,7 +210,7 @@ func (f *Feed) place(ctx context.Context) (seq, batch int64, err error) {
 		if batch >= 0 {
 			return seq, batch, nil
 		}
-		if batch, err = f.record.BatchAt(ctx, seq); err != nil {
+		if batch, err = f.record.Commits.BatchAt(ctx, seq); err != nil {
 			return 0, 0, err
 		}
 		f.mu.Lock()
@@ -217,12 +227,12 @@ func (f *Feed) place(ctx context.Context) (seq, batch int64, err error) {
 
 // read gives the deltas after one seq and up to another. fits is false if it is too much.
 func (f *Feed) read(ctx context.Context, seq, to, batch, next int64) (events []*Event, fits bool, err error) {
-	relists, err := f.record.Relists(ctx, batch, next)
+	relists, err := f.record.Commits.Relists(ctx, batch, next)
 	if err != nil {
 		return nil, false, err
 	}
 	bytes := int64(0)
-	for e, err := range between(ctx, f.record, history.Query{FromSeq: seq + 1, ToSeq: to}, relists) {
+	for e, err := range between(ctx, f.record.Deltas, history.Query{FromSeq: seq + 1, ToSeq: to}, relists) {
 		if err != nil {
 			return nil, false, err
 		}
@@ -235,7 +245,7 @@ func (f *Feed) read(ctx context.Context, seq, to, batch, next int64) (events []*
 }
 
 // between gives deltas of the record, and among them the ends of gaps.
-func between(ctx context.Context, record Record, q history.Query, relists []history.Relist) iter.Seq2[*Event, error] {
+func between(ctx context.Context, deltas Deltas, q history.Query, relists []history.Relist) iter.Seq2[*Event, error] {
 	return func(yield func(*Event, error) bool) {
 		ends := func(before int64) bool {
 			for ; len(relists) > 0 && relists[0].Seq < before; relists = relists[1:] {
@@ -246,7 +256,7 @@ func between(ctx context.Context, record Record, q history.Query, relists []hist
 			return true
 		}
 		if q.FromSeq <= q.ToSeq {
-			for v, err := range record.Versions(ctx, q) {
+			for v, err := range deltas.Versions(ctx, q) {
 				var damaged *history.DamagedError
 				if err != nil && !errors.As(err, &damaged) {
 					yield(nil, err)

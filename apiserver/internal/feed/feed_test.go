@@ -104,7 +104,7 @@ func reader(t *testing.T, f *feed.Feed, streams ...int32) *feed.Reader {
 func TestThoseWhoHaveCaughtUpShareOneReadingOfTheRecord(t *testing.T) {
 	tape := &tape{}
 	tape.record(one, 5, 10)
-	f := feed.New(tape, feed.Options{})
+	f := feed.New(feed.Record{Deltas: tape, Commits: tape}, feed.Options{})
 	f.SeekTo(5, 0)
 	early, now := reader(t, f), reader(t, f)
 	early.Begin(2)
@@ -125,7 +125,7 @@ func TestThoseWhoHaveCaughtUpShareOneReadingOfTheRecord(t *testing.T) {
 
 func TestWhoFallsBehindWhatIsKeptEnds(t *testing.T) {
 	tape := &tape{}
-	f := feed.New(tape, feed.Options{Bytes: 100_000})
+	f := feed.New(feed.Record{Deltas: tape, Commits: tape}, feed.Options{Bytes: 100_000})
 	slow, fast, late := reader(t, f), reader(t, f), reader(t, f, 2)
 	for _, r := range []*feed.Reader{slow, fast} {
 		_, err := all(t, r)
@@ -149,7 +149,7 @@ func TestWhoFallsBehindWhatIsKeptEnds(t *testing.T) {
 
 func TestAnAdvanceOfMoreThanIsKeptIsReadByEachAtItsPace(t *testing.T) {
 	tape := &tape{}
-	f := feed.New(tape, feed.Options{Bytes: 100_000})
+	f := feed.New(feed.Record{Deltas: tape, Commits: tape}, feed.Options{Bytes: 100_000})
 	r := reader(t, f)
 	_, err := all(t, r)
 	require.NoError(t, err)
@@ -164,7 +164,7 @@ func TestAnAdvanceOfMoreThanIsKeptIsReadByEachAtItsPace(t *testing.T) {
 func TestASeekForwardIsABurstAndASeekBackwardEndsReaders(t *testing.T) {
 	tape := &tape{}
 	tape.record(one, 9, 10)
-	f := feed.New(tape, feed.Options{})
+	f := feed.New(feed.Record{Deltas: tape, Commits: tape}, feed.Options{})
 	f.SeekTo(3, 0)
 	r := reader(t, f)
 	changed := f.Changed()
@@ -192,7 +192,7 @@ func TestTheEndOfAGapComesInItsPlace(t *testing.T) {
 	tape.record(one, 4, 10)
 	tape.relist(one)
 	tape.record(two, 3, 10)
-	f := feed.New(tape, feed.Options{})
+	f := feed.New(feed.Record{Deltas: tape, Commits: tape}, feed.Options{})
 	f.SeekTo(2, 0)
 	r, other := reader(t, f), reader(t, f, 2)
 	require.NoError(t, f.Advance(t.Context(), 7, 0))
@@ -209,7 +209,7 @@ func TestTheEndOfAGapWithoutDeltasComesWhenItIsPassed(t *testing.T) {
 	tape := &tape{wide: 100}
 	tape.record(one, 5, 10)
 	tape.relists = []history.Relist{{Stream: 1, Batch: 301, Seq: 3}, {Stream: 1, Batch: 302, Seq: 3}}
-	f := feed.New(tape, feed.Options{})
+	f := feed.New(feed.Record{Deltas: tape, Commits: tape}, feed.Options{})
 	f.SeekTo(2, 0)
 	r, slow := reader(t, f), reader(t, f)
 	require.NoError(t, f.Advance(t.Context(), 3, 0))
@@ -241,7 +241,7 @@ func TestTheEndOfAGapWithoutDeltasComesWhenItIsPassed(t *testing.T) {
 
 func TestAFeedThatCannotReadStaysWhereItIs(t *testing.T) {
 	tape := &tape{away: true}
-	f := feed.New(tape, feed.Options{})
+	f := feed.New(feed.Record{Deltas: tape, Commits: tape}, feed.Options{})
 	r := reader(t, f)
 	tape.record(one, 3, 10)
 	require.ErrorIs(t, f.Advance(t.Context(), 3, 0), errAway)
@@ -266,7 +266,7 @@ func TestHoweverAFeedMovesEachDeltaIsGivenOnceAndInOrder(t *testing.T) {
 	for seed := range uint64(40) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		tape := &tape{}
-		f := feed.New(tape, feed.Options{Bytes: 40_000})
+		f := feed.New(feed.Record{Deltas: tape, Commits: tape}, feed.Options{Bytes: 40_000})
 		var followers []*follower
 		for range 400 {
 			switch random.IntN(6) {

@@ -153,16 +153,16 @@ func (r *Reader) catchUp(ctx context.Context, to target, take func(*Event) error
 	record := r.feed.record
 	batch, err := to.batch, error(nil)
 	if batch < 0 {
-		batch, err = record.BatchAt(ctx, to.seq)
+		batch, err = record.Commits.BatchAt(ctx, to.seq)
 	}
 	if err != nil {
 		return err
 	}
-	relists, err := record.Relists(ctx, r.batch, batch)
+	relists, err := record.Commits.Relists(ctx, r.batch, batch)
 	if err != nil {
 		return err
 	}
-	for e, err := range between(ctx, record, history.Query{Scope: r.scope, FromSeq: r.seq + 1, ToSeq: to.seq}, relists) {
+	for e, err := range between(ctx, record.Deltas, history.Query{Scope: r.scope, FromSeq: r.seq + 1, ToSeq: to.seq}, relists) {
 		if err == nil {
 			err = r.stillOpen()
 		}

@@ -149,7 +149,7 @@ func (r *Registry) create(w http.ResponseWriter, request *http.Request, name str
 	if change.At == nil {
 		return apierrors.NewBadRequest(fmt.Sprintf(`there is no session %q yet: say where a new one begins with "at", such as "-10m", "seq:123" or a time`, name))
 	}
-	at, err := find(request.Context(), r.clusters[uid].Record, *change.At)
+	at, err := find(request.Context(), r.clusters[uid], *change.At)
 	if err != nil {
 		return err
 	}
@@ -195,7 +195,7 @@ func (r *Registry) change(w http.ResponseWriter, request *http.Request, s *sessi
 	var notes []string
 	if change.At != nil {
 		var err error
-		if at, err = find(request.Context(), s.steps.record, *change.At); err != nil {
+		if at, err = find(request.Context(), s.steps.past, *change.At); err != nil {
 			return err
 		}
 		notes = at.notes

@@ -28,10 +28,14 @@ const (
 	mostOfUser   = 8
 )
 
-// A Record says when what was recorded. *history.Record is one.
+// A Record finds instants. *history.Record is one.
 type Record interface {
 	Resolve(ctx context.Context, at history.Instant, scope history.Scope) (history.Point, error)
 	Extent(ctx context.Context) (history.Extent, error)
+}
+
+// A Timeline says when what was recorded. history.Timeline is one.
+type Timeline interface {
 	Moments(ctx context.Context, after history.Moment, most int) ([]history.Moment, error)
 	EndedBy(ctx context.Context, seq int64, at time.Time) (batch int64, err error)
 }
@@ -48,8 +52,9 @@ type Root interface {
 
 // A Cluster is one that has sessions.
 type Cluster struct {
-	Record  Record
-	NewRoot func() Root // Jump brings it to where it begins.
+	Record   Record
+	Timeline Timeline
+	NewRoot  func() Root // Jump brings it to where it begins.
 }
 
 // A Registry holds the sessions of a server.
@@ -120,7 +125,7 @@ func (r *Registry) list() []*session {
 func (r *Registry) make(name, owner, uid string, c clock.Clock, at *place) (*session, error) {
 	s := &session{
 		name: name, cluster: uid, owner: owner, log: r.log, use: &use{last: time.Now()}, woken: make(chan struct{}, 1),
-		moves: make(chan struct{}, 1), steps: &steps{record: r.clusters[uid].Record}, clock: c, reached: at.time,
+		moves: make(chan struct{}, 1), steps: &steps{past: r.clusters[uid]}, clock: c, reached: at.time,
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

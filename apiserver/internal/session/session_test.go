@@ -162,7 +162,7 @@ func inWorld(t *testing.T, seconds []float64, test func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{T: t, record: &record{seconds: seconds, end: seconds[len(seconds)-1]}, root: &root{began: time.Now()}}
-		clusters := map[string]session.Cluster{"c": {Record: w.record, NewRoot: func() session.Root { return w.root }}}
+		clusters := map[string]session.Cluster{"c": {Record: w.record, Timeline: w.record, NewRoot: func() session.Root { return w.root }}}
 		w.Registry = session.New(clusters, slog.New(slog.DiscardHandler))
 		defer w.Close()
 		test(w)

@@ -29,12 +29,12 @@ type place struct {
 }
 
 // find resolves an instant. Behind the end of the record, it is the end.
-func find(ctx context.Context, record Record, text string) (*place, error) {
+func find(ctx context.Context, past Cluster, text string) (*place, error) {
 	at, err := history.ParseInstant(text)
 	if err != nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf(`"at": %v`, err))
 	}
-	point, err := record.Resolve(ctx, at, history.Scope{})
+	point, err := past.Record.Resolve(ctx, at, history.Scope{})
 	var missing *history.MissingDayError
 	switch {
 	case errors.Is(err, history.ErrBeforeRecord), errors.Is(err, history.ErrEmpty), errors.As(err, &missing):
@@ -42,7 +42,7 @@ func find(ctx context.Context, record Record, text string) (*place, error) {
 	case err != nil:
 		return nil, unavailable(err)
 	}
-	extent, err := record.Extent(ctx)
+	extent, err := past.Record.Extent(ctx)
 	if err != nil {
 		return nil, unavailable(err)
 	}
@@ -50,7 +50,7 @@ func find(ctx context.Context, record Record, text string) (*place, error) {
 	if p.time.After(extent.LastAt) {
 		p.time = extent.LastAt
 	}
-	if p.ends, err = record.EndedBy(ctx, p.seq, p.time); err != nil {
+	if p.ends, err = past.Timeline.EndedBy(ctx, p.seq, p.time); err != nil {
 		return nil, unavailable(err)
 	}
 	for _, n := range point.Notes {

@@ -12,7 +12,7 @@ const momentsRead = 1000
 
 // steps bring a root forward, delta by delta and end by end of gaps, as their time comes.
 type steps struct {
-	record   Record
+	past     Cluster
 	root     Root
 	upcoming []history.Moment // the next ones, in order
 	passed   int64            // last commit that ended a gap without a delta, and that the root has come to
@@ -44,12 +44,12 @@ func (s *steps) advance(ctx context.Context, shown time.Time) (to history.Moment
 // due gives the last of the next deltas and ends of gaps whose time has come, if there is one. end is until when the record goes, if nothing comes any more.
 func (s *steps) due(ctx context.Context, shown time.Time) (to history.Moment, end time.Time, err error) {
 	if len(s.upcoming) == 0 {
-		if s.upcoming, err = s.record.Moments(ctx, history.Moment{Seq: s.root.Seq(), Batch: s.passed}, momentsRead); err != nil {
+		if s.upcoming, err = s.past.Timeline.Moments(ctx, history.Moment{Seq: s.root.Seq(), Batch: s.passed}, momentsRead); err != nil {
 			return to, end, err
 		}
 	}
 	if len(s.upcoming) == 0 {
-		extent, err := s.record.Extent(ctx)
+		extent, err := s.past.Record.Extent(ctx)
 		return to, extent.LastAt, err
 	}
 	for len(s.upcoming) > 0 && !s.upcoming[0].At.After(shown) {

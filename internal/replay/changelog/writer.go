@@ -157,7 +157,7 @@ func (w *logWriter) version(ctx context.Context, v *history.Version) error {
 // entry prints one delta. For a Deleted it names the last writer, as far as that is proved.
 func (w *logWriter) entry(ctx context.Context, objectID int64, e *entries.Entry) error {
 	if e.Type == delta.Deleted {
-		last, found, err := w.rec.LastWriter(ctx, objectID, e.Seq)
+		last, found, err := w.rec.Lookup().LastWriter(ctx, objectID, e.Seq)
 		if err != nil {
 			return err
 		}

@@ -161,11 +161,11 @@ func (c *coverageCommand) report(ctx context.Context, rec *env.Record, args []st
 	if err != nil {
 		return nil, err
 	}
-	stretches, err := rec.Coverage(ctx, history.Scope{})
+	stretches, err := rec.Completeness().Coverage(ctx, history.Scope{})
 	if err != nil {
 		return nil, err
 	}
-	pauses, err := rec.Pauses(ctx)
+	pauses, err := rec.Completeness().Pauses(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -46,11 +46,11 @@ const refreshEvery = 5 * time.Second
 // Refresh reads the gaps and pauses that came since it was last called.
 func (i *Breaks) Refresh(ctx context.Context) error {
 	i.read = time.Now()
-	gaps, err := i.rec.Gaps(ctx, i.scope)
+	gaps, err := i.rec.Completeness().Gaps(ctx, i.scope)
 	if err != nil {
 		return err
 	}
-	pauses, err := i.rec.Pauses(ctx)
+	pauses, err := i.rec.Completeness().Pauses(ctx)
 	if err != nil {
 		return err
 	}

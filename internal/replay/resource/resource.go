@@ -75,7 +75,7 @@ func ReadCatalog(ctx context.Context, rec *history.Record, at time.Time, warn fu
 	if err != nil {
 		return nil, err
 	}
-	served, err := rec.Discovery(ctx, at)
+	served, err := rec.Server().Discovery(ctx, at)
 	if err != nil {
 		return nil, err
 	}

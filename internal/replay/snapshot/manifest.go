@@ -65,7 +65,7 @@ func newManifest(ctx context.Context, v *view.View, targets []resource.Target, n
 		m.Objects += m.Resources[resource.String()]
 	}
 	m.Damaged = v.DamagedTexts()
-	coverage, err := v.Rec.Coverage(ctx, history.Scope{Streams: resource.StreamsOf(targets, namespace), Namespace: namespace})
+	coverage, err := v.Rec.Completeness().Coverage(ctx, history.Scope{Streams: resource.StreamsOf(targets, namespace), Namespace: namespace})
 	if err != nil {
 		return nil, err
 	}

@@ -122,7 +122,7 @@ func (c *comparer) prepare(ctx context.Context, v *verifyCommand) error {
 		return fmt.Errorf("the cluster at %s is another one than %q in the record: its UID is %s, not %s; choose one with --context or --kubeconfig",
 			c.client.Host(), known.Name, uid, known.UID)
 	}
-	gaps, err := c.rec.Gaps(ctx, history.Scope{})
+	gaps, err := c.rec.Completeness().Gaps(ctx, history.Scope{})
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (c *comparer) prepare(ctx context.Context, v *verifyCommand) error {
 			c.gaps[gaps[i].Stream.ID] = &gaps[i]
 		}
 	}
-	epochs, err := c.rec.Epochs(ctx)
+	epochs, err := c.rec.Completeness().Epochs(ctx)
 	if err != nil {
 		return err
 	}

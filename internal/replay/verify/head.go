@@ -36,7 +36,7 @@ func (v *verifyCommand) compareHead(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c, err := rec.CompareHead(ctx, kept)
+	c, err := rec.Commits().CompareHead(ctx, kept)
 	if err = errors.Join(err, rec.Close()); err != nil {
 		return err
 	}

@@ -65,7 +65,7 @@ func (o *owed) settle(ctx context.Context, record *history.Record, path string) 
 	if len(debts) == 0 {
 		return nil, nil
 	}
-	end, err := record.End(ctx)
+	end, err := record.Commits().End(ctx)
 	if err != nil {
 		return debts, err
 	}

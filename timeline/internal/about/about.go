@@ -110,11 +110,11 @@ func namespaces(ctx context.Context, rec *history.Record, streams []history.Stre
 }
 
 func now(ctx context.Context, rec *history.Record) (Recording, history.End, error) {
-	end, err := rec.End(ctx)
+	end, err := rec.Commits().End(ctx)
 	if err != nil {
 		return Recording{}, end, err
 	}
-	epochs, err := rec.Epochs(ctx)
+	epochs, err := rec.Completeness().Epochs(ctx)
 	if err != nil {
 		return Recording{}, end, err
 	}
@@ -167,13 +167,13 @@ func After(ctx context.Context, rec *history.Record, seq int64, known history.He
 	t := &Tail{Answer: state.Answer(ask.Window{From: end.LastAt, To: end.Now}, end.Now), Time: end.LastAt.UnixMilli(), Recording: recording}
 	t.Seq = end.LastSeq
 	t.Count = max(t.Seq-seq, 0)
-	head, err := rec.Head(ctx)
+	head, err := rec.Commits().Head(ctx)
 	if err != nil {
 		return nil, err
 	}
 	t.Head = head.String()
 	if known.Batch > 0 && known != head {
-		compared, err := rec.CompareHead(ctx, known)
+		compared, err := rec.Commits().CompareHead(ctx, known)
 		if err != nil {
 			return nil, err
 		}

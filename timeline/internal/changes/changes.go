@@ -98,7 +98,7 @@ func (l *Lister) List(ctx context.Context, q Query, now time.Time) (*Answer, err
 // bounds are the seqs of a window, or what a cursor left of them.
 func (l *Lister) bounds(ctx context.Context, q Query, head int64) (first, last int64, err error) {
 	if q.Cursor == "" {
-		first, last, err = l.Record.Between(ctx, q.Window.From, q.Window.To)
+		first, last, err = l.Record.Timeline().Between(ctx, q.Window.From, q.Window.To)
 		return first, min(last, head), err
 	}
 	_, err = fmt.Sscanf(q.Cursor, "%d-%d", &first, &last)

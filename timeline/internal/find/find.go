@@ -109,7 +109,7 @@ func KinOf(ctx context.Context, rec *history.Record, of history.Life, seq int64)
 			others = append(others, life)
 		}
 	}
-	for r, err := range rec.Owners(ctx, others) {
+	for r, err := range rec.Kinship().Owners(ctx, others) {
 		if err != nil {
 			return k, err
 		}
@@ -120,7 +120,7 @@ func KinOf(ctx context.Context, rec *history.Record, of history.Life, seq int64)
 	if n := len(events); n > mostKin {
 		events, k.More = events[n-mostKin:], true
 	}
-	for r, err := range rec.Relations(ctx, events) {
+	for r, err := range rec.Kinship().Relations(ctx, events) {
 		if err != nil {
 			return k, err
 		}
@@ -169,7 +169,7 @@ func AllAbove(ctx context.Context, rec *history.Record, of []history.Life) (chai
 // ownersOf gives the first owner of each life that has one on record, by the ObjectID of the life.
 func ownersOf(ctx context.Context, rec *history.Record, at map[int64]history.Life) (owners map[int64]history.Life, err error) {
 	named, byUID, uids := map[int64]string{}, map[string]history.Life{}, []string{}
-	for r, err := range rec.Owners(ctx, distinct(at)) {
+	for r, err := range rec.Kinship().Owners(ctx, distinct(at)) {
 		if err != nil {
 			return nil, err
 		}

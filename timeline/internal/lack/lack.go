@@ -62,10 +62,10 @@ func Read(ctx context.Context, rec *history.Record, scope history.Scope) (s Stat
 	if s.Extent.FirstSeq == 0 {
 		return s, fmt.Errorf("%w of cluster %s: start the recorder, and wait for its first list", history.ErrEmpty, rec.Cluster().Name)
 	}
-	if s.Revision, err = rec.Revision(ctx); err != nil {
+	if s.Revision, err = rec.Completeness().Revision(ctx); err != nil {
 		return s, err
 	}
-	all, err := rec.Gaps(ctx, history.Scope{})
+	all, err := rec.Completeness().Gaps(ctx, history.Scope{})
 	if err != nil {
 		return s, err
 	}
@@ -77,10 +77,10 @@ func Read(ctx context.Context, rec *history.Record, scope history.Scope) (s Stat
 			s.gaps = append(s.gaps, all[i])
 		}
 	}
-	if s.pauses, err = rec.Pauses(ctx); err != nil {
+	if s.pauses, err = rec.Completeness().Pauses(ctx); err != nil {
 		return s, err
 	}
-	s.steps, err = rec.ClockSteps(ctx)
+	s.steps, err = rec.Completeness().ClockSteps(ctx)
 	return s, err
 }
 

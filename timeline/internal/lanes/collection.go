@@ -81,14 +81,14 @@ func (c *collection) count(ctx context.Context) (at ask.Place, err error) {
 
 // bounds finds what is counted. Deltas of the window may be on record after its end: they were caught up on.
 func (c *collection) bounds(ctx context.Context) (at ask.Place, err error) {
-	first, last, err := c.finder.Record.Between(ctx, c.query.Window.From, c.query.Window.To)
+	first, last, err := c.finder.Record.Timeline().Between(ctx, c.query.Window.From, c.query.Window.To)
 	if err != nil {
 		return at, err
 	}
 	if at, err = ask.PlaceOf(c.query.Cursor, min(last, c.answer.Seq), c.answer.Seq); err != nil {
 		return at, err
 	}
-	end, err := c.finder.Record.LastBefore(ctx, c.query.Window.To)
+	end, err := c.finder.Record.Timeline().LastBefore(ctx, c.query.Window.To)
 	c.first, c.end, at.Low = first, min(end, at.Last), max(at.Low, first)
 	return at, err
 }
@@ -225,7 +225,7 @@ func (c *collection) owners(ctx context.Context, of []*entry) (added []*entry, e
 		lives = append(lives, e.life)
 	}
 	owner := map[string][]*entry{}
-	for r, err := range c.finder.Record.Owners(ctx, lives) {
+	for r, err := range c.finder.Record.Kinship().Owners(ctx, lives) {
 		if err != nil {
 			return nil, err
 		}

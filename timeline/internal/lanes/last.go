@@ -17,7 +17,7 @@ func (c *collection) versions(ctx context.Context, of []*entry, wanted func(*ent
 			ids = append(ids, e.life.ObjectID)
 		}
 	}
-	docs, missing, err := c.finder.Record.LastVersions(ctx, ids, c.end)
+	docs, missing, err := c.finder.Record.Lookup().LastVersions(ctx, ids, c.end)
 	c.answer.Lost(missing)
 	return docs, err
 }

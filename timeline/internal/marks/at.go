@@ -13,7 +13,7 @@ func At(ctx context.Context, rec *history.Record, seqs []int64) (map[int64]histo
 	found := map[int64]history.Mark{}
 	seqs = slices.Compact(slices.Sorted(slices.Values(seqs)))
 	for len(seqs) > 0 {
-		all, err := rec.Marks(ctx, history.MarkQuery{Seqs: seqs, FromSeq: seqs[0], ToSeq: seqs[len(seqs)-1]})
+		all, err := rec.Timeline().Marks(ctx, history.MarkQuery{Seqs: seqs, FromSeq: seqs[0], ToSeq: seqs[len(seqs)-1]})
 		for _, m := range all {
 			m.Patch = nil
 			found[m.Seq] = m

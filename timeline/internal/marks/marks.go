@@ -208,7 +208,7 @@ func (r *Reader) learn(ctx context.Context, lives map[daily]int64) error {
 	}
 	r.mu.Unlock()
 	for day, ids := range unknown {
-		docs, err := r.rec.FirstOfDay(ctx, seqs[day], ids)
+		docs, err := r.rec.Lookup().FirstOfDay(ctx, seqs[day], ids)
 		if err != nil {
 			return err
 		}

@@ -18,12 +18,12 @@ func (g *Reading) rows(ctx context.Context, from, to int64) ([]history.Mark, err
 	q := g.query
 	q.FromSeq, q.ToSeq = from, to
 	if g.filter.Labels == nil {
-		return g.reader.rec.Marks(ctx, q)
+		return g.reader.rec.Timeline().Marks(ctx, q)
 	}
 	// The labels are those of the whole object, so what the rows do not say is folded, but only for the lanes in
 	// question.
 	q.Objects, q.Bare = true, nil
-	rows, err := g.reader.rec.Marks(ctx, q)
+	rows, err := g.reader.rec.Timeline().Marks(ctx, q)
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}

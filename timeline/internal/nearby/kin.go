@@ -226,7 +226,7 @@ func (f *Finder) namedBy(ctx context.Context, a *Answer, rows []changes.Row, seq
 		}
 		lives, ids = append(lives, life), append(ids, life.ObjectID)
 	}
-	docs, lost, err := f.Record.LastVersions(ctx, ids, seq)
+	docs, lost, err := f.Record.Lookup().LastVersions(ctx, ids, seq)
 	if err != nil {
 		return nil, err
 	}
@@ -234,7 +234,7 @@ func (f *Finder) namedBy(ctx context.Context, a *Answer, rows []changes.Row, seq
 	for _, l := range lives {
 		found[l.UID] = thingOf(l.Stream, l.Name, docs[l.ObjectID], known)
 	}
-	for r, err := range f.Record.Owners(ctx, lives) {
+	for r, err := range f.Record.Kinship().Owners(ctx, lives) {
 		if err != nil {
 			return nil, err
 		}

@@ -115,7 +115,7 @@ func (f *Finder) Find(ctx context.Context, q Query, now time.Time) (*Answer, err
 	if err := f.link(ctx, a, k, rows, v.Point.Seq); err != nil {
 		return nil, err
 	}
-	gaps, err := f.Record.Gaps(ctx, history.Scope{})
+	gaps, err := f.Record.Completeness().Gaps(ctx, history.Scope{})
 	if err != nil {
 		return nil, err
 	}

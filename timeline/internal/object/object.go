@@ -96,7 +96,7 @@ func (a *Answer) around(ctx context.Context, rec *history.Record, life history.L
 	if from == 0 {
 		from = point.Seq
 	}
-	n, err := rec.Around(ctx, life.ObjectID, from)
+	n, err := rec.Lookup().Around(ctx, life.ObjectID, from)
 	if err != nil {
 		return err
 	}

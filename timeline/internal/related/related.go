@@ -89,7 +89,7 @@ func (a *Answer) tell(ctx context.Context, rec *history.Record, events []history
 	for _, l := range events {
 		ids = append(ids, l.ObjectID)
 	}
-	docs, missing, err := rec.LastVersions(ctx, ids, seq)
+	docs, missing, err := rec.Lookup().LastVersions(ctx, ids, seq)
 	if err != nil {
 		return err
 	}

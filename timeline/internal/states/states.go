@@ -61,7 +61,7 @@ func Find(ctx context.Context, rec *history.Record, q Query, now time.Time) (*An
 		return nil, err
 	}
 	a.Lost(f.missing...)
-	gaps, err := rec.Gaps(ctx, history.Scope{})
+	gaps, err := rec.Completeness().Gaps(ctx, history.Scope{})
 	if err != nil {
 		return nil, err
 	}
@@ -87,11 +87,11 @@ func (f *folding) read(ctx context.Context, ids []int64, head int64) error {
 		}
 		f.lives[life.ObjectID] = life
 	}
-	first, last, err := f.rec.Between(ctx, f.window.From, f.window.To)
+	first, last, err := f.rec.Timeline().Between(ctx, f.window.From, f.window.To)
 	if err != nil {
 		return err
 	}
-	before, missing, err := f.rec.LastVersions(ctx, ids, first-1)
+	before, missing, err := f.rec.Lookup().LastVersions(ctx, ids, first-1)
 	if err != nil {
 		return err
 	}

@@ -96,7 +96,7 @@ func (c *Counter) Count(ctx context.Context, q Query, now time.Time) (*Strip, er
 // unread names the stretch that was not counted.
 func (c *Counter) unread(ctx context.Context, s *Strip, at progress) error {
 	until := at.window.To
-	moments, err := c.Record.Moments(ctx, history.Moment{Seq: at.last - 1}, 1)
+	moments, err := c.Record.Timeline().Moments(ctx, history.Moment{Seq: at.last - 1}, 1)
 	var missing *history.MissingDayError
 	switch {
 	case errors.As(err, &missing):
@@ -140,7 +140,7 @@ func (c *Counter) begin(ctx context.Context, q Query, state *lack.State) (p prog
 		p.window.To, p.last = p.window.From, -1
 		return p, nil
 	}
-	p.first, p.last, err = c.Record.Between(ctx, p.since, p.window.To)
+	p.first, p.last, err = c.Record.Timeline().Between(ctx, p.since, p.window.To)
 	p.last = min(p.last, p.head)
 	return p, err
 }

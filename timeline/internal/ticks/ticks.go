@@ -68,7 +68,7 @@ func (f *Finder) Find(ctx context.Context, q Query, now time.Time) (*Ticks, erro
 	if err != nil {
 		return nil, err
 	}
-	first, last, err := f.Record.Between(ctx, q.Window.From, q.Window.To)
+	first, last, err := f.Record.Timeline().Between(ctx, q.Window.From, q.Window.To)
 	if err != nil {
 		return nil, err
 	}

@@ -81,7 +81,7 @@ func Tell(ctx context.Context, rec *history.Record, name find.Name, w ask.Window
 	if err != nil {
 		return nil, err
 	}
-	end, err := rec.LastBefore(ctx, w.To)
+	end, err := rec.Timeline().LastBefore(ctx, w.To)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +93,7 @@ func Tell(ctx context.Context, rec *history.Record, name find.Name, w ask.Window
 		Answer: state.Answer(w, now), Object: find.RefOf(life), Rows: []Row{}, Hidden: map[class.Class]int64{}, Rollouts: []Rollout{},
 		Command: command.OfLife(cluster, "story", &life).Time("--since", w.From).Time("--until", w.To).String(),
 	}
-	first, last, err := rec.Between(ctx, w.From, w.To)
+	first, last, err := rec.Timeline().Between(ctx, w.From, w.To)
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ func (f *Finder) earlier(ctx context.Context, next *snapshot) (*snapshot, error)
 	if from == nil || from.head == next.head {
 		return from, nil
 	}
-	compared, err := f.Record.CompareHead(ctx, from.head)
+	compared, err := f.Record.Commits().CompareHead(ctx, from.head)
 	if err != nil || compared.Outcome != history.HeadEqual {
 		return nil, err
 	}

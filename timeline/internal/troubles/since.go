@@ -23,7 +23,7 @@ func lookFrom(ctx context.Context, rec *history.Record, point history.Point, las
 	if point.Time.Before(last) {
 		last = point.Time
 	}
-	first, _, err = rec.Between(ctx, last.Add(-lookBack), last)
+	first, _, err = rec.Timeline().Between(ctx, last.Add(-lookBack), last)
 	return first, err
 }
 

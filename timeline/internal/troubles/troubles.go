@@ -100,7 +100,7 @@ func (f *Finder) Find(ctx context.Context, at history.Instant) (*Answer, error) 
 		return nil, err
 	}
 	a.list(s)
-	gaps, err := f.Record.Gaps(ctx, history.Scope{})
+	gaps, err := f.Record.Completeness().Gaps(ctx, history.Scope{})
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +126,7 @@ func (f *Finder) fill(ctx context.Context, s *snapshot, point history.Point, a *
 	plain := point.RV == "" && point.Until <= point.Seq
 	var from *snapshot
 	if plain {
-		if s.head, err = f.Record.Head(ctx); err != nil {
+		if s.head, err = f.Record.Commits().Head(ctx); err != nil {
 			return forget, err
 		}
 		if from, err = f.earlier(ctx, s); err != nil {

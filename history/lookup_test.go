@@ -9,7 +9,7 @@ import (
 
 func TestLastVersionsSayWhichDayTheyLack(t *testing.T) {
 	b, lost := newBookWithALostDay(t)
-	found, missing, err := b.record(t).LastVersions(t.Context(), []int64{1, 2, 5}, 5)
+	found, missing, err := b.record(t).Lookup().LastVersions(t.Context(), []int64{1, 2, 5}, 5)
 	require.NoError(t, err)
 	require.Contains(t, found, int64(5))
 	require.NotContains(t, found, int64(1))

@@ -19,22 +19,28 @@ type Neighbourhood struct {
 	Next     int64 // the first one after the seq
 }
 
+// A Lookup finds single versions of lives that are known, by an index.
+type Lookup struct{ view *view }
+
+// Lookup gives what finds single versions of lives.
+func (r *Record) Lookup() Lookup { return Lookup{view: r.view} }
+
 // Around finds the deltas of a life around a seq. A day whose partition is gone has none.
-func (r *Record) Around(ctx context.Context, objectID, seq int64) (n Neighbourhood, err error) {
-	days, err := r.daysFrom(ctx, r.pool, objectID, wholeSeq)
+func (u Lookup) Around(ctx context.Context, objectID, seq int64) (n Neighbourhood, err error) {
+	days, err := u.view.daysFrom(ctx, objectID, wholeSeq)
 	if err != nil {
 		return n, err
 	}
 	var before []int64
 	for i := len(days) - 1; i >= 0 && len(before) < 2; i-- {
-		found, err := r.lifeSeqs(ctx, &days[i], objectID, "seq <= $5 ORDER BY seq DESC LIMIT 2", seq)
+		found, err := u.lifeSeqs(ctx, &days[i], objectID, "seq <= $5 ORDER BY seq DESC LIMIT 2", seq)
 		if err != nil {
 			return n, err
 		}
 		before = append(before, found...)
 	}
 	for i := 0; i < len(days) && n.Next == 0; i++ {
-		found, err := r.lifeSeqs(ctx, &days[i], objectID, "seq > $5 ORDER BY seq LIMIT 1", seq)
+		found, err := u.lifeSeqs(ctx, &days[i], objectID, "seq > $5 ORDER BY seq LIMIT 1", seq)
 		if err != nil {
 			return n, err
 		}
@@ -51,10 +57,10 @@ func (r *Record) Around(ctx context.Context, objectID, seq int64) (n Neighbourho
 	return n, nil
 }
 
-func (r *Record) lifeSeqs(ctx context.Context, d *Day, objectID int64, which string, seq int64) ([]int64, error) {
-	rows, err := r.pool.Query(ctx, `
+func (u Lookup) lifeSeqs(ctx context.Context, d *Day, objectID int64, which string, seq int64) ([]int64, error) {
+	rows, err := u.view.db.Query(ctx, `
 		SELECT seq FROM kuberewind.record_deltas WHERE cluster = $1 AND object_id = $2 AND observed_at BETWEEN $3 AND $4 AND `+which,
-		r.cluster.Number, objectID, d.FirstAt, d.LastAt, seq)
+		u.view.cluster.Number, objectID, d.FirstAt, d.LastAt, seq)
 	if err != nil {
 		return nil, fmt.Errorf("find the deltas of a life around seq %d: %w", seq, err)
 	}
@@ -67,7 +73,7 @@ func (r *Record) lifeSeqs(ctx context.Context, d *Day, objectID int64, which str
 
 // LastVersions gives the last version of some lives by a seq, by ObjectID. One that was deleted by then, or that cannot be folded, is not there. If the
 // partition of a day is gone, missing says so: what may have its last version on that day is not there either.
-func (r *Record) LastVersions(ctx context.Context, ids []int64, seq int64) (found map[int64]patch.Doc, missing *MissingDayError, err error) {
+func (u Lookup) LastVersions(ctx context.Context, ids []int64, seq int64) (found map[int64]patch.Doc, missing *MissingDayError, err error) {
 	found = make(map[int64]patch.Doc, len(ids))
 	var targets []target
 	for _, id := range slices.Sorted(slices.Values(ids)) {
@@ -78,12 +84,12 @@ func (r *Record) LastVersions(ctx context.Context, ids []int64, seq int64) (foun
 	if len(targets) == 0 {
 		return found, nil, nil
 	}
-	days, err := r.daysFrom(ctx, r.pool, 0, seq)
+	days, err := u.view.daysFrom(ctx, 0, seq)
 	if err != nil {
 		return nil, nil, err
 	}
-	find := finder{record: r, workers: 1}
-	_, err = find.find(ctx, r.pool, targets, days, func(v *lastVersion) error {
+	find := finder{view: u.view, workers: 1}
+	_, err = find.find(ctx, targets, days, func(v *lastVersion) error {
 		if v.err == nil && v.kind != delta.NumberDeleted {
 			found[v.id] = slices.Clone(v.doc)
 		}
@@ -96,4 +102,27 @@ func (r *Record) LastVersions(ctx context.Context, ids []int64, seq int64) (foun
 		return nil, nil, fmt.Errorf("read the versions of objects at seq %d: %w", seq, err)
 	}
 	return found, nil, nil
+}
+
+// FirstOfDay gives the first whole version of some lives on the UTC day of observed_at that holds a seq, by ObjectID. Each costs one look into an
+// index. A life without one on that day has none here.
+func (u Lookup) FirstOfDay(ctx context.Context, seq int64, ids []int64) (map[int64]patch.Doc, error) {
+	docs := make(map[int64]patch.Doc, len(ids))
+	if len(ids) == 0 {
+		return docs, nil
+	}
+	days, err := u.view.daysFrom(ctx, seq, seq)
+	if err != nil {
+		return nil, err
+	}
+	first := firsts[struct{}]{view: u.view, pick: func(id int64, object patch.Doc) (none struct{}, ok bool) {
+		docs[id] = slices.Clone(object)
+		return none, false
+	}}
+	for i := range days {
+		if _, _, err := first.in(ctx, &days[i], ids); err != nil {
+			return nil, fmt.Errorf("read the first versions of objects: %w", err)
+		}
+	}
+	return docs, nil
 }
