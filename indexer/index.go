@@ -2,7 +2,6 @@ package indexer
 
 import (
 	"fmt"
-	"maps"
 	"runtime"
 	"slices"
 	"strings"
@@ -130,181 +129,18 @@ func (x *index) all(values ...string) sets.Set[string] {
 	return keys
 }
 
-// Index gives copies of the objects that have a value in common with obj. obj itself need not be in the store.
-func (x *Indexer) Index(indexName string, obj any) ([]any, error) {
-	of, err := x.built(indexName)
-	if err != nil {
-		return nil, err
-	}
-	values, err := x.asked(of, obj)
-	if err != nil {
-		return nil, err
-	}
-	return x.found(of, values...)
-}
-
 // asked gives the values of an object that need not be in the store. The function sees it as it would come out of the store,
 // if it could be in there.
-func (x *Indexer) asked(of *index, obj any) ([]string, error) {
+func (x *index) asked(obj any, codec *codec) ([]string, error) {
 	doc, err := docOf(obj)
 	if err == nil {
 		_, err = metadataOf(doc)
 	}
 	if err != nil {
-		of = &index{name: of.name, of: of.of}
-		return of.valuesOf("", nil, func() (any, error) { return obj, nil })
+		as := &index{name: x.name, of: x.of}
+		return as.valuesOf("", nil, func() (any, error) { return obj, nil })
 	}
-	return of.valuesOf("", doc, x.lazily(doc))
-}
-
-// ByIndex gives copies of the objects with a value.
-func (x *Indexer) ByIndex(indexName, indexedValue string) ([]any, error) {
-	of, err := x.built(indexName)
-	if err != nil {
-		return nil, err
-	}
-	return x.found(of, indexedValue)
-}
-
-func (x *Indexer) found(of *index, values ...string) ([]any, error) {
-	x.mu.RLock()
-	keys := of.all(values...)
-	entries := make([]*entry, 0, len(keys))
-	for key := range keys {
-		entries = append(entries, x.entries[key])
-	}
-	x.mu.RUnlock()
-	objects := make([]any, len(entries))
-	for i, e := range entries {
-		var err error
-		if objects[i], err = x.decoded(e); err != nil {
-			return nil, err
-		}
-	}
-	return objects, nil
-}
-
-// IndexKeys gives the keys of the objects with a value, sorted.
-func (x *Indexer) IndexKeys(indexName, indexedValue string) ([]string, error) {
-	of, err := x.built(indexName)
-	if err != nil {
-		return nil, err
-	}
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	return sets.List(of.all(indexedValue)), nil
-}
-
-// ListIndexFuncValues gives all values of an index, in no order; none if there is no such index, or if it cannot be built.
-func (x *Indexer) ListIndexFuncValues(indexName string) []string {
-	values, err := x.IndexValues(indexName)
-	if err != nil {
-		return []string{}
-	}
-	return values
-}
-
-// IndexValues is ListIndexFuncValues with an error.
-func (x *Indexer) IndexValues(indexName string) ([]string, error) {
-	of, err := x.built(indexName)
-	if err != nil {
-		return nil, err
-	}
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	return slices.AppendSeq(make([]string, 0, len(of.keys)), maps.Keys(of.keys)), nil
-}
-
-// GetIndexers gives the index functions by name, in a map of its own.
-func (x *Indexer) GetIndexers() cache.Indexers {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	indexers := make(cache.Indexers, len(x.indices))
-	for name, of := range x.indices {
-		indexers[name] = of.of
-	}
-	return indexers
-}
-
-// AddIndexers adds indices. The error names the existing ones, or is an *IndexError; then none is added.
-func (x *Indexer) AddIndexers(newIndexers cache.Indexers) error {
-	x.writing.Lock()
-	defer x.writing.Unlock()
-	fresh := make([]*index, 0, len(newIndexers))
-	var conflict []string
-	for name, of := range newIndexers {
-		if x.indices[name] != nil {
-			conflict = append(conflict, name)
-		}
-		fresh = append(fresh, newIndex(name, of, false))
-	}
-	if len(conflict) > 0 {
-		slices.Sort(conflict)
-		return fmt.Errorf("indexer conflict: %s", strings.Join(conflict, ", "))
-	}
-	for _, of := range fresh {
-		if x.lazy {
-			continue
-		}
-		if err := x.build(of); err != nil {
-			return err
-		}
-	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	for _, of := range fresh {
-		x.indices[of.name] = of
-	}
-	return nil
-}
-
-// built gives an index that can be asked.
-func (x *Indexer) built(name string) (*index, error) {
-	x.mu.RLock()
-	of := x.indices[name]
-	ready := of != nil && of.built
-	x.mu.RUnlock()
-	if of == nil {
-		return nil, fmt.Errorf("index with name %s does not exist: the indices are %s", name, strings.Join(slices.Sorted(maps.Keys(x.GetIndexers())), ", "))
-	}
-	if ready {
-		return of, nil
-	}
-	x.writing.Lock()
-	defer x.writing.Unlock()
-	if of.built { // by another goroutine, while this one waited
-		return of, nil
-	}
-	return of, x.build(of)
-}
-
-// build computes an index of what is in the store. The caller holds writing, so the store does not change meanwhile.
-func (x *Indexer) build(of *index) error {
-	entries := slices.Collect(maps.Values(x.entries))
-	values := make([][]string, len(entries))
-	one := func(i int) (err error) {
-		if of.text == nil {
-			doc := entries[i].doc() // Options.Decode may keep it.
-			values[i], err = of.valuesOf(entries[i].key, doc, x.lazily(doc))
-			return err
-		}
-		buffer := buffers.Get().(*[]byte)
-		defer buffers.Put(buffer)
-		*buffer = entries[i].unpack((*buffer)[:cap(*buffer)])
-		values[i], err = of.valuesOf(entries[i].key, *buffer, nil)
-		return err
-	}
-	if err := each(len(entries), of.text != nil, one); err != nil {
-		return err
-	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	of.reset()
-	for i, e := range entries {
-		of.put(e.key, values[i])
-	}
-	of.built = true
-	return nil
+	return x.valuesOf("", doc, codec.lazily(doc))
 }
 
 // each calls do for 0 to n-1: at several at once only if it may, because a function that is not ours need not expect it.

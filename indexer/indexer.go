@@ -3,9 +3,7 @@ package indexer
 import (
 	"fmt"
 	"iter"
-	"maps"
 	"slices"
-	"sync"
 
 	"k8s.io/client-go/tools/cache"
 
@@ -23,19 +21,10 @@ type Options struct {
 
 // An Indexer is a cache.Indexer whose objects are kept compressed.
 type Indexer struct {
-	keyFunc cache.KeyFunc
-	decode  func(patch.Doc) (any, error)
-	custom  bool // decode is not this package's own
-	lazy    bool
-	packer  packer
-
-	// The goroutine that changes the store or builds an index holds writing, so that index functions can be called without
-	// holding up readers. It is taken before mu.
-	writing sync.Mutex
-	mu      sync.RWMutex // protects the fields below; locked only by the holder of writing, and only to put in ready parts
-	entries map[string]*entry
-	indices map[string]*index
-	rv      string
+	stager stager
+	codec  *codec
+	lazy   bool
+	store  store
 }
 
 var (
@@ -46,15 +35,13 @@ var (
 // New makes an empty Indexer. A nil keyFunc gives "namespace/name" and, for Delete and Get, takes tombstones as well. A keyFunc
 // gets the object that the caller passed, and for a text its metadata (*metav1.PartialObjectMetadata).
 func New(keyFunc cache.KeyFunc, indexers cache.Indexers, o Options) *Indexer {
+	decode := newCodec(o.Decode)
 	x := &Indexer{
-		keyFunc: keyFunc, decode: o.Decode, custom: o.Decode != nil, lazy: o.Lazy,
-		entries: make(map[string]*entry), indices: make(map[string]*index, len(indexers)),
-	}
-	if x.decode == nil {
-		x.decode = decodeUnstructured
+		stager: stager{keyFunc: keyFunc, codec: decode}, codec: decode, lazy: o.Lazy,
+		store: store{codec: decode, entries: make(map[string]*entry), indices: make(map[string]*index, len(indexers))},
 	}
 	for name, of := range indexers {
-		x.indices[name] = newIndex(name, of, !o.Lazy)
+		x.store.indices[name] = newIndex(name, of, !o.Lazy)
 	}
 	return x
 }
@@ -62,31 +49,24 @@ func New(keyFunc cache.KeyFunc, indexers cache.Indexers, o Options) *Indexer {
 // Add keeps an object, in place of any with its key. The error is a cache.KeyError, an *IndexError, or says why the object
 // cannot be kept; the store is then as it was.
 func (x *Indexer) Add(obj any) error {
-	staged, err := x.stage(obj)
-	return x.keep(staged, err)
+	staged, err := x.stager.stage(obj)
+	if err != nil {
+		return err
+	}
+	return x.store.keep(&staged)
 }
 
 // AddDoc keeps a text whose namespace, name and resource version the caller knows: nothing of it is read, unless an index or
 // Options.Decode has to. With a keyFunc of its own, the Indexer asks that.
 func (x *Indexer) AddDoc(namespace, name, rv string, doc patch.Doc) error {
-	if x.keyFunc != nil {
+	if x.stager.keyFunc != nil {
 		return x.Add(doc)
 	}
-	staged, err := x.stageDoc(joined(namespace, name), rv, doc)
-	return x.keep(staged, err)
-}
-
-func (x *Indexer) keep(staged change, err error) error {
+	staged, err := x.stager.stageDoc(joined(namespace, name), rv, doc)
 	if err != nil {
 		return err
 	}
-	x.writing.Lock()
-	defer x.writing.Unlock()
-	if err := x.index(&staged); err != nil {
-		return err
-	}
-	x.commit(staged.rv, staged)
-	return nil
+	return x.store.keep(&staged)
 }
 
 // Update is Add.
@@ -94,14 +74,11 @@ func (x *Indexer) Update(obj any) error { return x.Add(obj) }
 
 // Delete removes the object with the key of obj, if there is one. The error is a cache.KeyError.
 func (x *Indexer) Delete(obj any) error {
-	staged, err := x.stageDelete(obj)
+	staged, err := x.stager.stageDelete(obj)
 	if err != nil {
 		return err
 	}
-	x.writing.Lock()
-	defer x.writing.Unlock()
-	x.commit(staged.rv, staged)
-	return nil
+	return x.store.keep(&staged)
 }
 
 // Transaction does several things at once: readers see all of them or none. An operation that fails is left out and
@@ -113,30 +90,21 @@ func (x *Indexer) Transaction(txns ...cache.Transaction) *cache.TransactionError
 	for i, txn := range txns {
 		switch txn.Type {
 		case cache.TransactionTypeAdd, cache.TransactionTypeUpdate:
-			all[i], errs[i] = x.stage(txn.Object)
+			all[i], errs[i] = x.stager.stage(txn.Object)
 		case cache.TransactionTypeDelete:
-			all[i], errs[i] = x.stageDelete(txn.Object)
+			all[i], errs[i] = x.stager.stageDelete(txn.Object)
 		default:
 			errs[i] = fmt.Errorf("unknown type %q of a transaction", txn.Type)
 		}
 	}
-	x.writing.Lock()
-	defer x.writing.Unlock()
-	good := make([]change, 0, len(all))
-	var rv *string
-	for i := range all {
-		if errs[i] == nil {
-			errs[i] = x.index(&all[i])
+	x.store.keepGood(all, errs)
+	for i, err := range errs {
+		if err != nil {
+			failed.Errors = append(failed.Errors, err)
+		} else {
+			failed.SuccessfulIndices = append(failed.SuccessfulIndices, i)
 		}
-		if errs[i] != nil {
-			failed.Errors = append(failed.Errors, errs[i])
-			continue
-		}
-		failed.SuccessfulIndices = append(failed.SuccessfulIndices, i)
-		good = append(good, all[i])
-		rv = all[i].rv
 	}
-	x.commit(rv, good...)
 	if len(failed.Errors) == 0 {
 		return nil
 	}
@@ -148,63 +116,32 @@ func (x *Indexer) Replace(list []any, resourceVersion string) error {
 	staged := make([]change, len(list))
 	for i, obj := range list {
 		var err error
-		if staged[i], err = x.stage(obj); err != nil {
+		if staged[i], err = x.stager.stage(obj); err != nil {
 			return err
 		}
 	}
-	x.writing.Lock()
-	defer x.writing.Unlock()
-	for i := range staged {
-		if err := x.index(&staged[i]); err != nil {
-			return err
-		}
-	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.entries = make(map[string]*entry, len(staged))
-	for _, of := range x.indices {
-		of.reset()
-	}
-	for i := range staged {
-		x.put(&staged[i])
-	}
-	x.rv = resourceVersion
-	return nil
+	return x.store.replace(staged, resourceVersion)
 }
 
 // Resync does nothing, as in client-go.
 func (x *Indexer) Resync() error { return nil }
 
 // Bookmark sets the resource version that LastStoreSyncResourceVersion gives.
-func (x *Indexer) Bookmark(rv string) {
-	x.writing.Lock()
-	defer x.writing.Unlock()
-	x.commit(&rv)
-}
+func (x *Indexer) Bookmark(rv string) { x.store.bookmark(rv) }
 
 // LastStoreSyncResourceVersion gives the resource version of the last object written, list or bookmark.
-func (x *Indexer) LastStoreSyncResourceVersion() string {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	return x.rv
-}
+func (x *Indexer) LastStoreSyncResourceVersion() string { return x.store.version() }
 
 // Len gives the number of objects.
-func (x *Indexer) Len() int {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	return len(x.entries)
-}
+func (x *Indexer) Len() int { return x.store.len() }
 
 // List gives all objects, in no order, each a copy of its own. An object that Options.Decode took when it was added and no
 // longer takes is left out: All and Doc give it.
 func (x *Indexer) List() []any {
-	x.mu.RLock()
-	entries := slices.Collect(maps.Values(x.entries))
-	x.mu.RUnlock()
+	entries := x.store.all()
 	objects := make([]any, 0, len(entries))
 	for _, e := range entries {
-		if object, err := x.decoded(e); err == nil {
+		if object, err := x.codec.decoded(e); err == nil {
 			objects = append(objects, object)
 		}
 	}
@@ -212,15 +149,11 @@ func (x *Indexer) List() []any {
 }
 
 // ListKeys gives the keys of all objects, in no order.
-func (x *Indexer) ListKeys() []string {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	return slices.AppendSeq(make([]string, 0, len(x.entries)), maps.Keys(x.entries))
-}
+func (x *Indexer) ListKeys() []string { return x.store.keys() }
 
 // Get gives a copy of the object with the key of obj.
 func (x *Indexer) Get(obj any) (item any, exists bool, err error) {
-	key, _, err := x.identity(obj)
+	key, _, err := x.stager.identity(obj)
 	if err != nil {
 		return nil, false, err
 	}
@@ -229,17 +162,17 @@ func (x *Indexer) Get(obj any) (item any, exists bool, err error) {
 
 // GetByKey gives a copy of the object with a key. The error is one of Options.Decode.
 func (x *Indexer) GetByKey(key string) (item any, exists bool, err error) {
-	e := x.entry(key)
+	e := x.store.entry(key)
 	if e == nil {
 		return nil, false, nil
 	}
-	item, err = x.decoded(e)
+	item, err = x.codec.decoded(e)
 	return item, err == nil, err
 }
 
 // Doc gives the text of the object with a key.
 func (x *Indexer) Doc(key string) (doc patch.Doc, exists bool) {
-	e := x.entry(key)
+	e := x.store.entry(key)
 	if e == nil {
 		return nil, false
 	}
@@ -249,9 +182,7 @@ func (x *Indexer) Doc(key string) (doc patch.Doc, exists bool) {
 // All gives the text of every object that is there when the iteration begins, by key. One at a time is unpacked.
 func (x *Indexer) All() iter.Seq2[string, patch.Doc] {
 	return func(yield func(string, patch.Doc) bool) {
-		x.mu.RLock()
-		entries := slices.Collect(maps.Values(x.entries))
-		x.mu.RUnlock()
+		entries := x.store.all()
 		slices.SortFunc(entries, byKey)
 		for _, e := range entries {
 			if !yield(e.key, e.doc()) {
@@ -261,120 +192,71 @@ func (x *Indexer) All() iter.Seq2[string, patch.Doc] {
 	}
 }
 
-func (x *Indexer) entry(key string) *entry {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	return x.entries[key]
-}
-
-func (x *Indexer) decoded(e *entry) (any, error) {
-	object, err := x.made(e)
+// Index gives copies of the objects that have a value in common with obj. obj itself need not be in the store.
+func (x *Indexer) Index(indexName string, obj any) ([]any, error) {
+	of, err := x.store.built(indexName)
 	if err != nil {
-		return nil, fmt.Errorf("decode %q: %w", e.key, err)
+		return nil, err
 	}
-	return object, nil
-}
-
-// made gives what Options.Decode makes of an entry. It may keep the text; Decode does not.
-func (x *Indexer) made(e *entry) (any, error) {
-	if x.custom {
-		return x.decode(e.doc())
-	}
-	buffer := buffers.Get().(*[]byte)
-	defer buffers.Put(buffer)
-	*buffer = e.unpack((*buffer)[:cap(*buffer)])
-	return x.decode(*buffer)
-}
-
-// A change is what is to be done to one key.
-type change struct {
-	key    string
-	entry  *entry    // nil removes
-	rv     *string   // nil leaves the store's as it is
-	doc    patch.Doc // of entry, until it is indexed
-	values map[*index][]string
-}
-
-// stage does all that can be done for a new object without the store.
-func (x *Indexer) stage(obj any) (change, error) {
-	doc, err := docOf(obj)
+	values, err := of.asked(obj, x.codec)
 	if err != nil {
-		return change{}, err
+		return nil, err
 	}
-	metadata, err := metadataOf(doc)
+	return x.found(of, values...)
+}
+
+// ByIndex gives copies of the objects with a value.
+func (x *Indexer) ByIndex(indexName, indexedValue string) ([]any, error) {
+	of, err := x.store.built(indexName)
 	if err != nil {
-		return change{}, err
+		return nil, err
 	}
-	key, err := x.key(obj, doc, metadata)
+	return x.found(of, indexedValue)
+}
+
+func (x *Indexer) found(of *index, values ...string) ([]any, error) {
+	entries := x.store.under(of, values...)
+	objects := make([]any, len(entries))
+	for i, e := range entries {
+		var err error
+		if objects[i], err = x.codec.decoded(e); err != nil {
+			return nil, err
+		}
+	}
+	return objects, nil
+}
+
+// IndexKeys gives the keys of the objects with a value, sorted.
+func (x *Indexer) IndexKeys(indexName, indexedValue string) ([]string, error) {
+	of, err := x.store.built(indexName)
 	if err != nil {
-		return change{}, err
+		return nil, err
 	}
-	return x.stageDoc(key, text(metadata, "/resourceVersion"), doc)
+	return x.store.keysUnder(of, indexedValue), nil
 }
 
-func (x *Indexer) stageDoc(key, rv string, doc patch.Doc) (change, error) {
-	if x.custom {
-		if _, err := x.decode(doc); err != nil {
-			return change{}, fmt.Errorf("decode %q: %w", key, err)
-		}
+// ListIndexFuncValues gives all values of an index, in no order; none if there is no such index, or if it cannot be built.
+func (x *Indexer) ListIndexFuncValues(indexName string) []string {
+	values, err := x.IndexValues(indexName)
+	if err != nil {
+		return []string{}
 	}
-	return change{key: key, entry: x.packer.pack(key, doc), rv: &rv, doc: doc}, nil
+	return values
 }
 
-func (x *Indexer) stageDelete(obj any) (change, error) {
-	key, rv, err := x.identity(obj)
-	return change{key: key, rv: rv}, err
+// IndexValues is ListIndexFuncValues with an error.
+func (x *Indexer) IndexValues(indexName string) ([]string, error) {
+	of, err := x.store.built(indexName)
+	if err != nil {
+		return nil, err
+	}
+	return x.store.valuesOf(of), nil
 }
 
-// index computes the values of a change in the indices that are built. The caller holds writing.
-func (x *Indexer) index(c *change) error {
-	if c.entry == nil {
-		return nil
-	}
-	defer func() { c.doc = nil }()
-	lazy := x.lazily(c.doc)
-	for _, of := range x.indices {
-		if !of.built {
-			continue
-		}
-		values, err := of.valuesOf(c.key, c.doc, lazy)
-		if err != nil {
-			return err
-		}
-		if c.values == nil {
-			c.values = make(map[*index][]string, len(x.indices))
-		}
-		c.values[of] = values
-	}
-	return nil
-}
+// GetIndexers gives the index functions by name, in a map of its own.
+func (x *Indexer) GetIndexers() cache.Indexers { return x.store.indexers() }
 
-// lazily decodes a text at most once, for those index functions that want the object.
-func (x *Indexer) lazily(doc patch.Doc) func() (any, error) {
-	return sync.OnceValues(func() (any, error) { return x.decode(doc) })
-}
-
-// commit makes changes visible, all at once. The caller holds writing.
-func (x *Indexer) commit(rv *string, changes ...change) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	for i := range changes {
-		x.put(&changes[i])
-	}
-	if rv != nil {
-		x.rv = *rv
-	}
-}
-
-func (x *Indexer) put(c *change) {
-	if c.entry == nil {
-		delete(x.entries, c.key)
-	} else {
-		x.entries[c.key] = c.entry
-	}
-	for _, of := range x.indices {
-		if of.built {
-			of.put(c.key, c.values[of])
-		}
-	}
+// AddIndexers adds indices. The error names the existing ones, or is an *IndexError; then none is added.
+func (x *Indexer) AddIndexers(newIndexers cache.Indexers) error {
+	return x.store.addIndices(newIndexers, !x.lazy)
 }

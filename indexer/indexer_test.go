@@ -344,7 +344,7 @@ func TestTheBuiltInIndicesSeeTheSameInTextsAndObjects(t *testing.T) {
 	x := New(nil, BuiltIn(), Options{})
 	require.NoError(t, x.Add(doc))
 	for name := range BuiltIn() {
-		require.NotNil(t, x.indices[name].text, "%s is computed without decoding", name)
+		require.NotNil(t, x.store.indices[name].text, "%s is computed without decoding", name)
 		require.ElementsMatch(t, want[name], x.ListIndexFuncValues(name))
 		_, err := BuiltIn()[name](100)
 		require.Error(t, err)
@@ -405,7 +405,7 @@ func TestTextsComeBackAsTheyWere(t *testing.T) {
 		require.NoError(t, x.Add(doc))
 		want[keyOf(doc)] = doc
 	}
-	require.NotNil(t, x.packer.dict.Load(), "the dictionary is in use")
+	require.NotNil(t, x.stager.packer.dict.Load(), "the dictionary is in use")
 	last := ""
 	for key, doc := range x.All() {
 		require.Less(t, last, key)

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/kuberewind/kuberewind/patch"
 )
@@ -72,51 +71,6 @@ func isText(obj any) bool {
 		return true
 	}
 	return false
-}
-
-// identity gives the key of what need not be an object that could be kept, such as a tombstone, and its resource version, nil if it
-// has none to have.
-func (x *Indexer) identity(obj any) (key string, rv *string, err error) {
-	if !isText(obj) {
-		key, err = x.key(obj, nil, nil)
-		if accessor, failed := meta.Accessor(obj); failed == nil && err == nil {
-			version := accessor.GetResourceVersion()
-			rv = &version
-		}
-		return key, rv, err
-	}
-	doc, err := docOf(obj)
-	var metadata patch.Doc
-	if err == nil {
-		metadata, err = metadataOf(doc)
-	}
-	if err != nil {
-		return "", nil, cache.KeyError{Obj: obj, Err: err}
-	}
-	version := text(metadata, "/resourceVersion")
-	key, err = x.key(obj, doc, metadata)
-	return key, &version, err
-}
-
-// key gives the key of an object. If it is given as a text, doc and metadata are that text.
-func (x *Indexer) key(obj any, doc, metadata patch.Doc) (key string, err error) {
-	switch {
-	case isText(obj) && x.keyFunc == nil:
-		return joined(text(metadata, "/namespace"), text(metadata, "/name")), nil
-	case isText(obj):
-		var partial metav1.PartialObjectMetadata
-		if err = json.Unmarshal(doc, &partial); err == nil {
-			key, err = x.keyFunc(&partial)
-		}
-	case x.keyFunc == nil:
-		key, err = cache.DeletionHandlingMetaNamespaceKeyFunc(obj)
-	default:
-		key, err = x.keyFunc(obj)
-	}
-	if err != nil {
-		return "", cache.KeyError{Obj: obj, Err: err}
-	}
-	return key, nil
 }
 
 func joined(namespace, name string) string {
