@@ -37,7 +37,7 @@ func Generate(s Settings) (Set, error) {
 		return nil, err
 	}
 	g := &generatedSet{settings: s, texts: texts}
-	for _, all := range g.cluster().living {
+	for _, all := range g.cluster().store.living {
 		g.live += len(all)
 	}
 	return g, nil
@@ -45,10 +45,10 @@ func Generate(s Settings) (Set, error) {
 
 // cluster is one that has come to life, at the beginning.
 func (g *generatedSet) cluster() *cluster {
-	c := &cluster{random: rand.New(rand.NewPCG(g.settings.Seed, 1)), texts: g.texts, rv: 1000}
+	c := newCluster(rand.New(rand.NewPCG(g.settings.Seed, 1)), g.texts)
 	c.populate(g.settings.Live)
-	for c.agenda[0].at < comingToLife {
-		c.step()
+	for c.schedule.agenda[0].at < comingToLife {
+		c.schedule.step()
 	}
 	return c
 }
@@ -60,12 +60,12 @@ func (g *generatedSet) Len() (live, events int) { return g.live, g.settings.Even
 func (g *generatedSet) First() iter.Seq[Event] {
 	return func(yield func(Event) bool) {
 		c := g.cluster()
-		for _, all := range c.living {
+		for _, all := range c.store.living {
 			slices.SortFunc(all, func(a, b *object) int {
 				return cmp.Or(cmp.Compare(a.values[holeNamespace], b.values[holeNamespace]), cmp.Compare(a.values[holeName], b.values[holeName]))
 			})
 			for _, o := range all {
-				if !yield(c.event(o, watch.Added)) {
+				if !yield(c.store.event(o, watch.Added)) {
 					return
 				}
 			}
@@ -76,17 +76,17 @@ func (g *generatedSet) First() iter.Seq[Event] {
 func (g *generatedSet) Events() iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		c := g.cluster()
-		c.watched = true
+		c.store.watched = true
 		for left := g.settings.Events; left > 0; {
-			for len(c.told) == 0 {
-				c.step()
+			for len(c.store.told) == 0 {
+				c.schedule.step()
 			}
-			for _, e := range c.told[:min(len(c.told), left)] {
+			for _, e := range c.store.told[:min(len(c.store.told), left)] {
 				if left--; !yield(e, nil) {
 					return
 				}
 			}
-			c.told = c.told[:0]
+			c.store.told = c.store.told[:0]
 		}
 	}
 }

@@ -45,12 +45,6 @@ type app struct {
 	rolling    bool
 }
 
-// An eventLease is an etcd lease of Events.
-type eventLease struct {
-	since  time.Duration
-	events []*object
-}
-
 // populate makes the cluster and plans its life.
 func (c *cluster) populate(live int) {
 	n := max(live/livePerNode, 1)
@@ -65,68 +59,58 @@ func (c *cluster) populate(live int) {
 	for i := range max(rest, len(c.apps)) {
 		a := c.apps[i%len(c.apps)]
 		if i >= len(c.apps) { // each has one; some have many
-			a = c.apps[int(float64(len(c.apps))*c.random.Float64()*c.random.Float64())]
+			a = c.apps[int(float64(len(c.apps))*c.chance.random.Float64()*c.chance.random.Float64())]
 		}
 		c.addPod(a)
 	}
 	for i := range share(configMapShare) {
-		o := c.newObject(configMaps, c.apps[i%len(c.apps)].namespace(), fmt.Sprintf("config-%d", i))
+		o := c.store.newObject(configMaps, c.apps[i%len(c.apps)].namespace(), fmt.Sprintf("config-%d", i))
 		o.values.runs(fmt.Sprintf("service-%d", i), "1.0.0")
-		o.values[holeID] = c.hex(64)
-		c.create(o)
+		o.values[holeID] = c.chance.hex(64)
+		c.store.create(o)
 	}
 	for i := range share(jobShare) {
-		c.after(time.Duration(c.random.Int64N(int64(jobRuns+jobStay))), func() { c.runJob(i) })
+		c.schedule.after(time.Duration(c.chance.random.Int64N(int64(jobRuns+jobStay))), func() { c.runJob(i) })
 	}
 	perCluster := func(d time.Duration) time.Duration { return d / time.Duration(n) }
-	pods := len(c.living[pods])
-	c.every(perCluster(replaceEvery)*time.Duration(max(pods/len(c.apps), 1)), c.rollOut)
-	c.every(perCluster(flapEvery), c.flap)
-	c.every(perCluster(configMapEvery), func() {
-		o := c.living[configMaps][c.random.IntN(len(c.living[configMaps]))]
-		o.values[holeID] = c.hex(64)
-		c.update(o)
+	pods := len(c.store.living[pods])
+	c.schedule.every(perCluster(replaceEvery)*time.Duration(max(pods/len(c.apps), 1)), c.rollOut)
+	c.schedule.every(perCluster(flapEvery), c.flap)
+	c.schedule.every(perCluster(configMapEvery), func() {
+		o := c.store.living[configMaps][c.chance.random.IntN(len(c.store.living[configMaps]))]
+		o.values[holeID] = c.chance.hex(64)
+		c.store.update(o)
 	})
 }
 
 func (c *cluster) addNode(i int) {
-	node := c.newObject(nodes, "", fmt.Sprintf("node-%04d", i))
-	node.values[holeHost], node.values[holeHash], node.values[holeOwnerUID] = fmt.Sprintf("10.0.%d.%d", i/250, i%250), c.hex(32), c.uid()
+	node := c.store.newObject(nodes, "", fmt.Sprintf("node-%04d", i))
+	node.values[holeHost], node.values[holeHash], node.values[holeOwnerUID] = fmt.Sprintf("10.0.%d.%d", i/250, i%250), c.chance.hex(32), c.chance.uid()
 	node.values.runs("service-0", "1.0.0")
-	c.create(node)
-	lease := c.newObject(leases, "kube-node-lease", node.values[holeName])
+	c.store.create(node)
+	lease := c.store.newObject(leases, "kube-node-lease", node.values[holeName])
 	lease.values[holeOwnerUID] = node.values[holeUID]
-	renew := func() { lease.values[holeStarted] = begin.Add(c.now).Format("2006-01-02T15:04:05.000000Z") }
+	renew := func() { lease.values[holeStarted] = begin.Add(c.schedule.now).Format("2006-01-02T15:04:05.000000Z") }
 	renew()
-	c.create(lease)
-	c.repeat(leaseEvery, func() { renew(); c.update(lease) })
-	c.repeat(statusEvery, func() {
-		node.values.runs(c.apps[c.random.IntN(len(c.apps))].deployment.values[holeApp], fmt.Sprintf("1.0.%d", c.random.IntN(100)))
-		c.update(node)
+	c.store.create(lease)
+	c.schedule.repeat(leaseEvery, func() { renew(); c.store.update(lease) })
+	c.schedule.repeat(statusEvery, func() {
+		node.values.runs(c.apps[c.chance.random.IntN(len(c.apps))].deployment.values[holeApp], fmt.Sprintf("1.0.%d", c.chance.random.IntN(100)))
+		c.store.update(node)
 	})
-}
-
-// repeat does something at regular times, from anywhere in the first on.
-func (c *cluster) repeat(every time.Duration, do func()) {
-	var again func()
-	again = func() {
-		do()
-		c.after(c.jitter(every), again)
-	}
-	c.after(time.Duration(c.random.Int64N(int64(every))), again)
 }
 
 func (a *app) namespace() string { return a.deployment.values[holeNamespace] }
 
 func (c *cluster) addApp(i int) {
 	name := fmt.Sprintf("service-%d", i)
-	d := c.newObject(deployments, fmt.Sprintf("team-%d", i%40), name)
+	d := c.store.newObject(deployments, fmt.Sprintf("team-%d", i%40), name)
 	d.values.runs(name, "1.0.0")
-	d.values[holeBound] = c.clock()
+	d.values[holeBound] = c.schedule.clock()
 	d.values[holeReplicas], d.values[holeMade], d.values[holeServing], d.values[holeRestarts] = "0", "0", "0", "0"
 	d.values[holeReason], d.values[holeMessage] = "NewReplicaSetAvailable", "ReplicaSet has successfully progressed."
 	a := &app{deployment: d}
-	c.create(d)
+	c.store.create(d)
 	for range 2 {
 		c.addSet(a)
 	}
@@ -137,14 +121,14 @@ func (c *cluster) addApp(i int) {
 func (c *cluster) addSet(a *app) {
 	d := a.deployment
 	bump(d, holeRestarts, 1)
-	hash := c.hex(10)
-	set := c.newObject(replicaSets, a.namespace(), d.values[holeName]+"-"+hash)
+	hash := c.chance.hex(10)
+	set := c.store.newObject(replicaSets, a.namespace(), d.values[holeName]+"-"+hash)
 	set.values.runs(d.values[holeApp], d.values[holeTag])
-	set.values[holeHash], set.values[holeStarted] = hash, c.clock()
+	set.values[holeHash], set.values[holeStarted] = hash, c.schedule.clock()
 	set.values[holeOwner], set.values[holeOwnerUID] = d.values[holeName], d.values[holeUID]
 	set.values[holeReplicas], set.values[holeMade], set.values[holeServing], set.values[holeRestarts] = "0", "0", "0", d.values[holeRestarts]
 	a.sets = append(a.sets, set)
-	c.create(set)
+	c.store.create(set)
 }
 
 // addPod gives an app a Pod that serves already.
@@ -152,8 +136,8 @@ func (c *cluster) addPod(a *app) {
 	set := a.sets[len(a.sets)-1]
 	p := c.newPod(set, podRunning)
 	c.settle(p)
-	p.values[holeStarted], p.values[holeReady], p.values[holeUp] = c.clock(), "True", "true"
-	c.create(p)
+	p.values[holeStarted], p.values[holeReady], p.values[holeUp] = c.schedule.clock(), "True", "true"
+	c.store.create(p)
 	a.pods = append(a.pods, p)
 	for _, h := range []hole{holeReplicas, holeMade, holeServing} {
 		bump(set, h, 1)
@@ -165,7 +149,7 @@ func (c *cluster) addPod(a *app) {
 
 // newPod is one of a ReplicaSet or a Job.
 func (c *cluster) newPod(of *object, s stage) *object {
-	p := c.newObject(pods, of.values[holeNamespace], of.values[holeName]+"-"+c.suffix())
+	p := c.store.newObject(pods, of.values[holeNamespace], of.values[holeName]+"-"+c.chance.suffix())
 	p.text = int(s)
 	if of.kind == jobs {
 		p.text += int(podStages)
@@ -179,10 +163,10 @@ func (c *cluster) newPod(of *object, s stage) *object {
 
 // settle gives a Pod its place.
 func (c *cluster) settle(p *object) {
-	node := c.living[nodes][c.random.IntN(len(c.living[nodes]))]
-	p.values[holeNode], p.values[holeHost], p.values[holeBound] = node.values[holeName], node.values[holeHost], c.clock()
-	p.values[holeIP], p.values[holeReadySince] = fmt.Sprintf("10.244.%d.%d", c.random.IntN(250), c.random.IntN(250)), c.clock()
-	p.values[holeID], p.values[holeID2] = c.hex(64), c.hex(64)
+	node := c.store.living[nodes][c.chance.random.IntN(len(c.store.living[nodes]))]
+	p.values[holeNode], p.values[holeHost], p.values[holeBound] = node.values[holeName], node.values[holeHost], c.schedule.clock()
+	p.values[holeIP], p.values[holeReadySince] = fmt.Sprintf("10.244.%d.%d", c.chance.random.IntN(250), c.chance.random.IntN(250)), c.schedule.clock()
+	p.values[holeID], p.values[holeID2] = c.chance.hex(64), c.chance.hex(64)
 }
 
 // bump adds to a number.
