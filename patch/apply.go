@@ -104,7 +104,7 @@ func (e *editor) apply(op *operation) error {
 // fresh is a value that stands in the patch.
 func (e *editor) fresh(i int32) *value {
 	e.depth += e.patch.deepest
-	v := &e.patch.values.take(1)[0]
+	v := &e.patch.parts.values.take(1)[0]
 	v.src, v.node = e.patch, i
 	return v
 }

@@ -16,63 +16,52 @@ type twins struct {
 // A row is what remains of the members or elements of a twin.
 type row struct{ at, end int32 }
 
-// parseNext is parseDoc for a text that is expected to resemble that of old.
-func (t *tape) parseNext(doc Doc, old *tape) error {
-	t.twins = twins{tape: old, effort: maxEffort * len(doc)}
-	err := t.read(doc, maxDepth, 0)
-	t.twins = twins{}
-	if err == nil && !t.canonical() {
-		err = errNotCanonical
-	}
-	return err
-}
-
 // reuse copies the nodes of a twin, which is a container, if the text at pos is the same. Equal text means equal nodes.
-func (t *tape) reuse(pos int, twin int32) bool {
-	s := &t.twins
+func (r *reader) reuse(pos int, twin int32) bool {
+	s := &r.twins
 	n := &s.tape.nodes[twin]
 	length := int(n.end - n.start)
-	if length > len(t.text)-pos || s.effort < 0 {
+	if length > len(r.text)-pos || s.effort < 0 {
 		return false
 	}
-	if !bytes.Equal(s.tape.text[n.start:n.end], t.text[pos:pos+length]) {
+	if !bytes.Equal(s.tape.text[n.start:n.end], r.text[pos:pos+length]) {
 		s.effort -= length
 		return false
 	}
-	base := len(t.nodes)
-	t.nodes = append(t.nodes, s.tape.nodes[twin:n.next]...)
+	base := len(r.nodes)
+	r.nodes = append(r.nodes, s.tape.nodes[twin:n.next]...)
 	shift, renumber := int32(pos)-n.start, int32(base)-twin
-	for i := base; i < len(t.nodes); i++ {
-		c := &t.nodes[i]
+	for i := base; i < len(r.nodes); i++ {
+		c := &r.nodes[i]
 		c.start, c.end, c.next = c.start+shift, c.end+shift, c.next+renumber
 	}
-	t.deepest = max(t.deepest, s.tape.deepest)
+	r.deepest = max(r.deepest, s.tape.deepest)
 	s.end = pos + length
 	return true
 }
 
 // row gives the children of a twin if it is a container of the kind that is being read.
-func (t *tape) row(twin int32, kind byte) row {
-	if twin == none || t.twins.tape.kind(twin) != kind {
+func (t *twins) row(twin int32, kind byte) row {
+	if twin == none || t.tape.kind(twin) != kind {
 		return row{}
 	}
-	return row{twin + 1, t.twins.tape.nodes[twin].next}
+	return row{twin + 1, t.tape.nodes[twin].next}
 }
 
-// nextTwin takes the next element off a row.
-func (t *tape) nextTwin(r *row) int32 {
+// next takes the next element off a row.
+func (t *twins) next(r *row) int32 {
 	if r.at == r.end {
 		return none
 	}
 	twin := r.at
-	r.at = t.twins.tape.nodes[twin].next
+	r.at = t.tape.nodes[twin].next
 	return twin
 }
 
-// twinOf takes the member with the same key off a row, and with it the members that sort before.
-func (t *tape) twinOf(r *row, key int32) int32 {
-	for old := t.twins.tape; r.at < r.end; {
-		order := bytes.Compare(old.key(r.at), t.key(key))
+// of takes the member with this key off a row, and with it the members that sort before.
+func (t *twins) of(r *row, key []byte) int32 {
+	for old := t.tape; r.at < r.end; {
+		order := bytes.Compare(old.key(r.at), key)
 		if order > 0 {
 			return none
 		}

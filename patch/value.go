@@ -56,8 +56,8 @@ func (v *value) openObject() {
 	for key := v.node + 1; key < end; key = v.src.nodes[key+1].next {
 		count++
 	}
-	values := v.src.values.take(count)
-	v.members = v.src.opened.take(count + 1)[:0]
+	values := v.src.parts.values.take(count)
+	v.members = v.src.parts.opened.take(count + 1)[:0]
 	for key := v.node + 1; key < end; key = v.src.nodes[key+1].next {
 		child := &values[len(v.members)]
 		child.src, child.node = v.src, key+1
@@ -70,8 +70,8 @@ func (v *value) openArray() {
 	for element := v.node + 1; element < end; element = v.src.nodes[element].next {
 		count++
 	}
-	values := v.src.values.take(count)
-	v.members = v.src.opened.take(count + 1)[:0]
+	values := v.src.parts.values.take(count)
+	v.members = v.src.parts.opened.take(count + 1)[:0]
 	for element := v.node + 1; element < end; element = v.src.nodes[element].next {
 		child := &values[len(v.members)]
 		child.src, child.node = v.src, element
@@ -225,7 +225,7 @@ func readPath(t *tape, i int32, name string) ([]token, error) {
 	if text[0] != '/' {
 		return nil, fmt.Errorf("%q does not begin with /", name)
 	}
-	tokens := t.tokens.take(bytes.Count(text, []byte("/")))[:0]
+	tokens := t.parts.tokens.take(bytes.Count(text, []byte("/")))[:0]
 	for part := range bytes.SplitSeq(text[1:], []byte("/")) {
 		plain, ok := unescapeToken(part)
 		if !ok {
