@@ -2,7 +2,6 @@ package env
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -17,7 +16,6 @@ import (
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/config"
 	"github.com/kuberewind/kuberewind/internal/database"
-	"github.com/kuberewind/kuberewind/internal/mistyped"
 	"github.com/kuberewind/kuberewind/internal/render"
 	"github.com/kuberewind/kuberewind/internal/replay/known"
 	"github.com/kuberewind/kuberewind/internal/replay/output"
@@ -91,114 +89,18 @@ func (e *Env) Silent(cmd *cobra.Command) (*Env, error) {
 	return silent, silent.Load(cmd)
 }
 
-// Record is an open record. Close closes the database, and ends the embedded one if it was started for this.
-type Record struct {
-	*history.Record
-	database *database.Database
-}
-
-// Close closes the record.
-func (r *Record) Close() error {
-	r.Record.Close()
-	return r.database.Close()
-}
-
 // Open opens the record that the settings name.
-func (e *Env) Open(ctx context.Context) (*Record, error) {
-	cfg := config.Config{Database: e.Database, DataDir: e.DataDir}
-	database, err := database.OpenRecord(ctx, cfg, e.log)
-	if err != nil {
-		return nil, err
-	}
-	rec, err := history.Open(ctx, database.URL(), history.Options{Cluster: e.Cluster, Log: e.log})
-	if err != nil {
-		return nil, errors.Join(e.explainOpen(e.suggestCluster(ctx, database, err)), database.Close())
-	}
-	return &Record{Record: rec, database: database}, nil
-}
-
-// Records are the open records of one database, one for each cluster. Close closes it.
-type Records struct {
-	All      []*history.Record
-	database *database.Database
-}
-
-// Close closes the records.
-func (r *Records) Close() error {
-	for _, record := range r.All {
-		record.Close()
-	}
-	return r.database.Close()
-}
+func (e *Env) Open(ctx context.Context) (*Record, error) { return e.place(e.log).open(ctx) }
 
 // OpenAll opens the record of every cluster of the database, or that of the cluster which the settings name.
-func (e *Env) OpenAll(ctx context.Context) (*Records, error) {
-	database, err := database.OpenRecord(ctx, config.Config{Database: e.Database, DataDir: e.DataDir}, e.log)
-	if err != nil {
-		return nil, err
-	}
-	records := &Records{database: database}
-	names, err := e.clusterNames(ctx, database)
-	for _, name := range names {
-		var record *history.Record
-		if record, err = history.Open(ctx, database.URL(), history.Options{Cluster: name, Log: e.log}); err != nil {
-			break
-		}
-		records.All = append(records.All, record)
-	}
-	if err != nil {
-		return nil, errors.Join(e.explainOpen(e.suggestCluster(ctx, database, err)), records.Close())
-	}
-	return records, nil
-}
-
-// clusterNames are those of the clusters that are opened. There is one at least, so that an empty record is an error.
-func (e *Env) clusterNames(ctx context.Context, database *database.Database) (names []string, err error) {
-	if e.Cluster != "" {
-		return []string{e.Cluster}, nil
-	}
-	all, err := history.Clusters(ctx, database.URL())
-	if err != nil {
-		return nil, err
-	}
-	for _, c := range all {
-		names = append(names, c.Name)
-	}
-	if len(names) == 0 {
-		names = []string{""}
-	}
-	return names, nil
-}
+func (e *Env) OpenAll(ctx context.Context) (*Records, error) { return e.place(e.log).openAll(ctx) }
 
 // Runs reports whether Open can answer without starting an embedded PostgreSQL.
-func (e *Env) Runs() (bool, error) {
-	return database.Runs(config.Config{Database: e.Database, DataDir: e.DataDir})
-}
+func (e *Env) Runs() (bool, error) { return database.Runs(e.place(e.log).config) }
 
 // Clusters lists the clusters of the database that the settings name.
-func (e *Env) Clusters(ctx context.Context) (_ []history.Cluster, err error) {
-	database, err := database.OpenRecord(ctx, config.Config{Database: e.Database, DataDir: e.DataDir}, e.log)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, database.Close()) }()
-	return history.Clusters(ctx, database.URL())
-}
-
-// suggestCluster adds to the error of an unknown cluster which one was perhaps meant.
-func (e *Env) suggestCluster(ctx context.Context, database *database.Database, err error) error {
-	if !errors.Is(err, history.ErrNoCluster) {
-		return err
-	}
-	all, _ := history.Clusters(ctx, database.URL()) // the error stands without them
-	var names []string
-	for _, c := range all {
-		names = append(names, c.Name)
-	}
-	if like := mistyped.Suggest(e.Cluster, names); like != "" {
-		return fmt.Errorf("%w; did you mean %q?", err, like)
-	}
-	return err
+func (e *Env) Clusters(ctx context.Context) ([]history.Cluster, error) {
+	return e.place(e.log).clusters(ctx)
 }
 
 // NoteNamespace notes that the record never held the namespace that was asked for.
@@ -206,11 +108,6 @@ func (e *Env) NoteNamespace(ctx context.Context, rec *Record, namespace string) 
 	text, err := known.UnknownNamespace(ctx, rec.Record, namespace)
 	e.Note(text)
 	return err
-}
-
-// explainOpen adds which database it was.
-func (e *Env) explainOpen(err error) error {
-	return fmt.Errorf("database %s: %w", config.MaskURL(e.Database), config.Plain(err))
 }
 
 // Namespace is that of --namespace, else of the kubeconfig's context, else default; "" for all. A kubeconfig that cannot be read is in

@@ -75,8 +75,8 @@ func (e *Env) Instant(text string) (history.Instant, error) {
 }
 
 // Zone is the zone in which times are read and printed: the local one, or UTC.
-func (e *Env) Zone() *time.Location {
-	if e.UTC {
+func (s *Settings) Zone() *time.Location {
+	if s.UTC {
 		return time.UTC
 	}
 	return time.Local
@@ -84,7 +84,7 @@ func (e *Env) Zone() *time.Location {
 
 // InZone has the times of a text in the zone of what is printed: notes and errors of the record have them in UTC. Quoted text
 // was typed, and stays.
-func (e *Env) InZone(text string) string { return inZone(text, e.Zone()) }
+func (s *Settings) InZone(text string) string { return inZone(text, s.Zone()) }
 
 var stampInUTC = regexp.MustCompile(`"?\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z\b`)
 

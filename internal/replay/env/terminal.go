@@ -30,20 +30,22 @@ func (e *Env) Width() int {
 }
 
 // Style colours standard output, if that is wanted.
-func (e *Env) Style() terminal.Style { return terminal.NewStyle(e.colours(e.IOStreams.Out)) }
+func (e *Env) Style() terminal.Style { return terminal.NewStyle(e.colours(e.environ, e.IOStreams.Out)) }
 
 // ErrStyle colours standard error, if that is wanted.
-func (e *Env) ErrStyle() terminal.Style { return terminal.NewStyle(e.colours(e.IOStreams.ErrOut)) }
+func (e *Env) ErrStyle() terminal.Style {
+	return terminal.NewStyle(e.colours(e.environ, e.IOStreams.ErrOut))
+}
 
 // colours follows https://no-color.org: what a person says to this program counts more than NO_COLOR.
-func (e *Env) colours(out io.Writer) bool {
-	switch e.Color {
+func (s *Settings) colours(environ []string, out io.Writer) bool {
+	switch s.Color {
 	case "always":
 		return true
 	case "never":
 		return false
 	}
-	return telemetry.IsTerminal(out) && lookup(e.environ, "NO_COLOR") == "" && lookup(e.environ, "TERM") != "dumb"
+	return telemetry.IsTerminal(out) && lookup(environ, "NO_COLOR") == "" && lookup(environ, "TERM") != "dumb"
 }
 
 // unpaged are commands whose text comes slowly, or is a line, or is for a file, or is that of another program.

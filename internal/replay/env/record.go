@@ -1,0 +1,131 @@
+package env
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/internal/config"
+	"github.com/kuberewind/kuberewind/internal/database"
+	"github.com/kuberewind/kuberewind/internal/mistyped"
+)
+
+// Record is an open record. Close closes the database, and ends the embedded one if it was started for this.
+type Record struct {
+	*history.Record
+	database *database.Database
+}
+
+// Close closes the record.
+func (r *Record) Close() error {
+	r.Record.Close()
+	return r.database.Close()
+}
+
+// Records are the open records of one database, one for each cluster. Close closes it.
+type Records struct {
+	All      []*history.Record
+	database *database.Database
+}
+
+// Close closes the records.
+func (r *Records) Close() error {
+	for _, record := range r.All {
+		record.Close()
+	}
+	return r.database.Close()
+}
+
+// place is where a record is: a database, and the name of a cluster in it.
+type place struct {
+	config  config.Config
+	cluster string // "" if it is not named
+	log     *slog.Logger
+}
+
+func (s *Settings) place(log *slog.Logger) *place {
+	return &place{config: config.Config{Database: s.Database, DataDir: s.DataDir}, cluster: s.Cluster, log: log}
+}
+
+func (p *place) open(ctx context.Context) (*Record, error) {
+	database, err := database.OpenRecord(ctx, p.config, p.log)
+	if err != nil {
+		return nil, err
+	}
+	rec, err := history.Open(ctx, database.URL(), history.Options{Cluster: p.cluster, Log: p.log})
+	if err != nil {
+		return nil, errors.Join(p.explain(p.suggest(ctx, database, err)), database.Close())
+	}
+	return &Record{Record: rec, database: database}, nil
+}
+
+// openAll opens the record of every cluster of the database, or that of the cluster that is named.
+func (p *place) openAll(ctx context.Context) (*Records, error) {
+	database, err := database.OpenRecord(ctx, p.config, p.log)
+	if err != nil {
+		return nil, err
+	}
+	records := &Records{database: database}
+	names, err := p.names(ctx, database)
+	for _, name := range names {
+		var record *history.Record
+		if record, err = history.Open(ctx, database.URL(), history.Options{Cluster: name, Log: p.log}); err != nil {
+			break
+		}
+		records.All = append(records.All, record)
+	}
+	if err != nil {
+		return nil, errors.Join(p.explain(p.suggest(ctx, database, err)), records.Close())
+	}
+	return records, nil
+}
+
+// names are those of the clusters that are opened. There is one at least, so that an empty record is an error.
+func (p *place) names(ctx context.Context, database *database.Database) (names []string, err error) {
+	if p.cluster != "" {
+		return []string{p.cluster}, nil
+	}
+	all, err := history.Clusters(ctx, database.URL())
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range all {
+		names = append(names, c.Name)
+	}
+	if len(names) == 0 {
+		names = []string{""}
+	}
+	return names, nil
+}
+
+func (p *place) clusters(ctx context.Context) (_ []history.Cluster, err error) {
+	database, err := database.OpenRecord(ctx, p.config, p.log)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, database.Close()) }()
+	return history.Clusters(ctx, database.URL())
+}
+
+// suggest adds to the error of an unknown cluster which one was perhaps meant.
+func (p *place) suggest(ctx context.Context, database *database.Database, err error) error {
+	if !errors.Is(err, history.ErrNoCluster) {
+		return err
+	}
+	all, _ := history.Clusters(ctx, database.URL()) // the error stands without them
+	var names []string
+	for _, c := range all {
+		names = append(names, c.Name)
+	}
+	if like := mistyped.Suggest(p.cluster, names); like != "" {
+		return fmt.Errorf("%w; did you mean %q?", err, like)
+	}
+	return err
+}
+
+// explain adds which database it was.
+func (p *place) explain(err error) error {
+	return fmt.Errorf("database %s: %w", config.MaskURL(p.config.Database), config.Plain(err))
+}
