@@ -43,6 +43,13 @@ func (c Cause) Divides(open Cause) bool {
 	return c == CauseHistoryReversed && open != CauseHistoryReversed
 }
 
+// Ends reports whether a list or a watch that goes on ends the gap that is open, if it came after an interruption with this cause.
+// If a server's history went backwards, nothing that began before that was found does: it may still show the history that is no
+// more. A first list ends every gap, because nothing was recorded before it.
+func (c Cause) Ends(open Cause) bool {
+	return open != CauseHistoryReversed || c == CauseHistoryReversed || c == CauseFirstList
+}
+
 // Outcome says how a gap has ended.
 type Outcome string
 

@@ -26,10 +26,19 @@ type Entry struct {
 	ListRV string
 	// Marker is set where the stream was interrupted, resumed or replaced.
 	Marker *delta.Marker
+	// Beside are other streams that the marker is about, too.
+	Beside []Beside
 	// Attached is what FIFOOptions.Attach gave.
 	Attached any
 	// Bytes is what the entry counts for in the queue's bound.
 	Bytes int
+}
+
+// Beside is another stream that a marker is about, and from where on.
+type Beside struct {
+	Stream   any // its handle
+	FromRV   string
+	FromTime time.Time
 }
 
 // superseded tells that a later version of the same key is known, which is on disk only.

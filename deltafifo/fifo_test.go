@@ -73,18 +73,34 @@ func TestAnInterruptionThatIsNoticedLateBeginsWhereNothingWasMissed(t *testing.T
 	require.NoError(t, f.Add(obj("b", "2", "7")))
 	entries := next(t, q)
 	missed := entries[1].Observed.Add(-time.Nanosecond)
-	require.NoError(t, f.InterruptedSince("history_reversed", "", Until{"6", missed, nil}))
-	require.NoError(t, f.InterruptedSince("forbidden", "", Until{"8", entries[1].Observed, &Until{"4", missed, nil}}))
-	// Another stream reached 6 after this stream reached 7. So this stream passed 6 at some time since 5.
-	require.NoError(t, f.InterruptedSince("unreachable", "", Until{"6", entries[1].Observed.Add(time.Second), &Until{"5", entries[0].Observed, nil}}))
-	served, at := entries[0].Observed, entries[1].Observed
+	require.NoError(t, f.InterruptedSince("history_reversed", "", Until{"6", missed}))
+	require.NoError(t, f.InterruptedSince("forbidden", "", Until{"8", entries[1].Observed}))
+	require.NoError(t, f.InterruptedSince("unreachable", "", Until{"", missed}))
+	at := entries[1].Observed
 	entries = next(t, q)
 	require.Equal(t, []string{
-		"interrupted history_reversed 6.. +0 ~0 -0 =0 >", "interrupted forbidden 7.. +0 ~0 -0 =0 >", "interrupted unreachable 5.. +0 ~0 -0 =0 >",
+		"interrupted history_reversed 6.. +0 ~0 -0 =0 >", "interrupted forbidden 7.. +0 ~0 -0 =0 >", "interrupted unreachable 7.. +0 ~0 -0 =0 >",
 	}, told(entries[len(entries)-3:]))
 	require.Equal(t, missed, entries[len(entries)-3].Marker.FromTime)
 	require.Equal(t, at, entries[len(entries)-2].Marker.FromTime)
-	require.Equal(t, served, entries[len(entries)-1].Marker.FromTime)
+	require.Equal(t, missed, entries[len(entries)-1].Marker.FromTime, "whatever its resource version means elsewhere")
+}
+
+func TestStreamsAreInterruptedTogetherByOneEntry(t *testing.T) {
+	q, f := newFIFO(Options{}, FIFOOptions{Stream: "a"})
+	other := q.FIFO(FIFOOptions{Stream: "b", KeyFunction: nameOf})
+	require.NoError(t, f.Add(obj("a", "1", "5")))
+	require.NoError(t, other.Add(obj("b", "2", "7")))
+	before := next(t, q)
+	since := before[0].Observed.Add(-time.Second)
+	require.NoError(t, q.InterruptTogether(t.Context(), "history_reversed", "proof", []Late{{"a", Until{}}, {"b", Until{"6", since}}, {"c", Until{"8", since}}}))
+	require.NoError(t, q.InterruptTogether(t.Context(), "history_reversed", "proof", nil), "there is nobody to interrupt")
+	entries := next(t, q)
+	require.Len(t, entries, 1)
+	e := entries[0]
+	require.Equal(t, "a", e.Stream)
+	require.Equal(t, delta.Marker{Kind: delta.Interrupted, Cause: "history_reversed", Detail: "proof", FromRV: "5", FromTime: before[0].Observed}, *e.Marker)
+	require.Equal(t, []Beside{{"b", "6", since}, {"c", "8", since}}, e.Beside)
 }
 
 func TestWhatAnEntryWasToCarryThatIsNotEnqueuedIsGivenBack(t *testing.T) {
@@ -229,7 +245,7 @@ func TestAnInterruptionIsNotBeyondThePosition(t *testing.T) {
 	require.NoError(t, f.Add(obj("a", "1", "5")))
 	entries := next(t, q)
 	since := entries[0].Observed.Add(-time.Second)
-	require.NoError(t, f.InterruptedSince("history_reversed", "", Until{"58", since, nil}))
+	require.NoError(t, f.InterruptedSince("history_reversed", "", Until{"58", since}))
 	entries = next(t, q)
 	marker := entries[len(entries)-1].Marker
 	require.Equal(t, "5", marker.FromRV)
@@ -240,7 +256,7 @@ func TestAnInterruptionIsNotBeyondThePosition(t *testing.T) {
 func TestAnInterruptionMayBeginBeforeAnythingWasEnqueued(t *testing.T) {
 	q, f := newFIFO(Options{}, FIFOOptions{})
 	since := time.Now().Add(-time.Minute)
-	require.NoError(t, f.InterruptedSince("history_reversed", "", Until{"58", since, nil}))
+	require.NoError(t, f.InterruptedSince("history_reversed", "", Until{"58", since}))
 	marker := next(t, q)[0].Marker
 	require.Equal(t, "58", marker.FromRV)
 	require.Equal(t, since, marker.FromTime)

@@ -1,6 +1,7 @@
 package deltafifo
 
 import (
+	"context"
 	"time"
 
 	"github.com/kuberewind/kuberewind/delta"
@@ -19,35 +20,65 @@ func (f *FIFO) Interrupted(cause delta.Cause, detail string) error {
 	return f.InterruptedSince(cause, detail, Until{})
 }
 
-// Until is up to where a stream is known to be complete. The zero value is its position.
+// Until is up to where a stream is known to be complete. The zero value is its position. Without a ResourceVersion it is the
+// stream's own, since Time at the latest.
 type Until struct {
 	ResourceVersion string
 	Time            time.Time // when it was complete up to there
-	Common          *Until    // the same where the stream turns out to have gone past that before Time; nil if not known
 }
 
 // InterruptedSince is Interrupted for a failure that is noticed late. What was enqueued after that time, or with a later
-// version, may be incomplete. The server serves streams that were held up at once, and not in the order of versions. If
-// nothing was enqueued, the consumer of the marker knows whether the stream had come that far.
+// version, may be incomplete. If nothing was enqueued, the consumer of the marker knows whether the stream had come that far.
 func (f *FIFO) InterruptedSince(cause delta.Cause, detail string, until Until) error {
 	f.stream.feed.Lock()
 	defer f.stream.feed.Unlock()
-	rv, at := f.tail.position()
-	if until.ResourceVersion != "" {
-		order, known := delta.Compare(until.ResourceVersion, rv)
-		late, ahead := rv == "" || until.Time.Before(at), known && order < 0
-		switch {
-		case late:
-			at = until.Time
-		case ahead && until.Common != nil:
-			until = *until.Common
-			at = until.Time
-		}
-		if ahead || !known && late {
-			rv = until.ResourceVersion
-		}
-	}
+	rv, at := f.completeUntil(until)
 	return f.mark(&delta.Marker{Kind: delta.Interrupted, Cause: cause, Detail: detail, FromRV: rv, FromTime: at})
+}
+
+// completeUntil gives the position of the stream, or what comes before it.
+func (f *FIFO) completeUntil(until Until) (rv string, at time.Time) {
+	rv, at = f.tail.position()
+	if until == (Until{}) {
+		return rv, at
+	}
+	order, known := delta.Compare(until.ResourceVersion, rv)
+	late, ahead := rv == "" || until.Time.Before(at), known && order < 0
+	if late {
+		at = until.Time
+	}
+	if until.ResourceVersion != "" && (ahead || !known && late) {
+		rv = until.ResourceVersion
+	}
+	return rv, at
+}
+
+// Late is a stream that was interrupted before that was noticed.
+type Late struct {
+	Stream any // its handle
+	Until  Until
+}
+
+// InterruptTogether enqueues one entry that says of several streams that they cannot proceed, and why. So all of it is
+// committed, or nothing. It blocks until there is room, or ctx ends.
+func (q *Queue) InterruptTogether(ctx context.Context, cause delta.Cause, detail string, streams []Late) error {
+	if len(streams) == 0 {
+		return nil
+	}
+	e := Entry{Bytes: len(streams) * entryBytes, Beside: make([]Beside, 0, len(streams)-1)}
+	var first *FIFO
+	for _, s := range streams {
+		f := q.FIFO(FIFOOptions{Stream: s.Stream})
+		defer f.Close()
+		rv, at := f.completeUntil(s.Until)
+		if first == nil {
+			first, e.Marker = f, &delta.Marker{Kind: delta.Interrupted, Cause: cause, Detail: detail, FromRV: rv, FromTime: at}
+			continue
+		}
+		e.Beside = append(e.Beside, Beside{Stream: s.Stream, FromRV: rv, FromTime: at})
+	}
+	defer context.AfterFunc(ctx, first.Close)()
+	return q.enqueue(first.feeder, "", e)
 }
 
 // Resumed enqueues a marker that says that the stream proceeds again and has missed nothing. Where that is known, it

@@ -33,6 +33,7 @@ type entryHead struct {
 	Position  string           `json:"position,omitempty"`
 	ListRV    string           `json:"list_rv,omitempty"`
 	Marker    *delta.Marker    `json:"marker,omitempty"`
+	Beside    []entryBeside    `json:"beside,omitempty"`
 	Bytes     int              `json:"bytes"`
 	Gone      *entryGone       `json:"gone,omitempty"`
 	Decisions []entryExclusion `json:"decisions,omitempty"`
@@ -44,6 +45,13 @@ type entryResource struct {
 	Name       string `json:"name"`
 	Kind       string `json:"kind"`
 	Namespaced bool   `json:"namespaced,omitempty"`
+}
+
+// entryBeside is another stream that the marker is about.
+type entryBeside struct {
+	Resource entryResource `json:"resource"`
+	FromRV   string        `json:"from_rv,omitempty"`
+	FromTime time.Time     `json:"from_time"`
 }
 
 // entryGone is an object that was found to be gone.
@@ -79,6 +87,13 @@ func (c codec) AppendEntry(to []byte, e *deltafifo.Entry) ([]byte, error) {
 	head := entryHead{
 		Resource: s.resource, Type: e.Delta.Type, Source: e.Source, Observed: e.Observed, Position: e.Position,
 		ListRV: e.ListRV, Marker: e.Marker, Bytes: e.Bytes, Decisions: decisionsOf(e),
+	}
+	for _, b := range e.Beside {
+		other, ok := b.Stream.(*stream)
+		if !ok {
+			return nil, fmt.Errorf("an entry about a %T cannot be spooled", b.Stream)
+		}
+		head.Beside = append(head.Beside, entryBeside{other.resource, b.FromRV, b.FromTime})
 	}
 	var doc []byte
 	switch obj := e.Delta.Object.(type) {
@@ -128,6 +143,13 @@ func (c codec) DecodeEntry(record []byte) (deltafifo.Entry, error) {
 	e := deltafifo.Entry{
 		Stream: s, Delta: cache.Delta{Type: head.Type}, Source: head.Source, Observed: head.Observed, Position: head.Position,
 		ListRV: head.ListRV, Marker: head.Marker, Bytes: head.Bytes,
+	}
+	for _, b := range head.Beside {
+		other, err := c.stream(b.Resource.resource())
+		if err != nil {
+			return deltafifo.Entry{}, err
+		}
+		e.Beside = append(e.Beside, deltafifo.Beside{Stream: other, FromRV: b.FromRV, FromTime: b.FromTime})
 	}
 	if items := head.decisions(s); items != nil {
 		e.Attached = items

@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kuberewind/kuberewind/delta"
+	"github.com/kuberewind/kuberewind/deltafifo"
 	"github.com/kuberewind/kuberewind/internal/filter"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
@@ -38,6 +40,21 @@ func (r *Recorder) gapChanged(g postgres.GapChange) {
 		return
 	}
 	log.Warn("the gap is closed: versions may have been missed", "detail", g.Detail)
+}
+
+// recordRollback queues the gaps of streams whose history is no more, as one entry (I3).
+func (r *Recorder) recordRollback(ctx context.Context, proof string, gaps []lateGap) error {
+	of := map[*claims]*stream{}
+	for _, s := range r.snapshot() {
+		of[s.claims] = s
+	}
+	var late []deltafifo.Late
+	for _, g := range gaps {
+		if s := of[g.of]; s != nil {
+			late = append(late, deltafifo.Late{Stream: s, Until: g.until})
+		}
+	}
+	return r.queue.InterruptTogether(ctx, delta.CauseHistoryReversed, proof, late)
 }
 
 // overflowAfter is how long a stream must have been held back for that to be the cause: less is an ordinary wait.

@@ -145,7 +145,10 @@ func (r *Recorder) openSink(ctx context.Context, name, uid string) error {
 	if err := r.time.Begin(ctx, present); err != nil {
 		return err
 	}
-	r.revisions.now = r.now
+	r.revisions.now, r.revisions.record = r.now, r.recordRollback
+	if info.Resumed {
+		r.revisions.taken = info.Observed
+	}
 	r.clusterName = name
 	r.started = r.now()
 	queueBytes, err := r.cfg.QueueBytes()

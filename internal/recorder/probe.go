@@ -44,11 +44,9 @@ func (r *revisions) probe(ctx context.Context) error {
 	if err := r.identity.check(ctx); err != nil {
 		return err
 	}
-	failed := errors.Join(r.tell(ctx), r.tie(ctx))
+	failed := r.tie(ctx)
 	for _, c := range r.newestOfEach() {
-		if _, err := c.verify(ctx, 0); err != nil {
-			failed = errors.Join(failed, err)
-		}
+		failed = errors.Join(failed, c.verify(ctx, 0))
 	}
 	return errors.Join(failed, r.lookBack(ctx))
 }

@@ -111,6 +111,19 @@ func itemsOf(entries []deltafifo.Entry) ([]postgres.Item, error) {
 			return nil, err
 		}
 		items = append(items, item)
+		for _, b := range entries[i].Beside {
+			other, ok := b.Stream.(*stream)
+			if !ok {
+				return nil, fmt.Errorf("an entry of the queue is about no stream but about a %T", b.Stream)
+			}
+			m := *entries[i].Marker
+			m.FromRV, m.FromTime = b.FromRV, b.FromTime
+			item, err := other.item(&deltafifo.Entry{Observed: entries[i].Observed, Marker: &m})
+			if err != nil {
+				return nil, err
+			}
+			items = append(items, item)
+		}
 	}
 	return items, nil
 }

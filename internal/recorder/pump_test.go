@@ -33,6 +33,22 @@ func TestADeletionWithoutGraceHappenedByThePausesEnd(t *testing.T) {
 	require.Equal(t, asked.Time, occurred(delta.Deleted))
 }
 
+func TestAMarkerIsAboutEachStreamThatItNames(t *testing.T) {
+	seen := time.Date(2026, 3, 1, 3, 0, 0, 0, time.UTC)
+	s, other := &stream{record: &postgres.Stream{}}, &stream{record: &postgres.Stream{}}
+	items, err := itemsOf([]deltafifo.Entry{{
+		Stream: s, Observed: seen, Marker: &delta.Marker{Kind: delta.Interrupted, Cause: delta.CauseHistoryReversed, Detail: "proof", FromRV: "7", FromTime: seen},
+		Beside: []deltafifo.Beside{{Stream: other, FromRV: "5"}},
+	}})
+	require.NoError(t, err)
+	require.Len(t, items, 2)
+	require.Equal(t, "7", items[0].Marker.FromRV)
+	require.Equal(t, delta.Marker{Kind: delta.Interrupted, Cause: delta.CauseHistoryReversed, Detail: "proof", FromRV: "5"}, items[1].Marker)
+	require.Equal(t, seen, items[1].Observed)
+	require.True(t, s.occurrence.undone)
+	require.True(t, other.occurrence.undone)
+}
+
 func TestADecisionIsAsOldAsWhatItIsRecordedWith(t *testing.T) {
 	seen := time.Date(2026, 3, 1, 3, 0, 0, 0, time.UTC)
 	s := &stream{record: &postgres.Stream{}}

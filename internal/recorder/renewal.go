@@ -45,8 +45,8 @@ const (
 // doubt is what is known of the watch cache of a stream that has left a history.
 type doubt struct {
 	window
-	past   uint64 // the newest that it has served: it never goes back behind that
-	parted *parted
+	past uint64 // the newest that it has served: it never goes back behind that
+	fork *fork
 	// mark is where it could be watched from, and when that was seen.
 	mark   uint64
 	marked time.Time
@@ -54,13 +54,13 @@ type doubt struct {
 }
 
 // doubtLocked is nil if the cache has served nothing to this process. Then a list is trusted if nothing speaks against it.
-func (c *claims) doubtLocked(p *parted) *doubt {
+func (c *claims) doubtLocked(f *fork) *doubt {
 	c.cached.settle(c.opened)
 	if c.cached.reach == 0 {
 		return nil
 	}
 	past, now := max(c.position, c.newestLocked().revision), time.Now()
-	d := &doubt{window: c.cached, past: past, parted: p, mark: past, marked: now, check: now.Add(checkedAfter)}
+	d := &doubt{window: c.cached, past: past, fork: f, mark: past, marked: now, check: now.Add(checkedAfter)}
 	if d.anew {
 		d.reach, d.marked = math.MaxUint64, time.Time{} // From where the present cache can be watched is not known.
 	}
@@ -77,7 +77,7 @@ func (c *claims) doubtOfRecordLocked() *doubt {
 		return nil
 	}
 	return &doubt{
-		window: window{reach: math.MaxUint64, later: true}, past: past, parted: &parted{until: now},
+		window: window{reach: math.MaxUint64, later: true}, past: past, fork: &fork{found: &parted{until: now}},
 		mark: past, marked: now.Add(-2 * watchedBack), check: now.Add(checkedAfter),
 	}
 }
@@ -86,13 +86,13 @@ func (c *claims) doubtOfRecordLocked() *doubt {
 func (c *claims) renewed(ctx context.Context, listed uint64) error {
 	c.all.mu.Lock()
 	d := c.doubt
-	var p parted
-	if d != nil {
-		p = *d.parted
-	}
 	c.all.mu.Unlock()
 	if d == nil || listed < d.past {
 		return nil
+	}
+	p, err := d.fork.find(ctx)
+	if err != nil {
+		return err
 	}
 	if p.until.IsZero() || !d.later && !d.began.Before(p.until) {
 		return nil // Nothing of the old history was served to this process, or to the stream.
@@ -108,7 +108,7 @@ func (c *claims) renewed(ctx context.Context, listed uint64) error {
 	if err != nil {
 		return err
 	}
-	if newer, err := d.begunSince(ctx, server, p.trail); newer || err != nil {
+	if newer, err := d.begunSince(ctx, server); newer || err != nil {
 		return err
 	}
 	anew, err := d.begunAnew(ctx, server, d.from(p.common))
@@ -135,9 +135,9 @@ func (c *claims) renewed(ctx context.Context, listed uint64) error {
 
 // begunSince reports whether the cache was certainly begun in the new history. That is so if it was begun after something of
 // the old one was served, and can be watched from before that. Etcd was then behind it.
-func (d *doubt) begunSince(ctx context.Context, server cache.WatcherWithContext, trail []footprint) (bool, error) {
+func (d *doubt) begunSince(ctx context.Context, server cache.WatcherWithContext) (bool, error) {
 	var newest uint64
-	for _, f := range trail {
+	for _, f := range d.fork.trail {
 		if f.at.Before(d.begins) {
 			newest = max(newest, f.revision)
 		}

@@ -248,7 +248,7 @@ func TestAStreamThatWasNotFollowedBeforeIsBelieved(t *testing.T) {
 	c, _ := followed(newRevisions(), "configmaps", server.archive, 60, servedAs("lost", "3", 50))
 	c.listWith(server.lister)
 	c.cached = window{}
-	require.NoError(t, c.found(t.Context(), evidence{"proof", servedAsWitness("lost", "3", 50), 50, footprint{}, 0}))
+	require.NoError(t, c.found(t.Context(), evidence{"proof", servedAsWitness("lost", "3", 50), 50, true, time.Time{}, 0}))
 	require.NoError(t, c.Truthful(t.Context(), "80", server.shows()))
 	require.Empty(t, server.watched)
 }
@@ -303,6 +303,6 @@ func TestACacheIsNotBelievedEitherAfterAListOfSeveralPages(t *testing.T) {
 		time.Sleep(time.Minute)
 		c.all.mu.Lock()
 		defer c.all.mu.Unlock()
-		require.NotNil(t, c.doubtLocked(&parted{}))
+		require.NotNil(t, c.doubtLocked(&fork{}))
 	})
 }

@@ -10,13 +10,12 @@ import (
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kuberewind/kuberewind/delta"
+	"github.com/kuberewind/kuberewind/deltafifo"
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/reflector"
-	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
 const (
@@ -45,15 +44,15 @@ type revisions struct {
 	mu      sync.Mutex // protects what follows, and the fields of claims that say so
 	streams []*claims
 
-	identity *identity
-	finding  sync.Mutex       // held while it is asked where histories have parted
-	telling  sync.Mutex       // held while streams are told that a history is no more
-	tying    chan struct{}    // holds one while streams are tied
-	tried    map[*claims]bool // of which it was looked lately in which etcd they are; of who is in tying
-	// reversals are those found by this process; protected by mu.
-	reversals []reversal
+	identity  *identity
+	acting    sync.RWMutex     // held while streams leave a history together, before mu
+	tying     chan struct{}    // holds one while streams are tied
+	tried     map[*claims]bool // of which it was looked lately in which etcd they are; of who is in tying
+	rollbacks []earlier        // those found by this process; protected by mu
+	// record queues the gaps of streams that leave a history together.
+	record    func(ctx context.Context, proof string, gaps []lateGap) error
 	served    time.Time        // when a stream was served something last; protected by mu
-	began     time.Time        // when this process did
+	taken     time.Time        // when the recorder before this one was served last, by the clock of the record; zero if there was none
 	now       func() time.Time // the clock of the record
 	announced <-chan struct{}  // closed when all streams have been opened that were served at the start
 }
@@ -86,29 +85,33 @@ type claims struct {
 	tied     bool      // it was looked in which etcd it is
 	// reverse has the stream leave its history; nil where it is not followed.
 	reverse  func(proof string)
-	evidence *evidence   // that its history is no more, until it has left it
-	reversed bool        // it has left it, and was not listed since
-	proof    string      // why it has left the last one
-	leftThen bool        // the same when the list under way began
-	toldThen int         // how many reversals there were then
-	anew     bool        // that list is one after a history that is no more
-	told     int         // of how many reversals it has learned, or that are older than what it knows
-	history  int         // how many histories it has left, or may have
-	undone   witness     // what was served and is not in etcd any more
-	doubt    *doubt      // what the server's cache has to show before its lists are trusted; nil for nothing
-	recorded uint64      // the newest revision that comes from the record; the position may be behind it
-	resumed  footprint   // where this process has taken over from the record, and when
-	parted   *parted     // where the history that it has left has parted from the one that there is
-	trail    []footprint // what was served of this etcd, in order of time; of the head
-	noted    time.Time   // when the newest of it was
+	reversed bool            // it has left its history, and was not listed since
+	proof    string          // why it has left the last one
+	leftThen bool            // the same when the list under way began
+	lists    bool            // that list has not come to its end
+	anew     bool            // it is one after a history that is no more
+	earlier  []earlier       // rollbacks found before it was opened, until it is known whether they were of its etcd
+	stranger *claims         // who has proved that its history is no more, if that may be of another etcd
+	until    deltafifo.Until // up to where it was complete when it left alone
+	begin    uint64          // where it began in its history, for this process; 0 until that is known
+	since    time.Time       // when that was, by the clock of the record
+	began    time.Time       // when the list under way began
+	history  int             // how many histories it has left, or may have
+	undone   witness         // what was served and is not in etcd any more
+	doubt    *doubt          // what the server's cache has to show before its lists are trusted; nil for nothing
+	recorded uint64          // the newest revision that comes from the record; the position may be behind it
+	resumed  uint64          // where this process has taken over from the record
+	settled  []sample        // versions that etcd was seen to hold for certain; of the head
+	settling sample          // one that may be the next; of the head
+	trail    []footprint     // what was served of this etcd, in order of time; of the head
+	noted    time.Time       // when the newest of it was
 	cached   window
-	kept     time.Duration       // how much history this etcd keeps; of the head
-	silent   time.Time           // when the server last did not answer which etcd it is in; zero where it did
-	untold   []postgres.Reversal // of the record, until it is known whether they were in this etcd
+	kept     time.Duration // how much history this etcd keeps; of the head
+	silent   time.Time     // when the server last did not answer which etcd it is in; zero where it did
 }
 
 func newRevisions() *revisions {
-	return &revisions{began: time.Now(), now: time.Now, tying: make(chan struct{}, 1), tried: map[*claims]bool{}}
+	return &revisions{now: time.Now, record: func(context.Context, string, []lateGap) error { return nil }, tying: make(chan struct{}, 1), tried: map[*claims]bool{}}
 }
 
 // recordedAt is a moment by the clock of the record.
@@ -118,7 +121,7 @@ func (r *revisions) recordedAt(at time.Time) time.Time { return r.now().Add(-tim
 func (r *revisions) stream(name string) *claims {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	c := &claims{all: r, number: len(r.streams), name: name, told: len(r.reversals)}
+	c := &claims{all: r, number: len(r.streams), name: name}
 	r.streams = append(r.streams, c)
 	return c
 }
@@ -159,10 +162,11 @@ func (c *claims) saw(o *kube.Object, deleted bool) {
 func (c *claims) claim(w witness, deleted bool) (notes bool, paused *sample) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
+	c.all.served = time.Now()
+	w.at = c.all.served
 	c.claimLocked(w.revision)
 	c.rememberLocked(w, deleted)
 	c.cached.served(w.revision)
-	c.all.served = time.Now()
 	if deleted || c.reversed { // What a watch serves that has not ended yet is of no history that counts.
 		return false, nil
 	}
@@ -206,6 +210,9 @@ func (c *claims) reached(resourceVersion string) {
 	c.all.served = time.Now()
 	if position > c.position {
 		c.position, c.moved = position, c.all.served
+	}
+	if c.begin == 0 {
+		c.begin = position
 	}
 }
 
@@ -364,11 +371,6 @@ func proved(ctx context.Context, together []*claims) (revision uint64, failed er
 		}
 	}
 	return 0, failed
-}
-
-// isDenied says that a resource is not served, or not to us.
-func isDenied(err error) bool {
-	return apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err)
 }
 
 // union gives the revisions of some streams, in order and each once.

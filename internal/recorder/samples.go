@@ -89,7 +89,7 @@ func (c *claims) pauseLocked(w witness, at time.Time) (before *sample) {
 	}
 	// A stream that catches up is served what is older than what others were.
 	if before != nil || head.last.of == nil || w.revision > head.last.revision || !head.last.standsLocked() {
-		head.last = sample{footprint: footprint{of: c, witness: w, at: at, found: len(c.all.reversals), history: c.history}}
+		head.last = sample{footprint: footprint{of: c, witness: w, history: c.history}}
 	}
 	head.heard = at
 	return before
@@ -128,12 +128,15 @@ func (s *sample) owe() {
 }
 
 // answered has nobody look at the sample any more.
-func (s *sample) answered() {
+func (s *sample) answered(what sight) {
+	s.of.all.mu.Lock()
+	defer s.of.all.mu.Unlock()
+	if what == same {
+		s.provedLocked(time.Now())
+	}
 	if !s.due {
 		return
 	}
-	s.of.all.mu.Lock()
-	defer s.of.all.mu.Unlock()
 	waiting := s.waitingLocked()
 	waiting.kept = slices.DeleteFunc(waiting.kept, func(o *sample) bool { return o == s })
 }
@@ -143,7 +146,7 @@ func (s *sample) refuse() {
 	if s.refused++; s.refused < mostRefused {
 		s.owe()
 	} else {
-		s.answered()
+		s.answered(unknown)
 	}
 }
 
@@ -221,11 +224,9 @@ func (c *claims) recallUnproven(versions []postgres.Version) {
 	}
 }
 
-// lookBack makes streams leave what was proved before to be no more. It compares with etcd what was served since the last
-// probe. If a server does not answer for a stream, it is asked no more for it this time, because samples of other streams are
+// lookBack compares with etcd what was served since the last probe. If a server does not answer for a stream, it is asked no more for it this time, because samples of other streams are
 // not kept for long.
-func (r *revisions) lookBack(ctx context.Context) error {
-	failed := r.leaveForProofs(ctx)
+func (r *revisions) lookBack(ctx context.Context) (failed error) {
 	silent, taken, answering := map[*claims]bool{}, r.takeSamples(), time.Duration(0)
 	for _, some := range taken {
 		for i, s := range some {
@@ -254,16 +255,12 @@ func (r *revisions) lookBack(ctx context.Context) error {
 				continue
 			}
 			answering += time.Since(began)
-			s.answered()
+			s.answered(what)
 			if what == other || what == ahead {
 				now := map[sight]string{other: "is something else in etcd", ahead: "etcd has not come to"}[what]
 				proof := fmt.Sprintf("%s %s/%s was served with resource version %d, which %s", s.of.name, s.namespace, s.name, s.revision, now)
-				served := s.footprint
-				if s.recalled {
-					served.of = nil
-				}
 				if s.stands() {
-					failed = errors.Join(failed, s.of.found(ctx, evidence{proof, s.witness, s.revision, served, s.history}))
+					failed = errors.Join(failed, s.of.found(ctx, evidence{proof, s.witness, s.revision, !s.recalled, s.recorded, s.history}))
 					for _, after := range some[i+1:] { // A stream that leaves by a list of its own, meanwhile or later, tells nobody.
 						after.owe()
 					}

@@ -191,7 +191,10 @@ func (r *Recorder) resumeSpool(o *deltafifo.Options, owner spooling.Owner) error
 	r.clock.Raise(info.Started)
 	o.Left = map[any]deltafifo.Spooled{}
 	for s, l := range left {
-		s.left, s.interrupted, s.since = l, l.interrupted, info.Started
+		if s.interrupted = l.interrupted; l.Entries == 0 {
+			continue // Nothing is of the stream, but its gap begins there.
+		}
+		s.left, s.since = l, info.Started
 		if l.rules != nil {
 			s.listedUnder = *l.rules
 		}
@@ -248,11 +251,18 @@ func (r *Recorder) readSpool(codec deltafifo.Codec) (map[*stream]*leftover, erro
 			return nil, err
 		}
 		s := e.Stream.(*stream)
-		if left[s] == nil {
-			left[s] = &leftover{lives: s.decided()}
+		leftOf(left, s).take(s, &e)
+		for _, b := range e.Beside {
+			leftOf(left, b.Stream.(*stream)).interrupt(e.Marker)
 		}
-		left[s].take(s, &e)
 	}
+}
+
+func leftOf(left map[*stream]*leftover, s *stream) *leftover {
+	if left[s] == nil {
+		left[s] = &leftover{lives: s.decided()}
+	}
+	return left[s]
 }
 
 // take goes one entry further.
@@ -273,9 +283,11 @@ func (l *leftover) take(s *stream, e *deltafifo.Entry) {
 		}
 	case m.Kind == delta.Compared:
 	case m.Kind == delta.Interrupted:
-		l.interrupted = m.Cause
+		l.interrupt(m)
 	default:
-		l.interrupted = ""
+		if m.Cause.Ends(l.interrupted) {
+			l.interrupted = ""
+		}
 		if m.Kind == delta.Replaced {
 			l.listing = false
 			l.rules = &m.Rules
@@ -284,11 +296,15 @@ func (l *leftover) take(s *stream, e *deltafifo.Entry) {
 	}
 }
 
+// interrupt takes over why the stream cannot be followed.
+func (l *leftover) interrupt(m *delta.Marker) {
+	if l.interrupted = m.Cause; m.Cause == delta.CauseHistoryReversed {
+		l.unproven = nil // They are of the history that is no more.
+	}
+}
+
 // sample keeps some of what was served last: the newest, and more of the newer than of the older.
 func (l *leftover) sample(e *deltafifo.Entry) {
-	if e.Marker != nil && e.Marker.Cause == delta.CauseHistoryReversed {
-		l.unproven = nil // That it is no more was found.
-	}
 	o, ok := e.Delta.Object.(*kube.Object)
 	if !ok || e.Source != delta.SourceWatch || e.Delta.Type == delta.Deleted {
 		return

@@ -246,6 +246,24 @@ func TestAReversalThatTheSpoolHoldsTheEndOfIsNotFoundASecondTime(t *testing.T) {
 	}
 }
 
+// A rollback was found while the database was away. The spool has the gap of a stream of which it has nothing else.
+func TestAStreamThatTheSpoolOnlyNamesBesideAnotherIsListed(t *testing.T) {
+	s, dir, pods := listed(t)
+	require.NoError(t, pods.Add(served(t, "Pod", "b", 21)))
+	nodes, _ := s.follow("nodes", "Node")
+	mine, _ := s.follow("pods", "Pod")
+	require.NoError(t, s.queue.InterruptTogether(t.Context(), delta.CauseHistoryReversed, "why", []deltafifo.Late{{Stream: mine}, {Stream: nodes}}))
+	for rv := 22; s.queue.Stats().Spooled == 0; rv++ {
+		require.NoError(t, pods.Add(served(t, "Pod", fmt.Sprint("b", rv), rv)))
+	}
+	s.die()
+	s.spill(dir)
+	for _, name := range []string{"pods", "nodes"} {
+		st, _ := s.follow(name, map[string]string{"pods": "Pod", "nodes": "Node"}[name])
+		require.Equal(t, lifecycle.Decision{Do: lifecycle.List, Reason: lifecycle.Reason{Cause: delta.CauseHistoryReversed}}, st.next(nil), name)
+	}
+}
+
 // The recorder has ended before it looked, and the new history has passed what is in the spool.
 func TestWhatIsInTheSpoolIsLookedAtByTheNext(t *testing.T) {
 	for name, test := range map[string]struct {

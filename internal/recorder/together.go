@@ -63,7 +63,10 @@ func (c *claims) join(other *claims) {
 		if others.heard.After(head.heard) {
 			head.heard = others.heard
 		}
-		others.last = sample{}
+		settled := slices.DeleteFunc(append(head.settled, others.settled...), func(s sample) bool { return !s.standsLocked() })
+		slices.SortFunc(settled, func(a, b sample) int { return a.recorded.Compare(b.recorded) })
+		head.settled = slices.Delete(settled, 0, max(0, len(settled)-keptSettled))
+		others.last, others.settled, others.settling = sample{}, nil, sample{}
 	}
 }
 

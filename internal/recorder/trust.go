@@ -15,6 +15,9 @@ func (c *claims) Truthful(ctx context.Context, resourceVersion string, items []a
 	if err != nil {
 		return nil //nolint:nilerr // opaque versions cannot be compared
 	}
+	if c.provedElsewhere(ctx) {
+		return nil
+	}
 	if err := c.stillCached(ctx); err != nil {
 		return err
 	}
@@ -31,6 +34,19 @@ func (c *claims) Truthful(ctx context.Context, resourceVersion string, items []a
 		return fmt.Errorf("etcd does not hold %s/%s as listed: the API server answers from its cache; restart it", newest.namespace, newest.name)
 	}
 	return c.renewed(ctx, at)
+}
+
+// provedElsewhere reports whether the stream is proved to be in another etcd than the one for which it has left its history.
+// That was not known then.
+func (c *claims) provedElsewhere(ctx context.Context) bool {
+	c.all.mu.Lock()
+	finder := c.stranger
+	c.all.mu.Unlock()
+	if finder == nil {
+		return false
+	}
+	elsewhere, err := c.apartFrom(ctx, []*claims{finder})
+	return err == nil && elsewhere
 }
 
 // stillCached returns an error while the API server serves what is not in etcd any more.

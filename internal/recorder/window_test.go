@@ -189,7 +189,7 @@ func TestACacheThatServedThisProcessNothingOfTheOldHistoryIsBelieved(t *testing.
 		c.closed(apierrors.NewResourceExpired("too old"))
 		c.watching("80")
 		time.Sleep(2 * opensFor)
-		require.NoError(t, c.found(t.Context(), evidence{"proof", servedAsWitness("lost", "3", 50), 50, footprint{}, 0}))
+		require.NoError(t, c.found(t.Context(), evidence{"proof", servedAsWitness("lost", "3", 50), 50, true, time.Time{}, 0}))
 		require.NoError(t, c.Truthful(t.Context(), "80", server.shows()))
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -21,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kuberewind/kuberewind/delta"
+	"github.com/kuberewind/kuberewind/deltafifo"
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/patch"
 	"github.com/kuberewind/kuberewind/sink/postgres"
@@ -34,6 +36,7 @@ type witness struct {
 	uid             types.UID
 	// doc is the version as recorded; it gives nil where it is not.
 	doc func() patch.Doc
+	at  time.Time // when it was served, zero if a list or the record has it
 }
 
 // witnesses is how many living objects are remembered of a stream: the newest may be deleted.
@@ -72,8 +75,11 @@ func (c *claims) recall(known *postgres.Known, position string, newest []string)
 	}
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
-	// What is on record may be of a history that was found to be no more before the stream was opened.
-	c.position, c.told, c.resumed = at, 0, footprint{of: c, witness: witness{revision: at}, recorded: c.all.now()}
+	c.earlier = append(c.earlier, c.all.rollbacks...)
+	c.position, c.resumed, c.begin, c.since = at, at, at, c.all.taken
+	if c.since.IsZero() {
+		c.since = c.all.now()
+	}
 	for _, rv := range newest {
 		if revision, err := strconv.ParseUint(rv, 10, 64); err == nil {
 			c.recorded = max(c.recorded, revision)
@@ -96,7 +102,7 @@ func (c *claims) recall(known *postgres.Known, position string, newest []string)
 // recallAnew takes over that the stream has left the history on record, and was listed since, up to a position.
 func (c *claims) recallAnew(position string) {
 	c.all.mu.Lock()
-	c.due, c.untold = samples{}, nil
+	c.due, c.earlier = samples{}, nil
 	c.all.mu.Unlock()
 	c.recall(&postgres.Known{}, position, nil)
 }
@@ -105,8 +111,8 @@ func (c *claims) recallAnew(position string) {
 func (c *claims) listing(cause delta.Cause) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
-	c.living = nil
-	c.leftThen, c.toldThen, c.anew = c.reversed, len(c.all.reversals), c.reversed || cause == delta.CauseHistoryReversed
+	c.living, c.lists, c.began = nil, true, c.all.now()
+	c.leftThen, c.anew = c.reversed, c.reversed || cause == delta.CauseHistoryReversed
 	if cause == delta.CauseHistoryReversed {
 		if !c.reversed {
 			c.history++ // It is the list that shows it.
@@ -139,16 +145,6 @@ func (c *claims) reachedTo() string {
 	return strconv.FormatUint(c.position, 10)
 }
 
-// leftFor is the proof for which it has, empty if it has not.
-func (c *claims) leftFor() (proof string) {
-	c.all.mu.Lock()
-	defer c.all.mu.Unlock()
-	if c.reversed {
-		proof = c.proof
-	}
-	return proof
-}
-
 // shown notes what a page of a list holds.
 func (c *claims) shown(page []any) {
 	c.all.mu.Lock()
@@ -162,21 +158,22 @@ func (c *claims) shown(page []any) {
 	}
 }
 
-// listed notes that the list is complete. If the stream was told of a reversal meanwhile, it has to be listed again.
+// listed notes that the list is complete. If the stream has left its history meanwhile, it has to be listed again.
 func (c *claims) listed() {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
+	c.lists = false
 	if c.reversed && !c.leftThen {
 		return
 	}
-	if c.told < c.toldThen {
-		c.history++ // The one that was found to be no more may have been its own.
-	}
-	c.reversed, c.told = false, c.toldThen
-	c.doubt, c.parted, c.untold = nil, nil, nil
+	c.reversed = false
+	c.doubt, c.until, c.stranger, c.earlier = nil, deltafifo.Until{}, nil, nil
 	if c.anew {
-		c.recorded, c.resumed = 0, footprint{}   // The record is of the other history.
+		c.recorded, c.resumed = 0, 0             // The record is of the other history.
 		c.cached = window{tried: c.cached.tried} // The watch may be open already.
+	}
+	if c.anew || c.since.IsZero() {
+		c.begin, c.since = 0, c.began
 	}
 }
 

@@ -26,6 +26,9 @@ func (e *encoder) interrupted(b *Batch, st *Stream, it *Item) {
 
 func (e *encoder) resumed(b *Batch, st *Stream, it *Item) {
 	w := &st.work
+	if w.gap != nil && !it.Marker.Cause.Ends(w.gap.Cause) {
+		return
+	}
 	if w.gap != nil {
 		e.closeGap(b, st, delta.OutcomeResumed, cmp.Or(it.Marker.ToRV, w.at.Complete))
 	}
@@ -39,7 +42,7 @@ func (e *encoder) resumed(b *Batch, st *Stream, it *Item) {
 // resumedByItself closes a gap that an earlier recorder left open, when the watch turns out to go on from the stored position.
 // This recorder's reflector was never interrupted, so it will not say that it has resumed.
 func (e *encoder) resumedByItself(b *Batch, st *Stream, at string) {
-	if st.work.gap == nil || !st.work.inherited {
+	if st.work.gap == nil || !st.work.inherited || st.work.gap.Cause == delta.CauseHistoryReversed {
 		return
 	}
 	e.closeGap(b, st, delta.OutcomeResumed, at)
@@ -60,10 +63,15 @@ func (e *encoder) replaced(b *Batch, st *Stream, it *Item) {
 	w.gap.Detail = joined(w.gap.Detail, clean(m.Detail))
 	w.gap.Counts = &[4]int64{int64(m.Appeared), int64(m.Changed), int64(m.Vanished), int64(m.Unchanged)}
 	rv := cmp.Or(m.ToRV, it.Position)
-	e.closeGap(b, st, outcome, rv)
+	state, detail := delta.StateLive, ""
+	if m.Cause.Ends(w.gap.Cause) {
+		e.closeGap(b, st, outcome, rv)
+	} else {
+		state, detail = delta.StateInterrupted, string(w.gap.Cause)
+	}
 	w.synced, w.filter = true, m.Rules
 	w.at, w.positionedAt = delta.At(rv), e.head.observed
-	e.setState(b, st, delta.StateLive, "")
+	e.setState(b, st, state, detail)
 }
 
 func (e *encoder) openGap(b *Batch, st *Stream, m *delta.Marker) {

@@ -132,6 +132,22 @@ func TestAReversedHistoryHasAGapOfItsOwnWhateverIsOpen(t *testing.T) {
 
 // A recorder goes on from the record. It finds that the newest versions on record are of another history. Or that was found
 // before the stream had come there.
+// The list and the watch were under way when the rollback was found.
+func TestOnlyAListAfterARollbackEndsItsGap(t *testing.T) {
+	r := record(t, newDatabase(t))
+	pods := r.pods()
+	r.commit(replacedBy(pods, delta.CauseFirstList, "10"))
+	r.commit(interruptedBy(pods, delta.CauseHistoryReversed, "proof"))
+	r.commit(Item{Stream: pods.ID(), Kind: Marked, Marker: delta.Marker{Kind: delta.Resumed, Cause: delta.CauseUnreachable}})
+	require.Equal(t, delta.CauseHistoryReversed, pods.OpenGap())
+	r.commit(replacedBy(pods, delta.CauseExpired, "20"))
+	require.Equal(t, delta.CauseHistoryReversed, pods.OpenGap())
+	require.Equal(t, "interrupted history_reversed", r.state(pods))
+	r.commit(replacedBy(pods, delta.CauseHistoryReversed, "15"))
+	require.Empty(t, pods.OpenGap())
+	require.Equal(t, "live", r.state(pods))
+}
+
 func TestAGapMayBeginBeforeThePositionAndNotBeyondIt(t *testing.T) {
 	for from, want := range map[string]gapRow{"8": {FromRV: "8", FromAt: "30s"}, "12": {FromRV: "10", FromAt: "1m0s"}} {
 		r := record(t, newDatabase(t))

@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kuberewind/kuberewind/delta"
+	"github.com/kuberewind/kuberewind/deltafifo"
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
@@ -400,4 +401,105 @@ func TestEtcdIsAskedForAnyName(t *testing.T) {
 	what, err := c.look(t.Context(), servedAsWitness(name, "1", 5), 7)
 	require.NoError(t, err)
 	require.Equal(t, same, what)
+}
+
+// events takes down what is queued of each rollback.
+func (r *revisions) events(t *testing.T, each func(proof string, gaps map[string]deltafifo.Until)) {
+	t.Helper()
+	r.record = func(_ context.Context, proof string, gaps []lateGap) error {
+		of := map[string]deltafifo.Until{}
+		for _, g := range gaps {
+			of[g.of.name] = g.until
+		}
+		each(proof, of)
+		return nil
+	}
+}
+
+func TestARollbackIsOneEventForAllWhoMayBeInThatEtcd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newRevisions()
+		etcd, apart, down := &archive{now: 100}, &archive{now: 900}, &archive{now: 900, fails: errDown}
+		c, told := followed(all, "configmaps", etcd, 60)
+		_, toldBeside := followed(all, "services", etcd, 50)
+		gone, _ := followed(all, "widgets", etcd, 40)
+		gone.follow(nil)
+		_, toldApart := followed(all, "events", apart, 800)
+		_, toldDown := followed(all, "routes", down, 800)
+		first, _ := followed(all, "first list", etcd, 0)
+		first.listing(delta.CauseFirstList)
+		events := 0
+		all.events(t, func(proof string, gaps map[string]deltafifo.Until) {
+			events++
+			require.Equal(t, "proof", proof)
+			require.Len(t, gaps, 3)
+			require.Contains(t, gaps, "configmaps")
+			require.Contains(t, gaps, "services")
+			require.Contains(t, gaps, "routes", "it is not known to be in another etcd")
+			require.Empty(t, *told, "nobody leaves before the gaps of all are queued")
+		})
+		require.NoError(t, c.found(t.Context(), evidence{proof: "proof", at: 52}))
+		require.NoError(t, c.found(t.Context(), evidence{proof: "again", at: 52}))
+		require.Equal(t, 1, events)
+		for _, by := range []*[]string{told, toldBeside, toldDown} {
+			require.Equal(t, []string{"proof"}, *by)
+		}
+		require.Empty(t, *toldApart)
+		require.True(t, gone.left(), "it may come back")
+		require.True(t, first.left(), "what is listed may be of the old history")
+	})
+}
+
+func TestAGapBeginsWhereEtcdWasSeenToHoldWhatWasServed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all, began := newRevisions(), time.Now()
+		etcd := &archive{now: 100}
+		c, _ := followed(all, "configmaps", etcd, 0)
+		idle, _ := followed(all, "services", etcd, 0)
+		c.join(idle)
+		c.recall(&postgres.Known{}, "50", nil)
+		idle.recall(&postgres.Known{}, "40", nil)
+		stranger, _ := followed(all, "routes", &archive{fails: errDown}, 0)
+		stranger.recall(&postgres.Known{}, "800", nil)
+		until := func() (found map[string]deltafifo.Until) {
+			c.all.mu.Lock()
+			defer c.all.mu.Unlock()
+			e := evidence{before: time.Now()}
+			last := c.completeLocked(&e, nil).Time
+			return map[string]deltafifo.Until{"own": c.completeLocked(&e, nil), "beside": idle.completeLocked(&e, nil), "elsewhere": stranger.completeLocked(&e, &last)}
+		}
+		require.Equal(t, deltafifo.Until{ResourceVersion: "50", Time: began}, until()["own"], "where the process has begun")
+		require.Equal(t, deltafifo.Until{ResourceVersion: "40", Time: began}, until()["beside"])
+		var served []time.Time
+		for i := range 3 {
+			served = append(served, time.Now())
+			etcd.serves(c, servedAs("kept", "1", 60+i), true)
+			require.NoError(t, all.lookBack(t.Context()))
+			time.Sleep(probeEvery)
+		}
+		require.Equal(t, deltafifo.Until{ResourceVersion: "61", Time: served[1]}, until()["own"], "caches may have heard of it later")
+		require.Equal(t, deltafifo.Until{ResourceVersion: "61", Time: served[1]}, until()["beside"])
+		require.Equal(t, deltafifo.Until{ResourceVersion: "800", Time: began}, until()["elsewhere"], "its resource versions may mean something else")
+		c.listsAnew()
+		require.Equal(t, deltafifo.Until{ResourceVersion: "100", Time: time.Now()}, until()["own"], "no earlier than its list")
+	})
+}
+
+// The server did not answer for it when another etcd was found to be put back.
+func TestAStreamThatProvesToBeInAnotherEtcdIsBelieved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newRevisions()
+		c, _ := followed(all, "configmaps", &archive{now: 55}, 60)
+		server := &watchCache{begun: 5, archive: &archive{now: 900}}
+		d, told := followed(all, "routes", &archive{fails: errDown}, 10)
+		d.watching("10")
+		d.saw(servedAs("r", "7", 700), false)
+		time.Sleep(2 * opensFor)
+		_, err := c.Reversed(t.Context(), "60")
+		require.NoError(t, err)
+		require.Len(t, *told, 1)
+		require.Error(t, d.Truthful(t.Context(), "900", nil))
+		d.listWith(server.lister)
+		require.NoError(t, d.Truthful(t.Context(), "900", nil))
+	})
 }

@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/kube"
@@ -104,26 +102,5 @@ func TestAReversalOfWhichAGapIsOpenIsNotFoundASecondTime(t *testing.T) {
 		require.NoError(t, all.probe(t.Context()))
 		require.Empty(t, *toldListed)
 		require.True(t, held.knownTogether(listed))
-	})
-}
-
-// The stream waits for the streams whose reversal is on record, but not for good. What the server refuses them does not count
-// for it.
-func TestAStreamWaitsTenMinutesForThoseOfWhomItIsOnRecord(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		all := newRevisions()
-		etcd := &archive{now: 100, versions: []*kube.Object{servedAs("kept", "1", 20)}}
-		late, told := followed(all, "services", etcd, 60, servedAs("kept", "1", 20))
-		late.recallUntold(1, []postgres.Reversal{{Stream: 7, Proof: "it went backwards"}})
-		finder, _ := followed(all, "widgets", &archive{fails: apierrors.NewNotFound(schema.GroupResource{Resource: "widgets"}, "")}, 60)
-		finder.recallUntold(7, nil)
-		_, err := late.Reversed(t.Context(), "60")
-		require.Error(t, err)
-		require.False(t, apierrors.IsNotFound(err))
-		require.Empty(t, *told)
-		time.Sleep(finderPatience)
-		proof, err := late.Reversed(t.Context(), "60")
-		require.NoError(t, err)
-		require.Equal(t, []string{proof}, *told)
 	})
 }

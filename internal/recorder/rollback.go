@@ -1,0 +1,323 @@
+package recorder
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/kuberewind/kuberewind/deltafifo"
+)
+
+// A rollback is an etcd that was put back to an older state. It is one event: one entry of the queue opens the gaps of all
+// streams that are not proved to be in another etcd, in one transaction.
+//
+// What holds:
+//
+//   - Each version that is lost lies in a gap. A gap may begin too early.
+//   - A gap begins at the stream's own position, or at an earlier version that etcd was seen to hold (claims.settled).
+//   - No stream leaves its history before the gaps of all are queued (revisions.acting).
+//   - A stream that is opened later asks whether it was in that etcd (earlier.go).
+
+// confirmAfter is how long what a watch is about to say may take: several deletes can share a revision.
+const confirmAfter = time.Second
+
+// evidence is what proves that a history is no more; proof is empty if nothing does.
+type evidence struct {
+	proof  string
+	undone witness // what was served and is not in etcd
+	at     uint64  // a revision of the old history that is in no other
+	served bool    // the same was served to this process
+	// before is when that was, by the clock of the record; zero if that is not known.
+	before time.Time
+	// history is the number of that, among those of the stream.
+	history int
+}
+
+// Reversed implements reflector.History.
+func (c *claims) Reversed(ctx context.Context, resourceVersion string) (string, error) {
+	if err := c.all.identity.check(ctx); err != nil {
+		return "", err
+	}
+	position, err := strconv.ParseUint(cmp.Or(resourceVersion, c.reachedTo()), 10, 64)
+	if err != nil {
+		return "", nil //nolint:nilerr // nothing is recorded, or opaque versions cannot be compared
+	}
+	if proof := c.leftFor(); proof != "" {
+		return proof, nil
+	}
+	if proof, err := c.learnOfEarlier(ctx); proof != "" || err != nil {
+		return proof, err
+	}
+	if err := c.verify(ctx, position); err != nil {
+		return "", err
+	}
+	return c.leftFor(), nil
+}
+
+// verify compares the newest living object of the stream with etcd, at the stream's position.
+func (c *claims) verify(ctx context.Context, position uint64) error {
+	e, err := c.compare(ctx, position)
+	if e.proof == "" || err != nil {
+		return err
+	}
+	return c.found(ctx, e)
+}
+
+func (c *claims) compare(ctx context.Context, position uint64) (evidence, error) {
+	var doubted witness
+	for {
+		w, at, history := c.expected()
+		if at == 0 {
+			at = position
+		}
+		what, err := c.look(ctx, w, at)
+		if err == nil && what == unknown {
+			what, err = c.lookNow(ctx, w)
+		}
+		switch {
+		case err != nil:
+			return evidence{}, err
+		case what == ahead:
+			return evidence{fmt.Sprintf("%s was recorded up to resource version %d, which etcd has not come to", c.name, at), w, at, c.servedHere(at), c.movedTo(at), history}, nil
+		case what == other && w.name == "", what == same, what == unknown:
+			return c.compareFurther(ctx, at, position, history)
+		case w.name == doubted.name && w.namespace == doubted.namespace && w.revision == doubted.revision:
+			proof := fmt.Sprintf("%s %s/%s was recorded with resource version %d, and was something else in etcd at %d", c.name, w.namespace, w.name, w.revision, at)
+			return evidence{proof, w, w.revision, c.servedHere(w.revision), c.all.recordedIf(w.at), history}, nil
+		}
+		doubted = w
+		timer := time.NewTimer(confirmAfter)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return evidence{}, ctx.Err()
+		case <-timer.C:
+		}
+	}
+}
+
+// servedHere reports whether a revision was served to this process. If not, it comes from the record.
+func (c *claims) servedHere(revision uint64) bool {
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
+	return revision > max(c.resumed, c.recorded)
+}
+
+// movedTo is when the stream has come to its position, by the clock of the record. It is zero for any other revision, and for the
+// position on record.
+func (c *claims) movedTo(revision uint64) (at time.Time) {
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
+	if revision == c.position && revision > c.resumed {
+		at = c.all.recordedIf(c.moved)
+	}
+	return at
+}
+
+// recordedIf is a moment by the clock of the record, zero if it is not known.
+func (r *revisions) recordedIf(at time.Time) time.Time {
+	if at.IsZero() {
+		return at
+	}
+	return r.recordedAt(at)
+}
+
+// compareFurther asks whether etcd has come to a position beyond that of the record: that of a spool.
+func (c *claims) compareFurther(ctx context.Context, at, position uint64, history int) (e evidence, err error) {
+	if position <= at {
+		return e, nil
+	}
+	what, err := c.look(ctx, witness{}, position)
+	if what == ahead {
+		e = evidence{proof: fmt.Sprintf("%s was followed up to resource version %d, which etcd has not come to", c.name, position), at: position, history: history}
+	}
+	return e, err
+}
+
+// expected is the newest living object, the revision at which it was certainly the newest version, and the number of the
+// history.
+func (c *claims) expected() (w witness, at uint64, history int) {
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
+	w = c.newestLocked()
+	return w, max(c.position, w.revision), c.history
+}
+
+// leftFor is the proof for which the stream has left a history and was not listed since, empty if it has not. It waits until
+// the gaps of all streams are queued.
+func (c *claims) leftFor() (proof string) {
+	c.all.acting.RLock()
+	defer c.all.acting.RUnlock()
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
+	if c.reversed {
+		proof = c.proof
+	}
+	return proof
+}
+
+// isInLocked reports whether the stream is still in the history of that number.
+func (c *claims) isInLocked(history int) bool { return !c.reversed && c.history == history }
+
+// A lateGap is where the gap of a stream begins that has left a history.
+type lateGap struct {
+	of    *claims
+	until deltafifo.Until
+}
+
+// found acts upon the proof that the stream's history is no more. All streams leave it that are not proved to be in another
+// etcd: those that may be in this one would miss what it has lost.
+func (c *claims) found(ctx context.Context, e evidence) error {
+	elsewhere := c.all.elsewhere(ctx, c)
+	c.all.acting.Lock()
+	defer c.all.acting.Unlock()
+	gaps, left := c.leaveTogether(e, elsewhere)
+	if len(left) == 0 {
+		return nil
+	}
+	err := c.all.record(ctx, e.proof, gaps)
+	for _, o := range left { // After an error each opens its own gap.
+		o.tell(e.proof)
+	}
+	if err != nil {
+		return fmt.Errorf("record that history went backwards: %w", err)
+	}
+	return nil
+}
+
+// leaveTogether makes the streams leave. It gives those that did, and the gaps of those that are followed. Any other has its
+// gap when it is followed again.
+func (c *claims) leaveTogether(e evidence, elsewhere map[*claims]bool) (gaps []lateGap, left []*claims) {
+	r := c.all
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !c.isInLocked(e.history) { // Another stream has found it, or a list has shown it meanwhile.
+		return nil, nil
+	}
+	r.rollbacks = append(r.rollbacks, earlier{proof: e.proof, finder: c})
+	forks, own := map[*claims]*fork{}, c.headLocked()
+	last := c.completeLocked(&e, nil).Time
+	for _, o := range r.streams {
+		head := o.headLocked()
+		if o.reversed || elsewhere[head] || o.position == 0 && o.reverse != nil && !o.lists {
+			continue
+		}
+		if forks[head] == nil {
+			forks[head] = head.forkLocked(e, head == own)
+		}
+		o.until, o.stranger = o.completeLocked(&e, nil), nil
+		if head != own {
+			o.until, o.stranger = o.completeLocked(&e, &last), c
+		}
+		if o.reverse != nil && o.position != 0 {
+			gaps = append(gaps, lateGap{o, o.until})
+		}
+		left = append(left, o)
+	}
+	for _, o := range left {
+		o.leaveLocked(e.proof, o.doubtLocked(forks[o.headLocked()]))
+	}
+	for head := range forks {
+		head.trail, head.settled, head.settling = nil, nil, sample{}
+	}
+	c.undone = e.undone
+	return gaps, left
+}
+
+// leaveLocked notes that the stream was in a history that is no more.
+func (c *claims) leaveLocked(proof string, d *doubt) {
+	c.reversed, c.proof, c.doubt, c.undone, c.earlier = true, proof, d, witness{}, nil
+	c.history++
+	c.forgetLocked()
+}
+
+// tell has the reflector of the stream list.
+func (c *claims) tell(proof string) {
+	c.all.mu.Lock()
+	reverse := c.reverse
+	c.all.mu.Unlock()
+	if reverse != nil {
+		reverse(proof)
+	}
+}
+
+// forgetLocked drops what was known in a history that is no more. All claims go: whose they are in the new one is not known.
+func (c *claims) forgetLocked() {
+	for _, other := range c.all.streams {
+		other.newest = nil
+	}
+	c.claimed, c.position, c.living = 0, 0, nil
+	c.fresh, c.due, c.paused = samples{}, samples{}, samples{}
+}
+
+// elsewhere finds the etcds that are proved to be others than that of a stream, by the stream that stands for each. It asks
+// all at once, because the server may hang for many.
+func (r *revisions) elsewhere(ctx context.Context, c *claims) map[*claims]bool {
+	r.mu.Lock()
+	asked := map[*claims]*claims{}
+	for _, o := range r.streams {
+		if head := o.headLocked(); head != c.headLocked() && o.asksLocked() && asked[head] == nil {
+			asked[head] = o
+		}
+	}
+	r.mu.Unlock()
+	return apart(ctx, c, asked)
+}
+
+// settledAfter is how much longer than a version an etcd must have been there before a gap may begin at that version. The
+// caches of an API server do not hear of everything at once: by then each has what comes before it.
+const settledAfter = 5 * time.Second
+
+// provedLocked notes that etcd holds what was served. A gap may begin there if the same is found of a later version after
+// settledAfter: then etcd was not put back meanwhile.
+func (s *sample) provedLocked(now time.Time) {
+	head := s.of.headLocked()
+	switch {
+	case s.recalled || !s.standsLocked():
+	case head.settling.of == nil || !head.settling.standsLocked():
+		head.settling = *s
+	case s.revision >= head.settling.revision && now.Sub(head.settling.at) >= settledAfter:
+		head.settled = append(head.settled, head.settling)
+		head.settled = slices.Delete(head.settled, 0, max(0, len(head.settled)-keptSettled))
+		head.settling = *s
+	}
+}
+
+// keptSettled bounds what is kept of this, for some ten minutes.
+const keptSettled = 64
+
+// completeLocked is up to where, and since when, the stream is complete, as far as is certain when its etcd was put back. What was
+// served before something of the old history is of no other. A recorder before this one may have been served that. If the etcd of the stream is not
+// known to be that one, it was complete no longer than to last (I4).
+func (c *claims) completeLocked(e *evidence, last *time.Time) deltafifo.Until {
+	from := deltafifo.Until{Time: c.since}
+	if c.begin != 0 {
+		from.ResourceVersion = strconv.FormatUint(c.begin, 10)
+	}
+	for _, v := range c.headLocked().settled {
+		if v.recorded.After(from.Time) && v.recorded.Add(settledAfter).Before(e.before) {
+			from = deltafifo.Until{ResourceVersion: strconv.FormatUint(v.revision, 10), Time: v.recorded}
+		}
+	}
+	if last == nil && !e.before.IsZero() && e.before.Before(from.Time) {
+		from = deltafifo.Until{ResourceVersion: strconv.FormatUint(e.at, 10), Time: e.before}
+	}
+	if last != nil && !last.IsZero() && last.Before(from.Time) {
+		from.Time = *last
+	}
+	return from
+}
+
+// servedUntil is up to where, and when, the stream was complete when it left. What it has put on record together with others
+// says it already.
+func (c *claims) servedUntil() deltafifo.Until {
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
+	if !c.reversed {
+		return deltafifo.Until{}
+	}
+	return c.until
+}

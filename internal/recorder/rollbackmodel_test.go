@@ -1,0 +1,528 @@
+package recorder
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	"github.com/kuberewind/kuberewind/delta"
+	"github.com/kuberewind/kuberewind/deltafifo"
+	"github.com/kuberewind/kuberewind/kube"
+	"github.com/kuberewind/kuberewind/sink/postgres"
+)
+
+// The model has an etcd that is put back now and then, and another that never is. Streams of both are served by an API server whose
+// caches lag. A recorder that may be killed at any step records them. In the end, each version that is not on record lies in a gap.
+
+// A modelVersion is a version that some history has or had.
+type modelVersion struct {
+	*kube.Object
+	stream     int
+	at         time.Time
+	generation int // how often its etcd had been put back
+	deleted    bool
+	recorded   bool
+}
+
+func (w *modelVersion) revision() int { n, _ := strconv.Atoi(w.ResourceVersion); return n }
+
+// A modelEtcd is an etcd with the API server's caches of it.
+type modelEtcd struct {
+	archive
+	all        []*modelVersion // of every history
+	history    []*modelVersion // of the present one
+	saved      int             // how much of that a snapshot has
+	generation int
+	undone     [][]*modelVersion // by each restore
+	ahead      []bool            // whether a stream was ahead of it
+	uids       int
+}
+
+type modelGap struct {
+	from       int
+	since, to  time.Time
+	generation int
+	cause      delta.Cause
+	open       bool
+}
+
+// A modelStream is one stream: what a server has for it, the record's state of it, and the recorder's.
+type modelStream struct {
+	number int
+	etcd   *modelEtcd
+	object *modelVersion // its last version that was written
+
+	claims   *claims
+	fifo     *deltafifo.FIFO
+	watching bool
+	at       int             // the watch has been served up to there
+	pending  []*modelVersion // of the watch
+	reversed string          // it was told why
+
+	position   int // on record
+	positioned time.Time
+	living     *modelVersion
+	listed     *modelVersion // by the list that is on its way to the record
+	gaps       []modelGap
+	rows       []*modelVersion // from watches
+}
+
+type model struct {
+	t       *testing.T
+	etcds   [2]*modelEtcd
+	streams []*modelStream
+	all     *revisions
+	queue   *deltafifo.Queue
+	old     bool // the API server was not restarted with its etcd
+	probed  time.Time
+	entries map[*kube.Object]*modelVersion
+	writes  int
+	undone  bool // something that was served was undone
+}
+
+func newModel(t *testing.T) *model {
+	m := &model{t: t, entries: map[*kube.Object]*modelVersion{}}
+	for i := range m.etcds {
+		m.etcds[i] = &modelEtcd{archive: archive{now: 100 + 100_000*i}}
+	}
+	for i := range 5 {
+		m.streams = append(m.streams, &modelStream{number: i, etcd: m.etcds[i/4]})
+	}
+	for _, s := range m.streams {
+		m.write(s, false)
+	}
+	m.begin(time.Time{})
+	for _, s := range m.streams {
+		m.list(s, delta.CauseFirstList, "")
+	}
+	m.commit(1000)
+	return m
+}
+
+// begin is the start of a recorder.
+func (m *model) begin(taken time.Time) {
+	m.all, m.queue = newRevisions(), deltafifo.New(deltafifo.Options{})
+	announced := make(chan struct{})
+	close(announced)
+	m.all.announced, m.all.taken, m.probed = announced, taken, time.Now()
+	of := map[*claims]*modelStream{}
+	for _, s := range m.streams {
+		s.claims = m.all.stream("stream" + strconv.Itoa(s.number))
+		s.claims.listWith(s.etcd.lister)
+		s.claims.canonical = transformer(nil)
+		of[s.claims] = s
+	}
+	m.all.record = func(ctx context.Context, proof string, gaps []lateGap) error {
+		var late []deltafifo.Late
+		for _, g := range gaps {
+			late = append(late, deltafifo.Late{Stream: of[g.of], Until: g.until})
+		}
+		return m.queue.InterruptTogether(ctx, delta.CauseHistoryReversed, proof, late)
+	}
+	for _, s := range m.streams {
+		s.fifo = m.queue.FIFO(deltafifo.FIFOOptions{Stream: s})
+		s.watching, s.pending, s.reversed = false, nil, ""
+		if s.position == 0 {
+			s.claims.follow(s.told)
+			continue
+		}
+		s.recall(m)
+	}
+}
+
+func (s *modelStream) told(proof string) { s.reversed = proof }
+
+// recall takes over what is on record.
+func (s *modelStream) recall(m *model) {
+	since, unproven := m.all.taken.Add(-postgres.UnprovenFor), []postgres.Version(nil)
+	var newest []string
+	for _, row := range s.rows {
+		if row.generation == s.generationOnRecord() {
+			newest = append(newest, row.ResourceVersion)
+			if !row.deleted && !row.at.Before(since) {
+				unproven = append(unproven, postgres.Version{Namespace: "ns", Name: row.Name, UID: string(row.UID), ResourceVersion: row.ResourceVersion, Observed: row.at})
+			}
+		}
+	}
+	s.claims.recallUnproven(unproven)
+	s.claims.recall(&postgres.Known{}, strconv.Itoa(s.position), newest)
+	if l := s.living; l != nil {
+		s.claims.all.mu.Lock()
+		s.claims.rememberLocked(witnessOf(l.Object, uint64(l.revision())), false)
+		s.claims.all.mu.Unlock()
+	}
+	if g := s.openGap(); g != nil {
+		s.claims.hadLeft("")
+		s.reversed = "on record"
+	}
+	s.claims.follow(s.told)
+	s.at = s.position
+}
+
+// generationOnRecord is how many gaps for another history are closed.
+func (s *modelStream) generationOnRecord() (closed int) {
+	for _, g := range s.gaps {
+		if g.cause == delta.CauseHistoryReversed && !g.open {
+			closed = max(closed, g.generation)
+		}
+	}
+	return closed
+}
+
+func (s *modelStream) openGap() *modelGap {
+	if n := len(s.gaps); n > 0 && s.gaps[n-1].open {
+		return &s.gaps[n-1]
+	}
+	return nil
+}
+
+// write has somebody create, change or delete the stream's object.
+func (m *model) write(s *modelStream, deletes bool) {
+	e := s.etcd
+	e.now++
+	deletes = deletes && s.object != nil
+	uid := types.UID("")
+	switch {
+	case s.object != nil:
+		uid = s.object.UID
+	default:
+		e.uids++
+		uid = types.UID(fmt.Sprint("uid", e.uids))
+	}
+	m.writes++
+	o, kept := m.version(s, uid), m.version(s, uid)
+	_, err := transformer(nil)(o)
+	require.NoError(m.t, err)
+	w := &modelVersion{Object: o, stream: s.number, at: time.Now(), generation: e.generation, deleted: deletes}
+	m.entries[o] = w
+	e.all, e.history = append(e.all, w), append(e.history, w)
+	if s.object = w; deletes {
+		kept, s.object = servedAs(o.Name, "", e.now), nil
+	}
+	e.versions = append(e.versions, kept)
+	if s.watching && w.revision() > s.cacheAt() {
+		s.pending = append(s.pending, w)
+	}
+}
+
+// version is the one that is written now. No two are written at one time.
+func (m *model) version(s *modelStream, uid types.UID) *kube.Object {
+	at := time.Unix(int64(m.writes), 0).UTC().Format(time.RFC3339)
+	return titled(servedAs("object"+strconv.Itoa(s.number), string(uid), s.etcd.now), "", at)
+}
+
+// cacheAt is up to where the cache has given its watch what there is.
+func (s *modelStream) cacheAt() int {
+	if n := len(s.pending); n > 0 {
+		return s.pending[n-1].revision()
+	}
+	return s.at
+}
+
+// deliver serves some of what the cache has.
+func (m *model) deliver(s *modelStream, most int) {
+	for ; s.watching && len(s.pending) > 0 && most > 0; most-- {
+		w := s.pending[0]
+		s.pending, s.at = s.pending[1:], w.revision()
+		if w.deleted {
+			require.NoError(m.t, s.fifo.Delete(w.Object))
+		} else {
+			require.NoError(m.t, s.fifo.Update(w.Object))
+			defer s.claims.reached(w.ResourceVersion)
+		}
+		s.claims.saw(w.Object, w.deleted)
+		if w.generation < s.etcd.generation && !slices.Contains(s.etcd.history, w) {
+			m.undone = true
+		}
+	}
+}
+
+// restore puts the first etcd back to its snapshot.
+func (m *model) restore(restarts bool) {
+	e := m.etcds[0]
+	kept := e.history[:min(e.saved, len(e.history))]
+	last, ahead := 100, false
+	if len(kept) > 0 {
+		last = kept[len(kept)-1].revision()
+	}
+	for _, s := range m.streams {
+		if s.etcd == e && !restarts {
+			m.deliver(s, 1000) // The caches have it, whatever becomes of etcd.
+		}
+		ahead = ahead || s.etcd == e && s.at > last
+	}
+	m.undone = m.undone || ahead
+	e.ahead = append(e.ahead, ahead)
+	e.undone = append(e.undone, slices.Clone(e.history[len(kept):]))
+	e.fails = errDown
+	time.Sleep(2 * silence)
+	e.fails = nil
+	e.history, e.now = slices.Clone(kept), last
+	e.generation++
+	for _, s := range m.streams {
+		if s.etcd != e {
+			continue
+		}
+		s.object = nil
+		for _, w := range kept {
+			if w.stream == s.number {
+				if s.object = w; w.deleted {
+					s.object = nil
+				}
+			}
+		}
+		if restarts {
+			s.watching, s.pending = false, nil
+		}
+	}
+	e.versions = e.versions[:len(kept)]
+	m.old = m.old && !restarts || !restarts
+}
+
+// restart ends the API server's caches.
+func (m *model) restart() {
+	m.old = false
+	for _, s := range m.streams {
+		s.watching, s.pending = false, nil
+	}
+}
+
+// proceed is what the stream's reflector does next.
+func (m *model) proceed(s *modelStream) {
+	if s.reversed == "" && !s.watching {
+		proof, err := s.claims.Reversed(m.t.Context(), strconv.Itoa(s.at))
+		if err != nil {
+			return
+		}
+		if s.reversed = proof; proof == "" {
+			s.watching = true
+			for _, w := range s.etcd.history {
+				if w.stream == s.number && w.revision() > s.at {
+					s.pending = append(s.pending, w)
+				}
+			}
+		}
+	}
+	if s.reversed == "" {
+		return
+	}
+	s.watching, s.pending = false, nil
+	require.NoError(m.t, s.fifo.InterruptedSince(delta.CauseHistoryReversed, s.reversed, s.claims.servedUntil()))
+	if m.old && s.etcd == m.etcds[0] {
+		return // The list is not trusted.
+	}
+	m.list(s, delta.CauseHistoryReversed, s.reversed)
+}
+
+func (m *model) list(s *modelStream, cause delta.Cause, detail string) {
+	s.claims.listing(cause)
+	require.NoError(m.t, s.fifo.BeginReplace(cause, detail, strconv.Itoa(s.at)))
+	var page []any
+	if s.object != nil {
+		page = append(page, s.object.Object)
+	}
+	require.NoError(m.t, s.fifo.ReplacePage(page, strconv.Itoa(s.etcd.now)))
+	s.claims.shown(page)
+	require.NoError(m.t, s.fifo.EndReplace(strconv.Itoa(s.etcd.now)))
+	s.claims.listed()
+	s.at, s.reversed, s.watching, s.pending = s.etcd.now, "", true, nil
+	s.claims.reached(strconv.Itoa(s.at))
+}
+
+// commit brings some entries of the queue on record.
+func (m *model) commit(most int) {
+	if m.queue.Stats().Entries == 0 {
+		return
+	}
+	entries, err := m.queue.Next(m.t.Context(), most, 1<<20, 0)
+	require.NoError(m.t, err)
+	for i := range entries {
+		e := &entries[i]
+		m.record(e.Stream.(*modelStream), e, e.Marker)
+		for _, b := range e.Beside {
+			marker := *e.Marker
+			marker.FromRV, marker.FromTime = b.FromRV, b.FromTime
+			m.record(b.Stream.(*modelStream), &deltafifo.Entry{Observed: e.Observed, Marker: &marker}, &marker)
+		}
+	}
+	m.queue.Done(len(entries))
+}
+
+func (m *model) record(s *modelStream, e *deltafifo.Entry, marker *delta.Marker) {
+	if o, ok := e.Delta.Object.(*kube.Object); ok {
+		w := m.entries[o]
+		w.recorded = true
+		if s.living = w; w.deleted {
+			s.living = nil
+		}
+		if e.Source.Listed() {
+			s.listed = w
+		}
+		if e.Source == delta.SourceWatch {
+			s.rows = append(s.rows, w)
+		}
+	}
+	if e.Position != "" && e.Delta.Type != delta.Deleted {
+		s.position, _ = strconv.Atoi(e.Position)
+		s.positioned = e.Observed
+	}
+	if marker != nil && marker.Kind == delta.Replaced {
+		s.living, s.listed = s.listed, nil
+	}
+	switch {
+	case marker == nil:
+	case marker.Kind == delta.Interrupted && s.openGap() == nil:
+		g := modelGap{from: s.position, since: s.positioned, open: true, cause: marker.Cause}
+		if from, _ := strconv.Atoi(marker.FromRV); from != 0 && from < s.position {
+			g.from = from
+		}
+		if !marker.FromTime.IsZero() {
+			g.since = marker.FromTime
+		}
+		s.gaps = append(s.gaps, g)
+	case marker.Kind == delta.Replaced && s.openGap() != nil && marker.Cause.Ends(s.openGap().cause):
+		g := s.openGap()
+		g.open, g.to, g.generation = false, e.Observed, s.etcd.generation
+	}
+}
+
+// settle has everything come to rest.
+func (m *model) settle() {
+	m.restart()
+	for range 6 {
+		for _, s := range m.streams {
+			m.proceed(s)
+			m.deliver(s, 1000)
+		}
+		time.Sleep(probeEvery)
+		_ = m.all.probe(m.t.Context())
+	}
+	for _, s := range m.streams {
+		m.proceed(s)
+		m.deliver(s, 1000)
+	}
+	m.commit(100_000)
+}
+
+// lost gives a version that is neither on record nor in a gap, or a gap that is needless.
+func (m *model) lost() string {
+	excused, blind := m.etcds[0].excuse()
+	if blind {
+		return ""
+	}
+	for _, s := range m.streams {
+		if s.openGap() != nil {
+			return fmt.Sprintf("stream %d: its gap stays open", s.number)
+		}
+		if needless := s.etcd == m.etcds[1] || !m.undone; needless && len(s.gaps) > 0 {
+			return fmt.Sprintf("stream %d: a needless gap: %+v", s.number, s.gaps)
+		}
+		for _, w := range s.etcd.all {
+			if w.stream != s.number || w.recorded || excused[w] || s.covers(w) {
+				continue
+			}
+			return fmt.Sprintf("stream %d: revision %d of generation %d, written at %s, is lost; gaps: %+v", s.number, w.revision(), w.generation, w.at, s.gaps)
+		}
+	}
+	return ""
+}
+
+// excuse gives the versions that nobody can know of: a restore has undone them, and nothing that it has undone is on record. It also
+// reports whether streams were ahead all the same: by deletions, or by a list. Once the new history has passed that, nothing shows it.
+func (e *modelEtcd) excuse() (excused map[*modelVersion]bool, blind bool) {
+	excused = map[*modelVersion]bool{}
+	for i, undone := range e.undone {
+		known := slices.ContainsFunc(undone, func(w *modelVersion) bool { return w.recorded && !w.deleted })
+		for _, w := range undone {
+			excused[w] = !known
+		}
+		blind = blind || !known && e.ahead[i]
+	}
+	return excused, blind
+}
+
+func (s *modelStream) covers(w *modelVersion) bool {
+	return slices.ContainsFunc(s.gaps, func(g modelGap) bool {
+		if g.generation < w.generation || w.at.After(g.to) {
+			return false
+		}
+		return !w.at.Before(g.since) || w.generation < g.generation && w.revision() > g.from
+	})
+}
+
+type modelStep struct {
+	What   int
+	Stream int
+	Many   int
+	Pause  time.Duration
+}
+
+func (m *model) step(step modelStep) {
+	s := m.streams[step.Stream]
+	switch {
+	case step.What < 8:
+		m.write(s, step.What == 0)
+	case step.What < 14:
+		m.deliver(s, step.Many)
+	case step.What < 17:
+		m.commit(step.Many)
+	case step.What < 18:
+		m.etcds[0].saved = len(m.etcds[0].history)
+	case step.What < 20:
+		m.restore(step.Many > 5)
+	case step.What < 21:
+		m.restart()
+	case step.What < 24: // overtake
+		for range 4 * step.Many {
+			m.write(m.streams[step.Stream%4], false)
+		}
+		m.deliver(m.streams[step.Stream%4], step.Many)
+	case step.What < 25:
+		taken := time.Time{}
+		for _, s := range m.streams {
+			if s.positioned.After(taken) {
+				taken = s.positioned
+			}
+		}
+		m.begin(taken)
+	}
+	time.Sleep(step.Pause)
+	if time.Since(m.probed) >= probeEvery {
+		m.probed = time.Now()
+		_ = m.all.probe(m.t.Context())
+	}
+	for _, s := range m.streams {
+		m.proceed(s)
+	}
+}
+
+func TestEachVersionThatARollbackLosesLiesInAGap(t *testing.T) {
+	steps := rapid.SliceOfN(rapid.Custom(func(r *rapid.T) modelStep {
+		return modelStep{
+			What: rapid.IntRange(0, 24).Draw(r, "what"), Stream: rapid.IntRange(0, 4).Draw(r, "stream"), Many: rapid.IntRange(1, 10).Draw(r, "many"),
+			Pause: time.Duration(rapid.IntRange(1, 30).Draw(r, "pause")) * 100 * time.Millisecond,
+		}
+	}), 20, 120)
+	rapid.Check(t, func(r *rapid.T) {
+		taken, lost := steps.Draw(r, "steps"), ""
+		synctest.Test(t, func(t *testing.T) {
+			m := newModel(t)
+			for _, s := range taken {
+				m.step(s)
+			}
+			m.settle()
+			lost = m.lost()
+		})
+		if lost != "" {
+			r.Fatal(lost)
+		}
+	})
+}
