@@ -97,7 +97,7 @@ func TestAReversalOfWhichAGapIsOpenIsNotFoundASecondTime(t *testing.T) {
 		until := held.servedUntil().ResourceVersion
 		require.Empty(t, until, "where the gap begins is on record")
 		held.listing(delta.CauseHistoryReversed)
-		held.listed()
+		held.listed("")
 		held.reached("56")
 		require.NoError(t, all.probe(t.Context()))
 		require.Empty(t, *toldListed)

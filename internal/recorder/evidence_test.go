@@ -42,7 +42,7 @@ func (a *lateAnswer) ListWithContext(ctx context.Context, options metav1.ListOpt
 
 func (c *claims) listsAnew() {
 	c.listing(delta.CauseHistoryReversed)
-	c.listed()
+	c.listed("")
 	c.reached("100")
 }
 
@@ -111,7 +111,7 @@ func TestWhatIsServedAfterAStreamWasToldCountsAgainstNoHistory(t *testing.T) {
 		require.Len(t, *told, 1)
 		c.saw(servedAs("lost", "2", 58), false)
 		c.listing(delta.CauseHistoryReversed)
-		c.listed()
+		c.listed("")
 		c.reached("100")
 		time.Sleep(time.Second)
 		etcd.now = 110

@@ -299,7 +299,7 @@ func TestACacheIsNotBelievedEitherAfterAListOfSeveralPages(t *testing.T) {
 		c, _ := followed(newRevisions(), "configmaps", &archive{}, 10)
 		c.listing(delta.CauseFirstList)
 		c.watching("10")
-		c.listed()
+		c.listed("")
 		time.Sleep(time.Minute)
 		c.all.mu.Lock()
 		defer c.all.mu.Unlock()

@@ -167,10 +167,13 @@ func (c *claims) claim(w witness, deleted bool) (notes bool, paused *sample) {
 	c.claimLocked(w.revision)
 	c.rememberLocked(w, deleted)
 	c.cached.served(w.revision)
-	if deleted || c.reversed { // What a watch serves that has not ended yet is of no history that counts.
+	if c.reversed { // What a watch serves that has not ended yet is of no history that counts.
 		return false, nil
 	}
-	c.sampleLocked(w, c.all.served)
+	w.deleted = deleted
+	if c.sampleLocked(w, c.all.served); deleted {
+		return false, nil
+	}
 	return c.notesLocked(), c.pauseLocked(w, c.all.served)
 }
 

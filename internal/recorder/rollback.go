@@ -279,7 +279,7 @@ func (s *sample) provedLocked(now time.Time) {
 	case s.recalled || !s.standsLocked():
 	case head.settling.of == nil || !head.settling.standsLocked():
 		head.settling = *s
-	case s.revision >= head.settling.revision && now.Sub(head.settling.at) >= settledAfter:
+	case s.asOf() >= head.settling.asOf() && now.Sub(head.settling.at) >= settledAfter:
 		head.settled = append(head.settled, head.settling)
 		head.settled = slices.Delete(head.settled, 0, max(0, len(head.settled)-keptSettled))
 		head.settling = *s
@@ -299,7 +299,7 @@ func (c *claims) completeLocked(e *evidence, last *time.Time) deltafifo.Until {
 	}
 	for _, v := range c.headLocked().settled {
 		if v.recorded.After(from.Time) && v.recorded.Add(settledAfter).Before(e.before) {
-			from = deltafifo.Until{ResourceVersion: strconv.FormatUint(v.revision, 10), Time: v.recorded}
+			from = deltafifo.Until{ResourceVersion: strconv.FormatUint(v.asOf(), 10), Time: v.recorded}
 		}
 	}
 	if last == nil && !e.before.IsZero() && e.before.Before(from.Time) {

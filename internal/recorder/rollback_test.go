@@ -232,7 +232,7 @@ func TestAllStreamsOfAnEtcdAreToldAndThoseOfAnotherAreNot(t *testing.T) {
 
 	owner.listing(delta.CauseHistoryReversed)
 	owner.shown([]any{servedAs("x", "1", 5)})
-	owner.listed()
+	owner.listed("")
 	owner.reached("55")
 	require.False(t, owner.left())
 	w, at, _ := owner.expected()

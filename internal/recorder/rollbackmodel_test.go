@@ -86,6 +86,7 @@ type model struct {
 	entries map[*kube.Object]*modelVersion
 	writes  int
 	undone  bool // something that was served was undone
+	killed  bool // a recorder was
 }
 
 func newModel(t *testing.T) *model {
@@ -332,7 +333,7 @@ func (m *model) list(s *modelStream, cause delta.Cause, detail string) {
 	require.NoError(m.t, s.fifo.ReplacePage(page, strconv.Itoa(s.etcd.now)))
 	s.claims.shown(page)
 	require.NoError(m.t, s.fifo.EndReplace(strconv.Itoa(s.etcd.now)))
-	s.claims.listed()
+	s.claims.listed(strconv.Itoa(s.etcd.now))
 	s.at, s.reversed, s.watching, s.pending = s.etcd.now, "", true, nil
 	s.claims.reached(strconv.Itoa(s.at))
 }
@@ -414,7 +415,7 @@ func (m *model) settle() {
 
 // lost gives a version that is neither on record nor in a gap, or a gap that is needless.
 func (m *model) lost() string {
-	excused, blind := m.etcds[0].excuse()
+	excused, blind := m.etcds[0].excuse(m.killed)
 	if blind {
 		return ""
 	}
@@ -437,16 +438,24 @@ func (m *model) lost() string {
 
 // excuse gives the versions that nobody can know of: a restore has undone them, and nothing that it has undone is on record. It also
 // reports whether streams were ahead all the same: by deletions, or by a list. Once the new history has passed that, nothing shows it.
-func (e *modelEtcd) excuse() (excused map[*modelVersion]bool, blind bool) {
+// A successor does not know the times of a version, so it cannot tell it from another of the same object with the same revision.
+func (e *modelEtcd) excuse(killed bool) (excused map[*modelVersion]bool, blind bool) {
 	excused = map[*modelVersion]bool{}
 	for i, undone := range e.undone {
-		known := slices.ContainsFunc(undone, func(w *modelVersion) bool { return w.recorded && !w.deleted })
+		known := slices.ContainsFunc(undone, func(w *modelVersion) bool { return w.recorded && !w.deleted && !(killed && e.repeated(w)) })
 		for _, w := range undone {
 			excused[w] = !known
 		}
 		blind = blind || !known && e.ahead[i]
 	}
 	return excused, blind
+}
+
+// repeated reports whether another history has given a version's revision to the same object.
+func (e *modelEtcd) repeated(w *modelVersion) bool {
+	return slices.ContainsFunc(e.all, func(o *modelVersion) bool {
+		return o != w && o.stream == w.stream && o.UID == w.UID && o.revision() == w.revision()
+	})
 }
 
 func (s *modelStream) covers(w *modelVersion) bool {
@@ -492,6 +501,7 @@ func (m *model) step(step modelStep) {
 				taken = s.positioned
 			}
 		}
+		m.killed = true
 		m.begin(taken)
 	}
 	time.Sleep(step.Pause)

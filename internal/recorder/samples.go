@@ -35,12 +35,16 @@ const (
 // sample is a version that a stream was served: etcd has it at its revision, and always will.
 type sample struct {
 	footprint
+	listed   uint64 // the resource version of the list that has shown it; 0 if a watch has served it
 	recalled bool // it is from the record
 	due      bool // it waits for an answer
 	paused   bool // it was served before a silence
 	refused  int  // how often the server would not say
 	turns    int  // how often it was asked about, or its stream was silent
 }
+
+// asOf is the revision at which etcd is asked.
+func (s *sample) asOf() uint64 { return max(s.listed, s.revision) }
 
 // samples are some of the samples that were added, spread evenly over their number, and not over the time. After this process,
 // or the network, has stood still, all that was written meanwhile comes at once. The first added is among them.
@@ -240,7 +244,7 @@ func (r *revisions) lookBack(ctx context.Context) (failed error) {
 				continue
 			}
 			began := time.Now()
-			what, err := s.of.lookUntilAnswered(ctx, s.witness, s.revision)
+			what, err := s.of.lookUntilAnswered(ctx, s.witness, s.asOf())
 			if saysNothing(err) {
 				failed, answering = errors.Join(failed, err), answering+time.Since(began)
 				s.refuse()
@@ -258,9 +262,9 @@ func (r *revisions) lookBack(ctx context.Context) (failed error) {
 			s.answered(what)
 			if what == other || what == ahead {
 				now := map[sight]string{other: "is something else in etcd", ahead: "etcd has not come to"}[what]
-				proof := fmt.Sprintf("%s %s/%s was served with resource version %d, which %s", s.of.name, s.namespace, s.name, s.revision, now)
+				proof := fmt.Sprintf("%s %s/%s was served with resource version %d, which %s", s.of.name, s.namespace, s.name, s.asOf(), now)
 				if s.stands() {
-					failed = errors.Join(failed, s.of.found(ctx, evidence{proof, s.witness, s.revision, !s.recalled, s.recorded, s.history}))
+					failed = errors.Join(failed, s.of.found(ctx, evidence{proof, s.witness, s.asOf(), !s.recalled, s.recorded, s.history}))
 					for _, after := range some[i+1:] { // A stream that leaves by a list of its own, meanwhile or later, tells nobody.
 						after.owe()
 					}

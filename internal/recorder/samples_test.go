@@ -165,7 +165,7 @@ func TestSamplesAfterAReversalBeginWithTheNextVersion(t *testing.T) {
 		require.NoError(t, c.found(t.Context(), evidence{"proof", servedAsWitness("lost", "1", 1059), 1059, true, time.Time{}, 0}))
 		require.Len(t, *told, 1)
 		c.listing("history_reversed")
-		c.listed()
+		c.listed("")
 		c.reached("2000")
 		c.saw(servedAs("lost again", "2", 2001), false)
 		etcd.now = 3000

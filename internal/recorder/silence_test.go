@@ -267,7 +267,7 @@ func TestAStreamThatWasToldBetweenTwoRunsLeavesWithTheNext(t *testing.T) {
 	require.Contains(t, proof, "configmaps was recorded up to resource version 60")
 
 	c.listing(delta.CauseHistoryReversed)
-	c.listed()
+	c.listed("")
 	proof, err = c.Reversed(t.Context(), "100")
 	require.NoError(t, err)
 	require.Empty(t, proof)

@@ -321,7 +321,7 @@ func (s *store) EndReplace(resourceVersion string) error {
 	}
 	s.stream.interrupted, s.stream.listedUnder = "", s.rules.String()
 	s.stream.excused("")
-	s.stream.claims.listed()
+	s.stream.claims.listed(resourceVersion)
 	s.run.listDetail = ""
 	s.run.listing.Store(false)
 	s.stream.settle()

@@ -24,7 +24,7 @@ import (
 func TestAListThatWasUnderWayWhenTheStreamWasToldDoesNotUndoThat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, server := overtaken(t)
-		c.listed()
+		c.listed("")
 		require.True(t, c.left())
 		require.Error(t, c.Truthful(t.Context(), "80", server.shows()))
 	})
@@ -41,7 +41,7 @@ func TestAStreamWhoseFirstListWasUnderWayIsToldAfterIt(t *testing.T) {
 		_, err := finder.Reversed(t.Context(), "60")
 		require.NoError(t, err)
 		require.True(t, finder.left())
-		late.listed()
+		late.listed("")
 		late.reached("60")
 		proof, err := late.Reversed(t.Context(), "60")
 		require.NoError(t, err)

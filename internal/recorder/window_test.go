@@ -116,7 +116,7 @@ func TestAListThatWasDueToSomethingElseMakesNoCacheYounger(t *testing.T) {
 		c.listing(delta.CauseForbidden)
 		c.watching("80")
 		c.shown(server.shows())
-		c.listed()
+		c.listed("")
 		c.reached("80")
 		time.Sleep(2 * opensFor)
 		require.NoError(t, all.lookBack(t.Context()))

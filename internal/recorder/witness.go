@@ -32,6 +32,7 @@ import (
 // of the history in which it was written.
 type witness struct {
 	revision        uint64
+	deleted         bool // it is the end of the object: etcd has nothing of that name at the revision
 	namespace, name string
 	uid             types.UID
 	// doc is the version as recorded; it gives nil where it is not.
@@ -76,9 +77,9 @@ func (c *claims) recall(known *postgres.Known, position string, newest []string)
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	c.earlier = append(c.earlier, c.all.rollbacks...)
-	c.position, c.resumed, c.begin, c.since = at, at, at, c.all.taken
-	if c.since.IsZero() {
-		c.since = c.all.now()
+	c.position, c.resumed, c.begin, c.since = at, at, at, c.all.now()
+	if taken := c.all.taken; !taken.IsZero() {
+		c.since = taken.Add(-postgres.UnprovenFor)
 	}
 	for _, rv := range newest {
 		if revision, err := strconv.ParseUint(rv, 10, 64); err == nil {
@@ -158,8 +159,9 @@ func (c *claims) shown(page []any) {
 	}
 }
 
-// listed notes that the list is complete. If the stream has left its history meanwhile, it has to be listed again.
-func (c *claims) listed() {
+// listed notes that the list of a resource version is complete. If the stream has left its history meanwhile, it has to be
+// listed again. The newest version that it shows is looked at as if it was served now.
+func (c *claims) listed(resourceVersion string) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	c.lists = false
@@ -174,6 +176,10 @@ func (c *claims) listed() {
 	}
 	if c.anew || c.since.IsZero() {
 		c.begin, c.since = 0, c.began
+	}
+	w := c.newestLocked()
+	if revision, err := strconv.ParseUint(resourceVersion, 10, 64); err == nil && w.name != "" {
+		c.fresh.add(&sample{footprint: c.footprintLocked(w, time.Now()), listed: revision}, keptSamples)
 	}
 }
 
@@ -218,10 +224,27 @@ func (c *claims) lookUntilAnswered(ctx context.Context, w witness, revision uint
 		return unknown, err
 	}
 	found, err := c.find(list, w)
-	if found {
-		return same, err
+	switch {
+	case err != nil:
+		return unknown, err
+	case w.deleted:
+		return c.findEnd(list, w), nil
+	case found:
+		return same, nil
 	}
-	return other, err
+	return other, nil
+}
+
+// findEnd is what a list says of the end of an object. That nothing is there proves nothing: another history may have nothing
+// of that name either. Some aggregated servers serve the end with the version that was the last.
+func (c *claims) findEnd(list runtime.Object, w witness) sight {
+	if meta.LenList(list) == 0 {
+		return unknown
+	}
+	if last, err := c.find(list, w); last || err != nil {
+		return unknown
+	}
+	return other
 }
 
 func (c *claims) listOne(ctx context.Context, w witness, options metav1.ListOptions) (runtime.Object, error) {
