@@ -30,6 +30,7 @@ type modelVersion struct {
 	generation int // how often its etcd had been put back
 	deleted    bool
 	recorded   bool
+	shown      bool // by a watch, or by a list that is on record as a whole
 }
 
 func (w *modelVersion) revision() int { n, _ := strconv.Atoi(w.ResourceVersion); return n }
@@ -368,7 +369,7 @@ func (m *model) record(s *modelStream, e *deltafifo.Entry, marker *delta.Marker)
 			s.listed = w
 		}
 		if e.Source == delta.SourceWatch {
-			s.rows = append(s.rows, w)
+			s.rows, w.shown = append(s.rows, w), true
 		}
 	}
 	if e.Position != "" && e.Delta.Type != delta.Deleted {
@@ -376,7 +377,9 @@ func (m *model) record(s *modelStream, e *deltafifo.Entry, marker *delta.Marker)
 		s.positioned = e.Observed
 	}
 	if marker != nil && marker.Kind == delta.Replaced {
-		s.living, s.listed = s.listed, nil
+		if s.living, s.listed = s.listed, nil; s.living != nil {
+			s.living.shown = true
+		}
 	}
 	switch {
 	case marker == nil:
@@ -436,13 +439,14 @@ func (m *model) lost() string {
 	return ""
 }
 
-// excuse gives the versions that nobody can know of: a restore has undone them, and nothing that it has undone is on record. It also
+// excuse gives the versions that nobody can know of: a restore has undone them, and nothing that it has undone is on record. A list that is on
+// record in part is not: its gap is open. It also
 // reports whether streams were ahead all the same: by deletions, or by a list. Once the new history has passed that, nothing shows it.
 // A successor does not know the times of a version, so it cannot tell it from another of the same object with the same revision.
 func (e *modelEtcd) excuse(killed bool) (excused map[*modelVersion]bool, blind bool) {
 	excused = map[*modelVersion]bool{}
 	for i, undone := range e.undone {
-		known := slices.ContainsFunc(undone, func(w *modelVersion) bool { return w.recorded && !w.deleted && !(killed && e.repeated(w)) })
+		known := slices.ContainsFunc(undone, func(w *modelVersion) bool { return w.shown && !w.deleted && !(killed && e.repeated(w)) })
 		for _, w := range undone {
 			excused[w] = !known
 		}

@@ -36,11 +36,11 @@ const (
 type sample struct {
 	footprint
 	listed   uint64 // the resource version of the list that has shown it; 0 if a watch has served it
-	recalled bool // it is from the record
-	due      bool // it waits for an answer
-	paused   bool // it was served before a silence
-	refused  int  // how often the server would not say
-	turns    int  // how often it was asked about, or its stream was silent
+	recalled bool   // it is from the record
+	due      bool   // it waits for an answer
+	paused   bool   // it was served before a silence
+	refused  int    // how often the server would not say
+	turns    int    // how often it was asked about, or its stream was silent
 }
 
 // asOf is the revision at which etcd is asked.
