@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 
+	"github.com/kuberewind/kuberewind/internal/cluster"
 	"github.com/kuberewind/kuberewind/internal/election"
 	"github.com/kuberewind/kuberewind/internal/recorder"
 	"github.com/kuberewind/kuberewind/sink/postgres"
@@ -20,7 +21,7 @@ const (
 func exitCode(err error) int {
 	var usage usageError
 	var environment *recorder.EnvironmentError
-	var foreign *recorder.ForeignClusterError
+	var foreign *cluster.ForeignClusterError
 	switch {
 	case err == nil:
 		return exitDone

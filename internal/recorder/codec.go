@@ -12,6 +12,7 @@ import (
 
 	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/deltafifo"
+	"github.com/kuberewind/kuberewind/internal/canonical"
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/patch"
 	"github.com/kuberewind/kuberewind/sink/postgres"
@@ -173,7 +174,7 @@ func (c codec) DecodeEntry(record []byte) (deltafifo.Entry, error) {
 
 // restored gives the object of a record under the present rules. I9: the rules may have been fewer when it was spooled.
 func restored(s *stream, doc patch.Doc) (*kube.Object, error) {
-	hidden, err := restorer(s.redaction)(bytes.Clone(doc))
+	hidden, err := canonical.Restorer(s.redaction)(bytes.Clone(doc))
 	if err != nil {
 		return nil, err
 	}

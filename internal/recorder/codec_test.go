@@ -11,9 +11,11 @@ import (
 
 	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/deltafifo"
+	"github.com/kuberewind/kuberewind/internal/canonical"
 	"github.com/kuberewind/kuberewind/internal/filter"
 	"github.com/kuberewind/kuberewind/internal/lifecycle"
 	"github.com/kuberewind/kuberewind/internal/redact"
+	"github.com/kuberewind/kuberewind/internal/rollback"
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
@@ -25,7 +27,7 @@ func spooledWidgets(t testing.TB, rules ...string) (*stream, codec) {
 	t.Helper()
 	f, err := filter.New(rules, nil)
 	require.NoError(t, err)
-	s := &stream{name: "widgets", resource: entryResourceOf(widgets), record: &postgres.Stream{}, rules: f.For(schema.GroupResource{Group: "example.com", Resource: "widgets"}), claims: newRevisions().stream("widgets")}
+	s := &stream{name: "widgets", resource: entryResourceOf(widgets), record: &postgres.Stream{}, rules: f.For(schema.GroupResource{Group: "example.com", Resource: "widgets"}), etcd: rollback.New(rollback.Options{}).Add(rollback.Spec{Name: "widgets"})}
 	return s, codec{stream: func(r kube.Resource) (*stream, error) {
 		require.Equal(t, widgets, r, "a stream is named by its resource")
 		return s, nil
@@ -102,7 +104,7 @@ func TestWhatIsHiddenReachesNoRecord(t *testing.T) {
 	require.NoError(t, err)
 	secrets := kube.Resource{Version: "v1", Name: "secrets", Kind: "Secret", Namespaced: true}
 	o := &kube.Object{JSON: []byte(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","namespace":"n","annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{\"data\":{\"p\":\"aHVudGVyMg==\"}}"}},"data":{"p":"aHVudGVyMg=="}}`)}
-	hidden, err := transformer(redactor.For(secrets.GroupResource()))(o)
+	hidden, err := canonical.Transformer(redactor.For(secrets.GroupResource()))(o)
 	require.NoError(t, err)
 	s := &stream{resource: entryResourceOf(secrets), record: &postgres.Stream{}}
 	record, err := codec{}.AppendEntry(nil, &deltafifo.Entry{Stream: s, Delta: cache.Delta{Type: delta.Added, Object: hidden}})

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/kuberewind/kuberewind/deltafifo"
+	"github.com/kuberewind/kuberewind/internal/canonical"
 	"github.com/kuberewind/kuberewind/internal/schemacheck"
 	"github.com/kuberewind/kuberewind/kube"
 )
@@ -38,7 +39,7 @@ func (r *Recorder) compareStream(ctx context.Context, of schemacheck.Stream, res
 	defer release()
 	s := of.(*stream)
 	fifo := r.queue.FIFO(deltafifo.FIFOOptions{
-		Stream: s, Name: s.name, KnownObjects: s.record.Known(), Transformer: transformer(s.redaction),
+		Stream: s, Name: s.name, KnownObjects: s.record.Known(), Transformer: canonical.Transformer(s.redaction),
 	})
 	defer fifo.Close()
 	stop := context.AfterFunc(ctx, fifo.Close)

@@ -12,6 +12,7 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/deltafifo"
 	"github.com/kuberewind/kuberewind/internal/filter"
+	"github.com/kuberewind/kuberewind/internal/rollback"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
@@ -43,15 +44,15 @@ func (r *Recorder) gapChanged(g postgres.GapChange) {
 }
 
 // recordRollback queues the gaps of streams whose history is no more, as one entry (I3).
-func (r *Recorder) recordRollback(ctx context.Context, proof string, gaps []lateGap) error {
-	of := map[*claims]*stream{}
+func (r *Recorder) recordRollback(ctx context.Context, proof string, gaps []rollback.Gap) error {
+	of := map[*rollback.Stream]*stream{}
 	for _, s := range r.snapshot() {
-		of[s.claims] = s
+		of[s.etcd] = s
 	}
 	var late []deltafifo.Late
 	for _, g := range gaps {
-		if s := of[g.of]; s != nil {
-			late = append(late, deltafifo.Late{Stream: s, Until: g.until})
+		if s := of[g.Of]; s != nil {
+			late = append(late, deltafifo.Late{Stream: s, Until: g.Until})
 		}
 	}
 	return r.queue.InterruptTogether(ctx, delta.CauseHistoryReversed, proof, late)
@@ -74,7 +75,7 @@ func (s *store) because(cause delta.Cause, detail string) (delta.Cause, string) 
 
 // known is why the recorder expects a list, and what it knows of that. The cause is empty if it expects none.
 func (s *store) known() (cause delta.Cause, why string) {
-	if proof := s.stream.claims.leftFor(); proof != "" {
+	if proof := s.stream.etcd.LeftFor(); proof != "" {
 		return delta.CauseHistoryReversed, proof
 	}
 	if due := s.run.listDetail; due != "" {

@@ -14,6 +14,7 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/deltafifo"
 	"github.com/kuberewind/kuberewind/internal/filter"
+	"github.com/kuberewind/kuberewind/internal/rollback"
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/reflector"
 	"github.com/kuberewind/kuberewind/sink/postgres"
@@ -61,7 +62,7 @@ func aboutToEnd(t *testing.T) (*Recorder, *stream, *streamRun) {
 	r := &Recorder{queue: deltafifo.New(deltafifo.Options{}), log: slog.New(slog.DiscardHandler)}
 	all, err := filter.New(nil, nil)
 	require.NoError(t, err)
-	s := &stream{name: "things", record: &postgres.Stream{}, rules: all.For(kube.Resource{Name: "things"}.GroupResource()), settle: func() {}, claims: newRevisions().stream("things")}
+	s := &stream{name: "things", record: &postgres.Stream{}, rules: all.For(kube.Resource{Name: "things"}.GroupResource()), settle: func() {}, etcd: rollback.New(rollback.Options{}).Add(rollback.Spec{Name: "things"})}
 	run := &streamRun{served: kube.Resource{DefinitionUID: "u1"}, gone: make(chan struct{}), done: make(chan struct{}), stop: func(error) {}, fifo: r.queue.FIFO(deltafifo.FIFOOptions{Stream: s})}
 	close(run.done)
 	s.run = run

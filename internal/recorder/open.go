@@ -14,6 +14,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/election"
 	"github.com/kuberewind/kuberewind/internal/notices"
 	"github.com/kuberewind/kuberewind/internal/redact"
+	"github.com/kuberewind/kuberewind/internal/rollback"
 	"github.com/kuberewind/kuberewind/internal/spooling"
 	"github.com/kuberewind/kuberewind/internal/telemetry"
 	"github.com/kuberewind/kuberewind/internal/version"
@@ -36,7 +37,7 @@ func (r *Recorder) open(ctx context.Context) error {
 	}
 	r.client = r.cluster.Client
 	name, uid := r.cluster.Name, r.cluster.UID
-	r.revisions.identity = &identity{host: r.client.Host(), uid: uid, ask: r.client.ClusterUID, foreign: make(chan error, 1), log: r.log}
+	r.identity = cluster.NewIdentity(r.client.Host(), uid, r.client.ClusterUID, r.log)
 	if r.database, err = database.Open(ctx, r.cfg, r.log); err != nil {
 		return err
 	}
@@ -145,10 +146,11 @@ func (r *Recorder) openSink(ctx context.Context, name, uid string) error {
 	if err := r.time.Begin(ctx, present); err != nil {
 		return err
 	}
-	r.revisions.now, r.revisions.record = r.now, r.recordRollback
+	etcds := rollback.Options{Identity: r.identity, Now: r.now, Record: r.recordRollback}
 	if info.Resumed {
-		r.revisions.taken = info.Observed
+		etcds.Taken = info.Observed
 	}
+	r.etcds = rollback.New(etcds)
 	r.clusterName = name
 	r.started = r.now()
 	queueBytes, err := r.cfg.QueueBytes()

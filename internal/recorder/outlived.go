@@ -34,7 +34,7 @@ type asking struct {
 // over reports whether nobody will tell.
 func (a *asking) over(under types.UID, err error) bool {
 	forgotten := a.asked.over(under, askedPatience)
-	if !saysNothing(err) {
+	if !kube.SaysNothing(err) {
 		a.refused = waiting{}
 		return forgotten
 	}
@@ -69,7 +69,7 @@ func (h *handler) outlived(ctx context.Context, resource kube.Resource, at strin
 	case err == nil:
 	case ctx.Err() != nil:
 		return false, ctx.Err()
-	case apierrors.IsResourceExpired(err) || apierrors.IsGone(err) || isAhead(err):
+	case apierrors.IsResourceExpired(err) || apierrors.IsGone(err) || kube.IsAhead(err):
 		h.log.Info("nobody knows any more whether objects have outlived a definition", "resource", resource.String(), "resource_version", at, "error", err)
 		left = true // It may also be that etcd was put back to before it.
 	case !a.over(resource.DefinitionUID, err):
@@ -82,6 +82,9 @@ func (h *handler) outlived(ctx context.Context, resource kube.Resource, at strin
 	a.answered, a.left = at, left
 	return left, nil
 }
+
+// askTimeout bounds the question: a request that nobody answers must not hold others up.
+const askTimeout = 10 * time.Second
 
 // aheadTimeout is for a question that etcd answers at once.
 const aheadTimeout = 3 * time.Second
@@ -106,7 +109,7 @@ func (r *Recorder) objectsAt(ctx context.Context, resource kube.Resource, versio
 	options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, "any").String()
 	in, cancel = context.WithTimeout(ctx, aheadTimeout)
 	defer cancel()
-	if _, named := lister.Page(in, options); isAhead(named) {
+	if _, named := lister.Page(in, options); kube.IsAhead(named) {
 		return false, named
 	}
 	return false, err

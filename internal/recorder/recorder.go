@@ -25,6 +25,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/filter"
 	"github.com/kuberewind/kuberewind/internal/notices"
 	"github.com/kuberewind/kuberewind/internal/redact"
+	"github.com/kuberewind/kuberewind/internal/rollback"
 	"github.com/kuberewind/kuberewind/internal/schemacheck"
 	"github.com/kuberewind/kuberewind/internal/telemetry"
 	"github.com/kuberewind/kuberewind/kube"
@@ -67,15 +68,15 @@ type Recorder struct {
 	http         *telemetry.Server // nil where nothing is to be served
 	served       chan struct{}     // closed when http has ended, with serving saying why
 	serving      error
-	// revisions is what the streams know of each other's.
-	revisions *revisions
-	follower  *kube.Follower // of what is served, before the first stream
-	schemas   *schemacheck.Schemas
-	documents *documents.Follower
-	started   time.Time
-	clock     *clock.Clock
-	time      *clock.Keeper
-	now       func() time.Time // the clock of the record
+	identity     *cluster.Identity
+	etcds        *rollback.Streams
+	follower     *kube.Follower // of what is served, before the first stream
+	schemas      *schemacheck.Schemas
+	documents    *documents.Follower
+	started      time.Time
+	clock        *clock.Clock
+	time         *clock.Keeper
+	now          func() time.Time // the clock of the record
 	// clusterName is the one under which the cluster is on record.
 	clusterName string
 	// definitions is the resource version up to which CustomResourceDefinitions were recorded when this recorder began.
@@ -107,7 +108,7 @@ type Recorder struct {
 
 func newRecorder(cfg config.Config, log *slog.Logger) *Recorder {
 	return &Recorder{
-		cfg: cfg, log: log, gate: newGate(cfg.ListConcurrency), recoveries: rate.NewLimiter(recoverRequestsSecond, recoverRequests), looks: rate.NewLimiter(lookRequestsSecond, lookRequests), revisions: newRevisions(), schemas: schemacheck.NewSchemas(),
+		cfg: cfg, log: log, gate: newGate(cfg.ListConcurrency), recoveries: rate.NewLimiter(recoverRequestsSecond, recoverRequests), looks: rate.NewLimiter(lookRequestsSecond, lookRequests), schemas: schemacheck.NewSchemas(),
 		notices: notices.New(nil), streams: map[schema.GroupResource]*stream{}, unopened: map[string]error{}, documents: documents.NewFollower(log), recording: make(chan struct{}), allOpen: make(chan struct{}),
 	}
 }
@@ -160,13 +161,22 @@ func (r *Recorder) run(ctx context.Context) error {
 	r.documents.Server, r.documents.Record, r.documents.Release = r.client, r.sink, r.schemas.Release
 	g.Go(func() error { return r.documents.Run(ctx) })
 	g.Go(func() error {
-		err := r.followHistory(ctx)
-		if err != nil {
+		select {
+		case <-ctx.Done():
+			return nil
+		case err := <-r.identity.Foreign():
 			stop(err)
+			return err
 		}
-		return err
 	})
-	g.Go(func() error { return r.keepMeasuring(ctx) })
+	g.Go(func() error {
+		r.etcds.Follow(ctx, r.log)
+		return nil
+	})
+	g.Go(func() error {
+		r.etcds.Measure(ctx, r.log)
+		return nil
+	})
 	g.Go(func() error { return r.makeCheckpoints(ctx) })
 	g.Go(func() error { return r.countAhead(ctx) })
 	g.Go(func() error { return r.sweep(ctx) })
@@ -238,7 +248,7 @@ func (r *Recorder) follow(ctx context.Context) error {
 	r.follower = kube.NewFollower(r.client, h, kube.FollowerOptions{
 		Recorded: r.recorded, Since: r.definitions, Created: r.unfollowed, Log: r.log, OnDiscovery: r.discovered,
 	})
-	r.revisions.announced = r.follower.Synced()
+	r.etcds.AnnouncedBy(r.follower.Synced())
 	var g errgroup.Group
 	g.Go(func() error {
 		r.awaitStreams(ctx, r.follower.Synced())

@@ -17,6 +17,7 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/deltafifo"
 	"github.com/kuberewind/kuberewind/deltafifo/spool"
+	"github.com/kuberewind/kuberewind/internal/rollback"
 	"github.com/kuberewind/kuberewind/internal/spooling"
 	"github.com/kuberewind/kuberewind/internal/times"
 	"github.com/kuberewind/kuberewind/kube"
@@ -312,7 +313,7 @@ func (l *leftover) sample(e *deltafifo.Entry) {
 	l.unproven = append(l.unproven, postgres.Version{Namespace: o.Namespace, Name: o.Name, UID: string(o.UID), ResourceVersion: o.ResourceVersion, Observed: e.Observed})
 	since := e.Observed.Add(-postgres.UnprovenFor)
 	l.unproven = slices.DeleteFunc(l.unproven, func(v postgres.Version) bool { return v.Observed.Before(since) })
-	if last := len(l.unproven) - 1; last >= keptSamples {
+	if last := len(l.unproven) - 1; last >= rollback.KeptSamples {
 		thinned := l.unproven[:0]
 		for i, v := range l.unproven {
 			if (last-i)%2 == 0 {

@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,11 +9,17 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strconv"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/deltafifo"
@@ -20,8 +27,10 @@ import (
 	"github.com/kuberewind/kuberewind/internal/config"
 	"github.com/kuberewind/kuberewind/internal/lifecycle"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
+	"github.com/kuberewind/kuberewind/internal/rollback"
 	"github.com/kuberewind/kuberewind/internal/spooling"
 	"github.com/kuberewind/kuberewind/internal/telemetry"
+	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
@@ -230,17 +239,17 @@ func TestAReversalThatTheSpoolHoldsTheEndOfIsNotFoundASecondTime(t *testing.T) {
 			s.spill(dir)
 
 			st, _ := s.follow("pods", "Pod")
-			st.claims.recallUntold(st.record.ID(), []postgres.Reversal{{Stream: 7, Proof: "another had found it"}})
-			st.claims.recallUnproven([]postgres.Version{{Namespace: "default", Name: "a", UID: "a", ResourceVersion: "11"}})
+			st.etcd.RecallEarlier(st.record.ID(), []postgres.Reversal{{Stream: 7, Proof: "another had found it"}})
+			st.etcd.RecallUnverified([]postgres.Version{{Namespace: "default", Name: "a", UID: "a", ResourceVersion: "11"}})
 			require.Equal(t, lifecycle.Decision{Do: lifecycle.Resume, At: "15", Reason: lifecycle.Reason{Cause: delta.CauseFirstList}}, st.next(nil))
 			st.recall(nil)
 			told := []string{}
-			st.claims.listWith((&archive{now: 15}).lister)
-			st.claims.follow(func(proof string) { told = append(told, proof) })
-			proof, err := st.claims.Reversed(t.Context(), "15")
+			st.etcd.ListWith((&etcd{now: 15}).lister)
+			st.etcd.Follow(func(proof string) { told = append(told, proof) })
+			proof, err := st.etcd.Reversed(t.Context(), "15")
 			require.NoError(t, err)
 			require.Empty(t, proof)
-			require.NoError(t, s.recorder.revisions.probe(t.Context()))
+			require.NoError(t, s.recorder.etcds.Probe(t.Context()))
 			require.Empty(t, told)
 		})
 	}
@@ -272,8 +281,8 @@ func TestWhatIsInTheSpoolIsLookedAtByTheNext(t *testing.T) {
 	}{"its newest version is undone": {1, true}, "some are": {4, true}, "nothing is": {0, false}} {
 		t.Run(name, func(t *testing.T) {
 			s, dir, pods := listed(t)
-			const versions = 3 * keptSamples
-			etcd := &archive{now: 500}
+			const versions = 3 * rollback.KeptSamples
+			etcd := &etcd{now: 500}
 			for i := range versions {
 				o := served(t, "Pod", fmt.Sprint("b", i), 21+i)
 				require.NoError(t, pods.Add(o))
@@ -290,11 +299,11 @@ func TestWhatIsInTheSpoolIsLookedAtByTheNext(t *testing.T) {
 			st, _ := s.follow("pods", "Pod")
 			st.recall(nil)
 			told := []string{}
-			st.claims.listWith(etcd.lister)
-			st.claims.follow(func(proof string) { told = append(told, proof) })
-			require.NoError(t, s.recorder.revisions.lookBack(t.Context()))
+			st.etcd.ListWith(etcd.lister)
+			st.etcd.Follow(func(proof string) { told = append(told, proof) })
+			require.NoError(t, s.recorder.etcds.Probe(t.Context()))
 			require.Equal(t, test.found, len(told) > 0, told)
-			require.Less(t, etcd.asked.Load(), int64(2*keptSamples))
+			require.Less(t, etcd.asked.Load(), int64(2*rollback.KeptSamples))
 		})
 	}
 }
@@ -349,4 +358,36 @@ func TestAListInTheSpoolCountsForTheRulesThatItWasTakenInUnder(t *testing.T) {
 			require.Equal(t, test.want, st.next(nil), "nor when")
 		})
 	}
+}
+
+// etcd has the versions of a few objects, in order.
+type etcd struct {
+	now      int
+	versions []*kube.Object
+	asked    atomic.Int64
+}
+
+func (e *etcd) lister(string) cache.ListerWithContext { return e }
+
+// List implements cache.Lister.
+func (e *etcd) List(options metav1.ListOptions) (runtime.Object, error) {
+	return e.ListWithContext(context.Background(), options)
+}
+
+// ListWithContext answers lists by name at an exact revision, and says where etcd is.
+func (e *etcd) ListWithContext(_ context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	e.asked.Add(1)
+	if order, ok := delta.Compare(options.ResourceVersion, strconv.Itoa(e.now)); ok && order > 0 {
+		ahead := apierrors.NewTimeoutError("Too large resource version", 0)
+		ahead.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}
+		return nil, ahead
+	}
+	at := cmp.Or(options.ResourceVersion, strconv.Itoa(e.now))
+	list := &kube.List{ListMeta: metav1.ListMeta{ResourceVersion: at}}
+	for _, o := range e.versions {
+		if order, ok := delta.Compare(o.ResourceVersion, at); ok && order <= 0 && options.FieldSelector == "metadata.name="+o.Name {
+			list.Items = []*kube.Object{o}
+		}
+	}
+	return list, nil
 }

@@ -178,7 +178,7 @@ func (s *store) Update(obj any) error { return s.saw(obj, s.pass(obj, s.FIFO.Upd
 // saw notes whose the revision is of what was accepted, also where it is left out.
 func (s *store) saw(obj any, err error) error {
 	if o, ok := obj.(*kube.Object); ok && err == nil {
-		s.stream.claims.saw(o, false)
+		s.stream.etcd.Saw(o, false)
 	}
 	return err
 }
@@ -191,7 +191,7 @@ func (s *store) Delete(obj any) error {
 	if o, ok := obj.(*kube.Object); ok {
 		s.takeBack(uidsOf([]any{o}))
 		s.forget(o.UID)
-		s.stream.claims.saw(o, true)
+		s.stream.etcd.Saw(o, true)
 	}
 	return nil
 }
@@ -254,7 +254,7 @@ func (s *store) ReplacePage(list []any, resourceVersion string) error {
 	if err := s.FIFO.ReplacePage(kept, resourceVersion); err != nil {
 		return err
 	}
-	s.stream.claims.shown(list)
+	s.stream.etcd.Shown(list)
 	return nil
 }
 
@@ -289,7 +289,7 @@ func (s *store) BeginReplace(cause delta.Cause, detail, fromResourceVersion stri
 	s.run.listCause = cause
 	s.run.listing.Store(true)
 	s.run.returns()
-	s.stream.claims.listing(cause)
+	s.stream.etcd.Listing(cause)
 	if cause != delta.CauseFirstList {
 		// I3: what a list shows is recorded before its end, and the end may not come. So the gap is on record first.
 		if err := s.interrupt(cause, detail); err != nil {
@@ -321,7 +321,7 @@ func (s *store) EndReplace(resourceVersion string) error {
 	}
 	s.stream.interrupted, s.stream.listedUnder = "", s.rules.String()
 	s.stream.excused("")
-	s.stream.claims.listed(resourceVersion)
+	s.stream.etcd.Listed(resourceVersion)
 	s.run.listDetail = ""
 	s.run.listing.Store(false)
 	s.stream.settle()
@@ -358,7 +358,7 @@ func (s *store) Interrupted(cause delta.Cause, detail string) error {
 		s.run.returns() // or nothing is known of that
 	}
 	s.stream.interrupted = cause
-	s.stream.claims.interrupted(cause)
+	s.stream.etcd.Interrupted(cause)
 	s.stream.settle()
 	return nil
 }
@@ -366,7 +366,7 @@ func (s *store) Interrupted(cause delta.Cause, detail string) error {
 // interrupt puts it on record. I3: what was served after a history had gone backwards, and before that was noticed, is not complete.
 func (s *store) interrupt(cause delta.Cause, detail string) error {
 	if cause == delta.CauseHistoryReversed {
-		return s.FIFO.InterruptedSince(cause, detail, s.stream.claims.servedUntil())
+		return s.FIFO.InterruptedSince(cause, detail, s.stream.etcd.ServedUntil())
 	}
 	return s.FIFO.Interrupted(cause, detail)
 }

@@ -8,7 +8,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kuberewind/kuberewind/delta"
+	"github.com/kuberewind/kuberewind/deltafifo"
+	"github.com/kuberewind/kuberewind/internal/filter"
+	"github.com/kuberewind/kuberewind/internal/rollback"
 	"github.com/kuberewind/kuberewind/kube"
+	"github.com/kuberewind/kuberewind/sink/postgres"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 const noBatch = "pods?tier=batch"
@@ -247,5 +252,33 @@ func TestWhatTheSpoolHoldsGoesOnBeingRecordedUnderOtherRules(t *testing.T) {
 			s.pump()
 			require.Equal(t, []string{"Added watch", "Sync relist", "Updated watch"}, s.life("x"))
 		})
+	}
+}
+
+// The rules are others than those of the recorder before, and etcd was put back when none ran.
+func TestAListThatIsDueAnywaySaysThatHistoryWentBackwards(t *testing.T) {
+	c := rollback.New(rollback.Options{}).Add(rollback.Spec{Name: "configmaps"})
+	c.ListWith((&etcd{now: 50}).lister)
+	c.Follow(func(string) {})
+	c.Recall(&postgres.Known{}, "60", nil)
+	proof, err := c.Reversed(t.Context(), "")
+	require.NoError(t, err)
+	require.Contains(t, proof, "which etcd has not come to")
+
+	queue := deltafifo.New(deltafifo.Options{})
+	run := &streamRun{fifo: queue.FIFO(deltafifo.FIFOOptions{})}
+	everything, err := filter.New(nil, nil)
+	require.NoError(t, err)
+	st := newStore(&stream{record: &postgres.Stream{}, rules: everything.For(schema.GroupResource{Resource: "configmaps"}), settle: func() {}, etcd: c}, run)
+	require.NoError(t, st.BeginReplace(delta.CauseConfiguration, "", ""))
+	require.NoError(t, st.EndReplace("50"))
+	require.False(t, c.HasLeft())
+	queue.Close()
+	entries, err := queue.Next(t.Context(), 10, 1<<20, 0)
+	require.NoError(t, err)
+	require.Len(t, entries, 2)
+	for _, e := range entries {
+		require.Equal(t, delta.CauseHistoryReversed, e.Marker.Cause, "its numbers mean something else")
+		require.Equal(t, proof, e.Marker.Detail)
 	}
 }

@@ -13,9 +13,11 @@ import (
 
 	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/deltafifo"
+	"github.com/kuberewind/kuberewind/internal/canonical"
 	"github.com/kuberewind/kuberewind/internal/filter"
 	"github.com/kuberewind/kuberewind/internal/lifecycle"
 	"github.com/kuberewind/kuberewind/internal/redact"
+	"github.com/kuberewind/kuberewind/internal/rollback"
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/reflector"
 	"github.com/kuberewind/kuberewind/sink/postgres"
@@ -31,7 +33,7 @@ type stream struct {
 	rules      filter.Resource
 	exclusions exclusions
 	counters   streamCounters
-	claims     *claims
+	etcd       *rollback.Stream
 	// occurrence is the encoder's.
 	occurrence occurrence
 	// since is when this recorder took over: what was observed before it comes from a spool, and spooledOccurrence is its.
@@ -107,12 +109,10 @@ func (r *Recorder) newStream(ctx context.Context, resource kube.Resource, since 
 	s := &stream{
 		name: resource.String(), resource: entryResourceOf(resource), record: record, rules: rules, redaction: redaction,
 		counters: r.metrics.stream(resource.GroupResource()), settled: make(chan struct{}),
-		claims: r.revisions.stream(resource.String()),
+		etcd: r.etcds.Add(rollback.Spec{Name: resource.String(), Namespaced: resource.Namespaced, Canonical: canonical.Transformer(redaction)}),
 	}
-	s.claims.recallUntold(record.ID(), r.untold[record.ID()])
-	s.claims.recallUnproven(r.unproven[record.ID()])
-	s.claims.namespaced = resource.Namespaced
-	s.claims.canonical = transformer(redaction)
+	s.etcd.RecallEarlier(record.ID(), r.untold[record.ID()])
+	s.etcd.RecallUnverified(r.unproven[record.ID()])
 	s.listedUnder = record.Filter()
 	s.settle = sync.OnceFunc(func() { close(s.settled) })
 	s.since = r.sink.Info().Started
@@ -170,7 +170,7 @@ func (r *Recorder) register(ctx context.Context, resource kube.Resource, rules f
 	return r.sink.Stream(ctx, postgres.StreamSpec{
 		Group: resource.Group, Resource: resource.Name, Version: resource.Version, Kind: resource.Kind,
 		Namespaced: resource.Namespaced, Filter: rules.String(), Schema: r.schemas.Of(resource), StartRV: since,
-		Redact: restorer(r.redactor.For(resource.GroupResource())),
+		Redact: canonical.Restorer(r.redactor.For(resource.GroupResource())),
 	})
 }
 
@@ -190,7 +190,7 @@ func (r *Recorder) launch(ctx context.Context, s *stream, resource kube.Resource
 		Rules:       s.rules.String(),
 		Attach:      s.exclusions.attach,
 		Detach:      s.exclusions.detach,
-		Transformer: transformer(s.redaction),
+		Transformer: canonical.Transformer(s.redaction),
 	})
 	run.reflector = r.newReflector(s, run, resource, d)
 	if d.Do == lifecycle.List {
@@ -203,14 +203,14 @@ func (r *Recorder) launch(ctx context.Context, s *stream, resource kube.Resource
 		// Others ask the server about what it recalls, so it has to be served.
 		s.recall(r.takeNewest(s.record.ID()))
 	}
-	s.claims.follow(run.reflector.Reverse)
+	s.etcd.Follow(run.reflector.Reverse)
 	s.mu.Lock()
 	s.run = run
 	s.mu.Unlock()
 	ctx, run.stop = context.WithCancelCause(ctx)
 	go func() {
 		defer close(run.done)
-		defer s.claims.follow(nil)
+		defer s.etcd.Follow(nil)
 		// It waits for room in the queue, and must not hold up who starts and stops the streams.
 		if err := run.fifo.Bookmark(beginOf(d)); err == nil {
 			run.reflector.RunWithContext(ctx)
@@ -221,19 +221,19 @@ func (r *Recorder) launch(ctx context.Context, s *stream, resource kube.Resource
 // recall takes over what a recorder before this one was served of the stream.
 func (s *stream) recall(newest []string) {
 	if s.left != nil && s.left.anew {
-		s.claims.recallAnew(s.left.Position.Complete)
+		s.etcd.RecallAnew(s.left.Position.Complete)
 	} else {
-		s.claims.recall(s.record.Known(), s.record.Position(), newest)
+		s.etcd.Recall(s.record.Known(), s.record.Position(), newest)
 	}
 	if s.left != nil {
-		s.claims.recallUnproven(s.left.unproven)
+		s.etcd.RecallUnverified(s.left.unproven)
 	}
 	if s.reversed(nil) {
 		spooled := ""
 		if s.left != nil {
 			spooled = s.left.Position.Complete
 		}
-		s.claims.hadLeft(spooled)
+		s.etcd.HadLeft(spooled)
 	}
 }
 
@@ -247,7 +247,7 @@ func beginOf(d lifecycle.Decision) string {
 
 // reversed says that the stream has left a history that is no more, and was not listed since.
 func (s *stream) reversed(before *streamRun) bool {
-	return s.claims.left() || s.interrupted == delta.CauseHistoryReversed ||
+	return s.etcd.HasLeft() || s.interrupted == delta.CauseHistoryReversed ||
 		before == nil && s.record.OpenGap() == delta.CauseHistoryReversed && (s.left == nil || !s.left.anew)
 }
 
@@ -271,7 +271,7 @@ func (r *Recorder) newReflector(s *stream, run *streamRun, resource kube.Resourc
 		position = d.At
 	}
 	lw := r.client.ListWatch(resource, "")
-	s.claims.listWith(func(namespace string) cache.ListerWithContext { return r.client.ListWatch(resource, namespace) })
+	s.etcd.ListWith(func(namespace string) cache.ListerWithContext { return r.client.ListWatch(resource, namespace) })
 	gr := resource.GroupResource()
 	return reflector.NewReflectorWithOptions(lw, &kube.Object{}, newStore(s, run), reflector.Options{
 		Name: resource.String(), TypeDescription: resource.String(),
@@ -279,9 +279,9 @@ func (r *Recorder) newReflector(s *stream, run *streamRun, resource kube.Resourc
 		BeforeList: func(context.Context) error { return run.fifo.Tail().AwaitMemory() }, // halt closes the FIFO
 		ListGate:   r.gate.acquire,
 		Fresh:      func() cache.ListerWatcher { return fresh{lw} },
-		Unmarked:   uncached(gr), UnmarkedTimeout: quietMost,
-		Returned:         s.claims.returned,
-		RecoverRevisions: recoverRevisions, Afford: r.recoveries.Allow, AffordLook: r.looks.Allow, Revisions: s.claims, History: s.claims,
+		Unmarked:   uncached(gr), UnmarkedTimeout: rollback.QuietMost,
+		Returned:         s.etcd.Returned,
+		RecoverRevisions: recoverRevisions, Afford: r.recoveries.Allow, AffordLook: r.looks.Allow, Revisions: s.etcd, History: s.etcd,
 		Logger: r.log.With(slog.String("group", gr.Group), slog.String("resource", gr.Resource)),
 		Hooks:  r.hooks(s, run),
 	})
@@ -307,7 +307,7 @@ func (r *Recorder) hooks(s *stream, run *streamRun) reflector.Hooks {
 			s.counters.watches.Inc()
 			s.opened.CompareAndSwap(0, r.now().UnixNano())
 			s.counters.up.Set(1)
-			s.claims.watching(resourceVersion)
+			s.etcd.Watching(resourceVersion)
 			if !run.listing.Load() {
 				s.settle()
 			}
@@ -318,10 +318,10 @@ func (r *Recorder) hooks(s *stream, run *streamRun) reflector.Hooks {
 			}
 			s.counters.up.Set(0)
 			run.closed.Store(time.Now().UnixNano())
-			s.claims.closed(err)
+			s.etcd.Closed(err)
 		},
 		Recovered: s.counters.recovered,
-		Position:  s.claims.reached,
+		Position:  s.etcd.Reached,
 	}
 }
 

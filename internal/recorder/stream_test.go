@@ -15,6 +15,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/filter"
 	"github.com/kuberewind/kuberewind/internal/lifecycle"
 	"github.com/kuberewind/kuberewind/internal/redact"
+	"github.com/kuberewind/kuberewind/internal/rollback"
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/reflector"
 	"github.com/kuberewind/kuberewind/sink/postgres"
@@ -28,7 +29,7 @@ func TestAGapIsQueuedBeforeWhatAListShows(t *testing.T) {
 		queue := deltafifo.New(deltafifo.Options{})
 		all, err := filter.New(nil, nil)
 		require.NoError(t, err)
-		s := &stream{record: &postgres.Stream{}, rules: all.For(schema.GroupResource{Resource: "pods"}), settle: func() {}, claims: newRevisions().stream("pods")}
+		s := &stream{record: &postgres.Stream{}, rules: all.For(schema.GroupResource{Resource: "pods"}), settle: func() {}, etcd: rollback.New(rollback.Options{}).Add(rollback.Spec{Name: "pods"})}
 		run := &streamRun{fifo: queue.FIFO(deltafifo.FIFOOptions{Stream: s})}
 		st := newStore(s, run)
 		require.NoError(t, st.BeginReplace(cause, "why", "7"))
@@ -52,7 +53,7 @@ func TestAGapIsQueuedBeforeWhatAListShows(t *testing.T) {
 }
 
 func TestAStreamResumesWhereItsPreviousRunEnded(t *testing.T) {
-	s := &stream{record: &postgres.Stream{}, claims: newRevisions().stream("pods")}
+	s := &stream{record: &postgres.Stream{}, etcd: rollback.New(rollback.Options{}).Add(rollback.Spec{Name: "pods"})}
 	before := &streamRun{reflector: reflector.NewReflectorWithOptions(fresh{}, &kube.Object{}, &deltafifo.FIFO{}, reflector.Options{ResourceVersion: "42"})}
 	require.Equal(t, lifecycle.Decision{Do: lifecycle.Resume, At: "42", Reason: lifecycle.Reason{Cause: delta.CauseFirstList}}, s.next(before), "though the record is not there yet")
 	before.listing.Store(true)
@@ -63,7 +64,7 @@ func TestAStreamResumesWhereItsPreviousRunEnded(t *testing.T) {
 // What the database has not taken yet is queued, and is recorded before anything of the next run.
 func TestNewFilterRulesMakeOneListDue(t *testing.T) {
 	queue := deltafifo.New(deltafifo.Options{})
-	s := &stream{record: &postgres.Stream{}, listedUnder: "-pods?tier=batch", settle: func() {}, claims: newRevisions().stream("pods")}
+	s := &stream{record: &postgres.Stream{}, listedUnder: "-pods?tier=batch", settle: func() {}, etcd: rollback.New(rollback.Options{}).Add(rollback.Spec{Name: "pods"})}
 	s.rules = (&filter.Filter{}).For(schema.GroupResource{Resource: "pods"})
 	before := ended(queue, "42")
 	require.Equal(t, lifecycle.Decision{Do: lifecycle.List, Reason: lifecycle.Reason{Cause: delta.CauseConfiguration}}, s.next(before))
@@ -81,7 +82,7 @@ func TestAFullQueueDoesNotBlockStartingAndStoppingStreams(t *testing.T) {
 		r := &Recorder{log: slog.New(slog.DiscardHandler), gate: newGate(1), redactor: redactor, queue: deltafifo.New(deltafifo.Options{MaxBytes: 1})}
 		require.NoError(t, r.queue.FIFO(deltafifo.FIFOOptions{}).Bookmark("1"), "the queue is full, and nobody drains it")
 
-		s := &stream{record: &postgres.Stream{}, claims: newRevisions().stream("pods"), run: ended(r.queue, "4")}
+		s := &stream{record: &postgres.Stream{}, etcd: rollback.New(rollback.Options{}).Add(rollback.Spec{Name: "pods"}), run: ended(r.queue, "4")}
 		r.launch(t.Context(), s, kube.Resource{Group: "example.com", Version: "v1", Name: "widgets"}, decided(r, s, "5"))
 		synctest.Wait()
 		s.halt()
@@ -108,7 +109,7 @@ func TestADueListStaysDueIfTheRunEndsFirst(t *testing.T) {
 	redactor, err := redact.New(redact.Key{}, redact.Record, nil)
 	require.NoError(t, err)
 	r := &Recorder{log: slog.New(slog.DiscardHandler), gate: newGate(1), redactor: redactor, queue: deltafifo.New(deltafifo.Options{})}
-	s := &stream{record: &postgres.Stream{}, claims: newRevisions().stream("widgets"), run: ended(r.queue, "4"), due: lifecycle.Reason{Cause: delta.CauseExpired, Detail: "why"}}
+	s := &stream{record: &postgres.Stream{}, etcd: rollback.New(rollback.Options{}).Add(rollback.Spec{Name: "widgets"}), run: ended(r.queue, "4"), due: lifecycle.Reason{Cause: delta.CauseExpired, Detail: "why"}}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	r.launch(ctx, s, kube.Resource{Group: "example.com", Version: "v1", Name: "widgets"}, s.next(s.current()))
@@ -121,7 +122,7 @@ func TestADueListStaysDueIfTheRunEndsFirst(t *testing.T) {
 
 func TestADueListKeepsItsReason(t *testing.T) {
 	queue := deltafifo.New(deltafifo.Options{})
-	s := &stream{record: &postgres.Stream{}, settle: func() {}, claims: newRevisions().stream("widgets"), excuse: delta.CauseSpoolCorrupt}
+	s := &stream{record: &postgres.Stream{}, settle: func() {}, etcd: rollback.New(rollback.Options{}).Add(rollback.Spec{Name: "widgets"}), excuse: delta.CauseSpoolCorrupt}
 	run := &streamRun{fifo: queue.FIFO(deltafifo.FIFOOptions{Stream: s}), gone: make(chan struct{}), listDetail: "why"}
 	st := newStore(s, run)
 	because := func() []string {
@@ -148,7 +149,7 @@ func TestANewDefinitionIsFollowedFromItsBeginIfTheRecordIsComplete(t *testing.T)
 		redactor, err := redact.New(redact.Key{}, redact.Record, nil)
 		require.NoError(t, err)
 		r := &Recorder{log: slog.New(slog.DiscardHandler), gate: newGate(1), redactor: redactor, queue: deltafifo.New(deltafifo.Options{})}
-		s := &stream{record: &postgres.Stream{}, claims: newRevisions().stream("pods"), run: ended(r.queue, test.recorded)}
+		s := &stream{record: &postgres.Stream{}, etcd: rollback.New(rollback.Options{}).Add(rollback.Spec{Name: "pods"}), run: ended(r.queue, test.recorded)}
 		s.run.followed = !test.unseen
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -168,7 +169,7 @@ func TestARunThatMovesIsDecidedAboutWhenItHasEnded(t *testing.T) {
 		run.reflector = ended(r.queue, "7").reflector
 		close(run.done)
 	}
-	s := &stream{record: &postgres.Stream{}, claims: newRevisions().stream("widgets"), run: run}
+	s := &stream{record: &postgres.Stream{}, etcd: rollback.New(rollback.Options{}).Add(rollback.Spec{Name: "widgets"}), run: run}
 	d, err := newHandler(r, nil).decide(t.Context(), s, widgets, "")
 	require.NoError(t, err)
 	require.Zero(t, d)
@@ -184,11 +185,11 @@ func TestAStreamWhoseGapIsOnRecordProvesNothing(t *testing.T) {
 	require.NoError(t, err)
 	for cause, left := range map[delta.Cause]bool{delta.CauseHistoryReversed: true, delta.CauseForbidden: false} {
 		r := &Recorder{log: slog.New(slog.DiscardHandler), gate: newGate(1), redactor: redactor, queue: deltafifo.New(deltafifo.Options{})}
-		s := &stream{record: &postgres.Stream{}, claims: newRevisions().stream("pods"), interrupted: cause}
+		s := &stream{record: &postgres.Stream{}, etcd: rollback.New(rollback.Options{}).Add(rollback.Spec{Name: "pods"}), interrupted: cause}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		r.launch(ctx, s, kube.Resource{Version: "v1", Name: "pods"}, s.next(nil))
 		s.halt()
-		require.Equal(t, left, s.claims.left(), cause)
+		require.Equal(t, left, s.etcd.HasLeft(), cause)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kuberewind/kuberewind/checkpoint"
 	"github.com/kuberewind/kuberewind/deltafifo"
+	"github.com/kuberewind/kuberewind/internal/canonical"
 	"github.com/kuberewind/kuberewind/internal/redact"
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/sink/postgres"
@@ -50,7 +51,7 @@ func (s *swept) feed(resource kube.Resource) (*stream, *deltafifo.FIFO) {
 	s.t.Helper()
 	st, _, err := s.recorder.streamOf(s.t.Context(), resource, "")
 	require.NoError(s.t, err)
-	return st, s.queue.FIFO(deltafifo.FIFOOptions{Stream: st, KnownObjects: st.record.Known(), Rules: st.rules.String(), Transformer: transformer(st.redaction)})
+	return st, s.queue.FIFO(deltafifo.FIFOOptions{Stream: st, KnownObjects: st.record.Known(), Rules: st.rules.String(), Transformer: canonical.Transformer(st.redaction)})
 }
 
 // keeper is an object with the canary in three places.

@@ -1,4 +1,4 @@
-package recorder
+package rollback
 
 import (
 	"errors"
@@ -17,23 +17,23 @@ import (
 // those claims. Nobody has asked before which stream is in which etcd: the recorder has just started, too.
 type starting struct {
 	claimed uint64
-	all     *revisions
-	busy    *claims
+	all     *Streams
+	busy    *Stream
 	etcd    *etcdDouble
-	quiet   []*claims
+	quiet   []*Stream
 }
 
 func newStarting(quiet int) *starting {
 	const from, many = 100, 10 * fewLooks
 	s := &starting{claimed: from + many, etcd: &etcdDouble{now: from + many, objects: map[string]string{strconv.Itoa(from + many): "x"}}}
-	s.all = newRevisions()
-	s.busy = listedBy(s.all.stream("busy"), &etcdDouble{refused: apierrors.NewServiceUnavailable("storage is starting")})
+	s.all = New(Options{})
+	s.busy = listedBy(s.all.Add(Spec{Name: "busy"}), &etcdDouble{refused: apierrors.NewServiceUnavailable("storage is starting")})
 	for revision := from + 1; revision <= from+many; revision++ {
-		s.busy.saw(written("x", strconv.Itoa(revision)), false)
+		s.busy.Saw(written("x", strconv.Itoa(revision)), false)
 	}
-	s.busy.reached(strconv.FormatUint(s.claimed, 10))
+	s.busy.Reached(strconv.FormatUint(s.claimed, 10))
 	for i := range quiet {
-		s.quiet = append(s.quiet, listedBy(s.all.stream(strconv.Itoa(i)), s.etcd))
+		s.quiet = append(s.quiet, listedBy(s.all.Add(Spec{Name: strconv.Itoa(i)}), s.etcd))
 	}
 	return s
 }
@@ -61,7 +61,7 @@ func TestAStreamWithManyClaimsIsWaitedForUntilTheServerAnswersForIt(t *testing.T
 func TestALookDoesNotWaitForASilentStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStarting(1)
-		s.busy.watching("")
+		s.busy.Watching("")
 		time.Sleep(2 * opensFor)
 		began := time.Now()
 		_, err := s.quiet[0].Unaccounted(t.Context(), 100, s.claimed, 10_000, false)
@@ -73,16 +73,16 @@ func TestALookDoesNotWaitForASilentStream(t *testing.T) {
 func TestStreamsThatRecoverAtOnceFindOutTogetherInWhichEtcdTheyAre(t *testing.T) {
 	const quiet, busy = 60, 6
 	etcd := &etcdDouble{now: 110, objects: map[string]string{"105": "x"}}
-	all := newRevisions()
+	all := New(Options{})
 	for i := range busy {
-		c := listedBy(all.stream("busy"+strconv.Itoa(i)), etcd)
-		c.saw(written("x", strconv.Itoa(100+i)), false)
-		c.reached("110")
+		c := listedBy(all.Add(Spec{Name: "busy" + strconv.Itoa(i)}), etcd)
+		c.Saw(written("x", strconv.Itoa(100+i)), false)
+		c.Reached("110")
 	}
 	var recovering errgroup.Group
 	for i := range quiet {
-		c := listedBy(all.stream("quiet"+strconv.Itoa(i)), etcd)
-		c.reached("90")
+		c := listedBy(all.Add(Spec{Name: "quiet" + strconv.Itoa(i)}), etcd)
+		c.Reached("90")
 		recovering.Go(func() error {
 			left, err := c.Unaccounted(t.Context(), 100, 105, 10, true)
 			if len(left) > 0 {
@@ -104,7 +104,7 @@ func TestAStreamForWhichTheServerNeverAnswersHoldsNobodyUpForLong(t *testing.T) 
 		require.NoError(t, err)
 		require.Len(t, left, int(s.claimed-100))
 		require.LessOrEqual(t, time.Since(began), silentWait+2*silentPause)
-		s.busy.follow(nil)
+		s.busy.Follow(nil)
 		began = time.Now()
 		_, err = s.quiet[0].Unaccounted(t.Context(), 100, s.claimed, 10_000, true)
 		require.NoError(t, err)
@@ -116,9 +116,9 @@ func TestWhileASilentStreamIsWaitedForTheOthersAreNotProvedAgainAndAgain(t *test
 	synctest.Test(t, func(t *testing.T) {
 		s := newStarting(1)
 		claimed := strconv.FormatUint(s.claimed, 10)
-		answering := listedBy(s.all.stream("answering"), s.etcd)
-		answering.saw(written("x", claimed), false)
-		answering.reached(claimed)
+		answering := listedBy(s.all.Add(Spec{Name: "answering"}), s.etcd)
+		answering.Saw(written("x", claimed), false)
+		answering.Reached(claimed)
 		_, err := s.quiet[0].Unaccounted(t.Context(), 100, s.claimed, 10_000, true)
 		require.NoError(t, err)
 		asked := s.etcd.byName.Load()

@@ -1,4 +1,4 @@
-package recorder
+package rollback
 
 import (
 	"cmp"
@@ -22,25 +22,25 @@ const (
 
 // footprint is a version that was served when it was new.
 type footprint struct {
-	of       *claims
+	of       *Stream
 	witness            // with when it was served
 	recorded time.Time // the same by the clock of the record
 	history  int       // in which of its histories the stream was
 }
 
-func (c *claims) footprintLocked(w witness, at time.Time) footprint {
+func (c *Stream) footprintLocked(w witness, at time.Time) footprint {
 	w.at = at
 	return footprint{c, w, c.all.now(), c.history}
 }
 
 // notesLocked reports whether the next version is to be noted.
-func (c *claims) notesLocked() bool {
+func (c *Stream) notesLocked() bool {
 	head := c.headLocked()
 	return !c.reversed && len(c.earlier) == 0 && (len(head.trail) < trailLength/2 || time.Since(head.noted) >= trailEvery)
 }
 
 // note adds a version to the trail of its etcd.
-func (c *claims) note(w witness) {
+func (c *Stream) note(w witness) {
 	w = w.reduced()
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
@@ -110,7 +110,7 @@ type parted struct {
 
 // forkLocked takes what an etcd has served for the search of the fork. If it is not known to be the etcd of the evidence, the
 // revision in that says nothing of it.
-func (c *claims) forkLocked(e evidence, proved bool) *fork {
+func (c *Stream) forkLocked(e evidence, proved bool) *fork {
 	f := &fork{at: math.MaxUint64, trail: slices.DeleteFunc(slices.Clone(c.trail), func(f footprint) bool { return f.history != f.of.history })}
 	if proved {
 		f.at, f.served = e.at, e.served
@@ -135,7 +135,7 @@ func (f *fork) find(ctx context.Context) (parted, error) {
 
 // step tells footprints apart.
 type step struct {
-	of       *claims
+	of       *Stream
 	revision uint64
 }
 
@@ -145,7 +145,7 @@ func (f footprint) step() step { return step{f.of, f.revision} }
 func (f *fork) part(ctx context.Context) (p parted, answered bool, err error) {
 	trail := slices.SortedFunc(slices.Values(f.trail), func(a, b footprint) int { return cmp.Compare(a.revision, b.revision) })
 	trail = slices.CompactFunc(trail, func(a, b footprint) bool { return a.step() == b.step() })
-	s := search{silent: map[*claims]bool{}}
+	s := search{silent: map[*Stream]bool{}}
 	first, older := time.Now(), f.served
 	from, _ := slices.BinarySearchFunc(trail, f.at, func(f footprint, of uint64) int { return cmp.Compare(f.revision, of) })
 	err = s.halve(ctx, trail[:from], func(f footprint, what sight) bool {
@@ -176,7 +176,7 @@ func (f *fork) part(ctx context.Context) (p parted, answered bool, err error) {
 // search is for what etcd says of a trail.
 type search struct {
 	answered bool             // for some stream
-	silent   map[*claims]bool // those for which the server does not answer now, or cannot be asked
+	silent   map[*Stream]bool // those for which the server does not answer now, or cannot be asked
 }
 
 // halve halves a trail until nothing is left of it: visit says whether to go on with what is older. What was served of a silent stream is left out. The error
@@ -205,7 +205,7 @@ func (s *search) halve(ctx context.Context, trail []footprint, visit func(footpr
 
 // hush finds out which others are silent, all at once, when one is: the server may hang for many.
 func (s *search) hush(ctx context.Context, trail []footprint) {
-	var others []*claims
+	var others []*Stream
 	for _, f := range trail {
 		if !s.silent[f.of] && !slices.Contains(others, f.of) {
 			others = append(others, f.of)

@@ -1,4 +1,4 @@
-package recorder
+package rollback
 
 import (
 	"context"
@@ -15,7 +15,7 @@ const (
 
 // trusted gives, in order, the revisions that count of other streams in this etcd. They count as far as that etcd still has the history in
 // which they were served: an etcd restored from a snapshot gives the same revisions to other writes.
-func (c *claims) trusted(ctx context.Context, from, to uint64, wait bool) ([]uint64, error) {
+func (c *Stream) trusted(ctx context.Context, from, to uint64, wait bool) ([]uint64, error) {
 	together, err := c.togetherInTime(ctx, from, to, wait)
 	if err != nil {
 		return nil, err
@@ -28,7 +28,7 @@ func (c *claims) trusted(ctx context.Context, from, to uint64, wait bool) ([]uin
 }
 
 // togetherInTime asks which streams are in this etcd, with wait until none with many claims is silent or silentWait is over.
-func (c *claims) togetherInTime(ctx context.Context, from, to uint64, wait bool) ([]*claims, error) {
+func (c *Stream) togetherInTime(ctx context.Context, from, to uint64, wait bool) ([]*Stream, error) {
 	began := time.Now()
 	if err := c.tieFirst(ctx); err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func (c *claims) togetherInTime(ctx context.Context, from, to uint64, wait bool)
 }
 
 // together gives the streams with claims that are in this etcd. The server does not answer for silent ones now, so nothing shows where they are.
-func (c *claims) together(ctx context.Context, from, to uint64) (together, silent []*claims, err error) {
+func (c *Stream) together(ctx context.Context, from, to uint64) (together, silent []*Stream, err error) {
 	for _, other := range c.claimants(from, to) {
 		same, answered, err := c.askBeside(ctx, other)
 		if err != nil {
@@ -66,11 +66,11 @@ func (c *claims) together(ctx context.Context, from, to uint64) (together, silen
 }
 
 // askBeside reports whether another stream is in this etcd, and whether the server has answered for that one. The error is that it does not answer for this one.
-func (c *claims) askBeside(ctx context.Context, other *claims) (same, answered bool, err error) {
+func (c *Stream) askBeside(ctx context.Context, other *Stream) (same, answered bool, err error) {
 	if !other.mayBeAsked(c) {
 		return false, false, nil
 	}
-	same, err = c.sameEtcd(ctx, other, (*claims).now)
+	same, err = c.sameEtcd(ctx, other, (*Stream).now)
 	if c.silences(err) {
 		return false, false, err
 	}
@@ -80,7 +80,7 @@ func (c *claims) askBeside(ctx context.Context, other *claims) (same, answered b
 
 // mayBeAsked reports whether the stream may be asked now in which etcd it is. While there is no answer, one of those who would ask does so each
 // silentPause.
-func (c *claims) mayBeAsked(by *claims) bool {
+func (c *Stream) mayBeAsked(by *Stream) bool {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	switch {
@@ -94,7 +94,7 @@ func (c *claims) mayBeAsked(by *claims) bool {
 }
 
 // answers notes whether there was an answer for the stream when it was asked.
-func (c *claims) answers(answered bool) {
+func (c *Stream) answers(answered bool) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	if c.silent = time.Now(); answered {

@@ -1,4 +1,4 @@
-package recorder
+package rollback
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kuberewind/kuberewind/delta"
+	"github.com/kuberewind/kuberewind/internal/canonical"
 	"github.com/kuberewind/kuberewind/kube"
 )
 
@@ -40,20 +41,20 @@ func (a *lateAnswer) ListWithContext(ctx context.Context, options metav1.ListOpt
 	return list, err
 }
 
-func (c *claims) listsAnew() {
-	c.listing(delta.CauseHistoryReversed)
-	c.listed("")
-	c.reached("100")
+func (c *Stream) listsAnew() {
+	c.Listing(delta.CauseHistoryReversed)
+	c.Listed("")
+	c.Reached("100")
 }
 
 // The probe waits for an answer while the reflector finds it out itself, and lists.
 func TestAnAnswerThatIsOfAHistoryThatWasLeftProvesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := newRevisions()
+		all := New(Options{})
 		etcd := &archive{now: 55, versions: []*kube.Object{servedAs("kept", "1", 20)}}
 		c, told := followed(all, "configmaps", etcd, 60, servedAs("kept", "1", 20))
 		late := &lateAnswer{archive: etcd, at: "60"}
-		c.listWith(func(string) cache.ListerWithContext { return late })
+		c.ListWith(func(string) cache.ListerWithContext { return late })
 		late.meanwhile = func() {
 			proof, err := c.Reversed(t.Context(), "60")
 			require.NoError(t, err)
@@ -68,12 +69,12 @@ func TestAnAnswerThatIsOfAHistoryThatWasLeftProvesNothing(t *testing.T) {
 // The same of a sample, where a list has shown it that went back by itself.
 func TestASampleThatIsOfAHistoryThatWasLeftProvesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := newRevisions()
+		all := New(Options{})
 		etcd := &archive{now: 100}
 		c, told := followed(all, "configmaps", etcd, 60)
-		c.saw(servedAs("lost", "2", 52), false)
+		c.Saw(servedAs("lost", "2", 52), false)
 		late := &lateAnswer{archive: etcd, at: "52"}
-		c.listWith(func(string) cache.ListerWithContext { return late })
+		c.ListWith(func(string) cache.ListerWithContext { return late })
 		late.meanwhile = c.listsAnew
 		require.NoError(t, all.lookBack(t.Context()))
 		require.Empty(t, *told)
@@ -89,7 +90,7 @@ func TestAVersionIsTheSameWithoutWhatNeedNotBeKept(t *testing.T) {
 		"nothing":          `{"metadata":{"name":"x"}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := &claims{canonical: transformer(nil)}
+			c := &Stream{canonical: canonical.Transformer(nil)}
 			served, now := servedAs("x", "1", 52), servedAs("x", "1", 52)
 			for _, o := range []*kube.Object{served, now} {
 				o.JSON = []byte(text)
@@ -104,20 +105,20 @@ func TestAVersionIsTheSameWithoutWhatNeedNotBeKept(t *testing.T) {
 // A full queue has held the reflector up with an event of the old history when its stream was told.
 func TestWhatIsServedAfterAStreamWasToldCountsAgainstNoHistory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := newRevisions()
+		all := New(Options{})
 		etcd := &archive{now: 100, versions: []*kube.Object{servedAs("kept", "1", 20)}}
 		c, told := followed(all, "configmaps", etcd, 60, servedAs("kept", "1", 20))
 		require.NoError(t, c.found(t.Context(), evidence{proof: "proof", at: 52}))
 		require.Len(t, *told, 1)
-		c.saw(servedAs("lost", "2", 58), false)
-		c.listing(delta.CauseHistoryReversed)
-		c.listed("")
-		c.reached("100")
+		c.Saw(servedAs("lost", "2", 58), false)
+		c.Listing(delta.CauseHistoryReversed)
+		c.Listed("")
+		c.Reached("100")
 		time.Sleep(time.Second)
 		etcd.now = 110
 		etcd.serves(c, servedAs("new", "3", 105), true)
-		c.reached("105")
-		require.NoError(t, all.probe(t.Context()))
+		c.Reached("105")
+		require.NoError(t, all.Probe(t.Context()))
 		require.Len(t, *told, 1)
 	})
 }
@@ -125,7 +126,7 @@ func TestWhatIsServedAfterAStreamWasToldCountsAgainstNoHistory(t *testing.T) {
 // The server answers for who has a proof, and never for those of whom it is known what they were served.
 func TestAStreamWithAProofLeavesThoughOthersAreAwayForGood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := newRevisions()
+		all := New(Options{})
 		etcd, down := &archive{now: 55}, &archive{fails: errDown}
 		c, told := followed(all, "configmaps", etcd, 60)
 		d, _ := followed(all, "routes", down, 60, servedAs("r", "7", 45))
@@ -137,10 +138,10 @@ func TestAStreamWithAProofLeavesThoughOthersAreAwayForGood(t *testing.T) {
 
 func TestWhatOthersAreRefusedIsNoRefusalOfTheFinder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := newRevisions()
+		all := New(Options{})
 		c, told := followed(all, "configmaps", &archive{now: 55}, 60)
 		d, _ := followed(all, "widgets", &archive{}, 60)
-		d.listWith((&archive{fails: apierrors.NewNotFound(schema.GroupResource{Resource: "widgets"}, "")}).lister)
+		d.ListWith((&archive{fails: apierrors.NewNotFound(schema.GroupResource{Resource: "widgets"}, "")}).lister)
 		_, err := c.Reversed(t.Context(), "60")
 		require.Len(t, *told, 1)
 		require.False(t, apierrors.IsNotFound(err), "%v", err)

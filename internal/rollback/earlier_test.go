@@ -1,4 +1,4 @@
-package recorder
+package rollback
 
 import (
 	"testing"
@@ -15,7 +15,7 @@ import (
 // A recorder has seen that a history went backwards, and was killed when it had told one stream.
 func TestAStreamLearnsFromTheRecordWhatNobodyHasToldIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := newRevisions()
+		all := New(Options{})
 		announced := make(chan struct{})
 		all.announced = announced
 		// Nothing of the stream itself proves anything: what was undone of it was a deletion.
@@ -25,19 +25,19 @@ func TestAStreamLearnsFromTheRecordWhatNobodyHasToldIt(t *testing.T) {
 			{Stream: 6, Proof: "it went backwards"}, {Stream: 7, Proof: "it went backwards", FromRV: "48", FromAt: began}, {Stream: 7, Proof: "it went backwards", FromRV: "55", FromAt: time.Now()},
 		}
 		late, told := followed(all, "services", etcd, 60, servedAs("kept", "1", 20))
-		late.recallUntold(1, untold)
+		late.RecallEarlier(1, untold)
 		_, err := late.Reversed(t.Context(), "60")
 		require.ErrorIs(t, err, errNotAnnounced, "it is not followed before that is known")
 
 		other, toldOther := followed(all, "metrics", apart, 800)
-		other.recallUntold(2, untold)
+		other.RecallEarlier(2, untold)
 		before, _ := followed(all, "configmaps", etcd, 60)
-		before.recallUntold(7, nil)
+		before.RecallEarlier(7, nil)
 		proof, err := late.Reversed(t.Context(), "60")
 		require.NoError(t, err)
 		require.Equal(t, "it went backwards", proof)
 		require.Equal(t, []string{proof}, *told)
-		until := late.servedUntil()
+		until := late.ServedUntil()
 		require.Equal(t, "48", until.ResourceVersion, "what was recorded since may not be complete")
 		require.Equal(t, began, until.Time)
 		proof, err = other.Reversed(t.Context(), "800")
@@ -46,7 +46,7 @@ func TestAStreamLearnsFromTheRecordWhatNobodyHasToldIt(t *testing.T) {
 		require.Empty(t, *toldOther)
 
 		left, toldLeft := followed(all, "secrets", etcd, 60)
-		left.recallUntold(3, []postgres.Reversal{{Stream: 8, Proof: "it went backwards"}})
+		left.RecallEarlier(3, []postgres.Reversal{{Stream: 8, Proof: "it went backwards"}})
 		close(announced)
 		_, err = left.Reversed(t.Context(), "60")
 		require.NoError(t, err)
@@ -57,27 +57,27 @@ func TestAStreamLearnsFromTheRecordWhatNobodyHasToldIt(t *testing.T) {
 // The resource that has seen it go backwards is not followed yet, and the stream waits for it.
 func TestAReversalThatIsOnRecordIsNotFoundASecondTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := newRevisions()
+		all := New(Options{})
 		all.announced = make(chan struct{})
 		etcd := &archive{now: 80, versions: []*kube.Object{servedAs("kept", "1", 20), servedAs("new", "3", 70)}}
 		late, told := followed(all, "secrets", etcd, 0)
-		late.recall(&postgres.Known{}, "52", nil)
-		late.recallUntold(1, []postgres.Reversal{{Stream: 7, Proof: "it went backwards", FromRV: "48", FromAt: time.Now()}})
-		late.recallUnproven([]postgres.Version{{Namespace: "ns", Name: "lost", UID: "2", ResourceVersion: "50", Observed: time.Now()}})
+		late.Recall(&postgres.Known{}, "52", nil)
+		late.RecallEarlier(1, []postgres.Reversal{{Stream: 7, Proof: "it went backwards", FromRV: "48", FromAt: time.Now()}})
+		late.RecallUnverified([]postgres.Version{{Namespace: "ns", Name: "lost", UID: "2", ResourceVersion: "50", Observed: time.Now()}})
 		listed, toldListed := followed(all, "services", etcd, 0, servedAs("new", "3", 70))
-		listed.recall(&postgres.Known{}, "75", nil)
+		listed.Recall(&postgres.Known{}, "75", nil)
 		_, err := late.Reversed(t.Context(), "52")
 		require.ErrorIs(t, err, errNotAnnounced)
-		require.NoError(t, all.probe(t.Context()))
+		require.NoError(t, all.Probe(t.Context()))
 		require.Empty(t, *toldListed, "it was listed since")
 
 		finder, _ := followed(all, "configmaps", etcd, 75)
-		finder.recallUntold(7, nil)
+		finder.RecallEarlier(7, nil)
 		_, err = late.Reversed(t.Context(), "52")
 		require.NoError(t, err)
 		require.Equal(t, []string{"it went backwards"}, *told)
 		require.NotNil(t, late.doubt, "who has found it may have doubted the cache")
-		require.NoError(t, all.probe(t.Context()))
+		require.NoError(t, all.Probe(t.Context()))
 		require.Empty(t, *toldListed)
 	})
 }
@@ -85,21 +85,21 @@ func TestAReversalThatIsOnRecordIsNotFoundASecondTime(t *testing.T) {
 // A recorder was killed when all others had been listed since.
 func TestAReversalOfWhichAGapIsOpenIsNotFoundASecondTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := newRevisions()
+		all := New(Options{})
 		etcd := &archive{now: 56, versions: []*kube.Object{servedAs("kept", "1", 20)}}
 		held, _ := followed(all, "secrets", etcd, 0)
-		held.recall(&postgres.Known{}, "60", []string{"60"})
-		held.hadLeft("")
+		held.Recall(&postgres.Known{}, "60", []string{"60"})
+		held.HadLeft("")
 		listed, toldListed := followed(all, "services", etcd, 0)
-		listed.recall(&postgres.Known{}, "55", nil)
-		require.NoError(t, all.probe(t.Context()))
+		listed.Recall(&postgres.Known{}, "55", nil)
+		require.NoError(t, all.Probe(t.Context()))
 		require.Empty(t, *toldListed, "it was listed since")
-		until := held.servedUntil().ResourceVersion
+		until := held.ServedUntil().ResourceVersion
 		require.Empty(t, until, "where the gap begins is on record")
-		held.listing(delta.CauseHistoryReversed)
-		held.listed("")
-		held.reached("56")
-		require.NoError(t, all.probe(t.Context()))
+		held.Listing(delta.CauseHistoryReversed)
+		held.Listed("")
+		held.Reached("56")
+		require.NoError(t, all.Probe(t.Context()))
 		require.Empty(t, *toldListed)
 		require.True(t, held.knownTogether(listed))
 	})

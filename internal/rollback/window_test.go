@@ -1,4 +1,4 @@
-package recorder
+package rollback
 
 import (
 	"errors"
@@ -16,12 +16,12 @@ import (
 
 func TestAWatchThatIsRefusedIsThatOfAnotherCache(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, _ := followed(newRevisions(), "configmaps", &archive{}, 10)
+		c, _ := followed(New(Options{}), "configmaps", &archive{}, 10)
 		lasts := func(from string, err error, lasting time.Duration) {
-			c.watching(from)
+			c.Watching(from)
 			time.Sleep(lasting)
-			c.reached(from)
-			c.closed(err)
+			c.Reached(from)
+			c.Closed(err)
 		}
 		lasts("10", nil, time.Minute)
 		began := c.cached.began
@@ -59,25 +59,25 @@ func TestACacheThatWasBegunAnewIsBelievedIfTheNewHistoryWasThere(t *testing.T) {
 func isBelievedAnew(t *testing.T, served []*kube.Object, believed bool) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		all := newRevisions()
+		all := New(Options{})
 		server := &watchCache{begun: 60, archive: &archive{now: 80, versions: []*kube.Object{
 			servedAs("a", "1", 40), servedAs("b", "2", 48), servedAs("hidden", "9", 55), servedAs("c", "4", 75)}}}
 		server.cached = []*kube.Object{servedAs("a", "1", 40), servedAs("b", "2", 48), servedAs("c", "4", 75)}
 		c, _ := followed(all, "configmaps", server.archive, 10)
-		c.listWith(server.lister)
-		c.watching("10")
+		c.ListWith(server.lister)
+		c.Watching("10")
 		for _, o := range served {
 			time.Sleep(time.Second)
-			c.saw(o, false)
-			c.reached(o.ResourceVersion)
+			c.Saw(o, false)
+			c.Reached(o.ResourceVersion)
 		}
-		c.closed(nil)
+		c.Closed(nil)
 		time.Sleep(10 * time.Second)
-		c.watching("58")
-		c.closed(apierrors.NewResourceExpired("too old"))
+		c.Watching("58")
+		c.Closed(apierrors.NewResourceExpired("too old"))
 		time.Sleep(10 * time.Second)
 		require.NoError(t, all.lookBack(t.Context()))
-		require.True(t, c.left())
+		require.True(t, c.HasLeft())
 		if err := c.Truthful(t.Context(), "80", server.shows()); believed {
 			require.NoError(t, err)
 		} else {
@@ -88,10 +88,10 @@ func isBelievedAnew(t *testing.T, served []*kube.Object, believed bool) {
 
 func TestARefusalThatTakesItsTimeIsNoAcceptance(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, _ := followed(newRevisions(), "configmaps", &archive{}, 10)
-		c.watching("30")
+		c, _ := followed(New(Options{}), "configmaps", &archive{}, 10)
+		c.Watching("30")
 		time.Sleep(2 * opensFor)
-		c.closed(apierrors.NewResourceExpired("too old"))
+		c.Closed(apierrors.NewResourceExpired("too old"))
 		require.Zero(t, c.cached.reach)
 		require.True(t, c.cached.anew)
 	})
@@ -100,27 +100,27 @@ func TestARefusalThatTakesItsTimeIsNoAcceptance(t *testing.T) {
 // Permission was withdrawn for a moment, and the stream was listed when it was back, from the cache that there was before.
 func TestAListThatWasDueToSomethingElseMakesNoCacheYounger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := newRevisions()
+		all := New(Options{})
 		server := &watchCache{begun: 5, archive: &archive{now: 80, versions: []*kube.Object{
 			servedAs("a", "1", 40), servedAs("b", "2", 48), servedAs("hidden", "9", 55), servedAs("c", "4", 75)}}}
 		server.cached = []*kube.Object{servedAs("a", "1", 40), servedAs("b", "2", 48), servedAs("c", "4", 75)}
 		c, _ := followed(all, "configmaps", server.archive, 10)
-		c.listWith(server.lister)
-		c.watching("10")
+		c.ListWith(server.lister)
+		c.Watching("10")
 		for _, o := range []*kube.Object{servedAs("a", "1", 40), servedAs("b", "2", 48), servedAs("lost", "3", 56), servedAs("c", "3", 58), servedAs("c", "4", 75)} {
 			time.Sleep(time.Second)
-			c.saw(o, false)
-			c.reached(o.ResourceVersion)
+			c.Saw(o, false)
+			c.Reached(o.ResourceVersion)
 		}
-		c.closed(nil)
-		c.listing(delta.CauseForbidden)
-		c.watching("80")
-		c.shown(server.shows())
-		c.listed("")
-		c.reached("80")
+		c.Closed(nil)
+		c.Listing(delta.CauseForbidden)
+		c.Watching("80")
+		c.Shown(server.shows())
+		c.Listed("")
+		c.Reached("80")
 		time.Sleep(2 * opensFor)
 		require.NoError(t, all.lookBack(t.Context()))
-		require.True(t, c.left())
+		require.True(t, c.HasLeft())
 		require.ErrorContains(t, c.Truthful(t.Context(), "80", server.shows()), "restart it")
 	})
 }
@@ -129,31 +129,31 @@ func TestAListThatWasDueToSomethingElseMakesNoCacheYounger(t *testing.T) {
 // when another was served the new history already.
 func TestACacheThatCouldBeWatchedLateMayHaveBegunEarly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := newRevisions()
+		all := New(Options{})
 		server := &watchCache{begun: 60, archive: &archive{now: 80, versions: []*kube.Object{
 			servedAs("a", "1", 40), servedAs("b", "2", 48), servedAs("hidden", "9", 55), servedAs("s", "8", 70), servedAs("c", "4", 75)}}}
 		server.cached = []*kube.Object{servedAs("a", "1", 40), servedAs("b", "2", 48), servedAs("c", "4", 75)}
 		c, _ := followed(all, "configmaps", server.archive, 10)
-		c.listWith(server.lister)
+		c.ListWith(server.lister)
 		beside, _ := followed(all, "secrets", server.archive, 60)
 		c.join(beside)
-		c.watching("10")
+		c.Watching("10")
 		for _, o := range []*kube.Object{servedAs("a", "1", 40), servedAs("b", "2", 48), servedAs("lost", "3", 56), servedAs("c", "3", 58)} {
 			time.Sleep(time.Second)
-			c.saw(o, false)
-			c.reached(o.ResourceVersion)
+			c.Saw(o, false)
+			c.Reached(o.ResourceVersion)
 		}
-		c.closed(nil)
-		c.watching("58")
-		c.closed(apierrors.NewResourceExpired("too old"))
+		c.Closed(nil)
+		c.Watching("58")
+		c.Closed(apierrors.NewResourceExpired("too old"))
 		time.Sleep(time.Second)
-		beside.saw(servedAs("s", "8", 70), false)
+		beside.Saw(servedAs("s", "8", 70), false)
 		time.Sleep(time.Second)
-		c.reached("80") // what is between was looked for in etcd
-		c.watching("80")
+		c.Reached("80") // what is between was looked for in etcd
+		c.Watching("80")
 		time.Sleep(2 * opensFor)
 		require.NoError(t, all.lookBack(t.Context()))
-		require.True(t, c.left())
+		require.True(t, c.HasLeft())
 		require.ErrorContains(t, c.Truthful(t.Context(), "80", server.shows()), "restart it")
 	})
 }
@@ -162,16 +162,16 @@ func TestACacheThatCouldBeWatchedLateMayHaveBegunEarly(t *testing.T) {
 func TestAWatchThatWasCutOffEndedWhenSomethingWasServedLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for cut, want := range map[time.Duration]bool{time.Second: true, 45 * time.Second: false} {
-			c, _ := followed(newRevisions(), "configmaps", &archive{}, 10)
-			c.watching("10")
+			c, _ := followed(New(Options{}), "configmaps", &archive{}, 10)
+			c.Watching("10")
 			time.Sleep(time.Minute)
-			c.saw(servedAs("a", "1", 40), false)
+			c.Saw(servedAs("a", "1", 40), false)
 			heard := time.Now()
 			time.Sleep(cut)
-			c.closed(errors.New("the connection is lost"))
+			c.Closed(errors.New("the connection is lost"))
 			time.Sleep(30 * time.Second)
-			c.watching("40")
-			c.closed(apierrors.NewResourceExpired("too old"))
+			c.Watching("40")
+			c.Closed(apierrors.NewResourceExpired("too old"))
 			require.Equal(t, want, c.cached.begins.Equal(heard), "cut off for %s before that was noticed", cut)
 			require.Equal(t, want, !c.cached.begins.IsZero())
 		}
@@ -183,11 +183,11 @@ func TestACacheThatServedThisProcessNothingOfTheOldHistoryIsBelieved(t *testing.
 	synctest.Test(t, func(t *testing.T) {
 		server := &watchCache{begun: 70, archive: &archive{now: 80, versions: []*kube.Object{servedAs("c", "4", 75)}}}
 		server.cached = server.versions
-		c, _ := followed(newRevisions(), "configmaps", server.archive, 60)
-		c.listWith(server.lister)
-		c.watching("60")
-		c.closed(apierrors.NewResourceExpired("too old"))
-		c.watching("80")
+		c, _ := followed(New(Options{}), "configmaps", server.archive, 60)
+		c.ListWith(server.lister)
+		c.Watching("60")
+		c.Closed(apierrors.NewResourceExpired("too old"))
+		c.Watching("80")
 		time.Sleep(2 * opensFor)
 		require.NoError(t, c.found(t.Context(), evidence{"proof", servedAsWitness("lost", "3", 50), 50, true, time.Time{}, 0}))
 		require.NoError(t, c.Truthful(t.Context(), "80", server.shows()))

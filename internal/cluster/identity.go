@@ -1,4 +1,4 @@
-package recorder
+package cluster
 
 import (
 	"context"
@@ -20,12 +20,11 @@ func (e *ForeignClusterError) Error() string {
 		"Start the recorder again, with a --cluster-name of its own, to record the new one", e.Host, e.Found, e.Recorded)
 }
 
-// identity finds out whether the API server still serves the cluster that it did.
-type identity struct {
-	host string
-	uid  string
-	ask  func(context.Context) (types.UID, error)
-	// foreign is told once that it does not.
+// Identity finds out whether the API server still serves the cluster that it did.
+type Identity struct {
+	host    string
+	uid     string
+	ask     func(context.Context) (types.UID, error)
 	foreign chan error
 	log     *slog.Logger
 	unknown sync.Once // said: it may not be asked
@@ -38,17 +37,22 @@ type identity struct {
 	back    chan struct{}
 }
 
+// NewIdentity gives that of the cluster with a UID. The API server is at a host, and is asked for the UID that it has now.
+func NewIdentity(host, uid string, ask func(context.Context) (types.UID, error), log *slog.Logger) *Identity {
+	return &Identity{host: host, uid: uid, ask: ask, foreign: make(chan error, 1), log: log}
+}
+
+// Foreign is told once that it is another cluster, with a *ForeignClusterError.
+func (i *Identity) Foreign() <-chan error { return i.foreign }
+
 // answerFor is how long an answer holds. All streams ask when a server has returned.
 const answerFor = time.Second
 
-// askTimeout bounds each question here: a request that nobody answers must not hold the streams up.
+// askTimeout bounds each question: a request that nobody answers must not hold the streams up.
 const askTimeout = 10 * time.Second
 
-// returned gives a channel that is closed when the server answers again after it did not. Of a nil identity nobody says so.
-func (i *identity) returned() <-chan struct{} {
-	if i == nil {
-		return nil
-	}
+// Returned gives a channel that is closed when the server answers again after it did not.
+func (i *Identity) Returned() <-chan struct{} {
 	i.waiting.Lock()
 	defer i.waiting.Unlock()
 	if i.back == nil {
@@ -58,7 +62,7 @@ func (i *identity) returned() <-chan struct{} {
 }
 
 // hasReturned ends all waiting for the return.
-func (i *identity) hasReturned() {
+func (i *Identity) hasReturned() {
 	i.waiting.Lock()
 	defer i.waiting.Unlock()
 	if i.back != nil {
@@ -67,11 +71,9 @@ func (i *identity) hasReturned() {
 	}
 }
 
-// check asks, or takes the answer to another stream that has asked less than answerFor ago. A nil identity is nobody's.
-func (i *identity) check(ctx context.Context) error {
-	if i == nil {
-		return nil
-	}
+// Check asks, or takes the answer to somebody else who has asked less than a second ago. The error is a *ForeignClusterError,
+// or why there is no answer. A server that may not be asked is taken for the same.
+func (i *Identity) Check(ctx context.Context) error {
 	earliest := time.Now().Add(-answerFor)
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -1,4 +1,4 @@
-package recorder
+package rollback
 
 import (
 	"context"
@@ -60,13 +60,13 @@ func written(name, rv string) *kube.Object {
 func (e *etcdDouble) lister(string) cache.ListerWithContext { return e }
 
 // listedBy has a stream be listed by an etcd.
-func listedBy(c *claims, etcd *etcdDouble) *claims {
-	c.listWith(etcd.lister)
-	c.follow(func(string) {})
+func listedBy(c *Stream, etcd *etcdDouble) *Stream {
+	c.ListWith(etcd.lister)
+	c.Follow(func(string) {})
 	return c
 }
 
-func unaccounted(t *testing.T, c *claims) []uint64 {
+func unaccounted(t *testing.T, c *Stream) []uint64 {
 	t.Helper()
 	left, err := c.Unaccounted(t.Context(), 100, 105, 10, true)
 	require.NoError(t, err)
@@ -74,13 +74,13 @@ func unaccounted(t *testing.T, c *claims) []uint64 {
 }
 
 // twoStreams are one that asks and one that has claimed 101, 103 and 104, the last of them a deletion's.
-func twoStreams(asked, claimed *etcdDouble) (*claims, *claims) {
-	all := newRevisions()
-	a, b := listedBy(all.stream("a"), asked), listedBy(all.stream("b"), claimed)
-	b.saw(written("x", "101"), false)
-	b.saw(written("y", "103"), false)
-	b.saw(written("x", "104"), true)
-	b.reached("105")
+func twoStreams(asked, claimed *etcdDouble) (*Stream, *Stream) {
+	all := New(Options{})
+	a, b := listedBy(all.Add(Spec{Name: "a"}), asked), listedBy(all.Add(Spec{Name: "b"}), claimed)
+	b.Saw(written("x", "101"), false)
+	b.Saw(written("y", "103"), false)
+	b.Saw(written("x", "104"), true)
+	b.Reached("105")
 	return a, b
 }
 
@@ -94,24 +94,24 @@ func TestRevisionsOfOthersInTheSameEtcdAreAccountedFor(t *testing.T) {
 // What lives of the one that could tell is older than the stretch: all that it did there was to end.
 func TestNothingIsProvedWhereTheNewestLivingObjectIsOlderThanTheStretch(t *testing.T) {
 	etcd := &etcdDouble{now: 110, objects: map[string]string{"95": "x"}}
-	all := newRevisions()
-	a, b := listedBy(all.stream("a"), etcd), listedBy(all.stream("b"), etcd)
-	b.saw(written("x", "95"), false)
+	all := New(Options{})
+	a, b := listedBy(all.Add(Spec{Name: "a"}), etcd), listedBy(all.Add(Spec{Name: "b"}), etcd)
+	b.Saw(written("x", "95"), false)
 	for _, rv := range []string{"98", "102"} {
-		b.saw(written("y", rv), false)
-		b.saw(written("y", rv), true)
+		b.Saw(written("y", rv), false)
+		b.Saw(written("y", rv), true)
 	}
-	b.reached("105")
+	b.Reached("105")
 	require.Equal(t, []uint64{101, 102, 103, 104, 105}, unaccounted(t, a))
 }
 
 func TestRevisionsOnRecordAreAccountedFor(t *testing.T) {
 	etcd := &etcdDouble{now: 110, objects: map[string]string{"103": "y"}}
-	all := newRevisions()
-	a, b := listedBy(all.stream("a"), etcd), listedBy(all.stream("b"), etcd)
-	b.recall(&postgres.Known{}, "105", []string{"101", "103"})
+	all := New(Options{})
+	a, b := listedBy(all.Add(Spec{Name: "a"}), etcd), listedBy(all.Add(Spec{Name: "b"}), etcd)
+	b.Recall(&postgres.Known{}, "105", []string{"101", "103"})
 	require.Equal(t, []uint64{101, 102, 103, 104, 105}, unaccounted(t, a), "no object is known that proves the history")
-	b.saw(written("y", "103"), false)
+	b.Saw(written("y", "103"), false)
 	require.Equal(t, []uint64{102, 104, 105}, unaccounted(t, a))
 }
 
@@ -150,8 +150,8 @@ func TestAResourceThatDoesNotAnswerHoldsNobodyUp(t *testing.T) {
 
 		etcd := &etcdDouble{now: 110, objects: map[string]string{"101": "x", "102": "z", "103": "y"}}
 		a, b := twoStreams(etcd, etcd)
-		other := listedBy(a.all.stream("c"), etcd)
-		other.saw(written("z", "102"), false)
+		other := listedBy(a.all.Add(Spec{Name: "c"}), etcd)
+		other.Saw(written("z", "102"), false)
 		require.Equal(t, []uint64{104, 105}, unaccounted(t, a))
 		listedBy(b, away)
 		require.Equal(t, []uint64{103, 104, 105}, unaccounted(t, a), "another one shows that the history stands, up to there")
@@ -164,19 +164,19 @@ func TestAResourceThatDoesNotAnswerHoldsNobodyUp(t *testing.T) {
 func TestTheBusierStreamIsWaitedForButNotForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		etcd := &etcdDouble{now: 110, objects: map[string]string{"102": "x"}}
-		all := newRevisions()
-		idle, busy := listedBy(all.stream("idle"), etcd), listedBy(all.stream("busy"), etcd)
-		busy.saw(written("x", "99"), false)
+		all := New(Options{})
+		idle, busy := listedBy(all.Add(Spec{Name: "idle"}), etcd), listedBy(all.Add(Spec{Name: "busy"}), etcd)
+		busy.Saw(written("x", "99"), false)
 		time.AfterFunc(time.Second, func() {
-			busy.saw(written("x", "102"), false)
-			busy.reached("105")
+			busy.Saw(written("x", "102"), false)
+			busy.Reached("105")
 		})
 		started := time.Now()
 		require.Equal(t, []uint64{101, 103, 104, 105}, unaccounted(t, idle))
 		require.Equal(t, time.Second, time.Since(started).Truncate(time.Second))
 
-		late := listedBy(all.stream("late"), etcd)
-		late.saw(written("x", "106"), false)
+		late := listedBy(all.Add(Spec{Name: "late"}), etcd)
+		late.Saw(written("x", "106"), false)
 		started = time.Now()
 		unaccounted(t, idle)
 		require.Equal(t, busierWait, time.Since(started))
@@ -184,12 +184,12 @@ func TestTheBusierStreamIsWaitedForButNotForEver(t *testing.T) {
 		_, err := idle.Unaccounted(t.Context(), 110, 110+2*fewLooks, 1000, true)
 		require.NoError(t, err)
 		require.Equal(t, busierLongWait, time.Since(started), "longer, where each stream would have much to look at")
-		time.AfterFunc(40*time.Second, func() { late.reached("107") })
+		time.AfterFunc(40*time.Second, func() { late.Reached("107") })
 		started = time.Now()
 		_, err = idle.Unaccounted(t.Context(), 110, 110+2*fewLooks, 1000, true)
 		require.NoError(t, err)
 		require.Equal(t, 40*time.Second+busierLongWait, time.Since(started), "longer still, while it makes progress")
-		late.watching("")
+		late.Watching("")
 		started = time.Now()
 		unaccounted(t, idle)
 		require.Less(t, time.Since(started), 2*opensFor, "a stream that is watched says what is its")
@@ -200,10 +200,10 @@ func TestTheBusierStreamIsWaitedForButNotForEver(t *testing.T) {
 func TestALookWaitsForNoBusierStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		etcd := &etcdDouble{now: 110, objects: map[string]string{"102": "x"}}
-		all := newRevisions()
-		idle, busy := listedBy(all.stream("idle"), etcd), listedBy(all.stream("busy"), etcd)
-		busy.saw(written("x", "102"), false)
-		busy.reached("102")
+		all := New(Options{})
+		idle, busy := listedBy(all.Add(Spec{Name: "idle"}), etcd), listedBy(all.Add(Spec{Name: "busy"}), etcd)
+		busy.Saw(written("x", "102"), false)
+		busy.Reached("102")
 		began := time.Now()
 		left, err := idle.Unaccounted(t.Context(), 100, 105, 1000, false)
 		require.NoError(t, err)
@@ -218,10 +218,10 @@ func TestALookWaitsForNoBusierStream(t *testing.T) {
 }
 
 func TestTheNewestRevisionsAreKept(t *testing.T) {
-	all := newRevisions()
-	c := all.stream("c")
+	all := New(Options{})
+	c := all.Add(Spec{Name: "c"})
 	for revision := range keptRevisions + 10 {
-		c.saw(written("x", strconv.Itoa(revision+1)), false)
+		c.Saw(written("x", strconv.Itoa(revision+1)), false)
 	}
 	require.LessOrEqual(t, len(c.newest), keptRevisions)
 	require.Greater(t, len(c.newest), keptRevisions/2-1)
@@ -230,13 +230,13 @@ func TestTheNewestRevisionsAreKept(t *testing.T) {
 }
 
 func TestTheRevisionsOfOneEtcdDoNotDisplaceThoseOfAnother(t *testing.T) {
-	all := newRevisions()
-	events, pods := all.stream("events"), all.stream("pods")
-	pods.saw(written("x", "1000000"), false)
+	all := New(Options{})
+	events, pods := all.Add(Spec{Name: "events"}), all.Add(Spec{Name: "pods"})
+	pods.Saw(written("x", "1000000"), false)
 	for revision := range keptRevisions + 10 {
-		events.saw(written("e", strconv.Itoa(50_000_000+revision)), false)
+		events.Saw(written("e", strconv.Itoa(50_000_000+revision)), false)
 	}
-	pods.saw(written("x", "1000001"), false)
+	pods.Saw(written("x", "1000001"), false)
 	require.Equal(t, []uint64{1000000, 1000001}, pods.withinLocked(0, 2000000))
 	require.Equal(t, []uint64{1000001}, pods.withinLocked(1000000, 1000001))
 }
@@ -252,26 +252,26 @@ func TestAStretchOfManyMillionsIsNotGoneThrough(t *testing.T) {
 }
 
 func TestNobodyWaitsForAStreamThatIsNotServed(t *testing.T) {
-	for name, end := range map[string]func(*claims){
-		"its run has ended": func(c *claims) { c.follow(nil) },
-		"it is forbidden":   func(c *claims) { c.interrupted(delta.CauseForbidden) },
-		"it is gone":        func(c *claims) { c.interrupted(delta.CauseNotFound) },
+	for name, end := range map[string]func(*Stream){
+		"its run has ended": func(c *Stream) { c.Follow(nil) },
+		"it is forbidden":   func(c *Stream) { c.Interrupted(delta.CauseForbidden) },
+		"it is gone":        func(c *Stream) { c.Interrupted(delta.CauseNotFound) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				all, etcd := newRevisions(), &etcdDouble{now: 200}
-				gone, quiet := listedBy(all.stream("gone"), etcd), listedBy(all.stream("quiet"), etcd)
-				gone.saw(written("x", "60"), false)
-				gone.reached("60")
-				quiet.reached("100")
+				all, etcd := New(Options{}), &etcdDouble{now: 200}
+				gone, quiet := listedBy(all.Add(Spec{Name: "gone"}), etcd), listedBy(all.Add(Spec{Name: "quiet"}), etcd)
+				gone.Saw(written("x", "60"), false)
+				gone.Reached("60")
+				quiet.Reached("100")
 				end(gone)
 				began := time.Now()
 				require.Len(t, unaccounted(t, quiet), 5)
 				require.Zero(t, time.Since(began))
 
-				gone.follow(func(string) {})
-				gone.watching("")
-				gone.closed(nil)
+				gone.Follow(func(string) {})
+				gone.Watching("")
+				gone.Closed(nil)
 				unaccounted(t, quiet)
 				require.Equal(t, busierWait, time.Since(began), "it is served again")
 			})
@@ -280,24 +280,24 @@ func TestNobodyWaitsForAStreamThatIsNotServed(t *testing.T) {
 }
 
 func TestTheEtcdOfAStreamThatIsGoneIsStillKnown(t *testing.T) {
-	all, etcd := newRevisions(), &archive{now: 100}
+	all, etcd := New(Options{}), &archive{now: 100}
 	gone, _ := followed(all, "gone", etcd, 50)
 	followed(all, "stays", etcd, 60)
-	require.NoError(t, all.probe(t.Context()))
-	gone.listWith((&archive{fails: apierrors.NewNotFound(schema.GroupResource{Resource: "gone"}, "")}).lister)
-	gone.follow(nil)
+	require.NoError(t, all.Probe(t.Context()))
+	gone.ListWith((&archive{fails: apierrors.NewNotFound(schema.GroupResource{Resource: "gone"}, "")}).lister)
+	gone.Follow(nil)
 	later, _ := followed(all, "later", etcd, 70)
-	require.NoError(t, all.probe(t.Context()))
+	require.NoError(t, all.Probe(t.Context()))
 	require.Equal(t, gone.headLocked(), later.headLocked())
 }
 
 func TestAStreamThatIsNotServedIsToldOfAnotherHistory(t *testing.T) {
-	all, etcd := newRevisions(), &archive{now: 100}
+	all, etcd := New(Options{}), &archive{now: 100}
 	gone, _ := followed(all, "gone", etcd, 50)
 	followed(all, "stays", etcd, 60)
-	require.NoError(t, all.probe(t.Context()))
-	gone.follow(nil)
+	require.NoError(t, all.Probe(t.Context()))
+	gone.Follow(nil)
 	etcd.now = 55
-	require.NoError(t, all.probe(t.Context()))
-	require.True(t, gone.left(), "it may come back")
+	require.NoError(t, all.Probe(t.Context()))
+	require.True(t, gone.HasLeft(), "it may come back")
 }

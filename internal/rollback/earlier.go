@@ -1,4 +1,4 @@
-package recorder
+package rollback
 
 import (
 	"context"
@@ -26,12 +26,12 @@ var errNotAnnounced = errors.New("a recorder before this one has seen the histor
 // earlier is a rollback that was found before a stream was opened, by this process or by one before it.
 type earlier struct {
 	proof  string
-	finder *claims           // a stream in that etcd; nil if it was found by a recorder before this one
+	finder *Stream           // a stream in that etcd; nil if it was found by a recorder before this one
 	record postgres.Reversal // what that has put on record
 }
 
-// recallUntold takes over what the record has of rollbacks that the stream may not have been told of.
-func (c *claims) recallUntold(record int32, untold []postgres.Reversal) {
+// RecallEarlier takes over what the record has of rollbacks that the stream may not have been told of.
+func (c *Stream) RecallEarlier(record int32, untold []postgres.Reversal) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	c.record = record
@@ -41,7 +41,7 @@ func (c *claims) recallUntold(record int32, untold []postgres.Reversal) {
 }
 
 // learnOfEarlier makes the stream leave its history if an earlier rollback may have been of its etcd.
-func (c *claims) learnOfEarlier(ctx context.Context) (proof string, err error) {
+func (c *Stream) learnOfEarlier(ctx context.Context) (proof string, err error) {
 	for {
 		found, others, more := c.nextEarlier()
 		if !more {
@@ -65,7 +65,7 @@ func (c *claims) learnOfEarlier(ctx context.Context) (proof string, err error) {
 }
 
 // leaveLate makes the stream leave its history, with a gap of its own.
-func (c *claims) leaveLate(found earlier) {
+func (c *Stream) leaveLate(found earlier) {
 	c.all.mu.Lock()
 	c.until = c.completeLocked(&evidence{}, nil)
 	if at := found.record.FromAt; !at.IsZero() {
@@ -82,7 +82,7 @@ func (c *claims) leaveLate(found earlier) {
 
 // nextEarlier gives an earlier rollback, as it began first. It also gives some of the streams in that etcd for which the server
 // can be asked.
-func (c *claims) nextEarlier() (found earlier, others []*claims, more bool) {
+func (c *Stream) nextEarlier() (found earlier, others []*Stream, more bool) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	if len(c.earlier) == 0 {
@@ -110,9 +110,9 @@ func (c *claims) nextEarlier() (found earlier, others []*claims, more bool) {
 
 // apartFrom reports whether the stream is proved to be in another etcd than others are. The first of them for which the server
 // answers decides. The error is that it does not answer for the stream itself.
-func (c *claims) apartFrom(ctx context.Context, others []*claims) (bool, error) {
+func (c *Stream) apartFrom(ctx context.Context, others []*Stream) (bool, error) {
 	for _, o := range others {
-		together, err := o.sameEtcd(ctx, c, (*claims).trueNow)
+		together, err := o.sameEtcd(ctx, c, (*Stream).trueNow)
 		if err == nil {
 			return !together, nil
 		}
@@ -125,14 +125,14 @@ func (c *claims) apartFrom(ctx context.Context, others []*claims) (bool, error) 
 }
 
 // apart finds out which of some etcds are proved to be others than that of the stream. Each has a stream that is asked.
-func apart(ctx context.Context, c *claims, asked map[*claims]*claims) map[*claims]bool {
+func apart(ctx context.Context, c *Stream, asked map[*Stream]*Stream) map[*Stream]bool {
 	var mu sync.Mutex
-	found := map[*claims]bool{}
+	found := map[*Stream]bool{}
 	var asking errgroup.Group
 	asking.SetLimit(askedAtOnce)
 	for head, o := range asked {
 		asking.Go(func() error {
-			together, err := c.sameEtcd(ctx, o, (*claims).trueNow)
+			together, err := c.sameEtcd(ctx, o, (*Stream).trueNow)
 			mu.Lock()
 			defer mu.Unlock()
 			found[head] = err == nil && !together
@@ -143,10 +143,10 @@ func apart(ctx context.Context, c *claims, asked map[*claims]*claims) map[*claim
 	return found
 }
 
-// hadLeft notes that an earlier recorder has found the recalled history to be no more, and ended before the stream was listed.
+// HadLeft notes that an earlier recorder has found the recalled history to be no more, and ended before the stream was listed.
 // The rollback is known. Streams that were listed since would find it a second time. What that recorder has spooled of the
 // stream may go further than what is on record.
-func (c *claims) hadLeft(spooled string) {
+func (c *Stream) HadLeft(spooled string) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	if revision, err := strconv.ParseUint(spooled, 10, 64); err == nil {
@@ -157,7 +157,7 @@ func (c *claims) hadLeft(spooled string) {
 }
 
 // allAnnounced reports whether each resource that is served was met by this process.
-func (r *revisions) allAnnounced() bool {
+func (r *Streams) allAnnounced() bool {
 	select {
 	case <-r.announced:
 		return true
@@ -168,4 +168,4 @@ func (r *revisions) allAnnounced() bool {
 
 // provesLocked reports whether what the stream was served can show that a history is no more. It cannot before it is known
 // whether that was an earlier rollback. Streams that were listed since would find it a second time, too.
-func (c *claims) provesLocked() bool { return c.asksLocked() && !c.reversed && len(c.earlier) == 0 }
+func (c *Stream) provesLocked() bool { return c.asksLocked() && !c.reversed && len(c.earlier) == 0 }

@@ -1,4 +1,4 @@
-package recorder
+package rollback
 
 import (
 	"testing"
@@ -13,17 +13,17 @@ import (
 // In the first seconds nobody has looked yet which streams are in one etcd.
 func TestWhatOthersWereServedTellsWhereHistoriesPartedAlsoIfTheyAreKnownToBeBesideItOnlyLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := newRevisions()
+		all := New(Options{})
 		etcd := &archive{now: 80, versions: []*kube.Object{servedAs("a", "1", 40), servedAs("c", "4", 75)}}
 		finder, _ := followed(all, "secrets", etcd, 60, servedAs("lost", "3", 58))
 		other, told := followed(all, "configmaps", etcd, 60, servedAs("a", "1", 40), servedAs("gone", "2", 56), servedAs("c", "4", 75))
-		for _, c := range []*claims{finder, other} {
-			c.watching("10")
+		for _, c := range []*Stream{finder, other} {
+			c.Watching("10")
 		}
 		time.Sleep(2 * opensFor)
 		require.NoError(t, finder.found(t.Context(), evidence{"proof", servedAsWitness("lost", "3", 58), 58, true, time.Time{}, 0}))
 		require.Len(t, *told, 1)
-		for _, c := range []*claims{finder, other} {
+		for _, c := range []*Stream{finder, other} {
 			p, err := c.doubt.fork.find(t.Context())
 			require.NoError(t, err)
 			require.EqualValues(t, 40, p.common.revision)

@@ -1,4 +1,4 @@
-package recorder
+package rollback
 
 import (
 	"cmp"
@@ -38,34 +38,40 @@ const (
 	opensFor = time.Second
 )
 
-// revisions is what is known of the revisions of etcd: of which stream each is. One write of the API server is one revision.
-// So a revision of one stream is of no other stream in the same etcd.
-type revisions struct {
-	mu      sync.Mutex // protects what follows, and the fields of claims that say so
-	streams []*claims
+// Identity tells whether the API server still serves the cluster that is recorded.
+type Identity interface {
+	// Check gives an error if it does not, or does not answer.
+	Check(ctx context.Context) error
+	// Returned gives a channel that is closed when it answers again.
+	Returned() <-chan struct{}
+}
 
-	identity  *identity
+// Streams are the streams of a recorder, and what is known of the revisions of etcd: of which stream each is. One write of the API server is one revision.
+// So a revision of one stream is of no other stream in the same etcd.
+type Streams struct {
+	mu      sync.Mutex // protects what follows, and the fields of claims that say so
+	streams []*Stream
+
+	identity  Identity
 	acting    sync.RWMutex     // held while streams leave a history together, before mu
 	tying     chan struct{}    // holds one while streams are tied
-	tried     map[*claims]bool // of which it was looked lately in which etcd they are; of who is in tying
+	tried     map[*Stream]bool // of which it was looked lately in which etcd they are; of who is in tying
 	rollbacks []earlier        // those found by this process; protected by mu
-	// record queues the gaps of streams that leave a history together.
-	record    func(ctx context.Context, proof string, gaps []lateGap) error
+	record    func(ctx context.Context, proof string, gaps []Gap) error
 	served    time.Time        // when a stream was served something last; protected by mu
 	taken     time.Time        // when the recorder before this one was served last, by the clock of the record; zero if there was none
 	now       func() time.Time // the clock of the record
 	announced <-chan struct{}  // closed when all streams have been opened that were served at the start
 }
 
-// claims are the revisions of one stream.
-type claims struct {
-	all        *revisions
+// Stream is what is known of the etcd of one stream: which revisions are its, and whether they are of the history that there is.
+type Stream struct {
+	all        *Streams
 	number     int // among the streams
 	name       string
 	record     int32 // its number there; protected by all.mu
 	namespaced bool
-	// canonical brings an object into the form in which it is recorded.
-	canonical cache.TransformFunc
+	canonical  cache.TransformFunc
 
 	// Protected by all.mu.
 	lister   func(namespace string) cache.ListerWithContext
@@ -74,14 +80,14 @@ type claims struct {
 	position uint64    // up to which the stream has said what is its
 	moved    time.Time // when it last came further
 	opened   time.Time
-	denied   bool      // the server refuses it, or does not serve it
-	living   []witness // the newest versions of living objects, in order
+	denied   bool // the server refuses it, or does not serve it
+	living   living
 	fresh    samples   // of what was served since the last probe
 	due      samples   // for which there was no answer then, and those of a recorder before this one
 	paused   samples   // that were served before a silence
 	last     sample    // the newest that was served of this etcd; of the head
 	heard    time.Time // when something was served of it; of the head
-	cohort   *claims   // a stream in the same etcd, if one is known that others refer to as well
+	cohort   *Stream   // a stream in the same etcd, if one is known that others refer to as well
 	tied     bool      // it was looked in which etcd it is
 	// reverse has the stream leave its history; nil where it is not followed.
 	reverse  func(proof string)
@@ -91,7 +97,7 @@ type claims struct {
 	lists    bool            // that list has not come to its end
 	anew     bool            // it is one after a history that is no more
 	earlier  []earlier       // rollbacks found before it was opened, until it is known whether they were of its etcd
-	stranger *claims         // who has proved that its history is no more, if that may be of another etcd
+	stranger *Stream         // who has proved that its history is no more, if that may be of another etcd
 	until    deltafifo.Until // up to where it was complete when it left alone
 	begin    uint64          // where it began in its history, for this process; 0 until that is known
 	since    time.Time       // when that was, by the clock of the record
@@ -110,39 +116,84 @@ type claims struct {
 	silent   time.Time     // when the server last did not answer which etcd it is in; zero where it did
 }
 
-func newRevisions() *revisions {
-	return &revisions{now: time.Now, record: func(context.Context, string, []lateGap) error { return nil }, tying: make(chan struct{}, 1), tried: map[*claims]bool{}}
+// Options say what Streams work with.
+type Options struct {
+	// Identity says whether the server is the one that is recorded; nil for nobody who knows.
+	Identity Identity
+	// Now is the clock of the record; nil for that of this machine.
+	Now func() time.Time
+	// Record queues the gaps of streams that leave a history together, as one entry (I3); nil for nowhere.
+	Record func(ctx context.Context, proof string, gaps []Gap) error
+	// Taken is when the recorder before this one was served last, by the clock of the record; zero if there was none.
+	Taken time.Time
 }
 
-// recordedAt is a moment by the clock of the record.
-func (r *revisions) recordedAt(at time.Time) time.Time { return r.now().Add(-time.Since(at)) }
+// New gives no streams yet.
+func New(options Options) *Streams {
+	r := &Streams{
+		identity: options.Identity, now: options.Now, record: options.Record, taken: options.Taken,
+		tying: make(chan struct{}, 1), tried: map[*Stream]bool{},
+	}
+	if r.identity == nil {
+		r.identity = unasked{}
+	}
+	if r.now == nil {
+		r.now = time.Now
+	}
+	if r.record == nil {
+		r.record = func(context.Context, string, []Gap) error { return nil }
+	}
+	return r
+}
 
-// stream adds a stream.
-func (r *revisions) stream(name string) *claims {
+// unasked is an Identity that nobody asks.
+type unasked struct{}
+
+func (unasked) Check(context.Context) error { return nil }
+
+func (unasked) Returned() <-chan struct{} { return nil }
+
+// AnnouncedBy says what is closed when all streams have been added that the server serves at the start. It is called before any
+// is followed.
+func (r *Streams) AnnouncedBy(announced <-chan struct{}) { r.announced = announced }
+
+// recordedAt is a moment by the clock of the record.
+func (r *Streams) recordedAt(at time.Time) time.Time { return r.now().Add(-time.Since(at)) }
+
+// Spec says which stream it is.
+type Spec struct {
+	Name       string // as logs say it
+	Namespaced bool
+	// Canonical brings an object into the form in which it is recorded.
+	Canonical cache.TransformFunc
+}
+
+// Add adds a stream.
+func (r *Streams) Add(spec Spec) *Stream {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	c := &claims{all: r, number: len(r.streams), name: name}
+	c := &Stream{all: r, number: len(r.streams), name: spec.Name, namespaced: spec.Namespaced, canonical: spec.Canonical}
 	r.streams = append(r.streams, c)
 	return c
 }
 
-// listWith says how the stream is listed in a namespace from now on; an empty one means all.
-func (c *claims) listWith(lister func(namespace string) cache.ListerWithContext) {
+// ListWith says how the stream is listed in a namespace from now on; an empty one means all.
+func (c *Stream) ListWith(lister func(namespace string) cache.ListerWithContext) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	c.lister = lister
 }
 
 // in gives what lists the stream in a namespace.
-func (c *claims) in(namespace string) cache.ListerWithContext {
+func (c *Stream) in(namespace string) cache.ListerWithContext {
 	c.all.mu.Lock()
 	lister := c.lister
 	c.all.mu.Unlock()
 	return lister(namespace)
 }
 
-// saw notes that a version of an object was served.
-func (c *claims) saw(o *kube.Object, deleted bool) {
+// Saw notes that a version of an object was served.
+func (c *Stream) Saw(o *kube.Object, deleted bool) {
 	revision, err := strconv.ParseUint(o.ResourceVersion, 10, 64)
 	if err != nil {
 		return
@@ -159,13 +210,13 @@ func (c *claims) saw(o *kube.Object, deleted bool) {
 
 // claim notes whose the revision is, and reports whether the version has to be noted as well. If there was a silence, it gives
 // what was served before it.
-func (c *claims) claim(w witness, deleted bool) (notes bool, paused *sample) {
+func (c *Stream) claim(w witness, deleted bool) (notes bool, paused *sample) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	c.all.served = time.Now()
 	w.at = c.all.served
 	c.claimLocked(w.revision)
-	c.rememberLocked(w, deleted)
+	c.living.remember(w, deleted)
 	c.cached.served(w.revision)
 	if c.reversed { // What a watch serves that has not ended yet is of no history that counts.
 		return false, nil
@@ -177,7 +228,7 @@ func (c *claims) claim(w witness, deleted bool) (notes bool, paused *sample) {
 	return c.notesLocked(), c.pauseLocked(w, c.all.served)
 }
 
-func (c *claims) claimLocked(revision uint64) {
+func (c *Stream) claimLocked(revision uint64) {
 	c.claimed++
 	at := len(c.newest)
 	if at > 0 && revision <= c.newest[at-1] {
@@ -193,7 +244,7 @@ func (c *claims) claimLocked(revision uint64) {
 }
 
 // withinLocked are the stream's revisions after from, up to to: none where that comes before it.
-func (c *claims) withinLocked(from, to uint64) []uint64 {
+func (c *Stream) withinLocked(from, to uint64) []uint64 {
 	if to <= from {
 		return nil
 	}
@@ -202,8 +253,8 @@ func (c *claims) withinLocked(from, to uint64) []uint64 {
 	return c.newest[first:last]
 }
 
-// reached notes up to where the stream has said what is its.
-func (c *claims) reached(resourceVersion string) {
+// Reached notes up to where the stream has said what is its.
+func (c *Stream) Reached(resourceVersion string) {
 	position, err := strconv.ParseUint(resourceVersion, 10, 64)
 	if err != nil {
 		return
@@ -219,8 +270,8 @@ func (c *claims) reached(resourceVersion string) {
 	}
 }
 
-// watching notes that a watch has been opened.
-func (c *claims) watching(resourceVersion string) {
+// Watching notes that a watch has been opened.
+func (c *Stream) Watching(resourceVersion string) {
 	from, err := strconv.ParseUint(resourceVersion, 10, 64)
 	if err != nil {
 		from = 0 // opaque versions cannot be compared
@@ -231,36 +282,36 @@ func (c *claims) watching(resourceVersion string) {
 	c.cached.opened(from)
 }
 
-// closed notes that it has ended.
-func (c *claims) closed(err error) {
+// Closed notes that it has ended.
+func (c *Stream) Closed(err error) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	c.cached.closed(c.opened, c.all.served, err)
 	c.opened = time.Time{}
 }
 
-// interrupted notes why the stream cannot be followed.
-func (c *claims) interrupted(cause delta.Cause) {
+// Interrupted notes why the stream cannot be followed.
+func (c *Stream) Interrupted(cause delta.Cause) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	c.denied = cause == delta.CauseForbidden || cause == delta.CauseUnauthorized || cause == delta.CauseNotFound
 }
 
-// returned gives a channel that is closed when the server answers again.
-func (c *claims) returned() <-chan struct{} { return c.all.identity.returned() }
+// Returned gives a channel that is closed when the server answers again.
+func (c *Stream) Returned() <-chan struct{} { return c.all.identity.Returned() }
 
 // asksLocked reports whether the server can be asked for the stream. It cannot for one that is not served any more.
-func (c *claims) asksLocked() bool { return c.reverse != nil && !c.denied }
+func (c *Stream) asksLocked() bool { return c.reverse != nil && !c.denied }
 
-func (c *claims) asks() bool {
+func (c *Stream) asks() bool {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	return c.asksLocked()
 }
 
 var (
-	_ reflector.Revisions = (*claims)(nil)
-	_ reflector.History   = (*claims)(nil)
+	_ reflector.Revisions = (*Stream)(nil)
+	_ reflector.History   = (*Stream)(nil)
 )
 
 // errBusierComesFurther has a look be made again in its turn.
@@ -268,7 +319,7 @@ var errBusierComesFurther = errors.New("a busier stream is about to say which re
 
 // Unaccounted implements reflector.Revisions. The busiest stream goes first: what it finds to be its, the others need not
 // look at.
-func (c *claims) Unaccounted(ctx context.Context, from, to uint64, limit int, wait bool) ([]uint64, error) {
+func (c *Stream) Unaccounted(ctx context.Context, from, to uint64, limit int, wait bool) ([]uint64, error) {
 	if unclaimed, moved := c.mayLearn(from, to); !wait && unclaimed > fewLooks && time.Since(moved) < busierLongWait {
 		return nil, errBusierComesFurther
 	}
@@ -293,7 +344,7 @@ func (c *claims) Unaccounted(ctx context.Context, from, to uint64, limit int, wa
 }
 
 // awaitBusier returns when no busier stream is on its way to say more.
-func (c *claims) awaitBusier(ctx context.Context, from, to uint64) error {
+func (c *Stream) awaitBusier(ctx context.Context, from, to uint64) error {
 	began := time.Now()
 	look := time.NewTicker(busierLook)
 	defer look.Stop()
@@ -325,7 +376,7 @@ func (c *claims) awaitBusier(ctx context.Context, from, to uint64) error {
 // mayLearn gives how many revisions nobody has claimed, and when a busier stream last came further. If no busier stream is
 // still behind them, it gives 0. A stream is busier if more revisions were its. That order lets no two streams wait for each
 // other.
-func (c *claims) mayLearn(from, to uint64) (unclaimed int, moved time.Time) {
+func (c *Stream) mayLearn(from, to uint64) (unclaimed int, moved time.Time) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	busier := false
@@ -354,7 +405,7 @@ func (c *claims) mayLearn(from, to uint64) (unclaimed int, moved time.Time) {
 // proved is up to where etcd has the history in which streams of one etcd were served. It is 0 if etcd has another history, or
 // does not know. It looks for the newest version of each stream, beginning with the newest of all. The error is that no
 // version has shown it, and that the server did not answer for a stream.
-func proved(ctx context.Context, together []*claims) (revision uint64, failed error) {
+func proved(ctx context.Context, together []*Stream) (revision uint64, failed error) {
 	var newest []footprint
 	for _, c := range together {
 		if w := c.seen(); w.revision != 0 {
@@ -377,7 +428,7 @@ func proved(ctx context.Context, together []*claims) (revision uint64, failed er
 }
 
 // union gives the revisions of some streams, in order and each once.
-func (c *claims) union(of []*claims, from, to uint64) []uint64 {
+func (c *Stream) union(of []*Stream, from, to uint64) []uint64 {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	var all []uint64
@@ -388,17 +439,17 @@ func (c *claims) union(of []*claims, from, to uint64) []uint64 {
 	return slices.Compact(all)
 }
 
-func (c *claims) seen() witness {
+func (c *Stream) seen() witness {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
-	return c.newestLocked()
+	return c.living.newest()
 }
 
 // claimants are the other streams that have claimed one of the revisions.
-func (c *claims) claimants(from, to uint64) []*claims {
+func (c *Stream) claimants(from, to uint64) []*Stream {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
-	var others []*claims
+	var others []*Stream
 	for _, other := range c.all.streams {
 		if other != c && len(other.withinLocked(from, to)) > 0 {
 			others = append(others, other)

@@ -1,11 +1,9 @@
-package recorder
+package rollback
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"math/rand/v2"
 	"strconv"
 	"sync/atomic"
 	"testing"
@@ -23,6 +21,7 @@ import (
 
 	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/deltafifo"
+	"github.com/kuberewind/kuberewind/internal/canonical"
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
@@ -108,23 +107,23 @@ func (a *archive) Get(_ context.Context, _, name string) (*kube.Object, error) {
 }
 
 // serves has a stream be served a version, which etcd keeps or does not.
-func (a *archive) serves(c *claims, o *kube.Object, kept bool) {
-	c.saw(o, false)
+func (a *archive) serves(c *Stream, o *kube.Object, kept bool) {
+	c.Saw(o, false)
 	if kept {
 		a.versions = append(a.versions, o)
 	}
 }
 
 // followed is a stream that is followed, up to a position, of an object that was served.
-func followed(all *revisions, name string, etcd *archive, position int, served ...*kube.Object) (c *claims, told *[]string) {
-	c, told = all.stream(name), &[]string{}
-	c.listWith(etcd.lister)
-	c.canonical = transformer(nil)
+func followed(all *Streams, name string, etcd *archive, position int, served ...*kube.Object) (c *Stream, told *[]string) {
+	c, told = all.Add(Spec{Name: name}), &[]string{}
+	c.ListWith(etcd.lister)
+	c.canonical = canonical.Transformer(nil)
 	for _, o := range served {
-		c.saw(o, false)
+		c.Saw(o, false)
 	}
-	c.reached(strconv.Itoa(position))
-	c.follow(func(proof string) { *told = append(*told, proof) })
+	c.Reached(strconv.Itoa(position))
+	c.Follow(func(proof string) { *told = append(*told, proof) })
 	return c, told
 }
 
@@ -157,13 +156,13 @@ func TestWhatProvesThatAHistoryIsAnother(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var objects []*kube.Object
 				if test.served != nil {
-					_, err := transformer(nil)(test.served)
+					_, err := canonical.Transformer(nil)(test.served)
 					if test.served.JSON != nil {
 						require.NoError(t, err)
 					}
 					objects = append(objects, test.served)
 				}
-				c, told := followed(newRevisions(), "things", test.etcd, 60, objects...)
+				c, told := followed(New(Options{}), "things", test.etcd, 60, objects...)
 				proof, err := c.Reversed(t.Context(), "60")
 				require.NoError(t, err)
 				if test.proof == "" {
@@ -173,7 +172,7 @@ func TestWhatProvesThatAHistoryIsAnother(t *testing.T) {
 				}
 				require.Contains(t, proof, test.proof)
 				require.Equal(t, []string{proof}, *told)
-				require.True(t, c.left())
+				require.True(t, c.HasLeft())
 			})
 		})
 	}
@@ -181,7 +180,7 @@ func TestWhatProvesThatAHistoryIsAnother(t *testing.T) {
 
 func TestAServerThatHasNoSuchListsIsWatchedAndOneThatIsBusyAskedAgain(t *testing.T) {
 	etcd := &archive{now: 70}
-	c, _ := followed(newRevisions(), "things", etcd, 60, servedAs("x", "1", 50))
+	c, _ := followed(New(Options{}), "things", etcd, 60, servedAs("x", "1", 50))
 	for _, err := range []error{
 		apierrors.NewInternalError(fmt.Errorf("not implemented")), apierrors.NewBadRequest("field selectors"),
 		apierrors.NewForbidden(schema.GroupResource{Resource: "things"}, "", fmt.Errorf("no")), apierrors.NewResourceExpired("compacted"),
@@ -202,8 +201,8 @@ func TestADeletionThatTheWatchIsAboutToTellIsNoProof(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		// Two deletes of one lease: the first has come.
 		etcd := &archive{now: 70, versions: []*kube.Object{servedAs("x", "1", 50), servedAs("x", "", 60)}}
-		c, told := followed(newRevisions(), "events", etcd, 60, servedAs("x", "1", 50))
-		time.AfterFunc(confirmAfter/2, func() { c.saw(servedAs("x", "1", 60), true) })
+		c, told := followed(New(Options{}), "events", etcd, 60, servedAs("x", "1", 50))
+		time.AfterFunc(confirmAfter/2, func() { c.Saw(servedAs("x", "1", 60), true) })
 		proof, err := c.Reversed(t.Context(), "60")
 		require.NoError(t, err)
 		require.Empty(t, proof)
@@ -212,48 +211,48 @@ func TestADeletionThatTheWatchIsAboutToTellIsNoProof(t *testing.T) {
 }
 
 func TestAllStreamsOfAnEtcdAreToldAndThoseOfAnotherAreNot(t *testing.T) {
-	all := newRevisions()
+	all := New(Options{})
 	restored, apart := &archive{now: 55}, &archive{now: 900}
 	_, first := followed(all, "a", restored, 60)
 	_, idle := followed(all, "b", restored, 10)
 	_, other := followed(all, "c", apart, 800)
 	owner, _ := followed(all, "d", restored, 5, servedAs("x", "1", 5))
-	require.NoError(t, all.probe(t.Context()))
+	require.NoError(t, all.Probe(t.Context()))
 	require.Len(t, *first, 1)
 	require.Equal(t, *first, *idle)
 	require.Empty(t, *other)
 	for _, c := range all.streams {
 		require.Empty(t, c.newest, "the same revisions will be given to others")
 	}
-	require.True(t, owner.left())
+	require.True(t, owner.HasLeft())
 
-	require.NoError(t, all.probe(t.Context()))
+	require.NoError(t, all.Probe(t.Context()))
 	require.Len(t, *first, 1, "who has left has left")
 
-	owner.listing(delta.CauseHistoryReversed)
-	owner.shown([]any{servedAs("x", "1", 5)})
-	owner.listed("")
-	owner.reached("55")
-	require.False(t, owner.left())
+	owner.Listing(delta.CauseHistoryReversed)
+	owner.Shown([]any{servedAs("x", "1", 5)})
+	owner.Listed("")
+	owner.Reached("55")
+	require.False(t, owner.HasLeft())
 	w, at, _ := owner.expected()
 	require.Equal(t, "x", w.name)
 	require.EqualValues(t, 55, at, "and not what it was before")
 }
 
 func TestOneStreamOfEachEtcdIsAsked(t *testing.T) {
-	all := newRevisions()
+	all := New(Options{})
 	etcd := &archive{now: 100}
 	for i := range 10 {
 		followed(all, strconv.Itoa(i), etcd, 50+i)
 	}
-	require.NoError(t, all.probe(t.Context()))
+	require.NoError(t, all.Probe(t.Context()))
 	etcd.asked.Store(0)
-	require.NoError(t, all.probe(t.Context()))
+	require.NoError(t, all.Probe(t.Context()))
 	require.EqualValues(t, 1, etcd.asked.Load())
 }
 
 func TestAListIsTrueOnlyIfEtcdHoldsWhatItShows(t *testing.T) {
-	all := newRevisions()
+	all := New(Options{})
 	etcd := &archive{now: 55, versions: []*kube.Object{servedAs("kept", "1", 20)}}
 	c, _ := followed(all, "things", etcd, 60, servedAs("lost", "2", 52))
 	listed := func(rv string, items ...*kube.Object) error {
@@ -276,75 +275,9 @@ func TestAListIsTrueOnlyIfEtcdHoldsWhatItShows(t *testing.T) {
 	require.NoError(t, listed("55", servedAs("kept", "1", 20)))
 }
 
-func TestTheClusterIsAskedWhoItIsByOneForAll(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		asked, found := 0, types.UID("a")
-		i := &identity{host: "https://c", uid: "a", foreign: make(chan error, 1), ask: func(context.Context) (types.UID, error) {
-			asked++
-			return found, nil
-		}}
-		answers := make(chan error)
-		for range 10 {
-			go func() {
-				time.Sleep(rand.N(answerFor))
-				answers <- i.check(t.Context())
-			}()
-		}
-		for range 10 {
-			require.NoError(t, <-answers)
-		}
-		require.Equal(t, 1, asked)
-
-		time.Sleep(answerFor)
-		found = "b"
-		var foreign *ForeignClusterError
-		require.ErrorAs(t, i.check(t.Context()), &foreign)
-		require.ErrorAs(t, i.check(t.Context()), &foreign, "and it stays so")
-		require.Len(t, i.foreign, 1)
-		require.Equal(t, "b", foreign.Found)
-	})
-}
-
-func TestAClusterThatMayNotBeAskedWhoItIsIsFollowedAllTheSame(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		answer := apierrors.NewForbidden(schema.GroupResource{Resource: "namespaces"}, "kube-system", nil)
-		i := &identity{host: "https://c", uid: "a", foreign: make(chan error, 1), log: slog.New(slog.DiscardHandler), ask: func(context.Context) (types.UID, error) {
-			return "", fmt.Errorf("the cluster cannot be identified: %w", answer)
-		}}
-		require.NoError(t, i.check(t.Context()))
-		time.Sleep(answerFor)
-		answer = apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "kube-system")
-		require.Error(t, i.check(t.Context()), "it has just begun, or another answers")
-	})
-}
-
-func TestAllStreamsHearThatTheServerAnswersAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		away := error(nil)
-		i := &identity{uid: "a", foreign: make(chan error, 1), ask: func(context.Context) (types.UID, error) { return "a", away }}
-		check := func(err error) (returned bool) {
-			heard := i.returned()
-			time.Sleep(answerFor)
-			away = err
-			_ = i.check(t.Context())
-			select {
-			case <-heard:
-				return true
-			default:
-				return false
-			}
-		}
-		require.False(t, check(nil), "it was never away")
-		require.False(t, check(errDown))
-		require.False(t, check(errDown))
-		require.True(t, check(nil))
-		require.False(t, check(nil))
-	})
-}
-
 func TestAStreamThatIsOpenedAfterAReversalLearnsOfIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := newRevisions()
+		all := New(Options{})
 		// Restored to 40, and come to 100. The service was deleted at 55 in the history that was, and lives now: nothing of the stream itself proves anything.
 		etcd := &archive{now: 100, versions: []*kube.Object{servedAs("kept", "1", 20), servedAs("gone", "2", 21)}}
 		a, _ := followed(all, "configmaps", etcd, 60, servedAs("lost", "3", 50))
@@ -353,7 +286,7 @@ func TestAStreamThatIsOpenedAfterAReversalLearnsOfIt(t *testing.T) {
 		require.NotEmpty(t, proof)
 
 		late, told := followed(all, "services", etcd, 60, servedAs("kept", "1", 20))
-		late.recall(&postgres.Known{}, "60", nil)
+		late.Recall(&postgres.Known{}, "60", nil)
 		etcd.fails = errors.New("busy")
 		_, err = late.Reversed(t.Context(), "60")
 		require.Error(t, err, "it is not followed before that is known")
@@ -373,7 +306,7 @@ func TestAStreamThatIsOpenedAfterAReversalLearnsOfIt(t *testing.T) {
 
 func TestAStreamLearnsOfAReversalAlsoWhenTheResourceThatShowedItIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := newRevisions()
+		all := New(Options{})
 		etcd := &archive{now: 100, versions: []*kube.Object{servedAs("kept", "1", 20)}}
 		finder, _ := followed(all, "widgets", etcd, 60, servedAs("lost", "3", 50))
 		beside, _ := followed(all, "configmaps", etcd, 60)
@@ -382,10 +315,10 @@ func TestAStreamLearnsOfAReversalAlsoWhenTheResourceThatShowedItIsGone(t *testin
 		require.NoError(t, err)
 		require.NotEmpty(t, proof)
 
-		finder.listWith((&archive{fails: apierrors.NewNotFound(schema.GroupResource{Resource: "widgets"}, "")}).lister)
-		finder.follow(nil)
+		finder.ListWith((&archive{fails: apierrors.NewNotFound(schema.GroupResource{Resource: "widgets"}, "")}).lister)
+		finder.Follow(nil)
 		late, told := followed(all, "services", etcd, 60, servedAs("kept", "1", 20))
-		late.recall(&postgres.Known{}, "60", nil)
+		late.Recall(&postgres.Known{}, "60", nil)
 		got, err := late.Reversed(t.Context(), "60")
 		require.NoError(t, err)
 		require.Equal(t, proof, got)
@@ -397,19 +330,19 @@ func TestAStreamLearnsOfAReversalAlsoWhenTheResourceThatShowedItIsGone(t *testin
 func TestEtcdIsAskedForAnyName(t *testing.T) {
 	const name = `tenant:a,b=c\d`
 	etcd := &archive{now: 9, versions: []*kube.Object{servedAs(name, "1", 5)}}
-	c, _ := followed(newRevisions(), "clusterroles", etcd, 5)
+	c, _ := followed(New(Options{}), "clusterroles", etcd, 5)
 	what, err := c.look(t.Context(), servedAsWitness(name, "1", 5), 7)
 	require.NoError(t, err)
 	require.Equal(t, same, what)
 }
 
 // events takes down what is queued of each rollback.
-func (r *revisions) events(t *testing.T, each func(proof string, gaps map[string]deltafifo.Until)) {
+func (r *Streams) events(t *testing.T, each func(proof string, gaps map[string]deltafifo.Until)) {
 	t.Helper()
-	r.record = func(_ context.Context, proof string, gaps []lateGap) error {
+	r.record = func(_ context.Context, proof string, gaps []Gap) error {
 		of := map[string]deltafifo.Until{}
 		for _, g := range gaps {
-			of[g.of.name] = g.until
+			of[g.Of.name] = g.Until
 		}
 		each(proof, of)
 		return nil
@@ -418,16 +351,16 @@ func (r *revisions) events(t *testing.T, each func(proof string, gaps map[string
 
 func TestARollbackIsOneEventForAllWhoMayBeInThatEtcd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := newRevisions()
+		all := New(Options{})
 		etcd, apart, down := &archive{now: 100}, &archive{now: 900}, &archive{now: 900, fails: errDown}
 		c, told := followed(all, "configmaps", etcd, 60)
 		_, toldBeside := followed(all, "services", etcd, 50)
 		gone, _ := followed(all, "widgets", etcd, 40)
-		gone.follow(nil)
+		gone.Follow(nil)
 		_, toldApart := followed(all, "events", apart, 800)
 		_, toldDown := followed(all, "routes", down, 800)
 		first, _ := followed(all, "first list", etcd, 0)
-		first.listing(delta.CauseFirstList)
+		first.Listing(delta.CauseFirstList)
 		events := 0
 		all.events(t, func(proof string, gaps map[string]deltafifo.Until) {
 			events++
@@ -445,22 +378,22 @@ func TestARollbackIsOneEventForAllWhoMayBeInThatEtcd(t *testing.T) {
 			require.Equal(t, []string{"proof"}, *by)
 		}
 		require.Empty(t, *toldApart)
-		require.True(t, gone.left(), "it may come back")
-		require.True(t, first.left(), "what is listed may be of the old history")
+		require.True(t, gone.HasLeft(), "it may come back")
+		require.True(t, first.HasLeft(), "what is listed may be of the old history")
 	})
 }
 
 func TestAGapBeginsWhereEtcdWasSeenToHoldWhatWasServed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all, began := newRevisions(), time.Now()
+		all, began := New(Options{}), time.Now()
 		etcd := &archive{now: 100}
 		c, _ := followed(all, "configmaps", etcd, 0)
 		idle, _ := followed(all, "services", etcd, 0)
 		c.join(idle)
-		c.recall(&postgres.Known{}, "50", nil)
-		idle.recall(&postgres.Known{}, "40", nil)
+		c.Recall(&postgres.Known{}, "50", nil)
+		idle.Recall(&postgres.Known{}, "40", nil)
 		stranger, _ := followed(all, "routes", &archive{fails: errDown}, 0)
-		stranger.recall(&postgres.Known{}, "800", nil)
+		stranger.Recall(&postgres.Known{}, "800", nil)
 		until := func() (found map[string]deltafifo.Until) {
 			c.all.mu.Lock()
 			defer c.all.mu.Unlock()
@@ -488,18 +421,18 @@ func TestAGapBeginsWhereEtcdWasSeenToHoldWhatWasServed(t *testing.T) {
 // The server did not answer for it when another etcd was found to be put back.
 func TestAStreamThatProvesToBeInAnotherEtcdIsBelieved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := newRevisions()
+		all := New(Options{})
 		c, _ := followed(all, "configmaps", &archive{now: 55}, 60)
 		server := &watchCache{begun: 5, archive: &archive{now: 900}}
 		d, told := followed(all, "routes", &archive{fails: errDown}, 10)
-		d.watching("10")
-		d.saw(servedAs("r", "7", 700), false)
+		d.Watching("10")
+		d.Saw(servedAs("r", "7", 700), false)
 		time.Sleep(2 * opensFor)
 		_, err := c.Reversed(t.Context(), "60")
 		require.NoError(t, err)
 		require.Len(t, *told, 1)
 		require.Error(t, d.Truthful(t.Context(), "900", nil))
-		d.listWith(server.lister)
+		d.ListWith(server.lister)
 		require.NoError(t, d.Truthful(t.Context(), "900", nil))
 	})
 }

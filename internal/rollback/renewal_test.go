@@ -1,4 +1,4 @@
-package recorder
+package rollback
 
 import (
 	"context"
@@ -79,22 +79,22 @@ func (w *watchCache) WatchWithContext(_ context.Context, options metav1.ListOpti
 
 // overtaken is a stream of an etcd that was put back to 50 when it was at 60, and has come to 80. Its watch began at 10 and
 // was served what was undone. Its cache does not hold what was written at 55.
-func overtaken(t *testing.T) (c *claims, server *watchCache) {
+func overtaken(t *testing.T) (c *Stream, server *watchCache) {
 	t.Helper()
-	all := newRevisions()
+	all := New(Options{})
 	server = &watchCache{begun: 5, archive: &archive{now: 80, versions: []*kube.Object{
 		servedAs("a", "1", 40), servedAs("b", "2", 48), servedAs("hidden", "9", 55), servedAs("c", "4", 75)}}}
 	server.cached = []*kube.Object{servedAs("a", "1", 40), servedAs("b", "2", 48), servedAs("c", "4", 75)}
 	c, _ = followed(all, "configmaps", server.archive, 10)
-	c.listWith(server.lister)
-	c.watching("10")
+	c.ListWith(server.lister)
+	c.Watching("10")
 	for _, o := range []*kube.Object{servedAs("a", "1", 40), servedAs("b", "2", 48), servedAs("lost", "3", 56), servedAs("c", "3", 58), servedAs("c", "4", 75)} {
 		time.Sleep(time.Second)
-		c.saw(o, false)
-		c.reached(o.ResourceVersion)
+		c.Saw(o, false)
+		c.Reached(o.ResourceVersion)
 	}
 	require.NoError(t, all.lookBack(t.Context()))
-	require.True(t, c.left())
+	require.True(t, c.HasLeft())
 	return c, server
 }
 
@@ -121,14 +121,14 @@ func TestACacheThatWasBegunInTheOldHistoryIsNotBelieved(t *testing.T) {
 
 func TestACacheThatWasBegunInTheNewHistoryIsBelieved(t *testing.T) {
 	for name, test := range map[string]struct {
-		change func(c *claims, server *watchCache)
+		change func(c *Stream, server *watchCache)
 		listed string
 	}{
-		"it cannot be watched from what both have":           {func(_ *claims, server *watchCache) { server.begun = 51 }, "80"},
-		"it is not where the old one was":                    {func(*claims, *watchCache) {}, "74"},
-		"it was begun where etcd was behind what was served": {func(c *claims, _ *watchCache) { c.doubt.reach, c.doubt.begins = 48, time.Now() }, "80"},
-		"there is none": {func(_ *claims, server *watchCache) { server.uncached = true }, "80"},
-		"nothing of the old history came since it was there": {func(c *claims, _ *watchCache) { c.doubt.began = time.Now() }, "80"},
+		"it cannot be watched from what both have":           {func(_ *Stream, server *watchCache) { server.begun = 51 }, "80"},
+		"it is not where the old one was":                    {func(*Stream, *watchCache) {}, "74"},
+		"it was begun where etcd was behind what was served": {func(c *Stream, _ *watchCache) { c.doubt.reach, c.doubt.begins = 48, time.Now() }, "80"},
+		"there is none": {func(_ *Stream, server *watchCache) { server.uncached = true }, "80"},
+		"nothing of the old history came since it was there": {func(c *Stream, _ *watchCache) { c.doubt.began = time.Now() }, "80"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -191,10 +191,10 @@ func TestARecorderThatTakesOverAStreamWithoutAHistoryDoubtsTheCacheAsWell(t *tes
 				server := &watchCache{begun: test.begun, events: test.events, archive: &archive{now: 80, versions: []*kube.Object{servedAs("a", "1", 40)}}}
 				server.cached = server.versions
 				server.now, _ = strconv.Atoi(test.listed)
-				c := newRevisions().stream("configmaps")
-				c.listWith(server.lister)
-				c.recall(&postgres.Known{}, "60", []string{"58"})
-				c.hadLeft("")
+				c := New(Options{}).Add(Spec{Name: "configmaps"})
+				c.ListWith(server.lister)
+				c.Recall(&postgres.Known{}, "60", []string{"58"})
+				c.HadLeft("")
 				for range 2 {
 					err := c.Truthful(t.Context(), test.listed, server.shows())
 					require.Equal(t, test.believed, err == nil, err)
@@ -219,10 +219,10 @@ func TestACacheThatRefusesWhatTheSpoolHadIsNotTakenForOneThatIsNew(t *testing.T)
 	synctest.Test(t, func(t *testing.T) {
 		server := &watchCache{begun: 65, archive: &archive{now: 80, versions: []*kube.Object{servedAs("a", "1", 40)}}}
 		server.cached = server.versions
-		c := newRevisions().stream("configmaps")
-		c.listWith(server.lister)
-		c.recall(&postgres.Known{}, "60", nil)
-		c.hadLeft("70")
+		c := New(Options{}).Add(Spec{Name: "configmaps"})
+		c.ListWith(server.lister)
+		c.Recall(&postgres.Known{}, "60", nil)
+		c.HadLeft("70")
 		require.Error(t, c.Truthful(t.Context(), "80", server.shows()))
 	})
 }
@@ -245,8 +245,8 @@ func TestAServerThatHasCheckedItsCacheIsBelieved(t *testing.T) {
 func TestAStreamThatWasNotFollowedBeforeIsBelieved(t *testing.T) {
 	server := &watchCache{archive: &archive{now: 80, versions: []*kube.Object{servedAs("a", "1", 40)}}}
 	server.cached = server.versions
-	c, _ := followed(newRevisions(), "configmaps", server.archive, 60, servedAs("lost", "3", 50))
-	c.listWith(server.lister)
+	c, _ := followed(New(Options{}), "configmaps", server.archive, 60, servedAs("lost", "3", 50))
+	c.ListWith(server.lister)
 	c.cached = window{}
 	require.NoError(t, c.found(t.Context(), evidence{"proof", servedAsWitness("lost", "3", 50), 50, true, time.Time{}, 0}))
 	require.NoError(t, c.Truthful(t.Context(), "80", server.shows()))
@@ -259,27 +259,27 @@ func servedAsWitness(name, uid string, rv int) witness {
 
 // undoneWithoutVersions is a stream of an etcd that was put back to 50 when it was at 60. It had come there without a version
 // that says so: by deletions, or by what is left out. It was taken over from the record a month before that, at 10.
-func undoneWithoutVersions(t *testing.T) (c *claims, server *watchCache) {
+func undoneWithoutVersions(t *testing.T) (c *Stream, server *watchCache) {
 	t.Helper()
-	all := newRevisions()
+	all := New(Options{})
 	server = &watchCache{begun: 5, archive: &archive{now: 60, versions: []*kube.Object{servedAs("a", "1", 40), servedAs("b", "2", 48)}}}
 	c, _ = followed(all, "configmaps", server.archive, 0)
-	c.listWith(server.lister)
-	c.recall(&postgres.Known{}, "10", nil)
-	c.watching("10")
+	c.ListWith(server.lister)
+	c.Recall(&postgres.Known{}, "10", nil)
+	c.Watching("10")
 	time.Sleep(30 * 24 * time.Hour)
 	for _, o := range []*kube.Object{servedAs("a", "1", 40), servedAs("b", "2", 48)} {
 		time.Sleep(time.Second)
-		c.saw(o, false)
-		c.reached(o.ResourceVersion)
+		c.Saw(o, false)
+		c.Reached(o.ResourceVersion)
 	}
-	c.reached("60")
-	require.NoError(t, all.probe(t.Context()))
-	require.False(t, c.left())
+	c.Reached("60")
+	require.NoError(t, all.Probe(t.Context()))
+	require.False(t, c.HasLeft())
 	time.Sleep(10 * time.Second)
 	server.now = 51
-	require.NoError(t, all.probe(t.Context()))
-	require.True(t, c.left())
+	require.NoError(t, all.Probe(t.Context()))
+	require.True(t, c.HasLeft())
 	return c, server
 }
 
@@ -296,10 +296,10 @@ func TestACacheIsNotBelievedEitherWhereNoVersionShowsWhatWasUndone(t *testing.T)
 // The watch is opened before a list of several pages has come to its end.
 func TestACacheIsNotBelievedEitherAfterAListOfSeveralPages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, _ := followed(newRevisions(), "configmaps", &archive{}, 10)
-		c.listing(delta.CauseFirstList)
-		c.watching("10")
-		c.listed("")
+		c, _ := followed(New(Options{}), "configmaps", &archive{}, 10)
+		c.Listing(delta.CauseFirstList)
+		c.Watching("10")
+		c.Listed("")
 		time.Sleep(time.Minute)
 		c.all.mu.Lock()
 		defer c.all.mu.Unlock()

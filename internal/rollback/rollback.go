@@ -1,4 +1,4 @@
-package recorder
+package rollback
 
 import (
 	"cmp"
@@ -37,15 +37,15 @@ type evidence struct {
 }
 
 // Reversed implements reflector.History.
-func (c *claims) Reversed(ctx context.Context, resourceVersion string) (string, error) {
-	if err := c.all.identity.check(ctx); err != nil {
+func (c *Stream) Reversed(ctx context.Context, resourceVersion string) (string, error) {
+	if err := c.all.identity.Check(ctx); err != nil {
 		return "", err
 	}
 	position, err := strconv.ParseUint(cmp.Or(resourceVersion, c.reachedTo()), 10, 64)
 	if err != nil {
 		return "", nil //nolint:nilerr // nothing is recorded, or opaque versions cannot be compared
 	}
-	if proof := c.leftFor(); proof != "" {
+	if proof := c.LeftFor(); proof != "" {
 		return proof, nil
 	}
 	if proof, err := c.learnOfEarlier(ctx); proof != "" || err != nil {
@@ -54,11 +54,11 @@ func (c *claims) Reversed(ctx context.Context, resourceVersion string) (string, 
 	if err := c.verify(ctx, position); err != nil {
 		return "", err
 	}
-	return c.leftFor(), nil
+	return c.LeftFor(), nil
 }
 
 // verify compares the newest living object of the stream with etcd, at the stream's position.
-func (c *claims) verify(ctx context.Context, position uint64) error {
+func (c *Stream) verify(ctx context.Context, position uint64) error {
 	e, err := c.compare(ctx, position)
 	if e.proof == "" || err != nil {
 		return err
@@ -66,7 +66,7 @@ func (c *claims) verify(ctx context.Context, position uint64) error {
 	return c.found(ctx, e)
 }
 
-func (c *claims) compare(ctx context.Context, position uint64) (evidence, error) {
+func (c *Stream) compare(ctx context.Context, position uint64) (evidence, error) {
 	var doubted witness
 	for {
 		w, at, history := c.expected()
@@ -100,7 +100,7 @@ func (c *claims) compare(ctx context.Context, position uint64) (evidence, error)
 }
 
 // servedHere reports whether a revision was served to this process. If not, it comes from the record.
-func (c *claims) servedHere(revision uint64) bool {
+func (c *Stream) servedHere(revision uint64) bool {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	return revision > max(c.resumed, c.recorded)
@@ -108,7 +108,7 @@ func (c *claims) servedHere(revision uint64) bool {
 
 // movedTo is when the stream has come to its position, by the clock of the record. It is zero for any other revision, and for the
 // position on record.
-func (c *claims) movedTo(revision uint64) (at time.Time) {
+func (c *Stream) movedTo(revision uint64) (at time.Time) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	if revision == c.position && revision > c.resumed {
@@ -118,7 +118,7 @@ func (c *claims) movedTo(revision uint64) (at time.Time) {
 }
 
 // recordedIf is a moment by the clock of the record, zero if it is not known.
-func (r *revisions) recordedIf(at time.Time) time.Time {
+func (r *Streams) recordedIf(at time.Time) time.Time {
 	if at.IsZero() {
 		return at
 	}
@@ -126,7 +126,7 @@ func (r *revisions) recordedIf(at time.Time) time.Time {
 }
 
 // compareFurther asks whether etcd has come to a position beyond that of the record: that of a spool.
-func (c *claims) compareFurther(ctx context.Context, at, position uint64, history int) (e evidence, err error) {
+func (c *Stream) compareFurther(ctx context.Context, at, position uint64, history int) (e evidence, err error) {
 	if position <= at {
 		return e, nil
 	}
@@ -139,16 +139,16 @@ func (c *claims) compareFurther(ctx context.Context, at, position uint64, histor
 
 // expected is the newest living object, the revision at which it was certainly the newest version, and the number of the
 // history.
-func (c *claims) expected() (w witness, at uint64, history int) {
+func (c *Stream) expected() (w witness, at uint64, history int) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
-	w = c.newestLocked()
+	w = c.living.newest()
 	return w, max(c.position, w.revision), c.history
 }
 
-// leftFor is the proof for which the stream has left a history and was not listed since, empty if it has not. It waits until
+// LeftFor is the proof for which the stream has left a history and was not listed since, empty if it has not. It waits until
 // the gaps of all streams are queued.
-func (c *claims) leftFor() (proof string) {
+func (c *Stream) LeftFor() (proof string) {
 	c.all.acting.RLock()
 	defer c.all.acting.RUnlock()
 	c.all.mu.Lock()
@@ -160,17 +160,16 @@ func (c *claims) leftFor() (proof string) {
 }
 
 // isInLocked reports whether the stream is still in the history of that number.
-func (c *claims) isInLocked(history int) bool { return !c.reversed && c.history == history }
+func (c *Stream) isInLocked(history int) bool { return !c.reversed && c.history == history }
 
-// A lateGap is where the gap of a stream begins that has left a history.
-type lateGap struct {
-	of    *claims
-	until deltafifo.Until
+type Gap struct {
+	Of    *Stream
+	Until deltafifo.Until // up to where it is complete
 }
 
 // found acts upon the proof that the stream's history is no more. All streams leave it that are not proved to be in another
 // etcd: those that may be in this one would miss what it has lost.
-func (c *claims) found(ctx context.Context, e evidence) error {
+func (c *Stream) found(ctx context.Context, e evidence) error {
 	elsewhere := c.all.elsewhere(ctx, c)
 	c.all.acting.Lock()
 	defer c.all.acting.Unlock()
@@ -190,7 +189,7 @@ func (c *claims) found(ctx context.Context, e evidence) error {
 
 // leaveTogether makes the streams leave. It gives those that did, and the gaps of those that are followed. Any other has its
 // gap when it is followed again.
-func (c *claims) leaveTogether(e evidence, elsewhere map[*claims]bool) (gaps []lateGap, left []*claims) {
+func (c *Stream) leaveTogether(e evidence, elsewhere map[*Stream]bool) (gaps []Gap, left []*Stream) {
 	r := c.all
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -198,7 +197,7 @@ func (c *claims) leaveTogether(e evidence, elsewhere map[*claims]bool) (gaps []l
 		return nil, nil
 	}
 	r.rollbacks = append(r.rollbacks, earlier{proof: e.proof, finder: c})
-	forks, own := map[*claims]*fork{}, c.headLocked()
+	forks, own := map[*Stream]*fork{}, c.headLocked()
 	last := c.completeLocked(&e, nil).Time
 	for _, o := range r.streams {
 		head := o.headLocked()
@@ -213,7 +212,7 @@ func (c *claims) leaveTogether(e evidence, elsewhere map[*claims]bool) (gaps []l
 			o.until, o.stranger = o.completeLocked(&e, &last), c
 		}
 		if o.reverse != nil && o.position != 0 {
-			gaps = append(gaps, lateGap{o, o.until})
+			gaps = append(gaps, Gap{Of: o, Until: o.until})
 		}
 		left = append(left, o)
 	}
@@ -228,14 +227,14 @@ func (c *claims) leaveTogether(e evidence, elsewhere map[*claims]bool) (gaps []l
 }
 
 // leaveLocked notes that the stream was in a history that is no more.
-func (c *claims) leaveLocked(proof string, d *doubt) {
+func (c *Stream) leaveLocked(proof string, d *doubt) {
 	c.reversed, c.proof, c.doubt, c.undone, c.earlier = true, proof, d, witness{}, nil
 	c.history++
 	c.forgetLocked()
 }
 
 // tell has the reflector of the stream list.
-func (c *claims) tell(proof string) {
+func (c *Stream) tell(proof string) {
 	c.all.mu.Lock()
 	reverse := c.reverse
 	c.all.mu.Unlock()
@@ -245,7 +244,7 @@ func (c *claims) tell(proof string) {
 }
 
 // forgetLocked drops what was known in a history that is no more. All claims go: whose they are in the new one is not known.
-func (c *claims) forgetLocked() {
+func (c *Stream) forgetLocked() {
 	for _, other := range c.all.streams {
 		other.newest = nil
 	}
@@ -255,9 +254,9 @@ func (c *claims) forgetLocked() {
 
 // elsewhere finds the etcds that are proved to be others than that of a stream, by the stream that stands for each. It asks
 // all at once, because the server may hang for many.
-func (r *revisions) elsewhere(ctx context.Context, c *claims) map[*claims]bool {
+func (r *Streams) elsewhere(ctx context.Context, c *Stream) map[*Stream]bool {
 	r.mu.Lock()
-	asked := map[*claims]*claims{}
+	asked := map[*Stream]*Stream{}
 	for _, o := range r.streams {
 		if head := o.headLocked(); head != c.headLocked() && o.asksLocked() && asked[head] == nil {
 			asked[head] = o
@@ -292,7 +291,7 @@ const keptSettled = 64
 // completeLocked is up to where, and since when, the stream is complete, as far as is certain when its etcd was put back. What was
 // served before something of the old history is of no other. A recorder before this one may have been served that. If the etcd of the stream is not
 // known to be that one, it was complete no longer than to last (I4).
-func (c *claims) completeLocked(e *evidence, last *time.Time) deltafifo.Until {
+func (c *Stream) completeLocked(e *evidence, last *time.Time) deltafifo.Until {
 	from := deltafifo.Until{Time: c.since}
 	if c.begin != 0 {
 		from.ResourceVersion = strconv.FormatUint(c.begin, 10)
@@ -311,9 +310,9 @@ func (c *claims) completeLocked(e *evidence, last *time.Time) deltafifo.Until {
 	return from
 }
 
-// servedUntil is up to where, and when, the stream was complete when it left. What it has put on record together with others
+// ServedUntil is up to where, and when, the stream was complete when it left. What it has put on record together with others
 // says it already.
-func (c *claims) servedUntil() deltafifo.Until {
+func (c *Stream) ServedUntil() deltafifo.Until {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	if !c.reversed {

@@ -1,4 +1,4 @@
-package recorder
+package rollback
 
 import (
 	"context"
@@ -20,10 +20,10 @@ import (
 // The same, of what is served next.
 func TestWhatWasServedBeforeASilenceIsLookedAtAfterAReversalToo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := newRevisions()
+		all := New(Options{})
 		etcd := &archive{now: 20_000}
 		c, told := followed(all, "configmaps", etcd, 50)
-		c.saw(servedAs("lost", "1", 30_000), false)
+		c.Saw(servedAs("lost", "1", 30_000), false)
 		require.NoError(t, all.lookBack(t.Context()))
 		require.Len(t, *told, 1)
 		c.listsAnew()
@@ -43,7 +43,7 @@ func TestWhatWasServedBeforeASilenceIsLookedAtAfterAReversalToo(t *testing.T) {
 func TestWhatWasServedBeforeASilenceIsNotThinnedAmongOthers(t *testing.T) {
 	for more := range 16 {
 		synctest.Test(t, func(t *testing.T) {
-			all := newRevisions()
+			all := New(Options{})
 			etcd := &archive{now: 90_000, fails: errDown}
 			c, told := followed(all, "configmaps", etcd, 50)
 			n := 100
@@ -100,20 +100,20 @@ func TestAVersionThatIsRefusedKeepsNoOtherFromBeingLookedAt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				all := newRevisions()
+				all := New(Options{})
 				etcd := &archive{now: 100}
 				c, told := followed(all, "widgets", etcd, 50)
-				c.listWith(func(string) cache.ListerWithContext { return &curse{etcd, "cursed", err} })
-				c.saw(servedAs("cursed", "1", 52), false)
+				c.ListWith(func(string) cache.ListerWithContext { return &curse{etcd, "cursed", err} })
+				c.Saw(servedAs("cursed", "1", 52), false)
 				time.Sleep(time.Millisecond)
-				c.saw(servedAs("lost", "2", 53), false)
+				c.Saw(servedAs("lost", "2", 53), false)
 				time.Sleep(time.Millisecond)
 				etcd.serves(c, servedAs("kept", "3", 54), true)
 				require.Error(t, all.lookBack(t.Context()))
 				require.Len(t, *told, 1)
 
 				c.listsAnew()
-				c.saw(servedAs("cursed", "1", 101), false)
+				c.Saw(servedAs("cursed", "1", 101), false)
 				etcd.now = 110
 				etcd.serves(c, servedAs("kept", "3", 102), true)
 				for range mostRefused {
@@ -128,12 +128,12 @@ func TestAVersionThatIsRefusedKeepsNoOtherFromBeingLookedAt(t *testing.T) {
 // A stream that catches up in the moment in which etcd stops is served what both histories have.
 func TestTheNewestBeforeASilenceIsLookedAtThoughAnOlderCameLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := newRevisions()
+		all := New(Options{})
 		etcd := &archive{now: 20_000}
 		idle, _ := followed(all, "widgets", etcd, 50)
 		busy, told := followed(all, "secrets", etcd, 50)
 		busy.join(idle)
-		serve := func(by *claims, name string, rv int, kept bool) {
+		serve := func(by *Stream, name string, rv int, kept bool) {
 			etcd.serves(by, servedAs(name+strconv.Itoa(rv), "1", rv), kept)
 			time.Sleep(time.Millisecond)
 		}
@@ -153,7 +153,7 @@ func TestTheNewestBeforeASilenceIsLookedAtThoughAnOlderCameLast(t *testing.T) {
 // Nothing that is recorded is written to the new history, which passes what was served by other writes.
 func TestTheNewestIsLookedAtAsLongAsNothingFollows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := newRevisions()
+		all := New(Options{})
 		etcd := &archive{now: 70}
 		c, told := followed(all, "configmaps", etcd, 60)
 		etcd.serves(c, servedAs("lost", "1", 70), true)

@@ -1,4 +1,4 @@
-package recorder
+package rollback
 
 import (
 	"context"
@@ -39,24 +39,24 @@ func (h *hanging) lister(string) cache.ListerWithContext { return h }
 
 // A list from its cache lacks what was written in the new history.
 func TestWhatWasServedOfAResourceThatDoesNotAnswerMayBeOfTheOldHistory(t *testing.T) {
-	for name, silence := range map[string]func(*claims, *archive){
-		"it is down":    func(_ *claims, etcd *archive) { etcd.fails = errDown },
-		"it is refused": func(c *claims, _ *archive) { c.interrupted(delta.CauseForbidden) },
-		"it is stopped": func(c *claims, _ *archive) { c.follow(nil) },
+	for name, silence := range map[string]func(*Stream, *archive){
+		"it is down":    func(_ *Stream, etcd *archive) { etcd.fails = errDown },
+		"it is refused": func(c *Stream, _ *archive) { c.Interrupted(delta.CauseForbidden) },
+		"it is stopped": func(c *Stream, _ *archive) { c.Follow(nil) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				all := newRevisions()
+				all := New(Options{})
 				down := &archive{now: 80}
 				c, _ := followed(all, "configmaps", &archive{now: 80, versions: []*kube.Object{servedAs("c", "4", 75)}}, 80, servedAs("c", "4", 75))
 				d, _ := followed(all, "routes", down, 60, servedAs("undone", "7", 58))
 				c.join(d)
-				d.watching("10")
+				d.Watching("10")
 				time.Sleep(2 * opensFor)
 				silence(d, down)
 				// What proves it is on record, and was served to nobody of this process.
 				require.NoError(t, c.found(t.Context(), evidence{"proof", servedAsWitness("lost", "2", 50), 50, true, time.Time{}, 0}))
-				require.True(t, d.left())
+				require.True(t, d.HasLeft())
 				p, err := d.doubt.fork.find(t.Context())
 				require.NoError(t, err)
 				require.False(t, p.until.IsZero(), "and so its cache is in doubt")
@@ -89,21 +89,21 @@ func (d *distant) ListWithContext(ctx context.Context, options metav1.ListOption
 // In the first minutes nobody has looked yet which streams are in one etcd.
 func TestStreamsThatLearnAtOnceDoNotAskAgainForEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := newRevisions()
+		all := New(Options{})
 		etcd := &archive{now: 500}
 		const many, each = 200, 3
 		for i := range many {
 			c, _ := followed(all, strconv.Itoa(i), etcd, 1)
-			c.listWith(func(string) cache.ListerWithContext { return &distant{etcd} })
+			c.ListWith(func(string) cache.ListerWithContext { return &distant{etcd} })
 			for n := range each {
-				c.saw(servedAs("o", "1", 1000+n*many+i), false)
+				c.Saw(servedAs("o", "1", 1000+n*many+i), false)
 			}
-			c.reached("1600")
+			c.Reached("1600")
 		}
 		_, err := all.streams[0].Reversed(t.Context(), "1600")
 		require.NoError(t, err)
 		for _, c := range all.streams {
-			require.True(t, c.left())
+			require.True(t, c.HasLeft())
 		}
 		require.Less(t, etcd.asked.Load(), int64(many*10))
 	})
@@ -113,7 +113,7 @@ func TestStreamsThatLearnAtOnceDoNotAskAgainForEachOther(t *testing.T) {
 func TestAnEtcdThatDoesNotAnswerDoesNotKeepOthersFromBeingAsked(t *testing.T) {
 	for name, many := range map[string]int{"one resource": 1, "more than are looked at in a round": 2 * tiesPerRound} {
 		t.Run(name, func(t *testing.T) {
-			all := newRevisions()
+			all := New(Options{})
 			for i := range many {
 				followed(all, "routes"+strconv.Itoa(i), &archive{fails: errDown}, 60)
 			}
@@ -121,11 +121,11 @@ func TestAnEtcdThatDoesNotAnswerDoesNotKeepOthersFromBeingAsked(t *testing.T) {
 			_, told := followed(all, "configmaps", etcd, 60)
 			beside, toldBeside := followed(all, "services", etcd, 50)
 			for range 4 {
-				_ = all.probe(t.Context())
+				_ = all.Probe(t.Context())
 			}
 			require.True(t, all.streams[many].knownTogether(beside))
 			etcd.now = 55
-			require.Error(t, all.probe(t.Context()))
+			require.Error(t, all.Probe(t.Context()))
 			require.Len(t, *told, 1)
 			require.Len(t, *toldBeside, 1)
 		})
@@ -134,11 +134,11 @@ func TestAnEtcdThatDoesNotAnswerDoesNotKeepOthersFromBeingAsked(t *testing.T) {
 
 func TestThoseThatHangAreToldAtOnceAndNotInTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := newRevisions()
+		all := New(Options{})
 		c, told := followed(all, "configmaps", &archive{now: 55}, 60)
 		for i := range 10 {
 			d, _ := followed(all, "routes"+strconv.Itoa(i), nil, 60)
-			d.listWith((&hanging{hangs: true}).lister)
+			d.ListWith((&hanging{hangs: true}).lister)
 		}
 		began := time.Now()
 		proof, err := c.Reversed(t.Context(), "60")
@@ -150,7 +150,7 @@ func TestThoseThatHangAreToldAtOnceAndNotInTurn(t *testing.T) {
 
 func TestAStreamLearnsOfAReversalAlsoWhenTheResourceThatShowedItDoesNotAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := newRevisions()
+		all := New(Options{})
 		etcd := &archive{now: 100, versions: []*kube.Object{servedAs("kept", "1", 20)}}
 		finder, _ := followed(all, "routes", etcd, 60, servedAs("lost", "3", 50))
 		beside, _ := followed(all, "configmaps", etcd, 60)
@@ -160,16 +160,16 @@ func TestAStreamLearnsOfAReversalAlsoWhenTheResourceThatShowedItDoesNotAnswer(t 
 		require.NotEmpty(t, proof)
 
 		down := &archive{fails: errDown}
-		finder.listWith(down.lister)
+		finder.ListWith(down.lister)
 		late, told := followed(all, "services", etcd, 60, servedAs("kept", "1", 20))
-		late.recall(&postgres.Known{}, "60", nil)
+		late.Recall(&postgres.Known{}, "60", nil)
 		got, err := late.Reversed(t.Context(), "60")
 		require.NoError(t, err)
 		require.Equal(t, proof, got)
 		require.Equal(t, []string{proof}, *told)
 
 		apart, told := followed(all, "metrics", &archive{fails: errDown}, 60)
-		apart.recall(&postgres.Known{}, "60", nil)
+		apart.Recall(&postgres.Known{}, "60", nil)
 		_, err = apart.Reversed(t.Context(), "60")
 		require.Error(t, err, "nor is it known of one that does not answer itself")
 		require.Empty(t, *told)
@@ -179,11 +179,11 @@ func TestAStreamLearnsOfAReversalAlsoWhenTheResourceThatShowedItDoesNotAnswer(t 
 // Definitions can share a webhook that does not answer.
 func TestResourcesThatHangDelayTheLookAtWhatOthersWereServedOnlyOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := newRevisions()
+		all := New(Options{})
 		for i := range samplesPerProbe / 2 {
 			d, _ := followed(all, "widgets"+strconv.Itoa(i), nil, 60)
-			d.listWith((&hanging{hangs: true}).lister)
-			d.saw(servedAs("w"+strconv.Itoa(i), "1", 50+i), false)
+			d.ListWith((&hanging{hangs: true}).lister)
+			d.Saw(servedAs("w"+strconv.Itoa(i), "1", 50+i), false)
 			if i > 0 {
 				all.streams[0].join(d)
 			}
@@ -191,9 +191,9 @@ func TestResourcesThatHangDelayTheLookAtWhatOthersWereServedOnlyOnce(t *testing.
 		kept := servedAs("kept", "1", 71)
 		c, told := followed(all, "configmaps", &archive{now: 100, versions: []*kube.Object{kept}}, 60)
 		all.streams[0].join(c)
-		c.saw(servedAs("lost", "1", 70), false)
+		c.Saw(servedAs("lost", "1", 70), false)
 		time.Sleep(time.Millisecond)
-		c.saw(kept, false)
+		c.Saw(kept, false)
 		began := time.Now()
 		require.Error(t, all.lookBack(t.Context()))
 		require.Len(t, *told, 1)
@@ -203,14 +203,14 @@ func TestResourcesThatHangDelayTheLookAtWhatOthersWereServedOnlyOnce(t *testing.
 
 func TestAResourceThatHangsIsAskedOnceForWhatItWasServedSinceTheLastProbe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := newRevisions()
+		all := New(Options{})
 		server := &hanging{archive: &archive{now: 100}}
 		c, told := followed(all, "routes", server.archive, 60)
-		c.listWith(server.lister)
+		c.ListWith(server.lister)
 		for i := range samplesPerProbe {
 			time.Sleep(time.Second)
 			o := servedAs("x"+strconv.Itoa(i), "1", 61+i)
-			c.saw(o, false)
+			c.Saw(o, false)
 			server.versions = append(server.versions, o)
 		}
 		server.versions = server.versions[1:] // the oldest is undone
@@ -238,7 +238,7 @@ func (i *inexact) ListWithContext(ctx context.Context, options metav1.ListOption
 func TestACacheThatCannotBeComparedIsBelievedWhenItHasBegunAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, server := overtaken(t)
-		c.listWith(func(string) cache.ListerWithContext { return &inexact{server} })
+		c.ListWith(func(string) cache.ListerWithContext { return &inexact{server} })
 		c.doubt.reach = 48 // nothing that both histories have can be watched from
 		require.Error(t, c.Truthful(t.Context(), "80", server.shows()))
 		time.Sleep(checkedAfter)
@@ -251,23 +251,23 @@ func TestACacheThatCannotBeComparedIsBelievedWhenItHasBegunAnew(t *testing.T) {
 
 // Nobody hears that it has to leave its history while it is not followed: its resource was not served, or in another version.
 func TestAStreamThatWasToldBetweenTwoRunsLeavesWithTheNext(t *testing.T) {
-	all := newRevisions()
+	all := New(Options{})
 	etcd := &archive{now: 100}
 	c, _ := followed(all, "widgets", etcd, 50)
 	followed(all, "configmaps", etcd, 60)
-	require.NoError(t, all.probe(t.Context()))
-	c.follow(nil)
+	require.NoError(t, all.Probe(t.Context()))
+	c.Follow(nil)
 	etcd.now = 55
-	require.NoError(t, all.probe(t.Context()))
-	require.True(t, c.left())
+	require.NoError(t, all.Probe(t.Context()))
+	require.True(t, c.HasLeft())
 	etcd.now = 100 // and nothing shows any more
-	c.follow(func(string) {})
+	c.Follow(func(string) {})
 	proof, err := c.Reversed(t.Context(), "50")
 	require.NoError(t, err)
 	require.Contains(t, proof, "configmaps was recorded up to resource version 60")
 
-	c.listing(delta.CauseHistoryReversed)
-	c.listed("")
+	c.Listing(delta.CauseHistoryReversed)
+	c.Listed("")
 	proof, err = c.Reversed(t.Context(), "100")
 	require.NoError(t, err)
 	require.Empty(t, proof)
@@ -276,26 +276,26 @@ func TestAStreamThatWasToldBetweenTwoRunsLeavesWithTheNext(t *testing.T) {
 // What is newest of the others is to be held against etcd every ten seconds or so.
 func TestThatAServerHangsForManyResourcesDelaysNoProbe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := newRevisions()
+		all := New(Options{})
 		server, etcd := &hanging{archive: &archive{now: 900}}, &archive{now: 100}
 		hang := func(name string) {
 			d, _ := followed(all, name, server.archive, 800)
-			d.listWith(server.lister)
+			d.ListWith(server.lister)
 		}
 		hang("routes")
-		require.NoError(t, all.probe(t.Context()))
+		require.NoError(t, all.Probe(t.Context()))
 		server.hangs = true
 		for i := range tiesPerRound - 1 {
 			hang("routes" + strconv.Itoa(i))
 		}
 		good, _ := followed(all, "configmaps", etcd, 60)
 		began := time.Now()
-		require.Error(t, all.probe(t.Context()))
+		require.Error(t, all.Probe(t.Context()))
 		require.LessOrEqual(t, time.Since(began), 2*askTimeout)
 		require.True(t, good.headLocked().tied)
 		server.hangs = false
 		for range 2 {
-			require.NoError(t, all.probe(t.Context()))
+			require.NoError(t, all.Probe(t.Context()))
 		}
 		for _, c := range all.streams {
 			require.Equal(t, c != good, c.knownTogether(all.streams[0]))
@@ -306,17 +306,17 @@ func TestThatAServerHangsForManyResourcesDelaysNoProbe(t *testing.T) {
 // A stream that recovers finds others beside it before anybody has looked in which etcd it is.
 func TestAnEtcdIsAskedThoughTheStreamThatOthersWereFoundBesideIsNotFollowedAnyMore(t *testing.T) {
 	etcd := &archive{now: 100}
-	all := newRevisions()
+	all := New(Options{})
 	beside, told := followed(all, "configmaps", etcd, 60)
-	require.NoError(t, all.probe(t.Context()))
+	require.NoError(t, all.Probe(t.Context()))
 	gone, _ := followed(all, "widgets", etcd, 50)
 	gone.join(beside)
-	gone.follow(nil)
+	gone.Follow(nil)
 	for range 2 {
-		require.NoError(t, all.probe(t.Context()))
+		require.NoError(t, all.Probe(t.Context()))
 	}
 	etcd.now = 55
-	require.NoError(t, all.probe(t.Context()))
+	require.NoError(t, all.Probe(t.Context()))
 	require.Len(t, *told, 1)
 }
 
@@ -331,14 +331,14 @@ func (u *uncachable) ListWithContext(ctx context.Context, options metav1.ListOpt
 }
 
 func TestNoListWaitsForAnotherResourceThatIsNotServed(t *testing.T) {
-	all := newRevisions()
+	all := New(Options{})
 	etcd := &archive{now: 55}
 	finder, _ := followed(all, "widgets", etcd, 60, servedAs("lost", "3", 50))
 	c, _ := followed(all, "configmaps", etcd, 60)
 	_, err := finder.Reversed(t.Context(), "60")
 	require.NoError(t, err)
-	require.True(t, c.left())
-	finder.listWith(func(string) cache.ListerWithContext { return &uncachable{etcd} })
+	require.True(t, c.HasLeft())
+	finder.ListWith(func(string) cache.ListerWithContext { return &uncachable{etcd} })
 	require.Error(t, finder.Truthful(t.Context(), "55", nil))
 	require.NoError(t, c.Truthful(t.Context(), "55", nil))
 }

@@ -1,4 +1,4 @@
-package recorder
+package rollback
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 
 	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/deltafifo"
+	"github.com/kuberewind/kuberewind/internal/canonical"
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
@@ -61,7 +62,7 @@ type modelStream struct {
 	etcd   *modelEtcd
 	object *modelVersion // its last version that was written
 
-	claims   *claims
+	claims   *Stream
 	fifo     *deltafifo.FIFO
 	watching bool
 	at       int             // the watch has been served up to there
@@ -80,14 +81,15 @@ type model struct {
 	t       *testing.T
 	etcds   [2]*modelEtcd
 	streams []*modelStream
-	all     *revisions
+	all     *Streams
 	queue   *deltafifo.Queue
 	old     bool // the API server was not restarted with its etcd
 	probed  time.Time
 	entries map[*kube.Object]*modelVersion
 	writes  int
-	undone  bool // something that was served was undone
-	killed  bool // a recorder was
+	undone  bool      // something that was served was undone
+	killed  bool      // a recorder was
+	last    time.Time // when an etcd was put back
 }
 
 func newModel(t *testing.T) *model {
@@ -111,21 +113,21 @@ func newModel(t *testing.T) *model {
 
 // begin is the start of a recorder.
 func (m *model) begin(taken time.Time) {
-	m.all, m.queue = newRevisions(), deltafifo.New(deltafifo.Options{})
+	m.all, m.queue = New(Options{}), deltafifo.New(deltafifo.Options{})
 	announced := make(chan struct{})
 	close(announced)
 	m.all.announced, m.all.taken, m.probed = announced, taken, time.Now()
-	of := map[*claims]*modelStream{}
+	of := map[*Stream]*modelStream{}
 	for _, s := range m.streams {
-		s.claims = m.all.stream("stream" + strconv.Itoa(s.number))
-		s.claims.listWith(s.etcd.lister)
-		s.claims.canonical = transformer(nil)
+		s.claims = m.all.Add(Spec{Name: "stream" + strconv.Itoa(s.number)})
+		s.claims.ListWith(s.etcd.lister)
+		s.claims.canonical = canonical.Transformer(nil)
 		of[s.claims] = s
 	}
-	m.all.record = func(ctx context.Context, proof string, gaps []lateGap) error {
+	m.all.record = func(ctx context.Context, proof string, gaps []Gap) error {
 		var late []deltafifo.Late
 		for _, g := range gaps {
-			late = append(late, deltafifo.Late{Stream: of[g.of], Until: g.until})
+			late = append(late, deltafifo.Late{Stream: of[g.Of], Until: g.Until})
 		}
 		return m.queue.InterruptTogether(ctx, delta.CauseHistoryReversed, proof, late)
 	}
@@ -133,7 +135,7 @@ func (m *model) begin(taken time.Time) {
 		s.fifo = m.queue.FIFO(deltafifo.FIFOOptions{Stream: s})
 		s.watching, s.pending, s.reversed = false, nil, ""
 		if s.position == 0 {
-			s.claims.follow(s.told)
+			s.claims.Follow(s.told)
 			continue
 		}
 		s.recall(m)
@@ -142,7 +144,7 @@ func (m *model) begin(taken time.Time) {
 
 func (s *modelStream) told(proof string) { s.reversed = proof }
 
-// recall takes over what is on record.
+// Recall takes over what is on record.
 func (s *modelStream) recall(m *model) {
 	since, unproven := m.all.taken.Add(-postgres.UnprovenFor), []postgres.Version(nil)
 	var newest []string
@@ -154,18 +156,18 @@ func (s *modelStream) recall(m *model) {
 			}
 		}
 	}
-	s.claims.recallUnproven(unproven)
-	s.claims.recall(&postgres.Known{}, strconv.Itoa(s.position), newest)
+	s.claims.RecallUnverified(unproven)
+	s.claims.Recall(&postgres.Known{}, strconv.Itoa(s.position), newest)
 	if l := s.living; l != nil {
 		s.claims.all.mu.Lock()
-		s.claims.rememberLocked(witnessOf(l.Object, uint64(l.revision())), false)
+		s.claims.living.remember(witnessOf(l.Object, uint64(l.revision())), false)
 		s.claims.all.mu.Unlock()
 	}
 	if g := s.openGap(); g != nil {
-		s.claims.hadLeft("")
+		s.claims.HadLeft("")
 		s.reversed = "on record"
 	}
-	s.claims.follow(s.told)
+	s.claims.Follow(s.told)
 	s.at = s.position
 }
 
@@ -201,7 +203,7 @@ func (m *model) write(s *modelStream, deletes bool) {
 	}
 	m.writes++
 	o, kept := m.version(s, uid), m.version(s, uid)
-	_, err := transformer(nil)(o)
+	_, err := canonical.Transformer(nil)(o)
 	require.NoError(m.t, err)
 	w := &modelVersion{Object: o, stream: s.number, at: time.Now(), generation: e.generation, deleted: deletes}
 	m.entries[o] = w
@@ -238,17 +240,24 @@ func (m *model) deliver(s *modelStream, most int) {
 			require.NoError(m.t, s.fifo.Delete(w.Object))
 		} else {
 			require.NoError(m.t, s.fifo.Update(w.Object))
-			defer s.claims.reached(w.ResourceVersion)
+			defer s.claims.Reached(w.ResourceVersion)
 		}
-		s.claims.saw(w.Object, w.deleted)
+		s.claims.Saw(w.Object, w.deleted)
 		if w.generation < s.etcd.generation && !slices.Contains(s.etcd.history, w) {
 			m.undone = true
 		}
 	}
 }
 
+// restoredAgain is how long nobody puts an etcd back that was just put back: that takes a hand.
+const restoredAgain = 2 * probeEvery
+
 // restore puts the first etcd back to its snapshot.
 func (m *model) restore(restarts bool) {
+	if !m.last.IsZero() && time.Since(m.last) < restoredAgain {
+		return
+	}
+	m.last = time.Now()
 	e := m.etcds[0]
 	kept := e.history[:min(e.saved, len(e.history))]
 	last, ahead := 100, false
@@ -317,7 +326,7 @@ func (m *model) proceed(s *modelStream) {
 		return
 	}
 	s.watching, s.pending = false, nil
-	require.NoError(m.t, s.fifo.InterruptedSince(delta.CauseHistoryReversed, s.reversed, s.claims.servedUntil()))
+	require.NoError(m.t, s.fifo.InterruptedSince(delta.CauseHistoryReversed, s.reversed, s.claims.ServedUntil()))
 	if m.old && s.etcd == m.etcds[0] {
 		return // The list is not trusted.
 	}
@@ -325,18 +334,18 @@ func (m *model) proceed(s *modelStream) {
 }
 
 func (m *model) list(s *modelStream, cause delta.Cause, detail string) {
-	s.claims.listing(cause)
+	s.claims.Listing(cause)
 	require.NoError(m.t, s.fifo.BeginReplace(cause, detail, strconv.Itoa(s.at)))
 	var page []any
 	if s.object != nil {
 		page = append(page, s.object.Object)
 	}
 	require.NoError(m.t, s.fifo.ReplacePage(page, strconv.Itoa(s.etcd.now)))
-	s.claims.shown(page)
+	s.claims.Shown(page)
 	require.NoError(m.t, s.fifo.EndReplace(strconv.Itoa(s.etcd.now)))
-	s.claims.listed(strconv.Itoa(s.etcd.now))
+	s.claims.Listed(strconv.Itoa(s.etcd.now))
 	s.at, s.reversed, s.watching, s.pending = s.etcd.now, "", true, nil
-	s.claims.reached(strconv.Itoa(s.at))
+	s.claims.Reached(strconv.Itoa(s.at))
 }
 
 // commit brings some entries of the queue on record.
@@ -407,7 +416,7 @@ func (m *model) settle() {
 			m.deliver(s, 1000)
 		}
 		time.Sleep(probeEvery)
-		_ = m.all.probe(m.t.Context())
+		_ = m.all.Probe(m.t.Context())
 	}
 	for _, s := range m.streams {
 		m.proceed(s)
@@ -511,7 +520,7 @@ func (m *model) step(step modelStep) {
 	time.Sleep(step.Pause)
 	if time.Since(m.probed) >= probeEvery {
 		m.probed = time.Now()
-		_ = m.all.probe(m.t.Context())
+		_ = m.all.Probe(m.t.Context())
 	}
 	for _, s := range m.streams {
 		m.proceed(s)

@@ -1,4 +1,4 @@
-package recorder
+package rollback
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 )
 
 // Truthful implements reflector.History.
-func (c *claims) Truthful(ctx context.Context, resourceVersion string, items []any) error {
+func (c *Stream) Truthful(ctx context.Context, resourceVersion string, items []any) error {
 	at, err := strconv.ParseUint(resourceVersion, 10, 64)
 	if err != nil {
 		return nil //nolint:nilerr // opaque versions cannot be compared
@@ -21,10 +21,9 @@ func (c *claims) Truthful(ctx context.Context, resourceVersion string, items []a
 	if err := c.stillCached(ctx); err != nil {
 		return err
 	}
-	var shown claims
-	shown.all = newRevisions()
-	shown.shown(items)
-	newest := shown.seen()
+	var shown living
+	shown.show(items)
+	newest := shown.newest()
 	switch what, err := c.look(ctx, newest, at); {
 	case err != nil:
 		return err
@@ -38,19 +37,19 @@ func (c *claims) Truthful(ctx context.Context, resourceVersion string, items []a
 
 // provedElsewhere reports whether the stream is proved to be in another etcd than the one for which it has left its history.
 // That was not known then.
-func (c *claims) provedElsewhere(ctx context.Context) bool {
+func (c *Stream) provedElsewhere(ctx context.Context) bool {
 	c.all.mu.Lock()
 	finder := c.stranger
 	c.all.mu.Unlock()
 	if finder == nil {
 		return false
 	}
-	elsewhere, err := c.apartFrom(ctx, []*claims{finder})
+	elsewhere, err := c.apartFrom(ctx, []*Stream{finder})
 	return err == nil && elsewhere
 }
 
 // stillCached returns an error while the API server serves what is not in etcd any more.
-func (c *claims) stillCached(ctx context.Context) error {
+func (c *Stream) stillCached(ctx context.Context) error {
 	for _, o := range c.inEtcd() {
 		if o.undone.name == "" {
 			continue

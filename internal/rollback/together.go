@@ -1,4 +1,4 @@
-package recorder
+package rollback
 
 import (
 	"context"
@@ -8,12 +8,12 @@ import (
 
 // sameEtcd reports whether two streams are kept in one etcd. I4: their resource versions may be compared if a list of the one
 // brackets lists of the other. That they do is remembered; that they do not may have been a stale cache.
-func (c *claims) sameEtcd(ctx context.Context, other *claims, now func(*claims, context.Context) (uint64, error)) (bool, error) {
+func (c *Stream) sameEtcd(ctx context.Context, other *Stream, now func(*Stream, context.Context) (uint64, error)) (bool, error) {
 	if c.knownTogether(other) {
 		return true, nil
 	}
 	var at [3]uint64
-	for i, asked := range []*claims{c, other, c} {
+	for i, asked := range []*Stream{c, other, c} {
 		var err error
 		if at[i], err = now(asked, ctx); err != nil {
 			return false, &unanswered{asked, err}
@@ -28,7 +28,7 @@ func (c *claims) sameEtcd(ctx context.Context, other *claims, now func(*claims, 
 
 // unanswered is why it is not known whether streams are together: the server does not answer for one of them.
 type unanswered struct {
-	of  *claims
+	of  *Stream
 	err error
 }
 
@@ -37,19 +37,19 @@ func (u *unanswered) Error() string { return u.err.Error() }
 func (u *unanswered) Unwrap() error { return u.err }
 
 // silences reports whether it is the stream for which there is no answer.
-func (c *claims) silences(err error) bool {
+func (c *Stream) silences(err error) bool {
 	u, ok := errors.AsType[*unanswered](err)
 	return ok && u.of == c
 }
 
-func (c *claims) knownTogether(other *claims) bool {
+func (c *Stream) knownTogether(other *Stream) bool {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	return c.headLocked() == other.headLocked()
 }
 
 // join notes that two streams are together, and with them all that are known to be with either.
-func (c *claims) join(other *claims) {
+func (c *Stream) join(other *Stream) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	if head, others := c.headLocked(), other.headLocked(); head != others {
@@ -71,7 +71,7 @@ func (c *claims) join(other *claims) {
 }
 
 // headLocked is the one of its cohort that refers to nobody.
-func (c *claims) headLocked() *claims {
+func (c *Stream) headLocked() *Stream {
 	for c.cohort != nil {
 		c = c.cohort
 	}

@@ -1,4 +1,4 @@
-package recorder
+package rollback
 
 import (
 	"errors"
@@ -12,17 +12,17 @@ import (
 
 // measured is a stream in an etcd that gets a write each five seconds. It holds the measurement of that etcd.
 type measured struct {
-	all   *revisions
+	all   *Streams
 	etcd  *archive
-	c     *claims
+	c     *Stream
 	found measures
 }
 
 func newMeasured(t *testing.T) *measured {
 	t.Helper()
-	m := &measured{all: newRevisions(), etcd: &archive{now: 100}, found: measures{}}
+	m := &measured{all: New(Options{}), etcd: &archive{now: 100}, found: measures{}}
 	m.c, _ = followed(m.all, "events", m.etcd, 100)
-	require.NoError(t, m.all.probe(t.Context()))
+	require.NoError(t, m.all.Probe(t.Context()))
 	return m
 }
 
@@ -32,7 +32,7 @@ func (m *measured) pass(t *testing.T, d, keeps time.Duration) {
 	for range d / noteEvery {
 		time.Sleep(noteEvery)
 		m.etcd.now++
-		m.c.reached(strconv.Itoa(m.etcd.now))
+		m.c.Reached(strconv.Itoa(m.etcd.now))
 		if steps := int(keeps / noteEvery); steps > 0 && m.etcd.now%steps == 0 {
 			m.etcd.compacted = m.etcd.now - steps
 		}
@@ -60,7 +60,7 @@ func TestTheHistoryKeptGrowsWhileOlderRevisionsProveReadable(t *testing.T) {
 		m.pass(t, time.Minute, 0)
 		require.InDelta(t, time.Minute, m.c.Kept(), float64(20*time.Second))
 		m.pass(t, time.Hour, 0)
-		require.InDelta(t, notedFor, m.c.Kept(), float64(quietMost))
+		require.InDelta(t, notedFor, m.c.Kept(), float64(QuietMost))
 		for _, d := range m.found {
 			require.LessOrEqual(t, len(d.notes), int(notedFor/noteEvery)+1, "memory is bounded")
 		}
@@ -83,7 +83,7 @@ func TestOneReadMeasuresAnEtcd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMeasured(t)
 		followed(m.all, "pods", m.etcd, 100)
-		require.NoError(t, m.all.probe(t.Context()))
+		require.NoError(t, m.all.Probe(t.Context()))
 		m.pass(t, time.Hour, 0)
 		before := m.etcd.asked.Load()
 		m.pass(t, 15*time.Minute, 0)

@@ -1,17 +1,15 @@
-package recorder
+package rollback
 
 import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -47,29 +45,41 @@ func witnessOf(o *kube.Object, revision uint64) witness {
 	return witness{revision: revision, namespace: o.Namespace, name: o.Name, uid: o.UID, doc: o.Doc}
 }
 
-// rememberLocked puts the newest version of an object in the place of an older one, or, if that was its end, forgets it.
-func (c *claims) rememberLocked(w witness, deleted bool) {
-	c.living = slices.DeleteFunc(c.living, func(other witness) bool { return other.namespace == w.namespace && other.name == w.name })
-	if deleted {
-		return
+// living are the newest versions of living objects, in order: some of them.
+type living []witness
+
+// remember puts the newest version of an object in the place of an older one, or, if that was its end, forgets it.
+func (l *living) remember(w witness, deleted bool) {
+	all := slices.DeleteFunc(*l, func(other witness) bool { return other.namespace == w.namespace && other.name == w.name })
+	if !deleted {
+		all = append(all, w)
+		slices.SortStableFunc(all, func(a, b witness) int { return cmp.Compare(a.revision, b.revision) })
+		all = all[max(0, len(all)-witnesses):]
 	}
-	c.living = append(c.living, w)
-	slices.SortStableFunc(c.living, func(a, b witness) int { return cmp.Compare(a.revision, b.revision) })
-	if len(c.living) > witnesses {
-		c.living = slices.Delete(c.living, 0, 1)
+	*l = all
+}
+
+// show remembers what a page of a list holds.
+func (l *living) show(page []any) {
+	for _, item := range page {
+		if o, ok := item.(*kube.Object); ok {
+			if revision, err := strconv.ParseUint(o.ResourceVersion, 10, 64); err == nil {
+				l.remember(witnessOf(o, revision), false)
+			}
+		}
 	}
 }
 
-// newestLocked is the zero witness where no object is known to live.
-func (c *claims) newestLocked() witness {
-	if len(c.living) == 0 {
+// newest is the zero witness where no object is known to live.
+func (l living) newest() witness {
+	if len(l) == 0 {
 		return witness{}
 	}
-	return c.living[len(c.living)-1]
+	return l[len(l)-1]
 }
 
-// recall takes over what the record holds, which is complete up to a position: what lives, and the newest revisions that were the stream's.
-func (c *claims) recall(known *postgres.Known, position string, newest []string) {
+// Recall takes over what the record holds, which is complete up to a position: what lives, and the newest revisions that were the stream's.
+func (c *Stream) Recall(known *postgres.Known, position string, newest []string) {
 	at, err := strconv.ParseUint(position, 10, 64)
 	if err != nil {
 		return
@@ -95,21 +105,21 @@ func (c *claims) recall(known *postgres.Known, position string, newest []string)
 		o := object.(postgres.KnownObject)
 		if revision, err := strconv.ParseUint(o.GetResourceVersion(), 10, 64); err == nil {
 			c.recorded = max(c.recorded, revision)
-			c.rememberLocked(witness{revision: revision, namespace: o.GetNamespace(), name: o.GetName(), uid: o.GetUID(), doc: o.Doc}, false)
+			c.living.remember(witness{revision: revision, namespace: o.GetNamespace(), name: o.GetName(), uid: o.GetUID(), doc: o.Doc}, false)
 		}
 	}
 }
 
-// recallAnew takes over that the stream has left the history on record, and was listed since, up to a position.
-func (c *claims) recallAnew(position string) {
+// RecallAnew takes over that the stream has left the history on record, and was listed since, up to a position.
+func (c *Stream) RecallAnew(position string) {
 	c.all.mu.Lock()
 	c.due, c.earlier = samples{}, nil
 	c.all.mu.Unlock()
-	c.recall(&postgres.Known{}, position, nil)
+	c.Recall(&postgres.Known{}, position, nil)
 }
 
-// listing notes that a list begins: what lives is what it shows.
-func (c *claims) listing(cause delta.Cause) {
+// Listing notes that a list begins: what lives is what it shows.
+func (c *Stream) Listing(cause delta.Cause) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	c.living, c.lists, c.began = nil, true, c.all.now()
@@ -122,22 +132,22 @@ func (c *claims) listing(cause delta.Cause) {
 	}
 }
 
-// follow says how the stream is told that its history is no more.
-func (c *claims) follow(reverse func(proof string)) {
+// Follow says how the stream is told that its history is no more.
+func (c *Stream) Follow(reverse func(proof string)) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	c.reverse = reverse
 }
 
-// left reports whether the stream has left a history that is no more, and was not listed since.
-func (c *claims) left() bool {
+// HasLeft reports whether the stream has left a history that is no more, and was not listed since.
+func (c *Stream) HasLeft() bool {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	return c.reversed
 }
 
 // reachedTo is where the stream is or, where a list is due whatever the history is, was; empty where that was nowhere, or in a history that is no more.
-func (c *claims) reachedTo() string {
+func (c *Stream) reachedTo() string {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	if c.position == 0 || c.reversed {
@@ -146,22 +156,16 @@ func (c *claims) reachedTo() string {
 	return strconv.FormatUint(c.position, 10)
 }
 
-// shown notes what a page of a list holds.
-func (c *claims) shown(page []any) {
+// Shown notes what a page of a list holds.
+func (c *Stream) Shown(page []any) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
-	for _, item := range page {
-		if o, ok := item.(*kube.Object); ok {
-			if revision, err := strconv.ParseUint(o.ResourceVersion, 10, 64); err == nil {
-				c.rememberLocked(witnessOf(o, revision), false)
-			}
-		}
-	}
+	c.living.show(page)
 }
 
-// listed notes that the list of a resource version is complete. If the stream has left its history meanwhile, it has to be
+// Listed notes that the list of a resource version is complete. If the stream has left its history meanwhile, it has to be
 // listed again. The newest version that it shows is looked at as if it was served now.
-func (c *claims) listed(resourceVersion string) {
+func (c *Stream) Listed(resourceVersion string) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	c.lists = false
@@ -177,11 +181,14 @@ func (c *claims) listed(resourceVersion string) {
 	if c.anew || c.since.IsZero() {
 		c.begin, c.since = 0, c.began
 	}
-	w := c.newestLocked()
+	w := c.living.newest()
 	if revision, err := strconv.ParseUint(resourceVersion, 10, 64); err == nil && w.name != "" {
-		c.fresh.add(&sample{footprint: c.footprintLocked(w, time.Now()), listed: revision}, keptSamples)
+		c.fresh.add(&sample{footprint: c.footprintLocked(w, time.Now()), listed: revision}, KeptSamples)
 	}
 }
+
+// askTimeout bounds each question: a request that nobody answers must not hold the streams up.
+const askTimeout = 10 * time.Second
 
 // sight is what etcd says of a witness.
 type sight int
@@ -198,23 +205,23 @@ var nobody = witness{name: "kuberewind"}
 
 // look asks what etcd had at a revision, for which the witness is the newest version of its object. A list of one object by name at an
 // exact revision is answered by etcd, whatever the API server's cache holds: that has no such lists.
-func (c *claims) look(ctx context.Context, w witness, revision uint64) (sight, error) {
+func (c *Stream) look(ctx context.Context, w witness, revision uint64) (sight, error) {
 	what, err := c.lookUntilAnswered(ctx, w, revision)
-	if saysNothing(err) {
+	if kube.SaysNothing(err) {
 		return unknown, nil
 	}
 	return what, err
 }
 
 // lookUntilAnswered is look for who can ask again: what a server may say while it starts, or has no etcd, is no answer.
-func (c *claims) lookUntilAnswered(ctx context.Context, w witness, revision uint64) (sight, error) {
+func (c *Stream) lookUntilAnswered(ctx context.Context, w witness, revision uint64) (sight, error) {
 	list, err := c.listOne(ctx, w, metav1.ListOptions{
 		ResourceVersion: strconv.FormatUint(revision, 10), ResourceVersionMatch: metav1.ResourceVersionMatchExact,
 	})
 	switch {
-	case isAhead(err):
+	case kube.IsAhead(err):
 		return ahead, nil
-	case hasForgotten(err):
+	case kube.HasForgotten(err):
 		return unknown, nil
 	case err != nil:
 		return unknown, fmt.Errorf("look for what %s was at resource version %d: %w", c.name, revision, err)
@@ -237,7 +244,7 @@ func (c *claims) lookUntilAnswered(ctx context.Context, w witness, revision uint
 
 // findEnd is what a list says of the end of an object. That nothing is there proves nothing: another history may have nothing
 // of that name either. Some aggregated servers serve the end with the version that was the last.
-func (c *claims) findEnd(list runtime.Object, w witness) sight {
+func (c *Stream) findEnd(list runtime.Object, w witness) sight {
 	if meta.LenList(list) == 0 {
 		return unknown
 	}
@@ -247,7 +254,7 @@ func (c *claims) findEnd(list runtime.Object, w witness) sight {
 	return other
 }
 
-func (c *claims) listOne(ctx context.Context, w witness, options metav1.ListOptions) (runtime.Object, error) {
+func (c *Stream) listOne(ctx context.Context, w witness, options metav1.ListOptions) (runtime.Object, error) {
 	namespace := w.namespace
 	if w.name == "" {
 		w = nobody
@@ -262,7 +269,7 @@ func (c *claims) listOne(ctx context.Context, w witness, options metav1.ListOpti
 }
 
 // lookNow is look for where etcd has forgotten the revision: what the object is now cannot be older than what was served.
-func (c *claims) lookNow(ctx context.Context, w witness) (sight, error) {
+func (c *Stream) lookNow(ctx context.Context, w witness) (sight, error) {
 	getter, ok := c.in(w.namespace).(interface {
 		Get(ctx context.Context, namespace, name string) (*kube.Object, error)
 	})
@@ -288,10 +295,10 @@ func (c *claims) lookNow(ctx context.Context, w witness) (sight, error) {
 }
 
 // inEtcd are the streams that are known to be in the etcd of this one, and itself.
-func (c *claims) inEtcd() []*claims {
+func (c *Stream) inEtcd() []*Stream {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
-	var found []*claims
+	var found []*Stream
 	for _, o := range c.all.streams {
 		if o.headLocked() == c.headLocked() {
 			found = append(found, o)
@@ -300,28 +307,8 @@ func (c *claims) inEtcd() []*claims {
 	return found
 }
 
-// isAhead says that etcd refuses a revision that is to come; older API servers hand on its own words.
-func isAhead(err error) bool {
-	return apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) ||
-		err != nil && strings.Contains(err.Error(), "required revision is a future revision")
-}
-
-// hasForgotten is what a server answers that has forgotten, or has no such lists, and will not be able to tell later either.
-func hasForgotten(err error) bool {
-	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) || apierrors.IsBadRequest(err) || apierrors.IsInvalid(err) ||
-		apierrors.IsMethodNotSupported(err) || apierrors.IsNotAcceptable(err)
-}
-
-// saysNothing is what a server answers that has forgotten, refuses, or has no such lists, as some aggregated ones: the watch will tell. One
-// that is too busy, or not there, is asked again.
-func saysNothing(err error) bool {
-	var status apierrors.APIStatus
-	return errors.As(err, &status) && !apierrors.IsTooManyRequests(err) && !apierrors.IsServiceUnavailable(err) &&
-		!apierrors.IsTimeout(err) && !apierrors.IsServerTimeout(err)
-}
-
 // find reports whether a list holds what was served.
-func (c *claims) find(list runtime.Object, w witness) (bool, error) {
+func (c *Stream) find(list runtime.Object, w witness) (bool, error) {
 	items, err := meta.ExtractList(list)
 	if err != nil {
 		return false, err
@@ -337,7 +324,7 @@ func (c *claims) find(list runtime.Object, w witness) (bool, error) {
 
 // sameMetadata compares what tells when an object was written, so that one revision has it twice only in two histories. Labels and annotations
 // are no such evidence: rules of redaction, erasures, and conversion to another served version make them others in one history.
-func (c *claims) sameMetadata(o *kube.Object, w witness) bool {
+func (c *Stream) sameMetadata(o *kube.Object, w witness) bool {
 	if w.doc == nil || c.canonical == nil {
 		return true
 	}
@@ -379,11 +366,11 @@ var currentRevision = regexp.MustCompile(`current: (\d+)`)
 
 // trueNow is the revision at which etcd is, as an API server says that only knows it from etcd. Those that do not say have it asked for
 // with a list. Each such request leaves a warning in the API server's log.
-func (c *claims) trueNow(ctx context.Context) (uint64, error) {
+func (c *Stream) trueNow(ctx context.Context) (uint64, error) {
 	_, err := c.listOne(ctx, witness{}, metav1.ListOptions{
 		ResourceVersion: strconv.FormatInt(math.MaxInt64, 10), ResourceVersionMatch: metav1.ResourceVersionMatchExact,
 	})
-	if isAhead(err) {
+	if kube.IsAhead(err) {
 		if found := currentRevision.FindStringSubmatch(err.Error()); found != nil && found[1] != "0" {
 			return strconv.ParseUint(found[1], 10, 64)
 		}
@@ -392,7 +379,7 @@ func (c *claims) trueNow(ctx context.Context) (uint64, error) {
 }
 
 // now is the revision that a list says, 0 if it is none.
-func (c *claims) now(ctx context.Context) (uint64, error) {
+func (c *Stream) now(ctx context.Context) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	list, err := c.in("").ListWithContext(ctx, metav1.ListOptions{Limit: 1})

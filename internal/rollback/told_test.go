@@ -1,4 +1,4 @@
-package recorder
+package rollback
 
 import (
 	"context"
@@ -15,8 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kuberewind/kuberewind/delta"
-	"github.com/kuberewind/kuberewind/deltafifo"
-	"github.com/kuberewind/kuberewind/internal/filter"
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
@@ -24,25 +22,25 @@ import (
 func TestAListThatWasUnderWayWhenTheStreamWasToldDoesNotUndoThat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, server := overtaken(t)
-		c.listed("")
-		require.True(t, c.left())
+		c.Listed("")
+		require.True(t, c.HasLeft())
 		require.Error(t, c.Truthful(t.Context(), "80", server.shows()))
 	})
 }
 
 func TestAStreamWhoseFirstListWasUnderWayIsToldAfterIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := newRevisions()
+		all := New(Options{})
 		etcd := &archive{now: 100, versions: []*kube.Object{servedAs("kept", "1", 20)}}
 		late, _ := followed(all, "secrets", etcd, 0)
-		late.listing(delta.CauseFirstList)
-		late.shown([]any{servedAs("kept", "1", 20)})
+		late.Listing(delta.CauseFirstList)
+		late.Shown([]any{servedAs("kept", "1", 20)})
 		finder, _ := followed(all, "configmaps", etcd, 60, servedAs("lost", "3", 50))
 		_, err := finder.Reversed(t.Context(), "60")
 		require.NoError(t, err)
-		require.True(t, finder.left())
-		late.listed("")
-		late.reached("60")
+		require.True(t, finder.HasLeft())
+		late.Listed("")
+		late.Reached("60")
 		proof, err := late.Reversed(t.Context(), "60")
 		require.NoError(t, err)
 		require.NotEmpty(t, proof)
@@ -52,18 +50,18 @@ func TestAStreamWhoseFirstListWasUnderWayIsToldAfterIt(t *testing.T) {
 // An aggregated API with an etcd of its own is uninstalled after that was put back.
 func TestWhereTheFinderIsGoneItMayHaveBeenThisEtcd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := newRevisions()
+		all := New(Options{})
 		announced := make(chan struct{})
 		close(announced)
 		all.announced = announced
 		finder, _ := followed(all, "aggregated", &archive{now: 5}, 60, servedAs("lost", "3", 50))
 		_, err := finder.Reversed(t.Context(), "60")
 		require.NoError(t, err)
-		require.True(t, finder.left())
-		finder.listWith((&archive{fails: apierrors.NewNotFound(schema.GroupResource{Resource: "aggregated"}, "")}).lister)
-		finder.follow(nil)
+		require.True(t, finder.HasLeft())
+		finder.ListWith((&archive{fails: apierrors.NewNotFound(schema.GroupResource{Resource: "aggregated"}, "")}).lister)
+		finder.Follow(nil)
 		late, told := followed(all, "services", &archive{now: 100, versions: []*kube.Object{servedAs("kept", "1", 20)}}, 60, servedAs("kept", "1", 20))
-		late.recall(&postgres.Known{}, "60", nil)
+		late.Recall(&postgres.Known{}, "60", nil)
 		_, err = late.Reversed(t.Context(), "60")
 		require.NoError(t, err)
 		require.Len(t, *told, 1)
@@ -72,16 +70,16 @@ func TestWhereTheFinderIsGoneItMayHaveBeenThisEtcd(t *testing.T) {
 
 func TestAnotherResourceThatIsUnavailableHoldsNothingUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := newRevisions()
+		all := New(Options{})
 		down := &archive{now: 80}
 		c, told := followed(all, "configmaps", &archive{now: 80, versions: []*kube.Object{servedAs("a", "1", 40), servedAs("c", "4", 75)}}, 10)
 		d, _ := followed(all, "routes", down, 10)
 		c.join(d)
 		for i, o := range []*kube.Object{servedAs("a", "1", 40), servedAs("lost", "3", 56), servedAs("c", "3", 58)} {
 			time.Sleep(time.Second)
-			c.saw(o, false)
+			c.Saw(o, false)
 			if i == 0 {
-				d.saw(servedAs("r", "7", 45), false)
+				d.Saw(servedAs("r", "7", 45), false)
 			}
 		}
 		down.fails = apierrors.NewServiceUnavailable("down")
@@ -92,10 +90,10 @@ func TestAnotherResourceThatIsUnavailableHoldsNothingUp(t *testing.T) {
 
 func TestOneAsksWhereManyStreamsMeetAHistoryThatWentBackwards(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := newRevisions()
+		all := New(Options{})
 		etcd := &archive{now: 5000}
 		const many = 60
-		var streams []*claims
+		var streams []*Stream
 		for i := range many {
 			c, _ := followed(all, fmt.Sprint(i), etcd, 1)
 			if i > 0 {
@@ -107,8 +105,8 @@ func TestOneAsksWhereManyStreamsMeetAHistoryThatWentBackwards(t *testing.T) {
 			time.Sleep(trailEvery)
 			o := servedAs(fmt.Sprint("o", i), "1", 1000+i)
 			etcd.versions = append(etcd.versions, o)
-			streams[i%many].saw(o, false)
-			streams[i%many].reached(o.ResourceVersion)
+			streams[i%many].Saw(o, false)
+			streams[i%many].Reached(o.ResourceVersion)
 		}
 		etcd.now, etcd.versions = 1300, etcd.versions[:300]
 		before := etcd.asked.Load()
@@ -120,7 +118,7 @@ func TestOneAsksWhereManyStreamsMeetAHistoryThatWentBackwards(t *testing.T) {
 		running.Wait()
 		for i, err := range errs {
 			require.NoError(t, err)
-			require.True(t, streams[i].left())
+			require.True(t, streams[i].HasLeft())
 		}
 		require.Less(t, etcd.asked.Load()-before, int64(3*many), "where the histories have parted is asked once")
 	})
@@ -128,9 +126,9 @@ func TestOneAsksWhereManyStreamsMeetAHistoryThatWentBackwards(t *testing.T) {
 
 // The position of a stream is behind the last revision of it on record, since several deletes can share one.
 func TestWhatIsOnRecordBeyondThePositionWasNotServedToThisProcess(t *testing.T) {
-	all := newRevisions()
+	all := New(Options{})
 	c, _ := followed(all, "configmaps", &archive{}, 0)
-	c.recall(&postgres.Known{}, "213", []string{"214"})
+	c.Recall(&postgres.Known{}, "213", []string{"214"})
 	require.False(t, c.servedHere(213))
 	require.False(t, c.servedHere(214))
 	require.True(t, c.servedHere(215))
@@ -149,32 +147,15 @@ func (s *slow) ListWithContext(ctx context.Context, options metav1.ListOptions) 
 
 // The rules are others than those of the recorder before, and etcd was put back when none ran.
 func TestItIsAskedWhetherTheHistoryStandsAlsoWhereAListIsDueAnyway(t *testing.T) {
-	all := newRevisions()
+	all := New(Options{})
 	etcd := &archive{now: 50}
 	c, _ := followed(all, "configmaps", etcd, 0)
 	proof, err := c.Reversed(t.Context(), "")
 	require.NoError(t, err)
 	require.Empty(t, proof, "nothing is recorded")
-	c.recall(&postgres.Known{}, "60", nil)
+	c.Recall(&postgres.Known{}, "60", nil)
 	proof, err = c.Reversed(t.Context(), "")
 	require.NoError(t, err)
 	require.Contains(t, proof, "which etcd has not come to")
-	require.True(t, c.left())
-
-	queue := deltafifo.New(deltafifo.Options{})
-	run := &streamRun{fifo: queue.FIFO(deltafifo.FIFOOptions{})}
-	everything, err := filter.New(nil, nil)
-	require.NoError(t, err)
-	st := newStore(&stream{record: &postgres.Stream{}, rules: everything.For(schema.GroupResource{Resource: "configmaps"}), settle: func() {}, claims: c}, run)
-	require.NoError(t, st.BeginReplace(delta.CauseConfiguration, "", ""))
-	require.NoError(t, st.EndReplace("50"))
-	require.False(t, c.left())
-	queue.Close()
-	entries, err := queue.Next(t.Context(), 10, 1<<20, 0)
-	require.NoError(t, err)
-	require.Len(t, entries, 2)
-	for _, e := range entries {
-		require.Equal(t, delta.CauseHistoryReversed, e.Marker.Cause, "its numbers mean something else")
-		require.Equal(t, proof, e.Marker.Detail)
-	}
+	require.True(t, c.HasLeft())
 }

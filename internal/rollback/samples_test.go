@@ -1,4 +1,4 @@
-package recorder
+package rollback
 
 import (
 	"errors"
@@ -20,25 +20,25 @@ import (
 
 func TestAHistoryThatHasPassedTheOldOneBetweenTwoProbesIsFoundOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := newRevisions()
+		all := New(Options{})
 		etcd := &archive{now: 60, versions: []*kube.Object{servedAs("kept", "1", 20), servedAs("lost", "2", 50), servedAs("new", "3", 55), servedAs("new", "3", 70)}}
 		c, told := followed(all, "configmaps", etcd, 50, servedAs("kept", "1", 20))
 		time.Sleep(time.Second)
-		c.saw(servedAs("lost", "2", 50), false)
-		require.NoError(t, all.probe(t.Context()))
+		c.Saw(servedAs("lost", "2", 50), false)
+		require.NoError(t, all.Probe(t.Context()))
 		require.Empty(t, *told, "it is what was served")
 
 		time.Sleep(time.Second)
-		c.saw(servedAs("lost", "2", 52), false)
+		c.Saw(servedAs("lost", "2", 52), false)
 		// Restored to 40, which has come to 80 by now, and what the stream is served goes on from there.
 		etcd.now, etcd.versions = 80, []*kube.Object{servedAs("kept", "1", 20), servedAs("new", "3", 45), servedAs("new", "3", 70)}
-		c.saw(servedAs("new", "3", 70), false)
-		c.reached("70")
+		c.Saw(servedAs("new", "3", 70), false)
+		c.Reached("70")
 		etcd.fails = errors.New("restarting")
-		require.Error(t, all.probe(t.Context()))
+		require.Error(t, all.Probe(t.Context()))
 		require.Empty(t, *told)
 		etcd.fails = nil
-		require.NoError(t, all.probe(t.Context()))
+		require.NoError(t, all.Probe(t.Context()))
 		require.Len(t, *told, 1)
 		require.Contains(t, (*told)[0], "ns/lost was served with resource version 50", "the last one before a silence")
 	})
@@ -47,7 +47,7 @@ func TestAHistoryThatHasPassedTheOldOneBetweenTwoProbesIsFoundOut(t *testing.T) 
 // One that is away for ten minutes, and answers no lists, while its watches go on. Of that there are ten seconds that etcd, put back, does not hold.
 func TestWhatAServerDoesNotAnswerForIsBoundedAndSpreadOverAllOfIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := newRevisions()
+		all := New(Options{})
 		etcd := &archive{now: 20_000, fails: errDown}
 		c, told := followed(all, "configmaps", etcd, 50)
 		for i := range 12_000 {
@@ -74,17 +74,17 @@ func TestWhatAServerRefusesIsLookedAtAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				all := newRevisions()
+				all := New(Options{})
 				etcd := &archive{now: 60}
 				c, told := followed(all, "configmaps", etcd, 50)
-				c.saw(servedAs("lost", "2", 52), false)
-				c.reached("60")
+				c.Saw(servedAs("lost", "2", 52), false)
+				c.Reached("60")
 				etcd.fails = refusal
-				require.Error(t, all.probe(t.Context()))
+				require.Error(t, all.Probe(t.Context()))
 				etcd.fails, etcd.now = nil, 80
 				etcd.serves(c, servedAs("new", "3", 70), true)
-				c.reached("70")
-				require.NoError(t, all.probe(t.Context()))
+				c.Reached("70")
+				require.NoError(t, all.Probe(t.Context()))
 				require.Len(t, *told, 1)
 			})
 		})
@@ -94,11 +94,11 @@ func TestWhatAServerRefusesIsLookedAtAgain(t *testing.T) {
 // Who answers each time after a while keeps nobody from looking at what is newest.
 func TestASlowServerIsAskedForAsLongAsAProbeMayTake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := newRevisions()
+		all := New(Options{})
 		etcd := &archive{now: 1000}
 		c, told := followed(all, "configmaps", etcd, 50)
-		for i := range keptSamples {
-			etcd.serves(c, servedAs("x"+strconv.Itoa(i), "1", 100+i), i != keptSamples-2)
+		for i := range KeptSamples {
+			etcd.serves(c, servedAs("x"+strconv.Itoa(i), "1", 100+i), i != KeptSamples-2)
 		}
 		slow := func() {}
 		slow = func() {
@@ -120,13 +120,13 @@ func TestASlowServerIsAskedForAsLongAsAProbeMayTake(t *testing.T) {
 // Among thousands that are served between two looks there are two that etcd, put back, does not hold.
 func TestAHistoryThatWasServedForAMomentIsFoundOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := newRevisions()
+		all := New(Options{})
 		etcd := &archive{now: 5000}
 		c, told := followed(all, "configmaps", etcd, 50)
 		beside, _ := followed(all, "secrets", etcd, 50)
 		c.join(beside)
 		for i := range 3000 {
-			etcd.serves([]*claims{c, beside}[i%2], servedAs("x"+strconv.Itoa(i), "1", 60+i), i != 1998 && i != 1999)
+			etcd.serves([]*Stream{c, beside}[i%2], servedAs("x"+strconv.Itoa(i), "1", 60+i), i != 1998 && i != 1999)
 			if i == 1999 {
 				time.Sleep(silence)
 			}
@@ -141,7 +141,7 @@ func TestAHistoryThatWasServedForAMomentIsFoundOut(t *testing.T) {
 // A process that stood still is served at once what was written meanwhile.
 func TestAHistoryThatWasServedInOneMomentIsFoundOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := newRevisions()
+		all := New(Options{})
 		etcd := &archive{now: 400}
 		c, told := followed(all, "configmaps", etcd, 50)
 		for i := range 300 {
@@ -155,19 +155,19 @@ func TestAHistoryThatWasServedInOneMomentIsFoundOut(t *testing.T) {
 // How much was served of the old history says nothing of the next.
 func TestSamplesAfterAReversalBeginWithTheNextVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := newRevisions()
+		all := New(Options{})
 		etcd := &archive{now: 2000}
 		c, told := followed(all, "configmaps", etcd, 50)
 		for i := range 1000 {
-			c.saw(servedAs("lost", "1", 60+i), false)
+			c.Saw(servedAs("lost", "1", 60+i), false)
 		}
 		// It is not a sample that shows the first one.
 		require.NoError(t, c.found(t.Context(), evidence{"proof", servedAsWitness("lost", "1", 1059), 1059, true, time.Time{}, 0}))
 		require.Len(t, *told, 1)
-		c.listing("history_reversed")
-		c.listed("")
-		c.reached("2000")
-		c.saw(servedAs("lost again", "2", 2001), false)
+		c.Listing("history_reversed")
+		c.Listed("")
+		c.Reached("2000")
+		c.Saw(servedAs("lost again", "2", 2001), false)
 		etcd.now = 3000
 		require.NoError(t, all.lookBack(t.Context()))
 		require.Len(t, *told, 2)
@@ -177,11 +177,11 @@ func TestSamplesAfterAReversalBeginWithTheNextVersion(t *testing.T) {
 // The probe may come in the moment before the new history passes what was served.
 func TestAHistoryThatHasNotComeToWhatWasServedIsFoundOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := newRevisions()
+		all := New(Options{})
 		etcd := &archive{now: 60}
 		c, told := followed(all, "configmaps", etcd, 50)
 		time.Sleep(time.Second)
-		c.saw(servedAs("lost", "2", 52), false)
+		c.Saw(servedAs("lost", "2", 52), false)
 		etcd.now = 51
 		require.NoError(t, all.lookBack(t.Context()))
 		require.Equal(t, []string{"configmaps ns/lost was served with resource version 52, which etcd has not come to"}, *told)
@@ -191,16 +191,16 @@ func TestAHistoryThatHasNotComeToWhatWasServedIsFoundOut(t *testing.T) {
 // A recorder was served what was undone, and ended before it looked: by now everything that lives is of the new history.
 func TestWhatARecorderWasServedLastIsLookedAtByTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := newRevisions()
+		all := New(Options{})
 		etcd := &archive{now: 80, versions: []*kube.Object{servedAs("kept", "1", 20), servedAs("new", "3", 45), servedAs("new", "3", 70)}}
 		c, told := followed(all, "configmaps", etcd, 70, servedAs("new", "3", 70))
 		began := time.Now()
-		c.recallUnproven([]postgres.Version{
+		c.RecallUnverified([]postgres.Version{
 			{Namespace: "ns", Name: "kept", UID: "1", ResourceVersion: "20", Observed: began.Add(-20 * time.Second)},
 			{Namespace: "ns", Name: "lost", UID: "2", ResourceVersion: "50", Observed: began.Add(-10 * time.Second)},
 			{Namespace: "ns", Name: "new", UID: "3", ResourceVersion: "70", Observed: began.Add(-time.Second)},
 		})
-		require.NoError(t, all.probe(t.Context()))
+		require.NoError(t, all.Probe(t.Context()))
 		require.Len(t, *told, 1)
 		require.Contains(t, (*told)[0], "lost was served with resource version 50")
 		require.Nil(t, c.doubt, "this process was served nothing of the old history")
@@ -210,26 +210,26 @@ func TestWhatARecorderWasServedLastIsLookedAtByTheNext(t *testing.T) {
 // The events have an etcd of their own, and both are put back together. Neither says anything of the other.
 func TestTwoEtcdsThatArePutBackTogetherAreBothFoundOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := newRevisions()
+		all := New(Options{})
 		var told [2]*[]string
 		var etcds [2]*archive
 		for i, name := range []string{"configmaps", "events"} {
 			from := 1000 * i
 			etcds[i] = &archive{now: from + 60}
-			var c *claims
+			var c *Stream
 			c, told[i] = followed(all, name, etcds[i], from+50)
 			time.Sleep(time.Second)
-			c.saw(servedAs("lost", "2", from+52), false)
-			c.reached(strconv.Itoa(from + 60))
+			c.Saw(servedAs("lost", "2", from+52), false)
+			c.Reached(strconv.Itoa(from + 60))
 		}
 		for i, etcd := range etcds {
 			now := servedAs("new", "3", 1000*i+90)
 			etcd.now, etcd.versions = 1000*i+100, []*kube.Object{now}
-			all.streams[i].saw(now, false)
-			all.streams[i].reached(now.ResourceVersion)
+			all.streams[i].Saw(now, false)
+			all.streams[i].Reached(now.ResourceVersion)
 		}
 		for range 2 { // What is found out of the one first, is no error of the other.
-			_ = all.probe(t.Context())
+			_ = all.Probe(t.Context())
 		}
 		require.Len(t, *told[0], 1)
 		require.Len(t, *told[1], 1)
@@ -241,17 +241,17 @@ func TestTwoEtcdsThatArePutBackTogetherAreBothFoundOut(t *testing.T) {
 // The server does not answer for the resource when it is looked at first.
 func TestWhatARecorderWasServedLastIsLookedAtUntilThereIsAnAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := newRevisions()
+		all := New(Options{})
 		etcd := &archive{now: 180}
 		c, told := followed(all, "configmaps", etcd, 170)
 		var versions []postgres.Version
-		for i := range 2 * keptSamples {
+		for i := range 2 * KeptSamples {
 			o := servedAs(strconv.Itoa(i), "1", 100+i)
 			versions = append(versions, postgres.Version{Namespace: "ns", Name: o.Name, UID: "1", ResourceVersion: o.ResourceVersion, Observed: time.Now()})
 			etcd.versions = append(etcd.versions, o)
 		}
 		etcd.versions = etcd.versions[:len(versions)-1] // the last is undone
-		c.recallUnproven(versions)
+		c.RecallUnverified(versions)
 		etcd.fails = apierrors.NewServiceUnavailable("starting")
 		require.Error(t, all.lookBack(t.Context()))
 		require.Empty(t, *told)
@@ -263,9 +263,9 @@ func TestWhatARecorderWasServedLastIsLookedAtUntilThereIsAnAnswer(t *testing.T) 
 
 func TestWhatIsSampledIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := newRevisions()
+		all := New(Options{})
 		etcd := &archive{now: 1000}
-		var streams []*claims
+		var streams []*Stream
 		for i := range 3 {
 			c, _ := followed(all, strconv.Itoa(i), etcd, 1)
 			streams = append(streams, c)
@@ -274,7 +274,7 @@ func TestWhatIsSampledIsBounded(t *testing.T) {
 		for i := range 100 {
 			time.Sleep(probeEvery / 100)
 			for _, c := range streams {
-				c.saw(servedAs("x", "1", i+1), false)
+				c.Saw(servedAs("x", "1", i+1), false)
 			}
 		}
 		taken := all.takeSamples()
@@ -294,7 +294,7 @@ func TestWhatIsSampledIsBounded(t *testing.T) {
 // A stream of another resource is found to be in the etcd of others while that is away.
 func TestWhatWasServedLastIsThatOfAllInAnEtcd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := newRevisions()
+		all := New(Options{})
 		etcd := &archive{now: 5000}
 		idle, _ := followed(all, "widgets", etcd, 50)
 		busy, told := followed(all, "secrets", etcd, 50)
@@ -315,13 +315,13 @@ func TestWhatWasServedLastIsThatOfAllInAnEtcd(t *testing.T) {
 
 // Whichever of two streams is found to be in the etcd of the other.
 func TestTheNewestOfStreamsThatAreFoundToBeTogetherIsLookedAt(t *testing.T) {
-	for name, join := range map[string]func(older, newer *claims){
-		"the newer joins": func(older, newer *claims) { older.join(newer) },
-		"the older joins": func(older, newer *claims) { newer.join(older) },
+	for name, join := range map[string]func(older, newer *Stream){
+		"the newer joins": func(older, newer *Stream) { older.join(newer) },
+		"the older joins": func(older, newer *Stream) { newer.join(older) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				all := newRevisions()
+				all := New(Options{})
 				etcd := &archive{now: 70}
 				older, _ := followed(all, "widgets", etcd, 50)
 				newer, told := followed(all, "secrets", etcd, 50)
@@ -330,7 +330,7 @@ func TestTheNewestOfStreamsThatAreFoundToBeTogetherIsLookedAt(t *testing.T) {
 				etcd.serves(newer, servedAs("lost", "2", 70), true)
 				require.NoError(t, all.lookBack(t.Context()))
 				join(older, newer)
-				older.saw(servedAs("kept", "1", 60), false)
+				older.Saw(servedAs("kept", "1", 60), false)
 				require.Empty(t, slices.Concat(older.paused.kept, newer.paused.kept), "the other was served something just now")
 				require.NoError(t, all.lookBack(t.Context()))
 				require.Empty(t, *told)
@@ -344,16 +344,16 @@ func TestTheNewestOfStreamsThatAreFoundToBeTogetherIsLookedAt(t *testing.T) {
 
 // The old history was further than the new one is.
 func TestTheNewestOfAnotherHistoryIsNotTheNewestOfStreamsThatAreTogether(t *testing.T) {
-	for name, join := range map[string]func(left, other *claims){
-		"the other joins":         func(left, other *claims) { left.join(other) },
-		"the one that left joins": func(left, other *claims) { other.join(left) },
+	for name, join := range map[string]func(left, other *Stream){
+		"the other joins":         func(left, other *Stream) { left.join(other) },
+		"the one that left joins": func(left, other *Stream) { other.join(left) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				all := newRevisions()
+				all := New(Options{})
 				etcd := &archive{now: 100}
 				c, _ := followed(all, "configmaps", etcd, 50)
-				c.saw(servedAs("lost", "1", 30_000), false)
+				c.Saw(servedAs("lost", "1", 30_000), false)
 				require.NoError(t, all.lookBack(t.Context()))
 				c.listsAnew()
 				d, told := followed(all, "secrets", etcd, 100)
@@ -374,13 +374,13 @@ func TestTheNewestOfAnotherHistoryIsNotTheNewestOfStreamsThatAreTogether(t *test
 // A list takes the stream into another history while it is looked at what it was served in the one before.
 func TestWhatIsOfAHistoryThatWasLeftIsNothingToAnybody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := newRevisions()
+		all := New(Options{})
 		etcd := &archive{now: 100}
 		c, _ := followed(all, "configmaps", etcd, 50)
 		d, told := followed(all, "secrets", etcd, 50)
 		c.join(d)
-		c.saw(servedAs("left", "1", 52), false)
-		d.saw(servedAs("lost", "2", 53), false)
+		c.Saw(servedAs("left", "1", 52), false)
+		d.Saw(servedAs("lost", "2", 53), false)
 		etcd.serves(d, servedAs("new", "3", 70), true)
 		etcd.meanwhile = func() { // the newest
 			etcd.meanwhile = c.listsAnew
@@ -393,11 +393,11 @@ func TestWhatIsOfAHistoryThatWasLeftIsNothingToAnybody(t *testing.T) {
 
 func TestWhatIsOfAHistoryThatWasLeftDoesNotWaitForAnAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := newRevisions()
+		all := New(Options{})
 		etcd := &archive{now: 100}
 		c, _ := followed(all, "configmaps", etcd, 50)
-		c.saw(servedAs("older", "1", 52), false)
-		c.saw(servedAs("newer", "1", 53), false)
+		c.Saw(servedAs("older", "1", 52), false)
+		c.Saw(servedAs("newer", "1", 53), false)
 		etcd.meanwhile = func() {
 			c.listsAnew()
 			etcd.fails = errDown
@@ -410,7 +410,7 @@ func TestWhatIsOfAHistoryThatWasLeftDoesNotWaitForAnAnswer(t *testing.T) {
 // One stream's lists are refused for minutes, while its watch goes on.
 func TestWhatIsNotAnsweredForKeepsNoOtherFromItsTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := newRevisions()
+		all := New(Options{})
 		etcd := &archive{now: 5000}
 		refused, _ := followed(all, "widgets", &archive{fails: errDown}, 50)
 		c, told := followed(all, "secrets", etcd, 50)
@@ -420,7 +420,7 @@ func TestWhatIsNotAnsweredForKeepsNoOtherFromItsTurn(t *testing.T) {
 			if i == 2*samplesPerProbe+1 {
 				by = c
 			}
-			by.saw(servedAs("x"+strconv.Itoa(i), "1", 100+i), false)
+			by.Saw(servedAs("x"+strconv.Itoa(i), "1", 100+i), false)
 			time.Sleep(silence)
 		}
 		for range 4 {
@@ -433,7 +433,7 @@ func TestWhatIsNotAnsweredForKeepsNoOtherFromItsTurn(t *testing.T) {
 // Each answer is a refusal, and takes its time: the others have their turn all the same, though more is served all the while.
 func TestSlowRefusalsKeepNoOtherFromItsTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := newRevisions()
+		all := New(Options{})
 		slow := &archive{fails: apierrors.NewForbidden(schema.GroupResource{Resource: "widgets"}, "", errors.New("no"))}
 		var wait func()
 		wait = func() {
@@ -446,18 +446,18 @@ func TestSlowRefusalsKeepNoOtherFromItsTurn(t *testing.T) {
 		c, told := followed(all, "secrets", etcd, 50)
 		c.join(refused)
 		n := 100
-		serve := func(by *claims, many int, kept bool) {
+		serve := func(by *Stream, many int, kept bool) {
 			for range many {
 				etcd.serves(by, servedAs("x"+strconv.Itoa(n), "1", n), kept)
 				n++
 				time.Sleep(time.Millisecond)
 			}
 		}
-		serve(refused, keptSamples, false)
+		serve(refused, KeptSamples, false)
 		serve(c, 1, false)
 		for range 20 {
 			serve(c, 2, true)
-			serve(refused, keptSamples, false)
+			serve(refused, KeptSamples, false)
 			serve(c, 1, true)
 			_ = all.lookBack(t.Context())
 		}

@@ -1,9 +1,10 @@
-package recorder
+package rollback
 
 import (
 	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -19,29 +20,25 @@ const (
 	tieTimeout = 2 * time.Second
 )
 
-// followHistory looks now and then whether the history of each etcd is the one on record, until ctx ends. The error is that the cluster
-// is another.
-func (r *Recorder) followHistory(ctx context.Context) error {
+// Follow looks now and then whether the history of each etcd is the one on record, until ctx ends.
+func (r *Streams) Follow(ctx context.Context, log *slog.Logger) {
 	for {
 		timer := time.NewTimer(probeEvery + rand.N(probeEvery/5))
 		select {
 		case <-ctx.Done():
 			timer.Stop()
-			return nil
-		case err := <-r.revisions.identity.foreign:
-			timer.Stop()
-			return err
+			return
 		case <-timer.C:
 		}
-		if err := r.revisions.probe(ctx); err != nil && ctx.Err() == nil {
-			r.log.Debug("it was not found out whether the server's history is still the one on record", "error", err)
+		if err := r.Probe(ctx); err != nil && ctx.Err() == nil {
+			log.Debug("it was not found out whether the server's history is still the one on record", "error", err)
 		}
 	}
 }
 
-// probe asks each etcd about what is newest of it, and about some of what was served since the last probe.
-func (r *revisions) probe(ctx context.Context) error {
-	if err := r.identity.check(ctx); err != nil {
+// Probe asks each etcd about what is newest of it, and about some of what was served since the last probe.
+func (r *Streams) Probe(ctx context.Context) error {
+	if err := r.identity.Check(ctx); err != nil {
 		return err
 	}
 	failed := r.tie(ctx)
@@ -52,7 +49,7 @@ func (r *revisions) probe(ctx context.Context) error {
 }
 
 // tie finds out which streams are kept in one etcd, a few at a time. Those for which the server did not answer have their turn again after all others.
-func (r *revisions) tie(ctx context.Context) error {
+func (r *Streams) tie(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
@@ -65,7 +62,7 @@ func (r *revisions) tie(ctx context.Context) error {
 // tieFirst ties the stream, and some others with it. Otherwise, when a server returns, each stream would ask for itself about
 // each other one. The error is that ctx has ended. If the server does not answer for the stream, whatever asks about it finds
 // that out.
-func (c *claims) tieFirst(ctx context.Context) error {
+func (c *Stream) tieFirst(ctx context.Context) error {
 	bounded, cancel := context.WithTimeout(ctx, tieTimeout)
 	defer cancel()
 	select {
@@ -81,25 +78,25 @@ func (c *claims) tieFirst(ctx context.Context) error {
 }
 
 // tieSome ties streams to one etcd or another. Those for which the server answers are listed between two lists of each etcd that is known (I4).
-func (r *revisions) tieSome(ctx context.Context, untied []*claims) error {
+func (r *Streams) tieSome(ctx context.Context, untied []*Stream) error {
 	if len(untied) == 0 {
 		clear(r.tried)
 		return nil
 	}
 	heads := r.heads()
 	before, failed := nowOf(ctx, slices.Concat(untied, heads))
-	answers := func(c *claims) bool { _, answered := before[c]; return answered }
-	answering := slices.DeleteFunc(slices.Clone(untied), func(c *claims) bool { return !answers(c) })
-	heads = slices.DeleteFunc(heads, func(h *claims) bool { return !answers(h) })
+	answers := func(c *Stream) bool { _, answered := before[c]; return answered }
+	answering := slices.DeleteFunc(slices.Clone(untied), func(c *Stream) bool { return !answers(c) })
+	heads = slices.DeleteFunc(heads, func(h *Stream) bool { return !answers(h) })
 	if len(heads) == 0 && len(answering) > 0 {
-		heads = []*claims{answering[0]}
+		heads = []*Stream{answering[0]}
 	}
 	at, failedThen := nowOf(ctx, answering)
 	after, failedLast := nowOf(ctx, heads)
 	failed = errors.Join(failed, failedThen, failedLast)
 	for _, c := range untied {
 		r.tried[c] = true
-		beside := slices.IndexFunc(heads, func(h *claims) bool {
+		beside := slices.IndexFunc(heads, func(h *Stream) bool {
 			return before[h] != 0 && before[h] <= at[c] && at[c] <= after[h]
 		})
 		switch {
@@ -115,14 +112,14 @@ func (r *revisions) tieSome(ctx context.Context, untied []*claims) error {
 }
 
 // nowOf finds out where streams are, all at once: the server may hang for many. It gives those for which the server answers.
-func nowOf(ctx context.Context, streams []*claims) (at map[*claims]uint64, failed error) {
+func nowOf(ctx context.Context, streams []*Stream) (at map[*Stream]uint64, failed error) {
 	found, errs := make([]uint64, len(streams)), make([]error, len(streams))
 	var asking sync.WaitGroup
 	for i, c := range streams {
 		asking.Go(func() { found[i], errs[i] = c.now(ctx) })
 	}
 	asking.Wait()
-	at = map[*claims]uint64{}
+	at = map[*Stream]uint64{}
 	for i, c := range streams {
 		if errs[i] == nil {
 			at[c] = found[i]
@@ -132,9 +129,9 @@ func nowOf(ctx context.Context, streams []*claims) (at map[*claims]uint64, faile
 }
 
 // askAll finds out for which streams the server does not answer now.
-func askAll(ctx context.Context, streams []*claims) (silent map[*claims]bool, failed error) {
+func askAll(ctx context.Context, streams []*Stream) (silent map[*Stream]bool, failed error) {
 	at, failed := nowOf(ctx, streams)
-	silent = map[*claims]bool{}
+	silent = map[*Stream]bool{}
 	for _, c := range streams {
 		_, answered := at[c]
 		silent[c] = !answered
@@ -144,12 +141,12 @@ func askAll(ctx context.Context, streams []*claims) (silent map[*claims]bool, fa
 
 // tieTo finds the etcd of the stream among those of others. If it is none of them, the stream has an etcd of its own. tieTo
 // waits for no etcd that does not answer. Whether the two are one is found out when it matters, and asking both costs little.
-func (c *claims) tieTo(ctx context.Context, answers func(*claims) bool) error {
+func (c *Stream) tieTo(ctx context.Context, answers func(*Stream) bool) error {
 	for _, head := range c.all.heads() {
 		if !answers(head) {
 			continue
 		}
-		together, err := head.sameEtcd(ctx, c, (*claims).now)
+		together, err := head.sameEtcd(ctx, c, (*Stream).now)
 		if err != nil {
 			return err
 		}
@@ -161,7 +158,7 @@ func (c *claims) tieTo(ctx context.Context, answers func(*claims) bool) error {
 	return nil
 }
 
-func (c *claims) isTied() {
+func (c *Stream) isTied() {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	c.headLocked().tied = true
@@ -169,14 +166,14 @@ func (c *claims) isTied() {
 
 // untied gives some followed streams whose etcd was not looked for yet, one of each group that was found to be together. First
 // comes first, if it is such a stream, then the busiest, because others want to know of them.
-func (r *revisions) untied(first *claims) (found []*claims) {
+func (r *Streams) untied(first *Stream) (found []*Stream) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	order := slices.SortedStableFunc(slices.Values(r.streams), func(a, b *claims) int { return cmp.Compare(b.claimed, a.claimed) })
+	order := slices.SortedStableFunc(slices.Values(r.streams), func(a, b *Stream) int { return cmp.Compare(b.claimed, a.claimed) })
 	if first != nil {
 		order = slices.Insert(order, 0, first)
 	}
-	known := map[*claims]bool{}
+	known := map[*Stream]bool{}
 	for _, c := range order {
 		if head := c.headLocked(); c.comparesLocked() && !head.tied && !known[head] && !r.tried[c] && len(found) < tiesPerRound {
 			known[head] = true
@@ -187,10 +184,10 @@ func (r *revisions) untied(first *claims) (found []*claims) {
 }
 
 // heads are one stream of each etcd.
-func (r *revisions) heads() (found []*claims) {
+func (r *Streams) heads() (found []*Stream) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	known := map[*claims]bool{}
+	known := map[*Stream]bool{}
 	for _, c := range r.streams {
 		if head := c.headLocked(); c.comparesLocked() && head.tied && !known[head] {
 			known[head] = true
@@ -201,13 +198,13 @@ func (r *revisions) heads() (found []*claims) {
 }
 
 // comparesLocked reports whether the present resource versions of the stream can be compared with those of others.
-func (c *claims) comparesLocked() bool { return c.asksLocked() && c.position != 0 && !c.reversed }
+func (c *Stream) comparesLocked() bool { return c.asksLocked() && c.position != 0 && !c.reversed }
 
 // newestOfEach is, of each etcd, the stream that has come furthest.
-func (r *revisions) newestOfEach() []*claims {
+func (r *Streams) newestOfEach() []*Stream {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	furthest := map[*claims]*claims{}
+	furthest := map[*Stream]*Stream{}
 	for _, c := range r.streams {
 		head := c.headLocked()
 		if !c.provesLocked() || c.position == 0 || !head.tied {
@@ -217,7 +214,7 @@ func (r *revisions) newestOfEach() []*claims {
 			furthest[head] = c
 		}
 	}
-	found := make([]*claims, 0, len(furthest))
+	found := make([]*Stream, 0, len(furthest))
 	for _, c := range furthest {
 		found = append(found, c)
 	}

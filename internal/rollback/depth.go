@@ -1,7 +1,8 @@
-package recorder
+package rollback
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/kuberewind/kuberewind/reflector"
@@ -10,8 +11,8 @@ import (
 const (
 	// noteEvery is how often it is noted where each etcd is.
 	noteEvery = 5 * time.Second
-	// quietMost is how often a quiet stream is looked at where etcd keeps much.
-	quietMost = 90 * time.Second
+	// QuietMost is how often a quiet stream is looked at where etcd keeps much.
+	QuietMost = 90 * time.Second
 	// notedFor is how long a note is kept: to know of more history would change nothing. It bounds the notes of an etcd to some
 	// hundred, as one is made each noteEvery.
 	notedFor = 10 * time.Minute
@@ -24,34 +25,34 @@ type note struct {
 }
 
 // depth measures how much history one etcd keeps. The server does not say: what can be read tells. It belongs to the goroutine of
-// keepMeasuring.
+// Measure.
 type depth struct {
 	notes []note // in order
 	due   time.Time
 }
 
 // measures are of each etcd, by the stream that stands for it.
-type measures map[*claims]*depth
+type measures map[*Stream]*depth
 
-// keepMeasuring measures until ctx ends.
-func (r *Recorder) keepMeasuring(ctx context.Context) error {
+// Measure measures how much history each etcd keeps, until ctx ends.
+func (r *Streams) Measure(ctx context.Context, log *slog.Logger) {
 	all := measures{}
 	ticker := time.NewTicker(noteEvery)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			return nil
+			return
 		case <-ticker.C:
 		}
-		if err := r.revisions.measure(ctx, all); err != nil && ctx.Err() == nil {
-			r.log.Debug("how much history etcd keeps was not measured", "error", err)
+		if err := r.measure(ctx, all); err != nil && ctx.Err() == nil {
+			log.Debug("how much history etcd keeps was not measured", "error", err)
 		}
 	}
 }
 
 // measure notes where each etcd is, and where it is due reads the oldest note.
-func (r *revisions) measure(ctx context.Context, all measures) (failed error) {
+func (r *Streams) measure(ctx context.Context, all measures) (failed error) {
 	present := measures{}
 	for _, c := range r.newestOfEach() {
 		head, revision := c.reachedOf()
@@ -72,7 +73,7 @@ func (r *revisions) measure(ctx context.Context, all measures) (failed error) {
 		r.mu.Lock()
 		head.kept = history
 		r.mu.Unlock()
-		d.due = time.Now().Add(reflector.QuietEvery(history, quietMost) - noteEvery/2) // at the tick that comes next to it
+		d.due = time.Now().Add(reflector.QuietEvery(history, QuietMost) - noteEvery/2) // at the tick that comes next to it
 	}
 	clear(all)
 	for head, d := range present {
@@ -82,14 +83,14 @@ func (r *revisions) measure(ctx context.Context, all measures) (failed error) {
 }
 
 // reachedOf is who stands for the etcd of the stream, and where the stream is.
-func (c *claims) reachedOf() (head *claims, revision uint64) {
+func (c *Stream) reachedOf() (head *Stream, revision uint64) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	return c.headLocked(), c.position
 }
 
 // Kept implements reflector.Revisions.
-func (c *claims) Kept() time.Duration {
+func (c *Stream) Kept() time.Duration {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	return c.headLocked().kept
@@ -111,7 +112,7 @@ func (d *depth) note(revision uint64, now time.Time) {
 
 // read gives the age of the oldest note that etcd can still read, and drops those that it cannot. That is one read, and a few more after a
 // compaction: what is older than one that is forgotten is forgotten, too.
-func (d *depth) read(ctx context.Context, c *claims) (time.Duration, error) {
+func (d *depth) read(ctx context.Context, c *Stream) (time.Duration, error) {
 	forgotten, readable := -1, len(d.notes)
 	for at := 0; forgotten+1 < readable; at = (forgotten + 1 + readable) / 2 {
 		switch what, err := c.lookUntilAnswered(ctx, witness{}, d.notes[at].revision); {

@@ -1,4 +1,5 @@
-package recorder
+// Package canonical brings objects into the form in which they are queued and recorded.
+package canonical
 
 import (
 	"fmt"
@@ -10,9 +11,9 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// transformer brings an object into the form in which it is queued and recorded. That form is canonical, and holds nothing
+// Transformer brings an object into the form in which it is queued and recorded. That form is canonical, and holds nothing
 // that must not be kept (I9). An error keeps the object out of the queue. Redaction may be nil.
-func transformer(redaction *redact.Resource) cache.TransformFunc {
+func Transformer(redaction *redact.Resource) cache.TransformFunc {
 	return func(obj any) (any, error) {
 		o, ok := obj.(*kube.Object)
 		if !ok {
@@ -35,9 +36,9 @@ func transformer(redaction *redact.Resource) cache.TransformFunc {
 	}
 }
 
-// restorer brings a text of the record or of the spool under the present rules of redaction, which may be nil.
+// Restorer brings a text of the record or of the spool under the present rules of redaction, which may be nil.
 // I9: the rules may have been fewer when it was written.
-func restorer(redaction *redact.Resource) func(patch.Doc) (patch.Doc, error) {
+func Restorer(redaction *redact.Resource) func(patch.Doc) (patch.Doc, error) {
 	if redaction == nil {
 		return func(doc patch.Doc) (patch.Doc, error) { return doc, nil }
 	}

@@ -1,4 +1,4 @@
-package recorder
+package rollback
 
 import (
 	"cmp"
@@ -11,14 +11,15 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
 const (
-	// keptSamples bounds the served versions that a stream keeps for the next probe. samplesPerProbe bounds the reads that
+	// KeptSamples bounds the served versions that a stream keeps for the next probe. samplesPerProbe bounds the reads that
 	// they cost an etcd. In a few seconds, an etcd may have been put back and have passed the record again. Then the newest
 	// version is of the new history, and only an older one shows that there was another.
-	keptSamples     = 24
+	KeptSamples     = 24
 	samplesPerProbe = 24
 	// keptDue and duePerProbe are the same for samples that wait for an answer. lookTime bounds how long the answers of one
 	// probe may take.
@@ -76,16 +77,16 @@ func (s *samples) add(one *sample, most int) {
 }
 
 // sampleLocked keeps a version now and then.
-func (c *claims) sampleLocked(w witness, at time.Time) {
+func (c *Stream) sampleLocked(w witness, at time.Time) {
 	if !c.fresh.skip() {
-		c.fresh.add(&sample{footprint: c.footprintLocked(w, at)}, keptSamples)
+		c.fresh.add(&sample{footprint: c.footprintLocked(w, at)}, KeptSamples)
 	}
 }
 
 // pauseLocked gives the newest version that an etcd served before it was silent, nil if it was not. That version has to be
 // looked at, whatever is served next. An etcd that is put back is not there for a while. What is lost may have been served for
 // a moment only, among much else.
-func (c *claims) pauseLocked(w witness, at time.Time) (before *sample) {
+func (c *Stream) pauseLocked(w witness, at time.Time) (before *sample) {
 	head := c.headLocked()
 	if head.last.of != nil && at.Sub(head.heard) >= silence {
 		before = head.lastLocked()
@@ -100,7 +101,7 @@ func (c *claims) pauseLocked(w witness, at time.Time) (before *sample) {
 }
 
 // lastLocked is the newest that was served of an etcd.
-func (c *claims) lastLocked() *sample {
+func (c *Stream) lastLocked() *sample {
 	last := c.last
 	last.recorded = c.all.recordedAt(last.at)
 	return &last
@@ -157,10 +158,10 @@ func (s *sample) refuse() {
 // takeSamples gives what the probe has to look at, by etcd. The newest version of all comes first, because nothing may follow
 // that shows a silence. Then come samples without an answer so far. Then come some dozen of what was sampled since the last
 // time, from all of it. Samples of a stream that cannot be asked for wait.
-func (r *revisions) takeSamples() (taken [][]*sample) {
+func (r *Streams) takeSamples() (taken [][]*sample) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	paused, due, fresh := map[*claims][]*sample{}, map[*claims][]*sample{}, map[*claims][]*sample{}
+	paused, due, fresh := map[*Stream][]*sample{}, map[*Stream][]*sample{}, map[*Stream][]*sample{}
 	for _, c := range r.streams {
 		if head := c.headLocked(); c.provesLocked() {
 			paused[head], due[head], fresh[head] = append(paused[head], c.paused.kept...), append(due[head], c.due.kept...), append(fresh[head], c.fresh.kept...)
@@ -216,8 +217,8 @@ func spread(all []*sample, most int) []*sample {
 	return some
 }
 
-// recallUnproven takes over what a recorder before this one was served last, and may not have looked at.
-func (c *claims) recallUnproven(versions []postgres.Version) {
+// RecallUnverified takes over what a recorder before this one was served last, and may not have looked at.
+func (c *Stream) RecallUnverified(versions []postgres.Version) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	for _, v := range versions {
@@ -230,8 +231,8 @@ func (c *claims) recallUnproven(versions []postgres.Version) {
 
 // lookBack compares with etcd what was served since the last probe. If a server does not answer for a stream, it is asked no more for it this time, because samples of other streams are
 // not kept for long.
-func (r *revisions) lookBack(ctx context.Context) (failed error) {
-	silent, taken, answering := map[*claims]bool{}, r.takeSamples(), time.Duration(0)
+func (r *Streams) lookBack(ctx context.Context) (failed error) {
+	silent, taken, answering := map[*Stream]bool{}, r.takeSamples(), time.Duration(0)
 	for _, some := range taken {
 		for i, s := range some {
 			if answering >= lookTime {
@@ -245,7 +246,7 @@ func (r *revisions) lookBack(ctx context.Context) (failed error) {
 			}
 			began := time.Now()
 			what, err := s.of.lookUntilAnswered(ctx, s.witness, s.asOf())
-			if saysNothing(err) {
+			if kube.SaysNothing(err) {
 				failed, answering = errors.Join(failed, err), answering+time.Since(began)
 				s.refuse()
 				continue
@@ -277,7 +278,7 @@ func (r *revisions) lookBack(ctx context.Context) (failed error) {
 }
 
 // sampledBeside are the other streams of which there are samples.
-func sampledBeside(c *claims, taken [][]*sample) (streams []*claims) {
+func sampledBeside(c *Stream, taken [][]*sample) (streams []*Stream) {
 	for _, samples := range taken {
 		for _, s := range samples {
 			if s.of != c && !slices.Contains(streams, s.of) {

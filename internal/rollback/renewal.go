@@ -1,4 +1,4 @@
-package recorder
+package rollback
 
 import (
 	"context"
@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kuberewind/kuberewind/internal/paging"
+	"github.com/kuberewind/kuberewind/kube"
 )
 
 // An API server that was not restarted with its etcd goes on with its old watch cache. The cache holds what was undone, and
@@ -54,12 +55,12 @@ type doubt struct {
 }
 
 // doubtLocked is nil if the cache has served nothing to this process. Then a list is trusted if nothing speaks against it.
-func (c *claims) doubtLocked(f *fork) *doubt {
+func (c *Stream) doubtLocked(f *fork) *doubt {
 	c.cached.settle(c.opened)
 	if c.cached.reach == 0 {
 		return nil
 	}
-	past, now := max(c.position, c.newestLocked().revision), time.Now()
+	past, now := max(c.position, c.living.newest().revision), time.Now()
 	d := &doubt{window: c.cached, past: past, fork: f, mark: past, marked: now, check: now.Add(checkedAfter)}
 	if d.anew {
 		d.reach, d.marked = math.MaxUint64, time.Time{} // From where the present cache can be watched is not known.
@@ -71,7 +72,7 @@ func (c *claims) doubtLocked(f *fork) *doubt {
 // doubtOfRecordLocked is the doubt of a stream that an earlier recorder has left waiting for a list that can be trusted. It is
 // not known whether it had reason to wait, or how far back the cache can be watched. Only what is on record is known to have
 // been served.
-func (c *claims) doubtOfRecordLocked() *doubt {
+func (c *Stream) doubtOfRecordLocked() *doubt {
 	past, now := max(c.position, c.recorded), time.Now()
 	if past == 0 {
 		return nil
@@ -83,7 +84,7 @@ func (c *claims) doubtOfRecordLocked() *doubt {
 }
 
 // renewed returns an error while a list may come from a cache that was begun in the old history.
-func (c *claims) renewed(ctx context.Context, listed uint64) error {
+func (c *Stream) renewed(ctx context.Context, listed uint64) error {
 	c.all.mu.Lock()
 	d := c.doubt
 	c.all.mu.Unlock()
@@ -254,14 +255,14 @@ func none(uint64) (more bool) { return false }
 
 // uncached reports whether lists certainly come from etcd. Etcd says at once that it has not come to a future version. A cache
 // waits, and then asks for a retry.
-func (c *claims) uncached(ctx context.Context) bool {
+func (c *Stream) uncached(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, uncachedTimeout)
 	defer cancel()
 	_, err := c.in("").ListWithContext(ctx, metav1.ListOptions{
 		Limit: 1, ResourceVersion: strconv.FormatInt(math.MaxInt64, 10), ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
 	})
 	var status apierrors.APIStatus
-	return isAhead(err) && errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.RetryAfterSeconds == 0
+	return kube.IsAhead(err) && errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.RetryAfterSeconds == 0
 }
 
 // renewalPage is how many objects of a list are compared with the same list of etcd.
@@ -269,7 +270,7 @@ const renewalPage = 500
 
 // agrees reports whether a list is the same as a list at exactly its resource version. That one comes from etcd if the API
 // server knows that its cache is not to be trusted, or never uses the cache for such lists.
-func (c *claims) agrees(ctx context.Context) (bool, error) {
+func (c *Stream) agrees(ctx context.Context) (bool, error) {
 	at, cached, err := c.digest(ctx, metav1.ListOptions{Limit: renewalPage})
 	if err != nil {
 		return false, err
@@ -279,7 +280,7 @@ func (c *claims) agrees(ctx context.Context) (bool, error) {
 }
 
 // digest is that of what a list holds, page by page.
-func (c *claims) digest(ctx context.Context, options metav1.ListOptions) (at string, digest [sha256.Size]byte, err error) {
+func (c *Stream) digest(ctx context.Context, options metav1.ListOptions) (at string, digest [sha256.Size]byte, err error) {
 	hash := sha256.New()
 	var pages paging.Guard
 	for {

@@ -1,0 +1,30 @@
+// Package rollback finds out that an etcd was put back to an older state, and what its streams have missed by that.
+//
+// A Streams has all streams of a recorder, and a Stream what was served of one. Streams of one etcd are tied together, because
+// their resource versions may be compared (I4). One thing is known of each revision: of which stream it is. Two things follow.
+//
+//   - Recovery. What others have is not asked for when history is recovered (Unaccounted, in revisions.go and silent.go).
+//   - Rollback. What was served and is something else in etcd now proves that etcd was put back.
+//
+// # How a rollback is found
+//
+//	served ──sample──▶ kept until the next probe ──look──▶ same: etcd held it (settled)
+//	                            ▲                     ├──▶ unknown: etcd has forgotten
+//	                            │ no answer           └──▶ other, or ahead: proof
+//	                            └────────────────────────┘
+//
+// Each etcd is probed every ten seconds, and each stream is compared before each watch. The samples are the newest version of an
+// etcd, the newest before each silence, some dozen since the last probe, and the newest of each list. A successor looks at what
+// was recorded in the last half minute before it.
+//
+// # What a proof does
+//
+//	follows ──proof──▶ has left ──list, trusted──▶ follows
+//
+// All streams leave their history that are not proved to be in another etcd. One entry of the queue opens their gaps, in one
+// transaction (rollback.go). Each gap begins where etcd was last seen to hold what was served, or earlier. A stream that is
+// opened later asks whether it was in that etcd (earlier.go).
+//
+// A list is trusted when the cache of the API server is shown to be of the new history (trust.go, trail.go, renewal.go).
+// "Restart kube-apiserver" is what helps if that takes long.
+package rollback
