@@ -2,7 +2,7 @@
 // cluster. It adds what lies between them: filter, redaction, and when a delta occurred.
 //
 // Rooms of one purpose each stand beside it, and none of them imports it: cluster, database, election, notices, clock, lifecycle,
-// spooling, schemacheck, sweep and documents.
+// rollback, canonical, spooling, schemacheck, sweep and documents.
 //
 // It opens the spool of its cluster. The head of the record shows which entries of the spool are committed, and the recorder
 // goes on behind those.
@@ -23,8 +23,8 @@
 //   - One that keeps the database running, and one that spills what waits for long.
 //   - One for discovery.
 //   - One for what the server says of itself (documents).
-//   - One that checks whether its history is the one on record.
-//   - One that measures how much of it etcd keeps.
+//   - One that checks whether its history is the one on record, and one that measures how much of it etcd keeps (rollback).
+//   - One that waits for the news that another cluster answers.
 //   - One that compares objects whose schema has changed (schemacheck).
 //   - One that watches the clocks (clock).
 //   - One for checkpoints.

@@ -108,7 +108,7 @@ type Recorder struct {
 
 func newRecorder(cfg config.Config, log *slog.Logger) *Recorder {
 	return &Recorder{
-		cfg: cfg, log: log, gate: newGate(cfg.ListConcurrency), recoveries: rate.NewLimiter(recoverRequestsSecond, recoverRequests), looks: rate.NewLimiter(lookRequestsSecond, lookRequests), schemas: schemacheck.NewSchemas(),
+		cfg: cfg, log: log, gate: newGate(cfg.ListConcurrency), recoveries: rate.NewLimiter(recoverRequestsSecond, recoverRequests), looks: rate.NewLimiter(lookRequestsSecond, lookRequests), etcds: rollback.New(rollback.Options{}), schemas: schemacheck.NewSchemas(),
 		notices: notices.New(nil), streams: map[schema.GroupResource]*stream{}, unopened: map[string]error{}, documents: documents.NewFollower(log), recording: make(chan struct{}), allOpen: make(chan struct{}),
 	}
 }

@@ -31,6 +31,7 @@ type modelVersion struct {
 	generation int // how often its etcd had been put back
 	deleted    bool
 	recorded   bool
+	observed   time.Time // when it was queued for the record
 	shown      bool // by a watch, or by a list that is on record as a whole
 }
 
@@ -151,8 +152,8 @@ func (s *modelStream) recall(m *model) {
 	for _, row := range s.rows {
 		if row.generation == s.generationOnRecord() {
 			newest = append(newest, row.ResourceVersion)
-			if !row.deleted && !row.at.Before(since) {
-				unproven = append(unproven, postgres.Version{Namespace: "ns", Name: row.Name, UID: string(row.UID), ResourceVersion: row.ResourceVersion, Observed: row.at})
+			if !row.deleted && !row.observed.Before(since) {
+				unproven = append(unproven, postgres.Version{Namespace: "ns", Name: row.Name, UID: string(row.UID), ResourceVersion: row.ResourceVersion, Observed: row.observed})
 			}
 		}
 	}
@@ -161,6 +162,7 @@ func (s *modelStream) recall(m *model) {
 	if l := s.living; l != nil {
 		s.claims.all.mu.Lock()
 		s.claims.living.remember(witnessOf(l.Object, uint64(l.revision())), false)
+		s.claims.sampleRecalledLocked()
 		s.claims.all.mu.Unlock()
 	}
 	if g := s.openGap(); g != nil {
@@ -370,7 +372,7 @@ func (m *model) commit(most int) {
 func (m *model) record(s *modelStream, e *deltafifo.Entry, marker *delta.Marker) {
 	if o, ok := e.Delta.Object.(*kube.Object); ok {
 		w := m.entries[o]
-		w.recorded = true
+		w.recorded, w.observed = true, e.Observed
 		if s.living = w; w.deleted {
 			s.living = nil
 		}

@@ -108,6 +108,12 @@ func (c *Stream) Recall(known *postgres.Known, position string, newest []string)
 			c.living.remember(witness{revision: revision, namespace: o.GetNamespace(), name: o.GetName(), uid: o.GetUID(), doc: o.Doc}, false)
 		}
 	}
+	c.sampleRecalledLocked()
+}
+
+// sampleRecalledLocked has the next probe look at the newest living object on record. When it was served is not known.
+func (c *Stream) sampleRecalledLocked() {
+	c.sampleNewestLocked(&sample{footprint: footprint{of: c, witness: c.living.newest(), history: c.history}, listed: c.position, recalled: true})
 }
 
 // RecallAnew takes over that the stream has left the history on record, and was listed since, up to a position.
@@ -181,9 +187,15 @@ func (c *Stream) Listed(resourceVersion string) {
 	if c.anew || c.since.IsZero() {
 		c.begin, c.since = 0, c.began
 	}
-	w := c.living.newest()
-	if revision, err := strconv.ParseUint(resourceVersion, 10, 64); err == nil && w.name != "" {
-		c.fresh.add(&sample{footprint: c.footprintLocked(w, time.Now()), listed: revision}, KeptSamples)
+	if revision, err := strconv.ParseUint(resourceVersion, 10, 64); err == nil {
+		c.sampleNewestLocked(&sample{footprint: c.footprintLocked(c.living.newest(), time.Now()), listed: revision})
+	}
+}
+
+// sampleNewestLocked has the next probe look at the newest living object, if there is one.
+func (c *Stream) sampleNewestLocked(s *sample) {
+	if s.name != "" {
+		c.fresh.add(s, KeptSamples)
 	}
 }
 
