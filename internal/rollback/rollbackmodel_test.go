@@ -32,7 +32,7 @@ type modelVersion struct {
 	deleted    bool
 	recorded   bool
 	observed   time.Time // when it was queued for the record
-	shown      bool // by a watch, or by a list that is on record as a whole
+	shown      bool      // by a watch, or by a list that is on record as a whole
 }
 
 func (w *modelVersion) revision() int { n, _ := strconv.Atoi(w.ResourceVersion); return n }
@@ -91,6 +91,7 @@ type model struct {
 	undone  bool      // something that was served was undone
 	killed  bool      // a recorder was
 	last    time.Time // when an etcd was put back
+	begun   time.Time // when the recorder has
 }
 
 func newModel(t *testing.T) *model {
@@ -117,7 +118,7 @@ func (m *model) begin(taken time.Time) {
 	m.all, m.queue = New(Options{}), deltafifo.New(deltafifo.Options{})
 	announced := make(chan struct{})
 	close(announced)
-	m.all.announced, m.all.taken, m.probed = announced, taken, time.Now()
+	m.all.announced, m.all.taken, m.probed, m.begun = announced, taken, time.Now(), time.Now()
 	of := map[*Stream]*modelStream{}
 	for _, s := range m.streams {
 		s.claims = m.all.Add(Spec{Name: "stream" + strconv.Itoa(s.number)})
@@ -251,12 +252,14 @@ func (m *model) deliver(s *modelStream, most int) {
 	}
 }
 
-// restoredAgain is how long nobody puts an etcd back that was just put back: that takes a hand.
-const restoredAgain = 2 * probeEvery
+// again is how long nobody puts an etcd back that was just put back, as that takes a hand, or kills a recorder that has just
+// begun. One that ends before its first probe, and has recorded what was served long after what it took over, leaves what the
+// next does not look at.
+const again = 2 * probeEvery
 
 // restore puts the first etcd back to its snapshot.
 func (m *model) restore(restarts bool) {
-	if !m.last.IsZero() && time.Since(m.last) < restoredAgain {
+	if !m.last.IsZero() && time.Since(m.last) < again {
 		return
 	}
 	m.last = time.Now()
@@ -510,6 +513,9 @@ func (m *model) step(step modelStep) {
 		}
 		m.deliver(m.streams[step.Stream%4], step.Many)
 	case step.What < 25:
+		if m.killed && time.Since(m.begun) < again {
+			break
+		}
 		taken := time.Time{}
 		for _, s := range m.streams {
 			if s.positioned.After(taken) {
