@@ -282,7 +282,7 @@ func TestWhatIsInTheSpoolIsLookedAtByTheNext(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, dir, pods := listed(t)
 			const versions = 3 * rollback.KeptSamples
-			etcd := &etcd{now: 500}
+			etcd := &etcd{now: 500, versions: []*kube.Object{served(t, "Pod", "a", 11)}}
 			for i := range versions {
 				o := served(t, "Pod", fmt.Sprint("b", i), 21+i)
 				require.NoError(t, pods.Add(o))

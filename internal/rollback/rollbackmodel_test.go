@@ -90,7 +90,6 @@ type model struct {
 	writes  int
 	undone  bool      // something that was served was undone
 	killed  bool      // a recorder was
-	last    time.Time // when an etcd was put back
 	begun   time.Time // when the recorder has
 }
 
@@ -252,18 +251,17 @@ func (m *model) deliver(s *modelStream, most int) {
 	}
 }
 
-// again is how long nobody puts an etcd back that was just put back, as that takes a hand, or kills a recorder that has just
-// begun. One that ends before its first probe, and has recorded what was served long after what it took over, leaves what the
-// next does not look at.
+// again is how long nobody kills a recorder that has just begun. One that ends before its first probe, and has recorded what was
+// served long after what it took over, leaves what the next does not look at.
 const again = 2 * probeEvery
 
-// restore puts the first etcd back to its snapshot.
+// restore puts the first etcd back to its snapshot, once: before the record has the lists that follow, nobody can tell another
+// rollback from the first.
 func (m *model) restore(restarts bool) {
-	if !m.last.IsZero() && time.Since(m.last) < again {
+	e := m.etcds[0]
+	if e.generation > 0 {
 		return
 	}
-	m.last = time.Now()
-	e := m.etcds[0]
 	kept := e.history[:min(e.saved, len(e.history))]
 	last, ahead := 100, false
 	if len(kept) > 0 {
