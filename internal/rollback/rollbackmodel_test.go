@@ -2,6 +2,7 @@ package rollback
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"slices"
 	"strconv"
@@ -52,7 +53,8 @@ type modelEtcd struct {
 type modelGap struct {
 	from       int
 	since, to  time.Time
-	generation int
+	of         int // the generation that it begins in
+	generation int // and ends in
 	cause      delta.Cause
 	open       bool
 }
@@ -396,7 +398,7 @@ func (m *model) record(s *modelStream, e *deltafifo.Entry, marker *delta.Marker)
 	switch {
 	case marker == nil:
 	case marker.Kind == delta.Interrupted && s.openGap() == nil:
-		g := modelGap{from: s.position, since: s.positioned, open: true, cause: marker.Cause}
+		g := modelGap{from: s.position, since: s.positioned, of: s.generationOnRecord(), open: true, cause: marker.Cause}
 		if from, _ := strconv.Atoi(marker.FromRV); from != 0 && from < s.position {
 			g.from = from
 		}
@@ -425,7 +427,9 @@ func (m *model) settle() {
 		m.proceed(s)
 		m.deliver(s, 1000)
 	}
-	m.commit(100_000)
+	for m.queue.Stats().Entries > 0 {
+		m.commit(100_000)
+	}
 }
 
 // lost gives a version that is neither on record nor in a gap, or a gap that is needless.
@@ -479,7 +483,7 @@ func (s *modelStream) covers(w *modelVersion) bool {
 		if g.generation < w.generation || w.at.After(g.to) {
 			return false
 		}
-		return !w.at.Before(g.since) || w.generation < g.generation && w.revision() > g.from
+		return !w.at.Before(g.since) || (w.generation < g.generation || w.generation == g.of) && w.revision() > g.from
 	})
 }
 
@@ -540,6 +544,9 @@ func TestEachVersionThatARollbackLosesLiesInAGap(t *testing.T) {
 			Pause: time.Duration(rapid.IntRange(1, 30).Draw(r, "pause")) * 100 * time.Millisecond,
 		}
 	}), 20, 120)
+	if flag.Lookup("rapid.seed").Value.String() == "0" {
+		require.NoError(t, flag.Set("rapid.seed", "1")) // The same each time; -rapid.seed and -rapid.checks search further.
+	}
 	rapid.Check(t, func(r *rapid.T) {
 		taken, lost := steps.Draw(r, "steps"), ""
 		synctest.Test(t, func(t *testing.T) {
