@@ -32,25 +32,8 @@ type Until struct {
 func (f *FIFO) InterruptedSince(cause delta.Cause, detail string, until Until) error {
 	f.stream.feed.Lock()
 	defer f.stream.feed.Unlock()
-	rv, at := f.completeUntil(until)
+	rv, at := f.tail.completeUntil(until)
 	return f.mark(&delta.Marker{Kind: delta.Interrupted, Cause: cause, Detail: detail, FromRV: rv, FromTime: at})
-}
-
-// completeUntil gives the position of the stream, or what comes before it.
-func (f *FIFO) completeUntil(until Until) (rv string, at time.Time) {
-	rv, at = f.tail.position()
-	if until == (Until{}) {
-		return rv, at
-	}
-	order, known := delta.Compare(until.ResourceVersion, rv)
-	late, ahead := rv == "" || until.Time.Before(at), known && order < 0
-	if late {
-		at = until.Time
-	}
-	if until.ResourceVersion != "" && (ahead || !known && late) {
-		rv = until.ResourceVersion
-	}
-	return rv, at
 }
 
 // Late is a stream that was interrupted before that was noticed.
@@ -70,7 +53,7 @@ func (q *Queue) InterruptTogether(ctx context.Context, cause delta.Cause, detail
 	for _, s := range streams {
 		f := q.FIFO(FIFOOptions{Stream: s.Stream})
 		defer f.Close()
-		rv, at := f.completeUntil(s.Until)
+		rv, at := f.tail.completeUntil(s.Until)
 		if first == nil {
 			first, e.Marker = f, &delta.Marker{Kind: delta.Interrupted, Cause: cause, Detail: detail, FromRV: rv, FromTime: at}
 			continue

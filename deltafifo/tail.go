@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/kuberewind/kuberewind/delta"
 )
 
 // Tail is the state of a stream once all that is held is committed: what is known, as changed by what is held. While a part of
@@ -67,6 +69,23 @@ func (t *Tail) position() (string, time.Time) {
 	defer t.feeder.queue.mu.Unlock()
 	st := t.feeder.stream
 	return cmp.Or(st.position.Complete, st.position.Newest), st.positionedAt
+}
+
+// completeUntil gives the position of the stream, or what comes before it.
+func (t *Tail) completeUntil(until Until) (rv string, at time.Time) {
+	rv, at = t.position()
+	if until == (Until{}) {
+		return rv, at
+	}
+	order, known := delta.Compare(until.ResourceVersion, rv)
+	late, ahead := rv == "" || until.Time.Before(at), known && order < 0
+	if late {
+		at = until.Time
+	}
+	if until.ResourceVersion != "" && (ahead || !known && late) {
+		rv = until.ResourceVersion
+	}
+	return rv, at
 }
 
 // unseen gives the keys, held or known, that were not on the list; in order, so that equal histories give equal records.
