@@ -111,7 +111,7 @@ func (g *gate) life(ctx context.Context, namespace string) (begin int64, unknown
 	}
 	scope := history.Scope{Name: namespace}
 	for _, s := range streams {
-		if s.GroupResource() == (schema.GroupResource{Resource: "namespaces"}) && s.Scope == "" && s.State == streamLive {
+		if s.GroupResource() == (schema.GroupResource{Resource: "namespaces"}) && s.Scope == "" && s.State.Name == streamLive {
 			scope.Streams = append(scope.Streams, s.ID)
 		}
 	}

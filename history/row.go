@@ -17,13 +17,21 @@ type Row struct {
 	ObservedAt, OccurredAt time.Time
 	Type, Source           int16
 	RV, Version            string
-	Manager, Subresource   string // "" is NULL
-	Evidence               int16  // 0 is NULL
-	Hint                   string // "" is NULL
+	Writer                 RowWriter
 	Digest                 []byte
 	Patch, Object, Exact   []byte // nil is NULL
-	Namespace, Name, UID   string // of the life; "" if there is none
+	Life                   RowLife
 }
+
+// A RowWriter is what a Row says of who wrote. An empty text and the evidence 0 are NULL.
+type RowWriter struct {
+	Manager, Subresource string
+	Evidence             int16
+	Hint                 string
+}
+
+// A RowLife names the life of a Row. Its texts are empty if there is no life.
+type RowLife struct{ Namespace, Name, UID string }
 
 const rowColumns = `d.seq, d.object_id, d.stream, d.observed_at, d.occurred_at, d.type, d.source, d.rv, d.version,
 	coalesce(d.manager, ''), coalesce(d.subresource, ''), coalesce(d.manager_evidence, 0), coalesce(d.manager_hint, ''), d.digest, d.patch::text, d.object::text, d.exact`
@@ -34,7 +42,8 @@ const joinLives = ` LEFT JOIN kuberewind.record_lives l ON l.cluster = d.cluster
 
 func (w *Row) scan(rows pgx.Rows) error {
 	return rows.Scan(&w.Seq, &w.ObjectID, &w.Stream, &w.ObservedAt, &w.OccurredAt, &w.Type, &w.Source, &w.RV, &w.Version,
-		&w.Manager, &w.Subresource, &w.Evidence, &w.Hint, &w.Digest, &w.Patch, &w.Object, &w.Exact, &w.Namespace, &w.Name, &w.UID)
+		&w.Writer.Manager, &w.Writer.Subresource, &w.Writer.Evidence, &w.Writer.Hint, &w.Digest, &w.Patch, &w.Object, &w.Exact,
+		&w.Life.Namespace, &w.Life.Name, &w.Life.UID)
 }
 
 // size is about how much memory the row takes.
@@ -54,12 +63,12 @@ func (w *Row) Keyframe() (patch.Doc, error) {
 // delta gives the row to a caller. An error says that something in it is no JSON; the rest of the delta comes with it.
 func (w *Row) delta(stream *Stream) (d Delta, err error) {
 	d = Delta{
-		Seq: w.Seq, ObjectID: w.ObjectID, Stream: stream, Namespace: w.Namespace, Name: w.Name, UID: w.UID,
+		Seq: w.Seq, ObjectID: w.ObjectID, Stream: stream, Namespace: w.Life.Namespace, Name: w.Life.Name, UID: w.Life.UID,
 		Type: delta.TypeOf(w.Type), Source: delta.SourceOf(w.Source), ObservedAt: w.ObservedAt.UTC(), OccurredAt: w.OccurredAt.UTC(),
-		RV: w.RV, Version: w.Version, Evidence: evidenceName(w.Evidence), ManagerHint: w.Hint,
+		RV: w.RV, Version: w.Version, Evidence: evidenceName(w.Writer.Evidence), ManagerHint: w.Writer.Hint,
 	}
 	if d.Evidence != EvidenceNone {
-		d.Manager, d.Subresource = w.Manager, w.Subresource
+		d.Manager, d.Subresource = w.Writer.Manager, w.Writer.Subresource
 	}
 	copy(d.Digest[:], w.Digest)
 	if w.Patch != nil {
@@ -72,7 +81,7 @@ func (w *Row) delta(stream *Stream) (d Delta, err error) {
 }
 
 func (w *Row) damaged(stream *Stream, root int64, err error) *DamagedError {
-	return &DamagedError{Seq: w.Seq, ObjectID: w.ObjectID, Stream: stream, Namespace: w.Namespace, Name: w.Name, Root: root, Err: err}
+	return &DamagedError{Seq: w.Seq, ObjectID: w.ObjectID, Stream: stream, Namespace: w.Life.Namespace, Name: w.Life.Name, Root: root, Err: err}
 }
 
 // pgText is text that is valid until the next row is read.

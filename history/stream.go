@@ -22,14 +22,19 @@ type Stream struct {
 	Scope      string // namespace that it is confined to, "" for all
 	Namespaced bool
 	StartedAt  time.Time // when it was first recorded
-	State      string    // listing, live or interrupted
-	StateSince time.Time
-	Detail     string // what the server or the recorder says about the state
+	State      StreamState
 	Filter     string // "" for none
 	Position   string // resource version from which a watch can go on; "" before the first list is complete
 	LastRV     string // resource version up to which it is recorded
 	LastSeq    int64  // of its last delta, 0 before the first
 	Synced     bool   // whether a list is complete
+}
+
+// A StreamState is what a stream does.
+type StreamState struct {
+	Name   string // listing, live or interrupted
+	Since  time.Time
+	Detail string // what the server or the recorder says about it
 }
 
 // GroupResource names what the stream follows.
@@ -139,9 +144,9 @@ func (v *view) readStreams(ctx context.Context) (set streamSet, err error) {
 	}
 	set.all, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (*Stream, error) {
 		s := new(Stream)
-		err := row.Scan(&s.ID, &s.Group, &s.Resource, &s.Version, &s.Kind, &s.Scope, &s.Namespaced, &s.StartedAt, &s.State, &s.StateSince,
-			&s.Detail, &s.Filter, &s.Position, &s.LastRV, &s.LastSeq, &s.Synced)
-		s.StartedAt, s.StateSince = s.StartedAt.UTC(), s.StateSince.UTC()
+		err := row.Scan(&s.ID, &s.Group, &s.Resource, &s.Version, &s.Kind, &s.Scope, &s.Namespaced, &s.StartedAt, &s.State.Name, &s.State.Since,
+			&s.State.Detail, &s.Filter, &s.Position, &s.LastRV, &s.LastSeq, &s.Synced)
+		s.StartedAt, s.State.Since = s.StartedAt.UTC(), s.State.Since.UTC()
 		return s, err
 	})
 	set.byID, set.at = make(map[int32]*Stream, len(set.all)), time.Now()

@@ -13,7 +13,7 @@ import (
 // had none yet.
 func (r *Record) StreamRV(ctx context.Context, p Point, stream int32) (rv string, err error) {
 	err = r.view.atOnce(ctx, func(v *view) error {
-		rv, err = (&progress{view: v, point: &p, stream: stream}).rv(ctx)
+		rv, err = (&reach{view: v, point: &p, stream: stream}).rv(ctx)
 		return err
 	})
 	if err != nil {
@@ -22,14 +22,14 @@ func (r *Record) StreamRV(ctx context.Context, p Point, stream int32) (rv string
 	return rv, nil
 }
 
-// A progress is how far a stream had come at a point.
-type progress struct {
+// A reach is how far a stream had come at a point.
+type reach struct {
 	view   *view // within a transaction
 	point  *Point
 	stream int32
 }
 
-func (g *progress) rv(ctx context.Context) (string, error) {
+func (g *reach) rv(ctx context.Context) (string, error) {
 	set, err := g.view.readStreams(ctx)
 	if err != nil {
 		return "", err
@@ -52,7 +52,7 @@ func (g *progress) rv(ctx context.Context) (string, error) {
 }
 
 // upToPoint gives the newest of what the stream's watch, its lists and checkpoints showed by the seq of the point.
-func (g *progress) upToPoint(ctx context.Context) (string, error) {
+func (g *reach) upToPoint(ctx context.Context) (string, error) {
 	gaps, err := g.view.gaps(ctx, Scope{Streams: []int32{g.stream}})
 	if err != nil {
 		return "", err

@@ -129,9 +129,9 @@ func (v *recordWalk) row(w *history.Row) error {
 }
 
 func (v *recordWalk) name(w *history.Row) string {
-	name := w.Name
-	if w.Namespace != "" {
-		name = w.Namespace + "/" + name
+	name := w.Life.Name
+	if w.Life.Namespace != "" {
+		name = w.Life.Namespace + "/" + name
 	}
 	for i := range v.survey.Streams {
 		if s := &v.survey.Streams[i]; s.ID == w.Stream {
