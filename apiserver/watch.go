@@ -21,7 +21,7 @@ const (
 
 // A watching is one open watch.
 type watching struct {
-	*call
+	call     *call
 	reader   *feed.Reader
 	stream   eventStream
 	position string // where the resource is at the instant
@@ -78,19 +78,19 @@ func (c *call) begin(ctx context.Context) (*watching, error) {
 }
 
 func (o *watching) begin(ctx context.Context) (err error) {
-	if m := o.at.moving; m != nil && o.at.point.Seq != o.reader.Seq() { // it has moved since the request came
-		if o.at, err = m.now(ctx); err != nil {
+	if m := o.call.at.moving; m != nil && o.call.at.point.Seq != o.reader.Seq() { // it has moved since the request came
+		if o.call.at, err = m.now(ctx); err != nil {
 			return err
 		}
-		if err := o.permit.allow(ctx, o.at.point.Seq); err != nil {
+		if err := o.call.permit.allow(ctx, o.call.at.point.Seq); err != nil {
 			return err
 		}
 	}
-	if o.position, err = o.at.position(ctx, o.resource); err != nil {
+	if o.position, err = o.call.at.position(ctx, o.call.resource); err != nil {
 		return err
 	}
-	options := &o.options
-	o.after, o.from = o.at.point, o.position
+	options := &o.call.options
+	o.after, o.from = o.call.at.point, o.position
 	o.initial = options.SendInitialEvents != nil && *options.SendInitialEvents
 	o.closing = o.initial && options.AllowWatchBookmarks
 	if rv := options.ResourceVersion; rv != "" && rv != "0" {
@@ -98,14 +98,14 @@ func (o *watching) begin(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	o.reader.Begin(min(o.after.Sure(o.resource.scope), o.at.point.Seq))
+	o.reader.Begin(min(o.after.Sure(o.call.resource.scope), o.call.at.point.Seq))
 	return nil
 }
 
 // beginAt has the watch go on from a resource version.
 func (o *watching) beginAt(ctx context.Context, rv string) error {
-	if err := o.reached(rv, o.position); err != nil {
-		if isTooLarge(err) && o.at.moving != nil && o.at.moving.end == nil {
+	if err := o.call.reached(rv, o.position); err != nil {
+		if isTooLarge(err) && o.call.at.moving != nil && o.call.at.moving.end == nil {
 			return apierrors.NewResourceExpired("resource version " + rv + " is after where this session is, " + o.position + ". List, and watch from there.")
 		}
 		return err
@@ -113,15 +113,15 @@ func (o *watching) beginAt(ctx context.Context, rv string) error {
 	if o.initial || !delta.Precedes(rv, o.position) {
 		return nil
 	}
-	if err := o.crosses(ctx, rv); err != nil {
+	if err := o.call.crosses(ctx, rv); err != nil {
 		return err
 	}
-	p, err := o.at.cluster.record.Resolve(ctx, history.AtRV(rv), history.Scope{Streams: o.resource.scope.Streams})
+	p, err := o.call.at.cluster.record.Resolve(ctx, history.AtRV(rv), history.Scope{Streams: o.call.resource.scope.Streams})
 	if err != nil {
 		return unresolved(err)
 	}
 	o.after, o.from = p, rv
-	return o.permit.allowVersion(ctx, p, o.at.point.Seq)
+	return o.call.permit.allowVersion(ctx, p, o.call.at.point.Seq)
 }
 
 // crosses refuses a watch over a gap that a list closed: the rows of that list are in the list's order.

@@ -30,10 +30,10 @@ func (o *watching) run(ctx context.Context) error {
 			return err
 		}
 	}
-	marks := newMarks(o.options.AllowWatchBookmarks)
+	marks := newMarks(o.call.options.AllowWatchBookmarks)
 	defer marks.stop()
 	for quiet := o.closing; ; quiet = false {
-		changed := o.at.feed.Changed()
+		changed := o.call.at.feed.Changed()
 		if err := o.sendEvents(ctx); err != nil {
 			return err
 		}
@@ -92,11 +92,11 @@ func (m *marks) stop() {
 }
 
 func (o *watching) sendInitial(ctx context.Context) error {
-	all, err := o.at.state(ctx, o.resource, o.namespace)
+	all, err := o.call.at.state(ctx, o.call.resource, o.call.namespace)
 	if err != nil {
 		return err
 	}
-	for e := range o.selected(all.Range(o.namespace, "")) {
+	for e := range o.call.selected(all.Range(o.call.namespace, "")) {
 		if err := o.send(ctx, watch.Added, e); err != nil {
 			return err
 		}
@@ -134,7 +134,7 @@ func (o *watching) sendEvents(ctx context.Context) error {
 
 // await bounds how long the client may take nothing. Initial events and recorded history go at its pace.
 func (o *watching) await() {
-	if o.at.moving != nil && o.reader.Joined() {
+	if o.call.at.moving != nil && o.reader.Joined() {
 		o.stream.patience(takesWithin)
 	} else {
 		o.stream.patience(0)
@@ -152,10 +152,10 @@ func (o *watching) take(ctx context.Context, e *feed.Event) error {
 	case e.Err != nil:
 		return apierrors.NewResourceExpired("an event is left out: " + e.Err.Error() + ". List, and watch from there.")
 	}
-	if o.at.moving != nil {
-		o.time = e.ObservedAt
+	if o.call.at.moving != nil {
+		o.call.time = e.ObservedAt
 	}
-	if f, ok := o.form.(*wholeForm); ok && o.all {
+	if f, ok := o.call.form.(*wholeForm); ok && o.call.all {
 		if shared := o.shared(ctx, f, e); shared.err == nil {
 			return o.sendShared(shared)
 		} // else it failed for another watch: perhaps not for this one
@@ -175,7 +175,7 @@ type sharedEvent struct {
 }
 
 func (o *watching) shared(ctx context.Context, form *wholeForm, e *feed.Event) *sharedEvent {
-	return e.Memo(o.resource.GroupVersionResource, func() any {
+	return e.Memo(o.call.resource.GroupVersionResource, func() any {
 		s := &sharedEvent{}
 		var entry *state.Entry
 		if s.kind, entry, s.err = o.made(e); s.err == nil && s.kind != "" {
@@ -194,11 +194,11 @@ func (o *watching) sendShared(shared *sharedEvent) error {
 
 // made gives what a delta is to this watch: its kind is "" if it is nothing.
 func (o *watching) made(e *feed.Event) (watch.EventType, *state.Entry, error) {
-	kind, doc, err := e.Version.Event(func(_, _ string, doc patch.Doc) (bool, error) { return doc != nil && o.selects.Matches(doc), nil })
+	kind, doc, err := e.Version.Event(func(_, _ string, doc patch.Doc) (bool, error) { return doc != nil && o.call.selects.Matches(doc), nil })
 	if err != nil || kind == "" {
 		return "", nil, err
 	}
-	if change := prepare(o.resource.stored); change != nil {
+	if change := prepare(o.call.resource.stored); change != nil {
 		if doc, err = change(doc); err != nil {
 			return "", nil, err
 		}
@@ -211,7 +211,7 @@ func (o *watching) made(e *feed.Event) (watch.EventType, *state.Entry, error) {
 // relisted ends the watch at the end of a gap that a list closed, if it began before it.
 func (o *watching) relisted(e *feed.Event) error {
 	if e.Relist.Reversed || delta.Precedes(o.from, e.Relist.ToRV) {
-		return gapEnds(o.from, e.Relist.ToRV, o.resource)
+		return gapEnds(o.from, e.Relist.ToRV, o.call.resource)
 	}
 	return nil
 }
@@ -219,13 +219,13 @@ func (o *watching) relisted(e *feed.Event) error {
 // skips reports whether an event is not sent, because a list closes a gap: its rows are in its own order. At its end the watch ends.
 func (o *watching) skips(e *feed.Event) bool {
 	if e.Source.Listed() {
-		o.listing = o.at.moving != nil
+		o.listing = o.call.at.moving != nil
 	}
 	return o.listing
 }
 
 func (o *watching) send(ctx context.Context, kind watch.EventType, e *state.Entry) error {
-	body, err := o.form.one(ctx, e)
+	body, err := o.call.form.one(ctx, e)
 	if err != nil {
 		return err
 	}
@@ -234,16 +234,16 @@ func (o *watching) send(ctx context.Context, kind watch.EventType, e *state.Entr
 
 // mark sends a bookmark of where the watch is, unless an earlier one was of a later version.
 func (o *watching) mark(ctx context.Context) error {
-	if m := o.at.moving; m != nil && o.reader.Seq() != o.at.point.Seq {
+	if m := o.call.at.moving; m != nil && o.reader.Seq() != o.call.at.point.Seq {
 		at, err := m.instant(ctx, o.reader.Seq())
 		if err != nil {
 			return err
 		}
-		position, err := at.position(ctx, o.resource)
+		position, err := at.position(ctx, o.call.resource)
 		if err != nil {
 			return err
 		}
-		o.at = at
+		o.call.at = at
 		if !delta.Precedes(position, o.position) {
 			o.position = position
 		}
@@ -257,11 +257,11 @@ func (o *watching) bookmark(ctx context.Context, rv string, ends bool) error {
 	if ends {
 		mark.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
 	}
-	text, err := o.resource.empty(mark)
+	text, err := o.call.resource.empty(mark)
 	if err != nil {
 		return apierrors.NewInternalError(err)
 	}
-	e := &state.Entry{APIVersion: o.resource.Kind.GroupVersion().String()}
+	e := &state.Entry{APIVersion: o.call.resource.Kind.GroupVersion().String()}
 	_, e.Body = state.Split(text)
 	return o.send(ctx, watch.Bookmark, e)
 }
